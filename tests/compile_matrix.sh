@@ -1,0 +1,271 @@
+#!/bin/sh
+# Compiles the header alone in every dialect, configuration and way of including it that is
+# promised, with warnings as errors, and looks at the symbols of the result.
+#
+#   tests/compile_matrix.sh [FOLDER]   FOLDER holds gpunum.h and shaders.h; default: this repository
+#
+# What is not installed (clang, mingw-w64, Vulkan headers, volk) is left out, and said so.
+set -u
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+folder=$(cd "${1:-$root}" && pwd)
+warnings="-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror"
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+cd "$tmp" || exit 1
+# Relative from here on, so that a space in a path cannot split an option.
+include=include
+mkdir $include
+cp "$folder/gpunum.h" "$folder/shaders.h" $include
+failed=0
+done=0
+
+have() { command -v "$1" >/dev/null; }
+
+# Runs a command; shows its name and output if it fails.
+try() {
+    what=$1
+    shift
+    done=$((done + 1))
+    if ! "$@" >log 2>&1; then
+        failed=$((failed + 1))
+        echo "FAILED: $what"
+        echo "  $*"
+        head -n 30 log
+    fi
+}
+
+# Prints nothing if the command does, else fails.
+silent() {
+    text=$("$@") && [ -z "$text" ] || { echo "$text"; return 1; }
+}
+
+vulkan=
+for dir in ${VULKAN_SDK:+"$VULKAN_SDK/include"} /usr/include /usr/local/include; do
+    [ -f "$dir/vulkan/vulkan.h" ] && vulkan=$dir && break
+done
+configs="GPUNUM_NO_VULKAN"
+[ -n "$vulkan" ] && configs="$configs GPUNUM_FULL" || echo "left out: no Vulkan headers"
+volk=
+[ -n "$vulkan" ] && for dir in "$vulkan" "$vulkan/volk" "$vulkan/Volk"; do
+    [ -f "$dir/volk.h" ] && volk=$dir && break
+done
+[ -n "$volk" ] || echo "left out: no volk"
+with_volk=
+[ -n "$volk" ] && [ "$volk" != /usr/include ] && with_volk="-isystem $volk"
+
+# --- the files ----------------------------------------------------------------------------------
+
+cat >implementation.c <<'TEXT'
+#define GPUNUM_IMPLEMENTATION
+#include "gpunum.h"
+TEXT
+cat >public.c <<'TEXT'
+#include "gpunum.h"
+#include "gpunum.h"
+int gn_test_public(void);
+int gn_test_public(void) {
+    gn_options o = {0};
+    return (int)sizeof o + (int)sizeof(gn_shape);
+}
+TEXT
+sed 's/= {0}/= gn_options()/' public.c >public.cpp
+cat >main.c <<'TEXT'
+#include "gpunum.h"
+int main(void) {
+    gn_context *g = gn_open(NULL);
+    gn_close(g);
+    return g == NULL;
+}
+TEXT
+cp main.c main.cpp
+cp implementation.c implementation.cpp
+cat >twice.c <<'TEXT'
+#define GPUNUM_IMPLEMENTATION
+#include "gpunum.h"
+#include "gpunum.h"
+TEXT
+# One unity file: users first and the implementation last, and the other way round.
+printf '#include "public.c"\n#include "implementation.c"\n#include "main.c"\n' >unity_last.c
+printf '#include "implementation.c"\n#include "public.c"\n#include "main.c"\n' >unity_first.c
+cat >hostile.c <<'TEXT'
+#define min(a, b) ((a) < (b) ? (a) : (b))
+#define max(a, b) ((a) > (b) ? (a) : (b))
+#define near
+#define far
+#define small char
+#define interface struct
+#define ERROR 0
+#define TRUE 1
+#define FALSE 0
+#define OUT
+#define IN
+#define PI 3
+#define A 1
+#define B 1
+#define C 1
+#define D 1
+#define E 1
+#define F 1
+#define G 1
+#define I 1
+#define K 1
+#define L 1
+#define M 1
+#define N 1
+#define P 1
+#define S 1
+#define T 1
+#define X 1
+#define Y 1
+#define Z 1
+#define GPUNUM_IMPLEMENTATION
+#include "gpunum.h"
+TEXT
+cp hostile.c hostile.cpp
+# Hosts with a Vulkan of their own: by prototypes, by volk, and in one file in either order.
+cat >host_prototypes.c <<'TEXT'
+#include <vulkan/vulkan.h>
+#define GPUNUM_IMPLEMENTATION
+#include "gpunum.h"
+PFN_vkVoidFunction gn_test_host(VkInstance i);
+PFN_vkVoidFunction gn_test_host(VkInstance i) { return vkGetInstanceProcAddr(i, "vkCreateDevice"); }
+TEXT
+cat >host_volk.c <<'TEXT'
+#include <volk.h>
+#define GPUNUM_IMPLEMENTATION
+#include "gpunum.h"
+PFN_vkVoidFunction gn_test_host(VkInstance i);
+PFN_vkVoidFunction gn_test_host(VkInstance i) { return vkGetInstanceProcAddr(i, "vkCreateDevice"); }
+TEXT
+cat >host_unity.c <<'TEXT'
+#include "gpunum.h"
+#include <volk.h>
+#define GPUNUM_IMPLEMENTATION
+#include "gpunum.h"
+PFN_vkVoidFunction gn_test_host(VkInstance i);
+PFN_vkVoidFunction gn_test_host(VkInstance i) { return vkGetInstanceProcAddr(i, "vkCreateDevice"); }
+TEXT
+cat >host_switch.c <<'TEXT'
+#define GPUNUM_USE_VOLK
+#define GPUNUM_IMPLEMENTATION
+#include "gpunum.h"
+#include <volk.h>
+PFN_vkVoidFunction gn_test_host(VkInstance i);
+PFN_vkVoidFunction gn_test_host(VkInstance i) { return vkGetInstanceProcAddr(i, "vkCreateDevice"); }
+TEXT
+
+# --- dialects -----------------------------------------------------------------------------------
+
+compilers=
+for c in gcc clang; do
+    have $c && compilers="$compilers $c" || echo "left out: no $c"
+done
+cxx() { case $1 in gcc) echo g++ ;; *) echo clang++ ;; esac; }
+
+for c in $compilers; do
+    p=$(cxx "$c")
+    for config in $configs; do
+        for std in c99 c11 c17; do
+            try "$c $std $config" "$c" -std=$std $warnings -fsyntax-only -I$include -D$config \
+                implementation.c public.c
+        done
+        for std in c++11 c++17 c++20; do
+            try "$p $std $config" "$p" -std=$std $warnings -fsyntax-only -I$include -D$config \
+                implementation.cpp public.cpp
+        done
+        try "$c hostile $config" "$c" -std=c99 $warnings -fsyntax-only -I$include -D$config hostile.c
+        try "$p hostile $config" "$p" -std=c++11 $warnings -fsyntax-only -I$include -D$config \
+            hostile.cpp
+    done
+    for switch in GPUNUM_NO_THREADS GPUNUM_NO_SIMD; do
+        try "$c $switch" "$c" -std=c99 $warnings -fsyntax-only -I$include -D$switch implementation.c
+    done
+    [ -n "$vulkan" ] && try "$c host_prototypes" "$c" -std=c99 $warnings -fsyntax-only \
+        -I$include host_prototypes.c
+    [ -n "$volk" ] && for host in host_volk host_unity host_switch; do
+        try "$c $host" "$c" -std=c99 $warnings -fsyntax-only -I$include $with_volk $host.c
+    done
+done
+
+# --- ways of including --------------------------------------------------------------------------
+
+for config in $configs; do
+    flags="$warnings -I$include -D$config"
+    try "twice $config" gcc -std=c99 $flags -fsyntax-only twice.c
+    # Optimised: some warnings come only then. Not position independent: so that constant tables
+    # with pointers count as read-only below.
+    try "object $config" gcc -std=c99 -O2 -fno-pic $flags -c implementation.c -o $config.o
+    for unity in unity_first unity_last; do
+        try "$unity $config" gcc -std=c99 $flags -fsyntax-only $unity.c
+    done
+    try "two files, C $config" gcc -std=c99 $flags main.c public.c $config.o -no-pie -o app \
+        -lm -lpthread -ldl
+    try "run, C $config" ./app
+    try "two files, C++ user $config" g++ -std=c++11 $flags main.cpp public.cpp $config.o -no-pie \
+        -o app -lm -lpthread -ldl
+    try "run, C++ user $config" ./app
+    try "implementation as C++ $config" g++ -std=c++11 -O1 $flags -c implementation.cpp \
+        -o cpp_$config.o
+    try "C user of C++ implementation $config" gcc -std=c99 -c $flags main.c -o main.o
+    try "link C with C++ implementation $config" g++ main.o cpp_$config.o -o app -lm -lpthread -ldl
+    try "run, C user of C++ implementation $config" ./app
+done
+
+# Vulkan headers newer than the host's, where tools/shader_tools.sh has fetched some.
+newer=$root/build/shader-tools/root/usr/include
+if [ -n "$vulkan" ] && [ -f "$newer/vulkan/vulkan.h" ]; then
+    mkdir newer
+    ln -s "$newer/vulkan" newer/vulkan
+    [ -d "$newer/vk_video" ] && ln -s "$newer/vk_video" newer/vk_video
+    try "newer Vulkan headers, C" gcc -std=c99 $warnings -fsyntax-only -I$include -isystem newer \
+        implementation.c
+    try "newer Vulkan headers, C++" g++ -std=c++11 $warnings -fsyntax-only -I$include \
+        -isystem newer implementation.cpp
+fi
+
+# --- symbols ------------------------------------------------------------------------------------
+
+escaping() { nm -g --defined-only "$1" | awk '$3 !~ /^gn_/ { print "escapes: " $3 }'; }
+mutable() { nm "$1" | awk '$2 ~ /^[bBdDcC]$/ { print "mutable global: " $3 }'; }
+forbidden() {
+    nm -u "$1" | awk '$2 ~ /^(abort|exit|_exit|__assert_fail|vk[A-Z].*)$/ { print "uses: " $2 }'
+}
+for config in $configs; do
+    [ -f $config.o ] || continue
+    try "only gn_ symbols $config" silent escaping $config.o
+    try "only gn_ symbols, C++ $config" silent escaping cpp_$config.o
+    try "no mutable globals $config" silent mutable $config.o
+    try "no abort, exit or vk symbol $config" silent forbidden $config.o
+done
+
+# The public half brings in stddef, stdint and stdbool, and nothing of Vulkan or of stdio.
+foreign() {
+    gcc -std=c99 -E -I$include public.c |
+        sed -n 's/^# [0-9]* "\([^"]*\)".*/\1/p' | sort -u |
+        grep -E '/(stdio|stdlib|string|math|pthread|windows|immintrin|vulkan|volk)[^/]*\.h$'
+    true
+}
+try "public half includes nothing else" silent foreign
+
+# --- Windows ------------------------------------------------------------------------------------
+
+if have x86_64-w64-mingw32-gcc; then
+    # The Vulkan headers alone, without the host's C library beside them.
+    mkdir windows
+    [ -n "$vulkan" ] && for dir in vulkan vk_video; do
+        [ -d "$vulkan/$dir" ] && ln -s "$vulkan/$dir" windows/$dir
+    done
+    for config in $configs; do
+        flags="$warnings -I$include -isystem windows -D$config"
+        try "mingw-w64 C $config" x86_64-w64-mingw32-gcc -std=c99 -O1 $flags main.c public.c \
+            implementation.c -o app.exe
+        have x86_64-w64-mingw32-g++ && try "mingw-w64 C++ $config" x86_64-w64-mingw32-g++ -std=c++11 \
+            $flags -fsyntax-only implementation.cpp
+    done
+else
+    echo "left out: no mingw-w64"
+fi
+
+echo "$done compilations and checks, $failed failed"
+[ $failed = 0 ]

@@ -1,0 +1,154 @@
+# Every tests/test_NAME.c is one cmocka program, run on each backend: NAME.cpu and NAME.vulkan.
+# It finds in its environment
+#   GN_TEST_BACKEND   cpu or vulkan
+#   GN_SOURCE_DIR     this repository
+#   GN_PYTHON         a Python that has NumPy, or empty
+# and runs in a folder of its own.
+
+find_path(GPUNUM_CMOCKA_INCLUDE_DIR cmocka.h)
+find_library(GPUNUM_CMOCKA_LIBRARY cmocka)
+mark_as_advanced(GPUNUM_CMOCKA_INCLUDE_DIR GPUNUM_CMOCKA_LIBRARY)
+
+# The first Python on the PATH is not always the one that the distribution's NumPy belongs to.
+if(NOT DEFINED CACHE{GPUNUM_PYTHON})
+    find_program(first python3)
+    mark_as_advanced(first)
+    set(found "")
+    foreach(python ${first} /usr/bin/python3)
+        execute_process(COMMAND ${python} -c "import numpy" RESULT_VARIABLE failed
+            OUTPUT_QUIET ERROR_QUIET)
+        if(NOT failed)
+            set(found ${python})
+            break()
+        endif()
+    endforeach()
+    set(GPUNUM_PYTHON "${found}" CACHE FILEPATH "A Python that has NumPy")
+endif()
+
+# Vulkan tests run on Mesa's CPU driver, under the validation layer with synchronisation validation
+# where it is installed; GPUNUM_TEST_ICD names another driver's manifest, "system" takes what is there.
+if(NOT DEFINED CACHE{GPUNUM_TEST_ICD})
+    file(GLOB icd /usr/share/vulkan/icd.d/lvp_icd*.json /usr/local/share/vulkan/icd.d/lvp_icd*.json)
+    if(icd)
+        list(GET icd 0 icd)
+    endif()
+    set(GPUNUM_TEST_ICD "${icd}" CACHE STRING "Vulkan driver manifest for the tests, or: system")
+endif()
+find_file(GPUNUM_VALIDATION_LAYER VkLayer_khronos_validation.json
+    PATHS /usr/share/vulkan/explicit_layer.d /usr/local/share/vulkan/explicit_layer.d
+    $ENV{VULKAN_SDK}/share/vulkan/explicit_layer.d)
+mark_as_advanced(GPUNUM_VALIDATION_LAYER)
+
+set(common "GN_SOURCE_DIR=${PROJECT_SOURCE_DIR}" "GN_PYTHON=${GPUNUM_PYTHON}")
+set(on_cpu GN_TEST_BACKEND=cpu ${common})
+set(on_vulkan GN_TEST_BACKEND=vulkan ${common})
+if(GPUNUM_TEST_ICD AND NOT GPUNUM_TEST_ICD STREQUAL "system")
+    list(APPEND on_vulkan "VK_DRIVER_FILES=${GPUNUM_TEST_ICD}" "VK_ICD_FILENAMES=${GPUNUM_TEST_ICD}")
+endif()
+if(GPUNUM_VALIDATION_LAYER)
+    # Both spellings: settings that older and newer layers read.
+    file(WRITE ${PROJECT_BINARY_DIR}/validation/vk_layer_settings.txt
+        "khronos_validation.debug_action = VK_DBG_LAYER_ACTION_LOG_MSG\n"
+        "khronos_validation.report_flags = error,warn\n"
+        "khronos_validation.log_filename = stdout\n"
+        "khronos_validation.enables = VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT\n"
+        "khronos_validation.validate_sync = true\n")
+    list(APPEND on_vulkan VK_INSTANCE_LAYERS=VK_LAYER_KHRONOS_validation
+        VK_LAYER_ENABLES=VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT
+        VK_LAYER_SETTINGS_PATH=${PROJECT_BINARY_DIR}/validation/vk_layer_settings.txt)
+endif()
+if(NOT GPUNUM_VULKAN_INCLUDE_DIR OR GPUNUM_SANITIZE OR NOT GPUNUM_TEST_ICD)
+    set(GPUNUM_TEST_VULKAN OFF)
+endif()
+if(GPUNUM_TEST_VULKAN AND NOT GPUNUM_VALIDATION_LAYER)
+    message(WARNING "gpunum: no Vulkan validation layer, the tests run without it")
+endif()
+
+# Where addresses are randomised far, gcc's thread sanitizer finds its own memory taken.
+set(launcher "")
+if(GPUNUM_SANITIZE STREQUAL "thread")
+    execute_process(COMMAND setarch -R true RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
+    if(NOT failed)
+        set(launcher setarch -R)
+    endif()
+endif()
+
+function(gpunum_test name label environment)
+    set(folder ${PROJECT_BINARY_DIR}/run/${name})
+    file(MAKE_DIRECTORY ${folder})
+    add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${folder})
+    set_tests_properties(${name} PROPERTIES LABELS ${label} ENVIRONMENT "${environment}"
+        TIMEOUT 1200)
+endfunction()
+
+if(GPUNUM_CMOCKA_INCLUDE_DIR AND GPUNUM_CMOCKA_LIBRARY)
+    file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/test_*.c)
+    foreach(source ${sources})
+        gpunum_program(${source})
+        get_filename_component(target ${source} NAME_WE)
+        if(${target}_SKIPPED)
+            continue()
+        endif()
+        target_include_directories(${target} SYSTEM PRIVATE ${GPUNUM_CMOCKA_INCLUDE_DIR})
+        target_link_libraries(${target} PRIVATE ${GPUNUM_CMOCKA_LIBRARY})
+        string(REGEX REPLACE "^test_" "" name ${target})
+        gpunum_test(${name}.cpu cpu "${on_cpu}" ${launcher} $<TARGET_FILE:${target}>)
+        if(GPUNUM_TEST_VULKAN)
+            gpunum_test(${name}.vulkan lavapipe "${on_vulkan}" $<TARGET_FILE:${target}>)
+            set_tests_properties(${name}.vulkan PROPERTIES
+                FAIL_REGULAR_EXPRESSION "Validation Error|Validation Warning|VUID-|SYNC-HAZARD|UNASSIGNED")
+        endif()
+    endforeach()
+else()
+    message(WARNING "gpunum: no cmocka, the tests are left out")
+endif()
+
+# --- checks of the sources ----------------------------------------------------------------------
+
+find_package(Python3 COMPONENTS Interpreter)
+if(Python3_FOUND AND NOT GPUNUM_SANITIZE)
+    gpunum_test(check.contents check "${common}"
+        ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/check_toc.py)
+    gpunum_test(check.shaders check "${common}"
+        ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/make_shaders.py --check)
+endif()
+
+# --- slow checks --------------------------------------------------------------------------------
+
+if(GPUNUM_CHECKS)
+    if(Python3_FOUND)
+        gpunum_test(check.shaders_rebuilt check "${common}"
+            ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/make_shaders.py --verify)
+    endif()
+    gpunum_test(check.compile_matrix check "${common}" ${PROJECT_SOURCE_DIR}/tests/compile_matrix.sh)
+    gpunum_test(check.install check "${common}" ${PROJECT_SOURCE_DIR}/tests/check_install.sh
+        ${PROJECT_BINARY_DIR})
+
+    # The whole test suite again, in a build folder of its own.
+    function(gpunum_rebuild name)
+        gpunum_test(check.${name} check "${common}" ${PROJECT_SOURCE_DIR}/tests/rebuild.sh
+            ${PROJECT_BINARY_DIR}/${name} -DGPUNUM_PYTHON=${GPUNUM_PYTHON} ${ARGN})
+        set_tests_properties(check.${name} PROPERTIES RUN_SERIAL ON)
+    endfunction()
+    find_program(GPUNUM_CLANG clang)
+    find_program(GPUNUM_CLANGXX clang++)
+    mark_as_advanced(GPUNUM_CLANG GPUNUM_CLANGXX)
+    if(GPUNUM_CLANG AND GPUNUM_CLANGXX)
+        gpunum_rebuild(clang -DCMAKE_C_COMPILER=${GPUNUM_CLANG}
+            -DCMAKE_CXX_COMPILER=${GPUNUM_CLANGXX} -DGPUNUM_WARNINGS_AS_ERRORS=ON)
+    endif()
+    set(sanitizing -DGPUNUM_BUILD_EXAMPLES=OFF -DGPUNUM_BUILD_TOOLS=OFF
+        -DCMAKE_BUILD_TYPE=RelWithDebInfo)
+    gpunum_rebuild(address_sanitizer ${sanitizing} -DGPUNUM_SANITIZE=address,undefined)
+    gpunum_rebuild(thread_sanitizer ${sanitizing} -DGPUNUM_SANITIZE=thread)
+
+    find_program(GPUNUM_VALGRIND valgrind)
+    mark_as_advanced(GPUNUM_VALGRIND)
+    foreach(target ${GPUNUM_VALGRIND_TESTS})
+        if(GPUNUM_VALGRIND AND TARGET ${target})
+            gpunum_test(check.valgrind_${target} check "${on_cpu}" ${GPUNUM_VALGRIND} --quiet
+                --error-exitcode=1 --leak-check=full --errors-for-leak-kinds=definite,indirect
+                $<TARGET_FILE:${target}>)
+        endif()
+    endforeach()
+endif()

@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""Derives the polynomial coefficients of the vector math (room vmath of gpunum.h, tools/shaders/math.glsl).
+
+Needs python3-numpy and python3-mpmath. Prints each polynomial as float32 constants, lowest power first, with the largest error that is
+left after the coefficients were rounded, relative to the function (in units of 2^-24).
+
+    fit_math.py            every polynomial
+    fit_math.py exp tan    only these
+
+Method: Lawson's reweighted least squares (1961) for the weighted minimax problem. The coefficients are rounded to float32 one at a time from
+the lowest power up, and the rest is fitted again each time, so that the later ones make up for the earlier roundings.
+"""
+import sys
+import numpy as np
+from mpmath import mp, mpf, pi, log, exp, sin, cos, tan, asin, atan, sinh, cosh, tanh, atanh, erf, erfc, sqrt
+
+mp.prec = 200
+
+
+def float32(x):
+    """x rounded to 24 bits."""
+    if x == 0:
+        return mpf(0)
+    m, e = mp.frexp(x)
+    return mp.ldexp(mp.nint(mp.ldexp(m, 24)), int(e) - 24)
+
+
+def minimax(g, w, lo, hi, powers):
+    """Coefficients c that make max |w(t) (g(t) - sum c[i] t^powers[i])| on [lo, hi] small."""
+    count = 60 * len(powers)
+    grid = [(lo + hi) / 2 - (hi - lo) / 2 * cos(pi * (2 * i + 1) / (2 * count)) for i in range(count)]
+    weight = np.array([float(w(t)) for t in grid])
+    # The target is huge beside the remaining error when a coefficient is already fixed, so it is computed by mpmath.
+    scale = max(abs(lo), abs(hi))
+    basis = np.array([[float((t / scale) ** p) for p in powers] for t in grid]) * weight[:, None]
+    target = np.array([float(w(t) * g(t)) for t in grid])
+    share, best, result = np.full(count, 1.0 / count), np.inf, None
+    for _ in range(400):
+        root = np.sqrt(share)
+        c = np.linalg.lstsq(basis * root[:, None], target * root, rcond=None)[0]
+        err = np.abs(target - basis @ c)
+        if err.max() < best:
+            best, result = err.max(), c
+        if err.max() == 0:
+            break
+        share = share * err
+        share = share / share.sum() + 1e-14
+    return [mpf(float(x)) / scale**p for x, p in zip(result, powers)]
+
+
+def fit(g, w, lo, hi, degree, fixed=()):
+    """Float32 coefficients of a polynomial of this degree; fixed ones are given as {power: value}."""
+    lo, hi = mpf(lo), mpf(hi)
+    done = dict(fixed)
+    for p in range(degree + 1):
+        if p in done:
+            continue
+        left = [q for q in range(p, degree + 1) if q not in done]
+        rest = lambda t: g(t) - sum(cv * t**q for q, cv in done.items())
+        done[p] = float32(minimax(rest, w, lo, hi, left)[0])
+    worst = mpf(0)
+    for i in range(2001):
+        t = lo + (hi - lo) * i / 2000
+        worst = max(worst, abs(w(t) * (g(t) - sum(cv * t**q for q, cv in done.items()))))
+    return [done[p] for p in range(degree + 1)], worst * 2**24
+
+
+def series(f, t, eps=mpf(2) ** -40):
+    """f(t), moved off the removable singularity at 0."""
+    return f(t if abs(t) > eps else eps)
+
+
+def odd(f, z, slope=1):
+    """P(z) in f(x) = slope x + x^3 P(x^2)."""
+    x = sqrt(z)
+    return (f(x) / x - slope) / z
+
+
+def weight_odd(f):
+    return lambda z: z * sqrt(z) / f(sqrt(z))
+
+
+def mills(t):
+    return exp(t * t / 2) * erfc(t / sqrt(mpf(2))) / 2
+
+
+LN2 = log(mpf(2))
+R2 = sqrt(mpf(2))
+
+# name: (function of t to approximate, weight, low end, high end, degree)
+# The weight turns the error of the polynomial into an error relative to the whole function.
+POLYS = {
+    # exp(r) = 1 + r + r^2 P(r)
+    "exp": (lambda r: (exp(r) - 1 - r) / r**2, lambda r: r**2 / exp(r), -LN2 * 0.503, LN2 * 0.503, 4),
+    # 2^r = 1 + r P(r)
+    "exp2": (lambda r: (2**r - 1) / r, lambda r: r / 2**r, -0.502, 0.502, 5),
+    # log(1 + f) = f - f^2 / 2 + f^3 P(f)
+    "log": (lambda f: (log(1 + f) - f + f * f / 2) / f**3, lambda f: f**3 / log(1 + f), 1 / R2 - 1, R2 - 1, 7),
+    # log2((1 + s) / (1 - s)) = 2 s / ln(2) + s^3 P(s^2)
+    "log2": (lambda z: odd(lambda s: 2 * atanh(s) / LN2, z, 2 / LN2), lambda z: z, 0, ((R2 - 1) / (R2 + 1) * 1.01) ** 2, 3),
+    # sin(r) = r + r^3 P(r^2) up to pi/2
+    "sin": (lambda z: odd(sin, z), weight_odd(sin), 0, (pi / 2 * 1.003) ** 2, 3),
+    # tan(r) = r + r^3 P(r^2) up to pi/4
+    "tan": (lambda z: odd(tan, z), weight_odd(tan), 0, (pi / 4 * 1.003) ** 2, 5),
+    # asin(x) = x + x^3 P(x^2) up to 1/2
+    "asin": (lambda z: odd(asin, z), weight_odd(asin), 0, 0.25, 4),
+    # atan(x) = x + x^3 P(x^2) up to 1
+    "atan": (lambda z: odd(atan, z), weight_odd(atan), 0, 1, 8),
+    # tanh(x) = x + x^3 P(x^2) up to 0.625
+    "tanh": (lambda z: odd(tanh, z), weight_odd(tanh), 0, 0.625**2, 4),
+    # cosh(r) = 1 + r^2 P(r^2) up to ln(2)/2
+    "cosh": (lambda z: (cosh(sqrt(z)) - 1) / z, lambda z: z / cosh(sqrt(z)), 0, (LN2 * 0.503) ** 2, 2),
+    # sinh(r) = r + r^3 P(r^2) up to ln(2)/2
+    "sinh": (lambda z: odd(sinh, z), weight_odd(sinh), 0, (LN2 * 0.503) ** 2, 2),
+    # erf(x) = x + x P(x^2) up to 0.93
+    "erf": (lambda z: erf(sqrt(z)) / sqrt(z) - 1, lambda z: sqrt(z) / erf(sqrt(z)), 0, mpf("0.93") ** 2, 5),
+    # erf(x) = 1 - exp(P(x)) from 0.93 on
+    "erf_tail": (lambda x: log(erfc(x)), lambda x: erfc(x) / erf(x), 0.93, 3.95, 6),
+    # the normal distribution's lower tail: Phi(-t) = exp(-t^2 / 2) P((t - 3) / (t + 3))
+    "phi": (lambda u: mills(3 * (1 + u) / (1 - u)), lambda u: 1 / mills(3 * (1 + u) / (1 - u)), -1, 11.3 / 17.3, 9),
+    # sin(pi t / 4) = t P(t^2), cos(pi t / 4) = 1 + t^2 P(t^2), both for t up to 1
+    "octant_sin": (lambda z: sin(pi / 4 * sqrt(z)) / sqrt(z), lambda z: sqrt(z) / sin(pi / 4 * sqrt(z)), 0, 1, 3),
+    "octant_cos": (lambda z: (cos(pi / 4 * sqrt(z)) - 1) / z, lambda z: z / cos(pi / 4 * sqrt(z)), 0, 1, 3),
+}
+
+
+def show(name):
+    g, w, lo, hi, degree = POLYS[name]
+    c, worst = fit(lambda t: series(g, t), lambda t: series(w, t), lo, hi, degree)
+    print("%s: error %s * 2^-24" % (name, mp.nstr(worst, 3)))
+    print("    " + ", ".join("%.9gf" % float(x) for x in c))
+
+
+if __name__ == "__main__":
+    for poly in sys.argv[1:] or POLYS:
+        show(poly)

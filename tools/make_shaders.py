@@ -1,0 +1,357 @@
+#!/usr/bin/env python3
+"""Compiles tools/shaders/*.comp into shaders.h.
+
+  make_shaders.py            compile what changed, write shaders.h
+  make_shaders.py --all      compile everything, write shaders.h
+  make_shaders.py --check    no compiler: is shaders.h up to date? names what is stale
+  make_shaders.py --verify   compile everything, compare bit for bit, run spirv-val
+
+A .comp file says in comment lines which modules it becomes:
+
+  //! variant NAME [-DX=Y ...] [--env=vulkan1.3]    one module; without such a line the file is
+                                                    one module of its own name
+  //! no-bindings                                   see below
+
+Each variant becomes two modules: NAME, whose buffers are 64-bit addresses, and NAME_b, compiled
+with -DGN_BINDINGS, whose buffers are descriptors; "no-bindings" leaves the second out.
+#include "x.glsl" is looked up beside the .comp files.
+
+A module's hash is the SHA-256 of: the bytes of the .comp file, the bytes of every included file in
+the order of first inclusion (found by reading #include lines as text, whatever #if says), and the
+module's options string, which shaders.h lists.
+"""
+import argparse
+import concurrent.futures
+import hashlib
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+JOBS = 2
+SPIRV_MAGIC = 0x07230203
+# OpSourceContinued, OpSource, OpSourceExtension, OpName, OpMemberName, OpLine, OpNoLine,
+# OpModuleProcessed: text for people, which would only make the header larger.
+DEBUG_OPS = {2, 3, 4, 5, 6, 8, 317, 330}
+
+HEAD = """\
+// shaders.h - gpunum's compute shaders as SPIR-V. Public domain or MIT, see LICENSE.
+//
+// Generated from tools/shaders/*.comp by tools/make_shaders.py: do not edit.
+// gpunum.h includes this file where its implementation needs it.
+#ifdef GNI_SHADERS_WANTED
+#ifndef GNI_SHADERS_H
+#define GNI_SHADERS_H
+
+#include <stdint.h>
+
+#define GNI_SHADERS_COMPILER "%(compiler)s"
+
+// X(name, bytes, hash of the source, compiler, source file, options)
+// clang-format off
+#define GNI_MODULES(X)%(rows)s
+"""
+
+TAIL = """\
+// clang-format on
+
+typedef struct gni_module {
+    const char *name;
+    const uint32_t *words;
+    uint32_t bytes;
+    const char *source_hash;
+    const char *compiler;
+} gni_module;
+
+typedef enum gni_module_id {
+#define GNI_X(name, bytes, hash, compiler, file, options) GNI_MODULE_##name,
+    GNI_MODULES(GNI_X)
+#undef GNI_X
+    GNI_MODULE_COUNT
+} gni_module_id;
+
+// One more than there are modules: the last is empty, so that the table is never of size zero.
+static const gni_module gni_modules[GNI_MODULE_COUNT + 1] = {
+#define GNI_X(name, bytes, hash, compiler, file, options) \\
+    {#name, gni_spv_##name, bytes, hash, compiler},
+    GNI_MODULES(GNI_X)
+#undef GNI_X
+    {"", (const uint32_t *)0, 0, "", ""}
+};
+
+#endif // GNI_SHADERS_H
+#endif // GNI_SHADERS_WANTED
+"""
+
+
+class Problem(Exception):
+    pass
+
+
+class Module:
+    """One (file, variant, bindings) and, once known, its words."""
+
+    def __init__(self, name, file, env, defines, blob):
+        self.name, self.file, self.env, self.defines = name, file, env, defines
+        self.options = " ".join(["--target-env=" + env] + defines)
+        self.hash = hashlib.sha256(blob + self.options.encode()).hexdigest()[:16]
+        self.words, self.compiler = None, None
+
+
+# --- sources ------------------------------------------------------------------------------------
+
+def read_sources(folder, name, seen):
+    """Bytes of a file and of everything it includes, each once, in order of first inclusion."""
+    seen.add(name)
+    try:
+        with open(os.path.join(folder, name), "rb") as f:
+            blob = f.read()
+    except OSError as e:
+        raise Problem("%s: %s" % (name, e.strerror))
+    parts = [blob]
+    for include in re.findall(rb'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', blob, re.M):
+        include = include.decode()
+        if include not in seen:
+            parts.append(read_sources(folder, include, seen))
+    return b"".join(parts)
+
+
+def read_variants(file, text):
+    """What the //! lines ask for: [(name, env, defines)], bindings."""
+    variants, bindings = [], True
+    for line in re.findall(r"^//!(.*)$", text, re.M):
+        words = line.split()
+        if words == ["no-bindings"]:
+            bindings = False
+        elif len(words) >= 2 and words[0] == "variant":
+            env, defines = "vulkan1.2", []
+            for word in words[2:]:
+                if word.startswith("--env="):
+                    env = word[len("--env="):]
+                elif re.match(r"-D\w", word):
+                    defines.append(word)
+                else:
+                    raise Problem("%s: '%s' in a variant line" % (file, word))
+            variants.append((words[1], env, defines))
+        else:
+            raise Problem("%s: cannot read the line '//!%s'" % (file, line))
+    return variants or [(file[:-len(".comp")], "vulkan1.2", [])], bindings
+
+
+def read_modules(folder):
+    modules = {}
+    for file in sorted(f for f in os.listdir(folder) if f.endswith(".comp")):
+        blob = read_sources(folder, file, set())
+        with open(os.path.join(folder, file), encoding="utf-8") as f:
+            variants, bindings = read_variants(file, f.read())
+        for name, env, defines in variants:
+            found = [Module(name, file, env, defines, blob)]
+            if bindings:
+                found.append(Module(name + "_b", file, env, defines + ["-DGN_BINDINGS"], blob))
+            for m in found:
+                if not re.fullmatch(r"[a-z][a-z0-9_]*", m.name):
+                    raise Problem("%s: '%s' is no module name" % (file, m.name))
+                if m.name in modules:
+                    raise Problem("%s: module %s is also in %s" % (file, m.name,
+                                                                  modules[m.name].file))
+                modules[m.name] = m
+    return modules
+
+
+# --- compiler -----------------------------------------------------------------------------------
+
+class Tools:
+    def __init__(self, folder):
+        self.folder = folder or os.path.join(ROOT, "build", "shader-tools", "bin")
+        if not folder and not os.path.exists(os.path.join(self.folder, "glslang")):
+            subprocess.run([os.path.join(ROOT, "tools", "shader_tools.sh")], check=True)
+        text = self.run(["glslang", "--version"])
+        match = re.search(r"^Glslang Version: \d+:([\d.]+)", text, re.M)
+        if not match:
+            raise Problem("cannot read glslang's version")
+        self.version = "glslang " + match.group(1)
+
+    def run(self, args):
+        args = [os.path.join(self.folder, args[0])] + args[1:]
+        p = subprocess.run(args, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                           universal_newlines=True)
+        if p.returncode:
+            raise Problem(p.stdout.strip() or "%s: exit status %d" % (args[0], p.returncode))
+        return p.stdout
+
+    def compile(self, m, folder):
+        with tempfile.TemporaryDirectory() as tmp:
+            out = os.path.join(tmp, "out.spv")
+            text = self.run(["glslang", "-V", "--quiet", "--target-env", m.env, "-S", "comp",
+                             "-I" + folder] + m.defines +
+                            ["-o", out, os.path.join(folder, m.file)])
+            if text.strip():
+                sys.stderr.write("%s: %s\n" % (m.name, text.strip()))
+            with open(out, "rb") as f:
+                words = strip(to_words(f.read()))
+        return words
+
+    def validate(self, m):
+        with tempfile.TemporaryDirectory() as tmp:
+            path = os.path.join(tmp, m.name + ".spv")
+            with open(path, "wb") as f:
+                f.write(b"".join(w.to_bytes(4, "little") for w in m.words))
+            try:
+                self.run(["spirv-val", "--target-env", m.env, path])
+            except Problem as e:
+                raise Problem("%s: spirv-val: %s" % (m.name, e))
+
+
+def to_words(data):
+    words = [int.from_bytes(data[i:i + 4], "little") for i in range(0, len(data), 4)]
+    if len(data) % 4 or len(words) < 5 or words[0] != SPIRV_MAGIC:
+        raise Problem("the compiler's output is not SPIR-V")
+    return words
+
+
+def strip(words):
+    kept, i = words[:5], 5
+    while i < len(words):
+        count, op = words[i] >> 16, words[i] & 0xffff
+        if op not in DEBUG_OPS:
+            kept += words[i:i + count]
+        i += count
+    return kept
+
+
+def for_each(modules, work):
+    """Runs work(module) on two threads and reports every failure, not just the first."""
+    def guarded(m):
+        try:
+            work(m)
+            return None
+        except Problem as e:
+            return "%s: %s" % (m.name, e) if m.name not in str(e) else str(e)
+    with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
+        errors = [e for e in pool.map(guarded, modules) if e]
+    if errors:
+        raise Problem("\n".join(errors))
+
+
+# --- shaders.h ----------------------------------------------------------------------------------
+
+def render(modules, compiler):
+    rows = "".join(' \\\n    X(%s, %d, "%s", "%s", "%s", "%s")' % (
+        m.name, 4 * len(m.words), m.hash, m.compiler, m.file, m.options) for m in modules)
+    text = [HEAD % {"compiler": compiler, "rows": rows}]
+    for m in modules:
+        lines = [", ".join("0x%08x" % w for w in m.words[i:i + 8])
+                 for i in range(0, len(m.words), 8)]
+        text.append("\nstatic const uint32_t gni_spv_%s[] = {\n    %s\n};\n" %
+                    (m.name, ",\n    ".join(lines)))
+    return "".join(text) + TAIL
+
+
+def read_header(path):
+    """What shaders.h holds: its text and {name: (words, hash, compiler)}."""
+    try:
+        with open(path, encoding="utf-8") as f:
+            text = f.read()
+    except OSError:
+        return "", {}
+    rows = dict((r[0], r[1:]) for r in re.findall(
+        r'^    X\((\w+), \d+, "(\w+)", "([^"]*)"', text, re.M))
+    held = {}
+    for name, body in re.findall(r"^static const uint32_t gni_spv_(\w+)\[\] = \{\n(.*?)\n\};",
+                                 text, re.M | re.S):
+        if name in rows:
+            held[name] = ([int(w, 16) for w in re.findall(r"0x[0-9a-f]{8}", body)],) + rows[name]
+    return text, held
+
+
+def compiler_in(text):
+    match = re.search(r'^#define GNI_SHADERS_COMPILER "([^"]*)"', text, re.M)
+    return match.group(1) if match else ""
+
+
+def check(modules, header):
+    """Is shaders.h what its sources and its own words would be rendered to?"""
+    text, held = read_header(header)
+    if not text:
+        raise Problem("%s is missing" % os.path.basename(header))
+    stale = ["%s (%s) is not in shaders.h" % (n, m.file)
+             for n, m in modules.items() if n not in held]
+    stale += ["%s is in shaders.h, but has no source" % n for n in held if n not in modules]
+    stale += ["%s: %s or a file it includes has changed" % (n, m.file)
+              for n, m in modules.items() if n in held and held[n][1] != m.hash]
+    if not stale:
+        for n, m in modules.items():
+            m.words, _, m.compiler = held[n]
+        if render(modules.values(), compiler_in(text)) != text:
+            stale = ["shaders.h was edited by hand"]
+    if stale:
+        raise Problem("stale shaders.h, run tools/make_shaders.py:\n  " + "\n  ".join(stale))
+
+
+def verify(modules, header, folder, tools):
+    """Recompiles; only the same compiler can be expected to give the same bits."""
+    check(modules, header)
+    others = set()
+
+    def work(m):
+        words = tools.compile(m, folder)
+        if m.compiler != tools.version:
+            others.add(m.compiler)
+        elif words != m.words:
+            raise Problem("%s: recompiling gives other words than shaders.h has" % m.name)
+        tools.validate(m)
+    for_each(modules.values(), work)
+    for other in sorted(others):
+        print("note: modules made by %s were not compared, this is %s" % (other, tools.version))
+
+
+def build(modules, header, folder, tools, everything):
+    text, held = read_header(header)
+    todo = []
+    for n, m in modules.items():
+        m.compiler = tools.version
+        if not everything and n in held and held[n][1:] == (m.hash, tools.version):
+            m.words = held[n][0]
+        else:
+            todo.append(m)
+
+    def work(m):
+        m.words = tools.compile(m, folder)
+        tools.validate(m)
+    for_each(todo, work)
+    new = render(modules.values(), tools.version)
+    if new != text:
+        with open(header + ".tmp", "w", encoding="utf-8", newline="\n") as f:
+            f.write(new)
+        os.replace(header + ".tmp", header)
+    print("shaders.h: %d modules, %d compiled, %d KiB of SPIR-V" % (
+        len(modules), len(todo), sum(4 * len(m.words) for m in modules.values()) // 1024))
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__,
+                                formatter_class=argparse.RawDescriptionHelpFormatter)
+    mode = p.add_mutually_exclusive_group()
+    mode.add_argument("--all", action="store_true", help="compile everything")
+    mode.add_argument("--check", action="store_true", help="is shaders.h up to date?")
+    mode.add_argument("--verify", action="store_true", help="recompile and compare")
+    p.add_argument("--sources", default=os.path.join(ROOT, "tools", "shaders"), metavar="FOLDER")
+    p.add_argument("--header", default=os.path.join(ROOT, "shaders.h"), metavar="FILE")
+    p.add_argument("--tools", metavar="FOLDER", help="where glslang and spirv-val are")
+    a = p.parse_args()
+    try:
+        modules = read_modules(a.sources)
+        if a.check:
+            check(modules, a.header)
+        elif a.verify:
+            verify(modules, a.header, a.sources, Tools(a.tools))
+        else:
+            build(modules, a.header, a.sources, Tools(a.tools), a.all)
+    except (Problem, OSError, subprocess.CalledProcessError) as e:
+        sys.exit("make_shaders.py: %s" % e)
+
+
+if __name__ == "__main__":
+    main()

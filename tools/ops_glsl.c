@@ -1,0 +1,131 @@
+// Prints tools/shaders/ops.glsl from gpunum.h's op tables.
+//
+//   cc -std=c99 -o build/ops_glsl tools/ops_glsl.c -I. -lm -lpthread && build/ops_glsl > tools/shaders/ops.glsl
+
+#define GPUNUM_IMPLEMENTATION
+#define GPUNUM_NO_VULKAN
+#define GPUNUM_NO_THREADS
+#ifdef OPS_GLSL_PARTS
+#include OPS_GLSL_PARTS
+#else
+#include "gpunum.h"
+#endif
+#include <stdio.h>
+
+// Ops whose code is long: only modules with -DGN_FULL have them.
+static bool heavy(gni_op op) {
+    if (op == GNI_OP_SQRT || op == GNI_OP_RECIP || op == GNI_OP_DIV) return false;
+    if (op <= GNI_OP_SOFTPLUS) return true;
+    return op == GNI_OP_ATAN2 || op == GNI_OP_HYPOT || op == GNI_OP_FLOOR_DIV || op == GNI_OP_MOD || op == GNI_OP_POW;
+}
+
+// Float ops that wide.glsl has.
+static bool wide_float(gni_op op) {
+    switch (op) {
+    case GNI_OP_SQRT:
+    case GNI_OP_RSQRT:
+    case GNI_OP_RECIP:
+    case GNI_OP_DIV: return true;
+    case GNI_OP_FLOOR_DIV:
+    case GNI_OP_MOD:
+    case GNI_OP_POW: return false;
+    default: return op >= GNI_OP_NEG && op != GNI_OP_ATAN2 && op != GNI_OP_HYPOT;
+    }
+}
+
+static void row(const char *kind, gni_op op, gni_domain domain, const char *glsl) {
+    const char *guard = NULL;
+    if (domain == GNI_F && !wide_float(op)) guard = "#if defined(GN_FULL) && !defined(GN_X64)";
+    else if (domain == GNI_U && heavy(op)) guard = "#if defined(GN_FULL) && !defined(GN_X64)";
+    else if (domain == GNI_U) guard = "#ifndef GN_X64";
+    else if (heavy(op)) guard = "#if defined(GN_FULL) || defined(GN_X64)";
+    if (guard != NULL) puts(guard);
+    printf("    case %uu: GN_%s_%c(%s)\n", (unsigned)op * 3u + (unsigned)domain, kind, "FIU"[domain], glsl);
+    if (guard != NULL) puts("#endif");
+}
+
+static void comment(const char *name) { printf("    // %s\n", name); }
+
+// A conversion means the same whatever domain it names.
+static void bits(const char *name, gni_op op, const char *glsl) {
+    comment(name);
+    printf("    case %uu: case %uu: case %uu: GN_BITS(%s)\n", (unsigned)op * 3u, (unsigned)op * 3u + 1u,
+           (unsigned)op * 3u + 2u, glsl);
+}
+
+int main(void) {
+    puts("// Generated from the op tables of gpunum.h by tools/ops_glsl.c: do not edit.\n"
+         "// The GN_ macros are narrow.glsl's or wide.glsl's. `code` is op * 3 + domain.\n\n"
+         "uvec4 gn_exec(uint code, uvec4 ra, uvec4 rb, uvec4 rc) {\n"
+         "    uvec4 r = uvec4(0u);\n"
+         "    switch (code) {");
+#define GN_X(fn, NAME, F, D, gF, da)                                                               \
+    comment(#NAME);                                                                                \
+    row("VALUE", GNI_OP_##NAME, GNI_F, gF);
+    GNI_UNARY_FLOAT(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, I, gF, gI, da)                                                        \
+    comment(#NAME);                                                                                \
+    row("VALUE", GNI_OP_##NAME, GNI_F, gF);                                                        \
+    row("VALUE", GNI_OP_##NAME, GNI_I, gI);                                                        \
+    row("VALUE", GNI_OP_##NAME, GNI_U, gI);
+    GNI_UNARY_ANY(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, I, gF, gI)                                                            \
+    comment(#NAME);                                                                                \
+    row("TRUTH", GNI_OP_##NAME, GNI_F, gF);                                                        \
+    row("TRUTH", GNI_OP_##NAME, GNI_I, gI);                                                        \
+    row("TRUTH", GNI_OP_##NAME, GNI_U, gI);
+    GNI_UNARY_BOOL(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, gF, da, db)                                                           \
+    comment(#NAME);                                                                                \
+    row("VALUE", GNI_OP_##NAME, GNI_F, gF);
+    GNI_BINARY_FLOAT(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, I, gF, gI, da, db)                                                    \
+    comment(#NAME);                                                                                \
+    row("VALUE", GNI_OP_##NAME, GNI_F, gF);                                                        \
+    row("VALUE", GNI_OP_##NAME, GNI_I, gI);                                                        \
+    row("VALUE", GNI_OP_##NAME, GNI_U, gI);
+    GNI_BINARY_ANY(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, I, gF, gI)                                                            \
+    comment(#NAME);                                                                                \
+    row("TRUTH", GNI_OP_##NAME, GNI_F, gF);                                                        \
+    row("TRUTH", GNI_OP_##NAME, GNI_I, gI);                                                        \
+    row("TRUTH", GNI_OP_##NAME, GNI_U, gI);
+    GNI_COMPARE(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, I, gI)                                                                      \
+    comment(#NAME);                                                                                \
+    row("VALUE", GNI_OP_##NAME, GNI_I, gI);                                                        \
+    row("VALUE", GNI_OP_##NAME, GNI_U, gI);
+    GNI_BINARY_INT(GN_X)
+#undef GN_X
+    bits("WHERE", GNI_OP_WHERE, "GN_WHERE");
+    comment("FMA");
+    row("VALUE", GNI_OP_FMA, GNI_F, "fma(a, b, c)");
+    row("VALUE", GNI_OP_FMA, GNI_I, "a * b + c");
+    row("VALUE", GNI_OP_FMA, GNI_U, "a * b + c");
+    bits("I_TO_F", GNI_OP_I_TO_F, "GN_I_TO_F");
+    bits("U_TO_F", GNI_OP_U_TO_F, "GN_U_TO_F");
+    bits("F_TO_I", GNI_OP_F_TO_I, "GN_F_TO_I");
+    bits("F_TO_U", GNI_OP_F_TO_U, "GN_F_TO_U");
+    comment("TO_BOOL");
+    printf("    case %uu: GN_BITS(GN_F_TO_BOOL)\n", (unsigned)GNI_OP_TO_BOOL * 3u);
+    printf("    case %uu: case %uu: GN_BITS(GN_I_TO_BOOL)\n", (unsigned)GNI_OP_TO_BOOL * 3u + 1u,
+           (unsigned)GNI_OP_TO_BOOL * 3u + 2u);
+    bits("ROUND_F16", GNI_OP_ROUND_F16, "GN_ROUND_F16");
+    bits("ROUND_BF16", GNI_OP_ROUND_BF16, "GN_ROUND_BF16");
+    bits("ROUND_F32", GNI_OP_ROUND_F32, "GN_ROUND_F32");
+    bits("WRAP_U8", GNI_OP_WRAP_U8, "GN_WRAP_U8");
+    bits("WRAP_I8", GNI_OP_WRAP_I8, "GN_WRAP_I8");
+    bits("WRAP_U32", GNI_OP_WRAP_U32, "GN_WRAP_U32");
+    bits("WRAP_I32", GNI_OP_WRAP_I32, "GN_WRAP_I32");
+    puts("    default: break;\n"
+         "    }\n"
+         "    return r;\n"
+         "}");
+    return 0;
+}
