@@ -27,6 +27,7 @@ import os
 import re
 import subprocess
 import sys
+import textwrap
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -242,10 +243,10 @@ def render(modules, compiler):
         m.name, 4 * len(m.words), m.hash, m.compiler, m.file, m.options) for m in modules)
     text = [HEAD % {"compiler": compiler, "rows": rows}]
     for m in modules:
-        lines = [", ".join("0x%08x" % w for w in m.words[i:i + 8])
-                 for i in range(0, len(m.words), 8)]
+        # Decimal, since most words are small: half the size of padded hexadecimal.
+        lines = textwrap.wrap(", ".join(str(w) for w in m.words), 96, break_long_words=False)
         text.append("\nstatic const uint32_t gni_spv_%s[] = {\n    %s\n};\n" %
-                    (m.name, ",\n    ".join(lines)))
+                    (m.name, "\n    ".join(line.replace(", ", ",") for line in lines)))
     return "".join(text) + TAIL
 
 
@@ -262,7 +263,7 @@ def read_header(path):
     for name, body in re.findall(r"^static const uint32_t gni_spv_(\w+)\[\] = \{\n(.*?)\n\};",
                                  text, re.M | re.S):
         if name in rows:
-            held[name] = ([int(w, 16) for w in re.findall(r"0x[0-9a-f]{8}", body)],) + rows[name]
+            held[name] = ([int(w) for w in re.findall(r"\d+", body)],) + rows[name]
     return text, held
 
 

@@ -12,11 +12,10 @@
 #endif
 #include <stdio.h>
 
-// Ops whose code is long: only modules with -DGN_FULL have them.
+// Ops whose code is long. Only modules with -DGN_FULL have them, and integer arithmetic.
 static bool heavy(gni_op op) {
-    if (op == GNI_OP_SQRT || op == GNI_OP_RECIP || op == GNI_OP_DIV) return false;
-    if (op <= GNI_OP_SOFTPLUS) return true;
-    return op == GNI_OP_ATAN2 || op == GNI_OP_HYPOT || op == GNI_OP_FLOOR_DIV || op == GNI_OP_MOD || op == GNI_OP_POW;
+    return op <= GNI_OP_SOFTPLUS || (op >= GNI_OP_DIV && op <= GNI_OP_HYPOT) ||
+           (op >= GNI_OP_FLOOR_DIV && op <= GNI_OP_POW);
 }
 
 // Float ops that wide.glsl has.
@@ -35,10 +34,11 @@ static bool wide_float(gni_op op) {
 
 static void row(const char *kind, gni_op op, gni_domain domain, const char *glsl) {
     const char *guard = NULL;
-    if (domain == GNI_F && !wide_float(op)) guard = "#if defined(GN_FULL) && !defined(GN_X64)";
-    else if (domain == GNI_U && heavy(op)) guard = "#if defined(GN_FULL) && !defined(GN_X64)";
-    else if (domain == GNI_U) guard = "#ifndef GN_X64";
-    else if (heavy(op)) guard = "#if defined(GN_FULL) || defined(GN_X64)";
+    bool full = heavy(op) || domain != GNI_F;
+    if (domain == GNI_U || (domain == GNI_F && !wide_float(op)))
+        guard = "#if defined(GN_FULL) && !defined(GN_X64)";
+    else if (full)
+        guard = "#if defined(GN_FULL) || defined(GN_X64)";
     if (guard != NULL) puts(guard);
     printf("    case %uu: GN_%s_%c(%s)\n", (unsigned)op * 3u + (unsigned)domain, kind, "FIU"[domain], glsl);
     if (guard != NULL) puts("#endif");

@@ -9,6 +9,8 @@
 #define GN_OR(p, q) bvec4(uvec4(p) | uvec4(q))
 #define GN_XOR(p, q) bvec4(uvec4(p) ^ uvec4(q))
 
+bvec4 gn_truth(vec4 a) { return notEqual(floatBitsToUint(a) & 0x7fffffffu, uvec4(0u)); }
+
 #define GN_VALUE_F(x) { vec4 a = uintBitsToFloat(ra), b = uintBitsToFloat(rb), c = uintBitsToFloat(rc); precise vec4 y = x; r = floatBitsToUint(y); break; }
 #define GN_VALUE_I(x) { ivec4 a = ivec4(ra), b = ivec4(rb), c = ivec4(rc); r = uvec4(x); break; }
 #define GN_VALUE_U(x) { uvec4 a = ra, b = rb, c = rc; r = x; break; }

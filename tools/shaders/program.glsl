@@ -1,14 +1,14 @@
 // How a kernel runs a program (gni_program) over groups of neighbouring elements: the shared part of
 // elementwise.comp and reduce.comp. Include gn.glsl first.
 //
-//   -DGN_STEPS=n    specialised: the words below are specialisation constants, at most n instructions
+//   -DGN_STEPS=n -DGN_INPUTS=m    specialised: the words below are specialisation constants; at most n
+//                   instructions over m inputs, 4 vector and 4 scalar dimensions
 //   -DGN_GENERIC    the same words come from the parameters and a loop interprets them
 //   -DGN_FULL       with the instructions that ops.glsl counts as heavy
 //   -DGN_X64        wide programs: float64 and int64 registers
 //   -DGN_RAW64      copies of 8-byte elements, no instructions, no 64-bit types
 //
-// A group is 4 elements, or 2 of 64 bits; either way a register is a uvec4. Registers 0 to 7 are the
-// inputs, 8 to 15 the constants, 16 + i is what instruction i writes.
+// Registers 0 to 7 are the inputs, 8 to 15 the constants, 16 + i is what instruction i writes.
 //
 // Index spaces: operands are addressed by a vector index (groups run along it) and a scalar index.
 // Elementwise jobs have no scalar dimensions.
@@ -20,18 +20,6 @@
 #define GN_K_ROWREP 4u  // groups do not cross rows, one element
 #define GN_K_ROWSTEP 5u // groups do not cross rows, any inner stride
 #define GN_K_ANY 6u     // every element on its own
-
-#define GN_T_F32 0u // gn_dtype
-#define GN_T_F16 1u
-#define GN_T_BF16 2u
-#define GN_T_F64 3u
-#define GN_T_I32 4u
-#define GN_T_I64 5u
-#define GN_T_U8 6u
-#define GN_T_I8 7u
-#define GN_T_U32 8u
-#define GN_T_BOOL 9u
-#define GN_T_C64 10u
 
 // Words 0 to 29 describe the program, in both forms at the same place of the parameters.
 #define GN_W_INSN 6u
@@ -97,184 +85,16 @@ layout(constant_id = 29) const uint GN_I23 = 0u;
 #define GN_OUT_KIND(k) ((GN_W3 >> (16u + 4u * (k))) & 15u)
 #define GN_OUT_REG(k) ((GN_W4 >> (8u * (k))) & 255u)
 
-#if defined(GN_X64) || defined(GN_RAW64)
-#define GN_GROUP_SIZE 2u
-#else
-#define GN_GROUP_SIZE 4u
-#define GN_FOUR
-#endif
+#include "memory.glsl"
 
 uvec4 gn_r[GN_REGISTERS];
 
-uint gn_dtype_bytes(uint t) {
-    return t == GN_T_F64 || t == GN_T_I64 || t == GN_T_C64 ? 8u
-         : t == GN_T_F16 || t == GN_T_BF16                 ? 2u
-         : t == GN_T_U8 || t == GN_T_I8 || t == GN_T_BOOL  ? 1u
-                                                           : 4u;
-}
-
-// ---- float16 and bfloat16 by integer code: exact, whatever the device does with subnormals
-
-uvec4 gn_unpack_f16(uvec4 h) {
-    uvec4 em = (h & 0x7fffu) << 13;
-    precise vec4 small = uintBitsToFloat(em + 0x38800000u) - 6.103515625e-05;
-    uvec4 r = em + 0x38000000u;
-    r = mix(r, em | 0x7f800000u, greaterThanEqual(em, uvec4(0x0f800000u)));
-    r = mix(r, floatBitsToUint(small), lessThan(em, uvec4(0x00800000u)));
-    return r | ((h & 0x8000u) << 16);
-}
-
-uvec4 gn_pack_f16(uvec4 u) {
-    uvec4 a = u & 0x7fffffffu;
-    precise vec4 small = uintBitsToFloat(a) + 0.5;
-    uvec4 r = (a - 0x38000000u + 0xfffu + ((a >> 13) & 1u)) >> 13;
-    r = mix(r, floatBitsToUint(small) - 0x3f000000u, lessThan(a, uvec4(0x38800000u)));
-    r = mix(r, uvec4(0x7c00u), greaterThanEqual(a, uvec4(0x47800000u)));
-    r = mix(r, ((a >> 13) & 0x3ffu) | 0x7e00u, greaterThan(a, uvec4(0x7f800000u)));
-    return r | ((u >> 16) & 0x8000u);
-}
-
-uvec4 gn_pack_bf16(uvec4 u) {
-    uvec4 r = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
-    return mix(r, (u >> 16) | 0x40u, greaterThan(u & 0x7fffffffu, uvec4(0x7f800000u)));
-}
-
-#ifdef GN_X64
-#include "wide.glsl"
-#elif !defined(GN_RAW64)
+#if !defined(GN_X64) && !defined(GN_RAW64)
 #include "narrow.glsl"
 #endif
 #ifndef GN_RAW64
 #include "ops.glsl"
 #endif
-
-// ---- from memory to registers
-
-#ifndef GN_READ
-#define GN_READ(k, i) gn_load(k, i)
-#define GN_READ2(k, i) gn_load2(k, i)
-#define GN_READ4(k, i) gn_load4(k, i)
-#endif
-
-// Element j of buffer k, zero-extended.
-uint gn_read_small(uint k, uint j, uint bytes) {
-    if (bytes == 4u) return GN_READ(k, j);
-    if (bytes == 2u) return (GN_READ(k, j >> 1) >> ((j & 1u) * 16u)) & 0xffffu;
-    return (GN_READ(k, j >> 2) >> ((j & 3u) * 8u)) & 0xffu;
-}
-
-#ifdef GN_FOUR
-uvec4 gn_widen(uvec4 v, uint t) {
-    if (t == GN_T_F16) return gn_unpack_f16(v);
-    if (t == GN_T_BF16) return v << 16;
-    if (t == GN_T_I8) return uvec4(ivec4(v << 24) >> 24);
-    return v;
-}
-uvec4 gn_narrow(uvec4 v, uint t) {
-    if (t == GN_T_F16) return gn_pack_f16(v);
-    if (t == GN_T_BF16) return gn_pack_bf16(v);
-    if (t == GN_T_BOOL) return min(v, uvec4(1u));
-    if (t == GN_T_U8 || t == GN_T_I8) return v & 0xffu;
-    return v;
-}
-uvec4 gn_read_one(uint k, uint j, uint t) { return gn_widen(uvec4(gn_read_small(k, j, gn_dtype_bytes(t))), t); }
-uvec4 gn_read_each(uint k, uvec4 j, uint t) {
-    uint b = gn_dtype_bytes(t);
-    return gn_widen(uvec4(gn_read_small(k, j.x, b), gn_read_small(k, j.y, b), gn_read_small(k, j.z, b),
-                          gn_read_small(k, j.w, b)), t);
-}
-uvec4 gn_read_group(uint k, uint j, uint t) { // j is a multiple of 4
-    uint b = gn_dtype_bytes(t);
-    if (b == 4u) return GN_READ4(k, j >> 2);
-    if (b == 2u) {
-        uvec2 w = GN_READ2(k, j >> 2);
-        return gn_widen(uvec4(w.x & 0xffffu, w.x >> 16, w.y & 0xffffu, w.y >> 16), t);
-    }
-    uint w = GN_READ(k, j >> 2);
-    return gn_widen(uvec4(w & 0xffu, (w >> 8) & 0xffu, (w >> 16) & 0xffu, w >> 24), t);
-}
-#else
-#ifdef GN_RAW64
-uvec4 gn_widen(uvec4 v, uint t) { return v; }
-uvec4 gn_narrow(uvec4 v, uint t) { return v; }
-#endif
-uvec2 gn_read_raw(uint k, uint j, uint t) {
-    uint b = gn_dtype_bytes(t);
-    return b == 8u ? GN_READ2(k, j) : uvec2(gn_read_small(k, j, b), 0u);
-}
-uvec4 gn_read_one(uint k, uint j, uint t) { return gn_widen(gn_read_raw(k, j, t).xyxy, t); }
-uvec4 gn_read_each(uint k, uvec4 j, uint t) {
-    return gn_widen(uvec4(gn_read_raw(k, j.x, t), gn_read_raw(k, j.y, t)), t);
-}
-uvec4 gn_read_group(uint k, uint j, uint t) { // j is even
-    uint b = gn_dtype_bytes(t);
-    if (b == 8u) return GN_READ4(k, j >> 1);
-    if (b == 4u) {
-        uvec2 w = GN_READ2(k, j >> 1);
-        return gn_widen(uvec4(w.x, 0u, w.y, 0u), t);
-    }
-    return gn_read_each(k, uvec4(j, j + 1u, 0u, 0u), t);
-}
-#endif
-
-// ---- from registers to memory
-
-// Elements below a word are put into place by atomics: their neighbours may be another thread's.
-void gn_write_small(uint k, uint j, uint bytes, uint v) {
-    if (bytes == 4u) {
-        gn_store(k, j, v);
-    } else if (bytes == 2u) {
-        uint s = (j & 1u) * 16u;
-        gn_atomic_and(k, j >> 1, ~(0xffffu << s));
-        gn_atomic_or(k, j >> 1, v << s);
-    } else {
-        uint s = (j & 3u) * 8u;
-        gn_atomic_and(k, j >> 2, ~(0xffu << s));
-        gn_atomic_or(k, j >> 2, v << s);
-    }
-}
-
-// The first `count` elements of a group, element e to place j[e].
-void gn_write_each(uint k, uvec4 j, uint t, uvec4 v, uint count) {
-    uint b = gn_dtype_bytes(t);
-#ifdef GN_FOUR
-    gn_write_small(k, j.x, b, v.x);
-    if (count > 1u) gn_write_small(k, j.y, b, v.y);
-    if (count > 2u) gn_write_small(k, j.z, b, v.z);
-    if (count > 3u) gn_write_small(k, j.w, b, v.w);
-#else
-    if (b == 8u) {
-        gn_store2(k, j.x, v.xy);
-        if (count > 1u) gn_store2(k, j.y, v.zw);
-    } else {
-        gn_write_small(k, j.x, b, v.x);
-        if (count > 1u) gn_write_small(k, j.y, b, v.z);
-    }
-#endif
-}
-
-void gn_write_group(uint k, uint j, uint t, uvec4 v) { // j is a multiple of the group size
-    uint b = gn_dtype_bytes(t);
-#ifdef GN_FOUR
-    if (b == 4u) {
-        gn_store4(k, j >> 2, v);
-    } else if (b == 2u) {
-        uvec2 w = uvec2(v.x | (v.y << 16), v.z | (v.w << 16));
-        gn_store2(k, j >> 2, w);
-    } else {
-        uint w = v.x | (v.y << 8) | (v.z << 16) | (v.w << 24);
-        gn_store(k, j >> 2, w);
-    }
-#else
-    if (b == 8u) {
-        gn_store4(k, j >> 1, v);
-    } else if (b == 4u) {
-        gn_store2(k, j >> 1, v.xz);
-    } else {
-        gn_write_each(k, uvec4(j, j + 1u, 0u, 0u), t, v, 2u);
-    }
-#endif
-}
 
 // ---- places
 
@@ -311,7 +131,7 @@ void gn_place_vector(uint i, uint n) {
         gn_coord[D] = rest - q * GN_DIM(D);                                                        \
         rest = q;                                                                                  \
     }
-    GN_PLACE(7u) GN_PLACE(6u) GN_PLACE(5u) GN_PLACE(4u) GN_PLACE(3u) GN_PLACE(2u) GN_PLACE(1u)
+    GN_PLACE(3u) GN_PLACE(2u) GN_PLACE(1u)
 #undef GN_PLACE
 #endif
     gn_coord[0] = rest;
@@ -332,7 +152,7 @@ void gn_place_scalar(uint i) {
         gn_scalar_coord[D] = i - q * GN_DIM(GN_V_RANK + D);                                        \
         i = q;                                                                                     \
     }
-    GN_PLACE(7u) GN_PLACE(6u) GN_PLACE(5u) GN_PLACE(4u) GN_PLACE(3u) GN_PLACE(2u) GN_PLACE(1u)
+    GN_PLACE(3u) GN_PLACE(2u) GN_PLACE(1u)
 #undef GN_PLACE
 #endif
     gn_scalar_coord[0] = i;
@@ -344,11 +164,12 @@ void gn_place_scalar(uint i) {
 // Where operand o is for the scalar index.
 uint gn_scalar_base(uint o) {
     uint at = GN_BASE(o);
-#ifdef GN_GENERIC
+#ifdef GN_NO_SCALAR
+#elif defined(GN_GENERIC)
     for (uint d = 0u; d < GN_S_RANK; d++) at += gn_scalar_coord[d] * GN_STRIDE(o, GN_V_RANK + d);
 #else
 #define GN_PLACE(D) if (D < GN_S_RANK) at += gn_scalar_coord[D] * GN_STRIDE(o, GN_V_RANK + D);
-    GN_PLACE(0u) GN_PLACE(1u) GN_PLACE(2u) GN_PLACE(3u) GN_PLACE(4u) GN_PLACE(5u) GN_PLACE(6u) GN_PLACE(7u)
+    GN_PLACE(0u) GN_PLACE(1u) GN_PLACE(2u) GN_PLACE(3u)
 #undef GN_PLACE
 #endif
     return at;
@@ -361,7 +182,7 @@ uvec4 gn_offsets(uint o, uint at) {
     for (uint d = 0u; d < GN_V_RANK; d++) j += gn_coord[d] * GN_STRIDE(o, d);
 #else
 #define GN_PLACE(D) if (D < GN_V_RANK) j += gn_coord[D] * GN_STRIDE(o, D);
-    GN_PLACE(0u) GN_PLACE(1u) GN_PLACE(2u) GN_PLACE(3u) GN_PLACE(4u) GN_PLACE(5u) GN_PLACE(6u) GN_PLACE(7u)
+    GN_PLACE(0u) GN_PLACE(1u) GN_PLACE(2u) GN_PLACE(3u)
 #undef GN_PLACE
 #endif
     return j;
@@ -370,35 +191,26 @@ uvec4 gn_offsets(uint o, uint at) {
 // Input k of the group that starts at vector index i of n.
 uvec4 gn_input(uint k, uint i, uint n) {
     uint kind = GN_IN_KIND(k), t = GN_IN_DTYPE(k), at = gn_scalar_base(k);
-    if (kind == GN_K_VEC) return gn_read_group(k, at + i, t);
-    if (kind == GN_K_SCALAR) return gn_read_one(k, at, t);
-    if (kind == GN_K_FLAT) return gn_read_each(k, at + min(i + uvec4(0u, 1u, 2u, 3u), uvec4(n - 1u)), t);
-    uvec4 j = gn_offsets(k, at);
-    if (kind == GN_K_ROWVEC) return gn_read_group(k, j.x, t);
-    if (kind == GN_K_ROWREP) return gn_read_one(k, j.x, t);
+    uvec4 j = uvec4(at);
+    if (kind == GN_K_VEC) j = uvec4(at + i);
+    else if (kind == GN_K_FLAT) j = at + min(i + uvec4(0u, 1u, 2u, 3u), uvec4(n - 1u));
+    else if (kind != GN_K_SCALAR) j = gn_offsets(k, at);
     if (kind == GN_K_ROWSTEP) j = j.x + uvec4(0u, 1u, 2u, 3u) * GN_STRIDE(k, GN_V_RANK - 1u);
-    return gn_read_each(k, j, t);
+    bool one = kind == GN_K_SCALAR || kind == GN_K_ROWREP, group = kind == GN_K_VEC || kind == GN_K_ROWVEC;
+    return gn_widen(gn_read_raw(GN_OPEN(k), j, t, one, group), t);
 }
 
 // Writes a group of output k.
 void gn_output(uint k, uint i, uint n, uvec4 v) {
-    uint kind = GN_OUT_KIND(k), t = GN_OUT_DTYPE(k), at = gn_scalar_base(8u + k), b = GN_N_IN + k;
+    uint kind = GN_OUT_KIND(k), t = GN_OUT_DTYPE(k), at = gn_scalar_base(8u + k);
     uint count = min(n - i, GN_GROUP_SIZE);
-    v = gn_narrow(v, t);
-    if (kind == GN_K_VEC && count == GN_GROUP_SIZE) {
-        gn_write_group(b, at + i, t, v);
-        return;
-    }
     uvec4 j = at + i + uvec4(0u, 1u, 2u, 3u);
-    if (kind != GN_K_VEC && kind != GN_K_FLAT) {
-        j = gn_offsets(8u + k, at);
-        if (kind == GN_K_ROWVEC) {
-            gn_write_group(b, j.x, t, v);
-            return;
-        }
-        if (kind == GN_K_ROWSTEP) j = j.x + uvec4(0u, 1u, 2u, 3u) * GN_STRIDE(8u + k, GN_V_RANK - 1u);
-    }
-    gn_write_each(b, j, t, v, count);
+    if (kind != GN_K_VEC && kind != GN_K_FLAT) j = gn_offsets(8u + k, at);
+    if (kind == GN_K_ROWSTEP) j = j.x + uvec4(0u, 1u, 2u, 3u) * GN_STRIDE(8u + k, GN_V_RANK - 1u);
+    v = gn_narrow(v, t);
+    GN_HANDLE h = GN_OPEN(GN_N_IN + k);
+    if ((kind == GN_K_VEC && count == GN_GROUP_SIZE) || kind == GN_K_ROWVEC) gn_write_group(h, j.x, t, v);
+    else gn_write_each(h, j, t, v, count);
 }
 
 // ---- running
@@ -424,7 +236,10 @@ void gn_run(uint i, uint n) {
     }
 #else
 #define GN_INPUT(K) if (K < GN_N_IN) gn_r[K] = gn_input(K, i, n);
-    GN_INPUT(0u) GN_INPUT(1u) GN_INPUT(2u) GN_INPUT(3u) GN_INPUT(4u) GN_INPUT(5u) GN_INPUT(6u) GN_INPUT(7u)
+    GN_INPUT(0u) GN_INPUT(1u) GN_INPUT(2u)
+#if GN_INPUTS > 3
+    GN_INPUT(3u) GN_INPUT(4u) GN_INPUT(5u) GN_INPUT(6u) GN_INPUT(7u)
+#endif
 #define GN_STEP(K, W)                                                                              \
     if (K < GN_N_INSN)                                                                             \
         gn_r[16u + K] = gn_exec(W & 2047u, gn_r[(W >> 11) & 127u], gn_r[(W >> 18) & 127u], gn_r[W >> 25]);

@@ -43,27 +43,9 @@ bvec2 gn_not_equal(dvec2 a, dvec2 b) {
     bvec2 e = equal(a, b);
     return bvec2(!e.x, !e.y);
 }
-// The quotient and the root are rounded once more from their remainders: a device may be off by an ulp.
-dvec2 gn_div(dvec2 a, dvec2 b) {
-    precise dvec2 q = a / b;
-    precise dvec2 e = fma(-q, b, a);
-    precise dvec2 y = q + e / b;
-    // The correction makes NaN of infinities and zeros; tiny remainders would not be exact.
-    uvec2 eq = gn_bits(q).yw & 0x7ff00000u, ea = gn_bits(a).yw & 0x7ff00000u, eb = gn_bits(b).yw & 0x7ff00000u;
-    bvec2 plain = bvec2(uvec2(greaterThan(eq, uvec2(0x7fd00000u))) | uvec2(lessThan(eq, uvec2(0x00300000u))) |
-                        uvec2(lessThan(ea, uvec2(0x04000000u))) | uvec2(greaterThan(eb, uvec2(0x7fd00000u))) |
-                        uvec2(greaterThan(ea, uvec2(0x7fd00000u))) | uvec2(lessThan(eb, uvec2(0x00300000u))));
-    return mix(y, q, plain);
-}
-dvec2 gn_sqrt(dvec2 a) {
-    precise dvec2 s = sqrt(a);
-    precise dvec2 e = fma(-s, s, a);
-    precise dvec2 y = s + e / (s + s);
-    uvec2 ea = gn_bits(a).yw;
-    bvec2 plain = bvec2(uvec2(greaterThanEqual(ea, uvec2(0x7ff00000u))) | uvec2(lessThan(ea, uvec2(0x04000000u))));
-    return mix(y, s, plain);
-}
-dvec2 gn_rsqrt(dvec2 a) { return gn_div(dvec2(1.0), gn_sqrt(a)); }
+dvec2 gn_div(dvec2 a, dvec2 b) { return a / b; }
+dvec2 gn_sqrt(dvec2 a) { return sqrt(a); }
+dvec2 gn_rsqrt(dvec2 a) { return 1.0 / sqrt(a); }
 dvec2 gn_rint(dvec2 a) { return roundEven(a); }
 dvec2 gn_sign(dvec2 a) {
     dvec2 y = dvec2(greaterThan(a, dvec2(0.0))) - dvec2(lessThan(a, dvec2(0.0)));

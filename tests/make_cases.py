@@ -1,0 +1,1118 @@
+#!/usr/bin/env python3
+"""Writes the cases that tests compare with NumPy.
+
+    make_cases.py print FILE      arrays and their repr, for test_print.c
+    make_cases.py ops FILE        ops, operands and results, for test_ops.c
+    make_cases.py create FILE     sequences, for test_create.c
+    make_cases.py random FILE     Philox numbers, for test_random.c
+    make_cases.py views FILE      chains of views and joins, for test_views.c
+    make_cases.py npy FILE        .npy files beside a list of them, for test_io.c
+    make_cases.py npy_check FILE  checks what test_io.c saved
+    make_cases.py trace_check FILE  checks what test_profile.c saved
+"""
+import itertools
+import re
+import struct
+import sys
+
+import numpy as np
+
+DTYPES = ['float32', 'float16', 'bfloat16', 'float64', 'int32', 'int64', 'uint8', 'int8', 'uint32', 'bool',
+          'complex64', 'complex128']
+CODE = {name: i for i, name in enumerate(DTYPES)}
+
+
+def text(s):
+    data = s.encode()
+    return struct.pack('<i', len(data)) + data
+
+
+def array(a):
+    """dtype, rank, shape, bytes in C order"""
+    return (struct.pack('<ii', CODE[a.dtype.name], a.ndim) + struct.pack('<%dq' % a.ndim, *a.shape)
+            + np.ascontiguousarray(a).tobytes())
+
+
+# --- printing ------------------------------------------------------------------------------------
+
+def print_arrays(rng):
+    f = lambda *v: np.array(v, dtype=np.float64)
+    yield from (np.array(x) for x in (0, -0.0, 1, 0.1, 1e8, 1e-5, 123456.789, np.nan, np.inf, -np.inf))
+    lists = [f(), f(1), f(1, 2, 3), f(0.1, 0.25, 100), f(1e8, 1), f(99999999, 1e5), f(1e-4, 1), f(9.9e-5, 1), f(1000, 1),
+             f(1001, 1), f(1, np.nan), f(np.nan, np.inf), f(-np.inf, np.inf), f(-np.inf), f(np.nan), f(0, 0), f(0, -0.0),
+             f(1e10, np.nan, -np.inf), f(-1.5, 2), f(1e300, 1e-300), f(5e-324), f(1.7976931348623157e308), f(1 / 3, 2 / 3),
+             f(0.1 + 0.2), f(1e100, -1e100), f(1e-100, 1e100, np.inf), f(123456789.123, 0.5), f(2.0 ** -44, 2.0 ** 60),
+             f(9007199254740993.0), f(0.00012345678912345), f(99999.999999999, 100), f(0.999999999), f(0.9999999949),
+             f(1e22, 1e23), f(9.5, 99.5), f(-0.0, 1e9), f(0.0001, 0.00010001), f(1e-5, 0), f(100000000), f(12345678.9)]
+    for a in lists:
+        yield a
+        if (~np.isfinite(a) | (np.abs(a) < 6e4)).all():
+            yield a.astype(np.float16)
+        if np.all(~np.isfinite(a) | (np.abs(a) < 3e38)):
+            yield a.astype(np.float32)
+    for shape in [(3,), (7,), (2, 3), (3, 1, 4), (2, 2, 2, 2), (20,), (30,), (13, 9), (1, 1), (50, 3), (999,), (1000,),
+                  (1001,), (40, 40), (12, 10, 10), (3, 500), (500, 3), (7, 7, 21), (2, 2, 300), (0,), (0, 3), (2, 0, 4),
+                  (5, 5, 5, 9)]:
+        yield rng.standard_normal(shape)
+        yield rng.standard_normal(shape).astype(np.float32)
+        yield (rng.standard_normal(shape) * 10).astype(np.float16)
+        yield np.exp(rng.standard_normal(shape) * 6).astype(np.float32)
+        yield rng.integers(-1000, 1000, shape).astype(np.float32)
+        yield rng.integers(-3, 300, shape).astype(np.int32)
+        yield rng.integers(-2 ** 62, 2 ** 62, shape)
+        yield rng.integers(0, 256, shape).astype(np.uint8)
+        yield rng.integers(-128, 128, shape).astype(np.int8)
+        yield rng.integers(0, 2 ** 32, shape).astype(np.uint32)
+        yield rng.integers(0, 2, shape).astype(bool)
+        yield (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(np.complex64)
+        yield rng.standard_normal(shape) + 1j * np.exp(9 * rng.standard_normal(shape))
+    yield np.array(True)
+    yield np.array(-7, dtype=np.int8)
+    yield np.array(1.5 - 2j)
+    yield np.array([1 + 1j, np.nan + 1j, 1 - np.inf * 1j, complex(np.inf, np.nan)])
+    yield np.array([1e9 + 1j, 3 - 1e-7j], dtype=np.complex64)
+    # Every float16, and floats at and around powers of two, where the neighbours are unevenly near.
+    halves = np.arange(65536, dtype=np.uint16).view(np.float16)
+    yield from halves[np.isfinite(halves)].reshape(-1, 1)
+    for t, u in ((np.float32, np.uint32), (np.float64, np.uint64)):
+        powers = np.exp2(np.arange(-149 if t is np.float32 else -1074, 128 if t is np.float32 else 1024)).astype(t)
+        bits = powers.view(u)
+        yield from np.concatenate([powers, (bits + u(1)).view(t), (bits - u(1)).view(t)]).reshape(-1, 1)
+        random = rng.integers(0, 2 ** (8 * t().itemsize), 4000, dtype=u).view(t)
+        yield from random[np.isfinite(random)].reshape(-1, 1)
+        yield from np.exp(rng.standard_normal(2000) * 5).astype(t).reshape(-1, 4)
+        yield from (10.0 ** rng.integers(-20, 20, 200)).astype(t).reshape(-1, 1)
+        yield from np.round(rng.standard_normal(400) * 100, 2).astype(t).reshape(-1, 4)
+
+
+def print_cases(path):
+    rng = np.random.default_rng(1)
+    options = [(0, 0, 0, 0), (3, 0, 0, 0), (1, 0, 0, 40), (0, 5, 1, 0), (17, 20, 2, 120), (4, 100000, 0, 30), (2, 10, 0, 0)]
+    count, parts = 0, []
+    for i, a in enumerate(print_arrays(rng)):
+        chosen = options if i < 500 else options[:1] if i % 16 else [options[i // 16 % len(options)]]
+        for precision, threshold, edge, width in chosen:
+            with np.printoptions(precision=precision or 8, threshold=threshold or 1000, edgeitems=edge or 3,
+                                 linewidth=width or 75):
+                shown = re.sub(r', shape=\([^()]*\)(?=(, dtype=[^)]*)?\)$)', '', repr(a)) if a.size else repr(a)
+            if a.ndim and a.size and float_boundary(a):
+                continue
+            parts.append(struct.pack('<4i', precision, threshold, edge, width) + array(a) + text(shown))
+            count += 1
+    with open(path, 'wb') as f:
+        f.write(struct.pack('<i', count))
+        f.writelines(parts)
+
+
+def float_boundary(a):
+    """NumPy 1 and 2 disagree where the limits of the notation fall between float32 and float64."""
+    if a.dtype not in (np.float32, np.float16):
+        return False
+    v = np.abs(a[np.isfinite(a) & (a != 0)])
+    return bool(v.size) and bool(np.any(v == a.dtype.type(1e-4)))
+
+
+# --- creation ------------------------------------------------------------------------------------
+
+def to_bfloat16(a):
+    """float64 to bfloat16 bits, rounded once, to nearest even"""
+    f = a.astype(np.float32)
+    with np.errstate(invalid='ignore'):
+        up = np.abs(f.astype(np.float64)) > np.abs(a)
+    bits = f.view(np.uint32).astype(np.int64) - up
+    inexact = f.astype(np.float64) != a
+    bits = np.where(np.isfinite(a), bits | inexact, bits)
+    return np.where(np.isnan(a), 0x7fc0, (bits + 0x7fff + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+
+
+def typed(a, name):
+    """dtype, rank, shape and bytes of a float64 array as dtype `name`"""
+    if name == 'bfloat16':
+        return struct.pack('<ii', CODE[name], a.ndim) + struct.pack('<%dq' % a.ndim, *a.shape) + to_bfloat16(a).tobytes()
+    return array(a.astype(name))
+
+
+def create_cases(path):
+    rng = np.random.default_rng(4)
+    parts = []
+    ranges = [(0, 10, 1), (0, 1, 0.1), (1, 2, 0.1), (5, -5, -1.5), (0, 0, 1), (3, 1, 1), (-2.5, 2.5, 0.25), (0, 100, 7),
+              (1e-3, 2e-3, 1e-4), (10, 0, -3), (0, 1, 1 / 3), (100, 27, -0.7)]
+    ranges += [(rng.uniform(-50, 50), rng.uniform(-50, 50), rng.uniform(-3, 3)) for _ in range(40)]
+    for start, stop, step in ranges:
+        a = np.arange(start, stop, step)
+        for name in DTYPES:
+            if not (name.startswith('u') and a.size and a.min() < 0):
+                parts.append(struct.pack('<i3dq', 0, start, stop, step, 0) + typed(a, name))
+    spans = [(0, 1, 11), (0, 1, 1), (0, 1, 0), (2, 2, 5), (-1, 1, 3), (10, -10, 7), (0, 127, 128), (0.5, 99.5, 34),
+             (0, 5e-324, 3), (1, 1e-9, 20)]
+    spans += [(rng.uniform(-50, 50), rng.uniform(-50, 50), int(rng.integers(1, 40))) for _ in range(40)]
+    for start, stop, count in spans:
+        a = np.linspace(start, stop, count)
+        for name in DTYPES:
+            if not (name.startswith('u') and a.size and a.min() < 0):
+                b = np.floor(a) if 'int' in name else a
+                parts.append(struct.pack('<i3dq', 1, start, stop, 0, count) + typed(b, name))
+    for n, m, k in [(3, 3, 0), (2, 5, 1), (5, 2, -1), (4, 4, 9), (4, 4, -9), (0, 3, 0), (3, 0, 0), (1, 1, 0), (3, 4, 3),
+                    (3, 4, -2), (2, 2, 2 ** 62), (2, 2, -2 ** 62)]:
+        a = np.eye(n, m, int(np.clip(k, -20, 20)))
+        for name in DTYPES:
+            parts.append(struct.pack('<i3dq', 2, n, m, k, 0) + typed(a, name))
+    with open(path, 'wb') as f:
+        f.write(struct.pack('<i', len(parts)))
+        f.writelines(parts)
+
+
+# --- random --------------------------------------------------------------------------------------
+
+def philox(seed, first, blocks):
+    """Philox 4x32-10 (Salmon et al. 2011): words of blocks first, first + 1, ... with key `seed`"""
+    n = (np.arange(blocks, dtype=np.uint64) + np.uint64(first))
+    low = np.uint64(0xffffffff)
+    c = [n & low, n >> np.uint64(32), np.zeros_like(n), np.zeros_like(n)]
+    k = [seed & 0xffffffff, seed >> 32]
+    for _ in range(10):
+        p0, p1 = c[0] * np.uint64(0xD2511F53), c[2] * np.uint64(0xCD9E8D57)
+        c = [(p1 >> np.uint64(32)) ^ c[1] ^ np.uint64(k[0]), p1 & low,
+             (p0 >> np.uint64(32)) ^ c[3] ^ np.uint64(k[1]), p0 & low]
+        k = [(k[0] + 0x9E3779B9) & 0xffffffff, (k[1] + 0xBB67AE85) & 0xffffffff]
+    return np.stack(c, 1).ravel()
+
+
+def random_cases(path):
+    """A seed, then calls in a row; each takes the next blocks of the counter."""
+    parts = []
+    for seed in (0, 1, 12345678901234567890, 2 ** 64 - 1):
+        at, calls = 0, []
+        for kind, dtype, n, low, high in [
+                ('rand', 'float32', 1, 0, 0), ('rand', 'float32', 7, 0, 0), ('rand', 'float64', 5, 0, 0),
+                ('rand', 'float16', 9, 0, 0), ('rand', 'bfloat16', 9, 0, 0), ('randint', 'uint32', 8, 0, 2 ** 32),
+                ('randint', 'int32', 33, -10, 10), ('randint', 'int64', 9, -2 ** 62, 2 ** 62),
+                ('randint', 'uint8', 300, 0, 256), ('randint', 'int8', 3, -128, 128), ('randint', 'bool', 40, 0, 2),
+                ('randn', 'float32', 1001, 0, 0), ('randn', 'float64', 101, 0, 0), ('rand', 'float32', 5000, 0, 0),
+                ('randn', 'float32', 1, 0, 0), ('randint', 'int64', 5, 7, 8), ('rand', 'float32', 0, 0, 0),
+                ('rand', 'float32', 3, 0, 0)]:
+            size = np.dtype(dtype).itemsize if dtype != 'bfloat16' else 2
+            per = 2 if size == 8 else 4
+            w = philox(seed, at, 2 * n // per + 2)
+            at += -(-n // per)
+            wide = w[0::2] | w[1::2] << np.uint64(32)
+            if kind == 'randint':
+                span = high - low
+                words = wide if span > 2 ** 32 else w
+                bits = 64 if span > 2 ** 32 else 32
+                a = np.array([low + (int(x) * span >> bits) for x in words[:n]], dtype=dtype)
+                result = array(a)
+            elif kind == 'rand':
+                bits = {'float32': 24, 'float64': 53, 'float16': 11, 'bfloat16': 8}[dtype]
+                words, width = (wide, 64) if size == 8 else (w, 32)
+                a = (words[:n] >> np.uint64(width - bits)).astype(np.float64) * 2.0 ** -bits
+                result = typed(a, dtype)
+            elif size == 8: # Box and Muller: radius and angle from the two elements of a block
+                u = (wide[:n + n % 2] >> np.uint64(11)).astype(np.float64) * 2.0 ** -53
+                r, t = np.sqrt(-2 * np.log(1 - u[0::2])), 2 * np.pi * u[1::2]
+                result = array(np.stack([r * np.cos(t), r * np.sin(t)], 1).ravel()[:n])
+            else: # the angle is two signs, an exchange and a place within an octant
+                words = w[:n + n % 2]
+                r, b = np.sqrt(-2 * np.log((words[0::2] + 0.5) * 2.0 ** -32)), words[1::2].astype(np.int64)
+                t = (((b >> 6) & 0x7fffff) + 0.5) * 2.0 ** -23 * np.pi / 4
+                x, y = np.where(b & 0x20000000, [np.cos(t), np.sin(t)], [np.sin(t), np.cos(t)])
+                x, y = np.where(b & 0x80000000, -x, x), np.where(b & 0x40000000, -y, y)
+                result = array(np.stack([r * x, r * y], 1).ravel()[:n].astype(dtype))
+            calls.append(text(kind) + struct.pack('<qq', low, high) + result)
+        parts.append(struct.pack('<Qi', seed, len(calls)) + b''.join(calls))
+    with open(path, 'wb') as f:
+        f.write(struct.pack('<i', len(parts)))
+        f.writelines(parts)
+
+
+# --- views ---------------------------------------------------------------------------------------
+
+NONE = -2 ** 63
+
+
+def view_subscript(rng, shape):
+    """Text for a random basic index; now and then one that NumPy refuses."""
+    items = []
+    for n in shape:
+        kind = rng.integers(0, 5)
+        number = lambda lo, hi: str(rng.integers(lo, hi + 1))
+        if kind == 0 and n > 0:
+            items.append(number(-n, n - 1) if rng.integers(0, 30) else str(n))
+        elif kind == 1:
+            items.append(':')
+        else:
+            part = [number(-n - 2, n + 2) if rng.integers(0, 2) else '' for _ in range(2)]
+            if rng.integers(0, 2):
+                part.append(rng.choice(['', '1', '2', '-1', '-2', '-3', '7', '99999999999999999999', '-9223372036854775807']))
+            items.append((' : ' if rng.integers(0, 4) == 0 else ':').join(part))
+    if rng.integers(0, 3) == 0:
+        cut = sorted(rng.integers(0, len(items) + 1, 2))
+        items[cut[0]:cut[1]] = ['...']
+    elif rng.integers(0, 2):
+        items = items[:rng.integers(0, len(items) + 1)]
+    if rng.integers(0, 4) == 0:
+        items.insert(rng.integers(0, len(items) + 1), 'None')
+    if rng.integers(0, 40) == 0:
+        items += rng.choice(['...', '0', '1:2:0', 'x', '::', '1 2', '-'], 2).tolist()
+    return rng.choice([', ', ',', ' , ']).join(items)
+
+
+def view_reshape(rng, n, extra=0):
+    """A random shape of n elements."""
+    dims = []
+    while n > 1 and len(dims) < 5:
+        divisors = [d for d in range(1, n + 1) if n % d == 0]
+        dims.append(int(rng.choice(divisors)))
+        n //= dims[-1]
+    if n != 1 or not dims:
+        dims.append(n)
+    return dims
+
+
+def view_step(rng, a):
+    """One op: name, integer parameters, text, function."""
+    rank = a.ndim
+    axis = lambda r: int(rng.integers(-r, r)) if r else 0
+    name = rng.choice(['reshape', 'ravel', 'permute', 'transpose', 'swap_axes', 'move_axis', 'expand_dims', 'squeeze',
+                       'broadcast_to', 'slice', 'index', 'index', 'index', 'flip', 'concat', 'stack', 'take'])
+    if name == 'reshape':
+        shape = view_reshape(rng, a.size)
+        if rng.integers(0, 3) == 0:
+            shape[rng.integers(0, len(shape))] = -1
+        if rng.integers(0, 40) == 0:
+            shape.append(7)
+        return name, shape, '', lambda: a.reshape(shape)
+    if name == 'ravel':
+        return name, [], '', lambda: a.ravel()
+    if name == 'permute':
+        axes = [int(x) - (rank if rng.integers(0, 2) else 0) for x in rng.permutation(rank)]
+        if axes and rng.integers(0, 40) == 0:
+            axes[0] = axes[-1]
+        return name, axes, '', lambda: a.transpose(axes)
+    if name == 'transpose':
+        return name, [], '', lambda: a.T
+    if name in ('swap_axes', 'move_axis'):
+        p = [axis(rank), axis(rank) if rng.integers(0, 40) else rank]
+        f = np.swapaxes if name == 'swap_axes' else np.moveaxis
+        return name, p, '', lambda: f(a, *p)
+    if name == 'expand_dims':
+        p = [axis(rank + 1)]
+        return name, p, '', lambda: np.expand_dims(a, p[0])
+    if name == 'squeeze':
+        axes = [i for i in range(rank) if a.shape[i] == 1 or rng.integers(0, 40) == 0]
+        if not axes or rng.integers(0, 2) == 0:
+            return name, [0], '', lambda: np.squeeze(a)
+        chosen = tuple(int(rng.choice(axes)) - (rank if rng.integers(0, 2) else 0) for _ in range(1))
+        return name, [axis_bits(chosen)], '', lambda: np.squeeze(a, chosen)
+    if name == 'broadcast_to':
+        shape = [int(rng.integers(0, 4)) if n == 1 else n for n in a.shape]
+        for _ in range(rng.integers(0, 3)):
+            shape.insert(0, int(rng.integers(0, 4)))
+        if shape and rng.integers(0, 40) == 0:
+            shape[-1] += 1
+        return name, shape, '', lambda: np.broadcast_to(a, shape)
+    if name == 'slice' and rank:
+        i = axis(rank)
+        n = a.shape[i]
+        part = [NONE if rng.integers(0, 3) == 0 else int(rng.integers(-n - 2, n + 3)) for _ in range(2)]
+        part.append(int(rng.choice([1, 1, 2, 3, -1, -2, -5, NONE, 2 ** 62, -2 ** 62, 0])))
+        index = [slice(None)] * rank
+        index[i] = slice(*(None if x == NONE else x for x in part))
+        return name, [i] + part, '', lambda: a[tuple(index)]
+    if name == 'index':
+        t = view_subscript(rng, a.shape)
+        return name, [], t, lambda: eval('a[%s]' % (t if t.strip() else '()'), {'a': a})
+    if name == 'flip':
+        axes = tuple(axis(rank) for _ in range(rng.integers(0, 3))) if rank else ()
+        axes = tuple({x % rank: x for x in axes}.values())
+        return name, [axis_bits(axes)], '', lambda: np.flip(a, axes or None)
+    if name == 'concat':
+        p = [axis(rank), int(rng.integers(1, 4))]
+        return name, p, '', lambda: np.concatenate([np.flip(a), a, a][:p[1]], p[0])
+    if name == 'stack':
+        p = [axis(rank + 1), int(rng.integers(1, 4))]
+        return name, p, '', lambda: np.stack([np.flip(a), a, a][:p[1]], p[0])
+    if name == 'take' and rank:
+        i = axis(rank)
+        n = a.shape[i]
+        p = [int(x) for x in rng.integers(-n, n, 4)] if n else [0, 0, 0, 0]
+        if a.size and rng.integers(0, 40) == 0:
+            p[2] = n
+        shape = (4,) if rng.integers(0, 2) else (2, 2)
+        return name, [i, len(shape)] + p, '', lambda: np.take(a, np.reshape(p, shape), i)
+    return 'ravel', [], '', lambda: a.ravel()
+
+
+def axis_bits(axes):
+    return sum({1 << (a & 15) for a in axes})
+
+
+def view_cases(path):
+    rng = np.random.default_rng(3)
+    count, parts = 0, []
+    dtypes = [t for t in DTYPES if t != 'bfloat16']
+    while count < 6000:
+        shape = tuple(int(x) for x in rng.integers(0 if rng.integers(0, 8) == 0 else 1, 6, rng.integers(0, 5)))
+        a = base = np.arange(int(np.prod(shape))).reshape(shape).astype(dtypes[count % len(dtypes)])
+        steps, failed = [], False
+        for _ in range(rng.integers(1, 5)):
+            name, params, words, run = view_step(rng, a)
+            steps.append(text(name) + struct.pack('<i%dq' % len(params), len(params), *params) + text(words))
+            try:
+                b = run()
+            except (ValueError, IndexError, TypeError, SyntaxError, NameError):
+                failed = True
+                break
+            if b.ndim > 8 or b.size > 20000:
+                steps.pop()
+                break
+            a = b
+        if not steps:
+            continue
+        result = struct.pack('<i', -1) if failed else array(a)
+        parts.append(array(base) + struct.pack('<i', len(steps)) + b''.join(steps) + result)
+        count += 1
+    with open(path, 'wb') as f:
+        f.write(struct.pack('<i', count))
+        f.writelines(parts)
+
+
+# --- ops -----------------------------------------------------------------------------------------
+#
+# A case: op, numbers, operands, result dtype, expected values as float64 or int64, and how far a result
+# may be off: `ulp` units in the last place of the result's dtype, plus `slack` (absolute, per element).
+# Expected values come from long double or exact arithmetic.
+
+REAL = DTYPES[:10]
+FLOATS = ['float32', 'float16', 'bfloat16', 'float64']
+INTS = ['int32', 'int64', 'uint8', 'int8', 'uint32']
+BITS = {'int32': 32, 'int64': 64, 'uint8': 8, 'int8': 8, 'uint32': 32}
+EPS = {'float32': 2.0 ** -23, 'float16': 2.0 ** -10, 'bfloat16': 2.0 ** -7, 'float64': 2.0 ** -52}
+L = np.longdouble
+
+SUBNORMAL, ZERO_SIGN = 1, 2  # flags: operands or results below the smallest normal number; zeros' signs count
+
+
+def is_float(t):
+    return t in FLOATS
+
+
+def promote(a, b):
+    """gn_promote: the array API's rules, where a float wins over any integer"""
+    if a == b:
+        return a
+    if a == 'bool':
+        return b
+    if b == 'bool':
+        return a
+    if is_float(a) != is_float(b):
+        return a if is_float(a) else b
+    if is_float(a):
+        return 'float64' if 'float64' in (a, b) else 'float32'
+    if 'int64' in (a, b):
+        return 'int64'
+    if 'uint32' in (a, b):
+        return 'uint32' if 'uint8' in (a, b) else 'int64'
+    return 'int32'
+
+
+def limits(t):
+    if t == 'bool':
+        return 0, 1
+    return (0, 2 ** BITS[t] - 1) if t[0] == 'u' else (-2 ** (BITS[t] - 1), 2 ** (BITS[t] - 1) - 1)
+
+
+def bfloat16_value(a):
+    """The nearest bfloat16 values, as float64"""
+    a = np.asarray(a, dtype=np.float64)
+    bits = to_bfloat16(a.ravel()).astype(np.uint32) << np.uint32(16)
+    return bits.view(np.float32).astype(np.float64).reshape(a.shape)
+
+
+def rounded(a, t):
+    """Values of dtype t nearest to `a`: float64 for floats, object integers (wrapped) for the rest"""
+    with np.errstate(all='ignore'):
+        if t == 'bfloat16':
+            return bfloat16_value(a)
+        if is_float(t):
+            return np.asarray(a, dtype=np.float64).astype(t).astype(np.float64)
+        if t == 'bool':
+            return np.asarray(np.asarray(a) != 0, dtype=object) * 1
+        low, high = limits(t)
+        return np.asarray((np.asarray(a, dtype=object) - low) % (high - low + 1) + low, dtype=object)
+
+
+class Values:
+    """An operand: dtype and values, float64 for floats and exact integers for the rest"""
+
+    def __init__(self, v, t):
+        self.t = t
+        self.v = rounded(v, t)
+        self.shape = self.v.shape
+
+    def packed(self):
+        if self.t == 'bfloat16':
+            return (struct.pack('<ii', CODE[self.t], self.v.ndim) + struct.pack('<%dq' % self.v.ndim, *self.shape)
+                    + to_bfloat16(self.v).tobytes())
+        return array(self.v.astype(self.t))
+
+    def to(self, t):
+        """As another dtype, the way gn_cast does it"""
+        if self.t == t:
+            return self.v
+        if is_float(t):
+            return rounded(self.v, t) if is_float(self.t) else rounded_int(self.v, t)
+        if t == 'bool' or not is_float(self.t):
+            return rounded(self.v, t)
+        low, high = limits(t)
+        return np.array([0 if x != x else low if x <= low else high if x >= high else int(x) for x in self.v.ravel()],
+                        dtype=object).reshape(self.shape)
+
+
+def rounded_int(v, t):
+    """Exact integers to the nearest float of dtype t: through float64 with round-to-odd, so one rounding counts"""
+    def odd(i):
+        i = int(i)
+        f = float(i)
+        if int(f) != i and t != 'float64':
+            f = np.float64(f)
+            if abs(int(f)) > abs(i):
+                f = np.nextafter(f, 0)
+            if int(f) != i and not (f.view(np.uint64) & np.uint64(1)):
+                f = np.nextafter(f, np.inf if f > 0 else -np.inf)
+        return float(f)
+    return rounded(np.array([odd(x) for x in v.ravel()], dtype=np.float64).reshape(v.shape), t)
+
+
+class Cases:
+    def __init__(self):
+        self.parts = []
+
+    def add(self, op, operands, result, expected, numbers=(), ulp=0.0, slack=None, flags=0):
+        """`expected` None: refused with an error"""
+        parts = [text(op), struct.pack('<ii%dd' % len(numbers), flags, len(numbers), *[float(x) for x in numbers]),
+                 struct.pack('<i', len(operands))] + [a.packed() for a in operands]
+        if expected is None:
+            parts.append(struct.pack('<i', -1))
+        else:
+            e = np.asarray(expected)
+            parts.append(struct.pack('<i', CODE[result]))
+            if is_float(result):
+                # Halves are computed in float32 and rounded once more.
+                if result in ('float16', 'bfloat16'):
+                    ulp = 0.5 + ulp * EPS['float32'] / EPS[result] if ulp else 0.5
+                with np.errstate(over='ignore'):
+                    parts.append(array(e.astype(np.float64)))
+            else:
+                parts.append(array(e.astype(np.int64)))
+            parts.append(struct.pack('<di', ulp, slack is not None))
+            if slack is not None:
+                parts.append(np.ascontiguousarray(np.broadcast_to(slack, e.shape), dtype=np.float64).tobytes())
+        self.parts.append(b''.join(parts))
+
+    def write(self, path):
+        with open(path, 'wb') as f:
+            f.write(struct.pack('<i', len(self.parts)))
+            f.writelines(self.parts)
+
+
+def samples(rng, t, n=193):
+    """Values that tend to be hard, and random ones; nothing below the smallest normal number"""
+    if t == 'bool':
+        return Values(rng.integers(0, 2, n), t)
+    if not is_float(t):
+        low, high = limits(t)
+        special = [0, 1, 2, 3, 5, 7, 10, 100, high, high - 1, low, low + 1, high // 2] + [x for x in (-1, -2, -7) if low < 0]
+        return Values(np.array(special + [int(rng.integers(-2 ** 40, 2 ** 40)) for _ in range(n // 2)]
+                               + [int(x) for x in rng.integers(-20, 21, n)], dtype=object)[:n], t)
+    special = [0, -0.0, 1, -1, 0.5, -0.5, 2, -2, 1.5, 2.5, -2.5, 3, 10, -10, 100, -100, 1e-3, -1e-3, 1e4, -1e4, np.inf, -np.inf,
+               np.nan, np.pi, np.pi / 2, -np.pi / 2, 0.9999, -0.9999, 1.0001, 88, 88.9, -87, 11.1, -16.7, 0.1, 1 / 3]
+    if t != 'float16':
+        special += [1e-8, -1e-8, 1e8, -1e8, 1e30, -1e30, 1e-30, 16777216, 8388607.5, 2147483648, 1e20, -103]
+    if t == 'float64':
+        special += [1e300, -1e300, 1e-300, 709.7, -745, 4503599627370497.5]
+    random = np.concatenate([rng.standard_normal(n), rng.standard_normal(n) * 10, rng.uniform(-1, 1, n),
+                             np.exp(rng.standard_normal(n) * (5 if t == 'float16' else 12))])
+    v = rounded(np.concatenate([special, rng.permutation(random)])[:n], t)
+    tiny = np.finfo('float32' if t == 'bfloat16' else t).tiny
+    return Values(np.where((np.abs(v) < tiny) & (v != 0), tiny, v), t)
+
+
+def normals(rng, t, shape, scale=1.0):
+    if t == 'bool':
+        return Values(rng.integers(0, 2, shape), t)
+    if is_float(t):
+        return Values(rng.standard_normal(shape) * scale, t)
+    low = 0 if t[0] == 'u' else -9
+    return Values(rng.integers(low, 10, shape).astype(object), t)
+
+
+def phi(x):
+    return scipy.special.ndtr(x)
+
+
+def longs(f):
+    return lambda *v: f(*[np.asarray(x, dtype=L) for x in v])
+
+
+def with_limit(f, at, value):
+    return lambda x: np.where(x == at, L(value), f(x))
+
+
+# op: reference, bound in ulp of float32, bound in ulp of float64
+UNARY_FLOAT = {
+    'gn_sqrt': (np.sqrt, 0.5, 0.5), 'gn_rsqrt': (lambda x: 1 / np.sqrt(x), 2, 2), 'gn_cbrt': (np.cbrt, 4, 2),
+    'gn_recip': (lambda x: 1 / x, 0.5, 0.5), 'gn_exp': (np.exp, 2, 2), 'gn_exp2': (np.exp2, 4, 2),
+    'gn_expm1': (np.expm1, 4, 2), 'gn_log': (np.log, 2, 2), 'gn_log2': (np.log2, 4, 2), 'gn_log10': (np.log10, 4, 2),
+    'gn_log1p': (np.log1p, 4, 2), 'gn_sin': (np.sin, 2, 2), 'gn_cos': (np.cos, 2, 2), 'gn_tan': (np.tan, 4, 2),
+    'gn_asin': (np.arcsin, 4, 2), 'gn_acos': (np.arccos, 4, 2), 'gn_atan': (np.arctan, 4, 2), 'gn_sinh': (np.sinh, 4, 2),
+    'gn_cosh': (np.cosh, 4, 2), 'gn_tanh': (np.tanh, 2, 2), 'gn_asinh': (np.arcsinh, 4, 2), 'gn_acosh': (np.arccosh, 4, 2),
+    'gn_atanh': (np.arctanh, 4, 2), 'gn_erf': (lambda x: scipy.special.erf(x.astype(np.float64)), 2, 4),
+    'gn_sigmoid': (lambda x: np.where(x < 0, np.exp(x), 1) / (1 + np.exp(-np.abs(x))), 4, 4),
+    'gn_silu': (with_limit(lambda x: x * np.where(x < 0, np.exp(x), 1) / (1 + np.exp(-np.abs(x))), -np.inf, -0.0), 5, 5),
+    'gn_gelu': (with_limit(lambda x: x * phi(x.astype(np.float64)), -np.inf, -0.0), 4, None),
+    'gn_softplus': (lambda x: np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))), 4, 4),
+}
+
+
+def ops_unary_float(cases, rng):
+    for op, (f, ulp32, ulp64) in UNARY_FLOAT.items():
+        for t in REAL:
+            result = t if is_float(t) else 'float32'
+            a = samples(rng, t)
+            if op == 'gn_gelu' and t == 'float64':  # the reference is no better than float64 itself
+                a = Values(np.clip(a.v, -5, None), t)
+            if op == 'gn_silu' and t == 'float64':  # a product with a subnormal number
+                a = Values(np.where(a.v < -700, -700, a.v), t)
+            x = a.to(result)
+            e = longs(f)(x)
+            ulp = ulp64 if result == 'float64' else ulp32
+            cases.add(op, [a], result, e, ulp=ulp or 16, flags=ZERO_SIGN)
+        tiny = np.array([1e-40, -1e-40, 1e-45, -1e-44, 1.1e-38, -5e-39])
+        if op not in ('gn_acos', 'gn_cos', 'gn_cosh'):
+            a = Values(tiny, 'float32')
+            cases.add(op, [a], 'float32', longs(f)(a.v), ulp=ulp32, flags=SUBNORMAL | ZERO_SIGN)
+        a = Values(tiny * 1e32, 'float16')  # float16's are ordinary numbers to the arithmetic
+        cases.add(op, [a], 'float16', longs(f)(a.v), ulp=ulp32, flags=ZERO_SIGN)
+
+
+def int_map(f):
+    return lambda *v: np.array([f(*[int(y) for y in x]) for x in zip(*[w.ravel() for w in v])], dtype=object).reshape(v[0].shape)
+
+
+# op: for floats, for integers
+UNARY_ANY = {
+    'gn_neg': (lambda x: -x, lambda x: -x), 'gn_abs': (np.abs, abs),
+    'gn_sign': (lambda x: np.where(np.isnan(x), x, np.where(x > 0, 1.0, np.where(x < 0, -1.0, 0.0))),
+                lambda x: (x > 0) - (x < 0)),
+    'gn_square': (lambda x: np.asarray(x, L) * x, lambda x: x * x), 'gn_floor': (np.floor, lambda x: x),
+    'gn_ceil': (np.ceil, lambda x: x), 'gn_round': (np.rint, lambda x: x), 'gn_trunc': (np.trunc, lambda x: x),
+    'gn_relu': (lambda x: np.where(np.isnan(x), x, np.where(x > 0, x, 0.0)), lambda x: max(x, 0)),
+}
+UNARY_BOOL = {
+    'gn_isnan': (np.isnan, lambda x: 0), 'gn_isinf': (np.isinf, lambda x: 0), 'gn_isfinite': (np.isfinite, lambda x: 1),
+    'gn_logical_not': (lambda x: x == 0, lambda x: x == 0),
+}
+
+
+def ops_unary_any(cases, rng):
+    for table, truth in ((UNARY_ANY, False), (UNARY_BOOL, True)):
+        for op, (f, i) in table.items():
+            for t in REAL:
+                a = samples(rng, t)
+                if t == 'bool' and op == 'gn_neg':
+                    cases.add(op, [a], t, None)
+                    continue
+                e = f(a.v) if is_float(t) else rounded(int_map(i)(a.v), 'bool' if truth else t)
+                cases.add(op, [a], 'bool' if truth else t, e, ulp=0.5, flags=ZERO_SIGN if op != 'gn_relu' else 0)
+
+
+def floor_div(a, b):
+    """The exact floor. Quotients of nearly all the digits there are may be one off, as NumPy's are."""
+    def one(x, y):
+        if y == 0 or not (np.isfinite(x) and np.isfinite(y)):
+            with np.errstate(all='ignore'):
+                return np.floor_divide(np.float64(x), np.float64(y))
+        q = fractions.Fraction(x) / fractions.Fraction(y)
+        q = q.numerator // q.denominator
+        if q == 0:
+            return np.copysign(0.0, x / y)
+        return float(q) if abs(q) < 2 ** 1024 else np.copysign(np.inf, 1 if q > 0 else -1)
+    return np.array([one(float(x), float(y)) for x, y in zip(a.ravel(), b.ravel())]).reshape(a.shape)
+
+
+def float_mod(a, b):
+    return np.mod(np.asarray(a, L), np.asarray(b, L))
+
+
+def int_floor_div(a, b):
+    return a // b if b else 0
+
+
+def int_mod(a, b):
+    return a % b if b else 0
+
+
+def shift_left(bits):
+    return lambda a, b: a << b if 0 <= b < bits else 0
+
+
+def shift_right(bits):
+    return lambda a, b: a >> b if 0 <= b < bits else (-1 if a < 0 else 0)
+
+
+BINARY_FLOAT = {
+    'gn_div': (lambda a, b: np.asarray(a, L) / b, 0.5), 'gn_atan2': (longs(np.arctan2), 4), 'gn_hypot': (longs(np.hypot), 4),
+}
+# op: for floats, bound in ulp, for integers
+BINARY_ANY = {
+    'gn_add': (lambda a, b: np.asarray(a, L) + b, 0.5, lambda a, b: a + b),
+    'gn_sub': (lambda a, b: np.asarray(a, L) - b, 0.5, lambda a, b: a - b),
+    'gn_mul': (lambda a, b: np.asarray(a, L) * b, 0.5, lambda a, b: a * b),
+    'gn_floor_div': (floor_div, 1, int_floor_div), 'gn_mod': (float_mod, 0.5, int_mod),
+    'gn_pow': (longs(np.power), 4, None), 'gn_minimum': (np.minimum, 0, min), 'gn_maximum': (np.maximum, 0, max),
+}
+COMPARE = {
+    'gn_eq': np.equal, 'gn_ne': np.not_equal, 'gn_lt': np.less, 'gn_le': np.less_equal, 'gn_gt': np.greater,
+    'gn_ge': np.greater_equal, 'gn_logical_and': lambda a, b: (a != 0) & (b != 0),
+    'gn_logical_or': lambda a, b: (a != 0) | (b != 0), 'gn_logical_xor': lambda a, b: (a != 0) ^ (b != 0),
+}
+BINARY_INT = {'gn_and': lambda a, b: a & b, 'gn_or': lambda a, b: a | b, 'gn_xor': lambda a, b: a ^ b}
+
+
+def binary_dtype(op, t):
+    """The dtype that the op computes in, from the promoted one; None where it is refused"""
+    if op in BINARY_FLOAT:
+        return t if is_float(t) else 'float32'
+    if t == 'bool' and op in ('gn_floor_div', 'gn_mod', 'gn_pow', 'gn_shl', 'gn_shr'):
+        return 'int8'
+    if t == 'bool' and op == 'gn_sub' or is_float(t) and op in (*BINARY_INT, 'gn_shl', 'gn_shr'):
+        return None
+    return t
+
+
+def binary_expected(op, x, y, t):
+    """Result dtype, values and bound of op(x, y), both of dtype t already"""
+    x, y = np.broadcast_arrays(x, y)
+    with np.errstate(all='ignore'):
+        if op in COMPARE:
+            return 'bool', COMPARE[op](x, y).astype(bool), 0
+        if op in BINARY_FLOAT:
+            return t, BINARY_FLOAT[op][0](x, y), BINARY_FLOAT[op][1]
+        if op in ('gn_shl', 'gn_shr'):
+            return t, rounded(int_map((shift_left if op == 'gn_shl' else shift_right)(BITS[t]))(x, y), t), 0
+        if op in BINARY_INT:
+            return t, rounded(int_map(BINARY_INT[op])(x, y), t), 0
+        f, ulp, i = BINARY_ANY[op]
+        if is_float(t):
+            return t, f(x, y), ulp
+        if op == 'gn_pow':
+            m = 2 ** 64 if t == 'bool' else 2 ** BITS[t]
+            i = lambda a, b: pow(a, b, m)
+        return t, rounded(int_map(i)(x, y), t), 0
+
+
+def binary_case(cases, op, a, b, flags=0):
+    t = binary_dtype(op, promote(a.t, b.t))
+    if t is None:
+        cases.add(op, [a, b], 'bool', None)
+        return
+    result, e, ulp = binary_expected(op, a.to(t), b.to(t), t)
+    if t == 'float64' and ulp == 4:
+        ulp = 2
+    cases.add(op, [a, b], result, e, ulp=ulp, slack=floor_div_slack(op, t, e), flags=flags)
+
+
+ALL_BINARY = [*BINARY_FLOAT, *BINARY_ANY, *COMPARE, *BINARY_INT, 'gn_shl', 'gn_shr']
+
+
+def floor_div_slack(op, t, e):
+    if not op.startswith('gn_floor_div') or not is_float(t):
+        return None
+    return np.where(np.abs(e) > 0.125 / EPS[t], 1.0, 0.0)
+
+
+def second_operand(op, rng, b):
+    if op in ('gn_pow', 'gn_shl', 'gn_shr') and not is_float(b.t) and b.t != 'bool':
+        top = 9 if op == 'gn_pow' else BITS[b.t] + 2
+        low = 0 if op == 'gn_pow' or b.t[0] == 'u' else -2
+        return Values(rng.integers(low, top, b.shape).astype(object), b.t)
+    return b
+
+
+def ops_binary(cases, rng):
+    for op in ALL_BINARY:
+        for t in REAL:
+            a, b = samples(rng, t, 61), second_operand(op, rng, samples(rng, t, 53))
+            binary_case(cases, op, Values(a.v.reshape(61, 1), t), Values(b.v.reshape(1, 53), t))  # every pair
+            binary_case(cases, op, a, second_operand(op, rng, Values(rng.permutation(a.v), t)))
+    for op in ('gn_add', 'gn_lt', 'gn_div', 'gn_maximum', 'gn_floor_div', 'gn_xor'):
+        for ta, tb in itertools.product(REAL, REAL):
+            if ta != tb:
+                binary_case(cases, op, samples(rng, ta, 61), samples(rng, tb, 61))
+    shapes = [((), ()), ((), (3,)), ((1,), (5,)), ((0,), (1,)), ((4, 1), (3,)), ((2, 3, 4), (3, 1)), ((2, 1, 4), (1, 3, 1)),
+              ((1, 1), ()), ((5, 0), (1, 1)), ((2, 3, 2, 3), (3, 1, 3)), ((7, 1, 5, 1, 3), (1, 6, 1, 2, 1)),
+              ((2, 1, 2, 1, 2, 1, 2, 1), (2, 1, 2, 1, 2, 1, 2)), ((1031,), (1031,)), ((97, 89), (89,)), ((97, 89), (97, 1))]
+    for sa, sb in shapes:
+        for t in ('float32', 'float16', 'int32', 'uint8', 'float64'):
+            a, b = normals(rng, t, sa), normals(rng, t, sb)
+            binary_case(cases, 'gn_sub' if t != 'uint8' else 'gn_mul', a, b)
+            binary_case(cases, 'gn_le', b, a)
+    for sa, sb in [((3,), (4,)), ((2, 3), (2,)), ((2, 0), (3,)), ((2, 3), (2, 3, 1, 2))]:
+        cases.add('gn_add', [normals(rng, 'float32', sa), normals(rng, 'float32', sb)], 'float32', None)
+
+
+def scalar_dtype(t, s):
+    if is_float(t):
+        return t
+    if s != np.floor(s) or not np.isfinite(s):
+        return 'float32'
+    return 'int32' if t == 'bool' and s not in (0, 1) else t
+
+
+def ops_scalar(cases, rng):
+    for op in ALL_BINARY + ['gn_rsub', 'gn_rdiv', 'gn_rpow']:
+        for t in REAL:
+            for s in (2, 0, 3, 1, 0.5, -1.25, -3, 1e-3, 200):
+                if op in ('gn_pow', 'gn_rpow', 'gn_shl', 'gn_shr') and not is_float(t) and (s < 0 or s > 30):
+                    continue
+                a = samples(rng, t, 61)
+                if op == 'gn_rpow':
+                    a = second_operand('gn_pow', rng, a)
+                base = {'gn_rsub': 'gn_sub', 'gn_rdiv': 'gn_div', 'gn_rpow': 'gn_pow'}.get(op, op)
+                given = scalar_dtype(t, s)
+                compute = binary_dtype(base, given)
+                if compute is None:
+                    cases.add(op + '_s', [a], 'bool', None, numbers=[s])
+                    continue
+                if not is_float(compute):
+                    low, high = limits(compute)
+                    # Sums and products of numbers that do not fit wrap around, comparisons are exact, the rest is open.
+                    if not low <= s <= high and op not in ('gn_add', 'gn_sub', 'gn_mul', 'gn_rsub') and op not in COMPARE:
+                        continue
+                    scalar = np.array([int(s)], dtype=object)
+                else:
+                    scalar = Values(np.array([s]), compute).v
+                x = a.to(compute)
+                result, e, ulp = binary_expected(base, *((scalar, x) if op != base else (x, scalar)), compute)
+                if compute == 'float64' and ulp == 4:
+                    ulp = 2
+                cases.add(op + '_s', [a], result, e, numbers=[s], ulp=ulp, slack=floor_div_slack(base, compute, e))
+    for t in REAL:
+        a = samples(rng, t)
+        for low, high in ((-1.5, 2.5), (0, 1), (3, 3)):
+            given = scalar_dtype(t, low)
+            given = scalar_dtype(given, high)
+            x = a.to(given)
+            with np.errstate(all='ignore'):
+                bounds = [Values(np.array([v if is_float(given) else int(v)], dtype=None if is_float(given) else object), given).v
+                          for v in (low, high)]
+                if given in ('uint8', 'uint32', 'bool') and low < 0 or t == 'bool' and high > 1:
+                    continue
+                cases.add('gn_clamp', [a], given, np.minimum(np.maximum(x, bounds[0]), bounds[1]), numbers=[low, high], ulp=0)
+        if is_float(t):
+            slope, alpha = (Values(np.array([v]), t).v[0] for v in (0.01, 1.5))
+            x = np.asarray(a.v, L)
+            with np.errstate(all='ignore'):
+                cases.add('gn_leaky_relu', [a], t, np.where(x > 0, x, x * slope), numbers=[0.01], ulp=0.5)
+                # expm1 is rounded to the dtype before the product
+                e = rounded(np.expm1(np.minimum(x, 0)), t) * L(alpha)
+                cases.add('gn_elu', [a], t, np.where(x > 0, x, e), numbers=[1.5], ulp=5,
+                          slack=np.where(np.isfinite(x), 1.5 * EPS[t] * np.abs(e).astype(float), 0))
+
+
+def ops_ternary(cases, rng):
+    for t in REAL:
+        for c in ('bool', t):
+            cond, a, b = normals(rng, c, (7, 1)), samples(rng, t, 61), samples(rng, t, 61)
+            e = np.where(np.broadcast_to(cond.v != 0, (7, 61)), a.v, b.v)
+            cases.add('gn_where', [cond, a, b], t, e, ulp=0, flags=ZERO_SIGN)
+        a, b, c = normals(rng, t, (5, 1, 3)), normals(rng, t, (4, 1)), normals(rng, t, (3,))
+        if is_float(t):
+            e = np.asarray(a.v, L) * b.v + c.v
+            cases.add('gn_fma', [a, b, c], t, e, ulp=0.5, slack=EPS[t] * np.abs(a.v * b.v))
+            e = np.asarray(a.v, L) + np.asarray(c.v, L) * (np.asarray(b.v, L) - a.v)
+            cases.add('gn_lerp', [a, b, c], t, e, ulp=0.5, slack=2 * EPS[t] * (np.abs(a.v) + np.abs(c.v) * (np.abs(a.v) + np.abs(b.v))))
+        elif t != 'bool':
+            cases.add('gn_fma', [a, b, c], t, rounded(a.v * b.v + c.v, t))
+    for ta, tb in itertools.product(REAL, REAL):
+        t = promote(ta, tb)
+        cond, a, b = normals(rng, 'bool', (61,)), samples(rng, ta, 61), samples(rng, tb, 61)
+        cases.add('gn_where', [cond, a, b], t, np.where(cond.v != 0, a.to(t), b.to(t)), ulp=0)
+
+
+def ops_cast(cases, rng):
+    for ta, tb in itertools.product(REAL, REAL):
+        a = samples(rng, ta)
+        cases.add('gn_cast', [a], tb, a.to(tb), numbers=[CODE[tb]], ulp=0 if ta == tb else 0.5, flags=ZERO_SIGN)
+        if is_float(ta) and not is_float(tb):
+            a = Values(rng.uniform(*(np.clip(limits(tb), -2e9, 2e9)), 61), ta)
+            cases.add('gn_cast', [a], tb, a.to(tb), numbers=[CODE[tb]])
+    halves = np.arange(65536, dtype=np.uint16).view(np.float16).astype(np.float64)
+    a = Values(halves, 'float16')
+    for t in ('float32', 'float64', 'bfloat16', 'int32'):
+        cases.add('gn_cast', [a], t, a.to(t), numbers=[CODE[t]], ulp=0.5, flags=ZERO_SIGN)
+    # float32 and float64 midway between two halves, and next to that
+    for t, step in (('float16', 2.0 ** -11), ('bfloat16', 2.0 ** -8)):
+        v = np.concatenate([(1 + (2 * np.arange(64) + 1) * step) * s for s in (1, -1, 2.0 ** -14, 2.0 ** -20, 2.0 ** -24, 2.0 ** 14)])
+        for source in ('float32', 'float64'):
+            near = [v, np.nextafter(v.astype(source), np.array(1e9, source)), np.nextafter(v.astype(source), np.array(0, source))]
+            a = Values(np.concatenate(near), source)
+            e = a.to(t)
+            cases.add('gn_cast', [a], t, e, numbers=[CODE[t]], ulp=0, flags=ZERO_SIGN)
+    for n in (0, 1, 2, 3, 15, 16, 17, 63, 64, 65, 1021, 4099):
+        a = normals(rng, 'float32', (n,), 50)
+        for t in ('float16', 'int8', 'bool'):
+            cases.add('gn_cast', [a], t, a.to(t), numbers=[CODE[t]], ulp=0.5)
+
+
+# --- reductions
+
+ALL, KEEP = 0, 0x10000
+
+
+def axes_of(bits, rank):
+    return tuple(range(rank)) if bits & 0xffff == 0 else tuple(i for i in range(rank) if bits >> i & 1)
+
+
+def reduce_case(cases, op, a, bits, numbers=()):
+    t, v = a.t, a.v
+    axes, keep = axes_of(bits, v.ndim), bool(bits & KEEP)
+    n = int(np.prod([v.shape[i] for i in axes]))
+    k = dict(axis=axes, keepdims=keep)
+    numbers = [bits] + list(numbers)
+    x = np.asarray(v, L) if is_float(t) else v
+    f = t if is_float(t) else 'float32'
+    depth = 8 + np.log2(max(n, 1))
+    eps = EPS['float64'] if f == 'float64' else EPS['float32']  # halves add up in float32
+    with np.errstate(all='ignore'), warnings.catch_warnings():
+        warnings.simplefilter('ignore')
+        if op in ('gn_min', 'gn_max'):
+            e = None if n == 0 else (np.min if op == 'gn_min' else np.max)(v, **k)
+            cases.add(op, [a], t, e, numbers=numbers)
+        elif op in ('gn_any', 'gn_all'):
+            cases.add(op, [a], 'bool', (np.any if op == 'gn_any' else np.all)(v != 0, **k), numbers=numbers)
+        elif op == 'gn_count_nonzero':
+            cases.add(op, [a], 'int64', np.sum(v != 0, **k), numbers=numbers)
+        elif op in ('gn_sum', 'gn_prod') and not is_float(t):
+            g = np.sum if op == 'gn_sum' else np.prod
+            cases.add(op, [a], 'int64', rounded(np.asarray(g(v.astype(object), **k), dtype=object), 'int64'), numbers=numbers)
+        elif op == 'gn_sum':
+            cases.add(op, [a], t, np.sum(x, **k), numbers=numbers, ulp=0.5, slack=depth * eps * np.sum(np.abs(v), **k))
+        elif op == 'gn_prod':
+            e = np.prod(x, **k)
+            cases.add(op, [a], t, e, numbers=numbers, ulp=0.5, slack=n * EPS[t] * np.abs(e.astype(float)))
+        elif op == 'gn_mean':
+            x = np.asarray(v, L)
+            cases.add(op, [a], f, np.sum(x, **k) / L(n), numbers=numbers, ulp=1,
+                      slack=depth * eps * np.sum(np.abs(v.astype(float)), **k) / max(n, 1))
+        elif op in ('gn_var', 'gn_std'):
+            x = np.asarray(a.to(f), L)
+            m = np.mean(x, axis=axes, keepdims=True)
+            e = np.sum((x - m) ** 2, **k) / L(max(n - numbers[1], 0))
+            slack = 4 * depth * eps * e.astype(float) + 4 * eps * eps * np.max(np.abs(x.astype(float)), initial=0) ** 2 * depth ** 2
+            if op == 'gn_std':
+                e, slack = np.sqrt(e), np.where(e > 0, slack / np.sqrt(np.maximum(e.astype(float), 1e-300)), np.sqrt(slack))
+                slack = slack if f not in ('float16', 'bfloat16') else slack + EPS[f] * e.astype(float)
+            cases.add(op, [a], f, e, numbers=numbers, ulp=1, slack=slack)
+        elif op == 'gn_norm':
+            x = np.asarray(a.to(f), L)
+            e = np.sqrt(np.sum(x * x, **k))
+            cases.add(op, [a], f, e, numbers=numbers, ulp=2, slack=depth * eps * e.astype(float))
+        elif op == 'gn_logsumexp':
+            x = np.asarray(a.to(f), L)
+            m = np.max(x, axis=axes, keepdims=True, initial=-np.inf)
+            m = np.where(np.isfinite(m), m, 0)
+            e = np.log(np.sum(np.exp(x - m), **k)) + (m if keep else np.squeeze(m, axes))
+            cases.add(op, [a], f, e, numbers=numbers, ulp=1, slack=8 * eps * (1 + np.abs(e.astype(float))))
+
+
+REDUCTIONS = ['gn_sum', 'gn_prod', 'gn_mean', 'gn_min', 'gn_max', 'gn_any', 'gn_all', 'gn_count_nonzero', 'gn_norm',
+              'gn_logsumexp', 'gn_var', 'gn_std']
+
+
+def ops_reduce(cases, rng):
+    for op in REDUCTIONS:
+        extra = [1] if op in ('gn_var', 'gn_std') else []
+        for t in REAL:
+            for shape in ((), (7,), (5, 3), (2, 3, 4), (3, 1, 5), (2, 3, 2, 3)):
+                a = normals(rng, t, shape)
+                if op == 'gn_prod' and not is_float(t):
+                    a = Values(rng.integers(1, 4, shape).astype(object), t)
+                whole = range(2 ** len(shape))
+                for bits in whole if t in ('float32', 'int32') or len(shape) < 3 else rng.choice(whole, 2):
+                    reduce_case(cases, op, a, int(bits) | (KEEP if rng.integers(0, 2) else 0), extra)
+        for t in ('float32', 'float16', 'float64', 'int32', 'bool', 'uint8'):
+            for shape, bits in [((1009,), ALL), ((257, 33), 1), ((257, 33), 2), ((33, 257), 2), ((33, 257), 1), ((20, 13, 41), 2),
+                                ((20, 13, 41), 5), ((70001,), ALL), ((2, 40000), 2), ((40000, 2), 1), ((300, 300), ALL)]:
+                if np.prod(shape) > 20000 and (t not in ('float32', 'int32') or op not in ('gn_sum', 'gn_max', 'gn_var')):
+                    continue
+                a = normals(rng, t, shape, 0.1 if op == 'gn_prod' else 1)
+                if op == 'gn_prod':
+                    if np.prod(shape) > 9000:
+                        continue
+                    a = Values(np.where(rng.integers(0, 2, shape), 1, -1) * (1 if not is_float(t) else
+                               np.exp(rng.standard_normal(shape) * 0.05)), t) if t not in ('bool', 'uint8') else a
+                reduce_case(cases, op, a, bits, extra)
+        for shape, bits in [((0,), ALL), ((0, 3), 1), ((0, 3), 2), ((3, 0), 2), ((2, 0, 3), 5), ((2, 0, 3), 2)]:
+            for t in ('float32', 'int64', 'bool'):
+                if op == 'gn_mean' or op in ('gn_var', 'gn_std') or op == 'gn_logsumexp':
+                    if t != 'float32':
+                        continue
+                reduce_case(cases, op, normals(rng, t, shape), bits, extra)
+    for op in ('gn_sum', 'gn_min', 'gn_max', 'gn_mean', 'gn_any', 'gn_logsumexp'):
+        for t in FLOATS:
+            for v in ([1, np.nan, 2], [np.inf, 1], [-np.inf, 1], [np.inf, -np.inf], [np.nan, np.inf], [-np.inf, -np.inf]):
+                reduce_case(cases, op, Values(np.array(v * 7), t), ALL)
+    for t in REAL:  # a mean that float16 could not add up to, and integers beyond float32
+        reduce_case(cases, 'gn_mean', Values(np.full((5000,), 100 if t != 'bool' else 1), t), ALL)
+    reduce_case(cases, 'gn_sum', Values(np.full((3,), 2 ** 62, dtype=object), 'int64'), ALL)
+    reduce_case(cases, 'gn_var', normals(rng, 'float32', (6,)), ALL, [6])
+    reduce_case(cases, 'gn_var', Values(1e4 + rng.standard_normal(500), 'float32'), ALL, [0])
+
+
+def ops_arg(cases, rng):
+    for op, f in (('gn_argmin', np.argmin), ('gn_argmax', np.argmax)):
+        for t in REAL:
+            for shape in ((1,), (7,), (5, 3), (2, 3, 4), (1009,), (37, 300), (300, 37), (40000,)):
+                a = normals(rng, t, shape)
+                for axis in (None, *range(-1, len(shape) - 1)):
+                    e = f(a.v if is_float(t) else a.v.astype(np.int64), axis)
+                    cases.add(op, [a], 'int32', e, numbers=[-2 ** 31 if axis is None else axis])
+        for v in ([1, np.nan, 5, np.nan], [np.inf, -np.inf, np.inf, -np.inf], [0.0, -0.0, 0.0], [-np.inf] * 5, [np.nan] * 3):
+            for t in FLOATS:
+                a = Values(np.array(v * 5), t)
+                cases.add(op, [a], 'int32', f(a.v), numbers=[-2 ** 31])
+        cases.add(op, [normals(rng, 'float32', (0,))], 'int32', None, numbers=[0])
+        cases.add(op, [normals(rng, 'float32', (3, 0))], 'int32', f(np.zeros((3, 0)), 0), numbers=[0])
+
+
+def ops_softmax(cases, rng):
+    for t in (*FLOATS, 'int32'):
+        f = t if is_float(t) else 'float32'
+        eps = EPS['float64'] if f == 'float64' else EPS['float32']
+        for shape in ((1,), (5,), (4, 7), (2, 3, 5), (1009,), (33, 100), (100, 33), (2, 20000)):
+            for scale in (1, 30):
+                if shape[-1] == 20000 and (t not in ('float32', 'float16') or scale == 1):
+                    continue
+                a = normals(rng, t, shape, scale)
+                x = np.asarray(a.to(f), L)
+                for axis in range(-1, len(shape) - 1):
+                    d = x - np.max(x, axis, keepdims=True)
+                    z = np.exp(d)
+                    total = np.sum(z, axis, keepdims=True)
+                    y = z / total
+                    cases.add('gn_softmax', [a], f, y, numbers=[axis], ulp=1, slack=np.maximum(
+                        eps * (12 - d.astype(float)) * y.astype(float), 1e-38 if f != 'float64' else 0))
+                    y = d - np.log(total)
+                    cases.add('gn_log_softmax', [a], f, y, numbers=[axis], ulp=1, slack=eps * (8 + np.abs(y.astype(float))))
+    for v, e, l in (([np.inf, 1], [np.nan, np.nan], [np.nan, -np.inf]), ([-np.inf, 1, 1], [0, 0.5, 0.5], [-np.inf, -np.log(2), -np.log(2)]),
+                    ([np.nan, 1], [np.nan, np.nan], [np.nan, np.nan])):
+        cases.add('gn_softmax', [Values(np.array(v), 'float32')], 'float32', np.array(e), numbers=[0], ulp=2)
+        cases.add('gn_log_softmax', [Values(np.array(v), 'float32')], 'float32', np.array(l), numbers=[0], ulp=2)
+    cases.add('gn_softmax', [normals(rng, 'float32', (3, 0))], 'float32', np.zeros((3, 0)), numbers=[-1])
+
+
+# --- matmul
+
+def ops_matmul(cases, rng):
+    shapes = [((3,), (3,)), ((1, 1), (1, 1)), ((2, 3), (3, 4)), ((3,), (3, 4)), ((2, 3), (3,)), ((5, 2, 3), (3, 4)),
+              ((5, 2, 3), (5, 3, 4)), ((1, 2, 3), (5, 3, 4)), ((4, 1, 2, 3), (5, 3, 2)), ((3,), (5, 3, 2)), ((5, 2, 3), (3,)),
+              ((17, 19), (19, 23)), ((64, 64), (64, 64)), ((1, 300), (300, 1)), ((300, 1), (1, 300)), ((1, 257), (257, 129)),
+              ((129, 257), (257, 1)), ((127, 131), (131, 137)), ((2, 3, 31, 33), (2, 1, 33, 35)), ((0, 3), (3, 4)),
+              ((2, 0), (0, 4)), ((2, 3), (3, 0)), ((0, 2, 3), (3, 4)), ((200, 300), (300, 100)), ((5, 1030), (1030, 6)),
+              ((2, 1, 3, 1, 4, 5), (1, 2, 1, 3, 5, 4))]
+    for sa, sb in shapes:
+        for t in REAL:
+            if np.prod(sa) * sb[-1] > 500000 and t not in ('float32', 'float16', 'bfloat16', 'float64', 'int32'):
+                continue
+            a, b = normals(rng, t, sa), normals(rng, t, sb)
+            if is_float(t):
+                x, y = a.v.astype(np.float64), b.v.astype(np.float64)
+                e = np.matmul(x, y) if t != 'float64' else np.matmul(x.astype(L), y.astype(L))
+                eps = EPS['float64'] if t == 'float64' else EPS['float32']
+                cases.add('gn_matmul', [a, b], t, e, ulp=0.5, slack=(sa[-1] + 1) * eps * np.matmul(np.abs(x), np.abs(y)))
+            else:
+                e = np.matmul(a.v.astype(np.int64), b.v.astype(np.int64))
+                cases.add('gn_matmul', [a, b], t, rounded(e.astype(object), t))
+    for ta, tb in (('float32', 'float16'), ('bfloat16', 'float16'), ('int32', 'float32'), ('float64', 'float32'), ('uint8', 'int8')):
+        a, b, t = normals(rng, ta, (4, 5)), normals(rng, tb, (5, 3)), promote(ta, tb)
+        e = np.matmul(np.asarray(a.to(t), float), np.asarray(b.to(t), float))
+        cases.add('gn_matmul', [a, b], t, e, ulp=0.5, slack=6 * EPS.get(t, 0) * 30)
+    for sa, sb in (((2, 3), (4, 5)), ((), (3,)), ((3,), ()), ((3,), (4,)), ((2, 2, 3), (3, 3, 4))):
+        cases.add('gn_matmul', [normals(rng, 'float32', sa), normals(rng, 'float32', sb)], 'float32', None)
+
+
+def op_cases(path):
+    global fractions, scipy, warnings
+    import fractions
+    import warnings
+    import scipy.special
+    rng = np.random.default_rng(5)
+    cases = Cases()
+    with np.errstate(all='ignore'):
+        for part in (ops_unary_float, ops_unary_any, ops_binary, ops_scalar, ops_ternary, ops_cast, ops_reduce, ops_arg,
+                     ops_softmax, ops_matmul):
+            part(cases, rng)
+    cases.write(path)
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+def npy_files(path):
+    rng = np.random.default_rng(2)
+    parts = []
+
+    def add(name, a, write=np.save):
+        write(name, a)
+        parts.append(text(name) + array(a.astype(a.dtype.newbyteorder('='))))
+
+    for name in DTYPES:
+        if name == 'bfloat16':
+            continue
+        a = rng.standard_normal((3, 4, 5)) * 50
+        if name.startswith('complex'):
+            a = a + 1j * rng.standard_normal(a.shape)
+        if name.startswith('u'):
+            a = np.abs(a)
+        a = a.astype(name)
+        add(name + '.c.npy', a)
+        add(name + '.f.npy', np.asfortranarray(a))
+        add(name + '.big.npy', a.astype(a.dtype.newbyteorder('>')))
+        add(name + '.0d.npy', np.array(a[1, 2, 3]))
+        add(name + '.1d.npy', a.ravel()[:7])
+        add(name + '.empty.npy', a[:, :0])
+        add(name + '.1f.npy', np.asfortranarray(a[:, :1, 0]))
+        for major in (2, 3):
+            def write(path, a):
+                with open(path, 'wb') as f:
+                    np.lib.format.write_array(f, a, version=(major, 0))
+            add('%s.v%d.npy' % (name, major), a, write)
+    with open(path, 'wb') as f:
+        f.write(struct.pack('<i', len(parts)))
+        f.writelines(parts)
+
+
+def npy_check(path):
+    """For every NAME.npy in a list of names: saved.NAME.npy holds the same."""
+    for name in open(path).read().split():
+        a, b = np.load(name), np.load('saved.' + name)
+        assert b.dtype == a.dtype.newbyteorder('=') and b.shape == a.shape, (name, b.dtype, b.shape)
+        assert b.flags.c_contiguous and b.tobytes() == a.astype(b.dtype).tobytes(), name
+
+
+def trace_check(path):
+    """A Chrome trace: valid JSON, spans on named tracks"""
+    import json
+    trace = json.load(open(path))
+    events = trace['traceEvents']
+    assert {e['args']['name'] for e in events if e['ph'] == 'M'} == {'CPU', 'GPU'}
+    spans = [e for e in events if e['ph'] == 'X']
+    assert spans and all(e['ts'] >= 0 and e['dur'] >= 0 and e['pid'] == 1 and e['tid'] in (1, 2) for e in spans)
+    assert any(e['name'] == 'matmul' for e in spans), spans
+
+
+if __name__ == '__main__':
+    what, where = sys.argv[1:3]
+    {'print': print_cases, 'create': create_cases, 'random': random_cases, 'views': view_cases, 'ops': op_cases, 'npy': npy_files,
+     'npy_check': npy_check, 'trace_check': trace_check}[what](where)

@@ -1,0 +1,397 @@
+// What every test program shares: a context on the backend that the environment names, with an allocator
+// that counts, so that a leak fails the test that made it.
+//
+//   GN_TEST_BACKEND        cpu (default) or vulkan; vulkan places every op on the device that it can do
+//   GN_TEST_PLACEMENT      auto, cpu, gpu or stay: overrides that
+//   GN_TEST_VULKAN_FLAGS   a number, gn_options.vulkan_flags
+//   GN_TEST_CPU            plain, base, avx2 or avx512: widest instruction set
+//   GN_TEST_THREADS        a number
+//   GN_TEST_LOG            set: prints gpunum's log
+//
+// static void test_something(void **state) { gn_context *g = *state; ... }
+// with cmocka_unit_test_setup_teardown(test_something, test_setup, test_teardown), in short GN_TEST(test_something).
+
+#ifndef GPUNUM_TEST_H
+#define GPUNUM_TEST_H
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "gpunum.h"
+
+#if defined(__GNUC__) || defined(__clang__)
+#define TEST_MAYBE_UNUSED __attribute__((unused))
+#else
+#define TEST_MAYBE_UNUSED
+#endif
+
+#define GN_TEST(fn) cmocka_unit_test_setup_teardown(fn, test_setup, test_teardown)
+
+// Counted without atomics: the tests read the sum only after gn_close, and gpunum's own threads do not
+// allocate while a call runs.
+typedef struct test_memory {
+    int64_t blocks, bytes;
+    int64_t until_failure; // allocations that still succeed; negative: all
+    int64_t calls;
+} test_memory;
+
+static test_memory test_heap = {0, 0, -1, 0};
+
+static void *test_allocate(void *user, size_t size) {
+    test_memory *m = (test_memory *)user;
+    m->calls++;
+    if (m->until_failure == 0) return NULL; // and so do all that follow
+    void *p = malloc(size);
+    if (p == NULL) return NULL;
+    if (m->until_failure > 0) m->until_failure--;
+    m->blocks++;
+    m->bytes += (int64_t)size;
+    return p;
+}
+
+static void test_release(void *user, void *data, size_t size) {
+    test_memory *m = (test_memory *)user;
+    m->blocks--;
+    m->bytes -= (int64_t)size;
+    free(data);
+}
+
+static void test_log(void *user, gn_log_level level, const char *text) {
+    (void)user;
+    (void)level;
+    fprintf(stderr, "gpunum: %s\n", text);
+}
+
+static bool test_env_is(const char *name, const char *value) {
+    const char *text = getenv(name);
+    return text != NULL && strcmp(text, value) == 0;
+}
+
+static TEST_MAYBE_UNUSED bool test_on_vulkan(void) {
+    return test_env_is("GN_TEST_BACKEND", "vulkan");
+}
+
+// The options that the environment asks for; a test may change them before gn_open.
+static gn_options test_options(void) {
+    gn_options o;
+    memset(&o, 0, sizeof o);
+    bool vulkan = test_env_is("GN_TEST_BACKEND", "vulkan");
+    o.backend = vulkan ? GN_BACKEND_VULKAN : GN_BACKEND_CPU;
+    o.placement = vulkan ? GN_PLACE_GPU : GN_PLACE_AUTO;
+    if (test_env_is("GN_TEST_PLACEMENT", "auto")) o.placement = GN_PLACE_AUTO;
+    if (test_env_is("GN_TEST_PLACEMENT", "cpu")) o.placement = GN_PLACE_CPU;
+    if (test_env_is("GN_TEST_PLACEMENT", "gpu")) o.placement = GN_PLACE_GPU;
+    if (test_env_is("GN_TEST_PLACEMENT", "stay")) o.placement = GN_PLACE_STAY;
+    if (test_env_is("GN_TEST_CPU", "plain")) o.cpu = GN_CPU_PLAIN;
+    if (test_env_is("GN_TEST_CPU", "base")) o.cpu = GN_CPU_BASE;
+    if (test_env_is("GN_TEST_CPU", "avx2")) o.cpu = GN_CPU_AVX2;
+    if (test_env_is("GN_TEST_CPU", "avx512")) o.cpu = GN_CPU_AVX512;
+    const char *flags = getenv("GN_TEST_VULKAN_FLAGS"), *threads = getenv("GN_TEST_THREADS");
+    if (flags != NULL) o.vulkan_flags = (uint32_t)strtoul(flags, NULL, 0);
+    if (threads != NULL) o.threads = (int)strtol(threads, NULL, 0);
+    o.allocator.allocate = test_allocate;
+    o.allocator.release = test_release;
+    o.allocator.user = &test_heap;
+    if (getenv("GN_TEST_LOG") != NULL) {
+        o.log = test_log;
+        o.log_level = GN_LOG_INFO;
+    }
+    return o;
+}
+
+static gn_context *test_open_with(const gn_options *options) {
+    gn_context *g = gn_open(options);
+    if (g == NULL) fail_msg("%s", gn_open_error());
+    return g;
+}
+
+static gn_context *test_open(void) {
+    gn_options o = test_options();
+    return test_open_with(&o);
+}
+
+// Closes and fails if anything is left.
+static TEST_MAYBE_UNUSED void test_close(gn_context *g) {
+    gn_close(g);
+    int64_t blocks = test_heap.blocks, bytes = test_heap.bytes;
+    test_heap.blocks = test_heap.bytes = 0; // so that the next test is not blamed
+    if (blocks != 0)
+        fail_msg("%lld blocks, %lld bytes were not freed", (long long)blocks, (long long)bytes);
+}
+
+static TEST_MAYBE_UNUSED int test_setup(void **state) {
+    gn_context *g = test_open();
+    gn_scope_begin(g); // arrays of the test go with it
+    *state = g;
+    return g == NULL;
+}
+
+// An error that the test did not expect, arrays that outlive their scope and memory that outlives the
+// context all fail the test.
+static TEST_MAYBE_UNUSED int test_teardown(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_memory_stats stats;
+    gn_status status = gn_status_get(g);
+    if (status != GN_OK) fprintf(stderr, "unexpected error: %s\n", gn_error(g));
+    gn_scope_end(g);
+    gn_memory_get(g, &stats);
+    if (stats.arrays != 0)
+        fprintf(stderr, "%llu arrays were not released\n", (unsigned long long)stats.arrays);
+    gn_close(g);
+    int64_t blocks = test_heap.blocks;
+    if (blocks != 0)
+        fprintf(stderr, "%lld blocks, %lld bytes were not freed\n", (long long)blocks,
+                (long long)test_heap.bytes);
+    test_heap.blocks = test_heap.bytes = 0;
+    return status != GN_OK || stats.arrays != 0 || blocks != 0;
+}
+
+// Runs fn on fresh contexts in which the first, second, ... allocation fails, until it needs no more. Each
+// failure must be reported as such, or do no harm, and must leak nothing.
+static TEST_MAYBE_UNUSED void test_every_allocation(void (*fn)(gn_context *g)) {
+    for (int64_t k = 0;; k++) {
+        gn_context *g = test_open();
+        test_heap.until_failure = k;
+        fn(g);
+        bool failed = test_heap.until_failure == 0;
+        test_heap.until_failure = -1;
+        gn_status status = gn_status_get(g);
+        if (status != GN_OK && (!failed || status != GN_ERROR_OUT_OF_MEMORY))
+            fail_msg("allocation %lld: %s: %s", (long long)k, gn_status_string(status),
+                     gn_error(g));
+        test_close(g);
+        if (!failed) return;
+        if (k > 10000) fail_msg("there is no end of allocations");
+    }
+}
+
+// ---- checks
+
+// Checks the sticky error and clears it. `text` NULL: any message.
+#define expect_error(g, status, text) expect_error_at((g), (status), (text), __FILE__, __LINE__)
+static TEST_MAYBE_UNUSED void expect_error_at(gn_context *g, gn_status status, const char *text,
+                                              const char *file, int line) {
+    gn_status have = gn_status_get(g);
+    if (have != status || (text != NULL && strcmp(gn_error(g), text) != 0)) {
+        print_error("expected: %s: %s\n     got: %s: %s\n", gn_status_string(status),
+                    text ? text : "", gn_status_string(have), gn_error(g));
+        _fail(file, line);
+    }
+    gn_error_clear(g);
+}
+
+static TEST_MAYBE_UNUSED double test_half(unsigned bits, int fraction_bits, int bias) {
+    unsigned fraction = bits & ((1u << fraction_bits) - 1u),
+             field = (bits & 0x7fffu) >> fraction_bits;
+    unsigned top = 0x7fffu >> fraction_bits;
+    double v = ldexp((double)(field == 0 ? fraction : fraction | (1u << fraction_bits)),
+                     (field == 0 ? 1 : (int)field) - bias - fraction_bits);
+    if (field == top) v = fraction != 0 ? (double)NAN : (double)INFINITY;
+    return bits & 0x8000u ? -v : v;
+}
+
+// One element of any real dtype; the data need not be aligned.
+static TEST_MAYBE_UNUSED double test_element(gn_dtype t, const void *data, int64_t i) {
+    union {
+        float f;
+        double d;
+        int32_t i32;
+        int64_t i64;
+        uint32_t u32;
+        uint16_t u16;
+        int8_t i8;
+        uint8_t u8;
+    } v;
+    size_t size = gn_dtype_size(t);
+    memcpy(&v, (const char *)data + (size_t)i * size, size < sizeof v ? size : sizeof v);
+    switch (t) {
+    case GN_F32: return (double)v.f;
+    case GN_F16: return test_half(v.u16, 10, 15);
+    case GN_BF16: return test_half(v.u16, 7, 127);
+    case GN_F64: return v.d;
+    case GN_I32: return (double)v.i32;
+    case GN_I64: return (double)v.i64;
+    case GN_U32: return (double)v.u32;
+    case GN_I8: return (double)v.i8;
+    default: return (double)v.u8;
+    }
+}
+
+// Compares exactly; NaN equals NaN, zeros compare with their sign.
+#define expect_values(a, ...)                                                          \
+    expect_values_at((a), (int64_t)(sizeof((double[]){__VA_ARGS__}) / sizeof(double)), \
+                     (double[]){__VA_ARGS__}, __FILE__, __LINE__)
+static TEST_MAYBE_UNUSED void expect_values_at(gn_array *a, int64_t count, const double *values,
+                                               const char *file, int line) {
+    size_t bytes = gn_bytes(a);
+    void *have = malloc(bytes + 16);
+    bool ok = a != NULL && have != NULL && gn_size(a) == count && gn_read(a, have, bytes) == GN_OK;
+    if (!ok)
+        print_error("%lld elements, expected %lld; %s\n", (long long)gn_size(a), (long long)count,
+                    a != NULL ? gn_error(gn_context_of(a)) : "NULL");
+    for (int64_t i = 0; i < count && ok; i++) {
+        double v = test_element(gn_dtype_of(a), have, i);
+        ok = v == values[i] || (v != v && values[i] != values[i]);
+        if (ok && v == 0.0) ok = !signbit(v) == !signbit(values[i]);
+        if (!ok) print_error("element %lld is %.17g, expected %.17g\n", (long long)i, v, values[i]);
+    }
+    free(have);
+    if (!ok) _fail(file, line);
+}
+
+#define expect_shape(a, ...) expect_shape_at((a), GN_SHAPE(__VA_ARGS__), __FILE__, __LINE__)
+static TEST_MAYBE_UNUSED void expect_shape_at(gn_array *a, gn_shape s, const char *file, int line) {
+    gn_shape have = gn_shape_of(a);
+    bool same = a != NULL && have.rank == s.rank;
+    for (int i = 0; same && i < s.rank; i++) same = have.dim[i] == s.dim[i];
+    if (same) return;
+    print_error("shape is (");
+    for (int i = 0; i < have.rank; i++) print_error("%lld,", (long long)have.dim[i]);
+    print_error(")%s\n", a == NULL ? " of NULL" : "");
+    _fail(file, line);
+}
+
+// ---- files
+
+// A file of this repository, or of the folder the test runs in when GN_SOURCE_DIR is not set.
+static TEST_MAYBE_UNUSED const char *test_source_file(const char *name) {
+    static char path[1024];
+    const char *root = getenv("GN_SOURCE_DIR");
+    snprintf(path, sizeof path, "%s/%s", root != NULL ? root : ".", name);
+    return path;
+}
+
+// Runs tests/make_cases.py, which writes expected values made by NumPy. False where there is no NumPy.
+static TEST_MAYBE_UNUSED bool test_make_cases(const char *what, const char *output) {
+    char command[2304];
+    const char *python = getenv("GN_PYTHON");
+    if (python == NULL || python[0] == 0) return false;
+    snprintf(command, sizeof command, "\"%s\" \"%s\" %s %s", python,
+             test_source_file("tests/make_cases.py"), what, output);
+    if (system(command) != 0) fail_msg("%s failed", command);
+    return true;
+}
+
+// The whole file, with a zero byte behind it; free it.
+static TEST_MAYBE_UNUSED unsigned char *test_read_file(const char *path, size_t *size) {
+    FILE *f = fopen(path, "rb");
+    if (f == NULL) fail_msg("cannot open %s", path);
+    size_t capacity = 1 << 16, n = 0, got;
+    unsigned char *data = (unsigned char *)malloc(capacity + 1);
+    while (data != NULL && (got = fread(data + n, 1, capacity - n, f)) > 0) {
+        n += got;
+        if (n == capacity) data = (unsigned char *)realloc(data, (capacity *= 2) + 1);
+    }
+    fclose(f);
+    if (data == NULL) fail_msg("out of memory reading %s", path);
+    data[n] = 0;
+    *size = n;
+    return data;
+}
+
+// A cursor over a case file.
+typedef struct test_cases {
+    unsigned char *data;
+    const unsigned char *at;
+    size_t size;
+    int32_t count;
+} test_cases;
+
+static TEST_MAYBE_UNUSED void test_take_bytes(test_cases *c, void *to, size_t n) {
+    if ((size_t)(c->data + c->size - c->at) < n) fail_msg("the case file is too short");
+    memcpy(to, c->at, n);
+    c->at += n;
+}
+
+static TEST_MAYBE_UNUSED int32_t test_take_int(test_cases *c) {
+    int32_t v;
+    test_take_bytes(c, &v, sizeof v);
+    return v;
+}
+
+static TEST_MAYBE_UNUSED double test_take_double(test_cases *c) {
+    double v;
+    test_take_bytes(c, &v, sizeof v);
+    return v;
+}
+
+// Length and text, which goes to `text`.
+static TEST_MAYBE_UNUSED void test_take_text(test_cases *c, char *text, size_t size) {
+    size_t n = (size_t)test_take_int(c);
+    if (n >= size) fail_msg("a text of the case file is too long");
+    test_take_bytes(c, text, n);
+    text[n] = 0;
+}
+
+// An array of the case file: dtype, rank, shape, elements in C order.
+typedef struct test_array {
+    gn_dtype t;
+    gn_shape s;
+    int64_t n;
+    size_t bytes;
+    const unsigned char *data;
+} test_array;
+
+// False where the file has no array but -1.
+static TEST_MAYBE_UNUSED bool test_take_array(test_cases *c, test_array *a) {
+    int32_t t = test_take_int(c);
+    if (t < 0) return false;
+    a->t = (gn_dtype)t;
+    a->s = gn_shape_from(0, NULL);
+    a->s.rank = test_take_int(c);
+    test_take_bytes(c, a->s.dim, sizeof(int64_t) * (size_t)a->s.rank);
+    a->n = 1;
+    for (int i = 0; i < a->s.rank; i++) a->n *= a->s.dim[i];
+    a->bytes = (size_t)a->n * gn_dtype_size(a->t);
+    a->data = c->at;
+    if ((size_t)(c->data + c->size - c->at) < a->bytes) fail_msg("the case file is too short");
+    c->at += a->bytes;
+    return true;
+}
+
+// Makes and opens a case file; false where there is no NumPy.
+static TEST_MAYBE_UNUSED bool test_cases_open(test_cases *c, const char *what) {
+    char path[64];
+    snprintf(path, sizeof path, "%s.cases", what);
+    if (!test_make_cases(what, path)) return false;
+    c->data = test_read_file(path, &c->size);
+    c->at = c->data;
+    c->count = test_take_int(c);
+    return true;
+}
+
+static TEST_MAYBE_UNUSED void test_cases_close(test_cases *c) {
+    bool all = c->at == c->data + c->size;
+    free(c->data);
+    if (!all) fail_msg("the case file was not read to its end");
+}
+
+// Whether the array has exactly that dtype, shape and bytes.
+static TEST_MAYBE_UNUSED bool test_same_bytes(gn_array *a, const test_array *b) {
+    gn_shape s = gn_shape_of(a);
+    if (a == NULL || gn_dtype_of(a) != b->t || s.rank != b->s.rank || gn_bytes(a) != b->bytes)
+        return false;
+    for (int i = 0; i < s.rank; i++)
+        if (s.dim[i] != b->s.dim[i]) return false;
+    unsigned char *have = (unsigned char *)malloc(b->bytes + 1);
+    bool same =
+        have != NULL && gn_read(a, have, b->bytes) == GN_OK && memcmp(have, b->data, b->bytes) == 0;
+    free(have);
+    return same;
+}
+
+static TEST_MAYBE_UNUSED void test_write_file(const char *path, const void *data, size_t size) {
+    FILE *f = fopen(path, "wb");
+    if (f == NULL || fwrite(data, 1, size, f) != size || fclose(f) != 0)
+        fail_msg("cannot write %s", path);
+}
+
+#endif

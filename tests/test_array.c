@@ -1,0 +1,485 @@
+// Lifetime, errors, reading and writing, laziness as a user sees it, and allocation failure at every point.
+
+#include "test.h"
+
+// `count` values from an array of doubles.
+#define expect_list(a, count, values) expect_values_at((a), (count), (values), __FILE__, __LINE__)
+
+// ---- lifetime
+
+static uint64_t alive(gn_context *g) {
+    gn_memory_stats s;
+    gn_memory_get(g, &s);
+    return s.arrays;
+}
+
+static void test_scopes(void **state) {
+    gn_context *g = (gn_context *)*state;
+    uint64_t before = alive(g);
+    gn_array *kept = NULL, *twice = NULL;
+    GN_SCOPE(g) {
+        gn_array *a = gn_ones(g, GN_F32, GN_SHAPE(3));
+        GN_SCOPE(g) {
+            gn_array *b = gn_add_s(a, 1.0);
+            kept = gn_keep(gn_mul(b, b));
+            twice = gn_keep(gn_keep(gn_neg(b)));
+        }
+        double four[] = {4, 4, 4};
+        expect_list(kept, 3, four); // lives in the outer scope
+    }
+    double minus[] = {-2, -2, -2};
+    expect_list(twice, 3, minus);
+    assert_int_equal(gn_status_get(g), GN_OK);
+    gn_release(kept); // dropped by the inner scope of this function: an error
+    expect_error(g, GN_ERROR_STALE, "gn_release: array argument 1 was released");
+    gn_release(twice);
+    // expect_values leaves its temporaries to the fixture's scope.
+    assert_true(alive(g) >= before);
+}
+
+static void test_reference_counts(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_array *a = gn_full(g, GN_F32, GN_SHAPE(2), 3.0);
+    gn_array *v = gn_reshape(a, GN_SHAPE(2, 1));
+    assert_ptr_equal(gn_retain(a), a);
+    gn_release(a); // the retained one
+    gn_release(a); // the scope's
+    double three[] = {3, 3};
+    expect_list(v, 2, three); // a view keeps the memory
+    assert_null(gn_neg(a));
+    expect_error(g, GN_ERROR_STALE, "gn_neg: array argument 1 was released");
+}
+
+static void test_early_release_keeps_pending_work(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_array *a = gn_arange(g, GN_F32, 0, 4, 1);
+    gn_array *b = gn_mul_s(a, 2.0);
+    gn_array *c = gn_add_s(b, 1.0);
+    gn_release(a);
+    gn_release(b);
+    double odd[] = {1, 3, 5, 7};
+    expect_list(c, 4, odd);
+}
+
+static void test_set_in_a_loop(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_array *w = gn_zeros(g, GN_F32, GN_SHAPE(2));
+    uint64_t before = alive(g);
+    for (int i = 0; i < 100; i++)
+        GN_SCOPE(g) { gn_set(&w, gn_add_s(w, 1.0)); }
+    assert_true(alive(g) <= before + 64); // pending links of the chain at most
+    double hundred[] = {100, 100};
+    expect_list(w, 2, hundred);
+    gn_set(&w, gn_reshape(w, GN_SHAPE(7))); // fails: the old value stays
+    expect_error(g, GN_ERROR_SHAPE, NULL);
+    expect_list(w, 2, hundred);
+    gn_array *mine = NULL;
+    GN_SCOPE(g) { gn_set(&mine, gn_neg(w)); }
+    double minus[] = {-100, -100};
+    expect_list(mine, 2, minus); // an empty slot belongs to the caller
+    gn_set(&mine, NULL);
+    assert_null(mine);
+}
+
+static void test_deep_chains_are_freed_without_recursion(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_array *x = gn_requires_grad(gn_ones(g, GN_F32, GN_SHAPE(1)), true);
+    gn_array *y = NULL;
+    gn_set(&y, gn_mul_s(x, 1.0));
+    for (int i = 0; i < 20000; i++)
+        GN_SCOPE(g) { gn_set(&y, gn_mul_s(y, 1.0)); }
+    assert_true(gn_item(y) == 1.0);
+    gn_set(&y, NULL);
+}
+
+static void test_close_frees_everything(void **state) {
+    (void)state;
+    gn_context *g = test_open();
+    gn_array *a = gn_requires_grad(gn_randn(g, GN_F32, GN_SHAPE(5, 5)), true);
+    gn_array *loss = gn_sum(gn_square(gn_matmul(a, gn_transpose(a))), GN_ALL);
+    gn_backward(loss);
+    gn_scope_begin(g);
+    gn_add(a, a); // pending and owned by a scope that is never ended
+    assert_int_equal(gn_status_get(g), GN_OK);
+    test_close(g);
+}
+
+// ---- errors
+
+static void test_first_error_stays(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_array *a = gn_ones(g, GN_F32, GN_SHAPE(3, 4)), *b = gn_ones(g, GN_F32, GN_SHAPE(5, 6));
+    gn_array *y = gn_relu(gn_add(gn_matmul(a, b), a));
+    assert_null(y);
+    assert_null(gn_add(a, b));
+    expect_error(g, GN_ERROR_SHAPE, "gn_matmul: (3,4) x (5,6): inner dimensions 4 and 5 differ");
+    assert_null(gn_add(a, b));
+    expect_error(g, GN_ERROR_SHAPE, "gn_add: shapes (3,4) and (5,6) do not broadcast");
+    assert_non_null(gn_add(a, a));
+    assert_int_equal(gn_status_get(g), GN_OK);
+}
+
+static void test_null_and_foreign_arguments(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_array *a = gn_ones(g, GN_F32, GN_SHAPE(2));
+    assert_null(gn_add(NULL, NULL)); // nothing to report to
+    assert_int_equal(gn_status_get(g), GN_OK);
+    assert_null(gn_add(a, NULL));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_add: array argument 2 is NULL");
+    gn_context *other = test_open_with(NULL);
+    gn_array *theirs = gn_ones(other, GN_F32, GN_SHAPE(2));
+    assert_null(gn_add(a, theirs));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_add: array argument 2 belongs to another context");
+    gn_close(other);
+    assert_true(isnan(gn_item(NULL)));
+    assert_int_equal(gn_read(NULL, NULL, 0), GN_ERROR_ARGUMENT);
+    assert_int_equal(gn_size(NULL), 0);
+    gn_release(NULL);
+    gn_close(NULL);
+    gn_scope_begin(NULL);
+    gn_scope_end(NULL);
+    gn_set(NULL, a);
+    assert_int_equal(gn_status_get(g), GN_OK);
+    gn_scope_end(g); // the fixture's
+    gn_scope_end(g);
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_scope_end: no scope is open");
+    gn_scope_begin(g);
+}
+
+static void test_bad_shapes_and_dtypes(void **state) {
+    gn_context *g = (gn_context *)*state;
+    assert_null(gn_zeros(g, GN_F32, GN_SHAPE(2, -1)));
+    expect_error(g, GN_ERROR_SHAPE, "gn_zeros: negative dimension in (2,-1)");
+    assert_null(gn_zeros(g, GN_F32, GN_SHAPE(INT64_MAX, 2)));
+    expect_error(g, GN_ERROR_SHAPE, NULL);
+    gn_shape deep = gn_shape_from(9, NULL == NULL ? (const int64_t[]){1, 1, 1, 1, 1, 1, 1, 1, 1} : NULL);
+    assert_null(gn_zeros(g, GN_F32, deep));
+    expect_error(g, GN_ERROR_SHAPE, "gn_zeros: rank 9 is not in 0..8");
+    assert_null(gn_zeros(g, (gn_dtype)99, GN_SHAPE(2)));
+    expect_error(g, GN_ERROR_DTYPE, "gn_zeros: 99 is not a dtype");
+    assert_null(gn_and(gn_ones(g, GN_F32, GN_SHAPE(2)), gn_ones(g, GN_I32, GN_SHAPE(2))));
+    expect_error(g, GN_ERROR_DTYPE, "gn_and: float32 is not an integer or bool");
+    gn_array *c = gn_zeros(g, GN_C64, GN_SHAPE(2));
+    assert_non_null(c);
+    assert_null(gn_sin(c));
+    expect_error(g, GN_ERROR_DTYPE, "gn_sin: complex64 is not supported here");
+    float x = 0;
+    assert_int_equal(gn_read(gn_ones(g, GN_F32, GN_SHAPE(2)), &x, 4), GN_ERROR_ARGUMENT);
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_read: 4 bytes given, float32 (2,) has 8");
+    assert_true(isnan(gn_item(gn_ones(g, GN_F32, GN_SHAPE(2)))));
+    expect_error(g, GN_ERROR_SHAPE, NULL);
+    assert_null(gn_array_from(g, GN_F32, GN_SHAPE(2), NULL));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_array_from: data is NULL");
+}
+
+static void test_status_strings(void **state) {
+    (void)state;
+    assert_string_equal(gn_status_string(GN_OK), "ok");
+    assert_string_equal(gn_status_string((gn_status)1000), "unknown status");
+    assert_string_equal(gn_dtype_name(GN_BF16), "bfloat16");
+    assert_int_equal(gn_dtype_size(GN_C128), 16);
+    assert_int_equal(gn_dtype_size((gn_dtype)77), 0);
+}
+
+static void test_open_refuses(void **state) {
+    (void)state;
+    gn_options o;
+    memset(&o, 0, sizeof o);
+    o.backend = GN_BACKEND_WEBGPU;
+    assert_null(gn_open(&o));
+    assert_string_equal(gn_open_error(), "gn_open: the WebGPU backend does not exist yet");
+    o.backend = GN_BACKEND_CPU;
+    o.threads = -3;
+    assert_null(gn_open(&o));
+    assert_null(gn_open_version(NULL, 990000, sizeof o));
+    gn_context *g = gn_open_version(NULL, GPUNUM_VERSION, 0);
+    assert_non_null(g);
+    assert_string_equal(gn_open_error(), "");
+    gn_close(g);
+}
+
+// ---- reading and writing
+
+static void test_read_write(void **state) {
+    gn_context *g = (gn_context *)*state;
+    const float v[] = {1, 2, 3, 4, 5, 6};
+    float out[6];
+    gn_array *a = gn_array_from(g, GN_F32, GN_SHAPE(2, 3), v);
+    gn_array *t = gn_transpose(a);
+    assert_int_equal(gn_read(t, out, sizeof out), GN_OK);
+    const float expected[] = {1, 4, 2, 5, 3, 6};
+    assert_memory_equal(out, expected, sizeof out);
+    const float w[] = {10, 20, 30, 40, 50, 60};
+    assert_int_equal(gn_write(t, w, sizeof w), GN_OK); // through the view
+    double base[] = {10, 30, 50, 20, 40, 60};
+    expect_list(a, 6, base);
+}
+
+static void test_write_after_use(void **state) {
+    gn_context *g = (gn_context *)*state;
+    const float v[] = {1, 2, 3}, w[] = {7, 8, 9};
+    gn_array *a = gn_array_from(g, GN_F32, GN_SHAPE(3), v);
+    gn_array *view = gn_slice(a, 0, 0, 2, 1);
+    gn_array *before = gn_mul_s(a, 2.0), *part = gn_add_s(view, 0.5); // not computed yet
+    gn_write(a, w, sizeof w);
+    gn_array *after = gn_mul_s(a, 2.0);
+    double old_values[] = {2, 4, 6}, old_part[] = {1.5, 2.5}, new_values[] = {14, 16, 18}, new_view[] = {7, 8};
+    expect_list(before, 3, old_values);
+    expect_list(part, 2, old_part);
+    expect_list(after, 3, new_values);
+    expect_list(view, 2, new_view);
+    gn_array *alone = gn_array_from(g, GN_F32, GN_SHAPE(3), v);
+    gn_array *pending = gn_neg(alone);
+    gn_write(alone, w, sizeof w); // nobody else sees the memory: the old one is kept for `pending`
+    double minus[] = {-1, -2, -3}, plain[] = {7, 8, 9};
+    expect_list(pending, 3, minus);
+    expect_list(alone, 3, plain);
+}
+
+static int freed;
+static void count_free(void *data, void *user) {
+    (void)data;
+    freed += *(int *)user;
+}
+
+static void test_wrap(void **state) {
+    gn_context *g = (gn_context *)*state;
+    float v[4] = {1, 2, 3, 4};
+    int one = 1;
+    freed = 0;
+    gn_array *a = gn_array_wrap(g, GN_F32, GN_SHAPE(4), v, count_free, &one);
+    double twice[] = {2, 4, 6, 8};
+    gn_array *view = gn_slice(a, 0, 1, 3, 1);
+    expect_list(gn_mul_s(a, 2.0), 4, twice);
+    gn_release(a);
+    assert_int_equal(freed, 0);
+    gn_release(view);
+    // Pending work of expect_values may still hold it; it goes with the scope.
+    assert_null(gn_array_wrap(g, GN_F32, GN_SHAPE(2), (char *)v + 1, NULL, NULL));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_array_wrap: data is not aligned to 4 bytes");
+}
+
+typedef struct delivery {
+    int calls;
+    gn_status status;
+} delivery;
+static void delivered(void *user, gn_status status) {
+    delivery *d = (delivery *)user;
+    d->calls++;
+    d->status = status;
+}
+
+static void test_read_async(void **state) {
+    gn_context *g = (gn_context *)*state;
+    float out[3] = {0, 0, 0}, again[3] = {0, 0, 0};
+    delivery d = {0, GN_ERROR_IO}, e = {0, GN_ERROR_IO}, bad = {0, GN_OK};
+    gn_array *a = gn_array_from(g, GN_F32, GN_SHAPE(3), (const float[]){1, 2, 3});
+    gn_read_async(gn_mul_s(a, 3.0), out, sizeof out, delivered, &d);
+    gn_read_async(a, again, sizeof again, delivered, &e);
+    gn_sync(g);
+    assert_int_equal(d.calls, 1);
+    assert_int_equal(e.calls, 1);
+    assert_int_equal(d.status, GN_OK);
+    assert_true(out[0] == 3 && out[1] == 6 && out[2] == 9 && again[2] == 3);
+    gn_read_async(a, out, 5, delivered, &bad);
+    assert_int_equal(bad.calls, 1);
+    assert_int_equal(bad.status, GN_ERROR_ARGUMENT);
+    gn_error_clear(g);
+}
+
+// ---- laziness
+
+static void test_long_expressions(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_array *x = gn_array_from(g, GN_F32, GN_SHAPE(3), (const float[]){0.5f, -1.0f, 2.0f});
+    gn_array *y = x;
+    double expected[] = {0.5, -1.0, 2.0};
+    for (int i = 0; i < 100; i++) { // longer than any one program
+        y = gn_add_s(gn_mul_s(y, 0.5), 0.25);
+        for (int k = 0; k < 3; k++) expected[k] = (double)((float)(expected[k] * 0.5) + 0.25f);
+    }
+    expect_list(y, 3, expected);
+    gn_array *many = gn_zeros(g, GN_F32, GN_SHAPE(3)); // more inputs than any one program
+    for (int i = 1; i <= 40; i++) many = gn_add(many, gn_array_from(g, GN_F32, GN_SHAPE(1), &(float){(float)i}));
+    double total[] = {820, 820, 820};
+    expect_list(many, 3, total);
+}
+
+static void test_shared_subexpressions(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_array *x = gn_array_from(g, GN_F32, GN_SHAPE(2), (const float[]){3, -2});
+    gn_array *s = gn_square(x), *both[2];
+    both[0] = gn_add(s, x);
+    both[1] = gn_sub(s, x);
+    assert_int_equal(gn_eval_all(both, 2), GN_OK);
+    double plus[] = {12, 2}, minus[] = {6, 6}, square[] = {9, 4};
+    expect_list(both[0], 2, plus);
+    expect_list(both[1], 2, minus);
+    expect_list(s, 2, square);
+}
+
+static void test_explain(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_array *x = gn_array_from(g, GN_F32, GN_SHAPE(3), (const float[]){1, 2, 3});
+    gn_array *y = gn_sin(x);
+    assert_non_null(strstr(gn_explain(y), "gn_sin (3,) float32: pending"));
+    gn_eval(y);
+    assert_non_null(strstr(gn_explain(y), "computed on the"));
+    assert_non_null(strstr(gn_explain(y), test_on_vulkan() ? "GPU" : "CPU"));
+}
+
+static void test_to_moves(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_array *x = gn_array_from(g, GN_F32, GN_SHAPE(3), (const float[]){1, 2, 3});
+    assert_ptr_equal(gn_to(x, GN_DEVICE_GPU), x); // the CPU where there is no GPU
+    assert_non_null(strstr(gn_explain(x), test_on_vulkan() ? "on the GPU" : "on the CPU"));
+    gn_to(x, GN_DEVICE_CPU);
+    double v[] = {1, 2, 3};
+    expect_list(x, 3, v);
+}
+
+// ---- threads
+
+#if !defined(GPUNUM_NO_THREADS) && !defined(_WIN32)
+#include <pthread.h>
+
+static void *worker(void *arg) {
+    gn_context *g = (gn_context *)arg;
+    double sum = 0.0;
+    for (int i = 0; i < 50; i++)
+        GN_SCOPE(g) { // scopes of other threads must not own what this one makes
+            gn_array *x = gn_full(g, GN_F32, GN_SHAPE(100), (double)i);
+            gn_array *y = gn_add_s(gn_mul_s(x, 2.0), 1.0);
+            sum += gn_item(gn_sum(y, GN_ALL));
+        }
+    double *result = (double *)malloc(sizeof *result);
+    if (result != NULL) *result = sum;
+    return result;
+}
+
+static void test_threads_share_a_context(void **state) {
+    gn_context *g = (gn_context *)*state;
+    pthread_t thread[4];
+    for (int i = 0; i < 4; i++) assert_int_equal(pthread_create(&thread[i], NULL, worker, g), 0);
+    for (int i = 0; i < 4; i++) {
+        void *result = NULL;
+        pthread_join(thread[i], &result);
+        assert_non_null(result);
+        assert_true(*(double *)result == 100.0 * (2.0 * 1225.0 + 50.0));
+        free(result);
+    }
+}
+#endif
+
+// ---- memory that runs out
+
+// A bit of everything. Returns what it computes, or NULL when something failed.
+static gn_array *everything(gn_context *g) {
+    gn_scope_begin(g);
+    gn_array *w = gn_requires_grad(gn_randn(g, GN_F32, GN_SHAPE(4, 3)), true);
+    gn_array *x = gn_rand(g, GN_F32, GN_SHAPE(5, 4));
+    gn_array *index = gn_permutation(g, 5);
+    gn_array *h = gn_relu(gn_linear(gn_take(x, index, 0), w, NULL));
+    gn_array *parts[2];
+    parts[0] = h;
+    parts[1] = gn_slice(h, 0, 0, GN_NONE, 2);
+    gn_array *c = gn_concat(parts, 2, 0);
+    gn_array *p = gn_softmax(c, -1);
+    gn_array *loss = gn_add(gn_mean(gn_square(p), GN_ALL), gn_std(c, GN_ALL, 0));
+    gn_backward(loss);
+    gn_optimizer *opt = gn_adam(&w, 1, NULL);
+    gn_step(opt);
+    gn_array *result = gn_add(gn_sum(w, GN_ALL), gn_cast(gn_argmax(p, GN_FLAT), GN_F32));
+    float value = 0.0f;
+    if (gn_read(result, &value, sizeof value) != GN_OK) result = NULL;
+    gn_optimizer_free(opt);
+    if (result != NULL) gn_keep(result);
+    gn_scope_end(g);
+    return result;
+}
+
+static void test_every_allocation_fails_once(void **state) {
+    (void)state;
+    gn_options o = test_options();
+    o.threads = 1;
+    o.vulkan_flags |= GN_VULKAN_NO_ASYNC_PIPELINES; // allocations in a fixed order
+    test_heap.calls = 0;
+    gn_context *g = test_open_with(&o);
+    gn_release(everything(g));
+    assert_int_equal(gn_status_get(g), GN_OK);
+    int64_t total = test_heap.calls;
+    test_close(g);
+    assert_true(total > 50);
+    // On the device every run compiles pipelines: a sample of the points is enough there.
+    int64_t step = test_on_vulkan() ? total / 40 + 1 : 1;
+    for (int64_t at = 0; at < total; at += step) {
+        test_heap.until_failure = at;
+        g = gn_open(&o);
+        gn_array *y = g != NULL ? everything(g) : NULL;
+        test_heap.until_failure = -1;
+        if (g == NULL) {
+            assert_string_not_equal(gn_open_error(), "");
+        } else {
+            if (y == NULL && gn_status_get(g) == GN_OK) fail_msg("allocation %lld failed without an error", (long long)at);
+            gn_error_clear(g);
+            gn_array *z = everything(g); // the context still works
+            if (z == NULL) fail_msg("after allocation %lld: %s", (long long)at, gn_error(g));
+            gn_close(g);
+        }
+        int64_t blocks = test_heap.blocks;
+        test_heap.blocks = test_heap.bytes = 0;
+        if (blocks != 0) fail_msg("allocation %lld: %lld blocks leaked", (long long)at, (long long)blocks);
+    }
+}
+
+static void test_device_memory_limit(void **state) {
+    (void)state;
+    if (!test_on_vulkan()) skip();
+    gn_options o = test_options();
+    o.memory_limit = (uint64_t)48 << 20;
+    gn_context *g = test_open_with(&o);
+    gn_scope_begin(g);
+    gn_array *big[8];
+    for (int i = 0; i < 8; i++) { // 16 MB each: more than the limit together
+        big[i] = gn_eval(gn_add_s(gn_full(g, GN_F32, GN_SHAPE(4 << 20), (double)i), 1.0));
+        assert_non_null(big[i]);
+    }
+    for (int i = 0; i < 8; i++) // those that did not fit were computed on the CPU
+        assert_true(gn_item(gn_max(big[i], GN_ALL)) == (double)i + 1.0);
+    gn_memory_stats s;
+    gn_memory_get(g, &s);
+    assert_true(s.device_reserved <= o.memory_limit);
+    assert_int_equal(gn_status_get(g), GN_OK);
+    gn_scope_end(g);
+    test_close(g);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        GN_TEST(test_scopes),
+        GN_TEST(test_reference_counts),
+        GN_TEST(test_early_release_keeps_pending_work),
+        GN_TEST(test_set_in_a_loop),
+        GN_TEST(test_deep_chains_are_freed_without_recursion),
+        cmocka_unit_test(test_close_frees_everything),
+        GN_TEST(test_first_error_stays),
+        GN_TEST(test_null_and_foreign_arguments),
+        GN_TEST(test_bad_shapes_and_dtypes),
+        cmocka_unit_test(test_status_strings),
+        cmocka_unit_test(test_open_refuses),
+        GN_TEST(test_read_write),
+        GN_TEST(test_write_after_use),
+        GN_TEST(test_wrap),
+        GN_TEST(test_read_async),
+        GN_TEST(test_long_expressions),
+        GN_TEST(test_shared_subexpressions),
+        GN_TEST(test_explain),
+        GN_TEST(test_to_moves),
+#if !defined(GPUNUM_NO_THREADS) && !defined(_WIN32)
+        GN_TEST(test_threads_share_a_context),
+#endif
+        cmocka_unit_test(test_every_allocation_fails_once),
+        cmocka_unit_test(test_device_memory_limit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

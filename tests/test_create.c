@@ -1,0 +1,126 @@
+// Creation functions, compared with NumPy.
+
+#include "test.h"
+
+static void test_constants(void **state) {
+    gn_context *g = (gn_context *)*state;
+    for (int t = 0; t < GN_DTYPE_COUNT; t++) {
+        gn_dtype dtype = (gn_dtype)t;
+        gn_array *zero = gn_zeros(g, dtype, GN_SHAPE(2, 3)), *one = gn_ones(g, dtype, GN_SHAPE(3));
+        gn_array *full = gn_full(g, dtype, GN_SHAPE(2), 1), *like = gn_full_like(zero, 1);
+        assert_int_equal(gn_dtype_of(zero), dtype);
+        assert_int_equal(gn_dtype_of(like), dtype);
+        expect_shape(zero, 2, 3);
+        assert_int_equal(gn_rank(gn_scalar(g, dtype, 1)), 0);
+        expect_shape(gn_zeros_like(zero), 2, 3);
+        if (dtype == GN_C64) {
+            float z[6];
+            assert_int_equal(gn_read(one, z, sizeof(float) * 6), GN_OK);
+            assert_true(z[0] == 1.0f && z[1] == 0.0f && z[4] == 1.0f && z[5] == 0.0f);
+            continue;
+        }
+        if (dtype == GN_C128) {
+            double z[4];
+            assert_int_equal(gn_read(full, z, sizeof z), GN_OK);
+            assert_true(z[0] == 1.0 && z[1] == 0.0 && z[2] == 1.0 && z[3] == 0.0);
+            continue;
+        }
+        expect_values(zero, 0, 0, 0, 0, 0, 0);
+        expect_values(one, 1, 1, 1);
+        expect_values(full, 1, 1);
+        expect_values(like, 1, 1, 1, 1, 1, 1);
+        expect_values(gn_ones_like(zero), 1, 1, 1, 1, 1, 1);
+        expect_values(gn_scalar(g, dtype, 1), 1);
+    }
+    expect_values(gn_full(g, GN_F32, GN_SHAPE(1), 0.1), (double)0.1f);
+    expect_values(gn_full(g, GN_F64, GN_SHAPE(1), 0.1), 0.1);
+    expect_values(gn_full(g, GN_F16, GN_SHAPE(1), 0.1), 0.0999755859375);
+    expect_values(gn_full(g, GN_BF16, GN_SHAPE(1), 0.1), 0.10009765625);
+    expect_values(gn_full(g, GN_I32, GN_SHAPE(2), -2.9), -2, -2);
+    expect_values(gn_full(g, GN_I64, GN_SHAPE(1), 4503599627370497.0), 4503599627370497.0);
+    expect_values(gn_full(g, GN_U32, GN_SHAPE(1), 4294967295.0), 4294967295.0);
+    expect_values(gn_full(g, GN_BOOL, GN_SHAPE(1), -0.5), 1);
+    expect_values(gn_full(g, GN_F32, GN_SHAPE(2), NAN), NAN, NAN);
+    expect_values(gn_full(g, GN_F32, GN_SHAPE(1), -0.0), -0.0);
+    expect_values(gn_scalar(g, GN_F16, 1e6), INFINITY);
+    expect_shape(gn_empty(g, GN_F32, GN_SHAPE(4, 0)), 4, 0);
+    gn_array *e = gn_empty(g, GN_I32, GN_SHAPE(2));
+    const int32_t two[] = {7, 8};
+    assert_int_equal(gn_write(e, two, sizeof two), GN_OK);
+    expect_values(e, 7, 8);
+}
+
+static void test_refused(void **state) {
+    gn_context *g = (gn_context *)*state;
+    int64_t dims[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
+    assert_null(gn_zeros(g, (gn_dtype)99, GN_SHAPE(2)));
+    expect_error(g, GN_ERROR_DTYPE, NULL);
+    assert_null(gn_ones(g, GN_F32, GN_SHAPE(2, -1)));
+    expect_error(g, GN_ERROR_SHAPE, NULL);
+    assert_null(gn_full(g, GN_F32, gn_shape_from(9, dims), 1));
+    expect_error(g, GN_ERROR_SHAPE, NULL);
+    assert_null(gn_empty(g, GN_F32, gn_shape_from(-1, dims)));
+    expect_error(g, GN_ERROR_SHAPE, NULL);
+    assert_null(gn_empty(g, GN_F32, GN_SHAPE(INT64_MAX, 2)));
+    expect_error(g, GN_ERROR_SHAPE, NULL);
+    assert_null(gn_zeros(g, GN_F32, GN_SHAPE(INT64_MAX / 4, INT64_MAX / 4)));
+    expect_error(g, GN_ERROR_SHAPE, NULL);
+    expect_shape(gn_zeros(g, GN_F32, GN_SHAPE(INT64_MAX, INT64_MAX, 0)), INT64_MAX, INT64_MAX, 0);
+    assert_null(gn_arange(g, GN_F32, 0, 1, 0));
+    expect_error(g, GN_ERROR_ARGUMENT,
+                 "gn_arange: cannot compute the length from start 0, stop 1, step 0");
+    assert_null(gn_arange(g, GN_F32, 0, NAN, 1));
+    expect_error(g, GN_ERROR_ARGUMENT, NULL);
+    assert_null(gn_arange(g, GN_F32, 0, 1e300, 1));
+    expect_error(g, GN_ERROR_SHAPE, NULL);
+    assert_null(gn_linspace(g, GN_F32, 0, 1, -1));
+    expect_error(g, GN_ERROR_SHAPE, NULL);
+    assert_null(gn_eye(g, GN_F32, -1, 2, 0));
+    expect_error(g, GN_ERROR_SHAPE, NULL);
+    assert_null(gn_zeros(NULL, GN_F32, GN_SHAPE(2)));
+    assert_null(gn_zeros_like(NULL));
+    assert_null(gn_arange(NULL, GN_F32, 0, 1, 1));
+}
+
+static void test_like_numpy(void **state) {
+    gn_context *g = (gn_context *)*state;
+    test_cases c;
+    if (!test_cases_open(&c, "create")) skip();
+    for (int32_t i = 0; i < c.count; i++) {
+        test_array e;
+        int kind = test_take_int(&c);
+        double p0 = test_take_double(&c), p1 = test_take_double(&c), p2 = test_take_double(&c);
+        int64_t count;
+        test_take_bytes(&c, &count, sizeof count);
+        test_take_array(&c, &e);
+        gn_scope_begin(g);
+        gn_array *a = kind == 0   ? gn_arange(g, e.t, p0, p1, p2)
+                      : kind == 1 ? gn_linspace(g, e.t, p0, p1, count)
+                                  : gn_eye(g, e.t, (int64_t)p0, (int64_t)p1, (int64_t)p2);
+        if (!test_same_bytes(a, &e)) {
+            char *text = gn_to_string(a, NULL);
+            print_error("%s of %s: %.17g %.17g %.17g %lld\n%s\n",
+                        kind == 0   ? "arange"
+                        : kind == 1 ? "linspace"
+                                    : "eye",
+                        gn_dtype_name(e.t), p0, p1, p2, (long long)count,
+                        text ? text : gn_error(g));
+            gn_string_free(g, text);
+            text = gn_to_string(gn_array_from(g, e.t, e.s, e.data), NULL);
+            print_error("expected:\n%s\n", text);
+            gn_string_free(g, text);
+            fail();
+        }
+        gn_scope_end(g);
+    }
+    test_cases_close(&c);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        GN_TEST(test_constants),
+        GN_TEST(test_refused),
+        GN_TEST(test_like_numpy),
+    };
+    return cmocka_run_group_tests_name("create", tests, NULL, NULL);
+}

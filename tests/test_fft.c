@@ -1,0 +1,349 @@
+// Transforms against SciPy, against their own mathematics, and their gradients against differences.
+#include "test.h"
+
+// ---- SciPy
+
+static gn_array *view_of(gn_array *a, int view) {
+    if (view == 1) return gn_transpose(a);
+    if (view == 2) return gn_slice(a, -1, GN_NONE, GN_NONE, 2);
+    if (view == 3) return gn_flip(a, gn_rank(a) > 1 ? GN_AXIS(0) | GN_AXIS(-1) : GN_ALL);
+    return a;
+}
+
+static gn_array *one_axis(const char *name, gn_array *a, const int32_t *v) {
+    gn_fft_norm norm = (gn_fft_norm)v[2];
+    if (strcmp(name, "fft") == 0) return gn_fft(a, v[0], v[1], norm);
+    if (strcmp(name, "ifft") == 0) return gn_ifft(a, v[0], v[1], norm);
+    if (strcmp(name, "rfft") == 0) return gn_rfft(a, v[0], v[1], norm);
+    if (strcmp(name, "irfft") == 0) return gn_irfft(a, v[0], v[1], norm);
+    if (strcmp(name, "hfft") == 0) return gn_hfft(a, v[0], v[1], norm);
+    if (strcmp(name, "ihfft") == 0) return gn_ihfft(a, v[0], v[1], norm);
+    norm = (gn_fft_norm)v[1];
+    if (strcmp(name, "fftn") == 0) return gn_fftn(a, NULL, NULL, v[0], norm);
+    if (strcmp(name, "ifftn") == 0) return gn_ifftn(a, NULL, NULL, v[0], norm);
+    if (strcmp(name, "rfftn") == 0) return gn_rfftn(a, NULL, NULL, v[0], norm);
+    if (strcmp(name, "irfftn") == 0) return gn_irfftn(a, NULL, NULL, v[0], norm);
+    norm = (gn_fft_norm)v[0];
+    if (strcmp(name, "fft2") == 0) return gn_fft2(a, norm);
+    if (strcmp(name, "ifft2") == 0) return gn_ifft2(a, norm);
+    norm = (gn_fft_norm)v[3];
+    if (strcmp(name, "dct") == 0) return gn_dct(a, v[0], v[1], v[2], norm);
+    if (strcmp(name, "idct") == 0) return gn_idct(a, v[0], v[1], v[2], norm);
+    if (strcmp(name, "dst") == 0) return gn_dst(a, v[0], v[1], v[2], norm);
+    if (strcmp(name, "idst") == 0) return gn_idst(a, v[0], v[1], v[2], norm);
+    return NULL;
+}
+
+static gn_array *other(gn_context *g, const char *name, gn_array *a, gn_array *b, const int32_t *v) {
+    gn_convolution mode = (gn_convolution)v[0];
+    if (strcmp(name, "fftshift") == 0) return gn_fftshift(a, v[0] ? GN_AXIS(0) : GN_ALL);
+    if (strcmp(name, "ifftshift") == 0) return gn_ifftshift(a, v[0] ? GN_AXIS(0) : GN_ALL);
+    if (strcmp(name, "fftfreq") == 0) return gn_fftfreq(g, GN_F64, v[0], gn_item(a));
+    if (strcmp(name, "rfftfreq") == 0) return gn_rfftfreq(g, GN_F64, v[0], gn_item(a));
+    if (strcmp(name, "real") == 0) return gn_real(a);
+    if (strcmp(name, "imag") == 0) return gn_imag(a);
+    if (strcmp(name, "conj") == 0) return gn_conj(a);
+    if (strcmp(name, "angle") == 0) return gn_angle(a);
+    if (strcmp(name, "complex") == 0) return gn_complex(a, b);
+    if (strcmp(name, "convolve") == 0) return gn_convolve(a, b, mode);
+    if (strcmp(name, "correlate") == 0) return gn_correlate(a, b, mode);
+    if (strcmp(name, "convolve2d") == 0) return gn_convolve2d(a, b, mode);
+    if (strcmp(name, "fftconvolve") == 0) return gn_fftconvolve(a, b, mode);
+    return NULL;
+}
+
+// Parts of element i; a real array's imaginary part is 0.
+static double part(gn_dtype t, const void *data, int64_t i, int which) {
+    if (t == GN_C64) return test_element(GN_F32, data, 2 * i + which);
+    if (t == GN_C128) return test_element(GN_F64, data, 2 * i + which);
+    return which == 0 ? test_element(t, data, i) : 0.0;
+}
+
+// The error's norm over that of the expected values.
+static double distance(gn_array *y, const test_array *want) {
+    void *have = malloc(gn_bytes(y) + 16);
+    double error = 0.0, norm = 0.0;
+    if (have == NULL || y == NULL || gn_size(y) != want->n || gn_read(y, have, gn_bytes(y)) != GN_OK) {
+        free(have);
+        return HUGE_VAL;
+    }
+    for (int64_t i = 0; i < want->n; i++)
+        for (int k = 0; k < 2; k++) {
+            double a = part(gn_dtype_of(y), have, i, k), b = part(want->t, want->data, i, k);
+            error += (a - b) * (a - b);
+            norm += b * b;
+        }
+    free(have);
+    return norm > 0.0 ? sqrt(error / norm) : sqrt(error);
+}
+
+static bool same_shape(gn_array *y, const gn_shape *s) {
+    gn_shape have = gn_shape_of(y);
+    bool same = have.rank == s->rank;
+    for (int i = 0; i < s->rank && same; i++) same = have.dim[i] == s->dim[i];
+    return same;
+}
+
+static bool fft_cases_open(test_cases *c) {
+    char command[2304];
+    const char *python = getenv("GN_PYTHON");
+    if (python == NULL || python[0] == 0) return false;
+    snprintf(command, sizeof command, "\"%s\" -c \"import scipy\"", python);
+    if (system(command) != 0) return false;
+    snprintf(command, sizeof command, "\"%s\" \"%s\" fft.cases", python, test_source_file("tests/make_fft.py"));
+    if (system(command) != 0) fail_msg("%s failed", command);
+    c->data = test_read_file("fft.cases", &c->size);
+    c->at = c->data;
+    c->count = test_take_int(c);
+    return true;
+}
+
+static void test_scipy(void **state) {
+    gn_context *g = (gn_context *)*state;
+    test_cases c;
+    int bad = 0;
+    if (!fft_cases_open(&c)) skip();
+    for (int32_t i = 0; i < c.count; i++) {
+        char name[32];
+        int32_t v[6];
+        test_array in[2], want;
+        gn_array *x[2] = {NULL, NULL}, *y;
+        test_take_text(&c, name, sizeof name);
+        test_take_bytes(&c, v, sizeof v);
+        for (int k = 0; k < v[5]; k++) test_take_array(&c, &in[k]);
+        test_take_array(&c, &want);
+        gn_scope_begin(g);
+        for (int k = 0; k < v[5]; k++) x[k] = gn_array_from(g, in[k].t, in[k].s, in[k].data);
+        y = one_axis(name, view_of(x[0], v[0]), v + 1);
+        if (y == NULL && gn_status_get(g) == GN_OK) y = other(g, name, view_of(x[0], v[0]), x[1], v + 1);
+        bool wide = in[0].t == GN_F64 || in[0].t == GN_C128;
+        double error = distance(y, &want);
+        if (!(error < (wide ? 2e-15 : 1e-6)) || !same_shape(y, &want.s)) {
+            print_error("case %d: %s %s, view %d, %d %d %d %d: error %g %s\n", (int)i, name, gn_dtype_name(in[0].t),
+                        (int)v[0], (int)v[1], (int)v[2], (int)v[3], (int)v[4], error, gn_error(g));
+            gn_error_clear(g);
+            if (++bad == 20) fail();
+        }
+        gn_scope_end(g);
+    }
+    test_cases_close(&c);
+    assert_int_equal(bad, 0);
+}
+
+// ---- mathematics
+
+static double largest(gn_array *a) { return gn_item(gn_max(gn_abs(a), GN_ALL)); }
+static double magnitude(gn_array *z) {
+    return gn_item(gn_norm(gn_hypot(gn_real(z), gn_imag(z)), GN_ALL));
+}
+static gn_array *minus(gn_array *a, gn_array *b) {
+    return gn_complex(gn_sub(gn_real(a), gn_real(b)), gn_sub(gn_imag(a), gn_imag(b)));
+}
+static gn_array *random_complex(gn_context *g, gn_dtype t, gn_shape s) {
+    gn_array *re = gn_randn(g, t, s);
+    return gn_complex(re, gn_randn(g, t, s));
+}
+
+static const int64_t lengths[] = {1, 2, 3, 7, 16, 30, 61, 64, 97, 128, 210, 256, 343, 512, 1000, 1009, 1024, 2187, 4096,
+                                  7919, 8192, 10007, 16384, 32768, 59049, 65536, 65537, 100003, 131072, 262144};
+
+static void test_round_trip(void **state) {
+    gn_context *g = (gn_context *)*state;
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+        gn_scope_begin(g);
+        int64_t n = lengths[i];
+        gn_array *z = random_complex(g, GN_F32, GN_SHAPE(2, n)), *f = gn_fft(z, 0, -1, GN_FFT_BACKWARD);
+        double norm = magnitude(z);
+        assert_true(magnitude(minus(gn_ifft(f, 0, -1, GN_FFT_BACKWARD), z)) < 2e-6 * norm);
+        // Parseval
+        assert_true(fabs(magnitude(f) / sqrt((double)n) - norm) < 2e-6 * norm);
+        gn_array *x = gn_randn(g, GN_F32, GN_SHAPE(2, n)), *r = gn_rfft(x, 0, -1, GN_FFT_ORTHO);
+        assert_true(gn_item(gn_norm(gn_sub(gn_irfft(r, n, -1, GN_FFT_ORTHO), x), GN_ALL)) < 2e-6 * norm);
+        // The spectrum of real numbers is half of the complex one.
+        gn_array *full = gn_fft(gn_complex(x, gn_zeros_like(x)), 0, -1, GN_FFT_ORTHO);
+        assert_true(magnitude(minus(gn_slice(full, -1, 0, n / 2 + 1, 1), r)) < 2e-6 * norm);
+        assert_true(magnitude(minus(gn_fft(x, 0, -1, GN_FFT_ORTHO), full)) < 2e-6 * norm);
+        gn_scope_end(g);
+    }
+}
+
+static void test_linear_and_shift(void **state) {
+    gn_context *g = (gn_context *)*state;
+    for (size_t i = 2; i < 20; i++) {
+        gn_scope_begin(g);
+        int64_t n = lengths[i];
+        gn_array *x = gn_randn(g, GN_F64, GN_SHAPE(n)), *y = gn_randn(g, GN_F64, GN_SHAPE(n));
+        gn_array *sum = gn_fft(gn_add(x, gn_mul_s(y, 3.0)), 0, 0, GN_FFT_BACKWARD);
+        gn_array *fx = gn_fft(x, 0, 0, GN_FFT_BACKWARD), *fy = gn_fft(y, 0, 0, GN_FFT_BACKWARD);
+        gn_array *other_sum =
+            gn_complex(gn_add(gn_real(fx), gn_mul_s(gn_real(fy), 3.0)), gn_add(gn_imag(fx), gn_mul_s(gn_imag(fy), 3.0)));
+        assert_true(magnitude(minus(sum, other_sum)) < 1e-14 * magnitude(sum));
+        // A shift of the signal turns the spectrum: |f| stays, and so does what is turned back.
+        gn_array *two[2];
+        two[0] = gn_slice(x, 0, 1, n, 1);
+        two[1] = gn_slice(x, 0, 0, 1, 1);
+        gn_array *moved = gn_fft(gn_concat(two, 2, 0), 0, 0, GN_FFT_BACKWARD);
+        gn_array *turn = gn_mul_s(gn_arange(g, GN_F64, 0.0, (double)n, 1.0), -6.283185307179586 / (double)n);
+        gn_array *c = gn_cos(turn), *s = gn_sin(turn), *mr = gn_real(moved), *mi = gn_imag(moved);
+        gn_array *back = gn_complex(gn_sub(gn_mul(mr, c), gn_mul(mi, s)), gn_add(gn_mul(mr, s), gn_mul(mi, c)));
+        assert_true(magnitude(minus(back, fx)) < 1e-12 * magnitude(fx));
+        gn_scope_end(g);
+    }
+}
+
+// Zeros and constants have spectra that are exactly zero where they should be.
+static void test_exact(void **state) {
+    gn_context *g = (gn_context *)*state;
+    static const int64_t smooth[] = {1, 2, 4, 6, 7, 9, 11, 13, 16, 35, 77, 256, 1000, 1001, 2197, 4096};
+    for (size_t i = 0; i < sizeof smooth / sizeof smooth[0]; i++) {
+        gn_scope_begin(g);
+        int64_t n = smooth[i];
+        gn_array *one = gn_complex(gn_full(g, GN_F32, GN_SHAPE(n), 3.0), gn_full(g, GN_F32, GN_SHAPE(n), -1.0));
+        gn_array *f = gn_fft(one, 0, 0, GN_FFT_BACKWARD);
+        if (n > 1) {
+            assert_true(largest(gn_real(gn_slice(f, 0, 1, n, 1))) == 0.0);
+            assert_true(largest(gn_imag(gn_slice(f, 0, 1, n, 1))) == 0.0);
+        }
+        assert_true(gn_item(gn_real(gn_slice(f, 0, 0, 1, 1))) == 3.0 * (double)n);
+        gn_array *zero = gn_fft(gn_zeros(g, GN_F32, GN_SHAPE(n)), 0, 0, GN_FFT_BACKWARD);
+        assert_true(largest(gn_real(zero)) == 0.0 && largest(gn_imag(zero)) == 0.0);
+        gn_scope_end(g);
+    }
+}
+
+// ---- gradients
+
+typedef struct step {
+    int kind;
+    int64_t n;
+} step;
+
+// A weighted sum of squares of whatever the transform gives.
+static gn_array *energy(gn_context *g, gn_array *y) {
+    if (y == NULL) return NULL;
+    bool is_complex = gn_dtype_of(y) == GN_C64 || gn_dtype_of(y) == GN_C128;
+    gn_array *w = gn_reshape(gn_linspace(g, GN_F64, 0.5, 2.0, gn_size(y)), gn_shape_of(y));
+    gn_array *e = gn_mul(w, gn_square(is_complex ? gn_real(y) : y));
+    if (is_complex) e = gn_add(e, gn_mul(gn_mul(w, w), gn_mul(gn_imag(y), gn_add_s(gn_real(y), 0.3))));
+    return gn_sum(e, GN_ALL);
+}
+
+static gn_array *transformed(gn_context *g, gn_array *const *in, int count, void *user) {
+    const step *s = (const step *)user;
+    gn_array *x = in[0], *z = count > 1 && s->kind < 12 ? gn_complex(in[0], in[1]) : x, *y = NULL;
+    switch (s->kind) {
+    case 0: y = gn_fft(z, s->n, 0, GN_FFT_BACKWARD); break;
+    case 1: y = gn_ifft(z, s->n, -1, GN_FFT_BACKWARD); break;
+    case 2: y = gn_irfft(z, s->n, -1, GN_FFT_BACKWARD); break;
+    case 3: y = gn_hfft(z, s->n, 0, GN_FFT_ORTHO); break;
+    case 4: y = gn_fft2(z, GN_FFT_ORTHO); break;
+    case 5: y = gn_irfftn(z, NULL, NULL, 0, GN_FFT_FORWARD); break;
+    case 6: y = gn_fftshift(gn_conj(z), GN_ALL); break;
+    case 7: y = gn_ifftn(gn_transpose(z), NULL, NULL, 2, GN_FFT_BACKWARD); break;
+    case 8: y = gn_rfft(x, s->n, -1, GN_FFT_BACKWARD); break;
+    case 9: y = gn_ihfft(x, s->n, 0, GN_FFT_BACKWARD); break;
+    case 10: y = gn_rfftn(x, NULL, NULL, 0, GN_FFT_ORTHO); break;
+    case 11: y = gn_angle(z); break;
+    case 12: y = gn_convolve(gn_ravel(in[0]), gn_ravel(in[1]), (gn_convolution)s->n); break;
+    case 13: y = gn_fftconvolve(in[0], in[1], (gn_convolution)s->n); break;
+    case 14: y = gn_correlate(gn_ravel(in[0]), gn_ravel(in[1]), (gn_convolution)s->n); break;
+    default: {
+        int type = (s->kind - 15) % 4 + 1;
+        y = s->kind < 19 ? gn_dct(x, type, s->n, -1, GN_FFT_ORTHO) : gn_dst(x, type, s->n, 0, GN_FFT_BACKWARD);
+    }
+    }
+    return energy(g, y);
+}
+
+static void test_gradients(void **state) {
+    gn_context *g = (gn_context *)*state;
+    static const step steps[] = {{0, 0}, {0, 3}, {0, 7}, {1, 0}, {1, 8}, {1, 4}, {2, 0}, {2, 7}, {2, 12}, {2, 5}, {3, 0},
+                                 {3, 9}, {4, 0}, {5, 0}, {6, 0}, {7, 0}, {8, 0}, {8, 9}, {8, 3}, {9, 0}, {9, 8}, {10, 0},
+                                 {11, 0}, {12, 0}, {12, 1}, {12, 2}, {13, 0}, {13, 1}, {14, 1}, {15, 0}, {16, 0}, {17, 0},
+                                 {18, 0}, {19, 0}, {20, 0}, {21, 7}, {22, 3}};
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        gn_scope_begin(g);
+        step s = steps[i];
+        gn_array *in[2];
+        in[0] = gn_requires_grad(gn_randn(g, GN_F64, GN_SHAPE(5, 6)), true);
+        in[1] = gn_requires_grad(gn_randn(g, GN_F64, GN_SHAPE(5, 6)), true);
+        bool one = (s.kind >= 8 && s.kind <= 10) || s.kind >= 15;
+        double error = gn_gradcheck(transformed, in, one ? 1 : 2, 0.0, &s);
+        if (!(error < 1e-6)) fail_msg("gradient of transform %d, n = %d: error %g %s", s.kind, (int)s.n, error, gn_error(g));
+        gn_scope_end(g);
+    }
+}
+
+// The gradient of a gradient.
+static void test_second_gradient(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_array *x = gn_requires_grad(gn_randn(g, GN_F64, GN_SHAPE(12)), true), *d = NULL, *dd = NULL;
+    gn_array *f = gn_rfft(x, 0, 0, GN_FFT_ORTHO);
+    gn_array *p = gn_add(gn_square(gn_real(f)), gn_square(gn_imag(f)));
+    gn_array *loss = gn_sum(gn_square(p), GN_ALL);
+    assert_int_equal(gn_gradients(loss, &x, 1, true, &d), GN_OK);
+    assert_int_equal(gn_gradients(gn_sum(gn_square(d), GN_ALL), &x, 1, false, &dd), GN_OK);
+    // p^2 is of degree 4, so its gradient is of degree 3 and that of the squares of degree 5.
+    double inner = gn_item(gn_sum(gn_mul(d, x), GN_ALL)), squares = gn_item(gn_sum(gn_square(d), GN_ALL));
+    assert_true(fabs(inner - 4.0 * gn_item(loss)) < 1e-10 * fabs(inner));
+    assert_true(fabs(gn_item(gn_sum(gn_mul(dd, x), GN_ALL)) - 6.0 * squares) < 1e-9 * squares);
+}
+
+// ---- misuse and memory
+
+static void test_errors(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_array *x = gn_ones(g, GN_F32, GN_SHAPE(3, 4)), *z = gn_complex(x, x);
+    assert_null(gn_fft(x, -1, 0, GN_FFT_BACKWARD));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_fft: -1 is not a number of points");
+    assert_null(gn_fft(x, 0, 2, GN_FFT_BACKWARD));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_fft: axis 2 is out of bounds for array of rank 2");
+    assert_null(gn_rfft(z, 0, 0, GN_FFT_BACKWARD));
+    expect_error(g, GN_ERROR_DTYPE, "gn_rfft: the input must be real, it is complex64");
+    assert_null(gn_fft(gn_scalar(g, GN_F32, 1.0), 0, 0, GN_FFT_BACKWARD));
+    expect_error(g, GN_ERROR_SHAPE, "gn_fft: an array of rank 0 has no axis");
+    assert_null(gn_fft(gn_zeros(g, GN_F32, GN_SHAPE(2, 0)), 0, -1, GN_FFT_BACKWARD));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_fft: 0 is not a number of points");
+    assert_null(gn_dct(x, 5, 0, 0, GN_FFT_BACKWARD));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_dct: type 5 is not in 1..4");
+    assert_null(gn_convolve(x, x, GN_CONV_FULL));
+    expect_error(g, GN_ERROR_SHAPE, "gn_convolve: shapes (3,4) and (3,4) are not 1-d");
+    expect_shape(gn_fft(gn_zeros(g, GN_F32, GN_SHAPE(0, 4)), 0, -1, GN_FFT_BACKWARD), 0, 4);
+    expect_shape(gn_fft(gn_zeros(g, GN_F32, GN_SHAPE(2, 0)), 5, -1, GN_FFT_BACKWARD), 2, 5);
+    assert_null(gn_fft(NULL, 0, 0, GN_FFT_BACKWARD));
+}
+
+static void use_everything(gn_context *g) {
+    gn_scope_begin(g);
+    gn_array *x = gn_ones(g, GN_F32, GN_SHAPE(3, 256));
+    gn_irfft(gn_rfft(x, 0, -1, GN_FFT_BACKWARD), 0, -1, GN_FFT_BACKWARD);
+    gn_fft(gn_complex(x, x), 31, -1, GN_FFT_BACKWARD);
+    gn_fft2(x, GN_FFT_BACKWARD);
+    gn_scope_end(g);
+}
+
+static void test_out_of_memory(void **state) {
+    (void)state;
+    test_every_allocation(use_everything);
+}
+
+// More plans than the cache holds.
+static void test_plan_cache(void **state) {
+    gn_context *g = (gn_context *)*state;
+    for (int pass = 0; pass < 2; pass++)
+        for (int64_t n = 1 << 17; n < 10 << 17; n += 1 << 17) {
+            gn_scope_begin(g);
+            gn_array *x = gn_ones(g, GN_F32, GN_SHAPE(n + 1));
+            gn_array *y = gn_rfft(x, 0, 0, GN_FFT_BACKWARD);
+            assert_true(fabs(gn_item(gn_real(gn_slice(y, 0, 0, 1, 1))) / (double)(n + 1) - 1.0) < 1e-5);
+            gn_scope_end(g);
+        }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        GN_TEST(test_scipy),   GN_TEST(test_round_trip),      GN_TEST(test_linear_and_shift),
+        GN_TEST(test_exact),   GN_TEST(test_gradients),       GN_TEST(test_second_gradient),
+        GN_TEST(test_errors),  cmocka_unit_test(test_out_of_memory), GN_TEST(test_plan_cache)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

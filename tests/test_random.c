@@ -1,0 +1,202 @@
+// Random numbers: the bits of Philox, their statistics, and that every backend makes the same.
+
+#include "test.h"
+
+// Exactly, or for normal numbers within 1e-6 (of which float32 logarithms and sines are good).
+static bool like(gn_array *a, const test_array *e, bool exact) {
+    if (exact || a == NULL || gn_dtype_of(a) != e->t || gn_size(a) != e->n)
+        return test_same_bytes(a, e);
+    void *have = malloc(e->bytes + 1);
+    bool same = gn_read(a, have, e->bytes) == GN_OK;
+    double bound = e->t == GN_F64 ? 1e-13 : 2e-6;
+    for (int64_t i = 0; i < e->n && same; i++) {
+        double x = test_element(e->t, have, i), y = test_element(e->t, e->data, i);
+        same = fabs(x - y) <= bound * (1 + fabs(y));
+        if (!same) print_error("element %lld is %.9g, expected %.9g\n", (long long)i, x, y);
+    }
+    free(have);
+    return same;
+}
+
+static void test_philox(void **state) {
+    gn_context *g = (gn_context *)*state;
+    test_cases c;
+    char kind[16];
+    if (!test_cases_open(&c, "random")) skip();
+    for (int32_t i = 0; i < c.count; i++) {
+        uint64_t seed;
+        test_take_bytes(&c, &seed, sizeof seed);
+        gn_seed(g, seed);
+        for (int32_t n = test_take_int(&c); n > 0; n--) {
+            test_array e;
+            int64_t low, high;
+            test_take_text(&c, kind, sizeof kind);
+            test_take_bytes(&c, &low, sizeof low);
+            test_take_bytes(&c, &high, sizeof high);
+            test_take_array(&c, &e);
+            gn_array *a = strcmp(kind, "rand") == 0    ? gn_rand(g, e.t, e.s)
+                          : strcmp(kind, "randn") == 0 ? gn_randn(g, e.t, e.s)
+                                                       : gn_randint(g, e.t, e.s, low, high);
+            if (!like(a, &e, strcmp(kind, "randn") != 0))
+                fail_msg("seed %llu: %s %s, %d calls from the end: %s", (unsigned long long)seed,
+                         kind, gn_dtype_name(e.t), (int)n, gn_error(g));
+        }
+    }
+    test_cases_close(&c);
+}
+
+// The numbers of this test's backend and of the plain CPU, bit for bit.
+static void test_same_everywhere(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_options o = test_options();
+    o.backend = GN_BACKEND_CPU;
+    o.cpu = GN_CPU_PLAIN;
+    o.threads = 1;
+    gn_context *plain = test_open_with(&o);
+    static const gn_dtype types[] = {GN_F32, GN_F64, GN_F16, GN_BF16};
+    gn_seed(g, 99);
+    gn_seed(plain, 99);
+    for (int i = 0; i < 8; i++) {
+        gn_dtype t = types[i % 4];
+        gn_shape s = GN_SHAPE(10007);
+        gn_array *a = i < 4 ? gn_rand(g, t, s) : gn_randn(g, t, s);
+        gn_array *b = i < 4 ? gn_rand(plain, t, s) : gn_randn(plain, t, s);
+        size_t bytes = gn_bytes(a);
+        unsigned char *x = (unsigned char *)malloc(2 * bytes);
+        assert_int_equal(gn_read(a, x, bytes), GN_OK);
+        assert_int_equal(gn_read(b, x + bytes, bytes), GN_OK);
+        size_t differ = 0;
+        for (size_t k = 0; k < bytes; k += gn_dtype_size(t))
+            differ += memcmp(x + k, x + bytes + k, gn_dtype_size(t)) != 0;
+        if (differ > 0)
+            print_error("%s %s: %lld of 10007 differ\n", i < 4 ? "rand" : "randn", gn_dtype_name(t),
+                        (long long)differ);
+        free(x);
+        gn_release(b);
+        assert_true(differ == 0);
+    }
+    gn_close(plain);
+}
+
+// Bounds are six standard deviations wide.
+static void test_statistics(void **state) {
+    gn_context *g = (gn_context *)*state;
+    const double n = 200000, six = 6 / sqrt(n);
+    gn_seed(g, 2024);
+    gn_array *u = gn_uniform(g, GN_F32, GN_SHAPE(200000), -3, 5);
+    assert_true(gn_item(gn_min(u, GN_ALL)) >= -3 && gn_item(gn_max(u, GN_ALL)) <= 5);
+    assert_true(fabs(gn_item(gn_mean(u, GN_ALL)) - 1) < six * 8 / sqrt(12));
+    assert_true(fabs(gn_item(gn_var(u, GN_ALL, 0)) - 64.0 / 12) < six * 64 / sqrt(180));
+    static const gn_dtype types[] = {GN_F32, GN_F64};
+    for (int i = 0; i < 2; i++) {
+        gn_array *z = gn_normal(g, types[i], GN_SHAPE(200000), 2, 3);
+        assert_true(fabs(gn_item(gn_mean(z, GN_ALL)) - 2) < six * 3);
+        assert_true(fabs(gn_item(gn_var(z, GN_ALL, 0)) - 9) < six * 9 * sqrt(2));
+        z = gn_randn(g, types[i], GN_SHAPE(200000));
+        gn_array *far = gn_gt_s(gn_abs(z), 1.959963984540054); // one in twenty
+        assert_true(fabs(gn_item(gn_count_nonzero(far, GN_ALL)) / n - 0.05) <
+                    six * sqrt(0.05 * 0.95));
+    }
+    gn_array *coin = gn_bernoulli(g, GN_F32, GN_SHAPE(200000), 0.3);
+    assert_int_equal(gn_dtype_of(coin), GN_F32);
+    assert_true(fabs(gn_item(gn_mean(coin, GN_ALL)) - 0.3) < six * sqrt(0.3 * 0.7));
+    assert_true(gn_item(gn_sum(gn_bernoulli(g, GN_U8, GN_SHAPE(1000), 0), GN_ALL)) == 0);
+    assert_true(gn_item(gn_sum(gn_bernoulli(g, GN_BOOL, GN_SHAPE(1000), 1), GN_ALL)) == 1000);
+    gn_array *die = gn_randint(g, GN_I32, GN_SHAPE(200000), 1, 7);
+    for (int k = 1; k <= 6; k++) {
+        double share = gn_item(gn_count_nonzero(gn_eq_s(die, k), GN_ALL)) / n;
+        assert_true(fabs(share - 1.0 / 6) < six * sqrt(5.0 / 36));
+    }
+    gn_array *half = gn_rand(g, GN_F16, GN_SHAPE(200000));
+    assert_true(gn_item(gn_max(half, GN_ALL)) < 1);
+    assert_true(gn_item(gn_max(gn_rand(g, GN_BF16, GN_SHAPE(20000)), GN_ALL)) < 1);
+}
+
+static void test_permutation(void **state) {
+    gn_context *g = (gn_context *)*state;
+    static const int64_t sizes[] = {0, 1, 2, 3, 17, 1000, 100003};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        int64_t n = sizes[i];
+        gn_array *p = gn_permutation(g, n);
+        assert_int_equal(gn_dtype_of(p), GN_I32);
+        assert_true(gn_size(p) == n);
+        int32_t *at = (int32_t *)malloc(sizeof(int32_t) * (size_t)(n + 1));
+        char *seen = (char *)calloc((size_t)n + 1, 1);
+        assert_int_equal(gn_read(p, at, gn_bytes(p)), GN_OK);
+        for (int64_t k = 0; k < n; k++) {
+            assert_true(at[k] >= 0 && at[k] < n && !seen[at[k]]);
+            seen[at[k]] = 1;
+        }
+        free(at);
+        free(seen);
+    }
+    // All 24 orders of four, equally often.
+    int count[256] = {0}, orders = 0;
+    for (int k = 0; k < 24000; k++) {
+        int32_t p[4];
+        gn_array *a = gn_permutation(g, 4);
+        assert_int_equal(gn_read(a, p, sizeof p), GN_OK);
+        gn_release(a);
+        count[p[0] | p[1] << 2 | p[2] << 4 | p[3] << 6]++;
+    }
+    for (int k = 0; k < 256; k++) {
+        orders += count[k] > 0;
+        if (count[k] > 0) assert_true(abs(count[k] - 1000) < 190);
+    }
+    assert_int_equal(orders, 24);
+    gn_seed(g, 5);
+    gn_array *a = gn_permutation(g, 50), *b = gn_permutation(g, 50);
+    gn_seed(g, 5);
+    gn_array *c = gn_permutation(g, 50);
+    assert_true(gn_item(gn_all(gn_eq(a, c), GN_ALL)) == 1);
+    assert_true(gn_item(gn_all(gn_eq(a, b), GN_ALL)) == 0);
+}
+
+static void test_refused(void **state) {
+    gn_context *g = (gn_context *)*state;
+    assert_null(gn_rand(g, GN_I32, GN_SHAPE(2)));
+    expect_error(g, GN_ERROR_DTYPE, "gn_rand: int32 is not a float dtype");
+    assert_null(gn_randn(g, GN_F32, GN_SHAPE(-2)));
+    expect_error(g, GN_ERROR_SHAPE, NULL);
+    assert_null(gn_uniform(g, GN_F32, GN_SHAPE(2), 0, INFINITY));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_uniform: the range is not finite");
+    assert_null(gn_normal(g, GN_F32, GN_SHAPE(2), 0, -1));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_normal: the deviation -1 is negative");
+    assert_null(gn_randint(g, GN_I32, GN_SHAPE(2), 3, 3));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_randint: low 3 is not below high 3");
+    assert_null(gn_randint(g, GN_I8, GN_SHAPE(2), 0, 129));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_randint: 0 to 128 does not fit int8");
+    assert_null(gn_randint(g, GN_F32, GN_SHAPE(2), 0, 3));
+    expect_error(g, GN_ERROR_DTYPE, "gn_randint: float32 is not an integer dtype");
+    assert_null(gn_bernoulli(g, GN_F32, GN_SHAPE(2), 1.5));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_bernoulli: the probability 1.5 is not between 0 and 1");
+    assert_null(gn_bernoulli(g, GN_F32, GN_SHAPE(2), NAN));
+    expect_error(g, GN_ERROR_ARGUMENT, NULL);
+    assert_null(gn_permutation(g, -1));
+    expect_error(g, GN_ERROR_SHAPE, NULL);
+    assert_null(gn_rand(NULL, GN_F32, GN_SHAPE(2)));
+    assert_null(gn_normal(NULL, GN_F32, GN_SHAPE(2), 0, -1));
+    gn_seed(NULL, 1);
+}
+
+static void everything(gn_context *g) {
+    gn_scope_begin(g);
+    gn_eval(gn_uniform(g, GN_F16, GN_SHAPE(100), 1, 2));
+    gn_eval(gn_bernoulli(g, GN_I32, GN_SHAPE(100), 0.5));
+    gn_permutation(g, 10000);
+    gn_scope_end(g);
+}
+
+static void test_out_of_memory(void **state) {
+    (void)state;
+    test_every_allocation(everything);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        GN_TEST(test_philox),     GN_TEST(test_same_everywhere),
+        GN_TEST(test_statistics), GN_TEST(test_permutation),
+        GN_TEST(test_refused),    cmocka_unit_test(test_out_of_memory),
+    };
+    return cmocka_run_group_tests_name("random", tests, NULL, NULL);
+}

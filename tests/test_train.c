@@ -1,0 +1,427 @@
+// Layers, losses, initialisation and optimizers: against PyTorch's numbers (torch_values.h), against
+// plain C, and on a small problem from start to end.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "gpunum.h"
+#include "torch_values.h"
+
+static gn_backend test_backend(void) {
+    const char *name = getenv("GN_TEST_BACKEND");
+    return name != NULL && strcmp(name, "vulkan") == 0 ? GN_BACKEND_VULKAN : GN_BACKEND_CPU;
+}
+
+static gn_context *open_context(void) {
+    gn_options options;
+    memset(&options, 0, sizeof options);
+    options.backend = test_backend();
+    options.placement = options.backend == GN_BACKEND_VULKAN ? GN_PLACE_GPU : GN_PLACE_AUTO;
+    options.seed = 7;
+    gn_context *g = gn_open(&options);
+    if (g == NULL) fail_msg("%s", gn_open_error());
+    return g;
+}
+
+static void close_context(gn_context *g) {
+    if (gn_status_get(g) != GN_OK) fail_msg("%s", gn_error(g));
+    gn_close(g);
+}
+
+static void expect_error(gn_context *g, gn_status status, const char *part) {
+    if (gn_status_get(g) != status || strstr(gn_error(g), part) == NULL)
+        fail_msg("expected %s (%s), got %s (%s)", gn_status_string(status), part,
+                 gn_status_string(gn_status_get(g)), gn_error(g));
+    gn_error_clear(g);
+}
+
+static void read_doubles(gn_array *a, double *out, int64_t n) {
+    assert_non_null(a);
+    assert_int_equal(gn_size(a), n);
+    GN_SCOPE(gn_context_of(a)) {
+        gn_read(gn_cast(a, GN_F64), out, sizeof(double) * (size_t)n);
+    }
+}
+
+static void expect_values(gn_array *a, const double *want, int64_t n, double tolerance) {
+    double got[64];
+    read_doubles(a, got, n);
+    for (int64_t i = 0; i < n; i++)
+        if (!(fabs(got[i] - want[i]) <= tolerance * fmax(1.0, fabs(want[i]))))
+            fail_msg("element %d: %.17g, not %.17g", (int)i, got[i], want[i]);
+}
+
+// The same numbers as series() in torch_values.py.
+static void fill_series(double *out, int n, double scale, double shift) {
+    for (int i = 0; i < n; i++) out[i] = ((i * 7919 + 104729) % 1000) / 1000.0 * scale + shift;
+}
+
+static gn_array *series(gn_context *g, gn_dtype t, gn_shape s, double scale, double shift) {
+    double values[64];
+    int n = 1;
+    for (int i = 0; i < s.rank; i++) n *= (int)s.dim[i];
+    fill_series(values, n, scale, shift);
+    return gn_copy(gn_cast(gn_array_from(g, GN_F64, s, values), t));
+}
+
+// ---- optimizers ------------------------------------------------------------------------------
+
+static void follow(gn_context *g, gn_array *p, gn_optimizer *opt, const double *want,
+                   double tolerance) {
+    gn_dtype t = gn_dtype_of(p);
+    assert_non_null(opt);
+    for (int step = 0; step < 6; step++)
+        GN_SCOPE(g) {
+            gn_array *c = series(g, t, GN_SHAPE(5), 1.5, 0.2),
+                     *target = series(g, t, GN_SHAPE(5), -1.0, 0.5);
+            gn_zero_grads(opt);
+            gn_array *fourth = gn_square(gn_square(gn_sub(p, target)));
+            gn_backward(gn_sum(gn_add(gn_mul(c, fourth), p), GN_ALL));
+            assert_int_equal(gn_step(opt), GN_OK);
+            expect_values(p, want + step * 5, 5, tolerance);
+        }
+    gn_optimizer_free(opt);
+}
+
+static void check_optimizers(gn_dtype t, double tolerance) {
+    gn_context *g = open_context();
+    gn_sgd_options plain = {0.05, 0, 0, 0, false}, momentum = {0.05, 0.9, 0.1, 0.02, false};
+    gn_sgd_options nesterov = {0.05, 0.8, 0, 0, true};
+    gn_adam_options decay = {0.1, 0.8, 0.95, 1e-4, 0.1}, fast = {0.1, 0, 0, 0, 0};
+    for (int kind = 0; kind < 6; kind++)
+        GN_SCOPE(g) {
+            gn_array *p = gn_requires_grad(series(g, t, GN_SHAPE(5), 2.0, -1.0), true);
+            if (kind == 0) follow(g, p, gn_sgd(&p, 1, &plain), torch_sgd, tolerance);
+            if (kind == 1) follow(g, p, gn_sgd(&p, 1, &momentum), torch_sgd_momentum, tolerance);
+            if (kind == 2) follow(g, p, gn_sgd(&p, 1, &nesterov), torch_sgd_nesterov, tolerance);
+            if (kind == 3) follow(g, p, gn_adam(&p, 1, NULL), torch_adam, tolerance);
+            if (kind == 4) follow(g, p, gn_adam(&p, 1, &decay), torch_adam_decay, tolerance);
+            if (kind == 5) follow(g, p, gn_adamw(&p, 1, &fast), torch_adamw, tolerance);
+        }
+    close_context(g);
+}
+
+static void test_optimizers_float64(void **state) {
+    (void)state;
+    check_optimizers(GN_F64, 1e-12);
+}
+
+static void test_optimizers_float32(void **state) {
+    (void)state;
+    check_optimizers(GN_F32, 1e-5);
+}
+
+// float16 parameters keep float32 state: with state in float16, 0.001 g^2 would vanish.
+static void test_optimizers_half(void **state) {
+    (void)state;
+    check_optimizers(GN_F16, 1e-2);
+    gn_context *g = open_context();
+    gn_adam_options options = {0.01, 0, 0, 0, 0};
+    GN_SCOPE(g) {
+        gn_array *p = gn_requires_grad(gn_full(g, GN_F16, GN_SHAPE(3), 1.0), true);
+        gn_optimizer *opt = gn_adam(&p, 1, &options);
+        for (int step = 0; step < 10; step++)
+            GN_SCOPE(g) {
+                gn_zero_grads(opt);
+                gn_backward(gn_sum(gn_mul_s(p, 1e-3), GN_ALL));
+                gn_step(opt);
+            }
+        const double want[] = {0.9, 0.9, 0.9};
+        expect_values(p, want, 3, 5e-3); // ten roundings to float16
+        gn_optimizer_free(opt);
+    }
+    close_context(g);
+}
+
+static void test_learning_rate(void **state) {
+    (void)state;
+    gn_context *g = open_context();
+    GN_SCOPE(g) {
+        gn_array *p = gn_requires_grad(gn_ones(g, GN_F32, GN_SHAPE(2)), true);
+        gn_array *idle = gn_requires_grad(gn_ones(g, GN_F32, GN_SHAPE(2)), true), *both[2];
+        both[0] = p, both[1] = idle;
+        gn_optimizer *opt = gn_sgd(both, 2, NULL);
+        assert_true(gn_get_lr(opt) == 0.01);
+        gn_set_lr(opt, 0.5);
+        gn_backward(gn_sum(p, GN_ALL));
+        assert_int_equal(gn_step(opt), GN_OK);
+        const double half[] = {0.5, 0.5}, one[] = {1, 1};
+        expect_values(p, half, 2, 0.0);
+        expect_values(idle, one, 2, 0.0); // had no gradient
+        gn_set_lr(opt, 0.0);
+        gn_step(opt);
+        expect_values(p, half, 2, 0.0);
+        gn_zero_grads(opt);
+        assert_null(gn_grad(p));
+        gn_set_lr(opt, -1.0);
+        expect_error(g, GN_ERROR_ARGUMENT, "gn_set_lr: -1");
+        assert_true(isnan(gn_get_lr(NULL)));
+        gn_optimizer_free(NULL);
+    } // the optimizer is freed by gn_close
+    close_context(g);
+}
+
+static void test_optimizer_arguments(void **state) {
+    (void)state;
+    gn_context *g = open_context();
+    GN_SCOPE(g) {
+        gn_array *p = gn_requires_grad(gn_ones(g, GN_F32, GN_SHAPE(2, 3)), true), *twice[2];
+        twice[0] = twice[1] = p;
+        gn_array *made = gn_exp(p), *whole = gn_ones(g, GN_I32, GN_SHAPE(2));
+        assert_null(gn_sgd(&made, 1, NULL));
+        expect_error(g, GN_ERROR_ARGUMENT,
+                     "gn_sgd: parameter 1 cannot be optimized: an op made it");
+        assert_null(gn_adam(&whole, 1, NULL));
+        expect_error(g, GN_ERROR_ARGUMENT, "floating point");
+        assert_null(gn_adamw(twice, 2, NULL));
+        expect_error(g, GN_ERROR_ARGUMENT, "given twice");
+        gn_array *view = gn_transpose(gn_detach(p));
+        assert_null(gn_adam(&view, 1, NULL));
+        expect_error(g, GN_ERROR_ARGUMENT, "C order");
+        gn_sgd_options bad = {0.1, 0, 0, 0, true};
+        assert_null(gn_sgd(&p, 1, &bad));
+        expect_error(g, GN_ERROR_ARGUMENT, "nesterov");
+        gn_adam_options negative = {-1, 0, 0, 0, 0}, high = {0, 1.0, 0, 0, 0};
+        assert_null(gn_adam(&p, 1, &negative));
+        expect_error(g, GN_ERROR_ARGUMENT, "gn_adam: -1");
+        assert_null(gn_adam(&p, 1, &high));
+        expect_error(g, GN_ERROR_ARGUMENT, "beta1");
+    }
+    assert_int_not_equal(gn_step(NULL), GN_OK);
+    close_context(g);
+}
+
+// A step changes what a graph may still need; a gradient that is a pending function of the parameter
+// keeps the value of before the step.
+static void test_steps_and_graphs(void **state) {
+    (void)state;
+    gn_context *g = open_context();
+    GN_SCOPE(g) {
+        gn_array *p = gn_requires_grad(gn_full(g, GN_F32, GN_SHAPE(3), 2.0), true);
+        gn_sgd_options options = {0.25, 0, 0, 0, false};
+        gn_optimizer *opt = gn_sgd(&p, 1, &options);
+        gn_array *loss = gn_sum(gn_square(p), GN_ALL), *pending = gn_mul_s(p, 10.0);
+        gn_backward(gn_sum(gn_square(p), GN_ALL));
+        gn_step(opt);
+        const double four[] = {4, 4, 4}, one[] = {1, 1, 1}, twenty[] = {20, 20, 20};
+        expect_values(gn_grad(p), four, 3, 1e-6);
+        expect_values(p, one, 3, 1e-6);
+        expect_values(pending, twenty, 3, 1e-6);
+        assert_int_equal(gn_backward(loss), GN_ERROR_GRADIENT);
+        expect_error(g, GN_ERROR_GRADIENT, "gn_step");
+    }
+    close_context(g);
+}
+
+// ---- layers and losses -----------------------------------------------------------------------
+
+// One step of a network: PyTorch's loss, gradients, and gradients of the gradients' sum of squares.
+static void check_network(gn_dtype t, double tolerance) {
+    gn_context *g = open_context();
+    GN_SCOPE(g) {
+        const int32_t labels[] = {2, 0, 1, 2};
+        const int64_t size[] = {15, 5, 15, 3};
+        gn_array *x = series(g, t, GN_SHAPE(4, 3), 2.0, -1.0), *params[4], *grads[4];
+        params[0] = series(g, t, GN_SHAPE(3, 5), 1.6, -0.8);
+        params[1] = series(g, t, GN_SHAPE(5), 0.4, -0.2);
+        params[2] = series(g, t, GN_SHAPE(5, 3), -1.4, 0.7);
+        params[3] = series(g, t, GN_SHAPE(3), 0.2, 0.0);
+        for (int i = 0; i < 4; i++) gn_requires_grad(params[i], true);
+        gn_array *h = gn_relu(gn_linear(x, params[0], params[1]));
+        gn_array *y = gn_array_from(g, GN_I32, GN_SHAPE(4), labels);
+        gn_array *loss = gn_cross_entropy(gn_linear(h, params[2], params[3]), y);
+        expect_values(loss, torch_net_loss, 1, tolerance);
+        assert_int_equal(gn_gradients(loss, params, 4, true, grads), GN_OK);
+        gn_array *penalty = gn_scalar(g, t, 0.0);
+        const double *want = torch_net_grad, *second = torch_net_second;
+        for (int i = 0; i < 4; i++) {
+            expect_values(grads[i], want, size[i], tolerance);
+            want += size[i];
+            penalty = gn_add(penalty, gn_sum(gn_square(grads[i]), GN_ALL));
+        }
+        assert_int_equal(gn_backward(penalty), GN_OK);
+        for (int i = 0; i < 4; i++) {
+            expect_values(gn_grad(params[i]), second, size[i], tolerance);
+            second += size[i];
+        }
+    }
+    close_context(g);
+}
+
+static void test_network(void **state) {
+    (void)state;
+    check_network(GN_F64, 1e-12);
+    check_network(GN_F32, 2e-5);
+}
+
+// Loss and gradient of softmax regression, in plain C.
+static double regression(const double *x, const int32_t *label, const double *w, int n, int in,
+                         int out, double *grad) {
+    double loss = 0.0;
+    memset(grad, 0, sizeof(double) * (size_t)(in * out));
+    for (int i = 0; i < n; i++) {
+        double logit[8], top = -1e300, total = 0.0;
+        for (int k = 0; k < out; k++) {
+            logit[k] = 0.0;
+            for (int j = 0; j < in; j++) logit[k] += x[i * in + j] * w[j * out + k];
+            top = fmax(top, logit[k]);
+        }
+        for (int k = 0; k < out; k++) total += exp(logit[k] - top);
+        loss += (log(total) + top - logit[label[i]]) / n;
+        for (int k = 0; k < out; k++) {
+            double d = (exp(logit[k] - top) / total - (k == label[i])) / n;
+            for (int j = 0; j < in; j++) grad[j * out + k] += x[i * in + j] * d;
+        }
+    }
+    return loss;
+}
+
+static void test_regression_in_plain_c(void **state) {
+    (void)state;
+    gn_context *g = open_context();
+    double x[24], w[20], grad[20];
+    const int32_t label[] = {0, 4, 2, 2, 1, 3};
+    fill_series(x, 24, 40.0, -20.0); // large logits: no overflow
+    fill_series(w, 20, 3.0, -1.0);
+    double loss = regression(x, label, w, 6, 4, 5, grad);
+    const gn_dtype kinds[] = {GN_U8, GN_I32, GN_I64};
+    for (int i = 0; i < 3; i++)
+        GN_SCOPE(g) {
+            gn_array *weights =
+                gn_requires_grad(series(g, GN_F32, GN_SHAPE(4, 5), 3.0, -1.0), true);
+            gn_array *labels = gn_cast(gn_array_from(g, GN_I32, GN_SHAPE(6), label), kinds[i]);
+            gn_array *l = gn_cross_entropy(
+                gn_linear(series(g, GN_F32, GN_SHAPE(6, 4), 40.0, -20.0), weights, NULL), labels);
+            expect_values(l, &loss, 1, 1e-5);
+            gn_backward(l);
+            expect_values(gn_grad(weights), grad, 20, 1e-4);
+        }
+    close_context(g);
+}
+
+static void test_losses_refuse(void **state) {
+    (void)state;
+    gn_context *g = open_context();
+    GN_SCOPE(g) {
+        gn_array *logits = gn_ones(g, GN_F32, GN_SHAPE(4, 3)),
+                 *labels = gn_zeros(g, GN_I32, GN_SHAPE(4));
+        assert_null(gn_cross_entropy(logits, gn_zeros(g, GN_I32, GN_SHAPE(3))));
+        expect_error(g, GN_ERROR_SHAPE, "gn_cross_entropy: logits (4,3) and labels (3,)");
+        assert_null(gn_cross_entropy(logits, gn_zeros(g, GN_F32, GN_SHAPE(4))));
+        expect_error(g, GN_ERROR_DTYPE, "float32 and labels float32");
+        assert_null(gn_mse_loss(labels, gn_zeros(g, GN_I32, GN_SHAPE(4, 1))));
+        expect_error(g, GN_ERROR_SHAPE, "gn_mse_loss: prediction (4,) and target (4,1)");
+        assert_null(gn_linear(logits, gn_ones(g, GN_F32, GN_SHAPE(4, 3)), NULL));
+        expect_error(g, GN_ERROR_SHAPE, "gn_linear: x (4,3), w (4,3), b none");
+        assert_null(
+            gn_linear(logits, gn_ones(g, GN_F32, GN_SHAPE(3, 2)), gn_ones(g, GN_F32, GN_SHAPE(3))));
+        expect_error(g, GN_ERROR_SHAPE, "b (3,)");
+        // A label that no class has cannot pass unseen.
+        gn_array *high = gn_full(g, GN_I32, GN_SHAPE(4), 3.0);
+        assert_true(isinf(gn_item(gn_cross_entropy(logits, high))));
+        assert_null(gn_he_normal(g, GN_SHAPE(3)));
+        expect_error(g, GN_ERROR_SHAPE, "gn_he_normal: (3,) is not (in, out)");
+    }
+    close_context(g);
+}
+
+static void test_initialisation(void **state) {
+    (void)state;
+    gn_context *g = open_context();
+    GN_SCOPE(g) {
+        gn_array *he = gn_he_normal(g, GN_SHAPE(200, 300)),
+                 *xavier = gn_xavier_uniform(g, GN_SHAPE(200, 300));
+        assert_true(gn_needs_grad(he) && gn_needs_grad(xavier));
+        assert_int_equal(gn_dtype_of(he), GN_F32);
+        double limit = sqrt(6.0 / 500.0);
+        // 60000 samples: the standard error of the deviation is 0.3 %.
+        assert_true(fabs(gn_item(gn_std(he, GN_ALL, 0)) / sqrt(2.0 / 200.0) - 1.0) < 0.015);
+        assert_true(fabs(gn_item(gn_mean(he, GN_ALL))) < 0.002);
+        assert_true(fabs(gn_item(gn_std(xavier, GN_ALL, 0)) / (limit / sqrt(3.0)) - 1.0) < 0.015);
+        double high = gn_item(gn_max(xavier, GN_ALL)), low = gn_item(gn_min(xavier, GN_ALL));
+        assert_true(high <= limit && high > 0.99 * limit && low >= -limit && low < -0.99 * limit);
+    }
+    close_context(g);
+}
+
+// ---- from start to end -----------------------------------------------------------------------
+
+// Two rings, one inside the other: no line between them. Returns the accuracy; the losses go to `losses`.
+static double train_rings(gn_context *g, int steps, float *losses) {
+    float points[2 * 240];
+    uint8_t rings[240];
+    for (int i = 0; i < 240; i++) {
+        double angle = i * 2.399963, radius = i % 2 ? 1.0 : 0.45 + 0.1 * sin(i * 0.7);
+        points[2 * i] = (float)(radius * cos(angle));
+        points[2 * i + 1] = (float)(radius * sin(angle));
+        rings[i] = (uint8_t)(i % 2);
+    }
+    double accuracy = 0.0;
+    GN_SCOPE(g) {
+        gn_array *x = gn_array_from(g, GN_F32, GN_SHAPE(240, 2), points);
+        gn_array *y = gn_array_from(g, GN_U8, GN_SHAPE(240), rings), *params[4];
+        params[0] = gn_he_normal(g, GN_SHAPE(2, 16));
+        params[1] = gn_requires_grad(gn_zeros(g, GN_F32, GN_SHAPE(16)), true);
+        params[2] = gn_xavier_uniform(g, GN_SHAPE(16, 2));
+        params[3] = gn_requires_grad(gn_zeros(g, GN_F32, GN_SHAPE(2)), true);
+        gn_adam_options options = {0.02, 0, 0, 0, 0};
+        gn_optimizer *opt = gn_adam(params, 4, &options);
+        gn_memory_stats early, late;
+        for (int step = 0; step < steps; step++) {
+            GN_SCOPE(g) {
+                gn_array *h = gn_relu(gn_linear(x, params[0], params[1]));
+                gn_array *loss = gn_cross_entropy(gn_linear(h, params[2], params[3]), y);
+                gn_zero_grads(opt);
+                gn_backward(loss);
+                gn_step(opt);
+                losses[step] = (float)gn_item(loss);
+            }
+            if (step == 20) gn_memory_get(g, &early);
+        }
+        gn_memory_get(g, &late);
+        assert_int_equal(late.arrays, early.arrays);
+        assert_true(late.host_used <= early.host_used + 4096);
+        assert_true(late.device_used <= early.device_used + 4096);
+        gn_array *h = gn_relu(gn_linear(x, params[0], params[1]));
+        gn_array *hit = gn_eq(gn_argmax(gn_linear(h, params[2], params[3]), 1), y);
+        accuracy = gn_item(gn_mean(hit, GN_ALL));
+        gn_optimizer_free(opt);
+    }
+    return accuracy;
+}
+
+static void test_training(void **state) {
+    (void)state;
+    float first[150], again[150];
+    gn_context *g = open_context();
+    double accuracy = train_rings(g, 150, first);
+    close_context(g);
+    assert_true(first[149] < 0.2f * first[0]);
+    assert_true(accuracy > 0.97);
+    g = open_context();
+    train_rings(g, 150, again);
+    close_context(g);
+    assert_memory_equal(first, again, sizeof first); // the same seed, the same bits
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_optimizers_float64),
+        cmocka_unit_test(test_optimizers_float32),
+        cmocka_unit_test(test_optimizers_half),
+        cmocka_unit_test(test_learning_rate),
+        cmocka_unit_test(test_optimizer_arguments),
+        cmocka_unit_test(test_steps_and_graphs),
+        cmocka_unit_test(test_network),
+        cmocka_unit_test(test_regression_in_plain_c),
+        cmocka_unit_test(test_losses_refuse),
+        cmocka_unit_test(test_initialisation),
+        cmocka_unit_test(test_training),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

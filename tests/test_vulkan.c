@@ -1,0 +1,697 @@
+// The Vulkan rooms from inside: memory pool, command stream, pipelines and their cache, recording into a
+// host's command buffer, and failure of every allocation and of the device. Random work is compared with
+// the same work on the CPU, with buffer addresses and with bindings, with the device's memory seen by the
+// host and with staging. Skipped where the environment does not name the Vulkan backend.
+
+#define GPUNUM_IMPLEMENTATION
+#include "gpunum.h"
+
+#include "test.h"
+
+#if !GNI_VULKAN
+
+int main(void) { return 0; }
+
+#else
+
+// gn_options.vulkan_flags
+static const uint32_t modes[] = {0, GN_VULKAN_NO_ADDRESSES, GN_VULKAN_NO_MAPPING,
+                                 GN_VULKAN_NO_ADDRESSES | GN_VULKAN_NO_MAPPING | GN_VULKAN_NO_ASYNC_PIPELINES};
+enum { MODES = sizeof modes / sizeof modes[0] };
+
+typedef struct fixture {
+    gn_context *g; // a CPU context, for its allocator and its errors
+    gni_vk *vk;
+} fixture;
+
+static bool open_mode(fixture *f, uint32_t flags, uint64_t limit, const char *cache) {
+    gn_options o = test_options();
+    o.backend = GN_BACKEND_CPU;
+    o.vulkan_flags = 0;
+    f->g = gn_open(&o);
+    if (f->g == NULL) return false;
+    o.backend = GN_BACKEND_VULKAN;
+    o.vulkan_flags = flags;
+    o.memory_limit = limit;
+    o.cache_dir = cache;
+    char why[256];
+    f->vk = gni_vk_open(f->g, &o, why, sizeof why);
+    if (f->vk == NULL) print_message("%s\n", why);
+    return f->vk != NULL;
+}
+
+static void close_mode(fixture *f) {
+    gni_vk_close(f->vk);
+    if (gn_status_get(f->g) != GN_OK) fail_msg("%s", gn_error(f->g));
+    test_close(f->g);
+}
+
+static void start(fixture *f, uint32_t flags, uint64_t limit) {
+    if (!test_on_vulkan()) skip();
+    if (!open_mode(f, flags, limit, NULL)) fail_msg("no device");
+}
+
+static void must(const fixture *f, bool ok) {
+    if (!ok) fail_msg("%s", gn_error(f->g));
+}
+
+static uint64_t random_state = 1;
+static uint32_t random_below(uint64_t n) {
+    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)((random_state >> 33) % n);
+}
+
+static gni_vk_pipeline *map_pipeline(gni_vk *vk, uint32_t factor, bool vectors, gni_vk_mode mode) {
+    gni_vk_kernel k;
+    memset(&k, 0, sizeof k);
+    k.module = GNI_MODULE_selftest_map;
+    k.n_spec = 2;
+    k.spec[0] = factor;
+    k.spec[1] = vectors;
+    return gni_vk_pipeline_get(vk, &k, mode);
+}
+
+static gni_vk_use use_of(const gni_vk_mem *m, uint64_t first, uint64_t words, bool write) {
+    gni_vk_use u;
+    u.mem = m;
+    u.offset = first * 4;
+    u.bytes = words * 4;
+    u.write = write;
+    return u;
+}
+
+// Few iterations for each invocation: Mesa's CPU driver ends a loop after 65535.
+static uint32_t groups_for(uint64_t words) { return 1 + (uint32_t)(words / 512); }
+
+// ---- random work against a model
+
+enum { BUFFERS = 32, TICKETS = 6 };
+
+typedef struct model_buffer {
+    gni_vk_mem mem;
+    uint32_t *words; // what it should hold; NULL: not allocated
+    uint64_t count;
+} model_buffer;
+
+typedef struct model {
+    fixture f;
+    model_buffer buffer[BUFFERS];
+    gni_vk_ticket ticket[TICKETS];
+    uint32_t *expected[TICKETS];
+    uint64_t expected_bytes[TICKETS];
+    uint64_t most; // words of the largest buffer
+    int refused;
+} model;
+
+static void compare(const uint32_t *have, const uint32_t *want, uint64_t count, const char *what) {
+    for (uint64_t i = 0; i < count; i++)
+        if (have[i] != want[i])
+            fail_msg("%s: word %llu is %u, not %u", what, (unsigned long long)i, (unsigned)have[i], (unsigned)want[i]);
+}
+
+static void model_make(model *m, int i) {
+    model_buffer *b = &m->buffer[i];
+    uint64_t count = random_below(8) == 0 ? 1 + random_below(m->most) : 1 + random_below(3000);
+    if (!gni_vk_alloc(m->f.vk, count * 4, &b->mem)) {
+        m->refused++;
+        return;
+    }
+    assert_int_equal(b->mem.offset % 256, 0);
+    assert_true(b->mem.size >= count * 4 && b->mem.size % 16 == 0);
+    b->count = count;
+    b->words = (uint32_t *)malloc((size_t)count * 4);
+    for (uint64_t k = 0; k < count; k++) b->words[k] = (uint32_t)k * 3 + random_below(7);
+    must(&m->f, gni_vk_upload(m->f.vk, &b->mem, 0, b->words, count * 4));
+}
+
+static void model_drop(model *m, int i) {
+    gni_vk_free(m->f.vk, &m->buffer[i].mem);
+    free(m->buffer[i].words);
+    memset(&m->buffer[i], 0, sizeof m->buffer[i]);
+}
+
+static void model_finish(model *m, int t, bool wait) {
+    if (m->expected[t] == NULL) return;
+    if (!gni_vk_ticket_ready(m->f.vk, &m->ticket[t], wait)) {
+        must(&m->f, !wait);
+        return;
+    }
+    compare((const uint32_t *)gni_vk_ticket_data(&m->ticket[t]), m->expected[t], m->expected_bytes[t] / 4, "ticket");
+    gni_vk_ticket_release(m->f.vk, &m->ticket[t]);
+    free(m->expected[t]);
+    m->expected[t] = NULL;
+}
+
+static int model_pick(const model *m) {
+    int i = (int)random_below(BUFFERS);
+    while (m->buffer[i].words == NULL) i = (i + 1) % BUFFERS;
+    return i;
+}
+
+// An aligned place for `count` words.
+static uint64_t model_place(const model *m, int i, uint64_t count) {
+    uint64_t step = m->f.vk->caps.addresses ? 4 : 64;
+    return random_below((m->buffer[i].count - count) / step + 1) * step;
+}
+
+// out = factor * in[0] + in[1] + ... + p on the device and in the model.
+static void model_map(model *m, int out, uint64_t count, bool vectors) {
+    int n_in = 1 + (int)random_below(7), in[7];
+    uint64_t first[8];
+    gni_vk_use use[8];
+    if (vectors) count &= ~(uint64_t)3;
+    if (count == 0) return;
+    first[0] = model_place(m, out, count);
+    use[0] = use_of(&m->buffer[out].mem, first[0], count, true);
+    for (int k = 0; k < n_in; k++) {
+        in[k] = model_pick(m);
+        if (m->buffer[in[k]].count < count) in[k] = out;
+        // In place is allowed, overlapping otherwise is not.
+        first[k + 1] = in[k] == out ? first[0] : model_place(m, in[k], count);
+        use[k + 1] = use_of(&m->buffer[in[k]].mem, first[k + 1], count, false);
+    }
+    uint32_t params[3];
+    params[0] = (uint32_t)count;
+    params[1] = (uint32_t)n_in;
+    params[2] = random_below(100);
+    uint32_t factor = random_below(5);
+    gni_vk_pipeline *p = map_pipeline(m->f.vk, factor, vectors, random_below(2) ? GNI_VK_WAIT : GNI_VK_ASYNC);
+    if (p == NULL) return; // not ready
+    must(&m->f, gni_vk_dispatch(m->f.vk, p, use, n_in + 1, params, sizeof params, groups_for(count), 1, 1));
+    for (uint64_t i = 0; i < count; i++) {
+        uint32_t sum = params[2] + factor * m->buffer[in[0]].words[first[1] + i];
+        for (int k = 1; k < n_in; k++) sum += m->buffer[in[k]].words[first[k + 1] + i];
+        m->buffer[out].words[first[0] + i] = sum;
+    }
+}
+
+// A sum by all workgroups, in memory that is given back while the device still works with it.
+static void model_sum(model *m, int i, uint64_t count) {
+    gni_vk *vk = m->f.vk;
+    gni_vk_mem scratch, out;
+    if (!gni_vk_alloc(vk, 1000, &scratch)) return;
+    if (gni_vk_alloc(vk, 4, &out)) {
+        gni_vk_kernel k;
+        memset(&k, 0, sizeof k);
+        k.module = GNI_MODULE_selftest_sum;
+        gni_vk_pipeline *p = gni_vk_pipeline_get(vk, &k, GNI_VK_WAIT);
+        uint64_t first = model_place(m, i, count);
+        gni_vk_use use[3];
+        use[0] = use_of(&m->buffer[i].mem, first, count, false);
+        use[1] = use_of(&scratch, 0, 250, true);
+        use[2] = use_of(&out, 0, 1, true);
+        uint32_t n = (uint32_t)count, have = 0, want = 0;
+        must(&m->f, gni_vk_fill(vk, &scratch, 0, 4, 0) && p != NULL);
+        must(&m->f, gni_vk_dispatch(vk, p, use, 3, &n, 4, 1 + random_below(200), 1, 1));
+        gni_vk_free(vk, &scratch);
+        must(&m->f, gni_vk_download(vk, &out, 0, &have, 4));
+        gni_vk_free(vk, &out);
+        for (uint64_t x = 0; x < count; x++) want += m->buffer[i].words[first + x];
+        assert_int_equal(have, want);
+    } else {
+        gni_vk_free(vk, &scratch);
+    }
+}
+
+static void model_step(model *m) {
+    gni_vk *vk = m->f.vk;
+    int i = (int)random_below(BUFFERS);
+    if (m->buffer[i].words == NULL) {
+        model_make(m, i);
+        return;
+    }
+    model_buffer *b = &m->buffer[i];
+    int a = model_pick(m), t = (int)random_below(TICKETS);
+    uint64_t count = 1 + random_below(GNI_MIN(b->count, m->buffer[a].count));
+    uint64_t to = model_place(m, i, count), from = model_place(m, a, count);
+    uint32_t what = random_below(32), word = random_below(1u << 31);
+    if (what < 18) {
+        model_map(m, i, count, what < 5);
+    } else if (what < 20) {
+        must(&m->f, gni_vk_fill(vk, &b->mem, to * 4, count * 4, word));
+        for (uint64_t x = 0; x < count; x++) b->words[to + x] = word;
+    } else if (what < 22 && a != i) {
+        must(&m->f, gni_vk_copy(vk, &b->mem, to * 4, &m->buffer[a].mem, from * 4, count * 4));
+        memcpy(b->words + to, m->buffer[a].words + from, (size_t)count * 4);
+    } else if (what < 24) {
+        for (uint64_t x = 0; x < count; x++) b->words[to + x] = word + (uint32_t)x;
+        must(&m->f, gni_vk_upload(vk, &b->mem, to * 4, b->words + to, count * 4));
+    } else if (what < 26) {
+        model_finish(m, t, word & 1);
+        if (m->expected[t] != NULL) return;
+        m->expected_bytes[t] = count * 4;
+        m->expected[t] = (uint32_t *)malloc((size_t)count * 4);
+        memcpy(m->expected[t], b->words + to, (size_t)count * 4);
+        must(&m->f, gni_vk_download_begin(vk, &b->mem, to * 4, count * 4, &m->ticket[t]));
+    } else if (what == 26) {
+        model_sum(m, i, count);
+    } else if (what == 27) {
+        uint32_t *have = (uint32_t *)malloc((size_t)count * 4);
+        must(&m->f, gni_vk_download(vk, &b->mem, to * 4, have, count * 4));
+        compare(have, b->words + to, count, "download");
+        free(have);
+    } else if (what == 28 && word % 16 == 0) {
+        gni_vk_trim(vk);
+    } else if (what == 29) {
+        must(&m->f, word & 1 ? gni_vk_flush(vk) : gni_vk_wait(vk));
+    } else if (what > 29) {
+        model_drop(m, i);
+    }
+}
+
+static void random_work(uint32_t flags, uint64_t seed, int steps, uint64_t most, uint64_t limit) {
+    model m;
+    memset(&m, 0, sizeof m);
+    start(&m.f, flags, limit);
+    m.most = most;
+    random_state = seed;
+    model_make(&m, 0);
+    for (int s = 0; s < steps; s++) {
+        int alive = 0;
+        for (int i = 0; i < BUFFERS; i++) alive += m.buffer[i].words != NULL;
+        if (alive == 0) model_make(&m, 0);
+        model_step(&m);
+    }
+    for (int t = 0; t < TICKETS; t++) model_finish(&m, t, true);
+    for (int i = 0; i < BUFFERS; i++) {
+        model_buffer *b = &m.buffer[i];
+        if (b->words == NULL) continue;
+        uint32_t *have = (uint32_t *)malloc((size_t)b->count * 4);
+        must(&m.f, gni_vk_download(m.f.vk, &b->mem, 0, have, b->count * 4));
+        compare(have, b->words, b->count, "end");
+        free(have);
+        model_drop(&m, i);
+    }
+    gn_memory_stats stats;
+    memset(&stats, 0, sizeof stats);
+    gni_vk_memory_stats(m.f.vk, &stats);
+    assert_int_equal(stats.device_used, 0);
+    assert_true(stats.device_peak <= stats.device_limit);
+    if (limit) assert_true(stats.device_limit == limit && m.refused > 0);
+    gni_vk_trim(m.f.vk);
+    gni_vk_memory_stats(m.f.vk, &stats);
+    assert_int_equal(stats.device_reserved, 0);
+    assert_int_equal(stats.device_blocks, 0);
+    close_mode(&m.f);
+}
+
+static void test_random_work(void **state) {
+    (void)state;
+    for (int k = 0; k < MODES; k++)
+        for (uint64_t seed = 1; seed <= 2; seed++) random_work(modes[k], seed * 91 + (uint64_t)k, 1500, 100000, 0);
+}
+
+static void test_large_buffers(void **state) {
+    (void)state;
+    for (int k = 0; k < MODES; k++) random_work(modes[k], 5 + (uint64_t)k, 300, 6000000, 0);
+}
+
+static void test_limit(void **state) {
+    (void)state;
+    for (int k = 0; k < MODES; k++) random_work(modes[k], 17, 1200, 60000, (uint64_t)1 << 19);
+}
+
+// ---- the pool
+
+static void test_pool_ranges(void **state) {
+    (void)state;
+    fixture f;
+    start(&f, 0, 0);
+    enum { COUNT = 200 };
+    static gni_vk_mem mem[COUNT];
+    memset(mem, 0, sizeof mem);
+    random_state = 3;
+    for (int s = 0; s < 20000; s++) {
+        int i = (int)random_below(COUNT);
+        if (mem[i].handle != 0) {
+            gni_vk_free(f.vk, &mem[i]);
+            assert_true(mem[i].handle == 0);
+            continue;
+        }
+        uint64_t bytes = random_below(random_below(50) == 0 ? 3000000 : 20000);
+        if (!gni_vk_alloc(f.vk, bytes, &mem[i])) fail_msg("refused %d bytes", (int)bytes);
+        assert_true(mem[i].size >= bytes && mem[i].offset % 256 == 0);
+        for (int k = 0; k < COUNT; k++)
+            if (k != i && mem[k].handle == mem[i].handle && mem[k].offset < mem[i].offset + mem[i].size &&
+                mem[i].offset < mem[k].offset + mem[k].size)
+                fail_msg("two allocations overlap");
+    }
+    for (int i = 0; i < COUNT; i++)
+        if (mem[i].handle != 0) gni_vk_free(f.vk, &mem[i]);
+    // Everything merged again: one free chunk in each block.
+    for (gni_vk_block *b = f.vk->pools[GNI_VK_POOL_DEVICE].blocks; b != NULL; b = b->next) {
+        const gni_vk_chunk *c = &f.vk->pools[GNI_VK_POOL_DEVICE].chunks[b->first];
+        assert_true(c->free && c->next < 0 && c->prev < 0 && (uint64_t)c->units * GNI_VK_UNIT == b->size);
+    }
+    close_mode(&f);
+}
+
+static void test_pool_limits(void **state) {
+    (void)state;
+    fixture f;
+    const uint64_t mib = (uint64_t)1 << 20;
+    start(&f, 0, 10 * mib);
+    gni_vk_mem a, b, c;
+    assert_false(gni_vk_alloc(f.vk, 10 * mib + 1, &a));
+    assert_false(gni_vk_alloc(f.vk, UINT64_MAX, &a));
+    assert_true(gni_vk_alloc(f.vk, 10 * mib, &a));
+    assert_false(gni_vk_alloc(f.vk, 1, &b));
+    gni_vk_free(f.vk, &a);
+    // The empty block goes back to the driver to make room for blocks of other sizes.
+    assert_true(gni_vk_alloc(f.vk, 1, &a) && gni_vk_alloc(f.vk, 4 * mib, &b) && gni_vk_alloc(f.vk, 4 * mib, &c));
+    must(&f, gni_vk_fill(f.vk, &b, 0, 4 * mib, 1) && gni_vk_fill(f.vk, &c, 0, 4 * mib, 1));
+    gni_vk_free(f.vk, &b); // in use: the next request waits for the device
+    gni_vk_free(f.vk, &c);
+    assert_true(gni_vk_alloc(f.vk, 9 * mib, &b));
+    assert_false(gni_vk_alloc(f.vk, 4 * mib, &c));
+    gni_vk_free(f.vk, &a);
+    gni_vk_free(f.vk, &b);
+    close_mode(&f);
+}
+
+// ---- refusals
+
+static void test_refusals(void **state) {
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        fixture f;
+        start(&f, modes[k], 0);
+        gni_vk_mem m;
+        uint32_t params[3] = {4, 1, 0}, word;
+        assert_true(gni_vk_alloc(f.vk, 1024, &m));
+        gni_vk_pipeline *p = map_pipeline(f.vk, 1, false, GNI_VK_WAIT);
+        gni_vk_use use[17];
+        for (int i = 0; i < 17; i++) use[i] = use_of(&m, 0, 4, i == 0);
+        assert_false(gni_vk_dispatch(f.vk, p, use, 17, params, 12, 1, 1, 1));
+        expect_error(f.g, GN_ERROR_ARGUMENT, "dispatch of selftest_map: too many buffers for this device");
+        assert_false(gni_vk_dispatch(f.vk, p, use, 2, params, GNI_VK_MAX_PARAMS + 4, 1, 1, 1));
+        expect_error(f.g, GN_ERROR_ARGUMENT, "dispatch of selftest_map: too many parameters");
+        use[1].offset = 8;
+        assert_false(gni_vk_dispatch(f.vk, p, use, 2, params, 12, 1, 1, 1));
+        expect_error(f.g, GN_ERROR_ARGUMENT, "dispatch of selftest_map: a buffer argument is not aligned");
+        use[1].offset = 1024;
+        assert_false(gni_vk_dispatch(f.vk, p, use, 2, params, 12, 1, 1, 1));
+        expect_error(f.g, GN_ERROR_ARGUMENT,
+                     "dispatch of selftest_map: a buffer argument reaches outside of its memory");
+        use[1].offset = 0;
+        assert_true(gni_vk_dispatch(f.vk, p, use, 2, params, 12, 0, 1, 1)); // nothing to do
+        assert_false(gni_vk_download(f.vk, &m, 1024, &word, 4));
+        expect_error(f.g, GN_ERROR_ARGUMENT, "download: bytes outside of a buffer");
+        assert_false(gni_vk_upload(f.vk, &m, UINT64_MAX, &word, 4));
+        expect_error(f.g, GN_ERROR_ARGUMENT, "upload: bytes outside of a buffer");
+        assert_false(gni_vk_wrap(f.vk, m.handle, 1, 16, &m));
+        expect_error(f.g, GN_ERROR_ARGUMENT, NULL);
+        gn_options o = test_options();
+        char why[256];
+        o.device = 99;
+        assert_null(gni_vk_open(f.g, &o, why, sizeof why));
+        assert_non_null(strstr(why, "device 99 was asked for"));
+        close_mode(&f);
+    }
+}
+
+// ---- a host's command buffer
+
+static VkCommandBuffer host_commands(const gni_vk *vk, VkCommandPool pool) {
+    VkCommandBufferAllocateInfo info;
+    VkCommandBufferBeginInfo begin;
+    VkCommandBuffer c = NULL;
+    memset(&info, 0, sizeof info);
+    info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
+    info.commandPool = pool;
+    info.commandBufferCount = 1;
+    assert_int_equal(vk->f.vkAllocateCommandBuffers(vk->device, &info, &c), VK_SUCCESS);
+    memset(&begin, 0, sizeof begin);
+    begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
+    assert_int_equal(vk->f.vkBeginCommandBuffer(c, &begin), VK_SUCCESS);
+    return c;
+}
+
+static void test_recording(void **state) {
+    (void)state;
+    for (int k = 0; k < MODES; k++) {
+        fixture f;
+        start(&f, modes[k], 0);
+        gni_vk *vk = f.vk;
+        VkCommandPoolCreateInfo info;
+        VkCommandPool pool = VK_NULL_HANDLE;
+        memset(&info, 0, sizeof info);
+        info.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
+        info.queueFamilyIndex = vk->family;
+        assert_int_equal(vk->f.vkCreateCommandPool(vk->device, &info, NULL, &pool), VK_SUCCESS);
+        gni_vk_pipeline *p = map_pipeline(vk, 2, false, GNI_VK_WAIT);
+        uint32_t data[256], want[256], have[256], params[3] = {256, 2, 1};
+        gni_vk_mem a, b;
+        assert_true(gni_vk_alloc(vk, 1024, &a) && gni_vk_alloc(vk, 1024, &b));
+        memset(want, 0, sizeof want);
+        must(&f, gni_vk_fill(vk, &b, 0, 1024, 0));
+        uint64_t token = 0;
+        for (uint32_t frame = 0; frame < 5; frame++) {
+            for (uint32_t i = 0; i < 256; i++) data[i] = i * (frame + 1);
+            must(&f, gni_vk_upload(vk, &a, 0, data, 1024));
+            VkCommandBuffer c = host_commands(vk, pool);
+            must(&f, gni_vk_record_begin(vk, c));
+            gni_vk_mem temporary, next;
+            assert_true(gni_vk_alloc(vk, 1024, &temporary));
+            gni_vk_use use[3];
+            use[1] = use_of(&a, 0, 256, false);
+            use[2] = use_of(&b, 0, 256, false);
+            for (int i = 0; i < 80; i++) { // more than one block of parameters
+                use[0] = use_of(&temporary, 0, 256, true);
+                must(&f, gni_vk_dispatch(vk, p, use, 3, params, 12, 4, 1, 1));
+            }
+            use[0] = use_of(&b, 0, 256, true);
+            use[1] = use_of(&temporary, 0, 256, false);
+            must(&f, gni_vk_dispatch(vk, p, use, 3, params, 12, 4, 1, 1));
+            uint64_t kept = temporary.offset, kept_in = temporary.handle;
+            gni_vk_free(vk, &temporary);
+            token = gni_vk_record_end(vk);
+            // The host's commands come later: what they use is not given out again.
+            assert_true(gni_vk_alloc(vk, 1024, &next));
+            assert_false(next.offset == kept && next.handle == kept_in);
+            gni_vk_free(vk, &next);
+            VkSubmitInfo submit;
+            memset(&submit, 0, sizeof submit);
+            submit.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
+            submit.commandBufferCount = 1;
+            submit.pCommandBuffers = &c;
+            assert_int_equal(vk->f.vkEndCommandBuffer(c), VK_SUCCESS);
+            assert_int_equal(vk->f.vkQueueSubmit(vk->queue, 1, &submit, VK_NULL_HANDLE), VK_SUCCESS);
+            for (uint32_t i = 0; i < 256; i++) want[i] = 2 * (2 * data[i] + want[i] + 1) + want[i] + 1;
+            assert_int_equal(vk->f.vkQueueWaitIdle(vk->queue), VK_SUCCESS);
+            must(&f, gni_vk_download(vk, &b, 0, have, 1024));
+            compare(have, want, 256, "recorded");
+            if (frame != 1) gni_vk_record_done(vk, token); // a later number includes the earlier ones
+        }
+        gn_memory_stats stats;
+        gni_vk_memory_stats(vk, &stats);
+        assert_int_equal(stats.device_used, 2048);
+        vk->f.vkDestroyCommandPool(vk->device, pool, NULL);
+        gni_vk_free(vk, &a);
+        gni_vk_free(vk, &b);
+        close_mode(&f);
+    }
+}
+
+// ---- profiling
+
+static void test_profile(void **state) {
+    (void)state;
+    fixture f;
+    start(&f, 0, 0);
+    gni_vk_mem m;
+    uint32_t params[3] = {64, 1, 1};
+    gni_vk_event e[64];
+    assert_true(gni_vk_alloc(f.vk, 256, &m));
+    gni_vk_pipeline *p = map_pipeline(f.vk, 1, false, GNI_VK_WAIT);
+    if (gni_vk_profile(f.vk, true)) {
+        uint64_t before = gni_now_ns(), last = 0;
+        gni_vk_use use[2];
+        use[0] = use_of(&m, 0, 64, true);
+        use[1] = use_of(&m, 0, 64, false);
+        for (int i = 0; i < 300; i++) must(&f, gni_vk_dispatch(f.vk, p, use, 2, params, 12, 1, 1, 1));
+        int total = 0, n;
+        while ((n = gni_vk_profile_fetch(f.vk, e, 64)) > 0) {
+            for (int i = 0; i < n; i++) {
+                assert_string_equal(e[i].name, "selftest_map");
+                assert_true(e[i].begin >= last && e[i].end >= e[i].begin);
+                last = e[i].begin;
+            }
+            total += n;
+        }
+        assert_int_equal(total, 300);
+        // The two clocks were read one after the other.
+        assert_true(last + 1000000000u > before && last < gni_now_ns() + 1000000000u);
+        assert_true(gni_vk_profile(f.vk, false));
+    }
+    gni_vk_free(f.vk, &m);
+    close_mode(&f);
+}
+
+// ---- the pipeline cache
+
+static long file_bytes(const char *path) {
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) return -1;
+    fseek(file, 0, SEEK_END);
+    long n = ftell(file);
+    fclose(file);
+    return n;
+}
+
+static void test_cache(void **state) {
+    (void)state;
+    char path[512];
+    if (!test_on_vulkan()) skip();
+    for (int round = 0; round < 5; round++) {
+        fixture f;
+        if (!open_mode(&f, 0, 0, ".")) fail_msg("no device");
+        if (round == 0) { // as if there had been none
+            remove(f.vk->compiler.cache_path);
+            f.vk->compiler.cache_bytes = 0;
+        }
+        if (round == 1 || round == 4) assert_true(f.vk->compiler.cache_bytes > 0);
+        if (round == 2 || round == 3) assert_int_equal(f.vk->compiler.cache_bytes, 0);
+        assert_non_null(map_pipeline(f.vk, 3, false, GNI_VK_WAIT));
+        snprintf(path, sizeof path, "%s", f.vk->compiler.cache_path);
+        close_mode(&f);
+        assert_true(file_bytes(path) > 0);
+        FILE *file = NULL;
+        if (round == 1) { // a damaged file is not given to the driver
+            file = fopen(path, "r+b");
+            fseek(file, -1, SEEK_END);
+            fputc(77, file);
+        }
+        if (round == 2) { // nor one that is cut off
+            file = fopen(path, "wb");
+            fputs("gpunumC1", file);
+        }
+        if (file != NULL) fclose(file);
+    }
+    remove(path);
+}
+
+// ---- failures
+
+// Some of everything. False when something failed.
+static bool some_work(gni_vk *vk) {
+    static uint32_t data[60000];
+    gni_vk_mem m[3];
+    gni_vk_ticket ticket;
+    uint32_t params[3] = {60000, 2, 1};
+    bool ok = true;
+    memset(m, 0, sizeof m);
+    memset(&ticket, 0, sizeof ticket);
+    for (uint32_t i = 0; i < 60000; i++) data[i] = i;
+    for (int i = 0; i < 3; i++) ok = ok && gni_vk_alloc(vk, sizeof data, &m[i]);
+    ok = ok && gni_vk_upload(vk, &m[0], 0, data, sizeof data) && gni_vk_upload(vk, &m[1], 0, data, sizeof data);
+    for (uint32_t round = 0; ok && round < 20; round++) {
+        gni_vk_pipeline *p = map_pipeline(vk, round % 3, false, GNI_VK_ASYNC);
+        if (p == NULL) p = map_pipeline(vk, round % 3, false, GNI_VK_WAIT);
+        gni_vk_use use[3];
+        use[0] = use_of(&m[2], 0, 60000, true);
+        use[1] = use_of(&m[0], 0, 60000, false);
+        use[2] = use_of(&m[1], 0, 60000, false);
+        ok = p != NULL && gni_vk_dispatch(vk, p, use, 3, params, 12, 100, 1, 1);
+    }
+    ok = ok && gni_vk_copy(vk, &m[1], 0, &m[2], 0, sizeof data);
+    ok = ok && gni_vk_upload(vk, &m[1], 0, data, sizeof data);
+    ok = ok && gni_vk_download_begin(vk, &m[2], 0, sizeof data, &ticket) && gni_vk_ticket_ready(vk, &ticket, true);
+    if (ok)
+        for (uint32_t i = 0; i < 60000; i++) // the last factor was 1
+            if (((const uint32_t *)gni_vk_ticket_data(&ticket))[i] != 2 * i + 1) fail_msg("wrong value at %u", (unsigned)i);
+    gni_vk_ticket_release(vk, &ticket);
+    for (int i = 0; i < 3; i++) gni_vk_free(vk, &m[i]);
+    return ok;
+}
+
+static void test_allocation_failures(void **state) {
+    (void)state;
+    if (!test_on_vulkan()) skip();
+    for (int k = 0; k < 2; k++) {
+        bool failed = true;
+        for (int64_t n = 0; failed; n++) {
+            gn_options o = test_options();
+            o.backend = GN_BACKEND_CPU;
+            gn_context *g = test_open_with(&o);
+            o.backend = GN_BACKEND_VULKAN;
+            o.vulkan_flags = modes[k];
+            o.cache_dir = ".";
+            char why[256];
+            test_heap.until_failure = n;
+            gni_vk *vk = gni_vk_open(g, &o, why, sizeof why);
+            bool ok = vk != NULL && some_work(vk);
+            gni_vk_close(vk);
+            failed = test_heap.until_failure == 0;
+            test_heap.until_failure = -1;
+            if (!failed && !ok) fail_msg("%s", gn_error(g));
+            if (gn_status_get(g) != GN_OK && gn_status_get(g) != GN_ERROR_OUT_OF_MEMORY) fail_msg("%s", gn_error(g));
+            test_close(g);
+        }
+    }
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL lost_submit(VkQueue q, uint32_t n, const VkSubmitInfo *info, VkFence fence) {
+    (void)q, (void)n, (void)info, (void)fence;
+    return VK_ERROR_DEVICE_LOST;
+}
+
+static void test_device_lost(void **state) {
+    (void)state;
+    for (int k = 0; k < MODES; k++) {
+        fixture f;
+        start(&f, modes[k], 0);
+        must(&f, some_work(f.vk));
+        gni_vk_mem m;
+        gni_vk_ticket ticket;
+        uint32_t word = 1;
+        assert_true(gni_vk_alloc(f.vk, 4, &m));
+        must(&f, gni_vk_download_begin(f.vk, &m, 0, 4, &ticket));
+        f.vk->f.vkQueueSubmit = lost_submit;
+        assert_false(gni_vk_fill(f.vk, &m, 0, 4, 1) && gni_vk_wait(f.vk));
+        assert_int_equal(gn_status_get(f.g), GN_ERROR_DEVICE_LOST);
+        assert_non_null(strstr(gn_error(f.g), "VK_ERROR_DEVICE_LOST"));
+        assert_true(gni_vk_lost(f.vk));
+        // Nothing waits for ever, everything reports.
+        assert_false(gni_vk_ticket_ready(f.vk, &ticket, true));
+        assert_false(gni_vk_ticket_ready(f.vk, &ticket, false));
+        assert_false(gni_vk_download(f.vk, &m, 0, &word, 4));
+        assert_false(gni_vk_upload(f.vk, &m, 0, &word, 4));
+        assert_false(gni_vk_wait(f.vk));
+        assert_false(some_work(f.vk));
+        gni_vk_trim(f.vk);
+        gni_vk_ticket_release(f.vk, &ticket);
+        gni_vk_free(f.vk, &m);
+        gni_vk_close(f.vk);
+        gn_error_clear(f.g);
+        test_close(f.g);
+    }
+}
+
+static void test_list(void **state) {
+    (void)state;
+    if (!test_on_vulkan()) skip();
+    gn_device_info list[8];
+    int n = gni_vk_list(NULL, list, 8);
+    assert_true(n >= 1);
+    assert_int_equal(gni_vk_list(NULL, NULL, 0), n);
+    for (int i = 0; i < n && i < 8; i++) {
+        assert_true(list[i].name[0] != 0);
+        assert_true(list[i].usable == (list[i].why[0] == 0));
+        if (list[i].usable) assert_true(list[i].memory > 0 && list[i].subgroup > 0);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_list),          cmocka_unit_test(test_random_work),
+        cmocka_unit_test(test_large_buffers), cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_pool_ranges),   cmocka_unit_test(test_pool_limits),
+        cmocka_unit_test(test_refusals),      cmocka_unit_test(test_recording),
+        cmocka_unit_test(test_profile),       cmocka_unit_test(test_cache),
+        cmocka_unit_test(test_allocation_failures), cmocka_unit_test(test_device_lost),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+#endif

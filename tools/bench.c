@@ -1,0 +1,389 @@
+// Times gpunum's ops on one backend and prints a table, and JSON on request.
+//
+//   bench [--backend cpu|vulkan|auto] [--device N] [--threads N] [--only WORD] [--quick] [--json FILE]
+//
+// Each figure is the median of many batches. A batch runs the op often enough to last about 20 ms
+// (2 ms with --quick) and waits for the device once at its end. Data is random. GB/s counts the bytes
+// that the op has to read and write; GFLOP/s counts 2 m n k for a matrix product.
+// With OpenBLAS at run time (libopenblas.so.0), float32 products on the CPU are timed against it too.
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "gpunum.h"
+
+#if defined(__unix__)
+#include <dlfcn.h>
+#include <sys/time.h>
+#endif
+
+typedef struct bench_case bench_case;
+struct bench_case {
+    const char *family, *name;
+    int64_t m, n, k; // what the sizes mean depends on the family
+    double bytes, flops;
+    gn_array *(*run)(const bench_case *c, gn_array *const *in);
+    gn_array *in[3];
+};
+
+typedef struct bench_options {
+    const char *only, *json;
+    double batch_seconds;
+    int batches;
+    bool quick;
+} bench_options;
+
+typedef void (*sgemm_fn)(int, int, int, int, int, int, float, const float *, int, const float *, int, float,
+                         float *, int);
+
+static double now(void) {
+#if defined(__unix__)
+    struct timeval t;
+    gettimeofday(&t, NULL);
+    return (double)t.tv_sec + 1e-6 * (double)t.tv_usec;
+#else
+    return (double)clock() / CLOCKS_PER_SEC;
+#endif
+}
+
+static int compare_doubles(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+// ---- the ops
+
+static gn_array *run_copy(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_copy(in[0]);
+}
+static gn_array *run_add(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_add(in[0], in[1]);
+}
+static gn_array *run_sin(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_sin(in[0]);
+}
+static gn_array *run_exp(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_exp(in[0]);
+}
+static gn_array *run_tanh(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_tanh(in[0]);
+}
+static gn_array *run_chain(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_sigmoid(gn_add(gn_mul(gn_sin(in[0]), in[1]), in[0]));
+}
+static gn_array *run_sum(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_sum(in[0], GN_ALL);
+}
+static gn_array *run_max(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_max(in[0], GN_ALL);
+}
+static gn_array *run_var(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_var(in[0], GN_ALL, 0);
+}
+static gn_array *run_argmax(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_argmax(in[0], GN_FLAT);
+}
+static gn_array *run_sum_rows(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_sum(in[0], GN_AXIS(1));
+}
+static gn_array *run_sum_columns(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_sum(in[0], GN_AXIS(0));
+}
+static gn_array *run_softmax(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_softmax(in[0], -1);
+}
+static gn_array *run_transpose(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_copy(gn_transpose(in[0]));
+}
+static gn_array *run_matmul(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_matmul(in[0], in[1]);
+}
+static gn_array *run_uniform(const bench_case *c, gn_array *const *in) {
+    return gn_rand(gn_context_of(in[0]), GN_F32, GN_SHAPE(c->m));
+}
+static gn_array *run_normal(const bench_case *c, gn_array *const *in) {
+    return gn_randn(gn_context_of(in[0]), GN_F32, GN_SHAPE(c->m));
+}
+
+// ---- timing
+
+// Seconds of one op: the median over batches, after a warm-up.
+static double time_case(gn_context *g, const bench_case *c, const bench_options *o) {
+    double samples[64];
+    int reps = 1;
+    for (int warm = 0; warm < 3; warm++) {
+        GN_SCOPE(g) { gn_eval(c->run(c, c->in)); }
+        gn_sync(g);
+    }
+    for (;;) {
+        double start = now();
+        for (int r = 0; r < reps; r++) GN_SCOPE(g) { gn_eval(c->run(c, c->in)); }
+        gn_sync(g);
+        double spent = now() - start;
+        if (spent > 0.5 * o->batch_seconds || reps >= 1 << 20) break;
+        reps = spent > 0.0 ? (int)((double)reps * (1.0 + o->batch_seconds / (spent + 1e-6))) : reps * 10;
+        if (reps > 1 << 20) reps = 1 << 20;
+    }
+    double begin = now();
+    int n = 0;
+    while (n < o->batches && (n < 3 || now() - begin < 60.0 * o->batch_seconds)) {
+        double start = now();
+        for (int r = 0; r < reps; r++) GN_SCOPE(g) { gn_eval(c->run(c, c->in)); }
+        gn_sync(g);
+        samples[n++] = (now() - start) / reps;
+    }
+    qsort(samples, (size_t)n, sizeof samples[0], compare_doubles);
+    return samples[n / 2];
+}
+
+// The same product by OpenBLAS; 0 if it is not there.
+static double time_sgemm(sgemm_fn sgemm, const bench_case *c, const bench_options *o) {
+    double samples[64];
+    int m = (int)c->m, n = (int)c->n, k = (int)c->k, reps = 1, count = 0;
+    size_t sa = (size_t)(c->m * c->k), sb = (size_t)(c->k * c->n), sc = (size_t)(c->m * c->n);
+    float *a = (float *)malloc(sa * 4), *b = (float *)malloc(sb * 4), *d = (float *)malloc(sc * 4);
+    if (a == NULL || b == NULL || d == NULL) {
+        free(a);
+        free(b);
+        free(d);
+        return 0.0;
+    }
+    gn_read(c->in[0], a, sa * 4);
+    gn_read(c->in[1], b, sb * 4);
+    for (double spent = 0.0; spent < 0.5 * o->batch_seconds && reps < 1 << 20; reps *= spent > 0.0 ? 2 : 1) {
+        double start = now();
+        for (int r = 0; r < reps; r++) sgemm(101, 111, 111, m, n, k, 1.0f, a, k, b, n, 0.0f, d, n);
+        spent = now() - start;
+        if (spent <= 0.0) reps *= 2;
+    }
+    while (count < o->batches) {
+        double start = now();
+        for (int r = 0; r < reps; r++) sgemm(101, 111, 111, m, n, k, 1.0f, a, k, b, n, 0.0f, d, n);
+        samples[count++] = (now() - start) / reps;
+    }
+    qsort(samples, (size_t)count, sizeof samples[0], compare_doubles);
+    free(a);
+    free(b);
+    free(d);
+    return samples[count / 2];
+}
+
+// ---- the list
+
+typedef struct bench_report {
+    FILE *json;
+    int rows;
+    sgemm_fn sgemm;
+    bool on_cpu;
+} bench_report;
+
+static void run_case(gn_context *g, bench_case *c, const bench_options *o, bench_report *report) {
+    if (o->only != NULL && strstr(c->family, o->only) == NULL && strstr(c->name, o->only) == NULL) return;
+    double seconds = time_case(g, c, o);
+    if (gn_status_get(g) != GN_OK) {
+        printf("%-12s %-22s failed: %s\n", c->family, c->name, gn_error(g));
+        gn_error_clear(g);
+        return;
+    }
+    double peer = 0.0;
+    if (report->sgemm != NULL && report->on_cpu && strcmp(c->family, "matmul") == 0 && gn_dtype_of(c->in[0]) == GN_F32)
+        peer = time_sgemm(report->sgemm, c, o);
+    printf("%-12s %-22s %12.3f us %9.1f GB/s", c->family, c->name, seconds * 1e6, c->bytes / seconds * 1e-9);
+    if (c->flops > 0.0) printf(" %10.1f GFLOP/s", c->flops / seconds * 1e-9);
+    if (peer > 0.0) printf("  %.2fx OpenBLAS", peer / seconds);
+    printf("\n");
+    fflush(stdout);
+    if (report->json != NULL)
+        fprintf(report->json,
+                "%s\n  {\"family\": \"%s\", \"name\": \"%s\", \"m\": %lld, \"n\": %lld, \"k\": %lld, "
+                "\"seconds\": %.9g, \"gbps\": %.6g, \"gflops\": %.6g, \"openblas_seconds\": %.9g}",
+                report->rows ? "," : "", c->family, c->name, (long long)c->m, (long long)c->n, (long long)c->k,
+                seconds, c->bytes / seconds * 1e-9, c->flops / seconds * 1e-9, peer);
+    report->rows++;
+}
+
+static void bench_vector(gn_context *g, int64_t n, const bench_options *o, bench_report *report) {
+    static const struct {
+        const char *family, *name;
+        double passes; // float32 elements read and written for each element of the array
+        gn_array *(*run)(const bench_case *c, gn_array *const *in);
+    } list[] = {
+        {"elementwise", "copy", 2, run_copy},     {"elementwise", "add", 3, run_add},
+        {"elementwise", "sin", 2, run_sin},       {"elementwise", "exp", 2, run_exp},
+        {"elementwise", "tanh", 2, run_tanh},     {"chain", "sigmoid(sin(a)*b+a)", 3, run_chain},
+        {"reduce", "sum", 1, run_sum},            {"reduce", "max", 1, run_max},
+        {"reduce", "var", 1, run_var},            {"reduce", "argmax", 1, run_argmax},
+        {"random", "uniform", 1, run_uniform},    {"random", "normal", 1, run_normal},
+    };
+    GN_SCOPE(g) {
+        bench_case c;
+        memset(&c, 0, sizeof c);
+        c.in[0] = gn_eval(gn_randn(g, GN_F32, GN_SHAPE(n)));
+        c.in[1] = gn_eval(gn_randn(g, GN_F32, GN_SHAPE(n)));
+        c.m = n;
+        for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
+            char name[64];
+            snprintf(name, sizeof name, "%s %gM", list[i].name, (double)n * 1e-6);
+            c.family = list[i].family;
+            c.name = name;
+            c.bytes = 4.0 * list[i].passes * (double)n;
+            c.run = list[i].run;
+            run_case(g, &c, o, report);
+        }
+    }
+}
+
+static void bench_square(gn_context *g, int64_t n, const bench_options *o, bench_report *report) {
+    static const struct {
+        const char *family, *name;
+        double passes;
+        gn_array *(*run)(const bench_case *c, gn_array *const *in);
+    } list[] = {
+        {"reduce", "sum of rows", 1, run_sum_rows},
+        {"reduce", "sum of columns", 1, run_sum_columns},
+        {"softmax", "softmax", 2, run_softmax},
+        {"copy", "transpose", 2, run_transpose},
+    };
+    GN_SCOPE(g) {
+        bench_case c;
+        memset(&c, 0, sizeof c);
+        c.in[0] = gn_eval(gn_randn(g, GN_F32, GN_SHAPE(n, n)));
+        c.m = c.n = n;
+        for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
+            char name[64];
+            snprintf(name, sizeof name, "%s %lld^2", list[i].name, (long long)n);
+            c.family = list[i].family;
+            c.name = name;
+            c.bytes = 4.0 * list[i].passes * (double)(n * n);
+            c.run = list[i].run;
+            run_case(g, &c, o, report);
+        }
+    }
+}
+
+static void bench_matmul(gn_context *g, gn_dtype t, int64_t m, int64_t n, int64_t k, const bench_options *o,
+                         bench_report *report) {
+    GN_SCOPE(g) {
+        bench_case c;
+        char name[64];
+        memset(&c, 0, sizeof c);
+        snprintf(name, sizeof name, "%s %lldx%lldx%lld", gn_dtype_name(t), (long long)m, (long long)k, (long long)n);
+        c.family = "matmul";
+        c.name = name;
+        c.m = m;
+        c.n = n;
+        c.k = k;
+        c.in[0] = gn_eval(gn_cast(gn_randn(g, GN_F32, GN_SHAPE(m, k)), t));
+        c.in[1] = gn_eval(gn_cast(gn_randn(g, GN_F32, GN_SHAPE(k, n)), t));
+        c.bytes = (double)gn_dtype_size(t) * (double)(m * k + k * n + m * n);
+        c.flops = 2.0 * (double)m * (double)n * (double)k;
+        c.run = run_matmul;
+        run_case(g, &c, o, report);
+    }
+}
+
+static void bench_all(gn_context *g, const bench_options *o, bench_report *report) {
+    bool big = !report->on_cpu && !o->quick;
+    static const int64_t vectors[] = {10000, 1000000, 10000000, 100000000, 400000000};
+    static const int64_t squares[] = {512, 2048, 8192};
+    static const int64_t products[] = {64, 128, 256, 512, 1024, 2048, 4096, 8192};
+    static const int64_t shapes[][3] = {{128, 256, 784}, {128, 128, 256}, {128, 10, 128}, {784, 256, 128},
+                                        {64, 64, 65536}, {8192, 1, 8192}, {1, 8192, 8192}};
+    for (int i = 0; i < (big ? 5 : o->quick ? 2 : 3); i++) bench_vector(g, vectors[i], o, report);
+    for (int i = 0; i < (big ? 3 : o->quick ? 1 : 2); i++) bench_square(g, squares[i], o, report);
+    for (int i = 0; i < (big ? 8 : o->quick ? 4 : 6); i++)
+        bench_matmul(g, GN_F32, products[i], products[i], products[i], o, report);
+    for (int i = 0; i < (o->quick ? 3 : 7); i++)
+        bench_matmul(g, GN_F32, shapes[i][0], shapes[i][1], shapes[i][2], o, report);
+    for (int i = 4; i < (big ? 8 : o->quick ? 4 : 6); i++)
+        bench_matmul(g, GN_F16, products[i], products[i], products[i], o, report);
+}
+
+static sgemm_fn find_sgemm(int threads) {
+#if defined(__unix__)
+    void *lib = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
+    if (lib == NULL) return NULL;
+    void (*set)(int);
+    sgemm_fn fn;
+    // POSIX's way around the missing conversion from object to function pointers.
+    *(void **)&set = dlsym(lib, "openblas_set_num_threads");
+    *(void **)&fn = dlsym(lib, "cblas_sgemm");
+    if (set != NULL) set(threads);
+    return fn;
+#else
+    (void)threads;
+    return NULL;
+#endif
+}
+
+int main(int argc, char **argv) {
+    gn_options options;
+    bench_options o;
+    memset(&options, 0, sizeof options);
+    memset(&o, 0, sizeof o);
+    o.batches = 21;
+    o.batch_seconds = 0.02;
+    for (int i = 1; i < argc; i++) {
+        const char *value = i + 1 < argc ? argv[i + 1] : "";
+        if (strcmp(argv[i], "--quick") == 0) {
+            o.quick = true;
+            o.batches = 5;
+            o.batch_seconds = 0.002;
+            continue;
+        }
+        if (strcmp(argv[i], "--backend") == 0)
+            options.backend = strcmp(value, "cpu") == 0      ? GN_BACKEND_CPU
+                              : strcmp(value, "vulkan") == 0 ? GN_BACKEND_VULKAN
+                                                             : GN_BACKEND_AUTO;
+        else if (strcmp(argv[i], "--device") == 0) options.device = atoi(value);
+        else if (strcmp(argv[i], "--threads") == 0) options.threads = atoi(value);
+        else if (strcmp(argv[i], "--only") == 0) o.only = value;
+        else if (strcmp(argv[i], "--json") == 0) o.json = value;
+        else {
+            fprintf(stderr, "usage: bench [--backend cpu|vulkan|auto] [--device N] [--threads N] [--only WORD] "
+                            "[--quick] [--json FILE]\n");
+            return 2;
+        }
+        i++;
+    }
+    options.placement = GN_PLACE_GPU; // all of it on the backend that is measured
+    gn_context *g = gn_open(&options);
+    if (g == NULL) {
+        fprintf(stderr, "%s\n", gn_open_error());
+        return 1;
+    }
+    gn_device_info info;
+    gn_device_get(g, &info);
+    printf("%s, %s; median of %d batches of about %g ms\n", info.name, info.driver[0] ? info.driver : "no driver",
+           o.batches, o.batch_seconds * 1e3);
+    bench_report report;
+    memset(&report, 0, sizeof report);
+    report.on_cpu = info.backend == GN_BACKEND_CPU;
+    if (report.on_cpu) report.sgemm = find_sgemm(info.threads);
+    if (o.json != NULL) report.json = fopen(o.json, "w");
+    if (report.json != NULL) fprintf(report.json, "{\"device\": \"%s\", \"rows\": [", info.name);
+    bench_all(g, &o, &report);
+    if (report.json != NULL) {
+        fprintf(report.json, "\n]}\n");
+        fclose(report.json);
+    }
+    gn_close(g);
+    return 0;
+}

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""Runs the cases of a bench JSON file through PyTorch and prints the ratio for each row.
+
+    bench --json ours.json && tools/bench/torch_peer.py ours.json [--device cuda|cpu] [--threads N]
+
+Same shapes and dtypes, random data, median of 21 batches of about 20 ms, one wait at a batch's end.
+Ratio: PyTorch's time over gpunum's, so more than 1 means gpunum is faster.
+"""
+import argparse
+import json
+import statistics
+import time
+
+import torch
+
+
+def runner(row, device):
+    """A function that does the row's op once."""
+    m, n, k = row["m"], row["n"], row["k"]
+    name = row["name"]
+    if row["family"] == "matmul":
+        dtype = torch.float16 if name.startswith("float16") else torch.float32
+        a = torch.randn(m, k, device=device).to(dtype)
+        b = torch.randn(k, n, device=device).to(dtype)
+        return lambda: a @ b
+    shape = (m, n) if name.endswith("^2") else (m,)
+    a = torch.randn(*shape, device=device)
+    b = torch.randn(*shape, device=device)
+    ops = {
+        "copy": lambda: a.clone(),
+        "add": lambda: a + b,
+        "sin": lambda: torch.sin(a),
+        "exp": lambda: torch.exp(a),
+        "tanh": lambda: torch.tanh(a),
+        "sigmoid(sin(a)*b+a)": lambda: torch.sigmoid(torch.sin(a) * b + a),
+        "sum": lambda: a.sum(),
+        "max": lambda: a.max(),
+        "var": lambda: a.var(correction=0),
+        "argmax": lambda: a.argmax(),
+        "uniform": lambda: torch.rand(m, device=device),
+        "normal": lambda: torch.randn(m, device=device),
+        "sum of rows": lambda: a.sum(1),
+        "sum of columns": lambda: a.sum(0),
+        "softmax": lambda: torch.softmax(a, -1),
+        "transpose": lambda: a.t().contiguous(),
+    }
+    return ops[name.rsplit(" ", 1)[0]]
+
+
+def seconds(op, device):
+    wait = torch.cuda.synchronize if device == "cuda" else (lambda: None)
+
+    def batch(reps):
+        start = time.perf_counter()
+        for _ in range(reps):
+            op()
+        wait()
+        return time.perf_counter() - start
+
+    for _ in range(3):
+        batch(1)
+    reps = 1
+    while (spent := batch(reps)) < 0.01 and reps < 1 << 20:
+        reps = int(reps * (1 + 0.02 / (spent + 1e-6)))
+    begin = time.perf_counter()
+    samples = []
+    while len(samples) < 21 and (len(samples) < 3 or time.perf_counter() - begin < 1.2):
+        samples.append(batch(reps) / reps)
+    return statistics.median(samples)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("file")
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--threads", type=int)
+    parser.add_argument("--json")
+    args = parser.parse_args()
+    if args.threads:
+        torch.set_num_threads(args.threads)
+    torch.backends.cuda.matmul.allow_tf32 = False
+    with open(args.file) as f:
+        ours = json.load(f)
+    print(f"gpunum on {ours['device']}, PyTorch {torch.__version__} on {args.device}")
+    print(f"{'case':36} {'gpunum us':>12} {'PyTorch us':>12} {'ratio':>7}")
+    rows = []
+    with torch.no_grad():
+        for row in ours["rows"]:
+            peer = seconds(runner(row, args.device), args.device)
+            rows.append({**row, "torch_seconds": peer})
+            print(f"{row['family'] + ' ' + row['name']:36} {row['seconds'] * 1e6:12.2f} {peer * 1e6:12.2f} "
+                  f"{peer / row['seconds']:7.2f}", flush=True)
+    if args.json:
+        with open(args.json, "w") as f:
+            json.dump({"device": ours["device"], "torch": torch.__version__, "rows": rows}, f, indent=1)
+
+
+if __name__ == "__main__":
+    main()

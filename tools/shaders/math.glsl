@@ -1,0 +1,747 @@
+// The float32 functions of the kernels, four lanes at a time, and the random number generator. Same reductions and
+// polynomials as room vmath of gpunum.h (coefficients: tools/fit_math.py), written so that nothing depends on the parts
+// that Vulkan leaves loose: exp, log, sin and the like are never called; products that have to be exact are of 12-bit heads,
+// so that it does not matter whether fma rounds once or twice; Inf and NaN are made and recognised as bits.
+// `precise` keeps the compiler from rearranging sums whose rounding errors are used.
+#ifndef GN_MATH_GLSL
+#define GN_MATH_GLSL
+
+#define GN_BITS_F(x) floatBitsToUint(x)
+#define GN_BITS_MAG(x) (floatBitsToUint(x) & 0x7fffffffu)
+#define GN_BITS_SIGN(x) (floatBitsToUint(x) & 0x80000000u)
+
+// ---- classes and signs
+
+bvec4 gn_isnan(vec4 a) { return greaterThan(GN_BITS_MAG(a), uvec4(0x7f800000u)); }
+bvec4 gn_isinf(vec4 a) { return equal(GN_BITS_MAG(a), uvec4(0x7f800000u)); }
+bvec4 gn_isfinite(vec4 a) { return lessThan(GN_BITS_MAG(a), uvec4(0x7f800000u)); }
+bvec4 gn_not_equal(vec4 a, vec4 b) { return not(equal(a, b)); }
+bvec4 gn_both(bvec4 a, bvec4 b) { return equal(uvec4(a) & uvec4(b), uvec4(1u)); }
+bvec4 gn_either(bvec4 a, bvec4 b) { return equal(uvec4(a) | uvec4(b), uvec4(1u)); }
+
+// The magnitude of a with the sign of s.
+vec4 gn_copysign(vec4 a, vec4 s) { return uintBitsToFloat(GN_BITS_MAG(a) | GN_BITS_SIGN(s)); }
+vec4 gn_flip(vec4 a, uvec4 sign) { return uintBitsToFloat(GN_BITS_F(a) ^ sign); }
+// Made from a's bits at run time: a constant Inf or NaN may be folded wrongly.
+vec4 gn_nan_of(vec4 a) { return uintBitsToFloat(GN_BITS_F(a) | 0x7fc00000u); }
+vec4 gn_inf_of(vec4 a) { return uintBitsToFloat(GN_BITS_SIGN(a) | 0x7f800000u); }
+// y, but NaN where a is NaN.
+vec4 gn_keep_nan(vec4 y, vec4 a) { return mix(y, gn_nan_of(a), gn_isnan(a)); }
+
+vec4 gn_min(vec4 a, vec4 b) { return gn_keep_nan(gn_keep_nan(mix(b, a, lessThan(a, b)), a), b); }
+vec4 gn_max(vec4 a, vec4 b) { return gn_keep_nan(gn_keep_nan(mix(b, a, greaterThan(a, b)), a), b); }
+vec4 gn_sign(vec4 a) {
+    vec4 y = mix(vec4(0.0), mix(vec4(1.0), vec4(-1.0), lessThan(a, vec4(0.0))), notEqual(GN_BITS_MAG(a), uvec4(0u)));
+    return gn_keep_nan(y, a);
+}
+vec4 gn_rint(vec4 a) { return mix(a, gn_copysign(roundEven(a), a), lessThan(GN_BITS_MAG(a), uvec4(0x4b000000u))); }
+
+// ---- building blocks
+
+// The first 12 bits of a.
+vec4 gn_head(vec4 a) { return uintBitsToFloat(GN_BITS_F(a) & 0xfffff000u); }
+// 2^n for -126 <= n <= 127.
+vec4 gn_pow2(ivec4 n) { return uintBitsToFloat(uvec4(n + 127) << 23); }
+// a 2^n for |n| <= 252, rounded once when the result is subnormal.
+vec4 gn_scale(vec4 a, ivec4 n) {
+    ivec4 half_n = n >> 1;
+    precise vec4 y = a * gn_pow2(half_n);
+    precise vec4 z = y * gn_pow2(n - half_n);
+    return z;
+}
+// a = m 2^e with 1 <= |m| < 2, also for subnormal a; not for 0, Inf and NaN.
+vec4 gn_split(vec4 a, out ivec4 e) {
+    uvec4 u = GN_BITS_MAG(a);
+    bvec4 sub = lessThan(u, uvec4(0x00800000u));
+    uvec4 v = mix(u, GN_BITS_F(vec4(u)), sub);
+    e = ivec4(v >> 23) - mix(ivec4(127), ivec4(276), sub);
+    return uintBitsToFloat((v & 0x007fffffu) | 0x3f800000u | GN_BITS_SIGN(a));
+}
+
+// ---- division and roots
+
+// a / b for operands and a quotient of moderate size, to 1 ulp: Vulkan's division may be 2.5 off.
+vec4 gn_div_mid(vec4 a, vec4 b) {
+    vec4 q = a / b;
+    precise vec4 qh = gn_head(q), bh = gn_head(b), ql = q - qh, bl = b - bh;
+    precise vec4 rest = ((a - qh * bh) - qh * bl) - ql * bh;
+    rest = rest - ql * bl;
+    precise vec4 y = q + rest / b;
+    return y;
+}
+vec4 gn_div_rare(vec4 a, vec4 b) {
+    ivec4 ea, eb;
+    uvec4 sign = GN_BITS_SIGN(a) ^ GN_BITS_SIGN(b), ua = GN_BITS_MAG(a), ub = GN_BITS_MAG(b), inf = uvec4(0x7f800000u);
+    vec4 ma = gn_split(a, ea), mb = gn_split(b, eb), y = gn_div_mid(ma, mb);
+    ivec4 e = clamp(ea - eb, ivec4(-250), ivec4(250));
+    uvec4 u = GN_BITS_F(gn_scale(y, e)) & 0x7fffffffu;
+    bvec4 zero = gn_either(equal(ua, uvec4(0u)), equal(ub, inf)), none = gn_either(equal(ub, uvec4(0u)), equal(ua, inf));
+    u = mix(mix(u, uvec4(0u), zero), inf, none);
+    // 0/0, Inf/Inf and NaN
+    u = mix(u, uvec4(0x7fc00000u), gn_either(gn_both(zero, none), greaterThan(max(ua, ub), inf)));
+    return uintBitsToFloat(u | sign);
+}
+vec4 gn_div(vec4 a, vec4 b) {
+    // exponents between 2^-60 and 2^60 on both sides are the usual case
+    uvec4 ua = GN_BITS_MAG(a) - 0x21800000u, ub = GN_BITS_MAG(b) - 0x21800000u;
+    bvec4 usual = lessThan(max(ua, ub), uvec4(0x3c000000u));
+    vec4 y = gn_div_mid(a, b);
+    if (!all(usual)) y = mix(gn_div_rare(a, b), y, usual);
+    return y;
+}
+// sqrt of 1 <= a < 4 to half an ulp or a little more.
+vec4 gn_sqrt_mid(vec4 a) {
+    vec4 y = sqrt(a);
+    precise vec4 h = gn_head(y), l = y - h, rest = (a - h * h) - l * (y + h);
+    precise vec4 z = y + rest * (0.5 / y);
+    return z;
+}
+// a = m 4^e with 1 <= m < 4, for a > 0.
+vec4 gn_split_even(vec4 a, out ivec4 e) {
+    vec4 m = gn_split(a, e);
+    m = mix(m, m + m, equal(e & 1, ivec4(1)));
+    e = e >> 1;
+    return m;
+}
+vec4 gn_sqrt(vec4 a) {
+    ivec4 e;
+    vec4 m = gn_split_even(a, e), y = gn_sqrt_mid(m) * gn_pow2(e);
+    uvec4 u = GN_BITS_F(a);
+    // +-0, +Inf and NaN stay, what is below 0 is NaN
+    y = mix(y, gn_nan_of(a), greaterThan(u, uvec4(0x7f800000u)));
+    return mix(y, a, gn_either(equal(u & 0x7fffffffu, uvec4(0u)), equal(u, uvec4(0x7f800000u))));
+}
+vec4 gn_rsqrt(vec4 a) {
+    ivec4 e;
+    vec4 m = gn_split_even(a, e), y = inversesqrt(m);
+    // 1 - m y^2 with the square of y's head exact
+    precise vec4 h = gn_head(y), l = y - h, p = h * h, ph = gn_head(p), mh = gn_head(m);
+    precise vec4 low = (m - mh) * p + m * (l * (y + h)), rest = ((1.0 - mh * ph) - mh * (p - ph)) - low;
+    y = (y + (0.5 * y) * rest) * gn_pow2(-e);
+    uvec4 u = GN_BITS_F(a), v = u & 0x7fffffffu;
+    y = mix(y, gn_nan_of(a), greaterThan(u, uvec4(0x7f800000u)));
+    y = mix(y, gn_inf_of(a), equal(v, uvec4(0u)));
+    return mix(y, vec4(0.0), equal(u, uvec4(0x7f800000u)));
+}
+
+// ---- exp and its kin
+
+// x = n ln 2 + r, |r| <= ln(2)/2.
+vec4 gn_exp_reduce(vec4 x, out vec4 n) {
+    n = roundEven(x * 1.44269502);
+    precise vec4 r = x - n * 0.693145752;
+    r = r - n * 1.42860677e-06;
+    return r;
+}
+// exp(r) - 1 for |r| <= ln(2)/2.
+vec4 gn_exp_poly(vec4 r) {
+    vec4 p = r * 0.00138219551 + 0.0083690444;
+    p = p * r + 0.0416682586;
+    p = p * r + 0.166665182;
+    p = p * r + 0.49999994;
+    return p * (r * r) + r;
+}
+// exp(x) for |x| < 80.
+vec4 gn_exp_mid(vec4 x) {
+    vec4 n, r = gn_exp_reduce(x, n);
+    return (gn_exp_poly(r) + 1.0) * gn_pow2(ivec4(n));
+}
+vec4 gn_exp(vec4 x) {
+    vec4 n, r = gn_exp_reduce(clamp(x, vec4(-104.0), vec4(89.0)), n);
+    return gn_keep_nan(gn_scale(gn_exp_poly(r) + 1.0, ivec4(n)), x);
+}
+// 2^r - 1 for |r| <= 1/2.
+vec4 gn_exp2_poly(vec4 r) {
+    vec4 p = r * 0.000153269313 + 0.00133912405;
+    p = p * r + 0.00961850584;
+    p = p * r + 0.0555035919;
+    p = p * r + 0.240226477;
+    p = p * r + 0.693147182;
+    return p * r;
+}
+vec4 gn_exp2(vec4 x) {
+    vec4 y = clamp(x, vec4(-151.0), vec4(129.0)), n = roundEven(y);
+    return gn_keep_nan(gn_scale(gn_exp2_poly(y - n) + 1.0, ivec4(n)), x);
+}
+vec4 gn_expm1(vec4 x) {
+    vec4 n, p = gn_exp_poly(gn_exp_reduce(clamp(x, vec4(-18.0), vec4(89.0)), n));
+    // 2^n (p + 1) - 1 at half size, so that n = 128 does not overflow early
+    vec4 s = gn_pow2(ivec4(n) - 1), y = s * p + (s - 0.5);
+    y = mix(y + y, p, equal(n, vec4(0.0)));
+    return gn_keep_nan(gn_copysign(y, x), x);
+}
+
+// ---- log and its kin
+
+// x = 2^k (1 + f), sqrt(1/2) <= 1 + f < sqrt(2), for x > 0.
+vec4 gn_log_split(vec4 x, out vec4 k) {
+    uvec4 u = GN_BITS_F(x);
+    bvec4 sub = lessThan(u, uvec4(0x00800000u));
+    u = mix(u, GN_BITS_F(vec4(u)), sub) - 0x3f3504f3u;
+    k = vec4((ivec4(u) >> 23) - mix(ivec4(0), ivec4(149), sub));
+    return uintBitsToFloat((u & 0x007fffffu) + 0x3f3504f3u) - 1.0;
+}
+// log(1 + f) - f + add for sqrt(1/2) <= 1 + f < sqrt(2).
+vec4 gn_log_poly(vec4 f, vec4 add) {
+    vec4 z = f * f, p = f * -0.0763620213 + 0.127620921;
+    p = p * f - 0.131596208;
+    p = p * f + 0.142015889;
+    p = p * f - 0.166234091;
+    p = p * f + 0.200012416;
+    p = p * f - 0.250008196;
+    p = p * f + 0.333333313;
+    precise vec4 y = p * (f * z) + add;
+    y = y - 0.5 * z;
+    return y;
+}
+// log(2^k (1 + f)).
+vec4 gn_log_near1(vec4 k, vec4 f) {
+    precise vec4 y = f + gn_log_poly(f, k * 1.42860677e-06);
+    y = k * 0.693145752 + y;
+    return y;
+}
+// The logarithms of what has no ordinary one: -Inf for 0, NaN below and for NaN, Inf for Inf.
+vec4 gn_log_ends(vec4 y, vec4 x) {
+    uvec4 u = GN_BITS_F(x);
+    y = mix(y, gn_nan_of(x), greaterThan(u, uvec4(0x7f800000u)));
+    y = mix(y, x, equal(u, uvec4(0x7f800000u)));
+    return mix(y, uintBitsToFloat(u | 0xff800000u), equal(u & 0x7fffffffu, uvec4(0u)));
+}
+vec4 gn_log(vec4 x) {
+    vec4 k, f = gn_log_split(x, k);
+    return gn_log_ends(gn_log_near1(k, f), x);
+}
+vec4 gn_log2(vec4 x) {
+    vec4 k, f = gn_log_split(x, k);
+    precise vec4 y = f + gn_log_poly(f, vec4(0.0));
+    precise vec4 z = y * 1.44269502 + (y * 1.92596303e-08 + k);
+    return gn_log_ends(z, x);
+}
+vec4 gn_log10(vec4 x) {
+    vec4 k, f = gn_log_split(x, k);
+    precise vec4 y = f + gn_log_poly(f, vec4(0.0));
+    precise vec4 z = k * 0.301025391 + (y * 0.434294492 + k * 4.60503907e-06);
+    return gn_log_ends(z, x);
+}
+// log(2^up (1 + x)) for x > -1 that is finite.
+vec4 gn_log1p_up(vec4 x, vec4 up) {
+    vec4 high = max(x, vec4(1.0)), low = min(x, vec4(1.0)), k;
+    precise vec4 sum = high + low, lost = low - (sum - high);
+    vec4 f = gn_log_split(sum, k);
+    // What the sum lost to rounding, brought to the scale of f; it no longer matters from 2^100 on.
+    precise vec4 g = f + lost * gn_pow2(-min(ivec4(k), ivec4(100)));
+    return gn_log_near1(k + up, g);
+}
+vec4 gn_log1p(vec4 x) {
+    uvec4 u = GN_BITS_F(x);
+    vec4 y = gn_copysign(gn_log1p_up(x, vec4(0.0)), x);
+    y = mix(y, gn_nan_of(x), gn_either(greaterThan(u, uvec4(0xbf800000u)), gn_isnan(x)));
+    y = mix(y, gn_inf_of(x), equal(u, uvec4(0xbf800000u)));
+    return mix(y, x, equal(u, uvec4(0x7f800000u)));
+}
+
+// ---- sin, cos, tan
+
+#define GN_PIO2 1.57079637
+#define GN_PIO2_LO -4.37113883e-08
+#define GN_TRIG_MAX 12800.0
+
+// a - h pi for h a multiple of 1/2 near a / pi, a <= GN_TRIG_MAX (Cody & Waite): the products are exact.
+vec4 gn_pi_rest(vec4 a, vec4 h) {
+    precise vec4 b = a - h * 3.140625;
+    b = b - h * 0.000967502594;
+    precise vec4 c = h * 1.50990672e-07, r = b - c, lost = (b - r) - c;
+    precise vec4 y = r + (lost - h * 5.12668814e-12);
+    return y;
+}
+// 32 bits of 1 / pi: bit 0 of word 0 weighs 1.
+uint gn_inv_pi(uint i) {
+    const uint t[9] = uint[9](0u, 0x517cc1b7u, 0x27220a94u, 0xfe13abe8u, 0xfa9a6ee0u, 0x6db14accu, 0x9e21c820u, 0xff28b1d5u,
+                        0xef5de2b0u);
+    return t[i];
+}
+uint gn_inv_pi_window(uint word, uint left) {
+    uint high = gn_inv_pi(word), low = gn_inv_pi(word + 1u);
+    return left == 0u ? high : (high << left) | (low >> (32u - left));
+}
+// The same for any finite a > 1000 (Payne & Hanek 1983): a / pi mod 2 as a 64-bit fraction. n is the multiple of pi (or of
+// pi/2 with halves) that was taken off; shift is added to a first, in units of pi/2.
+float gn_pi_rest_big(float a, bool halves, uint shift, out uint n) {
+    uint bits = floatBitsToUint(a), start = (bits >> 23) - 119u, word = start >> 5, left = start & 31u;
+    uint m = (bits & 0x7fffffu) | 0x800000u, h1, l1, h2, l2, carry;
+    umulExtended(m, gn_inv_pi_window(word + 1u, left), h1, l1);
+    umulExtended(m, gn_inv_pi_window(word + 2u, left), h2, l2);
+    uint low = uaddCarry(l1, h2, carry), high = m * gn_inv_pi_window(word, left) + h1 + carry + (shift << 30);
+    uint unit = halves ? 30u : 31u;
+    n = ((high >> (unit - 1u)) + 1u) >> 1;
+    // << 32 is not defined, and n is 2 where the whole turns are full
+    high -= (n << (unit - 1u)) << 1;
+    bool minus = (high & 0x80000000u) != 0u;
+    if (minus) {
+        low = ~low + 1u;
+        high = ~high + (low == 0u ? 1u : 0u);
+    }
+    // 32 leading bits and how far they were shifted
+    int up = 0;
+    if (high == 0u) {
+        high = low;
+        low = 0u;
+        up = 32;
+    }
+    int more = 31 - findMSB(max(high, 1u));
+    if (more > 0) high = (high << more) | (low >> (32 - more));
+    up += more;
+    precise float f = float(high >> 8), fh = uintBitsToFloat(floatBitsToUint(f) & 0xfffff000u), fl = f - fh;
+    fl = fl + float(high & 0xffu) * 0.00390625;
+    precise float r = fh * 3.140625 + (fl * 3.140625 + f * 0.000967653590);
+    r = r * uintBitsToFloat(uint(104 - up) << 23);
+    return minus ? -r : r;
+}
+// Puts the rests of the finite lanes above GN_TRIG_MAX into r and their counts into n.
+void gn_trig_rare(vec4 a, bool halves, uint shift, inout vec4 r, inout uvec4 n) {
+    for (int i = 0; i < 4; i++) {
+        uint count;
+        if (a[i] > GN_TRIG_MAX && floatBitsToUint(a[i]) < 0x7f800000u) {
+            r[i] = gn_pi_rest_big(a[i], halves, shift, count);
+            n[i] = count;
+        }
+    }
+}
+// sin(r) for |r| <= pi/2: above pi/4 it is the cosine of what is missing, which keeps the roundings small.
+vec4 gn_sin_poly(vec4 r) {
+    vec4 z = r * r, p = z * 2.60572824e-06 - 0.000198096546;
+    p = p * z + 0.00833306834;
+    p = p * z - 0.166666597;
+    p = (p * z) * r + r;
+    vec4 a = abs(r);
+    precise vec4 w = (GN_PIO2 - a) + GN_PIO2_LO;
+    vec4 v = w * w, c = v * 2.44318762e-05 - 0.00138873071;
+    c = c * v + 0.0416666456;
+    precise vec4 y = ((v * v) * c - 0.5 * v) + 1.0;
+    return mix(p, gn_copysign(y, r), greaterThan(a, vec4(0.785398185)));
+}
+vec4 gn_sin(vec4 x) {
+    vec4 a = abs(x), h = roundEven(a * 0.318309873), r = gn_pi_rest(a, h);
+    uvec4 n = uvec4(ivec4(min(h, vec4(4096.0))));
+    if (any(greaterThan(a, vec4(GN_TRIG_MAX)))) gn_trig_rare(a, false, 0u, r, n);
+    vec4 y = gn_flip(gn_sin_poly(r), (n << 31) ^ GN_BITS_SIGN(x));
+    return mix(gn_nan_of(x), y, gn_isfinite(x));
+}
+// cos(a) = -sin(r) (-1)^n for a = (n + 1/2) pi + r.
+vec4 gn_cos(vec4 x) {
+    vec4 a = abs(x), j = max(roundEven(a * 0.318309873 - 0.5), vec4(0.0)), r = gn_pi_rest(a, j + 0.5);
+    uvec4 n = uvec4(ivec4(min(j, vec4(4096.0)))) + 1u;
+    if (any(greaterThan(a, vec4(GN_TRIG_MAX)))) gn_trig_rare(a, false, 1u, r, n);
+    vec4 y = gn_flip(gn_sin_poly(r), n << 31);
+    return mix(gn_nan_of(x), y, gn_isfinite(x));
+}
+vec4 gn_tan(vec4 x) {
+    vec4 a = abs(x), j = roundEven(a * 0.636619747), r = gn_pi_rest(a, 0.5 * j);
+    uvec4 n = uvec4(ivec4(min(j, vec4(8192.0))));
+    if (any(greaterThan(a, vec4(GN_TRIG_MAX)))) gn_trig_rare(a, true, 0u, r, n);
+    vec4 z = r * r, p = z * 0.00944519881 + 0.0030206563;
+    p = p * z + 0.0244908202;
+    p = p * z + 0.0533946529;
+    p = p * z + 0.13338995;
+    p = p * z + 0.333331496;
+    p = (p * z) * r + r;
+    // r is at least 2^-40 where it is divided by
+    bvec4 odd = equal(n & 1u, uvec4(1u));
+    p = mix(p, gn_div_mid(vec4(-1.0), mix(vec4(1.0), p, odd)), odd);
+    return mix(gn_nan_of(x), gn_flip(p, GN_BITS_SIGN(x)), gn_isfinite(x));
+}
+
+// ---- asin, acos, atan, atan2
+
+// asin(a) for a <= 1/2, else asin(sqrt((1 - a) / 2)) with upper set: asin(a) is pi/2 minus twice that.
+vec4 gn_asin_poly(vec4 a, out bvec4 upper) {
+    upper = greaterThan(a, vec4(0.5));
+    vec4 z = mix(a * a, 0.5 - 0.5 * a, upper), s = mix(a, gn_sqrt(z), upper), p = z * 0.0421581976 + 0.0241848044;
+    p = p * z + 0.0454691499;
+    p = p * z + 0.0749530941;
+    p = p * z + 0.166667521;
+    return (p * z) * s + s;
+}
+vec4 gn_asin(vec4 x) {
+    bvec4 upper;
+    vec4 p = gn_asin_poly(abs(x), upper);
+    precise vec4 q = GN_PIO2 - ((p + p) - GN_PIO2_LO);
+    vec4 y = gn_copysign(mix(p, q, upper), x);
+    return mix(y, gn_nan_of(x), greaterThan(GN_BITS_MAG(x), uvec4(0x3f800000u)));
+}
+vec4 gn_acos(vec4 x) {
+    bvec4 upper;
+    vec4 p = gn_asin_poly(abs(x), upper);
+    precise vec4 mid = GN_PIO2 - (gn_copysign(p, x) - GN_PIO2_LO);
+    precise vec4 left = 2.0 * GN_PIO2 - ((p + p) - 2.0 * GN_PIO2_LO);
+    vec4 y = mix(mid, mix(p + p, left, lessThan(x, vec4(0.0))), upper);
+    return mix(y, gn_nan_of(x), greaterThan(GN_BITS_MAG(x), uvec4(0x3f800000u)));
+}
+// atan(t) for 0 <= t <= 1.
+vec4 gn_atan_poly(vec4 t) {
+    vec4 z = t * t, p = z * -0.00178292743 + 0.0108690094;
+    p = p * z - 0.0310973749;
+    p = p * z + 0.0578816198;
+    p = p * z - 0.0839931294;
+    p = p * z + 0.109508812;
+    p = p * z - 0.142640159;
+    p = p * z + 0.199985296;
+    p = p * z - 0.333332986;
+    return (p * z) * t + t;
+}
+vec4 gn_atan(vec4 x) {
+    vec4 a = abs(x);
+    bvec4 upper = greaterThan(a, vec4(1.0));
+    vec4 p = gn_atan_poly(mix(a, gn_div(vec4(1.0), a), upper));
+    precise vec4 q = GN_PIO2 - (p - GN_PIO2_LO);
+    return gn_keep_nan(gn_copysign(mix(p, q, upper), x), x);
+}
+vec4 gn_atan2(vec4 y, vec4 x) {
+    vec4 ay = abs(y), ax = abs(x);
+    bvec4 steep = greaterThan(ay, ax), same = equal(GN_BITS_F(ay), GN_BITS_F(ax));
+    vec4 num = mix(ay, ax, steep), den = mix(ax, ay, steep), t = gn_div(num, den);
+    // 0/0 stands for 0 and Inf/Inf for 1.
+    t = mix(t, mix(vec4(1.0), vec4(0.0), equal(GN_BITS_F(ay), uvec4(0u))), same);
+    vec4 p = gn_atan_poly(t);
+    precise vec4 q = GN_PIO2 - (p - GN_PIO2_LO);
+    p = mix(p, q, steep);
+    precise vec4 left = 2.0 * GN_PIO2 - (p - 2.0 * GN_PIO2_LO);
+    p = mix(p, left, notEqual(GN_BITS_SIGN(x), uvec4(0u)));
+    return gn_keep_nan(gn_keep_nan(gn_copysign(p, y), x), y);
+}
+
+// ---- hyperbolic functions
+
+// a = n ln 2 + r, c = cosh(r), s = sinh(r), up = 2^(n-2), down = 2^(-n-2), for 0 <= a < 89.5.
+void gn_hyp_parts(vec4 a, out vec4 c, out vec4 s, out vec4 up, out vec4 down) {
+    vec4 n, r = gn_exp_reduce(a, n), z = r * r;
+    ivec4 i = ivec4(n);
+    up = gn_pow2(i - 2);
+    // 2^(-n-2) no longer matters from n = 30 on, and has to stay normal
+    down = gn_pow2(-min(i, ivec4(60)) - 2);
+    c = (z * 0.0013935871 + 0.0416664556) * z + 0.5;
+    c = c * z + 1.0;
+    s = (z * 0.000199729344 + 0.00833317637) * z + 0.166666672;
+    s = (s * z) * r + r;
+}
+// Everything at half size, so that it overflows last.
+vec4 gn_sinh(vec4 x) {
+    vec4 c, s, up, down;
+    gn_hyp_parts(min(abs(x), vec4(89.45)), c, s, up, down);
+    vec4 y = (up - down) * c + (up + down) * s;
+    y = mix(y + y, s, equal(up, vec4(0.25)));
+    return gn_keep_nan(gn_copysign(y, x), x);
+}
+vec4 gn_cosh(vec4 x) {
+    vec4 c, s, up, down;
+    gn_hyp_parts(min(abs(x), vec4(89.45)), c, s, up, down);
+    vec4 y = (up - down) * s + (up + down) * c;
+    return gn_keep_nan(y + y, x);
+}
+vec4 gn_tanh(vec4 x) {
+    vec4 a = abs(x), z = a * a, p = z * -0.00569228595 + 0.0206281636;
+    p = p * z - 0.0537365153;
+    p = p * z + 0.133314058;
+    p = p * z - 0.333332807;
+    p = (p * z) * a + a;
+    vec4 e = gn_exp_mid(2.0 * clamp(a, vec4(0.0), vec4(9.5)));
+    vec4 q = 1.0 - 2.0 / (e + 1.0);
+    return gn_keep_nan(gn_copysign(mix(p, q, greaterThanEqual(a, vec4(0.625))), x), x);
+}
+vec4 gn_asinh(vec4 x) {
+    // From 2^28 on asinh(a) is log(2 a).
+    vec4 a = abs(x), b = min(a, vec4(268435456.0)), z = b * b;
+    bvec4 big = greaterThanEqual(a, vec4(268435456.0));
+    vec4 v = b + gn_div_mid(z, 1.0 + gn_sqrt(z + 1.0));
+    vec4 y = gn_log1p_up(mix(v, a, big), mix(vec4(0.0), vec4(1.0), big));
+    return gn_copysign(mix(a, y, gn_isfinite(x)), x);
+}
+vec4 gn_acosh(vec4 x) {
+    bvec4 big = greaterThanEqual(x, vec4(268435456.0));
+    vec4 t = clamp(x - 1.0, vec4(0.0), vec4(268435456.0)), v = t + gn_sqrt(t * t + (t + t));
+    vec4 y = gn_log1p_up(mix(v, x, big), mix(vec4(0.0), vec4(1.0), big));
+    y = mix(y, x, equal(GN_BITS_F(x), uvec4(0x7f800000u)));
+    // Not below 1: compared as signed numbers, negative ones are below too.
+    bvec4 none = gn_either(lessThan(ivec4(GN_BITS_F(x)), ivec4(0x3f800000)), gn_isnan(x));
+    return mix(y, gn_nan_of(x), none);
+}
+vec4 gn_atanh(vec4 x) {
+    vec4 a = abs(x), b = min(a, vec4(0.99999994));
+    vec4 y = 0.5 * gn_log1p_up(gn_div_mid(b + b, 1.0 - b), vec4(0.0));
+    // half of it would lose the last bit of a subnormal
+    y = mix(y, a + a * (a * a) * 0.333333343, lessThan(a, vec4(1.0e-4)));
+    uvec4 u = GN_BITS_F(a);
+    y = mix(gn_copysign(y, x), gn_inf_of(x), equal(u, uvec4(0x3f800000u)));
+    return mix(y, gn_nan_of(x), greaterThan(u, uvec4(0x3f800000u)));
+}
+
+// ---- erf, gelu, sigmoid, softplus
+
+vec4 gn_erf(vec4 x) {
+    vec4 a = abs(x), z = a * a, p = z * -0.000595957681 + 0.00498735206;
+    p = p * z - 0.0267629661;
+    p = p * z + 0.11281731;
+    p = p * z - 0.376124889;
+    p = p * z + 0.128379151;
+    p = p * a + a;
+    // 1 - exp(q(a)) further out
+    vec4 b = clamp(a, vec4(0.0), vec4(3.95)), q = b * 0.000194772438 - 0.00303177396;
+    q = q * b + 0.0221812353;
+    q = q * b - 0.103836671;
+    q = q * b - 0.637290597;
+    q = q * b - 1.12761116;
+    q = q * b - 0.000211310442;
+    q = 1.0 - gn_exp_mid(q);
+    return gn_keep_nan(gn_copysign(mix(p, q, greaterThanEqual(a, vec4(0.93))), x), x);
+}
+// gelu(x) = x Phi(x) = max(x, 0) - t Phi(-t), t = |x|; Phi(-t) is exp(-t^2 / 2) / (t + 3) times a polynomial in
+// (t - 3)/(t + 3) (after Shepherd & Laframboise 1981).
+vec4 gn_gelu(vec4 x) {
+    vec4 t = clamp(abs(x), vec4(0.0), vec4(14.5)), v = gn_div_mid(t, t + 3.0), u = 2.0 * v - 1.0;
+    vec4 p = u * 6.67413406e-05 - 0.000191920946;
+    p = p * u - 0.000970534864;
+    p = p * u + 0.00100017991;
+    p = p * u + 0.00695027504;
+    p = p * u - 0.0104551166;
+    p = p * u - 0.0472608879;
+    p = p * u + 0.230016679;
+    p = p * u - 0.509332001;
+    p = p * u + 0.729083717;
+    // t^2 / 2 exactly, as an exact square and the small rest
+    precise vec4 head = gn_head(t), high = head * head * -0.5, low = (t - head) * (t + head) * -0.5;
+    vec4 n = roundEven((high + low) * 1.44269502);
+    precise vec4 r = high - n * 0.693145752;
+    r = (r + low) - n * 1.42860677e-06;
+    p = p * gn_exp_poly(r) + p;
+    vec4 y = max(x, vec4(0.0)) - gn_scale(v * p, ivec4(n));
+    // Near 0 the sum about Phi(0) is the better one.
+    vec4 z = t * t, q = z * -0.00112265977 + 0.00996110681;
+    q = q * z - 0.066489473;
+    q = q * z + 0.398942262;
+    y = mix(y, q * z + 0.5 * x, lessThan(t, vec4(0.5)));
+    y = gn_keep_nan(gn_copysign(y, x), x);
+    return mix(y, x, equal(GN_BITS_F(x), uvec4(0x7f800000u)));
+}
+vec4 gn_sigmoid(vec4 x) {
+    vec4 n, r = gn_exp_reduce(-min(abs(x), vec4(104.0)), n), e = gn_exp_poly(r) + 1.0;
+    // e 2^n / (1 + e 2^n), with the last scaling after the division where that makes it subnormal
+    vec4 y = gn_div_mid(mix(vec4(1.0), e, lessThan(x, vec4(0.0))), 1.0 + gn_scale(e, ivec4(n)));
+    y = mix(y, gn_scale(y, ivec4(n)), lessThan(x, vec4(0.0)));
+    return gn_keep_nan(y, x);
+}
+vec4 gn_softplus(vec4 x) {
+    vec4 y = max(x, vec4(0.0)) + gn_log1p_up(gn_exp(-abs(x)), vec4(0.0));
+    return gn_keep_nan(mix(y, x, equal(GN_BITS_F(x), uvec4(0x7f800000u))), x);
+}
+
+// ---- cbrt, hypot, pow
+
+// A third-order and a Newton step for y = m^(-1/3) from a guess made with the exponent bits, then m y^2 and one more there.
+vec4 gn_cbrt(vec4 x) {
+    ivec4 e;
+    vec4 m = abs(gn_split(x, e));
+    // x = m 8^third
+    ivec4 third = (e + 300) / 3 - 100;
+    vec4 a = m * gn_pow2(e - 3 * third);
+    vec4 y = uintBitsToFloat(uvec4(ivec4(1419967116.0 - vec4(GN_BITS_F(a)) * 0.333333343)));
+    vec4 d = 1.0 - a * y * y * y;
+    y = y + (y * d) * (d * 0.222222224 + 0.333333343);
+    d = 1.0 - a * y * y * y;
+    y = y + (y * d) * 0.333333343;
+    vec4 w = y * y, c = a * w;
+    precise vec4 head = gn_head(c), l = c - head, h2 = head * head, h2h = gn_head(h2);
+    precise vec4 low = (h2 - h2h) * head + (h2 * l + (l * (c + head)) * c), rest = (a - h2h * head) - low;
+    c = (c + rest * (w * 0.333333343)) * gn_pow2(third);
+    c = mix(c, abs(x), equal(GN_BITS_MAG(x), uvec4(0u)));
+    c = mix(c, abs(x), gn_isinf(x));
+    return gn_keep_nan(gn_copysign(c, x), x);
+}
+vec4 gn_hypot(vec4 x, vec4 y) {
+    vec4 ax = abs(x), ay = abs(y);
+    bvec4 steep = greaterThan(ay, ax);
+    vec4 a = mix(ax, ay, steep), b = mix(ay, ax, steep);
+    // Both as multiples of the power of two in the larger one.
+    ivec4 ea, eb;
+    vec4 ma = gn_split(a, ea), mb = gn_split(b, eb);
+    mb = mix(mb * gn_pow2(max(eb - ea, ivec4(-100))), vec4(0.0), equal(GN_BITS_F(b), uvec4(0u)));
+    precise vec4 head = gn_head(ma), low = (ma - head) * (ma + head) + mb * mb, sum = head * head + low;
+    vec4 r = gn_scale(gn_sqrt_mid(sum), ea);
+    r = mix(r, a, equal(GN_BITS_F(a), uvec4(0u)));
+    r = gn_keep_nan(gn_keep_nan(r, x), y);
+    return mix(mix(r, ay, gn_isinf(y)), ax, gn_isinf(x));
+}
+// log2(x) as a 12-bit head and a rest, for x > 0: log((1 + s)/(1 - s)) with s = (m - 1)/(m + 1).
+vec4 gn_log2_pair(vec4 x, out vec4 rest) {
+    vec4 k, f = gn_log_split(x, k), inv = 1.0 / (f + 2.0);
+    precise vec4 m = f + 1.0, dh = gn_head(m + 1.0), dl = m - (dh - 1.0), sh = gn_head(f * inv);
+    precise vec4 sl = ((f - sh * dh) - sh * dl) * inv, s = sh + sl;
+    vec4 z = s * s, p = (z * 0.336952269 + 0.411908448) * (z * z) + (z * 0.577078998 + 0.961796701);
+    // 2 / ln(2) is 2.88476562 (12 bits) + 0.000624456792
+    precise vec4 top = sh * 2.88476562, sum = k + top;
+    precise vec4 low = s * 0.000624456792 + p * (s * z);
+    low = (sl * 2.88476562 + low) + ((k - sum) + top);
+    vec4 head = gn_head(sum + low);
+    precise vec4 y = (sum - head) + low;
+    rest = y;
+    return head;
+}
+// 2^(d + low), |d + low| <= 1/2, to little more than half an ulp, so that small whole powers come out exact.
+vec4 gn_exp2_pair(vec4 d, vec4 low) {
+    precise vec4 r = d + low, head = gn_head(r), tail = ((d - r) + low) + (r - head);
+    vec4 p = r * 0.000153269313 + 0.00133912405;
+    p = p * r + 0.00961850584;
+    p = p * r + 0.0555035919;
+    p = p * r + 0.240226477;
+    // ln(2) is 0.693115234 (12 bits) + 3.19461849e-05
+    precise vec4 top = head * 0.693115234, sum = 1.0 + top;
+    precise vec4 q = p * (r * r) + head * 3.19461849e-05;
+    q = tail * 0.693147182 + q;
+    precise vec4 y = sum + (((1.0 - sum) + top) + q);
+    return y;
+}
+// What C99 says of pow where x or y is no ordinary number; r is |x|^y elsewhere.
+vec4 gn_pow_ends(vec4 x, vec4 y, vec4 r) {
+    uvec4 ux = GN_BITS_MAG(x), uy = GN_BITS_MAG(y), inf = uvec4(0x7f800000u);
+    bvec4 below = notEqual(GN_BITS_SIGN(y), uvec4(0u)), minus = notEqual(GN_BITS_SIGN(x), uvec4(0u));
+    bvec4 large = greaterThanEqual(uy, uvec4(0x4b800000u));
+    vec4 part = mix(abs(y), vec4(2.0), large);
+    bvec4 whole = equal(trunc(part), part), odd = gn_both(whole, notEqual(trunc(0.5 * part), 0.5 * part));
+    uvec4 u = GN_BITS_F(r);
+    u = mix(u, mix(uvec4(0u), inf, below), equal(ux, uvec4(0u)));
+    u = mix(u, mix(inf, uvec4(0u), below), equal(ux, inf));
+    u = mix(u, uvec4(0x3f800000u), equal(ux, uvec4(0x3f800000u)));
+    u = mix(u, u | 0x80000000u, gn_both(minus, odd));
+    bvec4 none = gn_both(gn_both(minus, not(whole)), lessThan(ux - 1u, inf - 1u));
+    none = gn_either(none, greaterThan(max(ux, uy), inf));
+    u = mix(u, GN_BITS_F(x) | 0x7fc00000u, none);
+    bvec4 one = gn_either(equal(GN_BITS_F(x), uvec4(0x3f800000u)), equal(uy, uvec4(0u)));
+    return uintBitsToFloat(mix(u, uvec4(0x3f800000u), one));
+}
+vec4 gn_pow(vec4 x, vec4 y) {
+    vec4 rest, head = gn_log2_pair(abs(x), rest), e = clamp(y, vec4(-1099511627776.0), vec4(1099511627776.0));
+    // z = y log2(x), exact enough in two parts
+    precise vec4 eh = gn_head(e), z = eh * head, low = (e - eh) * head + e * rest;
+    z = clamp(z, vec4(-200.0), vec4(200.0));
+    low = clamp(low, vec4(-1.0), vec4(1.0));
+    vec4 n = roundEven(z + low);
+    precise vec4 d = z - n;
+    return gn_pow_ends(x, y, gn_scale(gn_exp2_pair(d, low), ivec4(n)));
+}
+
+// ---- remainders
+
+// fmod(a, b) for a, b > 0, finite, any size: long division of the mantissas, 8 bits at a time.
+float gn_fmod_big(float a, float b) {
+    uint ua = floatBitsToUint(a), ub = floatBitsToUint(b);
+    int ea = int(ua >> 23), eb = int(ub >> 23);
+    uint ma = ea == 0 ? ua : (ua & 0x7fffffu) | 0x800000u, mb = eb == 0 ? ub : (ub & 0x7fffffu) | 0x800000u;
+    ea = max(ea, 1);
+    eb = max(eb, 1);
+    if (ua < ub) return a;
+    uint r = ma % mb;
+    for (int left = ea - eb; left > 0; left -= 8) r = (r << uint(min(left, 8))) % mb;
+    if (r == 0u) return 0.0;
+    int up = min(23 - findMSB(r), eb - 1);
+    r <<= uint(up);
+    return uintBitsToFloat(r + (uint(eb - up - 1) << 23));
+}
+// C's fmod, exact. A quotient of at most 10 bits makes the products exact.
+vec4 gn_fmod(vec4 x, vec4 y) {
+    vec4 a = abs(x), b = abs(y), q = a / b, n = trunc(q);
+    precise vec4 head = gn_head(b), r = (a - n * head) - n * (b - head);
+    r = mix(r, r + b, lessThan(r, vec4(0.0)));
+    r = mix(r, r - b, greaterThanEqual(r, b));
+    // 2^-60 to 2^60, so that no division is loose
+    uvec4 ua = GN_BITS_F(a) - 0x21800000u, ub = GN_BITS_F(b) - 0x21800000u;
+    bvec4 usual = gn_both(lessThan(max(ua, ub), uvec4(0x3c000000u)), lessThan(q, vec4(1000.0)));
+    if (!all(usual)) {
+        for (int i = 0; i < 4; i++) {
+            uint va = floatBitsToUint(a[i]), vb = floatBitsToUint(b[i]);
+            if (usual[i]) continue;
+            if (va == 0u || vb >= 0x7f800000u) r[i] = a[i];
+            else if (va < 0x7f800000u && vb != 0u) r[i] = gn_fmod_big(a[i], b[i]);
+        }
+    }
+    r = gn_copysign(r, x);
+    // fmod(Inf, y) and fmod(x, 0) are NaN
+    bvec4 none = gn_either(gn_isinf(x), equal(GN_BITS_F(b), uvec4(0u)));
+    return gn_keep_nan(gn_keep_nan(mix(r, gn_nan_of(x), none), x), y);
+}
+// Python's and NumPy's %: the result has the sign of y.
+vec4 gn_mod(vec4 x, vec4 y) {
+    vec4 r = gn_fmod(x, y);
+    bvec4 zero = equal(GN_BITS_MAG(r), uvec4(0u)), differ = notEqual(GN_BITS_SIGN(r), GN_BITS_SIGN(y));
+    r = mix(r, mix(r + y, y, gn_isinf(y)), gn_both(differ, not(gn_isnan(r))));
+    return mix(r, uintBitsToFloat(GN_BITS_SIGN(y)), zero);
+}
+// NumPy's floor_divide: (x - mod) / y put back on the integer it should be.
+vec4 gn_floor_div(vec4 x, vec4 y) {
+    vec4 r = gn_fmod(x, y), q = gn_div(x - r, y);
+    bvec4 differ = notEqual(GN_BITS_SIGN(r), GN_BITS_SIGN(y)), whole = equal(GN_BITS_MAG(r), uvec4(0u));
+    q = mix(q, q - 1.0, gn_both(differ, not(whole)));
+    vec4 f = floor(q);
+    f = mix(f, f + 1.0, greaterThan(q - f, vec4(0.5)));
+    f = mix(f, uintBitsToFloat(GN_BITS_SIGN(x) ^ GN_BITS_SIGN(y)), equal(GN_BITS_MAG(q), uvec4(0u)));
+    f = gn_keep_nan(mix(f, q, gn_isinf(q)), r);
+    return mix(f, gn_div(x, y), equal(GN_BITS_MAG(y), uvec4(0u)));
+}
+
+// ---- random numbers: bit for bit what room vmath computes; only sums, products and integer operations
+
+// Philox 4x32-10 (Salmon et al., SC 2011).
+uvec4 gn_philox(uvec4 c, uvec2 key) {
+    for (int i = 0; i < 10; i++) {
+        uint h0, l0, h1, l1;
+        umulExtended(0xd2511f53u, c.x, h0, l0);
+        umulExtended(0xcd9e8d57u, c.z, h1, l1);
+        c = uvec4(h1 ^ c.y ^ key.x, l1, h0 ^ c.w ^ key.y, l0);
+        key += uvec2(0x9e3779b9u, 0xbb67ae85u);
+    }
+    return c;
+}
+// -log((bits + 1/2) / 2^32): exponentially distributed, from 1.2e-10 to 22.9.
+float gn_exponential(uint bits) {
+    // The upper half is turned round, so that v / 2^32 is u or 1 - u with all its bits.
+    bool upper = bits >= 0x80000000u;
+    uint w = upper ? ~bits : bits;
+    precise float v = float(int(w >> 12)) * 4096.0 + (float(int(w & 0xfffu)) + 0.5), p = v * 2.32830644e-10;
+    // log(u) = k ln 2 + log(1 + f)
+    uint b = floatBitsToUint(v) - 0x3f3504f3u;
+    bool folded = p > 0.292893231;
+    precise float f1 = folded ? 1.0 - (p + p) : -p, f0 = uintBitsToFloat((b & 0x007fffffu) + 0x3f3504f3u) - 1.0;
+    precise float f = upper ? f1 : f0, k = upper ? (folded ? -1.0 : 0.0) : float(int(b) >> 23) - 32.0;
+    precise float z = f * f, q = -0.0763620213 * f + 0.127620921;
+    q = q * f - 0.131596208;
+    q = q * f + 0.142015889;
+    q = q * f - 0.166234091;
+    q = q * f + 0.200012416;
+    q = q * f - 0.250008196;
+    q = q * f + 0.333333313;
+    q = q * (f * z) + k * 1.42860677e-06;
+    q = z * 0.5 - q;
+    q = (q - f) - k * 0.693145752;
+    return q;
+}
+// Two independent standard normals from two random words (Box & Muller 1958). The angle is one of eight octants, which
+// are exchanges and signs, and 23 bits within it.
+vec2 gn_normal2(uint a, uint b) {
+    precise float s = gn_exponential(a);
+    s = s + s;
+    // 1 / sqrt(s) by Newton's iteration from a guess made with the exponent bits
+    precise float y = uintBitsToFloat(0x5f3759dfu - (floatBitsToUint(s) >> 1)), h = s * 0.5;
+    y = y * (1.5 - h * y * y);
+    y = y * (1.5 - h * y * y);
+    y = y * (1.5 - h * y * y);
+    precise float r = s * y, t = (float(int((b >> 6) & 0x7fffffu)) + 0.5) * 1.1920929e-07, z = t * t;
+    precise float p = -3.66091626e-05 * z + 0.00249101641, q = 3.49402467e-06 * z - 0.000325868663;
+    p = p * z - 0.0807458311;
+    p = p * z + 0.785398185;
+    q = q * z + 0.0158542842;
+    q = q * z - 0.308425128;
+    p = r * (p * t);
+    q = r * (q * z + 1.0);
+    vec2 pair = (b & 0x20000000u) == 0u ? vec2(p, q) : vec2(q, p);
+    return uintBitsToFloat(floatBitsToUint(pair) ^ (uvec2(b, b << 1) & 0x80000000u));
+}
+
+#endif

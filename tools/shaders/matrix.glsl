@@ -1,0 +1,117 @@
+// What the matrix kernels share: elements as float, int (-DGN_INT32) or double (-DGN_X64), reads with
+// bounds, batches, and joining the partial results of several workgroups. Include gn.glsl first.
+
+#define GN_INPUTS_CONST
+#include "memory.glsl"
+
+#ifdef GN_X64
+#define GN_VALUE double
+#define GN_VALUES dvec2
+#define GN_ZERO dvec2(0.0)
+#define GN_TO_VALUES(r) gn_double(r)
+#define GN_FROM_VALUES(v) gn_bits(v)
+#define GN_MADD(a, b, c) fma(a, b, c)
+#define GN_EACH 2
+#elif defined(GN_INT32)
+#define GN_VALUE uint
+#define GN_VALUES uvec4
+#define GN_ZERO uvec4(0u)
+#define GN_TO_VALUES(r) (r)
+#define GN_FROM_VALUES(v) (v)
+#define GN_MADD(a, b, c) ((a) * (b) + (c))
+#define GN_EACH 4
+#else
+#define GN_VALUE float
+#define GN_VALUES vec4
+#define GN_ZERO vec4(0.0)
+#define GN_TO_VALUES(r) uintBitsToFloat(r)
+#define GN_FROM_VALUES(v) floatBitsToUint(v)
+#define GN_MADD(a, b, c) fma(a, b, c)
+#define GN_EACH 4
+#endif
+
+// The same partial results for everyone: plain loads might see stale lines.
+#ifdef GN_BINDINGS
+void gn_put_shared(uint k, uint i, uvec4 v) {
+    for (uint e = 0u; e < 4u; e++) gn_store_coherent(k, 4u * i + e, v[e]);
+}
+uvec4 gn_get_shared(uint k, uint i) {
+    uvec4 v;
+    for (uint e = 0u; e < 4u; e++) v[e] = gn_load_coherent(k, 4u * i + e);
+    return v;
+}
+#else
+layout(buffer_reference, std430, buffer_reference_align = 16) coherent buffer gn_shared_words4 { uvec4 v[]; };
+void gn_put_shared(uint k, uint i, uvec4 v) { gn_shared_words4(gn_address(k)).v[i] = v; }
+uvec4 gn_get_shared(uint k, uint i) { return gn_shared_words4(gn_address(k)).v[i]; }
+#endif
+
+// `count` of the elements at, at + step, ..., zeros after them.
+GN_VALUES gn_read_run(GN_HANDLE h, uint at, uint step, uint dtype, bool group, uint count) {
+    if (count == 0u) return GN_ZERO;
+    uvec4 e = uvec4(0u, 1u, 2u, 3u), j = at + step * min(e, uvec4(count - 1u));
+    uvec4 v = gn_widen(gn_read_raw(h, j, dtype, false, group), dtype);
+#ifdef GN_X64
+    if (count < 2u) v.zw = uvec2(0u);
+#else
+    if (count < 4u) v = mix(v, uvec4(0u), greaterThanEqual(e, uvec4(count)));
+#endif
+    return GN_TO_VALUES(v);
+}
+
+// How many of GN_EACH elements from i on are below n.
+uint gn_inside(uint i, uint n) { return i >= n ? 0u : min(n - i, uint(GN_EACH)); }
+
+// Parameters that all matrix kernels have in the same place.
+#define GN_M GN_PARAM(0)
+#define GN_N GN_PARAM(1)
+#define GN_K GN_PARAM(2)
+#define GN_BATCHES GN_PARAM(3)
+#define GN_A_BASE GN_PARAM(4)
+#define GN_A_ROW GN_PARAM(5)    // strides
+#define GN_A_COLUMN GN_PARAM(6)
+#define GN_B_BASE GN_PARAM(7)
+#define GN_B_ROW GN_PARAM(8)
+#define GN_B_COLUMN GN_PARAM(9)
+#define GN_C_BASE GN_PARAM(10)
+#define GN_BIAS_BASE GN_PARAM(11)
+#define GN_SPLITS GN_PARAM(12)
+#define GN_CHUNK GN_PARAM(13)    // of k, for each split
+#define GN_COUNTER0 GN_PARAM(14) // first of one counter for each batch and tile
+#define GN_TILES_M GN_PARAM(15)
+#define GN_TILES_N GN_PARAM(16)
+#define GN_BATCH_RANK GN_PARAM(17)
+#define GN_BATCH_PARAMS 18u // 8 x (extent, stride in a, stride in b)
+
+#define GN_A 0u // buffer arguments
+#define GN_B 1u
+#define GN_C 2u
+#define GN_BIAS 3u
+#define GN_PARTIALS 4u
+#define GN_COUNTERS 5u
+
+// Where batch number i starts in a and in b.
+uvec2 gn_batch(uint i) {
+    uvec2 at = uvec2(GN_A_BASE, GN_B_BASE);
+    for (uint d = GN_BATCH_RANK; d > 0u; d--) {
+        uint p = GN_BATCH_PARAMS + 3u * (d - 1u), q = i / GN_PARAM(p);
+        at += (i - q * GN_PARAM(p)) * uvec2(GN_PARAM(p + 1u), GN_PARAM(p + 2u));
+        i = q;
+    }
+    return at;
+}
+
+shared uint gn_arrived;
+
+// Counts a workgroup of this tile; true for all of the last one's invocations.
+bool gn_is_last(uint counter) {
+    memoryBarrierBuffer();
+    barrier();
+    if (gl_LocalInvocationIndex == 0u) gn_arrived = gn_atomic_add(GN_COUNTERS, counter, 1u);
+    barrier();
+    bool last = gn_arrived == GN_SPLITS - 1u;
+    memoryBarrierBuffer();
+    // Ready for the next job.
+    if (last && gl_LocalInvocationIndex == 0u) gn_store_coherent(GN_COUNTERS, counter, 0u);
+    return last;
+}

@@ -1,0 +1,196 @@
+// Elements of any dtype in and out of registers. A group is 4 elements, or 2 of 64 bits (-DGN_X64,
+// -DGN_RAW64); either way a register is a uvec4. Include gn.glsl first.
+//
+//   gn_read_raw(handle, j, dtype, one, group)   bits of elements, zero-extended
+//   gn_widen(v, dtype), gn_narrow(v, dtype)     to and from a register's form: float, int or uint; double, int64
+//   gn_write_group, gn_write_each, gn_write_one
+//
+// GN_INPUTS_CONST: what is read is not written by the same dispatch.
+
+#define GN_T_F32 0u // gn_dtype
+#define GN_T_F16 1u
+#define GN_T_BF16 2u
+#define GN_T_F64 3u
+#define GN_T_I32 4u
+#define GN_T_I64 5u
+#define GN_T_U8 6u
+#define GN_T_I8 7u
+#define GN_T_U32 8u
+#define GN_T_BOOL 9u
+#define GN_T_C64 10u
+
+#if defined(GN_X64) || defined(GN_RAW64)
+#define GN_GROUP_SIZE 2u
+#else
+#define GN_GROUP_SIZE 4u
+#define GN_FOUR
+#endif
+
+// ---- float16 and bfloat16 by integer code: exact, whatever the device does with subnormals
+
+uvec4 gn_unpack_f16(uvec4 h) {
+    uvec4 em = (h & 0x7fffu) << 13;
+    precise vec4 small = uintBitsToFloat(em + 0x38800000u) - 6.103515625e-05;
+    uvec4 r = em + 0x38000000u;
+    r = mix(r, em | 0x7f800000u, greaterThanEqual(em, uvec4(0x0f800000u)));
+    r = mix(r, floatBitsToUint(small), lessThan(em, uvec4(0x00800000u)));
+    return r | ((h & 0x8000u) << 16);
+}
+
+uvec4 gn_pack_f16(uvec4 u) {
+    uvec4 a = u & 0x7fffffffu;
+    precise vec4 small = uintBitsToFloat(a) + 0.5;
+    uvec4 r = (a - 0x38000000u + 0xfffu + ((a >> 13) & 1u)) >> 13;
+    r = mix(r, floatBitsToUint(small) - 0x3f000000u, lessThan(a, uvec4(0x38800000u)));
+    r = mix(r, uvec4(0x7c00u), greaterThanEqual(a, uvec4(0x47800000u)));
+    r = mix(r, ((a >> 13) & 0x3ffu) | 0x7e00u, greaterThan(a, uvec4(0x7f800000u)));
+    return r | ((u >> 16) & 0x8000u);
+}
+
+uvec4 gn_pack_bf16(uvec4 u) {
+    uvec4 r = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
+    return mix(r, (u >> 16) | 0x40u, greaterThan(u & 0x7fffffffu, uvec4(0x7f800000u)));
+}
+
+#ifdef GN_X64
+#include "wide.glsl"
+#endif
+
+// ---- memory
+
+// A buffer argument as the accessors take it. Addresses are looked up once per operand: a driver gets to
+// see a lookup as often as it is written.
+#ifdef GN_BINDINGS
+#define GN_HANDLE uint
+#define GN_OPEN(k) (k)
+#define GN_AT(h, i) gn_load(h, i)
+#define GN_AT2(h, i) gn_load2(h, i)
+#define GN_AT4(h, i) gn_load4(h, i)
+#define GN_PUT(h, i, x) gn_store(h, i, x)
+#define GN_PUT2(h, i, x) gn_store2(h, i, x)
+#define GN_PUT4(h, i, x) gn_store4(h, i, x)
+#define GN_KEEP_BITS(h, i, x) gn_atomic_and(h, i, x)
+#define GN_SET_BITS(h, i, x) gn_atomic_or(h, i, x)
+#else
+#define GN_HANDLE uvec2
+#define GN_OPEN(k) gn_address(k)
+#ifdef GN_INPUTS_CONST
+#define GN_AT(h, i) gn_const(h).v[i]
+#define GN_AT2(h, i) gn_const2(h).v[i]
+#define GN_AT4(h, i) gn_const4(h).v[i]
+#else
+#define GN_AT(h, i) gn_words(h).v[i]
+#define GN_AT2(h, i) gn_words2(h).v[i]
+#define GN_AT4(h, i) gn_words4(h).v[i]
+#endif
+#define GN_PUT(h, i, x) gn_words(h).v[i] = (x)
+#define GN_PUT2(h, i, x) gn_words2(h).v[i] = (x)
+#define GN_PUT4(h, i, x) gn_words4(h).v[i] = (x)
+#define GN_KEEP_BITS(h, i, x) atomicAnd(gn_words(h).v[i], x)
+#define GN_SET_BITS(h, i, x) atomicOr(gn_words(h).v[i], x)
+#endif
+
+// log2 of the elements in a word, by dtype; 8-byte elements count as words.
+uint gn_packing(uint t) {
+    return t == GN_T_F16 || t == GN_T_BF16 ? 1u : t == GN_T_U8 || t == GN_T_I8 || t == GN_T_BOOL ? 2u : 0u;
+}
+bool gn_is_long(uint t) { return t == GN_T_F64 || t == GN_T_I64 || t == GN_T_C64; }
+
+// The element in its word's low bits, from the word that holds it.
+uvec4 gn_extract(uvec4 w, uvec4 j, uint packing) {
+    if (packing == 0u) return w;
+    return packing == 1u ? (w >> ((j & 1u) * 16u)) & 0xffffu : (w >> ((j & 3u) * 8u)) & 0xffu;
+}
+
+#ifdef GN_FOUR
+uvec4 gn_widen(uvec4 v, uint t) {
+    if (t == GN_T_F16) return gn_unpack_f16(v);
+    if (t == GN_T_BF16) return v << 16;
+    if (t == GN_T_I8) return uvec4(ivec4(v << 24) >> 24);
+    return v;
+}
+uvec4 gn_narrow(uvec4 v, uint t) {
+    if (t == GN_T_F16) return gn_pack_f16(v);
+    if (t == GN_T_BF16) return gn_pack_bf16(v);
+    if (t == GN_T_BOOL) return min(v, uvec4(1u));
+    if (t == GN_T_U8 || t == GN_T_I8) return v & 0xffu;
+    return v;
+}
+// Elements j of a buffer, or only j.x four times, or the group at j.x.
+uvec4 gn_read_raw(GN_HANDLE h, uvec4 j, uint t, bool one, bool group) {
+    uint s = gn_packing(t);
+    uvec4 w;
+    if (group) {
+        if (s == 0u) return GN_AT4(h, j.x >> 2);
+        if (s == 1u) {
+            uvec2 u = GN_AT2(h, j.x >> 2);
+            return uvec4(u.x & 0xffffu, u.x >> 16, u.y & 0xffffu, u.y >> 16);
+        }
+        return (uvec4(GN_AT(h, j.x >> 2)) >> uvec4(0u, 8u, 16u, 24u)) & 0xffu;
+    }
+    w = uvec4(GN_AT(h, j.x >> s));
+    if (!one) w.yzw = uvec3(GN_AT(h, j.y >> s), GN_AT(h, j.z >> s), GN_AT(h, j.w >> s));
+    else j = j.xxxx;
+    return gn_extract(w, j, s);
+}
+void gn_write_group(GN_HANDLE h, uint j, uint t, uvec4 v) { // j is a multiple of 4
+    uint s = gn_packing(t);
+    if (s == 0u) {
+        GN_PUT4(h, j >> 2, v);
+    } else if (s == 1u) {
+        uvec2 w = uvec2(v.x | (v.y << 16), v.z | (v.w << 16));
+        GN_PUT2(h, j >> 2, w);
+    } else {
+        uint w = v.x | (v.y << 8) | (v.z << 16) | (v.w << 24);
+        GN_PUT(h, j >> 2, w);
+    }
+}
+#else
+#ifdef GN_RAW64
+uvec4 gn_widen(uvec4 v, uint t) { return v; }
+uvec4 gn_narrow(uvec4 v, uint t) { return v; }
+#endif
+uvec4 gn_read_raw(GN_HANDLE h, uvec4 j, uint t, bool one, bool group) {
+    if (gn_is_long(t)) {
+        if (group) return GN_AT4(h, j.x >> 1);
+        uvec4 v = GN_AT2(h, j.x).xyxy;
+        if (!one) v.zw = GN_AT2(h, j.y);
+        return v;
+    }
+    uint s = gn_packing(t);
+    if (group) j.y = j.x + 1u;
+    uvec4 w = uvec4(GN_AT(h, j.x >> s));
+    if (!one) w.y = GN_AT(h, j.y >> s);
+    else j = j.xxxx;
+    w = gn_extract(w, j, s);
+    return uvec4(w.x, 0u, w.y, 0u);
+}
+void gn_write_group(GN_HANDLE h, uint j, uint t, uvec4 v) { // j is even; elements of 4 or 8 bytes
+    if (gn_is_long(t)) GN_PUT4(h, j >> 1, v);
+    else GN_PUT2(h, j >> 1, v.xz);
+}
+#endif
+
+// Elements below a word are put into place by atomics: their neighbours may be another thread's.
+void gn_write_one(GN_HANDLE h, uint j, uint s, uint v) {
+    if (s == 0u) {
+        GN_PUT(h, j, v);
+    } else {
+        uint shift = s == 1u ? (j & 1u) * 16u : (j & 3u) * 8u, mask = s == 1u ? 0xffffu : 0xffu;
+        GN_KEEP_BITS(h, j >> s, ~(mask << shift));
+        GN_SET_BITS(h, j >> s, v << shift);
+    }
+}
+
+// The first `count` elements of a group, element e to place j[e].
+void gn_write_each(GN_HANDLE h, uvec4 j, uint t, uvec4 v, uint count) {
+    uint s = gn_packing(t);
+#ifdef GN_FOUR
+    for (uint e = 0u; e < count; e++) gn_write_one(h, j[e], s, v[e]);
+#else
+    for (uint e = 0u; e < count; e++) {
+        if (gn_is_long(t)) GN_PUT2(h, j[e], e == 0u ? v.xy : v.zw);
+        else gn_write_one(h, j[e], s, v[2u * e]);
+    }
+#endif
+}

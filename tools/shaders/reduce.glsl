@@ -1,0 +1,340 @@
+// Shared by reduce.comp and reduce_fast.comp (gni_reduce): a program's result, reduced over some dimensions.
+//
+// Rows: the vector index runs over the reduced elements, the scalar index over the kept ones; a team of
+// lanes shares a row. Columns: the other way round, every lane has a group of neighbouring columns, and
+// a team of lanes shares their rows. A unit is what a team makes: one row's result, or a group of them.
+// Units with few teams are split over several workgroups; the last one to finish joins their partial
+// results, in the order of the splits whoever is last.
+//
+// What a lane carries along is (s, c), one for each element of a group:
+//   sum of floats    the sum and what rounding cut off it (Neumaier); 64-bit sums of 32-bit integers
+//                    are low and high words
+//   argmin, argmax   value and index; the lower index wins ties, NaN wins over all
+//   others           c unused
+
+#define GN_BUFFERS 11
+#include "gn.glsl"
+#define GN_INPUTS_CONST
+#include "program.glsl"
+
+layout(local_size_x = 256) in;
+
+// Word 5: gni_reduction * 3 + domain in bits 0-7, bit 8: columns, 9-12: log2 of the lanes of a team,
+// bits 16-19: dtype of the result.
+#define GN_CODE (GN_W5 & 255u)
+#define GN_COLUMNS (((GN_W5 >> 8) & 1u) != 0u)
+#define GN_LOG_LANES ((GN_W5 >> 9) & 15u)
+#define GN_RESULT_DTYPE ((GN_W5 >> 16) & 15u)
+#define GN_LANES (1u << GN_LOG_LANES)
+#define GN_TEAMS (256u >> GN_LOG_LANES)
+
+#define GN_KEPT GN_PARAM(GN_P_KERNEL)          // elements of the result
+#define GN_REDUCED GN_PARAM(GN_P_KERNEL + 1u)  // elements that go into each
+#define GN_UNITS GN_PARAM(GN_P_KERNEL + 2u)
+#define GN_CHUNK GN_PARAM(GN_P_KERNEL + 3u)    // steps of a split: groups (rows) or elements (columns)
+#define GN_SPLITS GN_PARAM(GN_P_KERNEL + 4u)   // of all dispatches of the job
+#define GN_SPLIT0 GN_PARAM(GN_P_KERNEL + 5u)   // of this one
+#define GN_INDEX0 GN_PARAM(GN_P_KERNEL + 6u)   // of the first reduced element
+#define GN_COUNTER0 GN_PARAM(GN_P_KERNEL + 7u) // first of one counter per workgroup along x
+#define GN_OUT (GN_N_IN)
+#define GN_PARTIALS (GN_N_IN + 1u)
+#define GN_COUNTERS (GN_N_IN + 2u)
+
+#define GN_SUM 0u
+#define GN_PROD 3u
+#define GN_MIN 6u
+#define GN_MAX 9u
+#define GN_ANY 12u
+#define GN_ALL 15u
+#define GN_ARGMIN 18u
+#define GN_ARGMAX 21u
+
+shared uvec4 gn_team_s[256];
+shared uvec4 gn_team_c[256];
+shared uint gn_last;
+
+#ifdef GN_X64
+#define GN_REAL dvec2
+#define GN_FROM_REAL(x) gn_bits(x)
+#define GN_TO_REAL(r) gn_double(r)
+#define GN_INT i64vec2
+#define GN_FROM_INT(x) gn_bits(x)
+#define GN_TO_INT(r) gn_long(r)
+#define GN_INF uvec4(0u, 0x7ff00000u, 0u, 0x7ff00000u)
+#define GN_SIGN_BITS uvec4(0u, 0x80000000u, 0u, 0x80000000u)
+#define GN_ONE_F gn_bits(dvec2(1.0))
+#define GN_ONE_I uvec4(1u, 0u, 1u, 0u)
+#define GN_LOWEST uvec4(0u, 0x80000000u, 0u, 0x80000000u)
+#define GN_HIGHEST uvec4(0xffffffffu, 0x7fffffffu, 0xffffffffu, 0x7fffffffu)
+// A result for each 64-bit element, spread over its two words.
+#define GN_PICK(p, r, q) uvec4((p).x ? (r).xy : (q).xy, (p).y ? (r).zw : (q).zw)
+#define GN_BOOLS bvec2
+uvec4 gn_indices(uint i, uint step) { return uvec4(i, 0u, i + step, 0u); }
+bvec2 gn_less_u(uvec4 a, uvec4 b) { return lessThan(a.xz, b.xz); } // of indices
+#else
+#define GN_REAL vec4
+#define GN_FROM_REAL(x) floatBitsToUint(x)
+#define GN_TO_REAL(r) uintBitsToFloat(r)
+#define GN_INT ivec4
+#define GN_FROM_INT(x) uvec4(x)
+#define GN_TO_INT(r) ivec4(r)
+#define GN_INF uvec4(0x7f800000u)
+#define GN_SIGN_BITS uvec4(0x80000000u)
+#define GN_ONE_F uvec4(0x3f800000u)
+#define GN_ONE_I uvec4(1u)
+#define GN_LOWEST uvec4(0x80000000u)
+#define GN_HIGHEST uvec4(0x7fffffffu)
+#define GN_PICK(p, r, q) mix(q, r, p)
+#define GN_BOOLS bvec4
+uvec4 gn_indices(uint i, uint step) { return i + step * uvec4(0u, 1u, 2u, 3u); }
+bvec4 gn_less_u(uvec4 a, uvec4 b) { return lessThan(a, b); }
+#endif
+#define GN_ANY_OF(p, q) GN_OR(p, q)
+#define GN_BOTH(p, q) GN_AND(p, q)
+
+// The value that changes nothing.
+uvec4 gn_neutral() {
+    uint op = GN_CODE - GN_CODE % 3u, d = GN_CODE % 3u;
+    if (op == GN_PROD) return d == 0u ? GN_ONE_F : GN_ONE_I;
+    if (op == GN_ALL) return uvec4(1u);
+    if (op == GN_MIN || op == GN_ARGMIN) return d == 0u ? GN_INF : d == 1u ? GN_HIGHEST : uvec4(0xffffffffu);
+    if (op == GN_MAX || op == GN_ARGMAX) return d == 0u ? GN_INF | GN_SIGN_BITS : d == 1u ? GN_LOWEST : uvec4(0u);
+    return uvec4(0u);
+}
+uvec4 gn_neutral_c() {
+    uint op = GN_CODE - GN_CODE % 3u;
+    if (op == GN_ARGMIN || op == GN_ARGMAX) return gn_indices(0xffffffffu, 0u);
+    return op == GN_SUM || op == GN_PROD ? uvec4(0u) : uvec4(0u);
+}
+
+// (s, c) and (s2, c2) into (s, c).
+void gn_join(inout uvec4 s, inout uvec4 c, uvec4 s2, uvec4 c2) {
+    switch (GN_CODE) {
+    case GN_SUM: {
+        GN_REAL a = GN_TO_REAL(s), b = GN_TO_REAL(s2);
+        precise GN_REAL sum = a + b;
+        precise GN_REAL t = sum - a;
+        precise GN_REAL lost = (a - (sum - t)) + (b - t);
+        precise GN_REAL rest = (GN_TO_REAL(c) + GN_TO_REAL(c2)) + lost;
+        s = GN_FROM_REAL(sum);
+        c = GN_FROM_REAL(rest);
+        break;
+    }
+    case GN_PROD: {
+        precise GN_REAL y = GN_TO_REAL(s) * GN_TO_REAL(s2);
+        s = GN_FROM_REAL(y);
+        break;
+    }
+    case GN_MIN: s = GN_FROM_REAL(gn_min(GN_TO_REAL(s), GN_TO_REAL(s2))); break;
+    case GN_MAX: s = GN_FROM_REAL(gn_max(GN_TO_REAL(s), GN_TO_REAL(s2))); break;
+    case GN_ARGMIN:
+    case GN_ARGMAX: {
+        GN_REAL a = GN_TO_REAL(s), b = GN_TO_REAL(s2);
+        GN_BOOLS na = gn_isnan(a), nb = gn_isnan(b), lower = gn_less_u(c2, c);
+        GN_BOOLS wins = GN_CODE == GN_ARGMIN ? lessThan(b, a) : greaterThan(b, a);
+        GN_BOOLS same = GN_ANY_OF(equal(a, b), GN_BOTH(na, nb));
+        wins = GN_ANY_OF(GN_ANY_OF(wins, GN_BOTH(nb, not(na))), GN_BOTH(same, lower));
+        s = GN_PICK(wins, s2, s);
+        c = GN_PICK(wins, c2, c);
+        break;
+    }
+    case GN_ANY: case GN_ANY + 1u: case GN_ANY + 2u: s |= s2; break;
+    case GN_ALL: case GN_ALL + 1u: case GN_ALL + 2u: s &= s2; break;
+#ifdef GN_X64
+    case GN_SUM + 1u: s = gn_bits(gn_long(s) + gn_long(s2)); break;
+    case GN_PROD + 1u: s = gn_bits(gn_long(s) * gn_long(s2)); break;
+#else
+    case GN_SUM + 1u: case GN_SUM + 2u: {
+        uvec4 carry;
+        s = uaddCarry(s, s2, carry);
+        c = c + c2 + carry;
+        break;
+    }
+    case GN_PROD + 1u: case GN_PROD + 2u: { // modulo 2^64
+        uvec4 high, low;
+        umulExtended(s, s2, high, low);
+        c = high + s * c2 + c * s2;
+        s = low;
+        break;
+    }
+    case GN_MIN + 2u: s = min(s, s2); break;
+    case GN_MAX + 2u: s = max(s, s2); break;
+    case GN_ARGMIN + 2u: case GN_ARGMAX + 2u: {
+        bvec4 wins = GN_CODE == GN_ARGMIN + 2u ? lessThan(s2, s) : greaterThan(s2, s);
+        wins = GN_ANY_OF(wins, GN_BOTH(equal(s, s2), lessThan(c2, c)));
+        s = GN_PICK(wins, s2, s);
+        c = GN_PICK(wins, c2, c);
+        break;
+    }
+#endif
+    case GN_MIN + 1u: s = GN_FROM_INT(min(GN_TO_INT(s), GN_TO_INT(s2))); break;
+    case GN_MAX + 1u: s = GN_FROM_INT(max(GN_TO_INT(s), GN_TO_INT(s2))); break;
+    case GN_ARGMIN + 1u: case GN_ARGMAX + 1u: {
+        GN_BOOLS wins = GN_CODE == GN_ARGMIN + 1u ? lessThan(GN_TO_INT(s2), GN_TO_INT(s))
+                                                  : greaterThan(GN_TO_INT(s2), GN_TO_INT(s));
+        wins = GN_ANY_OF(wins, GN_BOTH(equal(GN_TO_INT(s), GN_TO_INT(s2)), gn_less_u(c2, c)));
+        s = GN_PICK(wins, s2, s);
+        c = GN_PICK(wins, c2, c);
+        break;
+    }
+    default: break;
+    }
+}
+
+// A program's result as something to join; `index` is that of its reduced element.
+void gn_enter(uvec4 v, uvec4 index, out uvec4 s, out uvec4 c) {
+    uint op = GN_CODE - GN_CODE % 3u, d = GN_CODE % 3u;
+    s = v;
+    c = uvec4(0u);
+    if (op == GN_ANY || op == GN_ALL) {
+#ifdef GN_X64
+        bvec2 p = d == 0u ? gn_truth(gn_double(v)) : notEqual(gn_long(v), i64vec2(0));
+        s = uvec4(p.x, p.x, p.y, p.y);
+#else
+        s = d == 0u ? uvec4(gn_truth(uintBitsToFloat(v))) : min(v, uvec4(1u));
+#endif
+    }
+    if (op == GN_ARGMIN || op == GN_ARGMAX) c = index;
+#ifndef GN_X64
+    // The high words of 64-bit integers.
+    if ((op == GN_SUM || op == GN_PROD) && d == 1u) c = uvec4(ivec4(v) >> 31);
+#endif
+}
+
+// Element e of the result in memory's form: low and high word.
+uvec2 gn_leave(uvec4 s, uvec4 c, uint e) {
+    uint op = GN_CODE - GN_CODE % 3u, d = GN_CODE % 3u;
+#ifdef GN_X64
+    uvec4 v = s;
+    if (op == GN_SUM && d == 0u) {
+        precise dvec2 y = gn_double(s) + gn_double(c);
+        v = GN_PICK(gn_isfinite(gn_double(s)), gn_bits(y), s);
+    }
+    if (op == GN_ARGMIN || op == GN_ARGMAX) v = c;
+    else if (op == GN_ANY || op == GN_ALL) v &= uvec4(1u, 0u, 1u, 0u);
+    if (op != GN_ARGMIN && op != GN_ARGMAX) v = gn_narrow(v, GN_RESULT_DTYPE);
+    return e == 0u ? v.xy : v.zw;
+#else
+    uvec4 v = s;
+    if (op == GN_SUM && d == 0u) {
+        precise vec4 y = uintBitsToFloat(s) + uintBitsToFloat(c);
+        v = mix(s, floatBitsToUint(y), gn_isfinite(uintBitsToFloat(s)));
+    }
+    if (op == GN_ARGMIN || op == GN_ARGMAX) return uvec2(c[e], 0u);
+    v = gn_narrow(v, GN_RESULT_DTYPE);
+    bool wide_int = (op == GN_SUM || op == GN_PROD) && d != 0u;
+    return uvec2(v[e], wide_int ? c[e] : d == 1u ? uint(int(v[e]) >> 31) : 0u);
+#endif
+}
+
+void gn_write_result(uint j, uvec4 s, uvec4 c, uint e) {
+    uvec2 v = gn_leave(s, c, e);
+    GN_HANDLE h = GN_OPEN(GN_OUT);
+    j += GN_BASE(8u);
+    if (gn_is_long(GN_RESULT_DTYPE)) GN_PUT2(h, j, v);
+    else gn_write_one(h, j, gn_packing(GN_RESULT_DTYPE), v.x);
+}
+
+// Joins what the lanes of each team hold; lane 0 has it afterwards.
+void gn_join_team(uint lane, uint lane_step, inout uvec4 s, inout uvec4 c) {
+    uint me = gl_LocalInvocationIndex;
+    for (uint half_team = GN_LANES >> 1; half_team > 0u; half_team >>= 1) {
+        barrier();
+        gn_team_s[me] = s;
+        gn_team_c[me] = c;
+        barrier();
+        if (lane < half_team) gn_join(s, c, gn_team_s[me + half_team * lane_step], gn_team_c[me + half_team * lane_step]);
+    }
+}
+
+// Elements of a group into its first one.
+void gn_join_group(inout uvec4 s, inout uvec4 c) {
+#ifdef GN_X64
+    gn_join(s, c, s.zwxy, c.zwxy);
+#else
+    gn_join(s, c, s.yxwz, c.yxwz);
+    gn_join(s, c, s.zwxy, c.zwxy);
+#endif
+}
+
+void gn_write_unit(uint unit, uvec4 s, uvec4 c) {
+    if (!GN_COLUMNS) {
+        gn_write_result(unit, s, c, 0u);
+        return;
+    }
+    for (uint e = 0u; e < GN_GROUP_SIZE; e++)
+        if (unit * GN_GROUP_SIZE + e < GN_KEPT) gn_write_result(unit * GN_GROUP_SIZE + e, s, c, e);
+}
+
+void main() {
+    uint me = gl_LocalInvocationIndex, lane_step = GN_COLUMNS ? GN_TEAMS : 1u;
+    uint lane = GN_COLUMNS ? me >> (8u - GN_LOG_LANES) : me & (GN_LANES - 1u);
+    uint team = GN_COLUMNS ? me & (GN_TEAMS - 1u) : me >> GN_LOG_LANES;
+    uint blocks = (GN_UNITS + GN_TEAMS - 1u) >> (8u - GN_LOG_LANES);
+    uint split = gl_WorkGroupID.y;
+    gn_constants();
+    // Every lane goes through the same barriers: teams without a unit work on nothing.
+    for (uint block = gl_WorkGroupID.x; block < blocks; block += gl_NumWorkGroups.x) {
+        uint unit = block * GN_TEAMS + team;
+        uint steps = GN_COLUMNS ? GN_REDUCED : (GN_REDUCED + GN_GROUP_SIZE - 1u) / GN_GROUP_SIZE;
+        uint first = split * GN_CHUNK, end = min(first + GN_CHUNK, steps);
+        uvec4 s = gn_neutral(), c = gn_neutral_c();
+        if (unit >= GN_UNITS) end = 0u;
+        if (!GN_COLUMNS) gn_place_scalar(unit);
+        for (uint t = first + lane; t < end; t += GN_LANES) {
+            uint i = (GN_COLUMNS ? unit : t) * GN_GROUP_SIZE;
+            if (GN_COLUMNS) gn_place_scalar(t);
+            gn_run(i, GN_COLUMNS ? GN_KEPT : GN_REDUCED);
+            uvec4 s2, c2;
+            gn_enter(gn_r[GN_OUT_REG(0)], GN_COLUMNS ? gn_indices(GN_INDEX0 + t, 0u) : gn_indices(GN_INDEX0 + i, 1u),
+                     s2, c2);
+            if (!GN_COLUMNS && i + GN_GROUP_SIZE > GN_REDUCED) {
+                uvec4 p = gn_neutral(), q = gn_neutral_c();
+#ifdef GN_X64
+                s2.zw = p.zw;
+                c2.zw = q.zw;
+#else
+                bvec4 outside = greaterThanEqual(i + uvec4(0u, 1u, 2u, 3u), uvec4(GN_REDUCED));
+                s2 = mix(s2, p, outside);
+                c2 = mix(c2, q, outside);
+#endif
+            }
+            gn_join(s, c, s2, c2);
+        }
+        if (!GN_COLUMNS) gn_join_group(s, c);
+        gn_join_team(lane, lane_step, s, c);
+        if (GN_SPLITS == 1u) {
+            if (lane == 0u && unit < GN_UNITS) gn_write_unit(unit, s, c);
+            continue;
+        }
+        // Partial results: 8 words for each unit and split.
+        if (lane == 0u && unit < GN_UNITS) {
+            uint at = 8u * (unit * GN_SPLITS + GN_SPLIT0 + split);
+            for (uint e = 0u; e < 4u; e++) {
+                gn_store_coherent(GN_PARTIALS, at + e, s[e]);
+                gn_store_coherent(GN_PARTIALS, at + 4u + e, c[e]);
+            }
+        }
+        memoryBarrierBuffer();
+        barrier();
+        if (me == 0u) gn_last = gn_atomic_add(GN_COUNTERS, GN_COUNTER0 + block, 1u);
+        barrier();
+        if (gn_last != GN_SPLITS - 1u) continue;
+        memoryBarrierBuffer();
+        // Ready for the next job.
+        if (me == 0u) gn_store_coherent(GN_COUNTERS, GN_COUNTER0 + block, 0u);
+        s = gn_neutral();
+        c = gn_neutral_c();
+        for (uint p = lane; p < GN_SPLITS && unit < GN_UNITS; p += GN_LANES) {
+            uint at = 8u * (unit * GN_SPLITS + p);
+            uvec4 s2, c2;
+            for (uint e = 0u; e < 4u; e++) {
+                s2[e] = gn_load_coherent(GN_PARTIALS, at + e);
+                c2[e] = gn_load_coherent(GN_PARTIALS, at + 4u + e);
+            }
+            gn_join(s, c, s2, c2);
+        }
+        gn_join_team(lane, lane_step, s, c);
+        if (lane == 0u && unit < GN_UNITS) gn_write_unit(unit, s, c);
+    }
+}

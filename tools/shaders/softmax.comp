@@ -1,0 +1,210 @@
+#version 450
+// softmax, log_softmax and logsumexp over rows of n elements (gni_softmax).
+//
+//! variant softmax_1 -DGN_VECTORS=1
+//! variant softmax_4 -DGN_VECTORS=4
+//! variant softmax_16 -DGN_VECTORS=16
+//! variant softmax_long -DGN_LONG
+//
+// Short rows: a team of lanes holds its row in registers, GN_VECTORS groups of 4 each. Long rows: the
+// maximum and the sum are kept up while reading, and the row is read again to write it. Few long rows
+// are split: one dispatch leaves (maximum, sum) of each split, the next joins them and writes.
+#extension GL_GOOGLE_include_directive : require
+#define GN_BUFFERS 3
+#define GN_READONLY 1
+#include "gn.glsl"
+#define GN_INPUTS_CONST
+#include "memory.glsl"
+#include "math.glsl"
+
+layout(local_size_x = 256) in;
+
+layout(constant_id = 0) const uint GN_KIND = 0u;  // gni_softmax_kind
+layout(constant_id = 1) const uint GN_DTYPE = 0u; // of input and output
+layout(constant_id = 2) const uint GN_LOG_LANES = 8u;
+layout(constant_id = 3) const uint GN_ALIGNED = 0u; // bit 0: rows of the input start at groups, bit 1: the output's
+layout(constant_id = 4) const uint GN_PHASE = 3u;   // long rows: 1 measures, 2 writes, 3 both
+#define GN_SOFTMAX 0u
+#define GN_LOG_SOFTMAX 1u
+#define GN_LOGSUMEXP 2u
+#define GN_LANES (1u << GN_LOG_LANES)
+
+#define GN_ROWS GN_PARAM(0)
+#define GN_N GN_PARAM(1)
+#define GN_ROW_STRIDE GN_PARAM(2)
+#define GN_IN_BASE GN_PARAM(3)
+#define GN_OUT_BASE GN_PARAM(4)
+#define GN_SPLITS GN_PARAM(5)
+#define GN_CHUNK GN_PARAM(6) // groups of a split
+
+shared float gn_team[256];
+shared float gn_team2[256];
+
+#define gn_inf uintBitsToFloat(0x7f800000u)
+
+float gn_max4(vec4 x) {
+    vec4 y = gn_max(x, x.yxwz);
+    return gn_max(y, y.zwxy).x;
+}
+
+vec4 gn_row_read(uint row, uint g) {
+    uint at = GN_IN_BASE + row * GN_ROW_STRIDE, i = 4u * g;
+    bool group = (GN_ALIGNED & 1u) != 0u;
+    uvec4 j = at + min(i + uvec4(0u, 1u, 2u, 3u), uvec4(GN_N - 1u));
+    uvec4 v = gn_widen(gn_read_raw(GN_OPEN(0u), j, GN_DTYPE, false, group), GN_DTYPE);
+    return uintBitsToFloat(mix(v, uvec4(0xff800000u), greaterThanEqual(i + uvec4(0u, 1u, 2u, 3u), uvec4(GN_N))));
+}
+
+void gn_row_write(uint row, uint g, vec4 y) {
+    uint at = GN_OUT_BASE + row * GN_N + 4u * g;
+    uvec4 v = gn_narrow(floatBitsToUint(y), GN_DTYPE);
+    if ((GN_ALIGNED & 2u) != 0u && 4u * g + 4u <= GN_N) gn_write_group(GN_OPEN(1u), at, GN_DTYPE, v);
+    else if (4u * g < GN_N) gn_write_each(GN_OPEN(1u), at + uvec4(0u, 1u, 2u, 3u), GN_DTYPE, v, min(GN_N - 4u * g, 4u));
+}
+
+// From the row's maximum and sum to what finishes an element; for logsumexp the result itself.
+float gn_row_finish(float top, float sum) {
+    if (GN_KIND == GN_SOFTMAX) return 1.0 / sum;
+    float l = gn_log(vec4(sum)).x;
+    if (GN_KIND == GN_LOG_SOFTMAX) return l;
+    return abs(top) == gn_inf ? top : top + l;
+}
+
+void gn_row_result(uint row, float v) {
+    uvec4 r = gn_narrow(floatBitsToUint(vec4(v)), GN_DTYPE);
+    gn_write_one(GN_OPEN(1u), GN_OUT_BASE + row, gn_packing(GN_DTYPE), r.x);
+}
+
+#ifndef GN_LONG
+
+// The maximum or the sum over the lanes of a team, for all of them.
+float gn_team_join(uint lane, float v, bool add) {
+    uint me = gl_LocalInvocationIndex;
+    barrier();
+    gn_team[me] = v;
+    for (uint s = GN_LANES >> 1; s > 0u; s >>= 1) {
+        barrier();
+        if (lane < s) {
+            float w = gn_team[me + s];
+            v = add ? v + w : gn_max(vec4(v), vec4(w)).x;
+            gn_team[me] = v;
+        }
+    }
+    barrier();
+    return gn_team[me - lane];
+}
+
+void main() {
+    uint me = gl_LocalInvocationIndex, lane = me & (GN_LANES - 1u), teams = 256u >> GN_LOG_LANES;
+    for (uint first = gl_WorkGroupID.x * teams; first < GN_ROWS; first += gl_NumWorkGroups.x * teams) {
+        // Lanes of rows that do not exist work on the last one and write nothing.
+        uint row = first + (me >> GN_LOG_LANES), from = min(row, GN_ROWS - 1u);
+        vec4 x[GN_VECTORS];
+        vec4 top4 = vec4(-gn_inf);
+        for (uint v = 0u; v < GN_VECTORS; v++) {
+            x[v] = gn_row_read(from, lane + v * GN_LANES);
+            top4 = gn_max(top4, x[v]);
+        }
+        float top = gn_team_join(lane, gn_max4(top4), false);
+        precise vec4 sum4 = vec4(0.0);
+        for (uint v = 0u; v < GN_VECTORS; v++) {
+            vec4 e = gn_exp(x[v] - top);
+            sum4 += e;
+            x[v] = GN_KIND == GN_SOFTMAX ? e : x[v] - top;
+        }
+        float sum = gn_team_join(lane, (sum4.x + sum4.y) + (sum4.z + sum4.w), true);
+        float f = gn_row_finish(top, sum);
+        if (row >= GN_ROWS) continue;
+        if (GN_KIND == GN_LOGSUMEXP) {
+            if (lane == 0u) gn_row_result(row, f);
+            continue;
+        }
+        for (uint v = 0u; v < GN_VECTORS; v++)
+            gn_row_write(row, lane + v * GN_LANES, GN_KIND == GN_SOFTMAX ? x[v] * f : x[v] - f);
+    }
+}
+
+#else
+
+// Sum and what rounding cut off it.
+void gn_add_to(inout vec4 s, inout vec4 c, vec4 v) {
+    precise vec4 y = v - c;
+    precise vec4 t = s + y;
+    precise vec4 d = (t - s) - y;
+    s = t;
+    c = d;
+}
+
+// exp(v - top) where both may be -inf.
+vec4 gn_exp_below(vec4 v, float top) { return gn_exp(v - (top == -gn_inf ? 0.0 : top)); }
+
+// (top, sum) over the workgroup, for all of it.
+vec2 gn_all_join(float top, float sum) {
+    uint me = gl_LocalInvocationIndex;
+    barrier();
+    gn_team[me] = top;
+    gn_team2[me] = sum;
+    for (uint s = 128u; s > 0u; s >>= 1) {
+        barrier();
+        if (me < s) {
+            float t = gn_team[me + s], m = gn_max(vec4(top), vec4(t)).x;
+            vec4 e = gn_exp_below(vec4(top, t, 0.0, 0.0), m);
+            sum = sum * e.x + gn_team2[me + s] * e.y;
+            top = m;
+            gn_team[me] = top;
+            gn_team2[me] = sum;
+        }
+    }
+    barrier();
+    return vec2(gn_team[0], gn_team2[0]);
+}
+
+// (maximum, sum) of this invocation's groups of the row.
+vec2 gn_measure(uint row, uint first, uint end) {
+    float top = -gn_inf;
+    vec4 s = vec4(0.0), c = vec4(0.0);
+    for (uint g = first + gl_LocalInvocationIndex; g < end; g += 256u) {
+        vec4 x = gn_row_read(row, g);
+        float m = gn_max4(x);
+        if (m > top) {
+            vec4 f = gn_exp_below(vec4(top), m);
+            s *= f;
+            c *= f;
+            top = m;
+        }
+        gn_add_to(s, c, gn_exp_below(x, top));
+    }
+    return vec2(top, (s.x + s.y) + (s.z + s.w));
+}
+
+void main() {
+    uint me = gl_LocalInvocationIndex, groups = (GN_N + 3u) / 4u;
+    uint split = gl_WorkGroupID.y, first = split * GN_CHUNK, end = min(first + GN_CHUNK, groups);
+    for (uint row = gl_WorkGroupID.x; row < GN_ROWS; row += gl_NumWorkGroups.x) {
+        vec2 r = vec2(-gn_inf, 0.0);
+        if ((GN_PHASE & 1u) != 0u) {
+            r = gn_measure(row, first, end);
+        } else {
+            for (uint p = me; p < GN_SPLITS; p += 256u) { // at most 256 splits
+                uvec2 w = gn_load2(2u, row * GN_SPLITS + p);
+                r = uintBitsToFloat(w);
+            }
+        }
+        r = gn_all_join(r.x, r.y);
+        if (GN_PHASE == 1u) {
+            if (me == 0u) gn_store2(2u, row * GN_SPLITS + split, floatBitsToUint(r));
+            continue;
+        }
+        float f = gn_row_finish(r.x, r.y);
+        if (GN_KIND == GN_LOGSUMEXP) {
+            if (me == 0u) gn_row_result(row, f);
+            continue;
+        }
+        for (uint g = first + me; g < end; g += 256u) {
+            vec4 x = gn_row_read(row, g) - r.x;
+            gn_row_write(row, g, GN_KIND == GN_SOFTMAX ? gn_exp(x) * f : x - f);
+        }
+    }
+}
+
+#endif
