@@ -68,6 +68,7 @@
 //     vk stream        The stream of commands
 //     vk pipelines     Compute pipelines out of shaders.h
 //     vk dispatch      Running a kernel
+//     fft vk           The FFT on the GPU: tables, the passes that a length is cut into
 //     vk ops           Jobs on the Vulkan device
 //     async            gn_read_async
 //     elementwise      The public elementwise functions, from the op tables
@@ -1470,6 +1471,7 @@ struct gn_context {
     struct gni_pool *pool;
     struct gni_vk *vk; // NULL: no GPU
     struct gni_gemm_work *gemm_work;
+    struct gni_fft_vk_state *fft_vk; // tables of the GPU's transforms
     struct gni_fft_state *fft; // plans and memory of the CPU's transforms; NULL until the first
     // memory
     gni_mutex stats_lock;
@@ -3450,6 +3452,17 @@ static void gni_lazy_orphaned(gn_context *g, gn_array *a) {
 
 // ---- dtypes and register domains
 
+// The smallest and largest value of an integer dtype.
+static void gni_integer_range(gn_dtype t, double *low, double *high) {
+    *low = t == GN_I64 ? -9223372036854775808.0 : t == GN_I32 ? -2147483648.0 : t == GN_I8 ? -128.0 : 0.0;
+    *high = t == GN_I64   ? 9223372036854775807.0
+            : t == GN_I32 ? 2147483647.0
+            : t == GN_U32 ? 4294967295.0
+            : t == GN_I8  ? 127.0
+            : t == GN_U8  ? 255.0
+                          : 1.0;
+}
+
 static gni_domain gni_domain_of(gn_dtype t, bool wide) {
     if (gni_is_float(t)) return GNI_F;
     return t == GN_U32 && !wide ? GNI_U : GNI_I;
@@ -3489,6 +3502,12 @@ static int gni_convert_ops(gn_dtype from, gn_dtype to, bool wide, gni_op *op) {
     return n;
 }
 
+// Floats saturate on their way to an integer dtype narrower than the register: two instructions and two
+// constants in the place of the wrapping that gni_convert_ops names.
+static bool gni_saturates(gn_dtype from, gni_op op) {
+    return gni_is_float(from) && op >= GNI_OP_WRAP_U8 && op <= GNI_OP_WRAP_I32;
+}
+
 // The instruction that brings the raw result of an op computed in `t` back to the values of `t`.
 static bool gni_normalize_op(gni_op op, gn_dtype t, bool wide, gni_op *out) {
     if (op >= GNI_OP_EQ && op <= GNI_OP_LOGICAL_XOR) return false;
@@ -3524,15 +3543,23 @@ static gn_dtype gni_source_dtype(gni_op op, int i, gn_dtype compute) {
 
 // ---- making expressions
 
-// Instructions of the node itself: conversions of the sources, the op, rounding.
-static int gni_own_insns(const gni_expr *e, gn_dtype result) {
+static int gni_convert_cost(gn_dtype from, gn_dtype to, bool wide, int *consts) {
     gni_op ops[2];
+    int n = gni_convert_ops(from, to, wide, ops);
+    if (n == 0 || !gni_saturates(from, ops[n - 1])) return n;
+    *consts += 2;
+    return n + 1;
+}
+
+// Instructions of the node itself: conversions of the sources, the op, rounding. Adds its constants.
+static int gni_own_insns(const gni_expr *e, gn_dtype result, int *consts) {
+    gni_op fix;
     int n = e->op == GNI_OP_CAST ? 0 : 1;
     for (int i = 0; i < e->n_src; i++)
         if (e->src[i] != NULL)
-            n += gni_convert_ops(e->src[i]->dtype, gni_source_dtype(e->op, i, e->compute), e->wide, ops);
-    if (gni_normalize_op(e->op, e->compute, e->wide, ops)) n++;
-    if (e->op == GNI_OP_CAST) n += gni_convert_ops(e->compute, result, e->wide, ops);
+            n += gni_convert_cost(e->src[i]->dtype, gni_source_dtype(e->op, i, e->compute), e->wide, consts);
+    if (gni_normalize_op(e->op, e->compute, e->wide, &fix)) n++;
+    if (e->op == GNI_OP_CAST) n += gni_convert_cost(e->compute, result, e->wide, consts);
     return n;
 }
 
@@ -3540,9 +3567,9 @@ static bool gni_is_pending(const gn_array *a) { return a != NULL && a->expr != N
 static bool gni_is_const(const gn_array *a) { return gni_is_pending(a) && a->expr->op == GNI_OP_CONST; }
 
 static void gni_expr_measure(gni_expr *e, gn_dtype result) {
-    e->insns = gni_own_insns(e, result);
     e->leaves = 0;
     e->consts = 0;
+    e->insns = gni_own_insns(e, result, &e->consts);
     for (int i = 0; i < e->n_src; i++) {
         const gn_array *s = e->src[i];
         if (s == NULL) e->consts++;
@@ -3659,12 +3686,10 @@ static uint64_t gni_const_bits(double v, gni_domain d, bool wide) {
         else memcpy(&bits, &f, sizeof f);
         return bits;
     }
+    // Integers wrap like the results of integer arithmetic; beyond int64 and NaN there is nothing to wrap.
     if (v != v) return 0;
-    double low = wide ? -9223372036854775808.0 : d == GNI_U ? 0.0 : -2147483648.0;
-    double high = wide ? 9223372036854775807.0 : d == GNI_U ? 4294967295.0 : 2147483647.0;
-    if (v <= low) return wide ? (uint64_t)INT64_MIN : d == GNI_U ? 0 : (uint64_t)(uint32_t)INT32_MIN;
-    if (v >= high) return wide ? (uint64_t)INT64_MAX : d == GNI_U ? UINT32_MAX : (uint64_t)INT32_MAX;
-    return wide ? (uint64_t)(int64_t)v : (uint64_t)(uint32_t)(int64_t)v;
+    int64_t i = v <= -9223372036854775808.0 ? INT64_MIN : v >= 9223372036854775807.0 ? INT64_MAX : (int64_t)v;
+    return wide ? (uint64_t)i : (uint64_t)(uint32_t)i;
 }
 
 static int gni_build_const(gni_builder *b, double v, gn_dtype t) {
@@ -3740,6 +3765,16 @@ static int gni_build_convert(gni_builder *b, int reg, gn_dtype from, gn_dtype to
         // Rounding and wrapping act on what the conversion before them made.
         gni_domain d = gni_domain_of(i == 0 ? from : to, wide);
         if (ops[i] == GNI_OP_WRAP_U8 || ops[i] == GNI_OP_WRAP_I8) d = GNI_I;
+        if (gni_saturates(from, ops[i])) {
+            double low, high;
+            gni_integer_range(to, &low, &high);
+            gn_dtype t = wide ? GN_I64 : GN_I32;
+            r[1] = gni_build_const(b, low, t);
+            r[0] = gni_build_insn(b, GNI_OP_MAX, GNI_I, r);
+            r[1] = gni_build_const(b, high, t);
+            reg = gni_build_insn(b, GNI_OP_MIN, GNI_I, r);
+            continue;
+        }
         reg = gni_build_insn(b, ops[i], d, r);
     }
     return reg;
@@ -6571,31 +6606,61 @@ static const gni_kernel GNI_FN(gni_kernels_narrow)[GNI_OP_COUNT * 3] = {
         memcpy(d + i, h, sizeof(uint16_t) * (size_t)(n - i));                                      \
     }
 // 8-bit items, GNI_VW at a time.
-#if GNI_VW == 1
-#define GNI_WIDEN_8(T, d, s) (*(d) = *(s))
-#define GNI_NARROW_8(d, v) (*(d) = (uint8_t)((v) & 255))
-#else
-typedef uint8_t GNI_FN(gni_vec8) __attribute__((vector_size(GNI_VW)));
-typedef int8_t GNI_FN(gni_vec8s) __attribute__((vector_size(GNI_VW)));
-#define GNI_WIDEN_8(T, d, s)                                                                       \
-    {                                                                                              \
-        T t;                                                                                       \
-        memcpy(&t, s, sizeof t);                                                                   \
-        gni_vstorei(d, __builtin_convertvector(t, gni_vi));                                        \
-    }
-#define GNI_NARROW_8(d, v)                                                                         \
-    {                                                                                              \
-        GNI_FN(gni_vec8) t = __builtin_convertvector(v, GNI_FN(gni_vec8));                         \
-        memcpy(d, &t, sizeof t);                                                                   \
-    }
+#define gni_vb GNI_FN(gni_vecb)
+#define gni_vload_u8 GNI_FN(gni_ck_load_u8)
+#define gni_vload_i8 GNI_FN(gni_ck_load_i8)
+#define gni_vstore_8 GNI_FN(gni_ck_store_8)
+#if GNI_VW > 1
+typedef uint8_t gni_vb __attribute__((vector_size(GNI_VW)));
 #endif
-#define GNI_LOAD_8(name, TS, VS)                                                                   \
+GNI_INLINE gni_vi gni_vload_u8(const uint8_t *p) {
+#if defined(GNI_PASS_AVX512)
+    return (gni_vi)_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
+#elif defined(GNI_PASS_AVX2)
+    return (gni_vi)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p));
+#elif GNI_V_SSE2
+    int32_t t;
+    memcpy(&t, p, sizeof t);
+    __m128i zero = _mm_setzero_si128(), x = _mm_cvtsi32_si128(t);
+    return (gni_vi)_mm_unpacklo_epi16(_mm_unpacklo_epi8(x, zero), zero);
+#elif GNI_VW == 1
+    return *p;
+#else
+    gni_vb t;
+    memcpy(&t, p, sizeof t);
+    return __builtin_convertvector(t, gni_vi);
+#endif
+}
+GNI_INLINE gni_vi gni_vload_i8(const uint8_t *p) {
+    return gni_vwrap_i8(gni_vload_u8(p));
+}
+// The low 8 bits of each lane.
+GNI_INLINE void gni_vstore_8(uint8_t *p, gni_vi x) {
+#if defined(GNI_PASS_AVX512)
+    _mm_storeu_si128((__m128i *)(void *)p, _mm512_cvtepi32_epi8((__m512i)x));
+#elif defined(GNI_PASS_AVX2) || GNI_V_SSE2
+    gni_vi y = x & 255;
+#if defined(GNI_PASS_AVX2)
+    __m128i t = _mm_packs_epi32(_mm256_castsi256_si128((__m256i)y), _mm256_extracti128_si256((__m256i)y, 1));
+#else
+    __m128i t = _mm_packs_epi32((__m128i)y, (__m128i)y);
+#endif
+    t = _mm_packus_epi16(t, t);
+    memcpy(p, &t, GNI_VW);
+#elif GNI_VW == 1
+    *p = (uint8_t)(x & 255);
+#else
+    gni_vb t = __builtin_convertvector(x & 255, gni_vb);
+    memcpy(p, &t, sizeof t);
+#endif
+}
+#define GNI_LOAD_8(name, T, load)                                                                  \
     static void GNI_FN(name)(void *dst, const void *src, int64_t n) {                              \
         int32_t *d = (int32_t *)dst;                                                               \
-        const TS *s = (const TS *)src;                                                             \
+        const uint8_t *s = (const uint8_t *)src;                                                   \
         int64_t i = 0;                                                                             \
-        for (; i + GNI_VW <= n; i += GNI_VW) GNI_WIDEN_8(VS, d + i, s + i);                        \
-        for (; i < n; i++) d[i] = s[i];                                                            \
+        for (; i + GNI_VW <= n; i += GNI_VW) gni_vstorei(d + i, load(s + i));                      \
+        for (; i < n; i++) d[i] = (T)s[i];                                                         \
     }
 #define GNI_STORE_8(name, V, E)                                                                    \
     static void GNI_FN(name)(void *dst, const void *src, int64_t n) {                              \
@@ -6604,7 +6669,7 @@ typedef int8_t GNI_FN(gni_vec8s) __attribute__((vector_size(GNI_VW)));
         int64_t i = 0;                                                                             \
         for (; i + GNI_VW <= n; i += GNI_VW) {                                                     \
             gni_vi x = gni_vloadi(s + i);                                                          \
-            GNI_NARROW_8(d + i, V);                                                                \
+            gni_vstore_8(d + i, V);                                                                \
         }                                                                                          \
         for (; i < n; i++) d[i] = (uint8_t)E(s[i]);                                                \
     }
@@ -6614,16 +6679,14 @@ GNI_LOAD_HALF(gni_load_f16, gni_vload_f16)
 GNI_LOAD_HALF(gni_load_bf16, gni_vload_bf16)
 GNI_STORE_HALF(gni_store_f16, gni_vstore_f16)
 GNI_STORE_HALF(gni_store_bf16, gni_vstore_bf16)
-GNI_LOAD_8(gni_load_u8, uint8_t, GNI_FN(gni_vec8))
-GNI_LOAD_8(gni_load_i8, int8_t, GNI_FN(gni_vec8s))
+GNI_LOAD_8(gni_load_u8, uint8_t, gni_vload_u8)
+GNI_LOAD_8(gni_load_i8, int8_t, gni_vload_i8)
 GNI_STORE_8(gni_store_u8, x, GNI_LOW)
 GNI_STORE_8(gni_store_bool, gni_kmask(gni_knot(gni_kieq(x, gni_vseti(0)))) & 1, GNI_TRUTH)
 #undef GNI_LOAD_HALF
 #undef GNI_STORE_HALF
 #undef GNI_LOAD_8
 #undef GNI_STORE_8
-#undef GNI_WIDEN_8
-#undef GNI_NARROW_8
 #undef GNI_TRUTH
 #undef GNI_LOW
 
@@ -7181,6 +7244,10 @@ static const gni_cpu_isa GNI_FN(gni_isa_table) = {
 #undef gni_vround_bf16
 #undef gni_vwrap_i8
 #undef gni_vturn
+#undef gni_vb
+#undef gni_vload_u8
+#undef gni_vload_i8
+#undef gni_vstore_8
 #undef gni_vblocks
 // ------------------------------------------------------------------------------------------
 // >>gemm micro
@@ -12720,8 +12787,10 @@ static double gni_random_log(double u) {
     bits = (bits & 0xfffffffffffffu) + 0x3fe6a09e667f3bcdu;
     double m;
     memcpy(&m, &bits, 8);
+    static const double odd[] = {1.0 / 23, 1.0 / 21, 1.0 / 19, 1.0 / 17, 1.0 / 15, 1.0 / 13,
+                                 1.0 / 11, 1.0 / 9,  1.0 / 7,  1.0 / 5,  1.0 / 3};
     double s = (m - 1.0) / (m + 1.0), z = s * s, p = 0.0;
-    for (int i = 23; i >= 3; i -= 2) p = (p + 1.0 / i) * z;
+    for (int i = 0; i < 11; i++) p = (p + odd[i]) * z;
     return -((double)k * GNI_LN2 + (s + s) * (p + 1.0));
 }
 
@@ -12731,10 +12800,12 @@ static void gni_random_normal_pair(const uint32_t *w, double *n0, double *n1) {
     uint64_t b = gni_random_pair(w + 2);
     double u = 1.0 - (double)(gni_random_pair(w) >> 11) * 1.1102230246251565e-16;
     double r = sqrt(2.0 * gni_random_log(u));
+    static const double sine[] = {1.0 / 272, 1.0 / 210, 1.0 / 156, 1.0 / 110, 1.0 / 72, 1.0 / 42, 1.0 / 20, 1.0 / 6};
+    static const double cosine[] = {1.0 / 240, 1.0 / 182, 1.0 / 132, 1.0 / 90, 1.0 / 56, 1.0 / 30, 1.0 / 12, 1.0 / 2};
     double x = ((double)(b >> 11 & 0x3ffffffffffffu) + 0.5) * 6.9757369960172635e-16, z = x * x, p = 0.0, q = 0.0;
-    for (int i = 16; i > 0; i -= 2) {
-        p = (1.0 - p) * z / (double)(i * (i + 1));
-        q = (1.0 - q) * z / (double)(i * (i - 1));
+    for (int i = 0; i < 8; i++) {
+        p = (1.0 - p) * (z * sine[i]);
+        q = (1.0 - q) * (z * cosine[i]);
     }
     p = r * (x * (1.0 - p)); // sine
     q = r * (1.0 - q);       // cosine
@@ -13378,6 +13449,9 @@ typedef struct gni_vk_kernel {
     uint32_t n_spec;
     uint32_t spec[GNI_VK_MAX_SPEC]; // values of constant ids 0 to n_spec - 1
     uint32_t subgroup;              // required size, with full subgroups; 0 = the driver's choice
+    // Constants from this id on name, in their low 11 bits, the cases of the module's large switch that
+    // are needed; the rest is cut off before the driver sees it. 0 = keep all.
+    uint32_t first_code;
 } gni_vk_kernel;
 
 typedef enum gni_vk_mode {
@@ -15497,6 +15571,55 @@ GNI_MAYBE_UNUSED static int gni_vk_profile_fetch(gni_vk *vk, gni_vk_event *out, 
 
 // ---- compiling
 
+static bool gni_vk_needs_code(const gni_vk_kernel *k, uint32_t code) {
+    for (uint32_t i = k->first_code; i < k->n_spec; i++)
+        if ((k->spec[i] & 2047u) == code) return true;
+    return false;
+}
+
+// Copies a module without the cases of its large switch that the kernel does not need; their blocks stay
+// behind, unreachable. Drivers inline that switch once for every instruction of a program, so that a
+// full one takes them a second. Returns the number of words.
+static uint32_t gni_vk_prune(const uint32_t *w, uint32_t n, const gni_vk_kernel *k, uint32_t *out) {
+    uint32_t at = 5;
+    memcpy(out, w, 5 * sizeof *w);
+    for (uint32_t i = 5, count; i < n; i += count) {
+        count = w[i] >> 16;
+        if ((w[i] & 0xffffu) != 251u || count < 64u) { // OpSwitch
+            memcpy(out + at, w + i, count * sizeof *w);
+            at += count;
+            continue;
+        }
+        uint32_t start = at;
+        out[at++] = 0;
+        out[at++] = w[i + 1];
+        out[at++] = w[i + 2];
+        for (uint32_t j = 3; j + 1 < count; j += 2) {
+            if (!gni_vk_needs_code(k, w[i + j])) continue;
+            out[at++] = w[i + j];
+            out[at++] = w[i + j + 1];
+        }
+        out[start] = (at - start) << 16 | 251u;
+    }
+    return at;
+}
+
+// The kernel's own module, or VK_NULL_HANDLE: the common one does.
+static VkShaderModule gni_vk_pruned_module(gni_vk *vk, const gni_vk_kernel *k) {
+    VkShaderModule m = VK_NULL_HANDLE;
+    const gni_module *from = &gni_modules[vk->compiler.variant[k->module]];
+    uint32_t *words = k->first_code ? (uint32_t *)gni_alloc(vk->g, from->bytes) : NULL;
+    if (!words) return m;
+    VkShaderModuleCreateInfo info;
+    memset(&info, 0, sizeof info);
+    info.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
+    info.codeSize = gni_vk_prune(from->words, from->bytes / 4, k, words) * 4u;
+    info.pCode = words;
+    if (vk->f.vkCreateShaderModule(vk->device, &info, NULL, &m) != VK_SUCCESS) m = VK_NULL_HANDLE;
+    gni_free(vk->g, words);
+    return m;
+}
+
 // Runs on either thread: touches nothing but `p` and handles that never change.
 static void gni_vk_compile(gni_vk *vk, gni_vk_pipeline *p) {
     VkSpecializationMapEntry entries[GNI_VK_MAX_SPEC];
@@ -15519,7 +15642,8 @@ static void gni_vk_compile(gni_vk *vk, gni_vk_pipeline *p) {
     info.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
     info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
     info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
-    info.stage.module = p->module;
+    VkShaderModule own = gni_vk_pruned_module(vk, &p->kernel);
+    info.stage.module = own ? own : p->module;
     info.stage.pName = "main";
     info.stage.pSpecializationInfo = p->kernel.n_spec ? &spec : NULL;
     if (p->kernel.subgroup && vk->caps.subgroup_control) {
@@ -15531,6 +15655,7 @@ static void gni_vk_compile(gni_vk *vk, gni_vk_pipeline *p) {
     p->pipeline = VK_NULL_HANDLE;
     p->result = vk->f.vkCreateComputePipelines(vk->device, vk->compiler.cache, 1, &info, NULL,
                                                &p->pipeline);
+    if (own) vk->f.vkDestroyShaderModule(vk->device, own, NULL);
 }
 
 static void gni_vk_compile_here(gni_vk *vk, gni_vk_pipeline *p) {
@@ -16232,6 +16357,524 @@ static bool gni_vk_dispatch(gni_vk *vk, gni_vk_pipeline *p, const gni_vk_use *us
 
 #endif // GNI_VULKAN
 // ------------------------------------------------------------------------------------------
+// >>fft vk
+// The FFT on the GPU: tables, the passes that a length is cut into, Bluestein's convolution for the other
+// lengths. From outside: gni_fft_vk_supports, gni_fft_vk, gni_fft_vk_free.
+
+#if GNI_VULKAN
+
+// Flags and parameter words of fft.comp.
+enum {
+    GNI_FV_REAL_IN = 1,
+    GNI_FV_HALF_IN = 2,
+    GNI_FV_REAL_OUT = 4,
+    GNI_FV_FACTOR_IN = 8,
+    GNI_FV_FACTOR_OUT = 16,
+    GNI_FV_TWIST = 32,
+    GNI_FV_SWAP_IN = 64,
+    GNI_FV_SWAP_IN_2 = 128,
+    GNI_FV_SWAP_OUT = 256,
+    GNI_FV_SWAP_OUT_2 = 512,
+    GNI_FV_ACROSS_IN = 1024,
+    GNI_FV_ACROSS_OUT = 2048,
+    GNI_FV_RADIX = 16, // first word of the radices,
+    GNI_FV_DIM = 22,   // and of the dimensions
+    GNI_FV_DIM_WORDS = 5,
+    GNI_FV_MAX_DIMS = GN_MAX_RANK + 2,
+    GNI_FV_STAGES = 6,
+    GNI_FV_THREADS = 256
+};
+
+#define GNI_FV_TABLE_BYTES ((uint64_t)64 << 20) // of all tables; more only while one call needs them
+
+typedef enum gni_fv_kind {
+    GNI_FV_ROOTS,  // exp(-2 pi i k / n), k < n
+    GNI_FV_HALVES, // the same for large n: its low bits' factors, then those of the high bits
+    GNI_FV_CHIRP,  // exp(-pi i k^2 / n), k < n
+    GNI_FV_KERNEL  // the spectrum of the chirp's conjugate in a convolution of `size` points, over size
+} gni_fv_kind;
+
+typedef struct gni_fv_table {
+    struct gni_fv_table *next;
+    gni_fv_kind kind;
+    int64_t n, size; // numbers that it has
+    uint64_t used;
+    gni_vk_mem mem;
+} gni_fv_table;
+
+typedef struct gni_fft_vk_state {
+    gni_fv_table *tables;
+    uint64_t bytes, call;
+} gni_fft_vk_state;
+
+// One end of a transform: where its points are for each line of the batch.
+typedef struct gni_fv_end {
+    const gni_vk_mem *mem;
+    uint64_t bytes;
+    int64_t offset, step, count; // numbers beyond `count` are zero, or not written
+    int64_t stride[GN_MAX_RANK];
+    uint32_t flags;
+    const gni_fv_table *factor;
+} gni_fv_end;
+
+typedef struct gni_fv_pass {
+    int64_t n;    // points
+    int64_t full; // of the whole transform
+    int64_t span, out_span, in_step, out_step;
+    int rank;
+    int64_t dim[GNI_FV_MAX_DIMS][GNI_FV_DIM_WORDS]; // size, in, out, unit, out unit
+    const gni_fv_table *halves;
+} gni_fv_pass;
+
+static int gni_fv_low_bits(int64_t n) {
+    int bits = 1;
+    while (((int64_t)1 << 2 * bits) < n) bits++;
+    return bits;
+}
+
+static int64_t gni_fv_table_size(gni_fv_kind kind, int64_t n, int64_t size) {
+    if (kind == GNI_FV_KERNEL) return size;
+    if (kind != GNI_FV_HALVES) return n;
+    int low = gni_fv_low_bits(n);
+    return ((int64_t)1 << low) + ((n - 1) >> low) + 1;
+}
+
+// exp(-pi i j^2 / n) for j = 0, 1, ...: j^2 mod 2 n is kept in `square`.
+static void gni_fv_chirp_next(int64_t n, int64_t j, uint64_t *square, double *re, double *im) {
+    gni_ft_turn((int64_t)*square, 2 * n, re, im);
+    *square = (*square + 2 * (uint64_t)j + 1) % (2 * (uint64_t)n);
+}
+
+static bool gni_fv_fill_kernel(gn_context *g, int64_t n, int64_t size, float *out) {
+    gni_ft_plan *p = gni_ft_plan_make(g, GNI_FT_ROWS, size, true);
+    double *time = (double *)gni_calloc(g, (size_t)size * 16), *freq = (double *)gni_alloc(g, (size_t)size * 16);
+    char *work = p != NULL ? (char *)gni_alloc(g, p->shared + p->each) : NULL;
+    bool ok = time != NULL && freq != NULL && work != NULL;
+    uint64_t square = 0;
+    for (int64_t j = 0; j < n && ok; j++) {
+        double re, im;
+        int64_t mirror = j == 0 ? 0 : size - j;
+        gni_fv_chirp_next(n, j, &square, &re, &im);
+        time[2 * j] = time[2 * mirror] = re;
+        time[2 * j + 1] = time[2 * mirror + 1] = -im;
+    }
+    if (ok) gni_ft_transform(p, NULL, time, freq, 1.0 / (double)size, false, work);
+    for (int64_t i = 0; i < 2 * size && ok; i++) out[i] = (float)freq[i];
+    gni_free(g, work);
+    gni_free(g, freq);
+    gni_free(g, time);
+    gni_ft_plan_free(g, p);
+    return ok;
+}
+
+static bool gni_fv_fill(gn_context *g, const gni_fv_table *t, float *out) {
+    uint64_t square = 0;
+    int low = gni_fv_low_bits(t->n);
+    if (t->kind == GNI_FV_KERNEL) return gni_fv_fill_kernel(g, t->n, t->size, out);
+    for (int64_t i = 0; i < t->size; i++) {
+        double re, im;
+        int64_t first = (int64_t)1 << low;
+        if (t->kind == GNI_FV_CHIRP) gni_fv_chirp_next(t->n, i, &square, &re, &im);
+        else gni_ft_turn(t->kind == GNI_FV_ROOTS || i < first ? i : (i - first) << low, t->n, &re, &im);
+        out[2 * i] = (float)re;
+        out[2 * i + 1] = (float)im;
+    }
+    return true;
+}
+
+static void gni_fv_table_free(gn_context *g, gni_fv_table *t) {
+    gni_vk_free(g->vk, &t->mem);
+    gni_free(g, t);
+}
+
+static void gni_fft_vk_free(gn_context *g) {
+    gni_fft_vk_state *s = g->fft_vk;
+    if (s == NULL) return;
+    while (s->tables != NULL) {
+        gni_fv_table *t = s->tables;
+        s->tables = t->next;
+        gni_fv_table_free(g, t);
+    }
+    gni_free(g, s);
+    g->fft_vk = NULL;
+}
+
+// Drops the tables that have not been used for longest.
+static void gni_fv_evict(gn_context *g, uint64_t room) {
+    gni_fft_vk_state *s = g->fft_vk;
+    while (s->bytes + room > GNI_FV_TABLE_BYTES) {
+        gni_fv_table **oldest = NULL;
+        for (gni_fv_table **at = &s->tables; *at != NULL; at = &(*at)->next)
+            if ((*at)->used != s->call && (oldest == NULL || (*at)->used < (*oldest)->used)) oldest = at;
+        if (oldest == NULL) return;
+        gni_fv_table *t = *oldest;
+        *oldest = t->next;
+        s->bytes -= t->mem.size;
+        gni_fv_table_free(g, t);
+    }
+}
+
+static const gni_fv_table *gni_fv_table_get(gn_context *g, gni_fv_kind kind, int64_t n, int64_t size) {
+    gni_fft_vk_state *s = g->fft_vk;
+    size = gni_fv_table_size(kind, n, size);
+    for (gni_fv_table *t = s->tables; t != NULL; t = t->next)
+        if (t->kind == kind && t->n == n && t->size == size) {
+            t->used = s->call;
+            return t;
+        }
+    gni_fv_table *t = (gni_fv_table *)gni_calloc(g, sizeof(gni_fv_table));
+    float *data = (float *)gni_alloc(g, (size_t)size * 8 + 16);
+    if (t != NULL) {
+        t->kind = kind;
+        t->n = n;
+        t->size = size;
+        t->used = s->call;
+        gni_fv_evict(g, (uint64_t)size * 8);
+    }
+    bool ok = t != NULL && data != NULL && gni_fv_fill(g, t, data) &&
+              gni_vk_alloc(g->vk, GNI_MAX((uint64_t)size * 8, 16), &t->mem);
+    if (ok && !gni_vk_upload(g->vk, &t->mem, 0, data, (uint64_t)size * 8)) {
+        gni_vk_free(g->vk, &t->mem);
+        ok = false;
+    }
+    gni_free(g, data);
+    if (!ok) {
+        gni_free(g, t);
+        return NULL;
+    }
+    s->bytes += t->mem.size;
+    t->next = s->tables;
+    s->tables = t;
+    return t;
+}
+
+// ---- cutting a length into passes
+
+// Points that a workgroup holds.
+static int64_t gni_fv_points(const gni_vk *vk) {
+    return vk->caps.shared_bytes >= 49152 ? 3072 : vk->caps.shared_bytes >= 32768 ? 2048 : 1024;
+}
+
+// At most three parts of at most `points` each, as equal as can be. Returns how many, 0 if there are none.
+static int gni_fv_cut(int64_t n, int64_t points, int64_t *part) {
+    int64_t divisor[512], best = INT64_MAX;
+    int radix[64], count = 0, parts = 0;
+    if (gni_ft_factor(n, 16, radix) == 0 && n > 1) return 0;
+    if (n <= points) {
+        part[0] = n;
+        return 1;
+    }
+    for (int64_t d = 2; d <= points && count < GNI_COUNT(divisor); d++)
+        if (n % d == 0) divisor[count++] = d;
+    for (int i = 0; i < count; i++) {
+        int64_t rest = n / divisor[i], most = GNI_MAX(divisor[i], rest);
+        if (rest > points || most >= best) continue;
+        best = most;
+        part[0] = divisor[i];
+        part[1] = rest;
+        parts = 2;
+    }
+    // Few lines in a workgroup read memory in crumbs; a third pass costs less.
+    if (parts == 2 && best <= points / 4) return 2;
+    int64_t three = INT64_MAX;
+    for (int i = 0; i < count; i++)
+        for (int k = i; k < count; k++) {
+            if (n / divisor[i] % divisor[k] != 0) continue;
+            int64_t rest = n / divisor[i] / divisor[k], most = GNI_MAX(divisor[k], rest);
+            if (rest < divisor[k] || most > points || most >= three || most >= best) continue;
+            three = most;
+            part[0] = divisor[k];
+            part[1] = divisor[i];
+            part[2] = rest;
+            parts = 3;
+        }
+    return parts;
+}
+
+// The length of the convolution for a transform of n points.
+static int64_t gni_fv_convolution(int64_t n) {
+    int64_t m = 64, best;
+    while (m < 2 * n - 1) m *= 2;
+    best = m;
+    for (int64_t odd = 3; odd <= 15; odd += 2) {
+        int64_t try_m = odd;
+        if (odd == 11 || odd == 13) continue;
+        while (try_m < 2 * n - 1) try_m *= 2;
+        if (try_m % 16 == 0 && (double)try_m * 1.1 < (double)best) best = try_m;
+    }
+    return best;
+}
+
+// ---- one pass
+
+// For powers of two one of their own once it is compiled, until then and for the others the one that does
+// all; they round alike.
+static gni_vk_pipeline *gni_fv_pipeline(gni_vk *vk, const uint32_t *param, int stages) {
+    gni_vk_kernel kernel;
+    const int64_t points = gni_fv_points(vk), n = param[15];
+    memset(&kernel, 0, sizeof kernel);
+    if ((n & (n - 1)) == 0 && n >= 64 && stages <= 3) {
+        kernel.module = points == 3072 ? GNI_MODULE_fft_two_3k : points == 2048 ? GNI_MODULE_fft_two_2k : GNI_MODULE_fft_two_1k;
+        kernel.n_spec = 5;
+        for (int i = 0; i < 3; i++) kernel.spec[i] = param[GNI_FV_RADIX + i];
+        kernel.spec[3] = param[14];
+        kernel.spec[4] = param[13];
+        gni_vk_pipeline *p = gni_vk_pipeline_get(vk, &kernel, GNI_VK_ASYNC);
+        if (p != NULL) return p;
+        memset(&kernel, 0, sizeof kernel);
+    }
+    kernel.module = points == 3072 ? GNI_MODULE_fft_any_3k : points == 2048 ? GNI_MODULE_fft_any_2k : GNI_MODULE_fft_any_1k;
+    return gni_vk_pipeline_get(vk, &kernel, GNI_VK_WAIT);
+}
+
+static bool gni_fv_dispatch(gn_context *g, const gni_fv_pass *p, const gni_fv_end *in, const gni_fv_end *out,
+                            uint32_t flags, double scale) {
+    gni_vk *vk = g->vk;
+    gni_vk_use use[6];
+    uint32_t param[GNI_FV_DIM + GNI_FV_MAX_DIMS * GNI_FV_DIM_WORDS];
+    const gni_fv_table *roots = gni_fv_table_get(g, GNI_FV_ROOTS, p->n, 0);
+    int radix[64], stages = gni_ft_factor(p->n, 16, radix);
+    if (roots == NULL || stages > GNI_FV_STAGES) return false;
+    int64_t lines = 1, points = gni_fv_points(vk);
+    memset(use, 0, sizeof use);
+    memset(param, 0, sizeof param);
+    for (int i = 0; i < p->rank; i++) {
+        lines *= p->dim[i][0];
+        for (int k = 0; k < GNI_FV_DIM_WORDS; k++)
+            param[GNI_FV_DIM + GNI_FV_DIM_WORDS * i + k] = (uint32_t)p->dim[i][k];
+    }
+    int64_t each = GNI_MIN(GNI_MAX(points / p->n, 1), lines);
+    while (each > 1 && (each & (each - 1)) != 0) each &= each - 1; // the power of two below
+    for (int i = 0; i < GNI_FV_STAGES; i++) param[GNI_FV_RADIX + i] = i < stages ? (uint32_t)radix[i] : 1;
+    param[0] = (uint32_t)lines;
+    param[1] = (uint32_t)in->offset;
+    param[2] = (uint32_t)p->in_step;
+    param[3] = (uint32_t)GNI_MIN(in->count, UINT32_MAX);
+    param[4] = (uint32_t)out->offset;
+    param[5] = (uint32_t)p->out_step;
+    param[6] = (uint32_t)GNI_MIN(out->count, UINT32_MAX);
+    float s = (float)scale;
+    memcpy(&param[7], &s, 4);
+    param[8] = (uint32_t)p->span;
+    param[9] = (uint32_t)p->out_span;
+    param[10] = p->halves != NULL ? (uint32_t)gni_fv_low_bits(p->halves->n) : 0;
+    param[11] = (uint32_t)p->full;
+    param[12] = (uint32_t)p->rank;
+    param[13] = flags;
+    param[14] = (uint32_t)each;
+    param[15] = (uint32_t)p->n;
+    for (int i = 2; i < 6; i++) {
+        const gni_fv_table *t = i == 3 ? p->halves : i == 4 ? in->factor : i == 5 ? out->factor : NULL;
+        use[i].mem = t != NULL ? &t->mem : &roots->mem;
+        use[i].bytes = (uint64_t)(t != NULL ? t->size : roots->size) * 8;
+    }
+    use[0].mem = in->mem;
+    use[0].bytes = in->bytes;
+    use[1].mem = out->mem;
+    use[1].bytes = out->bytes;
+    use[1].write = true;
+    int64_t groups = (lines + each - 1) / each, x = GNI_MIN(groups, (int64_t)vk->caps.max_groups[0]);
+    int64_t y = (groups + x - 1) / x;
+    if (lines > INT32_MAX || y > (int64_t)vk->caps.max_groups[1]) return false;
+    return gni_vk_dispatch(vk, gni_fv_pipeline(vk, param, stages), use, 6, param,
+                           (uint32_t)((GNI_FV_DIM + p->rank * GNI_FV_DIM_WORDS) * 4), (uint32_t)x, (uint32_t)y, 1);
+}
+
+static void gni_fv_dim(gni_fv_pass *p, int64_t size, int64_t in, int64_t out, int64_t unit, int64_t out_unit) {
+    int64_t *d = p->dim[p->rank++];
+    d[0] = size, d[1] = in, d[2] = out, d[3] = unit, d[4] = out_unit;
+}
+
+static gni_fv_end gni_fv_middle(const gni_vk_mem *mem, uint64_t bytes) {
+    gni_fv_end e;
+    memset(&e, 0, sizeof e);
+    e.mem = mem;
+    e.bytes = bytes;
+    e.count = INT64_MAX;
+    return e;
+}
+
+// The dimensions of the batch: NULL means rows of n numbers that follow each other.
+static void gni_fv_batch(gni_fv_pass *p, const gni_fft *f, int64_t n, const gni_fv_end *in, const gni_fv_end *out) {
+    int64_t rest = n * gni_product(f->dim, f->rank);
+    for (int i = 0; i < f->rank; i++) {
+        rest /= GNI_MAX(f->dim[i], 1);
+        if (f->dim[i] != 1) gni_fv_dim(p, f->dim[i], in ? in->stride[i] : rest, out ? out->stride[i] : rest, 0, 0);
+    }
+}
+
+// One pass: the dimension whose lines lie next to each other comes first when the points do not.
+static bool gni_fv_single(gn_context *g, const gni_fft *f, int64_t n, const gni_fv_end *in, const gni_fv_end *out,
+                          double scale) {
+    gni_fv_pass p;
+    uint32_t flags = in->flags | out->flags;
+    memset(&p, 0, sizeof p);
+    p.n = n;
+    p.full = f->n;
+    p.span = p.out_span = 1;
+    p.in_step = in->step;
+    p.out_step = out->step;
+    gni_fv_batch(&p, f, n, in, out);
+    for (int i = 1; i < p.rank; i++) {
+        if (in->step == 1 || p.dim[i][1] != 1) continue;
+        int64_t old[GNI_FV_DIM_WORDS];
+        memcpy(old, p.dim[0], sizeof old);
+        memcpy(p.dim[0], p.dim[i], sizeof old);
+        memcpy(p.dim[i], old, sizeof old);
+        break;
+    }
+    if (p.rank > 0 && in->step != 1 && p.dim[0][1] == 1) flags |= GNI_FV_ACROSS_IN;
+    if (p.rank > 0 && out->step != 1 && p.dim[0][2] == 1) flags |= GNI_FV_ACROSS_OUT;
+    return gni_fv_dispatch(g, &p, in, out, flags, scale);
+}
+
+static bool gni_fv_several(gn_context *g, const gni_fft *f, int64_t n, const int64_t *part, int parts,
+                           const gni_fv_end *in, const gni_fv_end *out, double scale, const gni_vk_mem *temporary) {
+    const int64_t a = part[0], m = n / a;
+    gni_fv_pass p;
+    gni_fv_end middle = gni_fv_middle(temporary, (uint64_t)(n * gni_product(f->dim, f->rank)) * 8);
+    memset(&p, 0, sizeof p);
+    p.n = a;
+    p.full = f->n;
+    p.span = m;
+    p.in_step = m * in->step;
+    p.out_step = m;
+    p.halves = gni_fv_table_get(g, GNI_FV_HALVES, n, 0);
+    gni_fv_dim(&p, m, in->flags & GNI_FV_HALF_IN ? 0 : in->step, 1, 1, 0);
+    gni_fv_batch(&p, f, n, in, NULL);
+    if (in->flags & GNI_FV_HALF_IN) p.in_step = in->step;
+    uint32_t across = GNI_FV_ACROSS_IN | GNI_FV_ACROSS_OUT | GNI_FV_TWIST;
+    if (p.halves == NULL || !gni_fv_dispatch(g, &p, in, &middle, in->flags | across, 1.0)) return false;
+    int64_t b = 1, c = m;
+    if (parts == 3) { // in place
+        b = part[1];
+        c = part[2];
+        memset(&p, 0, sizeof p);
+        p.n = b;
+        p.full = f->n;
+        p.in_step = p.out_step = c;
+        p.halves = gni_fv_table_get(g, GNI_FV_HALVES, m, 0);
+        gni_fv_dim(&p, c, 1, 1, 1, 0);
+        gni_fv_dim(&p, a, m, m, 0, 0);
+        gni_fv_batch(&p, f, n, NULL, NULL);
+        if (p.halves == NULL || !gni_fv_dispatch(g, &p, &middle, &middle, across, 1.0)) return false;
+    }
+    memset(&p, 0, sizeof p);
+    p.n = c;
+    p.full = f->n;
+    p.in_step = 1;
+    p.out_step = a * b * out->step;
+    p.out_span = a * b;
+    gni_fv_dim(&p, a, m, out->step, 0, 1);
+    if (b > 1) gni_fv_dim(&p, b, c, a * out->step, 0, a);
+    gni_fv_batch(&p, f, n, NULL, out);
+    return gni_fv_dispatch(g, &p, &middle, out, out->flags | GNI_FV_ACROSS_OUT, scale);
+}
+
+static bool gni_fv_transform(gn_context *g, const gni_fft *f, int64_t n, const gni_fv_end *in, const gni_fv_end *out,
+                             double scale) {
+    int64_t part[3];
+    gni_vk_mem temporary;
+    int parts = gni_fv_cut(n, gni_fv_points(g->vk), part);
+    if (parts == 1) return gni_fv_single(g, f, n, in, out, scale);
+    if (parts == 0) return false;
+    uint64_t bytes = (uint64_t)(n * gni_product(f->dim, f->rank)) * 8;
+    if (!gni_vk_alloc(g->vk, bytes, &temporary)) {
+        gni_fail_memory(g, "gn_fft: device memory", bytes);
+        return false;
+    }
+    bool ok = gni_fv_several(g, f, n, part, parts, in, out, scale, &temporary);
+    gni_vk_free(g->vk, &temporary);
+    return ok;
+}
+
+// Bluestein: times the chirp, convolved with its conjugate, times the chirp.
+static bool gni_fv_chirped(gn_context *g, const gni_fft *f, gni_fv_end *in, gni_fv_end *out) {
+    const int64_t n = f->n, m = gni_fv_convolution(n);
+    const gni_fv_table *chirp = gni_fv_table_get(g, GNI_FV_CHIRP, n, 0);
+    const gni_fv_table *spectrum = gni_fv_table_get(g, GNI_FV_KERNEL, n, m);
+    uint64_t bytes = (uint64_t)(m * gni_product(f->dim, f->rank)) * 8;
+    gni_vk_mem temporary;
+    if (chirp == NULL || spectrum == NULL || !gni_vk_alloc(g->vk, bytes, &temporary)) {
+        gni_fail_memory(g, "gn_fft: device memory", bytes);
+        return false;
+    }
+    gni_fv_end middle = gni_fv_middle(&temporary, bytes);
+    int64_t rest = m * gni_product(f->dim, f->rank);
+    for (int i = 0; i < f->rank; i++) {
+        rest /= GNI_MAX(f->dim[i], 1);
+        middle.stride[i] = rest;
+    }
+    middle.step = 1;
+    middle.flags = GNI_FV_FACTOR_OUT;
+    middle.factor = spectrum;
+    in->flags |= GNI_FV_FACTOR_IN;
+    in->factor = chirp;
+    bool ok = gni_fv_transform(g, f, m, in, &middle, 1.0);
+    middle.flags = GNI_FV_SWAP_IN;
+    middle.factor = NULL;
+    out->flags = (out->flags & ~(uint32_t)GNI_FV_SWAP_OUT) | GNI_FV_SWAP_OUT | GNI_FV_FACTOR_OUT |
+                 (f->inverse ? GNI_FV_SWAP_OUT_2 : 0);
+    out->factor = chirp;
+    ok = ok && gni_fv_transform(g, f, m, &middle, out, f->scale);
+    gni_vk_free(g->vk, &temporary);
+    return ok;
+}
+
+static bool gni_fft_vk_supports(gn_context *g, const gni_fft *f) {
+    const gni_vk *vk = g->vk;
+    int64_t part[3], batch = gni_product(f->dim, f->rank), points = gni_fv_points(vk);
+    if (vk->caps.shared_bytes < 16384 || vk->caps.max_invocations < GNI_FV_THREADS || vk->caps.max_buffers < 6)
+        return false;
+    if (f->in.dtype != GN_F32 && f->in.dtype != GN_C64) return false;
+    int64_t n = gni_fv_cut(f->n, points, part) > 0 ? f->n : gni_fv_convolution(f->n);
+    // Kernels count numbers with 32 bits.
+    if (f->n > INT32_MAX / 4 || n > INT32_MAX / 2 || batch > INT32_MAX / n || gni_fv_cut(n, points, part) == 0) return false;
+    const gni_operand *both[2];
+    both[0] = &f->in;
+    both[1] = &f->out;
+    for (int i = 0; i < 2; i++) {
+        if (both[i]->buf == NULL || both[i]->buf->bytes / gn_dtype_size(both[i]->dtype) > INT32_MAX) return false;
+        if (!vk->caps.addresses && both[i]->buf->bytes > vk->caps.max_storage_range) return false;
+    }
+    return vk->caps.addresses || (uint64_t)(n * batch) * 8 <= vk->caps.max_storage_range;
+}
+
+// Operands are on the GPU. Real transforms are done on complex numbers.
+static bool gni_fft_vk(gn_context *g, const gni_fft *f) {
+    gni_fv_end in, out;
+    int64_t part[3];
+    if (g->fft_vk == NULL) g->fft_vk = (gni_fft_vk_state *)gni_calloc(g, sizeof(gni_fft_vk_state));
+    if (g->fft_vk == NULL) {
+        gni_fail_memory(g, "gn_fft", sizeof(gni_fft_vk_state));
+        return false;
+    }
+    g->fft_vk->call++;
+    if (gni_product(f->dim, f->rank) == 0) return true;
+    in = gni_fv_middle(&f->in.buf->device, f->in.buf->bytes);
+    out = gni_fv_middle(&f->out.buf->device, f->out.buf->bytes);
+    in.offset = f->in.offset;
+    in.step = f->in_step;
+    in.count = f->n_in;
+    out.offset = f->out.offset;
+    out.step = f->out_step;
+    out.count = f->kind == GNI_FFT_R2C ? f->n / 2 + 1 : f->n;
+    memcpy(in.stride, f->in.stride, sizeof in.stride);
+    memcpy(out.stride, f->out.stride, sizeof out.stride);
+    if (f->in.dtype == GN_F32) in.flags |= GNI_FV_REAL_IN;
+    if (f->kind == GNI_FFT_C2R) in.flags |= GNI_FV_HALF_IN, out.flags |= GNI_FV_REAL_OUT;
+    if (f->inverse) in.flags |= GNI_FV_SWAP_IN;
+    if (gni_fv_cut(f->n, gni_fv_points(g->vk), part) == 0) return gni_fv_chirped(g, f, &in, &out);
+    if (f->inverse) out.flags |= GNI_FV_SWAP_OUT;
+    return gni_fv_transform(g, f, f->n, &in, &out, f->scale);
+}
+
+#else
+
+static void gni_fft_vk_free(gn_context *g) { GNI_UNUSED(g); }
+
+#endif // GNI_VULKAN
+// ------------------------------------------------------------------------------------------
 // >>vk ops
 // Jobs on the Vulkan device: which kernel of tools/shaders does one, in how many pieces, with which
 // specialisation constants and parameters. From outside: gni_vulkan_api.
@@ -16421,15 +17064,6 @@ static bool gni_vko_put_operand(gni_vko_call *c, const gni_vko_space *s, const g
 
 // ---- programs
 
-// Instructions that only the modules with -DGN_FULL have, as tools/ops_glsl.c says.
-static bool gni_vko_heavy(uint32_t code) {
-    uint32_t op = code / 3u, domain = code % 3u;
-    if (op >= GNI_OP_WHERE && op != GNI_OP_FMA) return false;
-    if (domain != GNI_F) return true;
-    return op <= GNI_OP_SOFTPLUS || (op >= GNI_OP_DIV && op <= GNI_OP_HYPOT) ||
-           (op >= GNI_OP_FLOOR_DIV && op <= GNI_OP_POW);
-}
-
 // Instructions that wide.glsl has.
 static bool gni_vko_wide_has(uint32_t code) {
     uint32_t op = code / 3u, domain = code % 3u;
@@ -16484,11 +17118,11 @@ static uint32_t gni_vko_reg(const gni_program *p, uint32_t r) {
     return r - (uint32_t)(p->n_in + p->n_const) + 16u;
 }
 
-// Words 0 to 29 and the constants. Returns whether heavy instructions are among them.
-static bool gni_vko_put_program(gni_vko_call *c, const gni_program *p, const gni_vko_space *s,
+// Words 0 to 29 and the constants.
+static void gni_vko_put_program(gni_vko_call *c, const gni_program *p, const gni_vko_space *s,
                                 const gni_vko_kind *in_kind, const gni_vko_kind *out_kind) {
     uint32_t *w = c->param;
-    bool heavy = false, coords = false;
+    bool coords = false;
     for (int i = 0; i < p->n_in; i++) {
         w[1] |= (uint32_t)p->in_dtype[i] << (4 * i);
         w[2] |= (uint32_t)in_kind[i] << (4 * i);
@@ -16502,17 +17136,15 @@ static bool gni_vko_put_program(gni_vko_call *c, const gni_program *p, const gni
     w[0] = (uint32_t)p->n_in | (uint32_t)p->n_out << 4 | (uint32_t)p->n_insn << 8 | (uint32_t)s->vectors << 16 |
            (uint32_t)s->scalars << 20 | (uint32_t)coords << 24;
     for (int i = 0; i < p->n_insn; i++) {
-        uint32_t insn = p->insn[i], code = GNI_INSN_CODE(insn);
-        w[6 + i] = code | gni_vko_reg(p, GNI_INSN_A(insn)) << 11 | gni_vko_reg(p, GNI_INSN_B(insn)) << 18 |
+        uint32_t insn = p->insn[i];
+        w[6 + i] = GNI_INSN_CODE(insn) | gni_vko_reg(p, GNI_INSN_A(insn)) << 11 | gni_vko_reg(p, GNI_INSN_B(insn)) << 18 |
                    gni_vko_reg(p, GNI_INSN_C(insn)) << 25;
-        heavy = heavy || gni_vko_heavy(code);
     }
     for (int i = 0; i < p->n_const; i++) {
         w[GNI_VKO_CONST + 2 * i] = (uint32_t)p->konst[i];
         w[GNI_VKO_CONST + 2 * i + 1] = (uint32_t)(p->konst[i] >> 32);
     }
     c->n_param = GNI_VKO_PARAMS;
-    return heavy;
 }
 
 // ---- kernels
@@ -16607,19 +17239,25 @@ static bool gni_vko_counters(gni_vko_call *c, int64_t count, uint32_t *first) {
 
 // ---- elementwise
 
-static void gni_vko_map_modules(gni_vko_call *c, const gni_program *p, const gni_vko_space *s, bool heavy) {
-    bool small = p->n_in <= 3 && p->n_out <= 1;
-    int special = -1, generic = p->wide ? GNI_MODULE_map_wide_generic : GNI_MODULE_map_generic;
-    if (gni_vko_is_copy64(p)) generic = GNI_MODULE_map_copy64;
-    else if (s->vectors > 4) special = -1;
-    else if (p->wide) special = small && p->n_insn <= 8 ? GNI_MODULE_map_wide_8 : -1;
-    else if (small && p->n_insn <= 4 && !heavy) special = GNI_MODULE_map_4;
-    else if (small && p->n_insn <= 8) special = heavy ? GNI_MODULE_map_full_8 : GNI_MODULE_map_8;
-    else special = heavy ? GNI_MODULE_map_full_24 : GNI_MODULE_map_24;
+static void gni_vko_set_modules(gni_vko_call *c, const gni_program *p, int special, int generic) {
     c->generic.module = generic;
     c->special.module = special;
     c->special.n_spec = 6u + (uint32_t)p->n_insn;
     memcpy(c->special.spec, c->param, c->special.n_spec * sizeof(uint32_t));
+#ifdef GNI_VK_HAS_OPS
+    c->special.first_code = 6;
+#endif
+}
+
+static void gni_vko_map_modules(gni_vko_call *c, const gni_program *p, const gni_vko_space *s) {
+    bool small = p->n_in <= 3 && p->n_out <= 1 && p->n_insn <= 8;
+    int special = p->wide ? GNI_MODULE_map_wide_24 : small ? GNI_MODULE_map_8 : GNI_MODULE_map_24;
+    int generic = p->wide ? GNI_MODULE_map_wide_generic : GNI_MODULE_map_generic;
+    if (gni_vko_is_copy64(p)) {
+        special = -1;
+        generic = GNI_MODULE_map_copy64;
+    }
+    gni_vko_set_modules(c, p, s->vectors > 4 ? -1 : special, generic);
 }
 
 // One dispatch. `*fits` says whether it was possible; nothing is reported when it was not.
@@ -16645,9 +17283,9 @@ static bool gni_vko_map_once(gni_vk *vk, const gni_map *m, int64_t n, bool *fits
         *fits = gni_vko_put_operand(&c, &s, &m->out[i], GNI_MAX_INPUTS + i, group, &out[i]);
     if (!*fits) return true;
     gni_vko_put_space(&c, &s);
-    bool heavy = gni_vko_put_program(&c, p, &s, in, out);
+    gni_vko_put_program(&c, p, &s, in, out);
     c.param[GNI_VKO_KERNEL] = (uint32_t)n;
-    gni_vko_map_modules(&c, p, &s, heavy);
+    gni_vko_map_modules(&c, p, &s);
     int64_t groups = gni_vko_ceil(gni_vko_ceil(n, group), GNI_VKO_THREADS);
     return gni_vko_dispatch(&c, gni_vko_pipeline(&c), groups, 1, 1);
 }
@@ -16771,17 +17409,11 @@ static int64_t gni_vko_splits(const gni_vk *vk, const gni_vko_plan *p, int64_t s
     return GNI_MAX(gni_vko_ceil(steps, *chunk), 1);
 }
 
-static void gni_vko_reduce_modules(gni_vko_call *c, const gni_reduce *r, const gni_vko_space *s, bool heavy) {
+static void gni_vko_reduce_modules(gni_vko_call *c, const gni_reduce *r, const gni_vko_space *s) {
     const gni_program *p = &r->program;
-    bool small = p->n_in <= 3 && s->vectors <= 4 && s->scalars <= 4;
-    int special = -1;
-    if (small && p->wide && p->n_insn <= 4) special = GNI_MODULE_reduce_wide_4;
-    if (small && !p->wide && p->n_insn <= 4 && !heavy) special = GNI_MODULE_reduce_4;
-    else if (small && !p->wide && p->n_insn <= 8) special = GNI_MODULE_reduce_full_8;
-    c->generic.module = p->wide ? GNI_MODULE_reduce_wide_generic : GNI_MODULE_reduce_generic;
-    c->special.module = special;
-    c->special.n_spec = 6u + (uint32_t)p->n_insn;
-    memcpy(c->special.spec, c->param, c->special.n_spec * sizeof(uint32_t));
+    bool small = p->n_in <= 3 && p->n_insn <= 8 && s->vectors <= 4 && s->scalars <= 4;
+    int special = p->wide ? GNI_MODULE_reduce_wide_8 : GNI_MODULE_reduce_8;
+    gni_vko_set_modules(c, p, small ? special : -1, p->wide ? GNI_MODULE_reduce_wide_generic : GNI_MODULE_reduce_generic);
 }
 
 // A piece of the reduced elements, `splits` of all `total`. False in *fits: too large, nothing was done.
@@ -16810,7 +17442,7 @@ static bool gni_vko_reduce_piece(gni_vko_call *c, const gni_reduce *r, const gni
     for (int i = 0; i < n_partials; i++) c->use[c->n_use++] = partials[i];
     out[0] = GNI_VKO_FLAT;
     gni_vko_put_space(c, &s);
-    bool heavy = gni_vko_put_program(c, &r->program, &s, in, out);
+    gni_vko_put_program(c, &r->program, &s, in, out);
     c->param[5] = ((uint32_t)r->op * 3u + (uint32_t)r->domain) | (uint32_t)plan->columns << 8 |
                   (uint32_t)plan->log_lanes << 9 | (uint32_t)r->out.dtype << 16;
     uint32_t *k = &c->param[GNI_VKO_KERNEL];
@@ -16821,7 +17453,7 @@ static bool gni_vko_reduce_piece(gni_vko_call *c, const gni_reduce *r, const gni
     k[4] = (uint32_t)total;
     k[5] = (uint32_t)first;
     k[6] = (uint32_t)index;
-    gni_vko_reduce_modules(c, r, &s, heavy);
+    gni_vko_reduce_modules(c, r, &s);
     return gni_vko_dispatch(c, gni_vko_pipeline(c), plan->blocks, splits, 1);
 }
 
@@ -17356,6 +17988,7 @@ static bool gni_vk_supports(gn_context *g, gni_job_kind kind, const void *job) {
     case GNI_JOB_MATMUL: return gni_vko_matmul_ok(vk, (const gni_matmul *)job);
     case GNI_JOB_TAKE: return gni_vko_take_ok(vk, (const gni_take *)job);
     case GNI_JOB_RANDOM: return gni_vko_random_ok((const gni_random *)job);
+    case GNI_JOB_FFT: return gni_fft_vk_supports(g, (const gni_fft *)job);
     default: return false;
     }
 }
@@ -17369,6 +18002,7 @@ static bool gni_vk_run(gn_context *g, gni_job_kind kind, const void *job) {
     case GNI_JOB_MATMUL: return gni_vko_matmul(vk, (const gni_matmul *)job, ((const gni_matmul *)job)->n);
     case GNI_JOB_TAKE: return gni_vko_take(vk, (const gni_take *)job);
     case GNI_JOB_RANDOM: return gni_vko_random(vk, (const gni_random *)job);
+    case GNI_JOB_FFT: return gni_fft_vk(g, (const gni_fft *)job);
     default: return false;
     }
 }
@@ -17547,6 +18181,18 @@ static gn_dtype gni_scalar_dtype(gn_dtype t, double s) {
     return t == GN_BOOL && s != 0.0 && s != 1.0 ? GN_I32 : t;
 }
 
+// A scalar that an integer dtype cannot hold: comparisons see its true value, minimum and maximum the
+// nearest one there is, arithmetic wraps.
+static gn_dtype gni_scalar_fit(gni_op op, gn_dtype t, double *s) {
+    double low, high;
+    if (gni_is_float(t)) return t;
+    gni_integer_range(t, &low, &high);
+    if (*s >= low && *s <= high) return t;
+    if (op >= GNI_OP_EQ && op <= GNI_OP_GE) return t == GN_I64 ? GN_F64 : GN_I64;
+    if (op == GNI_OP_MIN || op == GNI_OP_MAX) *s = *s < low ? low : high;
+    return t;
+}
+
 static gn_array *gni_binary_s(const char *fn, gni_op op, gn_array *a, double s, bool scalar_first) {
     gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
@@ -17557,9 +18203,9 @@ static gn_array *gni_binary_s(const char *fn, gni_op op, gn_array *a, double s, 
     src[!scalar_first] = NULL;
     konst[scalar_first] = 0.0;
     konst[!scalar_first] = s;
-    // NULL sources do not enter the shape, and gni_apply wants the first one's dtype for its message only.
     if (gni_real_only(g, fn, &a, 1)) {
         gn_dtype t = gni_binary_dtype(op, gni_scalar_dtype(a->dtype, s));
+        t = gni_scalar_fit(op, t, &konst[!scalar_first]);
         if (gni_binary_ok(g, fn, op, t))
             y = gni_apply(g, fn, op, t, gni_is_compare(op) ? GN_BOOL : t, src, konst, 2);
     }
@@ -22104,6 +22750,7 @@ GPUNUM_API void gn_close(gn_context *g) {
     if (g->gemm_work != NULL) gni_gemm_work_free(g, g->gemm_work);
     gni_free(g, g->gemm_work);
     gni_fft_free(g);
+    gni_fft_vk_free(g);
     gni_vk_close(g->vk);
     gni_pool_close(g->pool);
     while (g->slabs != NULL) {

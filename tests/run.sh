@@ -19,7 +19,7 @@ mkdir -p "$build"
 
 echo "== build"
 log=$build/build.log
-{ cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release \
+{ cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS_RELEASE=-O2 \
     -DGPUNUM_WARNINGS_AS_ERRORS=ON -DGPUNUM_CHECKS=ON &&
     cmake --build "$build" --parallel "$jobs"; } >"$log" 2>&1 || { cat "$log"; exit 1; }
 grep -i 'warning' "$log" || true

@@ -12,12 +12,6 @@
 #endif
 #include <stdio.h>
 
-// Ops whose code is long. Only modules with -DGN_FULL have them, and integer arithmetic.
-static bool heavy(gni_op op) {
-    return op <= GNI_OP_SOFTPLUS || (op >= GNI_OP_DIV && op <= GNI_OP_HYPOT) ||
-           (op >= GNI_OP_FLOOR_DIV && op <= GNI_OP_POW);
-}
-
 // Float ops that wide.glsl has.
 static bool wide_float(gni_op op) {
     switch (op) {
@@ -33,15 +27,10 @@ static bool wide_float(gni_op op) {
 }
 
 static void row(const char *kind, gni_op op, gni_domain domain, const char *glsl) {
-    const char *guard = NULL;
-    bool full = heavy(op) || domain != GNI_F;
-    if (domain == GNI_U || (domain == GNI_F && !wide_float(op)))
-        guard = "#if defined(GN_FULL) && !defined(GN_X64)";
-    else if (full)
-        guard = "#if defined(GN_FULL) || defined(GN_X64)";
-    if (guard != NULL) puts(guard);
+    bool narrow = domain == GNI_U || (domain == GNI_F && !wide_float(op));
+    if (narrow) puts("#ifndef GN_X64");
     printf("    case %uu: GN_%s_%c(%s)\n", (unsigned)op * 3u + (unsigned)domain, kind, "FIU"[domain], glsl);
-    if (guard != NULL) puts("#endif");
+    if (narrow) puts("#endif");
 }
 
 static void comment(const char *name) { printf("    // %s\n", name); }

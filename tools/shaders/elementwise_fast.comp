@@ -1,13 +1,10 @@
 #version 450
-// Elementwise programs, specialised; see program.glsl. The small ones take at most 3 inputs and 1 output.
+// Elementwise programs, specialised; see program.glsl. map_8 takes at most 3 inputs and 1 output.
 // Devices without addresses do with the interpreter.
 //
 //! no-bindings
-//! variant map_4 -DGN_STEPS=4 -DGN_INPUTS=3
 //! variant map_8 -DGN_STEPS=8 -DGN_INPUTS=3
 //! variant map_24 -DGN_STEPS=24 -DGN_INPUTS=8
-//! variant map_full_8 -DGN_STEPS=8 -DGN_INPUTS=3 -DGN_FULL
-//! variant map_full_24 -DGN_STEPS=24 -DGN_INPUTS=8 -DGN_FULL
-//! variant map_wide_8 -DGN_STEPS=8 -DGN_INPUTS=3 -DGN_X64
+//! variant map_wide_24 -DGN_STEPS=24 -DGN_INPUTS=8 -DGN_X64
 #extension GL_GOOGLE_include_directive : require
 #include "elementwise.glsl"

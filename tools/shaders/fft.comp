@@ -1,9 +1,15 @@
 // One pass of a Fourier transform: POINTS of each line, in one workgroup, by Stockham's stages in shared
-// memory. The first stage reads the operand, the last one writes the result, with whatever strides,
-// conversions and factors these need; longer transforms are several passes. Room `fft vk` says which.
-//! variant fft_1k -DGN_FFT_SHARED=1024
-//! variant fft_2k -DGN_FFT_SHARED=2048
-//! variant fft_3k -DGN_FFT_SHARED=3072
+// memory; longer transforms are several passes. Room `fft vk` says which.
+//
+// GN_FFT_ANY: radices and flags are parameters, one pipeline does every length. Otherwise they are
+// specialisation constants, for lengths that are powers of two; the first stage then reads the operand
+// itself and the last one writes the result. Both round alike.
+//! variant fft_any_1k -DGN_FFT_SHARED=1024 -DGN_FFT_ANY
+//! variant fft_any_2k -DGN_FFT_SHARED=2048 -DGN_FFT_ANY
+//! variant fft_any_3k -DGN_FFT_SHARED=3072 -DGN_FFT_ANY
+//! variant fft_two_1k -DGN_FFT_SHARED=1024
+//! variant fft_two_2k -DGN_FFT_SHARED=2048
+//! variant fft_two_3k -DGN_FFT_SHARED=3072
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define GN_BUFFERS 6
@@ -13,15 +19,19 @@
 // 0 operand, 1 result, 2 exp(-2 pi i k / POINTS), 3 factors of the twist, 4 and 5 factors of the operand and
 // of the result.
 layout(local_size_x = 256) in;
+#ifdef GN_FFT_ANY
+#define FLAGS GN_PARAM(13)
+#define LINES GN_PARAM(14) /* in a workgroup */
+#define POINTS GN_PARAM(15)
+#define P_RADIX 16 /* first applied first, 1 from the last one on */
+#else
 layout(constant_id = 0) const uint RADIX0 = 1; // applied first
 layout(constant_id = 1) const uint RADIX1 = 1;
 layout(constant_id = 2) const uint RADIX2 = 1;
-layout(constant_id = 3) const uint RADIX3 = 1;
-layout(constant_id = 4) const uint RADIX4 = 1;
-layout(constant_id = 5) const uint RADIX5 = 1;
-layout(constant_id = 6) const uint LINES = 1; // in a workgroup
-layout(constant_id = 7) const uint FLAGS = 0;
-const uint POINTS = RADIX0 * RADIX1 * RADIX2 * RADIX3 * RADIX4 * RADIX5;
+layout(constant_id = 3) const uint LINES = 1;
+layout(constant_id = 4) const uint FLAGS = 0;
+const uint POINTS = RADIX0 * RADIX1 * RADIX2;
+#endif
 
 const uint REAL_IN = 1;    // the operand has no imaginary parts
 const uint HALF_IN = 2;    // it is half a Hermitian sequence
@@ -46,23 +56,24 @@ const uint ACROSS_OUT = 2048;
 #define P_OUT_STEP GN_PARAM(5)
 #define P_OUT_COUNT GN_PARAM(6)
 #define P_SCALE GN_PARAM_F(7)
-#define P_SPAN GN_PARAM(8)     // point j of line c of dimension 0 is element j * span + c * unit of the operand
-#define P_UNIT GN_PARAM(9)
-#define P_OUT_SPAN GN_PARAM(10)
-#define P_OUT_UNIT GN_PARAM(11)
-#define P_TWIST_LOW GN_PARAM(12) // bits of a factor's number that its low half has
-#define P_FULL GN_PARAM(13)      // length of the Hermitian sequence
-#define P_RANK GN_PARAM(14)
-#define P_DIM 16 // size, step in the operand, step in the result, out unit: 4 words each
+#define P_SPAN GN_PARAM(8) // point j of a line is element j * span + unit of the operand,
+#define P_OUT_SPAN GN_PARAM(9) // and of the result
+#define P_TWIST_LOW GN_PARAM(10) // bits of a factor's number that its low half has
+#define P_FULL GN_PARAM(11)      // points of the whole transform
+#define P_RANK GN_PARAM(12)
+#define P_DIM 22 // size, step in the operand, in the result, unit, out unit: 5 words each
 
 shared vec2 points[2 * GN_FFT_SHARED];
 vec2 x[16];
 
-vec2 times(vec2 a, vec2 b) { return vec2(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x); }
+vec2 times(vec2 a, vec2 b) {
+    precise vec2 y = vec2(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x);
+    return y;
+}
 vec2 turned(vec2 a) { return vec2(a.y, -a.x); } // times -i
 vec2 root(uint k) { return uintBitsToFloat(gn_fetch2(2, k)); }
 
-// Where a line starts; `unit` receives its number among the points of the whole transform.
+// Where a line starts, and what it adds to the numbers of its points in the whole transform.
 void line_at(uint line, out uint from, out uint to, out uint unit, out uint out_unit) {
     from = P_IN;
     to = P_OUT;
@@ -70,17 +81,17 @@ void line_at(uint line, out uint from, out uint to, out uint unit, out uint out_
     out_unit = 0u;
     uint rank = P_RANK;
     for (uint d = 0u; d < rank; d++) {
-        uint size = GN_PARAM(P_DIM + 4u * d), at = line % size;
+        uint word = P_DIM + 5u * d, size = GN_PARAM(word), at = line % size;
         line /= size;
-        from += at * GN_PARAM(P_DIM + 4u * d + 1u);
-        to += at * GN_PARAM(P_DIM + 4u * d + 2u);
-        if (d == 0u) unit = at;
-        out_unit += at * GN_PARAM(P_DIM + 4u * d + 3u);
+        from += at * GN_PARAM(word + 1u);
+        to += at * GN_PARAM(word + 2u);
+        unit += at * GN_PARAM(word + 3u);
+        out_unit += at * GN_PARAM(word + 4u);
     }
 }
 
 vec2 read_point(uint from, uint unit, uint j) {
-    uint element = j * P_SPAN + unit * P_UNIT, at = from + j * P_IN_STEP;
+    uint element = j * P_SPAN + unit, at = from + j * P_IN_STEP;
     vec2 v = vec2(0.0);
     if (HAS(HALF_IN)) {
         uint full = P_FULL, mirror = element * 2u > full ? full - element : element;
@@ -94,7 +105,7 @@ vec2 read_point(uint from, uint unit, uint j) {
         v = HAS(REAL_IN) ? vec2(uintBitsToFloat(gn_load(0, at)), 0.0) : uintBitsToFloat(gn_load2(0, at));
     }
     if (HAS(SWAP_IN)) v = v.yx;
-    if (HAS(FACTOR_IN)) v = element < P_IN_COUNT ? times(v, uintBitsToFloat(gn_fetch2(4, element))) : vec2(0.0);
+    if (HAS(FACTOR_IN)) v = element < P_FULL ? times(v, uintBitsToFloat(gn_fetch2(4, element))) : vec2(0.0);
     if (HAS(SWAP_IN_2)) v = v.yx;
     return v;
 }
@@ -132,25 +143,6 @@ void bf4(uint a, uint b, uint c, uint d) {
     x[d] = t - v;
 }
 
-void bf3(uint a, uint b, uint c) {
-    vec2 t = x[b] + x[c], d = 0.86602540378443864676 * turned(x[b] - x[c]), m = x[a] - 0.5 * t;
-    x[a] += t;
-    x[b] = m + d;
-    x[c] = m - d;
-}
-
-void bf5() {
-    vec2 t1 = x[1] + x[4], d1 = x[1] - x[4], t2 = x[2] + x[3], d2 = x[2] - x[3];
-    vec2 t = t1 + t2, u = 0.55901699437494742410 * (t1 - t2), m = x[0] - 0.25 * t;
-    vec2 b1 = turned(0.95105651629515357212 * d1 + 0.58778525229247312917 * d2);
-    vec2 b2 = turned(0.58778525229247312917 * d1 - 0.95105651629515357212 * d2);
-    x[0] += t;
-    x[1] = m + u + b1;
-    x[4] = m + u - b1;
-    x[2] = m - u + b2;
-    x[3] = m - u - b2;
-}
-
 const float EIGHTH = 0.70710678118654752440;
 vec2 eighth(vec2 a) { return EIGHTH * vec2(a.x + a.y, a.y - a.x); }   // exp(-pi i / 4)
 vec2 eighth_3(vec2 a) { return EIGHTH * vec2(a.y - a.x, -a.x - a.y); } // exp(-3 pi i / 4)
@@ -178,25 +170,6 @@ void bf8() {
     x[2] = d;
     x[6] = e;
     x[3] = f;
-}
-
-void bf9() {
-    bf3(0, 3, 6);
-    bf3(1, 4, 7);
-    bf3(2, 5, 8);
-    const vec2 w1 = vec2(0.76604444311897803520, -0.64278760968653932632);
-    const vec2 w2 = vec2(0.17364817766693034885, -0.98480775301220805937);
-    const vec2 w4 = vec2(-0.93969262078590838405, -0.34202014332566873304);
-    x[4] = times(x[4], w1);
-    x[7] = times(x[7], w2);
-    x[5] = times(x[5], w2);
-    x[8] = times(x[8], w4);
-    bf3(0, 1, 2);
-    bf3(3, 4, 5);
-    bf3(6, 7, 8);
-    exchange(1, 3);
-    exchange(2, 6);
-    exchange(5, 7);
 }
 
 void bf16() {
@@ -227,10 +200,50 @@ void bf16() {
     exchange(11, 14);
 }
 
+#ifdef GN_FFT_ANY
+void bf3(uint a, uint b, uint c) {
+    precise vec2 t = x[b] + x[c], d = 0.86602540378443864676 * turned(x[b] - x[c]), m = x[a] - 0.5 * t;
+    x[a] += t;
+    x[b] = m + d;
+    x[c] = m - d;
+}
+
+void bf5() {
+    vec2 t1 = x[1] + x[4], d1 = x[1] - x[4], t2 = x[2] + x[3], d2 = x[2] - x[3];
+    precise vec2 t = t1 + t2, u = 0.55901699437494742410 * (t1 - t2), m = x[0] - 0.25 * t;
+    precise vec2 b1 = turned(0.95105651629515357212 * d1 + 0.58778525229247312917 * d2);
+    precise vec2 b2 = turned(0.58778525229247312917 * d1 - 0.95105651629515357212 * d2);
+    x[0] += t;
+    precise vec2 p = m + u, q = m - u;
+    x[1] = p + b1;
+    x[4] = p - b1;
+    x[2] = q + b2;
+    x[3] = q - b2;
+}
+
+void bf9() {
+    bf3(0, 3, 6);
+    bf3(1, 4, 7);
+    bf3(2, 5, 8);
+    const vec2 w1 = vec2(0.76604444311897803520, -0.64278760968653932632);
+    const vec2 w2 = vec2(0.17364817766693034885, -0.98480775301220805937);
+    const vec2 w4 = vec2(-0.93969262078590838405, -0.34202014332566873304);
+    x[4] = times(x[4], w1);
+    x[7] = times(x[7], w2);
+    x[5] = times(x[5], w2);
+    x[8] = times(x[8], w4);
+    bf3(0, 1, 2);
+    bf3(3, 4, 5);
+    bf3(6, 7, 8);
+    exchange(1, 3);
+    exchange(2, 6);
+    exchange(5, 7);
+}
+
 // 7, 11 and 13 points, c[i] and s[i] the cosine and sine of 2 pi i / p. Equal points give exact zeros.
 #define ODD(NAME, P, H, C, S)                                                                      \
     void NAME() {                                                                                  \
-        vec2 t[H + 1], d[H + 1], y[P];                                                             \
+        vec2 t[H + 1], d[H + 1];      \
         for (uint i = 1u; i <= H; i++) {                                                           \
             t[i] = x[i] + x[P - i];                                                                \
             d[i] = turned(x[i] - x[P - i]);                                                        \
@@ -240,7 +253,7 @@ void bf16() {
         for (uint i = 1u; i < H; i++) t[i] -= t[H];                                                \
         x[0] = sum;                                                                                \
         for (uint k = 1u; k <= H; k++) {                                                           \
-            vec2 a = base, b = vec2(0.0);                                                          \
+            precise vec2 a = base, b = vec2(0.0);                                                          \
             for (uint i = 1u; i <= H; i++) {                                                       \
                 uint e = i * k % P;                                                                \
                 if (i < H) a += C[e] * t[i];                                                       \
@@ -280,16 +293,67 @@ ODD(bf7, 7u, 3u, C7, S7)
 ODD(bf11, 11u, 5u, C11, S11)
 ODD(bf13, 13u, 6u, C13, S13)
 
+
+// A stage of radix R from one half of `points` to the other.
+#define STAGE(R, BUTTERFLY)                                                                        \
+    case R:                                                                                        \
+        for (uint i = gl_LocalInvocationIndex; i < lines * each; i += 256u) {                      \
+            uint line = i / each, b = i % each, j = b / s, k = b % s;                              \
+            uint from = source * GN_FFT_SHARED + line * n + b;                                     \
+            uint to = (1u - source) * GN_FFT_SHARED + line * n + k + s * R * j;                    \
+            for (uint q = 0u; q < R; q++) x[q] = points[from + q * each];                          \
+            BUTTERFLY;                                                                             \
+            points[to] = x[0];                                                                     \
+            for (uint q = 1u; q < R; q++)                                                          \
+                points[to + s * q] = s * R == n ? x[q] : times(x[q], root(j * q * s));             \
+        }                                                                                          \
+        break;
+
+void main() {
+    const uint lines = LINES, n = POINTS;
+    uint line0 = GN_GROUP * lines, source = 0u, s = 1u;
+    for (uint i = gl_LocalInvocationIndex; i < lines * n; i += 256u) {
+        uint line = HAS(ACROSS_IN) ? i % lines : i / n, j = HAS(ACROSS_IN) ? i / lines : i % n;
+        uint from, to, unit, out_unit;
+        if (line0 + line >= P_LINES) continue;
+        line_at(line0 + line, from, to, unit, out_unit);
+        points[line * n + j] = read_point(from, unit, j);
+    }
+    barrier();
+    for (uint step = 0u; step < 6u; step++) {
+        uint r = GN_PARAM(P_RADIX + step), each = n / r;
+        if (r == 1u) break;
+        switch (r) {
+            STAGE(2u, bf2(0, 1))
+            STAGE(3u, bf3(0, 1, 2))
+            STAGE(4u, bf4(0, 1, 2, 3))
+            STAGE(5u, bf5())
+            STAGE(7u, bf7())
+            STAGE(8u, bf8())
+            STAGE(9u, bf9())
+            STAGE(11u, bf11())
+            STAGE(13u, bf13())
+            STAGE(16u, bf16())
+        }
+        barrier();
+        source = 1u - source;
+        s *= r;
+    }
+    for (uint i = gl_LocalInvocationIndex; i < lines * n; i += 256u) {
+        uint line = HAS(ACROSS_OUT) ? i % lines : i / n, k = HAS(ACROSS_OUT) ? i / lines : i % n;
+        uint from, to, unit, out_unit;
+        if (line0 + line >= P_LINES) continue;
+        line_at(line0 + line, from, to, unit, out_unit);
+        write_point(to, unit, out_unit, k, points[source * GN_FFT_SHARED + line * n + k]);
+    }
+}
+
+#else // powers of two
+
 void butterfly(const uint r) {
     if (r == 2u) bf2(0, 1);
-    if (r == 3u) bf3(0, 1, 2);
     if (r == 4u) bf4(0, 1, 2, 3);
-    if (r == 5u) bf5();
-    if (r == 7u) bf7();
     if (r == 8u) bf8();
-    if (r == 9u) bf9();
-    if (r == 11u) bf11();
-    if (r == 13u) bf13();
     if (r == 16u) bf16();
 }
 
@@ -325,8 +389,6 @@ void stage(const uint r, const uint s, const uint source, const bool first, cons
 void main() {
     stage(RADIX0, 1u, 1u, true, RADIX1 == 1u);
     if (RADIX1 != 1u) stage(RADIX1, RADIX0, 0u, false, RADIX2 == 1u);
-    if (RADIX2 != 1u) stage(RADIX2, RADIX0 * RADIX1, 1u, false, RADIX3 == 1u);
-    if (RADIX3 != 1u) stage(RADIX3, RADIX0 * RADIX1 * RADIX2, 0u, false, RADIX4 == 1u);
-    if (RADIX4 != 1u) stage(RADIX4, RADIX0 * RADIX1 * RADIX2 * RADIX3, 1u, false, RADIX5 == 1u);
-    if (RADIX5 != 1u) stage(RADIX5, RADIX0 * RADIX1 * RADIX2 * RADIX3 * RADIX4, 0u, false, true);
+    if (RADIX2 != 1u) stage(RADIX2, RADIX0 * RADIX1, 1u, false, true);
 }
+#endif // GN_FFT_ANY

@@ -5,418 +5,338 @@ uvec4 gn_exec(uint code, uvec4 ra, uvec4 rb, uvec4 rc) {
     uvec4 r = uvec4(0u);
     switch (code) {
     // SQRT
-#if defined(GN_FULL) || defined(GN_X64)
     case 0u: GN_VALUE_F(gn_sqrt(a))
-#endif
     // RSQRT
-#if defined(GN_FULL) || defined(GN_X64)
     case 3u: GN_VALUE_F(gn_rsqrt(a))
-#endif
     // CBRT
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 6u: GN_VALUE_F(gn_cbrt(a))
 #endif
     // RECIP
-#if defined(GN_FULL) || defined(GN_X64)
     case 9u: GN_VALUE_F(gn_div(GN_F(1.0), a))
-#endif
     // EXP
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 12u: GN_VALUE_F(gn_exp(a))
 #endif
     // EXP2
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 15u: GN_VALUE_F(gn_exp2(a))
 #endif
     // EXPM1
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 18u: GN_VALUE_F(gn_expm1(a))
 #endif
     // LOG
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 21u: GN_VALUE_F(gn_log(a))
 #endif
     // LOG2
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 24u: GN_VALUE_F(gn_log2(a))
 #endif
     // LOG10
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 27u: GN_VALUE_F(gn_log10(a))
 #endif
     // LOG1P
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 30u: GN_VALUE_F(gn_log1p(a))
 #endif
     // SIN
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 33u: GN_VALUE_F(gn_sin(a))
 #endif
     // COS
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 36u: GN_VALUE_F(gn_cos(a))
 #endif
     // TAN
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 39u: GN_VALUE_F(gn_tan(a))
 #endif
     // ASIN
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 42u: GN_VALUE_F(gn_asin(a))
 #endif
     // ACOS
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 45u: GN_VALUE_F(gn_acos(a))
 #endif
     // ATAN
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 48u: GN_VALUE_F(gn_atan(a))
 #endif
     // SINH
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 51u: GN_VALUE_F(gn_sinh(a))
 #endif
     // COSH
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 54u: GN_VALUE_F(gn_cosh(a))
 #endif
     // TANH
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 57u: GN_VALUE_F(gn_tanh(a))
 #endif
     // ASINH
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 60u: GN_VALUE_F(gn_asinh(a))
 #endif
     // ACOSH
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 63u: GN_VALUE_F(gn_acosh(a))
 #endif
     // ATANH
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 66u: GN_VALUE_F(gn_atanh(a))
 #endif
     // ERF
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 69u: GN_VALUE_F(gn_erf(a))
 #endif
     // SIGMOID
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 72u: GN_VALUE_F(gn_sigmoid(a))
 #endif
     // SILU
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 75u: GN_VALUE_F(a * gn_sigmoid(a))
 #endif
     // GELU
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 78u: GN_VALUE_F(gn_gelu(a))
 #endif
     // SOFTPLUS
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 81u: GN_VALUE_F(gn_softplus(a))
 #endif
     // NEG
     case 84u: GN_VALUE_F(-a)
-#if defined(GN_FULL) || defined(GN_X64)
     case 85u: GN_VALUE_I(-a)
-#endif
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 86u: GN_VALUE_U(-a)
 #endif
     // ABS
     case 87u: GN_VALUE_F(abs(a))
-#if defined(GN_FULL) || defined(GN_X64)
     case 88u: GN_VALUE_I(GN_ABS_INT(a))
-#endif
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 89u: GN_VALUE_U(GN_ABS_INT(a))
 #endif
     // SIGN
     case 90u: GN_VALUE_F(gn_sign(a))
-#if defined(GN_FULL) || defined(GN_X64)
     case 91u: GN_VALUE_I(GN_SIGN_INT(a))
-#endif
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 92u: GN_VALUE_U(GN_SIGN_INT(a))
 #endif
     // SQUARE
     case 93u: GN_VALUE_F(a * a)
-#if defined(GN_FULL) || defined(GN_X64)
     case 94u: GN_VALUE_I(a * a)
-#endif
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 95u: GN_VALUE_U(a * a)
 #endif
     // FLOOR
     case 96u: GN_VALUE_F(floor(a))
-#if defined(GN_FULL) || defined(GN_X64)
     case 97u: GN_VALUE_I(a)
-#endif
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 98u: GN_VALUE_U(a)
 #endif
     // CEIL
     case 99u: GN_VALUE_F(ceil(a))
-#if defined(GN_FULL) || defined(GN_X64)
     case 100u: GN_VALUE_I(a)
-#endif
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 101u: GN_VALUE_U(a)
 #endif
     // ROUND
     case 102u: GN_VALUE_F(gn_rint(a))
-#if defined(GN_FULL) || defined(GN_X64)
     case 103u: GN_VALUE_I(a)
-#endif
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 104u: GN_VALUE_U(a)
 #endif
     // TRUNC
     case 105u: GN_VALUE_F(trunc(a))
-#if defined(GN_FULL) || defined(GN_X64)
     case 106u: GN_VALUE_I(a)
-#endif
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 107u: GN_VALUE_U(a)
 #endif
     // RELU
     case 108u: GN_VALUE_F(gn_max(a, GN_F(0.0)))
-#if defined(GN_FULL) || defined(GN_X64)
     case 109u: GN_VALUE_I(GN_RELU_INT(a))
-#endif
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 110u: GN_VALUE_U(GN_RELU_INT(a))
 #endif
     // ISNAN
     case 111u: GN_TRUTH_F(gn_isnan(a))
-#if defined(GN_FULL) || defined(GN_X64)
     case 112u: GN_TRUTH_I(notEqual(a, a))
-#endif
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 113u: GN_TRUTH_U(notEqual(a, a))
 #endif
     // ISINF
     case 114u: GN_TRUTH_F(gn_isinf(a))
-#if defined(GN_FULL) || defined(GN_X64)
     case 115u: GN_TRUTH_I(notEqual(a, a))
-#endif
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 116u: GN_TRUTH_U(notEqual(a, a))
 #endif
     // ISFINITE
     case 117u: GN_TRUTH_F(gn_isfinite(a))
-#if defined(GN_FULL) || defined(GN_X64)
     case 118u: GN_TRUTH_I(equal(a, a))
-#endif
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 119u: GN_TRUTH_U(equal(a, a))
 #endif
     // LOGICAL_NOT
     case 120u: GN_TRUTH_F(equal(a, GN_F(0.0)))
-#if defined(GN_FULL) || defined(GN_X64)
     case 121u: GN_TRUTH_I(equal(a, GN_ZERO_INT))
-#endif
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 122u: GN_TRUTH_U(equal(a, GN_ZERO_INT))
 #endif
     // DIV
-#if defined(GN_FULL) || defined(GN_X64)
     case 123u: GN_VALUE_F(gn_div(a, b))
-#endif
     // ATAN2
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 126u: GN_VALUE_F(gn_atan2(a, b))
 #endif
     // HYPOT
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 129u: GN_VALUE_F(gn_hypot(a, b))
 #endif
     // ADD
     case 132u: GN_VALUE_F(a + b)
-#if defined(GN_FULL) || defined(GN_X64)
     case 133u: GN_VALUE_I(a + b)
-#endif
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 134u: GN_VALUE_U(a + b)
 #endif
     // SUB
     case 135u: GN_VALUE_F(a - b)
-#if defined(GN_FULL) || defined(GN_X64)
     case 136u: GN_VALUE_I(a - b)
-#endif
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 137u: GN_VALUE_U(a - b)
 #endif
     // MUL
     case 138u: GN_VALUE_F(a * b)
-#if defined(GN_FULL) || defined(GN_X64)
     case 139u: GN_VALUE_I(a * b)
-#endif
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 140u: GN_VALUE_U(a * b)
 #endif
     // FLOOR_DIV
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 141u: GN_VALUE_F(gn_floor_div(a, b))
 #endif
-#if defined(GN_FULL) || defined(GN_X64)
     case 142u: GN_VALUE_I(GN_FLOOR_DIV_INT(a, b))
-#endif
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 143u: GN_VALUE_U(GN_FLOOR_DIV_INT(a, b))
 #endif
     // MOD
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 144u: GN_VALUE_F(gn_mod(a, b))
 #endif
-#if defined(GN_FULL) || defined(GN_X64)
     case 145u: GN_VALUE_I(GN_MOD_INT(a, b))
-#endif
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 146u: GN_VALUE_U(GN_MOD_INT(a, b))
 #endif
     // POW
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 147u: GN_VALUE_F(gn_pow(a, b))
 #endif
-#if defined(GN_FULL) || defined(GN_X64)
     case 148u: GN_VALUE_I(GN_POW_INT(a, b))
-#endif
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 149u: GN_VALUE_U(GN_POW_INT(a, b))
 #endif
     // MIN
     case 150u: GN_VALUE_F(gn_min(a, b))
-#if defined(GN_FULL) || defined(GN_X64)
     case 151u: GN_VALUE_I(min(a, b))
-#endif
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 152u: GN_VALUE_U(min(a, b))
 #endif
     // MAX
     case 153u: GN_VALUE_F(gn_max(a, b))
-#if defined(GN_FULL) || defined(GN_X64)
     case 154u: GN_VALUE_I(max(a, b))
-#endif
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 155u: GN_VALUE_U(max(a, b))
 #endif
     // EQ
     case 156u: GN_TRUTH_F(equal(a, b))
-#if defined(GN_FULL) || defined(GN_X64)
     case 157u: GN_TRUTH_I(equal(a, b))
-#endif
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 158u: GN_TRUTH_U(equal(a, b))
 #endif
     // NE
     case 159u: GN_TRUTH_F(gn_not_equal(a, b))
-#if defined(GN_FULL) || defined(GN_X64)
     case 160u: GN_TRUTH_I(notEqual(a, b))
-#endif
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 161u: GN_TRUTH_U(notEqual(a, b))
 #endif
     // LT
     case 162u: GN_TRUTH_F(lessThan(a, b))
-#if defined(GN_FULL) || defined(GN_X64)
     case 163u: GN_TRUTH_I(lessThan(a, b))
-#endif
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 164u: GN_TRUTH_U(lessThan(a, b))
 #endif
     // LE
     case 165u: GN_TRUTH_F(lessThanEqual(a, b))
-#if defined(GN_FULL) || defined(GN_X64)
     case 166u: GN_TRUTH_I(lessThanEqual(a, b))
-#endif
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 167u: GN_TRUTH_U(lessThanEqual(a, b))
 #endif
     // GT
     case 168u: GN_TRUTH_F(greaterThan(a, b))
-#if defined(GN_FULL) || defined(GN_X64)
     case 169u: GN_TRUTH_I(greaterThan(a, b))
-#endif
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 170u: GN_TRUTH_U(greaterThan(a, b))
 #endif
     // GE
     case 171u: GN_TRUTH_F(greaterThanEqual(a, b))
-#if defined(GN_FULL) || defined(GN_X64)
     case 172u: GN_TRUTH_I(greaterThanEqual(a, b))
-#endif
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 173u: GN_TRUTH_U(greaterThanEqual(a, b))
 #endif
     // LOGICAL_AND
     case 174u: GN_TRUTH_F(GN_AND(gn_truth(a), gn_truth(b)))
-#if defined(GN_FULL) || defined(GN_X64)
     case 175u: GN_TRUTH_I(GN_AND(GN_TRUTH_INT(a), GN_TRUTH_INT(b)))
-#endif
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 176u: GN_TRUTH_U(GN_AND(GN_TRUTH_INT(a), GN_TRUTH_INT(b)))
 #endif
     // LOGICAL_OR
     case 177u: GN_TRUTH_F(GN_OR(gn_truth(a), gn_truth(b)))
-#if defined(GN_FULL) || defined(GN_X64)
     case 178u: GN_TRUTH_I(GN_OR(GN_TRUTH_INT(a), GN_TRUTH_INT(b)))
-#endif
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 179u: GN_TRUTH_U(GN_OR(GN_TRUTH_INT(a), GN_TRUTH_INT(b)))
 #endif
     // LOGICAL_XOR
     case 180u: GN_TRUTH_F(GN_XOR(gn_truth(a), gn_truth(b)))
-#if defined(GN_FULL) || defined(GN_X64)
     case 181u: GN_TRUTH_I(GN_XOR(GN_TRUTH_INT(a), GN_TRUTH_INT(b)))
-#endif
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 182u: GN_TRUTH_U(GN_XOR(GN_TRUTH_INT(a), GN_TRUTH_INT(b)))
 #endif
     // AND
-#if defined(GN_FULL) || defined(GN_X64)
     case 184u: GN_VALUE_I(a & b)
-#endif
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 185u: GN_VALUE_U(a & b)
 #endif
     // OR
-#if defined(GN_FULL) || defined(GN_X64)
     case 187u: GN_VALUE_I(a | b)
-#endif
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 188u: GN_VALUE_U(a | b)
 #endif
     // XOR
-#if defined(GN_FULL) || defined(GN_X64)
     case 190u: GN_VALUE_I(a ^ b)
-#endif
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 191u: GN_VALUE_U(a ^ b)
 #endif
     // SHL
-#if defined(GN_FULL) || defined(GN_X64)
     case 193u: GN_VALUE_I(GN_SHL_INT(a, b))
-#endif
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 194u: GN_VALUE_U(GN_SHL_INT(a, b))
 #endif
     // SHR
-#if defined(GN_FULL) || defined(GN_X64)
     case 196u: GN_VALUE_I(GN_SHR_INT(a, b))
-#endif
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 197u: GN_VALUE_U(GN_SHR_INT(a, b))
 #endif
     // WHERE
     case 198u: case 199u: case 200u: GN_BITS(GN_WHERE)
     // FMA
     case 201u: GN_VALUE_F(fma(a, b, c))
-#if defined(GN_FULL) || defined(GN_X64)
     case 202u: GN_VALUE_I(a * b + c)
-#endif
-#if defined(GN_FULL) && !defined(GN_X64)
+#ifndef GN_X64
     case 203u: GN_VALUE_U(a * b + c)
 #endif
     // I_TO_F

@@ -3,8 +3,8 @@
 //
 //   -DGN_STEPS=n -DGN_INPUTS=m    specialised: the words below are specialisation constants; at most n
 //                   instructions over m inputs, 4 vector and 4 scalar dimensions
+//                   The host cuts the cases of gn_exec that a program does not use out of its module
 //   -DGN_GENERIC    the same words come from the parameters and a loop interprets them
-//   -DGN_FULL       with the instructions that ops.glsl counts as heavy
 //   -DGN_X64        wide programs: float64 and int64 registers
 //   -DGN_RAW64      copies of 8-byte elements, no instructions, no 64-bit types
 //
@@ -243,13 +243,9 @@ void gn_run(uint i, uint n) {
 #define GN_STEP(K, W)                                                                              \
     if (K < GN_N_INSN)                                                                             \
         gn_r[16u + K] = gn_exec(W & 2047u, gn_r[(W >> 11) & 127u], gn_r[(W >> 18) & 127u], gn_r[W >> 25]);
-#if GN_STEPS >= 4
     GN_STEP(0u, GN_I0) GN_STEP(1u, GN_I1) GN_STEP(2u, GN_I2) GN_STEP(3u, GN_I3)
-#endif
-#if GN_STEPS >= 8
     GN_STEP(4u, GN_I4) GN_STEP(5u, GN_I5) GN_STEP(6u, GN_I6) GN_STEP(7u, GN_I7)
-#endif
-#if GN_STEPS >= 24
+#if GN_STEPS > 8
     GN_STEP(8u, GN_I8) GN_STEP(9u, GN_I9) GN_STEP(10u, GN_I10) GN_STEP(11u, GN_I11)
     GN_STEP(12u, GN_I12) GN_STEP(13u, GN_I13) GN_STEP(14u, GN_I14) GN_STEP(15u, GN_I15)
     GN_STEP(16u, GN_I16) GN_STEP(17u, GN_I17) GN_STEP(18u, GN_I18) GN_STEP(19u, GN_I19)

@@ -3,8 +3,7 @@
 // with the interpreter.
 //
 //! no-bindings
-//! variant reduce_4 -DGN_STEPS=4 -DGN_INPUTS=3
-//! variant reduce_full_8 -DGN_STEPS=8 -DGN_INPUTS=3 -DGN_FULL
-//! variant reduce_wide_4 -DGN_STEPS=4 -DGN_INPUTS=3 -DGN_X64
+//! variant reduce_8 -DGN_STEPS=8 -DGN_INPUTS=3
+//! variant reduce_wide_8 -DGN_STEPS=8 -DGN_INPUTS=3 -DGN_X64
 #extension GL_GOOGLE_include_directive : require
 #include "reduce.glsl"
