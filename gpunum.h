@@ -23,6 +23,7 @@
 //     cc -O2 app.c -lm -lpthread -ldl
 //
 // Contents
+//
 //     types            What every call shares
 //     context          Opening and closing, errors, devices, synchronisation
 //     arrays           Making arrays, reading them, and who owns them
@@ -42,11 +43,11 @@
 //     structs          Every internal type that more than one room uses
 //     internal         The functions that rooms offer each other, by the room that defines them
 //     memory           CPU memory, counted, through the user's allocator
-//     log              Log lines, the sticky first error, and the frame around every public call
+//     log              Log lines, the sticky first error
 //     half             float16 and bfloat16 to and from float32, one value at a time
 //     array            Array headers, buffers, references and scopes
 //     create           Arrays from nothing
-//     views            Arrays that look at other arrays' memory
+//     views_ops        Arrays that look at other arrays' memory
 //     lazy             Elementwise work stays an expression until somebody needs the value
 //     place            Which backend runs a job, and bringing the operands there
 //     access           Data in and out of arrays
@@ -54,28 +55,30 @@
 //     passes           Compiles the SIMD rooms once per instruction set
 //     simd             Vectors of one SIMD pass
 //     vmath            The float32 functions of one SIMD pass
-//     cpu kernels      Loops of the CPU backend, compiled per pass
-//     gemm micro       Register tiles, dot products and panel packing of the matrix product
-//     fft micro        Butterflies and passes of the FFT
-//     simd-end         Takes the short names of one SIMD pass back
-//     gemm cpu         The matrix product on the CPU: which path, which blocks, which threads
-//     fft cpu          The FFT on the CPU: plans and their cache, transforms of rows
-//     cpu wide         The CPU backend's loops over 64-bit registers
+//     cpu_kernels      Loops of the CPU backend, compiled per pass
+//     gemm_micro       Register tiles, dot products and panel packing of the matrix product
+//     fft_micro        Butterflies and passes of the FFT
+//     simd_end         Takes the short names of one SIMD pass back
+//     gemm_cpu         The matrix product on the CPU: which path, which blocks, which threads
+//     fft_cpu          The FFT on the CPU: plans and their cache, transforms of rows
+//     cpu_wide         The CPU backend's loops over 64-bit registers
 //     cpu              The CPU backend
-//     vk loader        The Vulkan headers, the private table of function pointers and where it is
-//     vk device        The types of all Vulkan rooms, the choice of a device
-//     vk memory        The pool of device memory and the pools of staging memory
-//     vk stream        The stream of commands
-//     vk pipelines     Compute pipelines out of shaders.h
-//     vk dispatch      Running a kernel
-//     fft vk           The FFT on the GPU: tables, the passes that a length is cut into
-//     vk ops           Jobs on the Vulkan device
+//     cpu_reduce       Reductions on the CPU: what was gathered so far
+//     cpu_jobs         The other jobs on the CPU (softmax, take, random
+//     vk_loader        The Vulkan headers, the private table of function pointers and where it
+//     vk_device        The types of all Vulkan rooms, the choice of a device
+//     vk_memory        The pool of device memory and the pools of staging memory
+//     vk_stream        The stream of commands
+//     vk_pipelines     Compute pipelines out of shaders.h
+//     vk_dispatch      Running a kernel
+//     fft_vk           The FFT on the GPU: tables, the passes that a length is cut into
+//     vk_ops           Jobs on the Vulkan device
 //     async            gn_read_async
 //     elementwise      The public elementwise functions, from the op tables
-//     reduce ops       The public reductions
+//     reduce_ops       The public reductions
 //     matmul           The public matrix product
 //     fft              The public transforms
-//     random ops       Random arrays
+//     random_ops       Random arrays
 //     autograd         The record of what was computed, and the pass back over it
 //     gradients        The derivative of each op, as public calls
 //     nn               Layers and losses
@@ -1038,7 +1041,7 @@ static void gni_thread_join(gni_thread *t) {
 #endif // GPUNUM_NO_THREADS
 
 // Gives the processor to whoever else wants it.
-static void gni_thread_yield(void) {
+GNI_MAYBE_UNUSED static void gni_thread_yield(void) {
 #if defined(_WIN32)
     SwitchToThread();
 #elif !defined(GPUNUM_NO_THREADS)
@@ -2630,7 +2633,7 @@ GPUNUM_API gn_array *gn_linspace(gn_context *g, gn_dtype t, double start, double
 }
 
 // ------------------------------------------------------------------------------------------
-// >>views
+// >>views_ops
 // Arrays that look at other arrays' memory, and the joins and gathers that fill new memory.
 
 // ---- axes
@@ -4261,7 +4264,7 @@ static bool gni_run(gn_context *g, gni_job_kind kind, void *job, gn_array *y) {
     gni_log(g, GN_LOG_DEBUG, "%s of %lld elements on %s", v.name, (long long)v.size, api->name);
     bool ok = api->run(g, kind, job);
     if (!ok && !g->call_failed)
-        gni_fail(g, GN_ERROR_UNSUPPORTED, "%s: the %s backend failed", v.name, api->name);
+        gni_fail(g, GN_ERROR_OUT_OF_MEMORY, "%s: out of memory in the %s backend", v.name, api->name);
     if (g->profile != NULL) gni_profile_span(g, v.name, start, gni_now_ns(), side == GNI_ON_GPU ? 1 : 0);
     return ok;
 }
@@ -6245,7 +6248,7 @@ GNI_INLINE void gni_vnormal2(gni_vu a, gni_vu b, gni_vf *n0, gni_vf *n1) {
 }
 
 // ------------------------------------------------------------------------------------------
-// >>cpu kernels
+// >>cpu_kernels
 // Loops of the CPU backend, compiled per pass: one kernel per op and register domain, conversions,
 // folds for reductions, softmax pieces, random numbers. From outside: the table GNI_FN(gni_isa_table).
 
@@ -7250,7 +7253,7 @@ static const gni_cpu_isa GNI_FN(gni_isa_table) = {
 #undef gni_vstore_8
 #undef gni_vblocks
 // ------------------------------------------------------------------------------------------
-// >>gemm micro
+// >>gemm_micro
 // Register tiles, dot products and panel packing of the matrix product, once per instruction set.
 // From outside: the table GNI_FN(gni_gemm_isa), and the types at the start.
 
@@ -8202,7 +8205,7 @@ static const gni_gemm_isa GNI_FN(gni_gemm_isa) = {
 #endif // GNI_SIMD_PASS
 #ifdef GNI_FFT_PASS
 // ------------------------------------------------------------------------------------------
-// >>fft micro
+// >>fft_micro
 // Butterflies and passes of the FFT, once per instruction set and precision (GNI_FT_T, GNI_FT_W lanes).
 // Compiled by room `fft cpu`, which also holds the types; from outside: the table GNI_FT(gni_ft_isa).
 //
@@ -9201,7 +9204,7 @@ static const gni_ft_isa GNI_FT(gni_ft_table) = {
 #undef GNI_FT_BFW
 #endif // GNI_FFT_PASS
 #ifdef GNI_SIMD_PASS
-// >>simd-end
+// >>simd_end
 // Takes the short names of one SIMD pass back. Last room of a pass.
 
 #undef gni_vf
@@ -9365,7 +9368,7 @@ static const gni_ft_isa GNI_FT(gni_ft_table) = {
 #if defined(GPUNUM_IMPLEMENTATION) && !defined(GNI_SIMD_PASS) && !defined(GPUNUM_IMPLEMENTED_2)
 #define GPUNUM_IMPLEMENTED_2
 // ------------------------------------------------------------------------------------------
-// >>gemm cpu
+// >>gemm_cpu
 // The matrix product on the CPU: which path, which blocks, which threads. From outside: gni_gemm,
 // gni_gemm_work, gni_gemm_work_free, gni_gemm_cpu.
 
@@ -9997,7 +10000,7 @@ static bool gni_gemm_cpu(gn_context *g, gni_pool *pool, gni_gemm_work *w, int is
     return true;
 }
 // ------------------------------------------------------------------------------------------
-// >>fft cpu
+// >>fft_cpu
 // The FFT on the CPU: plans and their cache, transforms of rows, of columns and of real data, threads.
 // From outside: gni_fft_cpu, gni_fft_free, gni_ft_turn, gni_ft_factor.
 //
@@ -10977,7 +10980,7 @@ static bool gni_fft_cpu(gn_context *g, const gni_fft *f) {
 }
 
 // ------------------------------------------------------------------------------------------
-// >>cpu wide
+// >>cpu_wide
 // The CPU backend's loops over 64-bit registers, float64 and int64. From outside: gni_isa_wide, whose
 // random functions are NULL.
 
@@ -12067,7 +12070,9 @@ static bool gni_cpu_map(gn_context *g, const gni_map *m) {
     return true;
 }
 
-// ---- accumulators
+// ------------------------------------------------------------------------------------------
+// >>cpu_reduce
+// Reductions on the CPU: what was gathered so far, and the ways along rows and columns.
 
 typedef struct gni_reduce_job {
     const gni_reduce *r;
@@ -12532,7 +12537,9 @@ static bool gni_cpu_reduce(gn_context *g, const gni_reduce *r) {
     return columns ? gni_reduce_columns(g, &j, n) : gni_reduce_rows(g, &j, n);
 }
 
-// ---- softmax
+// ------------------------------------------------------------------------------------------
+// >>cpu_jobs
+// The other jobs on the CPU (softmax, take, random, matmul) and the backend's table.
 
 enum { GNI_SOFT_BLOCK = 2048, GNI_SOFT_PARTS = 64 };
 
@@ -13000,7 +13007,7 @@ static bool gni_cpu_run(gn_context *g, gni_job_kind kind, const void *job) {
 
 static const gni_backend_api gni_cpu_api = {"cpu", GNI_ON_CPU, gni_cpu_supports, gni_cpu_run};
 // ------------------------------------------------------------------------------------------
-// >>vk loader
+// >>vk_loader
 // The Vulkan headers, the private table of function pointers and where it is filled from.
 // GNI_VULKAN is 1 where the Vulkan rooms exist; without them gni_vk_open gives the reason and
 // nothing else does. No vk* symbol is defined or linked.
@@ -13405,7 +13412,7 @@ static bool gni_vk_load_device(gni_vk_functions *f, VkDevice device) {
 
 #endif // GNI_VULKAN
 // ------------------------------------------------------------------------------------------
-// >>vk device
+// >>vk_device
 // The types of all Vulkan rooms, the choice of a device, its features and limits, and taking over a
 // host's device. Outside the Vulkan rooms only the functions named in the list below are used,
 // always under the context's lock.
@@ -14412,7 +14419,7 @@ GNI_MAYBE_UNUSED static const gni_vk_caps *gni_vk_caps_get(const gni_vk *vk) { r
 
 #endif // GNI_VULKAN
 // ------------------------------------------------------------------------------------------
-// >>vk memory
+// >>vk_memory
 // The pool of device memory and the pools of staging memory. Large blocks come from the driver and
 // are cut into chunks of 256 bytes and up; free chunks of a block merge, and wait in lists by size
 // (two levels: the power of two and eight steps in it). Requests over half a block get a block of
@@ -14934,7 +14941,7 @@ static void gni_vk_memory_close(gni_vk *vk) {
 
 #endif // GNI_VULKAN
 // ------------------------------------------------------------------------------------------
-// >>vk stream
+// >>vk_stream
 // The stream of commands: batches (a command buffer each, several in flight, counted by one
 // timeline semaphore), barriers where byte ranges meet, and the way of data to and from the device.
 // What a batch uses carries the batch's serial number, so that it is known when it is free.
@@ -15558,7 +15565,7 @@ GNI_MAYBE_UNUSED static int gni_vk_profile_fetch(gni_vk *vk, gni_vk_event *out, 
 
 #endif // GNI_VULKAN
 // ------------------------------------------------------------------------------------------
-// >>vk pipelines
+// >>vk_pipelines
 // Compute pipelines out of shaders.h: found by module and specialisation constants, compiled when
 // first asked for, here or on a thread of their own, and kept in a VkPipelineCache on disk. Only
 // this room has a thread in it; what the two sides share is guarded by gni_vk_compiler.mutex.
@@ -16098,7 +16105,7 @@ static void gni_vk_compiler_close(gni_vk *vk) {
 
 #endif // GNI_VULKAN
 // ------------------------------------------------------------------------------------------
-// >>vk dispatch
+// >>vk_dispatch
 // Running a kernel: its parameters and buffers made known to it, into our own stream or into a
 // command buffer that a host records.
 //
@@ -16357,7 +16364,7 @@ static bool gni_vk_dispatch(gni_vk *vk, gni_vk_pipeline *p, const gni_vk_use *us
 
 #endif // GNI_VULKAN
 // ------------------------------------------------------------------------------------------
-// >>fft vk
+// >>fft_vk
 // The FFT on the GPU: tables, the passes that a length is cut into, Bluestein's convolution for the other
 // lengths. From outside: gni_fft_vk_supports, gni_fft_vk, gni_fft_vk_free.
 
@@ -16875,7 +16882,7 @@ static void gni_fft_vk_free(gn_context *g) { GNI_UNUSED(g); }
 
 #endif // GNI_VULKAN
 // ------------------------------------------------------------------------------------------
-// >>vk ops
+// >>vk_ops
 // Jobs on the Vulkan device: which kernel of tools/shaders does one, in how many pieces, with which
 // specialisation constants and parameters. From outside: gni_vulkan_api.
 
@@ -18349,7 +18356,7 @@ GPUNUM_API gn_array *gn_copy(gn_array *a) {
 }
 
 // ------------------------------------------------------------------------------------------
-// >>reduce ops
+// >>reduce_ops
 // The public reductions: axes resolved, pending input taken in as the prologue, one job each.
 
 // The axes as a set of bits 0 to rank - 1, or ~0u after gni_fail.
@@ -19600,7 +19607,7 @@ GPUNUM_API gn_array *gn_fftconvolve(gn_array *a, gn_array *b, gn_convolution mod
 }
 
 // ------------------------------------------------------------------------------------------
-// >>random ops
+// >>random_ops
 // Random arrays. Every call takes the next Philox blocks of the context's counter, as many on every
 // backend, so that the numbers do not depend on where they are made.
 

@@ -343,6 +343,7 @@ typedef struct test_array {
 // False where the file has no array but -1.
 static TEST_MAYBE_UNUSED bool test_take_array(test_cases *c, test_array *a) {
     int32_t t = test_take_int(c);
+    memset(a, 0, sizeof *a);
     if (t < 0) return false;
     a->t = (gn_dtype)t;
     a->s = gn_shape_from(0, NULL);
@@ -360,6 +361,7 @@ static TEST_MAYBE_UNUSED bool test_take_array(test_cases *c, test_array *a) {
 // Makes and opens a case file; false where there is no NumPy.
 static TEST_MAYBE_UNUSED bool test_cases_open(test_cases *c, const char *what) {
     char path[64];
+    memset(c, 0, sizeof *c);
     snprintf(path, sizeof path, "%s.cases", what);
     if (!test_make_cases(what, path)) return false;
     c->data = test_read_file(path, &c->size);

@@ -101,6 +101,7 @@ static bool fft_cases_open(test_cases *c) {
 static void test_scipy(void **state) {
     gn_context *g = (gn_context *)*state;
     test_cases c;
+    memset(&c, 0, sizeof c);
     int bad = 0;
     if (!fft_cases_open(&c)) skip();
     for (int32_t i = 0; i < c.count; i++) {

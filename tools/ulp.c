@@ -272,9 +272,7 @@ static void measure2(const function *f, uint64_t stride, worst *w) {
 }
 
 static double seconds(void) {
-    struct timespec t;
-    timespec_get(&t, TIME_UTC);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    return 1e-9 * (double)gni_now_ns();
 }
 
 // Elements per nanosecond on data that fits the first-level cache: values between 0.1 and 2.1, best of several.
