@@ -655,7 +655,7 @@ GPUNUM_API void gn_vulkan_record_done(gn_context *g, uint64_t ticket);
     X(gn_atanh,       ATANH,      gni_vatanh(a),          atanh(a),           "gn_atanh(a)",  gn_div(gy, gn_rsub_s(gn_square(a), 1.0))) \
     X(gn_erf,         ERF,        gni_verf(a),            erf(a),             "gn_erf(a)",    gn_mul(gy, gn_mul_s(gn_exp(gn_neg(gn_square(a))), GNI_2_SQRTPI))) \
     X(gn_sigmoid,     SIGMOID,    gni_vsigmoid(a),        gni_dsigmoid(a),    "gn_sigmoid(a)", gn_mul(gy, gn_mul(y, gn_rsub_s(y, 1.0)))) \
-    X(gn_silu,        SILU,       gni_vsilu(a),           gni_dsilu(a),       "a * gn_sigmoid(a)", gni_grad_silu(gy, a)) \
+    X(gn_silu,        SILU,       gni_vsilu(a),           gni_dsilu(a),       "gn_silu(a)",   gni_grad_silu(gy, a)) \
     X(gn_gelu,        GELU,       gni_vgelu(a),           gni_dgelu(a),       "gn_gelu(a)",   gni_grad_gelu(gy, a)) \
     X(gn_softplus,    SOFTPLUS,   gni_vsoftplus(a),       gni_dsoftplus(a),   "gn_softplus(a)", gn_mul(gy, gn_sigmoid(a)))
 
@@ -913,6 +913,9 @@ template <class... Axis> inline gn_array *gn_permute(gn_array *a, Axis... axes) 
 #pragma GCC optimize("fp-contract=off")
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpsabi"
+#ifndef __OPTIMIZE__ // intrinsics are macros then, and warn where they are used
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+#endif
 #endif
 
 #define GNI_UNUSED(x) ((void)(x))
@@ -6351,10 +6354,10 @@ GNI_INLINE gni_vf gni_vrsqrt(gni_vf a) {
 // a * sigmoid(a); far down the product stays normal for longer than the sigmoid does.
 GNI_INLINE gni_vf gni_vsilu(gni_vf a) {
     gni_vf y = a * gni_vsigmoid(a);
-    gni_vk far = gni_klt(a, gni_vset(-80.0f));
-    if (!gni_kany(far)) return y;
+    gni_vk below = gni_klt(a, gni_vset(-80.0f));
+    if (!gni_kany(below)) return y;
     gni_vf b = gni_vmaxc(a, gni_vset(-300.0f)), h = gni_vexp(b * gni_vset(0.5f));
-    return gni_ksel(far, b * h * h, y);
+    return gni_ksel(below, b * h * h, y);
 }
 // ---- kernels
 
@@ -12557,7 +12560,7 @@ typedef struct gni_softmax_job {
 
 // Block b's statistics; a softmax in float32 or float64 stores its terms on the way.
 static gni_softmax_part gni_softmax_block(const gni_softmax_job *j, int64_t b) {
-    int64_t at = b * GNI_SOFT_BLOCK, n = GNI_MIN(j->d->n - at, GNI_SOFT_BLOCK);
+    int64_t at = b * GNI_SOFT_BLOCK, n = GNI_MIN(j->d->n - at, (int64_t)GNI_SOFT_BLOCK);
     const char *x = j->x + at * j->item;
     float f[GNI_SOFT_BLOCK];
     if (j->load != NULL) {
@@ -12569,7 +12572,7 @@ static gni_softmax_part gni_softmax_block(const gni_softmax_job *j, int64_t b) {
 
 static void gni_softmax_finish(const gni_softmax_job *j, int64_t b) {
     const gni_softmax_fns *fns = j->isa->softmax;
-    int64_t at = b * GNI_SOFT_BLOCK, n = GNI_MIN(j->d->n - at, GNI_SOFT_BLOCK);
+    int64_t at = b * GNI_SOFT_BLOCK, n = GNI_MIN(j->d->n - at, (int64_t)GNI_SOFT_BLOCK);
     const char *x = j->x + at * j->item;
     char *y = j->y + at * j->item;
     float f[GNI_SOFT_BLOCK];
@@ -18623,6 +18626,11 @@ static gn_array *gni_softmax_last(gn_context *g, const char *fn, gni_softmax_kin
     gn_array *y = gni_array_new(g, a->dtype, &shape);
     if (y != NULL) y->buf = gni_buffer_new(g, (uint64_t)gni_elements(&shape) * gn_dtype_size(a->dtype));
     bool ok = y != NULL && y->buf != NULL;
+    if (ok && kind == GNI_LOGSUMEXP && a->shape.dim[a->shape.rank - 1] == 0) { // of nothing
+        gni_unref(g, x);
+        gni_unref(g, y);
+        return gni_const(g, a->dtype, &shape, -GNI_INF);
+    }
     if (ok) {
         gni_softmax s;
         memset(&s, 0, sizeof s);

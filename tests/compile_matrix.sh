@@ -100,25 +100,8 @@ cat >hostile.c <<'TEXT'
 #define FALSE 0
 #define OUT
 #define IN
-#define PI 3
-#define A 1
-#define B 1
 #define C 1
-#define D 1
-#define E 1
-#define F 1
-#define G 1
-#define I 1
-#define K 1
 #define L 1
-#define M 1
-#define N 1
-#define P 1
-#define S 1
-#define T 1
-#define X 1
-#define Y 1
-#define Z 1
 #define GPUNUM_IMPLEMENTATION
 #include "gpunum.h"
 TEXT

@@ -529,6 +529,14 @@ vec4 gn_sigmoid(vec4 x) {
     y = mix(y, gn_scale(y, ivec4(n)), lessThan(x, vec4(0.0)));
     return gn_keep_nan(y, x);
 }
+
+// x * sigmoid(x). Below 0 in two steps, so that nothing in between is subnormal before the result is.
+vec4 gn_silu(vec4 x) {
+    precise vec4 m = gn_max(x, vec4(-200.0));
+    precise vec4 h = gn_exp(0.5 * min(m, vec4(0.0)));
+    precise vec4 low = gn_div((m * h) * h, 1.0 + h * h);
+    return mix(low, m * gn_sigmoid(m), greaterThan(m, vec4(0.0)));
+}
 vec4 gn_softplus(vec4 x) {
     vec4 y = max(x, vec4(0.0)) + gn_log1p_up(gn_exp(-abs(x)), vec4(0.0));
     return gn_keep_nan(mix(y, x, equal(GN_BITS_F(x), uvec4(0x7f800000u))), x);

@@ -100,7 +100,7 @@ uvec4 gn_exec(uint code, uvec4 ra, uvec4 rb, uvec4 rc) {
 #endif
     // SILU
 #ifndef GN_X64
-    case 75u: GN_VALUE_F(a * gn_sigmoid(a))
+    case 75u: GN_VALUE_F(gn_silu(a))
 #endif
     // GELU
 #ifndef GN_X64

@@ -106,6 +106,8 @@ void main() {
             top4 = gn_max(top4, x[v]);
         }
         float top = gn_team_join(lane, gn_max4(top4), false);
+        // Infinities stay what they are: SciPy's rule.
+        if (GN_KIND == GN_LOG_SOFTMAX && abs(top) == gn_inf) top = 0.0;
         precise vec4 sum4 = vec4(0.0);
         for (uint v = 0u; v < GN_VECTORS; v++) {
             vec4 e = gn_exp(x[v] - top);
