@@ -15399,8 +15399,8 @@ static bool gni_vk_upload(gni_vk *vk, const gni_vk_mem *dst, uint64_t offset, co
         return true;
     }
     gni_vk_ring *r = &vk->stream.upload;
-    uint64_t small = (uint64_t)1 << 20;
-    uint64_t wanted = bytes > small / 4 ? gni_vk_staging_bytes(vk) : small;
+    uint64_t little = (uint64_t)1 << 20;
+    uint64_t wanted = bytes > little / 4 ? gni_vk_staging_bytes(vk) : little;
     if (!gni_vk_ring_size(vk, r, GNI_VK_POOL_UPLOAD, wanted)) return false;
     const char *from = (const char *)src;
     while (bytes) {
@@ -17260,8 +17260,8 @@ static void gni_vko_set_modules(gni_vko_call *c, const gni_program *p, int speci
 }
 
 static void gni_vko_map_modules(gni_vko_call *c, const gni_program *p, const gni_vko_space *s) {
-    bool small = p->n_in <= 3 && p->n_out <= 1 && p->n_insn <= 8;
-    int special = p->wide ? GNI_MODULE_map_wide_24 : small ? GNI_MODULE_map_8 : GNI_MODULE_map_24;
+    bool little = p->n_in <= 3 && p->n_out <= 1 && p->n_insn <= 8;
+    int special = p->wide ? GNI_MODULE_map_wide_24 : little ? GNI_MODULE_map_8 : GNI_MODULE_map_24;
     int generic = p->wide ? GNI_MODULE_map_wide_generic : GNI_MODULE_map_generic;
     if (gni_vko_is_copy64(p)) {
         special = -1;
@@ -17421,9 +17421,9 @@ static int64_t gni_vko_splits(const gni_vk *vk, const gni_vko_plan *p, int64_t s
 
 static void gni_vko_reduce_modules(gni_vko_call *c, const gni_reduce *r, const gni_vko_space *s) {
     const gni_program *p = &r->program;
-    bool small = p->n_in <= 3 && p->n_insn <= 8 && s->vectors <= 4 && s->scalars <= 4;
+    bool little = p->n_in <= 3 && p->n_insn <= 8 && s->vectors <= 4 && s->scalars <= 4;
     int special = p->wide ? GNI_MODULE_reduce_wide_8 : GNI_MODULE_reduce_8;
-    gni_vko_set_modules(c, p, small ? special : -1, p->wide ? GNI_MODULE_reduce_wide_generic : GNI_MODULE_reduce_generic);
+    gni_vko_set_modules(c, p, little ? special : -1, p->wide ? GNI_MODULE_reduce_wide_generic : GNI_MODULE_reduce_generic);
 }
 
 // A piece of the reduced elements, `splits` of all `total`. False in *fits: too large, nothing was done.
