@@ -35,8 +35,7 @@
 
 #define GN_TEST(fn) cmocka_unit_test_setup_teardown(fn, test_setup, test_teardown)
 
-// Counted without atomics: the tests read the sum only after gn_close, and gpunum's own threads do not
-// allocate while a call runs.
+// Counted with atomics: the thread that compiles pipelines allocates too.
 typedef struct test_memory {
     int64_t blocks, bytes;
     int64_t until_failure; // allocations that still succeed; negative: all
@@ -47,20 +46,20 @@ static test_memory test_heap = {0, 0, -1, 0};
 
 static void *test_allocate(void *user, size_t size) {
     test_memory *m = (test_memory *)user;
-    m->calls++;
+    __atomic_fetch_add(&m->calls, 1, __ATOMIC_SEQ_CST);
     if (m->until_failure == 0) return NULL; // and so do all that follow
     void *p = malloc(size);
     if (p == NULL) return NULL;
     if (m->until_failure > 0) m->until_failure--;
-    m->blocks++;
-    m->bytes += (int64_t)size;
+    __atomic_fetch_add(&m->blocks, 1, __ATOMIC_SEQ_CST);
+    __atomic_fetch_add(&m->bytes, (int64_t)size, __ATOMIC_SEQ_CST);
     return p;
 }
 
 static void test_release(void *user, void *data, size_t size) {
     test_memory *m = (test_memory *)user;
-    m->blocks--;
-    m->bytes -= (int64_t)size;
+    __atomic_fetch_sub(&m->blocks, 1, __ATOMIC_SEQ_CST);
+    __atomic_fetch_sub(&m->bytes, (int64_t)size, __ATOMIC_SEQ_CST);
     free(data);
 }
 
