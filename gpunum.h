@@ -1400,7 +1400,8 @@ typedef struct gni_take {
 } gni_take;
 
 typedef enum gni_random_kind { GNI_RAND_UNIFORM, GNI_RAND_NORMAL, GNI_RAND_BITS, GNI_RAND_RANGE } gni_random_kind;
-// Element i comes from Philox block `counter` + i / 4 (i / 2 for float64), word i % 4.
+// Element i comes from Philox block `counter` + i / 4, word i % 4. Elements of two words (see
+// gni_random_pairs) come two from a block.
 typedef struct gni_random {
     gni_random_kind kind;
     uint64_t seed, counter;
@@ -1409,6 +1410,13 @@ typedef struct gni_random {
     uint64_t range; // GNI_RAND_RANGE: low + [0, range)
     gni_operand out;
 } gni_random;
+
+// With one word, some numbers of a range would come more often than others by range / 2^32 of their
+// share. That shows from about 2^20 on.
+GNI_INLINE bool gni_random_pairs(const gni_random *r) {
+    if (r->kind == GNI_RAND_RANGE) return r->range > (uint64_t)1 << 20;
+    return r->out.dtype == GN_F64;
+}
 
 typedef enum gni_fft_kind { GNI_FFT_C2C, GNI_FFT_R2C, GNI_FFT_C2R } gni_fft_kind;
 // Transforms of n points along one axis, over all other dimensions: sums with exp(-2 pi i j k / n), or
@@ -1916,7 +1924,9 @@ static void gni_strides_of(const gn_shape *s, int64_t *stride) {
     int64_t step = 1;
     for (int i = s->rank - 1; i >= 0; i--) {
         stride[i] = step;
-        step *= GNI_MAX(s->dim[i], 1);
+        // Empty arrays may have extents whose product does not fit.
+        const int64_t extent = GNI_MAX(s->dim[i], 1);
+        step = step > INT64_MAX / extent ? INT64_MAX : step * extent;
     }
 }
 
@@ -12885,7 +12895,7 @@ static bool gni_cpu_random(gn_context *g, const gni_random *d) {
     j.d = d;
     j.isa = gni_cpu_isa_of(g->isa);
     j.out = gni_operand_data(&d->out);
-    j.pairs = d->kind == GNI_RAND_RANGE ? d->range > (uint64_t)1 << 32 : d->out.dtype == GN_F64;
+    j.pairs = gni_random_pairs(d);
     int64_t run = GNI_RANDOM_BLOCKS * (j.pairs ? 2 : 4);
     if (d->n > 0) gni_parallel(g->pool, (d->n - 1) / run + 1, 8, gni_random_task, &j);
     return true;
@@ -17704,7 +17714,7 @@ static bool gni_vko_random(gni_vk *vk, const gni_random *r) {
         if (r->n < 8) return false;
         part.n = r->n / 2 / 4 * 4;
         if (!gni_vko_random(vk, &part)) return false;
-        part.counter += (uint64_t)part.n / 4;
+        part.counter += (uint64_t)part.n / (gni_random_pairs(r) ? 2 : 4);
         part.out.offset += part.n;
         part.n = r->n - part.n;
         return gni_vko_random(vk, &part);
@@ -17720,8 +17730,9 @@ static bool gni_vko_random(gni_vk *vk, const gni_random *r) {
     c.param[6] = (uint32_t)r->low;
     c.param[7] = (uint32_t)r->range;
     c.generic.module = GNI_MODULE_random;
-    c.generic.n_spec = 1;
+    c.generic.n_spec = 2;
     c.generic.spec[0] = (uint32_t)r->kind;
+    c.generic.spec[1] = gni_random_pairs(r);
     return gni_vko_dispatch(&c, gni_vk_pipeline_get(vk, &c.generic, GNI_VK_WAIT), gni_vko_ceil(r->n, 1024), 1, 1);
 }
 
@@ -19640,13 +19651,12 @@ static gn_array *gni_random_array(gn_context *g, const char *fn, gn_dtype t, con
         gni_unref(g, y);
         return NULL;
     }
-    // A block is four words: four elements, or two of 8 bytes.
-    int64_t per_block = gn_dtype_size(t) == 8 ? 2 : 4;
-    g->counter += (uint64_t)(job->n / per_block + (job->n % per_block != 0));
     memset(&job->out, 0, sizeof job->out);
     job->out.buf = y->buf;
     job->out.dtype = t;
     job->out.stride[0] = 1;
+    int64_t per_block = gni_random_pairs(job) ? 2 : 4;
+    g->counter += (uint64_t)(job->n / per_block + (job->n % per_block != 0));
     if (job->n == 0 || gni_run(g, GNI_JOB_RANDOM, job, y)) return y;
     gni_unref(g, y);
     return NULL;

@@ -188,18 +188,20 @@ def random_cases(path):
                 ('rand', 'float16', 9, 0, 0), ('rand', 'bfloat16', 9, 0, 0), ('randint', 'uint32', 8, 0, 2 ** 32),
                 ('randint', 'int32', 33, -10, 10), ('randint', 'int64', 9, -2 ** 62, 2 ** 62),
                 ('randint', 'uint8', 300, 0, 256), ('randint', 'int8', 3, -128, 128), ('randint', 'bool', 40, 0, 2),
+                ('randint', 'int32', 1001, 0, 2 ** 20), ('randint', 'uint32', 1001, 5, 2 ** 20 + 6),
+                ('randint', 'int32', 3, -2 ** 31, 2 ** 31), ('randint', 'int64', 7, 0, 3 * 2 ** 30),
                 ('randn', 'float32', 1001, 0, 0), ('randn', 'float64', 101, 0, 0), ('rand', 'float32', 5000, 0, 0),
                 ('randn', 'float32', 1, 0, 0), ('randint', 'int64', 5, 7, 8), ('rand', 'float32', 0, 0, 0),
                 ('rand', 'float32', 3, 0, 0)]:
             size = np.dtype(dtype).itemsize if dtype != 'bfloat16' else 2
-            per = 2 if size == 8 else 4
+            pairs = high - low > 2 ** 20 if kind == 'randint' else size == 8
+            per = 2 if pairs else 4
             w = philox(seed, at, 2 * n // per + 2)
             at += -(-n // per)
             wide = w[0::2] | w[1::2] << np.uint64(32)
             if kind == 'randint':
                 span = high - low
-                words = wide if span > 2 ** 32 else w
-                bits = 64 if span > 2 ** 32 else 32
+                words, bits = (wide, 64) if pairs else (w, 32)
                 a = np.array([low + (int(x) * span >> bits) for x in words[:n]], dtype=dtype)
                 result = array(a)
             elif kind == 'rand':
