@@ -913,6 +913,7 @@ template <class... Axis> inline gn_array *gn_permute(gn_array *a, Axis... axes) 
 #pragma GCC optimize("fp-contract=off")
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpsabi"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized" // in g++'s own avx512fintrin.h
 #ifndef __OPTIMIZE__ // intrinsics are macros then, and warn where they are used
 #pragma GCC diagnostic ignored "-Wsign-conversion"
 #endif

@@ -147,7 +147,8 @@ if(GPUNUM_CHECKS)
     foreach(target ${GPUNUM_VALGRIND_TESTS})
         if(GPUNUM_VALGRIND AND TARGET ${target})
             gpunum_test(check.valgrind_${target} check "${on_cpu}" ${GPUNUM_VALGRIND} --quiet
-                --error-exitcode=1 --leak-check=full --errors-for-leak-kinds=definite,indirect
+                --error-exitcode=1 --suppressions=${PROJECT_SOURCE_DIR}/tests/valgrind.supp
+                --leak-check=full --errors-for-leak-kinds=definite,indirect
                 $<TARGET_FILE:${target}>)
         endif()
     endforeach()
