@@ -277,6 +277,8 @@ int main(int argc, char **argv) {
     if (wrong != NULL) return usage(wrong);
     gn_options options = {0};
     options.backend = s.backend;
+    // Said by name, the GPU gets all of it, however small the batches.
+    if (s.backend == GN_BACKEND_VULKAN) options.placement = GN_PLACE_GPU;
     options.seed = s.seed;
     options.cache_dir = s.cache;
     gn_context *g = gn_open(&options);

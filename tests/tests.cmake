@@ -41,6 +41,10 @@ mark_as_advanced(GPUNUM_VALIDATION_LAYER)
 
 set(common "GN_SOURCE_DIR=${PROJECT_SOURCE_DIR}" "GN_PYTHON=${GPUNUM_PYTHON}")
 set(on_cpu GN_TEST_BACKEND=cpu ${common})
+if(GPUNUM_SANITIZE)
+    # Listing devices loads every driver, and some leak.
+    list(APPEND on_cpu VK_DRIVER_FILES=none VK_ICD_FILENAMES=none)
+endif()
 set(on_vulkan GN_TEST_BACKEND=vulkan ${common})
 if(GPUNUM_TEST_ICD AND NOT GPUNUM_TEST_ICD STREQUAL "system")
     list(APPEND on_vulkan "VK_DRIVER_FILES=${GPUNUM_TEST_ICD}" "VK_ICD_FILENAMES=${GPUNUM_TEST_ICD}")
@@ -111,6 +115,12 @@ if(Python3_FOUND AND NOT GPUNUM_SANITIZE)
         ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/check_toc.py)
     gpunum_test(check.shaders check "${common}"
         ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/make_shaders.py --check)
+endif()
+
+if(TARGET ops_glsl AND NOT GPUNUM_SANITIZE)
+    gpunum_test(check.ops_glsl check "${common}" sh -c
+        "\"$1\" >ops.glsl && cmp ops.glsl \"$2\"" check_ops_glsl $<TARGET_FILE:ops_glsl>
+        ${PROJECT_SOURCE_DIR}/tools/shaders/ops.glsl)
 endif()
 
 # --- slow checks --------------------------------------------------------------------------------

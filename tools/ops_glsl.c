@@ -5,11 +5,7 @@
 #define GPUNUM_IMPLEMENTATION
 #define GPUNUM_NO_VULKAN
 #define GPUNUM_NO_THREADS
-#ifdef OPS_GLSL_PARTS
-#include OPS_GLSL_PARTS
-#else
 #include "gpunum.h"
-#endif
 #include <stdio.h>
 
 // Float ops that wide.glsl has.
