@@ -1,9 +1,9 @@
 #!/bin/sh
 # The test command: sets up what is missing, builds, runs every test and check.
 #
-#   tests/run.sh            the tests on both backends, contents and shader checks
-#   tests/run.sh -R array   arguments go to CTest
-#   GPUNUM_CHECKS=ON tests/run.sh   also compile matrix, clang, sanitizers, valgrind (not all green yet)
+#   tests/run.sh                     every test and check
+#   tests/run.sh -R array            arguments go to CTest
+#   GPUNUM_CHECKS=OFF tests/run.sh   without the slow checks: compile matrix, clang, sanitizers, valgrind
 #
 # Works on a fresh clone; what it builds stays in build/test/ for the next time.
 set -eu
@@ -21,7 +21,7 @@ mkdir -p "$build"
 echo "== build"
 log=$build/build.log
 { cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS_RELEASE=-O2 \
-    -DGPUNUM_WARNINGS_AS_ERRORS=ON -DGPUNUM_CHECKS="${GPUNUM_CHECKS:-OFF}" &&
+    -DGPUNUM_WARNINGS_AS_ERRORS=ON -DGPUNUM_CHECKS="${GPUNUM_CHECKS:-ON}" &&
     cmake --build "$build" --parallel "$jobs"; } >"$log" 2>&1 || { cat "$log"; exit 1; }
 grep -i 'warning' "$log" || true
 
