@@ -15352,16 +15352,16 @@ static bool gni_vk_ring_retire(gni_vk *vk, gni_vk_ring *r, bool wait) {
 // gni_vk_target. Returns the offset in the ring's memory, or UINT64_MAX.
 static uint64_t gni_vk_ring_take(gni_vk *vk, gni_vk_ring *r, uint64_t bytes) {
     bytes = (bytes + 255u) & ~(uint64_t)255u;
-    if (bytes > r->size) return UINT64_MAX;
+    if (bytes > r->size || !gni_vk_ring_retire(vk, r, false)) return UINT64_MAX;
+    // The beginning again and again stays in the host's caches.
+    if (r->mark_count == 0) r->head = r->tail = 0;
     uint64_t at = r->head % r->size;
     uint64_t skip = at + bytes > r->size ? r->size - at : 0;
     while (r->head + skip + bytes - r->tail > r->size) {
+        if (!gni_vk_ring_retire(vk, r, true)) return UINT64_MAX;
         if (r->mark_count == 0) {
-            // Nothing is in use: start over at the beginning.
             r->head = r->tail = 0;
             skip = 0;
-        } else if (!gni_vk_ring_retire(vk, r, true)) {
-            return UINT64_MAX;
         }
     }
     uint64_t offset = (r->head + skip) % r->size;
@@ -15395,6 +15395,32 @@ static bool gni_vk_ring_size(gni_vk *vk, gni_vk_ring *r, int pool, uint64_t byte
 
 // ---- data in and out
 
+enum { GNI_VK_COPY_BLOCK = 256 << 10 };
+
+typedef struct gni_vk_host_copy {
+    char *to;
+    const char *from;
+    uint64_t bytes;
+} gni_vk_host_copy;
+
+static void gni_vk_host_copy_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_vk_host_copy *c = (const gni_vk_host_copy *)arg;
+    uint64_t at = (uint64_t)begin * GNI_VK_COPY_BLOCK;
+    uint64_t stop = GNI_MIN((uint64_t)end * GNI_VK_COPY_BLOCK, c->bytes);
+    GNI_UNUSED(worker);
+    memcpy(c->to + at, c->from + at, (size_t)(stop - at));
+}
+
+// One thread does not fill the bus.
+static void gni_vk_host_memcpy(gni_vk *vk, void *to, const void *from, uint64_t bytes) {
+    gni_vk_host_copy c;
+    c.to = (char *)to;
+    c.from = (const char *)from;
+    c.bytes = bytes;
+    int64_t blocks = (int64_t)((bytes + GNI_VK_COPY_BLOCK - 1) / GNI_VK_COPY_BLOCK);
+    gni_parallel(vk->g->pool, blocks, 2, gni_vk_host_copy_task, &c);
+}
+
 static uint64_t gni_vk_staging_bytes(const gni_vk *vk) {
     return vk->caps.mapped ? (uint64_t)4 << 20 : (uint64_t)32 << 20;
 }
@@ -15406,7 +15432,7 @@ static bool gni_vk_upload(gni_vk *vk, const gni_vk_mem *dst, uint64_t offset, co
     if (!gni_vk_usable(vk) || !gni_vk_inside(vk, dst, offset, bytes, "upload")) return false;
     if (vk->record.commands) return gni_vk_record_upload(vk, dst, offset, src, bytes);
     if (dst->mapped && gni_vk_idle(vk, dst)) {
-        memcpy((char *)dst->mapped + offset, src, (size_t)bytes);
+        gni_vk_host_memcpy(vk, (char *)dst->mapped + offset, src, bytes);
         return true;
     }
     gni_vk_ring *r = &vk->stream.upload;
@@ -15419,7 +15445,7 @@ static bool gni_vk_upload(gni_vk *vk, const gni_vk_mem *dst, uint64_t offset, co
         uint64_t piece = GNI_MIN(bytes, r->size / 4);
         uint64_t at = gni_vk_ring_take(vk, r, piece);
         if (at == UINT64_MAX) return false;
-        memcpy((char *)r->mem.mapped + at, from, (size_t)piece);
+        gni_vk_host_memcpy(vk, (char *)r->mem.mapped + at, from, piece);
         if (!gni_vk_copy_named(vk, dst, offset, &r->mem, at, piece, "upload")) return false;
         from += piece;
         offset += piece;
@@ -15487,7 +15513,7 @@ static bool gni_vk_download_staged(gni_vk *vk, const gni_vk_mem *src, uint64_t o
         }
         ok = ok && gni_vk_ticket_ready(vk, &t[i], true);
         if (!ok) break;
-        memcpy(dst + done, t[i].data, (size_t)t[i].bytes);
+        gni_vk_host_memcpy(vk, dst + done, t[i].data, t[i].bytes);
         done += t[i].bytes;
         gni_vk_ticket_release(vk, &t[i]);
     }
@@ -15505,7 +15531,7 @@ static bool gni_vk_download(gni_vk *vk, const gni_vk_mem *src, uint64_t offset, 
         return gni_vk_download_staged(vk, src, offset, (char *)dst, bytes);
     const gni_vk_chunk *c = &src->block->pool->chunks[src->cls];
     if (!gni_vk_wait_serial(vk, c->serial)) return false;
-    memcpy(dst, (const char *)src->mapped + offset, (size_t)bytes);
+    gni_vk_host_memcpy(vk, dst, (const char *)src->mapped + offset, bytes);
     return true;
 }
 
