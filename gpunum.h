@@ -126,6 +126,7 @@
 //     GPUNUM_STATIC           every function static, for a single file
 //     GPUNUM_NO_VULKAN        CPU only; needs no Vulkan headers
 //     GPUNUM_USE_VOLK         take vkGetInstanceProcAddr from volk instead of opening the loader
+//                             (also where the implementation comes before volk.h in one file)
 //     GPUNUM_NO_THREADS       no threads and no locks
 //     GPUNUM_NO_SIMD          plain C kernels only
 //     GPUNUM_SELF             how this file includes itself, if it was renamed (default "gpunum.h")
