@@ -20,7 +20,7 @@
 #include <sys/time.h>
 #endif
 
-enum { LEAST = 10, MOST = 26, REPEATS = 9 };
+enum { LEAST = 10, MOST = 26, MOST_MATMUL = 34, REPEATS = 9 }; // powers of two
 
 // What the ops compute with: numbers, and row numbers of gather.
 typedef struct inputs {
@@ -104,11 +104,11 @@ static double measure(gn_context *g, op_fn run, const inputs *in, int64_t n) {
 }
 
 // The threshold; prints the table on the way.
-static int64_t calibrate(const char *name, op_fn run, gn_context *cpu, gn_context *gpu,
+static int64_t calibrate(const char *name, op_fn run, int most, gn_context *cpu, gn_context *gpu,
                          const inputs *in) {
     int64_t threshold = -1;
     printf("\n%s\n%12s %12s %12s %8s\n", name, "size", "CPU us", "GPU us", "CPU/GPU");
-    for (int e = LEAST; e <= MOST; e += 2) {
+    for (int e = LEAST; e <= most; e += 2) {
         int64_t n = (int64_t)1 << e;
         double c = measure(cpu, run, in, n), v = measure(gpu, run, in, n);
         if (c < 0 || v < 0) return -1;
@@ -118,9 +118,10 @@ static int64_t calibrate(const char *name, op_fn run, gn_context *cpu, gn_contex
             threshold = -1;
         else if (threshold < 0)
             threshold = n;
+        if (c > 0.5 || v > 0.5) break; // short is what it should be
     }
     // The GPU never won: the next size that was not measured.
-    return threshold < 0 ? (int64_t)1 << (MOST + 2) : threshold;
+    return threshold < 0 ? (int64_t)1 << (most + 2) : threshold;
 }
 
 static gn_context *open_on(gn_backend backend, int device, int threads) {
@@ -136,11 +137,12 @@ int main(int argc, char **argv) {
     static const struct {
         const char *name;
         op_fn run;
-    } families[] = {{"elementwise", elementwise},
-                    {"reduction", reduction},
-                    {"matmul", matmul},
-                    {"random", random_numbers},
-                    {"copy", gather}};
+        int most;
+    } families[] = {{"elementwise", elementwise, MOST},
+                    {"reduction", reduction, MOST},
+                    {"matmul", matmul, MOST_MATMUL},
+                    {"random", random_numbers, MOST},
+                    {"copy", gather, MOST}};
     int device = 0, threads = 0;
     for (int i = 1; i + 1 < argc; i += 2) {
         if (strcmp(argv[i], "--device") == 0)
@@ -184,7 +186,7 @@ int main(int argc, char **argv) {
     gn_thresholds t = {0};
     int64_t *const out[] = {&t.elementwise, &t.reduction, &t.matmul, &t.random, &t.copy};
     for (int f = 0; f < 5; f++) {
-        *out[f] = calibrate(families[f].name, families[f].run, cpu, gpu, &in);
+        *out[f] = calibrate(families[f].name, families[f].run, families[f].most, cpu, gpu, &in);
         if (*out[f] < 0) goto out;
     }
     printf("\noptions.thresholds = (gn_thresholds){%lld, %lld, %lld, %lld, %lld};\n",
