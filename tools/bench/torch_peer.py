@@ -75,6 +75,7 @@ def main():
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--threads", type=int)
     parser.add_argument("--json")
+    parser.add_argument("--markdown", help="also write the table to this file, as RESULTS.md has it")
     args = parser.parse_args()
     if args.threads:
         torch.set_num_threads(args.threads)
@@ -90,6 +91,15 @@ def main():
             rows.append({**row, "torch_seconds": peer})
             print(f"{row['family'] + ' ' + row['name']:36} {row['seconds'] * 1e6:12.2f} {peer * 1e6:12.2f} "
                   f"{peer / row['seconds']:7.2f}", flush=True)
+    if args.markdown:
+        with open(args.markdown, "w") as f:
+            f.write("| case | gpunum | | PyTorch | ratio |\n|---|---:|---:|---:|---:|\n")
+            for row in rows:
+                work = (f"{row['gflops']:.0f} GFLOP/s" if row["family"] == "matmul"
+                        else f"{row['gbps']:.0f} GB/s")
+                f.write(f"| {row['family']} {row['name']} | {row['seconds'] * 1e6:.1f} us | {work} | "
+                        f"{row['torch_seconds'] * 1e6:.1f} us | "
+                        f"{row['torch_seconds'] / row['seconds']:.2f} |\n")
     if args.json:
         with open(args.json, "w") as f:
             json.dump({"device": ours["device"], "torch": torch.__version__, "rows": rows}, f, indent=1)
