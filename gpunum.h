@@ -7294,15 +7294,17 @@ typedef struct gni_gemm_tile {
 
 typedef void (*gni_gemm_tile_fn)(const gni_gemm_tile *t);
 
-// d[p * dw + i] = s[i * is + p * ps] for i < w and p < k, 0 for w <= i < dw.
-typedef void (*gni_gemm_pack_fn)(void *d, int64_t dw, const void *s, int64_t is, int64_t ps, int64_t w,
-                                 int64_t k);
+// d[p * dw + i] = s[i * is + p * ps] for i < w and p < k, 0 for w <= i < dw. May write up to one vector
+// past the end of d.
+typedef void (*gni_gemm_pack_fn)(void *d, int64_t dw, const void *s, int64_t is, int64_t ps,
+                                 int64_t w, int64_t k);
 
-// Tiles of one accumulator type.
+// Tiles of one kind of number.
 typedef struct gni_gemm_family {
-    int rows;                                   // of the largest tile
-    int lanes;                                  // columns of a narrow tile; a wide one has two times as many
-    gni_gemm_tile_fn tile[2][GNI_GEMM_MAX_ROWS + 1]; // [wide][rows], NULL where there is none
+    int rows;  // of the largest tile
+    int lanes; // columns of a narrow tile; a wide one has two times as many, a half one half as many
+    // [0 narrow, 1 wide, 2 half][rows], NULL where there is none
+    gni_gemm_tile_fn tile[3][GNI_GEMM_MAX_ROWS + 1];
 } gni_gemm_family;
 
 // Rows of a against columns of b, both contiguous along k: c[i * c_rs + j * c_cs].
@@ -7333,176 +7335,343 @@ typedef struct gni_gemm_rows {
 typedef struct gni_gemm_isa {
     const gni_gemm_family *f32, *f64, *i32, *i64;
     const gni_gemm_family *bf16; // packed in pairs along k; NULL where there is no such product
-    gni_gemm_pack_fn pack_f32, pack_f16, pack_bf16, pack_64, pack_bf16_pairs;
+    gni_gemm_pack_fn pack_f32, pack_f16, pack_bf16, pack_64, pack_pairs;
     void (*dots)(const gni_gemm_dots *d);
-    // s (rows,cols) with rows of `width` into c as (cols,rows): c[j * c_rs + i], bias along i
-    void (*put_turned)(const gni_gemm_tile *t, const float *s, int64_t rows, int64_t cols, int64_t width);
     void (*add_rows)(const gni_gemm_rows *d);
+    // s (rows,cols) with rows of `width` into c as (cols,rows): c[j * c_rs + i], bias along i
+    void (*put_turned)(const gni_gemm_tile *t, const float *s, int64_t rows, int64_t cols,
+                       int64_t width);
 } gni_gemm_isa;
 
-#define GNI_GM_PREFETCH(p) __builtin_prefetch(p, 1)
+// Tiles are written out by macros, so that every accumulator is a variable of its own: compilers keep
+// those in registers at any level of optimisation.
+// X(F, row, group, row in group); groups of four rows share a pointer. F is the family.
+#define GNI_GM_R1(X, F)  X(F, 0, 0, 0)
+#define GNI_GM_R2(X, F)  GNI_GM_R1(X, F) X(F, 1, 0, 1)
+#define GNI_GM_R3(X, F)  GNI_GM_R2(X, F) X(F, 2, 0, 2)
+#define GNI_GM_R4(X, F)  GNI_GM_R3(X, F) X(F, 3, 0, 3)
+#define GNI_GM_R5(X, F)  GNI_GM_R4(X, F) X(F, 4, 1, 0)
+#define GNI_GM_R6(X, F)  GNI_GM_R5(X, F) X(F, 5, 1, 1)
+#define GNI_GM_R7(X, F)  GNI_GM_R6(X, F) X(F, 6, 1, 2)
+#define GNI_GM_R8(X, F)  GNI_GM_R7(X, F) X(F, 7, 1, 3)
+#define GNI_GM_R9(X, F)  GNI_GM_R8(X, F) X(F, 8, 2, 0)
+#define GNI_GM_R10(X, F) GNI_GM_R9(X, F) X(F, 9, 2, 1)
+#define GNI_GM_R11(X, F) GNI_GM_R10(X, F) X(F, 10, 2, 2)
+#define GNI_GM_R12(X, F) GNI_GM_R11(X, F) X(F, 11, 2, 3)
+#define GNI_GM_R13(X, F) GNI_GM_R12(X, F) X(F, 12, 3, 0)
+#define GNI_GM_R14(X, F) GNI_GM_R13(X, F) X(F, 13, 3, 1)
+#define GNI_GM_G1(X, F)  X(F, 0)
+#define GNI_GM_G2(X, F)  X(F, 0)
+#define GNI_GM_G3(X, F)  X(F, 0)
+#define GNI_GM_G4(X, F)  X(F, 0)
+#define GNI_GM_G5(X, F)  X(F, 0) X(F, 1)
+#define GNI_GM_G6(X, F)  GNI_GM_G5(X, F)
+#define GNI_GM_G7(X, F)  GNI_GM_G5(X, F)
+#define GNI_GM_G8(X, F)  GNI_GM_G5(X, F)
+#define GNI_GM_G9(X, F)  GNI_GM_G5(X, F) X(F, 2)
+#define GNI_GM_G10(X, F) GNI_GM_G9(X, F)
+#define GNI_GM_G11(X, F) GNI_GM_G9(X, F)
+#define GNI_GM_G12(X, F) GNI_GM_G9(X, F)
+#define GNI_GM_G13(X, F) GNI_GM_G9(X, F) X(F, 3)
+#define GNI_GM_G14(X, F) GNI_GM_G13(X, F)
 
-// X(row, group, row in group): groups of four rows share a pointer.
-#define GNI_GM_R1(X) X(0, 0, 0)
-#define GNI_GM_R2(X) GNI_GM_R1(X) X(1, 0, 1)
-#define GNI_GM_R3(X) GNI_GM_R2(X) X(2, 0, 2)
-#define GNI_GM_R4(X) GNI_GM_R3(X) X(3, 0, 3)
-#define GNI_GM_R5(X) GNI_GM_R4(X) X(4, 1, 0)
-#define GNI_GM_R6(X) GNI_GM_R5(X) X(5, 1, 1)
-#define GNI_GM_R7(X) GNI_GM_R6(X) X(6, 1, 2)
-#define GNI_GM_R8(X) GNI_GM_R7(X) X(7, 1, 3)
-#define GNI_GM_R9(X) GNI_GM_R8(X) X(8, 2, 0)
-#define GNI_GM_R10(X) GNI_GM_R9(X) X(9, 2, 1)
-#define GNI_GM_R11(X) GNI_GM_R10(X) X(10, 2, 2)
-#define GNI_GM_R12(X) GNI_GM_R11(X) X(11, 2, 3)
-#define GNI_GM_R13(X) GNI_GM_R12(X) X(12, 3, 0)
-#define GNI_GM_R14(X) GNI_GM_R13(X) X(13, 3, 1)
-#define GNI_GM_G1(X) X(0)
-#define GNI_GM_G2(X) X(0)
-#define GNI_GM_G3(X) X(0)
-#define GNI_GM_G4(X) X(0)
-#define GNI_GM_G5(X) X(0) X(1)
-#define GNI_GM_G6(X) X(0) X(1)
-#define GNI_GM_G7(X) X(0) X(1)
-#define GNI_GM_G8(X) X(0) X(1)
-#define GNI_GM_G9(X) X(0) X(1) X(2)
-#define GNI_GM_G10(X) X(0) X(1) X(2)
-#define GNI_GM_G11(X) X(0) X(1) X(2)
-#define GNI_GM_G12(X) X(0) X(1) X(2)
-#define GNI_GM_G13(X) X(0) X(1) X(2) X(3)
-#define GNI_GM_G14(X) X(0) X(1) X(2) X(3)
-
-// Pieces of a tile. A is the type of packed elements and B a vector of them, T the type of c and V a
-// vector of it; the operations are those of the family that is being made.
-#define GNI_GM_POINTER(q) const GNI_GM_A *a##q = (const GNI_GM_A *)t->a + 4 * q * a_rs;
-#define GNI_GM_ADVANCE(q) a##q += a_cs;
+// What a family F gives: A_F the type of operands, T_F that of c, V_F a vector of it, LANES_F; SET_F,
+// LOAD_F, STORE_F, FMA_F; GET_F and PUT_F of part i of a row of c; EDGE_F, which comes before them, and
+// EPILOGUE_F.
+#define GNI_GM_POINTER(F, q) const GNI_GM_A_##F *a##q = (const GNI_GM_A_##F *)t->a + 4 * q * a_rs;
+#define GNI_GM_ADVANCE(F, q) a##q += a_cs;
 // Lines of c come from far away and would otherwise be waited for at the end of the tile.
-#define GNI_GM_FETCH1(r, q, s) GNI_GM_PREFETCH(c + r * c_rs);
-#define GNI_GM_FETCH2(r, q, s)                                                                     \
-    GNI_GM_PREFETCH(c + r * c_rs);                                                                 \
-    GNI_GM_PREFETCH(c + r * c_rs + GNI_GM_LANES);
-#define GNI_GM_ZERO1(r, q, s) GNI_GM_V c##r##_0 = GNI_GM_ZERO;
-#define GNI_GM_ZERO2(r, q, s) GNI_GM_V c##r##_0 = GNI_GM_ZERO, c##r##_1 = GNI_GM_ZERO;
-#define GNI_GM_STEP1(r, q, s)                                                                      \
-    x = GNI_GM_SET(a##q[s * a_rs]);                                                                \
-    c##r##_0 = GNI_GM_FMA(x, b0, c##r##_0);
-#define GNI_GM_STEP2(r, q, s)                                                                      \
-    x = GNI_GM_SET(a##q[s * a_rs]);                                                                \
-    c##r##_0 = GNI_GM_FMA(x, b0, c##r##_0);                                                        \
-    c##r##_1 = GNI_GM_FMA(x, b1, c##r##_1);
-#define GNI_GM_LOAD1(r, q, s) c##r##_0 = GNI_GM_ADD(GNI_GM_GET(c + r * c_rs, 0), c##r##_0);
-#define GNI_GM_LOAD2(r, q, s)                                                                      \
-    c##r##_0 = GNI_GM_ADD(GNI_GM_GET(c + r * c_rs, 0), c##r##_0);                                  \
-    c##r##_1 = GNI_GM_ADD(GNI_GM_GET(c + r * c_rs, 1), c##r##_1);
-#define GNI_GM_BIAS1(r, q, s) c##r##_0 = GNI_GM_ADD(c##r##_0, bias0);
-#define GNI_GM_BIAS2(r, q, s)                                                                      \
-    c##r##_0 = GNI_GM_ADD(c##r##_0, bias0);                                                        \
-    c##r##_1 = GNI_GM_ADD(c##r##_1, bias1);
-#define GNI_GM_ACT1(r, q, s) c##r##_0 = GNI_GM_RELU(c##r##_0);
-#define GNI_GM_ACT2(r, q, s)                                                                       \
-    c##r##_0 = GNI_GM_RELU(c##r##_0);                                                              \
-    c##r##_1 = GNI_GM_RELU(c##r##_1);
-#define GNI_GM_STORE1(r, q, s) GNI_GM_PUT(c + r * c_rs, 0, c##r##_0);
-#define GNI_GM_STORE2(r, q, s)                                                                     \
-    GNI_GM_PUT(c + r * c_rs, 0, c##r##_0);                                                         \
-    GNI_GM_PUT(c + r * c_rs, 1, c##r##_1);
-#define GNI_GM_SPILL1(r, q, s) GNI_GM_ST(spill + r * GNI_GM_LANES, c##r##_0);
-#define GNI_GM_SPILL2(r, q, s)                                                                     \
-    GNI_GM_ST(spill + 2 * r * GNI_GM_LANES, c##r##_0);                                             \
-    GNI_GM_ST(spill + (2 * r + 1) * GNI_GM_LANES, c##r##_1);
-#define GNI_GM_B1 b0 = GNI_GM_LD(b)
-#define GNI_GM_B2 b0 = GNI_GM_LD(b), b1 = GNI_GM_LD(b + GNI_GM_LANES)
-#define GNI_GM_BIASES1 bias0 = GNI_GM_GET(t->bias, 0)
-#define GNI_GM_BIASES2 bias0 = GNI_GM_GET(t->bias, 0), bias1 = GNI_GM_GET(t->bias, 1)
+#define GNI_GM_FETCH1(F, r, q, s) \
+    __builtin_prefetch(w, 1);     \
+    w += c_rs;
+#define GNI_GM_FETCH2(F, r, q, s)                \
+    __builtin_prefetch(w, 1);                    \
+    __builtin_prefetch(w + GNI_GM_LANES_##F, 1); \
+    w += c_rs;
+#define GNI_GM_ZERO1(F, r, q, s) GNI_GM_V_##F c##r##_0 = GNI_GM_ZERO_##F;
+#define GNI_GM_ZERO2(F, r, q, s) \
+    GNI_GM_V_##F c##r##_0 = GNI_GM_ZERO_##F, c##r##_1 = GNI_GM_ZERO_##F;
+#define GNI_GM_STEP1(F, r, q, s)        \
+    x = GNI_GM_SET_##F(a##q[s * a_rs]); \
+    c##r##_0 = GNI_GM_FMA_##F(x, b0, c##r##_0);
+#define GNI_GM_STEP2(F, r, q, s)                \
+    x = GNI_GM_SET_##F(a##q[s * a_rs]);         \
+    c##r##_0 = GNI_GM_FMA_##F(x, b0, c##r##_0); \
+    c##r##_1 = GNI_GM_FMA_##F(x, b1, c##r##_1);
+#define GNI_GM_ADD1(F, r, q, s)                 \
+    c##r##_0 = GNI_GM_GET_##F(w, 0) + c##r##_0; \
+    w += c_rs;
+#define GNI_GM_ADD2(F, r, q, s)                 \
+    c##r##_0 = GNI_GM_GET_##F(w, 0) + c##r##_0; \
+    c##r##_1 = GNI_GM_GET_##F(w, 1) + c##r##_1; \
+    w += c_rs;
+#define GNI_GM_BIAS1(F, r, q, s) c##r##_0 = c##r##_0 + bias0;
+#define GNI_GM_BIAS2(F, r, q, s) \
+    c##r##_0 = c##r##_0 + bias0; \
+    c##r##_1 = c##r##_1 + bias1;
+#define GNI_GM_ACT1(F, r, q, s) c##r##_0 = GNI_GM_RELU_##F(c##r##_0);
+#define GNI_GM_ACT2(F, r, q, s)           \
+    c##r##_0 = GNI_GM_RELU_##F(c##r##_0); \
+    c##r##_1 = GNI_GM_RELU_##F(c##r##_1);
+#define GNI_GM_PUT1(F, r, q, s)     \
+    GNI_GM_PUT_##F(w, 0, c##r##_0); \
+    w += c_rs;
+#define GNI_GM_PUT2(F, r, q, s)     \
+    GNI_GM_PUT_##F(w, 0, c##r##_0); \
+    GNI_GM_PUT_##F(w, 1, c##r##_1); \
+    w += c_rs;
+#define GNI_GM_SPILL1(F, r, q, s) GNI_GM_STORE_##F(spill + r * GNI_GM_LANES_##F, c##r##_0);
+#define GNI_GM_SPILL2(F, r, q, s)                                 \
+    GNI_GM_STORE_##F(spill + 2 * r * GNI_GM_LANES_##F, c##r##_0); \
+    GNI_GM_STORE_##F(spill + (2 * r + 1) * GNI_GM_LANES_##F, c##r##_1);
+#define GNI_GM_B1(F)      b0 = GNI_GM_LOAD_##F(b)
+#define GNI_GM_B2(F)      b0 = GNI_GM_LOAD_##F(b), b1 = GNI_GM_LOAD_##F(b + GNI_GM_LANES_##F)
+#define GNI_GM_BIASES1(F) bias0 = GNI_GM_GET_##F(t->bias, 0)
+#define GNI_GM_BIASES2(F) bias0 = GNI_GM_GET_##F(t->bias, 0), bias1 = GNI_GM_GET_##F(t->bias, 1)
+// The compiler is not to know that it has seen c's rows before: it would keep the address of each in
+// memory from one use to the next.
+#define GNI_GM_FORGET(pointer) __asm__("" : "+r"(pointer))
 
 // The tile of R rows and N vectors. Every element is one chain of multiply-adds in the order of k, so
 // that its bits do not depend on the tile it falls into.
-#define GNI_GM_VECTOR_TILE(R, N)                                                                   \
-    static void GNI_GM_NAME(R, N)(const gni_gemm_tile *t) {                                        \
-        const int64_t a_rs = t->a_rs, a_cs = t->a_cs, b_rs = t->b_rs, c_rs = t->c_rs;              \
-        const GNI_GM_A *b = (const GNI_GM_A *)t->b;                                                \
-        GNI_GM_T *c = (GNI_GM_T *)t->c;                                                            \
-        GNI_GM_G##R(GNI_GM_POINTER);                                                               \
-        GNI_GM_R##R(GNI_GM_FETCH##N);                                                              \
-        GNI_GM_R##R(GNI_GM_ZERO##N);                                                               \
-        for (int64_t p = t->k; p > 0; p--) {                                                       \
-            GNI_GM_B x, GNI_GM_B##N;                                                               \
-            b += b_rs;                                                                             \
-            GNI_GM_R##R(GNI_GM_STEP##N);                                                           \
-            GNI_GM_G##R(GNI_GM_ADVANCE);                                                           \
-        }                                                                                          \
-        GNI_GM_EDGE(R, N);                                                                         \
-        if (t->add) {                                                                              \
-            GNI_GM_R##R(GNI_GM_LOAD##N);                                                           \
-        }                                                                                          \
-        GNI_GM_EPILOGUE(R, N);                                                                     \
-        GNI_GM_R##R(GNI_GM_STORE##N);                                                              \
+#define GNI_GM_VECTOR_TILE(F, R, N)                                                   \
+    static void GNI_FN(gni_gm_##F##_##R##_##N)(const gni_gemm_tile *t) {              \
+        const int64_t a_rs = t->a_rs, a_cs = t->a_cs, b_rs = t->b_rs, c_rs = t->c_rs; \
+        const GNI_GM_A_##F *b = (const GNI_GM_A_##F *)t->b;                           \
+        GNI_GM_T_##F *w = (GNI_GM_T_##F *)t->c;                                       \
+        GNI_GM_R##R(GNI_GM_FETCH##N, F);                                              \
+        GNI_GM_G##R(GNI_GM_POINTER, F);                                               \
+        GNI_GM_R##R(GNI_GM_ZERO##N, F);                                               \
+        for (int64_t p = t->k; p > 0; p--) {                                          \
+            GNI_GM_V_##F x, GNI_GM_B##N(F);                                           \
+            b += b_rs;                                                                \
+            GNI_GM_R##R(GNI_GM_STEP##N, F);                                           \
+            GNI_GM_G##R(GNI_GM_ADVANCE, F);                                           \
+        }                                                                             \
+        GNI_GM_EDGE_##F(F, R, N);                                                     \
+        if (t->add) {                                                                 \
+            w = (GNI_GM_T_##F *)t->c;                                                 \
+            GNI_GM_FORGET(w);                                                         \
+            GNI_GM_R##R(GNI_GM_ADD##N, F);                                            \
+        }                                                                             \
+        GNI_GM_EPILOGUE_##F(F, R, N);                                                 \
+        w = (GNI_GM_T_##F *)t->c;                                                     \
+        GNI_GM_FORGET(w);                                                             \
+        GNI_GM_R##R(GNI_GM_PUT##N, F);                                                \
     }
 
 // The same in plain C, in the form that compilers vectorise where they can.
-#define GNI_GM_PLAIN_TILE(R, N)                                                                          \
-    static void GNI_GM_NAME(R, N)(const gni_gemm_tile *t) {                                        \
-        GNI_GM_T sum[R * N * GNI_GM_LANES] = {0};                                                  \
-        const GNI_GM_T *a = (const GNI_GM_T *)t->a, *b = (const GNI_GM_T *)t->b;                   \
-        for (int64_t p = 0; p < t->k; p++, a += t->a_cs, b += t->b_rs) {                           \
-            for (int i = 0; i < R; i++) {                                                          \
-                GNI_GM_T x = a[i * t->a_rs];                                                       \
-                for (int j = 0; j < N * GNI_GM_LANES; j++) sum[i * N * GNI_GM_LANES + j] += x * b[j]; \
-            }                                                                                      \
-        }                                                                                          \
-        GNI_GM_STORE_EDGE(t, sum, R, N * GNI_GM_LANES);                                            \
+#define GNI_GM_PLAIN_TILE(F, R, N)                                                           \
+    static void GNI_FN(gni_gm_##F##_##R##_##N)(const gni_gemm_tile *t) {                     \
+        GNI_GM_T_##F sum[R * N * 4] = {0};                                                   \
+        const GNI_GM_T_##F *a = (const GNI_GM_T_##F *)t->a, *b = (const GNI_GM_T_##F *)t->b; \
+        for (int64_t p = 0; p < t->k; p++, a += t->a_cs, b += t->b_rs) {                     \
+            for (int i = 0; i < R; i++) {                                                    \
+                GNI_GM_T_##F x = a[i * t->a_rs];                                             \
+                for (int j = 0; j < N * 4; j++) sum[i * N * 4 + j] += x * b[j];              \
+            }                                                                                \
+        }                                                                                    \
+        gni_gm_put_##F(t, sum, R, N * 4);                                                    \
     }
 
-// Stores a tile that does not fill its width, element by element.
-#define GNI_GM_SPILL_EDGE(R, N)                                                                    \
-    if (t->cols != N * GNI_GM_LANES) {                                                             \
-        GNI_GM_T spill[R * N * GNI_GM_LANES];                                                      \
-        GNI_GM_R##R(GNI_GM_SPILL##N);                                                              \
-        GNI_GM_STORE_EDGE(t, spill, R, N * GNI_GM_LANES);                                          \
-        return;                                                                                    \
+// What families put at the end of a tile.
+#define GNI_GM_SPILL_EDGE(F, R, N)                        \
+    if (t->cols != N * GNI_GM_LANES_##F) {                \
+        GNI_GM_T_##F spill[R * N * GNI_GM_LANES_##F];     \
+        GNI_GM_R##R(GNI_GM_SPILL##N, F);                  \
+        gni_gm_put_##F(t, spill, R, N *GNI_GM_LANES_##F); \
+        return;                                           \
     }
-#define GNI_GM_NO_EPILOGUE(R, N) (void)0
-#define GNI_GM_BIAS_ACT(R, N)                                                                      \
-    if (t->bias != NULL) {                                                                         \
-        GNI_GM_V GNI_GM_BIASES##N;                                                                 \
-        GNI_GM_R##R(GNI_GM_BIAS##N);                                                               \
-    }                                                                                              \
-    if (t->act == 1) {                                                                             \
-        GNI_GM_R##R(GNI_GM_ACT##N);                                                                \
+#define GNI_GM_NO_EPILOGUE(F, R, N) (void)0
+#define GNI_GM_BIAS_ACT(F, R, N)          \
+    if (t->bias != NULL) {                \
+        GNI_GM_V_##F GNI_GM_BIASES##N(F); \
+        GNI_GM_R##R(GNI_GM_BIAS##N, F);   \
+    }                                     \
+    if (t->act == 1) {                    \
+        GNI_GM_R##R(GNI_GM_ACT##N, F);    \
     }
+
+// Defines the tiles of a family of at most `rows` rows, by N vectors.
+#define GNI_GM_MAKE4(KIND, F, N) \
+    GNI_GM_##KIND##_TILE(F, 1, N) GNI_GM_##KIND##_TILE(F, 2, N) GNI_GM_##KIND##_TILE(F, 4, N)
+#define GNI_GM_MAKE6(KIND, F, N) \
+    GNI_GM_MAKE4(KIND, F, N)     \
+    GNI_GM_##KIND##_TILE(F, 3, N) GNI_GM_##KIND##_TILE(F, 5, N) GNI_GM_##KIND##_TILE(F, 6, N)
+#define GNI_GM_MAKE8(KIND, F, N) GNI_GM_MAKE4(KIND, F, N) GNI_GM_##KIND##_TILE(F, 8, N)
+#define GNI_GM_MAKE14(KIND, F, N)                                                             \
+    GNI_GM_MAKE6(KIND, F, N)                                                                  \
+    GNI_GM_##KIND##_TILE(F, 7, N) GNI_GM_##KIND##_TILE(F, 8, N) GNI_GM_##KIND##_TILE(F, 9, N) \
+        GNI_GM_##KIND##_TILE(F, 10, N) GNI_GM_##KIND##_TILE(F, 11, N)                         \
+            GNI_GM_##KIND##_TILE(F, 12, N) GNI_GM_##KIND##_TILE(F, 13, N)                     \
+                GNI_GM_##KIND##_TILE(F, 14, N)
+// Their table by rows.
+#define GNI_GM_TILES4(F, N)                                                 \
+    {                                                                       \
+        NULL, GNI_FN(gni_gm_##F##_1_##N), GNI_FN(gni_gm_##F##_2_##N), NULL, \
+            GNI_FN(gni_gm_##F##_4_##N)                                      \
+    }
+#define GNI_GM_TILES6(F, N)                                                                       \
+    {                                                                                             \
+        NULL, GNI_FN(gni_gm_##F##_1_##N), GNI_FN(gni_gm_##F##_2_##N), GNI_FN(gni_gm_##F##_3_##N), \
+            GNI_FN(gni_gm_##F##_4_##N), GNI_FN(gni_gm_##F##_5_##N), GNI_FN(gni_gm_##F##_6_##N)    \
+    }
+#define GNI_GM_TILES8(F, N)                                                          \
+    {                                                                                \
+        NULL, GNI_FN(gni_gm_##F##_1_##N), GNI_FN(gni_gm_##F##_2_##N), NULL,          \
+            GNI_FN(gni_gm_##F##_4_##N), NULL, NULL, NULL, GNI_FN(gni_gm_##F##_8_##N) \
+    }
+#define GNI_GM_TILES14(F, N)                                                                       \
+    {                                                                                              \
+        NULL, GNI_FN(gni_gm_##F##_1_##N), GNI_FN(gni_gm_##F##_2_##N), GNI_FN(gni_gm_##F##_3_##N),  \
+            GNI_FN(gni_gm_##F##_4_##N), GNI_FN(gni_gm_##F##_5_##N), GNI_FN(gni_gm_##F##_6_##N),    \
+            GNI_FN(gni_gm_##F##_7_##N), GNI_FN(gni_gm_##F##_8_##N), GNI_FN(gni_gm_##F##_9_##N),    \
+            GNI_FN(gni_gm_##F##_10_##N), GNI_FN(gni_gm_##F##_11_##N), GNI_FN(gni_gm_##F##_12_##N), \
+            GNI_FN(gni_gm_##F##_13_##N), GNI_FN(gni_gm_##F##_14_##N)                               \
+    }
+#define GNI_GM_JOIN_(a, b) a##b
+#define GNI_GM_JOIN(a, b)  GNI_GM_JOIN_(a, b)
+// A family's narrow and wide tiles, and the table NAME of it.
+#define GNI_GM_FAMILY(NAME, KIND, F, most, lanes)                                                 \
+    GNI_GM_JOIN(GNI_GM_MAKE, most)                                                                \
+    (KIND, F, 1) GNI_GM_JOIN(GNI_GM_MAKE, most)(KIND, F, 2) static const gni_gemm_family NAME = { \
+        most,                                                                                     \
+        lanes,                                                                                    \
+        {GNI_GM_JOIN(GNI_GM_TILES, most)(F, 1), GNI_GM_JOIN(GNI_GM_TILES, most)(F, 2), {NULL}}};
+
+// float32
+#define GNI_GM_A_f32                 float
+#define GNI_GM_T_f32                 float
+#define GNI_GM_V_f32                 gni_vf
+#define GNI_GM_LANES_f32             GNI_VW
+#define GNI_GM_ZERO_f32              gni_vset(0)
+#define GNI_GM_SET_f32(x)            gni_vset(x)
+#define GNI_GM_FMA_f32(a, b, c)      gni_vfma(a, b, c)
+#define GNI_GM_LOAD_f32(p)           gni_vload(p)
+#define GNI_GM_STORE_f32(p, v)       gni_vstore(p, v)
+#define GNI_GM_GET_f32(p, i)         gni_vload((p) + i * GNI_VW)
+#define GNI_GM_PUT_f32(p, i, v)      gni_vstore((p) + i * GNI_VW, v)
+#define GNI_GM_RELU_f32(v)           GNI_FN(gni_gm_relu)(v)
+#define GNI_GM_EDGE_f32(F, R, N)     GNI_GM_SPILL_EDGE(F, R, N)
+#define GNI_GM_EPILOGUE_f32(F, R, N) GNI_GM_BIAS_ACT(F, R, N)
+
+// float32 whose edges are masked
+#define GNI_GM_A_m32                 float
+#define GNI_GM_T_m32                 float
+#define GNI_GM_V_m32                 __m512
+#define GNI_GM_LANES_m32             16
+#define GNI_GM_ZERO_m32              _mm512_setzero_ps()
+#define GNI_GM_SET_m32(x)            _mm512_set1_ps(x)
+#define GNI_GM_FMA_m32(a, b, c)      _mm512_fmadd_ps(a, b, c)
+#define GNI_GM_LOAD_m32(p)           _mm512_loadu_ps(p)
+#define GNI_GM_GET_m32(p, i)         _mm512_maskz_loadu_ps(mask##i, (p) + i * 16)
+#define GNI_GM_PUT_m32(p, i, v)      _mm512_mask_storeu_ps((p) + i * 16, mask##i, v)
+#define GNI_GM_RELU_m32(v)           _mm512_maskz_max_ps(0xFFFF, _mm512_setzero_ps(), v) // keeps NaN
+#define GNI_GM_MASKS1                mask0 = GNI_FN(gni_gm_mask)(t->cols)
+#define GNI_GM_MASKS2                GNI_GM_MASKS1, mask1 = GNI_FN(gni_gm_mask)(t->cols - 16)
+#define GNI_GM_EDGE_m32(F, R, N)     const __mmask16 GNI_GM_MASKS##N
+#define GNI_GM_EPILOGUE_m32(F, R, N) GNI_GM_BIAS_ACT(F, R, N)
+
+// float32, 8 columns or less: half the cost on CPUs that take 512 bits in two steps
+#define GNI_GM_A_h32                 float
+#define GNI_GM_T_h32                 float
+#define GNI_GM_V_h32                 __m256
+#define GNI_GM_LANES_h32             8
+#define GNI_GM_ZERO_h32              _mm256_setzero_ps()
+#define GNI_GM_SET_h32(x)            _mm256_set1_ps(x)
+#define GNI_GM_FMA_h32(a, b, c)      _mm256_fmadd_ps(a, b, c)
+#define GNI_GM_LOAD_h32(p)           _mm256_loadu_ps(p)
+#define GNI_GM_GET_h32(p, i)         _mm256_maskz_loadu_ps(mask, p)
+#define GNI_GM_PUT_h32(p, i, v)      _mm256_mask_storeu_ps(p, mask, v)
+#define GNI_GM_RELU_h32(v)           _mm256_max_ps(_mm256_setzero_ps(), v)
+#define GNI_GM_EDGE_h32(F, R, N)     const __mmask8 mask = (__mmask8)GNI_FN(gni_gm_mask)(t->cols)
+#define GNI_GM_EPILOGUE_h32(F, R, N) GNI_GM_BIAS_ACT(F, R, N)
+
+// bfloat16 in pairs, summed in float32
+#define GNI_GM_A_b16                 uint32_t
+#define GNI_GM_T_b16                 float
+#define GNI_GM_V_b16                 __m512
+#define GNI_GM_LANES_b16             16
+#define GNI_GM_ZERO_b16              _mm512_setzero_ps()
+#define GNI_GM_SET_b16(x)            _mm512_castsi512_ps(_mm512_set1_epi32((int)(x)))
+#define GNI_GM_FMA_b16(a, b, c)      GNI_FN(gni_gm_pairs)(a, b, c)
+#define GNI_GM_LOAD_b16(p)           _mm512_loadu_ps(p)
+#define GNI_GM_GET_b16(p, i)         GNI_GM_GET_m32(p, i)
+#define GNI_GM_PUT_b16(p, i, v)      GNI_GM_PUT_m32(p, i, v)
+#define GNI_GM_RELU_b16(v)           GNI_GM_RELU_m32(v)
+#define GNI_GM_EDGE_b16(F, R, N)     GNI_GM_EDGE_m32(F, R, N)
+#define GNI_GM_EPILOGUE_b16(F, R, N) GNI_GM_BIAS_ACT(F, R, N)
+
+// float64
+#define GNI_GM_A_f64                 double
+#define GNI_GM_T_f64                 double
+#define GNI_GM_V_f64                 GNI_FN(gni_gm_vd)
+#define GNI_GM_LANES_f64             (GNI_VW / 2)
+#define GNI_GM_ZERO_f64              GNI_FN(gni_gm_setd)(0)
+#define GNI_GM_SET_f64(x)            GNI_FN(gni_gm_setd)(x)
+#define GNI_GM_FMA_f64(a, b, c)      GNI_FN(gni_gm_fmad)(a, b, c)
+#define GNI_GM_LOAD_f64(p)           GNI_FN(gni_gm_loadd)(p)
+#define GNI_GM_STORE_f64(p, v)       memcpy(p, &(v), sizeof(v))
+#define GNI_GM_GET_f64(p, i)         GNI_GM_LOAD_f64((p) + i * GNI_GM_LANES_f64)
+#define GNI_GM_PUT_f64(p, i, v)      GNI_GM_STORE_f64((p) + i * GNI_GM_LANES_f64, v)
+#define GNI_GM_EDGE_f64(F, R, N)     GNI_GM_SPILL_EDGE(F, R, N)
+#define GNI_GM_EPILOGUE_f64(F, R, N) GNI_GM_NO_EPILOGUE(F, R, N)
+
+// int32 and int64, unsigned so that they wrap
+#define GNI_GM_A_i32                 uint32_t
+#define GNI_GM_T_i32                 uint32_t
+#define GNI_GM_V_i32                 gni_vu
+#define GNI_GM_LANES_i32             GNI_VW
+#define GNI_GM_ZERO_i32              gni_vsetu(0)
+#define GNI_GM_SET_i32(x)            gni_vsetu(x)
+#define GNI_GM_FMA_i32(a, b, c)      ((a) * (b) + (c))
+#define GNI_GM_LOAD_i32(p)           gni_vloadu(p)
+#define GNI_GM_STORE_i32(p, v)       gni_vstoreu(p, v)
+#define GNI_GM_GET_i32(p, i)         gni_vloadu((p) + i * GNI_VW)
+#define GNI_GM_PUT_i32(p, i, v)      gni_vstoreu((p) + i * GNI_VW, v)
+#define GNI_GM_EDGE_i32(F, R, N)     GNI_GM_SPILL_EDGE(F, R, N)
+#define GNI_GM_EPILOGUE_i32(F, R, N) GNI_GM_NO_EPILOGUE(F, R, N)
+
+#define GNI_GM_A_i64                 uint64_t
+#define GNI_GM_T_i64                 uint64_t
+#define GNI_GM_V_i64                 GNI_FN(gni_gm_vl)
+#define GNI_GM_LANES_i64             (GNI_VW / 2)
+#define GNI_GM_ZERO_i64              GNI_FN(gni_gm_setl)(0)
+#define GNI_GM_SET_i64(x)            GNI_FN(gni_gm_setl)(x)
+#define GNI_GM_FMA_i64(a, b, c)      ((a) * (b) + (c))
+#define GNI_GM_LOAD_i64(p)           GNI_FN(gni_gm_loadl)(p)
+#define GNI_GM_STORE_i64(p, v)       memcpy(p, &(v), sizeof(v))
+#define GNI_GM_GET_i64(p, i)         GNI_GM_LOAD_i64((p) + i * GNI_GM_LANES_i64)
+#define GNI_GM_PUT_i64(p, i, v)      GNI_GM_STORE_i64((p) + i * GNI_GM_LANES_i64, v)
+#define GNI_GM_EDGE_i64(F, R, N)     GNI_GM_SPILL_EDGE(F, R, N)
+#define GNI_GM_EPILOGUE_i64(F, R, N) GNI_GM_NO_EPILOGUE(F, R, N)
 
 // Stores `spill` (rows,width) where t says, clipped to its columns.
-#define GNI_GM_DEFINE_STORE_EDGE(NAME, T)                                                          \
-    static void NAME(const gni_gemm_tile *t, const T *spill, int rows, int width) {                \
-        for (int i = 0; i < rows; i++) {                                                           \
-            T *c = (T *)t->c + i * t->c_rs;                                                        \
-            for (int j = 0; j < t->cols; j++) {                                                    \
-                T v = spill[i * width + j];                                                        \
-                if (t->add) v = (T)(c[j] + v);                                                     \
-                if (t->bias != NULL) v = (T)(v + (T)t->bias[j]);                                   \
-                if (t->act == 1 && v < 0) v = 0;                                                   \
-                c[j] = v;                                                                          \
-            }                                                                                      \
-        }                                                                                          \
+static void gni_gm_put_f32(const gni_gemm_tile *t, const float *spill, int rows, int width) {
+    float *c = (float *)t->c;
+    for (int i = 0; i < rows; i++, c += t->c_rs, spill += width) {
+        for (int j = 0; j < t->cols; j++) {
+            float v = t->add ? c[j] + spill[j] : spill[j];
+            if (t->bias != NULL) v += t->bias[j];
+            c[j] = t->act == 1 && v < 0 ? 0 : v;
+        }
     }
-GNI_GM_DEFINE_STORE_EDGE(gni_gm_store_edge_f32, float)
-#undef GNI_GM_DEFINE_STORE_EDGE
-#define GNI_GM_DEFINE_STORE_EDGE(NAME, T)                                                          \
-    static void NAME(const gni_gemm_tile *t, const T *spill, int rows, int width) {                \
-        for (int i = 0; i < rows; i++) {                                                           \
-            T *c = (T *)t->c + i * t->c_rs;                                                        \
-            for (int j = 0; j < t->cols; j++) {                                                    \
-                T v = spill[i * width + j];                                                        \
-                c[j] = t->add ? (T)(c[j] + v) : v;                                                 \
-            }                                                                                      \
-        }                                                                                          \
-    }
-GNI_GM_DEFINE_STORE_EDGE(gni_gm_store_edge_f64, double)
-GNI_GM_DEFINE_STORE_EDGE(gni_gm_store_edge_i32, uint32_t)
-GNI_GM_DEFINE_STORE_EDGE(gni_gm_store_edge_i64, uint64_t)
+}
 
-static void gni_gm_put_turned_any(const gni_gemm_tile *t, const float *s, int64_t rows, int64_t cols,
-                                  int64_t width) {
+#define GNI_GM_DEFINE_PUT(F)                                                                \
+    static void gni_gm_put_##F(const gni_gemm_tile *t, const GNI_GM_T_##F *spill, int rows, \
+                               int width) {                                                 \
+        GNI_GM_T_##F *c = (GNI_GM_T_##F *)t->c;                                             \
+        for (int i = 0; i < rows; i++, c += t->c_rs, spill += width) {                      \
+            for (int j = 0; j < t->cols; j++) c[j] = t->add ? c[j] + spill[j] : spill[j];   \
+        }                                                                                   \
+    }
+GNI_GM_DEFINE_PUT(f64)
+GNI_GM_DEFINE_PUT(i32)
+GNI_GM_DEFINE_PUT(i64)
+
+static void gni_gm_put_turned_any(const gni_gemm_tile *t, const float *s, int64_t rows,
+                                  int64_t cols, int64_t width) {
     float *c = (float *)t->c;
     for (int64_t j = 0; j < cols; j++, c += t->c_rs) {
         for (int64_t i = 0; i < rows; i++) {
@@ -7513,48 +7682,6 @@ static void gni_gm_put_turned_any(const gni_gemm_tile *t, const float *s, int64_
         }
     }
 }
-
-// float16 and bfloat16 as bits, without help from the CPU.
-static float gni_gm_from_bits(uint32_t u) {
-    float f;
-    memcpy(&f, &u, sizeof f);
-    return f;
-}
-
-static uint32_t gni_gm_bits(float f) {
-    uint32_t u;
-    memcpy(&u, &f, sizeof u);
-    return u;
-}
-
-static float gni_gm_bf16(uint16_t h) {
-    return gni_gm_from_bits((uint32_t)h << 16);
-}
-
-static float gni_gm_f16(uint16_t h) {
-    uint32_t sign = (uint32_t)(h & 0x8000u) << 16, rest = h & 0x7FFFu;
-    if (rest >= 0x7C00u) return gni_gm_from_bits(sign | 0x7F800000u | (rest & 0x3FFu) << 13);
-    if (rest >= 0x400u) return gni_gm_from_bits(sign | ((rest << 13) + 0x38000000u));
-    float tiny = (float)rest * 5.9604644775390625e-8f; // subnormal: a multiple of 2^-24
-    return sign != 0 ? -tiny : tiny;
-}
-
-// Packing for any strides.
-#define GNI_GM_DEFINE_PACK(NAME, D, S, CONVERT)                                                    \
-    static void NAME(void *dst, int64_t dw, const void *src, int64_t is, int64_t ps, int64_t w,    \
-                     int64_t k) {                                                                  \
-        D *d = (D *)dst;                                                                           \
-        const S *s = (const S *)src;                                                               \
-        for (int64_t p = 0; p < k; p++, d += dw, s += ps) {                                        \
-            for (int64_t i = 0; i < w; i++) d[i] = CONVERT(s[i * is]);                             \
-            for (int64_t i = w; i < dw; i++) d[i] = 0;                                             \
-        }                                                                                          \
-    }
-#define GNI_GM_SAME(x) (x)
-GNI_GM_DEFINE_PACK(gni_gm_pack_any_f32, float, float, GNI_GM_SAME)
-GNI_GM_DEFINE_PACK(gni_gm_pack_any_f16, float, uint16_t, gni_gm_f16)
-GNI_GM_DEFINE_PACK(gni_gm_pack_any_bf16, float, uint16_t, gni_gm_bf16)
-GNI_GM_DEFINE_PACK(gni_gm_pack_any_64, uint64_t, uint64_t, GNI_GM_SAME)
 
 // Four columns of row i from j, or as many as there are.
 static void gni_gm_put_dots(const gni_gemm_dots *d, int64_t i, int64_t j, const float *total) {
@@ -7567,85 +7694,31 @@ static void gni_gm_put_dots(const gni_gemm_dots *d, int64_t i, int64_t j, const 
     }
 }
 
-// Tables of tiles by rows.
-#define GNI_GM_TILES4(N) {NULL, GNI_GM_NAME(1, N), GNI_GM_NAME(2, N), NULL, GNI_GM_NAME(4, N)}
-#define GNI_GM_TILES6(N)                                                                           \
-    {NULL,              GNI_GM_NAME(1, N), GNI_GM_NAME(2, N), GNI_GM_NAME(3, N),                   \
-     GNI_GM_NAME(4, N), GNI_GM_NAME(5, N), GNI_GM_NAME(6, N)}
-#define GNI_GM_TILES8(N)                                                                           \
-    {NULL, GNI_GM_NAME(1, N), GNI_GM_NAME(2, N), NULL, GNI_GM_NAME(4, N),                          \
-     NULL, NULL,              NULL,              GNI_GM_NAME(8, N)}
-#define GNI_GM_TILES14(N)                                                                          \
-    {NULL,                                                                                         \
-     GNI_GM_NAME(1, N),                                                                            \
-     GNI_GM_NAME(2, N),                                                                            \
-     GNI_GM_NAME(3, N),                                                                            \
-     GNI_GM_NAME(4, N),                                                                            \
-     GNI_GM_NAME(5, N),                                                                            \
-     GNI_GM_NAME(6, N),                                                                            \
-     GNI_GM_NAME(7, N),                                                                            \
-     GNI_GM_NAME(8, N),                                                                            \
-     GNI_GM_NAME(9, N),                                                                            \
-     GNI_GM_NAME(10, N),                                                                           \
-     GNI_GM_NAME(11, N),                                                                           \
-     GNI_GM_NAME(12, N),                                                                           \
-     GNI_GM_NAME(13, N),                                                                           \
-     GNI_GM_NAME(14, N)}
-#define GNI_GM_MAKE4(N) GNI_GM_TILE(1, N) GNI_GM_TILE(2, N) GNI_GM_TILE(4, N)
-#define GNI_GM_MAKE6(N) GNI_GM_MAKE4(N) GNI_GM_TILE(3, N) GNI_GM_TILE(5, N) GNI_GM_TILE(6, N)
-#define GNI_GM_MAKE8(N) GNI_GM_MAKE4(N) GNI_GM_TILE(8, N)
-#define GNI_GM_MAKE14(N)                                                                           \
-    GNI_GM_MAKE6(N)                                                                                \
-    GNI_GM_TILE(7, N) GNI_GM_TILE(8, N) GNI_GM_TILE(9, N) GNI_GM_TILE(10, N) GNI_GM_TILE(11, N)    \
-    GNI_GM_TILE(12, N) GNI_GM_TILE(13, N) GNI_GM_TILE(14, N)
-#define GNI_GM_JOIN_(a, b) a##b
-#define GNI_GM_JOIN(a, b) GNI_GM_JOIN_(a, b)
-
-// Defines the tiles of a family of at most `rows` rows, and its table NAME.
-#define GNI_GM_FAMILY(NAME, rows)                                                                  \
-    GNI_GM_JOIN(GNI_GM_MAKE, rows)(1) GNI_GM_JOIN(GNI_GM_MAKE, rows)(2)                            \
-    static const gni_gemm_family NAME = {                                                          \
-        rows, GNI_GM_LANES, {GNI_GM_JOIN(GNI_GM_TILES, rows)(1), GNI_GM_JOIN(GNI_GM_TILES, rows)(2)}};
+// Packing for any strides.
+#define GNI_GM_DEFINE_PACK(TYPE, D, S, CONVERT)                                            \
+    static void gni_gm_pack_any_##TYPE(void *dst, int64_t dw, const void *src, int64_t is, \
+                                       int64_t ps, int64_t w, int64_t k) {                 \
+        D *d = (D *)dst;                                                                   \
+        const S *s = (const S *)src;                                                       \
+        for (int64_t p = 0; p < k; p++, d += dw, s += ps) {                                \
+            for (int64_t i = 0; i < w; i++) d[i] = CONVERT(s[i * is]);                     \
+            for (int64_t i = w; i < dw; i++) d[i] = 0;                                     \
+        }                                                                                  \
+    }
+#define GNI_GM_SAME(x) (x)
+GNI_GM_DEFINE_PACK(f32, float, float, GNI_GM_SAME)
+GNI_GM_DEFINE_PACK(f16, float, uint16_t, gni_f16_to_f32)
+GNI_GM_DEFINE_PACK(bf16, float, uint16_t, gni_bf16_to_f32)
+GNI_GM_DEFINE_PACK(64, uint64_t, uint64_t, GNI_GM_SAME)
 
 #endif // GNI_GEMM_TYPES
 
 #if defined(GNI_PASS_PLAIN)
 
-#define GNI_GM_TILE(R, N) GNI_GM_PLAIN_TILE(R, N)
-#define GNI_GM_LANES 4
-
-#define GNI_GM_T float
-#define GNI_GM_STORE_EDGE gni_gm_store_edge_f32
-#define GNI_GM_NAME(R, N) GNI_FN(gni_gm_f32_##R##_##N)
-GNI_GM_FAMILY(GNI_FN(gni_gm_f32), 4)
-#undef GNI_GM_T
-#undef GNI_GM_STORE_EDGE
-#undef GNI_GM_NAME
-
-#define GNI_GM_T double
-#define GNI_GM_STORE_EDGE gni_gm_store_edge_f64
-#define GNI_GM_NAME(R, N) GNI_FN(gni_gm_f64_##R##_##N)
-GNI_GM_FAMILY(GNI_FN(gni_gm_f64), 4)
-#undef GNI_GM_T
-#undef GNI_GM_STORE_EDGE
-#undef GNI_GM_NAME
-
-#define GNI_GM_T uint32_t
-#define GNI_GM_STORE_EDGE gni_gm_store_edge_i32
-#define GNI_GM_NAME(R, N) GNI_FN(gni_gm_i32_##R##_##N)
-GNI_GM_FAMILY(GNI_FN(gni_gm_i32), 4)
-#undef GNI_GM_T
-#undef GNI_GM_STORE_EDGE
-#undef GNI_GM_NAME
-
-#define GNI_GM_T uint64_t
-#define GNI_GM_STORE_EDGE gni_gm_store_edge_i64
-#define GNI_GM_NAME(R, N) GNI_FN(gni_gm_i64_##R##_##N)
-GNI_GM_FAMILY(GNI_FN(gni_gm_i64), 4)
-#undef GNI_GM_T
-#undef GNI_GM_STORE_EDGE
-#undef GNI_GM_NAME
-#undef GNI_GM_LANES
+GNI_GM_FAMILY(GNI_FN(gni_gm_family_f32), PLAIN, f32, 4, 4)
+GNI_GM_FAMILY(GNI_FN(gni_gm_family_f64), PLAIN, f64, 4, 4)
+GNI_GM_FAMILY(GNI_FN(gni_gm_family_i32), PLAIN, i32, 4, 4)
+GNI_GM_FAMILY(GNI_FN(gni_gm_family_i64), PLAIN, i64, 4, 4)
 
 static void GNI_FN(gni_gm_dots)(const gni_gemm_dots *d) {
     for (int64_t i = 0; i < d->m; i++) {
@@ -7674,340 +7747,213 @@ static void GNI_FN(gni_gm_add_rows)(const gni_gemm_rows *d) {
     }
 }
 
-static const gni_gemm_isa GNI_FN(gni_gemm_isa) = {
-    &GNI_FN(gni_gm_f32),  &GNI_FN(gni_gm_f64), &GNI_FN(gni_gm_i32), &GNI_FN(gni_gm_i64), NULL,
-    gni_gm_pack_any_f32,  gni_gm_pack_any_f16, gni_gm_pack_any_bf16, gni_gm_pack_any_64, NULL,
-    GNI_FN(gni_gm_dots),  gni_gm_put_turned_any, GNI_FN(gni_gm_add_rows)};
-#undef GNI_GM_TILE
-
 #else // a pass with vectors
 
-#define GNI_GM_TILE(R, N) GNI_GM_VECTOR_TILE(R, N)
-typedef uint32_t GNI_FN(gni_gm_vu32) __attribute__((vector_size(GNI_VW * 4)));
-typedef uint64_t GNI_FN(gni_gm_vu64) __attribute__((vector_size(GNI_VW * 4)));
-typedef uint32_t GNI_FN(gni_gm_mu32) __attribute__((vector_size(GNI_VW * 4), aligned(4), may_alias));
-typedef uint64_t GNI_FN(gni_gm_mu64) __attribute__((vector_size(GNI_VW * 4), aligned(8), may_alias));
-typedef float GNI_FN(gni_gm_mf32) __attribute__((vector_size(GNI_VW * 4), aligned(4), may_alias));
-typedef double GNI_FN(gni_gm_mf64) __attribute__((vector_size(GNI_VW * 4), aligned(8), may_alias));
+// Vectors of double (vd) and of uint64 (vl).
+typedef double GNI_FN(gni_gm_vd) __attribute__((vector_size(GNI_VW * 4)));
+typedef uint64_t GNI_FN(gni_gm_vl) __attribute__((vector_size(GNI_VW * 4)));
 
-// Vectors of float (VF) and double (VD), and what differs by instruction set.
+GNI_INLINE GNI_FN(gni_gm_vd) GNI_FN(gni_gm_loadd)(const double *p) {
+    GNI_FN(gni_gm_vd) v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+GNI_INLINE GNI_FN(gni_gm_vl) GNI_FN(gni_gm_loadl)(const uint64_t *p) {
+    GNI_FN(gni_gm_vl) v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+GNI_INLINE GNI_FN(gni_gm_vd) GNI_FN(gni_gm_setd)(double x) {
 #if defined(GNI_PASS_AVX512)
-#define GNI_GM_VF __m512
-#define GNI_GM_VD __m512d
-#define GNI_GM_SETF(x) _mm512_set1_ps(x)
-#define GNI_GM_SETD(x) _mm512_set1_pd(x)
-#define GNI_GM_FMAF(a, b, c) _mm512_fmadd_ps(a, b, c)
-#define GNI_GM_FMAD(a, b, c) _mm512_fmadd_pd(a, b, c)
-#define GNI_GM_LOW(v) _mm512_maskz_extractf32x8_ps(0xFF, v, 0)
-#define GNI_GM_HIGH(v) _mm512_maskz_extractf32x8_ps(0xFF, v, 1)
-#define GNI_GM_RELU(v) _mm512_maskz_max_ps(0xFFFF, _mm512_setzero_ps(), v) // keeps NaN
-#elif defined(GNI_PASS_AVX2)
-#define GNI_GM_VF __m256
-#define GNI_GM_VD __m256d
-#define GNI_GM_SETF(x) _mm256_set1_ps(x)
-#define GNI_GM_SETD(x) _mm256_set1_pd(x)
-#define GNI_GM_FMAF(a, b, c) _mm256_fmadd_ps(a, b, c)
-#define GNI_GM_FMAD(a, b, c) _mm256_fmadd_pd(a, b, c)
-#define GNI_GM_RELU(v) _mm256_max_ps(_mm256_setzero_ps(), v)
-#elif defined(__aarch64__)
-#define GNI_GM_VF float32x4_t
-#define GNI_GM_VD float64x2_t
-#define GNI_GM_SETF(x) vdupq_n_f32(x)
-#define GNI_GM_SETD(x) vdupq_n_f64(x)
-#define GNI_GM_FMAF(a, b, c) vfmaq_f32(c, a, b)
-#define GNI_GM_FMAD(a, b, c) vfmaq_f64(c, a, b)
-#define GNI_GM_RELU(v) vbslq_f32(vcltq_f32(v, vdupq_n_f32(0)), vdupq_n_f32(0), v)
+    return (GNI_FN(gni_gm_vd))_mm512_set1_pd(x);
+#elif GNI_VW == 8
+    GNI_FN(gni_gm_vd) v = {x, x, x, x};
+    return v;
 #else
-typedef float GNI_FN(gni_gm_vf32) __attribute__((vector_size(16)));
-typedef double GNI_FN(gni_gm_vf64) __attribute__((vector_size(16)));
-#define GNI_GM_VF GNI_FN(gni_gm_vf32)
-#define GNI_GM_VD GNI_FN(gni_gm_vf64)
-#define GNI_GM_SETF(x) GNI_FN(gni_gm_setf)(x)
-#define GNI_GM_SETD(x) GNI_FN(gni_gm_setd)(x)
-#define GNI_GM_FMAF(a, b, c) ((a) * (b) + (c))
-#define GNI_GM_FMAD(a, b, c) ((a) * (b) + (c))
-#define GNI_GM_RELU(v) ((GNI_GM_VF)((GNI_FN(gni_gm_vu32))(v) & ~(GNI_FN(gni_gm_vu32))((v) < 0)))
-GNI_INLINE GNI_GM_VF GNI_FN(gni_gm_setf)(float x) {
-    GNI_GM_VF v = {x, x, x, x};
+    GNI_FN(gni_gm_vd) v = {x, x};
     return v;
-}
-GNI_INLINE GNI_GM_VD GNI_FN(gni_gm_setd)(double x) {
-    GNI_GM_VD v = {x, x};
-    return v;
-}
 #endif
-#define GNI_GM_LDF(p) ((GNI_GM_VF)(*(const GNI_FN(gni_gm_mf32) *)(p)))
-#define GNI_GM_STF(p, v) (*(GNI_FN(gni_gm_mf32) *)(p) = (GNI_FN(gni_gm_mf32))(v))
-#define GNI_GM_ADD(a, b) ((a) + (b))
+}
+GNI_INLINE GNI_FN(gni_gm_vl) GNI_FN(gni_gm_setl)(uint64_t x) {
+    GNI_FN(gni_gm_vl) v = {0};
+    return v + x;
+}
+GNI_INLINE GNI_FN(gni_gm_vd)
+    GNI_FN(gni_gm_fmad)(GNI_FN(gni_gm_vd) a, GNI_FN(gni_gm_vd) b, GNI_FN(gni_gm_vd) c) {
+#if defined(GNI_PASS_AVX512)
+    return (GNI_FN(gni_gm_vd))_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
+#elif defined(GNI_PASS_AVX2)
+    return (GNI_FN(gni_gm_vd))_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+#elif GNI_V_NEON
+    return (GNI_FN(gni_gm_vd))vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b);
+#else
+    return a * b + c;
+#endif
+}
+// NaN stays.
+GNI_INLINE gni_vf GNI_FN(gni_gm_relu)(gni_vf v) {
+#if defined(GNI_PASS_AVX512)
+    return (gni_vf)GNI_GM_RELU_m32((__m512)v);
+#elif defined(GNI_PASS_AVX2)
+    return (gni_vf)_mm256_max_ps(_mm256_setzero_ps(), (__m256)v);
+#else
+    return gni_vi_float(gni_vf_bits(v) & ~(gni_vi)(v < 0));
+#endif
+}
 
 #if defined(GNI_PASS_AVX512)
 GNI_INLINE __mmask16 GNI_FN(gni_gm_mask)(int64_t n) {
     return (__mmask16)(n >= 16 ? 0xFFFF : n <= 0 ? 0 : (1 << n) - 1);
 }
-#endif
 
-// float32
-#define GNI_GM_A float
-#define GNI_GM_T float
-#define GNI_GM_B GNI_GM_VF
-#define GNI_GM_V GNI_GM_VF
-#define GNI_GM_LANES GNI_VW
-#define GNI_GM_NAME(R, N) GNI_FN(gni_gm_f32_##R##_##N)
-#define GNI_GM_ZERO GNI_GM_SETF(0)
-#define GNI_GM_SET(x) GNI_GM_SETF(x)
-#define GNI_GM_FMA(a, b, c) GNI_GM_FMAF(a, b, c)
-#define GNI_GM_LD(p) GNI_GM_LDF(p)
-#define GNI_GM_ST(p, v) GNI_GM_STF(p, v)
-#define GNI_GM_STORE_EDGE gni_gm_store_edge_f32
-#define GNI_GM_EPILOGUE(R, N) GNI_GM_BIAS_ACT(R, N)
-#if defined(GNI_PASS_AVX512)
-#define GNI_GM_GET(p, i) _mm512_maskz_loadu_ps(mask##i, (p) + i * 16)
-#define GNI_GM_PUT(p, i, v) _mm512_mask_storeu_ps((p) + i * 16, mask##i, v)
-#define GNI_GM_MASKS1 mask0 = GNI_FN(gni_gm_mask)(t->cols)
-#define GNI_GM_MASKS2 GNI_GM_MASKS1, mask1 = GNI_FN(gni_gm_mask)(t->cols - 16)
-#define GNI_GM_EDGE(R, N) const __mmask16 GNI_GM_MASKS##N
-GNI_GM_FAMILY(GNI_FN(gni_gm_f32), 14)
-#undef GNI_GM_MASKS1
-#undef GNI_GM_MASKS2
-#undef GNI_GM_GET
-#undef GNI_GM_PUT
-#undef GNI_GM_EDGE
-#define GNI_GM_GET(p, i) GNI_GM_LD((p) + i * GNI_GM_LANES)
-#define GNI_GM_PUT(p, i, v) GNI_GM_ST((p) + i * GNI_GM_LANES, v)
-#define GNI_GM_EDGE(R, N) GNI_GM_SPILL_EDGE(R, N)
-#else
-#define GNI_GM_GET(p, i) GNI_GM_LD((p) + i * GNI_GM_LANES)
-#define GNI_GM_PUT(p, i, v) GNI_GM_ST((p) + i * GNI_GM_LANES, v)
-#define GNI_GM_EDGE(R, N) GNI_GM_SPILL_EDGE(R, N)
-#if defined(__aarch64__)
-GNI_GM_FAMILY(GNI_FN(gni_gm_f32), 8)
-#else
-GNI_GM_FAMILY(GNI_FN(gni_gm_f32), 6)
-#endif
-#endif
-#undef GNI_GM_A
-#undef GNI_GM_T
-#undef GNI_GM_B
-#undef GNI_GM_V
-#undef GNI_GM_LANES
-#undef GNI_GM_NAME
-#undef GNI_GM_ZERO
-#undef GNI_GM_SET
-#undef GNI_GM_FMA
-#undef GNI_GM_LD
-#undef GNI_GM_ST
-#undef GNI_GM_STORE_EDGE
-#undef GNI_GM_EPILOGUE
-#define GNI_GM_EPILOGUE(R, N) (void)0
-#if defined(GNI_PASS_AVX512) || defined(__aarch64__)
-#define GNI_GM_SMALL_ROWS 8
-#else
-#define GNI_GM_SMALL_ROWS 4
-#endif
-
-// float64
-#define GNI_GM_A double
-#define GNI_GM_T double
-#define GNI_GM_B GNI_GM_VD
-#define GNI_GM_V GNI_GM_VD
-#define GNI_GM_LANES (GNI_VW / 2)
-#define GNI_GM_NAME(R, N) GNI_FN(gni_gm_f64_##R##_##N)
-#define GNI_GM_ZERO GNI_GM_SETD(0)
-#define GNI_GM_SET(x) GNI_GM_SETD(x)
-#define GNI_GM_FMA(a, b, c) GNI_GM_FMAD(a, b, c)
-#define GNI_GM_LD(p) ((GNI_GM_VD)(*(const GNI_FN(gni_gm_mf64) *)(p)))
-#define GNI_GM_ST(p, v) (*(GNI_FN(gni_gm_mf64) *)(p) = (GNI_FN(gni_gm_mf64))(v))
-#define GNI_GM_STORE_EDGE gni_gm_store_edge_f64
-GNI_GM_FAMILY(GNI_FN(gni_gm_f64), GNI_GM_SMALL_ROWS)
-#undef GNI_GM_A
-#undef GNI_GM_T
-#undef GNI_GM_B
-#undef GNI_GM_V
-#undef GNI_GM_NAME
-#undef GNI_GM_ZERO
-#undef GNI_GM_SET
-#undef GNI_GM_FMA
-#undef GNI_GM_LD
-#undef GNI_GM_ST
-#undef GNI_GM_STORE_EDGE
-
-// int64 and int32, unsigned so that they wrap
-#define GNI_GM_A uint64_t
-#define GNI_GM_T uint64_t
-#define GNI_GM_B GNI_FN(gni_gm_vu64)
-#define GNI_GM_V GNI_FN(gni_gm_vu64)
-#define GNI_GM_NAME(R, N) GNI_FN(gni_gm_i64_##R##_##N)
-#define GNI_GM_ZERO (GNI_FN(gni_gm_zero64)())
-#define GNI_GM_SET(x) (GNI_GM_ZERO + (x))
-#define GNI_GM_FMA(a, b, c) ((a) * (b) + (c))
-#define GNI_GM_LD(p) ((GNI_GM_V)(*(const GNI_FN(gni_gm_mu64) *)(p)))
-#define GNI_GM_ST(p, v) (*(GNI_FN(gni_gm_mu64) *)(p) = (GNI_FN(gni_gm_mu64))(v))
-#define GNI_GM_STORE_EDGE gni_gm_store_edge_i64
-GNI_INLINE GNI_GM_V GNI_FN(gni_gm_zero64)(void) {
-    GNI_GM_V v = {0};
-    return v;
+// c + a * b for the upper half of each pair, then for the lower one, each rounded once. Written so
+// because not every compiler that makes AVX-512 has a name for it.
+GNI_INLINE __m512 GNI_FN(gni_gm_pairs)(__m512 a, __m512 b, __m512 c) {
+    __asm__("{vdpbf16ps %2, %1, %0|vdpbf16ps %0, %1, %2}" : "+v"(c) : "v"(a), "v"(b));
+    return c;
 }
-GNI_GM_FAMILY(GNI_FN(gni_gm_i64), GNI_GM_SMALL_ROWS)
-#undef GNI_GM_A
-#undef GNI_GM_T
-#undef GNI_GM_B
-#undef GNI_GM_V
-#undef GNI_GM_LANES
-#undef GNI_GM_NAME
-#undef GNI_GM_ZERO
-#undef GNI_GM_LD
-#undef GNI_GM_ST
-#undef GNI_GM_STORE_EDGE
 
-#define GNI_GM_A uint32_t
-#define GNI_GM_T uint32_t
-#define GNI_GM_B GNI_FN(gni_gm_vu32)
-#define GNI_GM_V GNI_FN(gni_gm_vu32)
-#define GNI_GM_LANES GNI_VW
-#define GNI_GM_NAME(R, N) GNI_FN(gni_gm_i32_##R##_##N)
-#define GNI_GM_ZERO (GNI_FN(gni_gm_zero32)())
-#define GNI_GM_LD(p) ((GNI_GM_V)(*(const GNI_FN(gni_gm_mu32) *)(p)))
-#define GNI_GM_ST(p, v) (*(GNI_FN(gni_gm_mu32) *)(p) = (GNI_FN(gni_gm_mu32))(v))
-#define GNI_GM_STORE_EDGE gni_gm_store_edge_i32
-GNI_INLINE GNI_GM_V GNI_FN(gni_gm_zero32)(void) {
-    GNI_GM_V v = {0};
-    return v;
-}
-GNI_GM_FAMILY(GNI_FN(gni_gm_i32), GNI_GM_SMALL_ROWS)
-#undef GNI_GM_A
-#undef GNI_GM_T
-#undef GNI_GM_B
-#undef GNI_GM_V
-#undef GNI_GM_NAME
-#undef GNI_GM_ZERO
-#undef GNI_GM_SET
-#undef GNI_GM_FMA
-#undef GNI_GM_LD
-#undef GNI_GM_ST
-#undef GNI_GM_LANES
-#undef GNI_GM_STORE_EDGE
-#undef GNI_GM_SMALL_ROWS
-#undef GNI_GM_EPILOGUE
-#undef GNI_GM_EDGE
-#undef GNI_GM_GET
-#undef GNI_GM_PUT
+GNI_GM_MAKE14(VECTOR, m32, 1)
+GNI_GM_MAKE14(VECTOR, m32, 2)
+GNI_GM_MAKE14(VECTOR, h32, 1)
+static const gni_gemm_family GNI_FN(gni_gm_family_f32) = {
+    14, 16, {GNI_GM_TILES14(m32, 1), GNI_GM_TILES14(m32, 2), GNI_GM_TILES14(h32, 1)}};
+GNI_GM_FAMILY(GNI_FN(gni_gm_family_bf16), VECTOR, b16, 8, 16)
+#define GNI_GM_MOST 8
+#elif defined(__aarch64__)
+GNI_GM_FAMILY(GNI_FN(gni_gm_family_f32), VECTOR, f32, 8, GNI_VW)
+#define GNI_GM_MOST 8
+#else
+GNI_GM_FAMILY(GNI_FN(gni_gm_family_f32), VECTOR, f32, 6, GNI_VW)
+#define GNI_GM_MOST 4
+#endif
+GNI_GM_FAMILY(GNI_FN(gni_gm_family_f64), VECTOR, f64, GNI_GM_MOST, (GNI_VW / 2))
+GNI_GM_FAMILY(GNI_FN(gni_gm_family_i32), VECTOR, i32, GNI_GM_MOST, GNI_VW)
+GNI_GM_FAMILY(GNI_FN(gni_gm_family_i64), VECTOR, i64, GNI_GM_MOST, (GNI_VW / 2))
+#undef GNI_GM_MOST
 
 // n lanes from p, zero in the others; reads nothing past them.
+GNI_INLINE gni_vf GNI_FN(gni_gm_part_f32)(const float *p, int64_t n) {
 #if defined(GNI_PASS_AVX512)
-GNI_INLINE __m512 GNI_FN(gni_gm_part_f32)(const float *p, int64_t n) {
-    return _mm512_maskz_loadu_ps(GNI_FN(gni_gm_mask)(n), p);
-}
-GNI_INLINE __m512 GNI_FN(gni_gm_part_f16)(const uint16_t *p, int64_t n) {
-    return _mm512_maskz_cvtph_ps(0xFFFF, _mm256_maskz_loadu_epi16(GNI_FN(gni_gm_mask)(n), p));
-}
-GNI_INLINE __m512 GNI_FN(gni_gm_part_bf16)(const uint16_t *p, int64_t n) {
-    __m256i h = _mm256_maskz_loadu_epi16(GNI_FN(gni_gm_mask)(n), p);
-    return _mm512_castsi512_ps(_mm512_maskz_slli_epi32(0xFFFF, _mm512_maskz_cvtepu16_epi32(0xFFFF, h), 16));
-}
-GNI_INLINE void GNI_FN(gni_gm_put_part)(float *p, GNI_GM_VF v, int64_t n) {
-    _mm512_mask_storeu_ps(p, GNI_FN(gni_gm_mask)(n), v);
-}
+    return (gni_vf)_mm512_maskz_loadu_ps(GNI_FN(gni_gm_mask)(n), p);
 #else
-GNI_INLINE GNI_GM_VF GNI_FN(gni_gm_part_f32)(const float *p, int64_t n) {
-    if (n >= GNI_VW) return GNI_GM_LDF(p);
+    if (n >= GNI_VW) return gni_vload(p);
     float part[GNI_VW] = {0};
     for (int64_t i = 0; i < n; i++) part[i] = p[i];
-    return GNI_GM_LDF(part);
+    return gni_vload(part);
+#endif
 }
-GNI_INLINE void GNI_FN(gni_gm_put_part)(float *p, GNI_GM_VF v, int64_t n) {
+GNI_INLINE void GNI_FN(gni_gm_put_part)(float *p, gni_vf v, int64_t n) {
+#if defined(GNI_PASS_AVX512)
+    _mm512_mask_storeu_ps(p, GNI_FN(gni_gm_mask)(n), (__m512)v);
+#else
     if (n >= GNI_VW) {
-        GNI_GM_STF(p, v);
+        gni_vstore(p, v);
         return;
     }
     float part[GNI_VW];
-    GNI_GM_STF(part, v);
+    gni_vstore(part, v);
     for (int64_t i = 0; i < n; i++) p[i] = part[i];
-}
 #endif
-#if defined(GNI_PASS_AVX2)
-GNI_INLINE __m256 GNI_FN(gni_gm_part_half)(const uint16_t *p, int64_t n, bool brain) {
+}
+#if defined(GNI_PASS_AVX512)
+// Masked forms: the plain ones make gcc 12 warn in C++ about its own header.
+GNI_INLINE gni_vf GNI_FN(gni_gm_part_f16)(const uint16_t *p, int64_t n) {
+    return (gni_vf)_mm512_maskz_cvtph_ps(0xFFFF,
+                                         _mm256_maskz_loadu_epi16(GNI_FN(gni_gm_mask)(n), p));
+}
+GNI_INLINE gni_vf GNI_FN(gni_gm_part_bf16)(const uint16_t *p, int64_t n) {
+    __m256i h = _mm256_maskz_loadu_epi16(GNI_FN(gni_gm_mask)(n), p);
+    __m512i u = _mm512_maskz_cvtepu16_epi32(0xFFFF, h);
+    return (gni_vf)_mm512_castsi512_ps(_mm512_maskz_slli_epi32(0xFFFF, u, 16));
+}
+#elif defined(GNI_PASS_AVX2)
+GNI_INLINE __m128i GNI_FN(gni_gm_part_16)(const uint16_t *p, int64_t n) {
     uint16_t part[8] = {0};
     if (n < 8) {
         for (int64_t i = 0; i < n; i++) part[i] = p[i];
         p = part;
     }
-    __m128i h = _mm_loadu_si128((const __m128i *)(const void *)p);
-    if (!brain) return _mm256_cvtph_ps(h);
-    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(h), 16));
+    return _mm_loadu_si128((const __m128i *)(const void *)p);
 }
-GNI_INLINE __m256 GNI_FN(gni_gm_part_f16)(const uint16_t *p, int64_t n) {
-    return GNI_FN(gni_gm_part_half)(p, n, false);
+GNI_INLINE gni_vf GNI_FN(gni_gm_part_f16)(const uint16_t *p, int64_t n) {
+    return (gni_vf)_mm256_cvtph_ps(GNI_FN(gni_gm_part_16)(p, n));
 }
-GNI_INLINE __m256 GNI_FN(gni_gm_part_bf16)(const uint16_t *p, int64_t n) {
-    return GNI_FN(gni_gm_part_half)(p, n, true);
+GNI_INLINE gni_vf GNI_FN(gni_gm_part_bf16)(const uint16_t *p, int64_t n) {
+    __m256i u = _mm256_cvtepu16_epi32(GNI_FN(gni_gm_part_16)(p, n));
+    return (gni_vf)_mm256_castsi256_ps(_mm256_slli_epi32(u, 16));
 }
 #endif
 
 // The totals of four vectors.
-GNI_INLINE void GNI_FN(gni_gm_totals)(float *to, GNI_GM_VF v0, GNI_GM_VF v1, GNI_GM_VF v2,
-                                             GNI_GM_VF v3) {
+GNI_INLINE void GNI_FN(gni_gm_totals)(float *to, gni_vf v0, gni_vf v1, gni_vf v2, gni_vf v3) {
 #if defined(GNI_PASS_AVX512) || defined(GNI_PASS_AVX2)
 #if defined(GNI_PASS_AVX512)
-    __m256 h0 = GNI_GM_LOW(v0) + GNI_GM_HIGH(v0), h1 = GNI_GM_LOW(v1) + GNI_GM_HIGH(v1);
-    __m256 h2 = GNI_GM_LOW(v2) + GNI_GM_HIGH(v2), h3 = GNI_GM_LOW(v3) + GNI_GM_HIGH(v3);
+#define GNI_GM_FOLD(v)                                    \
+    (_mm512_maskz_extractf32x8_ps(0xFF, (__m512)(v), 0) + \
+     _mm512_maskz_extractf32x8_ps(0xFF, (__m512)(v), 1))
 #else
-    __m256 h0 = v0, h1 = v1, h2 = v2, h3 = v3;
+#define GNI_GM_FOLD(v) ((__m256)(v))
 #endif
-    h0 = _mm256_hadd_ps(_mm256_hadd_ps(h0, h1), _mm256_hadd_ps(h2, h3));
-    _mm_storeu_ps(to, _mm256_extractf128_ps(h0, 0) + _mm256_extractf128_ps(h0, 1));
+    __m256 h01 = _mm256_hadd_ps(GNI_GM_FOLD(v0), GNI_GM_FOLD(v1));
+    __m256 h23 = _mm256_hadd_ps(GNI_GM_FOLD(v2), GNI_GM_FOLD(v3));
+    h01 = _mm256_hadd_ps(h01, h23);
+    _mm_storeu_ps(to, _mm256_extractf128_ps(h01, 0) + _mm256_extractf128_ps(h01, 1));
+#undef GNI_GM_FOLD
 #else
     float part[4][GNI_VW];
-    GNI_GM_STF(part[0], v0);
-    GNI_GM_STF(part[1], v1);
-    GNI_GM_STF(part[2], v2);
-    GNI_GM_STF(part[3], v3);
+    gni_vstore(part[0], v0);
+    gni_vstore(part[1], v1);
+    gni_vstore(part[2], v2);
+    gni_vstore(part[3], v3);
     for (int i = 0; i < 4; i++) to[i] = (part[i][0] + part[i][1]) + (part[i][2] + part[i][3]);
 #endif
 }
 
 // R rows of a against four columns of b (the last one again where there are fewer).
-#define GNI_GM_DOT_ZERO(r, q, s)                                                                   \
-    GNI_GM_VF c##r##_0 = GNI_GM_SETF(0), c##r##_1 = c##r##_0, c##r##_2 = c##r##_0, c##r##_3 = c##r##_0;
-#define GNI_GM_DOT_STEP(r, q, s)                                                                   \
-    x = GNI_GM_LDF(a + r * a_rs + p);                                                              \
-    c##r##_0 = GNI_GM_FMAF(x, y0, c##r##_0);                                                       \
-    c##r##_1 = GNI_GM_FMAF(x, y1, c##r##_1);                                                       \
-    c##r##_2 = GNI_GM_FMAF(x, y2, c##r##_2);                                                       \
-    c##r##_3 = GNI_GM_FMAF(x, y3, c##r##_3);
-#define GNI_GM_DOT_LAST(r, q, s)                                                                   \
-    x = GNI_FN(gni_gm_part_f32)(a + r * a_rs + p, k - p);                                          \
-    c##r##_0 = GNI_GM_FMAF(x, y0, c##r##_0);                                                       \
-    c##r##_1 = GNI_GM_FMAF(x, y1, c##r##_1);                                                       \
-    c##r##_2 = GNI_GM_FMAF(x, y2, c##r##_2);                                                       \
-    c##r##_3 = GNI_GM_FMAF(x, y3, c##r##_3);
-#define GNI_GM_DOT_PUT(r, q, s)                                                                    \
-    GNI_FN(gni_gm_totals)(total, c##r##_0, c##r##_1, c##r##_2, c##r##_3);                          \
+#define GNI_GM_DOT_ZERO(F, r, q, s) \
+    gni_vf c##r##_0 = gni_vset(0), c##r##_1 = c##r##_0, c##r##_2 = c##r##_0, c##r##_3 = c##r##_0;
+#define GNI_GM_DOT_STEP(LOAD, r, q, s)    \
+    x = LOAD(a + r * a_rs + p, k - p);    \
+    c##r##_0 = gni_vfma(x, y0, c##r##_0); \
+    c##r##_1 = gni_vfma(x, y1, c##r##_1); \
+    c##r##_2 = gni_vfma(x, y2, c##r##_2); \
+    c##r##_3 = gni_vfma(x, y3, c##r##_3);
+#define GNI_GM_DOT_STEPS(LOAD, R)                       \
+    y0 = LOAD(b0 + p, k - p), y1 = LOAD(b1 + p, k - p); \
+    y2 = LOAD(b2 + p, k - p), y3 = LOAD(b3 + p, k - p); \
+    GNI_GM_R##R(GNI_GM_DOT_STEP, LOAD);
+#define GNI_GM_DOT_PUT(F, r, q, s)                                        \
+    GNI_FN(gni_gm_totals)(total, c##r##_0, c##r##_1, c##r##_2, c##r##_3); \
     gni_gm_put_dots(d, i + r, j, total);
-#define GNI_GM_DOT(R)                                                                              \
-    static void GNI_FN(gni_gm_dot_##R)(const gni_gemm_dots *d, int64_t i, int64_t j) {             \
-        const int64_t n = d->n - j, k = d->k, a_rs = d->a_rs;                                      \
-        const float *a = d->a + i * a_rs, *b0 = d->b + j * d->b_cs;                                \
-        const float *b1 = n > 1 ? b0 + d->b_cs : b0, *b2 = n > 2 ? b1 + d->b_cs : b1;              \
-        const float *b3 = n > 3 ? b2 + d->b_cs : b2;                                               \
-        GNI_GM_VF x, y0, y1, y2, y3;                                                               \
-        GNI_GM_R##R(GNI_GM_DOT_ZERO);                                                              \
-        int64_t p = 0;                                                                             \
-        for (; p + GNI_VW <= k; p += GNI_VW) {                                                     \
-            y0 = GNI_GM_LDF(b0 + p), y1 = GNI_GM_LDF(b1 + p);                                      \
-            y2 = GNI_GM_LDF(b2 + p), y3 = GNI_GM_LDF(b3 + p);                                      \
-            GNI_GM_R##R(GNI_GM_DOT_STEP);                                                          \
-        }                                                                                          \
-        if (p < k) {                                                                               \
-            y0 = GNI_FN(gni_gm_part_f32)(b0 + p, k - p), y1 = GNI_FN(gni_gm_part_f32)(b1 + p, k - p); \
-            y2 = GNI_FN(gni_gm_part_f32)(b2 + p, k - p), y3 = GNI_FN(gni_gm_part_f32)(b3 + p, k - p); \
-            GNI_GM_R##R(GNI_GM_DOT_LAST);                                                          \
-        }                                                                                          \
-        float total[4];                                                                            \
-        GNI_GM_R##R(GNI_GM_DOT_PUT);                                                               \
+#define GNI_GM_WHOLE(p, n) gni_vload(p)
+#define GNI_GM_DOT(R)                                                                  \
+    static void GNI_FN(gni_gm_dot_##R)(const gni_gemm_dots *d, int64_t i, int64_t j) { \
+        const int64_t n = d->n - j, k = d->k, a_rs = d->a_rs;                          \
+        const float *a = d->a + i * a_rs, *b0 = d->b + j * d->b_cs;                    \
+        const float *b1 = n > 1 ? b0 + d->b_cs : b0, *b2 = n > 2 ? b1 + d->b_cs : b1;  \
+        const float *b3 = n > 3 ? b2 + d->b_cs : b2;                                   \
+        gni_vf x, y0, y1, y2, y3;                                                      \
+        GNI_GM_R##R(GNI_GM_DOT_ZERO, f32);                                             \
+        int64_t p = 0;                                                                 \
+        for (; p + GNI_VW <= k; p += GNI_VW) {                                         \
+            GNI_GM_DOT_STEPS(GNI_GM_WHOLE, R)                                          \
+        }                                                                              \
+        if (p < k) {                                                                   \
+            GNI_GM_DOT_STEPS(GNI_FN(gni_gm_part_f32), R)                               \
+        }                                                                              \
+        float total[4];                                                                \
+        GNI_GM_R##R(GNI_GM_DOT_PUT, f32);                                              \
     }
 GNI_GM_DOT(1)
 GNI_GM_DOT(2)
 GNI_GM_DOT(4)
+#undef GNI_GM_DOT
+#undef GNI_GM_DOT_ZERO
+#undef GNI_GM_DOT_STEP
+#undef GNI_GM_DOT_STEPS
+#undef GNI_GM_DOT_PUT
+#undef GNI_GM_WHOLE
 
 static void GNI_FN(gni_gm_dots)(const gni_gemm_dots *d) {
     for (int64_t j = 0; j < d->n; j += 4) {
@@ -8018,58 +7964,61 @@ static void GNI_FN(gni_gm_dots)(const gni_gemm_dots *d) {
     }
 }
 
-// Eight rows at a time, over pieces of y that stay in the first cache.
+// y (n) += x (8) b (8,n).
+static void GNI_FN(gni_gm_add_8_rows)(float *y, const float *s, int64_t s_stride, const float *b,
+                                      int64_t rs, int64_t n) {
+    gni_vf x[8];
+    for (int i = 0; i < 8; i++) x[i] = gni_vset(s[i * s_stride]);
+    int64_t j = 0;
+    for (; j + GNI_VW <= n; j += GNI_VW, b += GNI_VW) {
+        gni_vf v = gni_vload(y + j);
+        v = gni_vfma(x[0], gni_vload(b), v);
+        v = gni_vfma(x[1], gni_vload(b + rs), v);
+        v = gni_vfma(x[2], gni_vload(b + 2 * rs), v);
+        v = gni_vfma(x[3], gni_vload(b + 3 * rs), v);
+        v = gni_vfma(x[4], gni_vload(b + 4 * rs), v);
+        v = gni_vfma(x[5], gni_vload(b + 5 * rs), v);
+        v = gni_vfma(x[6], gni_vload(b + 6 * rs), v);
+        v = gni_vfma(x[7], gni_vload(b + 7 * rs), v);
+        gni_vstore(y + j, v);
+    }
+    if (j == n) return;
+    gni_vf v = GNI_FN(gni_gm_part_f32)(y + j, n - j);
+    for (int i = 0; i < 8; i++) v = gni_vfma(x[i], GNI_FN(gni_gm_part_f32)(b + i * rs, n - j), v);
+    GNI_FN(gni_gm_put_part)(y + j, v, n - j);
+}
+
+// Over pieces of y that stay in the first cache.
 static void GNI_FN(gni_gm_add_rows)(const gni_gemm_rows *d) {
-    const int64_t rs = d->b_rs, piece = 2048;
+    const int64_t piece = 2048;
     for (int64_t j0 = 0; j0 < d->n; j0 += piece) {
-        const int64_t j1 = GNI_MIN(j0 + piece, d->n);
+        const int64_t n = GNI_MIN(d->n - j0, piece);
+        float *y = d->y + j0;
+        const float *b = d->b + j0, *s = d->s;
         int64_t p = 0;
-        for (; p + 8 <= d->k; p += 8) {
-            const float *b = d->b + p * rs, *s = d->s + p * d->s_stride;
-            GNI_GM_VF x[8];
-            for (int i = 0; i < 8; i++) x[i] = GNI_GM_SETF(s[i * d->s_stride]);
-            int64_t j = j0;
-            for (; j + GNI_VW <= j1; j += GNI_VW) {
-                GNI_GM_VF y = GNI_GM_LDF(d->y + j);
-                y = GNI_GM_FMAF(x[0], GNI_GM_LDF(b + j), y);
-                y = GNI_GM_FMAF(x[1], GNI_GM_LDF(b + rs + j), y);
-                y = GNI_GM_FMAF(x[2], GNI_GM_LDF(b + 2 * rs + j), y);
-                y = GNI_GM_FMAF(x[3], GNI_GM_LDF(b + 3 * rs + j), y);
-                y = GNI_GM_FMAF(x[4], GNI_GM_LDF(b + 4 * rs + j), y);
-                y = GNI_GM_FMAF(x[5], GNI_GM_LDF(b + 5 * rs + j), y);
-                y = GNI_GM_FMAF(x[6], GNI_GM_LDF(b + 6 * rs + j), y);
-                y = GNI_GM_FMAF(x[7], GNI_GM_LDF(b + 7 * rs + j), y);
-                GNI_GM_STF(d->y + j, y);
-            }
-            if (j < j1) {
-                GNI_GM_VF y = GNI_FN(gni_gm_part_f32)(d->y + j, j1 - j);
-                for (int i = 0; i < 8; i++)
-                    y = GNI_GM_FMAF(x[i], GNI_FN(gni_gm_part_f32)(b + i * rs + j, j1 - j), y);
-                GNI_FN(gni_gm_put_part)(d->y + j, y, j1 - j);
-            }
-        }
-        for (; p < d->k; p++) {
-            const float *b = d->b + p * rs;
-            const GNI_GM_VF x = GNI_GM_SETF(d->s[p * d->s_stride]);
-            for (int64_t j = j0; j < j1; j += GNI_VW) {
-                GNI_GM_VF y = GNI_FN(gni_gm_part_f32)(d->y + j, j1 - j);
-                y = GNI_GM_FMAF(x, GNI_FN(gni_gm_part_f32)(b + j, j1 - j), y);
-                GNI_FN(gni_gm_put_part)(d->y + j, y, j1 - j);
+        for (; p + 8 <= d->k; p += 8, b += 8 * d->b_rs, s += 8 * d->s_stride)
+            GNI_FN(gni_gm_add_8_rows)(y, s, d->s_stride, b, d->b_rs, n);
+        for (; p < d->k; p++, b += d->b_rs, s += d->s_stride) {
+            const gni_vf x = gni_vset(*s);
+            for (int64_t j = 0; j < n; j += GNI_VW) {
+                gni_vf v = GNI_FN(gni_gm_part_f32)(y + j, n - j);
+                v = gni_vfma(x, GNI_FN(gni_gm_part_f32)(b + j, n - j), v);
+                GNI_FN(gni_gm_put_part)(y + j, v, n - j);
             }
         }
     }
 }
+#endif // GNI_PASS_PLAIN
 
 #if defined(GNI_PASS_AVX512) || defined(GNI_PASS_AVX2)
+// A square of r[0] to r[GNI_VW - 1], turned.
 #if defined(GNI_PASS_AVX512)
-// Masked forms here and below: the plain ones make gcc 12 warn in C++ about its own header.
-// r (16) vectors as a matrix, transposed.
-GNI_INLINE void GNI_FN(gni_gm_transpose)(__m512 *r) {
-    __m512 t[16];
+GNI_INLINE void GNI_FN(gni_gm_turn)(gni_vf *v) {
+    __m512 t[16], r[16];
 #pragma GCC unroll 8
     for (int i = 0; i < 16; i += 2) {
-        t[i] = _mm512_maskz_unpacklo_ps(0xFFFF, r[i], r[i + 1]);
-        t[i + 1] = _mm512_maskz_unpackhi_ps(0xFFFF, r[i], r[i + 1]);
+        t[i] = _mm512_maskz_unpacklo_ps(0xFFFF, (__m512)v[i], (__m512)v[i + 1]);
+        t[i + 1] = _mm512_maskz_unpackhi_ps(0xFFFF, (__m512)v[i], (__m512)v[i + 1]);
     }
 #pragma GCC unroll 4
     for (int i = 0; i < 16; i += 4) {
@@ -8089,19 +8038,19 @@ GNI_INLINE void GNI_FN(gni_gm_transpose)(__m512 *r) {
     }
 #pragma GCC unroll 4
     for (int i = 0; i < 4; i++) {
-        r[i] = _mm512_maskz_shuffle_f32x4(0xFFFF, t[i], t[i + 8], 0x88);
-        r[i + 4] = _mm512_maskz_shuffle_f32x4(0xFFFF, t[i + 4], t[i + 12], 0x88);
-        r[i + 8] = _mm512_maskz_shuffle_f32x4(0xFFFF, t[i], t[i + 8], 0xDD);
-        r[i + 12] = _mm512_maskz_shuffle_f32x4(0xFFFF, t[i + 4], t[i + 12], 0xDD);
+        v[i] = (gni_vf)_mm512_maskz_shuffle_f32x4(0xFFFF, t[i], t[i + 8], 0x88);
+        v[i + 4] = (gni_vf)_mm512_maskz_shuffle_f32x4(0xFFFF, t[i + 4], t[i + 12], 0x88);
+        v[i + 8] = (gni_vf)_mm512_maskz_shuffle_f32x4(0xFFFF, t[i], t[i + 8], 0xDD);
+        v[i + 12] = (gni_vf)_mm512_maskz_shuffle_f32x4(0xFFFF, t[i + 4], t[i + 12], 0xDD);
     }
 }
 #else
-GNI_INLINE void GNI_FN(gni_gm_transpose)(__m256 *r) {
+GNI_INLINE void GNI_FN(gni_gm_turn)(gni_vf *v) {
     __m256 t[8], u[8];
 #pragma GCC unroll 4
     for (int i = 0; i < 8; i += 2) {
-        t[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
-        t[i + 1] = _mm256_unpackhi_ps(r[i], r[i + 1]);
+        t[i] = _mm256_unpacklo_ps((__m256)v[i], (__m256)v[i + 1]);
+        t[i + 1] = _mm256_unpackhi_ps((__m256)v[i], (__m256)v[i + 1]);
     }
 #pragma GCC unroll 2
     for (int i = 0; i < 8; i += 4) {
@@ -8112,111 +8061,156 @@ GNI_INLINE void GNI_FN(gni_gm_transpose)(__m256 *r) {
     }
 #pragma GCC unroll 4
     for (int i = 0; i < 4; i++) {
-        r[i] = _mm256_permute2f128_ps(u[i], u[i + 4], 0x20);
-        r[i + 4] = _mm256_permute2f128_ps(u[i], u[i + 4], 0x31);
+        v[i] = (gni_vf)_mm256_permute2f128_ps(u[i], u[i + 4], 0x20);
+        v[i + 4] = (gni_vf)_mm256_permute2f128_ps(u[i], u[i + 4], 0x31);
     }
 }
 #endif
 
-// Packing with whole vectors: may write up to one vector past the end of d.
-#define GNI_GM_VECTOR_PACK(TYPE, S)                                                                \
-    static void GNI_FN(gni_gm_turn_##TYPE)(float *d, int64_t dw, const S *s, int64_t is, int64_t w, \
-                                           int64_t k) {                                            \
-        for (int64_t i0 = 0; i0 < dw; i0 += GNI_VW) {                                              \
-            const int64_t width = i0 == 0 ? GNI_VW : dw - i0;                                      \
-            for (int64_t p = 0; p < k; p += GNI_VW) {                                              \
-                GNI_GM_VF r[GNI_VW];                                                               \
-                _Pragma("GCC unroll 16") for (int i = 0; i < GNI_VW; i++) {                        \
-                    const bool in = i0 + i < w;                                                    \
-                    r[i] = GNI_FN(gni_gm_part_##TYPE)(in ? s + (i0 + i) * is + p : s, in ? k - p : 0); \
-                }                                                                                  \
-                GNI_FN(gni_gm_transpose)(r);                                                       \
-                float *to = d + p * dw + i0;                                                       \
-                if (k - p >= GNI_VW && width >= GNI_VW) {                                          \
-                    _Pragma("GCC unroll 16") for (int i = 0; i < GNI_VW; i++)                      \
-                        GNI_GM_STF(to + i * dw, r[i]);                                             \
-                } else {                                                                           \
-                    for (int i = 0; i < GNI_VW && i < k - p; i++)                                  \
-                        GNI_FN(gni_gm_put_part)(to + i * dw, r[i], width);                         \
-                }                                                                                  \
-            }                                                                                      \
-        }                                                                                          \
-    }                                                                                              \
-    static void GNI_FN(gni_gm_pack_##TYPE)(void *dst, int64_t dw, const void *src, int64_t is,     \
-                                           int64_t ps, int64_t w, int64_t k) {                     \
-        float *d = (float *)dst;                                                                   \
-        const S *s = (const S *)src;                                                               \
-        if (is == 1) {                                                                             \
-            for (int64_t p = 0; p < k; p++, d += dw, s += ps) {                                    \
-                GNI_GM_STF(d, GNI_FN(gni_gm_part_##TYPE)(s, w));                                   \
-                for (int64_t i = GNI_VW; i < dw; i += GNI_VW)                                      \
-                    GNI_FN(gni_gm_put_part)(d + i, GNI_FN(gni_gm_part_##TYPE)(s + i, w - i), dw - i); \
-            }                                                                                      \
-        } else if (ps == 1) {                                                                      \
-            GNI_FN(gni_gm_turn_##TYPE)(d, dw, s, is, w, k);                                        \
-        } else {                                                                                   \
-            gni_gm_pack_any_##TYPE(dst, dw, src, is, ps, w, k);                                    \
-        }                                                                                          \
+// Loads a square of rows i0 and on from column p, turns it and stores it in d.
+#define GNI_GM_TURN_SQUARE(LOAD)                                       \
+    gni_vf r[GNI_VW];                                                  \
+    _Pragma("GCC unroll 16") for (int i = 0; i < GNI_VW; i++) r[i] =   \
+        i0 + i < w ? LOAD(s + (i0 + i) * is + p, k - p) : gni_vset(0); \
+    GNI_FN(gni_gm_turn)(r);
+
+#define GNI_GM_VECTOR_PACK(TYPE, S)                                                            \
+    static void GNI_FN(gni_gm_turn_##TYPE)(float *d, int64_t dw, const S *s, int64_t is,       \
+                                           int64_t w, int64_t k) {                             \
+        for (int64_t i0 = 0; i0 < dw; i0 += GNI_VW) {                                          \
+            const int64_t width = i0 == 0 ? GNI_VW : dw - i0;                                  \
+            for (int64_t p = 0; p < k; p += GNI_VW) {                                          \
+                GNI_GM_TURN_SQUARE(GNI_FN(gni_gm_part_##TYPE))                                 \
+                float *to = d + p * dw + i0;                                                   \
+                for (int i = 0; i < GNI_VW && i < k - p; i++)                                  \
+                    GNI_FN(gni_gm_put_part)(to + i * dw, r[i], width);                         \
+            }                                                                                  \
+        }                                                                                      \
+    }                                                                                          \
+    static void GNI_FN(gni_gm_pack_##TYPE)(void *dst, int64_t dw, const void *src, int64_t is, \
+                                           int64_t ps, int64_t w, int64_t k) {                 \
+        float *d = (float *)dst;                                                               \
+        const S *s = (const S *)src;                                                           \
+        if (is == 1) {                                                                         \
+            for (int64_t p = 0; p < k; p++, d += dw, s += ps) {                                \
+                gni_vstore(d, GNI_FN(gni_gm_part_##TYPE)(s, w));                               \
+                for (int64_t i = GNI_VW; i < dw; i += GNI_VW)                                  \
+                    GNI_FN(gni_gm_put_part)                                                    \
+                    (d + i, GNI_FN(gni_gm_part_##TYPE)(s + i, w - i), dw - i);                 \
+            }                                                                                  \
+        } else if (ps == 1) {                                                                  \
+            GNI_FN(gni_gm_turn_##TYPE)(d, dw, s, is, w, k);                                    \
+        } else {                                                                               \
+            gni_gm_pack_any_##TYPE(dst, dw, src, is, ps, w, k);                                \
+        }                                                                                      \
     }
 GNI_GM_VECTOR_PACK(f32, float)
 GNI_GM_VECTOR_PACK(f16, uint16_t)
 GNI_GM_VECTOR_PACK(bf16, uint16_t)
-#define GNI_GM_PACK(TYPE) GNI_FN(gni_gm_pack_##TYPE)
 
-static void GNI_FN(gni_gm_put_turned)(const gni_gemm_tile *t, const float *s, int64_t rows, int64_t cols,
-                                      int64_t width) {
-    for (int64_t i = 0; i < rows; i += GNI_VW) {
-        const GNI_GM_VF bias =
-            t->bias == NULL ? GNI_GM_SETF(-0.0f) : GNI_FN(gni_gm_part_f32)(t->bias + i, rows - i);
-        for (int64_t j = 0; j < cols; j += GNI_VW) {
-            GNI_GM_VF r[GNI_VW];
-            _Pragma("GCC unroll 16") for (int q = 0; q < GNI_VW; q++) r[q] =
-                i + q < rows ? GNI_GM_LDF(s + (i + q) * width + j) : GNI_GM_SETF(0);
-            GNI_FN(gni_gm_transpose)(r);
-            float *c = (float *)t->c + j * t->c_rs + i;
-            for (int q = 0; q < GNI_VW && j + q < cols; q++, c += t->c_rs) {
-                GNI_GM_VF v = r[q];
-                if (t->add) v = GNI_GM_ADD(GNI_FN(gni_gm_part_f32)(c, rows - i), v);
-                v = GNI_GM_ADD(v, bias);
-                if (t->act == 1) v = GNI_GM_RELU(v);
-                GNI_FN(gni_gm_put_part)(c, v, rows - i);
+static void GNI_FN(gni_gm_put_turned)(const gni_gemm_tile *t, const float *s, int64_t rows,
+                                      int64_t cols, int64_t width) {
+    for (int64_t i0 = 0; i0 < rows; i0 += GNI_VW) {
+        const gni_vf bias =
+            t->bias == NULL ? gni_vset(-0.0f) : GNI_FN(gni_gm_part_f32)(t->bias + i0, rows - i0);
+        for (int64_t p = 0; p < cols; p += GNI_VW) {
+            const int64_t w = rows, is = width, k = cols;
+            GNI_GM_TURN_SQUARE(GNI_FN(gni_gm_part_f32))
+            float *c = (float *)t->c + p * t->c_rs + i0;
+            for (int q = 0; q < GNI_VW && p + q < cols; q++, c += t->c_rs) {
+                gni_vf v = r[q];
+                if (t->add) v = GNI_FN(gni_gm_part_f32)(c, rows - i0) + v;
+                v = v + bias;
+                if (t->act == 1) v = GNI_FN(gni_gm_relu)(v);
+                GNI_FN(gni_gm_put_part)(c, v, rows - i0);
             }
         }
     }
 }
+#define GNI_GM_PACK(TYPE) GNI_FN(gni_gm_pack_##TYPE)
 #define GNI_GM_PUT_TURNED GNI_FN(gni_gm_put_turned)
 #else
-#define GNI_GM_PUT_TURNED gni_gm_put_turned_any
 #define GNI_GM_PACK(TYPE) gni_gm_pack_any_##TYPE
+#define GNI_GM_PUT_TURNED gni_gm_put_turned_any
 #endif
 
-static const gni_gemm_isa GNI_FN(gni_gemm_isa) = {
-    &GNI_FN(gni_gm_f32), &GNI_FN(gni_gm_f64), &GNI_FN(gni_gm_i32), &GNI_FN(gni_gm_i64), NULL,
-    GNI_GM_PACK(f32),    GNI_GM_PACK(f16),    GNI_GM_PACK(bf16),   gni_gm_pack_any_64,  NULL,
-    GNI_FN(gni_gm_dots), GNI_GM_PUT_TURNED,   GNI_FN(gni_gm_add_rows)};
+#if defined(GNI_PASS_AVX512)
+// Pairs of neighbours along p, the first in the upper half (it is the one multiplied first); n of them are
+// halves, an odd last one is paired with zero.
+GNI_INLINE gni_vf GNI_FN(gni_gm_part_pairs)(const uint16_t *p, int64_t n) {
+    const __mmask32 mask = n >= 32 ? 0xFFFFFFFFu : n <= 0 ? 0 : (1u << n) - 1u;
+    __m512i v = _mm512_maskz_loadu_epi16(mask, p);
+    return (gni_vf)_mm512_castsi512_ps(_mm512_maskz_rol_epi32(0xFFFF, v, 16));
+}
 
-#undef GNI_GM_TILE
-#undef GNI_GM_VF
-#undef GNI_GM_VD
-#undef GNI_GM_SETF
-#undef GNI_GM_SETD
-#undef GNI_GM_FMAF
-#undef GNI_GM_FMAD
-#undef GNI_GM_RELU
-#undef GNI_GM_LOW
-#undef GNI_GM_HIGH
-#undef GNI_GM_LDF
-#undef GNI_GM_STF
-#undef GNI_GM_ADD
-#undef GNI_GM_VECTOR_PACK
+// Two rows as pairs.
+GNI_INLINE gni_vf GNI_FN(gni_gm_zip_pairs)(const uint16_t *first, const uint16_t *second,
+                                           int64_t n) {
+    const __mmask16 mask = GNI_FN(gni_gm_mask)(n), next = second != NULL ? mask : 0;
+    __m512i x = _mm512_maskz_cvtepu16_epi32(0xFFFF, _mm256_maskz_loadu_epi16(mask, first));
+    __m512i y = _mm512_maskz_cvtepu16_epi32(
+        0xFFFF, _mm256_maskz_loadu_epi16(next, next != 0 ? second : first));
+    return (gni_vf)_mm512_castsi512_ps(_mm512_or_si512(_mm512_maskz_slli_epi32(0xFFFF, x, 16), y));
+}
+
+static void GNI_FN(gni_gm_pack_pairs)(void *dst, int64_t dw, const void *src, int64_t is,
+                                      int64_t ps, int64_t w, int64_t k) {
+    const uint16_t *s = (const uint16_t *)src;
+    if (ps == 1 && is != 1) {
+        for (int64_t i0 = 0; i0 < dw; i0 += 16) {
+            float *to = (float *)dst + i0;
+            for (int64_t p = 0; p < k; p += 32) {
+                GNI_GM_TURN_SQUARE(GNI_FN(gni_gm_part_pairs))
+                for (int i = 0; i < 16 && 2 * i < k - p; i++, to += dw)
+                    GNI_FN(gni_gm_put_part)(to, r[i], i0 == 0 ? 16 : dw - i0);
+            }
+        }
+        return;
+    }
+    for (int64_t p = 0; p < k; p += 2, s += 2 * ps) {
+        float *to = (float *)dst + p / 2 * dw;
+        const uint16_t *next = p + 1 < k ? s + ps : NULL;
+        if (is == 1) {
+            gni_vstore(to, GNI_FN(gni_gm_zip_pairs)(s, next, w));
+            if (dw > 16)
+                GNI_FN(gni_gm_put_part)
+                (to + 16, GNI_FN(gni_gm_zip_pairs)(s + 16, next == NULL ? next : next + 16, w - 16),
+                 dw - 16);
+            continue;
+        }
+        for (int64_t i = 0; i < dw; i++) {
+            uint32_t pair = 0;
+            if (i < w) pair = (uint32_t)s[i * is] << 16 | (next != NULL ? next[i * is] : 0u);
+            memcpy(to + i, &pair, sizeof pair);
+        }
+    }
+}
+#define GNI_GM_PAIRS      &GNI_FN(gni_gm_family_bf16)
+#define GNI_GM_PACK_PAIRS GNI_FN(gni_gm_pack_pairs)
+#else
+#define GNI_GM_PAIRS      NULL
+#define GNI_GM_PACK_PAIRS NULL
+#endif
+
+static const gni_gemm_isa GNI_FN(gni_gemm_isa) = {&GNI_FN(gni_gm_family_f32),
+                                                  &GNI_FN(gni_gm_family_f64),
+                                                  &GNI_FN(gni_gm_family_i32),
+                                                  &GNI_FN(gni_gm_family_i64),
+                                                  GNI_GM_PAIRS,
+                                                  GNI_GM_PACK(f32),
+                                                  GNI_GM_PACK(f16),
+                                                  GNI_GM_PACK(bf16),
+                                                  gni_gm_pack_any_64,
+                                                  GNI_GM_PACK_PAIRS,
+                                                  GNI_FN(gni_gm_dots),
+                                                  GNI_FN(gni_gm_add_rows),
+                                                  GNI_GM_PUT_TURNED};
+#undef GNI_GM_PAIRS
+#undef GNI_GM_PACK_PAIRS
 #undef GNI_GM_PACK
 #undef GNI_GM_PUT_TURNED
-#undef GNI_GM_DOT
-#undef GNI_GM_DOT_ZERO
-#undef GNI_GM_DOT_STEP
-#undef GNI_GM_DOT_LAST
-#undef GNI_GM_DOT_PUT
-#endif // GNI_PASS_PLAIN
+#undef GNI_GM_TURN_SQUARE
+#undef GNI_GM_VECTOR_PACK
 #endif // GNI_SIMD_PASS
 #ifdef GNI_FFT_PASS
 // ------------------------------------------------------------------------------------------
@@ -9412,6 +9406,7 @@ typedef struct gni_gemm_work {
     void *data;
     size_t bytes;
     int64_t l2; // bytes of the second cache; 0 = not asked yet
+    bool pairs; // the CPU multiplies pairs of bfloat16
 } gni_gemm_work;
 
 typedef enum gni_gemm_path {
@@ -9420,12 +9415,12 @@ typedef enum gni_gemm_path {
     GNI_GEMM_BY_ROWS   // one row or column, the matrix contiguous along it
 } gni_gemm_path;
 
-#define GNI_GEMM_DEEP 2048           // bytes of a row of a panel: k is cut to this
-#define GNI_GEMM_WIDE 4194304        // bytes of a packed block of b
-#define GNI_GEMM_DOTS_MOST 16        // rows of the narrow operand that still go by dots
-#define GNI_GEMM_SMALL 64            // sides of products that are not worth planning
+#define GNI_GEMM_DEEP      2048    // bytes of a row of a panel: k is cut to this
+#define GNI_GEMM_WIDE      4194304 // bytes of a packed block of b
+#define GNI_GEMM_DOTS_MOST 16      // rows of the narrow operand that still go by dots
+#define GNI_GEMM_SMALL     64      // sides of products that are not worth planning
 #define GNI_GEMM_MAX_LANES 16
-#define GNI_GEMM_THREADED 130000.0   // multiply-adds below which one thread is faster
+#define GNI_GEMM_THREADED  130000.0 // multiply-adds below which one thread is faster
 
 typedef struct gni_gemm_job {
     // The product that is computed: the caller's, or its transpose when `turned`; the row or the few
@@ -9441,7 +9436,8 @@ typedef struct gni_gemm_job {
     gni_gemm_pack_fn pack;
     gni_gemm_path path;
     int64_t in_bytes, sum_bytes, out_bytes; // of an element of a and b, of a sum, of c
-    bool sums_apart;                        // c is too narrow to hold sums while k is cut
+    int64_t pair;    // elements along k that are packed into one, of sum_bytes
+    bool sums_apart; // c is too narrow to hold sums while k is cut
     bool pack_a, pack_b;
     int64_t mc, nc, kc;     // a packed block of a is (mc,kc), of b (kc,nc)
     int64_t task_m, task_n; // of c, per task
@@ -9464,38 +9460,19 @@ static const gni_gemm_isa *gni_gemm_isa_of(int isa) {
     return &gni_gemm_isa_plain;
 }
 
-static int64_t gni_gemm_round(int64_t n, int64_t unit) {
-    return (n + unit - 1) / unit * unit;
-}
+static int64_t gni_gemm_round(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 
 static float gni_gemm_widen(gn_dtype t, const void *p, int64_t i) {
-    if (t == GN_F16) return gni_gm_f16(((const uint16_t *)p)[i]);
-    if (t == GN_BF16) return gni_gm_bf16(((const uint16_t *)p)[i]);
+    if (t == GN_F16) return gni_f16_to_f32(((const uint16_t *)p)[i]);
+    if (t == GN_BF16) return gni_bf16_to_f32(((const uint16_t *)p)[i]);
     return ((const float *)p)[i];
-}
-
-static uint16_t gni_gemm_to_bf16(float f) {
-    uint32_t u = gni_gm_bits(f);
-    if ((u & 0x7FFFFFFFu) > 0x7F800000u) return (uint16_t)(u >> 16 | 0x40u);
-    return (uint16_t)((u + 0x7FFFu + (u >> 16 & 1u)) >> 16);
-}
-
-static uint16_t gni_gemm_to_f16(float f) {
-    uint32_t u = gni_gm_bits(f), sign = u >> 16 & 0x8000u, rest = u & 0x7FFFFFFFu;
-    if (rest > 0x7F800000u) return (uint16_t)(sign | 0x7E00u | (rest >> 13 & 0x3FFu));
-    if (rest >= 0x477FF000u) return (uint16_t)(sign | 0x7C00u); // rounds to infinity
-    if (rest < 0x38800000u) {                                   // subnormal: the float adder rounds
-        float shifted = gni_gm_from_bits(rest) + 0.5f;
-        return (uint16_t)(sign | (gni_gm_bits(shifted) - 0x3F000000u));
-    }
-    return (uint16_t)(sign | ((rest - 0x38000000u + 0xFFFu + (rest >> 13 & 1u)) >> 13));
 }
 
 static void gni_gemm_narrow(gn_dtype t, void *p, int64_t i, float v) {
     if (t == GN_F16) {
-        ((uint16_t *)p)[i] = gni_gemm_to_f16(v);
+        ((uint16_t *)p)[i] = gni_f32_to_f16(v);
     } else if (t == GN_BF16) {
-        ((uint16_t *)p)[i] = gni_gemm_to_bf16(v);
+        ((uint16_t *)p)[i] = gni_f32_to_bf16(v);
     } else {
         ((float *)p)[i] = v;
     }
@@ -9535,8 +9512,16 @@ static int64_t gni_gemm_panel_rows(const gni_gemm_family *f, int64_t left) {
     return rows;
 }
 
+// Columns of the next panel of b when `left` remain.
 static int64_t gni_gemm_panel_cols(const gni_gemm_family *f, int64_t left) {
-    return left > f->lanes ? 2 * f->lanes : f->lanes;
+    const int64_t lanes = f->lanes;
+    if (f->tile[2][1] == NULL || left > lanes + lanes / 2) return left > lanes ? 2 * lanes : lanes;
+    return left > lanes / 2 ? lanes : lanes / 2;
+}
+
+// The tiles for panels of that width.
+static gni_gemm_tile_fn const *gni_gemm_tiles_of(const gni_gemm_family *f, int64_t width) {
+    return f->tile[width > f->lanes ? 1 : width < f->lanes ? 2 : 0];
 }
 
 // A block of c: what one task computes.
@@ -9550,35 +9535,44 @@ typedef struct gni_gemm_block {
     float *apart; // sums (rows,cols), or where a turned tile waits
 } gni_gemm_block;
 
-static void gni_gemm_pack_b(const gni_gemm_block *s, int64_t jc, int64_t nc, int64_t pc, int64_t kc) {
+// Steps of a tile over kc elements.
+static int64_t gni_gemm_steps(const gni_gemm_job *j, int64_t kc) {
+    return (kc + j->pair - 1) / j->pair;
+}
+
+static void gni_gemm_pack_b(const gni_gemm_block *s, int64_t jc, int64_t nc, int64_t pc,
+                            int64_t kc) {
     const gni_gemm_job *j = s->job;
+    const int64_t steps = gni_gemm_steps(j, kc);
     char *to = s->pack_b;
     for (int64_t q = 0; q < nc;) {
         const int64_t width = gni_gemm_panel_cols(j->family, nc - q), w = GNI_MIN(width, nc - q);
         if (j->pack_b || w < width) {
             const char *from = s->b + (pc * j->b_rs + (jc + q) * j->b_cs) * j->in_bytes;
             j->pack(to, width, from, j->b_cs, j->b_rs, w, kc);
-            to += width * kc * j->sum_bytes;
+            to += width * steps * j->sum_bytes;
         }
         q += width;
     }
 }
 
-static void gni_gemm_pack_a(const gni_gemm_block *s, int64_t ic, int64_t mc, int64_t pc, int64_t kc) {
+static void gni_gemm_pack_a(const gni_gemm_block *s, int64_t ic, int64_t mc, int64_t pc,
+                            int64_t kc) {
     const gni_gemm_job *j = s->job;
+    const int64_t steps = gni_gemm_steps(j, kc);
     char *to = s->pack_a;
     for (int64_t i = 0; i < mc;) {
         const int64_t rows = gni_gemm_panel_rows(j->family, mc - i);
         const char *from = s->a + ((ic + i) * j->a_rs + pc * j->a_cs) * j->in_bytes;
         j->pack(to, rows, from, j->a_rs, j->a_cs, rows, kc);
-        to += rows * kc * j->sum_bytes;
+        to += rows * steps * j->sum_bytes;
         i += rows;
     }
 }
 
 // A tile of the transposed product, (rows,width) by way of memory that stays close.
-static void gni_gemm_turned_tile(const gni_gemm_block *s, const gni_gemm_tile *t, gni_gemm_tile_fn tile,
-                                 int64_t rows, int64_t width) {
+static void gni_gemm_turned_tile(const gni_gemm_block *s, const gni_gemm_tile *t,
+                                 gni_gemm_tile_fn tile, int64_t rows, int64_t width) {
     gni_gemm_tile aside = *t;
     aside.add = false;
     aside.act = 0;
@@ -9591,10 +9585,10 @@ static void gni_gemm_turned_tile(const gni_gemm_block *s, const gni_gemm_tile *t
 }
 
 // The tiles of one panel of b, nc columns wide or less, for mc rows of a from row ic.
-static void gni_gemm_panel(const gni_gemm_block *s, gni_gemm_tile *t, int64_t ic, int64_t mc, int64_t jq,
-                           int64_t pc, int64_t width) {
+static void gni_gemm_panel(const gni_gemm_block *s, gni_gemm_tile *t, int64_t ic, int64_t mc,
+                           int64_t jq, int64_t pc, int64_t width) {
     const gni_gemm_job *j = s->job;
-    gni_gemm_tile_fn const *tile = j->family->tile[width > j->family->lanes];
+    gni_gemm_tile_fn const *tile = gni_gemm_tiles_of(j->family, width);
     const float *bias = t->bias;
     const char *packed_a = s->pack_a;
     for (int64_t i = 0; i < mc;) {
@@ -9627,7 +9621,7 @@ static void gni_gemm_tiles(const gni_gemm_block *s, int64_t ic, int64_t mc, int6
     const bool last = pc + kc >= j->k && !j->sums_apart && j->d->out == GN_F32;
     const char *packed_b = s->pack_b;
     gni_gemm_tile t;
-    t.k = kc;
+    t.k = gni_gemm_steps(j, kc);
     t.a_rs = j->a_rs;
     t.a_cs = j->a_cs;
     t.act = last ? j->d->act : 0;
@@ -9640,7 +9634,7 @@ static void gni_gemm_tiles(const gni_gemm_block *s, int64_t ic, int64_t mc, int6
         if (j->pack_b || t.cols < width) {
             t.b = packed_b;
             t.b_rs = width;
-            packed_b += width * kc * j->sum_bytes;
+            packed_b += width * t.k * j->sum_bytes;
         } else {
             t.b = s->b + (pc * j->b_rs + jc + q) * j->in_bytes;
             t.b_rs = j->b_rs;
@@ -9726,22 +9720,26 @@ static void gni_gemm_task(void *arg, int64_t begin, int64_t end, int worker) {
     s.pack_b = s.pack_a + j->a_bytes;
     s.apart = (float *)(void *)(s.pack_b + j->b_bytes);
     for (int64_t task = begin; task < end; task++) {
-        const int64_t index = task / (j->tasks_m * j->tasks_n), rest = task % (j->tasks_m * j->tasks_n);
+        const int64_t index = task / (j->tasks_m * j->tasks_n),
+                      rest = task % (j->tasks_m * j->tasks_n);
         const int64_t i0 = rest / j->tasks_n * j->task_m, j0 = rest % j->tasks_n * j->task_n;
-        const int64_t *a_off = j->turned ? d->b_off : d->a_off, *b_off = j->turned ? d->a_off : d->b_off;
+        const int64_t *a_off = j->turned ? d->b_off : d->a_off,
+                      *b_off = j->turned ? d->a_off : d->b_off;
         s.rows = GNI_MIN(j->task_m, j->m - i0);
         s.cols = GNI_MIN(j->task_n, j->n - j0);
         s.bias = d->bias == NULL ? NULL : d->bias + (j->turned ? i0 : j0);
         s.a = j->a + ((a_off != NULL ? a_off[index] : 0) + i0 * j->a_rs) * j->in_bytes;
         s.b = j->b + ((b_off != NULL ? b_off[index] : 0) + j0 * j->b_cs) * j->in_bytes;
-        s.c = j->c + ((d->c_off != NULL ? d->c_off[index] : 0) + i0 * j->c_rs + j0 * j->c_cs) * j->out_bytes;
+        s.c = j->c + ((d->c_off != NULL ? d->c_off[index] : 0) + i0 * j->c_rs + j0 * j->c_cs) *
+                         j->out_bytes;
         if (j->path == GNI_GEMM_BY_DOTS) {
             gni_gemm_run_dots(&s);
         } else if (j->path == GNI_GEMM_BY_ROWS) {
             gni_gemm_run_rows(&s);
         } else {
             gni_gemm_run_tiles(&s);
-            if (!j->turned) gni_gemm_finish(j, s.c, s.rows, s.cols, j0, j->sums_apart ? s.apart : NULL);
+            if (!j->turned)
+                gni_gemm_finish(j, s.c, s.rows, s.cols, j0, j->sums_apart ? s.apart : NULL);
         }
     }
 }
@@ -9754,20 +9752,23 @@ static void gni_gemm_empty(const gni_gemm_job *j) {
         char *c = (char *)d->c + (d->c_off != NULL ? d->c_off[q] : 0) * j->out_bytes;
         for (int64_t i = 0; i < d->m; i++, c += d->c_rs * j->out_bytes) {
             if (!d->accumulate) memset(c, 0, (size_t)(d->n * j->out_bytes));
-            if (j->family != j->isa->f32) {
+            if (j->family != j->isa->f32) { // numbers without bias
                 gni_gemm_finish(j, c, 1, d->n, 0, NULL);
                 continue;
             }
-            for (int64_t x = 0; x < d->n; x++) gni_gemm_finish(j, c + x * j->out_bytes, 1, 1, x, &zero);
+            for (int64_t x = 0; x < d->n; x++)
+                gni_gemm_finish(j, c + x * j->out_bytes, 1, 1, x, &zero);
         }
     }
 }
 
 static void gni_gemm_choose_family(gni_gemm_job *j) {
     const gni_gemm *d = j->d;
-    const bool wide = d->in == GN_F64 || d->in == GN_I64, half = d->in == GN_F16 || d->in == GN_BF16;
+    const bool wide = d->in == GN_F64 || d->in == GN_I64,
+               half = d->in == GN_F16 || d->in == GN_BF16;
     j->in_bytes = wide ? 8 : half ? 2 : 4;
     j->sum_bytes = wide ? 8 : 4;
+    j->pair = 1;
     j->out_bytes = wide ? 8 : d->out == GN_F16 || d->out == GN_BF16 ? 2 : 4;
     j->family = d->in == GN_F64   ? j->isa->f64
                 : d->in == GN_I64 ? j->isa->i64
@@ -9864,9 +9865,9 @@ static void gni_gemm_choose_blocks(gni_gemm_job *j, const gni_gemm_work *w) {
         j->kc = 6144 / j->m / 64 * 64;
         return;
     }
-    const int64_t deep = GNI_GEMM_DEEP / j->sum_bytes, cuts = (j->k + deep - 1) / deep;
-    j->kc = (j->k + cuts - 1) / cuts;
-    const int64_t bytes = j->kc * j->sum_bytes;
+    const int64_t deep = GNI_GEMM_DEEP / j->sum_bytes * j->pair, cuts = (j->k + deep - 1) / deep;
+    j->kc = gni_gemm_round((j->k + cuts - 1) / cuts, j->pair);
+    const int64_t bytes = gni_gemm_steps(j, j->kc) * j->sum_bytes;
     j->mc = GNI_MAX(w->l2 / 4 / bytes / j->family->rows, 1) * j->family->rows;
     j->nc = GNI_MAX(GNI_GEMM_WIDE / bytes / (2 * j->family->lanes), 1) * 2 * j->family->lanes;
 }
@@ -9878,9 +9879,11 @@ static void gni_gemm_choose_tasks(gni_gemm_job *j, int threads) {
     double best = 0;
     for (int64_t tm = 1; tm <= threads; tm++) {
         const int64_t tn = threads / tm;
-        const int64_t rows = (j->m + tm - 1) / tm, cols = gni_gemm_round((j->n + tn - 1) / tn, lanes);
+        const int64_t rows = (j->m + tm - 1) / tm,
+                      cols = gni_gemm_round((j->n + tn - 1) / tn, lanes);
         // Packing an element costs about as much as this many multiply-adds.
-        const double pack = (j->pack_a ? 4.0 : 1.0) * (double)rows + (j->pack_b ? 4.0 : 1.0) * (double)cols;
+        const double pack =
+            (j->pack_a ? 4.0 : 1.0) * (double)rows + (j->pack_b ? 4.0 : 1.0) * (double)cols;
         const double cost = (double)rows * (double)cols + pack;
         if (tm == 1 || cost < best) best = cost, best_m = tm, best_n = tn;
     }
@@ -9904,7 +9907,7 @@ static void gni_gemm_choose_memory(gni_gemm_job *j) {
         if (j->d->accumulate || j->c_cs != 1) j->apart_bytes = gni_gemm_round(j->task_n * 4, 64);
         return;
     }
-    const int64_t kc = GNI_MIN(j->kc, j->k);
+    const int64_t kc = gni_gemm_steps(j, GNI_MIN(j->kc, j->k));
     const int64_t rows = j->path == GNI_GEMM_BY_TILES ? GNI_MIN(j->mc, j->task_m) : j->task_m;
     if (j->pack_a) j->a_bytes = gni_gemm_round(rows * kc * j->sum_bytes + pad, 64);
     if (j->path == GNI_GEMM_BY_DOTS) return;
@@ -9953,7 +9956,7 @@ static void gni_gemm_small(const gni_gemm_isa *isa, const gni_gemm *d) {
     for (int64_t q = 0; q < d->n;) {
         const int64_t width = gni_gemm_panel_cols(f, d->n - q);
         const float *b = (const float *)d->b + q * d->b_cs;
-        gni_gemm_tile_fn const *tile = f->tile[width > f->lanes];
+        gni_gemm_tile_fn const *tile = gni_gemm_tiles_of(f, width);
         t.cols = (int)GNI_MIN(width, d->n - q);
         t.bias = d->bias == NULL ? NULL : d->bias + q;
         t.b = b;
@@ -9975,14 +9978,84 @@ static void gni_gemm_small(const gni_gemm_isa *isa, const gni_gemm *d) {
 }
 
 static bool gni_gemm_is_small(const gni_gemm *d) {
-    return d->in == GN_F32 && d->out == GN_F32 && d->batch == 1 && d->a_off == NULL && d->b_off == NULL &&
-           d->c_off == NULL && d->m >= 4 && d->m <= GNI_GEMM_SMALL && d->n >= 4 &&
-           d->n <= GNI_GEMM_SMALL && d->k > 0 && d->k <= GNI_GEMM_SMALL;
+    return d->in == GN_F32 && d->out == GN_F32 && d->batch == 1 && d->a_off == NULL &&
+           d->b_off == NULL && d->c_off == NULL && d->m >= 4 && d->m <= GNI_GEMM_SMALL &&
+           d->n >= 4 && d->n <= GNI_GEMM_SMALL && d->k > 0 && d->k <= GNI_GEMM_SMALL;
+}
+
+#ifdef GNI_X86
+#include <cpuid.h>
+// Whether the CPU has AVX512-BF16.
+static bool gni_gemm_ask_pairs(void) {
+    unsigned a, b, c, d;
+    return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a >> 5 & 1u) != 0;
+}
+#else
+static bool gni_gemm_ask_pairs(void) { return false; }
+#endif
+
+// The smallest biased exponent of the bfloat16 numbers of an (outer,inner) operand, zeros aside: 0 when
+// one is subnormal.
+typedef struct gni_gemm_least {
+    const uint16_t *p;
+    int64_t outer, inner, os, is;
+    int64_t part;        // rows per part
+    uint16_t result[64]; // by part
+} gni_gemm_least;
+
+static void gni_gemm_least_task(void *arg, int64_t begin, int64_t end, int worker) {
+    gni_gemm_least *l = (gni_gemm_least *)arg;
+    GNI_UNUSED(worker);
+    for (int64_t part = begin; part < end; part++) {
+        uint16_t least = 0xFFFF;
+        const int64_t stop = GNI_MIN((part + 1) * l->part, l->outer);
+        for (int64_t i = part * l->part; i < stop; i++) {
+            const uint16_t *p = l->p + i * l->os;
+            for (int64_t q = 0; q < l->inner; q++) {
+                // Less one, zero is the largest.
+                const uint16_t v = (uint16_t)((p[q * l->is] & 0x7FFF) - 1);
+                least = v < least ? v : least;
+            }
+        }
+        l->result[part] = least;
+    }
+}
+
+static int gni_gemm_least_exponent(gni_pool *pool, const void *p, int64_t rows, int64_t cols,
+                                   int64_t rs, int64_t cs) {
+    gni_gemm_least l;
+    l.p = (const uint16_t *)p;
+    l.outer = cs == 1 ? rows : cols;
+    l.inner = cs == 1 ? cols : rows;
+    l.os = cs == 1 ? rs : cs;
+    l.is = cs == 1 ? cs : rs;
+    l.part = (l.outer + 63) / 64;
+    const int64_t parts = (l.outer + l.part - 1) / l.part;
+    gni_parallel(pool, parts, 1 + 65536 / (l.part * l.inner), gni_gemm_least_task, &l);
+    int least = 0xFFFF;
+    for (int64_t i = 0; i < parts; i++) least = GNI_MIN(least, (int)l.result[i]);
+    return least == 0xFFFF ? 255 : (least + 1) >> 7;
+}
+
+// bfloat16 by the CPU's own product of pairs, which takes subnormal operands and sums for zero: only when
+// there can be none. Each product is a multiple of 2^(ea + eb - 268), for the least exponents ea and eb,
+// and so is each sum, rounded or not; then the result is that of multiply-adds in order, to the bit.
+static void gni_gemm_choose_pairs(gni_gemm_job *j, gni_pool *pool, const gni_gemm_work *w) {
+    const gni_gemm *d = j->d;
+    if (!w->pairs || j->isa->bf16 == NULL || d->in != GN_BF16 || d->batch != 1) return;
+    if (d->m < 8 || d->n < 8 || d->k < 16) return;
+    const int a = gni_gemm_least_exponent(pool, d->a, d->m, d->k, d->a_rs, d->a_cs);
+    const int b = gni_gemm_least_exponent(pool, d->b, d->k, d->n, d->b_rs, d->b_cs);
+    if (a < 1 || b < 1 || a + b < 268 - 126) return;
+    j->family = j->isa->bf16;
+    j->pack = j->isa->pack_pairs;
+    j->pair = 2;
 }
 
 // False only when there is no memory. isa: 0 plain, 1 base, 2 AVX2, 3 AVX-512.
 // The same operands give the same bits for any number of threads (but which NaN a NaN is may differ).
-static bool gni_gemm_cpu(gn_context *g, gni_pool *pool, gni_gemm_work *w, int isa, const gni_gemm *d) {
+static bool gni_gemm_cpu(gn_context *g, gni_pool *pool, gni_gemm_work *w, int isa,
+                         const gni_gemm *d) {
     if (d->m <= 0 || d->n <= 0 || d->batch <= 0) return true;
     const int threads = gni_pool_threads(pool);
     const double work = (double)d->m * (double)d->n * (double)d->k * (double)d->batch;
@@ -9998,12 +10071,17 @@ static bool gni_gemm_cpu(gn_context *g, gni_pool *pool, gni_gemm_work *w, int is
         gni_gemm_empty(&j);
         return true;
     }
-    if (w->l2 == 0) w->l2 = gni_gemm_ask_l2();
+    if (w->l2 == 0) {
+        w->l2 = gni_gemm_ask_l2();
+        w->pairs = gni_gemm_ask_pairs();
+    }
+    gni_gemm_choose_pairs(&j, pool, w);
     gni_gemm_choose_path(&j, w);
     gni_gemm_choose_blocks(&j, w);
     j.task_m = j.m;
     j.task_n = j.n;
-    if (work >= GNI_GEMM_THREADED && d->batch < 2 * threads && threads > 1) gni_gemm_choose_tasks(&j, threads);
+    if (work >= GNI_GEMM_THREADED && d->batch < 2 * threads && threads > 1)
+        gni_gemm_choose_tasks(&j, threads);
     gni_gemm_count_tasks(&j);
     gni_gemm_choose_memory(&j);
     const int64_t tasks = d->batch * j.tasks_m * j.tasks_n;
