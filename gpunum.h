@@ -129,6 +129,8 @@
 //                             (also where the implementation comes before volk.h in one file)
 //     GPUNUM_NO_THREADS       no threads and no locks
 //     GPUNUM_NO_SIMD          plain C kernels only
+//     GPUNUM_USE_CBLAS        cblas_sgemm and cblas_dgemm (32-bit sizes), which you link, for all but small
+//                             matrix products on the CPU, with that library's rounding and threads
 //     GPUNUM_SELF             how this file includes itself, if it was renamed (default "gpunum.h")
 //     GPUNUM_SHADERS          where the kernels are (default "shaders.h")
 //     GPUNUM_API              overrides how public functions are declared
@@ -9984,11 +9986,15 @@ static bool gni_gemm_is_small(const gni_gemm *d) {
 }
 
 #ifdef GNI_X86
-#include <cpuid.h>
+static uint32_t gni_gemm_cpuid(uint32_t leaf, uint32_t part) {
+    uint32_t a = leaf, b, c = part, d;
+    __asm__("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+    return a;
+}
 // Whether the CPU has AVX512-BF16.
 static bool gni_gemm_ask_pairs(void) {
-    unsigned a, b, c, d;
-    return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a >> 5 & 1u) != 0;
+    if (gni_gemm_cpuid(0, 0) < 7 || gni_gemm_cpuid(7, 0) < 1) return false;
+    return (gni_gemm_cpuid(7, 1) >> 5 & 1u) != 0;
 }
 #else
 static bool gni_gemm_ask_pairs(void) { return false; }
@@ -10052,11 +10058,94 @@ static void gni_gemm_choose_pairs(gni_gemm_job *j, gni_pool *pool, const gni_gem
     j->pair = 2;
 }
 
+#ifdef GPUNUM_USE_CBLAS
+// Other names for the constants of a cblas.h that the program may have included or not.
+#if defined(CBLAS_H) || defined(__MKL_CBLAS_H__)
+#define GNI_CBLAS_ROWS  CblasRowMajor
+#define GNI_CBLAS_PLAIN CblasNoTrans
+#define GNI_CBLAS_TURN  CblasTrans
+#else
+#define GNI_CBLAS_ROWS  101
+#define GNI_CBLAS_PLAIN 111
+#define GNI_CBLAS_TURN  112
+#ifdef __cplusplus
+extern "C" {
+#endif
+void cblas_sgemm(int order, int turn_a, int turn_b, int m, int n, int k, float alpha,
+                 const float *a, int a_step, const float *b, int b_step, float beta, float *c,
+                 int c_step);
+void cblas_dgemm(int order, int turn_a, int turn_b, int m, int n, int k, double alpha,
+                 const double *a, int a_step, const double *b, int b_step, double beta, double *c,
+                 int c_step);
+#ifdef __cplusplus
+}
+#endif
+#endif
+
+#define GNI_GEMM_BLAS_SIDE 16       // sides below which BLAS is slower
+#define GNI_GEMM_BLAS_WORK 200000.0 // multiply-adds
+
+// Whether BLAS can say a matrix of (rows,cols) with these strides; its step is then *step.
+static bool gni_gemm_blas_matrix(int64_t rows, int64_t cols, int64_t rs, int64_t cs,
+                                 int64_t *step) {
+    *step = cs == 1 ? rs : cs;
+    return (cs == 1 && rs >= cols && rs <= INT_MAX) || (rs == 1 && cs >= rows && cs <= INT_MAX);
+}
+
+static void gni_gemm_blas_finish(const gni_gemm *d, int64_t c_off) {
+    for (int64_t i = 0; i < d->m; i++) {
+        const int64_t at = c_off + i * d->c_rs;
+        for (int64_t q = 0; q < d->n; q++) {
+            if (d->out == GN_F64) {
+                double *c = (double *)d->c + at + q;
+                if (d->act == 1 && *c < 0) *c = 0;
+            } else {
+                float *c = (float *)d->c + at + q;
+                if (d->bias != NULL) *c += d->bias[q];
+                if (d->act == 1 && *c < 0) *c = 0;
+            }
+        }
+    }
+}
+
+// False: not done, and nothing has been touched.
+static bool gni_gemm_blas(const gni_gemm *d) {
+    int64_t a_step, b_step;
+    if (d->in != d->out || (d->in != GN_F32 && d->in != GN_F64)) return false;
+    if ((double)d->m * (double)d->n * (double)d->k < GNI_GEMM_BLAS_WORK) return false;
+    if (GNI_MIN(GNI_MIN(d->m, d->n), d->k) < GNI_GEMM_BLAS_SIDE) return false;
+    if (GNI_MAX(GNI_MAX(d->m, d->n), GNI_MAX(d->k, d->c_rs)) > INT_MAX) return false;
+    if (!gni_gemm_blas_matrix(d->m, d->k, d->a_rs, d->a_cs, &a_step)) return false;
+    if (!gni_gemm_blas_matrix(d->k, d->n, d->b_rs, d->b_cs, &b_step)) return false;
+    const int m = (int)d->m, n = (int)d->n, k = (int)d->k, beta = d->accumulate ? 1 : 0;
+    for (int64_t q = 0; q < d->batch; q++) {
+        const int64_t a = d->a_off != NULL ? d->a_off[q] : 0, b = d->b_off != NULL ? d->b_off[q] : 0;
+        const int64_t c = d->c_off != NULL ? d->c_off[q] : 0;
+        if (d->in == GN_F32) {
+            cblas_sgemm(GNI_CBLAS_ROWS, d->a_cs == 1 ? GNI_CBLAS_PLAIN : GNI_CBLAS_TURN,
+                        d->b_cs == 1 ? GNI_CBLAS_PLAIN : GNI_CBLAS_TURN, m, n, k, 1,
+                        (const float *)d->a + a, (int)a_step, (const float *)d->b + b, (int)b_step,
+                        (float)beta, (float *)d->c + c, (int)d->c_rs);
+        } else {
+            cblas_dgemm(GNI_CBLAS_ROWS, d->a_cs == 1 ? GNI_CBLAS_PLAIN : GNI_CBLAS_TURN,
+                        d->b_cs == 1 ? GNI_CBLAS_PLAIN : GNI_CBLAS_TURN, m, n, k, 1,
+                        (const double *)d->a + a, (int)a_step, (const double *)d->b + b,
+                        (int)b_step, beta, (double *)d->c + c, (int)d->c_rs);
+        }
+        if (d->bias != NULL || d->act != 0) gni_gemm_blas_finish(d, c);
+    }
+    return true;
+}
+#endif
+
 // False only when there is no memory. isa: 0 plain, 1 base, 2 AVX2, 3 AVX-512.
 // The same operands give the same bits for any number of threads (but which NaN a NaN is may differ).
 static bool gni_gemm_cpu(gn_context *g, gni_pool *pool, gni_gemm_work *w, int isa,
                          const gni_gemm *d) {
     if (d->m <= 0 || d->n <= 0 || d->batch <= 0) return true;
+#ifdef GPUNUM_USE_CBLAS
+    if (gni_gemm_blas(d)) return true;
+#endif
     const int threads = gni_pool_threads(pool);
     const double work = (double)d->m * (double)d->n * (double)d->k * (double)d->batch;
     gni_gemm_job j;

@@ -104,6 +104,20 @@ if(GPUNUM_CMOCKA_INCLUDE_DIR AND GPUNUM_CMOCKA_LIBRARY)
                 FAIL_REGULAR_EXPRESSION "${validation_messages}")
         endif()
     endforeach()
+    # The matrix product again, by way of a BLAS.
+    find_library(GPUNUM_OPENBLAS openblas)
+    mark_as_advanced(GPUNUM_OPENBLAS)
+    if(GPUNUM_OPENBLAS AND NOT GPUNUM_SANITIZE)
+        add_executable(test_matmul_cblas
+            ${PROJECT_SOURCE_DIR}/tests/test_matmul_cpu.c ${PROJECT_BINARY_DIR}/implementation.c)
+        set_target_properties(test_matmul_cblas PROPERTIES
+            C_STANDARD 99 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF)
+        target_compile_definitions(test_matmul_cblas PRIVATE GPUNUM_USE_CBLAS)
+        target_include_directories(test_matmul_cblas SYSTEM PRIVATE ${GPUNUM_CMOCKA_INCLUDE_DIR})
+        target_link_libraries(test_matmul_cblas PRIVATE
+            gpunum_flags ${GPUNUM_CMOCKA_LIBRARY} ${GPUNUM_OPENBLAS})
+        gpunum_test(matmul_cblas.cpu cpu "${on_cpu}" $<TARGET_FILE:test_matmul_cblas>)
+    endif()
 else()
     message(WARNING "gpunum: no cmocka, the tests are left out")
 endif()
