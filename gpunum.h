@@ -7284,13 +7284,14 @@ typedef struct gni_gemm_tile {
     int64_t k;
     const void *a; // (i,p) at a + i * a_rs + p * a_cs
     int64_t a_rs, a_cs;
-    const void *b; // row p at b + p * b_rs; the tile's full width is read
+    const void *b; // row p at b + p * b_rs; the tile's full width is read, but where tiles clip
     int64_t b_rs;
     void *c;
     int64_t c_rs;
     int cols;          // columns of c that exist
     int act;           // 0 none, 1 relu
     bool add;          // to what c holds
+    bool fetch;        // c comes from far away
     const float *bias; // (cols) or NULL
 } gni_gemm_tile;
 
@@ -7305,6 +7306,7 @@ typedef void (*gni_gemm_pack_fn)(void *d, int64_t dw, const void *s, int64_t is,
 typedef struct gni_gemm_family {
     int rows;  // of the largest tile
     int lanes; // columns of a narrow tile; a wide one has two times as many, a half one half as many
+    bool clip; // nothing of b is read past the columns that exist
     // [0 narrow, 1 wide, 2 half][rows], NULL where there is none
     gni_gemm_tile_fn tile[3][GNI_GEMM_MAX_ROWS + 1];
 } gni_gemm_family;
@@ -7378,11 +7380,11 @@ typedef struct gni_gemm_isa {
 #define GNI_GM_G14(X, F) GNI_GM_G13(X, F)
 
 // What a family F gives: A_F the type of operands, T_F that of c, V_F a vector of it, LANES_F; SET_F,
-// LOAD_F, STORE_F, FMA_F; GET_F and PUT_F of part i of a row of c; EDGE_F, which comes before them, and
-// EPILOGUE_F.
+// FMA_F, STORE_F; GET_F and PUT_F of part i of a row; BEGIN_F, SUM_F, EDGE_F, EPILOGUE_F and END_F, of
+// which a tile is made.
 #define GNI_GM_POINTER(F, q) const GNI_GM_A_##F *a##q = (const GNI_GM_A_##F *)t->a + 4 * q * a_rs;
 #define GNI_GM_ADVANCE(F, q) a##q += a_cs;
-// Lines of c come from far away and would otherwise be waited for at the end of the tile.
+// Lines of c would otherwise be waited for at the end of the tile.
 #define GNI_GM_FETCH1(F, r, q, s) \
     __builtin_prefetch(w, 1);     \
     w += c_rs;
@@ -7422,17 +7424,32 @@ typedef struct gni_gemm_isa {
     GNI_GM_PUT_##F(w, 0, c##r##_0); \
     GNI_GM_PUT_##F(w, 1, c##r##_1); \
     w += c_rs;
+#define GNI_GM_WHOLE1(F, r, q, s)  \
+    GNI_GM_STORE_##F(w, c##r##_0); \
+    w += c_rs;
+#define GNI_GM_WHOLE2(F, r, q, s)                     \
+    GNI_GM_STORE_##F(w, c##r##_0);                    \
+    GNI_GM_STORE_##F(w + GNI_GM_LANES_##F, c##r##_1); \
+    w += c_rs;
 #define GNI_GM_SPILL1(F, r, q, s) GNI_GM_STORE_##F(spill + r * GNI_GM_LANES_##F, c##r##_0);
 #define GNI_GM_SPILL2(F, r, q, s)                                 \
     GNI_GM_STORE_##F(spill + 2 * r * GNI_GM_LANES_##F, c##r##_0); \
     GNI_GM_STORE_##F(spill + (2 * r + 1) * GNI_GM_LANES_##F, c##r##_1);
-#define GNI_GM_B1(F)      b0 = GNI_GM_LOAD_##F(b)
-#define GNI_GM_B2(F)      b0 = GNI_GM_LOAD_##F(b), b1 = GNI_GM_LOAD_##F(b + GNI_GM_LANES_##F)
+#define GNI_GM_B1(TAKE)   b0 = TAKE(b, 0)
+#define GNI_GM_B2(TAKE)   b0 = TAKE(b, 0), b1 = TAKE(b, 1)
 #define GNI_GM_BIASES1(F) bias0 = GNI_GM_GET_##F(t->bias, 0)
 #define GNI_GM_BIASES2(F) bias0 = GNI_GM_GET_##F(t->bias, 0), bias1 = GNI_GM_GET_##F(t->bias, 1)
 // The compiler is not to know that it has seen c's rows before: it would keep the address of each in
 // memory from one use to the next.
 #define GNI_GM_FORGET(pointer) __asm__("" : "+r"(pointer))
+
+#define GNI_GM_SUM(F, R, N, TAKE)          \
+    for (int64_t p = t->k; p > 0; p--) {   \
+        GNI_GM_V_##F x, GNI_GM_B##N(TAKE); \
+        b += b_rs;                         \
+        GNI_GM_R##R(GNI_GM_STEP##N, F);    \
+        GNI_GM_G##R(GNI_GM_ADVANCE, F);    \
+    }
 
 // The tile of R rows and N vectors. Every element is one chain of multiply-adds in the order of k, so
 // that its bits do not depend on the tile it falls into.
@@ -7441,15 +7458,13 @@ typedef struct gni_gemm_isa {
         const int64_t a_rs = t->a_rs, a_cs = t->a_cs, b_rs = t->b_rs, c_rs = t->c_rs; \
         const GNI_GM_A_##F *b = (const GNI_GM_A_##F *)t->b;                           \
         GNI_GM_T_##F *w = (GNI_GM_T_##F *)t->c;                                       \
-        GNI_GM_R##R(GNI_GM_FETCH##N, F);                                              \
+        GNI_GM_BEGIN_##F(F, R, N);                                                    \
+        if (t->fetch) {                                                               \
+            GNI_GM_R##R(GNI_GM_FETCH##N, F);                                          \
+        }                                                                             \
         GNI_GM_G##R(GNI_GM_POINTER, F);                                               \
         GNI_GM_R##R(GNI_GM_ZERO##N, F);                                               \
-        for (int64_t p = t->k; p > 0; p--) {                                          \
-            GNI_GM_V_##F x, GNI_GM_B##N(F);                                           \
-            b += b_rs;                                                                \
-            GNI_GM_R##R(GNI_GM_STEP##N, F);                                           \
-            GNI_GM_G##R(GNI_GM_ADVANCE, F);                                           \
-        }                                                                             \
+        GNI_GM_SUM_##F(F, R, N);                                                      \
         GNI_GM_EDGE_##F(F, R, N);                                                     \
         if (t->add) {                                                                 \
             w = (GNI_GM_T_##F *)t->c;                                                 \
@@ -7459,7 +7474,7 @@ typedef struct gni_gemm_isa {
         GNI_GM_EPILOGUE_##F(F, R, N);                                                 \
         w = (GNI_GM_T_##F *)t->c;                                                     \
         GNI_GM_FORGET(w);                                                             \
-        GNI_GM_R##R(GNI_GM_PUT##N, F);                                                \
+        GNI_GM_END_##F(F, R, N);                                                      \
     }
 
 // The same in plain C, in the form that compilers vectorise where they can.
@@ -7484,7 +7499,21 @@ typedef struct gni_gemm_isa {
         gni_gm_put_##F(t, spill, R, N *GNI_GM_LANES_##F); \
         return;                                           \
     }
-#define GNI_GM_NO_EPILOGUE(F, R, N) (void)0
+#define GNI_GM_NOTHING(F, R, N)   (void)0
+#define GNI_GM_STORE_ALL(F, R, N) GNI_GM_R##R(GNI_GM_WHOLE##N, F)
+// Masks cost something, in the sum above all.
+#define GNI_GM_SUM_PARTS(F, R, N)            \
+    if (t->cols == N * GNI_GM_LANES_##F) {   \
+        GNI_GM_SUM(F, R, N, GNI_GM_TAKE_##F) \
+    } else {                                 \
+        GNI_GM_SUM(F, R, N, GNI_GM_GET_##F)  \
+    }
+#define GNI_GM_STORE_PARTS(F, R, N)        \
+    if (t->cols == N * GNI_GM_LANES_##F) { \
+        GNI_GM_R##R(GNI_GM_WHOLE##N, F);   \
+        return;                            \
+    }                                      \
+    GNI_GM_R##R(GNI_GM_PUT##N, F)
 #define GNI_GM_BIAS_ACT(F, R, N)          \
     if (t->bias != NULL) {                \
         GNI_GM_V_##F GNI_GM_BIASES##N(F); \
@@ -7539,6 +7568,7 @@ typedef struct gni_gemm_isa {
     (KIND, F, 1) GNI_GM_JOIN(GNI_GM_MAKE, most)(KIND, F, 2) static const gni_gemm_family NAME = { \
         most,                                                                                     \
         lanes,                                                                                    \
+        false,                                                                                    \
         {GNI_GM_JOIN(GNI_GM_TILES, most)(F, 1), GNI_GM_JOIN(GNI_GM_TILES, most)(F, 2), {NULL}}};
 
 // float32
@@ -7549,12 +7579,13 @@ typedef struct gni_gemm_isa {
 #define GNI_GM_ZERO_f32              gni_vset(0)
 #define GNI_GM_SET_f32(x)            gni_vset(x)
 #define GNI_GM_FMA_f32(a, b, c)      gni_vfma(a, b, c)
-#define GNI_GM_LOAD_f32(p)           gni_vload(p)
 #define GNI_GM_STORE_f32(p, v)       gni_vstore(p, v)
 #define GNI_GM_GET_f32(p, i)         gni_vload((p) + i * GNI_VW)
-#define GNI_GM_PUT_f32(p, i, v)      gni_vstore((p) + i * GNI_VW, v)
+#define GNI_GM_SUM_f32(F, R, N)      GNI_GM_SUM(F, R, N, GNI_GM_GET_f32)
 #define GNI_GM_RELU_f32(v)           GNI_FN(gni_gm_relu)(v)
+#define GNI_GM_BEGIN_f32(F, R, N)    GNI_GM_NOTHING(F, R, N)
 #define GNI_GM_EDGE_f32(F, R, N)     GNI_GM_SPILL_EDGE(F, R, N)
+#define GNI_GM_END_f32(F, R, N)      GNI_GM_STORE_ALL(F, R, N)
 #define GNI_GM_EPILOGUE_f32(F, R, N) GNI_GM_BIAS_ACT(F, R, N)
 
 // float32 whose edges are masked
@@ -7565,13 +7596,17 @@ typedef struct gni_gemm_isa {
 #define GNI_GM_ZERO_m32              _mm512_setzero_ps()
 #define GNI_GM_SET_m32(x)            _mm512_set1_ps(x)
 #define GNI_GM_FMA_m32(a, b, c)      _mm512_fmadd_ps(a, b, c)
-#define GNI_GM_LOAD_m32(p)           _mm512_loadu_ps(p)
+#define GNI_GM_STORE_m32(p, v)       _mm512_storeu_ps(p, v)
+#define GNI_GM_TAKE_m32(p, i)        _mm512_loadu_ps((p) + i * 16)
+#define GNI_GM_SUM_m32(F, R, N)      GNI_GM_SUM_PARTS(F, R, N)
 #define GNI_GM_GET_m32(p, i)         _mm512_maskz_loadu_ps(mask##i, (p) + i * 16)
 #define GNI_GM_PUT_m32(p, i, v)      _mm512_mask_storeu_ps((p) + i * 16, mask##i, v)
 #define GNI_GM_RELU_m32(v)           _mm512_maskz_max_ps(0xFFFF, _mm512_setzero_ps(), v) // keeps NaN
 #define GNI_GM_MASKS1                mask0 = GNI_FN(gni_gm_mask)(t->cols)
 #define GNI_GM_MASKS2                GNI_GM_MASKS1, mask1 = GNI_FN(gni_gm_mask)(t->cols - 16)
-#define GNI_GM_EDGE_m32(F, R, N)     const __mmask16 GNI_GM_MASKS##N
+#define GNI_GM_BEGIN_m32(F, R, N)    const __mmask16 GNI_GM_MASKS##N
+#define GNI_GM_EDGE_m32(F, R, N)     GNI_GM_NOTHING(F, R, N)
+#define GNI_GM_END_m32(F, R, N)      GNI_GM_STORE_PARTS(F, R, N)
 #define GNI_GM_EPILOGUE_m32(F, R, N) GNI_GM_BIAS_ACT(F, R, N)
 
 // float32, 8 columns or less: half the cost on CPUs that take 512 bits in two steps
@@ -7582,11 +7617,15 @@ typedef struct gni_gemm_isa {
 #define GNI_GM_ZERO_h32              _mm256_setzero_ps()
 #define GNI_GM_SET_h32(x)            _mm256_set1_ps(x)
 #define GNI_GM_FMA_h32(a, b, c)      _mm256_fmadd_ps(a, b, c)
-#define GNI_GM_LOAD_h32(p)           _mm256_loadu_ps(p)
+#define GNI_GM_STORE_h32(p, v)       _mm256_storeu_ps(p, v)
+#define GNI_GM_TAKE_h32(p, i)        _mm256_loadu_ps(p)
+#define GNI_GM_SUM_h32(F, R, N)      GNI_GM_SUM_PARTS(F, R, N)
 #define GNI_GM_GET_h32(p, i)         _mm256_maskz_loadu_ps(mask, p)
 #define GNI_GM_PUT_h32(p, i, v)      _mm256_mask_storeu_ps(p, mask, v)
 #define GNI_GM_RELU_h32(v)           _mm256_max_ps(_mm256_setzero_ps(), v)
-#define GNI_GM_EDGE_h32(F, R, N)     const __mmask8 mask = (__mmask8)GNI_FN(gni_gm_mask)(t->cols)
+#define GNI_GM_BEGIN_h32(F, R, N)    const __mmask8 mask = (__mmask8)GNI_FN(gni_gm_mask)(t->cols)
+#define GNI_GM_EDGE_h32(F, R, N)     GNI_GM_NOTHING(F, R, N)
+#define GNI_GM_END_h32(F, R, N)      GNI_GM_STORE_PARTS(F, R, N)
 #define GNI_GM_EPILOGUE_h32(F, R, N) GNI_GM_BIAS_ACT(F, R, N)
 
 // bfloat16 in pairs, summed in float32
@@ -7597,11 +7636,15 @@ typedef struct gni_gemm_isa {
 #define GNI_GM_ZERO_b16              _mm512_setzero_ps()
 #define GNI_GM_SET_b16(x)            _mm512_castsi512_ps(_mm512_set1_epi32((int)(x)))
 #define GNI_GM_FMA_b16(a, b, c)      GNI_FN(gni_gm_pairs)(a, b, c)
-#define GNI_GM_LOAD_b16(p)           _mm512_loadu_ps(p)
+#define GNI_GM_STORE_b16(p, v)       _mm512_storeu_ps(p, v)
+#define GNI_GM_TAKE_b16(p, i)        _mm512_loadu_ps((p) + i * 16)
+#define GNI_GM_SUM_b16(F, R, N)      GNI_GM_SUM(F, R, N, GNI_GM_TAKE_b16)
 #define GNI_GM_GET_b16(p, i)         GNI_GM_GET_m32(p, i)
 #define GNI_GM_PUT_b16(p, i, v)      GNI_GM_PUT_m32(p, i, v)
 #define GNI_GM_RELU_b16(v)           GNI_GM_RELU_m32(v)
-#define GNI_GM_EDGE_b16(F, R, N)     GNI_GM_EDGE_m32(F, R, N)
+#define GNI_GM_BEGIN_b16(F, R, N)    GNI_GM_BEGIN_m32(F, R, N)
+#define GNI_GM_EDGE_b16(F, R, N)     GNI_GM_NOTHING(F, R, N)
+#define GNI_GM_END_b16(F, R, N)      GNI_GM_STORE_PARTS(F, R, N)
 #define GNI_GM_EPILOGUE_b16(F, R, N) GNI_GM_BIAS_ACT(F, R, N)
 
 // float64
@@ -7615,9 +7658,11 @@ typedef struct gni_gemm_isa {
 #define GNI_GM_LOAD_f64(p)           GNI_FN(gni_gm_loadd)(p)
 #define GNI_GM_STORE_f64(p, v)       memcpy(p, &(v), sizeof(v))
 #define GNI_GM_GET_f64(p, i)         GNI_GM_LOAD_f64((p) + i * GNI_GM_LANES_f64)
-#define GNI_GM_PUT_f64(p, i, v)      GNI_GM_STORE_f64((p) + i * GNI_GM_LANES_f64, v)
+#define GNI_GM_SUM_f64(F, R, N)      GNI_GM_SUM(F, R, N, GNI_GM_GET_f64)
+#define GNI_GM_BEGIN_f64(F, R, N)    GNI_GM_NOTHING(F, R, N)
 #define GNI_GM_EDGE_f64(F, R, N)     GNI_GM_SPILL_EDGE(F, R, N)
-#define GNI_GM_EPILOGUE_f64(F, R, N) GNI_GM_NO_EPILOGUE(F, R, N)
+#define GNI_GM_END_f64(F, R, N)      GNI_GM_STORE_ALL(F, R, N)
+#define GNI_GM_EPILOGUE_f64(F, R, N) GNI_GM_NOTHING(F, R, N)
 
 // int32 and int64, unsigned so that they wrap
 #define GNI_GM_A_i32                 uint32_t
@@ -7627,12 +7672,13 @@ typedef struct gni_gemm_isa {
 #define GNI_GM_ZERO_i32              gni_vsetu(0)
 #define GNI_GM_SET_i32(x)            gni_vsetu(x)
 #define GNI_GM_FMA_i32(a, b, c)      ((a) * (b) + (c))
-#define GNI_GM_LOAD_i32(p)           gni_vloadu(p)
 #define GNI_GM_STORE_i32(p, v)       gni_vstoreu(p, v)
 #define GNI_GM_GET_i32(p, i)         gni_vloadu((p) + i * GNI_VW)
-#define GNI_GM_PUT_i32(p, i, v)      gni_vstoreu((p) + i * GNI_VW, v)
+#define GNI_GM_SUM_i32(F, R, N)      GNI_GM_SUM(F, R, N, GNI_GM_GET_i32)
+#define GNI_GM_BEGIN_i32(F, R, N)    GNI_GM_NOTHING(F, R, N)
 #define GNI_GM_EDGE_i32(F, R, N)     GNI_GM_SPILL_EDGE(F, R, N)
-#define GNI_GM_EPILOGUE_i32(F, R, N) GNI_GM_NO_EPILOGUE(F, R, N)
+#define GNI_GM_END_i32(F, R, N)      GNI_GM_STORE_ALL(F, R, N)
+#define GNI_GM_EPILOGUE_i32(F, R, N) GNI_GM_NOTHING(F, R, N)
 
 #define GNI_GM_A_i64                 uint64_t
 #define GNI_GM_T_i64                 uint64_t
@@ -7644,9 +7690,11 @@ typedef struct gni_gemm_isa {
 #define GNI_GM_LOAD_i64(p)           GNI_FN(gni_gm_loadl)(p)
 #define GNI_GM_STORE_i64(p, v)       memcpy(p, &(v), sizeof(v))
 #define GNI_GM_GET_i64(p, i)         GNI_GM_LOAD_i64((p) + i * GNI_GM_LANES_i64)
-#define GNI_GM_PUT_i64(p, i, v)      GNI_GM_STORE_i64((p) + i * GNI_GM_LANES_i64, v)
+#define GNI_GM_SUM_i64(F, R, N)      GNI_GM_SUM(F, R, N, GNI_GM_GET_i64)
+#define GNI_GM_BEGIN_i64(F, R, N)    GNI_GM_NOTHING(F, R, N)
 #define GNI_GM_EDGE_i64(F, R, N)     GNI_GM_SPILL_EDGE(F, R, N)
-#define GNI_GM_EPILOGUE_i64(F, R, N) GNI_GM_NO_EPILOGUE(F, R, N)
+#define GNI_GM_END_i64(F, R, N)      GNI_GM_STORE_ALL(F, R, N)
+#define GNI_GM_EPILOGUE_i64(F, R, N) GNI_GM_NOTHING(F, R, N)
 
 // Stores `spill` (rows,width) where t says, clipped to its columns.
 static void gni_gm_put_f32(const gni_gemm_tile *t, const float *spill, int rows, int width) {
@@ -7819,7 +7867,7 @@ GNI_GM_MAKE14(VECTOR, m32, 1)
 GNI_GM_MAKE14(VECTOR, m32, 2)
 GNI_GM_MAKE14(VECTOR, h32, 1)
 static const gni_gemm_family GNI_FN(gni_gm_family_f32) = {
-    14, 16, {GNI_GM_TILES14(m32, 1), GNI_GM_TILES14(m32, 2), GNI_GM_TILES14(h32, 1)}};
+    14, 16, true, {GNI_GM_TILES14(m32, 1), GNI_GM_TILES14(m32, 2), GNI_GM_TILES14(h32, 1)}};
 GNI_GM_FAMILY(GNI_FN(gni_gm_family_bf16), VECTOR, b16, 8, 16)
 #define GNI_GM_MOST 8
 #elif defined(__aarch64__)
@@ -8096,9 +8144,8 @@ GNI_INLINE void GNI_FN(gni_gm_turn)(gni_vf *v) {
         if (is == 1) {                                                                         \
             for (int64_t p = 0; p < k; p++, d += dw, s += ps) {                                \
                 gni_vstore(d, GNI_FN(gni_gm_part_##TYPE)(s, w));                               \
-                for (int64_t i = GNI_VW; i < dw; i += GNI_VW)                                  \
-                    GNI_FN(gni_gm_put_part)                                                    \
-                    (d + i, GNI_FN(gni_gm_part_##TYPE)(s + i, w - i), dw - i);                 \
+                for (int64_t i = GNI_VW; i < dw; i += GNI_VW) GNI_FN(gni_gm_put_part)          \
+                (d + i, GNI_FN(gni_gm_part_##TYPE)(s + i, w - i), dw - i);                     \
             }                                                                                  \
         } else if (ps == 1) {                                                                  \
             GNI_FN(gni_gm_turn_##TYPE)(d, dw, s, is, w, k);                                    \
@@ -8174,10 +8221,9 @@ static void GNI_FN(gni_gm_pack_pairs)(void *dst, int64_t dw, const void *src, in
         const uint16_t *next = p + 1 < k ? s + ps : NULL;
         if (is == 1) {
             gni_vstore(to, GNI_FN(gni_gm_zip_pairs)(s, next, w));
-            if (dw > 16)
-                GNI_FN(gni_gm_put_part)
-                (to + 16, GNI_FN(gni_gm_zip_pairs)(s + 16, next == NULL ? next : next + 16, w - 16),
-                 dw - 16);
+            if (dw > 16) GNI_FN(gni_gm_put_part)
+            (to + 16, GNI_FN(gni_gm_zip_pairs)(s + 16, next == NULL ? next : next + 16, w - 16),
+             dw - 16);
             continue;
         }
         for (int64_t i = 0; i < dw; i++) {
@@ -9440,7 +9486,7 @@ typedef struct gni_gemm_job {
     int64_t in_bytes, sum_bytes, out_bytes; // of an element of a and b, of a sum, of c
     int64_t pair;    // elements along k that are packed into one, of sum_bytes
     bool sums_apart; // c is too narrow to hold sums while k is cut
-    bool pack_a, pack_b;
+    bool pack_a, pack_b, fetch;
     int64_t mc, nc, kc;     // a packed block of a is (mc,kc), of b (kc,nc)
     int64_t task_m, task_n; // of c, per task
     int64_t tasks_m, tasks_n;
@@ -9549,7 +9595,7 @@ static void gni_gemm_pack_b(const gni_gemm_block *s, int64_t jc, int64_t nc, int
     char *to = s->pack_b;
     for (int64_t q = 0; q < nc;) {
         const int64_t width = gni_gemm_panel_cols(j->family, nc - q), w = GNI_MIN(width, nc - q);
-        if (j->pack_b || w < width) {
+        if (j->pack_b || (w < width && !j->family->clip)) {
             const char *from = s->b + (pc * j->b_rs + (jc + q) * j->b_cs) * j->in_bytes;
             j->pack(to, width, from, j->b_cs, j->b_rs, w, kc);
             to += width * steps * j->sum_bytes;
@@ -9581,7 +9627,7 @@ static void gni_gemm_turned_tile(const gni_gemm_block *s, const gni_gemm_tile *t
     aside.bias = NULL;
     aside.c = s->apart;
     aside.c_rs = width;
-    aside.cols = (int)width;
+    aside.cols = s->job->family->clip ? t->cols : (int)width;
     tile(&aside);
     s->job->isa->put_turned(t, s->apart, rows, t->cols, width);
 }
@@ -9627,13 +9673,14 @@ static void gni_gemm_tiles(const gni_gemm_block *s, int64_t ic, int64_t mc, int6
     t.a_rs = j->a_rs;
     t.a_cs = j->a_cs;
     t.act = last ? j->d->act : 0;
+    t.fetch = j->fetch;
     t.add = pc > 0 || (j->d->accumulate && !j->sums_apart);
     t.c_rs = j->sums_apart ? s->cols : j->turned ? j->c_cs : j->c_rs;
     for (int64_t q = 0; q < nc;) {
         const int64_t width = gni_gemm_panel_cols(j->family, nc - q);
         t.cols = (int)GNI_MIN(width, nc - q);
         t.bias = !last || s->bias == NULL ? NULL : j->turned ? s->bias : s->bias + jc + q;
-        if (j->pack_b || t.cols < width) {
+        if (j->pack_b || (t.cols < width && !j->family->clip)) {
             t.b = packed_b;
             t.b_rs = width;
             packed_b += width * t.k * j->sum_bytes;
@@ -9834,6 +9881,7 @@ static void gni_gemm_choose_path(gni_gemm_job *j, const gni_gemm_work *w) {
     const bool f32 = d->in == GN_F32 && d->out == GN_F32;
     j->path = GNI_GEMM_BY_TILES;
     j->pack_a = j->pack_b = true;
+    j->fetch = d->m * d->n * j->sum_bytes > w->l2 / 2;
     gni_gemm_take_operands(j, false);
     if (j->in_bytes < j->sum_bytes) return;
     if (f32 && d->b_rs == 1 && gni_gemm_dots_pay(j, d->m, d->a_cs == 1)) {
@@ -9914,7 +9962,8 @@ static void gni_gemm_choose_memory(gni_gemm_job *j) {
     if (j->pack_a) j->a_bytes = gni_gemm_round(rows * kc * j->sum_bytes + pad, 64);
     if (j->path == GNI_GEMM_BY_DOTS) return;
     const int64_t cols = j->pack_b ? gni_gemm_round(GNI_MIN(j->nc, j->task_n), wide) : wide;
-    j->b_bytes = gni_gemm_round(cols * kc * j->sum_bytes + pad, 64);
+    if (j->pack_b || !j->family->clip)
+        j->b_bytes = gni_gemm_round(cols * kc * j->sum_bytes + pad, 64);
     if (j->sums_apart) j->apart_bytes = gni_gemm_round(j->task_m * j->task_n * 4, 64);
     if (j->turned) j->apart_bytes = wide * GNI_GEMM_MAX_ROWS * 4;
 }
@@ -9955,6 +10004,7 @@ static void gni_gemm_small(const gni_gemm_isa *isa, const gni_gemm *d) {
     t.c_rs = d->c_rs;
     t.act = d->act;
     t.add = d->accumulate;
+    t.fetch = false;
     for (int64_t q = 0; q < d->n;) {
         const int64_t width = gni_gemm_panel_cols(f, d->n - q);
         const float *b = (const float *)d->b + q * d->b_cs;
@@ -9963,7 +10013,7 @@ static void gni_gemm_small(const gni_gemm_isa *isa, const gni_gemm *d) {
         t.bias = d->bias == NULL ? NULL : d->bias + q;
         t.b = b;
         t.b_rs = d->b_rs;
-        if (t.cols < width || d->b_cs != 1) {
+        if ((t.cols < width && !f->clip) || d->b_cs != 1) {
             isa->pack_f32(edge, width, b, d->b_cs, d->b_rs, t.cols, d->k);
             t.b = edge;
             t.b_rs = width;
@@ -10119,7 +10169,8 @@ static bool gni_gemm_blas(const gni_gemm *d) {
     if (!gni_gemm_blas_matrix(d->k, d->n, d->b_rs, d->b_cs, &b_step)) return false;
     const int m = (int)d->m, n = (int)d->n, k = (int)d->k, beta = d->accumulate ? 1 : 0;
     for (int64_t q = 0; q < d->batch; q++) {
-        const int64_t a = d->a_off != NULL ? d->a_off[q] : 0, b = d->b_off != NULL ? d->b_off[q] : 0;
+        const int64_t a = d->a_off != NULL ? d->a_off[q] : 0,
+                      b = d->b_off != NULL ? d->b_off[q] : 0;
         const int64_t c = d->c_off != NULL ? d->c_off[q] : 0;
         if (d->in == GN_F32) {
             cblas_sgemm(GNI_CBLAS_ROWS, d->a_cs == 1 ? GNI_CBLAS_PLAIN : GNI_CBLAS_TURN,
