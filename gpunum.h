@@ -7340,11 +7340,16 @@ typedef struct gni_gemm_isa {
     const gni_gemm_family *f32, *f64, *i32, *i64;
     const gni_gemm_family *bf16; // packed in pairs along k; NULL where there is no such product
     gni_gemm_pack_fn pack_f32, pack_f16, pack_bf16, pack_64, pack_pairs;
+    // With bf16: takes the smallest (bits of |p[i]|) - 1 into *least for as many i as it returns.
+    int64_t (*least)(const uint16_t *p, int64_t n, uint16_t *least);
     void (*dots)(const gni_gemm_dots *d);
     void (*add_rows)(const gni_gemm_rows *d);
     // s (rows,cols) with rows of `width` into c as (cols,rows): c[j * c_rs + i], bias along i
     void (*put_turned)(const gni_gemm_tile *t, const float *s, int64_t rows, int64_t cols,
                        int64_t width);
+    // n float32 numbers to float16 and bfloat16
+    void (*narrow_f16)(uint16_t *d, const float *s, int64_t n);
+    void (*narrow_bf16)(uint16_t *d, const float *s, int64_t n);
 } gni_gemm_isa;
 
 // Tiles are written out by macros, so that every accumulator is a variable of its own: compilers keep
@@ -7759,7 +7764,17 @@ static void gni_gm_put_dots(const gni_gemm_dots *d, int64_t i, int64_t j, const 
 GNI_GM_DEFINE_PACK(f32, float, float, GNI_GM_SAME)
 GNI_GM_DEFINE_PACK(f16, float, uint16_t, gni_f16_to_f32)
 GNI_GM_DEFINE_PACK(bf16, float, uint16_t, gni_bf16_to_f32)
-GNI_GM_DEFINE_PACK(64, uint64_t, uint64_t, GNI_GM_SAME)
+GNI_GM_DEFINE_PACK(some_64, uint64_t, uint64_t, GNI_GM_SAME)
+
+static void gni_gm_pack_any_64(void *dst, int64_t dw, const void *src, int64_t is, int64_t ps,
+                               int64_t w, int64_t k) {
+    if (is != 1 || w != dw) {
+        gni_gm_pack_any_some_64(dst, dw, src, is, ps, w, k);
+        return;
+    }
+    for (int64_t p = 0; p < k; p++)
+        memcpy((uint64_t *)dst + p * dw, (const uint64_t *)src + p * ps, (size_t)w * 8);
+}
 
 #endif // GNI_GEMM_TYPES
 
@@ -7869,15 +7884,17 @@ GNI_GM_MAKE14(VECTOR, h32, 1)
 static const gni_gemm_family GNI_FN(gni_gm_family_f32) = {
     14, 16, true, {GNI_GM_TILES14(m32, 1), GNI_GM_TILES14(m32, 2), GNI_GM_TILES14(h32, 1)}};
 GNI_GM_FAMILY(GNI_FN(gni_gm_family_bf16), VECTOR, b16, 8, 16)
+GNI_GM_FAMILY(GNI_FN(gni_gm_family_f64), VECTOR, f64, 14, 8)
 #define GNI_GM_MOST 8
 #elif defined(__aarch64__)
 GNI_GM_FAMILY(GNI_FN(gni_gm_family_f32), VECTOR, f32, 8, GNI_VW)
+GNI_GM_FAMILY(GNI_FN(gni_gm_family_f64), VECTOR, f64, 8, (GNI_VW / 2))
 #define GNI_GM_MOST 8
 #else
 GNI_GM_FAMILY(GNI_FN(gni_gm_family_f32), VECTOR, f32, 6, GNI_VW)
+GNI_GM_FAMILY(GNI_FN(gni_gm_family_f64), VECTOR, f64, 6, (GNI_VW / 2))
 #define GNI_GM_MOST 4
 #endif
-GNI_GM_FAMILY(GNI_FN(gni_gm_family_f64), VECTOR, f64, GNI_GM_MOST, (GNI_VW / 2))
 GNI_GM_FAMILY(GNI_FN(gni_gm_family_i32), VECTOR, i32, GNI_GM_MOST, GNI_VW)
 GNI_GM_FAMILY(GNI_FN(gni_gm_family_i64), VECTOR, i64, GNI_GM_MOST, (GNI_VW / 2))
 #undef GNI_GM_MOST
@@ -8060,6 +8077,16 @@ static void GNI_FN(gni_gm_add_rows)(const gni_gemm_rows *d) {
 }
 #endif // GNI_PASS_PLAIN
 
+#define GNI_GM_DEFINE_NARROW(TYPE, STORE, CONVERT)                                      \
+    static void GNI_FN(gni_gm_narrow_##TYPE)(uint16_t * d, const float *s, int64_t n) { \
+        int64_t i = 0;                                                                  \
+        for (; i + GNI_VW <= n; i += GNI_VW) STORE(d + i, gni_vload(s + i));            \
+        for (; i < n; i++) d[i] = CONVERT(s[i]);                                        \
+    }
+GNI_GM_DEFINE_NARROW(f16, gni_vstore_f16, gni_f32_to_f16)
+GNI_GM_DEFINE_NARROW(bf16, gni_vstore_bf16, gni_f32_to_bf16)
+#undef GNI_GM_DEFINE_NARROW
+
 #if defined(GNI_PASS_AVX512) || defined(GNI_PASS_AVX2)
 // A square of r[0] to r[GNI_VW - 1], turned.
 #if defined(GNI_PASS_AVX512)
@@ -8235,7 +8262,23 @@ static void GNI_FN(gni_gm_pack_pairs)(void *dst, int64_t dw, const void *src, in
 }
 #define GNI_GM_PAIRS      &GNI_FN(gni_gm_family_bf16)
 #define GNI_GM_PACK_PAIRS GNI_FN(gni_gm_pack_pairs)
+
+static int64_t GNI_FN(gni_gm_least)(const uint16_t *p, int64_t n, uint16_t *least) {
+    const __m512i bits = _mm512_set1_epi16(0x7FFF), one = _mm512_set1_epi16(1);
+    __m512i v = _mm512_set1_epi16((short)*least);
+    uint16_t part[32];
+    int64_t i = 0;
+    for (; i + 32 <= n; i += 32) {
+        __m512i x = _mm512_and_si512(_mm512_loadu_si512((const void *)(p + i)), bits);
+        v = _mm512_min_epu16(v, _mm512_sub_epi16(x, one));
+    }
+    _mm512_storeu_si512((void *)part, v);
+    for (int q = 0; q < 32; q++) *least = part[q] < *least ? part[q] : *least;
+    return i;
+}
+#define GNI_GM_LEAST GNI_FN(gni_gm_least)
 #else
+#define GNI_GM_LEAST      NULL
 #define GNI_GM_PAIRS      NULL
 #define GNI_GM_PACK_PAIRS NULL
 #endif
@@ -8250,10 +8293,14 @@ static const gni_gemm_isa GNI_FN(gni_gemm_isa) = {&GNI_FN(gni_gm_family_f32),
                                                   GNI_GM_PACK(bf16),
                                                   gni_gm_pack_any_64,
                                                   GNI_GM_PACK_PAIRS,
+                                                  GNI_GM_LEAST,
                                                   GNI_FN(gni_gm_dots),
                                                   GNI_FN(gni_gm_add_rows),
-                                                  GNI_GM_PUT_TURNED};
+                                                  GNI_GM_PUT_TURNED,
+                                                  GNI_FN(gni_gm_narrow_f16),
+                                                  GNI_FN(gni_gm_narrow_bf16)};
 #undef GNI_GM_PAIRS
+#undef GNI_GM_LEAST
 #undef GNI_GM_PACK_PAIRS
 #undef GNI_GM_PACK
 #undef GNI_GM_PUT_TURNED
@@ -9516,33 +9563,27 @@ static float gni_gemm_widen(gn_dtype t, const void *p, int64_t i) {
     return ((const float *)p)[i];
 }
 
-static void gni_gemm_narrow(gn_dtype t, void *p, int64_t i, float v) {
-    if (t == GN_F16) {
-        ((uint16_t *)p)[i] = gni_f32_to_f16(v);
-    } else if (t == GN_BF16) {
-        ((uint16_t *)p)[i] = gni_f32_to_bf16(v);
-    } else {
-        ((float *)p)[i] = v;
-    }
-}
-
 // What is done to a block of c after its last k: the place for a general epilogue. The tiles have done
 // float32's bias and act already; this does what they cannot.
-// `sum` (rows,cols) holds the float32 sums when c has another type.
+// `sum` (rows,cols) holds the float32 sums when c has another type; it is worked on.
 static void gni_gemm_finish(const gni_gemm_job *j, void *c, int64_t rows, int64_t cols, int64_t j0,
-                            const float *sum) {
+                            float *sum) {
     const gni_gemm *d = j->d;
-    if (sum != NULL) {
-        for (int64_t i = 0; i < rows; i++, sum += cols) {
-            for (int64_t q = 0; q < cols; q++) {
-                float v = sum[q];
-                if (d->accumulate) v += gni_gemm_widen(d->out, c, i * d->c_rs + q);
-                if (d->bias != NULL) v += d->bias[j0 + q];
-                gni_gemm_narrow(d->out, c, i * d->c_rs + q, d->act == 1 && v < 0 ? 0 : v);
-            }
+    for (int64_t i = 0; sum != NULL && i < rows; i++, sum += cols) {
+        const int64_t at = i * d->c_rs;
+        for (int64_t q = 0; d->accumulate && q < cols; q++)
+            sum[q] += gni_gemm_widen(d->out, c, at + q);
+        for (int64_t q = 0; d->bias != NULL && q < cols; q++) sum[q] += d->bias[j0 + q];
+        for (int64_t q = 0; d->act == 1 && q < cols; q++) sum[q] = sum[q] < 0 ? 0 : sum[q];
+        if (d->out == GN_F16) {
+            j->isa->narrow_f16((uint16_t *)c + at, sum, cols);
+        } else if (d->out == GN_BF16) {
+            j->isa->narrow_bf16((uint16_t *)c + at, sum, cols);
+        } else {
+            memcpy((float *)c + at, sum, (size_t)cols * sizeof *sum);
         }
-        return;
     }
+    if (sum != NULL) return;
     if (d->act != 1 || d->out == GN_F32) return;
     for (int64_t i = 0; i < rows; i++) {
         for (int64_t q = i * d->c_rs; q < i * d->c_rs + cols; q++) {
@@ -9796,7 +9837,6 @@ static void gni_gemm_task(void *arg, int64_t begin, int64_t end, int worker) {
 // k = 0: sums of nothing.
 static void gni_gemm_empty(const gni_gemm_job *j) {
     const gni_gemm *d = j->d;
-    const float zero = 0;
     for (int64_t q = 0; q < d->batch; q++) {
         char *c = (char *)d->c + (d->c_off != NULL ? d->c_off[q] : 0) * j->out_bytes;
         for (int64_t i = 0; i < d->m; i++, c += d->c_rs * j->out_bytes) {
@@ -9805,8 +9845,10 @@ static void gni_gemm_empty(const gni_gemm_job *j) {
                 gni_gemm_finish(j, c, 1, d->n, 0, NULL);
                 continue;
             }
-            for (int64_t x = 0; x < d->n; x++)
+            for (int64_t x = 0; x < d->n; x++) {
+                float zero = 0;
                 gni_gemm_finish(j, c + x * j->out_bytes, 1, 1, x, &zero);
+            }
         }
     }
 }
@@ -9995,8 +10037,14 @@ static int64_t gni_gemm_ask_l2(void) {
 
 // A product too small for planning: tiles over a and b where they are, edges by way of the stack.
 static void gni_gemm_small(const gni_gemm_isa *isa, const gni_gemm *d) {
-    const gni_gemm_family *f = isa->f32;
-    float edge[GNI_GEMM_SMALL * 2 * GNI_GEMM_MAX_LANES + GNI_GEMM_MAX_LANES];
+    const bool wide = d->in == GN_F64;
+    const gni_gemm_family *f = wide ? isa->f64 : isa->f32;
+    const gni_gemm_pack_fn pack = wide ? isa->pack_64 : isa->pack_f32;
+    const int64_t size = wide ? 8 : 4;
+    union {
+        float f32[(GNI_GEMM_SMALL * 2 + 1) * GNI_GEMM_MAX_LANES];
+        double f64[(GNI_GEMM_SMALL * 2 + 1) * GNI_GEMM_MAX_LANES / 2];
+    } edge;
     gni_gemm_tile t;
     t.k = d->k;
     t.a_rs = d->a_rs;
@@ -10007,21 +10055,21 @@ static void gni_gemm_small(const gni_gemm_isa *isa, const gni_gemm *d) {
     t.fetch = false;
     for (int64_t q = 0; q < d->n;) {
         const int64_t width = gni_gemm_panel_cols(f, d->n - q);
-        const float *b = (const float *)d->b + q * d->b_cs;
+        const char *b = (const char *)d->b + q * d->b_cs * size;
         gni_gemm_tile_fn const *tile = gni_gemm_tiles_of(f, width);
         t.cols = (int)GNI_MIN(width, d->n - q);
         t.bias = d->bias == NULL ? NULL : d->bias + q;
         t.b = b;
         t.b_rs = d->b_rs;
         if ((t.cols < width && !f->clip) || d->b_cs != 1) {
-            isa->pack_f32(edge, width, b, d->b_cs, d->b_rs, t.cols, d->k);
-            t.b = edge;
+            pack(&edge, width, b, d->b_cs, d->b_rs, t.cols, d->k);
+            t.b = &edge;
             t.b_rs = width;
         }
         for (int64_t i = 0; i < d->m;) {
             const int64_t rows = gni_gemm_panel_rows(f, d->m - i);
-            t.a = (const float *)d->a + i * d->a_rs;
-            t.c = (float *)d->c + i * d->c_rs + q;
+            t.a = (const char *)d->a + i * d->a_rs * size;
+            t.c = (char *)d->c + (i * d->c_rs + q) * size;
             tile[rows](&t);
             i += rows;
         }
@@ -10030,9 +10078,10 @@ static void gni_gemm_small(const gni_gemm_isa *isa, const gni_gemm *d) {
 }
 
 static bool gni_gemm_is_small(const gni_gemm *d) {
-    return d->in == GN_F32 && d->out == GN_F32 && d->batch == 1 && d->a_off == NULL &&
-           d->b_off == NULL && d->c_off == NULL && d->m >= 4 && d->m <= GNI_GEMM_SMALL &&
-           d->n >= 4 && d->n <= GNI_GEMM_SMALL && d->k > 0 && d->k <= GNI_GEMM_SMALL;
+    if (d->in != d->out || !(d->in == GN_F32 || (d->in == GN_F64 && d->act == 0))) return false;
+    return d->batch == 1 && d->a_off == NULL && d->b_off == NULL && d->c_off == NULL && d->m >= 4 &&
+           d->m <= GNI_GEMM_SMALL && d->n >= 4 && d->n <= GNI_GEMM_SMALL && d->k > 0 &&
+           d->k <= GNI_GEMM_SMALL;
 }
 
 #ifdef GNI_X86
@@ -10055,6 +10104,7 @@ static bool gni_gemm_ask_pairs(void) { return false; }
 typedef struct gni_gemm_least {
     const uint16_t *p;
     int64_t outer, inner, os, is;
+    const gni_gemm_isa *isa;
     int64_t part;        // rows per part
     uint16_t result[64]; // by part
 } gni_gemm_least;
@@ -10067,7 +10117,9 @@ static void gni_gemm_least_task(void *arg, int64_t begin, int64_t end, int worke
         const int64_t stop = GNI_MIN((part + 1) * l->part, l->outer);
         for (int64_t i = part * l->part; i < stop; i++) {
             const uint16_t *p = l->p + i * l->os;
-            for (int64_t q = 0; q < l->inner; q++) {
+            int64_t q = 0;
+            if (l->is == 1) q = l->isa->least(p, l->inner, &least);
+            for (; q < l->inner; q++) {
                 // Less one, zero is the largest.
                 const uint16_t v = (uint16_t)((p[q * l->is] & 0x7FFF) - 1);
                 least = v < least ? v : least;
@@ -10077,10 +10129,11 @@ static void gni_gemm_least_task(void *arg, int64_t begin, int64_t end, int worke
     }
 }
 
-static int gni_gemm_least_exponent(gni_pool *pool, const void *p, int64_t rows, int64_t cols,
-                                   int64_t rs, int64_t cs) {
+static int gni_gemm_least_exponent(gni_pool *pool, const gni_gemm_isa *isa, const void *p,
+                                   int64_t rows, int64_t cols, int64_t rs, int64_t cs) {
     gni_gemm_least l;
     l.p = (const uint16_t *)p;
+    l.isa = isa;
     l.outer = cs == 1 ? rows : cols;
     l.inner = cs == 1 ? cols : rows;
     l.os = cs == 1 ? rs : cs;
@@ -10100,8 +10153,8 @@ static void gni_gemm_choose_pairs(gni_gemm_job *j, gni_pool *pool, const gni_gem
     const gni_gemm *d = j->d;
     if (!w->pairs || j->isa->bf16 == NULL || d->in != GN_BF16 || d->batch != 1) return;
     if (d->m < 8 || d->n < 8 || d->k < 16) return;
-    const int a = gni_gemm_least_exponent(pool, d->a, d->m, d->k, d->a_rs, d->a_cs);
-    const int b = gni_gemm_least_exponent(pool, d->b, d->k, d->n, d->b_rs, d->b_cs);
+    const int a = gni_gemm_least_exponent(pool, j->isa, d->a, d->m, d->k, d->a_rs, d->a_cs);
+    const int b = gni_gemm_least_exponent(pool, j->isa, d->b, d->k, d->n, d->b_rs, d->b_cs);
     if (a < 1 || b < 1 || a + b < 268 - 126) return;
     j->family = j->isa->bf16;
     j->pack = j->isa->pack_pairs;
