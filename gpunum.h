@@ -9510,7 +9510,7 @@ typedef enum gni_gemm_path {
     GNI_GEMM_BY_ROWS   // one row or column, the matrix contiguous along it
 } gni_gemm_path;
 
-#define GNI_GEMM_DEEP      2048    // bytes of a row of a panel: k is cut to this
+#define GNI_GEMM_DEEP      4096    // bytes of a row of a panel: k is cut to this, or to half
 #define GNI_GEMM_WIDE      4194304 // bytes of a packed block of b
 #define GNI_GEMM_DOTS_MOST 16      // rows of the narrow operand that still go by dots
 #define GNI_GEMM_SMALL     64      // sides of products that are not worth planning
@@ -9957,7 +9957,8 @@ static void gni_gemm_choose_blocks(gni_gemm_job *j, const gni_gemm_work *w) {
         j->kc = 6144 / j->m / 64 * 64;
         return;
     }
-    const int64_t deep = GNI_GEMM_DEEP / j->sum_bytes * j->pair, cuts = (j->k + deep - 1) / deep;
+    const int64_t most = w->l2 < 1048576 ? GNI_GEMM_DEEP / 2 : GNI_GEMM_DEEP;
+    const int64_t deep = most / j->sum_bytes * j->pair, cuts = (j->k + deep - 1) / deep;
     j->kc = gni_gemm_round((j->k + cuts - 1) / cuts, j->pair);
     const int64_t bytes = gni_gemm_steps(j, j->kc) * j->sum_bytes;
     j->mc = GNI_MAX(w->l2 / 4 / bytes / j->family->rows, 1) * j->family->rows;
