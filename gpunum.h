@@ -7506,18 +7506,18 @@ typedef struct gni_gemm_isa {
     }
 #define GNI_GM_NOTHING(F, R, N)   (void)0
 #define GNI_GM_STORE_ALL(F, R, N) GNI_GM_R##R(GNI_GM_WHOLE##N, F)
-// Masks cost something, in the sum above all.
+// Masks cost something, in the sum above all; but stores to memory far away are faster with them.
 #define GNI_GM_SUM_PARTS(F, R, N)            \
     if (t->cols == N * GNI_GM_LANES_##F) {   \
         GNI_GM_SUM(F, R, N, GNI_GM_TAKE_##F) \
     } else {                                 \
         GNI_GM_SUM(F, R, N, GNI_GM_GET_##F)  \
     }
-#define GNI_GM_STORE_PARTS(F, R, N)        \
-    if (t->cols == N * GNI_GM_LANES_##F) { \
-        GNI_GM_R##R(GNI_GM_WHOLE##N, F);   \
-        return;                            \
-    }                                      \
+#define GNI_GM_STORE_PARTS(F, R, N)                     \
+    if (t->cols == N * GNI_GM_LANES_##F && !t->fetch) { \
+        GNI_GM_R##R(GNI_GM_WHOLE##N, F);                \
+        return;                                         \
+    }                                                   \
     GNI_GM_R##R(GNI_GM_PUT##N, F)
 #define GNI_GM_BIAS_ACT(F, R, N)          \
     if (t->bias != NULL) {                \
