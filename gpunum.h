@@ -399,7 +399,7 @@ GPUNUM_API gn_shape gn_shape_from(int rank, const int64_t *dims);
 // Copies gn_size x itemsize bytes in C order from `data`.
 GPUNUM_API gn_array *gn_array_from(gn_context *g, gn_dtype t, gn_shape s, const void *data);
 // Borrows `data` (C order, aligned to the item); it must stay valid until `release` is called with it.
-// `release` may be NULL. The CPU backend reads and writes it in place.
+// `release` may be NULL. The CPU backend reads and writes it in place. Bytes of GN_BOOL must be 0 or 1.
 GPUNUM_API gn_array *gn_array_wrap(gn_context *g, gn_dtype t, gn_shape s, void *data,
                                    gn_free_fn release, void *user);
 GPUNUM_API gn_array *gn_empty(gn_context *g, gn_dtype t, gn_shape s); // contents undefined
@@ -4319,6 +4319,12 @@ GPUNUM_API const char *gn_explain(gn_array *a) {
 // >>access
 // Data in and out of arrays: from, wrap, read, write, item, eval, to.
 
+// Any byte but 0 means true; the loops count on 1.
+static void gni_make_truth(gn_dtype t, void *data, size_t bytes) {
+    uint8_t *p = (uint8_t *)data;
+    for (size_t i = 0; i < bytes && t == GN_BOOL; i++) p[i] = p[i] != 0;
+}
+
 static gn_array *gni_from_bytes(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s, const void *data) {
     void *host = NULL;
     if (!gni_shape_ok(g, fn, t, s)) return NULL;
@@ -4331,8 +4337,7 @@ static gn_array *gni_from_bytes(gn_context *g, const char *fn, gn_dtype t, const
     if (y == NULL) return NULL;
     y->maker = fn;
     if (bytes > 0) memcpy(host, data, bytes);
-    if (t == GN_BOOL) // any byte but 0 means true
-        for (size_t i = 0; i < bytes; i++) ((uint8_t *)host)[i] = ((uint8_t *)host)[i] != 0;
+    gni_make_truth(t, host, bytes);
     return y;
 }
 
@@ -4431,7 +4436,10 @@ GPUNUM_API gn_status gn_write(gn_array *a, const void *src, size_t bytes) {
     }
     if (!gni_before_write(g, a)) return gni_end_status(g);
     if (gni_is_contiguous(a) && bytes == a->buf->bytes) {
-        if (gni_buffer_claim(g, a->buf, GNI_ON_CPU)) memcpy(a->buf->host, src, bytes);
+        if (gni_buffer_claim(g, a->buf, GNI_ON_CPU)) {
+            memcpy(a->buf->host, src, bytes);
+            gni_make_truth(a->dtype, a->buf->host, bytes);
+        }
     } else {
         gn_array *data = gni_from_bytes(g, "gn_write", a->dtype, &a->shape, src);
         if (data != NULL) gni_copy_into(g, a->buf, a->dtype, a->offset, a->stride, data);

@@ -215,6 +215,18 @@ static void test_read_write(void **state) {
     expect_list(a, 6, base);
 }
 
+// Any byte but 0 is true, in the loops too.
+static void test_bool_bytes(void **state) {
+    gn_context *g = (gn_context *)*state;
+    const uint8_t bytes[] = {2, 0, 255};
+    gn_array *a = gn_zeros(g, GN_BOOL, GN_SHAPE(3)), *view = gn_flip(gn_zeros(g, GN_BOOL, GN_SHAPE(3)), GN_ALL);
+    assert_int_equal(gn_write(a, bytes, sizeof bytes), GN_OK);
+    assert_int_equal(gn_write(view, bytes, sizeof bytes), GN_OK);
+    expect_values(gn_sum(a, GN_ALL), 2);
+    expect_values(gn_eq(a, gn_ones(g, GN_BOOL, GN_SHAPE(3))), 1, 0, 1);
+    expect_values(gn_eq(view, gn_array_from(g, GN_BOOL, GN_SHAPE(3), bytes)), 1, 1, 1);
+}
+
 static void test_write_after_use(void **state) {
     gn_context *g = (gn_context *)*state;
     const float v[] = {1, 2, 3}, w[] = {7, 8, 9};
@@ -468,6 +480,7 @@ int main(void) {
         cmocka_unit_test(test_status_strings),
         cmocka_unit_test(test_open_refuses),
         GN_TEST(test_read_write),
+        GN_TEST(test_bool_bytes),
         GN_TEST(test_write_after_use),
         GN_TEST(test_wrap),
         GN_TEST(test_read_async),
