@@ -405,7 +405,7 @@ GPUNUM_API gn_array *gn_array_wrap(gn_context *g, gn_dtype t, gn_shape s, void *
 GPUNUM_API gn_array *gn_empty(gn_context *g, gn_dtype t, gn_shape s); // contents undefined
 GPUNUM_API gn_array *gn_zeros(gn_context *g, gn_dtype t, gn_shape s);
 GPUNUM_API gn_array *gn_ones(gn_context *g, gn_dtype t, gn_shape s);
-GPUNUM_API gn_array *gn_full(gn_context *g, gn_dtype t, gn_shape s, double value);
+GPUNUM_API gn_array *gn_full(gn_context *g, gn_dtype t, gn_shape s, double value); // converted as by gn_cast
 GPUNUM_API gn_array *gn_scalar(gn_context *g, gn_dtype t, double value); // 0-d
 GPUNUM_API gn_array *gn_eye(gn_context *g, gn_dtype t, int64_t n, int64_t m, int64_t k); // (n, m), ones on diagonal k
 // start, start + step, ... while before stop; length ceil((stop - start) / step).
@@ -3648,6 +3648,11 @@ static gn_array *gni_expr_new(gn_context *g, gni_op op, gn_dtype compute, gn_dty
 static gn_array *gni_const(gn_context *g, gn_dtype t, const gn_shape *s, double value) {
     gn_array *y = gni_expr_new(g, GNI_OP_CONST, t, t, s);
     if (y == NULL) return NULL;
+    if (gni_is_integer(t)) { // a value of `t` at once, since programs read it without storing it
+        double low, high;
+        gni_integer_range(t, &low, &high);
+        value = value != value ? 0.0 : GNI_MIN(GNI_MAX(value, low), high);
+    }
     y->expr->konst[0] = value;
     y->expr->consts = 1;
     return y;
@@ -3714,8 +3719,8 @@ static uint64_t gni_const_bits(double v, gni_domain d, bool wide) {
 
 static int gni_build_const(gni_builder *b, double v, gn_dtype t) {
     gni_program *p = &b->map.program;
-    if (t == GN_F16) v = (double)gni_f16_to_f32(gni_f32_to_f16((float)v));
-    if (t == GN_BF16) v = (double)gni_bf16_to_f32(gni_f32_to_bf16((float)v));
+    if (t == GN_F16) v = (double)gni_f16_to_f32(gni_f32_to_f16(gni_round_odd(v)));
+    if (t == GN_BF16) v = (double)gni_bf16_to_f32(gni_f32_to_bf16(gni_round_odd(v)));
     if (t == GN_F32) v = (double)(float)v;
     if (t == GN_BOOL) v = v != 0.0 ? 1.0 : 0.0;
     uint64_t bits = gni_const_bits(v, gni_domain_of(t, p->wide), p->wide);

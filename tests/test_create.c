@@ -41,6 +41,17 @@ static void test_constants(void **state) {
     expect_values(gn_full(g, GN_U32, GN_SHAPE(1), 4294967295.0), 4294967295.0);
     expect_values(gn_full(g, GN_BOOL, GN_SHAPE(1), -0.5), 1);
     expect_values(gn_full(g, GN_F32, GN_SHAPE(2), NAN), NAN, NAN);
+    // The values of the dtype also where a program reads the constant without storing it.
+    expect_values(gn_cast(gn_full(g, GN_U8, GN_SHAPE(1), 300), GN_I32), 255);
+    expect_values(gn_cast(gn_full(g, GN_U32, GN_SHAPE(1), -1), GN_I64), 0);
+    expect_values(gn_sum(gn_full(g, GN_I8, GN_SHAPE(2), -1000), GN_ALL), -256);
+    expect_values(gn_max(gn_full(g, GN_U8, GN_SHAPE(2), 300), GN_ALL), 255);
+    expect_values(gn_full(g, GN_I64, GN_SHAPE(1), NAN), 0);
+    // Rounded once, not to float32 first.
+    const double above_tie = 1.0 + ldexp(1.0, -11) + ldexp(1.0, -30);
+    expect_values(gn_full(g, GN_F16, GN_SHAPE(1), above_tie), 1.0 + ldexp(1.0, -10));
+    expect_values(gn_add_s(gn_zeros(g, GN_F16, GN_SHAPE(1)), above_tie), 1.0 + ldexp(1.0, -10));
+    expect_values(gn_full(g, GN_BF16, GN_SHAPE(1), 1.0 + ldexp(1.0, -8) + ldexp(1.0, -40)), 1.0 + ldexp(1.0, -7));
     expect_values(gn_full(g, GN_F32, GN_SHAPE(1), -0.0), -0.0);
     expect_values(gn_scalar(g, GN_F16, 1e6), INFINITY);
     expect_shape(gn_empty(g, GN_F32, GN_SHAPE(4, 0)), 4, 0);
