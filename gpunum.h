@@ -3160,6 +3160,12 @@ static gn_dtype gni_join_dtype(gn_context *g, const char *fn, gn_array *const *a
         }
         t = both;
     }
+    for (int i = 0; i < count && gni_is_complex(t); i++) { // programs have no complex registers
+        if (arrays[i]->dtype == t) continue;
+        gni_fail(g, GN_ERROR_DTYPE, "%s: array %d is %s and others are %s: make it so with gn_complex", fn, i,
+                 gn_dtype_name(arrays[i]->dtype), gn_dtype_name(t));
+        return GN_DTYPE_COUNT;
+    }
     return t;
 }
 

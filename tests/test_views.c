@@ -180,6 +180,23 @@ static void test_joins(void **state) {
     expect_values(gn_concat(pair, 2, 0), 1, 2, 3, 4, 0, 1, 4, 9);
 }
 
+static void test_joins_of_complex(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_array *two[2];
+    two[0] = gn_ones(g, GN_F32, GN_SHAPE(1));
+    two[1] = gn_ones(g, GN_C64, GN_SHAPE(1));
+    assert_null(gn_concat(two, 2, 0));
+    expect_error(g, GN_ERROR_DTYPE,
+                 "gn_concat: array 0 is float32 and others are complex64: make it so with gn_complex");
+    two[0] = gn_ones(g, GN_C128, GN_SHAPE(1));
+    assert_null(gn_stack(two, 2, 0));
+    expect_error(g, GN_ERROR_DTYPE, NULL);
+    two[0] = gn_zeros(g, GN_C64, GN_SHAPE(1));
+    float z[4];
+    assert_int_equal(gn_read(gn_stack(two, 2, 0), z, sizeof z), GN_OK);
+    assert_true(z[0] == 0 && z[1] == 0 && z[2] == 1 && z[3] == 0);
+}
+
 static void test_take(void **state) {
     gn_context *g = (gn_context *)*state;
     gn_array *a = iota(g, GN_SHAPE(3, 2));
@@ -324,7 +341,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         GN_TEST(test_reshape),    GN_TEST(test_shares_memory), GN_TEST(test_axes),
         GN_TEST(test_broadcast),  GN_TEST(test_slices),        GN_TEST(test_index_messages),
-        GN_TEST(test_joins),      GN_TEST(test_take),          GN_TEST(test_one_hot),
+        GN_TEST(test_joins),      GN_TEST(test_take),            GN_TEST(test_joins_of_complex),
+                 GN_TEST(test_one_hot),
         cmocka_unit_test(test_out_of_memory),
         GN_TEST(test_like_numpy),
     };
