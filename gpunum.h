@@ -4445,6 +4445,12 @@ GPUNUM_API gn_status gn_write(gn_array *a, const void *src, size_t bytes) {
                  "gn_detach'ed copy", a->maker);
         return gni_end_status(g);
     }
+    for (int i = 0; i < a->shape.rank; i++) {
+        if (a->shape.dim[i] == 1 || a->stride[i] != 0) continue;
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_write: axis %d of this array repeats one element (gn_broadcast_to); write "
+                 "to a gn_copy", i);
+        return gni_end_status(g);
+    }
     if (!gni_before_write(g, a)) return gni_end_status(g);
     if (gni_is_contiguous(a) && bytes == a->buf->bytes) {
         if (gni_buffer_claim(g, a->buf, GNI_ON_CPU)) {

@@ -254,6 +254,20 @@ static void count_free(void *data, void *user) {
     freed += *(int *)user;
 }
 
+// Which of several values would stay in the one element would be luck.
+static void test_write_repeated(void **state) {
+    gn_context *g = (gn_context *)*state;
+    const float v[] = {1, 2, 3};
+    gn_array *one = gn_zeros(g, GN_F32, GN_SHAPE(1));
+    assert_int_equal(gn_write(gn_broadcast_to(one, GN_SHAPE(3)), v, sizeof v), GN_ERROR_ARGUMENT);
+    expect_error(g, GN_ERROR_ARGUMENT,
+                 "gn_write: axis 0 of this array repeats one element (gn_broadcast_to); write to a gn_copy");
+    expect_values(one, 0);
+    gn_array *same = gn_broadcast_to(one, GN_SHAPE(1, 1));
+    assert_int_equal(gn_write(same, v, sizeof v[0]), GN_OK);
+    expect_values(one, 1);
+}
+
 static void test_wrap(void **state) {
     gn_context *g = (gn_context *)*state;
     float v[4] = {1, 2, 3, 4};
@@ -482,6 +496,7 @@ int main(void) {
         GN_TEST(test_read_write),
         GN_TEST(test_bool_bytes),
         GN_TEST(test_write_after_use),
+        GN_TEST(test_write_repeated),
         GN_TEST(test_wrap),
         GN_TEST(test_read_async),
         GN_TEST(test_long_expressions),
