@@ -23038,7 +23038,8 @@ GPUNUM_API gn_context *gn_open_version(const gn_options *options, uint32_t versi
         return gni_open_fail(NULL, "this file was compiled with another major version of gpunum.h than the implementation");
     if (o.backend == GN_BACKEND_WEBGPU) return gni_open_fail(NULL, "the WebGPU backend does not exist yet");
     if ((unsigned)o.backend > GN_BACKEND_WEBGPU || (unsigned)o.placement > GN_PLACE_STAY || o.threads < 0 ||
-        o.device < 0 || (unsigned)o.cpu > GN_CPU_AVX512)
+        o.device < 0 || (unsigned)o.cpu > GN_CPU_AVX512 || (unsigned)o.matmul > GN_PRECISION_FAST ||
+        (unsigned)o.log_level > GN_LOG_NONE)
         return gni_open_fail(NULL, "gn_options has a field out of range");
     gn_context *g = gni_context_new(&o);
     if (g == NULL) return gni_open_fail(NULL, "out of memory");
