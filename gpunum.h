@@ -1802,7 +1802,7 @@ static bool gni_begin_context(const char *fn, gn_context *g) {
 
 static gn_context *gni_begin(const char *fn, gn_array *const *arrays, int count) {
     gn_context *g = NULL;
-    for (int i = 0; i < count && g == NULL; i++)
+    for (int i = 0; i < count && arrays != NULL && g == NULL; i++)
         if (arrays[i] != NULL) g = arrays[i]->ctx;
     if (g == NULL) return NULL;
     gni_call_enter(g);
@@ -20611,9 +20611,11 @@ static void gni_gradients(gni_pass *p, gn_array *loss, gn_array *const *params, 
 
 GPUNUM_API gn_status gn_gradients(gn_array *loss, gn_array *const *params, int count,
                                   bool create_graph, gn_array **out) {
-    for (int i = 0; i < count; i++) out[i] = NULL;
+    for (int i = 0; i < count && out != NULL; i++) out[i] = NULL;
     gn_context *g = gni_begin("gn_gradients", &loss, 1);
     if (g == NULL) return gni_null_status(loss);
+    if (count > 0 && (params == NULL || out == NULL))
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_gradients: params or out is NULL");
     for (int i = 0; i < count && !g->call_failed; i++) {
         if (params[i] == NULL || params[i]->ctx != g || params[i]->magic != GNI_ALIVE)
             gni_fail(g, GN_ERROR_ARGUMENT,

@@ -146,6 +146,18 @@ static void test_null_and_foreign_arguments(void **state) {
     gn_scope_begin(g);
 }
 
+static void test_null_lists(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_array *x = gn_requires_grad(gn_ones(g, GN_F32, GN_SHAPE(2)), true), *out[1];
+    assert_null(gn_sgd(NULL, 2, NULL));
+    assert_null(gn_adam(NULL, 2, NULL));
+    assert_null(gn_concat(NULL, 2, 0));
+    assert_int_equal(gn_gradients(gn_sum(x, GN_ALL), NULL, 1, false, out), GN_ERROR_ARGUMENT);
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_gradients: params or out is NULL");
+    assert_int_equal(gn_gradients(gn_sum(x, GN_ALL), &x, 1, false, NULL), GN_ERROR_ARGUMENT);
+    gn_error_clear(g);
+}
+
 static void test_bad_shapes_and_dtypes(void **state) {
     gn_context *g = (gn_context *)*state;
     assert_null(gn_zeros(g, GN_F32, GN_SHAPE(2, -1)));
@@ -495,6 +507,7 @@ int main(void) {
         cmocka_unit_test(test_close_frees_everything),
         GN_TEST(test_first_error_stays),
         GN_TEST(test_null_and_foreign_arguments),
+        GN_TEST(test_null_lists),
         GN_TEST(test_bad_shapes_and_dtypes),
         cmocka_unit_test(test_status_strings),
         cmocka_unit_test(test_open_refuses),
