@@ -1501,7 +1501,7 @@ struct gn_context {
     int host_cache_count;
     uint64_t host_cached; // its bytes
     // arrays
-    gn_array *arrays, *free_arrays;
+    gn_array *arrays, *free_arrays, *free_last;
     struct gni_slab *slabs;
     uint64_t array_count;
     gni_stack *stacks; // one for each thread that has open scopes
@@ -2083,6 +2083,14 @@ static bool gni_buffer_claim(gn_context *g, gni_buffer *b, uint32_t side) {
 
 // ---- headers
 
+// The header that has been free for the longest is the next one used: a stale pointer shows for a while.
+static void gni_header_free(gn_context *g, gn_array *a) {
+    a->all_next = NULL;
+    if (g->free_arrays == NULL) g->free_arrays = a;
+    else g->free_last->all_next = a;
+    g->free_last = a;
+}
+
 static gn_array *gni_header_new(gn_context *g) {
     if (g->free_arrays == NULL) {
         gni_slab *slab = (gni_slab *)gni_calloc(g, sizeof(gni_slab));
@@ -2092,11 +2100,10 @@ static gn_array *gni_header_new(gn_context *g) {
         }
         slab->next = g->slabs;
         g->slabs = slab;
-        for (int i = GNI_SLAB_ARRAYS - 1; i >= 0; i--) {
+        for (int i = 0; i < GNI_SLAB_ARRAYS; i++) {
             slab->arrays[i].ctx = g;
             slab->arrays[i].magic = GNI_DEAD;
-            slab->arrays[i].all_next = g->free_arrays;
-            g->free_arrays = &slab->arrays[i];
+            gni_header_free(g, &slab->arrays[i]);
         }
     }
     gn_array *a = g->free_arrays;
@@ -2197,8 +2204,7 @@ static void gni_unref(gn_context *g, gn_array *a) {
         dead->node = NULL;
         dead->grad = NULL;
         dead->buf = NULL;
-        dead->all_next = g->free_arrays;
-        g->free_arrays = dead;
+        gni_header_free(g, dead);
     }
 }
 

@@ -158,6 +158,20 @@ static void test_null_lists(void **state) {
     gn_error_clear(g);
 }
 
+// A released array's header is not the next array's.
+static void test_stale_pointers(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_array *a = gn_ones(g, GN_F32, GN_SHAPE(2));
+    gn_release(a);
+    for (int i = 0; i < 50; i++) {
+        gn_array *other = gn_zeros(g, GN_F32, GN_SHAPE(3));
+        assert_true(other != a);
+        assert_null(gn_exp(a));
+        expect_error(g, GN_ERROR_STALE, "gn_exp: array argument 1 was released");
+        if (i % 2) gn_release(other);
+    }
+}
+
 static void test_bad_shapes_and_dtypes(void **state) {
     gn_context *g = (gn_context *)*state;
     assert_null(gn_zeros(g, GN_F32, GN_SHAPE(2, -1)));
@@ -508,6 +522,7 @@ int main(void) {
         GN_TEST(test_first_error_stays),
         GN_TEST(test_null_and_foreign_arguments),
         GN_TEST(test_null_lists),
+        GN_TEST(test_stale_pointers),
         GN_TEST(test_bad_shapes_and_dtypes),
         cmocka_unit_test(test_status_strings),
         cmocka_unit_test(test_open_refuses),
