@@ -20529,6 +20529,11 @@ static void gni_pass_end(gni_pass *p) {
     gni_free(p->g, p->list);
 }
 
+// Whether writing to the array would show nowhere else.
+static bool gni_is_sole(const gn_array *a) {
+    return a->user_refs == 0 && (a->buf == NULL || (a->buf->refs == 1 && gni_is_contiguous(a)));
+}
+
 static void gni_set_grad(gn_context *g, gn_array *a, gn_array *grad) {
     gn_array *old = a->grad;
     if (grad != NULL) grad->user_refs++;
@@ -20542,7 +20547,7 @@ static gn_array *gni_grad_sum(gn_context *g, gn_array *a, gn_array *gy) {
     gn_array *y = gy;
     if (a->grad != NULL)
         y = gni_gradient_sum(a->grad, gy);
-    else if (gy->user_refs > 0 || (gy->buf != NULL && !gni_is_contiguous(gy)))
+    else if (!gni_is_sole(gy))
         y = gn_copy(gy);
     if (y != NULL) gni_ref(y);
     gn_scope_end(g);
@@ -20596,7 +20601,7 @@ GPUNUM_API gn_status gn_backward(gn_array *loss) {
 // A gradient as a new array of the caller's (or of the open scope).
 static gn_array *gni_gradient_out(gn_context *g, gn_array *param, gn_array *gy) {
     if (gy == NULL) return gn_zeros_like(param);
-    if (gy->user_refs > 0) return gn_reshape(gy, gy->shape); // asked for twice
+    if (!gni_is_sole(gy)) return gn_copy(gy);
     gni_ref(gy);
     return gni_adopt(g, gy);
 }

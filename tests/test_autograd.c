@@ -483,6 +483,31 @@ static void test_prod_with_zeros(void **state) {
     close_context(g);
 }
 
+// Writing to one gradient (to clip it, say) changes no other one.
+static void test_gradients_are_separate(void **state) {
+    (void)state;
+    gn_context *g = open_context();
+    const float v[] = {1, 2, 3}, other[] = {9, 9, 9};
+    const double nines[] = {9, 9, 9}, counted[] = {1, 2, 3};
+    GN_SCOPE(g) {
+        gn_array *c = gn_array_from(g, GN_F32, GN_SHAPE(3, 1), v), *a = leaf(g, GN_SHAPE(3), v);
+        gn_array *b = leaf(g, GN_SHAPE(3, 1), v), *params[3], *out[3];
+        gn_backward(gn_sum(gn_mul(gn_add(gn_reshape(a, GN_SHAPE(3, 1)), b), c), GN_ALL));
+        assert_int_equal(gn_write(gn_grad(a), other, sizeof other), GN_OK);
+        expect_values(gn_grad(a), nines, 3, 0);
+        expect_values(gn_grad(b), counted, 3, 0);
+        params[0] = params[1] = b;
+        params[2] = a;
+        gn_array *loss = gn_sum(gn_add(gn_mul(b, c), gn_reshape(a, GN_SHAPE(3, 1))), GN_ALL);
+        assert_int_equal(gn_gradients(loss, params, 3, false, out), GN_OK);
+        assert_int_equal(gn_write(out[0], other, sizeof other), GN_OK);
+        assert_int_equal(gn_write(out[2], other, sizeof other), GN_OK);
+        expect_values(out[1], counted, 3, 0);
+        expect_values(out[2], nines, 3, 0);
+    }
+    close_context(g);
+}
+
 static void test_ties_share(void **state) {
     (void)state;
     gn_context *g = open_context();
@@ -930,6 +955,7 @@ int main(void) {
         cmocka_unit_test(test_every_op_float32),
         cmocka_unit_test(test_derivatives_of_derivatives),
         cmocka_unit_test(test_prod_with_zeros),
+        cmocka_unit_test(test_gradients_are_separate),
         cmocka_unit_test(test_ties_share),
         cmocka_unit_test(test_safe_at_the_edges),
         cmocka_unit_test(test_steps_are_flat),
