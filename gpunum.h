@@ -503,7 +503,7 @@ GPUNUM_API gn_array *gn_std(gn_array *a, uint32_t axes, int ddof);
 GPUNUM_API gn_array *gn_any(gn_array *a, uint32_t axes); // bool
 GPUNUM_API gn_array *gn_all(gn_array *a, uint32_t axes);
 GPUNUM_API gn_array *gn_count_nonzero(gn_array *a, uint32_t axes); // int64
-GPUNUM_API gn_array *gn_norm(gn_array *a, uint32_t axes);          // root of the sum of squares
+GPUNUM_API gn_array *gn_norm(gn_array *a, uint32_t axes); // root of the sum of squares; gradient 0 at 0, as gn_std's
 GPUNUM_API gn_array *gn_logsumexp(gn_array *a, uint32_t axes);
 // Index of the first smallest or largest element, NaN counts as such; int32. GN_FLAT: of the raveled array.
 #define GN_FLAT INT32_MIN
@@ -18907,11 +18907,19 @@ GPUNUM_API gn_array *gn_var(gn_array *a, uint32_t axes, int ddof) {
     return gni_end_scope(g, y);
 }
 
+// The root of a sum of squares. Its slope is infinite at 0, where all the squares' slopes are 0: the gradient
+// there is taken to be 0, as in PyTorch, not 0 times infinity.
+static gn_array *gni_root(gn_context *g, gn_array *squares) {
+    if (squares == NULL || !gni_tracks(g, &squares, 1)) return gn_sqrt(squares);
+    gn_array *zero = gn_eq_s(squares, 0.0);
+    return gn_where(zero, gn_zeros_like(squares), gn_sqrt(gn_where(zero, gn_ones_like(squares), squares)));
+}
+
 GPUNUM_API gn_array *gn_std(gn_array *a, uint32_t axes, int ddof) {
     gn_context *g = gni_begin("gn_std", &a, 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
-    return gni_end_scope(g, gn_sqrt(gn_var(a, axes, ddof)));
+    return gni_end_scope(g, gni_root(g, gn_var(a, axes, ddof)));
 }
 
 GPUNUM_API gn_array *gn_norm(gn_array *a, uint32_t axes) {
@@ -18919,7 +18927,7 @@ GPUNUM_API gn_array *gn_norm(gn_array *a, uint32_t axes) {
     if (g == NULL) return NULL;
     gn_scope_begin(g);
     gn_array *x = a->dtype == GN_F32 || a->dtype == GN_F64 ? a : gn_cast(a, GN_F32);
-    gn_array *y = gn_sqrt(gn_sum(gn_square(x), axes));
+    gn_array *y = gni_root(g, gn_sum(gn_square(x), axes));
     if (gni_is_float(a->dtype) && gn_dtype_of(y) != a->dtype) y = gn_cast(y, a->dtype);
     return gni_end_scope(g, y);
 }

@@ -551,6 +551,24 @@ static void test_safe_at_the_edges(void **state) {
 }
 
 // Steps have the derivative 0, which is known and no error.
+// The norm and the deviation of zeros have the gradient 0, as in PyTorch, also where it is differentiated again.
+static void test_roots_of_nothing(void **state) {
+    (void)state;
+    gn_context *g = open_context();
+    const float v[] = {0, 0, 3, 4}, twos[] = {2, 2, 2};
+    const double once[] = {0, 0, 0.6, 0.8}, twice[] = {0, 0, 0.032, -0.024}, none[] = {0, 0, 0};
+    GN_SCOPE(g) {
+        gn_array *x = leaf(g, GN_SHAPE(2, 2), v), *y = leaf(g, GN_SHAPE(3), twos), *dx;
+        assert_int_equal(gn_gradients(gn_sum(gn_norm(x, GN_AXIS(1)), GN_ALL), &x, 1, true, &dx), GN_OK);
+        expect_values(dx, once, 4, 1e-6);
+        assert_int_equal(gn_backward(gn_sum(dx, GN_ALL)), GN_OK);
+        expect_values(gn_grad(x), twice, 4, 1e-6);
+        assert_int_equal(gn_backward(gn_std(y, GN_ALL, 0)), GN_OK);
+        expect_values(gn_grad(y), none, 3, 0);
+    }
+    close_context(g);
+}
+
 static void test_steps_are_flat(void **state) {
     (void)state;
     gn_context *g = open_context();
@@ -958,6 +976,7 @@ int main(void) {
         cmocka_unit_test(test_gradients_are_separate),
         cmocka_unit_test(test_ties_share),
         cmocka_unit_test(test_safe_at_the_edges),
+        cmocka_unit_test(test_roots_of_nothing),
         cmocka_unit_test(test_steps_are_flat),
         cmocka_unit_test(test_dtypes),
         cmocka_unit_test(test_accumulation),
