@@ -1936,8 +1936,8 @@ static void gni_strides_of(const gn_shape *s, int64_t *stride) {
 
 static bool gni_is_contiguous(const gn_array *a) {
     int64_t step = 1;
+    if (gni_elements(&a->shape) == 0) return true;
     for (int i = a->shape.rank - 1; i >= 0; i--) {
-        if (a->shape.dim[i] == 0) return true;
         if (a->shape.dim[i] != 1 && a->stride[i] != step) return false;
         step *= a->shape.dim[i];
     }
@@ -2943,8 +2943,12 @@ static gn_array *gni_sliced(gn_context *g, const char *fn, gn_array *a, int axis
     int64_t stride[GN_MAX_RANK];
     memcpy(stride, a->stride, sizeof stride);
     s.dim[axis] = gni_slice_range(s.dim[axis], &start, stop, &step);
-    stride[axis] *= step;
-    gn_array *y = gni_view_of(g, fn, a, &s, stride, a->offset + start * a->stride[axis]);
+    int64_t offset = a->offset;
+    if (gni_elements(&s) > 0) { // strides of empty arrays may be too large to compute with
+        stride[axis] *= step;
+        offset += start * a->stride[axis];
+    }
+    gn_array *y = gni_view_of(g, fn, a, &s, stride, offset);
     if (y != NULL && gni_tracks(g, &a, 1)) {
         gni_node *n = gni_record(g, y, fn, gni_back_slice, &a, 1);
         if (n != NULL) {
@@ -2975,7 +2979,7 @@ GPUNUM_API gn_array *gn_flip(gn_array *a, uint32_t axes) {
     int64_t stride[GN_MAX_RANK], offset = a->offset;
     for (int i = 0; i < a->shape.rank; i++) {
         stride[i] = a->stride[i];
-        if (!((set >> i) & 1u) || a->shape.dim[i] == 0) continue;
+        if (!((set >> i) & 1u) || gni_elements(&a->shape) == 0) continue;
         offset += (a->shape.dim[i] - 1) * stride[i];
         stride[i] = -stride[i];
     }
@@ -3866,6 +3870,15 @@ static void gni_build_finish(gni_program *p) {
 // `kept` dimensions are not merged with the rest. Returns how many of the kept ones remain.
 static int gni_merge_dims(int *rank, int64_t *dim, gni_operand **op, int n_op, int kept) {
     int out = 0, out_kept = 0;
+    // Of an empty group one dimension is enough: the product of the others may be too large for an integer.
+    for (int from = 0, to = kept; from < *rank; from = to, to = *rank) {
+        bool empty = false;
+        for (int i = from; i < to; i++) empty = empty || dim[i] == 0;
+        for (int i = from; i < to && empty; i++) {
+            dim[i] = i > from;
+            for (int k = 0; k < n_op; k++) op[k]->stride[i] = 0;
+        }
+    }
     for (int i = 0; i < *rank; i++) {
         if (dim[i] == 1) continue;
         bool join = out > 0 && !(i >= kept && out == out_kept);
@@ -18775,6 +18788,7 @@ static gn_array *gni_reduce_axes(gn_context *g, const char *fn, gni_reduction op
     if (y == NULL) return NULL;
     y->maker = fn;
     y->buf = gni_buffer_new(g, (uint64_t)gni_elements(&shape) * gn_dtype_size(result));
+    if (y->buf != NULL && y->buf->bytes == 0) return y;
     if (y->buf != NULL) {
         gni_operand *ops[GNI_MAX_INPUTS + 1];
         int n = 0;
@@ -18853,10 +18867,9 @@ GPUNUM_API gn_array *gn_all(gn_array *a, uint32_t axes) {
 
 // Elements that one result is made of.
 static int64_t gni_reduced_count(const gn_shape *s, uint32_t set) {
-    int64_t n = 1;
-    for (int i = 0; i < s->rank; i++)
-        if (set >> i & 1u) n *= s->dim[i];
-    return n;
+    gn_shape part = gni_reduced_shape(s, ~set, false);
+    int64_t n = gni_elements(&part);
+    return n < 0 ? INT64_MAX : n; // where there is no result
 }
 
 GPUNUM_API gn_array *gn_mean(gn_array *a, uint32_t axes) {
@@ -18981,13 +18994,13 @@ static gn_array *gni_softmax_last(gn_context *g, const char *fn, gni_softmax_kin
         gni_unref(g, y);
         return gni_const(g, a->dtype, &shape, -GNI_INF);
     }
-    if (ok) {
+    if (ok && gni_elements(&a->shape) > 0) {
         gni_softmax s;
         memset(&s, 0, sizeof s);
         y->maker = fn;
         s.kind = kind;
         s.n = a->shape.dim[a->shape.rank - 1];
-        s.rows = s.n > 0 ? gni_elements(&a->shape) / s.n : gni_elements(&shape);
+        s.rows = gni_elements(&a->shape) / s.n;
         s.row_stride = s.n;
         s.in.buf = x->buf;
         s.in.dtype = a->dtype;

@@ -346,6 +346,26 @@ static void test_read_async(void **state) {
 
 // ---- laziness
 
+// Extents whose product would not fit, in arrays without elements.
+static void test_large_and_empty(void **state) {
+    gn_context *g = (gn_context *)*state;
+    const int64_t big = INT64_MAX / 2;
+    gn_array *a = gn_eval(gn_zeros(g, GN_F32, GN_SHAPE(0, big, big)));
+    gn_array *b = gn_eval(gn_zeros(g, GN_F32, GN_SHAPE(5, big, big, 0)));
+    expect_shape(gn_eval(gn_add(a, a)), 0, big, big);
+    expect_shape(gn_slice(b, 0, 1, GN_NONE, 2), 2, big, big, 0);
+    expect_shape(gn_copy(gn_flip(gn_transpose(b), GN_ALL)), 0, big, big, 5);
+    expect_shape(gn_ravel(gn_slice(b, 0, 3, GN_NONE, -1)), 0);
+    expect_values(gn_sum(a, GN_ALL), 0);
+    expect_shape(gn_mean(a, GN_AXIS(1) | GN_AXIS(2)), 0);
+    expect_shape(gn_var(a, GN_AXIS(1), 0), 0, big);
+    expect_shape(gn_softmax(a, 1), 0, big, big);
+    expect_shape(gn_log_softmax(a, 2), 0, big, big);
+    expect_shape(gn_logsumexp(a, GN_AXIS(1)), 0, big);
+    expect_shape(gn_matmul(gn_zeros(g, GN_F32, GN_SHAPE(0, big)), gn_zeros(g, GN_F32, GN_SHAPE(big, 0))), 0, 0);
+    assert_int_equal(gn_read(gn_transpose(b), NULL, 0), GN_OK);
+}
+
 static void test_long_expressions(void **state) {
     gn_context *g = (gn_context *)*state;
     gn_array *x = gn_array_from(g, GN_F32, GN_SHAPE(3), (const float[]){0.5f, -1.0f, 2.0f});
@@ -532,6 +552,7 @@ int main(void) {
         GN_TEST(test_write_repeated),
         GN_TEST(test_wrap),
         GN_TEST(test_read_async),
+        GN_TEST(test_large_and_empty),
         GN_TEST(test_long_expressions),
         GN_TEST(test_shared_subexpressions),
         GN_TEST(test_explain),
