@@ -13841,6 +13841,7 @@ typedef struct gni_vk_caps {
     bool addresses;             // kernels reach buffers by address, else by bindings
     bool mapped;                // device memory is visible to the host and cached there
     bool int64, float64, float16, int8, int16, storage8, storage16, memory_model;
+    bool keep_denorms, keep_nan; // kernels are told to keep float32 subnormals, infinities and NaN
     bool bfloat16, bfloat16_coop;
     bool coop, coop2;
     int coop_count;
@@ -14477,6 +14478,9 @@ static void gni_vk_read_limits(gni_vk *vk, const bool *has) {
     c->api_version = GNI_MIN(p.properties.apiVersion, vk->api_version);
     memcpy(vk->cache_uuid, p.properties.pipelineCacheUUID, VK_UUID_SIZE);
     c->subgroup = c->subgroup_min = c->subgroup_max = v11.subgroupSize;
+    c->keep_denorms = v12.shaderDenormPreserveFloat32 &&
+                      v12.denormBehaviorIndependence != VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE;
+    c->keep_nan = v12.shaderSignedZeroInfNanPreserveFloat32 != 0;
     if (has[GNI_VK_EXT_SUBGROUP]) {
         c->subgroup_min = subgroup.least;
         c->subgroup_max = subgroup.most;
@@ -15941,17 +15945,53 @@ static bool gni_vk_needs_code(const gni_vk_kernel *k, uint32_t code) {
     return false;
 }
 
-// Copies a module without the cases of its large switch that the kernel does not need; their blocks stay
-// behind, unreachable. Drivers inline that switch once for every instruction of a program, so that a
-// full one takes them a second. Returns the number of words.
-static uint32_t gni_vk_prune(const uint32_t *w, uint32_t n, const gni_vk_kernel *k, uint32_t *out) {
+// An execution mode for 32-bit floats and the capability it needs.
+typedef struct gni_vk_float_mode {
+    uint32_t capability, mode;
+} gni_vk_float_mode;
+enum { GNI_VK_MODE_WORDS = 2 * 6 };
+
+static int gni_vk_float_modes(const gni_vk *vk, gni_vk_float_mode *out) {
+    int n = 0;
+    if (vk->caps.keep_denorms) {
+        out[n].capability = 4464; // DenormPreserve
+        out[n++].mode = 4459;
+    }
+    if (vk->caps.keep_nan) {
+        out[n].capability = 4466; // SignedZeroInfNanPreserve
+        out[n++].mode = 4461;
+    }
+    return n;
+}
+
+// Copies a module with the float modes of the device, and without the cases of its large switch that the
+// kernel does not need (k NULL: with all); their blocks stay behind, unreachable. Drivers inline that
+// switch once for every instruction of a program, so that a full one takes them a second. `out` has
+// GNI_VK_MODE_WORDS more than n words. Returns the number of words.
+static uint32_t gni_vk_copy_module(const gni_vk *vk, const uint32_t *w, uint32_t n, const gni_vk_kernel *k,
+                                   uint32_t *out) {
+    gni_vk_float_mode modes[2];
+    int mode_count = gni_vk_float_modes(vk, modes);
     uint32_t at = 5;
     memcpy(out, w, 5 * sizeof *w);
+    for (int m = 0; m < mode_count; m++) {
+        out[at++] = 2u << 16 | 17u; // OpCapability
+        out[at++] = modes[m].capability;
+    }
     for (uint32_t i = 5, count; i < n; i += count) {
+        uint32_t op = w[i] & 0xffffu;
         count = w[i] >> 16;
-        if ((w[i] & 0xffffu) != 251u || count < 64u) { // OpSwitch
+        if (op != 251u || count < 64u || !k) { // OpSwitch
             memcpy(out + at, w + i, count * sizeof *w);
             at += count;
+            if (op == 15u) { // OpEntryPoint: modes follow, in any order
+                for (int m = 0; m < mode_count; m++) {
+                    out[at++] = 4u << 16 | 16u; // OpExecutionMode
+                    out[at++] = w[i + 2];
+                    out[at++] = modes[m].mode;
+                    out[at++] = 32;
+                }
+            }
             continue;
         }
         uint32_t start = at;
@@ -15968,19 +16008,26 @@ static uint32_t gni_vk_prune(const uint32_t *w, uint32_t n, const gni_vk_kernel 
     return at;
 }
 
-// The kernel's own module, or VK_NULL_HANDLE: the common one does.
-static VkShaderModule gni_vk_pruned_module(gni_vk *vk, const gni_vk_kernel *k) {
-    VkShaderModule m = VK_NULL_HANDLE;
-    const gni_module *from = &gni_modules[vk->compiler.variant[k->module]];
-    uint32_t *words = k->first_code ? (uint32_t *)gni_alloc(vk->g, from->bytes) : NULL;
-    if (!words) return m;
+static VkResult gni_vk_make_module(gni_vk *vk, int variant, const gni_vk_kernel *k, VkShaderModule *out) {
+    const gni_module *from = &gni_modules[variant];
+    uint32_t *words = (uint32_t *)gni_alloc(vk->g, from->bytes + GNI_VK_MODE_WORDS * 4u);
+    *out = VK_NULL_HANDLE;
+    if (!words) return VK_ERROR_OUT_OF_HOST_MEMORY;
     VkShaderModuleCreateInfo info;
     memset(&info, 0, sizeof info);
     info.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
-    info.codeSize = gni_vk_prune(from->words, from->bytes / 4, k, words) * 4u;
+    info.codeSize = gni_vk_copy_module(vk, from->words, from->bytes / 4, k, words) * 4u;
     info.pCode = words;
-    if (vk->f.vkCreateShaderModule(vk->device, &info, NULL, &m) != VK_SUCCESS) m = VK_NULL_HANDLE;
+    VkResult r = vk->f.vkCreateShaderModule(vk->device, &info, NULL, out);
+    if (r != VK_SUCCESS) *out = VK_NULL_HANDLE;
     gni_free(vk->g, words);
+    return r;
+}
+
+// The kernel's own module, or VK_NULL_HANDLE: the common one does.
+static VkShaderModule gni_vk_pruned_module(gni_vk *vk, const gni_vk_kernel *k) {
+    VkShaderModule m = VK_NULL_HANDLE;
+    if (k->first_code) gni_vk_make_module(vk, vk->compiler.variant[k->module], k, &m);
     return m;
 }
 
@@ -16199,13 +16246,7 @@ static VkShaderModule gni_vk_module(gni_vk *vk, int i) {
     }
     int v = c->variant[i];
     if (c->modules[v]) return c->modules[v];
-    VkShaderModuleCreateInfo info;
-    memset(&info, 0, sizeof info);
-    info.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
-    info.codeSize = gni_modules[v].bytes;
-    info.pCode = gni_modules[v].words;
-    VkResult r = vk->f.vkCreateShaderModule(vk->device, &info, NULL, &c->modules[v]);
-    if (r != VK_SUCCESS) c->modules[v] = VK_NULL_HANDLE;
+    VkResult r = gni_vk_make_module(vk, v, NULL, &c->modules[v]);
     gni_vk_check(vk, r, "vkCreateShaderModule");
     return c->modules[v];
 }
