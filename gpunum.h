@@ -16637,6 +16637,7 @@ static bool gni_vk_dispatch_fits(gni_vk *vk, const gni_vk_pipeline *p, const gni
     uint64_t align = vk->caps.addresses ? 15u : 255u;
     for (int i = 0; i < n_use; i++) {
         const gni_vk_use *u = &uses[i];
+        if (!u->mem && !u->bytes) continue; // a place that the kernel does not use
         if (!u->mem || u->offset > u->mem->size || u->bytes > u->mem->size - u->offset)
             return gni_vk_refuse(vk, p, "a buffer argument reaches outside of its memory");
         if (u->offset & align) return gni_vk_refuse(vk, p, "a buffer argument is not aligned");
@@ -16663,7 +16664,8 @@ static bool gni_vk_put_params(gni_vk *vk, gni_vk_call *d, const void *params,
     char *out = (char *)d->block->mapped + d->at;
     uint64_t addresses[GNI_VK_MAX_USES];
     memset(addresses, 0, sizeof addresses);
-    for (int i = 0; i < d->n_use; i++) addresses[i] = d->uses[i].mem->address + d->uses[i].offset;
+    for (int i = 0; i < d->n_use; i++)
+        if (d->uses[i].mem) addresses[i] = d->uses[i].mem->address + d->uses[i].offset;
     memcpy(out, addresses, sizeof addresses);
     if (params_bytes) memcpy(out + GNI_VK_ADDRESS_BYTES, params, params_bytes);
     return true;
@@ -16692,12 +16694,17 @@ static bool gni_vk_bind_buffers(gni_vk *vk, const gni_vk_call *d) {
     uint32_t count = vk->caps.max_buffers + 1;
     VkDescriptorBufferInfo buffers[GNI_VK_MAX_USES + 1];
     gni_vk_descriptor(&buffers[0], d->block, d->at, d->bytes);
+    // Places that the kernel leaves alone get something that this dispatch writes anyway: checkers take
+    // them for used, and no other dispatch is to wait for them.
+    VkDescriptorBufferInfo unused;
+    gni_vk_descriptor(&unused, &vk->dummy, 0, 256);
+    for (int i = 0; i < d->n_use; i++)
+        if (d->uses[i].write && d->uses[i].bytes)
+            gni_vk_descriptor(&unused, d->uses[i].mem, d->uses[i].offset, d->uses[i].bytes);
     for (uint32_t i = 1; i < count; i++) {
         const gni_vk_use *u = (int)i <= d->n_use ? &d->uses[i - 1] : NULL;
-        if (u && u->bytes)
-            gni_vk_descriptor(&buffers[i], u->mem, u->offset, u->bytes);
-        else
-            gni_vk_descriptor(&buffers[i], &vk->dummy, 0, 256);
+        buffers[i] = unused;
+        if (u && u->bytes) gni_vk_descriptor(&buffers[i], u->mem, u->offset, u->bytes);
     }
     VkWriteDescriptorSet write;
     memset(&write, 0, sizeof write);
@@ -16756,7 +16763,8 @@ static bool gni_vk_dispatch(gni_vk *vk, gni_vk_pipeline *p, const gni_vk_use *us
     bool timed = gni_vk_timed_begin(vk, p->name);
     vk->f.vkCmdDispatch(d.commands, gx, gy, gz);
     if (timed) gni_vk_timed_end(vk);
-    for (int i = 0; i < n_use; i++) gni_vk_touch(vk, uses[i].mem);
+    for (int i = 0; i < n_use; i++)
+        if (uses[i].mem) gni_vk_touch(vk, uses[i].mem);
     return gni_vk_recorded(vk);
 }
 
@@ -17321,7 +17329,8 @@ typedef enum gni_vko_kind {
     GNI_VKO_ROWVEC,
     GNI_VKO_ROWREP,
     GNI_VKO_ROWSTEP,
-    GNI_VKO_ANY
+    GNI_VKO_ANY,
+    GNI_VKO_COLVEC
 } gni_vko_kind;
 
 // What this room remembers of a device. Zeroed memory is its first state; nothing in it needs freeing
@@ -17449,17 +17458,24 @@ static void gni_vko_put_space(gni_vko_call *c, const gni_vko_space *s) {
     for (int i = 0; i < s->vectors + s->scalars; i++) gni_vko_divider(s->dim[i], &c->param[GNI_VKO_DIM + 3 * i]);
 }
 
-// Adds `o` as the next buffer argument and as operand `slot` (0 to 7 inputs, from 8 on outputs).
+// The buffer argument of a program's output or what comes after it: they follow the inputs, but bindings
+// have places of their own.
+static gni_vk_use *gni_vko_out_use(gni_vko_call *c, int output, int n_in) {
+    int k = output + (c->vk->caps.addresses ? n_in : GNI_MAX_INPUTS);
+    c->n_use = GNI_MAX(c->n_use, k + 1);
+    return &c->use[k];
+}
+
+// Adds `o` as a buffer argument and as operand `slot` (0 to 7 inputs, from 8 on outputs).
 static bool gni_vko_put_operand(gni_vko_call *c, const gni_vko_space *s, const gni_operand *o, int slot, int64_t group,
-                                gni_vko_kind *kind) {
+                                gni_vko_kind *kind, int n_in) {
     int64_t stride[GN_MAX_RANK];
     int rank = s->vectors + s->scalars;
     uint32_t base;
     for (int i = 0; i < rank; i++) stride[i] = gni_vko_stride(s, o, i);
-    gni_vk_use *use = &c->use[c->n_use];
+    gni_vk_use *use = slot < GNI_MAX_INPUTS ? &c->use[c->n_use++] : gni_vko_out_use(c, slot - GNI_MAX_INPUTS, n_in);
     if (!gni_vko_reach(c->vk, o, s->dim, stride, rank, use, &base)) return false;
     use->write = slot >= GNI_MAX_INPUTS;
-    c->n_use++;
     uint32_t *p = &c->param[GNI_VKO_OP + 9 * slot];
     p[0] = base;
     for (int i = 0; i < rank; i++) p[1 + i] = (uint32_t)stride[i];
@@ -17503,8 +17519,14 @@ static bool gni_vko_is_copy64(const gni_program *p) {
     return true;
 }
 
+static bool gni_vko_enough_places(const gni_vk *vk, const gni_program *p, int extra_buffers) {
+    // With bindings kernels declare all that programs may have.
+    int places = vk->caps.addresses ? p->n_in + extra_buffers : GNI_MAX_INPUTS + GNI_MAX_OUTPUTS;
+    return (uint32_t)places <= vk->caps.max_buffers;
+}
+
 static bool gni_vko_program_ok(const gni_vk *vk, const gni_program *p, int extra_buffers) {
-    if ((uint32_t)(p->n_in + extra_buffers) > vk->caps.max_buffers) return false;
+    if (!gni_vko_enough_places(vk, p, extra_buffers)) return false;
     if (p->wide) {
         if (!vk->caps.int64 || !vk->caps.float64) return false;
         for (int i = 0; i < p->n_insn; i++)
@@ -17570,19 +17592,22 @@ static bool gni_vko_seen(gni_vk *vk, const gni_vk_kernel *k) {
     return seen;
 }
 
-// The specialised pipeline if it is there, else the one that interprets; `special` may lack a module (-1).
+// The specialised pipeline if it is there. Else the one that interprets, whose compilation takes far
+// longer (seconds on CPUs), but only once: until it is there, the specialised one is worth waiting
+// for. c->special.module -1: there is none.
 static gni_vk_pipeline *gni_vko_pipeline(gni_vko_call *c) {
     gni_vk *vk = c->vk;
     uint32_t flags = vk->g->options.vulkan_flags;
-    // Specialised modules come with addresses only.
-    bool have = c->special.module >= 0 && vk->caps.addresses && !(flags & GN_VULKAN_NO_SPECIALIZATION);
-    if (have && (flags & GN_VULKAN_NO_ASYNC_PIPELINES)) return gni_vk_pipeline_get(vk, &c->special, GNI_VK_WAIT);
-    if (have) {
-        gni_vk_mode mode = gni_vko_seen(vk, &c->special) ? GNI_VK_ASYNC : GNI_VK_PEEK;
-        gni_vk_pipeline *p = gni_vk_pipeline_get(vk, &c->special, mode);
-        if (p) return p;
-    }
-    return gni_vk_pipeline_get(vk, &c->generic, GNI_VK_WAIT);
+    if (c->special.module < 0 || (flags & GN_VULKAN_NO_SPECIALIZATION))
+        return gni_vk_pipeline_get(vk, &c->generic, GNI_VK_WAIT);
+    if ((flags & GN_VULKAN_NO_ASYNC_PIPELINES) || vk->caps.kind == GNI_VK_CPU)
+        return gni_vk_pipeline_get(vk, &c->special, GNI_VK_WAIT);
+    gni_vk_pipeline *p = gni_vk_pipeline_get(vk, &c->special, GNI_VK_PEEK);
+    if (p) return p;
+    p = gni_vk_pipeline_get(vk, &c->generic, GNI_VK_ASYNC);
+    if (!p) return gni_vk_pipeline_get(vk, &c->special, GNI_VK_WAIT);
+    if (gni_vko_seen(vk, &c->special)) gni_vk_pipeline_get(vk, &c->special, GNI_VK_ASYNC);
+    return p;
 }
 
 static bool gni_vko_dispatch(gni_vko_call *c, gni_vk_pipeline *p, int64_t gx, int64_t gy, int64_t gz) {
@@ -17654,15 +17679,95 @@ static void gni_vko_set_modules(gni_vko_call *c, const gni_program *p, int speci
 #endif
 }
 
-static void gni_vko_map_modules(gni_vko_call *c, const gni_program *p, const gni_vko_space *s) {
-    bool little = p->n_in <= 3 && p->n_out <= 1 && p->n_insn <= 8;
-    int special = p->wide ? GNI_MODULE_map_wide_24 : little ? GNI_MODULE_map_8 : GNI_MODULE_map_24;
+static void gni_vko_map_modules(gni_vko_call *c, const gni_program *p, bool small) {
+    int special = p->wide ? GNI_MODULE_map_wide_24 : small ? GNI_MODULE_map_8 : GNI_MODULE_map_24;
     int generic = p->wide ? GNI_MODULE_map_wide_generic : GNI_MODULE_map_generic;
     if (gni_vko_is_copy64(p)) {
         special = -1;
         generic = GNI_MODULE_map_copy64;
     }
-    gni_vko_set_modules(c, p, s->vectors > 4 ? -1 : special, generic);
+    gni_vko_set_modules(c, p, special, generic);
+}
+
+// Instructions that are long code: doing fewer groups at a time keeps them in the instruction cache.
+static int gni_vko_long_steps(const gni_program *p) {
+    int n = 0;
+    for (int i = 0; i < p->n_insn; i++) {
+        uint32_t op = GNI_INSN_CODE(p->insn[i]) / 3u;
+        n += op < GNI_OP_NEG || (op >= GNI_OP_FLOOR_DIV && op <= GNI_OP_POW) || op == GNI_OP_ATAN2 || op == GNI_OP_HYPOT;
+    }
+    return n;
+}
+
+// log2 of the groups that an invocation takes, and of the neighbours among them: see elementwise.glsl.
+static uint32_t gni_vko_map_groups(const gni_vko_call *c, const gni_map *m, const gni_vko_kind *in,
+                                   const gni_vko_kind *out, bool small) {
+    const gni_program *p = &m->program;
+    int groups = small ? (gni_vko_long_steps(p) > 1 ? 1 : 2) : p->n_in <= 4 ? 1 : 0, near = 0;
+    if (c->vk->caps.kind == GNI_VK_CPU && p->n_insn > 1) groups = 0; // its compilers are slow
+    if (p->wide) return (uint32_t)GNI_MIN(groups, 1);
+    for (int i = 0; i < p->n_in + p->n_out; i++) {
+        bool output = i >= p->n_in;
+        const gni_operand *o = output ? &m->out[i - p->n_in] : &m->in[i];
+        int slot = output ? GNI_MAX_INPUTS + i - p->n_in : i;
+        uint32_t base = c->param[GNI_VKO_OP + 9 * slot];
+        int packing = gn_dtype_size(o->dtype) == 1 ? 2 : gn_dtype_size(o->dtype) == 2 ? 1 : 0;
+        if ((output ? out[i - p->n_in] : in[i]) != GNI_VKO_VEC || packing == 0) continue;
+        if (base % (4u << packing) != 0) return (uint32_t)groups; // its vectors would not be aligned
+        near = GNI_MAX(near, packing);
+    }
+    if (near > 0 && small && groups > 0) groups = 2;
+    return (uint32_t)groups | (uint32_t)GNI_MIN(near, groups) << 2;
+}
+
+// ---- tiles
+
+// The dimension along which some input's elements are neighbours where the last one's are not, or -1.
+static int gni_vko_tile_dim(const gni_map *m) {
+    int last = m->rank - 1;
+    if (m->rank < 2 || m->rank > 4 || m->dim[last] < 8 || m->out[0].stride[last] != 1) return -1;
+    for (int i = 0; i < m->program.n_in; i++) {
+        const int64_t *s = m->in[i].stride;
+        if (s[last] == 0 || s[last] == 1) continue;
+        for (int d = 0; d < last; d++)
+            if ((s[d] == 1 || s[d] == -1) && m->dim[d] >= 8) return d;
+    }
+    return -1;
+}
+
+static gni_vko_kind gni_vko_tile_kind(const gni_map *m, const gni_operand *o, uint32_t base, int row, bool output) {
+    int last = m->rank - 1;
+    bool still = true, even = base % 4 == 0, even_rows = even; // in all dimensions but the last, but `row`
+    for (int i = 0; i < m->rank; i++) {
+        still = still && (o->stride[i] == 0 || m->dim[i] == 1);
+        even = even && (i == last || o->stride[i] % 4 == 0);
+        even_rows = even_rows && (i == row || o->stride[i] % 4 == 0);
+    }
+    if (still && !output) return GNI_VKO_SCALAR;
+    if (o->stride[last] == 1 && even) return GNI_VKO_ROWVEC;
+    if (o->stride[row] == 1 && even_rows && !output) return GNI_VKO_COLVEC;
+    return o->stride[last] == 0 && !output ? GNI_VKO_ROWREP : GNI_VKO_ANY;
+}
+
+// Tells the specialised kernel to go by tiles whose rows are dimension `row`. Returns how many.
+static int64_t gni_vko_map_tiles(gni_vko_call *c, const gni_map *m, int row, int64_t n) {
+    int last = m->rank - 1;
+    int64_t rows = m->dim[row], columns = m->dim[last], between = 1;
+    int64_t across = gni_vko_ceil(columns, 64), down = gni_vko_ceil(rows, 64);
+    uint32_t *k = &c->param[GNI_VKO_KERNEL], *w = c->special.spec;
+    for (int i = row + 1; i < last; i++) between *= m->dim[i];
+    k[2] = (uint32_t)row;
+    k[3] = (uint32_t)rows;
+    k[4] = (uint32_t)between;
+    k[5] = (uint32_t)across;
+    k[6] = (uint32_t)down;
+    w[2] = 0;
+    for (int i = 0; i < m->program.n_in; i++)
+        w[2] |= (uint32_t)gni_vko_tile_kind(m, &m->in[i], c->param[GNI_VKO_OP + 9 * i], row, false) << (4 * i);
+    gni_vko_kind out = gni_vko_tile_kind(m, &m->out[0], c->param[GNI_VKO_OP + 9 * GNI_MAX_INPUTS], row, true);
+    w[3] = (w[3] & 0xffffu) | (uint32_t)out << 16;
+    w[5] = 2u | 1u << 4;
+    return n / (rows * columns) * across * down;
 }
 
 // One dispatch. `*fits` says whether it was possible; nothing is reported when it was not.
@@ -17682,17 +17787,26 @@ static bool gni_vko_map_once(gni_vk *vk, const gni_map *m, int64_t n, bool *fits
         s.from[i] = i;
     }
     int64_t group = p->wide || gni_vko_is_copy64(p) ? 2 : 4;
-    *fits = n < INT32_MAX - 4 * GNI_VKO_THREADS;
-    for (int i = 0; i < p->n_in && *fits; i++) *fits = gni_vko_put_operand(&c, &s, &m->in[i], i, group, &in[i]);
+    *fits = n < INT32_MAX - 32 * GNI_VKO_THREADS;
+    for (int i = 0; i < p->n_in && *fits; i++)
+        *fits = gni_vko_put_operand(&c, &s, &m->in[i], i, group, &in[i], p->n_in);
     for (int i = 0; i < p->n_out && *fits; i++)
-        *fits = gni_vko_put_operand(&c, &s, &m->out[i], GNI_MAX_INPUTS + i, group, &out[i]);
+        *fits = gni_vko_put_operand(&c, &s, &m->out[i], GNI_MAX_INPUTS + i, group, &out[i], p->n_in);
     if (!*fits) return true;
+    bool small = p->n_in <= 3 && p->n_out <= 1 && p->n_insn <= 8 && m->rank <= 4 && !p->wide && vk->caps.addresses;
     gni_vko_put_space(&c, &s);
     gni_vko_put_program(&c, p, &s, in, out);
+    gni_vko_map_modules(&c, p, small);
+    c.special.spec[5] = gni_vko_map_groups(&c, m, in, out, small);
+    int64_t blocks = gni_vko_ceil(gni_vko_ceil(n, group), (int64_t)GNI_VKO_THREADS << (c.special.spec[5] & 3u));
+    int row = small && c.special.module >= 0 ? gni_vko_tile_dim(m) : -1;
+    if (row >= 0) blocks = gni_vko_map_tiles(&c, m, row, n);
     c.param[GNI_VKO_KERNEL] = (uint32_t)n;
-    gni_vko_map_modules(&c, p, &s);
-    int64_t groups = gni_vko_ceil(gni_vko_ceil(n, group), GNI_VKO_THREADS);
-    return gni_vko_dispatch(&c, gni_vko_pipeline(&c), groups, 1, 1);
+    c.param[GNI_VKO_KERNEL + 1] = (uint32_t)blocks;
+    gni_vk_pipeline *pipeline = gni_vko_pipeline(&c);
+    if (pipeline && pipeline->kernel.module != c.special.module)
+        blocks = gni_vko_ceil(gni_vko_ceil(n, group), GNI_VKO_THREADS);
+    return gni_vko_dispatch(&c, pipeline, blocks, 1, 1);
 }
 
 // The dimension whose halving helps most: the one over which an operand spreads widest.
@@ -17720,11 +17834,33 @@ static int64_t gni_vko_half(int64_t n) {
     return h > 64 ? h / 64 * 64 : GNI_MAX(h, 1);
 }
 
+// Makes the dimension along which the output's elements are neighbours the last one.
+static void gni_vko_turn(gni_map *m) {
+    int last = m->rank - 1;
+    if (m->program.n_out == 0 || m->rank < 2 || m->out[0].stride[last] == 1) return;
+    for (int d = 0; d < last; d++) {
+        if (m->out[0].stride[d] != 1 || m->dim[d] == 1) continue;
+        int64_t t = m->dim[d];
+        m->dim[d] = m->dim[last];
+        m->dim[last] = t;
+        for (int i = 0; i < m->program.n_in + m->program.n_out; i++) {
+            int64_t *s = i < m->program.n_in ? m->in[i].stride : m->out[i - m->program.n_in].stride;
+            t = s[d];
+            s[d] = s[last];
+            s[last] = t;
+        }
+        return;
+    }
+}
+
 static bool gni_vko_map(gni_vk *vk, const gni_map *m) {
     bool fits = false;
     int64_t n = 1;
     for (int i = 0; i < m->rank; i++) n *= m->dim[i];
     if (n == 0) return true;
+    gni_map turned = *m;
+    gni_vko_turn(&turned);
+    m = &turned;
     if (!gni_vko_map_once(vk, m, n, &fits)) return false;
     if (fits) return true;
     const gni_operand *op[GNI_MAX_INPUTS + GNI_MAX_OUTPUTS];
@@ -17807,8 +17943,14 @@ static int64_t gni_vko_enough(const gni_vk *vk) {
     return (int64_t)vk->caps.multiprocessors * (vk->caps.kind == GNI_VK_CPU ? 2 : 8);
 }
 
+// Workgroups that a reduction is split into: what is at work at the same time, since each has several
+// loads under way, and a last round of few would keep the rest waiting.
+static int64_t gni_vko_enough_splits(const gni_vk *vk) {
+    return (int64_t)vk->caps.multiprocessors * (vk->caps.kind == GNI_VK_CPU ? 2 : 4);
+}
+
 static int64_t gni_vko_splits(const gni_vk *vk, const gni_vko_plan *p, int64_t steps, int64_t *chunk) {
-    int64_t most = steps / ((int64_t)8 << p->log_lanes), want = gni_vko_enough(vk) / GNI_MAX(p->blocks, 1);
+    int64_t most = steps / ((int64_t)8 << p->log_lanes), want = gni_vko_enough_splits(vk) / GNI_MAX(p->blocks, 1);
     int64_t splits = GNI_MAX(GNI_MIN(GNI_MIN(most, want), 1024), 1);
     *chunk = GNI_MAX(gni_vko_ceil(steps, splits), 1);
     return GNI_MAX(gni_vko_ceil(steps, *chunk), 1);
@@ -17816,9 +17958,12 @@ static int64_t gni_vko_splits(const gni_vk *vk, const gni_vko_plan *p, int64_t s
 
 static void gni_vko_reduce_modules(gni_vko_call *c, const gni_reduce *r, const gni_vko_space *s) {
     const gni_program *p = &r->program;
-    bool little = p->n_in <= 3 && p->n_insn <= 8 && s->vectors <= 4 && s->scalars <= 4;
-    int special = p->wide ? GNI_MODULE_reduce_wide_8 : GNI_MODULE_reduce_8;
-    gni_vko_set_modules(c, p, little ? special : -1, p->wide ? GNI_MODULE_reduce_wide_generic : GNI_MODULE_reduce_generic);
+    bool small = p->n_in <= 3 && p->n_insn <= 8 && s->vectors <= 4 && s->scalars <= 4 && c->vk->caps.addresses;
+    int special = p->wide ? GNI_MODULE_reduce_wide_24 : small ? GNI_MODULE_reduce_8 : GNI_MODULE_reduce_24;
+    gni_vko_set_modules(c, p, special, p->wide ? GNI_MODULE_reduce_wide_generic : GNI_MODULE_reduce_generic);
+    uint32_t steps = p->n_in <= 2 && gni_vko_long_steps(p) == 0 ? 2 : p->n_in <= 4 ? 1 : 0;
+    if (c->vk->caps.kind == GNI_VK_CPU && p->n_insn > 0) steps = 0; // its compilers are slow
+    c->special.spec[5] |= steps << 20;
 }
 
 // A piece of the reduced elements, `splits` of all `total`. False in *fits: too large, nothing was done.
@@ -17832,19 +17977,20 @@ static bool gni_vko_reduce_piece(gni_vko_call *c, const gni_reduce *r, const gni
     int n_partials = c->n_scratch > 0 || total > 1 ? 2 : 0;
     gni_vko_reduce_space(r, plan->columns, &s);
     c->n_use = 0;
+    memset(c->use, 0, sizeof c->use);
     memset(c->param, 0, sizeof c->param);
-    *fits = reduced < INT32_MAX - 4 * GNI_VKO_THREADS && plan->kept < INT32_MAX - 4 * GNI_VKO_THREADS;
+    *fits = reduced < INT32_MAX - 16 * 4 * GNI_VKO_THREADS && plan->kept < INT32_MAX - 4 * GNI_VKO_THREADS;
     for (int i = 0; i < r->program.n_in && *fits; i++)
-        *fits = gni_vko_put_operand(c, &s, &r->in[i], i, plan->group, &in[i]);
+        *fits = gni_vko_put_operand(c, &s, &r->in[i], i, plan->group, &in[i], r->program.n_in);
     gni_operand y = r->out;
     int64_t one = 1;
     uint32_t base = 0;
-    gni_vk_use *use = &c->use[c->n_use++];
+    gni_vk_use *use = gni_vko_out_use(c, 0, r->program.n_in);
     *fits = *fits && gni_vko_reach(c->vk, &y, &plan->kept, &one, 1, use, &base);
     if (!*fits || dry) return true;
     use->write = true;
     c->param[GNI_VKO_OP + 9 * GNI_MAX_INPUTS] = base;
-    for (int i = 0; i < n_partials; i++) c->use[c->n_use++] = partials[i];
+    for (int i = 0; i < n_partials; i++) *gni_vko_out_use(c, 1 + i, r->program.n_in) = partials[i];
     out[0] = GNI_VKO_FLAT;
     gni_vko_put_space(c, &s);
     gni_vko_put_program(c, &r->program, &s, in, out);
@@ -17966,7 +18112,7 @@ static bool gni_vko_softmax_long(gni_vko_call *c, int64_t rows, int64_t n) {
     ok = ok && gni_vko_dispatch(c, gni_vk_pipeline_get(vk, &c->generic, GNI_VK_WAIT), rows, splits, 1);
     if (ok && splits > 1) {
         c->generic.spec[4] = 2;
-        c->use[2].write = false;
+        c->use[2].write = !vk->caps.addresses; // bindings cannot tell
         if (c->generic.spec[0] == GNI_LOGSUMEXP) splits = 1;
         ok = gni_vko_dispatch(c, gni_vk_pipeline_get(vk, &c->generic, GNI_VK_WAIT), rows, splits, 1);
     }
@@ -18003,7 +18149,8 @@ static bool gni_vko_softmax(gni_vk *vk, const gni_softmax *s) {
     c.param[0] = (uint32_t)s->rows;
     c.param[1] = (uint32_t)s->n;
     c.param[2] = (uint32_t)s->row_stride;
-    int log_lanes = GNI_MIN(gni_vko_log2_up(gni_vko_ceil(s->n, 4)), 8);
+    // A team is as small as 4 vectors in each lane's registers allow.
+    int log_lanes = GNI_MIN(gni_vko_log2_up(gni_vko_ceil(s->n, s->n <= 16 ? 4 : 16)), 8);
     c.generic.spec[0] = (uint32_t)s->kind;
     c.generic.spec[1] = (uint32_t)s->in.dtype;
     c.generic.spec[2] = (uint32_t)log_lanes;
@@ -18011,8 +18158,9 @@ static bool gni_vko_softmax(gni_vk *vk, const gni_softmax *s) {
                         (uint32_t)(c.param[4] % 4 == 0 && (s->rows == 1 || s->n % 4 == 0)) << 1;
     if (s->n > 16384) return gni_vko_softmax_long(&c, s->rows, s->n);
     c.generic.n_spec = 4;
-    c.generic.module = s->n <= 1024   ? GNI_MODULE_softmax_1
+    c.generic.module = s->n <= 16     ? GNI_MODULE_softmax_1
                        : s->n <= 4096 ? GNI_MODULE_softmax_4
+                       : s->n <= 8192 ? GNI_MODULE_softmax_8
                                       : GNI_MODULE_softmax_16;
     int64_t groups = gni_vko_ceil(s->rows, (int64_t)256 >> log_lanes);
     return gni_vko_dispatch(&c, gni_vk_pipeline_get(vk, &c.generic, GNI_VK_WAIT), groups, 1, 1);
@@ -18118,7 +18266,7 @@ static bool gni_vko_random(gni_vk *vk, const gni_random *r) {
     c.generic.n_spec = 2;
     c.generic.spec[0] = (uint32_t)r->kind;
     c.generic.spec[1] = gni_random_pairs(r);
-    return gni_vko_dispatch(&c, gni_vk_pipeline_get(vk, &c.generic, GNI_VK_WAIT), gni_vko_ceil(r->n, 1024), 1, 1);
+    return gni_vko_dispatch(&c, gni_vk_pipeline_get(vk, &c.generic, GNI_VK_WAIT), gni_vko_ceil(r->n, 4096), 1, 1);
 }
 
 // ---- matrix products
@@ -18386,7 +18534,7 @@ static bool gni_vk_supports(gn_context *g, gni_job_kind kind, const void *job) {
     switch (kind) {
     case GNI_JOB_MAP: {
         const gni_program *p = &((const gni_map *)job)->program;
-        if (gni_vko_is_copy64(p)) return (uint32_t)(p->n_in + p->n_out) <= vk->caps.max_buffers;
+        if (gni_vko_is_copy64(p)) return gni_vko_enough_places(vk, p, p->n_out);
         return gni_vko_program_ok(vk, p, p->n_out);
     }
     case GNI_JOB_REDUCE: return gni_vko_reduce_ok(vk, (const gni_reduce *)job);

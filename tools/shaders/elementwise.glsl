@@ -1,26 +1,237 @@
 // Shared by elementwise.comp and elementwise_fast.comp: one program (gni_map) over n elements.
+//
+// The specialised form: an invocation takes GN_PER_LANE groups. Those of a workgroup are one stretch, and
+// of it every invocation has GN_NEAR neighbours each time, so that short elements fill loads of 16 bytes.
+//
+// Tiles: an operand that runs along another dimension (its row) than the vectors makes memory's order and
+// the order of groups cross. There a workgroup takes 64 x 64 elements of these two dimensions, and an
+// invocation 4 x 4 of them: what runs along the rows is loaded by columns and turned in registers.
 
 #define GN_BUFFERS 12
+#define GN_READONLY 0xff
 #include "gn.glsl"
 #define GN_NO_SCALAR
 #include "program.glsl"
 
 layout(local_size_x = 256) in;
 
+#define GN_N GN_PARAM(GN_P_KERNEL)
+
+#ifdef GN_GENERIC
+
 void main() {
-    uint n = GN_PARAM(GN_P_KERNEL), groups = (n + GN_GROUP_SIZE - 1u) / GN_GROUP_SIZE;
+    uint n = GN_N, groups = (n + GN_GROUP_SIZE - 1u) / GN_GROUP_SIZE;
     gn_constants();
     for (uint g = gl_GlobalInvocationID.x; g < groups; g += gl_NumWorkGroups.x * 256u) {
         uint i = g * GN_GROUP_SIZE;
         gn_run(i, n);
-#ifdef GN_GENERIC
-        for (uint k = 0u; k < GN_N_OUT; k++) gn_output(k, i, n, gn_r[GN_OUT_REG(k)]);
-#else
-#define GN_OUTPUT(K) if (K < GN_N_OUT) gn_output(K, i, n, gn_r[GN_OUT_REG(K)]);
-        GN_OUTPUT(0u)
-#if GN_INPUTS > 3
-        GN_OUTPUT(1u) GN_OUTPUT(2u) GN_OUTPUT(3u)
-#endif
-#endif
+        for (uint k = 0u; k < GN_N_OUT; k++)
+            gn_output(k, i, n, gn_narrow(gn_r[GN_OUT_REG(k)], GN_OUT_DTYPE(k)));
     }
 }
+
+#else
+
+#define GN_BLOCKS GN_PARAM(GN_P_KERNEL + 1u)
+
+// Word 5: log2 of the groups of an invocation in bits 0-1, log2 of the neighbours among them in bits
+// 2-3, bit 4: tiles.
+#define GN_LOG_PER_LANE (GN_W5 & 3u)
+#define GN_PER_LANE (1u << GN_LOG_PER_LANE)
+#define GN_LOG_NEAR ((GN_W5 >> 2) & 3u)
+#define GN_TILES (((GN_W5 >> 4) & 1u) != 0u)
+
+// Results in memory's form.
+#if GN_INPUTS > 3
+#define GN_OUTPUTS 4
+#define GN_FOR_OUTPUTS(X, U) X(0u, U) X(1u, U) X(2u, U) X(3u, U)
+#else
+#define GN_OUTPUTS 1
+#define GN_FOR_OUTPUTS(X, U) X(0u, U)
+#endif
+uvec4 gn_result[4][GN_OUTPUTS];
+
+#define GN_FOR_GROUPS(X) X(0u) if (1u < GN_PER_LANE) { X(1u) } if (2u < GN_PER_LANE) { X(2u) X(3u) }
+
+void gn_finish_group(uint u) {
+    gn_run_group(u);
+#define GN_KEEP(K, U) if (K < GN_N_OUT) gn_result[U][K] = gn_narrow(gn_r[GN_OUT_REG(K)], GN_OUT_DTYPE(K));
+    GN_FOR_OUTPUTS(GN_KEEP, u)
+#undef GN_KEEP
+}
+
+// ---- neighbours of short elements
+
+// Vector index of group u.
+uint gn_group_index(uint block, uint u) {
+    uint set = block * (GN_PER_LANE >> GN_LOG_NEAR) + (u >> GN_LOG_NEAR);
+    uint first = (set * 256u + gl_LocalInvocationIndex) << GN_LOG_NEAR;
+    return (first + (u & ((1u << GN_LOG_NEAR) - 1u))) * GN_GROUP_SIZE;
+}
+
+#ifdef GN_FOUR
+// 4 words of 2 or 4 groups: one part of them, and back.
+uvec4 gn_part_of(uvec4 w, uint s, uint part) {
+    if (s == 1u) {
+        uvec2 h = part == 0u ? w.xy : w.zw;
+        return uvec4(h.x & 0xffffu, h.x >> 16, h.y & 0xffffu, h.y >> 16);
+    }
+    return (uvec4(w[part]) >> uvec4(0u, 8u, 16u, 24u)) & 0xffu;
+}
+uvec2 gn_pack2(uvec4 v) { return uvec2(v.x | (v.y << 16), v.z | (v.w << 16)); }
+uint gn_pack4(uvec4 v) { return v.x | (v.y << 8) | (v.z << 16) | (v.w << 24); }
+
+// Whether operand groups of this kind and dtype come several to a vector of 16 bytes, and how many.
+bool gn_is_near(uint kind, uint t) {
+    return GN_LOG_NEAR > 0u && kind == GN_K_VEC && gn_packing(t) > 0u && gn_packing(t) <= GN_LOG_NEAR;
+}
+
+// Loads input k of group u, and of the neighbours that share its vector.
+void gn_load_near(uint k, uint u, uint i, uint n) {
+    uint s = gn_packing(GN_IN_DTYPE(k));
+    if ((u & ((1u << s) - 1u)) != 0u) return;
+    // The last vector holds an element that exists.
+    uint last = ((n - 1u) >> (2u + s)) << (2u + s);
+    uvec4 w = GN_AT4(GN_OPEN(k), (GN_BASE(k) + min(i, last)) >> (2u + s));
+    gn_raw[u][k] = gn_part_of(w, s, 0u);
+    gn_raw[u + 1u][k] = gn_part_of(w, s, 1u);
+    if (s == 2u) {
+        gn_raw[u + 2u][k] = gn_part_of(w, s, 2u);
+        gn_raw[u + 3u][k] = gn_part_of(w, s, 3u);
+    }
+}
+
+// Writes output k of group u and its neighbours.
+void gn_store_near(uint k, uint u, uint i, uint n) {
+    uint s = gn_packing(GN_OUT_DTYPE(k));
+    if ((u & ((1u << s) - 1u)) != 0u) return;
+    if (i + (4u << s) <= n) {
+        uvec4 w = s == 1u ? uvec4(gn_pack2(gn_result[u][k]), gn_pack2(gn_result[u + 1u][k]))
+                          : uvec4(gn_pack4(gn_result[u][k]), gn_pack4(gn_result[u + 1u][k]),
+                                  gn_pack4(gn_result[(u + 2u) & 3u][k]), gn_pack4(gn_result[(u + 3u) & 3u][k]));
+        GN_PUT4(GN_OPEN(GN_FIRST_OUT + k), (GN_BASE(8u + k) + i) >> (2u + s), w);
+        return;
+    }
+    if (i < n) gn_output(k, i, n, gn_result[u][k]);
+    if (i + 4u < n) gn_output(k, i + 4u, n, gn_result[u + 1u][k]);
+    if (s == 2u && i + 8u < n) gn_output(k, i + 8u, n, gn_result[(u + 2u) & 3u][k]);
+    if (s == 2u && i + 12u < n) gn_output(k, i + 12u, n, gn_result[(u + 3u) & 3u][k]);
+}
+#else
+bool gn_is_near(uint kind, uint t) { return false; }
+void gn_load_near(uint k, uint u, uint i, uint n) {}
+void gn_store_near(uint k, uint u, uint i, uint n) {}
+#endif
+
+void gn_load_one(uint k, uint u, uint i, uint inside, uint n) {
+    if (gn_is_near(GN_IN_KIND(k), GN_IN_DTYPE(k))) gn_load_near(k, u, i, n);
+    else gn_raw[u][k] = gn_input_raw(k, gn_input_place(k, inside, n));
+}
+void gn_load_several(uint u, uint block, uint n) {
+    uint i = gn_group_index(block, u), inside = min(i, (n - 1u) / GN_GROUP_SIZE * GN_GROUP_SIZE);
+    if (GN_NEEDS_COORDS) gn_place_vector(inside, n);
+#define GN_LOAD(K) if (K < GN_N_IN) gn_load_one(K, u, i, inside, n);
+    GN_FOR_INPUTS(GN_LOAD)
+#undef GN_LOAD
+}
+
+void gn_store_one(uint k, uint u, uint i, uint n) {
+    if (gn_is_near(GN_OUT_KIND(k), GN_OUT_DTYPE(k))) gn_store_near(k, u, i, n);
+    else if (i < n) gn_output(k, i, n, gn_result[u][k]);
+}
+void gn_store_several(uint u, uint block, uint n) {
+    uint i = gn_group_index(block, u);
+    if (GN_NEEDS_COORDS) gn_place_vector(min(i, n - 1u), n);
+#define GN_STORE(K, U) if (K < GN_N_OUT) gn_store_one(K, U, i, n);
+    GN_FOR_OUTPUTS(GN_STORE, u)
+#undef GN_STORE
+}
+
+// The groups of one stretch of the vector index.
+void gn_stretch(uint block, uint n) {
+#define GN_LOAD(U) gn_load_several(U, block, n);
+    GN_FOR_GROUPS(GN_LOAD)
+#define GN_RUN(U) gn_finish_group(U);
+    GN_FOR_GROUPS(GN_RUN)
+#define GN_STORE(U) gn_store_several(U, block, n);
+    GN_FOR_GROUPS(GN_STORE)
+}
+
+// ---- tiles
+
+#if defined(GN_FOUR) && GN_INPUTS == 3
+
+#define GN_ROW_DIM GN_PARAM(GN_P_KERNEL + 2u) // the dimension that the other operands run along
+#define GN_ROWS GN_PARAM(GN_P_KERNEL + 3u)    // its extent
+#define GN_BETWEEN GN_PARAM(GN_P_KERNEL + 4u) // elements of the dimensions between it and the last one
+#define GN_ACROSS GN_PARAM(GN_P_KERNEL + 5u)  // tiles along the last dimension
+#define GN_DOWN GN_PARAM(GN_P_KERNEL + 6u)    // tiles along the rows
+#define GN_COLUMNS GN_DIM(GN_V_RANK - 1u)
+
+// Where the element at row r and column c of a tile's plane is in operand o; `at` is the plane's start.
+#define GN_TILE_AT(o, at, r, c) ((at) + (r) * GN_STRIDE(o, GN_ROW_DIM) + (c) * GN_STRIDE(o, GN_V_RANK - 1u))
+
+// Input k of rows r to r + 3, columns c to c + 3, of which at least the first ones exist.
+void gn_load_tile(uint k, uint at, uint r, uint c) {
+    uint kind = GN_IN_KIND(k), t = GN_IN_DTYPE(k), row = min(r, GN_ROWS - 1u), last = GN_COLUMNS - 1u;
+    if (kind == GN_K_COLVEC) {
+        uvec4 a = gn_read_raw(GN_OPEN(k), uvec4(GN_TILE_AT(k, at, r, c)), t, false, true);
+        uvec4 b = gn_read_raw(GN_OPEN(k), uvec4(GN_TILE_AT(k, at, r, min(c + 1u, last))), t, false, true);
+        uvec4 d = gn_read_raw(GN_OPEN(k), uvec4(GN_TILE_AT(k, at, r, min(c + 2u, last))), t, false, true);
+        uvec4 e = gn_read_raw(GN_OPEN(k), uvec4(GN_TILE_AT(k, at, r, min(c + 3u, last))), t, false, true);
+        gn_raw[0][k] = uvec4(a.x, b.x, d.x, e.x);
+        gn_raw[1][k] = uvec4(a.y, b.y, d.y, e.y);
+        gn_raw[2][k] = uvec4(a.z, b.z, d.z, e.z);
+        gn_raw[3][k] = uvec4(a.w, b.w, d.w, e.w);
+        return;
+    }
+    uvec4 columns = min(c + uvec4(0u, 1u, 2u, 3u), uvec4(last));
+#define GN_LOAD_ROW(U)                                                                             \
+    {                                                                                              \
+        uvec4 j = GN_TILE_AT(k, at, min(r + U, GN_ROWS - 1u), columns);                            \
+        gn_raw[U][k] = gn_input_raw(k, kind == GN_K_SCALAR ? uvec4(at) : j);                       \
+    }
+    GN_LOAD_ROW(0u) GN_LOAD_ROW(1u) GN_LOAD_ROW(2u) GN_LOAD_ROW(3u)
+}
+
+void gn_tile(uint block) {
+    uint l = gl_LocalInvocationIndex, tiles = GN_ACROSS * GN_DOWN;
+    uint outer = block / tiles, tile = block - outer * tiles, down = tile / GN_ACROSS;
+    // 8 x 4 squares to 32 invocations: both sides of memory see stretches of 64 bytes and more.
+    uint r = down * 64u + 4u * ((l & 7u) | ((l >> 2) & 8u));
+    uint c = (tile - down * GN_ACROSS) * 64u + 4u * (((l >> 3) & 3u) | ((l >> 4) & 12u));
+    if (r >= GN_ROWS || c >= GN_COLUMNS) return;
+    uint high = outer / GN_BETWEEN, plane = (high * GN_ROWS * GN_BETWEEN + (outer - high * GN_BETWEEN)) * GN_COLUMNS;
+    gn_place_vector(plane, GN_N);
+#define GN_LOAD_SQUARE(K) if (K < GN_N_IN) gn_load_tile(K, gn_offsets(K, GN_BASE(K)).x, r, c);
+    GN_FOR_INPUTS(GN_LOAD_SQUARE)
+    gn_finish_group(0u);
+    gn_finish_group(1u);
+    gn_finish_group(2u);
+    gn_finish_group(3u);
+    uint at = gn_offsets(8u, GN_BASE(8u)).x, count = min(GN_COLUMNS - c, 4u);
+    GN_HANDLE h = GN_OPEN(GN_FIRST_OUT);
+    bool group = GN_OUT_KIND(0u) == GN_K_ROWVEC && count == 4u;
+    uint t = GN_OUT_DTYPE(0u);
+#define GN_STORE_ROW(U)                                                                            \
+    if (r + U < GN_ROWS) {                                                                         \
+        uvec4 j = GN_TILE_AT(8u, at, r + U, c + uvec4(0u, 1u, 2u, 3u));                            \
+        if (group) gn_write_group(h, j.x, t, gn_result[U][0]);                                     \
+        else gn_write_each(h, j, t, gn_result[U][0], count);                                       \
+    }
+    GN_STORE_ROW(0u) GN_STORE_ROW(1u) GN_STORE_ROW(2u) GN_STORE_ROW(3u)
+}
+#else
+void gn_tile(uint block) {}
+#endif
+
+void main() {
+    uint n = GN_N, blocks = GN_BLOCKS;
+    gn_constants();
+    for (uint block = gl_WorkGroupID.x; block < blocks; block += gl_NumWorkGroups.x) {
+        if (GN_TILES) gn_tile(block);
+        else gn_stretch(block, n);
+    }
+}
+
+#endif

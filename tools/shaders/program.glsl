@@ -2,7 +2,7 @@
 // elementwise.comp and reduce.comp. Include gn.glsl first.
 //
 //   -DGN_STEPS=n -DGN_INPUTS=m    specialised: the words below are specialisation constants; at most n
-//                   instructions over m inputs, 4 vector and 4 scalar dimensions
+//                   instructions over m inputs; 4 vector and 4 scalar dimensions, 8 and 8 if n > 8.
 //                   The host cuts the cases of gn_exec that a program does not use out of its module
 //   -DGN_GENERIC    the same words come from the parameters and a loop interprets them
 //   -DGN_X64        wide programs: float64 and int64 registers
@@ -12,6 +12,9 @@
 //
 // Index spaces: operands are addressed by a vector index (groups run along it) and a scalar index.
 // Elementwise jobs have no scalar dimensions.
+//
+// The specialised form takes up to 4 groups at a time (gn_load_group, then gn_run_group): all of their
+// loads are under way before the first one is waited for.
 
 #define GN_K_SCALAR 0u  // the same element for the whole group: no vector strides
 #define GN_K_VEC 1u     // element = vector index, groups aligned
@@ -20,6 +23,7 @@
 #define GN_K_ROWREP 4u  // groups do not cross rows, one element
 #define GN_K_ROWSTEP 5u // groups do not cross rows, any inner stride
 #define GN_K_ANY 6u     // every element on its own
+#define GN_K_COLVEC 7u  // tiles only: 4 rows of a column are neighbours, aligned
 
 // Words 0 to 29 describe the program, in both forms at the same place of the parameters.
 #define GN_W_INSN 6u
@@ -85,6 +89,14 @@ layout(constant_id = 29) const uint GN_I23 = 0u;
 #define GN_OUT_KIND(k) ((GN_W3 >> (16u + 4u * (k))) & 15u)
 #define GN_OUT_REG(k) ((GN_W4 >> (8u * (k))) & 255u)
 
+// Buffer argument of the first output. Bindings say which of them are only read, so that their places
+// are the same for all programs.
+#ifdef GN_BINDINGS
+#define GN_FIRST_OUT 8u
+#else
+#define GN_FIRST_OUT GN_N_IN
+#endif
+
 #include "memory.glsl"
 
 uvec4 gn_r[GN_REGISTERS];
@@ -131,6 +143,9 @@ void gn_place_vector(uint i, uint n) {
         gn_coord[D] = rest - q * GN_DIM(D);                                                        \
         rest = q;                                                                                  \
     }
+#if GN_STEPS > 8
+    GN_PLACE(7u) GN_PLACE(6u) GN_PLACE(5u) GN_PLACE(4u)
+#endif
     GN_PLACE(3u) GN_PLACE(2u) GN_PLACE(1u)
 #undef GN_PLACE
 #endif
@@ -152,6 +167,9 @@ void gn_place_scalar(uint i) {
         gn_scalar_coord[D] = i - q * GN_DIM(GN_V_RANK + D);                                        \
         i = q;                                                                                     \
     }
+#if GN_STEPS > 8
+    GN_PLACE(7u) GN_PLACE(6u) GN_PLACE(5u) GN_PLACE(4u)
+#endif
     GN_PLACE(3u) GN_PLACE(2u) GN_PLACE(1u)
 #undef GN_PLACE
 #endif
@@ -170,6 +188,9 @@ uint gn_scalar_base(uint o) {
 #else
 #define GN_PLACE(D) if (D < GN_S_RANK) at += gn_scalar_coord[D] * GN_STRIDE(o, GN_V_RANK + D);
     GN_PLACE(0u) GN_PLACE(1u) GN_PLACE(2u) GN_PLACE(3u)
+#if GN_STEPS > 8
+    GN_PLACE(4u) GN_PLACE(5u) GN_PLACE(6u) GN_PLACE(7u)
+#endif
 #undef GN_PLACE
 #endif
     return at;
@@ -183,32 +204,38 @@ uvec4 gn_offsets(uint o, uint at) {
 #else
 #define GN_PLACE(D) if (D < GN_V_RANK) j += gn_coord[D] * GN_STRIDE(o, D);
     GN_PLACE(0u) GN_PLACE(1u) GN_PLACE(2u) GN_PLACE(3u)
+#if GN_STEPS > 8
+    GN_PLACE(4u) GN_PLACE(5u) GN_PLACE(6u) GN_PLACE(7u)
+#endif
 #undef GN_PLACE
 #endif
     return j;
 }
 
-// Input k of the group that starts at vector index i of n.
-uvec4 gn_input(uint k, uint i, uint n) {
-    uint kind = GN_IN_KIND(k), t = GN_IN_DTYPE(k), at = gn_scalar_base(k);
+// Where input k of the group that starts at vector index i of n is.
+uvec4 gn_input_place(uint k, uint i, uint n) {
+    uint kind = GN_IN_KIND(k), at = gn_scalar_base(k);
     uvec4 j = uvec4(at);
     if (kind == GN_K_VEC) j = uvec4(at + i);
     else if (kind == GN_K_FLAT) j = at + min(i + uvec4(0u, 1u, 2u, 3u), uvec4(n - 1u));
     else if (kind != GN_K_SCALAR) j = gn_offsets(k, at);
     if (kind == GN_K_ROWSTEP) j = j.x + uvec4(0u, 1u, 2u, 3u) * GN_STRIDE(k, GN_V_RANK - 1u);
+    return j;
+}
+uvec4 gn_input_raw(uint k, uvec4 j) {
+    uint kind = GN_IN_KIND(k);
     bool one = kind == GN_K_SCALAR || kind == GN_K_ROWREP, group = kind == GN_K_VEC || kind == GN_K_ROWVEC;
-    return gn_widen(gn_read_raw(GN_OPEN(k), j, t, one, group), t);
+    return gn_read_raw(GN_OPEN(k), j, GN_IN_DTYPE(k), one, group);
 }
 
-// Writes a group of output k.
+// Writes a group of output k, already in memory's form.
 void gn_output(uint k, uint i, uint n, uvec4 v) {
     uint kind = GN_OUT_KIND(k), t = GN_OUT_DTYPE(k), at = gn_scalar_base(8u + k);
     uint count = min(n - i, GN_GROUP_SIZE);
     uvec4 j = at + i + uvec4(0u, 1u, 2u, 3u);
     if (kind != GN_K_VEC && kind != GN_K_FLAT) j = gn_offsets(8u + k, at);
     if (kind == GN_K_ROWSTEP) j = j.x + uvec4(0u, 1u, 2u, 3u) * GN_STRIDE(8u + k, GN_V_RANK - 1u);
-    v = gn_narrow(v, t);
-    GN_HANDLE h = GN_OPEN(GN_N_IN + k);
+    GN_HANDLE h = GN_OPEN(GN_FIRST_OUT + k);
     if ((kind == GN_K_VEC && count == GN_GROUP_SIZE) || kind == GN_K_ROWVEC) gn_write_group(h, j.x, t, v);
     else gn_write_each(h, j, t, v, count);
 }
@@ -223,23 +250,46 @@ void gn_constants() {
     }
 }
 
-// Loads the inputs of a group and runs the program on them.
+#ifdef GN_GENERIC
+
+// Loads the inputs of the group at vector index i and runs the program on them.
 void gn_run(uint i, uint n) {
     if (GN_NEEDS_COORDS) gn_place_vector(i, n);
-#ifdef GN_GENERIC
-    for (uint k = 0u; k < GN_N_IN; k++) gn_r[k] = gn_input(k, i, n);
+    for (uint k = 0u; k < GN_N_IN; k++)
+        gn_r[k] = gn_widen(gn_input_raw(k, gn_input_place(k, i, n)), GN_IN_DTYPE(k));
     for (uint k = 0u; k < GN_N_INSN; k++) {
 #ifndef GN_RAW64
         uint w = GN_W(GN_W_INSN + k);
         gn_r[16u + k] = gn_exec(w & 2047u, gn_r[(w >> 11) & 127u], gn_r[(w >> 18) & 127u], gn_r[w >> 25]);
 #endif
     }
+}
+
 #else
-#define GN_INPUT(K) if (K < GN_N_IN) gn_r[K] = gn_input(K, i, n);
-    GN_INPUT(0u) GN_INPUT(1u) GN_INPUT(2u)
+
+// Inputs in memory's form, for each of the groups under way.
+uvec4 gn_raw[4][GN_INPUTS];
+
+// X(0) to X(GN_INPUTS - 1)
 #if GN_INPUTS > 3
-    GN_INPUT(3u) GN_INPUT(4u) GN_INPUT(5u) GN_INPUT(6u) GN_INPUT(7u)
+#define GN_FOR_INPUTS(X) X(0u) X(1u) X(2u) X(3u) X(4u) X(5u) X(6u) X(7u)
+#else
+#define GN_FOR_INPUTS(X) X(0u) X(1u) X(2u)
 #endif
+
+// Loads the inputs of group u, which starts at vector index i of n.
+void gn_load_group(uint u, uint i, uint n) {
+    if (GN_NEEDS_COORDS) gn_place_vector(i, n);
+#define GN_LOAD(K) if (K < GN_N_IN) gn_raw[u][K] = gn_input_raw(K, gn_input_place(K, i, n));
+    GN_FOR_INPUTS(GN_LOAD)
+#undef GN_LOAD
+}
+
+// Runs the program on group u.
+void gn_run_group(uint u) {
+#define GN_INPUT(K) if (K < GN_N_IN) gn_r[K] = gn_widen(gn_raw[u][K], GN_IN_DTYPE(K));
+    GN_FOR_INPUTS(GN_INPUT)
+#undef GN_INPUT
 #define GN_STEP(K, W)                                                                              \
     if (K < GN_N_INSN)                                                                             \
         gn_r[16u + K] = gn_exec(W & 2047u, gn_r[(W >> 11) & 127u], gn_r[(W >> 18) & 127u], gn_r[W >> 25]);
@@ -251,5 +301,6 @@ void gn_run(uint i, uint n) {
     GN_STEP(16u, GN_I16) GN_STEP(17u, GN_I17) GN_STEP(18u, GN_I18) GN_STEP(19u, GN_I19)
     GN_STEP(20u, GN_I20) GN_STEP(21u, GN_I21) GN_STEP(22u, GN_I22) GN_STEP(23u, GN_I23)
 #endif
-#endif
 }
+
+#endif

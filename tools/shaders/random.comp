@@ -33,27 +33,30 @@ uvec2 gn_pairs_below_span(uvec4 v) {
     return GN_SPAN == 0u ? v.yw : high + carry;
 }
 
+uvec4 gn_random_block(uint b) {
+    uint carry, low = uaddCarry(GN_COUNTER.x, b, carry);
+    uvec4 v = gn_philox(uvec4(low, GN_COUNTER.y + carry, 0u, 0u), GN_KEY);
+    if (GN_KIND == GN_UNIFORM) return floatBitsToUint(vec4(v >> 8) * 5.9604644775390625e-08);
+    if (GN_KIND == GN_NORMAL) return floatBitsToUint(vec4(gn_normal2(v.x, v.y), gn_normal2(v.z, v.w)));
+    if (GN_KIND != GN_RANGE) return v;
+    if (GN_PAIRS != 0u) return GN_LOW + uvec4(gn_pairs_below_span(v), 0u, 0u);
+    uvec4 high, rest;
+    umulExtended(v, uvec4(GN_SPAN), high, rest);
+    return GN_LOW + (GN_SPAN == 0u ? v : high);
+}
+
 void main() {
-    uint each = GN_PAIRS != 0u ? 2u : 4u, blocks = (GN_N + each - 1u) / each;
-    for (uint b = gl_GlobalInvocationID.x; b < blocks; b += gl_NumWorkGroups.x * 256u) {
-        uint carry, low = uaddCarry(GN_COUNTER.x, b, carry);
-        uvec4 v = gn_philox(uvec4(low, GN_COUNTER.y + carry, 0u, 0u), GN_KEY);
-        if (GN_KIND == GN_UNIFORM) {
-            v = floatBitsToUint(vec4(v >> 8) * 5.9604644775390625e-08);
-        } else if (GN_KIND == GN_NORMAL) {
-            v = floatBitsToUint(vec4(gn_normal2(v.x, v.y), gn_normal2(v.z, v.w)));
-        } else if (GN_KIND == GN_RANGE && GN_PAIRS != 0u) {
-            v.xy = GN_LOW + gn_pairs_below_span(v);
-        } else if (GN_KIND == GN_RANGE) {
-            uvec4 high, rest;
-            umulExtended(v, uvec4(GN_SPAN), high, rest);
-            v = GN_LOW + (GN_SPAN == 0u ? v : high);
-        }
-        uint at = GN_OUT_BASE + each * b;
-        if (GN_PAIRS == 0u && (GN_OUT_BASE & 3u) == 0u && 4u * b + 4u <= GN_N) {
-            gn_store4(0u, at >> 2, v);
-        } else {
-            for (uint e = 0u; e < min(GN_N - each * b, each); e++) gn_store(0u, at + e, v[e]);
+    uint n = GN_N, base = GN_OUT_BASE, each = GN_PAIRS != 0u ? 2u : 4u, blocks = (n + each - 1u) / each;
+    // Several blocks for an invocation: what is read of the parameters serves all of them.
+    for (uint first = gl_WorkGroupID.x * 1024u; first < blocks; first += gl_NumWorkGroups.x * 1024u) {
+        for (uint b = first + gl_LocalInvocationIndex; b < min(first + 1024u, blocks); b += 256u) {
+            uvec4 v = gn_random_block(b);
+            uint at = base + each * b;
+            if (each == 4u && (base & 3u) == 0u && 4u * b + 4u <= n) {
+                gn_store4(0u, at >> 2, v);
+            } else {
+                for (uint e = 0u; e < min(n - each * b, each); e++) gn_store(0u, at + e, v[e]);
+            }
         }
     }
 }

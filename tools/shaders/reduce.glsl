@@ -4,7 +4,8 @@
 // lanes shares a row. Columns: the other way round, every lane has a group of neighbouring columns, and
 // a team of lanes shares their rows. A unit is what a team makes: one row's result, or a group of them.
 // Units with few teams are split over several workgroups; the last one to finish joins their partial
-// results, in the order of the splits whoever is last.
+// results, in the order of the splits whoever is last. A lane has the loads of GN_PER_LANE steps under
+// way at a time.
 //
 // What a lane carries along is (s, c), one for each element of a group:
 //   sum of floats    the sum and what rounding cut off it (Neumaier); 64-bit sums of 32-bit integers
@@ -13,18 +14,37 @@
 //   others           c unused
 
 #define GN_BUFFERS 11
+#define GN_READONLY 0xff
 #include "gn.glsl"
 #define GN_INPUTS_CONST
 #include "program.glsl"
 
 layout(local_size_x = 256) in;
 
+// 4 words at once, as gn_load_coherent and gn_store_coherent do with one.
+#ifdef GN_BINDINGS
+uvec4 gn_load4_coherent(uint k, uint i) {
+    uvec4 x;
+    for (uint e = 0u; e < 4u; e++) x[e] = gn_load_coherent(k, 4u * i + e);
+    return x;
+}
+void gn_store4_coherent(uint k, uint i, uvec4 x) {
+    for (uint e = 0u; e < 4u; e++) gn_store_coherent(k, 4u * i + e, x[e]);
+}
+#else
+layout(buffer_reference, std430, buffer_reference_align = 16) coherent buffer gn_shared_vectors { uvec4 v[]; };
+#define gn_load4_coherent(k, i) gn_shared_vectors(gn_address(k)).v[i]
+#define gn_store4_coherent(k, i, x) gn_shared_vectors(gn_address(k)).v[i] = (x)
+#endif
+
 // Word 5: gni_reduction * 3 + domain in bits 0-7, bit 8: columns, 9-12: log2 of the lanes of a team,
-// bits 16-19: dtype of the result.
+// bits 16-19: dtype of the result, 20-21: log2 of the steps of a lane that are loaded at a time.
 #define GN_CODE (GN_W5 & 255u)
 #define GN_COLUMNS (((GN_W5 >> 8) & 1u) != 0u)
 #define GN_LOG_LANES ((GN_W5 >> 9) & 15u)
 #define GN_RESULT_DTYPE ((GN_W5 >> 16) & 15u)
+#define GN_LOG_PER_LANE ((GN_W5 >> 20) & 3u)
+#define GN_PER_LANE (1u << GN_LOG_PER_LANE)
 #define GN_LANES (1u << GN_LOG_LANES)
 #define GN_TEAMS (256u >> GN_LOG_LANES)
 
@@ -36,9 +56,9 @@ layout(local_size_x = 256) in;
 #define GN_SPLIT0 GN_PARAM(GN_P_KERNEL + 5u)   // of this one
 #define GN_INDEX0 GN_PARAM(GN_P_KERNEL + 6u)   // of the first reduced element
 #define GN_COUNTER0 GN_PARAM(GN_P_KERNEL + 7u) // first of one counter per workgroup along x
-#define GN_OUT (GN_N_IN)
-#define GN_PARTIALS (GN_N_IN + 1u)
-#define GN_COUNTERS (GN_N_IN + 2u)
+#define GN_OUT GN_FIRST_OUT
+#define GN_PARTIALS (GN_FIRST_OUT + 1u)
+#define GN_COUNTERS (GN_FIRST_OUT + 2u)
 
 #define GN_SUM 0u
 #define GN_PROD 3u
@@ -181,6 +201,21 @@ void gn_join(inout uvec4 s, inout uvec4 c, uvec4 s2, uvec4 c2) {
     }
 }
 
+// gn_join for a lane's next elements: their indices are above those before.
+void gn_join_next(inout uvec4 s, inout uvec4 c, uvec4 s2, uvec4 c2) {
+#ifndef GN_X64
+    if (GN_CODE == GN_ARGMIN || GN_CODE == GN_ARGMAX) {
+        vec4 a = uintBitsToFloat(s), b = uintBitsToFloat(s2);
+        bvec4 wins = GN_CODE == GN_ARGMIN ? lessThan(b, a) : greaterThan(b, a);
+        wins = GN_BOTH(GN_ANY_OF(wins, gn_isnan(b)), not(gn_isnan(a)));
+        s = GN_PICK(wins, s2, s);
+        c = GN_PICK(wins, c2, c);
+        return;
+    }
+#endif
+    gn_join(s, c, s2, c2);
+}
+
 // A program's result as something to join; `index` is that of its reduced element.
 void gn_enter(uvec4 v, uvec4 index, out uvec4 s, out uvec4 c) {
     uint op = GN_CODE - GN_CODE % 3u, d = GN_CODE % 3u;
@@ -238,10 +273,13 @@ void gn_write_result(uint j, uvec4 s, uvec4 c, uint e) {
 // Joins what the lanes of each team hold; lane 0 has it afterwards.
 void gn_join_team(uint lane, uint lane_step, inout uvec4 s, inout uvec4 c) {
     uint me = gl_LocalInvocationIndex;
+    barrier();
     for (uint half_team = GN_LANES >> 1; half_team > 0u; half_team >>= 1) {
-        barrier();
-        gn_team_s[me] = s;
-        gn_team_c[me] = c;
+        // Written by those whose values the lower half takes: it is not written again before it is read.
+        if (lane >= half_team && lane < 2u * half_team) {
+            gn_team_s[me] = s;
+            gn_team_c[me] = c;
+        }
         barrier();
         if (lane < half_team) gn_join(s, c, gn_team_s[me + half_team * lane_step], gn_team_c[me + half_team * lane_step]);
     }
@@ -266,6 +304,76 @@ void gn_write_unit(uint unit, uvec4 s, uvec4 c) {
         if (unit * GN_GROUP_SIZE + e < GN_KEPT) gn_write_result(unit * GN_GROUP_SIZE + e, s, c, e);
 }
 
+// Where step t of a unit starts along the vector index.
+uint gn_step_index(uint unit, uint t) { return (GN_COLUMNS ? unit : t) * GN_GROUP_SIZE; }
+
+// What the program made of step t, joined to (s, c).
+void gn_take_step(uvec4 v, uint unit, uint t, bool first, inout uvec4 s, inout uvec4 c) {
+    uvec4 s2, c2;
+    uint i = gn_step_index(unit, t);
+    gn_enter(v, GN_COLUMNS ? gn_indices(GN_INDEX0 + t, 0u) : gn_indices(GN_INDEX0 + i, 1u), s2, c2);
+    if (!GN_COLUMNS && i + GN_GROUP_SIZE > GN_REDUCED) {
+        uvec4 p = gn_neutral(), q = gn_neutral_c();
+#ifdef GN_X64
+        s2.zw = p.zw;
+        c2.zw = q.zw;
+#else
+        bvec4 outside = greaterThanEqual(i + uvec4(0u, 1u, 2u, 3u), uvec4(GN_REDUCED));
+        s2 = mix(s2, p, outside);
+        c2 = mix(c2, q, outside);
+#endif
+    }
+    if (first) {
+        s = s2;
+        c = c2;
+    } else {
+        gn_join_next(s, c, s2, c2);
+    }
+}
+
+// Steps first + lane, first + lane + GN_LANES, ... below end.
+void gn_reduce_steps(uint unit, uint first, uint end, uint lane, inout uvec4 s, inout uvec4 c) {
+    uint n = GN_COLUMNS ? GN_KEPT : GN_REDUCED;
+#ifdef GN_GENERIC
+    for (uint t = first + lane; t < end; t += GN_LANES) {
+        if (GN_COLUMNS) gn_place_scalar(t);
+        gn_run(gn_step_index(unit, t), n);
+        gn_take_step(gn_r[GN_OUT_REG(0)], unit, t, t == first + lane, s, c);
+    }
+#else
+#define GN_FOR_GROUPS(X) X(0u) if (1u < GN_PER_LANE) { X(1u) } if (2u < GN_PER_LANE) { X(2u) X(3u) }
+    for (uint t = first + lane; t < end; t += GN_LANES * GN_PER_LANE) {
+#define GN_LOAD_STEP(U)                                                                            \
+    {                                                                                              \
+        uint u = min(t + U * GN_LANES, end - 1u);                                                  \
+        if (GN_COLUMNS) gn_place_scalar(u);                                                        \
+        gn_load_group(U, gn_step_index(unit, u), n);                                               \
+    }
+#define GN_JOIN_STEP(U)                                                                            \
+    if (t + U * GN_LANES < end) {                                                                  \
+        gn_run_group(U);                                                                           \
+        gn_take_step(gn_r[GN_OUT_REG(0)], unit, t + U * GN_LANES, U == 0u && t == first + lane, s, c); \
+    }
+        GN_FOR_GROUPS(GN_LOAD_STEP)
+        GN_FOR_GROUPS(GN_JOIN_STEP)
+    }
+#endif
+}
+
+// Joins the splits of a unit, of which lane, lane + GN_LANES, ... are this lane's.
+void gn_join_splits(uint unit, uint lane, inout uvec4 s, inout uvec4 c) {
+    for (uint p = lane; p < GN_SPLITS; p += 4u * GN_LANES) {
+        uvec4 s2[4], c2[4];
+        for (uint k = 0u; k < 4u; k++) {
+            uint at = 2u * (unit * GN_SPLITS + min(p + k * GN_LANES, GN_SPLITS - 1u));
+            s2[k] = gn_load4_coherent(GN_PARTIALS, at);
+            c2[k] = gn_load4_coherent(GN_PARTIALS, at + 1u);
+        }
+        for (uint k = 0u; k < 4u; k++)
+            if (p + k * GN_LANES < GN_SPLITS) gn_join(s, c, s2[k], c2[k]);
+    }
+}
+
 void main() {
     uint me = gl_LocalInvocationIndex, lane_step = GN_COLUMNS ? GN_TEAMS : 1u;
     uint lane = GN_COLUMNS ? me >> (8u - GN_LOG_LANES) : me & (GN_LANES - 1u);
@@ -281,26 +389,7 @@ void main() {
         uvec4 s = gn_neutral(), c = gn_neutral_c();
         if (unit >= GN_UNITS) end = 0u;
         if (!GN_COLUMNS) gn_place_scalar(unit);
-        for (uint t = first + lane; t < end; t += GN_LANES) {
-            uint i = (GN_COLUMNS ? unit : t) * GN_GROUP_SIZE;
-            if (GN_COLUMNS) gn_place_scalar(t);
-            gn_run(i, GN_COLUMNS ? GN_KEPT : GN_REDUCED);
-            uvec4 s2, c2;
-            gn_enter(gn_r[GN_OUT_REG(0)], GN_COLUMNS ? gn_indices(GN_INDEX0 + t, 0u) : gn_indices(GN_INDEX0 + i, 1u),
-                     s2, c2);
-            if (!GN_COLUMNS && i + GN_GROUP_SIZE > GN_REDUCED) {
-                uvec4 p = gn_neutral(), q = gn_neutral_c();
-#ifdef GN_X64
-                s2.zw = p.zw;
-                c2.zw = q.zw;
-#else
-                bvec4 outside = greaterThanEqual(i + uvec4(0u, 1u, 2u, 3u), uvec4(GN_REDUCED));
-                s2 = mix(s2, p, outside);
-                c2 = mix(c2, q, outside);
-#endif
-            }
-            gn_join(s, c, s2, c2);
-        }
+        gn_reduce_steps(unit, first, end, lane, s, c);
         if (!GN_COLUMNS) gn_join_group(s, c);
         gn_join_team(lane, lane_step, s, c);
         if (GN_SPLITS == 1u) {
@@ -309,11 +398,9 @@ void main() {
         }
         // Partial results: 8 words for each unit and split.
         if (lane == 0u && unit < GN_UNITS) {
-            uint at = 8u * (unit * GN_SPLITS + GN_SPLIT0 + split);
-            for (uint e = 0u; e < 4u; e++) {
-                gn_store_coherent(GN_PARTIALS, at + e, s[e]);
-                gn_store_coherent(GN_PARTIALS, at + 4u + e, c[e]);
-            }
+            uint at = 2u * (unit * GN_SPLITS + GN_SPLIT0 + split);
+            gn_store4_coherent(GN_PARTIALS, at, s);
+            gn_store4_coherent(GN_PARTIALS, at + 1u, c);
         }
         memoryBarrierBuffer();
         barrier();
@@ -325,15 +412,7 @@ void main() {
         if (me == 0u) gn_store_coherent(GN_COUNTERS, GN_COUNTER0 + block, 0u);
         s = gn_neutral();
         c = gn_neutral_c();
-        for (uint p = lane; p < GN_SPLITS && unit < GN_UNITS; p += GN_LANES) {
-            uint at = 8u * (unit * GN_SPLITS + p);
-            uvec4 s2, c2;
-            for (uint e = 0u; e < 4u; e++) {
-                s2[e] = gn_load_coherent(GN_PARTIALS, at + e);
-                c2[e] = gn_load_coherent(GN_PARTIALS, at + 4u + e);
-            }
-            gn_join(s, c, s2, c2);
-        }
+        if (unit < GN_UNITS) gn_join_splits(unit, lane, s, c);
         gn_join_team(lane, lane_step, s, c);
         if (lane == 0u && unit < GN_UNITS) gn_write_unit(unit, s, c);
     }

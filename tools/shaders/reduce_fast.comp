@@ -1,9 +1,7 @@
 #version 450
-// Reductions of programs, specialised; see program.glsl and reduce.glsl. Devices without addresses do
-// with the interpreter.
+// Reductions of programs, specialised; see program.glsl and reduce.glsl.
 //
-//! no-bindings
-//! variant reduce_8 -DGN_STEPS=8 -DGN_INPUTS=3
-//! variant reduce_wide_8 -DGN_STEPS=8 -DGN_INPUTS=3 -DGN_X64
+//! variant reduce_24 -DGN_STEPS=24 -DGN_INPUTS=8
+//! variant reduce_wide_24 -DGN_STEPS=24 -DGN_INPUTS=8 -DGN_X64
 #extension GL_GOOGLE_include_directive : require
 #include "reduce.glsl"

@@ -3,6 +3,7 @@
 //
 //! variant softmax_1 -DGN_VECTORS=1
 //! variant softmax_4 -DGN_VECTORS=4
+//! variant softmax_8 -DGN_VECTORS=8
 //! variant softmax_16 -DGN_VECTORS=16
 //! variant softmax_long -DGN_LONG
 //
@@ -10,6 +11,7 @@
 // maximum and the sum are kept up while reading, and the row is read again to write it. Few long rows
 // are split: one dispatch leaves (maximum, sum) of each split, the next joins them and writes.
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 #define GN_BUFFERS 3
 #define GN_READONLY 1
 #include "gn.glsl"
@@ -66,9 +68,12 @@ void gn_row_write(uint row, uint g, vec4 y) {
 float gn_row_finish(float top, float sum) {
     if (GN_KIND == GN_SOFTMAX) return 1.0 / sum;
     float l = gn_log(vec4(sum)).x;
-    if (GN_KIND == GN_LOG_SOFTMAX) return l;
-    return abs(top) == gn_inf ? top : top + l;
+    bool infinite = gn_isinf(vec4(top)).x;
+    if (GN_KIND == GN_LOG_SOFTMAX) return infinite ? top : l;
+    return infinite ? top : top + l;
 }
+// What is taken off the elements. Infinities stay what they are in log_softmax: SciPy's rule.
+float gn_row_shift(float top) { return GN_KIND == GN_LOG_SOFTMAX && gn_isinf(vec4(top)).x ? 0.0 : top; }
 
 void gn_row_result(uint row, float v) {
     uvec4 r = gn_narrow(floatBitsToUint(vec4(v)), GN_DTYPE);
@@ -81,38 +86,35 @@ void gn_row_result(uint row, float v) {
 float gn_team_join(uint lane, float v, bool add) {
     uint me = gl_LocalInvocationIndex;
     barrier();
-    gn_team[me] = v;
     for (uint s = GN_LANES >> 1; s > 0u; s >>= 1) {
+        if (lane >= s && lane < 2u * s) gn_team[me] = v;
         barrier();
-        if (lane < s) {
-            float w = gn_team[me + s];
-            v = add ? v + w : gn_max(vec4(v), vec4(w)).x;
-            gn_team[me] = v;
-        }
+        if (lane < s) v = add ? v + gn_team[me + s] : gn_max(vec4(v), vec4(gn_team[me + s])).x;
     }
+    if (lane == 0u) gn_team2[me] = v;
     barrier();
-    return gn_team[me - lane];
+    return gn_team2[me - lane];
 }
 
 void main() {
     uint me = gl_LocalInvocationIndex, lane = me & (GN_LANES - 1u), teams = 256u >> GN_LOG_LANES;
+    uint groups = (GN_N + 3u) / 4u;
     for (uint first = gl_WorkGroupID.x * teams; first < GN_ROWS; first += gl_NumWorkGroups.x * teams) {
         // Lanes of rows that do not exist work on the last one and write nothing.
         uint row = first + (me >> GN_LOG_LANES), from = min(row, GN_ROWS - 1u);
         vec4 x[GN_VECTORS];
-        vec4 top4 = vec4(-gn_inf);
-        for (uint v = 0u; v < GN_VECTORS; v++) {
-            x[v] = gn_row_read(from, lane + v * GN_LANES);
-            top4 = gn_max(top4, x[v]);
+        [[unroll]] for (uint v = 0u; v < GN_VECTORS; v++) {
+            x[v] = vec4(-gn_inf);
+            if (lane + v * GN_LANES < groups) x[v] = gn_row_read(from, lane + v * GN_LANES);
         }
-        float top = gn_team_join(lane, gn_max4(top4), false);
-        // Infinities stay what they are: SciPy's rule.
-        if (GN_KIND == GN_LOG_SOFTMAX && abs(top) == gn_inf) top = 0.0;
+        vec4 top4 = x[0];
+        [[unroll]] for (uint v = 1u; v < GN_VECTORS; v++) top4 = gn_max(top4, x[v]);
+        float top = gn_team_join(lane, gn_max4(top4), false), shift = gn_row_shift(top);
         precise vec4 sum4 = vec4(0.0);
-        for (uint v = 0u; v < GN_VECTORS; v++) {
-            vec4 e = gn_exp(x[v] - top);
+        [[unroll]] for (uint v = 0u; v < GN_VECTORS; v++) {
+            vec4 e = gn_exp(x[v] - shift);
             sum4 += e;
-            x[v] = GN_KIND == GN_SOFTMAX ? e : x[v] - top;
+            x[v] = GN_KIND == GN_SOFTMAX ? e : x[v] - shift;
         }
         float sum = gn_team_join(lane, (sum4.x + sum4.y) + (sum4.z + sum4.w), true);
         float f = gn_row_finish(top, sum);
@@ -121,7 +123,7 @@ void main() {
             if (lane == 0u) gn_row_result(row, f);
             continue;
         }
-        for (uint v = 0u; v < GN_VECTORS; v++)
+        [[unroll]] for (uint v = 0u; v < GN_VECTORS; v++)
             gn_row_write(row, lane + v * GN_LANES, GN_KIND == GN_SOFTMAX ? x[v] * f : x[v] - f);
     }
 }
@@ -138,7 +140,7 @@ void gn_add_to(inout vec4 s, inout vec4 c, vec4 v) {
 }
 
 // exp(v - top) where both may be -inf.
-vec4 gn_exp_below(vec4 v, float top) { return gn_exp(v - (top == -gn_inf ? 0.0 : top)); }
+vec4 gn_exp_below(vec4 v, float top) { return gn_exp(v - (floatBitsToUint(top) == 0xff800000u ? 0.0 : top)); }
 
 // (top, sum) over the workgroup, for all of it.
 vec2 gn_all_join(float top, float sum) {
@@ -161,20 +163,25 @@ vec2 gn_all_join(float top, float sum) {
     return vec2(gn_team[0], gn_team2[0]);
 }
 
-// (maximum, sum) of this invocation's groups of the row.
+// (maximum, sum) of this invocation's groups of the row. A NaN becomes the maximum and stays it.
 vec2 gn_measure(uint row, uint first, uint end) {
     float top = -gn_inf;
     vec4 s = vec4(0.0), c = vec4(0.0);
-    for (uint g = first + gl_LocalInvocationIndex; g < end; g += 256u) {
-        vec4 x = gn_row_read(row, g);
-        float m = gn_max4(x);
-        if (m > top) {
+    for (uint g = first + gl_LocalInvocationIndex; g < end; g += 1024u) {
+        vec4 x[4];
+        [[unroll]] for (uint u = 0u; u < 4u; u++) {
+            x[u] = vec4(-gn_inf);
+            if (g + 256u * u < end) x[u] = gn_row_read(row, g + 256u * u);
+        }
+        float m = gn_max4(gn_max(gn_max(x[0], x[1]), gn_max(x[2], x[3])));
+        m = gn_max(vec4(m), vec4(top)).x;
+        if (floatBitsToUint(m) != floatBitsToUint(top)) {
             vec4 f = gn_exp_below(vec4(top), m);
             s *= f;
             c *= f;
             top = m;
         }
-        gn_add_to(s, c, gn_exp_below(x, top));
+        [[unroll]] for (uint u = 0u; u < 4u; u++) gn_add_to(s, c, gn_exp_below(x[u], top));
     }
     return vec2(top, (s.x + s.y) + (s.z + s.w));
 }
@@ -202,9 +209,13 @@ void main() {
             if (me == 0u) gn_row_result(row, f);
             continue;
         }
-        for (uint g = first + me; g < end; g += 256u) {
-            vec4 x = gn_row_read(row, g) - r.x;
-            gn_row_write(row, g, GN_KIND == GN_SOFTMAX ? gn_exp(x) * f : x - f);
+        float shift = gn_row_shift(r.x);
+        for (uint g = first + me; g < end; g += 1024u) {
+            vec4 x[4];
+            [[unroll]] for (uint u = 0u; u < 4u; u++)
+                if (g + 256u * u < end) x[u] = gn_row_read(row, g + 256u * u) - shift;
+            [[unroll]] for (uint u = 0u; u < 4u; u++)
+                if (g + 256u * u < end) gn_row_write(row, g + 256u * u, GN_KIND == GN_SOFTMAX ? gn_exp(x[u]) * f : x[u] - f);
         }
     }
 }
