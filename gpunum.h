@@ -13364,6 +13364,12 @@ static const gni_backend_api gni_cpu_api = {"cpu", GNI_ON_CPU, gni_cpu_supports,
 
 typedef struct gni_vk gni_vk; // an open Vulkan device: memory, stream, pipelines
 
+// What the device did, on gni_now_ns's clock.
+typedef struct gni_vk_event {
+    const char *name;    // of the kernel's module
+    uint64_t begin, end;
+} gni_vk_event;
+
 #if !GNI_VULKAN
 
 // What other rooms call no matter what; a device never comes to be, so all but the first two are
@@ -13432,6 +13438,13 @@ GNI_MAYBE_UNUSED static bool gni_vk_ticket_ready(gni_vk *vk, gni_vk_ticket *t, b
     GNI_UNUSED(t);
     GNI_UNUSED(wait);
     return vk == NULL;
+}
+GNI_MAYBE_UNUSED static bool gni_vk_profile(gni_vk *vk, bool on) { return vk == NULL && on; }
+GNI_MAYBE_UNUSED static int gni_vk_profile_fetch(gni_vk *vk, gni_vk_event *out, int capacity) {
+    GNI_UNUSED(vk);
+    GNI_UNUSED(out);
+    GNI_UNUSED(capacity);
+    return 0;
 }
 GNI_MAYBE_UNUSED static const void *gni_vk_ticket_data(const gni_vk_ticket *t) { return t->data; }
 GNI_MAYBE_UNUSED static void gni_vk_ticket_release(gni_vk *vk, gni_vk_ticket *t) {
@@ -13668,6 +13681,7 @@ static bool gni_vk_find_root(gni_vk_functions *f) {
     f->root = vkGetInstanceProcAddr;
     return f->root != NULL;
 }
+static void gni_vk_keep_drivers(void) {}
 static void gni_vk_drop_root(gni_vk_functions *f) { f->root = NULL; }
 #elif defined(_WIN32)
 static bool gni_vk_find_root(gni_vk_functions *f) {
@@ -13678,6 +13692,7 @@ static bool gni_vk_find_root(gni_vk_functions *f) {
     f->library = (void *)library;
     return f->root != NULL;
 }
+static void gni_vk_keep_drivers(void) {}
 static void gni_vk_drop_root(gni_vk_functions *f) {
     if (f->library) FreeLibrary((HMODULE)f->library);
     f->library = NULL;
@@ -13704,6 +13719,16 @@ static bool gni_vk_find_root(gni_vk_functions *f) {
     void *p = dlsym(f->library, "vkGetInstanceProcAddr");
     memcpy(&f->root, &p, sizeof p);
     return f->root != NULL;
+}
+// The same for the drivers known for it, once the loader has them.
+static void gni_vk_keep_drivers(void) {
+#if defined(RTLD_NODELETE) && defined(RTLD_NOLOAD)
+    static const char *const names[] = {"libGLX_nvidia.so.0", "libEGL_nvidia.so.0"};
+    for (int i = 0; i < GNI_COUNT(names); i++) {
+        void *library = dlopen(names[i], RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+        if (library) dlclose(library);
+    }
+#endif
 }
 static void gni_vk_drop_root(gni_vk_functions *f) {
     if (f->library) dlclose(f->library);
@@ -13853,11 +13878,6 @@ typedef struct gni_vk_caps {
     char name[256];
     char driver[128];
 } gni_vk_caps;
-
-typedef struct gni_vk_event {
-    const char *name;    // of the kernel's module
-    uint64_t begin, end; // on gni_now_ns's clock
-} gni_vk_event;
 
 // ---- private types of the Vulkan rooms from here on
 
@@ -14112,6 +14132,7 @@ static VkInstance gni_vk_make_instance(gni_vk_functions *f, uint32_t *used, char
         snprintf(why, why_size, "vkCreateInstance: %s", gni_vk_result_name(r));
         return NULL;
     }
+    gni_vk_keep_drivers();
     if (!gni_vk_load_instance(f, instance)) {
         snprintf(why, why_size, "the Vulkan loader lacks functions of Vulkan 1.2");
         if (f->vkDestroyInstance) f->vkDestroyInstance(instance, NULL);
@@ -15902,7 +15923,7 @@ static bool gni_vk_calibrate(gni_vk *vk) {
 }
 
 // Switches the taking of times on or off. False: the device has no timestamps.
-GNI_MAYBE_UNUSED static bool gni_vk_profile(gni_vk *vk, bool on) {
+static bool gni_vk_profile(gni_vk *vk, bool on) {
     if (vk->caps.timestamp_ns <= 0.0f || vk->lost) return false;
     if (!gni_vk_wait(vk)) return false;
     bool was = vk->profiling;
@@ -15912,7 +15933,7 @@ GNI_MAYBE_UNUSED static bool gni_vk_profile(gni_vk *vk, bool on) {
 }
 
 // Waits, then hands out up to `capacity` of the events so far, oldest first. Returns how many.
-GNI_MAYBE_UNUSED static int gni_vk_profile_fetch(gni_vk *vk, gni_vk_event *out, int capacity) {
+static int gni_vk_profile_fetch(gni_vk *vk, gni_vk_event *out, int capacity) {
     if (!vk->lost && gni_vk_wait(vk))
         for (uint64_t i = 0; i < GNI_VK_BATCHES; i++)
             gni_vk_collect(vk, &vk->stream.batches[(vk->stream.next + i) % GNI_VK_BATCHES]);
@@ -17703,9 +17724,9 @@ static int gni_vko_long_steps(const gni_program *p) {
 static uint32_t gni_vko_map_groups(const gni_vko_call *c, const gni_map *m, const gni_vko_kind *in,
                                    const gni_vko_kind *out, bool small) {
     const gni_program *p = &m->program;
-    int groups = small ? (gni_vko_long_steps(p) > 1 ? 1 : 2) : p->n_in <= 4 ? 1 : 0, near = 0;
-    if (c->vk->caps.kind == GNI_VK_CPU && p->n_insn > 1) groups = 0; // its compilers are slow
-    if (p->wide) return (uint32_t)GNI_MIN(groups, 1);
+    int groups = small || p->n_in <= 4 ? 1 : 0, near = 0;
+    if (c->vk->caps.kind == GNI_VK_CPU && (p->n_insn > 1 || gni_vko_long_steps(p) > 0)) groups = 0; // its compilers are slow
+    if (p->wide) return (uint32_t)groups;
     for (int i = 0; i < p->n_in + p->n_out; i++) {
         bool output = i >= p->n_in;
         const gni_operand *o = output ? &m->out[i - p->n_in] : &m->in[i];
@@ -17716,7 +17737,7 @@ static uint32_t gni_vko_map_groups(const gni_vko_call *c, const gni_map *m, cons
         if (base % (4u << packing) != 0) return (uint32_t)groups; // its vectors would not be aligned
         near = GNI_MAX(near, packing);
     }
-    if (near > 0 && small && groups > 0) groups = 2;
+    if (near == 2 && small && groups > 0) groups = 2;
     return (uint32_t)groups | (uint32_t)GNI_MIN(near, groups) << 2;
 }
 
@@ -17922,7 +17943,8 @@ static void gni_vko_reduce_space(const gni_reduce *r, bool columns, gni_vko_spac
     s->scalars = n - s->vectors;
 }
 
-static void gni_vko_reduce_plan(const gni_reduce *r, int64_t kept, int64_t reduced, gni_vko_plan *p) {
+static void gni_vko_reduce_plan(const gni_vk *vk, const gni_reduce *r, int64_t kept, int64_t reduced,
+                                gni_vko_plan *p) {
     p->columns = gni_vko_by_columns(r);
     p->group = r->program.wide ? 2 : 4;
     p->kept = kept;
@@ -17933,7 +17955,11 @@ static void gni_vko_reduce_plan(const gni_reduce *r, int64_t kept, int64_t reduc
         int across = GNI_MIN(gni_vko_log2_up(p->units), 5);
         p->log_lanes = GNI_MIN(8 - across, gni_vko_log2_up(steps));
     } else {
-        p->log_lanes = GNI_MIN(8, gni_vko_log2_up(gni_vko_ceil(steps, 4)));
+        // As few lanes as keep the device busy: what they hold must be joined in the end.
+        int most = GNI_MIN(8, gni_vko_log2_up(gni_vko_ceil(steps, 4)));
+        p->log_lanes = GNI_MIN(5, most);
+        while (p->log_lanes < most && p->units >> (8 - p->log_lanes) < 6 * (int64_t)vk->caps.multiprocessors)
+            p->log_lanes++;
     }
     p->blocks = gni_vko_ceil(p->units, (int64_t)256 >> p->log_lanes);
 }
@@ -18051,7 +18077,7 @@ static bool gni_vko_reduce(gni_vk *vk, const gni_reduce *r) {
     for (int i = 0; i < r->kept; i++) kept *= r->dim[i];
     for (int i = r->kept; i < r->rank; i++) reduced *= r->dim[i];
     if (kept == 0) return true;
-    gni_vko_reduce_plan(r, kept, reduced, &plan);
+    gni_vko_reduce_plan(vk, r, kept, reduced, &plan);
     memset(&c, 0, sizeof c);
     c.vk = vk;
     bool fits = false;
@@ -18150,7 +18176,9 @@ static bool gni_vko_softmax(gni_vk *vk, const gni_softmax *s) {
     c.param[1] = (uint32_t)s->n;
     c.param[2] = (uint32_t)s->row_stride;
     // A team is as small as 4 vectors in each lane's registers allow.
-    int log_lanes = GNI_MIN(gni_vko_log2_up(gni_vko_ceil(s->n, s->n <= 16 ? 4 : 16)), 8);
+    bool wide = s->n > 4096 && vk->caps.max_invocations >= 1024;
+    int log_threads = wide && s->n <= 16384 ? 10 : 8;
+    int log_lanes = GNI_MIN(gni_vko_log2_up(gni_vko_ceil(s->n, s->n <= 16 ? 4 : 16)), log_threads);
     c.generic.spec[0] = (uint32_t)s->kind;
     c.generic.spec[1] = (uint32_t)s->in.dtype;
     c.generic.spec[2] = (uint32_t)log_lanes;
@@ -18160,9 +18188,10 @@ static bool gni_vko_softmax(gni_vk *vk, const gni_softmax *s) {
     c.generic.n_spec = 4;
     c.generic.module = s->n <= 16     ? GNI_MODULE_softmax_1
                        : s->n <= 4096 ? GNI_MODULE_softmax_4
+                       : wide         ? GNI_MODULE_softmax_wide
                        : s->n <= 8192 ? GNI_MODULE_softmax_8
                                       : GNI_MODULE_softmax_16;
-    int64_t groups = gni_vko_ceil(s->rows, (int64_t)256 >> log_lanes);
+    int64_t groups = gni_vko_ceil(s->rows, (int64_t)1 << (log_threads - log_lanes));
     return gni_vko_dispatch(&c, gni_vk_pipeline_get(vk, &c.generic, GNI_VK_WAIT), groups, 1, 1);
 }
 
@@ -23029,6 +23058,8 @@ typedef struct gni_span {
 
 struct gni_profile {
     uint64_t start;
+    bool device;   // the device takes times of its own
+    bool fetching; // they are being entered
     gni_span *span;
     size_t count, capacity;
     uint64_t dropped; // for lack of memory
@@ -23046,6 +23077,8 @@ static void gni_profile_span(gn_context *g, const char *name, uint64_t start_ns,
     struct gni_profile *p = g->profile;
     if (p == NULL || start_ns < p->start || end_ns < start_ns || track < 0 || track >= GNI_TRACKS)
         return;
+    // Of the device's work this is the time that it took to record.
+    if (p->device && !p->fetching) track = GNI_TRACK_CPU;
     if (p->count == p->capacity) {
         size_t capacity = p->capacity > 0 ? 2 * p->capacity : 256;
         gni_span *more = (gni_span *)gni_realloc(g, p->span, sizeof(gni_span) * p->count,
@@ -23064,6 +23097,27 @@ static void gni_profile_span(gn_context *g, const char *name, uint64_t start_ns,
     snprintf(s->name, sizeof s->name, "%s", name);
 }
 
+// Enters what the device did since the last time.
+static void gni_profile_fetch(gn_context *g) {
+    gni_vk_event events[64];
+    struct gni_profile *p = g->profile;
+    p->fetching = true;
+    for (int n = 1; n > 0 && g->vk != NULL && p->device;) {
+        n = gni_vk_profile_fetch(g->vk, events, GNI_COUNT(events));
+        for (int i = 0; i < n; i++)
+            gni_profile_span(g, events[i].name, events[i].begin, events[i].end, GNI_TRACK_GPU);
+    }
+    p->fetching = false;
+}
+
+static void gni_profile_start(gn_context *g) {
+    struct gni_profile *p = g->profile;
+    p->start = UINT64_MAX; // so that nothing from before is entered
+    p->device = g->vk != NULL && gni_vk_profile(g->vk, true);
+    gni_profile_fetch(g);
+    p->start = gni_now_ns();
+}
+
 GPUNUM_API void gn_profile_begin(gn_context *g) {
     if (!gni_begin_context("gn_profile_begin", g)) return;
     gni_profile_free(g); // a profile that was not ended
@@ -23071,7 +23125,7 @@ GPUNUM_API void gn_profile_begin(gn_context *g) {
     if (g->profile == NULL)
         gni_fail_memory(g, "gn_profile_begin", sizeof(struct gni_profile));
     else
-        g->profile->start = gni_now_ns();
+        gni_profile_start(g);
     gni_end_plain(g);
 }
 
@@ -23140,6 +23194,10 @@ static void gni_profile_write(gn_context *g, FILE *f) {
 GPUNUM_API gn_status gn_profile_end(gn_context *g, const char *path) {
     if (!gni_begin_context("gn_profile_end", g)) return GN_ERROR_ARGUMENT;
     gn_sync(g); // spans of work still under way
+    if (g->profile != NULL) {
+        gni_profile_fetch(g);
+        if (g->profile->device) gni_vk_profile(g->vk, false);
+    }
     if (g->profile == NULL) {
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_profile_end: gn_profile_begin was not called");
     } else if (path == NULL) {

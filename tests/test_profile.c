@@ -15,6 +15,10 @@ static void test_trace(void **state) {
     assert_true(strncmp(text, "{\"displayTimeUnit\"", 18) == 0);
     assert_non_null(strstr(text, "\"name\":\"matmul\",\"ph\":\"X\""));
     assert_non_null(strstr(text, "\"name\":\"elementwise\""));
+    if (test_on_vulkan()) { // the device's own times, by kernel
+        assert_non_null(strstr(text, "\"name\":\"map_8\",\"ph\":\"X\",\"pid\":1,\"tid\":2"));
+        assert_null(strstr(text, "\"name\":\"elementwise\",\"ph\":\"X\",\"pid\":1,\"tid\":2"));
+    }
     free(text);
     test_make_cases("trace_check", "trace.json");
     // An empty one is valid too.

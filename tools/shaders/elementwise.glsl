@@ -76,7 +76,8 @@ uvec4 gn_part_of(uvec4 w, uint s, uint part) {
         uvec2 h = part == 0u ? w.xy : w.zw;
         return uvec4(h.x & 0xffffu, h.x >> 16, h.y & 0xffffu, h.y >> 16);
     }
-    return (uvec4(w[part]) >> uvec4(0u, 8u, 16u, 24u)) & 0xffu;
+    uint b = part == 0u ? w.x : part == 1u ? w.y : part == 2u ? w.z : w.w;
+    return (uvec4(b) >> uvec4(0u, 8u, 16u, 24u)) & 0xffu;
 }
 uvec2 gn_pack2(uvec4 v) { return uvec2(v.x | (v.y << 16), v.z | (v.w << 16)); }
 uint gn_pack4(uvec4 v) { return v.x | (v.y << 8) | (v.z << 16) | (v.w << 24); }
@@ -94,10 +95,11 @@ void gn_load_near(uint k, uint u, uint i, uint n) {
     uint last = ((n - 1u) >> (2u + s)) << (2u + s);
     uvec4 w = GN_AT4(GN_OPEN(k), (GN_BASE(k) + min(i, last)) >> (2u + s));
     gn_raw[u][k] = gn_part_of(w, s, 0u);
-    gn_raw[u + 1u][k] = gn_part_of(w, s, 1u);
+    // Masked, since a place outside of the array would keep it out of registers even where it is not used.
+    gn_raw[(u + 1u) & 3u][k] = gn_part_of(w, s, 1u);
     if (s == 2u) {
-        gn_raw[u + 2u][k] = gn_part_of(w, s, 2u);
-        gn_raw[u + 3u][k] = gn_part_of(w, s, 3u);
+        gn_raw[(u + 2u) & 3u][k] = gn_part_of(w, s, 2u);
+        gn_raw[(u + 3u) & 3u][k] = gn_part_of(w, s, 3u);
     }
 }
 
@@ -106,14 +108,14 @@ void gn_store_near(uint k, uint u, uint i, uint n) {
     uint s = gn_packing(GN_OUT_DTYPE(k));
     if ((u & ((1u << s) - 1u)) != 0u) return;
     if (i + (4u << s) <= n) {
-        uvec4 w = s == 1u ? uvec4(gn_pack2(gn_result[u][k]), gn_pack2(gn_result[u + 1u][k]))
-                          : uvec4(gn_pack4(gn_result[u][k]), gn_pack4(gn_result[u + 1u][k]),
+        uvec4 w = s == 1u ? uvec4(gn_pack2(gn_result[u][k]), gn_pack2(gn_result[(u + 1u) & 3u][k]))
+                          : uvec4(gn_pack4(gn_result[u][k]), gn_pack4(gn_result[(u + 1u) & 3u][k]),
                                   gn_pack4(gn_result[(u + 2u) & 3u][k]), gn_pack4(gn_result[(u + 3u) & 3u][k]));
         GN_PUT4(GN_OPEN(GN_FIRST_OUT + k), (GN_BASE(8u + k) + i) >> (2u + s), w);
         return;
     }
     if (i < n) gn_output(k, i, n, gn_result[u][k]);
-    if (i + 4u < n) gn_output(k, i + 4u, n, gn_result[u + 1u][k]);
+    if (i + 4u < n) gn_output(k, i + 4u, n, gn_result[(u + 1u) & 3u][k]);
     if (s == 2u && i + 8u < n) gn_output(k, i + 8u, n, gn_result[(u + 2u) & 3u][k]);
     if (s == 2u && i + 12u < n) gn_output(k, i + 12u, n, gn_result[(u + 3u) & 3u][k]);
 }

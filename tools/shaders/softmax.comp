@@ -5,6 +5,7 @@
 //! variant softmax_4 -DGN_VECTORS=4
 //! variant softmax_8 -DGN_VECTORS=8
 //! variant softmax_16 -DGN_VECTORS=16
+//! variant softmax_wide -DGN_VECTORS=4 -DGN_THREADS=1024
 //! variant softmax_long -DGN_LONG
 //
 // Short rows: a team of lanes holds its row in registers, GN_VECTORS groups of 4 each. Long rows: the
@@ -19,7 +20,10 @@
 #include "memory.glsl"
 #include "math.glsl"
 
-layout(local_size_x = 256) in;
+#ifndef GN_THREADS
+#define GN_THREADS 256
+#endif
+layout(local_size_x = GN_THREADS) in;
 
 layout(constant_id = 0) const uint GN_KIND = 0u;  // gni_softmax_kind
 layout(constant_id = 1) const uint GN_DTYPE = 0u; // of input and output
@@ -39,15 +43,13 @@ layout(constant_id = 4) const uint GN_PHASE = 3u;   // long rows: 1 measures, 2 
 #define GN_SPLITS GN_PARAM(5)
 #define GN_CHUNK GN_PARAM(6) // groups of a split
 
-shared float gn_team[256];
-shared float gn_team2[256];
+shared float gn_team[GN_THREADS];
+shared float gn_team2[GN_THREADS];
 
 #define gn_inf uintBitsToFloat(0x7f800000u)
 
-float gn_max4(vec4 x) {
-    vec4 y = gn_max(x, x.yxwz);
-    return gn_max(y, y.zwxy).x;
-}
+// NaN may get lost here: it comes back with the sum.
+float gn_max4(vec4 x) { return max(max(x.x, x.y), max(x.z, x.w)); }
 
 vec4 gn_row_read(uint row, uint g) {
     uint at = GN_IN_BASE + row * GN_ROW_STRIDE, i = 4u * g;
@@ -64,16 +66,24 @@ void gn_row_write(uint row, uint g, vec4 y) {
     else if (4u * g < GN_N) gn_write_each(GN_OPEN(1u), at + uvec4(0u, 1u, 2u, 3u), GN_DTYPE, v, min(GN_N - 4u * g, 4u));
 }
 
-// From the row's maximum and sum to what finishes an element; for logsumexp the result itself.
-float gn_row_finish(float top, float sum) {
+// What is taken off the elements before exp: the maximum, unless that is infinite. The sum is infinite,
+// 0 or NaN then, as it should be. In softmax such a row is all NaN.
+float gn_row_shift(float top) { return GN_KIND != GN_SOFTMAX && gn_isinf(vec4(top)).x ? 0.0 : top; }
+
+// From the shift and the sum to what finishes an element; for logsumexp the result itself.
+float gn_row_finish(float shift, float sum) {
     if (GN_KIND == GN_SOFTMAX) return 1.0 / sum;
     float l = gn_log(vec4(sum)).x;
-    bool infinite = gn_isinf(vec4(top)).x;
-    if (GN_KIND == GN_LOG_SOFTMAX) return infinite ? top : l;
-    return infinite ? top : top + l;
+    return GN_KIND == GN_LOG_SOFTMAX ? l : shift + l;
 }
-// What is taken off the elements. Infinities stay what they are in log_softmax: SciPy's rule.
-float gn_row_shift(float top) { return GN_KIND == GN_LOG_SOFTMAX && gn_isinf(vec4(top)).x ? 0.0 : top; }
+
+// exp(x) for x that is not above 0, or +infinity, which softmax never comes to.
+vec4 gn_exp_row(vec4 x) {
+    vec4 y = mix(x, vec4(-104.0), lessThan(x, vec4(-104.0))), n, r;
+    if (GN_KIND != GN_SOFTMAX) y = mix(y, vec4(89.0), greaterThan(y, vec4(89.0)));
+    r = gn_exp_reduce(y, n);
+    return gn_scale(gn_exp_poly(r) + 1.0, ivec4(n));
+}
 
 void gn_row_result(uint row, float v) {
     uvec4 r = gn_narrow(floatBitsToUint(vec4(v)), GN_DTYPE);
@@ -89,7 +99,7 @@ float gn_team_join(uint lane, float v, bool add) {
     for (uint s = GN_LANES >> 1; s > 0u; s >>= 1) {
         if (lane >= s && lane < 2u * s) gn_team[me] = v;
         barrier();
-        if (lane < s) v = add ? v + gn_team[me + s] : gn_max(vec4(v), vec4(gn_team[me + s])).x;
+        if (lane < s) v = add ? v + gn_team[me + s] : max(v, gn_team[me + s]);
     }
     if (lane == 0u) gn_team2[me] = v;
     barrier();
@@ -97,7 +107,7 @@ float gn_team_join(uint lane, float v, bool add) {
 }
 
 void main() {
-    uint me = gl_LocalInvocationIndex, lane = me & (GN_LANES - 1u), teams = 256u >> GN_LOG_LANES;
+    uint me = gl_LocalInvocationIndex, lane = me & (GN_LANES - 1u), teams = uint(GN_THREADS) >> GN_LOG_LANES;
     uint groups = (GN_N + 3u) / 4u;
     for (uint first = gl_WorkGroupID.x * teams; first < GN_ROWS; first += gl_NumWorkGroups.x * teams) {
         // Lanes of rows that do not exist work on the last one and write nothing.
@@ -108,16 +118,16 @@ void main() {
             if (lane + v * GN_LANES < groups) x[v] = gn_row_read(from, lane + v * GN_LANES);
         }
         vec4 top4 = x[0];
-        [[unroll]] for (uint v = 1u; v < GN_VECTORS; v++) top4 = gn_max(top4, x[v]);
+        [[unroll]] for (uint v = 1u; v < GN_VECTORS; v++) top4 = max(top4, x[v]);
         float top = gn_team_join(lane, gn_max4(top4), false), shift = gn_row_shift(top);
         precise vec4 sum4 = vec4(0.0);
         [[unroll]] for (uint v = 0u; v < GN_VECTORS; v++) {
-            vec4 e = gn_exp(x[v] - shift);
+            vec4 e = gn_exp_row(x[v] - shift);
             sum4 += e;
             x[v] = GN_KIND == GN_SOFTMAX ? e : x[v] - shift;
         }
         float sum = gn_team_join(lane, (sum4.x + sum4.y) + (sum4.z + sum4.w), true);
-        float f = gn_row_finish(top, sum);
+        float f = gn_row_finish(shift, sum);
         if (row >= GN_ROWS) continue;
         if (GN_KIND == GN_LOGSUMEXP) {
             if (lane == 0u) gn_row_result(row, f);
@@ -173,8 +183,9 @@ vec2 gn_measure(uint row, uint first, uint end) {
             x[u] = vec4(-gn_inf);
             if (g + 256u * u < end) x[u] = gn_row_read(row, g + 256u * u);
         }
-        float m = gn_max4(gn_max(gn_max(x[0], x[1]), gn_max(x[2], x[3])));
-        m = gn_max(vec4(m), vec4(top)).x;
+        vec4 m4 = gn_max(gn_max(x[0], x[1]), gn_max(x[2], x[3]));
+        m4 = gn_max(m4, m4.yxwz);
+        float m = gn_max(gn_max(m4, m4.zwxy), vec4(top)).x;
         if (floatBitsToUint(m) != floatBitsToUint(top)) {
             vec4 f = gn_exp_below(vec4(top), m);
             s *= f;
@@ -204,12 +215,14 @@ void main() {
             if (me == 0u) gn_store2(2u, row * GN_SPLITS + split, floatBitsToUint(r));
             continue;
         }
-        float f = gn_row_finish(r.x, r.y);
+        float shift = gn_row_shift(r.x);
+        // What was summed up is relative to the maximum.
+        if (GN_KIND != GN_SOFTMAX && floatBitsToUint(r.x) == 0x7f800000u) r.y = gn_inf;
+        float f = gn_row_finish(shift, r.y);
         if (GN_KIND == GN_LOGSUMEXP) {
             if (me == 0u) gn_row_result(row, f);
             continue;
         }
-        float shift = gn_row_shift(r.x);
         for (uint g = first + me; g < end; g += 1024u) {
             vec4 x[4];
             [[unroll]] for (uint u = 0u; u < 4u; u++)
