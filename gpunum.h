@@ -16811,19 +16811,28 @@ enum {
     GNI_FV_SWAP_OUT_2 = 512,
     GNI_FV_ACROSS_IN = 1024,
     GNI_FV_ACROSS_OUT = 2048,
+    GNI_FV_CUT_IN = 4096,
+    GNI_FV_CUT_OUT = 8192,
+    GNI_FV_PAIR_IN = 16384,
+    GNI_FV_PAIR_OUT = 32768,
+    GNI_FV_FOLD_IN = 65536,
+    GNI_FV_FOLD_OUT = 131072,
+    GNI_FV_CONJ = 262144,
     GNI_FV_RADIX = 16, // first word of the radices,
-    GNI_FV_DIM = 22,   // and of the dimensions
+    GNI_FV_DIM = 28,   // and of the dimensions
     GNI_FV_DIM_WORDS = 5,
     GNI_FV_MAX_DIMS = GN_MAX_RANK + 2,
     GNI_FV_STAGES = 6,
+    GNI_FV_SPECIAL_STAGES = 4, // of kernels for one length
+    GNI_FV_REGISTERS = 20,     // points that an invocation of theirs can hold
+    GNI_FV_LARGEST = 8192,     // points of a line of theirs
     GNI_FV_THREADS = 256
 };
 
 #define GNI_FV_TABLE_BYTES ((uint64_t)64 << 20) // of all tables; more only while one call needs them
 
 typedef enum gni_fv_kind {
-    GNI_FV_ROOTS,  // exp(-2 pi i k / n), k < n
-    GNI_FV_HALVES, // the same for large n: its low bits' factors, then those of the high bits
+    GNI_FV_ROOTS,  // for each stage but the last, of radix r: exp(-2 pi i j q / (r m)) at (q - 1) m + j, j < m
     GNI_FV_CHIRP,  // exp(-pi i k^2 / n), k < n
     GNI_FV_KERNEL  // the spectrum of the chirp's conjugate in a convolution of `size` points, over size
 } gni_fv_kind;
@@ -16832,7 +16841,7 @@ typedef struct gni_fv_table {
     struct gni_fv_table *next;
     gni_fv_kind kind;
     int64_t n, size; // numbers that it has
-    uint64_t used;
+    uint64_t used, uses;
     gni_vk_mem mem;
 } gni_fv_table;
 
@@ -16846,31 +16855,60 @@ typedef struct gni_fv_end {
     const gni_vk_mem *mem;
     uint64_t bytes;
     int64_t offset, step, count; // numbers beyond `count` are zero, or not written
+    int64_t each;                // step between elements where a pair of them is a number
     int64_t stride[GN_MAX_RANK];
     uint32_t flags;
     const gni_fv_table *factor;
 } gni_fv_end;
 
 typedef struct gni_fv_pass {
-    int64_t n;    // points
-    int64_t full; // of the whole transform
+    int64_t n;     // points
+    int64_t full;  // of the whole transform
+    int64_t twist; // of the one that this is the first part of
     int64_t span, out_span, in_step, out_step;
     int rank;
     int64_t dim[GNI_FV_MAX_DIMS][GNI_FV_DIM_WORDS]; // size, in, out, unit, out unit
-    const gni_fv_table *halves;
 } gni_fv_pass;
 
-static int gni_fv_low_bits(int64_t n) {
-    int bits = 1;
-    while (((int64_t)1 << 2 * bits) < n) bits++;
-    return bits;
+// The radices of n, as few as can be; 0 when it has a prime factor above 13. At most 64.
+static int gni_fv_factor(int64_t n, int *radix) {
+    static const int prime[] = {13, 11, 7, 5, 3, 2};
+    int power[6] = {0}, best = INT_MAX, best_six = 0, best_ten = 0, count = 0;
+    for (int i = 0; i < 6; i++)
+        while (n % prime[i] == 0) n /= prime[i], power[i]++;
+    if (n != 1) return 0;
+    for (int ten = 0; ten <= GNI_MIN(power[3], power[5]); ten++)
+        for (int six = 0; six <= GNI_MIN(power[4], power[5] - ten); six++) {
+            int stages = power[3] + (power[4] - six + 1) / 2 + six + (power[5] - ten - six + 3) / 4;
+            if (stages < best) best = stages, best_six = six, best_ten = ten;
+        }
+    const int twos = power[5] - best_six - best_ten, passes = (twos + 3) / 4;
+    for (int i = 0; i < passes; i++) radix[count++] = 1 << (twos / passes + (i < twos % passes ? 1 : 0));
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < power[i]; k++) radix[count++] = prime[i];
+    for (int i = 0; i < best_ten; i++) radix[count++] = 10;
+    for (int i = 0; i + 1 < power[4] - best_six; i += 2) radix[count++] = 9;
+    for (int i = 0; i < best_six; i++) radix[count++] = 6;
+    for (int i = best_ten; i < power[3]; i++) radix[count++] = 5;
+    if ((power[4] - best_six) % 2 != 0) radix[count++] = 3;
+    return count;
+}
+
+static bool gni_fv_smooth(int64_t n) {
+    int radix[64];
+    return n == 1 || gni_fv_factor(n, radix) > 0;
 }
 
 static int64_t gni_fv_table_size(gni_fv_kind kind, int64_t n, int64_t size) {
+    int radix[64], count = kind == GNI_FV_ROOTS ? gni_fv_factor(n, radix) : 0;
+    int64_t sum = 0;
     if (kind == GNI_FV_KERNEL) return size;
-    if (kind != GNI_FV_HALVES) return n;
-    int low = gni_fv_low_bits(n);
-    return ((int64_t)1 << low) + ((n - 1) >> low) + 1;
+    if (kind == GNI_FV_CHIRP) return n;
+    for (int i = 0; i + 1 < count; i++) {
+        n /= radix[i];
+        sum += (radix[i] - 1) * n;
+    }
+    return GNI_MAX(sum, 1);
 }
 
 // exp(-pi i j^2 / n) for j = 0, 1, ...: j^2 mod 2 n is kept in `square`.
@@ -16901,15 +16939,28 @@ static bool gni_fv_fill_kernel(gn_context *g, int64_t n, int64_t size, float *ou
     return ok;
 }
 
+static void gni_fv_fill_roots(int64_t n, float *out) {
+    int radix[64], count = gni_fv_factor(n, radix);
+    for (int i = 0; i + 1 < count; i++) {
+        const int64_t m = n / radix[i];
+        for (int q = 1; q < radix[i]; q++)
+            for (int64_t j = 0; j < m; j++, out += 2) {
+                double re, im;
+                gni_ft_turn(j * q, n, &re, &im);
+                out[0] = (float)re;
+                out[1] = (float)im;
+            }
+        n = m;
+    }
+}
+
 static bool gni_fv_fill(gn_context *g, const gni_fv_table *t, float *out) {
     uint64_t square = 0;
-    int low = gni_fv_low_bits(t->n);
     if (t->kind == GNI_FV_KERNEL) return gni_fv_fill_kernel(g, t->n, t->size, out);
-    for (int64_t i = 0; i < t->size; i++) {
+    if (t->kind == GNI_FV_ROOTS) gni_fv_fill_roots(t->n, out);
+    for (int64_t i = 0; i < t->size && t->kind == GNI_FV_CHIRP; i++) {
         double re, im;
-        int64_t first = (int64_t)1 << low;
-        if (t->kind == GNI_FV_CHIRP) gni_fv_chirp_next(t->n, i, &square, &re, &im);
-        else gni_ft_turn(t->kind == GNI_FV_ROOTS || i < first ? i : (i - first) << low, t->n, &re, &im);
+        gni_fv_chirp_next(t->n, i, &square, &re, &im);
         out[2 * i] = (float)re;
         out[2 * i + 1] = (float)im;
     }
@@ -16948,7 +16999,7 @@ static void gni_fv_evict(gn_context *g, uint64_t room) {
     }
 }
 
-static const gni_fv_table *gni_fv_table_get(gn_context *g, gni_fv_kind kind, int64_t n, int64_t size) {
+static gni_fv_table *gni_fv_table_get(gn_context *g, gni_fv_kind kind, int64_t n, int64_t size) {
     gni_fft_vk_state *s = g->fft_vk;
     size = gni_fv_table_size(kind, n, size);
     for (gni_fv_table *t = s->tables; t != NULL; t = t->next)
@@ -16984,45 +17035,48 @@ static const gni_fv_table *gni_fv_table_get(gn_context *g, gni_fv_kind kind, int
 
 // ---- cutting a length into passes
 
-// Points that a workgroup holds.
+// Points that a workgroup of the kernel for all lengths holds.
 static int64_t gni_fv_points(const gni_vk *vk) {
     return vk->caps.shared_bytes >= 49152 ? 3072 : vk->caps.shared_bytes >= 32768 ? 2048 : 1024;
 }
 
-// At most three parts of at most `points` each, as equal as can be. Returns how many, 0 if there are none.
-static int gni_fv_cut(int64_t n, int64_t points, int64_t *part) {
+static bool gni_fv_has_large(const gni_vk *vk) {
+    return vk->caps.shared_bytes >= 32768 && vk->caps.max_invocations >= 512;
+}
+
+// Parts of at most `points` each, as equal as can be, the largest first. Returns how many, 0 if there are
+// none. `apart`: the points do not follow each other in memory.
+static int gni_fv_cut(const gni_vk *vk, int64_t n, bool apart, int64_t *part) {
+    const int64_t points = gni_fv_points(vk), two = GNI_MIN(points, 2048);
     int64_t divisor[512], best = INT64_MAX;
-    int radix[64], count = 0, parts = 0;
-    if (gni_ft_factor(n, 16, radix) == 0 && n > 1) return 0;
-    if (n <= points) {
-        part[0] = n;
-        return 1;
-    }
+    int count = 0, parts = 0;
+    if (!gni_fv_smooth(n)) return 0;
+    part[0] = n;
+    if (n <= points && (n <= two || !apart)) return 1;
+    if ((n & (n - 1)) == 0 && n <= GNI_FV_LARGEST && !apart && gni_fv_has_large(vk)) return 1;
     for (int64_t d = 2; d <= points && count < GNI_COUNT(divisor); d++)
         if (n % d == 0) divisor[count++] = d;
     for (int i = 0; i < count; i++) {
         int64_t rest = n / divisor[i], most = GNI_MAX(divisor[i], rest);
-        if (rest > points || most >= best) continue;
+        if (most > two || most >= best) continue;
         best = most;
-        part[0] = divisor[i];
-        part[1] = rest;
+        part[0] = GNI_MAX(divisor[i], rest);
+        part[1] = GNI_MIN(divisor[i], rest);
         parts = 2;
     }
-    // Few lines in a workgroup read memory in crumbs; a third pass costs less.
-    if (parts == 2 && best <= points / 4) return 2;
-    int64_t three = INT64_MAX;
+    if (parts == 2) return 2;
     for (int i = 0; i < count; i++)
         for (int k = i; k < count; k++) {
             if (n / divisor[i] % divisor[k] != 0) continue;
             int64_t rest = n / divisor[i] / divisor[k], most = GNI_MAX(divisor[k], rest);
-            if (rest < divisor[k] || most > points || most >= three || most >= best) continue;
-            three = most;
-            part[0] = divisor[k];
-            part[1] = divisor[i];
-            part[2] = rest;
+            if (rest < divisor[k] || most > points || most >= best) continue;
+            best = most;
+            part[0] = rest;
+            part[1] = divisor[k];
+            part[2] = divisor[i];
             parts = 3;
         }
-    return parts;
+    return parts == 0 && n <= points ? 1 : parts;
 }
 
 // The length of the convolution for a transform of n points.
@@ -17041,64 +17095,142 @@ static int64_t gni_fv_convolution(int64_t n) {
 
 // ---- one pass
 
-// For powers of two one of their own once it is compiled, until then and for the others the one that does
-// all; they round alike.
-static gni_vk_pipeline *gni_fv_pipeline(gni_vk *vk, const uint32_t *param, int stages) {
-    gni_vk_kernel kernel;
+// How a pass is done by a kernel of its own.
+typedef struct gni_fv_special {
+    int module;
+    int64_t lines, team; // of a workgroup, and invocations of a line
+} gni_fv_special;
+
+// Invocations of a line, so that none of them holds more points than it can and few hold fewer.
+static int64_t gni_fv_team(int64_t n, const int *radix, int stages) {
+    int64_t best = 0, least = INT64_MAX;
+    for (int64_t hold = 8; hold <= GNI_FV_REGISTERS; hold++) {
+        int64_t team = (n + hold - 1) / hold, sum = 0;
+        for (int i = 0; i < stages; i++) {
+            int64_t each = (n / radix[i] + team - 1) / team * radix[i];
+            sum = each > GNI_FV_REGISTERS || sum == INT64_MAX ? INT64_MAX : sum + each * team;
+        }
+        if (sum <= least && sum < INT64_MAX) least = sum, best = team;
+    }
+    return best;
+}
+
+// Lines that a workgroup of `threads` with room for so many points does.
+static int64_t gni_fv_lines(int64_t n, int64_t team, int64_t points, int64_t threads, uint32_t flags) {
+    int64_t lines = GNI_MIN(points / (n % 32 == 0 ? n : n | 1), threads / team);
+    return flags & GNI_FV_FOLD_OUT && lines > 1 ? lines & ~(int64_t)1 : lines;
+}
+
+// False: this pass is done by the kernel for all lengths.
+static bool gni_fv_specialise(const gni_vk *vk, int64_t n, int64_t lines, uint32_t flags, bool pairs, const int *radix,
+                              int stages, gni_fv_special *k) {
+    const bool across = (flags & (GNI_FV_ACROSS_IN | GNI_FV_ACROSS_OUT)) != 0;
+    if (n < 64 || n > GNI_FV_LARGEST || stages > GNI_FV_SPECIAL_STAGES || !gni_fv_has_large(vk)) return false;
+    k->team = gni_fv_team(n, radix, stages);
+    if (k->team == 0) return false;
+    const int64_t least = pairs ? 2 : 1;
+    k->module = GNI_MODULE_fft_256;
+    k->lines = gni_fv_lines(n, k->team, 4096, 256, flags);
+    if (k->lines < (across ? 8 : least)) {
+        int64_t more = gni_fv_lines(n, k->team, 8192, 512, flags);
+        if (more > k->lines) k->lines = more, k->module = GNI_MODULE_fft_512;
+    }
+    // Few lines are spread over more, smaller workgroups.
+    if (k->lines > 0 && lines / k->lines < 2 * (int64_t)vk->caps.multiprocessors) {
+        int64_t fewer = gni_fv_lines(n, k->team, 1024, 64, flags);
+        if (fewer >= (across ? 4 : least)) k->lines = fewer, k->module = GNI_MODULE_fft_64;
+    }
+    return k->lines >= least;
+}
+
+// One of its own for a length that is used again; until it is compiled the one that does all.
+static gni_vk_pipeline *gni_fv_pipeline(gni_vk *vk, uint32_t *param, int64_t lines, int stages, uint64_t uses,
+                                        int64_t *each) {
     const int64_t points = gni_fv_points(vk), n = param[15];
+    const bool pairs = (param[13] & GNI_FV_FOLD_OUT) && param[9] > 1;
+    const bool wait = (vk->g->options.vulkan_flags & GN_VULKAN_NO_ASYNC_PIPELINES) != 0;
+    int radix[GNI_FV_STAGES];
+    gni_vk_kernel kernel;
+    gni_fv_special special;
     memset(&kernel, 0, sizeof kernel);
-    if ((n & (n - 1)) == 0 && n >= 64 && stages <= 3) {
-        kernel.module = points == 3072 ? GNI_MODULE_fft_two_3k : points == 2048 ? GNI_MODULE_fft_two_2k : GNI_MODULE_fft_two_1k;
-        kernel.n_spec = 5;
-        for (int i = 0; i < 3; i++) kernel.spec[i] = param[GNI_FV_RADIX + i];
-        kernel.spec[3] = param[14];
-        kernel.spec[4] = param[13];
-        gni_vk_pipeline *p = gni_vk_pipeline_get(vk, &kernel, GNI_VK_ASYNC);
-        if (p != NULL) return p;
+    for (int i = 0; i < stages; i++) radix[i] = (int)param[GNI_FV_RADIX + i];
+    int64_t all = points / n;
+    if (pairs) all &= ~(int64_t)1;
+    *each = GNI_MIN(GNI_MAX(all, 1), pairs ? INT64_MAX : lines);
+    while (*each > 1 && (*each & (*each - 1)) != 0) *each &= *each - 1; // the power of two below
+    if ((uses > 1 || wait || all < 1) && gni_fv_specialise(vk, n, lines, param[13], pairs, radix, stages, &special)) {
+        kernel.module = special.module;
+        kernel.n_spec = 7;
+        for (int i = 0; i < 4; i++) kernel.spec[i] = param[GNI_FV_RADIX + i];
+        kernel.spec[4] = (uint32_t)special.lines;
+        kernel.spec[5] = (uint32_t)special.team;
+        kernel.spec[6] = param[13];
+        gni_vk_pipeline *p = gni_vk_pipeline_get(vk, &kernel, wait || all < 1 ? GNI_VK_WAIT : GNI_VK_ASYNC);
+        if (p != NULL) *each = special.lines;
+        if (p != NULL || all < 1) return p;
         memset(&kernel, 0, sizeof kernel);
     }
+    param[14] = (uint32_t)*each;
     kernel.module = points == 3072 ? GNI_MODULE_fft_any_3k : points == 2048 ? GNI_MODULE_fft_any_2k : GNI_MODULE_fft_any_1k;
     return gni_vk_pipeline_get(vk, &kernel, GNI_VK_WAIT);
 }
 
-static bool gni_fv_dispatch(gn_context *g, const gni_fv_pass *p, const gni_fv_end *in, const gni_fv_end *out,
-                            uint32_t flags, double scale) {
-    gni_vk *vk = g->vk;
-    gni_vk_use use[6];
-    uint32_t param[GNI_FV_DIM + GNI_FV_MAX_DIMS * GNI_FV_DIM_WORDS];
-    const gni_fv_table *roots = gni_fv_table_get(g, GNI_FV_ROOTS, p->n, 0);
-    int radix[64], stages = gni_ft_factor(p->n, 16, radix);
-    if (roots == NULL || stages > GNI_FV_STAGES) return false;
-    int64_t lines = 1, points = gni_fv_points(vk);
-    memset(use, 0, sizeof use);
-    memset(param, 0, sizeof param);
-    for (int i = 0; i < p->rank; i++) {
-        lines *= p->dim[i][0];
+static uint32_t gni_fv_bits(double value) {
+    float f = (float)value;
+    uint32_t bits;
+    memcpy(&bits, &f, 4);
+    return bits;
+}
+
+// 1 / n as the sum of two floats.
+static void gni_fv_inverse(uint32_t *word, int64_t n) {
+    double inverse = 1.0 / (double)GNI_MAX(n, 1);
+    word[0] = gni_fv_bits(inverse);
+    word[1] = gni_fv_bits(inverse - (double)(float)inverse);
+}
+
+static void gni_fv_params(const gni_fv_pass *p, const gni_fv_end *in, const gni_fv_end *out, uint32_t flags, double scale,
+                          uint32_t *param) {
+    for (int i = 0; i < p->rank; i++)
         for (int k = 0; k < GNI_FV_DIM_WORDS; k++)
             param[GNI_FV_DIM + GNI_FV_DIM_WORDS * i + k] = (uint32_t)p->dim[i][k];
-    }
-    int64_t each = GNI_MIN(GNI_MAX(points / p->n, 1), lines);
-    while (each > 1 && (each & (each - 1)) != 0) each &= each - 1; // the power of two below
-    for (int i = 0; i < GNI_FV_STAGES; i++) param[GNI_FV_RADIX + i] = i < stages ? (uint32_t)radix[i] : 1;
-    param[0] = (uint32_t)lines;
     param[1] = (uint32_t)in->offset;
     param[2] = (uint32_t)p->in_step;
     param[3] = (uint32_t)GNI_MIN(in->count, UINT32_MAX);
     param[4] = (uint32_t)out->offset;
     param[5] = (uint32_t)p->out_step;
     param[6] = (uint32_t)GNI_MIN(out->count, UINT32_MAX);
-    float s = (float)scale;
-    memcpy(&param[7], &s, 4);
+    param[7] = gni_fv_bits(scale);
     param[8] = (uint32_t)p->span;
     param[9] = (uint32_t)p->out_span;
-    param[10] = p->halves != NULL ? (uint32_t)gni_fv_low_bits(p->halves->n) : 0;
+    param[10] = (uint32_t)p->twist;
     param[11] = (uint32_t)p->full;
     param[12] = (uint32_t)p->rank;
     param[13] = flags;
-    param[14] = (uint32_t)each;
     param[15] = (uint32_t)p->n;
-    for (int i = 2; i < 6; i++) {
-        const gni_fv_table *t = i == 3 ? p->halves : i == 4 ? in->factor : i == 5 ? out->factor : NULL;
+    gni_fv_inverse(&param[22], p->twist);
+    gni_fv_inverse(&param[24], 2 * p->full);
+    param[26] = (uint32_t)in->each;
+    param[27] = (uint32_t)out->each;
+}
+
+static bool gni_fv_dispatch(gn_context *g, const gni_fv_pass *p, const gni_fv_end *in, const gni_fv_end *out,
+                            uint32_t flags, double scale) {
+    gni_vk *vk = g->vk;
+    gni_vk_use use[5];
+    uint32_t param[GNI_FV_DIM + GNI_FV_MAX_DIMS * GNI_FV_DIM_WORDS];
+    gni_fv_table *roots = gni_fv_table_get(g, GNI_FV_ROOTS, p->n, 0);
+    int radix[64], stages = gni_fv_factor(p->n, radix);
+    if (roots == NULL || stages > GNI_FV_STAGES) return false;
+    int64_t lines = 1, each;
+    memset(use, 0, sizeof use);
+    memset(param, 0, sizeof param);
+    for (int i = 0; i < p->rank; i++) lines *= p->dim[i][0];
+    gni_fv_params(p, in, out, flags, scale, param);
+    param[0] = (uint32_t)lines;
+    for (int i = 0; i < GNI_FV_STAGES; i++) param[GNI_FV_RADIX + i] = i < stages ? (uint32_t)radix[i] : 1;
+    for (int i = 2; i < 5; i++) {
+        const gni_fv_table *t = i == 3 ? in->factor : i == 4 ? out->factor : NULL;
         use[i].mem = t != NULL ? &t->mem : &roots->mem;
         use[i].bytes = (uint64_t)(t != NULL ? t->size : roots->size) * 8;
     }
@@ -17107,11 +17239,15 @@ static bool gni_fv_dispatch(gn_context *g, const gni_fv_pass *p, const gni_fv_en
     use[1].mem = out->mem;
     use[1].bytes = out->bytes;
     use[1].write = true;
-    int64_t groups = (lines + each - 1) / each, x = GNI_MIN(groups, (int64_t)vk->caps.max_groups[0]);
-    int64_t y = (groups + x - 1) / x;
+    gni_vk_pipeline *pipeline = gni_fv_pipeline(vk, param, lines, stages, ++roots->uses, &each);
+    if (pipeline == NULL) return false;
+    int64_t groups = (lines + each - 1) / each;
+    if ((flags & GNI_FV_FOLD_OUT) && p->out_span > 1) // each group has as many lines from the front as from the back
+        groups = lines / p->out_span * ((p->out_span / 2 + each / 2 - 1) / (each / 2));
+    int64_t x = GNI_MIN(groups, (int64_t)vk->caps.max_groups[0]), y = (groups + x - 1) / x;
     if (lines > INT32_MAX || y > (int64_t)vk->caps.max_groups[1]) return false;
-    return gni_vk_dispatch(vk, gni_fv_pipeline(vk, param, stages), use, 6, param,
-                           (uint32_t)((GNI_FV_DIM + p->rank * GNI_FV_DIM_WORDS) * 4), (uint32_t)x, (uint32_t)y, 1);
+    return gni_vk_dispatch(vk, pipeline, use, 5, param, (uint32_t)((GNI_FV_DIM + p->rank * GNI_FV_DIM_WORDS) * 4),
+                           (uint32_t)x, (uint32_t)y, 1);
 }
 
 static void gni_fv_dim(gni_fv_pass *p, int64_t size, int64_t in, int64_t out, int64_t unit, int64_t out_unit) {
@@ -17128,13 +17264,23 @@ static gni_fv_end gni_fv_middle(const gni_vk_mem *mem, uint64_t bytes) {
     return e;
 }
 
-// The dimensions of the batch: NULL means rows of n numbers that follow each other.
-static void gni_fv_batch(gni_fv_pass *p, const gni_fft *f, int64_t n, const gni_fv_end *in, const gni_fv_end *out) {
+static void gni_fv_batch(gni_fv_pass *p, const gni_fft *f, int skip, const gni_fv_end *in, const gni_fv_end *out) {
+    for (int i = 0; i < f->rank; i++)
+        if (f->dim[i] != 1 && i != skip) gni_fv_dim(p, f->dim[i], in->stride[i], out->stride[i], 0, 0);
+}
+
+// Rows of n numbers, or with `fast` columns: that dimension's numbers follow each other.
+static gni_fv_end gni_fv_between(const gni_fft *f, int64_t n, int fast, const gni_vk_mem *mem, uint64_t bytes) {
+    gni_fv_end e = gni_fv_middle(mem, bytes);
+    e.step = fast >= 0 ? f->dim[fast] : 1;
     int64_t rest = n * gni_product(f->dim, f->rank);
+    if (fast >= 0) e.stride[fast] = 1;
     for (int i = 0; i < f->rank; i++) {
+        if (i == fast) continue;
         rest /= GNI_MAX(f->dim[i], 1);
-        if (f->dim[i] != 1) gni_fv_dim(p, f->dim[i], in ? in->stride[i] : rest, out ? out->stride[i] : rest, 0, 0);
+        e.stride[i] = rest;
     }
+    return e;
 }
 
 // One pass: the dimension whose lines lie next to each other comes first when the points do not.
@@ -17148,7 +17294,7 @@ static bool gni_fv_single(gn_context *g, const gni_fft *f, int64_t n, const gni_
     p.span = p.out_span = 1;
     p.in_step = in->step;
     p.out_step = out->step;
-    gni_fv_batch(&p, f, n, in, out);
+    gni_fv_batch(&p, f, -1, in, out);
     for (int i = 1; i < p.rank; i++) {
         if (in->step == 1 || p.dim[i][1] != 1) continue;
         int64_t old[GNI_FV_DIM_WORDS];
@@ -17159,57 +17305,72 @@ static bool gni_fv_single(gn_context *g, const gni_fft *f, int64_t n, const gni_
     }
     if (p.rank > 0 && in->step != 1 && p.dim[0][1] == 1) flags |= GNI_FV_ACROSS_IN;
     if (p.rank > 0 && out->step != 1 && p.dim[0][2] == 1) flags |= GNI_FV_ACROSS_OUT;
+    if (in->count < n) flags |= GNI_FV_CUT_IN;
+    if (out->count < n) flags |= GNI_FV_CUT_OUT;
     return gni_fv_dispatch(g, &p, in, out, flags, scale);
 }
 
+// A dimension of the batch along which numbers follow each other, where the points do not; or -1.
+static int gni_fv_fast(const gni_fft *f, const gni_fv_end *in, const gni_fv_end *out) {
+    if (in->step == 1 || (out->flags & GNI_FV_FOLD_OUT)) return -1;
+    for (int i = 0; i < f->rank; i++)
+        if (f->dim[i] >= 8 && in->stride[i] == 1 && out->stride[i] == 1) return i;
+    return -1;
+}
+
+// The passes of part[0] = a, then, for three parts, b, and c points.
 static bool gni_fv_several(gn_context *g, const gni_fft *f, int64_t n, const int64_t *part, int parts,
                            const gni_fv_end *in, const gni_fv_end *out, double scale, const gni_vk_mem *temporary) {
-    const int64_t a = part[0], m = n / a;
+    const int64_t a = part[0], m = n / a, b = parts == 3 ? part[1] : 1, c = m / b;
+    const int fast = gni_fv_fast(f, in, out);
+    const bool half = (in->flags & (GNI_FV_HALF_IN | GNI_FV_FOLD_IN)) != 0;
+    const uint32_t across = GNI_FV_ACROSS_IN | GNI_FV_ACROSS_OUT;
     gni_fv_pass p;
-    gni_fv_end middle = gni_fv_middle(temporary, (uint64_t)(n * gni_product(f->dim, f->rank)) * 8);
+    gni_fv_end middle = gni_fv_between(f, n, fast, temporary, (uint64_t)(n * gni_product(f->dim, f->rank)) * 8);
+    const int64_t step = middle.step;
     memset(&p, 0, sizeof p);
     p.n = a;
     p.full = f->n;
+    p.twist = n;
     p.span = m;
-    p.in_step = m * in->step;
-    p.out_step = m;
-    p.halves = gni_fv_table_get(g, GNI_FV_HALVES, n, 0);
-    gni_fv_dim(&p, m, in->flags & GNI_FV_HALF_IN ? 0 : in->step, 1, 1, 0);
-    gni_fv_batch(&p, f, n, in, NULL);
-    if (in->flags & GNI_FV_HALF_IN) p.in_step = in->step;
-    uint32_t across = GNI_FV_ACROSS_IN | GNI_FV_ACROSS_OUT | GNI_FV_TWIST;
-    if (p.halves == NULL || !gni_fv_dispatch(g, &p, in, &middle, in->flags | across, 1.0)) return false;
-    int64_t b = 1, c = m;
-    if (parts == 3) { // in place
-        b = part[1];
-        c = part[2];
+    p.in_step = half ? in->step : m * in->step;
+    p.out_step = m * step;
+    if (fast >= 0) gni_fv_dim(&p, f->dim[fast], 1, 1, 0, 0);
+    gni_fv_dim(&p, m, half ? 0 : in->step, step, 1, 0);
+    gni_fv_batch(&p, f, fast, in, &middle);
+    uint32_t flags = in->flags | across | GNI_FV_TWIST | (in->count < n ? GNI_FV_CUT_IN : 0);
+    if (!gni_fv_dispatch(g, &p, in, &middle, flags, 1.0)) return false;
+    if (b > 1) { // in place
         memset(&p, 0, sizeof p);
         p.n = b;
         p.full = f->n;
-        p.in_step = p.out_step = c;
-        p.halves = gni_fv_table_get(g, GNI_FV_HALVES, m, 0);
-        gni_fv_dim(&p, c, 1, 1, 1, 0);
-        gni_fv_dim(&p, a, m, m, 0, 0);
-        gni_fv_batch(&p, f, n, NULL, NULL);
-        if (p.halves == NULL || !gni_fv_dispatch(g, &p, &middle, &middle, across, 1.0)) return false;
+        p.twist = m;
+        p.in_step = p.out_step = c * step;
+        if (fast >= 0) gni_fv_dim(&p, f->dim[fast], 1, 1, 0, 0);
+        gni_fv_dim(&p, c, step, step, 1, 0);
+        gni_fv_dim(&p, a, m * step, m * step, 0, 0);
+        gni_fv_batch(&p, f, fast, &middle, &middle);
+        if (!gni_fv_dispatch(g, &p, &middle, &middle, across | GNI_FV_TWIST, 1.0)) return false;
     }
     memset(&p, 0, sizeof p);
     p.n = c;
     p.full = f->n;
-    p.in_step = 1;
+    p.in_step = step;
     p.out_step = a * b * out->step;
     p.out_span = a * b;
-    gni_fv_dim(&p, a, m, out->step, 0, 1);
-    if (b > 1) gni_fv_dim(&p, b, c, a * out->step, 0, a);
-    gni_fv_batch(&p, f, n, NULL, out);
-    return gni_fv_dispatch(g, &p, &middle, out, out->flags | GNI_FV_ACROSS_OUT, scale);
+    if (fast >= 0) gni_fv_dim(&p, f->dim[fast], 1, 1, 0, 0);
+    gni_fv_dim(&p, a, m * step, out->step, 0, 1);
+    if (b > 1) gni_fv_dim(&p, b, c * step, a * out->step, 0, a);
+    gni_fv_batch(&p, f, fast, &middle, out);
+    flags = out->flags | (fast >= 0 ? across : GNI_FV_ACROSS_OUT) | (out->count < n ? GNI_FV_CUT_OUT : 0);
+    return gni_fv_dispatch(g, &p, &middle, out, flags, scale);
 }
 
 static bool gni_fv_transform(gn_context *g, const gni_fft *f, int64_t n, const gni_fv_end *in, const gni_fv_end *out,
                              double scale) {
     int64_t part[3];
     gni_vk_mem temporary;
-    int parts = gni_fv_cut(n, gni_fv_points(g->vk), part);
+    int parts = gni_fv_cut(g->vk, n, in->step != 1 || out->step != 1, part);
     if (parts == 1) return gni_fv_single(g, f, n, in, out, scale);
     if (parts == 0) return false;
     uint64_t bytes = (uint64_t)(n * gni_product(f->dim, f->rank)) * 8;
@@ -17233,17 +17394,12 @@ static bool gni_fv_chirped(gn_context *g, const gni_fft *f, gni_fv_end *in, gni_
         gni_fail_memory(g, "gn_fft: device memory", bytes);
         return false;
     }
-    gni_fv_end middle = gni_fv_middle(&temporary, bytes);
-    int64_t rest = m * gni_product(f->dim, f->rank);
-    for (int i = 0; i < f->rank; i++) {
-        rest /= GNI_MAX(f->dim[i], 1);
-        middle.stride[i] = rest;
-    }
-    middle.step = 1;
+    gni_fv_end middle = gni_fv_between(f, m, -1, &temporary, bytes);
     middle.flags = GNI_FV_FACTOR_OUT;
     middle.factor = spectrum;
     in->flags |= GNI_FV_FACTOR_IN;
     in->factor = chirp;
+    in->count = GNI_MIN(in->count, n);
     bool ok = gni_fv_transform(g, f, m, in, &middle, 1.0);
     middle.flags = GNI_FV_SWAP_IN;
     middle.factor = NULL;
@@ -17257,13 +17413,13 @@ static bool gni_fv_chirped(gn_context *g, const gni_fft *f, gni_fv_end *in, gni_
 
 static bool gni_fft_vk_supports(gn_context *g, const gni_fft *f) {
     const gni_vk *vk = g->vk;
-    int64_t part[3], batch = gni_product(f->dim, f->rank), points = gni_fv_points(vk);
-    if (vk->caps.shared_bytes < 16384 || vk->caps.max_invocations < GNI_FV_THREADS || vk->caps.max_buffers < 6)
+    int64_t part[3], batch = gni_product(f->dim, f->rank);
+    if (vk->caps.shared_bytes < 16384 || vk->caps.max_invocations < GNI_FV_THREADS || vk->caps.max_buffers < 5)
         return false;
     if (f->in.dtype != GN_F32 && f->in.dtype != GN_C64) return false;
-    int64_t n = gni_fv_cut(f->n, points, part) > 0 ? f->n : gni_fv_convolution(f->n);
+    int64_t n = gni_fv_cut(vk, f->n, false, part) > 0 ? f->n : gni_fv_convolution(f->n);
     // Kernels count numbers with 32 bits.
-    if (f->n > INT32_MAX / 4 || n > INT32_MAX / 2 || batch > INT32_MAX / n || gni_fv_cut(n, points, part) == 0) return false;
+    if (f->n > INT32_MAX / 4 || n > INT32_MAX / 4 || batch > INT32_MAX / n || gni_fv_cut(vk, n, false, part) == 0) return false;
     const gni_operand *both[2];
     both[0] = &f->in;
     both[1] = &f->out;
@@ -17274,10 +17430,52 @@ static bool gni_fft_vk_supports(gn_context *g, const gni_fft *f) {
     return vk->caps.addresses || (uint64_t)(n * batch) * 8 <= vk->caps.max_storage_range;
 }
 
-// Operands are on the GPU. Real transforms are done on complex numbers.
+// Real numbers next to each other are used as complex ones where they lie; otherwise pair by pair.
+static uint32_t gni_fv_pair(gni_fv_end *e, int rank, uint32_t flag) {
+    bool even = e->step == 1 && e->offset % 2 == 0 && e->count % 2 == 0;
+    for (int i = 0; i < rank; i++) even = even && e->stride[i] % 2 == 0;
+    e->each = e->step;
+    e->step *= 2;
+    if (!even) return flag;
+    e->step = 1;
+    e->offset /= 2;
+    e->count /= 2;
+    for (int i = 0; i < rank; i++) e->stride[i] /= 2;
+    return 0;
+}
+
+// Transforms of real data of n points, n even, as complex ones of n / 2. False: not for this length.
+static bool gni_fv_halves(gn_context *g, const gni_fft *f, const gni_fv_end *in, const gni_fv_end *out, bool *ok) {
+    gni_fft h = *f;
+    gni_fv_end a = *in, b = *out;
+    int64_t part[3];
+    if (f->kind == GNI_FFT_C2C || f->n % 2 != 0 || f->n < 4) return false;
+    const bool forward = f->kind == GNI_FFT_R2C;
+    h.n = f->n / 2;
+    if (forward) {
+        a.flags = gni_fv_pair(&a, f->rank, GNI_FV_PAIR_IN);
+        b.flags = GNI_FV_FOLD_OUT | (f->inverse ? GNI_FV_CONJ : 0);
+        b.each = b.step;
+        b.count = h.n;
+    } else {
+        b.flags = gni_fv_pair(&b, f->rank, GNI_FV_PAIR_OUT) | GNI_FV_SWAP_OUT;
+        b.count = h.n;
+        a.flags = GNI_FV_FOLD_IN | GNI_FV_SWAP_IN | (f->inverse ? 0 : GNI_FV_CONJ);
+    }
+    int parts = gni_fv_cut(g->vk, h.n, a.step != 1 || b.step != 1, part);
+    // The fold wants pairs of lines in the last pass.
+    const int64_t last = parts > 0 ? part[parts - 1] : 0;
+    const bool fits = 2 * last <= gni_fv_points(g->vk) || (gni_fv_has_large(g->vk) && (last & (last - 1)) == 0);
+    if (parts == 0 || (forward && parts > 1 && (h.n / last % 2 != 0 || !fits))) return false;
+    *ok = gni_fv_transform(g, &h, h.n, &a, &b, f->scale);
+    return true;
+}
+
+// Operands are on the GPU.
 static bool gni_fft_vk(gn_context *g, const gni_fft *f) {
     gni_fv_end in, out;
     int64_t part[3];
+    bool ok = false;
     if (g->fft_vk == NULL) g->fft_vk = (gni_fft_vk_state *)gni_calloc(g, sizeof(gni_fft_vk_state));
     if (g->fft_vk == NULL) {
         gni_fail_memory(g, "gn_fft", sizeof(gni_fft_vk_state));
@@ -17295,10 +17493,11 @@ static bool gni_fft_vk(gn_context *g, const gni_fft *f) {
     out.count = f->kind == GNI_FFT_R2C ? f->n / 2 + 1 : f->n;
     memcpy(in.stride, f->in.stride, sizeof in.stride);
     memcpy(out.stride, f->out.stride, sizeof out.stride);
+    if (gni_fv_halves(g, f, &in, &out, &ok)) return ok;
     if (f->in.dtype == GN_F32) in.flags |= GNI_FV_REAL_IN;
     if (f->kind == GNI_FFT_C2R) in.flags |= GNI_FV_HALF_IN, out.flags |= GNI_FV_REAL_OUT;
     if (f->inverse) in.flags |= GNI_FV_SWAP_IN;
-    if (gni_fv_cut(f->n, gni_fv_points(g->vk), part) == 0) return gni_fv_chirped(g, f, &in, &out);
+    if (gni_fv_cut(g->vk, f->n, in.step != 1 || out.step != 1, part) == 0) return gni_fv_chirped(g, f, &in, &out);
     if (f->inverse) out.flags |= GNI_FV_SWAP_OUT;
     return gni_fv_transform(g, f, f->n, &in, &out, f->scale);
 }

@@ -1,24 +1,25 @@
-// One pass of a Fourier transform: POINTS of each line, in one workgroup, by Stockham's stages in shared
-// memory; longer transforms are several passes. Room `fft vk` says which.
+// One pass of a Fourier transform: POINTS of each line, LINES lines in one workgroup, by Stockham's stages;
+// longer transforms are several passes. Room `fft vk` says which.
 //
 // GN_FFT_ANY: radices and flags are parameters, one pipeline does every length. Otherwise they are
-// specialisation constants, for lengths that are powers of two; the first stage then reads the operand
-// itself and the last one writes the result. Both round alike.
-//! variant fft_any_1k -DGN_FFT_SHARED=1024 -DGN_FFT_ANY
-//! variant fft_any_2k -DGN_FFT_SHARED=2048 -DGN_FFT_ANY
-//! variant fft_any_3k -DGN_FFT_SHARED=3072 -DGN_FFT_ANY
-//! variant fft_two_1k -DGN_FFT_SHARED=1024
-//! variant fft_two_2k -DGN_FFT_SHARED=2048
-//! variant fft_two_3k -DGN_FFT_SHARED=3072
+// specialisation constants: an invocation keeps its points in registers, and shared memory only exchanges
+// them between stages. Both do the same arithmetic, so that their results are the same bits.
+// GN_FFT_SPLIT exchanges real and imaginary parts one after the other, in half the memory.
+//! variant fft_any_1k -DGN_FFT_SHARED=1024 -DGN_FFT_THREADS=256 -DGN_FFT_ANY
+//! variant fft_any_2k -DGN_FFT_SHARED=2048 -DGN_FFT_THREADS=256 -DGN_FFT_ANY
+//! variant fft_any_3k -DGN_FFT_SHARED=3072 -DGN_FFT_THREADS=256 -DGN_FFT_ANY
+//! variant fft_64 -DGN_FFT_SHARED=1024 -DGN_FFT_THREADS=64
+//! variant fft_256 -DGN_FFT_SHARED=4096 -DGN_FFT_THREADS=256
+//! variant fft_512 -DGN_FFT_SHARED=8192 -DGN_FFT_THREADS=512 -DGN_FFT_SPLIT
 #version 450
 #extension GL_GOOGLE_include_directive : require
-#define GN_BUFFERS 6
-#define GN_READONLY 61 /* all but buffer 1 */
+#extension GL_EXT_control_flow_attributes : require
+#define GN_BUFFERS 5
+#define GN_READONLY 29 /* all but buffer 1 */
 #include "gn.glsl"
 
-// 0 operand, 1 result, 2 exp(-2 pi i k / POINTS), 3 factors of the twist, 4 and 5 factors of the operand and
-// of the result.
-layout(local_size_x = 256) in;
+// 0 operand, 1 result, 2 the turns between the stages, 3 and 4 factors of the operand and of the result.
+layout(local_size_x = GN_FFT_THREADS) in;
 #ifdef GN_FFT_ANY
 #define FLAGS GN_PARAM(13)
 #define LINES GN_PARAM(14) /* in a workgroup */
@@ -28,15 +29,17 @@ layout(local_size_x = 256) in;
 layout(constant_id = 0) const uint RADIX0 = 1; // applied first
 layout(constant_id = 1) const uint RADIX1 = 1;
 layout(constant_id = 2) const uint RADIX2 = 1;
-layout(constant_id = 3) const uint LINES = 1;
-layout(constant_id = 4) const uint FLAGS = 0;
-const uint POINTS = RADIX0 * RADIX1 * RADIX2;
+layout(constant_id = 3) const uint RADIX3 = 1;
+layout(constant_id = 4) const uint LINES = 1;
+layout(constant_id = 5) const uint TEAM = 1; // invocations of a line
+layout(constant_id = 6) const uint FLAGS = 0;
+const uint POINTS = RADIX0 * RADIX1 * RADIX2 * RADIX3;
 #endif
 
 const uint REAL_IN = 1;    // the operand has no imaginary parts
 const uint HALF_IN = 2;    // it is half a Hermitian sequence
 const uint REAL_OUT = 4;   // the result has no imaginary parts
-const uint FACTOR_IN = 8;  // times buffer 4
+const uint FACTOR_IN = 8;  // times buffer 3
 const uint FACTOR_OUT = 16;
 const uint TWIST = 32;
 const uint SWAP_IN = 64; // exchange the parts: before the factor is applied to the operand,
@@ -45,6 +48,13 @@ const uint SWAP_OUT = 256;   // before the factor is applied to the result,
 const uint SWAP_OUT_2 = 512; // and after that
 const uint ACROSS_IN = 1024; // neighbouring invocations read neighbouring lines, not points
 const uint ACROSS_OUT = 2048;
+const uint CUT_IN = 4096; // some elements are beyond the count
+const uint CUT_OUT = 8192;
+const uint PAIR_IN = 16384; // real and imaginary part are two elements of a real array
+const uint PAIR_OUT = 32768;
+const uint FOLD_IN = 65536;   // from the half spectrum of real numbers to that of their pairs,
+const uint FOLD_OUT = 131072; // and from that to this
+const uint CONJ = 262144;     // of the half spectrum
 #define HAS(flag) ((FLAGS & (flag)) != 0)
 
 // Words of the parameters.
@@ -58,23 +68,73 @@ const uint ACROSS_OUT = 2048;
 #define P_SCALE GN_PARAM_F(7)
 #define P_SPAN GN_PARAM(8) // point j of a line is element j * span + unit of the operand,
 #define P_OUT_SPAN GN_PARAM(9) // and of the result
-#define P_TWIST_LOW GN_PARAM(10) // bits of a factor's number that its low half has
-#define P_FULL GN_PARAM(11)      // points of the whole transform
+#define P_TWIST GN_PARAM(10)   // points of the transform that this pass is a part of
+#define P_FULL GN_PARAM(11)    // points of the whole transform
 #define P_RANK GN_PARAM(12)
-#define P_DIM 22 // size, step in the operand, in the result, unit, out unit: 5 words each
+#define P_TWIST_INVERSE GN_PARAM_F(22) // 1 / twist in two parts
+#define P_TWIST_REST GN_PARAM_F(23)
+#define P_FOLD_INVERSE GN_PARAM_F(24) // 1 / (2 full)
+#define P_FOLD_REST GN_PARAM_F(25)
+#define P_IN_EACH GN_PARAM(26) // step between elements of a sequence
+#define P_OUT_EACH GN_PARAM(27)
+#define P_DIM 28 // size, step in the operand, in the result, unit, out unit: 5 words each
 
+#ifdef GN_FFT_ANY
 shared vec2 points[2 * GN_FFT_SHARED];
-vec2 x[16];
+#elif defined(GN_FFT_SPLIT)
+shared float points[GN_FFT_SHARED];
+#else
+shared vec2 points[GN_FFT_SHARED];
+#endif
+#define REGISTERS 20
+vec2 x[REGISTERS];
 
 vec2 times(vec2 a, vec2 b) {
-    precise vec2 y = vec2(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x);
+    precise vec2 y = vec2(a.x * b.x, a.x * b.y);
+    y = vec2(fma(-a.y, b.y, y.x), fma(a.y, b.x, y.y));
+    return y;
+}
+vec2 fused(float s, vec2 a, vec2 b) {
+    precise vec2 y = vec2(fma(s, a.x, b.x), fma(s, a.y, b.y));
     return y;
 }
 vec2 turned(vec2 a) { return vec2(a.y, -a.x); } // times -i
-vec2 root(uint k) { return uintBitsToFloat(gn_fetch2(2, k)); }
+
+// exp(-2 pi i e / n), e < n < 2^29: the angle in quarter turns, reduced exactly, times pi / 2.
+vec2 turn(uint e, uint n, float inverse, float rest) {
+    uint quarter = uint(float(e) * inverse * 4.0 + 0.5);
+    precise float r = float(int(4u * e - quarter * n)), t = r * inverse, z = t * t;
+    precise float more = 1.57079632679 * fma(r, rest, fma(r, inverse, -t));
+    precise float s = fma(z, 0.000158202082447151, -0.004681264421385768);
+    precise float c = fma(z, 0.0009067158672174, -0.020861520815261686);
+    s = fma(z, s, 0.07969258248194946);
+    s = fma(z, s, -0.6459640961367719);
+    s = fma(z, s, -4.3711388e-08);
+    s = fma(t, 1.57079637050628662, t * s);
+    c = fma(z, c, 0.2536694097832459);
+    c = fma(z, c, -1.2337005493673354);
+    c = fma(z, c, 1.0);
+    precise float cc = fma(-more, s, c), ss = fma(more, c, s);
+    vec2 y = (quarter & 1u) != 0u ? vec2(-ss, -cc) : vec2(cc, -ss);
+    return (quarter & 2u) != 0u ? -y : y;
+}
+
+// Which line a slot of the workgroup has. A fold needs line u of a transform together with units - u:
+// the first half of the slots then has lines from the front, the second half their mirror images.
+uint line_of(uint slot) {
+    if (!HAS(FOLD_OUT) || P_OUT_SPAN == 1u) return GN_GROUP * LINES + slot;
+    uint units = P_OUT_SPAN, few = LINES / 2u, groups = (units / 2u + few - 1u) / few;
+    uint batch = GN_GROUP / groups, u = GN_GROUP % groups * few + (slot < few ? slot : slot - few);
+    if (u >= units / 2u) return P_LINES;
+    if (slot >= few) u = u == 0u ? units / 2u : units - u;
+    return batch * units + u;
+}
 
 // Where a line starts, and what it adds to the numbers of its points in the whole transform.
-void line_at(uint line, out uint from, out uint to, out uint unit, out uint out_unit) {
+uint from, to, unit, out_unit;
+bool inside;
+void line_at(uint line) {
+    inside = line < P_LINES;
     from = P_IN;
     to = P_OUT;
     unit = 0u;
@@ -90,52 +150,92 @@ void line_at(uint line, out uint from, out uint to, out uint unit, out uint out_
     }
 }
 
-vec2 read_point(uint from, uint unit, uint j) {
+vec2 read_complex(uint at) { return uintBitsToFloat(gn_load2(0, at)); }
+
+// Element e of a sequence of which one half is there; `from` is its start, whatever the line.
+vec2 read_half(uint e, uint full) {
+    uint mirror = e * 2u > full ? full - e : e;
+    vec2 v = mirror < P_IN_COUNT ? read_complex(from + mirror * P_IN_STEP) : vec2(0.0);
+    if (mirror == 0u || mirror * 2u == full) v.y = 0.0;
+    if (mirror != e) v.y = -v.y;
+    return v;
+}
+
+vec2 read_point(uint j) {
     uint element = j * P_SPAN + unit, at = from + j * P_IN_STEP;
     vec2 v = vec2(0.0);
     if (HAS(HALF_IN)) {
-        uint full = P_FULL, mirror = element * 2u > full ? full - element : element;
-        if (mirror < P_IN_COUNT) {
-            // `from` is then the start of the sequence, whatever the line.
-            v = uintBitsToFloat(gn_load2(0, from + mirror * P_IN_STEP));
-            if (mirror == 0u || mirror * 2u == full) v.y = 0.0;
-            if (mirror != element) v.y = -v.y;
-        }
-    } else if (element < P_IN_COUNT) {
-        v = HAS(REAL_IN) ? vec2(uintBitsToFloat(gn_load(0, at)), 0.0) : uintBitsToFloat(gn_load2(0, at));
+        v = read_half(element, P_FULL);
+    } else if (HAS(FOLD_IN)) {
+        uint full = P_FULL;
+        vec2 a = read_half(element, 2u * full), b = read_half(full - element, 2u * full);
+        if (HAS(CONJ)) a.y = -a.y, b.y = -b.y;
+        vec2 w = turn(element, 2u * full, P_FOLD_INVERSE, P_FOLD_REST);
+        precise vec2 e = vec2(a.x + b.x, a.y - b.y), o = times(vec2(a.x - b.x, a.y + b.y), vec2(w.x, -w.y));
+        e = vec2(e.x - o.y, e.y + o.x);
+        v = e;
+    } else if (HAS(PAIR_IN)) {
+        if (2u * element < P_IN_COUNT) v.x = uintBitsToFloat(gn_load(0, at));
+        if (2u * element + 1u < P_IN_COUNT) v.y = uintBitsToFloat(gn_load(0, at + P_IN_EACH));
+    } else if (!HAS(CUT_IN) || element < P_IN_COUNT) {
+        v = HAS(REAL_IN) ? vec2(uintBitsToFloat(gn_load(0, at)), 0.0) : read_complex(at);
     }
     if (HAS(SWAP_IN)) v = v.yx;
-    if (HAS(FACTOR_IN)) v = element < P_FULL ? times(v, uintBitsToFloat(gn_fetch2(4, element))) : vec2(0.0);
+    if (HAS(FACTOR_IN)) v = element < P_FULL ? times(v, uintBitsToFloat(gn_fetch2(3, element))) : vec2(0.0);
     if (HAS(SWAP_IN_2)) v = v.yx;
     return v;
 }
 
-void write_point(uint to, uint unit, uint out_unit, uint k, vec2 v) {
+void write_point(uint k, vec2 v) {
     uint element = k * P_OUT_SPAN + out_unit;
-    if (element >= P_OUT_COUNT) return;
-    if (HAS(TWIST)) {
-        uint e = unit * k, low = P_TWIST_LOW;
-        vec2 w = times(uintBitsToFloat(gn_fetch2(3, e & ((1u << low) - 1u))),
-                       uintBitsToFloat(gn_fetch2(3, (1u << low) + (e >> low))));
-        v = times(v, w);
-    }
-    v *= P_SCALE;
-    if (HAS(SWAP_OUT)) v = v.yx;
-    if (HAS(FACTOR_OUT)) v = times(v, uintBitsToFloat(gn_fetch2(5, element)));
-    if (HAS(SWAP_OUT_2)) v = v.yx;
+    if (HAS(CUT_OUT) && element >= P_OUT_COUNT) return;
+    if (HAS(TWIST)) v = times(v, turn(unit * k, P_TWIST, P_TWIST_INVERSE, P_TWIST_REST));
+    precise vec2 y = v * P_SCALE;
+    if (HAS(SWAP_OUT)) y = y.yx;
+    if (HAS(FACTOR_OUT)) y = times(y, uintBitsToFloat(gn_fetch2(4, element)));
+    if (HAS(SWAP_OUT_2)) y = y.yx;
     uint at = to + k * P_OUT_STEP;
-    if (HAS(REAL_OUT)) gn_store(1, at, floatBitsToUint(v.x));
-    else gn_store2(1, at, floatBitsToUint(v));
+    if (HAS(PAIR_OUT)) {
+        gn_store(1, at, floatBitsToUint(y.x));
+        gn_store(1, at + P_OUT_EACH, floatBitsToUint(y.y));
+    } else if (HAS(REAL_OUT)) {
+        gn_store(1, at, floatBitsToUint(y.x));
+    } else {
+        gn_store2(1, at, floatBitsToUint(y));
+    }
 }
 
-void bf2(uint a, uint b) {
+// Number k of a line out of the spectrum of pairs of real numbers: a is there, b at its mirror image.
+void write_folded(uint k, vec2 a, vec2 b) {
+    uint element = k * P_OUT_SPAN + out_unit, full = P_FULL, at = to + k * P_OUT_STEP;
+    vec2 w = turn(element, 2u * full, P_FOLD_INVERSE, P_FOLD_REST);
+    precise vec2 e = vec2(a.x + b.x, a.y - b.y), o = times(vec2(a.x - b.x, a.y + b.y), w);
+    precise vec2 y = vec2(e.x + o.y, e.y - o.x) * (0.5 * P_SCALE);
+    if (element == 0u) {
+        precise vec2 ends = vec2(a.x + a.y, a.x - a.y) * P_SCALE;
+        y = vec2(ends.x, 0.0);
+        gn_store2(1, at + full * P_OUT_EACH, floatBitsToUint(vec2(ends.y, 0.0)));
+    }
+    if (HAS(CONJ)) y.y = -y.y;
+    gn_store2(1, at, floatBitsToUint(y));
+}
+
+// The slot and the number there that are the mirror image of number k of a slot.
+uvec2 mirrored(uint slot, uint k) {
+    uint units = P_OUT_SPAN, few = LINES / 2u;
+    if (units == 1u || out_unit == 0u) return uvec2(slot, k == 0u ? 0u : POINTS - k);
+    if (out_unit * 2u == units) return uvec2(slot, POINTS - 1u - k);
+    return uvec2(slot < few ? slot + few : slot - few, POINTS - 1u - k);
+}
+
+void bf2(const uint a, const uint b) {
     vec2 t = x[a];
     x[a] = t + x[b];
     x[b] = t - x[b];
 }
 
 // Of the four elements a, b, c, d in natural order.
-void bf4(uint a, uint b, uint c, uint d) {
+void bf4(const uint a, const uint b, const uint c, const uint d) {
     vec2 s = x[a] + x[c], t = x[a] - x[c], u = x[b] + x[d], v = turned(x[b] - x[d]);
     x[a] = s + u;
     x[b] = t + v;
@@ -144,123 +244,161 @@ void bf4(uint a, uint b, uint c, uint d) {
 }
 
 const float EIGHTH = 0.70710678118654752440;
-vec2 eighth(vec2 a) { return EIGHTH * vec2(a.x + a.y, a.y - a.x); }   // exp(-pi i / 4)
-vec2 eighth_3(vec2 a) { return EIGHTH * vec2(a.y - a.x, -a.x - a.y); } // exp(-3 pi i / 4)
-void exchange(uint a, uint b) {
+vec2 eighth(vec2 a) { // exp(-pi i / 4)
+    precise vec2 y = EIGHTH * vec2(a.x + a.y, a.y - a.x);
+    return y;
+}
+vec2 eighth_3(vec2 a) { // exp(-3 pi i / 4)
+    precise vec2 y = EIGHTH * vec2(a.y - a.x, -a.x - a.y);
+    return y;
+}
+void exchange(const uint a, const uint b) {
     vec2 t = x[a];
     x[a] = x[b];
     x[b] = t;
 }
 
-void bf8() {
-    bf4(0, 2, 4, 6);
-    bf4(1, 3, 5, 7);
-    x[3] = eighth(x[3]);
-    x[5] = turned(x[5]);
-    x[7] = eighth_3(x[7]);
-    bf2(0, 1);
-    bf2(2, 3);
-    bf2(4, 5);
-    bf2(6, 7);
-    // 0 4 1 5 2 6 3 7 to their places
-    vec2 a = x[1], b = x[2], c = x[3], d = x[4], e = x[5], f = x[6];
-    x[4] = a;
-    x[1] = b;
-    x[5] = c;
-    x[2] = d;
-    x[6] = e;
-    x[3] = f;
+void bf8(const uint o) {
+    bf4(o, o + 2, o + 4, o + 6);
+    bf4(o + 1, o + 3, o + 5, o + 7);
+    vec2 p = x[o + 3], q = x[o + 7], a = x[o + 2], b = x[o + 6];
+    p = vec2(p.x + p.y, p.y - p.x);
+    q = vec2(q.y - q.x, -q.x - q.y);
+    vec2 c = turned(x[o + 5]), d = x[o + 4];
+    bf2(o, o + 1);
+    x[o + 4] = x[o + 1];
+    x[o + 1] = fused(EIGHTH, p, a);
+    x[o + 5] = fused(-EIGHTH, p, a);
+    x[o + 2] = d + c;
+    x[o + 3] = fused(EIGHTH, q, b);
+    x[o + 7] = fused(-EIGHTH, q, b);
+    x[o + 6] = d - c;
 }
 
-void bf16() {
-    bf4(0, 4, 8, 12);
-    bf4(1, 5, 9, 13);
-    bf4(2, 6, 10, 14);
-    bf4(3, 7, 11, 15);
+void bf16(const uint o) {
+    bf4(o, o + 4, o + 8, o + 12);
+    bf4(o + 1, o + 5, o + 9, o + 13);
+    bf4(o + 2, o + 6, o + 10, o + 14);
+    bf4(o + 3, o + 7, o + 11, o + 15);
     const vec2 w1 = vec2(0.92387953251128675613, -0.38268343236508977173);
     const vec2 w3 = vec2(0.38268343236508977173, -0.92387953251128675613);
-    x[5] = times(x[5], w1);
-    x[6] = eighth(x[6]);
-    x[7] = times(x[7], w3);
-    x[9] = eighth(x[9]);
-    x[10] = turned(x[10]);
-    x[11] = eighth_3(x[11]);
-    x[13] = times(x[13], w3);
-    x[14] = eighth_3(x[14]);
-    x[15] = -times(x[15], w1);
-    bf4(0, 1, 2, 3);
-    bf4(4, 5, 6, 7);
-    bf4(8, 9, 10, 11);
-    bf4(12, 13, 14, 15);
-    exchange(1, 4);
-    exchange(2, 8);
-    exchange(3, 12);
-    exchange(6, 9);
-    exchange(7, 13);
-    exchange(11, 14);
+    x[o + 5] = times(x[o + 5], w1);
+    x[o + 6] = eighth(x[o + 6]);
+    x[o + 7] = times(x[o + 7], w3);
+    x[o + 9] = eighth(x[o + 9]);
+    x[o + 10] = turned(x[o + 10]);
+    x[o + 11] = eighth_3(x[o + 11]);
+    x[o + 13] = times(x[o + 13], w3);
+    x[o + 14] = eighth_3(x[o + 14]);
+    x[o + 15] = -times(x[o + 15], w1);
+    bf4(o, o + 1, o + 2, o + 3);
+    bf4(o + 4, o + 5, o + 6, o + 7);
+    bf4(o + 8, o + 9, o + 10, o + 11);
+    bf4(o + 12, o + 13, o + 14, o + 15);
+    exchange(o + 1, o + 4);
+    exchange(o + 2, o + 8);
+    exchange(o + 3, o + 12);
+    exchange(o + 6, o + 9);
+    exchange(o + 7, o + 13);
+    exchange(o + 11, o + 14);
 }
 
-#ifdef GN_FFT_ANY
-void bf3(uint a, uint b, uint c) {
-    precise vec2 t = x[b] + x[c], d = 0.86602540378443864676 * turned(x[b] - x[c]), m = x[a] - 0.5 * t;
+void bf3(const uint a, const uint b, const uint c) {
+    precise vec2 t = x[b] + x[c], d = 0.86602540378443864676 * turned(x[b] - x[c]), m = fused(-0.5, t, x[a]);
     x[a] += t;
     x[b] = m + d;
     x[c] = m - d;
 }
 
-void bf5() {
-    vec2 t1 = x[1] + x[4], d1 = x[1] - x[4], t2 = x[2] + x[3], d2 = x[2] - x[3];
-    precise vec2 t = t1 + t2, u = 0.55901699437494742410 * (t1 - t2), m = x[0] - 0.25 * t;
-    precise vec2 b1 = turned(0.95105651629515357212 * d1 + 0.58778525229247312917 * d2);
-    precise vec2 b2 = turned(0.58778525229247312917 * d1 - 0.95105651629515357212 * d2);
-    x[0] += t;
-    precise vec2 p = m + u, q = m - u;
-    x[1] = p + b1;
-    x[4] = p - b1;
-    x[2] = q + b2;
-    x[3] = q - b2;
+void bf5(const uint a, const uint b, const uint c, const uint e, const uint f) {
+    vec2 t1 = x[b] + x[f], d1 = turned(x[b] - x[f]), t2 = x[c] + x[e], d2 = turned(x[c] - x[e]);
+    vec2 t = t1 + t2, u = t1 - t2, m = fused(-0.25, t, x[a]);
+    precise vec2 h1 = 0.95105651629515357212 * d1, h2 = 0.58778525229247312917 * d1;
+    h1 = fused(0.58778525229247312917, d2, h1);
+    h2 = fused(-0.95105651629515357212, d2, h2);
+    x[a] += t;
+    vec2 p = fused(0.55901699437494742410, u, m), q = fused(-0.55901699437494742410, u, m);
+    x[b] = p + h1;
+    x[f] = p - h1;
+    x[c] = q + h2;
+    x[e] = q - h2;
 }
 
-void bf9() {
-    bf3(0, 3, 6);
-    bf3(1, 4, 7);
-    bf3(2, 5, 8);
+// 6 and 10 points by Good's mapping, without turns: number (3 a + 2 b) % 6 of a, b to (3 a + 4 b) % 6, and
+// (5 a + 2 b) % 10 to (5 a + 6 b) % 10.
+void bf6(const uint o) {
+    bf2(o, o + 3);
+    bf2(o + 2, o + 5);
+    bf2(o + 4, o + 1);
+    bf3(o, o + 2, o + 4);
+    bf3(o + 3, o + 5, o + 1);
+    exchange(o + 2, o + 4);
+    exchange(o + 1, o + 5);
+}
+
+void bf10(const uint o) {
+    bf2(o, o + 5);
+    bf2(o + 2, o + 7);
+    bf2(o + 4, o + 9);
+    bf2(o + 6, o + 1);
+    bf2(o + 8, o + 3);
+    bf5(o, o + 2, o + 4, o + 6, o + 8);
+    bf5(o + 5, o + 7, o + 9, o + 1, o + 3);
+    vec2 a = x[o + 2], b = x[o + 4], c = x[o + 6], d = x[o + 8];
+    x[o + 6] = a;
+    x[o + 2] = b;
+    x[o + 8] = c;
+    x[o + 4] = d;
+    a = x[o + 7];
+    b = x[o + 9];
+    c = x[o + 1];
+    d = x[o + 3];
+    x[o + 1] = a;
+    x[o + 7] = b;
+    x[o + 3] = c;
+    x[o + 9] = d;
+}
+
+void bf9(const uint o) {
+    bf3(o, o + 3, o + 6);
+    bf3(o + 1, o + 4, o + 7);
+    bf3(o + 2, o + 5, o + 8);
     const vec2 w1 = vec2(0.76604444311897803520, -0.64278760968653932632);
     const vec2 w2 = vec2(0.17364817766693034885, -0.98480775301220805937);
     const vec2 w4 = vec2(-0.93969262078590838405, -0.34202014332566873304);
-    x[4] = times(x[4], w1);
-    x[7] = times(x[7], w2);
-    x[5] = times(x[5], w2);
-    x[8] = times(x[8], w4);
-    bf3(0, 1, 2);
-    bf3(3, 4, 5);
-    bf3(6, 7, 8);
-    exchange(1, 3);
-    exchange(2, 6);
-    exchange(5, 7);
+    x[o + 4] = times(x[o + 4], w1);
+    x[o + 7] = times(x[o + 7], w2);
+    x[o + 5] = times(x[o + 5], w2);
+    x[o + 8] = times(x[o + 8], w4);
+    bf3(o, o + 1, o + 2);
+    bf3(o + 3, o + 4, o + 5);
+    bf3(o + 6, o + 7, o + 8);
+    exchange(o + 1, o + 3);
+    exchange(o + 2, o + 6);
+    exchange(o + 5, o + 7);
 }
 
 // 7, 11 and 13 points, c[i] and s[i] the cosine and sine of 2 pi i / p. Equal points give exact zeros.
 #define ODD(NAME, P, H, C, S)                                                                      \
-    void NAME() {                                                                                  \
-        vec2 t[H + 1], d[H + 1];      \
-        for (uint i = 1u; i <= H; i++) {                                                           \
-            t[i] = x[i] + x[P - i];                                                                \
-            d[i] = turned(x[i] - x[P - i]);                                                        \
+    void NAME(const uint o) {                                                                      \
+        vec2 t[H + 1], d[H + 1];                                                                   \
+        [[unroll]] for (uint i = 1u; i <= H; i++) {                                                \
+            t[i] = x[o + i] + x[o + P - i];                                                        \
+            d[i] = turned(x[o + i] - x[o + P - i]);                                                \
         }                                                                                          \
-        vec2 sum = x[0], base = x[0] - 0.5 * t[H];                                                 \
-        for (uint i = 1u; i <= H; i++) sum += t[i];                                                \
-        for (uint i = 1u; i < H; i++) t[i] -= t[H];                                                \
-        x[0] = sum;                                                                                \
-        for (uint k = 1u; k <= H; k++) {                                                           \
-            precise vec2 a = base, b = vec2(0.0);                                                          \
-            for (uint i = 1u; i <= H; i++) {                                                       \
+        vec2 sum = x[o], base = fused(-0.5, t[H], x[o]);                                           \
+        [[unroll]] for (uint i = 1u; i <= H; i++) sum += t[i];                                     \
+        [[unroll]] for (uint i = 1u; i < H; i++) t[i] -= t[H];                                     \
+        x[o] = sum;                                                                                \
+        [[unroll]] for (uint k = 1u; k <= H; k++) {                                                \
+            vec2 a = base, b = vec2(0.0);                                                          \
+            [[unroll]] for (uint i = 1u; i <= H; i++) {                                            \
                 uint e = i * k % P;                                                                \
-                if (i < H) a += C[e] * t[i];                                                       \
-                b += S[e] * d[i];                                                                  \
+                if (i < H) a = fused(C[e], t[i], a);                                               \
+                b = fused(S[e], d[i], b);                                                          \
             }                                                                                      \
-            x[k] = a + b;                                                                          \
-            x[P - k] = a - b;                                                                      \
+            x[o + k] = a + b;                                                                      \
+            x[o + P - k] = a - b;                                                                  \
         }                                                                                          \
     }
 const float C7[7] = float[7](
@@ -293,102 +431,222 @@ ODD(bf7, 7u, 3u, C7, S7)
 ODD(bf11, 11u, 5u, C11, S11)
 ODD(bf13, 13u, 6u, C13, S13)
 
+// Butterfly of radix r at x[o].
+void butterfly(const uint r, const uint o) {
+    if (r == 2u) bf2(o, o + 1u);
+    if (r == 3u) bf3(o, o + 1u, o + 2u);
+    if (r == 4u) bf4(o, o + 1u, o + 2u, o + 3u);
+    if (r == 5u) bf5(o, o + 1u, o + 2u, o + 3u, o + 4u);
+    if (r == 6u) bf6(o);
+    if (r == 7u) bf7(o);
+    if (r == 8u) bf8(o);
+    if (r == 9u) bf9(o);
+    if (r == 10u) bf10(o);
+    if (r == 11u) bf11(o);
+    if (r == 13u) bf13(o);
+    if (r == 16u) bf16(o);
+}
 
-// A stage of radix R from one half of `points` to the other.
-#define STAGE(R, BUTTERFLY)                                                                        \
+#ifdef GN_FFT_ANY
+// A stage of radix R from one half of `points` to the other, after stages whose radices multiply to s;
+// `table` is where its turns start.
+#define STAGE(R)                                                                                   \
     case R:                                                                                        \
-        for (uint i = gl_LocalInvocationIndex; i < lines * each; i += 256u) {                      \
+        for (uint i = gl_LocalInvocationIndex; i < lines * each; i += GN_FFT_THREADS) {            \
             uint line = i / each, b = i % each, j = b / s, k = b % s;                              \
-            uint from = source * GN_FFT_SHARED + line * n + b;                                     \
-            uint to = (1u - source) * GN_FFT_SHARED + line * n + k + s * R * j;                    \
-            for (uint q = 0u; q < R; q++) x[q] = points[from + q * each];                          \
-            BUTTERFLY;                                                                             \
-            points[to] = x[0];                                                                     \
-            for (uint q = 1u; q < R; q++)                                                          \
-                points[to + s * q] = s * R == n ? x[q] : times(x[q], root(j * q * s));             \
+            uint at = source * GN_FFT_SHARED + line * n + b;                                       \
+            uint put = (1u - source) * GN_FFT_SHARED + line * n + k + s * R * j;                   \
+            [[unroll]] for (uint q = 0u; q < R; q++) x[q] = points[at + q * each];                 \
+            butterfly(R, 0u);                                                                      \
+            points[put] = x[0];                                                                    \
+            [[unroll]] for (uint q = 1u; q < R; q++)                                               \
+                points[put + s * q] =                                                              \
+                    s * R == n ? x[q] : times(x[q], uintBitsToFloat(gn_fetch2(2, table + (q - 1u) * (each / s) + j))); \
         }                                                                                          \
         break;
 
 void main() {
     const uint lines = LINES, n = POINTS;
-    uint line0 = GN_GROUP * lines, source = 0u, s = 1u;
-    for (uint i = gl_LocalInvocationIndex; i < lines * n; i += 256u) {
-        uint line = HAS(ACROSS_IN) ? i % lines : i / n, j = HAS(ACROSS_IN) ? i / lines : i % n;
-        uint from, to, unit, out_unit;
-        if (line0 + line >= P_LINES) continue;
-        line_at(line0 + line, from, to, unit, out_unit);
-        points[line * n + j] = read_point(from, unit, j);
+    uint source = 0u, s = 1u, table = 0u;
+    for (uint i = gl_LocalInvocationIndex; i < lines * n; i += GN_FFT_THREADS) {
+        uint slot = HAS(ACROSS_IN) ? i % lines : i / n, j = HAS(ACROSS_IN) ? i / lines : i % n;
+        line_at(line_of(slot));
+        if (inside) points[slot * n + j] = read_point(j);
     }
     barrier();
     for (uint step = 0u; step < 6u; step++) {
         uint r = GN_PARAM(P_RADIX + step), each = n / r;
         if (r == 1u) break;
         switch (r) {
-            STAGE(2u, bf2(0, 1))
-            STAGE(3u, bf3(0, 1, 2))
-            STAGE(4u, bf4(0, 1, 2, 3))
-            STAGE(5u, bf5())
-            STAGE(7u, bf7())
-            STAGE(8u, bf8())
-            STAGE(9u, bf9())
-            STAGE(11u, bf11())
-            STAGE(13u, bf13())
-            STAGE(16u, bf16())
+            STAGE(2u)
+            STAGE(3u)
+            STAGE(4u)
+            STAGE(5u)
+            STAGE(6u)
+            STAGE(7u)
+            STAGE(8u)
+            STAGE(9u)
+            STAGE(10u)
+            STAGE(11u)
+            STAGE(13u)
+            STAGE(16u)
         }
         barrier();
         source = 1u - source;
+        table += (r - 1u) * (each / s);
         s *= r;
     }
-    for (uint i = gl_LocalInvocationIndex; i < lines * n; i += 256u) {
-        uint line = HAS(ACROSS_OUT) ? i % lines : i / n, k = HAS(ACROSS_OUT) ? i / lines : i % n;
-        uint from, to, unit, out_unit;
-        if (line0 + line >= P_LINES) continue;
-        line_at(line0 + line, from, to, unit, out_unit);
-        write_point(to, unit, out_unit, k, points[source * GN_FFT_SHARED + line * n + k]);
+    for (uint i = gl_LocalInvocationIndex; i < lines * n; i += GN_FFT_THREADS) {
+        uint slot = HAS(ACROSS_OUT) ? i % lines : i / n, k = HAS(ACROSS_OUT) ? i / lines : i % n;
+        line_at(line_of(slot));
+        if (!inside) continue;
+        vec2 v = points[source * GN_FFT_SHARED + slot * n + k];
+        uvec2 other = mirrored(slot, k);
+        if (HAS(FOLD_OUT)) write_folded(k, v, points[source * GN_FFT_SHARED + other.x * n + other.y]);
+        else write_point(k, v);
     }
 }
 
-#else // powers of two
+#else // in registers
 
-void butterfly(const uint r) {
-    if (r == 2u) bf2(0, 1);
-    if (r == 4u) bf4(0, 1, 2, 3);
-    if (r == 8u) bf8();
-    if (r == 16u) bf16();
+const bool ACROSS_BOTH = (FLAGS & 3072u) == 3072u;
+const uint PITCH = POINTS % 32u == 0u ? POINTS : POINTS | 1u;
+#ifdef GN_FFT_SPLIT
+const uint BANKS = 32u;
+#else
+const uint BANKS = 16u;
+#endif
+const uint SKEW = LINES >= BANKS ? 1u : BANKS / LINES;
+
+// Where point p of a slot is, so that no stage hits one bank of the memory twice.
+uint place(uint slot, uint p) {
+    if (POINTS % 32u == 0u) p ^= (p >> 4) & 31u;
+    if (ACROSS_BOTH) return p * LINES + slot;
+    if (POINTS % 32u == 0u && (FLAGS & 3072u) != 0u) p ^= slot * SKEW & (BANKS - 1u);
+    return slot * PITCH + p;
 }
 
-// Butterfly i of radix r after stages whose radices multiply to s.
-void stage(const uint r, const uint s, const uint source, const bool first, const bool last) {
-    const uint each = POINTS / r;
-    uint line0 = GN_GROUP * LINES, lines = P_LINES;
-    for (uint i = gl_LocalInvocationIndex; i < LINES * each; i += 256u) {
-        bool across = (first && HAS(ACROSS_IN)) || (last && HAS(ACROSS_OUT));
-        uint line = across ? i % LINES : i / each, b = across ? i / LINES : i % each;
-        uint from = 0u, to = 0u, unit = 0u, out_unit = 0u;
-        bool inside = line0 + line < lines;
-        if ((first || last) && inside) line_at(line0 + line, from, to, unit, out_unit);
-        for (uint q = 0u; q < r; q++) {
-            if (!first) x[q] = points[source * GN_FFT_SHARED + line * POINTS + b + q * each];
-            else x[q] = inside ? read_point(from, unit, b + q * each) : vec2(0.0);
-        }
-        butterfly(r);
-        uint j = b / s, k = b % s;
-        for (uint q = 0u; q < r; q++) {
-            vec2 v = x[q];
-            if (last) {
-                if (inside) write_point(to, unit, out_unit, k + q * s, v);
-            } else {
-                if (q > 0u) v = times(v, root(j * q * s));
-                points[(1u - source) * GN_FFT_SHARED + line * POINTS + k + s * (r * j + q)] = v;
-            }
-        }
+// An invocation has butterflies number + i * TEAM of a stage.
+uint slot, number;
+void take_place(const bool across) {
+    slot = across ? gl_LocalInvocationIndex % LINES : gl_LocalInvocationIndex / TEAM;
+    number = across ? gl_LocalInvocationIndex / LINES : gl_LocalInvocationIndex % TEAM;
+    if (slot >= LINES) number = POINTS; // nothing to do
+    if (number >= TEAM) number = POINTS;
+}
+
+// Butterflies of radix r of an invocation, and whether one of them is there.
+#define COUNT(r) ((POINTS / (r) + TEAM - 1u) / TEAM)
+#define THERE(r, i) (TEAM * LINES == GN_FFT_THREADS && COUNT(r) * TEAM * (r) == POINTS || number + (i) * TEAM < POINTS / (r))
+
+#define EACH_POINT(r)                                                                              \
+    [[unroll]] for (uint i = 0u; i < COUNT(r); i++) if (THERE(r, i))                               \
+        [[unroll]] for (uint q = 0u; q < r; q++)
+#define PUT_AT(r, s) place(slot, (number + i * TEAM) % s + s * (r * ((number + i * TEAM) / s) + q))
+#define TAKE_AT(r) place(slot, number + i * TEAM + q * (POINTS / r))
+
+// Results of a stage of radix r after s to where the stage of radix `next` finds its points.
+void pass_on(const uint r, const uint s, const uint next, const bool across) {
+    uint old_slot = slot, old_number = number;
+#ifdef GN_FFT_SPLIT
+    float re[REGISTERS];
+    EACH_POINT(r) points[PUT_AT(r, s)] = x[i * r + q].x;
+    barrier();
+    take_place(across);
+    EACH_POINT(next) re[i * next + q] = points[TAKE_AT(next)];
+    barrier();
+    slot = old_slot;
+    number = old_number;
+    EACH_POINT(r) points[PUT_AT(r, s)] = x[i * r + q].y;
+    barrier();
+    take_place(across);
+    EACH_POINT(next) x[i * next + q] = vec2(re[i * next + q], points[TAKE_AT(next)]);
+#else
+    EACH_POINT(r) points[PUT_AT(r, s)] = x[i * r + q];
+    barrier();
+    take_place(across);
+    EACH_POINT(next) x[i * next + q] = points[TAKE_AT(next)];
+#endif
+}
+
+// The butterflies of a stage, then the turns, which start at `table`; the last stage has none.
+void stage(const uint r, const uint s, const uint table, const bool last) {
+    [[unroll]] for (uint i = 0u; i < COUNT(r); i++) butterfly(r, i * r);
+    if (last) return;
+    const uint m = POINTS / (r * s);
+    [[unroll]] for (uint i = 0u; i < COUNT(r); i++) if (THERE(r, i)) {
+        uint j = table + (number + i * TEAM) / s;
+        [[unroll]] for (uint q = 1u; q < r; q++)
+            x[i * r + q] = times(x[i * r + q], uintBitsToFloat(gn_fetch2(2, j + (q - 1u) * m)));
     }
-    if (!last) barrier();
+}
+
+// Results of the last stage, of radix r, to memory.
+void finish(const uint r) {
+    const uint s = POINTS / r;
+    if (!HAS(FOLD_OUT)) {
+        line_at(line_of(slot));
+        if (inside) EACH_POINT(r) write_point(number + i * TEAM + q * s, x[i * r + q]);
+        return;
+    }
+#ifdef GN_FFT_SPLIT
+    vec2 y[REGISTERS];
+    line_at(line_of(slot));
+    barrier();
+    EACH_POINT(r) points[PUT_AT(r, s)] = x[i * r + q].x;
+    barrier();
+    EACH_POINT(r) {
+        uvec2 m = mirrored(slot, number + i * TEAM + q * s);
+        y[i * r + q].x = points[place(m.x, m.y)];
+    }
+    barrier();
+    EACH_POINT(r) points[PUT_AT(r, s)] = x[i * r + q].y;
+    barrier();
+    EACH_POINT(r) {
+        uvec2 m = mirrored(slot, number + i * TEAM + q * s);
+        y[i * r + q].y = points[place(m.x, m.y)];
+    }
+    if (inside) EACH_POINT(r) write_folded(number + i * TEAM + q * s, x[i * r + q], y[i * r + q]);
+#else
+    line_at(line_of(slot));
+    barrier();
+    EACH_POINT(r) points[PUT_AT(r, s)] = x[i * r + q];
+    barrier();
+    if (inside) EACH_POINT(r) {
+        uvec2 m = mirrored(slot, number + i * TEAM + q * s);
+        write_folded(number + i * TEAM + q * s, x[i * r + q], points[place(m.x, m.y)]);
+    }
+#endif
 }
 
 void main() {
-    stage(RADIX0, 1u, 1u, true, RADIX1 == 1u);
-    if (RADIX1 != 1u) stage(RADIX1, RADIX0, 0u, false, RADIX2 == 1u);
-    if (RADIX2 != 1u) stage(RADIX2, RADIX0 * RADIX1, 1u, false, true);
+    const uint s1 = RADIX0, s2 = s1 * RADIX1, s3 = s2 * RADIX2;
+    const uint t1 = (RADIX0 - 1u) * (POINTS / s1), t2 = t1 + (RADIX1 - 1u) * (POINTS / s2);
+    const bool end = HAS(ACROSS_OUT);
+    take_place(HAS(ACROSS_IN));
+    line_at(line_of(slot));
+    EACH_POINT(RADIX0) x[i * RADIX0 + q] = inside ? read_point(number + i * TEAM + q * (POINTS / RADIX0)) : vec2(0.0);
+    stage(RADIX0, 1u, 0u, RADIX1 == 1u);
+    if (RADIX1 == 1u) {
+        finish(RADIX0);
+        return;
+    }
+    pass_on(RADIX0, 1u, RADIX1, RADIX2 == 1u && end);
+    stage(RADIX1, s1, t1, RADIX2 == 1u);
+    if (RADIX2 == 1u) {
+        finish(RADIX1);
+        return;
+    }
+    barrier();
+    pass_on(RADIX1, s1, RADIX2, RADIX3 == 1u && end);
+    stage(RADIX2, s2, t2, RADIX3 == 1u);
+    if (RADIX3 == 1u) {
+        finish(RADIX2);
+        return;
+    }
+    barrier();
+    pass_on(RADIX2, s2, RADIX3, end);
+    stage(RADIX3, s3, 0u, true);
+    finish(RADIX3);
 }
-#endif // GN_FFT_ANY
+#endif
