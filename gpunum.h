@@ -16841,7 +16841,7 @@ typedef struct gni_fv_table {
     struct gni_fv_table *next;
     gni_fv_kind kind;
     int64_t n, size; // numbers that it has
-    uint64_t used, uses;
+    uint64_t used;
     gni_vk_mem mem;
 } gni_fv_table;
 
@@ -17128,27 +17128,39 @@ static bool gni_fv_specialise(const gni_vk *vk, int64_t n, int64_t lines, uint32
     if (n < 64 || n > GNI_FV_LARGEST || stages > GNI_FV_SPECIAL_STAGES || !gni_fv_has_large(vk)) return false;
     k->team = gni_fv_team(n, radix, stages);
     if (k->team == 0) return false;
-    const int64_t least = pairs ? 2 : 1;
-    k->module = GNI_MODULE_fft_256;
-    k->lines = gni_fv_lines(n, k->team, 4096, 256, flags);
-    if (k->lines < (across ? 8 : least)) {
-        int64_t more = gni_fv_lines(n, k->team, 8192, 512, flags);
-        if (more > k->lines) k->lines = more, k->module = GNI_MODULE_fft_512;
-    }
-    // Few lines are spread over more, smaller workgroups.
-    if (k->lines > 0 && lines / k->lines < 2 * (int64_t)vk->caps.multiprocessors) {
-        int64_t fewer = gni_fv_lines(n, k->team, 1024, 64, flags);
-        if (fewer >= (across ? 4 : least)) k->lines = fewer, k->module = GNI_MODULE_fft_64;
+    const bool two = (n & (n - 1)) == 0, few = lines * n < 8192 * (int64_t)vk->caps.multiprocessors;
+    const int64_t least = pairs ? 2 : 1, wanted = !across ? least : few ? 4 : 8;
+    // The smallest workgroup that reads and writes enough numbers next to each other.
+    int64_t threads = two ? 64 : 256;
+    k->lines = 0;
+    for (; threads <= 512; threads *= 2) {
+        int64_t fit = gni_fv_lines(n, k->team, 16 * threads, threads, flags);
+#ifdef GNI_FFT_TRY
+        if (getenv("GNF") && atoi(getenv("GNF")) != threads) continue;
+#endif
+        if (fit <= k->lines) continue;
+        k->lines = fit;
+        k->module = threads == 64    ? GNI_MODULE_fft_64
+                    : threads == 128 ? GNI_MODULE_fft_128
+                    : threads == 256 ? GNI_MODULE_fft_256
+                                     : GNI_MODULE_fft_512;
+        if (fit >= wanted) break;
     }
     return k->lines >= least;
 }
 
-// One of its own for a length that is used again; until it is compiled the one that does all.
-static gni_vk_pipeline *gni_fv_pipeline(gni_vk *vk, uint32_t *param, int64_t lines, int stages, uint64_t uses,
+static uint32_t gni_fv_radices(const uint32_t *param) {
+    uint32_t bits = 0;
+    for (int i = 0; i < GNI_FV_STAGES; i++) bits |= 1u << param[GNI_FV_RADIX + i];
+    return bits;
+}
+
+// Kernels for one length take a device made of CPU threads a second to compile.
+static gni_vk_pipeline *gni_fv_pipeline(gni_vk *vk, uint32_t *param, int64_t lines, int stages, gni_vk_mode mode,
                                         int64_t *each) {
     const int64_t points = gni_fv_points(vk), n = param[15];
     const bool pairs = (param[13] & GNI_FV_FOLD_OUT) && param[9] > 1;
-    const bool wait = (vk->g->options.vulkan_flags & GN_VULKAN_NO_ASYNC_PIPELINES) != 0;
+    const bool slow = vk->caps.kind == GNI_VK_CPU && !(vk->g->options.vulkan_flags & GN_VULKAN_NO_ASYNC_PIPELINES);
     int radix[GNI_FV_STAGES];
     gni_vk_kernel kernel;
     gni_fv_special special;
@@ -17156,23 +17168,25 @@ static gni_vk_pipeline *gni_fv_pipeline(gni_vk *vk, uint32_t *param, int64_t lin
     for (int i = 0; i < stages; i++) radix[i] = (int)param[GNI_FV_RADIX + i];
     int64_t all = points / n;
     if (pairs) all &= ~(int64_t)1;
-    *each = GNI_MIN(GNI_MAX(all, 1), pairs ? INT64_MAX : lines);
-    while (*each > 1 && (*each & (*each - 1)) != 0) *each &= *each - 1; // the power of two below
-    if ((uses > 1 || wait || all < 1) && gni_fv_specialise(vk, n, lines, param[13], pairs, radix, stages, &special)) {
+    if ((!slow || all < 1) && gni_fv_specialise(vk, n, lines, param[13], pairs, radix, stages, &special)) {
         kernel.module = special.module;
         kernel.n_spec = 7;
         for (int i = 0; i < 4; i++) kernel.spec[i] = param[GNI_FV_RADIX + i];
         kernel.spec[4] = (uint32_t)special.lines;
         kernel.spec[5] = (uint32_t)special.team;
         kernel.spec[6] = param[13];
-        gni_vk_pipeline *p = gni_vk_pipeline_get(vk, &kernel, wait || all < 1 ? GNI_VK_WAIT : GNI_VK_ASYNC);
-        if (p != NULL) *each = special.lines;
-        if (p != NULL || all < 1) return p;
-        memset(&kernel, 0, sizeof kernel);
+        *each = special.lines;
+        return gni_vk_pipeline_get(vk, &kernel, mode);
     }
+    *each = GNI_MIN(all, pairs ? INT64_MAX : lines);
+    if (*each < 1) return NULL;
+    while ((*each & (*each - 1)) != 0) *each &= *each - 1; // the power of two below
     param[14] = (uint32_t)*each;
     kernel.module = points == 3072 ? GNI_MODULE_fft_any_3k : points == 2048 ? GNI_MODULE_fft_any_2k : GNI_MODULE_fft_any_1k;
-    return gni_vk_pipeline_get(vk, &kernel, GNI_VK_WAIT);
+    kernel.n_spec = 2;
+    kernel.spec[0] = param[13];
+    kernel.spec[1] = gni_fv_radices(param);
+    return gni_vk_pipeline_get(vk, &kernel, mode);
 }
 
 static uint32_t gni_fv_bits(double value) {
@@ -17214,8 +17228,9 @@ static void gni_fv_params(const gni_fv_pass *p, const gni_fv_end *in, const gni_
     param[27] = (uint32_t)out->each;
 }
 
+// With GNI_VK_ASYNC only compiles what will be needed.
 static bool gni_fv_dispatch(gn_context *g, const gni_fv_pass *p, const gni_fv_end *in, const gni_fv_end *out,
-                            uint32_t flags, double scale) {
+                            uint32_t flags, double scale, gni_vk_mode mode) {
     gni_vk *vk = g->vk;
     gni_vk_use use[5];
     uint32_t param[GNI_FV_DIM + GNI_FV_MAX_DIMS * GNI_FV_DIM_WORDS];
@@ -17239,7 +17254,8 @@ static bool gni_fv_dispatch(gn_context *g, const gni_fv_pass *p, const gni_fv_en
     use[1].mem = out->mem;
     use[1].bytes = out->bytes;
     use[1].write = true;
-    gni_vk_pipeline *pipeline = gni_fv_pipeline(vk, param, lines, stages, ++roots->uses, &each);
+    gni_vk_pipeline *pipeline = gni_fv_pipeline(vk, param, lines, stages, mode, &each);
+    if (mode == GNI_VK_ASYNC) return true;
     if (pipeline == NULL) return false;
     int64_t groups = (lines + each - 1) / each;
     if ((flags & GNI_FV_FOLD_OUT) && p->out_span > 1) // each group has as many lines from the front as from the back
@@ -17307,7 +17323,7 @@ static bool gni_fv_single(gn_context *g, const gni_fft *f, int64_t n, const gni_
     if (p.rank > 0 && out->step != 1 && p.dim[0][2] == 1) flags |= GNI_FV_ACROSS_OUT;
     if (in->count < n) flags |= GNI_FV_CUT_IN;
     if (out->count < n) flags |= GNI_FV_CUT_OUT;
-    return gni_fv_dispatch(g, &p, in, out, flags, scale);
+    return gni_fv_dispatch(g, &p, in, out, flags, scale, GNI_VK_WAIT);
 }
 
 // A dimension of the batch along which numbers follow each other, where the points do not; or -1.
@@ -17318,52 +17334,53 @@ static int gni_fv_fast(const gni_fft *f, const gni_fv_end *in, const gni_fv_end 
     return -1;
 }
 
-// The passes of part[0] = a, then, for three parts, b, and c points.
+// The passes of part[0] = a, then, for three parts, b, and c points. All are compiled at the same time.
 static bool gni_fv_several(gn_context *g, const gni_fft *f, int64_t n, const int64_t *part, int parts,
                            const gni_fv_end *in, const gni_fv_end *out, double scale, const gni_vk_mem *temporary) {
     const int64_t a = part[0], m = n / a, b = parts == 3 ? part[1] : 1, c = m / b;
     const int fast = gni_fv_fast(f, in, out);
     const bool half = (in->flags & (GNI_FV_HALF_IN | GNI_FV_FOLD_IN)) != 0;
     const uint32_t across = GNI_FV_ACROSS_IN | GNI_FV_ACROSS_OUT;
-    gni_fv_pass p;
+    gni_fv_pass pass[3];
     gni_fv_end middle = gni_fv_between(f, n, fast, temporary, (uint64_t)(n * gni_product(f->dim, f->rank)) * 8);
     const int64_t step = middle.step;
-    memset(&p, 0, sizeof p);
-    p.n = a;
-    p.full = f->n;
-    p.twist = n;
-    p.span = m;
-    p.in_step = half ? in->step : m * in->step;
-    p.out_step = m * step;
-    if (fast >= 0) gni_fv_dim(&p, f->dim[fast], 1, 1, 0, 0);
-    gni_fv_dim(&p, m, half ? 0 : in->step, step, 1, 0);
-    gni_fv_batch(&p, f, fast, in, &middle);
-    uint32_t flags = in->flags | across | GNI_FV_TWIST | (in->count < n ? GNI_FV_CUT_IN : 0);
-    if (!gni_fv_dispatch(g, &p, in, &middle, flags, 1.0)) return false;
-    if (b > 1) { // in place
-        memset(&p, 0, sizeof p);
-        p.n = b;
-        p.full = f->n;
-        p.twist = m;
-        p.in_step = p.out_step = c * step;
-        if (fast >= 0) gni_fv_dim(&p, f->dim[fast], 1, 1, 0, 0);
-        gni_fv_dim(&p, c, step, step, 1, 0);
-        gni_fv_dim(&p, a, m * step, m * step, 0, 0);
-        gni_fv_batch(&p, f, fast, &middle, &middle);
-        if (!gni_fv_dispatch(g, &p, &middle, &middle, across | GNI_FV_TWIST, 1.0)) return false;
+    uint32_t flags[3] = {0};
+    memset(pass, 0, sizeof pass);
+    for (int i = 0; i < 3; i++) {
+        pass[i].full = f->n;
+        if (fast >= 0) gni_fv_dim(&pass[i], f->dim[fast], 1, 1, 0, 0);
     }
-    memset(&p, 0, sizeof p);
-    p.n = c;
-    p.full = f->n;
-    p.in_step = step;
-    p.out_step = a * b * out->step;
-    p.out_span = a * b;
-    if (fast >= 0) gni_fv_dim(&p, f->dim[fast], 1, 1, 0, 0);
-    gni_fv_dim(&p, a, m * step, out->step, 0, 1);
-    if (b > 1) gni_fv_dim(&p, b, c * step, a * out->step, 0, a);
-    gni_fv_batch(&p, f, fast, &middle, out);
-    flags = out->flags | (fast >= 0 ? across : GNI_FV_ACROSS_OUT) | (out->count < n ? GNI_FV_CUT_OUT : 0);
-    return gni_fv_dispatch(g, &p, &middle, out, flags, scale);
+    pass[0].n = a;
+    pass[0].twist = n;
+    pass[0].span = m;
+    pass[0].in_step = half ? in->step : m * in->step;
+    pass[0].out_step = m * step;
+    gni_fv_dim(&pass[0], m, half ? 0 : in->step, step, 1, 0);
+    gni_fv_batch(&pass[0], f, fast, in, &middle);
+    flags[0] = in->flags | across | GNI_FV_TWIST | (in->count < n ? GNI_FV_CUT_IN : 0);
+    pass[1].n = b; // in place
+    pass[1].twist = m;
+    pass[1].in_step = pass[1].out_step = c * step;
+    gni_fv_dim(&pass[1], c, step, step, 1, 0);
+    gni_fv_dim(&pass[1], a, m * step, m * step, 0, 0);
+    gni_fv_batch(&pass[1], f, fast, &middle, &middle);
+    flags[1] = across | GNI_FV_TWIST;
+    pass[2].n = c;
+    pass[2].in_step = step;
+    pass[2].out_step = a * b * out->step;
+    pass[2].out_span = a * b;
+    gni_fv_dim(&pass[2], a, m * step, out->step, 0, 1);
+    if (b > 1) gni_fv_dim(&pass[2], b, c * step, a * out->step, 0, a);
+    gni_fv_batch(&pass[2], f, fast, &middle, out);
+    flags[2] = out->flags | (fast >= 0 ? across : GNI_FV_ACROSS_OUT) | (out->count < n ? GNI_FV_CUT_OUT : 0);
+    for (int ahead = 1; ahead >= 0; ahead--)
+        for (int i = ahead; i < 3; i++) {
+            if (i == 1 && b == 1) continue;
+            if (!gni_fv_dispatch(g, &pass[i], i == 0 ? in : &middle, i == 2 ? out : &middle, flags[i], i == 2 ? scale : 1.0,
+                                 ahead ? GNI_VK_ASYNC : GNI_VK_WAIT))
+                return false;
+        }
+    return true;
 }
 
 static bool gni_fv_transform(gn_context *g, const gni_fft *f, int64_t n, const gni_fv_end *in, const gni_fv_end *out,

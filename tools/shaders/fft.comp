@@ -1,14 +1,16 @@
 // One pass of a Fourier transform: POINTS of each line, LINES lines in one workgroup, by Stockham's stages;
 // longer transforms are several passes. Room `fft vk` says which.
 //
-// GN_FFT_ANY: radices and flags are parameters, one pipeline does every length. Otherwise they are
+// GN_FFT_ANY: the radices are parameters, one pipeline does every length. Otherwise they are
 // specialisation constants: an invocation keeps its points in registers, and shared memory only exchanges
 // them between stages. Both do the same arithmetic, so that their results are the same bits.
+// GN_FFT_TWO leaves out all radices but powers of two.
 // GN_FFT_SPLIT exchanges real and imaginary parts one after the other, in half the memory.
 //! variant fft_any_1k -DGN_FFT_SHARED=1024 -DGN_FFT_THREADS=256 -DGN_FFT_ANY
 //! variant fft_any_2k -DGN_FFT_SHARED=2048 -DGN_FFT_THREADS=256 -DGN_FFT_ANY
 //! variant fft_any_3k -DGN_FFT_SHARED=3072 -DGN_FFT_THREADS=256 -DGN_FFT_ANY
-//! variant fft_64 -DGN_FFT_SHARED=1024 -DGN_FFT_THREADS=64
+//! variant fft_64 -DGN_FFT_SHARED=1024 -DGN_FFT_THREADS=64 -DGN_FFT_TWO
+//! variant fft_128 -DGN_FFT_SHARED=2048 -DGN_FFT_THREADS=128 -DGN_FFT_TWO
 //! variant fft_256 -DGN_FFT_SHARED=4096 -DGN_FFT_THREADS=256
 //! variant fft_512 -DGN_FFT_SHARED=8192 -DGN_FFT_THREADS=512 -DGN_FFT_SPLIT
 #version 450
@@ -21,7 +23,8 @@
 // 0 operand, 1 result, 2 the turns between the stages, 3 and 4 factors of the operand and of the result.
 layout(local_size_x = GN_FFT_THREADS) in;
 #ifdef GN_FFT_ANY
-#define FLAGS GN_PARAM(13)
+layout(constant_id = 0) const uint FLAGS = 0;
+layout(constant_id = 1) const uint RADICES = 0; // bit r: radix r occurs
 #define LINES GN_PARAM(14) /* in a workgroup */
 #define POINTS GN_PARAM(15)
 #define P_RADIX 16 /* first applied first, 1 from the last one on */
@@ -303,6 +306,7 @@ void bf16(const uint o) {
     exchange(o + 11, o + 14);
 }
 
+#ifndef GN_FFT_TWO
 void bf3(const uint a, const uint b, const uint c) {
     precise vec2 t = x[b] + x[c], d = 0.86602540378443864676 * turned(x[b] - x[c]), m = fused(-0.5, t, x[a]);
     x[a] += t;
@@ -430,34 +434,20 @@ const float S13[13] = float[13](
 ODD(bf7, 7u, 3u, C7, S7)
 ODD(bf11, 11u, 5u, C11, S11)
 ODD(bf13, 13u, 6u, C13, S13)
-
-// Butterfly of radix r at x[o].
-void butterfly(const uint r, const uint o) {
-    if (r == 2u) bf2(o, o + 1u);
-    if (r == 3u) bf3(o, o + 1u, o + 2u);
-    if (r == 4u) bf4(o, o + 1u, o + 2u, o + 3u);
-    if (r == 5u) bf5(o, o + 1u, o + 2u, o + 3u, o + 4u);
-    if (r == 6u) bf6(o);
-    if (r == 7u) bf7(o);
-    if (r == 8u) bf8(o);
-    if (r == 9u) bf9(o);
-    if (r == 10u) bf10(o);
-    if (r == 11u) bf11(o);
-    if (r == 13u) bf13(o);
-    if (r == 16u) bf16(o);
-}
+#endif
 
 #ifdef GN_FFT_ANY
 // A stage of radix R from one half of `points` to the other, after stages whose radices multiply to s;
 // `table` is where its turns start.
-#define STAGE(R)                                                                                   \
+#define STAGE(R, BUTTERFLY)                                                                                 \
     case R:                                                                                        \
+        if ((RADICES >> R & 1u) == 0u) break;                                                      \
         for (uint i = gl_LocalInvocationIndex; i < lines * each; i += GN_FFT_THREADS) {            \
             uint line = i / each, b = i % each, j = b / s, k = b % s;                              \
             uint at = source * GN_FFT_SHARED + line * n + b;                                       \
             uint put = (1u - source) * GN_FFT_SHARED + line * n + k + s * R * j;                   \
             [[unroll]] for (uint q = 0u; q < R; q++) x[q] = points[at + q * each];                 \
-            butterfly(R, 0u);                                                                      \
+            BUTTERFLY;                                                                             \
             points[put] = x[0];                                                                    \
             [[unroll]] for (uint q = 1u; q < R; q++)                                               \
                 points[put + s * q] =                                                              \
@@ -478,18 +468,18 @@ void main() {
         uint r = GN_PARAM(P_RADIX + step), each = n / r;
         if (r == 1u) break;
         switch (r) {
-            STAGE(2u)
-            STAGE(3u)
-            STAGE(4u)
-            STAGE(5u)
-            STAGE(6u)
-            STAGE(7u)
-            STAGE(8u)
-            STAGE(9u)
-            STAGE(10u)
-            STAGE(11u)
-            STAGE(13u)
-            STAGE(16u)
+            STAGE(2u, bf2(0, 1))
+            STAGE(3u, bf3(0, 1, 2))
+            STAGE(4u, bf4(0, 1, 2, 3))
+            STAGE(5u, bf5(0, 1, 2, 3, 4))
+            STAGE(6u, bf6(0))
+            STAGE(7u, bf7(0))
+            STAGE(8u, bf8(0))
+            STAGE(9u, bf9(0))
+            STAGE(10u, bf10(0))
+            STAGE(11u, bf11(0))
+            STAGE(13u, bf13(0))
+            STAGE(16u, bf16(0))
         }
         barrier();
         source = 1u - source;
@@ -535,118 +525,168 @@ void take_place(const bool across) {
     if (number >= TEAM) number = POINTS;
 }
 
+// What follows are macros, so that a driver sees constants before it has to inline anything.
 // Butterflies of radix r of an invocation, and whether one of them is there.
 #define COUNT(r) ((POINTS / (r) + TEAM - 1u) / TEAM)
-#define THERE(r, i) (TEAM * LINES == GN_FFT_THREADS && COUNT(r) * TEAM * (r) == POINTS || number + (i) * TEAM < POINTS / (r))
+#define THERE(r, i)                                                                                \
+    ((TEAM * LINES == GN_FFT_THREADS && COUNT(r) * TEAM * (r) == POINTS) ||                        \
+     number + (i) * TEAM < POINTS / (r))
 
+// Runs over what an invocation holds: x[z] is number z % r of butterfly z / r.
 #define EACH_POINT(r)                                                                              \
-    [[unroll]] for (uint i = 0u; i < COUNT(r); i++) if (THERE(r, i))                               \
-        [[unroll]] for (uint q = 0u; q < r; q++)
-#define PUT_AT(r, s) place(slot, (number + i * TEAM) % s + s * (r * ((number + i * TEAM) / s) + q))
-#define TAKE_AT(r) place(slot, number + i * TEAM + q * (POINTS / r))
+    [[unroll]] for (uint z = 0u; z < COUNT(r) * (r); z++) if (THERE(r, z / (r)))
+#define BUTTERFLY(r) (number + z / (r) * TEAM)
+#define PUT_AT(r, s) place(slot, BUTTERFLY(r) % (s) + (s) * ((r) * (BUTTERFLY(r) / (s)) + z % (r)))
+#define POINT(r) (BUTTERFLY(r) + z % (r) * (POINTS / (r)))
+
+// The butterflies of a stage: all that fit.
+#define ONE(r, R, i, CALL)                                                                         \
+    if ((r) == R && COUNT(r) > i) { CALL; }
+#ifdef GN_FFT_TWO
+#define ODD_BUTTERFLIES(r)
+#else
+#define ODD_BUTTERFLIES(r)                                                                         \
+    ONE(r, 3u, 0u, bf3(0, 1, 2))                                                                   \
+    ONE(r, 3u, 1u, bf3(3, 4, 5))                                                                   \
+    ONE(r, 3u, 2u, bf3(6, 7, 8))                                                                   \
+    ONE(r, 3u, 3u, bf3(9, 10, 11))                                                                 \
+    ONE(r, 3u, 4u, bf3(12, 13, 14))                                                                \
+    ONE(r, 3u, 5u, bf3(15, 16, 17))                                                                \
+    ONE(r, 5u, 0u, bf5(0, 1, 2, 3, 4))                                                             \
+    ONE(r, 5u, 1u, bf5(5, 6, 7, 8, 9))                                                             \
+    ONE(r, 5u, 2u, bf5(10, 11, 12, 13, 14))                                                        \
+    ONE(r, 5u, 3u, bf5(15, 16, 17, 18, 19))                                                        \
+    ONE(r, 6u, 0u, bf6(0))                                                                         \
+    ONE(r, 6u, 1u, bf6(6))                                                                         \
+    ONE(r, 6u, 2u, bf6(12))                                                                        \
+    ONE(r, 7u, 0u, bf7(0))                                                                         \
+    ONE(r, 7u, 1u, bf7(7))                                                                         \
+    ONE(r, 9u, 0u, bf9(0))                                                                         \
+    ONE(r, 9u, 1u, bf9(9))                                                                         \
+    ONE(r, 10u, 0u, bf10(0))                                                                       \
+    ONE(r, 10u, 1u, bf10(10))                                                                      \
+    ONE(r, 11u, 0u, bf11(0))                                                                       \
+    ONE(r, 13u, 0u, bf13(0))
+#endif
+#define BUTTERFLIES(r)                                                                             \
+    ONE(r, 2u, 0u, bf2(0, 1))                                                                      \
+    ONE(r, 2u, 1u, bf2(2, 3))                                                                      \
+    ONE(r, 2u, 2u, bf2(4, 5))                                                                      \
+    ONE(r, 2u, 3u, bf2(6, 7))                                                                      \
+    ONE(r, 2u, 4u, bf2(8, 9))                                                                      \
+    ONE(r, 2u, 5u, bf2(10, 11))                                                                    \
+    ONE(r, 2u, 6u, bf2(12, 13))                                                                    \
+    ONE(r, 2u, 7u, bf2(14, 15))                                                                    \
+    ONE(r, 2u, 8u, bf2(16, 17))                                                                    \
+    ONE(r, 2u, 9u, bf2(18, 19))                                                                    \
+    ONE(r, 4u, 0u, bf4(0, 1, 2, 3))                                                                \
+    ONE(r, 4u, 1u, bf4(4, 5, 6, 7))                                                                \
+    ONE(r, 4u, 2u, bf4(8, 9, 10, 11))                                                              \
+    ONE(r, 4u, 3u, bf4(12, 13, 14, 15))                                                            \
+    ONE(r, 4u, 4u, bf4(16, 17, 18, 19))                                                            \
+    ONE(r, 8u, 0u, bf8(0))                                                                         \
+    ONE(r, 8u, 1u, bf8(8))                                                                         \
+    ONE(r, 16u, 0u, bf16(0))                                                                       \
+    ODD_BUTTERFLIES(r)
+
+// After the butterflies of radix r at s: the turns, which start at `table`.
+#define TURNS(r, s, table)                                                                         \
+    EACH_POINT(r) {                                                                                \
+        uint at = (table) + BUTTERFLY(r) / (s) + (z % (r) - 1u) * (POINTS / ((r) * (s)));          \
+        if (z % (r) != 0u) x[z] = times(x[z], uintBitsToFloat(gn_fetch2(2, at)));                  \
+    }
 
 // Results of a stage of radix r after s to where the stage of radix `next` finds its points.
-void pass_on(const uint r, const uint s, const uint next, const bool across) {
-    uint old_slot = slot, old_number = number;
 #ifdef GN_FFT_SPLIT
-    float re[REGISTERS];
-    EACH_POINT(r) points[PUT_AT(r, s)] = x[i * r + q].x;
-    barrier();
-    take_place(across);
-    EACH_POINT(next) re[i * next + q] = points[TAKE_AT(next)];
-    barrier();
-    slot = old_slot;
-    number = old_number;
-    EACH_POINT(r) points[PUT_AT(r, s)] = x[i * r + q].y;
-    barrier();
-    take_place(across);
-    EACH_POINT(next) x[i * next + q] = vec2(re[i * next + q], points[TAKE_AT(next)]);
-#else
-    EACH_POINT(r) points[PUT_AT(r, s)] = x[i * r + q];
-    barrier();
-    take_place(across);
-    EACH_POINT(next) x[i * next + q] = points[TAKE_AT(next)];
-#endif
-}
-
-// The butterflies of a stage, then the turns, which start at `table`; the last stage has none.
-void stage(const uint r, const uint s, const uint table, const bool last) {
-    [[unroll]] for (uint i = 0u; i < COUNT(r); i++) butterfly(r, i * r);
-    if (last) return;
-    const uint m = POINTS / (r * s);
-    [[unroll]] for (uint i = 0u; i < COUNT(r); i++) if (THERE(r, i)) {
-        uint j = table + (number + i * TEAM) / s;
-        [[unroll]] for (uint q = 1u; q < r; q++)
-            x[i * r + q] = times(x[i * r + q], uintBitsToFloat(gn_fetch2(2, j + (q - 1u) * m)));
+float re[REGISTERS];
+#define PASS_ON(r, s, next, across)                                                                \
+    {                                                                                              \
+        uint old_slot = slot, old_number = number;                                                 \
+        EACH_POINT(r) points[PUT_AT(r, s)] = x[z].x;                                               \
+        barrier();                                                                                 \
+        take_place(across);                                                                        \
+        EACH_POINT(next) re[z] = points[place(slot, POINT(next))];                                 \
+        barrier();                                                                                 \
+        slot = old_slot;                                                                           \
+        number = old_number;                                                                       \
+        EACH_POINT(r) points[PUT_AT(r, s)] = x[z].y;                                               \
+        barrier();                                                                                 \
+        take_place(across);                                                                        \
+        EACH_POINT(next) x[z] = vec2(re[z], points[place(slot, POINT(next))]);                     \
     }
-}
+#else
+#define PASS_ON(r, s, next, across)                                                                \
+    {                                                                                              \
+        EACH_POINT(r) points[PUT_AT(r, s)] = x[z];                                                 \
+        barrier();                                                                                 \
+        take_place(across);                                                                        \
+        EACH_POINT(next) x[z] = points[place(slot, POINT(next))];                                  \
+    }
+#endif
+
+#define LAST_AT(r) (BUTTERFLY(r) + z % (r) * (POINTS / (r)))
+#define MIRROR_AT(r) place(mirrored(slot, LAST_AT(r)).x, mirrored(slot, LAST_AT(r)).y)
 
 // Results of the last stage, of radix r, to memory.
-void finish(const uint r) {
-    const uint s = POINTS / r;
-    if (!HAS(FOLD_OUT)) {
-        line_at(line_of(slot));
-        if (inside) EACH_POINT(r) write_point(number + i * TEAM + q * s, x[i * r + q]);
-        return;
-    }
 #ifdef GN_FFT_SPLIT
-    vec2 y[REGISTERS];
-    line_at(line_of(slot));
-    barrier();
-    EACH_POINT(r) points[PUT_AT(r, s)] = x[i * r + q].x;
-    barrier();
-    EACH_POINT(r) {
-        uvec2 m = mirrored(slot, number + i * TEAM + q * s);
-        y[i * r + q].x = points[place(m.x, m.y)];
+#define FOLD(r)                                                                                    \
+    {                                                                                              \
+        barrier();                                                                                 \
+        EACH_POINT(r) points[PUT_AT(r, POINTS / (r))] = x[z].x;                                    \
+        barrier();                                                                                 \
+        EACH_POINT(r) re[z] = points[MIRROR_AT(r)];                                                \
+        barrier();                                                                                 \
+        EACH_POINT(r) points[PUT_AT(r, POINTS / (r))] = x[z].y;                                    \
+        barrier();                                                                                 \
+        if (inside) EACH_POINT(r) write_folded(LAST_AT(r), x[z], vec2(re[z], points[MIRROR_AT(r)]));  \
     }
-    barrier();
-    EACH_POINT(r) points[PUT_AT(r, s)] = x[i * r + q].y;
-    barrier();
-    EACH_POINT(r) {
-        uvec2 m = mirrored(slot, number + i * TEAM + q * s);
-        y[i * r + q].y = points[place(m.x, m.y)];
-    }
-    if (inside) EACH_POINT(r) write_folded(number + i * TEAM + q * s, x[i * r + q], y[i * r + q]);
 #else
-    line_at(line_of(slot));
-    barrier();
-    EACH_POINT(r) points[PUT_AT(r, s)] = x[i * r + q];
-    barrier();
-    if (inside) EACH_POINT(r) {
-        uvec2 m = mirrored(slot, number + i * TEAM + q * s);
-        write_folded(number + i * TEAM + q * s, x[i * r + q], points[place(m.x, m.y)]);
+#define FOLD(r)                                                                                    \
+    {                                                                                              \
+        barrier();                                                                                 \
+        EACH_POINT(r) points[PUT_AT(r, POINTS / (r))] = x[z];                                      \
+        barrier();                                                                                 \
+        if (inside) EACH_POINT(r) write_folded(LAST_AT(r), x[z], points[MIRROR_AT(r)]);            \
     }
 #endif
-}
+#define FINISH(r)                                                                                  \
+    {                                                                                              \
+        line_at(line_of(slot));                                                                    \
+        if (HAS(FOLD_OUT)) FOLD(r)                                                                 \
+        else if (inside) EACH_POINT(r) write_point(LAST_AT(r), x[z]);                              \
+    }
+
+#define S1 RADIX0
+#define S2 (RADIX0 * RADIX1)
+#define S3 (RADIX0 * RADIX1 * RADIX2)
+#define T1 ((RADIX0 - 1u) * (POINTS / S1))
+#define T2 (T1 + (RADIX1 - 1u) * (POINTS / S2))
 
 void main() {
-    const uint s1 = RADIX0, s2 = s1 * RADIX1, s3 = s2 * RADIX2;
-    const uint t1 = (RADIX0 - 1u) * (POINTS / s1), t2 = t1 + (RADIX1 - 1u) * (POINTS / s2);
-    const bool end = HAS(ACROSS_OUT);
     take_place(HAS(ACROSS_IN));
     line_at(line_of(slot));
-    EACH_POINT(RADIX0) x[i * RADIX0 + q] = inside ? read_point(number + i * TEAM + q * (POINTS / RADIX0)) : vec2(0.0);
-    stage(RADIX0, 1u, 0u, RADIX1 == 1u);
-    if (RADIX1 == 1u) {
-        finish(RADIX0);
-        return;
+    EACH_POINT(RADIX0) x[z] = inside ? read_point(POINT(RADIX0)) : vec2(0.0);
+    BUTTERFLIES(RADIX0)
+    if (RADIX1 == 1u) FINISH(RADIX0)
+    if (RADIX1 != 1u) {
+        TURNS(RADIX0, 1u, 0u)
+        PASS_ON(RADIX0, 1u, RADIX1, RADIX2 == 1u ? HAS(ACROSS_OUT) : ACROSS_BOTH)
+        BUTTERFLIES(RADIX1)
+        if (RADIX2 == 1u) FINISH(RADIX1)
     }
-    pass_on(RADIX0, 1u, RADIX1, RADIX2 == 1u && end);
-    stage(RADIX1, s1, t1, RADIX2 == 1u);
-    if (RADIX2 == 1u) {
-        finish(RADIX1);
-        return;
+    if (RADIX2 != 1u) {
+        TURNS(RADIX1, S1, T1)
+        barrier();
+        PASS_ON(RADIX1, S1, RADIX2, RADIX3 == 1u ? HAS(ACROSS_OUT) : ACROSS_BOTH)
+        BUTTERFLIES(RADIX2)
+        if (RADIX3 == 1u) FINISH(RADIX2)
     }
-    barrier();
-    pass_on(RADIX1, s1, RADIX2, RADIX3 == 1u && end);
-    stage(RADIX2, s2, t2, RADIX3 == 1u);
-    if (RADIX3 == 1u) {
-        finish(RADIX2);
-        return;
+    if (RADIX3 != 1u) {
+        TURNS(RADIX2, S2, T2)
+        barrier();
+        PASS_ON(RADIX2, S2, RADIX3, HAS(ACROSS_OUT))
+        BUTTERFLIES(RADIX3)
+        FINISH(RADIX3)
     }
-    barrier();
-    pass_on(RADIX2, s2, RADIX3, end);
-    stage(RADIX3, s3, 0u, true);
-    finish(RADIX3);
 }
 #endif
