@@ -73,6 +73,7 @@
 //     vk_dispatch      Running a kernel
 //     fft_vk           The FFT on the GPU: tables, the passes that a length is cut into
 //     vk_ops           Jobs on the Vulkan device
+//     vk_matmul        Matrix products on the Vulkan device: kernels, tiles, splits of k, matrix units
 //     async            gn_read_async
 //     elementwise      The public elementwise functions, from the op tables
 //     reduce_ops       The public reductions
@@ -18514,20 +18515,89 @@ static bool gni_vko_random(gni_vk *vk, const gni_random *r) {
     return gni_vko_dispatch(&c, gni_vk_pipeline_get(vk, &c.generic, GNI_VK_WAIT), gni_vko_ceil(r->n, 4096), 1, 1);
 }
 
-// ---- matrix products
+// ---- the backend
 
+// Of the room below.
+static bool gni_vko_matmul_ok(const gni_vk *vk, const gni_matmul *m);
+static bool gni_vko_matmul(gni_vk *vk, const gni_matmul *m, int64_t row);
+
+static bool gni_vk_supports(gn_context *g, gni_job_kind kind, const void *job) {
+    const gni_vk *vk = g->vk;
+    if (!vk || vk->caps.max_invocations < GNI_VKO_THREADS) return false;
+    switch (kind) {
+    case GNI_JOB_MAP: {
+        const gni_program *p = &((const gni_map *)job)->program;
+        if (gni_vko_is_copy64(p)) return gni_vko_enough_places(vk, p, p->n_out);
+        return gni_vko_program_ok(vk, p, p->n_out);
+    }
+    case GNI_JOB_REDUCE: return gni_vko_reduce_ok(vk, (const gni_reduce *)job);
+    case GNI_JOB_SOFTMAX: return gni_vko_softmax_ok((const gni_softmax *)job);
+    case GNI_JOB_MATMUL: return gni_vko_matmul_ok(vk, (const gni_matmul *)job);
+    case GNI_JOB_TAKE: return gni_vko_take_ok(vk, (const gni_take *)job);
+    case GNI_JOB_RANDOM: return gni_vko_random_ok((const gni_random *)job);
+    case GNI_JOB_FFT: return gni_fft_vk_supports(g, (const gni_fft *)job);
+    default: return false;
+    }
+}
+
+static bool gni_vk_run(gn_context *g, gni_job_kind kind, const void *job) {
+    gni_vk *vk = g->vk;
+    switch (kind) {
+    case GNI_JOB_MAP: return gni_vko_map(vk, (const gni_map *)job);
+    case GNI_JOB_REDUCE: return gni_vko_reduce(vk, (const gni_reduce *)job);
+    case GNI_JOB_SOFTMAX: return gni_vko_softmax(vk, (const gni_softmax *)job);
+    case GNI_JOB_MATMUL: return gni_vko_matmul(vk, (const gni_matmul *)job, ((const gni_matmul *)job)->n);
+    case GNI_JOB_TAKE: return gni_vko_take(vk, (const gni_take *)job);
+    case GNI_JOB_RANDOM: return gni_vko_random(vk, (const gni_random *)job);
+    case GNI_JOB_FFT: return gni_fft_vk(g, (const gni_fft *)job);
+    default: return false;
+    }
+}
+
+#endif // GNI_VULKAN
+
+static const gni_backend_api gni_vulkan_api = {"vulkan", GNI_ON_GPU, gni_vk_supports, gni_vk_run};
+
+// ------------------------------------------------------------------------------------------
+// >>vk_matmul
+// Matrix products on the Vulkan device: which kernel and which tile, how k is split over workgroups, and
+// what goes through matrix units.
+
+#if GNI_VULKAN
+
+// A kernel for one size of tile. `rate`: its multiply-adds per microsecond on one multiprocessor of an H200,
+// in thousands, with enough workgroups there, and `alone` with one.
 typedef struct gni_vko_tile {
     int module, bm, bn, bk;
-    uint32_t shared; // bytes
+    uint32_t shared;           // bytes
+    int rate, alone, resident; // resident: workgroups that a multiprocessor runs at once
+    bool units;
 } gni_vko_tile;
 
-enum { GNI_VKO_REAL_TILES = 3, GNI_VKO_INT_TILE = 3, GNI_VKO_F64_TILE = 4 };
-// Largest first.
-static const gni_vko_tile gni_vko_tiles[] = {
-    {GNI_MODULE_matmul_128, 128, 128, 16, 16900}, {GNI_MODULE_matmul_64, 64, 64, 16, 8708},
-    {GNI_MODULE_matmul_32, 32, 32, 32, 9220},     {GNI_MODULE_matmul_int_64, 64, 64, 16, 8708},
-    {GNI_MODULE_matmul_f64_32, 32, 32, 16, 8708},
+static const gni_vko_tile gni_vko_real_tiles[] = {
+    {GNI_MODULE_matmul_128w, 128, 128, 16, 33796, 168, 98, 2, false},
+    {GNI_MODULE_matmul_128, 128, 128, 16, 33796, 161, 150, 1, false},
+    {GNI_MODULE_matmul_64w, 64, 64, 16, 17412, 153, 56, 5, false},
+    {GNI_MODULE_matmul_64, 64, 64, 16, 17412, 138, 88, 4, false},
+    {GNI_MODULE_matmul_32, 32, 32, 16, 9220, 100, 36, 8, false},
 };
+static const gni_vko_tile gni_vko_half_tiles[] = {
+    {GNI_MODULE_matmul_half_128, 128, 128, 64, 36868, 1060, 590, 2, true},
+    {GNI_MODULE_matmul_half_64, 64, 64, 64, 36868, 560, 440, 3, true},
+};
+static const gni_vko_tile gni_vko_bfloat_tiles[] = {
+    {GNI_MODULE_matmul_bfloat_128, 128, 128, 64, 36868, 1060, 590, 2, true},
+    {GNI_MODULE_matmul_bfloat_64, 64, 64, 64, 36868, 560, 440, 3, true},
+};
+static const gni_vko_tile gni_vko_int_tile = {
+    GNI_MODULE_matmul_int_64, 64, 64, 16, 8708, 100, 50, 2, false};
+static const gni_vko_tile gni_vko_f64_tile = {
+    GNI_MODULE_matmul_f64_32, 32, 32, 16, 8708, 50, 25, 2, false};
+// A CPU's tiles are small, since its compilers are slow with much unrolled code.
+static const gni_vko_tile gni_vko_cpu_tile = {
+    GNI_MODULE_matmul_32s, 32, 32, 16, 9220, 100, 100, 1, false};
+
+enum { GNI_VKO_JOIN = 16 }; // parts of k that are added up at once: matrix.glsl's GN_JOIN
 
 static bool gni_vko_matmul_ok(const gni_vk *vk, const gni_matmul *m) {
     gn_dtype a = m->a.dtype, b = m->b.dtype, t = m->c.dtype;
@@ -18540,27 +18610,88 @@ static bool gni_vko_matmul_ok(const gni_vk *vk, const gni_matmul *m) {
     return plain && a == GN_F64 && vk->caps.float64 && vk->caps.int64;
 }
 
-// Largest tile that leaves no multiprocessor idle; small ones split k instead.
-static const gni_vko_tile *gni_vko_pick_tile(const gni_vk *vk, const gni_matmul *m, int64_t batches) {
-    if (m->c.dtype == GN_F64) return &gni_vko_tiles[GNI_VKO_F64_TILE];
-    if (m->c.dtype == GN_I32 || m->c.dtype == GN_U32) return &gni_vko_tiles[GNI_VKO_INT_TILE];
-    // A CPU's tiles are small, since its compilers are slow with much unrolled code.
-    bool cpu = vk->caps.kind == GNI_VK_CPU;
-    int64_t units = cpu ? 8 : (int64_t)vk->caps.multiprocessors;
-    for (int i = cpu; i < GNI_VKO_REAL_TILES - 1; i++) {
-        const gni_vko_tile *t = &gni_vko_tiles[i];
-        int64_t tiles = gni_vko_ceil(m->m, t->bm) * gni_vko_ceil(m->n, t->bn) * batches;
-        if (t->shared <= vk->caps.shared_bytes && tiles * (i + 1) >= units) return t;
+// ---- which kernel
+
+// Whether the device multiplies 16x16x16 of this dtype into float32 sums, in subgroups of 32.
+static bool gni_vko_has_units(const gni_vk *vk, gn_dtype t) {
+    const gni_vk_caps *c = &vk->caps;
+    bool subgroups = c->subgroup_control ? c->subgroup_min <= 32 && c->subgroup_max >= 32
+                                         : c->subgroup_min == 32 && c->subgroup_max == 32;
+    bool types = t == GN_F16 ? c->float16 : t == GN_BF16 && c->bfloat16 && c->bfloat16_coop;
+    int32_t in = t == GN_F16 ? GNI_VK_COMPONENT_F16 : GNI_VK_COMPONENT_BF16;
+    if (!c->coop || !c->addresses || !subgroups || !types) return false;
+    for (int i = 0; i < c->coop_count; i++) {
+        const gni_vk_coop *s = &c->coops[i];
+        if (s->m == 16 && s->n == 16 && s->k == 16 && s->a == in && s->b == in &&
+            s->c == GNI_VK_COMPONENT_F32 && s->result == GNI_VK_COMPONENT_F32 && !s->saturating &&
+            !s->workgroup_scope && s->invocations == 0)
+            return true;
     }
-    return &gni_vko_tiles[GNI_VKO_REAL_TILES - 1];
+    return false;
+}
+
+// Sizes from which matrix units pay.
+static bool gni_vko_suits_units(const gni_matmul *m) {
+    return m->m >= 16 && m->n >= 16 && m->k >= 16;
+}
+
+// Microseconds, about, that this tile takes with k in `splits` parts.
+static double gni_vko_tile_time(const gni_vk *vk, const gni_vko_tile *t, const gni_matmul *m,
+                                int64_t batches, int64_t splits) {
+    int64_t units = (int64_t)vk->caps.multiprocessors;
+    int64_t tiles = gni_vko_ceil(m->m, t->bm) * gni_vko_ceil(m->n, t->bn) * batches;
+    int64_t chunk = gni_vko_ceil(gni_vko_ceil(m->k, splits), t->bk) * t->bk,
+            each = gni_vko_ceil(tiles * splits, units);
+    double rate = each >= t->resident ? t->rate
+                                      : t->alone + (t->rate - t->alone) * (double)(each - 1) /
+                                                       (double)(t->resident - 1);
+    double time = (double)each * (double)t->bm * (double)t->bn * (double)(chunk + 3 * t->bk) /
+                  (rate * 1000.0);
+    // Writing the parts and, on fewer and fewer multiprocessors, reading them.
+    double part = (double)t->bm * (double)t->bn / 25000.0;
+    for (int64_t left = splits; left > 1; left = gni_vko_ceil(left, GNI_VKO_JOIN))
+        time += 2.0 + part * (double)GNI_MIN(left, (int64_t)GNI_VKO_JOIN);
+    return time;
+}
+
+// The tile and the number of parts of k that take the least time.
+static const gni_vko_tile *gni_vko_pick_tile(const gni_vk *vk, const gni_matmul *m, int64_t batches,
+                                             int64_t *splits) {
+    const gni_vko_tile *tiles = gni_vko_real_tiles, *best = NULL;
+    int count = (int)(sizeof gni_vko_real_tiles / sizeof gni_vko_real_tiles[0]);
+    *splits = 1;
+    if (m->c.dtype == GN_F64 || m->c.dtype == GN_I32 || m->c.dtype == GN_U32) {
+        tiles = m->c.dtype == GN_F64 ? &gni_vko_f64_tile : &gni_vko_int_tile;
+        count = 1;
+    } else if (m->a.dtype == m->b.dtype && gni_vko_has_units(vk, m->a.dtype) &&
+               gni_vko_suits_units(m)) {
+        tiles = m->a.dtype == GN_F16 ? gni_vko_half_tiles : gni_vko_bfloat_tiles;
+        count = 2;
+    } else if (vk->caps.kind == GNI_VK_CPU) {
+        tiles = &gni_vko_cpu_tile;
+        count = 1;
+    }
+    double least = 0.0;
+    for (int i = 0; i < count; i++) {
+        const gni_vko_tile *t = &tiles[i];
+        if (t->shared > vk->caps.shared_bytes && i < count - 1) continue;
+        for (int64_t s = 1; s <= 1024 && (s == 1 || m->k >= s * 4 * t->bk); s *= 2) {
+            double time = gni_vko_tile_time(vk, t, m, batches, s);
+            if (best != NULL && time >= least) continue;
+            best = t;
+            least = time;
+            *splits = s;
+        }
+    }
+    return best;
 }
 
 // What both kinds of matrix kernels are told. The strides are those of the kernel's own a and b.
-static void gni_vko_matrix_params(gni_vko_call *c, const gni_matmul *m, int64_t batches, const gni_vk_use *use,
-                                  const uint32_t *base) {
+static void gni_vko_matrix_params(gni_vko_call *c, const gni_matmul *m, int64_t batches,
+                                  const gni_vk_use *use, const uint32_t *base) {
     for (int i = 0; i < 4; i++) c->use[i] = use[i];
     c->n_use = 4;
-    c->n_param = 48;
+    c->n_param = 49;
     uint32_t *p = c->param;
     p[0] = (uint32_t)m->m;
     p[1] = (uint32_t)m->n;
@@ -18582,6 +18713,7 @@ static void gni_vko_matrix_params(gni_vko_call *c, const gni_matmul *m, int64_t 
         p[19 + 3 * i] = (uint32_t)m->a_batch[i];
         p[20 + 3 * i] = (uint32_t)m->b_batch[i];
     }
+    p[48] = 8; // rows of tiles in a stripe
 }
 
 static bool gni_vko_batch_even(const gni_matmul *m, const int64_t *stride, int64_t group) {
@@ -18591,8 +18723,8 @@ static bool gni_vko_batch_even(const gni_matmul *m, const int64_t *stride, int64
 }
 
 // Splits k over `splits` workgroups per tile, with room for what they leave: `part_bytes` each.
-static bool gni_vko_split_k(gni_vko_call *c, int64_t k, int64_t unit, int64_t splits, int64_t tiles, int64_t part_bytes,
-                            int64_t counters, int64_t *used) {
+static bool gni_vko_split_k(gni_vko_call *c, int64_t k, int64_t unit, int64_t splits, int64_t tiles,
+                            int64_t part_bytes, int64_t counters, int64_t *used) {
     int64_t chunk = gni_vko_ceil(gni_vko_ceil(k, GNI_MAX(splits, 1)), unit) * unit;
     *used = k > 0 ? gni_vko_ceil(k, chunk) : 1;
     c->param[12] = (uint32_t)*used;
@@ -18603,52 +18735,72 @@ static bool gni_vko_split_k(gni_vko_call *c, int64_t k, int64_t unit, int64_t sp
            gni_vko_counters(c, counters, &c->param[14]);
 }
 
-static bool gni_vko_matmul_tiled(gni_vko_call *c, const gni_matmul *m, int64_t batches, int64_t row) {
-    const gni_vk *vk = c->vk;
-    const gni_vko_tile *t = gni_vko_pick_tile(vk, m, batches);
-    int64_t group = m->c.dtype == GN_F64 ? 2 : 4;
-    int64_t down = gni_vko_ceil(m->m, t->bm), across = gni_vko_ceil(m->n, t->bn), tiles = down * across * batches;
-    bool along_m = m->a_cs != 1 && (m->a_rs == 1 || m->k == 1), along_k = m->b_cs != 1 && m->b_rs == 1;
-    bool a_groups = (along_m ? m->a_rs == 1 && (m->k == 1 || m->a_cs % group == 0)
-                             : m->a_cs == 1 && (m->m == 1 || m->a_rs % group == 0)) &&
-                    c->param[4] % group == 0 && gni_vko_batch_even(m, m->a_batch, group);
-    bool b_groups = (along_k ? m->n == 1 || m->b_cs % group == 0 : m->b_cs == 1 && (m->k == 1 || m->b_rs % group == 0)) &&
-                    c->param[7] % group == 0 && gni_vko_batch_even(m, m->b_batch, group);
-    bool c_groups = c->param[10] % group == 0 && row % group == 0;
+// How a kernel reads an operand: GN_LAYOUT's bits of a, which is m x k with these strides.
+static uint32_t gni_vko_operand_layout(int64_t m, int64_t rs, int64_t k, int64_t cs, uint32_t base,
+                                       bool even, int64_t group) {
+    bool along_m = cs != 1 && (rs == 1 || k == 1),
+         neighbours = along_m ? rs == 1 || m == 1 : cs == 1 || k == 1;
+    int64_t step = along_m ? cs : rs, lines = along_m ? k : m;
+    bool groups = neighbours && even && (lines == 1 || step % group == 0) && base % group == 0;
+    return (uint32_t)along_m | (uint32_t)groups << 1 | (uint32_t)neighbours << 2;
+}
+
+// How many counters the parts of k of one tile need.
+static int64_t gni_vko_join_counters(int64_t splits) {
+    int64_t n = 0;
+    for (int64_t left = splits; left > 1; n += left) left = gni_vko_ceil(left, GNI_VKO_JOIN);
+    return n;
+}
+
+static bool gni_vko_matmul_tiled(gni_vko_call *c, const gni_matmul *m, int64_t batches,
+                                 int64_t row) {
+    int64_t splits = 1;
+    const gni_vko_tile *t = gni_vko_pick_tile(c->vk, m, batches, &splits);
+    int64_t group = m->c.dtype == GN_F64 ? 2 : t->units ? 8 : 4;
+    int64_t down = gni_vko_ceil(m->m, t->bm), across = gni_vko_ceil(m->n, t->bn),
+            tiles = down * across * batches;
+    uint32_t a = gni_vko_operand_layout(m->m, m->a_rs, m->k, m->a_cs, c->param[4],
+                                        gni_vko_batch_even(m, m->a_batch, group), group);
+    uint32_t b = gni_vko_operand_layout(m->n, m->b_cs, m->k, m->b_rs, c->param[7],
+                                        gni_vko_batch_even(m, m->b_batch, group), group);
+    bool c_groups = c->param[10] % 4 == 0 && row % 4 == 0;
     c->generic.module = t->module;
     c->generic.n_spec = 4;
+    c->generic.subgroup = t->units && c->vk->caps.subgroup_control ? 32 : 0;
     c->generic.spec[0] = (uint32_t)m->a.dtype;
     c->generic.spec[1] = (uint32_t)m->b.dtype;
     c->generic.spec[2] = (uint32_t)m->c.dtype;
-    c->generic.spec[3] = (uint32_t)along_m | (uint32_t)a_groups << 1 | (uint32_t)along_k << 2 |
-                         (uint32_t)b_groups << 3 | (uint32_t)c_groups << 4 | (uint32_t)(m->bias.buf != NULL) << 5 |
-                         (uint32_t)(m->act == 1) << 6;
+    c->generic.spec[3] = (a & 3u) | ((b & 1u) ^ 1u) << 2 | (b & 2u) << 2 | (uint32_t)c_groups << 4 |
+                         (uint32_t)(m->bias.buf != NULL) << 5 | (uint32_t)(m->act == 1) << 6 |
+                         (t->units ? (a & 4u) << 5 | (b & 4u) << 6 : 0u);
     c->param[15] = (uint32_t)down;
     c->param[16] = (uint32_t)across;
     c->param[46] = (uint32_t)row;
-    int64_t splits = 1, enough = vk->caps.kind == GNI_VK_CPU ? 1 : 2 * (int64_t)vk->caps.multiprocessors;
-    if (tiles * 2 <= enough) splits = GNI_MIN(GNI_MIN(enough / tiles, m->k / (4 * t->bk)), 64);
     int64_t part = (int64_t)t->bm * t->bn * (m->c.dtype == GN_F64 ? 8 : 4);
-    bool ok = down * across < INT32_MAX && gni_vko_split_k(c, m->k, t->bk, splits, tiles, part, tiles, &splits);
-    ok = ok && gni_vko_dispatch(c, gni_vk_pipeline_get(c->vk, &c->generic, GNI_VK_WAIT), down * across, splits, batches);
+    int64_t counters = tiles * gni_vko_join_counters(splits);
+    bool ok = gni_vko_split_k(c, m->k, t->bk, splits, tiles, part, counters, &splits);
+    ok = ok && gni_vko_dispatch(c, gni_vk_pipeline_get(c->vk, &c->generic, GNI_VK_WAIT),
+                                down * across, splits, batches);
     gni_vko_drop_scratch(c);
     return ok;
 }
 
 // `m` as the kernel sees it: a is the large operand, its rows the long dimension. `flip`: c is the
 // transpose of the kernel's.
-static bool gni_vko_matvec(gni_vko_call *c, const gni_matmul *m, int64_t batches, int64_t row, bool flip) {
+static bool gni_vko_matvec(gni_vko_call *c, const gni_matmul *m, int64_t batches, int64_t row,
+                           bool flip) {
     const gni_vk *vk = c->vk;
     bool columns = m->a_rs == 1 && m->a_cs != 1;
     bool even = c->param[4] % 4 == 0 && gni_vko_batch_even(m, m->a_batch, 4);
     bool x_groups = even && (columns ? m->k == 1 || m->a_cs % 4 == 0
                                      : m->a_cs == 1 && (m->m == 1 || m->a_rs % 4 == 0));
-    bool y_groups = !columns && m->b_rs == 1 && (m->n == 1 || m->b_cs % 4 == 0) && c->param[7] % 4 == 0 &&
-                    gni_vko_batch_even(m, m->b_batch, 4);
+    bool y_groups = !columns && m->b_rs == 1 && (m->n == 1 || m->b_cs % 4 == 0) &&
+                    c->param[7] % 4 == 0 && gni_vko_batch_even(m, m->b_batch, 4);
     int64_t units = columns ? gni_vko_ceil(m->m, 4) : m->m;
     int64_t steps = columns ? m->k : gni_vko_ceil(m->k, 4);
-    int log_lanes = columns ? GNI_MIN(8 - GNI_MIN(gni_vko_log2_up(units), 5), gni_vko_log2_up(steps))
-                            : GNI_MIN(gni_vko_log2_up(gni_vko_ceil(steps, 4)), 8);
+    int log_lanes = columns
+                        ? GNI_MIN(8 - GNI_MIN(gni_vko_log2_up(units), 5), gni_vko_log2_up(steps))
+                        : GNI_MIN(gni_vko_log2_up(gni_vko_ceil(steps, 4)), 8);
     int64_t blocks = gni_vko_ceil(units, (int64_t)256 >> log_lanes), splits = 1;
     int64_t want = gni_vko_enough(vk) / GNI_MAX(blocks * batches, 1);
     if (want > 1) splits = GNI_MIN(GNI_MIN(want, steps / ((int64_t)8 << log_lanes)), 64);
@@ -18666,8 +18818,10 @@ static bool gni_vko_matvec(gni_vko_call *c, const gni_matmul *m, int64_t batches
     c->param[44] = flip;
     c->param[45] = !flip;
     c->param[47] = (uint32_t)((flip ? m->n : m->m) * row);
-    bool ok = gni_vko_split_k(c, m->k, 4, splits, batches * units, 16 * m->n, batches * blocks, &splits);
-    ok = ok && gni_vko_dispatch(c, gni_vk_pipeline_get(c->vk, &c->generic, GNI_VK_WAIT), blocks, splits, batches);
+    bool ok =
+        gni_vko_split_k(c, m->k, 4, splits, batches * units, 16 * m->n, batches * blocks, &splits);
+    ok = ok && gni_vko_dispatch(c, gni_vk_pipeline_get(c->vk, &c->generic, GNI_VK_WAIT), blocks,
+                                splits, batches);
     gni_vko_drop_scratch(c);
     return ok;
 }
@@ -18689,8 +18843,9 @@ static gni_matmul gni_vko_flipped(const gni_matmul *m) {
 }
 
 // A buffer argument for a matrix of m x n elements and its batches.
-static bool gni_vko_matrix_reach(const gni_vk *vk, const gni_matmul *m, const gni_operand *o, int64_t rows, int64_t rs,
-                                 int64_t columns, int64_t cs, const int64_t *batch, gni_vk_use *use, uint32_t *base) {
+static bool gni_vko_matrix_reach(const gni_vk *vk, const gni_matmul *m, const gni_operand *o,
+                                 int64_t rows, int64_t rs, int64_t columns, int64_t cs,
+                                 const int64_t *batch, gni_vk_use *use, uint32_t *base) {
     int64_t dim[GN_MAX_RANK + 2], stride[GN_MAX_RANK + 2];
     for (int i = 0; i < m->batch_rank; i++) {
         dim[i] = m->batch_dim[i];
@@ -18742,6 +18897,88 @@ static bool gni_vko_matmul_parts(gni_vk *vk, const gni_matmul *m, int64_t row) {
     return gni_vko_matmul(vk, &part, row);
 }
 
+// ---- GN_PRECISION_FAST
+
+// The elements that an operand reaches, as they lie in memory: the first one's number, and how many.
+static int64_t gni_vko_span(const gni_matmul *m, const gni_operand *o, int64_t rows, int64_t rs,
+                            int64_t columns, int64_t cs, const int64_t *batch, int64_t *low) {
+    int64_t high = o->offset, dim[GN_MAX_RANK + 2], stride[GN_MAX_RANK + 2];
+    *low = o->offset;
+    memcpy(dim, m->batch_dim, sizeof m->batch_dim);
+    memcpy(stride, batch, sizeof m->a_batch);
+    dim[m->batch_rank] = rows;
+    stride[m->batch_rank] = rs;
+    dim[m->batch_rank + 1] = columns;
+    stride[m->batch_rank + 1] = cs;
+    for (int i = 0; i < m->batch_rank + 2; i++) {
+        int64_t step = (dim[i] - 1) * stride[i];
+        if (step < 0)
+            *low += step;
+        else
+            high += step;
+    }
+    return high - *low + 1;
+}
+
+// A bfloat16 copy of everything between an operand's first and last element, so that strides stay what they are.
+// `buffer` is freed with gni_vk_free(vk, &buffer->device).
+static bool gni_vko_narrowed(gni_vk *vk, gni_operand *o, int64_t low, int64_t count,
+                             gni_buffer *buffer) {
+    gni_map job;
+    memset(&job, 0, sizeof job);
+    memset(buffer, 0, sizeof *buffer);
+    if (!gni_vk_alloc(vk, (uint64_t)count * 2, &buffer->device)) return false;
+    job.program.n_in = job.program.n_out = 1;
+    job.program.in_dtype[0] = GN_F32;
+    job.program.out_dtype[0] = GN_BF16;
+    job.rank = 1;
+    job.dim[0] = count;
+    job.in[0] = *o;
+    job.in[0].offset = low;
+    job.in[0].stride[0] = 1;
+    o->buf = buffer;
+    o->dtype = GN_BF16;
+    o->offset -= low;
+    job.out[0] = *o;
+    job.out[0].offset = 0;
+    job.out[0].stride[0] = 1;
+    if (gni_vko_map(vk, &job)) return true;
+    gni_vk_free(vk, &buffer->device);
+    return false;
+}
+
+// Whether float32 operands are worth rounding first: enough work for each element, few elements between those
+// that are used.
+static bool gni_vko_wants_fast(const gni_vk *vk, const gni_matmul *m, const int64_t *spans) {
+    if (vk->g->options.matmul != GN_PRECISION_FAST || m->a.dtype != GN_F32 || m->b.dtype != GN_F32)
+        return false;
+    if (!gni_vko_has_units(vk, GN_BF16) || m->m < 64 || m->n < 64 || m->k < 64) return false;
+    int64_t batches = 1;
+    for (int i = 0; i < m->batch_rank; i++) batches *= m->batch_dim[i];
+    return spans[0] / 2 <= batches * m->m * m->k && spans[1] / 2 <= batches * m->k * m->n;
+}
+
+// False when the exact kernel has to do it; `ok` says how it went otherwise.
+static bool gni_vko_matmul_fast(gni_vk *vk, const gni_matmul *m, int64_t row, bool *ok) {
+    int64_t low[2], span[2];
+    gni_buffer buffer[2];
+    span[0] = gni_vko_span(m, &m->a, m->m, m->a_rs, m->k, m->a_cs, m->a_batch, &low[0]);
+    span[1] = gni_vko_span(m, &m->b, m->k, m->b_rs, m->n, m->b_cs, m->b_batch, &low[1]);
+    if (!gni_vko_wants_fast(vk, m, span)) return false;
+    gni_matmul fast = *m;
+    if (!gni_vko_narrowed(vk, &fast.a, low[0], span[0], &buffer[0])) return false;
+    if (!gni_vko_narrowed(vk, &fast.b, low[1], span[1], &buffer[1])) {
+        gni_vk_free(vk, &buffer[0].device);
+        return false;
+    }
+    *ok = gni_vko_matmul(vk, &fast, row);
+    gni_vk_free(vk, &buffer[0].device);
+    gni_vk_free(vk, &buffer[1].device);
+    return true;
+}
+
+// ---- the job
+
 static bool gni_vko_matmul(gni_vk *vk, const gni_matmul *m, int64_t row) {
     gni_vko_call c;
     gni_vk_use use[4];
@@ -18753,17 +18990,22 @@ static bool gni_vko_matmul(gni_vk *vk, const gni_matmul *m, int64_t row) {
         batches *= m->batch_dim[i];
     }
     if (m->m == 0 || m->n == 0 || batches == 0) return true;
+    bool done = true;
+    if (m->k > 0 && gni_vko_matmul_fast(vk, m, row, &done)) return done;
     bool real = m->c.dtype == GN_F32 || gni_vko_is_half(m->c.dtype);
     bool flip = real && m->m < m->n && m->m <= 8;
     gni_matmul x = flip ? gni_vko_flipped(m) : *m;
-    bool fits = batches < INT32_MAX && m->m < INT32_MAX / 2 && m->n < INT32_MAX / 2 &&
-                gni_vko_matrix_reach(vk, m, &x.a, x.m, x.a_rs, x.k, x.a_cs, x.a_batch, &use[0], &base[0]) &&
-                gni_vko_matrix_reach(vk, m, &x.b, x.k, x.b_rs, x.n, x.b_cs, x.b_batch, &use[1], &base[1]) &&
-                gni_vko_matrix_reach(vk, m, &m->c, m->m, row, m->n, 1, c_batch, &use[2], &base[2]);
+    bool fits =
+        batches < INT32_MAX && m->m < INT32_MAX / 2 && m->n < INT32_MAX / 2 &&
+        gni_vko_ceil(m->m, 32) * gni_vko_ceil(m->n, 32) <= (int64_t)vk->caps.max_groups[0] &&
+        gni_vko_matrix_reach(vk, m, &x.a, x.m, x.a_rs, x.k, x.a_cs, x.a_batch, &use[0], &base[0]) &&
+        gni_vko_matrix_reach(vk, m, &x.b, x.k, x.b_rs, x.n, x.b_cs, x.b_batch, &use[1], &base[1]) &&
+        gni_vko_matrix_reach(vk, m, &m->c, m->m, row, m->n, 1, c_batch, &use[2], &base[2]);
     if (!fits) return gni_vko_matmul_parts(vk, m, row);
     use[2].write = true;
     use[3] = use[1];
-    if (m->bias.buf != NULL && !gni_vko_reach(vk, &m->bias, &m->n, &one, 1, &use[3], &base[3])) return false;
+    if (m->bias.buf != NULL && !gni_vko_reach(vk, &m->bias, &m->n, &one, 1, &use[3], &base[3]))
+        return false;
     memset(&c, 0, sizeof c);
     c.vk = vk;
     gni_vko_matrix_params(&c, &x, batches, use, base);
@@ -18771,44 +19013,7 @@ static bool gni_vko_matmul(gni_vk *vk, const gni_matmul *m, int64_t row) {
     return gni_vko_matmul_tiled(&c, &x, batches, row);
 }
 
-// ---- the backend
-
-static bool gni_vk_supports(gn_context *g, gni_job_kind kind, const void *job) {
-    const gni_vk *vk = g->vk;
-    if (!vk || vk->caps.max_invocations < GNI_VKO_THREADS) return false;
-    switch (kind) {
-    case GNI_JOB_MAP: {
-        const gni_program *p = &((const gni_map *)job)->program;
-        if (gni_vko_is_copy64(p)) return gni_vko_enough_places(vk, p, p->n_out);
-        return gni_vko_program_ok(vk, p, p->n_out);
-    }
-    case GNI_JOB_REDUCE: return gni_vko_reduce_ok(vk, (const gni_reduce *)job);
-    case GNI_JOB_SOFTMAX: return gni_vko_softmax_ok((const gni_softmax *)job);
-    case GNI_JOB_MATMUL: return gni_vko_matmul_ok(vk, (const gni_matmul *)job);
-    case GNI_JOB_TAKE: return gni_vko_take_ok(vk, (const gni_take *)job);
-    case GNI_JOB_RANDOM: return gni_vko_random_ok((const gni_random *)job);
-    case GNI_JOB_FFT: return gni_fft_vk_supports(g, (const gni_fft *)job);
-    default: return false;
-    }
-}
-
-static bool gni_vk_run(gn_context *g, gni_job_kind kind, const void *job) {
-    gni_vk *vk = g->vk;
-    switch (kind) {
-    case GNI_JOB_MAP: return gni_vko_map(vk, (const gni_map *)job);
-    case GNI_JOB_REDUCE: return gni_vko_reduce(vk, (const gni_reduce *)job);
-    case GNI_JOB_SOFTMAX: return gni_vko_softmax(vk, (const gni_softmax *)job);
-    case GNI_JOB_MATMUL: return gni_vko_matmul(vk, (const gni_matmul *)job, ((const gni_matmul *)job)->n);
-    case GNI_JOB_TAKE: return gni_vko_take(vk, (const gni_take *)job);
-    case GNI_JOB_RANDOM: return gni_vko_random(vk, (const gni_random *)job);
-    case GNI_JOB_FFT: return gni_fft_vk(g, (const gni_fft *)job);
-    default: return false;
-    }
-}
-
 #endif // GNI_VULKAN
-
-static const gni_backend_api gni_vulkan_api = {"vulkan", GNI_ON_GPU, gni_vk_supports, gni_vk_run};
 
 // ------------------------------------------------------------------------------------------
 // >>async

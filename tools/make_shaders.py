@@ -8,13 +8,14 @@
 
 A .comp file says in comment lines which modules it becomes:
 
-  //! variant NAME [-DX=Y ...] [--env=vulkan1.3]    one module; without such a line the file is
-                                                    one module of its own name
+  //! variant NAME [-DX=Y ...] [--env=vulkan1.3] [--bfloat16]   one module; without such a line the
+                                                    file is one module of its own name
   //! no-bindings                                   see below
 
 Each variant becomes two modules: NAME, whose buffers are 64-bit addresses, and NAME_b, compiled
 with -DGN_BINDINGS, whose buffers are descriptors; "no-bindings" leaves the second out.
-#include "x.glsl" is looked up beside the .comp files.
+#include "x.glsl" is looked up beside the .comp files. --bfloat16 turns every float16_t of the module
+into bfloat16, which glslang before 15.4 has no name for.
 
 A module's hash is the SHA-256 of: the bytes of the .comp file, the bytes of every included file in
 the order of first inclusion (found by reading #include lines as text, whatever #if says), and the
@@ -94,9 +95,10 @@ class Problem(Exception):
 class Module:
     """One (file, variant, bindings) and, once known, its words."""
 
-    def __init__(self, name, file, env, defines, blob):
+    def __init__(self, name, file, env, defines, bfloat16, blob):
         self.name, self.file, self.env, self.defines = name, file, env, defines
-        self.options = " ".join(["--target-env=" + env] + defines)
+        self.bfloat16 = bfloat16
+        self.options = " ".join(["--target-env=" + env] + ["--bfloat16"] * bfloat16 + defines)
         self.hash = hashlib.sha256(blob + self.options.encode()).hexdigest()[:16]
         self.words, self.compiler = None, None
 
@@ -127,18 +129,20 @@ def read_variants(file, text):
         if words == ["no-bindings"]:
             bindings = False
         elif len(words) >= 2 and words[0] == "variant":
-            env, defines = "vulkan1.2", []
+            env, defines, bfloat16 = "vulkan1.2", [], False
             for word in words[2:]:
                 if word.startswith("--env="):
                     env = word[len("--env="):]
+                elif word == "--bfloat16":
+                    bfloat16 = True
                 elif re.match(r"-D\w", word):
                     defines.append(word)
                 else:
                     raise Problem("%s: '%s' in a variant line" % (file, word))
-            variants.append((words[1], env, defines))
+            variants.append((words[1], env, defines, bfloat16))
         else:
             raise Problem("%s: cannot read the line '//!%s'" % (file, line))
-    return variants or [(file[:-len(".comp")], "vulkan1.2", [])], bindings
+    return variants or [(file[:-len(".comp")], "vulkan1.2", [], False)], bindings
 
 
 def read_modules(folder):
@@ -147,10 +151,11 @@ def read_modules(folder):
         blob = read_sources(folder, file, set())
         with open(os.path.join(folder, file), encoding="utf-8") as f:
             variants, bindings = read_variants(file, f.read())
-        for name, env, defines in variants:
-            found = [Module(name, file, env, defines, blob)]
+        for name, env, defines, bfloat16 in variants:
+            found = [Module(name, file, env, defines, bfloat16, blob)]
             if bindings:
-                found.append(Module(name + "_b", file, env, defines + ["-DGN_BINDINGS"], blob))
+                found.append(Module(name + "_b", file, env, defines + ["-DGN_BINDINGS"], bfloat16,
+                                    blob))
             for m in found:
                 if not re.fullmatch(r"[a-z][a-z0-9_]*", m.name):
                     raise Problem("%s: '%s' is no module name" % (file, m.name))
@@ -192,9 +197,11 @@ class Tools:
                 sys.stderr.write("%s: %s\n" % (m.name, text.strip()))
             with open(out, "rb") as f:
                 words = strip(to_words(f.read()))
-        return words
+        return with_bfloat16(words) if m.bfloat16 else words
 
     def validate(self, m):
+        if m.bfloat16:
+            return  # spirv-val 2025.1 does not know the type; the float16 twin is checked
         with tempfile.TemporaryDirectory() as tmp:
             path = os.path.join(tmp, m.name + ".spv")
             with open(path, "wb") as f:
@@ -205,9 +212,9 @@ class Tools:
                 raise Problem("%s: spirv-val: %s" % (m.name, e))
 
 
-def to_words(data):
+def to_words(data, module=True):
     words = [int.from_bytes(data[i:i + 4], "little") for i in range(0, len(data), 4)]
-    if len(data) % 4 or len(words) < 5 or words[0] != SPIRV_MAGIC:
+    if module and (len(data) % 4 or len(words) < 5 or words[0] != SPIRV_MAGIC):
         raise Problem("the compiler's output is not SPIR-V")
     return words
 
@@ -218,6 +225,26 @@ def strip(words):
         count, op = words[i] >> 16, words[i] & 0xffff
         if op not in DEBUG_OPS:
             kept += words[i:i + count]
+        i += count
+    return kept
+
+
+def with_bfloat16(words):
+    """Another format for every 16-bit float, and the capabilities and extension that it needs."""
+    name = b"SPV_KHR_bfloat16\0"
+    extension = to_words(name + b"\0" * (-len(name) % 4), False)
+    kept, i, declared = words[:5], 5, False
+    while i < len(words):
+        count, op = words[i] >> 16, words[i] & 0xffff
+        instruction = words[i:i + count]
+        if op == 17 and instruction[1] == 9:  # OpCapability Float16: BFloat16TypeKHR and ...CooperativeMatrixKHR
+            instruction = [2 << 16 | 17, 5116, 2 << 16 | 17, 5118]
+        elif op == 10 and not declared:  # OpExtension
+            instruction = [(1 + len(extension)) << 16 | 10] + extension + instruction
+            declared = True
+        elif op == 22 and instruction[2] == 16:  # OpTypeFloat 16: BFloat16KHR
+            instruction = [4 << 16 | 22, instruction[1], 16, 0]
+        kept += instruction
         i += count
     return kept
 

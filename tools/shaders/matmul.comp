@@ -1,16 +1,22 @@
 #version 450
 // c (batch, m, n) = a (batch, m, k) times b (batch, k, n), plus bias, through relu (gni_matmul).
 //
+//! variant matmul_128w -DGN_BM=128 -DGN_BN=128 -DGN_BK=16 -DGN_TM=8 -DGN_TN=16 -DGN_PM=8 -DGN_PN=4
 //! variant matmul_128 -DGN_BM=128 -DGN_BN=128 -DGN_BK=16 -DGN_TM=8 -DGN_TN=8
-//! variant matmul_64 -DGN_BM=64 -DGN_BN=64 -DGN_BK=16 -DGN_TM=4 -DGN_TN=4
-//! variant matmul_32 -DGN_BM=32 -DGN_BN=32 -DGN_BK=32 -DGN_TM=4 -DGN_TN=4
-//! variant matmul_int_64 -DGN_BM=64 -DGN_BN=64 -DGN_BK=16 -DGN_TM=4 -DGN_TN=4 -DGN_INT32
-//! variant matmul_f64_32 -DGN_BM=32 -DGN_BN=32 -DGN_BK=16 -DGN_TM=2 -DGN_TN=2 -DGN_X64
+//! variant matmul_64w -DGN_BM=64 -DGN_BN=64 -DGN_BK=16 -DGN_TM=8 -DGN_TN=8
+//! variant matmul_64 -DGN_BM=64 -DGN_BN=64 -DGN_BK=16 -DGN_TM=8 -DGN_TN=4
+//! variant matmul_32 -DGN_BM=32 -DGN_BN=32 -DGN_BK=16 -DGN_TM=4 -DGN_TN=4
+//! variant matmul_32s -DGN_BM=32 -DGN_BN=32 -DGN_BK=16 -DGN_TM=4 -DGN_TN=4 -DGN_UNROLL=1
+//! variant matmul_int_64 -DGN_BM=64 -DGN_BN=64 -DGN_BK=16 -DGN_TM=4 -DGN_TN=4 -DGN_STAGES=1 -DGN_UNROLL=4 -DGN_INT32
+//! variant matmul_f64_32 -DGN_BM=32 -DGN_BN=32 -DGN_BK=16 -DGN_TM=2 -DGN_TN=2 -DGN_STAGES=1 -DGN_UNROLL=4 -DGN_X64
 //
 // A workgroup makes a tile of BM rows and BN columns, an invocation TM rows and TN columns of it. Slices
 // of BK columns of a and rows of b go through shared memory; the next slice is on its way in registers
-// while the present one is multiplied. With splits each workgroup takes a part of k, and the last one of
-// a tile to finish adds the parts up in their order.
+// while the present one is multiplied. With splits each workgroup takes a part of k, and the last ones of
+// a tile to finish add the parts up in their order.
+//
+// GN_STAGES (1 or 2) slices are in shared memory. GN_UNROLL steps of k are written out: all of a slice is
+// fastest on GPUs, but takes compilers for CPUs seconds.
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #define GN_BUFFERS 6
@@ -18,9 +24,20 @@
 #include "gn.glsl"
 #include "matrix.glsl"
 
-#define GN_ACROSS (GN_BN / GN_TN) // invocations across a tile
-#define GN_DOWN (GN_BM / GN_TM)
-#define GN_THREADS (GN_ACROSS * GN_DOWN)
+#ifndef GN_STAGES
+#define GN_STAGES 2
+#endif
+#ifndef GN_UNROLL
+#define GN_UNROLL GN_BK
+#endif
+// Neighbouring invocations form patches of PM x PN, so that their loads from shared memory coincide.
+#ifndef GN_PM
+#define GN_PM 4
+#define GN_PN 8
+#endif
+#define GN_PATCH (GN_PM * GN_PN)
+#define GN_ACROSS (GN_BN / GN_TN / GN_PN) // patches across a tile
+#define GN_THREADS (GN_BM / GN_TM * (GN_BN / GN_TN))
 layout(local_size_x = GN_THREADS) in;
 
 layout(constant_id = 0) const uint GN_A_DTYPE = 0u;
@@ -40,8 +57,10 @@ layout(constant_id = 3) const uint GN_LAYOUT = 0u;
 // Slices by k, rows skewed by a group so that transposed writes meet few banks twice.
 #define GN_A_PITCH (GN_BM / GN_EACH + 1)
 #define GN_B_PITCH (GN_BN / GN_EACH + 1)
-shared GN_VALUES gn_a[GN_BK * GN_A_PITCH];
-shared GN_VALUES gn_b[GN_BK * GN_B_PITCH];
+#define GN_A_SLICE (GN_BK * GN_A_PITCH)
+#define GN_B_SLICE (GN_BK * GN_B_PITCH)
+shared GN_VALUES gn_a[GN_STAGES * GN_A_SLICE];
+shared GN_VALUES gn_b[GN_STAGES * GN_B_SLICE];
 
 #define GN_A_LOADS ((GN_BM * GN_BK / GN_EACH + GN_THREADS - 1) / GN_THREADS)
 #define GN_B_LOADS ((GN_BN * GN_BK / GN_EACH + GN_THREADS - 1) / GN_THREADS)
@@ -57,34 +76,49 @@ uvec2 gn_b_place(uint i) { // row is along k
                         : uvec2(i / (GN_BN / GN_EACH), i % (GN_BN / GN_EACH) * GN_EACH);
 }
 
-GN_VALUES gn_a_read(uint i, uint base, uint m0, uint k0, uint k1) {
-    uvec2 p = gn_a_place(i) + uvec2(m0, k0);
-    uint at = base + p.x * GN_A_ROW + p.y * GN_A_COLUMN;
-    uint count = GN_A_ALONG_M ? (p.y < k1 ? gn_inside(p.x, GN_M) : 0u) : (p.x < GN_M ? gn_inside(p.y, k1) : 0u);
-    return gn_read_run(GN_OPEN(GN_A), at, GN_A_ALONG_M ? GN_A_ROW : GN_A_COLUMN, GN_A_DTYPE, GN_A_GROUPS, count);
+// GN_EACH elements from row p.x and column p.y on, along the rows or the columns. Places outside are moved to
+// the nearest one inside: what comes of rows and columns outside is never written, that of k is zeroed later.
+uvec4 gn_read_inside(GN_HANDLE h, uint base, uvec2 p, uvec2 limit, uint row, uint column, bool along, bool groups,
+                     uint dtype) {
+    p = min(p, limit - 1u);
+    if (groups) return gn_read_raw(h, uvec4(base + (along ? p.x + p.y * column : p.x * row + p.y)), dtype, false, true);
+    uvec4 e = uvec4(0u, 1u, 2u, 3u);
+    uvec4 x = along ? min(p.x + e, uvec4(limit.x - 1u)) : uvec4(p.x);
+    uvec4 y = along ? uvec4(p.y) : min(p.y + e, uvec4(limit.y - 1u));
+    return gn_read_raw(h, base + x * row + y * column, dtype, false, false);
 }
-GN_VALUES gn_b_read(uint i, uint base, uint n0, uint k0, uint k1) {
-    uvec2 p = gn_b_place(i) + uvec2(k0, n0);
-    uint at = base + p.x * GN_B_ROW + p.y * GN_B_COLUMN;
-    uint count = GN_B_ALONG_K ? (p.y < GN_N ? gn_inside(p.x, k1) : 0u) : (p.x < k1 ? gn_inside(p.y, GN_N) : 0u);
-    return gn_read_run(GN_OPEN(GN_B), at, GN_B_ALONG_K ? GN_B_ROW : GN_B_COLUMN, GN_B_DTYPE, GN_B_GROUPS, count);
+uvec4 gn_a_read(uint i, uint base, uint m0, uint k0, uint end) {
+    return gn_read_inside(GN_OPEN(GN_A), base, gn_a_place(i) + uvec2(m0, k0), uvec2(GN_M, end), GN_A_ROW, GN_A_COLUMN,
+                          GN_A_ALONG_M, GN_A_GROUPS, GN_A_DTYPE);
+}
+uvec4 gn_b_read(uint i, uint base, uint n0, uint k0, uint end) {
+    return gn_read_inside(GN_OPEN(GN_B), base, gn_b_place(i) + uvec2(k0, n0), uvec2(end, GN_N), GN_B_ROW, GN_B_COLUMN,
+                          GN_B_ALONG_K, GN_B_GROUPS, GN_B_DTYPE);
 }
 
-void gn_a_keep(uint i, GN_VALUES v) {
-    uvec2 p = gn_a_place(i);
-    if (GN_A_ALONG_M) {
-        gn_a[p.y * GN_A_PITCH + p.x / GN_EACH] = v;
-    } else {
-        [[unroll]] for (uint e = 0u; e < GN_EACH; e++) gn_a[(p.y + e) * GN_A_PITCH + p.x / GN_EACH][p.x % GN_EACH] = v[e];
-    }
+// What was read, as values, zeros from k = `inside` on.
+GN_VALUES gn_cut(uvec4 raw, uint dtype, uint k, bool along, uint inside) {
+    GN_VALUES v = GN_TO_VALUES(gn_widen(raw, dtype));
+    if (inside >= GN_BK) return v;
+    [[unroll]] for (uint e = 0u; e < GN_EACH; e++)
+        if (k + (along ? e : 0u) >= inside) v[e] = GN_VALUE(0);
+    return v;
 }
-void gn_b_keep(uint i, GN_VALUES v) {
+void gn_a_keep(uint stage, uint i, uvec4 raw, uint inside) {
+    uvec2 p = gn_a_place(i);
+    uint at = stage * GN_A_SLICE + p.y * GN_A_PITCH + p.x / GN_EACH;
+    GN_VALUES v = gn_cut(raw, GN_A_DTYPE, p.y, !GN_A_ALONG_M, inside);
+    if (GN_A_ALONG_M) gn_a[at] = v;
+    else
+        [[unroll]] for (uint e = 0u; e < GN_EACH; e++) gn_a[at + e * GN_A_PITCH][p.x % GN_EACH] = v[e];
+}
+void gn_b_keep(uint stage, uint i, uvec4 raw, uint inside) {
     uvec2 p = gn_b_place(i);
-    if (GN_B_ALONG_K) {
-        [[unroll]] for (uint e = 0u; e < GN_EACH; e++) gn_b[(p.x + e) * GN_B_PITCH + p.y / GN_EACH][p.y % GN_EACH] = v[e];
-    } else {
-        gn_b[p.x * GN_B_PITCH + p.y / GN_EACH] = v;
-    }
+    uint at = stage * GN_B_SLICE + p.x * GN_B_PITCH + p.y / GN_EACH;
+    GN_VALUES v = gn_cut(raw, GN_B_DTYPE, p.x, GN_B_ALONG_K, inside);
+    if (!GN_B_ALONG_K) gn_b[at] = v;
+    else
+        [[unroll]] for (uint e = 0u; e < GN_EACH; e++) gn_b[at + e * GN_B_PITCH][p.y % GN_EACH] = v[e];
 }
 
 void gn_write_run(uint row, uint column, uint batch, GN_VALUES v, GN_VALUES bias) {
@@ -100,63 +134,88 @@ void gn_write_run(uint row, uint column, uint batch, GN_VALUES v, GN_VALUES bias
     else gn_write_each(GN_OPEN(GN_C), at + uvec4(0u, 1u, 2u, 3u), GN_C_DTYPE, r, count);
 }
 
+// Loads whose number is not a multiple of the invocations end in a round for some of them only.
+#define GN_EACH_LOAD(T, count, elements, i)                                                                            \
+    [[unroll]] for (uint i = 0u; i < count; i++)                                                                       \
+        if (elements / GN_EACH % GN_THREADS == 0 || me + i * GN_THREADS < elements / GN_EACH)
+
 void main() {
-    uint me = gl_LocalInvocationIndex, x = me % GN_ACROSS, y = me / GN_ACROSS;
-    uint tile = gl_WorkGroupID.x, m0 = tile / GN_TILES_N * GN_BM, n0 = tile % GN_TILES_N * GN_BN;
+    uint me = gl_LocalInvocationIndex, lane = me % GN_PATCH, patch_ = me / GN_PATCH;
+    // Row and column of this invocation's first group in the tile, in groups.
+    uint y = patch_ / GN_ACROSS * (GN_PM * GN_TM / GN_EACH) + lane / GN_PN;
+    uint x = patch_ % GN_ACROSS * (GN_PN * GN_TN / GN_EACH) + lane % GN_PN;
+    uint tile = gl_WorkGroupID.x;
+    uvec2 place = gn_tile_place(tile) * uvec2(GN_BM, GN_BN);
+    uint m0 = place.x, n0 = place.y;
     uint split = gl_WorkGroupID.y, start = split * GN_CHUNK, end = min(start + GN_CHUNK, GN_K);
     for (uint batch = gl_WorkGroupID.z; batch < GN_BATCHES; batch += gl_NumWorkGroups.z) {
         uvec2 base = gn_batch(batch);
         GN_VALUES sum[GN_TM][GN_TN / GN_EACH];
         [[unroll]] for (uint i = 0u; i < GN_TM; i++)
             [[unroll]] for (uint j = 0u; j < GN_TN / GN_EACH; j++) sum[i][j] = GN_ZERO;
-        GN_VALUES next_a[GN_A_LOADS], next_b[GN_B_LOADS];
+        uvec4 next_a[GN_A_LOADS], next_b[GN_B_LOADS];
         // Each round fetches one slice and multiplies the one before it, so that both are written once.
+        uint stage = 0u;
         for (uint k0 = start;; k0 += GN_BK) {
             if (k0 < end) {
-                [[unroll]] for (uint i = 0u; i < GN_A_LOADS; i++)
-                    next_a[i] = gn_a_read(me + i * GN_THREADS, base.x, m0, k0, end);
-                [[unroll]] for (uint i = 0u; i < GN_B_LOADS; i++)
-                    next_b[i] = gn_b_read(me + i * GN_THREADS, base.y, n0, k0, end);
+                GN_EACH_LOAD(a, GN_A_LOADS, (GN_BM * GN_BK), i) next_a[i] = gn_a_read(me + i * GN_THREADS, base.x, m0, k0, end);
+                GN_EACH_LOAD(b, GN_B_LOADS, (GN_BN * GN_BK), i) next_b[i] = gn_b_read(me + i * GN_THREADS, base.y, n0, k0, end);
             }
-            for (uint k = 0u; k < (k0 > start ? GN_BK : 0u); k++) {
-                GN_VALUES a[GN_TM / GN_EACH], b[GN_TN / GN_EACH];
-                [[unroll]] for (uint i = 0u; i < GN_TM / GN_EACH; i++) a[i] = gn_a[k * GN_A_PITCH + y + i * GN_DOWN];
-                [[unroll]] for (uint j = 0u; j < GN_TN / GN_EACH; j++) b[j] = gn_b[k * GN_B_PITCH + x + j * GN_ACROSS];
-                [[unroll]] for (uint i = 0u; i < GN_TM; i++)
-                    [[unroll]] for (uint j = 0u; j < GN_TN / GN_EACH; j++)
-                        sum[i][j] = GN_MADD(GN_VALUES(a[i / GN_EACH][i % GN_EACH]), b[j], sum[i][j]);
+            if (k0 > start) {
+                uint from_a = stage * GN_A_SLICE + y, from_b = stage * GN_B_SLICE + x;
+                for (uint k1 = 0u; k1 < GN_BK; k1 += GN_UNROLL) {
+                    [[unroll]] for (uint q = 0u; q < GN_UNROLL; q++) {
+                        uint k = k1 + q;
+                        GN_VALUES a[GN_TM / GN_EACH], b[GN_TN / GN_EACH];
+                        [[unroll]] for (uint i = 0u; i < GN_TM / GN_EACH; i++) a[i] = gn_a[from_a + k * GN_A_PITCH + i * GN_PM];
+                        [[unroll]] for (uint j = 0u; j < GN_TN / GN_EACH; j++) b[j] = gn_b[from_b + k * GN_B_PITCH + j * GN_PN];
+                        [[unroll]] for (uint i = 0u; i < GN_TM; i++)
+                            [[unroll]] for (uint j = 0u; j < GN_TN / GN_EACH; j++)
+                                sum[i][j] = GN_MADD(GN_VALUES(a[i / GN_EACH][i % GN_EACH]), b[j], sum[i][j]);
+                    }
+                }
             }
             if (k0 >= end) break;
-            barrier();
-            [[unroll]] for (uint i = 0u; i < GN_A_LOADS; i++) gn_a_keep(me + i * GN_THREADS, next_a[i]);
-            [[unroll]] for (uint i = 0u; i < GN_B_LOADS; i++) gn_b_keep(me + i * GN_THREADS, next_b[i]);
+            if (GN_STAGES == 1) barrier();
+            else stage = 1u - stage;
+            GN_EACH_LOAD(a, GN_A_LOADS, (GN_BM * GN_BK), i) gn_a_keep(stage, me + i * GN_THREADS, next_a[i], end - k0);
+            GN_EACH_LOAD(b, GN_B_LOADS, (GN_BN * GN_BK), i) gn_b_keep(stage, me + i * GN_THREADS, next_b[i], end - k0);
             barrier();
         }
-        if (GN_SPLITS > 1u) {
-            uint number = batch * GN_TILES_M * GN_TILES_N + tile, run = GN_THREADS;
-            uint at = (number * GN_SPLITS + split) * (GN_BM * GN_BN / GN_EACH) + me;
+        uint number = batch * GN_TILES_M * GN_TILES_N + tile, counter = GN_COUNTER0 + number * gn_tile_counters();
+        bool last = true;
+        for (uint mine = split, left = GN_SPLITS, step = 1u; left > 1u && last; step *= GN_JOIN) {
+            const uint part = GN_BM * GN_BN / GN_EACH;
+            uint first = number * GN_SPLITS * part + me, at = first + mine * step * part;
             [[unroll]] for (uint i = 0u; i < GN_TM; i++)
                 [[unroll]] for (uint j = 0u; j < GN_TN / GN_EACH; j++)
-                    gn_put_shared(GN_PARTIALS, at + (i * (GN_TN / GN_EACH) + j) * run, GN_FROM_VALUES(sum[i][j]));
-            if (!gn_is_last(GN_COUNTER0 + number)) continue;
+                    gn_put_shared(GN_PARTIALS, at + (i * (GN_TN / GN_EACH) + j) * GN_THREADS, GN_FROM_VALUES(sum[i][j]));
+            uint group = mine / GN_JOIN, count = min(left - group * GN_JOIN, GN_JOIN);
+            last = gn_is_last_of(counter + group, count);
+            left = (left + GN_JOIN - 1u) / GN_JOIN;
+            counter += left;
+            mine = group;
             [[unroll]] for (uint i = 0u; i < GN_TM; i++)
                 [[unroll]] for (uint j = 0u; j < GN_TN / GN_EACH; j++) sum[i][j] = GN_ZERO;
-            for (uint p = 0u; p < GN_SPLITS; p++) {
-                at = (number * GN_SPLITS + p) * (GN_BM * GN_BN / GN_EACH) + me;
+            for (uint p = 0u; p < (last ? count : 0u); p++) {
+                at = first + (group * GN_JOIN + p) * step * part;
                 [[unroll]] for (uint i = 0u; i < GN_TM; i++)
                     [[unroll]] for (uint j = 0u; j < GN_TN / GN_EACH; j++)
-                        sum[i][j] += GN_TO_VALUES(gn_get_shared(GN_PARTIALS, at + (i * (GN_TN / GN_EACH) + j) * run));
+                        sum[i][j] += GN_TO_VALUES(gn_get_shared(GN_PARTIALS, at + (i * (GN_TN / GN_EACH) + j) * GN_THREADS));
             }
         }
+        if (!last) continue;
+        // The next batch may not touch the slices that someone still multiplies.
+        if (gl_NumWorkGroups.z < GN_BATCHES) barrier();
         [[unroll]] for (uint j = 0u; j < GN_TN / GN_EACH; j++) {
-            uint column = n0 + (x + j * GN_ACROSS) * GN_EACH;
+            uint column = n0 + (x + j * GN_PN) * GN_EACH;
             GN_VALUES bias = GN_ZERO;
 #if !defined(GN_INT32) && !defined(GN_X64)
             if (GN_HAS_BIAS)
                 bias = gn_read_run(GN_OPEN(GN_BIAS), GN_BIAS_BASE + column, 1u, GN_T_F32, false, gn_inside(column, GN_N));
 #endif
             [[unroll]] for (uint i = 0u; i < GN_TM; i++)
-                gn_write_run(m0 + (y + i / GN_EACH * GN_DOWN) * GN_EACH + i % GN_EACH, column, batch, sum[i][j], bias);
+                gn_write_run(m0 + (y + i / GN_EACH * GN_PM) * GN_EACH + i % GN_EACH, column, batch, sum[i][j], bias);
         }
     }
 }

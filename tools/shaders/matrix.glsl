@@ -82,6 +82,7 @@ uint gn_inside(uint i, uint n) { return i >= n ? 0u : min(n - i, uint(GN_EACH));
 #define GN_TILES_N GN_PARAM(16)
 #define GN_BATCH_RANK GN_PARAM(17)
 #define GN_BATCH_PARAMS 18u // 8 x (extent, stride in a, stride in b)
+#define GN_STRIPE GN_PARAM(48)
 
 #define GN_A 0u // buffer arguments
 #define GN_B 1u
@@ -101,17 +102,38 @@ uvec2 gn_batch(uint i) {
     return at;
 }
 
+// Place of a tile, in tiles. They are taken in stripes of GN_STRIPE rows, each stripe column by column: what
+// runs at the same time shares rows of a and columns of b.
+uvec2 gn_tile_place(uint tile) {
+    uint area = GN_STRIPE * GN_TILES_N, first = tile / area * GN_STRIPE, i = tile % area;
+    uint rows = min(GN_TILES_M - first, GN_STRIPE);
+    return uvec2(first + i % rows, i / rows);
+}
+
 shared uint gn_arrived;
 
-// Counts a workgroup of this tile; true for all of the last one's invocations.
-bool gn_is_last(uint counter) {
+// Counts a workgroup; true for all invocations of the last one of `count`.
+bool gn_is_last_of(uint counter, uint count) {
     memoryBarrierBuffer();
     barrier();
     if (gl_LocalInvocationIndex == 0u) gn_arrived = gn_atomic_add(GN_COUNTERS, counter, 1u);
     barrier();
-    bool last = gn_arrived == GN_SPLITS - 1u;
+    bool last = gn_arrived == count - 1u;
     memoryBarrierBuffer();
     // Ready for the next job.
     if (last && gl_LocalInvocationIndex == 0u) gn_store_coherent(GN_COUNTERS, counter, 0u);
     return last;
+}
+bool gn_is_last(uint counter) { return gn_is_last_of(counter, GN_SPLITS); }
+
+// Parts of k are added up in groups of GN_JOIN by the group's last workgroup, then these sums likewise, until
+// one is left: always the same sums, whoever makes them. A tile has this many counters.
+#define GN_JOIN 16u
+uint gn_tile_counters() {
+    uint n = 0u;
+    for (uint left = GN_SPLITS; left > 1u;) {
+        left = (left + GN_JOIN - 1u) / GN_JOIN;
+        n += left;
+    }
+    return n;
 }

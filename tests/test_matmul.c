@@ -1,0 +1,320 @@
+// Matrix products against float64 ones computed here: odd sizes, views of every kind, batches, bias. The rows of
+// memory around a view hold NaN, which must not reach the result.
+//
+// Bounds. A sum of k products in float32 is off by at most gamma = k u / (1 - k u) of sum |a||b|, u = 2^-24;
+// matrix units cut off instead of rounding: u = 2^-23. The result is rounded to its dtype once. With
+// GN_PRECISION_FAST float32 operands may be rounded to bfloat16 first (2^-8 each).
+//
+//   GN_TEST_ROUNDS=200   random products of each dtype
+
+#include "test.h"
+
+static uint64_t lot = 88172645463325252u;
+
+static uint32_t draw(uint32_t n) { // 0 to n - 1
+    lot ^= lot << 13;
+    lot ^= lot >> 7;
+    lot ^= lot << 17;
+    return (uint32_t)((lot >> 32) % n);
+}
+
+typedef enum kind { PLAIN, TRANSPOSED, CUT, STEPPED, REVERSED, SPREAD, KINDS } kind;
+
+// (batch, rows, columns) of values in [-1, 1) with the given layout, batch 0: no such dimension. `ref` gets the
+// values as they were rounded to t.
+static gn_array *make(gn_context *g, gn_dtype t, int64_t batch, int64_t rows, int64_t columns,
+                      kind how, double *ref) {
+    int64_t n = batch > 0 ? batch : 1, r = rows, c = columns, top = 0, left = 0, step = 1;
+    if (how == CUT || how == STEPPED) {
+        top = 1 + draw(3);
+        left = draw(4);
+        step = how == STEPPED ? 2 : 1;
+        r = rows + top + draw(2);
+        c = columns * step + left + draw(3);
+    }
+    bool spread = how == SPREAD && batch > 1;
+    int64_t held = spread ? 1 : n;
+    float *data = (float *)malloc((size_t)(held * r * c + 1) * sizeof(float));
+    for (int64_t i = 0; i < held * r * c; i++) data[i] = NAN;
+    for (int64_t b = 0; b < held; b++)
+        for (int64_t i = 0; i < rows; i++)
+            for (int64_t j = 0; j < columns; j++)
+                data[(b * r + top + i) * c + left + j * step] =
+                    (float)draw(1u << 20) / 524288.0f - 1.0f;
+    gn_array *a;
+    if (how == TRANSPOSED) {
+        float *turned = (float *)malloc((size_t)(held * r * c + 1) * sizeof(float));
+        for (int64_t b = 0; b < held; b++)
+            for (int64_t i = 0; i < r; i++)
+                for (int64_t j = 0; j < c; j++)
+                    turned[(b * c + j) * r + i] = data[(b * r + i) * c + j];
+        a = gn_swap_axes(
+            gn_eval(gn_cast(gn_array_from(g, GN_F32, GN_SHAPE(held, c, r), turned), t)), 1, 2);
+        free(turned);
+    } else {
+        a = gn_eval(gn_cast(gn_array_from(g, GN_F32, GN_SHAPE(held, r, c), data), t));
+    }
+    free(data);
+    if (how == CUT || how == STEPPED) {
+        a = gn_slice(a, 1, top, top + rows, 1);
+        a = gn_slice(a, 2, left, left + columns * step, step);
+    }
+    if (how == REVERSED) a = gn_flip(a, GN_AXIS(1) | (draw(2) ? GN_AXIS(2) : 0u));
+    if (spread) a = gn_broadcast_to(a, GN_SHAPE(n, rows, columns));
+    float *flat = (float *)malloc((size_t)(n * rows * columns + 1) * sizeof(float));
+    assert_int_equal(
+        gn_read(gn_cast(a, GN_F32), flat, (size_t)(n * rows * columns) * sizeof(float)), GN_OK);
+    for (int64_t i = 0; i < n * rows * columns; i++) ref[i] = (double)flat[i];
+    free(flat);
+    return batch > 0 ? a : gn_squeeze(a, GN_AXIS(0));
+}
+
+static double *doubles(int64_t n) { return (double *)malloc((size_t)(n + 1) * sizeof(double)); }
+
+// Unit roundoff of a result, and of the sums behind it.
+static double result_unit(gn_dtype t) {
+    return t == GN_F16 ? 0x1p-11 : t == GN_BF16 ? 0x1p-8 : t == GN_F64 ? 0x1p-53 : 0x1p-24;
+}
+static double sum_unit(gn_dtype t) {
+    return t == GN_F64 ? 0x1p-53 : t == GN_F32 ? 0x1p-24 : 0x1p-23;
+}
+
+typedef struct shape {
+    int64_t batch, m, n, k;
+    bool a_batched, b_batched;
+} shape;
+
+// Compares y with a x b (+ bias). `input`: relative error that each operand may have on top.
+static void compare(gn_array *y, gn_dtype t, shape s, const double *a, const double *b,
+                    const double *bias, double input, const char *what) {
+    int64_t batch = s.batch > 0 ? s.batch : 1, count = batch * s.m * s.n;
+    float *have = (float *)malloc((size_t)(count + 1) * sizeof(float));
+    double *wide = doubles(count);
+    if (t == GN_F64) {
+        assert_int_equal(gn_read(y, wide, (size_t)count * sizeof(double)), GN_OK);
+    } else {
+        assert_int_equal(gn_read(gn_cast(y, GN_F32), have, (size_t)count * sizeof(float)), GN_OK);
+        for (int64_t i = 0; i < count; i++) wide[i] = (double)have[i];
+    }
+    double ku = (double)(s.k + (bias != NULL)) * sum_unit(t), gamma = ku / (1 - ku);
+    for (int64_t q = 0; q < batch; q++)
+        for (int64_t i = 0; i < s.m; i++)
+            for (int64_t j = 0; j < s.n; j++) {
+                const double *x = a + (s.a_batched ? q : 0) * s.m * s.k + i * s.k;
+                const double *z = b + (s.b_batched ? q : 0) * s.k * s.n + j;
+                double sum = bias != NULL ? bias[j] : 0, size = fabs(sum);
+                for (int64_t l = 0; l < s.k; l++) {
+                    sum += x[l] * z[l * s.n];
+                    size += fabs(x[l] * z[l * s.n]);
+                }
+                double off = fabs(wide[(q * s.m + i) * s.n + j] - sum);
+                double bound = gamma * size + (2 * input + input * input) * size;
+                bound += result_unit(t) * (fabs(sum) + bound) + (t == GN_F16 ? 0x1p-25 : 0);
+                if (!(off <= bound))
+                    fail_msg(
+                        "%s: (%d x %d x %d) batch %d: element %d, %d, %d is %.9g, not %.9g: off by %.3g, bound %.3g",
+                        what, (int)s.m, (int)s.n, (int)s.k, (int)s.batch, (int)q, (int)i, (int)j,
+                        wide[(q * s.m + i) * s.n + j], sum, off, bound);
+            }
+    free(have);
+    free(wide);
+}
+
+static void product(gn_context *g, gn_dtype t, shape s, kind how_a, kind how_b, double input) {
+    int64_t batch = s.batch > 0 ? s.batch : 1;
+    double *a = doubles(batch * s.m * s.k), *b = doubles(batch * s.k * s.n);
+    char what[100];
+    gn_scope_begin(g);
+    gn_array *x = make(g, t, s.a_batched ? s.batch : 0, s.m, s.k, how_a, a);
+    gn_array *z = make(g, t, s.b_batched ? s.batch : 0, s.k, s.n, how_b, b);
+    snprintf(what, sizeof what, "%s, layouts %d and %d", gn_dtype_name(t), (int)how_a, (int)how_b);
+    gn_array *y = gn_matmul(x, z);
+    assert_non_null(y);
+    assert_int_equal(gn_dtype_of(y), t);
+    compare(y, t, s, a, b, NULL, input, what);
+    gn_scope_end(g);
+    free(a);
+    free(b);
+}
+
+static shape sized(int64_t m, int64_t n, int64_t k) {
+    shape s;
+    s.batch = 0;
+    s.m = m;
+    s.n = n;
+    s.k = k;
+    s.a_batched = s.b_batched = false;
+    return s;
+}
+
+static const gn_dtype dtypes[] = {GN_F32, GN_F16, GN_BF16, GN_F64};
+
+static int rounds(int usual) {
+    const char *text = getenv("GN_TEST_ROUNDS");
+    return text != NULL ? (int)strtol(text, NULL, 10) : usual;
+}
+
+static void test_random(void **state) {
+    gn_context *g = (gn_context *)*state;
+    for (int d = 0; d < 4; d++)
+        for (int i = 0; i < rounds(40); i++) {
+            uint32_t most = draw(4) == 0 ? 160 : draw(3) == 0 ? 12 : 70;
+            shape s = sized(1 + draw(most), 1 + draw(most), 1 + draw(most));
+            if (draw(3) == 0) {
+                s.batch = 1 + draw(4);
+                s.a_batched = draw(4) != 0;
+                s.b_batched = !s.a_batched || draw(3) != 0;
+            }
+            product(g, dtypes[d], s, (kind)draw(KINDS), (kind)draw(KINDS), 0);
+        }
+}
+
+// Around the tiles' edges, in the layouts that have kernels of their own.
+static void test_edges(void **state) {
+    gn_context *g = (gn_context *)*state;
+    static const int64_t size[][3] = {{1, 1, 1},      {16, 16, 16}, {17, 19, 23},  {32, 32, 16},
+                                      {33, 31, 65},   {64, 64, 64}, {65, 127, 33}, {128, 128, 128},
+                                      {127, 130, 63}, {129, 72, 8}, {136, 16, 40}, {200, 256, 72},
+                                      {9, 300, 31},   {300, 9, 31}, {16, 40, 0}};
+    for (int d = 0; d < 3; d++)
+        for (size_t i = 0; i < sizeof size / sizeof size[0]; i++)
+            for (int how = 0; how < 4; how++)
+                product(g, dtypes[d], sized(size[i][0], size[i][1], size[i][2]),
+                        how & 1 ? TRANSPOSED : PLAIN, how & 2 ? TRANSPOSED : PLAIN, 0);
+}
+
+// Few elements and long sums: k is split over workgroups, whose parts are joined in one step or several.
+static void test_long_sums(void **state) {
+    gn_context *g = (gn_context *)*state;
+    static const int64_t size[][3] = {{20, 20, 3001},  {64, 64, 8192}, {32, 32, 40000},
+                                      {17, 33, 20011}, {1, 40, 30000}, {3, 50, 10007},
+                                      {50, 8, 10007}};
+    for (int d = 0; d < 3; d++)
+        for (size_t i = 0; i < sizeof size / sizeof size[0]; i++) {
+            product(g, dtypes[d], sized(size[i][0], size[i][1], size[i][2]), PLAIN, PLAIN, 0);
+            product(g, dtypes[d], sized(size[i][0], size[i][1], size[i][2]), TRANSPOSED, TRANSPOSED,
+                    0);
+        }
+    shape s = sized(24, 24, 5000);
+    s.batch = 3;
+    s.a_batched = s.b_batched = true;
+    for (int d = 0; d < 3; d++) product(g, dtypes[d], s, PLAIN, CUT, 0);
+}
+
+static void test_bias(void **state) {
+    gn_context *g = (gn_context *)*state;
+    static const int64_t size[][3] = {{40, 24, 17}, {33, 129, 70}, {5, 7, 100}, {100, 3, 64}};
+    for (size_t i = 0; i < sizeof size / sizeof size[0]; i++) {
+        shape s = sized(size[i][0], size[i][1], size[i][2]);
+        double *a = doubles(s.m * s.k), *b = doubles(s.k * s.n), *c = doubles(s.n);
+        gn_array *x = make(g, GN_F32, 0, s.m, s.k, PLAIN, a),
+                 *w = make(g, GN_F32, 0, s.k, s.n, TRANSPOSED, b);
+        gn_array *bias = gn_ravel(make(g, GN_F32, 0, 1, s.n, PLAIN, c));
+        compare(gn_linear(x, w, bias), GN_F32, s, a, b, c, 0, "gn_linear");
+        free(a);
+        free(b);
+        free(c);
+    }
+}
+
+// Infinities and NaN stay in their row and column.
+static void test_special_values(void **state) {
+    gn_context *g = (gn_context *)*state;
+    enum { M = 70, N = 50, K = 45 };
+    static float a[M * K], b[K * N], y[M * N];
+    for (int d = 0; d < 3; d++) {
+        for (int i = 0; i < M * K; i++) a[i] = 1;
+        for (int i = 0; i < K * N; i++) b[i] = 0.5f;
+        a[69 * K + 44] = NAN;
+        a[3 * K + 2] = INFINITY;
+        b[44 * N + 49] = INFINITY;
+        gn_array *x = gn_cast(gn_array_from(g, GN_F32, GN_SHAPE(M, K), a), dtypes[d]);
+        gn_array *z = gn_cast(gn_array_from(g, GN_F32, GN_SHAPE(K, N), b), dtypes[d]);
+        assert_int_equal(gn_read(gn_cast(gn_matmul(x, z), GN_F32), y, sizeof y), GN_OK);
+        for (int i = 0; i < M; i++)
+            for (int j = 0; j < N; j++) {
+                float v = y[i * N + j];
+                if (i == 69)
+                    assert_true(isnan(v));
+                else if (i == 3 || j == 49)
+                    assert_true(isinf(v) && v > 0);
+                else
+                    assert_true(v == 22.5f);
+            }
+    }
+}
+
+// The same bits every time.
+static void test_repeats(void **state) {
+    gn_context *g = (gn_context *)*state;
+    enum { M = 40, N = 72, K = 5000 };
+    static float first[M * N], again[M * N];
+    for (int d = 0; d < 3; d++) {
+        double *a = doubles(M * K), *b = doubles(K * N);
+        gn_array *x = make(g, dtypes[d], 0, M, K, PLAIN, a),
+                 *z = make(g, dtypes[d], 0, K, N, PLAIN, b);
+        for (int i = 0; i < 4; i++) {
+            assert_int_equal(
+                gn_read(gn_cast(gn_matmul(x, z), GN_F32), i == 0 ? first : again, sizeof first),
+                GN_OK);
+            if (i > 0) assert_memory_equal(first, again, sizeof first);
+        }
+        free(a);
+        free(b);
+    }
+}
+
+static void test_fast(void **state) {
+    (void)state;
+    gn_options o = test_options();
+    o.matmul = GN_PRECISION_FAST;
+    gn_context *g = test_open_with(&o);
+    gn_scope_begin(g);
+    for (int i = 0; i < rounds(20); i++) {
+        shape s = sized(1 + draw(200), 1 + draw(200), 1 + draw(200));
+        if (draw(3) == 0) {
+            s.batch = 2 + draw(3);
+            s.a_batched = true;
+            s.b_batched = draw(2) != 0;
+        }
+        product(g, GN_F32, s, (kind)draw(KINDS), (kind)draw(KINDS), 0x1p-8);
+    }
+    // What float16 could not hold.
+    static float big[64 * 64], y[64 * 64];
+    for (int i = 0; i < 64 * 64; i++) big[i] = 1e15f;
+    gn_array *x = gn_array_from(g, GN_F32, GN_SHAPE(64, 64), big);
+    assert_int_equal(gn_read(gn_matmul(x, x), y, sizeof y), GN_OK);
+    for (int i = 0; i < 64 * 64; i++) assert_true(fabs((double)y[i] / 64e30 - 1) < 0x1p-6);
+    gn_scope_end(g);
+    test_close(g);
+}
+
+// Says which kernels the rest of this program has tested, from the names in a profile.
+static void test_which(void **state) {
+    gn_context *g = (gn_context *)*state;
+    static const char *const kernel[] = {"", "matmul_half_", "matmul_bfloat_"};
+    for (int d = 1; d < 3; d++) {
+        double *a = doubles(64 * 64);
+        gn_array *x = make(g, dtypes[d], 0, 64, 64, PLAIN, a);
+        gn_profile_begin(g);
+        gn_eval(gn_matmul(x, x));
+        gn_sync(g);
+        assert_int_equal(gn_profile_end(g, "matmul.json"), GN_OK);
+        size_t size;
+        char *text = (char *)test_read_file("matmul.json", &size);
+        print_message("matrix units for %s: %s\n", gn_dtype_name(dtypes[d]),
+                      strstr(text, kernel[d]) != NULL ? "tested"
+                                                      : "NOT AVAILABLE here, not tested");
+        free(text);
+        free(a);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        GN_TEST(test_random),        GN_TEST(test_edges),          GN_TEST(test_long_sums),
+        GN_TEST(test_bias),          GN_TEST(test_special_values), GN_TEST(test_repeats),
+        cmocka_unit_test(test_fast), GN_TEST(test_which),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,240 @@
+#version 450
+// matmul.comp's work on matrix units: a and b are float16 or bfloat16, sums are float32, c is any of the three.
+//
+//! variant matmul_half_128 --env=vulkan1.3 -DGN_BM=128 -DGN_BN=128 -DGN_BK=64 -DGN_WM=64 -DGN_WN=64 -DGN_STAGES=1
+//! variant matmul_half_64 --env=vulkan1.3 -DGN_BM=64 -DGN_BN=64 -DGN_BK=64 -DGN_WM=32 -DGN_WN=32 -DGN_STAGES=2
+//! variant matmul_bfloat_128 --env=vulkan1.3 --bfloat16 -DGN_BM=128 -DGN_BN=128 -DGN_BK=64 -DGN_WM=64 -DGN_WN=64 -DGN_STAGES=1
+//! variant matmul_bfloat_64 --env=vulkan1.3 --bfloat16 -DGN_BM=64 -DGN_BN=64 -DGN_BK=64 -DGN_WM=32 -DGN_WN=32 -DGN_STAGES=2
+//! no-bindings
+//
+// A subgroup makes WM x WN of a workgroup's BM x BN. Slices lie in shared memory the way they lie in memory,
+// eight elements to a uvec4, rows skewed by one uvec4 so that a subgroup's loads meet every bank once.
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_KHR_cooperative_matrix : require
+#extension GL_KHR_shader_subgroup_basic : require
+#define GN_BUFFERS 6
+#define GN_READONLY 0xb
+#include "gn.glsl"
+#include "matrix.glsl"
+
+#ifndef GN_STAGES
+#define GN_STAGES 2
+#endif
+#define GN_SUBGROUP 32
+#define GN_SUBGROUPS ((GN_BM / GN_WM) * (GN_BN / GN_WN))
+#define GN_THREADS (GN_SUBGROUPS * GN_SUBGROUP)
+layout(local_size_x = GN_THREADS) in;
+
+layout(constant_id = 0) const uint GN_A_DTYPE = 1u;
+layout(constant_id = 1) const uint GN_B_DTYPE = 1u;
+layout(constant_id = 2) const uint GN_C_DTYPE = 0u;
+layout(constant_id = 3) const uint GN_LAYOUT = 0u;
+#define GN_A_ALONG_M ((GN_LAYOUT & 1u) != 0u)  // a is read along m, else along k
+#define GN_A_GROUPS ((GN_LAYOUT & 2u) != 0u)   // in aligned groups of 8
+#define GN_B_ALONG_K ((GN_LAYOUT & 4u) != 0u)  // b is read along k, else along n
+#define GN_B_GROUPS ((GN_LAYOUT & 8u) != 0u)
+#define GN_C_GROUPS ((GN_LAYOUT & 16u) != 0u)  // of 4
+#define GN_HAS_BIAS ((GN_LAYOUT & 32u) != 0u)
+#define GN_HAS_RELU ((GN_LAYOUT & 64u) != 0u)
+#define GN_A_RUNS ((GN_LAYOUT & 128u) != 0u)   // neighbours in memory, not aligned
+#define GN_B_RUNS ((GN_LAYOUT & 256u) != 0u)
+
+#define GN_C_ROW GN_PARAM(46)
+
+#define GN_MAX(a, b) ((a) > (b) ? (a) : (b))
+#define GN_KG (GN_BK / 8) // groups
+#define GN_MG (GN_BM / 8)
+#define GN_NG (GN_BN / 8)
+// A slice of a has BM rows along k, or BK rows along m; a slice of b has BK rows along n, or BN rows along k.
+#define GN_A_SLICE GN_MAX(GN_BM * (GN_KG + 1), GN_BK * (GN_MG + 1))
+#define GN_B_SLICE GN_MAX(GN_BK * (GN_NG + 1), GN_BN * (GN_KG + 1))
+#define GN_A_PITCH (GN_A_ALONG_M ? GN_MG + 1 : GN_KG + 1)
+#define GN_B_PITCH (GN_B_ALONG_K ? GN_KG + 1 : GN_NG + 1)
+// At the end the same memory takes 16 rows of float32 sums from every subgroup.
+#define GN_OUT_PITCH (GN_WN / 4 + 1)
+#define GN_OUT_SIZE (GN_SUBGROUPS * 16 * GN_OUT_PITCH)
+shared uvec4 gn_tile[GN_MAX(GN_STAGES * (GN_A_SLICE + GN_B_SLICE), GN_OUT_SIZE)];
+
+#define GN_A_LOADS (GN_BM * GN_KG / GN_THREADS)
+#define GN_B_LOADS (GN_BN * GN_KG / GN_THREADS)
+
+// Load number i of a slice: its row, and its first element in that row.
+uvec2 gn_a_place(uint i) { return GN_A_ALONG_M ? uvec2(i / GN_MG, i % GN_MG * 8) : uvec2(i / GN_KG, i % GN_KG * 8); }
+uvec2 gn_b_place(uint i) { return GN_B_ALONG_K ? uvec2(i / GN_KG, i % GN_KG * 8) : uvec2(i / GN_NG, i % GN_NG * 8); }
+
+uint gn_half(GN_HANDLE h, uint at) { return (GN_AT(h, at >> 1) >> ((at & 1u) * 16u)) & 0xffffu; }
+
+// Eight elements of row p.x from column p.y on, for rows as they lie in memory; limit: rows and columns there
+// are. Places outside are moved to the nearest one inside.
+uvec4 gn_read_halves(GN_HANDLE h, uint base, uvec2 p, uvec2 limit, uint step_row, uint step, bool groups, bool runs) {
+    p = min(p, limit - 1u);
+    if (groups) return GN_AT4(h, (base + p.x * step_row + p.y) >> 3);
+    uint at = base + p.x * step_row + p.y * step;
+    uvec4 v;
+    if (runs) {
+        uint last = (at + limit.y - 1u - p.y) >> 1, w0 = at >> 1, shift = (at & 1u) * 16u, w[5];
+        [[unroll]] for (uint e = 0u; e < 5u; e++) w[e] = GN_AT(h, min(w0 + e, last));
+        [[unroll]] for (uint e = 0u; e < 4u; e++) v[e] = shift == 0u ? w[e] : (w[e] >> 16) | (w[e + 1u] << 16);
+        return v;
+    }
+    uint most = limit.y - 1u - p.y;
+    [[unroll]] for (uint e = 0u; e < 4u; e++)
+        v[e] = gn_half(h, at + min(2u * e, most) * step) | (gn_half(h, at + min(2u * e + 1u, most) * step) << 16);
+    return v;
+}
+uvec4 gn_a_read(uint i, uint base, uint m0, uint k0, uint end) {
+    uvec2 p = gn_a_place(i);
+    return GN_A_ALONG_M ? gn_read_halves(GN_OPEN(GN_A), base, p + uvec2(k0, m0), uvec2(end, GN_M), GN_A_COLUMN, GN_A_ROW,
+                                         GN_A_GROUPS, GN_A_RUNS)
+                        : gn_read_halves(GN_OPEN(GN_A), base, p + uvec2(m0, k0), uvec2(GN_M, end), GN_A_ROW, GN_A_COLUMN,
+                                         GN_A_GROUPS, GN_A_RUNS);
+}
+uvec4 gn_b_read(uint i, uint base, uint n0, uint k0, uint end) {
+    uvec2 p = gn_b_place(i);
+    return GN_B_ALONG_K ? gn_read_halves(GN_OPEN(GN_B), base, p + uvec2(n0, k0), uvec2(GN_N, end), GN_B_COLUMN, GN_B_ROW,
+                                         GN_B_GROUPS, GN_B_RUNS)
+                        : gn_read_halves(GN_OPEN(GN_B), base, p + uvec2(k0, n0), uvec2(end, GN_N), GN_B_ROW, GN_B_COLUMN,
+                                         GN_B_GROUPS, GN_B_RUNS);
+}
+
+// Zeros from element `inside` of v on.
+uvec4 gn_cut(uvec4 v, uint inside) {
+    [[unroll]] for (uint e = 0u; e < 4u; e++)
+        v[e] = inside >= 2u * e + 2u ? v[e] : inside == 2u * e + 1u ? v[e] & 0xffffu : 0u;
+    return v;
+}
+// `inside`: elements along k of this slice that count.
+void gn_a_keep(uint stage, uint i, uvec4 v, uint inside) {
+    uvec2 p = gn_a_place(i);
+    if (inside < GN_BK) {
+        uint k = GN_A_ALONG_M ? p.x : p.y;
+        v = gn_cut(v, k >= inside ? 0u : GN_A_ALONG_M ? 8u : inside - k);
+    }
+    gn_tile[stage * (GN_A_SLICE + GN_B_SLICE) + p.x * GN_A_PITCH + p.y / 8] = v;
+}
+void gn_b_keep(uint stage, uint i, uvec4 v, uint inside) {
+    uvec2 p = gn_b_place(i);
+    if (inside < GN_BK) {
+        uint k = GN_B_ALONG_K ? p.y : p.x;
+        v = gn_cut(v, k >= inside ? 0u : GN_B_ALONG_K ? inside - k : 8u);
+    }
+    gn_tile[stage * (GN_A_SLICE + GN_B_SLICE) + GN_A_SLICE + p.x * GN_B_PITCH + p.y / 8] = v;
+}
+
+#define GN_UNITS_M (GN_WM / 16)
+#define GN_UNITS_N (GN_WN / 16)
+#define GN_UNIT_A coopmat<float16_t, gl_ScopeSubgroup, 16, 16, gl_MatrixUseA>
+#define GN_UNIT_B coopmat<float16_t, gl_ScopeSubgroup, 16, 16, gl_MatrixUseB>
+#define GN_UNIT_C coopmat<float, gl_ScopeSubgroup, 16, 16, gl_MatrixUseAccumulator>
+
+void gn_write_run(uint row, uint column, uint batch, vec4 v) {
+    uint count = row < GN_M ? gn_inside(column, GN_N) : 0u;
+    if (count == 0u) return;
+    if (GN_HAS_BIAS) v += gn_read_run(GN_OPEN(GN_BIAS), GN_BIAS_BASE + column, 1u, GN_T_F32, false, count);
+    if (GN_HAS_RELU) v = mix(v, vec4(0.0), lessThan(v, vec4(0.0)));
+    uvec4 r = gn_narrow(floatBitsToUint(v), GN_C_DTYPE);
+    uint at = GN_C_BASE + (batch * GN_M + row) * GN_C_ROW + column;
+    if (GN_C_GROUPS && count == 4u) gn_write_group(GN_OPEN(GN_C), at, GN_C_DTYPE, r);
+    else gn_write_each(GN_OPEN(GN_C), at + uvec4(0u, 1u, 2u, 3u), GN_C_DTYPE, r, count);
+}
+
+void main() {
+    uint me = gl_LocalInvocationIndex, lane = me % GN_SUBGROUP, unit = me / GN_SUBGROUP;
+    uint wm = unit / (GN_BN / GN_WN) * GN_WM, wn = unit % (GN_BN / GN_WN) * GN_WN;
+    uint tile = gl_WorkGroupID.x;
+    uvec2 place = gn_tile_place(tile) * uvec2(GN_BM, GN_BN);
+    uint m0 = place.x, n0 = place.y;
+    uint split = gl_WorkGroupID.y, start = split * GN_CHUNK, end = min(start + GN_CHUNK, GN_K);
+    for (uint batch = gl_WorkGroupID.z; batch < GN_BATCHES; batch += gl_NumWorkGroups.z) {
+        uvec2 base = gn_batch(batch);
+        GN_UNIT_C sum[GN_UNITS_M][GN_UNITS_N];
+        [[unroll]] for (uint i = 0u; i < GN_UNITS_M; i++)
+            [[unroll]] for (uint j = 0u; j < GN_UNITS_N; j++) sum[i][j] = GN_UNIT_C(0.0);
+        uvec4 next_a[GN_A_LOADS], next_b[GN_B_LOADS];
+        uint stage = 0u;
+        for (uint k0 = start;; k0 += GN_BK) {
+            if (k0 < end) {
+                [[unroll]] for (uint i = 0u; i < GN_A_LOADS; i++)
+                    next_a[i] = gn_a_read(me + i * GN_THREADS, base.x, m0, k0, end);
+                [[unroll]] for (uint i = 0u; i < GN_B_LOADS; i++)
+                    next_b[i] = gn_b_read(me + i * GN_THREADS, base.y, n0, k0, end);
+            }
+            if (k0 > start) {
+                uint from_a = stage * (GN_A_SLICE + GN_B_SLICE), from_b = from_a + GN_A_SLICE;
+                [[unroll]] for (uint k = 0u; k < GN_BK; k += 16u) {
+                    GN_UNIT_A a[GN_UNITS_M];
+                    [[unroll]] for (uint i = 0u; i < GN_UNITS_M; i++) {
+                        uint row = wm + i * 16u;
+                        if (GN_A_ALONG_M)
+                            coopMatLoad(a[i], gn_tile, from_a + k * (GN_MG + 1) + row / 8u, GN_MG + 1,
+                                        gl_CooperativeMatrixLayoutColumnMajor);
+                        else
+                            coopMatLoad(a[i], gn_tile, from_a + row * (GN_KG + 1) + k / 8u, GN_KG + 1,
+                                        gl_CooperativeMatrixLayoutRowMajor);
+                    }
+                    [[unroll]] for (uint j = 0u; j < GN_UNITS_N; j++) {
+                        uint column = wn + j * 16u;
+                        GN_UNIT_B b;
+                        if (GN_B_ALONG_K)
+                            coopMatLoad(b, gn_tile, from_b + column * (GN_KG + 1) + k / 8u, GN_KG + 1,
+                                        gl_CooperativeMatrixLayoutColumnMajor);
+                        else
+                            coopMatLoad(b, gn_tile, from_b + k * (GN_NG + 1) + column / 8u, GN_NG + 1,
+                                        gl_CooperativeMatrixLayoutRowMajor);
+                        [[unroll]] for (uint i = 0u; i < GN_UNITS_M; i++) sum[i][j] = coopMatMulAdd(a[i], b, sum[i][j]);
+                    }
+                }
+            }
+            if (k0 >= end) break;
+            if (GN_STAGES == 1) barrier();
+            else stage = 1u - stage;
+            [[unroll]] for (uint i = 0u; i < GN_A_LOADS; i++) gn_a_keep(stage, me + i * GN_THREADS, next_a[i], end - k0);
+            [[unroll]] for (uint i = 0u; i < GN_B_LOADS; i++) gn_b_keep(stage, me + i * GN_THREADS, next_b[i], end - k0);
+            barrier();
+        }
+        uint number = batch * GN_TILES_M * GN_TILES_N + tile, counter = GN_COUNTER0 + number * gn_tile_counters();
+        bool last = true;
+        for (uint mine = split, left = GN_SPLITS, step = 1u; left > 1u && last; step *= GN_JOIN) {
+            const uint part = GN_BM * GN_BN / 4, row = GN_BN / 4;
+            uint first = number * GN_SPLITS * part + wm * row + wn / 4u, at = first + mine * step * part;
+            [[unroll]] for (uint i = 0u; i < GN_UNITS_M; i++)
+                [[unroll]] for (uint j = 0u; j < GN_UNITS_N; j++)
+                    coopMatStore(sum[i][j], gn_shared_words4(gn_address(GN_PARTIALS)).v, at + i * 16u * row + j * 4u, row,
+                                 gl_CooperativeMatrixLayoutRowMajor);
+            uint group = mine / GN_JOIN, count = min(left - group * GN_JOIN, GN_JOIN);
+            last = gn_is_last_of(counter + group, count);
+            left = (left + GN_JOIN - 1u) / GN_JOIN;
+            counter += left;
+            mine = group;
+            [[unroll]] for (uint i = 0u; i < GN_UNITS_M; i++)
+                [[unroll]] for (uint j = 0u; j < GN_UNITS_N; j++) sum[i][j] = GN_UNIT_C(0.0);
+            for (uint p = 0u; p < (last ? count : 0u); p++) {
+                at = first + (group * GN_JOIN + p) * step * part;
+                [[unroll]] for (uint i = 0u; i < GN_UNITS_M; i++)
+                    [[unroll]] for (uint j = 0u; j < GN_UNITS_N; j++) {
+                        GN_UNIT_C more;
+                        coopMatLoad(more, gn_shared_words4(gn_address(GN_PARTIALS)).v, at + i * 16u * row + j * 4u, row,
+                                    gl_CooperativeMatrixLayoutRowMajor);
+                        sum[i][j] += more;
+                    }
+            }
+        }
+        if (!last) continue;
+        uint out0 = unit * 16u * GN_OUT_PITCH;
+        [[unroll]] for (uint i = 0u; i < GN_UNITS_M; i++) {
+            barrier();
+            [[unroll]] for (uint j = 0u; j < GN_UNITS_N; j++)
+                coopMatStore(sum[i][j], gn_tile, out0 + j * 4u, GN_OUT_PITCH, gl_CooperativeMatrixLayoutRowMajor);
+            barrier();
+            for (uint e = lane; e < 4u * GN_WN; e += GN_SUBGROUP) {
+                uint r = e / (GN_WN / 4), c = e % (GN_WN / 4);
+                gn_write_run(m0 + wm + i * 16u + r, n0 + wn + 4u * c, batch,
+                             uintBitsToFloat(gn_tile[out0 + r * GN_OUT_PITCH + c]));
+            }
+        }
+        if (gl_NumWorkGroups.z < GN_BATCHES) barrier();
+    }
+}
