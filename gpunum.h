@@ -18575,19 +18575,23 @@ typedef struct gni_vko_tile {
 } gni_vko_tile;
 
 static const gni_vko_tile gni_vko_real_tiles[] = {
-    {GNI_MODULE_matmul_128w, 128, 128, 16, 33796, 168, 98, 2, false},
-    {GNI_MODULE_matmul_128, 128, 128, 16, 33796, 161, 150, 1, false},
-    {GNI_MODULE_matmul_64w, 64, 64, 16, 17412, 153, 56, 5, false},
-    {GNI_MODULE_matmul_64, 64, 64, 16, 17412, 138, 88, 4, false},
-    {GNI_MODULE_matmul_32, 32, 32, 16, 9220, 100, 36, 8, false},
+    {GNI_MODULE_matmul_96x128, 96, 128, 16, 29700, 188, 138, 2, false},
+    {GNI_MODULE_matmul_64x128, 64, 128, 16, 25604, 175, 136, 2, false},
+    {GNI_MODULE_matmul_64x64, 64, 64, 16, 17412, 156, 123, 4, false},
+    {GNI_MODULE_matmul_32x64, 32, 64, 16, 13316, 122, 94, 4, false},
+    {GNI_MODULE_matmul_64x16, 64, 16, 32, 22532, 90, 50, 8, false},
+    {GNI_MODULE_matmul_16x64, 16, 64, 32, 22532, 90, 50, 8, false},
+    {GNI_MODULE_matmul_32x32, 32, 32, 16, 9220, 108, 56, 8, false},
 };
 static const gni_vko_tile gni_vko_half_tiles[] = {
-    {GNI_MODULE_matmul_half_128, 128, 128, 64, 36868, 1060, 590, 2, true},
-    {GNI_MODULE_matmul_half_64, 64, 64, 64, 36868, 560, 440, 3, true},
+    {GNI_MODULE_matmul_half_128x128, 128, 128, 32, 40964, 1040, 700, 2, true},
+    {GNI_MODULE_matmul_half_64x64, 64, 64, 64, 36868, 690, 490, 3, true},
+    {GNI_MODULE_matmul_half_32x64, 32, 64, 64, 28676, 530, 327, 4, true},
 };
 static const gni_vko_tile gni_vko_bfloat_tiles[] = {
-    {GNI_MODULE_matmul_bfloat_128, 128, 128, 64, 36868, 1060, 590, 2, true},
-    {GNI_MODULE_matmul_bfloat_64, 64, 64, 64, 36868, 560, 440, 3, true},
+    {GNI_MODULE_matmul_bfloat_128x128, 128, 128, 32, 40964, 1040, 700, 2, true},
+    {GNI_MODULE_matmul_bfloat_64x64, 64, 64, 64, 36868, 690, 490, 3, true},
+    {GNI_MODULE_matmul_bfloat_32x64, 32, 64, 64, 28676, 530, 327, 4, true},
 };
 static const gni_vko_tile gni_vko_int_tile = {
     GNI_MODULE_matmul_int_64, 64, 64, 16, 8708, 100, 50, 2, false};
@@ -18595,7 +18599,7 @@ static const gni_vko_tile gni_vko_f64_tile = {
     GNI_MODULE_matmul_f64_32, 32, 32, 16, 8708, 50, 25, 2, false};
 // A CPU's tiles are small, since its compilers are slow with much unrolled code.
 static const gni_vko_tile gni_vko_cpu_tile = {
-    GNI_MODULE_matmul_32s, 32, 32, 16, 9220, 100, 100, 1, false};
+    GNI_MODULE_matmul_32x32s, 32, 32, 16, 9220, 100, 100, 1, false};
 
 enum { GNI_VKO_JOIN = 16 }; // parts of k that are added up at once: matrix.glsl's GN_JOIN
 
@@ -18647,10 +18651,9 @@ static double gni_vko_tile_time(const gni_vk *vk, const gni_vko_tile *t, const g
                                                        (double)(t->resident - 1);
     double time = (double)each * (double)t->bm * (double)t->bn * (double)(chunk + 3 * t->bk) /
                   (rate * 1000.0);
-    // Writing the parts and, on fewer and fewer multiprocessors, reading them.
-    double part = (double)t->bm * (double)t->bn / 25000.0;
-    for (int64_t left = splits; left > 1; left = gni_vko_ceil(left, GNI_VKO_JOIN))
-        time += 2.0 + part * (double)GNI_MIN(left, (int64_t)GNI_VKO_JOIN);
+    // Parts are written and read once, and each time that they are joined someone waits for the last one.
+    if (splits > 1) time += (double)(splits * batches) * (double)m->m * (double)m->n * 8.0 / 3e6;
+    for (int64_t left = splits; left > 1; left = gni_vko_ceil(left, GNI_VKO_JOIN)) time += 2.5;
     return time;
 }
 
@@ -18666,7 +18669,7 @@ static const gni_vko_tile *gni_vko_pick_tile(const gni_vk *vk, const gni_matmul 
     } else if (m->a.dtype == m->b.dtype && gni_vko_has_units(vk, m->a.dtype) &&
                gni_vko_suits_units(m)) {
         tiles = m->a.dtype == GN_F16 ? gni_vko_half_tiles : gni_vko_bfloat_tiles;
-        count = 2;
+        count = 3;
     } else if (vk->caps.kind == GNI_VK_CPU) {
         tiles = &gni_vko_cpu_tile;
         count = 1;
@@ -18773,6 +18776,10 @@ static bool gni_vko_matmul_tiled(gni_vko_call *c, const gni_matmul *m, int64_t b
     c->generic.spec[3] = (a & 3u) | ((b & 1u) ^ 1u) << 2 | (b & 2u) << 2 | (uint32_t)c_groups << 4 |
                          (uint32_t)(m->bias.buf != NULL) << 5 | (uint32_t)(m->act == 1) << 6 |
                          (t->units ? (a & 4u) << 5 | (b & 4u) << 6 : 0u);
+    gni_log(c->vk->g, GN_LOG_DEBUG, "gn_matmul: kernel %s, %d part%s of k",
+            gni_modules[t->module].name, (int)splits, splits > 1 ? "s" : "");
+    if (splits > 1) c->generic.spec[3] |= 512u;
+    if (m->k % t->bk == 0) c->generic.spec[3] |= 1024u;
     c->param[15] = (uint32_t)down;
     c->param[16] = (uint32_t)across;
     c->param[46] = (uint32_t)row;
@@ -18800,26 +18807,22 @@ static bool gni_vko_matvec(gni_vko_call *c, const gni_matmul *m, int64_t batches
     int64_t steps = columns ? m->k : gni_vko_ceil(m->k, 4);
     int log_lanes = columns
                         ? GNI_MIN(8 - GNI_MIN(gni_vko_log2_up(units), 5), gni_vko_log2_up(steps))
-                        : GNI_MIN(gni_vko_log2_up(gni_vko_ceil(steps, 4)), 8);
+                        : GNI_MIN(gni_vko_log2_up(gni_vko_ceil(steps, 8)), 8);
     int64_t blocks = gni_vko_ceil(units, (int64_t)256 >> log_lanes), splits = 1;
     int64_t want = gni_vko_enough(vk) / GNI_MAX(blocks * batches, 1);
     if (want > 1) splits = GNI_MIN(GNI_MIN(want, steps / ((int64_t)8 << log_lanes)), 64);
-    c->generic.module = m->n == 1 ? GNI_MODULE_matvec_1 : GNI_MODULE_matvec_8;
-    c->generic.n_spec = 6;
+    c->generic.module = GNI_MODULE_matvec;
+    c->generic.n_spec = 5;
     c->generic.spec[0] = (uint32_t)m->a.dtype;
     c->generic.spec[1] = (uint32_t)m->b.dtype;
     c->generic.spec[2] = (uint32_t)m->c.dtype;
     c->generic.spec[3] = (uint32_t)columns | (uint32_t)x_groups << 1 | (uint32_t)y_groups << 2 |
                          (uint32_t)(m->bias.buf != NULL) << 5 | (uint32_t)(m->act == 1) << 6;
     c->generic.spec[4] = (uint32_t)log_lanes;
-    c->generic.spec[5] = (uint32_t)m->n;
     c->param[42] = flip ? 1u : (uint32_t)row;
-    c->param[43] = flip ? (uint32_t)row : 1u;
     c->param[44] = flip;
-    c->param[45] = !flip;
-    c->param[47] = (uint32_t)((flip ? m->n : m->m) * row);
-    bool ok =
-        gni_vko_split_k(c, m->k, 4, splits, batches * units, 16 * m->n, batches * blocks, &splits);
+    c->param[47] = (uint32_t)((flip ? 1 : m->m) * row);
+    bool ok = gni_vko_split_k(c, m->k, 4, splits, batches * units, 16, batches * blocks, &splits);
     ok = ok && gni_vko_dispatch(c, gni_vk_pipeline_get(c->vk, &c->generic, GNI_VK_WAIT), blocks,
                                 splits, batches);
     gni_vko_drop_scratch(c);
@@ -18993,7 +18996,7 @@ static bool gni_vko_matmul(gni_vk *vk, const gni_matmul *m, int64_t row) {
     bool done = true;
     if (m->k > 0 && gni_vko_matmul_fast(vk, m, row, &done)) return done;
     bool real = m->c.dtype == GN_F32 || gni_vko_is_half(m->c.dtype);
-    bool flip = real && m->m < m->n && m->m <= 8;
+    bool flip = real && m->m == 1;
     gni_matmul x = flip ? gni_vko_flipped(m) : *m;
     bool fits =
         batches < INT32_MAX && m->m < INT32_MAX / 2 && m->n < INT32_MAX / 2 &&
@@ -19009,7 +19012,7 @@ static bool gni_vko_matmul(gni_vk *vk, const gni_matmul *m, int64_t row) {
     memset(&c, 0, sizeof c);
     c.vk = vk;
     gni_vko_matrix_params(&c, &x, batches, use, base);
-    if (real && x.n <= 8) return gni_vko_matvec(&c, &x, batches, row, flip);
+    if (real && x.n == 1) return gni_vko_matvec(&c, &x, batches, row, flip);
     return gni_vko_matmul_tiled(&c, &x, batches, row);
 }
 

@@ -1,22 +1,23 @@
 #version 450
 // c (batch, m, n) = a (batch, m, k) times b (batch, k, n), plus bias, through relu (gni_matmul).
 //
-//! variant matmul_128w -DGN_BM=128 -DGN_BN=128 -DGN_BK=16 -DGN_TM=8 -DGN_TN=16 -DGN_PM=8 -DGN_PN=4
-//! variant matmul_128 -DGN_BM=128 -DGN_BN=128 -DGN_BK=16 -DGN_TM=8 -DGN_TN=8
-//! variant matmul_64w -DGN_BM=64 -DGN_BN=64 -DGN_BK=16 -DGN_TM=8 -DGN_TN=8
-//! variant matmul_64 -DGN_BM=64 -DGN_BN=64 -DGN_BK=16 -DGN_TM=8 -DGN_TN=4
-//! variant matmul_32 -DGN_BM=32 -DGN_BN=32 -DGN_BK=16 -DGN_TM=4 -DGN_TN=4
-//! variant matmul_32s -DGN_BM=32 -DGN_BN=32 -DGN_BK=16 -DGN_TM=4 -DGN_TN=4 -DGN_UNROLL=1
-//! variant matmul_int_64 -DGN_BM=64 -DGN_BN=64 -DGN_BK=16 -DGN_TM=4 -DGN_TN=4 -DGN_STAGES=1 -DGN_UNROLL=4 -DGN_INT32
-//! variant matmul_f64_32 -DGN_BM=32 -DGN_BN=32 -DGN_BK=16 -DGN_TM=2 -DGN_TN=2 -DGN_STAGES=1 -DGN_UNROLL=4 -DGN_X64
+//! variant matmul_96x128 -DGN_BM=96 -DGN_BN=128 -DGN_BK=16 -DGN_TM=12 -DGN_TN=8
+//! variant matmul_64x128 -DGN_BM=64 -DGN_BN=128 -DGN_BK=16 -DGN_TM=8 -DGN_TN=8
+//! variant matmul_64x64 -DGN_BM=64 -DGN_BN=64 -DGN_BK=16 -DGN_TM=8 -DGN_TN=4
+//! variant matmul_32x64 -DGN_BM=32 -DGN_BN=64 -DGN_BK=16 -DGN_TM=4 -DGN_TN=4
+//! variant matmul_32x32 -DGN_BM=32 -DGN_BN=32 -DGN_BK=16 -DGN_TM=4 -DGN_TN=4
+//! variant matmul_64x16 -DGN_BM=64 -DGN_BN=16 -DGN_BK=32 -DGN_TM=4 -DGN_TN=4 -DGN_PM=8 -DGN_PN=4
+//! variant matmul_16x64 -DGN_BM=16 -DGN_BN=64 -DGN_BK=32 -DGN_TM=4 -DGN_TN=4 -DGN_PM=4 -DGN_PN=8
+//! variant matmul_32x32s -DGN_BM=32 -DGN_BN=32 -DGN_BK=16 -DGN_TM=4 -DGN_TN=4 -DGN_SMALL_CODE
+//! variant matmul_int_64 -DGN_BM=64 -DGN_BN=64 -DGN_BK=8 -DGN_TM=4 -DGN_TN=4 -DGN_SMALL_CODE -DGN_INT32
+//! variant matmul_f64_32 -DGN_BM=32 -DGN_BN=32 -DGN_BK=8 -DGN_TM=2 -DGN_TN=2 -DGN_SMALL_CODE -DGN_X64
 //
 // A workgroup makes a tile of BM rows and BN columns, an invocation TM rows and TN columns of it. Slices
-// of BK columns of a and rows of b go through shared memory; the next slice is on its way in registers
-// while the present one is multiplied. With splits each workgroup takes a part of k, and the last ones of
-// a tile to finish add the parts up in their order.
+// of BK columns of a and rows of b go through shared memory: while one is multiplied, the next one is put
+// there from registers, and the one after it is on its way into them. With splits each workgroup takes a part
+// of k, and the last ones of a tile to finish add the parts up in their order.
 //
-// GN_STAGES (1 or 2) slices are in shared memory. GN_UNROLL steps of k are written out: all of a slice is
-// fastest on GPUs, but takes compilers for CPUs seconds.
+// All of a slice is written out, which is fastest on GPUs but takes compilers for CPUs seconds: GN_SMALL_CODE.
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #define GN_BUFFERS 6
@@ -24,12 +25,6 @@
 #include "gn.glsl"
 #include "matrix.glsl"
 
-#ifndef GN_STAGES
-#define GN_STAGES 2
-#endif
-#ifndef GN_UNROLL
-#define GN_UNROLL GN_BK
-#endif
 // Neighbouring invocations form patches of PM x PN, so that their loads from shared memory coincide.
 #ifndef GN_PM
 #define GN_PM 4
@@ -51,6 +46,8 @@ layout(constant_id = 3) const uint GN_LAYOUT = 0u;
 #define GN_C_GROUPS ((GN_LAYOUT & 16u) != 0u)
 #define GN_HAS_BIAS ((GN_LAYOUT & 32u) != 0u)
 #define GN_HAS_RELU ((GN_LAYOUT & 64u) != 0u)
+#define GN_HAS_SPLITS ((GN_LAYOUT & 512u) != 0u)
+#define GN_WHOLE ((GN_LAYOUT & 1024u) != 0u) // k is a multiple of BK
 
 #define GN_C_ROW GN_PARAM(46)
 
@@ -59,8 +56,8 @@ layout(constant_id = 3) const uint GN_LAYOUT = 0u;
 #define GN_B_PITCH (GN_BN / GN_EACH + 1)
 #define GN_A_SLICE (GN_BK * GN_A_PITCH)
 #define GN_B_SLICE (GN_BK * GN_B_PITCH)
-shared GN_VALUES gn_a[GN_STAGES * GN_A_SLICE];
-shared GN_VALUES gn_b[GN_STAGES * GN_B_SLICE];
+shared GN_VALUES gn_a[2 * GN_A_SLICE];
+shared GN_VALUES gn_b[2 * GN_B_SLICE];
 
 #define GN_A_LOADS ((GN_BM * GN_BK / GN_EACH + GN_THREADS - 1) / GN_THREADS)
 #define GN_B_LOADS ((GN_BN * GN_BK / GN_EACH + GN_THREADS - 1) / GN_THREADS)
@@ -99,7 +96,7 @@ uvec4 gn_b_read(uint i, uint base, uint n0, uint k0, uint end) {
 // What was read, as values, zeros from k = `inside` on.
 GN_VALUES gn_cut(uvec4 raw, uint dtype, uint k, bool along, uint inside) {
     GN_VALUES v = GN_TO_VALUES(gn_widen(raw, dtype));
-    if (inside >= GN_BK) return v;
+    if (GN_WHOLE || inside >= GN_BK) return v;
     [[unroll]] for (uint e = 0u; e < GN_EACH; e++)
         if (k + (along ? e : 0u) >= inside) v[e] = GN_VALUE(0);
     return v;
@@ -134,88 +131,112 @@ void gn_write_run(uint row, uint column, uint batch, GN_VALUES v, GN_VALUES bias
     else gn_write_each(GN_OPEN(GN_C), at + uvec4(0u, 1u, 2u, 3u), GN_C_DTYPE, r, count);
 }
 
-// Loads whose number is not a multiple of the invocations end in a round for some of them only.
-#define GN_EACH_LOAD(T, count, elements, i)                                                                            \
-    [[unroll]] for (uint i = 0u; i < count; i++)                                                                       \
-        if (elements / GN_EACH % GN_THREADS == 0 || me + i * GN_THREADS < elements / GN_EACH)
+// Whether load number i is there for this invocation.
+#define GN_A_HAS(i) (GN_BM * GN_BK / GN_EACH % GN_THREADS == 0 || me + (i) * GN_THREADS < GN_BM * GN_BK / GN_EACH)
+#define GN_B_HAS(i) (GN_BN * GN_BK / GN_EACH % GN_THREADS == 0 || me + (i) * GN_THREADS < GN_BN * GN_BK / GN_EACH)
+#define GN_FETCH_A(i, k) if (GN_A_HAS(i)) next_a[i] = gn_a_read(me + (i) * GN_THREADS, base.x, m0, k, end)
+#define GN_FETCH_B(i, k) if (GN_B_HAS(i)) next_b[i] = gn_b_read(me + (i) * GN_THREADS, base.y, n0, k, end)
+#define GN_KEEP_A(i, stage) if (GN_A_HAS(i)) gn_a_keep(stage, me + (i) * GN_THREADS, next_a[i], inside)
+#define GN_KEEP_B(i, stage) if (GN_B_HAS(i)) gn_b_keep(stage, me + (i) * GN_THREADS, next_b[i], inside)
+
+// One step of k. Every second row goes backwards, so that it begins with the value of b that was used last.
+#define GN_STEP(k)                                                                                                     \
+    {                                                                                                                  \
+        GN_VALUES a[GN_TM / GN_EACH], b[GN_TN / GN_EACH];                                                              \
+        [[unroll]] for (uint i = 0u; i < GN_TM / GN_EACH; i++) a[i] = gn_a[from_a + (k) * GN_A_PITCH + i * GN_PM];     \
+        [[unroll]] for (uint j = 0u; j < GN_TN / GN_EACH; j++) b[j] = gn_b[from_b + (k) * GN_B_PITCH + j * GN_PN];     \
+        [[unroll]] for (uint i = 0u; i < GN_TM; i++)                                                                   \
+            [[unroll]] for (uint l = 0u; l < GN_TN; l++) {                                                             \
+                uint j = (i & 1u) != 0u ? GN_TN - 1u - l : l;                                                          \
+                sum[i][j / GN_EACH][j % GN_EACH] = GN_MADD(a[i / GN_EACH][i % GN_EACH], b[j / GN_EACH][j % GN_EACH],   \
+                                                           sum[i][j / GN_EACH][j % GN_EACH]);                          \
+            }                                                                                                          \
+    }
 
 void main() {
     uint me = gl_LocalInvocationIndex, lane = me % GN_PATCH, patch_ = me / GN_PATCH;
     // Row and column of this invocation's first group in the tile, in groups.
     uint y = patch_ / GN_ACROSS * (GN_PM * GN_TM / GN_EACH) + lane / GN_PN;
     uint x = patch_ % GN_ACROSS * (GN_PN * GN_TN / GN_EACH) + lane % GN_PN;
-    uint tile = gl_WorkGroupID.x;
-    uvec2 place = gn_tile_place(tile) * uvec2(GN_BM, GN_BN);
+    uint tile = gl_WorkGroupID.x, batch = gl_WorkGroupID.z;
+    uvec2 place = gn_tile_place(tile) * uvec2(GN_BM, GN_BN), base = gn_batch(batch);
     uint m0 = place.x, n0 = place.y;
     uint split = gl_WorkGroupID.y, start = split * GN_CHUNK, end = min(start + GN_CHUNK, GN_K);
-    for (uint batch = gl_WorkGroupID.z; batch < GN_BATCHES; batch += gl_NumWorkGroups.z) {
-        uvec2 base = gn_batch(batch);
-        GN_VALUES sum[GN_TM][GN_TN / GN_EACH];
-        [[unroll]] for (uint i = 0u; i < GN_TM; i++)
-            [[unroll]] for (uint j = 0u; j < GN_TN / GN_EACH; j++) sum[i][j] = GN_ZERO;
-        uvec4 next_a[GN_A_LOADS], next_b[GN_B_LOADS];
-        // Each round fetches one slice and multiplies the one before it, so that both are written once.
-        uint stage = 0u;
-        for (uint k0 = start;; k0 += GN_BK) {
-            if (k0 < end) {
-                GN_EACH_LOAD(a, GN_A_LOADS, (GN_BM * GN_BK), i) next_a[i] = gn_a_read(me + i * GN_THREADS, base.x, m0, k0, end);
-                GN_EACH_LOAD(b, GN_B_LOADS, (GN_BN * GN_BK), i) next_b[i] = gn_b_read(me + i * GN_THREADS, base.y, n0, k0, end);
-            }
-            if (k0 > start) {
-                uint from_a = stage * GN_A_SLICE + y, from_b = stage * GN_B_SLICE + x;
-                for (uint k1 = 0u; k1 < GN_BK; k1 += GN_UNROLL) {
-                    [[unroll]] for (uint q = 0u; q < GN_UNROLL; q++) {
-                        uint k = k1 + q;
-                        GN_VALUES a[GN_TM / GN_EACH], b[GN_TN / GN_EACH];
-                        [[unroll]] for (uint i = 0u; i < GN_TM / GN_EACH; i++) a[i] = gn_a[from_a + k * GN_A_PITCH + i * GN_PM];
-                        [[unroll]] for (uint j = 0u; j < GN_TN / GN_EACH; j++) b[j] = gn_b[from_b + k * GN_B_PITCH + j * GN_PN];
-                        [[unroll]] for (uint i = 0u; i < GN_TM; i++)
-                            [[unroll]] for (uint j = 0u; j < GN_TN / GN_EACH; j++)
-                                sum[i][j] = GN_MADD(GN_VALUES(a[i / GN_EACH][i % GN_EACH]), b[j], sum[i][j]);
-                    }
-                }
-            }
-            if (k0 >= end) break;
-            if (GN_STAGES == 1) barrier();
-            else stage = 1u - stage;
-            GN_EACH_LOAD(a, GN_A_LOADS, (GN_BM * GN_BK), i) gn_a_keep(stage, me + i * GN_THREADS, next_a[i], end - k0);
-            GN_EACH_LOAD(b, GN_B_LOADS, (GN_BN * GN_BK), i) gn_b_keep(stage, me + i * GN_THREADS, next_b[i], end - k0);
-            barrier();
+    GN_VALUES sum[GN_TM][GN_TN / GN_EACH];
+    [[unroll]] for (uint i = 0u; i < GN_TM; i++)
+        [[unroll]] for (uint j = 0u; j < GN_TN / GN_EACH; j++) sum[i][j] = GN_ZERO;
+    uvec4 next_a[GN_A_LOADS], next_b[GN_B_LOADS];
+    if (start < end) {
+        uint inside = end - start;
+        [[unroll]] for (uint i = 0u; i < GN_A_LOADS; i++) GN_FETCH_A(i, start);
+        [[unroll]] for (uint i = 0u; i < GN_B_LOADS; i++) GN_FETCH_B(i, start);
+        [[unroll]] for (uint i = 0u; i < GN_A_LOADS; i++) GN_KEEP_A(i, 0u);
+        [[unroll]] for (uint i = 0u; i < GN_B_LOADS; i++) GN_KEEP_B(i, 0u);
+        [[unroll]] for (uint i = 0u; i < GN_A_LOADS; i++) GN_FETCH_A(i, start + GN_BK);
+        [[unroll]] for (uint i = 0u; i < GN_B_LOADS; i++) GN_FETCH_B(i, start + GN_BK);
+    }
+    barrier();
+    // Past the end the fetches read something that nobody uses, which is cheaper than a branch.
+    uint stage = 0u;
+    for (uint k0 = start; k0 < end; k0 += GN_BK) {
+        uint from_a = stage * GN_A_SLICE + y, from_b = stage * GN_B_SLICE + x;
+        uint inside = max(end, k0 + GN_BK) - (k0 + GN_BK), ahead = k0 + 2u * GN_BK;
+        stage = 1u - stage;
+#ifdef GN_SMALL_CODE
+        [[unroll]] for (uint i = 0u; i < GN_A_LOADS; i++) {
+            GN_KEEP_A(i, stage);
+            GN_FETCH_A(i, ahead);
         }
+        [[unroll]] for (uint i = 0u; i < GN_B_LOADS; i++) {
+            GN_KEEP_B(i, stage);
+            GN_FETCH_B(i, ahead);
+        }
+        for (uint k = 0u; k < GN_BK; k++) GN_STEP(k)
+#else
+        [[unroll]] for (uint k = 0u; k < GN_BK; k++) {
+            if (k < GN_A_LOADS) {
+                GN_KEEP_A(k, stage);
+                GN_FETCH_A(k, ahead);
+            } else if (k - GN_A_LOADS < GN_B_LOADS) {
+                GN_KEEP_B(k - GN_A_LOADS, stage);
+                GN_FETCH_B(k - GN_A_LOADS, ahead);
+            }
+            GN_STEP(k)
+        }
+#endif
+        barrier();
+    }
+    if (GN_HAS_SPLITS) {
+        const uint part = GN_BM * GN_BN / GN_EACH;
         uint number = batch * GN_TILES_M * GN_TILES_N + tile, counter = GN_COUNTER0 + number * gn_tile_counters();
-        bool last = true;
-        for (uint mine = split, left = GN_SPLITS, step = 1u; left > 1u && last; step *= GN_JOIN) {
-            const uint part = GN_BM * GN_BN / GN_EACH;
+        for (uint mine = split, left = GN_SPLITS, step = 1u; left > 1u; step *= GN_JOIN) {
             uint first = number * GN_SPLITS * part + me, at = first + mine * step * part;
             [[unroll]] for (uint i = 0u; i < GN_TM; i++)
                 [[unroll]] for (uint j = 0u; j < GN_TN / GN_EACH; j++)
                     gn_put_shared(GN_PARTIALS, at + (i * (GN_TN / GN_EACH) + j) * GN_THREADS, GN_FROM_VALUES(sum[i][j]));
             uint group = mine / GN_JOIN, count = min(left - group * GN_JOIN, GN_JOIN);
-            last = gn_is_last_of(counter + group, count);
+            if (!gn_is_last_of(counter + group, count)) return;
             left = (left + GN_JOIN - 1u) / GN_JOIN;
             counter += left;
             mine = group;
             [[unroll]] for (uint i = 0u; i < GN_TM; i++)
                 [[unroll]] for (uint j = 0u; j < GN_TN / GN_EACH; j++) sum[i][j] = GN_ZERO;
-            for (uint p = 0u; p < (last ? count : 0u); p++) {
+            for (uint p = 0u; p < count; p++) {
                 at = first + (group * GN_JOIN + p) * step * part;
                 [[unroll]] for (uint i = 0u; i < GN_TM; i++)
                     [[unroll]] for (uint j = 0u; j < GN_TN / GN_EACH; j++)
                         sum[i][j] += GN_TO_VALUES(gn_get_shared(GN_PARTIALS, at + (i * (GN_TN / GN_EACH) + j) * GN_THREADS));
             }
         }
-        if (!last) continue;
-        // The next batch may not touch the slices that someone still multiplies.
-        if (gl_NumWorkGroups.z < GN_BATCHES) barrier();
-        [[unroll]] for (uint j = 0u; j < GN_TN / GN_EACH; j++) {
-            uint column = n0 + (x + j * GN_PN) * GN_EACH;
-            GN_VALUES bias = GN_ZERO;
+    }
+    [[unroll]] for (uint j = 0u; j < GN_TN / GN_EACH; j++) {
+        uint column = n0 + (x + j * GN_PN) * GN_EACH;
+        GN_VALUES bias = GN_ZERO;
 #if !defined(GN_INT32) && !defined(GN_X64)
-            if (GN_HAS_BIAS)
-                bias = gn_read_run(GN_OPEN(GN_BIAS), GN_BIAS_BASE + column, 1u, GN_T_F32, false, gn_inside(column, GN_N));
+        if (GN_HAS_BIAS)
+            bias = gn_read_run(GN_OPEN(GN_BIAS), GN_BIAS_BASE + column, 1u, GN_T_F32, false, gn_inside(column, GN_N));
 #endif
-            [[unroll]] for (uint i = 0u; i < GN_TM; i++)
-                gn_write_run(m0 + (y + i / GN_EACH * GN_PM) * GN_EACH + i % GN_EACH, column, batch, sum[i][j], bias);
-        }
+        [[unroll]] for (uint i = 0u; i < GN_TM; i++)
+            gn_write_run(m0 + (y + i / GN_EACH * GN_PM) * GN_EACH + i % GN_EACH, column, batch, sum[i][j], bias);
     }
 }

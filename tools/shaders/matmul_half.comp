@@ -1,10 +1,12 @@
 #version 450
 // matmul.comp's work on matrix units: a and b are float16 or bfloat16, sums are float32, c is any of the three.
 //
-//! variant matmul_half_128 --env=vulkan1.3 -DGN_BM=128 -DGN_BN=128 -DGN_BK=64 -DGN_WM=64 -DGN_WN=64 -DGN_STAGES=1
-//! variant matmul_half_64 --env=vulkan1.3 -DGN_BM=64 -DGN_BN=64 -DGN_BK=64 -DGN_WM=32 -DGN_WN=32 -DGN_STAGES=2
-//! variant matmul_bfloat_128 --env=vulkan1.3 --bfloat16 -DGN_BM=128 -DGN_BN=128 -DGN_BK=64 -DGN_WM=64 -DGN_WN=64 -DGN_STAGES=1
-//! variant matmul_bfloat_64 --env=vulkan1.3 --bfloat16 -DGN_BM=64 -DGN_BN=64 -DGN_BK=64 -DGN_WM=32 -DGN_WN=32 -DGN_STAGES=2
+//! variant matmul_half_128x128 --env=vulkan1.3 -DGN_BM=128 -DGN_BN=128 -DGN_BK=32 -DGN_WM=64 -DGN_WN=64
+//! variant matmul_half_64x64 --env=vulkan1.3 -DGN_BM=64 -DGN_BN=64 -DGN_BK=64 -DGN_WM=32 -DGN_WN=32
+//! variant matmul_half_32x64 --env=vulkan1.3 -DGN_BM=32 -DGN_BN=64 -DGN_BK=64 -DGN_WM=16 -DGN_WN=32
+//! variant matmul_bfloat_128x128 --env=vulkan1.3 --bfloat16 -DGN_BM=128 -DGN_BN=128 -DGN_BK=32 -DGN_WM=64 -DGN_WN=64
+//! variant matmul_bfloat_64x64 --env=vulkan1.3 --bfloat16 -DGN_BM=64 -DGN_BN=64 -DGN_BK=64 -DGN_WM=32 -DGN_WN=32
+//! variant matmul_bfloat_32x64 --env=vulkan1.3 --bfloat16 -DGN_BM=32 -DGN_BN=64 -DGN_BK=64 -DGN_WM=16 -DGN_WN=32
 //! no-bindings
 //
 // A subgroup makes WM x WN of a workgroup's BM x BN. Slices lie in shared memory the way they lie in memory,
@@ -41,6 +43,8 @@ layout(constant_id = 3) const uint GN_LAYOUT = 0u;
 #define GN_HAS_RELU ((GN_LAYOUT & 64u) != 0u)
 #define GN_A_RUNS ((GN_LAYOUT & 128u) != 0u)   // neighbours in memory, not aligned
 #define GN_B_RUNS ((GN_LAYOUT & 256u) != 0u)
+#define GN_HAS_SPLITS ((GN_LAYOUT & 512u) != 0u)
+#define GN_WHOLE ((GN_LAYOUT & 1024u) != 0u)   // k is a multiple of BK
 
 #define GN_C_ROW GN_PARAM(46)
 
@@ -109,7 +113,7 @@ uvec4 gn_cut(uvec4 v, uint inside) {
 // `inside`: elements along k of this slice that count.
 void gn_a_keep(uint stage, uint i, uvec4 v, uint inside) {
     uvec2 p = gn_a_place(i);
-    if (inside < GN_BK) {
+    if (!GN_WHOLE && inside < GN_BK) {
         uint k = GN_A_ALONG_M ? p.x : p.y;
         v = gn_cut(v, k >= inside ? 0u : GN_A_ALONG_M ? 8u : inside - k);
     }
@@ -117,7 +121,7 @@ void gn_a_keep(uint stage, uint i, uvec4 v, uint inside) {
 }
 void gn_b_keep(uint stage, uint i, uvec4 v, uint inside) {
     uvec2 p = gn_b_place(i);
-    if (inside < GN_BK) {
+    if (!GN_WHOLE && inside < GN_BK) {
         uint k = GN_B_ALONG_K ? p.y : p.x;
         v = gn_cut(v, k >= inside ? 0u : GN_B_ALONG_K ? inside - k : 8u);
     }
@@ -141,77 +145,99 @@ void gn_write_run(uint row, uint column, uint batch, vec4 v) {
     else gn_write_each(GN_OPEN(GN_C), at + uvec4(0u, 1u, 2u, 3u), GN_C_DTYPE, r, count);
 }
 
+// Loads of a slice, in equal portions for its steps of 16.
+#define GN_STEPS (GN_BK / 16)
+#define GN_FETCH_A(i, k) next_a[i] = gn_a_read(me + (i) * GN_THREADS, base.x, m0, k, end)
+#define GN_FETCH_B(i, k) next_b[i] = gn_b_read(me + (i) * GN_THREADS, base.y, n0, k, end)
+#define GN_KEEP_A(i, stage) gn_a_keep(stage, me + (i) * GN_THREADS, next_a[i], inside)
+#define GN_KEEP_B(i, stage) gn_b_keep(stage, me + (i) * GN_THREADS, next_b[i], inside)
+
 void main() {
     uint me = gl_LocalInvocationIndex, lane = me % GN_SUBGROUP, unit = me / GN_SUBGROUP;
     uint wm = unit / (GN_BN / GN_WN) * GN_WM, wn = unit % (GN_BN / GN_WN) * GN_WN;
-    uint tile = gl_WorkGroupID.x;
-    uvec2 place = gn_tile_place(tile) * uvec2(GN_BM, GN_BN);
+    uint tile = gl_WorkGroupID.x, batch = gl_WorkGroupID.z;
+    uvec2 place = gn_tile_place(tile) * uvec2(GN_BM, GN_BN), base = gn_batch(batch);
     uint m0 = place.x, n0 = place.y;
     uint split = gl_WorkGroupID.y, start = split * GN_CHUNK, end = min(start + GN_CHUNK, GN_K);
-    for (uint batch = gl_WorkGroupID.z; batch < GN_BATCHES; batch += gl_NumWorkGroups.z) {
-        uvec2 base = gn_batch(batch);
-        GN_UNIT_C sum[GN_UNITS_M][GN_UNITS_N];
-        [[unroll]] for (uint i = 0u; i < GN_UNITS_M; i++)
-            [[unroll]] for (uint j = 0u; j < GN_UNITS_N; j++) sum[i][j] = GN_UNIT_C(0.0);
-        uvec4 next_a[GN_A_LOADS], next_b[GN_B_LOADS];
-        uint stage = 0u;
-        for (uint k0 = start;; k0 += GN_BK) {
-            if (k0 < end) {
-                [[unroll]] for (uint i = 0u; i < GN_A_LOADS; i++)
-                    next_a[i] = gn_a_read(me + i * GN_THREADS, base.x, m0, k0, end);
-                [[unroll]] for (uint i = 0u; i < GN_B_LOADS; i++)
-                    next_b[i] = gn_b_read(me + i * GN_THREADS, base.y, n0, k0, end);
+    GN_UNIT_C sum[GN_UNITS_M][GN_UNITS_N];
+    [[unroll]] for (uint i = 0u; i < GN_UNITS_M; i++)
+        [[unroll]] for (uint j = 0u; j < GN_UNITS_N; j++) sum[i][j] = GN_UNIT_C(0.0);
+    uvec4 next_a[GN_A_LOADS], next_b[GN_B_LOADS];
+    if (start < end) {
+        uint inside = end - start;
+        [[unroll]] for (uint i = 0u; i < GN_A_LOADS; i++) GN_FETCH_A(i, start);
+        [[unroll]] for (uint i = 0u; i < GN_B_LOADS; i++) GN_FETCH_B(i, start);
+        [[unroll]] for (uint i = 0u; i < GN_A_LOADS; i++) GN_KEEP_A(i, 0u);
+        [[unroll]] for (uint i = 0u; i < GN_B_LOADS; i++) GN_KEEP_B(i, 0u);
+        if (GN_STAGES == 2) {
+            [[unroll]] for (uint i = 0u; i < GN_A_LOADS; i++) GN_FETCH_A(i, start + GN_BK);
+            [[unroll]] for (uint i = 0u; i < GN_B_LOADS; i++) GN_FETCH_B(i, start + GN_BK);
+        }
+    }
+    barrier();
+    // Past the end the fetches read something that nobody uses, which is cheaper than a branch.
+    uint stage = 0u;
+    for (uint k0 = start; k0 < end; k0 += GN_BK) {
+        uint from_a = stage * (GN_A_SLICE + GN_B_SLICE), from_b = from_a + GN_A_SLICE;
+        uint inside = max(end, k0 + GN_BK) - (k0 + GN_BK), ahead = k0 + GN_STAGES * GN_BK;
+        if (GN_STAGES == 2) stage = 1u - stage;
+        [[unroll]] for (uint step = 0u; step < GN_STEPS; step++) {
+            uint k = step * 16u;
+            GN_UNIT_A a[GN_UNITS_M];
+            GN_UNIT_B b[GN_UNITS_N];
+            [[unroll]] for (uint i = 0u; i < GN_UNITS_M; i++) {
+                uint row = wm + i * 16u;
+                if (GN_A_ALONG_M)
+                    coopMatLoad(a[i], gn_tile, from_a + k * (GN_MG + 1) + row / 8u, GN_MG + 1,
+                                gl_CooperativeMatrixLayoutColumnMajor);
+                else
+                    coopMatLoad(a[i], gn_tile, from_a + row * (GN_KG + 1) + k / 8u, GN_KG + 1,
+                                gl_CooperativeMatrixLayoutRowMajor);
             }
-            if (k0 > start) {
-                uint from_a = stage * (GN_A_SLICE + GN_B_SLICE), from_b = from_a + GN_A_SLICE;
-                [[unroll]] for (uint k = 0u; k < GN_BK; k += 16u) {
-                    GN_UNIT_A a[GN_UNITS_M];
-                    [[unroll]] for (uint i = 0u; i < GN_UNITS_M; i++) {
-                        uint row = wm + i * 16u;
-                        if (GN_A_ALONG_M)
-                            coopMatLoad(a[i], gn_tile, from_a + k * (GN_MG + 1) + row / 8u, GN_MG + 1,
-                                        gl_CooperativeMatrixLayoutColumnMajor);
-                        else
-                            coopMatLoad(a[i], gn_tile, from_a + row * (GN_KG + 1) + k / 8u, GN_KG + 1,
-                                        gl_CooperativeMatrixLayoutRowMajor);
-                    }
-                    [[unroll]] for (uint j = 0u; j < GN_UNITS_N; j++) {
-                        uint column = wn + j * 16u;
-                        GN_UNIT_B b;
-                        if (GN_B_ALONG_K)
-                            coopMatLoad(b, gn_tile, from_b + column * (GN_KG + 1) + k / 8u, GN_KG + 1,
-                                        gl_CooperativeMatrixLayoutColumnMajor);
-                        else
-                            coopMatLoad(b, gn_tile, from_b + k * (GN_NG + 1) + column / 8u, GN_NG + 1,
-                                        gl_CooperativeMatrixLayoutRowMajor);
-                        [[unroll]] for (uint i = 0u; i < GN_UNITS_M; i++) sum[i][j] = coopMatMulAdd(a[i], b, sum[i][j]);
-                    }
-                }
+            [[unroll]] for (uint j = 0u; j < GN_UNITS_N; j++) {
+                uint column = wn + j * 16u;
+                if (GN_B_ALONG_K)
+                    coopMatLoad(b[j], gn_tile, from_b + column * (GN_KG + 1) + k / 8u, GN_KG + 1,
+                                gl_CooperativeMatrixLayoutColumnMajor);
+                else
+                    coopMatLoad(b[j], gn_tile, from_b + k * (GN_NG + 1) + column / 8u, GN_NG + 1,
+                                gl_CooperativeMatrixLayoutRowMajor);
             }
-            if (k0 >= end) break;
-            if (GN_STAGES == 1) barrier();
-            else stage = 1u - stage;
-            [[unroll]] for (uint i = 0u; i < GN_A_LOADS; i++) gn_a_keep(stage, me + i * GN_THREADS, next_a[i], end - k0);
-            [[unroll]] for (uint i = 0u; i < GN_B_LOADS; i++) gn_b_keep(stage, me + i * GN_THREADS, next_b[i], end - k0);
+            [[unroll]] for (uint i = step; i < GN_A_LOADS; i += GN_STEPS) {
+                if (GN_STAGES == 2) GN_KEEP_A(i, stage);
+                GN_FETCH_A(i, ahead);
+            }
+            [[unroll]] for (uint i = step; i < GN_B_LOADS; i += GN_STEPS) {
+                if (GN_STAGES == 2) GN_KEEP_B(i, stage);
+                GN_FETCH_B(i, ahead);
+            }
+            [[unroll]] for (uint j = 0u; j < GN_UNITS_N; j++)
+                [[unroll]] for (uint i = 0u; i < GN_UNITS_M; i++) sum[i][j] = coopMatMulAdd(a[i], b[j], sum[i][j]);
+        }
+        barrier();
+        if (GN_STAGES == 1) {
+            [[unroll]] for (uint i = 0u; i < GN_A_LOADS; i++) GN_KEEP_A(i, 0u);
+            [[unroll]] for (uint i = 0u; i < GN_B_LOADS; i++) GN_KEEP_B(i, 0u);
             barrier();
         }
+    }
+    if (GN_HAS_SPLITS) {
+        const uint part = GN_BM * GN_BN / 4, row = GN_BN / 4;
         uint number = batch * GN_TILES_M * GN_TILES_N + tile, counter = GN_COUNTER0 + number * gn_tile_counters();
-        bool last = true;
-        for (uint mine = split, left = GN_SPLITS, step = 1u; left > 1u && last; step *= GN_JOIN) {
-            const uint part = GN_BM * GN_BN / 4, row = GN_BN / 4;
+        for (uint mine = split, left = GN_SPLITS, step = 1u; left > 1u; step *= GN_JOIN) {
             uint first = number * GN_SPLITS * part + wm * row + wn / 4u, at = first + mine * step * part;
             [[unroll]] for (uint i = 0u; i < GN_UNITS_M; i++)
                 [[unroll]] for (uint j = 0u; j < GN_UNITS_N; j++)
                     coopMatStore(sum[i][j], gn_shared_words4(gn_address(GN_PARTIALS)).v, at + i * 16u * row + j * 4u, row,
                                  gl_CooperativeMatrixLayoutRowMajor);
             uint group = mine / GN_JOIN, count = min(left - group * GN_JOIN, GN_JOIN);
-            last = gn_is_last_of(counter + group, count);
+            if (!gn_is_last_of(counter + group, count)) return;
             left = (left + GN_JOIN - 1u) / GN_JOIN;
             counter += left;
             mine = group;
             [[unroll]] for (uint i = 0u; i < GN_UNITS_M; i++)
                 [[unroll]] for (uint j = 0u; j < GN_UNITS_N; j++) sum[i][j] = GN_UNIT_C(0.0);
-            for (uint p = 0u; p < (last ? count : 0u); p++) {
+            for (uint p = 0u; p < count; p++) {
                 at = first + (group * GN_JOIN + p) * step * part;
                 [[unroll]] for (uint i = 0u; i < GN_UNITS_M; i++)
                     [[unroll]] for (uint j = 0u; j < GN_UNITS_N; j++) {
@@ -222,19 +248,17 @@ void main() {
                     }
             }
         }
-        if (!last) continue;
-        uint out0 = unit * 16u * GN_OUT_PITCH;
-        [[unroll]] for (uint i = 0u; i < GN_UNITS_M; i++) {
-            barrier();
-            [[unroll]] for (uint j = 0u; j < GN_UNITS_N; j++)
-                coopMatStore(sum[i][j], gn_tile, out0 + j * 4u, GN_OUT_PITCH, gl_CooperativeMatrixLayoutRowMajor);
-            barrier();
-            for (uint e = lane; e < 4u * GN_WN; e += GN_SUBGROUP) {
-                uint r = e / (GN_WN / 4), c = e % (GN_WN / 4);
-                gn_write_run(m0 + wm + i * 16u + r, n0 + wn + 4u * c, batch,
-                             uintBitsToFloat(gn_tile[out0 + r * GN_OUT_PITCH + c]));
-            }
+    }
+    uint out0 = unit * 16u * GN_OUT_PITCH;
+    [[unroll]] for (uint i = 0u; i < GN_UNITS_M; i++) {
+        barrier();
+        [[unroll]] for (uint j = 0u; j < GN_UNITS_N; j++)
+            coopMatStore(sum[i][j], gn_tile, out0 + j * 4u, GN_OUT_PITCH, gl_CooperativeMatrixLayoutRowMajor);
+        barrier();
+        for (uint e = lane; e < 4u * GN_WN; e += GN_SUBGROUP) {
+            uint r = e / (GN_WN / 4), c = e % (GN_WN / 4);
+            gn_write_run(m0 + wm + i * 16u + r, n0 + wn + 4u * c, batch,
+                         uintBitsToFloat(gn_tile[out0 + r * GN_OUT_PITCH + c]));
         }
-        if (gl_NumWorkGroups.z < GN_BATCHES) barrier();
     }
 }

@@ -1,13 +1,11 @@
 #version 450
-// Products with few rows or few columns (gni_matmul): s of them, s <= GN_SMALL, times a long dimension.
+// Products of a matrix and a vector (gni_matmul).
 //
-//! variant matvec_1 -DGN_SMALL=1
-//! variant matvec_8 -DGN_SMALL=8
-//
-// x (long, k) is the large operand, y (k, small) the other one. Rows: x has neighbours along k, a team of
-// lanes shares a row of x. Columns: x has neighbours along the long dimension, a lane has a group of
-// them, and a team shares k. With splits the last workgroup adds the parts up in their order.
+// x (long, k) is the matrix, y (k) the vector. Rows: x has neighbours along k, a team of lanes shares a row
+// of x. Columns: x has neighbours along the long dimension, a lane has a group of them, and a team shares k.
+// With splits the last workgroup adds the parts up in their order.
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 #define GN_BUFFERS 6
 #define GN_READONLY 0xb
 #include "gn.glsl"
@@ -20,7 +18,6 @@ layout(constant_id = 1) const uint GN_Y_DTYPE = 0u;
 layout(constant_id = 2) const uint GN_C_DTYPE = 0u;
 layout(constant_id = 3) const uint GN_LAYOUT = 0u;
 layout(constant_id = 4) const uint GN_LOG_LANES = 6u;
-layout(constant_id = 5) const uint GN_S = 1u; // small dimension
 #define GN_COLUMNS ((GN_LAYOUT & 1u) != 0u)
 #define GN_X_GROUPS ((GN_LAYOUT & 2u) != 0u)
 #define GN_Y_GROUPS ((GN_LAYOUT & 4u) != 0u) // y has aligned groups along k
@@ -29,32 +26,32 @@ layout(constant_id = 5) const uint GN_S = 1u; // small dimension
 #define GN_LANES (1u << GN_LOG_LANES)
 #define GN_TEAMS (256u >> GN_LOG_LANES)
 
-// Here m is the long dimension and n the small one, a is x and b is y. Steps in c and in bias:
+// Here m is the long dimension, a is x and b is y. Steps in c and in bias:
 #define GN_C_LONG GN_PARAM(42)
-#define GN_C_SMALL GN_PARAM(43)
 #define GN_BIAS_LONG GN_PARAM(44)
-#define GN_BIAS_SMALL GN_PARAM(45)
 #define GN_C_BATCH GN_PARAM(47)
 
 shared vec4 gn_team[256];
 
-void gn_write_value(uint l, uint s, uint batch, float v) {
+void gn_write_value(uint l, uint batch, float v) {
     if (l >= GN_M) return;
-    if (GN_HAS_BIAS)
-        v += uintBitsToFloat(gn_fetch(GN_BIAS, GN_BIAS_BASE + l * GN_BIAS_LONG + s * GN_BIAS_SMALL));
+    if (GN_HAS_BIAS) v += uintBitsToFloat(gn_fetch(GN_BIAS, GN_BIAS_BASE + l * GN_BIAS_LONG));
     if (GN_HAS_RELU) v = v < 0.0 ? 0.0 : v;
     uvec4 r = gn_narrow(uvec4(floatBitsToUint(v)), GN_C_DTYPE);
-    uint at = GN_C_BASE + batch * GN_C_BATCH + l * GN_C_LONG + s * GN_C_SMALL;
+    uint at = GN_C_BASE + batch * GN_C_BATCH + l * GN_C_LONG;
     gn_write_one(GN_OPEN(GN_C), at, gn_packing(GN_C_DTYPE), r.x);
 }
 
-void gn_write_unit(uint unit, uint s, uint batch, vec4 v) {
+void gn_write_unit(uint unit, uint batch, vec4 v) {
     if (!GN_COLUMNS) {
-        gn_write_value(unit, s, batch, v.x);
+        gn_write_value(unit, batch, v.x);
         return;
     }
-    for (uint e = 0u; e < 4u; e++) gn_write_value(4u * unit + e, s, batch, v[e]);
+    for (uint e = 0u; e < 4u; e++) gn_write_value(4u * unit + e, batch, v[e]);
 }
+
+// Loads that are under way at once, so that memory is kept busy.
+#define GN_AHEAD 4u
 
 void main() {
     uint me = gl_LocalInvocationIndex, lane_step = GN_COLUMNS ? GN_TEAMS : 1u;
@@ -66,59 +63,49 @@ void main() {
     GN_HANDLE hx = GN_OPEN(GN_A), hy = GN_OPEN(GN_B);
     for (uint batch = gl_WorkGroupID.z; batch < GN_BATCHES; batch += gl_NumWorkGroups.z) {
         uvec2 base = gn_batch(batch);
-        vec4 sum[GN_SMALL];
-        for (uint s = 0u; s < GN_SMALL; s++) sum[s] = vec4(0.0);
+        vec4 sum = vec4(0.0), x[GN_AHEAD], y[GN_AHEAD];
         uint stop = unit < units ? end : 0u;
         if (GN_COLUMNS) {
-            uint inside = gn_inside(4u * unit, GN_M);
-            for (uint k = start + lane; k < stop; k += GN_LANES) {
-                vec4 x = gn_read_run(hx, base.x + 4u * unit * GN_A_ROW + k * GN_A_COLUMN, GN_A_ROW, GN_X_DTYPE, GN_X_GROUPS,
-                                     inside);
-                for (uint s = 0u; s < GN_SMALL; s++)
-                    if (s < GN_S) {
-                        uvec4 at = uvec4(base.y + k * GN_B_ROW + s * GN_B_COLUMN);
-                        vec4 y = uintBitsToFloat(gn_widen(gn_read_raw(hy, at, GN_Y_DTYPE, true, false), GN_Y_DTYPE));
-                        sum[s] = fma(x, y, sum[s]);
-                    }
+            uint inside = gn_inside(4u * unit, GN_M), at = base.x + 4u * unit * GN_A_ROW;
+            for (uint k0 = start + lane; k0 < stop; k0 += GN_AHEAD * GN_LANES) {
+                [[unroll]] for (uint u = 0u; u < GN_AHEAD; u++) {
+                    uint k = k0 + u * GN_LANES;
+                    x[u] = gn_read_run(hx, at + k * GN_A_COLUMN, GN_A_ROW, GN_X_DTYPE, GN_X_GROUPS, k < stop ? inside : 0u);
+                    uvec4 place = uvec4(base.y + min(k, stop - 1u) * GN_B_ROW);
+                    y[u] = uintBitsToFloat(gn_widen(gn_read_raw(hy, place, GN_Y_DTYPE, true, false), GN_Y_DTYPE));
+                    if (k >= stop) y[u] = vec4(0.0);
+                }
+                [[unroll]] for (uint u = 0u; u < GN_AHEAD; u++) sum = fma(x[u], y[u], sum);
             }
         } else {
-            for (uint k = start + 4u * lane; k < stop; k += 4u * GN_LANES) {
-                uint inside = gn_inside(k, stop);
-                vec4 x = gn_read_run(hx, base.x + unit * GN_A_ROW + k * GN_A_COLUMN, GN_A_COLUMN, GN_X_DTYPE, GN_X_GROUPS,
-                                     inside);
-                for (uint s = 0u; s < GN_SMALL; s++)
-                    if (s < GN_S) {
-                        vec4 y = gn_read_run(hy, base.y + k * GN_B_ROW + s * GN_B_COLUMN, GN_B_ROW, GN_Y_DTYPE,
-                                             GN_Y_GROUPS, inside);
-                        sum[s] = fma(x, y, sum[s]);
-                    }
+            uint at = base.x + unit * GN_A_ROW;
+            for (uint k0 = start + 4u * lane; k0 < stop; k0 += GN_AHEAD * 4u * GN_LANES) {
+                [[unroll]] for (uint u = 0u; u < GN_AHEAD; u++) {
+                    uint k = k0 + u * 4u * GN_LANES, inside = gn_inside(k, stop);
+                    x[u] = gn_read_run(hx, at + k * GN_A_COLUMN, GN_A_COLUMN, GN_X_DTYPE, GN_X_GROUPS, inside);
+                    y[u] = gn_read_run(hy, base.y + k * GN_B_ROW, GN_B_ROW, GN_Y_DTYPE, GN_Y_GROUPS, inside);
+                }
+                [[unroll]] for (uint u = 0u; u < GN_AHEAD; u++) sum = fma(x[u], y[u], sum);
             }
+            sum = vec4((sum.x + sum.y) + (sum.z + sum.w));
         }
-        for (uint s = 0u; s < GN_SMALL; s++) {
-            if (s >= GN_S) continue;
-            if (!GN_COLUMNS) sum[s] = vec4((sum[s].x + sum[s].y) + (sum[s].z + sum[s].w));
-            for (uint h = GN_LANES >> 1; h > 0u; h >>= 1) {
-                barrier();
-                gn_team[me] = sum[s];
-                barrier();
-                if (lane < h) sum[s] += gn_team[me + h * lane_step];
-            }
+        for (uint h = GN_LANES >> 1; h > 0u; h >>= 1) {
+            barrier();
+            gn_team[me] = sum;
+            barrier();
+            if (lane < h) sum += gn_team[me + h * lane_step];
         }
         bool writes = lane == 0u && unit < units;
         if (GN_SPLITS > 1u) {
             uint blocks = (units + GN_TEAMS - 1u) / GN_TEAMS, number = batch * units + unit;
-            for (uint s = 0u; s < GN_SMALL; s++)
-                if (s < GN_S && writes)
-                    gn_put_shared(GN_PARTIALS, (number * GN_SPLITS + split) * GN_S + s, floatBitsToUint(sum[s]));
+            if (writes) gn_put_shared(GN_PARTIALS, number * GN_SPLITS + split, floatBitsToUint(sum));
             if (!gn_is_last(GN_COUNTER0 + batch * blocks + gl_WorkGroupID.x)) continue;
-            for (uint s = 0u; s < GN_SMALL; s++) {
-                if (s >= GN_S || !writes) continue;
-                sum[s] = vec4(0.0);
+            if (writes) {
+                sum = vec4(0.0);
                 for (uint p = 0u; p < GN_SPLITS; p++)
-                    sum[s] += uintBitsToFloat(gn_get_shared(GN_PARTIALS, (number * GN_SPLITS + p) * GN_S + s));
+                    sum += uintBitsToFloat(gn_get_shared(GN_PARTIALS, number * GN_SPLITS + p));
             }
         }
-        for (uint s = 0u; s < GN_SMALL; s++)
-            if (s < GN_S && writes) gn_write_unit(unit, s, batch, sum[s]);
+        if (writes) gn_write_unit(unit, batch, sum);
     }
 }
