@@ -19200,6 +19200,15 @@ static gn_dtype gni_scalar_fit(gni_op op, gn_dtype t, double *s) {
     return t;
 }
 
+// Integers against a scalar between two integers: the same answers from one of these, where float32 would
+// take integers beyond 2^24 for their neighbours.
+static double gni_scalar_whole(gni_op op, gn_dtype t, double s) {
+    if (gni_is_float(t) || gni_is_complex(t) || s == floor(s) || s - s != 0.0) return s;
+    if (op == GNI_OP_LT || op == GNI_OP_GE) return ceil(s);
+    if (op == GNI_OP_LE || op == GNI_OP_GT) return floor(s);
+    return op == GNI_OP_EQ || op == GNI_OP_NE ? 1e300 : s; // equal to none
+}
+
 static gn_array *gni_binary_s(const char *fn, gni_op op, gn_array *a, double s, bool scalar_first) {
     gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
@@ -19209,6 +19218,7 @@ static gn_array *gni_binary_s(const char *fn, gni_op op, gn_array *a, double s, 
     src[scalar_first] = a;
     src[!scalar_first] = NULL;
     konst[scalar_first] = 0.0;
+    s = gni_scalar_whole(op, a->dtype, s); // no comparison has its scalar first
     konst[!scalar_first] = s;
     if (gni_real_only(g, fn, &a, 1)) {
         gn_dtype t = gni_binary_dtype(op, gni_scalar_dtype(a->dtype, s));

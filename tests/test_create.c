@@ -61,6 +61,25 @@ static void test_constants(void **state) {
     expect_values(e, 7, 8);
 }
 
+// Integers that float32 cannot hold, compared with a scalar between two of them.
+static void test_between_integers(void **state) {
+    gn_context *g = (gn_context *)*state;
+    const int32_t v[] = {16777215, 16777216, 16777217};
+    const int64_t w[] = {1099511627775, 1099511627776};
+    gn_array *a = gn_array_from(g, GN_I32, GN_SHAPE(3), v), *b = gn_array_from(g, GN_I64, GN_SHAPE(2), w);
+    expect_values(gn_gt_s(a, 16777216.5), 0, 0, 1);
+    expect_values(gn_ge_s(a, 16777216.5), 0, 0, 1);
+    expect_values(gn_lt_s(a, 16777216.5), 1, 1, 0);
+    expect_values(gn_le_s(a, 16777215.5), 1, 0, 0);
+    expect_values(gn_eq_s(a, 16777216.5), 0, 0, 0);
+    expect_values(gn_ne_s(a, 16777216.5), 1, 1, 1);
+    expect_values(gn_lt_s(b, 1099511627775.5), 1, 0);
+    expect_values(gn_eq_s(b, 1099511627775.5), 0, 0);
+    expect_values(gn_lt_s(gn_ones(g, GN_BOOL, GN_SHAPE(1)), 1.5), 1);
+    expect_values(gn_gt_s(a, NAN), 0, 0, 0);
+    expect_values(gn_lt_s(a, INFINITY), 1, 1, 1);
+}
+
 static void test_refused(void **state) {
     gn_context *g = (gn_context *)*state;
     int64_t dims[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
@@ -130,6 +149,7 @@ static void test_like_numpy(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         GN_TEST(test_constants),
+        GN_TEST(test_between_integers),
         GN_TEST(test_refused),
         GN_TEST(test_like_numpy),
     };
