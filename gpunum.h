@@ -1823,10 +1823,18 @@ static gn_context *gni_begin(const char *fn, gn_array *const *arrays, int count)
     return g;
 }
 
-GPUNUM_API gn_status gn_status_get(const gn_context *g) { return g == NULL ? GN_ERROR_ARGUMENT : g->status; }
+GPUNUM_API gn_status gn_status_get(const gn_context *g) {
+    if (g == NULL) return GN_ERROR_ARGUMENT;
+    gn_context *shared = (gn_context *)(uintptr_t)g; // another thread may be writing it
+    gni_lock_enter(&shared->lock);
+    gn_status status = shared->status;
+    gni_lock_leave(&shared->lock);
+    return status;
+}
 
 GPUNUM_API const char *gn_error(const gn_context *g) {
-    return g == NULL ? "gn_error: no context" : g->message;
+    if (g == NULL) return "gn_error: no context";
+    return gn_status_get(g) == GN_OK ? "" : g->message; // which stays until gn_error_clear
 }
 
 GPUNUM_API void gn_error_clear(gn_context *g) {
@@ -4409,7 +4417,7 @@ GPUNUM_API gn_array *gn_array_wrap(gn_context *g, gn_dtype t, gn_shape s, void *
 
 // What a function with a status returns when gni_begin found its array to be NULL or stale.
 static gn_status gni_null_status(const gn_array *a) {
-    gn_status status = a != NULL ? a->ctx->status : GN_ERROR_ARGUMENT;
+    gn_status status = a != NULL ? gn_status_get(a->ctx) : GN_ERROR_ARGUMENT;
     return status != GN_OK ? status : GN_ERROR_ARGUMENT;
 }
 

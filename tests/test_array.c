@@ -428,6 +428,8 @@ static void *worker(void *arg) {
             gn_array *x = gn_full(g, GN_F32, GN_SHAPE(100), (double)i);
             gn_array *y = gn_add_s(gn_mul_s(x, 2.0), 1.0);
             sum += gn_item(gn_sum(y, GN_ALL));
+            if (i == 25) gn_add(x, gn_ones(g, GN_F32, GN_SHAPE(3))); // an error, which others see
+            if ((gn_status_get(g) != GN_OK) != (gn_error(g)[0] != 0) && i > 25) sum = 0.0;
         }
     double *result = (double *)malloc(sizeof *result);
     if (result != NULL) *result = sum;
@@ -445,6 +447,7 @@ static void test_threads_share_a_context(void **state) {
         assert_true(*(double *)result == 100.0 * (2.0 * 1225.0 + 50.0));
         free(result);
     }
+    expect_error(g, GN_ERROR_SHAPE, "gn_add: shapes (100,) and (3,) do not broadcast");
 }
 #endif
 
