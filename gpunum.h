@@ -3942,10 +3942,19 @@ static bool gni_build_roots(gni_builder *b, gn_context *g, gn_array *const *root
     return true;
 }
 
+// After a write that failed: `was` is the buffer that `a` had before, held by the caller.
+static void gni_restore_buffer(gn_context *g, gn_array *a, gni_buffer *was) {
+    if (a->buf == was) return;
+    gni_buffer_release(g, a->buf);
+    a->buf = was;
+    was->refs++;
+}
+
 // Runs the program with its outputs in fresh buffers, or in those of `into`.
 static bool gni_evaluate_fused(gn_context *g, gni_builder *b, gn_array *const *roots, gn_array *const *into,
                                int count) {
     gni_buffer *fresh[GNI_MAX_OUTPUTS] = {NULL, NULL, NULL, NULL};
+    gni_buffer *was[GNI_MAX_OUTPUTS] = {NULL, NULL, NULL, NULL}; // of `into`
     gni_map *m = &b->map;
     bool ok = true;
     // Held, since making room for the outputs may take a buffer away from the array it came from.
@@ -3958,6 +3967,8 @@ static bool gni_evaluate_fused(gn_context *g, gni_builder *b, gn_array *const *r
         if (into != NULL && into[i] != NULL) {
             int held = 0;
             for (int k = 0; k < m->program.n_in; k++) held += m->in[k].buf == into[i]->buf;
+            was[i] = into[i]->buf;
+            if (was[i] != NULL) was[i]->refs++, held++;
             ok = gni_before_overwrite(g, into[i], b->mark, held);
             o->buf = into[i]->buf;
             o->offset = into[i]->offset;
@@ -3973,6 +3984,8 @@ static bool gni_evaluate_fused(gn_context *g, gni_builder *b, gn_array *const *r
     }
     for (int i = 0; i < m->program.n_in; i++) gni_buffer_release(g, m->in[i].buf);
     for (int i = 0; i < count; i++) {
+        if (was[i] != NULL && !ok) gni_restore_buffer(g, into[i], was[i]);
+        gni_buffer_release(g, was[i]);
         if (!ok) {
             gni_buffer_release(g, fresh[i]);
             continue;
@@ -4479,7 +4492,13 @@ GPUNUM_API gn_status gn_write(gn_array *a, const void *src, size_t bytes) {
                  "to a gn_copy", i);
         return gni_end_status(g);
     }
-    if (!gni_before_write(g, a)) return gni_end_status(g);
+    if (!gni_materialize(g, a)) return gni_end_status(g);
+    gni_buffer *was = a->buf;
+    was->refs++;
+    if (!gni_before_overwrite(g, a, 0, 1)) {
+        gni_buffer_release(g, was);
+        return gni_end_status(g);
+    }
     if (gni_is_contiguous(a) && bytes == a->buf->bytes) {
         if (gni_buffer_claim(g, a->buf, GNI_ON_CPU)) {
             memcpy(a->buf->host, src, bytes);
@@ -4490,6 +4509,8 @@ GPUNUM_API gn_status gn_write(gn_array *a, const void *src, size_t bytes) {
         if (data != NULL) gni_copy_into(g, a->buf, a->dtype, a->offset, a->stride, data);
         gni_unref(g, data);
     }
+    if (g->call_failed) gni_restore_buffer(g, a, was);
+    gni_buffer_release(g, was);
     return gni_end_status(g);
 }
 

@@ -299,6 +299,36 @@ static void test_write_repeated(void **state) {
     expect_values(one, 1);
 }
 
+// A write or a step that runs out of memory leaves the old values, also where pending work reads them.
+static void test_failed_writes_change_nothing(void **state) {
+    (void)state;
+    const float v[] = {5, 6, 7};
+    for (int64_t k = 0, failed = 1; failed; k++) {
+        gn_context *g = test_open();
+        gn_scope_begin(g);
+        gn_array *a = gn_requires_grad(gn_eval(gn_full(g, GN_F32, GN_SHAPE(3), 1.0)), true);
+        gn_array *b = gn_eval(gn_full(g, GN_F32, GN_SHAPE(3), 2.0));
+        gn_optimizer *opt = gn_sgd(&a, 1, NULL);
+        gn_backward(gn_sum(gn_mul_s(a, 100.0), GN_ALL));
+        gn_eval(gn_grad(a));
+        gn_array *reads_b = gn_add_s(b, 10.0);
+        gn_array *also_a = gn_add_s(a, 20.0);
+        test_heap.until_failure = k;
+        gn_status wrote = gn_write(b, v, sizeof v), stepped = gn_step(opt);
+        failed = test_heap.until_failure == 0;
+        test_heap.until_failure = -1;
+        gn_error_clear(g);
+        if (wrote != GN_OK) expect_values(b, 2, 2, 2);
+        else expect_values(b, 5, 6, 7);
+        if (stepped != GN_OK) expect_values(a, 1, 1, 1);
+        else expect_values(a, 0, 0, 0);
+        expect_values(reads_b, 12, 12, 12);
+        expect_values(also_a, 21, 21, 21);
+        gn_scope_end(g);
+        test_close(g);
+    }
+}
+
 static void test_wrap(void **state) {
     gn_context *g = (gn_context *)*state;
     float v[4] = {1, 2, 3, 4};
@@ -553,6 +583,7 @@ int main(void) {
         GN_TEST(test_bool_bytes),
         GN_TEST(test_write_after_use),
         GN_TEST(test_write_repeated),
+        cmocka_unit_test(test_failed_writes_change_nothing),
         GN_TEST(test_wrap),
         GN_TEST(test_read_async),
         GN_TEST(test_large_and_empty),
