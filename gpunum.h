@@ -418,10 +418,11 @@ GPUNUM_API gn_array *gn_full_like(gn_array *a, double value);
 
 // Evaluates and copies out in C order. `bytes` must be gn_bytes(a).
 GPUNUM_API gn_status gn_read(gn_array *a, void *dst, size_t bytes);
-// The same without waiting: `done` is called once, from a later gn_ call on this context (gn_sync at the
-// latest, or gn_close), on the thread that made that call. `dst` must stay valid until then.
+// The same without waiting: `done` is called once, from this or a later gn_ call on this context (gn_sync at
+// the latest, or gn_close), on the thread that made that call. `dst` must stay valid until then.
 GPUNUM_API void gn_read_async(gn_array *a, void *dst, size_t bytes, gn_done_fn done, void *user);
-// Overwrites the elements of `a` (C order); views of the same memory see it. An error for an array
+// Overwrites the elements of `a` (C order); views of the same memory see it, values computed before do not.
+// An array that autograd recorded or that repeats an element (gn_broadcast_to) is refused; an error for one
 // whose value autograd still needs is reported by gn_backward.
 GPUNUM_API gn_status gn_write(gn_array *a, const void *src, size_t bytes);
 // The value of a 1-element array as double (NaN on error). int64 beyond 2^53 loses digits: use gn_read.
@@ -443,8 +444,8 @@ GPUNUM_API gn_array *gn_copy(gn_array *a);             // own memory, C order
 GPUNUM_API gn_array *gn_eval(gn_array *a);             // starts computing `a` now; returns a
 GPUNUM_API gn_status gn_eval_all(gn_array **arrays, int count); // several at once, sharing common work
 GPUNUM_API gn_array *gn_to(gn_array *a, gn_device device); // a copy of the data there; returns a
-// Why `a` was or will be computed where it is: "gn_matmul (128,784) x (784,256) on GPU: ...". Valid until
-// the next gn_explain on this context.
+// Why `a` was computed where it was: "gn_matmul (128,256) float32: computed on the GPU: operands are on the GPU
+// already", or that it is still pending. Valid until the next gn_explain on this context.
 GPUNUM_API const char *gn_explain(gn_array *a);
 
 // NumPy's repr layout, summarised beyond 1000 elements. gn_to_string's result is freed with gn_string_free.
@@ -528,6 +529,7 @@ GPUNUM_API gn_array *gn_matmul(gn_array *a, gn_array *b);
 GPUNUM_API void gn_seed(gn_context *g, uint64_t seed);
 GPUNUM_API gn_array *gn_rand(gn_context *g, gn_dtype t, gn_shape s);  // uniform in [0, 1)
 GPUNUM_API gn_array *gn_randn(gn_context *g, gn_dtype t, gn_shape s); // standard normal
+// low + u (high - low) with u from gn_rand; rounding may give `high` itself.
 GPUNUM_API gn_array *gn_uniform(gn_context *g, gn_dtype t, gn_shape s, double low, double high);
 GPUNUM_API gn_array *gn_normal(gn_context *g, gn_dtype t, gn_shape s, double mean, double deviation);
 GPUNUM_API gn_array *gn_randint(gn_context *g, gn_dtype t, gn_shape s, int64_t low, int64_t high); // [low, high)
@@ -563,7 +565,8 @@ GPUNUM_API double gn_gradcheck(gn_function fn, gn_array *const *inputs, int coun
 
 // x (..., in) times w (in, out) plus b (out); b may be NULL.
 GPUNUM_API gn_array *gn_linear(gn_array *x, gn_array *w, gn_array *b);
-// Mean over rows of logsumexp(logits) - logits[label]; logits (n, classes), labels (n) integers.
+// Mean over rows of logsumexp(logits) - logits[label]; logits (n, classes), labels (n) integers. A label
+// outside 0 to classes - 1 gives an infinite loss.
 GPUNUM_API gn_array *gn_cross_entropy(gn_array *logits, gn_array *labels);
 GPUNUM_API gn_array *gn_mse_loss(gn_array *prediction, gn_array *target); // mean of squares
 // Weights for a layer of shape s = (in, out): He for relu, Glorot for tanh and linear layers. float32,
