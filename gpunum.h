@@ -19057,7 +19057,10 @@ static bool gni_vko_matmul(gni_vk *vk, const gni_matmul *m, int64_t row) {
 static void gni_read_finish(gn_context *g, gni_read *r, bool ok) {
     gn_status status = ok ? GN_OK : g->status != GN_OK ? g->status : GN_ERROR_DEVICE_LOST;
     gni_unref(g, r->array);
+    bool failed = g->call_failed; // of the call that delivers, not of those that `done` makes
+    g->call_failed = false;
     r->done(r->user, status);
+    g->call_failed = failed;
     gni_free(g, r);
 }
 
