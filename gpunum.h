@@ -392,15 +392,15 @@ GPUNUM_API gn_array *gn_retain(gn_array *a); // one more reference, owned by the
 GPUNUM_API void gn_release(gn_array *a);     // one reference less
 // Releases *slot and stores `value` there, which takes the old array's place: its owner, and if it was
 // a parameter its requires_grad. Takes over the caller's reference to `value`.
-// A NULL value after an error leaves the slot as it was.
+// A NULL value after an error leaves the slot as it was; without one it empties the slot.
 GPUNUM_API void gn_set(gn_array **slot, gn_array *value);
 
 GPUNUM_API gn_shape gn_shape_from(int rank, const int64_t *dims);
 
 // Copies gn_size x itemsize bytes in C order from `data`.
 GPUNUM_API gn_array *gn_array_from(gn_context *g, gn_dtype t, gn_shape s, const void *data);
-// Borrows `data` (C order, aligned to the item); it must stay valid until `release` is called with it.
-// `release` may be NULL. The CPU backend reads and writes it in place. Bytes of GN_BOOL must be 0 or 1.
+// Borrows `data` (C order, aligned to the item); it must stay valid until `release` is called with it, which
+// a call that fails does not. `release` may be NULL. The CPU backend reads and writes it in place. Bytes of GN_BOOL must be 0 or 1.
 GPUNUM_API gn_array *gn_array_wrap(gn_context *g, gn_dtype t, gn_shape s, void *data,
                                    gn_free_fn release, void *user);
 GPUNUM_API gn_array *gn_empty(gn_context *g, gn_dtype t, gn_shape s); // contents undefined
@@ -485,7 +485,7 @@ GPUNUM_API gn_array *gn_stack(gn_array *const *arrays, int count, int axis); // 
 // Rows of `a` along `axis` picked by integer `indices` (any shape; negative count from the end; out of
 // range gives an error on the CPU, and on the GPU when the indices are on the CPU, else clamps).
 GPUNUM_API gn_array *gn_take(gn_array *a, gn_array *indices, int axis);
-GPUNUM_API gn_array *gn_one_hot(gn_array *indices, int64_t classes, gn_dtype t); // shape + (classes)
+GPUNUM_API gn_array *gn_one_hot(gn_array *indices, int64_t classes, gn_dtype t); // shape + (classes); others give 0s
 
 // ------------------------------------------------------------------------------------------
 // >>reductions
