@@ -16018,15 +16018,91 @@ static int gni_vk_float_modes(const gni_vk *vk, gni_vk_float_mode *out) {
     return n;
 }
 
+// What is known of an id while a module is cut down.
+enum {
+    GNI_VK_ID_LIVE = 1, // a function that is called
+    GNI_VK_ID_CUT = 2,  // the label of a case that is left out
+    GNI_VK_ID_STAYS = 4, // the label of another, or of what follows the switch
+    GNI_VK_ID_GONE = 8  // defined in what was left out
+};
+
+// The id that an instruction of a function's body defines, or 0.
+static uint32_t gni_vk_defines(const uint32_t *w) {
+    switch (w[0] & 0xffffu) {
+    case 0: case 56: case 62: case 63:                  // OpNop, OpFunctionEnd, OpStore, OpCopyMemory
+    case 71: case 224: case 225: case 228:              // OpDecorate, barriers, OpAtomicStore
+    case 246: case 247: case 249: case 250: case 251:   // merges and branches
+    case 252: case 253: case 254: case 255:             // the ends of functions
+    case 4458: case 5368: return 0;                     // stores of cooperative matrices and tensors
+    case 248: return w[1]; // OpLabel
+    default: return w[0] >> 16 > 2u ? w[2] : 0;
+    }
+}
+
+// Leaves out, in place, the blocks of cut cases, or the functions that nothing calls, or neither; and
+// the decorations of what is gone. Returns the number of words.
+static uint32_t gni_vk_sweep(uint32_t *w, uint32_t n, uint8_t *mark, bool cases, bool functions) {
+    uint32_t at = 5;
+    bool drop = false;
+    for (uint32_t i = 5, count; i < n; i += count) {
+        uint32_t op = w[i] & 0xffffu, id = gni_vk_defines(w + i);
+        count = w[i] >> 16;
+        if (cases && op == 248u) drop = (mark[id] & GNI_VK_ID_CUT) || (drop && !(mark[id] & GNI_VK_ID_STAYS));
+        if (functions && op == 54u) drop = !(mark[id] & GNI_VK_ID_LIVE); // OpFunction
+        if (drop || (op == 71u && (mark[w[i + 1]] & GNI_VK_ID_GONE))) {
+            mark[id] |= GNI_VK_ID_GONE;
+        } else {
+            memmove(w + at, w + i, count * sizeof *w);
+            at += count;
+        }
+        if (op == 56u) drop = false; // OpFunctionEnd
+    }
+    return at;
+}
+
+static void gni_vk_mark_live(const uint32_t *w, uint32_t n, uint8_t *mark) {
+    for (bool more = true; more;) {
+        bool live = false;
+        more = false;
+        for (uint32_t i = 5; i < n; i += w[i] >> 16) {
+            uint32_t op = w[i] & 0xffffu, callee = op == 15u ? w[i + 2] : op == 57u && live ? w[i + 3] : 0;
+            if (op == 54u) live = (mark[w[i + 2]] & GNI_VK_ID_LIVE) != 0;
+            if (callee == 0 || (mark[callee] & GNI_VK_ID_LIVE)) continue;
+            mark[callee] |= GNI_VK_ID_LIVE;
+            more = true;
+        }
+    }
+}
+
+// Copies OpSwitch without the cases that the kernel does not need. Returns the number of words.
+static uint32_t gni_vk_cut_switch(const uint32_t *w, const gni_vk_kernel *k, uint32_t *out, uint8_t *mark) {
+    uint32_t count = w[0] >> 16, at = 3;
+    out[1] = w[1];
+    out[2] = w[2];
+    for (uint32_t j = 3; j + 1 < count; j += 2) {
+        bool needed = gni_vk_needs_code(k, w[j]);
+        mark[w[j + 1]] |= needed ? GNI_VK_ID_STAYS : GNI_VK_ID_CUT;
+        if (!needed) continue;
+        out[at++] = w[j];
+        out[at++] = w[j + 1];
+    }
+    mark[w[2]] |= GNI_VK_ID_STAYS;
+    // Cases may share a label.
+    for (uint32_t j = 3; j + 1 < count; j += 2)
+        if (mark[w[j + 1]] & GNI_VK_ID_STAYS) mark[w[j + 1]] &= (uint8_t)~GNI_VK_ID_CUT;
+    out[0] = at << 16 | 251u;
+    return at;
+}
+
 // Copies a module with the float modes of the device, and without the cases of its large switch that the
-// kernel does not need (k NULL: with all); their blocks stay behind, unreachable. Drivers inline that
-// switch once for every instruction of a program, so that a full one takes them a second. `out` has
-// GNI_VK_MODE_WORDS more than n words. Returns the number of words.
+// kernel does not need (k NULL: with all), nor functions that nothing calls. Drivers inline that switch
+// once for every instruction of a program, so that a full one takes them a second. `out` has
+// GNI_VK_MODE_WORDS more than n words, `mark` a zero for every id. Returns the number of words.
 static uint32_t gni_vk_copy_module(const gni_vk *vk, const uint32_t *w, uint32_t n, const gni_vk_kernel *k,
-                                   uint32_t *out) {
+                                   uint32_t *out, uint8_t *mark) {
     gni_vk_float_mode modes[2];
     int mode_count = gni_vk_float_modes(vk, modes);
-    uint32_t at = 5;
+    uint32_t at = 5, merge = 0;
     memcpy(out, w, 5 * sizeof *w);
     for (int m = 0; m < mode_count; m++) {
         out[at++] = 2u << 16 | 17u; // OpCapability
@@ -16035,42 +16111,39 @@ static uint32_t gni_vk_copy_module(const gni_vk *vk, const uint32_t *w, uint32_t
     for (uint32_t i = 5, count; i < n; i += count) {
         uint32_t op = w[i] & 0xffffu;
         count = w[i] >> 16;
-        if (op != 251u || count < 64u || !k) { // OpSwitch
-            memcpy(out + at, w + i, count * sizeof *w);
-            at += count;
-            if (op == 15u) { // OpEntryPoint: modes follow, in any order
-                for (int m = 0; m < mode_count; m++) {
-                    out[at++] = 4u << 16 | 16u; // OpExecutionMode
-                    out[at++] = w[i + 2];
-                    out[at++] = modes[m].mode;
-                    out[at++] = 32;
-                }
-            }
+        if (op == 247u) merge = w[i + 1]; // OpSelectionMerge
+        if (op == 251u && count >= 64u && k) {
+            mark[merge] |= GNI_VK_ID_STAYS;
+            at += gni_vk_cut_switch(w + i, k, out + at, mark);
             continue;
         }
-        uint32_t start = at;
-        out[at++] = 0;
-        out[at++] = w[i + 1];
-        out[at++] = w[i + 2];
-        for (uint32_t j = 3; j + 1 < count; j += 2) {
-            if (!gni_vk_needs_code(k, w[i + j])) continue;
-            out[at++] = w[i + j];
-            out[at++] = w[i + j + 1];
+        memcpy(out + at, w + i, count * sizeof *w);
+        at += count;
+        if (op != 15u) continue; // OpEntryPoint: modes follow, in any order
+        for (int m = 0; m < mode_count; m++) {
+            out[at++] = 4u << 16 | 16u; // OpExecutionMode
+            out[at++] = w[i + 2];
+            out[at++] = modes[m].mode;
+            out[at++] = 32;
         }
-        out[start] = (at - start) << 16 | 251u;
     }
-    return at;
+    at = gni_vk_sweep(out, at, mark, true, false);
+    gni_vk_mark_live(out, at, mark);
+    at = gni_vk_sweep(out, at, mark, false, true);
+    return gni_vk_sweep(out, at, mark, false, false);
 }
 
 static VkResult gni_vk_make_module(gni_vk *vk, int variant, const gni_vk_kernel *k, VkShaderModule *out) {
     const gni_module *from = &gni_modules[variant];
-    uint32_t *words = (uint32_t *)gni_alloc(vk->g, from->bytes + GNI_VK_MODE_WORDS * 4u);
+    size_t words_bytes = from->bytes + GNI_VK_MODE_WORDS * 4u, ids = from->words[3];
+    uint32_t *words = (uint32_t *)gni_calloc(vk->g, words_bytes + ids);
     *out = VK_NULL_HANDLE;
     if (!words) return VK_ERROR_OUT_OF_HOST_MEMORY;
+    uint8_t *mark = (uint8_t *)words + words_bytes;
     VkShaderModuleCreateInfo info;
     memset(&info, 0, sizeof info);
     info.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
-    info.codeSize = gni_vk_copy_module(vk, from->words, from->bytes / 4, k, words) * 4u;
+    info.codeSize = gni_vk_copy_module(vk, from->words, from->bytes / 4, k, words, mark) * 4u;
     info.pCode = words;
     VkResult r = vk->f.vkCreateShaderModule(vk->device, &info, NULL, out);
     if (r != VK_SUCCESS) *out = VK_NULL_HANDLE;
