@@ -18032,7 +18032,7 @@ static void gni_vko_map_modules(gni_vko_call *c, const gni_program *p, bool smal
     gni_vko_set_modules(c, p, special, generic);
 }
 
-// Instructions that are long code: doing fewer groups at a time keeps them in the instruction cache.
+// Instructions that are long code.
 static int gni_vko_long_steps(const gni_program *p) {
     int n = 0;
     for (int i = 0; i < p->n_insn; i++) {
@@ -18042,25 +18042,10 @@ static int gni_vko_long_steps(const gni_program *p) {
     return n;
 }
 
-// log2 of the groups that an invocation takes, and of the neighbours among them: see elementwise.glsl.
-static uint32_t gni_vko_map_groups(const gni_vko_call *c, const gni_map *m, const gni_vko_kind *in,
-                                   const gni_vko_kind *out, bool small) {
-    const gni_program *p = &m->program;
-    int groups = small || p->n_in <= 4 ? 1 : 0, near = 0;
-    if (c->vk->caps.kind == GNI_VK_CPU && (p->n_insn > 1 || gni_vko_long_steps(p) > 0)) groups = 0; // its compilers are slow
-    if (p->wide) return (uint32_t)groups;
-    for (int i = 0; i < p->n_in + p->n_out; i++) {
-        bool output = i >= p->n_in;
-        const gni_operand *o = output ? &m->out[i - p->n_in] : &m->in[i];
-        int slot = output ? GNI_MAX_INPUTS + i - p->n_in : i;
-        uint32_t base = c->param[GNI_VKO_OP + 9 * slot];
-        int packing = gn_dtype_size(o->dtype) == 1 ? 2 : gn_dtype_size(o->dtype) == 2 ? 1 : 0;
-        if ((output ? out[i - p->n_in] : in[i]) != GNI_VKO_VEC || packing == 0) continue;
-        if (base % (4u << packing) != 0) return (uint32_t)groups; // its vectors would not be aligned
-        near = GNI_MAX(near, packing);
-    }
-    if (near == 2 && small && groups > 0) groups = 2;
-    return (uint32_t)groups | (uint32_t)GNI_MIN(near, groups) << 2;
+// log2 of the groups that an invocation takes: several where their arithmetic takes long.
+static uint32_t gni_vko_map_groups(const gni_vk *vk, const gni_program *p) {
+    if (vk->caps.kind == GNI_VK_CPU) return p->n_insn == 0; // its compilers are slow
+    return gni_vko_long_steps(p) > 0;
 }
 
 // ---- tiles
@@ -18140,7 +18125,7 @@ static bool gni_vko_map_once(gni_vk *vk, const gni_map *m, int64_t n, bool *fits
     gni_vko_put_space(&c, &s);
     gni_vko_put_program(&c, p, &s, in, out);
     gni_vko_map_modules(&c, p, small);
-    c.special.spec[5] = gni_vko_map_groups(&c, m, in, out, small);
+    c.special.spec[5] = gni_vko_map_groups(vk, p);
     int64_t blocks = gni_vko_ceil(gni_vko_ceil(n, group), (int64_t)GNI_VKO_THREADS << (c.special.spec[5] & 3u));
     int row = small && c.special.module >= 0 ? gni_vko_tile_dim(m) : -1;
     if (row >= 0) blocks = gni_vko_map_tiles(&c, m, row, n);
@@ -18498,21 +18483,20 @@ static bool gni_vko_softmax(gni_vk *vk, const gni_softmax *s) {
     c.param[1] = (uint32_t)s->n;
     c.param[2] = (uint32_t)s->row_stride;
     // A team is as small as 4 vectors in each lane's registers allow.
-    bool wide = s->n > 4096 && vk->caps.max_invocations >= 1024;
-    int log_threads = wide && s->n <= 16384 ? 10 : 8;
+    bool wide = s->n > 8192 && s->n <= 16384 && vk->caps.max_invocations >= 512;
+    int log_threads = wide ? 9 : 8;
     int log_lanes = GNI_MIN(gni_vko_log2_up(gni_vko_ceil(s->n, s->n <= 16 ? 4 : 16)), log_threads);
     c.generic.spec[0] = (uint32_t)s->kind;
     c.generic.spec[1] = (uint32_t)s->in.dtype;
     c.generic.spec[2] = (uint32_t)log_lanes;
     c.generic.spec[3] = (uint32_t)(c.param[3] % 4 == 0 && (s->rows == 1 || s->row_stride % 4 == 0)) |
                         (uint32_t)(c.param[4] % 4 == 0 && (s->rows == 1 || s->n % 4 == 0)) << 1;
-    if (s->n > 16384) return gni_vko_softmax_long(&c, s->rows, s->n);
+    if (s->n > 8192 && !wide) return gni_vko_softmax_long(&c, s->rows, s->n);
     c.generic.n_spec = 4;
     c.generic.module = s->n <= 16     ? GNI_MODULE_softmax_1
                        : s->n <= 4096 ? GNI_MODULE_softmax_4
                        : wide         ? GNI_MODULE_softmax_wide
-                       : s->n <= 8192 ? GNI_MODULE_softmax_8
-                                      : GNI_MODULE_softmax_16;
+                                      : GNI_MODULE_softmax_8;
     int64_t groups = gni_vko_ceil(s->rows, (int64_t)1 << (log_threads - log_lanes));
     return gni_vko_dispatch(&c, gni_vk_pipeline_get(vk, &c.generic, GNI_VK_WAIT), groups, 1, 1);
 }

@@ -1,7 +1,6 @@
 // Shared by elementwise.comp and elementwise_fast.comp: one program (gni_map) over n elements.
 //
-// The specialised form: an invocation takes GN_PER_LANE groups. Those of a workgroup are one stretch, and
-// of it every invocation has GN_NEAR neighbours each time, so that short elements fill loads of 16 bytes.
+// The specialised form: an invocation takes GN_PER_LANE groups, those of a workgroup are one stretch.
 //
 // Tiles: an operand that runs along another dimension (its row) than the vectors makes memory's order and
 // the order of groups cross. There a workgroup takes 64 x 64 elements of these two dimensions, and an
@@ -34,11 +33,9 @@ void main() {
 
 #define GN_BLOCKS GN_PARAM(GN_P_KERNEL + 1u)
 
-// Word 5: log2 of the groups of an invocation in bits 0-1, log2 of the neighbours among them in bits
-// 2-3, bit 4: tiles.
+// Word 5: log2 of the groups of an invocation in bits 0-1, bit 4: tiles.
 #define GN_LOG_PER_LANE (GN_W5 & 3u)
 #define GN_PER_LANE (1u << GN_LOG_PER_LANE)
-#define GN_LOG_NEAR ((GN_W5 >> 2) & 3u)
 #define GN_TILES (((GN_W5 >> 4) & 1u) != 0u)
 
 // Results in memory's form.
@@ -60,91 +57,20 @@ void gn_finish_group(uint u) {
 #undef GN_KEEP
 }
 
-// ---- neighbours of short elements
-
 // Vector index of group u.
 uint gn_group_index(uint block, uint u) {
-    uint set = block * (GN_PER_LANE >> GN_LOG_NEAR) + (u >> GN_LOG_NEAR);
-    uint first = (set * 256u + gl_LocalInvocationIndex) << GN_LOG_NEAR;
-    return (first + (u & ((1u << GN_LOG_NEAR) - 1u))) * GN_GROUP_SIZE;
+    return ((block * GN_PER_LANE + u) * 256u + gl_LocalInvocationIndex) * GN_GROUP_SIZE;
 }
 
-#ifdef GN_FOUR
-// 4 words of 2 or 4 groups: one part of them, and back.
-uvec4 gn_part_of(uvec4 w, uint s, uint part) {
-    if (s == 1u) {
-        uvec2 h = part == 0u ? w.xy : w.zw;
-        return uvec4(h.x & 0xffffu, h.x >> 16, h.y & 0xffffu, h.y >> 16);
-    }
-    uint b = part == 0u ? w.x : part == 1u ? w.y : part == 2u ? w.z : w.w;
-    return (uvec4(b) >> uvec4(0u, 8u, 16u, 24u)) & 0xffu;
-}
-uvec2 gn_pack2(uvec4 v) { return uvec2(v.x | (v.y << 16), v.z | (v.w << 16)); }
-uint gn_pack4(uvec4 v) { return v.x | (v.y << 8) | (v.z << 16) | (v.w << 24); }
-
-// Whether operand groups of this kind and dtype come several to a vector of 16 bytes, and how many.
-bool gn_is_near(uint kind, uint t) {
-    return GN_LOG_NEAR > 0u && kind == GN_K_VEC && gn_packing(t) > 0u && gn_packing(t) <= GN_LOG_NEAR;
-}
-
-// Loads input k of group u, and of the neighbours that share its vector.
-void gn_load_near(uint k, uint u, uint i, uint n) {
-    uint s = gn_packing(GN_IN_DTYPE(k));
-    if ((u & ((1u << s) - 1u)) != 0u) return;
-    // The last vector holds an element that exists.
-    uint last = ((n - 1u) >> (2u + s)) << (2u + s);
-    uvec4 w = GN_AT4(GN_OPEN(k), (GN_BASE(k) + min(i, last)) >> (2u + s));
-    gn_raw[u][k] = gn_part_of(w, s, 0u);
-    // Masked, since a place outside of the array would keep it out of registers even where it is not used.
-    gn_raw[(u + 1u) & 3u][k] = gn_part_of(w, s, 1u);
-    if (s == 2u) {
-        gn_raw[(u + 2u) & 3u][k] = gn_part_of(w, s, 2u);
-        gn_raw[(u + 3u) & 3u][k] = gn_part_of(w, s, 3u);
-    }
-}
-
-// Writes output k of group u and its neighbours.
-void gn_store_near(uint k, uint u, uint i, uint n) {
-    uint s = gn_packing(GN_OUT_DTYPE(k));
-    if ((u & ((1u << s) - 1u)) != 0u) return;
-    if (i + (4u << s) <= n) {
-        uvec4 w = s == 1u ? uvec4(gn_pack2(gn_result[u][k]), gn_pack2(gn_result[(u + 1u) & 3u][k]))
-                          : uvec4(gn_pack4(gn_result[u][k]), gn_pack4(gn_result[(u + 1u) & 3u][k]),
-                                  gn_pack4(gn_result[(u + 2u) & 3u][k]), gn_pack4(gn_result[(u + 3u) & 3u][k]));
-        GN_PUT4(GN_OPEN(GN_FIRST_OUT + k), (GN_BASE(8u + k) + i) >> (2u + s), w);
-        return;
-    }
-    if (i < n) gn_output(k, i, n, gn_result[u][k]);
-    if (i + 4u < n) gn_output(k, i + 4u, n, gn_result[(u + 1u) & 3u][k]);
-    if (s == 2u && i + 8u < n) gn_output(k, i + 8u, n, gn_result[(u + 2u) & 3u][k]);
-    if (s == 2u && i + 12u < n) gn_output(k, i + 12u, n, gn_result[(u + 3u) & 3u][k]);
-}
-#else
-bool gn_is_near(uint kind, uint t) { return false; }
-void gn_load_near(uint k, uint u, uint i, uint n) {}
-void gn_store_near(uint k, uint u, uint i, uint n) {}
-#endif
-
-void gn_load_one(uint k, uint u, uint i, uint inside, uint n) {
-    if (gn_is_near(GN_IN_KIND(k), GN_IN_DTYPE(k))) gn_load_near(k, u, i, n);
-    else gn_raw[u][k] = gn_input_raw(k, gn_input_place(k, inside, n));
-}
 void gn_load_several(uint u, uint block, uint n) {
-    uint i = gn_group_index(block, u), inside = min(i, (n - 1u) / GN_GROUP_SIZE * GN_GROUP_SIZE);
-    if (GN_NEEDS_COORDS) gn_place_vector(inside, n);
-#define GN_LOAD(K) if (K < GN_N_IN) gn_load_one(K, u, i, inside, n);
-    GN_FOR_INPUTS(GN_LOAD)
-#undef GN_LOAD
+    gn_load_group(u, min(gn_group_index(block, u), (n - 1u) / GN_GROUP_SIZE * GN_GROUP_SIZE), n);
 }
 
-void gn_store_one(uint k, uint u, uint i, uint n) {
-    if (gn_is_near(GN_OUT_KIND(k), GN_OUT_DTYPE(k))) gn_store_near(k, u, i, n);
-    else if (i < n) gn_output(k, i, n, gn_result[u][k]);
-}
 void gn_store_several(uint u, uint block, uint n) {
     uint i = gn_group_index(block, u);
-    if (GN_NEEDS_COORDS) gn_place_vector(min(i, n - 1u), n);
-#define GN_STORE(K, U) if (K < GN_N_OUT) gn_store_one(K, U, i, n);
+    if (i >= n) return;
+    if (GN_NEEDS_COORDS) gn_place_vector(i, n);
+#define GN_STORE(K, U) if (K < GN_N_OUT) gn_output(K, i, n, gn_result[U][K]);
     GN_FOR_OUTPUTS(GN_STORE, u)
 #undef GN_STORE
 }

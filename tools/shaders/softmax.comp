@@ -4,8 +4,7 @@
 //! variant softmax_1 -DGN_VECTORS=1
 //! variant softmax_4 -DGN_VECTORS=4
 //! variant softmax_8 -DGN_VECTORS=8
-//! variant softmax_16 -DGN_VECTORS=16
-//! variant softmax_wide -DGN_VECTORS=4 -DGN_THREADS=1024
+//! variant softmax_wide -DGN_VECTORS=8 -DGN_THREADS=512
 //! variant softmax_long -DGN_LONG
 //
 // Short rows: a team of lanes holds its row in registers, GN_VECTORS groups of 4 each. Long rows: the
@@ -93,17 +92,26 @@ void gn_row_result(uint row, float v) {
 #ifndef GN_LONG
 
 // The maximum or the sum over the lanes of a team, for all of them.
+float gn_join_two(float v, float w, bool add) { return add ? v + w : max(v, w); }
 float gn_team_join(uint lane, float v, bool add) {
-    uint me = gl_LocalInvocationIndex;
+    uint me = gl_LocalInvocationIndex, first = me - lane, n = min(GN_LANES, 16u);
     barrier();
-    for (uint s = GN_LANES >> 1; s > 0u; s >>= 1) {
-        if (lane >= s && lane < 2u * s) gn_team[me] = v;
+    gn_team[me] = v;
+    barrier();
+    // Two steps instead of a tree: waiting for each other takes longer than a few sums.
+    if (GN_LANES > 16u) {
+        if (lane < 16u) {
+            for (uint k = lane + 16u; k < GN_LANES; k += 16u) v = gn_join_two(v, gn_team[first + k], add);
+            gn_team2[me] = v;
+        }
         barrier();
-        if (lane < s) v = add ? v + gn_team[me + s] : max(v, gn_team[me + s]);
+        v = gn_team2[first];
+        for (uint k = 1u; k < 16u; k++) v = gn_join_two(v, gn_team2[first + k], add);
+    } else {
+        v = gn_team[first];
+        for (uint k = 1u; k < n; k++) v = gn_join_two(v, gn_team[first + k], add);
     }
-    if (lane == 0u) gn_team2[me] = v;
-    barrier();
-    return gn_team2[me - lane];
+    return v;
 }
 
 void main() {
