@@ -418,10 +418,50 @@ static void test_fused(void **state) {
     }
 }
 
+// Rows with one special value among ordinary ones, or nothing but that: whether all of log_softmax, and
+// what logsumexp is. SciPy's rules; softmax of such rows is NaN throughout.
+static void check_special_row(gn_context *g, int64_t n, float special, bool only, double logsumexp) {
+    float *x = (float *)malloc(sizeof(float) * (size_t)n), *y = (float *)malloc(sizeof(float) * (size_t)n);
+    int64_t at = n * 2 / 3;
+    if (x == NULL || y == NULL) fail_msg("out of memory");
+    for (int64_t i = 0; i < n; i++) x[i] = only || i == at ? special : (float)(i % 17) * 0.25f;
+    gn_array *a = gn_array_from(g, GN_F32, GN_SHAPE(1, n), x);
+    expect_values(gn_logsumexp(a, GN_ALL), logsumexp);
+    assert_int_equal(gn_read(gn_softmax(a, 1), y, sizeof(float) * (size_t)n), GN_OK);
+    for (int64_t i = 0; i < n; i++)
+        if (y[i] == y[i]) fail_msg("softmax of %lld: %g at %lld", (long long)n, (double)y[i], (long long)i);
+    assert_int_equal(gn_read(gn_log_softmax(a, 1), y, sizeof(float) * (size_t)n), GN_OK);
+    for (int64_t i = 0; i < n; i++) {
+        bool nan = only || special != special || i == at;
+        if (nan ? y[i] == y[i] : y[i] != -INFINITY)
+            fail_msg("log_softmax of %lld: %g at %lld", (long long)n, (double)y[i], (long long)i);
+    }
+    free(x);
+    free(y);
+}
+
+static void test_special_rows(void **state) {
+    gn_context *g = (gn_context *)*state;
+    static const int64_t sizes[] = {5, 100, 5000, 10000, 20001, 70000};
+    for (int i = 0; i < 6; i++) {
+        check_special_row(g, sizes[i], INFINITY, false, (double)INFINITY);
+        check_special_row(g, sizes[i], NAN, false, (double)NAN);
+        check_special_row(g, sizes[i], -INFINITY, true, -(double)INFINITY);
+    }
+    // The functions that end in straight lines.
+    float ends[3] = {-INFINITY, INFINITY, NAN};
+    gn_array *a = gn_array_from(g, GN_F32, GN_SHAPE(3), ends);
+    expect_values(gn_sigmoid(a), 0.0, 1.0, (double)NAN);
+    expect_values(gn_softplus(a), 0.0, (double)INFINITY, (double)NAN);
+    expect_values(gn_abs(gn_silu(a)), 0.0, (double)INFINITY, (double)NAN);
+    expect_values(gn_abs(gn_gelu(a)), 0.0, (double)INFINITY, (double)NAN);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         GN_TEST(test_like_numpy),
         GN_TEST(test_fused),
+        GN_TEST(test_special_rows),
     };
     return cmocka_run_group_tests_name("ops", tests, NULL, NULL);
 }
