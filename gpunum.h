@@ -10692,7 +10692,8 @@ static bool gni_ft_lane_make(gn_context *g, const gni_ft_isa *isa, bool wide, in
 // ---- plans
 
 typedef enum gni_ft_form {
-    GNI_FT_ROWS,    // transforms of contiguous numbers
+    GNI_FT_ROWS,    // transforms of contiguous numbers, few
+    GNI_FT_BATCH,   // and W or more of them
     GNI_FT_COLUMNS, // W at a time, side by side in memory
     GNI_FT_FOLD     // the factors that a real transform of 2 n points needs
 } gni_ft_form;
@@ -10768,8 +10769,8 @@ static double gni_ft_lane_cost(const gni_ft_isa *isa, int64_t n, bool wide) {
     return bytes > 800e3 ? sum * 2.5 : bytes > 44e3 ? sum * 1.4 : sum;
 }
 
-// Cuts n into a b as cheaply as can be had. False: it has no such factors.
-static bool gni_ft_cut(const gni_ft_isa *isa, int64_t n, bool wide, int64_t *best_a) {
+// Cuts n into a b as cheaply as can be had, in about cycles. Negative: it has no such factors.
+static double gni_ft_cut(const gni_ft_isa *isa, int64_t n, bool wide, int64_t *best_a) {
     const int64_t w = isa->lanes;
     double best = -1.0;
     for (int64_t a = w; a <= n / w; a++) {
@@ -10784,7 +10785,7 @@ static bool gni_ft_cut(const gni_ft_isa *isa, int64_t n, bool wide, int64_t *bes
             *best_a = a;
         }
     }
-    return best >= 0.0;
+    return best;
 }
 
 // Factors exp(-2 pi i j k / n) of the twist: for each group of columns and each row a vector, or, for
@@ -10830,7 +10831,7 @@ static int64_t gni_ft_smooth_above(const gni_ft_isa *isa, int64_t n, bool wide) 
     for (int i = 0; i < GNI_COUNT(odd); i++) {
         int64_t m = odd[i];
         while (m < n) m *= 2;
-        if (!gni_ft_cut(isa, m, wide, &a)) continue;
+        if (gni_ft_cut(isa, m, wide, &a) < 0.0) continue;
         double cost = (double)m * (i == 0 ? 1.0 : 1.06);
         if (best == 0 || cost < best_cost) best = m, best_cost = cost;
     }
@@ -10881,15 +10882,33 @@ static bool gni_ft_make_fold(gn_context *g, gni_ft_plan *p) {
     return true;
 }
 
+// Whether a smooth length is cut, and into what. Few short rows fill narrower vectors better.
+static bool gni_ft_in_steps(gn_context *g, gni_ft_plan *p, int64_t *a) {
+    double cost = -1.0;
+    if (p->form == GNI_FT_COLUMNS || (p->isa->lanes == 1 && p->n <= 16384)) return false;
+    for (int isa = (int)g->isa; isa >= 0; isa--) {
+        const gni_ft_isa *one = gni_ft_isa_of(isa, p->wide);
+        if (isa < (int)g->isa && (one->lanes == 1 || p->form == GNI_FT_BATCH)) break;
+        cost = gni_ft_cut(one, p->n, p->wide, a);
+        if (cost < 0.0) continue;
+        p->isa = one;
+        break;
+    }
+    // Side by side two transpositions come on top.
+    const double side = ((double)p->n / p->isa->lanes) * (gni_ft_lane_cost(p->isa, p->n, p->wide) + 10.0);
+    return cost >= 0.0 && (p->form == GNI_FT_ROWS || cost < side);
+}
+
 static bool gni_ft_make_rows(gn_context *g, gni_ft_plan *p) {
-    const size_t row = (size_t)p->isa->lanes * gni_ft_item(p->wide);
     int radix[64];
     int64_t a = 0;
     if (p->n > 1 && gni_ft_factor(p->n, p->isa->max_radix, radix) == 0) {
         p->method = GNI_FT_CHIRP;
         return gni_ft_make_chirp(g, p);
     }
-    if (p->form == GNI_FT_ROWS && (p->isa->lanes > 1 || p->n > 16384) && gni_ft_cut(p->isa, p->n, p->wide, &a)) {
+    const bool steps = gni_ft_in_steps(g, p, &a);
+    const size_t row = (size_t)p->isa->lanes * gni_ft_item(p->wide);
+    if (steps) {
         p->method = GNI_FT_STEPS;
         if (!gni_ft_lane_make(g, p->isa, p->wide, a, &p->a) ||
             !gni_ft_lane_make(g, p->isa, p->wide, p->n / a, &p->b) || !gni_ft_make_twist(g, p))
@@ -11290,7 +11309,8 @@ static bool gni_ft_prepare(gn_context *g, gni_ft_run *r) {
         return gni_ft_reserve(g, r->work_bytes * (size_t)threads);
     }
     const bool halves = f->n % 2 == 0 && (f->kind != GNI_FFT_C2C || r->in_item == r->real);
-    r->p = gni_ft_plan_get(g, GNI_FT_ROWS, halves ? f->n / 2 : f->n, wide);
+    const bool many = r->batch >= gni_ft_isa_of((int)g->isa, wide)->lanes;
+    r->p = gni_ft_plan_get(g, many ? GNI_FT_BATCH : GNI_FT_ROWS, halves ? f->n / 2 : f->n, wide);
     r->fold = halves ? gni_ft_plan_get(g, GNI_FT_FOLD, f->n / 2, wide) : NULL;
     if (r->p == NULL || (halves && r->fold == NULL)) return false;
     r->in_row = !halves ? f->n : f->kind == GNI_FFT_C2R ? f->n / 2 + 1 : f->n / 2;
@@ -16951,9 +16971,19 @@ typedef struct gni_fv_table {
     gni_vk_mem mem;
 } gni_fv_table;
 
+// How a length is cut into passes.
+typedef struct gni_fv_parts {
+    int64_t n, part[3];
+    bool apart; // the points do not follow each other in memory
+    int count;  // 0: it is not
+} gni_fv_parts;
+
+#define GNI_FV_CUTS 16 // remembered
+
 typedef struct gni_fft_vk_state {
     gni_fv_table *tables;
     uint64_t bytes, call;
+    gni_fv_parts cuts[GNI_FV_CUTS];
 } gni_fft_vk_state;
 
 // One end of a transform: where its points are for each line of the batch.
@@ -17150,9 +17180,8 @@ static bool gni_fv_has_large(const gni_vk *vk) {
     return vk->caps.shared_bytes >= 32768 && vk->caps.max_invocations >= 512;
 }
 
-// Parts of at most `points` each, as equal as can be, the largest first. Returns how many, 0 if there are
-// none. `apart`: the points do not follow each other in memory.
-static int gni_fv_cut(const gni_vk *vk, int64_t n, bool apart, int64_t *part) {
+// Parts of at most `points` each, as equal as can be, the largest first. Returns how many.
+static int gni_fv_cut_now(const gni_vk *vk, int64_t n, bool apart, int64_t *part) {
     const int64_t points = gni_fv_points(vk), two = GNI_MIN(points, 2048);
     int64_t divisor[512], best = INT64_MAX;
     int count = 0, parts = 0;
@@ -17183,6 +17212,17 @@ static int gni_fv_cut(const gni_vk *vk, int64_t n, bool apart, int64_t *part) {
             parts = 3;
         }
     return parts == 0 && n <= points ? 1 : parts;
+}
+
+static int gni_fv_cut(gn_context *g, int64_t n, bool apart, int64_t *part) {
+    gni_fv_parts *c = &g->fft_vk->cuts[(uint64_t)(n * 2 + apart) % GNI_FV_CUTS];
+    if (c->n != n || c->apart != apart) {
+        c->n = n;
+        c->apart = apart;
+        c->count = gni_fv_cut_now(g->vk, n, apart, c->part);
+    }
+    memcpy(part, c->part, sizeof c->part);
+    return c->count;
 }
 
 // The length of the convolution for a transform of n points.
@@ -17234,22 +17274,24 @@ static bool gni_fv_specialise(const gni_vk *vk, int64_t n, int64_t lines, uint32
     if (n < 64 || n > GNI_FV_LARGEST || stages > GNI_FV_SPECIAL_STAGES || !gni_fv_has_large(vk)) return false;
     k->team = gni_fv_team(n, radix, stages);
     if (k->team == 0) return false;
-    const bool two = (n & (n - 1)) == 0, few = lines * n < 8192 * (int64_t)vk->caps.multiprocessors;
-    const int64_t least = pairs ? 2 : 1, wanted = !across ? least : few ? 4 : 8;
+    static const int module[3][4] = {
+        {GNI_MODULE_fft_two_64, GNI_MODULE_fft_two_128, GNI_MODULE_fft_two_256, GNI_MODULE_fft_two_512},
+        {-1, -1, GNI_MODULE_fft_five_256, GNI_MODULE_fft_five_512},
+        {-1, -1, GNI_MODULE_fft_all_256, -1}};
+    int kind = 0; // by the largest prime factor
+    for (int i = 0; i < stages; i++)
+        kind = GNI_MAX(kind, radix[i] == 7 || radix[i] == 11 || radix[i] == 13 ? 2 : (radix[i] & (radix[i] - 1)) != 0 ? 1 : 0);
+    const bool few = lines * n < 8192 * (int64_t)vk->caps.multiprocessors;
+    // Steps as long as those of a matrix's columns want more lines than those inside one transform.
+    const bool columns = (flags & GNI_FV_ACROSS_IN) && !(flags & GNI_FV_TWIST);
+    const int64_t least = pairs ? 2 : 1, wanted = !across ? least : columns && !few ? 8 : 4;
     // The smallest workgroup that reads and writes enough numbers next to each other.
-    int64_t threads = two ? 64 : 256;
     k->lines = 0;
-    for (; threads <= 512; threads *= 2) {
-        int64_t fit = gni_fv_lines(n, k->team, 16 * threads, threads, flags);
-#ifdef GNI_FFT_TRY
-        if (getenv("GNF") && atoi(getenv("GNF")) != threads) continue;
-#endif
-        if (fit <= k->lines) continue;
+    for (int i = across && !few ? 2 : 0; i < 4; i++) {
+        const int64_t threads = (int64_t)64 << i, fit = gni_fv_lines(n, k->team, 16 * threads, threads, flags);
+        if (module[kind][i] < 0 || fit <= k->lines) continue;
         k->lines = fit;
-        k->module = threads == 64    ? GNI_MODULE_fft_64
-                    : threads == 128 ? GNI_MODULE_fft_128
-                    : threads == 256 ? GNI_MODULE_fft_256
-                                     : GNI_MODULE_fft_512;
+        k->module = module[kind][i];
         if (fit >= wanted) break;
     }
     return k->lines >= least;
@@ -17493,7 +17535,7 @@ static bool gni_fv_transform(gn_context *g, const gni_fft *f, int64_t n, const g
                              double scale) {
     int64_t part[3];
     gni_vk_mem temporary;
-    int parts = gni_fv_cut(g->vk, n, in->step != 1 || out->step != 1, part);
+    int parts = gni_fv_cut(g, n, in->step != 1 || out->step != 1, part);
     if (parts == 1) return gni_fv_single(g, f, n, in, out, scale);
     if (parts == 0) return false;
     uint64_t bytes = (uint64_t)(n * gni_product(f->dim, f->rank)) * 8;
@@ -17537,12 +17579,13 @@ static bool gni_fv_chirped(gn_context *g, const gni_fft *f, gni_fv_end *in, gni_
 static bool gni_fft_vk_supports(gn_context *g, const gni_fft *f) {
     const gni_vk *vk = g->vk;
     int64_t part[3], batch = gni_product(f->dim, f->rank);
-    if (vk->caps.shared_bytes < 16384 || vk->caps.max_invocations < GNI_FV_THREADS || vk->caps.max_buffers < 5)
+    if (g->fft_vk == NULL) g->fft_vk = (gni_fft_vk_state *)gni_calloc(g, sizeof(gni_fft_vk_state));
+    if (g->fft_vk == NULL || vk->caps.shared_bytes < 16384 || vk->caps.max_invocations < GNI_FV_THREADS || vk->caps.max_buffers < 5)
         return false;
     if (f->in.dtype != GN_F32 && f->in.dtype != GN_C64) return false;
-    int64_t n = gni_fv_cut(vk, f->n, false, part) > 0 ? f->n : gni_fv_convolution(f->n);
+    int64_t n = gni_fv_cut(g, f->n, false, part) > 0 ? f->n : gni_fv_convolution(f->n);
     // Kernels count numbers with 32 bits.
-    if (f->n > INT32_MAX / 4 || n > INT32_MAX / 4 || batch > INT32_MAX / n || gni_fv_cut(vk, n, false, part) == 0) return false;
+    if (f->n > INT32_MAX / 4 || n > INT32_MAX / 4 || batch > INT32_MAX / n || gni_fv_cut(g, n, false, part) == 0) return false;
     const gni_operand *both[2];
     both[0] = &f->in;
     both[1] = &f->out;
@@ -17585,7 +17628,7 @@ static bool gni_fv_halves(gn_context *g, const gni_fft *f, const gni_fv_end *in,
         b.count = h.n;
         a.flags = GNI_FV_FOLD_IN | GNI_FV_SWAP_IN | (f->inverse ? 0 : GNI_FV_CONJ);
     }
-    int parts = gni_fv_cut(g->vk, h.n, a.step != 1 || b.step != 1, part);
+    int parts = gni_fv_cut(g, h.n, a.step != 1 || b.step != 1, part);
     // The fold wants pairs of lines in the last pass.
     const int64_t last = parts > 0 ? part[parts - 1] : 0;
     const bool fits = 2 * last <= gni_fv_points(g->vk) || (gni_fv_has_large(g->vk) && (last & (last - 1)) == 0);
@@ -17599,12 +17642,7 @@ static bool gni_fft_vk(gn_context *g, const gni_fft *f) {
     gni_fv_end in, out;
     int64_t part[3];
     bool ok = false;
-    if (g->fft_vk == NULL) g->fft_vk = (gni_fft_vk_state *)gni_calloc(g, sizeof(gni_fft_vk_state));
-    if (g->fft_vk == NULL) {
-        gni_fail_memory(g, "gn_fft", sizeof(gni_fft_vk_state));
-        return false;
-    }
-    g->fft_vk->call++;
+    g->fft_vk->call++; // made when support was asked for
     if (gni_product(f->dim, f->rank) == 0) return true;
     in = gni_fv_middle(&f->in.buf->device, f->in.buf->bytes);
     out = gni_fv_middle(&f->out.buf->device, f->out.buf->bytes);
@@ -17620,7 +17658,7 @@ static bool gni_fft_vk(gn_context *g, const gni_fft *f) {
     if (f->in.dtype == GN_F32) in.flags |= GNI_FV_REAL_IN;
     if (f->kind == GNI_FFT_C2R) in.flags |= GNI_FV_HALF_IN, out.flags |= GNI_FV_REAL_OUT;
     if (f->inverse) in.flags |= GNI_FV_SWAP_IN;
-    if (gni_fv_cut(g->vk, f->n, in.step != 1 || out.step != 1, part) == 0) return gni_fv_chirped(g, f, &in, &out);
+    if (gni_fv_cut(g, f->n, in.step != 1 || out.step != 1, part) == 0) return gni_fv_chirped(g, f, &in, &out);
     if (f->inverse) out.flags |= GNI_FV_SWAP_OUT;
     return gni_fv_transform(g, f, f->n, &in, &out, f->scale);
 }

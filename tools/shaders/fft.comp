@@ -4,15 +4,18 @@
 // GN_FFT_ANY: the radices are parameters, one pipeline does every length. Otherwise they are
 // specialisation constants: an invocation keeps its points in registers, and shared memory only exchanges
 // them between stages. Both do the same arithmetic, so that their results are the same bits.
-// GN_FFT_TWO leaves out all radices but powers of two.
-// GN_FFT_SPLIT exchanges real and imaginary parts one after the other, in half the memory.
-//! variant fft_any_1k -DGN_FFT_SHARED=1024 -DGN_FFT_THREADS=256 -DGN_FFT_ANY
-//! variant fft_any_2k -DGN_FFT_SHARED=2048 -DGN_FFT_THREADS=256 -DGN_FFT_ANY
-//! variant fft_any_3k -DGN_FFT_SHARED=3072 -DGN_FFT_THREADS=256 -DGN_FFT_ANY
-//! variant fft_64 -DGN_FFT_SHARED=1024 -DGN_FFT_THREADS=64 -DGN_FFT_TWO
-//! variant fft_128 -DGN_FFT_SHARED=2048 -DGN_FFT_THREADS=128 -DGN_FFT_TWO
-//! variant fft_256 -DGN_FFT_SHARED=4096 -DGN_FFT_THREADS=256
-//! variant fft_512 -DGN_FFT_SHARED=8192 -DGN_FFT_THREADS=512 -DGN_FFT_SPLIT
+// GN_FFT_RADICES leaves out radices with prime factors above it, which drivers compile for long.
+// GN_FFT_SPLIT exchanges real and imaginary parts one after the other, in half the memory: more workgroups fit.
+//! variant fft_any_1k -DGN_FFT_SHARED=1024 -DGN_FFT_THREADS=256 -DGN_FFT_RADICES=13 -DGN_FFT_ANY
+//! variant fft_any_2k -DGN_FFT_SHARED=2048 -DGN_FFT_THREADS=256 -DGN_FFT_RADICES=13 -DGN_FFT_ANY
+//! variant fft_any_3k -DGN_FFT_SHARED=3072 -DGN_FFT_THREADS=256 -DGN_FFT_RADICES=13 -DGN_FFT_ANY
+//! variant fft_two_64 -DGN_FFT_SHARED=1024 -DGN_FFT_THREADS=64 -DGN_FFT_RADICES=2
+//! variant fft_two_128 -DGN_FFT_SHARED=2048 -DGN_FFT_THREADS=128 -DGN_FFT_RADICES=2
+//! variant fft_two_256 -DGN_FFT_SHARED=4096 -DGN_FFT_THREADS=256 -DGN_FFT_RADICES=2 -DGN_FFT_SPLIT
+//! variant fft_two_512 -DGN_FFT_SHARED=8192 -DGN_FFT_THREADS=512 -DGN_FFT_RADICES=2 -DGN_FFT_SPLIT
+//! variant fft_five_256 -DGN_FFT_SHARED=4096 -DGN_FFT_THREADS=256 -DGN_FFT_RADICES=5 -DGN_FFT_SPLIT
+//! variant fft_five_512 -DGN_FFT_SHARED=8192 -DGN_FFT_THREADS=512 -DGN_FFT_RADICES=5 -DGN_FFT_SPLIT
+//! variant fft_all_256 -DGN_FFT_SHARED=4096 -DGN_FFT_THREADS=256 -DGN_FFT_RADICES=13 -DGN_FFT_SPLIT
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -306,7 +309,7 @@ void bf16(const uint o) {
     exchange(o + 11, o + 14);
 }
 
-#ifndef GN_FFT_TWO
+#if GN_FFT_RADICES >= 5
 void bf3(const uint a, const uint b, const uint c) {
     precise vec2 t = x[b] + x[c], d = 0.86602540378443864676 * turned(x[b] - x[c]), m = fused(-0.5, t, x[a]);
     x[a] += t;
@@ -382,6 +385,9 @@ void bf9(const uint o) {
     exchange(o + 5, o + 7);
 }
 
+#endif
+
+#if GN_FFT_RADICES >= 13
 // 7, 11 and 13 points, c[i] and s[i] the cosine and sine of 2 pi i / p. Equal points give exact zeros.
 #define ODD(NAME, P, H, C, S)                                                                      \
     void NAME(const uint o) {                                                                      \
@@ -542,7 +548,16 @@ void take_place(const bool across) {
 // The butterflies of a stage: all that fit.
 #define ONE(r, R, i, CALL)                                                                         \
     if ((r) == R && COUNT(r) > i) { CALL; }
-#ifdef GN_FFT_TWO
+#if GN_FFT_RADICES < 13
+#define LARGE_BUTTERFLIES(r)
+#else
+#define LARGE_BUTTERFLIES(r)                                                                       \
+    ONE(r, 7u, 0u, bf7(0))                                                                         \
+    ONE(r, 7u, 1u, bf7(7))                                                                         \
+    ONE(r, 11u, 0u, bf11(0))                                                                       \
+    ONE(r, 13u, 0u, bf13(0))
+#endif
+#if GN_FFT_RADICES < 5
 #define ODD_BUTTERFLIES(r)
 #else
 #define ODD_BUTTERFLIES(r)                                                                         \
@@ -559,14 +574,10 @@ void take_place(const bool across) {
     ONE(r, 6u, 0u, bf6(0))                                                                         \
     ONE(r, 6u, 1u, bf6(6))                                                                         \
     ONE(r, 6u, 2u, bf6(12))                                                                        \
-    ONE(r, 7u, 0u, bf7(0))                                                                         \
-    ONE(r, 7u, 1u, bf7(7))                                                                         \
     ONE(r, 9u, 0u, bf9(0))                                                                         \
     ONE(r, 9u, 1u, bf9(9))                                                                         \
     ONE(r, 10u, 0u, bf10(0))                                                                       \
-    ONE(r, 10u, 1u, bf10(10))                                                                      \
-    ONE(r, 11u, 0u, bf11(0))                                                                       \
-    ONE(r, 13u, 0u, bf13(0))
+    ONE(r, 10u, 1u, bf10(10))
 #endif
 #define BUTTERFLIES(r)                                                                             \
     ONE(r, 2u, 0u, bf2(0, 1))                                                                      \
@@ -587,7 +598,8 @@ void take_place(const bool across) {
     ONE(r, 8u, 0u, bf8(0))                                                                         \
     ONE(r, 8u, 1u, bf8(8))                                                                         \
     ONE(r, 16u, 0u, bf16(0))                                                                       \
-    ODD_BUTTERFLIES(r)
+    ODD_BUTTERFLIES(r)                                                                             \
+    LARGE_BUTTERFLIES(r)
 
 // After the butterflies of radix r at s: the turns, which start at `table`.
 #define TURNS(r, s, table)                                                                         \
