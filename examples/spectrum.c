@@ -1,0 +1,194 @@
+// Draws the spectrogram of a sound: time to the right, frequency upwards, 90 dB from black to white.
+//   spectrum [in.wav [out.png]]      without a file: a chirp with two steady tones
+// WAV files of 16-bit or float samples; the first channel is shown. cc -O2 spectrum.c -lm -lpthread -ldl
+#define GPUNUM_IMPLEMENTATION
+#include "gpunum.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WINDOW = 1024, HOP = 256, OVERLAP = WINDOW / HOP, MAX_FRAMES = 4000 };
+
+// ---- WAV
+
+static uint32_t little(const unsigned char *p, int bytes) {
+    uint32_t v = 0;
+    for (int i = bytes - 1; i >= 0; i--) v = v << 8 | p[i];
+    return v;
+}
+
+// The first channel's samples, -1 to 1; NULL when the file is not such a WAV. The caller frees them.
+static float *read_wav(const char *path, int64_t *count, double *rate) {
+    FILE *f = fopen(path, "rb");
+    unsigned char head[12], chunk[8], format[16];
+    uint32_t kind = 0, channels = 0, bits = 0;
+    float *samples = NULL;
+    if (f == NULL) return NULL;
+    if (fread(head, 1, 12, f) == 12 && memcmp(head, "RIFF", 4) == 0 &&
+        memcmp(head + 8, "WAVE", 4) == 0)
+        while (samples == NULL && fread(chunk, 1, 8, f) == 8) {
+            uint32_t size = little(chunk + 4, 4);
+            long next = ftell(f) + (long)size + (long)(size & 1u);
+            if (memcmp(chunk, "fmt ", 4) == 0 && size >= 16 && fread(format, 1, 16, f) == 16) {
+                kind = little(format, 2);
+                channels = little(format + 2, 2);
+                *rate = little(format + 4, 4);
+                bits = little(format + 14, 2);
+            } else if (memcmp(chunk, "data", 4) == 0) {
+                uint32_t each = channels * bits / 8;
+                bool is_float = kind == 3 && bits == 32, is_short = kind == 1 && bits == 16;
+                unsigned char *data =
+                    is_float || is_short ? (unsigned char *)malloc((size_t)size + 4) : NULL;
+                *count = data != NULL ? (int64_t)(fread(data, 1, size, f) / each) : 0;
+                samples =
+                    data != NULL ? (float *)malloc(((size_t)*count + 1) * sizeof(float)) : NULL;
+                for (int64_t i = 0; samples != NULL && i < *count; i++) {
+                    uint32_t word = little(data + (size_t)i * each, (int)bits / 8);
+                    if (is_short)
+                        samples[i] = (float)(int16_t)word / 32768.0f;
+                    else
+                        memcpy(&samples[i], &word, 4);
+                }
+                free(data);
+                break;
+            }
+            if (fseek(f, next, SEEK_SET) != 0) break;
+        }
+    fclose(f);
+    return samples;
+}
+
+// ---- PNG, its data stored rather than compressed
+
+typedef struct png {
+    FILE *file;
+    uint32_t crc, a, b; // a and b: of the Adler-32 sum
+} png;
+
+static void put(png *p, const void *data, size_t size) {
+    const unsigned char *c = (const unsigned char *)data;
+    for (size_t i = 0; i < size; i++) {
+        p->crc ^= c[i];
+        for (int k = 0; k < 8; k++) p->crc = p->crc >> 1 ^ (p->crc & 1u ? 0xedb88320u : 0u);
+    }
+    fwrite(data, 1, size, p->file);
+}
+
+static void put_big(png *p, uint32_t v) {
+    unsigned char c[4] = {(unsigned char)(v >> 24), (unsigned char)(v >> 16),
+                          (unsigned char)(v >> 8), (unsigned char)v};
+    put(p, c, 4);
+}
+
+static void begin_chunk(png *p, const char *name, uint32_t size) {
+    put_big(p, size);
+    p->crc = 0xffffffffu;
+    put(p, name, 4);
+}
+
+static void end_chunk(png *p) { put_big(p, ~p->crc); }
+
+// Grey pixels, a row from the top after another.
+static bool write_png(const char *path, const unsigned char *pixels, uint32_t width,
+                      uint32_t height) {
+    png p = {fopen(path, "wb"), 0, 1, 0};
+    if (p.file == NULL) return false;
+    fwrite("\x89PNG\r\n\x1a\n", 1, 8, p.file);
+    begin_chunk(&p, "IHDR", 13);
+    put_big(&p, width);
+    put_big(&p, height);
+    put(&p, "\x08\0\0\0", 5); // 8 bits, grey
+    end_chunk(&p);
+    begin_chunk(&p, "IDAT", 2 + height * (5 + width + 1) + 4); // each row is a stored block
+    put(&p, "\x78\x01", 2);
+    for (uint32_t y = 0; y < height; y++) {
+        const unsigned char *row = pixels + (size_t)y * width;
+        uint32_t size = width + 1;
+        unsigned char head[6] = {
+            y + 1 == height,      (unsigned char)size,         (unsigned char)(size >> 8),
+            (unsigned char)~size, (unsigned char)(~size >> 8), 0}; // 0: no filter
+        put(&p, head, 6);
+        put(&p, row, width);
+        p.b = (p.b + p.a) % 65521u;
+        for (uint32_t x = 0; x < width; x++) {
+            p.a = (p.a + row[x]) % 65521u;
+            p.b = (p.b + p.a) % 65521u;
+        }
+    }
+    put_big(&p, p.b << 16 | p.a);
+    end_chunk(&p);
+    begin_chunk(&p, "IEND", 0);
+    end_chunk(&p);
+    return fclose(p.file) == 0;
+}
+
+// ---- the spectrogram
+
+static gn_array *chirp(gn_context *g, double rate, double seconds) {
+    gn_array *t =
+        gn_arange(g, GN_F64, 0, seconds, 1 / rate); // phases need more digits than float32 has
+    gn_array *phase = gn_mul_s(gn_square(t), 3.141592653589793 * 0.45 * rate / seconds);
+    gn_array *y = gn_sin(phase);
+    for (int k = 1; k <= 2; k++)
+        y = gn_add(y, gn_mul_s(gn_sin(gn_mul_s(t, 6.283185307179586 * 3000 * k)), 0.1));
+    return gn_cast(y, GN_F32);
+}
+
+// Samples (n) to decibels (frames, WINDOW / 2 + 1), frames HOP apart.
+static gn_array *spectrogram(gn_array *x) {
+    gn_context *g = gn_context_of(x);
+    int64_t blocks = gn_size(x) / HOP, frames = blocks - OVERLAP + 1;
+    if (frames > MAX_FRAMES) frames = MAX_FRAMES;
+    gn_array *rows = gn_reshape(gn_slice(x, 0, 0, blocks * HOP, 1), GN_SHAPE(blocks, HOP)),
+             *part[OVERLAP];
+    for (int i = 0; i < OVERLAP; i++)
+        part[i] = gn_slice(rows, 0, i, i + frames, 1); // views, one block later each
+    gn_array *angle = gn_mul_s(gn_arange(g, GN_F32, 0, WINDOW, 1), 6.283185307179586 / WINDOW);
+    gn_array *hann = gn_add_s(gn_mul_s(gn_cos(angle), -0.5), 0.5);
+    gn_array *z = gn_rfft(gn_mul(gn_concat(part, OVERLAP, 1), hann), 0, -1, GN_FFT_BACKWARD);
+    gn_array *power = gn_add(gn_square(gn_real(z)), gn_square(gn_imag(z)));
+    return gn_mul_s(gn_log10(gn_maximum_s(power, 1e-12)), 10);
+}
+
+int main(int argc, char **argv) {
+    const char *path = argc > 2 ? argv[2] : "spectrum.png";
+    int64_t count = 0;
+    double rate = 44100;
+    float *samples = argc > 1 ? read_wav(argv[1], &count, &rate) : NULL;
+    if (argc > 1 && (samples == NULL || count < WINDOW)) {
+        fprintf(stderr, "%s: not a WAV file of 16-bit or float samples, or too short\n", argv[1]);
+        free(samples);
+        return 1;
+    }
+    gn_context *g = gn_open(NULL);
+    if (g == NULL) {
+        fprintf(stderr, "%s\n", gn_open_error());
+        free(samples);
+        return 1;
+    }
+    int failed = 1;
+    GN_SCOPE(g) {
+        gn_array *x = samples != NULL ? gn_array_from(g, GN_F32, GN_SHAPE(count), samples)
+                                      : chirp(g, rate, 5);
+        gn_array *db = spectrogram(x);
+        double top = gn_item(gn_max(db, GN_ALL));
+        gn_array *grey = gn_mul_s(gn_maximum_s(gn_add_s(db, 90 - top), 0), 255.0 / 90);
+        gn_array *image =
+            gn_cast(gn_flip(gn_transpose(grey), GN_AXIS(0)), GN_U8); // low frequencies below
+        gn_shape s = gn_shape_of(image);
+        unsigned char *pixels = (unsigned char *)malloc(gn_bytes(image) + 1);
+        if (pixels != NULL && gn_read(image, pixels, gn_bytes(image)) == GN_OK &&
+            write_png(path, pixels, (uint32_t)s.dim[1], (uint32_t)s.dim[0])) {
+            printf("%s: %lld frames of %d samples, %d ms apart, 0 to %g Hz\n", path,
+                   (long long)s.dim[1], WINDOW, (int)(1000 * HOP / rate), rate / 2);
+            failed = 0;
+        }
+        free(pixels);
+    }
+    if (failed)
+        fprintf(stderr, "%s: %s\n", path,
+                gn_status_get(g) != GN_OK ? gn_error(g) : "cannot be written");
+    gn_close(g);
+    free(samples);
+    return failed;
+}
