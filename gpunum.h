@@ -18711,14 +18711,14 @@ static const gni_vko_tile gni_vko_real_tiles[] = {
     {GNI_MODULE_matmul_32x32, 32, 32, 16, 9220, 108, 56, 8, false},
 };
 static const gni_vko_tile gni_vko_half_tiles[] = {
-    {GNI_MODULE_matmul_half_128x128, 128, 128, 32, 40964, 1040, 700, 2, true},
-    {GNI_MODULE_matmul_half_64x64, 64, 64, 64, 36868, 690, 490, 3, true},
-    {GNI_MODULE_matmul_half_32x64, 32, 64, 64, 28676, 530, 327, 4, true},
+    {GNI_MODULE_matmul_half_128x128, 128, 128, 64, 36868, 1180, 850, 2, true},
+    {GNI_MODULE_matmul_half_64x64, 64, 64, 64, 18436, 790, 560, 3, true},
+    {GNI_MODULE_matmul_half_32x64, 32, 64, 64, 14340, 550, 340, 4, true},
 };
 static const gni_vko_tile gni_vko_bfloat_tiles[] = {
-    {GNI_MODULE_matmul_bfloat_128x128, 128, 128, 32, 40964, 1040, 700, 2, true},
-    {GNI_MODULE_matmul_bfloat_64x64, 64, 64, 64, 36868, 690, 490, 3, true},
-    {GNI_MODULE_matmul_bfloat_32x64, 32, 64, 64, 28676, 530, 327, 4, true},
+    {GNI_MODULE_matmul_bfloat_128x128, 128, 128, 64, 36868, 1180, 850, 2, true},
+    {GNI_MODULE_matmul_bfloat_64x64, 64, 64, 64, 18436, 790, 560, 3, true},
+    {GNI_MODULE_matmul_bfloat_32x64, 32, 64, 64, 14340, 550, 340, 4, true},
 };
 static const gni_vko_tile gni_vko_int_tile = {
     GNI_MODULE_matmul_int_64, 64, 64, 16, 8708, 100, 50, 2, false};

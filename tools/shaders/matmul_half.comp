@@ -1,15 +1,16 @@
 #version 450
 // matmul.comp's work on matrix units: a and b are float16 or bfloat16, sums are float32, c is any of the three.
 //
-//! variant matmul_half_128x128 --env=vulkan1.3 -DGN_BM=128 -DGN_BN=128 -DGN_BK=32 -DGN_WM=64 -DGN_WN=64
+//! variant matmul_half_128x128 --env=vulkan1.3 -DGN_BM=128 -DGN_BN=128 -DGN_BK=64 -DGN_WM=64 -DGN_WN=64
 //! variant matmul_half_64x64 --env=vulkan1.3 -DGN_BM=64 -DGN_BN=64 -DGN_BK=64 -DGN_WM=32 -DGN_WN=32
 //! variant matmul_half_32x64 --env=vulkan1.3 -DGN_BM=32 -DGN_BN=64 -DGN_BK=64 -DGN_WM=16 -DGN_WN=32
-//! variant matmul_bfloat_128x128 --env=vulkan1.3 --bfloat16 -DGN_BM=128 -DGN_BN=128 -DGN_BK=32 -DGN_WM=64 -DGN_WN=64
+//! variant matmul_bfloat_128x128 --env=vulkan1.3 --bfloat16 -DGN_BM=128 -DGN_BN=128 -DGN_BK=64 -DGN_WM=64 -DGN_WN=64
 //! variant matmul_bfloat_64x64 --env=vulkan1.3 --bfloat16 -DGN_BM=64 -DGN_BN=64 -DGN_BK=64 -DGN_WM=32 -DGN_WN=32
 //! variant matmul_bfloat_32x64 --env=vulkan1.3 --bfloat16 -DGN_BM=32 -DGN_BN=64 -DGN_BK=64 -DGN_WM=16 -DGN_WN=32
 //! no-bindings
 //
-// A subgroup makes WM x WN of a workgroup's BM x BN. Slices lie in shared memory the way they lie in memory,
+// A subgroup makes WM x WN of a workgroup's BM x BN. While a slice is multiplied, the next one is on its way in
+// registers. Slices lie in shared memory the way they lie in memory,
 // eight elements to a uvec4, rows skewed by one uvec4 so that a subgroup's loads meet every bank once.
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -22,9 +23,6 @@
 #include "gn.glsl"
 #include "matrix.glsl"
 
-#ifndef GN_STAGES
-#define GN_STAGES 2
-#endif
 #define GN_SUBGROUP 32
 #define GN_SUBGROUPS ((GN_BM / GN_WM) * (GN_BN / GN_WN))
 #define GN_THREADS (GN_SUBGROUPS * GN_SUBGROUP)
@@ -60,7 +58,7 @@ layout(constant_id = 3) const uint GN_LAYOUT = 0u;
 // At the end the same memory takes 16 rows of float32 sums from every subgroup.
 #define GN_OUT_PITCH (GN_WN / 4 + 1)
 #define GN_OUT_SIZE (GN_SUBGROUPS * 16 * GN_OUT_PITCH)
-shared uvec4 gn_tile[GN_MAX(GN_STAGES * (GN_A_SLICE + GN_B_SLICE), GN_OUT_SIZE)];
+shared uvec4 gn_tile[GN_MAX(GN_A_SLICE + GN_B_SLICE, GN_OUT_SIZE)];
 
 #define GN_A_LOADS (GN_BM * GN_KG / GN_THREADS)
 #define GN_B_LOADS (GN_BN * GN_KG / GN_THREADS)
@@ -111,21 +109,21 @@ uvec4 gn_cut(uvec4 v, uint inside) {
     return v;
 }
 // `inside`: elements along k of this slice that count.
-void gn_a_keep(uint stage, uint i, uvec4 v, uint inside) {
+void gn_a_keep(uint i, uvec4 v, uint inside) {
     uvec2 p = gn_a_place(i);
     if (!GN_WHOLE && inside < GN_BK) {
         uint k = GN_A_ALONG_M ? p.x : p.y;
         v = gn_cut(v, k >= inside ? 0u : GN_A_ALONG_M ? 8u : inside - k);
     }
-    gn_tile[stage * (GN_A_SLICE + GN_B_SLICE) + p.x * GN_A_PITCH + p.y / 8] = v;
+    gn_tile[p.x * GN_A_PITCH + p.y / 8] = v;
 }
-void gn_b_keep(uint stage, uint i, uvec4 v, uint inside) {
+void gn_b_keep(uint i, uvec4 v, uint inside) {
     uvec2 p = gn_b_place(i);
     if (!GN_WHOLE && inside < GN_BK) {
         uint k = GN_B_ALONG_K ? p.y : p.x;
         v = gn_cut(v, k >= inside ? 0u : GN_B_ALONG_K ? inside - k : 8u);
     }
-    gn_tile[stage * (GN_A_SLICE + GN_B_SLICE) + GN_A_SLICE + p.x * GN_B_PITCH + p.y / 8] = v;
+    gn_tile[GN_A_SLICE + p.x * GN_B_PITCH + p.y / 8] = v;
 }
 
 #define GN_UNITS_M (GN_WM / 16)
@@ -149,8 +147,8 @@ void gn_write_run(uint row, uint column, uint batch, vec4 v) {
 #define GN_STEPS (GN_BK / 16)
 #define GN_FETCH_A(i, k) next_a[i] = gn_a_read(me + (i) * GN_THREADS, base.x, m0, k, end)
 #define GN_FETCH_B(i, k) next_b[i] = gn_b_read(me + (i) * GN_THREADS, base.y, n0, k, end)
-#define GN_KEEP_A(i, stage) gn_a_keep(stage, me + (i) * GN_THREADS, next_a[i], inside)
-#define GN_KEEP_B(i, stage) gn_b_keep(stage, me + (i) * GN_THREADS, next_b[i], inside)
+#define GN_KEEP_A(i) gn_a_keep(me + (i) * GN_THREADS, next_a[i], inside)
+#define GN_KEEP_B(i) gn_b_keep(me + (i) * GN_THREADS, next_b[i], inside)
 
 void main() {
     uint me = gl_LocalInvocationIndex, lane = me % GN_SUBGROUP, unit = me / GN_SUBGROUP;
@@ -167,20 +165,13 @@ void main() {
         uint inside = end - start;
         [[unroll]] for (uint i = 0u; i < GN_A_LOADS; i++) GN_FETCH_A(i, start);
         [[unroll]] for (uint i = 0u; i < GN_B_LOADS; i++) GN_FETCH_B(i, start);
-        [[unroll]] for (uint i = 0u; i < GN_A_LOADS; i++) GN_KEEP_A(i, 0u);
-        [[unroll]] for (uint i = 0u; i < GN_B_LOADS; i++) GN_KEEP_B(i, 0u);
-        if (GN_STAGES == 2) {
-            [[unroll]] for (uint i = 0u; i < GN_A_LOADS; i++) GN_FETCH_A(i, start + GN_BK);
-            [[unroll]] for (uint i = 0u; i < GN_B_LOADS; i++) GN_FETCH_B(i, start + GN_BK);
-        }
+        [[unroll]] for (uint i = 0u; i < GN_A_LOADS; i++) GN_KEEP_A(i);
+        [[unroll]] for (uint i = 0u; i < GN_B_LOADS; i++) GN_KEEP_B(i);
     }
     barrier();
     // Past the end the fetches read something that nobody uses, which is cheaper than a branch.
-    uint stage = 0u;
     for (uint k0 = start; k0 < end; k0 += GN_BK) {
-        uint from_a = stage * (GN_A_SLICE + GN_B_SLICE), from_b = from_a + GN_A_SLICE;
-        uint inside = max(end, k0 + GN_BK) - (k0 + GN_BK), ahead = k0 + GN_STAGES * GN_BK;
-        if (GN_STAGES == 2) stage = 1u - stage;
+        uint inside = max(end, k0 + GN_BK) - (k0 + GN_BK);
         [[unroll]] for (uint step = 0u; step < GN_STEPS; step++) {
             uint k = step * 16u;
             GN_UNIT_A a[GN_UNITS_M];
@@ -188,38 +179,30 @@ void main() {
             [[unroll]] for (uint i = 0u; i < GN_UNITS_M; i++) {
                 uint row = wm + i * 16u;
                 if (GN_A_ALONG_M)
-                    coopMatLoad(a[i], gn_tile, from_a + k * (GN_MG + 1) + row / 8u, GN_MG + 1,
+                    coopMatLoad(a[i], gn_tile, k * (GN_MG + 1) + row / 8u, GN_MG + 1,
                                 gl_CooperativeMatrixLayoutColumnMajor);
                 else
-                    coopMatLoad(a[i], gn_tile, from_a + row * (GN_KG + 1) + k / 8u, GN_KG + 1,
+                    coopMatLoad(a[i], gn_tile, row * (GN_KG + 1) + k / 8u, GN_KG + 1,
                                 gl_CooperativeMatrixLayoutRowMajor);
             }
             [[unroll]] for (uint j = 0u; j < GN_UNITS_N; j++) {
                 uint column = wn + j * 16u;
                 if (GN_B_ALONG_K)
-                    coopMatLoad(b[j], gn_tile, from_b + column * (GN_KG + 1) + k / 8u, GN_KG + 1,
+                    coopMatLoad(b[j], gn_tile, GN_A_SLICE + column * (GN_KG + 1) + k / 8u, GN_KG + 1,
                                 gl_CooperativeMatrixLayoutColumnMajor);
                 else
-                    coopMatLoad(b[j], gn_tile, from_b + k * (GN_NG + 1) + column / 8u, GN_NG + 1,
+                    coopMatLoad(b[j], gn_tile, GN_A_SLICE + k * (GN_NG + 1) + column / 8u, GN_NG + 1,
                                 gl_CooperativeMatrixLayoutRowMajor);
             }
-            [[unroll]] for (uint i = step; i < GN_A_LOADS; i += GN_STEPS) {
-                if (GN_STAGES == 2) GN_KEEP_A(i, stage);
-                GN_FETCH_A(i, ahead);
-            }
-            [[unroll]] for (uint i = step; i < GN_B_LOADS; i += GN_STEPS) {
-                if (GN_STAGES == 2) GN_KEEP_B(i, stage);
-                GN_FETCH_B(i, ahead);
-            }
+            [[unroll]] for (uint i = step; i < GN_A_LOADS; i += GN_STEPS) GN_FETCH_A(i, k0 + GN_BK);
+            [[unroll]] for (uint i = step; i < GN_B_LOADS; i += GN_STEPS) GN_FETCH_B(i, k0 + GN_BK);
             [[unroll]] for (uint j = 0u; j < GN_UNITS_N; j++)
                 [[unroll]] for (uint i = 0u; i < GN_UNITS_M; i++) sum[i][j] = coopMatMulAdd(a[i], b[j], sum[i][j]);
         }
         barrier();
-        if (GN_STAGES == 1) {
-            [[unroll]] for (uint i = 0u; i < GN_A_LOADS; i++) GN_KEEP_A(i, 0u);
-            [[unroll]] for (uint i = 0u; i < GN_B_LOADS; i++) GN_KEEP_B(i, 0u);
-            barrier();
-        }
+        [[unroll]] for (uint i = 0u; i < GN_A_LOADS; i++) GN_KEEP_A(i);
+        [[unroll]] for (uint i = 0u; i < GN_B_LOADS; i++) GN_KEEP_B(i);
+        barrier();
     }
     if (GN_HAS_SPLITS) {
         const uint part = GN_BM * GN_BN / 4, row = GN_BN / 4;
@@ -251,10 +234,10 @@ void main() {
     }
     uint out0 = unit * 16u * GN_OUT_PITCH;
     [[unroll]] for (uint i = 0u; i < GN_UNITS_M; i++) {
-        barrier();
+        subgroupBarrier();
         [[unroll]] for (uint j = 0u; j < GN_UNITS_N; j++)
             coopMatStore(sum[i][j], gn_tile, out0 + j * 4u, GN_OUT_PITCH, gl_CooperativeMatrixLayoutRowMajor);
-        barrier();
+        subgroupBarrier();
         for (uint e = lane; e < 4u * GN_WN; e += GN_SUBGROUP) {
             uint r = e / (GN_WN / 4), c = e % (GN_WN / 4);
             gn_write_run(m0 + wm + i * 16u + r, n0 + wn + 4u * c, batch,

@@ -67,7 +67,18 @@ void main() {
         uint stop = unit < units ? end : 0u;
         if (GN_COLUMNS) {
             uint inside = gn_inside(4u * unit, GN_M), at = base.x + 4u * unit * GN_A_ROW;
-            for (uint k0 = start + lane; k0 < stop; k0 += GN_AHEAD * GN_LANES) {
+            uint k0 = start + lane;
+            if (GN_X_GROUPS)
+                for (; k0 + (GN_AHEAD - 1u) * GN_LANES < stop; k0 += GN_AHEAD * GN_LANES) {
+                    uvec4 rx[GN_AHEAD], ry[GN_AHEAD];
+                    [[unroll]] for (uint u = 0u; u < GN_AHEAD; u++)
+                        rx[u] = gn_read_raw(hx, uvec4(at + (k0 + u * GN_LANES) * GN_A_COLUMN), GN_X_DTYPE, false, true);
+                    [[unroll]] for (uint u = 0u; u < GN_AHEAD; u++)
+                        ry[u] = gn_read_raw(hy, uvec4(base.y + (k0 + u * GN_LANES) * GN_B_ROW), GN_Y_DTYPE, true, false);
+                    [[unroll]] for (uint u = 0u; u < GN_AHEAD; u++)
+                        sum = fma(uintBitsToFloat(gn_widen(rx[u], GN_X_DTYPE)), uintBitsToFloat(gn_widen(ry[u], GN_Y_DTYPE)), sum);
+                }
+            for (; k0 < stop; k0 += GN_AHEAD * GN_LANES) {
                 [[unroll]] for (uint u = 0u; u < GN_AHEAD; u++) {
                     uint k = k0 + u * GN_LANES;
                     x[u] = gn_read_run(hx, at + k * GN_A_COLUMN, GN_A_ROW, GN_X_DTYPE, GN_X_GROUPS, k < stop ? inside : 0u);
@@ -78,8 +89,19 @@ void main() {
                 [[unroll]] for (uint u = 0u; u < GN_AHEAD; u++) sum = fma(x[u], y[u], sum);
             }
         } else {
-            uint at = base.x + unit * GN_A_ROW;
-            for (uint k0 = start + 4u * lane; k0 < stop; k0 += GN_AHEAD * 4u * GN_LANES) {
+            uint at = base.x + unit * GN_A_ROW, k0 = start + 4u * lane;
+            // Without a look at the end, as far as that goes.
+            if (GN_X_GROUPS && GN_Y_GROUPS)
+                for (; k0 + (GN_AHEAD - 1u) * 4u * GN_LANES + 4u <= stop; k0 += GN_AHEAD * 4u * GN_LANES) {
+                    uvec4 rx[GN_AHEAD], ry[GN_AHEAD];
+                    [[unroll]] for (uint u = 0u; u < GN_AHEAD; u++)
+                        rx[u] = gn_read_raw(hx, uvec4(at + k0 + u * 4u * GN_LANES), GN_X_DTYPE, false, true);
+                    [[unroll]] for (uint u = 0u; u < GN_AHEAD; u++)
+                        ry[u] = gn_read_raw(hy, uvec4(base.y + k0 + u * 4u * GN_LANES), GN_Y_DTYPE, false, true);
+                    [[unroll]] for (uint u = 0u; u < GN_AHEAD; u++)
+                        sum = fma(uintBitsToFloat(gn_widen(rx[u], GN_X_DTYPE)), uintBitsToFloat(gn_widen(ry[u], GN_Y_DTYPE)), sum);
+                }
+            for (; k0 < stop; k0 += GN_AHEAD * 4u * GN_LANES) {
                 [[unroll]] for (uint u = 0u; u < GN_AHEAD; u++) {
                     uint k = k0 + u * 4u * GN_LANES, inside = gn_inside(k, stop);
                     x[u] = gn_read_run(hx, at + k * GN_A_COLUMN, GN_A_COLUMN, GN_X_DTYPE, GN_X_GROUPS, inside);
