@@ -62,19 +62,15 @@ shared GN_VALUES gn_b[2 * GN_B_SLICE];
 #define GN_A_LOADS ((GN_BM * GN_BK / GN_EACH + GN_THREADS - 1) / GN_THREADS)
 #define GN_B_LOADS ((GN_BN * GN_BK / GN_EACH + GN_THREADS - 1) / GN_THREADS)
 
-// Load number i of a slice: its first element's row and column there. Along the rows of the slice neighbouring
-// invocations read neighbouring memory. Across them 16 x 2 invocations read 16 rows, so that what they put into
-// shared memory, element by element, goes to 32 banks.
-uvec2 gn_place_along(uint i, uint groups) { return uvec2(i / groups, i % groups * GN_EACH); }
-uvec2 gn_place_across(uint i) {
-    const uint groups = GN_BK / GN_EACH;
-    return uvec2(i / 2u % 16u + i / (16u * groups) * 16u, (i % 2u + i / 32u % (groups / 2u) * 2u) * GN_EACH);
-}
+// Load number i of a slice of a: its first element's row and column in the slice. Neighbouring
+// invocations read neighbouring memory.
 uvec2 gn_a_place(uint i) {
-    return GN_A_ALONG_M ? gn_place_along(i, GN_BM / GN_EACH).yx : gn_place_across(i);
+    return GN_A_ALONG_M ? uvec2(i % (GN_BM / GN_EACH) * GN_EACH, i / (GN_BM / GN_EACH))
+                        : uvec2(i / (GN_BK / GN_EACH), i % (GN_BK / GN_EACH) * GN_EACH);
 }
 uvec2 gn_b_place(uint i) { // row is along k
-    return GN_B_ALONG_K ? gn_place_across(i).yx : gn_place_along(i, GN_BN / GN_EACH);
+    return GN_B_ALONG_K ? uvec2(i % (GN_BK / GN_EACH) * GN_EACH, i / (GN_BK / GN_EACH))
+                        : uvec2(i / (GN_BN / GN_EACH), i % (GN_BN / GN_EACH) * GN_EACH);
 }
 
 // GN_EACH elements from row p.x and column p.y on, along the rows or the columns. Places outside are moved to
