@@ -143,7 +143,8 @@ void gn_write_run(uint row, uint column, uint batch, vec4 v) {
     else gn_write_each(GN_OPEN(GN_C), at + uvec4(0u, 1u, 2u, 3u), GN_C_DTYPE, r, count);
 }
 
-// Loads of a slice, in equal portions for its steps of 16.
+// Loads of a slice are spread over the steps of the one before. Where an element takes several, they are all
+// asked for at the first step, since the first use waits for them.
 #define GN_STEPS (GN_BK / 16)
 #define GN_FETCH_A(i, k) next_a[i] = gn_a_read(me + (i) * GN_THREADS, base.x, m0, k, end)
 #define GN_FETCH_B(i, k) next_b[i] = gn_b_read(me + (i) * GN_THREADS, base.y, n0, k, end)
@@ -171,7 +172,6 @@ void main() {
     barrier();
     // Past the end the fetches read something that nobody uses, which is cheaper than a branch.
     for (uint k0 = start; k0 < end; k0 += GN_BK) {
-        uint inside = max(end, k0 + GN_BK) - (k0 + GN_BK);
         [[unroll]] for (uint step = 0u; step < GN_STEPS; step++) {
             uint k = step * 16u;
             GN_UNIT_A a[GN_UNITS_M];
@@ -194,12 +194,16 @@ void main() {
                     coopMatLoad(b[j], gn_tile, GN_A_SLICE + k * (GN_NG + 1) + column / 8u, GN_NG + 1,
                                 gl_CooperativeMatrixLayoutRowMajor);
             }
-            [[unroll]] for (uint i = step; i < GN_A_LOADS; i += GN_STEPS) GN_FETCH_A(i, k0 + GN_BK);
-            [[unroll]] for (uint i = step; i < GN_B_LOADS; i += GN_STEPS) GN_FETCH_B(i, k0 + GN_BK);
+            [[unroll]] for (uint i = 0u; i < GN_A_LOADS; i++)
+                if (step == (GN_A_GROUPS ? i % GN_STEPS : 0u)) GN_FETCH_A(i, k0 + GN_BK);
+            [[unroll]] for (uint i = 0u; i < GN_B_LOADS; i++)
+                if (step == (GN_B_GROUPS ? i % GN_STEPS : 0u)) GN_FETCH_B(i, k0 + GN_BK);
             [[unroll]] for (uint j = 0u; j < GN_UNITS_N; j++)
                 [[unroll]] for (uint i = 0u; i < GN_UNITS_M; i++) sum[i][j] = coopMatMulAdd(a[i], b[j], sum[i][j]);
         }
         barrier();
+        if (k0 + GN_BK >= end) break;
+        uint inside = end - k0 - GN_BK;
         [[unroll]] for (uint i = 0u; i < GN_A_LOADS; i++) GN_KEEP_A(i);
         [[unroll]] for (uint i = 0u; i < GN_B_LOADS; i++) GN_KEEP_B(i);
         barrier();
