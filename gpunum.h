@@ -18704,7 +18704,7 @@ typedef struct gni_vko_tile {
 static const gni_vko_tile gni_vko_real_tiles[] = {
     {GNI_MODULE_matmul_96x128, 96, 128, 16, 29700, 188, 138, 2, false},
     {GNI_MODULE_matmul_64x128, 64, 128, 16, 25604, 175, 136, 2, false},
-    {GNI_MODULE_matmul_64x64, 64, 64, 16, 17412, 156, 110, 4, false},
+    {GNI_MODULE_matmul_64x64, 64, 64, 16, 17412, 156, 95, 4, false},
     {GNI_MODULE_matmul_32x64, 32, 64, 16, 13316, 122, 94, 4, false},
     {GNI_MODULE_matmul_64x16, 64, 16, 32, 22532, 90, 50, 8, false},
     {GNI_MODULE_matmul_16x64, 16, 64, 32, 22532, 90, 50, 8, false},
