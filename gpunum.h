@@ -17974,18 +17974,20 @@ static bool gni_vko_seen(gni_vk *vk, const gni_vk_kernel *k) {
 }
 
 // The specialised pipeline if it is there. Else the one that interprets, whose compilation takes far
-// longer (seconds on CPUs), but only once: until it is there, the specialised one is worth waiting
-// for. c->special.module -1: there is none.
+// longer, but only once: until it is there, the specialised one is worth waiting for.
+// c->special.module -1: there is none.
 static gni_vk_pipeline *gni_vko_pipeline(gni_vko_call *c) {
     gni_vk *vk = c->vk;
     uint32_t flags = vk->g->options.vulkan_flags;
     if (c->special.module < 0 || (flags & GN_VULKAN_NO_SPECIALIZATION))
         return gni_vk_pipeline_get(vk, &c->generic, GNI_VK_WAIT);
-    if ((flags & GN_VULKAN_NO_ASYNC_PIPELINES) || vk->caps.kind == GNI_VK_CPU)
+    if (flags & GN_VULKAN_NO_ASYNC_PIPELINES)
         return gni_vk_pipeline_get(vk, &c->special, GNI_VK_WAIT);
     gni_vk_pipeline *p = gni_vk_pipeline_get(vk, &c->special, GNI_VK_PEEK);
     if (p) return p;
-    p = gni_vk_pipeline_get(vk, &c->generic, GNI_VK_ASYNC);
+    // A CPU compiles on the cores that it computes with: there, programs that come once are interpreted.
+    bool slow = vk->caps.kind == GNI_VK_CPU;
+    p = gni_vk_pipeline_get(vk, &c->generic, slow ? GNI_VK_WAIT : GNI_VK_ASYNC);
     if (!p) return gni_vk_pipeline_get(vk, &c->special, GNI_VK_WAIT);
     if (gni_vko_seen(vk, &c->special)) gni_vk_pipeline_get(vk, &c->special, GNI_VK_ASYNC);
     return p;
