@@ -29,7 +29,7 @@
 //     arrays           Making arrays, reading them, and who owns them
 //     views            Views share memory with their source
 //     reductions       `axes` is a bit set
-//     linalg           Matrix product
+//     linalg           Products, sums of products and decompositions of matrices
 //     random           Philox 4x32-10, counter based
 //     grad             Reverse-mode differentiation
 //     train            Layers, losses and optimizers
@@ -58,6 +58,7 @@
 //     cpu_kernels      Loops of the CPU backend, compiled per pass
 //     gemm_micro       Register tiles, dot products and panel packing of the matrix product
 //     fft_micro        Butterflies and passes of the FFT
+//     linalg_micro     Loops of the matrix decompositions over rows of float64
 //     simd_end         Takes the short names of one SIMD pass back
 //     gemm_cpu         The matrix product on the CPU: which path, which blocks, which threads
 //     fft_cpu          The FFT on the CPU: plans and their cache, transforms of rows
@@ -78,6 +79,9 @@
 //     elementwise      The public elementwise functions, from the op tables
 //     reduce_ops       The public reductions
 //     matmul           The public matrix product
+//     decompose        Matrix decompositions of one matrix on the CPU
+//     linalg_ops       Diagonals and triangles, einsum and its relatives
+//     factor_ops       The public decompositions
 //     fft              The public transforms
 //     random_ops       Random arrays
 //     autograd         The record of what was computed, and the pass back over it
@@ -516,11 +520,51 @@ GPUNUM_API gn_array *gn_log_softmax(gn_array *a, int axis);
 
 // ------------------------------------------------------------------------------------------
 // >>linalg
-// Matrix product. More is to come here.
+// Products, sums of products and decompositions of matrices. A matrix is the last two axes of an array, the
+// axes in front of them are batches and broadcast.
 
 // NumPy's matmul: (..., m, k) x (..., k, n) -> (..., m, n), batches broadcast, 1-d operands as in NumPy.
 // Transposed views cost nothing. float16 and bfloat16 accumulate in float32.
 GPUNUM_API gn_array *gn_matmul(gn_array *a, gn_array *b);
+// NumPy's dot: inner product of 1-d arrays; else sums over the last axis of `a` and the last but one of `b`.
+GPUNUM_API gn_array *gn_dot(gn_array *a, gn_array *b);
+GPUNUM_API gn_array *gn_outer(gn_array *a, gn_array *b); // (n, m), of the raveled arrays
+// Sums over axes a_axes[i] of `a` with b_axes[i] of `b`; the result has the others, a's first. NULL: the last
+// `count` axes of `a`, the first of `b`.
+GPUNUM_API gn_array *gn_tensordot(gn_array *a, gn_array *b, const int *a_axes, const int *b_axes, int count);
+// NumPy's einsum: gn_einsum(g, "bij,bjk->bik", a, b). Letters name axes; those that the result has not are summed
+// over. Repeated letters in one term take the diagonal, "..." stands for broadcasting axes, and without "->" the
+// result has the letters that are named once, in order. Any number of operands, multiplied two at a time
+// in a cheap order. Integers keep their dtype.
+GPUNUM_API gn_array *gn_einsum_list(gn_context *g, const char *subscripts, gn_array *const *arrays, int count);
+// Diagonal j - i = k of (..., n, m) as a view, its sum, and the elements on and below (j - i <= k) or on and
+// above it with zeros elsewhere.
+GPUNUM_API gn_array *gn_diagonal(gn_array *a, int64_t k);
+GPUNUM_API gn_array *gn_trace(gn_array *a, int64_t k); // integers sum to int64
+GPUNUM_API gn_array *gn_tril(gn_array *a, int64_t k);
+GPUNUM_API gn_array *gn_triu(gn_array *a, int64_t k);
+
+// Decompositions are computed at once, on the CPU and in float64, and rounded to the operand's dtype; integers
+// give float32. A matrix that has none is a GN_ERROR_ARGUMENT whose message names it and says why.
+
+// x with a x = b, by LU with partial pivoting: a (..., n, n), b (n) or (..., n, k) as in NumPy 2. A pivot of
+// exactly 0 is an error.
+GPUNUM_API gn_array *gn_solve(gn_array *a, gn_array *b);
+GPUNUM_API gn_array *gn_inv(gn_array *a);
+GPUNUM_API gn_array *gn_det(gn_array *a); // (...); 0 for singular matrices
+// Lower L with L L^T = a. Reads the lower triangle; the gradient is symmetric. Not positive definite is an error.
+GPUNUM_API gn_array *gn_cholesky(gn_array *a);
+// a (..., m, n) = q r with q (..., m, k) orthonormal columns, r (..., k, n) upper, k = min(m, n). `r` may be
+// NULL. Signs are LAPACK's. No derivative.
+GPUNUM_API gn_array *gn_qr(gn_array *a, gn_array **r);
+// Eigenvalues (..., n) of symmetric matrices, in ascending order, and into *v (unless NULL) the eigenvectors as
+// columns: a v = v diag(w). Reads the lower triangle. NaN and infinity are errors. The derivative of the
+// vectors exists where the eigenvalues differ.
+GPUNUM_API gn_array *gn_eigh(gn_array *a, gn_array **v);
+// Singular values (..., k) in descending order, k = min(m, n), and into *u and *vt (unless NULL) the vectors:
+// a = u diag(s) vt with u (..., m, k) and vt (..., k, n), or with `full` (..., m, m) and (..., n, n). NaN and
+// infinity are errors. No derivative.
+GPUNUM_API gn_array *gn_svd(gn_array *a, bool full, gn_array **u, gn_array **vt);
 
 // ------------------------------------------------------------------------------------------
 // >>random
@@ -849,6 +893,10 @@ template <class... Axis> inline gn_array *gn_permute(gn_array *a, Axis... axes) 
     const int list[] = {0, static_cast<int>(axes)...};
     return gn_permute_axes(a, list + 1, static_cast<int>(sizeof...(axes)));
 }
+template <class... Array> inline gn_array *gn_einsum(gn_context *g, const char *subscripts, Array... arrays) {
+    gn_array *const list[] = {nullptr, arrays...};
+    return gn_einsum_list(g, subscripts, list + 1, static_cast<int>(sizeof...(arrays)));
+}
 #else
 #define GN_SHAPE(...)                                                                              \
     gn_shape_from((int)(sizeof((int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t)) - 1,                \
@@ -856,6 +904,9 @@ template <class... Axis> inline gn_array *gn_permute(gn_array *a, Axis... axes) 
 // gn_permute(a, 2, 0, 1): axis i of the result is axis axes[i] of `a`.
 #define gn_permute(a, ...)                                                                         \
     gn_permute_axes((a), (int[]){__VA_ARGS__}, (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)))
+#define gn_einsum(g, subscripts, ...)                                                              \
+    gn_einsum_list((g), (subscripts), (gn_array *[]){__VA_ARGS__},                                 \
+                   (int)(sizeof((gn_array *[]){__VA_ARGS__}) / sizeof(gn_array *)))
 #endif
 
 #endif // GPUNUM_H
@@ -9385,6 +9436,191 @@ static const gni_ft_isa GNI_FT(gni_ft_table) = {
 #undef GNI_FT_BFW
 #endif // GNI_FFT_PASS
 #ifdef GNI_SIMD_PASS
+// ------------------------------------------------------------------------------------------
+// >>linalg_micro
+// Loops of the matrix decompositions over rows of float64, once per instruction set.
+// From outside: the table GNI_FN(gni_la_isa), and its type.
+
+#ifndef GNI_LA_TYPES
+#define GNI_LA_TYPES
+typedef struct gni_la_isa {
+    double (*dot)(const double *x, const double *y, int64_t n);
+    void (*axpy)(double *y, double s, const double *x, int64_t n); // y += s x
+    // y (m) = a (m,n) x
+    void (*rows_dot)(double *y, const double *a, int64_t lda, const double *x, int64_t m,
+                     int64_t n);
+    // y (n) += x (m) a (m,n)
+    void (*rows_add)(double *y, const double *a, int64_t lda, const double *x, int64_t m,
+                     int64_t n);
+    // `count` rotations of neighbouring rows p and p + step, one after the other, `width` columns:
+    // p, q = c p + s q, c q - s p. cs holds c and s of each.
+    void (*turn)(double *row, int64_t step, const double *cs, int64_t count, int64_t width);
+} gni_la_isa;
+#endif
+
+#if defined(GNI_PASS_PLAIN)
+#define GNI_LA_LANES        1
+#define GNI_LA_V            double
+#define GNI_LA_LD(p)        (*(p))
+#define GNI_LA_ST(p, v)     (*(p) = (v))
+#define GNI_LA_SET(x)       (x)
+#define GNI_LA_FMA(a, b, c) ((a) * (b) + (c))
+#define GNI_LA_SUM(v)       (v)
+#else
+#define GNI_LA_LANES    (GNI_VW / 2)
+typedef double GNI_FN(gni_la_v) __attribute__((vector_size(GNI_VW * 4)));
+typedef double GNI_FN(gni_la_m) __attribute__((vector_size(GNI_VW * 4), aligned(8), may_alias));
+#define GNI_LA_V        GNI_FN(gni_la_v)
+#define GNI_LA_LD(p)    ((GNI_LA_V)(*(const GNI_FN(gni_la_m) *)(p)))
+#define GNI_LA_ST(p, v) (*(GNI_FN(gni_la_m) *)(p) = (GNI_FN(gni_la_m))(v))
+#if defined(GNI_PASS_AVX512)
+#define GNI_LA_SET(x)       ((GNI_LA_V)_mm512_set1_pd(x))
+#define GNI_LA_FMA(a, b, c) ((GNI_LA_V)_mm512_fmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(c)))
+#elif defined(GNI_PASS_AVX2)
+#define GNI_LA_SET(x)       ((GNI_LA_V)_mm256_set1_pd(x))
+#define GNI_LA_FMA(a, b, c) ((GNI_LA_V)_mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c)))
+#else
+#define GNI_LA_SET(x)       GNI_FN(gni_la_set)(x)
+#define GNI_LA_FMA(a, b, c) ((a) * (b) + (c))
+GNI_INLINE GNI_LA_V GNI_FN(gni_la_set)(double x) {
+    GNI_LA_V v = {x, x};
+    return v;
+}
+#endif
+#define GNI_LA_SUM(v) GNI_FN(gni_la_sum)((const double *)&(v))
+GNI_INLINE double GNI_FN(gni_la_sum)(const double *v) {
+    double sum = 0;
+    for (int i = 0; i < GNI_LA_LANES; i++) sum += v[i];
+    return sum;
+}
+#endif
+
+static double GNI_FN(gni_la_dot)(const double *x, const double *y, int64_t n) {
+    GNI_LA_V a = GNI_LA_SET(0.0), b = a, c = a, d = a;
+    int64_t i = 0;
+    for (; i + 4 * GNI_LA_LANES <= n; i += 4 * GNI_LA_LANES) {
+        a = GNI_LA_FMA(GNI_LA_LD(x + i), GNI_LA_LD(y + i), a);
+        b = GNI_LA_FMA(GNI_LA_LD(x + i + GNI_LA_LANES), GNI_LA_LD(y + i + GNI_LA_LANES), b);
+        c = GNI_LA_FMA(GNI_LA_LD(x + i + 2 * GNI_LA_LANES), GNI_LA_LD(y + i + 2 * GNI_LA_LANES), c);
+        d = GNI_LA_FMA(GNI_LA_LD(x + i + 3 * GNI_LA_LANES), GNI_LA_LD(y + i + 3 * GNI_LA_LANES), d);
+    }
+    for (; i + GNI_LA_LANES <= n; i += GNI_LA_LANES)
+        a = GNI_LA_FMA(GNI_LA_LD(x + i), GNI_LA_LD(y + i), a);
+    a = (a + b) + (c + d);
+    double sum = GNI_LA_SUM(a);
+    for (; i < n; i++) sum += x[i] * y[i];
+    return sum;
+}
+
+static void GNI_FN(gni_la_axpy)(double *y, double s, const double *x, int64_t n) {
+    GNI_LA_V f = GNI_LA_SET(s);
+    int64_t i = 0;
+    for (; i + GNI_LA_LANES <= n; i += GNI_LA_LANES) {
+        GNI_LA_ST(y + i, GNI_LA_FMA(f, GNI_LA_LD(x + i), GNI_LA_LD(y + i)));
+    }
+    for (; i < n; i++) y[i] += s * x[i];
+}
+
+// Four rows at a time, so that x is loaded once for them.
+static void GNI_FN(gni_la_rows_dot)(double *y, const double *a, int64_t lda, const double *x,
+                                    int64_t m, int64_t n) {
+    int64_t i = 0;
+    for (; i + 4 <= m; i += 4, a += 4 * lda) {
+        const double *a1 = a + lda, *a2 = a1 + lda, *a3 = a2 + lda;
+        GNI_LA_V s0 = GNI_LA_SET(0.0), s1 = s0, s2 = s0, s3 = s0;
+        int64_t j = 0;
+        for (; j + GNI_LA_LANES <= n; j += GNI_LA_LANES) {
+            GNI_LA_V v = GNI_LA_LD(x + j);
+            s0 = GNI_LA_FMA(GNI_LA_LD(a + j), v, s0);
+            s1 = GNI_LA_FMA(GNI_LA_LD(a1 + j), v, s1);
+            s2 = GNI_LA_FMA(GNI_LA_LD(a2 + j), v, s2);
+            s3 = GNI_LA_FMA(GNI_LA_LD(a3 + j), v, s3);
+        }
+        double t0 = GNI_LA_SUM(s0), t1 = GNI_LA_SUM(s1), t2 = GNI_LA_SUM(s2), t3 = GNI_LA_SUM(s3);
+        for (; j < n; j++) {
+            t0 += a[j] * x[j];
+            t1 += a1[j] * x[j];
+            t2 += a2[j] * x[j];
+            t3 += a3[j] * x[j];
+        }
+        y[i] = t0;
+        y[i + 1] = t1;
+        y[i + 2] = t2;
+        y[i + 3] = t3;
+    }
+    for (; i < m; i++, a += lda) y[i] = GNI_FN(gni_la_dot)(a, x, n);
+}
+
+static void GNI_FN(gni_la_rows_add)(double *y, const double *a, int64_t lda, const double *x,
+                                    int64_t m, int64_t n) {
+    int64_t i = 0;
+    for (; i + 4 <= m; i += 4, a += 4 * lda) {
+        const double *a1 = a + lda, *a2 = a1 + lda, *a3 = a2 + lda;
+        GNI_LA_V x0 = GNI_LA_SET(x[i]), x1 = GNI_LA_SET(x[i + 1]), x2 = GNI_LA_SET(x[i + 2]),
+                 x3 = GNI_LA_SET(x[i + 3]);
+        int64_t j = 0;
+        for (; j + GNI_LA_LANES <= n; j += GNI_LA_LANES) {
+            GNI_LA_V v = GNI_LA_FMA(GNI_LA_LD(a + j), x0, GNI_LA_LD(y + j));
+            v = GNI_LA_FMA(GNI_LA_LD(a1 + j), x1, v);
+            v = GNI_LA_FMA(GNI_LA_LD(a2 + j), x2, v);
+            GNI_LA_ST(y + j, GNI_LA_FMA(GNI_LA_LD(a3 + j), x3, v));
+        }
+        for (; j < n; j++)
+            y[j] += (a[j] * x[i] + a1[j] * x[i + 1]) + (a2[j] * x[i + 2] + a3[j] * x[i + 3]);
+    }
+    for (; i < m; i++, a += lda) GNI_FN(gni_la_axpy)(y, x[i], a, n);
+}
+
+// The row that two rotations share stays in registers.
+static void GNI_FN(gni_la_turn)(double *row, int64_t step, const double *cs, int64_t count,
+                                int64_t width) {
+    int64_t j = 0;
+    for (; j + 4 * GNI_LA_LANES <= width; j += 4 * GNI_LA_LANES) {
+        double *p = row + j;
+        GNI_LA_V x0 = GNI_LA_LD(p), x1 = GNI_LA_LD(p + GNI_LA_LANES),
+                 x2 = GNI_LA_LD(p + 2 * GNI_LA_LANES), x3 = GNI_LA_LD(p + 3 * GNI_LA_LANES);
+        for (int64_t t = 0; t < count; t++, p += step) {
+            double *q = p + step;
+            GNI_LA_V c = GNI_LA_SET(cs[2 * t]), s = GNI_LA_SET(cs[2 * t + 1]),
+                     m = GNI_LA_SET(-cs[2 * t + 1]);
+            GNI_LA_V y0 = GNI_LA_LD(q), y1 = GNI_LA_LD(q + GNI_LA_LANES),
+                     y2 = GNI_LA_LD(q + 2 * GNI_LA_LANES), y3 = GNI_LA_LD(q + 3 * GNI_LA_LANES);
+            GNI_LA_ST(p, GNI_LA_FMA(s, y0, c * x0));
+            GNI_LA_ST(p + GNI_LA_LANES, GNI_LA_FMA(s, y1, c * x1));
+            GNI_LA_ST(p + 2 * GNI_LA_LANES, GNI_LA_FMA(s, y2, c * x2));
+            GNI_LA_ST(p + 3 * GNI_LA_LANES, GNI_LA_FMA(s, y3, c * x3));
+            x0 = GNI_LA_FMA(m, x0, c * y0);
+            x1 = GNI_LA_FMA(m, x1, c * y1);
+            x2 = GNI_LA_FMA(m, x2, c * y2);
+            x3 = GNI_LA_FMA(m, x3, c * y3);
+        }
+        GNI_LA_ST(p, x0);
+        GNI_LA_ST(p + GNI_LA_LANES, x1);
+        GNI_LA_ST(p + 2 * GNI_LA_LANES, x2);
+        GNI_LA_ST(p + 3 * GNI_LA_LANES, x3);
+    }
+    for (; j < width; j++) {
+        double *p = row + j, x = *p;
+        for (int64_t t = 0; t < count; t++, p += step) {
+            double y = p[step];
+            *p = cs[2 * t] * x + cs[2 * t + 1] * y;
+            x = cs[2 * t] * y - cs[2 * t + 1] * x;
+        }
+        *p = x;
+    }
+}
+
+static const gni_la_isa GNI_FN(gni_la_isa) = {GNI_FN(gni_la_dot), GNI_FN(gni_la_axpy),
+                                              GNI_FN(gni_la_rows_dot), GNI_FN(gni_la_rows_add),
+                                              GNI_FN(gni_la_turn)};
+
+#undef GNI_LA_LANES
+#undef GNI_LA_V
+#undef GNI_LA_LD
+#undef GNI_LA_ST
+#undef GNI_LA_SET
+#undef GNI_LA_FMA
+#undef GNI_LA_SUM
 // >>simd_end
 // Takes the short names of one SIMD pass back. Last room of a pass.
 
@@ -20011,6 +20247,2233 @@ GPUNUM_API gn_array *gn_matmul(gn_array *a, gn_array *b) {
 }
 
 // ------------------------------------------------------------------------------------------
+// >>decompose
+// Matrix decompositions on the CPU, in float64 over rows that are contiguous: LU, Cholesky, QR,
+// symmetric eigenproblem and singular values of one matrix. From outside: gni_la and the functions
+// gni_la_lu to gni_la_svd_square.
+//
+// Everything that costs n^3 goes through the matrix product or through rows long enough for the vector
+// loops; results do not depend on the number of threads. Sources: Golub and Van Loan, Matrix
+// Computations, 4th edition (GVL); the LAPACK Users' Guide for stopping rules and blocked reductions.
+
+enum { GNI_LA_LEAF = 32, GNI_LA_PANEL = 32 };
+
+enum { GNI_LA_NO_MEMORY = -1, GNI_LA_NOT_FINITE = -2, GNI_LA_NO_CONVERGENCE = -3 };
+
+// One thread's tools: the pool for a matrix that has all threads, NULL for one of a batch.
+typedef struct gni_la {
+    gn_context *g;
+    gni_pool *pool;
+    gni_gemm_work gemm;
+    const gni_la_isa *isa;
+    double *memory, *next; // and what of it is not taken yet
+    int64_t capacity;
+    double *aside; // room for a negated operand, the quarter of a matrix
+    int64_t info;  // 0, or what went wrong
+} gni_la;
+
+static const gni_la_isa *gni_la_isa_of(int isa) {
+#ifdef GNI_X86
+    if (isa >= 3) return &gni_la_isa_avx512;
+    if (isa >= 2) return &gni_la_isa_avx2;
+#endif
+#if defined(GNI_GNU) && !defined(GPUNUM_NO_SIMD)
+    if (isa >= 1) return &gni_la_isa_base;
+#endif
+    GNI_UNUSED(isa);
+    return &gni_la_isa_plain;
+}
+
+// ---- memory
+
+static int64_t gni_la_round(int64_t n) { return (n + 7) / 8 * 8; }
+
+// Row length of a matrix with n columns: rows that are a multiple of 512 bytes apart would fall into few
+// sets of the caches.
+static int64_t gni_la_ld(int64_t n) {
+    int64_t ld = gni_la_round(GNI_MAX(n, 1));
+    return ld % 64 == 0 ? ld + 8 : ld;
+}
+
+// Makes room for `count` numbers, to be handed out by gni_la_take.
+static bool gni_la_reserve(gni_la *w, int64_t count) {
+    if (count > w->capacity || w->memory == NULL) {
+        gni_free(w->g, w->memory);
+        w->capacity = 0;
+        w->memory = count < INT64_MAX / 16
+                        ? (double *)gni_alloc(w->g, (size_t)count * sizeof(double))
+                        : NULL;
+        if (w->memory == NULL) {
+            w->info = GNI_LA_NO_MEMORY;
+            return false;
+        }
+        w->capacity = count;
+    }
+    w->next = w->memory;
+    return true;
+}
+
+static double *gni_la_take(gni_la *w, int64_t count) {
+    double *p = w->next;
+    w->next += gni_la_round(count);
+    return p;
+}
+
+static void gni_la_free(gni_la *w) {
+    gni_free(w->g, w->memory);
+    gni_gemm_work_free(w->g, &w->gemm);
+}
+
+static void gni_la_clear(double *a, int64_t ld, int64_t m, int64_t n) {
+    for (int64_t i = 0; i < m; i++) memset(a + i * ld, 0, (size_t)n * sizeof(double));
+}
+
+// ---- products
+
+// c (m,n) = a (m,k) b (k,n), or added to c.
+static void gni_la_gemm(gni_la *w, int64_t m, int64_t n, int64_t k, double *c, int64_t ldc,
+                        const double *a, int64_t a_rs, int64_t a_cs, const double *b, int64_t b_rs,
+                        int64_t b_cs, bool add) {
+    gni_gemm d;
+    memset(&d, 0, sizeof d);
+    d.in = d.out = GN_F64;
+    d.m = m;
+    d.n = n;
+    d.k = k;
+    d.a = a;
+    d.a_rs = a_rs;
+    d.a_cs = a_cs;
+    d.b = b;
+    d.b_rs = b_rs;
+    d.b_cs = b_cs;
+    d.c = c;
+    d.c_rs = ldc;
+    d.accumulate = add;
+    d.batch = 1;
+    if (!gni_gemm_cpu(w->g, w->pool, &w->gemm, (int)w->g->isa, &d)) w->info = GNI_LA_NO_MEMORY;
+}
+
+// c (m,n) -= a (m,k) b (k,n), rows of a contiguous. w->aside has room for a.
+static void gni_la_subtract(gni_la *w, int64_t m, int64_t n, int64_t k, double *c, int64_t ldc,
+                            const double *a, int64_t lda, const double *b, int64_t b_rs,
+                            int64_t b_cs) {
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t p = 0; p < k; p++) w->aside[i * k + p] = -a[i * lda + p];
+    gni_la_gemm(w, m, n, k, c, ldc, w->aside, k, 1, b, b_rs, b_cs, true);
+}
+
+typedef struct gni_la_product {
+    const gni_la_isa *isa;
+    const double *a, *x;
+    double *y;
+    int64_t lda, m, n;
+} gni_la_product;
+
+static void gni_la_rows_dot_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_la_product *p = (const gni_la_product *)arg;
+    GNI_UNUSED(worker);
+    p->isa->rows_dot(p->y + begin, p->a + begin * p->lda, p->lda, p->x, end - begin, p->n);
+}
+
+static void gni_la_rows_add_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_la_product *p = (const gni_la_product *)arg;
+    GNI_UNUSED(worker);
+    p->isa->rows_add(p->y + begin, p->a + begin, p->lda, p->x, p->m, end - begin);
+}
+
+// y (m) = a (m,n) x, or with `turned` y (n) += x (m) a (m,n), by all threads when that pays. The parts begin
+// where the vector loops begin a round, so that their bits do not depend on how it is cut.
+static void gni_la_times_vector(gni_la *w, double *y, const double *a, int64_t lda, const double *x,
+                                int64_t m, int64_t n, bool turned) {
+    gni_la_product p;
+    p.isa = w->isa;
+    p.a = a;
+    p.x = x;
+    p.y = y;
+    p.lda = lda;
+    p.m = m;
+    p.n = n;
+    int64_t items = turned ? n : m, other = GNI_MAX(turned ? m : n, 1);
+    int64_t grain = GNI_MAX(gni_la_round(65536 / other), 64);
+    gni_parallel(w->pool, items, grain, turned ? gni_la_rows_add_task : gni_la_rows_dot_task, &p);
+}
+
+// ---- triangular systems
+
+// b (n,m) = l^-1 b with the lower triangle of l (n,n), its diagonal 1 when `unit`. By halves; GVL 3.1.
+static void gni_la_solve_lower(gni_la *w, const double *l, int64_t ldl, int64_t n, double *b,
+                               int64_t ldb, int64_t m, bool unit) {
+    const bool column = m == 1 && ldb == 1;
+    if (n > GNI_LA_LEAF && !column) {
+        int64_t h = gni_la_round(n / 2);
+        gni_la_solve_lower(w, l, ldl, h, b, ldb, m, unit);
+        gni_la_subtract(w, n - h, m, h, b + h * ldb, ldb, l + h * ldl, ldl, b, ldb, 1);
+        gni_la_solve_lower(w, l + h * ldl + h, ldl, n - h, b + h * ldb, ldb, m, unit);
+        return;
+    }
+    double factor[GNI_LA_LEAF];
+    for (int64_t i = 0; i < n; i++) {
+        const double *row = l + i * ldl;
+        double *y = b + i * ldb;
+        if (column) {
+            y[0] -= w->isa->dot(row, b, i);
+        } else {
+            for (int64_t k = 0; k < i; k++) factor[k] = -row[k];
+            w->isa->rows_add(y, b, ldb, factor, i, m);
+        }
+        if (unit) continue;
+        for (int64_t j = 0; j < m; j++) y[j] /= row[i];
+    }
+}
+
+// b (n,m) = u^-1 b with the upper triangle of u.
+static void gni_la_solve_upper(gni_la *w, const double *u, int64_t ldu, int64_t n, double *b,
+                               int64_t ldb, int64_t m) {
+    const bool column = m == 1 && ldb == 1;
+    if (n > GNI_LA_LEAF && !column) {
+        int64_t h = gni_la_round(n / 2);
+        gni_la_solve_upper(w, u + h * ldu + h, ldu, n - h, b + h * ldb, ldb, m);
+        gni_la_subtract(w, h, m, n - h, b, ldb, u + h, ldu, b + h * ldb, ldb, 1);
+        gni_la_solve_upper(w, u, ldu, h, b, ldb, m);
+        return;
+    }
+    double factor[GNI_LA_LEAF];
+    for (int64_t i = n; i-- > 0;) {
+        const double *row = u + i * ldu;
+        double *y = b + i * ldb;
+        if (column) {
+            y[0] -= w->isa->dot(row + i + 1, b + i + 1, n - i - 1);
+        } else {
+            for (int64_t k = i + 1; k < n; k++) factor[k - i - 1] = -row[k];
+            w->isa->rows_add(y, b + (i + 1) * ldb, ldb, factor, n - i - 1, m);
+        }
+        for (int64_t j = 0; j < m; j++) y[j] /= row[i];
+    }
+}
+
+// ---- LU
+
+typedef struct gni_la_lu_job {
+    double *a;
+    int64_t ld, n, *pivot;
+} gni_la_lu_job;
+
+// Columns j0 to j1 of the rows from j0 on. A row that moves moves as a whole.
+static void gni_la_lu_leaf(gni_la *w, const gni_la_lu_job *p, int64_t j0, int64_t j1) {
+    double *a = p->a;
+    const int64_t ld = p->ld, n = p->n;
+    for (int64_t j = j0; j < j1; j++) {
+        int64_t at = j;
+        for (int64_t i = j + 1; i < n; i++)
+            if (fabs(a[i * ld + j]) > fabs(a[at * ld + j])) at = i;
+        p->pivot[j] = at;
+        double *top = a + j * ld, *other = a + at * ld;
+        for (int64_t k = 0; k < n && at != j; k++) {
+            double t = top[k];
+            top[k] = other[k];
+            other[k] = t;
+        }
+        if (top[j] == 0.0) { // so are all below
+            if (w->info == 0) w->info = j + 1;
+            continue;
+        }
+        for (int64_t i = j + 1; i < n; i++) {
+            double *row = a + i * ld, f = row[j] / top[j];
+            row[j] = f;
+            for (int64_t k = j + 1; k < j1; k++) row[k] -= f * top[k];
+        }
+    }
+}
+
+static void gni_la_lu_columns(gni_la *w, const gni_la_lu_job *p, int64_t j0, int64_t j1) {
+    if (j1 - j0 <= 8) {
+        gni_la_lu_leaf(w, p, j0, j1);
+        return;
+    }
+    const int64_t ld = p->ld, h = j0 + gni_la_round((j1 - j0) / 2);
+    gni_la_lu_columns(w, p, j0, h);
+    double *right = p->a + j0 * ld + h;
+    gni_la_solve_lower(w, p->a + j0 * ld + j0, ld, h - j0, right, ld, j1 - h, true);
+    gni_la_subtract(w, p->n - h, j1 - h, h - j0, p->a + h * ld + h, ld, p->a + h * ld + j0, ld,
+                    right, ld, 1);
+    gni_la_lu_columns(w, p, h, j1);
+}
+
+// P a = L U with partial pivoting, by halves of the columns (Toledo 1997). Step j swapped row j with row
+// pivot[j]. w->info becomes the first j + 1 whose pivot is 0.
+static void gni_la_lu(gni_la *w, double *a, int64_t ld, int64_t n, int64_t *pivot) {
+    gni_la_lu_job p;
+    p.a = a;
+    p.ld = ld;
+    p.n = n;
+    p.pivot = pivot;
+    gni_la_lu_columns(w, &p, 0, n);
+}
+
+// b (n,m) = a^-1 b from the LU of a.
+static void gni_la_lu_solve(gni_la *w, const double *a, int64_t ld, int64_t n, const int64_t *pivot,
+                            double *b, int64_t ldb, int64_t m) {
+    for (int64_t i = 0; i < n; i++) {
+        double *x = b + i * ldb, *y = b + pivot[i] * ldb;
+        for (int64_t j = 0; j < m && x != y; j++) {
+            double t = x[j];
+            x[j] = y[j];
+            y[j] = t;
+        }
+    }
+    gni_la_solve_lower(w, a, ld, n, b, ldb, m, true);
+    gni_la_solve_upper(w, a, ld, n, b, ldb, m);
+}
+
+// ---- Cholesky
+
+// b (m,n) = b l^-T
+static void gni_la_solve_right(gni_la *w, const double *l, int64_t ldl, int64_t n, double *b,
+                               int64_t ldb, int64_t m) {
+    if (n > GNI_LA_LEAF) {
+        int64_t h = gni_la_round(n / 2);
+        gni_la_solve_right(w, l, ldl, h, b, ldb, m);
+        gni_la_subtract(w, m, n - h, h, b + h, ldb, b, ldb, l + h * ldl, 1, ldl);
+        gni_la_solve_right(w, l + h * ldl + h, ldl, n - h, b + h, ldb, m);
+        return;
+    }
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++)
+            b[i * ldb + j] =
+                (b[i * ldb + j] - w->isa->dot(b + i * ldb, l + j * ldl, j)) / l[j * ldl + j];
+}
+
+// The lower triangle of c (n,n) -= a (n,k) a^T; above it anything may be written.
+static void gni_la_subtract_square(gni_la *w, double *c, int64_t ldc, int64_t n, const double *a,
+                                   int64_t lda, int64_t k) {
+    if (n <= 128) {
+        gni_la_subtract(w, n, n, k, c, ldc, a, lda, a, 1, lda);
+        return;
+    }
+    int64_t h = gni_la_round(n / 2);
+    gni_la_subtract_square(w, c, ldc, h, a, lda, k);
+    gni_la_subtract(w, n - h, h, k, c + h * ldc, ldc, a + h * lda, lda, a, 1, lda);
+    gni_la_subtract_square(w, c + h * ldc + h, ldc, n - h, a + h * lda, lda, k);
+}
+
+// The lower triangle of a becomes L with L L^T = a, by halves; GVL 4.2. Rows before `first` are done.
+// w->info becomes the order of the leading block that is not positive definite.
+static void gni_la_cholesky(gni_la *w, double *a, int64_t ld, int64_t n, int64_t first) {
+    if (n > GNI_LA_LEAF) {
+        int64_t h = gni_la_round(n / 2);
+        double *below = a + h * ld;
+        gni_la_cholesky(w, a, ld, h, first);
+        if (w->info != 0) return;
+        gni_la_solve_right(w, a, ld, h, below, ld, n - h);
+        gni_la_subtract_square(w, below + h, ld, n - h, below, ld, h);
+        gni_la_cholesky(w, below + h, ld, n - h, first + h);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        double *row = a + i * ld;
+        for (int64_t j = 0; j < i; j++)
+            row[j] = (row[j] - w->isa->dot(row, a + j * ld, j)) / a[j * ld + j];
+        double rest = row[i] - w->isa->dot(row, row, i);
+        if (!(rest > 0.0)) {
+            w->info = first + i + 1;
+            return;
+        }
+        row[i] = sqrt(rest);
+    }
+}
+
+// ---- Householder reflections
+
+static double gni_la_norm(const gni_la *w, const double *x, int64_t n) {
+    double sum = w->isa->dot(x, x, n), most = 0.0;
+    if (sum > 1e-280 && sum < 1e280) return sqrt(sum);
+    for (int64_t i = 0; i < n; i++) most = x[i] != x[i] ? x[i] : GNI_MAX(most, fabs(x[i]));
+    if (!(most > 0.0) || most > 1.7976931348623157e308) return most;
+    sum = 0.0;
+    for (int64_t i = 0; i < n; i++) sum += (x[i] / most) * (x[i] / most);
+    return most * sqrt(sum);
+}
+
+// The reflection I - tau v v^T that turns x (n) into (beta, 0, ...); v overwrites x, v[0] = 1. GVL 5.1, with
+// LAPACK's choice of signs. Returns beta.
+static double gni_la_reflector(const gni_la *w, double *x, int64_t n, double *tau) {
+    double alpha = x[0], rest = gni_la_norm(w, x + 1, n - 1);
+    x[0] = 1.0;
+    *tau = 0.0;
+    if (rest == 0.0) return alpha;
+    double beta = hypot(alpha, rest), d;
+    if (!(alpha < 0.0)) beta = -beta;
+    d = alpha - beta;
+    *tau = -d / beta;
+    if (fabs(d) > 1e-290)
+        for (int64_t i = 1; i < n; i++) x[i] *= 1.0 / d;
+    else
+        for (int64_t i = 1; i < n; i++) x[i] /= d;
+    return beta;
+}
+
+// t (jb,jb), upper, of the product H_0 H_1 ... = I - V^T t V with the vectors as rows of v (jb,m), times
+// `sign`; GVL 5.1.7. gram is (jb,jb).
+static void gni_la_block_factor(gni_la *w, const double *v, int64_t ldv, int64_t jb, int64_t m,
+                                const double *tau, double sign, double *gram, double *t) {
+    gni_la_gemm(w, jb, jb, m, gram, jb, v, ldv, 1, v, 1, ldv, false);
+    memset(t, 0, (size_t)(jb * jb) * sizeof(double));
+    for (int64_t i = 0; i < jb; i++) {
+        for (int64_t r = 0; r < i; r++) {
+            double sum = 0.0;
+            for (int64_t k = r; k < i; k++) sum += t[r * jb + k] * gram[k * jb + i];
+            t[r * jb + i] = -tau[i] * sum;
+        }
+        t[i * jb + i] = tau[i];
+    }
+    for (int64_t i = 0; i < jb * jb; i++) t[i] *= sign;
+}
+
+// Rows of c (rows,m) = c (I - V^T T V), or with T^T. `t` is -T.
+static void gni_la_block_apply(gni_la *w, double *c, int64_t ldc, int64_t rows, int64_t m,
+                               const double *v, int64_t ldv, int64_t jb, const double *t,
+                               bool turned, double *x, double *y) {
+    if (rows <= 0) return;
+    gni_la_gemm(w, rows, jb, m, x, jb, c, ldc, 1, v, 1, ldv, false);
+    gni_la_gemm(w, rows, jb, jb, y, jb, x, jb, 1, t, turned ? 1 : jb, turned ? jb : 1, false);
+    gni_la_gemm(w, rows, m, jb, c, ldc, y, jb, 1, v, ldv, 1, true);
+}
+
+// Memory that the reflections of `count` rows of length m take.
+static int64_t gni_la_block_memory(int64_t count, int64_t m) {
+    return GNI_LA_PANEL * (gni_la_ld(m) + 2 * GNI_LA_PANEL + 2 * count) + 64;
+}
+
+typedef struct gni_la_block {
+    double *v, *gram, *t, *x, *y;
+    int64_t ldv;
+} gni_la_block;
+
+static void gni_la_block_take(gni_la *w, gni_la_block *b, int64_t count, int64_t m) {
+    b->ldv = gni_la_ld(m);
+    b->v = gni_la_take(w, GNI_LA_PANEL * b->ldv);
+    b->gram = gni_la_take(w, GNI_LA_PANEL * GNI_LA_PANEL);
+    b->t = gni_la_take(w, GNI_LA_PANEL * GNI_LA_PANEL);
+    b->x = gni_la_take(w, GNI_LA_PANEL * count);
+    b->y = gni_la_take(w, GNI_LA_PANEL * count);
+}
+
+// Vectors j0 to j0 + jb, of which vector j starts at row j of `a` and column j, to b->v and b->t.
+static void gni_la_block_load(gni_la *w, gni_la_block *b, const double *a, int64_t ld, int64_t j0,
+                              int64_t jb, int64_t m, const double *tau) {
+    for (int64_t j = 0; j < jb; j++) {
+        double *v = b->v + j * b->ldv;
+        memset(v, 0, (size_t)j * sizeof(double));
+        v[j] = 1.0;
+        memcpy(v + j + 1, a + (j0 + j) * ld + j0 + j + 1,
+               (size_t)(m - j0 - j - 1) * sizeof(double));
+    }
+    gni_la_block_factor(w, b->v, b->ldv, jb, m - j0, tau + j0, -1.0, b->gram, b->t);
+}
+
+// at (n,m) is a transposed: its rows are the columns of a (m,n). R comes to stand in at[j][0..j], the vectors
+// of min(m,n) reflections behind it; GVL 5.2.3.
+static void gni_la_qr(gni_la *w, double *at, int64_t ld, int64_t m, int64_t n, double *tau,
+                      gni_la_block *b) {
+    const int64_t k = GNI_MIN(m, n);
+    for (int64_t j0 = 0; j0 < k; j0 += GNI_LA_PANEL) {
+        const int64_t jb = GNI_MIN(GNI_LA_PANEL, k - j0), end = j0 + jb;
+        for (int64_t j = j0; j < j0 + jb; j++) {
+            double *v = at + j * ld + j, beta = gni_la_reflector(w, v, m - j, &tau[j]);
+            for (int64_t r = j + 1; r < end && tau[j] != 0.0; r++) {
+                double *c = at + r * ld + j;
+                w->isa->axpy(c, -tau[j] * w->isa->dot(v, c, m - j), v, m - j);
+            }
+            v[0] = beta;
+        }
+        if (end >= n) break;
+        gni_la_block_load(w, b, at, ld, j0, jb, m, tau);
+        gni_la_block_apply(w, at + end * ld + j0, ld, n - end, m - j0, b->v, b->ldv, jb, b->t,
+                           false, b->x, b->y);
+    }
+}
+
+// The first `count` columns of the product of k reflections as rows of q (count,m); the vectors stand in `a` as
+// gni_la_qr leaves them.
+static void gni_la_form_q(gni_la *w, const double *a, int64_t ld, int64_t m, int64_t k,
+                          const double *tau, double *q, int64_t ldq, int64_t count,
+                          gni_la_block *b) {
+    gni_la_clear(q, ldq, count, m);
+    for (int64_t i = 0; i < count; i++) q[i * ldq + i] = 1.0;
+    for (int64_t j0 = (k - 1) / GNI_LA_PANEL * GNI_LA_PANEL; j0 >= 0 && k > 0; j0 -= GNI_LA_PANEL) {
+        const int64_t jb = GNI_MIN(GNI_LA_PANEL, k - j0);
+        gni_la_block_load(w, b, a, ld, j0, jb, m, tau);
+        gni_la_block_apply(w, q + j0 * ldq + j0, ldq, count - j0, m - j0, b->v, b->ldv, jb, b->t,
+                           true, b->x, b->y);
+    }
+}
+
+// ---- sequences of rotations
+
+// Rotations wait until there are many, and then go over strips of the rows that stay in the cache (Van Zee,
+// van de Geijn, Quintana-Orti 2014).
+typedef struct gni_la_chain {
+    int64_t row, step, count, at; // first row, to the next one, rotations, where they are in cs
+} gni_la_chain;
+
+enum { GNI_LA_CHAINS = 64, GNI_LA_STRIP = 32 };
+
+typedef struct gni_la_turns {
+    gni_la *w;
+    double *z; // (rows,width); NULL: nobody wants the vectors
+    int64_t ld, width;
+    double *cs;
+    int64_t used, capacity; // rotations
+    int chains;
+    gni_la_chain chain[GNI_LA_CHAINS];
+} gni_la_turns;
+
+static void gni_la_turns_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_la_turns *t = (const gni_la_turns *)arg;
+    GNI_UNUSED(worker);
+    for (int64_t strip = begin; strip < end; strip++) {
+        const int64_t j = strip * GNI_LA_STRIP, width = GNI_MIN(GNI_LA_STRIP, t->width - j);
+        for (int i = 0; i < t->chains; i++) {
+            const gni_la_chain *c = &t->chain[i];
+            t->w->isa->turn(t->z + c->row * t->ld + j, c->step * t->ld, t->cs + 2 * c->at, c->count,
+                            width);
+        }
+    }
+}
+
+static void gni_la_turns_flush(gni_la_turns *t) {
+    if (t->chains > 0) {
+        const int64_t strips = (t->width + GNI_LA_STRIP - 1) / GNI_LA_STRIP;
+        gni_parallel(t->w->pool, strips, t->used * t->width < 100000 ? strips : 1,
+                     gni_la_turns_task, t);
+    }
+    t->chains = 0;
+    t->used = 0;
+}
+
+// Room for `count` <= capacity rotations of the rows row, row + step, ...; NULL if nobody wants them.
+static double *gni_la_turns_add(gni_la_turns *t, int64_t row, int64_t step, int64_t count) {
+    if (t->z == NULL) return NULL;
+    if (t->chains == GNI_LA_CHAINS || t->used + count > t->capacity) gni_la_turns_flush(t);
+    gni_la_chain *c = &t->chain[t->chains++];
+    c->row = row;
+    c->step = step;
+    c->count = count;
+    c->at = t->used;
+    t->used += count;
+    return t->cs + 2 * c->at;
+}
+
+static int64_t gni_la_turns_memory(int64_t n) { return gni_la_round(64 * GNI_MAX(n, 1)); }
+
+static void gni_la_turns_begin(gni_la_turns *t, gni_la *w, double *z, int64_t ld, int64_t width,
+                               int64_t n) {
+    t->w = w;
+    t->z = z;
+    t->ld = ld;
+    t->width = width;
+    t->used = 0;
+    t->chains = 0;
+    t->capacity = 32 * GNI_MAX(n, 1);
+    t->cs = z != NULL ? gni_la_take(w, 2 * t->capacity) : NULL;
+}
+
+// c = f / r and s = g / r with r = root of f^2 + g^2, which is returned.
+static double gni_la_rotation(double f, double g, double *c, double *s) {
+    double sum = f * f + g * g;
+    double r = sum > 1e-280 && sum < 1e280 ? sqrt(sum) : hypot(f, g);
+    *c = r == 0.0 ? 1.0 : f / r;
+    *s = r == 0.0 ? 0.0 : g / r;
+    return r;
+}
+
+static void gni_la_put(double *cs, int64_t i, double c, double s) {
+    if (cs == NULL) return;
+    cs[2 * i] = c;
+    cs[2 * i + 1] = s;
+}
+
+// ---- symmetric eigenproblem
+
+typedef struct gni_la_tridiagonal {
+    double *v, *w;  // vectors of the panel as rows, 2 GNI_LA_PANEL of n: v above w
+    double *minus;  // -w above -v
+    double *factor; // 2 GNI_LA_PANEL
+    double *p;      // n
+} gni_la_tridiagonal;
+
+// One column: a[j][j+1..] becomes the vector of the reflection, d and e the elements of T. The block's earlier
+// `i` reflections are not in the rest of `a` yet.
+static void gni_la_tridiagonal_step(gni_la *w, double *a, int64_t ld, int64_t n, int64_t j,
+                                    int64_t i, double *d, double *e, double *tau,
+                                    gni_la_tridiagonal *x) {
+    double *row = a + j * ld, *f = x->factor;
+    const gni_la_isa *isa = w->isa;
+    for (int64_t k = 0; k < i; k++) {
+        f[k] = -x->w[k * ld + j];
+        f[i + k] = -x->v[k * ld + j];
+    }
+    isa->rows_add(row + j, x->v + j, ld, f, i, n - j);
+    isa->rows_add(row + j, x->w + j, ld, f + i, i, n - j);
+    d[j] = row[j];
+    if (j == n - 1) return;
+    const int64_t from = j + 1, left = n - from;
+    double *v = row + from, *p = x->p + from;
+    e[j] = gni_la_reflector(w, v, left, &tau[j]);
+    gni_la_times_vector(w, p, a + from * ld + from, ld, v, left, left, false);
+    isa->rows_dot(f, x->w + from, ld, v, i, left);
+    isa->rows_dot(f + i, x->v + from, ld, v, i, left);
+    for (int64_t k = 0; k < 2 * i; k++) f[k] = -f[k];
+    isa->rows_add(p, x->v + from, ld, f, i, left);
+    isa->rows_add(p, x->w + from, ld, f + i, i, left);
+    for (int64_t k = 0; k < left; k++) p[k] *= tau[j];
+    isa->axpy(p, -0.5 * tau[j] * isa->dot(p, v, left), v, left);
+    memset(x->v + i * ld, 0, (size_t)from * sizeof(double));
+    memset(x->w + i * ld, 0, (size_t)from * sizeof(double));
+    memcpy(x->v + i * ld + from, v, (size_t)left * sizeof(double));
+    memcpy(x->w + i * ld + from, p, (size_t)left * sizeof(double));
+}
+
+// a (n,n), both triangles, = Q T Q^T with T tridiagonal; GVL 8.3.1, a panel at a time (Dongarra, Sorensen,
+// Hammarling 1989).
+static void gni_la_tridiagonalize(gni_la *w, double *a, int64_t ld, int64_t n, double *d, double *e,
+                                  double *tau) {
+    gni_la_tridiagonal x;
+    x.v = gni_la_take(w, 2 * GNI_LA_PANEL * ld);
+    x.minus = gni_la_take(w, 2 * GNI_LA_PANEL * ld);
+    x.factor = gni_la_take(w, 2 * GNI_LA_PANEL);
+    x.p = gni_la_take(w, ld);
+    for (int64_t j0 = 0; j0 < n; j0 += GNI_LA_PANEL) {
+        const int64_t jb = GNI_MIN(GNI_LA_PANEL, n - j0), end = j0 + jb;
+        x.w = x.v + jb * ld;
+        for (int64_t i = 0; i < jb; i++)
+            gni_la_tridiagonal_step(w, a, ld, n, j0 + i, i, d, e, tau, &x);
+        if (end >= n) break;
+        for (int64_t i = 0; i < 2 * jb; i++)
+            for (int64_t k = end; k < n; k++)
+                x.minus[i * ld + k] = -x.v[(i < jb ? i + jb : i - jb) * ld + k];
+        gni_la_gemm(w, n - end, n - end, 2 * jb, a + end * ld + end, ld, x.v + end, 1, ld,
+                    x.minus + end, ld, 1, true);
+    }
+}
+
+static bool gni_la_negligible(double e, double d0, double d1) {
+    return fabs(e) <= 2.2204460492503131e-16 * (sqrt(fabs(d0)) * sqrt(fabs(d1))) ||
+           fabs(e) < 1e-300;
+}
+
+// One implicit QL step on the `count` elements from `lo` on, or with dir -1 the same backwards (QR), so that
+// the small end of a graded matrix converges first; GVL 8.3.5, EISPACK's tql2.
+static void gni_la_ql_step(double *d, double *e, int64_t lo, int64_t count, int64_t dir,
+                           gni_la_turns *turns) {
+    const int64_t hi = lo + count - 1, top = dir > 0 ? lo : hi, edge = dir > 0 ? lo : hi - 1;
+    double p = d[top], g = (d[top + dir] - p) / (2.0 * e[edge]), r = hypot(g, 1.0), s = 1.0,
+           c = 1.0;
+    double *cs = gni_la_turns_add(turns, dir > 0 ? hi : lo, -dir, count - 1);
+    g = d[top + dir * (count - 1)] - p + e[edge] / (g >= 0.0 ? g + r : g - r);
+    p = 0.0;
+    for (int64_t i = count - 2; i >= 0; i--) {
+        double *di = d + top + dir * i, *ei = e + edge + dir * i;
+        double f = s * *ei, b = c * *ei;
+        r = gni_la_rotation(g, f, &c, &s);
+        if (i < count - 2) ei[dir] = r;
+        g = di[dir] - p;
+        r = (*di - g) * s + 2.0 * c * b;
+        p = s * r;
+        di[dir] = g + p;
+        g = c * r - b;
+        gni_la_put(cs, count - 2 - i, c, s);
+    }
+    d[top] -= p;
+    e[edge] = g;
+}
+
+// Eigenvalues of the tridiagonal matrix d (n), e (n - 1) into d, unsorted.
+static void gni_la_tridiagonal_values(gni_la *w, double *d, double *e, int64_t n,
+                                      gni_la_turns *turns) {
+    int64_t steps = 0;
+    for (int64_t lo = 0; lo < n;) {
+        int64_t hi = lo;
+        while (hi < n - 1 && !gni_la_negligible(e[hi], d[hi], d[hi + 1])) hi++;
+        if (hi < n - 1) e[hi] = 0.0;
+        if (hi == lo) {
+            lo++;
+            continue;
+        }
+        if (steps++ > 60 * n) {
+            w->info = GNI_LA_NO_CONVERGENCE;
+            break;
+        }
+        gni_la_ql_step(d, e, lo, hi - lo + 1, fabs(d[hi]) < fabs(d[lo]) ? -1 : 1, turns);
+    }
+    gni_la_turns_flush(turns);
+}
+
+// The order that sorts d: upwards, or downwards.
+static void gni_la_order(const double *d, int64_t n, bool down, int64_t *order) {
+    for (int64_t i = 0; i < n; i++) {
+        int64_t at = i;
+        for (; at > 0 && (down ? d[order[at - 1]] < d[i] : d[order[at - 1]] > d[i]); at--)
+            order[at] = order[at - 1];
+        order[at] = i;
+    }
+}
+
+static int64_t gni_la_eigh_memory(int64_t n, bool vectors) {
+    int64_t ld = gni_la_ld(n);
+    int64_t count = 4 * GNI_LA_PANEL * ld + 2 * GNI_LA_PANEL + ld + 4 * gni_la_round(n + 1) + 64;
+    return vectors ? count + gni_la_block_memory(n, n) + gni_la_turns_memory(n) : count;
+}
+
+// Eigenvalues of the symmetric a (n,n) into d, unsorted, and unless z is NULL the vectors as rows of z (n,n).
+// Destroys a.
+static void gni_la_eigh(gni_la *w, double *a, int64_t ld, int64_t n, double *d, double *z) {
+    double *e = gni_la_take(w, n + 1), *tau = gni_la_take(w, n + 1);
+    gni_la_turns turns;
+    gni_la_tridiagonalize(w, a, ld, n, d, e, tau);
+    if (z != NULL) {
+        gni_la_block b;
+        gni_la_block_take(w, &b, n, n);
+        memset(z, 0, (size_t)n * sizeof(double));
+        for (int64_t i = 1; i < n; i++) z[i * ld] = 0.0;
+        z[0] = 1.0;
+        if (n > 1) gni_la_form_q(w, a + 1, ld, n - 1, n - 1, tau, z + ld + 1, ld, n - 1, &b);
+    }
+    gni_la_turns_begin(&turns, w, z, ld, n, n);
+    gni_la_tridiagonal_values(w, d, e, n, &turns);
+}
+
+// ---- singular values
+
+typedef struct gni_la_bidiagonal {
+    double *left,
+        *right; // rows v_0, x_0, v_1, x_1, ... and y_0, u_0, y_1, u_1, ...: a - left^T right is up to date
+    double *factor; // 2 GNI_LA_PANEL
+    double *column; // n
+} gni_la_bidiagonal;
+
+static void gni_la_negate(double *x, int64_t n) {
+    for (int64_t i = 0; i < n; i++) x[i] = -x[i];
+}
+
+// A row of zeros up to `from`, then x.
+static double *gni_la_padded(double *row, const double *x, int64_t from, int64_t n) {
+    memset(row, 0, (size_t)from * sizeof(double));
+    if (x != NULL)
+        memcpy(row + from, x, (size_t)(n - from) * sizeof(double));
+    else
+        memset(row + from, 0, (size_t)(n - from) * sizeof(double));
+    return row;
+}
+
+// One column and row. v goes to the row j of vt, u to a[j][j+1..]; i is the place in the panel.
+static void gni_la_bidiagonal_step(gni_la *w, double *a, double *vt, int64_t ld, int64_t n,
+                                   int64_t j, int64_t i, double *d, double *e, double *tau_v,
+                                   double *tau_u, gni_la_bidiagonal *x) {
+    const gni_la_isa *isa = w->isa;
+    const int64_t from = j + 1, rest = n - from;
+    double *f = x->factor, *row = a + j * ld, *v = vt + j * ld + j;
+    double *pair_left = x->left + 2 * i * ld, *pair_right = x->right + 2 * i * ld;
+    for (int64_t r = j; r < n; r++) v[r - j] = a[r * ld + j];
+    for (int64_t k = 0; k < 2 * i; k++) f[k] = -x->right[k * ld + j];
+    isa->rows_add(v, x->left + j, ld, f, 2 * i, n - j);
+    d[j] = gni_la_reflector(w, v, n - j, &tau_v[j]);
+    gni_la_padded(pair_left, v, j, n);
+    gni_la_padded(pair_left + ld, NULL, n, n);
+    gni_la_padded(pair_right, NULL, n, n);
+    gni_la_padded(pair_right + ld, NULL, n, n);
+    if (rest == 0) return;
+    double *y = pair_right + from;
+    gni_la_times_vector(w, y, row + from, ld, v, n - j, rest, true);
+    isa->rows_dot(f, x->left + j, ld, v, 2 * i, n - j);
+    gni_la_negate(f, 2 * i);
+    isa->rows_add(y, x->right + from, ld, f, 2 * i, rest);
+    for (int64_t k = 0; k < rest; k++) y[k] *= tau_v[j];
+    for (int64_t k = 0; k < 2 * i + 1; k++) f[k] = -x->left[k * ld + j];
+    isa->rows_add(row + from, x->right + from, ld, f, 2 * i + 1, rest);
+    double *u = row + from, *z = pair_left + ld + from;
+    e[j] = gni_la_reflector(w, u, rest, &tau_u[j]);
+    memcpy(pair_right + ld + from, u, (size_t)rest * sizeof(double));
+    gni_la_times_vector(w, z, a + from * ld + from, ld, u, rest, rest, false);
+    isa->rows_dot(f, x->right + from, ld, u, 2 * i + 1, rest);
+    gni_la_negate(f, 2 * i + 1);
+    isa->rows_add(z, x->left + from, ld, f, 2 * i + 1, rest);
+    for (int64_t k = 0; k < rest; k++) z[k] *= tau_u[j];
+}
+
+// a (n,n) = Q B P^T with B upper bidiagonal: d (n), e (n - 1); GVL 5.4.8, a panel at a time. The vectors of Q
+// are left in vt, those of P in a.
+static void gni_la_bidiagonalize(gni_la *w, double *a, double *vt, int64_t ld, int64_t n, double *d,
+                                 double *e, double *tau_v, double *tau_u) {
+    gni_la_bidiagonal x;
+    x.left = gni_la_take(w, 2 * GNI_LA_PANEL * ld);
+    x.right = gni_la_take(w, 2 * GNI_LA_PANEL * ld);
+    x.factor = gni_la_take(w, 2 * GNI_LA_PANEL + 8);
+    for (int64_t j0 = 0; j0 < n; j0 += GNI_LA_PANEL) {
+        const int64_t jb = GNI_MIN(GNI_LA_PANEL, n - j0), end = j0 + jb;
+        for (int64_t i = 0; i < jb; i++)
+            gni_la_bidiagonal_step(w, a, vt, ld, n, j0 + i, i, d, e, tau_v, tau_u, &x);
+        if (end >= n) break;
+        for (int64_t i = 0; i < 2 * jb; i++) gni_la_negate(x.right + i * ld + end, n - end);
+        gni_la_gemm(w, n - end, n - end, 2 * jb, a + end * ld + end, ld, x.left + end, 1, ld,
+                    x.right + end, ld, 1, true);
+    }
+}
+
+// A row of the sweep over [k, p): two rotations for each j, of V's rows and of U's.
+static void gni_la_svd_step(double *d, double *e, int64_t k, int64_t p, gni_la_turns *u,
+                            gni_la_turns *v) {
+    double scale = GNI_MAX(GNI_MAX(fabs(d[p - 1]), fabs(d[p - 2])), fabs(e[p - 2]));
+    scale = GNI_MAX(scale, GNI_MAX(fabs(d[k]), fabs(e[k])));
+    double sp = d[p - 1] / scale, sm = d[p - 2] / scale, em = e[p - 2] / scale, sk = d[k] / scale,
+           ek = e[k] / scale;
+    double b = ((sm + sp) * (sm - sp) + em * em) / 2.0, c = (sp * em) * (sp * em), shift = 0.0, s,
+           r;
+    if (b != 0.0 || c != 0.0) {
+        shift = sqrt(b * b + c);
+        shift = c / (b + (b < 0.0 ? -shift : shift));
+    }
+    double f = (sk + sp) * (sk - sp) + shift, g = sk * ek;
+    double *cu = gni_la_turns_add(u, k, 1, p - 1 - k), *cv = gni_la_turns_add(v, k, 1, p - 1 - k);
+    for (int64_t j = k; j < p - 1; j++) {
+        r = gni_la_rotation(f, g, &c, &s);
+        if (j != k) e[j - 1] = r;
+        f = c * d[j] + s * e[j];
+        e[j] = c * e[j] - s * d[j];
+        g = s * d[j + 1];
+        d[j + 1] *= c;
+        gni_la_put(cv, j - k, c, s);
+        d[j] = gni_la_rotation(f, g, &c, &s);
+        f = c * e[j] + s * d[j + 1];
+        d[j + 1] = c * d[j + 1] - s * e[j];
+        g = s * e[j + 1];
+        e[j + 1] *= c;
+        gni_la_put(cu, j - k, c, s);
+    }
+    e[p - 2] = f;
+}
+
+// d[p-1] is 0: rotates e[p-2] away, upwards to k.
+static void gni_la_svd_last(double *d, double *e, int64_t k, int64_t p, gni_la_turns *v) {
+    double f = e[p - 2], c, s;
+    e[p - 2] = 0.0;
+    for (int64_t j = p - 2; j >= k; j--) {
+        d[j] = gni_la_rotation(d[j], f, &c, &s);
+        if (j != k) {
+            f = -s * e[j - 1];
+            e[j - 1] *= c;
+        }
+        gni_la_put(gni_la_turns_add(v, j, p - 1 - j, 1), 0, c, s);
+    }
+}
+
+// d[k-1] is 0: rotates e[k-1] away, downwards to p.
+static void gni_la_svd_inner(double *d, double *e, int64_t k, int64_t p, gni_la_turns *u) {
+    double f = e[k - 1], c, s;
+    e[k - 1] = 0.0;
+    for (int64_t j = k; j < p; j++) {
+        d[j] = gni_la_rotation(d[j], f, &c, &s);
+        f = -s * e[j];
+        e[j] *= c;
+        gni_la_put(gni_la_turns_add(u, j, k - 1 - j, 1), 0, c, s);
+    }
+}
+
+// Singular values of the bidiagonal matrix d, e (n each) into d, unsorted, some of them negative; GVL 8.6.2 with
+// the splitting of LINPACK's dsvdc.
+static void gni_la_bidiagonal_values(gni_la *w, double *d, double *e, int64_t n, gni_la_turns *u,
+                                     gni_la_turns *v) {
+    const double eps = 2.2204460492503131e-16, tiny = 1e-290;
+    int64_t steps = 0;
+    for (int64_t p = n; p > 1;) {
+        int64_t k = p - 2, at = p - 1;
+        for (; k >= 0; k--) {
+            if (fabs(e[k]) > tiny + eps * (fabs(d[k]) + fabs(d[k + 1]))) continue;
+            e[k] = 0.0;
+            break;
+        }
+        if (k == p - 2) {
+            p--;
+            continue;
+        }
+        if (steps++ > 60 * n) {
+            w->info = GNI_LA_NO_CONVERGENCE;
+            break;
+        }
+        for (; at > k; at--) { // a diagonal element that is nothing beside its neighbours
+            double near_by =
+                (at < p - 1 ? fabs(e[at]) : 0.0) + (at > k + 1 ? fabs(e[at - 1]) : 0.0);
+            if (fabs(d[at]) > tiny + eps * near_by) continue;
+            d[at] = 0.0;
+            break;
+        }
+        if (at == k)
+            gni_la_svd_step(d, e, k + 1, p, u, v);
+        else if (at == p - 1)
+            gni_la_svd_last(d, e, k + 1, p, v);
+        else
+            gni_la_svd_inner(d, e, at + 1, p, u);
+    }
+    gni_la_turns_flush(u);
+    gni_la_turns_flush(v);
+}
+
+static int64_t gni_la_svd_memory(int64_t n) {
+    int64_t ld = gni_la_ld(n);
+    return ld * n + 4 * GNI_LA_PANEL * ld + 5 * gni_la_round(n + 1) + 2 * GNI_LA_PANEL +
+           gni_la_block_memory(n, n) + 2 * gni_la_turns_memory(n) + 128;
+}
+
+// Singular values of a (n,n) into d, unsorted, and unless they are NULL the vectors as rows of ut and vt (n,n).
+// Negative values: the rows of vt belong to the positive ones. Destroys a.
+static void gni_la_svd_square(gni_la *w, double *a, int64_t ld, int64_t n, double *d, double *ut,
+                              double *vt) {
+    double *left = gni_la_take(w, ld * n), *e = gni_la_take(w, n + 1);
+    double *tau_v = gni_la_take(w, n + 1), *tau_u = gni_la_take(w, n + 1);
+    gni_la_turns u, v;
+    gni_la_block b;
+    gni_la_bidiagonalize(w, a, left, ld, n, d, e, tau_v, tau_u);
+    e[n - 1] = e[n] = 0.0;
+    gni_la_block_take(w, &b, n, n);
+    if (ut != NULL) gni_la_form_q(w, left, ld, n, n, tau_v, ut, ld, n, &b);
+    if (vt != NULL) {
+        gni_la_clear(vt, ld, n, n);
+        vt[0] = 1.0;
+        if (n > 1) gni_la_form_q(w, a + 1, ld, n - 1, n - 1, tau_u, vt + ld + 1, ld, n - 1, &b);
+    }
+    gni_la_turns_begin(&u, w, ut, ld, n, n);
+    gni_la_turns_begin(&v, w, vt, ld, n, n);
+    gni_la_bidiagonal_values(w, d, e, n, &u, &v);
+    for (int64_t i = 0; i < n; i++) {
+        if (!(d[i] < 0.0)) continue;
+        d[i] = -d[i];
+        if (vt != NULL) gni_la_negate(vt + i * ld, n);
+    }
+}
+
+// ------------------------------------------------------------------------------------------
+// >>linalg_ops
+// Diagonals and triangles, einsum and its relatives, as compositions of public calls.
+
+// ---- diagonals and triangles
+
+static gn_array *gni_diagonal_view(gn_context *g, const char *fn, gn_array *a, int row, int column,
+                                   int64_t k);
+
+// Elements of the diagonal j - i = k of an (n, m) matrix; 0 if it lies outside.
+static int64_t gni_diagonal_length(int64_t n, int64_t m, int64_t k) {
+    if (k >= 0) return k >= m ? 0 : GNI_MIN(n, m - k);
+    return -k >= n || k == INT64_MIN ? 0 : GNI_MIN(n + k, m);
+}
+
+static bool gni_back_scatter_diagonal(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    if (gni_begin("gn_diagonal", &gy, 1) == NULL) return false;
+    gx[0] = gni_end(g, gni_diagonal_view(g, "gn_diagonal", gy, (int)node->param[0],
+                                         (int)node->param[1], node->param[2]));
+    return true;
+}
+
+// Zeros of shape `s` with x on diagonal k of the axes `row` and `column`: the opposite of the view.
+static gn_array *gni_scatter_diagonal(gn_context *g, gn_array *x, const gn_shape *s, int row,
+                                      int column, int64_t k) {
+    if (gni_begin("gn_diagonal", &x, 1) == NULL) return NULL;
+    gn_array *y = gni_make_full(g, "gn_diagonal", x->dtype, s, 0.0);
+    bool ok = y != NULL && gni_materialize(g, y);
+    if (ok && gni_elements(&x->shape) > 0) {
+        int64_t stride[GN_MAX_RANK];
+        int n = 0;
+        for (int i = 0; i < s->rank; i++)
+            if (i != column) stride[n++] = y->stride[i] + (i == row ? y->stride[column] : 0);
+        int64_t offset = k >= 0 ? k * y->stride[column] : -k * y->stride[row];
+        ok = gni_copy_into(g, y->buf, y->dtype, offset, stride, x);
+    }
+    gni_node *node = ok ? gni_record(g, y, "gn_diagonal", gni_back_scatter_diagonal, &x, 1) : NULL;
+    if (node != NULL) {
+        node->param[0] = row;
+        node->param[1] = column;
+        node->param[2] = k;
+    }
+    return gni_end(g, y);
+}
+
+static bool gni_back_diagonal(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gx[0] = gni_scatter_diagonal(g, gy, &node->shape, (int)node->param[0], (int)node->param[1],
+                                 node->param[2]);
+    return true;
+}
+
+// Diagonal k of two axes as a view; it takes the place of the axis `row`, the axis `column` goes.
+static gn_array *gni_diagonal_view(gn_context *g, const char *fn, gn_array *a, int row, int column,
+                                   int64_t k) {
+    if (!gni_materialize(g, a)) return NULL;
+    gn_shape s = gn_shape_from(0, NULL);
+    int64_t stride[GN_MAX_RANK];
+    int64_t length = gni_diagonal_length(a->shape.dim[row], a->shape.dim[column], k);
+    for (int i = 0; i < a->shape.rank; i++) {
+        if (i == column) continue;
+        stride[s.rank] = a->stride[i] + (i == row ? a->stride[column] : 0);
+        s.dim[s.rank++] = i == row ? length : a->shape.dim[i];
+    }
+    int64_t offset = length == 0 ? 0 : k >= 0 ? k * a->stride[column] : -k * a->stride[row];
+    gn_array *y = gni_view_of(g, fn, a, &s, stride, a->offset + offset);
+    gni_node *node =
+        y != NULL && gni_tracks(g, &a, 1) ? gni_record(g, y, fn, gni_back_diagonal, &a, 1) : NULL;
+    if (node != NULL) {
+        node->param[0] = row;
+        node->param[1] = column;
+        node->param[2] = k;
+        node->shape = a->shape;
+    }
+    return y;
+}
+
+// Whether the array has the rank of a matrix or of a batch of them; false after gni_fail.
+static bool gni_is_matrix(gn_context *g, const char *fn, const gn_array *a) {
+    char text[200];
+    if (a->shape.rank >= 2) return true;
+    gni_fail(g, GN_ERROR_SHAPE, "%s: %s is not a matrix or a batch of matrices", fn,
+             gni_shape_text(text, sizeof text, &a->shape));
+    return false;
+}
+
+static gn_array *gni_diagonal(const char *fn, gn_array *a, int64_t k) {
+    gn_context *g = gni_begin(fn, &a, 1);
+    if (g == NULL) return NULL;
+    int rank = a->shape.rank;
+    gn_array *y =
+        gni_is_matrix(g, fn, a) ? gni_diagonal_view(g, fn, a, rank - 2, rank - 1, k) : NULL;
+    return gni_end(g, y);
+}
+
+GPUNUM_API gn_array *gn_diagonal(gn_array *a, int64_t k) {
+    return gni_diagonal("gn_diagonal", a, k);
+}
+
+GPUNUM_API gn_array *gn_trace(gn_array *a, int64_t k) {
+    gn_context *g = gni_begin("gn_trace", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    return gni_end_scope(g, gn_sum(gni_diagonal("gn_trace", a, k), GN_AXIS(-1)));
+}
+
+// Elements with j - i <= k (lower) or j - i >= k; the others become 0.
+static gn_array *gni_triangle(const char *fn, gn_array *a, int64_t k, bool lower) {
+    gn_context *g = gni_begin(fn, &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    gn_array *y = NULL;
+    if (gni_is_matrix(g, fn, a) && gni_real_only(g, fn, &a, 1)) {
+        int64_t n = a->shape.dim[a->shape.rank - 2], m = a->shape.dim[a->shape.rank - 1];
+        k = GNI_MAX(-n, GNI_MIN(k, m));
+        gn_dtype t = n < INT32_MAX / 2 && m < INT32_MAX / 2 ? GN_I32 : GN_I64;
+        gn_array *i = gn_expand_dims(gn_arange(g, t, (double)k, (double)(k + n), 1.0), -1);
+        gn_array *j = gn_arange(g, t, 0.0, (double)m, 1.0);
+        y = gn_where(lower ? gn_le(j, i) : gn_ge(j, i), a, gn_scalar(g, a->dtype, 0.0));
+    }
+    return gni_end_scope(g, y);
+}
+
+GPUNUM_API gn_array *gn_tril(gn_array *a, int64_t k) { return gni_triangle("gn_tril", a, k, true); }
+GPUNUM_API gn_array *gn_triu(gn_array *a, int64_t k) {
+    return gni_triangle("gn_triu", a, k, false);
+}
+
+// ---- contraction of two arrays whose axes have labels
+
+// Labels 0 to 51 are letters, those from GNI_DOTS on the dimensions of an ellipsis.
+enum { GNI_DOTS = 52, GNI_LABELS = GNI_DOTS + GN_MAX_RANK };
+
+typedef struct gni_term {
+    gn_array *a; // NULL: something failed
+    int rank;
+    int label[GN_MAX_RANK]; // of each axis, all different
+} gni_term;
+
+static uint64_t gni_label_bit(int label) { return (uint64_t)1 << label; }
+
+static uint64_t gni_term_labels(const gni_term *t) {
+    uint64_t set = 0;
+    for (int i = 0; i < t->rank; i++) set |= gni_label_bit(t->label[i]);
+    return set;
+}
+
+static int gni_term_axis(const gni_term *t, int label) {
+    for (int i = 0; i < t->rank; i++)
+        if (t->label[i] == label) return i;
+    return -1;
+}
+
+// Sums over the axes whose labels are in `set`. Integers keep their dtype, as in NumPy's einsum.
+static void gni_term_sum(gni_term *t, uint64_t set) {
+    uint32_t axes = 0;
+    int n = 0;
+    for (int i = 0; i < t->rank; i++) {
+        if (set & gni_label_bit(t->label[i]))
+            axes |= GN_AXIS(i);
+        else
+            t->label[n++] = t->label[i];
+    }
+    if (axes == 0 || t->a == NULL) return;
+    gn_dtype dtype = t->a->dtype;
+    t->a = gn_sum(t->a, axes);
+    t->rank = n;
+    if (t->a != NULL && t->a->dtype != dtype) t->a = gn_cast(t->a, dtype);
+}
+
+// Brings the axes into the order of `labels`; those that the term has not become axes of size 1.
+static gn_array *gni_term_arranged(const gni_term *t, const int *labels, int count) {
+    int order[GN_MAX_RANK], n = 0;
+    gn_shape s = gn_shape_from(0, NULL);
+    if (t->a == NULL || count > GN_MAX_RANK) return NULL;
+    for (int i = 0; i < count; i++) {
+        int axis = gni_term_axis(t, labels[i]);
+        if (axis >= 0) order[n++] = axis;
+        s.dim[s.rank++] = axis >= 0 ? t->a->shape.dim[axis] : 1;
+    }
+    bool as_is = true;
+    for (int i = 0; i < n; i++) as_is = as_is && order[i] == i;
+    gn_array *y = as_is ? t->a : gn_permute_axes(t->a, order, n);
+    return y == NULL || gni_same_shape(&y->shape, &s) ? y : gn_reshape(y, s);
+}
+
+// What the axes of two terms are to their product, and how far they reach.
+typedef struct gni_pair {
+    int batch[GN_MAX_RANK], left[GN_MAX_RANK], right[GN_MAX_RANK], inner[GN_MAX_RANK];
+    int n_batch, n_left, n_right, n_inner;
+} gni_pair;
+
+// An axis of size 1 that stands against a larger one repeats: it is left out, and if the product sums over
+// that label, the other term is summed beforehand.
+static void gni_pair_broadcast(gni_term *a, gni_term *b, uint64_t keep) {
+    uint64_t both = gni_term_labels(a) & gni_term_labels(b);
+    for (int label = 0; label < GNI_LABELS && a->a != NULL && b->a != NULL; label++) {
+        if (!(both & gni_label_bit(label))) continue;
+        int64_t na = a->a->shape.dim[gni_term_axis(a, label)],
+                nb = b->a->shape.dim[gni_term_axis(b, label)];
+        if (na == nb) continue;
+        gni_term_sum(na == 1 ? a : b, gni_label_bit(label));
+        if (!(keep & gni_label_bit(label))) gni_term_sum(na == 1 ? b : a, gni_label_bit(label));
+    }
+}
+
+static void gni_pair_sort(gni_pair *p, const gni_term *a, const gni_term *b, uint64_t keep) {
+    memset(p, 0, sizeof *p);
+    for (int i = 0; i < a->rank; i++) {
+        int label = a->label[i];
+        if (gni_term_axis(b, label) < 0)
+            p->left[p->n_left++] = label;
+        else if (keep & gni_label_bit(label))
+            p->batch[p->n_batch++] = label;
+        else
+            p->inner[p->n_inner++] = label;
+    }
+    for (int i = 0; i < b->rank; i++)
+        if (gni_term_axis(a, b->label[i]) < 0) p->right[p->n_right++] = b->label[i];
+}
+
+// The term as (batch..., rows, columns), each of the two made of any number of axes.
+static gn_array *gni_pair_operand(const gni_term *t, const gni_pair *p, const int *rows, int n_rows,
+                                  const int *columns, int n_columns) {
+    int order[3 * GN_MAX_RANK], n = 0;
+    for (int i = 0; i < p->n_batch; i++) order[n++] = p->batch[i];
+    for (int i = 0; i < n_rows; i++) order[n++] = rows[i];
+    for (int i = 0; i < n_columns; i++) order[n++] = columns[i];
+    gn_array *y = gni_term_arranged(t, order, n);
+    if (y == NULL) return NULL;
+    int merged = p->n_batch > GN_MAX_RANK - 2 ? p->n_batch - 1 : 0; // batch axes that become one
+    gn_shape s = gn_shape_from(0, NULL);
+    while (s.rank < p->n_batch - merged + 2) s.dim[s.rank++] = 1;
+    for (int i = 0; i < n; i++) {
+        int at =
+            i < p->n_batch ? GNI_MAX(i - merged, 0) : s.rank - (i < p->n_batch + n_rows ? 2 : 1);
+        s.dim[at] *= y->shape.dim[i];
+    }
+    return gni_same_shape(&y->shape, &s) ? y : gn_reshape(y, s);
+}
+
+static gn_array *gni_pair_matmul(const gni_term *a, const gni_term *b, const gni_pair *p,
+                                 const gn_shape *s) {
+    gn_array *x = gni_pair_operand(a, p, p->left, p->n_left, p->inner, p->n_inner);
+    gn_array *y = gn_matmul(x, gni_pair_operand(b, p, p->inner, p->n_inner, p->right, p->n_right));
+    return y == NULL || gni_same_shape(&y->shape, s) ? y : gn_reshape(y, *s);
+}
+
+// Without labels to sum over, or with nothing else than those, the product is elementwise and stays lazy.
+static gn_array *gni_pair_mul(const gni_term *a, const gni_term *b, const gni_pair *p,
+                              const int *labels, int count) {
+    int all[2 * GN_MAX_RANK];
+    uint32_t axes = 0;
+    memcpy(all, labels, sizeof(int) * (size_t)count);
+    for (int i = 0; i < p->n_inner; i++) {
+        axes |= GN_AXIS(count);
+        all[count++] = p->inner[i];
+    }
+    gn_array *x = gni_term_arranged(a, all, count);
+    gn_array *y = gn_mul(x, gni_term_arranged(b, all, count));
+    return axes != 0 ? gn_sum(y, axes) : y;
+}
+
+// The product of two terms, summed over the labels that they share and that are not in `keep`.
+static gni_term gni_contract(gn_context *g, const char *fn, gni_term a, gni_term b, uint64_t keep) {
+    gni_term y;
+    gni_pair p;
+    memset(&y, 0, sizeof y);
+    gni_pair_broadcast(&a, &b, keep);
+    if (a.a == NULL || b.a == NULL) return y;
+    gni_pair_sort(&p, &a, &b, keep);
+    int labels[3 * GN_MAX_RANK], n = 0;
+    for (int i = 0; i < p.n_batch; i++) labels[n++] = p.batch[i];
+    for (int i = 0; i < p.n_left; i++) labels[n++] = p.left[i];
+    for (int i = 0; i < p.n_right; i++) labels[n++] = p.right[i];
+    if (n > GN_MAX_RANK) {
+        gni_fail(g, GN_ERROR_SHAPE, "%s: a product of two operands has rank %d, the limit is %d",
+                 fn, n, GN_MAX_RANK);
+        return y;
+    }
+    gn_shape s = gn_shape_from(0, NULL);
+    for (int i = 0; i < n; i++) {
+        bool right = i >= p.n_batch + p.n_left;
+        s.dim[s.rank++] = right ? b.a->shape.dim[gni_term_axis(&b, labels[i])]
+                                : a.a->shape.dim[gni_term_axis(&a, labels[i])];
+    }
+    gn_dtype t = gn_promote(a.a->dtype, b.a->dtype);
+    bool narrow = t == GN_F16 || t == GN_BF16; // gn_matmul sums these in float32
+    bool dots = p.n_left + p.n_right == 0 && n + p.n_inner <= GN_MAX_RANK && !narrow;
+    y.rank = n;
+    memcpy(y.label, labels, sizeof(int) * (size_t)n);
+    y.a = p.n_inner == 0 || dots ? gni_pair_mul(&a, &b, &p, labels, n)
+                                 : gni_pair_matmul(&a, &b, &p, &s);
+    if (y.a != NULL && y.a->dtype != t) y.a = gn_cast(y.a, t);
+    return y;
+}
+
+// ---- products
+
+GPUNUM_API gn_array *gn_outer(gn_array *a, gn_array *b) {
+    gn_array *in[2];
+    in[0] = a;
+    in[1] = b;
+    gn_context *g = gni_begin("gn_outer", in, 2);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    return gni_end_scope(g, gn_mul(gn_reshape(a, GN_SHAPE(-1, 1)), gn_reshape(b, GN_SHAPE(1, -1))));
+}
+
+// Axes of one operand of a tensordot, from 0 on; false after gni_fail.
+static bool gni_tensordot_axes(gn_context *g, const gn_array *a, const int *axes, int count,
+                               bool first, int *out) {
+    int rank = a->shape.rank;
+    if (count < 0 || count > rank) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_tensordot: %d axes of an array of rank %d", count, rank);
+        return false;
+    }
+    for (int i = 0; i < count; i++) {
+        out[i] = axes != NULL ? gni_axis(g, "gn_tensordot", axes[i], rank)
+                 : first      ? rank - count + i
+                              : i;
+        if (out[i] < 0) return false;
+        for (int k = 0; k < i; k++) {
+            if (out[k] != out[i]) continue;
+            gni_fail(g, GN_ERROR_ARGUMENT, "gn_tensordot: axis %d is named twice", out[i]);
+            return false;
+        }
+    }
+    return true;
+}
+
+static gn_array *gni_tensordot(gn_context *g, gn_array *a, gn_array *b, const int *at_a,
+                               const int *at_b, int count) {
+    gni_term ta, tb;
+    uint64_t keep = 0;
+    char text_a[200], text_b[200];
+    memset(&ta, 0, sizeof ta);
+    memset(&tb, 0, sizeof tb);
+    ta.a = a;
+    tb.a = b;
+    ta.rank = a->shape.rank;
+    tb.rank = b->shape.rank;
+    for (int i = 0; i < ta.rank; i++) ta.label[i] = i;
+    for (int i = 0; i < tb.rank; i++) tb.label[i] = GN_MAX_RANK + i;
+    for (int i = 0; i < count; i++) {
+        int64_t n = a->shape.dim[at_a[i]], m = b->shape.dim[at_b[i]];
+        tb.label[at_b[i]] = at_a[i];
+        if (n == m) continue;
+        gni_fail(g, GN_ERROR_SHAPE,
+                 "gn_tensordot: %s x %s: axes %d and %d have %lld and %lld elements",
+                 gni_shape_text(text_a, sizeof text_a, &a->shape),
+                 gni_shape_text(text_b, sizeof text_b, &b->shape), at_a[i], at_b[i], (long long)n,
+                 (long long)m);
+        return NULL;
+    }
+    keep = (gni_term_labels(&ta) | gni_term_labels(&tb)) &
+           ~(gni_term_labels(&ta) & gni_term_labels(&tb));
+    return gni_contract(g, "gn_tensordot", ta, tb, keep).a;
+}
+
+GPUNUM_API gn_array *gn_tensordot(gn_array *a, gn_array *b, const int *a_axes, const int *b_axes,
+                                  int count) {
+    gn_array *in[2], *y = NULL;
+    int at_a[GN_MAX_RANK] = {0}, at_b[GN_MAX_RANK] = {0};
+    in[0] = a;
+    in[1] = b;
+    gn_context *g = gni_begin("gn_tensordot", in, 2);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    if (gni_real_only(g, "gn_tensordot", in, 2) &&
+        gni_tensordot_axes(g, a, a_axes, count, true, at_a) &&
+        gni_tensordot_axes(g, b, b_axes, count, false, at_b))
+        y = gni_tensordot(g, a, b, at_a, at_b, count);
+    return gni_end_scope(g, y);
+}
+
+GPUNUM_API gn_array *gn_dot(gn_array *a, gn_array *b) {
+    gn_array *in[2], *y = NULL;
+    in[0] = a;
+    in[1] = b;
+    gn_context *g = gni_begin("gn_dot", in, 2);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    int ra = a->shape.rank, rb = b->shape.rank, at = rb >= 2 ? rb - 2 : 0;
+    char ta[200], tb[200];
+    if (ra == 0 || rb == 0) {
+        y = gn_mul(a, b);
+    } else if (a->shape.dim[ra - 1] != b->shape.dim[at]) {
+        gni_fail(g, GN_ERROR_SHAPE, "gn_dot: %s x %s: %lld and %lld elements are summed over",
+                 gni_shape_text(ta, sizeof ta, &a->shape), gni_shape_text(tb, sizeof tb, &b->shape),
+                 (long long)a->shape.dim[ra - 1], (long long)b->shape.dim[at]);
+    } else if (gni_real_only(g, "gn_dot", in, 2)) {
+        int at_a[1];
+        at_a[0] = ra - 1;
+        y = rb <= 2 ? gn_matmul(a, b) : gni_tensordot(g, a, b, at_a, &at, 1);
+    }
+    return gni_end_scope(g, y);
+}
+
+// ---- einsum
+
+typedef struct gni_einsum {
+    gn_context *g;
+    const char *text;
+    int count; // terms that are left
+    gni_term *term;
+    int dots;                // dimensions of the ellipsis
+    int64_t dim[GNI_LABELS]; // extent of each label, 0 if it has none yet
+    int seen[GNI_LABELS];    // how often the operands name it
+    int out[GN_MAX_RANK], n_out;
+    uint64_t out_set;
+} gni_einsum;
+
+static bool gni_einsum_fail(const gni_einsum *e, const char *format, ...) GNI_PRINTF(2, 3);
+static bool gni_einsum_fail(const gni_einsum *e, const char *format, ...) {
+    char why[200];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    gni_fail(e->g, GN_ERROR_ARGUMENT, "gn_einsum: \"%.100s\": %s", e->text, why);
+    return false;
+}
+
+static int gni_letter(char c) {
+    if (c >= 'A' && c <= 'Z') return c - 'A';
+    if (c >= 'a' && c <= 'z') return c - 'a' + 26;
+    return -1;
+}
+
+static char gni_letter_of(int label) {
+    return label < 26 ? (char)('A' + label) : label < GNI_DOTS ? (char)('a' + label - 26) : '.';
+}
+
+// One operand's subscripts, or the result's: labels of the letters in order. *dots is where the ellipsis
+// stands among them, -1 without one. Returns how many letters, or -1 after gni_fail.
+static int gni_einsum_letters(const gni_einsum *e, const char **at, int *labels, int *dots) {
+    int n = 0;
+    *dots = -1;
+    for (;; (*at)++) {
+        const char *c = *at;
+        if (*c == 0 || *c == ',' || (c[0] == '-' && c[1] == '>')) return n;
+        if (*c == ' ' || *c == '\t') continue;
+        if (*c == '.') {
+            if (c[1] != '.' || c[2] != '.' || *dots >= 0) {
+                gni_einsum_fail(e, "a point that is not part of one ellipsis");
+                return -1;
+            }
+            *dots = n;
+            *at += 2;
+        } else if (gni_letter(*c) < 0) {
+            gni_einsum_fail(e, "'%c' is not a letter", *c);
+            return -1;
+        } else if (n == GN_MAX_RANK) {
+            gni_einsum_fail(e, "more than %d letters in one term", GN_MAX_RANK);
+            return -1;
+        } else {
+            labels[n++] = gni_letter(*c);
+        }
+    }
+}
+
+// Takes an axis of `label` in: its extent, and the diagonal where the operand has that label already.
+static bool gni_einsum_axis(gni_einsum *e, gni_term *t, int index, int axis, int label) {
+    int64_t n = t->a->shape.dim[axis];
+    int before = gni_term_axis(t, label);
+    if (before >= 0) {
+        int64_t m = t->a->shape.dim[before];
+        if (n != m)
+            return gni_einsum_fail(e, "'%c' stands for %lld and %lld elements of operand %d",
+                                   gni_letter_of(label), (long long)m, (long long)n, index + 1);
+        if (gni_begin("gn_einsum", &t->a, 1) == NULL) return false;
+        t->a = gni_end(e->g, gni_diagonal_view(e->g, "gn_einsum", t->a, before, axis, 0));
+        return t->a != NULL;
+    }
+    if (e->dim[label] < 0 || e->dim[label] == 1) e->dim[label] = n;
+    if (n != e->dim[label] && n != 1)
+        return gni_einsum_fail(e, "'%c' stands for %lld elements, and for %lld in operand %d",
+                               gni_letter_of(label), (long long)e->dim[label], (long long)n,
+                               index + 1);
+    t->label[t->rank++] = label;
+    e->seen[label]++;
+    return true;
+}
+
+static bool gni_einsum_operand(gni_einsum *e, int index, const int *labels, int n, int dots) {
+    gni_term *t = &e->term[index];
+    int rank = t->a->shape.rank, more = rank - n;
+    if (more < 0 || (dots < 0 && more > 0))
+        return gni_einsum_fail(e, "operand %d has rank %d, its subscripts name %d axes", index + 1,
+                               rank, n);
+    e->dots = GNI_MAX(e->dots, more);
+    for (int i = 0, axis = 0; i < rank; i++) {
+        int label = i < dots || dots < 0 ? labels[i]
+                    : i < dots + more    ? GNI_LABELS - more + (i - dots)
+                                         : labels[i - more];
+        int held = t->rank;
+        if (!gni_einsum_axis(e, t, index, axis, label)) return false;
+        if (t->rank > held) axis++;
+    }
+    return true;
+}
+
+// What stands behind "->", or without that the letters that are named once, in order.
+static bool gni_einsum_output(gni_einsum *e, const char *at, const int *implicit) {
+    int labels[GN_MAX_RANK], n = 0, dots = 0, named[GNI_LABELS] = {0};
+    if (implicit == NULL) {
+        n = gni_einsum_letters(e, &at, labels, &dots);
+        if (n < 0) return false;
+        if (*at != 0) return gni_einsum_fail(e, "the result has more than one term");
+        if (dots < 0 && e->dots > 0)
+            return gni_einsum_fail(e, "the result has no ellipsis for %d axes", e->dots);
+    } else {
+        for (int label = 0; label < GNI_DOTS; label++) {
+            if (implicit[label] != 1) continue;
+            if (n == GN_MAX_RANK)
+                return gni_einsum_fail(e, "the result has more than %d axes", GN_MAX_RANK);
+            labels[n++] = label;
+        }
+    }
+    if (n + e->dots > GN_MAX_RANK)
+        return gni_einsum_fail(e, "the result has more than %d axes", GN_MAX_RANK);
+    for (int i = 0; i <= n; i++) {
+        for (int k = 0; k < e->dots && i == dots; k++)
+            e->out[e->n_out++] = GNI_LABELS - e->dots + k;
+        if (i == n) break;
+        if (e->seen[labels[i]] == 0)
+            return gni_einsum_fail(e, "no operand has '%c'", gni_letter_of(labels[i]));
+        if (named[labels[i]]++)
+            return gni_einsum_fail(e, "the result names '%c' twice", gni_letter_of(labels[i]));
+        e->out[e->n_out++] = labels[i];
+    }
+    for (int i = 0; i < e->n_out; i++) e->out_set |= gni_label_bit(e->out[i]);
+    return true;
+}
+
+static bool gni_einsum_parse(gni_einsum *e) {
+    const char *at = e->text;
+    int named[GNI_LABELS] = {0};
+    for (int i = 0; i < GNI_LABELS; i++) e->dim[i] = -1;
+    for (int i = 0;; i++, at++) {
+        int labels[GN_MAX_RANK], dots, n = gni_einsum_letters(e, &at, labels, &dots);
+        if (n < 0) return false;
+        if (i == e->count)
+            return gni_einsum_fail(e, "names more operands than the %d given", e->count);
+        for (int k = 0; k < n; k++) named[labels[k]]++;
+        if (!gni_einsum_operand(e, i, labels, n, dots)) return false;
+        if (*at == ',') continue;
+        if (i + 1 < e->count)
+            return gni_einsum_fail(e, "names %d operands, %d are given", i + 1, e->count);
+        return *at == 0 ? gni_einsum_output(e, at, named) : gni_einsum_output(e, at + 2, NULL);
+    }
+}
+
+// Labels that the result or a term other than i and j needs.
+static uint64_t gni_einsum_needed(const gni_einsum *e, int i, int j) {
+    uint64_t set = e->out_set;
+    for (int k = 0; k < e->count; k++)
+        if (k != i && k != j) set |= gni_term_labels(&e->term[k]);
+    return set;
+}
+
+static double gni_einsum_volume(const gni_einsum *e, uint64_t set) {
+    double n = 1.0;
+    for (int label = 0; label < GNI_LABELS; label++)
+        if (set & gni_label_bit(label)) n *= (double)e->dim[label];
+    return n;
+}
+
+// Multiplies the two terms whose product grows the least over what they hold themselves; of those the
+// cheapest pair.
+static void gni_einsum_step(gni_einsum *e) {
+    int best_i = 0, best_j = 1;
+    double best = 0.0, best_work = 0.0;
+    for (int i = 0; i < e->count; i++) {
+        for (int j = i + 1; j < e->count; j++) {
+            uint64_t a = gni_term_labels(&e->term[i]), b = gni_term_labels(&e->term[j]);
+            double work = gni_einsum_volume(e, a | b);
+            double growth = gni_einsum_volume(e, (a | b) & gni_einsum_needed(e, i, j)) -
+                            gni_einsum_volume(e, a) - gni_einsum_volume(e, b);
+            bool first = i == 0 && j == 1;
+            if (!first && (growth > best || (growth == best && work >= best_work))) continue;
+            best = growth;
+            best_work = work;
+            best_i = i;
+            best_j = j;
+        }
+    }
+    uint64_t keep = gni_einsum_needed(e, best_i, best_j);
+    e->term[best_i] = gni_contract(e->g, "gn_einsum", e->term[best_i], e->term[best_j], keep);
+    e->count--;
+    for (int k = best_j; k < e->count; k++) e->term[k] = e->term[k + 1];
+}
+
+static gn_array *gni_einsum_run(gni_einsum *e) {
+    for (int i = 0; i < e->count; i++)
+        gni_term_sum(&e->term[i], gni_term_labels(&e->term[i]) & ~gni_einsum_needed(e, i, i));
+    while (e->count > 1 && !e->g->call_failed) gni_einsum_step(e);
+    return e->g->call_failed ? NULL : gni_term_arranged(&e->term[0], e->out, e->n_out);
+}
+
+GPUNUM_API gn_array *gn_einsum_list(gn_context *g, const char *subscripts, gn_array *const *arrays,
+                                    int count) {
+    gni_einsum e;
+    memset(&e, 0, sizeof e);
+    if (g == NULL || arrays == NULL || count < 1 || subscripts == NULL) {
+        if (!gni_begin_context("gn_einsum", g)) return NULL;
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_einsum: no %s",
+                 subscripts == NULL ? "subscripts" : "operands");
+        return gni_end(g, NULL);
+    }
+    gn_context *home = gni_begin("gn_einsum", arrays, count);
+    if (home == NULL) return NULL;
+    gn_scope_begin(home);
+    gn_array *y = NULL;
+    size_t bytes = sizeof(gni_term) * (size_t)count;
+    e.g = home;
+    e.text = subscripts;
+    e.count = count;
+    e.term = (gni_term *)gni_calloc(home, bytes);
+    if (e.term == NULL) {
+        gni_fail_memory(home, "gn_einsum", bytes);
+    } else if (gni_real_only(home, "gn_einsum", arrays, count)) {
+        gn_dtype t = arrays[0]->dtype;
+        for (int i = 0; i < count; i++) {
+            e.term[i].a = arrays[i];
+            t = gn_promote(t, arrays[i]->dtype);
+        }
+        if (gni_einsum_parse(&e)) y = gni_einsum_run(&e);
+        if (y != NULL && y->dtype != t) y = gn_cast(y, t);
+        for (int i = 0; i < count && y != NULL; i++)
+            if (y == arrays[i]) y = gn_reshape(y, y->shape);
+    }
+    gni_free(home, e.term);
+    return gni_end_scope(home, y);
+}
+
+// ------------------------------------------------------------------------------------------
+// >>factor_ops
+// The public decompositions: operands and results of all matrices of a batch, threads, errors, gradients.
+
+// ---- one matrix in, its results out
+
+typedef enum gni_la_kind {
+    GNI_LA_SOLVE,
+    GNI_LA_INV,
+    GNI_LA_DET,
+    GNI_LA_CHOLESKY,
+    GNI_LA_QR,
+    GNI_LA_EIGH,
+    GNI_LA_SVD
+} gni_la_kind;
+
+// A matrix of each item of the batch. `dim` and `step` are of the batch's dimensions, steps in elements.
+typedef struct gni_la_operand {
+    char *data; // NULL: not there
+    gn_dtype t;
+    int64_t rs, cs;
+    int rank;
+    int64_t dim[GN_MAX_RANK], step[GN_MAX_RANK];
+} gni_la_operand;
+
+typedef struct gni_la_job {
+    gn_context *g;
+    gni_la_kind kind;
+    const char *fn;
+    int64_t batch, m, n, k; // matrices a (m,n); k columns of b or of u
+    gni_la_operand in[2], out[3];
+    int64_t *info; // of each matrix
+    gni_la *workers;
+} gni_la_job;
+
+static int64_t gni_la_offset(const gni_la_operand *o, int64_t index) {
+    int64_t at = 0;
+    for (int i = o->rank - 1; i >= 0; i--) {
+        at += index % o->dim[i] * o->step[i];
+        index /= o->dim[i];
+    }
+    return at;
+}
+
+// Copies a matrix in, element (i,j) to to[i * rs + j * cs].
+static void gni_la_load(const gni_la_operand *o, int64_t index, double *to, int64_t rs, int64_t cs,
+                        int64_t m, int64_t n) {
+    int64_t at = gni_la_offset(o, index);
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++) {
+            int64_t from = at + i * o->rs + j * o->cs;
+            to[i * rs + j * cs] = o->t == GN_F64 ? ((const double *)(void *)o->data)[from]
+                                                 : (double)((const float *)(void *)o->data)[from];
+        }
+}
+
+static void gni_la_put_element(const gni_la_operand *o, int64_t at, double x) {
+    if (o->t == GN_F64)
+        ((double *)(void *)o->data)[at] = x;
+    else
+        ((float *)(void *)o->data)[at] = (float)x;
+}
+
+// Copies a matrix out. Row i of it is row order[i] of `from` unless `order` is NULL.
+static void gni_la_store(const gni_la_operand *o, int64_t index, const double *from, int64_t rs,
+                         int64_t cs, int64_t m, int64_t n, const int64_t *order) {
+    if (o->data == NULL) return;
+    int64_t at = gni_la_offset(o, index);
+    for (int64_t i = 0; i < m; i++) {
+        const double *row = from + (order != NULL ? order[i] : i) * rs;
+        for (int64_t j = 0; j < n; j++)
+            gni_la_put_element(o, at + i * o->rs + j * o->cs, row[j * cs]);
+    }
+}
+
+// The same out into the columns of the result: column i is row order[i] of `from`.
+static void gni_la_store_columns(const gni_la_operand *o, int64_t index, const double *from,
+                                 int64_t ld, int64_t m, int64_t n, const int64_t *order) {
+    gni_la_operand turned = *o;
+    turned.rs = o->cs;
+    turned.cs = o->rs;
+    gni_la_store(&turned, index, from, ld, 1, n, m, order);
+}
+
+// Divides by a power of two that makes the largest element about 1, and returns that power: squares must
+// not overflow. False if an element is NaN or infinite.
+static bool gni_la_scale(double *a, int64_t ld, int64_t m, int64_t n, int *power) {
+    double most = 0.0;
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++) {
+            if (!(fabs(a[i * ld + j]) <= 1.7976931348623157e308)) return false;
+            most = GNI_MAX(most, fabs(a[i * ld + j]));
+        }
+    *power = 0;
+    if (most == 0.0) return true;
+    frexp(most, power);
+    *power = GNI_MAX(-1000, GNI_MIN(*power, 1000));
+    double factor = ldexp(1.0, -*power);
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++) a[i * ld + j] *= factor;
+    return true;
+}
+
+// ---- one matrix
+
+static void gni_la_do_solve(gni_la *w, const gni_la_job *d, int64_t index) {
+    const int64_t n = d->n, k = d->kind == GNI_LA_SOLVE ? d->k : d->kind == GNI_LA_INV ? n : 0;
+    const int64_t ld = gni_la_ld(n), ldb = k == 1 ? 1 : gni_la_ld(k);
+    if (!gni_la_reserve(w, n * (ld + ldb) + n * n / 4 + 2 * n + 64)) return;
+    double *a = gni_la_take(w, n * ld), *b = gni_la_take(w, n * ldb);
+    int64_t *pivot = (int64_t *)(void *)gni_la_take(w, n);
+    w->aside = gni_la_take(w, n * n / 4);
+    gni_la_load(&d->in[0], index, a, ld, 1, n, n);
+    gni_la_lu(w, a, ld, n, pivot);
+    if (d->kind == GNI_LA_DET) {
+        int exponent = 0; // apart, so that no product on the way overflows
+        double det = 1.0;
+        for (int64_t i = 0; i < n; i++) {
+            int e = 0;
+            det = frexp(det * (pivot[i] != i ? -a[i * ld + i] : a[i * ld + i]), &e);
+            exponent = det == 0.0 ? 0 : GNI_MAX(-100000, GNI_MIN(exponent + e, 100000));
+        }
+        det = w->info > 0 ? 0.0 : ldexp(det, exponent); // never -0
+        gni_la_store(&d->out[0], index, &det, 1, 1, 1, 1, NULL);
+        if (w->info > 0) w->info = 0;
+        return;
+    }
+    if (w->info != 0) return;
+    if (d->kind == GNI_LA_SOLVE) {
+        gni_la_load(&d->in[1], index, b, ldb, 1, n, k);
+    } else {
+        gni_la_clear(b, ldb, n, n);
+        for (int64_t i = 0; i < n; i++) b[i * ldb + i] = 1.0;
+    }
+    gni_la_lu_solve(w, a, ld, n, pivot, b, ldb, k);
+    gni_la_store(&d->out[0], index, b, ldb, 1, n, k, NULL);
+}
+
+static void gni_la_do_cholesky(gni_la *w, const gni_la_job *d, int64_t index) {
+    const int64_t n = d->n, ld = gni_la_ld(n);
+    if (!gni_la_reserve(w, n * ld + n * n / 4 + 64)) return;
+    double *a = gni_la_take(w, n * ld);
+    w->aside = gni_la_take(w, n * n / 4);
+    gni_la_load(&d->in[0], index, a, ld, 1, n, n);
+    gni_la_cholesky(w, a, ld, n, 0);
+    if (w->info != 0) return;
+    for (int64_t i = 0; i < n; i++)
+        memset(a + i * ld + i + 1, 0, (size_t)(n - i - 1) * sizeof(double));
+    gni_la_store(&d->out[0], index, a, ld, 1, n, n, NULL);
+}
+
+static void gni_la_do_qr(gni_la *w, const gni_la_job *d, int64_t index) {
+    const int64_t m = d->m, n = d->n, k = GNI_MIN(m, n), ld = gni_la_ld(m);
+    gni_la_block b;
+    if (!gni_la_reserve(w, ld * (n + k) + k + gni_la_block_memory(n, m) + 64)) return;
+    double *at = gni_la_take(w, n * ld), *q = gni_la_take(w, k * ld), *tau = gni_la_take(w, k);
+    gni_la_block_take(w, &b, n, m);
+    gni_la_load(&d->in[0], index, at, 1, ld, m, n);
+    gni_la_qr(w, at, ld, m, n, tau, &b);
+    gni_la_form_q(w, at, ld, m, k, tau, q, ld, k, &b);
+    gni_la_store_columns(&d->out[0], index, q, ld, m, k, NULL);
+    for (int64_t j = 0; j < k; j++)
+        memset(at + j * ld + j + 1, 0, (size_t)(m - j - 1) * sizeof(double));
+    gni_la_store_columns(&d->out[1], index, at, ld, k, n, NULL);
+}
+
+static void gni_la_store_scaled(const gni_la_operand *o, int64_t index, double *x, int64_t n,
+                                int power, const int64_t *order) {
+    for (int64_t i = 0; i < n; i++) x[i] = ldexp(x[i], power);
+    gni_la_store(o, index, x, 1, 1, n, 1, order);
+}
+
+static void gni_la_do_eigh(gni_la *w, const gni_la_job *d, int64_t index) {
+    const int64_t n = d->n, ld = gni_la_ld(n);
+    const bool vectors = d->out[1].data != NULL;
+    int power = 0;
+    if (!gni_la_reserve(w, 2 * n * ld + 2 * n + gni_la_eigh_memory(n, vectors) + 64)) return;
+    double *a = gni_la_take(w, n * ld), *z = vectors ? gni_la_take(w, n * ld) : NULL,
+           *values = gni_la_take(w, n);
+    int64_t *order = (int64_t *)(void *)gni_la_take(w, n);
+    gni_la_load(&d->in[0], index, a, ld, 1, n, n);
+    for (int64_t i = 0; i < n; i++) // the lower triangle counts
+        for (int64_t j = 0; j < i; j++) a[j * ld + i] = a[i * ld + j];
+    if (!gni_la_scale(a, ld, n, n, &power)) {
+        w->info = GNI_LA_NOT_FINITE;
+        return;
+    }
+    if (n > 0) gni_la_eigh(w, a, ld, n, values, z);
+    if (w->info != 0) return;
+    gni_la_order(values, n, false, order);
+    gni_la_store_scaled(&d->out[0], index, values, n, power, order);
+    if (vectors) gni_la_store_columns(&d->out[1], index, z, ld, n, n, order);
+}
+
+// A tall matrix is the Q of its QR times a square one, a wide one is taken transposed.
+static void gni_la_do_svd(gni_la *w, const gni_la_job *d, int64_t index) {
+    const bool wide = d->m < d->n;
+    const int64_t m = wide ? d->n : d->m, n = wide ? d->m : d->n, k = d->k;
+    const int64_t ld = gni_la_ld(n), ldm = gni_la_ld(m);
+    const gni_la_operand *tall = wide ? &d->out[2] : &d->out[1],
+                         *square = wide ? &d->out[1] : &d->out[2];
+    const bool vectors = tall->data != NULL || square->data != NULL;
+    int power = 0;
+    int64_t need = 3 * n * ld + ldm * (n + 2 * k) + 3 * n + gni_la_svd_memory(n) +
+                   gni_la_block_memory(k, m) + 128;
+    if (!gni_la_reserve(w, need)) return;
+    double *at = gni_la_take(w, n * ldm), *a = gni_la_take(w, n * ld), *values = gni_la_take(w, n);
+    double *ut = vectors ? gni_la_take(w, n * ld) : NULL,
+           *vt = vectors ? gni_la_take(w, n * ld) : NULL;
+    double *tau = gni_la_take(w, n), *q = NULL, *qu = NULL;
+    int64_t *order = (int64_t *)(void *)gni_la_take(w, n);
+    gni_la_load(&d->in[0], index, at, wide ? ldm : 1, wide ? 1 : ldm, d->m, d->n);
+    if (!gni_la_scale(at, ldm, n, m, &power)) {
+        w->info = GNI_LA_NOT_FINITE;
+        return;
+    }
+    if (m > n) {
+        gni_la_block b;
+        gni_la_block_take(w, &b, k, m);
+        gni_la_qr(w, at, ldm, m, n, tau, &b);
+        if (vectors) {
+            q = gni_la_take(w, k * ldm);
+            qu = gni_la_take(w, n * ldm);
+            gni_la_form_q(w, at, ldm, m, n, tau, q, ldm, k, &b);
+        }
+    }
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < n; j++) a[i * ld + j] = m > n && j < i ? 0.0 : at[j * ldm + i];
+    if (n > 0) gni_la_svd_square(w, a, ld, n, values, ut, vt);
+    if (w->info != 0) return;
+    gni_la_order(values, n, true, order);
+    gni_la_store_scaled(&d->out[0], index, values, n, power, order);
+    if (!vectors) return;
+    if (q != NULL) gni_la_gemm(w, n, m, n, qu, ldm, ut, ld, 1, q, ldm, 1, false);
+    // What is tall is u, or for a wide matrix v; each has its vectors in columns but vt.
+    gni_la_operand long_side = *tall, short_side = *square;
+    gni_la_operand *v = wide ? &long_side : &short_side;
+    int64_t rs = v->rs;
+    v->rs = v->cs;
+    v->cs = rs;
+    gni_la_store_columns(&short_side, index, vt, ld, n, n, order);
+    gni_la_store_columns(&long_side, index, q != NULL ? qu : ut, q != NULL ? ldm : ld, m, n, order);
+    if (k == n || long_side.data == NULL) return;
+    long_side.data += n * long_side.cs * (int64_t)gn_dtype_size(long_side.t);
+    gni_la_store_columns(&long_side, index, q + n * ldm, ldm, m, k - n, NULL);
+}
+
+static void gni_la_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_la_job *d = (const gni_la_job *)arg;
+    gni_la *w = &d->workers[worker];
+    for (int64_t i = begin; i < end; i++) {
+        w->info = 0;
+        switch (d->kind) {
+        case GNI_LA_CHOLESKY: gni_la_do_cholesky(w, d, i); break;
+        case GNI_LA_QR: gni_la_do_qr(w, d, i); break;
+        case GNI_LA_EIGH: gni_la_do_eigh(w, d, i); break;
+        case GNI_LA_SVD: gni_la_do_svd(w, d, i); break;
+        default: gni_la_do_solve(w, d, i);
+        }
+        d->info[i] = w->info;
+    }
+}
+
+// Reports what went wrong with the first matrix that something went wrong with.
+static bool gni_la_report(const gni_la_job *d) {
+    char which[64];
+    for (int64_t i = 0; i < d->batch; i++) {
+        long long info = (long long)d->info[i];
+        if (info == 0) continue;
+        if (d->batch == 1)
+            snprintf(which, sizeof which, "the matrix");
+        else
+            snprintf(which, sizeof which, "matrix %lld of %lld", (long long)i, (long long)d->batch);
+        if (info == GNI_LA_NO_MEMORY)
+            gni_fail_memory(d->g, d->fn, (uint64_t)d->m * (uint64_t)d->n * sizeof(double));
+        else if (info == GNI_LA_NOT_FINITE)
+            gni_fail(d->g, GN_ERROR_ARGUMENT, "%s: %s holds NaN or infinity", d->fn, which);
+        else if (info == GNI_LA_NO_CONVERGENCE)
+            gni_fail(d->g, GN_ERROR_ARGUMENT, "%s: %s did not converge", d->fn, which);
+        else if (d->kind == GNI_LA_CHOLESKY)
+            gni_fail(d->g, GN_ERROR_ARGUMENT,
+                     "%s: %s is not positive definite (its leading %lld x %lld block is not)",
+                     d->fn, which, info, info);
+        else
+            gni_fail(d->g, GN_ERROR_ARGUMENT, "%s: %s is singular (pivot %lld is 0)", d->fn, which,
+                     info - 1);
+        return false;
+    }
+    return true;
+}
+
+// A matrix for each thread, or all threads for one matrix after the other.
+static bool gni_la_run(gni_la_job *d) {
+    gn_context *g = d->g;
+    if (d->batch == 0) return true;
+    const int threads = gni_pool_threads(g->pool);
+    const double size = (double)d->m * (double)d->n, work = size * (double)GNI_MIN(d->m, d->n);
+    const bool apart = d->batch > 1 && (size < 128.0 * 128.0 || d->batch >= 2 * threads);
+    const int count = apart ? threads : 1;
+    const size_t bytes = (size_t)count * sizeof(gni_la) + (size_t)d->batch * sizeof(int64_t);
+    d->workers = (gni_la *)gni_calloc(g, bytes);
+    if (d->workers == NULL) {
+        gni_fail_memory(g, d->fn, bytes);
+        return false;
+    }
+    d->info = (int64_t *)(void *)(d->workers + count);
+    for (int i = 0; i < count; i++) {
+        d->workers[i].g = g;
+        d->workers[i].pool = apart ? NULL : g->pool;
+        d->workers[i].isa = gni_la_isa_of((int)g->isa);
+    }
+    if (apart)
+        gni_parallel(g->pool, d->batch, 1 + (int64_t)(20000.0 / (work + 100.0)), gni_la_task, d);
+    else
+        gni_la_task(d, 0, d->batch, 0);
+    for (int i = 0; i < count; i++) gni_la_free(&d->workers[i]);
+    bool ok = gni_la_report(d);
+    gni_free(g, d->workers);
+    return ok;
+}
+
+// ---- the public decompositions
+
+// float32 or float64: what is computed and returned, before halves are rounded.
+static gn_dtype gni_la_dtype(gn_dtype t) { return t == GN_F64 ? GN_F64 : GN_F32; }
+
+static bool gni_la_square(gn_context *g, const char *fn, const gn_array *a) {
+    char text[200];
+    int rank = a->shape.rank;
+    if (!gni_is_matrix(g, fn, a)) return false;
+    if (a->shape.dim[rank - 1] == a->shape.dim[rank - 2]) return true;
+    gni_fail(g, GN_ERROR_SHAPE, "%s: %s: the matrices are not square", fn,
+             gni_shape_text(text, sizeof text, &a->shape));
+    return false;
+}
+
+// Describes the matrices of `a`, with its last `matrix` axes (2, 1: one column, 0), over the batch's shape.
+static void gni_la_describe(gni_la_operand *o, const gn_array *a, const gn_shape *batch,
+                            int matrix) {
+    int own = a->shape.rank - matrix;
+    o->t = a->dtype;
+    o->rank = batch->rank;
+    o->rs = matrix > 0 ? a->stride[own] : 0;
+    o->cs = matrix > 1 ? a->stride[own + 1] : 0;
+    for (int i = 0; i < batch->rank; i++) {
+        int axis = i - batch->rank + own;
+        o->dim[i] = batch->dim[i];
+        o->step[i] = axis >= 0 && a->shape.dim[axis] != 1 ? a->stride[axis] : 0;
+    }
+}
+
+// The operand in the dtype of the computation, on the CPU. One reference; NULL after gni_fail.
+static gn_array *gni_la_input(gni_la_job *d, int i, gn_array *a, gn_dtype t, const gn_shape *batch,
+                              int matrix) {
+    gn_context *g = d->g;
+    gn_array *x = a;
+    if (a->dtype == t)
+        gni_ref(x);
+    else
+        x = gni_apply(g, d->fn, GNI_OP_CAST, a->dtype, t, &x, NULL, 1);
+    const void *data = x != NULL ? gni_host(g, x) : NULL;
+    if (data == NULL) {
+        gni_unref(g, x);
+        return NULL;
+    }
+    gni_la_describe(&d->in[i], x, batch, matrix);
+    d->in[i].data = (char *)x->buf->host + x->offset * (int64_t)gn_dtype_size(t);
+    return x;
+}
+
+// A result of the batch's shape with up to two more axes.
+static gn_array *gni_la_output(gni_la_job *d, int i, gn_dtype t, const gn_shape *batch, int matrix,
+                               int64_t m, int64_t n) {
+    gn_shape s = *batch;
+    void *data = NULL;
+    if (matrix > 0) s.dim[s.rank++] = m;
+    if (matrix > 1) s.dim[s.rank++] = n;
+    if (!gni_shape_ok(d->g, d->fn, t, &s)) return NULL;
+    gn_array *y = gni_array_filled(d->g, t, &s, &data);
+    if (y == NULL) return NULL;
+    y->maker = d->fn;
+    gni_la_describe(&d->out[i], y, batch, matrix);
+    d->out[i].data = (char *)data;
+    return y;
+}
+
+static void gni_la_begin(gni_la_job *d, gn_context *g, gni_la_kind kind, const char *fn,
+                         const gn_array *a, gn_shape *batch) {
+    memset(d, 0, sizeof *d);
+    d->g = g;
+    d->kind = kind;
+    d->fn = fn;
+    d->m = a->shape.dim[a->shape.rank - 2];
+    d->n = a->shape.dim[a->shape.rank - 1];
+    *batch = gn_shape_from(a->shape.rank - 2, a->shape.dim);
+}
+
+static void gni_la_batch(gni_la_job *d, const gn_shape *batch) {
+    d->batch = 1;
+    for (int i = 0; i < batch->rank; i++) d->batch *= batch->dim[i];
+}
+
+// Runs a decomposition of `in` into the `count` results; a NULL place in `y` stays out. Results are of the
+// operand's dtype. All or none: false after gni_fail.
+static bool gni_la_finish(gni_la_job *d, gn_array **y, int count, gn_dtype result) {
+    bool ok = !d->g->call_failed && gni_la_run(d);
+    for (int i = 0; i < count; i++) {
+        if (y[i] == NULL) continue;
+        gn_array *cast = y[i];
+        if (ok && y[i]->dtype != result)
+            cast = gni_apply(d->g, d->fn, GNI_OP_CAST, y[i]->dtype, result, &y[i], NULL, 1);
+        if (cast != y[i] || !ok) gni_unref(d->g, y[i]);
+        y[i] = ok ? cast : NULL;
+        ok = ok && cast != NULL;
+    }
+    for (int i = 0; i < count && !ok; i++) {
+        gni_unref(d->g, y[i]);
+        y[i] = NULL;
+    }
+    return ok;
+}
+
+static gn_dtype gni_la_result(gn_dtype t) { return gni_is_float(t) ? t : GN_F32; }
+
+// Decompositions of square matrices with one result: gn_inv, gn_det, gn_cholesky.
+static gn_array *gni_la_single(const char *fn, gni_la_kind kind, gn_array *a,
+                               gni_backward_fn back) {
+    gn_context *g = gni_begin(fn, &a, 1);
+    if (g == NULL) return NULL;
+    gn_array *y = NULL;
+    if (gni_real_only(g, fn, &a, 1) && gni_la_square(g, fn, a)) {
+        gni_la_job d;
+        gn_shape batch;
+        gn_dtype t = gni_la_dtype(a->dtype);
+        gni_la_begin(&d, g, kind, fn, a, &batch);
+        gni_la_batch(&d, &batch);
+        gn_array *x = gni_la_input(&d, 0, a, t, &batch, 2);
+        if (x != NULL) y = gni_la_output(&d, 0, t, &batch, kind == GNI_LA_DET ? 0 : 2, d.m, d.n);
+        gni_la_finish(&d, &y, 1, gni_la_result(a->dtype));
+        gni_unref(g, x);
+        if (y != NULL && gni_tracks(g, &a, 1)) gni_record(g, y, fn, back, &a, 1);
+    }
+    return gni_end(g, y);
+}
+
+static bool gni_back_inv(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
+static bool gni_back_det(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
+static bool gni_back_cholesky(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
+static bool gni_back_solve(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
+static bool gni_back_eigh(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
+
+GPUNUM_API gn_array *gn_inv(gn_array *a) {
+    return gni_la_single("gn_inv", GNI_LA_INV, a, gni_back_inv);
+}
+GPUNUM_API gn_array *gn_det(gn_array *a) {
+    return gni_la_single("gn_det", GNI_LA_DET, a, gni_back_det);
+}
+GPUNUM_API gn_array *gn_cholesky(gn_array *a) {
+    return gni_la_single("gn_cholesky", GNI_LA_CHOLESKY, a, gni_back_cholesky);
+}
+
+static bool gni_la_solve_shapes(gn_context *g, const gn_array *a, const gn_array *b, int matrix,
+                                gn_shape *batch) {
+    char ta[200], tb[200];
+    gn_shape batch_a = gn_shape_from(a->shape.rank - 2, a->shape.dim);
+    gn_shape batch_b = gn_shape_from(b->shape.rank - matrix, b->shape.dim);
+    int64_t n = a->shape.dim[a->shape.rank - 1], rows = b->shape.dim[b->shape.rank - matrix];
+    gni_shape_text(ta, sizeof ta, &a->shape);
+    gni_shape_text(tb, sizeof tb, &b->shape);
+    if (n != rows)
+        gni_fail(g, GN_ERROR_SHAPE, "gn_solve: %s and %s: %lld equations, %lld right-hand sides",
+                 ta, tb, (long long)n, (long long)rows);
+    else if (!gni_broadcast(&batch_a, &batch_b, batch))
+        gni_fail(g, GN_ERROR_SHAPE, "gn_solve: %s and %s: batch dimensions do not broadcast", ta,
+                 tb);
+    else
+        return true;
+    return false;
+}
+
+static gn_array *gni_la_solve(gn_context *g, gn_array *a, gn_array *b) {
+    int matrix = GNI_MIN(b->shape.rank, 2);
+    gn_shape batch;
+    gni_la_job d;
+    gn_array *y = NULL, *xa, *xb = NULL;
+    if (matrix == 0) {
+        gni_fail(g, GN_ERROR_SHAPE, "gn_solve: the right-hand side is 0-d");
+        return NULL;
+    }
+    if (!gni_la_solve_shapes(g, a, b, matrix, &batch)) return NULL;
+    gn_dtype result = gni_la_result(gn_promote(a->dtype, b->dtype)), t = gni_la_dtype(result);
+    gn_shape own;
+    gni_la_begin(&d, g, GNI_LA_SOLVE, "gn_solve", a, &own);
+    gni_la_batch(&d, &batch);
+    d.k = matrix == 2 ? b->shape.dim[b->shape.rank - 1] : 1;
+    xa = gni_la_input(&d, 0, a, t, &batch, 2);
+    if (xa != NULL) xb = gni_la_input(&d, 1, b, t, &batch, matrix);
+    if (xb != NULL) y = gni_la_output(&d, 0, t, &batch, matrix, d.n, d.k);
+    gni_la_finish(&d, &y, 1, result);
+    gni_unref(g, xa);
+    gni_unref(g, xb);
+    return y;
+}
+
+GPUNUM_API gn_array *gn_solve(gn_array *a, gn_array *b) {
+    gn_array *in[2], *y = NULL;
+    in[0] = a;
+    in[1] = b;
+    gn_context *g = gni_begin("gn_solve", in, 2);
+    if (g == NULL) return NULL;
+    if (gni_real_only(g, "gn_solve", in, 2) && gni_la_square(g, "gn_solve", a))
+        y = gni_la_solve(g, a, b);
+    if (y != NULL && gni_tracks(g, in, 2)) gni_record(g, y, "gn_solve", gni_back_solve, in, 2);
+    return gni_end(g, y);
+}
+
+// Hands the results to the caller, all or none, and ends the call.
+static gn_array *gni_la_return(gn_context *g, gn_array **y, gn_array **const *place) {
+    for (int i = 1; i < 3; i++)
+        if (y[i] != NULL) *place[i] = gni_adopt(g, y[i]);
+    y[0] = gni_adopt(g, y[0]);
+    for (int i = 1; i < 3 && y[0] == NULL; i++) {
+        if (place[i] == NULL) continue;
+        gn_release(*place[i]);
+        *place[i] = NULL;
+    }
+    gni_end_plain(g);
+    return y[0];
+}
+
+// gn_qr, gn_eigh and gn_svd: one result that is returned, and others for which there is a place.
+static void gni_la_several(gn_context *g, const char *fn, gni_la_kind kind, gn_array *a, bool full,
+                           gn_array **y, gn_array **const *place) {
+    gni_la_job d;
+    gn_shape batch;
+    gn_dtype t = gni_la_dtype(a->dtype);
+    gni_la_begin(&d, g, kind, fn, a, &batch);
+    gni_la_batch(&d, &batch);
+    const int64_t m = d.m, n = d.n, k = GNI_MIN(m, n);
+    const bool svd = kind == GNI_LA_SVD, qr = kind == GNI_LA_QR;
+    d.k = full ? GNI_MAX(m, n) : k;
+    gn_array *x = gni_la_input(&d, 0, a, t, &batch, 2);
+    if (x != NULL) y[0] = gni_la_output(&d, 0, t, &batch, qr ? 2 : 1, qr ? m : k, k);
+    if (y[0] != NULL && place[1] != NULL)
+        y[1] = gni_la_output(&d, 1, t, &batch, 2, svd ? m : k, !svd ? n : full ? m : k);
+    if (y[0] != NULL && place[2] != NULL && !g->call_failed)
+        y[2] = gni_la_output(&d, 2, t, &batch, 2, full ? n : k, n);
+    gni_la_finish(&d, y, 3, gni_la_result(a->dtype));
+    gni_unref(g, x);
+    for (int i = 0; i < 3; i++) {
+        if (y[i] == NULL || !gni_tracks(g, &a, 1)) continue;
+        gni_node *node = gni_record(g, y[i], fn, kind == GNI_LA_EIGH ? gni_back_eigh : NULL, &a, 1);
+        if (node != NULL) node->param[0] = i;
+    }
+}
+
+GPUNUM_API gn_array *gn_qr(gn_array *a, gn_array **r) {
+    gn_array *y[3] = {NULL, NULL, NULL}, **place[3] = {NULL, NULL, NULL};
+    place[1] = r;
+    if (r != NULL) *r = NULL;
+    gn_context *g = gni_begin("gn_qr", &a, 1);
+    if (g == NULL) return NULL;
+    if (gni_real_only(g, "gn_qr", &a, 1) && gni_is_matrix(g, "gn_qr", a))
+        gni_la_several(g, "gn_qr", GNI_LA_QR, a, false, y, place);
+    return gni_la_return(g, y, place);
+}
+
+GPUNUM_API gn_array *gn_eigh(gn_array *a, gn_array **v) {
+    gn_array *y[3] = {NULL, NULL, NULL}, **place[3] = {NULL, NULL, NULL};
+    place[1] = v;
+    if (v != NULL) *v = NULL;
+    gn_context *g = gni_begin("gn_eigh", &a, 1);
+    if (g == NULL) return NULL;
+    if (gni_real_only(g, "gn_eigh", &a, 1) && gni_la_square(g, "gn_eigh", a))
+        gni_la_several(g, "gn_eigh", GNI_LA_EIGH, a, false, y, place);
+    return gni_la_return(g, y, place);
+}
+
+GPUNUM_API gn_array *gn_svd(gn_array *a, bool full, gn_array **u, gn_array **vt) {
+    gn_array *y[3] = {NULL, NULL, NULL}, **place[3] = {NULL, NULL, NULL};
+    place[1] = u;
+    place[2] = vt;
+    if (u != NULL) *u = NULL;
+    if (vt != NULL) *vt = NULL;
+    gn_context *g = gni_begin("gn_svd", &a, 1);
+    if (g == NULL) return NULL;
+    if (gni_real_only(g, "gn_svd", &a, 1) && gni_is_matrix(g, "gn_svd", a))
+        gni_la_several(g, "gn_svd", GNI_LA_SVD, a, full && (u != NULL || vt != NULL), y, place);
+    return gni_la_return(g, y, place);
+}
+
+// ---- gradients
+
+static gn_array *gni_products_before(gn_array *x, int axis);
+
+static gn_array *gni_turned(gn_array *a) { return gn_swap_axes(a, -1, -2); }
+
+// x = a^-1 b: gb = a^-T gx, ga = -gb x^T (Giles 2008).
+static bool gni_back_solve(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    GNI_UNUSED(g);
+    gn_array *a = node->in[0], *b = node->in[1], *x = node->output;
+    const bool vector = b->shape.rank == 1;
+    if (vector) {
+        gy = gn_expand_dims(gy, -1);
+        x = gn_expand_dims(x, -1);
+    }
+    gn_array *gb = gn_solve(gni_turned(a), gy);
+    if (gni_wanted(node, 0))
+        gx[0] = gni_unbroadcast(gn_neg(gn_matmul(gb, gni_turned(x))), &a->shape);
+    if (gni_wanted(node, 1))
+        gx[1] = gni_unbroadcast(vector ? gn_squeeze(gb, GN_AXIS(-1)) : gb, &b->shape);
+    return true;
+}
+
+// -y^T gy y^T
+static bool gni_back_inv(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    GNI_UNUSED(g);
+    gn_array *t = gni_turned(node->output);
+    gx[0] = gn_neg(gn_matmul(gn_matmul(t, gy), t));
+    return true;
+}
+
+// Whether a determinant is 0: then there is no inverse.
+static bool gni_has_zero(gn_array *a) { return gn_item(gn_any(gn_eq_s(a, 0.0), GN_ALL)) != 0.0; }
+
+// The cofactors of singular matrices, by their singular values: det(u vt) u diag(products of the others) vt.
+// Good for one differentiation.
+static gn_array *gni_cofactors(gn_array *a) {
+    gn_array *u = NULL, *vt = NULL, *s = gn_svd(a, false, &u, &vt);
+    if (s == NULL) return NULL;
+    int last = s->shape.rank - 1;
+    gn_array *before = gni_products_before(s, last);
+    gn_array *after = gn_flip(gni_products_before(gn_flip(s, GN_AXIS(-1)), last), GN_AXIS(-1));
+    gn_array *others = gn_expand_dims(gn_mul(before, after), -2);
+    gn_array *sign = gn_expand_dims(gn_expand_dims(gn_mul(gn_det(u), gn_det(vt)), -1), -1);
+    return gn_mul(sign, gn_matmul(gn_mul(u, others), vt));
+}
+
+// gy det a^-T
+static bool gni_back_det(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gn_array *a = node->in[0], *cofactors;
+    gy = gn_expand_dims(gn_expand_dims(gy, -1), -1);
+    if (gni_elements(&a->shape) == 0) {
+        gx[0] = gn_zeros_like(a);
+        return true;
+    }
+    if (g->no_grad > 0 && gni_has_zero(node->output)) {
+        cofactors = gni_cofactors(a);
+    } else {
+        gn_array *det = gn_expand_dims(gn_expand_dims(node->output, -1), -1);
+        cofactors = gn_mul(det, gni_turned(gn_inv(a)));
+    }
+    gx[0] = gn_mul(gy, cofactors);
+    return true;
+}
+
+// With P the lower triangle of l^T gl and its diagonal halved, l^-T P l^-1, made symmetric (Murray 2016).
+static bool gni_back_cholesky(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    GNI_UNUSED(g);
+    gn_array *l = node->output, *t = gni_turned(l), *p = gn_matmul(t, gy);
+    gn_array *half = gn_mul_s(gn_add(gn_tril(p, 0), gn_tril(p, -1)), 0.5);
+    gn_array *s = gni_turned(gn_solve(t, gni_turned(gn_solve(t, half))));
+    gx[0] = gn_mul_s(gn_add(s, gni_turned(s)), 0.5);
+    return true;
+}
+
+// v diag(gw) v^T for the values; v (F o v^T gv) v^T with F[i][j] = 1 / (w[j] - w[i]) for the vectors, made
+// symmetric (Giles 2008). Equal values have no derivative of their vectors: infinity or NaN.
+static bool gni_back_eigh(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gn_array *v = NULL, *w = gn_eigh(node->in[0], &v), *t = gni_turned(v), *inner;
+    if (w == NULL || t == NULL) return false;
+    if (node->param[0] == 0) {
+        gx[0] = gn_matmul(gn_mul(v, gn_expand_dims(gy, -2)), t);
+        return true;
+    }
+    int64_t n = v->shape.dim[v->shape.rank - 1];
+    gn_array *gap = gn_sub(gn_expand_dims(w, -2), gn_expand_dims(w, -1));
+    gn_array *diagonal = gn_eye(g, GN_BOOL, n, n, 0);
+    gn_array *none = gn_scalar(g, v->dtype, 0.0), *one = gn_scalar(g, v->dtype, 1.0);
+    inner = gn_div(gn_matmul(t, gy), gn_where(diagonal, one, gap));
+    inner = gn_where(diagonal, none, inner);
+    gn_array *s = gn_matmul(gn_matmul(v, inner), t);
+    gx[0] = gn_mul_s(gn_add(s, gni_turned(s)), 0.5);
+    return true;
+}
+
+// ------------------------------------------------------------------------------------------
 // >>fft
 // The public transforms: dtypes, shapes and norms turned into one job for each axis; cosine and sine
 // transforms, complex parts and convolutions as compositions of public calls, so that they differentiate.
@@ -22189,6 +24652,9 @@ static uint32_t gni_back_reads(const gni_node *node) {
         back == gni_back_stack || back == gni_back_copy || back == gni_back_fft || back == gni_back_real ||
         back == gni_back_complex)
         return 0;
+    if (back == gni_back_diagonal || back == gni_back_scatter_diagonal) return 0;
+    if (back == gni_back_solve || back == gni_back_det) return 1u | GNI_READS_OUTPUT;
+    if (back == gni_back_inv || back == gni_back_cholesky) return GNI_READS_OUTPUT;
     if (back == gni_back_take || back == gni_back_scatter_rows) return 2;
     if (back == gni_back_softmax || back == gni_back_log_softmax) return GNI_READS_OUTPUT;
     if (back == gni_back_minmax || back == gni_back_logsumexp) return 1u | GNI_READS_OUTPUT;

@@ -1,0 +1,576 @@
+// Products and decompositions of matrices against NumPy, by their residuals, and their gradients against
+// differences.
+#include "test.h"
+
+// ---- NumPy
+
+static gn_array *view_of(gn_array *a, int view) {
+    if (view == 1) return gn_swap_axes(a, -1, -2);
+    if (view == 2) return gn_slice(gn_slice(a, -1, GN_NONE, GN_NONE, 2), -2, GN_NONE, GN_NONE, 2);
+    if (view == 3) return gn_flip(a, GN_AXIS(-1) | GN_AXIS(-2));
+    return a;
+}
+
+static gn_array *product(gn_context *g, const char *name, const char *subscripts, gn_array **x,
+                         int count, const int32_t *v) {
+    int axes[4];
+    for (int i = 0; i < 4; i++) axes[i] = (int)v[i];
+    if (strcmp(name, "einsum") == 0) return gn_einsum_list(g, subscripts, x, count);
+    if (strcmp(name, "dot") == 0) return gn_dot(x[0], x[1]);
+    if (strcmp(name, "outer") == 0) return gn_outer(x[0], x[1]);
+    if (strcmp(name, "tensordot") == 0) return gn_tensordot(x[0], x[1], NULL, NULL, v[0]);
+    if (strcmp(name, "tensordot_axes") == 0) return gn_tensordot(x[0], x[1], axes, axes + 2, 2);
+    if (strcmp(name, "tril") == 0) return gn_tril(x[0], v[0]);
+    if (strcmp(name, "triu") == 0) return gn_triu(x[0], v[0]);
+    if (strcmp(name, "diagonal") == 0) return gn_diagonal(x[0], v[0]);
+    if (strcmp(name, "trace") == 0) return gn_trace(x[0], v[0]);
+    return NULL;
+}
+
+static gn_array *decomposition(const char *name, gn_array **x) {
+    gn_array *r = NULL, *q;
+    if (strcmp(name, "inv") == 0) return gn_inv(x[0]);
+    if (strcmp(name, "det") == 0) return gn_det(x[0]);
+    if (strcmp(name, "solve") == 0) return gn_solve(x[0], x[1]);
+    if (strcmp(name, "cholesky") == 0) return gn_cholesky(x[0]);
+    if (strcmp(name, "eigvalsh") == 0) return gn_eigh(x[0], NULL);
+    if (strcmp(name, "svdvals") == 0) return gn_svd(x[0], true, NULL, NULL);
+    q = gn_qr(x[0], &r);
+    return strcmp(name, "qr_q") == 0 ? q : r;
+}
+
+// The largest error over `scale`.
+static double distance(gn_array *y, const test_array *want, double scale) {
+    void *have = malloc(gn_bytes(y) + 16);
+    double error = 0.0;
+    if (have == NULL || y == NULL || gn_size(y) != want->n ||
+        gn_read(y, have, gn_bytes(y)) != GN_OK) {
+        free(have);
+        return HUGE_VAL;
+    }
+    for (int64_t i = 0; i < want->n; i++) {
+        double a = test_element(gn_dtype_of(y), have, i), b = test_element(want->t, want->data, i);
+        if (!(fabs(a - b) <= error)) error = fabs(a - b);
+    }
+    free(have);
+    return scale > 0.0 ? error / scale : error;
+}
+
+static bool same_shape(gn_array *y, const gn_shape *s) {
+    gn_shape have = gn_shape_of(y);
+    bool same = have.rank == s->rank;
+    for (int i = 0; i < s->rank && same; i++) same = have.dim[i] == s->dim[i];
+    return same;
+}
+
+static bool linalg_cases_open(test_cases *c) {
+    char command[2304];
+    const char *python = getenv("GN_PYTHON");
+    if (python == NULL || python[0] == 0) return false;
+    snprintf(command, sizeof command, "\"%s\" \"%s\" linalg.cases", python,
+             test_source_file("tests/make_linalg.py"));
+    if (system(command) != 0) fail_msg("%s failed", command);
+    c->data = test_read_file("linalg.cases", &c->size);
+    c->at = c->data;
+    c->count = test_take_int(c);
+    return true;
+}
+
+static void test_numpy(void **state) {
+    gn_context *g = (gn_context *)*state;
+    test_cases c;
+    memset(&c, 0, sizeof c);
+    int bad = 0;
+    if (!linalg_cases_open(&c)) skip();
+    for (int32_t i = 0; i < c.count; i++) {
+        char name[32], subscripts[64];
+        int32_t v[7];
+        test_array in[8], want;
+        gn_array *x[8], *y;
+        test_take_text(&c, name, sizeof name);
+        test_take_text(&c, subscripts, sizeof subscripts);
+        test_take_bytes(&c, v, sizeof v);
+        for (int k = 0; k < v[6]; k++) test_take_array(&c, &in[k]);
+        double scale = test_take_double(&c);
+        test_take_array(&c, &want);
+        gn_scope_begin(g);
+        bool products = strcmp(name, "einsum") == 0;
+        for (int k = 0; k < v[6]; k++) {
+            x[k] = gn_array_from(g, in[k].t, in[k].s, in[k].data);
+            if (k == 0 || products) x[k] = view_of(x[k], v[0]);
+        }
+        y = product(g, name, subscripts, x, v[6], v + 1);
+        if (y == NULL && gn_status_get(g) == GN_OK) y = decomposition(name, x);
+        // float32 decompositions are computed wider and rounded once.
+        double most = v[5] == GN_F64   ? 1e-11
+                      : v[5] == GN_F32 ? 4e-7
+                                       : 0.0,
+               error = distance(y, &want, scale);
+        if (!(error <= most) || !same_shape(y, &want.s) || gn_dtype_of(y) != (gn_dtype)v[5]) {
+            char shape[64] = "";
+            for (int k = 0; v[6] > 0 && k < in[0].s.rank; k++)
+                snprintf(shape + strlen(shape), sizeof shape - strlen(shape), "%lld,",
+                         (long long)in[0].s.dim[k]);
+            print_error(
+                "case %d: %s %s (%s), view %d, %d %d %d %d: %s instead of %s, error %g %s\n",
+                (int)i, name, subscripts, shape, (int)v[0], (int)v[1], (int)v[2], (int)v[3],
+                (int)v[4], gn_dtype_name(gn_dtype_of(y)), gn_dtype_name((gn_dtype)v[5]), error,
+                gn_error(g));
+            gn_error_clear(g);
+            if (++bad == 20) fail();
+        }
+        gn_scope_end(g);
+    }
+    test_cases_close(&c);
+    assert_int_equal(bad, 0);
+}
+
+// ---- residuals
+
+static double largest(gn_array *a) {
+    return gn_size(a) == 0 ? 0.0 : gn_item(gn_max(gn_abs(a), GN_ALL));
+}
+
+static gn_array *turned(gn_array *a) { return gn_swap_axes(a, -1, -2); }
+
+// How far the columns of q are from orthonormal.
+static double skew(gn_context *g, gn_array *q) {
+    int64_t n = gn_dim(q, -1);
+    return largest(gn_sub(gn_matmul(turned(q), q), gn_eye(g, gn_dtype_of(q), n, n, 0)));
+}
+
+static void check_qr(gn_context *g, gn_array *a, double eps) {
+    gn_array *r = NULL, *q = gn_qr(a, &r);
+    double scale = largest(a) + 1e-300, n = (double)gn_dim(a, -2) + 10.0;
+    assert_true(largest(gn_sub(gn_matmul(q, r), a)) <= n * eps * scale);
+    assert_true(skew(g, q) <= n * eps);
+    assert_true(largest(gn_sub(gn_triu(r, 0), r)) == 0.0);
+}
+
+static void check_svd(gn_context *g, gn_array *a, double eps) {
+    for (int full = 0; full < 2; full++) {
+        gn_array *u = NULL, *vt = NULL, *s = gn_svd(a, full != 0, &u, &vt);
+        int64_t k = gn_dim(s, -1);
+        double scale = gn_item(gn_max(s, GN_ALL)) + 1e-300,
+               n = (double)(gn_dim(a, -2) + gn_dim(a, -1)) + 10.0;
+        gn_array *us = gn_mul(gn_slice(u, -1, 0, k, 1), gn_expand_dims(s, -2));
+        assert_true(largest(gn_sub(gn_matmul(us, gn_slice(vt, -2, 0, k, 1)), a)) <=
+                    n * eps * scale);
+        assert_true(skew(g, u) <= n * eps);
+        assert_true(skew(g, turned(vt)) <= n * eps);
+        gn_array *only_u = NULL, *only_vt = NULL;
+        gn_svd(a, full != 0, &only_u, NULL);
+        gn_svd(a, full != 0, NULL, &only_vt);
+        assert_true(largest(gn_sub(only_u, u)) == 0.0 && largest(gn_sub(only_vt, vt)) == 0.0);
+        assert_true(largest(gn_sub(gn_svd(a, false, NULL, NULL), s)) == 0.0);
+    }
+}
+
+static void check_eigh(gn_context *g, gn_array *a, double eps) {
+    gn_array *v = NULL, *w = gn_eigh(a, &v), *alone = gn_eigh(a, NULL);
+    double scale = largest(w) + 1e-300, n = (double)gn_dim(a, -1) + 10.0;
+    assert_true(largest(gn_sub(gn_matmul(a, v), gn_mul(v, gn_expand_dims(w, -2)))) <=
+                n * eps * scale);
+    assert_true(skew(g, v) <= n * eps);
+    assert_true(largest(gn_sub(alone, w)) == 0.0);
+}
+
+static void check_solve(gn_array *a, double eps) {
+    gn_array *b = gn_randn(gn_context_of(a), gn_dtype_of(a), GN_SHAPE(gn_dim(a, -1), 5)),
+             *x = gn_solve(a, b);
+    double n = (double)gn_dim(a, -1) + 10.0, scale = largest(a) * largest(x) + largest(b);
+    assert_true(largest(gn_sub(gn_matmul(a, x), b)) <= n * eps * scale);
+}
+
+// 1 / (i + j + 1): condition about exp(3.5 n).
+static gn_array *hilbert(gn_context *g, int64_t n) {
+    gn_array *i = gn_arange(g, GN_F64, 0.0, (double)n, 1.0);
+    return gn_recip(gn_add_s(gn_add(gn_expand_dims(i, 1), i), 1.0));
+}
+
+// Rows and columns fall from 1 to 1e-12; with `swap` they rise.
+static gn_array *graded(gn_context *g, int64_t n, bool swap) {
+    gn_array *a = gn_randn(g, GN_F64, GN_SHAPE(n, n));
+    gn_array *f = gn_exp(gn_linspace(g, GN_F64, swap ? -27.6 : 0.0, swap ? 0.0 : -27.6, n));
+    a = gn_add(a, gn_transpose(a));
+    return gn_mul(gn_mul(a, gn_expand_dims(f, 1)), f);
+}
+
+static void check_all(gn_context *g, gn_array *a, double eps) {
+    check_qr(g, a, eps);
+    check_svd(g, a, eps);
+    gn_array *s = gn_add(a, turned(a));
+    check_eigh(g, s, eps);
+    check_solve(a, eps);
+}
+
+static void test_residuals(void **state) {
+    gn_context *g = (gn_context *)*state;
+    static const int64_t sizes[] = {1,  2,  3,  4,  5,  7,  8,  15,  16,  17, 31,
+                                    32, 33, 48, 63, 64, 65, 96, 100, 129, 200};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        gn_scope_begin(g);
+        int64_t n = sizes[i];
+        check_all(g, gn_randn(g, GN_F64, GN_SHAPE(n, n)), 1e-15);
+        check_all(g, gn_randn(g, GN_F32, GN_SHAPE(n, n)), 4e-7);
+        check_qr(g, gn_randn(g, GN_F64, GN_SHAPE(n, 40)), 1e-15);
+        check_qr(g, gn_randn(g, GN_F64, GN_SHAPE(40, n)), 1e-15);
+        check_svd(g, gn_randn(g, GN_F64, GN_SHAPE(n, 40)), 1e-15);
+        check_svd(g, gn_randn(g, GN_F64, GN_SHAPE(40, n)), 1e-15);
+        gn_scope_end(g);
+    }
+    check_all(g, gn_randn(g, GN_F64, GN_SHAPE(3, 2, 9, 9)), 1e-15);
+}
+
+static void test_ill_conditioned(void **state) {
+    gn_context *g = (gn_context *)*state;
+    static const int64_t sizes[] = {4, 12, 40, 100};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        gn_scope_begin(g);
+        int64_t n = sizes[i];
+        check_all(g, hilbert(g, n), 1e-15);
+        check_all(g, graded(g, n, false), 1e-15);
+        check_all(g, graded(g, n, true), 1e-15);
+        check_all(g,
+                  gn_add(gn_eye(g, GN_F64, n, n, 0),
+                         gn_mul_s(gn_randn(g, GN_F64, GN_SHAPE(n, n)), 1e-14)),
+                  1e-15);
+        check_all(g, gn_mul_s(gn_randn(g, GN_F64, GN_SHAPE(n, n)), 1e-200), 1e-15);
+        check_all(g, gn_mul_s(gn_randn(g, GN_F64, GN_SHAPE(n, n)), 1e200), 1e-15);
+        // Of low rank, with columns that are exactly zero, and zero altogether.
+        gn_array *thin = gn_randn(g, GN_F64, GN_SHAPE(n, 2)),
+                 *low = gn_matmul(thin, gn_transpose(thin));
+        gn_array *holes = gn_triu(gn_tril(gn_randn(g, GN_F64, GN_SHAPE(n, n)), n - 3), 1);
+        gn_array *zero = gn_zeros(g, GN_F64, GN_SHAPE(n, n));
+        gn_array *these[3];
+        these[0] = low;
+        these[1] = holes;
+        these[2] = zero;
+        for (int k = 0; k < 3; k++) {
+            check_qr(g, these[k], 1e-15);
+            check_svd(g, these[k], 1e-15);
+            check_eigh(g, gn_add(these[k], turned(these[k])), 1e-15);
+        }
+        check_svd(
+            g, gn_matmul(gn_randn(g, GN_F64, GN_SHAPE(70, 2)), gn_randn(g, GN_F64, GN_SHAPE(2, n))),
+            1e-15);
+        gn_scope_end(g);
+    }
+}
+
+// Eigenvalues known exactly: of the second difference, and of a matrix with many equal ones.
+static void test_known_values(void **state) {
+    gn_context *g = (gn_context *)*state;
+    static const int64_t sizes[] = {2, 10, 50, 150};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        int64_t n = sizes[i];
+        gn_array *a = gn_sub(gn_mul_s(gn_eye(g, GN_F64, n, n, 0), 2.0),
+                             gn_add(gn_eye(g, GN_F64, n, n, 1), gn_eye(g, GN_F64, n, n, -1)));
+        gn_array *k = gn_arange(g, GN_F64, 1.0, (double)n + 1.0, 1.0);
+        gn_array *want =
+            gn_mul_s(gn_square(gn_sin(gn_mul_s(k, 1.5707963267948966 / (double)(n + 1)))), 4.0);
+        assert_true(largest(gn_sub(gn_eigh(a, NULL), want)) < 1e-14);
+        assert_true(largest(gn_sub(gn_flip(gn_svd(a, false, NULL, NULL), GN_ALL), want)) < 1e-14);
+        assert_true(fabs(gn_item(gn_det(a)) / (double)(n + 1) - 1.0) < 1e-12);
+        gn_array *ones = gn_add(gn_ones(g, GN_F64, GN_SHAPE(n, n)), gn_eye(g, GN_F64, n, n, 0));
+        gn_array *w = gn_eigh(ones, NULL);
+        assert_true(fabs(gn_item(gn_slice(w, 0, n - 1, n, 1)) - (double)(n + 1)) < 1e-12);
+        assert_true(largest(gn_sub_s(gn_slice(w, 0, 0, n - 1, 1), 1.0)) < 1e-13);
+        check_eigh(g, ones, 1e-15);
+    }
+    // Beyond the range of float32, and products that overflow on the way.
+    gn_array *big = gn_mul_s(gn_eye(g, GN_F32, 4, 4, 0), 1e30);
+    expect_values(gn_det(big), (double)INFINITY);
+    const double scales[] = {1e200, 1e200, 1e-200, 1e-200};
+    gn_array *mixed =
+        gn_mul(gn_eye(g, GN_F64, 4, 4, 0), gn_array_from(g, GN_F64, GN_SHAPE(4), scales));
+    assert_true(fabs(gn_item(gn_det(mixed)) - 1.0) < 1e-14);
+}
+
+// The same bits for any number of threads, and for a batch as for its matrices.
+static void test_same_bits(void **state) {
+    gn_context *g = (gn_context *)*state;
+    double *first = NULL;
+    const int64_t n = 150;
+    for (int threads = 1; threads <= 3; threads++) {
+        gn_options o = test_options();
+        o.threads = threads;
+        o.seed = 5;
+        gn_context *h = test_open_with(&o);
+        gn_array *a = gn_randn(h, GN_F64, GN_SHAPE(n, n)), *v = NULL, *u = NULL, *vt = NULL;
+        gn_array *all[4];
+        all[0] = gn_solve(a, a);
+        gn_eigh(gn_add(a, gn_transpose(a)), &v);
+        all[1] = v;
+        gn_svd(a, false, &u, &vt);
+        all[2] = u;
+        all[3] = vt;
+        gn_array *y = gn_stack(all, 4, 0);
+        double *data = (double *)malloc(gn_bytes(y));
+        assert_non_null(data);
+        assert_int_equal(gn_read(y, data, gn_bytes(y)), GN_OK);
+        if (first == NULL) {
+            first = data;
+        } else {
+            assert_memory_equal(first, data, gn_bytes(y));
+            free(data);
+        }
+        gn_close(h);
+    }
+    free(first);
+    gn_array *batch = gn_randn(g, GN_F64, GN_SHAPE(9, 20, 20)), *inverses = gn_inv(batch);
+    for (int i = 0; i < 9; i++)
+        assert_true(largest(gn_sub(gn_index(inverses, i == 3 ? "3" : "8"),
+                                   gn_inv(gn_index(batch, i == 3 ? "3" : "8")))) == 0.0);
+}
+
+static void test_half_and_integers(void **state) {
+    gn_context *g = (gn_context *)*state;
+    const int32_t values[] = {2, 1, 1, 3};
+    gn_array *a = gn_array_from(g, GN_I32, GN_SHAPE(2, 2), values);
+    expect_values(gn_det(a), 5.0);
+    assert_int_equal(gn_dtype_of(gn_eigh(a, NULL)), GN_F32);
+    gn_array *h = gn_cast(a, GN_F16), *b = gn_cast(a, GN_BF16);
+    assert_int_equal(gn_dtype_of(gn_inv(h)), GN_F16);
+    expect_values(gn_det(h), 5.0);
+    expect_values(gn_det(b), 5.0);
+    assert_int_equal(gn_dtype_of(gn_solve(b, a)), GN_BF16);
+    expect_values(gn_solve(b, a), 1.0, 0.0, 0.0, 1.0);
+    expect_values(gn_einsum(g, "ij,jk", h, h), 5.0, 5.0, 5.0, 10.0);
+    expect_values(gn_einsum(g, "ij,ij->", h, h), 15.0);
+    assert_int_equal(gn_dtype_of(gn_einsum(g, "ij,ij->", h, h)), GN_F16);
+}
+
+static void test_nan(void **state) {
+    gn_context *g = (gn_context *)*state;
+    for (int kind = 0; kind < 2; kind++) {
+        for (int64_t n = 2; n < 80; n += 38) {
+            gn_array *a = gn_randn(g, GN_F64, GN_SHAPE(n, n));
+            double bad = kind == 0 ? (double)NAN : (double)INFINITY;
+            gn_array *spot = gn_eye(g, GN_F64, n, n, 1);
+            a = gn_where(gn_eq_s(spot, 1.0), gn_full(g, GN_F64, GN_SHAPE(), bad), a);
+            gn_array *r = NULL;
+            gn_qr(a, &r);
+            assert_true(gn_item(gn_any(gn_isnan(r), GN_ALL)) == 1.0);
+            gn_solve(a, a);
+            gn_inv(a);
+            gn_det(a);
+            assert_int_equal(gn_status_get(g), GN_OK);
+            assert_null(gn_eigh(gn_transpose(a), NULL));
+            expect_error(g, GN_ERROR_ARGUMENT, "gn_eigh: the matrix holds NaN or infinity");
+            assert_null(gn_svd(a, true, NULL, NULL));
+            expect_error(g, GN_ERROR_ARGUMENT, "gn_svd: the matrix holds NaN or infinity");
+            gn_array *spd =
+                gn_where(gn_eq_s(gn_transpose(spot), 1.0), gn_full(g, GN_F64, GN_SHAPE(), bad),
+                         gn_eye(g, GN_F64, n, n, 0));
+            assert_null(gn_cholesky(spd));
+            expect_error(
+                g, GN_ERROR_ARGUMENT,
+                "gn_cholesky: the matrix is not positive definite (its leading 2 x 2 block is not)");
+        }
+    }
+}
+
+// ---- errors
+
+static void test_errors(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_array *a = gn_ones(g, GN_F32, GN_SHAPE(2, 3)), *v = gn_ones(g, GN_F32, GN_SHAPE(3)),
+             *r = NULL;
+    gn_array *s = gn_ones(g, GN_F32, GN_SHAPE(3, 3)), *z = gn_complex(s, s);
+    assert_null(gn_einsum(g, "ij,jk", a, a));
+    expect_error(g, GN_ERROR_ARGUMENT,
+                 "gn_einsum: \"ij,jk\": 'j' stands for 3 elements, and for 2 in operand 2");
+    assert_null(gn_einsum(g, "ij,jk", a));
+    expect_error(g, GN_ERROR_ARGUMENT,
+                 "gn_einsum: \"ij,jk\": names more operands than the 1 given");
+    assert_null(gn_einsum(g, "ij", a, a));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_einsum: \"ij\": names 1 operands, 2 are given");
+    assert_null(gn_einsum(g, "ijk", a));
+    expect_error(g, GN_ERROR_ARGUMENT,
+                 "gn_einsum: \"ijk\": operand 1 has rank 2, its subscripts name 3 axes");
+    assert_null(gn_einsum(g, "i", a));
+    expect_error(g, GN_ERROR_ARGUMENT,
+                 "gn_einsum: \"i\": operand 1 has rank 2, its subscripts name 1 axes");
+    assert_null(gn_einsum(g, "ii", a));
+    expect_error(g, GN_ERROR_ARGUMENT,
+                 "gn_einsum: \"ii\": 'i' stands for 2 and 3 elements of operand 1");
+    assert_null(gn_einsum(g, "ij->ik", a));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_einsum: \"ij->ik\": no operand has 'k'");
+    assert_null(gn_einsum(g, "ij->ii", a));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_einsum: \"ij->ii\": the result names 'i' twice");
+    assert_null(gn_einsum(g, "i1", a));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_einsum: \"i1\": '1' is not a letter");
+    assert_null(gn_einsum(g, "i.j", a));
+    expect_error(g, GN_ERROR_ARGUMENT,
+                 "gn_einsum: \"i.j\": a point that is not part of one ellipsis");
+    assert_null(gn_einsum(g, "...j->j", a));
+    expect_error(g, GN_ERROR_ARGUMENT,
+                 "gn_einsum: \"...j->j\": the result has no ellipsis for 1 axes");
+    assert_null(gn_einsum(g, "ij->i,j", a));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_einsum: \"ij->i,j\": the result has more than one term");
+    assert_null(gn_tensordot(a, a, NULL, NULL, 1));
+    expect_error(g, GN_ERROR_SHAPE,
+                 "gn_tensordot: (2,3) x (2,3): axes 1 and 0 have 3 and 2 elements");
+    assert_null(gn_tensordot(a, a, NULL, NULL, 3));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_tensordot: 3 axes of an array of rank 2");
+    assert_null(gn_dot(a, a));
+    expect_error(g, GN_ERROR_SHAPE, "gn_dot: (2,3) x (2,3): 3 and 2 elements are summed over");
+    assert_null(gn_trace(v, 0));
+    expect_error(g, GN_ERROR_SHAPE, "gn_trace: (3,) is not a matrix or a batch of matrices");
+    assert_null(gn_inv(a));
+    expect_error(g, GN_ERROR_SHAPE, "gn_inv: (2,3): the matrices are not square");
+    assert_null(gn_inv(s));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_inv: the matrix is singular (pivot 1 is 0)");
+    assert_null(gn_solve(s, v));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_solve: the matrix is singular (pivot 1 is 0)");
+    gn_array *three[3];
+    three[0] = three[2] = gn_eye(g, GN_F32, 3, 3, 0);
+    three[1] = s;
+    assert_null(gn_inv(gn_stack(three, 3, 0)));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_inv: matrix 1 of 3 is singular (pivot 1 is 0)");
+    assert_null(gn_cholesky(gn_neg(gn_stack(three, 3, 0))));
+    expect_error(
+        g, GN_ERROR_ARGUMENT,
+        "gn_cholesky: matrix 0 of 3 is not positive definite (its leading 1 x 1 block is not)");
+    assert_null(gn_solve(s, gn_ones(g, GN_F32, GN_SHAPE(4, 2))));
+    expect_error(g, GN_ERROR_SHAPE, "gn_solve: (3,3) and (4,2): 3 equations, 4 right-hand sides");
+    assert_null(
+        gn_solve(gn_ones(g, GN_F32, GN_SHAPE(2, 3, 3)), gn_ones(g, GN_F32, GN_SHAPE(4, 3, 2))));
+    expect_error(g, GN_ERROR_SHAPE,
+                 "gn_solve: (2,3,3) and (4,3,2): batch dimensions do not broadcast");
+    assert_null(gn_qr(z, &r));
+    assert_null(r);
+    expect_error(g, GN_ERROR_DTYPE, NULL);
+    assert_null(gn_einsum(g, "ij->ji", z));
+    expect_error(g, GN_ERROR_DTYPE, NULL);
+    expect_values(gn_det(s), 0.0);
+    assert_null(gn_inv(NULL));
+    assert_null(gn_qr(NULL, &r));
+}
+
+static void use_everything(gn_context *g) {
+    gn_scope_begin(g);
+    gn_array *a =
+        gn_add(gn_randn(g, GN_F32, GN_SHAPE(2, 5, 5)), gn_mul_s(gn_eye(g, GN_F32, 5, 5, 0), 9.0));
+    gn_array *s = gn_matmul(a, turned(a)), *r = NULL, *v = NULL, *u = NULL, *vt = NULL;
+    gn_einsum(g, "bij,bjk,bkl->il", a, s, a);
+    gn_tensordot(a, turned(s), NULL, NULL, 3);
+    gn_trace(gn_tril(a, 0), 1);
+    gn_solve(a, s);
+    gn_inv(a);
+    gn_det(a);
+    gn_cholesky(s);
+    gn_array *q = gn_qr(a, &r), *w = gn_eigh(s, &v), *values = gn_svd(a, true, &u, &vt);
+    if ((q == NULL) != (r == NULL) || (w == NULL) != (v == NULL))
+        fail_msg("one result without the other");
+    if ((values == NULL) != (u == NULL) || (values == NULL) != (vt == NULL))
+        fail_msg("one result without the others");
+    gn_scope_end(g);
+}
+
+static void test_allocations(void **state) {
+    (void)state;
+    test_every_allocation(use_everything);
+}
+
+// ---- gradients
+
+static gn_array *weighted(gn_context *g, gn_array *y) { // a loss that tells all elements apart
+    gn_array *w = gn_reshape(gn_linspace(g, GN_F64, 0.3, 1.7, gn_size(y)), gn_shape_of(y));
+    return gn_sum(gn_mul(gn_mul(y, w), gn_add_s(y, 0.5)), GN_ALL);
+}
+
+static gn_array *symmetric(gn_array *a) { return gn_add(a, turned(a)); }
+
+static gn_array *loss_of(gn_context *g, gn_array *const *x, int count, void *user) {
+    gn_array *a = x[0], *b = count > 1 ? x[1] : NULL, *v = NULL, *n = NULL;
+    switch (*(int *)user) {
+    case 0: return weighted(g, gn_einsum(g, "bij,bjk->ki", a, b));
+    case 1: return weighted(g, gn_einsum(g, "bii,bij->bj", a, b));
+    case 2: return weighted(g, gn_tensordot(a, gn_transpose(b), NULL, NULL, 1));
+    case 3: return weighted(g, gn_trace(gn_mul(a, b), 1));
+    case 4: return weighted(g, gn_add(gn_tril(a, 1), gn_triu(b, -1)));
+    case 5: return weighted(g, gn_solve(a, b));
+    case 6: return weighted(g, gn_solve(a, gn_sum(b, GN_AXIS(0) | GN_AXIS(1))));
+    case 7: return weighted(g, gn_inv(a));
+    case 8: return weighted(g, gn_det(a));
+    case 9: return weighted(g, gn_cholesky(gn_matmul(a, turned(a))));
+    case 10: return weighted(g, gn_eigh(symmetric(a), NULL));
+    case 11: // vectors are known up to their sign
+        n = gn_eigh(symmetric(a), &v);
+        return gn_add(gn_sum(gn_mul_s(n, 0.1), GN_ALL), weighted(g, gn_square(v)));
+    case 12: return weighted(g, gn_diagonal(a, -1));
+    case 13: return weighted(g, gn_outer(a, gn_dot(b, gn_sum(a, GN_AXIS(0) | GN_AXIS(1)))));
+    default: return weighted(g, gn_einsum(g, "bij,bjk,kl->bil", a, b, gn_sum(a, GN_AXIS(0))));
+    }
+}
+
+// The derivative of a gradient: the loss is the weighted gradient itself.
+static gn_array *loss_of_gradient(gn_context *g, gn_array *const *x, int count, void *user) {
+    gn_array *gx[2] = {NULL, NULL}, *loss = loss_of(g, x, count, user);
+    if (gn_gradients(loss, x, count, true, gx) != GN_OK) return NULL;
+    return gn_add(weighted(g, gx[0]),
+                  gx[1] != NULL ? weighted(g, gx[1]) : gn_scalar(g, GN_F64, 0.0));
+}
+
+static void test_gradients(void **state) {
+    gn_context *g = (gn_context *)*state;
+    for (int kind = 0; kind < 15; kind++) {
+        gn_scope_begin(g);
+        gn_array *x[2];
+        gn_seed(g, 3);
+        x[0] = gn_add(gn_randn(g, GN_F64, GN_SHAPE(2, 3, 3)),
+                      gn_mul_s(gn_eye(g, GN_F64, 3, 3, 0), 4.0));
+        x[1] = gn_randn(g, GN_F64, GN_SHAPE(2, 3, 3));
+        for (int i = 0; i < 2; i++) x[i] = gn_requires_grad(gn_detach(x[i]), true);
+        int count = (kind >= 7 && kind <= 12) ? 1 : 2;
+        double error = gn_gradcheck(loss_of, x, count, 1e-5, &kind);
+        if (!(error < 1e-5)) fail_msg("kind %d: %g %s", kind, error, gn_error(g));
+        error = gn_gradcheck(loss_of_gradient, x, count, 1e-5, &kind);
+        if (!(error < 1e-4))
+            fail_msg("second derivative, kind %d: %g %s", kind, error, gn_error(g));
+        gn_scope_end(g);
+    }
+}
+
+// The gradient of a singular determinant is its cofactors; where all are 0, 0.
+static void test_singular_gradient(void **state) {
+    gn_context *g = (gn_context *)*state;
+    const double values[] = {1, 2, 3, 4, 8, 12, 7, 8, 10};
+    gn_array *a = gn_requires_grad(gn_array_from(g, GN_F64, GN_SHAPE(3, 3), values), true);
+    gn_array *det = gn_det(a);
+    expect_values(det, 0.0);
+    assert_int_equal(gn_backward(gn_sum(det, GN_ALL)), GN_OK);
+    const double want[] = {-16, 44, -24, 4, -11, 6, 0, 0, 0};
+    assert_true(largest(gn_sub(gn_grad(a), gn_array_from(g, GN_F64, GN_SHAPE(3, 3), want))) <
+                1e-12);
+}
+
+static void test_no_gradient(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_array *a = gn_requires_grad(gn_randn(g, GN_F64, GN_SHAPE(3, 3)), true), *r = NULL, *u = NULL;
+    gn_array *q = gn_qr(a, &r), *s = gn_svd(a, true, &u, NULL);
+    assert_int_equal(gn_backward(gn_sum(q, GN_ALL)), GN_ERROR_GRADIENT);
+    expect_error(g, GN_ERROR_GRADIENT, "gn_backward: gn_qr has no derivative");
+    assert_int_equal(gn_backward(gn_sum(r, GN_ALL)), GN_ERROR_GRADIENT);
+    expect_error(g, GN_ERROR_GRADIENT, "gn_backward: gn_qr has no derivative");
+    assert_int_equal(gn_backward(gn_sum(s, GN_ALL)), GN_ERROR_GRADIENT);
+    expect_error(g, GN_ERROR_GRADIENT, "gn_backward: gn_svd has no derivative");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {GN_TEST(test_numpy),
+                                       GN_TEST(test_residuals),
+                                       GN_TEST(test_ill_conditioned),
+                                       GN_TEST(test_known_values),
+                                       GN_TEST(test_same_bits),
+                                       GN_TEST(test_half_and_integers),
+                                       GN_TEST(test_nan),
+                                       GN_TEST(test_errors),
+                                       cmocka_unit_test(test_allocations),
+                                       GN_TEST(test_gradients),
+                                       GN_TEST(test_singular_gradient),
+                                       GN_TEST(test_no_gradient)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
