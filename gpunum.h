@@ -20256,7 +20256,8 @@ GPUNUM_API gn_array *gn_matmul(gn_array *a, gn_array *b) {
 // loops; results do not depend on the number of threads. Sources: Golub and Van Loan, Matrix
 // Computations, 4th edition (GVL); the LAPACK Users' Guide for stopping rules and blocked reductions.
 
-enum { GNI_LA_LEAF = 32, GNI_LA_PANEL = 32 };
+#define GNI_LA_LEAF 32  // triangles of this order are not cut further
+#define GNI_LA_PANEL 32 // reflections that are applied together
 
 enum { GNI_LA_NO_MEMORY = -1, GNI_LA_NOT_FINITE = -2, GNI_LA_NO_CONVERGENCE = -3 };
 
@@ -20716,7 +20717,8 @@ typedef struct gni_la_chain {
     int64_t row, step, count, at; // first row, to the next one, rotations, where they are in cs
 } gni_la_chain;
 
-enum { GNI_LA_CHAINS = 64, GNI_LA_STRIP = 32 };
+#define GNI_LA_CHAINS 64
+#define GNI_LA_STRIP 32 // columns that take all waiting rotations in one go
 
 typedef struct gni_la_turns {
     gni_la *w;
