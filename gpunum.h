@@ -17568,8 +17568,8 @@ static gni_vk_pipeline *gni_fv_pipeline(gni_vk *vk, uint32_t *param, int64_t lin
     param[14] = (uint32_t)*each;
     kernel.module = points == 3072 ? GNI_MODULE_fft_any_3k : points == 2048 ? GNI_MODULE_fft_any_2k : GNI_MODULE_fft_any_1k;
     kernel.n_spec = 2;
-    kernel.spec[0] = param[13];
-    kernel.spec[1] = gni_fv_radices(param);
+    kernel.spec[0] = slow ? 0x80000000u : param[13];
+    kernel.spec[1] = slow ? UINT32_MAX : gni_fv_radices(param);
     return gni_vk_pipeline_get(vk, &kernel, mode);
 }
 

@@ -168,6 +168,38 @@ static void test_round_trip(void **state) {
     }
 }
 
+// Every length, at a few frequencies against the sum that defines them.
+static void test_every_length(void **state) {
+    gn_context *g = (gn_context *)*state;
+    static float x[2 * 2048], y[2 * 2048];
+    uint32_t seed = 1;
+    for (int n = 1; n <= 2048; n++) {
+        double norm = 0.0, power = 0.0;
+        for (int i = 0; i < 2 * n; i++) {
+            seed = seed * 1664525u + 1013904223u;
+            x[i] = (float)(int32_t)seed * 4.6566129e-10f;
+            norm += (double)x[i] * x[i];
+        }
+        gn_scope_begin(g);
+        gn_array *f = gn_fft(gn_array_from(g, GN_C64, GN_SHAPE(n), x), 0, 0, GN_FFT_BACKWARD);
+        assert_int_equal(gn_read(f, y, (size_t)n * 8), GN_OK);
+        gn_scope_end(g);
+        for (int i = 0; i < 2 * n; i++) power += (double)y[i] * y[i];
+        assert_true(fabs(power / ((double)n * norm) - 1.0) < 2e-6);
+        for (int t = 0; t < 4; t++) {
+            int k = (int)((seed >> 8) % (unsigned)n + (unsigned)(t * (n / 4 + 1))) % n;
+            double re = 0.0, im = 0.0;
+            for (int j = 0; j < n; j++) {
+                double angle = -6.283185307179586 * (double)((int64_t)j * k % n) / n, c = cos(angle), s = sin(angle);
+                re += x[2 * j] * c - x[2 * j + 1] * s;
+                im += x[2 * j] * s + x[2 * j + 1] * c;
+            }
+            double error = hypot(y[2 * k] - re, y[2 * k + 1] - im) / sqrt(norm);
+            if (!(error < 2e-6)) fail_msg("%d points, frequency %d: error %g", n, k, error);
+        }
+    }
+}
+
 static void test_linear_and_shift(void **state) {
     gn_context *g = (gn_context *)*state;
     for (size_t i = 2; i < 20; i++) {
@@ -343,7 +375,7 @@ static void test_plan_cache(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        GN_TEST(test_scipy),   GN_TEST(test_round_trip),      GN_TEST(test_linear_and_shift),
+        GN_TEST(test_scipy),   GN_TEST(test_round_trip),      GN_TEST(test_every_length),   GN_TEST(test_linear_and_shift),
         GN_TEST(test_exact),   GN_TEST(test_gradients),       GN_TEST(test_second_gradient),
         GN_TEST(test_errors),  cmocka_unit_test(test_out_of_memory), GN_TEST(test_plan_cache)};
     return cmocka_run_group_tests(tests, NULL, NULL);

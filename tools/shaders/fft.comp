@@ -26,8 +26,9 @@
 // 0 operand, 1 result, 2 the turns between the stages, 3 and 4 factors of the operand and of the result.
 layout(local_size_x = GN_FFT_THREADS) in;
 #ifdef GN_FFT_ANY
-layout(constant_id = 0) const uint FLAGS = 0;
+layout(constant_id = 0) const uint FIXED = 0;   // the flags; its highest bit: they are a parameter
 layout(constant_id = 1) const uint RADICES = 0; // bit r: radix r occurs
+#define FLAGS ((FIXED & 0x80000000u) != 0u ? GN_PARAM(13) : FIXED)
 #define LINES GN_PARAM(14) /* in a workgroup */
 #define POINTS GN_PARAM(15)
 #define P_RADIX 16 /* first applied first, 1 from the last one on */
