@@ -17412,8 +17412,14 @@ static int64_t gni_fv_points(const gni_vk *vk) {
     return vk->caps.shared_bytes >= 49152 ? 3072 : vk->caps.shared_bytes >= 32768 ? 2048 : 1024;
 }
 
+// Kernels for one length take a device made of CPU threads a second to compile.
+static bool gni_fv_slow(const gni_vk *vk) {
+    return vk->caps.kind == GNI_VK_CPU && !(vk->g->options.vulkan_flags & GN_VULKAN_NO_ASYNC_PIPELINES);
+}
+
+// Lines of GNI_FV_LARGEST points in one workgroup.
 static bool gni_fv_has_large(const gni_vk *vk) {
-    return vk->caps.shared_bytes >= 32768 && vk->caps.max_invocations >= 512;
+    return !gni_fv_slow(vk) && vk->caps.shared_bytes >= 32768 && vk->caps.max_invocations >= 512;
 }
 
 // Parts of at most `points` each, as equal as can be, the largest first. Returns how many.
@@ -17539,12 +17545,11 @@ static uint32_t gni_fv_radices(const uint32_t *param) {
     return bits;
 }
 
-// Kernels for one length take a device made of CPU threads a second to compile.
 static gni_vk_pipeline *gni_fv_pipeline(gni_vk *vk, uint32_t *param, int64_t lines, int stages, gni_vk_mode mode,
                                         int64_t *each) {
     const int64_t points = gni_fv_points(vk), n = param[15];
     const bool pairs = (param[13] & GNI_FV_FOLD_OUT) && param[9] > 1;
-    const bool slow = vk->caps.kind == GNI_VK_CPU && !(vk->g->options.vulkan_flags & GN_VULKAN_NO_ASYNC_PIPELINES);
+    const bool slow = gni_fv_slow(vk);
     int radix[GNI_FV_STAGES];
     gni_vk_kernel kernel;
     gni_fv_special special;
@@ -17552,7 +17557,7 @@ static gni_vk_pipeline *gni_fv_pipeline(gni_vk *vk, uint32_t *param, int64_t lin
     for (int i = 0; i < stages; i++) radix[i] = (int)param[GNI_FV_RADIX + i];
     int64_t all = points / n;
     if (pairs) all &= ~(int64_t)1;
-    if ((!slow || all < 1) && gni_fv_specialise(vk, n, lines, param[13], pairs, radix, stages, &special)) {
+    if (!slow && gni_fv_specialise(vk, n, lines, param[13], pairs, radix, stages, &special)) {
         kernel.module = special.module;
         kernel.n_spec = 7;
         for (int i = 0; i < 4; i++) kernel.spec[i] = param[GNI_FV_RADIX + i];
