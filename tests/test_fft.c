@@ -363,7 +363,7 @@ static void test_out_of_memory(void **state) {
 // More plans than the cache holds.
 static void test_plan_cache(void **state) {
     gn_context *g = (gn_context *)*state;
-    const int64_t first = test_env_is("GN_TEST_BACKEND", "vulkan") ? 8 << 17 : 1 << 17; // two fill it there
+    const int64_t first = test_on_vulkan() ? 8 << 17 : 1 << 17; // two fill it there
     for (int pass = 0; pass < 2; pass++)
         for (int64_t n = first; n < 10 << 17; n += 1 << 17) {
             gn_scope_begin(g);
