@@ -17861,13 +17861,13 @@ static bool gni_fv_halves(gn_context *g, const gni_fft *f, const gni_fv_end *in,
     h.n = f->n / 2;
     if (forward) {
         a.flags = gni_fv_pair(&a, f->rank, GNI_FV_PAIR_IN);
-        b.flags = GNI_FV_FOLD_OUT | (f->inverse ? GNI_FV_CONJ : 0);
+        b.flags = GNI_FV_FOLD_OUT | (f->inverse ? (uint32_t)GNI_FV_CONJ : 0u);
         b.each = b.step;
         b.count = h.n;
     } else {
         b.flags = gni_fv_pair(&b, f->rank, GNI_FV_PAIR_OUT) | GNI_FV_SWAP_OUT;
         b.count = h.n;
-        a.flags = GNI_FV_FOLD_IN | GNI_FV_SWAP_IN | (f->inverse ? 0 : GNI_FV_CONJ);
+        a.flags = GNI_FV_FOLD_IN | GNI_FV_SWAP_IN | (f->inverse ? 0u : (uint32_t)GNI_FV_CONJ);
     }
     int parts = gni_fv_cut(g, h.n, a.step != 1 || b.step != 1, part);
     // The fold wants pairs of lines in the last pass.
