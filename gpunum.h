@@ -17761,7 +17761,7 @@ static bool gni_fv_several(gn_context *g, const gni_fft *f, int64_t n, const int
     gni_fv_dim(&pass[2], a, m * step, out->step, 0, 1);
     if (b > 1) gni_fv_dim(&pass[2], b, c * step, a * out->step, 0, a);
     gni_fv_batch(&pass[2], f, fast, &middle, out);
-    flags[2] = out->flags | (fast >= 0 ? across : GNI_FV_ACROSS_OUT) | (out->count < n ? GNI_FV_CUT_OUT : 0);
+    flags[2] = out->flags | (fast >= 0 ? across : (uint32_t)GNI_FV_ACROSS_OUT) | (out->count < n ? GNI_FV_CUT_OUT : 0);
     for (int ahead = 1; ahead >= 0; ahead--)
         for (int i = ahead; i < 3; i++) {
             if (i == 1 && b == 1) continue;
