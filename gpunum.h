@@ -1,7 +1,7 @@
 // gpunum.h - version 0.1.0 - MIT or public domain (see the end of this file, or LICENSE)
 //
-// NumPy arrays, training with autograd and, in time, FFT for C and C++ programs: on any GPU that has
-// Vulkan, and on the CPU where there is none. One header, with precompiled kernels beside it in shaders.h.
+// NumPy arrays, FFT and training with autograd for C and C++ programs: on any GPU that has Vulkan, and on
+// the CPU where there is none. One header, with precompiled kernels beside it in shaders.h.
 //
 // Quick start
 //
@@ -110,7 +110,7 @@
 //
 // dtypes. float32, float16, bfloat16, int32, uint8 and bool work everywhere; int8 and uint32 too; float64
 // and int64 on the CPU, and on GPUs that have them as far as these can compute with them, otherwise those
-// ops run on the CPU; complex64 and complex128 are storage: they can be made, viewed, copied and read.
+// ops run on the CPU; complex64 and complex128 can be made, viewed, copied, read and transformed (gn_fft).
 // Promotion follows the array API standard; integers with floats give the float's dtype, and functions
 // that need a float turn integers into float32. float16 and bfloat16 round after every op.
 //
@@ -141,7 +141,6 @@
 //     GPUNUM_API              overrides how public functions are declared
 //
 // What it does not do: sparse arrays, strings, dates, ragged shapes, distributed arrays.
-// ------------------------------------------------------------------------------------------
 // >>types
 // What every call shares: status codes, dtypes, shapes, options and the callbacks in them.
 
@@ -234,7 +233,7 @@ typedef enum gn_placement {
 
 typedef enum gn_precision {
     GN_PRECISION_F32, // float32 inputs give float32 results
-    GN_PRECISION_FAST // matrix units with half precision inputs may be used for float32
+    GN_PRECISION_FAST // float32 operands may be rounded to bfloat16 for matrix units
 } gn_precision;
 
 typedef enum gn_device { GN_DEVICE_CPU, GN_DEVICE_GPU } gn_device;
@@ -269,7 +268,7 @@ typedef struct gn_allocator {
 // Smallest number of elements (of the result, or of the input for reductions; m*n*k for matmul) for
 // which GN_PLACE_AUTO takes the GPU when all operands are on the CPU. 0 = built-in default.
 typedef struct gn_thresholds {
-    int64_t elementwise, reduction, matmul, random, copy;
+    int64_t elementwise, reduction, matmul, random, copy, fft;
 } gn_thresholds;
 
 // A host's own Vulkan device. Handles are passed as void *, so that this half needs no Vulkan header.
@@ -338,7 +337,6 @@ typedef struct gn_memory_stats {
     uint64_t arrays;                           // arrays alive
 } gn_memory_stats;
 
-// ------------------------------------------------------------------------------------------
 // >>context
 // Opening and closing, errors, devices, synchronisation. Any thread may use a context; calls on one
 // context are serialised inside.
@@ -373,7 +371,6 @@ GPUNUM_API gn_status gn_sync(gn_context *g);  // wait for everything; delivers g
 GPUNUM_API void gn_memory_get(gn_context *g, gn_memory_stats *out);
 GPUNUM_API void gn_memory_trim(gn_context *g); // give unused memory back to the system and the driver
 
-// ------------------------------------------------------------------------------------------
 // >>arrays
 // Making arrays, reading them, and who owns them.
 //
@@ -463,7 +460,6 @@ GPUNUM_API void gn_print(gn_array *a); // to stdout, the one function that print
 GPUNUM_API char *gn_to_string(gn_array *a, const gn_print_options *options); // options may be NULL
 GPUNUM_API void gn_string_free(gn_context *g, char *text);
 
-// ------------------------------------------------------------------------------------------
 // >>views
 // Views share memory with their source: no copy where strides allow. Evaluates a lazy source.
 
@@ -491,7 +487,6 @@ GPUNUM_API gn_array *gn_stack(gn_array *const *arrays, int count, int axis); // 
 GPUNUM_API gn_array *gn_take(gn_array *a, gn_array *indices, int axis);
 GPUNUM_API gn_array *gn_one_hot(gn_array *indices, int64_t classes, gn_dtype t); // shape + (classes); others give 0s
 
-// ------------------------------------------------------------------------------------------
 // >>reductions
 // `axes` is a bit set: GN_ALL, or GN_AXIS(0) | GN_AXIS(-1), with GN_KEEP to keep reduced axes as size 1.
 
@@ -518,7 +513,6 @@ GPUNUM_API gn_array *gn_argmax(gn_array *a, int axis);
 GPUNUM_API gn_array *gn_softmax(gn_array *a, int axis);
 GPUNUM_API gn_array *gn_log_softmax(gn_array *a, int axis);
 
-// ------------------------------------------------------------------------------------------
 // >>linalg
 // Products, sums of products and decompositions of matrices. A matrix is the last two axes of an array, the
 // axes in front of them are batches and broadcast.
@@ -566,7 +560,6 @@ GPUNUM_API gn_array *gn_eigh(gn_array *a, gn_array **v);
 // infinity are errors. No derivative.
 GPUNUM_API gn_array *gn_svd(gn_array *a, bool full, gn_array **u, gn_array **vt);
 
-// ------------------------------------------------------------------------------------------
 // >>random
 // Philox 4x32-10, counter based: the same seed gives the same numbers on every backend, bit for bit.
 
@@ -580,7 +573,6 @@ GPUNUM_API gn_array *gn_randint(gn_context *g, gn_dtype t, gn_shape s, int64_t l
 GPUNUM_API gn_array *gn_bernoulli(gn_context *g, gn_dtype t, gn_shape s, double p); // 1 with probability p
 GPUNUM_API gn_array *gn_permutation(gn_context *g, int64_t n); // 0 to n - 1 in random order; int32, int64 from 2^31 on
 
-// ------------------------------------------------------------------------------------------
 // >>grad
 // Reverse-mode differentiation: ops on arrays that require a gradient are recorded, gn_backward runs
 // the record back. Gradients are ordinary arrays, computed lazily on the same device.
@@ -603,7 +595,6 @@ GPUNUM_API gn_status gn_gradients(gn_array *loss, gn_array *const *params, int c
 typedef gn_array *(*gn_function)(gn_context *g, gn_array *const *inputs, int count, void *user);
 GPUNUM_API double gn_gradcheck(gn_function fn, gn_array *const *inputs, int count, double step, void *user);
 
-// ------------------------------------------------------------------------------------------
 // >>train
 // Layers, losses and optimizers.
 
@@ -636,7 +627,6 @@ GPUNUM_API void gn_set_lr(gn_optimizer *opt, double lr);
 GPUNUM_API double gn_get_lr(const gn_optimizer *opt);
 GPUNUM_API void gn_optimizer_free(gn_optimizer *opt); // gn_close frees those still alive
 
-// ------------------------------------------------------------------------------------------
 // >>files
 // NumPy's .npy and MNIST's IDX.
 
@@ -644,14 +634,12 @@ GPUNUM_API gn_array *gn_load_npy(gn_context *g, const char *path);
 GPUNUM_API gn_status gn_save_npy(gn_array *a, const char *path); // version 1.0, C order; bfloat16 is refused
 GPUNUM_API gn_array *gn_load_idx(gn_context *g, const char *path); // ubyte, byte, int, float, double
 
-// ------------------------------------------------------------------------------------------
 // >>watch
 // Profiles in Chrome's trace format.
 
 GPUNUM_API void gn_profile_begin(gn_context *g);
 GPUNUM_API gn_status gn_profile_end(gn_context *g, const char *path);
 
-// ------------------------------------------------------------------------------------------
 // >>host
 // Sharing with a program that has its own Vulkan device (see gn_options.vulkan).
 
@@ -667,7 +655,6 @@ GPUNUM_API gn_array *gn_vulkan_wrap(gn_context *g, uint64_t buffer, uint64_t off
 GPUNUM_API gn_status gn_vulkan_record_begin(gn_context *g, void *command_buffer);
 GPUNUM_API gn_status gn_vulkan_record_end(gn_context *g, uint64_t *ticket);
 GPUNUM_API void gn_vulkan_record_done(gn_context *g, uint64_t ticket);
-// ------------------------------------------------------------------------------------------
 // >>optable
 // What each elementwise op is, said once: enum, API, CPU loops, shader cases and gradients all come
 // from these tables. Columns:
@@ -810,7 +797,6 @@ GPUNUM_API gn_array *gn_where(gn_array *condition, gn_array *a, gn_array *b); //
 GPUNUM_API gn_array *gn_fma(gn_array *a, gn_array *b, gn_array *c);           // a * b + c
 GPUNUM_API gn_array *gn_lerp(gn_array *a, gn_array *b, gn_array *t);          // a + t * (b - a)
 
-// ------------------------------------------------------------------------------------------
 // >>transforms
 // Fourier, cosine and sine transforms, complex numbers, convolution. Any length, any axis of any view.
 //
@@ -913,7 +899,6 @@ template <class... Array> inline gn_array *gn_einsum(gn_context *g, const char *
 
 #if defined(GPUNUM_IMPLEMENTATION) && !defined(GNI_SIMD_PASS) && !defined(GPUNUM_IMPLEMENTED)
 #define GPUNUM_IMPLEMENTED
-// ------------------------------------------------------------------------------------------
 // >>config
 // Switches resolved, system headers, compiler set-up. Nothing here has state.
 
@@ -1009,7 +994,6 @@ template <class... Array> inline gn_array *gn_einsum(gn_context *g, const char *
 #define GNI_SQRT1_2 0.70710678118654752440
 #define GNI_1_SQRT2PI 0.39894228040143267794
 
-// ------------------------------------------------------------------------------------------
 // >>platform
 // Threads, locks, atomics and clocks. With GPUNUM_NO_THREADS locks vanish and threads do not start.
 
@@ -1213,7 +1197,13 @@ static int gni_cpu_count(void) {
 }
 
 // Where the hardware does not tell, gni_isa_best is the pass that every CPU of the target runs.
-typedef enum gni_isa { GNI_ISA_PLAIN, GNI_ISA_BASE, GNI_ISA_AVX2, GNI_ISA_AVX512, GNI_ISA_COUNT } gni_isa;
+typedef enum gni_isa {
+    GNI_ISA_PLAIN,
+    GNI_ISA_BASE,
+    GNI_ISA_AVX2,
+    GNI_ISA_AVX512,
+    GNI_ISA_COUNT
+} gni_isa;
 static gni_isa gni_isa_best(void) {
 #ifdef GNI_X86
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
@@ -1228,17 +1218,16 @@ static gni_isa gni_isa_best(void) {
 #endif
 }
 
-// ------------------------------------------------------------------------------------------
 // >>structs
 // Every internal type that more than one room uses, and how they hold each other:
 // gn_array -> gni_buffer (memory) or gni_expr (not computed yet), gn_array -> gni_node (its record for
 // autograd) -> input arrays. Rooms reach each other through the functions declared here.
 
 enum {
-    GNI_MAX_INPUTS = 8,   // operands a program reads
-    GNI_MAX_OUTPUTS = 4,  // operands it writes
-    GNI_MAX_CONSTS = 8,   // immediates
-    GNI_MAX_INSNS = 24,   // instructions
+    GNI_MAX_INPUTS = 8,  // operands a program reads
+    GNI_MAX_OUTPUTS = 4, // operands it writes
+    GNI_MAX_CONSTS = 8,  // immediates
+    GNI_MAX_INSNS = 24,  // instructions
     GNI_MAX_REGS = GNI_MAX_INPUTS + GNI_MAX_CONSTS + GNI_MAX_INSNS,
     GNI_ON_CPU = 1,
     GNI_ON_GPU = 2
@@ -1257,39 +1246,39 @@ typedef enum gni_op {
     GNI_UNARY_FLOAT(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, F, D, I, gF, gI, da) GNI_OP_##NAME,
-    GNI_UNARY_ANY(GN_X)
+        GNI_UNARY_ANY(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, F, D, I, gF, gI) GNI_OP_##NAME,
-    GNI_UNARY_BOOL(GN_X)
+            GNI_UNARY_BOOL(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, F, D, gF, da, db) GNI_OP_##NAME,
-    GNI_BINARY_FLOAT(GN_X)
+                GNI_BINARY_FLOAT(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, F, D, I, gF, gI, da, db) GNI_OP_##NAME,
-    GNI_BINARY_ANY(GN_X)
+                    GNI_BINARY_ANY(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, F, D, I, gF, gI) GNI_OP_##NAME,
-    GNI_COMPARE(GN_X)
+                        GNI_COMPARE(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, I, gI) GNI_OP_##NAME,
-    GNI_BINARY_INT(GN_X)
+                            GNI_BINARY_INT(GN_X)
 #undef GN_X
-    GNI_OP_WHERE,  // a != 0 ? b : c
-    GNI_OP_FMA,    // a * b + c, rounded once where the hardware can
-    GNI_OP_CAST,   // becomes one of the conversions below
-    GNI_OP_CONST,  // every element is konst[0]
+                                GNI_OP_WHERE, // a != 0 ? b : c
+    GNI_OP_FMA,                               // a * b + c, rounded once where the hardware can
+    GNI_OP_CAST,                              // becomes one of the conversions below
+    GNI_OP_CONST,                             // every element is konst[0]
     GNI_OP_I_TO_F, // conversions between register domains; in wide programs F is double, I int64
     GNI_OP_U_TO_F,
     GNI_OP_F_TO_I, // truncates and saturates, NaN gives 0
     GNI_OP_F_TO_U,
-    GNI_OP_TO_BOOL,    // x != 0
-    GNI_OP_ROUND_F16,  // F to F: the nearest float16 value
+    GNI_OP_TO_BOOL,   // x != 0
+    GNI_OP_ROUND_F16, // F to F: the nearest float16 value
     GNI_OP_ROUND_BF16,
-    GNI_OP_ROUND_F32,  // wide programs only
-    GNI_OP_WRAP_U8,    // I to I: keep the low bits
+    GNI_OP_ROUND_F32, // wide programs only
+    GNI_OP_WRAP_U8,   // I to I: keep the low bits
     GNI_OP_WRAP_I8,
-    GNI_OP_WRAP_U32,   // wide programs only
-    GNI_OP_WRAP_I32,   // wide programs only
+    GNI_OP_WRAP_U32, // wide programs only
+    GNI_OP_WRAP_I32, // wide programs only
     GNI_OP_COUNT
 } gni_op;
 
@@ -1299,9 +1288,9 @@ typedef enum gni_domain { GNI_F, GNI_I, GNI_U, GNI_DOMAINS } gni_domain;
 // One instruction in one word: op * 3 + domain in bits 0-10, operand registers in 11-17, 18-24, 25-31.
 // Instruction i writes register n_in + n_const + i.
 #define GNI_INSN(op, domain, a, b, c)                                                              \
-    ((uint32_t)((uint32_t)(op) * 3u + (uint32_t)(domain)) | ((uint32_t)(a) << 11) |                \
+    ((uint32_t)((uint32_t)(op)*3u + (uint32_t)(domain)) | ((uint32_t)(a) << 11) |                  \
      ((uint32_t)(b) << 18) | ((uint32_t)(c) << 25))
-#define GNI_INSN_CODE(insn) ((insn) & 0x7ffu)
+#define GNI_INSN_CODE(insn) ((insn)&0x7ffu)
 #define GNI_INSN_A(insn) (((insn) >> 11) & 127u)
 #define GNI_INSN_B(insn) (((insn) >> 18) & 127u)
 #define GNI_INSN_C(insn) ((insn) >> 25)
@@ -1326,7 +1315,7 @@ typedef struct gni_buffer {
     uint32_t version; // of the contents; autograd compares it
     uint32_t where;   // GNI_ON_CPU | GNI_ON_GPU: which sides hold the current contents
     uint64_t bytes;
-    void *host;       // NULL: no CPU memory yet
+    void *host;           // NULL: no CPU memory yet
     gn_free_fn host_free; // of borrowed memory
     void *host_user;
     bool host_borrowed, device_borrowed;
@@ -1337,8 +1326,8 @@ typedef struct gni_buffer {
 // Elementwise work not done yet. Sources broadcast against the array's shape.
 typedef struct gni_expr {
     gni_op op;
-    gn_dtype compute;  // dtype the sources are converted to before the op
-    gn_array *src[3];  // a reference each; NULL: the constant beside it
+    gn_dtype compute; // dtype the sources are converted to before the op
+    gn_array *src[3]; // a reference each; NULL: the constant beside it
     double konst[3];
     int n_src;
     int insns, leaves, consts; // of the tree below, upper bounds
@@ -1351,7 +1340,7 @@ typedef struct gni_expr {
 typedef struct gni_node gni_node;
 
 struct gn_array {
-    uint32_t magic; // GNI_ALIVE; anything else is a stale or foreign pointer
+    uint32_t magic;    // GNI_ALIVE; anything else is a stale or foreign pointer
     int32_t refs;      // all references
     int32_t user_refs; // of the caller and of scopes
     gn_context *ctx;
@@ -1361,16 +1350,17 @@ struct gn_array {
     int64_t offset;              // elements from the buffer's start
     gni_buffer *buf;             // NULL: `expr` says how to compute it
     gni_expr *expr;
-    struct gni_stack *stack;  // owning scope: its thread's stack, its depth and the place in its list
-    int scope, scope_slot;    // slot -1: owned by the caller
-    bool wants_grad;          // gn_requires_grad
-    int32_t lazy_refs;        // pending expressions that read this array
-    bool orphan;              // only pending work holds it; counted in the context's lazy_bytes
-    uint8_t reason;           // gni_reason, why it was computed where it was
-    bool on_gpu;              // where that was
-    gni_node *node;           // how autograd gets from here to the inputs
+    struct gni_stack
+        *stack;            // owning scope: its thread's stack, its depth and the place in its list
+    int scope, scope_slot; // slot -1: owned by the caller
+    bool wants_grad;       // gn_requires_grad
+    int32_t lazy_refs;     // pending expressions that read this array
+    bool orphan;           // only pending work holds it; counted in the context's lazy_bytes
+    uint8_t reason;        // gni_reason, why it was computed where it was
+    bool on_gpu;           // where that was
+    gni_node *node;        // how autograd gets from here to the inputs
     gn_array *grad;
-    const char *maker;        // public name of the function that made it
+    const char *maker;             // public name of the function that made it
     gn_array *all_prev, *all_next; // the context's list of live arrays; `all_next` links free ones
 };
 
@@ -1379,16 +1369,16 @@ typedef bool (*gni_backward_fn)(gn_context *g, gni_node *node, gn_array *gy, gn_
 struct gni_node {
     const char *name;
     gni_backward_fn backward;
-    gn_array *output;   // not counted: the output holds the node
+    gn_array *output; // not counted: the output holds the node
     int n_in;
-    gn_array **in;      // a reference each
-    uint32_t *version;  // of in[i] when recorded
-    uint64_t serial;    // recording order
-    int64_t param[12];  // the op's own
+    gn_array **in;     // a reference each
+    uint32_t *version; // of in[i] when recorded
+    uint64_t serial;   // recording order
+    int64_t param[12]; // the op's own
     double real[2];
     gn_shape shape;
-    uint32_t visited;   // mark of the pass under way
-    gn_array *gy;       // gradient gathered during the pass
+    uint32_t visited; // mark of the pass under way
+    gn_array *gy;     // gradient gathered during the pass
 };
 
 // What one input or output of a job is: elements at buf + (offset + sum of index * stride) * itemsize.
@@ -1417,8 +1407,15 @@ typedef struct gni_map {
 } gni_map;
 
 typedef enum gni_reduction {
-    GNI_RED_SUM, GNI_RED_PROD, GNI_RED_MIN, GNI_RED_MAX, GNI_RED_ANY, GNI_RED_ALL,
-    GNI_RED_ARGMIN, GNI_RED_ARGMAX, GNI_RED_COUNT
+    GNI_RED_SUM,
+    GNI_RED_PROD,
+    GNI_RED_MIN,
+    GNI_RED_MAX,
+    GNI_RED_ANY,
+    GNI_RED_ALL,
+    GNI_RED_ARGMIN,
+    GNI_RED_ARGMAX,
+    GNI_RED_COUNT
 } gni_reduction;
 
 // Reduces the one output of a program. Dimensions 0 to kept-1 are kept, the rest are reduced; the
@@ -1447,9 +1444,9 @@ typedef struct gni_matmul {
     int batch_rank;
     int64_t batch_dim[GN_MAX_RANK], a_batch[GN_MAX_RANK], b_batch[GN_MAX_RANK];
     int64_t a_rs, a_cs, b_rs, b_cs;
-    gni_operand a, b, c;     // stride[] unused
-    gni_operand bias;        // (n) float32 contiguous, buf NULL: none
-    int act;                 // 0 none, 1 relu
+    gni_operand a, b, c; // stride[] unused
+    gni_operand bias;    // (n) float32 contiguous, buf NULL: none
+    int act;             // 0 none, 1 relu
 } gni_matmul;
 
 // out (outer, count, inner) = in (outer, extent, inner)[:, indices, :], all contiguous.
@@ -1458,7 +1455,12 @@ typedef struct gni_take {
     gni_operand in, index, out;
 } gni_take;
 
-typedef enum gni_random_kind { GNI_RAND_UNIFORM, GNI_RAND_NORMAL, GNI_RAND_BITS, GNI_RAND_RANGE } gni_random_kind;
+typedef enum gni_random_kind {
+    GNI_RAND_UNIFORM,
+    GNI_RAND_NORMAL,
+    GNI_RAND_BITS,
+    GNI_RAND_RANGE
+} gni_random_kind;
 // Element i comes from Philox block `counter` + i / 4, word i % 4. Elements of two words (see
 // gni_random_pairs) come two from a block.
 typedef struct gni_random {
@@ -1494,8 +1496,15 @@ typedef struct gni_fft {
 
 // A backend. Every function returns false after gni_fail, or when it does not do the job: `supports`
 // is asked first. Operands are where the backend wants them when it is called.
-typedef enum gni_job_kind { GNI_JOB_MAP, GNI_JOB_REDUCE, GNI_JOB_SOFTMAX, GNI_JOB_MATMUL, GNI_JOB_TAKE, GNI_JOB_RANDOM,
-               GNI_JOB_FFT } gni_job_kind;
+typedef enum gni_job_kind {
+    GNI_JOB_MAP,
+    GNI_JOB_REDUCE,
+    GNI_JOB_SOFTMAX,
+    GNI_JOB_MATMUL,
+    GNI_JOB_TAKE,
+    GNI_JOB_RANDOM,
+    GNI_JOB_FFT
+} gni_job_kind;
 typedef struct gni_backend_api {
     const char *name;
     uint32_t side; // GNI_ON_CPU or GNI_ON_GPU
@@ -1528,7 +1537,6 @@ typedef struct gni_read {
     gni_vk_ticket ticket;
     struct gni_read *next;
 } gni_read;
-
 
 struct gn_context {
     gni_lock lock;
@@ -1582,14 +1590,14 @@ struct gn_context {
 #define GNI_ALIVE 0x6e756d21u
 #define GNI_DEAD 0x64656164u
 
-// ------------------------------------------------------------------------------------------
 // >>internal
 // The functions that rooms offer each other, by the room that defines them.
 
 // memory: gni_alloc'd blocks are 64-byte aligned; NULL when there is none left, which the caller reports.
 static void *gni_alloc(gn_context *g, size_t bytes);
 static void *gni_calloc(gn_context *g, size_t bytes);
-static void *gni_realloc(gn_context *g, void *p, size_t old_bytes, size_t new_bytes); // p stays valid on failure
+static void *gni_realloc(gn_context *g, void *p, size_t old_bytes,
+                         size_t new_bytes); // p stays valid on failure
 static void gni_free(gn_context *g, void *p);
 
 // log and errors: the first failure is kept on the context, each one makes the public call return NULL.
@@ -1602,25 +1610,29 @@ static const char *gni_shape_text(char *text, size_t size, const gn_shape *s); /
 // lock, and ends with one of the others. gni_begin returns NULL (unlocked) when one is NULL or stale.
 static gn_context *gni_begin(const char *fn, gn_array *const *arrays, int count);
 static bool gni_begin_context(const char *fn, gn_context *g); // for functions that take a context
-static gn_array *gni_end(gn_context *g, gn_array *y); // y's creator reference becomes the caller's (or its
-                                                      // scope's); NULL if anything failed inside
+static gn_array *gni_end(gn_context *g,
+                         gn_array *y); // y's creator reference becomes the caller's (or its
+                                       // scope's); NULL if anything failed inside
 static gn_array *gni_adopt(gn_context *g, gn_array *y); // gni_end's hand-over without the end
-static gn_status gni_end_status(gn_context *g);       // GN_OK, or the status of the failure inside
+static gn_status gni_end_status(gn_context *g); // GN_OK, or the status of the failure inside
 static void gni_end_plain(gn_context *g);
 // For functions made of public calls: gni_begin; gn_scope_begin(g); ...; return gni_end_scope(g, y).
 static gn_array *gni_end_scope(gn_context *g, gn_array *y);
 
 // array: makers return one reference that belongs to their caller, to be passed to gni_end or gni_unref.
-static gn_array *gni_array_new(gn_context *g, gn_dtype t, const gn_shape *s); // no memory yet, C order strides
-static gn_array *gni_array_filled(gn_context *g, gn_dtype t, const gn_shape *s, void **host); // with CPU memory to fill
-static gn_array *gni_array_view(gn_context *g, gn_array *base, const gn_shape *s, const int64_t *stride,
-                                int64_t offset); // materializes base; offset counts from the buffer's start
+static gn_array *gni_array_new(gn_context *g, gn_dtype t,
+                               const gn_shape *s); // no memory yet, C order strides
+static gn_array *gni_array_filled(gn_context *g, gn_dtype t, const gn_shape *s,
+                                  void **host); // with CPU memory to fill
+static gn_array *
+gni_array_view(gn_context *g, gn_array *base, const gn_shape *s, const int64_t *stride,
+               int64_t offset); // materializes base; offset counts from the buffer's start
 static void gni_ref(gn_array *a);
 static void gni_unref(gn_context *g, gn_array *a); // NULL is ignored
-static int64_t gni_elements(const gn_shape *s);     // -1 if it overflows int64
+static int64_t gni_elements(const gn_shape *s);    // -1 if it overflows int64
 static bool gni_same_shape(const gn_shape *a, const gn_shape *b);
-static void gni_strides_of(const gn_shape *s, int64_t *stride); // C order
-static bool gni_is_contiguous(const gn_array *a);   // C order
+static void gni_strides_of(const gn_shape *s, int64_t *stride);         // C order
+static bool gni_is_contiguous(const gn_array *a);                       // C order
 static int gni_axis(gn_context *g, const char *fn, int axis, int rank); // -1 after gni_fail
 static bool gni_broadcast(const gn_shape *a, const gn_shape *b, gn_shape *out);
 static gni_buffer *gni_buffer_new(gn_context *g, uint64_t bytes); // no memory yet
@@ -1631,44 +1643,53 @@ static bool gni_buffer_need(gn_context *g, gni_buffer *b, uint32_t side);
 static bool gni_buffer_claim(gn_context *g, gni_buffer *b, uint32_t side);
 
 static void gni_header_doom(gn_context *g, gn_array *a, gn_array **todo);
-static bool gni_shape_ok(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s); // or gni_fail
+static bool gni_shape_ok(gn_context *g, const char *fn, gn_dtype t,
+                         const gn_shape *s); // or gni_fail
 
 // vk memory
 static bool gni_vk_alloc(struct gni_vk *vk, uint64_t bytes, gni_vk_mem *out);
 static void gni_vk_free(struct gni_vk *vk, gni_vk_mem *mem);
-static bool gni_vk_upload(struct gni_vk *vk, const gni_vk_mem *dst, uint64_t offset, const void *src, uint64_t bytes);
-static bool gni_vk_download(struct gni_vk *vk, const gni_vk_mem *src, uint64_t offset, void *dst, uint64_t bytes);
+static bool gni_vk_upload(struct gni_vk *vk, const gni_vk_mem *dst, uint64_t offset,
+                          const void *src, uint64_t bytes);
+static bool gni_vk_download(struct gni_vk *vk, const gni_vk_mem *src, uint64_t offset, void *dst,
+                            uint64_t bytes);
 
 // lazy
 static void gni_pending_remove(gn_context *g, gn_array *a);
 static bool gni_source_drop(gn_context *g, gn_array *src); // true: that was its last reference
 static void gni_lazy_orphaned(gn_context *g, gn_array *a); // the caller let go of it
-static bool gni_materialize(gn_context *g, gn_array *a); // a->buf afterwards
-static gn_array *gni_contiguous(gn_context *g, gn_array *a); // a itself (one more reference) or a C order copy
-static const void *gni_host(gn_context *g, gn_array *a); // materialized, on the CPU; pointer to its first element
+static bool gni_materialize(gn_context *g, gn_array *a);   // a->buf afterwards
+static gn_array *gni_contiguous(gn_context *g,
+                                gn_array *a); // a itself (one more reference) or a C order copy
+static const void *gni_host(gn_context *g,
+                            gn_array *a); // materialized, on the CPU; pointer to its first element
 // Before the contents of `a` are overwritten: gives pending work that reads them the old contents.
 static bool gni_before_write(gn_context *g, gn_array *a);
 static bool gni_before_overwrite(gn_context *g, gn_array *a, uint32_t mark, int held);
 // Copies `src` (any dtype that converts, any strides) into a strided place of `dst`.
-static bool gni_copy_into(gn_context *g, gni_buffer *dst, gn_dtype t, int64_t offset, const int64_t *stride,
-                          gn_array *src);
+static bool gni_copy_into(gn_context *g, gni_buffer *dst, gn_dtype t, int64_t offset,
+                          const int64_t *stride, gn_array *src);
 // Computes several arrays of one shape in one program, into `into[i]`'s own memory where into[i] is not NULL
 // (same shape and dtype, contiguous; its pending readers keep the old values).
 static bool gni_evaluate(gn_context *g, gn_array *const *roots, gn_array *const *into, int count);
-static bool gni_run(gn_context *g, gni_job_kind kind, void *job, gn_array *y); // places, moves, runs; y gets the result
+static bool gni_run(gn_context *g, gni_job_kind kind, void *job,
+                    gn_array *y); // places, moves, runs; y gets the result
 
 // backends
 static const gni_backend_api *gni_backend_cpu(void), *gni_backend_vulkan(void);
 static bool gni_vk_lost(const struct gni_vk *vk);
-static void gni_profile_span(gn_context *g, const char *name, uint64_t start_ns, uint64_t end_ns, int track);
+static void gni_profile_span(gn_context *g, const char *name, uint64_t start_ns, uint64_t end_ns,
+                             int track);
 
 // elementwise (unlocked makers behind the public ops)
-static gn_array *gni_apply(gn_context *g, const char *fn, gni_op op, gn_dtype compute, gn_dtype result,
-                           gn_array *const *src, const double *konst, int n_src); // lazy; src[i] NULL: konst[i]
+static gn_array *gni_apply(gn_context *g, const char *fn, gni_op op, gn_dtype compute,
+                           gn_dtype result, gn_array *const *src, const double *konst,
+                           int n_src); // lazy; src[i] NULL: konst[i]
 static gn_array *gni_const(gn_context *g, gn_dtype t, const gn_shape *s, double value);
 
 // autograd
-static bool gni_tracks(const gn_context *g, gn_array *const *in, int n_in); // recording, and one of them needs it
+static bool gni_tracks(const gn_context *g, gn_array *const *in,
+                       int n_in); // recording, and one of them needs it
 // Records how y was made. NULL when nothing needs a gradient or memory ran out (then gni_fail).
 static gni_node *gni_record(gn_context *g, gn_array *y, const char *name, gni_backward_fn backward,
                             gn_array *const *in, int n_in);
@@ -1702,9 +1723,9 @@ static bool gni_wanted(const gni_node *node,
 static void gni_set_grad(gn_context *g, gn_array *a,
                          gn_array *grad); // takes over a reference to grad; NULL drops
 static bool gni_back_linear(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
-static gn_array *gni_unbroadcast(gn_array *gx, const gn_shape *shape); // sums over repeated elements
+static gn_array *gni_unbroadcast(gn_array *gx,
+                                 const gn_shape *shape); // sums over repeated elements
 
-// ------------------------------------------------------------------------------------------
 // >>memory
 // CPU memory, counted, through the user's allocator. Each block starts with a header that knows its size.
 
@@ -1720,7 +1741,8 @@ static void *gni_alloc(gn_context *g, size_t bytes) {
     size_t total = bytes + 2 * GNI_ALIGN;
     void *base = g->allocator.allocate(g->allocator.user, total);
     if (base == NULL) return NULL;
-    uintptr_t at = ((uintptr_t)base + sizeof(gni_block_head) + GNI_ALIGN - 1) & ~(uintptr_t)(GNI_ALIGN - 1);
+    uintptr_t at =
+        ((uintptr_t)base + sizeof(gni_block_head) + GNI_ALIGN - 1) & ~(uintptr_t)(GNI_ALIGN - 1);
     gni_block_head *head = (gni_block_head *)(at - sizeof(gni_block_head));
     head->base = base;
     head->total = total;
@@ -1767,7 +1789,6 @@ static void gni_default_release(void *user, void *data, size_t size) {
     free(data);
 }
 
-// ------------------------------------------------------------------------------------------
 // >>log
 // Log lines, the sticky first error, and the frame around every public call.
 
@@ -1795,7 +1816,8 @@ static void gni_fail(gn_context *g, gn_status status, const char *format, ...) {
 }
 
 static void gni_fail_memory(gn_context *g, const char *what, uint64_t bytes) {
-    gni_fail(g, GN_ERROR_OUT_OF_MEMORY, "%s: out of memory (%llu bytes)", what, (unsigned long long)bytes);
+    gni_fail(g, GN_ERROR_OUT_OF_MEMORY, "%s: out of memory (%llu bytes)", what,
+             (unsigned long long)bytes);
 }
 
 static const char *gni_shape_text(char *text, size_t size, const gn_shape *s) {
@@ -1866,7 +1888,8 @@ static gn_context *gni_begin(const char *fn, gn_array *const *arrays, int count)
         if (a == NULL) // usually the result of a call that failed: that error came first
             gni_fail(g, GN_ERROR_ARGUMENT, "%s: array argument %d is NULL", fn, i + 1);
         else if (a->ctx != g)
-            gni_fail(g, GN_ERROR_ARGUMENT, "%s: array argument %d belongs to another context", fn, i + 1);
+            gni_fail(g, GN_ERROR_ARGUMENT, "%s: array argument %d belongs to another context", fn,
+                     i + 1);
         else if (a->magic != GNI_ALIVE || (g->call_depth == 1 && a->user_refs <= 0))
             gni_fail(g, GN_ERROR_STALE, "%s: array argument %d was released", fn, i + 1);
         else
@@ -1957,7 +1980,6 @@ static inline uint16_t gni_f32_to_bf16(float x) {
     return (uint16_t)((u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
 }
 
-// ------------------------------------------------------------------------------------------
 // >>array
 // Array headers, buffers, references and scopes. Headers live in slabs that stay until gn_close, so that
 // a stale pointer can be told from a live one.
@@ -2010,7 +2032,8 @@ static bool gni_is_contiguous(const gn_array *a) {
 static int gni_axis(gn_context *g, const char *fn, int axis, int rank) {
     int at = axis < 0 ? axis + rank : axis;
     if (at >= 0 && at < rank) return at;
-    gni_fail(g, GN_ERROR_ARGUMENT, "%s: axis %d is out of bounds for array of rank %d", fn, axis, rank);
+    gni_fail(g, GN_ERROR_ARGUMENT, "%s: axis %d is out of bounds for array of rank %d", fn, axis,
+             rank);
     return -1;
 }
 
@@ -2052,7 +2075,8 @@ static void gni_host_cache_drop(gn_context *g, int i) {
     gni_free(g, g->host_cache[i].p);
     g->host_cached -= g->host_cache[i].bytes;
     g->host_cache_count--;
-    memmove(&g->host_cache[i], &g->host_cache[i + 1], sizeof g->host_cache[0] * (size_t)(g->host_cache_count - i));
+    memmove(&g->host_cache[i], &g->host_cache[i + 1],
+            sizeof g->host_cache[0] * (size_t)(g->host_cache_count - i));
 }
 
 static void gni_host_cache_trim(gn_context *g) {
@@ -2080,7 +2104,8 @@ static void gni_host_give(gn_context *g, void *p, uint64_t bytes) {
         gni_free(g, p);
         return;
     }
-    while (g->host_cache_count == GNI_HOST_CACHE_SLOTS || g->host_cached + size > GNI_HOST_CACHE_BYTES)
+    while (g->host_cache_count == GNI_HOST_CACHE_SLOTS ||
+           g->host_cached + size > GNI_HOST_CACHE_BYTES)
         gni_host_cache_drop(g, 0);
     g->host_cache[g->host_cache_count].p = p;
     g->host_cache[g->host_cache_count].bytes = size;
@@ -2090,8 +2115,10 @@ static void gni_host_give(gn_context *g, void *p, uint64_t bytes) {
 
 static void gni_buffer_drop_host(gn_context *g, gni_buffer *b) {
     if (b->host == NULL) return;
-    if (!b->host_borrowed) gni_host_give(g, b->host, b->bytes);
-    else if (b->host_free != NULL) b->host_free(b->host, b->host_user);
+    if (!b->host_borrowed)
+        gni_host_give(g, b->host, b->bytes);
+    else if (b->host_free != NULL)
+        b->host_free(b->host, b->host_user);
     b->host = NULL;
     b->host_borrowed = false;
 }
@@ -2149,8 +2176,10 @@ static bool gni_buffer_claim(gn_context *g, gni_buffer *b, uint32_t side) {
 // The header that has been free for the longest is the next one used: a stale pointer shows for a while.
 static void gni_header_free(gn_context *g, gn_array *a) {
     a->all_next = NULL;
-    if (g->free_arrays == NULL) g->free_arrays = a;
-    else g->free_last->all_next = a;
+    if (g->free_arrays == NULL)
+        g->free_arrays = a;
+    else
+        g->free_last->all_next = a;
     g->free_last = a;
 }
 
@@ -2205,8 +2234,8 @@ static gn_array *gni_array_filled(gn_context *g, gn_dtype t, const gn_shape *s, 
     return a;
 }
 
-static gn_array *gni_array_view(gn_context *g, gn_array *base, const gn_shape *s, const int64_t *stride,
-                                int64_t offset) {
+static gn_array *gni_array_view(gn_context *g, gn_array *base, const gn_shape *s,
+                                const int64_t *stride, int64_t offset) {
     if (!gni_materialize(g, base)) return NULL;
     gn_array *a = gni_array_new(g, base->dtype, s);
     if (a == NULL) return NULL;
@@ -2227,13 +2256,15 @@ static void gni_header_empty(gn_context *g, gn_array *a, gn_array **todo) {
     if (e != NULL) {
         gni_pending_remove(g, a);
         for (int i = 0; i < e->n_src; i++)
-            if (e->src[i] != NULL && gni_source_drop(g, e->src[i])) gni_header_doom(g, e->src[i], todo);
+            if (e->src[i] != NULL && gni_source_drop(g, e->src[i]))
+                gni_header_doom(g, e->src[i], todo);
         gni_free(g, e);
     }
     gni_node *node = a->node;
     if (node != NULL) {
         for (int i = 0; i < node->n_in; i++)
-            if (node->in[i] != NULL && --node->in[i]->refs == 0) gni_header_doom(g, node->in[i], todo);
+            if (node->in[i] != NULL && --node->in[i]->refs == 0)
+                gni_header_doom(g, node->in[i], todo);
         node->n_in = 0;
         gni_node_free(g, node);
     }
@@ -2246,8 +2277,10 @@ static void gni_header_empty(gn_context *g, gn_array *a, gn_array **todo) {
 
 // Unlinks a header without references from the list of live ones and queues it.
 static void gni_header_doom(gn_context *g, gn_array *a, gn_array **todo) {
-    if (a->all_prev != NULL) a->all_prev->all_next = a->all_next;
-    else g->arrays = a->all_next;
+    if (a->all_prev != NULL)
+        a->all_prev->all_next = a->all_next;
+    else
+        g->arrays = a->all_next;
     if (a->all_next != NULL) a->all_next->all_prev = a->all_prev;
     g->array_count--;
     a->magic = GNI_DEAD;
@@ -2281,8 +2314,9 @@ static bool gni_scope_add(gn_context *g, gni_stack *stack, int depth, gn_array *
     gni_scope *s = &stack->scopes[depth];
     if (s->count == s->capacity) {
         int capacity = s->capacity > 0 ? 2 * s->capacity : 32;
-        gn_array **list = (gn_array **)gni_realloc(g, s->list, sizeof(gn_array *) * (size_t)s->count,
-                                                   sizeof(gn_array *) * (size_t)capacity);
+        gn_array **list =
+            (gn_array **)gni_realloc(g, s->list, sizeof(gn_array *) * (size_t)s->count,
+                                     sizeof(gn_array *) * (size_t)capacity);
         if (list == NULL) {
             gni_fail_memory(g, "gn_scope", sizeof(gn_array *) * (size_t)capacity);
             return false;
@@ -2326,7 +2360,8 @@ static gn_array *gni_adopt(gn_context *g, gn_array *y) {
     }
     if (y == NULL) return NULL;
     y->user_refs = 1;
-    if (!g->call_failed && gni_scope_add(g, g->stack, g->stack != NULL ? g->stack->count : 0, y)) return y;
+    if (!g->call_failed && gni_scope_add(g, g->stack, g->stack != NULL ? g->stack->count : 0, y))
+        return y;
     gni_unref(g, y);
     return NULL;
 }
@@ -2357,7 +2392,8 @@ static bool gni_stack_grow(gn_context *g, gni_stack *stack) {
         gni_fail_memory(g, "gn_scope_begin", sizeof(gni_scope) * (size_t)capacity);
         return false;
     }
-    if (stack->scopes != NULL) memcpy(scopes, stack->scopes, sizeof(gni_scope) * (size_t)stack->capacity);
+    if (stack->scopes != NULL)
+        memcpy(scopes, stack->scopes, sizeof(gni_scope) * (size_t)stack->capacity);
     gni_free(g, stack->scopes);
     stack->scopes = scopes;
     stack->capacity = capacity;
@@ -2367,9 +2403,12 @@ static bool gni_stack_grow(gn_context *g, gni_stack *stack) {
 GPUNUM_API void gn_scope_begin(gn_context *g) {
     if (!gni_begin_context("gn_scope_begin", g)) return;
     if (g->stack == NULL) g->stack = gni_stack_here(g, true);
-    if (g->stack == NULL) g->lost_scopes++; // so that the matching gn_scope_end closes no other
-    else if (g->stack->lost > 0 || !gni_stack_grow(g, g->stack)) g->stack->lost++;
-    else g->stack->count++;
+    if (g->stack == NULL)
+        g->lost_scopes++; // so that the matching gn_scope_end closes no other
+    else if (g->stack->lost > 0 || !gni_stack_grow(g, g->stack))
+        g->stack->lost++;
+    else
+        g->stack->count++;
     gni_end_plain(g);
 }
 
@@ -2431,7 +2470,8 @@ GPUNUM_API void gn_set(gn_array **slot, gn_array *value) {
     both[1] = old != NULL ? old : value;
     gn_context *g = gni_begin("gn_set", both, 2);
     if (g == NULL) return;
-    if (value == NULL && g->status != GN_OK) { // keep what is there: the new value could not be made
+    if (value == NULL &&
+        g->status != GN_OK) { // keep what is there: the new value could not be made
         gni_end_plain(g);
         return;
     }
@@ -2468,11 +2508,13 @@ static bool gni_shape_ok(gn_context *g, const char *fn, gn_dtype t, const gn_sha
     }
     for (int i = 0; i < s->rank; i++)
         if (s->dim[i] < 0) {
-            gni_fail(g, GN_ERROR_SHAPE, "%s: negative dimension in %s", fn, gni_shape_text(text, sizeof text, s));
+            gni_fail(g, GN_ERROR_SHAPE, "%s: negative dimension in %s", fn,
+                     gni_shape_text(text, sizeof text, s));
             return false;
         }
     if (gni_elements(s) < 0) {
-        gni_fail(g, GN_ERROR_SHAPE, "%s: %s has too many elements", fn, gni_shape_text(text, sizeof text, s));
+        gni_fail(g, GN_ERROR_SHAPE, "%s: %s has too many elements", fn,
+                 gni_shape_text(text, sizeof text, s));
         return false;
     }
     return true;
@@ -2515,9 +2557,13 @@ GPUNUM_API const char *gn_dtype_name(gn_dtype t) {
     return (unsigned)t < (unsigned)GN_DTYPE_COUNT ? text[t] : "unknown";
 }
 
-static bool gni_is_float(gn_dtype t) { return t == GN_F32 || t == GN_F16 || t == GN_BF16 || t == GN_F64; }
+static bool gni_is_float(gn_dtype t) {
+    return t == GN_F32 || t == GN_F16 || t == GN_BF16 || t == GN_F64;
+}
 static bool gni_is_complex(gn_dtype t) { return t == GN_C64 || t == GN_C128; }
-static bool gni_is_integer(gn_dtype t) { return !gni_is_float(t) && !gni_is_complex(t) && t != GN_BOOL; }
+static bool gni_is_integer(gn_dtype t) {
+    return !gni_is_float(t) && !gni_is_complex(t) && t != GN_BOOL;
+}
 static bool gni_is_wide(gn_dtype t) { return t == GN_F64 || t == GN_I64; }
 
 GPUNUM_API gn_dtype gn_promote(gn_dtype a, gn_dtype b) {
@@ -2538,7 +2584,6 @@ GPUNUM_API gn_dtype gn_promote(gn_dtype a, gn_dtype b) {
     return GN_I32; // i32 with a smaller one, u8 with i8
 }
 
-// ------------------------------------------------------------------------------------------
 // >>create
 // Arrays from nothing: constants (lazy) and sequences (computed in double on the CPU, as NumPy does).
 // From outside: gni_store_double.
@@ -2718,7 +2763,6 @@ GPUNUM_API gn_array *gn_linspace(gn_context *g, gn_dtype t, double start, double
     return gni_end(g, y);
 }
 
-// ------------------------------------------------------------------------------------------
 // >>views_ops
 // Arrays that look at other arrays' memory, and the joins and gathers that fill new memory.
 
@@ -3235,7 +3279,8 @@ static gn_dtype gni_join_dtype(gn_context *g, const char *fn, gn_array *const *a
     }
     for (int i = 0; i < count && gni_is_complex(t); i++) { // programs have no complex registers
         if (arrays[i]->dtype == t) continue;
-        gni_fail(g, GN_ERROR_DTYPE, "%s: array %d is %s and others are %s: make it so with gn_complex", fn, i,
+        gni_fail(g, GN_ERROR_DTYPE,
+                 "%s: array %d is %s and others are %s: make it so with gn_complex", fn, i,
                  gn_dtype_name(arrays[i]->dtype), gn_dtype_name(t));
         return GN_DTYPE_COUNT;
     }
@@ -3493,7 +3538,6 @@ GPUNUM_API gn_array *gn_one_hot(gn_array *indices, int64_t classes, gn_dtype t) 
     return gni_end_scope(g, y);
 }
 
-// ------------------------------------------------------------------------------------------
 // >>lazy
 // Elementwise work stays an expression until somebody needs the value. From outside: gni_apply and
 // gni_const make expressions, gni_materialize and gni_evaluate compute them.
@@ -3501,17 +3545,23 @@ GPUNUM_API gn_array *gn_one_hot(gn_array *indices, int64_t classes, gn_dtype t) 
 static void gni_pending_add(gn_context *g, gn_array *a) {
     a->expr->prev = g->pending_last;
     a->expr->next = NULL;
-    if (g->pending_last != NULL) g->pending_last->expr->next = a;
-    else g->pending_first = a;
+    if (g->pending_last != NULL)
+        g->pending_last->expr->next = a;
+    else
+        g->pending_first = a;
     g->pending_last = a;
 }
 
 static void gni_pending_remove(gn_context *g, gn_array *a) {
     gni_expr *e = a->expr;
-    if (e->prev != NULL) e->prev->expr->next = e->next;
-    else g->pending_first = e->next;
-    if (e->next != NULL) e->next->expr->prev = e->prev;
-    else g->pending_last = e->prev;
+    if (e->prev != NULL)
+        e->prev->expr->next = e->next;
+    else
+        g->pending_first = e->next;
+    if (e->next != NULL)
+        e->next->expr->prev = e->prev;
+    else
+        g->pending_last = e->prev;
 }
 
 static bool gni_source_drop(gn_context *g, gn_array *src) {
@@ -3553,7 +3603,10 @@ static void gni_lazy_orphaned(gn_context *g, gn_array *a) {
 
 // The smallest and largest value of an integer dtype.
 static void gni_integer_range(gn_dtype t, double *low, double *high) {
-    *low = t == GN_I64 ? -9223372036854775808.0 : t == GN_I32 ? -2147483648.0 : t == GN_I8 ? -128.0 : 0.0;
+    *low = t == GN_I64   ? -9223372036854775808.0
+           : t == GN_I32 ? -2147483648.0
+           : t == GN_I8  ? -128.0
+                         : 0.0;
     *high = t == GN_I64   ? 9223372036854775807.0
             : t == GN_I32 ? 2147483647.0
             : t == GN_U32 ? 4294967295.0
@@ -3611,7 +3664,8 @@ static bool gni_saturates(gn_dtype from, gni_op op) {
 static bool gni_normalize_op(gni_op op, gn_dtype t, bool wide, gni_op *out) {
     if (op >= GNI_OP_EQ && op <= GNI_OP_LOGICAL_XOR) return false;
     if (op >= GNI_OP_ISNAN && op <= GNI_OP_LOGICAL_NOT) return false;
-    if (op == GNI_OP_WHERE || op == GNI_OP_CAST || op == GNI_OP_MIN || op == GNI_OP_MAX) return false;
+    if (op == GNI_OP_WHERE || op == GNI_OP_CAST || op == GNI_OP_MIN || op == GNI_OP_MAX)
+        return false;
     switch (t) {
     case GN_F16: *out = GNI_OP_ROUND_F16; break;
     case GN_BF16: *out = GNI_OP_ROUND_BF16; break;
@@ -3656,14 +3710,17 @@ static int gni_own_insns(const gni_expr *e, gn_dtype result, int *consts) {
     int n = e->op == GNI_OP_CAST ? 0 : 1;
     for (int i = 0; i < e->n_src; i++)
         if (e->src[i] != NULL)
-            n += gni_convert_cost(e->src[i]->dtype, gni_source_dtype(e->op, i, e->compute), e->wide, consts);
+            n += gni_convert_cost(e->src[i]->dtype, gni_source_dtype(e->op, i, e->compute), e->wide,
+                                  consts);
     if (gni_normalize_op(e->op, e->compute, e->wide, &fix)) n++;
     if (e->op == GNI_OP_CAST) n += gni_convert_cost(e->compute, result, e->wide, consts);
     return n;
 }
 
 static bool gni_is_pending(const gn_array *a) { return a != NULL && a->expr != NULL; }
-static bool gni_is_const(const gn_array *a) { return gni_is_pending(a) && a->expr->op == GNI_OP_CONST; }
+static bool gni_is_const(const gn_array *a) {
+    return gni_is_pending(a) && a->expr->op == GNI_OP_CONST;
+}
 
 static void gni_expr_measure(gni_expr *e, gn_dtype result) {
     e->leaves = 0;
@@ -3671,8 +3728,10 @@ static void gni_expr_measure(gni_expr *e, gn_dtype result) {
     e->insns = gni_own_insns(e, result, &e->consts);
     for (int i = 0; i < e->n_src; i++) {
         const gn_array *s = e->src[i];
-        if (s == NULL) e->consts++;
-        else if (!gni_is_pending(s)) e->leaves++;
+        if (s == NULL)
+            e->consts++;
+        else if (!gni_is_pending(s))
+            e->leaves++;
         else {
             e->insns += s->expr->insns;
             e->leaves += s->expr->leaves;
@@ -3707,7 +3766,8 @@ static bool gni_expr_bound(gn_context *g, gn_array *y) {
     return true;
 }
 
-static gn_array *gni_expr_new(gn_context *g, gni_op op, gn_dtype compute, gn_dtype result, const gn_shape *s) {
+static gn_array *gni_expr_new(gn_context *g, gni_op op, gn_dtype compute, gn_dtype result,
+                              const gn_shape *s) {
     gn_array *y = gni_array_new(g, result, s);
     if (y == NULL) return NULL;
     gni_expr *e = (gni_expr *)gni_calloc(g, sizeof(gni_expr));
@@ -3737,8 +3797,8 @@ static gn_array *gni_const(gn_context *g, gn_dtype t, const gn_shape *s, double 
     return y;
 }
 
-static gn_array *gni_apply(gn_context *g, const char *fn, gni_op op, gn_dtype compute, gn_dtype result,
-                           gn_array *const *src, const double *konst, int n_src) {
+static gn_array *gni_apply(gn_context *g, const char *fn, gni_op op, gn_dtype compute,
+                           gn_dtype result, gn_array *const *src, const double *konst, int n_src) {
     gn_shape shape = gn_shape_from(0, NULL);
     for (int i = 0; i < n_src; i++) {
         gn_shape joined;
@@ -3786,13 +3846,17 @@ static uint64_t gni_const_bits(double v, gni_domain d, bool wide) {
     if (d == GNI_F) {
         uint64_t bits = 0;
         float f = (float)v;
-        if (wide) memcpy(&bits, &v, sizeof v);
-        else memcpy(&bits, &f, sizeof f);
+        if (wide)
+            memcpy(&bits, &v, sizeof v);
+        else
+            memcpy(&bits, &f, sizeof f);
         return bits;
     }
     // Integers wrap like the results of integer arithmetic; beyond int64 and NaN there is nothing to wrap.
     if (v != v) return 0;
-    int64_t i = v <= -9223372036854775808.0 ? INT64_MIN : v >= 9223372036854775807.0 ? INT64_MAX : (int64_t)v;
+    int64_t i = v <= -9223372036854775808.0  ? INT64_MIN
+                : v >= 9223372036854775807.0 ? INT64_MAX
+                                             : (int64_t)v;
     return wide ? (uint64_t)i : (uint64_t)(uint32_t)i;
 }
 
@@ -3893,8 +3957,10 @@ static int gni_build_value(gni_builder *b, gn_array *a) {
     if (e->op == GNI_OP_CONST) return gni_build_const(b, e->konst[0], a->dtype);
     for (int i = 0; i < e->n_src; i++) {
         gn_dtype t = gni_source_dtype(e->op, i, e->compute);
-        if (e->src[i] == NULL) r[i] = gni_build_const(b, e->konst[i], t);
-        else r[i] = gni_build_convert(b, gni_build_value(b, e->src[i]), e->src[i]->dtype, t);
+        if (e->src[i] == NULL)
+            r[i] = gni_build_const(b, e->konst[i], t);
+        else
+            r[i] = gni_build_convert(b, gni_build_value(b, e->src[i]), e->src[i]->dtype, t);
     }
     gni_op fix;
     int reg = r[0];
@@ -3923,7 +3989,8 @@ static void gni_build_finish(gni_program *p) {
     for (int i = 0; i < p->n_insn; i++) {
         uint32_t w = p->insn[i];
         p->insn[i] = GNI_INSN_CODE(w) | (gni_pack_reg(p, GNI_INSN_A(w)) << 11) |
-                     (gni_pack_reg(p, GNI_INSN_B(w)) << 18) | (gni_pack_reg(p, GNI_INSN_C(w)) << 25);
+                     (gni_pack_reg(p, GNI_INSN_B(w)) << 18) |
+                     (gni_pack_reg(p, GNI_INSN_C(w)) << 25);
     }
     for (int i = 0; i < p->n_out; i++)
         p->out_reg[i] = (int)gni_pack_reg(p, (uint32_t)p->out_reg[i]);
@@ -3945,7 +4012,8 @@ static int gni_merge_dims(int *rank, int64_t *dim, gni_operand **op, int n_op, i
     for (int i = 0; i < *rank; i++) {
         if (dim[i] == 1) continue;
         bool join = out > 0 && !(i >= kept && out == out_kept);
-        for (int k = 0; k < n_op && join; k++) join = op[k]->stride[out - 1] == op[k]->stride[i] * dim[i];
+        for (int k = 0; k < n_op && join; k++)
+            join = op[k]->stride[out - 1] == op[k]->stride[i] * dim[i];
         if (join) {
             dim[out - 1] *= dim[i];
             for (int k = 0; k < n_op; k++) op[k]->stride[out - 1] = op[k]->stride[i];
@@ -4005,8 +4073,8 @@ static void gni_restore_buffer(gn_context *g, gn_array *a, gni_buffer *was) {
 }
 
 // Runs the program with its outputs in fresh buffers, or in those of `into`.
-static bool gni_evaluate_fused(gn_context *g, gni_builder *b, gn_array *const *roots, gn_array *const *into,
-                               int count) {
+static bool gni_evaluate_fused(gn_context *g, gni_builder *b, gn_array *const *roots,
+                               gn_array *const *into, int count) {
     gni_buffer *fresh[GNI_MAX_OUTPUTS] = {NULL, NULL, NULL, NULL};
     gni_buffer *was[GNI_MAX_OUTPUTS] = {NULL, NULL, NULL, NULL}; // of `into`
     gni_map *m = &b->map;
@@ -4027,7 +4095,8 @@ static bool gni_evaluate_fused(gn_context *g, gni_builder *b, gn_array *const *r
             o->buf = into[i]->buf;
             o->offset = into[i]->offset;
         } else {
-            fresh[i] = gni_buffer_new(g, (uint64_t)gni_elements(&roots[i]->shape) * gn_dtype_size(o->dtype));
+            fresh[i] = gni_buffer_new(g, (uint64_t)gni_elements(&roots[i]->shape) *
+                                             gn_dtype_size(o->dtype));
             o->buf = fresh[i];
             ok = fresh[i] != NULL;
         }
@@ -4061,12 +4130,15 @@ static bool gni_evaluate(gn_context *g, gn_array *const *roots, gn_array *const 
     gni_builder b;
     bool fuse = count <= GNI_MAX_OUTPUTS;
     for (int i = 0; i < count; i++)
-        fuse = fuse && gni_is_pending(roots[i]) && gni_same_shape(&roots[i]->shape, &roots[0]->shape);
+        fuse =
+            fuse && gni_is_pending(roots[i]) && gni_same_shape(&roots[i]->shape, &roots[0]->shape);
     for (int i = 0; i < count && fuse; i++)
         for (int k = 0; k < i; k++) fuse = fuse && roots[i] != roots[k];
-    if (fuse && gni_build_roots(&b, g, roots, count)) return gni_evaluate_fused(g, &b, roots, into, count);
+    if (fuse && gni_build_roots(&b, g, roots, count))
+        return gni_evaluate_fused(g, &b, roots, into, count);
     if (count == 1 && into == NULL && gni_is_pending(roots[0])) {
-        gni_fail(g, GN_ERROR_UNSUPPORTED, "%s: expression does not fit one program", roots[0]->maker);
+        gni_fail(g, GN_ERROR_UNSUPPORTED, "%s: expression does not fit one program",
+                 roots[0]->maker);
         return false;
     }
     for (int i = 0; i < count; i++)
@@ -4074,7 +4146,8 @@ static bool gni_evaluate(gn_context *g, gn_array *const *roots, gn_array *const 
     for (int i = 0; i < count && into != NULL; i++) {
         if (into[i] == NULL) continue;
         if (!gni_before_write(g, into[i])) return false;
-        if (!gni_copy_into(g, into[i]->buf, into[i]->dtype, into[i]->offset, into[i]->stride, roots[i]))
+        if (!gni_copy_into(g, into[i]->buf, into[i]->dtype, into[i]->offset, into[i]->stride,
+                           roots[i]))
             return false;
     }
     return true;
@@ -4089,8 +4162,8 @@ static bool gni_materialize(gn_context *g, gn_array *a) {
     return gni_evaluate(g, &a, NULL, 1);
 }
 
-static bool gni_copy_into(gn_context *g, gni_buffer *dst, gn_dtype t, int64_t offset, const int64_t *stride,
-                          gn_array *src) {
+static bool gni_copy_into(gn_context *g, gni_buffer *dst, gn_dtype t, int64_t offset,
+                          const int64_t *stride, gn_array *src) {
     gni_builder b;
     if (!gni_materialize(g, src)) return false;
     gni_build_begin(&b, g, &src->shape, gni_is_wide(src->dtype) || gni_is_wide(t));
@@ -4190,9 +4263,10 @@ static bool gni_before_overwrite(gn_context *g, gn_array *a, uint32_t mark, int 
     }
 }
 
-static bool gni_before_write(gn_context *g, gn_array *a) { return gni_before_overwrite(g, a, 0, 0); }
+static bool gni_before_write(gn_context *g, gn_array *a) {
+    return gni_before_overwrite(g, a, 0, 0);
+}
 
-// ------------------------------------------------------------------------------------------
 // >>place
 // Which backend runs a job, and bringing the operands there. From outside: gni_run, gn_explain.
 
@@ -4214,7 +4288,7 @@ typedef enum gni_reason {
 #define GN_X(name, text) GNI_WHY_##name,
     GNI_REASONS(GN_X)
 #undef GN_X
-    GNI_WHY_COUNT
+        GNI_WHY_COUNT
 } gni_reason;
 
 // The operands of any job, outputs last.
@@ -4289,8 +4363,12 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
 }
 
 static int64_t gni_threshold(const gn_context *g, gni_job_kind kind) {
-    // Where the GPU overtakes two AVX-512 cores when the operands have to be uploaded, measured on an H200.
-    static const gn_thresholds fallback = {4 << 20, 4 << 20, 32 << 20, 4 << 20, 16 << 20};
+    // tools/calibrate on an H200 and 16 AVX-512 cores: random numbers, matrix products and copies pay from
+    // here on, operands on the CPU. A single sum or sigmoid never pays there for its upload; the first
+    // two stand for the ops that usually follow on the same data. The last one, for transforms, is an
+    // estimate.
+    static const gn_thresholds fallback = {16 << 20,  16 << 20, 256 << 20,
+                                             256 << 10, 64 << 20, 256 << 10};
     const gn_thresholds *t = &g->options.thresholds;
     switch (kind) {
     case GNI_JOB_MAP: return t->elementwise > 0 ? t->elementwise : fallback.elementwise;
@@ -4298,11 +4376,13 @@ static int64_t gni_threshold(const gn_context *g, gni_job_kind kind) {
     case GNI_JOB_SOFTMAX: return t->reduction > 0 ? t->reduction : fallback.reduction;
     case GNI_JOB_MATMUL: return t->matmul > 0 ? t->matmul : fallback.matmul;
     case GNI_JOB_RANDOM: return t->random > 0 ? t->random : fallback.random;
+    case GNI_JOB_FFT: return t->fft > 0 ? t->fft : fallback.fft;
     default: return t->copy > 0 ? t->copy : fallback.copy;
     }
 }
 
-static uint32_t gni_place_auto(const gn_context *g, gni_job_kind kind, const gni_job_view *v, gni_reason *why) {
+static uint32_t gni_place_auto(const gn_context *g, gni_job_kind kind, const gni_job_view *v,
+                               gni_reason *why) {
     uint64_t cpu_only = 0, gpu_only = 0;
     for (int i = 0; i < v->n_in; i++) {
         if (v->op[i]->buf->where == GNI_ON_CPU) cpu_only += v->op[i]->buf->bytes;
@@ -4374,8 +4454,8 @@ static bool gni_run(gn_context *g, gni_job_kind kind, void *job, gn_array *y) {
     if (side == GNI_ON_GPU && why != GNI_WHY_GPU_ONLY && !gni_device_room(g, &v)) {
         side = GNI_ON_CPU;
         why = GNI_WHY_NO_ROOM;
-        gni_log(g, GN_LOG_INFO, "%s of %lld elements runs on the CPU: device memory is full", v.name,
-                (long long)v.size);
+        gni_log(g, GN_LOG_INFO, "%s of %lld elements runs on the CPU: device memory is full",
+                v.name, (long long)v.size);
     }
     if (y != NULL) {
         y->reason = (uint8_t)why;
@@ -4387,8 +4467,10 @@ static bool gni_run(gn_context *g, gni_job_kind kind, void *job, gn_array *y) {
     gni_log(g, GN_LOG_DEBUG, "%s of %lld elements on %s", v.name, (long long)v.size, api->name);
     bool ok = api->run(g, kind, job);
     if (!ok && !g->call_failed)
-        gni_fail(g, GN_ERROR_OUT_OF_MEMORY, "%s: out of memory in the %s backend", v.name, api->name);
-    if (g->profile != NULL) gni_profile_span(g, v.name, start, gni_now_ns(), side == GNI_ON_GPU ? 1 : 0);
+        gni_fail(g, GN_ERROR_OUT_OF_MEMORY, "%s: out of memory in the %s backend", v.name,
+                 api->name);
+    if (g->profile != NULL)
+        gni_profile_span(g, v.name, start, gni_now_ns(), side == GNI_ON_GPU ? 1 : 0);
     return ok;
 }
 
@@ -4405,8 +4487,9 @@ GPUNUM_API const char *gn_explain(gn_array *a) {
     gni_shape_text(shape, sizeof shape, &a->shape);
     const char *type = gn_dtype_name(a->dtype);
     if (gni_is_pending(a))
-        snprintf(g->explain, sizeof g->explain, "%s %s %s: pending, up to %d instructions over %d inputs", maker,
-                 shape, type, a->expr->insns, a->expr->leaves);
+        snprintf(g->explain, sizeof g->explain,
+                 "%s %s %s: pending, up to %d instructions over %d inputs", maker, shape, type,
+                 a->expr->insns, a->expr->leaves);
     else if (a->reason == GNI_WHY_NONE)
         snprintf(g->explain, sizeof g->explain, "%s %s %s: data, on %s", maker, shape, type,
                  a->buf == NULL || a->buf->where == 0 ? "neither side"
@@ -4414,14 +4497,13 @@ GPUNUM_API const char *gn_explain(gn_array *a) {
                  : a->buf->where == GNI_ON_GPU        ? "the GPU"
                                                       : "the CPU and the GPU");
     else
-        snprintf(g->explain, sizeof g->explain, "%s %s %s: computed on the %s: %s", maker, shape, type,
-                 a->on_gpu ? "GPU" : "CPU", text[a->reason]);
+        snprintf(g->explain, sizeof g->explain, "%s %s %s: computed on the %s: %s", maker, shape,
+                 type, a->on_gpu ? "GPU" : "CPU", text[a->reason]);
     const char *result = g->explain;
     gni_end_plain(g);
     return result;
 }
 
-// ------------------------------------------------------------------------------------------
 // >>access
 // Data in and out of arrays: from, wrap, read, write, item, eval, to.
 
@@ -4431,7 +4513,8 @@ static void gni_make_truth(gn_dtype t, void *data, size_t bytes) {
     for (size_t i = 0; i < bytes && t == GN_BOOL; i++) p[i] = p[i] != 0;
 }
 
-static gn_array *gni_from_bytes(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s, const void *data) {
+static gn_array *gni_from_bytes(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s,
+                                const void *data) {
     void *host = NULL;
     if (!gni_shape_ok(g, fn, t, s)) return NULL;
     size_t bytes = (size_t)gni_elements(s) * gn_dtype_size(t);
@@ -4452,8 +4535,8 @@ GPUNUM_API gn_array *gn_array_from(gn_context *g, gn_dtype t, gn_shape s, const 
     return gni_end(g, gni_from_bytes(g, "gn_array_from", t, &s, data));
 }
 
-GPUNUM_API gn_array *gn_array_wrap(gn_context *g, gn_dtype t, gn_shape s, void *data, gn_free_fn release,
-                                   void *user) {
+GPUNUM_API gn_array *gn_array_wrap(gn_context *g, gn_dtype t, gn_shape s, void *data,
+                                   gn_free_fn release, void *user) {
     if (!gni_begin_context("gn_array_wrap", g)) return NULL;
     gn_array *y = NULL;
     if (gni_shape_ok(g, "gn_array_wrap", t, &s)) {
@@ -4461,7 +4544,8 @@ GPUNUM_API gn_array *gn_array_wrap(gn_context *g, gn_dtype t, gn_shape s, void *
         if (data == NULL)
             gni_fail(g, GN_ERROR_ARGUMENT, "gn_array_wrap: data is NULL");
         else if ((uintptr_t)data % item != 0)
-            gni_fail(g, GN_ERROR_ARGUMENT, "gn_array_wrap: data is not aligned to %d bytes", (int)item);
+            gni_fail(g, GN_ERROR_ARGUMENT, "gn_array_wrap: data is not aligned to %d bytes",
+                     (int)item);
         else
             y = gni_array_new(g, t, &s);
     }
@@ -4499,8 +4583,9 @@ static bool gni_copy_out(gn_context *g, gn_array *a, void *dst, size_t bytes) {
             memcpy(dst, (const char *)c->buf->host + at, bytes);
         } else if (c->buf->where & GNI_ON_GPU) {
             ok = gni_vk_download(g->vk, &c->buf->device, at, dst, bytes);
-            if (!ok) gni_fail(g, GN_ERROR_DEVICE_LOST, "gn_read: copying %llu bytes from the GPU failed",
-                              (unsigned long long)bytes);
+            if (!ok)
+                gni_fail(g, GN_ERROR_DEVICE_LOST, "gn_read: copying %llu bytes from the GPU failed",
+                         (unsigned long long)bytes);
         } else {
             memset(dst, 0, bytes); // gn_empty, never written
         }
@@ -4509,12 +4594,13 @@ static bool gni_copy_out(gn_context *g, gn_array *a, void *dst, size_t bytes) {
     return ok;
 }
 
-static bool gni_bytes_fit(gn_context *g, const char *fn, const gn_array *a, const void *p, size_t bytes) {
+static bool gni_bytes_fit(gn_context *g, const char *fn, const gn_array *a, const void *p,
+                          size_t bytes) {
     if (bytes != gn_bytes(a)) {
         char text[200];
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: %llu bytes given, %s %s has %llu", fn, (unsigned long long)bytes,
-                 gn_dtype_name(a->dtype), gni_shape_text(text, sizeof text, &a->shape),
-                 (unsigned long long)gn_bytes(a));
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: %llu bytes given, %s %s has %llu", fn,
+                 (unsigned long long)bytes, gn_dtype_name(a->dtype),
+                 gni_shape_text(text, sizeof text, &a->shape), (unsigned long long)gn_bytes(a));
         return false;
     }
     if (p == NULL && bytes > 0) {
@@ -4536,14 +4622,18 @@ GPUNUM_API gn_status gn_write(gn_array *a, const void *src, size_t bytes) {
     if (g == NULL) return gni_null_status(a);
     if (!gni_bytes_fit(g, "gn_write", a, src, bytes) || bytes == 0) return gni_end_status(g);
     if (a->node != NULL) {
-        gni_fail(g, GN_ERROR_GRADIENT, "gn_write: %s made this array and autograd records it; write to a "
-                 "gn_detach'ed copy", a->maker);
+        gni_fail(g, GN_ERROR_GRADIENT,
+                 "gn_write: %s made this array and autograd records it; write to a "
+                 "gn_detach'ed copy",
+                 a->maker);
         return gni_end_status(g);
     }
     for (int i = 0; i < a->shape.rank; i++) {
         if (a->shape.dim[i] == 1 || a->stride[i] != 0) continue;
-        gni_fail(g, GN_ERROR_ARGUMENT, "gn_write: axis %d of this array repeats one element (gn_broadcast_to); write "
-                 "to a gn_copy", i);
+        gni_fail(g, GN_ERROR_ARGUMENT,
+                 "gn_write: axis %d of this array repeats one element (gn_broadcast_to); write "
+                 "to a gn_copy",
+                 i);
         return gni_end_status(g);
     }
     if (!gni_materialize(g, a)) return gni_end_status(g);
@@ -4621,7 +4711,8 @@ GPUNUM_API gn_status gn_eval_all(gn_array **arrays, int count) {
     for (int i = 0; i < count;) {
         int n = 1; // a run of pending arrays that fit one program
         while (i + n < count && n < GNI_MAX_OUTPUTS && gni_is_pending(arrays[i]) &&
-               gni_is_pending(arrays[i + n]) && arrays[i + n]->expr->wide == arrays[i]->expr->wide &&
+               gni_is_pending(arrays[i + n]) &&
+               arrays[i + n]->expr->wide == arrays[i]->expr->wide &&
                gni_same_shape(&arrays[i]->shape, &arrays[i + n]->shape))
             n++;
         if (!gni_is_pending(arrays[i]) ? !gni_materialize(g, arrays[i])
@@ -4645,7 +4736,6 @@ GPUNUM_API gn_array *gn_to(gn_array *a, gn_device device) {
     gni_end_plain(g);
     return ok ? a : NULL;
 }
-// ------------------------------------------------------------------------------------------
 // >>threads
 // The CPU thread pool. From outside: gni_pool_open, gni_pool_close, gni_pool_threads, gni_parallel.
 
@@ -4660,9 +4750,7 @@ static gni_pool *gni_pool_open(gn_context *g, int threads) {
     return NULL;
 }
 
-static void gni_pool_close(gni_pool *p) {
-    GNI_UNUSED(p);
-}
+static void gni_pool_close(gni_pool *p) { GNI_UNUSED(p); }
 
 static int gni_pool_threads(const gni_pool *p) {
     GNI_UNUSED(p);
@@ -4812,9 +4900,7 @@ static gni_pool *gni_pool_open(gn_context *g, int threads) {
     return p;
 }
 
-static int gni_pool_threads(const gni_pool *p) {
-    return p == NULL ? 1 : p->threads;
-}
+static int gni_pool_threads(const gni_pool *p) { return p == NULL ? 1 : p->threads; }
 
 // Waits until no worker is inside the closed job.
 static void gni_pool_drain(gni_pool *p) {
@@ -4866,7 +4952,6 @@ static void gni_parallel(gni_pool *p, int64_t items, int64_t grain, gni_task_fn 
 
 #endif
 
-// ------------------------------------------------------------------------------------------
 // >>passes
 // Compiles the SIMD rooms once per instruction set, by including this file again with GNI_SIMD_PASS
 // set, and says what every pass offers. From outside: gni_cpu_isa
@@ -4894,8 +4979,8 @@ typedef struct gni_acc_columns {
     int64_t *at;
 } gni_acc_columns;
 // Takes `rows` rows of n columns in, row r at x + r * stride elements and with place at + r.
-typedef void (*gni_fold_columns_fn)(gni_acc_columns *acc, const void *x, int64_t rows, int64_t stride,
-                                    int64_t n, int64_t at);
+typedef void (*gni_fold_columns_fn)(gni_acc_columns *acc, const void *x, int64_t rows,
+                                    int64_t stride, int64_t n, int64_t at);
 
 // Pieces of a softmax row. `stats` finds the largest element and the sum of exp(x - it), and stores the
 // terms at y unless that is NULL; the others make y from x.
@@ -4904,10 +4989,12 @@ typedef struct gni_softmax_part {
 } gni_softmax_part;
 typedef struct gni_softmax_fns {
     gni_softmax_part (*stats)(void *y, const void *x, int64_t n);
-    void (*scale)(void *y, const void *x, int64_t n, double factor);              // x * factor
-    void (*emit)(void *y, const void *x, int64_t n, double most, double factor);  // exp(x - most) * factor
+    void (*scale)(void *y, const void *x, int64_t n, double factor); // x * factor
+    void (*emit)(void *y, const void *x, int64_t n, double most,
+                 double factor); // exp(x - most) * factor
     void (*emit_log)(void *y, const void *x, int64_t n, double most, double low); // x - most - low
-    void (*columns)(float *x, int64_t n, int64_t rows, gni_softmax_kind kind);    // many short rows, turned
+    void (*columns)(float *x, int64_t n, int64_t rows,
+                    gni_softmax_kind kind); // many short rows, turned
 } gni_softmax_fns;
 
 // What one pass offers. Kernels are indexed by GNI_INSN_CODE, folds by reduction * 3 + domain.
@@ -5387,12 +5474,8 @@ GNI_INLINE gni_vf gni_vmaxc(gni_vf x, gni_vf bound) {
     return gni_ksel(gni_klt(x, bound), bound, x);
 #endif
 }
-GNI_INLINE gni_vf gni_vmin(gni_vf a, gni_vf b) {
-    return gni_ksel(gni_knan(b), b, gni_vminc(a, b));
-}
-GNI_INLINE gni_vf gni_vmax(gni_vf a, gni_vf b) {
-    return gni_ksel(gni_knan(b), b, gni_vmaxc(a, b));
-}
+GNI_INLINE gni_vf gni_vmin(gni_vf a, gni_vf b) { return gni_ksel(gni_knan(b), b, gni_vminc(a, b)); }
+GNI_INLINE gni_vf gni_vmax(gni_vf a, gni_vf b) { return gni_ksel(gni_knan(b), b, gni_vmaxc(a, b)); }
 
 // Rounding to an integral float; the sign of zero is kept. gni_vrint rounds half to even.
 #define gni_vrint GNI_FN(gni_s_rint)
@@ -5580,8 +5663,8 @@ GNI_INLINE void gni_vstore_bf16(uint16_t *p, gni_vf x) {
 GNI_INLINE void gni_vmulhilo(gni_vu a, gni_vu b, gni_vu *hi, gni_vu *lo) {
 #if defined(GNI_PASS_AVX512)
     __m512i even = _mm512_mul_epu32((__m512i)a, (__m512i)b);
-    __m512i odd = _mm512_mul_epu32(_mm512_srli_epi64((__m512i)a, 32),
-                                   _mm512_srli_epi64((__m512i)b, 32));
+    __m512i odd =
+        _mm512_mul_epu32(_mm512_srli_epi64((__m512i)a, 32), _mm512_srli_epi64((__m512i)b, 32));
     *hi = (gni_vu)_mm512_mask_blend_epi32(0xaaaa, _mm512_srli_epi64(even, 32), odd);
     *lo = a * b;
 #elif defined(GNI_PASS_AVX2)
@@ -5818,7 +5901,8 @@ GNI_INLINE gni_vf gni_vpi_rest(gni_vf a, gni_vf h) {
 #else
 #define GNI_V_TRIG_MAX 12800.0f
 GNI_INLINE gni_vf gni_vpi_rest(gni_vf a, gni_vf h) {
-    gni_vf b = (a - h * gni_vset(3.140625f)) - h * gni_vset(0.000967502594f), c = h * gni_vset(1.50990672e-07f);
+    gni_vf b = (a - h * gni_vset(3.140625f)) - h * gni_vset(0.000967502594f),
+           c = h * gni_vset(1.50990672e-07f);
     // All exact so far; what the next difference loses is put back, so that only the last one rounds.
     gni_vf r = b - c, lost = (b - r) - c;
     return r + (lost - h * gni_vset(5.12668814e-12f));
@@ -5829,8 +5913,9 @@ GNI_INLINE gni_vf gni_vpi_rest(gni_vf a, gni_vf h) {
 // that matter for a's exponent. *n gets the multiple of pi (or of pi/2 with halves = 1) that was taken off, mod 2 (4).
 // shift is added to a first, in units of pi/2.
 static float gni_vpi_rest_big(float a, int halves, uint32_t shift, uint32_t *n) {
-    static const uint32_t inv_pi[9] = {0,           0x517cc1b7u, 0x27220a94u, 0xfe13abe8u, 0xfa9a6ee0u,
-                                       0x6db14accu, 0x9e21c820u, 0xff28b1d5u, 0xef5de2b0u};
+    static const uint32_t inv_pi[9] = {0,           0x517cc1b7u, 0x27220a94u,
+                                       0xfe13abe8u, 0xfa9a6ee0u, 0x6db14accu,
+                                       0x9e21c820u, 0xff28b1d5u, 0xef5de2b0u};
     uint32_t bits;
     memcpy(&bits, &a, sizeof bits);
     // a = m 2^e; the window starts at the bit of 1 / pi that weighs 2^-e.
@@ -6055,7 +6140,8 @@ GNI_INLINE gni_vf gni_vacosh(gni_vf x) {
     gni_vk big = gni_kge(x, gni_vset(268435456.0f));
     gni_vf v = t + gni_vsqrt(gni_vfma(t, t, t + t));
     gni_vf y = gni_vlog1p_up(gni_ksel(big, x, v), gni_ksel(big, one, zero));
-    return gni_ksel(gni_kand(gni_kge(x, one), gni_klt(x, inf)), y, gni_ksel(gni_klt(x, one), inf - inf, x));
+    return gni_ksel(gni_kand(gni_kge(x, one), gni_klt(x, inf)), y,
+                    gni_ksel(gni_klt(x, one), inf - inf, x));
 }
 GNI_INLINE gni_vf gni_vatanh(gni_vf x) {
     gni_vf a = gni_vabs(x), one = gni_vset(1.0f), inf = gni_vset(INFINITY);
@@ -6096,7 +6182,8 @@ GNI_INLINE gni_vf gni_verf(gni_vf x) {
 // (t - 3)/(t + 3) (after Shepherd & Laframboise 1981).
 GNI_INLINE gni_vf gni_vgelu(gni_vf x) {
     gni_vf t = gni_vminc(gni_vabs(x), gni_vset(14.5f)), three = gni_vset(3.0f);
-    gni_vf v = t / (t + three), u = gni_vmad(v, gni_vset(2.0f), -1.0f), p = gni_vset(6.67413406e-05f);
+    gni_vf v = t / (t + three), u = gni_vmad(v, gni_vset(2.0f), -1.0f),
+           p = gni_vset(6.67413406e-05f);
     p = gni_vmad(p, u, -0.000191920946f);
     p = gni_vmad(p, u, -0.000970534864f);
     p = gni_vmad(p, u, 0.00100017991f);
@@ -6109,7 +6196,8 @@ GNI_INLINE gni_vf gni_vgelu(gni_vf x) {
     // t^2 / 2 exactly, as an exact square and the small rest
     gni_vf head = gni_vhead(t), high = head * head * gni_vset(-0.5f);
     gni_vf low = (t - head) * (t + head) * gni_vset(-0.5f);
-    gni_vf s = gni_vmad(high + low, gni_vset(1.44269502f), GNI_V_MAGIC), n = s - gni_vset(GNI_V_MAGIC);
+    gni_vf s = gni_vmad(high + low, gni_vset(1.44269502f), GNI_V_MAGIC),
+           n = s - gni_vset(GNI_V_MAGIC);
     gni_vf r = gni_vfnma(n, gni_vset(0.693145752f), high);
     r = gni_vfnma(n, gni_vset(1.42860677e-06f), r + low);
     p = gni_vfma(p, gni_vexp_poly(r), p);
@@ -6180,8 +6268,10 @@ GNI_INLINE gni_vf gni_vhypot(gni_vf x, gni_vf y) {
     gni_vk steep = gni_kgt(ay, ax);
     gni_vf a = gni_ksel(steep, ay, ax), b = gni_ksel(steep, ax, ay);
     gni_vk big = gni_kgt(a, gni_vset(1e18f)), tiny = gni_klt(a, gni_vset(1e-15f));
-    gni_vf scale = gni_ksel(big, gni_vset(8.47032947e-22f), gni_ksel(tiny, gni_vset(1.2676506e+30f), one));
-    gni_vf back = gni_ksel(big, gni_vset(1.18059162e+21f), gni_ksel(tiny, gni_vset(7.88860905e-31f), one));
+    gni_vf scale =
+        gni_ksel(big, gni_vset(8.47032947e-22f), gni_ksel(tiny, gni_vset(1.2676506e+30f), one));
+    gni_vf back =
+        gni_ksel(big, gni_vset(1.18059162e+21f), gni_ksel(tiny, gni_vset(7.88860905e-31f), one));
     a = a * scale;
     b = b * scale;
     // a^2 + b^2 with the square of a's head exact
@@ -6194,7 +6284,8 @@ GNI_INLINE gni_vf gni_vlog2_pair(gni_vf x, gni_vf *rest) {
     gni_vf k, one = gni_vset(1.0f), m = gni_vlog_bits(x, &k), f = m - one, inv = one / (m + one);
     gni_vf dh = gni_vhead(m + one), dl = m - (dh - one), sh = gni_vhead(f * inv);
     gni_vf sl = gni_vfnma(sh, dl, gni_vfnma(sh, dh, f)) * inv, s = sh + sl, z = s * s;
-    gni_vf p = gni_vmad(z, gni_vset(0.336952269f), 0.411908448f), q = gni_vmad(z, gni_vset(0.577078998f), 0.961796701f);
+    gni_vf p = gni_vmad(z, gni_vset(0.336952269f), 0.411908448f),
+           q = gni_vmad(z, gni_vset(0.577078998f), 0.961796701f);
     p = gni_vfma(p, z * z, q);
     // 2 / ln(2) is 2.88476562 (12 bits) + 0.000624456792
     gni_vf top = sh * gni_vset(2.88476562f), sum = k + top;
@@ -6206,7 +6297,8 @@ GNI_INLINE gni_vf gni_vlog2_pair(gni_vf x, gni_vf *rest) {
 }
 // 2^(d + low), |d + low| <= 1/2, to little more than half an ulp, so that small whole powers come out exact.
 GNI_INLINE gni_vf gni_vexp2_pair(gni_vf d, gni_vf low) {
-    gni_vf one = gni_vset(1.0f), r = d + low, head = gni_vhead(r), tail = ((d - r) + low) + (r - head);
+    gni_vf one = gni_vset(1.0f), r = d + low, head = gni_vhead(r),
+           tail = ((d - r) + low) + (r - head);
     gni_vf w = r * r, p = gni_vmad(r, gni_vset(0.000153269313f), 0.00133912405f);
     gni_vf q = gni_vmad(r, gni_vset(0.00961850584f), 0.0555035919f);
     p = gni_vfma(gni_vfma(p, w, q), r, gni_vset(0.240226477f));
@@ -6228,7 +6320,8 @@ GNI_INLINE gni_vf gni_vpow_end(gni_vf z, gni_vf low) {
 }
 // pow for all arguments, with C99's special cases.
 static gni_vf gni_vpow_rare(gni_vf x, gni_vf y) {
-    gni_vf zero = gni_vset(0.0f), one = gni_vset(1.0f), inf = gni_vset(INFINITY), limit = gni_vset(1099511627776.0f);
+    gni_vf zero = gni_vset(0.0f), one = gni_vset(1.0f), inf = gni_vset(INFINITY),
+           limit = gni_vset(1099511627776.0f);
     gni_vf a = gni_vabs(x), ay = gni_vabs(y), bound = gni_vset(200.0f), z, low, rest;
     gni_vk sub = gni_klt(a, gni_vset(1.17549435e-38f));
     gni_vf head = gni_vlog2_pair(gni_ksel(sub, a * gni_vset(8388608.0f), a), &rest);
@@ -6241,7 +6334,8 @@ static gni_vf gni_vpow_rare(gni_vf x, gni_vf y) {
 
     gni_vf half = y * gni_vset(0.5f);
     gni_vk whole = gni_keq(gni_vtrunc(y), y), below = gni_klt(y, zero);
-    gni_vk odd = gni_kand(gni_kand(whole, gni_kne(gni_vtrunc(half), half)), gni_klt(ay, gni_vset(16777216.0f)));
+    gni_vk odd = gni_kand(gni_kand(whole, gni_kne(gni_vtrunc(half), half)),
+                          gni_klt(ay, gni_vset(16777216.0f)));
     r = gni_ksel(gni_keq(a, zero), gni_ksel(below, inf, zero), r);
     r = gni_ksel(gni_keq(a, inf), gni_ksel(below, zero, inf), r);
     r = gni_ksel(gni_keq(a, one), one, r);
@@ -6305,7 +6399,8 @@ GNI_INLINE gni_vf gni_vmod(gni_vf x, gni_vf y) {
 GNI_INLINE gni_vf gni_vfloor_div(gni_vf x, gni_vf y) {
     gni_vf r = gni_vfmod(x, y), zero = gni_vset(0.0f), one = gni_vset(1.0f);
     gni_vf q = (x - r) / y;
-    gni_vk less = gni_kand(gni_kilt(gni_vf_bits(gni_vxor(r, gni_vsignof(y))), gni_vseti(0)), gni_kne(r, zero));
+    gni_vk less = gni_kand(gni_kilt(gni_vf_bits(gni_vxor(r, gni_vsignof(y))), gni_vseti(0)),
+                           gni_kne(r, zero));
     q = gni_ksel(less, q - one, q);
     gni_vf f = gni_vfloor(q);
     f = gni_ksel(gni_kgt(q - f, gni_vset(0.5f)), f + one, f);
@@ -6321,7 +6416,8 @@ GNI_INLINE gni_vf gni_vfloor_div(gni_vf x, gni_vf y) {
 #define gni_vnormal2 GNI_FN(gni_vm_normal2)
 
 // Philox 4x32-10 (Salmon et al., SC 2011) of one counter per lane: out[0..3].
-GNI_INLINE void gni_vphilox(gni_vu c0, gni_vu c1, gni_vu c2, gni_vu c3, uint32_t k0, uint32_t k1, gni_vu *out) {
+GNI_INLINE void gni_vphilox(gni_vu c0, gni_vu c1, gni_vu c2, gni_vu c3, uint32_t k0, uint32_t k1,
+                            gni_vu *out) {
     for (int i = 0; i < 10; i++) {
         gni_vu h0, l0, h1, l1;
         gni_vmulhilo(c0, gni_vsetu(0xd2511f53u), &h0, &l0);
@@ -6347,7 +6443,8 @@ GNI_INLINE gni_vf gni_vexponential(gni_vu bits) {
     // The upper half is turned round, so that v / 2^32 is u or 1 - u with all its bits.
     gni_vk upper = gni_kilt(gni_vu_i(bits), gni_vseti(0));
     gni_vu w = gni_kselu(upper, ~bits, bits);
-    gni_vf v = gni_itov(gni_vu_i(w >> 12)) * gni_vset(4096.0f) + (gni_itov(gni_vu_i(w & 0xfffu)) + gni_vset(0.5f));
+    gni_vf v = gni_itov(gni_vu_i(w >> 12)) * gni_vset(4096.0f) +
+               (gni_itov(gni_vu_i(w & 0xfffu)) + gni_vset(0.5f));
     gni_vf p = v * gni_vset(2.32830644e-10f), k, m = gni_vlog_bits(v, &k);
     // log(u) = k ln 2 + log(1 + f)
     gni_vk folded = gni_kgt(p, gni_vset(0.292893231f));
@@ -6377,7 +6474,9 @@ GNI_INLINE void gni_vnormal2(gni_vu a, gni_vu b, gni_vf *n0, gni_vf *n1) {
     y = y * (gni_vset(1.5f) - h * y * y);
     y = y * (gni_vset(1.5f) - h * y * y);
     gni_vf r = s * y;
-    gni_vf t = (gni_itov(gni_vu_i((b >> 6) & 0x7fffffu)) + gni_vset(0.5f)) * gni_vset(1.1920929e-07f), z = t * t;
+    gni_vf t = (gni_itov(gni_vu_i((b >> 6) & 0x7fffffu)) + gni_vset(0.5f)) *
+               gni_vset(1.1920929e-07f),
+           z = t * t;
     gni_vf p = gni_vset(-3.66091626e-05f), q = gni_vset(3.49402467e-06f);
     p = gni_vmuladd(p, z, 0.00249101641f);
     p = gni_vmuladd(p, z, -0.0807458311f);
@@ -6392,7 +6491,6 @@ GNI_INLINE void gni_vnormal2(gni_vu a, gni_vu b, gni_vf *n0, gni_vf *n1) {
     *n1 = gni_vxor(gni_ksel(swap, q, p), (b << 1) & 0x80000000u);
 }
 
-// ------------------------------------------------------------------------------------------
 // >>cpu_kernels
 // Loops of the CPU backend, compiled per pass: one kernel per op and register domain, conversions,
 // folds for reductions, softmax pieces, random numbers. From outside: the table GNI_FN(gni_isa_table).
@@ -6401,15 +6499,9 @@ GNI_INLINE void gni_vnormal2(gni_vu a, gni_vu b, gni_vf *n0, gni_vf *n1) {
 
 // Integers wrap; dividing by zero gives 0. Division rounds down and the remainder has the divisor's sign.
 #define GNI_DEFINE_SIGNED(S, T, UT, BITS)                                                          \
-    GNI_INLINE T gni_iabs_##S(T a) {                                                               \
-        return (T)(a < 0 ? (UT)0 - (UT)a : (UT)a);                                                 \
-    }                                                                                              \
-    GNI_INLINE T gni_isign_##S(T a) {                                                              \
-        return (T)((a > 0) - (a < 0));                                                             \
-    }                                                                                              \
-    GNI_INLINE T gni_irelu_##S(T a) {                                                              \
-        return a > 0 ? a : 0;                                                                      \
-    }                                                                                              \
+    GNI_INLINE T gni_iabs_##S(T a) { return (T)(a < 0 ? (UT)0 - (UT)a : (UT)a); }                  \
+    GNI_INLINE T gni_isign_##S(T a) { return (T)((a > 0) - (a < 0)); }                             \
+    GNI_INLINE T gni_irelu_##S(T a) { return a > 0 ? a : 0; }                                      \
     GNI_INLINE T gni_ifloor_div_##S(T a, T b) {                                                    \
         if (b == 0) return 0;                                                                      \
         if (b == -1) return (T)((UT)0 - (UT)a);                                                    \
@@ -6427,43 +6519,25 @@ GNI_INLINE void gni_vnormal2(gni_vu a, gni_vu b, gni_vf *n0, gni_vf *n1) {
             if ((e & 1u) != 0) r *= x;                                                             \
         return (T)r;                                                                               \
     }                                                                                              \
-    GNI_INLINE T gni_ishl_##S(T a, T b) {                                                          \
-        return b < 0 || b >= BITS ? 0 : (T)((UT)a << b);                                           \
-    }                                                                                              \
-    GNI_INLINE T gni_ishr_##S(T a, T b) {                                                          \
-        return (T)(a >> (b < 0 || b >= BITS ? BITS - 1 : b));                                      \
-    }
+    GNI_INLINE T gni_ishl_##S(T a, T b) { return b < 0 || b >= BITS ? 0 : (T)((UT)a << b); }       \
+    GNI_INLINE T gni_ishr_##S(T a, T b) { return (T)(a >> (b < 0 || b >= BITS ? BITS - 1 : b)); }
 GNI_DEFINE_SIGNED(i32, int32_t, uint32_t, 32)
 GNI_DEFINE_SIGNED(i64, int64_t, uint64_t, 64)
 #undef GNI_DEFINE_SIGNED
 
-GNI_INLINE uint32_t gni_iabs_u32(uint32_t a) {
-    return a;
-}
-GNI_INLINE uint32_t gni_isign_u32(uint32_t a) {
-    return a != 0;
-}
-GNI_INLINE uint32_t gni_irelu_u32(uint32_t a) {
-    return a;
-}
-GNI_INLINE uint32_t gni_ifloor_div_u32(uint32_t a, uint32_t b) {
-    return b == 0 ? 0 : a / b;
-}
-GNI_INLINE uint32_t gni_imod_u32(uint32_t a, uint32_t b) {
-    return b == 0 ? 0 : a % b;
-}
+GNI_INLINE uint32_t gni_iabs_u32(uint32_t a) { return a; }
+GNI_INLINE uint32_t gni_isign_u32(uint32_t a) { return a != 0; }
+GNI_INLINE uint32_t gni_irelu_u32(uint32_t a) { return a; }
+GNI_INLINE uint32_t gni_ifloor_div_u32(uint32_t a, uint32_t b) { return b == 0 ? 0 : a / b; }
+GNI_INLINE uint32_t gni_imod_u32(uint32_t a, uint32_t b) { return b == 0 ? 0 : a % b; }
 GNI_INLINE uint32_t gni_ipow_u32(uint32_t a, uint32_t b) {
     uint32_t r = 1;
     for (; b != 0; b >>= 1, a *= a)
         if ((b & 1u) != 0) r *= a;
     return r;
 }
-GNI_INLINE uint32_t gni_ishl_u32(uint32_t a, uint32_t b) {
-    return b >= 32 ? 0 : a << b;
-}
-GNI_INLINE uint32_t gni_ishr_u32(uint32_t a, uint32_t b) {
-    return b >= 32 ? 0 : a >> b;
-}
+GNI_INLINE uint32_t gni_ishl_u32(uint32_t a, uint32_t b) { return b >= 32 ? 0 : a << b; }
+GNI_INLINE uint32_t gni_ishr_u32(uint32_t a, uint32_t b) { return b >= 32 ? 0 : a >> b; }
 
 #define GNI_SUM_BLOCK 1024  // elements summed in float32 before float64 takes over
 #define GNI_COLUMN_BLOCK 32 // the same for rows of column sums
@@ -6479,20 +6553,14 @@ GNI_INLINE uint32_t gni_ishr_u32(uint32_t a, uint32_t b) {
 #define gni_vrsqrt GNI_FN(gni_ck_rsqrt)
 #define gni_vsilu GNI_FN(gni_ck_silu)
 
-GNI_INLINE gni_vf gni_vinf(void) {
-    return gni_vset((float)INFINITY);
-}
+GNI_INLINE gni_vf gni_vinf(void) { return gni_vset((float)INFINITY); }
 GNI_INLINE gni_vf gni_vsign(gni_vf a) {
     gni_vf zero = gni_vset(0.0f), one = gni_vset(1.0f);
     gni_vf r = gni_ksel(gni_kgt(a, zero), one, gni_ksel(gni_klt(a, zero), -one, zero));
     return gni_ksel(gni_knan(a), a, r);
 }
-GNI_INLINE gni_vi gni_vtruth(gni_vf a) {
-    return gni_vne(a, gni_vset(0.0f));
-}
-GNI_INLINE gni_vf gni_vrsqrt(gni_vf a) {
-    return gni_vset(1.0f) / gni_vsqrt(a);
-}
+GNI_INLINE gni_vi gni_vtruth(gni_vf a) { return gni_vne(a, gni_vset(0.0f)); }
+GNI_INLINE gni_vf gni_vrsqrt(gni_vf a) { return gni_vset(1.0f) / gni_vsqrt(a); }
 // a * sigmoid(a); far down the product stays normal for longer than the sigmoid does.
 GNI_INLINE gni_vf gni_vsilu(gni_vf a) {
     gni_vf y = a * gni_vsigmoid(a);
@@ -6503,7 +6571,8 @@ GNI_INLINE gni_vf gni_vsilu(gni_vf a) {
 }
 // ---- kernels
 
-#define GNI_KERNEL(name) static void GNI_FN(name)(void *dst, const void *pa, const void *pb, const void *pc, int n)
+#define GNI_KERNEL(name)                                                                           \
+    static void GNI_FN(name)(void *dst, const void *pa, const void *pb, const void *pc, int n)
 
 // float32 operands a, b, c; the result is stored by PUT.
 #define GNI_PUT_FLOAT(x) gni_vstore((float *)dst + i, (x))
@@ -6582,8 +6651,8 @@ GNI_FLOAT_1(gni_kf_TO_BOOL, GNI_PUT_TRUTH, gni_vtruth(a))
         }                                                                                          \
     }
 #define GNI_INT_TABLES                                                                             \
-    GNI_UNARY_ANY(GNI_X1) GNI_UNARY_BOOL(GNI_X1B) GNI_BINARY_ANY(GNI_X2) GNI_COMPARE(GNI_X2B)      \
-    GNI_BINARY_INT(GNI_X2I)
+    GNI_UNARY_ANY(GNI_X1)                                                                          \
+    GNI_UNARY_BOOL(GNI_X1B) GNI_BINARY_ANY(GNI_X2) GNI_COMPARE(GNI_X2B) GNI_BINARY_INT(GNI_X2I)
 
 #define GNI_T(name) name##_i32
 #define GNI_X1(fn, NAME, F, D, I, gF, gI, da) GNI_INT_1(gni_ki_##NAME, int32_t, uint32_t, I)
@@ -6628,13 +6697,9 @@ GNI_INLINE gni_vf gni_vround_f16(gni_vf x) {
     gni_vstore_f16(h, x);
     return gni_vload_f16(h);
 }
-GNI_INLINE gni_vf gni_vround_bf16(gni_vf x) {
-    return gni_vbf16_float(gni_vfloat_bf16(x));
-}
-GNI_INLINE gni_vi gni_vwrap_i8(gni_vi x) {
-    return gni_vu_i(gni_vi_u(x) << 24) >> 24;
-}
-#define GNI_WRAP_U8(x) ((x) & 255)
+GNI_INLINE gni_vf gni_vround_bf16(gni_vf x) { return gni_vbf16_float(gni_vfloat_bf16(x)); }
+GNI_INLINE gni_vi gni_vwrap_i8(gni_vi x) { return gni_vu_i(gni_vi_u(x) << 24) >> 24; }
+#define GNI_WRAP_U8(x) ((x)&255)
 #define GNI_SAME(x) (x)
 GNI_VECTOR_1(gni_kx_I_TO_F, gni_vloadi, int32_t, gni_vstore, float, gni_itov)
 GNI_VECTOR_1(gni_kx_U_TO_F, gni_vloadu, uint32_t, gni_vstore, float, gni_utov)
@@ -6687,43 +6752,47 @@ static const gni_kernel GNI_FN(gni_kernels_narrow)[GNI_OP_COUNT * 3] = {
 #undef GN_X
 #define GN_X(fn, NAME, F, D, I, gF, gI, da)                                                        \
     GNI_FN(gni_kf_##NAME), GNI_FN(gni_ki_##NAME), GNI_FN(gni_ku_##NAME),
-    GNI_UNARY_ANY(GN_X)
+        GNI_UNARY_ANY(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, F, D, I, gF, gI)                                                            \
     GNI_FN(gni_kf_##NAME), GNI_FN(gni_ki_##NAME), GNI_FN(gni_ku_##NAME),
-    GNI_UNARY_BOOL(GN_X)
+            GNI_UNARY_BOOL(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, F, D, gF, da, db) GNI_FN(gni_kf_##NAME), NULL, NULL,
-    GNI_BINARY_FLOAT(GN_X)
+                GNI_BINARY_FLOAT(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, F, D, I, gF, gI, da, db)                                                    \
     GNI_FN(gni_kf_##NAME), GNI_FN(gni_ki_##NAME), GNI_FN(gni_ku_##NAME),
-    GNI_BINARY_ANY(GN_X)
+                    GNI_BINARY_ANY(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, F, D, I, gF, gI)                                                            \
     GNI_FN(gni_kf_##NAME), GNI_FN(gni_ki_##NAME), GNI_FN(gni_ku_##NAME),
-    GNI_COMPARE(GN_X)
+                        GNI_COMPARE(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, I, gI) NULL, GNI_FN(gni_ki_##NAME), GNI_FN(gni_ku_##NAME),
-    GNI_BINARY_INT(GN_X)
+                            GNI_BINARY_INT(GN_X)
 #undef GN_X
 #define GNI_SAME(name) GNI_FN(name), GNI_FN(name), GNI_FN(name)
-    GNI_SAME(gni_kx_WHERE),
-    GNI_FN(gni_kf_FMA), GNI_FN(gni_ki_FMA), GNI_FN(gni_ki_FMA),
-    GNI_SAME(gni_kx_COPY),       // CAST
-    GNI_SAME(gni_kx_COPY),       // CONST
+                                GNI_SAME(gni_kx_WHERE),
+    GNI_FN(gni_kf_FMA),
+    GNI_FN(gni_ki_FMA),
+    GNI_FN(gni_ki_FMA),
+    GNI_SAME(gni_kx_COPY), // CAST
+    GNI_SAME(gni_kx_COPY), // CONST
     GNI_SAME(gni_kx_I_TO_F),
     GNI_SAME(gni_kx_U_TO_F),
     GNI_SAME(gni_kx_F_TO_I),
     GNI_SAME(gni_kx_F_TO_U),
-    GNI_FN(gni_kf_TO_BOOL), GNI_FN(gni_ki_TO_BOOL), GNI_FN(gni_ki_TO_BOOL),
+    GNI_FN(gni_kf_TO_BOOL),
+    GNI_FN(gni_ki_TO_BOOL),
+    GNI_FN(gni_ki_TO_BOOL),
     GNI_SAME(gni_kx_ROUND_F16),
     GNI_SAME(gni_kx_ROUND_BF16),
-    GNI_SAME(gni_kx_COPY),       // ROUND_F32
+    GNI_SAME(gni_kx_COPY), // ROUND_F32
     GNI_SAME(gni_kx_WRAP_U8),
     GNI_SAME(gni_kx_WRAP_I8),
-    GNI_SAME(gni_kx_COPY),       // WRAP_U32
-    GNI_SAME(gni_kx_COPY),       // WRAP_I32
+    GNI_SAME(gni_kx_COPY), // WRAP_U32
+    GNI_SAME(gni_kx_COPY), // WRAP_I32
 #undef GNI_SAME
 };
 
@@ -6779,9 +6848,7 @@ GNI_INLINE gni_vi gni_vload_u8(const uint8_t *p) {
     return __builtin_convertvector(t, gni_vi);
 #endif
 }
-GNI_INLINE gni_vi gni_vload_i8(const uint8_t *p) {
-    return gni_vwrap_i8(gni_vload_u8(p));
-}
+GNI_INLINE gni_vi gni_vload_i8(const uint8_t *p) { return gni_vwrap_i8(gni_vload_u8(p)); }
 // The low 8 bits of each lane.
 GNI_INLINE void gni_vstore_8(uint8_t *p, gni_vi x) {
 #if defined(GNI_PASS_AVX512)
@@ -6789,7 +6856,8 @@ GNI_INLINE void gni_vstore_8(uint8_t *p, gni_vi x) {
 #elif defined(GNI_PASS_AVX2) || GNI_V_SSE2
     gni_vi y = x & 255;
 #if defined(GNI_PASS_AVX2)
-    __m128i t = _mm_packs_epi32(_mm256_castsi256_si128((__m256i)y), _mm256_extracti128_si256((__m256i)y, 1));
+    __m128i t = _mm_packs_epi32(_mm256_castsi256_si128((__m256i)y),
+                                _mm256_extracti128_si256((__m256i)y, 1));
 #else
     __m128i t = _mm_packs_epi32((__m128i)y, (__m128i)y);
 #endif
@@ -6822,7 +6890,7 @@ GNI_INLINE void gni_vstore_8(uint8_t *p, gni_vi x) {
         for (; i < n; i++) d[i] = (uint8_t)E(s[i]);                                                \
     }
 #define GNI_TRUTH(x) ((x) != 0)
-#define GNI_LOW(x) ((x) & 255)
+#define GNI_LOW(x) ((x)&255)
 GNI_LOAD_HALF(gni_load_f16, gni_vload_f16)
 GNI_LOAD_HALF(gni_load_bf16, gni_vload_bf16)
 GNI_STORE_HALF(gni_store_f16, gni_vstore_f16)
@@ -6839,12 +6907,30 @@ GNI_STORE_8(gni_store_bool, gni_kmask(gni_knot(gni_kieq(x, gni_vseti(0)))) & 1, 
 #undef GNI_LOW
 
 // By dtype: F32, F16, BF16, F64, I32, I64, U8, I8, U32, BOOL, C64, C128.
-static const gni_convert_fn GNI_FN(gni_load_table)[GN_DTYPE_COUNT] = {
-    NULL, GNI_FN(gni_load_f16), GNI_FN(gni_load_bf16), NULL, NULL, NULL, GNI_FN(gni_load_u8),
-    GNI_FN(gni_load_i8), NULL, GNI_FN(gni_load_u8), NULL, NULL};
-static const gni_convert_fn GNI_FN(gni_store_table)[GN_DTYPE_COUNT] = {
-    NULL, GNI_FN(gni_store_f16), GNI_FN(gni_store_bf16), NULL, NULL, NULL, GNI_FN(gni_store_u8),
-    GNI_FN(gni_store_u8), NULL, GNI_FN(gni_store_bool), NULL, NULL};
+static const gni_convert_fn GNI_FN(gni_load_table)[GN_DTYPE_COUNT] = {NULL,
+                                                                      GNI_FN(gni_load_f16),
+                                                                      GNI_FN(gni_load_bf16),
+                                                                      NULL,
+                                                                      NULL,
+                                                                      NULL,
+                                                                      GNI_FN(gni_load_u8),
+                                                                      GNI_FN(gni_load_i8),
+                                                                      NULL,
+                                                                      GNI_FN(gni_load_u8),
+                                                                      NULL,
+                                                                      NULL};
+static const gni_convert_fn GNI_FN(gni_store_table)[GN_DTYPE_COUNT] = {NULL,
+                                                                       GNI_FN(gni_store_f16),
+                                                                       GNI_FN(gni_store_bf16),
+                                                                       NULL,
+                                                                       NULL,
+                                                                       NULL,
+                                                                       GNI_FN(gni_store_u8),
+                                                                       GNI_FN(gni_store_u8),
+                                                                       NULL,
+                                                                       GNI_FN(gni_store_bool),
+                                                                       NULL,
+                                                                       NULL};
 
 // Registers to memory past the caches, for results that no cache could hold. Both sides are aligned to
 // 64 bytes; without a destination it waits until all has arrived.
@@ -6857,11 +6943,14 @@ static void GNI_FN(gni_stream)(void *dst, const void *src, int64_t bytes) {
 #if defined(GNI_PASS_AVX512)
         _mm512_stream_si512((__m512i *)(void *)(d + i), _mm512_loadu_si512((const void *)(s + i)));
 #elif defined(GNI_PASS_AVX2)
-        _mm256_stream_si256((__m256i *)(void *)(d + i), _mm256_loadu_si256((const __m256i *)(const void *)(s + i)));
-        _mm256_stream_si256((__m256i *)(void *)(d + i + 32), _mm256_loadu_si256((const __m256i *)(const void *)(s + i + 32)));
+        _mm256_stream_si256((__m256i *)(void *)(d + i),
+                            _mm256_loadu_si256((const __m256i *)(const void *)(s + i)));
+        _mm256_stream_si256((__m256i *)(void *)(d + i + 32),
+                            _mm256_loadu_si256((const __m256i *)(const void *)(s + i + 32)));
 #else
         for (int k = 0; k < 64; k += 16)
-            _mm_stream_si128((__m128i *)(void *)(d + i + k), _mm_loadu_si128((const __m128i *)(const void *)(s + i + k)));
+            _mm_stream_si128((__m128i *)(void *)(d + i + k),
+                             _mm_loadu_si128((const __m128i *)(const void *)(s + i + k)));
 #endif
     }
 #else
@@ -6923,7 +7012,8 @@ static void GNI_FN(gni_fold_prod_f)(gni_acc *acc, const void *x, int64_t n, int6
         }                                                                                          \
         gni_vf a = gni_vload(p), b = gni_vload(p + GNI_VW), c = gni_vload(p + 2 * GNI_VW),         \
                d = gni_vload(p + 3 * GNI_VW);                                                      \
-        gni_vk nan = gni_kor(gni_kor(gni_knan(a), gni_knan(b)), gni_kor(gni_knan(c), gni_knan(d))); \
+        gni_vk nan =                                                                               \
+            gni_kor(gni_kor(gni_knan(a), gni_knan(b)), gni_kor(gni_knan(c), gni_knan(d)));         \
         for (int64_t i = 4 * GNI_VW; i < n; i += 4 * GNI_VW) {                                     \
             i = GNI_MIN(i, n - 4 * GNI_VW); /* the last vectors overlap those before */            \
             gni_vf x = gni_vload(p + i), y = gni_vload(p + i + GNI_VW);                            \
@@ -6943,7 +7033,7 @@ static void GNI_FN(gni_fold_prod_f)(gni_acc *acc, const void *x, int64_t n, int6
         return t[0];                                                                               \
     }
 #define GNI_FOLD_EXTREME(name, BLOCK)                                                              \
-    static void GNI_FN(name)(gni_acc *acc, const void *x, int64_t n, int64_t at) {                 \
+    static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
         GNI_UNUSED(at);                                                                            \
         if (n <= 0 || acc->d != acc->d) return;                                                    \
         double m = (double)GNI_FN(BLOCK)((const float *)x, n);                                     \
@@ -6951,7 +7041,7 @@ static void GNI_FN(gni_fold_prod_f)(gni_acc *acc, const void *x, int64_t n, int6
     }
 // The place as well: a block is searched only when it has something better.
 #define GNI_FOLD_PLACE(name, BLOCK)                                                                \
-    static void GNI_FN(name)(gni_acc *acc, const void *x, int64_t n, int64_t at) {                 \
+    static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
         const float *p = (const float *)x;                                                         \
         for (int64_t i = 0; i < n && acc->d == acc->d; i += GNI_SUM_BLOCK) {                       \
             int64_t m = GNI_MIN(n - i, GNI_SUM_BLOCK), j = 0;                                      \
@@ -6978,7 +7068,7 @@ GNI_FOLD_PLACE(gni_fold_argmax_f, gni_max_block)
 
 // Truth: all stops at the first 0, any at the first that is not.
 #define GNI_FOLD_TRUTH(name, T, STOP, VALUE)                                                       \
-    static void GNI_FN(name)(gni_acc *acc, const void *x, int64_t n, int64_t at) {                 \
+    static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
         const T *p = (const T *)x;                                                                 \
         int64_t i = 0;                                                                             \
         GNI_UNUSED(at);                                                                            \
@@ -6997,21 +7087,21 @@ GNI_FOLD_TRUTH(gni_fold_all_i, int32_t, ==, 0)
 #undef GNI_FOLD_TRUTH
 
 #define GNI_FOLD_INT(name, T, UNIT, STEP)                                                          \
-    static void GNI_FN(name)(gni_acc *acc, const void *x, int64_t n, int64_t at) {                 \
+    static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
         const T *p = (const T *)x;                                                                 \
         uint64_t s[16];                                                                            \
         int64_t i = 0;                                                                             \
         GNI_UNUSED(at);                                                                            \
         for (int j = 0; j < 16; j++) s[j] = UNIT;                                                  \
         for (; i + 16 <= n; i += 16)                                                               \
-            for (int j = 0; j < 16; j++) s[j] STEP(uint64_t)(int64_t)p[i + j];                     \
-        for (; i < n; i++) s[0] STEP(uint64_t)(int64_t)p[i];                                       \
+            for (int j = 0; j < 16; j++) s[j] STEP(uint64_t)(int64_t) p[i + j];                    \
+        for (; i < n; i++) s[0] STEP(uint64_t)(int64_t) p[i];                                      \
         uint64_t r = (uint64_t)acc->i;                                                             \
         for (int j = 0; j < 16; j++) r STEP s[j];                                                  \
         acc->i = (int64_t)r;                                                                       \
     }
 #define GNI_FOLD_INT_EXTREME(name, T, OP)                                                          \
-    static void GNI_FN(name)(gni_acc *acc, const void *x, int64_t n, int64_t at) {                 \
+    static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
         const T *p = (const T *)x;                                                                 \
         T s[16];                                                                                   \
         int64_t i = 0;                                                                             \
@@ -7024,7 +7114,7 @@ GNI_FOLD_TRUTH(gni_fold_all_i, int32_t, ==, 0)
             if ((int64_t)s[j] OP acc->i) acc->i = (int64_t)s[j];                                   \
     }
 #define GNI_FOLD_INT_PLACE(name, FOLD, T)                                                          \
-    static void GNI_FN(name)(gni_acc *acc, const void *x, int64_t n, int64_t at) {                 \
+    static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
         const T *p = (const T *)x;                                                                 \
         for (int64_t i = 0; i < n; i += GNI_SUM_BLOCK) {                                           \
             int64_t m = GNI_MIN(n - i, GNI_SUM_BLOCK), before = acc->i, j = 0;                     \
@@ -7052,17 +7142,16 @@ GNI_FOLD_INT_PLACE(gni_fold_argmax_u, gni_fold_max_u, uint32_t)
 
 #define GNI_ROW(op) GNI_FN(gni_fold_##op##_f), GNI_FN(gni_fold_##op##_i), GNI_FN(gni_fold_##op##_u)
 static const gni_fold_fn GNI_FN(gni_fold_table)[GNI_RED_COUNT * 3] = {
-    GNI_ROW(sum), GNI_ROW(prod), GNI_ROW(min), GNI_ROW(max),
-    GNI_FN(gni_fold_any_f), GNI_FN(gni_fold_any_i), GNI_FN(gni_fold_any_i),
-    GNI_FN(gni_fold_all_f), GNI_FN(gni_fold_all_i), GNI_FN(gni_fold_all_i),
-    GNI_ROW(argmin), GNI_ROW(argmax)};
+    GNI_ROW(sum),           GNI_ROW(prod),          GNI_ROW(min),           GNI_ROW(max),
+    GNI_FN(gni_fold_any_f), GNI_FN(gni_fold_any_i), GNI_FN(gni_fold_any_i), GNI_FN(gni_fold_all_f),
+    GNI_FN(gni_fold_all_i), GNI_FN(gni_fold_all_i), GNI_ROW(argmin),        GNI_ROW(argmax)};
 #undef GNI_ROW
 
 // ---- folds of columns
 
 // Four rows at a time, each read from one end to the other: `t` gathers up to GNI_COLUMN_BLOCK rows.
-static void GNI_FN(gni_columns_sum_f)(gni_acc_columns *acc, const void *x, int64_t rows, int64_t stride,
-                                      int64_t n, int64_t at) {
+static void GNI_FN(gni_columns_sum_f)(gni_acc_columns *acc, const void *x, int64_t rows,
+                                      int64_t stride, int64_t n, int64_t at) {
     float t[GNI_BAND];
     double *v = (double *)acc->v;
     GNI_UNUSED(at);
@@ -7081,7 +7170,8 @@ static void GNI_FN(gni_columns_sum_f)(gni_acc_columns *acc, const void *x, int64
                 continue;
             }
             for (int64_t k = 0; k < have; k++, p += stride) {
-                for (c = 0; c < whole; c += GNI_VW) gni_vstore(t + c, gni_vload(t + c) + gni_vload(p + c));
+                for (c = 0; c < whole; c += GNI_VW)
+                    gni_vstore(t + c, gni_vload(t + c) + gni_vload(p + c));
                 for (; c < n; c++) t[c] += p[c];
             }
         }
@@ -7094,7 +7184,7 @@ static void GNI_FN(gni_columns_sum_f)(gni_acc_columns *acc, const void *x, int64
 
 // The columns' extremes, and their places.
 #define GNI_COLUMNS_EXTREME(name, PICK, BETTER)                                                    \
-    static void GNI_FN(name)(gni_acc_columns *acc, const void *x, int64_t rows, int64_t stride,    \
+    static void GNI_FN(name)(gni_acc_columns * acc, const void *x, int64_t rows, int64_t stride,   \
                              int64_t n, int64_t at) {                                              \
         float *v = (float *)acc->v;                                                                \
         GNI_UNUSED(at);                                                                            \
@@ -7117,7 +7207,7 @@ static void GNI_FN(gni_columns_sum_f)(gni_acc_columns *acc, const void *x, int64
         }                                                                                          \
     }
 #define GNI_COLUMNS_PLACE(name, BETTER_K, BETTER)                                                  \
-    static void GNI_FN(name)(gni_acc_columns *acc, const void *x, int64_t rows, int64_t stride,    \
+    static void GNI_FN(name)(gni_acc_columns * acc, const void *x, int64_t rows, int64_t stride,   \
                              int64_t n, int64_t at) {                                              \
         float *v = (float *)acc->v;                                                                \
         int32_t where[GNI_BAND];                                                                   \
@@ -7130,7 +7220,8 @@ static void GNI_FN(gni_columns_sum_f)(gni_acc_columns *acc, const void *x, int64
                 gni_vk k = gni_kor(BETTER_K(y, m), gni_kand(gni_knan(y), gni_knot(gni_knan(m))));  \
                 if (!gni_kany(k)) continue;                                                        \
                 gni_vstore(v + c, gni_ksel(k, y, m));                                              \
-                gni_vstorei(where + c, gni_kseli(k, gni_vseti((int32_t)r), gni_vloadi(where + c))); \
+                gni_vstorei(where + c,                                                             \
+                            gni_kseli(k, gni_vseti((int32_t)r), gni_vloadi(where + c)));           \
             }                                                                                      \
             for (; c < n; c++) {                                                                   \
                 if (v[c] != v[c] || !(p[c] != p[c] || p[c] BETTER v[c])) continue;                 \
@@ -7150,7 +7241,7 @@ GNI_COLUMNS_PLACE(gni_columns_argmax_f, gni_kgt, >)
 
 // The rest element by element: S is the accumulator, y the element.
 #define GNI_COLUMNS(name, T, S, STEP)                                                              \
-    static void GNI_FN(name)(gni_acc_columns *acc, const void *x, int64_t rows, int64_t stride,    \
+    static void GNI_FN(name)(gni_acc_columns * acc, const void *x, int64_t rows, int64_t stride,   \
                              int64_t n, int64_t at) {                                              \
         for (int64_t r = 0; r < rows; r++) {                                                       \
             S *GNI_RESTRICT v = (S *)acc->v;                                                       \
@@ -7188,12 +7279,21 @@ GNI_COLUMNS(gni_columns_argmax_u, uint32_t, uint32_t, GNI_PLACE_STEP(>))
 #undef GNI_COLUMNS
 #undef GNI_PLACE_STEP
 
-#define GNI_ROW(op) GNI_FN(gni_columns_##op##_f), GNI_FN(gni_columns_##op##_i), GNI_FN(gni_columns_##op##_u)
+#define GNI_ROW(op)                                                                                \
+    GNI_FN(gni_columns_##op##_f), GNI_FN(gni_columns_##op##_i), GNI_FN(gni_columns_##op##_u)
 static const gni_fold_columns_fn GNI_FN(gni_columns_table)[GNI_RED_COUNT * 3] = {
-    GNI_ROW(sum), GNI_ROW(prod), GNI_ROW(min), GNI_ROW(max),
-    GNI_FN(gni_columns_any_f), GNI_FN(gni_columns_any_i), GNI_FN(gni_columns_any_i),
-    GNI_FN(gni_columns_all_f), GNI_FN(gni_columns_all_i), GNI_FN(gni_columns_all_i),
-    GNI_ROW(argmin), GNI_ROW(argmax)};
+    GNI_ROW(sum),
+    GNI_ROW(prod),
+    GNI_ROW(min),
+    GNI_ROW(max),
+    GNI_FN(gni_columns_any_f),
+    GNI_FN(gni_columns_any_i),
+    GNI_FN(gni_columns_any_i),
+    GNI_FN(gni_columns_all_f),
+    GNI_FN(gni_columns_all_i),
+    GNI_FN(gni_columns_all_i),
+    GNI_ROW(argmin),
+    GNI_ROW(argmax)};
 #undef GNI_ROW
 
 // ---- softmax
@@ -7247,11 +7347,15 @@ static gni_softmax_part GNI_FN(gni_softmax_stats)(void *dst, const void *src, in
         }                                                                                          \
     }
 GNI_SOFTMAX_EMIT(gni_softmax_scale, (void *dst, const void *src, int64_t n, double factor),
-                 gni_vf f = gni_vset((float)factor), a * f)
-GNI_SOFTMAX_EMIT(gni_softmax_emit, (void *dst, const void *src, int64_t n, double most, double factor),
-                 gni_vf m = gni_vset((float)most); gni_vf f = gni_vset((float)factor), gni_vexp(a - m) * f)
-GNI_SOFTMAX_EMIT(gni_softmax_emit_log, (void *dst, const void *src, int64_t n, double most, double low),
-                 gni_vf m = gni_vset((float)most); gni_vf f = gni_vset((float)low), (a - m) - f)
+                 gni_vf f = gni_vset((float)factor), a *f)
+GNI_SOFTMAX_EMIT(gni_softmax_emit,
+                 (void *dst, const void *src, int64_t n, double most, double factor),
+                 gni_vf m = gni_vset((float)most);
+                 gni_vf f = gni_vset((float)factor), gni_vexp(a - m) * f)
+GNI_SOFTMAX_EMIT(gni_softmax_emit_log,
+                 (void *dst, const void *src, int64_t n, double most, double low),
+                 gni_vf m = gni_vset((float)most);
+                 gni_vf f = gni_vset((float)low), (a - m) - f)
 #undef GNI_SOFTMAX_EMIT
 // Short rows side by side: x (n, rows), rows a multiple of 16. The result takes the place of x, or for
 // logsumexp of its first row.
@@ -7336,7 +7440,7 @@ GNI_INLINE void gni_vturn(uint32_t *dst, const gni_vu w[4]) {
 #endif
 }
 #define GNI_RANDOM(name, T, MAKE)                                                                  \
-    static void GNI_FN(name)(T *dst, uint64_t seed, uint64_t first, int64_t blocks) {              \
+    static void GNI_FN(name)(T * dst, uint64_t seed, uint64_t first, int64_t blocks) {             \
         for (int64_t i = 0; i < blocks; i += GNI_VW) {                                             \
             gni_vu w[4];                                                                           \
             uint32_t t[4 * GNI_VW];                                                                \
@@ -7372,9 +7476,10 @@ GNI_RANDOM(gni_random_normal, float, GNI_MAKE_NORMAL)
 #undef GNI_MAKE_NORMAL
 
 static const gni_cpu_isa GNI_FN(gni_isa_table) = {
-    GNI_FN(gni_kernels_narrow), GNI_FN(gni_load_table),   GNI_FN(gni_store_table),
-    GNI_FN(gni_fold_table),     GNI_FN(gni_columns_table), &GNI_FN(gni_softmax_table),
-    GNI_FN(gni_random_bits),    GNI_FN(gni_random_uniform), GNI_FN(gni_random_normal), GNI_FN(gni_stream)};
+    GNI_FN(gni_kernels_narrow), GNI_FN(gni_load_table),     GNI_FN(gni_store_table),
+    GNI_FN(gni_fold_table),     GNI_FN(gni_columns_table),  &GNI_FN(gni_softmax_table),
+    GNI_FN(gni_random_bits),    GNI_FN(gni_random_uniform), GNI_FN(gni_random_normal),
+    GNI_FN(gni_stream)};
 
 #undef GNI_KERNEL
 #undef GNI_PUT_FLOAT
@@ -7397,7 +7502,6 @@ static const gni_cpu_isa GNI_FN(gni_isa_table) = {
 #undef gni_vload_i8
 #undef gni_vstore_8
 #undef gni_vblocks
-// ------------------------------------------------------------------------------------------
 // >>gemm_micro
 // Register tiles, dot products and panel packing of the matrix product, once per instruction set.
 // From outside: the table GNI_FN(gni_gemm_isa), and the types at the start.
@@ -7483,29 +7587,29 @@ typedef struct gni_gemm_isa {
 // Tiles are written out by macros, so that every accumulator is a variable of its own: compilers keep
 // those in registers at any level of optimisation.
 // X(F, row, group, row in group); groups of four rows share a pointer. F is the family.
-#define GNI_GM_R1(X, F)  X(F, 0, 0, 0)
-#define GNI_GM_R2(X, F)  GNI_GM_R1(X, F) X(F, 1, 0, 1)
-#define GNI_GM_R3(X, F)  GNI_GM_R2(X, F) X(F, 2, 0, 2)
-#define GNI_GM_R4(X, F)  GNI_GM_R3(X, F) X(F, 3, 0, 3)
-#define GNI_GM_R5(X, F)  GNI_GM_R4(X, F) X(F, 4, 1, 0)
-#define GNI_GM_R6(X, F)  GNI_GM_R5(X, F) X(F, 5, 1, 1)
-#define GNI_GM_R7(X, F)  GNI_GM_R6(X, F) X(F, 6, 1, 2)
-#define GNI_GM_R8(X, F)  GNI_GM_R7(X, F) X(F, 7, 1, 3)
-#define GNI_GM_R9(X, F)  GNI_GM_R8(X, F) X(F, 8, 2, 0)
+#define GNI_GM_R1(X, F) X(F, 0, 0, 0)
+#define GNI_GM_R2(X, F) GNI_GM_R1(X, F) X(F, 1, 0, 1)
+#define GNI_GM_R3(X, F) GNI_GM_R2(X, F) X(F, 2, 0, 2)
+#define GNI_GM_R4(X, F) GNI_GM_R3(X, F) X(F, 3, 0, 3)
+#define GNI_GM_R5(X, F) GNI_GM_R4(X, F) X(F, 4, 1, 0)
+#define GNI_GM_R6(X, F) GNI_GM_R5(X, F) X(F, 5, 1, 1)
+#define GNI_GM_R7(X, F) GNI_GM_R6(X, F) X(F, 6, 1, 2)
+#define GNI_GM_R8(X, F) GNI_GM_R7(X, F) X(F, 7, 1, 3)
+#define GNI_GM_R9(X, F) GNI_GM_R8(X, F) X(F, 8, 2, 0)
 #define GNI_GM_R10(X, F) GNI_GM_R9(X, F) X(F, 9, 2, 1)
 #define GNI_GM_R11(X, F) GNI_GM_R10(X, F) X(F, 10, 2, 2)
 #define GNI_GM_R12(X, F) GNI_GM_R11(X, F) X(F, 11, 2, 3)
 #define GNI_GM_R13(X, F) GNI_GM_R12(X, F) X(F, 12, 3, 0)
 #define GNI_GM_R14(X, F) GNI_GM_R13(X, F) X(F, 13, 3, 1)
-#define GNI_GM_G1(X, F)  X(F, 0)
-#define GNI_GM_G2(X, F)  X(F, 0)
-#define GNI_GM_G3(X, F)  X(F, 0)
-#define GNI_GM_G4(X, F)  X(F, 0)
-#define GNI_GM_G5(X, F)  X(F, 0) X(F, 1)
-#define GNI_GM_G6(X, F)  GNI_GM_G5(X, F)
-#define GNI_GM_G7(X, F)  GNI_GM_G5(X, F)
-#define GNI_GM_G8(X, F)  GNI_GM_G5(X, F)
-#define GNI_GM_G9(X, F)  GNI_GM_G5(X, F) X(F, 2)
+#define GNI_GM_G1(X, F) X(F, 0)
+#define GNI_GM_G2(X, F) X(F, 0)
+#define GNI_GM_G3(X, F) X(F, 0)
+#define GNI_GM_G4(X, F) X(F, 0)
+#define GNI_GM_G5(X, F) X(F, 0) X(F, 1)
+#define GNI_GM_G6(X, F) GNI_GM_G5(X, F)
+#define GNI_GM_G7(X, F) GNI_GM_G5(X, F)
+#define GNI_GM_G8(X, F) GNI_GM_G5(X, F)
+#define GNI_GM_G9(X, F) GNI_GM_G5(X, F) X(F, 2)
 #define GNI_GM_G10(X, F) GNI_GM_G9(X, F)
 #define GNI_GM_G11(X, F) GNI_GM_G9(X, F)
 #define GNI_GM_G12(X, F) GNI_GM_G9(X, F)
@@ -7518,172 +7622,172 @@ typedef struct gni_gemm_isa {
 #define GNI_GM_POINTER(F, q) const GNI_GM_A_##F *a##q = (const GNI_GM_A_##F *)t->a + 4 * q * a_rs;
 #define GNI_GM_ADVANCE(F, q) a##q += a_cs;
 // Lines of c would otherwise be waited for at the end of the tile.
-#define GNI_GM_FETCH1(F, r, q, s) \
-    __builtin_prefetch(w, 1);     \
+#define GNI_GM_FETCH1(F, r, q, s)                                                                  \
+    __builtin_prefetch(w, 1);                                                                      \
     w += c_rs;
-#define GNI_GM_FETCH2(F, r, q, s)                \
-    __builtin_prefetch(w, 1);                    \
-    __builtin_prefetch(w + GNI_GM_LANES_##F, 1); \
+#define GNI_GM_FETCH2(F, r, q, s)                                                                  \
+    __builtin_prefetch(w, 1);                                                                      \
+    __builtin_prefetch(w + GNI_GM_LANES_##F, 1);                                                   \
     w += c_rs;
 #define GNI_GM_ZERO1(F, r, q, s) GNI_GM_V_##F c##r##_0 = GNI_GM_ZERO_##F;
-#define GNI_GM_ZERO2(F, r, q, s) \
+#define GNI_GM_ZERO2(F, r, q, s)                                                                   \
     GNI_GM_V_##F c##r##_0 = GNI_GM_ZERO_##F, c##r##_1 = GNI_GM_ZERO_##F;
-#define GNI_GM_STEP1(F, r, q, s)        \
-    x = GNI_GM_SET_##F(a##q[s * a_rs]); \
+#define GNI_GM_STEP1(F, r, q, s)                                                                   \
+    x = GNI_GM_SET_##F(a##q[s * a_rs]);                                                            \
     c##r##_0 = GNI_GM_FMA_##F(x, b0, c##r##_0);
-#define GNI_GM_STEP2(F, r, q, s)                \
-    x = GNI_GM_SET_##F(a##q[s * a_rs]);         \
-    c##r##_0 = GNI_GM_FMA_##F(x, b0, c##r##_0); \
+#define GNI_GM_STEP2(F, r, q, s)                                                                   \
+    x = GNI_GM_SET_##F(a##q[s * a_rs]);                                                            \
+    c##r##_0 = GNI_GM_FMA_##F(x, b0, c##r##_0);                                                    \
     c##r##_1 = GNI_GM_FMA_##F(x, b1, c##r##_1);
-#define GNI_GM_ADD1(F, r, q, s)                 \
-    c##r##_0 = GNI_GM_GET_##F(w, 0) + c##r##_0; \
+#define GNI_GM_ADD1(F, r, q, s)                                                                    \
+    c##r##_0 = GNI_GM_GET_##F(w, 0) + c##r##_0;                                                    \
     w += c_rs;
-#define GNI_GM_ADD2(F, r, q, s)                 \
-    c##r##_0 = GNI_GM_GET_##F(w, 0) + c##r##_0; \
-    c##r##_1 = GNI_GM_GET_##F(w, 1) + c##r##_1; \
+#define GNI_GM_ADD2(F, r, q, s)                                                                    \
+    c##r##_0 = GNI_GM_GET_##F(w, 0) + c##r##_0;                                                    \
+    c##r##_1 = GNI_GM_GET_##F(w, 1) + c##r##_1;                                                    \
     w += c_rs;
 #define GNI_GM_BIAS1(F, r, q, s) c##r##_0 = c##r##_0 + bias0;
-#define GNI_GM_BIAS2(F, r, q, s) \
-    c##r##_0 = c##r##_0 + bias0; \
+#define GNI_GM_BIAS2(F, r, q, s)                                                                   \
+    c##r##_0 = c##r##_0 + bias0;                                                                   \
     c##r##_1 = c##r##_1 + bias1;
 #define GNI_GM_ACT1(F, r, q, s) c##r##_0 = GNI_GM_RELU_##F(c##r##_0);
-#define GNI_GM_ACT2(F, r, q, s)           \
-    c##r##_0 = GNI_GM_RELU_##F(c##r##_0); \
+#define GNI_GM_ACT2(F, r, q, s)                                                                    \
+    c##r##_0 = GNI_GM_RELU_##F(c##r##_0);                                                          \
     c##r##_1 = GNI_GM_RELU_##F(c##r##_1);
-#define GNI_GM_PUT1(F, r, q, s)     \
-    GNI_GM_PUT_##F(w, 0, c##r##_0); \
+#define GNI_GM_PUT1(F, r, q, s)                                                                    \
+    GNI_GM_PUT_##F(w, 0, c##r##_0);                                                                \
     w += c_rs;
-#define GNI_GM_PUT2(F, r, q, s)     \
-    GNI_GM_PUT_##F(w, 0, c##r##_0); \
-    GNI_GM_PUT_##F(w, 1, c##r##_1); \
+#define GNI_GM_PUT2(F, r, q, s)                                                                    \
+    GNI_GM_PUT_##F(w, 0, c##r##_0);                                                                \
+    GNI_GM_PUT_##F(w, 1, c##r##_1);                                                                \
     w += c_rs;
-#define GNI_GM_WHOLE1(F, r, q, s)  \
-    GNI_GM_STORE_##F(w, c##r##_0); \
+#define GNI_GM_WHOLE1(F, r, q, s)                                                                  \
+    GNI_GM_STORE_##F(w, c##r##_0);                                                                 \
     w += c_rs;
-#define GNI_GM_WHOLE2(F, r, q, s)                     \
-    GNI_GM_STORE_##F(w, c##r##_0);                    \
-    GNI_GM_STORE_##F(w + GNI_GM_LANES_##F, c##r##_1); \
+#define GNI_GM_WHOLE2(F, r, q, s)                                                                  \
+    GNI_GM_STORE_##F(w, c##r##_0);                                                                 \
+    GNI_GM_STORE_##F(w + GNI_GM_LANES_##F, c##r##_1);                                              \
     w += c_rs;
 #define GNI_GM_SPILL1(F, r, q, s) GNI_GM_STORE_##F(spill + r * GNI_GM_LANES_##F, c##r##_0);
-#define GNI_GM_SPILL2(F, r, q, s)                                 \
-    GNI_GM_STORE_##F(spill + 2 * r * GNI_GM_LANES_##F, c##r##_0); \
+#define GNI_GM_SPILL2(F, r, q, s)                                                                  \
+    GNI_GM_STORE_##F(spill + 2 * r * GNI_GM_LANES_##F, c##r##_0);                                  \
     GNI_GM_STORE_##F(spill + (2 * r + 1) * GNI_GM_LANES_##F, c##r##_1);
-#define GNI_GM_B1(TAKE)   b0 = TAKE(b, 0)
-#define GNI_GM_B2(TAKE)   b0 = TAKE(b, 0), b1 = TAKE(b, 1)
+#define GNI_GM_B1(TAKE) b0 = TAKE(b, 0)
+#define GNI_GM_B2(TAKE) b0 = TAKE(b, 0), b1 = TAKE(b, 1)
 #define GNI_GM_BIASES1(F) bias0 = GNI_GM_GET_##F(t->bias, 0)
 #define GNI_GM_BIASES2(F) bias0 = GNI_GM_GET_##F(t->bias, 0), bias1 = GNI_GM_GET_##F(t->bias, 1)
 // The compiler is not to know that it has seen c's rows before: it would keep the address of each in
 // memory from one use to the next.
 #define GNI_GM_FORGET(pointer) __asm__("" : "+r"(pointer))
 
-#define GNI_GM_SUM(F, R, N, TAKE)          \
-    for (int64_t p = t->k; p > 0; p--) {   \
-        GNI_GM_V_##F x, GNI_GM_B##N(TAKE); \
-        b += b_rs;                         \
-        GNI_GM_R##R(GNI_GM_STEP##N, F);    \
-        GNI_GM_G##R(GNI_GM_ADVANCE, F);    \
+#define GNI_GM_SUM(F, R, N, TAKE)                                                                  \
+    for (int64_t p = t->k; p > 0; p--) {                                                           \
+        GNI_GM_V_##F x, GNI_GM_B##N(TAKE);                                                         \
+        b += b_rs;                                                                                 \
+        GNI_GM_R##R(GNI_GM_STEP##N, F);                                                            \
+        GNI_GM_G##R(GNI_GM_ADVANCE, F);                                                            \
     }
 
 // The tile of R rows and N vectors. Every element is one chain of multiply-adds in the order of k, so
 // that its bits do not depend on the tile it falls into.
-#define GNI_GM_VECTOR_TILE(F, R, N)                                                   \
-    static void GNI_FN(gni_gm_##F##_##R##_##N)(const gni_gemm_tile *t) {              \
-        const int64_t a_rs = t->a_rs, a_cs = t->a_cs, b_rs = t->b_rs, c_rs = t->c_rs; \
-        const GNI_GM_A_##F *b = (const GNI_GM_A_##F *)t->b;                           \
-        GNI_GM_T_##F *w = (GNI_GM_T_##F *)t->c;                                       \
-        GNI_GM_BEGIN_##F(F, R, N);                                                    \
-        if (t->fetch) {                                                               \
-            GNI_GM_R##R(GNI_GM_FETCH##N, F);                                          \
-        }                                                                             \
-        GNI_GM_G##R(GNI_GM_POINTER, F);                                               \
-        GNI_GM_R##R(GNI_GM_ZERO##N, F);                                               \
-        GNI_GM_SUM_##F(F, R, N);                                                      \
-        GNI_GM_EDGE_##F(F, R, N);                                                     \
-        if (t->add) {                                                                 \
-            w = (GNI_GM_T_##F *)t->c;                                                 \
-            GNI_GM_FORGET(w);                                                         \
-            GNI_GM_R##R(GNI_GM_ADD##N, F);                                            \
-        }                                                                             \
-        GNI_GM_EPILOGUE_##F(F, R, N);                                                 \
-        w = (GNI_GM_T_##F *)t->c;                                                     \
-        GNI_GM_FORGET(w);                                                             \
-        GNI_GM_END_##F(F, R, N);                                                      \
+#define GNI_GM_VECTOR_TILE(F, R, N)                                                                \
+    static void GNI_FN(gni_gm_##F##_##R##_##N)(const gni_gemm_tile *t) {                           \
+        const int64_t a_rs = t->a_rs, a_cs = t->a_cs, b_rs = t->b_rs, c_rs = t->c_rs;              \
+        const GNI_GM_A_##F *b = (const GNI_GM_A_##F *)t->b;                                        \
+        GNI_GM_T_##F *w = (GNI_GM_T_##F *)t->c;                                                    \
+        GNI_GM_BEGIN_##F(F, R, N);                                                                 \
+        if (t->fetch) {                                                                            \
+            GNI_GM_R##R(GNI_GM_FETCH##N, F);                                                       \
+        }                                                                                          \
+        GNI_GM_G##R(GNI_GM_POINTER, F);                                                            \
+        GNI_GM_R##R(GNI_GM_ZERO##N, F);                                                            \
+        GNI_GM_SUM_##F(F, R, N);                                                                   \
+        GNI_GM_EDGE_##F(F, R, N);                                                                  \
+        if (t->add) {                                                                              \
+            w = (GNI_GM_T_##F *)t->c;                                                              \
+            GNI_GM_FORGET(w);                                                                      \
+            GNI_GM_R##R(GNI_GM_ADD##N, F);                                                         \
+        }                                                                                          \
+        GNI_GM_EPILOGUE_##F(F, R, N);                                                              \
+        w = (GNI_GM_T_##F *)t->c;                                                                  \
+        GNI_GM_FORGET(w);                                                                          \
+        GNI_GM_END_##F(F, R, N);                                                                   \
     }
 
 // The same in plain C, in the form that compilers vectorise where they can.
-#define GNI_GM_PLAIN_TILE(F, R, N)                                                           \
-    static void GNI_FN(gni_gm_##F##_##R##_##N)(const gni_gemm_tile *t) {                     \
-        GNI_GM_T_##F sum[R * N * 4] = {0};                                                   \
-        const GNI_GM_T_##F *a = (const GNI_GM_T_##F *)t->a, *b = (const GNI_GM_T_##F *)t->b; \
-        for (int64_t p = 0; p < t->k; p++, a += t->a_cs, b += t->b_rs) {                     \
-            for (int i = 0; i < R; i++) {                                                    \
-                GNI_GM_T_##F x = a[i * t->a_rs];                                             \
-                for (int j = 0; j < N * 4; j++) sum[i * N * 4 + j] += x * b[j];              \
-            }                                                                                \
-        }                                                                                    \
-        gni_gm_put_##F(t, sum, R, N * 4);                                                    \
+#define GNI_GM_PLAIN_TILE(F, R, N)                                                                 \
+    static void GNI_FN(gni_gm_##F##_##R##_##N)(const gni_gemm_tile *t) {                           \
+        GNI_GM_T_##F sum[R * N * 4] = {0};                                                         \
+        const GNI_GM_T_##F *a = (const GNI_GM_T_##F *)t->a, *b = (const GNI_GM_T_##F *)t->b;       \
+        for (int64_t p = 0; p < t->k; p++, a += t->a_cs, b += t->b_rs) {                           \
+            for (int i = 0; i < R; i++) {                                                          \
+                GNI_GM_T_##F x = a[i * t->a_rs];                                                   \
+                for (int j = 0; j < N * 4; j++) sum[i * N * 4 + j] += x * b[j];                    \
+            }                                                                                      \
+        }                                                                                          \
+        gni_gm_put_##F(t, sum, R, N * 4);                                                          \
     }
 
 // What families put at the end of a tile.
-#define GNI_GM_SPILL_EDGE(F, R, N)                        \
-    if (t->cols != N * GNI_GM_LANES_##F) {                \
-        GNI_GM_T_##F spill[R * N * GNI_GM_LANES_##F];     \
-        GNI_GM_R##R(GNI_GM_SPILL##N, F);                  \
-        gni_gm_put_##F(t, spill, R, N *GNI_GM_LANES_##F); \
-        return;                                           \
+#define GNI_GM_SPILL_EDGE(F, R, N)                                                                 \
+    if (t->cols != N * GNI_GM_LANES_##F) {                                                         \
+        GNI_GM_T_##F spill[R * N * GNI_GM_LANES_##F];                                              \
+        GNI_GM_R##R(GNI_GM_SPILL##N, F);                                                           \
+        gni_gm_put_##F(t, spill, R, N *GNI_GM_LANES_##F);                                          \
+        return;                                                                                    \
     }
-#define GNI_GM_NOTHING(F, R, N)   (void)0
+#define GNI_GM_NOTHING(F, R, N) (void)0
 #define GNI_GM_STORE_ALL(F, R, N) GNI_GM_R##R(GNI_GM_WHOLE##N, F)
 // Masks cost something, in the sum above all; but stores to memory far away are faster with them.
-#define GNI_GM_SUM_PARTS(F, R, N)            \
-    if (t->cols == N * GNI_GM_LANES_##F) {   \
-        GNI_GM_SUM(F, R, N, GNI_GM_TAKE_##F) \
-    } else {                                 \
-        GNI_GM_SUM(F, R, N, GNI_GM_GET_##F)  \
+#define GNI_GM_SUM_PARTS(F, R, N)                                                                  \
+    if (t->cols == N * GNI_GM_LANES_##F) {                                                         \
+        GNI_GM_SUM(F, R, N, GNI_GM_TAKE_##F)                                                       \
+    } else {                                                                                       \
+        GNI_GM_SUM(F, R, N, GNI_GM_GET_##F)                                                        \
     }
-#define GNI_GM_STORE_PARTS(F, R, N)                     \
-    if (t->cols == N * GNI_GM_LANES_##F && !t->fetch) { \
-        GNI_GM_R##R(GNI_GM_WHOLE##N, F);                \
-        return;                                         \
-    }                                                   \
+#define GNI_GM_STORE_PARTS(F, R, N)                                                                \
+    if (t->cols == N * GNI_GM_LANES_##F && !t->fetch) {                                            \
+        GNI_GM_R##R(GNI_GM_WHOLE##N, F);                                                           \
+        return;                                                                                    \
+    }                                                                                              \
     GNI_GM_R##R(GNI_GM_PUT##N, F)
-#define GNI_GM_BIAS_ACT(F, R, N)          \
-    if (t->bias != NULL) {                \
-        GNI_GM_V_##F GNI_GM_BIASES##N(F); \
-        GNI_GM_R##R(GNI_GM_BIAS##N, F);   \
-    }                                     \
-    if (t->act == 1) {                    \
-        GNI_GM_R##R(GNI_GM_ACT##N, F);    \
+#define GNI_GM_BIAS_ACT(F, R, N)                                                                   \
+    if (t->bias != NULL) {                                                                         \
+        GNI_GM_V_##F GNI_GM_BIASES##N(F);                                                          \
+        GNI_GM_R##R(GNI_GM_BIAS##N, F);                                                            \
+    }                                                                                              \
+    if (t->act == 1) {                                                                             \
+        GNI_GM_R##R(GNI_GM_ACT##N, F);                                                             \
     }
 
 // Defines the tiles of a family of at most `rows` rows, by N vectors.
-#define GNI_GM_MAKE4(KIND, F, N) \
+#define GNI_GM_MAKE4(KIND, F, N)                                                                   \
     GNI_GM_##KIND##_TILE(F, 1, N) GNI_GM_##KIND##_TILE(F, 2, N) GNI_GM_##KIND##_TILE(F, 4, N)
-#define GNI_GM_MAKE6(KIND, F, N) \
-    GNI_GM_MAKE4(KIND, F, N)     \
+#define GNI_GM_MAKE6(KIND, F, N)                                                                   \
+    GNI_GM_MAKE4(KIND, F, N)                                                                       \
     GNI_GM_##KIND##_TILE(F, 3, N) GNI_GM_##KIND##_TILE(F, 5, N) GNI_GM_##KIND##_TILE(F, 6, N)
 #define GNI_GM_MAKE8(KIND, F, N) GNI_GM_MAKE4(KIND, F, N) GNI_GM_##KIND##_TILE(F, 8, N)
-#define GNI_GM_MAKE14(KIND, F, N)                                                             \
-    GNI_GM_MAKE6(KIND, F, N)                                                                  \
-    GNI_GM_##KIND##_TILE(F, 7, N) GNI_GM_##KIND##_TILE(F, 8, N) GNI_GM_##KIND##_TILE(F, 9, N) \
-        GNI_GM_##KIND##_TILE(F, 10, N) GNI_GM_##KIND##_TILE(F, 11, N)                         \
-            GNI_GM_##KIND##_TILE(F, 12, N) GNI_GM_##KIND##_TILE(F, 13, N)                     \
+#define GNI_GM_MAKE14(KIND, F, N)                                                                  \
+    GNI_GM_MAKE6(KIND, F, N)                                                                       \
+    GNI_GM_##KIND##_TILE(F, 7, N) GNI_GM_##KIND##_TILE(F, 8, N) GNI_GM_##KIND##_TILE(F, 9, N)      \
+        GNI_GM_##KIND##_TILE(F, 10, N) GNI_GM_##KIND##_TILE(F, 11, N)                              \
+            GNI_GM_##KIND##_TILE(F, 12, N) GNI_GM_##KIND##_TILE(F, 13, N)                          \
                 GNI_GM_##KIND##_TILE(F, 14, N)
 // Their table by rows.
-#define GNI_GM_TILES4(F, N)                                                 \
-    {                                                                       \
-        NULL, GNI_FN(gni_gm_##F##_1_##N), GNI_FN(gni_gm_##F##_2_##N), NULL, \
-            GNI_FN(gni_gm_##F##_4_##N)                                      \
+#define GNI_GM_TILES4(F, N)                                                                        \
+    {                                                                                              \
+        NULL, GNI_FN(gni_gm_##F##_1_##N), GNI_FN(gni_gm_##F##_2_##N), NULL,                        \
+            GNI_FN(gni_gm_##F##_4_##N)                                                             \
     }
-#define GNI_GM_TILES6(F, N)                                                                       \
-    {                                                                                             \
-        NULL, GNI_FN(gni_gm_##F##_1_##N), GNI_FN(gni_gm_##F##_2_##N), GNI_FN(gni_gm_##F##_3_##N), \
-            GNI_FN(gni_gm_##F##_4_##N), GNI_FN(gni_gm_##F##_5_##N), GNI_FN(gni_gm_##F##_6_##N)    \
+#define GNI_GM_TILES6(F, N)                                                                        \
+    {                                                                                              \
+        NULL, GNI_FN(gni_gm_##F##_1_##N), GNI_FN(gni_gm_##F##_2_##N), GNI_FN(gni_gm_##F##_3_##N),  \
+            GNI_FN(gni_gm_##F##_4_##N), GNI_FN(gni_gm_##F##_5_##N), GNI_FN(gni_gm_##F##_6_##N)     \
     }
-#define GNI_GM_TILES8(F, N)                                                          \
-    {                                                                                \
-        NULL, GNI_FN(gni_gm_##F##_1_##N), GNI_FN(gni_gm_##F##_2_##N), NULL,          \
-            GNI_FN(gni_gm_##F##_4_##N), NULL, NULL, NULL, GNI_FN(gni_gm_##F##_8_##N) \
+#define GNI_GM_TILES8(F, N)                                                                        \
+    {                                                                                              \
+        NULL, GNI_FN(gni_gm_##F##_1_##N), GNI_FN(gni_gm_##F##_2_##N), NULL,                        \
+            GNI_FN(gni_gm_##F##_4_##N), NULL, NULL, NULL, GNI_FN(gni_gm_##F##_8_##N)               \
     }
 #define GNI_GM_TILES14(F, N)                                                                       \
     {                                                                                              \
@@ -7694,139 +7798,139 @@ typedef struct gni_gemm_isa {
             GNI_FN(gni_gm_##F##_13_##N), GNI_FN(gni_gm_##F##_14_##N)                               \
     }
 #define GNI_GM_JOIN_(a, b) a##b
-#define GNI_GM_JOIN(a, b)  GNI_GM_JOIN_(a, b)
+#define GNI_GM_JOIN(a, b) GNI_GM_JOIN_(a, b)
 // A family's narrow and wide tiles, and the table NAME of it.
-#define GNI_GM_FAMILY(NAME, KIND, F, most, lanes)                                                 \
-    GNI_GM_JOIN(GNI_GM_MAKE, most)                                                                \
-    (KIND, F, 1) GNI_GM_JOIN(GNI_GM_MAKE, most)(KIND, F, 2) static const gni_gemm_family NAME = { \
-        most,                                                                                     \
-        lanes,                                                                                    \
-        false,                                                                                    \
+#define GNI_GM_FAMILY(NAME, KIND, F, most, lanes)                                                  \
+    GNI_GM_JOIN(GNI_GM_MAKE, most)                                                                 \
+    (KIND, F, 1) GNI_GM_JOIN(GNI_GM_MAKE, most)(KIND, F, 2) static const gni_gemm_family NAME = {  \
+        most,                                                                                      \
+        lanes,                                                                                     \
+        false,                                                                                     \
         {GNI_GM_JOIN(GNI_GM_TILES, most)(F, 1), GNI_GM_JOIN(GNI_GM_TILES, most)(F, 2), {NULL}}};
 
 // float32
-#define GNI_GM_A_f32                 float
-#define GNI_GM_T_f32                 float
-#define GNI_GM_V_f32                 gni_vf
-#define GNI_GM_LANES_f32             GNI_VW
-#define GNI_GM_ZERO_f32              gni_vset(0)
-#define GNI_GM_SET_f32(x)            gni_vset(x)
-#define GNI_GM_FMA_f32(a, b, c)      gni_vfma(a, b, c)
-#define GNI_GM_STORE_f32(p, v)       gni_vstore(p, v)
-#define GNI_GM_GET_f32(p, i)         gni_vload((p) + i * GNI_VW)
-#define GNI_GM_SUM_f32(F, R, N)      GNI_GM_SUM(F, R, N, GNI_GM_GET_f32)
-#define GNI_GM_RELU_f32(v)           GNI_FN(gni_gm_relu)(v)
-#define GNI_GM_BEGIN_f32(F, R, N)    GNI_GM_NOTHING(F, R, N)
-#define GNI_GM_EDGE_f32(F, R, N)     GNI_GM_SPILL_EDGE(F, R, N)
-#define GNI_GM_END_f32(F, R, N)      GNI_GM_STORE_ALL(F, R, N)
+#define GNI_GM_A_f32 float
+#define GNI_GM_T_f32 float
+#define GNI_GM_V_f32 gni_vf
+#define GNI_GM_LANES_f32 GNI_VW
+#define GNI_GM_ZERO_f32 gni_vset(0)
+#define GNI_GM_SET_f32(x) gni_vset(x)
+#define GNI_GM_FMA_f32(a, b, c) gni_vfma(a, b, c)
+#define GNI_GM_STORE_f32(p, v) gni_vstore(p, v)
+#define GNI_GM_GET_f32(p, i) gni_vload((p) + i * GNI_VW)
+#define GNI_GM_SUM_f32(F, R, N) GNI_GM_SUM(F, R, N, GNI_GM_GET_f32)
+#define GNI_GM_RELU_f32(v) GNI_FN(gni_gm_relu)(v)
+#define GNI_GM_BEGIN_f32(F, R, N) GNI_GM_NOTHING(F, R, N)
+#define GNI_GM_EDGE_f32(F, R, N) GNI_GM_SPILL_EDGE(F, R, N)
+#define GNI_GM_END_f32(F, R, N) GNI_GM_STORE_ALL(F, R, N)
 #define GNI_GM_EPILOGUE_f32(F, R, N) GNI_GM_BIAS_ACT(F, R, N)
 
 // float32 whose edges are masked
-#define GNI_GM_A_m32                 float
-#define GNI_GM_T_m32                 float
-#define GNI_GM_V_m32                 __m512
-#define GNI_GM_LANES_m32             16
-#define GNI_GM_ZERO_m32              _mm512_setzero_ps()
-#define GNI_GM_SET_m32(x)            _mm512_set1_ps(x)
-#define GNI_GM_FMA_m32(a, b, c)      _mm512_fmadd_ps(a, b, c)
-#define GNI_GM_STORE_m32(p, v)       _mm512_storeu_ps(p, v)
-#define GNI_GM_TAKE_m32(p, i)        _mm512_loadu_ps((p) + i * 16)
-#define GNI_GM_SUM_m32(F, R, N)      GNI_GM_SUM_PARTS(F, R, N)
-#define GNI_GM_GET_m32(p, i)         _mm512_maskz_loadu_ps(mask##i, (p) + i * 16)
-#define GNI_GM_PUT_m32(p, i, v)      _mm512_mask_storeu_ps((p) + i * 16, mask##i, v)
-#define GNI_GM_RELU_m32(v)           _mm512_maskz_max_ps(0xFFFF, _mm512_setzero_ps(), v) // keeps NaN
-#define GNI_GM_MASKS1                mask0 = GNI_FN(gni_gm_mask)(t->cols)
-#define GNI_GM_MASKS2                GNI_GM_MASKS1, mask1 = GNI_FN(gni_gm_mask)(t->cols - 16)
-#define GNI_GM_BEGIN_m32(F, R, N)    const __mmask16 GNI_GM_MASKS##N
-#define GNI_GM_EDGE_m32(F, R, N)     GNI_GM_NOTHING(F, R, N)
-#define GNI_GM_END_m32(F, R, N)      GNI_GM_STORE_PARTS(F, R, N)
+#define GNI_GM_A_m32 float
+#define GNI_GM_T_m32 float
+#define GNI_GM_V_m32 __m512
+#define GNI_GM_LANES_m32 16
+#define GNI_GM_ZERO_m32 _mm512_setzero_ps()
+#define GNI_GM_SET_m32(x) _mm512_set1_ps(x)
+#define GNI_GM_FMA_m32(a, b, c) _mm512_fmadd_ps(a, b, c)
+#define GNI_GM_STORE_m32(p, v) _mm512_storeu_ps(p, v)
+#define GNI_GM_TAKE_m32(p, i) _mm512_loadu_ps((p) + i * 16)
+#define GNI_GM_SUM_m32(F, R, N) GNI_GM_SUM_PARTS(F, R, N)
+#define GNI_GM_GET_m32(p, i) _mm512_maskz_loadu_ps(mask##i, (p) + i * 16)
+#define GNI_GM_PUT_m32(p, i, v) _mm512_mask_storeu_ps((p) + i * 16, mask##i, v)
+#define GNI_GM_RELU_m32(v) _mm512_maskz_max_ps(0xFFFF, _mm512_setzero_ps(), v) // keeps NaN
+#define GNI_GM_MASKS1 mask0 = GNI_FN(gni_gm_mask)(t->cols)
+#define GNI_GM_MASKS2 GNI_GM_MASKS1, mask1 = GNI_FN(gni_gm_mask)(t->cols - 16)
+#define GNI_GM_BEGIN_m32(F, R, N) const __mmask16 GNI_GM_MASKS##N
+#define GNI_GM_EDGE_m32(F, R, N) GNI_GM_NOTHING(F, R, N)
+#define GNI_GM_END_m32(F, R, N) GNI_GM_STORE_PARTS(F, R, N)
 #define GNI_GM_EPILOGUE_m32(F, R, N) GNI_GM_BIAS_ACT(F, R, N)
 
 // float32, 8 columns or less: half the cost on CPUs that take 512 bits in two steps
-#define GNI_GM_A_h32                 float
-#define GNI_GM_T_h32                 float
-#define GNI_GM_V_h32                 __m256
-#define GNI_GM_LANES_h32             8
-#define GNI_GM_ZERO_h32              _mm256_setzero_ps()
-#define GNI_GM_SET_h32(x)            _mm256_set1_ps(x)
-#define GNI_GM_FMA_h32(a, b, c)      _mm256_fmadd_ps(a, b, c)
-#define GNI_GM_STORE_h32(p, v)       _mm256_storeu_ps(p, v)
-#define GNI_GM_TAKE_h32(p, i)        _mm256_loadu_ps(p)
-#define GNI_GM_SUM_h32(F, R, N)      GNI_GM_SUM_PARTS(F, R, N)
-#define GNI_GM_GET_h32(p, i)         _mm256_maskz_loadu_ps(mask, p)
-#define GNI_GM_PUT_h32(p, i, v)      _mm256_mask_storeu_ps(p, mask, v)
-#define GNI_GM_RELU_h32(v)           _mm256_max_ps(_mm256_setzero_ps(), v)
-#define GNI_GM_BEGIN_h32(F, R, N)    const __mmask8 mask = (__mmask8)GNI_FN(gni_gm_mask)(t->cols)
-#define GNI_GM_EDGE_h32(F, R, N)     GNI_GM_NOTHING(F, R, N)
-#define GNI_GM_END_h32(F, R, N)      GNI_GM_STORE_PARTS(F, R, N)
+#define GNI_GM_A_h32 float
+#define GNI_GM_T_h32 float
+#define GNI_GM_V_h32 __m256
+#define GNI_GM_LANES_h32 8
+#define GNI_GM_ZERO_h32 _mm256_setzero_ps()
+#define GNI_GM_SET_h32(x) _mm256_set1_ps(x)
+#define GNI_GM_FMA_h32(a, b, c) _mm256_fmadd_ps(a, b, c)
+#define GNI_GM_STORE_h32(p, v) _mm256_storeu_ps(p, v)
+#define GNI_GM_TAKE_h32(p, i) _mm256_loadu_ps(p)
+#define GNI_GM_SUM_h32(F, R, N) GNI_GM_SUM_PARTS(F, R, N)
+#define GNI_GM_GET_h32(p, i) _mm256_maskz_loadu_ps(mask, p)
+#define GNI_GM_PUT_h32(p, i, v) _mm256_mask_storeu_ps(p, mask, v)
+#define GNI_GM_RELU_h32(v) _mm256_max_ps(_mm256_setzero_ps(), v)
+#define GNI_GM_BEGIN_h32(F, R, N) const __mmask8 mask = (__mmask8)GNI_FN(gni_gm_mask)(t->cols)
+#define GNI_GM_EDGE_h32(F, R, N) GNI_GM_NOTHING(F, R, N)
+#define GNI_GM_END_h32(F, R, N) GNI_GM_STORE_PARTS(F, R, N)
 #define GNI_GM_EPILOGUE_h32(F, R, N) GNI_GM_BIAS_ACT(F, R, N)
 
 // bfloat16 in pairs, summed in float32
-#define GNI_GM_A_b16                 uint32_t
-#define GNI_GM_T_b16                 float
-#define GNI_GM_V_b16                 __m512
-#define GNI_GM_LANES_b16             16
-#define GNI_GM_ZERO_b16              _mm512_setzero_ps()
-#define GNI_GM_SET_b16(x)            _mm512_castsi512_ps(_mm512_set1_epi32((int)(x)))
-#define GNI_GM_FMA_b16(a, b, c)      GNI_FN(gni_gm_pairs)(a, b, c)
-#define GNI_GM_STORE_b16(p, v)       _mm512_storeu_ps(p, v)
-#define GNI_GM_TAKE_b16(p, i)        _mm512_loadu_ps((p) + i * 16)
-#define GNI_GM_SUM_b16(F, R, N)      GNI_GM_SUM(F, R, N, GNI_GM_TAKE_b16)
-#define GNI_GM_GET_b16(p, i)         GNI_GM_GET_m32(p, i)
-#define GNI_GM_PUT_b16(p, i, v)      GNI_GM_PUT_m32(p, i, v)
-#define GNI_GM_RELU_b16(v)           GNI_GM_RELU_m32(v)
-#define GNI_GM_BEGIN_b16(F, R, N)    GNI_GM_BEGIN_m32(F, R, N)
-#define GNI_GM_EDGE_b16(F, R, N)     GNI_GM_NOTHING(F, R, N)
-#define GNI_GM_END_b16(F, R, N)      GNI_GM_STORE_PARTS(F, R, N)
+#define GNI_GM_A_b16 uint32_t
+#define GNI_GM_T_b16 float
+#define GNI_GM_V_b16 __m512
+#define GNI_GM_LANES_b16 16
+#define GNI_GM_ZERO_b16 _mm512_setzero_ps()
+#define GNI_GM_SET_b16(x) _mm512_castsi512_ps(_mm512_set1_epi32((int)(x)))
+#define GNI_GM_FMA_b16(a, b, c) GNI_FN(gni_gm_pairs)(a, b, c)
+#define GNI_GM_STORE_b16(p, v) _mm512_storeu_ps(p, v)
+#define GNI_GM_TAKE_b16(p, i) _mm512_loadu_ps((p) + i * 16)
+#define GNI_GM_SUM_b16(F, R, N) GNI_GM_SUM(F, R, N, GNI_GM_TAKE_b16)
+#define GNI_GM_GET_b16(p, i) GNI_GM_GET_m32(p, i)
+#define GNI_GM_PUT_b16(p, i, v) GNI_GM_PUT_m32(p, i, v)
+#define GNI_GM_RELU_b16(v) GNI_GM_RELU_m32(v)
+#define GNI_GM_BEGIN_b16(F, R, N) GNI_GM_BEGIN_m32(F, R, N)
+#define GNI_GM_EDGE_b16(F, R, N) GNI_GM_NOTHING(F, R, N)
+#define GNI_GM_END_b16(F, R, N) GNI_GM_STORE_PARTS(F, R, N)
 #define GNI_GM_EPILOGUE_b16(F, R, N) GNI_GM_BIAS_ACT(F, R, N)
 
 // float64
-#define GNI_GM_A_f64                 double
-#define GNI_GM_T_f64                 double
-#define GNI_GM_V_f64                 GNI_FN(gni_gm_vd)
-#define GNI_GM_LANES_f64             (GNI_VW / 2)
-#define GNI_GM_ZERO_f64              GNI_FN(gni_gm_setd)(0)
-#define GNI_GM_SET_f64(x)            GNI_FN(gni_gm_setd)(x)
-#define GNI_GM_FMA_f64(a, b, c)      GNI_FN(gni_gm_fmad)(a, b, c)
-#define GNI_GM_LOAD_f64(p)           GNI_FN(gni_gm_loadd)(p)
-#define GNI_GM_STORE_f64(p, v)       memcpy(p, &(v), sizeof(v))
-#define GNI_GM_GET_f64(p, i)         GNI_GM_LOAD_f64((p) + i * GNI_GM_LANES_f64)
-#define GNI_GM_SUM_f64(F, R, N)      GNI_GM_SUM(F, R, N, GNI_GM_GET_f64)
-#define GNI_GM_BEGIN_f64(F, R, N)    GNI_GM_NOTHING(F, R, N)
-#define GNI_GM_EDGE_f64(F, R, N)     GNI_GM_SPILL_EDGE(F, R, N)
-#define GNI_GM_END_f64(F, R, N)      GNI_GM_STORE_ALL(F, R, N)
+#define GNI_GM_A_f64 double
+#define GNI_GM_T_f64 double
+#define GNI_GM_V_f64 GNI_FN(gni_gm_vd)
+#define GNI_GM_LANES_f64 (GNI_VW / 2)
+#define GNI_GM_ZERO_f64 GNI_FN(gni_gm_setd)(0)
+#define GNI_GM_SET_f64(x) GNI_FN(gni_gm_setd)(x)
+#define GNI_GM_FMA_f64(a, b, c) GNI_FN(gni_gm_fmad)(a, b, c)
+#define GNI_GM_LOAD_f64(p) GNI_FN(gni_gm_loadd)(p)
+#define GNI_GM_STORE_f64(p, v) memcpy(p, &(v), sizeof(v))
+#define GNI_GM_GET_f64(p, i) GNI_GM_LOAD_f64((p) + i * GNI_GM_LANES_f64)
+#define GNI_GM_SUM_f64(F, R, N) GNI_GM_SUM(F, R, N, GNI_GM_GET_f64)
+#define GNI_GM_BEGIN_f64(F, R, N) GNI_GM_NOTHING(F, R, N)
+#define GNI_GM_EDGE_f64(F, R, N) GNI_GM_SPILL_EDGE(F, R, N)
+#define GNI_GM_END_f64(F, R, N) GNI_GM_STORE_ALL(F, R, N)
 #define GNI_GM_EPILOGUE_f64(F, R, N) GNI_GM_NOTHING(F, R, N)
 
 // int32 and int64, unsigned so that they wrap
-#define GNI_GM_A_i32                 uint32_t
-#define GNI_GM_T_i32                 uint32_t
-#define GNI_GM_V_i32                 gni_vu
-#define GNI_GM_LANES_i32             GNI_VW
-#define GNI_GM_ZERO_i32              gni_vsetu(0)
-#define GNI_GM_SET_i32(x)            gni_vsetu(x)
-#define GNI_GM_FMA_i32(a, b, c)      ((a) * (b) + (c))
-#define GNI_GM_STORE_i32(p, v)       gni_vstoreu(p, v)
-#define GNI_GM_GET_i32(p, i)         gni_vloadu((p) + i * GNI_VW)
-#define GNI_GM_SUM_i32(F, R, N)      GNI_GM_SUM(F, R, N, GNI_GM_GET_i32)
-#define GNI_GM_BEGIN_i32(F, R, N)    GNI_GM_NOTHING(F, R, N)
-#define GNI_GM_EDGE_i32(F, R, N)     GNI_GM_SPILL_EDGE(F, R, N)
-#define GNI_GM_END_i32(F, R, N)      GNI_GM_STORE_ALL(F, R, N)
+#define GNI_GM_A_i32 uint32_t
+#define GNI_GM_T_i32 uint32_t
+#define GNI_GM_V_i32 gni_vu
+#define GNI_GM_LANES_i32 GNI_VW
+#define GNI_GM_ZERO_i32 gni_vsetu(0)
+#define GNI_GM_SET_i32(x) gni_vsetu(x)
+#define GNI_GM_FMA_i32(a, b, c) ((a) * (b) + (c))
+#define GNI_GM_STORE_i32(p, v) gni_vstoreu(p, v)
+#define GNI_GM_GET_i32(p, i) gni_vloadu((p) + i * GNI_VW)
+#define GNI_GM_SUM_i32(F, R, N) GNI_GM_SUM(F, R, N, GNI_GM_GET_i32)
+#define GNI_GM_BEGIN_i32(F, R, N) GNI_GM_NOTHING(F, R, N)
+#define GNI_GM_EDGE_i32(F, R, N) GNI_GM_SPILL_EDGE(F, R, N)
+#define GNI_GM_END_i32(F, R, N) GNI_GM_STORE_ALL(F, R, N)
 #define GNI_GM_EPILOGUE_i32(F, R, N) GNI_GM_NOTHING(F, R, N)
 
-#define GNI_GM_A_i64                 uint64_t
-#define GNI_GM_T_i64                 uint64_t
-#define GNI_GM_V_i64                 GNI_FN(gni_gm_vl)
-#define GNI_GM_LANES_i64             (GNI_VW / 2)
-#define GNI_GM_ZERO_i64              GNI_FN(gni_gm_setl)(0)
-#define GNI_GM_SET_i64(x)            GNI_FN(gni_gm_setl)(x)
-#define GNI_GM_FMA_i64(a, b, c)      ((a) * (b) + (c))
-#define GNI_GM_LOAD_i64(p)           GNI_FN(gni_gm_loadl)(p)
-#define GNI_GM_STORE_i64(p, v)       memcpy(p, &(v), sizeof(v))
-#define GNI_GM_GET_i64(p, i)         GNI_GM_LOAD_i64((p) + i * GNI_GM_LANES_i64)
-#define GNI_GM_SUM_i64(F, R, N)      GNI_GM_SUM(F, R, N, GNI_GM_GET_i64)
-#define GNI_GM_BEGIN_i64(F, R, N)    GNI_GM_NOTHING(F, R, N)
-#define GNI_GM_EDGE_i64(F, R, N)     GNI_GM_SPILL_EDGE(F, R, N)
-#define GNI_GM_END_i64(F, R, N)      GNI_GM_STORE_ALL(F, R, N)
+#define GNI_GM_A_i64 uint64_t
+#define GNI_GM_T_i64 uint64_t
+#define GNI_GM_V_i64 GNI_FN(gni_gm_vl)
+#define GNI_GM_LANES_i64 (GNI_VW / 2)
+#define GNI_GM_ZERO_i64 GNI_FN(gni_gm_setl)(0)
+#define GNI_GM_SET_i64(x) GNI_FN(gni_gm_setl)(x)
+#define GNI_GM_FMA_i64(a, b, c) ((a) * (b) + (c))
+#define GNI_GM_LOAD_i64(p) GNI_FN(gni_gm_loadl)(p)
+#define GNI_GM_STORE_i64(p, v) memcpy(p, &(v), sizeof(v))
+#define GNI_GM_GET_i64(p, i) GNI_GM_LOAD_i64((p) + i * GNI_GM_LANES_i64)
+#define GNI_GM_SUM_i64(F, R, N) GNI_GM_SUM(F, R, N, GNI_GM_GET_i64)
+#define GNI_GM_BEGIN_i64(F, R, N) GNI_GM_NOTHING(F, R, N)
+#define GNI_GM_EDGE_i64(F, R, N) GNI_GM_SPILL_EDGE(F, R, N)
+#define GNI_GM_END_i64(F, R, N) GNI_GM_STORE_ALL(F, R, N)
 #define GNI_GM_EPILOGUE_i64(F, R, N) GNI_GM_NOTHING(F, R, N)
 
 // Stores `spill` (rows,width) where t says, clipped to its columns.
@@ -7841,13 +7945,13 @@ static void gni_gm_put_f32(const gni_gemm_tile *t, const float *spill, int rows,
     }
 }
 
-#define GNI_GM_DEFINE_PUT(F)                                                                \
-    static void gni_gm_put_##F(const gni_gemm_tile *t, const GNI_GM_T_##F *spill, int rows, \
-                               int width) {                                                 \
-        GNI_GM_T_##F *c = (GNI_GM_T_##F *)t->c;                                             \
-        for (int i = 0; i < rows; i++, c += t->c_rs, spill += width) {                      \
-            for (int j = 0; j < t->cols; j++) c[j] = t->add ? c[j] + spill[j] : spill[j];   \
-        }                                                                                   \
+#define GNI_GM_DEFINE_PUT(F)                                                                       \
+    static void gni_gm_put_##F(const gni_gemm_tile *t, const GNI_GM_T_##F *spill, int rows,        \
+                               int width) {                                                        \
+        GNI_GM_T_##F *c = (GNI_GM_T_##F *)t->c;                                                    \
+        for (int i = 0; i < rows; i++, c += t->c_rs, spill += width) {                             \
+            for (int j = 0; j < t->cols; j++) c[j] = t->add ? c[j] + spill[j] : spill[j];          \
+        }                                                                                          \
     }
 GNI_GM_DEFINE_PUT(f64)
 GNI_GM_DEFINE_PUT(i32)
@@ -7878,15 +7982,15 @@ static void gni_gm_put_dots(const gni_gemm_dots *d, int64_t i, int64_t j, const 
 }
 
 // Packing for any strides.
-#define GNI_GM_DEFINE_PACK(TYPE, D, S, CONVERT)                                            \
-    static void gni_gm_pack_any_##TYPE(void *dst, int64_t dw, const void *src, int64_t is, \
-                                       int64_t ps, int64_t w, int64_t k) {                 \
-        D *d = (D *)dst;                                                                   \
-        const S *s = (const S *)src;                                                       \
-        for (int64_t p = 0; p < k; p++, d += dw, s += ps) {                                \
-            for (int64_t i = 0; i < w; i++) d[i] = CONVERT(s[i * is]);                     \
-            for (int64_t i = w; i < dw; i++) d[i] = 0;                                     \
-        }                                                                                  \
+#define GNI_GM_DEFINE_PACK(TYPE, D, S, CONVERT)                                                    \
+    static void gni_gm_pack_any_##TYPE(void *dst, int64_t dw, const void *src, int64_t is,         \
+                                       int64_t ps, int64_t w, int64_t k) {                         \
+        D *d = (D *)dst;                                                                           \
+        const S *s = (const S *)src;                                                               \
+        for (int64_t p = 0; p < k; p++, d += dw, s += ps) {                                        \
+            for (int64_t i = 0; i < w; i++) d[i] = CONVERT(s[i * is]);                             \
+            for (int64_t i = w; i < dw; i++) d[i] = 0;                                             \
+        }                                                                                          \
     }
 #define GNI_GM_SAME(x) (x)
 GNI_GM_DEFINE_PACK(f32, float, float, GNI_GM_SAME)
@@ -8084,8 +8188,8 @@ GNI_INLINE gni_vf GNI_FN(gni_gm_part_bf16)(const uint16_t *p, int64_t n) {
 GNI_INLINE void GNI_FN(gni_gm_totals)(float *to, gni_vf v0, gni_vf v1, gni_vf v2, gni_vf v3) {
 #if defined(GNI_PASS_AVX512) || defined(GNI_PASS_AVX2)
 #if defined(GNI_PASS_AVX512)
-#define GNI_GM_FOLD(v)                                    \
-    (_mm512_maskz_extractf32x8_ps(0xFF, (__m512)(v), 0) + \
+#define GNI_GM_FOLD(v)                                                                             \
+    (_mm512_maskz_extractf32x8_ps(0xFF, (__m512)(v), 0) +                                          \
      _mm512_maskz_extractf32x8_ps(0xFF, (__m512)(v), 1))
 #else
 #define GNI_GM_FOLD(v) ((__m256)(v))
@@ -8106,39 +8210,39 @@ GNI_INLINE void GNI_FN(gni_gm_totals)(float *to, gni_vf v0, gni_vf v1, gni_vf v2
 }
 
 // R rows of a against four columns of b (the last one again where there are fewer).
-#define GNI_GM_DOT_ZERO(F, r, q, s) \
+#define GNI_GM_DOT_ZERO(F, r, q, s)                                                                \
     gni_vf c##r##_0 = gni_vset(0), c##r##_1 = c##r##_0, c##r##_2 = c##r##_0, c##r##_3 = c##r##_0;
-#define GNI_GM_DOT_STEP(LOAD, r, q, s)    \
-    x = LOAD(a + r * a_rs + p, k - p);    \
-    c##r##_0 = gni_vfma(x, y0, c##r##_0); \
-    c##r##_1 = gni_vfma(x, y1, c##r##_1); \
-    c##r##_2 = gni_vfma(x, y2, c##r##_2); \
+#define GNI_GM_DOT_STEP(LOAD, r, q, s)                                                             \
+    x = LOAD(a + r * a_rs + p, k - p);                                                             \
+    c##r##_0 = gni_vfma(x, y0, c##r##_0);                                                          \
+    c##r##_1 = gni_vfma(x, y1, c##r##_1);                                                          \
+    c##r##_2 = gni_vfma(x, y2, c##r##_2);                                                          \
     c##r##_3 = gni_vfma(x, y3, c##r##_3);
-#define GNI_GM_DOT_STEPS(LOAD, R)                       \
-    y0 = LOAD(b0 + p, k - p), y1 = LOAD(b1 + p, k - p); \
-    y2 = LOAD(b2 + p, k - p), y3 = LOAD(b3 + p, k - p); \
+#define GNI_GM_DOT_STEPS(LOAD, R)                                                                  \
+    y0 = LOAD(b0 + p, k - p), y1 = LOAD(b1 + p, k - p);                                            \
+    y2 = LOAD(b2 + p, k - p), y3 = LOAD(b3 + p, k - p);                                            \
     GNI_GM_R##R(GNI_GM_DOT_STEP, LOAD);
-#define GNI_GM_DOT_PUT(F, r, q, s)                                        \
-    GNI_FN(gni_gm_totals)(total, c##r##_0, c##r##_1, c##r##_2, c##r##_3); \
+#define GNI_GM_DOT_PUT(F, r, q, s)                                                                 \
+    GNI_FN(gni_gm_totals)(total, c##r##_0, c##r##_1, c##r##_2, c##r##_3);                          \
     gni_gm_put_dots(d, i + r, j, total);
 #define GNI_GM_WHOLE(p, n) gni_vload(p)
-#define GNI_GM_DOT(R)                                                                  \
-    static void GNI_FN(gni_gm_dot_##R)(const gni_gemm_dots *d, int64_t i, int64_t j) { \
-        const int64_t n = d->n - j, k = d->k, a_rs = d->a_rs;                          \
-        const float *a = d->a + i * a_rs, *b0 = d->b + j * d->b_cs;                    \
-        const float *b1 = n > 1 ? b0 + d->b_cs : b0, *b2 = n > 2 ? b1 + d->b_cs : b1;  \
-        const float *b3 = n > 3 ? b2 + d->b_cs : b2;                                   \
-        gni_vf x, y0, y1, y2, y3;                                                      \
-        GNI_GM_R##R(GNI_GM_DOT_ZERO, f32);                                             \
-        int64_t p = 0;                                                                 \
-        for (; p + GNI_VW <= k; p += GNI_VW) {                                         \
-            GNI_GM_DOT_STEPS(GNI_GM_WHOLE, R)                                          \
-        }                                                                              \
-        if (p < k) {                                                                   \
-            GNI_GM_DOT_STEPS(GNI_FN(gni_gm_part_f32), R)                               \
-        }                                                                              \
-        float total[4];                                                                \
-        GNI_GM_R##R(GNI_GM_DOT_PUT, f32);                                              \
+#define GNI_GM_DOT(R)                                                                              \
+    static void GNI_FN(gni_gm_dot_##R)(const gni_gemm_dots *d, int64_t i, int64_t j) {             \
+        const int64_t n = d->n - j, k = d->k, a_rs = d->a_rs;                                      \
+        const float *a = d->a + i * a_rs, *b0 = d->b + j * d->b_cs;                                \
+        const float *b1 = n > 1 ? b0 + d->b_cs : b0, *b2 = n > 2 ? b1 + d->b_cs : b1;              \
+        const float *b3 = n > 3 ? b2 + d->b_cs : b2;                                               \
+        gni_vf x, y0, y1, y2, y3;                                                                  \
+        GNI_GM_R##R(GNI_GM_DOT_ZERO, f32);                                                         \
+        int64_t p = 0;                                                                             \
+        for (; p + GNI_VW <= k; p += GNI_VW) {                                                     \
+            GNI_GM_DOT_STEPS(GNI_GM_WHOLE, R)                                                      \
+        }                                                                                          \
+        if (p < k) {                                                                               \
+            GNI_GM_DOT_STEPS(GNI_FN(gni_gm_part_f32), R)                                           \
+        }                                                                                          \
+        float total[4];                                                                            \
+        GNI_GM_R##R(GNI_GM_DOT_PUT, f32);                                                          \
     }
 GNI_GM_DOT(1)
 GNI_GM_DOT(2)
@@ -8205,11 +8309,11 @@ static void GNI_FN(gni_gm_add_rows)(const gni_gemm_rows *d) {
 }
 #endif // GNI_PASS_PLAIN
 
-#define GNI_GM_DEFINE_NARROW(TYPE, STORE, CONVERT)                                      \
-    static void GNI_FN(gni_gm_narrow_##TYPE)(uint16_t * d, const float *s, int64_t n) { \
-        int64_t i = 0;                                                                  \
-        for (; i + GNI_VW <= n; i += GNI_VW) STORE(d + i, gni_vload(s + i));            \
-        for (; i < n; i++) d[i] = CONVERT(s[i]);                                        \
+#define GNI_GM_DEFINE_NARROW(TYPE, STORE, CONVERT)                                                 \
+    static void GNI_FN(gni_gm_narrow_##TYPE)(uint16_t * d, const float *s, int64_t n) {            \
+        int64_t i = 0;                                                                             \
+        for (; i + GNI_VW <= n; i += GNI_VW) STORE(d + i, gni_vload(s + i));                       \
+        for (; i < n; i++) d[i] = CONVERT(s[i]);                                                   \
     }
 GNI_GM_DEFINE_NARROW(f16, gni_vstore_f16, gni_f32_to_f16)
 GNI_GM_DEFINE_NARROW(bf16, gni_vstore_bf16, gni_f32_to_bf16)
@@ -8273,40 +8377,40 @@ GNI_INLINE void GNI_FN(gni_gm_turn)(gni_vf *v) {
 #endif
 
 // Loads a square of rows i0 and on from column p, turns it and stores it in d.
-#define GNI_GM_TURN_SQUARE(LOAD)                                       \
-    gni_vf r[GNI_VW];                                                  \
-    _Pragma("GCC unroll 16") for (int i = 0; i < GNI_VW; i++) r[i] =   \
-        i0 + i < w ? LOAD(s + (i0 + i) * is + p, k - p) : gni_vset(0); \
+#define GNI_GM_TURN_SQUARE(LOAD)                                                                   \
+    gni_vf r[GNI_VW];                                                                              \
+    _Pragma("GCC unroll 16") for (int i = 0; i < GNI_VW; i++) r[i] =                               \
+        i0 + i < w ? LOAD(s + (i0 + i) * is + p, k - p) : gni_vset(0);                             \
     GNI_FN(gni_gm_turn)(r);
 
-#define GNI_GM_VECTOR_PACK(TYPE, S)                                                            \
-    static void GNI_FN(gni_gm_turn_##TYPE)(float *d, int64_t dw, const S *s, int64_t is,       \
-                                           int64_t w, int64_t k) {                             \
-        for (int64_t i0 = 0; i0 < dw; i0 += GNI_VW) {                                          \
-            const int64_t width = i0 == 0 ? GNI_VW : dw - i0;                                  \
-            for (int64_t p = 0; p < k; p += GNI_VW) {                                          \
-                GNI_GM_TURN_SQUARE(GNI_FN(gni_gm_part_##TYPE))                                 \
-                float *to = d + p * dw + i0;                                                   \
-                for (int i = 0; i < GNI_VW && i < k - p; i++)                                  \
-                    GNI_FN(gni_gm_put_part)(to + i * dw, r[i], width);                         \
-            }                                                                                  \
-        }                                                                                      \
-    }                                                                                          \
-    static void GNI_FN(gni_gm_pack_##TYPE)(void *dst, int64_t dw, const void *src, int64_t is, \
-                                           int64_t ps, int64_t w, int64_t k) {                 \
-        float *d = (float *)dst;                                                               \
-        const S *s = (const S *)src;                                                           \
-        if (is == 1) {                                                                         \
-            for (int64_t p = 0; p < k; p++, d += dw, s += ps) {                                \
-                gni_vstore(d, GNI_FN(gni_gm_part_##TYPE)(s, w));                               \
-                for (int64_t i = GNI_VW; i < dw; i += GNI_VW) GNI_FN(gni_gm_put_part)          \
-                (d + i, GNI_FN(gni_gm_part_##TYPE)(s + i, w - i), dw - i);                     \
-            }                                                                                  \
-        } else if (ps == 1) {                                                                  \
-            GNI_FN(gni_gm_turn_##TYPE)(d, dw, s, is, w, k);                                    \
-        } else {                                                                               \
-            gni_gm_pack_any_##TYPE(dst, dw, src, is, ps, w, k);                                \
-        }                                                                                      \
+#define GNI_GM_VECTOR_PACK(TYPE, S)                                                                \
+    static void GNI_FN(gni_gm_turn_##TYPE)(float *d, int64_t dw, const S *s, int64_t is,           \
+                                           int64_t w, int64_t k) {                                 \
+        for (int64_t i0 = 0; i0 < dw; i0 += GNI_VW) {                                              \
+            const int64_t width = i0 == 0 ? GNI_VW : dw - i0;                                      \
+            for (int64_t p = 0; p < k; p += GNI_VW) {                                              \
+                GNI_GM_TURN_SQUARE(GNI_FN(gni_gm_part_##TYPE))                                     \
+                float *to = d + p * dw + i0;                                                       \
+                for (int i = 0; i < GNI_VW && i < k - p; i++)                                      \
+                    GNI_FN(gni_gm_put_part)(to + i * dw, r[i], width);                             \
+            }                                                                                      \
+        }                                                                                          \
+    }                                                                                              \
+    static void GNI_FN(gni_gm_pack_##TYPE)(void *dst, int64_t dw, const void *src, int64_t is,     \
+                                           int64_t ps, int64_t w, int64_t k) {                     \
+        float *d = (float *)dst;                                                                   \
+        const S *s = (const S *)src;                                                               \
+        if (is == 1) {                                                                             \
+            for (int64_t p = 0; p < k; p++, d += dw, s += ps) {                                    \
+                gni_vstore(d, GNI_FN(gni_gm_part_##TYPE)(s, w));                                   \
+                for (int64_t i = GNI_VW; i < dw; i += GNI_VW) GNI_FN(gni_gm_put_part)              \
+                (d + i, GNI_FN(gni_gm_part_##TYPE)(s + i, w - i), dw - i);                         \
+            }                                                                                      \
+        } else if (ps == 1) {                                                                      \
+            GNI_FN(gni_gm_turn_##TYPE)(d, dw, s, is, w, k);                                        \
+        } else {                                                                                   \
+            gni_gm_pack_any_##TYPE(dst, dw, src, is, ps, w, k);                                    \
+        }                                                                                          \
     }
 GNI_GM_VECTOR_PACK(f32, float)
 GNI_GM_VECTOR_PACK(f16, uint16_t)
@@ -8388,7 +8492,7 @@ static void GNI_FN(gni_gm_pack_pairs)(void *dst, int64_t dw, const void *src, in
         }
     }
 }
-#define GNI_GM_PAIRS      &GNI_FN(gni_gm_family_bf16)
+#define GNI_GM_PAIRS &GNI_FN(gni_gm_family_bf16)
 #define GNI_GM_PACK_PAIRS GNI_FN(gni_gm_pack_pairs)
 
 static int64_t GNI_FN(gni_gm_least)(const uint16_t *p, int64_t n, uint16_t *least) {
@@ -8406,8 +8510,8 @@ static int64_t GNI_FN(gni_gm_least)(const uint16_t *p, int64_t n, uint16_t *leas
 }
 #define GNI_GM_LEAST GNI_FN(gni_gm_least)
 #else
-#define GNI_GM_LEAST      NULL
-#define GNI_GM_PAIRS      NULL
+#define GNI_GM_LEAST NULL
+#define GNI_GM_PAIRS NULL
 #define GNI_GM_PACK_PAIRS NULL
 #endif
 
@@ -8436,7 +8540,6 @@ static const gni_gemm_isa GNI_FN(gni_gemm_isa) = {&GNI_FN(gni_gm_family_f32),
 #undef GNI_GM_VECTOR_PACK
 #endif // GNI_SIMD_PASS
 #ifdef GNI_FFT_PASS
-// ------------------------------------------------------------------------------------------
 // >>fft_micro
 // Butterflies and passes of the FFT, once per instruction set and precision (GNI_FT_T, GNI_FT_W lanes).
 // Compiled by room `fft cpu`, which also holds the types; from outside: the table GNI_FT(gni_ft_isa).
@@ -8869,7 +8972,9 @@ GNI_FT_INLINE void gni_fbf13(gni_fc *x) {
 #if GNI_FT_W > 1
 #if defined(__clang__)
 #define GNI_FT_SHUFFLE(name, ...)                                                                  \
-    GNI_FT_INLINE gni_fv GNI_FT(name)(gni_fv a, gni_fv b) { return __builtin_shufflevector(a, b, __VA_ARGS__); }
+    GNI_FT_INLINE gni_fv GNI_FT(name)(gni_fv a, gni_fv b) {                                        \
+        return __builtin_shufflevector(a, b, __VA_ARGS__);                                         \
+    }
 #else
 #define GNI_FT_SHUFFLE(name, ...)                                                                  \
     GNI_FT_INLINE gni_fv GNI_FT(name)(gni_fv a, gni_fv b) {                                        \
@@ -8961,16 +9066,18 @@ GNI_FT_INLINE void gni_fput(GNI_FT_T *p, gni_fc x, bool swap) {
         x[q].i = GNI_FT(gni_ft_t##b##h)(l.i, h.i);                                                 \
     }
 #define GNI_FT_T2(o) GNI_FT_SWAP(1, o, o + 1)
-#define GNI_FT_T4(o) GNI_FT_SWAP(2, o, o + 2) GNI_FT_SWAP(2, o + 1, o + 3) GNI_FT_T2(o) GNI_FT_T2(o + 2)
+#define GNI_FT_T4(o)                                                                               \
+    GNI_FT_SWAP(2, o, o + 2) GNI_FT_SWAP(2, o + 1, o + 3) GNI_FT_T2(o) GNI_FT_T2(o + 2)
 #define GNI_FT_T8(o)                                                                               \
     GNI_FT_SWAP(4, o, o + 4)                                                                       \
-    GNI_FT_SWAP(4, o + 1, o + 5) GNI_FT_SWAP(4, o + 2, o + 6) GNI_FT_SWAP(4, o + 3, o + 7)         \
-    GNI_FT_T4(o) GNI_FT_T4(o + 4)
+    GNI_FT_SWAP(4, o + 1, o + 5)                                                                   \
+    GNI_FT_SWAP(4, o + 2, o + 6) GNI_FT_SWAP(4, o + 3, o + 7) GNI_FT_T4(o) GNI_FT_T4(o + 4)
 #define GNI_FT_T16(o)                                                                              \
     GNI_FT_SWAP(8, o, o + 8)                                                                       \
-    GNI_FT_SWAP(8, o + 1, o + 9) GNI_FT_SWAP(8, o + 2, o + 10) GNI_FT_SWAP(8, o + 3, o + 11)       \
-    GNI_FT_SWAP(8, o + 4, o + 12) GNI_FT_SWAP(8, o + 5, o + 13) GNI_FT_SWAP(8, o + 6, o + 14)      \
-    GNI_FT_SWAP(8, o + 7, o + 15) GNI_FT_T8(o) GNI_FT_T8(o + 8)
+    GNI_FT_SWAP(8, o + 1, o + 9)                                                                   \
+    GNI_FT_SWAP(8, o + 2, o + 10) GNI_FT_SWAP(8, o + 3, o + 11) GNI_FT_SWAP(8, o + 4, o + 12)      \
+        GNI_FT_SWAP(8, o + 5, o + 13) GNI_FT_SWAP(8, o + 6, o + 14) GNI_FT_SWAP(8, o + 7, o + 15)  \
+            GNI_FT_T8(o) GNI_FT_T8(o + 8)
 
 GNI_FT_INLINE void gni_ftranspose(gni_fc *x) {
 #if GNI_FT_W == 2
@@ -9088,7 +9195,8 @@ static void GNI_FT(gni_ft_mid)(const gni_ft_pass *p, const GNI_FT_T *src, GNI_FT
     }
 }
 
-static void GNI_FT(gni_ft_first)(const gni_ft_pass *p, const GNI_FT_T *src, int64_t ld, GNI_FT_T *dst, bool swap) {
+static void GNI_FT(gni_ft_first)(const gni_ft_pass *p, const GNI_FT_T *src, int64_t ld,
+                                 GNI_FT_T *dst, bool swap) {
     switch (p->radix) {
     case 2: GNI_FT(gni_ft_first2)(p, src, ld, dst, swap); break;
     case 3: GNI_FT(gni_ft_first3)(p, src, ld, dst, swap); break;
@@ -9106,8 +9214,8 @@ static void GNI_FT(gni_ft_first)(const gni_ft_pass *p, const GNI_FT_T *src, int6
     }
 }
 
-static void GNI_FT(gni_ft_last)(const gni_ft_pass *p, const GNI_FT_T *src, GNI_FT_T *dst, int64_t ld,
-                                GNI_FT_T scale, bool swap) {
+static void GNI_FT(gni_ft_last)(const gni_ft_pass *p, const GNI_FT_T *src, GNI_FT_T *dst,
+                                int64_t ld, GNI_FT_T scale, bool swap) {
     switch (p->radix) {
     case 2: GNI_FT(gni_ft_last2)(p, src, dst, ld, scale, swap); break;
     case 3: GNI_FT(gni_ft_last3)(p, src, dst, ld, scale, swap); break;
@@ -9128,7 +9236,8 @@ static void GNI_FT(gni_ft_last)(const gni_ft_pass *p, const GNI_FT_T *src, GNI_F
 // ---- W transforms side by side. `work` has room for 2 n rows, where `n` is the length.
 
 // The remaining passes of rows in `x`; where the result is.
-static GNI_FT_T *GNI_FT(gni_ft_passes)(const gni_ft_lane *f, int from, int to, GNI_FT_T *x, GNI_FT_T *work) {
+static GNI_FT_T *GNI_FT(gni_ft_passes)(const gni_ft_lane *f, int from, int to, GNI_FT_T *x,
+                                       GNI_FT_T *work) {
     GNI_FT_T *half[2];
     half[0] = work;
     half[1] = work + f->n * 2 * GNI_FT_W;
@@ -9141,22 +9250,23 @@ static GNI_FT_T *GNI_FT(gni_ft_passes)(const gni_ft_lane *f, int from, int to, G
 }
 
 // Columns of memory to rows in `work`.
-static void *GNI_FT(gni_ft_columns_in)(const gni_ft_lane *f, const void *src, int64_t ld, bool swap, void *work) {
+static void *GNI_FT(gni_ft_columns_in)(const gni_ft_lane *f, const void *src, int64_t ld, bool swap,
+                                       void *work) {
     GNI_FT_T *w = (GNI_FT_T *)work;
     GNI_FT(gni_ft_first)(&f->pass[0], (const GNI_FT_T *)src, 2 * ld, w, swap);
     return GNI_FT(gni_ft_passes)(f, 1, f->count, w, w);
 }
 
 // Rows (which stay as they are unless they are in `work`) to columns of memory.
-static void GNI_FT(gni_ft_columns_out)(const gni_ft_lane *f, void *rows, void *dst, int64_t ld, double scale,
-                                       bool swap, void *work) {
+static void GNI_FT(gni_ft_columns_out)(const gni_ft_lane *f, void *rows, void *dst, int64_t ld,
+                                       double scale, bool swap, void *work) {
     GNI_FT_T *x = GNI_FT(gni_ft_passes)(f, 0, f->count - 1, (GNI_FT_T *)rows, (GNI_FT_T *)work);
     GNI_FT(gni_ft_last)(&f->pass[f->count - 1], x, (GNI_FT_T *)dst, 2 * ld, (GNI_FT_T)scale, swap);
 }
 
 // Columns of memory to columns of memory, which may be the same.
-static void GNI_FT(gni_ft_columns)(const gni_ft_lane *f, const void *src, int64_t src_ld, void *dst, int64_t dst_ld,
-                                   double scale, bool swap, void *work) {
+static void GNI_FT(gni_ft_columns)(const gni_ft_lane *f, const void *src, int64_t src_ld, void *dst,
+                                   int64_t dst_ld, double scale, bool swap, void *work) {
     GNI_FT_T *w = (GNI_FT_T *)work;
     if (f->count == 1) {
         for (int64_t q = 0; q < f->n; q++) {
@@ -9168,12 +9278,13 @@ static void GNI_FT(gni_ft_columns)(const gni_ft_lane *f, const void *src, int64_
         GNI_FT(gni_ft_first)(&f->pass[0], (const GNI_FT_T *)src, 2 * src_ld, w, swap);
         w = GNI_FT(gni_ft_passes)(f, 1, f->count - 1, w, (GNI_FT_T *)work);
     }
-    GNI_FT(gni_ft_last)(&f->pass[f->count - 1], w, (GNI_FT_T *)dst, 2 * dst_ld, (GNI_FT_T)scale, swap);
+    GNI_FT(gni_ft_last)
+    (&f->pass[f->count - 1], w, (GNI_FT_T *)dst, 2 * dst_ld, (GNI_FT_T)scale, swap);
 }
 
 // `count` <= W transforms of contiguous memory, `src_ld` and `dst_ld` numbers apart.
-static void GNI_FT(gni_ft_batch)(const gni_ft_lane *f, const void *src, int64_t src_ld, void *dst, int64_t dst_ld,
-                                 int count, double scale, bool swap, void *work) {
+static void GNI_FT(gni_ft_batch)(const gni_ft_lane *f, const void *src, int64_t src_ld, void *dst,
+                                 int64_t dst_ld, int count, double scale, bool swap, void *work) {
     const GNI_FT_T *a = (const GNI_FT_T *)src;
     GNI_FT_T *b = (GNI_FT_T *)dst, *w = (GNI_FT_T *)work, *x = w;
     const int64_t n = f->n;
@@ -9239,7 +9350,8 @@ static void GNI_FT(gni_ft_batch)(const gni_ft_lane *f, const void *src, int64_t 
     gni_fstore(to + 2 * q * GNI_FT_W + GNI_FT_W, x[q].i);
 #define GNI_FT_TURN_V(q)                                                                           \
     if (q > 0)                                                                                     \
-        x[q] = gni_fcmul(x[q], gni_fload(u + 2 * q * GNI_FT_W), gni_fload(u + 2 * q * GNI_FT_W + GNI_FT_W));
+        x[q] = gni_fcmul(x[q], gni_fload(u + 2 * q * GNI_FT_W),                                    \
+                         gni_fload(u + 2 * q * GNI_FT_W + GNI_FT_W));
 
 #if GNI_FT_W == 1
 #define GNI_FT_EACH(X) X(0)
@@ -9260,8 +9372,8 @@ static void GNI_FT(gni_ft_batch)(const gni_ft_lane *f, const void *src, int64_t 
 
 // Column transforms of a points to the rows of the second step: number j + l of block k / W, for the W
 // columns from j on. `turn` has a vector for each row, `more` (or NULL) a factor for each.
-static void GNI_FT(gni_ft_twist)(const void *columns, int64_t a, int64_t b, int64_t j, const void *table,
-                                 const void *factors, void *dst) {
+static void GNI_FT(gni_ft_twist)(const void *columns, int64_t a, int64_t b, int64_t j,
+                                 const void *table, const void *factors, void *dst) {
     const GNI_FT_T *rows = (const GNI_FT_T *)columns, *turn = (const GNI_FT_T *)table;
     const GNI_FT_T *more = (const GNI_FT_T *)factors;
     GNI_FT_T *to = (GNI_FT_T *)dst + 2 * j * GNI_FT_W;
@@ -9275,7 +9387,8 @@ static void GNI_FT(gni_ft_twist)(const void *columns, int64_t a, int64_t b, int6
 }
 
 // The whole first step with a = W for the W columns from j on.
-static void GNI_FT(gni_ft_head)(const void *src, int64_t b, int64_t j, const void *table, bool swap, void *dst) {
+static void GNI_FT(gni_ft_head)(const void *src, int64_t b, int64_t j, const void *table, bool swap,
+                                void *dst) {
     const int64_t step = 2 * b, ld = 2 * GNI_FT_W;
     const GNI_FT_T *a = (const GNI_FT_T *)src + 2 * j, *u = (const GNI_FT_T *)table;
     GNI_FT_T *to = (GNI_FT_T *)dst + 2 * j * GNI_FT_W;
@@ -9290,8 +9403,8 @@ static void GNI_FT(gni_ft_head)(const void *src, int64_t b, int64_t j, const voi
 // ---- helpers of real transforms and of Bluestein's
 
 // y = scale x w, element by element.
-static void GNI_FT(gni_ft_product)(void *dst, const void *src, const void *factors, int64_t n, double scale,
-                                   bool swap_in, bool swap_out) {
+static void GNI_FT(gni_ft_product)(void *dst, const void *src, const void *factors, int64_t n,
+                                   double scale, bool swap_in, bool swap_out) {
     const GNI_FT_T *a = (const GNI_FT_T *)src, *w = (const GNI_FT_T *)factors;
     GNI_FT_T *b = (GNI_FT_T *)dst;
     int64_t k = 0;
@@ -9316,8 +9429,8 @@ static void GNI_FT(gni_ft_product)(void *dst, const void *src, const void *facto
 //   z to x:  e = (z[k] + z*[h-k]) / 2, o = (z[k] - z*[h-k]) / 2, x[k] = e - i turn o, x[h-k] = (e + i turn o)*
 //   x to z:  the same with +i turn* and without the halves.
 // `conj` takes the complex conjugate of x. In place too.
-static void GNI_FT(gni_ft_fold)(void *dst, const void *src, const void *factors, int64_t from, int64_t to, int64_t h,
-                                double cr, double ci, bool back, bool conj) {
+static void GNI_FT(gni_ft_fold)(void *dst, const void *src, const void *factors, int64_t from,
+                                int64_t to, int64_t h, double cr, double ci, bool back, bool conj) {
     const GNI_FT_T *z = (const GNI_FT_T *)src, *w = (const GNI_FT_T *)factors - 2 * from;
     GNI_FT_T *y = (GNI_FT_T *)dst;
     const GNI_FT_T half = (GNI_FT_T)(back ? 1.0 : 0.5), sign = back ? (GNI_FT_T)-1 : (GNI_FT_T)1;
@@ -9327,7 +9440,8 @@ static void GNI_FT(gni_ft_fold)(void *dst, const void *src, const void *factors,
 #if GNI_FT_W > 1
     for (; k + GNI_FT_W <= to && 2 * (k + GNI_FT_W - 1) < h; k += GNI_FT_W) {
         const int64_t r = h - k - GNI_FT_W + 1; // the mirror images, backwards
-        gni_fc a = gni_fget(z + 2 * k, false), b = gni_fget(z + 2 * r, false), t = gni_fget(w + 2 * k, false);
+        gni_fc a = gni_fget(z + 2 * k, false), b = gni_fget(z + 2 * r, false),
+               t = gni_fget(w + 2 * k, false);
         b.r = gni_freverse(b.r, b.r);
         b.i = gni_freverse(b.i, b.i);
         gni_fv er = (a.r + b.r) * gni_fset(half), ei = (a.i - b.i) * gni_fset(half * in);
@@ -9351,8 +9465,10 @@ static void GNI_FT(gni_ft_fold)(void *dst, const void *src, const void *factors,
     for (; k < to; k++) {
         const int64_t r = h - k;
         const GNI_FT_T ar = z[2 * k], ai = z[2 * k + 1] * in, br = z[2 * r], bi = z[2 * r + 1] * in;
-        const GNI_FT_T tr = w[2 * k] * fr - w[2 * k + 1] * fi, ti = (w[2 * k] * fi + w[2 * k + 1] * fr) * sign;
-        const GNI_FT_T er = (ar + br) * half, ei = (ai - bi) * half, pr = (ar - br) * half, pi = (ai + bi) * half;
+        const GNI_FT_T tr = w[2 * k] * fr - w[2 * k + 1] * fi,
+                       ti = (w[2 * k] * fi + w[2 * k + 1] * fr) * sign;
+        const GNI_FT_T er = (ar + br) * half, ei = (ai - bi) * half, pr = (ar - br) * half,
+                       pi = (ai + bi) * half;
         const GNI_FT_T vr = (pr * ti + pi * tr) * sign, vi = -(pr * tr - pi * ti) * sign;
         y[2 * k] = er + vr;
         y[2 * k + 1] = (ei + vi) * out;
@@ -9362,17 +9478,16 @@ static void GNI_FT(gni_ft_fold)(void *dst, const void *src, const void *factors,
     }
 }
 
-static const gni_ft_isa GNI_FT(gni_ft_table) = {
-    GNI_FT_W,
-    GNI_FT_MAX_RADIX,
-    GNI_FT(gni_ft_columns_in),
-    GNI_FT(gni_ft_columns_out),
-    GNI_FT(gni_ft_columns),
-    GNI_FT(gni_ft_batch),
-    GNI_FT(gni_ft_twist),
-    GNI_FT(gni_ft_head),
-    GNI_FT(gni_ft_product),
-    GNI_FT(gni_ft_fold)};
+static const gni_ft_isa GNI_FT(gni_ft_table) = {GNI_FT_W,
+                                                GNI_FT_MAX_RADIX,
+                                                GNI_FT(gni_ft_columns_in),
+                                                GNI_FT(gni_ft_columns_out),
+                                                GNI_FT(gni_ft_columns),
+                                                GNI_FT(gni_ft_batch),
+                                                GNI_FT(gni_ft_twist),
+                                                GNI_FT(gni_ft_head),
+                                                GNI_FT(gni_ft_product),
+                                                GNI_FT(gni_ft_fold)};
 
 #undef gni_fv
 #undef gni_fvi
@@ -9436,7 +9551,6 @@ static const gni_ft_isa GNI_FT(gni_ft_table) = {
 #undef GNI_FT_BFW
 #endif // GNI_FFT_PASS
 #ifdef GNI_SIMD_PASS
-// ------------------------------------------------------------------------------------------
 // >>linalg_micro
 // Loops of the matrix decompositions over rows of float64, once per instruction set.
 // From outside: the table GNI_FN(gni_la_isa), and its type.
@@ -9459,28 +9573,28 @@ typedef struct gni_la_isa {
 #endif
 
 #if defined(GNI_PASS_PLAIN)
-#define GNI_LA_LANES        1
-#define GNI_LA_V            double
-#define GNI_LA_LD(p)        (*(p))
-#define GNI_LA_ST(p, v)     (*(p) = (v))
-#define GNI_LA_SET(x)       (x)
+#define GNI_LA_LANES 1
+#define GNI_LA_V double
+#define GNI_LA_LD(p) (*(p))
+#define GNI_LA_ST(p, v) (*(p) = (v))
+#define GNI_LA_SET(x) (x)
 #define GNI_LA_FMA(a, b, c) ((a) * (b) + (c))
-#define GNI_LA_SUM(v)       (v)
+#define GNI_LA_SUM(v) (v)
 #else
-#define GNI_LA_LANES    (GNI_VW / 2)
+#define GNI_LA_LANES (GNI_VW / 2)
 typedef double GNI_FN(gni_la_v) __attribute__((vector_size(GNI_VW * 4)));
 typedef double GNI_FN(gni_la_m) __attribute__((vector_size(GNI_VW * 4), aligned(8), may_alias));
-#define GNI_LA_V        GNI_FN(gni_la_v)
-#define GNI_LA_LD(p)    ((GNI_LA_V)(*(const GNI_FN(gni_la_m) *)(p)))
+#define GNI_LA_V GNI_FN(gni_la_v)
+#define GNI_LA_LD(p) ((GNI_LA_V)(*(const GNI_FN(gni_la_m) *)(p)))
 #define GNI_LA_ST(p, v) (*(GNI_FN(gni_la_m) *)(p) = (GNI_FN(gni_la_m))(v))
 #if defined(GNI_PASS_AVX512)
-#define GNI_LA_SET(x)       ((GNI_LA_V)_mm512_set1_pd(x))
+#define GNI_LA_SET(x) ((GNI_LA_V)_mm512_set1_pd(x))
 #define GNI_LA_FMA(a, b, c) ((GNI_LA_V)_mm512_fmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(c)))
 #elif defined(GNI_PASS_AVX2)
-#define GNI_LA_SET(x)       ((GNI_LA_V)_mm256_set1_pd(x))
+#define GNI_LA_SET(x) ((GNI_LA_V)_mm256_set1_pd(x))
 #define GNI_LA_FMA(a, b, c) ((GNI_LA_V)_mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c)))
 #else
-#define GNI_LA_SET(x)       GNI_FN(gni_la_set)(x)
+#define GNI_LA_SET(x) GNI_FN(gni_la_set)(x)
 #define GNI_LA_FMA(a, b, c) ((a) * (b) + (c))
 GNI_INLINE GNI_LA_V GNI_FN(gni_la_set)(double x) {
     GNI_LA_V v = {x, x};
@@ -9784,7 +9898,6 @@ static const gni_la_isa GNI_FN(gni_la_isa) = {GNI_FN(gni_la_dot), GNI_FN(gni_la_
 
 #if defined(GPUNUM_IMPLEMENTATION) && !defined(GNI_SIMD_PASS) && !defined(GPUNUM_IMPLEMENTED_2)
 #define GPUNUM_IMPLEMENTED_2
-// ------------------------------------------------------------------------------------------
 // >>gemm_cpu
 // The matrix product on the CPU: which path, which blocks, which threads. From outside: gni_gemm,
 // gni_gemm_work, gni_gemm_work_free, gni_gemm_cpu.
@@ -9823,12 +9936,12 @@ typedef enum gni_gemm_path {
     GNI_GEMM_BY_ROWS   // one row or column, the matrix contiguous along it
 } gni_gemm_path;
 
-#define GNI_GEMM_DEEP      4096    // bytes of a row of a panel: k is cut to this, or to half
-#define GNI_GEMM_WIDE      4194304 // bytes of a packed block of b
-#define GNI_GEMM_DOTS_MOST 16      // rows of the narrow operand that still go by dots
-#define GNI_GEMM_SMALL     64      // sides of products that are not worth planning
+#define GNI_GEMM_DEEP 4096    // bytes of a row of a panel: k is cut to this, or to half
+#define GNI_GEMM_WIDE 4194304 // bytes of a packed block of b
+#define GNI_GEMM_DOTS_MOST 16 // rows of the narrow operand that still go by dots
+#define GNI_GEMM_SMALL 64     // sides of products that are not worth planning
 #define GNI_GEMM_MAX_LANES 16
-#define GNI_GEMM_THREADED  130000.0 // multiply-adds below which one thread is faster
+#define GNI_GEMM_THREADED 130000.0 // multiply-adds below which one thread is faster
 
 typedef struct gni_gemm_job {
     // The product that is computed: the caller's, or its transpose when `turned`; the row or the few
@@ -10478,13 +10591,13 @@ static void gni_gemm_choose_pairs(gni_gemm_job *j, gni_pool *pool, const gni_gem
 #ifdef GPUNUM_USE_CBLAS
 // Other names for the constants of a cblas.h that the program may have included or not.
 #if defined(CBLAS_H) || defined(__MKL_CBLAS_H__)
-#define GNI_CBLAS_ROWS  CblasRowMajor
+#define GNI_CBLAS_ROWS CblasRowMajor
 #define GNI_CBLAS_PLAIN CblasNoTrans
-#define GNI_CBLAS_TURN  CblasTrans
+#define GNI_CBLAS_TURN CblasTrans
 #else
-#define GNI_CBLAS_ROWS  101
+#define GNI_CBLAS_ROWS 101
 #define GNI_CBLAS_PLAIN 111
-#define GNI_CBLAS_TURN  112
+#define GNI_CBLAS_TURN 112
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -10599,7 +10712,6 @@ static bool gni_gemm_cpu(gn_context *g, gni_pool *pool, gni_gemm_work *w, int is
     gni_parallel(pool, tasks, grain, gni_gemm_task, &j);
     return true;
 }
-// ------------------------------------------------------------------------------------------
 // >>fft_cpu
 // The FFT on the CPU: plans and their cache, transforms of rows, of columns and of real data, threads.
 // From outside: gni_fft_cpu, gni_fft_free, gni_ft_turn, gni_ft_factor.
@@ -10628,19 +10740,19 @@ typedef struct gni_ft_lane {
 typedef struct gni_ft_isa {
     int lanes, max_radix;
     void *(*columns_in)(const gni_ft_lane *f, const void *src, int64_t ld, bool swap, void *work);
-    void (*columns_out)(const gni_ft_lane *f, void *rows, void *dst, int64_t ld, double scale, bool swap,
-                        void *work);
-    void (*columns)(const gni_ft_lane *f, const void *src, int64_t src_ld, void *dst, int64_t dst_ld, double scale,
-                    bool swap, void *work);
-    void (*batch)(const gni_ft_lane *f, const void *src, int64_t src_ld, void *dst, int64_t dst_ld, int count,
-                  double scale, bool swap, void *work);
-    void (*twist)(const void *columns, int64_t a, int64_t b, int64_t j, const void *table, const void *factors,
-                  void *dst);
+    void (*columns_out)(const gni_ft_lane *f, void *rows, void *dst, int64_t ld, double scale,
+                        bool swap, void *work);
+    void (*columns)(const gni_ft_lane *f, const void *src, int64_t src_ld, void *dst,
+                    int64_t dst_ld, double scale, bool swap, void *work);
+    void (*batch)(const gni_ft_lane *f, const void *src, int64_t src_ld, void *dst, int64_t dst_ld,
+                  int count, double scale, bool swap, void *work);
+    void (*twist)(const void *columns, int64_t a, int64_t b, int64_t j, const void *table,
+                  const void *factors, void *dst);
     void (*head)(const void *src, int64_t b, int64_t j, const void *table, bool swap, void *dst);
-    void (*product)(void *dst, const void *src, const void *factors, int64_t n, double scale, bool swap_in,
-                    bool swap_out);
-    void (*fold)(void *dst, const void *src, const void *factors, int64_t from, int64_t to, int64_t h, double cr,
-                 double ci, bool back, bool conj);
+    void (*product)(void *dst, const void *src, const void *factors, int64_t n, double scale,
+                    bool swap_in, bool swap_out);
+    void (*fold)(void *dst, const void *src, const void *factors, int64_t from, int64_t to,
+                 int64_t h, double cr, double ci, bool back, bool conj);
 } gni_ft_isa;
 
 // Constants of the butterflies: cosines and sines of 2 pi i / p.
@@ -10720,8 +10832,10 @@ typedef struct gni_ft_isa {
 #undef GNI_FT_FMA
 #undef GNI_FT_FNMA
 #undef GNI_FT_MAX_RADIX
-#define GNI_FT_FMA(a, b, c) ((gni_fv)vfmaq_f64((float64x2_t)(c), (float64x2_t)(a), (float64x2_t)(b)))
-#define GNI_FT_FNMA(a, b, c) ((gni_fv)vfmsq_f64((float64x2_t)(c), (float64x2_t)(a), (float64x2_t)(b)))
+#define GNI_FT_FMA(a, b, c)                                                                        \
+    ((gni_fv)vfmaq_f64((float64x2_t)(c), (float64x2_t)(a), (float64x2_t)(b)))
+#define GNI_FT_FNMA(a, b, c)                                                                       \
+    ((gni_fv)vfmsq_f64((float64x2_t)(c), (float64x2_t)(a), (float64x2_t)(b)))
 #define GNI_FT_MAX_RADIX 16
 #endif
 #define GNI_FT_W 2
@@ -10738,8 +10852,10 @@ typedef struct gni_ft_isa {
 #ifdef GNI_NEON
 #undef GNI_FT_FMA
 #undef GNI_FT_FNMA
-#define GNI_FT_FMA(a, b, c) ((gni_fv)vfmaq_f32((float32x4_t)(c), (float32x4_t)(a), (float32x4_t)(b)))
-#define GNI_FT_FNMA(a, b, c) ((gni_fv)vfmsq_f32((float32x4_t)(c), (float32x4_t)(a), (float32x4_t)(b)))
+#define GNI_FT_FMA(a, b, c)                                                                        \
+    ((gni_fv)vfmaq_f32((float32x4_t)(c), (float32x4_t)(a), (float32x4_t)(b)))
+#define GNI_FT_FNMA(a, b, c)                                                                       \
+    ((gni_fv)vfmsq_f32((float32x4_t)(c), (float32x4_t)(a), (float32x4_t)(b)))
 #endif
 #include GPUNUM_SELF
 #undef GNI_FT_W
@@ -10884,7 +11000,8 @@ static int gni_ft_factor(int64_t n, int max_radix, int *radix) {
     if (n < 1) return 0;
     while (n % 2 == 0) n /= 2, twos++;
     const int most = max_radix >= 16 ? 4 : 3, passes = (twos + most - 1) / most;
-    for (int i = 0; i < passes; i++) radix[count++] = 1 << (twos / passes + (i < twos % passes ? 1 : 0));
+    for (int i = 0; i < passes; i++)
+        radix[count++] = 1 << (twos / passes + (i < twos % passes ? 1 : 0));
     for (int i = 0; i < GNI_COUNT(odd); i++)
         while (n % odd[i] == 0) n /= odd[i], radix[count++] = odd[i];
     return n == 1 ? count : 0;
@@ -10895,7 +11012,8 @@ static void gni_ft_lane_free(gn_context *g, gni_ft_lane *f) {
     f->table = NULL;
 }
 
-static bool gni_ft_lane_make(gn_context *g, const gni_ft_isa *isa, bool wide, int64_t n, gni_ft_lane *f) {
+static bool gni_ft_lane_make(gn_context *g, const gni_ft_isa *isa, bool wide, int64_t n,
+                             gni_ft_lane *f) {
     int radix[64];
     memset(f, 0, sizeof *f);
     f->n = n;
@@ -10936,8 +11054,9 @@ typedef enum gni_ft_form {
 
 typedef enum gni_ft_method { GNI_FT_SIDE_BY_SIDE, GNI_FT_STEPS, GNI_FT_CHIRP } gni_ft_method;
 
-#define GNI_FT_FOLD_BLOCK 1024 // factors kept of a fold; the others are products with one for each block
-#define GNI_FT_FULL 32768      // up to this length each element has its own factor in the twist
+#define GNI_FT_FOLD_BLOCK                                                                          \
+    1024                  // factors kept of a fold; the others are products with one for each block
+#define GNI_FT_FULL 32768 // up to this length each element has its own factor in the twist
 
 typedef struct gni_ft_plan {
     struct gni_ft_plan *next;
@@ -10948,10 +11067,10 @@ typedef struct gni_ft_plan {
     size_t bytes;
     const gni_ft_isa *isa;
     gni_ft_method method;
-    gni_ft_lane a, b;   // STEPS: both; otherwise b
-    int64_t groups;     // of W columns
-    bool head;          // a is W
-    void *turn, *more;  // of the twist; of a fold: `turn`
+    gni_ft_lane a, b;         // STEPS: both; otherwise b
+    int64_t groups;           // of W columns
+    bool head;                // a is W
+    void *turn, *more;        // of the twist; of a fold: `turn`
     struct gni_ft_plan *conv; // CHIRP: of the convolution
     void *chirp, *kernel;
     size_t shared, each; // bytes of work: one part, and one for each thread that takes part
@@ -10966,7 +11085,7 @@ typedef struct gni_fft_state {
     size_t work_bytes;
 } gni_fft_state;
 
-#define GNI_FT_PLAN_BYTES ((size_t)64 << 20) // of all plans; more only while one call needs them
+#define GNI_FT_PLAN_BYTES ((size_t)64 << 20)  // of all plans; more only while one call needs them
 #define GNI_FT_WORK_BYTES ((size_t)256 << 20) // of memory kept between calls
 
 static void gni_ft_plan_free(gn_context *g, gni_ft_plan *p) {
@@ -10996,7 +11115,8 @@ static void gni_fft_free(gn_context *g) {
 
 // Time of one lane transform of n points, per row, in about cycles.
 static double gni_ft_lane_cost(const gni_ft_isa *isa, int64_t n, bool wide) {
-    static const double cost[17] = {0, 0, 2.6, 3.2, 3.0, 4.2, 0, 6.0, 4.0, 5.0, 0, 9.0, 0, 11.0, 0, 0, 5.2};
+    static const double cost[17] = {0,   0, 2.6, 3.2, 3.0,  4.2, 0, 6.0, 4.0,
+                                    5.0, 0, 9.0, 0,   11.0, 0,   0, 5.2};
     int radix[64];
     int count = gni_ft_factor(n, isa->max_radix, radix);
     double sum = 0.0, bytes = (double)n * 2.0 * (double)isa->lanes * (double)gni_ft_item(wide);
@@ -11015,7 +11135,8 @@ static double gni_ft_cut(const gni_ft_isa *isa, int64_t n, bool wide, int64_t *b
         double first = gni_ft_lane_cost(isa, a, wide), second = gni_ft_lane_cost(isa, b, wide);
         if (first < 0.0 || second < 0.0) continue;
         first = a == w && n <= GNI_FT_FULL ? 9.0 : first + 6.0;
-        double cost = (double)((b + w - 1) / w * a) * first + (double)((a + w - 1) / w * b) * second;
+        double cost =
+            (double)((b + w - 1) / w * a) * first + (double)((a + w - 1) / w * b) * second;
         if (best < 0.0 || cost < best) {
             best = cost;
             *best_a = a;
@@ -11042,8 +11163,10 @@ static bool gni_ft_make_twist(gn_context *g, gni_ft_plan *p) {
                 int64_t j = full ? GNI_MIN(group * w, b - w) + l : l;
                 gni_ft_turn(j * k, p->n, &re, &im);
                 char *v = (char *)p->turn + (size_t)((group * a + k) * w) * item;
-                if (p->wide) ((double *)(void *)v)[l] = re, ((double *)(void *)v)[w + l] = im;
-                else ((float *)(void *)v)[l] = (float)re, ((float *)(void *)v)[w + l] = (float)im;
+                if (p->wide)
+                    ((double *)(void *)v)[l] = re, ((double *)(void *)v)[w + l] = im;
+                else
+                    ((float *)(void *)v)[l] = (float)re, ((float *)(void *)v)[w + l] = (float)im;
             }
     for (int64_t group = 0; group < p->groups && !full; group++)
         for (int64_t k = 0; k < a; k++) {
@@ -11056,8 +11179,8 @@ static bool gni_ft_make_twist(gn_context *g, gni_ft_plan *p) {
 }
 
 static gni_ft_plan *gni_ft_plan_make(gn_context *g, gni_ft_form form, int64_t n, bool wide);
-static void gni_ft_transform(const gni_ft_plan *p, gni_pool *pool, const void *src, void *dst, double scale,
-                             bool swap, char *work);
+static void gni_ft_transform(const gni_ft_plan *p, gni_pool *pool, const void *src, void *dst,
+                             double scale, bool swap, char *work);
 
 // A smooth length of at least `n` that is cut well.
 static int64_t gni_ft_smooth_above(const gni_ft_isa *isa, int64_t n, bool wide) {
@@ -11131,7 +11254,8 @@ static bool gni_ft_in_steps(gn_context *g, gni_ft_plan *p, int64_t *a) {
         break;
     }
     // Side by side two transpositions come on top.
-    const double side = ((double)p->n / p->isa->lanes) * (gni_ft_lane_cost(p->isa, p->n, p->wide) + 10.0);
+    const double side =
+        ((double)p->n / p->isa->lanes) * (gni_ft_lane_cost(p->isa, p->n, p->wide) + 10.0);
     return cost >= 0.0 && (p->form == GNI_FT_ROWS || cost < side);
 }
 
@@ -11180,7 +11304,8 @@ static void gni_ft_evict(gn_context *g, size_t room) {
     while (s->plan_bytes + room > GNI_FT_PLAN_BYTES) {
         gni_ft_plan **oldest = NULL;
         for (gni_ft_plan **at = &s->plans; *at != NULL; at = &(*at)->next)
-            if ((*at)->used != s->call && (oldest == NULL || (*at)->used < (*oldest)->used)) oldest = at;
+            if ((*at)->used != s->call && (oldest == NULL || (*at)->used < (*oldest)->used))
+                oldest = at;
         if (oldest == NULL) return;
         gni_ft_plan *p = *oldest;
         *oldest = p->next;
@@ -11235,7 +11360,8 @@ static void gni_ft_step_1(void *arg, int64_t begin, int64_t end, int worker) {
             p->isa->head(t->src, b, j, turn, t->swap, t->rows);
             continue;
         }
-        void *x = p->isa->columns_in(&p->a, t->src + (size_t)j * item, b, t->swap, t->each + (size_t)worker * p->each);
+        void *x = p->isa->columns_in(&p->a, t->src + (size_t)j * item, b, t->swap,
+                                     t->each + (size_t)worker * p->each);
         const char *more = full ? NULL : (const char *)p->more + (size_t)(group * a) * item;
         p->isa->twist(x, a, b, j, turn, more, t->rows);
     }
@@ -11249,13 +11375,13 @@ static void gni_ft_step_2(void *arg, int64_t begin, int64_t end, int worker) {
     if (end == blocks - 1 && a % w != 0) end = blocks;
     for (int64_t i = begin; i < end; i++) {
         const int64_t k = GNI_MIN(i * w, a - w);
-        p->isa->columns_out(&p->b, t->rows + (size_t)(i * b * w) * item, t->dst + (size_t)k * item, a, t->scale,
-                            t->swap, t->each + (size_t)worker * p->each);
+        p->isa->columns_out(&p->b, t->rows + (size_t)(i * b * w) * item, t->dst + (size_t)k * item,
+                            a, t->scale, t->swap, t->each + (size_t)worker * p->each);
     }
 }
 
-static void gni_ft_transform(const gni_ft_plan *p, gni_pool *pool, const void *src, void *dst, double scale,
-                             bool swap, char *work) {
+static void gni_ft_transform(const gni_ft_plan *p, gni_pool *pool, const void *src, void *dst,
+                             double scale, bool swap, char *work) {
     if (p->method == GNI_FT_SIDE_BY_SIDE) {
         p->isa->batch(&p->b, src, p->n, dst, p->n, 1, scale, swap, work);
     } else if (p->method == GNI_FT_STEPS) {
@@ -11287,15 +11413,17 @@ static void gni_ft_transform(const gni_ft_plan *p, gni_pool *pool, const void *s
 }
 
 // `count` of them, `src_ld` and `dst_ld` numbers apart.
-static void gni_ft_rows(const gni_ft_plan *p, gni_pool *pool, const char *src, int64_t src_ld, char *dst,
-                        int64_t dst_ld, int64_t count, double scale, bool swap, char *work) {
+static void gni_ft_rows(const gni_ft_plan *p, gni_pool *pool, const char *src, int64_t src_ld,
+                        char *dst, int64_t dst_ld, int64_t count, double scale, bool swap,
+                        char *work) {
     const int64_t w = p->isa->lanes, unit = p->method == GNI_FT_SIDE_BY_SIDE ? w : 1;
     const size_t item = gni_ft_item(p->wide);
     for (int64_t i = 0; i < count; i += unit) {
         const char *a = src + (size_t)(i * src_ld) * item;
         char *b = dst + (size_t)(i * dst_ld) * item;
         if (p->method == GNI_FT_SIDE_BY_SIDE)
-            p->isa->batch(&p->b, a, src_ld, b, dst_ld, (int)GNI_MIN(w, count - i), scale, swap, work);
+            p->isa->batch(&p->b, a, src_ld, b, dst_ld, (int)GNI_MIN(w, count - i), scale, swap,
+                          work);
         else
             gni_ft_transform(p, pool, a, b, scale, swap, work);
     }
@@ -11314,7 +11442,7 @@ typedef struct gni_ft_run {
     int64_t in_row, out_row;        // complex numbers of a gathered row and of a finished one
     char *work;                     // of each worker: gathered rows, finished rows, the plan's
     size_t in_bytes, out_bytes, work_bytes;
-    int64_t axis, sets;             // columns: dimension along which they lie, sets of W in it
+    int64_t axis, sets; // columns: dimension along which they lie, sets of W in it
 } gni_ft_run;
 
 static void gni_ft_offsets(const gni_fft *f, int64_t row, int skip, int64_t *in, int64_t *out) {
@@ -11330,7 +11458,8 @@ static void gni_ft_offsets(const gni_fft *f, int64_t row, int skip, int64_t *in,
 }
 
 // Copies items of 4, 8 or 16 bytes; all steps in bytes.
-static void gni_ft_copy(char *dst, int64_t dst_step, const char *src, int64_t src_step, int64_t n, size_t item) {
+static void gni_ft_copy(char *dst, int64_t dst_step, const char *src, int64_t src_step, int64_t n,
+                        size_t item) {
     if (item == 4) {
         for (int64_t i = 0; i < n; i++, dst += dst_step, src += src_step) memcpy(dst, src, 4);
     } else if (item == 8) {
@@ -11352,33 +11481,39 @@ static bool gni_ft_even_rows(const int64_t *at, int64_t count, int64_t *ld) {
 static void gni_ft_gather(const gni_ft_run *r, const int64_t *at, int64_t count, char *dst) {
     const gni_fft *f = r->f;
     const bool widen = r->in_item == r->real && r->fold == NULL;
-    const int64_t step = (int64_t)(widen ? 2 * r->real : r->in_item), src_step = f->in_step * (int64_t)r->in_item;
+    const int64_t step = (int64_t)(widen ? 2 * r->real : r->in_item),
+                  src_step = f->in_step * (int64_t)r->in_item;
     const size_t row = (size_t)r->in_row * 2 * r->real;
     if (widen || f->n_in * step < (int64_t)row) memset(dst, 0, row * (size_t)count);
     int64_t ld;
-    if (gni_ft_even_rows(at, count, &ld) && count > 1 && llabs((long long)ld) < llabs((long long)f->in_step)) {
+    if (gni_ft_even_rows(at, count, &ld) && count > 1 &&
+        llabs((long long)ld) < llabs((long long)f->in_step)) {
         for (int64_t j = 0; j < f->n_in; j++)
-            gni_ft_copy(dst + j * step, (int64_t)row, r->in + at[0] * (int64_t)r->in_item + j * src_step,
+            gni_ft_copy(dst + j * step, (int64_t)row,
+                        r->in + at[0] * (int64_t)r->in_item + j * src_step,
                         ld * (int64_t)r->in_item, count, r->in_item);
         return;
     }
     for (int64_t i = 0; i < count; i++)
-        gni_ft_copy(dst + (size_t)i * row, step, r->in + at[i] * (int64_t)r->in_item, src_step, f->n_in, r->in_item);
+        gni_ft_copy(dst + (size_t)i * row, step, r->in + at[i] * (int64_t)r->in_item, src_step,
+                    f->n_in, r->in_item);
 }
 
 // The first `n` items of finished rows to where they belong.
-static void gni_ft_scatter(const gni_ft_run *r, const int64_t *at, int64_t count, const char *src, size_t row,
-                           int64_t src_step, int64_t n) {
+static void gni_ft_scatter(const gni_ft_run *r, const int64_t *at, int64_t count, const char *src,
+                           size_t row, int64_t src_step, int64_t n) {
     const int64_t step = r->f->out_step * (int64_t)r->out_item;
     int64_t ld;
-    if (gni_ft_even_rows(at, count, &ld) && count > 1 && llabs((long long)ld) < llabs((long long)r->f->out_step)) {
+    if (gni_ft_even_rows(at, count, &ld) && count > 1 &&
+        llabs((long long)ld) < llabs((long long)r->f->out_step)) {
         for (int64_t j = 0; j < n; j++)
-            gni_ft_copy(r->out + at[0] * (int64_t)r->out_item + j * step, ld * (int64_t)r->out_item, src + j * src_step,
-                        (int64_t)row, count, r->out_item);
+            gni_ft_copy(r->out + at[0] * (int64_t)r->out_item + j * step, ld * (int64_t)r->out_item,
+                        src + j * src_step, (int64_t)row, count, r->out_item);
         return;
     }
     for (int64_t i = 0; i < count; i++)
-        gni_ft_copy(r->out + at[i] * (int64_t)r->out_item, step, src + (size_t)i * row, src_step, n, r->out_item);
+        gni_ft_copy(r->out + at[i] * (int64_t)r->out_item, step, src + (size_t)i * row, src_step, n,
+                    r->out_item);
 }
 
 static void gni_ft_put_ends(char *dst, const char *src, int64_t h, bool wide, bool back) {
@@ -11388,13 +11523,17 @@ static void gni_ft_put_ends(char *dst, const char *src, int64_t h, bool wide, bo
     if (wide) {
         double *y = (double *)(void *)dst, sum = d[0] + d[last], difference = d[0] - d[last];
         y[0] = sum;
-        if (back) y[1] = difference;
-        else y[1] = 0.0, y[2 * h] = difference, y[2 * h + 1] = 0.0;
+        if (back)
+            y[1] = difference;
+        else
+            y[1] = 0.0, y[2 * h] = difference, y[2 * h + 1] = 0.0;
     } else {
         float *y = (float *)(void *)dst, sum = s[0] + s[last], difference = s[0] - s[last];
         y[0] = sum;
-        if (back) y[1] = difference;
-        else y[1] = 0.0f, y[2 * h] = difference, y[2 * h + 1] = 0.0f;
+        if (back)
+            y[1] = difference;
+        else
+            y[1] = 0.0f, y[2 * h] = difference, y[2 * h + 1] = 0.0f;
     }
 }
 
@@ -11405,8 +11544,9 @@ static void gni_ft_fold_row(const gni_ft_run *r, char *dst, const char *src, boo
         double cr, ci;
         int64_t skip = from == 0 ? 1 : 0;
         gni_ft_turn(from, 2 * h, &cr, &ci);
-        r->fold->isa->fold(dst, src, (const char *)r->fold->turn + (size_t)skip * 2 * r->real, from + skip,
-                           GNI_MIN(from + GNI_FT_FOLD_BLOCK, end), h, cr, ci, back, conj);
+        r->fold->isa->fold(dst, src, (const char *)r->fold->turn + (size_t)skip * 2 * r->real,
+                           from + skip, GNI_MIN(from + GNI_FT_FOLD_BLOCK, end), h, cr, ci, back,
+                           conj);
     }
     gni_ft_put_ends(dst, src, h, r->p->wide, back);
 }
@@ -11428,14 +11568,15 @@ static void gni_ft_mirror(const gni_ft_run *r, char *row) {
 }
 
 // Transforms rows that lie in `src`; the results go to `dst`, both with their distances in complex numbers.
-static void gni_ft_do_rows(const gni_ft_run *r, const char *src, int64_t src_ld, char *dst, int64_t dst_ld,
-                           int64_t count, char *middle, char *work) {
+static void gni_ft_do_rows(const gni_ft_run *r, const char *src, int64_t src_ld, char *dst,
+                           int64_t dst_ld, int64_t count, char *middle, char *work) {
     const gni_fft *f = r->f;
     const size_t item = 2 * r->real;
     const int64_t h = f->n / 2;
     if (f->kind == GNI_FFT_C2R && r->fold != NULL) {
         for (int64_t i = 0; i < count; i++)
-            gni_ft_fold_row(r, middle + (size_t)(i * h) * item, src + (size_t)(i * src_ld) * item, true, !f->inverse);
+            gni_ft_fold_row(r, middle + (size_t)(i * h) * item, src + (size_t)(i * src_ld) * item,
+                            true, !f->inverse);
         gni_ft_rows(r->p, r->inner, middle, h, dst, dst_ld, count, f->scale, true, work);
         return;
     }
@@ -11460,9 +11601,12 @@ static void gni_ft_group(const gni_ft_run *r, int64_t first, int64_t count, char
     char *rest = middle + (f->kind == GNI_FFT_C2R ? r->in_bytes : 0);
     const bool odd_c2r = f->kind == GNI_FFT_C2R && r->fold == NULL;
     // A row is used where it lies when it is whole and its numbers follow each other.
-    const bool packs = r->fold != NULL && f->kind != GNI_FFT_C2R; // pairs of real numbers as complex ones
-    bool direct = f->in_step == 1 && !odd_c2r && (packs ? f->n_in == f->n : r->in_item == 2 * r->real && f->n_in == r->in_row) &&
-                  gni_ft_even_rows(in, count, &in_ld) && (in_ld * (int64_t)r->in_item) % per == 0 && in_ld >= 0;
+    const bool packs =
+        r->fold != NULL && f->kind != GNI_FFT_C2R; // pairs of real numbers as complex ones
+    bool direct = f->in_step == 1 && !odd_c2r &&
+                  (packs ? f->n_in == f->n : r->in_item == 2 * r->real && f->n_in == r->in_row) &&
+                  gni_ft_even_rows(in, count, &in_ld) && (in_ld * (int64_t)r->in_item) % per == 0 &&
+                  in_ld >= 0;
     const char *src = direct ? r->in + in[0] * (int64_t)r->in_item : rows;
     int64_t src_ld = direct ? in_ld * (int64_t)r->in_item / per : r->in_row;
     if (!direct) gni_ft_gather(r, in, count, rows);
@@ -11472,7 +11616,8 @@ static void gni_ft_group(const gni_ft_run *r, int64_t first, int64_t count, char
             memset(row + r->real, 0, r->real);
             gni_ft_mirror(r, row);
         }
-    bool whole = f->kind == GNI_FFT_C2R ? r->fold != NULL : f->kind == GNI_FFT_C2C || r->fold != NULL;
+    bool whole =
+        f->kind == GNI_FFT_C2R ? r->fold != NULL : f->kind == GNI_FFT_C2C || r->fold != NULL;
     bool put = whole && f->out_step == 1 && gni_ft_even_rows(out, count, &out_ld) &&
                (out_ld * (int64_t)r->out_item) % per == 0 && out_ld >= 0;
     char *dst = put ? r->out + out[0] * (int64_t)r->out_item : done;
@@ -11500,10 +11645,11 @@ static void gni_ft_column_sets(void *arg, int64_t begin, int64_t end, int worker
     for (int64_t i = begin; i < end; i++) {
         int64_t in, out, at = i % r->sets * w;
         gni_ft_offsets(f, i / r->sets, (int)r->axis, &in, &out);
-        for (int64_t last = i % r->sets == r->sets - 1 && width % w != 0 ? width - w : at; at <= last;
-             at = at < last ? last : last + 1)
+        for (int64_t last = i % r->sets == r->sets - 1 && width % w != 0 ? width - w : at;
+             at <= last; at = at < last ? last : last + 1)
             isa->columns(&r->p->b, r->in + (in + at) * (int64_t)r->in_item, f->in_step,
-                         r->out + (out + at) * (int64_t)r->out_item, f->out_step, f->scale, f->inverse, work);
+                         r->out + (out + at) * (int64_t)r->out_item, f->out_step, f->scale,
+                         f->inverse, work);
     }
 }
 
@@ -11536,7 +11682,8 @@ static bool gni_ft_prepare(gn_context *g, gni_ft_run *r) {
     r->in_item = gn_dtype_size(f->in.dtype);
     r->out_item = gn_dtype_size(f->out.dtype);
     r->batch = gni_product(f->dim, f->rank);
-    r->axis = r->in_item == 2 * r->real ? gni_ft_column_axis(f, gni_ft_isa_of((int)g->isa, wide)) : -1;
+    r->axis =
+        r->in_item == 2 * r->real ? gni_ft_column_axis(f, gni_ft_isa_of((int)g->isa, wide)) : -1;
     if (r->axis >= 0) {
         r->p = gni_ft_plan_get(g, GNI_FT_COLUMNS, f->n, wide);
         if (r->p == NULL) return false;
@@ -11550,7 +11697,9 @@ static bool gni_ft_prepare(gn_context *g, gni_ft_run *r) {
     r->fold = halves ? gni_ft_plan_get(g, GNI_FT_FOLD, f->n / 2, wide) : NULL;
     if (r->p == NULL || (halves && r->fold == NULL)) return false;
     r->in_row = !halves ? f->n : f->kind == GNI_FFT_C2R ? f->n / 2 + 1 : f->n / 2;
-    r->out_row = !halves || f->kind == GNI_FFT_C2C ? f->n : f->kind == GNI_FFT_R2C ? f->n / 2 + 1 : f->n / 2;
+    r->out_row = !halves || f->kind == GNI_FFT_C2C ? f->n
+                 : f->kind == GNI_FFT_R2C          ? f->n / 2 + 1
+                                                   : f->n / 2;
     r->group = f->n * (int64_t)r->real > 65536 ? 1 : GNI_MIN(r->p->isa->lanes, 16);
     if (r->group < 4 && f->n * (int64_t)r->real <= 65536) r->group = 4;
     const int64_t groups = (r->batch + r->group - 1) / r->group;
@@ -11564,7 +11713,8 @@ static bool gni_ft_prepare(gn_context *g, gni_ft_run *r) {
 
 static bool gni_fft_cpu_supports(const gni_fft *f) {
     const bool wide = f->out.dtype == GN_F64 || f->out.dtype == GN_C128;
-    return wide ? f->in.dtype == GN_F64 || f->in.dtype == GN_C128 : f->in.dtype == GN_F32 || f->in.dtype == GN_C64;
+    return wide ? f->in.dtype == GN_F64 || f->in.dtype == GN_C128
+                : f->in.dtype == GN_F32 || f->in.dtype == GN_C64;
 }
 
 // Operands are on the CPU.
@@ -11585,11 +11735,13 @@ static bool gni_fft_cpu(gn_context *g, const gni_fft *f) {
     r.work = (char *)g->fft->work;
     if (r.axis >= 0) {
         const int64_t each = f->n * r.p->isa->lanes;
-        gni_parallel(g->pool, r.batch / f->dim[r.axis] * r.sets, 1 + 16384 / each, gni_ft_column_sets, &r);
+        gni_parallel(g->pool, r.batch / f->dim[r.axis] * r.sets, 1 + 16384 / each,
+                     gni_ft_column_sets, &r);
     } else if (r.inner != NULL) {
         gni_ft_groups(&r, 0, (r.batch + r.group - 1) / r.group, 0);
     } else {
-        gni_parallel(g->pool, (r.batch + r.group - 1) / r.group, 1 + 16384 / (f->n * r.group), gni_ft_groups, &r);
+        gni_parallel(g->pool, (r.batch + r.group - 1) / r.group, 1 + 16384 / (f->n * r.group),
+                     gni_ft_groups, &r);
     }
     if (g->fft->work_bytes > GNI_FT_WORK_BYTES) {
         gni_free(g, g->fft->work);
@@ -11599,7 +11751,6 @@ static bool gni_fft_cpu(gn_context *g, const gni_fft *f) {
     return true;
 }
 
-// ------------------------------------------------------------------------------------------
 // >>cpu_wide
 // The CPU backend's loops over 64-bit registers, float64 and int64. From outside: gni_isa_wide, whose
 // random functions are NULL.
@@ -11610,27 +11761,17 @@ GNI_INLINE double gni_dsigmoid(double a) {
     double e = exp(-fabs(a));
     return (a >= 0.0 ? 1.0 : e) / (1.0 + e);
 }
-GNI_INLINE double gni_dsilu(double a) {
-    return a == -GNI_INF ? -0.0 : a * gni_dsigmoid(a);
-}
+GNI_INLINE double gni_dsilu(double a) { return a == -GNI_INF ? -0.0 : a * gni_dsigmoid(a); }
 GNI_INLINE double gni_dsoftplus(double a) {
     return (a > 0.0 ? a : a == a ? 0.0 : a) + log1p(exp(-fabs(a)));
 }
 GNI_INLINE double gni_dgelu(double a) {
     return a == -GNI_INF ? -0.0 : 0.5 * a * erfc(-a * GNI_SQRT1_2);
 }
-GNI_INLINE double gni_dsign(double a) {
-    return a > 0.0 ? 1.0 : a < 0.0 ? -1.0 : a == a ? 0.0 : a;
-}
-GNI_INLINE double gni_drint(double a) {
-    return rint(a);
-}
-GNI_INLINE double gni_dmin(double a, double b) {
-    return a < b || a != a ? a : b;
-}
-GNI_INLINE double gni_dmax(double a, double b) {
-    return a > b || a != a ? a : b;
-}
+GNI_INLINE double gni_dsign(double a) { return a > 0.0 ? 1.0 : a < 0.0 ? -1.0 : a == a ? 0.0 : a; }
+GNI_INLINE double gni_drint(double a) { return rint(a); }
+GNI_INLINE double gni_dmin(double a, double b) { return a < b || a != a ? a : b; }
+GNI_INLINE double gni_dmax(double a, double b) { return a > b || a != a ? a : b; }
 // The remainder has the divisor's sign, as in Python and NumPy.
 GNI_INLINE double gni_dmod(double a, double b) {
     double r = fmod(a, b);
@@ -11750,7 +11891,7 @@ GNI_WIDE_1(gni_wx_ROUND_BF16, double, double, gni_dround_bf16(a))
 GNI_WIDE_1(gni_wx_ROUND_F32, double, double, (float)a)
 GNI_WIDE_1(gni_wx_WRAP_U8, int64_t, int64_t, a & 255)
 GNI_WIDE_1(gni_wx_WRAP_I8, int64_t, int64_t, ((a & 255) ^ 128) - 128)
-GNI_WIDE_1(gni_wx_WRAP_U32, int64_t, int64_t, a & (int64_t)UINT32_MAX)
+GNI_WIDE_1(gni_wx_WRAP_U32, int64_t, int64_t, a &(int64_t)UINT32_MAX)
 GNI_WIDE_1(gni_wx_WRAP_I32, int64_t, int64_t, ((a & (int64_t)UINT32_MAX) ^ 0x80000000) - 0x80000000)
 #undef GNI_WIDE
 #undef GNI_WIDE_1
@@ -11761,33 +11902,37 @@ static const gni_kernel gni_kernels_wide[GNI_OP_COUNT * 3] = {
     GNI_UNARY_FLOAT(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, F, D, I, gF, gI, da) gni_wf_##NAME, gni_wi_##NAME, gni_wi_##NAME,
-    GNI_UNARY_ANY(GN_X)
+        GNI_UNARY_ANY(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, F, D, I, gF, gI) gni_wf_##NAME, gni_wi_##NAME, gni_wi_##NAME,
-    GNI_UNARY_BOOL(GN_X)
+            GNI_UNARY_BOOL(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, F, D, gF, da, db) gni_wf_##NAME, NULL, NULL,
-    GNI_BINARY_FLOAT(GN_X)
+                GNI_BINARY_FLOAT(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, F, D, I, gF, gI, da, db) gni_wf_##NAME, gni_wi_##NAME, gni_wi_##NAME,
-    GNI_BINARY_ANY(GN_X)
+                    GNI_BINARY_ANY(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, F, D, I, gF, gI) gni_wf_##NAME, gni_wi_##NAME, gni_wi_##NAME,
-    GNI_COMPARE(GN_X)
+                        GNI_COMPARE(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, I, gI) NULL, gni_wi_##NAME, gni_wi_##NAME,
-    GNI_BINARY_INT(GN_X)
+                            GNI_BINARY_INT(GN_X)
 #undef GN_X
 #define GNI_SAME(name) name, name, name
-    GNI_SAME(gni_wx_WHERE),
-    gni_wf_FMA, gni_wi_FMA, gni_wi_FMA,
+                                GNI_SAME(gni_wx_WHERE),
+    gni_wf_FMA,
+    gni_wi_FMA,
+    gni_wi_FMA,
     GNI_SAME(gni_wx_COPY), // CAST
     GNI_SAME(gni_wx_COPY), // CONST
     GNI_SAME(gni_wx_I_TO_F),
     GNI_SAME(gni_wx_I_TO_F), // U_TO_F
     GNI_SAME(gni_wx_F_TO_I),
     GNI_SAME(gni_wx_F_TO_U),
-    gni_wf_TO_BOOL, gni_wi_TO_BOOL, gni_wi_TO_BOOL,
+    gni_wf_TO_BOOL,
+    gni_wi_TO_BOOL,
+    gni_wi_TO_BOOL,
     GNI_SAME(gni_wx_ROUND_F16),
     GNI_SAME(gni_wx_ROUND_BF16),
     GNI_SAME(gni_wx_ROUND_F32),
@@ -11815,7 +11960,7 @@ static const gni_kernel gni_kernels_wide[GNI_OP_COUNT * 3] = {
 #define GNI_F16_OF(x) gni_f32_to_f16(gni_dodd(x))
 #define GNI_BF16_OF(x) gni_f32_to_bf16(gni_dodd(x))
 #define GNI_TRUTH(x) ((x) != 0)
-#define GNI_LOW8(x) ((x) & 255)
+#define GNI_LOW8(x) ((x)&255)
 #define GNI_LOW32(x) ((x) & (int64_t)UINT32_MAX)
 GNI_CONVERT(gni_wide_load_f32, double, float, )
 GNI_CONVERT(gni_wide_load_f16, double, uint16_t, gni_f16_to_f32)
@@ -11838,12 +11983,30 @@ GNI_CONVERT(gni_wide_store_bool, uint8_t, int64_t, GNI_TRUTH)
 #undef GNI_LOW32
 
 // By dtype: F32, F16, BF16, F64, I32, I64, U8, I8, U32, BOOL, C64, C128.
-static const gni_convert_fn gni_wide_load_table[GN_DTYPE_COUNT] = {
-    gni_wide_load_f32, gni_wide_load_f16, gni_wide_load_bf16, NULL, gni_wide_load_i32, NULL,
-    gni_wide_load_u8,  gni_wide_load_i8,  gni_wide_load_u32,  gni_wide_load_u8, NULL, NULL};
-static const gni_convert_fn gni_wide_store_table[GN_DTYPE_COUNT] = {
-    gni_wide_store_f32, gni_wide_store_f16, gni_wide_store_bf16, NULL, gni_wide_store_32, NULL,
-    gni_wide_store_8,   gni_wide_store_8,   gni_wide_store_32,   gni_wide_store_bool, NULL, NULL};
+static const gni_convert_fn gni_wide_load_table[GN_DTYPE_COUNT] = {gni_wide_load_f32,
+                                                                   gni_wide_load_f16,
+                                                                   gni_wide_load_bf16,
+                                                                   NULL,
+                                                                   gni_wide_load_i32,
+                                                                   NULL,
+                                                                   gni_wide_load_u8,
+                                                                   gni_wide_load_i8,
+                                                                   gni_wide_load_u32,
+                                                                   gni_wide_load_u8,
+                                                                   NULL,
+                                                                   NULL};
+static const gni_convert_fn gni_wide_store_table[GN_DTYPE_COUNT] = {gni_wide_store_f32,
+                                                                    gni_wide_store_f16,
+                                                                    gni_wide_store_bf16,
+                                                                    NULL,
+                                                                    gni_wide_store_32,
+                                                                    NULL,
+                                                                    gni_wide_store_8,
+                                                                    gni_wide_store_8,
+                                                                    gni_wide_store_32,
+                                                                    gni_wide_store_bool,
+                                                                    NULL,
+                                                                    NULL};
 
 // ---- folds of contiguous elements
 
@@ -11925,8 +12088,10 @@ GNI_FOLD_PLACE(gni_wide_fold_argmax_f, >)
         r = y;                                                                                     \
         acc->at = at + i;                                                                          \
     }
-GNI_FOLD(gni_wide_fold_sum_i, int64_t, uint64_t r = (uint64_t)acc->i, r += (uint64_t)y, acc->i = (int64_t)r)
-GNI_FOLD(gni_wide_fold_prod_i, int64_t, uint64_t r = (uint64_t)acc->i, r *= (uint64_t)y, acc->i = (int64_t)r)
+GNI_FOLD(gni_wide_fold_sum_i, int64_t, uint64_t r = (uint64_t)acc->i, r += (uint64_t)y,
+         acc->i = (int64_t)r)
+GNI_FOLD(gni_wide_fold_prod_i, int64_t, uint64_t r = (uint64_t)acc->i, r *= (uint64_t)y,
+         acc->i = (int64_t)r)
 GNI_FOLD(gni_wide_fold_min_i, int64_t, int64_t r = acc->i, r = y < r ? y : r, acc->i = r)
 GNI_FOLD(gni_wide_fold_max_i, int64_t, int64_t r = acc->i, r = y > r ? y : r, acc->i = r)
 GNI_FOLD(gni_wide_fold_argmin_i, int64_t, int64_t r = acc->i, GNI_PLACE(<), acc->i = r)
@@ -11940,14 +12105,14 @@ GNI_FOLD(gni_wide_fold_all_i, int64_t, int r = acc->i != 0, r &= y != 0, acc->i 
 
 #define GNI_ROW(op) gni_wide_fold_##op##_f, gni_wide_fold_##op##_i, gni_wide_fold_##op##_i
 static const gni_fold_fn gni_wide_fold_table[GNI_RED_COUNT * 3] = {
-    GNI_ROW(sum), GNI_ROW(prod), GNI_ROW(min), GNI_ROW(max),
+    GNI_ROW(sum), GNI_ROW(prod), GNI_ROW(min),    GNI_ROW(max),
     GNI_ROW(any), GNI_ROW(all),  GNI_ROW(argmin), GNI_ROW(argmax)};
 #undef GNI_ROW
 
 // ---- folds of columns
 
-static void gni_wide_columns_sum_f(gni_acc_columns *acc, const void *x, int64_t rows, int64_t stride, int64_t n,
-                                   int64_t at) {
+static void gni_wide_columns_sum_f(gni_acc_columns *acc, const void *x, int64_t rows,
+                                   int64_t stride, int64_t n, int64_t at) {
     double t[GNI_BAND], *v = (double *)acc->v;
     GNI_UNUSED(at);
     for (int64_t r0 = 0; r0 < rows; r0 += GNI_COLUMN_BLOCK) {
@@ -11988,8 +12153,10 @@ static void gni_wide_columns_sum_f(gni_acc_columns *acc, const void *x, int64_t 
 GNI_COLUMNS(gni_wide_columns_prod_f, double, double, v[c] *= y)
 GNI_COLUMNS(gni_wide_columns_min_f, double, double, v[c] = y < v[c] || y != y ? y : v[c])
 GNI_COLUMNS(gni_wide_columns_max_f, double, double, v[c] = y > v[c] || y != y ? y : v[c])
-GNI_COLUMNS(gni_wide_columns_argmin_f, double, double, GNI_PLACE_STEP(v[c] == v[c] && (y < v[c] || y != y)))
-GNI_COLUMNS(gni_wide_columns_argmax_f, double, double, GNI_PLACE_STEP(v[c] == v[c] && (y > v[c] || y != y)))
+GNI_COLUMNS(gni_wide_columns_argmin_f, double, double,
+            GNI_PLACE_STEP(v[c] == v[c] && (y < v[c] || y != y)))
+GNI_COLUMNS(gni_wide_columns_argmax_f, double, double,
+            GNI_PLACE_STEP(v[c] == v[c] && (y > v[c] || y != y)))
 GNI_COLUMNS(gni_wide_columns_any_f, double, int32_t, v[c] |= (int32_t)(y != 0.0))
 GNI_COLUMNS(gni_wide_columns_all_f, double, int32_t, v[c] &= (int32_t)(y != 0.0))
 GNI_COLUMNS(gni_wide_columns_sum_i, int64_t, uint64_t, v[c] += (uint64_t)y)
@@ -12005,7 +12172,7 @@ GNI_COLUMNS(gni_wide_columns_argmax_i, int64_t, int64_t, GNI_PLACE_STEP(y > v[c]
 
 #define GNI_ROW(op) gni_wide_columns_##op##_f, gni_wide_columns_##op##_i, gni_wide_columns_##op##_i
 static const gni_fold_columns_fn gni_wide_columns_table[GNI_RED_COUNT * 3] = {
-    GNI_ROW(sum), GNI_ROW(prod), GNI_ROW(min), GNI_ROW(max),
+    GNI_ROW(sum), GNI_ROW(prod), GNI_ROW(min),    GNI_ROW(max),
     GNI_ROW(any), GNI_ROW(all),  GNI_ROW(argmin), GNI_ROW(argmax)};
 #undef GNI_ROW
 
@@ -12032,20 +12199,30 @@ static gni_softmax_part gni_wide_softmax_stats(void *dst, const void *src, int64
 static void gni_wide_softmax_scale(void *dst, const void *src, int64_t n, double factor) {
     for (int64_t i = 0; i < n; i++) ((double *)dst)[i] = ((const double *)src)[i] * factor;
 }
-static void gni_wide_softmax_emit(void *dst, const void *src, int64_t n, double most, double factor) {
-    for (int64_t i = 0; i < n; i++) ((double *)dst)[i] = exp(((const double *)src)[i] - most) * factor;
+static void gni_wide_softmax_emit(void *dst, const void *src, int64_t n, double most,
+                                  double factor) {
+    for (int64_t i = 0; i < n; i++)
+        ((double *)dst)[i] = exp(((const double *)src)[i] - most) * factor;
 }
-static void gni_wide_softmax_emit_log(void *dst, const void *src, int64_t n, double most, double low) {
+static void gni_wide_softmax_emit_log(void *dst, const void *src, int64_t n, double most,
+                                      double low) {
     for (int64_t i = 0; i < n; i++) ((double *)dst)[i] = ((const double *)src)[i] - most - low;
 }
-static const gni_softmax_fns gni_wide_softmax_table = {gni_wide_softmax_stats, gni_wide_softmax_scale,
-                                                       gni_wide_softmax_emit, gni_wide_softmax_emit_log, NULL};
+static const gni_softmax_fns gni_wide_softmax_table = {
+    gni_wide_softmax_stats, gni_wide_softmax_scale, gni_wide_softmax_emit,
+    gni_wide_softmax_emit_log, NULL};
 
-static const gni_cpu_isa gni_isa_wide = {
-    gni_kernels_wide,       gni_wide_load_table,     gni_wide_store_table, gni_wide_fold_table,
-    gni_wide_columns_table, &gni_wide_softmax_table, NULL, NULL, NULL, NULL};
+static const gni_cpu_isa gni_isa_wide = {gni_kernels_wide,
+                                         gni_wide_load_table,
+                                         gni_wide_store_table,
+                                         gni_wide_fold_table,
+                                         gni_wide_columns_table,
+                                         &gni_wide_softmax_table,
+                                         NULL,
+                                         NULL,
+                                         NULL,
+                                         NULL};
 
-// ------------------------------------------------------------------------------------------
 // >>cpu
 // The CPU backend: jobs cut into tiles that stay in the first cache, spread over the thread pool. No
 // result depends on the number of threads. From outside: gni_cpu_api.
@@ -12063,9 +12240,7 @@ static const gni_cpu_isa *gni_cpu_isa_of(gni_isa isa) {
     }
 }
 
-static int64_t gni_item_size(gn_dtype t) {
-    return (int64_t)gn_dtype_size(t);
-}
+static int64_t gni_item_size(gn_dtype t) { return (int64_t)gn_dtype_size(t); }
 
 static char *gni_operand_data(const gni_operand *o) {
     return (char *)o->buf->host + o->offset * gni_item_size(o->dtype);
@@ -12076,13 +12251,13 @@ static char *gni_operand_data(const gni_operand *o) {
 enum {
     GNI_SPACE_OPS = GNI_MAX_INPUTS + GNI_MAX_OUTPUTS,
     GNI_SPACE_RANK = GN_MAX_RANK + 3,
-    GNI_SCRATCH = 32768,      // bytes of registers of one worker
-    GNI_BLOCK = 1024,         // elements of a register at most
-    GNI_GRAIN = 32768,        // elements that are worth another thread
-    GNI_COPY_TILE = 1 << 15,  // elements, where no register is needed
-    GNI_CHUNK = 1 << 16,      // elements of one part of a reduction
-    GNI_STREAM = 1 << 24,     // bytes of results that are written past the caches
-    GNI_PARTS = 2048          // most parts
+    GNI_SCRATCH = 32768,     // bytes of registers of one worker
+    GNI_BLOCK = 1024,        // elements of a register at most
+    GNI_GRAIN = 32768,       // elements that are worth another thread
+    GNI_COPY_TILE = 1 << 15, // elements, where no register is needed
+    GNI_CHUNK = 1 << 16,     // elements of one part of a reduction
+    GNI_STREAM = 1 << 24,    // bytes of results that are written past the caches
+    GNI_PARTS = 2048         // most parts
 };
 
 // Dimensions and the operands' strides in bytes. It is cut into tiles, which are one element in all but
@@ -12104,13 +12279,9 @@ typedef struct gni_cursor {
     char *p[GNI_SPACE_OPS];
 } gni_cursor;
 
-static void gni_space_begin(gni_space *s) {
-    memset(s, 0, sizeof *s);
-}
+static void gni_space_begin(gni_space *s) { memset(s, 0, sizeof *s); }
 
-static void gni_space_dim(gni_space *s, int64_t n) {
-    s->dim[s->rank++] = n;
-}
+static void gni_space_dim(gni_space *s, int64_t n) { s->dim[s->rank++] = n; }
 
 // `base` is for dimension `first` of the job on; those before it are the caller's business.
 static void gni_space_operand(gni_space *s, const gni_operand *o, char *base, int first) {
@@ -12141,7 +12312,8 @@ static void gni_space_merge(gni_space *s, int first) {
     for (int i = first; i < s->rank; i++) {
         if (s->dim[i] == 1) continue;
         bool joins = n > first;
-        for (int k = 0; k < s->ops && joins; k++) joins = s->stride[k][n - 1] == s->stride[k][i] * s->dim[i];
+        for (int k = 0; k < s->ops && joins; k++)
+            joins = s->stride[k][n - 1] == s->stride[k][i] * s->dim[i];
         if (joins) n--;
         s->dim[n] = joins ? s->dim[n] * s->dim[i] : s->dim[i];
         for (int k = 0; k < s->ops; k++) s->stride[k][n] = s->stride[k][i];
@@ -12169,7 +12341,8 @@ static void gni_space_count(gni_space *s) {
 static int gni_space_across(const gni_space *s) {
     int last = s->rank - 1;
     for (int k = 0; k < s->ops && last > 0; k++) {
-        int64_t step = s->stride[k][last] < 0 ? -s->stride[k][last] : s->stride[k][last], least = step;
+        int64_t step = s->stride[k][last] < 0 ? -s->stride[k][last] : s->stride[k][last],
+                least = step;
         int found = -1;
         if (step <= s->item[k]) continue;
         for (int i = last - 1; i >= 0; i--) {
@@ -12218,7 +12391,8 @@ static void gni_space_sort(gni_space *s) {
         int to = i;
         int64_t b = s->stride[0][i] < 0 ? -s->stride[0][i] : s->stride[0][i];
         for (; to > 0 && b != 0; to--) {
-            int64_t before = s->stride[0][to - 1] < 0 ? -s->stride[0][to - 1] : s->stride[0][to - 1];
+            int64_t before =
+                s->stride[0][to - 1] < 0 ? -s->stride[0][to - 1] : s->stride[0][to - 1];
             if (before == 0 || before >= b) break;
         }
         gni_space_move_dim(s, i, to);
@@ -12260,9 +12434,7 @@ static void gni_cursor_next(gni_cursor *c) {
     gni_cursor_extent(c);
 }
 
-static int64_t gni_extent_size(const int64_t ext[3]) {
-    return ext[0] * ext[1] * ext[2];
-}
+static int64_t gni_extent_size(const int64_t ext[3]) { return ext[0] * ext[1] * ext[2]; }
 
 static bool gni_extent_contiguous(const int64_t ext[3], const int64_t stride[3], int64_t item) {
     return (stride[2] == item || ext[2] == 1) && (stride[1] == ext[2] * item || ext[1] == 1) &&
@@ -12310,7 +12482,8 @@ typedef uint64_t gni_turn64 __attribute__((vector_size(16)));
 #define GNI_LOW64(a, b) __builtin_shufflevector(a, b, 0, 2)
 #define GNI_HIGH64(a, b) __builtin_shufflevector(a, b, 1, 3)
 #else
-static const gni_turn16 gni_low16 = {0, 8, 1, 9, 2, 10, 3, 11}, gni_high16 = {4, 12, 5, 13, 6, 14, 7, 15};
+static const gni_turn16 gni_low16 = {0, 8, 1, 9, 2, 10, 3, 11},
+                        gni_high16 = {4, 12, 5, 13, 6, 14, 7, 15};
 static const gni_turn32 gni_low32 = {0, 4, 1, 5}, gni_high32 = {2, 6, 3, 7};
 static const gni_turn64 gni_low64 = {0, 2}, gni_high64 = {1, 3};
 #define GNI_LOW16(a, b) __builtin_shuffle(a, b, gni_low16)
@@ -12322,25 +12495,37 @@ static const gni_turn64 gni_low64 = {0, 2}, gni_high64 = {1, 3};
 #endif
 GNI_INLINE void gni_turn_square16(char *d, int64_t ds, const char *s, int64_t ss) {
     gni_turn16 x0, x1, x2, x3, x4, x5, x6, x7, y0, y1, y2, y3, y4, y5, y6, y7;
-    memcpy(&x0, s, 16), memcpy(&x1, s + ss, 16), memcpy(&x2, s + 2 * ss, 16), memcpy(&x3, s + 3 * ss, 16);
+    memcpy(&x0, s, 16), memcpy(&x1, s + ss, 16), memcpy(&x2, s + 2 * ss, 16),
+        memcpy(&x3, s + 3 * ss, 16);
     memcpy(&x4, s + 4 * ss, 16), memcpy(&x5, s + 5 * ss, 16), memcpy(&x6, s + 6 * ss, 16);
     memcpy(&x7, s + 7 * ss, 16);
-    y0 = GNI_LOW16(x0, x4), y1 = GNI_HIGH16(x0, x4), y2 = GNI_LOW16(x1, x5), y3 = GNI_HIGH16(x1, x5);
-    y4 = GNI_LOW16(x2, x6), y5 = GNI_HIGH16(x2, x6), y6 = GNI_LOW16(x3, x7), y7 = GNI_HIGH16(x3, x7);
-    x0 = GNI_LOW16(y0, y4), x1 = GNI_HIGH16(y0, y4), x2 = GNI_LOW16(y1, y5), x3 = GNI_HIGH16(y1, y5);
-    x4 = GNI_LOW16(y2, y6), x5 = GNI_HIGH16(y2, y6), x6 = GNI_LOW16(y3, y7), x7 = GNI_HIGH16(y3, y7);
-    y0 = GNI_LOW16(x0, x4), y1 = GNI_HIGH16(x0, x4), y2 = GNI_LOW16(x1, x5), y3 = GNI_HIGH16(x1, x5);
-    y4 = GNI_LOW16(x2, x6), y5 = GNI_HIGH16(x2, x6), y6 = GNI_LOW16(x3, x7), y7 = GNI_HIGH16(x3, x7);
-    memcpy(d, &y0, 16), memcpy(d + ds, &y1, 16), memcpy(d + 2 * ds, &y2, 16), memcpy(d + 3 * ds, &y3, 16);
+    y0 = GNI_LOW16(x0, x4), y1 = GNI_HIGH16(x0, x4), y2 = GNI_LOW16(x1, x5),
+    y3 = GNI_HIGH16(x1, x5);
+    y4 = GNI_LOW16(x2, x6), y5 = GNI_HIGH16(x2, x6), y6 = GNI_LOW16(x3, x7),
+    y7 = GNI_HIGH16(x3, x7);
+    x0 = GNI_LOW16(y0, y4), x1 = GNI_HIGH16(y0, y4), x2 = GNI_LOW16(y1, y5),
+    x3 = GNI_HIGH16(y1, y5);
+    x4 = GNI_LOW16(y2, y6), x5 = GNI_HIGH16(y2, y6), x6 = GNI_LOW16(y3, y7),
+    x7 = GNI_HIGH16(y3, y7);
+    y0 = GNI_LOW16(x0, x4), y1 = GNI_HIGH16(x0, x4), y2 = GNI_LOW16(x1, x5),
+    y3 = GNI_HIGH16(x1, x5);
+    y4 = GNI_LOW16(x2, x6), y5 = GNI_HIGH16(x2, x6), y6 = GNI_LOW16(x3, x7),
+    y7 = GNI_HIGH16(x3, x7);
+    memcpy(d, &y0, 16), memcpy(d + ds, &y1, 16), memcpy(d + 2 * ds, &y2, 16),
+        memcpy(d + 3 * ds, &y3, 16);
     memcpy(d + 4 * ds, &y4, 16), memcpy(d + 5 * ds, &y5, 16), memcpy(d + 6 * ds, &y6, 16);
     memcpy(d + 7 * ds, &y7, 16);
 }
 GNI_INLINE void gni_turn_square32(char *d, int64_t ds, const char *s, int64_t ss) {
     gni_turn32 x0, x1, x2, x3, y0, y1, y2, y3;
-    memcpy(&x0, s, 16), memcpy(&x1, s + ss, 16), memcpy(&x2, s + 2 * ss, 16), memcpy(&x3, s + 3 * ss, 16);
-    y0 = GNI_LOW32(x0, x2), y1 = GNI_HIGH32(x0, x2), y2 = GNI_LOW32(x1, x3), y3 = GNI_HIGH32(x1, x3);
-    x0 = GNI_LOW32(y0, y2), x1 = GNI_HIGH32(y0, y2), x2 = GNI_LOW32(y1, y3), x3 = GNI_HIGH32(y1, y3);
-    memcpy(d, &x0, 16), memcpy(d + ds, &x1, 16), memcpy(d + 2 * ds, &x2, 16), memcpy(d + 3 * ds, &x3, 16);
+    memcpy(&x0, s, 16), memcpy(&x1, s + ss, 16), memcpy(&x2, s + 2 * ss, 16),
+        memcpy(&x3, s + 3 * ss, 16);
+    y0 = GNI_LOW32(x0, x2), y1 = GNI_HIGH32(x0, x2), y2 = GNI_LOW32(x1, x3),
+    y3 = GNI_HIGH32(x1, x3);
+    x0 = GNI_LOW32(y0, y2), x1 = GNI_HIGH32(y0, y2), x2 = GNI_LOW32(y1, y3),
+    x3 = GNI_HIGH32(y1, y3);
+    memcpy(d, &x0, 16), memcpy(d + ds, &x1, 16), memcpy(d + 2 * ds, &x2, 16),
+        memcpy(d + 3 * ds, &x3, 16);
 }
 GNI_INLINE void gni_turn_square64(char *d, int64_t ds, const char *s, int64_t ss) {
     gni_turn64 x0, x1, y0, y1;
@@ -12357,13 +12542,15 @@ GNI_INLINE void gni_turn_square64(char *d, int64_t ds, const char *s, int64_t ss
 #define GNI_TURN_SQUARES(N, SQUARE)                                                                \
     for (; i + N <= rows; i += N) {                                                                \
         int64_t j = 0;                                                                             \
-        for (; j + N <= columns; j += N) SQUARE(d + i * ds + j * item, ds, s + j * ss + i * item, ss); \
+        for (; j + N <= columns; j += N)                                                           \
+            SQUARE(d + i * ds + j * item, ds, s + j * ss + i * item, ss);                          \
         for (; j < columns; j++)                                                                   \
             gni_copy_run(d + i * ds + j * item, ds, s + j * ss + i * item, item, N, item);         \
     }
 #endif
 
-static void gni_turn(char *d, int64_t ds, const char *s, int64_t ss, int64_t rows, int64_t columns, int64_t item) {
+static void gni_turn(char *d, int64_t ds, const char *s, int64_t ss, int64_t rows, int64_t columns,
+                     int64_t item) {
     int64_t i = 0;
 #ifdef GNI_TURN_SQUARES
     if (item == 2) {
@@ -12379,16 +12566,18 @@ static void gni_turn(char *d, int64_t ds, const char *s, int64_t ss, int64_t row
 }
 
 // Copies a box of items. The runs go where the more scattered side is closest together.
-static void gni_copy_box(char *d, const int64_t ds[3], const char *s, const int64_t ss[3], const int64_t ext[3],
-                         int64_t item) {
+static void gni_copy_box(char *d, const int64_t ds[3], const char *s, const int64_t ss[3],
+                         const int64_t ext[3], int64_t item) {
     int64_t far1 = GNI_MAX(ds[1] < 0 ? -ds[1] : ds[1], ss[1] < 0 ? -ss[1] : ss[1]);
     int64_t far2 = GNI_MAX(ds[2] < 0 ? -ds[2] : ds[2], ss[2] < 0 ? -ss[2] : ss[2]);
     int run = far1 < far2 && ext[1] >= 4 ? 1 : 2, rows = 3 - run;
     bool turn = ext[1] > 1 && ext[2] > 1, turned = ds[1] == item && ss[2] == item;
     turn = turn && ((ds[2] == item && ss[1] == item) || turned);
     for (int64_t i = 0; i < ext[0]; i++, d += ds[0], s += ss[0]) {
-        if (turn && turned) gni_turn(d, ds[2], s, ss[1], ext[2], ext[1], item);
-        else if (turn) gni_turn(d, ds[1], s, ss[2], ext[1], ext[2], item);
+        if (turn && turned)
+            gni_turn(d, ds[2], s, ss[1], ext[2], ext[1], item);
+        else if (turn)
+            gni_turn(d, ds[1], s, ss[2], ext[1], ext[2], item);
         else
             for (int64_t j = 0; j < ext[rows]; j++)
                 gni_copy_run(d + j * ds[rows], ds[run], s + j * ss[rows], ss[run], ext[run], item);
@@ -12407,16 +12596,17 @@ static void gni_dense(const int64_t ext[3], int64_t item, int64_t stride[3]) {
 typedef struct gni_plan {
     const gni_program *program;
     const gni_cpu_isa *isa;
-    int width;                         // bytes of a register's element
-    int block;                         // elements of a register
-    int slot[GNI_MAX_REGS];            // of each register
-    int raw;                           // the slot for items on their way from or to memory
-    bool gather[GNI_MAX_INPUTS];       // never read in place
-    int out_of[GNI_MAX_INSNS];         // output that the instruction may write in place, or -1
+    int width;                   // bytes of a register's element
+    int block;                   // elements of a register
+    int slot[GNI_MAX_REGS];      // of each register
+    int raw;                     // the slot for items on their way from or to memory
+    bool gather[GNI_MAX_INPUTS]; // never read in place
+    int out_of[GNI_MAX_INSNS];   // output that the instruction may write in place, or -1
 } gni_plan;
 
 static bool gni_reads(uint32_t insn, int reg) {
-    return (int)GNI_INSN_A(insn) == reg || (int)GNI_INSN_B(insn) == reg || (int)GNI_INSN_C(insn) == reg;
+    return (int)GNI_INSN_A(insn) == reg || (int)GNI_INSN_B(insn) == reg ||
+           (int)GNI_INSN_C(insn) == reg;
 }
 
 // Instruction after which a register is no longer read; outputs are read at the end.
@@ -12494,15 +12684,17 @@ static void gni_eval_begin(gni_eval *e, const gni_plan *plan, char *memory) {
         char *to = gni_eval_slot(e, plan->slot[p->n_in + c]);
         uint32_t low = (uint32_t)(p->konst[c] & 0xffffffffu);
         for (int i = 0; i < plan->block; i++) {
-            if (p->wide) memcpy(to + 8 * i, &p->konst[c], 8);
-            else memcpy(to + 4 * i, &low, 4);
+            if (p->wide)
+                memcpy(to + 8 * i, &p->konst[c], 8);
+            else
+                memcpy(to + 4 * i, &low, 4);
         }
         e->reg[p->n_in + c] = to;
     }
 }
 
-static void gni_eval_load(gni_eval *e, int k, const char *from, const int64_t stride[3], const int64_t ext[3],
-                          int64_t n, bool in_place) {
+static void gni_eval_load(gni_eval *e, int k, const char *from, const int64_t stride[3],
+                          const int64_t ext[3], int64_t n, bool in_place) {
     const gni_plan *plan = e->plan;
     gn_dtype t = plan->program->in_dtype[k];
     gni_convert_fn load = plan->isa->load[t];
@@ -12523,8 +12715,10 @@ static void gni_eval_load(gni_eval *e, int k, const char *from, const int64_t st
         gni_copy_box(raw, dense, from, stride, ext, item);
         from = raw;
     }
-    if (load != NULL) load(to, from, n);
-    else if (from != to) memcpy(to, from, (size_t)(n * item));
+    if (load != NULL)
+        load(to, from, n);
+    else if (from != to)
+        memcpy(to, from, (size_t)(n * item));
     // Kernels work on whole groups of 16.
     if ((n & 15) != 0) memset(to + n * plan->width, 0, (size_t)((16 - (n & 15)) * plan->width));
 }
@@ -12538,13 +12732,15 @@ static void gni_eval_run(gni_eval *e, int64_t n, char *const *direct) {
         uint32_t insn = p->insn[i];
         int reg = p->n_in + p->n_const + i, o = plan->out_of[i];
         char *to = o >= 0 && direct[o] != NULL ? direct[o] : gni_eval_slot(e, plan->slot[reg]);
-        plan->isa->kernel[GNI_INSN_CODE(insn)](to, e->reg[GNI_INSN_A(insn)], e->reg[GNI_INSN_B(insn)],
-                                               e->reg[GNI_INSN_C(insn)], count);
+        plan->isa->kernel[GNI_INSN_CODE(insn)](to, e->reg[GNI_INSN_A(insn)],
+                                               e->reg[GNI_INSN_B(insn)], e->reg[GNI_INSN_C(insn)],
+                                               count);
         e->reg[reg] = to;
     }
 }
 
-static void gni_eval_store(gni_eval *e, int o, char *to, const int64_t stride[3], const int64_t ext[3], int64_t n) {
+static void gni_eval_store(gni_eval *e, int o, char *to, const int64_t stride[3],
+                           const int64_t ext[3], int64_t n) {
     const gni_plan *plan = e->plan;
     gn_dtype t = plan->program->out_dtype[o];
     gni_convert_fn store = plan->isa->store[t];
@@ -12572,7 +12768,8 @@ typedef struct gni_map_job {
 } gni_map_job;
 
 // Results larger than caches go past them, unless they overwrite what has just been read.
-static bool gni_streams(const gni_operand *in, int n_in, const gni_operand *out, int n_out, const gni_space *s) {
+static bool gni_streams(const gni_operand *in, int n_in, const gni_operand *out, int n_out,
+                        const gni_space *s) {
     int64_t bytes = 0, n = 1;
     for (int i = 0; i < s->rank; i++) n *= s->dim[i];
     for (int o = 0; o < n_out; o++) {
@@ -12595,14 +12792,17 @@ static void gni_map_tile(const gni_map_job *j, gni_eval *e, char *const *p, cons
         int k = g->n_in + o;
         bool in_place = whole && j->plan.isa->store[g->out_dtype[o]] == NULL &&
                         gni_extent_contiguous(ext, s->stride[k] + s->rank - 3, s->item[k]);
-        stream[o] = in_place && j->stream && ((n * s->item[k]) & 63) == 0 && ((uintptr_t)p[k] & 63) == 0;
+        stream[o] =
+            in_place && j->stream && ((n * s->item[k]) & 63) == 0 && ((uintptr_t)p[k] & 63) == 0;
         direct[o] = in_place && !stream[o] ? p[k] : NULL;
     }
     gni_eval_run(e, n, direct);
     for (int o = 0; o < g->n_out; o++) {
         char *to = p[g->n_in + o];
-        if (stream[o]) j->isa->stream(to, e->reg[g->out_reg[o]], n * s->item[g->n_in + o]);
-        else gni_eval_store(e, o, to, s->stride[g->n_in + o] + s->rank - 3, ext, n);
+        if (stream[o])
+            j->isa->stream(to, e->reg[g->out_reg[o]], n * s->item[g->n_in + o]);
+        else
+            gni_eval_store(e, o, to, s->stride[g->n_in + o] + s->rank - 3, ext, n);
     }
 }
 
@@ -12643,9 +12843,12 @@ static void gni_copy_task(void *arg, int64_t begin, int64_t end, int worker) {
     for (int64_t t = begin; t < end; t++) {
         int64_t bytes = gni_extent_size(c.ext) * s->item[0];
         bool past = j->stream && ((bytes | (int64_t)((uintptr_t)c.p[1] & 63)) & 63) == 0 &&
-                    gni_extent_contiguous(c.ext, from, s->item[0]) && gni_extent_contiguous(c.ext, to, s->item[0]);
-        if (past) j->isa->stream(c.p[1], c.p[0], bytes);
-        else gni_copy_box(c.p[1], to, c.p[0], from, c.ext, s->item[0]);
+                    gni_extent_contiguous(c.ext, from, s->item[0]) &&
+                    gni_extent_contiguous(c.ext, to, s->item[0]);
+        if (past)
+            j->isa->stream(c.p[1], c.p[0], bytes);
+        else
+            gni_copy_box(c.p[1], to, c.p[0], from, c.ext, s->item[0]);
         gni_cursor_next(&c);
     }
     if (j->stream) j->isa->stream(NULL, NULL, 0);
@@ -12680,8 +12883,10 @@ static bool gni_cpu_map(gn_context *g, const gni_map *m) {
         gni_parallel(g->pool, s->tiles, gni_tile_grain(s, 0), gni_copy_task, &j);
         return true;
     }
-    for (int k = 0; k < p->n_in; k++) gni_space_operand(s, &m->in[k], gni_operand_data(&m->in[k]), 0);
-    for (int k = 0; k < p->n_out; k++) gni_space_operand(s, &m->out[k], gni_operand_data(&m->out[k]), 0);
+    for (int k = 0; k < p->n_in; k++)
+        gni_space_operand(s, &m->in[k], gni_operand_data(&m->in[k]), 0);
+    for (int k = 0; k < p->n_out; k++)
+        gni_space_operand(s, &m->out[k], gni_operand_data(&m->out[k]), 0);
     gni_plan_make(&j.plan, p, g->isa, m->in, m->out);
     gni_space_merge(s, 0);
     gni_space_tile(s, j.plan.block, false);
@@ -12690,7 +12895,6 @@ static bool gni_cpu_map(gn_context *g, const gni_map *m) {
     return true;
 }
 
-// ------------------------------------------------------------------------------------------
 // >>cpu_reduce
 // Reductions on the CPU: what was gathered so far, and the ways along rows and columns.
 
@@ -12701,17 +12905,15 @@ typedef struct gni_reduce_job {
     int64_t rows, columns; // kept elements: outer ones, and neighbours reduced side by side
     int64_t row_dim[GN_MAX_RANK], row_stride[GNI_MAX_INPUTS][GN_MAX_RANK];
     int row_rank;
-    int64_t row;           // elements of a short row
-    int64_t band;          // columns at once
-    bool in_place;         // rows of memory are taken in where they are
-    int64_t parts, part;   // parts of each reduction, tiles of a part
-    gni_acc *acc;          // of each part, NULL if there is one only
+    int64_t row;         // elements of a short row
+    int64_t band;        // columns at once
+    bool in_place;       // rows of memory are taken in where they are
+    int64_t parts, part; // parts of each reduction, tiles of a part
+    gni_acc *acc;        // of each part, NULL if there is one only
     char *out;
 } gni_reduce_job;
 
-static bool gni_acc_is_float(const gni_reduce *r) {
-    return r->domain == GNI_F;
-}
+static bool gni_acc_is_float(const gni_reduce *r) { return r->domain == GNI_F; }
 
 static void gni_acc_begin(const gni_reduce *r, gni_acc *a, int64_t at) {
     bool wide = r->program.wide;
@@ -12800,8 +13002,10 @@ static void gni_acc_store(const gni_reduce_job *j, int64_t index, const gni_acc 
     bool real = gni_acc_is_float(r) && !place && !truth, to_real = gni_domain_of(t, true) == GNI_F;
     double d = fabs(a->d) < GNI_INF ? a->d + a->e : a->d;
     int64_t i = place ? a->at : a->i;
-    if (to_real) gni_put_float(t, p, real ? d : (double)i);
-    else gni_put_int(t, p, real ? gni_dtoi(d) : i);
+    if (to_real)
+        gni_put_float(t, p, real ? d : (double)i);
+    else
+        gni_put_int(t, p, real ? gni_dtoi(d) : i);
 }
 
 // ---- reductions along rows: one kept element after another
@@ -12814,7 +13018,8 @@ static int64_t gni_cursor_place(const gni_cursor *c, int first) {
 }
 
 // Evaluates the program on a tile; returns the reduced register.
-static const char *gni_reduce_tile(const gni_reduce_job *j, gni_eval *e, char *const *p, const int64_t ext[3]) {
+static const char *gni_reduce_tile(const gni_reduce_job *j, gni_eval *e, char *const *p,
+                                   const int64_t ext[3]) {
     static char *const none[GNI_MAX_OUTPUTS] = {NULL, NULL, NULL, NULL};
     const gni_space *s = &j->space;
     const gni_program *g = j->plan.program;
@@ -12859,8 +13064,10 @@ static void gni_reduce_rows_task(void *arg, int64_t begin, int64_t end, int work
             fold(&acc, x, gni_extent_size(c.ext), gni_cursor_place(&c, 0));
             gni_cursor_next(&c);
         }
-        if (j->acc != NULL) j->acc[item] = acc;
-        else gni_acc_store(j, row, &acc);
+        if (j->acc != NULL)
+            j->acc[item] = acc;
+        else
+            gni_acc_store(j, row, &acc);
     }
 }
 
@@ -12878,7 +13085,8 @@ static void gni_reduce_short_task(void *arg, int64_t begin, int64_t end, int wor
     for (int64_t t = begin; t < end; t++) {
         const char *x = gni_reduce_tile(j, &e, c.p, c.ext);
         int64_t rows = gni_extent_size(c.ext) / j->row, index = 0;
-        for (int i = 0; i < c.space->rank - j->row_rank; i++) index = index * c.space->dim[i] + c.at[i];
+        for (int i = 0; i < c.space->rank - j->row_rank; i++)
+            index = index * c.space->dim[i] + c.at[i];
         for (int64_t i = 0; i < rows; i++) {
             gni_acc acc;
             gni_acc_begin(r, &acc, 0);
@@ -12901,14 +13109,19 @@ static void gni_columns_begin(const gni_reduce *r, gni_acc_columns *a, int64_t n
     for (int64_t c = 0; c < n; c++) {
         a->e[c] = 0.0;
         a->at[c] = at;
-        if (narrow && !truth && r->domain == GNI_F) ((float *)a->v)[c] = f;
-        else if (narrow) ((uint32_t *)a->v)[c] = (uint32_t)((uint64_t)one.i & 0xffffffffu);
-        else if (r->domain == GNI_F) ((double *)a->v)[c] = one.d;
-        else ((int64_t *)a->v)[c] = one.i;
+        if (narrow && !truth && r->domain == GNI_F)
+            ((float *)a->v)[c] = f;
+        else if (narrow)
+            ((uint32_t *)a->v)[c] = (uint32_t)((uint64_t)one.i & 0xffffffffu);
+        else if (r->domain == GNI_F)
+            ((double *)a->v)[c] = one.d;
+        else
+            ((int64_t *)a->v)[c] = one.i;
     }
 }
 
-static void gni_columns_get(const gni_reduce *r, const gni_acc_columns *a, int64_t c, gni_acc *acc) {
+static void gni_columns_get(const gni_reduce *r, const gni_acc_columns *a, int64_t c,
+                            gni_acc *acc) {
     bool truth = r->op == GNI_RED_ANY || r->op == GNI_RED_ALL;
     bool sums = r->op == GNI_RED_SUM || r->op == GNI_RED_PROD;
     bool narrow = truth || (!sums && !r->program.wide);
@@ -12916,11 +13129,16 @@ static void gni_columns_get(const gni_reduce *r, const gni_acc_columns *a, int64
     acc->i = 0;
     acc->e = a->e[c];
     acc->at = a->at[c];
-    if (narrow && !truth && r->domain == GNI_F) acc->d = (double)((const float *)a->v)[c];
-    else if (narrow && r->domain == GNI_U) acc->i = (int64_t)((const uint32_t *)a->v)[c];
-    else if (narrow) acc->i = (int64_t)((const int32_t *)a->v)[c];
-    else if (r->domain == GNI_F) acc->d = ((const double *)a->v)[c];
-    else acc->i = ((const int64_t *)a->v)[c];
+    if (narrow && !truth && r->domain == GNI_F)
+        acc->d = (double)((const float *)a->v)[c];
+    else if (narrow && r->domain == GNI_U)
+        acc->i = (int64_t)((const uint32_t *)a->v)[c];
+    else if (narrow)
+        acc->i = (int64_t)((const int32_t *)a->v)[c];
+    else if (r->domain == GNI_F)
+        acc->d = ((const double *)a->v)[c];
+    else
+        acc->i = ((const int64_t *)a->v)[c];
 }
 
 // An item is a part of a band of columns of a row.
@@ -12942,7 +13160,8 @@ static void gni_reduce_columns_task(void *arg, int64_t begin, int64_t end, int w
     for (int64_t item = begin; item < end; item++) {
         int64_t index = item / j->parts, first = item % j->parts * j->part;
         int64_t last = GNI_MIN(first + j->part, j->space.tiles);
-        int64_t row = index / bands, column = index % bands * j->band, n = GNI_MIN(j->band, j->columns - column);
+        int64_t row = index / bands, column = index % bands * j->band,
+                n = GNI_MIN(j->band, j->columns - column);
         int rank = j->space.rank;
         gni_reduce_shift(j, row, shift);
         for (int k = 0; k < j->space.ops; k++) shift[k] += column * j->space.stride[k][rank - 1];
@@ -12967,8 +13186,10 @@ static void gni_reduce_columns_task(void *arg, int64_t begin, int64_t end, int w
         for (int64_t i = 0; i < n; i++) {
             gni_acc one;
             gni_columns_get(r, &acc, i, &one);
-            if (j->acc != NULL) j->acc[(row * j->columns + column + i) * j->parts + item % j->parts] = one;
-            else gni_acc_store(j, row * j->columns + column + i, &one);
+            if (j->acc != NULL)
+                j->acc[(row * j->columns + column + i) * j->parts + item % j->parts] = one;
+            else
+                gni_acc_store(j, row * j->columns + column + i, &one);
         }
     }
 }
@@ -12996,7 +13217,8 @@ static void gni_reduce_space(gni_reduce_job *j, int first) {
     gni_space *s = &j->space;
     gni_space_begin(s);
     for (int i = first; i < r->rank; i++) gni_space_dim(s, r->dim[i]);
-    for (int k = 0; k < r->program.n_in; k++) gni_space_operand(s, &r->in[k], gni_operand_data(&r->in[k]), first);
+    for (int k = 0; k < r->program.n_in; k++)
+        gni_space_operand(s, &r->in[k], gni_operand_data(&r->in[k]), first);
     if (r->op != GNI_RED_ARGMIN && r->op != GNI_RED_ARGMAX && first == r->kept) gni_space_sort(s);
     gni_space_merge(s, 0);
 }
@@ -13005,8 +13227,8 @@ static void gni_reduce_space(gni_reduce_job *j, int first) {
 static bool gni_reduce_bare(const gni_reduce_job *j) {
     const gni_program *p = &j->r->program;
     const gni_space *s = &j->space;
-    return p->n_insn == 0 && s->ops == 1 && p->out_reg[0] == 0 && j->plan.isa->load[p->in_dtype[0]] == NULL &&
-           s->stride[0][s->rank - 1] == s->item[0];
+    return p->n_insn == 0 && s->ops == 1 && p->out_reg[0] == 0 &&
+           j->plan.isa->load[p->in_dtype[0]] == NULL && s->stride[0][s->rank - 1] == s->item[0];
 }
 
 // The first `count` dimensions are stepped through outside of the space.
@@ -13030,7 +13252,8 @@ static void gni_reduce_parts(gni_reduce_job *j, int64_t count, int64_t n, int64_
     j->parts = (tiles - 1) / j->part + 1;
 }
 
-static bool gni_reduce_run(gn_context *g, gni_reduce_job *j, int64_t items, int64_t n, gni_task_fn task) {
+static bool gni_reduce_run(gn_context *g, gni_reduce_job *j, int64_t items, int64_t n,
+                           gni_task_fn task) {
     int64_t results = j->rows * j->columns;
     if (j->parts > 1) {
         size_t bytes = (size_t)(results * j->parts) * sizeof(gni_acc);
@@ -13088,7 +13311,8 @@ static bool gni_reduce_short(gn_context *g, gni_reduce_job *j, int64_t n) {
     gni_space_pad(&rows);
     gni_space_begin(s);
     for (int i = 0; i < r->kept; i++) gni_space_dim(s, r->dim[i]);
-    for (int k = 0; k < r->program.n_in; k++) gni_space_operand(s, &r->in[k], gni_operand_data(&r->in[k]), 0);
+    for (int k = 0; k < r->program.n_in; k++)
+        gni_space_operand(s, &r->in[k], gni_operand_data(&r->in[k]), 0);
     for (int i = rows.rank - reduced; i < rows.rank; i++) {
         gni_space_dim(s, rows.dim[i]);
         for (int k = 0; k < s->ops; k++) s->stride[k][s->rank - 1] = rows.stride[k][i];
@@ -13153,11 +13377,11 @@ static bool gni_cpu_reduce(gn_context *g, const gni_reduce *r) {
     if (gni_reduce_narrowed(r, &narrow)) j.r = r = &narrow;
     gni_plan_make(&j.plan, &r->program, g->isa, r->in, NULL);
     // Short rows are turned into columns.
-    bool columns = gni_reduce_by_columns(r) || (n <= 32 && r->kept > 0 && r->dim[r->kept - 1] >= 16);
+    bool columns =
+        gni_reduce_by_columns(r) || (n <= 32 && r->kept > 0 && r->dim[r->kept - 1] >= 16);
     return columns ? gni_reduce_columns(g, &j, n) : gni_reduce_rows(g, &j, n);
 }
 
-// ------------------------------------------------------------------------------------------
 // >>cpu_jobs
 // The other jobs on the CPU (softmax, take, random, matmul) and the backend's table.
 
@@ -13166,7 +13390,7 @@ enum { GNI_SOFT_BLOCK = 2048, GNI_SOFT_PARTS = 64 };
 typedef struct gni_softmax_job {
     const gni_softmax *d;
     const gni_cpu_isa *isa;
-    int64_t item, width;     // bytes of an element in memory and in a register
+    int64_t item, width; // bytes of an element in memory and in a register
     gni_convert_fn load, store;
     int64_t blocks;          // of a row
     gni_softmax_part *parts; // of the row at hand
@@ -13218,12 +13442,14 @@ static void gni_softmax_join(gni_softmax_job *j) {
     for (int64_t b = 0; b < j->blocks && j->most == j->most; b++)
         if (!(j->parts[b].most <= j->most)) j->most = j->parts[b].most;
     if (!(fabs(j->most) < GNI_INF)) return;
-    for (int64_t b = 0; b < j->blocks; b++) j->sum += j->parts[b].sum * exp(j->parts[b].most - j->most);
+    for (int64_t b = 0; b < j->blocks; b++)
+        j->sum += j->parts[b].sum * exp(j->parts[b].most - j->most);
 }
 
 static void gni_softmax_row(gni_softmax_job *j, int64_t row) {
     j->x = gni_operand_data(&j->d->in) + row * j->d->row_stride * j->item;
-    j->y = gni_operand_data(&j->d->out) + row * (j->d->kind == GNI_LOGSUMEXP ? 1 : j->d->n) * j->item;
+    j->y =
+        gni_operand_data(&j->d->out) + row * (j->d->kind == GNI_LOGSUMEXP ? 1 : j->d->n) * j->item;
 }
 
 static void gni_softmax_end(const gni_softmax_job *j) {
@@ -13240,7 +13466,8 @@ static void gni_softmax_rows_task(void *arg, int64_t begin, int64_t end, int wor
         gni_softmax_row(&j, row);
         for (int64_t b = 0; b < j.blocks; b++) parts[b] = gni_softmax_block(&j, b);
         gni_softmax_join(&j);
-        for (int64_t b = 0; b < j.blocks && j.d->kind != GNI_LOGSUMEXP; b++) gni_softmax_finish(&j, b);
+        for (int64_t b = 0; b < j.blocks && j.d->kind != GNI_LOGSUMEXP; b++)
+            gni_softmax_finish(&j, b);
         gni_softmax_end(&j);
     }
 }
@@ -13260,11 +13487,13 @@ static void gni_softmax_finish_task(void *arg, int64_t begin, int64_t end, int w
 static void gni_softmax_short_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_softmax_job *j = (const gni_softmax_job *)arg;
     const gni_softmax *d = j->d;
-    int64_t n = d->n, out = d->kind == GNI_LOGSUMEXP ? 1 : n, per = GNI_SOFT_BLOCK / n & ~(int64_t)15;
+    int64_t n = d->n, out = d->kind == GNI_LOGSUMEXP ? 1 : n,
+            per = GNI_SOFT_BLOCK / n & ~(int64_t)15;
     float t[GNI_SOFT_BLOCK], raw[GNI_SOFT_BLOCK];
     GNI_UNUSED(worker);
     for (int64_t row = begin; row < end; row += per) {
-        int64_t rows = GNI_MIN(per, end - row), wide = (rows + 15) & ~(int64_t)15, step = d->row_stride * j->item;
+        int64_t rows = GNI_MIN(per, end - row), wide = (rows + 15) & ~(int64_t)15,
+                step = d->row_stride * j->item;
         const char *x = gni_operand_data(&d->in) + row * step;
         char *y = gni_operand_data(&d->out) + row * out * j->item;
         if (j->load != NULL) {
@@ -13275,7 +13504,8 @@ static void gni_softmax_short_task(void *arg, int64_t begin, int64_t end, int wo
         if (wide != rows) memset(t, 0, sizeof(float) * (size_t)(wide * n));
         gni_turn((char *)t, wide * 4, x, step, n, rows, 4);
         j->isa->softmax->columns(t, n, wide, d->kind);
-        gni_turn(j->store != NULL ? (char *)raw : y, out * 4, (const char *)t, wide * 4, rows, out, 4);
+        gni_turn(j->store != NULL ? (char *)raw : y, out * 4, (const char *)t, wide * 4, rows, out,
+                 4);
         if (j->store != NULL) j->store(y, raw, rows * out);
     }
 }
@@ -13291,12 +13521,14 @@ static bool gni_cpu_softmax(gn_context *g, const gni_softmax *d) {
         j.store = j.isa->store[d->in.dtype];
     }
     if (d->n > 0 && d->n <= 64 && d->rows >= 8 && j.item <= 4) {
-        gni_parallel(g->pool, d->rows, GNI_MAX(GNI_GRAIN / 4 / d->n & ~(int64_t)15, 16), gni_softmax_short_task, &j);
+        gni_parallel(g->pool, d->rows, GNI_MAX(GNI_GRAIN / 4 / d->n & ~(int64_t)15, 16),
+                     gni_softmax_short_task, &j);
         return true;
     }
     j.blocks = d->n == 0 ? 0 : (d->n - 1) / GNI_SOFT_BLOCK + 1;
     if (j.blocks <= GNI_SOFT_PARTS) {
-        gni_parallel(g->pool, d->rows, GNI_MAX(GNI_GRAIN / 8 / GNI_MAX(d->n, 1), 1), gni_softmax_rows_task, &j);
+        gni_parallel(g->pool, d->rows, GNI_MAX(GNI_GRAIN / 8 / GNI_MAX(d->n, 1), 1),
+                     gni_softmax_rows_task, &j);
         return true;
     }
     size_t bytes = (size_t)j.blocks * sizeof(gni_softmax_part);
@@ -13309,7 +13541,8 @@ static bool gni_cpu_softmax(gn_context *g, const gni_softmax *d) {
         gni_softmax_row(&j, row);
         gni_parallel(g->pool, j.blocks, 4, gni_softmax_blocks_task, &j);
         gni_softmax_join(&j);
-        if (d->kind != GNI_LOGSUMEXP) gni_parallel(g->pool, j.blocks, 4, gni_softmax_finish_task, &j);
+        if (d->kind != GNI_LOGSUMEXP)
+            gni_parallel(g->pool, j.blocks, 4, gni_softmax_finish_task, &j);
         gni_softmax_end(&j);
     }
     gni_free(g, j.parts);
@@ -13366,8 +13599,8 @@ static bool gni_cpu_take(gn_context *g, const gni_take *d) {
     for (int64_t i = 0; i < d->count; i++) {
         int64_t at = gni_index_at(d->index.dtype, j.index, i);
         if (at >= -d->extent && at < d->extent) continue;
-        gni_fail(g, GN_ERROR_ARGUMENT, "gn_take: index %lld out of range for axis of size %lld", (long long)at,
-                 (long long)d->extent);
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_take: index %lld out of range for axis of size %lld",
+                 (long long)at, (long long)d->extent);
         return false;
     }
     if (j.run == 0) return true;
@@ -13391,9 +13624,7 @@ static uint64_t gni_mulhi64(uint64_t a, uint64_t b) {
     return a1 * b1 + (mid >> 32) + (low >> 32);
 }
 
-static uint64_t gni_random_pair(const uint32_t *w) {
-    return (uint64_t)w[1] << 32 | w[0];
-}
+static uint64_t gni_random_pair(const uint32_t *w) { return (uint64_t)w[1] << 32 | w[0]; }
 
 static void gni_random_range(const gni_random_job *j, const uint32_t *w, char *to, int64_t n) {
     const gni_random *d = j->d;
@@ -13427,9 +13658,12 @@ static void gni_random_normal_pair(const uint32_t *w, double *n0, double *n1) {
     uint64_t b = gni_random_pair(w + 2);
     double u = 1.0 - (double)(gni_random_pair(w) >> 11) * 1.1102230246251565e-16;
     double r = sqrt(2.0 * gni_random_log(u));
-    static const double sine[] = {1.0 / 272, 1.0 / 210, 1.0 / 156, 1.0 / 110, 1.0 / 72, 1.0 / 42, 1.0 / 20, 1.0 / 6};
-    static const double cosine[] = {1.0 / 240, 1.0 / 182, 1.0 / 132, 1.0 / 90, 1.0 / 56, 1.0 / 30, 1.0 / 12, 1.0 / 2};
-    double x = ((double)(b >> 11 & 0x3ffffffffffffu) + 0.5) * 6.9757369960172635e-16, z = x * x, p = 0.0, q = 0.0;
+    static const double sine[] = {1.0 / 272, 1.0 / 210, 1.0 / 156, 1.0 / 110,
+                                  1.0 / 72,  1.0 / 42,  1.0 / 20,  1.0 / 6};
+    static const double cosine[] = {1.0 / 240, 1.0 / 182, 1.0 / 132, 1.0 / 90,
+                                    1.0 / 56,  1.0 / 30,  1.0 / 12,  1.0 / 2};
+    double x = ((double)(b >> 11 & 0x3ffffffffffffu) + 0.5) * 6.9757369960172635e-16, z = x * x,
+           p = 0.0, q = 0.0;
     for (int i = 0; i < 8; i++) {
         p = (1.0 - p) * (z * sine[i]);
         q = (1.0 - q) * (z * cosine[i]);
@@ -13445,7 +13679,8 @@ static void gni_random_normal_pair(const uint32_t *w, double *n0, double *n1) {
 
 static void gni_random_doubles(const gni_random_job *j, const uint32_t *w, double *to, int64_t n) {
     if (j->d->kind == GNI_RAND_UNIFORM) {
-        for (int64_t i = 0; i < n; i++) to[i] = (double)(gni_random_pair(w + 2 * i) >> 11) * 1.1102230246251565e-16;
+        for (int64_t i = 0; i < n; i++)
+            to[i] = (double)(gni_random_pair(w + 2 * i) >> 11) * 1.1102230246251565e-16;
         return;
     }
     for (int64_t i = 0; i < n; i += 2) {
@@ -13486,14 +13721,21 @@ static void gni_random_task(void *arg, int64_t begin, int64_t end, int worker) {
         void *made = in_place ? (void *)to : (void *)w;
         bool words = j->pairs || d->kind == GNI_RAND_BITS || d->kind == GNI_RAND_RANGE ||
                      (item == 2 && d->kind == GNI_RAND_UNIFORM);
-        if (words) j->isa->bits((uint32_t *)made, d->seed, first, blocks);
-        else if (d->kind == GNI_RAND_UNIFORM) j->isa->uniform((float *)made, d->seed, first, blocks);
-        else j->isa->normal((float *)made, d->seed, first, blocks);
+        if (words)
+            j->isa->bits((uint32_t *)made, d->seed, first, blocks);
+        else if (d->kind == GNI_RAND_UNIFORM)
+            j->isa->uniform((float *)made, d->seed, first, blocks);
+        else
+            j->isa->normal((float *)made, d->seed, first, blocks);
         if (in_place) continue;
-        if (d->kind == GNI_RAND_RANGE) gni_random_range(j, w, to, n);
-        else if (item == 8) gni_random_doubles(j, w, (double *)(void *)to, n);
-        else if (item == 2) gni_random_halves(j, w, (uint16_t *)(void *)to, n);
-        else memcpy(to, w, (size_t)(n * 4));
+        if (d->kind == GNI_RAND_RANGE)
+            gni_random_range(j, w, to, n);
+        else if (item == 8)
+            gni_random_doubles(j, w, (double *)(void *)to, n);
+        else if (item == 2)
+            gni_random_halves(j, w, (uint16_t *)(void *)to, n);
+        else
+            memcpy(to, w, (size_t)(n * 4));
     }
 }
 
@@ -13576,7 +13818,9 @@ static bool gni_cpu_runs(const gni_program *p) {
     if (gni_is_copy(p)) return true;
     const gni_kernel *kernel = p->wide ? gni_kernels_wide : gni_kernels_narrow_plain;
     for (int i = 0; i < p->n_insn; i++)
-        if (GNI_INSN_CODE(p->insn[i]) >= GNI_OP_COUNT * 3u || kernel[GNI_INSN_CODE(p->insn[i])] == NULL) return false;
+        if (GNI_INSN_CODE(p->insn[i]) >= GNI_OP_COUNT * 3u ||
+            kernel[GNI_INSN_CODE(p->insn[i])] == NULL)
+            return false;
     return !odd && (!wide || p->wide);
 }
 
@@ -13586,7 +13830,8 @@ static bool gni_cpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
     case GNI_JOB_MAP: return gni_cpu_runs(&((const gni_map *)job)->program);
     case GNI_JOB_REDUCE: {
         const gni_reduce *r = (const gni_reduce *)job;
-        return gni_cpu_runs(&r->program) && r->out.dtype != GN_C64 && r->out.dtype != GN_C128 && r->in[0].dtype != GN_C64;
+        return gni_cpu_runs(&r->program) && r->out.dtype != GN_C64 && r->out.dtype != GN_C128 &&
+               r->in[0].dtype != GN_C64;
     }
     case GNI_JOB_SOFTMAX: {
         gn_dtype t = ((const gni_softmax *)job)->in.dtype;
@@ -13594,7 +13839,8 @@ static bool gni_cpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
     }
     case GNI_JOB_MATMUL: {
         gn_dtype t = ((const gni_matmul *)job)->a.dtype;
-        return t == GN_F32 || t == GN_F64 || t == GN_F16 || t == GN_BF16 || t == GN_I32 || t == GN_I64;
+        return t == GN_F32 || t == GN_F64 || t == GN_F16 || t == GN_BF16 || t == GN_I32 ||
+               t == GN_I64;
     }
     case GNI_JOB_TAKE: {
         gn_dtype t = ((const gni_take *)job)->index.dtype;
@@ -13605,7 +13851,8 @@ static bool gni_cpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
         const gni_random *d = (const gni_random *)job;
         gn_dtype t = d->out.dtype;
         if (d->kind == GNI_RAND_BITS) return t == GN_U32 || t == GN_I32;
-        if (d->kind == GNI_RAND_RANGE) return gni_domain_of(t, true) == GNI_I && t != GN_C64 && t != GN_C128;
+        if (d->kind == GNI_RAND_RANGE)
+            return gni_domain_of(t, true) == GNI_I && t != GN_C64 && t != GN_C128;
         return t == GN_F32 || t == GN_F64 || t == GN_F16 || t == GN_BF16;
     }
     default: return false;
@@ -13626,7 +13873,6 @@ static bool gni_cpu_run(gn_context *g, gni_job_kind kind, const void *job) {
 }
 
 static const gni_backend_api gni_cpu_api = {"cpu", GNI_ON_CPU, gni_cpu_supports, gni_cpu_run};
-// ------------------------------------------------------------------------------------------
 // >>vk_loader
 // The Vulkan headers, the private table of function pointers and where it is filled from.
 // GNI_VULKAN is 1 where the Vulkan rooms exist; without them gni_vk_open gives the reason and
@@ -13655,7 +13901,7 @@ typedef struct gni_vk gni_vk; // an open Vulkan device: memory, stream, pipeline
 
 // What the device did, on gni_now_ns's clock.
 typedef struct gni_vk_event {
-    const char *name;    // of the kernel's module
+    const char *name; // of the kernel's module
     uint64_t begin, end;
 } gni_vk_event;
 
@@ -13748,72 +13994,72 @@ GNI_MAYBE_UNUSED static void gni_vk_ticket_release(gni_vk *vk, gni_vk_ticket *t)
 #endif
 
 // Functions by what they are loaded from: nothing, an instance, a device.
-#define GNI_VK_GLOBAL_FUNCTIONS(X)            \
-    X(vkEnumerateInstanceExtensionProperties) \
+#define GNI_VK_GLOBAL_FUNCTIONS(X)                                                                 \
+    X(vkEnumerateInstanceExtensionProperties)                                                      \
     X(vkCreateInstance)
 
-#define GNI_VK_INSTANCE_FUNCTIONS(X)            \
-    X(vkDestroyInstance)                        \
-    X(vkEnumeratePhysicalDevices)               \
-    X(vkEnumerateDeviceExtensionProperties)     \
-    X(vkGetPhysicalDeviceProperties)            \
-    X(vkGetPhysicalDeviceProperties2)           \
-    X(vkGetPhysicalDeviceFeatures2)             \
-    X(vkGetPhysicalDeviceMemoryProperties)      \
-    X(vkGetPhysicalDeviceQueueFamilyProperties) \
-    X(vkCreateDevice)                           \
+#define GNI_VK_INSTANCE_FUNCTIONS(X)                                                               \
+    X(vkDestroyInstance)                                                                           \
+    X(vkEnumeratePhysicalDevices)                                                                  \
+    X(vkEnumerateDeviceExtensionProperties)                                                        \
+    X(vkGetPhysicalDeviceProperties)                                                               \
+    X(vkGetPhysicalDeviceProperties2)                                                              \
+    X(vkGetPhysicalDeviceFeatures2)                                                                \
+    X(vkGetPhysicalDeviceMemoryProperties)                                                         \
+    X(vkGetPhysicalDeviceQueueFamilyProperties)                                                    \
+    X(vkCreateDevice)                                                                              \
     X(vkGetDeviceProcAddr)
 
-#define GNI_VK_DEVICE_FUNCTIONS(X)   \
-    X(vkDestroyDevice)               \
-    X(vkGetDeviceQueue)              \
-    X(vkQueueSubmit)                 \
-    X(vkQueueWaitIdle)               \
-    X(vkAllocateMemory)              \
-    X(vkFreeMemory)                  \
-    X(vkMapMemory)                   \
-    X(vkCreateBuffer)                \
-    X(vkDestroyBuffer)               \
-    X(vkGetBufferMemoryRequirements) \
-    X(vkBindBufferMemory)            \
-    X(vkGetBufferDeviceAddress)      \
-    X(vkCreateCommandPool)           \
-    X(vkDestroyCommandPool)          \
-    X(vkResetCommandPool)            \
-    X(vkAllocateCommandBuffers)      \
-    X(vkBeginCommandBuffer)          \
-    X(vkEndCommandBuffer)            \
-    X(vkCmdPipelineBarrier)          \
-    X(vkCmdCopyBuffer)               \
-    X(vkCmdFillBuffer)               \
-    X(vkCmdBindPipeline)             \
-    X(vkCmdBindDescriptorSets)       \
-    X(vkCmdPushConstants)            \
-    X(vkCmdDispatch)                 \
-    X(vkCmdResetQueryPool)           \
-    X(vkCmdWriteTimestamp)           \
-    X(vkCreateQueryPool)             \
-    X(vkDestroyQueryPool)            \
-    X(vkGetQueryPoolResults)         \
-    X(vkCreateSemaphore)             \
-    X(vkDestroySemaphore)            \
-    X(vkWaitSemaphores)              \
-    X(vkGetSemaphoreCounterValue)    \
-    X(vkCreateShaderModule)          \
-    X(vkDestroyShaderModule)         \
-    X(vkCreatePipelineCache)         \
-    X(vkDestroyPipelineCache)        \
-    X(vkGetPipelineCacheData)        \
-    X(vkCreateComputePipelines)      \
-    X(vkDestroyPipeline)             \
-    X(vkCreatePipelineLayout)        \
-    X(vkDestroyPipelineLayout)       \
-    X(vkCreateDescriptorSetLayout)   \
-    X(vkDestroyDescriptorSetLayout)  \
-    X(vkCreateDescriptorPool)        \
-    X(vkDestroyDescriptorPool)       \
-    X(vkResetDescriptorPool)         \
-    X(vkAllocateDescriptorSets)      \
+#define GNI_VK_DEVICE_FUNCTIONS(X)                                                                 \
+    X(vkDestroyDevice)                                                                             \
+    X(vkGetDeviceQueue)                                                                            \
+    X(vkQueueSubmit)                                                                               \
+    X(vkQueueWaitIdle)                                                                             \
+    X(vkAllocateMemory)                                                                            \
+    X(vkFreeMemory)                                                                                \
+    X(vkMapMemory)                                                                                 \
+    X(vkCreateBuffer)                                                                              \
+    X(vkDestroyBuffer)                                                                             \
+    X(vkGetBufferMemoryRequirements)                                                               \
+    X(vkBindBufferMemory)                                                                          \
+    X(vkGetBufferDeviceAddress)                                                                    \
+    X(vkCreateCommandPool)                                                                         \
+    X(vkDestroyCommandPool)                                                                        \
+    X(vkResetCommandPool)                                                                          \
+    X(vkAllocateCommandBuffers)                                                                    \
+    X(vkBeginCommandBuffer)                                                                        \
+    X(vkEndCommandBuffer)                                                                          \
+    X(vkCmdPipelineBarrier)                                                                        \
+    X(vkCmdCopyBuffer)                                                                             \
+    X(vkCmdFillBuffer)                                                                             \
+    X(vkCmdBindPipeline)                                                                           \
+    X(vkCmdBindDescriptorSets)                                                                     \
+    X(vkCmdPushConstants)                                                                          \
+    X(vkCmdDispatch)                                                                               \
+    X(vkCmdResetQueryPool)                                                                         \
+    X(vkCmdWriteTimestamp)                                                                         \
+    X(vkCreateQueryPool)                                                                           \
+    X(vkDestroyQueryPool)                                                                          \
+    X(vkGetQueryPoolResults)                                                                       \
+    X(vkCreateSemaphore)                                                                           \
+    X(vkDestroySemaphore)                                                                          \
+    X(vkWaitSemaphores)                                                                            \
+    X(vkGetSemaphoreCounterValue)                                                                  \
+    X(vkCreateShaderModule)                                                                        \
+    X(vkDestroyShaderModule)                                                                       \
+    X(vkCreatePipelineCache)                                                                       \
+    X(vkDestroyPipelineCache)                                                                      \
+    X(vkGetPipelineCacheData)                                                                      \
+    X(vkCreateComputePipelines)                                                                    \
+    X(vkDestroyPipeline)                                                                           \
+    X(vkCreatePipelineLayout)                                                                      \
+    X(vkDestroyPipelineLayout)                                                                     \
+    X(vkCreateDescriptorSetLayout)                                                                 \
+    X(vkDestroyDescriptorSetLayout)                                                                \
+    X(vkCreateDescriptorPool)                                                                      \
+    X(vkDestroyDescriptorPool)                                                                     \
+    X(vkResetDescriptorPool)                                                                       \
+    X(vkAllocateDescriptorSets)                                                                    \
     X(vkUpdateDescriptorSets)
 
 // Members keep their vk prefix: without it windows.h would rename some of them.
@@ -13830,26 +14076,26 @@ typedef struct gni_vk_functions {
 
 // Newer than Vulkan 1.2: our own copies under our own names, so that old and new headers compile to
 // the same code. Values and layouts are those of the Vulkan registry.
-#define GNI_VK_TYPE_BFLOAT16_FEATURES          ((VkStructureType)1000141000)
-#define GNI_VK_TYPE_SM_BUILTINS_PROPERTIES     ((VkStructureType)1000154001)
-#define GNI_VK_TYPE_SUBGROUP_SIZE_PROPERTIES   ((VkStructureType)1000225000)
-#define GNI_VK_TYPE_REQUIRED_SUBGROUP_SIZE     ((VkStructureType)1000225001)
-#define GNI_VK_TYPE_SUBGROUP_SIZE_FEATURES     ((VkStructureType)1000225002)
+#define GNI_VK_TYPE_BFLOAT16_FEATURES ((VkStructureType)1000141000)
+#define GNI_VK_TYPE_SM_BUILTINS_PROPERTIES ((VkStructureType)1000154001)
+#define GNI_VK_TYPE_SUBGROUP_SIZE_PROPERTIES ((VkStructureType)1000225000)
+#define GNI_VK_TYPE_REQUIRED_SUBGROUP_SIZE ((VkStructureType)1000225001)
+#define GNI_VK_TYPE_SUBGROUP_SIZE_FEATURES ((VkStructureType)1000225002)
 #define GNI_VK_TYPE_SHADER_CORE_PROPERTIES_AMD ((VkStructureType)1000185000)
-#define GNI_VK_TYPE_MAINTENANCE4_FEATURES      ((VkStructureType)1000413000)
-#define GNI_VK_TYPE_MAINTENANCE4_PROPERTIES    ((VkStructureType)1000413001)
-#define GNI_VK_TYPE_COOP_FEATURES              ((VkStructureType)1000506000)
-#define GNI_VK_TYPE_COOP_PROPERTIES            ((VkStructureType)1000506001)
-#define GNI_VK_TYPE_COOP2_FEATURES             ((VkStructureType)1000593000)
-#define GNI_VK_TYPE_COOP2_DIMENSIONS           ((VkStructureType)1000593001)
-#define GNI_VK_TYPE_COOP2_PROPERTIES           ((VkStructureType)1000593002)
+#define GNI_VK_TYPE_MAINTENANCE4_FEATURES ((VkStructureType)1000413000)
+#define GNI_VK_TYPE_MAINTENANCE4_PROPERTIES ((VkStructureType)1000413001)
+#define GNI_VK_TYPE_COOP_FEATURES ((VkStructureType)1000506000)
+#define GNI_VK_TYPE_COOP_PROPERTIES ((VkStructureType)1000506001)
+#define GNI_VK_TYPE_COOP2_FEATURES ((VkStructureType)1000593000)
+#define GNI_VK_TYPE_COOP2_DIMENSIONS ((VkStructureType)1000593001)
+#define GNI_VK_TYPE_COOP2_PROPERTIES ((VkStructureType)1000593002)
 
 // What every chained structure of switches looks like: a header, then VkBool32s.
-#define GNI_VK_SWITCHES(name, count) \
-    typedef struct name {            \
-        VkStructureType sType;       \
-        void *pNext;                 \
-        VkBool32 on[count];          \
+#define GNI_VK_SWITCHES(name, count)                                                               \
+    typedef struct name {                                                                          \
+        VkStructureType sType;                                                                     \
+        void *pNext;                                                                               \
+        VkBool32 on[count];                                                                        \
     } name
 GNI_VK_SWITCHES(gni_vk_bfloat16_features, 3);      // type, dot product, cooperative matrix
 GNI_VK_SWITCHES(gni_vk_subgroup_size_features, 2); // size control, full subgroups
@@ -13922,8 +14168,8 @@ typedef VkResult(VKAPI_PTR *gni_vk_get_coop2)(VkPhysicalDevice, uint32_t *,
 
 static const char *gni_vk_result_name(VkResult r) {
     switch ((int)r) {
-#define GNI_X(name) \
-    case name:      \
+#define GNI_X(name)                                                                                \
+    case name:                                                                                     \
         return #name;
         GNI_X(VK_SUCCESS)
         GNI_X(VK_NOT_READY)
@@ -14037,8 +14283,8 @@ static bool gni_vk_load_global(gni_vk_functions *f) {
 
 static bool gni_vk_load_instance(gni_vk_functions *f, VkInstance instance) {
     bool all = true;
-#define GNI_X(name)                                 \
-    f->name = (PFN_##name)f->root(instance, #name); \
+#define GNI_X(name)                                                                                \
+    f->name = (PFN_##name)f->root(instance, #name);                                                \
     all = all && f->name;
     GNI_VK_INSTANCE_FUNCTIONS(GNI_X)
 #undef GNI_X
@@ -14047,8 +14293,8 @@ static bool gni_vk_load_instance(gni_vk_functions *f, VkInstance instance) {
 
 static bool gni_vk_load_device(gni_vk_functions *f, VkDevice device) {
     bool all = true;
-#define GNI_X(name)                                              \
-    f->name = (PFN_##name)f->vkGetDeviceProcAddr(device, #name); \
+#define GNI_X(name)                                                                                \
+    f->name = (PFN_##name)f->vkGetDeviceProcAddr(device, #name);                                   \
     all = all && f->name;
     GNI_VK_DEVICE_FUNCTIONS(GNI_X)
 #undef GNI_X
@@ -14056,7 +14302,6 @@ static bool gni_vk_load_device(gni_vk_functions *f, VkDevice device) {
 }
 
 #endif // GNI_VULKAN
-// ------------------------------------------------------------------------------------------
 // >>vk_device
 // The types of all Vulkan rooms, the choice of a device, its features and limits, and taking over a
 // host's device. Outside the Vulkan rooms only the functions named in the list below are used,
@@ -15063,7 +15308,6 @@ static void gni_vk_close(gni_vk *vk) {
 GNI_MAYBE_UNUSED static const gni_vk_caps *gni_vk_caps_get(const gni_vk *vk) { return &vk->caps; }
 
 #endif // GNI_VULKAN
-// ------------------------------------------------------------------------------------------
 // >>vk_memory
 // The pool of device memory and the pools of staging memory. Large blocks come from the driver and
 // are cut into chunks of 256 bytes and up; free chunks of a block merge, and wait in lists by size
@@ -15480,11 +15724,10 @@ static bool gni_vk_wrap(gni_vk *vk, uint64_t vkbuffer, uint64_t offset, uint64_t
     if (vk->caps.addresses) {
         uint64_t address = gni_vk_address_of(vk, gni_vk_buffer_of(vkbuffer));
         if (address == 0 || address % 16) {
-            gni_fail(
-                vk->g, GN_ERROR_ARGUMENT,
-                "wrapping a VkBuffer: it has no device address (create it with "
-                "VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT, its memory with "
-                 "VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT)");
+            gni_fail(vk->g, GN_ERROR_ARGUMENT,
+                     "wrapping a VkBuffer: it has no device address (create it with "
+                     "VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT, its memory with "
+                     "VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT)");
             return false;
         }
         out->address = address + offset;
@@ -15585,7 +15828,6 @@ static void gni_vk_memory_close(gni_vk *vk) {
 }
 
 #endif // GNI_VULKAN
-// ------------------------------------------------------------------------------------------
 // >>vk_stream
 // The stream of commands: batches (a command buffer each, several in flight, counted by one
 // timeline semaphore), barriers where byte ranges meet, and the way of data to and from the device.
@@ -16235,7 +16477,6 @@ static int gni_vk_profile_fetch(gni_vk *vk, gni_vk_event *out, int capacity) {
 }
 
 #endif // GNI_VULKAN
-// ------------------------------------------------------------------------------------------
 // >>vk_pipelines
 // Compute pipelines out of shaders.h: found by module and specialisation constants, compiled when
 // first asked for, here or on a thread of their own, and kept in a VkPipelineCache on disk. Only
@@ -16276,20 +16517,34 @@ static int gni_vk_float_modes(const gni_vk *vk, gni_vk_float_mode *out) {
 
 // What is known of an id while a module is cut down.
 enum {
-    GNI_VK_ID_LIVE = 1, // a function that is called
-    GNI_VK_ID_CUT = 2,  // the label of a case that is left out
+    GNI_VK_ID_LIVE = 1,  // a function that is called
+    GNI_VK_ID_CUT = 2,   // the label of a case that is left out
     GNI_VK_ID_STAYS = 4, // the label of another, or of what follows the switch
-    GNI_VK_ID_GONE = 8  // defined in what was left out
+    GNI_VK_ID_GONE = 8   // defined in what was left out
 };
 
 // The id that an instruction of a function's body defines, or 0.
 static uint32_t gni_vk_defines(const uint32_t *w) {
     switch (w[0] & 0xffffu) {
-    case 0: case 56: case 62: case 63:                  // OpNop, OpFunctionEnd, OpStore, OpCopyMemory
-    case 71: case 224: case 225: case 228:              // OpDecorate, barriers, OpAtomicStore
-    case 246: case 247: case 249: case 250: case 251:   // merges and branches
-    case 252: case 253: case 254: case 255:             // the ends of functions
-    case 4458: case 5368: return 0;                     // stores of cooperative matrices and tensors
+    case 0:
+    case 56:
+    case 62:
+    case 63: // OpNop, OpFunctionEnd, OpStore, OpCopyMemory
+    case 71:
+    case 224:
+    case 225:
+    case 228: // OpDecorate, barriers, OpAtomicStore
+    case 246:
+    case 247:
+    case 249:
+    case 250:
+    case 251: // merges and branches
+    case 252:
+    case 253:
+    case 254:
+    case 255: // the ends of functions
+    case 4458:
+    case 5368: return 0;   // stores of cooperative matrices and tensors
     case 248: return w[1]; // OpLabel
     default: return w[0] >> 16 > 2u ? w[2] : 0;
     }
@@ -16303,7 +16558,8 @@ static uint32_t gni_vk_sweep(uint32_t *w, uint32_t n, uint8_t *mark, bool cases,
     for (uint32_t i = 5, count; i < n; i += count) {
         uint32_t op = w[i] & 0xffffu, id = gni_vk_defines(w + i);
         count = w[i] >> 16;
-        if (cases && op == 248u) drop = (mark[id] & GNI_VK_ID_CUT) || (drop && !(mark[id] & GNI_VK_ID_STAYS));
+        if (cases && op == 248u)
+            drop = (mark[id] & GNI_VK_ID_CUT) || (drop && !(mark[id] & GNI_VK_ID_STAYS));
         if (functions && op == 54u) drop = !(mark[id] & GNI_VK_ID_LIVE); // OpFunction
         if (drop || (op == 71u && (mark[w[i + 1]] & GNI_VK_ID_GONE))) {
             mark[id] |= GNI_VK_ID_GONE;
@@ -16321,7 +16577,9 @@ static void gni_vk_mark_live(const uint32_t *w, uint32_t n, uint8_t *mark) {
         bool live = false;
         more = false;
         for (uint32_t i = 5; i < n; i += w[i] >> 16) {
-            uint32_t op = w[i] & 0xffffu, callee = op == 15u ? w[i + 2] : op == 57u && live ? w[i + 3] : 0;
+            uint32_t op = w[i] & 0xffffu, callee = op == 15u           ? w[i + 2]
+                                                   : op == 57u && live ? w[i + 3]
+                                                                       : 0;
             if (op == 54u) live = (mark[w[i + 2]] & GNI_VK_ID_LIVE) != 0;
             if (callee == 0 || (mark[callee] & GNI_VK_ID_LIVE)) continue;
             mark[callee] |= GNI_VK_ID_LIVE;
@@ -16331,7 +16589,8 @@ static void gni_vk_mark_live(const uint32_t *w, uint32_t n, uint8_t *mark) {
 }
 
 // Copies OpSwitch without the cases that the kernel does not need. Returns the number of words.
-static uint32_t gni_vk_cut_switch(const uint32_t *w, const gni_vk_kernel *k, uint32_t *out, uint8_t *mark) {
+static uint32_t gni_vk_cut_switch(const uint32_t *w, const gni_vk_kernel *k, uint32_t *out,
+                                  uint8_t *mark) {
     uint32_t count = w[0] >> 16, at = 3;
     out[1] = w[1];
     out[2] = w[2];
@@ -16354,8 +16613,8 @@ static uint32_t gni_vk_cut_switch(const uint32_t *w, const gni_vk_kernel *k, uin
 // kernel does not need (k NULL: with all), nor functions that nothing calls. Drivers inline that switch
 // once for every instruction of a program, so that a full one takes them a second. `out` has
 // GNI_VK_MODE_WORDS more than n words, `mark` a zero for every id. Returns the number of words.
-static uint32_t gni_vk_copy_module(const gni_vk *vk, const uint32_t *w, uint32_t n, const gni_vk_kernel *k,
-                                   uint32_t *out, uint8_t *mark) {
+static uint32_t gni_vk_copy_module(const gni_vk *vk, const uint32_t *w, uint32_t n,
+                                   const gni_vk_kernel *k, uint32_t *out, uint8_t *mark) {
     gni_vk_float_mode modes[2];
     int mode_count = gni_vk_float_modes(vk, modes);
     uint32_t at = 5, merge = 0;
@@ -16389,7 +16648,8 @@ static uint32_t gni_vk_copy_module(const gni_vk *vk, const uint32_t *w, uint32_t
     return gni_vk_sweep(out, at, mark, false, false);
 }
 
-static VkResult gni_vk_make_module(gni_vk *vk, int variant, const gni_vk_kernel *k, VkShaderModule *out) {
+static VkResult gni_vk_make_module(gni_vk *vk, int variant, const gni_vk_kernel *k,
+                                   VkShaderModule *out) {
     const gni_module *from = &gni_modules[variant];
     size_t words_bytes = from->bytes + GNI_VK_MODE_WORDS * 4u, ids = from->words[3];
     uint32_t *words = (uint32_t *)gni_calloc(vk->g, words_bytes + ids);
@@ -16885,7 +17145,6 @@ static void gni_vk_compiler_close(gni_vk *vk) {
 }
 
 #endif // GNI_VULKAN
-// ------------------------------------------------------------------------------------------
 // >>vk_dispatch
 // Running a kernel: its parameters and buffers made known to it, into our own stream or into a
 // command buffer that a host records.
@@ -17152,7 +17411,6 @@ static bool gni_vk_dispatch(gni_vk *vk, gni_vk_pipeline *p, const gni_vk_use *us
 }
 
 #endif // GNI_VULKAN
-// ------------------------------------------------------------------------------------------
 // >>fft_vk
 // The FFT on the GPU: tables, the passes that a length is cut into, Bluestein's convolution for the other
 // lengths. From outside: gni_fft_vk_supports, gni_fft_vk, gni_fft_vk_free.
@@ -17191,12 +17449,13 @@ enum {
     GNI_FV_THREADS = 256
 };
 
-#define GNI_FV_TABLE_BYTES ((uint64_t)64 << 20) // of all tables; more only while one call needs them
+#define GNI_FV_TABLE_BYTES                                                                         \
+    ((uint64_t)64 << 20) // of all tables; more only while one call needs them
 
 typedef enum gni_fv_kind {
-    GNI_FV_ROOTS,  // for each stage but the last, of radix r: exp(-2 pi i j q / (r m)) at (q - 1) m + j, j < m
-    GNI_FV_CHIRP,  // exp(-pi i k^2 / n), k < n
-    GNI_FV_KERNEL  // the spectrum of the chirp's conjugate in a convolution of `size` points, over size
+    GNI_FV_ROOTS, // for each stage but the last, of radix r: exp(-2 pi i j q / (r m)) at (q - 1) m + j, j < m
+    GNI_FV_CHIRP, // exp(-pi i k^2 / n), k < n
+    GNI_FV_KERNEL // the spectrum of the chirp's conjugate in a convolution of `size` points, over size
 } gni_fv_kind;
 
 typedef struct gni_fv_table {
@@ -17255,7 +17514,8 @@ static int gni_fv_factor(int64_t n, int *radix) {
             if (stages < best) best = stages, best_six = six, best_ten = ten;
         }
     const int twos = power[5] - best_six - best_ten, passes = (twos + 3) / 4;
-    for (int i = 0; i < passes; i++) radix[count++] = 1 << (twos / passes + (i < twos % passes ? 1 : 0));
+    for (int i = 0; i < passes; i++)
+        radix[count++] = 1 << (twos / passes + (i < twos % passes ? 1 : 0));
     for (int i = 0; i < 3; i++)
         for (int k = 0; k < power[i]; k++) radix[count++] = prime[i];
     for (int i = 0; i < best_ten; i++) radix[count++] = 10;
@@ -17291,7 +17551,8 @@ static void gni_fv_chirp_next(int64_t n, int64_t j, uint64_t *square, double *re
 
 static bool gni_fv_fill_kernel(gn_context *g, int64_t n, int64_t size, float *out) {
     gni_ft_plan *p = gni_ft_plan_make(g, GNI_FT_ROWS, size, true);
-    double *time = (double *)gni_calloc(g, (size_t)size * 16), *freq = (double *)gni_alloc(g, (size_t)size * 16);
+    double *time = (double *)gni_calloc(g, (size_t)size * 16),
+           *freq = (double *)gni_alloc(g, (size_t)size * 16);
     char *work = p != NULL ? (char *)gni_alloc(g, p->shared + p->each) : NULL;
     bool ok = time != NULL && freq != NULL && work != NULL;
     uint64_t square = 0;
@@ -17362,7 +17623,8 @@ static void gni_fv_evict(gn_context *g, uint64_t room) {
     while (s->bytes + room > GNI_FV_TABLE_BYTES) {
         gni_fv_table **oldest = NULL;
         for (gni_fv_table **at = &s->tables; *at != NULL; at = &(*at)->next)
-            if ((*at)->used != s->call && (oldest == NULL || (*at)->used < (*oldest)->used)) oldest = at;
+            if ((*at)->used != s->call && (oldest == NULL || (*at)->used < (*oldest)->used))
+                oldest = at;
         if (oldest == NULL) return;
         gni_fv_table *t = *oldest;
         *oldest = t->next;
@@ -17414,7 +17676,8 @@ static int64_t gni_fv_points(const gni_vk *vk) {
 
 // Kernels for one length take a device made of CPU threads a second to compile.
 static bool gni_fv_slow(const gni_vk *vk) {
-    return vk->caps.kind == GNI_VK_CPU && !(vk->g->options.vulkan_flags & GN_VULKAN_NO_ASYNC_PIPELINES);
+    return vk->caps.kind == GNI_VK_CPU &&
+           !(vk->g->options.vulkan_flags & GN_VULKAN_NO_ASYNC_PIPELINES);
 }
 
 // Lines of GNI_FV_LARGEST points in one workgroup.
@@ -17504,25 +17767,29 @@ static int64_t gni_fv_team(int64_t n, const int *radix, int stages) {
 }
 
 // Lines that a workgroup of `threads` with room for so many points does.
-static int64_t gni_fv_lines(int64_t n, int64_t team, int64_t points, int64_t threads, uint32_t flags) {
+static int64_t gni_fv_lines(int64_t n, int64_t team, int64_t points, int64_t threads,
+                            uint32_t flags) {
     int64_t lines = GNI_MIN(points / (n % 32 == 0 ? n : n | 1), threads / team);
     return flags & GNI_FV_FOLD_OUT && lines > 1 ? lines & ~(int64_t)1 : lines;
 }
 
 // False: this pass is done by the kernel for all lengths.
-static bool gni_fv_specialise(const gni_vk *vk, int64_t n, int64_t lines, uint32_t flags, bool pairs, const int *radix,
-                              int stages, gni_fv_special *k) {
+static bool gni_fv_specialise(const gni_vk *vk, int64_t n, int64_t lines, uint32_t flags,
+                              bool pairs, const int *radix, int stages, gni_fv_special *k) {
     const bool across = (flags & (GNI_FV_ACROSS_IN | GNI_FV_ACROSS_OUT)) != 0;
-    if (n < 64 || n > GNI_FV_LARGEST || stages > GNI_FV_SPECIAL_STAGES || !gni_fv_has_large(vk)) return false;
+    if (n < 64 || n > GNI_FV_LARGEST || stages > GNI_FV_SPECIAL_STAGES || !gni_fv_has_large(vk))
+        return false;
     k->team = gni_fv_team(n, radix, stages);
     if (k->team == 0) return false;
-    static const int module[3][4] = {
-        {GNI_MODULE_fft_two_64, GNI_MODULE_fft_two_128, GNI_MODULE_fft_two_256, GNI_MODULE_fft_two_512},
-        {-1, -1, GNI_MODULE_fft_five_256, GNI_MODULE_fft_five_512},
-        {-1, -1, GNI_MODULE_fft_all_256, -1}};
+    static const int module[3][4] = {{GNI_MODULE_fft_two_64, GNI_MODULE_fft_two_128,
+                                      GNI_MODULE_fft_two_256, GNI_MODULE_fft_two_512},
+                                     {-1, -1, GNI_MODULE_fft_five_256, GNI_MODULE_fft_five_512},
+                                     {-1, -1, GNI_MODULE_fft_all_256, -1}};
     int kind = 0; // by the largest prime factor
     for (int i = 0; i < stages; i++)
-        kind = GNI_MAX(kind, radix[i] == 7 || radix[i] == 11 || radix[i] == 13 ? 2 : (radix[i] & (radix[i] - 1)) != 0 ? 1 : 0);
+        kind = GNI_MAX(kind, radix[i] == 7 || radix[i] == 11 || radix[i] == 13 ? 2
+                             : (radix[i] & (radix[i] - 1)) != 0                ? 1
+                                                                               : 0);
     const bool few = lines * n < 8192 * (int64_t)vk->caps.multiprocessors;
     // Steps as long as those of a matrix's columns want more lines than those inside one transform.
     const bool columns = (flags & GNI_FV_ACROSS_IN) && !(flags & GNI_FV_TWIST);
@@ -17530,7 +17797,8 @@ static bool gni_fv_specialise(const gni_vk *vk, int64_t n, int64_t lines, uint32
     // The smallest workgroup that reads and writes enough numbers next to each other.
     k->lines = 0;
     for (int i = across && !few ? 2 : 0; i < 4; i++) {
-        const int64_t threads = (int64_t)64 << i, fit = gni_fv_lines(n, k->team, 16 * threads, threads, flags);
+        const int64_t threads = (int64_t)64 << i,
+                      fit = gni_fv_lines(n, k->team, 16 * threads, threads, flags);
         if (module[kind][i] < 0 || fit <= k->lines) continue;
         k->lines = fit;
         k->module = module[kind][i];
@@ -17545,8 +17813,8 @@ static uint32_t gni_fv_radices(const uint32_t *param) {
     return bits;
 }
 
-static gni_vk_pipeline *gni_fv_pipeline(gni_vk *vk, uint32_t *param, int64_t lines, int stages, gni_vk_mode mode,
-                                        int64_t *each) {
+static gni_vk_pipeline *gni_fv_pipeline(gni_vk *vk, uint32_t *param, int64_t lines, int stages,
+                                        gni_vk_mode mode, int64_t *each) {
     const int64_t points = gni_fv_points(vk), n = param[15];
     const bool pairs = (param[13] & GNI_FV_FOLD_OUT) && param[9] > 1;
     const bool slow = gni_fv_slow(vk);
@@ -17571,7 +17839,9 @@ static gni_vk_pipeline *gni_fv_pipeline(gni_vk *vk, uint32_t *param, int64_t lin
     if (*each < 1) return NULL;
     while ((*each & (*each - 1)) != 0) *each &= *each - 1; // the power of two below
     param[14] = (uint32_t)*each;
-    kernel.module = points == 3072 ? GNI_MODULE_fft_any_3k : points == 2048 ? GNI_MODULE_fft_any_2k : GNI_MODULE_fft_any_1k;
+    kernel.module = points == 3072   ? GNI_MODULE_fft_any_3k
+                    : points == 2048 ? GNI_MODULE_fft_any_2k
+                                     : GNI_MODULE_fft_any_1k;
     kernel.n_spec = 2;
     kernel.spec[0] = slow ? 0x80000000u : param[13];
     kernel.spec[1] = slow ? UINT32_MAX : gni_fv_radices(param);
@@ -17592,8 +17862,8 @@ static void gni_fv_inverse(uint32_t *word, int64_t n) {
     word[1] = gni_fv_bits(inverse - (double)(float)inverse);
 }
 
-static void gni_fv_params(const gni_fv_pass *p, const gni_fv_end *in, const gni_fv_end *out, uint32_t flags, double scale,
-                          uint32_t *param) {
+static void gni_fv_params(const gni_fv_pass *p, const gni_fv_end *in, const gni_fv_end *out,
+                          uint32_t flags, double scale, uint32_t *param) {
     for (int i = 0; i < p->rank; i++)
         for (int k = 0; k < GNI_FV_DIM_WORDS; k++)
             param[GNI_FV_DIM + GNI_FV_DIM_WORDS * i + k] = (uint32_t)p->dim[i][k];
@@ -17618,8 +17888,8 @@ static void gni_fv_params(const gni_fv_pass *p, const gni_fv_end *in, const gni_
 }
 
 // With GNI_VK_ASYNC only compiles what will be needed.
-static bool gni_fv_dispatch(gn_context *g, const gni_fv_pass *p, const gni_fv_end *in, const gni_fv_end *out,
-                            uint32_t flags, double scale, gni_vk_mode mode) {
+static bool gni_fv_dispatch(gn_context *g, const gni_fv_pass *p, const gni_fv_end *in,
+                            const gni_fv_end *out, uint32_t flags, double scale, gni_vk_mode mode) {
     gni_vk *vk = g->vk;
     gni_vk_use use[5];
     uint32_t param[GNI_FV_DIM + GNI_FV_MAX_DIMS * GNI_FV_DIM_WORDS];
@@ -17632,7 +17902,8 @@ static bool gni_fv_dispatch(gn_context *g, const gni_fv_pass *p, const gni_fv_en
     for (int i = 0; i < p->rank; i++) lines *= p->dim[i][0];
     gni_fv_params(p, in, out, flags, scale, param);
     param[0] = (uint32_t)lines;
-    for (int i = 0; i < GNI_FV_STAGES; i++) param[GNI_FV_RADIX + i] = i < stages ? (uint32_t)radix[i] : 1;
+    for (int i = 0; i < GNI_FV_STAGES; i++)
+        param[GNI_FV_RADIX + i] = i < stages ? (uint32_t)radix[i] : 1;
     for (int i = 2; i < 5; i++) {
         const gni_fv_table *t = i == 3 ? in->factor : i == 4 ? out->factor : NULL;
         use[i].mem = t != NULL ? &t->mem : &roots->mem;
@@ -17647,15 +17918,18 @@ static bool gni_fv_dispatch(gn_context *g, const gni_fv_pass *p, const gni_fv_en
     if (mode == GNI_VK_ASYNC) return true;
     if (pipeline == NULL) return false;
     int64_t groups = (lines + each - 1) / each;
-    if ((flags & GNI_FV_FOLD_OUT) && p->out_span > 1) // each group has as many lines from the front as from the back
+    if ((flags & GNI_FV_FOLD_OUT) &&
+        p->out_span > 1) // each group has as many lines from the front as from the back
         groups = lines / p->out_span * ((p->out_span / 2 + each / 2 - 1) / (each / 2));
     int64_t x = GNI_MIN(groups, (int64_t)vk->caps.max_groups[0]), y = (groups + x - 1) / x;
     if (lines > INT32_MAX || y > (int64_t)vk->caps.max_groups[1]) return false;
-    return gni_vk_dispatch(vk, pipeline, use, 5, param, (uint32_t)((GNI_FV_DIM + p->rank * GNI_FV_DIM_WORDS) * 4),
-                           (uint32_t)x, (uint32_t)y, 1);
+    return gni_vk_dispatch(vk, pipeline, use, 5, param,
+                           (uint32_t)((GNI_FV_DIM + p->rank * GNI_FV_DIM_WORDS) * 4), (uint32_t)x,
+                           (uint32_t)y, 1);
 }
 
-static void gni_fv_dim(gni_fv_pass *p, int64_t size, int64_t in, int64_t out, int64_t unit, int64_t out_unit) {
+static void gni_fv_dim(gni_fv_pass *p, int64_t size, int64_t in, int64_t out, int64_t unit,
+                       int64_t out_unit) {
     int64_t *d = p->dim[p->rank++];
     d[0] = size, d[1] = in, d[2] = out, d[3] = unit, d[4] = out_unit;
 }
@@ -17669,13 +17943,16 @@ static gni_fv_end gni_fv_middle(const gni_vk_mem *mem, uint64_t bytes) {
     return e;
 }
 
-static void gni_fv_batch(gni_fv_pass *p, const gni_fft *f, int skip, const gni_fv_end *in, const gni_fv_end *out) {
+static void gni_fv_batch(gni_fv_pass *p, const gni_fft *f, int skip, const gni_fv_end *in,
+                         const gni_fv_end *out) {
     for (int i = 0; i < f->rank; i++)
-        if (f->dim[i] != 1 && i != skip) gni_fv_dim(p, f->dim[i], in->stride[i], out->stride[i], 0, 0);
+        if (f->dim[i] != 1 && i != skip)
+            gni_fv_dim(p, f->dim[i], in->stride[i], out->stride[i], 0, 0);
 }
 
 // Rows of n numbers, or with `fast` columns: that dimension's numbers follow each other.
-static gni_fv_end gni_fv_between(const gni_fft *f, int64_t n, int fast, const gni_vk_mem *mem, uint64_t bytes) {
+static gni_fv_end gni_fv_between(const gni_fft *f, int64_t n, int fast, const gni_vk_mem *mem,
+                                 uint64_t bytes) {
     gni_fv_end e = gni_fv_middle(mem, bytes);
     e.step = fast >= 0 ? f->dim[fast] : 1;
     int64_t rest = n * gni_product(f->dim, f->rank);
@@ -17689,8 +17966,8 @@ static gni_fv_end gni_fv_between(const gni_fft *f, int64_t n, int fast, const gn
 }
 
 // One pass: the dimension whose lines lie next to each other comes first when the points do not.
-static bool gni_fv_single(gn_context *g, const gni_fft *f, int64_t n, const gni_fv_end *in, const gni_fv_end *out,
-                          double scale) {
+static bool gni_fv_single(gn_context *g, const gni_fft *f, int64_t n, const gni_fv_end *in,
+                          const gni_fv_end *out, double scale) {
     gni_fv_pass p;
     uint32_t flags = in->flags | out->flags;
     memset(&p, 0, sizeof p);
@@ -17724,14 +18001,16 @@ static int gni_fv_fast(const gni_fft *f, const gni_fv_end *in, const gni_fv_end 
 }
 
 // The passes of part[0] = a, then, for three parts, b, and c points. All are compiled at the same time.
-static bool gni_fv_several(gn_context *g, const gni_fft *f, int64_t n, const int64_t *part, int parts,
-                           const gni_fv_end *in, const gni_fv_end *out, double scale, const gni_vk_mem *temporary) {
+static bool gni_fv_several(gn_context *g, const gni_fft *f, int64_t n, const int64_t *part,
+                           int parts, const gni_fv_end *in, const gni_fv_end *out, double scale,
+                           const gni_vk_mem *temporary) {
     const int64_t a = part[0], m = n / a, b = parts == 3 ? part[1] : 1, c = m / b;
     const int fast = gni_fv_fast(f, in, out);
     const bool half = (in->flags & (GNI_FV_HALF_IN | GNI_FV_FOLD_IN)) != 0;
     const uint32_t across = GNI_FV_ACROSS_IN | GNI_FV_ACROSS_OUT;
     gni_fv_pass pass[3];
-    gni_fv_end middle = gni_fv_between(f, n, fast, temporary, (uint64_t)(n * gni_product(f->dim, f->rank)) * 8);
+    gni_fv_end middle =
+        gni_fv_between(f, n, fast, temporary, (uint64_t)(n * gni_product(f->dim, f->rank)) * 8);
     const int64_t step = middle.step;
     uint32_t flags[3] = {0};
     memset(pass, 0, sizeof pass);
@@ -17761,19 +18040,21 @@ static bool gni_fv_several(gn_context *g, const gni_fft *f, int64_t n, const int
     gni_fv_dim(&pass[2], a, m * step, out->step, 0, 1);
     if (b > 1) gni_fv_dim(&pass[2], b, c * step, a * out->step, 0, a);
     gni_fv_batch(&pass[2], f, fast, &middle, out);
-    flags[2] = out->flags | (fast >= 0 ? across : (uint32_t)GNI_FV_ACROSS_OUT) | (out->count < n ? GNI_FV_CUT_OUT : 0);
+    flags[2] = out->flags | (fast >= 0 ? across : (uint32_t)GNI_FV_ACROSS_OUT) |
+               (out->count < n ? GNI_FV_CUT_OUT : 0);
     for (int ahead = 1; ahead >= 0; ahead--)
         for (int i = ahead; i < 3; i++) {
             if (i == 1 && b == 1) continue;
-            if (!gni_fv_dispatch(g, &pass[i], i == 0 ? in : &middle, i == 2 ? out : &middle, flags[i], i == 2 ? scale : 1.0,
+            if (!gni_fv_dispatch(g, &pass[i], i == 0 ? in : &middle, i == 2 ? out : &middle,
+                                 flags[i], i == 2 ? scale : 1.0,
                                  ahead ? GNI_VK_ASYNC : GNI_VK_WAIT))
                 return false;
         }
     return true;
 }
 
-static bool gni_fv_transform(gn_context *g, const gni_fft *f, int64_t n, const gni_fv_end *in, const gni_fv_end *out,
-                             double scale) {
+static bool gni_fv_transform(gn_context *g, const gni_fft *f, int64_t n, const gni_fv_end *in,
+                             const gni_fv_end *out, double scale) {
     int64_t part[3];
     gni_vk_mem temporary;
     int parts = gni_fv_cut(g, n, in->step != 1 || out->step != 1, part);
@@ -17821,17 +18102,21 @@ static bool gni_fft_vk_supports(gn_context *g, const gni_fft *f) {
     const gni_vk *vk = g->vk;
     int64_t part[3], batch = gni_product(f->dim, f->rank);
     if (g->fft_vk == NULL) g->fft_vk = (gni_fft_vk_state *)gni_calloc(g, sizeof(gni_fft_vk_state));
-    if (g->fft_vk == NULL || vk->caps.shared_bytes < 16384 || vk->caps.max_invocations < GNI_FV_THREADS || vk->caps.max_buffers < 5)
+    if (g->fft_vk == NULL || vk->caps.shared_bytes < 16384 ||
+        vk->caps.max_invocations < GNI_FV_THREADS || vk->caps.max_buffers < 5)
         return false;
     if (f->in.dtype != GN_F32 && f->in.dtype != GN_C64) return false;
     int64_t n = gni_fv_cut(g, f->n, false, part) > 0 ? f->n : gni_fv_convolution(f->n);
     // Kernels count numbers with 32 bits.
-    if (f->n > INT32_MAX / 4 || n > INT32_MAX / 4 || batch > INT32_MAX / n || gni_fv_cut(g, n, false, part) == 0) return false;
+    if (f->n > INT32_MAX / 4 || n > INT32_MAX / 4 || batch > INT32_MAX / n ||
+        gni_fv_cut(g, n, false, part) == 0)
+        return false;
     const gni_operand *both[2];
     both[0] = &f->in;
     both[1] = &f->out;
     for (int i = 0; i < 2; i++) {
-        if (both[i]->buf == NULL || both[i]->buf->bytes / gn_dtype_size(both[i]->dtype) > INT32_MAX) return false;
+        if (both[i]->buf == NULL || both[i]->buf->bytes / gn_dtype_size(both[i]->dtype) > INT32_MAX)
+            return false;
         if (!vk->caps.addresses && both[i]->buf->bytes > vk->caps.max_storage_range) return false;
     }
     return vk->caps.addresses || (uint64_t)(n * batch) * 8 <= vk->caps.max_storage_range;
@@ -17852,7 +18137,8 @@ static uint32_t gni_fv_pair(gni_fv_end *e, int rank, uint32_t flag) {
 }
 
 // Transforms of real data of n points, n even, as complex ones of n / 2. False: not for this length.
-static bool gni_fv_halves(gn_context *g, const gni_fft *f, const gni_fv_end *in, const gni_fv_end *out, bool *ok) {
+static bool gni_fv_halves(gn_context *g, const gni_fft *f, const gni_fv_end *in,
+                          const gni_fv_end *out, bool *ok) {
     gni_fft h = *f;
     gni_fv_end a = *in, b = *out;
     int64_t part[3];
@@ -17872,7 +18158,8 @@ static bool gni_fv_halves(gn_context *g, const gni_fft *f, const gni_fv_end *in,
     int parts = gni_fv_cut(g, h.n, a.step != 1 || b.step != 1, part);
     // The fold wants pairs of lines in the last pass.
     const int64_t last = parts > 0 ? part[parts - 1] : 0;
-    const bool fits = 2 * last <= gni_fv_points(g->vk) || (gni_fv_has_large(g->vk) && (last & (last - 1)) == 0);
+    const bool fits =
+        2 * last <= gni_fv_points(g->vk) || (gni_fv_has_large(g->vk) && (last & (last - 1)) == 0);
     if (parts == 0 || (forward && parts > 1 && (h.n / last % 2 != 0 || !fits))) return false;
     *ok = gni_fv_transform(g, &h, h.n, &a, &b, f->scale);
     return true;
@@ -17899,7 +18186,8 @@ static bool gni_fft_vk(gn_context *g, const gni_fft *f) {
     if (f->in.dtype == GN_F32) in.flags |= GNI_FV_REAL_IN;
     if (f->kind == GNI_FFT_C2R) in.flags |= GNI_FV_HALF_IN, out.flags |= GNI_FV_REAL_OUT;
     if (f->inverse) in.flags |= GNI_FV_SWAP_IN;
-    if (gni_fv_cut(g, f->n, in.step != 1 || out.step != 1, part) == 0) return gni_fv_chirped(g, f, &in, &out);
+    if (gni_fv_cut(g, f->n, in.step != 1 || out.step != 1, part) == 0)
+        return gni_fv_chirped(g, f, &in, &out);
     if (f->inverse) out.flags |= GNI_FV_SWAP_OUT;
     return gni_fv_transform(g, f, f->n, &in, &out, f->scale);
 }
@@ -17909,7 +18197,6 @@ static bool gni_fft_vk(gn_context *g, const gni_fft *f) {
 static void gni_fft_vk_free(gn_context *g) { GNI_UNUSED(g); }
 
 #endif // GNI_VULKAN
-// ------------------------------------------------------------------------------------------
 // >>vk_ops
 // Jobs on the Vulkan device: which kernel of tools/shaders does one, in how many pieces, with which
 // specialisation constants and parameters. From outside: gni_vulkan_api.
@@ -17938,8 +18225,8 @@ enum {
     GNI_VKO_OP = 72,
     GNI_VKO_CONST = 180,
     GNI_VKO_PARAMS = 196,
-    GNI_VKO_THREADS = 256,    // of a workgroup
-    GNI_VKO_HITS = 256,       // programs remembered
+    GNI_VKO_THREADS = 256,     // of a workgroup
+    GNI_VKO_HITS = 256,        // programs remembered
     GNI_VKO_COUNTERS = 1 << 14 // words
 };
 
@@ -18000,8 +18287,8 @@ static int gni_vko_log2_up(int64_t x) {
 
 // The range of `o` that `rank` dimensions reach, as a buffer argument, and where in it index 0 is, in
 // elements. False when that is more than one dispatch can address.
-static bool gni_vko_reach(const gni_vk *vk, const gni_operand *o, const int64_t *dim, const int64_t *stride, int rank,
-                          gni_vk_use *use, uint32_t *base) {
+static bool gni_vko_reach(const gni_vk *vk, const gni_operand *o, const int64_t *dim,
+                          const int64_t *stride, int rank, gni_vk_use *use, uint32_t *base) {
     int64_t size = (int64_t)gn_dtype_size(o->dtype), low = o->offset, high = o->offset;
     bool empty = false;
     for (int i = 0; i < rank; i++) {
@@ -18023,7 +18310,8 @@ static bool gni_vko_reach(const gni_vk *vk, const gni_operand *o, const int64_t 
         return empty;
     }
     *base = (uint32_t)((o->offset * size - start) / size);
-    return (end - start) / GNI_MIN(size, 4) < INT32_MAX && (vk->caps.addresses || use->bytes <= vk->caps.max_storage_range);
+    return (end - start) / GNI_MIN(size, 4) < INT32_MAX &&
+           (vk->caps.addresses || use->bytes <= vk->caps.max_storage_range);
 }
 
 // Extent, multiplier and shift: i / d == (mulhigh(i, multiplier) + i) >> shift for i < 2^31.
@@ -18046,14 +18334,15 @@ static int64_t gni_vko_stride(const gni_vko_space *s, const gni_operand *o, int 
     return s->from[i] < 0 ? 0 : o->stride[s->from[i]];
 }
 
-static bool gni_vko_even_steps(const gni_vko_space *s, const gni_operand *o, int first, int last, int64_t group) {
+static bool gni_vko_even_steps(const gni_vko_space *s, const gni_operand *o, int first, int last,
+                               int64_t group) {
     for (int i = first; i < last; i++)
         if (s->dim[i] > 1 && gni_vko_stride(s, o, i) % group != 0) return false;
     return true;
 }
 
-static gni_vko_kind gni_vko_kind_of(const gni_vko_space *s, const gni_operand *o, uint32_t base, int64_t group,
-                                    bool output) {
+static gni_vko_kind gni_vko_kind_of(const gni_vko_space *s, const gni_operand *o, uint32_t base,
+                                    int64_t group, bool output) {
     bool still = true, flat = true;
     int64_t step = 1;
     for (int i = s->vectors - 1; i >= 0; i--) {
@@ -18077,7 +18366,8 @@ static gni_vko_kind gni_vko_kind_of(const gni_vko_space *s, const gni_operand *o
 }
 
 static void gni_vko_put_space(gni_vko_call *c, const gni_vko_space *s) {
-    for (int i = 0; i < s->vectors + s->scalars; i++) gni_vko_divider(s->dim[i], &c->param[GNI_VKO_DIM + 3 * i]);
+    for (int i = 0; i < s->vectors + s->scalars; i++)
+        gni_vko_divider(s->dim[i], &c->param[GNI_VKO_DIM + 3 * i]);
 }
 
 // The buffer argument of a program's output or what comes after it: they follow the inputs, but bindings
@@ -18089,13 +18379,14 @@ static gni_vk_use *gni_vko_out_use(gni_vko_call *c, int output, int n_in) {
 }
 
 // Adds `o` as a buffer argument and as operand `slot` (0 to 7 inputs, from 8 on outputs).
-static bool gni_vko_put_operand(gni_vko_call *c, const gni_vko_space *s, const gni_operand *o, int slot, int64_t group,
-                                gni_vko_kind *kind, int n_in) {
+static bool gni_vko_put_operand(gni_vko_call *c, const gni_vko_space *s, const gni_operand *o,
+                                int slot, int64_t group, gni_vko_kind *kind, int n_in) {
     int64_t stride[GN_MAX_RANK];
     int rank = s->vectors + s->scalars;
     uint32_t base;
     for (int i = 0; i < rank; i++) stride[i] = gni_vko_stride(s, o, i);
-    gni_vk_use *use = slot < GNI_MAX_INPUTS ? &c->use[c->n_use++] : gni_vko_out_use(c, slot - GNI_MAX_INPUTS, n_in);
+    gni_vk_use *use = slot < GNI_MAX_INPUTS ? &c->use[c->n_use++]
+                                            : gni_vko_out_use(c, slot - GNI_MAX_INPUTS, n_in);
     if (!gni_vko_reach(c->vk, o, s->dim, stride, rank, use, &base)) return false;
     use->write = slot >= GNI_MAX_INPUTS;
     uint32_t *p = &c->param[GNI_VKO_OP + 9 * slot];
@@ -18157,7 +18448,8 @@ static bool gni_vko_program_ok(const gni_vk *vk, const gni_program *p, int extra
     for (int i = 0; i < p->n_in; i++)
         if (p->in_dtype[i] >= GN_C64 || (!p->wide && gni_vko_is_long(p->in_dtype[i]))) return false;
     for (int i = 0; i < p->n_out; i++)
-        if (p->out_dtype[i] >= GN_C64 || (!p->wide && gni_vko_is_long(p->out_dtype[i]))) return false;
+        if (p->out_dtype[i] >= GN_C64 || (!p->wide && gni_vko_is_long(p->out_dtype[i])))
+            return false;
     return true;
 }
 
@@ -18182,12 +18474,12 @@ static void gni_vko_put_program(gni_vko_call *c, const gni_program *p, const gni
         w[4] |= gni_vko_reg(p, (uint32_t)p->out_reg[i]) << (8 * i);
         coords = coords || out_kind[i] >= GNI_VKO_ROWVEC;
     }
-    w[0] = (uint32_t)p->n_in | (uint32_t)p->n_out << 4 | (uint32_t)p->n_insn << 8 | (uint32_t)s->vectors << 16 |
-           (uint32_t)s->scalars << 20 | (uint32_t)coords << 24;
+    w[0] = (uint32_t)p->n_in | (uint32_t)p->n_out << 4 | (uint32_t)p->n_insn << 8 |
+           (uint32_t)s->vectors << 16 | (uint32_t)s->scalars << 20 | (uint32_t)coords << 24;
     for (int i = 0; i < p->n_insn; i++) {
         uint32_t insn = p->insn[i];
-        w[6 + i] = GNI_INSN_CODE(insn) | gni_vko_reg(p, GNI_INSN_A(insn)) << 11 | gni_vko_reg(p, GNI_INSN_B(insn)) << 18 |
-                   gni_vko_reg(p, GNI_INSN_C(insn)) << 25;
+        w[6 + i] = GNI_INSN_CODE(insn) | gni_vko_reg(p, GNI_INSN_A(insn)) << 11 |
+                   gni_vko_reg(p, GNI_INSN_B(insn)) << 18 | gni_vko_reg(p, GNI_INSN_C(insn)) << 25;
     }
     for (int i = 0; i < p->n_const; i++) {
         w[GNI_VKO_CONST + 2 * i] = (uint32_t)p->konst[i];
@@ -18234,10 +18526,12 @@ static gni_vk_pipeline *gni_vko_pipeline(gni_vko_call *c) {
     return p;
 }
 
-static bool gni_vko_dispatch(gni_vko_call *c, gni_vk_pipeline *p, int64_t gx, int64_t gy, int64_t gz) {
+static bool gni_vko_dispatch(gni_vko_call *c, gni_vk_pipeline *p, int64_t gx, int64_t gy,
+                             int64_t gz) {
     if (!p) return false;
     const uint32_t *most = c->vk->caps.max_groups;
-    uint32_t x = (uint32_t)GNI_MIN(gx, (int64_t)most[0]), y = (uint32_t)gy, z = (uint32_t)GNI_MIN(gz, (int64_t)most[2]);
+    uint32_t x = (uint32_t)GNI_MIN(gx, (int64_t)most[0]), y = (uint32_t)gy,
+             z = (uint32_t)GNI_MIN(gz, (int64_t)most[2]);
     return gni_vk_dispatch(c->vk, p, c->use, c->n_use, c->param, c->n_param * 4u, x, y, z);
 }
 
@@ -18318,7 +18612,8 @@ static int gni_vko_long_steps(const gni_program *p) {
     int n = 0;
     for (int i = 0; i < p->n_insn; i++) {
         uint32_t op = GNI_INSN_CODE(p->insn[i]) / 3u;
-        n += op < GNI_OP_NEG || (op >= GNI_OP_FLOOR_DIV && op <= GNI_OP_POW) || op == GNI_OP_ATAN2 || op == GNI_OP_HYPOT;
+        n += op < GNI_OP_NEG || (op >= GNI_OP_FLOOR_DIV && op <= GNI_OP_POW) ||
+             op == GNI_OP_ATAN2 || op == GNI_OP_HYPOT;
     }
     return n;
 }
@@ -18344,9 +18639,11 @@ static int gni_vko_tile_dim(const gni_map *m) {
     return -1;
 }
 
-static gni_vko_kind gni_vko_tile_kind(const gni_map *m, const gni_operand *o, uint32_t base, int row, bool output) {
+static gni_vko_kind gni_vko_tile_kind(const gni_map *m, const gni_operand *o, uint32_t base,
+                                      int row, bool output) {
     int last = m->rank - 1;
-    bool still = true, even = base % 4 == 0, even_rows = even; // in all dimensions but the last, but `row`
+    bool still = true, even = base % 4 == 0,
+         even_rows = even; // in all dimensions but the last, but `row`
     for (int i = 0; i < m->rank; i++) {
         still = still && (o->stride[i] == 0 || m->dim[i] == 1);
         even = even && (i == last || o->stride[i] % 4 == 0);
@@ -18372,8 +18669,10 @@ static int64_t gni_vko_map_tiles(gni_vko_call *c, const gni_map *m, int row, int
     k[6] = (uint32_t)down;
     w[2] = 0;
     for (int i = 0; i < m->program.n_in; i++)
-        w[2] |= (uint32_t)gni_vko_tile_kind(m, &m->in[i], c->param[GNI_VKO_OP + 9 * i], row, false) << (4 * i);
-    gni_vko_kind out = gni_vko_tile_kind(m, &m->out[0], c->param[GNI_VKO_OP + 9 * GNI_MAX_INPUTS], row, true);
+        w[2] |= (uint32_t)gni_vko_tile_kind(m, &m->in[i], c->param[GNI_VKO_OP + 9 * i], row, false)
+                << (4 * i);
+    gni_vko_kind out =
+        gni_vko_tile_kind(m, &m->out[0], c->param[GNI_VKO_OP + 9 * GNI_MAX_INPUTS], row, true);
     w[3] = (w[3] & 0xffffu) | (uint32_t)out << 16;
     w[5] = 2u | 1u << 4;
     return n / (rows * columns) * across * down;
@@ -18400,14 +18699,17 @@ static bool gni_vko_map_once(gni_vk *vk, const gni_map *m, int64_t n, bool *fits
     for (int i = 0; i < p->n_in && *fits; i++)
         *fits = gni_vko_put_operand(&c, &s, &m->in[i], i, group, &in[i], p->n_in);
     for (int i = 0; i < p->n_out && *fits; i++)
-        *fits = gni_vko_put_operand(&c, &s, &m->out[i], GNI_MAX_INPUTS + i, group, &out[i], p->n_in);
+        *fits =
+            gni_vko_put_operand(&c, &s, &m->out[i], GNI_MAX_INPUTS + i, group, &out[i], p->n_in);
     if (!*fits) return true;
-    bool small = p->n_in <= 3 && p->n_out <= 1 && p->n_insn <= 8 && m->rank <= 4 && !p->wide && vk->caps.addresses;
+    bool small = p->n_in <= 3 && p->n_out <= 1 && p->n_insn <= 8 && m->rank <= 4 && !p->wide &&
+                 vk->caps.addresses;
     gni_vko_put_space(&c, &s);
     gni_vko_put_program(&c, p, &s, in, out);
     gni_vko_map_modules(&c, p, small);
     c.special.spec[5] = gni_vko_map_groups(vk, p);
-    int64_t blocks = gni_vko_ceil(gni_vko_ceil(n, group), (int64_t)GNI_VKO_THREADS << (c.special.spec[5] & 3u));
+    int64_t blocks =
+        gni_vko_ceil(gni_vko_ceil(n, group), (int64_t)GNI_VKO_THREADS << (c.special.spec[5] & 3u));
     int row = small && c.special.module >= 0 ? gni_vko_tile_dim(m) : -1;
     if (row >= 0) blocks = gni_vko_map_tiles(&c, m, row, n);
     c.param[GNI_VKO_KERNEL] = (uint32_t)n;
@@ -18531,8 +18833,8 @@ static void gni_vko_reduce_space(const gni_reduce *r, bool columns, gni_vko_spac
     s->scalars = n - s->vectors;
 }
 
-static void gni_vko_reduce_plan(const gni_vk *vk, const gni_reduce *r, int64_t kept, int64_t reduced,
-                                gni_vko_plan *p) {
+static void gni_vko_reduce_plan(const gni_vk *vk, const gni_reduce *r, int64_t kept,
+                                int64_t reduced, gni_vko_plan *p) {
     p->columns = gni_vko_by_columns(r);
     p->group = r->program.wide ? 2 : 4;
     p->kept = kept;
@@ -18546,7 +18848,8 @@ static void gni_vko_reduce_plan(const gni_vk *vk, const gni_reduce *r, int64_t k
         // As few lanes as keep the device busy: what they hold must be joined in the end.
         int most = GNI_MIN(8, gni_vko_log2_up(gni_vko_ceil(steps, 4)));
         p->log_lanes = GNI_MIN(5, most);
-        while (p->log_lanes < most && p->units >> (8 - p->log_lanes) < 6 * (int64_t)vk->caps.multiprocessors)
+        while (p->log_lanes < most &&
+               p->units >> (8 - p->log_lanes) < 6 * (int64_t)vk->caps.multiprocessors)
             p->log_lanes++;
     }
     p->blocks = gni_vko_ceil(p->units, (int64_t)256 >> p->log_lanes);
@@ -18563,8 +18866,10 @@ static int64_t gni_vko_enough_splits(const gni_vk *vk) {
     return (int64_t)vk->caps.multiprocessors * (vk->caps.kind == GNI_VK_CPU ? 2 : 4);
 }
 
-static int64_t gni_vko_splits(const gni_vk *vk, const gni_vko_plan *p, int64_t steps, int64_t *chunk) {
-    int64_t most = steps / ((int64_t)8 << p->log_lanes), want = gni_vko_enough_splits(vk) / GNI_MAX(p->blocks, 1);
+static int64_t gni_vko_splits(const gni_vk *vk, const gni_vko_plan *p, int64_t steps,
+                              int64_t *chunk) {
+    int64_t most = steps / ((int64_t)8 << p->log_lanes),
+            want = gni_vko_enough_splits(vk) / GNI_MAX(p->blocks, 1);
     int64_t splits = GNI_MAX(GNI_MIN(GNI_MIN(most, want), 1024), 1);
     *chunk = GNI_MAX(gni_vko_ceil(steps, splits), 1);
     return GNI_MAX(gni_vko_ceil(steps, *chunk), 1);
@@ -18572,9 +18877,13 @@ static int64_t gni_vko_splits(const gni_vk *vk, const gni_vko_plan *p, int64_t s
 
 static void gni_vko_reduce_modules(gni_vko_call *c, const gni_reduce *r, const gni_vko_space *s) {
     const gni_program *p = &r->program;
-    bool small = p->n_in <= 3 && p->n_insn <= 8 && s->vectors <= 4 && s->scalars <= 4 && c->vk->caps.addresses;
-    int special = p->wide ? GNI_MODULE_reduce_wide_24 : small ? GNI_MODULE_reduce_8 : GNI_MODULE_reduce_24;
-    gni_vko_set_modules(c, p, special, p->wide ? GNI_MODULE_reduce_wide_generic : GNI_MODULE_reduce_generic);
+    bool small = p->n_in <= 3 && p->n_insn <= 8 && s->vectors <= 4 && s->scalars <= 4 &&
+                 c->vk->caps.addresses;
+    int special = p->wide ? GNI_MODULE_reduce_wide_24
+                  : small ? GNI_MODULE_reduce_8
+                          : GNI_MODULE_reduce_24;
+    gni_vko_set_modules(c, p, special,
+                        p->wide ? GNI_MODULE_reduce_wide_generic : GNI_MODULE_reduce_generic);
     uint32_t steps = p->n_in <= 2 && gni_vko_long_steps(p) == 0 ? 2 : p->n_in <= 4 ? 1 : 0;
     if (c->vk->caps.kind == GNI_VK_CPU && p->n_insn > 0) steps = 0; // its compilers are slow
     c->special.spec[5] |= steps << 20;
@@ -18582,9 +18891,9 @@ static void gni_vko_reduce_modules(gni_vko_call *c, const gni_reduce *r, const g
 
 // A piece of the reduced elements, `splits` of all `total`. False in *fits: too large, nothing was done.
 // With `dry` only asks.
-static bool gni_vko_reduce_piece(gni_vko_call *c, const gni_reduce *r, const gni_vko_plan *plan, int64_t reduced,
-                                 int64_t index, int64_t chunk, int64_t splits, int64_t first, int64_t total, bool dry,
-                                 bool *fits) {
+static bool gni_vko_reduce_piece(gni_vko_call *c, const gni_reduce *r, const gni_vko_plan *plan,
+                                 int64_t reduced, int64_t index, int64_t chunk, int64_t splits,
+                                 int64_t first, int64_t total, bool dry, bool *fits) {
     gni_vko_space s;
     gni_vko_kind in[GNI_MAX_INPUTS], out[GNI_MAX_OUTPUTS];
     gni_vk_use partials[2] = {c->use[0], c->use[1]};
@@ -18593,7 +18902,8 @@ static bool gni_vko_reduce_piece(gni_vko_call *c, const gni_reduce *r, const gni
     c->n_use = 0;
     memset(c->use, 0, sizeof c->use);
     memset(c->param, 0, sizeof c->param);
-    *fits = reduced < INT32_MAX - 16 * 4 * GNI_VKO_THREADS && plan->kept < INT32_MAX - 4 * GNI_VKO_THREADS;
+    *fits = reduced < INT32_MAX - 16 * 4 * GNI_VKO_THREADS &&
+            plan->kept < INT32_MAX - 4 * GNI_VKO_THREADS;
     for (int i = 0; i < r->program.n_in && *fits; i++)
         *fits = gni_vko_put_operand(c, &s, &r->in[i], i, plan->group, &in[i], r->program.n_in);
     gni_operand y = r->out;
@@ -18623,13 +18933,15 @@ static bool gni_vko_reduce_piece(gni_vko_call *c, const gni_reduce *r, const gni
 }
 
 // The outermost reduced dimension in pieces of `step`, in dispatches that finish together.
-static bool gni_vko_reduce_pieces(gni_vk *vk, const gni_reduce *r, const gni_vko_plan *plan, int64_t reduced,
-                                  int64_t step) {
+static bool gni_vko_reduce_pieces(gni_vk *vk, const gni_reduce *r, const gni_vko_plan *plan,
+                                  int64_t reduced, int64_t step) {
     gni_vko_call c;
-    int64_t extent = r->kept < r->rank ? r->dim[r->kept] : 1, inner = extent > 0 ? reduced / extent : 0;
+    int64_t extent = r->kept < r->rank ? r->dim[r->kept] : 1,
+            inner = extent > 0 ? reduced / extent : 0;
     int64_t chunk = 1, last_chunk = 1, pieces = GNI_MAX(gni_vko_ceil(extent, GNI_MAX(step, 1)), 1);
     int64_t rest = extent - (pieces - 1) * step, per_step = plan->columns ? 1 : plan->group;
-    int64_t splits = gni_vko_splits(vk, plan, gni_vko_ceil(GNI_MIN(step, extent) * inner, per_step), &chunk);
+    int64_t splits =
+        gni_vko_splits(vk, plan, gni_vko_ceil(GNI_MIN(step, extent) * inner, per_step), &chunk);
     int64_t last = gni_vko_splits(vk, plan, gni_vko_ceil(rest * inner, per_step), &last_chunk);
     int64_t total = (pieces - 1) * splits + last;
     bool ok = true, fits = true;
@@ -18646,13 +18958,16 @@ static bool gni_vko_reduce_pieces(gni_vk *vk, const gni_reduce *r, const gni_vko
         int64_t start = i * step, count = i + 1 < pieces ? step : rest;
         if (pieces > 1) {
             part.dim[r->kept] = count;
-            for (int k = 0; k < r->program.n_in; k++) part.in[k].offset += start * r->in[k].stride[r->kept];
+            for (int k = 0; k < r->program.n_in; k++)
+                part.in[k].offset += start * r->in[k].stride[r->kept];
         }
         c.use[0] = scratch[0];
         c.use[1] = scratch[1];
         bool at_end = i + 1 == pieces;
-        ok = gni_vko_reduce_piece(&c, &part, plan, count * inner, start * inner, at_end ? last_chunk : chunk,
-                                  at_end ? last : splits, i * splits, total, false, &fits) && fits;
+        ok = gni_vko_reduce_piece(&c, &part, plan, count * inner, start * inner,
+                                  at_end ? last_chunk : chunk, at_end ? last : splits, i * splits,
+                                  total, false, &fits) &&
+             fits;
     }
     gni_vko_drop_scratch(&c);
     return ok;
@@ -18723,12 +19038,14 @@ static bool gni_vko_softmax_long(gni_vko_call *c, int64_t rows, int64_t n) {
     c->param[5] = (uint32_t)splits;
     c->param[6] = (uint32_t)chunk;
     if (splits > 1) ok = gni_vko_scratch(c, (uint64_t)(rows * splits) * 8, "partial results");
-    ok = ok && gni_vko_dispatch(c, gni_vk_pipeline_get(vk, &c->generic, GNI_VK_WAIT), rows, splits, 1);
+    ok = ok &&
+         gni_vko_dispatch(c, gni_vk_pipeline_get(vk, &c->generic, GNI_VK_WAIT), rows, splits, 1);
     if (ok && splits > 1) {
         c->generic.spec[4] = 2;
         c->use[2].write = !vk->caps.addresses; // bindings cannot tell
         if (c->generic.spec[0] == GNI_LOGSUMEXP) splits = 1;
-        ok = gni_vko_dispatch(c, gni_vk_pipeline_get(vk, &c->generic, GNI_VK_WAIT), rows, splits, 1);
+        ok =
+            gni_vko_dispatch(c, gni_vk_pipeline_get(vk, &c->generic, GNI_VK_WAIT), rows, splits, 1);
     }
     gni_vko_drop_scratch(c);
     return ok;
@@ -18747,7 +19064,8 @@ static bool gni_vko_softmax(gni_vk *vk, const gni_softmax *s) {
     out_stride[0] = out_n;
     out_stride[1] = s->kind == GNI_LOGSUMEXP ? 0 : 1;
     if (!gni_vko_reach(vk, &s->in, dim, in_stride, 2, &c.use[0], &c.param[3]) ||
-        !gni_vko_reach(vk, &s->out, dim, out_stride, 2, &c.use[1], &c.param[4]) || s->rows >= INT32_MAX / 2) {
+        !gni_vko_reach(vk, &s->out, dim, out_stride, 2, &c.use[1], &c.param[4]) ||
+        s->rows >= INT32_MAX / 2) {
         gni_softmax part = *s;
         if (s->rows < 2) return false;
         part.rows = s->rows / 2;
@@ -18770,8 +19088,9 @@ static bool gni_vko_softmax(gni_vk *vk, const gni_softmax *s) {
     c.generic.spec[0] = (uint32_t)s->kind;
     c.generic.spec[1] = (uint32_t)s->in.dtype;
     c.generic.spec[2] = (uint32_t)log_lanes;
-    c.generic.spec[3] = (uint32_t)(c.param[3] % 4 == 0 && (s->rows == 1 || s->row_stride % 4 == 0)) |
-                        (uint32_t)(c.param[4] % 4 == 0 && (s->rows == 1 || s->n % 4 == 0)) << 1;
+    c.generic.spec[3] =
+        (uint32_t)(c.param[3] % 4 == 0 && (s->rows == 1 || s->row_stride % 4 == 0)) |
+        (uint32_t)(c.param[4] % 4 == 0 && (s->rows == 1 || s->n % 4 == 0)) << 1;
     if (s->n > 8192 && !wide) return gni_vko_softmax_long(&c, s->rows, s->n);
     c.generic.n_spec = 4;
     c.generic.module = s->n <= 16     ? GNI_MODULE_softmax_1
@@ -18787,7 +19106,8 @@ static bool gni_vko_softmax(gni_vk *vk, const gni_softmax *s) {
 // log2 of the largest piece, up to 16 bytes, that rows and both places are made of.
 static int gni_vko_take_unit(const gni_take *t) {
     int64_t size = (int64_t)gn_dtype_size(t->in.dtype);
-    uint64_t bits = (uint64_t)(t->inner * size) | (uint64_t)(t->in.offset * size) | (uint64_t)(t->out.offset * size) | 16u;
+    uint64_t bits = (uint64_t)(t->inner * size) | (uint64_t)(t->in.offset * size) |
+                    (uint64_t)(t->out.offset * size) | 16u;
     int unit = 0;
     while (!(bits >> unit & 1u)) unit++;
     return unit;
@@ -18796,12 +19116,14 @@ static int gni_vko_take_unit(const gni_take *t) {
 static bool gni_vko_take_ok(const gni_vk *vk, const gni_take *t) {
     gn_dtype i = t->index.dtype;
     int64_t size = (int64_t)gn_dtype_size(t->in.dtype), unit = (int64_t)1 << gni_vko_take_unit(t);
-    int64_t most = vk->caps.addresses ? INT64_MAX : (int64_t)GNI_MIN(vk->caps.max_storage_range, (uint64_t)INT64_MAX);
+    int64_t most = vk->caps.addresses
+                       ? INT64_MAX
+                       : (int64_t)GNI_MIN(vk->caps.max_storage_range, (uint64_t)INT64_MAX);
     int64_t in = t->extent * t->inner * size, out = t->count * t->inner * size;
     bool integers = i == GN_I32 || i == GN_I64 || i == GN_U32 || i == GN_U8 || i == GN_I8;
-    return integers && t->in.dtype == t->out.dtype && t->extent < INT32_MAX && t->count < INT32_MAX / 2 &&
-           in / unit < INT32_MAX / 2 && out / unit < INT32_MAX / 2 && in < most - 256 && out < most - 256 &&
-           t->count * (int64_t)gn_dtype_size(i) < most - 256;
+    return integers && t->in.dtype == t->out.dtype && t->extent < INT32_MAX &&
+           t->count < INT32_MAX / 2 && in / unit < INT32_MAX / 2 && out / unit < INT32_MAX / 2 &&
+           in < most - 256 && out < most - 256 && t->count * (int64_t)gn_dtype_size(i) < most - 256;
 }
 
 static bool gni_vko_take(gni_vk *vk, const gni_take *t) {
@@ -18813,7 +19135,8 @@ static bool gni_vko_take(gni_vk *vk, const gni_take *t) {
     if (t->extent == 0) return false;
     memset(&c, 0, sizeof c);
     c.vk = vk;
-    bool fits = (in * size >> unit) < INT32_MAX && (out * size >> unit) < INT32_MAX - 4 * GNI_VKO_THREADS &&
+    bool fits = (in * size >> unit) < INT32_MAX &&
+                (out * size >> unit) < INT32_MAX - 4 * GNI_VKO_THREADS &&
                 gni_vko_reach(vk, &t->in, &in, &one, 1, &c.use[0], &c.param[8]) &&
                 gni_vko_reach(vk, &t->index, &t->count, &one, 1, &c.use[1], &c.param[9]) &&
                 gni_vko_reach(vk, &t->out, &out, &one, 1, &c.use[2], &c.param[10]);
@@ -18841,7 +19164,8 @@ static bool gni_vko_take(gni_vk *vk, const gni_take *t) {
     c.generic.spec[0] = (uint32_t)t->index.dtype;
     c.generic.spec[1] = (uint32_t)unit;
     int64_t work = unit >= 2 ? (int64_t)c.param[0] : gni_vko_ceil(c.param[0], unit == 1 ? 2 : 4);
-    return gni_vko_dispatch(&c, gni_vk_pipeline_get(vk, &c.generic, GNI_VK_WAIT), gni_vko_ceil(work, 256), 1, 1);
+    return gni_vko_dispatch(&c, gni_vk_pipeline_get(vk, &c.generic, GNI_VK_WAIT),
+                            gni_vko_ceil(work, 256), 1, 1);
 }
 
 // ---- random
@@ -18858,7 +19182,8 @@ static bool gni_vko_random(gni_vk *vk, const gni_random *r) {
     if (r->n == 0) return true;
     memset(&c, 0, sizeof c);
     c.vk = vk;
-    if (!gni_vko_reach(vk, &r->out, &r->n, &one, 1, &c.use[0], &c.param[1]) || r->n > INT32_MAX - 1024) {
+    if (!gni_vko_reach(vk, &r->out, &r->n, &one, 1, &c.use[0], &c.param[1]) ||
+        r->n > INT32_MAX - 1024) {
         gni_random part = *r;
         if (r->n < 8) return false;
         part.n = r->n / 2 / 4 * 4;
@@ -18882,7 +19207,8 @@ static bool gni_vko_random(gni_vk *vk, const gni_random *r) {
     c.generic.n_spec = 2;
     c.generic.spec[0] = (uint32_t)r->kind;
     c.generic.spec[1] = gni_random_pairs(r);
-    return gni_vko_dispatch(&c, gni_vk_pipeline_get(vk, &c.generic, GNI_VK_WAIT), gni_vko_ceil(r->n, 4096), 1, 1);
+    return gni_vko_dispatch(&c, gni_vk_pipeline_get(vk, &c.generic, GNI_VK_WAIT),
+                            gni_vko_ceil(r->n, 4096), 1, 1);
 }
 
 // ---- the backend
@@ -18916,7 +19242,8 @@ static bool gni_vk_run(gn_context *g, gni_job_kind kind, const void *job) {
     case GNI_JOB_MAP: return gni_vko_map(vk, (const gni_map *)job);
     case GNI_JOB_REDUCE: return gni_vko_reduce(vk, (const gni_reduce *)job);
     case GNI_JOB_SOFTMAX: return gni_vko_softmax(vk, (const gni_softmax *)job);
-    case GNI_JOB_MATMUL: return gni_vko_matmul(vk, (const gni_matmul *)job, ((const gni_matmul *)job)->n);
+    case GNI_JOB_MATMUL:
+        return gni_vko_matmul(vk, (const gni_matmul *)job, ((const gni_matmul *)job)->n);
     case GNI_JOB_TAKE: return gni_vko_take(vk, (const gni_take *)job);
     case GNI_JOB_RANDOM: return gni_vko_random(vk, (const gni_random *)job);
     case GNI_JOB_FFT: return gni_fft_vk(g, (const gni_fft *)job);
@@ -18928,7 +19255,6 @@ static bool gni_vk_run(gn_context *g, gni_job_kind kind, const void *job) {
 
 static const gni_backend_api gni_vulkan_api = {"vulkan", GNI_ON_GPU, gni_vk_supports, gni_vk_run};
 
-// ------------------------------------------------------------------------------------------
 // >>vk_matmul
 // Matrix products on the Vulkan device: which kernel and which tile, how k is split over workgroups, and
 // what goes through matrix units.
@@ -19386,7 +19712,6 @@ static bool gni_vko_matmul(gni_vk *vk, const gni_matmul *m, int64_t row) {
 
 #endif // GNI_VULKAN
 
-// ------------------------------------------------------------------------------------------
 // >>async
 // gn_read_async: reads that do not wait. Callbacks run inside later calls on the context.
 
@@ -19450,7 +19775,8 @@ GPUNUM_API void gn_read_async(gn_array *a, void *dst, size_t bytes, gn_done_fn d
         uint64_t at = (uint64_t)c->offset * gn_dtype_size(c->dtype);
         r->on_gpu = gni_vk_download_begin(g->vk, &c->buf->device, at, bytes, &r->ticket);
         if (!r->on_gpu) {
-            gni_fail(g, GN_ERROR_DEVICE_LOST, "gn_read_async: copying from the GPU could not start");
+            gni_fail(g, GN_ERROR_DEVICE_LOST,
+                     "gn_read_async: copying from the GPU could not start");
             gni_free(g, r);
             r = NULL;
         }
@@ -19475,22 +19801,22 @@ GPUNUM_API void gn_read_async(gn_array *a, void *dst, size_t bytes, gn_done_fn d
     gni_end_plain(g);
 }
 
-// ------------------------------------------------------------------------------------------
 // >>elementwise
 // The public elementwise functions, from the op tables: dtype rules, recording, one expression each.
 
 static bool gni_real_only(gn_context *g, const char *fn, gn_array *const *in, int n) {
     for (int i = 0; i < n; i++) {
         if (!gni_is_complex(in[i]->dtype)) continue;
-        gni_fail(g, GN_ERROR_DTYPE, "%s: %s is not supported here", fn, gn_dtype_name(in[i]->dtype));
+        gni_fail(g, GN_ERROR_DTYPE, "%s: %s is not supported here", fn,
+                 gn_dtype_name(in[i]->dtype));
         return false;
     }
     return true;
 }
 
 // Records an elementwise op; `which` operand (1 or 2) was the constant, 0 for none.
-static void gni_record_op(gn_context *g, gn_array *y, const char *fn, gni_op op, gn_array *const *in, int n,
-                          int which, double konst) {
+static void gni_record_op(gn_context *g, gn_array *y, const char *fn, gni_op op,
+                          gn_array *const *in, int n, int which, double konst) {
     if (y == NULL || !gni_tracks(g, in, n)) return;
     gni_node *node = gni_record(g, y, fn, gni_back_elementwise, in, n);
     if (node == NULL) return;
@@ -19517,14 +19843,16 @@ static gn_array *gni_unary(const char *fn, gni_op op, gn_array *a) {
 // The dtype a binary op computes in, from the promoted one.
 static gn_dtype gni_binary_dtype(gni_op op, gn_dtype t) {
     if (op >= GNI_OP_DIV && op <= GNI_OP_HYPOT && !gni_is_float(t)) return GN_F32;
-    if (t == GN_BOOL && (op == GNI_OP_FLOOR_DIV || op == GNI_OP_MOD || op == GNI_OP_POW)) return GN_I8;
+    if (t == GN_BOOL && (op == GNI_OP_FLOOR_DIV || op == GNI_OP_MOD || op == GNI_OP_POW))
+        return GN_I8;
     if (t == GN_BOOL && (op == GNI_OP_SHL || op == GNI_OP_SHR)) return GN_I8;
     return t;
 }
 
 static bool gni_binary_ok(gn_context *g, const char *fn, gni_op op, gn_dtype t) {
     if (op == GNI_OP_SUB && t == GN_BOOL) {
-        gni_fail(g, GN_ERROR_DTYPE, "%s: bool minus bool is not defined; use gn_xor or gn_logical_xor", fn);
+        gni_fail(g, GN_ERROR_DTYPE,
+                 "%s: bool minus bool is not defined; use gn_xor or gn_logical_xor", fn);
         return false;
     }
     if (op >= GNI_OP_AND && op <= GNI_OP_SHR && gni_is_float(t)) {
@@ -19717,7 +20045,8 @@ GPUNUM_API gn_array *gn_cast(gn_array *a, gn_dtype t) {
     if ((unsigned)t >= (unsigned)GN_DTYPE_COUNT)
         gni_fail(g, GN_ERROR_DTYPE, "gn_cast: %d is not a dtype", (int)t);
     else if (t != a->dtype && (gni_is_complex(t) || gni_is_complex(a->dtype)))
-        gni_fail(g, GN_ERROR_DTYPE, "gn_cast: %s to %s is not supported", gn_dtype_name(a->dtype), gn_dtype_name(t));
+        gni_fail(g, GN_ERROR_DTYPE, "gn_cast: %s to %s is not supported", gn_dtype_name(a->dtype),
+                 gn_dtype_name(t));
     else
         y = gni_apply(g, "gn_cast", GNI_OP_CAST, a->dtype, t, &a, NULL, 1);
     if (gni_is_float(t)) gni_record_op(g, y, "gn_cast", GNI_OP_CAST, &a, 1, 0, 0.0);
@@ -19736,7 +20065,6 @@ GPUNUM_API gn_array *gn_copy(gn_array *a) {
     return gni_end(g, y);
 }
 
-// ------------------------------------------------------------------------------------------
 // >>reduce_ops
 // The public reductions: axes resolved, pending input taken in as the prologue, one job each.
 
@@ -19757,8 +20085,10 @@ static uint32_t gni_axes(gn_context *g, const char *fn, uint32_t axes, int rank)
 static gn_shape gni_reduced_shape(const gn_shape *s, uint32_t set, bool keep) {
     gn_shape out = gn_shape_from(0, NULL);
     for (int i = 0; i < s->rank; i++) {
-        if (!(set >> i & 1u)) out.dim[out.rank++] = s->dim[i];
-        else if (keep) out.dim[out.rank++] = 1;
+        if (!(set >> i & 1u))
+            out.dim[out.rank++] = s->dim[i];
+        else if (keep)
+            out.dim[out.rank++] = 1;
     }
     return out;
 }
@@ -19778,13 +20108,13 @@ static void gni_reorder_dims(gni_reduce *r, uint32_t set) {
 }
 
 // Reduces `a`, converted to `compute` first, over the axes in `set` into dtype `result`.
-static gn_array *gni_reduce_axes(gn_context *g, const char *fn, gni_reduction op, gn_array *a, gn_dtype compute,
-                                 gn_dtype result, uint32_t set, bool keep) {
+static gn_array *gni_reduce_axes(gn_context *g, const char *fn, gni_reduction op, gn_array *a,
+                                 gn_dtype compute, gn_dtype result, uint32_t set, bool keep) {
     gni_builder b;
     gni_reduce r;
     bool wide = gni_is_wide(compute) || gni_is_wide(a->dtype);
-    if (gni_is_pending(a) && !gni_is_const(a) && (a->expr->wide != wide || a->expr->insns + 2 > GNI_MAX_INSNS) &&
-        !gni_materialize(g, a))
+    if (gni_is_pending(a) && !gni_is_const(a) &&
+        (a->expr->wide != wide || a->expr->insns + 2 > GNI_MAX_INSNS) && !gni_materialize(g, a))
         return NULL;
     gni_build_begin(&b, g, &a->shape, wide);
     gni_program *p = &b.map.program;
@@ -19830,8 +20160,9 @@ static gn_array *gni_reduce_axes(gn_context *g, const char *fn, gni_reduction op
     return NULL;
 }
 
-static void gni_record_reduction(gn_context *g, gn_array *y, const char *fn, gni_backward_fn backward, gn_array *a,
-                                 uint32_t set, uint32_t axes) {
+static void gni_record_reduction(gn_context *g, gn_array *y, const char *fn,
+                                 gni_backward_fn backward, gn_array *a, uint32_t set,
+                                 uint32_t axes) {
     if (y == NULL || !gni_tracks(g, &a, 1)) return;
     gni_node *node = gni_record(g, y, fn, backward, &a, 1);
     if (node == NULL) return;
@@ -19851,8 +20182,8 @@ static bool gni_not_empty(gn_context *g, const char *fn, const gn_array *a, uint
     return true;
 }
 
-static gn_array *gni_simple_reduction(const char *fn, gni_reduction op, gni_backward_fn backward, gn_array *a,
-                                      uint32_t axes) {
+static gn_array *gni_simple_reduction(const char *fn, gni_reduction op, gni_backward_fn backward,
+                                      gn_array *a, uint32_t axes) {
     gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
     gn_array *y = NULL;
@@ -19863,7 +20194,8 @@ static gn_array *gni_simple_reduction(const char *fn, gni_reduction op, gni_back
     if (op == GNI_RED_ANY || op == GNI_RED_ALL) t = compute = GN_BOOL;
     if (set != ~0u && gni_real_only(g, fn, &a, 1)) {
         bool extreme = op == GNI_RED_MIN || op == GNI_RED_MAX;
-        if (!extreme || gni_not_empty(g, fn, a, set)) y = gni_reduce_axes(g, fn, op, a, compute, t, set, keep);
+        if (!extreme || gni_not_empty(g, fn, a, set))
+            y = gni_reduce_axes(g, fn, op, a, compute, t, set, keep);
         if (backward != NULL) gni_record_reduction(g, y, fn, backward, a, set, axes);
     }
     return gni_end(g, y);
@@ -19934,7 +20266,8 @@ GPUNUM_API gn_array *gn_var(gn_array *a, uint32_t axes, int ddof) {
     gn_scope_begin(g);
     if (set != ~0u && gni_real_only(g, "gn_var", &a, 1)) {
         gn_dtype t = gni_is_float(a->dtype) ? a->dtype : GN_F32;
-        gn_array *x = t == GN_F16 || t == GN_BF16 || t != a->dtype ? gn_cast(a, t == GN_F64 ? t : GN_F32) : a;
+        gn_array *x =
+            t == GN_F16 || t == GN_BF16 || t != a->dtype ? gn_cast(a, t == GN_F64 ? t : GN_F32) : a;
         gn_array *centred = gn_square(gn_sub(x, gn_mean(x, axes | GN_KEEP)));
         double n = (double)gni_reduced_count(&a->shape, set) - (double)ddof;
         y = gn_div_s(gn_sum(centred, axes), n > 0.0 ? n : 0.0);
@@ -19948,7 +20281,8 @@ GPUNUM_API gn_array *gn_var(gn_array *a, uint32_t axes, int ddof) {
 static gn_array *gni_root(gn_context *g, gn_array *squares) {
     if (squares == NULL || !gni_tracks(g, &squares, 1)) return gn_sqrt(squares);
     gn_array *zero = gn_eq_s(squares, 0.0);
-    return gn_where(zero, gn_zeros_like(squares), gn_sqrt(gn_where(zero, gn_ones_like(squares), squares)));
+    return gn_where(zero, gn_zeros_like(squares),
+                    gn_sqrt(gn_where(zero, gn_ones_like(squares), squares)));
 }
 
 GPUNUM_API gn_array *gn_std(gn_array *a, uint32_t axes, int ddof) {
@@ -20004,13 +20338,15 @@ GPUNUM_API gn_array *gn_argmax(gn_array *a, int axis) {
 // ---- softmax and its relatives
 
 // Over the last axis of `a`, which is float; logsumexp drops that axis.
-static gn_array *gni_softmax_last(gn_context *g, const char *fn, gni_softmax_kind kind, gn_array *a) {
+static gn_array *gni_softmax_last(gn_context *g, const char *fn, gni_softmax_kind kind,
+                                  gn_array *a) {
     gn_array *x = gni_contiguous(g, a);
     if (x == NULL) return NULL;
     gn_shape shape = a->shape;
     if (kind == GNI_LOGSUMEXP) shape.dim[--shape.rank] = 0;
     gn_array *y = gni_array_new(g, a->dtype, &shape);
-    if (y != NULL) y->buf = gni_buffer_new(g, (uint64_t)gni_elements(&shape) * gn_dtype_size(a->dtype));
+    if (y != NULL)
+        y->buf = gni_buffer_new(g, (uint64_t)gni_elements(&shape) * gn_dtype_size(a->dtype));
     bool ok = y != NULL && y->buf != NULL;
     if (ok && kind == GNI_LOGSUMEXP && a->shape.dim[a->shape.rank - 1] == 0) { // of nothing
         gni_unref(g, x);
@@ -20038,8 +20374,8 @@ static gn_array *gni_softmax_last(gn_context *g, const char *fn, gni_softmax_kin
     return NULL;
 }
 
-static gn_array *gni_softmax_axis(const char *fn, gni_softmax_kind kind, gni_backward_fn backward, gn_array *a,
-                                  int axis) {
+static gn_array *gni_softmax_axis(const char *fn, gni_softmax_kind kind, gni_backward_fn backward,
+                                  gn_array *a, int axis) {
     gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
@@ -20090,7 +20426,8 @@ GPUNUM_API gn_array *gn_logsumexp(gn_array *a, uint32_t axes) {
         gn_array *moved = a->shape.rank > 0 ? gn_permute_axes(x, order, n) : x;
         flat.dim[flat.rank++] = gni_reduced_count(&a->shape, set);
         gn_array *rows = gn_reshape(moved, flat);
-        gn_array *result = rows != NULL ? gni_softmax_last(g, "gn_logsumexp", GNI_LOGSUMEXP, rows) : NULL;
+        gn_array *result =
+            rows != NULL ? gni_softmax_last(g, "gn_logsumexp", GNI_LOGSUMEXP, rows) : NULL;
         result = gni_adopt(g, result);
         gn_shape shape = gni_reduced_shape(&a->shape, set, (axes & GN_KEEP) != 0);
         y = result != NULL && (axes & GN_KEEP) ? gn_reshape(result, shape) : result;
@@ -20100,7 +20437,6 @@ GPUNUM_API gn_array *gn_logsumexp(gn_array *a, uint32_t axes) {
     return gni_end_scope(g, y);
 }
 
-// ------------------------------------------------------------------------------------------
 // >>matmul
 // The public matrix product: NumPy's shapes, dtypes and broadcasting turned into one job.
 
@@ -20110,7 +20446,8 @@ static gn_dtype gni_matmul_dtype(gn_dtype t) {
     return t == GN_U32 ? GN_I64 : GN_I32;
 }
 
-static bool gni_matmul_misfit(gn_context *g, const char *fn, const gn_array *a, const gn_array *b, const char *why) {
+static bool gni_matmul_misfit(gn_context *g, const char *fn, const gn_array *a, const gn_array *b,
+                              const char *why) {
     char ta[200], tb[200];
     gni_fail(g, GN_ERROR_SHAPE, "%s: %s x %s%s", fn, gni_shape_text(ta, sizeof ta, &a->shape),
              gni_shape_text(tb, sizeof tb, &b->shape), why);
@@ -20118,8 +20455,8 @@ static bool gni_matmul_misfit(gn_context *g, const char *fn, const gn_array *a, 
 }
 
 // Shapes of the job, with 1-d operands seen as a row and a column. False after gni_fail.
-static bool gni_matmul_shapes(gn_context *g, const char *fn, const gn_array *a, const gn_array *b, gni_matmul *m,
-                              gn_shape *out) {
+static bool gni_matmul_shapes(gn_context *g, const char *fn, const gn_array *a, const gn_array *b,
+                              gni_matmul *m, gn_shape *out) {
     int ra = a->shape.rank, rb = b->shape.rank;
     if (ra == 0 || rb == 0) {
         return gni_matmul_misfit(g, fn, a, b, ": a 0-d operand; use gn_mul");
@@ -20130,7 +20467,8 @@ static bool gni_matmul_shapes(gn_context *g, const char *fn, const gn_array *a, 
     int64_t kb = rb > 1 ? b->shape.dim[rb - 2] : b->shape.dim[0];
     if (m->k != kb) {
         char why[100];
-        snprintf(why, sizeof why, ": inner dimensions %lld and %lld differ", (long long)m->k, (long long)kb);
+        snprintf(why, sizeof why, ": inner dimensions %lld and %lld differ", (long long)m->k,
+                 (long long)kb);
         return gni_matmul_misfit(g, fn, a, b, why);
     }
     m->a_rs = ra > 1 ? a->stride[ra - 2] : 0;
@@ -20172,7 +20510,8 @@ static void gni_matmul_merge(gni_matmul *m) {
         out++;
     }
     m->batch_rank = out;
-    if (out > 0 && m->b_batch[out - 1] == 0 && (m->a_batch[out - 1] == m->m * m->a_rs || m->m == 1)) {
+    if (out > 0 && m->b_batch[out - 1] == 0 &&
+        (m->a_batch[out - 1] == m->m * m->a_rs || m->m == 1)) {
         if (m->m == 1) m->a_rs = m->a_batch[out - 1];
         m->m *= m->batch_dim[out - 1];
         m->batch_rank = out - 1;
@@ -20180,7 +20519,8 @@ static void gni_matmul_merge(gni_matmul *m) {
 }
 
 // a x b (+ bias along n, then relu when act is 1). Operands have the same, supported dtype.
-static gn_array *gni_matmul_run(gn_context *g, const char *fn, gn_array *a, gn_array *b, gn_array *bias, int act) {
+static gn_array *gni_matmul_run(gn_context *g, const char *fn, gn_array *a, gn_array *b,
+                                gn_array *bias, int act) {
     gni_matmul m;
     gn_shape shape;
     memset(&m, 0, sizeof m);
@@ -20217,16 +20557,18 @@ static gn_array *gni_matmul_run(gn_context *g, const char *fn, gn_array *a, gn_a
 }
 
 // gn_matmul's work under another name, with an optional fused bias of shape (n) and relu. Not recorded.
-static gn_array *gni_matmul_bias(gn_context *g, const char *fn, gn_array *a, gn_array *b, gn_array *bias,
-                                 int act) {
+static gn_array *gni_matmul_bias(gn_context *g, const char *fn, gn_array *a, gn_array *b,
+                                 gn_array *bias, int act) {
     gn_array *in[2];
     in[0] = a;
     in[1] = b;
     if (!gni_real_only(g, fn, in, 2)) return NULL;
     gn_dtype result = gn_promote(a->dtype, b->dtype), t = gni_matmul_dtype(result);
     for (int i = 0; i < 2; i++) {
-        if (in[i]->dtype == t) in[i]->refs++;
-        else in[i] = gni_apply(g, fn, GNI_OP_CAST, in[i]->dtype, t, &in[i], NULL, 1);
+        if (in[i]->dtype == t)
+            in[i]->refs++;
+        else
+            in[i] = gni_apply(g, fn, GNI_OP_CAST, in[i]->dtype, t, &in[i], NULL, 1);
     }
     gn_array *y = NULL;
     if (in[0] != NULL && in[1] != NULL) y = gni_matmul_run(g, fn, in[0], in[1], bias, act);
@@ -20251,7 +20593,6 @@ GPUNUM_API gn_array *gn_matmul(gn_array *a, gn_array *b) {
     return gni_end(g, y);
 }
 
-// ------------------------------------------------------------------------------------------
 // >>decompose
 // Matrix decompositions on the CPU, in float64 over rows that are contiguous: LU, Cholesky, QR,
 // symmetric eigenproblem and singular values of one matrix. From outside: gni_la and the functions
@@ -21158,7 +21499,6 @@ static void gni_la_svd_square(gni_la *w, double *a, int64_t ld, int64_t n, doubl
     }
 }
 
-// ------------------------------------------------------------------------------------------
 // >>linalg_ops
 // Diagonals and triangles, einsum and its relatives, as compositions of public calls.
 
@@ -21794,7 +22134,6 @@ GPUNUM_API gn_array *gn_einsum_list(gn_context *g, const char *subscripts, gn_ar
     return gni_end_scope(home, y);
 }
 
-// ------------------------------------------------------------------------------------------
 // >>factor_ops
 // The public decompositions: operands and results of all matrices of a batch, threads, errors, gradients.
 
@@ -22480,16 +22819,17 @@ static bool gni_back_eigh(gn_context *g, gni_node *node, gn_array *gy, gn_array 
     return true;
 }
 
-// ------------------------------------------------------------------------------------------
 // >>fft
 // The public transforms: dtypes, shapes and norms turned into one job for each axis; cosine and sine
 // transforms, complex parts and convolutions as compositions of public calls, so that they differentiate.
 
 static gn_array *gni_unbroadcast(gn_array *gx, const gn_shape *shape);
-static gn_array *gni_scatter_slice(gn_context *g, gn_array *x, const gn_shape *s, int axis, int64_t start,
-                                   int64_t step);
+static gn_array *gni_scatter_slice(gn_context *g, gn_array *x, const gn_shape *s, int axis,
+                                   int64_t start, int64_t step);
 
-static gn_dtype gni_complex_of(gn_dtype t) { return t == GN_F64 || t == GN_C128 ? GN_C128 : GN_C64; }
+static gn_dtype gni_complex_of(gn_dtype t) {
+    return t == GN_F64 || t == GN_C128 ? GN_C128 : GN_C64;
+}
 static gn_dtype gni_part_of(gn_dtype t) { return t == GN_F64 || t == GN_C128 ? GN_F64 : GN_F32; }
 
 // ---- complex numbers and their parts
@@ -22536,11 +22876,14 @@ GPUNUM_API gn_array *gn_imag(gn_array *a) {
 }
 
 // One program that writes both parts, of dtype t; what is pending is taken in.
-static bool gni_complex_program(gn_context *g, gni_builder *b, gn_array *const *in, gn_array *y, gn_dtype t) {
-    gni_build_begin(b, g, &y->shape, t == GN_F64 || gni_is_wide(in[0]->dtype) || gni_is_wide(in[1]->dtype));
+static bool gni_complex_program(gn_context *g, gni_builder *b, gn_array *const *in, gn_array *y,
+                                gn_dtype t) {
+    gni_build_begin(b, g, &y->shape,
+                    t == GN_F64 || gni_is_wide(in[0]->dtype) || gni_is_wide(in[1]->dtype));
     for (int i = 0; i < 2; i++) {
         bool pending = gni_is_pending(in[i]) && !gni_is_const(in[i]);
-        if (pending && in[i]->expr->wide != b->map.program.wide && !gni_materialize(g, in[i])) return false;
+        if (pending && in[i]->expr->wide != b->map.program.wide && !gni_materialize(g, in[i]))
+            return false;
     }
     gni_program *p = &b->map.program;
     for (int i = 0; i < 2; i++) {
@@ -22561,7 +22904,8 @@ static bool gni_complex_fill(gn_context *g, gn_array *const *in, gn_array *y, gn
     gni_builder b;
     y->buf = gni_buffer_new(g, (uint64_t)gni_elements(&y->shape) * gn_dtype_size(y->dtype));
     if (y->buf == NULL || !gni_complex_program(g, &b, in, y, t)) return false;
-    if (b.full && (!gni_materialize(g, in[0]) || !gni_materialize(g, in[1]) || !gni_complex_program(g, &b, in, y, t)))
+    if (b.full && (!gni_materialize(g, in[0]) || !gni_materialize(g, in[1]) ||
+                   !gni_complex_program(g, &b, in, y, t)))
         return false;
     for (int i = 0; i < b.map.program.n_in; i++) b.map.in[i].buf->refs++;
     gni_map_merge(&b.map);
@@ -22580,7 +22924,8 @@ GPUNUM_API gn_array *gn_complex(gn_array *re, gn_array *im) {
     char ta[200], tb[200];
     if (!gni_broadcast(&re->shape, &im->shape, &shape)) {
         gni_fail(g, GN_ERROR_SHAPE, "gn_complex: shapes %s and %s do not broadcast",
-                 gni_shape_text(ta, sizeof ta, &re->shape), gni_shape_text(tb, sizeof tb, &im->shape));
+                 gni_shape_text(ta, sizeof ta, &re->shape),
+                 gni_shape_text(tb, sizeof tb, &im->shape));
     } else if (gni_real_only(g, "gn_complex", in, 2)) {
         gn_dtype t = re->dtype == GN_F64 || im->dtype == GN_F64 ? GN_F64 : GN_F32;
         y = gni_array_new(g, gni_complex_of(t), &shape);
@@ -22589,7 +22934,8 @@ GPUNUM_API gn_array *gn_complex(gn_array *re, gn_array *im) {
             gni_unref(g, y);
             y = NULL;
         }
-        if (y != NULL && gni_tracks(g, in, 2)) gni_record(g, y, "gn_complex", gni_back_complex, in, 2);
+        if (y != NULL && gni_tracks(g, in, 2))
+            gni_record(g, y, "gn_complex", gni_back_complex, in, 2);
     }
     return gni_end(g, y);
 }
@@ -22598,7 +22944,8 @@ GPUNUM_API gn_array *gn_conj(gn_array *a) {
     gn_context *g = gni_begin("gn_conj", &a, 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
-    gn_array *y = gni_is_complex(a->dtype) ? gn_complex(gn_real(a), gn_neg(gn_imag(a))) : gn_reshape(a, a->shape);
+    gn_array *y = gni_is_complex(a->dtype) ? gn_complex(gn_real(a), gn_neg(gn_imag(a)))
+                                           : gn_reshape(a, a->shape);
     return gni_end_scope(g, y);
 }
 
@@ -22616,7 +22963,8 @@ static gn_array *gni_complex_add(gn_array *a, gn_array *b) {
 
 static gn_array *gni_complex_mul(gn_array *a, gn_array *b) {
     gn_array *ar = gn_real(a), *ai = gn_imag(a), *br = gn_real(b), *bi = gn_imag(b);
-    return gn_complex(gn_sub(gn_mul(ar, br), gn_mul(ai, bi)), gn_add(gn_mul(ar, bi), gn_mul(ai, br)));
+    return gn_complex(gn_sub(gn_mul(ar, br), gn_mul(ai, bi)),
+                      gn_add(gn_mul(ar, bi), gn_mul(ai, br)));
 }
 
 // ---- one axis
@@ -22624,8 +22972,8 @@ static gn_array *gni_complex_mul(gn_array *a, gn_array *b) {
 static bool gni_back_fft(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 
 // The transform as a public call; `axis` counts from 0, n is the number of points.
-static gn_array *gni_fft_axis(const char *fn, gni_fft_kind kind, bool inverse, int64_t n, int axis, double scale,
-                              gn_array *a) {
+static gn_array *gni_fft_axis(const char *fn, gni_fft_kind kind, bool inverse, int64_t n, int axis,
+                              double scale, gn_array *a) {
     gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
     gn_array *y = NULL;
@@ -22700,7 +23048,8 @@ static gn_array *gni_half_weights(gn_context *g, gn_dtype t, int64_t n) {
     s.dim[0] = n / 2 + 1;
     if (!gni_begin_context("gn_irfft", g)) return NULL;
     gn_array *w = gni_array_filled(g, t, &s, &data);
-    for (int64_t k = 0; w != NULL && k <= n / 2; k++) gni_store_double(t, data, k, k == 0 || 2 * k == n ? 1.0 : 2.0);
+    for (int64_t k = 0; w != NULL && k <= n / 2; k++)
+        gni_store_double(t, data, k, k == 0 || 2 * k == n ? 1.0 : 2.0);
     return gni_end(g, w);
 }
 
@@ -22739,8 +23088,8 @@ static gn_array *gni_fft_input(gn_array *a, gni_fft_kind kind) {
 }
 
 // Checks what the user gave; false after gni_fail. *n becomes the number of points.
-static bool gni_fft_checked(gn_context *g, const char *fn, gni_fft_kind kind, const gn_array *a, int64_t *n, int *axis,
-                            gn_fft_norm norm) {
+static bool gni_fft_checked(gn_context *g, const char *fn, gni_fft_kind kind, const gn_array *a,
+                            int64_t *n, int *axis, gn_fft_norm norm) {
     if (a->shape.rank == 0) {
         gni_fail(g, GN_ERROR_SHAPE, "%s: an array of rank 0 has no axis", fn);
         return false;
@@ -22758,21 +23107,23 @@ static bool gni_fft_checked(gn_context *g, const char *fn, gni_fft_kind kind, co
         return false;
     }
     if (kind == GNI_FFT_R2C && gni_is_complex(a->dtype)) {
-        gni_fail(g, GN_ERROR_DTYPE, "%s: the input must be real, it is %s", fn, gn_dtype_name(a->dtype));
+        gni_fail(g, GN_ERROR_DTYPE, "%s: the input must be real, it is %s", fn,
+                 gn_dtype_name(a->dtype));
         return false;
     }
     return true;
 }
 
 // `inverse` is the sign of the exponent, `backward` which of the two directions the norm takes it for.
-static gn_array *gni_fft_one(const char *fn, gni_fft_kind kind, bool inverse, bool backward, gn_array *a, int64_t n,
-                             int axis, gn_fft_norm norm) {
+static gn_array *gni_fft_one(const char *fn, gni_fft_kind kind, bool inverse, bool backward,
+                             gn_array *a, int64_t n, int axis, gn_fft_norm norm) {
     gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
     gn_array *y = NULL;
     if (gni_fft_checked(g, fn, kind, a, &n, &axis, norm))
-        y = gni_fft_axis(fn, kind, inverse, n, axis, gni_fft_scale(norm, backward, (double)n), gni_fft_input(a, kind));
+        y = gni_fft_axis(fn, kind, inverse, n, axis, gni_fft_scale(norm, backward, (double)n),
+                         gni_fft_input(a, kind));
     return gni_end_scope(g, y);
 }
 
@@ -22798,17 +23149,21 @@ GPUNUM_API gn_array *gn_ihfft(gn_array *a, int64_t n, int axis, gn_fft_norm norm
 // ---- several axes
 
 // Resolves axes and lengths; -1 after gni_fail, otherwise how many. `last` is the kind of the last one.
-static int gni_fft_axes(gn_context *g, const char *fn, gni_fft_kind last, const gn_array *a, const int64_t *n,
-                        const int *axes, int count, gn_fft_norm norm, int64_t *points, int *axis) {
+static int gni_fft_axes(gn_context *g, const char *fn, gni_fft_kind last, const gn_array *a,
+                        const int64_t *n, const int *axes, int count, gn_fft_norm norm,
+                        int64_t *points, int *axis) {
     if (count == 0) count = a->shape.rank;
     if (count < 1 || count > a->shape.rank) {
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: %d axes of an array of rank %d", fn, count, a->shape.rank);
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: %d axes of an array of rank %d", fn, count,
+                 a->shape.rank);
         return -1;
     }
     for (int i = 0; i < count; i++) {
         points[i] = n != NULL ? n[i] : 0;
         axis[i] = axes != NULL ? axes[i] : i - count;
-        if (!gni_fft_checked(g, fn, i == count - 1 ? last : GNI_FFT_C2C, a, &points[i], &axis[i], norm)) return -1;
+        if (!gni_fft_checked(g, fn, i == count - 1 ? last : GNI_FFT_C2C, a, &points[i], &axis[i],
+                             norm))
+            return -1;
         for (int k = 0; k < i; k++) {
             if (axis[k] != axis[i]) continue;
             gni_fail(g, GN_ERROR_ARGUMENT, "%s: axis %d is given more than once", fn, axis[i]);
@@ -22818,8 +23173,8 @@ static int gni_fft_axes(gn_context *g, const char *fn, gni_fft_kind last, const 
     return count;
 }
 
-static gn_array *gni_fft_many(const char *fn, gni_fft_kind last, bool inverse, gn_array *a, const int64_t *n,
-                              const int *axes, int count, gn_fft_norm norm) {
+static gn_array *gni_fft_many(const char *fn, gni_fft_kind last, bool inverse, gn_array *a,
+                              const int64_t *n, const int *axes, int count, gn_fft_norm norm) {
     gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
@@ -22840,16 +23195,20 @@ static gn_array *gni_fft_many(const char *fn, gni_fft_kind last, bool inverse, g
     return gni_end_scope(g, y);
 }
 
-GPUNUM_API gn_array *gn_fftn(gn_array *a, const int64_t *n, const int *axes, int count, gn_fft_norm norm) {
+GPUNUM_API gn_array *gn_fftn(gn_array *a, const int64_t *n, const int *axes, int count,
+                             gn_fft_norm norm) {
     return gni_fft_many("gn_fftn", GNI_FFT_C2C, false, a, n, axes, count, norm);
 }
-GPUNUM_API gn_array *gn_ifftn(gn_array *a, const int64_t *n, const int *axes, int count, gn_fft_norm norm) {
+GPUNUM_API gn_array *gn_ifftn(gn_array *a, const int64_t *n, const int *axes, int count,
+                              gn_fft_norm norm) {
     return gni_fft_many("gn_ifftn", GNI_FFT_C2C, true, a, n, axes, count, norm);
 }
-GPUNUM_API gn_array *gn_rfftn(gn_array *a, const int64_t *n, const int *axes, int count, gn_fft_norm norm) {
+GPUNUM_API gn_array *gn_rfftn(gn_array *a, const int64_t *n, const int *axes, int count,
+                              gn_fft_norm norm) {
     return gni_fft_many("gn_rfftn", GNI_FFT_R2C, false, a, n, axes, count, norm);
 }
-GPUNUM_API gn_array *gn_irfftn(gn_array *a, const int64_t *n, const int *axes, int count, gn_fft_norm norm) {
+GPUNUM_API gn_array *gn_irfftn(gn_array *a, const int64_t *n, const int *axes, int count,
+                               gn_fft_norm norm) {
     return gni_fft_many("gn_irfftn", GNI_FFT_C2R, true, a, n, axes, count, norm);
 }
 GPUNUM_API gn_array *gn_fft2(gn_array *a, gn_fft_norm norm) {
@@ -22861,7 +23220,8 @@ GPUNUM_API gn_array *gn_ifft2(gn_array *a, gn_fft_norm norm) {
 
 // ---- frequencies and shifts
 
-static gn_array *gni_frequencies(const char *fn, gn_context *g, gn_dtype t, int64_t n, double d, bool half) {
+static gn_array *gni_frequencies(const char *fn, gn_context *g, gn_dtype t, int64_t n, double d,
+                                 bool half) {
     if (!gni_begin_context(fn, g)) return NULL;
     gn_array *y = NULL;
     void *data = NULL;
@@ -22906,14 +23266,18 @@ static gn_array *gni_shift(const char *fn, gn_array *a, uint32_t axes, bool back
     return gni_end_scope(g, y);
 }
 
-GPUNUM_API gn_array *gn_fftshift(gn_array *a, uint32_t axes) { return gni_shift("gn_fftshift", a, axes, false); }
-GPUNUM_API gn_array *gn_ifftshift(gn_array *a, uint32_t axes) { return gni_shift("gn_ifftshift", a, axes, true); }
+GPUNUM_API gn_array *gn_fftshift(gn_array *a, uint32_t axes) {
+    return gni_shift("gn_fftshift", a, axes, false);
+}
+GPUNUM_API gn_array *gn_ifftshift(gn_array *a, uint32_t axes) {
+    return gni_shift("gn_ifftshift", a, axes, true);
+}
 
 // ---- cosine and sine transforms of the last axis
 
 // Element k is the real (part 0) or imaginary part (1) of exp(-2 pi i (a k + b) / period) times scale.
-static gn_array *gni_turns(gn_context *g, gn_dtype t, int64_t n, int64_t a, int64_t b, int64_t period, int part,
-                           double scale) {
+static gn_array *gni_turns(gn_context *g, gn_dtype t, int64_t n, int64_t a, int64_t b,
+                           int64_t period, int part, double scale) {
     gn_shape s = gn_shape_from(1, &n);
     void *data = NULL;
     if (!gni_begin_context("gn_dct", g)) return NULL;
@@ -22936,7 +23300,10 @@ static gn_array *gni_scale_ends(gn_array *x, double first, double last) {
     if (!gni_begin_context("gn_dct", g)) return NULL;
     gn_array *w = gni_array_filled(g, x->dtype, &s, &data);
     for (int64_t k = 0; w != NULL && k < n; k++)
-        gni_store_double(x->dtype, data, k, k == 0 ? (n == 1 ? first * last : first) : k == n - 1 ? last : 1.0);
+        gni_store_double(x->dtype, data, k,
+                         k == 0       ? (n == 1 ? first * last : first)
+                         : k == n - 1 ? last
+                                      : 1.0);
     return gn_mul(x, gni_end(g, w));
 }
 
@@ -22999,7 +23366,8 @@ static gn_array *gni_dct_4(gn_context *g, gn_array *x, int64_t n) {
     int last = x->shape.rank - 1;
     gn_array *z = gn_complex(gn_mul(x, gni_turns(g, x->dtype, n, 1, 0, 4 * n, 0, 1.0)),
                              gn_mul(x, gni_turns(g, x->dtype, n, 1, 0, 4 * n, 1, 1.0)));
-    gn_array *f = gn_slice(gni_fft_axis("gn_dct", GNI_FFT_C2C, false, 2 * n, last, 2.0, z), last, 0, n, 1);
+    gn_array *f =
+        gn_slice(gni_fft_axis("gn_dct", GNI_FFT_C2C, false, 2 * n, last, 2.0, z), last, 0, n, 1);
     return gn_sub(gn_mul(gn_real(f), gni_turns(g, x->dtype, n, 2, 1, 8 * n, 0, 1.0)),
                   gn_mul(gn_imag(f), gni_turns(g, x->dtype, n, 2, 1, 8 * n, 1, 1.0)));
 }
@@ -23013,7 +23381,8 @@ static gn_array *gni_dst_1(gn_context *g, gn_array *x, int64_t n) {
     part[0] = part[2] = gn_zeros(g, x->dtype, s);
     part[1] = x;
     part[3] = gn_neg(gn_flip(x, GN_AXIS(-1)));
-    gn_array *f = gni_fft_axis("gn_dst", GNI_FFT_R2C, false, 2 * (n + 1), last, -1.0, gn_concat(part, 4, last));
+    gn_array *f = gni_fft_axis("gn_dst", GNI_FFT_R2C, false, 2 * (n + 1), last, -1.0,
+                               gn_concat(part, 4, last));
     return gn_slice(gn_imag(f), last, 1, n + 1, 1);
 }
 
@@ -23036,8 +23405,8 @@ static gn_array *gni_cosine(gn_context *g, gn_array *x, int type, int64_t n, boo
 }
 
 // `type` is that of the sum that is computed; `backward` says how the norm counts it.
-static gn_array *gni_trigonometric(const char *fn, gn_array *a, int type, int64_t n, int axis, gn_fft_norm norm,
-                                   bool sine, bool backward) {
+static gn_array *gni_trigonometric(const char *fn, gn_array *a, int type, int64_t n, int axis,
+                                   gn_fft_norm norm, bool sine, bool backward) {
     gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
@@ -23049,7 +23418,9 @@ static gn_array *gni_trigonometric(const char *fn, gn_array *a, int type, int64_
         gni_fail(g, GN_ERROR_ARGUMENT, "%s: type 1 needs two points or more", fn);
     } else if (ok) {
         const bool ortho = norm == GN_FFT_ORTHO;
-        const double root = sqrt(2.0), period = 2.0 * (double)(type != 1 ? n : sine ? n + 1 : n - 1);
+        const double root = sqrt(2.0), period = 2.0 * (double)(type != 1 ? n
+                                                               : sine    ? n + 1
+                                                                         : n - 1);
         gn_array *x = gni_resize_axis(gni_fft_input(a, GNI_FFT_R2C), axis, n);
         x = gn_move_axis(x, axis, -1);
         // The matrix is orthogonal once its edges are scaled.
@@ -23057,7 +23428,8 @@ static gn_array *gni_trigonometric(const char *fn, gn_array *a, int type, int64_
         if (ortho && type == 3) x = gni_scale_ends(x, sine ? 1.0 : root, sine ? root : 1.0);
         if (x != NULL) y = gni_cosine(g, x, type, n, sine);
         if (ortho && type == 1 && !sine) y = gni_scale_ends(y, 1.0 / root, 1.0 / root);
-        if (ortho && type == 2) y = gni_scale_ends(y, sine ? 1.0 : 1.0 / root, sine ? 1.0 / root : 1.0);
+        if (ortho && type == 2)
+            y = gni_scale_ends(y, sine ? 1.0 : 1.0 / root, sine ? 1.0 / root : 1.0);
         double scale = gni_fft_scale(norm, backward, period);
         if (scale != 1.0) y = gn_mul_s(y, scale);
         y = gn_move_axis(y, -1, axis);
@@ -23100,7 +23472,8 @@ static gn_array *gni_convolve_fft(gn_array *a, gn_array *b, const gn_shape *full
     gni_fft_kind in = cplx ? GNI_FFT_C2C : GNI_FFT_R2C, out = cplx ? GNI_FFT_C2C : GNI_FFT_C2R;
     gn_array *fa = gni_fft_many("gn_convolve", in, false, a, n, NULL, rank, GN_FFT_BACKWARD);
     gn_array *fb = gni_fft_many("gn_convolve", in, false, b, n, NULL, rank, GN_FFT_BACKWARD);
-    gn_array *y = gni_fft_many("gn_convolve", out, true, gni_complex_mul(fa, fb), n, NULL, rank, GN_FFT_BACKWARD);
+    gn_array *y = gni_fft_many("gn_convolve", out, true, gni_complex_mul(fa, fb), n, NULL, rank,
+                               GN_FFT_BACKWARD);
     for (int i = 0; i < rank; i++) y = gn_slice(y, i, 0, full->dim[i], 1);
     return y;
 }
@@ -23132,7 +23505,8 @@ static gn_array *gni_convolve_direct(gn_array *a, gn_array *b, const gn_shape *f
 }
 
 // The middle of all overlaps, `start` and `count` for each axis.
-static gn_array *gni_convolve_cut(gn_array *y, const gn_shape *a, const gn_shape *b, gn_convolution mode) {
+static gn_array *gni_convolve_cut(gn_array *y, const gn_shape *a, const gn_shape *b,
+                                  gn_convolution mode) {
     for (int i = 0; i < a->rank && y != NULL && mode != GN_CONV_FULL; i++) {
         int64_t n = a->dim[i], m = b->dim[i];
         int64_t start = mode == GN_CONV_SAME ? (m - 1) / 2 : m - 1;
@@ -23143,16 +23517,18 @@ static gn_array *gni_convolve_cut(gn_array *y, const gn_shape *a, const gn_shape
 }
 
 // Checks the operands; false after gni_fail.
-static bool gni_convolve_ok(gn_context *g, const char *fn, const gn_array *a, const gn_array *b, int rank,
-                            gn_convolution mode) {
+static bool gni_convolve_ok(gn_context *g, const char *fn, const gn_array *a, const gn_array *b,
+                            int rank, gn_convolution mode) {
     char ta[200], tb[200];
-    bool fits = a->shape.rank == b->shape.rank && a->shape.rank > 0 && (rank == 0 || a->shape.rank == rank);
+    bool fits =
+        a->shape.rank == b->shape.rank && a->shape.rank > 0 && (rank == 0 || a->shape.rank == rank);
     if (!fits || gni_elements(&a->shape) == 0 || gni_elements(&b->shape) == 0) {
-        gni_fail(g, GN_ERROR_SHAPE, "%s: shapes %s and %s%s", fn, gni_shape_text(ta, sizeof ta, &a->shape),
-                 gni_shape_text(tb, sizeof tb, &b->shape),
-                 fits ? ": there is nothing to convolve" : rank == 1   ? " are not 1-d"
-                                                       : rank == 2 ? " are not 2-d"
-                                                                   : " differ in rank");
+        gni_fail(g, GN_ERROR_SHAPE, "%s: shapes %s and %s%s", fn,
+                 gni_shape_text(ta, sizeof ta, &a->shape), gni_shape_text(tb, sizeof tb, &b->shape),
+                 fits        ? ": there is nothing to convolve"
+                 : rank == 1 ? " are not 1-d"
+                 : rank == 2 ? " are not 2-d"
+                             : " differ in rank");
         return false;
     }
     if ((unsigned)mode > GN_CONV_VALID) {
@@ -23163,7 +23539,8 @@ static bool gni_convolve_ok(gn_context *g, const char *fn, const gn_array *a, co
 }
 
 // `rank` 0: any. With `fft` the direct sum is not considered.
-static gn_array *gni_convolved(const char *fn, gn_array *a, gn_array *b, int rank, gn_convolution mode, bool fft) {
+static gn_array *gni_convolved(const char *fn, gn_array *a, gn_array *b, int rank,
+                               gn_convolution mode, bool fft) {
     gn_array *in[2];
     in[0] = a;
     in[1] = b;
@@ -23182,26 +23559,34 @@ static gn_array *gni_convolved(const char *fn, gn_array *a, gn_array *b, int ran
         }
         for (int i = 0; i < full.rank && mode == GN_CONV_VALID && !swap; i++)
             if (a->shape.dim[i] < b->shape.dim[i])
-                gni_fail(g, GN_ERROR_SHAPE, "%s: neither operand covers the other on every axis", fn);
+                gni_fail(g, GN_ERROR_SHAPE, "%s: neither operand covers the other on every axis",
+                         fn);
         // Whole numbers stay exact while the sums are below 2^53.
         bool whole = !gni_is_float(t) && !cplx;
         gn_array *x = whole ? gn_cast(a, GN_F64) : a, *k = whole ? gn_cast(b, GN_F64) : b;
-        bool small_b = gni_elements(&b->shape) <= GNI_CONV_DIRECT, small_a = gni_elements(&a->shape) <= GNI_CONV_DIRECT;
-        if (g->call_failed || x == NULL || k == NULL) y = NULL;
+        bool small_b = gni_elements(&b->shape) <= GNI_CONV_DIRECT,
+             small_a = gni_elements(&a->shape) <= GNI_CONV_DIRECT;
+        if (g->call_failed || x == NULL || k == NULL)
+            y = NULL;
         else if (!fft && !cplx && (small_a || small_b))
             y = small_b ? gni_convolve_direct(x, k, &full) : gni_convolve_direct(k, x, &full);
-        else y = gni_convolve_fft(x, k, &full);
+        else
+            y = gni_convolve_fft(x, k, &full);
         bool turned = mode == GN_CONV_VALID && swap;
-        y = gni_convolve_cut(y, turned ? &b->shape : &a->shape, turned ? &a->shape : &b->shape, mode);
-        if (whole) y = gn_cast(gn_round(y), t == GN_BOOL ? GN_BOOL : t);
-        else if (!cplx && y != NULL && y->dtype != t) y = gn_cast(y, t);
+        y = gni_convolve_cut(y, turned ? &b->shape : &a->shape, turned ? &a->shape : &b->shape,
+                             mode);
+        if (whole)
+            y = gn_cast(gn_round(y), t == GN_BOOL ? GN_BOOL : t);
+        else if (!cplx && y != NULL && y->dtype != t)
+            y = gn_cast(y, t);
         if (y == a || y == b) y = gn_reshape(y, y->shape);
     }
     return gni_end_scope(g, y);
 }
 
 GPUNUM_API gn_array *gn_convolve(gn_array *a, gn_array *b, gn_convolution mode) {
-    if (gni_known(a) && gni_known(b) && gn_size(a) < gn_size(b)) return gni_convolved("gn_convolve", b, a, 1, mode, false);
+    if (gni_known(a) && gni_known(b) && gn_size(a) < gn_size(b))
+        return gni_convolved("gn_convolve", b, a, 1, mode, false);
     return gni_convolved("gn_convolve", a, b, 1, mode, false);
 }
 
@@ -23215,8 +23600,11 @@ GPUNUM_API gn_array *gn_correlate(gn_array *a, gn_array *b, gn_convolution mode)
     gn_array *y = NULL;
     if (gni_convolve_ok(g, "gn_correlate", a, b, 1, mode)) {
         gn_array *c = gni_is_complex(b->dtype) ? gn_conj(b) : b;
-        if (gn_size(a) >= gn_size(b)) y = gni_convolved("gn_correlate", a, gn_flip(c, GN_ALL), 1, mode, false);
-        else y = gn_flip(gni_convolved("gn_correlate", c, gn_flip(a, GN_ALL), 1, mode, false), GN_ALL);
+        if (gn_size(a) >= gn_size(b))
+            y = gni_convolved("gn_correlate", a, gn_flip(c, GN_ALL), 1, mode, false);
+        else
+            y = gn_flip(gni_convolved("gn_correlate", c, gn_flip(a, GN_ALL), 1, mode, false),
+                        GN_ALL);
     }
     return gni_end_scope(g, y);
 }
@@ -23229,7 +23617,6 @@ GPUNUM_API gn_array *gn_fftconvolve(gn_array *a, gn_array *b, gn_convolution mod
     return gni_convolved("gn_fftconvolve", a, b, 0, mode, true);
 }
 
-// ------------------------------------------------------------------------------------------
 // >>random_ops
 // Random arrays. Every call takes the next Philox blocks of the context's counter, as many on every
 // backend, so that the numbers do not depend on where they are made.
@@ -23473,7 +23860,6 @@ GPUNUM_API gn_array *gn_permutation(gn_context *g, int64_t n) {
     return gni_end(g, y);
 }
 
-// ------------------------------------------------------------------------------------------
 // >>autograd
 // The record of what was computed, and the pass back over it. An array owns the record of the op that
 // made it; a record holds references to the op's operands. From outside: gni_tracks and gni_record
@@ -24100,7 +24486,6 @@ GPUNUM_API double gn_gradcheck(gn_function fn, gn_array *const *inputs, int coun
     return gni_check_all(&c, step);
 }
 
-// ------------------------------------------------------------------------------------------
 // >>gradients
 // The derivative of each op, as public calls, so that it can be differentiated again. A backward
 // function gets the gradient gy of its result and puts those of the operands that gni_wanted names into
@@ -24163,11 +24548,11 @@ static gn_array *gni_grad_pow_exponent(gn_array *gy, gn_array *a, gn_array *b, g
 
 static gn_array *gni_derivative_unary(gni_op op, gn_array *gy, gn_array *a, gn_array *y) {
     switch (op) {
-#define GN_X(fn, NAME, F, D, gF, da) \
+#define GN_X(fn, NAME, F, D, gF, da)                                                               \
     case GNI_OP_##NAME: return da;
         GNI_UNARY_FLOAT(GN_X)
 #undef GN_X
-#define GN_X(fn, NAME, F, D, I, gF, gI, da) \
+#define GN_X(fn, NAME, F, D, I, gF, gI, da)                                                        \
     case GNI_OP_##NAME: return da;
         GNI_UNARY_ANY(GN_X)
 #undef GN_X
@@ -24179,11 +24564,11 @@ static gn_array *gni_derivative_first(gni_op op, gn_array *gy, gn_array *a, gn_a
                                       gn_array *y) {
     GNI_UNUSED(y);
     switch (op) {
-#define GN_X(fn, NAME, F, D, gF, da, db) \
+#define GN_X(fn, NAME, F, D, gF, da, db)                                                           \
     case GNI_OP_##NAME: return da;
         GNI_BINARY_FLOAT(GN_X)
 #undef GN_X
-#define GN_X(fn, NAME, F, D, I, gF, gI, da, db) \
+#define GN_X(fn, NAME, F, D, I, gF, gI, da, db)                                                    \
     case GNI_OP_##NAME: return da;
         GNI_BINARY_ANY(GN_X)
 #undef GN_X
@@ -24194,11 +24579,11 @@ static gn_array *gni_derivative_first(gni_op op, gn_array *gy, gn_array *a, gn_a
 static gn_array *gni_derivative_second(gni_op op, gn_array *gy, gn_array *a, gn_array *b,
                                        gn_array *y) {
     switch (op) {
-#define GN_X(fn, NAME, F, D, gF, da, db) \
+#define GN_X(fn, NAME, F, D, gF, da, db)                                                           \
     case GNI_OP_##NAME: return db;
         GNI_BINARY_FLOAT(GN_X)
 #undef GN_X
-#define GN_X(fn, NAME, F, D, I, gF, gI, da, db) \
+#define GN_X(fn, NAME, F, D, I, gF, gI, da, db)                                                    \
     case GNI_OP_##NAME: return db;
         GNI_BINARY_ANY(GN_X)
 #undef GN_X
@@ -24209,19 +24594,19 @@ static gn_array *gni_derivative_second(gni_op op, gn_array *gy, gn_array *a, gn_
 // The derivative columns as text: first operand, second operand.
 static const char *gni_derivative_text(gni_op op, int operand) {
     switch (op) {
-#define GN_X(fn, NAME, F, D, gF, da) \
+#define GN_X(fn, NAME, F, D, gF, da)                                                               \
     case GNI_OP_##NAME: return #da;
         GNI_UNARY_FLOAT(GN_X)
 #undef GN_X
-#define GN_X(fn, NAME, F, D, I, gF, gI, da) \
+#define GN_X(fn, NAME, F, D, I, gF, gI, da)                                                        \
     case GNI_OP_##NAME: return #da;
         GNI_UNARY_ANY(GN_X)
 #undef GN_X
-#define GN_X(fn, NAME, F, D, gF, da, db) \
+#define GN_X(fn, NAME, F, D, gF, da, db)                                                           \
     case GNI_OP_##NAME: return operand == 0 ? #da : #db;
         GNI_BINARY_FLOAT(GN_X)
 #undef GN_X
-#define GN_X(fn, NAME, F, D, I, gF, gI, da, db) \
+#define GN_X(fn, NAME, F, D, I, gF, gI, da, db)                                                    \
     case GNI_OP_##NAME: return operand == 0 ? #da : #db;
         GNI_BINARY_ANY(GN_X)
 #undef GN_X
@@ -24656,8 +25041,8 @@ static uint32_t gni_back_reads(const gni_node *node) {
     if (back == gni_back_sum || back == gni_back_mean || back == gni_back_reshape ||
         back == gni_back_permute || back == gni_back_broadcast || back == gni_back_slice ||
         back == gni_back_scatter_slice || back == gni_back_flip || back == gni_back_concat ||
-        back == gni_back_stack || back == gni_back_copy || back == gni_back_fft || back == gni_back_real ||
-        back == gni_back_complex)
+        back == gni_back_stack || back == gni_back_copy || back == gni_back_fft ||
+        back == gni_back_real || back == gni_back_complex)
         return 0;
     if (back == gni_back_diagonal || back == gni_back_scatter_diagonal) return 0;
     if (back == gni_back_solve || back == gni_back_det) return 1u | GNI_READS_OUTPUT;
@@ -24668,7 +25053,6 @@ static uint32_t gni_back_reads(const gni_node *node) {
     return ~0u & ~GNI_READS_OUTPUT; // all operands
 }
 
-// ------------------------------------------------------------------------------------------
 // >>nn
 // Layers and losses.
 
@@ -24804,7 +25188,6 @@ GPUNUM_API gn_array *gn_xavier_uniform(gn_context *g, gn_shape s) {
     return gni_end_scope(g, w);
 }
 
-// ------------------------------------------------------------------------------------------
 // >>optim
 // Optimizers. A step is one program per parameter, which writes the parameter and its state in place.
 
@@ -25053,7 +25436,6 @@ GPUNUM_API void gn_optimizer_free(gn_optimizer *opt) {
     gni_end_plain(g);
 }
 
-// ------------------------------------------------------------------------------------------
 // >>io
 // Array files: NumPy's .npy (format versions 1 to 3) and MNIST's IDX. Everything in a file is checked
 // before memory is asked for.
@@ -25500,7 +25882,6 @@ GPUNUM_API gn_array *gn_load_idx(gn_context *g, const char *path) {
     return gni_end(g, y);
 }
 
-// ------------------------------------------------------------------------------------------
 // >>print
 // Arrays as text, laid out as NumPy's repr does. Nothing here is needed by other rooms.
 
@@ -26080,7 +26461,6 @@ GPUNUM_API void gn_print(gn_array *a) {
     gn_string_free(gn_context_of(a), text);
 }
 
-// ------------------------------------------------------------------------------------------
 // >>profile
 // Spans of work written as a Chrome trace (JSON, "X" events). From outside: gni_profile_span while
 // g->profile is set, gni_profile_free.
@@ -26256,7 +26636,6 @@ GPUNUM_API gn_status gn_profile_end(gn_context *g, const char *path) {
     return gni_end_status(g);
 }
 
-// ------------------------------------------------------------------------------------------
 // >>open
 // gn_open and gn_close, devices, synchronisation, statistics, and the bridges to a host's Vulkan.
 
@@ -26318,7 +26697,8 @@ static void gni_cpu_info(const gn_context *g, gn_device_info *info, const char *
     static const char *const isa[] = {"plain C", "SIMD base", "AVX2", "AVX-512"};
     static const int lanes[] = {1, 4, 8, 16};
     memset(info, 0, sizeof *info);
-    snprintf(info->name, sizeof info->name, "CPU, %d threads, %s", gni_pool_threads(g->pool), isa[g->isa]);
+    snprintf(info->name, sizeof info->name, "CPU, %d threads, %s", gni_pool_threads(g->pool),
+             isa[g->isa]);
     snprintf(info->why, sizeof info->why, "%s", why);
     info->backend = GN_BACKEND_CPU;
     info->usable = true;
@@ -26345,7 +26725,8 @@ static bool gni_open_gpu(gn_context *g, const gn_options *o, char *why, size_t s
     return g->vk != NULL || o->backend == GN_BACKEND_AUTO;
 }
 
-GPUNUM_API gn_context *gn_open_version(const gn_options *options, uint32_t version, size_t options_size) {
+GPUNUM_API gn_context *gn_open_version(const gn_options *options, uint32_t version,
+                                       size_t options_size) {
     gn_options o;
     char why[256] = "";
     memset(&o, 0, sizeof o);
@@ -26353,11 +26734,14 @@ GPUNUM_API gn_context *gn_open_version(const gn_options *options, uint32_t versi
     // An older caller's smaller struct leaves the fields it does not know zero.
     if (options != NULL) memcpy(&o, options, GNI_MIN(options_size, sizeof o));
     if (version / 10000 != GPUNUM_VERSION / 10000)
-        return gni_open_fail(NULL, "this file was compiled with another major version of gpunum.h than the implementation");
-    if (o.backend == GN_BACKEND_WEBGPU) return gni_open_fail(NULL, "the WebGPU backend does not exist yet");
-    if ((unsigned)o.backend > GN_BACKEND_WEBGPU || (unsigned)o.placement > GN_PLACE_STAY || o.threads < 0 ||
-        o.device < 0 || (unsigned)o.cpu > GN_CPU_AVX512 || (unsigned)o.matmul > GN_PRECISION_FAST ||
-        (unsigned)o.log_level > GN_LOG_NONE)
+        return gni_open_fail(
+            NULL,
+            "this file was compiled with another major version of gpunum.h than the implementation");
+    if (o.backend == GN_BACKEND_WEBGPU)
+        return gni_open_fail(NULL, "the WebGPU backend does not exist yet");
+    if ((unsigned)o.backend > GN_BACKEND_WEBGPU || (unsigned)o.placement > GN_PLACE_STAY ||
+        o.threads < 0 || o.device < 0 || (unsigned)o.cpu > GN_CPU_AVX512 ||
+        (unsigned)o.matmul > GN_PRECISION_FAST || (unsigned)o.log_level > GN_LOG_NONE)
         return gni_open_fail(NULL, "gn_options has a field out of range");
     gn_context *g = gni_context_new(&o);
     if (g == NULL) return gni_open_fail(NULL, "out of memory");
@@ -26448,13 +26832,15 @@ GPUNUM_API int gn_device_list(gn_device_info *out, int capacity) {
 
 GPUNUM_API gn_status gn_flush(gn_context *g) {
     if (!gni_begin_context("gn_flush", g)) return GN_ERROR_ARGUMENT;
-    if (g->vk != NULL && !gni_vk_flush(g->vk)) gni_fail(g, GN_ERROR_DEVICE_LOST, "gn_flush: submitting failed");
+    if (g->vk != NULL && !gni_vk_flush(g->vk))
+        gni_fail(g, GN_ERROR_DEVICE_LOST, "gn_flush: submitting failed");
     return gni_end_status(g);
 }
 
 GPUNUM_API gn_status gn_sync(gn_context *g) {
     if (!gni_begin_context("gn_sync", g)) return GN_ERROR_ARGUMENT;
-    if (g->vk != NULL && !gni_vk_wait(g->vk)) gni_fail(g, GN_ERROR_DEVICE_LOST, "gn_sync: waiting failed");
+    if (g->vk != NULL && !gni_vk_wait(g->vk))
+        gni_fail(g, GN_ERROR_DEVICE_LOST, "gn_sync: waiting failed");
     gni_deliver_reads(g, true);
     return gni_end_status(g);
 }
@@ -26481,7 +26867,8 @@ GPUNUM_API void gn_memory_trim(gn_context *g) {
 
 // ---- a host's own Vulkan
 
-GPUNUM_API gn_status gn_vulkan_buffer(gn_array *a, uint64_t *buffer, uint64_t *offset, uint64_t *size) {
+GPUNUM_API gn_status gn_vulkan_buffer(gn_array *a, uint64_t *buffer, uint64_t *offset,
+                                      uint64_t *size) {
     gn_context *g = gni_begin("gn_vulkan_buffer", &a, 1);
     if (g == NULL) return gni_null_status(a);
     if (buffer == NULL || offset == NULL || size == NULL)
@@ -26489,7 +26876,8 @@ GPUNUM_API gn_status gn_vulkan_buffer(gn_array *a, uint64_t *buffer, uint64_t *o
     else if (g->vk == NULL)
         gni_fail(g, GN_ERROR_UNSUPPORTED, "gn_vulkan_buffer: this context has no GPU");
     else if (gni_materialize(g, a) && !gni_is_contiguous(a))
-        gni_fail(g, GN_ERROR_SHAPE, "gn_vulkan_buffer: the array is a strided view; gn_copy it first");
+        gni_fail(g, GN_ERROR_SHAPE,
+                 "gn_vulkan_buffer: the array is a strided view; gn_copy it first");
     else if (!g->call_failed && gni_buffer_need(g, a->buf, GNI_ON_GPU) && gni_vk_wait(g->vk)) {
         gni_buffer_drop_host(g, a->buf); // the host may write: the device copy is the only true one
         a->buf->where = GNI_ON_GPU;
@@ -26501,20 +26889,28 @@ GPUNUM_API gn_status gn_vulkan_buffer(gn_array *a, uint64_t *buffer, uint64_t *o
 }
 
 #if !GNI_VULKAN // what the functions below would call, were there ever a device
-static bool gni_vk_wrap(gni_vk *vk, uint64_t buffer, uint64_t offset, uint64_t bytes, gni_vk_mem *out) {
+static bool gni_vk_wrap(gni_vk *vk, uint64_t buffer, uint64_t offset, uint64_t bytes,
+                        gni_vk_mem *out) {
     GNI_UNUSED(buffer + offset + bytes);
     return vk == NULL && out == NULL;
 }
-static bool gni_vk_record_begin(gni_vk *vk, void *commands) { return vk == NULL && commands == NULL; }
+static bool gni_vk_record_begin(gni_vk *vk, void *commands) {
+    return vk == NULL && commands == NULL;
+}
 static uint64_t gni_vk_record_end(gni_vk *vk) { return vk != NULL; }
-static void gni_vk_record_done(gni_vk *vk, uint64_t ticket) { GNI_UNUSED(vk != NULL && ticket > 0); }
+static void gni_vk_record_done(gni_vk *vk, uint64_t ticket) {
+    GNI_UNUSED(vk != NULL && ticket > 0);
+}
 #endif
 
-GPUNUM_API gn_array *gn_vulkan_wrap(gn_context *g, uint64_t buffer, uint64_t offset, gn_dtype t, gn_shape s) {
+GPUNUM_API gn_array *gn_vulkan_wrap(gn_context *g, uint64_t buffer, uint64_t offset, gn_dtype t,
+                                    gn_shape s) {
     if (!gni_begin_context("gn_vulkan_wrap", g)) return NULL;
     gn_array *y = NULL;
-    if (g->vk == NULL) gni_fail(g, GN_ERROR_UNSUPPORTED, "gn_vulkan_wrap: this context has no GPU");
-    else if (gni_shape_ok(g, "gn_vulkan_wrap", t, &s)) y = gni_array_new(g, t, &s);
+    if (g->vk == NULL)
+        gni_fail(g, GN_ERROR_UNSUPPORTED, "gn_vulkan_wrap: this context has no GPU");
+    else if (gni_shape_ok(g, "gn_vulkan_wrap", t, &s))
+        y = gni_array_new(g, t, &s);
     if (y != NULL) {
         uint64_t bytes = (uint64_t)gni_elements(&s) * gn_dtype_size(t);
         y->maker = "gn_vulkan_wrap";
@@ -26535,11 +26931,16 @@ GPUNUM_API gn_array *gn_vulkan_wrap(gn_context *g, uint64_t buffer, uint64_t off
 
 GPUNUM_API gn_status gn_vulkan_record_begin(gn_context *g, void *command_buffer) {
     if (!gni_begin_context("gn_vulkan_record_begin", g)) return GN_ERROR_ARGUMENT;
-    if (g->vk == NULL) gni_fail(g, GN_ERROR_UNSUPPORTED, "gn_vulkan_record_begin: this context has no GPU");
-    else if (g->recording) gni_fail(g, GN_ERROR_ARGUMENT, "gn_vulkan_record_begin: already recording");
-    else if (command_buffer == NULL) gni_fail(g, GN_ERROR_ARGUMENT, "gn_vulkan_record_begin: no command buffer");
-    else if (gni_vk_record_begin(g->vk, command_buffer)) g->recording = true;
-    else if (!g->call_failed) gni_fail(g, GN_ERROR_UNSUPPORTED, "gn_vulkan_record_begin: the device refused");
+    if (g->vk == NULL)
+        gni_fail(g, GN_ERROR_UNSUPPORTED, "gn_vulkan_record_begin: this context has no GPU");
+    else if (g->recording)
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_vulkan_record_begin: already recording");
+    else if (command_buffer == NULL)
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_vulkan_record_begin: no command buffer");
+    else if (gni_vk_record_begin(g->vk, command_buffer))
+        g->recording = true;
+    else if (!g->call_failed)
+        gni_fail(g, GN_ERROR_UNSUPPORTED, "gn_vulkan_record_begin: the device refused");
     return gni_end_status(g);
 }
 

@@ -80,6 +80,10 @@ static void run_once(gn_context *g, op_fn run, const inputs *in, int64_t n) {
     }
 }
 
+static gn_array *transform(gn_context *g, const inputs *in, int64_t n) {
+    return gn_rfft(wrap(g, in->a, GN_SHAPE(n)), 0, -1, GN_FFT_BACKWARD);
+}
+
 // Median seconds of one call, -1 after an error. The clock ticks in microseconds, so short calls are
 // timed several at once.
 static double measure(gn_context *g, op_fn run, const inputs *in, int64_t n) {
@@ -142,7 +146,8 @@ int main(int argc, char **argv) {
                     {"reduction", reduction, MOST},
                     {"matmul", matmul, MOST_MATMUL},
                     {"random", random_numbers, MOST},
-                    {"copy", gather, MOST}};
+                    {"copy", gather, MOST},
+                    {"fft", transform, MOST}};
     int device = 0, threads = 0;
     for (int i = 1; i + 1 < argc; i += 2) {
         if (strcmp(argv[i], "--device") == 0)
@@ -184,15 +189,15 @@ int main(int argc, char **argv) {
     // Within the smallest array that rows are taken from.
     for (int64_t i = 0; i < (int64_t)1 << (MOST - 4); i++) in.rows[i] = rand() % (1 << (LEAST - 4));
     gn_thresholds t = {0};
-    int64_t *const out[] = {&t.elementwise, &t.reduction, &t.matmul, &t.random, &t.copy};
-    for (int f = 0; f < 5; f++) {
+    int64_t *const out[] = {&t.elementwise, &t.reduction, &t.matmul, &t.random, &t.copy, &t.fft};
+    for (int f = 0; f < 6; f++) {
         *out[f] = calibrate(families[f].name, families[f].run, families[f].most, cpu, gpu, &in);
         if (*out[f] < 0) goto out;
     }
-    printf("\noptions.thresholds = (gn_thresholds){%lld, %lld, %lld, %lld, %lld};\n",
+    printf("\noptions.thresholds = (gn_thresholds){%lld, %lld, %lld, %lld, %lld, %lld};\n",
            (long long)t.elementwise, (long long)t.reduction, (long long)t.matmul,
-           (long long)t.random, (long long)t.copy);
-    printf("                  // elementwise, reduction, matmul, random, copy\n");
+           (long long)t.random, (long long)t.copy, (long long)t.fft);
+    printf("                  // elementwise, reduction, matmul, random, copy, fft\n");
     status = 0;
 out:
     free(in.rows);
