@@ -494,22 +494,18 @@ GPUNUM_API gn_array *gn_one_hot(gn_array *indices, int64_t classes, gn_dtype t);
 #define GN_AXIS(i) (1u << ((unsigned)(i) & 15u)) /* -8 to 7 */
 #define GN_KEEP 0x10000u
 
-GPUNUM_API gn_array *gn_sum(gn_array *a, uint32_t axes);  // integers and bool sum to int64
-GPUNUM_API gn_array *gn_prod(gn_array *a, uint32_t axes); // likewise
+// gn_sum, gn_prod, gn_min, gn_max, gn_any and gn_all, and gn_argmin and gn_argmax over one axis, are in room
+// optable: integers and bool sum and multiply to int64, gn_any and gn_all give bool; NaN wins in gn_min and
+// gn_max, which have no value for an empty axis.
 GPUNUM_API gn_array *gn_mean(gn_array *a, uint32_t axes); // integers give float32
-GPUNUM_API gn_array *gn_min(gn_array *a, uint32_t axes);  // NaN if there is one; an empty axis is an error
-GPUNUM_API gn_array *gn_max(gn_array *a, uint32_t axes);
 GPUNUM_API gn_array *gn_var(gn_array *a, uint32_t axes, int ddof); // over n - ddof
 GPUNUM_API gn_array *gn_std(gn_array *a, uint32_t axes, int ddof);
-GPUNUM_API gn_array *gn_any(gn_array *a, uint32_t axes); // bool
-GPUNUM_API gn_array *gn_all(gn_array *a, uint32_t axes);
 GPUNUM_API gn_array *gn_count_nonzero(gn_array *a, uint32_t axes); // int64
 GPUNUM_API gn_array *gn_norm(gn_array *a, uint32_t axes); // root of the sum of squares; gradient 0 at 0, as gn_std's
 GPUNUM_API gn_array *gn_logsumexp(gn_array *a, uint32_t axes);
-// Index of the first smallest or largest element, NaN counts as such; int32. GN_FLAT: of the raveled array.
+// gn_argmin and gn_argmax: index of the first smallest or largest element, NaN counts as such; int32.
+// Axis GN_FLAT: of the raveled array.
 #define GN_FLAT INT32_MIN
-GPUNUM_API gn_array *gn_argmin(gn_array *a, int axis);
-GPUNUM_API gn_array *gn_argmax(gn_array *a, int axis);
 GPUNUM_API gn_array *gn_softmax(gn_array *a, int axis);
 GPUNUM_API gn_array *gn_log_softmax(gn_array *a, int axis);
 
@@ -754,6 +750,23 @@ GPUNUM_API void gn_vulkan_record_done(gn_context *g, uint64_t ticket);
     X(gn_shl, SHL, GNI_T(gni_ishl)(a, b), "GN_SHL_INT(a, b)") \
     X(gn_shr, SHR, GNI_T(gni_ishr)(a, b), "GN_SHR_INT(a, b)")
 
+// Reductions over a set of axes (room reductions says what they give). `form`: VALUES has CPU loops for
+// floats, signed and unsigned integers, TRUTH for floats and integers; `loop` is their name. The shaders'
+// numbers are in tools/shaders/ops.glsl too.
+//      fn       NAME  loop  form    gradient
+#define GNI_REDUCE_AXES(X) \
+    X(gn_sum,    SUM,  sum,  VALUES, gni_back_sum) \
+    X(gn_prod,   PROD, prod, VALUES, gni_back_prod) \
+    X(gn_min,    MIN,  min,  VALUES, gni_back_minmax) \
+    X(gn_max,    MAX,  max,  VALUES, gni_back_minmax) \
+    X(gn_any,    ANY,  any,  TRUTH,  NULL) \
+    X(gn_all,    ALL,  all,  TRUTH,  NULL)
+// And over one axis, to places: without gradient.
+//      fn         NAME    loop    form
+#define GNI_REDUCE_PLACE(X) \
+    X(gn_argmin,   ARGMIN, argmin, VALUES) \
+    X(gn_argmax,   ARGMAX, argmax, VALUES)
+
 // One function per row: gn_array *gn_sin(gn_array *a), gn_array *gn_add(gn_array *a, gn_array *b) with
 // NumPy broadcasting and promotion, gn_array *gn_add_s(gn_array *a, double b) with a Python-like scalar
 // that keeps the dtype of `a` (an integer array and a fraction give float32).
@@ -785,6 +798,13 @@ GNI_COMPARE(GN_X)
     GPUNUM_API gn_array *fn(gn_array *a, gn_array *b);                                             \
     GPUNUM_API gn_array *fn##_s(gn_array *a, double b);
 GNI_BINARY_INT(GN_X)
+#undef GN_X
+
+#define GN_X(fn, NAME, loop, form, back) GPUNUM_API gn_array *fn(gn_array *a, uint32_t axes);
+GNI_REDUCE_AXES(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, loop, form) GPUNUM_API gn_array *fn(gn_array *a, int axis);
+GNI_REDUCE_PLACE(GN_X)
 #undef GN_X
 
 GPUNUM_API gn_array *gn_rsub_s(gn_array *a, double b); // b - a
@@ -1407,14 +1427,12 @@ typedef struct gni_map {
 } gni_map;
 
 typedef enum gni_reduction {
-    GNI_RED_SUM,
-    GNI_RED_PROD,
-    GNI_RED_MIN,
-    GNI_RED_MAX,
-    GNI_RED_ANY,
-    GNI_RED_ALL,
-    GNI_RED_ARGMIN,
-    GNI_RED_ARGMAX,
+#define GN_X(fn, NAME, loop, form, back) GNI_RED_##NAME,
+    GNI_REDUCE_AXES(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, loop, form) GNI_RED_##NAME,
+    GNI_REDUCE_PLACE(GN_X)
+#undef GN_X
     GNI_RED_COUNT
 } gni_reduction;
 
@@ -7140,12 +7158,19 @@ GNI_FOLD_INT_PLACE(gni_fold_argmax_u, gni_fold_max_u, uint32_t)
 #undef GNI_FOLD_INT_EXTREME
 #undef GNI_FOLD_INT_PLACE
 
-#define GNI_ROW(op) GNI_FN(gni_fold_##op##_f), GNI_FN(gni_fold_##op##_i), GNI_FN(gni_fold_##op##_u)
+#define GNI_VALUES(op)                                                                             \
+    GNI_FN(gni_fold_##op##_f), GNI_FN(gni_fold_##op##_i), GNI_FN(gni_fold_##op##_u)
+#define GNI_TRUTH(op)                                                                              \
+    GNI_FN(gni_fold_##op##_f), GNI_FN(gni_fold_##op##_i), GNI_FN(gni_fold_##op##_i)
+#define GN_X(fn, NAME, loop, form, back) GNI_##form(loop),
 static const gni_fold_fn GNI_FN(gni_fold_table)[GNI_RED_COUNT * 3] = {
-    GNI_ROW(sum),           GNI_ROW(prod),          GNI_ROW(min),           GNI_ROW(max),
-    GNI_FN(gni_fold_any_f), GNI_FN(gni_fold_any_i), GNI_FN(gni_fold_any_i), GNI_FN(gni_fold_all_f),
-    GNI_FN(gni_fold_all_i), GNI_FN(gni_fold_all_i), GNI_ROW(argmin),        GNI_ROW(argmax)};
-#undef GNI_ROW
+    GNI_REDUCE_AXES(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, loop, form) GNI_##form(loop),
+    GNI_REDUCE_PLACE(GN_X)};
+#undef GN_X
+#undef GNI_VALUES
+#undef GNI_TRUTH
 
 // ---- folds of columns
 
@@ -7279,22 +7304,19 @@ GNI_COLUMNS(gni_columns_argmax_u, uint32_t, uint32_t, GNI_PLACE_STEP(>))
 #undef GNI_COLUMNS
 #undef GNI_PLACE_STEP
 
-#define GNI_ROW(op)                                                                                \
+#define GNI_VALUES(op)                                                                             \
     GNI_FN(gni_columns_##op##_f), GNI_FN(gni_columns_##op##_i), GNI_FN(gni_columns_##op##_u)
+#define GNI_TRUTH(op)                                                                              \
+    GNI_FN(gni_columns_##op##_f), GNI_FN(gni_columns_##op##_i), GNI_FN(gni_columns_##op##_i)
+#define GN_X(fn, NAME, loop, form, back) GNI_##form(loop),
 static const gni_fold_columns_fn GNI_FN(gni_columns_table)[GNI_RED_COUNT * 3] = {
-    GNI_ROW(sum),
-    GNI_ROW(prod),
-    GNI_ROW(min),
-    GNI_ROW(max),
-    GNI_FN(gni_columns_any_f),
-    GNI_FN(gni_columns_any_i),
-    GNI_FN(gni_columns_any_i),
-    GNI_FN(gni_columns_all_f),
-    GNI_FN(gni_columns_all_i),
-    GNI_FN(gni_columns_all_i),
-    GNI_ROW(argmin),
-    GNI_ROW(argmax)};
-#undef GNI_ROW
+    GNI_REDUCE_AXES(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, loop, form) GNI_##form(loop),
+    GNI_REDUCE_PLACE(GN_X)};
+#undef GN_X
+#undef GNI_VALUES
+#undef GNI_TRUTH
 
 // ---- softmax
 
@@ -12103,11 +12125,17 @@ GNI_FOLD(gni_wide_fold_all_i, int64_t, int r = acc->i != 0, r &= y != 0, acc->i 
 #undef GNI_FOLD
 #undef GNI_PLACE
 
-#define GNI_ROW(op) gni_wide_fold_##op##_f, gni_wide_fold_##op##_i, gni_wide_fold_##op##_i
+#define GNI_VALUES(op) gni_wide_fold_##op##_f, gni_wide_fold_##op##_i, gni_wide_fold_##op##_i
+#define GNI_TRUTH(op) gni_wide_fold_##op##_f, gni_wide_fold_##op##_i, gni_wide_fold_##op##_i
+#define GN_X(fn, NAME, loop, form, back) GNI_##form(loop),
 static const gni_fold_fn gni_wide_fold_table[GNI_RED_COUNT * 3] = {
-    GNI_ROW(sum), GNI_ROW(prod), GNI_ROW(min),    GNI_ROW(max),
-    GNI_ROW(any), GNI_ROW(all),  GNI_ROW(argmin), GNI_ROW(argmax)};
-#undef GNI_ROW
+    GNI_REDUCE_AXES(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, loop, form) GNI_##form(loop),
+    GNI_REDUCE_PLACE(GN_X)};
+#undef GN_X
+#undef GNI_VALUES
+#undef GNI_TRUTH
 
 // ---- folds of columns
 
@@ -12170,11 +12198,19 @@ GNI_COLUMNS(gni_wide_columns_argmax_i, int64_t, int64_t, GNI_PLACE_STEP(y > v[c]
 #undef GNI_COLUMNS
 #undef GNI_PLACE_STEP
 
-#define GNI_ROW(op) gni_wide_columns_##op##_f, gni_wide_columns_##op##_i, gni_wide_columns_##op##_i
+#define GNI_VALUES(op)                                                                             \
+    gni_wide_columns_##op##_f, gni_wide_columns_##op##_i, gni_wide_columns_##op##_i
+#define GNI_TRUTH(op)                                                                              \
+    gni_wide_columns_##op##_f, gni_wide_columns_##op##_i, gni_wide_columns_##op##_i
+#define GN_X(fn, NAME, loop, form, back) GNI_##form(loop),
 static const gni_fold_columns_fn gni_wide_columns_table[GNI_RED_COUNT * 3] = {
-    GNI_ROW(sum), GNI_ROW(prod), GNI_ROW(min),    GNI_ROW(max),
-    GNI_ROW(any), GNI_ROW(all),  GNI_ROW(argmin), GNI_ROW(argmax)};
-#undef GNI_ROW
+    GNI_REDUCE_AXES(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, loop, form) GNI_##form(loop),
+    GNI_REDUCE_PLACE(GN_X)};
+#undef GN_X
+#undef GNI_VALUES
+#undef GNI_TRUTH
 
 // ---- softmax
 
@@ -20201,24 +20237,12 @@ static gn_array *gni_simple_reduction(const char *fn, gni_reduction op, gni_back
     return gni_end(g, y);
 }
 
-GPUNUM_API gn_array *gn_sum(gn_array *a, uint32_t axes) {
-    return gni_simple_reduction("gn_sum", GNI_RED_SUM, gni_back_sum, a, axes);
-}
-GPUNUM_API gn_array *gn_prod(gn_array *a, uint32_t axes) {
-    return gni_simple_reduction("gn_prod", GNI_RED_PROD, gni_back_prod, a, axes);
-}
-GPUNUM_API gn_array *gn_min(gn_array *a, uint32_t axes) {
-    return gni_simple_reduction("gn_min", GNI_RED_MIN, gni_back_minmax, a, axes);
-}
-GPUNUM_API gn_array *gn_max(gn_array *a, uint32_t axes) {
-    return gni_simple_reduction("gn_max", GNI_RED_MAX, gni_back_minmax, a, axes);
-}
-GPUNUM_API gn_array *gn_any(gn_array *a, uint32_t axes) {
-    return gni_simple_reduction("gn_any", GNI_RED_ANY, NULL, a, axes);
-}
-GPUNUM_API gn_array *gn_all(gn_array *a, uint32_t axes) {
-    return gni_simple_reduction("gn_all", GNI_RED_ALL, NULL, a, axes);
-}
+#define GN_X(fn, NAME, loop, form, back)                                                           \
+    GPUNUM_API gn_array *fn(gn_array *a, uint32_t axes) {                                          \
+        return gni_simple_reduction(#fn, GNI_RED_##NAME, back, a, axes);                           \
+    }
+GNI_REDUCE_AXES(GN_X)
+#undef GN_X
 
 // Elements that one result is made of.
 static int64_t gni_reduced_count(const gn_shape *s, uint32_t set) {
@@ -20328,12 +20352,12 @@ static gn_array *gni_arg_reduction(const char *fn, gni_reduction op, gn_array *a
     return gni_end(g, y);
 }
 
-GPUNUM_API gn_array *gn_argmin(gn_array *a, int axis) {
-    return gni_arg_reduction("gn_argmin", GNI_RED_ARGMIN, a, axis);
-}
-GPUNUM_API gn_array *gn_argmax(gn_array *a, int axis) {
-    return gni_arg_reduction("gn_argmax", GNI_RED_ARGMAX, a, axis);
-}
+#define GN_X(fn, NAME, loop, form)                                                                 \
+    GPUNUM_API gn_array *fn(gn_array *a, int axis) {                                               \
+        return gni_arg_reduction(#fn, GNI_RED_##NAME, a, axis);                                    \
+    }
+GNI_REDUCE_PLACE(GN_X)
+#undef GN_X
 
 // ---- softmax and its relatives
 

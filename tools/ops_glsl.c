@@ -41,6 +41,16 @@ static void bits(const char *name, gni_op op, const char *glsl) {
 int main(void) {
     puts("// Generated from the op tables of gpunum.h by tools/ops_glsl.c: do not edit.\n"
          "// The GN_ macros are narrow.glsl's or wide.glsl's. `code` is op * 3 + domain.\n\n"
+         "#ifdef GN_REDUCES");
+#define GN_X(fn, NAME, loop, form, back)                                                           \
+    printf("#define GN_%s %uu\n", #NAME, (unsigned)GNI_RED_##NAME * 3u);
+    GNI_REDUCE_AXES(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, loop, form)                                                                 \
+    printf("#define GN_%s %uu\n", #NAME, (unsigned)GNI_RED_##NAME * 3u);
+    GNI_REDUCE_PLACE(GN_X)
+#undef GN_X
+    puts("#endif\n\n"
          "uvec4 gn_exec(uint code, uvec4 ra, uvec4 rb, uvec4 rc) {\n"
          "    uvec4 r = uvec4(0u);\n"
          "    switch (code) {");

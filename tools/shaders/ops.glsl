@@ -1,6 +1,17 @@
 // Generated from the op tables of gpunum.h by tools/ops_glsl.c: do not edit.
 // The GN_ macros are narrow.glsl's or wide.glsl's. `code` is op * 3 + domain.
 
+#ifdef GN_REDUCES
+#define GN_SUM 0u
+#define GN_PROD 3u
+#define GN_MIN 6u
+#define GN_MAX 9u
+#define GN_ANY 12u
+#define GN_ALL 15u
+#define GN_ARGMIN 18u
+#define GN_ARGMAX 21u
+#endif
+
 uvec4 gn_exec(uint code, uvec4 ra, uvec4 rb, uvec4 rc) {
     uvec4 r = uvec4(0u);
     switch (code) {

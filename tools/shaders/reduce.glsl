@@ -17,6 +17,7 @@
 #define GN_READONLY 0xff
 #include "gn.glsl"
 #define GN_INPUTS_CONST
+#define GN_REDUCES // ops.glsl numbers the reductions
 #include "program.glsl"
 
 layout(local_size_x = 256) in;
@@ -59,15 +60,6 @@ layout(buffer_reference, std430, buffer_reference_align = 16) coherent buffer gn
 #define GN_OUT GN_FIRST_OUT
 #define GN_PARTIALS (GN_FIRST_OUT + 1u)
 #define GN_COUNTERS (GN_FIRST_OUT + 2u)
-
-#define GN_SUM 0u
-#define GN_PROD 3u
-#define GN_MIN 6u
-#define GN_MAX 9u
-#define GN_ANY 12u
-#define GN_ALL 15u
-#define GN_ARGMIN 18u
-#define GN_ARGMAX 21u
 
 shared uvec4 gn_team_s[256];
 shared uvec4 gn_team_c[256];
