@@ -18633,8 +18633,8 @@ static void gni_vko_set_modules(gni_vko_call *c, const gni_program *p, int speci
 #endif
 }
 
-static void gni_vko_map_modules(gni_vko_call *c, const gni_program *p, bool small) {
-    int special = p->wide ? GNI_MODULE_map_wide_24 : small ? GNI_MODULE_map_8 : GNI_MODULE_map_24;
+static void gni_vko_map_modules(gni_vko_call *c, const gni_program *p, bool little) {
+    int special = p->wide ? GNI_MODULE_map_wide_24 : little ? GNI_MODULE_map_8 : GNI_MODULE_map_24;
     int generic = p->wide ? GNI_MODULE_map_wide_generic : GNI_MODULE_map_generic;
     if (gni_vko_is_copy64(p)) {
         special = -1;
@@ -18738,15 +18738,15 @@ static bool gni_vko_map_once(gni_vk *vk, const gni_map *m, int64_t n, bool *fits
         *fits =
             gni_vko_put_operand(&c, &s, &m->out[i], GNI_MAX_INPUTS + i, group, &out[i], p->n_in);
     if (!*fits) return true;
-    bool small = p->n_in <= 3 && p->n_out <= 1 && p->n_insn <= 8 && m->rank <= 4 && !p->wide &&
+    bool little = p->n_in <= 3 && p->n_out <= 1 && p->n_insn <= 8 && m->rank <= 4 && !p->wide &&
                  vk->caps.addresses;
     gni_vko_put_space(&c, &s);
     gni_vko_put_program(&c, p, &s, in, out);
-    gni_vko_map_modules(&c, p, small);
+    gni_vko_map_modules(&c, p, little);
     c.special.spec[5] = gni_vko_map_groups(vk, p);
     int64_t blocks =
         gni_vko_ceil(gni_vko_ceil(n, group), (int64_t)GNI_VKO_THREADS << (c.special.spec[5] & 3u));
-    int row = small && c.special.module >= 0 ? gni_vko_tile_dim(m) : -1;
+    int row = little && c.special.module >= 0 ? gni_vko_tile_dim(m) : -1;
     if (row >= 0) blocks = gni_vko_map_tiles(&c, m, row, n);
     c.param[GNI_VKO_KERNEL] = (uint32_t)n;
     c.param[GNI_VKO_KERNEL + 1] = (uint32_t)blocks;
@@ -18913,10 +18913,10 @@ static int64_t gni_vko_splits(const gni_vk *vk, const gni_vko_plan *p, int64_t s
 
 static void gni_vko_reduce_modules(gni_vko_call *c, const gni_reduce *r, const gni_vko_space *s) {
     const gni_program *p = &r->program;
-    bool small = p->n_in <= 3 && p->n_insn <= 8 && s->vectors <= 4 && s->scalars <= 4 &&
+    bool little = p->n_in <= 3 && p->n_insn <= 8 && s->vectors <= 4 && s->scalars <= 4 &&
                  c->vk->caps.addresses;
     int special = p->wide ? GNI_MODULE_reduce_wide_24
-                  : small ? GNI_MODULE_reduce_8
+                  : little ? GNI_MODULE_reduce_8
                           : GNI_MODULE_reduce_24;
     gni_vko_set_modules(c, p, special,
                         p->wide ? GNI_MODULE_reduce_wide_generic : GNI_MODULE_reduce_generic);
