@@ -202,10 +202,10 @@ if(GPUNUM_CHECKS)
     if(GPUNUM_CLANG AND GPUNUM_CLANGXX)
         gpunum_rebuild(clang -DCMAKE_C_COMPILER=${GPUNUM_CLANG}
             -DCMAKE_CXX_COMPILER=${GPUNUM_CLANGXX} -DGPUNUM_WARNINGS_AS_ERRORS=ON
-            -DGPUNUM_TEST_VULKAN=OFF)
+            -DGPUNUM_TEST_VULKAN=OFF -DCMAKE_C_FLAGS_RELEASE=-O1)
     endif()
     set(sanitizing -DGPUNUM_BUILD_EXAMPLES=OFF -DGPUNUM_BUILD_TOOLS=OFF
-        -DCMAKE_BUILD_TYPE=RelWithDebInfo)
+        -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS_RELEASE=-O1)
     gpunum_rebuild(address_sanitizer ${sanitizing} -DGPUNUM_SANITIZE=address,undefined)
     gpunum_rebuild(thread_sanitizer ${sanitizing} -DGPUNUM_SANITIZE=thread)
 
