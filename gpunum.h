@@ -1238,6 +1238,19 @@ static gni_isa gni_isa_best(void) {
 #endif
 }
 
+// The address of NAME_PASS for the SIMD pass that `isa` says, of those that were compiled.
+#if defined(GNI_X86)
+#define GNI_OF_ISA(isa, NAME)                                                                      \
+    ((isa) >= GNI_ISA_AVX512 ? &NAME##_avx512                                                      \
+     : (isa) >= GNI_ISA_AVX2 ? &NAME##_avx2                                                        \
+     : (isa) >= GNI_ISA_BASE ? &NAME##_base                                                        \
+                             : &NAME##_plain)
+#elif defined(GNI_GNU) && !defined(GPUNUM_NO_SIMD)
+#define GNI_OF_ISA(isa, NAME) ((isa) >= GNI_ISA_BASE ? &NAME##_base : &NAME##_plain)
+#else
+#define GNI_OF_ISA(isa, NAME) (GNI_UNUSED(isa), &NAME##_plain)
+#endif
+
 // >>structs
 // Every internal type that more than one room uses, and how they hold each other:
 // gn_array -> gni_buffer (memory) or gni_expr (not computed yet), gn_array -> gni_node (its record for
@@ -9989,19 +10002,7 @@ typedef struct gni_gemm_job {
     char *work;
 } gni_gemm_job;
 
-static const gni_gemm_isa *gni_gemm_isa_of(int isa) {
-#ifdef GNI_X86
-    if (isa >= 3) return &gni_gemm_isa_avx512;
-#endif
-#ifdef GNI_X86
-    if (isa >= 2) return &gni_gemm_isa_avx2;
-#endif
-#if defined(GNI_GNU) && !defined(GPUNUM_NO_SIMD)
-    if (isa >= 1) return &gni_gemm_isa_base;
-#endif
-    GNI_UNUSED(isa);
-    return &gni_gemm_isa_plain;
-}
+static const gni_gemm_isa *gni_gemm_isa_of(int isa) { return GNI_OF_ISA(isa, gni_gemm_isa); }
 
 static int64_t gni_gemm_round(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 
@@ -10970,15 +10971,7 @@ typedef struct gni_ft_isa {
 #undef GNI_FFT_PASS
 
 static const gni_ft_isa *gni_ft_isa_of(int isa, bool wide) {
-#ifdef GNI_X86
-    if (isa >= 3) return wide ? &gni_ft_table_f64_avx512 : &gni_ft_table_f32_avx512;
-    if (isa >= 2) return wide ? &gni_ft_table_f64_avx2 : &gni_ft_table_f32_avx2;
-#endif
-#if defined(GNI_GNU) && !defined(GPUNUM_NO_SIMD)
-    if (isa >= 1) return wide ? &gni_ft_table_f64_base : &gni_ft_table_f32_base;
-#endif
-    GNI_UNUSED(isa);
-    return wide ? &gni_ft_table_f64_plain : &gni_ft_table_f32_plain;
+    return wide ? GNI_OF_ISA(isa, gni_ft_table_f64) : GNI_OF_ISA(isa, gni_ft_table_f32);
 }
 
 // ---- factors and tables
@@ -12263,18 +12256,7 @@ static const gni_cpu_isa gni_isa_wide = {gni_kernels_wide,
 // The CPU backend: jobs cut into tiles that stay in the first cache, spread over the thread pool. No
 // result depends on the number of threads. From outside: gni_cpu_api.
 
-static const gni_cpu_isa *gni_cpu_isa_of(gni_isa isa) {
-    switch (isa) {
-#ifdef GNI_X86
-    case GNI_ISA_AVX512: return &gni_isa_table_avx512;
-    case GNI_ISA_AVX2: return &gni_isa_table_avx2;
-#endif
-#if defined(GNI_GNU) && !defined(GPUNUM_NO_SIMD)
-    case GNI_ISA_BASE: return &gni_isa_table_base;
-#endif
-    default: return &gni_isa_table_plain;
-    }
-}
+static const gni_cpu_isa *gni_cpu_isa_of(gni_isa isa) { return GNI_OF_ISA(isa, gni_isa_table); }
 
 static int64_t gni_item_size(gn_dtype t) { return (int64_t)gn_dtype_size(t); }
 
@@ -20643,17 +20625,7 @@ typedef struct gni_la {
     int64_t info;  // 0, or what went wrong
 } gni_la;
 
-static const gni_la_isa *gni_la_isa_of(int isa) {
-#ifdef GNI_X86
-    if (isa >= 3) return &gni_la_isa_avx512;
-    if (isa >= 2) return &gni_la_isa_avx2;
-#endif
-#if defined(GNI_GNU) && !defined(GPUNUM_NO_SIMD)
-    if (isa >= 1) return &gni_la_isa_base;
-#endif
-    GNI_UNUSED(isa);
-    return &gni_la_isa_plain;
-}
+static const gni_la_isa *gni_la_isa_of(int isa) { return GNI_OF_ISA(isa, gni_la_isa); }
 
 // ---- memory
 
@@ -23735,15 +23707,9 @@ GPUNUM_API gn_array *gn_normal(gn_context *g, gn_dtype t, gn_shape s, double mea
 
 // Whether integers from `low` to `most` fit the dtype.
 static bool gni_range_fits(gn_dtype t, int64_t low, int64_t most) {
-    switch (t) {
-    case GN_I64: return true;
-    case GN_I32: return low >= INT32_MIN && most <= INT32_MAX;
-    case GN_I8: return low >= INT8_MIN && most <= INT8_MAX;
-    case GN_U32: return low >= 0 && most <= UINT32_MAX;
-    case GN_U8: return low >= 0 && most <= UINT8_MAX;
-    case GN_BOOL: return low >= 0 && most <= 1;
-    default: return false;
-    }
+    double least, largest;
+    gni_integer_range(t, &least, &largest);
+    return (double)low >= least && (double)most <= largest;
 }
 
 GPUNUM_API gn_array *gn_randint(gn_context *g, gn_dtype t, gn_shape s, int64_t low, int64_t high) {
