@@ -10,13 +10,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "gpunum.h"
+#include "timing.h"
 
 #if defined(__unix__)
 #include <dlfcn.h>
-#include <sys/time.h>
 #endif
 
 typedef struct bench_case bench_case;
@@ -37,21 +36,6 @@ typedef struct bench_options {
 
 typedef void (*sgemm_fn)(int, int, int, int, int, int, float, const float *, int, const float *, int, float,
                          float *, int);
-
-static double now(void) {
-#if defined(__unix__)
-    struct timeval t;
-    gettimeofday(&t, NULL);
-    return (double)t.tv_sec + 1e-6 * (double)t.tv_usec;
-#else
-    return (double)clock() / CLOCKS_PER_SEC;
-#endif
-}
-
-static int compare_doubles(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 // ---- the ops
 

@@ -12,13 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "gpunum.h"
-
-#if defined(__unix__)
-#include <sys/time.h>
-#endif
+#include "timing.h"
 
 enum { LEAST = 10, MOST = 26, MOST_MATMUL = 34, REPEATS = 9 }; // powers of two
 
@@ -29,21 +25,6 @@ typedef struct inputs {
 } inputs;
 
 typedef gn_array *(*op_fn)(gn_context *g, const inputs *in, int64_t n);
-
-static double now(void) {
-#if defined(__unix__)
-    struct timeval t;
-    gettimeofday(&t, NULL);
-    return (double)t.tv_sec + 1e-6 * (double)t.tv_usec;
-#else
-    return (double)clock() / CLOCKS_PER_SEC;
-#endif
-}
-
-static int compare_doubles(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 static gn_array *wrap(gn_context *g, float *data, gn_shape s) {
     return gn_array_wrap(g, GN_F32, s, data, NULL, NULL);
