@@ -1273,6 +1273,8 @@ enum { GNI_HOST_CACHE_SLOTS = 64, GNI_HOST_CACHE_LEAST = 1 << 14 };
 // Work that is pending may hold so many bytes that nobody else refers to before it is done.
 #define GNI_LAZY_BYTES ((uint64_t)256 << 20)
 
+enum { GNI_KEPT = 64 }; // kinds of matrix products that are remembered
+
 // Op names, in table order. Ops without a row of their own come last.
 typedef enum gni_op {
 #define GN_X(fn, NAME, F, D, gF, da) GNI_OP_##NAME,
@@ -1312,7 +1314,8 @@ typedef enum gni_op {
     GNI_OP_WRAP_I8,
     GNI_OP_WRAP_U32, // wide programs only
     GNI_OP_WRAP_I32, // wide programs only
-    GNI_OP_COUNT
+    GNI_OP_COUNT,
+    GNI_OP_PRODUCT = GNI_OP_COUNT // of expressions only: a matrix product that is pending
 } gni_op;
 
 // What a register holds. Narrow programs use F, I and U (32 bits), wide ones F (double) and I (int64).
@@ -1356,7 +1359,9 @@ typedef struct gni_buffer {
     gni_vk_mem device;
 } gni_buffer;
 
-// Elementwise work not done yet. Sources broadcast against the array's shape.
+// Elementwise work not done yet. Sources broadcast against the array's shape. GNI_OP_PRODUCT: the matrix
+// product of src[0] and src[1], which are computed and of the float dtype `compute`; elementwise work on
+// its result goes into its store.
 typedef struct gni_expr {
     gni_op op;
     gn_dtype compute; // dtype the sources are converted to before the op
@@ -1364,10 +1369,13 @@ typedef struct gni_expr {
     double konst[3];
     int n_src;
     int insns, leaves, consts; // of the tree below, upper bounds
+    int products;              // in the tree: matrix products, an upper bound
     bool wide;
+    bool spent; // a product that went into another array's store, so that it may never be asked for
     gn_array *prev, *next; // the context's list of pending arrays, oldest first
     uint32_t mark;         // of the program being built, and the register it got there
     int reg;
+    int seen, unread; // references from a tree under examination: of expressions, of records
 } gni_expr;
 
 typedef struct gni_node gni_node;
@@ -1469,7 +1477,12 @@ typedef struct gni_softmax {
     gni_operand in, out;
 } gni_softmax;
 
+// Where the strides of a product's other operands along m and n are; batch dimensions come first.
+enum { GNI_ALONG_M = GN_MAX_RANK - 2, GNI_ALONG_N = GN_MAX_RANK - 1 };
+
 // c (batch, m, n) contiguous = a (batch, m, k) times b (batch, k, n), any strides; up to 6 batch dimensions.
+// With `fused` c is the program's output instead: its input 0 is the float32 sum of products, the others
+// are in[1] on. Products of float32, float16 and bfloat16 have that; bias and act are then not used.
 typedef struct gni_matmul {
     int64_t m, n, k;
     int batch_rank;
@@ -1478,6 +1491,9 @@ typedef struct gni_matmul {
     gni_operand a, b, c; // stride[] unused
     gni_operand bias;    // (n) float32 contiguous, buf NULL: none
     int act;             // 0 none, 1 relu
+    bool fused;
+    gni_program program;
+    gni_operand in[GNI_MAX_INPUTS];
 } gni_matmul;
 
 // out (outer, count, inner) = in (outer, extent, inner)[:, indices, :], all contiguous.
@@ -1605,6 +1621,7 @@ struct gn_context {
     gn_array *pending_first, *pending_last;
     uint64_t lazy_bytes; // memory held only by pending work
     uint32_t mark;
+    uint32_t kept[GNI_KEPT]; // products of these kinds were asked for after they had gone into a store
     // autograd
     int no_grad; // of the thread inside the lock
     uint64_t serial;
@@ -1748,6 +1765,10 @@ static bool gni_back_copy(gn_context *g, gni_node *node, gn_array *gy, gn_array 
 // What a backward function reads: bit i for the value of in[i], GNI_READS_OUTPUT for that of the output.
 #define GNI_READS_OUTPUT 0x80000000u
 static uint32_t gni_back_reads(const gni_node *node);
+// The same of an elementwise op when the gradients of the operands that `wants` names are needed.
+static uint32_t gni_elementwise_reads(const gni_node *node,
+                                      bool (*wants)(const gni_node *node, int i));
+static bool gni_may_want(const gni_node *node, int i); // in[i] leads to something with a gradient
 static bool gni_wants_grad(const gn_array *a); // requires a gradient, or depends on one that does
 static bool gni_wanted(const gni_node *node,
                        int i); // the pass under way needs the gradient of in[i]
@@ -3624,7 +3645,7 @@ static void gni_lazy_orphaned(gn_context *g, gn_array *a) {
     while (g->lazy_bytes > GNI_LAZY_BYTES) {
         gn_array *reader = NULL;
         for (gn_array *p = g->pending_first; p != NULL && reader == NULL; p = p->expr->next)
-            for (int i = 0; i < p->expr->n_src; i++)
+            for (int i = 0; i < p->expr->n_src && !p->expr->spent; i++)
                 if (p->expr->src[i] != NULL && p->expr->src[i]->orphan) reader = p;
         if (reader == NULL || !gni_materialize(g, reader)) return;
     }
@@ -3749,6 +3770,10 @@ static int gni_own_insns(const gni_expr *e, gn_dtype result, int *consts) {
 }
 
 static bool gni_is_pending(const gn_array *a) { return a != NULL && a->expr != NULL; }
+static bool gni_is_product(const gn_array *a) {
+    return gni_is_pending(a) && a->expr->op == GNI_OP_PRODUCT;
+}
+static bool gni_has_product(const gn_array *a) { return gni_is_pending(a) && a->expr->products > 0; }
 static bool gni_is_const(const gn_array *a) {
     return gni_is_pending(a) && a->expr->op == GNI_OP_CONST;
 }
@@ -3756,6 +3781,7 @@ static bool gni_is_const(const gn_array *a) {
 static void gni_expr_measure(gni_expr *e, gn_dtype result) {
     e->leaves = 0;
     e->consts = 0;
+    e->products = 0;
     e->insns = gni_own_insns(e, result, &e->consts);
     for (int i = 0; i < e->n_src; i++) {
         const gn_array *s = e->src[i];
@@ -3767,6 +3793,7 @@ static void gni_expr_measure(gni_expr *e, gn_dtype result) {
             e->insns += s->expr->insns;
             e->leaves += s->expr->leaves;
             e->consts += s->expr->consts;
+            e->products += s->expr->products;
         }
     }
 }
@@ -3780,6 +3807,7 @@ static bool gni_expr_bound(gn_context *g, gn_array *y) {
         gn_array *s = e->src[i];
         if (!gni_is_pending(s) || gni_is_const(s)) continue;
         bool repeated = s->expr->insns > 2 && gni_elements(&s->shape) * 2 <= size;
+        repeated = repeated || (s->expr->products > 0 && gni_elements(&s->shape) != size);
         if ((s->expr->wide != e->wide || repeated) && !gni_materialize(g, s)) return false;
     }
     gni_expr_measure(e, y->dtype);
@@ -3871,6 +3899,7 @@ typedef struct gni_builder {
     gni_map map;
     uint32_t mark; // expressions with this mark are in the program already
     bool full;     // it does not fit
+    const gn_array *product; // the pending one that is input 0, or NULL
 } gni_builder;
 
 static uint64_t gni_const_bits(double v, gni_domain d, bool wide) {
@@ -3986,6 +4015,10 @@ static int gni_build_value(gni_builder *b, gn_array *a) {
     bool wide = b->map.program.wide;
     int r[3] = {0, 0, 0};
     if (e->op == GNI_OP_CONST) return gni_build_const(b, e->konst[0], a->dtype);
+    if (e->op == GNI_OP_PRODUCT) {
+        b->full = b->full || a != b->product;
+        return 0;
+    }
     for (int i = 0; i < e->n_src; i++) {
         gn_dtype t = gni_source_dtype(e->op, i, e->compute);
         if (e->src[i] == NULL)
@@ -4157,8 +4190,159 @@ static bool gni_evaluate_fused(gn_context *g, gni_builder *b, gn_array *const *r
     return ok;
 }
 
+// ---- matrix products: elementwise work on the result of one goes into its store, unless someone else
+// may want the product itself
+
+// Counts how often a's tree reads each part of it that holds a product, and the records of its ops that
+// hold such parts without ever reading their values.
+static void gni_tree_count(gn_array *a, uint32_t mark) {
+    gni_expr *e = a->expr;
+    const gni_node *node = a->node;
+    for (int i = 0; i < e->n_src; i++) {
+        gn_array *s = e->src[i];
+        if (!gni_has_product(s)) continue;
+        if (s->expr->mark != mark) {
+            s->expr->mark = mark;
+            s->expr->seen = s->expr->unread = 0;
+            gni_tree_count(s, mark);
+        }
+        s->expr->seen++;
+    }
+    if (node == NULL || node->backward != gni_back_elementwise) return;
+    uint32_t reads = gni_elementwise_reads(node, gni_may_want);
+    for (int i = 0; i < node->n_in; i++) {
+        gn_array *s = node->in[i];
+        if (gni_has_product(s) && s->expr->mark == mark && !(reads >> i & 1u)) s->expr->unread++;
+    }
+}
+
+// Whether only the tree under examination needs the value of this part of it. An open scope's reference
+// does not count: most results that a scope owns are steps on the way to others.
+static bool gni_tree_owns(const gn_array *s) {
+    const gni_expr *e = s->expr;
+    bool user = s->user_refs > 1 || (s->user_refs == 1 && s->scope_slot < 0);
+    if (user || s->lazy_refs != e->seen || s->refs - s->user_refs - s->lazy_refs != e->unread)
+        return false;
+    return s->node == NULL || s->node->backward != gni_back_elementwise ||
+           !(gni_elementwise_reads(s->node, gni_may_want) & GNI_READS_OUTPUT);
+}
+
+// Computes the parts of a's tree that hold a product and are needed elsewhere too.
+static bool gni_tree_cut(gn_context *g, gn_array *a) {
+    for (int i = 0; i < a->expr->n_src; i++) {
+        gn_array *s = a->expr->src[i];
+        if (!gni_has_product(s)) continue;
+        if (!(gni_tree_owns(s) ? gni_tree_cut(g, s) : gni_materialize(g, s))) return false;
+    }
+    return true;
+}
+
+// The products that are pending in a's tree, at most `most`.
+static int gni_tree_products(gn_array *a, gn_array **list, int n, int most) {
+    bool had = false;
+    if (!gni_has_product(a)) return n;
+    for (int i = 0; i < n; i++) had = had || list[i] == a;
+    if (gni_is_product(a) && n < most && !had) list[n++] = a;
+    for (int i = 0; i < a->expr->n_src; i++)
+        n = gni_tree_products(a->expr->src[i], list, n, most);
+    return n;
+}
+
+static uint32_t gni_product_kind(const gn_array *product) {
+    uint32_t h = (uint32_t)product->dtype + 1u;
+    for (int k = 0; k < 2; k++) {
+        const gn_shape *s = &product->expr->src[k]->shape;
+        for (int i = 0; i < s->rank; i++) h = (h ^ (uint32_t)(uint64_t)s->dim[i]) * 16777619u;
+    }
+    return h | 1u;
+}
+
+// One that is asked for after it went into a store is computed a second time; from then on products of
+// its kind are kept.
+static void gni_product_keep(gn_context *g, const gn_array *product) {
+    uint32_t kind = gni_product_kind(product);
+    if (product->expr->spent) g->kept[(kind >> 16) % GNI_KEPT] = kind;
+}
+
+// Whether elementwise work may go into the store of this product.
+static bool gni_product_open(const gn_context *g, const gn_array *product) {
+    uint32_t kind = gni_product_kind(product);
+    return !product->expr->spent && g->kept[(kind >> 16) % GNI_KEPT] != kind;
+}
+
+static int64_t gni_product_depth(const gn_array *product) {
+    const gn_shape *s = &product->expr->src[0]->shape;
+    return s->dim[s->rank - 1];
+}
+
+// Leaves one product at most in the root's tree, in *one, which its program is to follow; all are computed
+// where `fuse` is not set.
+static bool gni_tree_settle(gn_context *g, gn_array *root, bool fuse, gn_array **one) {
+    gn_array *list[GNI_MAX_INPUTS];
+    *one = NULL;
+    if (!gni_has_product(root)) return true;
+    if (gni_is_product(root)) {
+        *one = root;
+        return fuse || gni_materialize(g, root);
+    }
+    fuse = fuse && gni_is_float(root->dtype) && !root->expr->wide;
+    if (fuse) {
+        uint32_t mark = ++g->mark;
+        gni_tree_count(root, mark);
+        if (!gni_tree_cut(g, root)) return false;
+    }
+    int n = gni_tree_products(root, list, 0, GNI_MAX_INPUTS);
+    for (int i = 0; i < n && fuse; i++)
+        if (gni_product_open(g, list[i]) &&
+            (*one == NULL || gni_product_depth(list[i]) > gni_product_depth(*one)))
+            *one = list[i];
+    for (int i = 0; i < n; i++)
+        if (list[i] != *one && !gni_materialize(g, list[i])) return false;
+    return true;
+}
+
+// Of room `matmul`: computes the product into `root`, through the program unless that is NULL.
+static bool gni_product_run(gn_context *g, gn_array *product, gn_array *root, gni_builder *b);
+
+// The program from the product, as its input 0, to the root.
+static bool gni_build_on(gni_builder *b, gn_context *g, const gn_array *product, gn_array *root) {
+    gni_build_begin(b, g, &root->shape, false);
+    gni_program *p = &b->map.program;
+    b->product = product;
+    p->n_in = 1;
+    p->in_dtype[0] = GN_F32;
+    p->n_out = 1;
+    p->out_dtype[0] = root->dtype;
+    p->out_reg[0] = gni_build_value(b, root);
+    if (b->full) return false;
+    gni_build_finish(p);
+    return true;
+}
+
+// Of several arrays none is fused into a product's store; each alone may be.
+static bool gni_settle(gn_context *g, gn_array *const *roots, gn_array *const *into, int count) {
+    gn_array *one;
+    for (int i = 0; i < count; i++) {
+        if (!gni_has_product(roots[i])) continue;
+        if (into == NULL ? !gni_materialize(g, roots[i])
+                         : !gni_tree_settle(g, roots[i], false, &one))
+            return false;
+    }
+    return true;
+}
+
 static bool gni_evaluate(gn_context *g, gn_array *const *roots, gn_array *const *into, int count) {
     gni_builder b;
+    gn_array *product = NULL;
+    if (count == 1 && into == NULL) {
+        if (!gni_tree_settle(g, roots[0], true, &product)) return false;
+        if (product == roots[0]) return gni_product_run(g, product, product, NULL);
+        if (product != NULL && gni_build_on(&b, g, product, roots[0]))
+            return gni_product_run(g, product, roots[0], &b);
+        if (product != NULL && !gni_materialize(g, product)) return false;
+    } else if (!gni_settle(g, roots, into, count)) {
+        return false;
+    }
     bool fuse = count <= GNI_MAX_OUTPUTS;
     for (int i = 0; i < count; i++)
         fuse =
@@ -4364,6 +4548,7 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
         v->op[v->n++] = &m->a;
         v->op[v->n++] = &m->b;
         if (m->bias.buf != NULL) v->op[v->n++] = &m->bias;
+        for (int i = 1; m->fused && i < m->program.n_in; i++) v->op[v->n++] = &m->in[i];
         v->n_in = v->n;
         v->op[v->n++] = &m->c;
         double work = (double)m->m * (double)m->n * (double)GNI_MAX(m->k, 1) *
@@ -9937,6 +10122,14 @@ static const gni_la_isa GNI_FN(gni_la_isa) = {GNI_FN(gni_la_dot), GNI_FN(gni_la_
 // The matrix product on the CPU: which path, which blocks, which threads. From outside: gni_gemm,
 // gni_gemm_work, gni_gemm_work_free, gni_gemm_cpu.
 
+// Sums (rows,cols) of one of the products, from c's row and column `row` and `col` on.
+typedef struct gni_gemm_part {
+    const float *sum;
+    int64_t sum_rs, sum_cs; // elements
+    int64_t batch, row, col, rows, cols;
+} gni_gemm_part;
+typedef void (*gni_gemm_store_fn)(const void *arg, const gni_gemm_part *part);
+
 // c (m,n) = act(a (m,k) b (k,n) + bias), or with c added before bias and act when `accumulate` is set.
 // Strides are in elements and may be 0 or negative for a and b. `in` is that of a and b: F32, F16, BF16,
 // F64, I32 or I64; `out` is the same, or for F16 and BF16 also F32 (they are summed in float32 and
@@ -9955,6 +10148,10 @@ typedef struct gni_gemm {
     int act;           // 0 none, 1 relu
     int64_t batch;     // products, with these offsets in elements (NULL: all zero)
     const int64_t *a_off, *b_off, *c_off;
+    // Takes blocks of finished float32 sums, by any thread, and writes them to c; then bias and act are
+    // not used. Sums of float32 products into a float32 c are c itself.
+    gni_gemm_store_fn store; // NULL: the sums, rounded to `out`
+    const void *store_arg;
 } gni_gemm;
 
 // Memory and facts kept from call to call. Zeroed at the start; one call at a time.
@@ -10012,8 +10209,8 @@ static float gni_gemm_widen(gn_dtype t, const void *p, int64_t i) {
     return ((const float *)p)[i];
 }
 
-// What is done to a block of c after its last k: the place for a general epilogue. The tiles have done
-// float32's bias and act already; this does what they cannot.
+// What is done to a block of c after its last k where no `store` does it. The tiles have done float32's
+// bias and act already; this does what they cannot.
 // `sum` (rows,cols) holds the float32 sums when c has another type; it is worked on.
 static void gni_gemm_finish(const gni_gemm_job *j, void *c, int64_t rows, int64_t cols, int64_t j0,
                             float *sum) {
@@ -10067,11 +10264,29 @@ typedef struct gni_gemm_block {
     const gni_gemm_job *job;
     const char *a, *b; // first of the block's rows and columns
     char *c;
+    int64_t index, i0, j0; // of the product, of the first row and column
     int64_t rows, cols;
     const float *bias; // of the block's first column (or first row, when turned)
     char *pack_a, *pack_b;
     float *apart; // sums (rows,cols), or where a turned tile waits
 } gni_gemm_block;
+
+// Hands finished sums of the block to the caller: (mc,nc) from (ic,jc) on.
+static void gni_gemm_give(const gni_gemm_block *s, int64_t ic, int64_t mc, int64_t jc, int64_t nc) {
+    const gni_gemm_job *j = s->job;
+    const int64_t rs = j->sums_apart ? s->cols : j->c_rs, cs = j->sums_apart ? 1 : j->c_cs;
+    const float *sum = j->sums_apart ? s->apart : (const float *)(const void *)s->c;
+    gni_gemm_part p;
+    p.sum = sum + ic * rs + jc * cs;
+    p.sum_rs = j->turned ? cs : rs;
+    p.sum_cs = j->turned ? rs : cs;
+    p.batch = s->index;
+    p.row = j->turned ? s->j0 + jc : s->i0 + ic;
+    p.col = j->turned ? s->i0 + ic : s->j0 + jc;
+    p.rows = j->turned ? nc : mc;
+    p.cols = j->turned ? mc : nc;
+    j->d->store(j->d->store_arg, &p);
+}
 
 // Steps of a tile over kc elements.
 static int64_t gni_gemm_steps(const gni_gemm_job *j, int64_t kc) {
@@ -10194,6 +10409,9 @@ static void gni_gemm_run_tiles(const gni_gemm_block *s) {
                 const int64_t mc = GNI_MIN(j->mc, s->rows - ic);
                 if (j->pack_a) gni_gemm_pack_a(s, ic, mc, pc, kc);
                 gni_gemm_tiles(s, ic, mc, jc, nc, pc, kc);
+                // While the sums are in the caches.
+                if (j->d->store != NULL && pc + kc >= j->k && !j->sums_apart)
+                    gni_gemm_give(s, ic, mc, jc, nc);
             }
         }
     }
@@ -10264,6 +10482,9 @@ static void gni_gemm_task(void *arg, int64_t begin, int64_t end, int worker) {
         const int64_t i0 = rest / j->tasks_n * j->task_m, j0 = rest % j->tasks_n * j->task_n;
         const int64_t *a_off = j->turned ? d->b_off : d->a_off,
                       *b_off = j->turned ? d->a_off : d->b_off;
+        s.index = index;
+        s.i0 = i0;
+        s.j0 = j0;
         s.rows = GNI_MIN(j->task_m, j->m - i0);
         s.cols = GNI_MIN(j->task_n, j->n - j0);
         s.bias = d->bias == NULL ? NULL : d->bias + (j->turned ? i0 : j0);
@@ -10277,10 +10498,38 @@ static void gni_gemm_task(void *arg, int64_t begin, int64_t end, int worker) {
             gni_gemm_run_rows(&s);
         } else {
             gni_gemm_run_tiles(&s);
-            if (!j->turned)
+            if (!j->turned && d->store == NULL)
                 gni_gemm_finish(j, s.c, s.rows, s.cols, j0, j->sums_apart ? s.apart : NULL);
         }
+        if (d->store != NULL && (j->sums_apart || j->path != GNI_GEMM_BY_TILES))
+            gni_gemm_give(&s, 0, s.rows, 0, s.cols);
     }
+}
+
+// Rows of all products, which c holds (or which are 0, without terms): to the caller.
+static void gni_gemm_give_task(void *arg, int64_t begin, int64_t end, int worker) {
+    static const float zero = 0;
+    const gni_gemm *d = (const gni_gemm *)arg;
+    GNI_UNUSED(worker);
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t c_off = d->c_off != NULL ? d->c_off[i / d->m] : 0;
+        gni_gemm_part p;
+        p.batch = i / d->m;
+        p.row = i % d->m;
+        p.col = 0;
+        p.rows = GNI_MIN(d->m - p.row, end - i);
+        p.cols = d->n;
+        p.sum = d->k > 0 ? (const float *)d->c + c_off + p.row * d->c_rs : &zero;
+        p.sum_rs = d->k > 0 ? d->c_rs : 0;
+        p.sum_cs = d->k > 0;
+        d->store(d->store_arg, &p);
+        i += p.rows - 1;
+    }
+}
+
+static void gni_gemm_give_all(gni_pool *pool, const gni_gemm *d) {
+    gni_gemm all = *d;
+    gni_parallel(pool, d->batch * d->m, 1 + 32768 / d->n, gni_gemm_give_task, &all);
 }
 
 // k = 0: sums of nothing.
@@ -10698,7 +10947,10 @@ static bool gni_gemm_cpu(gn_context *g, gni_pool *pool, gni_gemm_work *w, int is
                          const gni_gemm *d) {
     if (d->m <= 0 || d->n <= 0 || d->batch <= 0) return true;
 #ifdef GPUNUM_USE_CBLAS
-    if (gni_gemm_blas(d)) return true;
+    if (gni_gemm_blas(d)) {
+        if (d->store != NULL) gni_gemm_give_all(pool, d);
+        return true;
+    }
 #endif
     const int threads = gni_pool_threads(pool);
     const double work = (double)d->m * (double)d->n * (double)d->k * (double)d->batch;
@@ -10707,11 +10959,15 @@ static bool gni_gemm_cpu(gn_context *g, gni_pool *pool, gni_gemm_work *w, int is
     j.isa = gni_gemm_isa_of(isa);
     if (gni_gemm_is_small(d) && (threads == 1 || work < GNI_GEMM_THREADED)) {
         gni_gemm_small(j.isa, d);
+        if (d->store != NULL) gni_gemm_give_all(pool, d);
         return true;
     }
     gni_gemm_choose_family(&j);
     if (d->k <= 0) {
-        gni_gemm_empty(&j);
+        if (d->store != NULL)
+            gni_gemm_give_all(pool, d);
+        else
+            gni_gemm_empty(&j);
         return true;
     }
     if (w->l2 == 0) {
@@ -13770,6 +14026,81 @@ static bool gni_cpu_random(gn_context *g, const gni_random *d) {
 
 // ---- matmul
 
+// What a product's store needs of a program.
+typedef struct gni_product_store {
+    const gni_matmul *d;
+    gni_plan plan;
+} gni_product_store;
+
+// The map over one block of the product, (1, rows, cols). gni_map_tile's space: input 0 is the sums.
+static void gni_product_space(const gni_product_store *j, const gni_gemm_part *t, gni_space *s) {
+    const gni_matmul *d = j->d;
+    gni_space_begin(s);
+    s->rank = 3;
+    for (int k = 0; k <= d->program.n_in; k++) {
+        const gni_operand *o = k < d->program.n_in ? &d->in[k] : &d->c;
+        int64_t item = k == 0 ? 4 : gni_item_size(o->dtype), row = 0, col = 0, at = 0;
+        s->ops++;
+        s->item[k] = item;
+        if (k == 0) {
+            row = t->sum_rs;
+            col = t->sum_cs;
+        } else if (o == &d->c) {
+            row = d->n;
+            col = 1;
+            at = (t->batch * d->m + t->row) * d->n + t->col;
+        } else {
+            row = o->stride[GNI_ALONG_M];
+            col = o->stride[GNI_ALONG_N];
+            at = t->row * row + t->col * col;
+            for (int64_t i = d->batch_rank - 1, rest = t->batch; i >= 0; i--) {
+                at += rest % d->batch_dim[i] * o->stride[i];
+                rest /= d->batch_dim[i];
+            }
+        }
+        s->base[k] = k == 0 ? (char *)(uintptr_t)t->sum : gni_operand_data(o) + at * item;
+        s->stride[k][1] = row * item;
+        s->stride[k][2] = col * item;
+    }
+}
+
+static void gni_product_store_part(const void *arg, const gni_gemm_part *t) {
+    const gni_product_store *store = (const gni_product_store *)arg;
+    char memory[GNI_SCRATCH + 64], *p[GNI_SPACE_OPS];
+    gni_map_job j;
+    gni_eval e;
+    j.plan = store->plan;
+    j.isa = NULL;
+    j.stream = false;
+    gni_product_space(store, t, &j.space);
+    gni_eval_begin(&e, &j.plan, memory);
+    // Long rows, and rows whose vectors come out even, are used where they are.
+    const int64_t block = j.plan.block;
+    bool several = t->cols < block && (t->cols < 256 || t->cols % 16 != 0);
+    int64_t rows = several ? GNI_MIN(t->rows, block / t->cols) : 1;
+    if (rows > 16 && rows < t->rows) rows &= ~(int64_t)15;
+    for (int64_t i = 0; i < t->rows; i += rows)
+        for (int64_t q = 0, cols; q < t->cols; q += cols) {
+            int64_t ext[3], left = t->cols - q;
+            cols = GNI_MIN(left, block & ~(int64_t)15);
+            if (!several && left < block && left > 15) cols = left & ~(int64_t)15;
+            ext[0] = 1;
+            ext[1] = GNI_MIN(rows, t->rows - i);
+            ext[2] = cols;
+            for (int k = 0; k < j.space.ops; k++)
+                p[k] = j.space.base[k] + i * j.space.stride[k][1] + q * j.space.stride[k][2];
+            gni_map_tile(&j, &e, p, ext);
+        }
+}
+
+static void gni_product_plan(gn_context *g, const gni_matmul *d, gni_product_store *store) {
+    gni_operand in[GNI_MAX_INPUTS];
+    memcpy(in, d->in, sizeof in);
+    in[0].buf = d->c.buf; // sums may be there
+    store->d = d;
+    gni_plan_make(&store->plan, &d->program, g->isa, in, &d->c);
+}
+
 static bool gni_cpu_matmul(gn_context *g, const gni_matmul *d) {
     gni_gemm m;
     memset(&m, 0, sizeof m);
@@ -13788,6 +14119,12 @@ static bool gni_cpu_matmul(gn_context *g, const gni_matmul *d) {
     m.c_rs = d->n;
     m.act = d->act;
     if (d->bias.buf != NULL) m.bias = (const float *)(const void *)gni_operand_data(&d->bias);
+    gni_product_store store;
+    if (d->fused) {
+        gni_product_plan(g, d, &store);
+        m.store = gni_product_store_part;
+        m.store_arg = &store;
+    }
     m.batch = 1;
     for (int i = 0; i < d->batch_rank; i++) m.batch *= d->batch_dim[i];
     int64_t *off = NULL;
@@ -13856,7 +14193,9 @@ static bool gni_cpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
         return t == GN_F32 || t == GN_F64 || t == GN_F16 || t == GN_BF16;
     }
     case GNI_JOB_MATMUL: {
-        gn_dtype t = ((const gni_matmul *)job)->a.dtype;
+        const gni_matmul *m = (const gni_matmul *)job;
+        gn_dtype t = m->a.dtype;
+        if (m->fused && !gni_cpu_runs(&m->program)) return false;
         return t == GN_F32 || t == GN_F64 || t == GN_F16 || t == GN_BF16 || t == GN_I32 ||
                t == GN_I64;
     }
@@ -19323,6 +19662,7 @@ static bool gni_vko_matmul_ok(const gni_vk *vk, const gni_matmul *m) {
     bool real = (a == GN_F32 || gni_vko_is_half(a)) && (b == GN_F32 || gni_vko_is_half(b)) &&
                 (t == GN_F32 || gni_vko_is_half(t));
     bool plain = a == b && a == t && m->bias.buf == NULL && m->act == 0;
+    if (m->fused && !gni_vko_program_ok(vk, &m->program, 1)) return false;
     if (real) return m->bias.buf == NULL || m->bias.dtype == GN_F32;
     if (plain && (a == GN_I32 || a == GN_U32)) return true;
     return plain && a == GN_F64 && vk->caps.float64 && vk->caps.int64;
@@ -19692,6 +20032,48 @@ static bool gni_vko_matmul_fast(gni_vk *vk, const gni_matmul *m, int64_t row, bo
     return true;
 }
 
+// ---- the program of a fused product
+
+// By a pass of its own over the sums.
+static bool gni_vko_matmul_apart(gni_vk *vk, const gni_matmul *m) {
+    gni_buffer buffer;
+    gni_matmul plain = *m;
+    gni_map job;
+    int64_t step = 1, n = m->batch_rank + 2;
+    bool apart = m->c.dtype != GN_F32; // else c can hold them
+    memset(&job, 0, sizeof job);
+    memset(&buffer, 0, sizeof buffer);
+    job.program = m->program;
+    job.rank = (int)n;
+    memcpy(job.in, m->in, sizeof job.in);
+    job.out[0] = m->c;
+    for (int64_t i = n - 1; i >= 0; i--) {
+        int64_t from = i == n - 1 ? GNI_ALONG_N : i == n - 2 ? GNI_ALONG_M : i;
+        job.dim[i] = i == n - 1 ? m->n : i == n - 2 ? m->m : m->batch_dim[i];
+        for (int k = 1; k < m->program.n_in; k++) job.in[k].stride[i] = m->in[k].stride[from];
+        job.out[0].stride[i] = step;
+        step *= job.dim[i];
+    }
+    plain.fused = false;
+    plain.c.dtype = GN_F32;
+    if (apart) {
+        if (!gni_vk_alloc(vk, (uint64_t)step * 4, &buffer.device)) {
+            gni_fail_memory(vk->g, "gn_matmul", (uint64_t)step * 4);
+            return false;
+        }
+        plain.c.buf = &buffer;
+        plain.c.offset = 0;
+    }
+    job.in[0] = job.out[0];
+    job.in[0].buf = plain.c.buf;
+    job.in[0].offset = plain.c.offset;
+    job.in[0].dtype = GN_F32;
+    gni_map_merge(&job);
+    bool ok = gni_vko_matmul(vk, &plain, m->n) && gni_vko_map(vk, &job);
+    if (apart) gni_vk_free(vk, &buffer.device);
+    return ok;
+}
+
 // ---- the job
 
 static bool gni_vko_matmul(gni_vk *vk, const gni_matmul *m, int64_t row) {
@@ -19707,6 +20089,7 @@ static bool gni_vko_matmul(gni_vk *vk, const gni_matmul *m, int64_t row) {
     if (m->m == 0 || m->n == 0 || batches == 0) return true;
     bool done = true;
     if (m->k > 0 && gni_vko_matmul_fast(vk, m, row, &done)) return done;
+    if (m->fused) return gni_vko_matmul_apart(vk, m);
     bool real = m->c.dtype == GN_F32 || gni_vko_is_half(m->c.dtype);
     bool flip = real && m->m == 1;
     gni_matmul x = flip ? gni_vko_flipped(m) : *m;
@@ -20131,6 +20514,8 @@ static gn_array *gni_reduce_axes(gn_context *g, const char *fn, gni_reduction op
     gni_builder b;
     gni_reduce r;
     bool wide = gni_is_wide(compute) || gni_is_wide(a->dtype);
+    gn_array *product;
+    if (!gni_tree_settle(g, a, false, &product)) return NULL;
     if (gni_is_pending(a) && !gni_is_const(a) &&
         (a->expr->wide != wide || a->expr->insns + 2 > GNI_MAX_INSNS) && !gni_materialize(g, a))
         return NULL;
@@ -20497,74 +20882,165 @@ static bool gni_matmul_shapes(gn_context *g, const char *fn, const gn_array *a, 
     return true;
 }
 
-// Batches that both operands step through evenly become one; a batch of row blocks over one matrix b
+// Whether the program's operands have these steps: one of batch dimension `outer` is `count` of `inner`.
+static bool gni_matmul_even(const gni_matmul *m, int outer, int inner, int64_t count) {
+    for (int k = 1; m->fused && k < m->program.n_in; k++)
+        if (m->in[k].stride[outer] != m->in[k].stride[inner] * count) return false;
+    return true;
+}
+
+static void gni_matmul_move(gni_matmul *m, int from, int to) {
+    for (int k = 1; m->fused && k < m->program.n_in; k++)
+        m->in[k].stride[to] = m->in[k].stride[from];
+}
+
+// Batches that all operands step through evenly become one; a batch of row blocks over one matrix b
 // becomes more rows.
 static void gni_matmul_merge(gni_matmul *m) {
     int out = 0;
     for (int i = 0; i < m->batch_rank; i++) {
         if (m->batch_dim[i] == 1) continue;
-        if (out > 0 && m->a_batch[out - 1] == m->a_batch[i] * m->batch_dim[i] &&
-            m->b_batch[out - 1] == m->b_batch[i] * m->batch_dim[i]) {
-            m->batch_dim[out - 1] *= m->batch_dim[i];
-            m->a_batch[out - 1] = m->a_batch[i];
-            m->b_batch[out - 1] = m->b_batch[i];
-            continue;
-        }
-        m->batch_dim[out] = m->batch_dim[i];
+        bool joins = out > 0 && m->a_batch[out - 1] == m->a_batch[i] * m->batch_dim[i] &&
+                     m->b_batch[out - 1] == m->b_batch[i] * m->batch_dim[i] &&
+                     gni_matmul_even(m, out - 1, i, m->batch_dim[i]);
+        if (joins) out--;
+        m->batch_dim[out] = joins ? m->batch_dim[out] * m->batch_dim[i] : m->batch_dim[i];
         m->a_batch[out] = m->a_batch[i];
         m->b_batch[out] = m->b_batch[i];
+        gni_matmul_move(m, i, out);
         out++;
     }
     m->batch_rank = out;
-    if (out > 0 && m->b_batch[out - 1] == 0 &&
-        (m->a_batch[out - 1] == m->m * m->a_rs || m->m == 1)) {
-        if (m->m == 1) m->a_rs = m->a_batch[out - 1];
-        m->m *= m->batch_dim[out - 1];
-        m->batch_rank = out - 1;
+    if (out == 0 || m->b_batch[out - 1] != 0) return;
+    bool rows = m->a_batch[out - 1] == m->m * m->a_rs &&
+                gni_matmul_even(m, out - 1, GNI_ALONG_M, m->m);
+    if (!rows && m->m != 1) return;
+    if (m->m == 1) {
+        m->a_rs = m->a_batch[out - 1];
+        gni_matmul_move(m, out - 1, GNI_ALONG_M);
+    }
+    m->m *= m->batch_dim[out - 1];
+    m->batch_rank = out - 1;
+}
+
+// ---- what is fused into the store
+
+// Operands of the program over the batch dimensions, m and n; b's are over the root's dimensions.
+static void gni_matmul_take_program(gni_matmul *m, const gni_builder *b, const gn_array *product) {
+    const gni_expr *e = product->expr;
+    int rank = b->map.rank, lead = rank - product->shape.rank, at = lead + m->batch_rank;
+    m->fused = true;
+    m->program = b->map.program;
+    for (int k = 1; k < m->program.n_in; k++) {
+        const int64_t *from = b->map.in[k].stride;
+        gni_operand *to = &m->in[k];
+        *to = b->map.in[k];
+        memset(to->stride, 0, sizeof to->stride);
+        for (int i = 0; i < m->batch_rank; i++) to->stride[i] = from[lead + i];
+        if (e->src[0]->shape.rank > 1) to->stride[GNI_ALONG_M] = from[at];
+        if (e->src[1]->shape.rank > 1) to->stride[GNI_ALONG_N] = from[rank - 1];
     }
 }
 
-// a x b (+ bias along n, then relu when act is 1). Operands have the same, supported dtype.
-static gn_array *gni_matmul_run(gn_context *g, const char *fn, gn_array *a, gn_array *b,
-                                gn_array *bias, int act) {
+// Rounding to the dtype of the output at the end is what the store does anyway.
+static void gni_matmul_drop_round(gni_program *p) {
+    gn_dtype t = p->out_dtype[0];
+    int last = p->n_insn - 1, reg = p->n_in + p->n_const + last;
+    if (last < 0 || p->out_reg[0] != reg) return;
+    uint32_t op = GNI_INSN_CODE(p->insn[last]) / 3u;
+    if (!(op == GNI_OP_ROUND_F16 && t == GN_F16) && !(op == GNI_OP_ROUND_BF16 && t == GN_BF16))
+        return;
+    p->out_reg[0] = (int)GNI_INSN_A(p->insn[last]);
+    p->n_insn--;
+}
+
+// The operand that insn adds to the product, a float32 row, or 0.
+static int gni_matmul_row_added(const gni_matmul *m, uint32_t insn) {
+    uint32_t a = GNI_INSN_A(insn), b = GNI_INSN_B(insn);
+    if (GNI_INSN_CODE(insn) != GNI_OP_ADD * 3u + GNI_F || (a == 0) == (b == 0)) return 0;
+    int k = (int)(a + b);
+    if (k >= m->program.n_in || m->in[k].dtype != GN_F32) return 0;
+    for (int i = 0; i < m->batch_rank; i++)
+        if (m->in[k].stride[i] != 0 && m->batch_dim[i] != 1) return 0;
+    bool row = (m->in[k].stride[GNI_ALONG_M] == 0 || m->m == 1) &&
+               (m->in[k].stride[GNI_ALONG_N] == 1 || m->n == 1);
+    return row ? k : 0;
+}
+
+// A bias, relu and a conversion are what every kernel does without a program.
+static void gni_matmul_simplify(gni_matmul *m) {
+    gni_program *p = &m->program;
+    gni_matmul_drop_round(p);
+    int done = 0, reg = 0, bias = 0, first = p->n_in + p->n_const;
+    if (p->n_insn > done && (bias = gni_matmul_row_added(m, p->insn[done])) > 0)
+        reg = first + done++;
+    bool relu = p->n_insn > done &&
+                GNI_INSN_CODE(p->insn[done]) == GNI_OP_RELU * 3u + GNI_F &&
+                (int)GNI_INSN_A(p->insn[done]) == reg;
+    if (relu) reg = first + done++;
+    if (done < p->n_insn || p->out_reg[0] != reg) return;
+    m->fused = false;
+    m->act = relu ? 1 : 0;
+    if (bias > 0) m->bias = m->in[bias];
+}
+
+static bool gni_product_run(gn_context *g, gn_array *product, gn_array *root, gni_builder *b) {
+    gni_matmul m;
+    gn_shape shape;
+    gn_array *x = product->expr->src[0], *y = product->expr->src[1];
+    if (root == product) gni_product_keep(g, product);
+    memset(&m, 0, sizeof m);
+    if (!gni_matmul_shapes(g, product->maker, x, y, &m, &shape)) return false;
+    gni_buffer *out =
+        gni_buffer_new(g, (uint64_t)gni_elements(&root->shape) * gn_dtype_size(root->dtype));
+    if (out == NULL) return false;
+    m.a.buf = x->buf;
+    m.a.offset = x->offset;
+    m.b.buf = y->buf;
+    m.b.offset = y->offset;
+    m.c.buf = out;
+    m.a.dtype = m.b.dtype = product->dtype;
+    m.c.dtype = root->dtype;
+    if (b != NULL) {
+        gni_matmul_take_program(&m, b, product);
+        gni_matmul_simplify(&m);
+    }
+    gni_matmul_merge(&m);
+    if (!gni_run(g, GNI_JOB_MATMUL, &m, root)) {
+        gni_buffer_release(g, out);
+        return false;
+    }
+    root->buf = out;
+    product->expr->spent = true;
+    gni_expr_free(g, root);
+    return true;
+}
+
+// a x b of one of the dtypes that sum in float32, pending.
+static gn_array *gni_product_new(gn_context *g, const char *fn, gn_array *a, gn_array *b) {
     gni_matmul m;
     gn_shape shape;
     memset(&m, 0, sizeof m);
     if (!gni_materialize(g, a) || !gni_materialize(g, b)) return NULL;
-    if (bias != NULL && !gni_materialize(g, bias)) return NULL;
     if (!gni_matmul_shapes(g, fn, a, b, &m, &shape)) return NULL;
     if (!gni_shape_ok(g, fn, a->dtype, &shape)) return NULL;
-    gn_array *y = gni_array_new(g, a->dtype, &shape);
+    gn_array *y = gni_expr_new(g, GNI_OP_PRODUCT, a->dtype, a->dtype, &shape);
     if (y == NULL) return NULL;
+    gni_expr *e = y->expr;
     y->maker = fn;
-    y->buf = gni_buffer_new(g, (uint64_t)gni_elements(&shape) * gn_dtype_size(a->dtype));
-    if (y->buf == NULL) {
-        gni_unref(g, y);
-        return NULL;
-    }
-    gni_matmul_merge(&m);
-    m.a.buf = a->buf;
-    m.a.offset = a->offset;
-    m.b.buf = b->buf;
-    m.b.offset = b->offset;
-    m.c.buf = y->buf;
-    m.a.dtype = m.b.dtype = m.c.dtype = a->dtype;
-    m.act = act;
-    if (bias != NULL) {
-        m.bias.buf = bias->buf;
-        m.bias.offset = bias->offset;
-        m.bias.dtype = bias->dtype;
-    }
-    if (!gni_run(g, GNI_JOB_MATMUL, &m, y)) {
-        gni_unref(g, y);
-        return NULL;
+    e->src[0] = a;
+    e->src[1] = b;
+    e->n_src = 2;
+    e->leaves = e->products = 1;
+    for (int i = 0; i < 2; i++) {
+        e->src[i]->refs++;
+        e->src[i]->lazy_refs++;
     }
     return y;
 }
 
-// gn_matmul's work under another name, with an optional fused bias of shape (n) and relu. Not recorded.
-static gn_array *gni_matmul_bias(gn_context *g, const char *fn, gn_array *a, gn_array *b,
-                                 gn_array *bias, int act) {
+// gn_matmul's work under another name. Not recorded. Float64 and integers are multiplied at once.
+static gn_array *gni_matmul_named(gn_context *g, const char *fn, gn_array *a, gn_array *b) {
     gn_array *in[2];
     in[0] = a;
     in[1] = b;
@@ -20577,9 +21053,14 @@ static gn_array *gni_matmul_bias(gn_context *g, const char *fn, gn_array *a, gn_
             in[i] = gni_apply(g, fn, GNI_OP_CAST, in[i]->dtype, t, &in[i], NULL, 1);
     }
     gn_array *y = NULL;
-    if (in[0] != NULL && in[1] != NULL) y = gni_matmul_run(g, fn, in[0], in[1], bias, act);
+    if (in[0] != NULL && in[1] != NULL) y = gni_product_new(g, fn, in[0], in[1]);
     gni_unref(g, in[0]);
     gni_unref(g, in[1]);
+    bool lazy = t == GN_F32 || t == GN_F16 || t == GN_BF16;
+    if (y != NULL && !lazy && !gni_materialize(g, y)) {
+        gni_unref(g, y);
+        return NULL;
+    }
     if (y != NULL && t != result) {
         gn_array *cast = gni_apply(g, fn, GNI_OP_CAST, t, result, &y, NULL, 1);
         gni_unref(g, y);
@@ -20594,7 +21075,7 @@ GPUNUM_API gn_array *gn_matmul(gn_array *a, gn_array *b) {
     in[1] = b;
     gn_context *g = gni_begin("gn_matmul", in, 2);
     if (g == NULL) return NULL;
-    gn_array *y = gni_matmul_bias(g, "gn_matmul", a, b, NULL, 0);
+    gn_array *y = gni_matmul_named(g, "gn_matmul", a, b);
     if (y != NULL && gni_tracks(g, in, 2)) gni_record(g, y, "gn_matmul", gni_back_matmul, in, 2);
     return gni_end(g, y);
 }
@@ -22877,6 +23358,8 @@ static bool gni_complex_program(gn_context *g, gni_builder *b, gn_array *const *
     gni_build_begin(b, g, &y->shape,
                     t == GN_F64 || gni_is_wide(in[0]->dtype) || gni_is_wide(in[1]->dtype));
     for (int i = 0; i < 2; i++) {
+        gn_array *product;
+        if (!gni_tree_settle(g, in[i], false, &product)) return false;
         bool pending = gni_is_pending(in[i]) && !gni_is_const(in[i]);
         if (pending && in[i]->expr->wide != b->map.program.wide && !gni_materialize(g, in[i]))
             return false;
@@ -23944,6 +24427,10 @@ static bool gni_wanted(const gni_node *node, int i) {
     return a != NULL && a->node != NULL && (a->node->visited & GNI_NEEDED) != 0;
 }
 
+static bool gni_may_want(const gni_node *node, int i) {
+    return node->in[i] != NULL && gni_wants_grad(node->in[i]);
+}
+
 static bool gni_is_leaf(const gni_node *node) { return node->serial == 0; }
 
 static bool gni_is_target(const gni_pass *p, const gni_node *node) {
@@ -24620,14 +25107,15 @@ static bool gni_is_unary(gni_op op) { return op < GNI_OP_ISNAN; }
 // With one operand a constant there is one array; it stands for operand 1 (b) when the constant was first.
 static int gni_operand_place(const gni_node *node, int i) { return node->param[1] == 1 ? 1 : i; }
 
-static uint32_t gni_elementwise_reads(const gni_node *node) {
+static uint32_t gni_elementwise_reads(const gni_node *node,
+                                      bool (*wants)(const gni_node *node, int i)) {
     gni_op op = (gni_op)node->param[0];
     uint32_t reads = 0;
     if (op == GNI_OP_WHERE) return 1;
     if (op == GNI_OP_CAST) return 0;
-    if (op == GNI_OP_FMA) return (gni_wanted(node, 0) ? 2u : 0u) | (gni_wanted(node, 1) ? 1u : 0u);
+    if (op == GNI_OP_FMA) return (wants(node, 0) ? 2u : 0u) | (wants(node, 1) ? 1u : 0u);
     for (int i = 0; i < node->n_in; i++) {
-        if (!gni_wanted(node, i)) continue;
+        if (!wants(node, i)) continue;
         const char *text = gni_derivative_text(op, gni_operand_place(node, i));
         if (gni_mentions(text, 'y')) reads |= GNI_READS_OUTPUT;
         for (int k = 0; k < node->n_in; k++)
@@ -25025,7 +25513,7 @@ static bool gni_back_take(gn_context *g, gni_node *node, gn_array *gy, gn_array 
 
 static uint32_t gni_back_reads(const gni_node *node) {
     gni_backward_fn back = node->backward;
-    if (back == gni_back_elementwise) return gni_elementwise_reads(node);
+    if (back == gni_back_elementwise) return gni_elementwise_reads(node, gni_wanted);
     if (back == gni_back_matmul || back == gni_back_linear)
         return (gni_wanted(node, 0) ? 2u : 0u) | (gni_wanted(node, 1) ? 1u : 0u);
     if (back == gni_back_sum || back == gni_back_mean || back == gni_back_reshape ||
@@ -25046,11 +25534,14 @@ static uint32_t gni_back_reads(const gni_node *node) {
 // >>nn
 // Layers and losses.
 
-// Matrix product and bias in one go. One reference for the caller.
+// Matrix product and bias, recorded as one op. One reference for the caller.
 static gn_array *gni_fused_linear(gn_context *g, gn_array *const *in) {
-    gn_array *bias = gni_contiguous(g, in[2]);
-    gn_array *y = bias != NULL ? gni_matmul_bias(g, "gn_linear", in[0], in[1], bias, 0) : NULL;
-    gni_unref(g, bias);
+    gn_array *sum[2], *y = NULL;
+    sum[0] = gni_matmul_named(g, "gn_linear", in[0], in[1]);
+    sum[1] = in[2];
+    if (sum[0] != NULL)
+        y = gni_apply(g, "gn_linear", GNI_OP_ADD, GN_F32, GN_F32, sum, NULL, 2);
+    gni_unref(g, sum[0]);
     gni_record(g, y, "gn_linear", gni_back_linear, in, 3);
     return y;
 }
