@@ -1430,6 +1430,35 @@ typedef struct gni_operand {
     int64_t stride[GN_MAX_RANK]; // per dimension of the job; 0 broadcasts
 } gni_operand;
 
+// Instructions that the GPU's matrix products run at their stores: few, for the size of their kernels.
+GNI_MAYBE_UNUSED static bool gni_in_stores(gni_op op, gni_domain domain) {
+    switch (op) {
+    case GNI_OP_WHERE:
+    case GNI_OP_I_TO_F:
+    case GNI_OP_TO_BOOL:
+    case GNI_OP_ROUND_F16:
+    case GNI_OP_ROUND_BF16: return true;
+    case GNI_OP_SQRT:
+    case GNI_OP_RSQRT:
+    case GNI_OP_RECIP:
+    case GNI_OP_EXP:
+    case GNI_OP_EXPM1:
+    case GNI_OP_LOG:
+    case GNI_OP_TANH:
+    case GNI_OP_ERF:
+    case GNI_OP_SIGMOID:
+    case GNI_OP_SILU:
+    case GNI_OP_GELU:
+    case GNI_OP_SOFTPLUS:
+    case GNI_OP_DIV:
+    case GNI_OP_FMA: return domain == GNI_F;
+    default:
+        return domain == GNI_F &&
+               ((op >= GNI_OP_NEG && op <= GNI_OP_RELU) || (op >= GNI_OP_ADD && op <= GNI_OP_MUL) ||
+                op == GNI_OP_MIN || op == GNI_OP_MAX || (op >= GNI_OP_EQ && op <= GNI_OP_GE));
+    }
+}
+
 typedef struct gni_program {
     bool wide; // 64-bit registers
     int n_in, n_const, n_insn, n_out;
@@ -1621,7 +1650,7 @@ struct gn_context {
     gn_array *pending_first, *pending_last;
     uint64_t lazy_bytes; // memory held only by pending work
     uint32_t mark;
-    uint32_t kept[GNI_KEPT]; // products of these kinds were asked for after they had gone into a store
+    uint32_t kept[GNI_KEPT]; // kinds of products that were asked for after going into a store
     // autograd
     int no_grad; // of the thread inside the lock
     uint64_t serial;
@@ -3773,7 +3802,9 @@ static bool gni_is_pending(const gn_array *a) { return a != NULL && a->expr != N
 static bool gni_is_product(const gn_array *a) {
     return gni_is_pending(a) && a->expr->op == GNI_OP_PRODUCT;
 }
-static bool gni_has_product(const gn_array *a) { return gni_is_pending(a) && a->expr->products > 0; }
+static bool gni_has_product(const gn_array *a) {
+    return gni_is_pending(a) && a->expr->products > 0;
+}
 static bool gni_is_const(const gn_array *a) {
     return gni_is_pending(a) && a->expr->op == GNI_OP_CONST;
 }
@@ -4243,8 +4274,7 @@ static int gni_tree_products(gn_array *a, gn_array **list, int n, int most) {
     if (!gni_has_product(a)) return n;
     for (int i = 0; i < n; i++) had = had || list[i] == a;
     if (gni_is_product(a) && n < most && !had) list[n++] = a;
-    for (int i = 0; i < a->expr->n_src; i++)
-        n = gni_tree_products(a->expr->src[i], list, n, most);
+    for (int i = 0; i < a->expr->n_src; i++) n = gni_tree_products(a->expr->src[i], list, n, most);
     return n;
 }
 
@@ -19654,6 +19684,13 @@ static const gni_vko_tile gni_vko_f64_tile = {
 static const gni_vko_tile gni_vko_cpu_tile = {
     GNI_MODULE_matmul_32x32s, 32, 32, 16, 9220, 100, 100, 1, false};
 
+enum {
+    GNI_VKO_STORE_INPUTS = 3, // epilogue.glsl's limits, beside the product
+    GNI_VKO_STORE_INSNS = 8,
+    GNI_VKO_STORE_SPEC = 16, // its first specialisation constant and parameter
+    GNI_VKO_STORE_PARAM = 128,
+    GNI_VKO_STORE_USES = 8 // buffer arguments of the kernel
+};
 enum { GNI_VKO_JOIN = 16 }; // parts of k that are added up at once: matrix.glsl's GN_JOIN
 
 static bool gni_vko_matmul_ok(const gni_vk *vk, const gni_matmul *m) {
@@ -19800,6 +19837,143 @@ static uint32_t gni_vko_operand_layout(int64_t m, int64_t rs, int64_t k, int64_t
     return (uint32_t)along_m | (uint32_t)groups << 1 | (uint32_t)neighbours << 2;
 }
 
+// A buffer argument for a matrix of m x n elements and its batches.
+static bool gni_vko_matrix_reach(const gni_vk *vk, const gni_matmul *m, const gni_operand *o,
+                                 int64_t rows, int64_t rs, int64_t columns, int64_t cs,
+                                 const int64_t *batch, gni_vk_use *use, uint32_t *base) {
+    int64_t dim[GN_MAX_RANK + 2], stride[GN_MAX_RANK + 2];
+    for (int i = 0; i < m->batch_rank; i++) {
+        dim[i] = m->batch_dim[i];
+        stride[i] = batch[i];
+    }
+    dim[m->batch_rank] = rows;
+    stride[m->batch_rank] = rs;
+    dim[m->batch_rank + 1] = columns;
+    stride[m->batch_rank + 1] = cs;
+    return gni_vko_reach(vk, o, dim, stride, m->batch_rank + 2, use, base);
+}
+
+// ---- the program of a fused product
+
+static bool gni_vko_store_has(const gni_matmul *m) {
+    const gni_program *p = &m->program;
+    if (p->n_in - 1 > GNI_VKO_STORE_INPUTS || p->n_insn > GNI_VKO_STORE_INSNS) return false;
+    for (int i = 0; i < p->n_insn; i++) {
+        uint32_t code = GNI_INSN_CODE(p->insn[i]);
+        if (!gni_in_stores((gni_op)(code / 3u), (gni_domain)(code % 3u))) return false;
+    }
+    // One step leads from each batch to the next.
+    for (int k = 1; k < p->n_in; k++)
+        for (int i = 0; i + 1 < m->batch_rank; i++)
+            if (m->in[k].stride[i] != m->in[k].stride[i + 1] * m->batch_dim[i + 1]) return false;
+    return true;
+}
+
+// The program as words of epilogue.glsl: specialisation constants, parameters and buffer arguments.
+// `vector`: its rows are the elements of the result.
+static bool gni_vko_put_store(gni_vko_call *c, const gni_matmul *m, bool vector) {
+    static const int place[GNI_VKO_STORE_INPUTS] = {3, 6, 7};
+    const gni_program *p = &m->program;
+    uint32_t *spec = c->generic.spec + GNI_VKO_STORE_SPEC, *w = c->param + GNI_VKO_STORE_PARAM;
+    memset(c->generic.spec + c->generic.n_spec, 0,
+           (GNI_VKO_STORE_SPEC - c->generic.n_spec) * sizeof *spec);
+    spec[0] = 1u | (uint32_t)(p->n_in - 1) << 4 | (uint32_t)p->n_insn << 8 |
+              gni_vko_reg(p, (uint32_t)p->out_reg[0]) << 16;
+    spec[1] = 0;
+    for (int k = 1; k < p->n_in; k++, w += 4) {
+        const gni_operand *o = &m->in[k];
+        int64_t down = o->stride[GNI_ALONG_M], across = o->stride[GNI_ALONG_N];
+        int64_t batch = m->batch_rank > 0 ? o->stride[m->batch_rank - 1] : 0;
+        gni_vk_use *use = &c->use[place[k - 1]];
+        if (!gni_vko_matrix_reach(c->vk, m, o, m->m, down, m->n, across, o->stride, use, &w[0]))
+            return false;
+        bool one = across == 0 || m->n == 1 || vector,
+             group = across == 1 && w[0] % 4 == 0 && (down % 4 == 0 || m->m == 1) && batch % 4 == 0;
+        w[1] = (uint32_t)(vector && m->m == 1 ? across : down);
+        w[2] = (uint32_t)across;
+        w[3] = (uint32_t)batch;
+        spec[1] |= ((uint32_t)o->dtype | (uint32_t)(one ? 1 : group ? 2 : 0) << 4) << (8 * (k - 1));
+    }
+    w = c->param + GNI_VKO_STORE_PARAM + 4 * GNI_VKO_STORE_INPUTS;
+    for (int i = 0; i < p->n_const; i++) w[i] = (uint32_t)p->konst[i];
+    c->n_param = GNI_VKO_STORE_PARAM + 4 * GNI_VKO_STORE_INPUTS + GNI_MAX_CONSTS;
+    for (int i = 0; i < p->n_insn; i++) {
+        uint32_t insn = p->insn[i];
+        spec[2 + i] = GNI_INSN_CODE(insn) | gni_vko_reg(p, GNI_INSN_A(insn)) << 11 |
+                      gni_vko_reg(p, GNI_INSN_B(insn)) << 18 |
+                      gni_vko_reg(p, GNI_INSN_C(insn)) << 25;
+    }
+    c->generic.first_code = GNI_VKO_STORE_SPEC + 2;
+    c->generic.n_spec = GNI_VKO_STORE_SPEC + 2 + (uint32_t)p->n_insn;
+    return true;
+}
+
+// The pipeline of a product. With a program it is NULL while that is not compiled, for then (or where
+// compiling costs more than a pass over memory) the program runs by itself.
+static gni_vk_pipeline *gni_vko_matmul_pipeline(gni_vko_call *c, const gni_matmul *m) {
+    gni_vk *vk = c->vk;
+    if (!m->fused) {
+        c->generic.first_code = c->generic.n_spec; // none: drivers need not see the instructions
+        return gni_vk_pipeline_get(vk, &c->generic, GNI_VK_WAIT);
+    }
+    if (vk->g->options.vulkan_flags & GN_VULKAN_NO_ASYNC_PIPELINES)
+        return gni_vk_pipeline_get(vk, &c->generic, GNI_VK_WAIT);
+    gni_vk_pipeline *p = gni_vk_pipeline_get(vk, &c->generic, GNI_VK_PEEK);
+    if (p == NULL && gni_vko_seen(vk, &c->generic))
+        gni_vk_pipeline_get(vk, &c->generic, GNI_VK_ASYNC);
+    return p;
+}
+
+static bool gni_vko_store_pays(const gni_vk *vk, const gni_matmul *m) {
+    uint32_t flags = vk->g->options.vulkan_flags;
+    if (!vk->caps.addresses || (flags & GN_VULKAN_NO_SPECIALIZATION)) return false;
+    // A CPU compiles on the cores that it computes with.
+    if (vk->caps.kind == GNI_VK_CPU && !(flags & GN_VULKAN_NO_ASYNC_PIPELINES)) return false;
+    return gni_vko_store_has(m);
+}
+
+// By a pass of its own over the sums.
+static bool gni_vko_matmul_apart(gni_vk *vk, const gni_matmul *m) {
+    gni_buffer buffer;
+    gni_matmul plain = *m;
+    gni_map job;
+    int64_t step = 1, n = m->batch_rank + 2;
+    bool apart = m->c.dtype != GN_F32; // else c can hold them
+    memset(&job, 0, sizeof job);
+    memset(&buffer, 0, sizeof buffer);
+    job.program = m->program;
+    job.rank = (int)n;
+    memcpy(job.in, m->in, sizeof job.in);
+    job.out[0] = m->c;
+    for (int64_t i = n - 1; i >= 0; i--) {
+        int64_t from = i;
+        if (i == n - 1) from = GNI_ALONG_N;
+        if (i == n - 2) from = GNI_ALONG_M;
+        job.dim[i] = i == n - 1 ? m->n : i == n - 2 ? m->m : m->batch_dim[i];
+        for (int k = 1; k < m->program.n_in; k++) job.in[k].stride[i] = m->in[k].stride[from];
+        job.out[0].stride[i] = step;
+        step *= job.dim[i];
+    }
+    plain.fused = false;
+    plain.c.dtype = GN_F32;
+    if (apart) {
+        if (!gni_vk_alloc(vk, (uint64_t)step * 4, &buffer.device)) {
+            gni_fail_memory(vk->g, "gn_matmul", (uint64_t)step * 4);
+            return false;
+        }
+        plain.c.buf = &buffer;
+        plain.c.offset = 0;
+    }
+    job.in[0] = job.out[0];
+    job.in[0].buf = plain.c.buf;
+    job.in[0].offset = plain.c.offset;
+    job.in[0].dtype = GN_F32;
+    gni_map_merge(&job);
+    bool ok = gni_vko_matmul(vk, &plain, m->n) && gni_vko_map(vk, &job);
+    if (apart) gni_vk_free(vk, &buffer.device);
+    return ok;
+}
+
 // How many counters the parts of k of one tile need.
 static int64_t gni_vko_join_counters(int64_t splits) {
     int64_t n = 0;
@@ -19837,18 +20011,21 @@ static bool gni_vko_matmul_tiled(gni_vko_call *c, const gni_matmul *m, int64_t b
     c->param[46] = (uint32_t)row;
     int64_t part = (int64_t)t->bm * t->bn * (m->c.dtype == GN_F64 ? 8 : 4);
     int64_t counters = tiles * gni_vko_join_counters(splits);
+    if (m->fused && !gni_vko_put_store(c, m, false)) return gni_vko_matmul_apart(c->vk, m);
+    gni_vk_pipeline *pipeline = gni_vko_matmul_pipeline(c, m);
+    if (pipeline == NULL) return m->fused && gni_vko_matmul_apart(c->vk, m);
     bool ok = gni_vko_split_k(c, m->k, t->bk, splits, tiles, part, counters, &splits);
-    ok = ok && gni_vko_dispatch(c, gni_vk_pipeline_get(c->vk, &c->generic, GNI_VK_WAIT),
-                                down * across, splits, batches);
+    if (m->fused) c->n_use = GNI_VKO_STORE_USES;
+    ok = ok && gni_vko_dispatch(c, pipeline, down * across, splits, batches);
     gni_vko_drop_scratch(c);
     return ok;
 }
 
-// `m` as the kernel sees it: a is the large operand, its rows the long dimension. `flip`: c is the
-// transpose of the kernel's.
-static bool gni_vko_matvec(gni_vko_call *c, const gni_matmul *m, int64_t batches, int64_t row,
-                           bool flip) {
-    const gni_vk *vk = c->vk;
+// `m` as the kernel sees it: a is the large operand, its rows the long dimension. `flip`: c, which is as
+// `job` says, is the transpose of the kernel's.
+static bool gni_vko_matvec(gni_vko_call *c, const gni_matmul *job, const gni_matmul *m,
+                           int64_t batches, int64_t row, bool flip) {
+    gni_vk *vk = c->vk;
     bool columns = m->a_rs == 1 && m->a_cs != 1;
     bool even = c->param[4] % 4 == 0 && gni_vko_batch_even(m, m->a_batch, 4);
     bool x_groups = even && (columns ? m->k == 1 || m->a_cs % 4 == 0
@@ -19874,9 +20051,12 @@ static bool gni_vko_matvec(gni_vko_call *c, const gni_matmul *m, int64_t batches
     c->param[42] = flip ? 1u : (uint32_t)row;
     c->param[44] = flip;
     c->param[47] = (uint32_t)((flip ? 1 : m->m) * row);
+    if (m->fused && !gni_vko_put_store(c, job, true)) return gni_vko_matmul_apart(vk, job);
+    gni_vk_pipeline *pipeline = gni_vko_matmul_pipeline(c, m);
+    if (pipeline == NULL) return m->fused && gni_vko_matmul_apart(vk, job);
     bool ok = gni_vko_split_k(c, m->k, 4, splits, batches * units, 16, batches * blocks, &splits);
-    ok = ok && gni_vko_dispatch(c, gni_vk_pipeline_get(c->vk, &c->generic, GNI_VK_WAIT), blocks,
-                                splits, batches);
+    if (m->fused) c->n_use = GNI_VKO_STORE_USES;
+    ok = ok && gni_vko_dispatch(c, pipeline, blocks, splits, batches);
     gni_vko_drop_scratch(c);
     return ok;
 }
@@ -19896,24 +20076,6 @@ static gni_matmul gni_vko_flipped(const gni_matmul *m) {
     memcpy(f.b_batch, m->a_batch, sizeof f.b_batch);
     return f;
 }
-
-// A buffer argument for a matrix of m x n elements and its batches.
-static bool gni_vko_matrix_reach(const gni_vk *vk, const gni_matmul *m, const gni_operand *o,
-                                 int64_t rows, int64_t rs, int64_t columns, int64_t cs,
-                                 const int64_t *batch, gni_vk_use *use, uint32_t *base) {
-    int64_t dim[GN_MAX_RANK + 2], stride[GN_MAX_RANK + 2];
-    for (int i = 0; i < m->batch_rank; i++) {
-        dim[i] = m->batch_dim[i];
-        stride[i] = batch[i];
-    }
-    dim[m->batch_rank] = rows;
-    stride[m->batch_rank] = rs;
-    dim[m->batch_rank + 1] = columns;
-    stride[m->batch_rank + 1] = cs;
-    return gni_vko_reach(vk, o, dim, stride, m->batch_rank + 2, use, base);
-}
-
-static bool gni_vko_matmul(gni_vk *vk, const gni_matmul *m, int64_t row);
 
 // In two parts, along batches, rows or columns. `row` is the distance of rows in c.
 static bool gni_vko_matmul_parts(gni_vk *vk, const gni_matmul *m, int64_t row) {
@@ -20032,48 +20194,6 @@ static bool gni_vko_matmul_fast(gni_vk *vk, const gni_matmul *m, int64_t row, bo
     return true;
 }
 
-// ---- the program of a fused product
-
-// By a pass of its own over the sums.
-static bool gni_vko_matmul_apart(gni_vk *vk, const gni_matmul *m) {
-    gni_buffer buffer;
-    gni_matmul plain = *m;
-    gni_map job;
-    int64_t step = 1, n = m->batch_rank + 2;
-    bool apart = m->c.dtype != GN_F32; // else c can hold them
-    memset(&job, 0, sizeof job);
-    memset(&buffer, 0, sizeof buffer);
-    job.program = m->program;
-    job.rank = (int)n;
-    memcpy(job.in, m->in, sizeof job.in);
-    job.out[0] = m->c;
-    for (int64_t i = n - 1; i >= 0; i--) {
-        int64_t from = i == n - 1 ? GNI_ALONG_N : i == n - 2 ? GNI_ALONG_M : i;
-        job.dim[i] = i == n - 1 ? m->n : i == n - 2 ? m->m : m->batch_dim[i];
-        for (int k = 1; k < m->program.n_in; k++) job.in[k].stride[i] = m->in[k].stride[from];
-        job.out[0].stride[i] = step;
-        step *= job.dim[i];
-    }
-    plain.fused = false;
-    plain.c.dtype = GN_F32;
-    if (apart) {
-        if (!gni_vk_alloc(vk, (uint64_t)step * 4, &buffer.device)) {
-            gni_fail_memory(vk->g, "gn_matmul", (uint64_t)step * 4);
-            return false;
-        }
-        plain.c.buf = &buffer;
-        plain.c.offset = 0;
-    }
-    job.in[0] = job.out[0];
-    job.in[0].buf = plain.c.buf;
-    job.in[0].offset = plain.c.offset;
-    job.in[0].dtype = GN_F32;
-    gni_map_merge(&job);
-    bool ok = gni_vko_matmul(vk, &plain, m->n) && gni_vko_map(vk, &job);
-    if (apart) gni_vk_free(vk, &buffer.device);
-    return ok;
-}
-
 // ---- the job
 
 static bool gni_vko_matmul(gni_vk *vk, const gni_matmul *m, int64_t row) {
@@ -20089,7 +20209,7 @@ static bool gni_vko_matmul(gni_vk *vk, const gni_matmul *m, int64_t row) {
     if (m->m == 0 || m->n == 0 || batches == 0) return true;
     bool done = true;
     if (m->k > 0 && gni_vko_matmul_fast(vk, m, row, &done)) return done;
-    if (m->fused) return gni_vko_matmul_apart(vk, m);
+    if (m->fused && !gni_vko_store_pays(vk, m)) return gni_vko_matmul_apart(vk, m);
     bool real = m->c.dtype == GN_F32 || gni_vko_is_half(m->c.dtype);
     bool flip = real && m->m == 1;
     gni_matmul x = flip ? gni_vko_flipped(m) : *m;
@@ -20099,7 +20219,7 @@ static bool gni_vko_matmul(gni_vk *vk, const gni_matmul *m, int64_t row) {
         gni_vko_matrix_reach(vk, m, &x.a, x.m, x.a_rs, x.k, x.a_cs, x.a_batch, &use[0], &base[0]) &&
         gni_vko_matrix_reach(vk, m, &x.b, x.k, x.b_rs, x.n, x.b_cs, x.b_batch, &use[1], &base[1]) &&
         gni_vko_matrix_reach(vk, m, &m->c, m->m, row, m->n, 1, c_batch, &use[2], &base[2]);
-    if (!fits) return gni_vko_matmul_parts(vk, m, row);
+    if (!fits) return m->fused ? gni_vko_matmul_apart(vk, m) : gni_vko_matmul_parts(vk, m, row);
     use[2].write = true;
     use[3] = use[1];
     if (m->bias.buf != NULL && !gni_vko_reach(vk, &m->bias, &m->n, &one, 1, &use[3], &base[3]))
@@ -20107,7 +20227,7 @@ static bool gni_vko_matmul(gni_vk *vk, const gni_matmul *m, int64_t row) {
     memset(&c, 0, sizeof c);
     c.vk = vk;
     gni_vko_matrix_params(&c, &x, batches, use, base);
-    if (real && x.n == 1) return gni_vko_matvec(&c, &x, batches, row, flip);
+    if (real && x.n == 1) return gni_vko_matvec(&c, m, &x, batches, row, flip);
     return gni_vko_matmul_tiled(&c, &x, batches, row);
 }
 
@@ -20912,8 +21032,8 @@ static void gni_matmul_merge(gni_matmul *m) {
     }
     m->batch_rank = out;
     if (out == 0 || m->b_batch[out - 1] != 0) return;
-    bool rows = m->a_batch[out - 1] == m->m * m->a_rs &&
-                gni_matmul_even(m, out - 1, GNI_ALONG_M, m->m);
+    bool rows =
+        m->a_batch[out - 1] == m->m * m->a_rs && gni_matmul_even(m, out - 1, GNI_ALONG_M, m->m);
     if (!rows && m->m != 1) return;
     if (m->m == 1) {
         m->a_rs = m->a_batch[out - 1];
@@ -20974,8 +21094,7 @@ static void gni_matmul_simplify(gni_matmul *m) {
     int done = 0, reg = 0, bias = 0, first = p->n_in + p->n_const;
     if (p->n_insn > done && (bias = gni_matmul_row_added(m, p->insn[done])) > 0)
         reg = first + done++;
-    bool relu = p->n_insn > done &&
-                GNI_INSN_CODE(p->insn[done]) == GNI_OP_RELU * 3u + GNI_F &&
+    bool relu = p->n_insn > done && GNI_INSN_CODE(p->insn[done]) == GNI_OP_RELU * 3u + GNI_F &&
                 (int)GNI_INSN_A(p->insn[done]) == reg;
     if (relu) reg = first + done++;
     if (done < p->n_insn || p->out_reg[0] != reg) return;
@@ -25539,8 +25658,7 @@ static gn_array *gni_fused_linear(gn_context *g, gn_array *const *in) {
     gn_array *sum[2], *y = NULL;
     sum[0] = gni_matmul_named(g, "gn_linear", in[0], in[1]);
     sum[1] = in[2];
-    if (sum[0] != NULL)
-        y = gni_apply(g, "gn_linear", GNI_OP_ADD, GN_F32, GN_F32, sum, NULL, 2);
+    if (sum[0] != NULL) y = gni_apply(g, "gn_linear", GNI_OP_ADD, GN_F32, GN_F32, sum, NULL, 2);
     gni_unref(g, sum[0]);
     gni_record(g, y, "gn_linear", gni_back_linear, in, 3);
     return y;

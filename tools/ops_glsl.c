@@ -23,10 +23,12 @@ static bool wide_float(gni_op op) {
 }
 
 static void row(const char *kind, gni_op op, gni_domain domain, const char *glsl) {
-    bool narrow = domain == GNI_U || (domain == GNI_F && !wide_float(op));
-    if (narrow) puts("#ifndef GN_X64");
+    bool narrow = domain == GNI_U || (domain == GNI_F && !wide_float(op)), few = gni_in_stores(op, domain);
+    if (narrow && !few) puts("#if !defined(GN_X64) && !defined(GN_FEW)");
+    else if (narrow) puts("#ifndef GN_X64");
+    else if (!few) puts("#ifndef GN_FEW");
     printf("    case %uu: GN_%s_%c(%s)\n", (unsigned)op * 3u + (unsigned)domain, kind, "FIU"[domain], glsl);
-    if (narrow) puts("#endif");
+    if (narrow || !few) puts("#endif");
 }
 
 static void comment(const char *name) { printf("    // %s\n", name); }
@@ -34,13 +36,16 @@ static void comment(const char *name) { printf("    // %s\n", name); }
 // A conversion means the same whatever domain it names.
 static void bits(const char *name, gni_op op, const char *glsl) {
     comment(name);
+    if (!gni_in_stores(op, GNI_F)) puts("#ifndef GN_FEW");
     printf("    case %uu: case %uu: case %uu: GN_BITS(%s)\n", (unsigned)op * 3u, (unsigned)op * 3u + 1u,
            (unsigned)op * 3u + 2u, glsl);
+    if (!gni_in_stores(op, GNI_F)) puts("#endif");
 }
 
 int main(void) {
     puts("// Generated from the op tables of gpunum.h by tools/ops_glsl.c: do not edit.\n"
-         "// The GN_ macros are narrow.glsl's or wide.glsl's. `code` is op * 3 + domain.\n\n"
+         "// The GN_ macros are narrow.glsl's or wide.glsl's. `code` is op * 3 + domain. -DGN_FEW: what matrix\n"
+         "// products run at their stores.\n\n"
          "#ifdef GN_REDUCES");
 #define GN_X(fn, NAME, loop, form, back)                                                           \
     printf("#define GN_%s %uu\n", #NAME, (unsigned)GNI_RED_##NAME * 3u);

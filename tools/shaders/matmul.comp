@@ -20,10 +20,15 @@
 // All of a slice is written out, which is fastest on GPUs but takes compilers for CPUs seconds: GN_SMALL_CODE.
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
+#ifdef GN_BINDINGS
 #define GN_BUFFERS 6
+#else
+#define GN_BUFFERS 8 // two are epilogue.glsl's
+#endif
 #define GN_READONLY 0xb
 #include "gn.glsl"
 #include "matrix.glsl"
+#include "epilogue.glsl"
 
 // Neighbouring invocations form patches of PM x PN, so that their loads from shared memory coincide.
 #ifndef GN_PM
@@ -124,6 +129,7 @@ void gn_write_run(uint row, uint column, uint batch, GN_VALUES v, GN_VALUES bias
 #if !defined(GN_INT32) && !defined(GN_X64)
     if (GN_HAS_BIAS) v += bias;
     if (GN_HAS_RELU) v = mix(v, vec4(0.0), lessThan(v, vec4(0.0)));
+    if (GN_HAS_PROGRAM) v = gn_epilogue(v, row, column, batch, count);
 #endif
     uvec4 r = gn_narrow(GN_FROM_VALUES(v), GN_C_DTYPE);
     uint at = GN_C_BASE + (batch * GN_M + row) * GN_C_ROW + column;

@@ -18,10 +18,11 @@
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_shader_subgroup_basic : require
-#define GN_BUFFERS 6
+#define GN_BUFFERS 8 // two are epilogue.glsl's
 #define GN_READONLY 0xb
 #include "gn.glsl"
 #include "matrix.glsl"
+#include "epilogue.glsl"
 
 #define GN_SUBGROUP 32
 #define GN_SUBGROUPS ((GN_BM / GN_WM) * (GN_BN / GN_WN))
@@ -137,6 +138,7 @@ void gn_write_run(uint row, uint column, uint batch, vec4 v) {
     if (count == 0u) return;
     if (GN_HAS_BIAS) v += gn_read_run(GN_OPEN(GN_BIAS), GN_BIAS_BASE + column, 1u, GN_T_F32, false, count);
     if (GN_HAS_RELU) v = mix(v, vec4(0.0), lessThan(v, vec4(0.0)));
+    if (GN_HAS_PROGRAM) v = gn_epilogue(v, row, column, batch, count);
     uvec4 r = gn_narrow(floatBitsToUint(v), GN_C_DTYPE);
     uint at = GN_C_BASE + (batch * GN_M + row) * GN_C_ROW + column;
     if (GN_C_GROUPS && count == 4u) gn_write_group(GN_OPEN(GN_C), at, GN_C_DTYPE, r);

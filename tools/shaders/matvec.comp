@@ -6,10 +6,15 @@
 // With splits the last workgroup adds the parts up in their order.
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
+#ifdef GN_BINDINGS
 #define GN_BUFFERS 6
+#else
+#define GN_BUFFERS 8 // two are epilogue.glsl's
+#endif
 #define GN_READONLY 0xb
 #include "gn.glsl"
 #include "matrix.glsl"
+#include "epilogue.glsl"
 
 layout(local_size_x = 256) in;
 
@@ -37,6 +42,7 @@ void gn_write_value(uint l, uint batch, float v) {
     if (l >= GN_M) return;
     if (GN_HAS_BIAS) v += uintBitsToFloat(gn_fetch(GN_BIAS, GN_BIAS_BASE + l * GN_BIAS_LONG));
     if (GN_HAS_RELU) v = v < 0.0 ? 0.0 : v;
+    if (GN_HAS_PROGRAM) v = gn_epilogue(vec4(v), l, 0u, batch, 1u).x;
     uvec4 r = gn_narrow(uvec4(floatBitsToUint(v)), GN_C_DTYPE);
     uint at = GN_C_BASE + batch * GN_C_BATCH + l * GN_C_LONG;
     gn_write_one(GN_OPEN(GN_C), at, gn_packing(GN_C_DTYPE), r.x);
