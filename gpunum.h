@@ -97,7 +97,8 @@
 //
 // Arrays. A gn_array has a dtype, a shape of up to 8 dimensions and 64-bit sizes. Elementwise ops are
 // lazy: they build an expression, and a chain of them runs as one pass over memory when a value is
-// needed. Nothing waits for the GPU until a value is read (gn_read, gn_item, gn_print).
+// needed. So are products of float32, float16 and bfloat16 matrices, which run the chain that follows them
+// (bias, activation, scale, residual, cast) where they store their result. Nothing waits for the GPU until a value is read (gn_read, gn_item, gn_print).
 //
 // Lifetime. A new array belongs to the scope that is open, which drops it at its end, or to the caller
 // when none is open (gn_release). gn_keep hands it outwards, gn_retain adds a reference, and in loops
@@ -514,7 +515,10 @@ GPUNUM_API gn_array *gn_log_softmax(gn_array *a, int axis);
 // axes in front of them are batches and broadcast.
 
 // NumPy's matmul: (..., m, k) x (..., k, n) -> (..., m, n), batches broadcast, 1-d operands as in NumPy.
-// Transposed views cost nothing. float16 and bfloat16 accumulate in float32.
+// Transposed views cost nothing. float16 and bfloat16 accumulate in float32, and elementwise work that runs at
+// the product's store sees that float32 sum, not yet rounded. That work is not fused where the product has
+// other readers: other pending work, a reference of the caller's, or a derivative that needs its value. A
+// product that only a scope holds may be computed again if it is asked for after its store was fused.
 GPUNUM_API gn_array *gn_matmul(gn_array *a, gn_array *b);
 // NumPy's dot: inner product of 1-d arrays; else sums over the last axis of `a` and the last but one of `b`.
 GPUNUM_API gn_array *gn_dot(gn_array *a, gn_array *b);
@@ -594,7 +598,8 @@ GPUNUM_API double gn_gradcheck(gn_function fn, gn_array *const *inputs, int coun
 // >>train
 // Layers, losses and optimizers.
 
-// x (..., in) times w (in, out) plus b (out); b may be NULL.
+// x (..., in) times w (in, out) plus b (out); b may be NULL. As lazy as gn_matmul. In gn_backward the gradients
+// of w and b come of one job; b's are float32 sums over the rows, in a fixed order.
 GPUNUM_API gn_array *gn_linear(gn_array *x, gn_array *w, gn_array *b);
 // Mean over rows of logsumexp(logits) - logits[label]; logits (n, classes), labels (n) integers. A label
 // outside 0 to classes - 1 gives an infinite loss.
@@ -1523,6 +1528,8 @@ typedef struct gni_matmul {
     bool fused;
     gni_program program;
     gni_operand in[GNI_MAX_INPUTS];
+    gni_operand
+        sums; // (n) float32, of b's columns; buf NULL: none. Only without batches, of float32
 } gni_matmul;
 
 // out (outer, count, inner) = in (outer, extent, inner)[:, indices, :], all contiguous.
@@ -4581,6 +4588,7 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
         for (int i = 1; m->fused && i < m->program.n_in; i++) v->op[v->n++] = &m->in[i];
         v->n_in = v->n;
         v->op[v->n++] = &m->c;
+        if (m->sums.buf != NULL) v->op[v->n++] = &m->sums;
         double work = (double)m->m * (double)m->n * (double)GNI_MAX(m->k, 1) *
                       (double)gni_product(m->batch_dim, m->batch_rank);
         v->size = work < 9e18 ? (int64_t)work : INT64_MAX;
@@ -4732,7 +4740,9 @@ GPUNUM_API const char *gn_explain(gn_array *a) {
     const char *maker = a->maker != NULL && a->maker[0] ? a->maker : "array";
     gni_shape_text(shape, sizeof shape, &a->shape);
     const char *type = gn_dtype_name(a->dtype);
-    if (gni_is_pending(a))
+    if (gni_is_product(a))
+        snprintf(g->explain, sizeof g->explain, "%s %s %s: pending", maker, shape, type);
+    else if (gni_is_pending(a))
         snprintf(g->explain, sizeof g->explain,
                  "%s %s %s: pending, up to %d instructions over %d inputs", maker, shape, type,
                  a->expr->insns, a->expr->leaves);
@@ -10182,6 +10192,7 @@ typedef struct gni_gemm {
     // not used. Sums of float32 products into a float32 c are c itself.
     gni_gemm_store_fn store; // NULL: the sums, rounded to `out`
     const void *store_arg;
+    float *column_sums; // (n) of b, or NULL; of float32 and one product
 } gni_gemm;
 
 // Memory and facts kept from call to call. Zeroed at the start; one call at a time.
@@ -10221,6 +10232,7 @@ typedef struct gni_gemm_job {
     int64_t in_bytes, sum_bytes, out_bytes; // of an element of a and b, of a sum, of c
     int64_t pair;    // elements along k that are packed into one, of sum_bytes
     bool sums_apart; // c is too narrow to hold sums while k is cut
+    bool sums_here;  // the tasks make column_sums
     bool pack_a, pack_b, fetch;
     int64_t mc, nc, kc;     // a packed block of a is (mc,kc), of b (kc,nc)
     int64_t task_m, task_n; // of c, per task
@@ -10428,6 +10440,34 @@ static void gni_gemm_tiles(const gni_gemm_block *s, int64_t ic, int64_t mc, int6
     }
 }
 
+// Adds the sums over rows pc to pc + kc of b's columns jc to jc + nc, or makes them for pc 0.
+static void gni_gemm_add_columns(const gni_gemm_isa *isa, const gni_gemm *d, int64_t jc, int64_t nc,
+                                 int64_t pc, int64_t kc) {
+    static const float one = 1;
+    float sum[256];
+    const float *b = (const float *)d->b + pc * d->b_rs + jc * d->b_cs;
+    for (int64_t q = 0, n; q < nc; q += n, b += n * d->b_cs) {
+        n = GNI_MIN(nc - q, 256);
+        memset(sum, 0, (size_t)n * sizeof *sum);
+        if (d->b_cs == 1) {
+            gni_gemm_rows t;
+            t.n = n;
+            t.k = kc;
+            t.s = &one;
+            t.s_stride = 0;
+            t.b = b;
+            t.b_rs = d->b_rs;
+            t.y = sum;
+            isa->add_rows(&t);
+        } else {
+            for (int64_t i = 0; i < n; i++)
+                for (int64_t l = 0; l < kc; l++) sum[i] += b[i * d->b_cs + l * d->b_rs];
+        }
+        for (int64_t i = 0; i < n; i++)
+            d->column_sums[jc + q + i] = sum[i] + (pc > 0 ? d->column_sums[jc + q + i] : 0.0f);
+    }
+}
+
 static void gni_gemm_run_tiles(const gni_gemm_block *s) {
     const gni_gemm_job *j = s->job;
     for (int64_t jc = 0; jc < s->cols; jc += j->nc) {
@@ -10435,6 +10475,8 @@ static void gni_gemm_run_tiles(const gni_gemm_block *s) {
         for (int64_t pc = 0; pc < j->k; pc += j->kc) {
             const int64_t kc = GNI_MIN(j->kc, j->k - pc);
             gni_gemm_pack_b(s, jc, nc, pc, kc);
+            if (j->sums_here && s->i0 == 0)
+                gni_gemm_add_columns(j->isa, j->d, s->j0 + jc, nc, pc, kc);
             for (int64_t ic = 0; ic < s->rows; ic += j->mc) {
                 const int64_t mc = GNI_MIN(j->mc, s->rows - ic);
                 if (j->pack_a) gni_gemm_pack_a(s, ic, mc, pc, kc);
@@ -10971,6 +11013,28 @@ static bool gni_gemm_blas(const gni_gemm *d) {
 }
 #endif
 
+typedef struct gni_gemm_columns {
+    const gni_gemm_isa *isa;
+    const gni_gemm *d;
+} gni_gemm_columns;
+
+// Items are groups of 64 columns.
+static void gni_gemm_columns_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_gemm_columns *c = (const gni_gemm_columns *)arg;
+    const int64_t jc = begin * 64, nc = GNI_MIN(end * 64, c->d->n) - jc;
+    GNI_UNUSED(worker);
+    for (int64_t pc = 0; pc == 0 || pc < c->d->k; pc += 1024)
+        gni_gemm_add_columns(c->isa, c->d, jc, nc, pc, GNI_MIN(c->d->k - pc, 1024));
+}
+
+static void gni_gemm_sum_columns(gni_pool *pool, const gni_gemm_isa *isa, const gni_gemm *d) {
+    gni_gemm_columns c;
+    if (d->column_sums == NULL) return;
+    c.isa = isa;
+    c.d = d;
+    gni_parallel(pool, (d->n + 63) / 64, 1 + 1024 / GNI_MAX(d->k, 1), gni_gemm_columns_task, &c);
+}
+
 // False only when there is no memory. isa: 0 plain, 1 base, 2 AVX2, 3 AVX-512.
 // The same operands give the same bits for any number of threads (but which NaN a NaN is may differ).
 static bool gni_gemm_cpu(gn_context *g, gni_pool *pool, gni_gemm_work *w, int isa,
@@ -10979,6 +11043,7 @@ static bool gni_gemm_cpu(gn_context *g, gni_pool *pool, gni_gemm_work *w, int is
 #ifdef GPUNUM_USE_CBLAS
     if (gni_gemm_blas(d)) {
         if (d->store != NULL) gni_gemm_give_all(pool, d);
+        gni_gemm_sum_columns(pool, gni_gemm_isa_of(isa), d);
         return true;
     }
 #endif
@@ -10989,11 +11054,13 @@ static bool gni_gemm_cpu(gn_context *g, gni_pool *pool, gni_gemm_work *w, int is
     j.isa = gni_gemm_isa_of(isa);
     if (gni_gemm_is_small(d) && (threads == 1 || work < GNI_GEMM_THREADED)) {
         gni_gemm_small(j.isa, d);
+        gni_gemm_sum_columns(pool, j.isa, d);
         if (d->store != NULL) gni_gemm_give_all(pool, d);
         return true;
     }
     gni_gemm_choose_family(&j);
     if (d->k <= 0) {
+        gni_gemm_sum_columns(pool, j.isa, d);
         if (d->store != NULL)
             gni_gemm_give_all(pool, d);
         else
@@ -11006,6 +11073,8 @@ static bool gni_gemm_cpu(gn_context *g, gni_pool *pool, gni_gemm_work *w, int is
     }
     gni_gemm_choose_pairs(&j, pool, w);
     gni_gemm_choose_path(&j, w);
+    j.sums_here = d->column_sums != NULL && j.path == GNI_GEMM_BY_TILES && !j.turned;
+    if (!j.sums_here) gni_gemm_sum_columns(pool, j.isa, d);
     gni_gemm_choose_blocks(&j, w);
     j.task_m = j.m;
     j.task_n = j.n;
@@ -14150,6 +14219,7 @@ static bool gni_cpu_matmul(gn_context *g, const gni_matmul *d) {
     m.act = d->act;
     if (d->bias.buf != NULL) m.bias = (const float *)(const void *)gni_operand_data(&d->bias);
     gni_product_store store;
+    if (d->sums.buf != NULL) m.column_sums = (float *)(void *)gni_operand_data(&d->sums);
     if (d->fused) {
         gni_product_plan(g, d, &store);
         m.store = gni_product_store_part;
@@ -20011,7 +20081,10 @@ static bool gni_vko_matmul_tiled(gni_vko_call *c, const gni_matmul *m, int64_t b
     c->param[46] = (uint32_t)row;
     int64_t part = (int64_t)t->bm * t->bn * (m->c.dtype == GN_F64 ? 8 : 4);
     int64_t counters = tiles * gni_vko_join_counters(splits);
-    if (m->fused && !gni_vko_put_store(c, m, false)) return gni_vko_matmul_apart(c->vk, m);
+    // On an H200, few multiply-adds in large tiles do not hide what a program at the store waits for.
+    bool apart = m->fused && !t->units && t->bm * t->bn >= 64 * 128 && m->k <= 128;
+    if (m->fused && (apart || !gni_vko_put_store(c, m, false)))
+        return gni_vko_matmul_apart(c->vk, m);
     gni_vk_pipeline *pipeline = gni_vko_matmul_pipeline(c, m);
     if (pipeline == NULL) return m->fused && gni_vko_matmul_apart(c->vk, m);
     bool ok = gni_vko_split_k(c, m->k, t->bk, splits, tiles, part, counters, &splits);
@@ -20194,6 +20267,26 @@ static bool gni_vko_matmul_fast(gni_vk *vk, const gni_matmul *m, int64_t row, bo
     return true;
 }
 
+// ---- the sums of b's columns
+
+static bool gni_vko_matmul_sums(gni_vk *vk, const gni_matmul *m) {
+    gni_matmul plain = *m;
+    gni_reduce r;
+    memset(&r, 0, sizeof r);
+    r.program.n_in = r.program.n_out = 1;
+    r.op = GNI_RED_SUM;
+    r.rank = 2;
+    r.kept = 1;
+    r.dim[0] = m->n;
+    r.dim[1] = m->k;
+    r.in[0] = m->b;
+    r.in[0].stride[0] = m->b_cs;
+    r.in[0].stride[1] = m->b_rs;
+    r.out = m->sums;
+    plain.sums.buf = NULL;
+    return gni_vko_matmul(vk, &plain, m->n) && gni_vko_reduce(vk, &r);
+}
+
 // ---- the job
 
 static bool gni_vko_matmul(gni_vk *vk, const gni_matmul *m, int64_t row) {
@@ -20209,6 +20302,7 @@ static bool gni_vko_matmul(gni_vk *vk, const gni_matmul *m, int64_t row) {
     if (m->m == 0 || m->n == 0 || batches == 0) return true;
     bool done = true;
     if (m->k > 0 && gni_vko_matmul_fast(vk, m, row, &done)) return done;
+    if (m->sums.buf != NULL) return gni_vko_matmul_sums(vk, m);
     if (m->fused && !gni_vko_store_pays(vk, m)) return gni_vko_matmul_apart(vk, m);
     bool real = m->c.dtype == GN_F32 || gni_vko_is_half(m->c.dtype);
     bool flip = real && m->m == 1;
@@ -21132,6 +21226,42 @@ static bool gni_product_run(gn_context *g, gn_array *product, gn_array *root, gn
     root->buf = out;
     product->expr->spent = true;
     gni_expr_free(g, root);
+    return true;
+}
+
+// a (m,k) x b (k,n), float32, and the sums of b's columns (n), by one job. References for the caller.
+static bool gni_product_and_sums(gn_context *g, const char *fn, gn_array *a, gn_array *b,
+                                 gn_array **product, gn_array **sums) {
+    gni_matmul m;
+    gn_shape shape, row;
+    memset(&m, 0, sizeof m);
+    if (!gni_materialize(g, a) || !gni_materialize(g, b)) return false;
+    if (!gni_matmul_shapes(g, fn, a, b, &m, &shape)) return false;
+    row = gn_shape_from(1, &m.n);
+    gn_array *y = gni_array_new(g, GN_F32, &shape), *z = gni_array_new(g, GN_F32, &row);
+    bool ok = y != NULL && z != NULL;
+    if (ok) y->buf = gni_buffer_new(g, (uint64_t)gni_elements(&shape) * 4);
+    if (ok) z->buf = gni_buffer_new(g, (uint64_t)m.n * 4);
+    ok = ok && y->buf != NULL && z->buf != NULL;
+    if (ok) {
+        y->maker = z->maker = fn;
+        m.a.buf = a->buf;
+        m.a.offset = a->offset;
+        m.b.buf = b->buf;
+        m.b.offset = b->offset;
+        m.c.buf = y->buf;
+        m.sums.buf = z->buf; // dtype 0 is float32 everywhere
+        ok = gni_run(g, GNI_JOB_MATMUL, &m, y);
+        z->reason = y->reason;
+        z->on_gpu = y->on_gpu;
+    }
+    if (!ok) {
+        gni_unref(g, y);
+        gni_unref(g, z);
+        return false;
+    }
+    *product = y;
+    *sums = z;
     return true;
 }
 
@@ -25463,8 +25593,20 @@ static bool gni_back_matmul(gn_context *g, gni_node *node, gn_array *gy, gn_arra
     return true;
 }
 
-// x w + b
+// x w + b. The gradients of w and b come of the same pass over gy.
 static bool gni_back_linear(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    if (g->no_grad > 0 && gni_wanted(node, 1) && gni_wanted(node, 2) &&
+        gni_elements(&gy->shape) > 0) {
+        bool flat = node->in[0]->shape.rank == 1; // one row
+        gn_array *x = flat ? gn_expand_dims(node->in[0], 0) : gni_as_rows(node->in[0]), *w, *b;
+        gn_array *rows = flat ? gn_expand_dims(gy, 0) : gni_as_rows(gy), *turned = gn_transpose(x);
+        if (rows == NULL || turned == NULL) return false;
+        if (!gni_product_and_sums(g, "gn_linear", turned, rows, &w, &b)) return false;
+        gx[1] = gni_adopt(g, w);
+        gx[2] = gni_adopt(g, b);
+        if (gni_wanted(node, 0)) gx[0] = gn_matmul(gy, gn_transpose(node->in[1]));
+        return true;
+    }
     if (gni_wanted(node, 2)) gx[2] = gni_unbroadcast(gy, &node->in[2]->shape);
     return gni_back_matmul(g, node, gy, gx);
 }
