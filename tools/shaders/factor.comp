@@ -1,0 +1,369 @@
+#version 450
+// Steps of the blocked matrix decompositions (gni_factor): what is not a product. Matrices are row-major, a
+// block has up to 32 columns, which a thread keeps in registers.
+//
+// pick    LU of up to GN_ROWS rows of a block column with partial pivoting: the rows that it picks, in order. The
+//         winners of several workgroups meet in another round (Grigori, Demmel, Xiang 2011). The last round also
+//         writes the 32 x 32 block of L and U.
+// swap    brings the picked rows to the top of the block in all columns, and finishes the block's rows of U
+// below   rows of L below the block, and what is left of the columns up to the end of the panel
+// solve   L^-1 b for a lower triangle of any order, a column of b for each thread
+// root    Cholesky of matrices up to 128, one for each workgroup
+//
+// GN_LITTLE: for devices with few invocations, and for CPUs, whose compilers take minutes for the unrolled loops.
+//
+//! variant factor_pick -DGN_PICK
+//! variant factor_pick_little -DGN_PICK -DGN_LITTLE
+//! variant factor_swap -DGN_SWAP
+//! variant factor_swap_little -DGN_SWAP -DGN_LITTLE
+//! variant factor_below -DGN_BELOW
+//! variant factor_below_little -DGN_BELOW -DGN_LITTLE
+//! variant factor_solve -DGN_SOLVE
+//! variant factor_solve_little -DGN_SOLVE -DGN_LITTLE
+//! variant factor_root -DGN_ROOT
+//! variant factor_root_little -DGN_ROOT -DGN_LITTLE
+//! variant factor64_pick -DGN_PICK -DGN_DOUBLE
+//! variant factor64_pick_little -DGN_PICK -DGN_LITTLE -DGN_DOUBLE
+//! variant factor64_swap -DGN_SWAP -DGN_DOUBLE
+//! variant factor64_swap_little -DGN_SWAP -DGN_LITTLE -DGN_DOUBLE
+//! variant factor64_below -DGN_BELOW -DGN_DOUBLE
+//! variant factor64_below_little -DGN_BELOW -DGN_LITTLE -DGN_DOUBLE
+//! variant factor64_solve -DGN_SOLVE -DGN_DOUBLE
+//! variant factor64_solve_little -DGN_SOLVE -DGN_LITTLE -DGN_DOUBLE
+//! variant factor64_root -DGN_ROOT -DGN_DOUBLE
+//! variant factor64_root_little -DGN_ROOT -DGN_LITTLE -DGN_DOUBLE
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#ifdef GN_PICK
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_arithmetic : require
+#endif
+#define GN_BUFFERS 3
+#ifdef GN_SOLVE
+#define GN_READONLY 2
+#endif
+#include "gn.glsl"
+
+#ifdef GN_LITTLE
+#define GN_UNROLL [[dont_unroll]]
+#define GN_ROWS 128
+#else
+#define GN_UNROLL [[unroll]]
+#define GN_ROWS 512
+#endif
+
+#define GN_NB 32u
+#define GN_EACH GN_UNROLL for (uint k = 0u; k < GN_NB; k++)
+
+#ifdef GN_DOUBLE
+#define GN_R double
+#define gn_get(k, i) packDouble2x32(gn_load2(k, i))
+#define gn_put(k, i, x) gn_store2(k, i, unpackDouble2x32(x))
+#else
+#define GN_R float
+#define gn_get(k, i) uintBitsToFloat(gn_load(k, i))
+#define gn_put(k, i, x) gn_store(k, i, floatBitsToUint(x))
+#endif
+
+// Words of the state: 0 the first pivot that is 0 or not positive, plus 1; lists of rows from GN_LIST on.
+#define GN_STATE 1u
+
+#ifdef GN_PICK // ------------------------------------------------------------------------------
+
+// Buffers: matrix, state, block of L and U.
+#define GN_BASE GN_PARAM(0)
+#define GN_LD GN_PARAM(1)
+#define GN_FIRST GN_PARAM(2) // first row, and first column
+#define GN_COUNT GN_PARAM(3) // rows that stand for election
+#define GN_WIDTH GN_PARAM(4)
+#define GN_FROM GN_PARAM(5) // their list in the state; 0: all from GN_FIRST on
+#define GN_TO GN_PARAM(6)   // list of those picked
+#define GN_LAST GN_PARAM(7) // the last round
+#define GN_NOBODY 0xffffffffu
+
+layout(local_size_x = GN_ROWS) in;
+
+shared uint gn_key[GN_ROWS / 4], gn_who[GN_ROWS / 4];
+shared GN_R gn_row[GN_NB];
+
+// Grows with |x|; NaN comes first. Of a double the upper half will do.
+uint gn_rank(GN_R x) {
+#ifdef GN_DOUBLE
+    uvec2 w = unpackDouble2x32(x);
+    uint high = w.y & 0x7fffffffu;
+    return high == 0u && w.x != 0u ? 2u : high + (high != 0u ? 2u : 1u);
+#else
+    return (floatBitsToUint(x) & 0x7fffffffu) + 1u;
+#endif
+}
+
+void main() {
+    uint me = gl_LocalInvocationIndex, i = GN_GROUP * uint(GN_ROWS) + me, number = GN_NOBODY;
+    if (i < GN_COUNT) number = GN_FROM == 0u ? GN_FIRST + i : gn_load(GN_STATE, GN_FROM + i);
+    bool free = number != GN_NOBODY;
+    uint at = GN_BASE + (free ? number : GN_FIRST) * GN_LD + GN_FIRST;
+    GN_R x[GN_NB];
+    GN_EACH x[k] = free && k < GN_WIDTH ? gn_get(0u, at + k) : GN_R(0);
+    GN_UNROLL for (uint s = 0u; s < GN_NB; s++) {
+        if (s < GN_WIDTH) {
+            uint key = free ? gn_rank(x[s]) : 0u, best = subgroupMax(key);
+            uint who = subgroupMin(key == best ? me : GN_NOBODY);
+            if (subgroupElect()) {
+                gn_key[gl_SubgroupID] = best;
+                gn_who[gl_SubgroupID] = who;
+            }
+            barrier();
+            key = 0u;
+            who = GN_NOBODY;
+            for (uint q = gl_SubgroupInvocationID; q < gl_NumSubgroups; q += gl_SubgroupSize) {
+                uint other = gn_key[q];
+                if (other > key) who = gn_who[q];
+                key = max(key, other);
+            }
+            best = subgroupMax(key);
+            who = subgroupMin(key == best ? who : GN_NOBODY);
+            if (me == (best == 0u ? 0u : who)) {
+                gn_store(GN_STATE, GN_TO + GN_GROUP * GN_NB + s, best == 0u ? GN_NOBODY : number);
+                if (GN_LAST != 0u) {
+                    GN_EACH gn_put(2u, s * GN_NB + k, x[k]);
+                    if (best == 1u && gn_load(GN_STATE, 0u) == 0u)
+                        gn_store(GN_STATE, 0u, GN_FIRST + s + 1u);
+                }
+                if (best != 0u) free = false;
+                GN_EACH if (k >= s) gn_row[k] = best == 0u ? GN_R(0) : x[k];
+            }
+            barrier();
+            GN_R pivot = gn_row[s];
+            if (free && pivot != GN_R(0)) {
+                x[s] /= pivot;
+                GN_EACH if (k > s) x[k] -= x[s] * gn_row[k];
+            }
+        }
+    }
+}
+
+#elif defined(GN_SWAP) // ----------------------------------------------------------------------
+
+// Buffers: matrix, state, block of L and U.
+#define GN_BASE GN_PARAM(0)
+#define GN_LD GN_PARAM(1)
+#define GN_FIRST GN_PARAM(2)
+#define GN_COLUMNS GN_PARAM(3)
+#define GN_WIDTH GN_PARAM(4)
+#define GN_LIST GN_PARAM(5)
+#define GN_ORDER GN_PARAM(6) // of the rows, in the state
+#define GN_END GN_PARAM(7)   // columns up to here are of the same panel
+
+layout(local_size_x = 64) in;
+
+shared uint gn_pick[GN_NB], gn_taken[GN_NB], gn_to[GN_NB], gn_move[GN_NB];
+shared uint gn_moves;
+shared GN_R gn_tile[GN_NB * GN_NB];
+
+// Rows of the block that were not picked go where picked rows from below leave room.
+void gn_plan(uint me) {
+    if (me < GN_NB) {
+        gn_pick[me] = me < GN_WIDTH ? gn_load(GN_STATE, GN_LIST + me) : GN_FIRST + me;
+        gn_taken[me] = me < GN_WIDTH ? 0u : 1u;
+    }
+    barrier();
+    bool below = me < GN_WIDTH && gn_pick[min(me, GN_NB - 1u)] >= GN_FIRST + GN_WIDTH;
+    if (me < GN_WIDTH && !below) gn_taken[gn_pick[me] - GN_FIRST] = 1u;
+    barrier();
+    if (me < GN_WIDTH) {
+        uint place = 0u, rank = 0u;
+        for (uint q = 0u; q < me; q++) {
+            if (gn_pick[q] >= GN_FIRST + GN_WIDTH) place++;
+            if (gn_taken[q] == 0u) rank++;
+        }
+        if (below) gn_to[place] = gn_pick[me];
+        if (gn_taken[me] == 0u) gn_move[rank] = GN_FIRST + me;
+        if (me == GN_WIDTH - 1u) gn_moves = place + (below ? 1u : 0u);
+    }
+    barrier();
+}
+
+void gn_swap_order() {
+    uint x[GN_NB], y[GN_NB];
+    GN_EACH x[k] = k < GN_WIDTH ? gn_load(GN_STATE, GN_ORDER + gn_pick[k]) : 0u;
+    GN_EACH y[k] = k < gn_moves ? gn_load(GN_STATE, GN_ORDER + gn_move[k]) : 0u;
+    GN_EACH if (k < GN_WIDTH) gn_store(GN_STATE, GN_ORDER + GN_FIRST + k, x[k]);
+    GN_EACH if (k < gn_moves) gn_store(GN_STATE, GN_ORDER + gn_to[k], y[k]);
+}
+
+void main() {
+    uint me = gl_LocalInvocationIndex, c = gl_WorkGroupID.x * 64u + me;
+    for (uint i = me; i < GN_NB * GN_NB; i += 64u) gn_tile[i] = gn_get(2u, i);
+    gn_plan(me);
+    if (c == GN_COLUMNS) gn_swap_order();
+    if (c >= GN_COLUMNS) return;
+    uint at = GN_BASE + c;
+    GN_R x[GN_NB], y[GN_NB];
+    GN_EACH x[k] = k < GN_WIDTH ? gn_get(0u, at + gn_pick[k] * GN_LD) : GN_R(0);
+    GN_EACH y[k] = k < gn_moves ? gn_get(0u, at + gn_move[k] * GN_LD) : GN_R(0);
+    bool inside = c >= GN_FIRST && c < GN_FIRST + GN_WIDTH;
+    if (inside) {
+        GN_EACH x[k] = gn_tile[k * GN_NB + c - GN_FIRST];
+    } else if (c >= GN_FIRST + GN_WIDTH && c < GN_END) {
+        GN_UNROLL for (uint s = 0u; s < GN_NB; s++)
+            GN_EACH if (k > s) x[k] -= gn_tile[k * GN_NB + s] * x[s];
+    }
+    GN_EACH if (k < GN_WIDTH) gn_put(0u, at + (GN_FIRST + k) * GN_LD, x[k]);
+    GN_EACH if (k < gn_moves) gn_put(0u, at + gn_to[k] * GN_LD, y[k]);
+}
+
+#elif defined(GN_BELOW) // ---------------------------------------------------------------------
+
+// Buffers: matrix, state (not used), block of L and U. Rows are a multiple of 4 elements long, and so is the
+// distance of GN_FIRST from them; a full block.
+#define GN_BASE GN_PARAM(0)
+#define GN_LD GN_PARAM(1)
+#define GN_FIRST GN_PARAM(2)
+#define GN_ALL_ROWS GN_PARAM(3)
+#define GN_END GN_PARAM(4)
+#define GN_MOST 96u // columns to the right
+
+layout(local_size_x = 64) in;
+
+shared GN_R gn_tile[GN_NB * GN_NB];
+shared GN_R gn_right[GN_NB * GN_MOST];
+
+void main() {
+    uint me = gl_LocalInvocationIndex, row = GN_FIRST + GN_NB + gl_WorkGroupID.x * 64u + me;
+    uint right = GN_FIRST + GN_NB, width = GN_END - right;
+    for (uint i = me; i < GN_NB * GN_NB; i += 64u) gn_tile[i] = gn_get(2u, i);
+    for (uint i = me; i < width; i += 64u)
+        for (uint k = 0u; k < GN_NB; k++)
+            gn_right[k * GN_MOST + i] = gn_get(0u, GN_BASE + (GN_FIRST + k) * GN_LD + right + i);
+    barrier();
+    if (row >= GN_ALL_ROWS) return;
+    uint at = GN_BASE + row * GN_LD + GN_FIRST;
+    GN_R x[GN_NB];
+    GN_EACH x[k] = gn_get(0u, at + k);
+    GN_UNROLL for (uint s = 0u; s < GN_NB; s++) {
+        GN_R pivot = gn_tile[s * GN_NB + s];
+        x[s] = pivot == GN_R(0) ? x[s] : x[s] / pivot;
+        GN_EACH if (k > s) x[k] -= x[s] * gn_tile[s * GN_NB + k];
+    }
+    GN_EACH gn_put(0u, at + k, x[k]);
+    at += GN_NB;
+    for (uint c = 0u; c < width; c += 4u) {
+        GN_R a[4];
+        GN_UNROLL for (uint e = 0u; e < 4u; e++) a[e] = c + e < width ? gn_get(0u, at + c + e) : GN_R(0);
+        GN_EACH {
+            GN_UNROLL for (uint e = 0u; e < 4u; e++) a[e] -= x[k] * gn_right[k * GN_MOST + min(c + e, GN_MOST - 1u)];
+        }
+        GN_UNROLL for (uint e = 0u; e < 4u; e++)
+            if (c + e < width) gn_put(0u, at + c + e, a[e]);
+    }
+}
+
+#elif defined(GN_SOLVE) // ---------------------------------------------------------------------
+
+// Buffers: b, triangle. Steps are signed: an upper triangle is a lower one read backwards.
+#define GN_B_BASE GN_PARAM(0)
+#define GN_B_ROW GN_PARAM(1)
+#define GN_B_COLUMN GN_PARAM(2)
+#define GN_T_BASE GN_PARAM(3)
+#define GN_T_ROW GN_PARAM(4)
+#define GN_T_COLUMN GN_PARAM(5)
+#define GN_ORDER GN_PARAM(6)
+#define GN_COLUMNS GN_PARAM(7)
+#define GN_UNIT GN_PARAM(8)
+
+layout(local_size_x = 64) in;
+
+shared GN_R gn_tile[GN_NB * GN_NB];
+
+// Block (p,q) of the triangle, with ones on the diagonal beyond its end.
+void gn_tile_load(uint me, uint p, uint q) {
+    barrier();
+    for (uint i = me; i < GN_NB * GN_NB; i += 64u) {
+        uint r = p * GN_NB + i / GN_NB, c = q * GN_NB + i % GN_NB;
+        GN_R v = r < GN_ORDER && c <= r ? gn_get(1u, GN_T_BASE + r * GN_T_ROW + c * GN_T_COLUMN) : GN_R(0);
+        gn_tile[i] = r == c && (GN_UNIT != 0u || r >= GN_ORDER) ? GN_R(1) : v;
+    }
+    barrier();
+}
+
+void main() {
+    uint me = gl_LocalInvocationIndex, c = gl_WorkGroupID.x * 64u + me;
+    bool live = c < GN_COLUMNS;
+    uint at = GN_B_BASE + c * GN_B_COLUMN;
+    GN_R x[GN_NB], y[GN_NB];
+    for (uint p = 0u; p * GN_NB < GN_ORDER; p++) {
+        GN_EACH x[k] = live && p * GN_NB + k < GN_ORDER ? gn_get(0u, at + (p * GN_NB + k) * GN_B_ROW) : GN_R(0);
+        for (uint q = 0u; q < p; q++) {
+            gn_tile_load(me, p, q);
+            if (live) {
+                GN_EACH y[k] = gn_get(0u, at + (q * GN_NB + k) * GN_B_ROW);
+                GN_UNROLL for (uint s = 0u; s < GN_NB; s++)
+                    GN_EACH x[k] -= gn_tile[k * GN_NB + s] * y[s];
+            }
+        }
+        gn_tile_load(me, p, p);
+        if (live) {
+            GN_UNROLL for (uint s = 0u; s < GN_NB; s++) {
+                x[s] /= gn_tile[s * GN_NB + s];
+                GN_EACH if (k > s) x[k] -= gn_tile[k * GN_NB + s] * x[s];
+            }
+            GN_EACH if (p * GN_NB + k < GN_ORDER) gn_put(0u, at + (p * GN_NB + k) * GN_B_ROW, x[k]);
+        }
+    }
+}
+
+#else // GN_ROOT --------------------------------------------------------------------------------
+
+// Buffers: matrices, state. A row for each thread, its columns 32 at a time.
+#define GN_BASE GN_PARAM(0)
+#define GN_LD GN_PARAM(1)
+#define GN_ORDER GN_PARAM(2) // <= 128
+#define GN_STEP GN_PARAM(3)  // from matrix to matrix
+#define GN_FIRST GN_PARAM(4) // of the whole matrix, for the state
+#define GN_INFO GN_PARAM(5)  // word of the state for the first matrix
+
+layout(local_size_x = 128) in;
+
+shared GN_R gn_tile[GN_NB * GN_NB];
+shared GN_R gn_column[2][GN_NB];
+
+void main() {
+    uint row = gl_LocalInvocationIndex, base = GN_BASE + GN_GROUP * GN_STEP, info = GN_INFO + GN_GROUP;
+    bool live = row < GN_ORDER;
+    uint at = base + row * GN_LD;
+    GN_R x[GN_NB], y[GN_NB];
+    bool failed = false;
+    for (uint p = 0u; p * GN_NB < GN_ORDER; p++) {
+        uint j = p * GN_NB, mine = row - j; // of this block's rows: below 32
+        bool below = live && row >= j;
+        GN_EACH x[k] = below && j + k <= row ? gn_get(0u, at + j + k) : GN_R(0);
+        for (uint q = 0u; q < p; q++) {
+            barrier();
+            GN_EACH y[k] = below ? gn_get(0u, at + q * GN_NB + k) : GN_R(0);
+            if (below && mine < GN_NB) GN_EACH gn_tile[mine * GN_NB + k] = y[k];
+            barrier();
+            uint rows = min(GN_NB, GN_ORDER - j);
+            GN_EACH if (k < rows) {
+                GN_UNROLL for (uint s = 0u; s < GN_NB; s++) x[k] -= y[s] * gn_tile[k * GN_NB + s];
+            }
+        }
+        GN_UNROLL for (uint s = 0u; s < GN_NB; s++) {
+            if (j + s < GN_ORDER) {
+                if (below && mine < GN_NB) gn_column[s & 1u][mine] = x[s];
+                barrier();
+                GN_R rest = gn_column[s & 1u][s];
+                if (!(rest > GN_R(0)) && !failed) {
+                    failed = true;
+                    if (row == 0u && gn_load(GN_STATE, info) == 0u) gn_store(GN_STATE, info, GN_FIRST + j + s + 1u);
+                }
+                GN_R root = sqrt(rest);
+                x[s] /= root;
+                GN_EACH if (k > s && j + k < GN_ORDER) x[k] -= x[s] * (gn_column[s & 1u][k] / root);
+            }
+        }
+        if (below) GN_EACH if (j + k < GN_ORDER) gn_put(0u, at + j + k, j + k <= row ? x[k] : GN_R(0));
+    }
+    if (live) // what is above the blocks on the diagonal
+        for (uint c = (row / GN_NB + 1u) * GN_NB; c < GN_ORDER; c++) gn_put(0u, at + c, GN_R(0));
+}
+#endif
