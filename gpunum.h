@@ -75,12 +75,14 @@
 //     fft_vk           The FFT on the GPU: tables, the passes that a length is cut into
 //     vk_ops           Jobs on the Vulkan device
 //     vk_matmul        Matrix products on the Vulkan device: kernels, tiles, splits of k, matrix units
+//     vk_factor        Panels and triangles of matrix decompositions on the Vulkan device
 //     async            gn_read_async
 //     elementwise      The public elementwise functions, from the op tables
 //     reduce_ops       The public reductions
 //     matmul           The public matrix product
 //     decompose        Matrix decompositions of one matrix on the CPU
 //     linalg_ops       Diagonals and triangles, einsum and its relatives
+//     factor_gpu       Decompositions of large matrices on the GPU, by blocks
 //     factor_ops       The public decompositions
 //     fft              The public transforms
 //     random_ops       Random arrays
@@ -267,9 +269,10 @@ typedef struct gn_allocator {
 } gn_allocator;
 
 // Smallest number of elements (of the result, or of the input for reductions; m*n*k for matmul) for
-// which GN_PLACE_AUTO takes the GPU when all operands are on the CPU. 0 = built-in default.
+// which GN_PLACE_AUTO takes the GPU when all operands are on the CPU. 0 = built-in default. linalg: of the
+// matrices of one decomposition; those that are on the GPU stay there from a quarter of it on.
 typedef struct gn_thresholds {
-    int64_t elementwise, reduction, matmul, random, copy, fft;
+    int64_t elementwise, reduction, matmul, random, copy, fft, linalg;
 } gn_thresholds;
 
 // A host's own Vulkan device. Handles are passed as void *, so that this half needs no Vulkan header.
@@ -1577,6 +1580,23 @@ typedef struct gni_fft {
     gni_operand in, out; // strides over the other dimensions
 } gni_fft;
 
+// Steps of the blocked matrix decompositions that are no products: factor.comp says what they do and what the
+// words mean. a is the matrix, b the state (uint32) or a triangle, c the block; all may be written.
+typedef enum gni_factor_step {
+    GNI_FACTOR_PICK,
+    GNI_FACTOR_SWAP,
+    GNI_FACTOR_BELOW,
+    GNI_FACTOR_SOLVE,
+    GNI_FACTOR_ROOT,
+    GNI_FACTOR_STEPS
+} gni_factor_step;
+typedef struct gni_factor {
+    gni_factor_step step;
+    int64_t items; // rows or columns that have a thread each; GNI_FACTOR_ROOT: matrices
+    int64_t word[9];
+    gni_operand a, b, c; // stride[] unused, and offsets: they are among the words
+} gni_factor;
+
 // A backend. Every function returns false after gni_fail, or when it does not do the job: `supports`
 // is asked first. Operands are where the backend wants them when it is called.
 typedef enum gni_job_kind {
@@ -1586,7 +1606,8 @@ typedef enum gni_job_kind {
     GNI_JOB_MATMUL,
     GNI_JOB_TAKE,
     GNI_JOB_RANDOM,
-    GNI_JOB_FFT
+    GNI_JOB_FFT,
+    GNI_JOB_FACTOR
 } gni_job_kind;
 typedef struct gni_backend_api {
     const char *name;
@@ -4608,6 +4629,13 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
         v->op[v->n++] = &f->out;
         v->size = gni_product(f->dim, f->rank) * f->n;
         v->name = "fft";
+    } else if (kind == GNI_JOB_FACTOR) {
+        gni_factor *f = (gni_factor *)job;
+        v->op[v->n++] = &f->a;
+        v->op[v->n++] = &f->b;
+        v->op[v->n++] = &f->c;
+        v->size = f->items;
+        v->name = "factor";
     } else {
         gni_random *r = (gni_random *)job;
         v->op[v->n++] = &r->out;
@@ -4622,7 +4650,7 @@ static int64_t gni_threshold(const gn_context *g, gni_job_kind kind) {
     // two stand for the ops that usually follow on the same data. The last one, for transforms, is an
     // estimate.
     static const gn_thresholds fallback = {16 << 20,  16 << 20, 256 << 20,
-                                             256 << 10, 64 << 20, 256 << 10};
+                                             256 << 10, 64 << 20, 256 << 10, 1 << 20};
     const gn_thresholds *t = &g->options.thresholds;
     switch (kind) {
     case GNI_JOB_MAP: return t->elementwise > 0 ? t->elementwise : fallback.elementwise;
@@ -4631,6 +4659,7 @@ static int64_t gni_threshold(const gn_context *g, gni_job_kind kind) {
     case GNI_JOB_MATMUL: return t->matmul > 0 ? t->matmul : fallback.matmul;
     case GNI_JOB_RANDOM: return t->random > 0 ? t->random : fallback.random;
     case GNI_JOB_FFT: return t->fft > 0 ? t->fft : fallback.fft;
+    case GNI_JOB_FACTOR: return t->linalg > 0 ? t->linalg : fallback.linalg;
     default: return t->copy > 0 ? t->copy : fallback.copy;
     }
 }
@@ -19673,6 +19702,8 @@ static bool gni_vko_random(gni_vk *vk, const gni_random *r) {
 // Of the room below.
 static bool gni_vko_matmul_ok(const gni_vk *vk, const gni_matmul *m);
 static bool gni_vko_matmul(gni_vk *vk, const gni_matmul *m, int64_t row);
+static bool gni_vko_factor_ok(const gni_vk *vk, const gni_factor *f);
+static bool gni_vko_factor(gni_vk *vk, const gni_factor *f);
 
 static bool gni_vk_supports(gn_context *g, gni_job_kind kind, const void *job) {
     const gni_vk *vk = g->vk;
@@ -19689,6 +19720,7 @@ static bool gni_vk_supports(gn_context *g, gni_job_kind kind, const void *job) {
     case GNI_JOB_TAKE: return gni_vko_take_ok(vk, (const gni_take *)job);
     case GNI_JOB_RANDOM: return gni_vko_random_ok((const gni_random *)job);
     case GNI_JOB_FFT: return gni_fft_vk_supports(g, (const gni_fft *)job);
+    case GNI_JOB_FACTOR: return gni_vko_factor_ok(vk, (const gni_factor *)job);
     default: return false;
     }
 }
@@ -19704,6 +19736,7 @@ static bool gni_vk_run(gn_context *g, gni_job_kind kind, const void *job) {
     case GNI_JOB_TAKE: return gni_vko_take(vk, (const gni_take *)job);
     case GNI_JOB_RANDOM: return gni_vko_random(vk, (const gni_random *)job);
     case GNI_JOB_FFT: return gni_fft_vk(g, (const gni_fft *)job);
+    case GNI_JOB_FACTOR: return gni_vko_factor(vk, (const gni_factor *)job);
     default: return false;
     }
 }
@@ -20323,6 +20356,83 @@ static bool gni_vko_matmul(gni_vk *vk, const gni_matmul *m, int64_t row) {
     gni_vko_matrix_params(&c, &x, batches, use, base);
     if (real && x.n == 1) return gni_vko_matvec(&c, m, &x, batches, row, flip);
     return gni_vko_matmul_tiled(&c, &x, batches, row);
+}
+
+#endif // GNI_VULKAN
+
+// >>vk_factor
+// Steps of matrix decompositions on the Vulkan device that are no products: gni_factor, factor.comp.
+
+#if GNI_VULKAN
+
+enum { GNI_VKO_PICKED = 32, GNI_VKO_LISTS = 64 }; // words of the state: the rows picked, lists of the rounds
+
+static bool gni_vko_factor_ok(const gni_vk *vk, const gni_factor *f) {
+    const gni_vk_caps *c = &vk->caps;
+    const bool wide = f->a.dtype == GN_F64;
+    if (!(wide ? c->float64 : f->a.dtype == GN_F32) || !c->subgroup_arithmetic) return false;
+    if (c->max_buffers < 3 || c->shared_bytes < (wide ? 32768u : 16384u)) return false;
+    return f->a.buf == NULL ||
+           (f->a.buf->bytes < (uint64_t)1 << 32 &&
+            (c->addresses || GNI_MAX(f->a.buf->bytes, f->b.buf->bytes) <= c->max_storage_range));
+}
+
+static void gni_vko_factor_use(gni_vk_use *use, const gni_operand *o, bool write) {
+    use->mem = &o->buf->device;
+    use->offset = 0;
+    use->bytes = o->buf->bytes;
+    use->write = write;
+}
+
+static bool gni_vko_factor_run(gni_vk *vk, const gni_factor *f, int module, const int64_t *word,
+                               int64_t groups) {
+    gni_vko_call c;
+    memset(&c, 0, sizeof c);
+    c.vk = vk;
+    gni_vko_factor_use(&c.use[0], &f->a, true);
+    gni_vko_factor_use(&c.use[1], &f->b, f->step != GNI_FACTOR_SOLVE);
+    gni_vko_factor_use(&c.use[2], &f->c, f->step == GNI_FACTOR_PICK);
+    c.n_use = 3;
+    c.n_param = 9;
+    for (int i = 0; i < 9; i++) c.param[i] = (uint32_t)word[i];
+    c.generic.module = module;
+    return gni_vko_dispatch(&c, gni_vk_pipeline_get(vk, &c.generic, GNI_VK_WAIT), groups, 1, 1);
+}
+
+// Round after round, until one workgroup is left. Lists take turns in two places.
+static bool gni_vko_factor_pick(gni_vk *vk, const gni_factor *f, int module, int64_t rows) {
+    int64_t word[9], left = f->word[3], from = 0;
+    memcpy(word, f->word, sizeof word);
+    for (;;) {
+        const int64_t groups = gni_vko_ceil(left, rows);
+        const int64_t to = GNI_VKO_LISTS + (from == GNI_VKO_LISTS ? f->word[5] : 0);
+        word[3] = left;
+        word[5] = from;
+        word[6] = groups == 1 ? GNI_VKO_PICKED : to;
+        word[7] = groups == 1;
+        if (!gni_vko_factor_run(vk, f, module, word, groups)) return false;
+        if (groups == 1) return true;
+        from = to;
+        left = groups * 32;
+    }
+}
+
+static bool gni_vko_factor(gni_vk *vk, const gni_factor *f) {
+#define GNI_VKO_FACTOR(T, S)                                                                       \
+    {GNI_MODULE_factor##T##_pick##S, GNI_MODULE_factor##T##_swap##S,                               \
+     GNI_MODULE_factor##T##_below##S, GNI_MODULE_factor##T##_solve##S,                             \
+     GNI_MODULE_factor##T##_root##S}
+    static const int modules[2][2][GNI_FACTOR_STEPS] = {
+        {GNI_VKO_FACTOR(, ), GNI_VKO_FACTOR(, _little)},
+        {GNI_VKO_FACTOR(64, ), GNI_VKO_FACTOR(64, _little)}};
+#undef GNI_VKO_FACTOR
+    const bool little = vk->caps.kind == GNI_VK_CPU || vk->caps.max_invocations < 512;
+    const int module = modules[f->a.dtype == GN_F64][little][f->step];
+    if (f->items == 0) return true;
+    if (f->step == GNI_FACTOR_PICK) return gni_vko_factor_pick(vk, f, module, little ? 128 : 512);
+    int64_t groups = f->step == GNI_FACTOR_ROOT ? f->items : gni_vko_ceil(f->items, 64);
+    return groups <= (int64_t)vk->caps.max_groups[0] &&
+           gni_vko_factor_run(vk, f, module, f->word, groups);
 }
 
 #endif // GNI_VULKAN
@@ -22860,6 +22970,637 @@ GPUNUM_API gn_array *gn_einsum_list(gn_context *g, const char *subscripts, gn_ar
     return gni_end_scope(home, y);
 }
 
+// >>factor_gpu
+// Decompositions of large matrices on the GPU: panels of 128 columns by kernels of their own, everything else
+// by matrix products. From outside: gni_lg_wanted and the functions that end in _large.
+//
+// LU is right-looking. Pivots of panels with more rows than a workgroup has threads are found in a tournament
+// (Grigori, Demmel, Xiang 2011), which bounds the growth almost as partial pivoting does.
+
+enum {
+    GNI_LG_PANEL = 128, // columns of a panel
+    GNI_LG_BLOCK = 32,  // columns that a kernel does at a time
+    GNI_LG_PICKED = 32, // words of the state: rows picked,
+    GNI_LG_LISTS = 64   // two lists, the order of the rows
+};
+#define GNI_LG_TEMP ((int64_t)16 << 20) // elements of a product that waits to be subtracted
+
+// A matrix inside an array's buffer, any strides.
+typedef struct gni_lg_matrix {
+    gn_array *of;
+    int64_t offset, rs, cs, m, n;
+} gni_lg_matrix;
+
+typedef struct gni_lg {
+    gn_context *g;
+    const char *fn;
+    gn_dtype t;
+    int64_t n, ld, order; // order: place of the rows' numbers in the state
+    gn_array *work, *state, *block, *temp;
+    gni_lg_matrix a;
+    gn_placement placement; // of the options; while this runs everything goes to the GPU
+    bool ok;
+} gni_lg;
+
+static gni_lg_matrix gni_lg_matrix_of(gn_array *of, int64_t offset, int64_t m, int64_t n, int64_t rs) {
+    gni_lg_matrix a;
+    a.of = of;
+    a.offset = offset;
+    a.rs = rs;
+    a.cs = 1;
+    a.m = m;
+    a.n = n;
+    return a;
+}
+
+static int64_t gni_lg_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
+
+static int64_t gni_lg_places(int64_t n) { return n / 4 + GNI_LG_LISTS; }
+
+// Device memory without an error when there is none: the CPU can do it then.
+static bool gni_lg_room(gn_context *g, gni_buffer *b) {
+    if (b->has_device) return true;
+    b->has_device = gni_vk_alloc(g->vk, GNI_MAX(b->bytes, 16), &b->device);
+    return b->has_device;
+}
+
+static gn_array *gni_lg_array(gn_context *g, gn_dtype t, const gn_shape *s) {
+    gn_array *y = gni_array_new(g, t, s);
+    if (y == NULL) return NULL;
+    y->buf = gni_buffer_new(g, (uint64_t)gni_elements(s) * gn_dtype_size(t));
+    if (y->buf != NULL && (y->buf->bytes == 0 || gni_lg_room(g, y->buf))) return y;
+    gni_unref(g, y);
+    return NULL;
+}
+
+// Whether `a` (..., m, n) is decomposed on the GPU, with its dtype there.
+static bool gni_lg_wanted(gn_context *g, gn_array *a, gn_dtype t) {
+    gni_factor f;
+    if (g->vk == NULL || g->recording || gni_vk_lost(g->vk)) return false;
+    if (g->options.placement == GN_PLACE_CPU || !gni_materialize(g, a)) return false;
+    const int rank = a->shape.rank;
+    const int64_t rows = a->shape.dim[rank - 2], columns = a->shape.dim[rank - 1];
+    memset(&f, 0, sizeof f);
+    f.a.dtype = t;
+    if (rows >= INT32_MAX / 64 || columns >= INT32_MAX / 64 || a->buf == NULL) return false;
+    if (rows * gni_lg_up(columns, 4) * (int64_t)gn_dtype_size(t) >= (int64_t)1 << 32) return false;
+    if (!gni_backend_vulkan()->supports(g, GNI_JOB_FACTOR, &f)) return false;
+    const bool there = (a->buf->where & GNI_ON_GPU) != 0;
+    if (!there && g->options.placement == GN_PLACE_STAY) return false;
+    int64_t least = gni_threshold(g, GNI_JOB_FACTOR);
+    return rows * columns >= (there ? (least + 3) / 4 : least);
+}
+
+static void gni_lg_end(gni_lg *w) {
+    gni_unref(w->g, w->work);
+    gni_unref(w->g, w->state);
+    gni_unref(w->g, w->block);
+    gni_unref(w->g, w->temp);
+    w->g->options.placement = w->placement;
+}
+
+// The state: zeros, and the numbers of the rows.
+static gn_array *gni_lg_state(gn_context *g, int64_t n, int64_t order) {
+    void *data = NULL;
+    gn_shape s = GN_SHAPE(order + n);
+    gn_array *y = gni_array_filled(g, GN_U32, &s, &data);
+    if (y == NULL) return NULL;
+    memset(data, 0, (size_t)(order + n) * sizeof(uint32_t));
+    for (int64_t i = 0; i < n; i++) ((uint32_t *)data)[order + i] = (uint32_t)i;
+    return y;
+}
+
+// Memory for matrices of order n. False when it does not fit, and then nothing is held.
+static bool gni_lg_begin(gni_lg *w, gn_context *g, const char *fn, gn_dtype t, int64_t n) {
+    memset(w, 0, sizeof *w);
+    w->g = g;
+    w->fn = fn;
+    w->t = t;
+    w->n = n;
+    w->ld = gni_lg_up(n, 4);
+    w->order = GNI_LG_LISTS + 2 * gni_lg_places(n);
+    w->ok = true;
+    w->placement = g->options.placement;
+    g->options.placement = GN_PLACE_GPU;
+    gn_shape matrix = GN_SHAPE(n, w->ld), block = GN_SHAPE(GNI_LG_BLOCK, GNI_LG_BLOCK),
+             temp = GN_SHAPE(GNI_MIN(n * n, GNI_MAX(GNI_LG_TEMP, n)));
+    w->work = gni_lg_array(g, t, &matrix);
+    if (w->work != NULL) w->block = gni_lg_array(g, t, &block);
+    if (w->block != NULL) w->temp = gni_lg_array(g, t, &temp);
+    if (w->temp != NULL) w->state = gni_lg_state(g, n, w->order);
+    if (w->state == NULL) {
+        gni_lg_end(w);
+        return false;
+    }
+    w->a = gni_lg_matrix_of(w->work, 0, n, n, w->ld);
+    return true;
+}
+
+// ---- pieces
+
+static gni_lg_matrix gni_lg_part(gni_lg_matrix a, int64_t i, int64_t j, int64_t m, int64_t n) {
+    a.offset += i * a.rs + j * a.cs;
+    a.m = m;
+    a.n = n;
+    return a;
+}
+
+static gni_lg_matrix gni_lg_turned(gni_lg_matrix a) {
+    gni_lg_matrix y = a;
+    y.rs = a.cs;
+    y.cs = a.rs;
+    y.m = a.n;
+    y.n = a.m;
+    return y;
+}
+
+static void gni_lg_operand(gni_operand *o, const gni_lg_matrix *a) {
+    memset(o, 0, sizeof *o);
+    o->buf = a->of->buf;
+    o->dtype = a->of->dtype;
+    o->offset = a->offset;
+    o->stride[0] = a->rs;
+    o->stride[1] = a->cs;
+}
+
+// c (m,n; contiguous) = a b
+static void gni_lg_product(gni_lg *w, const gni_lg_matrix *c, const gni_lg_matrix *a,
+                           const gni_lg_matrix *b) {
+    gni_matmul d;
+    memset(&d, 0, sizeof d);
+    d.m = a->m;
+    d.n = b->n;
+    d.k = a->n;
+    d.a_rs = a->rs;
+    d.a_cs = a->cs;
+    d.b_rs = b->rs;
+    d.b_cs = b->cs;
+    gni_lg_operand(&d.a, a);
+    gni_lg_operand(&d.b, b);
+    gni_lg_operand(&d.c, c);
+    w->ok = w->ok && gni_run(w->g, GNI_JOB_MATMUL, &d, NULL);
+}
+
+// c = c op x
+static void gni_lg_change(gni_lg *w, gni_op op, const gni_lg_matrix *c, const gni_lg_matrix *x) {
+    gni_map d;
+    memset(&d, 0, sizeof d);
+    d.program.wide = c->of->dtype == GN_F64;
+    d.program.n_in = 2;
+    d.program.n_out = d.program.n_insn = 1;
+    d.program.in_dtype[0] = d.program.in_dtype[1] = d.program.out_dtype[0] = c->of->dtype;
+    d.program.insn[0] = GNI_INSN(op, GNI_F, 0, 1, 0);
+    d.program.out_reg[0] = 2;
+    d.rank = 2;
+    d.dim[0] = c->m;
+    d.dim[1] = c->n;
+    gni_lg_operand(&d.in[0], c);
+    gni_lg_operand(&d.in[1], x);
+    gni_lg_operand(&d.out[0], c);
+    w->ok = w->ok && gni_run(w->g, GNI_JOB_MAP, &d, NULL);
+}
+
+// to = from, of any dtypes
+static void gni_lg_copy(gni_lg *w, const gni_lg_matrix *to, const gni_lg_matrix *from) {
+    gn_shape s = GN_SHAPE(from->m, from->n);
+    int64_t stride[2];
+    stride[0] = from->rs;
+    stride[1] = from->cs;
+    gn_array *x = w->ok ? gni_array_view(w->g, from->of, &s, stride, from->offset) : NULL;
+    stride[0] = to->rs;
+    stride[1] = to->cs;
+    w->ok = x != NULL &&
+            gni_copy_into(w->g, to->of->buf, to->of->dtype, to->offset, stride, x);
+    gni_unref(w->g, x);
+}
+
+// c (m,n) -= a (m,k) b (k,n), as many rows at a time as there is room for the product. With `lower` what is
+// above the diagonal of c may be left as it was.
+static void gni_lg_subtract(gni_lg *w, gni_lg_matrix c, gni_lg_matrix a, gni_lg_matrix b, bool lower) {
+    if (c.m == 0 || c.n == 0) return;
+    int64_t rows = GNI_MAX(GNI_LG_TEMP / c.n, 1);
+    if (lower) rows = GNI_MIN(rows, GNI_MAX(gni_lg_up(c.m / 6, 128), 512));
+    for (int64_t i = 0; i < c.m && w->ok; i += rows) {
+        const int64_t m = GNI_MIN(rows, c.m - i), n = lower ? i + m : c.n;
+        gni_lg_matrix ci = gni_lg_part(c, i, 0, m, n), ai = gni_lg_part(a, i, 0, m, a.n),
+                      bi = gni_lg_part(b, 0, 0, b.m, n);
+        gni_lg_matrix x = gni_lg_matrix_of(w->temp, 0, m, n, n);
+        gni_lg_product(w, &x, &ai, &bi);
+        gni_lg_change(w, GNI_OP_SUB, &ci, &x);
+    }
+}
+
+static void gni_lg_factor(gni_lg *w, gni_factor_step step, gn_array *a, gn_array *b, int64_t items,
+                          const int64_t *word) {
+    gni_factor f;
+    memset(&f, 0, sizeof f);
+    f.step = step;
+    f.items = items;
+    memcpy(f.word, word, sizeof f.word);
+    f.a.buf = a->buf;
+    f.b.buf = b->buf;
+    f.c.buf = w->block->buf;
+    f.a.dtype = f.c.dtype = a->dtype;
+    f.b.dtype = b->dtype;
+    w->ok = w->ok && gni_run(w->g, GNI_JOB_FACTOR, &f, NULL);
+}
+
+// b (n,m) = t^-1 b for a lower triangle of at most a panel's order.
+static void gni_lg_solve_panel(gni_lg *w, gni_lg_matrix t, gni_lg_matrix b, bool unit) {
+    int64_t word[9];
+    word[0] = b.offset;
+    word[1] = b.rs;
+    word[2] = b.cs;
+    word[3] = t.offset;
+    word[4] = t.rs;
+    word[5] = t.cs;
+    word[6] = t.n;
+    word[7] = b.n;
+    word[8] = unit;
+    gni_lg_factor(w, GNI_FACTOR_SOLVE, b.of, t.of, b.n, word);
+}
+
+// ---- LU
+
+static void gni_lg_lu_panel(gni_lg *w, int64_t begin, int64_t end) {
+    const int64_t n = w->n;
+    for (int64_t j = begin; j < end && w->ok; j += GNI_LG_BLOCK) {
+        const int64_t jb = GNI_MIN(GNI_LG_BLOCK, end - j);
+        int64_t pick[9] = {0}, swap[9] = {0}, below[9] = {0};
+        pick[1] = swap[1] = below[1] = w->ld;
+        pick[2] = swap[2] = below[2] = j;
+        pick[3] = n - j;
+        pick[4] = swap[4] = jb;
+        pick[5] = gni_lg_places(n);
+        swap[3] = n;
+        swap[5] = GNI_LG_PICKED;
+        swap[6] = w->order;
+        swap[7] = end;
+        below[3] = n;
+        below[4] = end;
+        gni_lg_factor(w, GNI_FACTOR_PICK, w->work, w->state, n - j, pick);
+        gni_lg_factor(w, GNI_FACTOR_SWAP, w->work, w->state, n + 1, swap);
+        if (j + jb < n) gni_lg_factor(w, GNI_FACTOR_BELOW, w->work, w->state, n - j - jb, below);
+    }
+}
+
+// P a = L U in place. Row i of P a is row number state[order + i] of a.
+static void gni_lg_lu(gni_lg *w) {
+    const int64_t n = w->n;
+    for (int64_t j = 0; j < n && w->ok; j += GNI_LG_PANEL) {
+        const int64_t end = GNI_MIN(j + GNI_LG_PANEL, n), jb = end - j, rest = n - end;
+        gni_lg_lu_panel(w, j, end);
+        if (rest == 0) break;
+        gni_lg_matrix right = gni_lg_part(w->a, j, end, jb, rest);
+        gni_lg_solve_panel(w, gni_lg_part(w->a, j, j, jb, jb), right, true);
+        gni_lg_subtract(w, gni_lg_part(w->a, end, end, rest, rest),
+                        gni_lg_part(w->a, end, j, rest, jb), right, false);
+    }
+}
+
+// b = U^-1 L^-1 b. An upper triangle is a lower one read backwards.
+static void gni_lg_lu_solve(gni_lg *w, gni_lg_matrix b) {
+    const int64_t n = w->n;
+    gni_lg_matrix a = w->a;
+    for (int64_t j = 0; j < n && w->ok; j += GNI_LG_PANEL) {
+        const int64_t end = GNI_MIN(j + GNI_LG_PANEL, n), jb = end - j, rest = n - end;
+        gni_lg_matrix x = gni_lg_part(b, j, 0, jb, b.n);
+        gni_lg_solve_panel(w, gni_lg_part(a, j, j, jb, jb), x, true);
+        gni_lg_subtract(w, gni_lg_part(b, end, 0, rest, b.n), gni_lg_part(a, end, j, rest, jb), x,
+                        false);
+    }
+    for (int64_t end = n; end > 0 && w->ok;) {
+        const int64_t j = (end - 1) / GNI_LG_PANEL * GNI_LG_PANEL, jb = end - j;
+        gni_lg_matrix x = gni_lg_part(b, j, 0, jb, b.n), t = gni_lg_part(a, end - 1, end - 1, jb, jb),
+                      back = gni_lg_part(b, end - 1, 0, jb, b.n);
+        t.rs = -t.rs;
+        t.cs = -t.cs;
+        back.rs = -back.rs;
+        gni_lg_solve_panel(w, t, back, false);
+        gni_lg_subtract(w, gni_lg_part(b, 0, 0, j, b.n), gni_lg_part(a, 0, j, j, jb), x, false);
+        end = j;
+    }
+}
+
+// ---- Cholesky
+
+// Of at most a panel's order. `first`: its first row in the whole matrix.
+static void gni_lg_root(gni_lg *w, const gni_lg_matrix *a, int64_t first) {
+    int64_t word[9] = {0};
+    word[0] = a->offset;
+    word[1] = a->rs;
+    word[2] = a->n;
+    word[4] = first;
+    gni_lg_factor(w, GNI_FACTOR_ROOT, a->of, w->state, 1, word);
+}
+
+// Lower L in place; above the diagonal anything may stay.
+static void gni_lg_cholesky(gni_lg *w) {
+    const int64_t n = w->n;
+    for (int64_t j = 0; j < n && w->ok; j += GNI_LG_PANEL) {
+        const int64_t end = GNI_MIN(j + GNI_LG_PANEL, n), jb = end - j, rest = n - end;
+        gni_lg_matrix top = gni_lg_part(w->a, j, j, jb, jb);
+        gni_lg_root(w, &top, j);
+        if (rest == 0) break;
+        gni_lg_matrix below = gni_lg_part(w->a, end, j, rest, jb);
+        gni_lg_solve_panel(w, top, gni_lg_turned(below), false);
+        gni_lg_subtract(w, gni_lg_part(w->a, end, end, rest, rest), below, gni_lg_turned(below), true);
+    }
+}
+
+// ---- one matrix
+
+// Matrix number `index` of the batch as an array. One reference.
+static gn_array *gni_lg_item(gn_context *g, gn_array *x, const gn_shape *batch, int64_t index, int matrix) {
+    const int own = x->shape.rank - matrix;
+    gn_shape s = gn_shape_from(matrix, x->shape.dim + own);
+    int64_t offset = x->offset;
+    for (int i = batch->rank - 1; i >= 0; i--) {
+        const int axis = i - batch->rank + own;
+        if (axis >= 0 && x->shape.dim[axis] != 1) offset += index % batch->dim[i] * x->stride[axis];
+        index /= batch->dim[i];
+    }
+    return gni_array_view(g, x, &s, x->stride + own, offset);
+}
+
+// Copies the matrix into the work area.
+static void gni_lg_load(gni_lg *w, gn_array *x) {
+    int64_t stride[2];
+    stride[0] = w->ld;
+    stride[1] = 1;
+    w->ok = w->ok && x != NULL && gni_copy_into(w->g, w->work->buf, w->t, 0, stride, x);
+}
+
+// What went wrong, 0 if nothing did. Waits for the GPU.
+static int64_t gni_lg_info(gni_lg *w) {
+    const uint32_t *state = w->ok ? (const uint32_t *)gni_host(w->g, w->state) : NULL;
+    if (state == NULL) w->ok = false;
+    return state != NULL ? (int64_t)state[0] : 0;
+}
+
+// The state of a fresh matrix.
+static void gni_lg_again(gni_lg *w) {
+    gni_unref(w->g, w->state);
+    w->state = gni_lg_state(w->g, w->n, w->order);
+    w->ok = w->ok && w->state != NULL;
+}
+
+// y (n,k) = the rows of x (n,k; contiguous) in the order of the state
+static void gni_lg_permute(gni_lg *w, gn_array *x, gn_array *y, int64_t k, int64_t offset) {
+    gni_take d;
+    memset(&d, 0, sizeof d);
+    d.outer = 1;
+    d.extent = d.count = w->n;
+    d.inner = k;
+    d.in.buf = x->buf;
+    d.in.offset = x->offset;
+    d.out.buf = y->buf;
+    d.out.offset = offset;
+    d.in.dtype = d.out.dtype = w->t;
+    d.index.buf = w->state->buf;
+    d.index.offset = w->order;
+    d.index.dtype = GN_U32;
+    w->ok = w->ok && gni_run(w->g, GNI_JOB_TAKE, &d, NULL);
+}
+
+// Matrix `index` of y (..., n, k) = a^-1 x.
+static void gni_lg_solve_item(gni_lg *w, gn_array *x, gn_array *y, int64_t k, int64_t index) {
+    gn_array *rows = x != NULL ? gni_contiguous(w->g, x) : NULL, *cast = rows;
+    if (rows != NULL && rows->dtype != w->t) {
+        cast = gni_apply(w->g, w->fn, GNI_OP_CAST, rows->dtype, w->t, &rows, NULL, 1);
+        if (cast != NULL && !gni_materialize(w->g, cast)) w->ok = false;
+        gni_unref(w->g, rows);
+    }
+    if (cast == NULL) w->ok = false;
+    gni_lg_matrix b = gni_lg_matrix_of(y, index * w->n * k, w->n, k, k);
+    if (w->ok) gni_lg_permute(w, cast, y, k, b.offset);
+    gni_lg_lu_solve(w, b);
+    gni_unref(w->g, cast);
+}
+
+// The determinant from the diagonal of U and the order of the rows; the product's exponent is kept apart.
+static double gni_lg_det(gni_lg *w) {
+    gn_array *u = NULL;
+    gn_shape s = GN_SHAPE(w->n);
+    int64_t stride = w->ld + 1, one = 1;
+    gn_array *diagonal = gni_array_view(w->g, w->work, &s, &stride, 0);
+    if (diagonal != NULL) u = gni_lg_array(w->g, w->t, &s);
+    if (u == NULL || !gni_copy_into(w->g, u->buf, w->t, 0, &one, diagonal)) w->ok = false;
+    const void *x = w->ok ? gni_host(w->g, u) : NULL;
+    uint32_t *state = w->ok ? (uint32_t *)gni_host(w->g, w->state) : NULL;
+    double det = 1.0;
+    if (x == NULL || state == NULL) w->ok = false;
+    int exponent = 0;
+    for (int64_t i = 0; i < w->n && w->ok; i++) {
+        int e = 0;
+        double v = w->t == GN_F64 ? ((const double *)x)[i] : (double)((const float *)x)[i];
+        for (uint32_t *to = state + w->order; to[i] != (uint32_t)i; v = -v) { // follows a cycle
+            uint32_t at = to[i];
+            to[i] = to[at];
+            to[at] = at;
+        }
+        det = frexp(det * v, &e);
+        exponent = det == 0.0 ? 0 : GNI_MAX(-100000, GNI_MIN(exponent + e, 100000));
+    }
+    if (w->ok && state[0] != 0) det = 0.0;
+    gni_unref(w->g, u);
+    gni_unref(w->g, diagonal);
+    return det == 0.0 ? 0.0 : ldexp(det, exponent);
+}
+
+// ---- QR
+
+// Panels that are orthogonalised against all before them and in themselves, twice: block Gram-Schmidt with the
+// Cholesky factor of each panel's Gram matrix (Barlow and Smoktunowicz 2013; Yamamoto and others 2015). Inside a
+// panel this is done in float64, so that panels which float32 can tell from rank-deficient ones come out
+// orthonormal; others show in the second factor, and are left to the CPU.
+
+enum { GNI_LG_SLICES = 16 }; // of the rows, for the Gram matrix
+
+typedef struct gni_lg_qr {
+    gni_lg w;
+    int64_t m, n, k;
+    gni_lg_matrix a, q, r;
+    // a panel, and in float64; sums of the Gram matrix, and ones to add them up with
+    gn_array *panel, *wide, *sums, *ones;
+    gn_array *first, *second, *product; // Cholesky factors, and one times the other
+    gn_array *factor, *s1, *s2;         // the first one rounded; parts of r above it
+    gn_array *check;                    // the diagonals of the second factors
+} gni_lg_qr;
+
+static void gni_lg_zero(gni_lg *w, gn_array *a) {
+    int64_t stride[GN_MAX_RANK];
+    gni_strides_of(&a->shape, stride);
+    gn_array *zero = gni_const(w->g, a->dtype, &a->shape, 0.0);
+    w->ok = w->ok && zero != NULL && gni_copy_into(w->g, a->buf, a->dtype, 0, stride, zero);
+    gni_unref(w->g, zero);
+}
+
+static gn_array *gni_lg_plane(gni_lg *w, gn_dtype t, int64_t m, int64_t n) {
+    gn_shape s = GN_SHAPE(m, n);
+    gn_array *y = w->ok ? gni_lg_array(w->g, t, &s) : NULL;
+    if (y == NULL) w->ok = false;
+    return y;
+}
+
+static void gni_lg_qr_end(gni_lg_qr *p) {
+    gn_array *all[11];
+    all[0] = p->panel;
+    all[1] = p->wide;
+    all[2] = p->sums;
+    all[3] = p->ones;
+    all[4] = p->first;
+    all[5] = p->second;
+    all[6] = p->product;
+    all[7] = p->factor;
+    all[8] = p->s1;
+    all[9] = p->s2;
+    all[10] = p->check;
+    for (int i = 0; i < 11; i++) gni_unref(p->w.g, all[i]);
+    gni_lg_end(&p->w);
+}
+
+static void gni_lg_qr_begin(gni_lg_qr *p, gn_context *g, gn_dtype t, int64_t m, int64_t n) {
+    const int64_t b = GNI_LG_PANEL;
+    gni_lg *w = &p->w;
+    void *ones = NULL;
+    gn_shape s = GN_SHAPE(1, GNI_LG_SLICES);
+    memset(p, 0, sizeof *p);
+    w->g = g;
+    w->fn = "gn_qr";
+    w->t = t;
+    w->ok = true;
+    w->placement = g->options.placement;
+    g->options.placement = GN_PLACE_GPU;
+    p->m = m;
+    p->n = n;
+    p->k = GNI_MIN(m, n);
+    w->block = gni_lg_plane(w, GN_F64, GNI_LG_BLOCK, GNI_LG_BLOCK);
+    w->temp = gni_lg_plane(w, t, 1, GNI_MAX(GNI_LG_TEMP, GNI_MAX(m, n) * b));
+    p->panel = gni_lg_plane(w, t, m, b);
+    p->wide = gni_lg_plane(w, GN_F64, gni_lg_up(m, GNI_LG_SLICES), b);
+    p->sums = gni_lg_plane(w, GN_F64, GNI_LG_SLICES, b * b);
+    p->first = gni_lg_plane(w, GN_F64, b, b);
+    p->second = gni_lg_plane(w, GN_F64, b, b);
+    p->product = gni_lg_plane(w, GN_F64, b, b);
+    p->factor = gni_lg_plane(w, t, b, b);
+    p->s1 = gni_lg_plane(w, t, p->k, b);
+    p->s2 = gni_lg_plane(w, t, p->k, b);
+    p->check = gni_lg_plane(w, GN_F64, 1, p->k);
+    if (w->ok) w->state = gni_lg_state(g, 1, GNI_LG_LISTS);
+    if (w->ok) p->ones = gni_array_filled(g, GN_F64, &s, &ones);
+    if (w->state == NULL || p->ones == NULL) w->ok = false;
+    for (int i = 0; i < GNI_LG_SLICES && w->ok; i++) ((double *)ones)[i] = 1.0;
+    if (w->ok) gni_lg_zero(w, p->wide); // rows that fill the last slice up stay 0
+}
+
+// Columns j to j + jb of p->panel: in float64, x = x l^-T with l l^T = x^T x. Rounded back into `to`.
+static void gni_lg_orthonormal(gni_lg_qr *p, gn_array *l, int64_t j, int64_t jb, const gni_lg_matrix *to) {
+    gni_lg *w = &p->w;
+    const int64_t b = GNI_LG_PANEL, rows = gni_lg_up(p->m, GNI_LG_SLICES) / GNI_LG_SLICES;
+    gni_lg_matrix x = gni_lg_matrix_of(p->wide, 0, p->m, jb, b),
+                  narrow = gni_lg_matrix_of(p->panel, 0, p->m, jb, b);
+    gni_lg_matrix sums = gni_lg_matrix_of(p->sums, 0, GNI_LG_SLICES, jb * jb, jb * jb);
+    gni_lg_matrix ones = gni_lg_matrix_of(p->ones, 0, 1, GNI_LG_SLICES, GNI_LG_SLICES);
+    gni_lg_matrix gram = gni_lg_matrix_of(l, 0, jb, jb, jb), flat = gram;
+    gni_matmul d;
+    flat.m = 1;
+    flat.n = jb * jb;
+    gni_lg_copy(w, &x, &narrow);
+    memset(&d, 0, sizeof d);
+    d.m = d.n = jb;
+    d.k = rows;
+    d.a_cs = d.b_rs = b;
+    d.a_rs = d.b_cs = 1;
+    d.batch_rank = 1;
+    d.batch_dim[0] = GNI_LG_SLICES;
+    d.a_batch[0] = d.b_batch[0] = rows * b;
+    gni_lg_operand(&d.a, &x);
+    gni_lg_operand(&d.b, &x);
+    gni_lg_operand(&d.c, &sums);
+    w->ok = w->ok && gni_run(w->g, GNI_JOB_MATMUL, &d, NULL);
+    gni_lg_product(w, &flat, &ones, &sums);
+    gni_lg_root(w, &gram, j);
+    gni_lg_solve_panel(w, gram, gni_lg_turned(x), false);
+    gni_lg_copy(w, to, &x);
+}
+
+// s (j,jb) = q^T panel, panel -= q s, with the first j columns of q.
+static void gni_lg_project(gni_lg_qr *p, gn_array *s, int64_t j, int64_t jb) {
+    gni_lg_matrix q = gni_lg_part(p->q, 0, 0, p->m, j), turned = gni_lg_turned(q);
+    gni_lg_matrix x = gni_lg_matrix_of(p->panel, 0, p->m, jb, GNI_LG_PANEL),
+                  y = gni_lg_matrix_of(s, 0, j, jb, jb);
+    if (j == 0) return;
+    gni_lg_product(&p->w, &y, &turned, &x);
+    gni_lg_subtract(&p->w, x, q, y, false);
+}
+
+// Columns j to j + jb of r: s1 + s2 first^T above, second^T first^T on the diagonal.
+static void gni_lg_qr_put(gni_lg_qr *p, int64_t j, int64_t jb) {
+    gni_lg *w = &p->w;
+    gni_lg_matrix first = gni_lg_turned(gni_lg_matrix_of(p->first, 0, jb, jb, jb)),
+                  second = gni_lg_turned(gni_lg_matrix_of(p->second, 0, jb, jb, jb)),
+                  product = gni_lg_matrix_of(p->product, 0, jb, jb, jb),
+                  factor = gni_lg_matrix_of(p->factor, 0, jb, jb, jb),
+                  s1 = gni_lg_matrix_of(p->s1, 0, j, jb, jb), s2 = s1,
+                  x = gni_lg_matrix_of(w->temp, 0, j, jb, jb),
+                  to = gni_lg_part(p->r, j, j, jb, jb);
+    gni_lg_product(w, &product, &second, &first);
+    gni_lg_copy(w, &to, &product);
+    if (j == 0) return;
+    s2.of = p->s2;
+    gni_lg_copy(w, &factor, &first);
+    gni_lg_product(w, &x, &s2, &factor);
+    gni_lg_change(w, GNI_OP_ADD, &s1, &x);
+    to = gni_lg_part(p->r, 0, j, j, jb);
+    gni_lg_copy(w, &to, &s1);
+}
+
+// False when the result is not good enough: panels that are nearly rank-deficient, NaN.
+static bool gni_lg_qr_good(gni_lg_qr *p) {
+    const double *d = p->w.ok ? (const double *)gni_host(p->w.g, p->check) : NULL;
+    if (d == NULL || gni_lg_info(&p->w) != 0) return false;
+    for (int64_t i = 0; i < p->k; i++)
+        if (!(d[i] > 0.5 && d[i] < 2.0)) return false;
+    return true;
+}
+
+// a = q r of one matrix; r is zeros at first.
+static bool gni_lg_qr_run(gni_lg_qr *p) {
+    gni_lg *w = &p->w;
+    for (int64_t j = 0; j < p->k && w->ok; j += GNI_LG_PANEL) {
+        const int64_t jb = GNI_MIN(GNI_LG_PANEL, p->k - j);
+        gni_lg_matrix x = gni_lg_matrix_of(p->panel, 0, p->m, jb, GNI_LG_PANEL),
+                      from = gni_lg_part(p->a, 0, j, p->m, jb),
+                      to = gni_lg_part(p->q, 0, j, p->m, jb),
+                      diagonal = gni_lg_matrix_of(p->second, 0, jb, 1, jb + 1),
+                      check = gni_lg_matrix_of(p->check, j, jb, 1, 1);
+        gni_lg_copy(w, &x, &from);
+        gni_lg_project(p, p->s1, j, jb);
+        gni_lg_orthonormal(p, p->first, j, jb, &x);
+        gni_lg_project(p, p->s2, j, jb);
+        gni_lg_orthonormal(p, p->second, j, jb, &to);
+        gni_lg_copy(w, &check, &diagonal);
+        gni_lg_qr_put(p, j, jb);
+    }
+    if (p->n > p->k) {
+        gni_lg_matrix rest = gni_lg_part(p->r, 0, p->k, p->k, p->n - p->k),
+                      from = gni_lg_part(p->a, 0, p->k, p->m, p->n - p->k),
+                      turned = gni_lg_turned(p->q);
+        for (int64_t j = 0; j < rest.n && w->ok; j += GNI_LG_PANEL) {
+            const int64_t jb = GNI_MIN(GNI_LG_PANEL, rest.n - j);
+            gni_lg_matrix x = gni_lg_matrix_of(w->temp, 0, p->k, jb, jb),
+                          panel = gni_lg_matrix_of(p->panel, 0, p->m, jb, GNI_LG_PANEL),
+                          part = gni_lg_part(from, 0, j, p->m, jb),
+                          to = gni_lg_part(rest, 0, j, p->k, jb);
+            gni_lg_copy(w, &panel, &part);
+            gni_lg_product(w, &x, &turned, &panel);
+            gni_lg_copy(w, &to, &x);
+        }
+    }
+    return gni_lg_qr_good(p);
+}
+
 // >>factor_ops
 // The public decompositions: operands and results of all matrices of a batch, threads, errors, gradients.
 
@@ -23283,6 +24024,160 @@ static bool gni_la_finish(gni_la_job *d, gn_array **y, int count, gn_dtype resul
 
 static gn_dtype gni_la_result(gn_dtype t) { return gni_is_float(t) ? t : GN_F32; }
 
+// ---- large ones
+
+// Copies `x` (a matrix, or with `count` > 1 as many as the result has) into the result y, at matrix `index`.
+static bool gni_lg_store(gni_lg *w, gn_array *y, int64_t index, gn_array *x, int64_t m, int64_t n) {
+    int64_t stride[GN_MAX_RANK];
+    if (x == NULL) return false;
+    gni_strides_of(&x->shape, stride);
+    return gni_copy_into(w->g, y->buf, w->t, index * m * n, stride, x);
+}
+
+static void gni_lg_do_cholesky(gni_lg *w, gn_array *y, int64_t index) {
+    gn_shape s = GN_SHAPE(w->n, w->n);
+    int64_t stride[2];
+    stride[0] = w->ld;
+    stride[1] = 1;
+    gni_lg_cholesky(w);
+    gn_array *view = w->ok ? gni_array_view(w->g, w->work, &s, stride, 0) : NULL;
+    gn_scope_begin(w->g);
+    w->ok = w->ok && gni_lg_store(w, y, index, gn_tril(view, 0), w->n, w->n);
+    gn_scope_end(w->g);
+    gni_unref(w->g, view);
+}
+
+// The inverse from the permutation as a matrix.
+static void gni_lg_do_inv(gni_lg *w, gn_array *y, int64_t index) {
+    gn_context *g = w->g;
+    const int64_t n = w->n, one = 1;
+    gn_shape s = GN_SHAPE(n);
+    gni_lg_matrix b = gni_lg_matrix_of(y, index * n * n, n, n, n);
+    gn_array *order = w->ok ? gni_array_view(g, w->state, &s, &one, w->order) : NULL;
+    gn_scope_begin(g);
+    gn_array *place = gn_arange(g, GN_U32, 0.0, (double)n, 1.0);
+    w->ok = w->ok && gni_lg_store(w, y, index, gn_eq(gn_expand_dims(order, -1), place), n, n);
+    gn_scope_end(g);
+    gni_unref(g, order);
+    if (w->ok) gni_lg_lu_solve(w, b);
+}
+
+// One matrix after the other. det: the determinants of all.
+static void gni_lg_matrices(gni_lg *w, gni_la_job *d, gn_array *a, gn_array *b, const gn_shape *batch,
+                            int matrix, gn_array *y) {
+    gn_context *g = w->g;
+    for (int64_t i = 0; i < d->batch && w->ok; i++) {
+        if (i > 0) gni_lg_again(w);
+        gn_array *x = gni_lg_item(g, a, batch, i, 2), *right = NULL;
+        gni_lg_load(w, x);
+        gni_unref(g, x);
+        if (d->kind == GNI_LA_CHOLESKY) {
+            gni_lg_do_cholesky(w, y, i);
+        } else {
+            gni_lg_lu(w);
+        }
+        if (d->kind == GNI_LA_INV) gni_lg_do_inv(w, y, i);
+        if (d->kind == GNI_LA_SOLVE && w->ok) {
+            right = gni_lg_item(g, b, batch, i, matrix);
+            gni_lg_solve_item(w, right, y, d->k, i);
+            gni_unref(g, right);
+        }
+        if (d->kind == GNI_LA_DET) {
+            double det = gni_lg_det(w);
+            if (w->ok) gni_la_store(&d->out[0], i, &det, 1, 1, 1, 1, NULL);
+        } else {
+            d->info[i] = gni_lg_info(w);
+        }
+    }
+}
+
+// Whether the GPU did it, with *y NULL after gni_fail. `matrix`: axes of a result beside the batch's.
+static bool gni_lg_run(gni_la_job *d, gn_array *a, gn_array *b, const gn_shape *batch, int matrix,
+                       gn_dtype t, gn_array **y) {
+    gn_context *g = d->g;
+    gni_lg w;
+    gn_shape s = *batch;
+    *y = NULL;
+    if (d->batch == 0 || !gni_lg_wanted(g, a, t)) return false;
+    const bool there = (a->buf->where & GNI_ON_GPU) != 0;
+    if ((b != NULL && !gni_materialize(g, b)) || !gni_lg_begin(&w, g, d->fn, t, d->n))
+        return g->call_failed;
+    if (matrix > 0) s.dim[s.rank++] = d->n;
+    if (matrix > 1) s.dim[s.rank++] = d->k;
+    gn_array *out = d->kind == GNI_LA_DET ? gni_la_output(d, 0, t, batch, 0, 0, 0)
+                                          : gni_lg_array(g, t, &s);
+    if (out == NULL && !g->call_failed) {
+        gni_lg_end(&w);
+        return false;
+    }
+    d->info = out != NULL ? (int64_t *)gni_calloc(g, (size_t)d->batch * sizeof(int64_t)) : NULL;
+    if (out != NULL && d->info == NULL) gni_fail_memory(g, d->fn, (uint64_t)d->batch * 8);
+    if (d->info != NULL) gni_lg_matrices(&w, d, a, b, batch, matrix, out);
+    const bool ok = d->info != NULL && w.ok && gni_la_report(d);
+    if (!ok && !g->call_failed) gni_fail_memory(g, d->fn, (uint64_t)d->n * (uint64_t)d->n * 8);
+    gni_lg_end(&w);
+    gni_free(g, d->info);
+    d->info = NULL;
+    if (!ok) {
+        gni_unref(g, out);
+        return true;
+    }
+    out->maker = d->fn;
+    out->on_gpu = true;
+    out->reason = (uint8_t)(there ? GNI_WHY_RESIDENT : GNI_WHY_LARGE);
+    *y = out;
+    return true;
+}
+
+// Whether the GPU did it: y[0] and y[1] of a's batch then hold q and r, in the dtype of the computation.
+static bool gni_lg_qr_all(gni_la_job *d, gn_array *a, gn_dtype t, const gn_shape *batch, gn_array **y) {
+    gn_context *g = d->g;
+    gni_lg_qr p;
+    gn_shape sq = *batch, sr = *batch;
+    if (d->batch == 0 || !gni_lg_wanted(g, a, t) || !gni_lg_wanted(g, a, GN_F64)) return false;
+    const bool there = (a->buf->where & GNI_ON_GPU) != 0;
+    gni_lg_qr_begin(&p, g, t, d->m, d->n);
+    sq.dim[sq.rank++] = p.m;
+    sq.dim[sq.rank++] = p.k;
+    sr.dim[sr.rank++] = p.k;
+    sr.dim[sr.rank++] = p.n;
+    gn_array *q = p.w.ok ? gni_lg_array(g, t, &sq) : NULL, *r = NULL;
+    if (q != NULL) r = gni_lg_array(g, t, &sr);
+    bool ok = r != NULL;
+    if (ok) gni_lg_zero(&p.w, r);
+    for (int64_t i = 0; i < d->batch && ok; i++) {
+        gn_array *x = gni_lg_item(g, a, batch, i, 2);
+        ok = x != NULL;
+        if (!ok) break;
+        p.a = gni_lg_matrix_of(x, x->offset, p.m, p.n, x->stride[0]);
+        p.a.cs = x->stride[1];
+        p.q = gni_lg_matrix_of(q, i * p.m * p.k, p.m, p.k, p.k);
+        p.r = gni_lg_matrix_of(r, i * p.k * p.n, p.k, p.n, p.n);
+        ok = gni_lg_qr_run(&p);
+        gni_unref(g, x);
+    }
+    gni_lg_qr_end(&p);
+    if (!ok) {
+        gni_unref(g, q);
+        gni_unref(g, r);
+        return g->call_failed;
+    }
+    q->maker = r->maker = "gn_qr";
+    q->on_gpu = r->on_gpu = true;
+    q->reason = r->reason = (uint8_t)(there ? GNI_WHY_RESIDENT : GNI_WHY_LARGE);
+    y[0] = q;
+    y[1] = r;
+    return true;
+}
+
+// Rounds the result to its dtype.
+static gn_array *gni_lg_result(gni_la_job *d, gn_array *y, gn_dtype result) {
+    if (y == NULL || y->dtype == result) return y;
+    gn_array *cast = gni_apply(d->g, d->fn, GNI_OP_CAST, y->dtype, result, &y, NULL, 1);
+    gni_unref(d->g, y);
+    return cast;
+}
+
 // Decompositions of square matrices with one result: gn_inv, gn_det, gn_cholesky.
 static gn_array *gni_la_single(const char *fn, gni_la_kind kind, gn_array *a,
                                gni_backward_fn back) {
@@ -23295,10 +24190,16 @@ static gn_array *gni_la_single(const char *fn, gni_la_kind kind, gn_array *a,
         gn_dtype t = gni_la_dtype(a->dtype);
         gni_la_begin(&d, g, kind, fn, a, &batch);
         gni_la_batch(&d, &batch);
-        gn_array *x = gni_la_input(&d, 0, a, t, &batch, 2);
-        if (x != NULL) y = gni_la_output(&d, 0, t, &batch, kind == GNI_LA_DET ? 0 : 2, d.m, d.n);
-        gni_la_finish(&d, &y, 1, gni_la_result(a->dtype));
-        gni_unref(g, x);
+        const int matrix = kind == GNI_LA_DET ? 0 : 2;
+        d.k = d.n;
+        if (gni_lg_run(&d, a, NULL, &batch, matrix, t, &y)) {
+            y = gni_lg_result(&d, y, gni_la_result(a->dtype));
+        } else {
+            gn_array *x = gni_la_input(&d, 0, a, t, &batch, 2);
+            if (x != NULL) y = gni_la_output(&d, 0, t, &batch, matrix, d.m, d.n);
+            gni_la_finish(&d, &y, 1, gni_la_result(a->dtype));
+            gni_unref(g, x);
+        }
         if (y != NULL && gni_tracks(g, &a, 1)) gni_record(g, y, fn, back, &a, 1);
     }
     return gni_end(g, y);
@@ -23354,6 +24255,7 @@ static gn_array *gni_la_solve(gn_context *g, gn_array *a, gn_array *b) {
     gni_la_begin(&d, g, GNI_LA_SOLVE, "gn_solve", a, &own);
     gni_la_batch(&d, &batch);
     d.k = matrix == 2 ? b->shape.dim[b->shape.rank - 1] : 1;
+    if (d.k > 0 && gni_lg_run(&d, a, b, &batch, matrix, t, &y)) return gni_lg_result(&d, y, result);
     xa = gni_la_input(&d, 0, a, t, &batch, 2);
     if (xa != NULL) xb = gni_la_input(&d, 1, b, t, &batch, matrix);
     if (xb != NULL) y = gni_la_output(&d, 0, t, &batch, matrix, d.n, d.k);
@@ -23400,6 +24302,16 @@ static void gni_la_several(gn_context *g, const char *fn, gni_la_kind kind, gn_a
     const int64_t m = d.m, n = d.n, k = GNI_MIN(m, n);
     const bool svd = kind == GNI_LA_SVD, qr = kind == GNI_LA_QR;
     d.k = full ? GNI_MAX(m, n) : k;
+    if (qr && gni_lg_qr_all(&d, a, t, &batch, y)) {
+        for (int i = 0; i < 2; i++) {
+            if (place[i] == NULL && i > 0) {
+                gni_unref(g, y[i]);
+                y[i] = NULL;
+            }
+            y[i] = gni_lg_result(&d, y[i], gni_la_result(a->dtype));
+        }
+        return;
+    }
     gn_array *x = gni_la_input(&d, 0, a, t, &batch, 2);
     if (x != NULL) y[0] = gni_la_output(&d, 0, t, &batch, qr ? 2 : 1, qr ? m : k, k);
     if (y[0] != NULL && place[1] != NULL)
