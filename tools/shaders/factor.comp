@@ -10,28 +10,21 @@
 // solve   L^-1 b for a lower triangle of any order, a column of b for each thread
 // root    Cholesky of matrices up to 128, one for each workgroup
 //
-// GN_LITTLE: for devices with few invocations, and for CPUs, whose compilers take minutes for the unrolled loops.
+// Loops over the columns of a block turn its registers: the column that is next is always x[0]. Unrolled they would be
+// compiled for seconds, and read from memory for longer than they run.
 //
 //! variant factor_pick -DGN_PICK
-//! variant factor_pick_little -DGN_PICK -DGN_LITTLE
+//! variant factor_pick_little -DGN_PICK -DGN_ROWS=128
 //! variant factor_swap -DGN_SWAP
-//! variant factor_swap_little -DGN_SWAP -DGN_LITTLE
 //! variant factor_below -DGN_BELOW
-//! variant factor_below_little -DGN_BELOW -DGN_LITTLE
 //! variant factor_solve -DGN_SOLVE
-//! variant factor_solve_little -DGN_SOLVE -DGN_LITTLE
 //! variant factor_root -DGN_ROOT
-//! variant factor_root_little -DGN_ROOT -DGN_LITTLE
 //! variant factor64_pick -DGN_PICK -DGN_DOUBLE
-//! variant factor64_pick_little -DGN_PICK -DGN_LITTLE -DGN_DOUBLE
+//! variant factor64_pick_little -DGN_PICK -DGN_ROWS=128 -DGN_DOUBLE
 //! variant factor64_swap -DGN_SWAP -DGN_DOUBLE
-//! variant factor64_swap_little -DGN_SWAP -DGN_LITTLE -DGN_DOUBLE
 //! variant factor64_below -DGN_BELOW -DGN_DOUBLE
-//! variant factor64_below_little -DGN_BELOW -DGN_LITTLE -DGN_DOUBLE
 //! variant factor64_solve -DGN_SOLVE -DGN_DOUBLE
-//! variant factor64_solve_little -DGN_SOLVE -DGN_LITTLE -DGN_DOUBLE
 //! variant factor64_root -DGN_ROOT -DGN_DOUBLE
-//! variant factor64_root_little -DGN_ROOT -DGN_LITTLE -DGN_DOUBLE
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #ifdef GN_PICK
@@ -44,16 +37,19 @@
 #endif
 #include "gn.glsl"
 
-#ifdef GN_LITTLE
-#define GN_UNROLL [[dont_unroll]]
-#define GN_ROWS 128
-#else
-#define GN_UNROLL [[unroll]]
+#ifndef GN_ROWS
 #define GN_ROWS 512
 #endif
 
 #define GN_NB 32u
-#define GN_EACH GN_UNROLL for (uint k = 0u; k < GN_NB; k++)
+#define GN_EACH [[unroll]] for (uint k = 0u; k < GN_NB; k++)
+// x[k] = x[k + 1] - y * factor(k), and `last` comes in behind; x needs GN_NB + 1 places.
+#define GN_NEXT(factor, last)                                                                      \
+    {                                                                                              \
+        x[GN_NB] = GN_R(0);                                                                        \
+        GN_EACH x[k] = x[k + 1u] - y * (factor);                                                   \
+        x[GN_NB - 1u] = (last);                                                                    \
+    }
 
 #ifdef GN_DOUBLE
 #define GN_R double
@@ -84,7 +80,7 @@
 layout(local_size_x = GN_ROWS) in;
 
 shared uint gn_key[GN_ROWS / 4], gn_who[GN_ROWS / 4];
-shared GN_R gn_row[GN_NB];
+shared GN_R gn_row[GN_NB + 1u];
 
 // Grows with |x|; NaN comes first. Of a double the upper half will do.
 uint gn_rank(GN_R x) {
@@ -102,43 +98,42 @@ void main() {
     if (i < GN_COUNT) number = GN_FROM == 0u ? GN_FIRST + i : gn_load(GN_STATE, GN_FROM + i);
     bool free = number != GN_NOBODY;
     uint at = GN_BASE + (free ? number : GN_FIRST) * GN_LD + GN_FIRST;
-    GN_R x[GN_NB];
+    GN_R x[GN_NB + 1u];
     GN_EACH x[k] = free && k < GN_WIDTH ? gn_get(0u, at + k) : GN_R(0);
-    GN_UNROLL for (uint s = 0u; s < GN_NB; s++) {
-        if (s < GN_WIDTH) {
-            uint key = free ? gn_rank(x[s]) : 0u, best = subgroupMax(key);
-            uint who = subgroupMin(key == best ? me : GN_NOBODY);
-            if (subgroupElect()) {
-                gn_key[gl_SubgroupID] = best;
-                gn_who[gl_SubgroupID] = who;
-            }
-            barrier();
-            key = 0u;
-            who = GN_NOBODY;
-            for (uint q = gl_SubgroupInvocationID; q < gl_NumSubgroups; q += gl_SubgroupSize) {
-                uint other = gn_key[q];
-                if (other > key) who = gn_who[q];
-                key = max(key, other);
-            }
-            best = subgroupMax(key);
-            who = subgroupMin(key == best ? who : GN_NOBODY);
-            if (me == (best == 0u ? 0u : who)) {
-                gn_store(GN_STATE, GN_TO + GN_GROUP * GN_NB + s, best == 0u ? GN_NOBODY : number);
-                if (GN_LAST != 0u) {
-                    GN_EACH gn_put(2u, s * GN_NB + k, x[k]);
-                    if (best == 1u && gn_load(GN_STATE, 0u) == 0u)
-                        gn_store(GN_STATE, 0u, GN_FIRST + s + 1u);
-                }
-                if (best != 0u) free = false;
-                GN_EACH if (k >= s) gn_row[k] = best == 0u ? GN_R(0) : x[k];
-            }
-            barrier();
-            GN_R pivot = gn_row[s];
-            if (free && pivot != GN_R(0)) {
-                x[s] /= pivot;
-                GN_EACH if (k > s) x[k] -= x[s] * gn_row[k];
-            }
+    for (uint s = 0u; s < GN_WIDTH; s++) {
+        uint key = free ? gn_rank(x[0]) : 0u, best = subgroupMax(key);
+        uint who = subgroupMin(key == best ? me : GN_NOBODY);
+        if (subgroupElect()) {
+            gn_key[gl_SubgroupID] = best;
+            gn_who[gl_SubgroupID] = who;
         }
+        barrier();
+        key = 0u;
+        who = GN_NOBODY;
+        for (uint q = gl_SubgroupInvocationID; q < gl_NumSubgroups; q += gl_SubgroupSize) {
+            uint other = gn_key[q];
+            if (other > key) who = gn_who[q];
+            key = max(key, other);
+        }
+        best = subgroupMax(key);
+        who = subgroupMin(key == best ? who : GN_NOBODY);
+        if (me == (best == 0u ? 0u : who)) {
+            gn_store(GN_STATE, GN_TO + GN_GROUP * GN_NB + s, best == 0u ? GN_NOBODY : number);
+            if (GN_LAST != 0u) {
+                GN_EACH gn_put(2u, s * GN_NB + ((k + s) & (GN_NB - 1u)), x[k]);
+                if (best == 1u && gn_load(GN_STATE, 0u) == 0u)
+                    gn_store(GN_STATE, 0u, GN_FIRST + s + 1u);
+            }
+            if (best != 0u) free = false;
+            // Behind the columns that are left stand factors, which stay as they are.
+            GN_EACH gn_row[k] = best == 0u || k + s >= GN_NB ? GN_R(0) : x[k];
+            gn_row[GN_NB] = GN_R(0);
+        }
+        barrier();
+        GN_R pivot = gn_row[0], first = x[0];
+        bool now = free && pivot != GN_R(0);
+        GN_R y = now ? first / pivot : GN_R(0);
+        GN_NEXT(gn_row[k + 1u], now ? y : first)
     }
 }
 
@@ -158,7 +153,7 @@ layout(local_size_x = 64) in;
 
 shared uint gn_pick[GN_NB], gn_taken[GN_NB], gn_to[GN_NB], gn_move[GN_NB];
 shared uint gn_moves;
-shared GN_R gn_tile[GN_NB * GN_NB];
+shared GN_R gn_tile[GN_NB * GN_NB], gn_low[GN_NB * GN_NB];
 
 // Rows of the block that were not picked go where picked rows from below leave room.
 void gn_plan(uint me) {
@@ -193,23 +188,30 @@ void gn_swap_order() {
 
 void main() {
     uint me = gl_LocalInvocationIndex, c = gl_WorkGroupID.x * 64u + me;
-    for (uint i = me; i < GN_NB * GN_NB; i += 64u) gn_tile[i] = gn_get(2u, i);
+    for (uint i = me; i < GN_NB * GN_NB; i += 64u) {
+        // Column s of L, from below its diagonal on.
+        uint s = i / GN_NB, r = s + 1u + i % GN_NB;
+        gn_tile[i] = gn_get(2u, i);
+        gn_low[i] = r < GN_NB ? gn_get(2u, r * GN_NB + s) : GN_R(0);
+    }
     gn_plan(me);
     if (c == GN_COLUMNS) gn_swap_order();
     if (c >= GN_COLUMNS) return;
     uint at = GN_BASE + c;
-    GN_R x[GN_NB], y[GN_NB];
+    GN_R x[GN_NB + 1u], z[GN_NB];
     GN_EACH x[k] = k < GN_WIDTH ? gn_get(0u, at + gn_pick[k] * GN_LD) : GN_R(0);
-    GN_EACH y[k] = k < gn_moves ? gn_get(0u, at + gn_move[k] * GN_LD) : GN_R(0);
+    GN_EACH z[k] = k < gn_moves ? gn_get(0u, at + gn_move[k] * GN_LD) : GN_R(0);
     bool inside = c >= GN_FIRST && c < GN_FIRST + GN_WIDTH;
     if (inside) {
         GN_EACH x[k] = gn_tile[k * GN_NB + c - GN_FIRST];
     } else if (c >= GN_FIRST + GN_WIDTH && c < GN_END) {
-        GN_UNROLL for (uint s = 0u; s < GN_NB; s++)
-            GN_EACH if (k > s) x[k] -= gn_tile[k * GN_NB + s] * x[s];
+        for (uint s = 0u; s < GN_NB; s++) {
+            GN_R y = x[0];
+            GN_NEXT(gn_low[s * GN_NB + k], y)
+        }
     }
     GN_EACH if (k < GN_WIDTH) gn_put(0u, at + (GN_FIRST + k) * GN_LD, x[k]);
-    GN_EACH if (k < gn_moves) gn_put(0u, at + gn_to[k] * GN_LD, y[k]);
+    GN_EACH if (k < gn_moves) gn_put(0u, at + gn_to[k] * GN_LD, z[k]);
 }
 
 #elif defined(GN_BELOW) // ---------------------------------------------------------------------
@@ -231,29 +233,31 @@ shared GN_R gn_right[GN_NB * GN_MOST];
 void main() {
     uint me = gl_LocalInvocationIndex, row = GN_FIRST + GN_NB + gl_WorkGroupID.x * 64u + me;
     uint right = GN_FIRST + GN_NB, width = GN_END - right;
-    for (uint i = me; i < GN_NB * GN_NB; i += 64u) gn_tile[i] = gn_get(2u, i);
+    for (uint i = me; i < GN_NB * GN_NB; i += 64u) {
+        uint r = i / GN_NB, c = r + i % GN_NB; // row r of U, from its diagonal on
+        gn_tile[i] = c < GN_NB ? gn_get(2u, r * GN_NB + c) : GN_R(0);
+    }
     for (uint i = me; i < width; i += 64u)
         for (uint k = 0u; k < GN_NB; k++)
             gn_right[k * GN_MOST + i] = gn_get(0u, GN_BASE + (GN_FIRST + k) * GN_LD + right + i);
     barrier();
     if (row >= GN_ALL_ROWS) return;
     uint at = GN_BASE + row * GN_LD + GN_FIRST;
-    GN_R x[GN_NB];
+    GN_R x[GN_NB + 1u];
     GN_EACH x[k] = gn_get(0u, at + k);
-    GN_UNROLL for (uint s = 0u; s < GN_NB; s++) {
-        GN_R pivot = gn_tile[s * GN_NB + s];
-        x[s] = pivot == GN_R(0) ? x[s] : x[s] / pivot;
-        GN_EACH if (k > s) x[k] -= x[s] * gn_tile[s * GN_NB + k];
+    for (uint s = 0u; s < GN_NB; s++) {
+        GN_R pivot = gn_tile[s * GN_NB], y = pivot == GN_R(0) ? x[0] : x[0] / pivot;
+        GN_NEXT(k + 1u < GN_NB ? gn_tile[s * GN_NB + k + 1u] : GN_R(0), y)
     }
     GN_EACH gn_put(0u, at + k, x[k]);
     at += GN_NB;
     for (uint c = 0u; c < width; c += 4u) {
         GN_R a[4];
-        GN_UNROLL for (uint e = 0u; e < 4u; e++) a[e] = c + e < width ? gn_get(0u, at + c + e) : GN_R(0);
+        [[unroll]] for (uint e = 0u; e < 4u; e++) a[e] = c + e < width ? gn_get(0u, at + c + e) : GN_R(0);
         GN_EACH {
-            GN_UNROLL for (uint e = 0u; e < 4u; e++) a[e] -= x[k] * gn_right[k * GN_MOST + min(c + e, GN_MOST - 1u)];
+            [[unroll]] for (uint e = 0u; e < 4u; e++) a[e] -= x[k] * gn_right[k * GN_MOST + min(c + e, GN_MOST - 1u)];
         }
-        GN_UNROLL for (uint e = 0u; e < 4u; e++)
+        [[unroll]] for (uint e = 0u; e < 4u; e++)
             if (c + e < width) gn_put(0u, at + c + e, a[e]);
     }
 }
@@ -275,12 +279,12 @@ layout(local_size_x = 64) in;
 
 shared GN_R gn_tile[GN_NB * GN_NB];
 
-// Block (p,q) of the triangle, with ones on the diagonal beyond its end.
+// Block (p,q) of the triangle by columns. On the diagonal columns begin there, with ones beyond the end.
 void gn_tile_load(uint me, uint p, uint q) {
     barrier();
     for (uint i = me; i < GN_NB * GN_NB; i += 64u) {
-        uint r = p * GN_NB + i / GN_NB, c = q * GN_NB + i % GN_NB;
-        GN_R v = r < GN_ORDER && c <= r ? gn_get(1u, GN_T_BASE + r * GN_T_ROW + c * GN_T_COLUMN) : GN_R(0);
+        uint s = i / GN_NB, k = i % GN_NB + (p == q ? s : 0u), r = p * GN_NB + k, c = q * GN_NB + s;
+        GN_R v = k < GN_NB && r < GN_ORDER && c <= r ? gn_get(1u, GN_T_BASE + r * GN_T_ROW + c * GN_T_COLUMN) : GN_R(0);
         gn_tile[i] = r == c && (GN_UNIT != 0u || r >= GN_ORDER) ? GN_R(1) : v;
     }
     barrier();
@@ -290,25 +294,23 @@ void main() {
     uint me = gl_LocalInvocationIndex, c = gl_WorkGroupID.x * 64u + me;
     bool live = c < GN_COLUMNS;
     uint at = GN_B_BASE + c * GN_B_COLUMN;
-    GN_R x[GN_NB], y[GN_NB];
+    GN_R x[GN_NB + 1u];
     for (uint p = 0u; p * GN_NB < GN_ORDER; p++) {
-        GN_EACH x[k] = live && p * GN_NB + k < GN_ORDER ? gn_get(0u, at + (p * GN_NB + k) * GN_B_ROW) : GN_R(0);
+        uint j = p * GN_NB;
+        GN_EACH x[k] = live && j + k < GN_ORDER ? gn_get(0u, at + (j + k) * GN_B_ROW) : GN_R(0);
         for (uint q = 0u; q < p; q++) {
             gn_tile_load(me, p, q);
-            if (live) {
-                GN_EACH y[k] = gn_get(0u, at + (q * GN_NB + k) * GN_B_ROW);
-                GN_UNROLL for (uint s = 0u; s < GN_NB; s++)
-                    GN_EACH x[k] -= gn_tile[k * GN_NB + s] * y[s];
+            for (uint s = 0u; s < GN_NB && live; s++) {
+                GN_R y = gn_get(0u, at + (q * GN_NB + s) * GN_B_ROW);
+                GN_EACH x[k] -= gn_tile[s * GN_NB + k] * y;
             }
         }
         gn_tile_load(me, p, p);
-        if (live) {
-            GN_UNROLL for (uint s = 0u; s < GN_NB; s++) {
-                x[s] /= gn_tile[s * GN_NB + s];
-                GN_EACH if (k > s) x[k] -= gn_tile[k * GN_NB + s] * x[s];
-            }
-            GN_EACH if (p * GN_NB + k < GN_ORDER) gn_put(0u, at + (p * GN_NB + k) * GN_B_ROW, x[k]);
+        for (uint s = 0u; s < GN_NB; s++) {
+            GN_R y = x[0] / gn_tile[s * GN_NB];
+            GN_NEXT(k + 1u < GN_NB ? gn_tile[s * GN_NB + k + 1u] : GN_R(0), y)
         }
+        if (live) GN_EACH if (j + k < GN_ORDER) gn_put(0u, at + (j + k) * GN_B_ROW, x[k]);
     }
 }
 
@@ -325,41 +327,39 @@ void main() {
 layout(local_size_x = 128) in;
 
 shared GN_R gn_tile[GN_NB * GN_NB];
-shared GN_R gn_column[2][GN_NB];
+shared GN_R gn_column[2][2u * GN_NB]; // zeros behind
 
 void main() {
     uint row = gl_LocalInvocationIndex, base = GN_BASE + GN_GROUP * GN_STEP, info = GN_INFO + GN_GROUP;
-    bool live = row < GN_ORDER;
+    bool live = row < GN_ORDER, failed = false;
     uint at = base + row * GN_LD;
-    GN_R x[GN_NB], y[GN_NB];
-    bool failed = false;
+    if (row < 2u * GN_NB) gn_column[0][row] = gn_column[1][row] = GN_R(0);
+    GN_R x[GN_NB + 1u];
     for (uint p = 0u; p * GN_NB < GN_ORDER; p++) {
         uint j = p * GN_NB, mine = row - j; // of this block's rows: below 32
         bool below = live && row >= j;
         GN_EACH x[k] = below && j + k <= row ? gn_get(0u, at + j + k) : GN_R(0);
         for (uint q = 0u; q < p; q++) {
             barrier();
-            GN_EACH y[k] = below ? gn_get(0u, at + q * GN_NB + k) : GN_R(0);
-            if (below && mine < GN_NB) GN_EACH gn_tile[mine * GN_NB + k] = y[k];
+            if (mine < GN_NB)
+                for (uint s = 0u; s < GN_NB; s++)
+                    gn_tile[s * GN_NB + mine] = live ? gn_get(0u, at + q * GN_NB + s) : GN_R(0);
             barrier();
-            uint rows = min(GN_NB, GN_ORDER - j);
-            GN_EACH if (k < rows) {
-                GN_UNROLL for (uint s = 0u; s < GN_NB; s++) x[k] -= y[s] * gn_tile[k * GN_NB + s];
+            for (uint s = 0u; s < GN_NB && below; s++) {
+                GN_R y = gn_get(0u, at + q * GN_NB + s);
+                GN_EACH x[k] -= y * gn_tile[s * GN_NB + k];
             }
         }
-        GN_UNROLL for (uint s = 0u; s < GN_NB; s++) {
-            if (j + s < GN_ORDER) {
-                if (below && mine < GN_NB) gn_column[s & 1u][mine] = x[s];
-                barrier();
-                GN_R rest = gn_column[s & 1u][s];
-                if (!(rest > GN_R(0)) && !failed) {
-                    failed = true;
-                    if (row == 0u && gn_load(GN_STATE, info) == 0u) gn_store(GN_STATE, info, GN_FIRST + j + s + 1u);
-                }
-                GN_R root = sqrt(rest);
-                x[s] /= root;
-                GN_EACH if (k > s && j + k < GN_ORDER) x[k] -= x[s] * (gn_column[s & 1u][k] / root);
+        for (uint s = 0u; s < GN_NB; s++) {
+            if (mine < GN_NB) gn_column[s & 1u][mine] = x[0];
+            barrier();
+            GN_R rest = j + s < GN_ORDER ? gn_column[s & 1u][s] : GN_R(1);
+            if (!(rest > GN_R(0)) && !failed) {
+                failed = true;
+                if (row == 0u && gn_load(GN_STATE, info) == 0u) gn_store(GN_STATE, info, GN_FIRST + j + s + 1u);
             }
+            GN_R root = sqrt(rest), last = x[0] / root, y = last / root;
+            GN_NEXT(gn_column[s & 1u][s + 1u + k], last)
         }
         if (below) GN_EACH if (j + k < GN_ORDER) gn_put(0u, at + j + k, j + k <= row ? x[k] : GN_R(0));
     }
