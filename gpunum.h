@@ -81,6 +81,7 @@
 //     reduce_ops       The public reductions
 //     matmul           The public matrix product
 //     decompose        Matrix decompositions of one matrix on the CPU
+//     divide           Eigenvectors of symmetric tridiagonal matrices by divide and conquer
 //     linalg_ops       Diagonals and triangles, einsum and its relatives
 //     factor_gpu       Decompositions of large matrices on the GPU, by blocks
 //     factor_ops       The public decompositions
@@ -9858,6 +9859,12 @@ typedef struct gni_la_isa {
     // `count` rotations of neighbouring rows p and p + step, one after the other, `width` columns:
     // p, q = c p + s q, c q - s p. cs holds c and s of each.
     void (*turn)(double *row, int64_t step, const double *cs, int64_t count, int64_t width);
+    // Sums of square / ((pole - origin) - t), and of the same with the divisor squared.
+    void (*poles)(const double *pole, const double *square, double origin, double t, int64_t n,
+                  double *sum, double *slope);
+    void (*ratios)(double *y, const double *x, const double *pole, double at,
+                   int64_t n);                               // y *= x / (pole - at)
+    double (*quotients)(double *y, const double *x, int64_t n); // y = x / y; the sum of squares
 } gni_la_isa;
 #endif
 
@@ -10013,9 +10020,60 @@ static void GNI_FN(gni_la_turn)(double *row, int64_t step, const double *cs, int
     }
 }
 
-static const gni_la_isa GNI_FN(gni_la_isa) = {GNI_FN(gni_la_dot), GNI_FN(gni_la_axpy),
+static void GNI_FN(gni_la_poles)(const double *pole, const double *square, double origin, double t,
+                                 int64_t n, double *sum, double *slope) {
+    GNI_LA_V one = GNI_LA_SET(1.0), a = GNI_LA_SET(0.0), b = a, c = a, d = a, o = GNI_LA_SET(origin),
+             v = GNI_LA_SET(t);
+    int64_t i = 0;
+    for (; i + 2 * GNI_LA_LANES <= n; i += 2 * GNI_LA_LANES) {
+        GNI_LA_V p = one / ((GNI_LA_LD(pole + i) - o) - v),
+                 q = one / ((GNI_LA_LD(pole + i + GNI_LA_LANES) - o) - v);
+        GNI_LA_V x = GNI_LA_LD(square + i) * p, y = GNI_LA_LD(square + i + GNI_LA_LANES) * q;
+        a = a + x;
+        b = b + y;
+        c = GNI_LA_FMA(x, p, c);
+        d = GNI_LA_FMA(y, q, d);
+    }
+    a = a + b;
+    c = c + d;
+    *sum = GNI_LA_SUM(a);
+    *slope = GNI_LA_SUM(c);
+    for (; i < n; i++) {
+        double p = 1.0 / ((pole[i] - origin) - t), x = square[i] * p;
+        *sum += x;
+        *slope += x * p;
+    }
+}
+
+static void GNI_FN(gni_la_ratios)(double *y, const double *x, const double *pole, double at,
+                                  int64_t n) {
+    GNI_LA_V o = GNI_LA_SET(at);
+    int64_t i = 0;
+    for (; i + GNI_LA_LANES <= n; i += GNI_LA_LANES)
+        GNI_LA_ST(y + i, GNI_LA_LD(y + i) * (GNI_LA_LD(x + i) / (GNI_LA_LD(pole + i) - o)));
+    for (; i < n; i++) y[i] = y[i] * (x[i] / (pole[i] - at));
+}
+
+static double GNI_FN(gni_la_quotients)(double *y, const double *x, int64_t n) {
+    GNI_LA_V a = GNI_LA_SET(0.0);
+    int64_t i = 0;
+    for (; i + GNI_LA_LANES <= n; i += GNI_LA_LANES) {
+        GNI_LA_V q = GNI_LA_LD(x + i) / GNI_LA_LD(y + i);
+        GNI_LA_ST(y + i, q);
+        a = GNI_LA_FMA(q, q, a);
+    }
+    double sum = GNI_LA_SUM(a);
+    for (; i < n; i++) {
+        y[i] = x[i] / y[i];
+        sum += y[i] * y[i];
+    }
+    return sum;
+}
+
+static const gni_la_isa GNI_FN(gni_la_isa) = {GNI_FN(gni_la_dot),    GNI_FN(gni_la_axpy),
                                               GNI_FN(gni_la_rows_dot), GNI_FN(gni_la_rows_add),
-                                              GNI_FN(gni_la_turn)};
+                                              GNI_FN(gni_la_turn),   GNI_FN(gni_la_poles),
+                                              GNI_FN(gni_la_ratios), GNI_FN(gni_la_quotients)};
 
 #undef GNI_LA_LANES
 #undef GNI_LA_V
@@ -20418,21 +20476,22 @@ static bool gni_vko_factor_pick(gni_vk *vk, const gni_factor *f, int module, int
 }
 
 static bool gni_vko_factor(gni_vk *vk, const gni_factor *f) {
-#define GNI_VKO_FACTOR(T, S)                                                                       \
-    {GNI_MODULE_factor##T##_pick##S, GNI_MODULE_factor##T##_swap##S,                               \
-     GNI_MODULE_factor##T##_below##S, GNI_MODULE_factor##T##_solve##S,                             \
-     GNI_MODULE_factor##T##_root##S}
-    static const int modules[2][2][GNI_FACTOR_STEPS] = {
-        {GNI_VKO_FACTOR(, ), GNI_VKO_FACTOR(, _little)},
-        {GNI_VKO_FACTOR(64, ), GNI_VKO_FACTOR(64, _little)}};
-#undef GNI_VKO_FACTOR
-    const bool little = vk->caps.kind == GNI_VK_CPU || vk->caps.max_invocations < 512;
-    const int module = modules[f->a.dtype == GN_F64][little][f->step];
+    static const int modules[2][GNI_FACTOR_STEPS] = {
+        {GNI_MODULE_factor_pick, GNI_MODULE_factor_swap, GNI_MODULE_factor_below,
+         GNI_MODULE_factor_solve, GNI_MODULE_factor_root},
+        {GNI_MODULE_factor64_pick, GNI_MODULE_factor64_swap, GNI_MODULE_factor64_below,
+         GNI_MODULE_factor64_solve, GNI_MODULE_factor64_root}};
+    const bool wide = f->a.dtype == GN_F64;
     if (f->items == 0) return true;
-    if (f->step == GNI_FACTOR_PICK) return gni_vko_factor_pick(vk, f, module, little ? 128 : 512);
+    if (f->step == GNI_FACTOR_PICK) {
+        if (vk->caps.kind != GNI_VK_CPU && vk->caps.max_invocations >= 512)
+            return gni_vko_factor_pick(vk, f, modules[wide][f->step], 512);
+        return gni_vko_factor_pick(
+            vk, f, wide ? GNI_MODULE_factor64_pick_little : GNI_MODULE_factor_pick_little, 128);
+    }
     int64_t groups = f->step == GNI_FACTOR_ROOT ? f->items : gni_vko_ceil(f->items, 64);
     return groups <= (int64_t)vk->caps.max_groups[0] &&
-           gni_vko_factor_run(vk, f, module, f->word, groups);
+           gni_vko_factor_run(vk, f, modules[wide][f->step], f->word, groups);
 }
 
 #endif // GNI_VULKAN
@@ -21891,6 +21950,16 @@ static void gni_la_form_q(gni_la *w, const double *a, int64_t ld, int64_t m, int
     }
 }
 
+// c (rows,m) = c Q^T for the product Q of m reflections of length m.
+static void gni_la_apply_q(gni_la *w, const double *a, int64_t ld, int64_t m, const double *tau,
+                           double *c, int64_t ldc, int64_t rows, gni_la_block *b) {
+    for (int64_t j0 = (m - 1) / GNI_LA_PANEL * GNI_LA_PANEL; j0 >= 0 && m > 0; j0 -= GNI_LA_PANEL) {
+        const int64_t jb = GNI_MIN(GNI_LA_PANEL, m - j0);
+        gni_la_block_load(w, b, a, ld, j0, jb, m, tau);
+        gni_la_block_apply(w, c + j0, ldc, rows, m - j0, b->v, b->ldv, jb, b->t, true, b->x, b->y);
+    }
+}
+
 // ---- sequences of rotations
 
 // Rotations wait until there are many, and then go over strips of the rows that stay in the cache (Van Zee,
@@ -22103,10 +22172,16 @@ static void gni_la_order(const double *d, int64_t n, bool down, int64_t *order) 
     }
 }
 
+// Of the room below.
+enum { GNI_DC_LEAST = 64 }; // smaller matrices are left to QL
+static int64_t gni_dc_memory(int64_t n);
+static void gni_dc_run(gni_la *w, double *d, double *e, double *z, int64_t ld, int64_t n);
+
 static int64_t gni_la_eigh_memory(int64_t n, bool vectors) {
     int64_t ld = gni_la_ld(n);
     int64_t count = 4 * GNI_LA_PANEL * ld + 2 * GNI_LA_PANEL + ld + 4 * gni_la_round(n + 1) + 64;
-    return vectors ? count + gni_la_block_memory(n, n) + gni_la_turns_memory(n) : count;
+    if (!vectors) return count;
+    return count + gni_la_block_memory(n, n) + gni_la_turns_memory(n) + gni_dc_memory(n);
 }
 
 // Eigenvalues of the symmetric a (n,n) into d, unsorted, and unless z is NULL the vectors as rows of z (n,n).
@@ -22115,9 +22190,14 @@ static void gni_la_eigh(gni_la *w, double *a, int64_t ld, int64_t n, double *d, 
     double *e = gni_la_take(w, n + 1), *tau = gni_la_take(w, n + 1);
     gni_la_turns turns;
     gni_la_tridiagonalize(w, a, ld, n, d, e, tau);
+    gni_la_block b;
+    if (z != NULL) gni_la_block_take(w, &b, n, n);
+    if (z != NULL && n >= GNI_DC_LEAST) {
+        gni_dc_run(w, d, e, z, ld, n);
+        gni_la_apply_q(w, a + 1, ld, n - 1, tau, z + 1, ld, n, &b);
+        return;
+    }
     if (z != NULL) {
-        gni_la_block b;
-        gni_la_block_take(w, &b, n, n);
         memset(z, 0, (size_t)n * sizeof(double));
         for (int64_t i = 1; i < n; i++) z[i * ld] = 0.0;
         z[0] = 1.0;
@@ -22333,6 +22413,303 @@ static void gni_la_svd_square(gni_la *w, double *a, int64_t ld, int64_t n, doubl
         d[i] = -d[i];
         if (vt != NULL) gni_la_negate(vt + i * ld, n);
     }
+}
+
+// >>divide
+// Eigenvectors of symmetric tridiagonal matrices by divide and conquer. From outside: gni_dc_run and
+// gni_dc_memory.
+//
+// Cuppen's (1981) division into two halves and a change of rank one, whose eigenvalues are the roots of a secular
+// equation, with deflation as in LAPACK's dlaed2. Vectors are those of the nearby problem that the computed roots
+// solve exactly (Gu and Eisenstat 1994), so they are orthogonal. Vectors stand in rows.
+
+enum { GNI_DC_LEAF = 32 }; // parts of this order are left to QL
+
+typedef struct gni_dc {
+    gni_la *w;
+    int64_t ld;
+    double *rows, *s, *mix; // (n,n): the vectors of the halves, how they are mixed, and a part of that
+    gni_la_turns turns;
+    // of the merge under way: poles, weights and their squares, roots, weights of the nearby problem
+    int64_t count;
+    double *pole, *weight, *square, *root, *near_by;
+    double *scratch, *carry, rho;
+    int64_t *order, *list, *left, *right;
+} gni_dc;
+
+static int64_t gni_dc_memory(int64_t n) {
+    if (n < GNI_DC_LEAST) return 0;
+    return 3 * n * gni_la_ld(n) + 11 * gni_la_round(n + 1) + gni_la_turns_memory(GNI_DC_LEAF) + 128;
+}
+
+static void gni_dc_take(gni_dc *c, gni_la *w, double *z, int64_t ld, int64_t n) {
+    memset(c, 0, sizeof *c);
+    c->w = w;
+    c->ld = ld;
+    c->rows = gni_la_take(w, n * ld);
+    c->s = gni_la_take(w, n * ld);
+    c->mix = gni_la_take(w, n * ld);
+    c->pole = gni_la_take(w, n);
+    c->weight = gni_la_take(w, n);
+    c->square = gni_la_take(w, n);
+    c->root = gni_la_take(w, n);
+    c->near_by = gni_la_take(w, n);
+    c->scratch = gni_la_take(w, n);
+    c->carry = gni_la_take(w, n);
+    c->order = (int64_t *)(void *)gni_la_take(w, n);
+    c->list = (int64_t *)(void *)gni_la_take(w, n);
+    c->left = (int64_t *)(void *)gni_la_take(w, n);
+    c->right = (int64_t *)(void *)gni_la_take(w, n);
+    gni_la_turns_begin(&c->turns, w, z, ld, GNI_DC_LEAF, GNI_DC_LEAF);
+}
+
+// ---- the secular equation 1 / rho + sum of weight^2 / (pole - x) = 0
+
+// Its value and what it is made of, at x = origin + t, with the poles up to `split` apart from the others.
+typedef struct gni_dc_value {
+    double f, low, high, low_slope, high_slope;
+} gni_dc_value;
+
+static void gni_dc_evaluate(const gni_dc *c, int64_t split, double origin, double t, gni_dc_value *v) {
+    const gni_la_isa *isa = c->w->isa;
+    const int64_t n = c->count;
+    isa->poles(c->pole, c->square, origin, t, split, &v->low, &v->low_slope);
+    isa->poles(c->pole + split, c->square + split, origin, t, n - split, &v->high, &v->high_slope);
+    v->f = 1.0 / c->rho + v->low + v->high;
+}
+
+// The step from t to the root of an interpolation that has poles at distances p and q (Li 1993, the middle way);
+// for the last root there is no pole above.
+static double gni_dc_step(const gni_dc_value *v, double p, double q, bool last) {
+    if (last) {
+        double rest = v->f - p * v->low_slope;
+        return rest > 0.0 ? p + p * p * v->low_slope / rest : HUGE_VAL;
+    }
+    double slope = v->low_slope + v->high_slope;
+    double rest = v->f - p * v->low_slope - q * v->high_slope;
+    double a = (p + q) * v->f - p * q * slope, b = p * q * v->f;
+    double root = sqrt(fabs(a * a - 4.0 * b * rest));
+    if (a <= 0.0) return rest == 0.0 ? HUGE_VAL : (a - root) / (2.0 * rest);
+    return 2.0 * b / (a + root);
+}
+
+// Root number j, between pole j and the next one: row j of s becomes the distances of all poles from it.
+static void gni_dc_root(const gni_dc *c, int64_t j) {
+    const int64_t n = c->count;
+    const double eps = 2.2204460492503131e-16, *pole = c->pole;
+    const bool last = j == n - 1;
+    double width = last ? c->rho * c->w->isa->dot(c->weight, c->weight, n) : pole[j + 1] - pole[j];
+    double origin = pole[j], lo = 0.0, hi = last ? width * 1.000000000000001 : 0.5 * width, t = 0.5 * width;
+    gni_dc_value v;
+    gni_dc_evaluate(c, j + 1, origin, t, &v);
+    if (v.f < 0.0 && !last) { // nearer to the pole above
+        origin = pole[j + 1];
+        t -= width;
+        lo = t;
+        hi = 0.0;
+    }
+    for (int i = 0; i < 100; i++) {
+        double slope = v.low_slope + v.high_slope, sum = 1.0 / c->rho + fabs(v.low) + fabs(v.high);
+        if (fabs(v.f) <= eps * (8.0 * sum + fabs(t) * slope)) break;
+        if (v.f < 0.0)
+            lo = GNI_MAX(lo, t);
+        else
+            hi = GNI_MIN(hi, t);
+        double p = (pole[j] - origin) - t, q = last ? 0.0 : (pole[j + 1] - origin) - t;
+        double to = t + gni_dc_step(&v, p, q, last);
+        if (!(to > lo && to < hi)) {
+            to = lo + 0.5 * (hi - lo);
+            if (lo > 0.0) to = sqrt(lo) * sqrt(hi); // near a pole by halves of the exponent
+            if (hi < 0.0) to = -sqrt(-lo) * sqrt(-hi);
+        }
+        if (to == t || !(to > lo && to < hi)) break;
+        t = to;
+        gni_dc_evaluate(c, j + 1, origin, t, &v);
+    }
+    c->root[j] = origin + t;
+    double *row = c->s + j * c->ld;
+    for (int64_t i = 0; i < n; i++) row[i] = (pole[i] - origin) - t;
+}
+
+static void gni_dc_root_task(void *arg, int64_t begin, int64_t end, int worker) {
+    GNI_UNUSED(worker);
+    for (int64_t j = begin; j < end; j++) gni_dc_root((const gni_dc *)arg, j);
+}
+
+// Weights whose secular equation has exactly the computed roots (Loewner's formula).
+static void gni_dc_weights_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_dc *c = (const gni_dc *)arg;
+    GNI_UNUSED(worker);
+    double *y = c->near_by;
+    for (int64_t i = begin; i < end; i++) y[i] = 1.0;
+    for (int64_t j = 0; j < c->count; j++) {
+        const double *row = c->s + j * c->ld;
+        const int64_t lo = GNI_MAX(begin, GNI_MIN(j, end)), hi = GNI_MAX(begin, GNI_MIN(j + 1, end));
+        c->w->isa->ratios(y + begin, row + begin, c->pole + begin, c->pole[j], lo - begin);
+        if (lo < hi) y[j] *= row[j];
+        c->w->isa->ratios(y + hi, row + hi, c->pole + hi, c->pole[j], end - hi);
+    }
+    for (int64_t i = begin; i < end; i++) y[i] = copysign(sqrt(fabs(y[i])), c->weight[i]);
+}
+
+static void gni_dc_vectors_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_dc *c = (const gni_dc *)arg;
+    GNI_UNUSED(worker);
+    for (int64_t j = begin; j < end; j++) {
+        double *row = c->s + j * c->ld;
+        double norm = sqrt(c->w->isa->quotients(row, c->near_by, c->count));
+        for (int64_t i = 0; i < c->count; i++) row[i] /= norm;
+    }
+}
+
+// ---- merging
+
+// Sorts numbers of rows by their value: two sorted runs are the common case.
+static void gni_dc_sort(const double *d, int64_t *order, int64_t *spare, int64_t n) {
+    for (int64_t width = 1; width < n; width *= 2) {
+        for (int64_t lo = 0; lo + width < n; lo += 2 * width) {
+            const int64_t mid = lo + width, hi = GNI_MIN(mid + width, n);
+            int64_t i = lo, j = mid, to = 0;
+            if (!(d[order[mid]] < d[order[mid - 1]])) continue;
+            while (i < mid || j < hi)
+                spare[to++] = j == hi || (i < mid && !(d[order[j]] < d[order[i]])) ? order[i++] : order[j++];
+            memcpy(order + lo, spare, (size_t)to * sizeof *order);
+        }
+    }
+}
+
+// Rows i and j of z turn so that the weight of i becomes 0.
+static void gni_dc_turn(const gni_dc *c, double *z, int64_t n, int64_t i, int64_t j, double cs, double sn) {
+    double *x = z + i * c->ld, *y = z + j * c->ld;
+    for (int64_t k = 0; k < n; k++) {
+        double a = x[k], b = y[k];
+        x[k] = cs * a + sn * b;
+        y[k] = cs * b - sn * a;
+    }
+}
+
+// The rows that the secular equation needs, in order, to c->list, and the others behind them. Returns how many.
+static int64_t gni_dc_deflate(gni_dc *c, double *z, double *d, double *weight, double rho, int64_t n) {
+    double most = 0.0, heaviest = 0.0;
+    int64_t kept = 0, gone = n, at = -1;
+    for (int64_t i = 0; i < n; i++) {
+        most = GNI_MAX(most, fabs(d[i]));
+        heaviest = GNI_MAX(heaviest, fabs(weight[i]));
+        c->order[i] = i;
+    }
+    const double tolerance = 8.0 * 2.2204460492503131e-16 * GNI_MAX(most, heaviest);
+    gni_dc_sort(d, c->order, c->list, n);
+    for (int64_t k = 0; k < n; k++) {
+        const int64_t i = c->order[k];
+        if (rho * fabs(weight[i]) <= tolerance) {
+            c->list[--gone] = i;
+            continue;
+        }
+        if (at >= 0) {
+            double r = hypot(weight[at], weight[i]), cs = weight[i] / r, sn = -weight[at] / r;
+            if (fabs((d[i] - d[at]) * cs * sn) <= tolerance) {
+                double a = d[at], b = d[i];
+                weight[i] = r;
+                weight[at] = 0.0;
+                gni_dc_turn(c, z, n, at, i, cs, sn);
+                d[at] = a * cs * cs + b * sn * sn;
+                d[i] = a * sn * sn + b * cs * cs;
+                c->list[--gone] = at;
+            } else {
+                c->list[kept++] = at;
+            }
+        }
+        at = i;
+    }
+    if (at >= 0) c->list[kept++] = at;
+    return kept;
+}
+
+// Columns `from` to `to` of the first `kept` rows of z become mixtures of those rows of c->rows that are not 0
+// there: their numbers among the kept ones are in `which`.
+static void gni_dc_mix(gni_dc *c, double *z, int64_t kept, const int64_t *which, int64_t count, int64_t from,
+                       int64_t to) {
+    const int64_t ld = c->ld;
+    double *mix = c->mix;
+    if (count == 0) {
+        for (int64_t i = 0; i < kept; i++) memset(z + i * ld + from, 0, (size_t)(to - from) * sizeof *z);
+        return;
+    }
+    // The rows move together, which keeps their order; so do the columns of the mixture.
+    for (int64_t i = 0; i < count; i++)
+        if (which[i] != i)
+            memcpy(c->rows + i * ld + from, c->rows + which[i] * ld + from, (size_t)(to - from) * sizeof *z);
+    for (int64_t r = 0; r < kept; r++)
+        for (int64_t i = 0; i < count; i++) mix[r * ld + i] = c->s[r * ld + which[i]];
+    gni_la_gemm(c->w, kept, to - from, count, z + from, ld, mix, ld, 1, c->rows + from, ld, 1, false);
+}
+
+static bool gni_dc_any(const double *x, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        if (x[i] != 0.0) return true;
+    return false;
+}
+
+// The first h and the other rows of z (n,n) are the eigenvectors of two halves, with values d; the whole has rho v v^T
+// besides, v = (.., 0, 1, sign, 0, ..) around h. Afterwards z and d are those of the whole.
+static void gni_dc_merge(gni_dc *c, double *z, double *d, int64_t n, int64_t h, double rho, double sign) {
+    const int64_t ld = c->ld;
+    int64_t left = 0, right = 0;
+    double *weight = c->scratch;
+    for (int64_t i = 0; i < n; i++)
+        weight[i] = 0.70710678118654752 * (i < h ? z[i * ld + h - 1] : sign * z[i * ld + h]);
+    const int64_t kept = gni_dc_deflate(c, z, d, weight, 2.0 * rho, n);
+    for (int64_t i = 0; i < n; i++) {
+        const double *row = z + c->list[i] * ld;
+        memcpy(c->rows + i * ld, row, (size_t)n * sizeof *z);
+        c->carry[i] = d[c->list[i]];
+        if (i >= kept) continue;
+        c->pole[i] = d[c->list[i]];
+        c->weight[i] = weight[c->list[i]];
+        c->square[i] = c->weight[i] * c->weight[i];
+        // Rows that were turned belong to both sides.
+        if (gni_dc_any(row, h)) c->left[left++] = i;
+        if (gni_dc_any(row + h, n - h)) c->right[right++] = i;
+    }
+    for (int64_t i = kept; i < n; i++) {
+        memcpy(z + i * ld, c->rows + i * ld, (size_t)n * sizeof *z);
+        d[i] = c->carry[i];
+    }
+    if (kept == 0) return;
+    c->count = kept;
+    c->rho = 2.0 * rho;
+    const int64_t grain = 1 + 20000 / kept;
+    gni_parallel(c->w->pool, kept, grain, gni_dc_root_task, c);
+    gni_parallel(c->w->pool, kept, gni_la_round(grain), gni_dc_weights_task, c);
+    gni_parallel(c->w->pool, kept, grain, gni_dc_vectors_task, c);
+    memcpy(d, c->root, (size_t)kept * sizeof *d);
+    gni_dc_mix(c, z, kept, c->left, left, 0, h);
+    gni_dc_mix(c, z, kept, c->right, right, h, n);
+}
+
+// d (n), e (n - 1): eigenvalues to d, unsorted, vectors to the rows of z, which is the unit matrix at first.
+static void gni_dc_solve(gni_dc *c, double *z, double *d, double *e, int64_t n) {
+    if (n <= GNI_DC_LEAF) {
+        c->turns.z = z;
+        c->turns.width = n;
+        gni_la_tridiagonal_values(c->w, d, e, n, &c->turns);
+        return;
+    }
+    const int64_t h = gni_la_round(n / 2);
+    const double rho = fabs(e[h - 1]), sign = e[h - 1] < 0.0 ? -1.0 : 1.0;
+    d[h - 1] -= rho;
+    d[h] -= rho;
+    gni_dc_solve(c, z, d, e, h);
+    gni_dc_solve(c, z + h * c->ld + h, d + h, e + h, n - h);
+    if (c->w->info == 0) gni_dc_merge(c, z, d, n, h, rho, sign);
+}
+
+static void gni_dc_run(gni_la *w, double *d, double *e, double *z, int64_t ld, int64_t n) {
+    gni_dc c;
+    gni_dc_take(&c, w, z, ld, n);
+    gni_la_clear(z, ld, n, n);
+    for (int64_t i = 0; i < n; i++) z[i * ld + i] = 1.0;
+    gni_dc_solve(&c, z, d, e, n);
 }
 
 // >>linalg_ops
