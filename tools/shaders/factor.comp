@@ -43,6 +43,8 @@
 
 #define GN_NB 32u
 #define GN_EACH [[unroll]] for (uint k = 0u; k < GN_NB; k++)
+// The elements of a block that invocation `me` of 64 moves; loads unrolled, so that all are under way at once.
+#define GN_SHARE(i, me) [[unroll]] for (uint e = 0u, i = me; e < GN_NB * GN_NB / 64u; e++, i = me + 64u * e)
 // x[k] = x[k + 1] - y * factor(k), and `last` comes in behind; x needs GN_NB + 1 places.
 #define GN_NEXT(factor, last)                                                                      \
     {                                                                                              \
@@ -80,7 +82,8 @@
 layout(local_size_x = GN_ROWS) in;
 
 shared uint gn_key[GN_ROWS / 4], gn_who[GN_ROWS / 4];
-shared GN_R gn_row[GN_NB + 1u];
+shared GN_R gn_row[GN_NB]; // of the pivot, from the column behind it on
+shared GN_R gn_pivot;
 
 // Grows with |x|; NaN comes first. Of a double the upper half will do.
 uint gn_rank(GN_R x) {
@@ -98,6 +101,7 @@ void main() {
     if (i < GN_COUNT) number = GN_FROM == 0u ? GN_FIRST + i : gn_load(GN_STATE, GN_FROM + i);
     bool free = number != GN_NOBODY;
     uint at = GN_BASE + (free ? number : GN_FIRST) * GN_LD + GN_FIRST;
+    uint mine = GN_NB; // place among those picked
     GN_R x[GN_NB + 1u];
     GN_EACH x[k] = free && k < GN_WIDTH ? gn_get(0u, at + k) : GN_R(0);
     for (uint s = 0u; s < GN_WIDTH; s++) {
@@ -119,22 +123,25 @@ void main() {
         who = subgroupMin(key == best ? who : GN_NOBODY);
         if (me == (best == 0u ? 0u : who)) {
             gn_store(GN_STATE, GN_TO + GN_GROUP * GN_NB + s, best == 0u ? GN_NOBODY : number);
-            if (GN_LAST != 0u) {
-                GN_EACH gn_put(2u, s * GN_NB + ((k + s) & (GN_NB - 1u)), x[k]);
-                if (best == 1u && gn_load(GN_STATE, 0u) == 0u)
-                    gn_store(GN_STATE, 0u, GN_FIRST + s + 1u);
+            if (best == 1u && GN_LAST != 0u && gn_load(GN_STATE, 0u) == 0u)
+                gn_store(GN_STATE, 0u, GN_FIRST + s + 1u);
+            if (best != 0u) {
+                free = false;
+                mine = s;
             }
-            if (best != 0u) free = false;
+            gn_pivot = best == 0u ? GN_R(0) : x[0];
             // Behind the columns that are left stand factors, which stay as they are.
-            GN_EACH gn_row[k] = best == 0u || k + s >= GN_NB ? GN_R(0) : x[k];
-            gn_row[GN_NB] = GN_R(0);
+            x[GN_NB] = GN_R(0);
+            GN_EACH gn_row[k] = best == 0u || k + s + 1u >= GN_NB ? GN_R(0) : x[k + 1u];
         }
         barrier();
-        GN_R pivot = gn_row[0], first = x[0];
+        GN_R pivot = gn_pivot, first = x[0];
         bool now = free && pivot != GN_R(0);
         GN_R y = now ? first / pivot : GN_R(0);
-        GN_NEXT(gn_row[k + 1u], now ? y : first)
+        GN_NEXT(gn_row[k], now ? y : first)
     }
+    if (GN_LAST != 0u && mine < GN_NB)
+        GN_EACH gn_put(2u, mine * GN_NB + ((k + GN_WIDTH) & (GN_NB - 1u)), x[k]);
 }
 
 #elif defined(GN_SWAP) // ----------------------------------------------------------------------
@@ -188,7 +195,7 @@ void gn_swap_order() {
 
 void main() {
     uint me = gl_LocalInvocationIndex, c = gl_WorkGroupID.x * 64u + me;
-    for (uint i = me; i < GN_NB * GN_NB; i += 64u) {
+    GN_SHARE(i, me) {
         // Column s of L, from below its diagonal on.
         uint s = i / GN_NB, r = s + 1u + i % GN_NB;
         gn_tile[i] = gn_get(2u, i);
@@ -233,13 +240,12 @@ shared GN_R gn_right[GN_NB * GN_MOST];
 void main() {
     uint me = gl_LocalInvocationIndex, row = GN_FIRST + GN_NB + gl_WorkGroupID.x * 64u + me;
     uint right = GN_FIRST + GN_NB, width = GN_END - right;
-    for (uint i = me; i < GN_NB * GN_NB; i += 64u) {
+    GN_SHARE(i, me) {
         uint r = i / GN_NB, c = r + i % GN_NB; // row r of U, from its diagonal on
         gn_tile[i] = c < GN_NB ? gn_get(2u, r * GN_NB + c) : GN_R(0);
     }
     for (uint i = me; i < width; i += 64u)
-        for (uint k = 0u; k < GN_NB; k++)
-            gn_right[k * GN_MOST + i] = gn_get(0u, GN_BASE + (GN_FIRST + k) * GN_LD + right + i);
+        GN_EACH gn_right[k * GN_MOST + i] = gn_get(0u, GN_BASE + (GN_FIRST + k) * GN_LD + right + i);
     barrier();
     if (row >= GN_ALL_ROWS) return;
     uint at = GN_BASE + row * GN_LD + GN_FIRST;
@@ -251,13 +257,13 @@ void main() {
     }
     GN_EACH gn_put(0u, at + k, x[k]);
     at += GN_NB;
-    for (uint c = 0u; c < width; c += 4u) {
-        GN_R a[4];
-        [[unroll]] for (uint e = 0u; e < 4u; e++) a[e] = c + e < width ? gn_get(0u, at + c + e) : GN_R(0);
+    for (uint c = 0u; c < width; c += 8u) {
+        GN_R a[8];
+        [[unroll]] for (uint e = 0u; e < 8u; e++) a[e] = c + e < width ? gn_get(0u, at + c + e) : GN_R(0);
         GN_EACH {
-            [[unroll]] for (uint e = 0u; e < 4u; e++) a[e] -= x[k] * gn_right[k * GN_MOST + min(c + e, GN_MOST - 1u)];
+            [[unroll]] for (uint e = 0u; e < 8u; e++) a[e] -= x[k] * gn_right[k * GN_MOST + c + e];
         }
-        [[unroll]] for (uint e = 0u; e < 4u; e++)
+        [[unroll]] for (uint e = 0u; e < 8u; e++)
             if (c + e < width) gn_put(0u, at + c + e, a[e]);
     }
 }
@@ -282,7 +288,7 @@ shared GN_R gn_tile[GN_NB * GN_NB];
 // Block (p,q) of the triangle by columns. On the diagonal columns begin there, with ones beyond the end.
 void gn_tile_load(uint me, uint p, uint q) {
     barrier();
-    for (uint i = me; i < GN_NB * GN_NB; i += 64u) {
+    GN_SHARE(i, me) {
         uint s = i / GN_NB, k = i % GN_NB + (p == q ? s : 0u), r = p * GN_NB + k, c = q * GN_NB + s;
         GN_R v = k < GN_NB && r < GN_ORDER && c <= r ? gn_get(1u, GN_T_BASE + r * GN_T_ROW + c * GN_T_COLUMN) : GN_R(0);
         gn_tile[i] = r == c && (GN_UNIT != 0u || r >= GN_ORDER) ? GN_R(1) : v;
@@ -300,9 +306,11 @@ void main() {
         GN_EACH x[k] = live && j + k < GN_ORDER ? gn_get(0u, at + (j + k) * GN_B_ROW) : GN_R(0);
         for (uint q = 0u; q < p; q++) {
             gn_tile_load(me, p, q);
-            for (uint s = 0u; s < GN_NB && live; s++) {
-                GN_R y = gn_get(0u, at + (q * GN_NB + s) * GN_B_ROW);
-                GN_EACH x[k] -= gn_tile[s * GN_NB + k] * y;
+            for (uint s = 0u; s < GN_NB && live; s += 8u) {
+                GN_R y[8];
+                [[unroll]] for (uint e = 0u; e < 8u; e++) y[e] = gn_get(0u, at + (q * GN_NB + s + e) * GN_B_ROW);
+                [[unroll]] for (uint e = 0u; e < 8u; e++)
+                    GN_EACH x[k] -= gn_tile[(s + e) * GN_NB + k] * y[e];
             }
         }
         gn_tile_load(me, p, p);
@@ -327,13 +335,12 @@ void main() {
 layout(local_size_x = 128) in;
 
 shared GN_R gn_tile[GN_NB * GN_NB];
-shared GN_R gn_column[2][2u * GN_NB]; // zeros behind
+shared GN_R gn_column[2][GN_NB], gn_rest[2];
 
 void main() {
     uint row = gl_LocalInvocationIndex, base = GN_BASE + GN_GROUP * GN_STEP, info = GN_INFO + GN_GROUP;
     bool live = row < GN_ORDER, failed = false;
     uint at = base + row * GN_LD;
-    if (row < 2u * GN_NB) gn_column[0][row] = gn_column[1][row] = GN_R(0);
     GN_R x[GN_NB + 1u];
     for (uint p = 0u; p * GN_NB < GN_ORDER; p++) {
         uint j = p * GN_NB, mine = row - j; // of this block's rows: below 32
@@ -342,24 +349,27 @@ void main() {
         for (uint q = 0u; q < p; q++) {
             barrier();
             if (mine < GN_NB)
-                for (uint s = 0u; s < GN_NB; s++)
-                    gn_tile[s * GN_NB + mine] = live ? gn_get(0u, at + q * GN_NB + s) : GN_R(0);
+                GN_EACH gn_tile[k * GN_NB + mine] = live ? gn_get(0u, at + q * GN_NB + k) : GN_R(0);
             barrier();
-            for (uint s = 0u; s < GN_NB && below; s++) {
-                GN_R y = gn_get(0u, at + q * GN_NB + s);
-                GN_EACH x[k] -= y * gn_tile[s * GN_NB + k];
+            for (uint s = 0u; s < GN_NB && below; s += 8u) {
+                GN_R y[8];
+                [[unroll]] for (uint e = 0u; e < 8u; e++) y[e] = gn_get(0u, at + q * GN_NB + s + e);
+                [[unroll]] for (uint e = 0u; e < 8u; e++)
+                    GN_EACH x[k] -= y[e] * gn_tile[(s + e) * GN_NB + k];
             }
         }
         for (uint s = 0u; s < GN_NB; s++) {
-            if (mine < GN_NB) gn_column[s & 1u][mine] = x[0];
+            // From behind the diagonal on; what is done before it stays as it is.
+            if (mine < GN_NB) gn_column[s & 1u][(mine + GN_NB - 1u - s) & (GN_NB - 1u)] = mine > s ? x[0] : GN_R(0);
+            if (mine == s) gn_rest[s & 1u] = x[0];
             barrier();
-            GN_R rest = j + s < GN_ORDER ? gn_column[s & 1u][s] : GN_R(1);
+            GN_R rest = j + s < GN_ORDER ? gn_rest[s & 1u] : GN_R(1);
             if (!(rest > GN_R(0)) && !failed) {
                 failed = true;
                 if (row == 0u && gn_load(GN_STATE, info) == 0u) gn_store(GN_STATE, info, GN_FIRST + j + s + 1u);
             }
             GN_R root = sqrt(rest), last = x[0] / root, y = last / root;
-            GN_NEXT(gn_column[s & 1u][s + 1u + k], last)
+            GN_NEXT(gn_column[s & 1u][k], last)
         }
         if (below) GN_EACH if (j + k < GN_ORDER) gn_put(0u, at + j + k, j + k <= row ? x[k] : GN_R(0));
     }
