@@ -542,8 +542,10 @@ GPUNUM_API gn_array *gn_trace(gn_array *a, int64_t k); // integers sum to int64
 GPUNUM_API gn_array *gn_tril(gn_array *a, int64_t k);
 GPUNUM_API gn_array *gn_triu(gn_array *a, int64_t k);
 
-// Decompositions are computed at once, on the CPU and in float64, and rounded to the operand's dtype; integers
-// give float32. A matrix that has none is a GN_ERROR_ARGUMENT whose message names it and says why.
+// Decompositions are computed at once. On the CPU that is done in float64 and rounded to the operand's dtype;
+// integers give float32. Large matrices (gn_options.thresholds.linalg) are solved, inverted and factored by LU,
+// Cholesky and QR on the GPU in their own dtype, halves in float32: residuals are of the order of n times its
+// epsilon. A matrix that has no decomposition is a GN_ERROR_ARGUMENT whose message names it and says why.
 
 // x with a x = b, by LU with partial pivoting: a (..., n, n), b (n) or (..., n, k) as in NumPy 2. A pivot of
 // exactly 0 is an error.
@@ -553,7 +555,8 @@ GPUNUM_API gn_array *gn_det(gn_array *a); // (...); 0 for singular matrices
 // Lower L with L L^T = a. Reads the lower triangle; the gradient is symmetric. Not positive definite is an error.
 GPUNUM_API gn_array *gn_cholesky(gn_array *a);
 // a (..., m, n) = q r with q (..., m, k) orthonormal columns, r (..., k, n) upper, k = min(m, n). `r` may be
-// NULL. Signs are LAPACK's. No derivative.
+// NULL. Signs are LAPACK's; on the GPU r's diagonal is positive. Derivatives need independent columns, of a wide
+// matrix the first m.
 GPUNUM_API gn_array *gn_qr(gn_array *a, gn_array **r);
 // Eigenvalues (..., n) of symmetric matrices, in ascending order, and into *v (unless NULL) the eigenvectors as
 // columns: a v = v diag(w). Reads the lower triangle. NaN and infinity are errors. The derivative of the
@@ -561,7 +564,8 @@ GPUNUM_API gn_array *gn_qr(gn_array *a, gn_array **r);
 GPUNUM_API gn_array *gn_eigh(gn_array *a, gn_array **v);
 // Singular values (..., k) in descending order, k = min(m, n), and into *u and *vt (unless NULL) the vectors:
 // a = u diag(s) vt with u (..., m, k) and vt (..., k, n), or with `full` (..., m, m) and (..., n, n). NaN and
-// infinity are errors. No derivative.
+// infinity are errors. The derivative of the vectors exists where the values differ and, unless the matrix is
+// square, are not 0; vectors that `full` adds have none.
 GPUNUM_API gn_array *gn_svd(gn_array *a, bool full, gn_array **u, gn_array **vt);
 
 // >>random
@@ -24587,6 +24591,8 @@ static bool gni_back_det(gn_context *g, gni_node *node, gn_array *gy, gn_array *
 static bool gni_back_cholesky(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 static bool gni_back_solve(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 static bool gni_back_eigh(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
+static bool gni_back_qr(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
+static bool gni_back_svd(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 
 GPUNUM_API gn_array *gn_inv(gn_array *a) {
     return gni_la_single("gn_inv", GNI_LA_INV, a, gni_back_inv);
@@ -24679,27 +24685,29 @@ static void gni_la_several(gn_context *g, const char *fn, gni_la_kind kind, gn_a
     const int64_t m = d.m, n = d.n, k = GNI_MIN(m, n);
     const bool svd = kind == GNI_LA_SVD, qr = kind == GNI_LA_QR;
     d.k = full ? GNI_MAX(m, n) : k;
+    const gn_dtype result = gni_la_result(a->dtype);
     if (qr && gni_lg_qr_all(&d, a, t, &batch, y)) {
-        for (int i = 0; i < 2; i++) {
-            if (place[i] == NULL && i > 0) {
-                gni_unref(g, y[i]);
-                y[i] = NULL;
-            }
-            y[i] = gni_lg_result(&d, y[i], gni_la_result(a->dtype));
+        if (place[1] == NULL) {
+            gni_unref(g, y[1]);
+            y[1] = NULL;
         }
-        return;
+        for (int i = 0; i < 2; i++) y[i] = gni_lg_result(&d, y[i], result);
+    } else {
+        gn_array *x = gni_la_input(&d, 0, a, t, &batch, 2);
+        if (x != NULL) y[0] = gni_la_output(&d, 0, t, &batch, qr ? 2 : 1, qr ? m : k, k);
+        if (y[0] != NULL && place[1] != NULL)
+            y[1] = gni_la_output(&d, 1, t, &batch, 2, svd ? m : k, !svd ? n : full ? m : k);
+        if (y[0] != NULL && place[2] != NULL && !g->call_failed)
+            y[2] = gni_la_output(&d, 2, t, &batch, 2, full ? n : k, n);
+        gni_la_finish(&d, y, 3, result);
+        gni_unref(g, x);
     }
-    gn_array *x = gni_la_input(&d, 0, a, t, &batch, 2);
-    if (x != NULL) y[0] = gni_la_output(&d, 0, t, &batch, qr ? 2 : 1, qr ? m : k, k);
-    if (y[0] != NULL && place[1] != NULL)
-        y[1] = gni_la_output(&d, 1, t, &batch, 2, svd ? m : k, !svd ? n : full ? m : k);
-    if (y[0] != NULL && place[2] != NULL && !g->call_failed)
-        y[2] = gni_la_output(&d, 2, t, &batch, 2, full ? n : k, n);
-    gni_la_finish(&d, y, 3, gni_la_result(a->dtype));
-    gni_unref(g, x);
     for (int i = 0; i < 3; i++) {
         if (y[i] == NULL || !gni_tracks(g, &a, 1)) continue;
-        gni_node *node = gni_record(g, y[i], fn, kind == GNI_LA_EIGH ? gni_back_eigh : NULL, &a, 1);
+        // Vectors that only complete a basis are not determined.
+        bool more = svd && full && i > 0 && (i == 1 ? m : n) > k;
+        gni_backward_fn back = qr ? gni_back_qr : svd ? gni_back_svd : gni_back_eigh;
+        gni_node *node = gni_record(g, y[i], fn, more ? NULL : back, &a, 1);
         if (node != NULL) node->param[0] = i;
     }
 }
@@ -24814,23 +24822,85 @@ static bool gni_back_cholesky(gn_context *g, gni_node *node, gn_array *gy, gn_ar
     return true;
 }
 
+// x[i][j] / (w[j] - w[i]), and 0 on the diagonal.
+static gn_array *gni_over_gaps(gn_context *g, gn_array *x, gn_array *w) {
+    if (x == NULL || w == NULL) return NULL;
+    int64_t n = w->shape.dim[w->shape.rank - 1];
+    gn_array *gap = gn_sub(gn_expand_dims(w, -2), gn_expand_dims(w, -1));
+    gn_array *diagonal = gn_eye(g, GN_BOOL, n, n, 0);
+    gn_array *none = gn_scalar(g, w->dtype, 0.0), *one = gn_scalar(g, w->dtype, 1.0);
+    return gn_where(diagonal, none, gn_div(x, gn_where(diagonal, one, gap)));
+}
+
 // v diag(gw) v^T for the values; v (F o v^T gv) v^T with F[i][j] = 1 / (w[j] - w[i]) for the vectors, made
 // symmetric (Giles 2008). Equal values have no derivative of their vectors: infinity or NaN.
 static bool gni_back_eigh(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
-    gn_array *v = NULL, *w = gn_eigh(node->in[0], &v), *t = gni_turned(v), *inner;
+    gn_array *v = NULL, *w = gn_eigh(node->in[0], &v), *t = gni_turned(v);
     if (w == NULL || t == NULL) return false;
     if (node->param[0] == 0) {
         gx[0] = gn_matmul(gn_mul(v, gn_expand_dims(gy, -2)), t);
         return true;
     }
-    int64_t n = v->shape.dim[v->shape.rank - 1];
-    gn_array *gap = gn_sub(gn_expand_dims(w, -2), gn_expand_dims(w, -1));
-    gn_array *diagonal = gn_eye(g, GN_BOOL, n, n, 0);
-    gn_array *none = gn_scalar(g, v->dtype, 0.0), *one = gn_scalar(g, v->dtype, 1.0);
-    inner = gn_div(gn_matmul(t, gy), gn_where(diagonal, one, gap));
-    inner = gn_where(diagonal, none, inner);
+    gn_array *inner = gni_over_gaps(g, gn_matmul(t, gy), w);
     gn_array *s = gn_matmul(gn_matmul(v, inner), t);
     gx[0] = gn_mul_s(gn_add(s, gni_turned(s)), 0.5);
+    return true;
+}
+
+// Of a matrix that is not wide: (gq + q S) r^-T with S symmetric, its lower triangle that of r gr^T - gq^T q
+// (Walter and Lehmann 2010). gr may be NULL, and so may gq.
+static gn_array *gni_back_qr_tall(gn_array *q, gn_array *r, gn_array *gq, gn_array *gr) {
+    gn_array *m = gr != NULL ? gn_matmul(r, gni_turned(gr)) : NULL;
+    if (gq != NULL) {
+        gn_array *x = gn_matmul(gni_turned(gq), q);
+        m = m != NULL ? gn_sub(m, x) : gn_neg(x);
+    }
+    gn_array *y = gn_matmul(q, gn_add(gn_tril(m, 0), gni_turned(gn_tril(m, -1))));
+    if (gq != NULL) y = gn_add(y, gq);
+    return gni_turned(gn_solve(r, gni_turned(y)));
+}
+
+// A wide matrix is a square one, which has the q, beside q gv.
+static bool gni_back_qr(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gn_array *a = node->in[0], *r = NULL, *q = gn_qr(a, &r);
+    gn_array *gq = node->param[0] == 0 ? gy : NULL, *gr = node->param[0] == 1 ? gy : NULL;
+    if (q == NULL || r == NULL) return false;
+    const int64_t m = a->shape.dim[a->shape.rank - 2], n = a->shape.dim[a->shape.rank - 1];
+    GNI_UNUSED(g);
+    if (m >= n) {
+        gx[0] = gni_back_qr_tall(q, r, gq, gr);
+        return true;
+    }
+    gn_array *part[2], *rest = gn_slice(a, -1, m, n, 1);
+    part[1] = gr == NULL ? gn_zeros_like(rest) : gn_matmul(q, gn_slice(gr, -1, m, n, 1));
+    if (gr != NULL) {
+        gq = gn_matmul(rest, gni_turned(gn_slice(gr, -1, m, n, 1)));
+        gr = gn_slice(gr, -1, 0, m, 1);
+    }
+    part[0] = gni_back_qr_tall(q, gn_slice(r, -1, 0, m, 1), gq, gr);
+    gx[0] = gn_concat(part, 2, -1);
+    return true;
+}
+
+// u diag(gs) vt for the values; for u, with F[i][j] = 1 / (s[j]^2 - s[i]^2) and J = F o u^T gu,
+// (u (J + J^T) s + (1 - u u^T) gu / s) vt; for v the same of the transpose (Giles 2008; Townsend 2016).
+static bool gni_back_svd(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gn_array *u = NULL, *vt = NULL, *s = gn_svd(node->in[0], false, &u, &vt);
+    if (s == NULL || u == NULL || vt == NULL) return false;
+    const bool right = node->param[0] == 2;
+    gn_array *row = gn_expand_dims(s, -2);
+    if (node->param[0] == 0) {
+        gx[0] = gn_matmul(gn_mul(u, gn_expand_dims(gy, -2)), vt);
+        return true;
+    }
+    gn_array *x = right ? gni_turned(vt) : u, *other = right ? gni_turned(u) : vt;
+    gn_array *gz = right ? gni_turned(gy) : gy, *t = gn_matmul(gni_turned(x), gz);
+    gn_array *j = gni_over_gaps(g, t, gn_square(s));
+    gn_array *inner = gn_mul(gn_matmul(x, gn_add(j, gni_turned(j))), row);
+    if (x->shape.dim[x->shape.rank - 2] > x->shape.dim[x->shape.rank - 1])
+        inner = gn_add(inner, gn_div(gn_sub(gz, gn_matmul(x, t)), row));
+    gn_array *y = gn_matmul(inner, other);
+    gx[0] = right ? gni_turned(y) : y;
     return true;
 }
 
