@@ -584,6 +584,134 @@ static void test_no_gradient(void **state) {
     expect_error(g, GN_ERROR_ARGUMENT, "gn_solve: the matrix is singular (pivot 0 is 0)");
 }
 
+// ---- on the GPU
+
+// A context that decomposes matrices of any size on the device; NULL without one.
+static gn_context *open_large(int64_t least) {
+    gn_options o = test_options();
+    if (!test_on_vulkan()) return NULL;
+    o.thresholds.linalg = least;
+    return test_open_with(&o);
+}
+
+static bool is_on_gpu(gn_array *a) { return strstr(gn_explain(a), "computed on the GPU") != NULL; }
+
+// Residuals as LAPACK's tests have them: relative to n eps and the norms.
+static void check_large(gn_context *g, gn_dtype t, int64_t n) {
+    const double eps = t == GN_F64 ? 2.3e-16 : 1.2e-7, size = (double)n + 10.0;
+    gn_array *a = gn_randn(g, t, GN_SHAPE(n, n)), *b = gn_randn(g, t, GN_SHAPE(n, 3)), *r = NULL;
+    gn_array *a64 = gn_cast(a, GN_F64), *s = gn_matmul(a, turned(a)), *eye = gn_eye(g, GN_F64, n, n, 0);
+    s = gn_add(s, gn_eye(g, t, n, n, 0));
+    gn_array *x = gn_solve(a, b), *y = gn_inv(turned(a)), *l = gn_cholesky(s), *q = gn_qr(a, &r);
+    assert_true(n == 0 || (is_on_gpu(x) && is_on_gpu(y) && is_on_gpu(l)));
+    assert_true(largest(gn_sub(gn_matmul(a64, gn_cast(x, GN_F64)), b)) <=
+                4.0 * size * eps * largest(a) * largest(x));
+    assert_true(largest(gn_sub(gn_matmul(gn_cast(y, GN_F64), turned(a64)), eye)) <=
+                8.0 * size * eps * largest(a) * largest(y));
+    gn_array *l64 = gn_cast(l, GN_F64), *q64 = gn_cast(q, GN_F64);
+    assert_true(largest(gn_sub(gn_matmul(l64, turned(l64)), s)) <= size * eps * largest(s));
+    assert_true(largest(gn_sub(gn_tril(l, 0), l)) == 0.0);
+    assert_true(largest(gn_sub(gn_matmul(q64, gn_cast(r, GN_F64)), a)) <= size * eps * largest(a));
+    assert_true(skew(g, q64) <= size * eps);
+    assert_true(largest(gn_sub(gn_triu(r, 0), r)) == 0.0);
+    if (n > 40) return;
+    // Its determinant against that of a context that leaves it to the CPU.
+    double data[40 * 40];
+    gn_context *h = test_open();
+    assert_int_equal(gn_read(a64, data, gn_bytes(a64)), GN_OK);
+    double det = gn_item(gn_det(a)),
+           want = gn_item(gn_det(gn_array_from(h, GN_F64, GN_SHAPE(n, n), data)));
+    assert_true(fabs(det - want) <= 100.0 * size * eps * fabs(want) + 1e-6);
+    gn_close(h);
+}
+
+static void check_tall(gn_context *g, gn_array *a, bool on_gpu, double eps) {
+    gn_array *r = NULL, *q = gn_qr(a, &r), *q64 = gn_cast(q, GN_F64);
+    double size = (double)gn_dim(a, -2) + 10.0;
+    assert_true(is_on_gpu(q) == on_gpu);
+    assert_true(largest(gn_sub(gn_matmul(q64, gn_cast(r, GN_F64)), a)) <= size * eps * largest(a));
+    assert_true(skew(g, q64) <= size * eps);
+}
+
+static void test_large(void **state) {
+    static const int64_t sizes[] = {1, 2, 3, 17, 31, 32, 33, 64, 65, 127, 128, 129, 131, 161, 260};
+    gn_context *g = open_large(1);
+    (void)state;
+    if (g == NULL) skip();
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        gn_scope_begin(g);
+        check_large(g, GN_F32, sizes[i]);
+        check_large(g, GN_F64, sizes[i]);
+        gn_scope_end(g);
+    }
+    gn_scope_begin(g);
+    check_tall(g, gn_randn(g, GN_F32, GN_SHAPE(300, 140)), true, 1.2e-7);
+    check_tall(g, turned(gn_randn(g, GN_F32, GN_SHAPE(300, 140))), true, 1.2e-7);
+    check_tall(g, gn_cast(gn_mul_s(gn_randn(g, GN_F32, GN_SHAPE(40, 30)), 9.0), GN_I32), true, 1.2e-7);
+    // Rank-deficient ones are left to the CPU.
+    gn_array *thin = gn_randn(g, GN_F32, GN_SHAPE(150, 2));
+    check_tall(g, gn_matmul(thin, gn_transpose(thin)), false, 1.2e-7);
+    check_tall(g, gn_zeros(g, GN_F32, GN_SHAPE(40, 40)), false, 1.2e-7);
+    // Batches, broadcast and as views; halves and integers.
+    gn_array *a = gn_randn(g, GN_F32, GN_SHAPE(2, 40, 3, 40)), *b = gn_randn(g, GN_F32, GN_SHAPE(3, 40, 5));
+    a = gn_flip(gn_swap_axes(a, 1, 2), GN_AXIS(-1));
+    gn_array *x = gn_solve(a, b);
+    assert_true(is_on_gpu(x));
+    assert_true(largest(gn_sub(gn_matmul(a, x), b)) < 2e-5 * largest(x));
+    assert_true(largest(gn_sub(gn_det(a), gn_recip(gn_det(gn_inv(a))))) < 1e-2 * largest(gn_det(a)));
+    gn_array *s = gn_add(gn_matmul(a, turned(a)), gn_eye(g, GN_F32, 40, 40, 0)), *l = gn_cholesky(s);
+    assert_true(largest(gn_sub(gn_matmul(l, turned(l)), s)) < 1e-5 * largest(s));
+    const int32_t values[] = {2, 1, 1, 3};
+    gn_array *i = gn_array_from(g, GN_I32, GN_SHAPE(2, 2), values);
+    const double inverse[] = {0.6, -0.2, -0.2, 0.4};
+    gn_array *y = gn_inv(i);
+    assert_int_equal(gn_dtype_of(y), GN_F32);
+    assert_true(largest(gn_sub(y, gn_array_from(g, GN_F64, GN_SHAPE(2, 2), inverse))) < 1e-6);
+    assert_int_equal(gn_dtype_of(gn_cholesky(gn_cast(i, GN_F16))), GN_F16);
+    // What has no decomposition.
+    gn_array *ones = gn_ones(g, GN_F32, GN_SHAPE(70, 70));
+    assert_null(gn_inv(ones));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_inv: the matrix is singular (pivot 1 is 0)");
+    expect_values(gn_det(ones), 0.0);
+    gn_array *minus = gn_sub(gn_eye(g, GN_F32, 140, 140, 0), gn_mul_s(gn_eye(g, GN_F32, 140, 140, 133), 9.0));
+    assert_null(gn_cholesky(gn_add(minus, turned(minus))));
+    expect_error(g, GN_ERROR_ARGUMENT,
+                 "gn_cholesky: the matrix is not positive definite (its leading 134 x 134 block is not)");
+    gn_scope_end(g);
+    test_close(g);
+}
+
+static void use_large(gn_context *g) {
+    gn_scope_begin(g);
+    gn_array *a = gn_randn(g, GN_F32, GN_SHAPE(2, 20, 20)), *r = NULL;
+    gn_eval(gn_solve(a, gn_inv(a)));
+    gn_eval(gn_det(a));
+    gn_eval(gn_cholesky(gn_add(gn_matmul(a, turned(a)), gn_eye(g, GN_F32, 20, 20, 0))));
+    gn_eval(gn_qr(a, &r));
+    gn_scope_end(g);
+}
+
+// In one context, since another one would compile its kernels again.
+static void test_large_allocations(void **state) {
+    gn_context *g = open_large(1);
+    (void)state;
+    if (g == NULL) skip();
+    use_large(g);
+    bool failed = true;
+    for (int64_t k = 0; failed; k++) {
+        test_heap.until_failure = k;
+        use_large(g);
+        failed = test_heap.until_failure == 0;
+        test_heap.until_failure = -1;
+        gn_status status = gn_status_get(g);
+        if (status != GN_OK && (!failed || status != GN_ERROR_OUT_OF_MEMORY))
+            fail_msg("allocation %lld: %s", (long long)k, gn_error(g));
+        gn_error_clear(g);
+        if (k > 10000) fail_msg("there is no end of allocations");
+    }
+    test_close(g);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {GN_TEST(test_numpy),
                                        GN_TEST(test_residuals),
@@ -596,6 +724,8 @@ int main(void) {
                                        cmocka_unit_test(test_allocations),
                                        GN_TEST(test_gradients),
                                        GN_TEST(test_singular_gradient),
-                                       GN_TEST(test_no_gradient)};
+                                       GN_TEST(test_no_gradient),
+                                       cmocka_unit_test(test_large),
+                                       cmocka_unit_test(test_large_allocations)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
