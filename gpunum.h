@@ -14949,6 +14949,7 @@ typedef struct gni_vk_caps {
     bool mapped;                // device memory is visible to the host and cached there
     bool int64, float64, float16, int8, int16, storage8, storage16, memory_model;
     bool keep_denorms, keep_nan; // kernels are told to keep float32 subnormals, infinities and NaN
+    bool keep_half_denorms;      // and float16 subnormals, in unpackHalf2x16 too
     bool bfloat16, bfloat16_coop;
     bool coop, coop2;
     int coop_count;
@@ -15583,6 +15584,9 @@ static void gni_vk_read_limits(gni_vk *vk, const bool *has) {
     c->subgroup = c->subgroup_min = c->subgroup_max = v11.subgroupSize;
     c->keep_denorms = v12.shaderDenormPreserveFloat32 &&
                       v12.denormBehaviorIndependence != VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE;
+    c->keep_half_denorms =
+        v12.shaderDenormPreserveFloat16 &&
+        v12.denormBehaviorIndependence == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL;
     c->keep_nan = v12.shaderSignedZeroInfNanPreserveFloat32 != 0;
     if (has[GNI_VK_EXT_SUBGROUP]) {
         c->subgroup_min = subgroup.least;
@@ -17044,21 +17048,24 @@ static bool gni_vk_needs_code(const gni_vk_kernel *k, uint32_t code) {
     return false;
 }
 
-// An execution mode for 32-bit floats and the capability it needs.
+// An execution mode for floats of a width and the capability it needs.
 typedef struct gni_vk_float_mode {
-    uint32_t capability, mode;
+    uint32_t capability, mode, bits;
 } gni_vk_float_mode;
-enum { GNI_VK_MODE_WORDS = 2 * 6 };
+enum { GNI_VK_MODES = 3, GNI_VK_MODE_WORDS = GNI_VK_MODES * 6 };
 
 static int gni_vk_float_modes(const gni_vk *vk, gni_vk_float_mode *out) {
     int n = 0;
-    if (vk->caps.keep_denorms) {
+    for (uint32_t bits = 16; bits <= 32; bits += 16) {
+        if (!(bits == 16 ? vk->caps.keep_half_denorms : vk->caps.keep_denorms)) continue;
         out[n].capability = 4464; // DenormPreserve
-        out[n++].mode = 4459;
+        out[n].mode = 4459;
+        out[n++].bits = bits;
     }
     if (vk->caps.keep_nan) {
         out[n].capability = 4466; // SignedZeroInfNanPreserve
-        out[n++].mode = 4461;
+        out[n].mode = 4461;
+        out[n++].bits = 32;
     }
     return n;
 }
@@ -17163,7 +17170,7 @@ static uint32_t gni_vk_cut_switch(const uint32_t *w, const gni_vk_kernel *k, uin
 // GNI_VK_MODE_WORDS more than n words, `mark` a zero for every id. Returns the number of words.
 static uint32_t gni_vk_copy_module(const gni_vk *vk, const uint32_t *w, uint32_t n,
                                    const gni_vk_kernel *k, uint32_t *out, uint8_t *mark) {
-    gni_vk_float_mode modes[2];
+    gni_vk_float_mode modes[GNI_VK_MODES];
     int mode_count = gni_vk_float_modes(vk, modes);
     uint32_t at = 5, merge = 0;
     memcpy(out, w, 5 * sizeof *w);
@@ -17187,7 +17194,7 @@ static uint32_t gni_vk_copy_module(const gni_vk *vk, const uint32_t *w, uint32_t
             out[at++] = 4u << 16 | 16u; // OpExecutionMode
             out[at++] = w[i + 2];
             out[at++] = modes[m].mode;
-            out[at++] = 32;
+            out[at++] = modes[m].bits;
         }
     }
     at = gni_vk_sweep(out, at, mark, true, false);
@@ -19823,13 +19830,17 @@ typedef struct gni_vko_tile {
 } gni_vko_tile;
 
 static const gni_vko_tile gni_vko_real_tiles[] = {
-    {GNI_MODULE_matmul_96x128, 96, 128, 16, 29700, 188, 138, 2, false},
-    {GNI_MODULE_matmul_64x128, 64, 128, 16, 25604, 175, 136, 2, false},
+    {GNI_MODULE_matmul_96x128, 96, 128, 16, 29700, 189, 138, 2, false},
+    {GNI_MODULE_matmul_128x128, 128, 128, 32, 16900, 172, 165, 2, false},
+    {GNI_MODULE_matmul_64x128, 64, 128, 16, 25604, 165, 136, 2, false},
     {GNI_MODULE_matmul_64x64, 64, 64, 16, 17412, 156, 95, 4, false},
-    {GNI_MODULE_matmul_32x64, 32, 64, 16, 13316, 122, 94, 4, false},
+    {GNI_MODULE_matmul_64x64_4, 64, 64, 32, 34820, 120, 150, 2, false},
+    {GNI_MODULE_matmul_128x32, 128, 32, 32, 43012, 143, 89, 2, false},
+    {GNI_MODULE_matmul_32x128, 32, 128, 32, 43012, 143, 89, 2, false},
+    {GNI_MODULE_matmul_32x64, 32, 64, 32, 26628, 125, 110, 2, false},
     {GNI_MODULE_matmul_64x16, 64, 16, 32, 22532, 90, 50, 8, false},
     {GNI_MODULE_matmul_16x64, 16, 64, 32, 22532, 90, 50, 8, false},
-    {GNI_MODULE_matmul_32x32, 32, 32, 16, 9220, 108, 56, 8, false},
+    {GNI_MODULE_matmul_32x32, 32, 32, 32, 18436, 100, 88, 3, false},
 };
 static const gni_vko_tile gni_vko_half_tiles[] = {
     {GNI_MODULE_matmul_half_128x128, 128, 128, 64, 36868, 1180, 850, 2, true},
@@ -19903,8 +19914,9 @@ static double gni_vko_tile_time(const gni_vk *vk, const gni_vko_tile *t, const g
     double rate = each >= t->resident ? t->rate
                                       : t->alone + (t->rate - t->alone) * (double)(each - 1) /
                                                        (double)(t->resident - 1);
-    double time = (double)each * (double)t->bm * (double)t->bn * (double)(chunk + 3 * t->bk) /
-                  (rate * 1000.0);
+    // A workgroup's beginning and end take as long as some steps of k.
+    double steps = (double)(chunk + (t->units ? 3 * t->bk : 48));
+    double time = (double)each * (double)t->bm * (double)t->bn * steps / (rate * 1000.0);
     // Parts are written and read once, and each time that they are joined someone waits for the last one.
     if (splits > 1) time += (double)(splits * batches) * (double)m->m * (double)m->n * 8.0 / 3e6;
     for (int64_t left = splits; left > 1; left = gni_vko_ceil(left, GNI_VKO_JOIN)) time += 2.5;
@@ -20189,22 +20201,30 @@ static bool gni_vko_matmul_tiled(gni_vko_call *c, const gni_matmul *m, int64_t b
     return ok;
 }
 
+// Whether the large operand of matvec lies in aligned groups of this many elements.
+static bool gni_vko_vector_groups(const gni_vko_call *c, const gni_matmul *m, bool columns,
+                                  int64_t group) {
+    bool lines = columns ? m->k == 1 || m->a_cs % group == 0
+                         : m->a_cs == 1 && (m->m == 1 || m->a_rs % group == 0);
+    return lines && c->param[4] % group == 0 && gni_vko_batch_even(m, m->a_batch, group);
+}
+
 // `m` as the kernel sees it: a is the large operand, its rows the long dimension. `flip`: c, which is as
 // `job` says, is the transpose of the kernel's.
 static bool gni_vko_matvec(gni_vko_call *c, const gni_matmul *job, const gni_matmul *m,
                            int64_t batches, int64_t row, bool flip) {
     gni_vk *vk = c->vk;
     bool columns = m->a_rs == 1 && m->a_cs != 1;
-    bool even = c->param[4] % 4 == 0 && gni_vko_batch_even(m, m->a_batch, 4);
-    bool x_groups = even && (columns ? m->k == 1 || m->a_cs % 4 == 0
-                                     : m->a_cs == 1 && (m->m == 1 || m->a_rs % 4 == 0));
+    bool x_groups = gni_vko_vector_groups(c, m, columns, 4),
+         eights = gni_vko_is_half(m->a.dtype) && gni_vko_vector_groups(c, m, columns, 8);
     bool y_groups = !columns && m->b_rs == 1 && (m->n == 1 || m->b_cs % 4 == 0) &&
                     c->param[7] % 4 == 0 && gni_vko_batch_even(m, m->b_batch, 4);
-    int64_t units = columns ? gni_vko_ceil(m->m, 4) : m->m;
-    int64_t steps = columns ? m->k : gni_vko_ceil(m->k, 4);
+    int64_t piece = eights ? 8 : 4; // elements in a load
+    int64_t units = columns ? gni_vko_ceil(m->m, piece) : m->m;
+    int64_t steps = columns ? m->k : gni_vko_ceil(m->k, piece);
     int log_lanes = columns
                         ? GNI_MIN(8 - GNI_MIN(gni_vko_log2_up(units), 5), gni_vko_log2_up(steps))
-                        : GNI_MIN(gni_vko_log2_up(gni_vko_ceil(steps, 8)), 8);
+                        : GNI_MIN(gni_vko_log2_up(gni_vko_ceil(steps, 8)), eights ? 6 : 7);
     int64_t blocks = gni_vko_ceil(units, (int64_t)256 >> log_lanes), splits = 1;
     int64_t want = gni_vko_enough(vk) / GNI_MAX(blocks * batches, 1);
     if (want > 1) splits = GNI_MIN(GNI_MIN(want, steps / ((int64_t)8 << log_lanes)), 64);
@@ -20214,6 +20234,7 @@ static bool gni_vko_matvec(gni_vko_call *c, const gni_matmul *job, const gni_mat
     c->generic.spec[1] = (uint32_t)m->b.dtype;
     c->generic.spec[2] = (uint32_t)m->c.dtype;
     c->generic.spec[3] = (uint32_t)columns | (uint32_t)x_groups << 1 | (uint32_t)y_groups << 2 |
+                         (uint32_t)eights << 3 | (uint32_t)vk->caps.keep_half_denorms << 4 |
                          (uint32_t)(m->bias.buf != NULL) << 5 | (uint32_t)(m->act == 1) << 6;
     c->generic.spec[4] = (uint32_t)log_lanes;
     c->param[42] = flip ? 1u : (uint32_t)row;
@@ -20222,7 +20243,9 @@ static bool gni_vko_matvec(gni_vko_call *c, const gni_matmul *job, const gni_mat
     if (m->fused && !gni_vko_put_store(c, job, true)) return gni_vko_matmul_apart(vk, job);
     gni_vk_pipeline *pipeline = gni_vko_matmul_pipeline(c, m);
     if (pipeline == NULL) return m->fused && gni_vko_matmul_apart(vk, job);
-    bool ok = gni_vko_split_k(c, m->k, 4, splits, batches * units, 16, batches * blocks, &splits);
+    int64_t part = columns && eights ? 32 : 16;
+    bool ok =
+        gni_vko_split_k(c, m->k, piece, splits, batches * units, part, batches * blocks, &splits);
     if (m->fused) c->n_use = GNI_VKO_STORE_USES;
     ok = ok && gni_vko_dispatch(c, pipeline, blocks, splits, batches);
     gni_vko_drop_scratch(c);

@@ -2,10 +2,14 @@
 // c (batch, m, n) = a (batch, m, k) times b (batch, k, n), plus bias, through relu (gni_matmul).
 //
 //! variant matmul_96x128 -DGN_BM=96 -DGN_BN=128 -DGN_BK=16 -DGN_TM=12 -DGN_TN=8
+//! variant matmul_128x128 -DGN_BM=128 -DGN_BN=128 -DGN_BK=32 -DGN_SLICES=4 -DGN_TM=8 -DGN_TN=8 -DGN_DELAY=4 -DGN_ODD=1
 //! variant matmul_64x128 -DGN_BM=64 -DGN_BN=128 -DGN_BK=16 -DGN_TM=8 -DGN_TN=8 -DGN_PM=8 -DGN_PN=4
 //! variant matmul_64x64 -DGN_BM=64 -DGN_BN=64 -DGN_BK=16 -DGN_TM=8 -DGN_TN=4
-//! variant matmul_32x64 -DGN_BM=32 -DGN_BN=64 -DGN_BK=16 -DGN_TM=4 -DGN_TN=4
-//! variant matmul_32x32 -DGN_BM=32 -DGN_BN=32 -DGN_BK=16 -DGN_TM=4 -DGN_TN=4
+//! variant matmul_64x64_4 -DGN_BM=64 -DGN_BN=64 -DGN_BK=32 -DGN_TM=8 -DGN_TN=8 -DGN_PM=8 -DGN_PN=4 -DGN_TEAMS=4
+//! variant matmul_128x32 -DGN_BM=128 -DGN_BN=32 -DGN_BK=32 -DGN_TM=8 -DGN_TN=8 -DGN_PM=8 -DGN_PN=4 -DGN_TEAMS=2
+//! variant matmul_32x128 -DGN_BM=32 -DGN_BN=128 -DGN_BK=32 -DGN_TM=8 -DGN_TN=8 -DGN_TEAMS=2
+//! variant matmul_32x64 -DGN_BM=32 -DGN_BN=64 -DGN_BK=32 -DGN_TM=4 -DGN_TN=4 -DGN_TEAMS=2
+//! variant matmul_32x32 -DGN_BM=32 -DGN_BN=32 -DGN_BK=32 -DGN_TM=4 -DGN_TN=4 -DGN_TEAMS=4
 //! variant matmul_64x16 -DGN_BM=64 -DGN_BN=16 -DGN_BK=32 -DGN_TM=4 -DGN_TN=4 -DGN_PM=8 -DGN_PN=4
 //! variant matmul_16x64 -DGN_BM=16 -DGN_BN=64 -DGN_BK=32 -DGN_TM=4 -DGN_TN=4 -DGN_PM=4 -DGN_PN=8
 //! variant matmul_32x32s -DGN_BM=32 -DGN_BN=32 -DGN_BK=16 -DGN_TM=4 -DGN_TN=4 -DGN_SMALL_CODE
@@ -13,11 +17,14 @@
 //! variant matmul_f64_32 -DGN_BM=32 -DGN_BN=32 -DGN_BK=8 -DGN_TM=2 -DGN_TN=2 -DGN_SMALL_CODE -DGN_X64
 //
 // A workgroup makes a tile of BM rows and BN columns, an invocation TM rows and TN columns of it. Slices
-// of BK columns of a and rows of b go through shared memory: while one is multiplied, the next one is put
-// there from registers, and the one after it is on its way into them. With splits each workgroup takes a part
-// of k, and the last ones of a tile to finish add the parts up in their order.
+// of columns of a and rows of b go through shared memory: while one is multiplied, the next one is put
+// there from registers. GN_DELAY 0: an element is asked for a slice before it is put there, which hides the
+// most latency; else GN_DELAY steps before, which takes fewer registers. BK is 1, 2 or 4 slices, since every turn
+// of the loop costs drivers some moves between registers. GN_TEAMS teams of invocations share a small tile, each
+// has its part of every slice. With splits each workgroup takes a part of k, and the last ones of a tile to finish
+// add the parts up in their order.
 //
-// All of a slice is written out, which is fastest on GPUs but takes compilers for CPUs seconds: GN_SMALL_CODE.
+// All of BK is written out, which is fastest on GPUs but takes compilers for CPUs seconds: GN_SMALL_CODE.
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #ifdef GN_BINDINGS
@@ -37,7 +44,25 @@
 #endif
 #define GN_PATCH (GN_PM * GN_PN)
 #define GN_ACROSS (GN_BN / GN_TN / GN_PN) // patches across a tile
-#define GN_THREADS (GN_BM / GN_TM * (GN_BN / GN_TN))
+#ifndef GN_TEAMS
+#define GN_TEAMS 1
+#endif
+#ifndef GN_SLICES
+#define GN_SLICES 1 // 1 or even
+#endif
+#ifndef GN_DELAY
+#define GN_DELAY 0
+#endif
+// 1: pairs of values of b change places, so that a value and the sum it goes into are in different banks of
+// registers.
+#ifndef GN_ODD
+#define GN_ODD 0
+#endif
+#define GN_TEAM (GN_BM / GN_TM * (GN_BN / GN_TN))
+#define GN_THREADS (GN_TEAM * GN_TEAMS)
+#define GN_SLICE (GN_BK / GN_SLICES)
+#define GN_STEPS (GN_SLICE / GN_TEAMS)
+#define GN_ROWS (GN_TM / GN_TEAMS) // that an invocation writes
 layout(local_size_x = GN_THREADS) in;
 
 layout(constant_id = 0) const uint GN_A_DTYPE = 0u;
@@ -59,49 +84,79 @@ layout(constant_id = 3) const uint GN_LAYOUT = 0u;
 // Slices by k, rows skewed by a group so that transposed writes meet few banks twice.
 #define GN_A_PITCH (GN_BM / GN_EACH + 1)
 #define GN_B_PITCH (GN_BN / GN_EACH + 1)
-#define GN_A_SLICE (GN_BK * GN_A_PITCH)
-#define GN_B_SLICE (GN_BK * GN_B_PITCH)
-shared GN_VALUES gn_a[2 * GN_A_SLICE];
-shared GN_VALUES gn_b[2 * GN_B_SLICE];
+#define GN_A_SLICE (GN_SLICE * GN_A_PITCH)
+#define GN_B_SLICE (GN_SLICE * GN_B_PITCH)
+#ifdef GN_X64
+#define GN_SWAPPED(v) (v).yx
+#else
+#define GN_SWAPPED(v) (v).yxwz
+#endif
+#define GN_B0 (2 * GN_A_SLICE)
+shared GN_VALUES gn_slices[2 * (GN_A_SLICE + GN_B_SLICE)]; // two of a, two of b
 
-#define GN_A_LOADS ((GN_BM * GN_BK / GN_EACH + GN_THREADS - 1) / GN_THREADS)
-#define GN_B_LOADS ((GN_BN * GN_BK / GN_EACH + GN_THREADS - 1) / GN_THREADS)
+#define GN_A_LOADS ((GN_BM * GN_SLICE / GN_EACH + GN_THREADS - 1) / GN_THREADS)
+#define GN_B_LOADS ((GN_BN * GN_SLICE / GN_EACH + GN_THREADS - 1) / GN_THREADS)
 
 // Load number i of a slice of a: its first element's row and column in the slice. Neighbouring
 // invocations read neighbouring memory.
 uvec2 gn_a_place(uint i) {
     return GN_A_ALONG_M ? uvec2(i % (GN_BM / GN_EACH) * GN_EACH, i / (GN_BM / GN_EACH))
-                        : uvec2(i / (GN_BK / GN_EACH), i % (GN_BK / GN_EACH) * GN_EACH);
+                        : uvec2(i / (GN_SLICE / GN_EACH), i % (GN_SLICE / GN_EACH) * GN_EACH);
 }
 uvec2 gn_b_place(uint i) { // row is along k
-    return GN_B_ALONG_K ? uvec2(i % (GN_BK / GN_EACH) * GN_EACH, i / (GN_BK / GN_EACH))
+    return GN_B_ALONG_K ? uvec2(i % (GN_SLICE / GN_EACH) * GN_EACH, i / (GN_SLICE / GN_EACH))
                         : uvec2(i / (GN_BN / GN_EACH), i % (GN_BN / GN_EACH) * GN_EACH);
 }
 
-// GN_EACH elements from row p.x and column p.y on, along the rows or the columns. Places outside are moved to
+// Group number g of an operand.
+uvec4 gn_read_group(GN_HANDLE h, uint g, uint dtype) {
+#ifndef GN_X64
+    if (gn_packing(dtype) == 1u) {
+        uvec2 u = GN_AT2(h, g);
+        return uvec4(u.x & 0xffffu, u.x >> 16, u.y & 0xffffu, u.y >> 16);
+    }
+#endif
+    return GN_AT4(h, g);
+}
+
+// A stride, which may be negative, in groups.
+uint gn_group_step(uint step) { return uint(int(step) / GN_EACH); }
+
+// The group at row p.x, and with GN_WHOLE at column p.y, of a block of rows from `first` on.
+uint gn_group_at(uint base, uint first, uvec2 p, uint rows, uint row, uint column, bool along) {
+    uint r = min(first + p.x, rows - 1u);
+    uint at = along ? (base + r) / GN_EACH : base / GN_EACH + r * gn_group_step(row);
+    return GN_WHOLE ? at + (along ? p.y * gn_group_step(column) : p.y / GN_EACH) : at;
+}
+
+// GN_EACH elements from row p.x and column k0 + p.y on, along the rows or the columns. Places outside are moved to
 // the nearest one inside: what comes of rows and columns outside is never written, that of k is zeroed later.
-uvec4 gn_read_inside(GN_HANDLE h, uint base, uvec2 p, uvec2 limit, uint row, uint column, bool along, bool groups,
-                     uint dtype) {
-    p = min(p, limit - 1u);
-    if (groups) return gn_read_raw(h, uvec4(base + (along ? p.x + p.y * column : p.x * row + p.y)), dtype, false, true);
+// `at`: what gn_group_at says.
+uvec4 gn_read_inside(GN_HANDLE h, uint base, uint at, uint first, uvec2 p, uint k0, uvec2 limit, uint row, uint column,
+                     bool along, bool groups, uint dtype) {
+    if (groups) {
+        uint k = GN_WHOLE ? min(k0, limit.y - GN_SLICE) : min(k0 + p.y, limit.y - 1u);
+        return gn_read_group(h, at + (along ? k * gn_group_step(column) : k / GN_EACH), dtype);
+    }
+    p = min(p + uvec2(first, k0), limit - 1u);
     uvec4 e = uvec4(0u, 1u, 2u, 3u);
     uvec4 x = along ? min(p.x + e, uvec4(limit.x - 1u)) : uvec4(p.x);
     uvec4 y = along ? uvec4(p.y) : min(p.y + e, uvec4(limit.y - 1u));
     return gn_read_raw(h, base + x * row + y * column, dtype, false, false);
 }
-uvec4 gn_a_read(uint i, uint base, uint m0, uint k0, uint end) {
-    return gn_read_inside(GN_OPEN(GN_A), base, gn_a_place(i) + uvec2(m0, k0), uvec2(GN_M, end), GN_A_ROW, GN_A_COLUMN,
+uvec4 gn_a_read(uint i, uint base, uint at, uint m0, uint k0, uint end) {
+    return gn_read_inside(GN_OPEN(GN_A), base, at, m0, gn_a_place(i), k0, uvec2(GN_M, end), GN_A_ROW, GN_A_COLUMN,
                           GN_A_ALONG_M, GN_A_GROUPS, GN_A_DTYPE);
 }
-uvec4 gn_b_read(uint i, uint base, uint n0, uint k0, uint end) {
-    return gn_read_inside(GN_OPEN(GN_B), base, gn_b_place(i) + uvec2(k0, n0), uvec2(end, GN_N), GN_B_ROW, GN_B_COLUMN,
-                          GN_B_ALONG_K, GN_B_GROUPS, GN_B_DTYPE);
+uvec4 gn_b_read(uint i, uint base, uint at, uint n0, uint k0, uint end) {
+    return gn_read_inside(GN_OPEN(GN_B), base, at, n0, gn_b_place(i).yx, k0, uvec2(GN_N, end), GN_B_COLUMN, GN_B_ROW,
+                          !GN_B_ALONG_K, GN_B_GROUPS, GN_B_DTYPE);
 }
 
 // What was read, as values, zeros from k = `inside` on.
 GN_VALUES gn_cut(uvec4 raw, uint dtype, uint k, bool along, uint inside) {
     GN_VALUES v = GN_TO_VALUES(gn_widen(raw, dtype));
-    if (GN_WHOLE || inside >= GN_BK) return v;
+    if (GN_WHOLE || inside >= GN_SLICE) return v;
     [[unroll]] for (uint e = 0u; e < GN_EACH; e++)
         if (k + (along ? e : 0u) >= inside) v[e] = GN_VALUE(0);
     return v;
@@ -110,17 +165,17 @@ void gn_a_keep(uint stage, uint i, uvec4 raw, uint inside) {
     uvec2 p = gn_a_place(i);
     uint at = stage * GN_A_SLICE + p.y * GN_A_PITCH + p.x / GN_EACH;
     GN_VALUES v = gn_cut(raw, GN_A_DTYPE, p.y, !GN_A_ALONG_M, inside);
-    if (GN_A_ALONG_M) gn_a[at] = v;
+    if (GN_A_ALONG_M) gn_slices[at] = v;
     else
-        [[unroll]] for (uint e = 0u; e < GN_EACH; e++) gn_a[at + e * GN_A_PITCH][p.x % GN_EACH] = v[e];
+        [[unroll]] for (uint e = 0u; e < GN_EACH; e++) gn_slices[at + e * GN_A_PITCH][p.x % GN_EACH] = v[e];
 }
 void gn_b_keep(uint stage, uint i, uvec4 raw, uint inside) {
     uvec2 p = gn_b_place(i);
-    uint at = stage * GN_B_SLICE + p.x * GN_B_PITCH + p.y / GN_EACH;
+    uint at = GN_B0 + stage * GN_B_SLICE + p.x * GN_B_PITCH + p.y / GN_EACH;
     GN_VALUES v = gn_cut(raw, GN_B_DTYPE, p.x, GN_B_ALONG_K, inside);
-    if (!GN_B_ALONG_K) gn_b[at] = v;
+    if (!GN_B_ALONG_K) gn_slices[at] = GN_ODD == 1 ? GN_SWAPPED(v) : v;
     else
-        [[unroll]] for (uint e = 0u; e < GN_EACH; e++) gn_b[at + e * GN_B_PITCH][p.y % GN_EACH] = v[e];
+        [[unroll]] for (uint e = 0u; e < GN_EACH; e++) gn_slices[at + e * GN_B_PITCH][(p.y ^ GN_ODD) % GN_EACH] = v[e];
 }
 
 void gn_write_run(uint row, uint column, uint batch, GN_VALUES v, GN_VALUES bias) {
@@ -138,32 +193,45 @@ void gn_write_run(uint row, uint column, uint batch, GN_VALUES v, GN_VALUES bias
 }
 
 // Whether load number i is there for this invocation.
-#define GN_A_HAS(i) (GN_BM * GN_BK / GN_EACH % GN_THREADS == 0 || me + (i) * GN_THREADS < GN_BM * GN_BK / GN_EACH)
-#define GN_B_HAS(i) (GN_BN * GN_BK / GN_EACH % GN_THREADS == 0 || me + (i) * GN_THREADS < GN_BN * GN_BK / GN_EACH)
-#define GN_FETCH_A(i, k) if (GN_A_HAS(i)) next_a[i] = gn_a_read(me + (i) * GN_THREADS, base.x, m0, k, end)
-#define GN_FETCH_B(i, k) if (GN_B_HAS(i)) next_b[i] = gn_b_read(me + (i) * GN_THREADS, base.y, n0, k, end)
+#define GN_A_HAS(i) (GN_BM * GN_SLICE / GN_EACH % GN_THREADS == 0 || me + (i) * GN_THREADS < GN_BM * GN_SLICE / GN_EACH)
+#define GN_B_HAS(i) (GN_BN * GN_SLICE / GN_EACH % GN_THREADS == 0 || me + (i) * GN_THREADS < GN_BN * GN_SLICE / GN_EACH)
+#define GN_FETCH_A(i, k) if (GN_A_HAS(i)) next_a[i] = gn_a_read(me + (i) * GN_THREADS, base.x, at_a[i], m0, k, end)
+#define GN_FETCH_B(i, k) if (GN_B_HAS(i)) next_b[i] = gn_b_read(me + (i) * GN_THREADS, base.y, at_b[i], n0, k, end)
 #define GN_KEEP_A(i, stage) if (GN_A_HAS(i)) gn_a_keep(stage, me + (i) * GN_THREADS, next_a[i], inside)
 #define GN_KEEP_B(i, stage) if (GN_B_HAS(i)) gn_b_keep(stage, me + (i) * GN_THREADS, next_b[i], inside)
+
+// The step in which load number i is put into shared memory.
+#define GN_LOADS (GN_A_LOADS + GN_B_LOADS)
+#if GN_DELAY > 0
+#define GN_WHEN(i) (GN_DELAY + (i) * (GN_STEPS - 1 - GN_DELAY) / max(GN_LOADS - 1, 1))
+#else
+#define GN_WHEN(i) ((i) % GN_STEPS)
+#endif
 
 // One step of k. Every second row goes backwards, so that it begins with the value of b that was used last.
 #define GN_STEP(k)                                                                                                     \
     {                                                                                                                  \
         GN_VALUES a[GN_TM / GN_EACH], b[GN_TN / GN_EACH];                                                              \
-        [[unroll]] for (uint i = 0u; i < GN_TM / GN_EACH; i++) a[i] = gn_a[from_a + (k) * GN_A_PITCH + i * GN_PM];     \
-        [[unroll]] for (uint j = 0u; j < GN_TN / GN_EACH; j++) b[j] = gn_b[from_b + (k) * GN_B_PITCH + j * GN_PN];     \
+        [[unroll]] for (uint i = 0u; i < GN_TM / GN_EACH; i++) a[i] = gn_slices[from_a + (k) * GN_A_PITCH + i * GN_PM];     \
+        [[unroll]] for (uint j = 0u; j < GN_TN / GN_EACH; j++) b[j] = gn_slices[from_b + (k) * GN_B_PITCH + j * GN_PN];     \
         [[unroll]] for (uint i = 0u; i < GN_TM; i++)                                                                   \
             [[unroll]] for (uint l = 0u; l < GN_TN; l++) {                                                             \
                 uint j = (i & 1u) != 0u ? GN_TN - 1u - l : l;                                                          \
-                sum[i][j / GN_EACH][j % GN_EACH] = GN_MADD(a[i / GN_EACH][i % GN_EACH], b[j / GN_EACH][j % GN_EACH],   \
+                sum[i][j / GN_EACH][j % GN_EACH] = GN_MADD(a[i / GN_EACH][i % GN_EACH], b[j / GN_EACH][(j ^ GN_ODD) % GN_EACH],   \
                                                            sum[i][j / GN_EACH][j % GN_EACH]);                          \
             }                                                                                                          \
     }
 
+// Row number i of an invocation whose first group is y.
+uint gn_row(uint y, uint i) { return (y + i / GN_EACH * GN_PM) * GN_EACH + i % GN_EACH; }
+
 void main() {
-    uint me = gl_LocalInvocationIndex, lane = me % GN_PATCH, patch_ = me / GN_PATCH;
+    uint me = gl_LocalInvocationIndex, team = me / GN_TEAM, member = me % GN_TEAM;
+    uint lane = member % GN_PATCH, patch_ = member / GN_PATCH;
     // Row and column of this invocation's first group in the tile, in groups.
-    uint y = patch_ / GN_ACROSS * (GN_PM * GN_TM / GN_EACH) + lane / GN_PN;
-    uint x = patch_ % GN_ACROSS * (GN_PN * GN_TN / GN_EACH) + lane % GN_PN;
+    // Lanes two by two: hardware serves 16 bytes to lanes that are one or two apart at once where they are the same.
+    uint y = patch_ / GN_ACROSS * (GN_PM * GN_TM / GN_EACH) + lane / (2 * GN_PN) * 2 + lane % 2;
+    uint x = patch_ % GN_ACROSS * (GN_PN * GN_TN / GN_EACH) + lane / 2 % GN_PN;
     uint tile = gl_WorkGroupID.x, batch = gl_WorkGroupID.z;
     uvec2 place = gn_tile_place(tile) * uvec2(GN_BM, GN_BN), base = gn_batch(batch);
     uint m0 = place.x, n0 = place.y;
@@ -172,52 +240,76 @@ void main() {
     [[unroll]] for (uint i = 0u; i < GN_TM; i++)
         [[unroll]] for (uint j = 0u; j < GN_TN / GN_EACH; j++) sum[i][j] = GN_ZERO;
     uvec4 next_a[GN_A_LOADS], next_b[GN_B_LOADS];
+    uint at_a[GN_A_LOADS], at_b[GN_B_LOADS];
+    [[unroll]] for (uint i = 0u; i < GN_A_LOADS; i++)
+        at_a[i] = gn_group_at(base.x, m0, gn_a_place(me + i * GN_THREADS), GN_M, GN_A_ROW, GN_A_COLUMN, GN_A_ALONG_M);
+    [[unroll]] for (uint i = 0u; i < GN_B_LOADS; i++)
+        at_b[i] = gn_group_at(base.y, n0, gn_b_place(me + i * GN_THREADS).yx, GN_N, GN_B_COLUMN, GN_B_ROW, !GN_B_ALONG_K);
     if (start < end) {
         uint inside = end - start;
         [[unroll]] for (uint i = 0u; i < GN_A_LOADS; i++) GN_FETCH_A(i, start);
         [[unroll]] for (uint i = 0u; i < GN_B_LOADS; i++) GN_FETCH_B(i, start);
         [[unroll]] for (uint i = 0u; i < GN_A_LOADS; i++) GN_KEEP_A(i, 0u);
         [[unroll]] for (uint i = 0u; i < GN_B_LOADS; i++) GN_KEEP_B(i, 0u);
-        [[unroll]] for (uint i = 0u; i < GN_A_LOADS; i++) GN_FETCH_A(i, start + GN_BK);
-        [[unroll]] for (uint i = 0u; i < GN_B_LOADS; i++) GN_FETCH_B(i, start + GN_BK);
+#if GN_DELAY == 0
+        [[unroll]] for (uint i = 0u; i < GN_A_LOADS; i++) GN_FETCH_A(i, start + GN_SLICE);
+        [[unroll]] for (uint i = 0u; i < GN_B_LOADS; i++) GN_FETCH_B(i, start + GN_SLICE);
+#endif
     }
     barrier();
     // Past the end the fetches read something that nobody uses, which is cheaper than a branch.
     uint stage = 0u;
-    for (uint k0 = start; k0 < end; k0 += GN_BK) {
-        uint from_a = stage * GN_A_SLICE + y, from_b = stage * GN_B_SLICE + x;
-        uint inside = max(end, k0 + GN_BK) - (k0 + GN_BK), ahead = k0 + 2u * GN_BK;
-        stage = 1u - stage;
+    for (uint k0 = start; k0 < end; k0 += GN_BK)
+        [[unroll]] for (uint s = 0u; s < GN_SLICES; s++) {
+            if (GN_SLICES > 1) stage = s & 1u;
+            uint from_a = stage * GN_A_SLICE + team * (GN_STEPS * GN_A_PITCH) + y;
+            uint from_b = GN_B0 + stage * GN_B_SLICE + team * (GN_STEPS * GN_B_PITCH) + x;
+            uint next = k0 + (s + 1u) * GN_SLICE, inside = max(end, next) - next;
+            uint ahead = GN_DELAY == 0 ? next + GN_SLICE : next;
+            stage = 1u - stage;
 #ifdef GN_SMALL_CODE
-        [[unroll]] for (uint i = 0u; i < GN_A_LOADS; i++) {
-            GN_KEEP_A(i, stage);
-            GN_FETCH_A(i, ahead);
-        }
-        [[unroll]] for (uint i = 0u; i < GN_B_LOADS; i++) {
-            GN_KEEP_B(i, stage);
-            GN_FETCH_B(i, ahead);
-        }
-        for (uint k = 0u; k < GN_BK; k++) GN_STEP(k)
-#else
-        [[unroll]] for (uint k = 0u; k < GN_BK; k++) {
-            if (k < GN_A_LOADS) {
-                GN_KEEP_A(k, stage);
-                GN_FETCH_A(k, ahead);
-            } else if (k - GN_A_LOADS < GN_B_LOADS) {
-                GN_KEEP_B(k - GN_A_LOADS, stage);
-                GN_FETCH_B(k - GN_A_LOADS, ahead);
+            [[unroll]] for (uint i = 0u; i < GN_A_LOADS; i++) {
+                GN_KEEP_A(i, stage);
+                GN_FETCH_A(i, ahead);
             }
-            GN_STEP(k)
+            [[unroll]] for (uint i = 0u; i < GN_B_LOADS; i++) {
+                GN_KEEP_B(i, stage);
+                GN_FETCH_B(i, ahead);
+            }
+            for (uint k = 0u; k < GN_STEPS; k++) GN_STEP(k)
+#else
+            [[unroll]] for (int k = 0; k < GN_STEPS; k++) {
+                [[unroll]] for (int i = 0; i < GN_A_LOADS; i++) {
+                    if (GN_WHEN(i) == k) GN_KEEP_A(i, stage);
+                    if (GN_WHEN(i) == k + GN_DELAY) GN_FETCH_A(i, ahead);
+                }
+                [[unroll]] for (int i = 0; i < GN_B_LOADS; i++) {
+                    if (GN_WHEN(GN_A_LOADS + i) == k) GN_KEEP_B(i, stage);
+                    if (GN_WHEN(GN_A_LOADS + i) == k + GN_DELAY) GN_FETCH_B(i, ahead);
+                }
+                GN_STEP(k)
+            }
+#endif
+            barrier();
+        }
+#if GN_TEAMS > 1
+    [[unroll]] for (uint i = 0u; i < GN_ROWS; i++)
+        [[unroll]] for (uint j = 0u; j < GN_TN / GN_EACH; j++) {
+            [[unroll]] for (uint t = 0u; t < GN_TEAMS; t++)
+                gn_slices[(team * GN_TEAMS + t) * GN_TEAM + member] = sum[t * GN_ROWS + i][j];
+            barrier();
+            sum[i][j] = GN_ZERO;
+            [[unroll]] for (uint t = 0u; t < GN_TEAMS; t++)
+                sum[i][j] += gn_slices[(t * GN_TEAMS + team) * GN_TEAM + member];
+            barrier();
         }
 #endif
-        barrier();
-    }
     if (GN_HAS_SPLITS) {
         const uint part = GN_BM * GN_BN / GN_EACH;
         uint number = batch * GN_TILES_M * GN_TILES_N + tile, counter = GN_COUNTER0 + number * gn_tile_counters();
         for (uint mine = split, left = GN_SPLITS, step = 1u; left > 1u; step *= GN_JOIN) {
             uint first = number * GN_SPLITS * part + me, at = first + mine * step * part;
-            [[unroll]] for (uint i = 0u; i < GN_TM; i++)
+            [[unroll]] for (uint i = 0u; i < GN_ROWS; i++)
                 [[unroll]] for (uint j = 0u; j < GN_TN / GN_EACH; j++)
                     gn_put_shared(GN_PARTIALS, at + (i * (GN_TN / GN_EACH) + j) * GN_THREADS, GN_FROM_VALUES(sum[i][j]));
             uint group = mine / GN_JOIN, count = min(left - group * GN_JOIN, GN_JOIN);
@@ -225,11 +317,11 @@ void main() {
             left = (left + GN_JOIN - 1u) / GN_JOIN;
             counter += left;
             mine = group;
-            [[unroll]] for (uint i = 0u; i < GN_TM; i++)
+            [[unroll]] for (uint i = 0u; i < GN_ROWS; i++)
                 [[unroll]] for (uint j = 0u; j < GN_TN / GN_EACH; j++) sum[i][j] = GN_ZERO;
             for (uint p = 0u; p < count; p++) {
                 at = first + (group * GN_JOIN + p) * step * part;
-                [[unroll]] for (uint i = 0u; i < GN_TM; i++)
+                [[unroll]] for (uint i = 0u; i < GN_ROWS; i++)
                     [[unroll]] for (uint j = 0u; j < GN_TN / GN_EACH; j++)
                         sum[i][j] += GN_TO_VALUES(gn_get_shared(GN_PARTIALS, at + (i * (GN_TN / GN_EACH) + j) * GN_THREADS));
             }
@@ -242,7 +334,7 @@ void main() {
         if (GN_HAS_BIAS)
             bias = gn_read_run(GN_OPEN(GN_BIAS), GN_BIAS_BASE + column, 1u, GN_T_F32, false, gn_inside(column, GN_N));
 #endif
-        [[unroll]] for (uint i = 0u; i < GN_TM; i++)
-            gn_write_run(m0 + (y + i / GN_EACH * GN_PM) * GN_EACH + i % GN_EACH, column, batch, sum[i][j], bias);
+        [[unroll]] for (uint i = 0u; i < GN_ROWS; i++)
+            gn_write_run(m0 + gn_row(y, team * GN_ROWS + i), column, batch, sum[i][j], bias);
     }
 }
