@@ -22,6 +22,8 @@ typedef struct bench_case bench_case;
 struct bench_case {
     const char *family, *name;
     int64_t m, n, k; // what the sizes mean depends on the family
+    int64_t batch;   // of a matrix product; 0: no such dimension
+    int turned;      // 1: its first operand is a transposed view, 2: the second, 3: both
     double bytes, flops;
     gn_array *(*run)(const bench_case *c, gn_array *const *in);
     gn_array *in[3];
@@ -108,12 +110,17 @@ static gn_array *run_normal(const bench_case *c, gn_array *const *in) {
 
 // ---- timing
 
-// Seconds of one op: the median over batches, after a warm-up.
+// Seconds of one op: the median over batches, after a warm-up. While pipelines are compiled a GPU lowers its clock,
+// and takes a good part of a second of work to raise it again.
 static double time_case(gn_context *g, const bench_case *c, const bench_options *o) {
     double samples[64];
     int reps = 1;
     for (int warm = 0; warm < 3; warm++) {
         GN_SCOPE(g) { gn_eval(c->run(c, c->in)); }
+        gn_sync(g);
+    }
+    for (double start = now(); now() - start < 10.0 * o->batch_seconds;) {
+        for (int r = 0; r < 8; r++) GN_SCOPE(g) { gn_eval(c->run(c, c->in)); }
         gn_sync(g);
     }
     for (;;) {
@@ -187,7 +194,8 @@ static void run_case(gn_context *g, bench_case *c, const bench_options *o, bench
         return;
     }
     double peer = 0.0;
-    if (report->sgemm != NULL && report->on_cpu && strcmp(c->family, "matmul") == 0 && gn_dtype_of(c->in[0]) == GN_F32)
+    if (report->sgemm != NULL && report->on_cpu && strcmp(c->family, "matmul") == 0 && c->batch == 0 &&
+        c->turned == 0 && gn_dtype_of(c->in[0]) == GN_F32)
         peer = time_sgemm(report->sgemm, c, o);
     printf("%-12s %-22s %12.3f us %9.1f GB/s", c->family, c->name, seconds * 1e6, c->bytes / seconds * 1e-9);
     if (c->flops > 0.0) printf(" %10.1f GFLOP/s", c->flops / seconds * 1e-9);
@@ -197,9 +205,10 @@ static void run_case(gn_context *g, bench_case *c, const bench_options *o, bench
     if (report->json != NULL)
         fprintf(report->json,
                 "%s\n  {\"family\": \"%s\", \"name\": \"%s\", \"m\": %lld, \"n\": %lld, \"k\": %lld, "
+                "\"batch\": %lld, \"turned\": %d, "
                 "\"seconds\": %.9g, \"gbps\": %.6g, \"gflops\": %.6g, \"openblas_seconds\": %.9g}",
                 report->rows ? "," : "", c->family, c->name, (long long)c->m, (long long)c->n, (long long)c->k,
-                seconds, c->bytes / seconds * 1e-9, c->flops / seconds * 1e-9, peer);
+                (long long)c->batch, c->turned, seconds, c->bytes / seconds * 1e-9, c->flops / seconds * 1e-9, peer);
     report->rows++;
 }
 
@@ -262,25 +271,77 @@ static void bench_square(gn_context *g, int64_t n, const bench_options *o, bench
     }
 }
 
-static void bench_matmul(gn_context *g, gn_dtype t, int64_t m, int64_t n, int64_t k, const bench_options *o,
-                         bench_report *report) {
+// A random matrix, or `batch` of them; turned: a transposed view of one that lies the other way.
+static gn_array *matrix(gn_context *g, gn_dtype t, int64_t batch, int64_t rows, int64_t columns, bool turned) {
+    int64_t r = turned ? columns : rows, c = turned ? rows : columns;
+    gn_array *a = gn_randn(g, GN_F32, batch > 0 ? GN_SHAPE(batch, r, c) : GN_SHAPE(r, c));
+    a = gn_eval(gn_cast(a, t));
+    return turned ? gn_swap_axes(a, -1, -2) : a;
+}
+
+typedef struct product {
+    gn_dtype dtype;
+    int64_t batch, m, n, k;
+    int turned;
+} product;
+
+// `word`: what the row's name says besides dtype and shape.
+static void bench_product(gn_context *g, product p, const char *word, const bench_options *o, bench_report *report) {
+    static const char *const turned[] = {"", " aT", " bT", " aT bT"};
     GN_SCOPE(g) {
         bench_case c;
-        char name[64];
+        char name[96], batch[32] = "";
         memset(&c, 0, sizeof c);
-        snprintf(name, sizeof name, "%s %lldx%lldx%lld", gn_dtype_name(t), (long long)m, (long long)k, (long long)n);
+        if (p.batch > 0) snprintf(batch, sizeof batch, "%lld of ", (long long)p.batch);
+        snprintf(name, sizeof name, "%s %s%s%lldx%lldx%lld%s", gn_dtype_name(p.dtype), word, batch, (long long)p.m,
+                 (long long)p.k, (long long)p.n, turned[p.turned]);
         c.family = "matmul";
         c.name = name;
-        c.m = m;
-        c.n = n;
-        c.k = k;
-        c.in[0] = gn_eval(gn_cast(gn_randn(g, GN_F32, GN_SHAPE(m, k)), t));
-        c.in[1] = gn_eval(gn_cast(gn_randn(g, GN_F32, GN_SHAPE(k, n)), t));
-        c.bytes = (double)gn_dtype_size(t) * (double)(m * k + k * n + m * n);
-        c.flops = 2.0 * (double)m * (double)n * (double)k;
+        c.m = p.m;
+        c.n = p.n;
+        c.k = p.k;
+        c.batch = p.batch;
+        c.turned = p.turned;
+        c.in[0] = matrix(g, p.dtype, p.batch, p.m, p.k, (p.turned & 1) != 0);
+        c.in[1] = matrix(g, p.dtype, p.batch, p.k, p.n, (p.turned & 2) != 0);
+        double count = p.batch > 0 ? (double)p.batch : 1.0;
+        c.bytes = count * (double)gn_dtype_size(p.dtype) * (double)(p.m * p.k + p.k * p.n + p.m * p.n);
+        c.flops = 2.0 * count * (double)p.m * (double)p.n * (double)p.k;
         c.run = run_matmul;
         run_case(g, &c, o, report);
     }
+}
+
+static void bench_matmul(gn_context *g, gn_dtype t, int64_t m, int64_t n, int64_t k, const bench_options *o,
+                         bench_report *report) {
+    product p = {t, 0, m, n, k, 0};
+    bench_product(g, p, "", o, report);
+}
+
+// What only a GPU is timed on.
+static void bench_more_matmul(gn_context *g, const bench_options *o, bench_report *report) {
+    static const product list[] = {
+        {GN_F32, 64, 256, 256, 256, 0},    {GN_F32, 0, 4096, 4096, 4096, 1}, {GN_F32, 0, 4096, 4096, 4096, 2},
+        {GN_F32, 0, 4096, 4096, 4096, 3},  {GN_F32, 0, 8192, 32, 8192, 0},   {GN_F32, 0, 32, 8192, 8192, 0},
+        {GN_F16, 0, 8192, 1, 8192, 0},     {GN_F16, 0, 1, 8192, 8192, 0},    {GN_BF16, 0, 8192, 1, 8192, 0},
+        {GN_BF16, 0, 1, 8192, 8192, 0},    {GN_F32, 0, 1, 1, 1 << 26, 0},    {GN_F32, 0, 8192, 8192, 1, 0},
+        {GN_BF16, 0, 512, 512, 512, 0},    {GN_BF16, 0, 1024, 1024, 1024, 0}, {GN_BF16, 0, 2048, 2048, 2048, 0},
+        {GN_BF16, 0, 4096, 4096, 4096, 0}, {GN_BF16, 0, 8192, 8192, 8192, 0},
+    };
+    for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) bench_product(g, list[i], "", o, report);
+}
+
+// float32 products in a context that may round its operands.
+static void bench_fast(const gn_options *options, const bench_options *o, bench_report *report) {
+    gn_options fast = *options;
+    fast.matmul = GN_PRECISION_FAST;
+    gn_context *g = gn_open(&fast);
+    if (g == NULL) return;
+    for (int64_t n = 512; n <= 8192; n *= 2) {
+        product p = {GN_F32, 0, n, n, n, 0};
+        bench_product(g, p, "fast ", o, report);
+    }
+    gn_close(g);
 }
 
 static void bench_all(gn_context *g, const bench_options *o, bench_report *report) {
@@ -298,6 +359,7 @@ static void bench_all(gn_context *g, const bench_options *o, bench_report *repor
         bench_matmul(g, GN_F32, shapes[i][0], shapes[i][1], shapes[i][2], o, report);
     for (int i = 4; i < (big ? 8 : o->quick ? 4 : 6); i++)
         bench_matmul(g, GN_F16, products[i], products[i], products[i], o, report);
+    if (big) bench_more_matmul(g, o, report);
 }
 
 static sgemm_fn find_sgemm(int threads) {
@@ -364,6 +426,7 @@ int main(int argc, char **argv) {
     if (o.json != NULL) report.json = fopen(o.json, "w");
     if (report.json != NULL) fprintf(report.json, "{\"device\": \"%s\", \"rows\": [", info.name);
     bench_all(g, &o, &report);
+    if (!report.on_cpu && !o.quick) bench_fast(&options, &o, &report);
     if (report.json != NULL) {
         fprintf(report.json, "\n]}\n");
         fclose(report.json);
