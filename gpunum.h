@@ -9296,6 +9296,8 @@ GNI_FT_SHUFFLE(gni_ft_t1l, 0, 4, 2, 6)
 GNI_FT_SHUFFLE(gni_ft_t1h, 1, 5, 3, 7)
 GNI_FT_SHUFFLE(gni_ft_t2l, 0, 1, 4, 5)
 GNI_FT_SHUFFLE(gni_ft_t2h, 2, 3, 6, 7)
+GNI_FT_SHUFFLE(gni_ft_u1l, 0, 4, 1, 5)
+GNI_FT_SHUFFLE(gni_ft_u1h, 2, 6, 3, 7)
 #elif GNI_FT_W == 8
 GNI_FT_SHUFFLE(gni_ft_even, 0, 2, 4, 6, 8, 10, 12, 14)
 GNI_FT_SHUFFLE(gni_ft_odd, 1, 3, 5, 7, 9, 11, 13, 15)
@@ -9308,6 +9310,8 @@ GNI_FT_SHUFFLE(gni_ft_t2l, 0, 1, 8, 9, 4, 5, 12, 13)
 GNI_FT_SHUFFLE(gni_ft_t2h, 2, 3, 10, 11, 6, 7, 14, 15)
 GNI_FT_SHUFFLE(gni_ft_t4l, 0, 1, 2, 3, 8, 9, 10, 11)
 GNI_FT_SHUFFLE(gni_ft_t4h, 4, 5, 6, 7, 12, 13, 14, 15)
+GNI_FT_SHUFFLE(gni_ft_u1l, 0, 8, 1, 9, 4, 12, 5, 13)
+GNI_FT_SHUFFLE(gni_ft_u1h, 2, 10, 3, 11, 6, 14, 7, 15)
 #else
 GNI_FT_SHUFFLE(gni_ft_even, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30)
 GNI_FT_SHUFFLE(gni_ft_odd, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31)
@@ -9322,6 +9326,10 @@ GNI_FT_SHUFFLE(gni_ft_t4l, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26,
 GNI_FT_SHUFFLE(gni_ft_t4h, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31)
 GNI_FT_SHUFFLE(gni_ft_t8l, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23)
 GNI_FT_SHUFFLE(gni_ft_t8h, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31)
+GNI_FT_SHUFFLE(gni_ft_u1l, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29)
+GNI_FT_SHUFFLE(gni_ft_u1h, 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31)
+GNI_FT_SHUFFLE(gni_ft_q4l, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27)
+GNI_FT_SHUFFLE(gni_ft_q4h, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31)
 #endif
 #undef GNI_FT_SHUFFLE
 #endif
@@ -9366,22 +9374,56 @@ GNI_FT_INLINE void gni_fput(GNI_FT_T *p, gni_fc x, bool swap) {
     GNI_FT_SWAP(4, o, o + 4)                                                                       \
     GNI_FT_SWAP(4, o + 1, o + 5)                                                                   \
     GNI_FT_SWAP(4, o + 2, o + 6) GNI_FT_SWAP(4, o + 3, o + 7) GNI_FT_T4(o) GNI_FT_T4(o + 4)
-#define GNI_FT_T16(o)                                                                              \
-    GNI_FT_SWAP(8, o, o + 8)                                                                       \
-    GNI_FT_SWAP(8, o + 1, o + 9)                                                                   \
-    GNI_FT_SWAP(8, o + 2, o + 10) GNI_FT_SWAP(8, o + 3, o + 11) GNI_FT_SWAP(8, o + 4, o + 12)      \
-        GNI_FT_SWAP(8, o + 5, o + 13) GNI_FT_SWAP(8, o + 6, o + 14) GNI_FT_SWAP(8, o + 7, o + 15)  \
-            GNI_FT_T8(o) GNI_FT_T8(o + 8)
+
+// The same by shuffles inside of 16 bytes and then of those, which need no table of indices.
+#define GNI_FT_STEP(k, p, q)                                                                       \
+    {                                                                                              \
+        gni_fc l = x[p], h = x[q];                                                                 \
+        x[p].r = GNI_FT(gni_ft_##k##l)(l.r, h.r);                                                  \
+        x[q].r = GNI_FT(gni_ft_##k##h)(l.r, h.r);                                                  \
+        x[p].i = GNI_FT(gni_ft_##k##l)(l.i, h.i);                                                  \
+        x[q].i = GNI_FT(gni_ft_##k##h)(l.i, h.i);                                                  \
+    }
+#define GNI_FT_QUAD(o)                                                                             \
+    GNI_FT_STEP(u1, o, o + 1)                                                                      \
+    GNI_FT_STEP(u1, o + 2, o + 3)                                                                  \
+    GNI_FT_STEP(t2, o, o + 2)                                                                      \
+    GNI_FT_STEP(t2, o + 1, o + 3) {                                                                \
+        gni_fc l = x[o + 1];                                                                       \
+        x[o + 1] = x[o + 2];                                                                       \
+        x[o + 2] = l;                                                                              \
+    }
+#define GNI_FT_CROSS(o)                                                                            \
+    GNI_FT_STEP(q4, o, o + 4)                                                                      \
+    GNI_FT_STEP(q4, o + 8, o + 12)                                                                 \
+    GNI_FT_STEP(q4, o, o + 8)                                                                      \
+    GNI_FT_STEP(q4, o + 4, o + 12)
 
 GNI_FT_INLINE void gni_ftranspose(gni_fc *x) {
 #if GNI_FT_W == 2
     GNI_FT_T2(0)
+#elif GNI_FT_W == 4 && !GNI_FT_WIDE
+    GNI_FT_QUAD(0)
 #elif GNI_FT_W == 4
     GNI_FT_T4(0)
+#elif GNI_FT_W == 8 && !GNI_FT_WIDE
+    GNI_FT_QUAD(0)
+    GNI_FT_QUAD(4)
+    GNI_FT_STEP(t4, 0, 4)
+    GNI_FT_STEP(t4, 1, 5)
+    GNI_FT_STEP(t4, 2, 6)
+    GNI_FT_STEP(t4, 3, 7)
 #elif GNI_FT_W == 8
     GNI_FT_T8(0)
 #elif GNI_FT_W == 16
-    GNI_FT_T16(0)
+    GNI_FT_QUAD(0)
+    GNI_FT_QUAD(4)
+    GNI_FT_QUAD(8)
+    GNI_FT_QUAD(12)
+    GNI_FT_CROSS(0)
+    GNI_FT_CROSS(1)
+    GNI_FT_CROSS(2)
+    GNI_FT_CROSS(3)
 #else
     GNI_UNUSED(x);
 #endif
@@ -9576,23 +9618,52 @@ static void GNI_FT(gni_ft_columns)(const gni_ft_lane *f, const void *src, int64_
     (&f->pass[f->count - 1], w, (GNI_FT_T *)dst, 2 * dst_ld, (GNI_FT_T)scale, swap);
 }
 
+// X for each of the W numbers of a block, and the butterfly of W.
+#if GNI_FT_W == 1
+#define GNI_FT_EACH(X) X(0)
+#define GNI_FT_BFW(x) GNI_UNUSED(x)
+#elif GNI_FT_W == 2
+#define GNI_FT_EACH GNI_FT_E2
+#define GNI_FT_BFW gni_fbf2
+#elif GNI_FT_W == 4
+#define GNI_FT_EACH GNI_FT_E4
+#define GNI_FT_BFW gni_fbf4
+#elif GNI_FT_W == 8
+#define GNI_FT_EACH GNI_FT_E8
+#define GNI_FT_BFW gni_fbf8
+#else
+#define GNI_FT_EACH GNI_FT_E16
+#define GNI_FT_BFW gni_fbf16
+#endif
+
+#define GNI_FT_ROW_GET(q) x[q] = gni_fget(a + 2 * j + q * step, swap);
+#define GNI_FT_ROW_LOAD(q)                                                                         \
+    x[q].r = gni_fload(from + q * step) * gni_fset((GNI_FT_T)scale);                               \
+    x[q].i = gni_fload(from + q * step + GNI_FT_W) * gni_fset((GNI_FT_T)scale);
+#define GNI_FT_ROW_STORE(q)                                                                        \
+    gni_fstore(to + q * out, x[q].r);                                                              \
+    gni_fstore(to + q * out + GNI_FT_W, x[q].i);
+#define GNI_FT_ROW_PUT(q) gni_fput(b + 2 * j + q * out, x[q], swap);
+#define GNI_FT_TURN_V(q)                                                                           \
+    if (q > 0)                                                                                     \
+        x[q] = gni_fcmul(x[q], gni_fload(u + 2 * q * GNI_FT_W),                                    \
+                         gni_fload(u + 2 * q * GNI_FT_W + GNI_FT_W));
+
 // `count` <= W transforms of contiguous memory, `src_ld` and `dst_ld` numbers apart.
 static void GNI_FT(gni_ft_batch)(const gni_ft_lane *f, const void *src, int64_t src_ld, void *dst,
                                  int64_t dst_ld, int count, double scale, bool swap, void *work) {
     const GNI_FT_T *a = (const GNI_FT_T *)src;
-    GNI_FT_T *b = (GNI_FT_T *)dst, *w = (GNI_FT_T *)work, *x = w;
+    GNI_FT_T *b = (GNI_FT_T *)dst, *w = (GNI_FT_T *)work, *y;
     const int64_t n = f->n;
     const int re = swap ? 1 : 0;
     const bool whole = count == GNI_FT_W && n >= GNI_FT_W;
     for (int64_t at = 0; whole && at < n; at += GNI_FT_W) {
-        gni_fc t[GNI_FT_W];
-        const int64_t j = GNI_MIN(at, n - GNI_FT_W);
-        for (int l = 0; l < GNI_FT_W; l++) t[l] = gni_fget(a + 2 * (l * src_ld + j), swap);
-        gni_ftranspose(t);
-        for (int l = 0; l < GNI_FT_W; l++) {
-            gni_fstore(w + 2 * (j + l) * GNI_FT_W, t[l].r);
-            gni_fstore(w + 2 * (j + l) * GNI_FT_W + GNI_FT_W, t[l].i);
-        }
+        const int64_t j = GNI_MIN(at, n - GNI_FT_W), step = 2 * src_ld, out = 2 * GNI_FT_W;
+        gni_fc x[GNI_FT_W];
+        GNI_FT_T *to = w + 2 * j * GNI_FT_W;
+        GNI_FT_EACH(GNI_FT_ROW_GET)
+        gni_ftranspose(x);
+        GNI_FT_EACH(GNI_FT_ROW_STORE)
     }
     for (int l = 0; !whole && l < GNI_FT_W; l++) {
         const GNI_FT_T *from = a + 2 * GNI_MIN(l, count - 1) * src_ld;
@@ -9601,24 +9672,93 @@ static void GNI_FT(gni_ft_batch)(const gni_ft_lane *f, const void *src, int64_t 
             w[2 * j * GNI_FT_W + GNI_FT_W + l] = from[2 * j + 1 - re];
         }
     }
-    x = GNI_FT(gni_ft_passes)(f, 0, f->count, w, w);
+    y = GNI_FT(gni_ft_passes)(f, 0, f->count, w, w);
     for (int64_t at = 0; whole && at < n; at += GNI_FT_W) {
-        gni_fc t[GNI_FT_W];
-        const int64_t j = GNI_MIN(at, n - GNI_FT_W);
-        for (int l = 0; l < GNI_FT_W; l++) {
-            t[l].r = gni_fload(x + 2 * (j + l) * GNI_FT_W) * gni_fset((GNI_FT_T)scale);
-            t[l].i = gni_fload(x + 2 * (j + l) * GNI_FT_W + GNI_FT_W) * gni_fset((GNI_FT_T)scale);
-        }
-        gni_ftranspose(t);
-        for (int l = 0; l < GNI_FT_W; l++) gni_fput(b + 2 * (l * dst_ld + j), t[l], swap);
+        const int64_t j = GNI_MIN(at, n - GNI_FT_W), step = 2 * GNI_FT_W, out = 2 * dst_ld;
+        gni_fc x[GNI_FT_W];
+        const GNI_FT_T *from = y + 2 * j * GNI_FT_W;
+        GNI_FT_EACH(GNI_FT_ROW_LOAD)
+        gni_ftranspose(x);
+        GNI_FT_EACH(GNI_FT_ROW_PUT)
     }
     for (int l = 0; !whole && l < count; l++) {
         GNI_FT_T *to = b + 2 * l * dst_ld;
         for (int64_t j = 0; j < n; j++) {
-            to[2 * j + re] = x[2 * j * GNI_FT_W + l] * (GNI_FT_T)scale;
-            to[2 * j + 1 - re] = x[2 * j * GNI_FT_W + GNI_FT_W + l] * (GNI_FT_T)scale;
+            to[2 * j + re] = y[2 * j * GNI_FT_W + l] * (GNI_FT_T)scale;
+            to[2 * j + 1 - re] = y[2 * j * GNI_FT_W + GNI_FT_W + l] * (GNI_FT_T)scale;
         }
     }
+}
+
+// n = W b points, where b divides W: W / b transforms at a time, in registers all the way. A vector holds
+// b neighbours of each of them; `table` is that of the twist.
+#if GNI_FT_W == 1
+#define GNI_FT_SMALL_MIX GNI_UNUSED(x);
+#elif GNI_FT_W == 2
+#define GNI_FT_SMALL_MIX GNI_FT_EACH(GNI_FT_MIX1)
+#elif GNI_FT_W == 4
+#define GNI_FT_SMALL_MIX GNI_FT_EACH(GNI_FT_MIX2) GNI_FT_EACH(GNI_FT_MIX1)
+#elif GNI_FT_W == 8
+#define GNI_FT_SMALL_MIX GNI_FT_EACH(GNI_FT_MIX4) GNI_FT_EACH(GNI_FT_MIX2) GNI_FT_EACH(GNI_FT_MIX1)
+#else
+#define GNI_FT_SMALL_MIX                                                                           \
+    GNI_FT_EACH(GNI_FT_MIX8)                                                                       \
+    GNI_FT_EACH(GNI_FT_MIX4) GNI_FT_EACH(GNI_FT_MIX2) GNI_FT_EACH(GNI_FT_MIX1)
+#endif
+// Blocks of k numbers of the vectors of different transforms change places.
+#define GNI_FT_MIX(k, q)                                                                           \
+    if (k >= b && q / GNI_MAX(k / b, 1) % 2 == 0) GNI_FT_SWAP(k, q, q + GNI_MAX(k / b, 1))
+#define GNI_FT_MIX1(q) GNI_FT_MIX(1, q)
+#define GNI_FT_MIX2(q) GNI_FT_MIX(2, q)
+#define GNI_FT_MIX4(q) GNI_FT_MIX(4, q)
+#define GNI_FT_MIX8(q) GNI_FT_MIX(8, q)
+#define GNI_FT_SMALL_GET(q)                                                                        \
+    GNI_FT_PREFETCH(a + 2 * ((q % per + 2 * per) * src_ld + q / per * GNI_FT_W));                  \
+    GNI_FT_PREFETCH(a + 2 * ((q % per + 2 * per) * src_ld + q / per * GNI_FT_W) + GNI_FT_W);       \
+    x[q] = gni_fget(a + 2 * (GNI_MIN(q % per, count - 1) * src_ld + q / per * GNI_FT_W), swap);
+#define GNI_FT_SMALL_BF(q)                                                                         \
+    if (b == 2 && q % 2 == 0) gni_fbf2(x + q);                                                     \
+    if (b == 4 && q % 4 == 0) gni_fbf4(x + q);                                                     \
+    if (b == 8 && q % 8 == 0) gni_fbf8(x + q);                                                     \
+    if (b == 16 && q == 0) gni_fbf16(x + q);
+#define GNI_FT_SMALL_PUT(q)                                                                        \
+    if (q / b < count) {                                                                           \
+        x[q].r = x[q].r * gni_fset(scale);                                                         \
+        x[q].i = x[q].i * gni_fset(scale);                                                         \
+        gni_fput(y + 2 * (q / b * dst_ld + q % b * GNI_FT_W), x[q], swap);                         \
+    }
+GNI_FT_INLINE void GNI_FT(gni_ft_small_b)(const GNI_FT_T *a, int64_t src_ld, GNI_FT_T *y,
+                                          int64_t dst_ld, const int b, int count, const GNI_FT_T *u,
+                                          GNI_FT_T scale, bool swap) {
+    const int per = GNI_FT_W / b;
+    gni_fc x[GNI_FT_W];
+    GNI_FT_EACH(GNI_FT_SMALL_GET)
+    GNI_FT_SMALL_MIX
+    GNI_FT_BFW(x);
+    GNI_FT_EACH(GNI_FT_TURN_V)
+    gni_ftranspose(x);
+    GNI_FT_EACH(GNI_FT_SMALL_BF)
+    GNI_FT_EACH(GNI_FT_SMALL_PUT)
+}
+#define GNI_FT_SMALL_CASE(B)                                                                       \
+    for (int i = 0; b == B && i < count; i += GNI_FT_W / B) GNI_FT(gni_ft_small_b)                 \
+    ((const GNI_FT_T *)src + 2 * i * src_ld, src_ld, (GNI_FT_T *)dst + 2 * i * dst_ld, dst_ld, B,  \
+     GNI_MIN(count - i, GNI_FT_W / B), (const GNI_FT_T *)table, (GNI_FT_T)scale, swap);
+static void GNI_FT(gni_ft_small)(const void *src, int64_t src_ld, void *dst, int64_t dst_ld, int b,
+                                 int count, const void *table, double scale, bool swap) {
+    GNI_FT_SMALL_CASE(1)
+#if GNI_FT_W >= 2
+    GNI_FT_SMALL_CASE(2)
+#endif
+#if GNI_FT_W >= 4
+    GNI_FT_SMALL_CASE(4)
+#endif
+#if GNI_FT_W >= 8
+    GNI_FT_SMALL_CASE(8)
+#endif
+#if GNI_FT_W >= 16
+    GNI_FT_SMALL_CASE(16)
+#endif
 }
 
 // ---- between the two steps of a long transform of a b points
@@ -9642,27 +9782,6 @@ static void GNI_FT(gni_ft_batch)(const gni_ft_lane *f, const void *src, int64_t 
 #define GNI_FT_OUT(q)                                                                              \
     gni_fstore(to + 2 * q * GNI_FT_W, x[q].r);                                                     \
     gni_fstore(to + 2 * q * GNI_FT_W + GNI_FT_W, x[q].i);
-#define GNI_FT_TURN_V(q)                                                                           \
-    if (q > 0)                                                                                     \
-        x[q] = gni_fcmul(x[q], gni_fload(u + 2 * q * GNI_FT_W),                                    \
-                         gni_fload(u + 2 * q * GNI_FT_W + GNI_FT_W));
-
-#if GNI_FT_W == 1
-#define GNI_FT_EACH(X) X(0)
-#define GNI_FT_BFW(x) GNI_UNUSED(x)
-#elif GNI_FT_W == 2
-#define GNI_FT_EACH GNI_FT_E2
-#define GNI_FT_BFW gni_fbf2
-#elif GNI_FT_W == 4
-#define GNI_FT_EACH GNI_FT_E4
-#define GNI_FT_BFW gni_fbf4
-#elif GNI_FT_W == 8
-#define GNI_FT_EACH GNI_FT_E8
-#define GNI_FT_BFW gni_fbf8
-#else
-#define GNI_FT_EACH GNI_FT_E16
-#define GNI_FT_BFW gni_fbf16
-#endif
 
 // Column transforms of a points to the rows of the second step: number j + l of block k / W, for the W
 // columns from j on. `turn` has a vector for each row, `more` (or NULL) a factor for each.
@@ -9732,7 +9851,7 @@ static void GNI_FT(gni_ft_fold)(void *dst, const void *src, const void *factors,
     const GNI_FT_T fr = (GNI_FT_T)cr, fi = (GNI_FT_T)ci;
     int64_t k = from;
 #if GNI_FT_W > 1
-    for (; k + GNI_FT_W <= to && 2 * (k + GNI_FT_W - 1) < h; k += GNI_FT_W) {
+    for (; k + GNI_FT_W <= to && 2 * (k + GNI_FT_W - 1) <= h; k += GNI_FT_W) {
         const int64_t r = h - k - GNI_FT_W + 1; // the mirror images, backwards
         gni_fc a = gni_fget(z + 2 * k, false), b = gni_fget(z + 2 * r, false),
                t = gni_fget(w + 2 * k, false);
@@ -9778,6 +9897,7 @@ static const gni_ft_isa GNI_FT(gni_ft_table) = {GNI_FT_W,
                                                 GNI_FT(gni_ft_columns_out),
                                                 GNI_FT(gni_ft_columns),
                                                 GNI_FT(gni_ft_batch),
+                                                GNI_FT(gni_ft_small),
                                                 GNI_FT(gni_ft_twist),
                                                 GNI_FT(gni_ft_head),
                                                 GNI_FT(gni_ft_product),
@@ -9821,7 +9941,9 @@ static const gni_ft_isa GNI_FT(gni_ft_table) = {GNI_FT_W,
 #undef GNI_FT_T2
 #undef GNI_FT_T4
 #undef GNI_FT_T8
-#undef GNI_FT_T16
+#undef GNI_FT_STEP
+#undef GNI_FT_QUAD
+#undef GNI_FT_CROSS
 #undef GNI_FT_E2
 #undef GNI_FT_E3
 #undef GNI_FT_E4
@@ -9838,6 +9960,20 @@ static const gni_ft_isa GNI_FT(gni_ft_table) = {GNI_FT_W,
 #undef GNI_FT_STORE
 #undef GNI_FT_PUT
 #undef GNI_FT_PASS
+#undef GNI_FT_SMALL_CASE
+#undef GNI_FT_SMALL_PUT
+#undef GNI_FT_SMALL_BF
+#undef GNI_FT_SMALL_GET
+#undef GNI_FT_MIX8
+#undef GNI_FT_MIX4
+#undef GNI_FT_MIX2
+#undef GNI_FT_MIX1
+#undef GNI_FT_MIX
+#undef GNI_FT_SMALL_MIX
+#undef GNI_FT_ROW_PUT
+#undef GNI_FT_ROW_STORE
+#undef GNI_FT_ROW_LOAD
+#undef GNI_FT_ROW_GET
 #undef GNI_FT_TWIST
 #undef GNI_FT_OUT
 #undef GNI_FT_TURN_V
@@ -11215,6 +11351,8 @@ typedef struct gni_ft_isa {
                     int64_t dst_ld, double scale, bool swap, void *work);
     void (*batch)(const gni_ft_lane *f, const void *src, int64_t src_ld, void *dst, int64_t dst_ld,
                   int count, double scale, bool swap, void *work);
+    void (*small)(const void *src, int64_t src_ld, void *dst, int64_t dst_ld, int b, int count,
+                  const void *table, double scale, bool swap);
     void (*twist)(const void *columns, int64_t a, int64_t b, int64_t j, const void *table,
                   const void *factors, void *dst);
     void (*head)(const void *src, int64_t b, int64_t j, const void *table, bool swap, void *dst);
@@ -11282,14 +11420,17 @@ typedef struct gni_ft_isa {
 #define GNI_FFT_PASS 1
 
 #define GNI_FT_T float
+#define GNI_FT_WIDE 0
 #define GNI_FT_I int32_t
 #define GNI_FT_W 1
 #define GNI_FT(name) name##_f32_plain
 #include GPUNUM_SELF
 #undef GNI_FT_T
+#undef GNI_FT_WIDE
 #undef GNI_FT_I
 #undef GNI_FT
 #define GNI_FT_T double
+#define GNI_FT_WIDE 1
 #define GNI_FT_I int64_t
 #define GNI_FT(name) name##_f64_plain
 #include GPUNUM_SELF
@@ -11311,10 +11452,12 @@ typedef struct gni_ft_isa {
 #define GNI_FT(name) name##_f64_base
 #include GPUNUM_SELF
 #undef GNI_FT_T
+#undef GNI_FT_WIDE
 #undef GNI_FT_I
 #undef GNI_FT_W
 #undef GNI_FT
 #define GNI_FT_T float
+#define GNI_FT_WIDE 0
 #define GNI_FT_I int32_t
 #define GNI_FT_W 4
 #define GNI_FT(name) name##_f32_base
@@ -11332,6 +11475,7 @@ typedef struct gni_ft_isa {
 #endif
 
 #undef GNI_FT_T
+#undef GNI_FT_WIDE
 #undef GNI_FT_I
 #undef GNI_FT_FMA
 #undef GNI_FT_FNMA
@@ -11344,6 +11488,7 @@ typedef struct gni_ft_isa {
 #pragma GCC target("avx2,fma,f16c,bmi2")
 #endif
 #define GNI_FT_T float
+#define GNI_FT_WIDE 0
 #define GNI_FT_I int32_t
 #define GNI_FT_W 8
 #define GNI_FT(name) name##_f32_avx2
@@ -11351,12 +11496,14 @@ typedef struct gni_ft_isa {
 #define GNI_FT_FNMA(a, b, c) ((gni_fv)_mm256_fnmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
 #include GPUNUM_SELF
 #undef GNI_FT_T
+#undef GNI_FT_WIDE
 #undef GNI_FT_I
 #undef GNI_FT_W
 #undef GNI_FT
 #undef GNI_FT_FMA
 #undef GNI_FT_FNMA
 #define GNI_FT_T double
+#define GNI_FT_WIDE 1
 #define GNI_FT_I int64_t
 #define GNI_FT_W 4
 #define GNI_FT(name) name##_f64_avx2
@@ -11364,6 +11511,7 @@ typedef struct gni_ft_isa {
 #define GNI_FT_FNMA(a, b, c) ((gni_fv)_mm256_fnmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c)))
 #include GPUNUM_SELF
 #undef GNI_FT_T
+#undef GNI_FT_WIDE
 #undef GNI_FT_I
 #undef GNI_FT_W
 #undef GNI_FT
@@ -11382,6 +11530,7 @@ typedef struct gni_ft_isa {
 #undef GNI_FT_MAX_RADIX
 #define GNI_FT_MAX_RADIX 16
 #define GNI_FT_T float
+#define GNI_FT_WIDE 0
 #define GNI_FT_I int32_t
 #define GNI_FT_W 16
 #define GNI_FT(name) name##_f32_avx512
@@ -11389,12 +11538,14 @@ typedef struct gni_ft_isa {
 #define GNI_FT_FNMA(a, b, c) ((gni_fv)_mm512_fnmadd_ps((__m512)(a), (__m512)(b), (__m512)(c)))
 #include GPUNUM_SELF
 #undef GNI_FT_T
+#undef GNI_FT_WIDE
 #undef GNI_FT_I
 #undef GNI_FT_W
 #undef GNI_FT
 #undef GNI_FT_FMA
 #undef GNI_FT_FNMA
 #define GNI_FT_T double
+#define GNI_FT_WIDE 1
 #define GNI_FT_I int64_t
 #define GNI_FT_W 8
 #define GNI_FT(name) name##_f64_avx512
@@ -11402,6 +11553,7 @@ typedef struct gni_ft_isa {
 #define GNI_FT_FNMA(a, b, c) ((gni_fv)_mm512_fnmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(c)))
 #include GPUNUM_SELF
 #undef GNI_FT_T
+#undef GNI_FT_WIDE
 #undef GNI_FT_I
 #undef GNI_FT_W
 #undef GNI_FT
@@ -11442,6 +11594,44 @@ static void gni_ft_turn(int64_t k, int64_t n, double *re, double *im) {
     *im = octant < 4 ? -b : b;
 }
 
+// Points of a circle of n. For float tables they are products of a coarse and a fine one: a sine takes ten
+// times as long, and the products' error of 2^-52 vanishes in the rounding.
+typedef struct gni_ft_circle {
+    int64_t n;
+    int shift;
+    double *fine, *coarse; // exp(-2 pi i k / n) for k < 2^shift, and for multiples of that; or NULL
+} gni_ft_circle;
+
+static bool gni_ft_circle_make(gn_context *g, gni_ft_circle *c, int64_t n, bool wide) {
+    memset(c, 0, sizeof *c);
+    c->n = n;
+    if (wide || n < 256) return true;
+    while ((int64_t)1 << (2 * c->shift) < n) c->shift++;
+    const int64_t fine = (int64_t)1 << c->shift, coarse = (n >> c->shift) + 1;
+    c->fine = (double *)gni_alloc(g, (size_t)(fine + coarse) * 2 * sizeof(double));
+    if (c->fine == NULL) return false;
+    c->coarse = c->fine + 2 * fine;
+    for (int64_t k = 0; k < fine; k++) gni_ft_turn(k, n, &c->fine[2 * k], &c->fine[2 * k + 1]);
+    for (int64_t k = 0; k < coarse; k++)
+        gni_ft_turn(k << c->shift, n, &c->coarse[2 * k], &c->coarse[2 * k + 1]);
+    return true;
+}
+
+static void gni_ft_circle_free(gn_context *g, gni_ft_circle *c) { gni_free(g, c->fine); }
+
+// exp(-2 pi i k / n), 0 <= k
+static void gni_ft_circle_get(const gni_ft_circle *c, int64_t k, double *re, double *im) {
+    if (c->fine == NULL) {
+        gni_ft_turn(k, c->n, re, im);
+        return;
+    }
+    k %= c->n;
+    const double *a = c->coarse + 2 * (k >> c->shift),
+                 *b = c->fine + 2 * (k & (((int64_t)1 << c->shift) - 1));
+    *re = a[0] * b[0] - a[1] * b[1];
+    *im = a[0] * b[1] + a[1] * b[0];
+}
+
 static void gni_ft_set(void *table, bool wide, int64_t i, double re, double im) {
     if (wide) {
         ((double *)table)[2 * i] = re;
@@ -11473,8 +11663,9 @@ static void gni_ft_lane_free(gn_context *g, gni_ft_lane *f) {
     f->table = NULL;
 }
 
+// n divides the number of points of the circle.
 static bool gni_ft_lane_make(gn_context *g, const gni_ft_isa *isa, bool wide, int64_t n,
-                             gni_ft_lane *f) {
+                             const gni_ft_circle *circle, gni_ft_lane *f) {
     int radix[64];
     memset(f, 0, sizeof *f);
     f->n = n;
@@ -11497,7 +11688,7 @@ static bool gni_ft_lane_make(gn_context *g, const gni_ft_isa *isa, bool wide, in
         for (int64_t j = 0; j < p->m; j++)
             for (int q = 1; q < p->radix; q++) {
                 double re, im;
-                gni_ft_turn(j * q, p->m * p->radix, &re, &im);
+                gni_ft_circle_get(circle, j * q * p->s * (circle->n / n), &re, &im);
                 gni_ft_set(f->table, wide, at++, re, im);
             }
     }
@@ -11513,7 +11704,12 @@ typedef enum gni_ft_form {
     GNI_FT_FOLD     // the factors that a real transform of 2 n points needs
 } gni_ft_form;
 
-typedef enum gni_ft_method { GNI_FT_SIDE_BY_SIDE, GNI_FT_STEPS, GNI_FT_CHIRP } gni_ft_method;
+typedef enum gni_ft_method {
+    GNI_FT_SIDE_BY_SIDE,
+    GNI_FT_SMALL,
+    GNI_FT_STEPS,
+    GNI_FT_CHIRP
+} gni_ft_method;
 
 #define GNI_FT_FOLD_BLOCK                                                                          \
     1024                  // factors kept of a fold; the others are products with one for each block
@@ -11590,25 +11786,26 @@ static double gni_ft_lane_cost(const gni_ft_isa *isa, int64_t n, bool wide) {
 static double gni_ft_cut(const gni_ft_isa *isa, int64_t n, bool wide, int64_t *best_a) {
     const int64_t w = isa->lanes;
     double best = -1.0;
-    for (int64_t a = w; a <= n / w; a++) {
-        if (n % a != 0) continue;
-        const int64_t b = n / a;
-        double first = gni_ft_lane_cost(isa, a, wide), second = gni_ft_lane_cost(isa, b, wide);
-        if (first < 0.0 || second < 0.0) continue;
-        first = a == w && n <= GNI_FT_FULL ? 9.0 : first + 6.0;
-        double cost =
-            (double)((b + w - 1) / w * a) * first + (double)((a + w - 1) / w * b) * second;
-        if (best < 0.0 || cost < best) {
-            best = cost;
-            *best_a = a;
+    for (int64_t d = 1; d <= n / d; d++)
+        for (int both = 0; n % d == 0 && both < 2; both++) {
+            const int64_t a = both ? n / d : d, b = n / a;
+            if (a < w || b < w) continue;
+            double first = gni_ft_lane_cost(isa, a, wide), second = gni_ft_lane_cost(isa, b, wide);
+            if (first < 0.0 || second < 0.0) continue;
+            first = a == w && n <= GNI_FT_FULL ? 9.0 : first + 6.0;
+            double cost =
+                (double)((b + w - 1) / w * a) * first + (double)((a + w - 1) / w * b) * second;
+            if (best < 0.0 || cost < best) {
+                best = cost;
+                *best_a = a;
+            }
         }
-    }
     return best;
 }
 
 // Factors exp(-2 pi i j k / n) of the twist: for each group of columns and each row a vector, or, for
 // long transforms, a vector for each row and a scalar for each row and group.
-static bool gni_ft_make_twist(gn_context *g, gni_ft_plan *p) {
+static bool gni_ft_make_twist(gn_context *g, gni_ft_plan *p, const gni_ft_circle *circle) {
     const int64_t w = p->isa->lanes, a = p->a.n, b = p->b.n;
     const bool full = p->n <= GNI_FT_FULL;
     const size_t item = gni_ft_item(p->wide);
@@ -11621,8 +11818,8 @@ static bool gni_ft_make_twist(gn_context *g, gni_ft_plan *p) {
         for (int64_t k = 0; k < a; k++)
             for (int64_t l = 0; l < w; l++) {
                 double re, im;
-                int64_t j = full ? GNI_MIN(group * w, b - w) + l : l;
-                gni_ft_turn(j * k, p->n, &re, &im);
+                int64_t j = !full ? l : b < w ? l % b : GNI_MIN(group * w, b - w) + l;
+                gni_ft_circle_get(circle, j * k, &re, &im);
                 char *v = (char *)p->turn + (size_t)((group * a + k) * w) * item;
                 if (p->wide)
                     ((double *)(void *)v)[l] = re, ((double *)(void *)v)[w + l] = im;
@@ -11632,7 +11829,7 @@ static bool gni_ft_make_twist(gn_context *g, gni_ft_plan *p) {
     for (int64_t group = 0; group < p->groups && !full; group++)
         for (int64_t k = 0; k < a; k++) {
             double re, im;
-            gni_ft_turn(GNI_MIN(group * w, b - w) * k, p->n, &re, &im);
+            gni_ft_circle_get(circle, GNI_MIN(group * w, b - w) * k, &re, &im);
             gni_ft_set(p->more, p->wide, group * a + k, re, im);
         }
     p->bytes += (size_t)((full ? p->groups * w : w + p->groups) * a) * item;
@@ -11669,17 +11866,21 @@ static bool gni_ft_make_chirp(gn_context *g, gni_ft_plan *p) {
     p->kernel = gni_alloc(g, (size_t)m * item);
     void *time = gni_calloc(g, (size_t)m * item);
     char *work = p->conv != NULL ? (char *)gni_alloc(g, p->conv->shared + p->conv->each) : NULL;
-    bool ok = p->chirp != NULL && p->kernel != NULL && time != NULL && work != NULL;
+    gni_ft_circle circle;
+    bool ok = gni_ft_circle_make(g, &circle, 2 * n, p->wide) && p->chirp != NULL &&
+              p->kernel != NULL && time != NULL && work != NULL;
     uint64_t square = 0; // j^2 mod 2 n
     for (int64_t j = 0; j < n && ok; j++) {
         double re, im;
-        gni_ft_turn((int64_t)square, 2 * n, &re, &im);
+        gni_ft_circle_get(&circle, (int64_t)square, &re, &im);
         gni_ft_set(p->chirp, p->wide, j, re, im);
         gni_ft_set(time, p->wide, j, re, -im);
         if (j > 0) gni_ft_set(time, p->wide, m - j, re, -im);
-        square = (square + 2 * (uint64_t)j + 1) % (2 * (uint64_t)n);
+        square += 2 * (uint64_t)j + 1; // below 4 n
+        if (square >= 2 * (uint64_t)n) square -= 2 * (uint64_t)n;
     }
     if (ok) gni_ft_transform(p->conv, NULL, time, p->kernel, 1.0 / (double)m, false, work);
+    gni_ft_circle_free(g, &circle);
     gni_free(g, time);
     gni_free(g, work);
     if (!ok) return false;
@@ -11720,19 +11921,34 @@ static bool gni_ft_in_steps(gn_context *g, gni_ft_plan *p, int64_t *a) {
     return cost >= 0.0 && (p->form == GNI_FT_ROWS || cost < side);
 }
 
-static bool gni_ft_make_rows(gn_context *g, gni_ft_plan *p) {
-    int radix[64];
+// Whether lanes times a divisor of them make the length; one transform by itself must fill the vectors.
+static bool gni_ft_is_small(gn_context *g, gni_ft_plan *p) {
+    for (int isa = (int)g->isa; isa >= 0 && p->form != GNI_FT_COLUMNS; isa--) {
+        const gni_ft_isa *one = gni_ft_isa_of(isa, p->wide);
+        const int64_t w = one->lanes, b = p->n / w;
+        if (w == 1) return false;
+        if (p->n % w != 0 || b > w || w % b != 0 || (p->form == GNI_FT_ROWS && b < w)) continue;
+        p->isa = one;
+        return true;
+    }
+    return false;
+}
+
+static bool gni_ft_make_smooth(gn_context *g, gni_ft_plan *p, const gni_ft_circle *circle) {
     int64_t a = 0;
-    if (p->n > 1 && gni_ft_factor(p->n, p->isa->max_radix, radix) == 0) {
-        p->method = GNI_FT_CHIRP;
-        return gni_ft_make_chirp(g, p);
+    if (gni_ft_is_small(g, p)) {
+        p->method = GNI_FT_SMALL;
+        p->a.n = p->isa->lanes;
+        p->b.n = p->n / p->a.n;
+        return gni_ft_make_twist(g, p, circle);
     }
     const bool steps = gni_ft_in_steps(g, p, &a);
     const size_t row = (size_t)p->isa->lanes * gni_ft_item(p->wide);
     if (steps) {
         p->method = GNI_FT_STEPS;
-        if (!gni_ft_lane_make(g, p->isa, p->wide, a, &p->a) ||
-            !gni_ft_lane_make(g, p->isa, p->wide, p->n / a, &p->b) || !gni_ft_make_twist(g, p))
+        if (!gni_ft_lane_make(g, p->isa, p->wide, a, circle, &p->a) ||
+            !gni_ft_lane_make(g, p->isa, p->wide, p->n / a, circle, &p->b) ||
+            !gni_ft_make_twist(g, p, circle))
             return false;
         p->bytes += (size_t)(p->a.n + p->b.n) * gni_ft_item(p->wide);
         p->shared = (size_t)((a + p->isa->lanes - 1) / p->isa->lanes * p->b.n) * row;
@@ -11740,10 +11956,22 @@ static bool gni_ft_make_rows(gn_context *g, gni_ft_plan *p) {
         return true;
     }
     p->method = GNI_FT_SIDE_BY_SIDE;
-    if (!gni_ft_lane_make(g, p->isa, p->wide, p->n, &p->b)) return false;
+    if (!gni_ft_lane_make(g, p->isa, p->wide, p->n, circle, &p->b)) return false;
     p->bytes += (size_t)p->n * gni_ft_item(p->wide);
     p->each = 2 * (size_t)p->n * row;
     return true;
+}
+
+static bool gni_ft_make_rows(gn_context *g, gni_ft_plan *p) {
+    int radix[64];
+    gni_ft_circle circle;
+    if (p->n > 1 && gni_ft_factor(p->n, p->isa->max_radix, radix) == 0) {
+        p->method = GNI_FT_CHIRP;
+        return gni_ft_make_chirp(g, p);
+    }
+    bool ok = gni_ft_circle_make(g, &circle, p->n, p->wide) && gni_ft_make_smooth(g, p, &circle);
+    gni_ft_circle_free(g, &circle);
+    return ok;
 }
 
 static gni_ft_plan *gni_ft_plan_make(gn_context *g, gni_ft_form form, int64_t n, bool wide) {
@@ -11845,6 +12073,8 @@ static void gni_ft_transform(const gni_ft_plan *p, gni_pool *pool, const void *s
                              double scale, bool swap, char *work) {
     if (p->method == GNI_FT_SIDE_BY_SIDE) {
         p->isa->batch(&p->b, src, p->n, dst, p->n, 1, scale, swap, work);
+    } else if (p->method == GNI_FT_SMALL) {
+        p->isa->small(src, p->n, dst, p->n, (int)p->b.n, 1, p->turn, scale, swap);
     } else if (p->method == GNI_FT_STEPS) {
         gni_ft_steps t;
         const int64_t w = p->isa->lanes, blocks = (p->a.n + w - 1) / w;
@@ -11879,6 +12109,10 @@ static void gni_ft_rows(const gni_ft_plan *p, gni_pool *pool, const char *src, i
                         char *work) {
     const int64_t w = p->isa->lanes, unit = p->method == GNI_FT_SIDE_BY_SIDE ? w : 1;
     const size_t item = gni_ft_item(p->wide);
+    if (p->method == GNI_FT_SMALL) {
+        p->isa->small(src, src_ld, dst, dst_ld, (int)p->b.n, (int)count, p->turn, scale, swap);
+        return;
+    }
     for (int64_t i = 0; i < count; i += unit) {
         const char *a = src + (size_t)(i * src_ld) * item;
         char *b = dst + (size_t)(i * dst_ld) * item;
@@ -11911,10 +12145,26 @@ static void gni_ft_offsets(const gni_fft *f, int64_t row, int skip, int64_t *in,
     *out = f->out.offset;
     for (int d = f->rank - 1; d >= 0; d--) {
         if (d == skip) continue;
-        const int64_t at = row % f->dim[d];
-        row /= f->dim[d];
+        const int64_t at = d == 0 ? row : row % f->dim[d];
+        row = d == 0 ? 0 : row / f->dim[d];
         *in += at * f->in.stride[d];
         *out += at * f->out.stride[d];
+    }
+}
+
+// Of `count` rows from `first` on.
+static void gni_ft_offsets_of(const gni_fft *f, int64_t first, int64_t count, int64_t *in,
+                              int64_t *out) {
+    const int d = f->rank - 1;
+    int64_t at = d > 0 ? first % f->dim[d] : first;
+    for (int64_t i = 0; i < count; i++, at++) {
+        if (i == 0 || (d > 0 && at == f->dim[d])) {
+            gni_ft_offsets(f, first + i, -1, &in[i], &out[i]);
+            if (i > 0) at = 0;
+        } else {
+            in[i] = in[i - 1] + f->in.stride[d];
+            out[i] = out[i - 1] + f->out.stride[d];
+        }
     }
 }
 
@@ -12002,9 +12252,9 @@ static void gni_ft_put_ends(char *dst, const char *src, int64_t h, bool wide, bo
 static void gni_ft_fold_row(const gni_ft_run *r, char *dst, const char *src, bool back, bool conj) {
     const int64_t h = r->fold->n, end = h / 2 + 1;
     for (int64_t from = 0; from < end; from += GNI_FT_FOLD_BLOCK) {
-        double cr, ci;
+        double cr = 1.0, ci = 0.0;
         int64_t skip = from == 0 ? 1 : 0;
-        gni_ft_turn(from, 2 * h, &cr, &ci);
+        if (from > 0) gni_ft_turn(from, 2 * h, &cr, &ci);
         r->fold->isa->fold(dst, src, (const char *)r->fold->turn + (size_t)skip * 2 * r->real,
                            from + skip, GNI_MIN(from + GNI_FT_FOLD_BLOCK, end), h, cr, ci, back,
                            conj);
@@ -12057,7 +12307,7 @@ static void gni_ft_group(const gni_ft_run *r, int64_t first, int64_t count, char
     const gni_fft *f = r->f;
     const int64_t per = (int64_t)(2 * r->real); // bytes of a complex number
     int64_t in[16], out[16], in_ld = 0, out_ld = 0;
-    for (int64_t i = 0; i < count; i++) gni_ft_offsets(f, first + i, -1, &in[i], &out[i]);
+    gni_ft_offsets_of(f, first, count, in, out);
     char *rows = work, *done = work + r->in_bytes, *middle = done + r->out_bytes;
     char *rest = middle + (f->kind == GNI_FFT_C2R ? r->in_bytes : 0);
     const bool odd_c2r = f->kind == GNI_FFT_C2R && r->fold == NULL;
@@ -25081,21 +25331,12 @@ static gn_array *gni_complex_mul(gn_array *a, gn_array *b) {
 
 static bool gni_back_fft(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 
-// The transform as a public call; `axis` counts from 0, n is the number of points.
-static gn_array *gni_fft_axis(const char *fn, gni_fft_kind kind, bool inverse, int64_t n, int axis,
-                              double scale, gn_array *a) {
-    gn_context *g = gni_begin(fn, &a, 1);
-    if (g == NULL) return NULL;
-    gn_array *y = NULL;
-    gn_shape shape = a->shape;
-    gn_dtype real = gni_part_of(a->dtype);
-    shape.dim[axis] = kind == GNI_FFT_R2C ? n / 2 + 1 : n;
-    gn_dtype t = kind == GNI_FFT_C2R ? real : gni_complex_of(a->dtype);
+// What the transform computes for an array with memory; `y` gets memory too. `axis` counts from 0, n is the
+// number of points.
+static bool gni_fft_fill(gn_context *g, gni_fft_kind kind, bool inverse, int64_t n, int axis,
+                         double scale, gn_array *a, gn_array *y) {
     gni_fft f;
     memset(&f, 0, sizeof f);
-    if (gni_shape_ok(g, fn, t, &shape) && gni_materialize(g, a)) y = gni_array_new(g, t, &shape);
-    if (y == NULL) return gni_end(g, NULL);
-    y->maker = fn;
     f.kind = kind;
     f.inverse = inverse;
     f.n = n;
@@ -25105,22 +25346,35 @@ static gn_array *gni_fft_axis(const char *fn, gni_fft_kind kind, bool inverse, i
     f.in.dtype = a->dtype;
     f.in.offset = a->offset;
     f.in_step = a->stride[axis];
-    f.out.dtype = t;
+    f.out.dtype = y->dtype;
     f.out_step = y->stride[axis];
-    for (int i = 0; i < shape.rank; i++) {
+    for (int i = 0; i < y->shape.rank; i++) {
         if (i == axis) continue;
-        f.dim[f.rank] = shape.dim[i];
+        f.dim[f.rank] = y->shape.dim[i];
         f.in.stride[f.rank] = a->stride[i];
         f.out.stride[f.rank++] = y->stride[i];
     }
-    y->buf = gni_buffer_new(g, (uint64_t)gni_elements(&shape) * gn_dtype_size(t));
+    y->buf = gni_buffer_new(g, (uint64_t)gni_elements(&y->shape) * gn_dtype_size(y->dtype));
     f.out.buf = y->buf;
     a->buf->refs++;
     bool ok = y->buf != NULL && gni_run(g, GNI_JOB_FFT, &f, y);
     gni_buffer_release(g, f.in.buf);
-    if (!ok) {
+    return ok;
+}
+
+// Inside of a public call: a reference for gni_end, or NULL after gni_fail.
+static gn_array *gni_fft_make(gn_context *g, const char *fn, gni_fft_kind kind, bool inverse,
+                              int64_t n, int axis, double scale, gn_array *a) {
+    gn_shape shape = a->shape;
+    shape.dim[axis] = kind == GNI_FFT_R2C ? n / 2 + 1 : n;
+    gn_dtype t = kind == GNI_FFT_C2R ? gni_part_of(a->dtype) : gni_complex_of(a->dtype);
+    if (!gni_shape_ok(g, fn, t, &shape) || !gni_materialize(g, a)) return NULL;
+    gn_array *y = gni_array_new(g, t, &shape);
+    if (y == NULL) return NULL;
+    y->maker = fn;
+    if (!gni_fft_fill(g, kind, inverse, n, axis, scale, a, y)) {
         gni_unref(g, y);
-        return gni_end(g, NULL);
+        return NULL;
     }
     gni_node *node = gni_tracks(g, &a, 1) ? gni_record(g, y, fn, gni_back_fft, &a, 1) : NULL;
     if (node != NULL) {
@@ -25130,7 +25384,15 @@ static gn_array *gni_fft_axis(const char *fn, gni_fft_kind kind, bool inverse, i
         node->param[3] = axis;
         node->real[0] = scale;
     }
-    return gni_end(g, y);
+    return y;
+}
+
+// The transform as a public call.
+static gn_array *gni_fft_axis(const char *fn, gni_fft_kind kind, bool inverse, int64_t n, int axis,
+                              double scale, gn_array *a) {
+    gn_context *g = gni_begin(fn, &a, 1);
+    if (g == NULL) return NULL;
+    return gni_end(g, gni_fft_make(g, fn, kind, inverse, n, axis, scale, a));
 }
 
 // The axis cut or padded with zeros.
@@ -25187,11 +25449,15 @@ static double gni_fft_scale(gn_fft_norm norm, bool inverse, double n) {
     return (norm == GN_FFT_FORWARD) != inverse ? 1.0 / n : 1.0;
 }
 
-// Input as the transforms take it: float32, float64, complex64 or complex128.
+// Whether the transforms take it as it is: float32, float64, complex64 or complex128.
+static bool gni_fft_ready(const gn_array *a, gni_fft_kind kind) {
+    return gni_is_complex(a->dtype) ||
+           (kind != GNI_FFT_C2R && (a->dtype == GN_F32 || a->dtype == GN_F64));
+}
+
 static gn_array *gni_fft_input(gn_array *a, gni_fft_kind kind) {
-    if (a == NULL) return NULL;
-    bool ready = a->dtype == GN_F32 || a->dtype == GN_F64 || gni_is_complex(a->dtype);
-    gn_array *x = ready ? a : gn_cast(a, GN_F32);
+    if (a == NULL || gni_fft_ready(a, kind)) return a;
+    gn_array *x = a->dtype == GN_F32 || a->dtype == GN_F64 ? a : gn_cast(a, GN_F32);
     if (kind == GNI_FFT_C2R && x != NULL && !gni_is_complex(x->dtype))
         x = gn_complex(x, gn_scalar(x->ctx, x->dtype, 0.0));
     return x;
@@ -25229,12 +25495,13 @@ static gn_array *gni_fft_one(const char *fn, gni_fft_kind kind, bool inverse, bo
                              gn_array *a, int64_t n, int axis, gn_fft_norm norm) {
     gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
+    if (!gni_fft_checked(g, fn, kind, a, &n, &axis, norm)) return gni_end(g, NULL);
+    const double scale = gni_fft_scale(norm, backward, (double)n);
+    if (gni_fft_ready(a, kind))
+        return gni_end(g, gni_fft_make(g, fn, kind, inverse, n, axis, scale, a));
     gn_scope_begin(g);
-    gn_array *y = NULL;
-    if (gni_fft_checked(g, fn, kind, a, &n, &axis, norm))
-        y = gni_fft_axis(fn, kind, inverse, n, axis, gni_fft_scale(norm, backward, (double)n),
-                         gni_fft_input(a, kind));
-    return gni_end_scope(g, y);
+    return gni_end_scope(g,
+                         gni_fft_axis(fn, kind, inverse, n, axis, scale, gni_fft_input(a, kind)));
 }
 
 GPUNUM_API gn_array *gn_fft(gn_array *a, int64_t n, int axis, gn_fft_norm norm) {
