@@ -5,8 +5,10 @@
 // Each figure is the median of many batches. A batch runs the op often enough to last about 20 ms
 // (2 ms with --quick) and waits for the device once at its end. Data is random. GB/s counts the bytes
 // that the op has to read and write; GFLOP/s counts 2 m n k for a matrix product.
-// With OpenBLAS at run time (libopenblas.so.0), float32 products on the CPU are timed against it too.
+// With OpenBLAS at run time (libopenblas.so.0), float32 products on the CPU are timed against it too, and
+// with FFTW (libfftw3f_threads.so.3) the Fourier transforms: its plans are measured ones, which takes minutes.
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +40,22 @@ typedef struct bench_options {
 
 typedef void (*sgemm_fn)(int, int, int, int, int, int, float, const float *, int, const float *, int, float,
                          float *, int);
+
+// FFTW's advanced interface, float; `c2c` NULL: it is not there.
+typedef void *(*fftw_dft_fn)(int, const int *, int, void *, const int *, int, int, void *, const int *, int, int, int,
+                             unsigned);
+typedef void *(*fftw_real_fn)(int, const int *, int, void *, const int *, int, int, void *, const int *, int, int,
+                              unsigned);
+typedef struct fftw_library {
+    fftw_dft_fn c2c;
+    fftw_real_fn r2c, c2r;
+    void (*execute)(void *);
+    void (*destroy)(void *);
+    void *(*alloc)(size_t);
+    void (*release)(void *);
+    void (*set_threads)(int);
+    int threads;
+} fftw_library;
 
 // ---- the ops
 
@@ -108,6 +126,21 @@ static gn_array *run_normal(const bench_case *c, gn_array *const *in) {
     return gn_randn(gn_context_of(in[0]), GN_F32, GN_SHAPE(c->m));
 }
 
+static gn_array *run_fft(const bench_case *c, gn_array *const *in) {
+    return gn_fftn(in[0], NULL, NULL, (int)c->k, GN_FFT_BACKWARD);
+}
+static gn_array *run_fft_one(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_fft(in[0], 0, -1, GN_FFT_BACKWARD);
+}
+static gn_array *run_rfft(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_rfft(in[0], 0, -1, GN_FFT_BACKWARD);
+}
+static gn_array *run_irfft(const bench_case *c, gn_array *const *in) {
+    return gn_irfft(in[0], c->m, -1, GN_FFT_BACKWARD);
+}
+
 // ---- timing
 
 // Seconds of one op: the median over batches, after a warm-up. While pipelines are compiled a GPU lowers its clock,
@@ -176,12 +209,60 @@ static double time_sgemm(sgemm_fn sgemm, const bench_case *c, const bench_option
     return samples[count / 2];
 }
 
+// The same transform by FFTW on so many threads, and how long its plan takes; 0 if it cannot plan it.
+static double time_fftw_on(const fftw_library *w, int threads, const bench_case *c, const bench_options *o,
+                           double *plan_seconds) {
+    double samples[64];
+    int length[3] = {(int)c->m, (int)c->m, (int)c->m}, batch = (int)c->n, rank = (int)c->k, reps = 1, count = 0;
+    const int ni = (int)gn_dim(c->in[0], -1), no = c->run == run_rfft ? ni / 2 + 1 : (int)c->m;
+    const size_t bytes = gn_bytes(c->in[0]);
+    void *in = w->alloc(bytes), *out = w->alloc((size_t)c->bytes - bytes), *plan = NULL;
+    w->set_threads(threads);
+    double start = now();
+    if (in != NULL && out != NULL && c->run == run_rfft)
+        plan = w->r2c(1, length, batch, in, NULL, 1, ni, out, NULL, 1, no, 0u);
+    else if (in != NULL && out != NULL && c->run == run_irfft)
+        plan = w->c2r(1, length, batch, in, NULL, 1, ni, out, NULL, 1, no, 16u); // which keeps its input
+    else if (in != NULL && out != NULL)
+        plan = w->c2c(rank, length, batch, in, NULL, 1, (int)c->m, out, NULL, 1, (int)c->m, -1, 0u);
+    *plan_seconds = now() - start;
+    if (plan != NULL) {
+        gn_read(c->in[0], in, bytes);
+        for (double spent = 0.0; spent < 0.5 * o->batch_seconds && reps < 1 << 20; reps *= 2) {
+            start = now();
+            for (int r = 0; r < reps; r++) w->execute(plan);
+            spent = now() - start;
+        }
+        while (count < o->batches) {
+            start = now();
+            for (int r = 0; r < reps; r++) w->execute(plan);
+            samples[count++] = (now() - start) / reps;
+        }
+        qsort(samples, (size_t)count, sizeof samples[0], compare_doubles);
+        w->destroy(plan);
+    }
+    w->release(in);
+    w->release(out);
+    return plan != NULL ? samples[count / 2] : 0.0;
+}
+
+// The better of one thread and all: its threads slow short transforms down.
+static double time_fftw(const fftw_library *w, const bench_case *c, const bench_options *o, double *plan_seconds) {
+    double plan = 0.0, one = time_fftw_on(w, 1, c, o, plan_seconds);
+    if (w->threads < 2 || c->bytes < 16.0 * 4096) return one;
+    double all = time_fftw_on(w, w->threads, c, o, &plan);
+    if (all <= 0.0 || (one > 0.0 && one <= all)) return one;
+    *plan_seconds = plan;
+    return all;
+}
+
 // ---- the list
 
 typedef struct bench_report {
     FILE *json;
     int rows;
     sgemm_fn sgemm;
+    fftw_library fftw;
     bool on_cpu;
 } bench_report;
 
@@ -344,6 +425,85 @@ static void bench_fast(const gn_options *options, const bench_options *o, bench_
     gn_close(g);
 }
 
+static void report_fft(const bench_case *c, double seconds, double first, double fftw, double plan,
+                       bench_report *report) {
+    printf("%-12s %-22s %12.3f us %9.1f GB/s %10.1f GFLOP/s, first %.3f ms", c->family, c->name, seconds * 1e6,
+           c->bytes / seconds * 1e-9, c->flops / seconds * 1e-9, first * 1e3);
+    if (fftw > 0.0) printf("  %.2fx FFTW, plan %.1f ms", fftw / seconds, plan * 1e3);
+    printf("\n");
+    fflush(stdout);
+    if (report->json != NULL)
+        fprintf(report->json,
+                "%s\n  {\"family\": \"%s\", \"name\": \"%s\", \"m\": %lld, \"n\": %lld, \"k\": %lld, "
+                "\"seconds\": %.9g, \"gbps\": %.6g, \"gflops\": %.6g, \"first_seconds\": %.9g, "
+                "\"fftw_seconds\": %.9g, \"fftw_plan_seconds\": %.9g}",
+                report->rows ? "," : "", c->family, c->name, (long long)c->m, (long long)c->n, (long long)c->k,
+                seconds, c->bytes / seconds * 1e-9, c->flops / seconds * 1e-9, first, fftw, plan);
+    report->rows++;
+}
+
+// `n` points `batch` times; of rank 2 and 3 a square and a cube of n points a side.
+static void bench_fft(gn_context *g, const char *kind, int64_t n, int64_t batch, int rank, const bench_options *o,
+                      bench_report *report) {
+    GN_SCOPE(g) {
+        bench_case c;
+        char name[64];
+        memset(&c, 0, sizeof c);
+        const bool r2c = strcmp(kind, "r2c") == 0, c2r = strcmp(kind, "c2r") == 0;
+        const double points = (rank == 3 ? (double)n * (double)n : rank == 2 ? (double)n : 1.0) * (double)(n * batch);
+        if (rank > 1) snprintf(name, sizeof name, "%s %lld^%d", kind, (long long)n, rank);
+        else snprintf(name, sizeof name, "%s %lld x %lld", kind, (long long)n, (long long)batch);
+        c.family = "fft";
+        c.name = name;
+        c.m = n;
+        c.n = batch;
+        c.k = rank;
+        c.run = r2c ? run_rfft : c2r ? run_irfft : rank > 1 ? run_fft : run_fft_one;
+        c.bytes = r2c || c2r ? (4.0 * (double)n + 8.0 * (double)(n / 2 + 1)) * (double)batch : 16.0 * points;
+        c.flops = (r2c || c2r ? 2.5 : 5.0) * points * log2((double)n) * rank;
+        if (o->only == NULL || strstr(c.family, o->only) != NULL || strstr(name, o->only) != NULL) {
+            gn_shape s = rank == 3   ? GN_SHAPE(n, n, n)
+                         : rank == 2 ? GN_SHAPE(n, n)
+                                     : GN_SHAPE(batch, c2r ? n / 2 + 1 : n);
+            gn_array *re = gn_eval(gn_randn(g, GN_F32, s));
+            c.in[0] = r2c ? re : gn_eval(gn_complex(re, gn_randn(g, GN_F32, s)));
+            gn_sync(g);
+            double first = now(), fftw = 0.0, plan = 0.0;
+            GN_SCOPE(g) { gn_eval(c.run(&c, c.in)); }
+            gn_sync(g);
+            first = now() - first;
+            double seconds = time_case(g, &c, o);
+            if (gn_status_get(g) != GN_OK) {
+                printf("%-12s %-22s failed: %s\n", c.family, name, gn_error(g));
+                gn_error_clear(g);
+            } else {
+                if (report->on_cpu && report->fftw.c2c != NULL) fftw = time_fftw(&report->fftw, &c, o, &plan);
+                report_fft(&c, seconds, first, fftw, plan, report);
+            }
+        }
+    }
+}
+
+static void bench_transforms(gn_context *g, const bench_options *o, bench_report *report) {
+    static const int64_t odd[][2] = {{1000, 65536}, {7919, 4096}, {59049, 1024}, {100003, 64}};
+    const int most = o->quick ? 12 : 24;
+    const int64_t points = (int64_t)1 << (o->quick ? 14 : report->on_cpu ? 20 : 26);
+    for (int i = 8; i <= most; i++) bench_fft(g, "c2c", (int64_t)1 << i, 1, 1, o, report);
+    for (int i = 8; i <= most && (int64_t)2 << i <= points; i++)
+        bench_fft(g, "c2c", (int64_t)1 << i, points >> i, 1, o, report);
+    for (int i = 0; i < (o->quick ? 1 : 4); i++) {
+        const int64_t n = odd[i][0], batch = report->on_cpu || o->quick ? points / n : odd[i][1];
+        bench_fft(g, "c2c", n, 1, 1, o, report);
+        bench_fft(g, "c2c", n, batch, 1, o, report);
+    }
+    for (int i = 8; i <= (o->quick ? 10 : 20); i += 2) {
+        bench_fft(g, "r2c", (int64_t)1 << i, points >> i, 1, o, report);
+        bench_fft(g, "c2r", (int64_t)1 << i, points >> i, 1, o, report);
+    }
+    bench_fft(g, "c2c", o->quick ? 64 : report->on_cpu ? 1024 : 4096, 1, 2, o, report);
+    bench_fft(g, "c2c", o->quick ? 16 : report->on_cpu ? 128 : 256, 1, 3, o, report);
+}
+
 static void bench_all(gn_context *g, const bench_options *o, bench_report *report) {
     bool big = !report->on_cpu && !o->quick;
     static const int64_t vectors[] = {10000, 1000000, 10000000, 100000000, 400000000};
@@ -360,6 +520,34 @@ static void bench_all(gn_context *g, const bench_options *o, bench_report *repor
     for (int i = 4; i < (big ? 8 : o->quick ? 4 : 6); i++)
         bench_matmul(g, GN_F16, products[i], products[i], products[i], o, report);
     if (big) bench_more_matmul(g, o, report);
+    bench_transforms(g, o, report);
+}
+
+static void find_fftw(fftw_library *w, int threads) {
+#if defined(__unix__)
+    void *lib = dlopen("libfftw3f_threads.so.3", RTLD_NOW | RTLD_LOCAL);
+    if (lib == NULL) return;
+    int (*start)(void);
+    void (*limit)(double);
+    *(void **)&start = dlsym(lib, "fftwf_init_threads");
+    *(void **)&w->set_threads = dlsym(lib, "fftwf_plan_with_nthreads");
+    *(void **)&limit = dlsym(lib, "fftwf_set_timelimit");
+    *(void **)&w->r2c = dlsym(lib, "fftwf_plan_many_dft_r2c");
+    *(void **)&w->c2r = dlsym(lib, "fftwf_plan_many_dft_c2r");
+    *(void **)&w->execute = dlsym(lib, "fftwf_execute");
+    *(void **)&w->destroy = dlsym(lib, "fftwf_destroy_plan");
+    *(void **)&w->alloc = dlsym(lib, "fftwf_malloc");
+    *(void **)&w->release = dlsym(lib, "fftwf_free");
+    if (start == NULL || limit == NULL || w->set_threads == NULL || w->r2c == NULL || w->c2r == NULL ||
+        w->execute == NULL || w->destroy == NULL || w->alloc == NULL || w->release == NULL || start() == 0)
+        return;
+    w->threads = threads;
+    limit(20.0); // seconds of one plan
+    *(void **)&w->c2c = dlsym(lib, "fftwf_plan_many_dft");
+#else
+    (void)w;
+    (void)threads;
+#endif
 }
 
 static sgemm_fn find_sgemm(int threads) {
@@ -423,6 +611,7 @@ int main(int argc, char **argv) {
     memset(&report, 0, sizeof report);
     report.on_cpu = info.backend == GN_BACKEND_CPU;
     if (report.on_cpu) report.sgemm = find_sgemm(info.threads);
+    if (report.on_cpu) find_fftw(&report.fftw, info.threads);
     if (o.json != NULL) report.json = fopen(o.json, "w");
     if (report.json != NULL) fprintf(report.json, "{\"device\": \"%s\", \"rows\": [", info.name);
     bench_all(g, &o, &report);

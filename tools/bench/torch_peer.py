@@ -20,10 +20,48 @@ def matrix(dtype, batch, rows, columns, turned, device):
     return a.transpose(-1, -2) if turned else a
 
 
+def transform_shape(row):
+    """Of the complex or real input of a Fourier transform."""
+    m, n, k = row["m"], row["n"], row["k"]
+    if k > 1:
+        return (m,) * k
+    return (n, m // 2 + 1 if row["name"].startswith("c2r") else m)
+
+
+def transform_runner(row, device):
+    kind = row["name"][:3]
+    a = torch.randn(*transform_shape(row), device=device, dtype=torch.float32 if kind == "r2c" else torch.complex64)
+    if row["k"] > 1:
+        return lambda: torch.fft.fftn(a)
+    return {"c2c": lambda: torch.fft.fft(a), "r2c": lambda: torch.fft.rfft(a),
+            "c2r": lambda: torch.fft.irfft(a, row["m"])}[kind]
+
+
+def pocketfft_runner(row, threads):
+    """SciPy's own pocketfft (in C++, with its vectors and threads), or None."""
+    try:
+        import numpy
+        import scipy.fft
+    except ImportError:
+        return None
+    kind, shape = row["name"][:3], transform_shape(row)
+    a = numpy.random.default_rng(1).standard_normal(shape, dtype=numpy.float32)
+    if kind != "r2c":
+        a = a.astype(numpy.complex64)
+    # More workers than transforms bring nothing: it has no threads inside of one.
+    if row["k"] > 1:
+        return lambda: scipy.fft.fftn(a, workers=threads)
+    workers = min(threads, row["n"])
+    return {"c2c": lambda: scipy.fft.fft(a, workers=workers), "r2c": lambda: scipy.fft.rfft(a, workers=workers),
+            "c2r": lambda: scipy.fft.irfft(a, row["m"], workers=workers)}[kind]
+
+
 def runner(row, device):
     """A function that does the row's op once."""
     m, n, k = row["m"], row["n"], row["k"]
     name = row["name"]
+    if row["family"] == "fft":
+        return transform_runner(row, device)
     if row["family"] == "matmul":
         dtype = getattr(torch, name.split()[0])
         batch, turned = row.get("batch", 0), row.get("turned", 0)
@@ -104,13 +142,19 @@ def main():
                 print(f"{row['family'] + ' ' + row['name']:36} {row['seconds'] * 1e6:12.2f}  PyTorch: {e}")
                 continue
             rows.append({**row, "torch_seconds": peer})
+            also = ""
+            if row["family"] == "fft" and args.device == "cpu":
+                pocketfft = pocketfft_runner(row, args.threads or torch.get_num_threads())
+                if pocketfft:
+                    rows[-1]["pocketfft_seconds"] = seconds(pocketfft, "cpu")
+                    also = f"  pocketfft {rows[-1]['pocketfft_seconds'] / row['seconds']:.2f}"
             print(f"{row['family'] + ' ' + row['name']:36} {row['seconds'] * 1e6:12.2f} {peer * 1e6:12.2f} "
-                  f"{peer / row['seconds']:7.2f}", flush=True)
+                  f"{peer / row['seconds']:7.2f}{also}", flush=True)
     if args.markdown:
         with open(args.markdown, "w") as f:
             f.write("| case | gpunum | | PyTorch | ratio |\n|---|---:|---:|---:|---:|\n")
             for row in rows:
-                work = (f"{row['gflops']:.0f} GFLOP/s" if row["family"] == "matmul"
+                work = (f"{row['gflops']:.0f} GFLOP/s" if row["family"] in ("matmul", "fft")
                         else f"{row['gbps']:.0f} GB/s")
                 f.write(f"| {row['family']} {row['name']} | {row['seconds'] * 1e6:.1f} us | {work} | "
                         f"{row['torch_seconds'] * 1e6:.1f} us | "
