@@ -12069,6 +12069,18 @@ static void gni_ft_step_2(void *arg, int64_t begin, int64_t end, int worker) {
     }
 }
 
+// A convolution does not give a constant's zeros. Whether there is one, with its transform.
+static bool gni_ft_constant(const gni_ft_plan *p, const void *src, void *dst, double scale) {
+    const size_t item = gni_ft_item(p->wide);
+    if (memcmp(src, (const char *)src + item, (size_t)(p->n - 1) * item) != 0) return false;
+    double re = p->wide ? ((const double *)src)[0] : (double)((const float *)src)[0];
+    double im = p->wide ? ((const double *)src)[1] : (double)((const float *)src)[1];
+    if (re - re != 0.0 || im - im != 0.0) return false; // not finite
+    memset(dst, 0, (size_t)p->n * item);
+    gni_ft_set(dst, p->wide, 0, re * (double)p->n * scale, im * (double)p->n * scale);
+    return true;
+}
+
 static void gni_ft_transform(const gni_ft_plan *p, gni_pool *pool, const void *src, void *dst,
                              double scale, bool swap, char *work) {
     if (p->method == GNI_FT_SIDE_BY_SIDE) {
@@ -12090,7 +12102,7 @@ static void gni_ft_transform(const gni_ft_plan *p, gni_pool *pool, const void *s
         int64_t two = blocks - (p->a.n % w != 0 && blocks > 1 ? 1 : 0);
         gni_parallel(pool, one, 1, gni_ft_step_1, &t);
         gni_parallel(pool, two, 1, gni_ft_step_2, &t);
-    } else {
+    } else if (!gni_ft_constant(p, src, dst, scale)) {
         const gni_ft_plan *c = p->conv;
         const size_t item = gni_ft_item(p->wide);
         char *x = work, *y = work + (size_t)c->n * item, *rest = y + (size_t)c->n * item;

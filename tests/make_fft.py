@@ -92,6 +92,37 @@ def transforms(rng):
     yield case('fft', 0, [0, 0, 0], [a[:1].repeat(40, 0)], sf.fft(wide(a[:1].repeat(40, 0)), axis=0))
 
 
+def every_length(rng):
+    """Each length to 2048 by one of the six, larger ones of all kinds by fft and rfft; results rounded to float32."""
+    one = {'fft': sf.fft, 'rfft': sf.rfft, 'ifft': sf.ifft, 'irfft': sf.irfft, 'hfft': sf.hfft, 'ihfft': sf.ihfft}
+    names = list(one)
+    for n in range(1, 2049):
+        name = names[n * 5 % 7 % 6]
+        short = name in ('irfft', 'hfft')
+        a = sample(rng, n // 2 + 1 if short else n, np.float32 if name in ('rfft', 'ihfft') else np.complex64)
+        y = one[name](wide(a), n)
+        yield case(name, 0, [n, 0, 0], [a], y.astype(np.complex64 if np.iscomplexobj(y) else np.float32))
+    for n in (2401, 4096, 4099, 6561, 8192, 10000, 10007, 14641, 16384, 20449, 30030, 32768, 65536, 65537, 100000,
+              100003, 131072, 200200, 1 << 20):
+        for name in ('fft', 'rfft')[:1 if n > 100000 else 2]:
+            a = sample(rng, n, np.complex64 if name == 'fft' else np.float32)
+            yield case(name, 0, [0, 0, 1], [a], one[name](wide(a), norm='ortho').astype(np.complex64))
+
+
+def some_axes(rng):
+    """Two axes in any order, cut and padded: a shape of three and n, n, axis, axis."""
+    many = {'fftn2': sf.fftn, 'ifftn2': sf.ifftn, 'rfftn2': sf.rfftn, 'irfftn2': sf.irfftn}
+    for view in range(4):
+        for name, fn in many.items():
+            for axes in ((0, 1), (2, 0), (-1, -2), (1, 2)):
+                a = sample(rng, (9, 10, 12), np.float32 if name == 'rfftn2' else np.complex64)
+                x = viewed(a, view)
+                for n in ((x.shape[axes[0]], x.shape[axes[1]]), (5, 14), (16, 4)):
+                    if name == 'irfftn2' and n[1] == x.shape[axes[1]]:
+                        n = (n[0], 2 * (n[1] - 1))
+                    yield case(name, view, [*n, *axes], [a], fn(wide(x), n, axes))
+
+
 def several(rng):
     many = {'fftn': sf.fftn, 'ifftn': sf.ifftn, 'rfftn': sf.rfftn, 'irfftn': sf.irfftn}
     for shape in [(8, 6), (5, 9, 16), (33, 20), (3, 4, 5, 6)]:
@@ -137,7 +168,9 @@ def trigonometric(rng):
                     a = sample(rng, (3, n), np.float64 if n % 2 else np.float32)
                     yield case(name, 0, [kind, 0, -1, norm], [a], by(fn, wide(a), kind, norm=NORMS[norm]))
             a = sample(rng, (10, 7), np.float32)
-            yield case(name, 1, [kind, 0, 0, 0], [a], by(fn, wide(a.T), kind, axis=0))
+            for view in (1, 2, 3):
+                for axis in (0, -1):
+                    yield case(name, view, [kind, 0, axis, 0], [a], by(fn, wide(viewed(a, view)), kind, axis=axis))
             yield case(name, 0, [kind, 6, 0, 0], [a], by(fn, wide(a), kind, 6, 0))
             yield case(name, 0, [kind, 12, 0, 1], [a], by(fn, wide(a), kind, 12, 0, 'ortho'))
 
@@ -149,6 +182,9 @@ def others(rng):
             yield case('fftshift', 0, [0], [a], sf.fftshift(a))
             yield case('ifftshift', 0, [0], [a], sf.ifftshift(a))
             yield case('fftshift', 0, [1], [a], sf.fftshift(a, 0))
+            yield case('ifftshift', 0, [1], [a], sf.ifftshift(a, 0))
+            for view in (1, 2, 3):
+                yield case('fftshift', view, [0], [a], sf.fftshift(viewed(a, view)))
     for n in (1, 2, 7, 8):
         yield case('fftfreq', 0, [n], [np.float64(0.25)], sf.fftfreq(n, 0.25))
         yield case('rfftfreq', 0, [n], [np.float64(0.25)], sf.rfftfreq(n, 0.25))
@@ -161,6 +197,15 @@ def others(rng):
                 yield case(name, view, [], [z.real.copy()], fn(x.real).astype(x.real.dtype))
     a, b = sample(rng, (4, 1), np.float32), sample(rng, (3,), np.float32)
     yield case('complex', 0, [], [a, b], (a + 1j * b).astype(np.complex64))
+    for view in (2, 3):
+        for mode in range(3):
+            a, b = sample(rng, 90, np.float32), sample(rng, 40, np.float32)
+            x = viewed(a, view)
+            yield case('convolve', view, [mode], [a, b], np.convolve(x, b, MODES[mode]))
+            yield case('correlate', view, [mode], [a, b], np.correlate(x, b, MODES[mode]))
+            yield case('fftconvolve', view, [mode], [a, b], ss.fftconvolve(wide(x), wide(b), MODES[mode]))
+            c, d = sample(rng, (14, 12), np.float32), sample(rng, (3, 4), np.float32)
+            yield case('convolve2d', view, [mode], [c, d], ss.convolve2d(wide(viewed(c, view)), wide(d), MODES[mode]))
     for n, m in [(1, 1), (5, 3), (3, 5), (8, 8), (100, 7), (7, 100), (100, 60), (1000, 333)]:
         for dtype in (np.float32, np.float64, np.complex64, np.int32):
             a, b = sample(rng, n, dtype), sample(rng, m, dtype)
@@ -179,7 +224,7 @@ def others(rng):
 
 def main():
     rng = np.random.default_rng(7)
-    cases = [c for fn in (transforms, several, trigonometric, others) for c in fn(rng)]
+    cases = [c for fn in (transforms, every_length, several, some_axes, trigonometric, others) for c in fn(rng)]
     with open(sys.argv[1], 'wb') as f:
         f.write(struct.pack('<i', len(cases)) + b''.join(cases))
 
