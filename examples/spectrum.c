@@ -1,6 +1,6 @@
 // Draws the spectrogram of a sound: time to the right, frequency upwards, 90 dB from black to white.
 //   spectrum [in.wav [out.png]]      without a file: a chirp with two steady tones
-// WAV files of 16-bit or float samples; the first channel is shown. cc -O2 spectrum.c -lm -lpthread -ldl
+// WAV files of 8 to 32-bit or float samples; the mean of the channels is shown. cc -O2 spectrum.c -lm -lpthread -ldl
 #define GPUNUM_IMPLEMENTATION
 #include "gpunum.h"
 #include <stdio.h>
@@ -17,44 +17,88 @@ static uint32_t little(const unsigned char *p, int bytes) {
     return v;
 }
 
-// The first channel's samples, -1 to 1; NULL when the file is not such a WAV. The caller frees them.
+// What a "fmt " chunk says.
+typedef struct wav_format {
+    bool is_float;
+    uint32_t channels, bytes; // of one sample
+    double rate;
+} wav_format;
+
+// False for anything but PCM of 8 to 32 bits and floats.
+static bool read_format(FILE *f, uint32_t size, wav_format *format) {
+    unsigned char b[40] = {0};
+    if (size < 16 || fread(b, 1, size < 40 ? size : 40, f) < 16) return false;
+    uint32_t kind = little(b, 2), bits = little(b + 14, 2);
+    if (kind == 0xfffe && size >= 40) kind = little(b + 24, 2); // the extensible form keeps it there
+    format->is_float = kind == 3;
+    format->channels = little(b + 2, 2);
+    format->rate = little(b + 4, 4);
+    format->bytes = bits / 8;
+    bool known = kind == 3 ? bits == 32 || bits == 64 : kind == 1 && bits % 8 == 0 && bits >= 8 && bits <= 32;
+    return known && format->channels > 0 && format->rate > 0;
+}
+
+// One sample, -1 to 1. Those of 8 bits have no sign.
+static float sample_of(const unsigned char *p, const wav_format *format) {
+    if (format->is_float && format->bytes == 8) {
+        uint64_t word = (uint64_t)little(p + 4, 4) << 32 | little(p, 4);
+        double v;
+        memcpy(&v, &word, 8);
+        return (float)v;
+    }
+    uint32_t word = little(p, (int)format->bytes);
+    if (format->is_float) {
+        float v;
+        memcpy(&v, &word, 4);
+        return v;
+    }
+    if (format->bytes == 1) return ((float)word - 128.0f) / 128.0f;
+    word <<= 32 - 8 * format->bytes; // the sign to the top
+    return (float)((double)word - (word >> 31 ? 4294967296.0 : 0.0)) / 2147483648.0f;
+}
+
+// The mean of the channels of a "data" chunk, of which a broken file may hold less than it says.
+static float *read_data(FILE *f, uint32_t size, const wav_format *format, int64_t *count) {
+    const size_t frame = (size_t)format->channels * format->bytes;
+    unsigned char *bytes = (unsigned char *)malloc(frame);
+    size_t room = 0;
+    float *samples = NULL;
+    for (*count = 0; bytes != NULL && (uint64_t)(*count + 1) * frame <= size; (*count)++) {
+        if (fread(bytes, 1, frame, f) != frame) break;
+        if ((size_t)*count == room) {
+            room = room * 2 + 65536;
+            float *more = (float *)realloc(samples, room * sizeof(float));
+            if (more == NULL) break;
+            samples = more;
+        }
+        float sum = 0.0f;
+        for (uint32_t c = 0; c < format->channels; c++) sum += sample_of(bytes + c * format->bytes, format);
+        samples[*count] = sum / (float)format->channels;
+    }
+    free(bytes);
+    return samples;
+}
+
+// All samples, -1 to 1; NULL when the file is not such a WAV. The caller frees them.
 static float *read_wav(const char *path, int64_t *count, double *rate) {
     FILE *f = fopen(path, "rb");
-    unsigned char head[12], chunk[8], format[16];
-    uint32_t kind = 0, channels = 0, bits = 0;
+    unsigned char head[12], chunk[8];
+    wav_format format = {false, 0, 0, 0.0};
     float *samples = NULL;
     if (f == NULL) return NULL;
-    if (fread(head, 1, 12, f) == 12 && memcmp(head, "RIFF", 4) == 0 &&
-        memcmp(head + 8, "WAVE", 4) == 0)
-        while (samples == NULL && fread(chunk, 1, 8, f) == 8) {
-            uint32_t size = little(chunk + 4, 4);
-            long next = ftell(f) + (long)size + (long)(size & 1u);
-            if (memcmp(chunk, "fmt ", 4) == 0 && size >= 16 && fread(format, 1, 16, f) == 16) {
-                kind = little(format, 2);
-                channels = little(format + 2, 2);
-                *rate = little(format + 4, 4);
-                bits = little(format + 14, 2);
-            } else if (memcmp(chunk, "data", 4) == 0) {
-                uint32_t each = channels * bits / 8;
-                bool is_float = kind == 3 && bits == 32, is_short = kind == 1 && bits == 16;
-                unsigned char *data =
-                    is_float || is_short ? (unsigned char *)malloc((size_t)size + 4) : NULL;
-                *count = data != NULL ? (int64_t)(fread(data, 1, size, f) / each) : 0;
-                samples =
-                    data != NULL ? (float *)malloc(((size_t)*count + 1) * sizeof(float)) : NULL;
-                for (int64_t i = 0; samples != NULL && i < *count; i++) {
-                    uint32_t word = little(data + (size_t)i * each, (int)bits / 8);
-                    if (is_short)
-                        samples[i] = (float)(int16_t)word / 32768.0f;
-                    else
-                        memcpy(&samples[i], &word, 4);
-                }
-                free(data);
-                break;
-            }
-            if (fseek(f, next, SEEK_SET) != 0) break;
+    bool ok = fread(head, 1, 12, f) == 12 && memcmp(head, "RIFF", 4) == 0 && memcmp(head + 8, "WAVE", 4) == 0;
+    while (ok && fread(chunk, 1, 8, f) == 8) {
+        uint32_t size = little(chunk + 4, 4);
+        long next = ftell(f) + (long)size + (long)(size & 1u); // chunks begin at even places
+        if (memcmp(chunk, "data", 4) == 0) {
+            if (format.channels > 0) samples = read_data(f, size, &format, count);
+            break;
         }
+        if (memcmp(chunk, "fmt ", 4) == 0) ok = read_format(f, size, &format);
+        ok = ok && fseek(f, next, SEEK_SET) == 0;
+    }
     fclose(f);
+    *rate = format.rate;
     return samples;
 }
 
@@ -156,7 +200,8 @@ int main(int argc, char **argv) {
     double rate = 44100;
     float *samples = argc > 1 ? read_wav(argv[1], &count, &rate) : NULL;
     if (argc > 1 && (samples == NULL || count < WINDOW)) {
-        fprintf(stderr, "%s: not a WAV file of 16-bit or float samples, or too short\n", argv[1]);
+        fprintf(stderr, "%s: not a WAV file of 8 to 32-bit or float samples, or shorter than %d of them\n",
+                argv[1], WINDOW);
         free(samples);
         return 1;
     }

@@ -158,7 +158,7 @@ if(GPUNUM_TEST_VULKAN)
         gpunum_vulkan_test(example.engine $<TARGET_FILE:engine>)
     endif()
 endif()
-foreach(example quickstart autograd spectrum)
+foreach(example quickstart autograd spectrum stft)
     if(TARGET ${example})
         gpunum_test(example.${example} cpu "${on_cpu}" $<TARGET_FILE:${example}>)
     endif()
@@ -172,6 +172,11 @@ if(Python3_FOUND AND NOT GPUNUM_SANITIZE)
         ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/check_toc.py)
     gpunum_test(check.shaders check "${common}"
         ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/make_shaders.py --check)
+endif()
+
+if(Python3_FOUND AND TARGET spectrum)
+    gpunum_test(check.spectrum check "${on_cpu}"
+        ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/check_spectrum.py $<TARGET_FILE:spectrum>)
 endif()
 
 if(TARGET ops_glsl AND NOT GPUNUM_SANITIZE)
