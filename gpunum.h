@@ -9457,6 +9457,12 @@ GNI_FT_INLINE void gni_ftranspose(gni_fc *x) {
 #define GNI_FT_STORE(q)                                                                            \
     gni_fstore(b + q * out, x[q].r);                                                               \
     gni_fstore(b + q * out + GNI_FT_W, x[q].i);
+#define GNI_FT_ANY_LOAD(x, p)                                                                      \
+    x.r = gni_fload(p);                                                                            \
+    x.i = gni_fload(p + GNI_FT_W);
+#define GNI_FT_ANY_STORE(p, x)                                                                     \
+    gni_fstore(p, x.r);                                                                            \
+    gni_fstore(p + GNI_FT_W, x.i);
 #define GNI_FT_PUT(q)                                                                              \
     x[q].r = x[q].r * gni_fset(scale);                                                             \
     x[q].i = x[q].i * gni_fset(scale);                                                             \
@@ -9515,6 +9521,78 @@ GNI_FT_PASS(13)
 GNI_FT_PASS(16)
 #endif
 
+// Odd primes up to GNI_FT_MAX_PRIME: p->circle has the p numbers cos, sin of 2 pi q / p.
+static void GNI_FT(gni_ft_bf_prime)(const gni_ft_pass *p, gni_fc *x) {
+    const GNI_FT_T *circle = (const GNI_FT_T *)p->circle;
+    const int n = p->radix, h = n / 2;
+    gni_fc sum = x[0], base = gni_fmadd(-0.5, gni_fadd(x[h], x[h + 1]), x[0]);
+    gni_fc t[GNI_FT_MAX_PRIME / 2 + 1], d[GNI_FT_MAX_PRIME / 2 + 1];
+    for (int q = 1; q <= h; q++) {
+        t[q] = gni_fadd(x[q], x[n - q]);
+        d[q] = gni_fsub(x[q], x[n - q]);
+        sum = gni_fadd(sum, t[q]);
+    }
+    // The h cosines of a frequency add up to -1/2: the last one is left out, so that equal inputs cancel.
+    for (int q = 1; q < h; q++) t[q] = gni_fsub(t[q], t[h]);
+    x[0] = sum;
+    for (int k = 1; k <= h; k++) {
+        gni_fc a = base, b = gni_fmul((double)circle[2 * k + 1], d[1]);
+        if (h > 1) a = gni_fmadd((double)circle[2 * k], t[1], a);
+        for (int q = 2, at = 2 * k; q <= h; q++, at += at + k < n ? k : k - n) {
+            if (q < h) a = gni_fmadd((double)circle[2 * at], t[q], a);
+            b = gni_fmadd((double)circle[2 * at + 1], d[q], b);
+        }
+        gni_fpair(a, b, &x[k], &x[n - k]);
+    }
+}
+
+static void GNI_FT(gni_ft_mid_prime)(const gni_ft_pass *p, const GNI_FT_T *src, GNI_FT_T *dst) {
+    const int64_t s = p->s, m = p->m, step = s * m * 2 * GNI_FT_W, out = s * 2 * GNI_FT_W;
+    const GNI_FT_T *w = (const GNI_FT_T *)p->turn - 2;
+    gni_fc x[GNI_FT_MAX_PRIME];
+    for (int64_t i = 0; i < m * s; i++) {
+        const GNI_FT_T *a = src + i * 2 * GNI_FT_W, *turn = w + i / s * 2 * (p->radix - 1);
+        GNI_FT_T *b = dst + i / s * out * p->radix + i % s * 2 * GNI_FT_W;
+        for (int q = 0; q < p->radix; q++) {
+            GNI_FT_ANY_LOAD(x[q], a + q * step)
+        }
+        GNI_FT(gni_ft_bf_prime)(p, x);
+        for (int q = 0; q < p->radix; q++) {
+            if (q > 0) x[q] = gni_fcmul(x[q], gni_fset(turn[2 * q]), gni_fset(turn[2 * q + 1]));
+            GNI_FT_ANY_STORE(b + q * out, x[q])
+        }
+    }
+}
+
+static void GNI_FT(gni_ft_first_prime)(const gni_ft_pass *p, const GNI_FT_T *src, int64_t ld,
+                                       GNI_FT_T *dst, bool swap) {
+    const int64_t m = p->m, out = 2 * GNI_FT_W;
+    const GNI_FT_T *w = (const GNI_FT_T *)p->turn - 2;
+    gni_fc x[GNI_FT_MAX_PRIME];
+    for (int64_t j = 0; j < m; j++, w += 2 * (p->radix - 1)) {
+        GNI_FT_T *b = dst + j * out * p->radix;
+        for (int q = 0; q < p->radix; q++) x[q] = gni_fget(src + (j + q * m) * ld, swap);
+        GNI_FT(gni_ft_bf_prime)(p, x);
+        for (int q = 0; q < p->radix; q++) {
+            if (q > 0) x[q] = gni_fcmul(x[q], gni_fset(w[2 * q]), gni_fset(w[2 * q + 1]));
+            GNI_FT_ANY_STORE(b + q * out, x[q])
+        }
+    }
+}
+
+static void GNI_FT(gni_ft_last_prime)(const gni_ft_pass *p, const GNI_FT_T *src, GNI_FT_T *dst,
+                                      int64_t ld, GNI_FT_T scale, bool swap) {
+    gni_fc x[GNI_FT_MAX_PRIME];
+    for (int64_t k = 0; k < p->s; k++) {
+        for (int q = 0; q < p->radix; q++) {
+            GNI_FT_ANY_LOAD(x[q], src + (k + q * p->s) * 2 * GNI_FT_W)
+        }
+        GNI_FT(gni_ft_bf_prime)(p, x);
+        for (int q = 0; q < p->radix; q++)
+            gni_fput(dst + (k + q * p->s) * ld, gni_fmul((double)scale, x[q]), swap);
+    }
+}
+
 static void GNI_FT(gni_ft_mid)(const gni_ft_pass *p, const GNI_FT_T *src, GNI_FT_T *dst) {
     switch (p->radix) {
     case 2: GNI_FT(gni_ft_mid2)(p, src, dst); break;
@@ -9529,7 +9607,7 @@ static void GNI_FT(gni_ft_mid)(const gni_ft_pass *p, const GNI_FT_T *src, GNI_FT
 #if GNI_FT_MAX_RADIX >= 16
     case 16: GNI_FT(gni_ft_mid16)(p, src, dst); break;
 #endif
-    default: break;
+    default: GNI_FT(gni_ft_mid_prime)(p, src, dst); break;
     }
 }
 
@@ -9548,7 +9626,7 @@ static void GNI_FT(gni_ft_first)(const gni_ft_pass *p, const GNI_FT_T *src, int6
 #if GNI_FT_MAX_RADIX >= 16
     case 16: GNI_FT(gni_ft_first16)(p, src, ld, dst, swap); break;
 #endif
-    default: break;
+    default: GNI_FT(gni_ft_first_prime)(p, src, ld, dst, swap); break;
     }
 }
 
@@ -9567,7 +9645,7 @@ static void GNI_FT(gni_ft_last)(const gni_ft_pass *p, const GNI_FT_T *src, GNI_F
 #if GNI_FT_MAX_RADIX >= 16
     case 16: GNI_FT(gni_ft_last16)(p, src, dst, ld, scale, swap); break;
 #endif
-    default: break;
+    default: GNI_FT(gni_ft_last_prime)(p, src, dst, ld, scale, swap); break;
     }
 }
 
@@ -9961,6 +10039,8 @@ static const gni_ft_isa GNI_FT(gni_ft_table) = {GNI_FT_W,
 #undef GNI_FT_TURN
 #undef GNI_FT_STORE
 #undef GNI_FT_PUT
+#undef GNI_FT_ANY_LOAD
+#undef GNI_FT_ANY_STORE
 #undef GNI_FT_PASS
 #undef GNI_FT_SMALL_CASE
 #undef GNI_FT_SMALL_PUT
@@ -11328,11 +11408,13 @@ static bool gni_gemm_cpu(gn_context *g, gni_pool *pool, gni_gemm_work *w, int is
 // done W at a time over the batch, others by Bluestein's convolution.
 
 #define GNI_FT_MAX_PASSES 40
+#define GNI_FT_MAX_PRIME 61 // larger prime factors are convolved
 
 typedef struct gni_ft_pass {
     int radix;
     int64_t s, m;     // product of the radices before and after
     const void *turn; // (m, radix - 1) complex factors
+    const void *circle; // of a radix above 16: cosines and sines
 } gni_ft_pass;
 
 // A transform of n points on rows.
@@ -11660,6 +11742,18 @@ static int gni_ft_factor(int64_t n, int max_radix, int *radix) {
     return n == 1 ? count : 0;
 }
 
+// The same with primes up to GNI_FT_MAX_PRIME, which the CPU sums directly.
+static int gni_ft_radices(int64_t n, int max_radix, int *radix) {
+    static const int known[] = {17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, GNI_FT_MAX_PRIME};
+    int count = 0, primes[16];
+    for (int i = 0; i < GNI_COUNT(known); i++)
+        while (n % known[i] == 0 && count < 16) n /= known[i], primes[count++] = known[i];
+    int rest = gni_ft_factor(n, max_radix, radix);
+    if (n > 1 && rest == 0) return 0;
+    for (int i = 0; i < count; i++) radix[rest++] = primes[i];
+    return rest;
+}
+
 static void gni_ft_lane_free(gn_context *g, gni_ft_lane *f) {
     gni_free(g, f->table);
     f->table = NULL;
@@ -11671,7 +11765,7 @@ static bool gni_ft_lane_make(gn_context *g, const gni_ft_isa *isa, bool wide, in
     int radix[64];
     memset(f, 0, sizeof *f);
     f->n = n;
-    f->count = gni_ft_factor(n, isa->max_radix, radix);
+    f->count = gni_ft_radices(n, isa->max_radix, radix);
     int64_t size = 0, s = 1;
     for (int i = 0; i < f->count; i++) {
         gni_ft_pass *p = &f->pass[i];
@@ -11679,7 +11773,7 @@ static bool gni_ft_lane_make(gn_context *g, const gni_ft_isa *isa, bool wide, in
         p->s = s;
         s *= radix[i];
         p->m = n / s;
-        size += p->m * (radix[i] - 1);
+        size += p->m * (radix[i] - 1) + (radix[i] > 16 ? radix[i] : 0);
     }
     f->table = gni_alloc(g, (size_t)(size + 1) * gni_ft_item(wide));
     if (f->table == NULL) return false;
@@ -11693,6 +11787,12 @@ static bool gni_ft_lane_make(gn_context *g, const gni_ft_isa *isa, bool wide, in
                 gni_ft_circle_get(circle, j * q * p->s * (circle->n / n), &re, &im);
                 gni_ft_set(f->table, wide, at++, re, im);
             }
+        p->circle = (char *)f->table + (size_t)at * gni_ft_item(wide);
+        for (int q = 0; q < p->radix && p->radix > 16; q++) {
+            double re, im;
+            gni_ft_turn(q, p->radix, &re, &im);
+            gni_ft_set(f->table, wide, at++, re, -im);
+        }
     }
     return true;
 }
@@ -11777,10 +11877,10 @@ static double gni_ft_lane_cost(const gni_ft_isa *isa, int64_t n, bool wide) {
     static const double cost[17] = {0,   0, 2.6, 3.2, 3.0,  4.2, 0, 6.0, 4.0,
                                     5.0, 0, 9.0, 0,   11.0, 0,   0, 5.2};
     int radix[64];
-    int count = gni_ft_factor(n, isa->max_radix, radix);
+    int count = gni_ft_radices(n, isa->max_radix, radix);
     double sum = 0.0, bytes = (double)n * 2.0 * (double)isa->lanes * (double)gni_ft_item(wide);
     if (count == 0) return -1.0;
-    for (int i = 0; i < count; i++) sum += cost[radix[i]];
+    for (int i = 0; i < count; i++) sum += radix[i] > 16 ? 2.0 + 0.6 * radix[i] : cost[radix[i]];
     return bytes > 800e3 ? sum * 2.5 : bytes > 44e3 ? sum * 1.4 : sum;
 }
 
@@ -11967,7 +12067,7 @@ static bool gni_ft_make_smooth(gn_context *g, gni_ft_plan *p, const gni_ft_circl
 static bool gni_ft_make_rows(gn_context *g, gni_ft_plan *p) {
     int radix[64];
     gni_ft_circle circle;
-    if (p->n > 1 && gni_ft_factor(p->n, p->isa->max_radix, radix) == 0) {
+    if (p->n > 1 && gni_ft_radices(p->n, p->isa->max_radix, radix) == 0) {
         p->method = GNI_FT_CHIRP;
         return gni_ft_make_chirp(g, p);
     }
@@ -12382,7 +12482,7 @@ static void gni_ft_column_sets(void *arg, int64_t begin, int64_t end, int worker
 static int gni_ft_column_axis(const gni_fft *f, const gni_ft_isa *isa) {
     int radix[64];
     if (f->kind != GNI_FFT_C2C || f->n_in != f->n || f->n < 2 || f->n > 8192) return -1;
-    if (f->in_step == 1 || gni_ft_factor(f->n, isa->max_radix, radix) == 0) return -1;
+    if (f->in_step == 1 || gni_ft_radices(f->n, isa->max_radix, radix) == 0) return -1;
     for (int d = 0; d < f->rank; d++)
         if (f->in.stride[d] == 1 && f->out.stride[d] == 1 && f->dim[d] >= isa->lanes) return d;
     return -1;
