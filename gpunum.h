@@ -101,7 +101,8 @@
 // Arrays. A gn_array has a dtype, a shape of up to 8 dimensions and 64-bit sizes. Elementwise ops are
 // lazy: they build an expression, and a chain of them runs as one pass over memory when a value is
 // needed. So are products of float32, float16 and bfloat16 matrices, which run the chain that follows them
-// (bias, activation, scale, residual, cast) where they store their result. Nothing waits for the GPU until a value is read (gn_read, gn_item, gn_print).
+// (bias, activation, scale, residual, cast) where they store their result. Nothing waits for the GPU until a
+// value is read (gn_read, gn_item, gn_print).
 //
 // Lifetime. A new array belongs to the scope that is open, which drops it at its end, or to the caller
 // when none is open (gn_release). gn_keep hands it outwards, gn_retain adds a reference, and in loops
@@ -1538,8 +1539,7 @@ typedef struct gni_matmul {
     bool fused;
     gni_program program;
     gni_operand in[GNI_MAX_INPUTS];
-    gni_operand
-        sums; // (n) float32, of b's columns; buf NULL: none. Only without batches, of float32
+    gni_operand sums; // (n) of b's columns, or buf NULL: of float32 matrices, without batches
 } gni_matmul;
 
 // out (outer, count, inner) = in (outer, extent, inner)[:, indices, :], all contiguous.
