@@ -4656,8 +4656,8 @@ static int64_t gni_threshold(const gn_context *g, gni_job_kind kind) {
     // here on, operands on the CPU. A single sum or sigmoid never pays there for its upload; the first
     // two stand for the ops that usually follow on the same data. The last one, for transforms, is an
     // estimate.
-    static const gn_thresholds fallback = {16 << 20,  16 << 20, 256 << 20,
-                                             256 << 10, 64 << 20, 256 << 10, 1 << 20};
+    static const gn_thresholds fallback = {16 << 20, 16 << 20,  256 << 20, 256 << 10,
+                                           64 << 20, 256 << 10, 256 << 10};
     const gn_thresholds *t = &g->options.thresholds;
     switch (kind) {
     case GNI_JOB_MAP: return t->elementwise > 0 ? t->elementwise : fallback.elementwise;
@@ -10085,7 +10085,7 @@ typedef struct gni_la_isa {
     void (*poles)(const double *pole, const double *square, double origin, double t, int64_t n,
                   double *sum, double *slope);
     void (*ratios)(double *y, const double *x, const double *pole, double at,
-                   int64_t n);                               // y *= x / (pole - at)
+                   int64_t n);                                  // y *= x / (pole - at)
     double (*quotients)(double *y, const double *x, int64_t n); // y = x / y; the sum of squares
 } gni_la_isa;
 #endif
@@ -10244,8 +10244,8 @@ static void GNI_FN(gni_la_turn)(double *row, int64_t step, const double *cs, int
 
 static void GNI_FN(gni_la_poles)(const double *pole, const double *square, double origin, double t,
                                  int64_t n, double *sum, double *slope) {
-    GNI_LA_V one = GNI_LA_SET(1.0), a = GNI_LA_SET(0.0), b = a, c = a, d = a, o = GNI_LA_SET(origin),
-             v = GNI_LA_SET(t);
+    GNI_LA_V one = GNI_LA_SET(1.0), a = GNI_LA_SET(0.0), b = a, c = a, d = a,
+             o = GNI_LA_SET(origin), v = GNI_LA_SET(t);
     int64_t i = 0;
     for (; i + 2 * GNI_LA_LANES <= n; i += 2 * GNI_LA_LANES) {
         GNI_LA_V p = one / ((GNI_LA_LD(pole + i) - o) - v),
@@ -10292,10 +10292,9 @@ static double GNI_FN(gni_la_quotients)(double *y, const double *x, int64_t n) {
     return sum;
 }
 
-static const gni_la_isa GNI_FN(gni_la_isa) = {GNI_FN(gni_la_dot),    GNI_FN(gni_la_axpy),
-                                              GNI_FN(gni_la_rows_dot), GNI_FN(gni_la_rows_add),
-                                              GNI_FN(gni_la_turn),   GNI_FN(gni_la_poles),
-                                              GNI_FN(gni_la_ratios), GNI_FN(gni_la_quotients)};
+static const gni_la_isa GNI_FN(gni_la_isa) = {
+    GNI_FN(gni_la_dot),  GNI_FN(gni_la_axpy),  GNI_FN(gni_la_rows_dot), GNI_FN(gni_la_rows_add),
+    GNI_FN(gni_la_turn), GNI_FN(gni_la_poles), GNI_FN(gni_la_ratios),   GNI_FN(gni_la_quotients)};
 
 #undef GNI_LA_LANES
 #undef GNI_LA_V
@@ -20814,7 +20813,9 @@ static bool gni_vko_matmul(gni_vk *vk, const gni_matmul *m, int64_t row) {
 
 #if GNI_VULKAN
 
-enum { GNI_VKO_PICKED = 32, GNI_VKO_LISTS = 64 }; // words of the state: the rows picked, lists of the rounds
+// Words of the state: the rows picked, lists of the rounds.
+#define GNI_VKO_PICKED ((int64_t)32)
+#define GNI_VKO_LISTS ((int64_t)64)
 
 static bool gni_vko_factor_ok(const gni_vk *vk, const gni_factor *f) {
     const gni_vk_caps *c = &vk->caps;
@@ -22819,7 +22820,7 @@ enum { GNI_DC_LEAF = 32 }; // parts of this order are left to QL
 typedef struct gni_dc {
     gni_la *w;
     int64_t ld;
-    double *rows, *s, *mix; // (n,n): the vectors of the halves, how they are mixed, and a part of that
+    double *rows, *s, *mix; // (n,n): the vectors of the halves, how to mix them, and a part of that
     gni_la_turns turns;
     // of the merge under way: poles, weights and their squares, roots, weights of the nearby problem
     int64_t count;
@@ -22861,7 +22862,8 @@ typedef struct gni_dc_value {
     double f, low, high, low_slope, high_slope;
 } gni_dc_value;
 
-static void gni_dc_evaluate(const gni_dc *c, int64_t split, double origin, double t, gni_dc_value *v) {
+static void gni_dc_evaluate(const gni_dc *c, int64_t split, double origin, double t,
+                            gni_dc_value *v) {
     const gni_la_isa *isa = c->w->isa;
     const int64_t n = c->count;
     isa->poles(c->pole, c->square, origin, t, split, &v->low, &v->low_slope);
@@ -22890,7 +22892,8 @@ static void gni_dc_root(const gni_dc *c, int64_t j) {
     const double eps = 2.2204460492503131e-16, *pole = c->pole;
     const bool last = j == n - 1;
     double width = last ? c->rho * c->w->isa->dot(c->weight, c->weight, n) : pole[j + 1] - pole[j];
-    double origin = pole[j], lo = 0.0, hi = last ? width * 1.000000000000001 : 0.5 * width, t = 0.5 * width;
+    double origin = pole[j], lo = 0.0, hi = last ? width * 1.000000000000001 : 0.5 * width,
+           t = 0.5 * width;
     gni_dc_value v;
     gni_dc_evaluate(c, j + 1, origin, t, &v);
     if (v.f < 0.0 && !last) { // nearer to the pole above
@@ -22935,7 +22938,8 @@ static void gni_dc_weights_task(void *arg, int64_t begin, int64_t end, int worke
     for (int64_t i = begin; i < end; i++) y[i] = 1.0;
     for (int64_t j = 0; j < c->count; j++) {
         const double *row = c->s + j * c->ld;
-        const int64_t lo = GNI_MAX(begin, GNI_MIN(j, end)), hi = GNI_MAX(begin, GNI_MIN(j + 1, end));
+        const int64_t lo = GNI_MAX(begin, GNI_MIN(j, end)),
+                      hi = GNI_MAX(begin, GNI_MIN(j + 1, end));
         c->w->isa->ratios(y + begin, row + begin, c->pole + begin, c->pole[j], lo - begin);
         if (lo < hi) y[j] *= row[j];
         c->w->isa->ratios(y + hi, row + hi, c->pole + hi, c->pole[j], end - hi);
@@ -22963,14 +22967,16 @@ static void gni_dc_sort(const double *d, int64_t *order, int64_t *spare, int64_t
             int64_t i = lo, j = mid, to = 0;
             if (!(d[order[mid]] < d[order[mid - 1]])) continue;
             while (i < mid || j < hi)
-                spare[to++] = j == hi || (i < mid && !(d[order[j]] < d[order[i]])) ? order[i++] : order[j++];
+                spare[to++] =
+                    j == hi || (i < mid && !(d[order[j]] < d[order[i]])) ? order[i++] : order[j++];
             memcpy(order + lo, spare, (size_t)to * sizeof *order);
         }
     }
 }
 
 // Rows i and j of z turn so that the weight of i becomes 0.
-static void gni_dc_turn(const gni_dc *c, double *z, int64_t n, int64_t i, int64_t j, double cs, double sn) {
+static void gni_dc_turn(const gni_dc *c, double *z, int64_t n, int64_t i, int64_t j, double cs,
+                        double sn) {
     double *x = z + i * c->ld, *y = z + j * c->ld;
     for (int64_t k = 0; k < n; k++) {
         double a = x[k], b = y[k];
@@ -22980,7 +22986,8 @@ static void gni_dc_turn(const gni_dc *c, double *z, int64_t n, int64_t i, int64_
 }
 
 // The rows that the secular equation needs, in order, to c->list, and the others behind them. Returns how many.
-static int64_t gni_dc_deflate(gni_dc *c, double *z, double *d, double *weight, double rho, int64_t n) {
+static int64_t gni_dc_deflate(gni_dc *c, double *z, double *d, double *weight, double rho,
+                              int64_t n) {
     double most = 0.0, heaviest = 0.0;
     int64_t kept = 0, gone = n, at = -1;
     for (int64_t i = 0; i < n; i++) {
@@ -23018,21 +23025,24 @@ static int64_t gni_dc_deflate(gni_dc *c, double *z, double *d, double *weight, d
 
 // Columns `from` to `to` of the first `kept` rows of z become mixtures of those rows of c->rows that are not 0
 // there: their numbers among the kept ones are in `which`.
-static void gni_dc_mix(gni_dc *c, double *z, int64_t kept, const int64_t *which, int64_t count, int64_t from,
-                       int64_t to) {
+static void gni_dc_mix(gni_dc *c, double *z, int64_t kept, const int64_t *which, int64_t count,
+                       int64_t from, int64_t to) {
     const int64_t ld = c->ld;
     double *mix = c->mix;
     if (count == 0) {
-        for (int64_t i = 0; i < kept; i++) memset(z + i * ld + from, 0, (size_t)(to - from) * sizeof *z);
+        for (int64_t i = 0; i < kept; i++)
+            memset(z + i * ld + from, 0, (size_t)(to - from) * sizeof *z);
         return;
     }
     // The rows move together, which keeps their order; so do the columns of the mixture.
     for (int64_t i = 0; i < count; i++)
         if (which[i] != i)
-            memcpy(c->rows + i * ld + from, c->rows + which[i] * ld + from, (size_t)(to - from) * sizeof *z);
+            memcpy(c->rows + i * ld + from, c->rows + which[i] * ld + from,
+                   (size_t)(to - from) * sizeof *z);
     for (int64_t r = 0; r < kept; r++)
         for (int64_t i = 0; i < count; i++) mix[r * ld + i] = c->s[r * ld + which[i]];
-    gni_la_gemm(c->w, kept, to - from, count, z + from, ld, mix, ld, 1, c->rows + from, ld, 1, false);
+    gni_la_gemm(c->w, kept, to - from, count, z + from, ld, mix, ld, 1, c->rows + from, ld, 1,
+                false);
 }
 
 static bool gni_dc_any(const double *x, int64_t n) {
@@ -23043,7 +23053,8 @@ static bool gni_dc_any(const double *x, int64_t n) {
 
 // The first h and the other rows of z (n,n) are the eigenvectors of two halves, with values d; the whole has rho v v^T
 // besides, v = (.., 0, 1, sign, 0, ..) around h. Afterwards z and d are those of the whole.
-static void gni_dc_merge(gni_dc *c, double *z, double *d, int64_t n, int64_t h, double rho, double sign) {
+static void gni_dc_merge(gni_dc *c, double *z, double *d, int64_t n, int64_t h, double rho,
+                         double sign) {
     const int64_t ld = c->ld;
     int64_t left = 0, right = 0;
     double *weight = c->scratch;
@@ -23745,12 +23756,10 @@ GPUNUM_API gn_array *gn_einsum_list(gn_context *g, const char *subscripts, gn_ar
 // LU is right-looking. Pivots of panels with more rows than a workgroup has threads are found in a tournament
 // (Grigori, Demmel, Xiang 2011), which bounds the growth almost as partial pivoting does.
 
-enum {
-    GNI_LG_PANEL = 128, // columns of a panel
-    GNI_LG_BLOCK = 32,  // columns that a kernel does at a time
-    GNI_LG_PICKED = 32, // words of the state: rows picked,
-    GNI_LG_LISTS = 64   // two lists, the order of the rows
-};
+#define GNI_LG_PANEL ((int64_t)128)     // columns of a panel
+#define GNI_LG_BLOCK ((int64_t)32)      // columns that a kernel does at a time
+#define GNI_LG_PICKED 32                // words of the state: rows picked,
+#define GNI_LG_LISTS ((int64_t)64)      // two lists, the order of the rows
 #define GNI_LG_TEMP ((int64_t)16 << 20) // elements of a product that waits to be subtracted
 
 // A matrix inside an array's buffer, any strides.
@@ -23770,7 +23779,8 @@ typedef struct gni_lg {
     bool ok;
 } gni_lg;
 
-static gni_lg_matrix gni_lg_matrix_of(gn_array *of, int64_t offset, int64_t m, int64_t n, int64_t rs) {
+static gni_lg_matrix gni_lg_matrix_of(gn_array *of, int64_t offset, int64_t m, int64_t n,
+                                      int64_t rs) {
     gni_lg_matrix a;
     a.of = of;
     a.offset = offset;
@@ -23937,14 +23947,14 @@ static void gni_lg_copy(gni_lg *w, const gni_lg_matrix *to, const gni_lg_matrix 
     gn_array *x = w->ok ? gni_array_view(w->g, from->of, &s, stride, from->offset) : NULL;
     stride[0] = to->rs;
     stride[1] = to->cs;
-    w->ok = x != NULL &&
-            gni_copy_into(w->g, to->of->buf, to->of->dtype, to->offset, stride, x);
+    w->ok = x != NULL && gni_copy_into(w->g, to->of->buf, to->of->dtype, to->offset, stride, x);
     gni_unref(w->g, x);
 }
 
 // c (m,n) -= a (m,k) b (k,n), as many rows at a time as there is room for the product. With `lower` what is
 // above the diagonal of c may be left as it was.
-static void gni_lg_subtract(gni_lg *w, gni_lg_matrix c, gni_lg_matrix a, gni_lg_matrix b, bool lower) {
+static void gni_lg_subtract(gni_lg *w, gni_lg_matrix c, gni_lg_matrix a, gni_lg_matrix b,
+                            bool lower) {
     if (c.m == 0 || c.n == 0) return;
     int64_t rows = GNI_MAX(GNI_LG_TEMP / c.n, 1);
     if (lower) rows = GNI_MIN(rows, GNI_MAX(gni_lg_up(c.m / 6, 128), 512));
@@ -24039,7 +24049,8 @@ static void gni_lg_lu_solve(gni_lg *w, gni_lg_matrix b) {
     }
     for (int64_t end = n; end > 0 && w->ok;) {
         const int64_t j = (end - 1) / GNI_LG_PANEL * GNI_LG_PANEL, jb = end - j;
-        gni_lg_matrix x = gni_lg_part(b, j, 0, jb, b.n), t = gni_lg_part(a, end - 1, end - 1, jb, jb),
+        gni_lg_matrix x = gni_lg_part(b, j, 0, jb, b.n),
+                      t = gni_lg_part(a, end - 1, end - 1, jb, jb),
                       back = gni_lg_part(b, end - 1, 0, jb, b.n);
         t.rs = -t.rs;
         t.cs = -t.cs;
@@ -24072,14 +24083,16 @@ static void gni_lg_cholesky(gni_lg *w) {
         if (rest == 0) break;
         gni_lg_matrix below = gni_lg_part(w->a, end, j, rest, jb);
         gni_lg_solve_panel(w, top, gni_lg_turned(below), false);
-        gni_lg_subtract(w, gni_lg_part(w->a, end, end, rest, rest), below, gni_lg_turned(below), true);
+        gni_lg_subtract(w, gni_lg_part(w->a, end, end, rest, rest), below, gni_lg_turned(below),
+                        true);
     }
 }
 
 // ---- one matrix
 
 // Matrix number `index` of the batch as an array. One reference.
-static gn_array *gni_lg_item(gn_context *g, gn_array *x, const gn_shape *batch, int64_t index, int matrix) {
+static gn_array *gni_lg_item(gn_context *g, gn_array *x, const gn_shape *batch, int64_t index,
+                             int matrix) {
     const int own = x->shape.rank - matrix;
     gn_shape s = gn_shape_from(matrix, x->shape.dim + own);
     int64_t offset = x->offset;
@@ -24183,7 +24196,7 @@ static double gni_lg_det(gni_lg *w) {
 // panel this is done in float64, so that panels which float32 can tell from rank-deficient ones come out
 // orthonormal; others show in the second factor, and are left to the CPU.
 
-enum { GNI_LG_SLICES = 16 }; // of the rows, for the Gram matrix
+#define GNI_LG_SLICES ((int64_t)16) // of the rows, for the Gram matrix
 
 typedef struct gni_lg_qr {
     gni_lg w;
@@ -24263,7 +24276,8 @@ static void gni_lg_qr_begin(gni_lg_qr *p, gn_context *g, gn_dtype t, int64_t m, 
 }
 
 // Columns j to j + jb of p->panel: in float64, x = x l^-T with l l^T = x^T x. Rounded back into `to`.
-static void gni_lg_orthonormal(gni_lg_qr *p, gn_array *l, int64_t j, int64_t jb, const gni_lg_matrix *to) {
+static void gni_lg_orthonormal(gni_lg_qr *p, gn_array *l, int64_t j, int64_t jb,
+                               const gni_lg_matrix *to) {
     gni_lg *w = &p->w;
     const int64_t b = GNI_LG_PANEL, rows = gni_lg_up(p->m, GNI_LG_SLICES) / GNI_LG_SLICES;
     gni_lg_matrix x = gni_lg_matrix_of(p->wide, 0, p->m, jb, b),
@@ -24311,8 +24325,7 @@ static void gni_lg_qr_put(gni_lg_qr *p, int64_t j, int64_t jb) {
                   product = gni_lg_matrix_of(p->product, 0, jb, jb, jb),
                   factor = gni_lg_matrix_of(p->factor, 0, jb, jb, jb),
                   s1 = gni_lg_matrix_of(p->s1, 0, j, jb, jb), s2 = s1,
-                  x = gni_lg_matrix_of(w->temp, 0, j, jb, jb),
-                  to = gni_lg_part(p->r, j, j, jb, jb);
+                  x = gni_lg_matrix_of(w->temp, 0, j, jb, jb), to = gni_lg_part(p->r, j, j, jb, jb);
     gni_lg_product(w, &product, &second, &first);
     gni_lg_copy(w, &to, &product);
     if (j == 0) return;
@@ -24831,8 +24844,8 @@ static void gni_lg_do_inv(gni_lg *w, gn_array *y, int64_t index) {
 }
 
 // One matrix after the other. det: the determinants of all.
-static void gni_lg_matrices(gni_lg *w, gni_la_job *d, gn_array *a, gn_array *b, const gn_shape *batch,
-                            int matrix, gn_array *y) {
+static void gni_lg_matrices(gni_lg *w, gni_la_job *d, gn_array *a, gn_array *b,
+                            const gn_shape *batch, int matrix, gn_array *y) {
     gn_context *g = w->g;
     for (int64_t i = 0; i < d->batch && w->ok; i++) {
         if (i > 0) gni_lg_again(w);
@@ -24872,8 +24885,8 @@ static bool gni_lg_run(gni_la_job *d, gn_array *a, gn_array *b, const gn_shape *
         return g->call_failed;
     if (matrix > 0) s.dim[s.rank++] = d->n;
     if (matrix > 1) s.dim[s.rank++] = d->k;
-    gn_array *out = d->kind == GNI_LA_DET ? gni_la_output(d, 0, t, batch, 0, 0, 0)
-                                          : gni_lg_array(g, t, &s);
+    gn_array *out =
+        d->kind == GNI_LA_DET ? gni_la_output(d, 0, t, batch, 0, 0, 0) : gni_lg_array(g, t, &s);
     if (out == NULL && !g->call_failed) {
         gni_lg_end(&w);
         return false;
@@ -24898,7 +24911,8 @@ static bool gni_lg_run(gni_la_job *d, gn_array *a, gn_array *b, const gn_shape *
 }
 
 // Whether the GPU did it: y[0] and y[1] of a's batch then hold q and r, in the dtype of the computation.
-static bool gni_lg_qr_all(gni_la_job *d, gn_array *a, gn_dtype t, const gn_shape *batch, gn_array **y) {
+static bool gni_lg_qr_all(gni_la_job *d, gn_array *a, gn_dtype t, const gn_shape *batch,
+                          gn_array **y) {
     gn_context *g = d->g;
     gni_lg_qr p;
     gn_shape sq = *batch, sr = *batch;

@@ -508,13 +508,9 @@ static gn_array *loss_of(gn_context *g, gn_array *const *x, int count, void *use
         n = gn_qr(a, &r);
         return gn_add(weighted(g, n), weighted(g, r));
     case 16: return weighted(g, gn_qr(gn_concat(x, 2, -2), NULL));
-    case 17:
-        n = gn_qr(gn_concat(x, 2, -2), &r);
-        return gn_add(weighted(g, n), weighted(g, r));
+    case 17: n = gn_qr(gn_concat(x, 2, -2), &r); return gn_add(weighted(g, n), weighted(g, r));
     case 18: return weighted(g, gn_qr(gn_concat(x, 2, -1), NULL));
-    case 19:
-        n = gn_qr(gn_concat(x, 2, -1), &r);
-        return gn_add(weighted(g, n), weighted(g, r));
+    case 19: n = gn_qr(gn_concat(x, 2, -1), &r); return gn_add(weighted(g, n), weighted(g, r));
     case 20: return weighted(g, gn_svd(gn_concat(x, 2, -1), true, NULL, NULL));
     case 21: // vectors are known up to their signs
         n = gn_svd(a, true, &v, &r);
@@ -574,7 +570,8 @@ static void test_singular_gradient(void **state) {
 // Vectors that only complete a basis have no derivative, and neither have those of dependent columns.
 static void test_no_gradient(void **state) {
     gn_context *g = (gn_context *)*state;
-    gn_array *a = gn_requires_grad(gn_randn(g, GN_F64, GN_SHAPE(4, 3)), true), *u = NULL, *vt = NULL;
+    gn_array *a = gn_requires_grad(gn_randn(g, GN_F64, GN_SHAPE(4, 3)), true), *u = NULL,
+             *vt = NULL;
     gn_array *s = gn_svd(a, true, &u, &vt);
     assert_int_equal(gn_backward(gn_sum(u, GN_ALL)), GN_ERROR_GRADIENT);
     expect_error(g, GN_ERROR_GRADIENT, "gn_backward: gn_svd has no derivative");
@@ -600,7 +597,8 @@ static bool is_on_gpu(gn_array *a) { return strstr(gn_explain(a), "computed on t
 static void check_large(gn_context *g, gn_dtype t, int64_t n) {
     const double eps = t == GN_F64 ? 2.3e-16 : 1.2e-7, size = (double)n + 10.0;
     gn_array *a = gn_randn(g, t, GN_SHAPE(n, n)), *b = gn_randn(g, t, GN_SHAPE(n, 3)), *r = NULL;
-    gn_array *a64 = gn_cast(a, GN_F64), *s = gn_matmul(a, turned(a)), *eye = gn_eye(g, GN_F64, n, n, 0);
+    gn_array *a64 = gn_cast(a, GN_F64), *s = gn_matmul(a, turned(a)),
+             *eye = gn_eye(g, GN_F64, n, n, 0);
     s = gn_add(s, gn_eye(g, t, n, n, 0));
     gn_array *x = gn_solve(a, b), *y = gn_inv(turned(a)), *l = gn_cholesky(s), *q = gn_qr(a, &r);
     assert_true(n == 0 || (is_on_gpu(x) && is_on_gpu(y) && is_on_gpu(l)));
@@ -647,19 +645,23 @@ static void test_large(void **state) {
     gn_scope_begin(g);
     check_tall(g, gn_randn(g, GN_F32, GN_SHAPE(300, 140)), true, 1.2e-7);
     check_tall(g, turned(gn_randn(g, GN_F32, GN_SHAPE(300, 140))), true, 1.2e-7);
-    check_tall(g, gn_cast(gn_mul_s(gn_randn(g, GN_F32, GN_SHAPE(40, 30)), 9.0), GN_I32), true, 1.2e-7);
+    check_tall(g, gn_cast(gn_mul_s(gn_randn(g, GN_F32, GN_SHAPE(40, 30)), 9.0), GN_I32), true,
+               1.2e-7);
     // Rank-deficient ones are left to the CPU.
     gn_array *thin = gn_randn(g, GN_F32, GN_SHAPE(150, 2));
     check_tall(g, gn_matmul(thin, gn_transpose(thin)), false, 1.2e-7);
     check_tall(g, gn_zeros(g, GN_F32, GN_SHAPE(40, 40)), false, 1.2e-7);
     // Batches, broadcast and as views; halves and integers.
-    gn_array *a = gn_randn(g, GN_F32, GN_SHAPE(2, 40, 3, 40)), *b = gn_randn(g, GN_F32, GN_SHAPE(3, 40, 5));
+    gn_array *a = gn_randn(g, GN_F32, GN_SHAPE(2, 40, 3, 40)),
+             *b = gn_randn(g, GN_F32, GN_SHAPE(3, 40, 5));
     a = gn_flip(gn_swap_axes(a, 1, 2), GN_AXIS(-1));
     gn_array *x = gn_solve(a, b);
     assert_true(is_on_gpu(x));
     assert_true(largest(gn_sub(gn_matmul(a, x), b)) < 2e-5 * largest(x));
-    assert_true(largest(gn_sub(gn_det(a), gn_recip(gn_det(gn_inv(a))))) < 1e-2 * largest(gn_det(a)));
-    gn_array *s = gn_add(gn_matmul(a, turned(a)), gn_eye(g, GN_F32, 40, 40, 0)), *l = gn_cholesky(s);
+    assert_true(largest(gn_sub(gn_det(a), gn_recip(gn_det(gn_inv(a))))) <
+                1e-2 * largest(gn_det(a)));
+    gn_array *s = gn_add(gn_matmul(a, turned(a)), gn_eye(g, GN_F32, 40, 40, 0)),
+             *l = gn_cholesky(s);
     assert_true(largest(gn_sub(gn_matmul(l, turned(l)), s)) < 1e-5 * largest(s));
     const int32_t values[] = {2, 1, 1, 3};
     gn_array *i = gn_array_from(g, GN_I32, GN_SHAPE(2, 2), values);
@@ -673,10 +675,12 @@ static void test_large(void **state) {
     assert_null(gn_inv(ones));
     expect_error(g, GN_ERROR_ARGUMENT, "gn_inv: the matrix is singular (pivot 1 is 0)");
     expect_values(gn_det(ones), 0.0);
-    gn_array *minus = gn_sub(gn_eye(g, GN_F32, 140, 140, 0), gn_mul_s(gn_eye(g, GN_F32, 140, 140, 133), 9.0));
+    gn_array *minus =
+        gn_sub(gn_eye(g, GN_F32, 140, 140, 0), gn_mul_s(gn_eye(g, GN_F32, 140, 140, 133), 9.0));
     assert_null(gn_cholesky(gn_add(minus, turned(minus))));
-    expect_error(g, GN_ERROR_ARGUMENT,
-                 "gn_cholesky: the matrix is not positive definite (its leading 134 x 134 block is not)");
+    expect_error(
+        g, GN_ERROR_ARGUMENT,
+        "gn_cholesky: the matrix is not positive definite (its leading 134 x 134 block is not)");
     gn_scope_end(g);
     test_close(g);
 }
