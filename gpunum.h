@@ -57,7 +57,8 @@
 //     vmath            The float32 functions of one SIMD pass
 //     cpu_kernels      Loops of the CPU backend, compiled per pass
 //     gemm_micro       Register tiles, dot products and panel packing of the matrix product
-//     fft_micro        Butterflies and passes of the FFT
+//     fft_micro        Butterflies of the FFT, on vectors
+//     fft_passes       What it does to rows and columns of numbers
 //     linalg_micro     Loops of the matrix decompositions over rows of float64
 //     simd_end         Takes the short names of one SIMD pass back
 //     gemm_cpu         The matrix product on the CPU: which path, which blocks, which threads
@@ -8838,8 +8839,8 @@ static const gni_gemm_isa GNI_FN(gni_gemm_isa) = {&GNI_FN(gni_gm_family_f32),
 #endif // GNI_SIMD_PASS
 #ifdef GNI_FFT_PASS
 // >>fft_micro
-// Butterflies and passes of the FFT, once per instruction set and precision (GNI_FT_T, GNI_FT_W lanes).
-// Compiled by room `fft cpu`, which also holds the types; from outside: the table GNI_FT(gni_ft_isa).
+// Butterflies of the FFT, once per instruction set and precision (GNI_FT_T, GNI_FT_W lanes), with room
+// `fft passes`. Both are compiled by room `fft cpu`, which also holds the types.
 //
 // A row is one complex vector: W real parts, then W imaginary parts. W transforms run side by side,
 // one per lane; between the passes nothing is shuffled. Stockham's order: a pass of radix r reads rows
@@ -9432,7 +9433,9 @@ GNI_FT_INLINE void gni_ftranspose(gni_fc *x) {
 #endif
 }
 
-// ---- passes
+// >>fft_passes
+// Passes of the FFT over rows of vectors, and what is made of them: transforms of columns, of batches and of
+// short lengths, the twist, the fold. Compiled with room `fft micro`; from outside: the table GNI_FT(gni_ft_isa).
 
 // X(q) for q = 0 to n - 1.
 #define GNI_FT_E2(X) X(0) X(1)
@@ -11425,7 +11428,7 @@ typedef struct gni_ft_lane {
     void *table;
 } gni_ft_lane;
 
-// What one instruction set offers in one precision; said in room `fft micro`.
+// What one instruction set offers in one precision; said in room `fft passes`.
 typedef struct gni_ft_isa {
     int lanes, max_radix;
     void *(*columns_in)(const gni_ft_lane *f, const void *src, int64_t ld, bool swap, void *work);
@@ -11489,7 +11492,7 @@ typedef struct gni_ft_isa {
 #define GNI_FT_C16 0.9238795325112867561282
 #define GNI_FT_S16 0.3826834323650897717285
 
-// ---- room `fft micro`, once per instruction set and precision
+// ---- rooms `fft micro` and `fft passes`, once per instruction set and precision
 
 #ifdef GNI_GNU
 #define GNI_FT_INLINE static inline __attribute__((always_inline))
