@@ -43,16 +43,17 @@ def draw_fft(data, axes):
     for row in rows:
         row["vkfft_seconds"] = VKFFT.get((row["m"], row["n"]), 0.0)
     for label, key, colour in [("gpunum", "seconds", "tab:blue")] + peers:
-        for batched, style, dots in ((True, "o-", "o"), (False, "o:", "o")):
-            # The longest ones fill the machine by themselves.
+        for batched, style in ((True, "o-"), (False, "o:")):
             points = sorted((r["m"], r["m"] * r["n"] * 16 / r[key] * 1e-9) for r in rows
                             if r.get(key) and (r["n"] > 1) == batched)
             twos = [p for p in points if p[0] & (p[0] - 1) == 0]
             others = [p for p in points if p[0] & (p[0] - 1)]
-            axes.plot(*zip(*twos) if twos else ((), ()), style, color=colour, markersize=4,
-                      label=f"{label}, {'batches' if batched else 'one at a time'}")
-            axes.plot(*zip(*others) if others else ((), ()), dots, color=colour, markersize=5,
-                      markerfacecolor=colour if batched else "none", alpha=0.6)
+            if twos:
+                axes.plot(*zip(*twos), style, color=colour, markersize=4,
+                          label=f"{label}, {'batches' if batched else 'one at a time'}")
+            if others:
+                axes.plot(*zip(*others), "o", color=colour, markersize=5,
+                          markerfacecolor=colour if batched else "none", alpha=0.6)
     axes.set_ylim(bottom=0)
     axes.set_xlabel("length; points off the lines: 1000, 7919, 59049, 100003")
     axes.set_ylabel("GB/s, each number read and written once")
