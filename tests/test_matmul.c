@@ -175,7 +175,8 @@ static void test_edges(void **state) {
     static const int64_t size[][3] = {{1, 1, 1},      {16, 16, 16}, {17, 19, 23},  {32, 32, 16},
                                       {33, 31, 65},   {64, 64, 64}, {65, 127, 33}, {128, 128, 128},
                                       {127, 130, 63}, {129, 72, 8}, {136, 16, 40}, {200, 256, 72},
-                                      {9, 300, 31},   {300, 9, 31}, {16, 40, 0}};
+                                      {9, 300, 31},   {300, 9, 31}, {16, 40, 0},
+                                      {200, 1, 520},  {1, 208, 97}};
     for (int d = 0; d < 3; d++)
         for (size_t i = 0; i < sizeof size / sizeof size[0]; i++)
             for (int how = 0; how < 4; how++)
@@ -242,6 +243,28 @@ static void test_special_values(void **state) {
                     assert_true(v == 22.5f);
             }
     }
+}
+
+// Sums of float16 subnormals, exact: rows and columns of a matrix times a vector, whole and broken pieces.
+static void test_subnormals(void **state) {
+    gn_context *g = (gn_context *)*state;
+    enum { M = 40, K = 72 };
+    static float a[M * K], ones[K], y[M];
+    for (int i = 0; i < M * K; i++) a[i] = (float)(i % 17 - 8) * 0x1p-24f;
+    for (int i = 0; i < K; i++) ones[i] = 1;
+    gn_array *x = gn_cast(gn_array_from(g, GN_F32, GN_SHAPE(M, K), a), GN_F16);
+    gn_array *one = gn_cast(gn_array_from(g, GN_F32, GN_SHAPE(K, 1), ones), GN_F16);
+    for (int turned = 0; turned < 2; turned++)
+        for (int k = K - 3; k <= K; k += 3) {
+            gn_array *cut = gn_slice(x, 1, 0, k, 1), *z = gn_slice(one, 0, 0, k, 1);
+            if (turned) cut = gn_transpose(gn_eval(gn_copy(gn_transpose(cut))));
+            assert_int_equal(gn_read(gn_cast(gn_matmul(cut, z), GN_F32), y, sizeof y), GN_OK);
+            for (int i = 0; i < M; i++) {
+                double sum = 0;
+                for (int j = 0; j < k; j++) sum += (double)a[i * K + j];
+                assert_true((double)y[i] == sum);
+            }
+        }
 }
 
 // The same bits every time.
@@ -323,8 +346,8 @@ static void test_which(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         GN_TEST(test_random),        GN_TEST(test_edges),          GN_TEST(test_long_sums),
-        GN_TEST(test_bias),          GN_TEST(test_special_values), GN_TEST(test_repeats),
-        cmocka_unit_test(test_fast), cmocka_unit_test(test_which),
+        GN_TEST(test_bias),          GN_TEST(test_special_values), GN_TEST(test_subnormals),
+        GN_TEST(test_repeats),       cmocka_unit_test(test_fast),  cmocka_unit_test(test_which),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

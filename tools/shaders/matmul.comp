@@ -200,13 +200,8 @@ void gn_write_run(uint row, uint column, uint batch, GN_VALUES v, GN_VALUES bias
 #define GN_KEEP_A(i, stage) if (GN_A_HAS(i)) gn_a_keep(stage, me + (i) * GN_THREADS, next_a[i], inside)
 #define GN_KEEP_B(i, stage) if (GN_B_HAS(i)) gn_b_keep(stage, me + (i) * GN_THREADS, next_b[i], inside)
 
-// The step in which load number i is put into shared memory.
-#define GN_LOADS (GN_A_LOADS + GN_B_LOADS)
-#if GN_DELAY > 0
-#define GN_WHEN(i) (GN_DELAY + (i) * (GN_STEPS - 1 - GN_DELAY) / max(GN_LOADS - 1, 1))
-#else
-#define GN_WHEN(i) ((i) % GN_STEPS)
-#endif
+// The step in which load number i is put into shared memory, with GN_DELAY.
+#define GN_WHEN(i) (GN_DELAY + (i) * (GN_STEPS - 1 - GN_DELAY) / (GN_A_LOADS + GN_B_LOADS - 1))
 
 // One step of k. Every second row goes backwards, so that it begins with the value of b that was used last.
 #define GN_STEP(k)                                                                                                     \
@@ -229,7 +224,7 @@ void main() {
     uint me = gl_LocalInvocationIndex, team = me / GN_TEAM, member = me % GN_TEAM;
     uint lane = member % GN_PATCH, patch_ = member / GN_PATCH;
     // Row and column of this invocation's first group in the tile, in groups.
-    // Lanes two by two: hardware serves 16 bytes to lanes that are one or two apart at once where they are the same.
+    // Lanes two by two, so that loads coincide for lanes that are one or two apart.
     uint y = patch_ / GN_ACROSS * (GN_PM * GN_TM / GN_EACH) + lane / (2 * GN_PN) * 2 + lane % 2;
     uint x = patch_ % GN_ACROSS * (GN_PN * GN_TN / GN_EACH) + lane / 2 % GN_PN;
     uint tile = gl_WorkGroupID.x, batch = gl_WorkGroupID.z;
@@ -259,9 +254,14 @@ void main() {
     barrier();
     // Past the end the fetches read something that nobody uses, which is cheaper than a branch.
     uint stage = 0u;
-    for (uint k0 = start; k0 < end; k0 += GN_BK)
+    for (uint k0 = start; k0 < end; k0 += GN_BK) {
+#if GN_SLICES > 1
         [[unroll]] for (uint s = 0u; s < GN_SLICES; s++) {
-            if (GN_SLICES > 1) stage = s & 1u;
+            stage = s & 1u;
+#else
+        {
+            const uint s = 0u;
+#endif
             uint from_a = stage * GN_A_SLICE + team * (GN_STEPS * GN_A_PITCH) + y;
             uint from_b = GN_B0 + stage * GN_B_SLICE + team * (GN_STEPS * GN_B_PITCH) + x;
             uint next = k0 + (s + 1u) * GN_SLICE, inside = max(end, next) - next;
@@ -277,6 +277,20 @@ void main() {
                 GN_FETCH_B(i, ahead);
             }
             for (uint k = 0u; k < GN_STEPS; k++) GN_STEP(k)
+#elif GN_DELAY == 0
+            // As little as can be beside GN_STEP: drivers do not write out loops that look long to them.
+            [[unroll]] for (uint k = 0u; k < GN_STEPS; k++) {
+                [[unroll]] for (uint i = k; i < GN_A_LOADS; i += GN_STEPS) {
+                    GN_KEEP_A(i, stage);
+                    GN_FETCH_A(i, ahead);
+                }
+                [[unroll]] for (uint i = 0u; i < GN_B_LOADS; i++)
+                    if ((i + GN_A_LOADS) % GN_STEPS == k) {
+                        GN_KEEP_B(i, stage);
+                        GN_FETCH_B(i, ahead);
+                    }
+                GN_STEP(k)
+            }
 #else
             [[unroll]] for (int k = 0; k < GN_STEPS; k++) {
                 [[unroll]] for (int i = 0; i < GN_A_LOADS; i++) {
@@ -292,6 +306,7 @@ void main() {
 #endif
             barrier();
         }
+    }
 #if GN_TEAMS > 1
     [[unroll]] for (uint i = 0u; i < GN_ROWS; i++)
         [[unroll]] for (uint j = 0u; j < GN_TN / GN_EACH; j++) {
