@@ -310,7 +310,7 @@ typedef struct gn_options {
     int threads;           // CPU threads; 0 = as many as the machine has
     gn_cpu cpu;            // widest instruction set to use
     uint64_t seed;         // of the random numbers
-    const char *cache_dir; // an existing folder for the pipeline cache; NULL = none
+    const char *cache_dir; // an existing folder for the pipeline cache and tools/tune; NULL = none
     gn_thresholds thresholds;
     gn_allocator allocator; // {0} = malloc and free
     gn_log_fn log;          // NULL = silent
@@ -15452,6 +15452,11 @@ struct gni_vk_pipeline {
 };
 enum { GNI_VK_IDLE, GNI_VK_QUEUED, GNI_VK_COMPILING, GNI_VK_READY, GNI_VK_FAILED };
 
+// A kernel's figures from a tuning file, as in gni_vko_tile; all 0: none.
+typedef struct gni_vk_rates {
+    int rate, alone, resident;
+} gni_vk_rates;
+
 typedef struct gni_vk_compiler {
     VkPipelineCache cache;
     VkPipelineLayout layout;
@@ -15462,6 +15467,7 @@ typedef struct gni_vk_compiler {
     uint32_t capacity, count;
     char *cache_path;
     size_t cache_bytes; // of the cache as it was loaded
+    gni_vk_rates *rates; // as gni_modules; NULL: there is no tuning file
     bool async;
 #ifndef GPUNUM_NO_THREADS
     gni_thread thread;
@@ -17983,6 +17989,85 @@ static void gni_vk_cache_open(gni_vk *vk, const char *folder) {
     gni_free(vk->g, data);
 }
 
+// ---- the tuning file
+// What tools/tune measured on a device: how fast kernels are, by which vk_matmul chooses among kernels that all
+// do the same. Text, and a file that is not exactly like this one, or another device's, is ignored:
+//
+//   gpunum tuning 1 10de 2335 9127c100    vendor, device, driver
+//   matmul_96x128 189 138 2               kernel, then its gni_vk_rates
+//   end 1                                 the number of kernels
+
+enum { GNI_VK_MOST_RATE = 1000000, GNI_VK_MOST_RESIDENT = 64 };
+
+static void gni_vk_tuning_path(const gni_vk *vk, const char *folder, char *path, size_t room) {
+    snprintf(path, room, "%s/gpunum-tuning-%04x-%04x-%08x.txt", folder,
+             (unsigned)vk->caps.vendor_id, (unsigned)vk->caps.device_id,
+             (unsigned)vk->caps.driver_version);
+}
+
+static void gni_vk_tuning_head(const gni_vk *vk, char *line, size_t room) {
+    snprintf(line, room, "gpunum tuning 1 %04x %04x %08x\n", (unsigned)vk->caps.vendor_id,
+             (unsigned)vk->caps.device_id, (unsigned)vk->caps.driver_version);
+}
+
+static void gni_vk_tuning_line(const char *name, const gni_vk_rates *r, char *line, size_t room) {
+    snprintf(line, room, "%.60s %d %d %d\n", name, r->rate, r->alone, r->resident);
+}
+
+// Takes one kernel's line, which has to be what gni_vk_tuning_line would write.
+static bool gni_vk_tuning_take(gni_vk_rates *rates, const char *line) {
+    char name[64], again[128];
+    gni_vk_rates r;
+    if (sscanf(line, "%60s %7d %7d %3d", name, &r.rate, &r.alone, &r.resident) != 4) return false;
+    gni_vk_tuning_line(name, &r, again, sizeof again);
+    if (strcmp(line, again) != 0 || r.rate < 1 || r.rate > GNI_VK_MOST_RATE || r.alone < 1 ||
+        r.alone > GNI_VK_MOST_RATE || r.resident < 1 || r.resident > GNI_VK_MOST_RESIDENT)
+        return false;
+    for (int i = 0; i < GNI_MODULE_COUNT; i++) {
+        if (strcmp(name, gni_modules[i].name) != 0) continue;
+        bool first = rates[i].rate == 0;
+        rates[i] = r;
+        return first;
+    }
+    return false;
+}
+
+static bool gni_vk_tuning_read(const gni_vk *vk, FILE *file, gni_vk_rates *rates) {
+    char line[128], want[128];
+    int count = 0;
+    gni_vk_tuning_head(vk, want, sizeof want);
+    if (!fgets(line, sizeof line, file) || strcmp(line, want) != 0) return false;
+    while (fgets(line, sizeof line, file)) {
+        snprintf(want, sizeof want, "end %d\n", count);
+        if (strcmp(line, want) == 0) return fgetc(file) == EOF;
+        if (!gni_vk_tuning_take(rates, line)) return false;
+        count++;
+    }
+    return false;
+}
+
+static void gni_vk_tuning_open(gni_vk *vk, const char *folder) {
+    if (!folder || !folder[0]) return;
+    size_t room = strlen(folder) + 64;
+    char *path = (char *)gni_alloc(vk->g, room);
+    if (!path) return;
+    gni_vk_tuning_path(vk, folder, path, room);
+    FILE *file = fopen(path, "r");
+    gni_vk_rates *rates = NULL;
+    if (file) {
+        rates = (gni_vk_rates *)gni_calloc(vk->g, GNI_MODULE_COUNT * sizeof(gni_vk_rates));
+        bool ok = rates && gni_vk_tuning_read(vk, file, rates);
+        gni_log(vk->g, GN_LOG_INFO, ok ? "kernels are chosen by %s" : "%s cannot be used", path);
+        if (!ok) {
+            gni_free(vk->g, rates);
+            rates = NULL;
+        }
+        fclose(file);
+    }
+    gni_free(vk->g, path);
+    vk->compiler.rates = rates;
+}
+
 // ---- opening
 
 // Binding 0 is the block of parameters, 1 to max_buffers are the buffer arguments.
@@ -18041,6 +18126,7 @@ static bool gni_vk_compiler_open(gni_vk *vk, const gn_options *o) {
     c->async = !(o->vulkan_flags & GN_VULKAN_NO_ASYNC_PIPELINES);
     if (gni_vk_make_layout(vk) != VK_SUCCESS || !gni_vk_thread_open(c)) return false;
     gni_vk_cache_open(vk, o->cache_dir);
+    gni_vk_tuning_open(vk, o->cache_dir);
     return true;
 }
 
@@ -18063,6 +18149,7 @@ static void gni_vk_compiler_close(gni_vk *vk) {
     gni_free(vk->g, c->modules);
     gni_free(vk->g, c->variant);
     gni_free(vk->g, c->cache_path);
+    gni_free(vk->g, c->rates);
     memset(c, 0, sizeof *c);
 }
 
@@ -20271,6 +20358,21 @@ static bool gni_vko_has_units(const gni_vk *vk, gn_dtype t) {
 // Sizes from which matrix units pay.
 static bool gni_vko_suits_units(const gni_matmul *m) { return m->m > 1 && m->n > 1 && m->k >= 16; }
 
+// Steps of k that a part of `chunk` takes as long as: a workgroup has its beginning and its end.
+static double gni_vko_tile_steps(const gni_vko_tile *t, int64_t chunk) {
+    return (double)(chunk + (t->units ? 3 * t->bk : 48));
+}
+
+// Multiply-adds per microsecond with `each` workgroups on a multiprocessor.
+static double gni_vko_tile_rate(const gni_vk *vk, const gni_vko_tile *t, int64_t each) {
+    const gni_vk_rates *tuned = vk->compiler.rates ? &vk->compiler.rates[t->module] : NULL;
+    bool own = !tuned || tuned->rate == 0;
+    int rate = own ? t->rate : tuned->rate, alone = own ? t->alone : tuned->alone,
+        resident = own ? t->resident : tuned->resident;
+    if (each >= resident) return rate * 1000.0;
+    return 1000.0 * (alone + (rate - alone) * (double)(each - 1) / (double)(resident - 1));
+}
+
 // Microseconds, about, that this tile takes with k in `splits` parts.
 static double gni_vko_tile_time(const gni_vk *vk, const gni_vko_tile *t, const gni_matmul *m,
                                 int64_t batches, int64_t splits) {
@@ -20278,12 +20380,8 @@ static double gni_vko_tile_time(const gni_vk *vk, const gni_vko_tile *t, const g
     int64_t tiles = gni_vko_ceil(m->m, t->bm) * gni_vko_ceil(m->n, t->bn) * batches;
     int64_t chunk = gni_vko_ceil(gni_vko_ceil(m->k, splits), t->bk) * t->bk,
             each = gni_vko_ceil(tiles * splits, units);
-    double rate = each >= t->resident ? t->rate
-                                      : t->alone + (t->rate - t->alone) * (double)(each - 1) /
-                                                       (double)(t->resident - 1);
-    // A workgroup's beginning and end take as long as some steps of k.
-    double steps = (double)(chunk + (t->units ? 3 * t->bk : 48));
-    double time = (double)each * (double)t->bm * (double)t->bn * steps / (rate * 1000.0);
+    double time = (double)each * (double)t->bm * (double)t->bn * gni_vko_tile_steps(t, chunk) /
+                  gni_vko_tile_rate(vk, t, each);
     // Parts are written and read once, and each time that they are joined someone waits for the last one.
     if (splits > 1) time += (double)(splits * batches) * (double)m->m * (double)m->n * 8.0 / 3e6;
     for (int64_t left = splits; left > 1; left = gni_vko_ceil(left, GNI_VKO_JOIN)) time += 2.5;

@@ -571,6 +571,76 @@ static void test_cache(void **state) {
     remove(path);
 }
 
+// Which kernel a product of n x n matrices gets, as a GPU.
+static const char *chosen(fixture *f, int64_t n) {
+    gni_matmul m;
+    gni_vk_kind kind = f->vk->caps.kind;
+    int64_t splits;
+    memset(&m, 0, sizeof m);
+    m.m = m.n = m.k = n;
+    f->vk->caps.kind = GNI_VK_DISCRETE;
+    const gni_vko_tile *t = gni_vko_pick_tile(f->vk, &m, 1, &splits);
+    f->vk->caps.kind = kind;
+    assert_true(splits >= 1);
+    return gni_modules[t->module].name;
+}
+
+// Opens a device with this tuning file, whose first line is right unless `head` says otherwise, and tells whether
+// it was used. "" for `text`: no file.
+static bool tuned(const char *head, const char *text, const char *expected) {
+    fixture f;
+    char path[512], line[128];
+    if (!open_mode(&f, 0, 0, NULL)) fail_msg("no device");
+    gni_vk_tuning_path(f.vk, ".", path, sizeof path);
+    gni_vk_tuning_head(f.vk, line, sizeof line);
+    close_mode(&f);
+    if (text[0] != 0) {
+        FILE *file = fopen(path, "w");
+        assert_non_null(file);
+        fprintf(file, "%s%s", head != NULL ? head : line, text);
+        fclose(file);
+    }
+    if (!open_mode(&f, 0, 0, ".")) fail_msg("no device");
+    bool used = f.vk->compiler.rates != NULL;
+    if (expected != NULL) assert_string_equal(chosen(&f, 1024), expected);
+    close_mode(&f);
+    remove(path);
+    return used;
+}
+
+static void test_tuning(void **state) {
+    (void)state;
+    static const char good[] = "matmul_16x64 1000000 1000000 1\nmatmul_32x32 90 50 8\nend 2\n";
+    static const char *const bad[] = {
+        "matmul_16x64 1000000 1000000 1\n",                          // cut off
+        "matmul_16x64 1000000 1000000 1\nend 2\n",                   // a line is missing
+        "matmul_16x64 1000000 1000000 1\nend 1\n\n",                 // something after the end
+        "matmul_16x64 1000000 1000000 1\nend 1",                     // half a line
+        "matmul_16x64 1000000 1000000\nend 1\n",                     // a number is missing
+        "matmul_16x64 1000000 1000000 1 1\nend 1\n",                 // one too many
+        "matmul_16x64 1000000 1000000 0\nend 1\n",                   // out of range
+        "matmul_16x64 1000001 1000000 1\nend 1\n",
+        "matmul_16x64 1000000 -1 1\nend 1\n",
+        "matmul_16x64 99999999999999999999 1 1\nend 1\n",
+        "matmul_16x63 1000000 1000000 1\nend 1\n",                   // no such kernel
+        "matmul_16x64 1 1 1\nmatmul_16x64 1 1 1\nend 2\n",           // twice
+        "\x7f" "ELF\1\2\3", "end\n", "\n",
+    };
+    if (!test_on_vulkan()) skip();
+    fixture f;
+    char usual[64];
+    if (!open_mode(&f, 0, 0, NULL)) fail_msg("no device");
+    snprintf(usual, sizeof usual, "%s", chosen(&f, 1024));
+    close_mode(&f);
+    assert_string_not_equal(usual, "matmul_16x64");
+    assert_false(tuned(NULL, "", usual));
+    assert_true(tuned(NULL, good, "matmul_16x64"));
+    assert_false(tuned("gpunum tuning 1 0000 0000 00000000\n", good, usual)); // of another device
+    assert_false(tuned("gpunum tuning 2 ", good, usual));
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        if (tuned(NULL, bad[i], usual)) fail_msg("bad file %d was used", (int)i);
+}
+
 // ---- failures
 
 // Some of everything. False when something failed.
@@ -689,6 +759,7 @@ int main(void) {
         cmocka_unit_test(test_pool_ranges),   cmocka_unit_test(test_pool_limits),
         cmocka_unit_test(test_refusals),      cmocka_unit_test(test_recording),
         cmocka_unit_test(test_profile),       cmocka_unit_test(test_cache),
+        cmocka_unit_test(test_tuning),
         cmocka_unit_test(test_allocation_failures), cmocka_unit_test(test_device_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

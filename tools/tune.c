@@ -1,0 +1,198 @@
+// Measures how fast each kernel of the matrix product is on the present device and prints the tables of room
+// vk_matmul with these figures. With --save they go to a file in DIR too, which gn_open reads where
+// gn_options.cache_dir is DIR.
+//
+//   tune [--device N] [--save DIR]
+//
+// A kernel makes products of as many of its tiles as the device has multiprocessors, and of up to eight times as
+// many. `alone` is its rate in the first, `rate` the best, `resident` the fewest tiles on a multiprocessor that come
+// within 3 % of it.
+
+#define GPUNUM_IMPLEMENTATION
+#include "gpunum.h"
+#include "timing.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { K = 4096, MOST_EACH = 8, REPEATS = 5 };
+
+#if GNI_VULKAN
+
+typedef struct table {
+    const char *name;
+    const gni_vko_tile *tiles;
+    int count;
+    gn_dtype dtype;
+} table;
+
+#define TABLE(tiles, dtype) {#tiles, tiles, (int)(sizeof tiles / sizeof tiles[0]), dtype}
+static const table tables[] = {
+    TABLE(gni_vko_real_tiles, GN_F32),
+    TABLE(gni_vko_half_tiles, GN_F16),
+    TABLE(gni_vko_bfloat_tiles, GN_BF16),
+};
+enum { TABLES = sizeof tables / sizeof tables[0] };
+
+// Makes this the one that is chosen, with k in one part.
+static void choose(gni_vk_rates *rates, const table *from, int which) {
+    for (int i = 0; i < from->count; i++) {
+        gni_vk_rates *r = &rates[from->tiles[i].module];
+        r->rate = r->alone = i == which ? GNI_VK_MOST_RATE : 1;
+        r->resident = 1;
+    }
+}
+
+static void multiply(gn_context *g, gn_array *a, gn_array *b, int times) {
+    for (int i = 0; i < times; i++) GN_SCOPE(g) { gn_eval(gn_matmul(a, b)); }
+    gn_sync(g);
+}
+
+// Median microseconds of a product. A GPU takes a while of work to raise its clock.
+static double measure(gn_context *g, gn_array *a, gn_array *b) {
+    double t[REPEATS];
+    multiply(g, a, b, 1); // compiles
+    double start = now();
+    multiply(g, a, b, 4);
+    int calls = 1 + (int)(0.01 / ((now() - start) / 4 + 1e-6));
+    for (start = now(); now() - start < 0.1;) multiply(g, a, b, calls);
+    for (int i = 0; i < REPEATS; i++) {
+        start = now();
+        multiply(g, a, b, calls);
+        t[i] = (now() - start) / calls * 1e6;
+    }
+    qsort(t, REPEATS, sizeof *t, compare_doubles);
+    return t[REPEATS / 2];
+}
+
+static int thousands(double rate) {
+    int r = (int)(rate / 1000.0 + 0.5);
+    return GNI_MIN(GNI_MAX(r, 1), (int)GNI_VK_MOST_RATE);
+}
+
+// The figures of the kernel that is chosen. False after an error.
+static bool tune(gn_context *g, const gni_vko_tile *t, gn_dtype dtype, gni_vk_rates *out) {
+    int64_t units = (int64_t)g->vk->caps.multiprocessors;
+    double rate[MOST_EACH + 1], best = 0;
+    for (int each = 1; each <= MOST_EACH; each++) {
+        GN_SCOPE(g) {
+            gn_array *a = gn_eval(gn_cast(gn_randn(g, GN_F32, GN_SHAPE(t->bm * units, K)), dtype));
+            gn_array *b = gn_eval(gn_cast(gn_randn(g, GN_F32, GN_SHAPE(K, t->bn * each)), dtype));
+            double work = (double)each * t->bm * t->bn * gni_vko_tile_steps(t, K);
+            rate[each] = work / measure(g, a, b);
+        }
+        if (rate[each] > best) best = rate[each];
+    }
+    if (gn_status_get(g) != GN_OK) return false;
+    out->rate = thousands(best);
+    out->alone = thousands(rate[1]);
+    for (out->resident = 1; rate[out->resident] < 0.97 * best;) out->resident++;
+    return true;
+}
+
+static bool tune_table(gn_context *g, const table *from, gni_vk_rates *rates, gni_vk_rates *found) {
+    printf("static const gni_vko_tile %s[] = {\n", from->name);
+    for (int i = 0; i < from->count; i++) {
+        const gni_vko_tile *t = &from->tiles[i];
+        gni_vk_rates *r = &found[t->module];
+        r->rate = t->rate;
+        r->alone = t->alone;
+        r->resident = t->resident;
+        choose(rates, from, i);
+        bool fits = t->shared <= g->vk->caps.shared_bytes;
+        if (fits && !tune(g, t, from->dtype, r)) return false;
+        printf("    {GNI_MODULE_%s, %d, %d, %d, %u, %d, %d, %d, %s},%s\n", gni_modules[t->module].name, t->bm, t->bn,
+               t->bk, (unsigned)t->shared, r->rate, r->alone, r->resident, t->units ? "true" : "false",
+               fits ? "" : " // not measured: too much shared memory");
+        fflush(stdout);
+    }
+    printf("};\n");
+    return true;
+}
+
+static bool save(const gni_vk *vk, const gni_vk_rates *found, const char *folder) {
+    char path[1024], line[128];
+    int count = 0;
+    gni_vk_tuning_path(vk, folder, path, sizeof path);
+    FILE *file = fopen(path, "w");
+    if (file == NULL) {
+        fprintf(stderr, "tune: cannot write %s\n", path);
+        return false;
+    }
+    gni_vk_tuning_head(vk, line, sizeof line);
+    fputs(line, file);
+    for (int i = 0; i < GNI_MODULE_COUNT; i++) {
+        if (found[i].rate == 0) continue;
+        gni_vk_tuning_line(gni_modules[i].name, &found[i], line, sizeof line);
+        fputs(line, file);
+        count++;
+    }
+    fprintf(file, "end %d\n", count);
+    bool ok = !ferror(file);
+    ok = fclose(file) == 0 && ok;
+    printf(ok ? "// saved as %s\n" : "// %s could not be written\n", path);
+    return ok;
+}
+
+static bool tune_all(gn_context *g, const char *folder) {
+    static gni_vk_rates found[GNI_MODULE_COUNT];
+    gni_vk *vk = g->vk;
+    if (vk->compiler.rates == NULL)
+        vk->compiler.rates = (gni_vk_rates *)gni_calloc(g, GNI_MODULE_COUNT * sizeof(gni_vk_rates));
+    if (vk->compiler.rates == NULL) return false;
+    for (int i = 0; i < TABLES; i++) {
+        bool units = tables[i].tiles[0].units;
+        if (units && !gni_vko_has_units(vk, tables[i].dtype)) {
+            printf("// %s: not on this device\n", tables[i].name);
+            continue;
+        }
+        if (!tune_table(g, &tables[i], vk->compiler.rates, found)) {
+            fprintf(stderr, "tune: %s\n", gn_error(g));
+            return false;
+        }
+    }
+    return folder == NULL || save(vk, found, folder);
+}
+
+int main(int argc, char **argv) {
+    gn_options o;
+    const char *folder = NULL;
+    memset(&o, 0, sizeof o);
+    for (int i = 1; i < argc; i += 2) {
+        if (i + 1 < argc && strcmp(argv[i], "--device") == 0)
+            o.device = atoi(argv[i + 1]);
+        else if (i + 1 < argc && strcmp(argv[i], "--save") == 0)
+            folder = argv[i + 1];
+        else {
+            fprintf(stderr, "usage: tune [--device N] [--save DIR]\n");
+            return 2;
+        }
+    }
+    o.backend = GN_BACKEND_VULKAN;
+    o.placement = GN_PLACE_GPU;
+    gn_context *g = gn_open(&o);
+    if (g == NULL) {
+        fprintf(stderr, "tune: %s\n", gn_open_error());
+        return 1;
+    }
+    bool ok = true;
+    if (g->vk == NULL || g->vk->caps.kind == GNI_VK_CPU)
+        printf("No GPU, so there is nothing to choose.\n");
+    else {
+        printf("// %s, %s, %u multiprocessors\n", g->vk->caps.name, g->vk->caps.driver,
+               (unsigned)g->vk->caps.multiprocessors);
+        ok = tune_all(g, folder);
+    }
+    gn_close(g);
+    return ok ? 0 : 1;
+}
+
+#else
+
+int main(void) {
+    printf("tune: compiled without Vulkan\n");
+    return 0;
+}
+
+#endif
