@@ -30,7 +30,7 @@
 #ifdef GN_BINDINGS
 #define GN_BUFFERS 6
 #else
-#define GN_BUFFERS 8 // two are epilogue.glsl's
+#define GN_BUFFERS 8 // 6 and 7 are epilogue.glsl's, or 6 for GN_IS_SPARE
 #endif
 #define GN_READONLY 0xb
 #include "gn.glsl"
@@ -78,6 +78,7 @@ layout(constant_id = 3) const uint GN_LAYOUT = 0u;
 #define GN_HAS_RELU ((GN_LAYOUT & 64u) != 0u)
 #define GN_HAS_SPLITS ((GN_LAYOUT & 512u) != 0u)
 #define GN_WHOLE ((GN_LAYOUT & 1024u) != 0u) // k is a multiple of BK
+#define GN_IS_SPARE ((GN_LAYOUT & 65536u) != 0u) // works if split.comp chose mode 2
 
 #define GN_C_ROW GN_PARAM(46)
 
@@ -221,6 +222,9 @@ void gn_write_run(uint row, uint column, uint batch, GN_VALUES v, GN_VALUES bias
 uint gn_row(uint y, uint i) { return (y + i / GN_EACH * GN_PM) * GN_EACH + i % GN_EACH; }
 
 void main() {
+#ifndef GN_BINDINGS
+    if (GN_IS_SPARE && gn_load(6u, 0u) != 2u) return;
+#endif
     uint me = gl_LocalInvocationIndex, team = me / GN_TEAM, member = me % GN_TEAM;
     uint lane = member % GN_PATCH, patch_ = member / GN_PATCH;
     // Row and column of this invocation's first group in the tile, in groups.

@@ -7,7 +7,12 @@
 //! variant matmul_bfloat_128x128 --env=vulkan1.3 --bfloat16 -DGN_BM=128 -DGN_BN=128 -DGN_BK=64 -DGN_WM=64 -DGN_WN=64
 //! variant matmul_bfloat_64x64 --env=vulkan1.3 --bfloat16 -DGN_BM=64 -DGN_BN=64 -DGN_BK=64 -DGN_WM=32 -DGN_WN=32
 //! variant matmul_bfloat_32x64 --env=vulkan1.3 --bfloat16 -DGN_BM=32 -DGN_BN=64 -DGN_BK=64 -DGN_WM=16 -DGN_WN=32
+//! variant matmul_split_128x128 --env=vulkan1.3 -DGN_PARTS=2 -DGN_STAGES=1 -DGN_DEEP=2 -DGN_BM=128 -DGN_BN=128 -DGN_BK=16 -DGN_WM=64 -DGN_WN=64
+//! variant matmul_split3_128x128 --env=vulkan1.3 --bfloat16 -DGN_PARTS=3 -DGN_STAGES=1 -DGN_BM=128 -DGN_BN=128 -DGN_BK=16 -DGN_WM=64 -DGN_WN=64
+//! variant matmul_patch --env=vulkan1.3 -DGN_PATCH -DGN_PARTS=2 -DGN_STAGES=1 -DGN_BM=64 -DGN_BN=64 -DGN_BK=16 -DGN_WM=16 -DGN_WN=32
 //! no-bindings
+//
+// With GN_PARTS the operands are float32 in parts (matmul_split.glsl), GN_PATCH makes what was not packed.
 //
 // A subgroup makes WM x WN of a workgroup's BM x BN. While a slice is multiplied, the next one is on its way in
 // registers. Slices lie in shared memory the way they lie in memory,
@@ -18,11 +23,16 @@
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_shader_subgroup_basic : require
-#define GN_BUFFERS 8 // two are epilogue.glsl's
+#define GN_BUFFERS 8 // 6 and 7 are epilogue.glsl's, or 6 for the parts' control words
 #define GN_READONLY 0xb
 #include "gn.glsl"
 #include "matrix.glsl"
+#ifdef GN_PARTS
+#define GN_HAS_PROGRAM false
+#define gn_epilogue(v, row, column, batch, count) (v)
+#else
 #include "epilogue.glsl"
+#endif
 
 #define GN_SUBGROUP 32
 #define GN_SUBGROUPS ((GN_BM / GN_WM) * (GN_BN / GN_WN))
@@ -44,6 +54,7 @@ layout(constant_id = 3) const uint GN_LAYOUT = 0u;
 #define GN_B_RUNS ((GN_LAYOUT & 256u) != 0u)
 #define GN_HAS_SPLITS ((GN_LAYOUT & 512u) != 0u)
 #define GN_WHOLE ((GN_LAYOUT & 1024u) != 0u)   // k is a multiple of BK
+#define GN_INSIDE ((GN_LAYOUT & 131072u) != 0u) // and the rest is whole tiles
 
 #define GN_C_ROW GN_PARAM(46)
 
@@ -59,20 +70,28 @@ layout(constant_id = 3) const uint GN_LAYOUT = 0u;
 // At the end the same memory takes 16 rows of float32 sums from every subgroup.
 #define GN_OUT_PITCH (GN_WN / 4 + 1)
 #define GN_OUT_SIZE (GN_SUBGROUPS * 16 * GN_OUT_PITCH)
+#ifdef GN_PARTS
+#include "matmul_split.glsl"
+#else
 shared uvec4 gn_tile[GN_MAX(GN_A_SLICE + GN_B_SLICE, GN_OUT_SIZE)];
-
 #define GN_A_LOADS (GN_BM * GN_KG / GN_THREADS)
 #define GN_B_LOADS (GN_BN * GN_KG / GN_THREADS)
 
-// Load number i of a slice: its row, and its first element in that row.
-uvec2 gn_a_place(uint i) { return GN_A_ALONG_M ? uvec2(i / GN_MG, i % GN_MG * 8) : uvec2(i / GN_KG, i % GN_KG * 8); }
-uvec2 gn_b_place(uint i) { return GN_B_ALONG_K ? uvec2(i / GN_KG, i % GN_KG * 8) : uvec2(i / GN_NG, i % GN_NG * 8); }
+// An invocation's load number i of a slice: its row, and its first element in that row. Written so that compilers see
+// that loads of one invocation are a constant number of rows apart.
+uvec2 gn_place(uint i, uint groups) {
+    uint me = gl_LocalInvocationIndex;
+    return uvec2(me / groups + i * (GN_THREADS / groups), me % groups * 8u);
+}
+uvec2 gn_a_place(uint i) { return gn_place(i, GN_A_ALONG_M ? GN_MG : GN_KG); }
+uvec2 gn_b_place(uint i) { return gn_place(i, GN_B_ALONG_K ? GN_KG : GN_NG); }
 
 uint gn_half(GN_HANDLE h, uint at) { return (GN_AT(h, at >> 1) >> ((at & 1u) * 16u)) & 0xffffu; }
 
 // Eight elements of row p.x from column p.y on, for rows as they lie in memory; limit: rows and columns there
 // are. Places outside are moved to the nearest one inside.
 uvec4 gn_read_halves(GN_HANDLE h, uint base, uvec2 p, uvec2 limit, uint step_row, uint step, bool groups, bool runs) {
+    if (groups && GN_INSIDE) return GN_AT4(h, (base >> 3) + p.x * (step_row >> 3) + (p.y >> 3));
     p = min(p, limit - 1u);
     if (groups) return GN_AT4(h, (base + p.x * step_row + p.y) >> 3);
     uint at = base + p.x * step_row + p.y * step;
@@ -127,6 +146,8 @@ void gn_b_keep(uint i, uvec4 v, uint inside) {
     gn_tile[GN_A_SLICE + p.x * GN_B_PITCH + p.y / 8] = v;
 }
 
+#endif
+
 #define GN_UNITS_M (GN_WM / 16)
 #define GN_UNITS_N (GN_WN / 16)
 #define GN_UNIT_A coopmat<float16_t, gl_ScopeSubgroup, 16, 16, gl_MatrixUseA>
@@ -148,11 +169,14 @@ void gn_write_run(uint row, uint column, uint batch, vec4 v) {
 // Loads of a slice are spread over the steps of the one before. Where an element takes several, they are all
 // asked for at the first step, since the first use waits for them.
 #define GN_STEPS (GN_BK / 16)
-#define GN_FETCH_A(i, k) next_a[i] = gn_a_read(me + (i) * GN_THREADS, base.x, m0, k, end)
-#define GN_FETCH_B(i, k) next_b[i] = gn_b_read(me + (i) * GN_THREADS, base.y, n0, k, end)
-#define GN_KEEP_A(i) gn_a_keep(me + (i) * GN_THREADS, next_a[i], inside)
-#define GN_KEEP_B(i) gn_b_keep(me + (i) * GN_THREADS, next_b[i], inside)
+#define GN_FETCH_A(i, k) next_a[i] = gn_a_read(i, base.x, m0, k, end)
+#define GN_FETCH_B(i, k) next_b[i] = gn_b_read(i, base.y, n0, k, end)
+#define GN_KEEP_A(i) gn_a_keep(i, next_a[i], inside)
+#define GN_KEEP_B(i) gn_b_keep(i, next_b[i], inside)
 
+#ifdef GN_PATCH
+#include "matmul_patch.glsl"
+#else
 void main() {
     uint me = gl_LocalInvocationIndex, lane = me % GN_SUBGROUP, unit = me / GN_SUBGROUP;
     uint wm = unit / (GN_BN / GN_WN) * GN_WM, wn = unit % (GN_BN / GN_WN) * GN_WN;
@@ -163,6 +187,10 @@ void main() {
     GN_UNIT_C sum[GN_UNITS_M][GN_UNITS_N];
     [[unroll]] for (uint i = 0u; i < GN_UNITS_M; i++)
         [[unroll]] for (uint j = 0u; j < GN_UNITS_N; j++) sum[i][j] = GN_UNIT_C(0.0);
+#ifdef GN_PARTS
+    if (gn_load(GN_CONTROL, GN_MODE) != GN_PARTS - 2u) return;
+    GN_SPLIT_LOOP
+#else
     uvec4 next_a[GN_A_LOADS], next_b[GN_B_LOADS];
     if (start < end) {
         uint inside = end - start;
@@ -174,6 +202,7 @@ void main() {
     barrier();
     // Past the end the fetches read something that nobody uses, which is cheaper than a branch.
     for (uint k0 = start; k0 < end; k0 += GN_BK) {
+        uint after = GN_INSIDE ? min(k0 + GN_BK, end - GN_BK) : k0 + GN_BK;
         [[unroll]] for (uint step = 0u; step < GN_STEPS; step++) {
             uint k = step * 16u;
             GN_UNIT_A a[GN_UNITS_M];
@@ -197,9 +226,9 @@ void main() {
                                 gl_CooperativeMatrixLayoutRowMajor);
             }
             [[unroll]] for (uint i = 0u; i < GN_A_LOADS; i++)
-                if (step == (GN_A_GROUPS ? i % GN_STEPS : 0u)) GN_FETCH_A(i, k0 + GN_BK);
+                if (step == (GN_A_GROUPS ? i % GN_STEPS : 0u)) GN_FETCH_A(i, after);
             [[unroll]] for (uint i = 0u; i < GN_B_LOADS; i++)
-                if (step == (GN_B_GROUPS ? i % GN_STEPS : 0u)) GN_FETCH_B(i, k0 + GN_BK);
+                if (step == (GN_B_GROUPS ? i % GN_STEPS : 0u)) GN_FETCH_B(i, after);
             [[unroll]] for (uint j = 0u; j < GN_UNITS_N; j++)
                 [[unroll]] for (uint i = 0u; i < GN_UNITS_M; i++) sum[i][j] = coopMatMulAdd(a[i], b[j], sum[i][j]);
         }
@@ -210,6 +239,7 @@ void main() {
         [[unroll]] for (uint i = 0u; i < GN_B_LOADS; i++) GN_KEEP_B(i);
         barrier();
     }
+#endif
     if (GN_HAS_SPLITS) {
         const uint part = GN_BM * GN_BN / 4, row = GN_BN / 4;
         uint number = batch * GN_TILES_M * GN_TILES_N + tile, counter = GN_COUNTER0 + number * gn_tile_counters();
@@ -246,8 +276,12 @@ void main() {
         subgroupBarrier();
         for (uint e = lane; e < 4u * GN_WN; e += GN_SUBGROUP) {
             uint r = e / (GN_WN / 4), c = e % (GN_WN / 4);
-            gn_write_run(m0 + wm + i * 16u + r, n0 + wn + 4u * c, batch,
-                         uintBitsToFloat(gn_tile[out0 + r * GN_OUT_PITCH + c]));
+            vec4 v = uintBitsToFloat(gn_tile[out0 + r * GN_OUT_PITCH + c]);
+#ifdef GN_PARTS
+            v = gn_unscaled(m0 + wm + i * 16u + r, n0 + wn + 4u * c, batch, v);
+#endif
+            gn_write_run(m0 + wm + i * 16u + r, n0 + wn + 4u * c, batch, v);
         }
     }
 }
+#endif

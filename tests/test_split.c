@@ -1,0 +1,291 @@
+// vk_split from inside: the parts that operands are cut into, against what they must add up to, and products with
+// each mode asked for, on shapes and numbers that public functions reach only in large sizes. Where the device has
+// no matrix units, products are the exact kernels'; the parts are tested anyway.
+
+#define GPUNUM_IMPLEMENTATION
+#include "gpunum.h"
+
+#include "test.h"
+
+#if !GNI_VULKAN
+
+int main(void) { return 0; }
+
+#else
+
+static uint64_t lot = 88172645463325252u;
+
+static double draw(void) { // [-1, 1)
+    lot ^= lot << 13;
+    lot ^= lot >> 7;
+    lot ^= lot << 17;
+    return (double)(lot >> 11) * 0x1p-52 - 1;
+}
+
+static void force_split(gn_context *g, int mode) { gni_vko_state(g->vk)->split_force = mode; }
+
+// ---- products
+
+typedef enum numbers {
+    ORDINARY,
+    FEW_OUTLIERS,
+    WIDE,
+    WIDER,
+    SPECIAL,
+    MUCH_NAN,
+    ZEROS,
+    SMALL,
+    KINDS
+} numbers;
+
+// (rows, columns); a line is a row of a or a column of b.
+static void fill(numbers kind, float *x, int rows, int columns, bool lines_down) {
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < columns; j++) {
+            int line = lines_down ? j : i, k = lines_down ? i : j;
+            double v = draw();
+            if (kind == FEW_OUTLIERS && line % 9 == 4 && k == line % 7) v *= 1e-20;
+            if (kind == WIDE) v = ldexp(v, (int)(30 * draw()));
+            if (kind == WIDER) v = ldexp(v, (int)(62 * draw()));
+            if (kind == SPECIAL && line == 7 && k == 3) v = NAN;
+            if (kind == SPECIAL && line == 11 && k == 2) v = INFINITY;
+            if (kind == MUCH_NAN && line % 2 == 1 && k == 0) v = NAN;
+            if (kind == ZEROS && (line % 3 == 0 || k % 5 == 0)) v = 0;
+            if (kind == SMALL) v = ldexp(v, -70 - line % 3 * 40);
+            x[i * columns + j] = (float)v;
+        }
+}
+
+typedef struct shape {
+    int batch, m, n, k;
+    bool a_batched, b_batched;
+} shape;
+
+// Against float64: sums rounded k times, parts to 2^-23, and what float32 cannot hold flushed to zero.
+static void compare(shape s, const float *c, const float *a, const float *b, const float *bias,
+                    const char *what) {
+    for (int q = 0; q < s.batch; q++)
+        for (int i = 0; i < s.m; i++)
+            for (int j = 0; j < s.n; j++) {
+                const float *x = a + (s.a_batched ? q : 0) * s.m * s.k + i * s.k;
+                const float *z = b + (s.b_batched ? q : 0) * s.k * s.n + j;
+                double want = bias != NULL ? (double)bias[j] : 0, size = fabs(want);
+                for (int l = 0; l < s.k; l++) {
+                    want += (double)x[l] * (double)z[l * s.n];
+                    size += fabs((double)x[l] * (double)z[l * s.n]);
+                }
+                double have = (double)c[(q * s.m + i) * s.n + j];
+                double bound = (s.k + 8) * 0x1p-24 * size + s.k * 0x1p-126;
+                bool same = isnan(want)   ? isnan(have)
+                            : isinf(want) ? have == want
+                                          : fabs(have - want) <= bound;
+                if (!same)
+                    fail_msg(
+                        "%s: (%d x %d x %d) batch %d: element %d, %d, %d is %.9g, not %.9g, bound %.3g",
+                        what, s.m, s.n, s.k, s.batch, q, i, j, have, want, bound);
+            }
+}
+
+static gn_array *operand(gn_context *g, const float *x, int batch, int rows, int columns, int how) {
+    gn_array *a = gn_array_from(g, GN_F32, GN_SHAPE(batch, rows, columns), x);
+    if (how == 1) a = gn_swap_axes(gn_eval(gn_copy(gn_swap_axes(a, 1, 2))), 1, 2);
+    if (how == 2) { // every second column of something wider, off the grid
+        int pitch = 2 * columns + 3;
+        float *wide = (float *)malloc((size_t)(batch * rows * pitch) * 4);
+        for (int i = 0; i < batch * rows; i++)
+            for (int j = 0; j < pitch; j++)
+                wide[i * pitch + j] = j % 2 && j < 2 * columns ? x[i * columns + j / 2] : NAN;
+        a = gn_slice(gn_array_from(g, GN_F32, GN_SHAPE(batch, rows, pitch), wide), 2, 1,
+                     1 + 2 * columns, 2);
+        free(wide);
+    }
+    return gn_eval(a);
+}
+
+static void product(gn_context *g, shape s, numbers kind_a, numbers kind_b, int how_a, int how_b) {
+    int na = s.a_batched ? s.batch : 1, nb = s.b_batched ? s.batch : 1;
+    float *a = (float *)malloc((size_t)(na * s.m * s.k) * 4),
+          *b = (float *)malloc((size_t)(nb * s.k * s.n) * 4),
+          *c = (float *)malloc((size_t)(s.batch * s.m * s.n) * 4);
+    for (int q = 0; q < na; q++) fill(kind_a, a + q * s.m * s.k, s.m, s.k, false);
+    for (int q = 0; q < nb; q++) fill(kind_b, b + q * s.k * s.n, s.k, s.n, true);
+    for (int mode = 1; mode <= 3; mode++) {
+        char what[80];
+        snprintf(what, sizeof what, "numbers %d and %d, layouts %d and %d, mode %d", kind_a, kind_b,
+                 how_a, how_b, mode - 1);
+        force_split(g, mode);
+        gn_scope_begin(g);
+        gn_array *y =
+            gn_matmul(operand(g, a, na, s.m, s.k, how_a), operand(g, b, nb, s.k, s.n, how_b));
+        if (gn_read(y, c, (size_t)(s.batch * s.m * s.n) * 4) != GN_OK)
+            fail_msg("%s: %s", what, gn_error(g));
+        compare(s, c, a, b, NULL, what);
+        gn_scope_end(g);
+    }
+    free(a);
+    free(b);
+    free(c);
+}
+
+static shape sized(int m, int n, int k) {
+    shape s = {1, m, n, k, false, false};
+    return s;
+}
+
+static void test_shapes(void **state) {
+    gn_context *g = (gn_context *)*state;
+    if (!test_on_vulkan()) skip();
+    static const int size[][3] = {{2, 2, 1},      {33, 17, 16},    {64, 64, 31},
+                                  {130, 131, 33}, {257, 129, 100}, {40, 300, 500}};
+    for (size_t i = 0; i < sizeof size / sizeof size[0]; i++)
+        for (int how = 0; how < 9; how++)
+            product(g, sized(size[i][0], size[i][1], size[i][2]), ORDINARY, ORDINARY, how / 3,
+                    how % 3);
+}
+
+static void test_batches(void **state) {
+    gn_context *g = (gn_context *)*state;
+    if (!test_on_vulkan()) skip();
+    for (int how = 1; how < 4; how++) {
+        shape s = {3, 50, 70, 45, (how & 1) != 0, (how & 2) != 0};
+        product(g, s, ORDINARY, ORDINARY, 0, 1);
+        product(g, s, FEW_OUTLIERS, SPECIAL, 1, 0);
+    }
+}
+
+static void test_numbers(void **state) {
+    gn_context *g = (gn_context *)*state;
+    if (!test_on_vulkan()) skip();
+    for (int kind = 0; kind < KINDS; kind++)
+        for (int other = 0; other < KINDS; other += kind == 0 ? 1 : KINDS - 1)
+            product(g, sized(150, 140, 70), (numbers)kind, (numbers)other, 0, 0);
+}
+
+static void test_bias(void **state) {
+    gn_context *g = (gn_context *)*state;
+    if (!test_on_vulkan()) skip();
+    enum { M = 140, N = 70, K = 60 };
+    static float a[M * K], b[K * N], bias[N], c[M * N];
+    for (int kind = 0; kind < 2; kind++) {
+        fill(kind ? FEW_OUTLIERS : ORDINARY, a, M, K, false);
+        fill(kind ? FEW_OUTLIERS : ORDINARY, b, K, N, true);
+        fill(ORDINARY, bias, 1, N, true);
+        for (int mode = 1; mode <= 3; mode++) {
+            force_split(g, mode);
+            gn_array *y = gn_linear(operand(g, a, 1, M, K, 0),
+                                    gn_squeeze(operand(g, b, 1, K, N, 1), GN_AXIS(0)),
+                                    gn_array_from(g, GN_F32, GN_SHAPE(N), bias));
+            assert_int_equal(gn_read(y, c, sizeof c), GN_OK);
+            compare(sized(M, N, K), c, a, b, bias, "gn_linear");
+        }
+    }
+}
+
+// ---- parts
+
+static double half_value(uint32_t h) {
+    double m = (double)(h & 0x3ffu),
+           v = h & 0x7c00u ? ldexp(m + 1024, (int)(h >> 10 & 31) - 25) : ldexp(m, -24);
+    return h & 0x8000u ? -v : v;
+}
+static double bfloat_value(uint32_t h) {
+    uint32_t u = h << 16;
+    float f;
+    memcpy(&f, &u, 4);
+    return (double)f;
+}
+
+// Packs a (rows x k) and the same numbers as b, as one mode or another, and adds the parts up again.
+static void check_parts(gn_context *g, numbers kind, int rows, int k, int how, int mode) {
+    float *x = (float *)malloc((size_t)(rows * k) * 4);
+    fill(kind, x, rows, k, false);
+    gn_array *a = operand(g, x, 1, rows, k, how);
+    assert_true(gni_buffer_need(g, a->buf, GNI_ON_GPU));
+    gni_matmul m;
+    memset(&m, 0, sizeof m);
+    m.m = m.n = rows;
+    m.k = k;
+    m.a_rs = m.b_cs = a->stride[1];
+    m.a_cs = m.b_rs = a->stride[2];
+    m.a.buf = a->buf;
+    m.a.offset = a->offset;
+    m.b = m.a;
+    gni_vko_call c;
+    gni_vko_split p;
+    memset(&c, 0, sizeof c);
+    memset(&p, 0, sizeof p);
+    c.vk = g->vk;
+    for (int i = 0; i < 2; i++)
+        assert_true(gni_vko_matrix_reach(g->vk, &m, &m.a, rows, m.a_rs, k, m.a_cs, m.a_batch,
+                                         &c.use[i], &c.param[i == 0 ? 4 : 7]));
+    p.c = &c;
+    p.m = &m;
+    p.tile = &gni_vko_split_tiles[0].tile;
+    p.batches = 1;
+    p.slices = gni_vko_ceil(k, 32) * 2;
+    p.force = mode + 1;
+    assert_true(gni_vko_split_side_init(&p, 0) && gni_vko_split_side_init(&p, 1) &&
+                gni_vko_split_room(&p));
+    for (int i = 0; i < 4; i++) assert_true(gni_vko_split_side_run(&p, i & 1, i > 1, true));
+    uint32_t *control = (uint32_t *)malloc(p.control.bytes);
+    uint16_t *packed = (uint16_t *)malloc(p.side[1].packed.bytes);
+    assert_true(gni_vk_download(g->vk, &p.mem, 0, control, p.control.bytes));
+    uint32_t chosen = control[0], listed = control[1], parts = chosen + 2;
+    if (kind == ORDINARY || kind == FEW_OUTLIERS) assert_int_equal(chosen, mode);
+    if (kind == MUCH_NAN && rows > 60) assert_int_equal(chosen, 2);
+    assert_int_equal(listed, control[2]);
+    for (int side = 0; side < 2 && chosen < 2; side++) {
+        assert_true(gni_vk_download(g->vk, &p.mem, p.side[side].packed.offset, packed,
+                                    p.side[side].packed.bytes));
+        for (int i = 0; i < rows; i++) {
+            double most = 0;
+            bool left_out = false;
+            for (uint32_t l = 0; l < listed; l++)
+                left_out =
+                    left_out || control[4 + side * GNI_VKO_SPLIT_PATCHES + (int)l] == (uint32_t)i;
+            for (int l = 0; l < k; l++) most = fmax(most, fabs((double)x[i * k + l]));
+            double scale = most > 0 ? ldexp(1, 14 - (int)fmax(ilogb(most), -112)) : 0;
+            for (int l = 0; l < p.slices * 16; l++) {
+                double sum = 0, want = l < k && !left_out ? (double)x[i * k + l] * scale : 0;
+                for (uint32_t part = 0; part < parts; part++) {
+                    size_t piece =
+                        ((size_t)(l / 16) * (size_t)p.side[side].padded + (size_t)(i & ~7)) * 2 *
+                            parts +
+                        (2 * part + (size_t)(l / 8 % 2)) * 8 + (size_t)(i % 8);
+                    uint32_t h = packed[piece * 8 + (size_t)(l % 8)];
+                    sum += parts == 3 ? bfloat_value(h) : half_value(h) * (part ? 0x1p-12 : 1);
+                }
+                double off = fabs(sum - want), bound = parts == 3 ? 0 : fabs(want) * 0x1p-22;
+                if (!(off <= bound))
+                    fail_msg(
+                        "numbers %d, layout %d, mode %d, side %d: row %d, element %d is %.9g, not %.9g",
+                        kind, how, (int)chosen, side, i, l, sum, want);
+            }
+        }
+    }
+    gni_vk_free(g->vk, &p.mem);
+    free(control);
+    free(packed);
+    free(x);
+}
+
+static void test_parts(void **state) {
+    gn_context *g = (gn_context *)*state;
+    if (!test_on_vulkan() || !g->vk->caps.addresses) skip();
+    for (int kind = 0; kind < KINDS; kind++)
+        for (int how = 0; how < 3; how++)
+            for (int mode = 0; mode < 2; mode++) {
+                check_parts(g, (numbers)kind, 70, 45, how, mode);
+                check_parts(g, (numbers)kind, 9, 300, how, mode);
+            }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        GN_TEST(test_parts),   GN_TEST(test_shapes), GN_TEST(test_batches),
+        GN_TEST(test_numbers), GN_TEST(test_bias),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+#endif
