@@ -11439,7 +11439,7 @@ typedef struct gni_ft_isa {
                     int64_t dst_ld, double scale, bool swap, void *work);
     void (*batch)(const gni_ft_lane *f, const void *src, int64_t src_ld, void *dst, int64_t dst_ld,
                   int count, double scale, bool swap, void *work);
-    void (*small)(const void *src, int64_t src_ld, void *dst, int64_t dst_ld, int b, int count,
+    void (*whole)(const void *src, int64_t src_ld, void *dst, int64_t dst_ld, int b, int count,
                   const void *table, double scale, bool swap);
     void (*twist)(const void *columns, int64_t a, int64_t b, int64_t j, const void *table,
                   const void *factors, void *dst);
@@ -12192,7 +12192,7 @@ static void gni_ft_transform(const gni_ft_plan *p, gni_pool *pool, const void *s
     if (p->method == GNI_FT_SIDE_BY_SIDE) {
         p->isa->batch(&p->b, src, p->n, dst, p->n, 1, scale, swap, work);
     } else if (p->method == GNI_FT_SMALL) {
-        p->isa->small(src, p->n, dst, p->n, (int)p->b.n, 1, p->turn, scale, swap);
+        p->isa->whole(src, p->n, dst, p->n, (int)p->b.n, 1, p->turn, scale, swap);
     } else if (p->method == GNI_FT_STEPS) {
         gni_ft_steps t;
         const int64_t w = p->isa->lanes, blocks = (p->a.n + w - 1) / w;
@@ -12228,7 +12228,7 @@ static void gni_ft_rows(const gni_ft_plan *p, gni_pool *pool, const char *src, i
     const int64_t w = p->isa->lanes, unit = p->method == GNI_FT_SIDE_BY_SIDE ? w : 1;
     const size_t item = gni_ft_item(p->wide);
     if (p->method == GNI_FT_SMALL) {
-        p->isa->small(src, src_ld, dst, dst_ld, (int)p->b.n, (int)count, p->turn, scale, swap);
+        p->isa->whole(src, src_ld, dst, dst_ld, (int)p->b.n, (int)count, p->turn, scale, swap);
         return;
     }
     for (int64_t i = 0; i < count; i += unit) {
