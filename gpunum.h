@@ -15458,6 +15458,8 @@ typedef struct gni_vk_rates {
     int rate, alone, resident;
 } gni_vk_rates;
 
+enum { GNI_VK_COMPILERS = 4 }; // threads, at most
+
 typedef struct gni_vk_compiler {
     VkPipelineCache cache;
     VkPipelineLayout layout;
@@ -15471,8 +15473,9 @@ typedef struct gni_vk_compiler {
     gni_vk_rates *rates; // as gni_modules; NULL: there is no tuning file
     bool async;
 #ifndef GPUNUM_NO_THREADS
-    gni_thread thread;
-    bool locks, running, quit;
+    gni_thread threads[GNI_VK_COMPILERS];
+    int running, idle, waiting; // threads, those with nothing to do, pipelines in the queue
+    bool locks, quit;
     gni_mutex mutex;
     gni_cond work, done;
     gni_vk_pipeline *queue, *queue_last;
@@ -17405,7 +17408,7 @@ static int gni_vk_profile_fetch(gni_vk *vk, gni_vk_event *out, int capacity) {
 #endif // GNI_VULKAN
 // >>vk_pipelines
 // Compute pipelines out of shaders.h: found by module and specialisation constants, compiled when
-// first asked for, here or on a thread of their own, and kept in a VkPipelineCache on disk. Only
+// first asked for, here or on threads of their own, and kept in a VkPipelineCache on disk. Only
 // this room has a thread in it; what the two sides share is guarded by gni_vk_compiler.mutex.
 
 #if GNI_VULKAN
@@ -17653,9 +17656,12 @@ static void gni_vk_compiler_main(void *arg) {
     gni_vk_compiler *c = &vk->compiler;
     gni_mutex_lock(&c->mutex);
     for (;;) {
+        c->idle++;
         while (!c->quit && !c->queue) gni_cond_wait(&c->work, &c->mutex);
+        c->idle--;
         if (c->quit) break;
         gni_vk_pipeline *p = c->queue;
+        c->waiting--;
         c->queue = p->queue_next;
         if (!c->queue) c->queue_last = NULL;
         gni_atomic_store(&p->state, GNI_VK_COMPILING);
@@ -17668,26 +17674,28 @@ static void gni_vk_compiler_main(void *arg) {
     gni_mutex_unlock(&c->mutex);
 }
 
-// The thread starts with the first pipeline that it is given. False: there is none.
+// Threads start when there are more pipelines than threads to compile them. False: there is none.
 static bool gni_vk_compile_later(gni_vk *vk, gni_vk_pipeline *p) {
     gni_vk_compiler *c = &vk->compiler;
     if (!c->async) return false;
-    if (!c->running) c->running = gni_thread_start(&c->thread, gni_vk_compiler_main, vk);
-    if (!c->running) {
-        c->async = false;
-        return false;
-    }
     gni_mutex_lock(&c->mutex);
-    gni_atomic_store(&p->state, GNI_VK_QUEUED);
-    p->queue_next = NULL;
-    if (c->queue_last)
-        c->queue_last->queue_next = p;
-    else
-        c->queue = p;
-    c->queue_last = p;
-    gni_cond_signal(&c->work);
+    if (c->waiting >= c->idle && c->running < GNI_VK_COMPILERS &&
+        gni_thread_start(&c->threads[c->running], gni_vk_compiler_main, vk))
+        c->running++;
+    c->async = c->running > 0;
+    if (c->async) {
+        gni_atomic_store(&p->state, GNI_VK_QUEUED);
+        p->queue_next = NULL;
+        if (c->queue_last)
+            c->queue_last->queue_next = p;
+        else
+            c->queue = p;
+        c->queue_last = p;
+        c->waiting++;
+        gni_cond_signal(&c->work);
+    }
     gni_mutex_unlock(&c->mutex);
-    return true;
+    return c->async;
 }
 
 // Ends with p compiled: by us if the thread has not begun it.
@@ -17702,6 +17710,7 @@ static void gni_vk_compile_now(gni_vk *vk, gni_vk_pipeline *p) {
         else
             c->queue = p->queue_next;
         if (c->queue_last == p) c->queue_last = before;
+        c->waiting--;
         gni_atomic_store(&p->state, GNI_VK_IDLE);
     }
     while (p->state == GNI_VK_COMPILING) gni_cond_wait(&c->done, &c->mutex);
@@ -17727,14 +17736,11 @@ static bool gni_vk_thread_open(gni_vk_compiler *c) {
 
 static void gni_vk_thread_close(gni_vk_compiler *c) {
     if (!c->locks) return;
-    if (c->running) {
-        gni_mutex_lock(&c->mutex);
-        c->quit = true;
-        gni_cond_signal(&c->work);
-        gni_mutex_unlock(&c->mutex);
-        gni_thread_join(&c->thread);
-        c->running = false;
-    }
+    gni_mutex_lock(&c->mutex);
+    c->quit = true;
+    gni_cond_broadcast(&c->work);
+    gni_mutex_unlock(&c->mutex);
+    while (c->running > 0) gni_thread_join(&c->threads[--c->running]);
     gni_cond_free(&c->work);
     gni_cond_free(&c->done);
     gni_mutex_free(&c->mutex);
@@ -18427,7 +18433,7 @@ static bool gni_vk_dispatch(gni_vk *vk, gni_vk_pipeline *p, const gni_vk_use *us
 
 #if GNI_VULKAN
 
-// Flags and parameter words of fft.comp.
+// Flags and parameter words of fft.glsl.
 enum {
     GNI_FV_REAL_IN = 1,
     GNI_FV_HALF_IN = 2,
@@ -18448,14 +18454,18 @@ enum {
     GNI_FV_FOLD_IN = 65536,
     GNI_FV_FOLD_OUT = 131072,
     GNI_FV_CONJ = 262144,
+    GNI_FV_FOLD_TABLE = 524288,
+    GNI_FV_NEXT_IN = 1048576,
+    GNI_FV_NEXT_OUT = 2097152,
     GNI_FV_RADIX = 16, // first word of the radices,
     GNI_FV_DIM = 28,   // and of the dimensions
-    GNI_FV_DIM_WORDS = 5,
+    GNI_FV_DIM_WORDS = 7,
     GNI_FV_MAX_DIMS = GN_MAX_RANK + 2,
     GNI_FV_STAGES = 6,
     GNI_FV_SPECIAL_STAGES = 4, // of kernels for one length
     GNI_FV_REGISTERS = 20,     // points that an invocation of theirs can hold
     GNI_FV_LARGEST = 8192,     // points of a line of theirs
+    GNI_FV_FOLDED = 65536,     // points up to which the turns of a fold are a table
     GNI_FV_THREADS = 256
 };
 
@@ -18465,6 +18475,7 @@ enum {
 typedef enum gni_fv_kind {
     GNI_FV_ROOTS, // for each stage but the last, of radix r: exp(-2 pi i j q / (r m)) at (q - 1) m + j, j < m
     GNI_FV_CHIRP, // exp(-pi i k^2 / n), k < n
+    GNI_FV_FOLD,  // exp(-pi i k / n), k <= n
     GNI_FV_KERNEL // the spectrum of the chirp's conjugate in a convolution of `size` points, over size
 } gni_fv_kind;
 
@@ -18508,7 +18519,7 @@ typedef struct gni_fv_pass {
     int64_t twist; // of the one that this is the first part of
     int64_t span, out_span, in_step, out_step;
     int rank;
-    int64_t dim[GNI_FV_MAX_DIMS][GNI_FV_DIM_WORDS]; // size, in, out, unit, out unit
+    int64_t dim[GNI_FV_MAX_DIMS][5]; // size, in, out, unit, out unit
 } gni_fv_pass;
 
 // The radices of n, as few as can be; 0 when it has a prime factor above 13. At most 64.
@@ -18546,6 +18557,7 @@ static int64_t gni_fv_table_size(gni_fv_kind kind, int64_t n, int64_t size) {
     int64_t sum = 0;
     if (kind == GNI_FV_KERNEL) return size;
     if (kind == GNI_FV_CHIRP) return n;
+    if (kind == GNI_FV_FOLD) return n + 1;
     for (int i = 0; i + 1 < count; i++) {
         n /= radix[i];
         sum += (radix[i] - 1) * n;
@@ -18601,9 +18613,12 @@ static bool gni_fv_fill(gn_context *g, const gni_fv_table *t, float *out) {
     uint64_t square = 0;
     if (t->kind == GNI_FV_KERNEL) return gni_fv_fill_kernel(g, t->n, t->size, out);
     if (t->kind == GNI_FV_ROOTS) gni_fv_fill_roots(t->n, out);
-    for (int64_t i = 0; i < t->size && t->kind == GNI_FV_CHIRP; i++) {
+    for (int64_t i = 0; i < t->size && t->kind != GNI_FV_ROOTS; i++) {
         double re, im;
-        gni_fv_chirp_next(t->n, i, &square, &re, &im);
+        if (t->kind == GNI_FV_FOLD)
+            gni_ft_turn(i, 2 * t->n, &re, &im);
+        else
+            gni_fv_chirp_next(t->n, i, &square, &re, &im);
         out[2 * i] = (float)re;
         out[2 * i + 1] = (float)im;
     }
@@ -18692,7 +18707,8 @@ static bool gni_fv_slow(const gni_vk *vk) {
 
 // Lines of GNI_FV_LARGEST points in one workgroup.
 static bool gni_fv_has_large(const gni_vk *vk) {
-    return !gni_fv_slow(vk) && vk->caps.shared_bytes >= 32768 && vk->caps.max_invocations >= 512;
+    return !gni_fv_slow(vk) && vk->caps.addresses && vk->caps.shared_bytes >= 10752 * 4 + 4096 &&
+           vk->caps.max_invocations >= 512;
 }
 
 // Parts of at most `points` each, as equal as can be, the largest first. Returns how many.
@@ -18756,16 +18772,62 @@ static int64_t gni_fv_convolution(int64_t n) {
 
 // ---- one pass
 
+// The modules of fft.comp, smallest workgroups first.
+typedef struct gni_fv_module {
+    int module, prime;  // largest prime factor of its radices
+    int threads, cells; // of a workgroup: invocations, and points that its memory has room for
+    bool split;         // a cell is a float
+} gni_fv_module;
+
+static const gni_fv_module gni_fv_modules[] = {
+    {GNI_MODULE_fft_two_64, 2, 64, 1344, false},   {GNI_MODULE_fft_two_128, 2, 128, 2688, false},
+    {GNI_MODULE_fft_two_256, 2, 256, 5376, true},  {GNI_MODULE_fft_two_256w, 2, 256, 4864, false},
+    {GNI_MODULE_fft_two_512, 2, 512, 10752, true}, {GNI_MODULE_fft_five_128, 5, 128, 2560, false},
+    {GNI_MODULE_fft_five_256, 5, 256, 5632, true}, {GNI_MODULE_fft_five_512, 5, 512, 10752, true},
+    {GNI_MODULE_fft_all_256, 13, 256, 5632, true},
+};
+
+// Which of them does a pass best, measured on an H200; the first row that fits counts, and where its module does
+// not fit the device, the first module that has enough lines. Small workgroups wait less for each other at
+// barriers, large ones read and write more numbers next to each other in passes across lines.
+// Few: a pass across lines that does not fill the device. Folds: such a pass that ends a real transform.
+enum { GNI_FV_ROWS, GNI_FV_FEW, GNI_FV_FOLDS, GNI_FV_ACROSS };
+
+typedef struct gni_fv_choice {
+    int prime, kind;
+    int64_t points; // of a line, at most
+    int module;
+    int hold; // points of an invocation, at most
+} gni_fv_choice;
+
+static const gni_fv_choice gni_fv_choices[] = {
+    {2, GNI_FV_ROWS, 1024, GNI_MODULE_fft_two_64, 16},  // barriers of two subgroups
+    {2, GNI_FV_ROWS, 2048, GNI_MODULE_fft_two_128, 16}, // the smallest workgroup for a line
+    {2, GNI_FV_ROWS, 4096, GNI_MODULE_fft_two_256, 16}, // halves of the parts: four workgroups fit
+    {2, GNI_FV_ROWS, 8192, GNI_MODULE_fft_two_512, 16},
+    {2, GNI_FV_FEW, 256, GNI_MODULE_fft_two_64, 16}, // one transform of 2^16 is 64 workgroups
+    {2, GNI_FV_FEW, 512, GNI_MODULE_fft_two_128, 16},
+    {2, GNI_FV_FOLDS, 128, GNI_MODULE_fft_two_256, 16},    // 32 lines, 16 of them mirror images
+    {2, GNI_FV_ACROSS, 64, GNI_MODULE_fft_two_256, 8},     // 32 lines
+    {2, GNI_FV_ACROSS, 128, GNI_MODULE_fft_two_128, 16},   // 16 lines: 128 bytes
+    {2, GNI_FV_ACROSS, 1024, GNI_MODULE_fft_two_256w, 16}, // 16, 8 or 4 lines, half the barriers
+    {2, GNI_FV_ACROSS, 8192, GNI_MODULE_fft_two_512, 16},  // 4 lines of 2048: 32 bytes
+    {5, GNI_FV_ROWS, 512, GNI_MODULE_fft_five_128, 20},
+    {5, GNI_FV_ROWS, 8192, GNI_MODULE_fft_five_512, 10}, // five lines of 1000, few registers
+    {5, GNI_FV_ACROSS, 512, GNI_MODULE_fft_five_256, 20}, // nine lines of 243
+    {5, GNI_FV_ACROSS, 8192, GNI_MODULE_fft_five_512, 20},
+};
+
 // How a pass is done by a kernel of its own.
 typedef struct gni_fv_special {
-    int module;
+    int module;          // of gni_fv_modules
     int64_t lines, team; // of a workgroup, and invocations of a line
 } gni_fv_special;
 
 // Invocations of a line, so that none of them holds more points than it can and few hold fewer.
-static int64_t gni_fv_team(int64_t n, const int *radix, int stages) {
+static int64_t gni_fv_team(int64_t n, const int *radix, int stages, int most) {
     int64_t best = 0, least = INT64_MAX;
-    for (int64_t hold = 8; hold <= GNI_FV_REGISTERS; hold++) {
+    for (int64_t hold = 8; hold <= most; hold++) {
         int64_t team = (n + hold - 1) / hold, sum = 0;
         for (int i = 0; i < stages; i++) {
             int64_t each = (n / radix[i] + team - 1) / team * radix[i];
@@ -18776,45 +18838,94 @@ static int64_t gni_fv_team(int64_t n, const int *radix, int stages) {
     return best;
 }
 
-// Lines that a workgroup of `threads` with room for so many points does.
-static int64_t gni_fv_lines(int64_t n, int64_t team, int64_t points, int64_t threads,
+// Points of shared memory that a workgroup needs, as fft.comp lays them out.
+static int64_t gni_fv_cells(const int *radix, int stages, int64_t lines, int64_t team,
+                            uint32_t flags, int64_t banks) {
+    const uint32_t across = flags & (GNI_FV_ACROSS_IN | GNI_FV_ACROSS_OUT);
+    const bool woven = across == (GNI_FV_ACROSS_IN | GNI_FV_ACROSS_OUT);
+    int64_t n = woven ? lines : 1, step = n, most = 0;
+    for (int i = 0; i < stages; i++) n *= radix[i];
+    most = n;
+    for (int i = 0; i + 1 < stages; i++) {
+        const int64_t cells = step * radix[i];
+        const int64_t unit = cells < banks && banks % cells == 0 ? banks : cells;
+        int64_t amount = (step - cells) & (banks - 1);
+        if (amount * 4 > cells) amount = 0;
+        if (step == 1) amount = 1 - (radix[i] & 1);
+        if (unit == banks) amount = step;
+        if (step >= banks) amount = 0;
+        most = GNI_MAX(most, n + (n - 1) / unit * amount);
+        step = cells;
+    }
+    if (woven) return most + 1;
+    const int64_t round = (most + banks) / banks * banks;
+    if (across) return lines * (round + (lines >= banks ? 1 : banks / lines));
+    return lines * (team < banks ? round + team : most | 1);
+}
+
+// Lines that a workgroup of a module does.
+static int64_t gni_fv_lines(const gni_fv_module *m, const int *radix, int stages, int64_t team,
                             uint32_t flags) {
-    int64_t lines = GNI_MIN(points / (n % 32 == 0 ? n : n | 1), threads / team);
+    int64_t lines = m->threads / team;
+    while (lines > 0 &&
+           gni_fv_cells(radix, stages, lines, team, flags, m->split ? 32 : 16) > m->cells)
+        lines--;
     return flags & GNI_FV_FOLD_OUT && lines > 1 ? lines & ~(int64_t)1 : lines;
+}
+
+static bool gni_fv_has_module(const gni_vk *vk, const gni_fv_module *m) {
+    const int64_t bytes = (int64_t)m->cells * (m->split ? 4 : 8) + m->threads * 8;
+    return bytes <= (int64_t)vk->caps.shared_bytes &&
+           m->threads <= (int64_t)vk->caps.max_invocations;
+}
+
+// Lines of a workgroup if this module does the pass, 0 if it cannot.
+static int64_t gni_fv_try(const gni_vk *vk, int module, int64_t n, uint32_t flags, const int *radix,
+                          int stages, int most, gni_fv_special *k) {
+    const gni_fv_module *m = &gni_fv_modules[module];
+    k->module = module;
+    k->team = gni_fv_team(n, radix, stages, most);
+    k->lines = 0;
+    if (k->team != 0 && gni_fv_has_module(vk, m))
+        k->lines = gni_fv_lines(m, radix, stages, k->team, flags);
+    return k->lines;
 }
 
 // False: this pass is done by the kernel for all lengths.
 static bool gni_fv_specialise(const gni_vk *vk, int64_t n, int64_t lines, uint32_t flags,
                               bool pairs, const int *radix, int stages, gni_fv_special *k) {
     const bool across = (flags & (GNI_FV_ACROSS_IN | GNI_FV_ACROSS_OUT)) != 0;
-    if (n < 64 || n > GNI_FV_LARGEST || stages > GNI_FV_SPECIAL_STAGES || !gni_fv_has_large(vk))
-        return false;
-    k->team = gni_fv_team(n, radix, stages);
-    if (k->team == 0) return false;
-    static const int module[3][4] = {{GNI_MODULE_fft_two_64, GNI_MODULE_fft_two_128,
-                                      GNI_MODULE_fft_two_256, GNI_MODULE_fft_two_512},
-                                     {-1, -1, GNI_MODULE_fft_five_256, GNI_MODULE_fft_five_512},
-                                     {-1, -1, GNI_MODULE_fft_all_256, -1}};
-    int kind = 0; // by the largest prime factor
-    for (int i = 0; i < stages; i++)
-        kind = GNI_MAX(kind, radix[i] == 7 || radix[i] == 11 || radix[i] == 13 ? 2
-                             : (radix[i] & (radix[i] - 1)) != 0                ? 1
-                                                                               : 0);
     const bool few = lines * n < 8192 * (int64_t)vk->caps.multiprocessors;
-    // Steps as long as those of a matrix's columns want more lines than those inside one transform.
-    const bool columns = (flags & GNI_FV_ACROSS_IN) && !(flags & GNI_FV_TWIST);
-    const int64_t least = pairs ? 2 : 1, wanted = !across ? least : columns && !few ? 8 : 4;
-    // The smallest workgroup that reads and writes enough numbers next to each other.
-    k->lines = 0;
-    for (int i = across && !few ? 2 : 0; i < 4; i++) {
-        const int64_t threads = (int64_t)64 << i,
-                      fit = gni_fv_lines(n, k->team, 16 * threads, threads, flags);
-        if (module[kind][i] < 0 || fit <= k->lines) continue;
-        k->lines = fit;
-        k->module = module[kind][i];
-        if (fit >= wanted) break;
+    const int64_t least = pairs ? 2 : 1, wanted = across ? 4 : least;
+    if (n < 64 || n > GNI_FV_LARGEST || stages > GNI_FV_SPECIAL_STAGES || gni_fv_slow(vk) ||
+        !vk->caps.addresses)
+        return false;
+    int prime = 2;
+    for (int i = 0; i < stages; i++)
+        prime = GNI_MAX(prime, radix[i] == 7 || radix[i] == 11 || radix[i] == 13 ? 13
+                               : (radix[i] & (radix[i] - 1)) != 0                ? 5
+                                                                                 : 2);
+    for (int i = 0; i < GNI_COUNT(gni_fv_choices); i++) {
+        const gni_fv_choice *c = &gni_fv_choices[i];
+        const bool fits = c->kind == GNI_FV_ROWS    ? !across
+                          : c->kind == GNI_FV_FEW   ? across && few
+                          : c->kind == GNI_FV_FOLDS ? across && (flags & GNI_FV_FOLD_OUT)
+                                                    : across;
+        if (c->prime != prime || !fits || n > c->points) continue;
+        for (int m = 0; m < GNI_COUNT(gni_fv_modules); m++)
+            if (gni_fv_modules[m].module == c->module &&
+                gni_fv_try(vk, m, n, flags, radix, stages, c->hold, k) >= least)
+                return true;
+        break;
     }
-    return k->lines >= least;
+    gni_fv_special best;
+    memset(&best, 0, sizeof best);
+    for (int m = 0; m < GNI_COUNT(gni_fv_modules) && best.lines < wanted; m++)
+        if (gni_fv_modules[m].prime == prime &&
+            gni_fv_try(vk, m, n, flags, radix, stages, GNI_FV_REGISTERS, k) > best.lines)
+            best = *k;
+    *k = best;
+    return best.lines >= least;
 }
 
 static uint32_t gni_fv_radices(const uint32_t *param) {
@@ -18836,7 +18947,7 @@ static gni_vk_pipeline *gni_fv_pipeline(gni_vk *vk, uint32_t *param, int64_t lin
     int64_t all = points / n;
     if (pairs) all &= ~(int64_t)1;
     if (!slow && gni_fv_specialise(vk, n, lines, param[13], pairs, radix, stages, &special)) {
-        kernel.module = special.module;
+        kernel.module = gni_fv_modules[special.module].module;
         kernel.n_spec = 7;
         for (int i = 0; i < 4; i++) kernel.spec[i] = param[GNI_FV_RADIX + i];
         kernel.spec[4] = (uint32_t)special.lines;
@@ -18874,9 +18985,15 @@ static void gni_fv_inverse(uint32_t *word, int64_t n) {
 
 static void gni_fv_params(const gni_fv_pass *p, const gni_fv_end *in, const gni_fv_end *out,
                           uint32_t flags, double scale, uint32_t *param) {
-    for (int i = 0; i < p->rank; i++)
-        for (int k = 0; k < GNI_FV_DIM_WORDS; k++)
-            param[GNI_FV_DIM + GNI_FV_DIM_WORDS * i + k] = (uint32_t)p->dim[i][k];
+    for (int i = 0; i < p->rank; i++) {
+        uint32_t *word = &param[GNI_FV_DIM + GNI_FV_DIM_WORDS * i], shift = 0;
+        const uint64_t size = (uint64_t)p->dim[i][0]; // at least 2
+        while (((uint64_t)1 << shift) < size) shift++;
+        word[0] = (uint32_t)size;
+        word[1] = (uint32_t)((((uint64_t)1 << (31 + shift)) + size - 1) / size);
+        word[2] = shift - 1;
+        for (int k = 1; k < 5; k++) word[2 + k] = (uint32_t)p->dim[i][k];
+    }
     param[1] = (uint32_t)in->offset;
     param[2] = (uint32_t)p->in_step;
     param[3] = (uint32_t)GNI_MIN(in->count, UINT32_MAX);
@@ -18914,8 +19031,18 @@ static bool gni_fv_dispatch(gn_context *g, const gni_fv_pass *p, const gni_fv_en
     param[0] = (uint32_t)lines;
     for (int i = 0; i < GNI_FV_STAGES; i++)
         param[GNI_FV_RADIX + i] = i < stages ? (uint32_t)radix[i] : 1;
+    const gni_fv_table *fold = NULL;
+    if ((flags & (GNI_FV_FOLD_IN | GNI_FV_FOLD_OUT)) && p->full <= GNI_FV_FOLDED) {
+        fold = gni_fv_table_get(g, GNI_FV_FOLD, p->full, 0);
+        if (fold == NULL) return false;
+        flags |= GNI_FV_FOLD_TABLE;
+    }
+    if (p->in_step == 1) flags |= GNI_FV_NEXT_IN;
+    if (p->out_step == 1) flags |= GNI_FV_NEXT_OUT;
+    param[13] = flags;
     for (int i = 2; i < 5; i++) {
         const gni_fv_table *t = i == 3 ? in->factor : i == 4 ? out->factor : NULL;
+        if (i > 2 && fold != NULL) t = fold;
         use[i].mem = t != NULL ? &t->mem : &roots->mem;
         use[i].bytes = (uint64_t)(t != NULL ? t->size : roots->size) * 8;
     }
@@ -18940,6 +19067,7 @@ static bool gni_fv_dispatch(gn_context *g, const gni_fv_pass *p, const gni_fv_en
 
 static void gni_fv_dim(gni_fv_pass *p, int64_t size, int64_t in, int64_t out, int64_t unit,
                        int64_t out_unit) {
+    if (size == 1) return;
     int64_t *d = p->dim[p->rank++];
     d[0] = size, d[1] = in, d[2] = out, d[3] = unit, d[4] = out_unit;
 }
@@ -18977,7 +19105,7 @@ static gni_fv_end gni_fv_between(const gni_fft *f, int64_t n, int fast, const gn
 
 // One pass: the dimension whose lines lie next to each other comes first when the points do not.
 static bool gni_fv_single(gn_context *g, const gni_fft *f, int64_t n, const gni_fv_end *in,
-                          const gni_fv_end *out, double scale) {
+                          const gni_fv_end *out, double scale, gni_vk_mode mode) {
     gni_fv_pass p;
     uint32_t flags = in->flags | out->flags;
     memset(&p, 0, sizeof p);
@@ -18989,7 +19117,7 @@ static bool gni_fv_single(gn_context *g, const gni_fft *f, int64_t n, const gni_
     gni_fv_batch(&p, f, -1, in, out);
     for (int i = 1; i < p.rank; i++) {
         if (in->step == 1 || p.dim[i][1] != 1) continue;
-        int64_t old[GNI_FV_DIM_WORDS];
+        int64_t old[5];
         memcpy(old, p.dim[0], sizeof old);
         memcpy(p.dim[0], p.dim[i], sizeof old);
         memcpy(p.dim[i], old, sizeof old);
@@ -18999,7 +19127,7 @@ static bool gni_fv_single(gn_context *g, const gni_fft *f, int64_t n, const gni_
     if (p.rank > 0 && out->step != 1 && p.dim[0][2] == 1) flags |= GNI_FV_ACROSS_OUT;
     if (in->count < n) flags |= GNI_FV_CUT_IN;
     if (out->count < n) flags |= GNI_FV_CUT_OUT;
-    return gni_fv_dispatch(g, &p, in, out, flags, scale, GNI_VK_WAIT);
+    return gni_fv_dispatch(g, &p, in, out, flags, scale, mode);
 }
 
 // A dimension of the batch along which numbers follow each other, where the points do not; or -1.
@@ -19013,7 +19141,7 @@ static int gni_fv_fast(const gni_fft *f, const gni_fv_end *in, const gni_fv_end 
 // The passes of part[0] = a, then, for three parts, b, and c points. All are compiled at the same time.
 static bool gni_fv_several(gn_context *g, const gni_fft *f, int64_t n, const int64_t *part,
                            int parts, const gni_fv_end *in, const gni_fv_end *out, double scale,
-                           const gni_vk_mem *temporary) {
+                           const gni_vk_mem *temporary, gni_vk_mode mode) {
     const int64_t a = part[0], m = n / a, b = parts == 3 ? part[1] : 1, c = m / b;
     const int fast = gni_fv_fast(f, in, out);
     const bool half = (in->flags & (GNI_FV_HALF_IN | GNI_FV_FOLD_IN)) != 0;
@@ -19052,8 +19180,8 @@ static bool gni_fv_several(gn_context *g, const gni_fft *f, int64_t n, const int
     gni_fv_batch(&pass[2], f, fast, &middle, out);
     flags[2] = out->flags | (fast >= 0 ? across : (uint32_t)GNI_FV_ACROSS_OUT) |
                (out->count < n ? GNI_FV_CUT_OUT : 0);
-    for (int ahead = 1; ahead >= 0; ahead--)
-        for (int i = ahead; i < 3; i++) {
+    for (int ahead = 1; ahead >= (mode == GNI_VK_ASYNC ? 1 : 0); ahead--)
+        for (int i = mode == GNI_VK_ASYNC ? 0 : ahead; i < 3; i++) {
             if (i == 1 && b == 1) continue;
             if (!gni_fv_dispatch(g, &pass[i], i == 0 ? in : &middle, i == 2 ? out : &middle,
                                  flags[i], i == 2 ? scale : 1.0,
@@ -19063,19 +19191,23 @@ static bool gni_fv_several(gn_context *g, const gni_fft *f, int64_t n, const int
     return true;
 }
 
+// With GNI_VK_ASYNC only compiles what will be needed.
 static bool gni_fv_transform(gn_context *g, const gni_fft *f, int64_t n, const gni_fv_end *in,
-                             const gni_fv_end *out, double scale) {
+                             const gni_fv_end *out, double scale, gni_vk_mode mode) {
     int64_t part[3];
     gni_vk_mem temporary;
     int parts = gni_fv_cut(g, n, in->step != 1 || out->step != 1, part);
-    if (parts == 1) return gni_fv_single(g, f, n, in, out, scale);
+    if (parts == 1) return gni_fv_single(g, f, n, in, out, scale, mode);
     if (parts == 0) return false;
+    memset(&temporary, 0, sizeof temporary);
+    if (mode == GNI_VK_ASYNC)
+        return gni_fv_several(g, f, n, part, parts, in, out, scale, &temporary, mode);
     uint64_t bytes = (uint64_t)(n * gni_product(f->dim, f->rank)) * 8;
     if (!gni_vk_alloc(g->vk, bytes, &temporary)) {
         gni_fail_memory(g, "gn_fft: device memory", bytes);
         return false;
     }
-    bool ok = gni_fv_several(g, f, n, part, parts, in, out, scale, &temporary);
+    bool ok = gni_fv_several(g, f, n, part, parts, in, out, scale, &temporary, mode);
     gni_vk_free(g->vk, &temporary);
     return ok;
 }
@@ -19084,26 +19216,28 @@ static bool gni_fv_transform(gn_context *g, const gni_fft *f, int64_t n, const g
 static bool gni_fv_chirped(gn_context *g, const gni_fft *f, gni_fv_end *in, gni_fv_end *out) {
     const int64_t n = f->n, m = gni_fv_convolution(n);
     const gni_fv_table *chirp = gni_fv_table_get(g, GNI_FV_CHIRP, n, 0);
-    const gni_fv_table *spectrum = gni_fv_table_get(g, GNI_FV_KERNEL, n, m);
     uint64_t bytes = (uint64_t)(m * gni_product(f->dim, f->rank)) * 8;
     gni_vk_mem temporary;
-    if (chirp == NULL || spectrum == NULL || !gni_vk_alloc(g->vk, bytes, &temporary)) {
+    if (chirp == NULL || !gni_vk_alloc(g->vk, bytes, &temporary)) {
         gni_fail_memory(g, "gn_fft: device memory", bytes);
         return false;
     }
-    gni_fv_end middle = gni_fv_between(f, m, -1, &temporary, bytes);
-    middle.flags = GNI_FV_FACTOR_OUT;
-    middle.factor = spectrum;
+    gni_fv_end first = gni_fv_between(f, m, -1, &temporary, bytes), second = first;
+    first.flags = GNI_FV_FACTOR_OUT;
+    second.flags = GNI_FV_SWAP_IN;
     in->flags |= GNI_FV_FACTOR_IN;
     in->factor = chirp;
     in->count = GNI_MIN(in->count, n);
-    bool ok = gni_fv_transform(g, f, m, in, &middle, 1.0);
-    middle.flags = GNI_FV_SWAP_IN;
-    middle.factor = NULL;
-    out->flags = (out->flags & ~(uint32_t)GNI_FV_SWAP_OUT) | GNI_FV_SWAP_OUT | GNI_FV_FACTOR_OUT |
-                 (f->inverse ? GNI_FV_SWAP_OUT_2 : 0);
+    out->flags |=
+        GNI_FV_SWAP_OUT | GNI_FV_FACTOR_OUT | (f->inverse ? (uint32_t)GNI_FV_SWAP_OUT_2 : 0u);
     out->factor = chirp;
-    ok = ok && gni_fv_transform(g, f, m, &middle, out, f->scale);
+    // While the pipelines compile, the spectrum is made.
+    bool ok = gni_fv_transform(g, f, m, in, &first, 1.0, GNI_VK_ASYNC) &&
+              gni_fv_transform(g, f, m, &second, out, f->scale, GNI_VK_ASYNC);
+    first.factor = ok ? gni_fv_table_get(g, GNI_FV_KERNEL, n, m) : NULL;
+    if (ok && first.factor == NULL) gni_fail_memory(g, "gn_fft: device memory", (uint64_t)m * 8);
+    ok = first.factor != NULL && gni_fv_transform(g, f, m, in, &first, 1.0, GNI_VK_WAIT) &&
+         gni_fv_transform(g, f, m, &second, out, f->scale, GNI_VK_WAIT);
     gni_vk_free(g->vk, &temporary);
     return ok;
 }
@@ -19118,7 +19252,7 @@ static bool gni_fft_vk_supports(gn_context *g, const gni_fft *f) {
     if (f->in.dtype != GN_F32 && f->in.dtype != GN_C64) return false;
     int64_t n = gni_fv_cut(g, f->n, false, part) > 0 ? f->n : gni_fv_convolution(f->n);
     // Kernels count numbers with 32 bits.
-    if (f->n > INT32_MAX / 4 || n > INT32_MAX / 4 || batch > INT32_MAX / n ||
+    if (f->n > (int64_t)1 << 30 || n > (int64_t)1 << 30 || batch > INT32_MAX / n ||
         gni_fv_cut(g, n, false, part) == 0)
         return false;
     const gni_operand *both[2];
@@ -19171,7 +19305,7 @@ static bool gni_fv_halves(gn_context *g, const gni_fft *f, const gni_fv_end *in,
     const bool fits =
         2 * last <= gni_fv_points(g->vk) || (gni_fv_has_large(g->vk) && (last & (last - 1)) == 0);
     if (parts == 0 || (forward && parts > 1 && (h.n / last % 2 != 0 || !fits))) return false;
-    *ok = gni_fv_transform(g, &h, h.n, &a, &b, f->scale);
+    *ok = gni_fv_transform(g, &h, h.n, &a, &b, f->scale, GNI_VK_WAIT);
     return true;
 }
 
@@ -19199,7 +19333,7 @@ static bool gni_fft_vk(gn_context *g, const gni_fft *f) {
     if (gni_fv_cut(g, f->n, in.step != 1 || out.step != 1, part) == 0)
         return gni_fv_chirped(g, f, &in, &out);
     if (f->inverse) out.flags |= GNI_FV_SWAP_OUT;
-    return gni_fv_transform(g, f, f->n, &in, &out, f->scale);
+    return gni_fv_transform(g, f, f->n, &in, &out, f->scale, GNI_VK_WAIT);
 }
 
 #else
