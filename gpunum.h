@@ -239,8 +239,14 @@ typedef enum gn_placement {
 } gn_placement;
 
 typedef enum gn_precision {
-    GN_PRECISION_F32, // float32 inputs give float32 results
-    GN_PRECISION_FAST // float32 operands may be rounded to bfloat16 for matrix units
+    GN_PRECISION_F32,  // float32 inputs give float32 results, every product and sum rounded as float32
+    GN_PRECISION_FAST, // float32 operands may be rounded to bfloat16 for matrix units
+    // Large float32 products go through matrix units in two float16 parts that hold an operand to 2^-23, or three of
+    // bfloat16 where its range asks for that, summed in float32 (after Ootomo and Yokota, 2022). Takes 6 bytes of
+    // memory for each element of the operands. Errors are about a third of GN_PRECISION_F32's on most data, but
+    // larger where neighbouring products cancel; infinities and NaN come out the same. Where the device has no such
+    // units, and for small products: GN_PRECISION_F32.
+    GN_PRECISION_HIGH
 } gn_precision;
 
 typedef enum gn_device { GN_DEVICE_CPU, GN_DEVICE_GPU } gn_device;
@@ -21061,7 +21067,7 @@ static bool gni_vko_matmul(gni_vk *vk, const gni_matmul *m, int64_t row) {
 #endif // GNI_VULKAN
 
 // >>vk_split
-// float32 products on matrix units: operands as sums of float16 numbers, or of bfloat16 ones where rows span too
+// GN_PRECISION_HIGH, float32 products on matrix units: operands as sums of float16 numbers, or of bfloat16 ones where rows span too
 // much, products of the parts summed in float32 outside of the units. Only the device knows what the operands
 // hold, so everything that may be needed is recorded, and what the scan does not choose ends at once.
 // tools/shaders/split.comp tells the scheme, tools/matmul_error.c what it is worth.
@@ -21300,6 +21306,7 @@ static bool gni_vko_split_plan(gni_vko_split *p, gni_vko_call *c, const gni_matm
     p->m = m;
     p->batches = batches;
     p->force = ops ? ops->split_force : 0;
+    if (p->force == 0 && c->vk->g->options.matmul != GN_PRECISION_HIGH) return false;
     p->tile = &gni_vko_split_tiles[0].tile;
     p->module3 = gni_vko_split_tiles[0].module3;
     p->splits = 1;
@@ -29788,7 +29795,7 @@ GPUNUM_API gn_context *gn_open_version(const gn_options *options, uint32_t versi
         return gni_open_fail(NULL, "the WebGPU backend does not exist yet");
     if ((unsigned)o.backend > GN_BACKEND_WEBGPU || (unsigned)o.placement > GN_PLACE_STAY ||
         o.threads < 0 || o.device < 0 || (unsigned)o.cpu > GN_CPU_AVX512 ||
-        (unsigned)o.matmul > GN_PRECISION_FAST || (unsigned)o.log_level > GN_LOG_NONE)
+        (unsigned)o.matmul > GN_PRECISION_HIGH || (unsigned)o.log_level > GN_LOG_NONE)
         return gni_open_fail(NULL, "gn_options has a field out of range");
     gn_context *g = gni_context_new(&o);
     if (g == NULL) return gni_open_fail(NULL, "out of memory");

@@ -3,7 +3,7 @@
 //
 // Bounds. A sum of k products in float32 is off by at most gamma = k u / (1 - k u) of sum |a||b|, u = 2^-24;
 // matrix units cut off instead of rounding: u = 2^-23. The result is rounded to its dtype once. With
-// GN_PRECISION_FAST float32 operands may be rounded to bfloat16 first (2^-8 each).
+// GN_PRECISION_FAST float32 operands may be rounded to bfloat16 first (2^-8 each), with GN_PRECISION_HIGH to 2^-23.
 //
 //   GN_TEST_ROUNDS=200   random products of each dtype
 
@@ -287,10 +287,10 @@ static void test_repeats(void **state) {
     }
 }
 
-static void test_fast(void **state) {
-    (void)state;
+// Random products at a precision that rounds operands by `rounding`; the context is the caller's to close.
+static gn_context *other_precision(gn_precision precision, double rounding) {
     gn_options o = test_options();
-    o.matmul = GN_PRECISION_FAST;
+    o.matmul = precision;
     gn_context *g = test_open_with(&o);
     gn_scope_begin(g);
     for (int i = 0; i < rounds(20); i++) {
@@ -300,8 +300,22 @@ static void test_fast(void **state) {
             s.a_batched = true;
             s.b_batched = draw(2) != 0;
         }
-        product(g, GN_F32, s, (kind)draw(KINDS), (kind)draw(KINDS), 0x1p-8);
+        product(g, GN_F32, s, (kind)draw(KINDS), (kind)draw(KINDS), rounding);
     }
+    return g;
+}
+
+static void test_high(void **state) {
+    (void)state;
+    gn_context *g = other_precision(GN_PRECISION_HIGH, 0x1p-23);
+    product(g, GN_F32, sized(300, 600, 200), PLAIN, PLAIN, 0x1p-23);
+    gn_scope_end(g);
+    test_close(g);
+}
+
+static void test_fast(void **state) {
+    (void)state;
+    gn_context *g = other_precision(GN_PRECISION_FAST, 0x1p-8);
     // What float16 could not hold.
     static float big[64 * 64], y[64 * 64];
     for (int i = 0; i < 64 * 64; i++) big[i] = 1e15f;
@@ -347,7 +361,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         GN_TEST(test_random),        GN_TEST(test_edges),          GN_TEST(test_long_sums),
         GN_TEST(test_bias),          GN_TEST(test_special_values), GN_TEST(test_subnormals),
-        GN_TEST(test_repeats),       cmocka_unit_test(test_fast),  cmocka_unit_test(test_which),
+        GN_TEST(test_repeats),       cmocka_unit_test(test_high),  cmocka_unit_test(test_fast),
+        cmocka_unit_test(test_which),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -412,15 +412,16 @@ static void bench_more_matmul(gn_context *g, const bench_options *o, bench_repor
     for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) bench_product(g, list[i], "", o, report);
 }
 
-// float32 products in a context that may round its operands.
-static void bench_fast(const gn_options *options, const bench_options *o, bench_report *report) {
-    gn_options fast = *options;
-    fast.matmul = GN_PRECISION_FAST;
-    gn_context *g = gn_open(&fast);
+// float32 products in a context that asks for another precision.
+static void bench_precision(const gn_options *options, gn_precision precision, const char *name,
+                            const bench_options *o, bench_report *report) {
+    gn_options other = *options;
+    other.matmul = precision;
+    gn_context *g = gn_open(&other);
     if (g == NULL) return;
     for (int64_t n = 512; n <= 8192; n *= 2) {
         product p = {GN_F32, 0, n, n, n, 0};
-        bench_product(g, p, "fast ", o, report);
+        bench_product(g, p, name, o, report);
     }
     gn_close(g);
 }
@@ -615,7 +616,10 @@ int main(int argc, char **argv) {
     if (o.json != NULL) report.json = fopen(o.json, "w");
     if (report.json != NULL) fprintf(report.json, "{\"device\": \"%s\", \"rows\": [", info.name);
     bench_all(g, &o, &report);
-    if (!report.on_cpu && !o.quick) bench_fast(&options, &o, &report);
+    if (!report.on_cpu && !o.quick) {
+        bench_precision(&options, GN_PRECISION_HIGH, "high ", &o, &report);
+        bench_precision(&options, GN_PRECISION_FAST, "fast ", &o, &report);
+    }
     if (report.json != NULL) {
         fprintf(report.json, "\n]}\n");
         fclose(report.json);
