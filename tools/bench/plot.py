@@ -7,6 +7,7 @@
 A GPU's file is drawn against cuFFT (its PyTorch figures) and VkFFT, a CPU's against FFTW and pocketfft.
 """
 import json
+import re
 import sys
 
 import matplotlib
@@ -20,13 +21,16 @@ VKFFT = {(1 << 10, 65536): 0.297e-3, (1 << 12, 16384): 0.461e-3, (1 << 13, 8192)
 
 
 def draw_matmul(data, axes):
-    for dtype, colour in (("float32", "tab:blue"), ("float16", "tab:orange")):
-        rows = [r for r in data["rows"] if r["family"] == "matmul" and r["name"].startswith(dtype)
-                and r["m"] == r["n"] == r["k"]]
+    """Square products; PyTorch's line once for each dtype."""
+    for kind, colour in (("float32", "tab:blue"), ("float32 high", "tab:green"), ("float16", "tab:orange")):
+        rows = sorted((r for r in data["rows"] if r["family"] == "matmul"
+                       and re.fullmatch(kind + r" (\d+)x\1x\1", r["name"])), key=lambda r: r["m"])
         size = [r["m"] for r in rows]
-        axes.plot(size, [r["gflops"] / 1e3 for r in rows], "o-", color=colour, label=f"gpunum, {dtype}")
-        axes.plot(size, [r["gflops"] / 1e3 * r["seconds"] / r["torch_seconds"] for r in rows], "s--",
-                  color=colour, alpha=0.6, label=f"PyTorch {data['torch']}, {dtype}")
+        label = kind.replace(" high", ", GN_PRECISION_HIGH")
+        axes.plot(size, [r["gflops"] / 1e3 for r in rows], "o-", color=colour, label=f"gpunum, {label}")
+        if " " not in kind:
+            axes.plot(size, [r["gflops"] / 1e3 * r["seconds"] / r["torch_seconds"] for r in rows], "s--",
+                      color=colour, alpha=0.6, label=f"PyTorch {data['torch']}, {kind}")
     axes.set_yscale("log")
     axes.set_xlabel("n of an n x n product")
     axes.set_ylabel("TFLOP/s")
