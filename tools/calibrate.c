@@ -6,7 +6,7 @@
 // A figure is the median time of one op on arrays that lie on the CPU, until its result is there: on the
 // GPU with the upload, without reading back. The threshold is the smallest power of two from which the GPU
 // wins at every size up to the largest measured. Sizes are what gn_thresholds counts: elements, and
-// m n k for a matrix product.
+// m n k for a matrix product, n n for a decomposition.
 
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "gpunum.h"
 #include "timing.h"
 
-enum { LEAST = 10, MOST = 26, MOST_MATMUL = 34, REPEATS = 9 }; // powers of two
+enum { LEAST = 10, MOST = 26, MOST_MATMUL = 34, MOST_LINALG = 22, REPEATS = 9 }; // powers of two
 
 // What the ops compute with: numbers, and row numbers of gather.
 typedef struct inputs {
@@ -63,6 +63,11 @@ static void run_once(gn_context *g, op_fn run, const inputs *in, int64_t n) {
 
 static gn_array *transform(gn_context *g, const inputs *in, int64_t n) {
     return gn_rfft(wrap(g, in->a, GN_SHAPE(n)), 0, -1, GN_FFT_BACKWARD);
+}
+
+static gn_array *inverse(gn_context *g, const inputs *in, int64_t n) {
+    int64_t side = (int64_t)(sqrt((double)n) + 0.5);
+    return gn_inv(wrap(g, in->a, GN_SHAPE(side, side)));
 }
 
 // Median seconds of one call, -1 after an error. The clock ticks in microseconds, so short calls are
@@ -128,7 +133,8 @@ int main(int argc, char **argv) {
                     {"matmul", matmul, MOST_MATMUL},
                     {"random", random_numbers, MOST},
                     {"copy", gather, MOST},
-                    {"fft", transform, MOST}};
+                    {"fft", transform, MOST},
+                    {"linalg", inverse, MOST_LINALG}};
     int device = 0, threads = 0;
     for (int i = 1; i + 1 < argc; i += 2) {
         if (strcmp(argv[i], "--device") == 0)
@@ -170,15 +176,16 @@ int main(int argc, char **argv) {
     // Within the smallest array that rows are taken from.
     for (int64_t i = 0; i < (int64_t)1 << (MOST - 4); i++) in.rows[i] = rand() % (1 << (LEAST - 4));
     gn_thresholds t = {0};
-    int64_t *const out[] = {&t.elementwise, &t.reduction, &t.matmul, &t.random, &t.copy, &t.fft};
-    for (int f = 0; f < 6; f++) {
+    int64_t *const out[] = {&t.elementwise, &t.reduction, &t.matmul, &t.random, &t.copy, &t.fft,
+                            &t.linalg};
+    for (int f = 0; f < 7; f++) {
         *out[f] = calibrate(families[f].name, families[f].run, families[f].most, cpu, gpu, &in);
         if (*out[f] < 0) goto out;
     }
-    printf("\noptions.thresholds = (gn_thresholds){%lld, %lld, %lld, %lld, %lld, %lld};\n",
+    printf("\noptions.thresholds = (gn_thresholds){%lld, %lld, %lld, %lld, %lld, %lld, %lld};\n",
            (long long)t.elementwise, (long long)t.reduction, (long long)t.matmul,
-           (long long)t.random, (long long)t.copy, (long long)t.fft);
-    printf("                  // elementwise, reduction, matmul, random, copy, fft\n");
+           (long long)t.random, (long long)t.copy, (long long)t.fft, (long long)t.linalg);
+    printf("                  // elementwise, reduction, matmul, random, copy, fft, linalg\n");
     status = 0;
 out:
     free(in.rows);
