@@ -20804,7 +20804,8 @@ static bool gni_vko_matmul_tiled(gni_vko_call *c, const gni_matmul *m, int64_t b
         return gni_vko_matmul_apart(c->vk, m);
     if (c->spare.mem != NULL) c->generic.spec[3] |= 65536u;
     gni_vk_pipeline *pipeline = gni_vko_matmul_pipeline(c, m);
-    if (pipeline == NULL) return m->fused && gni_vko_matmul_apart(c->vk, m);
+    if (pipeline == NULL)
+        return m->fused && !c->vk->g->call_failed && gni_vko_matmul_apart(c->vk, m);
     bool ok = gni_vko_split_k(c, m->k, t->bk, splits, tiles, part, counters, &splits);
     if (m->fused) c->n_use = GNI_VKO_STORE_USES;
     if (c->spare.mem != NULL) {
@@ -20857,7 +20858,8 @@ static bool gni_vko_matvec(gni_vko_call *c, const gni_matmul *job, const gni_mat
     c->param[47] = (uint32_t)((flip ? 1 : m->m) * row);
     if (m->fused && !gni_vko_put_store(c, job, true)) return gni_vko_matmul_apart(vk, job);
     gni_vk_pipeline *pipeline = gni_vko_matmul_pipeline(c, m);
-    if (pipeline == NULL) return m->fused && gni_vko_matmul_apart(vk, job);
+    if (pipeline == NULL)
+        return m->fused && !vk->g->call_failed && gni_vko_matmul_apart(vk, job);
     int64_t part = columns && eights ? 32 : 16;
     bool ok =
         gni_vko_split_k(c, m->k, piece, splits, batches * units, part, batches * blocks, &splits);
@@ -21038,8 +21040,8 @@ static bool gni_vko_matmul(gni_vk *vk, const gni_matmul *m, int64_t row) {
     }
     if (m->m == 0 || m->n == 0 || batches == 0) return true;
     bool done = true;
-    if (m->k > 0 && gni_vko_matmul_fast(vk, m, row, &done)) return done;
     if (m->sums.buf != NULL) return gni_vko_matmul_sums(vk, m);
+    if (m->k > 0 && gni_vko_matmul_fast(vk, m, row, &done)) return done;
     if (m->fused && !gni_vko_store_pays(vk, m)) return gni_vko_matmul_apart(vk, m);
     bool real = m->c.dtype == GN_F32 || gni_vko_is_half(m->c.dtype);
     bool flip = real && m->m == 1;
@@ -24312,6 +24314,7 @@ typedef struct gni_lg {
     gn_array *work, *state, *block, *temp;
     gni_lg_matrix a;
     gn_placement placement; // of the options; while this runs everything goes to the GPU
+    gn_precision precision; // likewise; while this runs products are float32's
     bool ok;
 } gni_lg;
 
@@ -24348,6 +24351,11 @@ static gn_array *gni_lg_array(gn_context *g, gn_dtype t, const gn_shape *s) {
 }
 
 // Whether `a` (..., m, n) is decomposed on the GPU, with its dtype there.
+// What the kernels can number the bytes of.
+static bool gni_lg_reaches(int64_t batch, int64_t rows, int64_t columns, gn_dtype t) {
+    return (double)batch * (double)rows * (double)columns * (double)gn_dtype_size(t) < 0x1p32;
+}
+
 static bool gni_lg_wanted(gn_context *g, gn_array *a, gn_dtype t) {
     gni_factor f;
     if (g->vk == NULL || g->recording || gni_vk_lost(g->vk)) return false;
@@ -24371,6 +24379,7 @@ static void gni_lg_end(gni_lg *w) {
     gni_unref(w->g, w->block);
     gni_unref(w->g, w->temp);
     w->g->options.placement = w->placement;
+    w->g->options.matmul = w->precision;
 }
 
 // The state: zeros, and the numbers of the rows.
@@ -24385,7 +24394,10 @@ static gn_array *gni_lg_state(gn_context *g, int64_t n, int64_t order) {
 }
 
 // Memory for matrices of order n. False when it does not fit, and then nothing is held.
-static bool gni_lg_begin(gni_lg *w, gn_context *g, const char *fn, gn_dtype t, int64_t n) {
+// For matrices of order n and right-hand sides of up to k columns.
+static bool gni_lg_begin(gni_lg *w, gn_context *g, const char *fn, gn_dtype t, int64_t n,
+                         int64_t k) {
+    const int64_t widest = GNI_MAX(n, k);
     memset(w, 0, sizeof *w);
     w->g = g;
     w->fn = fn;
@@ -24395,9 +24407,11 @@ static bool gni_lg_begin(gni_lg *w, gn_context *g, const char *fn, gn_dtype t, i
     w->order = GNI_LG_LISTS + 2 * gni_lg_places(n);
     w->ok = true;
     w->placement = g->options.placement;
+    w->precision = g->options.matmul;
     g->options.placement = GN_PLACE_GPU;
+    g->options.matmul = GN_PRECISION_F32;
     gn_shape matrix = GN_SHAPE(n, w->ld), block = GN_SHAPE(GNI_LG_BLOCK, GNI_LG_BLOCK),
-             temp = GN_SHAPE(GNI_MIN(n * n, GNI_MAX(GNI_LG_TEMP, n)));
+             temp = GN_SHAPE(GNI_MIN(n * widest, GNI_MAX(GNI_LG_TEMP, widest)));
     w->work = gni_lg_array(g, t, &matrix);
     if (w->work != NULL) w->block = gni_lg_array(g, t, &block);
     if (w->block != NULL) w->temp = gni_lg_array(g, t, &temp);
@@ -24492,7 +24506,7 @@ static void gni_lg_copy(gni_lg *w, const gni_lg_matrix *to, const gni_lg_matrix 
 static void gni_lg_subtract(gni_lg *w, gni_lg_matrix c, gni_lg_matrix a, gni_lg_matrix b,
                             bool lower) {
     if (c.m == 0 || c.n == 0) return;
-    int64_t rows = GNI_MAX(GNI_LG_TEMP / c.n, 1);
+    int64_t rows = GNI_MAX(gni_elements(&w->temp->shape) / c.n, 1);
     if (lower) rows = GNI_MIN(rows, GNI_MAX(gni_lg_up(c.m / 6, 128), 512));
     for (int64_t i = 0; i < c.m && w->ok; i += rows) {
         const int64_t m = GNI_MIN(rows, c.m - i), n = lower ? i + m : c.n;
@@ -24788,7 +24802,9 @@ static void gni_lg_qr_begin(gni_lg_qr *p, gn_context *g, gn_dtype t, int64_t m, 
     w->t = t;
     w->ok = true;
     w->placement = g->options.placement;
+    w->precision = g->options.matmul;
     g->options.placement = GN_PLACE_GPU;
+    g->options.matmul = GN_PRECISION_F32;
     p->m = m;
     p->n = n;
     p->k = GNI_MIN(m, n);
@@ -25416,8 +25432,9 @@ static bool gni_lg_run(gni_la_job *d, gn_array *a, gn_array *b, const gn_shape *
     gn_shape s = *batch;
     *y = NULL;
     if (d->batch == 0 || !gni_lg_wanted(g, a, t)) return false;
+    if (matrix > 0 && !gni_lg_reaches(d->batch, d->n, matrix > 1 ? d->k : 1, t)) return false;
     const bool there = (a->buf->where & GNI_ON_GPU) != 0;
-    if ((b != NULL && !gni_materialize(g, b)) || !gni_lg_begin(&w, g, d->fn, t, d->n))
+    if ((b != NULL && !gni_materialize(g, b)) || !gni_lg_begin(&w, g, d->fn, t, d->n, matrix > 1 ? d->k : 1))
         return g->call_failed;
     if (matrix > 0) s.dim[s.rank++] = d->n;
     if (matrix > 1) s.dim[s.rank++] = d->k;
@@ -25453,6 +25470,7 @@ static bool gni_lg_qr_all(gni_la_job *d, gn_array *a, gn_dtype t, const gn_shape
     gni_lg_qr p;
     gn_shape sq = *batch, sr = *batch;
     if (d->batch == 0 || !gni_lg_wanted(g, a, t) || !gni_lg_wanted(g, a, GN_F64)) return false;
+    if (!gni_lg_reaches(1, d->m + GNI_LG_SLICES, GNI_LG_BLOCK, GN_F64)) return false;
     const bool there = (a->buf->where & GNI_ON_GPU) != 0;
     gni_lg_qr_begin(&p, g, t, d->m, d->n);
     sq.dim[sq.rank++] = p.m;
@@ -25623,7 +25641,8 @@ static void gni_la_several(gn_context *g, const char *fn, gni_la_kind kind, gn_a
     const bool svd = kind == GNI_LA_SVD, qr = kind == GNI_LA_QR;
     d.k = full ? GNI_MAX(m, n) : k;
     const gn_dtype result = gni_la_result(a->dtype);
-    if (qr && gni_lg_qr_all(&d, a, t, &batch, y)) {
+    const bool large = qr && gni_lg_qr_all(&d, a, t, &batch, y);
+    if (large) {
         if (place[1] == NULL) {
             gni_unref(g, y[1]);
             y[1] = NULL;
@@ -25645,7 +25664,9 @@ static void gni_la_several(gn_context *g, const char *fn, gni_la_kind kind, gn_a
         bool more = svd && full && i > 0 && (i == 1 ? m : n) > k;
         gni_backward_fn back = qr ? gni_back_qr : svd ? gni_back_svd : gni_back_eigh;
         gni_node *node = gni_record(g, y[i], fn, more ? NULL : back, &a, 1);
-        if (node != NULL) node->param[0] = i;
+        if (node == NULL) continue;
+        node->param[0] = i;
+        node->param[1] = large;
     }
 }
 
@@ -25798,12 +25819,24 @@ static gn_array *gni_back_qr_tall(gn_array *q, gn_array *r, gn_array *gq, gn_arr
 }
 
 // A wide matrix is a square one, which has the q, beside q gv.
+// q and r once more, with the signs that they had: the GPU's r has a positive diagonal, the CPU's any.
+static gn_array *gni_qr_again(gn_context *g, const gni_node *node, gn_array **r) {
+    const gn_placement placement = g->options.placement;
+    if (node->param[1] == 0) g->options.placement = GN_PLACE_CPU;
+    gn_array *q = gn_qr(node->in[0], r);
+    g->options.placement = placement;
+    if (node->param[1] == 0 || q == NULL || *r == NULL) return q;
+    gn_array *negative = gn_lt(gn_diagonal(gn_detach(*r), 0), gn_scalar(g, (*r)->dtype, 0.0));
+    gn_array *sign = gn_add_s(gn_mul_s(gn_cast(negative, (*r)->dtype), -2.0), 1.0);
+    *r = gn_mul(*r, gn_expand_dims(sign, -1));
+    return gn_mul(q, gn_expand_dims(sign, -2));
+}
+
 static bool gni_back_qr(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
-    gn_array *a = node->in[0], *r = NULL, *q = gn_qr(a, &r);
+    gn_array *a = node->in[0], *r = NULL, *q = gni_qr_again(g, node, &r);
     gn_array *gq = node->param[0] == 0 ? gy : NULL, *gr = node->param[0] == 1 ? gy : NULL;
     if (q == NULL || r == NULL) return false;
     const int64_t m = a->shape.dim[a->shape.rank - 2], n = a->shape.dim[a->shape.rank - 1];
-    GNI_UNUSED(g);
     if (m >= n) {
         gx[0] = gni_back_qr_tall(q, r, gq, gr);
         return true;
@@ -27909,7 +27942,7 @@ static bool gni_back_matmul(gn_context *g, gni_node *node, gn_array *gy, gn_arra
 // x w + b. The gradients of w and b come of the same pass over gy.
 static bool gni_back_linear(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     if (g->no_grad > 0 && gni_wanted(node, 1) && gni_wanted(node, 2) &&
-        gni_elements(&gy->shape) > 0) {
+        gni_elements(&gy->shape) > 0 && node->in[1]->shape.dim[0] > 0) {
         bool flat = node->in[0]->shape.rank == 1; // one row
         gn_array *x = flat ? gn_expand_dims(node->in[0], 0) : gni_as_rows(node->in[0]), *w, *b;
         gn_array *rows = flat ? gn_expand_dims(gy, 0) : gni_as_rows(gy), *turned = gn_transpose(x);

@@ -91,7 +91,7 @@ uint gn_half(GN_HANDLE h, uint at) { return (GN_AT(h, at >> 1) >> ((at & 1u) * 1
 // Eight elements of row p.x from column p.y on, for rows as they lie in memory; limit: rows and columns there
 // are. Places outside are moved to the nearest one inside.
 uvec4 gn_read_halves(GN_HANDLE h, uint base, uvec2 p, uvec2 limit, uint step_row, uint step, bool groups, bool runs) {
-    if (groups && GN_INSIDE) return GN_AT4(h, (base >> 3) + p.x * (step_row >> 3) + (p.y >> 3));
+    if (groups && GN_INSIDE) return GN_AT4(h, (base >> 3) + p.x * uint(int(step_row) >> 3) + (p.y >> 3));
     p = min(p, limit - 1u);
     if (groups) return GN_AT4(h, (base + p.x * step_row + p.y) >> 3);
     uint at = base + p.x * step_row + p.y * step;
