@@ -622,6 +622,16 @@ static void test_training_jobs(void **state) {
     gn_optimizer_free(opt);
 }
 
+// A layer without inputs: its bias still learns.
+static void test_no_features(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_array *w = gn_requires_grad(gn_zeros(g, GN_F32, GN_SHAPE(0, 5)), true),
+             *b = gn_requires_grad(gn_zeros(g, GN_F32, GN_SHAPE(5)), true);
+    gn_array *y = gn_linear(gn_zeros(g, GN_F32, GN_SHAPE(3, 0)), w, b);
+    assert_int_equal(gn_backward(gn_sum(y, GN_ALL)), GN_OK);
+    expect_values(gn_grad(b), 3, 3, 3, 3, 3);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         GN_TEST(test_followers),      GN_TEST(test_dtypes),
@@ -632,7 +642,7 @@ int main(void) {
         GN_TEST(test_asked_again),    GN_TEST(test_overwritten),
         cmocka_unit_test(test_out_of_memory),
         GN_TEST(test_gradients),      GN_TEST(test_gradients_wide),
-        GN_TEST(test_training_jobs),
+        GN_TEST(test_training_jobs),  GN_TEST(test_no_features),
     };
     return cmocka_run_group_tests_name("epilogue", tests, NULL, NULL);
 }

@@ -660,6 +660,12 @@ static void test_large(void **state) {
     assert_true(largest(gn_sub(gn_matmul(a, x), b)) < 2e-5 * largest(x));
     assert_true(largest(gn_sub(gn_det(a), gn_recip(gn_det(gn_inv(a))))) <
                 1e-2 * largest(gn_det(a)));
+    // More right-hand sides than rows.
+    gn_array *square = gn_randn(g, GN_F32, GN_SHAPE(150, 150)),
+             *wide = gn_randn(g, GN_F32, GN_SHAPE(150, 1200));
+    x = gn_solve(square, wide);
+    assert_true(is_on_gpu(x));
+    assert_true(largest(gn_sub(gn_matmul(square, x), wide)) < 1e-3 * largest(x));
     gn_array *s = gn_add(gn_matmul(a, turned(a)), gn_eye(g, GN_F32, 40, 40, 0)),
              *l = gn_cholesky(s);
     assert_true(largest(gn_sub(gn_matmul(l, turned(l)), s)) < 1e-5 * largest(s));
@@ -683,6 +689,34 @@ static void test_large(void **state) {
         "gn_cholesky: the matrix is not positive definite (its leading 134 x 134 block is not)");
     gn_scope_end(g);
     test_close(g);
+}
+
+// The derivative of a QR decomposition where it is decomposed again on the other side, whose signs differ.
+static void test_qr_sides(void **state) {
+    enum { N = 33 };
+    double numbers[N * N], want[N * N], have[N * N];
+    (void)state;
+    if (!test_on_vulkan()) skip();
+    for (int large = 0; large < 2; large++) {
+        for (int moved = 0; moved < 2; moved++) {
+            gn_context *g = open_large(large ? 1 : 4 * N * N);
+            gn_scope_begin(g);
+            if (!moved)
+                assert_int_equal(
+                    gn_read(gn_randn(g, GN_F64, GN_SHAPE(N, N)), numbers, sizeof numbers), GN_OK);
+            gn_array *a = gn_requires_grad(gn_array_from(g, GN_F64, GN_SHAPE(N, N), numbers), true);
+            gn_array *r = NULL, *q = gn_qr(a, &r);
+            assert_true(is_on_gpu(q) == large);
+            gn_array *loss = gn_add(weighted(g, q), weighted(g, r));
+            if (moved) gn_to(a, large ? GN_DEVICE_CPU : GN_DEVICE_GPU);
+            assert_int_equal(gn_backward(loss), GN_OK);
+            assert_int_equal(gn_read(gn_grad(a), moved ? have : want, sizeof want), GN_OK);
+            gn_scope_end(g);
+            test_close(g);
+        }
+        for (int i = 0; i < N * N; i++)
+            assert_true(fabs(have[i] - want[i]) <= 1e-8 * (1.0 + fabs(want[i])));
+    }
 }
 
 static void use_large(gn_context *g) {
@@ -716,6 +750,7 @@ int main(void) {
                                        GN_TEST(test_singular_gradient),
                                        GN_TEST(test_no_gradient),
                                        cmocka_unit_test(test_large),
+                                       cmocka_unit_test(test_qr_sides),
                                        cmocka_unit_test(test_large_allocations)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

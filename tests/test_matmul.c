@@ -170,13 +170,20 @@ static void test_random(void **state) {
 }
 
 // Around the tiles' edges, in the layouts that have kernels of their own.
+// Whole tiles of rows that go backwards in memory.
+static void test_backwards(void **state) {
+    gn_context *g = (gn_context *)*state;
+    static const gn_dtype types[] = {GN_F32, GN_F16, GN_BF16};
+    for (int i = 0; i < 3; i++) product(g, types[i], sized(128, 256, 128), REVERSED, REVERSED, 0);
+}
+
 static void test_edges(void **state) {
     gn_context *g = (gn_context *)*state;
     static const int64_t size[][3] = {{1, 1, 1},      {16, 16, 16}, {17, 19, 23},  {32, 32, 16},
                                       {33, 31, 65},   {64, 64, 64}, {65, 127, 33}, {128, 128, 128},
                                       {127, 130, 63}, {129, 72, 8}, {136, 16, 40}, {200, 256, 72},
-                                      {9, 300, 31},   {300, 9, 31}, {16, 40, 0},
-                                      {200, 1, 520},  {1, 208, 97}};
+                                      {9, 300, 31},   {300, 9, 31}, {16, 40, 0},   {200, 1, 520},
+                                      {1, 208, 97}};
     for (int d = 0; d < 3; d++)
         for (size_t i = 0; i < sizeof size / sizeof size[0]; i++)
             for (int how = 0; how < 4; how++)
@@ -361,8 +368,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         GN_TEST(test_random),        GN_TEST(test_edges),          GN_TEST(test_long_sums),
         GN_TEST(test_bias),          GN_TEST(test_special_values), GN_TEST(test_subnormals),
-        GN_TEST(test_repeats),       cmocka_unit_test(test_high),  cmocka_unit_test(test_fast),
-        cmocka_unit_test(test_which),
+        GN_TEST(test_backwards),     GN_TEST(test_repeats),        cmocka_unit_test(test_high),
+        cmocka_unit_test(test_fast), cmocka_unit_test(test_which),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
