@@ -624,7 +624,7 @@ static void test_tuning(void **state) {
         "matmul_16x64 99999999999999999999 1 1\nend 1\n",
         "matmul_16x63 1000000 1000000 1\nend 1\n",                   // no such kernel
         "matmul_16x64 1 1 1\nmatmul_16x64 1 1 1\nend 2\n",           // twice
-        "\x7f" "ELF\1\2\3", "end\n", "\n",
+        "\177ELF\1\2\3", "end\n", "\n",
     };
     if (!test_on_vulkan()) skip();
     fixture f;
