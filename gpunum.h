@@ -24353,7 +24353,7 @@ static gn_array *gni_lg_array(gn_context *g, gn_dtype t, const gn_shape *s) {
 // Whether `a` (..., m, n) is decomposed on the GPU, with its dtype there.
 // What the kernels can number the bytes of.
 static bool gni_lg_reaches(int64_t batch, int64_t rows, int64_t columns, gn_dtype t) {
-    return (double)batch * (double)rows * (double)columns * (double)gn_dtype_size(t) < 0x1p32;
+    return (double)batch * (double)rows * (double)columns * (double)gn_dtype_size(t) < 4294967296.0;
 }
 
 static bool gni_lg_wanted(gn_context *g, gn_array *a, gn_dtype t) {
