@@ -502,10 +502,11 @@ GPUNUM_API gn_array *gn_take(gn_array *a, gn_array *indices, int axis);
 GPUNUM_API gn_array *gn_one_hot(gn_array *indices, int64_t classes, gn_dtype t); // shape + (classes); others give 0s
 
 // >>reductions
-// `axes` is a bit set: GN_ALL, or GN_AXIS(0) | GN_AXIS(-1), with GN_KEEP to keep reduced axes as size 1.
+// `axes` is a set: GN_ALL, or GN_AXIS(0) | GN_AXIS(-1), with GN_KEEP to keep reduced axes as size 1. A bare number is
+// an error: GN_AXIS(1), not 1. An axis named twice counts once.
 
 #define GN_ALL 0u
-#define GN_AXIS(i) (1u << ((unsigned)(i) & 15u)) /* -8 to 7 */
+#define GN_AXIS(i) ((int)(i) < -8 || (int)(i) > 7 ? 0x40000000u : 0x80000000u | 1u << ((unsigned)(i) & 15u)) /* -8 to 7 */
 #define GN_KEEP 0x10000u
 
 // gn_sum, gn_prod, gn_min, gn_max, gn_any and gn_all, and gn_argmin and gn_argmax over one axis, are in room
@@ -594,8 +595,9 @@ GPUNUM_API gn_array *gn_permutation(gn_context *g, int64_t n); // 0 to n - 1 in 
 // Reverse-mode differentiation: ops on arrays that require a gradient are recorded, gn_backward runs
 // the record back. Gradients are ordinary arrays, computed lazily on the same device.
 
-GPUNUM_API gn_array *gn_requires_grad(gn_array *a, bool on); // float arrays that no op made; returns a
-GPUNUM_API bool gn_needs_grad(const gn_array *a);            // requires one, or depends on one that does
+// Float arrays that do not depend on one that requires a gradient already; returns `a`.
+GPUNUM_API gn_array *gn_requires_grad(gn_array *a, bool on);
+GPUNUM_API bool gn_needs_grad(const gn_array *a); // requires one, or depends on one that does
 // Adds d loss / d x to gn_grad(x) of every x that requires it. `loss` has one element.
 GPUNUM_API gn_status gn_backward(gn_array *loss);
 GPUNUM_API gn_array *gn_grad(gn_array *a); // borrowed, NULL if there is none; gn_retain to keep it
@@ -683,6 +685,7 @@ GPUNUM_API void gn_vulkan_record_done(gn_context *g, uint64_t ticket);
 // Results of the BOOL tables are masks in F and gF, truth values in D and I.
 //
 // Float ops turn integers into float32. ANY ops keep the promoted dtype.
+// gn_gelu is x Phi(x) with the normal distribution's Phi itself, not the tanh formula; gn_silu is x sigmoid(x).
 //
 //      fn              NAME        F                       D                   gF              da
 #define GNI_UNARY_FLOAT(X) \
@@ -1755,6 +1758,8 @@ static bool gni_same_shape(const gn_shape *a, const gn_shape *b);
 static void gni_strides_of(const gn_shape *s, int64_t *stride);         // C order
 static bool gni_is_contiguous(const gn_array *a);                       // C order
 static int gni_axis(gn_context *g, const char *fn, int axis, int rank); // -1 after gni_fail
+// GN_AXIS bits as a set of bits 0 to rank - 1, or ~0u after gni_fail.
+static uint32_t gni_axes(gn_context *g, const char *fn, uint32_t axes, int rank);
 static bool gni_broadcast(const gn_shape *a, const gn_shape *b, gn_shape *out);
 static gni_buffer *gni_buffer_new(gn_context *g, uint64_t bytes); // no memory yet
 static void gni_buffer_release(gn_context *g, gni_buffer *b);
@@ -2160,6 +2165,31 @@ static int gni_axis(gn_context *g, const char *fn, int axis, int rank) {
     gni_fail(g, GN_ERROR_ARGUMENT, "%s: axis %d is out of bounds for array of rank %d", fn, axis,
              rank);
     return -1;
+}
+
+#define GNI_AXIS_BITS 0xffffu
+#define GNI_AXIS_BAD 0x40000000u  // GN_AXIS of a number out of range
+#define GNI_AXIS_MARK 0x80000000u // in every GN_AXIS, not in a number that someone wrote for one
+
+static uint32_t gni_axes(gn_context *g, const char *fn, uint32_t axes, int rank) {
+    uint32_t set = 0, bits = axes & GNI_AXIS_BITS;
+    if (axes & GNI_AXIS_BAD) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: a GN_AXIS is not in -8 to 7", fn);
+        return ~0u;
+    }
+    if ((axes & ~(GNI_AXIS_MARK | GNI_AXIS_BITS | GN_KEEP)) || (bits && !(axes & GNI_AXIS_MARK))) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: 0x%x is not a set of axes such as GN_AXIS(1)", fn,
+                 (unsigned)axes);
+        return ~0u;
+    }
+    if (bits == 0) return (1u << rank) - 1u;
+    for (int i = 0; i < 16; i++) {
+        if (!(bits >> i & 1u)) continue;
+        int at = gni_axis(g, fn, i < 8 ? i : i - 16, rank);
+        if (at < 0) return ~0u;
+        set |= 1u << at;
+    }
+    return set;
 }
 
 static bool gni_broadcast(const gn_shape *a, const gn_shape *b, gn_shape *out) {
@@ -2893,24 +2923,14 @@ GPUNUM_API gn_array *gn_linspace(gn_context *g, gn_dtype t, double start, double
 
 // ---- axes
 
-// Turns a set of GN_AXIS bits into a set of axes of the array; false after gni_fail.
+// The axes of a view's argument, which GN_KEEP has no meaning for; false after gni_fail.
 static bool gni_view_axes(gn_context *g, const char *fn, uint32_t bits, int rank, uint32_t *axes) {
-    *axes = 0;
-    if (bits == GN_ALL) {
-        *axes = (1u << rank) - 1u;
-        return true;
-    }
-    if (bits & ~0xffffu) {
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: 0x%x is not a set of GN_AXIS", fn, (unsigned)bits);
+    if (bits & GN_KEEP) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: GN_KEEP is for reductions", fn);
         return false;
     }
-    for (int i = -GN_MAX_RANK; i < GN_MAX_RANK; i++) {
-        if (!(bits & GN_AXIS(i))) continue;
-        int axis = gni_axis(g, fn, i, rank);
-        if (axis < 0) return false;
-        *axes |= 1u << axis;
-    }
-    return true;
+    *axes = gni_axes(g, fn, bits, rank);
+    return *axes != ~0u;
 }
 
 static gn_array *gni_view_of(gn_context *g, const char *fn, gn_array *a, const gn_shape *s,
@@ -21782,19 +21802,6 @@ GPUNUM_API gn_array *gn_copy(gn_array *a) {
 // >>reduce_ops
 // The public reductions: axes resolved, pending input taken in as the prologue, one job each.
 
-// The axes as a set of bits 0 to rank - 1, or ~0u after gni_fail.
-static uint32_t gni_axes(gn_context *g, const char *fn, uint32_t axes, int rank) {
-    uint32_t set = 0, bits = axes & 0xffffu;
-    if (bits == 0) return (1u << rank) - 1u;
-    for (int i = 0; i < 16; i++) {
-        if (!(bits >> i & 1u)) continue;
-        int at = gni_axis(g, fn, i < 8 ? i : i - 16, rank);
-        if (at < 0) return ~0u;
-        set |= 1u << at;
-    }
-    return set;
-}
-
 // The shape after reducing the axes in `set`.
 static gn_shape gni_reduced_shape(const gn_shape *s, uint32_t set, bool keep) {
     gn_shape out = gn_shape_from(0, NULL);
@@ -24101,7 +24108,7 @@ static int gni_einsum_letters(const gni_einsum *e, const char **at, int *labels,
             *dots = n;
             *at += 2;
         } else if (gni_letter(*c) < 0) {
-            gni_einsum_fail(e, "'%c' is not a letter", *c);
+            gni_einsum_fail(e, "'%c' is neither a letter nor ',' nor \"->\"", *c);
             return -1;
         } else if (n == GN_MAX_RANK) {
             gni_einsum_fail(e, "more than %d letters in one term", GN_MAX_RANK);
@@ -26170,9 +26177,17 @@ static bool gni_fft_checked(gn_context *g, const char *fn, gni_fft_kind kind, co
     *axis = gni_axis(g, fn, *axis, a->shape.rank);
     if (*axis < 0) return false;
     int64_t length = a->shape.dim[*axis];
-    if (*n == 0) *n = kind == GNI_FFT_C2R ? 2 * (length - 1) : length;
+    if (*n == 0) {
+        *n = kind == GNI_FFT_C2R ? 2 * (length - 1) : length;
+        if (*n < 1) {
+            gni_fail(g, GN_ERROR_SHAPE, "%s: axis %d of size %lld is too short", fn, *axis,
+                     (long long)length);
+            return false;
+        }
+    }
     if (*n < 1) {
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: %lld is not a number of points", fn, (long long)*n);
+        gni_fail(g, GN_ERROR_ARGUMENT,
+                 "%s: n is %lld, it must be positive, or 0 for the axis's own", fn, (long long)*n);
         return false;
     }
     if ((unsigned)norm > GN_FFT_FORWARD) {
@@ -26299,8 +26314,10 @@ static gn_array *gni_frequencies(const char *fn, gn_context *g, gn_dtype t, int6
     if (!gni_begin_context(fn, g)) return NULL;
     gn_array *y = NULL;
     void *data = NULL;
-    if (n < 1 || !(d > 0.0 || d < 0.0)) {
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: %lld samples %g apart", fn, (long long)n, d);
+    if (n < 1) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: n is %lld, it must be positive", fn, (long long)n);
+    } else if (!(d > 0.0 || d < 0.0)) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: the spacing d is %g, it must not be 0 or NaN", fn, d);
     } else if (t != GN_F32 && t != GN_F64) {
         gni_fail(g, GN_ERROR_DTYPE, "%s: %s is neither float32 nor float64", fn, gn_dtype_name(t));
     } else {
@@ -27778,7 +27795,9 @@ static gn_array *gni_with_axes(const gni_node *node, gn_array *r) {
     return r == NULL || gni_same_shape(&r->shape, &s) ? r : gn_reshape(r, s);
 }
 
-static uint32_t gni_kept_axes(const gni_node *node) { return (uint32_t)node->param[0] | GN_KEEP; }
+static uint32_t gni_kept_axes(const gni_node *node) {
+    return (uint32_t)node->param[0] | GNI_AXIS_MARK | GN_KEEP;
+}
 
 static bool gni_back_sum(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     GNI_UNUSED(g);
@@ -27981,7 +28000,7 @@ static bool gni_back_broadcast(gn_context *g, gni_node *node, gn_array *gy, gn_a
 
 static bool gni_back_flip(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     GNI_UNUSED(g);
-    gx[0] = node->param[0] != 0 ? gn_flip(gy, (uint32_t)node->param[0]) : gy;
+    gx[0] = node->param[0] != 0 ? gn_flip(gy, (uint32_t)node->param[0] | GNI_AXIS_MARK) : gy;
     return true;
 }
 
@@ -29812,6 +29831,17 @@ static bool gni_open_gpu(gn_context *g, const gn_options *o, char *why, size_t s
     return g->vk != NULL || o->backend == GN_BACKEND_AUTO;
 }
 
+// The first field that is out of range, or NULL.
+static const char *gni_options_wrong(const gn_options *o) {
+    if ((unsigned)o->backend > GN_BACKEND_WEBGPU) return "backend";
+    if ((unsigned)o->placement > GN_PLACE_STAY) return "placement";
+    if (o->threads < 0) return "threads";
+    if (o->device < 0) return "device";
+    if ((unsigned)o->cpu > GN_CPU_AVX512) return "cpu";
+    if ((unsigned)o->matmul > GN_PRECISION_HIGH) return "matmul";
+    return (unsigned)o->log_level > GN_LOG_NONE ? "log_level" : NULL;
+}
+
 GPUNUM_API gn_context *gn_open_version(const gn_options *options, uint32_t version,
                                        size_t options_size) {
     gn_options o;
@@ -29826,10 +29856,11 @@ GPUNUM_API gn_context *gn_open_version(const gn_options *options, uint32_t versi
             "this file was compiled with another major version of gpunum.h than the implementation");
     if (o.backend == GN_BACKEND_WEBGPU)
         return gni_open_fail(NULL, "the WebGPU backend does not exist yet");
-    if ((unsigned)o.backend > GN_BACKEND_WEBGPU || (unsigned)o.placement > GN_PLACE_STAY ||
-        o.threads < 0 || o.device < 0 || (unsigned)o.cpu > GN_CPU_AVX512 ||
-        (unsigned)o.matmul > GN_PRECISION_HIGH || (unsigned)o.log_level > GN_LOG_NONE)
-        return gni_open_fail(NULL, "gn_options has a field out of range");
+    const char *wrong = gni_options_wrong(&o);
+    if (wrong != NULL) {
+        snprintf(why, sizeof why, "gn_options.%s is out of range", wrong);
+        return gni_open_fail(NULL, why);
+    }
     gn_context *g = gni_context_new(&o);
     if (g == NULL) return gni_open_fail(NULL, "out of memory");
     g->isa = gni_isa_choose(o.cpu);

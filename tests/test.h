@@ -280,6 +280,23 @@ static TEST_MAYBE_UNUSED void expect_shape_at(gn_array *a, gn_shape s, const cha
     _fail(file, line);
 }
 
+// Axes that a file of cases names by bits 0 to 7, and 8 to 15 for those from the end, with GN_KEEP.
+static TEST_MAYBE_UNUSED uint32_t axes_of_bits(uint32_t bits) {
+    uint32_t axes = bits & GN_KEEP;
+    for (int i = -8; i < 8; i++)
+        if (bits >> (i & 15) & 1u) axes |= GN_AXIS(i);
+    return axes;
+}
+
+static uint64_t test_lot = 88172645463325252u;
+
+static TEST_MAYBE_UNUSED uint32_t draw(uint32_t n) { // 0 to n - 1, the same in every run
+    test_lot ^= test_lot << 13;
+    test_lot ^= test_lot >> 7;
+    test_lot ^= test_lot << 17;
+    return (uint32_t)((test_lot >> 32) % n);
+}
+
 // ---- files
 
 // A file of this repository, or of the folder the test runs in when GN_SOURCE_DIR is not set.

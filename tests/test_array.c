@@ -217,11 +217,12 @@ static void test_open_refuses(void **state) {
     o.backend = GN_BACKEND_CPU;
     o.threads = -3;
     assert_null(gn_open(&o));
+    assert_string_equal(gn_open_error(), "gn_open: gn_options.threads is out of range");
     o.threads = 0;
     o.log = test_log;
     o.log_level = (gn_log_level)77;
     assert_null(gn_open(&o));
-    assert_string_equal(gn_open_error(), "gn_open: gn_options has a field out of range");
+    assert_string_equal(gn_open_error(), "gn_open: gn_options.log_level is out of range");
     assert_null(gn_open_version(NULL, 990000, sizeof o));
     gn_context *g = gn_open_version(NULL, GPUNUM_VERSION, 0);
     assert_non_null(g);

@@ -7,15 +7,6 @@
 
 #include "test.h"
 
-static uint64_t lot = 88172645463325252u;
-
-static uint32_t draw(uint32_t n) { // 0 to n - 1
-    lot ^= lot << 13;
-    lot ^= lot >> 7;
-    lot ^= lot << 17;
-    return (uint32_t)((lot >> 32) % n);
-}
-
 // Values in [-1, 1), computed, of any dtype; bool and integers are 0 and 1.
 static gn_array *values(gn_context *g, gn_dtype t, gn_shape s) {
     int64_t n = 1;

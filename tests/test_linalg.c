@@ -401,7 +401,7 @@ static void test_errors(void **state) {
     assert_null(gn_einsum(g, "ij->ii", a));
     expect_error(g, GN_ERROR_ARGUMENT, "gn_einsum: \"ij->ii\": the result names 'i' twice");
     assert_null(gn_einsum(g, "i1", a));
-    expect_error(g, GN_ERROR_ARGUMENT, "gn_einsum: \"i1\": '1' is not a letter");
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_einsum: \"i1\": '1' is neither a letter nor ',' nor \"->\"");
     assert_null(gn_einsum(g, "i.j", a));
     expect_error(g, GN_ERROR_ARGUMENT,
                  "gn_einsum: \"i.j\": a point that is not part of one ellipsis");

@@ -9,15 +9,6 @@
 
 #include "test.h"
 
-static uint64_t lot = 88172645463325252u;
-
-static uint32_t draw(uint32_t n) { // 0 to n - 1
-    lot ^= lot << 13;
-    lot ^= lot >> 7;
-    lot ^= lot << 17;
-    return (uint32_t)((lot >> 32) % n);
-}
-
 typedef enum kind { PLAIN, TRANSPOSED, CUT, STEPPED, REVERSED, SPREAD, KINDS } kind;
 
 // (batch, rows, columns) of values in [-1, 1) with the given layout, batch 0: no such dimension. `ref` gets the

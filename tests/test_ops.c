@@ -98,14 +98,14 @@ static gn_array *call(const op_case *c, gn_array **in) {
     }
     if (c->n_numbers == 1) {
         FIND_AND_RETURN(scalar, in[0], p[0])
-        FIND_AND_RETURN(reduction, in[0], (uint32_t)p[0])
+        FIND_AND_RETURN(reduction, in[0], axes_of_bits((uint32_t)p[0]))
         FIND_AND_RETURN(along, in[0], (int)p[0])
         if (strcmp(c->op, "gn_cast") == 0) return gn_cast(in[0], (gn_dtype)(int)p[0]);
     }
     if (c->n_numbers == 2) {
         if (strcmp(c->op, "gn_clamp") == 0) return gn_clamp(in[0], p[0], p[1]);
-        if (strcmp(c->op, "gn_var") == 0) return gn_var(in[0], (uint32_t)p[0], (int)p[1]);
-        if (strcmp(c->op, "gn_std") == 0) return gn_std(in[0], (uint32_t)p[0], (int)p[1]);
+        if (strcmp(c->op, "gn_var") == 0) return gn_var(in[0], axes_of_bits((uint32_t)p[0]), (int)p[1]);
+        if (strcmp(c->op, "gn_std") == 0) return gn_std(in[0], axes_of_bits((uint32_t)p[0]), (int)p[1]);
     }
     fail_msg("no function %s with %d operands and %d numbers", c->op, c->n_in, c->n_numbers);
     return NULL;

@@ -13,13 +13,9 @@ int main(void) { return 0; }
 
 #else
 
-static uint64_t lot = 88172645463325252u;
-
-static double draw(void) { // [-1, 1)
-    lot ^= lot << 13;
-    lot ^= lot >> 7;
-    lot ^= lot << 17;
-    return (double)(lot >> 11) * 0x1p-52 - 1;
+static double draw_unit(void) { // [-1, 1)
+    draw(1);
+    return (double)(test_lot >> 11) * 0x1p-52 - 1;
 }
 
 static void force_split(gn_context *g, int mode) { gni_vko_state(g->vk)->split_force = mode; }
@@ -43,10 +39,10 @@ static void fill(numbers kind, float *x, int rows, int columns, bool lines_down)
     for (int i = 0; i < rows; i++)
         for (int j = 0; j < columns; j++) {
             int line = lines_down ? j : i, k = lines_down ? i : j;
-            double v = draw();
+            double v = draw_unit();
             if (kind == FEW_OUTLIERS && line % 9 == 4 && k == line % 7) v *= 1e-20;
-            if (kind == WIDE) v = ldexp(v, (int)(30 * draw()));
-            if (kind == WIDER) v = ldexp(v, (int)(62 * draw()));
+            if (kind == WIDE) v = ldexp(v, (int)(30 * draw_unit()));
+            if (kind == WIDER) v = ldexp(v, (int)(62 * draw_unit()));
             if (kind == SPECIAL && line == 7 && k == 3) v = NAN;
             if (kind == SPECIAL && line == 11 && k == 2) v = INFINITY;
             if (kind == MUCH_NAN && line % 2 == 1 && k == 0) v = NAN;

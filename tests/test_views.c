@@ -79,8 +79,23 @@ static void test_axes(void **state) {
     expect_error(g, GN_ERROR_SHAPE, "gn_squeeze: axis 1 of (2,3,1,4) has size 3, not 1");
     assert_null(gn_squeeze(a, GN_AXIS(5)));
     expect_error(g, GN_ERROR_ARGUMENT, "gn_squeeze: axis 5 is out of bounds for array of rank 4");
+    assert_null(gn_flip(a, 1));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_flip: 0x1 is not a set of axes such as GN_AXIS(1)");
+    assert_null(gn_sum(a, 1 | GN_KEEP));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_sum: 0x10001 is not a set of axes such as GN_AXIS(1)");
+    assert_null(gn_mean(a, 0x20000));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_mean: 0x20000 is not a set of axes such as GN_AXIS(1)");
+    for (int i = 8; i < 40; i++) {
+        assert_null(gn_max(a, GN_AXIS(0) | GN_AXIS(i)));
+        expect_error(g, GN_ERROR_ARGUMENT, "gn_max: a GN_AXIS is not in -8 to 7");
+        assert_null(gn_squeeze(a, GN_AXIS(-i - 1)));
+        expect_error(g, GN_ERROR_ARGUMENT, "gn_squeeze: a GN_AXIS is not in -8 to 7");
+    }
+    assert_null(gn_var(a, GN_AXIS(-5), 0));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_var: axis -5 is out of bounds for array of rank 4");
+    expect_shape(gn_sum(a, GN_AXIS(1) | GN_AXIS(-3)), 2, 1, 4);
     assert_null(gn_flip(a, GN_AXIS(0) | GN_KEEP));
-    expect_error(g, GN_ERROR_ARGUMENT, NULL);
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_flip: GN_KEEP is for reductions");
     gn_array *most = gn_reshape(a, GN_SHAPE(1, 1, 1, 1, 1, 1, 1, 24));
     assert_null(gn_expand_dims(most, 0));
     expect_error(g, GN_ERROR_SHAPE, "gn_expand_dims: the rank would be 9, the most is 8");
@@ -281,11 +296,11 @@ static gn_array *apply(gn_context *g, gn_array *a, const step *s) {
     if (strcmp(name, "swap_axes") == 0) return gn_swap_axes(a, i0, i1);
     if (strcmp(name, "move_axis") == 0) return gn_move_axis(a, i0, i1);
     if (strcmp(name, "expand_dims") == 0) return gn_expand_dims(a, i0);
-    if (strcmp(name, "squeeze") == 0) return gn_squeeze(a, (uint32_t)s->p[0]);
+    if (strcmp(name, "squeeze") == 0) return gn_squeeze(a, axes_of_bits((uint32_t)s->p[0]));
     if (strcmp(name, "broadcast_to") == 0) return gn_broadcast_to(a, shape);
     if (strcmp(name, "slice") == 0) return gn_slice(a, i0, s->p[1], s->p[2], s->p[3]);
     if (strcmp(name, "index") == 0) return gn_index(a, s->text);
-    if (strcmp(name, "flip") == 0) return gn_flip(a, (uint32_t)s->p[0]);
+    if (strcmp(name, "flip") == 0) return gn_flip(a, axes_of_bits((uint32_t)s->p[0]));
     if (strcmp(name, "concat") == 0 || strcmp(name, "stack") == 0) return join(g, a, s);
     if (strcmp(name, "take") == 0) {
         gn_shape four = i1 == 1 ? GN_SHAPE(4) : GN_SHAPE(2, 2);
