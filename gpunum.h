@@ -87,6 +87,7 @@
 //     linalg_ops       Diagonals and triangles, einsum and its relatives
 //     factor_gpu       Decompositions of large matrices on the GPU, by blocks
 //     factor_ops       The public decompositions
+//     complex          Complex arrays: parts and arithmetic
 //     fft              The public transforms
 //     random_ops       Random arrays
 //     autograd         The record of what was computed, and the pass back over it
@@ -117,7 +118,8 @@
 //
 // dtypes. float32, float16, bfloat16, int32, uint8 and bool work everywhere; int8 and uint32 too; float64
 // and int64 on the CPU, and on GPUs that have them as far as these can compute with them, otherwise those
-// ops run on the CPU; complex64 and complex128 can be made, viewed, copied, read and transformed (gn_fft).
+// ops run on the CPU; complex64 and complex128 can be made, viewed, copied, read, transformed (gn_fft) and
+// computed with (gn_complex's comment says by what).
 // Promotion follows the array API standard; integers with floats give the float's dtype, and functions
 // that need a float turn integers into float32. float16 and bfloat16 round after every op.
 //
@@ -891,7 +893,10 @@ GPUNUM_API gn_array *gn_rfftfreq(gn_context *g, gn_dtype t, int64_t n, double d)
 GPUNUM_API gn_array *gn_fftshift(gn_array *a, uint32_t axes);
 GPUNUM_API gn_array *gn_ifftshift(gn_array *a, uint32_t axes);
 
-// Parts of complex arrays are views of the same memory. Real arrays are their own real part.
+// Parts of complex arrays are views of the same memory. Real arrays are their own real part. Complex arrays also go
+// into gn_add, gn_sub, gn_mul, gn_div, gn_eq, gn_ne (with complex or real arrays, or a number), gn_neg, gn_abs, gn_square,
+// gn_recip, gn_exp, gn_log, gn_sqrt, gn_isnan and its kin, gn_where, gn_cast, gn_sum, gn_mean, gn_var, gn_std, gn_norm,
+// gn_matmul, gn_dot of matrices and vectors, and gn_outer, each computed when it is called.
 GPUNUM_API gn_array *gn_real(gn_array *a);
 GPUNUM_API gn_array *gn_imag(gn_array *a);
 GPUNUM_API gn_array *gn_complex(gn_array *re, gn_array *im); // broadcasts
@@ -1806,6 +1811,17 @@ static const gni_backend_api *gni_backend_cpu(void), *gni_backend_vulkan(void);
 static bool gni_vk_lost(const struct gni_vk *vk);
 static void gni_profile_span(gn_context *g, const char *name, uint64_t start_ns, uint64_t end_ns,
                              int track);
+
+// complex: what public functions do with complex operands, inside a scope that is open
+typedef gn_array *(*gni_binary_fn)(gn_array *a, gn_array *b);
+static gn_array *gni_complex_unary(gn_context *g, const char *fn, gni_op op, gn_array *a);
+static gn_array *gni_complex_binary(gn_context *g, const char *fn, gni_op op, gn_array *a,
+                                    gn_array *b);
+static gn_array *gni_complex_binary_s(gn_context *g, const char *fn, gni_op op, gn_array *a,
+                                      double s, bool first);
+static gn_array *gni_complex_where(gn_array *condition, gn_array *a, gn_array *b);
+static gn_array *gni_complex_cast(gn_context *g, gn_array *a, gn_dtype t);
+static gn_array *gni_complex_product(gni_binary_fn f, gn_array *a, gn_array *b); // bilinear f
 
 // elementwise (unlocked makers behind the public ops)
 static gn_array *gni_apply(gn_context *g, const char *fn, gni_op op, gn_dtype compute,
@@ -21562,13 +21578,17 @@ static void gni_record_op(gn_context *g, gn_array *y, const char *fn, gni_op op,
 static gn_array *gni_unary(const char *fn, gni_op op, gn_array *a) {
     gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
+    if (gni_is_complex(a->dtype)) {
+        gn_scope_begin(g);
+        return gni_end_scope(g, gni_complex_unary(g, fn, op, a));
+    }
     gn_array *y = NULL;
     gn_dtype t = a->dtype;
     if (op <= GNI_OP_SOFTPLUS && !gni_is_float(t)) t = GN_F32;
     bool truth = op >= GNI_OP_ISNAN && op <= GNI_OP_LOGICAL_NOT;
     if (a->dtype == GN_BOOL && op == GNI_OP_NEG)
         gni_fail(g, GN_ERROR_DTYPE, "%s: bool has no negative; use gn_logical_not", fn);
-    else if (gni_real_only(g, fn, &a, 1))
+    else
         y = gni_apply(g, fn, op, t, truth ? GN_BOOL : t, &a, NULL, 1);
     if (!truth) gni_record_op(g, y, fn, op, &a, 1, 0, 0.0);
     return gni_end(g, y);
@@ -21604,12 +21624,14 @@ static gn_array *gni_binary(const char *fn, gni_op op, gn_array *a, gn_array *b)
     in[1] = b;
     gn_context *g = gni_begin(fn, in, 2);
     if (g == NULL) return NULL;
-    gn_array *y = NULL;
-    if (gni_real_only(g, fn, in, 2)) {
-        gn_dtype t = gni_binary_dtype(op, gn_promote(a->dtype, b->dtype));
-        if (gni_binary_ok(g, fn, op, t))
-            y = gni_apply(g, fn, op, t, gni_is_compare(op) ? GN_BOOL : t, in, NULL, 2);
+    if (gni_is_complex(a->dtype) || gni_is_complex(b->dtype)) {
+        gn_scope_begin(g);
+        return gni_end_scope(g, gni_complex_binary(g, fn, op, a, b));
     }
+    gn_array *y = NULL;
+    gn_dtype t = gni_binary_dtype(op, gn_promote(a->dtype, b->dtype));
+    if (gni_binary_ok(g, fn, op, t))
+        y = gni_apply(g, fn, op, t, gni_is_compare(op) ? GN_BOOL : t, in, NULL, 2);
     if (!gni_is_compare(op)) gni_record_op(g, y, fn, op, in, 2, 0, 0.0);
     return gni_end(g, y);
 }
@@ -21645,6 +21667,10 @@ static double gni_scalar_whole(gni_op op, gn_dtype t, double s) {
 static gn_array *gni_binary_s(const char *fn, gni_op op, gn_array *a, double s, bool scalar_first) {
     gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
+    if (gni_is_complex(a->dtype)) {
+        gn_scope_begin(g);
+        return gni_end_scope(g, gni_complex_binary_s(g, fn, op, a, s, scalar_first));
+    }
     gn_array *y = NULL;
     gn_array *src[2];
     double konst[2];
@@ -21653,12 +21679,10 @@ static gn_array *gni_binary_s(const char *fn, gni_op op, gn_array *a, double s, 
     konst[scalar_first] = 0.0;
     s = gni_scalar_whole(op, a->dtype, s); // no comparison has its scalar first
     konst[!scalar_first] = s;
-    if (gni_real_only(g, fn, &a, 1)) {
-        gn_dtype t = gni_binary_dtype(op, gni_scalar_dtype(a->dtype, s));
-        t = gni_scalar_fit(op, t, &konst[!scalar_first]);
-        if (gni_binary_ok(g, fn, op, t))
-            y = gni_apply(g, fn, op, t, gni_is_compare(op) ? GN_BOOL : t, src, konst, 2);
-    }
+    gn_dtype t = gni_binary_dtype(op, gni_scalar_dtype(a->dtype, s));
+    t = gni_scalar_fit(op, t, &konst[!scalar_first]);
+    if (gni_binary_ok(g, fn, op, t))
+        y = gni_apply(g, fn, op, t, gni_is_compare(op) ? GN_BOOL : t, src, konst, 2);
     if (!gni_is_compare(op)) gni_record_op(g, y, fn, op, &a, 1, scalar_first ? 1 : 2, s);
     return gni_end(g, y);
 }
@@ -21712,6 +21736,11 @@ GPUNUM_API gn_array *gn_where(gn_array *condition, gn_array *a, gn_array *b) {
     in[2] = b;
     gn_context *g = gni_begin("gn_where", in, 3);
     if (g == NULL) return NULL;
+    if (gni_real_only(g, "gn_where", in, 1) &&
+        (gni_is_complex(a->dtype) || gni_is_complex(b->dtype))) {
+        gn_scope_begin(g);
+        return gni_end_scope(g, gni_complex_where(condition, a, b));
+    }
     gn_array *y = NULL;
     if (gni_real_only(g, "gn_where", in, 3)) {
         gn_dtype t = gn_promote(a->dtype, b->dtype);
@@ -21776,11 +21805,13 @@ GPUNUM_API gn_array *gn_cast(gn_array *a, gn_dtype t) {
     gn_context *g = gni_begin("gn_cast", &a, 1);
     if (g == NULL) return NULL;
     gn_array *y = NULL;
-    if ((unsigned)t >= (unsigned)GN_DTYPE_COUNT)
+    bool known = (unsigned)t < (unsigned)GN_DTYPE_COUNT;
+    if (known && t != a->dtype && (gni_is_complex(t) || gni_is_complex(a->dtype))) {
+        gn_scope_begin(g);
+        return gni_end_scope(g, gni_complex_cast(g, a, t));
+    }
+    if (!known)
         gni_fail(g, GN_ERROR_DTYPE, "gn_cast: %d is not a dtype", (int)t);
-    else if (t != a->dtype && (gni_is_complex(t) || gni_is_complex(a->dtype)))
-        gni_fail(g, GN_ERROR_DTYPE, "gn_cast: %s to %s is not supported", gn_dtype_name(a->dtype),
-                 gn_dtype_name(t));
     else
         y = gni_apply(g, "gn_cast", GNI_OP_CAST, a->dtype, t, &a, NULL, 1);
     if (gni_is_float(t)) gni_record_op(g, y, "gn_cast", GNI_OP_CAST, &a, 1, 0, 0.0);
@@ -21909,6 +21940,10 @@ static gn_array *gni_simple_reduction(const char *fn, gni_reduction op, gni_back
                                       gn_array *a, uint32_t axes) {
     gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
+    if (op == GNI_RED_SUM && gni_is_complex(a->dtype)) {
+        gn_scope_begin(g);
+        return gni_end_scope(g, gn_complex(gn_sum(gn_real(a), axes), gn_sum(gn_imag(a), axes)));
+    }
     gn_array *y = NULL;
     uint32_t set = gni_axes(g, fn, axes, a->shape.rank);
     bool keep = (axes & GN_KEEP) != 0;
@@ -21941,6 +21976,10 @@ static int64_t gni_reduced_count(const gn_shape *s, uint32_t set) {
 GPUNUM_API gn_array *gn_mean(gn_array *a, uint32_t axes) {
     gn_context *g = gni_begin("gn_mean", &a, 1);
     if (g == NULL) return NULL;
+    if (gni_is_complex(a->dtype)) {
+        gn_scope_begin(g);
+        return gni_end_scope(g, gn_complex(gn_mean(gn_real(a), axes), gn_mean(gn_imag(a), axes)));
+    }
     gn_array *y = NULL, *total = NULL;
     uint32_t set = gni_axes(g, "gn_mean", axes, a->shape.rank);
     if (set != ~0u && gni_real_only(g, "gn_mean", &a, 1)) {
@@ -21975,7 +22014,9 @@ GPUNUM_API gn_array *gn_var(gn_array *a, uint32_t axes, int ddof) {
     gn_array *y = NULL;
     uint32_t set = gni_axes(g, "gn_var", axes, a->shape.rank);
     gn_scope_begin(g);
-    if (set != ~0u && gni_real_only(g, "gn_var", &a, 1)) {
+    if (set != ~0u && gni_is_complex(a->dtype)) {
+        y = gn_add(gn_var(gn_real(a), axes, ddof), gn_var(gn_imag(a), axes, ddof));
+    } else if (set != ~0u) {
         gn_dtype t = gni_is_float(a->dtype) ? a->dtype : GN_F32;
         gn_array *x =
             t == GN_F16 || t == GN_BF16 || t != a->dtype ? gn_cast(a, t == GN_F64 ? t : GN_F32) : a;
@@ -22007,8 +22048,11 @@ GPUNUM_API gn_array *gn_norm(gn_array *a, uint32_t axes) {
     gn_context *g = gni_begin("gn_norm", &a, 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
-    gn_array *x = a->dtype == GN_F32 || a->dtype == GN_F64 ? a : gn_cast(a, GN_F32);
-    gn_array *y = gni_root(g, gn_sum(gn_square(x), axes));
+    gn_array *x = a->dtype == GN_F32 || a->dtype == GN_F64 ? a : gn_cast(gn_real(a), GN_F32);
+    if (a->dtype == GN_C128) x = gn_real(a);
+    gn_array *squares = gn_square(x);
+    if (gni_is_complex(a->dtype)) squares = gn_add(squares, gn_square(gn_imag(a)));
+    gn_array *y = gni_root(g, gn_sum(squares, axes));
     if (gni_is_float(a->dtype) && gn_dtype_of(y) != a->dtype) y = gn_cast(y, a->dtype);
     return gni_end_scope(g, y);
 }
@@ -22430,6 +22474,10 @@ GPUNUM_API gn_array *gn_matmul(gn_array *a, gn_array *b) {
     in[1] = b;
     gn_context *g = gni_begin("gn_matmul", in, 2);
     if (g == NULL) return NULL;
+    if (gni_is_complex(a->dtype) || gni_is_complex(b->dtype)) {
+        gn_scope_begin(g);
+        return gni_end_scope(g, gni_complex_product(gn_matmul, a, b));
+    }
     gn_array *y = gni_matmul_named(g, "gn_matmul", a, b);
     if (y != NULL && gni_tracks(g, in, 2)) gni_record(g, y, "gn_matmul", gni_back_matmul, in, 2);
     return gni_end(g, y);
@@ -24048,10 +24096,12 @@ GPUNUM_API gn_array *gn_dot(gn_array *a, gn_array *b) {
         gni_fail(g, GN_ERROR_SHAPE, "gn_dot: %s x %s: %lld and %lld elements are summed over",
                  gni_shape_text(ta, sizeof ta, &a->shape), gni_shape_text(tb, sizeof tb, &b->shape),
                  (long long)a->shape.dim[ra - 1], (long long)b->shape.dim[at]);
+    } else if (rb <= 2) {
+        y = gn_matmul(a, b);
     } else if (gni_real_only(g, "gn_dot", in, 2)) {
         int at_a[1];
         at_a[0] = ra - 1;
-        y = rb <= 2 ? gn_matmul(a, b) : gni_tensordot(g, a, b, at_a, &at, 1);
+        y = gni_tensordot(g, a, b, at_a, &at, 1);
     }
     return gni_end_scope(g, y);
 }
@@ -25881,20 +25931,19 @@ static bool gni_back_svd(gn_context *g, gni_node *node, gn_array *gy, gn_array *
     return true;
 }
 
-// >>fft
-// The public transforms: dtypes, shapes and norms turned into one job for each axis; cosine and sine
-// transforms, complex parts and convolutions as compositions of public calls, so that they differentiate.
+// >>complex
+// Complex arrays: their parts, which are views, and arithmetic on them. A function here computes both parts of its
+// result in one program, and is made of public calls on real arrays, so that it differentiates: the gradient of
+// a complex array has the derivatives with respect to its real and imaginary parts as its own.
 
 static gn_array *gni_unbroadcast(gn_array *gx, const gn_shape *shape);
-static gn_array *gni_scatter_slice(gn_context *g, gn_array *x, const gn_shape *s, int axis,
-                                   int64_t start, int64_t step);
 
 static gn_dtype gni_complex_of(gn_dtype t) {
     return t == GN_F64 || t == GN_C128 ? GN_C128 : GN_C64;
 }
 static gn_dtype gni_part_of(gn_dtype t) { return t == GN_F64 || t == GN_C128 ? GN_F64 : GN_F32; }
 
-// ---- complex numbers and their parts
+// ---- parts
 
 static bool gni_back_real(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     gn_array *zero = gn_scalar(g, gy->dtype, 0.0);
@@ -26020,16 +26069,154 @@ GPUNUM_API gn_array *gn_angle(gn_array *a) {
     return gni_end_scope(g, gn_atan2(gn_imag(a), gn_real(a)));
 }
 
-// Sum and product of arrays of which one or both may be complex.
+// ---- sums, products, quotients: of arrays of which one or both may be complex
+
+static bool gni_has_complex(gn_array *a) { return a != NULL && gni_is_complex(a->dtype); }
+
 static gn_array *gni_complex_add(gn_array *a, gn_array *b) {
     return gn_complex(gn_add(gn_real(a), gn_real(b)), gn_add(gn_imag(a), gn_imag(b)));
 }
 
-static gn_array *gni_complex_mul(gn_array *a, gn_array *b) {
-    gn_array *ar = gn_real(a), *ai = gn_imag(a), *br = gn_real(b), *bi = gn_imag(b);
-    return gn_complex(gn_sub(gn_mul(ar, br), gn_mul(ai, bi)),
-                      gn_add(gn_mul(ar, bi), gn_mul(ai, br)));
+static gn_array *gni_complex_sub(gn_array *a, gn_array *b) {
+    return gn_complex(gn_sub(gn_real(a), gn_real(b)), gn_sub(gn_imag(a), gn_imag(b)));
 }
+
+// A product that is linear in each of its operands. A real one has no imaginary part that could be NaN.
+static gn_array *gni_complex_product(gni_binary_fn f, gn_array *a, gn_array *b) {
+    gn_array *ar = gn_real(a), *br = gn_real(b);
+    if (!gni_has_complex(a)) return gn_complex(f(ar, br), f(ar, gn_imag(b)));
+    if (!gni_has_complex(b)) return gn_complex(f(ar, br), f(gn_imag(a), br));
+    gn_array *ai = gn_imag(a), *bi = gn_imag(b);
+    return gn_complex(gn_sub(f(ar, br), f(ai, bi)), gn_add(f(ar, bi), f(ai, br)));
+}
+
+static gn_array *gni_complex_mul(gn_array *a, gn_array *b) {
+    return gni_complex_product(gn_mul, a, b);
+}
+
+// Smith's quotient, which divides by the larger part of b first and so overflows only where the result does. A
+// divisor of 0 divides both parts.
+static gn_array *gni_complex_div(gn_array *a, gn_array *b) {
+    gn_array *ar = gn_real(a), *ai = gn_imag(a), *br = gn_real(b), *bi = gn_imag(b);
+    if (!gni_has_complex(b)) return gn_complex(gn_div(ar, br), gn_div(ai, br));
+    if (gn_dtype_of(ar) == GN_F64 && gn_dtype_of(br) != GN_F64) { // the ratio needs it too
+        br = gn_cast(br, GN_F64);
+        bi = gn_cast(bi, GN_F64);
+    }
+    gn_array *real = gn_ge(gn_abs(br), gn_abs(bi)); // the larger part of b
+    gn_array *most = gn_where(real, br, bi), *least = gn_where(real, bi, br);
+    gn_array *p = gn_where(real, ar, ai), *q = gn_where(real, ai, ar);
+    gn_array *ratio = gn_where(gn_eq_s(most, 0.0), gn_zeros_like(most), gn_div(least, most));
+    gn_array *scale = gn_fma(least, ratio, most), *im = gn_fma(gn_neg(p), ratio, q);
+    return gn_complex(gn_div(gn_fma(q, ratio, p), scale),
+                      gn_div(gn_where(real, im, gn_neg(im)), scale));
+}
+
+static gn_array *gni_complex_binary(gn_context *g, const char *fn, gni_op op, gn_array *a,
+                                    gn_array *b) {
+    switch (op) {
+    case GNI_OP_ADD: return gni_complex_add(a, b);
+    case GNI_OP_SUB: return gni_complex_sub(a, b);
+    case GNI_OP_MUL: return gni_complex_mul(a, b);
+    case GNI_OP_DIV: return gni_complex_div(a, b);
+    case GNI_OP_EQ:
+        return gn_logical_and(gn_eq(gn_real(a), gn_real(b)), gn_eq(gn_imag(a), gn_imag(b)));
+    case GNI_OP_NE:
+        return gn_logical_or(gn_ne(gn_real(a), gn_real(b)), gn_ne(gn_imag(a), gn_imag(b)));
+    default: gni_fail(g, GN_ERROR_DTYPE, "%s: complex numbers are not supported here", fn);
+    }
+    return NULL;
+}
+
+// With a real number, which is the first operand where `first` says so.
+static gn_array *gni_complex_binary_s(gn_context *g, const char *fn, gni_op op, gn_array *a,
+                                      double s, bool first) {
+    gn_array *re = gn_real(a), *im = gn_imag(a);
+    switch (op) {
+    case GNI_OP_ADD: return gn_complex(gn_add_s(re, s), im);
+    case GNI_OP_SUB:
+        return first ? gn_complex(gn_rsub_s(re, s), gn_neg(im)) : gn_complex(gn_sub_s(re, s), im);
+    case GNI_OP_MUL: return gn_complex(gn_mul_s(re, s), gn_mul_s(im, s));
+    case GNI_OP_DIV:
+        return first ? gni_complex_div(gn_scalar(g, gni_part_of(a->dtype), s), a)
+                     : gn_complex(gn_div_s(re, s), gn_div_s(im, s));
+    case GNI_OP_EQ: return gn_logical_and(gn_eq_s(re, s), gn_eq_s(im, 0.0));
+    case GNI_OP_NE: return gn_logical_or(gn_ne_s(re, s), gn_ne_s(im, 0.0));
+    default: gni_fail(g, GN_ERROR_DTYPE, "%s: complex numbers are not supported here", fn);
+    }
+    return NULL;
+}
+
+// ---- functions of one complex number
+
+// The magnitude. Its gradient at 0 is 0, as in PyTorch.
+static gn_array *gni_complex_abs(gn_context *g, gn_array *a) {
+    gn_array *re = gn_real(a), *im = gn_imag(a);
+    if (!gni_tracks(g, &a, 1)) return gn_hypot(re, im);
+    gn_array *none = gn_logical_and(gn_eq_s(re, 0.0), gn_eq_s(im, 0.0));
+    return gn_where(none, gn_zeros_like(re), gn_hypot(gn_where(none, gn_ones_like(re), re), im));
+}
+
+// exp of the real part would make NaN of an imaginary part of 0 where it is infinite.
+static gn_array *gni_complex_exp(gn_array *a) {
+    gn_array *im = gn_imag(a), *size = gn_exp(gn_real(a));
+    gn_array *sine = gn_where(gn_eq_s(im, 0.0), im, gn_mul(size, gn_sin(im)));
+    return gn_complex(gn_mul(size, gn_cos(im)), sine);
+}
+
+// The root with a real part of 0 or more: t and y / 2t with t the root of half of |x| and the magnitude, which
+// loses no digits, or the other way round left of the imaginary axis.
+static gn_array *gni_complex_sqrt(gn_context *g, gn_array *a) {
+    gn_array *x = gn_real(a), *y = gn_imag(a), *left = gn_lt_s(x, 0.0);
+    gn_array *half = gn_mul_s(gni_complex_abs(g, a), 0.5);
+    gn_array *t = gn_sqrt(gn_add(gn_mul_s(gn_abs(x), 0.5), half)), *none = gn_eq_s(t, 0.0);
+    gn_array *u = gn_mul_s(gn_div(y, gn_where(none, gn_ones_like(t), t)), 0.5);
+    gn_array *below = gn_lt_s(gn_atan2(y, x), 0.0); // knows -0 left of the imaginary axis
+    return gn_complex(gn_where(left, gn_abs(u), t),
+                      gn_where(left, gn_where(below, gn_neg(t), t), u));
+}
+
+static gn_array *gni_complex_unary(gn_context *g, const char *fn, gni_op op, gn_array *a) {
+    gn_array *re = gn_real(a), *im = gn_imag(a);
+    switch (op) {
+    case GNI_OP_NEG: return gn_complex(gn_neg(re), gn_neg(im));
+    case GNI_OP_ABS: return gni_complex_abs(g, a);
+    case GNI_OP_SQUARE: return gni_complex_mul(a, a);
+    case GNI_OP_RECIP: return gni_complex_div(gn_scalar(g, gni_part_of(a->dtype), 1.0), a);
+    case GNI_OP_EXP: return gni_complex_exp(a);
+    case GNI_OP_LOG: return gn_complex(gn_log(gni_complex_abs(g, a)), gn_atan2(im, re));
+    case GNI_OP_SQRT: return gni_complex_sqrt(g, a);
+    case GNI_OP_ISNAN: return gn_logical_or(gn_isnan(re), gn_isnan(im));
+    case GNI_OP_ISINF: return gn_logical_or(gn_isinf(re), gn_isinf(im));
+    case GNI_OP_ISFINITE: return gn_logical_and(gn_isfinite(re), gn_isfinite(im));
+    case GNI_OP_LOGICAL_NOT: return gn_logical_and(gn_eq_s(re, 0.0), gn_eq_s(im, 0.0));
+    default: gni_fail(g, GN_ERROR_DTYPE, "%s: complex numbers are not supported here", fn);
+    }
+    return NULL;
+}
+
+static gn_array *gni_complex_where(gn_array *condition, gn_array *a, gn_array *b) {
+    return gn_complex(gn_where(condition, gn_real(a), gn_real(b)),
+                      gn_where(condition, gn_imag(a), gn_imag(b)));
+}
+
+// Between complex dtypes, and from real ones. To real ones there is none: which part is meant?
+static gn_array *gni_complex_cast(gn_context *g, gn_array *a, gn_dtype t) {
+    if (!gni_is_complex(t)) {
+        gni_fail(g, GN_ERROR_DTYPE, "gn_cast: %s to %s: take gn_real, gn_imag or gn_abs of it",
+                 gn_dtype_name(a->dtype), gn_dtype_name(t));
+        return NULL;
+    }
+    gn_dtype part = gni_part_of(t);
+    return gn_complex(gn_cast(gn_real(a), part), gn_cast(gn_imag(a), part));
+}
+
+// >>fft
+// The public transforms: dtypes, shapes and norms turned into one job for each axis; cosine and sine
+// transforms and convolutions as compositions of public calls, so that they differentiate.
+
+static gn_array *gni_scatter_slice(gn_context *g, gn_array *x, const gn_shape *s, int axis,
+                                   int64_t start, int64_t step);
 
 // ---- one axis
 

@@ -1,0 +1,429 @@
+// Arithmetic of complex arrays against C's <complex.h> in long double, element by element, on views and with
+// broadcasting; special values against NumPy's; gradients against central differences.
+//
+// Bounds, in units of the part's epsilon times the magnitude of the result: every function here is a few roundings
+// of its parts, which may cancel within a part but not against the magnitude.
+
+#include "test.h"
+
+#include <complex.h>
+
+typedef long double complex cx;
+
+enum { MOST = 64 };
+
+// Elements of a real or complex array, in C order.
+static int64_t read_all(gn_array *a, cx *out) {
+    bool wide = gn_dtype_of(a) == GN_C64 || gn_dtype_of(a) == GN_C128;
+    gn_dtype part = !wide ? gn_dtype_of(a) : gn_dtype_of(a) == GN_C64 ? GN_F32 : GN_F64;
+    unsigned char data[MOST * 16 + 16];
+    int64_t n = gn_size(a);
+    assert_true(n <= MOST);
+    assert_int_equal(gn_read(a, data, gn_bytes(a)), GN_OK);
+    for (int64_t i = 0; i < n; i++)
+        out[i] = wide ? (long double)test_element(part, data, 2 * i) +
+                            (long double)test_element(part, data, 2 * i + 1) * (cx)I
+                      : (long double)test_element(part, data, i);
+    return n;
+}
+
+static double unit(void) { return (double)draw(1u << 30) / (double)(1 << 29) - 1.0; }
+
+// Numbers whose magnitudes spread over 2^-spread to 2^spread, some with a part of 0.
+static gn_array *numbers(gn_context *g, gn_dtype t, gn_shape s, int spread) {
+    gn_dtype part = t == GN_C64 || t == GN_F32 ? GN_F32 : GN_F64;
+    gn_array *parts[2];
+    for (int k = 0; k < 2; k++) {
+        double data[2 * MOST];
+        int64_t n = 1;
+        for (int i = 0; i < s.rank; i++) n *= s.dim[i];
+        assert_true(n <= 2 * MOST);
+        for (int64_t i = 0; i < n; i++)
+            data[i] = draw(9) == 0 ? 0.0 : ldexp(unit(), (int)draw((uint32_t)(2 * spread + 1)) - spread);
+        gn_array *wide = gn_array_from(g, GN_F64, s, data);
+        parts[k] = gn_eval(gn_cast(wide, part));
+    }
+    return t == GN_F32 || t == GN_F64 ? parts[0] : gn_complex(parts[0], parts[1]);
+}
+
+static gn_array *view_of(gn_context *g, gn_dtype t, int view) {
+    switch (view) {
+    case 0: return numbers(g, t, GN_SHAPE(7, 5), 6);
+    case 1: return gn_transpose(numbers(g, t, GN_SHAPE(5, 7), 6));
+    case 2: return gn_slice(numbers(g, t, GN_SHAPE(7, 11), 6), 1, -2, 0, -2);
+    case 3: return gn_broadcast_to(numbers(g, t, GN_SHAPE(5), 6), GN_SHAPE(7, 5));
+    default: return numbers(g, t, GN_SHAPE(1, 5), 6);
+    }
+}
+
+static void expect_near(const char *what, gn_array *y, const cx *truth, int64_t n, gn_dtype t, double bound) {
+    cx have[MOST];
+    if (y == NULL) fail_msg("%s: NULL", what);
+    assert_int_equal(gn_dtype_of(y), t);
+    assert_int_equal(read_all(y, have), n);
+    double eps = t == GN_C64 || t == GN_F32 ? 0x1p-23 : 0x1p-52;
+    for (int64_t i = 0; i < n; i++) {
+        double off = (double)cabsl(have[i] - truth[i]), size = (double)cabsl(truth[i]);
+        if (!(off <= bound * eps * size))
+            fail_msg("%s, element %d: %.9Lg%+.9Lgi, expected %.9Lg%+.9Lgi, off by %.3g eps", what, (int)i,
+                     creall(have[i]), cimagl(have[i]), creall(truth[i]), cimagl(truth[i]), off / eps / size);
+    }
+}
+
+// ---- functions of one array
+
+typedef struct unary {
+    const char *name;
+    gn_array *(*fn)(gn_array *a);
+    double bound;
+} unary;
+
+static cx unary_truth(const char *name, cx z) {
+    if (strcmp(name, "gn_neg") == 0) return -z;
+    if (strcmp(name, "gn_square") == 0) return z * z;
+    if (strcmp(name, "gn_recip") == 0) return 1.0L / z;
+    if (strcmp(name, "gn_exp") == 0) return cexpl(z);
+    if (strcmp(name, "gn_log") == 0) return clogl(z);
+    if (strcmp(name, "gn_sqrt") == 0) return csqrtl(z);
+    if (strcmp(name, "gn_conj") == 0) return conjl(z);
+    return cabsl(z);
+}
+
+static void test_unary(void **state) {
+    gn_context *g = (gn_context *)*state;
+    // log next to 1 cancels: tested away from it, in test_special.
+    const unary list[] = {{"gn_neg", gn_neg, 0},     {"gn_square", gn_square, 3}, {"gn_recip", gn_recip, 6},
+                          {"gn_exp", gn_exp, 6},     {"gn_sqrt", gn_sqrt, 6},     {"gn_conj", gn_conj, 0},
+                          {"gn_abs", gn_abs, 3},     {"gn_log", gn_log, 40}};
+    for (int d = 0; d < 2; d++)
+        for (int view = 0; view < 5; view++)
+            for (size_t f = 0; f < sizeof list / sizeof *list; f++) {
+                gn_scope_begin(g);
+                gn_dtype t = d ? GN_C128 : GN_C64;
+                gn_array *z = view_of(g, t, view);
+                if (list[f].fn == gn_recip || list[f].fn == gn_log) // not of 0
+                    z = gn_where(gn_logical_not(z), gn_add_s(z, 3.0), z);
+                cx x[MOST], y[MOST];
+                int64_t n = read_all(z, x);
+                for (int64_t i = 0; i < n; i++) y[i] = unary_truth(list[f].name, x[i]);
+                if (list[f].fn == gn_abs) t = d ? GN_F64 : GN_F32;
+                expect_near(list[f].name, list[f].fn(z), y, n, t, list[f].bound);
+                gn_scope_end(g);
+            }
+}
+
+// ---- of two arrays
+
+static cx binary_truth(int op, cx a, cx b) {
+    return op == 0 ? a + b : op == 1 ? a - b : op == 2 ? a * b : a / b;
+}
+
+static gn_array *binary(int op, gn_array *a, gn_array *b) {
+    return op == 0 ? gn_add(a, b) : op == 1 ? gn_sub(a, b) : op == 2 ? gn_mul(a, b) : gn_div(a, b);
+}
+
+static gn_array *binary_s(int op, gn_array *a, double s) {
+    switch (op) {
+    case 0: return gn_add_s(a, s);
+    case 1: return gn_sub_s(a, s);
+    case 2: return gn_mul_s(a, s);
+    case 3: return gn_div_s(a, s);
+    case 4: return gn_rsub_s(a, s);
+    default: return gn_rdiv_s(a, s);
+    }
+}
+
+static void test_binary(void **state) {
+    gn_context *g = (gn_context *)*state;
+    const gn_dtype pairs[][3] = {{GN_C64, GN_C64, GN_C64},    {GN_C64, GN_F32, GN_C64},   {GN_F32, GN_C64, GN_C64},
+                                 {GN_C128, GN_C128, GN_C128}, {GN_F64, GN_C128, GN_C128}, {GN_C128, GN_F64, GN_C128},
+                                 {GN_C64, GN_C128, GN_C128},  {GN_F64, GN_C64, GN_C128}};
+    for (size_t p = 0; p < sizeof pairs / sizeof *pairs; p++)
+        for (int view = 0; view < 25; view++)
+            for (int op = 0; op < 4; op++) {
+                if (view % 5 == 4 && view / 5 == 4) continue;
+                gn_scope_begin(g);
+                gn_array *a = view_of(g, pairs[p][0], view % 5), *b = view_of(g, pairs[p][1], view / 5);
+                if (op == 3) b = gn_where(gn_eq_s(b, 0.0), gn_add_s(b, 2.0), b);
+                cx x[MOST], z[MOST], y[MOST];
+                read_all(gn_broadcast_to(a, GN_SHAPE(7, 5)), x);
+                read_all(gn_broadcast_to(b, GN_SHAPE(7, 5)), z);
+                for (int i = 0; i < 35; i++) y[i] = binary_truth(op, x[i], z[i]);
+                expect_near(&"add\0sub\0mul\0div"[4 * op], binary(op, a, b), y, 35, pairs[p][2], op < 2 ? 1 : 6);
+                gn_scope_end(g);
+            }
+}
+
+static void test_scalars(void **state) {
+    gn_context *g = (gn_context *)*state;
+    for (int d = 0; d < 2; d++)
+        for (int op = 0; op < 6; op++) {
+            gn_dtype t = d ? GN_C128 : GN_C64;
+            gn_array *a = view_of(g, t, 2);
+            if (op == 5) a = gn_where(gn_eq_s(a, 0.0), gn_add_s(a, 2.0), a);
+            cx x[MOST], y[MOST];
+            int64_t n = read_all(a, x);
+            for (int64_t i = 0; i < n; i++)
+                y[i] = op < 4 ? binary_truth(op, x[i], 1.75L) : binary_truth(op == 4 ? 1 : 3, 1.75L, x[i]);
+            expect_near("an op with a number", binary_s(op, a, 1.75), y, n, t, op < 2 || op == 4 ? 1 : 6);
+        }
+}
+
+// ---- comparisons, choices, dtypes
+
+static void test_choices(void **state) {
+    gn_context *g = (gn_context *)*state;
+    const float a[] = {1, 2, 1, 2, 0, 0, NAN, 0}, b[] = {1, 2, 1, 3, 0, 0, NAN, 0};
+    gn_array *x = gn_array_from(g, GN_C64, GN_SHAPE(4), a), *y = gn_array_from(g, GN_C64, GN_SHAPE(4), b);
+    expect_values(gn_eq(x, y), 1, 0, 1, 0);
+    expect_values(gn_ne(x, y), 0, 1, 0, 1);
+    expect_values(gn_eq_s(x, 0.0), 0, 0, 1, 0);
+    expect_values(gn_ne_s(x, 0.0), 1, 1, 0, 1);
+    expect_values(gn_isnan(x), 0, 0, 0, 1);
+    expect_values(gn_isinf(gn_div_s(x, 0.0)), 1, 1, 0, 0);
+    expect_values(gn_isfinite(x), 1, 1, 1, 0);
+    expect_values(gn_logical_not(x), 0, 0, 1, 0);
+    expect_values(gn_count_nonzero(x, GN_ALL), 3);
+    gn_array *z = gn_where(gn_eq(x, y), x, gn_ones(g, GN_F32, GN_SHAPE(1)));
+    expect_values(gn_real(z), 1, 1, 0, 1);
+    expect_values(gn_imag(z), 2, 0, 0, 0);
+    gn_array *wide = gn_cast(x, GN_C128), *from = gn_cast(gn_arange(g, GN_I32, 0, 3, 1), GN_C64);
+    assert_int_equal(gn_dtype_of(wide), GN_C128);
+    expect_values(gn_imag(wide), 2, 2, 0, 0);
+    expect_values(gn_real(from), 0, 1, 2);
+    expect_values(gn_imag(from), 0, 0, 0);
+    expect_values(gn_imag(gn_cast(wide, GN_C64)), 2, 2, 0, 0);
+}
+
+// ---- special values, as NumPy has them
+
+static gn_array *one(gn_context *g, double re, double im) {
+    return gn_complex(gn_scalar(g, GN_F32, re), gn_scalar(g, GN_F32, im));
+}
+
+static void expect_one(gn_array *z, double re, double im) {
+    expect_values(gn_real(z), re);
+    expect_values(gn_imag(z), im);
+}
+
+static void test_special(void **state) {
+    gn_context *g = (gn_context *)*state;
+    const double inf = (double)INFINITY, nan = (double)NAN;
+    expect_one(gn_div(one(g, 1, -2), one(g, 0, 0)), inf, -inf);
+    expect_one(gn_div(one(g, 0, 1), one(g, 0, 0)), nan, inf);
+    expect_one(gn_div(one(g, 3, 4), one(g, inf, 0)), 0, 0);
+    expect_one(gn_div(one(g, 1e38, 1e38), one(g, 1e38, 1e38)), 1, 0); // no overflow on the way
+    expect_one(gn_div(one(g, 1e-37, 1e-37), one(g, 1e-37, 1e-37)), 1, 0);
+    expect_one(gn_mul(one(g, inf, 1), gn_scalar(g, GN_F32, 2)), inf, 2);
+    expect_one(gn_exp(one(g, inf, 0)), inf, 0);
+    expect_one(gn_exp(one(g, -inf, 1)), 0, 0);
+    expect_one(gn_exp(one(g, 0, 0)), 1, 0);
+    expect_one(gn_sqrt(one(g, -4, 0)), 0, 2);
+    expect_one(gn_sqrt(one(g, -4, -0.0)), 0, -2);
+    expect_one(gn_sqrt(one(g, 0, 0)), 0, 0);
+    expect_one(gn_sqrt(one(g, 9, 0)), 3, 0);
+    expect_one(gn_sqrt(one(g, inf, 1)), inf, 0);
+    expect_one(gn_log(one(g, 1, 0)), 0, 0);
+    expect_one(gn_log(one(g, 0, 0)), -inf, 0);
+    expect_values(gn_abs(one(g, 3, -4)), 5);
+    expect_values(gn_abs(one(g, nan, -inf)), inf);
+    expect_values(gn_abs(one(g, nan, 1)), nan);
+    expect_values(gn_abs(one(g, 3e38, 0)), (double)3e38f);
+    expect_values(gn_abs(one(g, 0, 0)), 0);
+    for (int64_t n = 0; n < 2; n++) { // empty arrays
+        gn_array *none = gn_zeros(g, GN_C64, GN_SHAPE(0, n));
+        expect_shape(gn_mul(none, none), 0, n);
+        expect_shape(gn_exp(none), 0, n);
+        expect_values(gn_real(gn_sum(none, GN_ALL)), 0);
+    }
+}
+
+// ---- sums and products
+
+static void test_reductions(void **state) {
+    gn_context *g = (gn_context *)*state;
+    for (int view = 0; view < 4; view++)
+        for (int d = 0; d < 2; d++) {
+            gn_dtype t = d ? GN_C128 : GN_C64, part = d ? GN_F64 : GN_F32;
+            gn_array *a = view_of(g, t, view);
+            cx x[MOST], sum = 0, mean;
+            long double squares = 0, spread = 0, eps = d ? 0x1p-52L : 0x1p-23L;
+            int64_t n = read_all(a, x);
+            for (int64_t i = 0; i < n; i++) sum += x[i];
+            for (int64_t i = 0; i < n; i++) squares += creall(x[i] * conjl(x[i]));
+            mean = sum / (long double)n;
+            for (int64_t i = 0; i < n; i++) spread += creall((x[i] - mean) * conjl(x[i] - mean));
+            cx have[MOST];
+            read_all(gn_sum(a, GN_ALL), have);
+            assert_true(cabsl(have[0] - sum) <= 8 * eps * sqrtl(squares * (long double)n));
+            read_all(gn_mean(a, GN_ALL), have);
+            assert_true(cabsl(have[0] - mean) <= 8 * eps * sqrtl(squares / (long double)n));
+            long double norm = sqrtl(squares), var = spread / (long double)(n - 1);
+            assert_true(fabsl(gn_item(gn_norm(a, GN_ALL)) - norm) <= 8 * eps * norm);
+            assert_true(fabsl(gn_item(gn_var(a, GN_ALL, 1)) - var) <= 16 * eps * squares);
+            assert_true(fabsl(gn_item(gn_std(a, GN_ALL, 1)) - sqrtl(var)) <= 16 * eps * norm);
+            assert_int_equal(gn_dtype_of(gn_var(a, GN_ALL, 0)), part);
+            assert_int_equal(gn_dtype_of(gn_sum(a, GN_AXIS(0))), t);
+            expect_shape(gn_sum(a, GN_AXIS(-1) | GN_KEEP), 7, 1);
+            gn_array *rows = gn_sum(a, GN_AXIS(1));
+            read_all(rows, have);
+            for (int i = 0; i < 7; i++) {
+                cx row = 0;
+                for (int k = 0; k < 5; k++) row += x[5 * i + k];
+                assert_true(cabsl(have[i] - row) <= 8 * eps * norm);
+            }
+        }
+}
+
+static void test_matrices(void **state) {
+    gn_context *g = (gn_context *)*state;
+    const gn_dtype pairs[][3] = {{GN_C64, GN_C64, GN_C64}, {GN_F32, GN_C64, GN_C64},
+                                 {GN_C64, GN_F32, GN_C64}, {GN_C128, GN_C128, GN_C128}};
+    for (size_t p = 0; p < sizeof pairs / sizeof *pairs; p++)
+        for (int view = 0; view < 16; view++) {
+            gn_scope_begin(g);
+            gn_array *a = view_of(g, pairs[p][0], view % 4), *b = gn_transpose(view_of(g, pairs[p][1], view / 4));
+            cx x[MOST], z[MOST], have[MOST];
+            read_all(a, x);
+            read_all(b, z);
+            gn_array *y = gn_matmul(a, b);
+            assert_int_equal(gn_dtype_of(y), pairs[p][2]);
+            read_all(y, have);
+            for (int i = 0; i < 49; i++) {
+                cx sum = 0;
+                long double size = 0;
+                for (int k = 0; k < 5; k++) {
+                    sum += x[i / 7 * 5 + k] * z[k * 7 + i % 7];
+                    size += cabsl(x[i / 7 * 5 + k] * z[k * 7 + i % 7]);
+                }
+                assert_true(cabsl(have[i] - sum) <= 16 * (pairs[p][2] == GN_C64 ? 0x1p-23L : 0x1p-52L) * size);
+            }
+            gn_scope_end(g);
+        }
+    gn_array *v = numbers(g, GN_C64, GN_SHAPE(5), 2), *w = numbers(g, GN_C64, GN_SHAPE(5), 2);
+    cx x[MOST], z[MOST], have[MOST], sum = 0;
+    read_all(v, x);
+    read_all(w, z);
+    for (int i = 0; i < 5; i++) sum += x[i] * z[i];
+    read_all(gn_dot(v, w), have);
+    assert_true(cabsl(have[0] - sum) < 1e-4L);
+    read_all(gn_outer(v, w), have);
+    for (int i = 0; i < 25; i++) assert_true(cabsl(have[i] - x[i / 5] * z[i % 5]) <= 1e-6L * cabsl(have[i]));
+}
+
+// ---- gradients
+
+enum { FUNCTIONS = 14 };
+
+// A real number made of complex numbers whose parts are in[0] and in[1], and of in[2] and in[3].
+static gn_array *loss_of(gn_context *g, gn_array *const *in, int which) {
+    gn_array *a = gn_complex(in[0], in[1]), *b = gn_complex(in[2], in[3]), *y = NULL;
+    switch (which) {
+    case 0: y = gn_add(a, b); break;
+    case 1: y = gn_sub(in[0], b); break;
+    case 2: y = gn_mul(a, b); break;
+    case 3: y = gn_mul(in[2], a); break;
+    case 4: y = gn_div(a, b); break;
+    case 5: y = gn_div(in[1], b); break;
+    case 6: y = gn_rdiv_s(a, 1.5); break;
+    case 7: y = gn_exp(a); break;
+    case 8: y = gn_log(a); break;
+    case 9: y = gn_sqrt(a); break;
+    case 10: y = gn_square(gn_conj(a)); break;
+    case 11: y = gn_abs(a); break;
+    case 12: y = gn_matmul(gn_reshape(a, GN_SHAPE(2, 3)), gn_reshape(b, GN_SHAPE(3, 2))); break;
+    default: y = gn_where(gn_gt_s(in[0], 0.0), gn_recip(a), gn_mul_s(b, 2.0)); break;
+    }
+    gn_array *weight = gn_complex(gn_scalar(g, GN_F64, 0.7), gn_scalar(g, GN_F64, -0.4));
+    gn_array *sum = gn_sum(gn_mul(gn_mul(y, weight), gn_conj(y)), GN_ALL);
+    return gn_add(gn_add(gn_real(sum), gn_norm(y, GN_ALL)), gn_sum(gn_imag(gn_mul(y, weight)), GN_ALL));
+}
+
+static void test_gradients(void **state) {
+    gn_context *g = (gn_context *)*state;
+    for (int which = 0; which < FUNCTIONS; which++) {
+        gn_scope_begin(g);
+        gn_array *in[4], *grads[4];
+        double data[4][6];
+        for (int k = 0; k < 4; k++) {
+            for (int i = 0; i < 6; i++) data[k][i] = unit() + (k == 2 ? 2.0 : 0.0);
+            in[k] = gn_requires_grad(gn_array_from(g, GN_F64, GN_SHAPE(6), data[k]), true);
+        }
+        gn_array *loss = loss_of(g, in, which);
+        if (gn_gradients(loss, in, 4, false, grads) != GN_OK) fail_msg("%d: %s", which, gn_error(g));
+        for (int k = 0; k < 4; k++)
+            for (int i = 0; i < 6; i++) {
+                double end[2], have[6], h = 1e-5;
+                for (int side = 0; side < 2; side++) {
+                    gn_array *moved[4];
+                    memcpy(moved, in, sizeof in);
+                    double at = data[k][i];
+                    data[k][i] = side ? at + h : at - h;
+                    moved[k] = gn_array_from(g, GN_F64, GN_SHAPE(6), data[k]);
+                    data[k][i] = at;
+                    end[side] = gn_item(loss_of(g, moved, which));
+                }
+                double slope = (end[1] - end[0]) / (2 * h);
+                if (grads[k] == NULL)
+                    memset(have, 0, sizeof have);
+                else
+                    assert_int_equal(gn_read(grads[k], have, sizeof have), GN_OK);
+                if (!(fabs(have[i] - slope) <= 1e-6 * (1 + fabs(slope))))
+                    fail_msg("function %d, input %d, element %d: %.9g, expected %.9g", which, k, i, have[i], slope);
+            }
+        gn_scope_end(g);
+    }
+    // At 0, where the magnitude has no slope.
+    gn_array *x = gn_requires_grad(gn_zeros(g, GN_F32, GN_SHAPE(2)), true);
+    gn_backward(gn_sum(gn_abs(gn_complex(x, x)), GN_ALL));
+    expect_values(gn_grad(x), 0, 0);
+}
+
+// ---- misuse and memory
+
+static void test_errors(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_array *z = gn_zeros(g, GN_C64, GN_SHAPE(3)), *x = gn_ones(g, GN_F32, GN_SHAPE(3));
+    assert_null(gn_sin(z));
+    expect_error(g, GN_ERROR_DTYPE, "gn_sin: complex numbers are not supported here");
+    assert_null(gn_lt(z, x));
+    expect_error(g, GN_ERROR_DTYPE, "gn_lt: complex numbers are not supported here");
+    assert_null(gn_pow_s(z, 2.0));
+    expect_error(g, GN_ERROR_DTYPE, "gn_pow_s: complex numbers are not supported here");
+    assert_null(gn_where(z, x, x));
+    expect_error(g, GN_ERROR_DTYPE, "gn_where: complex64 is not supported here");
+    assert_null(gn_cast(z, GN_F32));
+    expect_error(g, GN_ERROR_DTYPE, "gn_cast: complex64 to float32: take gn_real, gn_imag or gn_abs of it");
+    assert_null(gn_mul(z, gn_zeros(g, GN_C64, GN_SHAPE(4))));
+    expect_error(g, GN_ERROR_SHAPE, "gn_mul: shapes (3,) and (4,) do not broadcast");
+    assert_null(gn_mul(z, NULL));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_mul: array argument 2 is NULL");
+    assert_null(gn_prod(z, GN_ALL));
+    expect_error(g, GN_ERROR_DTYPE, "gn_prod: complex64 is not supported here");
+    assert_null(gn_sum(z, GN_AXIS(1)));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_sum: axis 1 is out of bounds for array of rank 1");
+    assert_null(gn_matmul(z, gn_zeros(g, GN_C64, GN_SHAPE(4))));
+    expect_error(g, GN_ERROR_SHAPE, NULL);
+}
+
+static void work(gn_context *g) {
+    gn_array *x = gn_requires_grad(gn_ones(g, GN_F32, GN_SHAPE(6)), true);
+    gn_array *z = gn_complex(x, gn_mul_s(x, 0.5));
+    z = gn_div(gn_exp(gn_mul(z, z)), gn_sqrt(z));
+    gn_backward(gn_norm(gn_where(gn_eq_s(z, 0.0), x, z), GN_ALL));
+    gn_item(gn_sum(gn_grad(x), GN_ALL));
+}
+
+static void test_allocations(void **state) {
+    (void)state;
+    test_most_allocations(work);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        GN_TEST(test_unary),      GN_TEST(test_binary),   GN_TEST(test_scalars),   GN_TEST(test_choices),
+        GN_TEST(test_special),    GN_TEST(test_reductions), GN_TEST(test_matrices), GN_TEST(test_gradients),
+        GN_TEST(test_errors),     cmocka_unit_test(test_allocations),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
