@@ -15360,6 +15360,7 @@ typedef struct gni_vk_caps {
     bool int64, float64, float16, int8, int16, storage8, storage16, memory_model;
     bool keep_denorms, keep_nan; // kernels are told to keep float32 subnormals, infinities and NaN
     bool keep_half_denorms;      // and float16 subnormals, in unpackHalf2x16 too
+    bool round_half;             // and to round what becomes float16 to nearest, ties to even
     bool bfloat16, bfloat16_coop;
     bool coop, coop2;
     int coop_count;
@@ -16006,6 +16007,8 @@ static void gni_vk_read_limits(gni_vk *vk, const bool *has) {
     c->keep_half_denorms =
         v12.shaderDenormPreserveFloat16 &&
         v12.denormBehaviorIndependence == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL;
+    c->round_half = v12.shaderRoundingModeRTEFloat16 &&
+                    v12.roundingModeIndependence == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL;
     c->keep_nan = v12.shaderSignedZeroInfNanPreserveFloat32 != 0;
     if (has[GNI_VK_EXT_SUBGROUP]) {
         c->subgroup_min = subgroup.least;
@@ -17471,7 +17474,7 @@ static bool gni_vk_needs_code(const gni_vk_kernel *k, uint32_t code) {
 typedef struct gni_vk_float_mode {
     uint32_t capability, mode, bits;
 } gni_vk_float_mode;
-enum { GNI_VK_MODES = 3, GNI_VK_MODE_WORDS = GNI_VK_MODES * 6 };
+enum { GNI_VK_MODES = 4, GNI_VK_MODE_WORDS = GNI_VK_MODES * 6 };
 
 static int gni_vk_float_modes(const gni_vk *vk, gni_vk_float_mode *out) {
     int n = 0;
@@ -17480,6 +17483,11 @@ static int gni_vk_float_modes(const gni_vk *vk, gni_vk_float_mode *out) {
         out[n].capability = 4464; // DenormPreserve
         out[n].mode = 4459;
         out[n++].bits = bits;
+    }
+    if (vk->caps.round_half) {
+        out[n].capability = 4467; // RoundingModeRTE
+        out[n].mode = 4462;
+        out[n++].bits = 16;
     }
     if (vk->caps.keep_nan) {
         out[n].capability = 4466; // SignedZeroInfNanPreserve
@@ -20476,13 +20484,15 @@ static const gni_vko_tile gni_vko_real_tiles[] = {
     {GNI_MODULE_matmul_32x32, 32, 32, 32, 18436, 100, 88, 3, false},
 };
 static const gni_vko_tile gni_vko_half_tiles[] = {
-    {GNI_MODULE_matmul_half_128x128, 128, 128, 64, 36868, 1180, 850, 2, true},
-    {GNI_MODULE_matmul_half_64x64, 64, 64, 64, 18436, 790, 560, 3, true},
+    {GNI_MODULE_matmul_half_128x128, 128, 128, 64, 36868, 1250, 1060, 2, true},
+    {GNI_MODULE_matmul_half_64x128, 64, 128, 64, 27652, 1000, 680, 4, true},
+    {GNI_MODULE_matmul_half_64x64, 64, 64, 64, 18436, 800, 540, 3, true},
     {GNI_MODULE_matmul_half_32x64, 32, 64, 64, 14340, 550, 340, 4, true},
 };
 static const gni_vko_tile gni_vko_bfloat_tiles[] = {
-    {GNI_MODULE_matmul_bfloat_128x128, 128, 128, 64, 36868, 1180, 850, 2, true},
-    {GNI_MODULE_matmul_bfloat_64x64, 64, 64, 64, 18436, 790, 560, 3, true},
+    {GNI_MODULE_matmul_bfloat_128x128, 128, 128, 64, 36868, 1250, 1060, 2, true},
+    {GNI_MODULE_matmul_bfloat_64x128, 64, 128, 64, 27652, 1000, 680, 4, true},
+    {GNI_MODULE_matmul_bfloat_64x64, 64, 64, 64, 18436, 800, 540, 3, true},
     {GNI_MODULE_matmul_bfloat_32x64, 32, 64, 64, 14340, 550, 340, 4, true},
 };
 static const gni_vko_tile gni_vko_int_tile = {
@@ -20516,7 +20526,19 @@ static bool gni_vko_matmul_ok(const gni_vk *vk, const gni_matmul *m) {
 
 // ---- which kernel
 
-// Whether the device multiplies 16x16x16 of this dtype into float32 sums, in subgroups of 32.
+// Whether subgroups multiply 16x16x16 of this type of component into sums of that one.
+static bool gni_vko_has_shape(const gni_vk_caps *c, int32_t in, int32_t sum) {
+    for (int i = 0; i < c->coop_count; i++) {
+        const gni_vk_coop *s = &c->coops[i];
+        if (s->m == 16 && s->n == 16 && s->k == 16 && s->a == in && s->b == in && s->c == sum &&
+            s->result == sum && !s->saturating && !s->workgroup_scope && s->invocations == 0)
+            return true;
+    }
+    return false;
+}
+
+// Whether the device multiplies 16x16x16 of this dtype into float32 sums, in subgroups of 32. Sums on their way to
+// float16 are rounded as a matrix of the unit's, which is a type that it has to have.
 static bool gni_vko_has_units(const gni_vk *vk, gn_dtype t) {
     const gni_vk_caps *c = &vk->caps;
     bool subgroups = c->subgroup_control ? c->subgroup_min <= 32 && c->subgroup_max >= 32
@@ -20524,14 +20546,8 @@ static bool gni_vko_has_units(const gni_vk *vk, gn_dtype t) {
     bool types = t == GN_F16 ? c->float16 : t == GN_BF16 && c->bfloat16 && c->bfloat16_coop;
     int32_t in = t == GN_F16 ? GNI_VK_COMPONENT_F16 : GNI_VK_COMPONENT_BF16;
     if (!c->coop || !c->addresses || !subgroups || !types) return false;
-    for (int i = 0; i < c->coop_count; i++) {
-        const gni_vk_coop *s = &c->coops[i];
-        if (s->m == 16 && s->n == 16 && s->k == 16 && s->a == in && s->b == in &&
-            s->c == GNI_VK_COMPONENT_F32 && s->result == GNI_VK_COMPONENT_F32 && !s->saturating &&
-            !s->workgroup_scope && s->invocations == 0)
-            return true;
-    }
-    return false;
+    return gni_vko_has_shape(c, in, GNI_VK_COMPONENT_F32) &&
+           (t != GN_F16 || gni_vko_has_shape(c, in, GNI_VK_COMPONENT_F16));
 }
 
 // Sizes from which matrix units pay.
@@ -20579,7 +20595,7 @@ static const gni_vko_tile *gni_vko_pick_tile(const gni_vk *vk, const gni_matmul 
     } else if (m->a.dtype == m->b.dtype && gni_vko_has_units(vk, m->a.dtype) &&
                gni_vko_suits_units(m)) {
         tiles = m->a.dtype == GN_F16 ? gni_vko_half_tiles : gni_vko_bfloat_tiles;
-        count = 3;
+        count = (int)(sizeof gni_vko_half_tiles / sizeof gni_vko_half_tiles[0]);
     } else if (vk->caps.kind == GNI_VK_CPU) {
         tiles = &gni_vko_cpu_tile;
         count = 1;
@@ -20802,6 +20818,12 @@ static int64_t gni_vko_join_counters(int64_t splits) {
     return n;
 }
 
+// GN_LAYOUT's bits for the store of results of 16 bits.
+static uint32_t gni_vko_half_store(const gni_vko_call *c, int64_t row) {
+    bool exact = c->vk->caps.round_half && c->vk->caps.keep_half_denorms;
+    return (uint32_t)exact << 11 | (uint32_t)(c->param[10] % 8 == 0 && row % 8 == 0) << 12;
+}
+
 static bool gni_vko_matmul_tiled(gni_vko_call *c, const gni_matmul *m, int64_t batches,
                                  int64_t row) {
     int64_t splits = 1;
@@ -20827,6 +20849,7 @@ static bool gni_vko_matmul_tiled(gni_vko_call *c, const gni_matmul *m, int64_t b
             gni_modules[t->module].name, (int)splits, splits > 1 ? "s" : "");
     if (splits > 1) c->generic.spec[3] |= 512u;
     if (m->k % t->bk == 0) c->generic.spec[3] |= 1024u;
+    if (t->units) c->generic.spec[3] |= gni_vko_half_store(c, row);
     if (t->units && m->k > 0 && m->k % t->bk == 0 && m->m % t->bm == 0 && m->n % t->bn == 0)
         c->generic.spec[3] |= 131072u;
     c->param[15] = (uint32_t)down;

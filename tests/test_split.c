@@ -1,6 +1,8 @@
 // vk_split from inside: the parts that operands are cut into, against what they must add up to, and products with
 // each mode asked for, on shapes and numbers that public functions reach only in large sizes. Where the device has
 // no matrix units, products are the exact kernels'; the parts are tested anyway.
+//
+// Also every tile of the float16 and bfloat16 kernels, which the planner chooses by size.
 
 #define GPUNUM_IMPLEMENTATION
 #include "gpunum.h"
@@ -276,10 +278,90 @@ static void test_parts(void **state) {
             }
 }
 
+// ---- tiles of float16 and bfloat16
+
+// Makes `which` the tile that is chosen, with k in one part.
+static void choose_tile(gn_context *g, const gni_vko_tile *tiles, int count, int which) {
+    gni_vk *vk = g->vk;
+    if (vk->compiler.rates == NULL)
+        vk->compiler.rates = (gni_vk_rates *)gni_calloc(g, GNI_MODULE_COUNT * sizeof(gni_vk_rates));
+    assert_non_null(vk->compiler.rates);
+    for (int i = 0; i < count; i++) {
+        gni_vk_rates *r = &vk->compiler.rates[tiles[i].module];
+        r->rate = r->alone = i == which ? GNI_VK_MOST_RATE : 1;
+        r->resident = 1;
+    }
+}
+
+// Operands whose sums float32 holds exactly, from float16's subnormals to past its largest, so that the result is
+// the exact one rounded once, bit for bit.
+static void exact_product(gn_context *g, gn_dtype t, shape s, int how_a, int how_b, bool relu) {
+    float *a = (float *)malloc((size_t)(s.m * s.k) * 4),
+          *b = (float *)malloc((size_t)(s.k * s.n) * 4),
+          *c = (float *)malloc((size_t)(s.m * s.n) * 4);
+    uint16_t *have = (uint16_t *)malloc((size_t)(s.m * s.n) * 2),
+             *want = (uint16_t *)malloc((size_t)(s.m * s.n) * 2);
+    for (int i = 0; i < s.m; i++)
+        for (int l = 0; l < s.k; l++)
+            a[i * s.k + l] = ldexpf((float)(int)(draw() * 8), i * 5 % 37 - 24);
+    for (int i = 0; i < s.k * s.n; i++) b[i] = (float)(int)(draw() * 16) / 16;
+    for (int i = 0; i < s.m; i++)
+        for (int j = 0; j < s.n; j++) {
+            double sum = 0;
+            for (int l = 0; l < s.k; l++) sum += (double)a[i * s.k + l] * (double)b[l * s.n + j];
+            c[i * s.n + j] = (float)(relu && sum < 0 ? 0 : sum);
+        }
+    gn_scope_begin(g);
+    gn_array *y = gn_matmul(gn_cast(operand(g, a, 1, s.m, s.k, how_a), t),
+                            gn_cast(operand(g, b, 1, s.k, s.n, how_b), t));
+    if (relu) y = gn_relu(y);
+    gn_array *z = gn_cast(gn_array_from(g, GN_F32, GN_SHAPE(1, s.m, s.n), c), t);
+    assert_int_equal(gn_read(y, have, (size_t)(s.m * s.n) * 2), GN_OK);
+    assert_int_equal(gn_read(z, want, (size_t)(s.m * s.n) * 2), GN_OK);
+    for (int i = 0; i < s.m * s.n; i++)
+        if (have[i] != want[i] && ((have[i] | want[i]) & 0x7fff) != 0)
+            fail_msg(
+                "%s (%d x %d x %d), layouts %d and %d: element %d, %d is %04x, not %04x (%.9g)",
+                gn_dtype_name(t), s.m, s.n, s.k, how_a, how_b, i / s.n, i % s.n, have[i], want[i],
+                (double)c[i]);
+    gn_scope_end(g);
+    free(a);
+    free(b);
+    free(c);
+    free(have);
+    free(want);
+}
+
+static void test_half_tiles(void **state) {
+    (void)state;
+    if (!test_on_vulkan()) skip();
+    static const int size[][3] = {
+        {128, 128, 64}, {256, 384, 128}, {72, 136, 40}, {130, 72, 67}, {61, 131, 96}};
+    enum { TILES = sizeof gni_vko_half_tiles / sizeof gni_vko_half_tiles[0] };
+    gn_options o = test_options();
+    o.vulkan_flags |=
+        GN_VULKAN_NO_ASYNC_PIPELINES; // programs at the store from the first product on
+    for (int type = 0; type < 2; type++) {
+        gn_context *g = test_open_with(&o);
+        for (int tile = 0; tile < TILES; tile++)
+            for (size_t i = 0; i < sizeof size / sizeof size[0]; i++) {
+                shape s = sized(size[i][0], size[i][1], size[i][2]);
+                choose_tile(g, type == 0 ? gni_vko_half_tiles : gni_vko_bfloat_tiles, TILES, tile);
+                exact_product(g, type == 0 ? GN_F16 : GN_BF16, s, 0, 0, false);
+                if (i < 2) exact_product(g, type == 0 ? GN_F16 : GN_BF16, s, 1, 1, true);
+            }
+        test_close(g);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        GN_TEST(test_parts),   GN_TEST(test_shapes), GN_TEST(test_batches),
-        GN_TEST(test_numbers), GN_TEST(test_bias),
+        cmocka_unit_test(test_half_tiles),
+        GN_TEST(test_parts),
+        GN_TEST(test_shapes),
+        GN_TEST(test_batches),
+        GN_TEST(test_numbers),
+        GN_TEST(test_bias),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

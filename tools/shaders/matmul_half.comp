@@ -2,11 +2,13 @@
 // matmul.comp's work on matrix units: a and b are float16 or bfloat16, sums are float32, c is any of the three.
 //
 //! variant matmul_half_128x128 --env=vulkan1.3 -DGN_BM=128 -DGN_BN=128 -DGN_BK=64 -DGN_WM=64 -DGN_WN=64
+//! variant matmul_half_64x128 --env=vulkan1.3 -DGN_BM=64 -DGN_BN=128 -DGN_BK=64 -DGN_WM=32 -DGN_WN=64
 //! variant matmul_half_64x64 --env=vulkan1.3 -DGN_BM=64 -DGN_BN=64 -DGN_BK=64 -DGN_WM=32 -DGN_WN=32
 //! variant matmul_half_32x64 --env=vulkan1.3 -DGN_BM=32 -DGN_BN=64 -DGN_BK=64 -DGN_WM=16 -DGN_WN=32
-//! variant matmul_bfloat_128x128 --env=vulkan1.3 --bfloat16 -DGN_BM=128 -DGN_BN=128 -DGN_BK=64 -DGN_WM=64 -DGN_WN=64
-//! variant matmul_bfloat_64x64 --env=vulkan1.3 --bfloat16 -DGN_BM=64 -DGN_BN=64 -DGN_BK=64 -DGN_WM=32 -DGN_WN=32
-//! variant matmul_bfloat_32x64 --env=vulkan1.3 --bfloat16 -DGN_BM=32 -DGN_BN=64 -DGN_BK=64 -DGN_WM=16 -DGN_WN=32
+//! variant matmul_bfloat_128x128 --env=vulkan1.3 --bfloat16 -DGN_BFLOAT -DGN_BM=128 -DGN_BN=128 -DGN_BK=64 -DGN_WM=64 -DGN_WN=64
+//! variant matmul_bfloat_64x128 --env=vulkan1.3 --bfloat16 -DGN_BFLOAT -DGN_BM=64 -DGN_BN=128 -DGN_BK=64 -DGN_WM=32 -DGN_WN=64
+//! variant matmul_bfloat_64x64 --env=vulkan1.3 --bfloat16 -DGN_BFLOAT -DGN_BM=64 -DGN_BN=64 -DGN_BK=64 -DGN_WM=32 -DGN_WN=32
+//! variant matmul_bfloat_32x64 --env=vulkan1.3 --bfloat16 -DGN_BFLOAT -DGN_BM=32 -DGN_BN=64 -DGN_BK=64 -DGN_WM=16 -DGN_WN=32
 //! variant matmul_split_128x128 --env=vulkan1.3 -DGN_PARTS=2 -DGN_STAGES=1 -DGN_DEEP=2 -DGN_BM=128 -DGN_BN=128 -DGN_BK=16 -DGN_WM=64 -DGN_WN=64
 //! variant matmul_split3_128x128 --env=vulkan1.3 --bfloat16 -DGN_PARTS=3 -DGN_STAGES=1 -DGN_BM=128 -DGN_BN=128 -DGN_BK=16 -DGN_WM=64 -DGN_WN=64
 //! variant matmul_patch --env=vulkan1.3 -DGN_PATCH -DGN_PARTS=2 -DGN_STAGES=1 -DGN_BM=64 -DGN_BN=64 -DGN_BK=16 -DGN_WM=16 -DGN_WN=32
@@ -54,6 +56,8 @@ layout(constant_id = 3) const uint GN_LAYOUT = 0u;
 #define GN_B_RUNS ((GN_LAYOUT & 256u) != 0u)
 #define GN_HAS_SPLITS ((GN_LAYOUT & 512u) != 0u)
 #define GN_WHOLE ((GN_LAYOUT & 1024u) != 0u)   // k is a multiple of BK
+#define GN_ROUNDS ((GN_LAYOUT & 2048u) != 0u)  // conversions to float16 round to nearest and keep subnormals
+#define GN_C_EIGHTS ((GN_LAYOUT & 4096u) != 0u) // c is written in aligned groups of 8
 #define GN_INSIDE ((GN_LAYOUT & 131072u) != 0u) // and the rest is whole tiles
 
 #define GN_C_ROW GN_PARAM(46)
@@ -153,17 +157,49 @@ void gn_b_keep(uint i, uvec4 v, uint inside) {
 #define GN_UNIT_A coopmat<float16_t, gl_ScopeSubgroup, 16, 16, gl_MatrixUseA>
 #define GN_UNIT_B coopmat<float16_t, gl_ScopeSubgroup, 16, 16, gl_MatrixUseB>
 #define GN_UNIT_C coopmat<float, gl_ScopeSubgroup, 16, 16, gl_MatrixUseAccumulator>
+#define GN_UNIT_H coopmat<float16_t, gl_ScopeSubgroup, 16, 16, gl_MatrixUseAccumulator>
+#define GN_HALF_PITCH (GN_WN / 8 + 1)
+// Whole tiles of float16 with nothing to do at the store but to round.
+#define GN_BARE                                                                                                        \
+    (GN_C_DTYPE == GN_T_F16 && GN_ROUNDS && GN_C_EIGHTS && GN_INSIDE && !GN_HAS_BIAS && !GN_HAS_RELU && !GN_HAS_PROGRAM)
 
-void gn_write_run(uint row, uint column, uint batch, vec4 v) {
-    uint count = row < GN_M ? gn_inside(column, GN_N) : 0u;
-    if (count == 0u) return;
+// Sums of columns column to column + count - 1 of a row, 1 <= count <= 4, with all that is added before the store.
+vec4 gn_finish(uint row, uint column, uint batch, vec4 v, uint count) {
     if (GN_HAS_BIAS) v += gn_read_run(GN_OPEN(GN_BIAS), GN_BIAS_BASE + column, 1u, GN_T_F32, false, count);
     if (GN_HAS_RELU) v = mix(v, vec4(0.0), lessThan(v, vec4(0.0)));
     if (GN_HAS_PROGRAM) v = gn_epilogue(v, row, column, batch, count);
-    uvec4 r = gn_narrow(floatBitsToUint(v), GN_C_DTYPE);
-    uint at = GN_C_BASE + (batch * GN_M + row) * GN_C_ROW + column;
+    return v;
+}
+uint gn_c_place(uint row, uint column, uint batch) { return GN_C_BASE + (batch * GN_M + row) * GN_C_ROW + column; }
+void gn_write_run(uint row, uint column, uint batch, vec4 v) {
+    uint count = row < GN_M ? gn_inside(column, GN_N) : 0u;
+    if (count == 0u) return;
+    uvec4 r = gn_narrow(floatBitsToUint(gn_finish(row, column, batch, v, count)), GN_C_DTYPE);
+    uint at = gn_c_place(row, column, batch);
     if (GN_C_GROUPS && count == 4u) gn_write_group(GN_OPEN(GN_C), at, GN_C_DTYPE, r);
     else gn_write_each(GN_OPEN(GN_C), at + uvec4(0u, 1u, 2u, 3u), GN_C_DTYPE, r, count);
+}
+
+// Four results of 16 bits, as they lie in memory. The exact integer code costs a tile more than its products do
+// where k is small.
+uvec2 gn_halves(vec4 v) {
+#ifndef GN_BFLOAT
+    if (GN_C_DTYPE == GN_T_F16 && GN_ROUNDS)
+        return uvec2(packFloat2x16(f16vec2(v.xy)), packFloat2x16(f16vec2(v.zw)));
+#endif
+    uvec4 r = gn_narrow(floatBitsToUint(v), GN_C_DTYPE);
+    return uvec2(r.x | (r.y << 16), r.z | (r.w << 16));
+}
+// Eight columns, of 16 bits each.
+void gn_write_eight(uint row, uint column, uint batch, vec4 v, vec4 w) {
+    if (GN_C_EIGHTS && row < GN_M && column + 8u <= GN_N) {
+        v = gn_finish(row, column, batch, v, 4u);
+        w = gn_finish(row, column + 4u, batch, w, 4u);
+        GN_PUT4(GN_OPEN(GN_C), gn_c_place(row, column, batch) >> 3, uvec4(gn_halves(v), gn_halves(w)));
+    } else {
+        gn_write_run(row, column, batch, v);
+        gn_write_run(row, column + 4u, batch, w);
+    }
 }
 
 // Loads of a slice are spread over the steps of the one before. Where an element takes several, they are all
@@ -270,17 +306,42 @@ void main() {
     }
     uint out0 = unit * 16u * GN_OUT_PITCH;
     [[unroll]] for (uint i = 0u; i < GN_UNITS_M; i++) {
+        uint row = m0 + wm + i * 16u, column = n0 + wn;
         subgroupBarrier();
+#if !defined(GN_PARTS) && !defined(GN_BFLOAT)
+        if (GN_BARE) {
+            [[unroll]] for (uint j = 0u; j < GN_UNITS_N; j++)
+                coopMatStore(GN_UNIT_H(sum[i][j]), gn_tile, out0 + j * 2u, GN_HALF_PITCH,
+                             gl_CooperativeMatrixLayoutRowMajor);
+            subgroupBarrier();
+            [[unroll]] for (uint e = lane; e < 2u * GN_WN; e += GN_SUBGROUP) {
+                uint r = e / (GN_WN / 8), c = e % (GN_WN / 8);
+                GN_PUT4(GN_OPEN(GN_C), gn_c_place(row + r, column + 8u * c, batch) >> 3,
+                        gn_tile[out0 + r * GN_HALF_PITCH + c]);
+            }
+            continue;
+        }
+#endif
         [[unroll]] for (uint j = 0u; j < GN_UNITS_N; j++)
             coopMatStore(sum[i][j], gn_tile, out0 + j * 4u, GN_OUT_PITCH, gl_CooperativeMatrixLayoutRowMajor);
         subgroupBarrier();
+#ifndef GN_PARTS
+        if (GN_C_DTYPE != GN_T_F32) {
+            for (uint e = lane; e < 2u * GN_WN; e += GN_SUBGROUP) {
+                uint r = e / (GN_WN / 8), c = e % (GN_WN / 8), at = out0 + r * GN_OUT_PITCH + 2u * c;
+                gn_write_eight(row + r, column + 8u * c, batch, uintBitsToFloat(gn_tile[at]),
+                               uintBitsToFloat(gn_tile[at + 1u]));
+            }
+            continue;
+        }
+#endif
         for (uint e = lane; e < 4u * GN_WN; e += GN_SUBGROUP) {
             uint r = e / (GN_WN / 4), c = e % (GN_WN / 4);
             vec4 v = uintBitsToFloat(gn_tile[out0 + r * GN_OUT_PITCH + c]);
 #ifdef GN_PARTS
-            v = gn_unscaled(m0 + wm + i * 16u + r, n0 + wn + 4u * c, batch, v);
+            v = gn_unscaled(row + r, column + 4u * c, batch, v);
 #endif
-            gn_write_run(m0 + wm + i * 16u + r, n0 + wn + 4u * c, batch, v);
+            gn_write_run(row + r, column + 4u * c, batch, v);
         }
     }
 }
