@@ -1,5 +1,5 @@
-// Measures how fast each kernel of the matrix product is on the present device and prints the tables of room
-// vk_matmul with these figures. With --save they go to a file in DIR too, which gn_open reads where
+// Measures how fast each kernel of the matrix product is on the present device and prints the tables of rooms
+// vk_matmul and vk_split with these figures. With --save they go to a file in DIR too, which gn_open reads where
 // gn_options.cache_dir is DIR.
 //
 //   tune [--device N] [--save DIR]
@@ -91,6 +91,69 @@ static bool tune(gn_context *g, const gni_vko_tile *t, gn_dtype dtype, gni_vk_ra
     return true;
 }
 
+// The split product's figures. What its scan and packing take is left out as the planner counts it: so many tiles in
+// the shape closest to a square have the least of it.
+static bool tune_split(gn_context *g, const gni_vko_tile *t, gni_vk_rates *out) {
+    int64_t units = (int64_t)g->vk->caps.multiprocessors, down = 1;
+    double rate[MOST_EACH + 1], best = 0;
+    for (int64_t i = 1; i * i <= units; i++)
+        if (units % i == 0) down = i;
+    for (int each = 1; each <= MOST_EACH; each++) {
+        gni_matmul m;
+        gni_vko_split p;
+        memset(&m, 0, sizeof m);
+        memset(&p, 0, sizeof p);
+        m.m = t->bm * down * each;
+        m.n = t->bn * (units / down);
+        m.k = K;
+        p.m = &m;
+        p.side[0].batches = p.side[1].batches = 1;
+        p.side[0].rows = m.m;
+        p.side[1].rows = m.n;
+        GN_SCOPE(g) {
+            gn_array *a = gn_eval(gn_randn(g, GN_F32, GN_SHAPE(m.m, K)));
+            gn_array *b = gn_eval(gn_randn(g, GN_F32, GN_SHAPE(K, m.n)));
+            double work = (double)each * t->bm * t->bn * gni_vko_tile_steps(t, K);
+            double time = measure(g, a, b);
+            rate[each] = work / GNI_MAX(time - gni_vko_split_overhead(&p), 0.1 * time);
+        }
+        if (rate[each] > best) best = rate[each];
+    }
+    if (gn_status_get(g) != GN_OK) return false;
+    out->rate = thousands(best);
+    out->alone = thousands(rate[1]);
+    for (out->resident = 1; rate[out->resident] < 0.97 * best;) out->resident++;
+    return true;
+}
+
+static bool tune_split_table(gn_context *g, gni_vk_rates *rates, gni_vk_rates *found) {
+    enum { TILES = sizeof gni_vko_split_tiles / sizeof gni_vko_split_tiles[0] };
+    gni_vk_ops *ops = gni_vko_state(g->vk);
+    if (ops == NULL) return false;
+    printf("static const gni_vko_split_tile gni_vko_split_tiles[] = {\n");
+    for (int i = 0; i < TILES; i++) {
+        const gni_vko_tile *t = &gni_vko_split_tiles[i].tile;
+        gni_vk_rates *r = &found[t->module], *chosen = &rates[t->module];
+        // Mode 0, with k in one part.
+        ops->split_force = 1;
+        chosen->rate = chosen->alone = (int)GNI_VK_MOST_RATE;
+        chosen->resident = 1;
+        bool fits = t->shared <= g->vk->caps.shared_bytes;
+        r->rate = t->rate;
+        r->alone = t->alone;
+        r->resident = t->resident;
+        bool ok = !fits || tune_split(g, t, r);
+        ops->split_force = 0;
+        if (!ok) return false;
+        printf("    {{GNI_MODULE_%s, %d, %d, %d, %u, %d, %d, %d, true},%s\n",
+               gni_modules[t->module].name, t->bm, t->bn, t->bk, (unsigned)t->shared, r->rate,
+               r->alone, r->resident, fits ? "" : " // not measured: too much shared memory");
+        printf("     GNI_MODULE_%s},\n", gni_modules[gni_vko_split_tiles[i].module3].name);
+    }
+    printf("};\n");
+    return true;
+}
+
 static bool tune_table(gn_context *g, const table *from, gni_vk_rates *rates, gni_vk_rates *found) {
     printf("static const gni_vko_tile %s[] = {\n", from->name);
     for (int i = 0; i < from->count; i++) {
@@ -151,6 +214,12 @@ static bool tune_all(gn_context *g, const char *folder) {
             fprintf(stderr, "tune: %s\n", gn_error(g));
             return false;
         }
+    }
+    if (!gni_vko_has_units(vk, GN_F16) || vk->caps.max_buffers < 7)
+        printf("// gni_vko_split_tiles: not on this device\n");
+    else if (!tune_split_table(g, vk->compiler.rates, found)) {
+        fprintf(stderr, "tune: %s\n", gn_error(g));
+        return false;
     }
     return folder == NULL || save(vk, found, folder);
 }
