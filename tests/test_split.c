@@ -303,8 +303,8 @@ static void exact_product(gn_context *g, gn_dtype t, shape s, int how_a, int how
              *want = (uint16_t *)malloc((size_t)(s.m * s.n) * 2);
     for (int i = 0; i < s.m; i++)
         for (int l = 0; l < s.k; l++)
-            a[i * s.k + l] = ldexpf((float)(int)(draw() * 8), i * 5 % 37 - 24);
-    for (int i = 0; i < s.k * s.n; i++) b[i] = (float)(int)(draw() * 16) / 16;
+            a[i * s.k + l] = ldexpf((float)(int)(draw_unit() * 8), i * 5 % 37 - 24);
+    for (int i = 0; i < s.k * s.n; i++) b[i] = (float)(int)(draw_unit() * 16) / 16;
     for (int i = 0; i < s.m; i++)
         for (int j = 0; j < s.n; j++) {
             double sum = 0;
