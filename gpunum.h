@@ -19421,6 +19421,7 @@ enum {
     GNI_VKO_PARAMS = 196,
     GNI_VKO_THREADS = 256,     // of a workgroup
     GNI_VKO_HITS = 256,        // programs remembered
+    GNI_VKO_LOG_CHOICES = 6,   // log2 of the choices remembered
     GNI_VKO_COUNTERS = 1 << 14 // words
 };
 
@@ -19436,6 +19437,12 @@ typedef enum gni_vko_kind {
     GNI_VKO_COLVEC
 } gni_vko_kind;
 
+// A choice of room vk_matmul.
+typedef struct gni_vko_choice {
+    int64_t m, n, k, batches, splits;
+    const struct gni_vko_tile *among, *tile;
+} gni_vko_choice;
+
 // What this room remembers of a device. Zeroed memory is its first state; nothing in it needs freeing
 // but itself.
 typedef struct gni_vk_ops {
@@ -19443,6 +19450,7 @@ typedef struct gni_vk_ops {
     gni_vk_mem counters;         // zeros; kernels leave zeros behind
     bool has_counters;
     uint32_t next_counter;
+    gni_vko_choice choices[1 << GNI_VKO_LOG_CHOICES];
     int split_force; // tests: 1 to 3 asks for that mode of vk_split and above wherever it can work, -1 never
 } gni_vk_ops;
 
@@ -20471,10 +20479,10 @@ typedef struct gni_vko_tile {
 } gni_vko_tile;
 
 static const gni_vko_tile gni_vko_real_tiles[] = {
-    {GNI_MODULE_matmul_96x128, 96, 128, 16, 29700, 189, 138, 2, false},
-    {GNI_MODULE_matmul_128x128, 128, 128, 32, 16900, 172, 165, 2, false},
-    {GNI_MODULE_matmul_64x128, 64, 128, 16, 25604, 165, 136, 2, false},
-    {GNI_MODULE_matmul_64x64, 64, 64, 16, 17412, 156, 95, 4, false},
+    {GNI_MODULE_matmul_96x128, 96, 128, 16, 29700, 189, 163, 2, false},
+    {GNI_MODULE_matmul_128x128, 128, 128, 32, 16900, 176, 165, 2, false},
+    {GNI_MODULE_matmul_64x128, 64, 128, 16, 25604, 180, 152, 3, false},
+    {GNI_MODULE_matmul_64x64, 64, 64, 16, 17412, 156, 128, 4, false},
     {GNI_MODULE_matmul_64x64_4, 64, 64, 32, 34820, 120, 150, 2, false},
     {GNI_MODULE_matmul_128x32, 128, 32, 32, 43012, 125, 89, 2, false},
     {GNI_MODULE_matmul_32x128, 32, 128, 32, 43012, 125, 89, 2, false},
@@ -20558,14 +20566,52 @@ static double gni_vko_tile_steps(const gni_vko_tile *t, int64_t chunk) {
     return (double)(chunk + (t->units ? 3 * t->bk : 48));
 }
 
+static gni_vk_rates gni_vko_tile_rates(const gni_vk *vk, const gni_vko_tile *t) {
+    gni_vk_rates own;
+    own.rate = t->rate;
+    own.alone = t->alone;
+    own.resident = t->resident;
+    const gni_vk_rates *tuned = vk->compiler.rates ? &vk->compiler.rates[t->module] : &own;
+    return tuned->rate == 0 ? own : *tuned;
+}
+
 // Multiply-adds per microsecond with `each` workgroups on a multiprocessor.
 static double gni_vko_tile_rate(const gni_vk *vk, const gni_vko_tile *t, int64_t each) {
-    const gni_vk_rates *tuned = vk->compiler.rates ? &vk->compiler.rates[t->module] : NULL;
-    bool own = !tuned || tuned->rate == 0;
-    int rate = own ? t->rate : tuned->rate, alone = own ? t->alone : tuned->alone,
-        resident = own ? t->resident : tuned->resident;
-    if (each >= resident) return rate * 1000.0;
-    return 1000.0 * (alone + (rate - alone) * (double)(each - 1) / (double)(resident - 1));
+    gni_vk_rates r = gni_vko_tile_rates(vk, t);
+    if (each >= r.resident) return r.rate * 1000.0;
+    return 1000.0 * (r.alone + (r.rate - r.alone) * (double)(each - 1) / (double)(r.resident - 1));
+}
+
+// Of so many tiles, those that come whole where k is in `splits` parts: as many as all multiprocessors
+// have an equal share of.
+static int64_t gni_vko_whole_tiles(const gni_vk *vk, const gni_vko_tile *t, int64_t tiles,
+                                   int64_t splits) {
+    int64_t units = (int64_t)vk->caps.multiprocessors;
+    if (splits == 1) return tiles;
+    return t->units ? 0 : tiles / units * units;
+}
+
+// Microseconds, about, that `whole` tiles and after them `parts` of others take, and their steps of k.
+static double gni_vko_wave_time(const gni_vk *vk, const gni_vko_tile *t, int64_t whole,
+                                double whole_steps, int64_t parts, double part_steps) {
+    int64_t units = (int64_t)vk->caps.multiprocessors,
+            resident = gni_vko_tile_rates(vk, t).resident,
+            each = GNI_MIN(resident, gni_vko_ceil(whole + parts, units)), room = units * each,
+            over = whole % room;
+    // In one step of all that a multiprocessor runs at once, and in how many steps.
+    double area = (double)t->bm * (double)t->bn,
+           step = area * (double)each / gni_vko_tile_rate(vk, t, each),
+           steps = (double)(whole / room) * whole_steps;
+    if (over == 0) return step * (steps + (double)gni_vko_ceil(parts, room) * part_steps);
+    int64_t free_room = room - over, fit = free_room * (int64_t)(whole_steps / part_steps);
+    if (parts > fit)
+        return step * (steps + whole_steps + (double)gni_vko_ceil(parts - fit, room) * part_steps);
+    // The last whole tiles have their multiprocessors for themselves after a while. But without parts two go
+    // wherever two have just ended.
+    int64_t left = parts == 0 && resident <= 2 ? each : gni_vko_ceil(over, units);
+    double beside = (double)gni_vko_ceil(parts, free_room) * part_steps;
+    return step * (steps + beside) +
+           (whole_steps - beside) * area * (double)left / gni_vko_tile_rate(vk, t, left);
 }
 
 // Microseconds, about, that this tile takes with k in `splits` parts.
@@ -20574,13 +20620,47 @@ static double gni_vko_tile_time(const gni_vk *vk, const gni_vko_tile *t, const g
     int64_t units = (int64_t)vk->caps.multiprocessors;
     int64_t tiles = gni_vko_ceil(m->m, t->bm) * gni_vko_ceil(m->n, t->bn) * batches;
     int64_t chunk = gni_vko_ceil(gni_vko_ceil(m->k, splits), t->bk) * t->bk,
-            each = gni_vko_ceil(tiles * splits, units);
-    double time = (double)each * (double)t->bm * (double)t->bn * gni_vko_tile_steps(t, chunk) /
-                  gni_vko_tile_rate(vk, t, each);
+            each = gni_vko_ceil(tiles * splits, units), whole = tiles;
+    double area = (double)t->bm * (double)t->bn, time, bytes;
+    if (t->units) {
+        time = (double)each * area * gni_vko_tile_steps(t, chunk) / gni_vko_tile_rate(vk, t, each);
+        bytes = (double)(splits * batches) * (double)m->m * (double)m->n * 8.0 / 3e6;
+    } else {
+        whole = gni_vko_whole_tiles(vk, t, tiles, splits);
+        int64_t parts = (tiles - whole) * splits;
+        time = gni_vko_wave_time(vk, t, whole, gni_vko_tile_steps(t, m->k), parts,
+                                 gni_vko_tile_steps(t, chunk));
+        bytes = (double)parts * area * 8.0 / 5e6;
+    }
     // Parts are written and read once, and each time that they are joined someone waits for the last one.
-    if (splits > 1) time += (double)(splits * batches) * (double)m->m * (double)m->n * 8.0 / 3e6;
+    if (splits > 1) time += bytes;
     for (int64_t left = splits; left > 1; left = gni_vko_ceil(left, GNI_VKO_JOIN)) time += 2.5;
     return time;
+}
+
+// The number of parts to try after `splits`.
+static int64_t gni_vko_more_splits(const gni_vko_tile *t, int64_t splits) {
+    if (t->units || splits >= 16) return 2 * splits;
+    return splits < 8 ? splits + 1 : splits + 4;
+}
+
+// Where the choice for such a product is remembered. Its tile is NULL when it is yet to be made; NULL if nowhere.
+static gni_vko_choice *gni_vko_known_choice(const gni_vk *vk, const gni_vko_tile *tiles,
+                                            const gni_matmul *m, int64_t batches) {
+    gni_vk_ops *ops = (gni_vk_ops *)vk->ops;
+    if (ops == NULL) return NULL;
+    uint64_t hash =
+        (((uint64_t)m->m * 31 + (uint64_t)m->n) * 31 + (uint64_t)m->k) * 31 + (uint64_t)batches;
+    gni_vko_choice *c = &ops->choices[(hash * 0x9e3779b97f4a7c15u) >> (64 - GNI_VKO_LOG_CHOICES)];
+    if (c->m == m->m && c->n == m->n && c->k == m->k && c->batches == batches && c->among == tiles)
+        return c;
+    c->m = m->m;
+    c->n = m->n;
+    c->k = m->k;
+    c->batches = batches;
+    c->among = tiles;
+    c->tile = NULL;
+    return c;
 }
 
 // The tile and the number of parts of k that take the least time.
@@ -20600,17 +20680,27 @@ static const gni_vko_tile *gni_vko_pick_tile(const gni_vk *vk, const gni_matmul 
         tiles = &gni_vko_cpu_tile;
         count = 1;
     }
+    gni_vko_choice *known = gni_vko_known_choice(vk, tiles, m, batches);
+    if (known != NULL && known->tile != NULL) {
+        *splits = known->splits;
+        return known->tile;
+    }
     double least = 0.0;
     for (int i = 0; i < count; i++) {
         const gni_vko_tile *t = &tiles[i];
         if (t->shared > vk->caps.shared_bytes && i < count - 1) continue;
-        for (int64_t s = 1; s <= 1024 && (s == 1 || m->k >= s * 4 * t->bk); s *= 2) {
+        for (int64_t s = 1; s <= 1024 && (s == 1 || m->k >= s * 4 * t->bk);
+             s = gni_vko_more_splits(t, s)) {
             double time = gni_vko_tile_time(vk, t, m, batches, s);
             if (best != NULL && time >= least) continue;
             best = t;
             least = time;
             *splits = s;
         }
+    }
+    if (known != NULL) {
+        known->tile = best;
+        known->splits = *splits;
     }
     return best;
 }
@@ -20620,7 +20710,7 @@ static void gni_vko_matrix_params(gni_vko_call *c, const gni_matmul *m, int64_t 
                                   const gni_vk_use *use, const uint32_t *base) {
     for (int i = 0; i < 4; i++) c->use[i] = use[i];
     c->n_use = 4;
-    c->n_param = 49;
+    c->n_param = 50;
     uint32_t *p = c->param;
     p[0] = (uint32_t)m->m;
     p[1] = (uint32_t)m->n;
@@ -20836,6 +20926,11 @@ static bool gni_vko_matmul_tiled(gni_vko_call *c, const gni_matmul *m, int64_t b
     uint32_t b = gni_vko_operand_layout(m->n, m->b_cs, m->k, m->b_rs, c->param[7],
                                         gni_vko_batch_even(m, m->b_batch, group), group);
     bool c_groups = c->param[10] % 4 == 0 && row % 4 == 0;
+    int64_t whole = gni_vko_whole_tiles(c->vk, t, tiles, splits);
+    if (!t->units && whole + (tiles - whole) * splits > (int64_t)c->vk->caps.max_groups[0]) {
+        splits = 1;
+        whole = tiles;
+    }
     c->generic.module = t->module;
     c->generic.n_spec = 4;
     c->generic.subgroup = t->units && c->vk->caps.subgroup_control ? 32 : 0;
@@ -20845,8 +20940,9 @@ static bool gni_vko_matmul_tiled(gni_vko_call *c, const gni_matmul *m, int64_t b
     c->generic.spec[3] = (a & 3u) | ((b & 1u) ^ 1u) << 2 | (b & 2u) << 2 | (uint32_t)c_groups << 4 |
                          (uint32_t)(m->bias.buf != NULL) << 5 | (uint32_t)(m->act == 1) << 6 |
                          (t->units ? (a & 4u) << 5 | (b & 4u) << 6 : 0u);
-    gni_log(c->vk->g, GN_LOG_DEBUG, "gn_matmul: kernel %s, %d part%s of k",
-            gni_modules[t->module].name, (int)splits, splits > 1 ? "s" : "");
+    gni_log(c->vk->g, GN_LOG_DEBUG, "gn_matmul: kernel %s, %d part%s of k in %d of %d tiles",
+            gni_modules[t->module].name, (int)splits, splits > 1 ? "s" : "",
+            (int)(splits > 1 ? tiles - whole : tiles), (int)tiles);
     if (splits > 1) c->generic.spec[3] |= 512u;
     if (m->k % t->bk == 0) c->generic.spec[3] |= 1024u;
     if (t->units) c->generic.spec[3] |= gni_vko_half_store(c, row);
@@ -20856,22 +20952,29 @@ static bool gni_vko_matmul_tiled(gni_vko_call *c, const gni_matmul *m, int64_t b
     c->param[16] = (uint32_t)across;
     c->param[46] = (uint32_t)row;
     int64_t part = (int64_t)t->bm * t->bn * (m->c.dtype == GN_F64 ? 8 : 4);
-    int64_t counters = tiles * gni_vko_join_counters(splits);
+    int64_t rest = tiles - whole, counters = rest * gni_vko_join_counters(splits);
+    c->param[49] = (uint32_t)whole;
     // On an H200, few multiply-adds in large tiles do not hide what a program at the store waits for.
-    bool apart = m->fused && !t->units && t->bm * t->bn >= 64 * 128 && m->k <= 128;
+    // Tiles of 128x128 have twice the invocations for it.
+    bool apart = m->fused && !t->units && m->k <= 128 && t->bm * t->bn >= 64 * 128 &&
+                 t->module != GNI_MODULE_matmul_128x128;
     if (m->fused && (apart || !gni_vko_put_store(c, m, false)))
         return gni_vko_matmul_apart(c->vk, m);
     if (c->spare.mem != NULL) c->generic.spec[3] |= 65536u;
     gni_vk_pipeline *pipeline = gni_vko_matmul_pipeline(c, m);
     if (pipeline == NULL)
         return m->fused && !c->vk->g->call_failed && gni_vko_matmul_apart(c->vk, m);
-    bool ok = gni_vko_split_k(c, m->k, t->bk, splits, tiles, part, counters, &splits);
+    bool flat = splits > 1 && !t->units; // whole tiles and parts of others in one row of workgroups
+    bool ok = gni_vko_split_k(c, m->k, t->bk, splits, rest, part, counters, &splits);
     if (m->fused) c->n_use = GNI_VKO_STORE_USES;
     if (c->spare.mem != NULL) {
         c->use[6] = c->spare;
         c->n_use = 7;
     }
-    ok = ok && gni_vko_dispatch(c, pipeline, down * across, splits, batches);
+    if (flat)
+        ok = ok && gni_vko_dispatch(c, pipeline, whole + rest * splits, 1, 1);
+    else
+        ok = ok && gni_vko_dispatch(c, pipeline, down * across, splits, batches);
     gni_vko_drop_scratch(c);
     return ok;
 }

@@ -36,7 +36,9 @@ static const table tables[] = {
 enum { TABLES = sizeof tables / sizeof tables[0] };
 
 // Makes this the one that is chosen, with k in one part.
-static void choose(gni_vk_rates *rates, const table *from, int which) {
+static void choose(gni_vk *vk, gni_vk_rates *rates, const table *from, int which) {
+    gni_vk_ops *ops = gni_vko_state(vk);
+    if (ops != NULL) memset(ops->choices, 0, sizeof ops->choices);
     for (int i = 0; i < from->count; i++) {
         gni_vk_rates *r = &rates[from->tiles[i].module];
         r->rate = r->alone = i == which ? GNI_VK_MOST_RATE : 1;
@@ -162,7 +164,7 @@ static bool tune_table(gn_context *g, const table *from, gni_vk_rates *rates, gn
         r->rate = t->rate;
         r->alone = t->alone;
         r->resident = t->resident;
-        choose(rates, from, i);
+        choose(g->vk, rates, from, i);
         bool fits = t->shared <= g->vk->caps.shared_bytes;
         if (fits && !tune(g, t, from->dtype, r)) return false;
         printf("    {GNI_MODULE_%s, %d, %d, %d, %u, %d, %d, %d, %s},%s\n", gni_modules[t->module].name, t->bm, t->bn,

@@ -21,8 +21,8 @@
 // there from registers. GN_DELAY 0: an element is asked for a slice before it is put there, which hides the
 // most latency; else GN_DELAY steps before, which takes fewer registers. BK is 1, 2 or 4 slices, since every turn
 // of the loop costs drivers some moves between registers. GN_TEAMS teams of invocations share a small tile, each
-// has its part of every slice. With splits each workgroup takes a part of k, and the last ones of a tile to finish
-// add the parts up in their order.
+// has its part of every slice. With splits the first workgroups take whole tiles, the others a part of k each of the
+// rest, and the last ones of a tile to finish add the parts up in their order.
 //
 // All of BK is written out, which is fastest on GPUs but takes compilers for CPUs seconds: GN_SMALL_CODE.
 #extension GL_GOOGLE_include_directive : require
@@ -81,6 +81,7 @@ layout(constant_id = 3) const uint GN_LAYOUT = 0u;
 #define GN_IS_SPARE ((GN_LAYOUT & 65536u) != 0u) // works if split.comp chose mode 2
 
 #define GN_C_ROW GN_PARAM(46)
+#define GN_WHOLE_TILES GN_PARAM(49) // with splits: the first so many, counted over all batches, are not split
 
 // Slices by k, rows skewed by a group so that transposed writes meet few banks twice.
 #define GN_A_PITCH (GN_BM / GN_EACH + 1)
@@ -231,10 +232,22 @@ void main() {
     // Lanes two by two, so that loads coincide for lanes that are one or two apart.
     uint y = patch_ / GN_ACROSS * (GN_PM * GN_TM / GN_EACH) + lane / (2 * GN_PN) * 2 + lane % 2;
     uint x = patch_ % GN_ACROSS * (GN_PN * GN_TN / GN_EACH) + lane / 2 % GN_PN;
-    uint tile = gl_WorkGroupID.x, batch = gl_WorkGroupID.z;
+    uint tile = gl_WorkGroupID.x, batch = gl_WorkGroupID.z, number = 0u, split = 0u, start = 0u, end = GN_K;
+    bool joins = GN_HAS_SPLITS && tile >= GN_WHOLE_TILES;
+    if (joins) {
+        uint others = GN_TILES_M * GN_TILES_N * GN_BATCHES - GN_WHOLE_TILES;
+        split = (tile - GN_WHOLE_TILES) / others;
+        number = tile - GN_WHOLE_TILES - split * others;
+        tile = GN_WHOLE_TILES + number;
+        start = split * GN_CHUNK;
+        end = min(start + GN_CHUNK, GN_K);
+    }
+    if (GN_HAS_SPLITS) {
+        batch = tile / (GN_TILES_M * GN_TILES_N);
+        tile -= batch * (GN_TILES_M * GN_TILES_N);
+    }
     uvec2 place = gn_tile_place(tile) * uvec2(GN_BM, GN_BN), base = gn_batch(batch);
     uint m0 = place.x, n0 = place.y;
-    uint split = gl_WorkGroupID.y, start = split * GN_CHUNK, end = min(start + GN_CHUNK, GN_K);
     GN_VALUES sum[GN_TM][GN_TN / GN_EACH];
     [[unroll]] for (uint i = 0u; i < GN_TM; i++)
         [[unroll]] for (uint j = 0u; j < GN_TN / GN_EACH; j++) sum[i][j] = GN_ZERO;
@@ -323,9 +336,9 @@ void main() {
             barrier();
         }
 #endif
-    if (GN_HAS_SPLITS) {
+    if (joins) {
         const uint part = GN_BM * GN_BN / GN_EACH;
-        uint number = batch * GN_TILES_M * GN_TILES_N + tile, counter = GN_COUNTER0 + number * gn_tile_counters();
+        uint counter = GN_COUNTER0 + number * gn_tile_counters();
         for (uint mine = split, left = GN_SPLITS, step = 1u; left > 1u; step *= GN_JOIN) {
             uint first = number * GN_SPLITS * part + me, at = first + mine * step * part;
             [[unroll]] for (uint i = 0u; i < GN_ROWS; i++)
