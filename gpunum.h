@@ -21209,7 +21209,8 @@ static bool gni_vko_matmul(gni_vk *vk, const gni_matmul *m, int64_t row) {
     bool flip = real && m->m == 1;
     gni_matmul x = flip ? gni_vko_flipped(m) : *m;
     bool fits =
-        batches < INT32_MAX && m->m < INT32_MAX / 2 && m->n < INT32_MAX / 2 &&
+        batches <= (x.n == 1 && real ? INT32_MAX - 1 : (int64_t)vk->caps.max_groups[2]) &&
+        m->m < INT32_MAX / 2 && m->n < INT32_MAX / 2 &&
         gni_vko_ceil(m->m, 32) * gni_vko_ceil(m->n, 32) <= (int64_t)vk->caps.max_groups[0] &&
         gni_vko_matrix_reach(vk, m, &x.a, x.m, x.a_rs, x.k, x.a_cs, x.a_batch, &use[0], &base[0]) &&
         gni_vko_matrix_reach(vk, m, &x.b, x.k, x.b_rs, x.n, x.b_cs, x.b_batch, &use[1], &base[1]) &&
