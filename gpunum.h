@@ -21003,9 +21003,10 @@ static bool gni_vko_matvec(gni_vko_call *c, const gni_matmul *job, const gni_mat
     int log_lanes = columns
                         ? GNI_MIN(8 - GNI_MIN(gni_vko_log2_up(units), 5), gni_vko_log2_up(steps))
                         : GNI_MIN(gni_vko_log2_up(gni_vko_ceil(steps, 8)), eights ? 6 : 7);
+    if (units == 1 && steps >= (int64_t)8 << 8) log_lanes = 8; // no lanes without work
     int64_t blocks = gni_vko_ceil(units, (int64_t)256 >> log_lanes), splits = 1;
     int64_t want = gni_vko_enough(vk) / GNI_MAX(blocks * batches, 1);
-    if (want > 1) splits = GNI_MIN(GNI_MIN(want, steps / ((int64_t)8 << log_lanes)), 64);
+    if (want > 1) splits = GNI_MIN(GNI_MIN(want, steps / ((int64_t)8 << log_lanes)), 512);
     c->generic.module = GNI_MODULE_matvec;
     c->generic.n_spec = 5;
     c->generic.spec[0] = (uint32_t)m->a.dtype;
@@ -21168,6 +21169,45 @@ static bool gni_vko_matmul_fast(gni_vk *vk, const gni_matmul *m, int64_t row, bo
     return true;
 }
 
+// ---- k = 1
+
+// A product of columns and rows is all writing, which elementwise kernels do best.
+static bool gni_vko_is_outer(const gni_matmul *m) {
+    return m->k == 1 && m->a.dtype == GN_F32 && m->b.dtype == GN_F32 && m->c.dtype == GN_F32 &&
+           m->bias.buf == NULL && m->act == 0 && !m->fused && m->batch_rank + 2 <= GN_MAX_RANK;
+}
+
+static bool gni_vko_matmul_outer(gni_vk *vk, const gni_matmul *m, int64_t row) {
+    gni_map job;
+    int rank = m->batch_rank + 2;
+    int64_t step = m->m * row;
+    memset(&job, 0, sizeof job);
+    job.program.n_in = 2;
+    job.program.n_out = job.program.n_insn = 1;
+    job.program.in_dtype[0] = job.program.in_dtype[1] = job.program.out_dtype[0] = GN_F32;
+    job.program.insn[0] = GNI_INSN(GNI_OP_MUL, GNI_F, 0, 1, 0);
+    job.program.out_reg[0] = 2;
+    job.rank = rank;
+    job.in[0] = m->a;
+    job.in[1] = m->b;
+    job.out[0] = m->c;
+    for (int i = rank - 3; i >= 0; step *= m->batch_dim[i--]) {
+        job.dim[i] = m->batch_dim[i];
+        job.in[0].stride[i] = m->a_batch[i];
+        job.in[1].stride[i] = m->b_batch[i];
+        job.out[0].stride[i] = step;
+    }
+    job.dim[rank - 2] = m->m;
+    job.dim[rank - 1] = m->n;
+    job.in[0].stride[rank - 2] = m->a_rs;
+    job.in[1].stride[rank - 1] = m->b_cs;
+    job.in[0].stride[rank - 1] = job.in[1].stride[rank - 2] = 0;
+    job.out[0].stride[rank - 2] = row;
+    job.out[0].stride[rank - 1] = 1;
+    gni_map_merge(&job);
+    return gni_vko_map(vk, &job);
+}
+
 // ---- the sums of b's columns
 
 static bool gni_vko_matmul_sums(gni_vk *vk, const gni_matmul *m) {
@@ -21203,6 +21243,7 @@ static bool gni_vko_matmul(gni_vk *vk, const gni_matmul *m, int64_t row) {
     if (m->m == 0 || m->n == 0 || batches == 0) return true;
     bool done = true;
     if (m->sums.buf != NULL) return gni_vko_matmul_sums(vk, m);
+    if (gni_vko_is_outer(m)) return gni_vko_matmul_outer(vk, m, row);
     if (m->k > 0 && gni_vko_matmul_fast(vk, m, row, &done)) return done;
     if (m->fused && !gni_vko_store_pays(vk, m)) return gni_vko_matmul_apart(vk, m);
     bool real = m->c.dtype == GN_F32 || gni_vko_is_half(m->c.dtype);
