@@ -200,6 +200,74 @@ static void test_long_sums(void **state) {
     for (int d = 0; d < 3; d++) product(g, dtypes[d], s, PLAIN, CUT, 0);
 }
 
+static char logged[1 << 12];
+
+static void keep_log(void *user, gn_log_level level, const char *text) {
+    (void)user;
+    (void)level;
+    if (strlen(logged) + strlen(text) + 1 < sizeof logged) strcat(logged, text);
+}
+
+// More tiles than are worked at at once, of which the last few are split along k; by one more row or column
+// than 32, 64, 96 and 128 go into, and one less.
+static void test_last_tiles(void **state) {
+    (void)state;
+    static const int64_t size[][3] = {
+        {150, 160, 1500}, {95, 65, 2500}, {193, 129, 1031}, {70, 215, 1200}};
+    gn_options o = test_options();
+    o.log = keep_log;
+    o.log_level = GN_LOG_DEBUG;
+    gn_context *g = test_open_with(&o);
+    gn_scope_begin(g);
+    bool some = false;
+    for (size_t i = 0; i < sizeof size / sizeof size[0]; i++)
+        for (int how = 0; how < 4; how++) {
+            int in = 0, of = 0;
+            logged[0] = 0;
+            shape s = sized(size[i][0], size[i][1], size[i][2]);
+            product(g, GN_F32, s, how & 1 ? TRANSPOSED : PLAIN, how & 2 ? TRANSPOSED : CUT, 0);
+            const char *parts = strstr(logged, " of k in ");
+            some = some || (parts && sscanf(parts, " of k in %d of %d", &in, &of) == 2 && in < of);
+        }
+    shape s = sized(65, 90, 1300);
+    s.batch = 3;
+    s.a_batched = s.b_batched = true;
+    product(g, GN_F32, s, CUT, PLAIN, 0);
+    product(g, GN_F64, s, PLAIN, TRANSPOSED, 0);
+    s.b_batched = false;
+    product(g, GN_F32, s, TRANSPOSED, PLAIN, 0);
+    print_message("last tiles in parts: %s\n", some ? "tested" : "not here");
+    gn_scope_end(g);
+    test_close(g);
+}
+
+// Products of a column and a row, and long sums of one element.
+static void test_thin(void **state) {
+    gn_context *g = (gn_context *)*state;
+    static const int64_t size[][3] = {{33, 70, 1}, {1, 1, 70001}, {64, 64, 1},
+                                      {1, 1, 1},   {300, 1, 1},   {1, 300, 1}};
+    for (int d = 0; d < 2; d++)
+        for (size_t i = 0; i < sizeof size / sizeof size[0]; i++)
+            for (int how = 0; how < (d == 0 ? KINDS : CUT); how++) {
+                shape s = sized(size[i][0], size[i][1], size[i][2]);
+                product(g, dtypes[d], s, (kind)how, (kind)((how + 2) % KINDS), 0);
+                if (s.k > 1) continue;
+                s.batch = 3;
+                s.a_batched = true;
+                s.b_batched = how & 1;
+                product(g, dtypes[d], s, (kind)how, (kind)((how + 1) % KINDS), 0);
+            }
+}
+
+// More batches than a dispatch has layers.
+static void test_many_batches(void **state) {
+    gn_context *g = (gn_context *)*state;
+    shape s = sized(2, 3, 2);
+    s.batch = 70000;
+    s.a_batched = s.b_batched = true;
+    product(g, GN_F32, s, PLAIN, PLAIN, 0);
+}
+
 static void test_bias(void **state) {
     gn_context *g = (gn_context *)*state;
     static const int64_t size[][3] = {{40, 24, 17}, {33, 129, 70}, {5, 7, 100}, {100, 3, 64}};
@@ -324,14 +392,6 @@ static void test_fast(void **state) {
     test_close(g);
 }
 
-static char logged[1 << 12];
-
-static void keep_log(void *user, gn_log_level level, const char *text) {
-    (void)user;
-    (void)level;
-    if (strlen(logged) + strlen(text) + 1 < sizeof logged) strcat(logged, text);
-}
-
 // Says which kernels the rest of this program has tested, from what they log.
 static void test_which(void **state) {
     (void)state;
@@ -357,10 +417,20 @@ static void test_which(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        GN_TEST(test_random),        GN_TEST(test_edges),          GN_TEST(test_long_sums),
-        GN_TEST(test_bias),          GN_TEST(test_special_values), GN_TEST(test_subnormals),
-        GN_TEST(test_backwards),     GN_TEST(test_repeats),        cmocka_unit_test(test_high),
-        cmocka_unit_test(test_fast), cmocka_unit_test(test_which),
+        GN_TEST(test_random),
+        GN_TEST(test_edges),
+        GN_TEST(test_long_sums),
+        GN_TEST(test_bias),
+        GN_TEST(test_special_values),
+        GN_TEST(test_subnormals),
+        GN_TEST(test_thin),
+        GN_TEST(test_many_batches),
+        cmocka_unit_test(test_last_tiles),
+        GN_TEST(test_backwards),
+        GN_TEST(test_repeats),
+        cmocka_unit_test(test_high),
+        cmocka_unit_test(test_fast),
+        cmocka_unit_test(test_which),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
