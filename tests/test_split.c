@@ -291,6 +291,7 @@ static void choose_tile(gn_context *g, const gni_vko_tile *tiles, int count, int
         r->rate = r->alone = i == which ? GNI_VK_MOST_RATE : 1;
         r->resident = 1;
     }
+    memset(gni_vko_state(vk)->choices, 0, sizeof gni_vko_state(vk)->choices); // made before
 }
 
 // Operands whose sums float32 holds exactly, from float16's subnormals to past its largest, so that the result is
