@@ -86,7 +86,9 @@
 //     divide           Eigenvectors of symmetric tridiagonal matrices by divide and conquer
 //     linalg_ops       Diagonals and triangles, einsum and its relatives
 //     factor_gpu       Decompositions of large matrices on the GPU, by blocks
-//     factor_ops       The public decompositions
+//     factor_cpu       Decompositions of a batch on the CPU
+//     factor_batch     The same on the GPU: large matrices, batches of small ones
+//     factor_ops       The public decompositions and their gradients
 //     complex          Complex arrays: parts and arithmetic
 //     fft              The public transforms
 //     random_ops       Random arrays
@@ -555,9 +557,11 @@ GPUNUM_API gn_array *gn_tril(gn_array *a, int64_t k);
 GPUNUM_API gn_array *gn_triu(gn_array *a, int64_t k);
 
 // Decompositions are computed at once. On the CPU that is done in float64 and rounded to the operand's dtype;
-// integers give float32. Large matrices (gn_options.thresholds.linalg) are solved, inverted and factored by LU,
-// Cholesky and QR on the GPU in their own dtype, halves in float32: residuals are of the order of n times its
-// epsilon. A matrix that has no decomposition is a GN_ERROR_ARGUMENT whose message names it and says why.
+// integers give float32. Large matrices (gn_options.thresholds.linalg), and batches of small ones that are as large
+// together (up to 128 x 128, of float64 64 x 64), are solved, inverted and factored by LU, Cholesky and QR on the GPU in
+// their own dtype, halves in float32: residuals are of the order of n times its epsilon. Pivots there are the largest
+// up to a factor of 1 + 2^-13. A matrix that has no decomposition is a GN_ERROR_ARGUMENT whose message names it and
+// says why. Eigenvalues and singular values are the CPU's.
 
 // x with a x = b, by LU with partial pivoting: a (..., n, n), b (n) or (..., n, k) as in NumPy 2. A pivot of
 // exactly 0 is an error.
@@ -567,17 +571,20 @@ GPUNUM_API gn_array *gn_det(gn_array *a); // (...); 0 for singular matrices
 // Lower L with L L^T = a. Reads the lower triangle; the gradient is symmetric. Not positive definite is an error.
 GPUNUM_API gn_array *gn_cholesky(gn_array *a);
 // a (..., m, n) = q r with q (..., m, k) orthonormal columns, r (..., k, n) upper, k = min(m, n). `r` may be
-// NULL. Signs are LAPACK's; on the GPU r's diagonal is positive. Derivatives need independent columns, of a wide
+// NULL. Signs are LAPACK's; of large matrices on the GPU r's diagonal is positive. Derivatives need independent columns, of a wide
 // matrix the first m.
 GPUNUM_API gn_array *gn_qr(gn_array *a, gn_array **r);
 // Eigenvalues (..., n) of symmetric matrices, in ascending order, and into *v (unless NULL) the eigenvectors as
-// columns: a v = v diag(w). Reads the lower triangle. NaN and infinity are errors. The derivative of the
-// vectors exists where the eigenvalues differ.
+// columns: a v = v diag(w). Reads the lower triangle. NaN and infinity are errors. The derivative of the values is
+// finite always. That of the vectors divides by the differences of all pairs of eigenvalues: where two are equal it
+// does not exist, and the gradient of the whole matrix has infinities and NaN in it, without an error, also where the
+// loss does not depend on how the vectors of that pair are chosen; where two are close it is as large as 1 / difference.
 GPUNUM_API gn_array *gn_eigh(gn_array *a, gn_array **v);
 // Singular values (..., k) in descending order, k = min(m, n), and into *u and *vt (unless NULL) the vectors:
 // a = u diag(s) vt with u (..., m, k) and vt (..., k, n), or with `full` (..., m, m) and (..., n, n). NaN and
-// infinity are errors. The derivative of the vectors exists where the values differ and, unless the matrix is
-// square, are not 0; vectors that `full` adds have none.
+// infinity are errors. The derivative of the values is finite always. That of the vectors divides by the differences of
+// the squares of all pairs of values, and unless the matrix is square by the values: where two are equal, or one is 0,
+// the gradient has infinities and NaN in it, without an error. Vectors that `full` adds have none.
 GPUNUM_API gn_array *gn_svd(gn_array *a, bool full, gn_array **u, gn_array **vt);
 
 // >>random
@@ -1604,22 +1611,33 @@ typedef struct gni_fft {
     gni_operand in, out; // strides over the other dimensions
 } gni_fft;
 
-// Steps of the blocked matrix decompositions that are no products: factor.comp says what they do and what the
-// words mean. a is the matrix, b the state (uint32) or a triangle, c the block; all may be written.
+// Steps of matrix decompositions that are no products: factor.comp and factor_small.glsl say what they do, what
+// their buffers hold and what the words mean. Up to GNI_FACTOR_ROOT a is the matrix, b the state (uint32) or a triangle,
+// c the block, all may be written, and there is no d. Of the others a is read and b written; c and d are read by
+// GNI_FACTOR_BACK, written by the rest.
 typedef enum gni_factor_step {
     GNI_FACTOR_PICK,
     GNI_FACTOR_SWAP,
     GNI_FACTOR_BELOW,
     GNI_FACTOR_SOLVE,
     GNI_FACTOR_ROOT,
+    GNI_FACTOR_CHOLESKY,
+    GNI_FACTOR_LU,
+    GNI_FACTOR_BACK,
+    GNI_FACTOR_QR,
     GNI_FACTOR_STEPS
 } gni_factor_step;
+enum { GNI_FACTOR_WORDS = 13 };
 typedef struct gni_factor {
     gni_factor_step step;
-    int64_t items; // rows or columns that have a thread each; GNI_FACTOR_ROOT: matrices
-    int64_t word[9];
-    gni_operand a, b, c; // stride[] unused, and offsets: they are among the words
+    int64_t items; // rows or columns that have a thread each; from GNI_FACTOR_ROOT on matrices
+    int64_t order; // from GNI_FACTOR_CHOLESKY on: their rows or columns, the greater number
+    int64_t word[GNI_FACTOR_WORDS];
+    gni_operand a, b, c, d; // stride[] unused, and offsets: they are among the words
 } gni_factor;
+
+// The largest order of a matrix that GNI_FACTOR_CHOLESKY and those behind it take.
+static int64_t gni_factor_most(gn_dtype t) { return t == GN_F64 ? 64 : 128; }
 
 // A backend. Every function returns false after gni_fail, or when it does not do the job: `supports`
 // is asked first. Operands are where the backend wants them when it is called.
@@ -4683,9 +4701,14 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
         v->name = "fft";
     } else if (kind == GNI_JOB_FACTOR) {
         gni_factor *f = (gni_factor *)job;
-        v->op[v->n++] = &f->a;
+        if (f->step >= GNI_FACTOR_CHOLESKY) v->op[v->n++] = &f->a;
+        if (f->step == GNI_FACTOR_BACK) v->op[v->n++] = &f->c;
+        if (f->step == GNI_FACTOR_BACK) v->op[v->n++] = &f->d;
+        v->n_in = v->n;
+        if (f->step < GNI_FACTOR_CHOLESKY) v->op[v->n++] = &f->a;
         v->op[v->n++] = &f->b;
-        v->op[v->n++] = &f->c;
+        if (f->step != GNI_FACTOR_BACK) v->op[v->n++] = &f->c;
+        if (f->step == GNI_FACTOR_LU || f->step == GNI_FACTOR_QR) v->op[v->n++] = &f->d;
         v->size = f->items;
         v->name = "factor";
     } else {
@@ -21559,14 +21582,21 @@ static bool gni_vko_matmul_split(gni_vko_call *c, const gni_matmul *m, int64_t b
 #define GNI_VKO_PICKED ((int64_t)32)
 #define GNI_VKO_LISTS ((int64_t)64)
 
+static bool gni_vko_factor_reaches(const gni_vk *vk, const gni_operand *o) {
+    if (o->buf == NULL) return true;
+    return o->buf->bytes < (uint64_t)1 << 32 &&
+           (vk->caps.addresses || o->buf->bytes <= vk->caps.max_storage_range);
+}
+
 static bool gni_vko_factor_ok(const gni_vk *vk, const gni_factor *f) {
     const gni_vk_caps *c = &vk->caps;
     const bool wide = f->a.dtype == GN_F64;
     if (!(wide ? c->float64 : f->a.dtype == GN_F32) || !c->subgroup_arithmetic) return false;
-    if (c->max_buffers < 3 || c->shared_bytes < (wide ? 32768u : 16384u)) return false;
-    return f->a.buf == NULL ||
-           (f->a.buf->bytes < (uint64_t)1 << 32 &&
-            (c->addresses || GNI_MAX(f->a.buf->bytes, f->b.buf->bytes) <= c->max_storage_range));
+    if (c->max_buffers < 4 || c->shared_bytes < (wide ? 32768u : 16384u)) return false;
+    if (f->order > gni_factor_most(f->a.dtype)) return false;
+    if (!c->addresses && f->step >= GNI_FACTOR_CHOLESKY) return false;
+    return gni_vko_factor_reaches(vk, &f->a) && gni_vko_factor_reaches(vk, &f->b) &&
+           gni_vko_factor_reaches(vk, &f->c) && gni_vko_factor_reaches(vk, &f->d);
 }
 
 static void gni_vko_factor_use(gni_vk_use *use, const gni_operand *o, bool write) {
@@ -21581,19 +21611,23 @@ static bool gni_vko_factor_run(gni_vk *vk, const gni_factor *f, int module, cons
     gni_vko_call c;
     memset(&c, 0, sizeof c);
     c.vk = vk;
-    gni_vko_factor_use(&c.use[0], &f->a, true);
+    const bool small = f->step >= GNI_FACTOR_CHOLESKY, back = f->step == GNI_FACTOR_BACK;
+    const int64_t most = (int64_t)vk->caps.max_groups[0];
+    gni_vko_factor_use(&c.use[0], &f->a, !small);
     gni_vko_factor_use(&c.use[1], &f->b, f->step != GNI_FACTOR_SOLVE);
-    gni_vko_factor_use(&c.use[2], &f->c, f->step == GNI_FACTOR_PICK);
-    c.n_use = 3;
-    c.n_param = 9;
-    for (int i = 0; i < 9; i++) c.param[i] = (uint32_t)word[i];
+    gni_vko_factor_use(&c.use[2], &f->c, small ? !back : f->step == GNI_FACTOR_PICK);
+    if (small) gni_vko_factor_use(&c.use[3], f->d.buf != NULL ? &f->d : &f->c, !back);
+    c.n_use = small ? 4 : 3;
+    c.n_param = GNI_FACTOR_WORDS;
+    for (int i = 0; i < GNI_FACTOR_WORDS; i++) c.param[i] = (uint32_t)word[i];
     c.generic.module = module;
-    return gni_vko_dispatch(&c, gni_vk_pipeline_get(vk, &c.generic, GNI_VK_WAIT), groups, 1, 1);
+    return gni_vko_dispatch(&c, gni_vk_pipeline_get(vk, &c.generic, GNI_VK_WAIT), groups,
+                            gni_vko_ceil(groups, most), 1);
 }
 
 // Round after round, until one workgroup is left. Lists take turns in two places.
 static bool gni_vko_factor_pick(gni_vk *vk, const gni_factor *f, int module, int64_t rows) {
-    int64_t word[9], left = f->word[3], from = 0;
+    int64_t word[GNI_FACTOR_WORDS], left = f->word[3], from = 0;
     memcpy(word, f->word, sizeof word);
     for (;;) {
         const int64_t groups = gni_vko_ceil(left, rows);
@@ -21609,23 +21643,52 @@ static bool gni_vko_factor_pick(gni_vk *vk, const gni_factor *f, int module, int
     }
 }
 
+// The kernel for matrices of this order, and how many workgroups that takes.
+static int gni_vko_small(const gni_factor *f, int64_t *groups) {
+#define GNI_X(type, step)                                                                          \
+    {                                                                                              \
+        GNI_MODULE_##type##_##step##_16, GNI_MODULE_##type##_##step##_32,                          \
+            GNI_MODULE_##type##_##step##_64                                                        \
+    }
+    static const int modules[2][4][3] = {
+        {GNI_X(factor, cholesky), GNI_X(factor, lu), GNI_X(factor, back), GNI_X(factor, qr)},
+        {GNI_X(factor64, cholesky), GNI_X(factor64, lu), GNI_X(factor64, back),
+         GNI_X(factor64, qr)}};
+#undef GNI_X
+    static const int largest[4] = {GNI_MODULE_factor_cholesky_128, GNI_MODULE_factor_lu_128,
+                                   GNI_MODULE_factor_back_128, GNI_MODULE_factor_qr_128};
+    const int wide = f->a.dtype == GN_F64, step = (int)f->step - (int)GNI_FACTOR_CHOLESKY;
+    const int size = f->order <= 16 ? 0 : f->order <= 32 ? 1 : f->order <= 64 ? 2 : 3;
+    *groups = f->items;
+    if (f->step == GNI_FACTOR_BACK)
+        *groups *= gni_vko_ceil(f->word[10], 32);
+    else if (size == 0)
+        *groups = gni_vko_ceil(f->items, 2);
+    return size == 3 ? largest[step] : modules[wide][step][size];
+}
+
 static bool gni_vko_factor(gni_vk *vk, const gni_factor *f) {
-    static const int modules[2][GNI_FACTOR_STEPS] = {
+    static const int modules[2][5] = {
         {GNI_MODULE_factor_pick, GNI_MODULE_factor_swap, GNI_MODULE_factor_below,
          GNI_MODULE_factor_solve, GNI_MODULE_factor_root},
         {GNI_MODULE_factor64_pick, GNI_MODULE_factor64_swap, GNI_MODULE_factor64_below,
          GNI_MODULE_factor64_solve, GNI_MODULE_factor64_root}};
     const bool wide = f->a.dtype == GN_F64;
+    int64_t groups;
     if (f->items == 0) return true;
+    if (f->step >= GNI_FACTOR_CHOLESKY) {
+        const int module = gni_vko_small(f, &groups);
+        return gni_vko_factor_run(vk, f, module, f->word, groups);
+    }
     if (f->step == GNI_FACTOR_PICK) {
-        if (vk->caps.kind != GNI_VK_CPU && vk->caps.max_invocations >= 512)
+        if (vk->caps.kind != GNI_VK_CPU && vk->caps.max_invocations >= 512 &&
+            vk->caps.subgroup_min >= 32)
             return gni_vko_factor_pick(vk, f, modules[wide][f->step], 512);
         return gni_vko_factor_pick(
             vk, f, wide ? GNI_MODULE_factor64_pick_little : GNI_MODULE_factor_pick_little, 128);
     }
-    int64_t groups = f->step == GNI_FACTOR_ROOT ? f->items : gni_vko_ceil(f->items, 64);
-    return groups <= (int64_t)vk->caps.max_groups[0] &&
-           gni_vko_factor_run(vk, f, modules[wide][f->step], f->word, groups);
+    groups = f->step == GNI_FACTOR_ROOT ? f->items : gni_vko_ceil(f->items, 64);
+    return gni_vko_factor_run(vk, f, modules[wide][f->step], f->word, groups);
 }
 
 #endif // GNI_VULKAN
@@ -24538,8 +24601,8 @@ typedef struct gni_lg {
     int64_t n, ld, order; // order: place of the rows' numbers in the state
     gn_array *work, *state, *block, *temp;
     gni_lg_matrix a;
-    gn_placement placement; // of the options; while this runs everything goes to the GPU
-    gn_precision precision; // likewise; while this runs products are float32's
+    gn_placement placement; // of the options
+    gn_precision precision;
     bool ok;
 } gni_lg;
 
@@ -24598,6 +24661,19 @@ static bool gni_lg_wanted(gn_context *g, gn_array *a, gn_dtype t) {
     return rows * columns >= (there ? (least + 3) / 4 : least);
 }
 
+// Until gni_lg_end everything goes to the GPU, and products are float32's.
+static void gni_lg_start(gni_lg *w, gn_context *g, const char *fn, gn_dtype t) {
+    memset(w, 0, sizeof *w);
+    w->g = g;
+    w->fn = fn;
+    w->t = t;
+    w->ok = true;
+    w->placement = g->options.placement;
+    w->precision = g->options.matmul;
+    g->options.placement = GN_PLACE_GPU;
+    g->options.matmul = GN_PRECISION_F32;
+}
+
 static void gni_lg_end(gni_lg *w) {
     gni_unref(w->g, w->work);
     gni_unref(w->g, w->state);
@@ -24623,18 +24699,10 @@ static gn_array *gni_lg_state(gn_context *g, int64_t n, int64_t order) {
 static bool gni_lg_begin(gni_lg *w, gn_context *g, const char *fn, gn_dtype t, int64_t n,
                          int64_t k) {
     const int64_t widest = GNI_MAX(n, k);
-    memset(w, 0, sizeof *w);
-    w->g = g;
-    w->fn = fn;
-    w->t = t;
+    gni_lg_start(w, g, fn, t);
     w->n = n;
     w->ld = gni_lg_up(n, 4);
     w->order = GNI_LG_LISTS + 2 * gni_lg_places(n);
-    w->ok = true;
-    w->placement = g->options.placement;
-    w->precision = g->options.matmul;
-    g->options.placement = GN_PLACE_GPU;
-    g->options.matmul = GN_PRECISION_F32;
     gn_shape matrix = GN_SHAPE(n, w->ld), block = GN_SHAPE(GNI_LG_BLOCK, GNI_LG_BLOCK),
              temp = GN_SHAPE(GNI_MIN(n * widest, GNI_MAX(GNI_LG_TEMP, widest)));
     w->work = gni_lg_array(g, t, &matrix);
@@ -24760,7 +24828,7 @@ static void gni_lg_factor(gni_lg *w, gni_factor_step step, gn_array *a, gn_array
 
 // b (n,m) = t^-1 b for a lower triangle of at most a panel's order.
 static void gni_lg_solve_panel(gni_lg *w, gni_lg_matrix t, gni_lg_matrix b, bool unit) {
-    int64_t word[9];
+    int64_t word[GNI_FACTOR_WORDS] = {0};
     word[0] = b.offset;
     word[1] = b.rs;
     word[2] = b.cs;
@@ -24779,7 +24847,8 @@ static void gni_lg_lu_panel(gni_lg *w, int64_t begin, int64_t end) {
     const int64_t n = w->n;
     for (int64_t j = begin; j < end && w->ok; j += GNI_LG_BLOCK) {
         const int64_t jb = GNI_MIN(GNI_LG_BLOCK, end - j);
-        int64_t pick[9] = {0}, swap[9] = {0}, below[9] = {0};
+        int64_t pick[GNI_FACTOR_WORDS] = {0}, swap[GNI_FACTOR_WORDS] = {0},
+                below[GNI_FACTOR_WORDS] = {0};
         pick[1] = swap[1] = below[1] = w->ld;
         pick[2] = swap[2] = below[2] = j;
         pick[3] = n - j;
@@ -24838,9 +24907,29 @@ static void gni_lg_lu_solve(gni_lg *w, gni_lg_matrix b) {
 
 // ---- Cholesky
 
-// Of at most a panel's order. `first`: its first row in the whole matrix.
+// Of at most a panel's order. `first`: its first row in the whole matrix. Of float32 by the kernel for batches, where
+// there is that.
 static void gni_lg_root(gni_lg *w, const gni_lg_matrix *a, int64_t first) {
-    int64_t word[9] = {0};
+    int64_t word[GNI_FACTOR_WORDS] = {0};
+    gni_factor f;
+    memset(&f, 0, sizeof f);
+    f.step = GNI_FACTOR_CHOLESKY;
+    f.items = 1;
+    f.order = a->n;
+    f.word[0] = f.word[4] = a->offset;
+    f.word[1] = f.word[5] = a->rs;
+    f.word[2] = f.word[6] = a->cs;
+    f.word[8] = 1;
+    f.word[9] = a->n;
+    f.word[11] = first;
+    f.a.buf = f.b.buf = a->of->buf;
+    f.c.buf = w->state->buf;
+    f.a.dtype = f.b.dtype = a->of->dtype;
+    f.c.dtype = GN_U32;
+    if (f.a.dtype == GN_F32 && gni_backend_vulkan()->supports(w->g, GNI_JOB_FACTOR, &f)) {
+        w->ok = w->ok && gni_run(w->g, GNI_JOB_FACTOR, &f, NULL);
+        return;
+    }
     word[0] = a->offset;
     word[1] = a->rs;
     word[2] = a->n;
@@ -24887,11 +24976,13 @@ static void gni_lg_load(gni_lg *w, gn_array *x) {
     w->ok = w->ok && x != NULL && gni_copy_into(w->g, w->work->buf, w->t, 0, stride, x);
 }
 
-// What went wrong, 0 if nothing did. Waits for the GPU.
+// What went wrong, 0 if nothing did. factor_small.glsl has that in the second word, and then the first is no more than
+// a mark. Waits for the GPU.
 static int64_t gni_lg_info(gni_lg *w) {
     const uint32_t *state = w->ok ? (const uint32_t *)gni_host(w->g, w->state) : NULL;
     if (state == NULL) w->ok = false;
-    return state != NULL ? (int64_t)state[0] : 0;
+    if (state == NULL) return 0;
+    return (int64_t)(state[1] != 0 ? state[1] : state[0]);
 }
 
 // The state of a fresh matrix.
@@ -25022,14 +25113,7 @@ static void gni_lg_qr_begin(gni_lg_qr *p, gn_context *g, gn_dtype t, int64_t m, 
     void *ones = NULL;
     gn_shape s = GN_SHAPE(1, GNI_LG_SLICES);
     memset(p, 0, sizeof *p);
-    w->g = g;
-    w->fn = "gn_qr";
-    w->t = t;
-    w->ok = true;
-    w->placement = g->options.placement;
-    w->precision = g->options.matmul;
-    g->options.placement = GN_PLACE_GPU;
-    g->options.matmul = GN_PRECISION_F32;
+    gni_lg_start(w, g, "gn_qr", t);
     p->m = m;
     p->n = n;
     p->k = GNI_MIN(m, n);
@@ -25159,10 +25243,8 @@ static bool gni_lg_qr_run(gni_lg_qr *p) {
     return gni_lg_qr_good(p);
 }
 
-// >>factor_ops
-// The public decompositions: operands and results of all matrices of a batch, threads, errors, gradients.
-
-// ---- one matrix in, its results out
+// >>factor_cpu
+// Decompositions of a batch on the CPU: one matrix in, its results out; threads, errors, operands and results.
 
 typedef enum gni_la_kind {
     GNI_LA_SOLVE,
@@ -25582,6 +25664,10 @@ static bool gni_la_finish(gni_la_job *d, gn_array **y, int count, gn_dtype resul
 
 static gn_dtype gni_la_result(gn_dtype t) { return gni_is_float(t) ? t : GN_F32; }
 
+// >>factor_batch
+// Decompositions of a batch on the GPU: large matrices one after the other, small ones all at once. From outside:
+// gni_lg_run, gni_lg_qr_all, gni_ls_run, gni_ls_qr and gni_lg_result.
+
 // ---- large ones
 
 // Copies `x` (a matrix, or with `count` > 1 as many as the result has) into the result y, at matrix `index`.
@@ -25731,6 +25817,280 @@ static bool gni_lg_qr_all(gni_la_job *d, gn_array *a, gn_dtype t, const gn_shape
     return true;
 }
 
+// ---- batches of small ones
+
+// All matrices of a batch at once, a workgroup for each, where large ones go one after the other:
+// factor_small.glsl.
+
+typedef struct gni_ls {
+    gni_lg w; // w.state: what went wrong with each matrix, w.block: their rows' order
+    gni_la_job *d;
+    gn_array *x, *b;        // the matrices and the right-hand sides
+    int64_t x_step, b_step; // from one to the next
+} gni_ls;
+
+// Whether `a` (..., m, n) is decomposed so, in dtype t.
+static bool gni_ls_wanted(gni_la_job *d, gn_array *a, gn_dtype t) {
+    gn_context *g = d->g;
+    gni_factor f;
+    if (d->batch < 2 || d->m == 0 || d->n == 0) return false;
+    if (g->vk == NULL || g->recording || gni_vk_lost(g->vk)) return false;
+    if (g->options.placement == GN_PLACE_CPU || !gni_materialize(g, a)) return false;
+    memset(&f, 0, sizeof f);
+    f.a.dtype = t;
+    f.order = GNI_MAX(d->m, d->n);
+    f.step = GNI_FACTOR_QR;
+    if (a->buf == NULL || !gni_backend_vulkan()->supports(g, GNI_JOB_FACTOR, &f)) return false;
+    if (!gni_lg_reaches(d->batch, f.order, GNI_MAX(f.order, d->k), t)) return false;
+    const bool there = (a->buf->where & GNI_ON_GPU) != 0;
+    if (!there && g->options.placement == GN_PLACE_STAY) return false;
+    const int64_t least = gni_threshold(g, GNI_JOB_FACTOR);
+    return d->batch * d->m * d->n >= (there ? (least + 3) / 4 : least);
+}
+
+// Sets *step to the distance from matrix to matrix over the whole batch. False when that differs.
+static bool gni_ls_step(const gn_array *x, const gn_shape *batch, int matrix, int64_t *step) {
+    const int own = x->shape.rank - matrix;
+    int64_t next = 0; // what the dimension in front must have
+    bool first = true;
+    *step = 0;
+    for (int i = batch->rank - 1; i >= 0; i--) {
+        const int axis = i - batch->rank + own;
+        const int64_t stride = axis >= 0 && x->shape.dim[axis] != 1 ? x->stride[axis] : 0;
+        if (batch->dim[i] == 1) continue;
+        if (first) *step = stride;
+        if (!first && stride != next) return false;
+        next = stride * batch->dim[i];
+        first = false;
+    }
+    return true;
+}
+
+// The operand in dtype t on the device, its matrices (`matrix` axes) equally far apart. One reference.
+static gn_array *gni_ls_operand(gni_ls *s, gn_array *a, const gn_shape *batch, int matrix,
+                                int64_t *step) {
+    gni_lg *w = &s->w;
+    gn_array *x = a;
+    int64_t stride[GN_MAX_RANK];
+    gn_shape whole = *batch;
+    if (a->dtype == w->t)
+        gni_ref(x);
+    else
+        x = gni_apply(w->g, w->fn, GNI_OP_CAST, a->dtype, w->t, &a, NULL, 1);
+    if (x == NULL || !gni_materialize(w->g, x)) w->ok = false;
+    if (w->ok && !gni_ls_step(x, batch, matrix, step)) {
+        const int own = x->shape.rank - matrix;
+        for (int i = 0; i < batch->rank; i++) {
+            const int axis = i - batch->rank + own;
+            stride[i] = axis >= 0 && x->shape.dim[axis] != 1 ? x->stride[axis] : 0;
+        }
+        for (int i = 0; i < matrix; i++) {
+            stride[whole.rank] = x->stride[own + i];
+            whole.dim[whole.rank++] = x->shape.dim[own + i];
+        }
+        gn_array *view = gni_array_view(w->g, x, &whole, stride, x->offset), *copy = NULL;
+        if (view != NULL) copy = gni_contiguous(w->g, view);
+        gni_unref(w->g, view);
+        gni_unref(w->g, x);
+        x = copy;
+        if (x == NULL || !gni_ls_step(x, batch, matrix, step)) w->ok = false;
+    }
+    return x;
+}
+
+static void gni_ls_end(gni_ls *s) {
+    gni_unref(s->w.g, s->x);
+    gni_unref(s->w.g, s->b);
+    gni_lg_end(&s->w);
+}
+
+// One reference to an array of the batch's matrices, NULL when there is no memory.
+static gn_array *gni_ls_array(gni_ls *s, gn_dtype t, int64_t m, int64_t n) {
+    gn_shape shape = GN_SHAPE(s->d->batch, m, n);
+    gn_array *y = s->w.ok ? gni_lg_array(s->w.g, t, &shape) : NULL;
+    if (y == NULL) s->w.ok = false;
+    return y;
+}
+
+static void gni_ls_begin(gni_ls *s, gni_la_job *d, gn_array *a, const gn_shape *batch, gn_dtype t) {
+    gn_shape words = GN_SHAPE(d->batch + 1);
+    memset(s, 0, sizeof *s);
+    gni_lg_start(&s->w, d->g, d->fn, t);
+    s->d = d;
+    s->x = gni_ls_operand(s, a, batch, 2, &s->x_step);
+    s->w.state = s->w.ok ? gni_lg_array(d->g, GN_U32, &words) : NULL;
+    if (s->w.state == NULL) s->w.ok = false;
+    if (s->w.ok && d->kind != GNI_LA_QR) gni_lg_zero(&s->w, s->w.state);
+}
+
+// The first words of every step: `from` with its last `matrix` axes, to `to`, which is contiguous.
+static void gni_ls_step_of(gni_ls *s, gni_factor *f, gni_factor_step step, gn_array *from,
+                           int matrix, int64_t from_step, gn_array *to, int64_t columns) {
+    const gni_la_job *d = s->d;
+    const int64_t *stride = from->stride + from->shape.rank - matrix;
+    memset(f, 0, sizeof *f);
+    f->step = step;
+    f->items = d->batch;
+    f->order = GNI_MAX(d->m, d->n);
+    f->word[0] = from->offset;
+    f->word[1] = stride[0];
+    f->word[2] = matrix > 1 ? stride[1] : 0;
+    f->word[3] = from_step;
+    f->word[5] = columns;
+    f->word[6] = 1;
+    f->word[7] = d->m * columns;
+    f->word[8] = d->batch;
+    f->word[9] = d->m;
+    f->a.buf = from->buf;
+    f->b.buf = to->buf;
+    f->c.buf = s->w.state->buf;
+    f->a.dtype = f->b.dtype = s->w.t;
+    f->c.dtype = GN_U32;
+}
+
+static void gni_ls_go(gni_ls *s, gni_factor *f, gn_array *d) {
+    if (d != NULL) {
+        f->d.buf = d->buf;
+        f->d.dtype = d->dtype;
+    }
+    s->w.ok = s->w.ok && gni_run(s->w.g, GNI_JOB_FACTOR, f, NULL);
+}
+
+static void gni_ls_cholesky(gni_ls *s, gn_array *y) {
+    gni_factor f;
+    if (!s->w.ok) return;
+    gni_ls_step_of(s, &f, GNI_FACTOR_CHOLESKY, s->x, 2, s->x_step, y, s->d->n);
+    gni_ls_go(s, &f, NULL);
+}
+
+static void gni_ls_det(gni_ls *s, gn_array *y) {
+    gni_factor f;
+    if (!s->w.ok) return;
+    gni_ls_step_of(s, &f, GNI_FACTOR_LU, s->x, 2, s->x_step, s->w.state, s->d->n);
+    f.word[12] = 1;
+    f.b = f.c;
+    gni_ls_go(s, &f, y);
+}
+
+// y (n,k) = a^-1 b; the inverse without b.
+static void gni_ls_solve(gni_ls *s, gn_array *y, int matrix) {
+    gni_lg *w = &s->w;
+    const int64_t n = s->d->n, k = s->d->k;
+    gni_factor f;
+    w->work = gni_ls_array(s, w->t, n, n);
+    w->block = gni_ls_array(s, GN_U32, 1, n);
+    if (!w->ok) return;
+    gni_ls_step_of(s, &f, GNI_FACTOR_LU, s->x, 2, s->x_step, w->work, n);
+    gni_ls_go(s, &f, w->block);
+    gn_array *b = s->b != NULL ? s->b : w->work;
+    gni_ls_step_of(s, &f, GNI_FACTOR_BACK, b, matrix, s->b_step, y, k);
+    f.word[10] = k;
+    f.word[12] = s->b == NULL;
+    f.c.buf = w->work->buf;
+    f.c.dtype = w->t;
+    gni_ls_go(s, &f, w->block);
+}
+
+// What went wrong, into d->info. Waits for the GPU; of a large batch one word says whether it is worth more.
+static void gni_ls_info(gni_ls *s) {
+    gni_lg *w = &s->w;
+    gn_shape one = GN_SHAPE(1);
+    const int64_t stride = 1;
+    const uint32_t *state = NULL;
+    if (s->d->batch > 4096) {
+        gn_array *view = w->ok ? gni_array_view(w->g, w->state, &one, &stride, 0) : NULL,
+                 *word = view != NULL ? gni_lg_array(w->g, GN_U32, &one) : NULL;
+        w->ok = word != NULL && gni_copy_into(w->g, word->buf, GN_U32, 0, &stride, view);
+        const uint32_t *any = w->ok ? (const uint32_t *)gni_host(w->g, word) : NULL;
+        if (any == NULL) w->ok = false;
+        const bool fine = w->ok && *any == 0;
+        gni_unref(w->g, view);
+        gni_unref(w->g, word);
+        if (fine) return;
+    }
+    state = w->ok ? (const uint32_t *)gni_host(w->g, w->state) : NULL;
+    if (state == NULL) w->ok = false;
+    for (int64_t i = 0; i < s->d->batch && w->ok; i++) s->d->info[i] = (int64_t)state[1 + i];
+}
+
+static void gni_ls_name(gni_ls *s, gn_array *y, bool there) {
+    y->maker = s->d->fn;
+    y->on_gpu = true;
+    y->reason = (uint8_t)(there ? GNI_WHY_RESIDENT : GNI_WHY_LARGE);
+}
+
+// As gni_lg_run.
+static bool gni_ls_run(gni_la_job *d, gn_array *a, gn_array *b, const gn_shape *batch, int matrix,
+                       gn_dtype t, gn_array **y) {
+    gn_context *g = d->g;
+    gni_ls s;
+    gn_shape shape = *batch;
+    *y = NULL;
+    if (!gni_ls_wanted(d, a, t)) return false;
+    const bool there = (a->buf->where & GNI_ON_GPU) != 0;
+    gni_ls_begin(&s, d, a, batch, t);
+    if (b != NULL && s.w.ok) s.b = gni_ls_operand(&s, b, batch, matrix, &s.b_step);
+    if (matrix > 0) shape.dim[shape.rank++] = d->n;
+    if (matrix > 1) shape.dim[shape.rank++] = d->k;
+    gn_array *out = s.w.ok ? gni_lg_array(g, t, &shape) : NULL;
+    d->info = out != NULL ? (int64_t *)gni_calloc(g, (size_t)d->batch * sizeof(int64_t)) : NULL;
+    if (out != NULL && d->info == NULL) gni_fail_memory(g, d->fn, (uint64_t)d->batch * 8);
+    s.w.ok = s.w.ok && d->info != NULL;
+    if (d->kind == GNI_LA_CHOLESKY)
+        gni_ls_cholesky(&s, out);
+    else if (d->kind == GNI_LA_DET)
+        gni_ls_det(&s, out);
+    else
+        gni_ls_solve(&s, out, matrix);
+    if (d->kind != GNI_LA_DET) gni_ls_info(&s);
+    const bool ok = s.w.ok && gni_la_report(d);
+    gni_ls_end(&s);
+    gni_free(g, d->info);
+    d->info = NULL;
+    if (!ok) {
+        gni_unref(g, out);
+        return g->call_failed;
+    }
+    gni_ls_name(&s, out, there);
+    *y = out;
+    return true;
+}
+
+// Whether the GPU did it, with LAPACK's signs.
+static bool gni_ls_qr(gni_la_job *d, gn_array *a, gn_dtype t, const gn_shape *batch, gn_array **y) {
+    gn_context *g = d->g;
+    gni_ls s;
+    gni_factor f;
+    const int64_t k = GNI_MIN(d->m, d->n);
+    gn_shape sq = *batch, sr = *batch;
+    if (!gni_ls_wanted(d, a, t)) return false;
+    const bool there = (a->buf->where & GNI_ON_GPU) != 0;
+    gni_ls_begin(&s, d, a, batch, t);
+    sq.dim[sq.rank++] = d->m;
+    sq.dim[sq.rank++] = k;
+    sr.dim[sr.rank++] = k;
+    sr.dim[sr.rank++] = d->n;
+    y[0] = s.w.ok ? gni_lg_array(g, t, &sq) : NULL;
+    y[1] = y[0] != NULL ? gni_lg_array(g, t, &sr) : NULL;
+    if (y[1] == NULL) s.w.ok = false;
+    if (s.w.ok) {
+        gni_ls_step_of(&s, &f, GNI_FACTOR_QR, s.x, 2, s.x_step, y[0], k);
+        f.word[10] = d->n;
+        gni_ls_go(&s, &f, y[1]);
+    }
+    const bool ok = s.w.ok;
+    gni_ls_end(&s);
+    for (int i = 0; i < 2; i++) {
+        if (ok) {
+            gni_ls_name(&s, y[i], there);
+            continue;
+        }
+        gni_unref(g, y[i]);
+        y[i] = NULL;
+    }
+    return ok || g->call_failed;
+}
+
 // Rounds the result to its dtype.
 static gn_array *gni_lg_result(gni_la_job *d, gn_array *y, gn_dtype result) {
     if (y == NULL || y->dtype == result) return y;
@@ -25738,6 +26098,9 @@ static gn_array *gni_lg_result(gni_la_job *d, gn_array *y, gn_dtype result) {
     gni_unref(d->g, y);
     return cast;
 }
+
+// >>factor_ops
+// The public decompositions and their gradients.
 
 // Decompositions of square matrices with one result: gn_inv, gn_det, gn_cholesky.
 static gn_array *gni_la_single(const char *fn, gni_la_kind kind, gn_array *a,
@@ -25753,7 +26116,8 @@ static gn_array *gni_la_single(const char *fn, gni_la_kind kind, gn_array *a,
         gni_la_batch(&d, &batch);
         const int matrix = kind == GNI_LA_DET ? 0 : 2;
         d.k = d.n;
-        if (gni_lg_run(&d, a, NULL, &batch, matrix, t, &y)) {
+        if (gni_ls_run(&d, a, NULL, &batch, matrix, t, &y) ||
+            gni_lg_run(&d, a, NULL, &batch, matrix, t, &y)) {
             y = gni_lg_result(&d, y, gni_la_result(a->dtype));
         } else {
             gn_array *x = gni_la_input(&d, 0, a, t, &batch, 2);
@@ -25818,7 +26182,9 @@ static gn_array *gni_la_solve(gn_context *g, gn_array *a, gn_array *b) {
     gni_la_begin(&d, g, GNI_LA_SOLVE, "gn_solve", a, &own);
     gni_la_batch(&d, &batch);
     d.k = matrix == 2 ? b->shape.dim[b->shape.rank - 1] : 1;
-    if (d.k > 0 && gni_lg_run(&d, a, b, &batch, matrix, t, &y)) return gni_lg_result(&d, y, result);
+    if (d.k > 0 && (gni_ls_run(&d, a, b, &batch, matrix, t, &y) ||
+                    gni_lg_run(&d, a, b, &batch, matrix, t, &y)))
+        return gni_lg_result(&d, y, result);
     xa = gni_la_input(&d, 0, a, t, &batch, 2);
     if (xa != NULL) xb = gni_la_input(&d, 1, b, t, &batch, matrix);
     if (xb != NULL) y = gni_la_output(&d, 0, t, &batch, matrix, d.n, d.k);
@@ -25866,8 +26232,9 @@ static void gni_la_several(gn_context *g, const char *fn, gni_la_kind kind, gn_a
     const bool svd = kind == GNI_LA_SVD, qr = kind == GNI_LA_QR;
     d.k = full ? GNI_MAX(m, n) : k;
     const gn_dtype result = gni_la_result(a->dtype);
-    const bool large = qr && gni_lg_qr_all(&d, a, t, &batch, y);
-    if (large) {
+    const bool small = qr && gni_ls_qr(&d, a, t, &batch, y);
+    const bool large = qr && !small && gni_lg_qr_all(&d, a, t, &batch, y);
+    if (small || large) {
         if (place[1] == NULL) {
             gni_unref(g, y[1]);
             y[1] = NULL;

@@ -57,11 +57,25 @@
 #define GN_R double
 #define gn_get(k, i) packDouble2x32(gn_load2(k, i))
 #define gn_put(k, i, x) gn_store2(k, i, unpackDouble2x32(x))
+#define GN_VECTOR 2u // numbers in 16 bytes
+#define gn_part(v, e) packDouble2x32(uvec2((v)[2u * (e)], (v)[2u * (e) + 1u]))
+#define gn_set(v, e, x)                                                                            \
+    {                                                                                              \
+        uvec2 words = unpackDouble2x32(x);                                                         \
+        v[2u * (e)] = words[0];                                                                    \
+        v[2u * (e) + 1u] = words[1];                                                               \
+    }
 #else
 #define GN_R float
 #define gn_get(k, i) uintBitsToFloat(gn_load(k, i))
 #define gn_put(k, i, x) gn_store(k, i, floatBitsToUint(x))
+#define GN_VECTOR 4u
+#define gn_part(v, e) uintBitsToFloat((v)[e])
+#define gn_set(v, e, x) v[e] = floatBitsToUint(x);
 #endif
+// Element `at` and those behind it, as many as 16 bytes have; rows are a multiple of 4 elements long.
+#define GN_VECTORS(k, count) [[unroll]] for (uint k = 0u; k < (count); k += GN_VECTOR)
+#define GN_PARTS(e) [[unroll]] for (uint e = 0u; e < GN_VECTOR; e++)
 
 // Words of the state: 0 the first pivot that is 0 or not positive, plus 1; lists of rows from GN_LIST on.
 #define GN_STATE 1u
@@ -78,22 +92,33 @@
 #define GN_TO GN_PARAM(6)   // list of those picked
 #define GN_LAST GN_PARAM(7) // the last round
 #define GN_NOBODY 0xffffffffu
+#define GN_TIE 127u // the last bits of a key, which tell equal ones apart
 
 layout(local_size_x = GN_ROWS) in;
 
-shared uint gn_key[GN_ROWS / 4], gn_who[GN_ROWS / 4];
-shared GN_R gn_row[GN_NB]; // of the pivot, from the column behind it on
-shared GN_R gn_pivot;
+#ifdef GN_DOUBLE
+#define GN_R4 dvec4
+#else
+#define GN_R4 vec4
+#endif
+#if GN_ROWS > 128
+#define GN_SUBGROUPS 16u // at most: subgroups have 32 invocations
+#else
+#define GN_SUBGROUPS 32u
+#endif
+// The best row of each subgroup, in two places that take turns, and how good it is.
+shared GN_R4 gn_row[2][GN_SUBGROUPS * GN_NB / 4u];
+shared uint gn_key[2][GN_SUBGROUPS];
 
-// Grows with |x|; NaN comes first. Of a double the upper half will do.
+// Grows with |x|, NaN first, up to the last bits; of a double the upper half will do.
 uint gn_rank(GN_R x) {
 #ifdef GN_DOUBLE
-    uvec2 w = unpackDouble2x32(x);
-    uint high = w.y & 0x7fffffffu;
-    return high == 0u && w.x != 0u ? 2u : high + (high != 0u ? 2u : 1u);
+    uint size = (unpackDouble2x32(x).y & 0x7fffffffu) / (GN_TIE + 1u);
 #else
-    return (floatBitsToUint(x) & 0x7fffffffu) + 1u;
+    uint size = (floatBitsToUint(x) & 0x7fffffffu) / (GN_TIE + 1u);
 #endif
+    if (x != GN_R(0)) size = max(size, 1u);
+    return (size + 1u) * (GN_TIE + 1u);
 }
 
 void main() {
@@ -103,42 +128,55 @@ void main() {
     uint at = GN_BASE + (free ? number : GN_FIRST) * GN_LD + GN_FIRST;
     uint mine = GN_NB; // place among those picked
     GN_R x[GN_NB + 1u];
-    GN_EACH x[k] = free && k < GN_WIDTH ? gn_get(0u, at + k) : GN_R(0);
+    GN_VECTORS(k, GN_NB) {
+        uvec4 v = uvec4(0u);
+        if (free && k < GN_WIDTH) v = gn_load4(0u, (at + k) / GN_VECTOR);
+        GN_PARTS(e) x[k + e] = k + e < GN_WIDTH ? gn_part(v, e) : GN_R(0);
+    }
     for (uint s = 0u; s < GN_WIDTH; s++) {
-        uint key = free ? gn_rank(x[0]) : 0u, best = subgroupMax(key);
-        uint who = subgroupMin(key == best ? me : GN_NOBODY);
-        if (subgroupElect()) {
-            gn_key[gl_SubgroupID] = best;
-            gn_who[gl_SubgroupID] = who;
+        // The best of this subgroup, then of all of them.
+        uint turn = s & 1u, key = free ? gn_rank(x[0]) + (GN_TIE - gl_SubgroupInvocationID) : 0u;
+        uint best = subgroupMax(key);
+        bool ahead = free && key == best;
+        if (best == 0u && subgroupElect()) gn_key[turn][gl_SubgroupID] = 0u;
+        if (ahead) {
+            gn_key[turn][gl_SubgroupID] = (best & ~GN_TIE) + (GN_TIE - gl_SubgroupID);
+            // Behind the columns that are left stand factors, which stay as they are.
+            [[unroll]] for (uint k = 0u; k < GN_NB; k += 4u) {
+                GN_R4 v = GN_R4(x[k], x[k + 1u], x[k + 2u], x[k + 3u]);
+                [[unroll]] for (uint e = 0u; e < 4u; e++) if (k + e + s >= GN_NB) v[e] = GN_R(0);
+                gn_row[turn][(gl_SubgroupID * GN_NB + k) / 4u] = v;
+            }
         }
         barrier();
         key = 0u;
-        who = GN_NOBODY;
-        for (uint q = gl_SubgroupInvocationID; q < gl_NumSubgroups; q += gl_SubgroupSize) {
-            uint other = gn_key[q];
-            if (other > key) who = gn_who[q];
-            key = max(key, other);
-        }
+        for (uint q = gl_SubgroupInvocationID; q < gl_NumSubgroups; q += gl_SubgroupSize)
+            key = max(key, gn_key[turn][q]);
         best = subgroupMax(key);
-        who = subgroupMin(key == best ? who : GN_NOBODY);
-        if (me == (best == 0u ? 0u : who)) {
+        uint winner = GN_TIE - (best & GN_TIE), from = (best == 0u ? 0u : winner) * GN_NB / 4u;
+        bool zero = best < 2u * (GN_TIE + 1u);
+        if (best == 0u ? me == 0u : ahead && gl_SubgroupID == winner) {
             gn_store(GN_STATE, GN_TO + GN_GROUP * GN_NB + s, best == 0u ? GN_NOBODY : number);
-            if (best == 1u && GN_LAST != 0u && gn_load(GN_STATE, 0u) == 0u)
+            if (best != 0u && zero && GN_LAST != 0u && gn_load(GN_STATE, 0u) == 0u)
                 gn_store(GN_STATE, 0u, GN_FIRST + s + 1u);
             if (best != 0u) {
                 free = false;
                 mine = s;
             }
-            gn_pivot = best == 0u ? GN_R(0) : x[0];
-            // Behind the columns that are left stand factors, which stay as they are.
-            x[GN_NB] = GN_R(0);
-            GN_EACH gn_row[k] = best == 0u || k + s + 1u >= GN_NB ? GN_R(0) : x[k + 1u];
         }
-        barrier();
-        GN_R pivot = gn_pivot, first = x[0];
-        bool now = free && pivot != GN_R(0);
-        GN_R y = now ? first / pivot : GN_R(0);
-        GN_NEXT(gn_row[k], now ? y : first)
+        GN_R4 f = gn_row[turn][from];
+        GN_R first = x[0], y = free && !zero ? first / f.x : GN_R(0);
+        x[GN_NB] = GN_R(0);
+        [[unroll]] for (uint k = 0u; k < GN_NB; k += 4u) {
+            if (k > 0u) {
+                f = gn_row[turn][from + k / 4u];
+                x[k - 1u] = x[k] - y * f.x;
+            }
+            x[k] = x[k + 1u] - y * f.y;
+            x[k + 1u] = x[k + 2u] - y * f.z;
+            x[k + 2u] = x[k + 3u] - y * f.w;
+        }
+        x[GN_NB - 1u] = free && !zero ? y : first;
     }
     if (GN_LAST != 0u && mine < GN_NB)
         GN_EACH gn_put(2u, mine * GN_NB + ((k + GN_WIDTH) & (GN_NB - 1u)), x[k]);
@@ -250,21 +288,35 @@ void main() {
     if (row >= GN_ALL_ROWS) return;
     uint at = GN_BASE + row * GN_LD + GN_FIRST;
     GN_R x[GN_NB + 1u];
-    GN_EACH x[k] = gn_get(0u, at + k);
+    GN_VECTORS(k, GN_NB) {
+        uvec4 v = gn_load4(0u, (at + k) / GN_VECTOR);
+        GN_PARTS(e) x[k + e] = gn_part(v, e);
+    }
     for (uint s = 0u; s < GN_NB; s++) {
         GN_R pivot = gn_tile[s * GN_NB], y = pivot == GN_R(0) ? x[0] : x[0] / pivot;
         GN_NEXT(k + 1u < GN_NB ? gn_tile[s * GN_NB + k + 1u] : GN_R(0), y)
     }
-    GN_EACH gn_put(0u, at + k, x[k]);
+    GN_VECTORS(k, GN_NB) {
+        uvec4 v;
+        GN_PARTS(e) gn_set(v, e, x[k + e])
+        gn_store4(0u, (at + k) / GN_VECTOR, v);
+    }
     at += GN_NB;
-    for (uint c = 0u; c < width; c += 8u) {
+    for (uint c = 0u; c < width; c += 8u) { // a whole number of vectors, up to the rows' end
         GN_R a[8];
-        [[unroll]] for (uint e = 0u; e < 8u; e++) a[e] = c + e < width ? gn_get(0u, at + c + e) : GN_R(0);
+        GN_VECTORS(k, 8u) {
+            uvec4 v = uvec4(0u);
+            if (c + k < width) v = gn_load4(0u, (at + c + k) / GN_VECTOR);
+            GN_PARTS(e) a[k + e] = gn_part(v, e);
+        }
         GN_EACH {
             [[unroll]] for (uint e = 0u; e < 8u; e++) a[e] -= x[k] * gn_right[k * GN_MOST + c + e];
         }
-        [[unroll]] for (uint e = 0u; e < 8u; e++)
-            if (c + e < width) gn_put(0u, at + c + e, a[e]);
+        GN_VECTORS(k, 8u) {
+            uvec4 v;
+            GN_PARTS(e) gn_set(v, e, a[k + e])
+            if (c + k < width) gn_store4(0u, (at + c + k) / GN_VECTOR, v);
+        }
     }
 }
 

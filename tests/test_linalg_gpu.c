@@ -1,0 +1,306 @@
+// Decompositions on the GPU: batches of small matrices, each of which has a workgroup, and large ones with buffers
+// that are bound instead of addressed. Residuals are relative to n eps and the norms, as LAPACK's tests have them.
+#include "test.h"
+
+static gn_context *open_with(int64_t least, uint32_t flags) {
+    gn_options o = test_options();
+    if (!test_on_vulkan()) return NULL;
+    o.thresholds.linalg = least;
+    o.vulkan_flags |= flags;
+    return test_open_with(&o);
+}
+
+static bool is_on_gpu(gn_array *a) { return strstr(gn_explain(a), "computed on the GPU") != NULL; }
+
+static double largest(gn_array *a) {
+    return gn_size(a) == 0 ? 0.0 : gn_item(gn_max(gn_abs(a), GN_ALL));
+}
+
+static gn_array *turned(gn_array *a) { return gn_swap_axes(a, -1, -2); }
+
+static gn_array *wide(gn_array *a) { return gn_cast(a, GN_F64); }
+
+static double eps_of(gn_dtype t) { return t == GN_F64 ? 2.3e-16 : 1.2e-7; }
+
+// a (..., n, n), b (..., n, k)
+static void check_solve(gn_context *g, gn_array *a, gn_array *b) {
+    const double n = (double)gn_dim(a, -1) + 10.0, eps = eps_of(gn_dtype_of(a));
+    gn_array *x = gn_solve(a, b), *y = gn_inv(a), *eye;
+    assert_true(is_on_gpu(x) && is_on_gpu(y));
+    assert_true(largest(gn_sub(gn_matmul(wide(a), wide(x)), wide(b))) <=
+                4.0 * n * eps * (largest(a) * largest(x) + largest(b)));
+    eye = gn_eye(g, GN_F64, gn_dim(a, -1), gn_dim(a, -1), 0);
+    assert_true(largest(gn_sub(gn_matmul(wide(a), wide(y)), eye)) <=
+                8.0 * n * eps * largest(a) * largest(y));
+}
+
+static void check_cholesky(gn_context *g, gn_array *a) {
+    const double n = (double)gn_dim(a, -1) + 10.0, eps = eps_of(gn_dtype_of(a));
+    gn_array *s =
+        gn_add(gn_matmul(a, turned(a)), gn_eye(g, gn_dtype_of(a), gn_dim(a, -1), gn_dim(a, -1), 0));
+    // What is above the diagonal does not count.
+    gn_array *l = gn_cholesky(gn_add(gn_tril(s, 0), gn_triu(gn_mul_s(s, 1e3), 1)));
+    assert_true(is_on_gpu(l));
+    assert_true(largest(gn_sub(gn_matmul(wide(l), turned(wide(l))), s)) <= n * eps * largest(s));
+    assert_true(largest(gn_sub(gn_tril(l, 0), l)) == 0.0);
+}
+
+static void check_qr(gn_context *g, gn_array *a) {
+    const double n = (double)(gn_dim(a, -1) + gn_dim(a, -2)) + 10.0, eps = eps_of(gn_dtype_of(a));
+    gn_array *r = NULL, *q = gn_qr(a, &r), *eye;
+    assert_true(is_on_gpu(q) && is_on_gpu(r));
+    assert_true(largest(gn_sub(gn_matmul(wide(q), wide(r)), a)) <= n * eps * largest(a));
+    eye = gn_eye(g, GN_F64, gn_dim(q, -1), gn_dim(q, -1), 0);
+    assert_true(largest(gn_sub(gn_matmul(turned(wide(q)), wide(q)), eye)) <= n * eps);
+    assert_true(largest(gn_sub(gn_triu(r, 0), r)) == 0.0);
+}
+
+// Against a context that leaves it to the CPU.
+static void check_det(gn_array *a) {
+    const double n = (double)gn_dim(a, -1) + 10.0, eps = eps_of(gn_dtype_of(a));
+    const size_t count = (size_t)gn_size(a);
+    double *data = (double *)malloc(count * sizeof(double) + 1);
+    gn_context *h = test_open();
+    gn_array *have = gn_det(a), *want;
+    assert_non_null(data);
+    assert_true(is_on_gpu(have));
+    assert_int_equal(gn_read(wide(a), data, count * sizeof(double)), GN_OK);
+    want = gn_det(gn_array_from(h, GN_F64, gn_shape_of(a), data));
+    free(data);
+    for (int64_t i = 0; i < gn_size(have); i++) {
+        double d = gn_item(gn_index(gn_ravel(have), i == 0 ? "0" : "-1")),
+               w = gn_item(gn_index(gn_ravel(want), i == 0 ? "0" : "-1"));
+        assert_true(fabs(d - w) <= 100.0 * n * n * eps * fabs(w));
+        if (i > 0) break;
+    }
+    gn_close(h);
+}
+
+static void check_batch(gn_context *g, gn_dtype t, int64_t batch, int64_t n) {
+    gn_array *a = gn_randn(g, t, GN_SHAPE(batch, n, n));
+    gn_array *thin = gn_randn(g, t, GN_SHAPE(batch, n, 1)),
+             *broad = gn_randn(g, t, GN_SHAPE(batch, n, 37));
+    check_solve(g, a, thin);
+    if (n % 16 != 0) check_solve(g, turned(a), broad);
+    check_cholesky(g, a);
+    check_qr(g, a);
+    check_det(gn_mul_s(a, 1.0 / sqrt((double)n)));
+}
+
+static void test_sizes(void **state) {
+    static const int64_t sizes[] = {1, 2, 7, 15, 16, 17, 31, 32, 33, 47, 64};
+    static const int64_t large[] = {65, 97, 128};
+    gn_context *g = open_with(1, 0);
+    (void)state;
+    if (g == NULL) skip();
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        gn_scope_begin(g);
+        check_batch(g, GN_F32, 3, sizes[i]);
+        check_batch(g, GN_F64, 2, sizes[i]);
+        gn_scope_end(g);
+    }
+    for (size_t i = 0; i < sizeof large / sizeof large[0]; i++) {
+        gn_scope_begin(g);
+        check_batch(g, GN_F32, 2, large[i]);
+        gn_scope_end(g);
+    }
+    test_close(g);
+}
+
+static void test_shapes(void **state) {
+    static const int64_t rows[] = {1, 16, 20, 61, 100}, columns[] = {3, 1, 40, 61, 31};
+    gn_context *g = open_with(1, 0);
+    (void)state;
+    if (g == NULL) skip();
+    for (int i = 0; i < 5; i++) {
+        gn_scope_begin(g);
+        check_qr(g, gn_randn(g, GN_F32, GN_SHAPE(3, rows[i], columns[i])));
+        check_qr(g, turned(gn_randn(g, GN_F32, GN_SHAPE(2, rows[i], columns[i]))));
+        if (i < 4) check_qr(g, gn_randn(g, GN_F64, GN_SHAPE(3, rows[i], columns[i])));
+        gn_scope_end(g);
+    }
+    gn_scope_begin(g);
+    // Views: flipped, stepped over, axes that are no neighbours, one matrix for all, several right-hand sides.
+    gn_array *a = gn_flip(gn_swap_axes(gn_randn(g, GN_F32, GN_SHAPE(2, 20, 3, 20)), 1, 2),
+                          GN_AXIS(-1) | GN_AXIS(0));
+    check_solve(g, a, gn_randn(g, GN_F32, GN_SHAPE(3, 20, 5)));
+    check_solve(g, gn_slice(gn_randn(g, GN_F32, GN_SHAPE(8, 12, 12)), 0, 1, 8, 3),
+                gn_randn(g, GN_F32, GN_SHAPE(12, 2)));
+    gn_array *one = gn_broadcast_to(gn_randn(g, GN_F64, GN_SHAPE(9, 9)), GN_SHAPE(4, 2, 9, 9));
+    check_solve(g, one, gn_randn(g, GN_F64, GN_SHAPE(2, 9, 70)));
+    check_cholesky(g, a);
+    check_qr(g, a);
+    check_det(a);
+    // A vector for all of them, as NumPy has it.
+    gn_array *v = gn_randn(g, GN_F32, GN_SHAPE(20)), *x = gn_solve(a, v);
+    assert_int_equal(gn_rank(x), 3);
+    assert_true(is_on_gpu(x));
+    assert_true(largest(gn_sub(gn_squeeze(gn_matmul(a, gn_expand_dims(x, -1)), GN_AXIS(-1)), v)) <
+                1e-4 * largest(a) * largest(x));
+    // Halves and integers in float32; nothing at all.
+    gn_array *h = gn_cast(
+        gn_add(gn_mul_s(gn_eye(g, GN_F32, 6, 6, 0), 4.0), gn_zeros(g, GN_F32, GN_SHAPE(5, 6, 6))),
+        GN_F16);
+    assert_int_equal(gn_dtype_of(gn_inv(h)), GN_F16);
+    assert_true(largest(gn_sub_s(gn_det(gn_cast(h, GN_I32)), 4096.0)) == 0.0);
+    assert_int_equal(gn_size(gn_inv(gn_zeros(g, GN_F32, GN_SHAPE(0, 3, 3)))), 0);
+    assert_int_equal(gn_size(gn_qr(gn_zeros(g, GN_F32, GN_SHAPE(4, 0, 3)), NULL)), 0);
+    assert_true(largest(gn_sub_s(gn_det(gn_zeros(g, GN_F32, GN_SHAPE(4, 0, 0))), 1.0)) == 0.0);
+    assert_int_equal(gn_size(gn_solve(a, gn_zeros(g, GN_F32, GN_SHAPE(20, 0)))), 0);
+    gn_scope_end(g);
+    test_close(g);
+}
+
+// The bits of a matrix do not depend on where in a batch it stands.
+static void test_same_bits(void **state) {
+    gn_context *g = open_with(1, 0);
+    (void)state;
+    if (g == NULL) skip();
+    gn_array *a = gn_randn(g, GN_F32, GN_SHAPE(7, 11, 11)), *part = gn_slice(a, 0, 4, 6, 1);
+    assert_true(largest(gn_sub(gn_slice(gn_inv(a), 0, 4, 6, 1), gn_inv(part))) == 0.0);
+    assert_true(largest(gn_sub(gn_slice(gn_qr(a, NULL), 0, 4, 6, 1), gn_qr(part, NULL))) == 0.0);
+    test_close(g);
+}
+
+static void test_wrong(void **state) {
+    gn_context *g = open_with(1, 0);
+    (void)state;
+    if (g == NULL) skip();
+    for (int64_t n = 5; n <= 70; n += 31) {
+        gn_scope_begin(g);
+        gn_array *eye = gn_eye(g, GN_F32, n, n, 0), *ones = gn_ones(g, GN_F32, GN_SHAPE(n, n));
+        gn_array *list[4];
+        list[0] = list[1] = list[3] = eye;
+        list[2] = ones;
+        gn_array *a = gn_stack(list, 4, 0);
+        assert_null(gn_inv(a));
+        expect_error(g, GN_ERROR_ARGUMENT, "gn_inv: matrix 2 of 4 is singular (pivot 1 is 0)");
+        assert_null(gn_solve(a, ones));
+        expect_error(g, GN_ERROR_ARGUMENT, "gn_solve: matrix 2 of 4 is singular (pivot 1 is 0)");
+        expect_values(gn_det(a), 1.0, 1.0, 0.0, 1.0);
+        assert_null(gn_cholesky(a));
+        expect_error(
+            g, GN_ERROR_ARGUMENT,
+            "gn_cholesky: matrix 2 of 4 is not positive definite (its leading 2 x 2 block is not)");
+        // Of zeros r is zero and q orthonormal; a permutation has its sign.
+        gn_array *r = NULL, *q = gn_qr(gn_zeros(g, GN_F32, GN_SHAPE(3, n, n)), &r);
+        assert_true(largest(r) == 0.0 && largest(gn_sub(q, eye)) == 0.0);
+        list[2] = gn_flip(eye, GN_AXIS(0));
+        expect_values(gn_det(gn_stack(list, 4, 0)), 1.0, 1.0, n / 2 % 2 != 0 ? -1.0 : 1.0, 1.0);
+        // NaN stays in its matrix.
+        list[2] = gn_mul(eye, gn_full(g, GN_F32, GN_SHAPE(1), (double)NAN));
+        a = gn_stack(list, 4, 0);
+        gn_array *y = gn_any(gn_isnan(gn_inv(a)), GN_AXIS(-1) | GN_AXIS(-2));
+        expect_values(y, 0.0, 0.0, 1.0, 0.0);
+        expect_values(gn_isnan(gn_det(a)), 0.0, 0.0, 1.0, 0.0);
+        expect_values(gn_any(gn_isnan(gn_qr(a, NULL)), GN_AXIS(-1) | GN_AXIS(-2)), 0.0, 0.0, 1.0,
+                      0.0);
+        assert_null(gn_cholesky(a));
+        expect_error(
+            g, GN_ERROR_ARGUMENT,
+            "gn_cholesky: matrix 2 of 4 is not positive definite (its leading 1 x 1 block is not)");
+        gn_scope_end(g);
+    }
+    // So many that one word says first whether there was an error.
+    gn_array *many = gn_add(gn_zeros(g, GN_F32, GN_SHAPE(5000, 2, 2)), gn_eye(g, GN_F32, 2, 2, 0));
+    assert_true(largest(gn_sub(gn_cholesky(many), many)) == 0.0);
+    gn_array *place = gn_arange(g, GN_F32, 0.0, 5000.0, 1.0);
+    place = gn_reshape(gn_ne_s(place, 4711.0), GN_SHAPE(5000, 1, 1));
+    many = gn_mul(many, place);
+    assert_null(gn_inv(many));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_inv: matrix 4711 of 5000 is singular (pivot 0 is 0)");
+    // Determinants whose products leave the range on the way.
+    const double scales[] = {1e30, 1e30, 1e-30, 1e-30};
+    gn_array *mixed =
+        gn_mul(gn_eye(g, GN_F32, 4, 4, 0), gn_array_from(g, GN_F64, GN_SHAPE(4), scales));
+    mixed = gn_cast(gn_broadcast_to(mixed, GN_SHAPE(2, 4, 4)), GN_F32);
+    assert_true(largest(gn_sub_s(gn_det(mixed), 1.0)) < 1e-6);
+    gn_array *big = gn_mul_s(gn_broadcast_to(gn_eye(g, GN_F32, 4, 4, 0), GN_SHAPE(2, 4, 4)), 1e30);
+    expect_values(gn_det(big), (double)INFINITY, (double)INFINITY);
+    expect_values(gn_det(gn_recip(gn_add_s(big, 1e30))), 0.0, 0.0);
+    test_close(g);
+}
+
+static gn_array *weighted(gn_context *g, gn_array *y) {
+    gn_array *w = gn_reshape(gn_linspace(g, GN_F64, 0.3, 1.7, gn_size(y)), gn_shape_of(y));
+    return gn_sum(gn_mul(gn_mul(y, w), gn_add_s(y, 0.5)), GN_ALL);
+}
+
+static gn_array *loss_of(gn_context *g, gn_array *const *x, int count, void *user) {
+    gn_array *a = x[0], *r = NULL, *q;
+    (void)count;
+    switch (*(int *)user) {
+    case 0: return weighted(g, gn_solve(a, turned(a)));
+    case 1: return weighted(g, gn_inv(a));
+    case 2: return weighted(g, gn_det(a));
+    case 3: return weighted(g, gn_cholesky(gn_matmul(a, turned(a))));
+    default: q = gn_qr(a, &r); return gn_add(weighted(g, q), weighted(g, r));
+    }
+}
+
+static void test_gradients(void **state) {
+    gn_context *g = open_with(1, 0);
+    (void)state;
+    if (g == NULL) skip();
+    for (int kind = 0; kind < 5; kind++) {
+        gn_scope_begin(g);
+        gn_seed(g, 3);
+        gn_array *a = gn_add(gn_randn(g, GN_F64, GN_SHAPE(2, 3, 3)),
+                             gn_mul_s(gn_eye(g, GN_F64, 3, 3, 0), 4.0));
+        a = gn_requires_grad(gn_detach(a), true);
+        double error = gn_gradcheck(loss_of, &a, 1, 1e-5, &kind);
+        if (!(error < 1e-5)) fail_msg("kind %d: %g %s", kind, error, gn_error(g));
+        gn_scope_end(g);
+    }
+    test_close(g);
+}
+
+static void use_batch(gn_context *g) {
+    gn_scope_begin(g);
+    gn_array *a = gn_randn(g, GN_F32, GN_SHAPE(3, 2, 5, 5)), *r = NULL;
+    a = gn_swap_axes(a, 0, 1);
+    gn_eval(gn_solve(a, gn_inv(a)));
+    gn_eval(gn_det(a));
+    gn_eval(gn_cholesky(gn_add(gn_matmul(a, turned(a)), gn_eye(g, GN_F32, 5, 5, 0))));
+    gn_eval(gn_qr(a, &r));
+    gn_scope_end(g);
+}
+
+static void test_allocations(void **state) {
+    gn_context *g = open_with(1, 0);
+    (void)state;
+    if (g == NULL) skip();
+    test_every_allocation_in(g, use_batch);
+}
+
+// Buffers that are bound: large matrices have kernels for that, those of a batch are done one after the other.
+static void test_bindings(void **state) {
+    static const int64_t sizes[] = {5, 33, 130};
+    gn_context *g = open_with(1, GN_VULKAN_NO_ADDRESSES);
+    (void)state;
+    if (g == NULL) skip();
+    for (int i = 0; i < 3; i++) {
+        gn_scope_begin(g);
+        for (int k = 0; k < 2; k++) {
+            gn_array *a = gn_randn(g, k == 0 ? GN_F32 : GN_F64, GN_SHAPE(sizes[i], sizes[i]));
+            check_solve(g, a, gn_randn(g, gn_dtype_of(a), GN_SHAPE(sizes[i], 3)));
+            check_cholesky(g, a);
+            check_qr(g, a);
+            check_det(gn_mul_s(a, 1.0 / sqrt((double)sizes[i])));
+        }
+        gn_array *batch = gn_randn(g, GN_F32, GN_SHAPE(2, sizes[i], sizes[i]));
+        check_solve(g, batch, gn_randn(g, GN_F32, GN_SHAPE(sizes[i], 2)));
+        gn_scope_end(g);
+    }
+    test_close(g);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sizes),     cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_same_bits), cmocka_unit_test(test_wrong),
+        cmocka_unit_test(test_gradients), cmocka_unit_test(test_allocations),
+        cmocka_unit_test(test_bindings),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
