@@ -8947,6 +8947,9 @@ typedef struct GNI_FT(gni_ft_c) {
 #define gni_fbf11 GNI_FT(gni_ft_bf11)
 #define gni_fbf13 GNI_FT(gni_ft_bf13)
 #define gni_fbf16 GNI_FT(gni_ft_bf16)
+#define gni_ffirst4 GNI_FT(gni_ft_stage4)
+#define gni_fthen8 GNI_FT(gni_ft_then8)
+#define gni_fthen16 GNI_FT(gni_ft_then16)
 #define gni_feven GNI_FT(gni_ft_even)
 #define gni_fodd GNI_FT(gni_ft_odd)
 #define gni_flow GNI_FT(gni_ft_low)
@@ -9070,17 +9073,40 @@ GNI_FT_INLINE void gni_fbf5(gni_fc *x) {
         z.i = gni_ffnma(h, q, e.i);                                                                \
     }
 
+// Butterflies of 8 and 16 in two stages, so that a pass need not hold all of its numbers at once. First
+// radix 4 over every second or fourth number from x[q] on, in place.
+GNI_FT_INLINE void gni_ffirst4(gni_fc *x, const int q, const int step) {
+    gni_fc t[4];
+    t[0] = x[q], t[1] = x[q + step], t[2] = x[q + 2 * step], t[3] = x[q + 3 * step];
+    gni_fbf4(t);
+    x[q] = t[0], x[q + step] = t[1], x[q + 2 * step] = t[2], x[q + 3 * step] = t[3];
+}
+
+// Then what makes y[k] and y[k + 4].
+GNI_FT_INLINE void gni_fthen8(const gni_fc *x, gni_fc *y, const int k) {
+    const gni_fc e = x[2 * k], o = x[2 * k + 1];
+    if (k == 0) {
+        y[0] = gni_fadd(e, o);
+        y[4] = gni_fsub(e, o);
+    } else if (k == 1) {
+        GNI_FT_EIGHTH(e, o.r + o.i, o.i - o.r, y[1], y[5]);
+    } else if (k == 2) {
+        gni_fpair(e, o, &y[2], &y[6]);
+    } else {
+        GNI_FT_EIGHTH(e, o.i - o.r, -o.i - o.r, y[3], y[7]);
+    }
+}
+
 GNI_FT_INLINE void gni_fbf8(gni_fc *x) {
-    gni_fc e[4], o[4];
-    e[0] = x[0], e[1] = x[2], e[2] = x[4], e[3] = x[6];
-    o[0] = x[1], o[1] = x[3], o[2] = x[5], o[3] = x[7];
-    gni_fbf4(e);
-    gni_fbf4(o);
-    x[0] = gni_fadd(e[0], o[0]);
-    x[4] = gni_fsub(e[0], o[0]);
-    GNI_FT_EIGHTH(e[1], o[1].r + o[1].i, o[1].i - o[1].r, x[1], x[5]);
-    gni_fpair(e[2], o[2], &x[2], &x[6]);
-    GNI_FT_EIGHTH(e[3], o[3].i - o[3].r, -o[3].i - o[3].r, x[3], x[7]);
+    gni_fc y[8];
+    gni_ffirst4(x, 0, 2);
+    gni_ffirst4(x, 1, 2);
+    gni_fthen8(x, y, 0);
+    gni_fthen8(x, y, 1);
+    gni_fthen8(x, y, 2);
+    gni_fthen8(x, y, 3);
+    x[0] = y[0], x[1] = y[1], x[2] = y[2], x[3] = y[3];
+    x[4] = y[4], x[5] = y[5], x[6] = y[6], x[7] = y[7];
 }
 
 GNI_FT_INLINE void gni_fbf9(gni_fc *x) {
@@ -9107,37 +9133,41 @@ GNI_FT_INLINE void gni_fbf9(gni_fc *x) {
     x[2] = t[0], x[5] = t[1], x[8] = t[2];
 }
 
+// The same of 16: y[k], y[k + 4], y[k + 8] and y[k + 12].
+GNI_FT_INLINE void gni_fthen16(const gni_fc *x, gni_fc *y, const int k) {
+    gni_fc t[4];
+    t[0] = x[4 * k], t[1] = x[4 * k + 1], t[2] = x[4 * k + 2], t[3] = x[4 * k + 3];
+    if (k == 2) { // a quarter turn of t[2] is in the signs
+        gni_fc p, q;
+        gni_fpair(t[0], t[2], &p, &q);
+        t[1] = gni_fturn(t[1], GNI_FT_SQRT1_2, GNI_FT_SQRT1_2);
+        t[3] = gni_fturn(t[3], -GNI_FT_SQRT1_2, GNI_FT_SQRT1_2);
+        t[0] = gni_fadd(t[1], t[3]), t[2] = gni_fsub(t[1], t[3]);
+        y[2] = gni_fadd(p, t[0]), y[10] = gni_fsub(p, t[0]);
+        gni_fpair(q, t[2], &y[6], &y[14]);
+        return;
+    }
+    if (k == 1) {
+        t[1] = gni_fturn(t[1], GNI_FT_C16, GNI_FT_S16);
+        t[2] = gni_fturn(t[2], GNI_FT_SQRT1_2, GNI_FT_SQRT1_2);
+        t[3] = gni_fturn(t[3], GNI_FT_S16, GNI_FT_C16);
+    } else if (k == 3) {
+        t[1] = gni_fturn(t[1], GNI_FT_S16, GNI_FT_C16);
+        t[2] = gni_fturn(t[2], -GNI_FT_SQRT1_2, GNI_FT_SQRT1_2);
+        t[3] = gni_fturn(t[3], -GNI_FT_C16, -GNI_FT_S16);
+    }
+    gni_fbf4(t);
+    y[k] = t[0], y[k + 4] = t[1], y[k + 8] = t[2], y[k + 12] = t[3];
+}
+
 GNI_FT_INLINE void gni_fbf16(gni_fc *x) {
-    gni_fc a[4], b[4], c[4], d[4], t[4];
-    a[0] = x[0], a[1] = x[4], a[2] = x[8], a[3] = x[12];
-    b[0] = x[1], b[1] = x[5], b[2] = x[9], b[3] = x[13];
-    c[0] = x[2], c[1] = x[6], c[2] = x[10], c[3] = x[14];
-    d[0] = x[3], d[1] = x[7], d[2] = x[11], d[3] = x[15];
-    gni_fbf4(a);
-    gni_fbf4(b);
-    gni_fbf4(c);
-    gni_fbf4(d);
-    t[0] = a[0], t[1] = b[0], t[2] = c[0], t[3] = d[0];
-    gni_fbf4(t);
-    x[0] = t[0], x[4] = t[1], x[8] = t[2], x[12] = t[3];
-    t[0] = a[1], t[1] = gni_fturn(b[1], GNI_FT_C16, GNI_FT_S16);
-    t[2] = gni_fturn(c[1], GNI_FT_SQRT1_2, GNI_FT_SQRT1_2);
-    t[3] = gni_fturn(d[1], GNI_FT_S16, GNI_FT_C16);
-    gni_fbf4(t);
-    x[1] = t[0], x[5] = t[1], x[9] = t[2], x[13] = t[3];
-    // A quarter turn of c[2] is in the signs.
-    gni_fc p, q;
-    gni_fpair(a[2], c[2], &p, &q);
-    b[2] = gni_fturn(b[2], GNI_FT_SQRT1_2, GNI_FT_SQRT1_2);
-    d[2] = gni_fturn(d[2], -GNI_FT_SQRT1_2, GNI_FT_SQRT1_2);
-    t[0] = gni_fadd(b[2], d[2]), t[1] = gni_fsub(b[2], d[2]);
-    x[2] = gni_fadd(p, t[0]), x[10] = gni_fsub(p, t[0]);
-    gni_fpair(q, t[1], &x[6], &x[14]);
-    t[0] = a[3], t[1] = gni_fturn(b[3], GNI_FT_S16, GNI_FT_C16);
-    t[2] = gni_fturn(c[3], -GNI_FT_SQRT1_2, GNI_FT_SQRT1_2);
-    t[3] = gni_fturn(d[3], -GNI_FT_C16, -GNI_FT_S16);
-    gni_fbf4(t);
-    x[3] = t[0], x[7] = t[1], x[11] = t[2], x[15] = t[3];
+    gni_fc y[16];
+    for (int q = 0; q < 4; q++) gni_ffirst4(x, q, 4);
+    gni_fthen16(x, y, 0);
+    gni_fthen16(x, y, 1);
+    gni_fthen16(x, y, 2);
+    gni_fthen16(x, y, 3);
+    for (int q = 0; q < 16; q++) x[q] = y[q];
 }
 
 GNI_FT_INLINE void gni_fbf7(gni_fc *x) {
@@ -9333,6 +9363,14 @@ GNI_FT_INLINE void gni_fbf13(gni_fc *x) {
 
 // ---- shuffles
 
+// The number that lane l holds of W that were read from memory, and register l of W of those when they are
+// transposed.
+#if GNI_FT_WIDE
+#define GNI_FT_P(l) ((l) % 2 * (GNI_FT_W / 2) + (l) / 2)
+#else
+#define GNI_FT_P(l) ((l) % 4 / 2 * (GNI_FT_W / 2) + (l) / 4 * 2 + (l) % 2)
+#endif
+
 #if GNI_FT_W > 1
 #if defined(__clang__)
 #define GNI_FT_SHUFFLE(name, ...)                                                                  \
@@ -9347,6 +9385,8 @@ GNI_FT_INLINE void gni_fbf13(gni_fc *x) {
     }
 #endif
 
+// gni_ft_even and odd take the parts of numbers apart, low and high put them together again, both inside of
+// 16 bytes only: lane l holds number GNI_FT_P(l).
 // gni_ft_t<b>l and h: blocks of b lanes; even blocks of a and b side by side, and odd ones.
 #if GNI_FT_W == 2
 GNI_FT_SHUFFLE(gni_ft_even, 0, 2)
@@ -9357,10 +9397,17 @@ GNI_FT_SHUFFLE(gni_ft_reverse, 1, 0)
 GNI_FT_SHUFFLE(gni_ft_t1l, 0, 2)
 GNI_FT_SHUFFLE(gni_ft_t1h, 1, 3)
 #elif GNI_FT_W == 4
+#if GNI_FT_WIDE
+GNI_FT_SHUFFLE(gni_ft_even, 0, 4, 2, 6)
+GNI_FT_SHUFFLE(gni_ft_odd, 1, 5, 3, 7)
+GNI_FT_SHUFFLE(gni_ft_low, 0, 4, 2, 6)
+GNI_FT_SHUFFLE(gni_ft_high, 1, 5, 3, 7)
+#else
 GNI_FT_SHUFFLE(gni_ft_even, 0, 2, 4, 6)
 GNI_FT_SHUFFLE(gni_ft_odd, 1, 3, 5, 7)
 GNI_FT_SHUFFLE(gni_ft_low, 0, 4, 1, 5)
 GNI_FT_SHUFFLE(gni_ft_high, 2, 6, 3, 7)
+#endif
 GNI_FT_SHUFFLE(gni_ft_reverse, 3, 2, 1, 0)
 GNI_FT_SHUFFLE(gni_ft_t1l, 0, 4, 2, 6)
 GNI_FT_SHUFFLE(gni_ft_t1h, 1, 5, 3, 7)
@@ -9369,10 +9416,17 @@ GNI_FT_SHUFFLE(gni_ft_t2h, 2, 3, 6, 7)
 GNI_FT_SHUFFLE(gni_ft_u1l, 0, 4, 1, 5)
 GNI_FT_SHUFFLE(gni_ft_u1h, 2, 6, 3, 7)
 #elif GNI_FT_W == 8
-GNI_FT_SHUFFLE(gni_ft_even, 0, 2, 4, 6, 8, 10, 12, 14)
-GNI_FT_SHUFFLE(gni_ft_odd, 1, 3, 5, 7, 9, 11, 13, 15)
-GNI_FT_SHUFFLE(gni_ft_low, 0, 8, 1, 9, 2, 10, 3, 11)
-GNI_FT_SHUFFLE(gni_ft_high, 4, 12, 5, 13, 6, 14, 7, 15)
+#if GNI_FT_WIDE
+GNI_FT_SHUFFLE(gni_ft_even, 0, 8, 2, 10, 4, 12, 6, 14)
+GNI_FT_SHUFFLE(gni_ft_odd, 1, 9, 3, 11, 5, 13, 7, 15)
+GNI_FT_SHUFFLE(gni_ft_low, 0, 8, 2, 10, 4, 12, 6, 14)
+GNI_FT_SHUFFLE(gni_ft_high, 1, 9, 3, 11, 5, 13, 7, 15)
+#else
+GNI_FT_SHUFFLE(gni_ft_even, 0, 2, 8, 10, 4, 6, 12, 14)
+GNI_FT_SHUFFLE(gni_ft_odd, 1, 3, 9, 11, 5, 7, 13, 15)
+GNI_FT_SHUFFLE(gni_ft_low, 0, 8, 1, 9, 4, 12, 5, 13)
+GNI_FT_SHUFFLE(gni_ft_high, 2, 10, 3, 11, 6, 14, 7, 15)
+#endif
 GNI_FT_SHUFFLE(gni_ft_reverse, 7, 6, 5, 4, 3, 2, 1, 0)
 GNI_FT_SHUFFLE(gni_ft_t1l, 0, 8, 2, 10, 4, 12, 6, 14)
 GNI_FT_SHUFFLE(gni_ft_t1h, 1, 9, 3, 11, 5, 13, 7, 15)
@@ -9383,10 +9437,10 @@ GNI_FT_SHUFFLE(gni_ft_t4h, 4, 5, 6, 7, 12, 13, 14, 15)
 GNI_FT_SHUFFLE(gni_ft_u1l, 0, 8, 1, 9, 4, 12, 5, 13)
 GNI_FT_SHUFFLE(gni_ft_u1h, 2, 10, 3, 11, 6, 14, 7, 15)
 #else
-GNI_FT_SHUFFLE(gni_ft_even, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30)
-GNI_FT_SHUFFLE(gni_ft_odd, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31)
-GNI_FT_SHUFFLE(gni_ft_low, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
-GNI_FT_SHUFFLE(gni_ft_high, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
+GNI_FT_SHUFFLE(gni_ft_even, 0, 2, 16, 18, 4, 6, 20, 22, 8, 10, 24, 26, 12, 14, 28, 30)
+GNI_FT_SHUFFLE(gni_ft_odd, 1, 3, 17, 19, 5, 7, 21, 23, 9, 11, 25, 27, 13, 15, 29, 31)
+GNI_FT_SHUFFLE(gni_ft_low, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29)
+GNI_FT_SHUFFLE(gni_ft_high, 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31)
 GNI_FT_SHUFFLE(gni_ft_reverse, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
 GNI_FT_SHUFFLE(gni_ft_t1l, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30)
 GNI_FT_SHUFFLE(gni_ft_t1h, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31)
@@ -9428,7 +9482,7 @@ GNI_FT_INLINE void gni_fput(GNI_FT_T *p, gni_fc x, bool swap) {
 #endif
 }
 
-// Lane l of x[q] and lane q of x[l] change places: blocks first, then what is in them.
+// Blocks of b lanes of two vectors change places.
 #define GNI_FT_SWAP(b, p, q)                                                                       \
     {                                                                                              \
         gni_fc l = x[p], h = x[q];                                                                 \
@@ -9437,31 +9491,33 @@ GNI_FT_INLINE void gni_fput(GNI_FT_T *p, gni_fc x, bool swap) {
         x[p].i = GNI_FT(gni_ft_t##b##l)(l.i, h.i);                                                 \
         x[q].i = GNI_FT(gni_ft_t##b##h)(l.i, h.i);                                                 \
     }
-#define GNI_FT_T2(o) GNI_FT_SWAP(1, o, o + 1)
-#define GNI_FT_T4(o)                                                                               \
-    GNI_FT_SWAP(2, o, o + 2) GNI_FT_SWAP(2, o + 1, o + 3) GNI_FT_T2(o) GNI_FT_T2(o + 2)
-#define GNI_FT_T8(o)                                                                               \
-    GNI_FT_SWAP(4, o, o + 4)                                                                       \
-    GNI_FT_SWAP(4, o + 1, o + 5)                                                                   \
-    GNI_FT_SWAP(4, o + 2, o + 6) GNI_FT_SWAP(4, o + 3, o + 7) GNI_FT_T4(o) GNI_FT_T4(o + 4)
 
-// The same by shuffles inside of 16 bytes and then of those, which need no table of indices.
+// Number l of x[q] and number q of x[l] change places: blocks first, then what is in them.
 #define GNI_FT_STEP(k, p, q)                                                                       \
     {                                                                                              \
-        gni_fc l = x[p], h = x[q];                                                                 \
-        x[p].r = GNI_FT(gni_ft_##k##l)(l.r, h.r);                                                  \
-        x[q].r = GNI_FT(gni_ft_##k##h)(l.r, h.r);                                                  \
-        x[p].i = GNI_FT(gni_ft_##k##l)(l.i, h.i);                                                  \
-        x[q].i = GNI_FT(gni_ft_##k##h)(l.i, h.i);                                                  \
+        gni_fc l = x[GNI_FT_P(p)], h = x[GNI_FT_P(q)];                                             \
+        x[GNI_FT_P(p)].r = GNI_FT(gni_ft_##k##l)(l.r, h.r);                                        \
+        x[GNI_FT_P(q)].r = GNI_FT(gni_ft_##k##h)(l.r, h.r);                                        \
+        x[GNI_FT_P(p)].i = GNI_FT(gni_ft_##k##l)(l.i, h.i);                                        \
+        x[GNI_FT_P(q)].i = GNI_FT(gni_ft_##k##h)(l.i, h.i);                                        \
     }
+#define GNI_FT_T2(o) GNI_FT_STEP(t1, o, o + 1)
+#define GNI_FT_T4(o)                                                                               \
+    GNI_FT_STEP(t2, o, o + 2) GNI_FT_STEP(t2, o + 1, o + 3) GNI_FT_T2(o) GNI_FT_T2(o + 2)
+#define GNI_FT_T8(o)                                                                               \
+    GNI_FT_STEP(t4, o, o + 4)                                                                      \
+    GNI_FT_STEP(t4, o + 1, o + 5)                                                                  \
+    GNI_FT_STEP(t4, o + 2, o + 6) GNI_FT_STEP(t4, o + 3, o + 7) GNI_FT_T4(o) GNI_FT_T4(o + 4)
+
+// The same by shuffles inside of 16 bytes and then of those, which need no table of indices.
 #define GNI_FT_QUAD(o)                                                                             \
     GNI_FT_STEP(u1, o, o + 1)                                                                      \
     GNI_FT_STEP(u1, o + 2, o + 3)                                                                  \
     GNI_FT_STEP(t2, o, o + 2)                                                                      \
     GNI_FT_STEP(t2, o + 1, o + 3) {                                                                \
-        gni_fc l = x[o + 1];                                                                       \
-        x[o + 1] = x[o + 2];                                                                       \
-        x[o + 2] = l;                                                                              \
+        gni_fc l = x[GNI_FT_P(o + 1)];                                                             \
+        x[GNI_FT_P(o + 1)] = x[GNI_FT_P(o + 2)];                                                   \
+        x[GNI_FT_P(o + 2)] = l;                                                                    \
     }
 #define GNI_FT_CROSS(o)                                                                            \
     GNI_FT_STEP(q4, o, o + 4)                                                                      \
@@ -9515,6 +9571,36 @@ GNI_FT_INLINE void gni_ftranspose(gni_fc *x) {
 #define GNI_FT_E13(X) GNI_FT_E11(X) X(11) X(12)
 #define GNI_FT_E16(X) GNI_FT_E13(X) X(13) X(14) X(15)
 
+// A butterfly of x into y: IN(q) makes x[q], OUT(q) takes y[q]. The wide ones alternate the two with their
+// arithmetic, as all numbers at once would not fit the registers.
+#define GNI_FT_TO_Y(q) y[q] = x[q];
+#define GNI_FT_DO2(IN, OUT) GNI_FT_E2(IN) gni_fbf2(x); GNI_FT_E2(GNI_FT_TO_Y) GNI_FT_E2(OUT)
+#define GNI_FT_DO3(IN, OUT) GNI_FT_E3(IN) gni_fbf3(x); GNI_FT_E3(GNI_FT_TO_Y) GNI_FT_E3(OUT)
+#define GNI_FT_DO4(IN, OUT) GNI_FT_E4(IN) gni_fbf4(x); GNI_FT_E4(GNI_FT_TO_Y) GNI_FT_E4(OUT)
+#define GNI_FT_DO5(IN, OUT) GNI_FT_E5(IN) gni_fbf5(x); GNI_FT_E5(GNI_FT_TO_Y) GNI_FT_E5(OUT)
+#define GNI_FT_DO7(IN, OUT) GNI_FT_E7(IN) gni_fbf7(x); GNI_FT_E7(GNI_FT_TO_Y) GNI_FT_E7(OUT)
+#define GNI_FT_DO8(IN, OUT)                                                                        \
+    IN(0) IN(2) IN(4) IN(6) gni_ffirst4(x, 0, 2);                                                  \
+    IN(1) IN(3) IN(5) IN(7) gni_ffirst4(x, 1, 2);                                                  \
+    gni_fthen8(x, y, 0);                                                                           \
+    OUT(0) OUT(4) gni_fthen8(x, y, 1);                                                             \
+    OUT(1) OUT(5) gni_fthen8(x, y, 2);                                                             \
+    OUT(2) OUT(6) gni_fthen8(x, y, 3);                                                             \
+    OUT(3) OUT(7)
+#define GNI_FT_DO9(IN, OUT) GNI_FT_E9(IN) gni_fbf9(x); GNI_FT_E9(GNI_FT_TO_Y) GNI_FT_E9(OUT)
+#define GNI_FT_DO11(IN, OUT) GNI_FT_E11(IN) gni_fbf11(x); GNI_FT_E11(GNI_FT_TO_Y) GNI_FT_E11(OUT)
+#define GNI_FT_DO13(IN, OUT) GNI_FT_E13(IN) gni_fbf13(x); GNI_FT_E13(GNI_FT_TO_Y) GNI_FT_E13(OUT)
+#define GNI_FT_DO16(IN, OUT)                                                                       \
+    IN(0) IN(4) IN(8) IN(12) gni_ffirst4(x, 0, 4);                                                 \
+    IN(1) IN(5) IN(9) IN(13) gni_ffirst4(x, 1, 4);                                                 \
+    IN(2) IN(6) IN(10) IN(14) gni_ffirst4(x, 2, 4);                                                \
+    IN(3) IN(7) IN(11) IN(15) gni_ffirst4(x, 3, 4);                                                \
+    gni_fthen16(x, y, 0);                                                                          \
+    OUT(0) OUT(4) OUT(8) OUT(12) gni_fthen16(x, y, 1);                                             \
+    OUT(1) OUT(5) OUT(9) OUT(13) gni_fthen16(x, y, 2);                                             \
+    OUT(2) OUT(6) OUT(10) OUT(14) gni_fthen16(x, y, 3);                                            \
+    OUT(3) OUT(7) OUT(11) OUT(15)
+
 #define GNI_FT_LOAD(q)                                                                             \
     x[q].r = gni_fload(a + q * step);                                                              \
     x[q].i = gni_fload(a + q * step + GNI_FT_W);
@@ -9523,10 +9609,9 @@ GNI_FT_INLINE void gni_ftranspose(gni_fc *x) {
     GNI_FT_PREFETCH(a + q * step + ld + GNI_FT_W);                                                 \
     x[q] = gni_fget(a + q * step, swap);
 #define GNI_FT_TURN(q)                                                                             \
-    if (q > 0) x[q] = gni_fcmul(x[q], gni_fset(w[2 * q]), gni_fset(w[2 * q + 1]));
-#define GNI_FT_STORE(q)                                                                            \
-    gni_fstore(b + q * out, x[q].r);                                                               \
-    gni_fstore(b + q * out + GNI_FT_W, x[q].i);
+    if (q > 0) y[q] = gni_fcmul(y[q], gni_fset(w[2 * q]), gni_fset(w[2 * q + 1]));                 \
+    gni_fstore(b + q * out, y[q].r);                                                               \
+    gni_fstore(b + q * out + GNI_FT_W, y[q].i);
 #define GNI_FT_ANY_LOAD(x, p)                                                                      \
     x.r = gni_fload(p);                                                                            \
     x.i = gni_fload(p + GNI_FT_W);
@@ -9534,9 +9619,9 @@ GNI_FT_INLINE void gni_ftranspose(gni_fc *x) {
     gni_fstore(p, x.r);                                                                            \
     gni_fstore(p + GNI_FT_W, x.i);
 #define GNI_FT_PUT(q)                                                                              \
-    x[q].r = x[q].r * gni_fset(scale);                                                             \
-    x[q].i = x[q].i * gni_fset(scale);                                                             \
-    gni_fput(b + q * out, x[q], swap);
+    y[q].r = y[q].r * gni_fset(scale);                                                             \
+    y[q].i = y[q].i * gni_fset(scale);                                                             \
+    gni_fput(b + q * out, y[q], swap);
 
 // Rows to rows; memory (numbers one after the other, rows `ld` apart) to rows, always the first pass;
 // rows to memory, always the last.
@@ -9548,9 +9633,8 @@ GNI_FT_INLINE void gni_ftranspose(gni_fc *x) {
             const GNI_FT_T *a = src + j * out;                                                     \
             GNI_FT_T *b = dst + j * out * R;                                                       \
             for (int64_t k = 0; k < s; k++, a += 2 * GNI_FT_W, b += 2 * GNI_FT_W) {                \
-                gni_fc x[R];                                                                       \
-                GNI_FT_E##R(GNI_FT_LOAD) gni_fbf##R(x);                                            \
-                GNI_FT_E##R(GNI_FT_TURN) GNI_FT_E##R(GNI_FT_STORE)                                 \
+                gni_fc x[R], y[R];                                                                 \
+                GNI_FT_DO##R(GNI_FT_LOAD, GNI_FT_TURN)                                             \
             }                                                                                      \
         }                                                                                          \
     }                                                                                              \
@@ -9561,9 +9645,8 @@ GNI_FT_INLINE void gni_ftranspose(gni_fc *x) {
         for (int64_t j = 0; j < m; j++, w += 2 * (R - 1)) {                                        \
             const GNI_FT_T *a = src + j * ld;                                                      \
             GNI_FT_T *b = dst + j * out * R;                                                       \
-            gni_fc x[R];                                                                           \
-            GNI_FT_E##R(GNI_FT_GET) gni_fbf##R(x);                                                 \
-            GNI_FT_E##R(GNI_FT_TURN) GNI_FT_E##R(GNI_FT_STORE)                                     \
+            gni_fc x[R], y[R];                                                                     \
+            GNI_FT_DO##R(GNI_FT_GET, GNI_FT_TURN)                                                  \
         }                                                                                          \
     }                                                                                              \
     static void GNI_FT(gni_ft_last##R)(const gni_ft_pass *p, const GNI_FT_T *src, GNI_FT_T *dst,   \
@@ -9572,9 +9655,8 @@ GNI_FT_INLINE void gni_ftranspose(gni_fc *x) {
         for (int64_t k = 0; k < s; k++) {                                                          \
             const GNI_FT_T *a = src + k * 2 * GNI_FT_W;                                            \
             GNI_FT_T *b = dst + k * ld;                                                            \
-            gni_fc x[R];                                                                           \
-            GNI_FT_E##R(GNI_FT_LOAD) gni_fbf##R(x);                                                \
-            GNI_FT_E##R(GNI_FT_PUT)                                                                \
+            gni_fc x[R], y[R];                                                                     \
+            GNI_FT_DO##R(GNI_FT_LOAD, GNI_FT_PUT)                                                  \
         }                                                                                          \
     }
 
@@ -9771,19 +9853,19 @@ static void GNI_FT(gni_ft_columns)(const gni_ft_lane *f, const void *src, int64_
 // X for each of the W numbers of a block, and the butterfly of W.
 #if GNI_FT_W == 1
 #define GNI_FT_EACH(X) X(0)
-#define GNI_FT_BFW(x) GNI_UNUSED(x)
+#define GNI_FT_DOW(IN, OUT) IN(0) y[0] = x[0]; OUT(0)
 #elif GNI_FT_W == 2
 #define GNI_FT_EACH GNI_FT_E2
-#define GNI_FT_BFW gni_fbf2
+#define GNI_FT_DOW GNI_FT_DO2
 #elif GNI_FT_W == 4
 #define GNI_FT_EACH GNI_FT_E4
-#define GNI_FT_BFW gni_fbf4
+#define GNI_FT_DOW GNI_FT_DO4
 #elif GNI_FT_W == 8
 #define GNI_FT_EACH GNI_FT_E8
-#define GNI_FT_BFW gni_fbf8
+#define GNI_FT_DOW GNI_FT_DO8
 #else
 #define GNI_FT_EACH GNI_FT_E16
-#define GNI_FT_BFW gni_fbf16
+#define GNI_FT_DOW GNI_FT_DO16
 #endif
 
 #define GNI_FT_ROW_GET(q) x[q] = gni_fget(a + 2 * j + q * step, swap);
@@ -9796,7 +9878,7 @@ static void GNI_FT(gni_ft_columns)(const gni_ft_lane *f, const void *src, int64_
 #define GNI_FT_ROW_PUT(q) gni_fput(b + 2 * j + q * out, x[q], swap);
 #define GNI_FT_TURN_V(q)                                                                           \
     if (q > 0)                                                                                     \
-        x[q] = gni_fcmul(x[q], gni_fload(u + 2 * q * GNI_FT_W),                                    \
+        y[q] = gni_fcmul(y[q], gni_fload(u + 2 * q * GNI_FT_W),                                    \
                          gni_fload(u + 2 * q * GNI_FT_W + GNI_FT_W));
 
 // `count` <= W transforms of contiguous memory, `src_ld` and `dst_ld` numbers apart.
@@ -9857,45 +9939,70 @@ static void GNI_FT(gni_ft_batch)(const gni_ft_lane *f, const void *src, int64_t 
 #endif
 // Blocks of k numbers of the vectors of different transforms change places.
 #define GNI_FT_MIX(k, q)                                                                           \
-    if (k >= b && q / GNI_MAX(k / b, 1) % 2 == 0) GNI_FT_SWAP(k, q, q + GNI_MAX(k / b, 1))
+    if (GNI_FT_P(k) >= b && q / GNI_MAX(GNI_FT_P(k) / b, 1) % 2 == 0)                              \
+    GNI_FT_SWAP(k, q, q + GNI_MAX(GNI_FT_P(k) / b, 1))
 #define GNI_FT_MIX1(q) GNI_FT_MIX(1, q)
 #define GNI_FT_MIX2(q) GNI_FT_MIX(2, q)
 #define GNI_FT_MIX4(q) GNI_FT_MIX(4, q)
 #define GNI_FT_MIX8(q) GNI_FT_MIX(8, q)
-#define GNI_FT_SMALL_GET(q)                                                                        \
+#define GNI_FT_SMALL_AHEAD(q)                                                                      \
     GNI_FT_PREFETCH(a + 2 * ((q % per + 2 * per) * src_ld + q / per * GNI_FT_W));                  \
-    GNI_FT_PREFETCH(a + 2 * ((q % per + 2 * per) * src_ld + q / per * GNI_FT_W) + GNI_FT_W);       \
-    x[q] = gni_fget(a + 2 * (GNI_MIN(q % per, count - 1) * src_ld + q / per * GNI_FT_W), swap);
+    GNI_FT_PREFETCH(a + 2 * ((q % per + 2 * per) * src_ld + q / per * GNI_FT_W) + GNI_FT_W);
+#define GNI_FT_SMALL_GET(q)                                                                        \
+    x[q] = gni_fget(a + 2 * (GNI_MIN(q % per, most - 1) * src_ld + q / per * GNI_FT_W), swap);
 #define GNI_FT_SMALL_BF(q)                                                                         \
     if (b == 2 && q % 2 == 0) gni_fbf2(x + q);                                                     \
     if (b == 4 && q % 4 == 0) gni_fbf4(x + q);                                                     \
-    if (b == 8 && q % 8 == 0) gni_fbf8(x + q);                                                     \
-    if (b == 16 && q == 0) gni_fbf16(x + q);
+    if (b == 8 && q % 8 == 0) gni_fbf8(x + q);
 #define GNI_FT_SMALL_PUT(q)                                                                        \
-    if (q / b < count) {                                                                           \
-        x[q].r = x[q].r * gni_fset(scale);                                                         \
-        x[q].i = x[q].i * gni_fset(scale);                                                         \
-        gni_fput(y + 2 * (q / b * dst_ld + q % b * GNI_FT_W), x[q], swap);                         \
+    if (q / b < most) {                                                                            \
+        y[q].r = y[q].r * gni_fset(scale);                                                         \
+        y[q].i = y[q].i * gni_fset(scale);                                                         \
+        gni_fput(to + 2 * (q / b * dst_ld + q % b * GNI_FT_W), y[q], swap);                        \
     }
-GNI_FT_INLINE void GNI_FT(gni_ft_small_b)(const GNI_FT_T *a, int64_t src_ld, GNI_FT_T *y,
+#define GNI_FT_NOTHING(q)
+#define GNI_FT_TO_X(q) x[q] = y[q];
+GNI_FT_INLINE void GNI_FT(gni_ft_small_b)(const GNI_FT_T *a, int64_t src_ld, GNI_FT_T *to,
                                           int64_t dst_ld, const int b, int count, const GNI_FT_T *u,
-                                          GNI_FT_T scale, bool swap) {
-    const int per = GNI_FT_W / b;
-    gni_fc x[GNI_FT_W];
+                                          GNI_FT_T scale, const bool swap) {
+    const int per = GNI_FT_W / b, most = per == 1 ? 1 : GNI_MIN(count, per);
+    gni_fc x[GNI_FT_W], y[GNI_FT_W];
+    if (count > per) {
+        GNI_FT_EACH(GNI_FT_SMALL_AHEAD)
+    }
+    if (per == 1) {
+        GNI_FT_DOW(GNI_FT_SMALL_GET, GNI_FT_TURN_V)
+        gni_ftranspose(y);
+        GNI_FT_EACH(GNI_FT_TO_X)
+        GNI_FT_DOW(GNI_FT_NOTHING, GNI_FT_SMALL_PUT)
+        return;
+    }
     GNI_FT_EACH(GNI_FT_SMALL_GET)
     GNI_FT_SMALL_MIX
-    GNI_FT_BFW(x);
-    GNI_FT_EACH(GNI_FT_TURN_V)
-    gni_ftranspose(x);
+    GNI_FT_DOW(GNI_FT_NOTHING, GNI_FT_TURN_V)
+    gni_ftranspose(y);
+    GNI_FT_EACH(GNI_FT_TO_X)
     GNI_FT_EACH(GNI_FT_SMALL_BF)
+    GNI_FT_EACH(GNI_FT_TO_Y)
     GNI_FT_EACH(GNI_FT_SMALL_PUT)
 }
+// Each direction has its own copy: a choice for every vector costs a lone transform a tenth.
 #define GNI_FT_SMALL_CASE(B)                                                                       \
-    for (int i = 0; b == B && i < count; i += GNI_FT_W / B) GNI_FT(gni_ft_small_b)                 \
-    ((const GNI_FT_T *)src + 2 * i * src_ld, src_ld, (GNI_FT_T *)dst + 2 * i * dst_ld, dst_ld, B,  \
-     GNI_MIN(count - i, GNI_FT_W / B), (const GNI_FT_T *)table, (GNI_FT_T)scale, swap);
+    if (b == B && swap) {                                                                          \
+        for (int i = 0; i < count; i += GNI_FT_W / B)                                              \
+            GNI_FT(gni_ft_small_b)                                                                 \
+            (x + 2 * i * src_ld, src_ld, y + 2 * i * dst_ld, dst_ld, B, count - i, u,              \
+             (GNI_FT_T)scale, true);                                                               \
+    } else if (b == B) {                                                                           \
+        for (int i = 0; i < count; i += GNI_FT_W / B)                                              \
+            GNI_FT(gni_ft_small_b)                                                                 \
+            (x + 2 * i * src_ld, src_ld, y + 2 * i * dst_ld, dst_ld, B, count - i, u,              \
+             (GNI_FT_T)scale, false);                                                              \
+    }
 static void GNI_FT(gni_ft_small)(const void *src, int64_t src_ld, void *dst, int64_t dst_ld, int b,
                                  int count, const void *table, double scale, bool swap) {
+    const GNI_FT_T *x = (const GNI_FT_T *)src, *u = (const GNI_FT_T *)table;
+    GNI_FT_T *y = (GNI_FT_T *)dst;
     GNI_FT_SMALL_CASE(1)
 #if GNI_FT_W >= 2
     GNI_FT_SMALL_CASE(2)
@@ -9917,8 +10024,8 @@ static void GNI_FT(gni_ft_small)(const void *src, int64_t src_ld, void *dst, int
     {                                                                                              \
         const GNI_FT_T *u = turn + 2 * (k + q) * GNI_FT_W;                                         \
         gni_fv wr = gni_fload(u), wi = gni_fload(u + GNI_FT_W);                                    \
-        x[q].r = gni_fload(rows + 2 * (k + q) * GNI_FT_W);                                         \
-        x[q].i = gni_fload(rows + 2 * (k + q) * GNI_FT_W + GNI_FT_W);                              \
+        y[q].r = gni_fload(rows + 2 * (k + q) * GNI_FT_W);                                         \
+        y[q].i = gni_fload(rows + 2 * (k + q) * GNI_FT_W + GNI_FT_W);                              \
         if (more != NULL) {                                                                        \
             gni_fc v;                                                                              \
             v.r = wr;                                                                              \
@@ -9927,11 +10034,11 @@ static void GNI_FT(gni_ft_small)(const void *src, int64_t src_ld, void *dst, int
             wr = v.r;                                                                              \
             wi = v.i;                                                                              \
         }                                                                                          \
-        x[q] = gni_fcmul(x[q], wr, wi);                                                            \
+        y[q] = gni_fcmul(y[q], wr, wi);                                                            \
     }
 #define GNI_FT_OUT(q)                                                                              \
-    gni_fstore(to + 2 * q * GNI_FT_W, x[q].r);                                                     \
-    gni_fstore(to + 2 * q * GNI_FT_W + GNI_FT_W, x[q].i);
+    gni_fstore(to + 2 * q * GNI_FT_W, y[q].r);                                                     \
+    gni_fstore(to + 2 * q * GNI_FT_W + GNI_FT_W, y[q].i);
 
 // Column transforms of a points to the rows of the second step: number j + l of block k / W, for the W
 // columns from j on. `turn` has a vector for each row, `more` (or NULL) a factor for each.
@@ -9942,25 +10049,37 @@ static void GNI_FT(gni_ft_twist)(const void *columns, int64_t a, int64_t b, int6
     GNI_FT_T *to = (GNI_FT_T *)dst + 2 * j * GNI_FT_W;
     for (int64_t at = 0; at < a; at += GNI_FT_W, to += 2 * b * GNI_FT_W) {
         const int64_t k = GNI_MIN(at, a - GNI_FT_W);
-        gni_fc x[GNI_FT_W];
+        gni_fc y[GNI_FT_W];
         GNI_FT_EACH(GNI_FT_TWIST)
-        gni_ftranspose(x);
+        gni_ftranspose(y);
         GNI_FT_EACH(GNI_FT_OUT)
     }
 }
 
 // The whole first step with a = W for the W columns from j on.
+#define GNI_FT_HEAD_GET(q) x[q] = gni_fget(a + q * step, swap);
+#define GNI_FT_HEAD_AHEAD(q)                                                                       \
+    GNI_FT_PREFETCH(a + q * step + 2 * GNI_FT_W);                                                  \
+    GNI_FT_PREFETCH(a + q * step + 3 * GNI_FT_W);
+GNI_FT_INLINE void GNI_FT(gni_ft_head_of)(const GNI_FT_T *a, int64_t b, const GNI_FT_T *u,
+                                          const bool swap, GNI_FT_T *to) {
+    const int64_t step = 2 * b;
+    gni_fc x[GNI_FT_W], y[GNI_FT_W];
+    if (b * GNI_FT_W > 2048) {
+        GNI_FT_EACH(GNI_FT_HEAD_AHEAD)
+    }
+    GNI_FT_DOW(GNI_FT_HEAD_GET, GNI_FT_TURN_V)
+    gni_ftranspose(y);
+    GNI_FT_EACH(GNI_FT_OUT)
+}
 static void GNI_FT(gni_ft_head)(const void *src, int64_t b, int64_t j, const void *table, bool swap,
                                 void *dst) {
-    const int64_t step = 2 * b, ld = 2 * GNI_FT_W;
     const GNI_FT_T *a = (const GNI_FT_T *)src + 2 * j, *u = (const GNI_FT_T *)table;
     GNI_FT_T *to = (GNI_FT_T *)dst + 2 * j * GNI_FT_W;
-    gni_fc x[GNI_FT_W];
-    GNI_FT_EACH(GNI_FT_GET)
-    GNI_FT_BFW(x);
-    GNI_FT_EACH(GNI_FT_TURN_V)
-    gni_ftranspose(x);
-    GNI_FT_EACH(GNI_FT_OUT)
+    if (swap)
+        GNI_FT(gni_ft_head_of)(a, b, u, true, to);
+    else
+        GNI_FT(gni_ft_head_of)(a, b, u, false, to);
 }
 
 // ---- helpers of real transforms and of Bluestein's
@@ -10078,6 +10197,9 @@ static const gni_ft_isa GNI_FT(gni_ft_table) = {GNI_FT_W,
 #undef gni_fbf11
 #undef gni_fbf13
 #undef gni_fbf16
+#undef gni_ffirst4
+#undef gni_fthen8
+#undef gni_fthen16
 #undef gni_feven
 #undef gni_fodd
 #undef gni_flow
@@ -10087,6 +10209,7 @@ static const gni_ft_isa GNI_FT(gni_ft_table) = {GNI_FT_W,
 #undef gni_fput
 #undef gni_ftranspose
 #undef GNI_FT_EIGHTH
+#undef GNI_FT_P
 #undef GNI_FT_SWAP
 #undef GNI_FT_T2
 #undef GNI_FT_T4
@@ -10107,7 +10230,17 @@ static const gni_ft_isa GNI_FT(gni_ft_table) = {GNI_FT_W,
 #undef GNI_FT_LOAD
 #undef GNI_FT_GET
 #undef GNI_FT_TURN
-#undef GNI_FT_STORE
+#undef GNI_FT_DO2
+#undef GNI_FT_DO3
+#undef GNI_FT_DO4
+#undef GNI_FT_DO5
+#undef GNI_FT_DO7
+#undef GNI_FT_DO8
+#undef GNI_FT_DO9
+#undef GNI_FT_DO11
+#undef GNI_FT_DO13
+#undef GNI_FT_DO16
+#undef GNI_FT_TO_Y
 #undef GNI_FT_PUT
 #undef GNI_FT_ANY_LOAD
 #undef GNI_FT_ANY_STORE
@@ -10116,6 +10249,9 @@ static const gni_ft_isa GNI_FT(gni_ft_table) = {GNI_FT_W,
 #undef GNI_FT_SMALL_PUT
 #undef GNI_FT_SMALL_BF
 #undef GNI_FT_SMALL_GET
+#undef GNI_FT_SMALL_AHEAD
+#undef GNI_FT_NOTHING
+#undef GNI_FT_TO_X
 #undef GNI_FT_MIX8
 #undef GNI_FT_MIX4
 #undef GNI_FT_MIX2
@@ -10127,10 +10263,12 @@ static const gni_ft_isa GNI_FT(gni_ft_table) = {GNI_FT_W,
 #undef GNI_FT_ROW_LOAD
 #undef GNI_FT_ROW_GET
 #undef GNI_FT_TWIST
+#undef GNI_FT_HEAD_GET
+#undef GNI_FT_HEAD_AHEAD
 #undef GNI_FT_OUT
 #undef GNI_FT_TURN_V
 #undef GNI_FT_EACH
-#undef GNI_FT_BFW
+#undef GNI_FT_DOW
 #endif // GNI_FFT_PASS
 #ifdef GNI_SIMD_PASS
 // >>linalg_micro
@@ -11974,6 +12112,11 @@ static double gni_ft_cut(const gni_ft_isa *isa, int64_t n, bool wide, int64_t *b
     return best;
 }
 
+// What lane l of w holds: GNI_FT_P of room `fft micro`.
+static int64_t gni_ft_number(int64_t l, int64_t w, bool wide) {
+    return wide ? l % 2 * (w / 2) + l / 2 : l % 4 / 2 * (w / 2) + l / 4 * 2 + l % 2;
+}
+
 // Factors exp(-2 pi i j k / n) of the twist: for each group of columns and each row a vector, or, for
 // long transforms, a vector for each row and a scalar for each row and group.
 static bool gni_ft_make_twist(gn_context *g, gni_ft_plan *p, const gni_ft_circle *circle) {
@@ -11989,7 +12132,8 @@ static bool gni_ft_make_twist(gn_context *g, gni_ft_plan *p, const gni_ft_circle
         for (int64_t k = 0; k < a; k++)
             for (int64_t l = 0; l < w; l++) {
                 double re, im;
-                int64_t j = !full ? l : b < w ? l % b : GNI_MIN(group * w, b - w) + l;
+                const int64_t at = gni_ft_number(l, w, p->wide);
+                int64_t j = !full ? at : b < w ? at % b : GNI_MIN(group * w, b - w) + at;
                 gni_ft_circle_get(circle, j * k, &re, &im);
                 char *v = (char *)p->turn + (size_t)((group * a + k) * w) * item;
                 if (p->wide)
