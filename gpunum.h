@@ -2405,8 +2405,8 @@ static void gni_header_free(gn_context *g, gn_array *a) {
     g->free_last = a;
 }
 
-// A call: what compilers put in place of memset for some hundred bytes takes several times as long.
-static GNI_NOINLINE void gni_clear(void *p, size_t bytes) { memset(p, 0, bytes); }
+// By way of a pointer: what compilers put in memset's place for some hundred bytes takes several times as long.
+static void *(*volatile gni_clear)(void *, int, size_t) = memset;
 
 static gn_array *gni_header_new(gn_context *g) {
     if (g->free_arrays == NULL) {
@@ -2425,7 +2425,7 @@ static gn_array *gni_header_new(gn_context *g) {
     }
     gn_array *a = g->free_arrays;
     g->free_arrays = a->all_next;
-    gni_clear(a, sizeof *a);
+    (void)gni_clear(a, 0, sizeof *a);
     a->magic = GNI_ALIVE;
     a->ctx = g;
     a->refs = 1;
@@ -10196,6 +10196,61 @@ static void GNI_FT(gni_ft_fold)(void *dst, const void *src, const void *factors,
     }
 }
 
+// One transform of 3 to GNI_FT_MAX_DIRECT points by its sums, W frequencies at a time. For each W of the
+// frequencies k = 1 to n / 2, and for each q = 1 to n / 2 but the last that has a mirror image, `table` has the cosines
+// and the sines of 2 pi k q / n: the cosines of all q add up to what the last one leaves, so that equal inputs cancel.
+static void GNI_FT(gni_ft_direct)(const void *src, void *dst, int n, const void *table, double scale,
+                                  bool swap) {
+    const GNI_FT_T *x = (const GNI_FT_T *)src, *w = (const GNI_FT_T *)table;
+    const int re = swap ? 1 : 0, im = 1 - re, h = (n - 1) / 2, half = n / 2;
+    GNI_FT_T *y = (GNI_FT_T *)dst, t[4 * (GNI_FT_MAX_DIRECT / 2)], up[2 * GNI_FT_MAX_DIRECT],
+             down[2 * GNI_FT_MAX_DIRECT];
+    GNI_FT_T sr = x[re], si = x[im];
+    for (int q = 1; q <= h; q++) {
+        const GNI_FT_T *a = x + 2 * q, *b = x + 2 * (n - q);
+        GNI_FT_T *to = t + 4 * (q - 1);
+        to[0] = a[re] + b[re], to[1] = a[im] + b[im];
+        to[2] = a[re] - b[re], to[3] = a[im] - b[im];
+        sr = sr + to[0], si = si + to[1];
+    }
+    GNI_FT_T *last = t + 4 * (h - 1);
+    const GNI_FT_T ur = last[0], ui = last[1];
+    const GNI_FT_T br = x[re] - (GNI_FT_T)0.5 * ur, bi = x[im] - (GNI_FT_T)0.5 * ui;
+    for (int q = 0; q < h - 1; q++) t[4 * q] = t[4 * q] - ur, t[4 * q + 1] = t[4 * q + 1] - ui;
+    // The number without a mirror image, if there is one, takes the place of the cosine that is left out.
+    last[0] = last[1] = 0;
+    if (half > h) {
+        last[0] = x[2 * half + re] - (GNI_FT_T)0.5 * ur, last[1] = x[2 * half + im] - (GNI_FT_T)0.5 * ui;
+        sr = sr + x[2 * half + re], si = si + x[2 * half + im];
+    }
+    const int blocks = (half + GNI_FT_W - 1) / GNI_FT_W;
+    for (int v = 0; v < blocks; v++) {
+        gni_fc a, b, z;
+        a.r = gni_fset(br), a.i = gni_fset(bi);
+        b.r = gni_fset(0), b.i = b.r;
+        for (int q = 0; q < h; q++, w += 2 * GNI_FT_W) {
+            const gni_fv c = gni_fload(w), s = gni_fload(w + GNI_FT_W);
+            a.r = gni_ffma(c, gni_fset(t[4 * q]), a.r);
+            a.i = gni_ffma(c, gni_fset(t[4 * q + 1]), a.i);
+            b.r = gni_ffma(s, gni_fset(t[4 * q + 2]), b.r);
+            b.i = gni_ffma(s, gni_fset(t[4 * q + 3]), b.i);
+        }
+        gni_fpair(a, b, &z, &a);
+        z = gni_fmul(scale, z);
+        a = gni_fmul(scale, a);
+#if GNI_FT_W > 1
+        a.r = gni_freverse(a.r, a.r);
+        a.i = gni_freverse(a.i, a.i);
+#endif
+        gni_fput(up + 2 * v * GNI_FT_W, z, swap);
+        gni_fput(down + 2 * (blocks - 1 - v) * GNI_FT_W, a, swap);
+    }
+    memcpy(y + 2, up, (size_t)half * 2 * sizeof(GNI_FT_T));
+    memcpy(y + 2 * (n - h), down + 2 * (blocks * GNI_FT_W - h), (size_t)h * 2 * sizeof(GNI_FT_T));
+    y[re] = sr * (GNI_FT_T)scale;
+    y[im] = si * (GNI_FT_T)scale;
+}
+
 static const gni_ft_isa GNI_FT(gni_ft_table) = {GNI_FT_W,
                                                 GNI_FT_MAX_RADIX,
                                                 GNI_FT(gni_ft_columns_in),
@@ -10206,7 +10261,8 @@ static const gni_ft_isa GNI_FT(gni_ft_table) = {GNI_FT_W,
                                                 GNI_FT(gni_ft_twist),
                                                 GNI_FT(gni_ft_head),
                                                 GNI_FT(gni_ft_product),
-                                                GNI_FT(gni_ft_fold)};
+                                                GNI_FT(gni_ft_fold),
+                                                GNI_FT(gni_ft_direct)};
 
 #undef gni_fv
 #undef gni_fvi
@@ -11651,7 +11707,8 @@ static bool gni_gemm_cpu(gn_context *g, gni_pool *pool, gni_gemm_work *w, int is
 // done W at a time over the batch, others by Bluestein's convolution.
 
 #define GNI_FT_MAX_PASSES 40
-#define GNI_FT_MAX_PRIME 61 // larger prime factors are convolved
+#define GNI_FT_MAX_PRIME 61  // larger prime factors are convolved
+#define GNI_FT_MAX_DIRECT 64 // a lone transform up to this length may be a sum for each frequency
 
 typedef struct gni_ft_pass {
     int radix;
@@ -11687,6 +11744,7 @@ typedef struct gni_ft_isa {
                     bool swap_in, bool swap_out);
     void (*fold)(void *dst, const void *src, const void *factors, int64_t from, int64_t to,
                  int64_t h, double cr, double ci, bool back, bool conj);
+    void (*direct)(const void *src, void *dst, int n, const void *table, double scale, bool swap);
 } gni_ft_isa;
 
 // Constants of the butterflies: cosines and sines of 2 pi i / p.
@@ -12053,6 +12111,7 @@ typedef enum gni_ft_method {
     GNI_FT_SIDE_BY_SIDE,
     GNI_FT_SMALL,
     GNI_FT_STEPS,
+    GNI_FT_DIRECT,
     GNI_FT_CHIRP
 } gni_ft_method;
 
@@ -12072,7 +12131,7 @@ typedef struct gni_ft_plan {
     gni_ft_lane a, b;         // STEPS: both; otherwise b
     int64_t groups;           // of W columns
     bool head;                // a is W
-    void *turn, *more;        // of the twist; of a fold: `turn`
+    void *turn, *more;        // of the twist; of a fold, and of sums: `turn`
     struct gni_ft_plan *conv; // CHIRP: of the convolution
     void *chirp, *kernel;
     size_t shared, each; // bytes of work: one part, and one for each thread that takes part
@@ -12285,6 +12344,40 @@ static bool gni_ft_is_small(gn_context *g, gni_ft_plan *p) {
     return false;
 }
 
+// Whether one transform by itself is done by its sums: where it would fill one lane of each vector, or short
+// ones.
+static bool gni_ft_is_direct(const gn_context *g, const gni_ft_plan *p, bool steps) {
+    const bool narrow = p->isa != gni_ft_isa_of((int)g->isa, p->wide);
+    return p->form == GNI_FT_ROWS && p->n >= 3 &&
+           p->n <= (!steps ? GNI_FT_MAX_DIRECT : narrow ? GNI_FT_MAX_DIRECT / 2 : 0);
+}
+
+// The cosines and sines of gni_ft_direct, in the order of use.
+static bool gni_ft_make_direct(gn_context *g, gni_ft_plan *p) {
+    for (int isa = (int)g->isa; isa > 0; isa--) { // the least lanes that take half of the frequencies
+        const gni_ft_isa *one = gni_ft_isa_of(isa, p->wide);
+        if (one->lanes > 1 && (isa == (int)g->isa || one->lanes >= p->n / 2)) p->isa = one;
+    }
+    const int64_t w = p->isa->lanes, h = (p->n - 1) / 2, blocks = (p->n / 2 + w - 1) / w;
+    const size_t bytes = (size_t)(blocks * h * w) * gni_ft_item(p->wide);
+    p->method = GNI_FT_DIRECT;
+    p->turn = gni_alloc(g, bytes);
+    if (p->turn == NULL) return false;
+    p->bytes += bytes;
+    for (int64_t i = 0; i < blocks * h * w; i++) {
+        const int64_t l = i % w, q = i / w % h + 1, v = i / w / h;
+        const int64_t k = v * w + gni_ft_number(l, w, p->wide) + 1, at = 2 * (i / w * w) + l;
+        double re, im;
+        gni_ft_turn(k * q, p->n, &re, &im);
+        if (q == h) re = k % 2 == 0 ? 1.0 : -1.0; // of the number without a mirror image
+        if (p->wide)
+            ((double *)p->turn)[at] = re, ((double *)p->turn)[at + w] = -im;
+        else
+            ((float *)p->turn)[at] = (float)re, ((float *)p->turn)[at + w] = (float)-im;
+    }
+    return true;
+}
+
 static bool gni_ft_make_smooth(gn_context *g, gni_ft_plan *p, const gni_ft_circle *circle) {
     int64_t a = 0;
     if (gni_ft_is_small(g, p)) {
@@ -12294,6 +12387,7 @@ static bool gni_ft_make_smooth(gn_context *g, gni_ft_plan *p, const gni_ft_circl
         return gni_ft_make_twist(g, p, circle);
     }
     const bool steps = gni_ft_in_steps(g, p, &a);
+    if (gni_ft_is_direct(g, p, steps)) return gni_ft_make_direct(g, p);
     const size_t row = (size_t)p->isa->lanes * gni_ft_item(p->wide);
     if (steps) {
         p->method = GNI_FT_STEPS;
@@ -12438,6 +12532,8 @@ static void gni_ft_transform(const gni_ft_plan *p, gni_pool *pool, const void *s
         p->isa->batch(&p->b, src, p->n, dst, p->n, 1, scale, swap, work);
     } else if (p->method == GNI_FT_SMALL) {
         p->isa->whole(src, p->n, dst, p->n, (int)p->b.n, 1, p->turn, scale, swap);
+    } else if (p->method == GNI_FT_DIRECT) {
+        p->isa->direct(src, dst, (int)p->n, p->turn, scale, swap);
     } else if (p->method == GNI_FT_STEPS) {
         gni_ft_steps t;
         const int64_t w = p->isa->lanes, blocks = (p->a.n + w - 1) / w;
