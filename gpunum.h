@@ -8971,6 +8971,7 @@ typedef struct GNI_FT(gni_ft_c) {
 #define gni_fmul GNI_FT(gni_ft_mul)
 #define gni_fmadd GNI_FT(gni_ft_madd)
 #define gni_fpair GNI_FT(gni_ft_pair)
+#define gni_fspair GNI_FT(gni_ft_spair)
 #define gni_fturn GNI_FT(gni_ft_turn)
 #define gni_fcmul GNI_FT(gni_ft_cmul)
 #define gni_fbf2 GNI_FT(gni_ft_bf2)
@@ -9052,6 +9053,14 @@ GNI_FT_INLINE void gni_fpair(gni_fc a, gni_fc b, gni_fc *x, gni_fc *y) {
     y->r = a.r - b.i;
     y->i = a.i + b.r;
 }
+// The same of s b, which is not rounded by itself where the hardware can.
+GNI_FT_INLINE void gni_fspair(gni_fc a, double s, gni_fc b, gni_fc *x, gni_fc *y) {
+    const gni_fv f = gni_fset((GNI_FT_T)s);
+    x->r = gni_ffma(f, b.i, a.r);
+    x->i = gni_ffnma(f, b.r, a.i);
+    y->r = gni_ffnma(f, b.i, a.r);
+    y->i = gni_ffma(f, b.r, a.i);
+}
 GNI_FT_INLINE gni_fc gni_fcmul(gni_fc a, gni_fv wr, gni_fv wi) {
     gni_fc y;
     y.r = gni_ffnma(a.i, wi, a.r * wr);
@@ -9074,10 +9083,10 @@ GNI_FT_INLINE void gni_fbf2(gni_fc *x) {
 }
 
 GNI_FT_INLINE void gni_fbf3(gni_fc *x) {
-    gni_fc t = gni_fadd(x[1], x[2]), d = gni_fmul(GNI_FT_S3, gni_fsub(x[1], x[2]));
+    gni_fc t = gni_fadd(x[1], x[2]), d = gni_fsub(x[1], x[2]);
     gni_fc a = gni_fmadd(-0.5, t, x[0]);
     x[0] = gni_fadd(x[0], t);
-    gni_fpair(a, d, &x[1], &x[2]);
+    gni_fspair(a, GNI_FT_S3, d, &x[1], &x[2]);
 }
 
 GNI_FT_INLINE void gni_fbf4(gni_fc *x) {
@@ -9092,11 +9101,11 @@ GNI_FT_INLINE void gni_fbf5(gni_fc *x) {
     gni_fc t1 = gni_fadd(x[1], x[4]), d1 = gni_fsub(x[1], x[4]);
     gni_fc t2 = gni_fadd(x[2], x[3]), d2 = gni_fsub(x[2], x[3]);
     gni_fc t = gni_fadd(t1, t2), u = gni_fsub(t1, t2), m = gni_fmadd(-0.25, t, x[0]);
-    gni_fc b1 = gni_fmadd(GNI_FT_S5_2, d2, gni_fmul(GNI_FT_S5_1, d1));
-    gni_fc b2 = gni_fmadd(-GNI_FT_S5_1, d2, gni_fmul(GNI_FT_S5_2, d1));
+    gni_fc b1 = gni_fmadd(GNI_FT_S5_RATIO, d2, d1);
+    gni_fc b2 = gni_fmadd(-GNI_FT_S5_RATIO, d1, d2); // and the other sign
     x[0] = gni_fadd(x[0], t);
-    gni_fpair(gni_fmadd(GNI_FT_SQRT5_4, u, m), b1, &x[1], &x[4]);
-    gni_fpair(gni_fmadd(-GNI_FT_SQRT5_4, u, m), b2, &x[2], &x[3]);
+    gni_fspair(gni_fmadd(GNI_FT_SQRT5_4, u, m), GNI_FT_S5_1, b1, &x[1], &x[4]);
+    gni_fspair(gni_fmadd(-GNI_FT_SQRT5_4, u, m), -GNI_FT_S5_1, b2, &x[2], &x[3]);
 }
 
 // e + h (r, i) and e - h (r, i): the odd half of an 8-point butterfly, turned by an eighth.
@@ -10277,6 +10286,7 @@ static const gni_ft_isa GNI_FT(gni_ft_table) = {GNI_FT_W,
 #undef gni_fmul
 #undef gni_fmadd
 #undef gni_fpair
+#undef gni_fspair
 #undef gni_fturn
 #undef gni_fcmul
 #undef gni_fbf2
@@ -11749,7 +11759,7 @@ typedef struct gni_ft_isa {
 
 // Constants of the butterflies: cosines and sines of 2 pi i / p.
 #define GNI_FT_S5_1 0.9510565162951535721164
-#define GNI_FT_S5_2 0.5877852522924731291687
+#define GNI_FT_S5_RATIO 0.6180339887498948482046 // of the two sines
 #define GNI_FT_C7_1 0.623489801858733530525
 #define GNI_FT_S7_1 0.7818314824680298087084
 #define GNI_FT_C7_2 -0.2225209339563144042889
@@ -12148,6 +12158,8 @@ typedef struct gni_fft_state {
 
 #define GNI_FT_PLAN_BYTES ((size_t)64 << 20)  // of all plans; more only while one call needs them
 #define GNI_FT_WORK_BYTES ((size_t)256 << 20) // of memory kept between calls
+#define GNI_FT_PACK_BYTES ((int64_t)256 << 10) // of a block of columns
+#define GNI_FT_PACK_LEAST ((uint64_t)4 << 20)  // of an array whose columns are copied
 
 static void gni_ft_plan_free(gn_context *g, gni_ft_plan *p) {
     if (p == NULL) return;
@@ -12388,8 +12400,8 @@ static bool gni_ft_make_smooth(gn_context *g, gni_ft_plan *p, const gni_ft_circl
     }
     const bool steps = gni_ft_in_steps(g, p, &a);
     if (gni_ft_is_direct(g, p, steps)) return gni_ft_make_direct(g, p);
-    const size_t row = (size_t)p->isa->lanes * gni_ft_item(p->wide);
     if (steps) {
+        const size_t row = (size_t)p->isa->lanes * gni_ft_item(p->wide);
         p->method = GNI_FT_STEPS;
         if (!gni_ft_lane_make(g, p->isa, p->wide, a, circle, &p->a) ||
             !gni_ft_lane_make(g, p->isa, p->wide, p->n / a, circle, &p->b) ||
@@ -12401,9 +12413,12 @@ static bool gni_ft_make_smooth(gn_context *g, gni_ft_plan *p, const gni_ft_circl
         return true;
     }
     p->method = GNI_FT_SIDE_BY_SIDE;
+    // Vectors longer than a row would be filled number by number.
+    for (int isa = (int)g->isa; isa > 0 && p->form != GNI_FT_COLUMNS && p->isa->lanes > p->n; isa--)
+        if (gni_ft_isa_of(isa, p->wide)->lanes > 1) p->isa = gni_ft_isa_of(isa, p->wide);
     if (!gni_ft_lane_make(g, p->isa, p->wide, p->n, circle, &p->b)) return false;
     p->bytes += (size_t)p->n * gni_ft_item(p->wide);
-    p->each = 2 * (size_t)p->n * row;
+    p->each = 2 * (size_t)(p->n * p->isa->lanes) * gni_ft_item(p->wide);
     return true;
 }
 
@@ -12596,7 +12611,10 @@ typedef struct gni_ft_run {
     int64_t in_row, out_row;        // complex numbers of a gathered row and of a finished one
     char *work;                     // of each worker: gathered rows, finished rows, the plan's
     size_t in_bytes, out_bytes, work_bytes;
-    int64_t axis, sets; // columns: dimension along which they lie, sets of W in it
+    // Columns: the dimension along which they lie, how many are done together and how often that goes into it,
+    // and whether they are taken to a buffer first.
+    int64_t axis, side, sets;
+    bool packs;
 } gni_ft_run;
 
 static void gni_ft_offsets(const gni_fft *f, int64_t row, int skip, int64_t *in, int64_t *out) {
@@ -12806,6 +12824,24 @@ static void gni_ft_groups(void *arg, int64_t begin, int64_t end, int worker) {
         gni_ft_group(r, i * r->group, GNI_MIN(r->group, r->batch - i * r->group), work);
 }
 
+// Columns of a large array lie far apart: rows of many of them are copied, which reads and writes longer runs
+// of memory, and transformed in the second-level cache. `work` has room for two of those blocks.
+static void gni_ft_columns_packed(const gni_ft_run *r, const char *src, char *dst, int64_t count,
+                                  char *work) {
+    const gni_fft *f = r->f;
+    const gni_ft_isa *isa = r->p->isa;
+    const int64_t item = (int64_t)r->in_item, ld = r->side + isa->lanes, w = isa->lanes;
+    char *in = work + r->p->each, *out = in + f->n * ld * item;
+    for (int64_t j = 0; j < f->n; j++)
+        memcpy(in + j * ld * item, src + j * f->in_step * item, (size_t)(count * item));
+    for (int64_t c = 0; c < count; c += w) {
+        const int64_t at = GNI_MIN(c, count - w) * item;
+        isa->columns(&r->p->b, in + at, ld, out + at, ld, f->scale, f->inverse, work);
+    }
+    for (int64_t j = 0; j < f->n; j++)
+        memcpy(dst + j * f->out_step * item, out + j * ld * item, (size_t)(count * item));
+}
+
 static void gni_ft_column_sets(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_ft_run *r = (const gni_ft_run *)arg;
     const gni_fft *f = r->f;
@@ -12813,13 +12849,20 @@ static void gni_ft_column_sets(void *arg, int64_t begin, int64_t end, int worker
     const int64_t width = f->dim[r->axis], w = isa->lanes;
     char *work = r->work + (size_t)worker * r->work_bytes;
     for (int64_t i = begin; i < end; i++) {
-        int64_t in, out, at = i % r->sets * w;
+        int64_t in, out, at = i % r->sets * r->side;
         gni_ft_offsets(f, i / r->sets, (int)r->axis, &in, &out);
-        for (int64_t last = i % r->sets == r->sets - 1 && width % w != 0 ? width - w : at;
-             at <= last; at = at < last ? last : last + 1)
-            isa->columns(&r->p->b, r->in + (in + at) * (int64_t)r->in_item, f->in_step,
-                         r->out + (out + at) * (int64_t)r->out_item, f->out_step, f->scale,
-                         f->inverse, work);
+        const int64_t stop = i % r->sets == r->sets - 1 ? width : at + r->side;
+        for (; at < stop; at += r->side) {
+            // Fewer than W at the end reach back.
+            const int64_t from = GNI_MIN(at, width - w), count = GNI_MIN(stop - from, r->side);
+            const char *src = r->in + (in + from) * (int64_t)r->in_item;
+            char *dst = r->out + (out + from) * (int64_t)r->out_item;
+            if (r->packs)
+                gni_ft_columns_packed(r, src, dst, count, work);
+            else
+                isa->columns(&r->p->b, src, f->in_step, dst, f->out_step, f->scale, f->inverse,
+                             work);
+        }
     }
 }
 
@@ -12857,8 +12900,14 @@ static bool gni_ft_prepare(gn_context *g, gni_ft_run *r) {
     if (r->axis >= 0) {
         r->p = gni_ft_plan_get(g, GNI_FT_COLUMNS, f->n, wide);
         if (r->p == NULL) return false;
-        r->sets = GNI_MAX(f->dim[r->axis] / r->p->isa->lanes, 1);
+        const int64_t w = r->p->isa->lanes, width = f->dim[r->axis];
+        const int64_t most = GNI_FT_PACK_BYTES / (f->n * (int64_t)r->in_item);
+        r->side = GNI_MIN(most, width) / w * w;
+        r->packs = (uint64_t)(r->batch * f->n) * r->in_item >= GNI_FT_PACK_LEAST && r->side >= 4 * w;
+        if (!r->packs) r->side = w;
+        r->sets = GNI_MAX(width / r->side, 1);
         r->work_bytes = r->p->each;
+        if (r->packs) r->work_bytes += 2 * (size_t)(f->n * (r->side + w)) * r->in_item;
         return gni_ft_reserve(g, r->work_bytes * (size_t)threads);
     }
     const bool halves = f->n % 2 == 0 && (f->kind != GNI_FFT_C2C || r->in_item == r->real);
@@ -12905,7 +12954,7 @@ static bool gni_fft_cpu(gn_context *g, const gni_fft *f) {
     r.out = (char *)f->out.buf->host;
     r.work = (char *)g->fft->work;
     if (r.axis >= 0) {
-        const int64_t each = f->n * r.p->isa->lanes;
+        const int64_t each = f->n * r.side;
         gni_parallel(g->pool, r.batch / f->dim[r.axis] * r.sets, 1 + 16384 / each,
                      gni_ft_column_sets, &r);
     } else if (r.batch <= r.group) {
@@ -27060,12 +27109,24 @@ static bool gni_fft_fill(gn_context *g, gni_fft_kind kind, bool inverse, int64_t
         f.in.stride[f.rank] = a->stride[i];
         f.out.stride[f.rank++] = y->stride[i];
     }
-    y->buf = gni_buffer_new(g, (uint64_t)gni_elements(&y->shape) * gn_dtype_size(y->dtype));
+    if (y->buf == NULL)
+        y->buf = gni_buffer_new(g, (uint64_t)gni_elements(&y->shape) * gn_dtype_size(y->dtype));
     f.out.buf = y->buf;
     a->buf->refs++;
     bool ok = y->buf != NULL && gni_run(g, GNI_JOB_FFT, &f, y);
     gni_buffer_release(g, f.in.buf);
     return ok;
+}
+
+// Whether the next axis can be transformed where the last one left its numbers: the CPU reads the rows or columns that
+// it works on before it writes them, unless a vector of columns reaches back.
+static bool gni_fft_in_place(gn_context *g, gni_fft_kind kind, int64_t n, int axis, gn_array *y) {
+    if (g->vk != NULL || kind != GNI_FFT_C2C || y->shape.dim[axis] != n || gni_tracks(g, &y, 1))
+        return false;
+    if (y->buf == NULL || y->buf->refs != 1 || y->dtype != gni_complex_of(y->dtype)) return false;
+    for (int i = 0; i < y->shape.rank; i++)
+        if (i != axis && y->shape.dim[i] % 16 != 0) return false;
+    return true;
 }
 
 // Inside of a public call: a reference for gni_end, or NULL after gni_fail.
@@ -27280,6 +27341,10 @@ static gn_array *gni_fft_many(const char *fn, gni_fft_kind last, bool inverse, g
             int at = last == GNI_FFT_C2R ? i : count - 1 - i;
             double scale = gni_fft_scale(norm, inverse, (double)points[at]);
             gni_fft_kind kind = at == count - 1 ? last : GNI_FFT_C2C;
+            if (i > 0 && gni_fft_in_place(g, kind, points[at], axis[at], y)) {
+                if (!gni_fft_fill(g, kind, inverse, points[at], axis[at], scale, y, y)) y = NULL;
+                continue;
+            }
             y = gni_fft_axis(fn, kind, inverse, points[at], axis[at], scale, y);
         }
     }

@@ -109,6 +109,26 @@ def every_length(rng):
             yield case(name, 0, [0, 0, 1], [a], one[name](wide(a), norm='ortho').astype(np.complex64))
 
 
+def long_ones(rng):
+    """Up to 2^22 points: powers of two and of three, smooth lengths and primes."""
+    for n in (1 << 22, 3 ** 13, 2097143):
+        a = sample(rng, n, np.complex64)
+        yield case('fft', 0, [0, 0, 1], [a], sf.fft(wide(a), norm='ortho').astype(np.complex64))
+    for n in (1 << 21, 10 ** 6, 1000003):
+        a = sample(rng, n, np.complex128)
+        yield case('ifft', 0, [0, 0, 1], [a], sf.ifft(a, norm='ortho'))
+    a = sample(rng, 1 << 22, np.float32)
+    yield case('rfft', 0, [0, 0, 1], [a], sf.rfft(wide(a), norm='ortho').astype(np.complex64))
+
+
+def large_axes(rng):
+    """Arrays whose columns are copied to a buffer, with and without a remainder."""
+    for shape in ((48, 96, 160), (60, 9001), (40, 52, 300)):
+        a = sample(rng, shape, np.complex64)
+        yield case('fft', 0, [0, 0, 1], [a], sf.fft(wide(a), axis=0, norm='ortho').astype(np.complex64))
+        yield case('fftn', 0, [0, 1], [a], sf.fftn(wide(a), norm='ortho').astype(np.complex64))
+
+
 def some_axes(rng):
     """Two axes in any order, cut and padded: a shape of three and n, n, axis, axis."""
     many = {'fftn2': sf.fftn, 'ifftn2': sf.ifftn, 'rfftn2': sf.rfftn, 'irfftn2': sf.irfftn}
@@ -224,9 +244,15 @@ def others(rng):
 
 def main():
     rng = np.random.default_rng(7)
-    cases = [c for fn in (transforms, every_length, several, some_axes, trigonometric, others) for c in fn(rng)]
+    count = 0
     with open(sys.argv[1], 'wb') as f:
-        f.write(struct.pack('<i', len(cases)) + b''.join(cases))
+        f.write(struct.pack('<i', count))
+        for fn in (transforms, every_length, long_ones, large_axes, several, some_axes, trigonometric, others):
+            for c in fn(rng):
+                f.write(c)
+                count += 1
+        f.seek(0)
+        f.write(struct.pack('<i', count))
 
 
 main()
