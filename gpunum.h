@@ -63,6 +63,7 @@
 //     simd_end         Takes the short names of one SIMD pass back
 //     gemm_cpu         The matrix product on the CPU: which path, which blocks, which threads
 //     fft_cpu          The FFT on the CPU: plans and their cache, transforms of rows
+//     fft_jobs         Its jobs: axes, columns, real data, threads
 //     cpu_wide         The CPU backend's loops over 64-bit registers
 //     cpu              The CPU backend
 //     cpu_reduce       Reductions on the CPU: what was gathered so far
@@ -1907,8 +1908,7 @@ static void gni_count_add(gn_context *g, uint64_t bytes) {
     const uint64_t used = __atomic_add_fetch(&g->host_used, bytes, __ATOMIC_RELAXED);
     uint64_t peak = __atomic_load_n(&g->host_peak, __ATOMIC_RELAXED);
     while (used > peak && !__atomic_compare_exchange_n(&g->host_peak, &peak, used, true,
-                                                       __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-    }
+                                                       __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
 }
 static void gni_count_sub(gn_context *g, uint64_t bytes) {
     (void)__atomic_sub_fetch(&g->host_used, bytes, __ATOMIC_RELAXED);
@@ -9619,11 +9619,21 @@ GNI_FT_INLINE void gni_ftranspose(gni_fc *x) {
 // A butterfly of x into y: IN(q) makes x[q], OUT(q) takes y[q]. The wide ones alternate the two with their
 // arithmetic, as all numbers at once would not fit the registers.
 #define GNI_FT_TO_Y(q) y[q] = x[q];
-#define GNI_FT_DO2(IN, OUT) GNI_FT_E2(IN) gni_fbf2(x); GNI_FT_E2(GNI_FT_TO_Y) GNI_FT_E2(OUT)
-#define GNI_FT_DO3(IN, OUT) GNI_FT_E3(IN) gni_fbf3(x); GNI_FT_E3(GNI_FT_TO_Y) GNI_FT_E3(OUT)
-#define GNI_FT_DO4(IN, OUT) GNI_FT_E4(IN) gni_fbf4(x); GNI_FT_E4(GNI_FT_TO_Y) GNI_FT_E4(OUT)
-#define GNI_FT_DO5(IN, OUT) GNI_FT_E5(IN) gni_fbf5(x); GNI_FT_E5(GNI_FT_TO_Y) GNI_FT_E5(OUT)
-#define GNI_FT_DO7(IN, OUT) GNI_FT_E7(IN) gni_fbf7(x); GNI_FT_E7(GNI_FT_TO_Y) GNI_FT_E7(OUT)
+#define GNI_FT_DO2(IN, OUT)                                                                        \
+    GNI_FT_E2(IN) gni_fbf2(x);                                                                     \
+    GNI_FT_E2(GNI_FT_TO_Y) GNI_FT_E2(OUT)
+#define GNI_FT_DO3(IN, OUT)                                                                        \
+    GNI_FT_E3(IN) gni_fbf3(x);                                                                     \
+    GNI_FT_E3(GNI_FT_TO_Y) GNI_FT_E3(OUT)
+#define GNI_FT_DO4(IN, OUT)                                                                        \
+    GNI_FT_E4(IN) gni_fbf4(x);                                                                     \
+    GNI_FT_E4(GNI_FT_TO_Y) GNI_FT_E4(OUT)
+#define GNI_FT_DO5(IN, OUT)                                                                        \
+    GNI_FT_E5(IN) gni_fbf5(x);                                                                     \
+    GNI_FT_E5(GNI_FT_TO_Y) GNI_FT_E5(OUT)
+#define GNI_FT_DO7(IN, OUT)                                                                        \
+    GNI_FT_E7(IN) gni_fbf7(x);                                                                     \
+    GNI_FT_E7(GNI_FT_TO_Y) GNI_FT_E7(OUT)
 #define GNI_FT_DO8(IN, OUT)                                                                        \
     IN(0) IN(2) IN(4) IN(6) gni_ffirst4(x, 0, 2);                                                  \
     IN(1) IN(3) IN(5) IN(7) gni_ffirst4(x, 1, 2);                                                  \
@@ -9632,9 +9642,15 @@ GNI_FT_INLINE void gni_ftranspose(gni_fc *x) {
     OUT(1) OUT(5) gni_fthen8(x, y, 2);                                                             \
     OUT(2) OUT(6) gni_fthen8(x, y, 3);                                                             \
     OUT(3) OUT(7)
-#define GNI_FT_DO9(IN, OUT) GNI_FT_E9(IN) gni_fbf9(x); GNI_FT_E9(GNI_FT_TO_Y) GNI_FT_E9(OUT)
-#define GNI_FT_DO11(IN, OUT) GNI_FT_E11(IN) gni_fbf11(x); GNI_FT_E11(GNI_FT_TO_Y) GNI_FT_E11(OUT)
-#define GNI_FT_DO13(IN, OUT) GNI_FT_E13(IN) gni_fbf13(x); GNI_FT_E13(GNI_FT_TO_Y) GNI_FT_E13(OUT)
+#define GNI_FT_DO9(IN, OUT)                                                                        \
+    GNI_FT_E9(IN) gni_fbf9(x);                                                                     \
+    GNI_FT_E9(GNI_FT_TO_Y) GNI_FT_E9(OUT)
+#define GNI_FT_DO11(IN, OUT)                                                                       \
+    GNI_FT_E11(IN) gni_fbf11(x);                                                                   \
+    GNI_FT_E11(GNI_FT_TO_Y) GNI_FT_E11(OUT)
+#define GNI_FT_DO13(IN, OUT)                                                                       \
+    GNI_FT_E13(IN) gni_fbf13(x);                                                                   \
+    GNI_FT_E13(GNI_FT_TO_Y) GNI_FT_E13(OUT)
 #define GNI_FT_DO16(IN, OUT)                                                                       \
     IN(0) IN(4) IN(8) IN(12) gni_ffirst4(x, 0, 4);                                                 \
     IN(1) IN(5) IN(9) IN(13) gni_ffirst4(x, 1, 4);                                                 \
@@ -9898,7 +9914,9 @@ static void GNI_FT(gni_ft_columns)(const gni_ft_lane *f, const void *src, int64_
 // X for each of the W numbers of a block, and the butterfly of W.
 #if GNI_FT_W == 1
 #define GNI_FT_EACH(X) X(0)
-#define GNI_FT_DOW(IN, OUT) IN(0) y[0] = x[0]; OUT(0)
+#define GNI_FT_DOW(IN, OUT)                                                                        \
+    IN(0) y[0] = x[0];                                                                             \
+    OUT(0)
 #elif GNI_FT_W == 2
 #define GNI_FT_EACH GNI_FT_E2
 #define GNI_FT_DOW GNI_FT_DO2
@@ -10034,15 +10052,13 @@ GNI_FT_INLINE void GNI_FT(gni_ft_small_b)(const GNI_FT_T *a, int64_t src_ld, GNI
 // Each direction has its own copy: a choice for every vector costs a lone transform a tenth.
 #define GNI_FT_SMALL_CASE(B)                                                                       \
     if (b == B && swap) {                                                                          \
-        for (int i = 0; i < count; i += GNI_FT_W / B)                                              \
-            GNI_FT(gni_ft_small_b)                                                                 \
-            (x + 2 * i * src_ld, src_ld, y + 2 * i * dst_ld, dst_ld, B, count - i, u,              \
-             (GNI_FT_T)scale, true);                                                               \
+        for (int i = 0; i < count; i += GNI_FT_W / B) GNI_FT(gni_ft_small_b)                       \
+        (x + 2 * i * src_ld, src_ld, y + 2 * i * dst_ld, dst_ld, B, count - i, u, (GNI_FT_T)scale, \
+         true);                                                                                    \
     } else if (b == B) {                                                                           \
-        for (int i = 0; i < count; i += GNI_FT_W / B)                                              \
-            GNI_FT(gni_ft_small_b)                                                                 \
-            (x + 2 * i * src_ld, src_ld, y + 2 * i * dst_ld, dst_ld, B, count - i, u,              \
-             (GNI_FT_T)scale, false);                                                              \
+        for (int i = 0; i < count; i += GNI_FT_W / B) GNI_FT(gni_ft_small_b)                       \
+        (x + 2 * i * src_ld, src_ld, y + 2 * i * dst_ld, dst_ld, B, count - i, u, (GNI_FT_T)scale, \
+         false);                                                                                   \
     }
 static void GNI_FT(gni_ft_small)(const void *src, int64_t src_ld, void *dst, int64_t dst_ld, int b,
                                  int count, const void *table, double scale, bool swap) {
@@ -10208,8 +10224,8 @@ static void GNI_FT(gni_ft_fold)(void *dst, const void *src, const void *factors,
 // One transform of 3 to GNI_FT_MAX_DIRECT points by its sums, W frequencies at a time. For each W of the
 // frequencies k = 1 to n / 2, and for each q = 1 to n / 2 but the last that has a mirror image, `table` has the cosines
 // and the sines of 2 pi k q / n: the cosines of all q add up to what the last one leaves, so that equal inputs cancel.
-static void GNI_FT(gni_ft_direct)(const void *src, void *dst, int n, const void *table, double scale,
-                                  bool swap) {
+static void GNI_FT(gni_ft_direct)(const void *src, void *dst, int n, const void *table,
+                                  double scale, bool swap) {
     const GNI_FT_T *x = (const GNI_FT_T *)src, *w = (const GNI_FT_T *)table;
     const int re = swap ? 1 : 0, im = 1 - re, h = (n - 1) / 2, half = n / 2;
     GNI_FT_T *y = (GNI_FT_T *)dst, t[4 * (GNI_FT_MAX_DIRECT / 2)], up[2 * GNI_FT_MAX_DIRECT],
@@ -10229,7 +10245,8 @@ static void GNI_FT(gni_ft_direct)(const void *src, void *dst, int n, const void 
     // The number without a mirror image, if there is one, takes the place of the cosine that is left out.
     last[0] = last[1] = 0;
     if (half > h) {
-        last[0] = x[2 * half + re] - (GNI_FT_T)0.5 * ur, last[1] = x[2 * half + im] - (GNI_FT_T)0.5 * ui;
+        last[0] = x[2 * half + re] - (GNI_FT_T)0.5 * ur,
+        last[1] = x[2 * half + im] - (GNI_FT_T)0.5 * ui;
         sr = sr + x[2 * half + re], si = si + x[2 * half + im];
     }
     const int blocks = (half + GNI_FT_W - 1) / GNI_FT_W;
@@ -11709,12 +11726,12 @@ static bool gni_gemm_cpu(gn_context *g, gni_pool *pool, gni_gemm_work *w, int is
     return true;
 }
 // >>fft_cpu
-// The FFT on the CPU: plans and their cache, transforms of rows, of columns and of real data, threads.
-// From outside: gni_fft_cpu, gni_fft_free, gni_ft_turn, gni_ft_factor.
+// The FFT on the CPU: plans and their cache, transforms of contiguous numbers.
+// From outside: gni_fft_free, gni_ft_turn, gni_ft_factor, and what room `fft jobs` runs.
 //
 // A length of primes up to 13 is done as a b: column transforms of a points, a twist, row transforms
 // of b points, both W at a time (Bailey's four-step with the transpose inside the twist). Short ones are
-// done W at a time over the batch, others by Bluestein's convolution.
+// done W at a time over the batch, or by their sums when there is one; others by Bluestein's convolution.
 
 #define GNI_FT_MAX_PASSES 40
 #define GNI_FT_MAX_PRIME 61  // larger prime factors are convolved
@@ -12361,12 +12378,15 @@ static bool gni_ft_is_small(gn_context *g, gni_ft_plan *p) {
 static bool gni_ft_is_direct(const gn_context *g, const gni_ft_plan *p, bool steps) {
     const bool narrow = p->isa != gni_ft_isa_of((int)g->isa, p->wide);
     return p->form == GNI_FT_ROWS && p->n >= 3 &&
-           p->n <= (!steps ? GNI_FT_MAX_DIRECT : narrow ? GNI_FT_MAX_DIRECT / 2 : 0);
+           p->n <= (!steps   ? GNI_FT_MAX_DIRECT
+                    : narrow ? GNI_FT_MAX_DIRECT / 2
+                             : 0);
 }
 
 // The cosines and sines of gni_ft_direct, in the order of use.
 static bool gni_ft_make_direct(gn_context *g, gni_ft_plan *p) {
-    for (int isa = (int)g->isa; isa > 0; isa--) { // the least lanes that take half of the frequencies
+    // The least lanes that take half of the frequencies.
+    for (int isa = (int)g->isa; isa > 0; isa--) {
         const gni_ft_isa *one = gni_ft_isa_of(isa, p->wide);
         if (one->lanes > 1 && (isa == (int)g->isa || one->lanes >= p->n / 2)) p->isa = one;
     }
@@ -12598,7 +12618,9 @@ static void gni_ft_rows(const gni_ft_plan *p, gni_pool *pool, const char *src, i
     }
 }
 
-// ---- jobs
+// >>fft_jobs
+// Jobs of the FFT on the CPU: the rows or columns of an array, real data, threads.
+// From outside: gni_fft_cpu, gni_fft_cpu_supports.
 
 typedef struct gni_ft_run {
     const gni_fft *f;
@@ -12903,7 +12925,8 @@ static bool gni_ft_prepare(gn_context *g, gni_ft_run *r) {
         const int64_t w = r->p->isa->lanes, width = f->dim[r->axis];
         const int64_t most = GNI_FT_PACK_BYTES / (f->n * (int64_t)r->in_item);
         r->side = GNI_MIN(most, width) / w * w;
-        r->packs = (uint64_t)(r->batch * f->n) * r->in_item >= GNI_FT_PACK_LEAST && r->side >= 4 * w;
+        r->packs =
+            (uint64_t)(r->batch * f->n) * r->in_item >= GNI_FT_PACK_LEAST && r->side >= 4 * w;
         if (!r->packs) r->side = w;
         r->sets = GNI_MAX(width / r->side, 1);
         r->work_bytes = r->p->each;
