@@ -9101,11 +9101,11 @@ GNI_FT_INLINE void gni_fbf5(gni_fc *x) {
     gni_fc t1 = gni_fadd(x[1], x[4]), d1 = gni_fsub(x[1], x[4]);
     gni_fc t2 = gni_fadd(x[2], x[3]), d2 = gni_fsub(x[2], x[3]);
     gni_fc t = gni_fadd(t1, t2), u = gni_fsub(t1, t2), m = gni_fmadd(-0.25, t, x[0]);
-    gni_fc b1 = gni_fmadd(GNI_FT_S5_RATIO, d2, d1);
-    gni_fc b2 = gni_fmadd(-GNI_FT_S5_RATIO, d1, d2); // and the other sign
+    gni_fc b1 = gni_fmadd(GNI_FT_S5_2, d2, gni_fmul(GNI_FT_S5_1, d1));
+    gni_fc b2 = gni_fmadd(-GNI_FT_S5_1, d2, gni_fmul(GNI_FT_S5_2, d1));
     x[0] = gni_fadd(x[0], t);
-    gni_fspair(gni_fmadd(GNI_FT_SQRT5_4, u, m), GNI_FT_S5_1, b1, &x[1], &x[4]);
-    gni_fspair(gni_fmadd(-GNI_FT_SQRT5_4, u, m), -GNI_FT_S5_1, b2, &x[2], &x[3]);
+    gni_fpair(gni_fmadd(GNI_FT_SQRT5_4, u, m), b1, &x[1], &x[4]);
+    gni_fpair(gni_fmadd(-GNI_FT_SQRT5_4, u, m), b2, &x[2], &x[3]);
 }
 
 // e + h (r, i) and e - h (r, i): the odd half of an 8-point butterfly, turned by an eighth.
@@ -11776,7 +11776,7 @@ typedef struct gni_ft_isa {
 
 // Constants of the butterflies: cosines and sines of 2 pi i / p.
 #define GNI_FT_S5_1 0.9510565162951535721164
-#define GNI_FT_S5_RATIO 0.6180339887498948482046 // of the two sines
+#define GNI_FT_S5_2 0.5877852522924731291687
 #define GNI_FT_C7_1 0.623489801858733530525
 #define GNI_FT_S7_1 0.7818314824680298087084
 #define GNI_FT_C7_2 -0.2225209339563144042889
