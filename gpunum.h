@@ -18879,8 +18879,6 @@ enum {
     GNI_FV_FOLD_OUT = 131072,
     GNI_FV_CONJ = 262144,
     GNI_FV_FOLD_TABLE = 524288,
-    GNI_FV_NEXT_IN = 1048576,
-    GNI_FV_NEXT_OUT = 2097152,
     GNI_FV_RADIX = 16, // first word of the radices,
     GNI_FV_DIM = 28,   // and of the dimensions
     GNI_FV_DIM_WORDS = 7,
@@ -18888,7 +18886,7 @@ enum {
     GNI_FV_STAGES = 6,
     GNI_FV_SPECIAL_STAGES = 4, // of kernels for one length
     GNI_FV_REGISTERS = 20,     // points that an invocation of theirs can hold
-    GNI_FV_LARGEST = 8192,     // points of a line of theirs
+    GNI_FV_LARGEST = 16384,    // points of a line of theirs
     GNI_FV_FOLDED = 65536,     // points up to which the turns of a fold are a table
     GNI_FV_THREADS = 256
 };
@@ -18898,6 +18896,7 @@ enum {
 
 typedef enum gni_fv_kind {
     GNI_FV_ROOTS, // for each stage but the last, of radix r: exp(-2 pi i j q / (r m)) at (q - 1) m + j, j < m
+    GNI_FV_DEEP,  // the same with the radices of gni_fv_deep
     GNI_FV_CHIRP, // exp(-pi i k^2 / n), k < n
     GNI_FV_FOLD,  // exp(-pi i k / n), k <= n
     GNI_FV_KERNEL // the spectrum of the chirp's conjugate in a convolution of `size` points, over size
@@ -18942,6 +18941,7 @@ typedef struct gni_fv_pass {
     int64_t full;  // of the whole transform
     int64_t twist; // of the one that this is the first part of
     int64_t span, out_span, in_step, out_step;
+    bool in_fixed, out_fixed; // the steps are the length's, not an array's
     int rank;
     int64_t dim[GNI_FV_MAX_DIMS][5]; // size, in, out, unit, out unit
 } gni_fv_pass;
@@ -18971,17 +18971,41 @@ static int gni_fv_factor(int64_t n, int *radix) {
     return count;
 }
 
+// Radices of lengths that kernels for one length do with up to 32 points in an invocation. Across lines, a
+// fold leaves no registers for that.
+static int gni_fv_deep(int64_t n, uint32_t flags, int *radix) {
+    static const int list[][5] = {{243, 1, 27, 9, 1},
+                                  {1024, 1, 32, 32, 1},
+                                  {8192, 0, 16, 32, 16},
+                                  {16384, 0, 32, 16, 32}};
+    const uint32_t folds = GNI_FV_FOLD_IN | GNI_FV_FOLD_OUT | GNI_FV_HALF_IN;
+    const int across = (flags & (GNI_FV_ACROSS_IN | GNI_FV_ACROSS_OUT)) != 0;
+    for (int i = 0; i < GNI_COUNT(list); i++) {
+        if (list[i][0] != n || list[i][1] != across || (across && (flags & folds))) continue;
+        for (int k = 0; k < 3; k++) radix[k] = list[i][2 + k];
+        return radix[2] == 1 ? 2 : 3;
+    }
+    return 0;
+}
+
+static int gni_fv_radices_of(gni_fv_kind kind, int64_t n, int *radix) {
+    // Of each length there is only one list.
+    int count = kind == GNI_FV_DEEP ? gni_fv_deep(n, 0, radix) : gni_fv_factor(n, radix);
+    return count == 0 && kind == GNI_FV_DEEP ? gni_fv_deep(n, GNI_FV_ACROSS_OUT, radix) : count;
+}
+
 static bool gni_fv_smooth(int64_t n) {
     int radix[64];
     return n == 1 || gni_fv_factor(n, radix) > 0;
 }
 
 static int64_t gni_fv_table_size(gni_fv_kind kind, int64_t n, int64_t size) {
-    int radix[64], count = kind == GNI_FV_ROOTS ? gni_fv_factor(n, radix) : 0;
+    int radix[64], count;
     int64_t sum = 0;
     if (kind == GNI_FV_KERNEL) return size;
     if (kind == GNI_FV_CHIRP) return n;
     if (kind == GNI_FV_FOLD) return n + 1;
+    count = gni_fv_radices_of(kind, n, radix);
     for (int i = 0; i + 1 < count; i++) {
         n /= radix[i];
         sum += (radix[i] - 1) * n;
@@ -19018,8 +19042,8 @@ static bool gni_fv_fill_kernel(gn_context *g, int64_t n, int64_t size, float *ou
     return ok;
 }
 
-static void gni_fv_fill_roots(int64_t n, float *out) {
-    int radix[64], count = gni_fv_factor(n, radix);
+static void gni_fv_fill_roots(gni_fv_kind kind, int64_t n, float *out) {
+    int radix[64], count = gni_fv_radices_of(kind, n, radix);
     for (int i = 0; i + 1 < count; i++) {
         const int64_t m = n / radix[i];
         for (int q = 1; q < radix[i]; q++)
@@ -19036,8 +19060,11 @@ static void gni_fv_fill_roots(int64_t n, float *out) {
 static bool gni_fv_fill(gn_context *g, const gni_fv_table *t, float *out) {
     uint64_t square = 0;
     if (t->kind == GNI_FV_KERNEL) return gni_fv_fill_kernel(g, t->n, t->size, out);
-    if (t->kind == GNI_FV_ROOTS) gni_fv_fill_roots(t->n, out);
-    for (int64_t i = 0; i < t->size && t->kind != GNI_FV_ROOTS; i++) {
+    if (t->kind == GNI_FV_ROOTS || t->kind == GNI_FV_DEEP) {
+        gni_fv_fill_roots(t->kind, t->n, out);
+        return true;
+    }
+    for (int64_t i = 0; i < t->size; i++) {
         double re, im;
         if (t->kind == GNI_FV_FOLD)
             gni_ft_turn(i, 2 * t->n, &re, &im);
@@ -19131,11 +19158,12 @@ static bool gni_fv_slow(const gni_vk *vk) {
 
 // Lines of GNI_FV_LARGEST points in one workgroup.
 static bool gni_fv_has_large(const gni_vk *vk) {
-    return !gni_fv_slow(vk) && vk->caps.addresses && vk->caps.shared_bytes >= 10752 * 4 + 4096 &&
+    return !gni_fv_slow(vk) && vk->caps.addresses && vk->caps.shared_bytes >= 49152 &&
            vk->caps.max_invocations >= 512;
 }
 
-// Parts of at most `points` each, as equal as can be, the largest first. Returns how many.
+// Parts of at most `points` each, as equal as can be, the largest first; where the kernels for one length do both
+// of two powers of two, the smaller one, because its pass across both ways is the dearer one. Returns how many.
 static int gni_fv_cut_now(const gni_vk *vk, int64_t n, bool apart, int64_t *part) {
     const int64_t points = gni_fv_points(vk), two = GNI_MIN(points, 2048);
     int64_t divisor[512], best = INT64_MAX;
@@ -19153,6 +19181,11 @@ static int gni_fv_cut_now(const gni_vk *vk, int64_t n, bool apart, int64_t *part
         part[0] = GNI_MAX(divisor[i], rest);
         part[1] = GNI_MIN(divisor[i], rest);
         parts = 2;
+    }
+    if (parts == 2 && (n & (n - 1)) == 0 && gni_fv_has_large(vk)) {
+        best = part[0];
+        part[0] = part[1];
+        part[1] = best;
     }
     if (parts == 2) return 2;
     for (int i = 0; i < count; i++)
@@ -19201,21 +19234,34 @@ typedef struct gni_fv_module {
     int module, prime;  // largest prime factor of its radices
     int threads, cells; // of a workgroup: invocations, and points that its memory has room for
     bool split;         // a cell is a float
+    int hold;           // points that an invocation can hold
+    int halves;         // in which points are exchanged
+    int powers;         // turns that its memory has room for
 } gni_fv_module;
 
 static const gni_fv_module gni_fv_modules[] = {
-    {GNI_MODULE_fft_two_64, 2, 64, 1344, false},   {GNI_MODULE_fft_two_128, 2, 128, 2688, false},
-    {GNI_MODULE_fft_two_256, 2, 256, 5376, true},  {GNI_MODULE_fft_two_256w, 2, 256, 4864, false},
-    {GNI_MODULE_fft_two_512, 2, 512, 10752, true}, {GNI_MODULE_fft_five_128, 5, 128, 2560, false},
-    {GNI_MODULE_fft_five_256, 5, 256, 5632, true}, {GNI_MODULE_fft_five_512, 5, 512, 10752, true},
-    {GNI_MODULE_fft_all_256, 13, 256, 5632, true},
+    {GNI_MODULE_fft_two_64, 2, 64, 1344, false, 20, 1, 64},
+    {GNI_MODULE_fft_two_128, 2, 128, 2688, false, 20, 1, 128},
+    {GNI_MODULE_fft_two_256, 2, 256, 5376, true, 20, 1, 256},
+    {GNI_MODULE_fft_two_256w, 2, 256, 4864, false, 20, 1, 256},
+    {GNI_MODULE_fft_two_512, 2, 512, 10752, true, 20, 1, 512},
+    {GNI_MODULE_fft_deep_128, 2, 128, 4480, true, 32, 1, 256},
+    {GNI_MODULE_fft_deep_256, 2, 256, 8960, true, 32, 1, 512},
+    {GNI_MODULE_fft_deep_512, 2, 512, 8960, true, 32, 2, 512},
+    {GNI_MODULE_fft_five_64, 5, 64, 1280, true, 20, 1, 64},
+    {GNI_MODULE_fft_five_128, 5, 128, 2560, false, 20, 1, 128},
+    {GNI_MODULE_fft_five_256, 5, 256, 5632, true, 20, 1, 256},
+    {GNI_MODULE_fft_five_512, 5, 512, 10752, true, 20, 1, 512},
+    {GNI_MODULE_fft_deep_five_128, 5, 128, 4096, true, 32, 1, 128},
+    {GNI_MODULE_fft_all_256, 13, 256, 5632, true, 20, 1, 256},
 };
 
 // Which of them does a pass best, measured on an H200; the first row that fits counts, and where its module does
 // not fit the device, the first module that has enough lines. Small workgroups wait less for each other at
 // barriers, large ones read and write more numbers next to each other in passes across lines.
-// Few: a pass across lines that does not fill the device. Folds: such a pass that ends a real transform.
-enum { GNI_FV_ROWS, GNI_FV_FEW, GNI_FV_FOLDS, GNI_FV_ACROSS };
+// Few: a pass across lines that does not fill the device. Folds: such a pass that begins or ends a transform of
+// real numbers. Last: one that reads lines as they are and writes across them.
+enum { GNI_FV_ROWS, GNI_FV_FEW, GNI_FV_FOLDS, GNI_FV_LAST, GNI_FV_ACROSS };
 
 typedef struct gni_fv_choice {
     int prime, kind;
@@ -19226,19 +19272,30 @@ typedef struct gni_fv_choice {
 
 static const gni_fv_choice gni_fv_choices[] = {
     {2, GNI_FV_ROWS, 1024, GNI_MODULE_fft_two_64, 16},  // barriers of two subgroups
-    {2, GNI_FV_ROWS, 2048, GNI_MODULE_fft_two_128, 16}, // the smallest workgroup for a line
-    {2, GNI_FV_ROWS, 4096, GNI_MODULE_fft_two_256, 16}, // halves of the parts: four workgroups fit
-    {2, GNI_FV_ROWS, 8192, GNI_MODULE_fft_two_512, 16},
+    {2, GNI_FV_ROWS, 2048, GNI_MODULE_fft_two_256, 16}, // halves of the parts: two lines, four workgroups
+    {2, GNI_FV_ROWS, 4096, GNI_MODULE_fft_deep_128, 32},
+    {2, GNI_FV_ROWS, 8192, GNI_MODULE_fft_deep_256, 32}, // two workgroups fit
+    {2, GNI_FV_ROWS, 16384, GNI_MODULE_fft_deep_512, 32},
+    {2, GNI_FV_FOLDS, 256, GNI_MODULE_fft_two_256, 16}, // 32 or 16 lines, half of them mirror images
+    {2, GNI_FV_FOLDS, 1024, GNI_MODULE_fft_two_256w, 16},
+    {2, GNI_FV_FOLDS, 16384, GNI_MODULE_fft_two_512, 16},
     {2, GNI_FV_FEW, 256, GNI_MODULE_fft_two_64, 16}, // one transform of 2^16 is 64 workgroups
     {2, GNI_FV_FEW, 512, GNI_MODULE_fft_two_128, 16},
-    {2, GNI_FV_FOLDS, 128, GNI_MODULE_fft_two_256, 16},    // 32 lines, 16 of them mirror images
-    {2, GNI_FV_ACROSS, 64, GNI_MODULE_fft_two_256, 8},     // 32 lines
-    {2, GNI_FV_ACROSS, 128, GNI_MODULE_fft_two_128, 16},   // 16 lines: 128 bytes
-    {2, GNI_FV_ACROSS, 1024, GNI_MODULE_fft_two_256w, 16}, // 16, 8 or 4 lines, half the barriers
-    {2, GNI_FV_ACROSS, 8192, GNI_MODULE_fft_two_512, 16},  // 4 lines of 2048: 32 bytes
+    {2, GNI_FV_FEW, 1024, GNI_MODULE_fft_deep_256, 32},
+    {2, GNI_FV_FEW, 2048, GNI_MODULE_fft_deep_512, 32},
+    {2, GNI_FV_LAST, 256, GNI_MODULE_fft_two_128, 16},
+    {2, GNI_FV_LAST, 512, GNI_MODULE_fft_two_256, 16},
+    {2, GNI_FV_LAST, 2048, GNI_MODULE_fft_deep_256, 32},
+    {2, GNI_FV_ACROSS, 64, GNI_MODULE_fft_two_256, 8},    // 32 lines
+    {2, GNI_FV_ACROSS, 512, GNI_MODULE_fft_two_256, 16},  // 32, 16 or 8 lines
+    {2, GNI_FV_ACROSS, 1024, GNI_MODULE_fft_deep_256, 32}, // 8 lines: 64 bytes
+    {2, GNI_FV_ACROSS, 16384, GNI_MODULE_fft_deep_512, 32},
     {5, GNI_FV_ROWS, 512, GNI_MODULE_fft_five_128, 20},
-    {5, GNI_FV_ROWS, 8192, GNI_MODULE_fft_five_512, 10}, // five lines of 1000, few registers
-    {5, GNI_FV_ACROSS, 512, GNI_MODULE_fft_five_256, 20}, // nine lines of 243
+    {5, GNI_FV_ROWS, 1280, GNI_MODULE_fft_five_64, 20}, // a line
+    {5, GNI_FV_ROWS, 8192, GNI_MODULE_fft_five_512, 10},
+    {5, GNI_FV_ACROSS, 242, GNI_MODULE_fft_five_256, 20},
+    {5, GNI_FV_ACROSS, 243, GNI_MODULE_fft_deep_five_128, 27}, // 14 lines
+    {5, GNI_FV_ACROSS, 512, GNI_MODULE_fft_five_256, 20},
     {5, GNI_FV_ACROSS, 8192, GNI_MODULE_fft_five_512, 20},
 };
 
@@ -19249,13 +19306,13 @@ typedef struct gni_fv_special {
 } gni_fv_special;
 
 // Invocations of a line, so that none of them holds more points than it can and few hold fewer.
-static int64_t gni_fv_team(int64_t n, const int *radix, int stages, int most) {
+static int64_t gni_fv_team(int64_t n, const int *radix, int stages, int most, int registers) {
     int64_t best = 0, least = INT64_MAX;
     for (int64_t hold = 8; hold <= most; hold++) {
         int64_t team = (n + hold - 1) / hold, sum = 0;
         for (int i = 0; i < stages; i++) {
             int64_t each = (n / radix[i] + team - 1) / team * radix[i];
-            sum = each > GNI_FV_REGISTERS || sum == INT64_MAX ? INT64_MAX : sum + each * team;
+            sum = each > registers || sum == INT64_MAX ? INT64_MAX : sum + each * team;
         }
         if (sum <= least && sum < INT64_MAX) least = sum, best = team;
     }
@@ -19264,12 +19321,12 @@ static int64_t gni_fv_team(int64_t n, const int *radix, int stages, int most) {
 
 // Points of shared memory that a workgroup needs, as fft.comp lays them out.
 static int64_t gni_fv_cells(const int *radix, int stages, int64_t lines, int64_t team,
-                            uint32_t flags, int64_t banks) {
+                            uint32_t flags, int64_t banks, int halves) {
     const uint32_t across = flags & (GNI_FV_ACROSS_IN | GNI_FV_ACROSS_OUT);
     const bool woven = across == (GNI_FV_ACROSS_IN | GNI_FV_ACROSS_OUT);
     int64_t n = woven ? lines : 1, step = n, most = 0;
     for (int i = 0; i < stages; i++) n *= radix[i];
-    most = n;
+    most = n /= halves;
     for (int i = 0; i + 1 < stages; i++) {
         const int64_t cells = step * radix[i];
         const int64_t unit = cells < banks && banks % cells == 0 ? banks : cells;
@@ -19292,13 +19349,13 @@ static int64_t gni_fv_lines(const gni_fv_module *m, const int *radix, int stages
                             uint32_t flags) {
     int64_t lines = m->threads / team;
     while (lines > 0 &&
-           gni_fv_cells(radix, stages, lines, team, flags, m->split ? 32 : 16) > m->cells)
+           gni_fv_cells(radix, stages, lines, team, flags, m->split ? 32 : 16, m->halves) > m->cells)
         lines--;
     return flags & GNI_FV_FOLD_OUT && lines > 1 ? lines & ~(int64_t)1 : lines;
 }
 
 static bool gni_fv_has_module(const gni_vk *vk, const gni_fv_module *m) {
-    const int64_t bytes = (int64_t)m->cells * (m->split ? 4 : 8) + m->threads * 8;
+    const int64_t bytes = (int64_t)m->cells * (m->split ? 4 : 8) + m->powers * 8;
     return bytes <= (int64_t)vk->caps.shared_bytes &&
            m->threads <= (int64_t)vk->caps.max_invocations;
 }
@@ -19308,9 +19365,10 @@ static int64_t gni_fv_try(const gni_vk *vk, int module, int64_t n, uint32_t flag
                           int stages, int most, gni_fv_special *k) {
     const gni_fv_module *m = &gni_fv_modules[module];
     k->module = module;
-    k->team = gni_fv_team(n, radix, stages, most);
+    k->team = gni_fv_team(n, radix, stages, GNI_MIN(most, m->hold), m->hold);
     k->lines = 0;
-    if (k->team != 0 && gni_fv_has_module(vk, m))
+    const bool woven = (flags & GNI_FV_FOLD_OUT) && (flags & GNI_FV_ACROSS_OUT);
+    if (k->team != 0 && gni_fv_has_module(vk, m) && !(woven && m->halves > 1))
         k->lines = gni_fv_lines(m, radix, stages, k->team, flags);
     return k->lines;
 }
@@ -19319,6 +19377,7 @@ static int64_t gni_fv_try(const gni_vk *vk, int module, int64_t n, uint32_t flag
 static bool gni_fv_specialise(const gni_vk *vk, int64_t n, int64_t lines, uint32_t flags,
                               bool pairs, const int *radix, int stages, gni_fv_special *k) {
     const bool across = (flags & (GNI_FV_ACROSS_IN | GNI_FV_ACROSS_OUT)) != 0;
+    const uint32_t folds = GNI_FV_FOLD_IN | GNI_FV_FOLD_OUT | GNI_FV_HALF_IN;
     const bool few = lines * n < 8192 * (int64_t)vk->caps.multiprocessors;
     const int64_t least = pairs ? 2 : 1, wanted = across ? 4 : least;
     if (n < 64 || n > GNI_FV_LARGEST || stages > GNI_FV_SPECIAL_STAGES || gni_fv_slow(vk) ||
@@ -19333,7 +19392,8 @@ static bool gni_fv_specialise(const gni_vk *vk, int64_t n, int64_t lines, uint32
         const gni_fv_choice *c = &gni_fv_choices[i];
         const bool fits = c->kind == GNI_FV_ROWS    ? !across
                           : c->kind == GNI_FV_FEW   ? across && few
-                          : c->kind == GNI_FV_FOLDS ? across && (flags & GNI_FV_FOLD_OUT)
+                          : c->kind == GNI_FV_FOLDS ? across && (flags & folds)
+                          : c->kind == GNI_FV_LAST  ? across && !(flags & GNI_FV_ACROSS_IN)
                                                     : across;
         if (c->prime != prime || !fits || n > c->points) continue;
         for (int m = 0; m < GNI_COUNT(gni_fv_modules); m++)
@@ -19346,7 +19406,7 @@ static bool gni_fv_specialise(const gni_vk *vk, int64_t n, int64_t lines, uint32
     memset(&best, 0, sizeof best);
     for (int m = 0; m < GNI_COUNT(gni_fv_modules) && best.lines < wanted; m++)
         if (gni_fv_modules[m].prime == prime &&
-            gni_fv_try(vk, m, n, flags, radix, stages, GNI_FV_REGISTERS, k) > best.lines)
+            gni_fv_try(vk, m, n, flags, radix, stages, gni_fv_modules[m].hold, k) > best.lines)
             best = *k;
     *k = best;
     return best.lines >= least;
@@ -19358,25 +19418,33 @@ static uint32_t gni_fv_radices(const uint32_t *param) {
     return bits;
 }
 
-static gni_vk_pipeline *gni_fv_pipeline(gni_vk *vk, uint32_t *param, int64_t lines, int stages,
-                                        gni_vk_mode mode, int64_t *each) {
+// The kernel of one length for a pass, or the one for all lengths. `deep`: its radices are gni_fv_deep's.
+static gni_vk_pipeline *gni_fv_pipeline(gni_vk *vk, const gni_fv_pass *p, uint32_t *param,
+                                        int64_t lines, gni_vk_mode mode, int64_t *each,
+                                        bool *deep) {
     const int64_t points = gni_fv_points(vk), n = param[15];
     const bool pairs = (param[13] & GNI_FV_FOLD_OUT) && param[9] > 1;
     const bool slow = gni_fv_slow(vk);
-    int radix[GNI_FV_STAGES];
+    int radix[64], stages = gni_fv_deep(n, param[13], radix);
     gni_vk_kernel kernel;
     gni_fv_special special;
     memset(&kernel, 0, sizeof kernel);
-    for (int i = 0; i < stages; i++) radix[i] = (int)param[GNI_FV_RADIX + i];
+    *deep = stages > 0 && gni_fv_specialise(vk, n, lines, param[13], pairs, radix, stages, &special);
+    if (!*deep) stages = gni_fv_factor(n, radix);
+    if (stages > GNI_FV_STAGES) return NULL;
+    for (int i = 0; i < GNI_FV_STAGES; i++)
+        param[GNI_FV_RADIX + i] = i < stages ? (uint32_t)radix[i] : 1;
     int64_t all = points / n;
     if (pairs) all &= ~(int64_t)1;
-    if (!slow && gni_fv_specialise(vk, n, lines, param[13], pairs, radix, stages, &special)) {
+    if (*deep || gni_fv_specialise(vk, n, lines, param[13], pairs, radix, stages, &special)) {
         kernel.module = gni_fv_modules[special.module].module;
-        kernel.n_spec = 7;
+        kernel.n_spec = 9;
         for (int i = 0; i < 4; i++) kernel.spec[i] = param[GNI_FV_RADIX + i];
         kernel.spec[4] = (uint32_t)special.lines;
         kernel.spec[5] = (uint32_t)special.team;
         kernel.spec[6] = param[13];
+        if (p->in_fixed || p->in_step == 1) kernel.spec[7] = param[2];
+        if (p->out_fixed || p->out_step == 1) kernel.spec[8] = param[5];
         *each = special.lines;
         return gni_vk_pipeline_get(vk, &kernel, mode);
     }
@@ -19444,26 +19512,24 @@ static bool gni_fv_dispatch(gn_context *g, const gni_fv_pass *p, const gni_fv_en
     gni_vk *vk = g->vk;
     gni_vk_use use[5];
     uint32_t param[GNI_FV_DIM + GNI_FV_MAX_DIMS * GNI_FV_DIM_WORDS];
-    gni_fv_table *roots = gni_fv_table_get(g, GNI_FV_ROOTS, p->n, 0);
-    int radix[64], stages = gni_fv_factor(p->n, radix);
-    if (roots == NULL || stages > GNI_FV_STAGES) return false;
     int64_t lines = 1, each;
+    bool deep;
     memset(use, 0, sizeof use);
     memset(param, 0, sizeof param);
     for (int i = 0; i < p->rank; i++) lines *= p->dim[i][0];
     gni_fv_params(p, in, out, flags, scale, param);
     param[0] = (uint32_t)lines;
-    for (int i = 0; i < GNI_FV_STAGES; i++)
-        param[GNI_FV_RADIX + i] = i < stages ? (uint32_t)radix[i] : 1;
     const gni_fv_table *fold = NULL;
     if ((flags & (GNI_FV_FOLD_IN | GNI_FV_FOLD_OUT)) && p->full <= GNI_FV_FOLDED) {
         fold = gni_fv_table_get(g, GNI_FV_FOLD, p->full, 0);
         if (fold == NULL) return false;
         flags |= GNI_FV_FOLD_TABLE;
     }
-    if (p->in_step == 1) flags |= GNI_FV_NEXT_IN;
-    if (p->out_step == 1) flags |= GNI_FV_NEXT_OUT;
     param[13] = flags;
+    gni_vk_pipeline *pipeline = gni_fv_pipeline(vk, p, param, lines, mode, &each, &deep);
+    const gni_fv_table *roots =
+        gni_fv_table_get(g, deep ? GNI_FV_DEEP : GNI_FV_ROOTS, p->n, 0);
+    if (roots == NULL) return false;
     for (int i = 2; i < 5; i++) {
         const gni_fv_table *t = i == 3 ? in->factor : i == 4 ? out->factor : NULL;
         if (i > 2 && fold != NULL) t = fold;
@@ -19475,7 +19541,6 @@ static bool gni_fv_dispatch(gn_context *g, const gni_fv_pass *p, const gni_fv_en
     use[1].mem = out->mem;
     use[1].bytes = out->bytes;
     use[1].write = true;
-    gni_vk_pipeline *pipeline = gni_fv_pipeline(vk, param, lines, stages, mode, &each);
     if (mode == GNI_VK_ASYNC) return true;
     if (pipeline == NULL) return false;
     int64_t groups = (lines + each - 1) / each;
@@ -19578,6 +19643,8 @@ static bool gni_fv_several(gn_context *g, const gni_fft *f, int64_t n, const int
     memset(pass, 0, sizeof pass);
     for (int i = 0; i < 3; i++) {
         pass[i].full = f->n;
+        pass[i].in_fixed = fast < 0 && (i > 0 || in->step == 1);
+        pass[i].out_fixed = fast < 0 && (i < 2 || out->step == 1);
         if (fast >= 0) gni_fv_dim(&pass[i], f->dim[fast], 1, 1, 0, 0);
     }
     pass[0].n = a;

@@ -11,9 +11,14 @@
 //! variant fft_two_256 -DGN_FFT_SHARED=5376 -DGN_FFT_THREADS=256 -DGN_FFT_RADICES=2 -DGN_FFT_SPLIT
 //! variant fft_two_256w -DGN_FFT_SHARED=4864 -DGN_FFT_THREADS=256 -DGN_FFT_RADICES=2
 //! variant fft_two_512 -DGN_FFT_SHARED=10752 -DGN_FFT_THREADS=512 -DGN_FFT_RADICES=2 -DGN_FFT_SPLIT
+//! variant fft_deep_128 -DGN_FFT_SHARED=4480 -DGN_FFT_THREADS=128 -DGN_FFT_POWERS=256 -DGN_FFT_RADICES=2 -DGN_FFT_DEEP -DGN_FFT_SPLIT
+//! variant fft_deep_256 -DGN_FFT_SHARED=8960 -DGN_FFT_THREADS=256 -DGN_FFT_POWERS=512 -DGN_FFT_RADICES=2 -DGN_FFT_DEEP -DGN_FFT_SPLIT
+//! variant fft_deep_512 -DGN_FFT_SHARED=8960 -DGN_FFT_THREADS=512 -DGN_FFT_RADICES=2 -DGN_FFT_DEEP -DGN_FFT_SPLIT -DGN_FFT_HALVES=2
+//! variant fft_five_64 -DGN_FFT_SHARED=1280 -DGN_FFT_THREADS=64 -DGN_FFT_RADICES=5 -DGN_FFT_SPLIT
 //! variant fft_five_128 -DGN_FFT_SHARED=2560 -DGN_FFT_THREADS=128 -DGN_FFT_RADICES=5
 //! variant fft_five_256 -DGN_FFT_SHARED=5632 -DGN_FFT_THREADS=256 -DGN_FFT_RADICES=5 -DGN_FFT_SPLIT
 //! variant fft_five_512 -DGN_FFT_SHARED=10752 -DGN_FFT_THREADS=512 -DGN_FFT_RADICES=5 -DGN_FFT_SPLIT
+//! variant fft_deep_five_128 -DGN_FFT_SHARED=4096 -DGN_FFT_THREADS=128 -DGN_FFT_RADICES=5 -DGN_FFT_DEEP -DGN_FFT_SPLIT
 //! variant fft_all_256 -DGN_FFT_SHARED=5632 -DGN_FFT_THREADS=256 -DGN_FFT_RADICES=13 -DGN_FFT_SPLIT
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -25,6 +30,14 @@ layout(constant_id = 3) const uint RADIX3 = 1;
 layout(constant_id = 4) const uint LINES = 1; // of a workgroup
 layout(constant_id = 5) const uint TEAM = 1; // invocations of a line
 layout(constant_id = 6) const uint FLAGS = 0;
+layout(constant_id = 7) const uint STEP_IN = 0; // between points, if not 0
+layout(constant_id = 8) const uint STEP_OUT = 0;
+#ifndef GN_FFT_HALVES
+#define GN_FFT_HALVES 1
+#endif
+#ifdef GN_FFT_DEEP
+#define REGISTERS 32
+#endif
 const uint POINTS = RADIX0 * RADIX1 * RADIX2 * RADIX3;
 #include "fft.glsl"
 
@@ -35,7 +48,10 @@ const uint BANKS = 32u;
 shared vec2 points[GN_FFT_SHARED];
 const uint BANKS = 16u;
 #endif
-shared vec2 powers[GN_FFT_THREADS]; // of a line's turn between two passes
+#ifndef GN_FFT_POWERS
+#define GN_FFT_POWERS GN_FFT_THREADS
+#endif
+shared vec2 powers[GN_FFT_POWERS]; // of a line's turn between two passes
 
 #define S1 RADIX0
 #define S2 (RADIX0 * RADIX1)
@@ -60,6 +76,7 @@ void take_place(const bool across) {
 const bool ACROSS_BOTH = (FLAGS & 3072u) == 3072u;
 const bool ACROSS_ONE = (FLAGS & 3072u) % 3072u != 0u;
 const uint WEAVE = ACROSS_BOTH ? LINES : 1u;
+const uint PART = POINTS / GN_FFT_HALVES * WEAVE; // that is there at a time
 #define EXCHANGE(e, r, s)                                                                          \
     const uint STEP_##e = (s) * WEAVE, CELLS_##e = STEP_##e * (r);                                 \
     const uint UNIT_##e = CELLS_##e >= BANKS ? CELLS_##e : BANKS % CELLS_##e == 0u ? BANKS : CELLS_##e; \
@@ -69,7 +86,7 @@ const uint WEAVE = ACROSS_BOTH ? LINES : 1u;
                             : STEP_##e == 1u                ? 1u - ((r) & 1u)                      \
                             : RAISE_##e * 4u > CELLS_##e ? 0u                                      \
                                                             : RAISE_##e;                           \
-    const uint SIZE_##e = POINTS * WEAVE + (POINTS * WEAVE - 1u) / UNIT_##e * AMOUNT_##e;
+    const uint SIZE_##e = PART + (PART - 1u) / UNIT_##e * AMOUNT_##e;
 EXCHANGE(1, RADIX0, 1u)
 EXCHANGE(2, RADIX1, S1)
 EXCHANGE(3, RADIX2, S2)
@@ -78,6 +95,16 @@ const uint MORE_2 = RADIX2 != 1u ? SIZE_2 : 0u, LARGER_2 = MORE_2 > SIZE_1 ? MOR
 const uint MORE_3 = RADIX3 != 1u ? SIZE_3 : 0u, LARGER_3 = MORE_3 > LARGER_2 ? MORE_3 : LARGER_2;
 const uint ROUND = (LARGER_3 + BANKS) / BANKS * BANKS;
 const uint PITCH = ACROSS_ONE ? ROUND + (LINES >= BANKS ? 1u : BANKS / LINES) : TEAM < BANKS ? ROUND + TEAM : LARGER_3 | 1u;
+
+// A fold of lines that lie one after the other: the second of an invocation's two butterflies of the last
+// stage is the mirror image of the first, so that both numbers of each pair are in registers.
+const uint LAST = RADIX1 == 1u ? RADIX0 : RADIX2 == 1u ? RADIX1 : RADIX3 == 1u ? RADIX2 : RADIX3;
+const uint UNPAIRED = ((FLAGS & (FOLD_OUT | ACROSS_IN | ACROSS_OUT)) ^ FOLD_OUT) | (STEP_OUT == 0u ? 1u : 0u) |
+                      LAST % 2u | (2u * TEAM * LAST ^ POINTS);
+const bool PAIRED = UNPAIRED == 0u;
+#define OTHER (number == 0u ? TEAM : 2u * TEAM - number)
+const bool ENDS_1 = PAIRED && RADIX2 == 1u, ENDS_2 = PAIRED && RADIX2 != 1u && RADIX3 == 1u;
+const bool ENDS_3 = PAIRED && RADIX3 != 1u;
 
 // What follows are macros, so that a driver sees constants before it has to inline anything.
 // Butterflies of radix r of an invocation, and whether they are there.
@@ -104,7 +131,10 @@ const uint CREW = TEAM * WEAVE;
      STEP_##e * WHICH(r))
 #define APART(n) (POINTS / (n) * WEAVE)
 #define GET_AT(e, n)                                                                               \
-    (APART(n) % UNIT_##e != 0u ? OWN + PAD(e, LANE + CREW * TURN(n) + APART(n) * WHICH(n))         \
+    (ENDS_##e && TURN(n) == 1u                                                                     \
+         ? (APART(n) % UNIT_##e != 0u ? OWN + PAD(e, OTHER + APART(n) * WHICH(n))                  \
+                                      : OWN + PAD(e, OTHER) + PAD(e, APART(n) * WHICH(n)))         \
+     : APART(n) % UNIT_##e != 0u ? OWN + PAD(e, LANE + CREW * TURN(n) + APART(n) * WHICH(n))         \
      : CREW % UNIT_##e == 0u ? OWN + PAD(e, LANE) + PAD(e, CREW * TURN(n)) + PAD(e, APART(n) * WHICH(n)) \
                              : OWN + PAD(e, LANE + CREW * TURN(n)) + PAD(e, APART(n) * WHICH(n)))
 
@@ -142,6 +172,26 @@ const uint CREW = TEAM * WEAVE;
     ONE(r, 10u, 0u, bf10(0))                                                                       \
     ONE(r, 10u, 1u, bf10(10))
 #endif
+#ifdef GN_FFT_DEEP
+#define DEEP_BUTTERFLIES(r)                                                                        \
+    ONE(r, 4u, 5u, bf4(20, 21, 22, 23))                                                            \
+    ONE(r, 4u, 6u, bf4(24, 25, 26, 27))                                                            \
+    ONE(r, 4u, 7u, bf4(28, 29, 30, 31))                                                            \
+    ONE(r, 8u, 2u, bf8(16))                                                                        \
+    ONE(r, 8u, 3u, bf8(24))                                                                        \
+    ONE(r, 16u, 1u, bf16(16))                                                                      \
+    ONE(r, 32u, 0u, bf32(0))                                                                       \
+    DEEP_ODD_BUTTERFLIES(r)
+#if GN_FFT_RADICES < 5
+#define DEEP_ODD_BUTTERFLIES(r)
+#else
+#define DEEP_ODD_BUTTERFLIES(r)                                                                    \
+    ONE(r, 9u, 2u, bf9(18))                                                                        \
+    ONE(r, 27u, 0u, bf27(0))
+#endif
+#else
+#define DEEP_BUTTERFLIES(r)
+#endif
 #define BUTTERFLIES(r)                                                                             \
     ONE(r, 2u, 0u, bf2(0, 1))                                                                      \
     ONE(r, 2u, 1u, bf2(2, 3))                                                                      \
@@ -161,6 +211,7 @@ const uint CREW = TEAM * WEAVE;
     ONE(r, 8u, 0u, bf8(0))                                                                         \
     ONE(r, 8u, 1u, bf8(8))                                                                         \
     ONE(r, 16u, 0u, bf16(0))                                                                       \
+    DEEP_BUTTERFLIES(r)                                                                            \
     ODD_BUTTERFLIES(r)                                                                             \
     LARGE_BUTTERFLIES(r)
 
@@ -194,7 +245,34 @@ uvec2 address_at(uvec2 buffer_address, uint i) {
     }
 
 // Results of a stage of radix r after s to where the stage of radix n finds its points.
-#ifdef GN_FFT_SPLIT
+#if GN_FFT_HALVES == 2
+// Numbers of the upper half come from the upper half of the butterflies.
+float re[REGISTERS], im[REGISTERS];
+#define UPPER(r) (COUNT(r) % 2u == 0u ? TURN(r) >= COUNT(r) / 2u : number >= TEAM / 2u)
+#define PASS_HALF(e, r, n, across, h, from_part, to_part)                                       \
+    {                                                                                              \
+        slot = old_slot;                                                                           \
+        number = old_number;                                                                       \
+        EACH_POINT(r) if (UPPER(r) == (h == 1u))                                                \
+            points[PUT_AT(e, r) - h * PAD(e, PART)] = from_part;                                \
+        barrier();                                                                                 \
+        take_place(across);                                                                        \
+        EACH_POINT(n) if (WHICH(n) / (n / 2u) == h)                                             \
+            to_part[z] = points[GET_AT(e, n) - h * PAD(e, PART)];                               \
+    }
+#define PASS_ON(e, r, n, across)                                                                   \
+    {                                                                                              \
+        const uint old_slot = slot, old_number = number;                                           \
+        PASS_HALF(e, r, n, across, 0u, x[z].x, re)                                                 \
+        barrier();                                                                                 \
+        PASS_HALF(e, r, n, across, 1u, x[z].x, re)                                                 \
+        barrier();                                                                                 \
+        PASS_HALF(e, r, n, across, 0u, x[z].y, im)                                                 \
+        barrier();                                                                                 \
+        PASS_HALF(e, r, n, across, 1u, x[z].y, im)                                                 \
+        EACH_POINT(n) x[z] = vec2(re[z], im[z]);                                                   \
+    }
+#elif defined GN_FFT_SPLIT
 float re[REGISTERS];
 #define PASS_ON(e, r, n, across)                                                                   \
     {                                                                                              \
@@ -223,11 +301,30 @@ float re[REGISTERS];
 
 // Results of the last stage, of radix r, and their mirror images by way of shared memory.
 uint place(uint where, uint p) { return ACROSS_BOTH ? p * LINES + where : where * PITCH + p; }
-#define OWN_AT(r) place(slot, POINT(r))
+#define OWN_AT(r) place(slot, POINT(r) % (POINTS / GN_FFT_HALVES))
 #define MIRROR_AT(r)                                                                               \
-    (HAS(NEXT_OUT) ? place(slot, z == 0u && number == 0u ? 0u : POINTS - POINT(r))                 \
+    (STEP_OUT == 1u ? place(slot, z == 0u && number == 0u ? 0u : POINTS - POINT(r))                 \
                    : place(mirrored(slot, POINT(r)).x, mirrored(slot, POINT(r)).y))
-#ifdef GN_FFT_SPLIT
+#if GN_FFT_HALVES == 2
+// One line: the mirror image of what is in one half is in the other, but for the first numbers of both.
+#define OVER(r) (WHICH(r) / ((r) / 2u))
+#define MIRROR_HALF(r) (POINTS - POINT(r) - (1u - OVER(r)) * (POINTS / 2u))
+#define FOLD_HALF(r, h, from_part, to_part)                                                     \
+    barrier();                                                                                     \
+    EACH_POINT(r) if (OVER(r) == h) points[OWN_AT(r)] = from_part;                              \
+    barrier();                                                                                     \
+    EACH_POINT(r) if (OVER(r) != h && (WHICH(r) % ((r) / 2u) != 0u || BUTTERFLY(r) != 0u))      \
+        to_part[z] = points[MIRROR_HALF(r)];
+#define FOLD(r)                                                                                    \
+    {                                                                                              \
+        EACH_POINT(r) re[z] = x[z].x, im[z] = x[z].y;                                              \
+        FOLD_HALF(r, 1u, x[z].x, re)                                                               \
+        FOLD_HALF(r, 0u, x[z].x, re)                                                               \
+        FOLD_HALF(r, 1u, x[z].y, im)                                                               \
+        FOLD_HALF(r, 0u, x[z].y, im)                                                               \
+        if (inside) EACH_POINT(r) write_folded(POINT(r), x[z], vec2(re[z], im[z]), z == 0u);       \
+    }
+#elif defined GN_FFT_SPLIT
 #define FOLD(r)                                                                                    \
     {                                                                                              \
         barrier();                                                                                 \
@@ -251,29 +348,71 @@ uint place(uint where, uint p) { return ACROSS_BOTH ? p * LINES + where : where 
 
 // The turns of a twist are products of one that an invocation has and one that its line has for each
 // number of a butterfly; these are made once, by all, where they fit.
-const uint LAST = RADIX1 == 1u ? RADIX0 : RADIX2 == 1u ? RADIX1 : RADIX3 == 1u ? RADIX2 : RADIX3;
-const bool POWERS_FIT = LINES * LAST <= (RADIX1 == 1u ? 0u : GN_FFT_THREADS);
+const uint MADE = GN_FFT_THREADS % LINES == 0u ? GN_FFT_POWERS : GN_FFT_THREADS;
+const bool POWERS_FIT = LINES * LAST <= (RADIX1 == 1u ? 0u : MADE);
 void make_powers() {
-    if (POWERS_FIT && gl_LocalInvocationIndex < LINES * LAST)
-        powers[gl_LocalInvocationIndex] = twist_part(gl_LocalInvocationIndex / LINES * (POINTS / LAST));
+    if (!POWERS_FIT) return;
+    for (uint i = gl_LocalInvocationIndex; i < LINES * LAST; i += GN_FFT_THREADS)
+        powers[i] = twist_part(i / LINES * (POINTS / LAST));
 }
 #define TWISTED(r)                                                                                 \
     (!HAS(TWIST) ? vec2(0.0)                                                                       \
      : POWERS_FIT ? times(twist_part(BUTTERFLY(r)), powers[WHICH(r) * LINES + slot])               \
                   : twist(BUTTERFLY(r), WHICH(r) * (POINTS / (r))))
 
-// Complex numbers as they are, next to each other: one address for all of them.
+// Numbers k and POINTS - k of a fold, k at `up` in the result and the turns, its mirror image at `down`.
+#define FOLD_PAIR(up, down, a, b)                                                                  \
+    {                                                                                              \
+        vec2 f = uintBitsToFloat(turns.v[up]);                                                     \
+        precise vec2 e = vec2((a).x + (b).x, (a).y - (b).y);                                       \
+        precise vec2 o = times(vec2((a).x - (b).x, (a).y + (b).y), f);                             \
+        precise vec2 y = vec2(e.x + o.y, e.y - o.x) * (0.5 * scale);                               \
+        precise vec2 v = vec2(e.x - o.y, -e.y - o.x) * (0.5 * scale);                              \
+        if (HAS(CONJ)) y.y = -y.y, v.y = -v.y;                                                     \
+        above.v[(up) * STEP_OUT] = floatBitsToUint(y);                                             \
+        below.v[(down) * STEP_OUT] = floatBitsToUint(v);                                           \
+    }
+#define FOLD_AT(up, down)                                                                          \
+    turns = gn_const2(address_at(gn_address4, up));                                                \
+    above = gn_words2(address_at(gn_address1, to + (up) * STEP_OUT));                              \
+    below = gn_words2(address_at(gn_address1, to + (down) * STEP_OUT));
+// Butterfly `number` with its mirror image 2 TEAM - number. Invocation 0 has 0 and TEAM, which are their own:
+// turn w does pair w of the first up to LAST / 2, pair w - LAST / 2 of the second above that and at 0.
+void fold_pairs() {
+    const uint r = LAST, middle = LAST / 2u, apart = 2u * TEAM;
+    const bool own = number == 0u;
+    gn_const2 turns;
+    gn_words2 above, below;
+    FOLD_AT(own ? TEAM : number, POINTS - (own ? TEAM : number))
+    FOLD_PAIR(0u, 0u, own ? x[r] : x[0], x[2u * r - 1u])
+    FOLD_AT(number + apart, POINTS / 2u - number)
+    [[unroll]] for (uint w = 1u; w <= middle; w++)
+        FOLD_PAIR((w - 1u) * apart, (middle - w) * apart, x[w], own ? x[r - w] : x[2u * r - 1u - w])
+    FOLD_AT(own ? apart + TEAM : number + (middle + 1u) * apart, own ? POINTS / 2u + TEAM : apart - number)
+    [[unroll]] for (uint w = middle + 1u; w < r; w++)
+        FOLD_PAIR((w - middle - 1u) * apart, (r - 1u - w) * apart, own ? x[r + w - middle] : x[w],
+                  own ? x[2u * r - 1u - (w - middle)] : x[2u * r - 1u - w])
+    if (own) {
+        gn_words2 result = gn_words2(address_at(gn_address1, to));
+        result.v[0] = floatBitsToUint(vec2((x[0].x + x[0].y) * scale, HAS(CONJ) ? -0.0 : 0.0));
+        result.v[POINTS * STEP_OUT] = floatBitsToUint(vec2((x[0].x - x[0].y) * scale, 0.0));
+    }
+}
+
+// Complex numbers as they are, at steps that are known: one address for all of them.
 const uint SPECIAL_IN = REAL_IN | HALF_IN | FACTOR_IN | CUT_IN | PAIR_IN | FOLD_IN;
 const uint SPECIAL_OUT = REAL_OUT | FACTOR_OUT | CUT_OUT | PAIR_OUT | FOLD_OUT;
-const bool PLAIN_IN = (FLAGS & (NEXT_IN | SPECIAL_IN)) == NEXT_IN;
-const bool PLAIN_OUT = (FLAGS & (NEXT_OUT | SPECIAL_OUT)) == NEXT_OUT;
+const bool PLAIN_IN = STEP_IN != 0u && (FLAGS & SPECIAL_IN) == 0u;
+const bool PLAIN_OUT = STEP_OUT != 0u && (FLAGS & SPECIAL_OUT) == 0u;
 void finish() {
     if (ACROSS_ONE) line_at(line_of(slot));
-    if (HAS(FOLD_OUT)) {
+    if (PAIRED) {
+        if (AT_WORK && inside) fold_pairs();
+    } else if (HAS(FOLD_OUT)) {
         FOLD(LAST)
     } else if (inside && PLAIN_OUT) {
-        gn_words2 result = gn_words2(address_at(gn_address1, to + number));
-        EACH_POINT(LAST) result.v[TURN(LAST) * TEAM + WHICH(LAST) * (POINTS / LAST)] =
+        gn_words2 result = gn_words2(address_at(gn_address1, to + number * STEP_OUT));
+        EACH_POINT(LAST) result.v[(TURN(LAST) * TEAM + WHICH(LAST) * (POINTS / LAST)) * STEP_OUT] =
             floatBitsToUint(finished(0u, x[z], TWISTED(LAST)));
     } else if (inside) {
         EACH_POINT(LAST) write_point(POINT(LAST), x[z], TWISTED(LAST));
@@ -286,9 +425,9 @@ void main() {
     line_at(line_of(slot));
     if (HAS(TWIST)) make_powers();
     if (PLAIN_IN) {
-        gn_words2 operand = gn_words2(address_at(gn_address0, from + number));
+        gn_words2 operand = gn_words2(address_at(gn_address0, from + number * STEP_IN));
         EACH_POINT(RADIX0) {
-            x[z] = uintBitsToFloat(operand.v[TURN(RADIX0) * TEAM + WHICH(RADIX0) * (POINTS / RADIX0)]);
+            x[z] = uintBitsToFloat(operand.v[(TURN(RADIX0) * TEAM + WHICH(RADIX0) * (POINTS / RADIX0)) * STEP_IN]);
             if (HAS(SWAP_IN) != HAS(SWAP_IN_2)) x[z] = x[z].yx;
         }
     } else {

@@ -27,8 +27,6 @@ const uint FOLD_IN = 65536;   // from the half spectrum of real numbers to that 
 const uint FOLD_OUT = 131072; // and from that to this
 const uint CONJ = 262144;     // of the half spectrum
 const uint FOLD_TABLE = 524288; // a fold's turns are buffer 3 on the way in, 4 on the way out
-const uint NEXT_IN = 1048576;   // points follow each other
-const uint NEXT_OUT = 2097152;
 #define HAS(flag) ((FLAGS & (flag)) != 0)
 
 // Words of the parameters.
@@ -54,7 +52,9 @@ const uint NEXT_OUT = 2097152;
 #define P_DIM 28 // size, 2^(31 + shift) / size, shift, step in the operand, in the result, unit, out unit
 #define DIM_WORDS 7
 
+#ifndef REGISTERS
 #define REGISTERS 20
+#endif
 vec2 x[REGISTERS];
 
 vec2 times(vec2 a, vec2 b) {
@@ -311,6 +311,33 @@ void bf16(const uint o) {
     exchange(o + 11, o + 14);
 }
 
+#ifdef GN_FFT_DEEP
+// cos and sin of pi i / 16
+const float C32[8] = float[8](1.0, 0.98078528040323044913, 0.92387953251128675613, 0.83146961230254523708, EIGHTH,
+                              0.55557023301960222474, 0.38268343236508977173, 0.19509032201612826785);
+vec2 turned_32(const uint e, vec2 a) { // exp(-2 pi i e / 32), e < 24
+    if (e == 0u) return a;
+    if (e == 4u) return eighth(a);
+    if (e == 8u) return turned(a);
+    if (e == 12u) return eighth_3(a);
+    if (e < 8u) return times(a, vec2(C32[e], -C32[8u - e]));
+    if (e < 16u) return times(a, vec2(-C32[16u - e], -C32[e - 8u]));
+    return times(a, vec2(-C32[e - 16u], C32[24u - e]));
+}
+void bf32(const uint o) {
+    [[unroll]] for (uint i = 0u; i < 8u; i++) {
+        bf4(o + i, o + i + 8u, o + i + 16u, o + i + 24u);
+        [[unroll]] for (uint k = 1u; k < 4u; k++) x[o + i + 8u * k] = turned_32(i * k, x[o + i + 8u * k]);
+    }
+    vec2 y[32];
+    [[unroll]] for (uint k = 0u; k < 4u; k++) {
+        bf8(o + 8u * k);
+        [[unroll]] for (uint i = 0u; i < 8u; i++) y[k + 4u * i] = x[o + 8u * k + i];
+    }
+    [[unroll]] for (uint i = 0u; i < 32u; i++) x[o + i] = y[i];
+}
+#endif
+
 #if GN_FFT_RADICES >= 5
 void bf3(const uint a, const uint b, const uint c) {
     precise vec2 t = x[b] + x[c], d = 0.86602540378443864676 * turned(x[b] - x[c]), m = fused(-0.5, t, x[a]);
@@ -387,6 +414,35 @@ void bf9(const uint o) {
     exchange(o + 5, o + 7);
 }
 
+#ifdef GN_FFT_DEEP
+const float C27[17] = float[17](
+    1.0, 0.97304487057982383883, 0.89363264032341224819, 0.7660444431189780352,
+    0.59715859170278616485, 0.3960797660391568237, 0.17364817766693034885,
+    -0.058144828910475828539, -0.2868032327110902531, -0.5, -0.68624163786873358573,
+    -0.83548781141293641965, -0.93969262078590838405, -0.99323835774194298855,
+    -0.99323835774194298855, -0.93969262078590838405, -0.83548781141293641965);
+const float S27[17] = float[17](
+    0.0, 0.23061587074244017845, 0.44879918020046217279, 0.64278760968653932632,
+    0.80212319275504378508, 0.91821610688027401476, 0.98480775301220805937,
+    0.99830815827126820805, 0.95798951231548887444, 0.86602540378443864676,
+    0.72737364157304869599, 0.54950897807080603526, 0.34202014332566873304,
+    0.11609291412523022968, -0.11609291412523022968, -0.34202014332566873304,
+    -0.54950897807080603526);
+void bf27(const uint o) {
+    [[unroll]] for (uint i = 0u; i < 9u; i++) {
+        bf3(o + i, o + i + 9u, o + i + 18u);
+        if (i == 0u) continue;
+        x[o + i + 9u] = times(x[o + i + 9u], vec2(C27[i], -S27[i]));
+        x[o + i + 18u] = times(x[o + i + 18u], vec2(C27[2u * i], -S27[2u * i]));
+    }
+    vec2 y[27];
+    [[unroll]] for (uint k = 0u; k < 3u; k++) {
+        bf9(o + 9u * k);
+        [[unroll]] for (uint i = 0u; i < 9u; i++) y[k + 3u * i] = x[o + 9u * k + i];
+    }
+    [[unroll]] for (uint i = 0u; i < 27u; i++) x[o + i] = y[i];
+}
+#endif
 #endif
 
 #if GN_FFT_RADICES >= 13
