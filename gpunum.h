@@ -18887,6 +18887,8 @@ enum {
     GNI_FV_SPECIAL_STAGES = 4, // of kernels for one length
     GNI_FV_REGISTERS = 20,     // points that an invocation of theirs can hold
     GNI_FV_LARGEST = 16384,    // points of a line of theirs
+    GNI_FV_MANY = 32,          // lines from which those of GNI_FV_LARGEST points are one pass
+    GNI_FV_FIXED = 1 << 27,    // points apart up to which a kernel knows the step between them
     GNI_FV_FOLDED = 65536,     // points up to which the turns of a fold are a table
     GNI_FV_THREADS = 256
 };
@@ -18974,10 +18976,8 @@ static int gni_fv_factor(int64_t n, int *radix) {
 // Radices of lengths that kernels for one length do with up to 32 points in an invocation. Across lines, a
 // fold leaves no registers for that.
 static int gni_fv_deep(int64_t n, uint32_t flags, int *radix) {
-    static const int list[][5] = {{243, 1, 27, 9, 1},
-                                  {1024, 1, 32, 32, 1},
-                                  {8192, 0, 16, 32, 16},
-                                  {16384, 0, 32, 16, 32}};
+    static const int list[][5] = {
+        {1024, 1, 32, 32, 1}, {8192, 0, 16, 32, 16}, {16384, 0, 32, 16, 32}};
     const uint32_t folds = GNI_FV_FOLD_IN | GNI_FV_FOLD_OUT | GNI_FV_HALF_IN;
     const int across = (flags & (GNI_FV_ACROSS_IN | GNI_FV_ACROSS_OUT)) != 0;
     for (int i = 0; i < GNI_COUNT(list); i++) {
@@ -19013,67 +19013,98 @@ static int64_t gni_fv_table_size(gni_fv_kind kind, int64_t n, int64_t size) {
     return GNI_MAX(sum, 1);
 }
 
-// exp(-pi i j^2 / n) for j = 0, 1, ...: j^2 mod 2 n is kept in `square`.
-static void gni_fv_chirp_next(int64_t n, int64_t j, uint64_t *square, double *re, double *im) {
-    gni_ft_turn((int64_t)*square, 2 * n, re, im);
-    *square = (*square + 2 * (uint64_t)j + 1) % (2 * (uint64_t)n);
+// The numbers of a table are products of two in float64: an exact evaluation costs ten times as much.
+static bool gni_fv_fill_chirp(gn_context *g, int64_t n, float *out) {
+    gni_ft_circle c;
+    if (!gni_ft_circle_make(g, &c, 2 * n, false)) return false;
+    uint64_t square = 0; // j^2 mod 2 n
+    for (int64_t j = 0; j < n; j++) {
+        double re, im;
+        gni_ft_circle_get(&c, (int64_t)square, &re, &im);
+        out[2 * j] = (float)re;
+        out[2 * j + 1] = (float)im;
+        square += 2 * (uint64_t)j + 1;
+        if (square >= 2 * (uint64_t)n) square -= 2 * (uint64_t)n;
+    }
+    gni_ft_circle_free(g, &c);
+    return true;
 }
 
-static bool gni_fv_fill_kernel(gn_context *g, int64_t n, int64_t size, float *out) {
-    gni_ft_plan *p = gni_ft_plan_make(g, GNI_FT_ROWS, size, true);
-    double *time = (double *)gni_calloc(g, (size_t)size * 16),
-           *freq = (double *)gni_alloc(g, (size_t)size * 16);
-    char *work = p != NULL ? (char *)gni_alloc(g, p->shared + p->each) : NULL;
-    bool ok = time != NULL && freq != NULL && work != NULL;
+// The chirp's conjugate, there and mirrored, zeros between.
+static bool gni_fv_mirrored_chirp(gn_context *g, int64_t n, int64_t size, double *time) {
+    gni_ft_circle c;
+    if (!gni_ft_circle_make(g, &c, 2 * n, false)) return false;
     uint64_t square = 0;
-    for (int64_t j = 0; j < n && ok; j++) {
+    for (int64_t j = 0; j < n; j++) {
         double re, im;
         int64_t mirror = j == 0 ? 0 : size - j;
-        gni_fv_chirp_next(n, j, &square, &re, &im);
+        gni_ft_circle_get(&c, (int64_t)square, &re, &im);
         time[2 * j] = time[2 * mirror] = re;
         time[2 * j + 1] = time[2 * mirror + 1] = -im;
+        square += 2 * (uint64_t)j + 1;
+        if (square >= 2 * (uint64_t)n) square -= 2 * (uint64_t)n;
     }
-    if (ok) gni_ft_transform(p, NULL, time, freq, 1.0 / (double)size, false, work);
+    gni_ft_circle_free(g, &c);
+    return true;
+}
+
+// What costs time here is the memory's first use, so there is little of it.
+static bool gni_fv_fill_kernel(gn_context *g, int64_t n, int64_t size, float *out) {
+    gni_pool *pool = size >= 65536 ? g->pool : NULL;
+    const size_t threads = (size_t)gni_pool_threads(pool);
+    gni_ft_plan *p = gni_ft_plan_make(g, GNI_FT_ROWS, size, true);
+    double *time = (double *)gni_calloc(g, (size_t)size * 16), *freq = time;
+    if (p != NULL && p->method != GNI_FT_STEPS) freq = (double *)gni_alloc(g, (size_t)size * 16);
+    char *work = p != NULL ? (char *)gni_alloc(g, p->shared + p->each * threads) : NULL;
+    bool ok = time != NULL && freq != NULL && work != NULL &&
+              gni_fv_mirrored_chirp(g, n, size, time);
+    if (ok) gni_ft_transform(p, pool, time, freq, 1.0 / (double)size, false, work);
     for (int64_t i = 0; i < 2 * size && ok; i++) out[i] = (float)freq[i];
     gni_free(g, work);
-    gni_free(g, freq);
+    if (freq != time) gni_free(g, freq);
     gni_free(g, time);
     gni_ft_plan_free(g, p);
     return ok;
 }
 
-static void gni_fv_fill_roots(gni_fv_kind kind, int64_t n, float *out) {
+static bool gni_fv_fill_roots(gn_context *g, gni_fv_kind kind, int64_t n, float *out) {
     int radix[64], count = gni_fv_radices_of(kind, n, radix);
-    for (int i = 0; i + 1 < count; i++) {
-        const int64_t m = n / radix[i];
+    gni_ft_circle c;
+    if (!gni_ft_circle_make(g, &c, n, false)) return false;
+    for (int64_t i = 0, step = 1; i + 1 < count; step *= radix[i++]) {
+        const int64_t m = n / step / radix[i];
         for (int q = 1; q < radix[i]; q++)
             for (int64_t j = 0; j < m; j++, out += 2) {
                 double re, im;
-                gni_ft_turn(j * q, n, &re, &im);
+                gni_ft_circle_get(&c, j * q * step, &re, &im);
                 out[0] = (float)re;
                 out[1] = (float)im;
             }
-        n = m;
     }
+    gni_ft_circle_free(g, &c);
+    return true;
 }
 
-static bool gni_fv_fill(gn_context *g, const gni_fv_table *t, float *out) {
-    uint64_t square = 0;
-    if (t->kind == GNI_FV_KERNEL) return gni_fv_fill_kernel(g, t->n, t->size, out);
-    if (t->kind == GNI_FV_ROOTS || t->kind == GNI_FV_DEEP) {
-        gni_fv_fill_roots(t->kind, t->n, out);
-        return true;
-    }
-    for (int64_t i = 0; i < t->size; i++) {
+static bool gni_fv_fill_fold(gn_context *g, int64_t n, float *out) {
+    gni_ft_circle c;
+    if (!gni_ft_circle_make(g, &c, 2 * n, false)) return false;
+    for (int64_t i = 0; i <= n; i++) {
         double re, im;
-        if (t->kind == GNI_FV_FOLD)
-            gni_ft_turn(i, 2 * t->n, &re, &im);
-        else
-            gni_fv_chirp_next(t->n, i, &square, &re, &im);
+        gni_ft_circle_get(&c, i, &re, &im);
         out[2 * i] = (float)re;
         out[2 * i + 1] = (float)im;
     }
+    gni_ft_circle_free(g, &c);
     return true;
+}
+
+static bool gni_fv_fill(gn_context *g, const gni_fv_table *t, float *out) {
+    switch (t->kind) {
+    case GNI_FV_CHIRP: return gni_fv_fill_chirp(g, t->n, out);
+    case GNI_FV_FOLD: return gni_fv_fill_fold(g, t->n, out);
+    case GNI_FV_KERNEL: return gni_fv_fill_kernel(g, t->n, t->size, out);
+    default: return gni_fv_fill_roots(g, t->kind, t->n, out);
+    }
 }
 
 static void gni_fv_table_free(gn_context *g, gni_fv_table *t) {
@@ -19213,6 +19244,13 @@ static int gni_fv_cut(gn_context *g, int64_t n, bool apart, int64_t *part) {
     return c->count;
 }
 
+// Whether a transform takes several passes although one could do it: neighbouring points are not next to each
+// other, or so few lines that they would leave most of the device idle.
+static bool gni_fv_apart(const gni_fft *f, int64_t n, const gni_fv_end *in, const gni_fv_end *out) {
+    if (in->step != 1 || out->step != 1) return true;
+    return n == GNI_FV_LARGEST && gni_product(f->dim, f->rank) < GNI_FV_MANY;
+}
+
 // The length of the convolution for a transform of n points.
 static int64_t gni_fv_convolution(int64_t n) {
     int64_t m = 64, best;
@@ -19252,16 +19290,15 @@ static const gni_fv_module gni_fv_modules[] = {
     {GNI_MODULE_fft_five_128, 5, 128, 2560, false, 20, 1, 128},
     {GNI_MODULE_fft_five_256, 5, 256, 5632, true, 20, 1, 256},
     {GNI_MODULE_fft_five_512, 5, 512, 10752, true, 20, 1, 512},
-    {GNI_MODULE_fft_deep_five_128, 5, 128, 4096, true, 32, 1, 128},
     {GNI_MODULE_fft_all_256, 13, 256, 5632, true, 20, 1, 256},
 };
 
 // Which of them does a pass best, measured on an H200; the first row that fits counts, and where its module does
 // not fit the device, the first module that has enough lines. Small workgroups wait less for each other at
 // barriers, large ones read and write more numbers next to each other in passes across lines.
-// Few: a pass across lines that does not fill the device. Folds: such a pass that begins or ends a transform of
+// Alone: lines that do not fill the device. Few: a pass across lines that does not. Folds: such a pass that begins or ends a transform of
 // real numbers. Last: one that reads lines as they are and writes across them.
-enum { GNI_FV_ROWS, GNI_FV_FEW, GNI_FV_FOLDS, GNI_FV_LAST, GNI_FV_ACROSS };
+enum { GNI_FV_ALONE, GNI_FV_ROWS, GNI_FV_FEW, GNI_FV_FOLDS, GNI_FV_LAST, GNI_FV_ACROSS };
 
 typedef struct gni_fv_choice {
     int prime, kind;
@@ -19271,6 +19308,9 @@ typedef struct gni_fv_choice {
 } gni_fv_choice;
 
 static const gni_fv_choice gni_fv_choices[] = {
+    {2, GNI_FV_ALONE, 1024, GNI_MODULE_fft_two_64, 16},
+    {2, GNI_FV_ALONE, 2048, GNI_MODULE_fft_two_128, 16}, // more invocations of a line, or fewer barriers
+    {2, GNI_FV_ALONE, 4096, GNI_MODULE_fft_two_256, 16},
     {2, GNI_FV_ROWS, 1024, GNI_MODULE_fft_two_64, 16},  // barriers of two subgroups
     {2, GNI_FV_ROWS, 2048, GNI_MODULE_fft_two_256, 16}, // halves of the parts: two lines, four workgroups
     {2, GNI_FV_ROWS, 4096, GNI_MODULE_fft_deep_128, 32},
@@ -19293,9 +19333,7 @@ static const gni_fv_choice gni_fv_choices[] = {
     {5, GNI_FV_ROWS, 512, GNI_MODULE_fft_five_128, 20},
     {5, GNI_FV_ROWS, 1280, GNI_MODULE_fft_five_64, 20}, // a line
     {5, GNI_FV_ROWS, 8192, GNI_MODULE_fft_five_512, 10},
-    {5, GNI_FV_ACROSS, 242, GNI_MODULE_fft_five_256, 20},
-    {5, GNI_FV_ACROSS, 243, GNI_MODULE_fft_deep_five_128, 27}, // 14 lines
-    {5, GNI_FV_ACROSS, 512, GNI_MODULE_fft_five_256, 20},
+    {5, GNI_FV_ACROSS, 512, GNI_MODULE_fft_five_256, 20}, // nine lines of 243
     {5, GNI_FV_ACROSS, 8192, GNI_MODULE_fft_five_512, 20},
 };
 
@@ -19390,7 +19428,8 @@ static bool gni_fv_specialise(const gni_vk *vk, int64_t n, int64_t lines, uint32
                                                                                  : 2);
     for (int i = 0; i < GNI_COUNT(gni_fv_choices); i++) {
         const gni_fv_choice *c = &gni_fv_choices[i];
-        const bool fits = c->kind == GNI_FV_ROWS    ? !across
+        const bool fits = c->kind == GNI_FV_ALONE   ? !across && few
+                          : c->kind == GNI_FV_ROWS  ? !across
                           : c->kind == GNI_FV_FEW   ? across && few
                           : c->kind == GNI_FV_FOLDS ? across && (flags & folds)
                           : c->kind == GNI_FV_LAST  ? across && !(flags & GNI_FV_ACROSS_IN)
@@ -19443,8 +19482,11 @@ static gni_vk_pipeline *gni_fv_pipeline(gni_vk *vk, const gni_fv_pass *p, uint32
         kernel.spec[4] = (uint32_t)special.lines;
         kernel.spec[5] = (uint32_t)special.team;
         kernel.spec[6] = param[13];
-        if (p->in_fixed || p->in_step == 1) kernel.spec[7] = param[2];
-        if (p->out_fixed || p->out_step == 1) kernel.spec[8] = param[5];
+        // Distances of constants stay far below 32 bits of bytes.
+        if ((p->in_fixed || p->in_step == 1) && n * p->in_step <= GNI_FV_FIXED)
+            kernel.spec[7] = param[2];
+        if ((p->out_fixed || p->out_step == 1) && n * p->out_step <= GNI_FV_FIXED)
+            kernel.spec[8] = param[5];
         *each = special.lines;
         return gni_vk_pipeline_get(vk, &kernel, mode);
     }
@@ -19687,9 +19729,14 @@ static bool gni_fv_transform(gn_context *g, const gni_fft *f, int64_t n, const g
                              const gni_fv_end *out, double scale, gni_vk_mode mode) {
     int64_t part[3];
     gni_vk_mem temporary;
-    int parts = gni_fv_cut(g, n, in->step != 1 || out->step != 1, part);
+    int parts = gni_fv_cut(g, n, gni_fv_apart(f, n, in, out), part);
     if (parts == 1) return gni_fv_single(g, f, n, in, out, scale, mode);
     if (parts == 0) return false;
+    if (parts == 2 && (out->flags & GNI_FV_FOLD_OUT) && part[1] > GNI_MAX(part[0], 256)) {
+        const int64_t last = part[0]; // a long last pass has few lines for their mirror images
+        part[0] = part[1];
+        part[1] = last;
+    }
     memset(&temporary, 0, sizeof temporary);
     if (mode == GNI_VK_ASYNC)
         return gni_fv_several(g, f, n, part, parts, in, out, scale, &temporary, mode);
@@ -19790,7 +19837,7 @@ static bool gni_fv_halves(gn_context *g, const gni_fft *f, const gni_fv_end *in,
         b.count = h.n;
         a.flags = GNI_FV_FOLD_IN | GNI_FV_SWAP_IN | (f->inverse ? 0u : (uint32_t)GNI_FV_CONJ);
     }
-    int parts = gni_fv_cut(g, h.n, a.step != 1 || b.step != 1, part);
+    int parts = gni_fv_cut(g, h.n, gni_fv_apart(f, h.n, &a, &b), part);
     // The fold wants pairs of lines in the last pass.
     const int64_t last = parts > 0 ? part[parts - 1] : 0;
     const bool fits =

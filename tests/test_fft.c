@@ -324,6 +324,34 @@ static void test_dtypes(void **state) {
     }
 }
 
+// The kernels that a device made of CPU threads leaves alone unless pipelines are waited for: lengths with wide
+// butterflies, folds of pairs in registers, passes at fixed steps, against the CPU in float64.
+static void test_kernels_of_lengths(void **state) {
+    (void)state;
+    static const int64_t sizes[] = {128, 512, 1000, 4096, 8192, 16384};
+    if (!test_on_vulkan()) skip();
+    gn_options o = test_options();
+    o.vulkan_flags |= GN_VULKAN_NO_ASYNC_PIPELINES;
+    gn_context *g = test_open_with(&o);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        gn_scope_begin(g);
+        const int64_t n = sizes[i];
+        gn_array *re = gn_randn(g, GN_F32, GN_SHAPE(3, n)), *im = gn_randn(g, GN_F32, GN_SHAPE(3, n));
+        gn_array *wide = gn_fft(gn_complex(gn_cast(re, GN_F64), gn_cast(im, GN_F64)), 0, -1, GN_FFT_BACKWARD);
+        gn_array *z = gn_complex(gn_cast(gn_real(wide), GN_F32), gn_cast(gn_imag(wide), GN_F32));
+        double norm = magnitude(z);
+        if (n < 16384) assert_true(magnitude(minus(gn_fft(gn_complex(re, im), 0, -1, GN_FFT_BACKWARD), z)) < 4e-7 * norm);
+        gn_array *half = gn_rfft(gn_cast(re, GN_F64), 0, -1, GN_FFT_BACKWARD);
+        z = gn_complex(gn_cast(gn_real(half), GN_F32), gn_cast(gn_imag(half), GN_F32));
+        gn_array *r = gn_rfft(re, 0, -1, GN_FFT_BACKWARD);
+        assert_true(magnitude(minus(r, z)) < 4e-7 * norm);
+        assert_true(gn_item(gn_norm(gn_imag(gn_slice(r, -1, 0, GN_NONE, n / 2)), GN_ALL)) == 0.0);
+        gn_scope_end(g);
+    }
+    assert_int_equal(gn_status_get(g), GN_OK);
+    test_close(g);
+}
+
 // ---- gradients
 
 typedef struct step {
@@ -501,6 +529,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         GN_TEST(test_scipy),   GN_TEST(test_round_trip),      GN_TEST(test_every_length),   GN_TEST(test_linear_and_shift),
         GN_TEST(test_exact),   GN_TEST(test_exact_primes),    GN_TEST(test_not_finite),     GN_TEST(test_dtypes),
+        cmocka_unit_test(test_kernels_of_lengths),
         GN_TEST(test_gradients), GN_TEST(test_second_gradient),
         GN_TEST(test_errors),  cmocka_unit_test(test_out_of_memory), GN_TEST(test_plan_cache)};
     return cmocka_run_group_tests(tests, NULL, NULL);

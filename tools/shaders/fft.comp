@@ -4,7 +4,9 @@
 // What costs time are instructions, a hundred for a point at most if memory is to be the limit. So addresses
 // are one sum for an invocation and constants for its points wherever the configuration allows it.
 // GN_FFT_RADICES leaves out radices with prime factors above it, which drivers compile for long.
-// GN_FFT_SPLIT exchanges real and imaginary parts one after the other, in half the memory.
+// GN_FFT_SPLIT exchanges real and imaginary parts one after the other, in half the memory, GN_FFT_HALVES these in
+// two halves. GN_FFT_DEEP has 32 points in an invocation: fewer stages, exchanges and addresses for each.
+// GN_FFT_POWERS is how many turns of a twist there is memory for.
 //! no-bindings
 //! variant fft_two_64 -DGN_FFT_SHARED=1344 -DGN_FFT_THREADS=64 -DGN_FFT_RADICES=2
 //! variant fft_two_128 -DGN_FFT_SHARED=2688 -DGN_FFT_THREADS=128 -DGN_FFT_RADICES=2
@@ -18,7 +20,6 @@
 //! variant fft_five_128 -DGN_FFT_SHARED=2560 -DGN_FFT_THREADS=128 -DGN_FFT_RADICES=5
 //! variant fft_five_256 -DGN_FFT_SHARED=5632 -DGN_FFT_THREADS=256 -DGN_FFT_RADICES=5 -DGN_FFT_SPLIT
 //! variant fft_five_512 -DGN_FFT_SHARED=10752 -DGN_FFT_THREADS=512 -DGN_FFT_RADICES=5 -DGN_FFT_SPLIT
-//! variant fft_deep_five_128 -DGN_FFT_SHARED=4096 -DGN_FFT_THREADS=128 -DGN_FFT_RADICES=5 -DGN_FFT_DEEP -DGN_FFT_SPLIT
 //! variant fft_all_256 -DGN_FFT_SHARED=5632 -DGN_FFT_THREADS=256 -DGN_FFT_RADICES=13 -DGN_FFT_SPLIT
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -180,15 +181,7 @@ const uint CREW = TEAM * WEAVE;
     ONE(r, 8u, 2u, bf8(16))                                                                        \
     ONE(r, 8u, 3u, bf8(24))                                                                        \
     ONE(r, 16u, 1u, bf16(16))                                                                      \
-    ONE(r, 32u, 0u, bf32(0))                                                                       \
-    DEEP_ODD_BUTTERFLIES(r)
-#if GN_FFT_RADICES < 5
-#define DEEP_ODD_BUTTERFLIES(r)
-#else
-#define DEEP_ODD_BUTTERFLIES(r)                                                                    \
-    ONE(r, 9u, 2u, bf9(18))                                                                        \
-    ONE(r, 27u, 0u, bf27(0))
-#endif
+    ONE(r, 32u, 0u, bf32(0))
 #else
 #define DEEP_BUTTERFLIES(r)
 #endif
@@ -246,7 +239,7 @@ uvec2 address_at(uvec2 buffer_address, uint i) {
 
 // Results of a stage of radix r after s to where the stage of radix n finds its points.
 #if GN_FFT_HALVES == 2
-// Numbers of the upper half come from the upper half of the butterflies.
+// The upper half of the numbers comes from the upper half of the butterflies.
 float re[REGISTERS], im[REGISTERS];
 #define UPPER(r) (COUNT(r) % 2u == 0u ? TURN(r) >= COUNT(r) / 2u : number >= TEAM / 2u)
 #define PASS_HALF(e, r, n, across, h, from_part, to_part)                                       \

@@ -1,6 +1,6 @@
 // One pass of a Fourier transform: POINTS of each line, LINES lines in one workgroup, by Stockham's stages;
 // longer transforms are several passes. Room `fft vk` says which. The radices are parameters, so that one
-// pipeline does every length; fft.comp does single lengths faster, and both give the same bits.
+// pipeline does every length; fft.comp does single lengths faster.
 //! variant fft_any_1k -DGN_FFT_SHARED=1024
 //! variant fft_any_2k -DGN_FFT_SHARED=2048
 //! variant fft_any_3k -DGN_FFT_SHARED=3072
