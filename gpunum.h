@@ -19309,14 +19309,14 @@ typedef struct gni_fv_choice {
 
 static const gni_fv_choice gni_fv_choices[] = {
     {2, GNI_FV_ALONE, 1024, GNI_MODULE_fft_two_64, 16},
-    {2, GNI_FV_ALONE, 2048, GNI_MODULE_fft_two_128, 16}, // more invocations of a line, or fewer barriers
+    {2, GNI_FV_ALONE, 2048, GNI_MODULE_fft_two_128, 16}, // one line each
     {2, GNI_FV_ALONE, 4096, GNI_MODULE_fft_two_256, 16},
     {2, GNI_FV_ROWS, 1024, GNI_MODULE_fft_two_64, 16},  // barriers of two subgroups
-    {2, GNI_FV_ROWS, 2048, GNI_MODULE_fft_two_256, 16}, // halves of the parts: two lines, four workgroups
+    {2, GNI_FV_ROWS, 2048, GNI_MODULE_fft_two_256, 16}, // two lines
     {2, GNI_FV_ROWS, 4096, GNI_MODULE_fft_deep_128, 32},
     {2, GNI_FV_ROWS, 8192, GNI_MODULE_fft_deep_256, 32}, // two workgroups fit
     {2, GNI_FV_ROWS, 16384, GNI_MODULE_fft_deep_512, 32},
-    {2, GNI_FV_FOLDS, 256, GNI_MODULE_fft_two_256, 16}, // 32 or 16 lines, half of them mirror images
+    {2, GNI_FV_FOLDS, 256, GNI_MODULE_fft_two_256, 16}, // half mirror images
     {2, GNI_FV_FOLDS, 1024, GNI_MODULE_fft_two_256w, 16},
     {2, GNI_FV_FOLDS, 16384, GNI_MODULE_fft_two_512, 16},
     {2, GNI_FV_FEW, 256, GNI_MODULE_fft_two_64, 16}, // one transform of 2^16 is 64 workgroups
