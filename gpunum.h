@@ -19056,8 +19056,8 @@ static bool gni_fv_fill_kernel(gn_context *g, int64_t n, int64_t size, float *ou
     double *time = (double *)gni_calloc(g, (size_t)size * 16), *freq = time;
     if (p != NULL && p->method != GNI_FT_STEPS) freq = (double *)gni_alloc(g, (size_t)size * 16);
     char *work = p != NULL ? (char *)gni_alloc(g, p->shared + p->each * threads) : NULL;
-    bool ok = time != NULL && freq != NULL && work != NULL &&
-              gni_fv_mirrored_chirp(g, n, size, time);
+    bool ok =
+        time != NULL && freq != NULL && work != NULL && gni_fv_mirrored_chirp(g, n, size, time);
     if (ok) gni_ft_transform(p, pool, time, freq, 1.0 / (double)size, false, work);
     for (int64_t i = 0; i < 2 * size && ok; i++) out[i] = (float)freq[i];
     gni_free(g, work);
@@ -19326,8 +19326,8 @@ static const gni_fv_choice gni_fv_choices[] = {
     {2, GNI_FV_LAST, 256, GNI_MODULE_fft_two_128, 16},
     {2, GNI_FV_LAST, 512, GNI_MODULE_fft_two_256, 16},
     {2, GNI_FV_LAST, 2048, GNI_MODULE_fft_deep_256, 32},
-    {2, GNI_FV_ACROSS, 64, GNI_MODULE_fft_two_256, 8},    // 32 lines
-    {2, GNI_FV_ACROSS, 512, GNI_MODULE_fft_two_256, 16},  // 32, 16 or 8 lines
+    {2, GNI_FV_ACROSS, 64, GNI_MODULE_fft_two_256, 8},     // 32 lines
+    {2, GNI_FV_ACROSS, 512, GNI_MODULE_fft_two_256, 16},   // 32, 16 or 8 lines
     {2, GNI_FV_ACROSS, 1024, GNI_MODULE_fft_deep_256, 32}, // 8 lines: 64 bytes
     {2, GNI_FV_ACROSS, 16384, GNI_MODULE_fft_deep_512, 32},
     {5, GNI_FV_ROWS, 512, GNI_MODULE_fft_five_128, 20},
@@ -19386,8 +19386,8 @@ static int64_t gni_fv_cells(const int *radix, int stages, int64_t lines, int64_t
 static int64_t gni_fv_lines(const gni_fv_module *m, const int *radix, int stages, int64_t team,
                             uint32_t flags) {
     int64_t lines = m->threads / team;
-    while (lines > 0 &&
-           gni_fv_cells(radix, stages, lines, team, flags, m->split ? 32 : 16, m->halves) > m->cells)
+    while (lines > 0 && gni_fv_cells(radix, stages, lines, team, flags, m->split ? 32 : 16,
+                                     m->halves) > m->cells)
         lines--;
     return flags & GNI_FV_FOLD_OUT && lines > 1 ? lines & ~(int64_t)1 : lines;
 }
@@ -19468,7 +19468,8 @@ static gni_vk_pipeline *gni_fv_pipeline(gni_vk *vk, const gni_fv_pass *p, uint32
     gni_vk_kernel kernel;
     gni_fv_special special;
     memset(&kernel, 0, sizeof kernel);
-    *deep = stages > 0 && gni_fv_specialise(vk, n, lines, param[13], pairs, radix, stages, &special);
+    *deep =
+        stages > 0 && gni_fv_specialise(vk, n, lines, param[13], pairs, radix, stages, &special);
     if (!*deep) stages = gni_fv_factor(n, radix);
     if (stages > GNI_FV_STAGES) return NULL;
     for (int i = 0; i < GNI_FV_STAGES; i++)
@@ -19569,8 +19570,7 @@ static bool gni_fv_dispatch(gn_context *g, const gni_fv_pass *p, const gni_fv_en
     }
     param[13] = flags;
     gni_vk_pipeline *pipeline = gni_fv_pipeline(vk, p, param, lines, mode, &each, &deep);
-    const gni_fv_table *roots =
-        gni_fv_table_get(g, deep ? GNI_FV_DEEP : GNI_FV_ROOTS, p->n, 0);
+    const gni_fv_table *roots = gni_fv_table_get(g, deep ? GNI_FV_DEEP : GNI_FV_ROOTS, p->n, 0);
     if (roots == NULL) return false;
     for (int i = 2; i < 5; i++) {
         const gni_fv_table *t = i == 3 ? in->factor : i == 4 ? out->factor : NULL;
