@@ -571,6 +571,111 @@ static void test_cache(void **state) {
     remove(path);
 }
 
+// ---- modules cut down
+
+// Where spirv-val is, or NULL.
+static const char *validator(void) {
+    static char path[600];
+    const char *root = getenv("GN_SOURCE_DIR");
+    snprintf(path, sizeof path, "%s/build/shader-tools/bin/spirv-val", root != NULL ? root : ".");
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) return NULL;
+    fclose(file);
+    return path;
+}
+
+static bool has_instruction(const uint32_t *w, uint32_t n, uint32_t op, uint32_t operand) {
+    for (uint32_t i = 5; i < n; i += w[i] >> 16)
+        if ((w[i] & 0xffffu) == op && (operand == 0 || w[i + 1] == operand)) return true;
+    return false;
+}
+
+static void check_words(const char *name, const uint32_t *w, uint32_t n) {
+    char command[800];
+    // bfloat16 is a type that spirv-val may not know.
+    if (validator() == NULL || has_instruction(w, n, 17, 5116)) return;
+    FILE *file = fopen("module.spv", "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(w, 4, n, file), n);
+    fclose(file);
+    snprintf(command, sizeof command, "%s --target-env vulkan1.3 module.spv", validator());
+    if (system(command) != 0) fail_msg("%s: spirv-val", name);
+    remove("module.spv");
+}
+
+static uint32_t *copy_words(const gni_module *m, uint32_t *n) {
+    uint32_t *w = (uint32_t *)malloc(m->bytes);
+    assert_non_null(w);
+    memcpy(w, m->words, m->bytes);
+    *n = m->bytes / 4;
+    return w;
+}
+
+// Every module with several values of its constants: understood, right, without specialisation constants
+// and no larger, and nothing is left to do.
+static void test_specialise(void **state) {
+    (void)state;
+    fixture f;
+    start(&f, 0, 0);
+    random_state = 11;
+    for (int m = 0; m < GNI_MODULE_COUNT; m++)
+        for (int k = 0; k < 3; k++) {
+            uint32_t n, spec[GNI_VK_MAX_SPEC], *w = copy_words(&gni_modules[m], &n);
+            for (int i = 0; i < GNI_VK_MAX_SPEC; i++)
+                spec[i] = k == 0 ? 1 : 1 + random_below(k == 1 ? 16 : 4);
+            uint32_t left = gni_spv_specialise(f.g, w, n, spec, GNI_VK_MAX_SPEC);
+            if (left == 0 || left > n) fail_msg("%s: %u of %u words", gni_modules[m].name, (unsigned)left, (unsigned)n);
+            for (uint32_t op = 48; op <= 51; op++)
+                if (has_instruction(w, left, op, 0)) fail_msg("%s: instruction %u", gni_modules[m].name, (unsigned)op);
+            if (k > 0) check_words(gni_modules[m].name, w, left);
+            uint32_t again = gni_spv_specialise(f.g, w, left, spec, GNI_VK_MAX_SPEC);
+            assert_int_equal(again, left);
+            free(w);
+        }
+    close_mode(&f);
+}
+
+// The FFT of 1024 points: mostly other radices.
+static void test_specialise_leaves_out(void **state) {
+    (void)state;
+    static const uint32_t spec[7] = {16, 16, 4, 1, 1, 64, 0};
+    fixture f;
+    start(&f, 0, 0);
+    uint32_t n, *w = copy_words(&gni_modules[GNI_MODULE_fft_two_64], &n);
+    uint32_t left = gni_spv_specialise(f.g, w, n, spec, 7);
+    assert_true(left > 0 && left < n / 2);
+    check_words("fft_two_64", w, left);
+    free(w);
+    close_mode(&f);
+}
+
+// Damaged modules are refused or make some other module, and no memory leaves a module as it was.
+static void test_specialise_refuses(void **state) {
+    (void)state;
+    static const int modules[] = {GNI_MODULE_selftest_map, GNI_MODULE_take, GNI_MODULE_random};
+    static const uint32_t spec[4] = {1, 2, 3, 4};
+    fixture f;
+    start(&f, 0, 0);
+    random_state = 5;
+    for (int k = 0; k < 1500; k++) {
+        uint32_t n, *w = copy_words(&gni_modules[modules[k % 3]], &n), ids = w[3];
+        for (uint32_t flips = random_below(4); flips > 0; flips--) {
+            uint32_t i = 5 + random_below(n - 5);
+            w[i] = random_below(2) ? random_below(ids) : w[i] ^ 1u << random_below(32);
+        }
+        if (random_below(3) == 0) n = 5 + random_below(n - 5);
+        assert_true(gni_spv_specialise(f.g, w, n, spec, 4) <= n);
+        free(w);
+    }
+    uint32_t n, *w = copy_words(&gni_modules[GNI_MODULE_take], &n);
+    test_heap.until_failure = 0;
+    assert_int_equal(gni_spv_specialise(f.g, w, n, spec, 4), 0);
+    test_heap.until_failure = -1;
+    assert_memory_equal(w, gni_modules[GNI_MODULE_take].words, n * 4);
+    free(w);
+    close_mode(&f);
+}
+
 // Which kernel a product of n x n matrices gets, as a GPU.
 static const char *chosen(fixture *f, int64_t n) {
     gni_matmul m;
@@ -759,6 +864,8 @@ int main(void) {
         cmocka_unit_test(test_pool_ranges),   cmocka_unit_test(test_pool_limits),
         cmocka_unit_test(test_refusals),      cmocka_unit_test(test_recording),
         cmocka_unit_test(test_profile),       cmocka_unit_test(test_cache),
+        cmocka_unit_test(test_specialise),    cmocka_unit_test(test_specialise_leaves_out),
+        cmocka_unit_test(test_specialise_refuses),
         cmocka_unit_test(test_tuning),
         cmocka_unit_test(test_allocation_failures), cmocka_unit_test(test_device_lost),
     };
