@@ -29,7 +29,7 @@ major() {
 
 usable() {
     [ -x "$bin/glslang" ] && [ "$(major "$bin/glslang")" -ge $need ] &&
-        "$bin/spirv-val" --version >/dev/null 2>&1
+        "$bin/spirv-val" --version >/dev/null 2>&1 && "$bin/spirv-opt" --version >/dev/null 2>&1
 }
 
 usable && exit 0
