@@ -509,10 +509,11 @@ GPUNUM_API gn_array *gn_one_hot(gn_array *indices, int64_t classes, gn_dtype t);
 
 // >>reductions
 // `axes` is a set: GN_ALL, or GN_AXIS(0) | GN_AXIS(-1), with GN_KEEP to keep reduced axes as size 1. A bare number is
-// an error: GN_AXIS(1), not 1. An axis named twice counts once.
+// an error: GN_AXIS(1), not 1. An axis named twice counts once. Join sets with | only: they hold a mark beside the
+// axes, so & and ~ do not tell or remove one. GN_AXIS evaluates its argument twice.
 
 #define GN_ALL 0u
-#define GN_AXIS(i) ((int)(i) < -8 || (int)(i) > 7 ? 0x40000000u : 0x80000000u | 1u << ((unsigned)(i) & 15u)) /* -8 to 7 */
+#define GN_AXIS(i) ((unsigned)(i) + 8u > 15u ? 0x40000000u : 0x80000000u | 1u << ((unsigned)(i) & 15u)) /* -8 to 7 */
 #define GN_KEEP 0x10000u
 
 // gn_sum, gn_prod, gn_min, gn_max, gn_any and gn_all, and gn_argmin and gn_argmax over one axis, are in room
@@ -2245,7 +2246,8 @@ static uint32_t gni_axes(gn_context *g, const char *fn, uint32_t axes, int rank)
         gni_fail(g, GN_ERROR_ARGUMENT, "%s: a GN_AXIS is not in -8 to 7", fn);
         return ~0u;
     }
-    if ((axes & ~(GNI_AXIS_MARK | GNI_AXIS_BITS | GN_KEEP)) || (bits && !(axes & GNI_AXIS_MARK))) {
+    bool marked = (axes & GNI_AXIS_MARK) != 0;
+    if ((axes & ~(GNI_AXIS_MARK | GNI_AXIS_BITS | GN_KEEP)) || marked != (bits != 0)) {
         gni_fail(g, GN_ERROR_ARGUMENT, "%s: 0x%x is not a set of axes such as GN_AXIS(1)", fn,
                  (unsigned)axes);
         return ~0u;
@@ -19566,7 +19568,7 @@ typedef struct gni_fft_vk_state {
 // One end of a transform: where its points are for each line of the batch.
 typedef struct gni_fv_end {
     const gni_vk_mem *mem;
-    uint64_t bytes;
+    uint64_t start, bytes;       // of what the kernels are given
     int64_t offset, step, count; // numbers beyond `count` are zero, or not written
     int64_t each;                // step between elements where a pair of them is a number
     int64_t stride[GN_MAX_RANK];
@@ -20215,8 +20217,10 @@ static bool gni_fv_dispatch(gn_context *g, const gni_fv_pass *p, const gni_fv_en
         use[i].bytes = (uint64_t)(t != NULL ? t->size : roots->size) * 8;
     }
     use[0].mem = in->mem;
+    use[0].offset = in->start;
     use[0].bytes = in->bytes;
     use[1].mem = out->mem;
+    use[1].offset = out->start;
     use[1].bytes = out->bytes;
     use[1].write = true;
     if (mode == GNI_VK_ASYNC) return true;
@@ -20416,6 +20420,25 @@ static bool gni_fv_chirped(gn_context *g, const gni_fft *f, gni_fv_end *in, gni_
     return ok;
 }
 
+// Bytes that a kernel may reach, as GNI_VKO_REACH.
+#define GNI_FV_REACH ((int64_t)1 << 32)
+
+// Bytes from the first to the last element of the input, or the output: of one line, or of all with `first` given,
+// which gets the first one's place in the buffer.
+static int64_t gni_fv_extent(const gni_fft *f, bool output, int64_t *first) {
+    const gni_operand *o = output ? &f->out : &f->in;
+    const int64_t count = !output ? f->n_in : f->kind == GNI_FFT_R2C ? f->n / 2 + 1 : f->n;
+    const int64_t step = (count - 1) * (output ? f->out_step : f->in_step);
+    int64_t low = GNI_MIN(step, 0), high = GNI_MAX(step, 0);
+    for (int i = 0; i < f->rank && first != NULL; i++) {
+        const int64_t reach = (f->dim[i] - 1) * o->stride[i];
+        low += GNI_MIN(reach, 0);
+        high += GNI_MAX(reach, 0);
+    }
+    if (first != NULL) *first = o->offset + low;
+    return (high - low + 1) * (int64_t)gn_dtype_size(o->dtype);
+}
+
 static bool gni_fft_vk_supports(gn_context *g, const gni_fft *f) {
     const gni_vk *vk = g->vk;
     int64_t part[3], batch = gni_product(f->dim, f->rank);
@@ -20425,19 +20448,16 @@ static bool gni_fft_vk_supports(gn_context *g, const gni_fft *f) {
         return false;
     if (f->in.dtype != GN_F32 && f->in.dtype != GN_C64) return false;
     int64_t n = gni_fv_cut(g, f->n, false, part) > 0 ? f->n : gni_fv_convolution(f->n);
-    // Kernels count numbers with 32 bits.
-    if (f->n > (int64_t)1 << 30 || n > (int64_t)1 << 30 || batch > INT32_MAX / n ||
-        gni_fv_cut(g, n, false, part) == 0)
+    // A line has to be within a kernel's reach; more of them are done in parts.
+    if (n > GNI_FV_REACH / 8 || batch > INT64_MAX / 16 / n || gni_fv_cut(g, n, false, part) == 0)
         return false;
-    const gni_operand *both[2];
-    both[0] = &f->in;
-    both[1] = &f->out;
-    for (int i = 0; i < 2; i++) {
-        if (both[i]->buf == NULL || both[i]->buf->bytes / gn_dtype_size(both[i]->dtype) > INT32_MAX)
-            return false;
-        if (!vk->caps.addresses && both[i]->buf->bytes > vk->caps.max_storage_range) return false;
-    }
-    return vk->caps.addresses || (uint64_t)(n * batch) * 8 <= vk->caps.max_storage_range;
+    if (f->in.buf == NULL || f->out.buf == NULL) return false;
+    if (vk->caps.addresses)
+        return gni_fv_extent(f, false, NULL) <= GNI_FV_REACH &&
+               gni_fv_extent(f, true, NULL) <= GNI_FV_REACH;
+    return f->in.buf->bytes <= vk->caps.max_storage_range &&
+           f->out.buf->bytes <= vk->caps.max_storage_range &&
+           (uint64_t)(n * batch) * 8 <= vk->caps.max_storage_range;
 }
 
 // Real numbers next to each other are used as complex ones where they lie; otherwise pair by pair.
@@ -20483,20 +20503,27 @@ static bool gni_fv_halves(gn_context *g, const gni_fft *f, const gni_fv_end *in,
     return true;
 }
 
-// Operands are on the GPU.
-static bool gni_fft_vk(gn_context *g, const gni_fft *f) {
+// An operand's place from a start that keeps pairs of numbers and vectors aligned.
+static gni_fv_end gni_fv_operand(const gni_fft *f, bool output) {
+    const gni_operand *o = output ? &f->out : &f->in;
+    const int64_t size = (int64_t)gn_dtype_size(o->dtype);
+    int64_t first = 0, start;
+    gni_fv_extent(f, output, &first);
+    start = GNI_MAX(first, 0) * size / 256 * 256;
+    gni_fv_end e = gni_fv_middle(&o->buf->device, o->buf->bytes - (uint64_t)start);
+    e.start = (uint64_t)start;
+    e.offset = o->offset - start / size;
+    e.step = output ? f->out_step : f->in_step;
+    return e;
+}
+
+static bool gni_fv_run(gn_context *g, const gni_fft *f) {
     gni_fv_end in, out;
     int64_t part[3];
     bool ok = false;
-    g->fft_vk->call++; // made when support was asked for
-    if (gni_product(f->dim, f->rank) == 0) return true;
-    in = gni_fv_middle(&f->in.buf->device, f->in.buf->bytes);
-    out = gni_fv_middle(&f->out.buf->device, f->out.buf->bytes);
-    in.offset = f->in.offset;
-    in.step = f->in_step;
+    in = gni_fv_operand(f, false);
+    out = gni_fv_operand(f, true);
     in.count = f->n_in;
-    out.offset = f->out.offset;
-    out.step = f->out_step;
     out.count = f->kind == GNI_FFT_R2C ? f->n / 2 + 1 : f->n;
     memcpy(in.stride, f->in.stride, sizeof in.stride);
     memcpy(out.stride, f->out.stride, sizeof out.stride);
@@ -20508,6 +20535,35 @@ static bool gni_fft_vk(gn_context *g, const gni_fft *f) {
         return gni_fv_chirped(g, f, &in, &out);
     if (f->inverse) out.flags |= GNI_FV_SWAP_OUT;
     return gni_fv_transform(g, f, f->n, &in, &out, f->scale, GNI_VK_WAIT);
+}
+
+// Whether the lines, or the numbers between two passes, are more than a kernel reaches, or counts.
+static bool gni_fv_too_far(gn_context *g, const gni_fft *f) {
+    int64_t part[3], first, batch = gni_product(f->dim, f->rank);
+    int64_t n = gni_fv_cut(g, f->n, false, part) > 0 ? f->n : gni_fv_convolution(f->n);
+    return batch > GNI_FV_REACH / 8 / n || gni_fv_extent(f, false, &first) > GNI_FV_REACH ||
+           gni_fv_extent(f, true, &first) > GNI_FV_REACH;
+}
+
+static bool gni_fv_in_parts(gn_context *g, const gni_fft *f) {
+    gni_fft half = *f;
+    int widest = 0;
+    if (!g->vk->caps.addresses || !gni_fv_too_far(g, f)) return gni_fv_run(g, f);
+    for (int i = 1; i < f->rank; i++)
+        if (f->dim[i] > f->dim[widest]) widest = i;
+    if (f->rank == 0 || f->dim[widest] < 2) return gni_fv_run(g, f);
+    half.dim[widest] = f->dim[widest] / 2;
+    if (!gni_fv_in_parts(g, &half)) return false;
+    half.in.offset += half.dim[widest] * f->in.stride[widest];
+    half.out.offset += half.dim[widest] * f->out.stride[widest];
+    half.dim[widest] = f->dim[widest] - half.dim[widest];
+    return gni_fv_in_parts(g, &half);
+}
+
+// Operands are on the GPU.
+static bool gni_fft_vk(gn_context *g, const gni_fft *f) {
+    g->fft_vk->call++; // made when support was asked for
+    return gni_product(f->dim, f->rank) == 0 || gni_fv_in_parts(g, f);
 }
 
 #else
@@ -20614,6 +20670,10 @@ static int gni_vko_log2_up(int64_t x) {
 
 // ---- operands
 
+// Bytes that a kernel may reach from the address of a buffer argument. Drivers compute what they add to it in 32 bits:
+// on an H200 a kernel that writes beyond 4 GiB writes to the front again.
+#define GNI_VKO_REACH ((int64_t)1 << 32)
+
 // The range of `o` that `rank` dimensions reach, as a buffer argument, and where in it index 0 is, in
 // elements. False when that is more than one dispatch can address.
 static bool gni_vko_reach(const gni_vk *vk, const gni_operand *o, const int64_t *dim,
@@ -20639,7 +20699,7 @@ static bool gni_vko_reach(const gni_vk *vk, const gni_operand *o, const int64_t 
         return empty;
     }
     *base = (uint32_t)((o->offset * size - start) / size);
-    return (end - start) / GNI_MIN(size, 4) < INT32_MAX &&
+    return (end - start) / GNI_MIN(size, 4) < INT32_MAX && end - start <= GNI_VKO_REACH &&
            (vk->caps.addresses || use->bytes <= vk->caps.max_storage_range);
 }
 
@@ -21446,9 +21506,8 @@ static int gni_vko_take_unit(const gni_take *t) {
 static bool gni_vko_take_ok(const gni_vk *vk, const gni_take *t) {
     gn_dtype i = t->index.dtype;
     int64_t size = (int64_t)gn_dtype_size(t->in.dtype), unit = (int64_t)1 << gni_vko_take_unit(t);
-    int64_t most = vk->caps.addresses
-                       ? INT64_MAX
-                       : (int64_t)GNI_MIN(vk->caps.max_storage_range, (uint64_t)INT64_MAX);
+    int64_t most = GNI_VKO_REACH;
+    if (!vk->caps.addresses) most = (int64_t)GNI_MIN(vk->caps.max_storage_range, (uint64_t)most);
     int64_t in = t->extent * t->inner * size, out = t->count * t->inner * size;
     bool integers = i == GN_I32 || i == GN_I64 || i == GN_U32 || i == GN_U8 || i == GN_I8;
     return integers && t->in.dtype == t->out.dtype && t->extent < INT32_MAX &&
@@ -21646,6 +21705,14 @@ enum {
 };
 enum { GNI_VKO_JOIN = 16 }; // parts of k that are added up at once: matrix.glsl's GN_JOIN
 
+// Whether a row of a, or a column of b, alone reaches further than a kernel does.
+static bool gni_vko_is_far(const gni_matmul *m) {
+    int64_t a = m->a_cs * (int64_t)gn_dtype_size(m->a.dtype),
+            b = m->b_rs * (int64_t)gn_dtype_size(m->b.dtype),
+            most = GNI_MAX(GNI_MAX(a, -a), GNI_MAX(b, -b));
+    return m->k > 1 && most > (GNI_VKO_REACH - 256) / m->k;
+}
+
 static bool gni_vko_matmul_ok(const gni_vk *vk, const gni_matmul *m) {
     gn_dtype a = m->a.dtype, b = m->b.dtype, t = m->c.dtype;
     if (vk->caps.max_buffers < 6 || m->k >= INT32_MAX || m->batch_rank > GN_MAX_RANK) return false;
@@ -21654,6 +21721,7 @@ static bool gni_vko_matmul_ok(const gni_vk *vk, const gni_matmul *m) {
     bool plain = a == b && a == t && m->bias.buf == NULL && m->act == 0;
     if (m->fused && !gni_vko_program_ok(vk, &m->program, 1)) return false;
     if (real) return m->bias.buf == NULL || m->bias.dtype == GN_F32;
+    if (gni_vko_is_far(m)) return false;
     if (plain && (a == GN_I32 || a == GN_U32)) return true;
     return plain && a == GN_F64 && vk->caps.float64 && vk->caps.int64;
 }
@@ -22179,6 +22247,49 @@ static bool gni_vko_matmul_split(gni_vko_call *c, const gni_matmul *m, int64_t b
                                  bool *ok);
 
 // In two parts, along batches, rows or columns. `row` is the distance of rows in c.
+// The sum over k in two halves, the second by way of memory of its own. No batches, nothing fused.
+static bool gni_vko_matmul_halves(gni_vk *vk, const gni_matmul *m, int64_t row) {
+    gni_matmul part = *m;
+    gni_buffer buffer;
+    gni_map job;
+    const uint64_t bytes = (uint64_t)(m->m * m->n) * gn_dtype_size(m->c.dtype);
+    const int64_t half = gni_vko_half(m->k);
+    memset(&job, 0, sizeof job);
+    memset(&buffer, 0, sizeof buffer);
+    part.k = half;
+    part.act = 0;
+    if (!gni_vko_matmul(vk, &part, row)) return false;
+    if (!gni_vk_alloc(vk, bytes, &buffer.device)) {
+        gni_fail_memory(vk->g, "gn_matmul", bytes);
+        return false;
+    }
+    part.k = m->k - half;
+    part.a.offset += half * m->a_cs;
+    part.b.offset += half * m->b_rs;
+    part.bias.buf = NULL;
+    part.c.buf = &buffer;
+    part.c.offset = 0;
+    job.program.n_in = 2;
+    job.program.n_out = 1;
+    job.program.n_insn = m->act == 1 ? 2 : 1;
+    job.program.in_dtype[0] = job.program.in_dtype[1] = job.program.out_dtype[0] = m->c.dtype;
+    job.program.insn[0] = GNI_INSN(GNI_OP_ADD, GNI_F, 0, 1, 0);
+    job.program.insn[1] = GNI_INSN(GNI_OP_RELU, GNI_F, 2, 0, 0);
+    job.program.out_reg[0] = 1 + job.program.n_insn;
+    job.rank = 2;
+    job.dim[0] = m->m;
+    job.dim[1] = m->n;
+    job.in[0] = job.out[0] = m->c;
+    job.in[1] = part.c;
+    job.in[0].stride[0] = job.out[0].stride[0] = row;
+    job.in[1].stride[0] = m->n;
+    job.in[0].stride[1] = job.in[1].stride[1] = job.out[0].stride[1] = 1;
+    gni_map_merge(&job);
+    bool ok = gni_vko_matmul(vk, &part, m->n) && gni_vko_map(vk, &job);
+    gni_vk_free(vk, &buffer.device);
+    return ok;
+}
+
 static bool gni_vko_matmul_parts(gni_vk *vk, const gni_matmul *m, int64_t row) {
     gni_matmul part = *m;
     int64_t half;
@@ -22195,6 +22306,7 @@ static bool gni_vko_matmul_parts(gni_vk *vk, const gni_matmul *m, int64_t row) {
         part.c.offset += half * inner;
         return gni_vko_matmul(vk, &part, row);
     }
+    if (gni_vko_is_far(m)) return gni_vko_matmul_halves(vk, m, row);
     if (m->m >= m->n && m->m > 1) {
         half = gni_vko_half(m->m);
         part.m = half;
@@ -22468,7 +22580,7 @@ static bool gni_vko_split_side_init(gni_vko_split *p, int i) {
     want = GNI_MAX(GNI_MIN(want, m->k / 256), 1);
     s->piece = gni_vko_ceil(gni_vko_ceil(m->k, want), 256) * 256;
     s->pieces = gni_vko_ceil(m->k, s->piece);
-    return s->batches * s->padded * p->slices * 6 < INT32_MAX && s->batches < 65536 &&
+    return s->batches * s->padded * p->slices * 96 < GNI_VKO_REACH && s->batches < 65536 &&
            s->groups * s->pieces * s->batches < INT32_MAX / 2;
 }
 
@@ -22479,7 +22591,7 @@ static bool gni_vko_split_room(gni_vko_split *p) {
         p->side[i].info = (uint32_t)words;
         words += (uint64_t)(2 * p->side[i].batches * p->side[i].padded);
     }
-    if (words >= INT32_MAX) return false;
+    if (words >= (uint64_t)GNI_VKO_REACH / 4) return false;
     uint64_t control = (words * 4 + 255u) & ~(uint64_t)255u, size = control;
     for (int i = 0; i < 2; i++) {
         gni_vko_split_side *s = &p->side[i];
@@ -25741,12 +25853,12 @@ static gn_array *gni_lg_array(gn_context *g, gn_dtype t, const gn_shape *s) {
     return NULL;
 }
 
-// Whether `a` (..., m, n) is decomposed on the GPU, with its dtype there.
 // What the kernels can number the bytes of.
 static bool gni_lg_reaches(int64_t batch, int64_t rows, int64_t columns, gn_dtype t) {
     return (double)batch * (double)rows * (double)columns * (double)gn_dtype_size(t) < 4294967296.0;
 }
 
+// Whether `a` (..., m, n) is decomposed on the GPU, with its dtype there.
 static bool gni_lg_wanted(gn_context *g, gn_array *a, gn_dtype t) {
     gni_factor f;
     if (g->vk == NULL || g->recording || gni_vk_lost(g->vk)) return false;
@@ -25797,8 +25909,8 @@ static gn_array *gni_lg_state(gn_context *g, int64_t n, int64_t order) {
     return y;
 }
 
-// Memory for matrices of order n. False when it does not fit, and then nothing is held.
-// For matrices of order n and right-hand sides of up to k columns.
+// Memory for matrices of order n and right-hand sides of up to k columns. False when it does not fit, and then
+// nothing is held.
 static bool gni_lg_begin(gni_lg *w, gn_context *g, const char *fn, gn_dtype t, int64_t n,
                          int64_t k) {
     const int64_t widest = GNI_MAX(n, k);
@@ -26981,7 +27093,9 @@ static gn_array *gni_ls_operand(gni_ls *s, gn_array *a, const gn_shape *batch, i
     else
         x = gni_apply(w->g, w->fn, GNI_OP_CAST, a->dtype, w->t, &a, NULL, 1);
     if (x == NULL || !gni_materialize(w->g, x)) w->ok = false;
-    if (w->ok && !gni_ls_step(x, batch, matrix, step)) {
+    // Kernels number the bytes of a buffer with 32 bits.
+    const bool beyond = w->ok && x->buf->bytes >= (uint64_t)1 << 32;
+    if (w->ok && (beyond || !gni_ls_step(x, batch, matrix, step))) {
         const int own = x->shape.rank - matrix;
         for (int i = 0; i < batch->rank; i++) {
             const int axis = i - batch->rank + own;
@@ -26992,12 +27106,14 @@ static gn_array *gni_ls_operand(gni_ls *s, gn_array *a, const gn_shape *batch, i
             whole.dim[whole.rank++] = x->shape.dim[own + i];
         }
         gn_array *view = gni_array_view(w->g, x, &whole, stride, x->offset), *copy = NULL;
-        if (view != NULL) copy = gni_contiguous(w->g, view);
+        if (view != NULL) copy = gni_apply(w->g, w->fn, GNI_OP_CAST, w->t, w->t, &view, NULL, 1);
         gni_unref(w->g, view);
         gni_unref(w->g, x);
         x = copy;
-        if (x == NULL || !gni_ls_step(x, batch, matrix, step)) w->ok = false;
+        if (x == NULL || !gni_materialize(w->g, x) || !gni_ls_step(x, batch, matrix, step))
+            w->ok = false;
     }
+    if (w->ok && x->buf->bytes > 0 && !gni_lg_room(w->g, x->buf)) w->ok = false;
     return x;
 }
 
@@ -27513,7 +27629,6 @@ static gn_array *gni_back_qr_tall(gn_array *q, gn_array *r, gn_array *gq, gn_arr
     return gni_turned(gn_solve(r, gni_turned(y)));
 }
 
-// A wide matrix is a square one, which has the q, beside q gv.
 // q and r once more, with the signs that they had: the GPU's r has a positive diagonal, the CPU's any.
 static gn_array *gni_qr_again(gn_context *g, const gni_node *node, gn_array **r) {
     const gn_placement placement = g->options.placement;
@@ -27527,6 +27642,7 @@ static gn_array *gni_qr_again(gn_context *g, const gni_node *node, gn_array **r)
     return gn_mul(q, gn_expand_dims(sign, -2));
 }
 
+// A wide matrix is a square one, which has the q, beside q gv.
 static bool gni_back_qr(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     gn_array *a = node->in[0], *r = NULL, *q = gni_qr_again(g, node, &r);
     gn_array *gq = node->param[0] == 0 ? gy : NULL, *gr = node->param[0] == 1 ? gy : NULL;
@@ -27732,8 +27848,8 @@ static gn_array *gni_complex_mul(gn_array *a, gn_array *b) {
     return gni_complex_product(gn_mul, a, b);
 }
 
-// Smith's quotient, which divides by the larger part of b first and so overflows only where the result does. A
-// divisor of 0 divides both parts.
+// Smith's quotient, which divides by the larger part of b first, so that no square of a part overflows. A divisor
+// of 0 divides both parts.
 static gn_array *gni_complex_div(gn_array *a, gn_array *b) {
     gn_array *ar = gn_real(a), *ai = gn_imag(a), *br = gn_real(b), *bi = gn_imag(b);
     if (!gni_has_complex(b)) return gn_complex(gn_div(ar, br), gn_div(ai, br));
@@ -27745,7 +27861,7 @@ static gn_array *gni_complex_div(gn_array *a, gn_array *b) {
     gn_array *most = gn_where(real, br, bi), *least = gn_where(real, bi, br);
     gn_array *p = gn_where(real, ar, ai), *q = gn_where(real, ai, ar);
     gn_array *ratio = gn_where(gn_eq_s(most, 0.0), gn_zeros_like(most), gn_div(least, most));
-    gn_array *scale = gn_fma(least, ratio, most), *im = gn_fma(gn_neg(p), ratio, q);
+    gn_array *scale = gn_fma(least, ratio, most), *im = gn_fma(p, gn_neg(ratio), q);
     return gn_complex(gn_div(gn_fma(q, ratio, p), scale),
                       gn_div(gn_where(real, im, gn_neg(im)), scale));
 }
@@ -27795,23 +27911,44 @@ static gn_array *gni_complex_abs(gn_context *g, gn_array *a) {
     return gn_where(none, gn_zeros_like(re), gn_hypot(gn_where(none, gn_ones_like(re), re), im));
 }
 
-// exp of the real part would make NaN of an imaginary part of 0 where it is infinite.
+// An infinite exp of the real part would make NaN of an imaginary part of 0.
 static gn_array *gni_complex_exp(gn_array *a) {
     gn_array *im = gn_imag(a), *size = gn_exp(gn_real(a));
-    gn_array *sine = gn_where(gn_eq_s(im, 0.0), im, gn_mul(size, gn_sin(im)));
+    gn_array *none = gn_logical_and(gn_eq_s(im, 0.0), gn_isinf(size));
+    gn_array *sine = gn_mul(gn_where(none, gn_ones_like(size), size), gn_sin(im));
     return gn_complex(gn_mul(size, gn_cos(im)), sine);
 }
 
+// A power of two by which the parts of a are multiplied without overflow of its magnitude: 1, or 1/16 where it is large.
+static gn_array *gni_complex_scale(gn_array *x, gn_array *y) {
+    double large = gn_dtype_of(x) == GN_F64 ? ldexp(1.0, 1020) : ldexp(1.0, 124);
+    gn_array *big = gn_logical_or(gn_gt_s(gn_abs(x), large), gn_gt_s(gn_abs(y), large));
+    return gn_where(big, gn_full_like(x, 0.0625), gn_ones_like(x));
+}
+
 // The root with a real part of 0 or more: t and y / 2t with t the root of half of |x| and the magnitude, which
-// loses no digits, or the other way round left of the imaginary axis.
+// loses no digits, or the other way round left of the imaginary axis. |x| and |u| are chosen by the sides that
+// these lie on, so that they have slopes on the axes.
 static gn_array *gni_complex_sqrt(gn_context *g, gn_array *a) {
-    gn_array *x = gn_real(a), *y = gn_imag(a), *left = gn_lt_s(x, 0.0);
-    gn_array *half = gn_mul_s(gni_complex_abs(g, a), 0.5);
-    gn_array *t = gn_sqrt(gn_add(gn_mul_s(gn_abs(x), 0.5), half)), *none = gn_eq_s(t, 0.0);
-    gn_array *u = gn_mul_s(gn_div(y, gn_where(none, gn_ones_like(t), t)), 0.5);
+    gn_array *scale = gni_complex_scale(gn_real(a), gn_imag(a));
+    gn_array *x = gn_mul(gn_real(a), scale), *y = gn_mul(gn_imag(a), scale);
+    gn_array *left = gn_lt_s(x, 0.0), *up = gn_isinf(y);
+    gn_array *half = gn_mul_s(gni_complex_abs(g, gn_complex(x, y)), 0.5);
+    gn_array *t = gn_sqrt(gn_add(gn_mul_s(gn_where(left, gn_neg(x), x), 0.5), half));
+    gn_array *none = gn_eq_s(t, 0.0), *one = gn_ones_like(t);
+    gn_array *u = gn_mul_s(gn_div(y, gn_where(none, one, t)), 0.5);
     gn_array *below = gn_lt_s(gn_atan2(y, x), 0.0); // knows -0 left of the imaginary axis
-    return gn_complex(gn_where(left, gn_abs(u), t),
-                      gn_where(left, gn_where(below, gn_neg(t), t), u));
+    gn_array *re = gn_where(left, gn_where(below, gn_neg(u), u), t);
+    gn_array *im = gn_where(left, gn_where(below, gn_neg(t), t), u);
+    gn_array *back = gn_where(gn_eq_s(scale, 1.0), one, gn_full_like(one, 4.0));
+    return gn_complex(gn_where(up, gn_abs(y), gn_mul(re, back)), gn_where(up, y, gn_mul(im, back)));
+}
+
+// log of the magnitude, of parts that are scaled where it overflows, and the angle.
+static gn_array *gni_complex_log(gn_context *g, gn_array *a) {
+    gn_array *re = gn_real(a), *im = gn_imag(a), *scale = gni_complex_scale(re, im);
+    gn_array *size = gni_complex_abs(g, gn_complex(gn_mul(re, scale), gn_mul(im, scale)));
+    return gn_complex(gn_sub(gn_log(size), gn_log(scale)), gn_atan2(im, re));
 }
 
 static gn_array *gni_complex_unary(gn_context *g, const char *fn, gni_op op, gn_array *a) {
@@ -27822,7 +27959,7 @@ static gn_array *gni_complex_unary(gn_context *g, const char *fn, gni_op op, gn_
     case GNI_OP_SQUARE: return gni_complex_mul(a, a);
     case GNI_OP_RECIP: return gni_complex_div(gn_scalar(g, gni_part_of(a->dtype), 1.0), a);
     case GNI_OP_EXP: return gni_complex_exp(a);
-    case GNI_OP_LOG: return gn_complex(gn_log(gni_complex_abs(g, a)), gn_atan2(im, re));
+    case GNI_OP_LOG: return gni_complex_log(g, a);
     case GNI_OP_SQRT: return gni_complex_sqrt(g, a);
     case GNI_OP_ISNAN: return gn_logical_or(gn_isnan(re), gn_isnan(im));
     case GNI_OP_ISINF: return gn_logical_or(gn_isinf(re), gn_isinf(im));
@@ -29638,7 +29775,7 @@ static gn_array *gni_with_axes(const gni_node *node, gn_array *r) {
 }
 
 static uint32_t gni_kept_axes(const gni_node *node) {
-    return (uint32_t)node->param[0] | GNI_AXIS_MARK | GN_KEEP;
+    return (uint32_t)node->param[0] | (node->param[0] != 0 ? GNI_AXIS_MARK : 0u) | GN_KEEP;
 }
 
 static bool gni_back_sum(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {

@@ -89,6 +89,13 @@ static void check_batch(gn_context *g, gn_dtype t, int64_t batch, int64_t n) {
     check_det(gn_mul_s(a, 1.0 / sqrt((double)n)));
 }
 
+// A CPU that plays GPU takes minutes to compile the kernels for 64 rows of float64 and for 128 rows.
+static bool is_patient(gn_context *g) {
+    gn_device_info info;
+    gn_device_get(g, &info);
+    return strstr(info.name, "llvmpipe") == NULL;
+}
+
 static void test_sizes(void **state) {
     static const int64_t sizes[] = {1, 7, 16, 17, 32, 47, 64};
     static const int64_t large[] = {65, 128};
@@ -98,10 +105,10 @@ static void test_sizes(void **state) {
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         gn_scope_begin(g);
         check_batch(g, GN_F32, 3, sizes[i]);
-        if (i % 2 == 0) check_batch(g, GN_F64, 2, sizes[i] - (sizes[i] > 32 ? 3 : 0));
+        if (i % 2 == 0 && (sizes[i] <= 32 || is_patient(g))) check_batch(g, GN_F64, 2, sizes[i] - (sizes[i] > 32 ? 3 : 0));
         gn_scope_end(g);
     }
-    for (size_t i = 0; i < sizeof large / sizeof large[0]; i++) {
+    for (size_t i = 0; i < sizeof large / sizeof large[0] && is_patient(g); i++) {
         gn_scope_begin(g);
         check_batch(g, GN_F32, 2, large[i]);
         gn_scope_end(g);
@@ -114,7 +121,7 @@ static void test_shapes(void **state) {
     gn_context *g = open_with(1, 0);
     (void)state;
     if (g == NULL) skip();
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < (is_patient(g) ? 5 : 3); i++) {
         gn_scope_begin(g);
         check_qr(g, gn_randn(g, GN_F32, GN_SHAPE(3, rows[i], columns[i])));
         check_qr(g, turned(gn_randn(g, GN_F32, GN_SHAPE(2, rows[i], columns[i]))));
@@ -168,7 +175,7 @@ static void test_wrong(void **state) {
     gn_context *g = open_with(1, 0);
     (void)state;
     if (g == NULL) skip();
-    for (int64_t n = 5; n <= 70; n += 31) {
+    for (int64_t n = 5; n <= (is_patient(g) ? 70 : 40); n += 31) {
         gn_scope_begin(g);
         gn_array *eye = gn_eye(g, GN_F32, n, n, 0), *ones = gn_ones(g, GN_F32, GN_SHAPE(n, n));
         gn_array *list[4];
@@ -211,6 +218,13 @@ static void test_wrong(void **state) {
     many = gn_mul(many, place);
     assert_null(gn_inv(many));
     expect_error(g, GN_ERROR_ARGUMENT, "gn_inv: matrix 4711 of 5000 is singular (pivot 0 is 0)");
+    // The smallest numbers there are, and an infinity, which stays out of rows that do not exist.
+    gn_array *q = gn_qr(gn_full(g, GN_F32, GN_SHAPE(2, 2, 1), 1e-40), NULL);
+    expect_values(gn_all(gn_isfinite(q), GN_ALL), 1.0);
+    const float one_inf[] = {1.0f, INFINITY};
+    gn_array *x = gn_solve(gn_add(gn_zeros(g, GN_F32, GN_SHAPE(2, 1, 1)), gn_eye(g, GN_F32, 2, 2, 0)),
+                           gn_array_from(g, GN_F32, GN_SHAPE(1, 2, 1), one_inf));
+    expect_values(gn_slice(gn_ravel(x), 0, 1, 4, 2), (double)INFINITY, (double)INFINITY);
     // Determinants whose products leave the range on the way.
     const double scales[] = {1e30, 1e30, 1e-30, 1e-30};
     gn_array *mixed =
@@ -281,7 +295,7 @@ static void test_bindings(void **state) {
     gn_context *g = open_with(1, GN_VULKAN_NO_ADDRESSES);
     (void)state;
     if (g == NULL) skip();
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < (is_patient(g) ? 3 : 2); i++) {
         gn_scope_begin(g);
         for (int k = 0; k < 2; k++) {
             gn_array *a = gn_randn(g, k == 0 ? GN_F32 : GN_F64, GN_SHAPE(sizes[i], sizes[i]));

@@ -83,6 +83,8 @@ static void test_axes(void **state) {
     expect_error(g, GN_ERROR_ARGUMENT, "gn_flip: 0x1 is not a set of axes such as GN_AXIS(1)");
     assert_null(gn_sum(a, 1 | GN_KEEP));
     expect_error(g, GN_ERROR_ARGUMENT, "gn_sum: 0x10001 is not a set of axes such as GN_AXIS(1)");
+    assert_null(gn_mean(a, 0x80000000u)); // what GN_AXIS(1) & ~1u leaves
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_mean: 0x80000000 is not a set of axes such as GN_AXIS(1)");
     assert_null(gn_mean(a, 0x20000));
     expect_error(g, GN_ERROR_ARGUMENT, "gn_mean: 0x20000 is not a set of axes such as GN_AXIS(1)");
     for (int i = 8; i < 40; i++) {

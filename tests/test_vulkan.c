@@ -619,10 +619,10 @@ static void test_specialise(void **state) {
     start(&f, 0, 0);
     random_state = 11;
     for (int m = 0; m < GNI_MODULE_COUNT; m++)
-        for (int k = 0; k < 3; k++) {
+        for (int k = 0; k < 4; k++) {
             uint32_t n, spec[GNI_VK_MAX_SPEC], *w = copy_words(&gni_modules[m], &n);
             for (int i = 0; i < GNI_VK_MAX_SPEC; i++)
-                spec[i] = k == 0 ? 1 : 1 + random_below(k == 1 ? 16 : 4);
+                spec[i] = k == 0 ? 1 : k == 3 ? (uint32_t)(i < 3) : 1 + random_below(k == 1 ? 16 : 4);
             uint32_t left = gni_spv_specialise(f.g, w, n, spec, GNI_VK_MAX_SPEC);
             if (left == 0 || left > n) fail_msg("%s: %u of %u words", gni_modules[m].name, (unsigned)left, (unsigned)n);
             for (uint32_t op = 48; op <= 51; op++)
