@@ -218,13 +218,9 @@ static void test_wrong(void **state) {
     many = gn_mul(many, place);
     assert_null(gn_inv(many));
     expect_error(g, GN_ERROR_ARGUMENT, "gn_inv: matrix 4711 of 5000 is singular (pivot 0 is 0)");
-    // The smallest numbers there are, and an infinity, which stays out of rows that do not exist.
+    // The smallest numbers there are.
     gn_array *q = gn_qr(gn_full(g, GN_F32, GN_SHAPE(2, 2, 1), 1e-40), NULL);
     expect_values(gn_all(gn_isfinite(q), GN_ALL), 1.0);
-    const float one_inf[] = {1.0f, INFINITY};
-    gn_array *x = gn_solve(gn_add(gn_zeros(g, GN_F32, GN_SHAPE(2, 1, 1)), gn_eye(g, GN_F32, 2, 2, 0)),
-                           gn_array_from(g, GN_F32, GN_SHAPE(1, 2, 1), one_inf));
-    expect_values(gn_slice(gn_ravel(x), 0, 1, 4, 2), (double)INFINITY, (double)INFINITY);
     // Determinants whose products leave the range on the way.
     const double scales[] = {1e30, 1e30, 1e-30, 1e-30};
     gn_array *mixed =

@@ -381,7 +381,7 @@ void main() {
                 if (!live) continue;
                 uint line = j % GN_C * (GN_LINE / 4u);
                 GN_R4 top = gn_lines[line + (b + GN_S) / 4u - 1u];
-                GN_R y = b + j < GN_N ? x[b + GN_S - 1u] / top.w : GN_R(0);
+                GN_R y = x[b + GN_S - 1u] / top.w;
                 GN_LINES(e, GN_S / 4u) {
                     uint i = GN_S / 4u - 1u - e, k = b + 4u * i;
                     GN_R4 f = gn_lines[line + k / 4u];
