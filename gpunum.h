@@ -1639,9 +1639,6 @@ typedef struct gni_factor {
     gni_operand a, b, c, d; // stride[] unused, and offsets: they are among the words
 } gni_factor;
 
-// The largest order of a matrix that GNI_FACTOR_CHOLESKY and those behind it take.
-static int64_t gni_factor_most(gn_dtype t) { return t == GN_F64 ? 64 : 128; }
-
 // A backend. Every function returns false after gni_fail, or when it does not do the job: `supports`
 // is asked first. Operands are where the backend wants them when it is called.
 typedef enum gni_job_kind {
@@ -21363,6 +21360,33 @@ static bool gni_vko_reduce_pieces(gni_vk *vk, const gni_reduce *r, const gni_vko
     return ok;
 }
 
+static void gni_vko_swap_dims(gni_reduce *r, int a, int b) {
+    int64_t t = r->dim[a];
+    r->dim[a] = r->dim[b];
+    r->dim[b] = t;
+    for (int i = 0; i < r->program.n_in; i++) {
+        t = r->in[i].stride[a];
+        r->in[i].stride[a] = r->in[i].stride[b];
+        r->in[i].stride[b] = t;
+    }
+}
+
+// The reduced dimension along which an input reaches furthest; the first where their order tells the result's.
+static int gni_vko_widest_reduced(const gni_reduce *r) {
+    int widest = r->kept;
+    int64_t most = 0;
+    if (r->op == GNI_RED_ARGMIN || r->op == GNI_RED_ARGMAX) return widest;
+    for (int d = r->kept; d < r->rank; d++)
+        for (int i = 0; i < r->program.n_in; i++) {
+            int64_t step = r->in[i].stride[d] * (int64_t)gn_dtype_size(r->in[i].dtype),
+                    reach = (r->dim[d] - 1) * (step < 0 ? -step : step);
+            if (reach <= most) continue;
+            most = reach;
+            widest = d;
+        }
+    return widest;
+}
+
 static bool gni_vko_reduce(gni_vk *vk, const gni_reduce *r) {
     gni_vko_call c;
     gni_vko_plan plan;
@@ -21385,8 +21409,19 @@ static bool gni_vko_reduce(gni_vk *vk, const gni_reduce *r) {
         step = gni_vko_half(step);
     }
     // Cutting the outermost reduced dimension was not enough.
-    if (r->kept == 0 || r->dim[0] < 2) return false;
     gni_reduce part = *r;
+    int widest = gni_vko_widest_reduced(r);
+    if (widest > r->kept) {
+        gni_vko_swap_dims(&part, r->kept, widest);
+        return gni_vko_reduce(vk, &part);
+    }
+    if (r->kept > 1 && r->dim[0] == 1) {
+        for (int i = 1; i < r->rank; i++) gni_vko_swap_dims(&part, i - 1, i);
+        part.kept--;
+        part.rank--;
+        return gni_vko_reduce(vk, &part);
+    }
+    if (r->kept == 0 || r->dim[0] < 2) return false;
     int64_t half = gni_vko_half(r->dim[0]);
     part.dim[0] = half;
     if (!gni_vko_reduce(vk, &part)) return false;
@@ -21398,10 +21433,25 @@ static bool gni_vko_reduce(gni_vk *vk, const gni_reduce *r) {
 
 static bool gni_vko_is_half(gn_dtype t) { return t == GN_F16 || t == GN_BF16; }
 
+// Whether the reduced dimensions reach further than a kernel does, whatever the one that is cut is cut to.
+static bool gni_vko_reduce_is_far(const gni_reduce *r) {
+    int cut = gni_vko_widest_reduced(r);
+    for (int i = 0; i < r->program.n_in; i++) {
+        int64_t size = (int64_t)gn_dtype_size(r->in[i].dtype), reach = size;
+        for (int d = r->kept; d < r->rank; d++) {
+            int64_t step = r->in[i].stride[d] * size;
+            if (d != cut) reach += (r->dim[d] - 1) * (step < 0 ? -step : step);
+        }
+        if (reach > GNI_VKO_REACH - 256) return true;
+    }
+    return false;
+}
+
 static bool gni_vko_reduce_ok(const gni_vk *vk, const gni_reduce *r) {
     gn_dtype t = r->out.dtype;
     bool wide = r->program.wide, index = r->op == GNI_RED_ARGMIN || r->op == GNI_RED_ARGMAX;
     if (!gni_vko_program_ok(vk, &r->program, 3) || t >= GN_C64) return false;
+    if (gni_vko_reduce_is_far(r)) return false;
     if (index) return t == GN_I32 || t == GN_I64;
     if (r->op == GNI_RED_ANY || r->op == GNI_RED_ALL) return t == GN_BOOL;
     if (r->domain == GNI_F) return t == GN_F32 || gni_vko_is_half(t) || (wide && t == GN_F64);
@@ -22802,6 +22852,9 @@ static bool gni_vko_factor_reaches(const gni_vk *vk, const gni_operand *o) {
     return o->buf->bytes < (uint64_t)1 << 32 &&
            (vk->caps.addresses || o->buf->bytes <= vk->caps.max_storage_range);
 }
+
+// The largest order of a matrix that GNI_FACTOR_CHOLESKY and those behind it take.
+static int64_t gni_factor_most(gn_dtype t) { return t == GN_F64 ? 64 : 128; }
 
 static bool gni_vko_factor_ok(const gni_vk *vk, const gni_factor *f) {
     const gni_vk_caps *c = &vk->caps;
