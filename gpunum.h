@@ -2406,7 +2406,10 @@ static void gni_header_free(gn_context *g, gn_array *a) {
 }
 
 // By way of a pointer: what compilers put in memset's place for some hundred bytes takes several times as long.
-static void *(*volatile gni_clear)(void *, int, size_t) = memset;
+static void gni_header_clear(gn_array *a) {
+    void *(*volatile clear)(void *, int, size_t) = memset;
+    (void)clear(a, 0, sizeof *a);
+}
 
 static gn_array *gni_header_new(gn_context *g) {
     if (g->free_arrays == NULL) {
@@ -2425,7 +2428,7 @@ static gn_array *gni_header_new(gn_context *g) {
     }
     gn_array *a = g->free_arrays;
     g->free_arrays = a->all_next;
-    (void)gni_clear(a, 0, sizeof *a);
+    gni_header_clear(a);
     a->magic = GNI_ALIVE;
     a->ctx = g;
     a->refs = 1;
@@ -22879,13 +22882,13 @@ static bool gni_vko_factor_run(gni_vk *vk, const gni_factor *f, int module, cons
     gni_vko_call c;
     memset(&c, 0, sizeof c);
     c.vk = vk;
-    const bool small = f->step >= GNI_FACTOR_CHOLESKY, back = f->step == GNI_FACTOR_BACK;
+    const bool alone = f->step >= GNI_FACTOR_CHOLESKY, back = f->step == GNI_FACTOR_BACK;
     const int64_t most = (int64_t)vk->caps.max_groups[0];
-    gni_vko_factor_use(&c.use[0], &f->a, !small);
+    gni_vko_factor_use(&c.use[0], &f->a, !alone);
     gni_vko_factor_use(&c.use[1], &f->b, f->step != GNI_FACTOR_SOLVE);
-    gni_vko_factor_use(&c.use[2], &f->c, small ? !back : f->step == GNI_FACTOR_PICK);
-    if (small) gni_vko_factor_use(&c.use[3], f->d.buf != NULL ? &f->d : &f->c, !back);
-    c.n_use = small ? 4 : 3;
+    gni_vko_factor_use(&c.use[2], &f->c, alone ? !back : f->step == GNI_FACTOR_PICK);
+    if (alone) gni_vko_factor_use(&c.use[3], f->d.buf != NULL ? &f->d : &f->c, !back);
+    c.n_use = alone ? 4 : 3;
     c.n_param = GNI_FACTOR_WORDS;
     for (int i = 0; i < GNI_FACTOR_WORDS; i++) c.param[i] = (uint32_t)word[i];
     c.generic.module = module;
@@ -27504,9 +27507,9 @@ static void gni_la_several(gn_context *g, const char *fn, gni_la_kind kind, gn_a
     const bool svd = kind == GNI_LA_SVD, qr = kind == GNI_LA_QR;
     d.k = full ? GNI_MAX(m, n) : k;
     const gn_dtype result = gni_la_result(a->dtype);
-    const bool small = qr && gni_ls_qr(&d, a, t, &batch, y);
-    const bool large = qr && !small && gni_lg_qr_all(&d, a, t, &batch, y);
-    if (small || large) {
+    const bool batched = qr && gni_ls_qr(&d, a, t, &batch, y);
+    const bool large = qr && !batched && gni_lg_qr_all(&d, a, t, &batch, y);
+    if (batched || large) {
         if (place[1] == NULL) {
             gni_unref(g, y[1]);
             y[1] = NULL;
