@@ -1639,6 +1639,10 @@ typedef struct gni_factor {
     gni_operand a, b, c, d; // stride[] unused, and offsets: they are among the words
 } gni_factor;
 
+// Bytes that a kernel may reach from the address of a buffer argument. Drivers compute what they add to it in 32 bits:
+// on an H200 a kernel that writes beyond 4 GiB writes to the front again.
+#define GNI_VK_REACH ((int64_t)1 << 32)
+
 // A backend. Every function returns false after gni_fail, or when it does not do the job: `supports`
 // is asked first. Operands are where the backend wants them when it is called.
 typedef enum gni_job_kind {
@@ -20420,15 +20424,23 @@ static bool gni_fv_chirped(gn_context *g, const gni_fft *f, gni_fv_end *in, gni_
     return ok;
 }
 
-// Bytes that a kernel may reach, as GNI_VKO_REACH.
-#define GNI_FV_REACH ((int64_t)1 << 32)
+// Elements of a line of the input, or the output.
+static int64_t gni_fv_count(const gni_fft *f, bool output) {
+    if (!output) return f->n_in;
+    return f->kind == GNI_FFT_R2C ? f->n / 2 + 1 : f->n;
+}
+
+// Points that the passes work on: more than the transform's where it is done as a convolution.
+static int64_t gni_fv_worked(gn_context *g, const gni_fft *f) {
+    int64_t part[3];
+    return gni_fv_cut(g, f->n, false, part) > 0 ? f->n : gni_fv_convolution(f->n);
+}
 
 // Bytes from the first to the last element of the input, or the output: of one line, or of all with `first` given,
 // which gets the first one's place in the buffer.
 static int64_t gni_fv_extent(const gni_fft *f, bool output, int64_t *first) {
     const gni_operand *o = output ? &f->out : &f->in;
-    const int64_t count = !output ? f->n_in : f->kind == GNI_FFT_R2C ? f->n / 2 + 1 : f->n;
-    const int64_t step = (count - 1) * (output ? f->out_step : f->in_step);
+    const int64_t step = (gni_fv_count(f, output) - 1) * (output ? f->out_step : f->in_step);
     int64_t low = GNI_MIN(step, 0), high = GNI_MAX(step, 0);
     for (int i = 0; i < f->rank && first != NULL; i++) {
         const int64_t reach = (f->dim[i] - 1) * o->stride[i];
@@ -20447,14 +20459,14 @@ static bool gni_fft_vk_supports(gn_context *g, const gni_fft *f) {
         vk->caps.max_invocations < GNI_FV_THREADS || vk->caps.max_buffers < 5)
         return false;
     if (f->in.dtype != GN_F32 && f->in.dtype != GN_C64) return false;
-    int64_t n = gni_fv_cut(g, f->n, false, part) > 0 ? f->n : gni_fv_convolution(f->n);
+    int64_t n = gni_fv_worked(g, f);
     // A line has to be within a kernel's reach; more of them are done in parts.
-    if (n > GNI_FV_REACH / 8 || batch > INT64_MAX / 16 / n || gni_fv_cut(g, n, false, part) == 0)
+    if (n > GNI_VK_REACH / 8 || batch > INT64_MAX / 16 / n || gni_fv_cut(g, n, false, part) == 0)
         return false;
     if (f->in.buf == NULL || f->out.buf == NULL) return false;
     if (vk->caps.addresses)
-        return gni_fv_extent(f, false, NULL) <= GNI_FV_REACH &&
-               gni_fv_extent(f, true, NULL) <= GNI_FV_REACH;
+        return gni_fv_extent(f, false, NULL) <= GNI_VK_REACH &&
+               gni_fv_extent(f, true, NULL) <= GNI_VK_REACH;
     return f->in.buf->bytes <= vk->caps.max_storage_range &&
            f->out.buf->bytes <= vk->caps.max_storage_range &&
            (uint64_t)(n * batch) * 8 <= vk->caps.max_storage_range;
@@ -20514,6 +20526,7 @@ static gni_fv_end gni_fv_operand(const gni_fft *f, bool output) {
     e.start = (uint64_t)start;
     e.offset = o->offset - start / size;
     e.step = output ? f->out_step : f->in_step;
+    e.count = gni_fv_count(f, output);
     return e;
 }
 
@@ -20523,8 +20536,6 @@ static bool gni_fv_run(gn_context *g, const gni_fft *f) {
     bool ok = false;
     in = gni_fv_operand(f, false);
     out = gni_fv_operand(f, true);
-    in.count = f->n_in;
-    out.count = f->kind == GNI_FFT_R2C ? f->n / 2 + 1 : f->n;
     memcpy(in.stride, f->in.stride, sizeof in.stride);
     memcpy(out.stride, f->out.stride, sizeof out.stride);
     if (gni_fv_halves(g, f, &in, &out, &ok)) return ok;
@@ -20538,20 +20549,22 @@ static bool gni_fv_run(gn_context *g, const gni_fft *f) {
 }
 
 // Whether the lines, or the numbers between two passes, are more than a kernel reaches, or counts.
-static bool gni_fv_too_far(gn_context *g, const gni_fft *f) {
-    int64_t part[3], first, batch = gni_product(f->dim, f->rank);
-    int64_t n = gni_fv_cut(g, f->n, false, part) > 0 ? f->n : gni_fv_convolution(f->n);
-    return batch > GNI_FV_REACH / 8 / n || gni_fv_extent(f, false, &first) > GNI_FV_REACH ||
-           gni_fv_extent(f, true, &first) > GNI_FV_REACH;
+static bool gni_fv_too_far(gn_context *g, const gni_fft *f, int64_t batch) {
+    int64_t first;
+    return batch > GNI_VK_REACH / 8 / gni_fv_worked(g, f) ||
+           gni_fv_extent(f, false, &first) > GNI_VK_REACH ||
+           gni_fv_extent(f, true, &first) > GNI_VK_REACH;
 }
 
 static bool gni_fv_in_parts(gn_context *g, const gni_fft *f) {
     gni_fft half = *f;
+    const int64_t batch = gni_product(f->dim, f->rank);
     int widest = 0;
-    if (!g->vk->caps.addresses || !gni_fv_too_far(g, f)) return gni_fv_run(g, f);
+    // One line is within reach, or would not have been taken on.
+    if (batch == 1 || !g->vk->caps.addresses || !gni_fv_too_far(g, f, batch))
+        return gni_fv_run(g, f);
     for (int i = 1; i < f->rank; i++)
         if (f->dim[i] > f->dim[widest]) widest = i;
-    if (f->rank == 0 || f->dim[widest] < 2) return gni_fv_run(g, f);
     half.dim[widest] = f->dim[widest] / 2;
     if (!gni_fv_in_parts(g, &half)) return false;
     half.in.offset += half.dim[widest] * f->in.stride[widest];
@@ -20670,10 +20683,6 @@ static int gni_vko_log2_up(int64_t x) {
 
 // ---- operands
 
-// Bytes that a kernel may reach from the address of a buffer argument. Drivers compute what they add to it in 32 bits:
-// on an H200 a kernel that writes beyond 4 GiB writes to the front again.
-#define GNI_VKO_REACH ((int64_t)1 << 32)
-
 // The range of `o` that `rank` dimensions reach, as a buffer argument, and where in it index 0 is, in
 // elements. False when that is more than one dispatch can address.
 static bool gni_vko_reach(const gni_vk *vk, const gni_operand *o, const int64_t *dim,
@@ -20699,7 +20708,7 @@ static bool gni_vko_reach(const gni_vk *vk, const gni_operand *o, const int64_t 
         return empty;
     }
     *base = (uint32_t)((o->offset * size - start) / size);
-    return (end - start) / GNI_MIN(size, 4) < INT32_MAX && end - start <= GNI_VKO_REACH &&
+    return (end - start) / GNI_MIN(size, 4) < INT32_MAX && end - start <= GNI_VK_REACH &&
            (vk->caps.addresses || use->bytes <= vk->caps.max_storage_range);
 }
 
@@ -21445,7 +21454,7 @@ static bool gni_vko_reduce_is_far(const gni_reduce *r) {
             int64_t step = r->in[i].stride[d] * size;
             if (d != cut) reach += (r->dim[d] - 1) * (step < 0 ? -step : step);
         }
-        if (reach > GNI_VKO_REACH - 256) return true;
+        if (reach > GNI_VK_REACH - 256) return true;
     }
     return false;
 }
@@ -21559,7 +21568,7 @@ static int gni_vko_take_unit(const gni_take *t) {
 static bool gni_vko_take_ok(const gni_vk *vk, const gni_take *t) {
     gn_dtype i = t->index.dtype;
     int64_t size = (int64_t)gn_dtype_size(t->in.dtype), unit = (int64_t)1 << gni_vko_take_unit(t);
-    int64_t most = GNI_VKO_REACH;
+    int64_t most = GNI_VK_REACH;
     if (!vk->caps.addresses) most = (int64_t)GNI_MIN(vk->caps.max_storage_range, (uint64_t)most);
     int64_t in = t->extent * t->inner * size, out = t->count * t->inner * size;
     bool integers = i == GN_I32 || i == GN_I64 || i == GN_U32 || i == GN_U8 || i == GN_I8;
@@ -21763,7 +21772,7 @@ static bool gni_vko_is_far(const gni_matmul *m) {
     int64_t a = m->a_cs * (int64_t)gn_dtype_size(m->a.dtype),
             b = m->b_rs * (int64_t)gn_dtype_size(m->b.dtype),
             most = GNI_MAX(GNI_MAX(a, -a), GNI_MAX(b, -b));
-    return m->k > 1 && most > (GNI_VKO_REACH - 256) / m->k;
+    return m->k > 1 && most > (GNI_VK_REACH - 256) / m->k;
 }
 
 static bool gni_vko_matmul_ok(const gni_vk *vk, const gni_matmul *m) {
@@ -22633,7 +22642,7 @@ static bool gni_vko_split_side_init(gni_vko_split *p, int i) {
     want = GNI_MAX(GNI_MIN(want, m->k / 256), 1);
     s->piece = gni_vko_ceil(gni_vko_ceil(m->k, want), 256) * 256;
     s->pieces = gni_vko_ceil(m->k, s->piece);
-    return s->batches * s->padded * p->slices * 96 < GNI_VKO_REACH && s->batches < 65536 &&
+    return s->batches * s->padded * p->slices * 96 < GNI_VK_REACH && s->batches < 65536 &&
            s->groups * s->pieces * s->batches < INT32_MAX / 2;
 }
 
@@ -22644,7 +22653,7 @@ static bool gni_vko_split_room(gni_vko_split *p) {
         p->side[i].info = (uint32_t)words;
         words += (uint64_t)(2 * p->side[i].batches * p->side[i].padded);
     }
-    if (words >= (uint64_t)GNI_VKO_REACH / 4) return false;
+    if (words >= (uint64_t)GNI_VK_REACH / 4) return false;
     uint64_t control = (words * 4 + 255u) & ~(uint64_t)255u, size = control;
     for (int i = 0; i < 2; i++) {
         gni_vko_split_side *s = &p->side[i];
@@ -22852,7 +22861,7 @@ static bool gni_vko_matmul_split(gni_vko_call *c, const gni_matmul *m, int64_t b
 
 static bool gni_vko_factor_reaches(const gni_vk *vk, const gni_operand *o) {
     if (o->buf == NULL) return true;
-    return o->buf->bytes < (uint64_t)1 << 32 &&
+    return o->buf->bytes < (uint64_t)GNI_VK_REACH &&
            (vk->caps.addresses || o->buf->bytes <= vk->caps.max_storage_range);
 }
 
@@ -23238,16 +23247,13 @@ GPUNUM_API gn_array *gn_where(gn_array *condition, gn_array *a, gn_array *b) {
     in[2] = b;
     gn_context *g = gni_begin("gn_where", in, 3);
     if (g == NULL) return NULL;
-    if (gni_real_only(g, "gn_where", in, 1) &&
-        (gni_is_complex(a->dtype) || gni_is_complex(b->dtype))) {
+    if (!gni_real_only(g, "gn_where", &condition, 1)) return gni_end(g, NULL);
+    if (gni_is_complex(a->dtype) || gni_is_complex(b->dtype)) {
         gn_scope_begin(g);
         return gni_end_scope(g, gni_complex_where(condition, a, b));
     }
-    gn_array *y = NULL;
-    if (gni_real_only(g, "gn_where", in, 3)) {
-        gn_dtype t = gn_promote(a->dtype, b->dtype);
-        y = gni_apply(g, "gn_where", GNI_OP_WHERE, t, t, in, NULL, 3);
-    }
+    gn_dtype t = gn_promote(a->dtype, b->dtype);
+    gn_array *y = gni_apply(g, "gn_where", GNI_OP_WHERE, t, t, in, NULL, 3);
     gni_record_op(g, y, "gn_where", GNI_OP_WHERE, in, 3, 0, 0.0);
     return gni_end(g, y);
 }
@@ -23550,10 +23556,11 @@ GPUNUM_API gn_array *gn_norm(gn_array *a, uint32_t axes) {
     gn_context *g = gni_begin("gn_norm", &a, 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
-    gn_array *x = a->dtype == GN_F32 || a->dtype == GN_F64 ? a : gn_cast(gn_real(a), GN_F32);
-    if (a->dtype == GN_C128) x = gn_real(a);
+    const bool parts = gni_is_complex(a->dtype);
+    gn_array *x = parts ? gn_real(a) : a;
+    if (gn_dtype_of(x) != GN_F32 && gn_dtype_of(x) != GN_F64) x = gn_cast(x, GN_F32);
     gn_array *squares = gn_square(x);
-    if (gni_is_complex(a->dtype)) squares = gn_add(squares, gn_square(gn_imag(a)));
+    if (parts) squares = gn_add(squares, gn_square(gn_imag(a)));
     gn_array *y = gni_root(g, gn_sum(squares, axes));
     if (gni_is_float(a->dtype) && gn_dtype_of(y) != a->dtype) y = gn_cast(y, a->dtype);
     return gni_end_scope(g, y);
@@ -25911,7 +25918,8 @@ static gn_array *gni_lg_array(gn_context *g, gn_dtype t, const gn_shape *s) {
 
 // What the kernels can number the bytes of.
 static bool gni_lg_reaches(int64_t batch, int64_t rows, int64_t columns, gn_dtype t) {
-    return (double)batch * (double)rows * (double)columns * (double)gn_dtype_size(t) < 4294967296.0;
+    return (double)batch * (double)rows * (double)columns * (double)gn_dtype_size(t) <
+           (double)GNI_VK_REACH;
 }
 
 // Whether `a` (..., m, n) is decomposed on the GPU, with its dtype there.
@@ -27149,8 +27157,7 @@ static gn_array *gni_ls_operand(gni_ls *s, gn_array *a, const gn_shape *batch, i
     else
         x = gni_apply(w->g, w->fn, GNI_OP_CAST, a->dtype, w->t, &a, NULL, 1);
     if (x == NULL || !gni_materialize(w->g, x)) w->ok = false;
-    // Kernels number the bytes of a buffer with 32 bits.
-    const bool beyond = w->ok && x->buf->bytes >= (uint64_t)1 << 32;
+    const bool beyond = w->ok && x->buf->bytes >= (uint64_t)GNI_VK_REACH;
     if (w->ok && (beyond || !gni_ls_step(x, batch, matrix, step))) {
         const int own = x->shape.rank - matrix;
         for (int i = 0; i < batch->rank; i++) {

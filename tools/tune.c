@@ -73,6 +73,15 @@ static int thousands(double rate) {
     return GNI_MIN(GNI_MAX(r, 1), (int)GNI_VK_MOST_RATE);
 }
 
+// Figures from the rates with 1 to MOST_EACH workgroups on a multiprocessor. False after an error.
+static bool conclude(gn_context *g, const double *rate, double best, gni_vk_rates *out) {
+    if (gn_status_get(g) != GN_OK) return false;
+    out->rate = thousands(best);
+    out->alone = thousands(rate[1]);
+    for (out->resident = 1; rate[out->resident] < 0.97 * best;) out->resident++;
+    return true;
+}
+
 // The figures of the kernel that is chosen. False after an error.
 static bool tune(gn_context *g, const gni_vko_tile *t, gn_dtype dtype, gni_vk_rates *out) {
     int64_t units = (int64_t)g->vk->caps.multiprocessors;
@@ -86,11 +95,7 @@ static bool tune(gn_context *g, const gni_vko_tile *t, gn_dtype dtype, gni_vk_ra
         }
         if (rate[each] > best) best = rate[each];
     }
-    if (gn_status_get(g) != GN_OK) return false;
-    out->rate = thousands(best);
-    out->alone = thousands(rate[1]);
-    for (out->resident = 1; rate[out->resident] < 0.97 * best;) out->resident++;
-    return true;
+    return conclude(g, rate, best, out);
 }
 
 // The split product's figures. What its scan and packing take is left out as the planner counts it: so many tiles in
@@ -121,11 +126,7 @@ static bool tune_split(gn_context *g, const gni_vko_tile *t, gni_vk_rates *out) 
         }
         if (rate[each] > best) best = rate[each];
     }
-    if (gn_status_get(g) != GN_OK) return false;
-    out->rate = thousands(best);
-    out->alone = thousands(rate[1]);
-    for (out->resident = 1; rate[out->resident] < 0.97 * best;) out->resident++;
-    return true;
+    return conclude(g, rate, best, out);
 }
 
 static bool tune_split_table(gn_context *g, gni_vk_rates *rates, gni_vk_rates *found) {
