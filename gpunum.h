@@ -27,15 +27,15 @@
 //     types            What every call shares
 //     context          Opening and closing, errors, devices, synchronisation
 //     arrays           Making arrays, reading them, and who owns them
-//     views            Views share memory with their source
-//     reductions       `axes` is a bit set
+//     views            Arrays that share memory with their source
+//     reductions       Sums, extremes and softmax over axes
 //     linalg           Products, sums of products and decompositions of matrices
 //     random           Philox 4x32-10, counter based
 //     grad             Reverse-mode differentiation
 //     train            Layers, losses and optimizers
-//     files            NumPy's .npy and MNIST's IDX.
+//     files            NumPy's .npy and MNIST's IDX
 //     watch            Profiles in Chrome's trace format
-//     host             Sharing with a program that has its own Vulkan device (see
+//     host             Sharing with a program that has its own Vulkan device
 //     optable          What each elementwise op is, said once
 //     transforms       Fourier, cosine and sine transforms, complex numbers, convolution
 //     config           Switches resolved, system headers, compiler set-up
@@ -58,7 +58,7 @@
 //     cpu_kernels      Loops of the CPU backend, compiled per pass
 //     gemm_micro       Register tiles, dot products and panel packing of the matrix product
 //     fft_micro        Butterflies of the FFT, on vectors
-//     fft_passes       What it does to rows and columns of numbers
+//     fft_passes       Passes of the FFT over rows of vectors, columns, batches and short lengths
 //     linalg_micro     Loops of the matrix decompositions over rows of float64
 //     simd_end         Takes the short names of one SIMD pass back
 //     gemm_cpu         The matrix product on the CPU: which path, which blocks, which threads
@@ -66,12 +66,12 @@
 //     fft_jobs         Its jobs: axes, columns, real data, threads
 //     cpu_wide         The CPU backend's loops over 64-bit registers
 //     cpu              The CPU backend
-//     cpu_reduce       Reductions on the CPU: what was gathered so far
-//     cpu_jobs         The other jobs on the CPU (softmax, take, random
-//     vk_loader        The Vulkan headers, the private table of function pointers and where it
+//     cpu_reduce       Reductions on the CPU, along rows and columns
+//     cpu_jobs         The other jobs on the CPU: softmax, take, random, matmul
+//     vk_loader        The Vulkan headers and the private table of function pointers
 //     vk_device        The types of all Vulkan rooms, the choice of a device
 //     vk_memory        The pool of device memory and the pools of staging memory
-//     vk_stream        The stream of commands
+//     vk_stream        The stream of commands: batches, barriers, data to and from the device
 //     vk_spirv         Cuts a SPIR-V module down to what one set of specialisation constants leaves of it
 //     vk_pipelines     Compute pipelines out of shaders.h
 //     vk_dispatch      Running a kernel
