@@ -21119,11 +21119,13 @@ static bool gni_vko_map_once(gni_vk *vk, const gni_map *m, int64_t n, bool *fits
     return gni_vko_dispatch(&c, pipeline, blocks, 1, 1);
 }
 
-// The dimension whose halving helps most: the one over which an operand spreads widest.
-static int gni_vko_widest(const int64_t *dim, int rank, const gni_operand *const *op, int n_op) {
+// The dimension from `first` on whose halving helps most: the one over which an operand spreads widest.
+// -1: none can be halved.
+static int gni_vko_widest(const int64_t *dim, int first, int rank, const gni_operand *const *op,
+                          int n_op) {
     int best = -1;
     int64_t most = 0;
-    for (int d = 0; d < rank; d++) {
+    for (int d = first; d < rank; d++) {
         int64_t reach = 0;
         if (dim[d] < 2) continue;
         for (int k = 0; k < n_op; k++) {
@@ -21177,7 +21179,7 @@ static bool gni_vko_map(gni_vk *vk, const gni_map *m) {
     int n_op = 0;
     for (int i = 0; i < m->program.n_in; i++) op[n_op++] = &m->in[i];
     for (int i = 0; i < m->program.n_out; i++) op[n_op++] = &m->out[i];
-    int d = gni_vko_widest(m->dim, m->rank, op, n_op);
+    int d = gni_vko_widest(m->dim, 0, m->rank, op, n_op);
     if (d < 0) return false;
     gni_map part = *m;
     int64_t half = gni_vko_half(m->dim[d]);
@@ -21385,18 +21387,10 @@ static void gni_vko_swap_dims(gni_reduce *r, int a, int b) {
 
 // The reduced dimension along which an input reaches furthest; the first where their order tells the result's.
 static int gni_vko_widest_reduced(const gni_reduce *r) {
-    int widest = r->kept;
-    int64_t most = 0;
-    if (r->op == GNI_RED_ARGMIN || r->op == GNI_RED_ARGMAX) return widest;
-    for (int d = r->kept; d < r->rank; d++)
-        for (int i = 0; i < r->program.n_in; i++) {
-            int64_t step = r->in[i].stride[d] * (int64_t)gn_dtype_size(r->in[i].dtype),
-                    reach = (r->dim[d] - 1) * (step < 0 ? -step : step);
-            if (reach <= most) continue;
-            most = reach;
-            widest = d;
-        }
-    return widest;
+    if (r->op == GNI_RED_ARGMIN || r->op == GNI_RED_ARGMAX) return r->kept;
+    const gni_operand *op[GNI_MAX_INPUTS];
+    for (int i = 0; i < r->program.n_in; i++) op[i] = &r->in[i];
+    return GNI_MAX(r->kept, gni_vko_widest(r->dim, r->kept, r->rank, op, r->program.n_in));
 }
 
 static bool gni_vko_reduce(gni_vk *vk, const gni_reduce *r) {

@@ -266,6 +266,21 @@ typedef struct bench_report {
     bool on_cpu;
 } bench_report;
 
+// A row of the table; what a peer took follows, and "\n".
+static void print_row(const bench_case *c, double seconds) {
+    printf("%-12s %-22s %12.3f us %9.1f GB/s", c->family, c->name, seconds * 1e6, c->bytes / seconds * 1e-9);
+    if (c->flops > 0.0) printf(" %10.1f GFLOP/s", c->flops / seconds * 1e-9);
+}
+
+// The same as JSON; what is told of some families only follows, and "}".
+static void write_row(const bench_case *c, double seconds, bench_report *report) {
+    fprintf(report->json,
+            "%s\n  {\"family\": \"%s\", \"name\": \"%s\", \"m\": %lld, \"n\": %lld, \"k\": %lld, "
+            "\"seconds\": %.9g, \"gbps\": %.6g, \"gflops\": %.6g",
+            report->rows ? "," : "", c->family, c->name, (long long)c->m, (long long)c->n, (long long)c->k, seconds,
+            c->bytes / seconds * 1e-9, c->flops / seconds * 1e-9);
+}
+
 static void run_case(gn_context *g, bench_case *c, const bench_options *o, bench_report *report) {
     if (o->only != NULL && strstr(c->family, o->only) == NULL && strstr(c->name, o->only) == NULL) return;
     double seconds = time_case(g, c, o);
@@ -278,18 +293,15 @@ static void run_case(gn_context *g, bench_case *c, const bench_options *o, bench
     if (report->sgemm != NULL && report->on_cpu && strcmp(c->family, "matmul") == 0 && c->batch == 0 &&
         c->turned == 0 && gn_dtype_of(c->in[0]) == GN_F32)
         peer = time_sgemm(report->sgemm, c, o);
-    printf("%-12s %-22s %12.3f us %9.1f GB/s", c->family, c->name, seconds * 1e6, c->bytes / seconds * 1e-9);
-    if (c->flops > 0.0) printf(" %10.1f GFLOP/s", c->flops / seconds * 1e-9);
+    print_row(c, seconds);
     if (peer > 0.0) printf("  %.2fx OpenBLAS", peer / seconds);
     printf("\n");
     fflush(stdout);
-    if (report->json != NULL)
-        fprintf(report->json,
-                "%s\n  {\"family\": \"%s\", \"name\": \"%s\", \"m\": %lld, \"n\": %lld, \"k\": %lld, "
-                "\"batch\": %lld, \"turned\": %d, "
-                "\"seconds\": %.9g, \"gbps\": %.6g, \"gflops\": %.6g, \"openblas_seconds\": %.9g}",
-                report->rows ? "," : "", c->family, c->name, (long long)c->m, (long long)c->n, (long long)c->k,
-                (long long)c->batch, c->turned, seconds, c->bytes / seconds * 1e-9, c->flops / seconds * 1e-9, peer);
+    if (report->json != NULL) {
+        write_row(c, seconds, report);
+        fprintf(report->json, ", \"batch\": %lld, \"turned\": %d, \"openblas_seconds\": %.9g}", (long long)c->batch,
+                c->turned, peer);
+    }
     report->rows++;
 }
 
@@ -428,18 +440,16 @@ static void bench_precision(const gn_options *options, gn_precision precision, c
 
 static void report_fft(const bench_case *c, double seconds, double first, double fftw, double plan,
                        bench_report *report) {
-    printf("%-12s %-22s %12.3f us %9.1f GB/s %10.1f GFLOP/s, first %.3f ms", c->family, c->name, seconds * 1e6,
-           c->bytes / seconds * 1e-9, c->flops / seconds * 1e-9, first * 1e3);
+    print_row(c, seconds);
+    printf(", first %.3f ms", first * 1e3);
     if (fftw > 0.0) printf("  %.2fx FFTW, plan %.1f ms", fftw / seconds, plan * 1e3);
     printf("\n");
     fflush(stdout);
-    if (report->json != NULL)
-        fprintf(report->json,
-                "%s\n  {\"family\": \"%s\", \"name\": \"%s\", \"m\": %lld, \"n\": %lld, \"k\": %lld, "
-                "\"seconds\": %.9g, \"gbps\": %.6g, \"gflops\": %.6g, \"first_seconds\": %.9g, "
-                "\"fftw_seconds\": %.9g, \"fftw_plan_seconds\": %.9g}",
-                report->rows ? "," : "", c->family, c->name, (long long)c->m, (long long)c->n, (long long)c->k,
-                seconds, c->bytes / seconds * 1e-9, c->flops / seconds * 1e-9, first, fftw, plan);
+    if (report->json != NULL) {
+        write_row(c, seconds, report);
+        fprintf(report->json, ", \"first_seconds\": %.9g, \"fftw_seconds\": %.9g, \"fftw_plan_seconds\": %.9g}", first,
+                fftw, plan);
+    }
     report->rows++;
 }
 
