@@ -10412,6 +10412,10 @@ typedef struct gni_la_isa {
     // y (n) += x (m) a (m,n)
     void (*rows_add)(double *y, const double *a, int64_t lda, const double *x, int64_t m,
                      int64_t n);
+    // y (n) += the product of x with the symmetric matrix that has rows 0 to m of the upper triangle of a (n,n),
+    // their mirror image, and zeros
+    void (*triangle)(double *y, const double *a, int64_t lda, const double *x, int64_t m,
+                     int64_t n);
     // `count` rotations of neighbouring rows p and p + step, one after the other, `width` columns:
     // p, q = c p + s q, c q - s p. cs holds c and s of each.
     void (*turn)(double *row, int64_t step, const double *cs, int64_t count, int64_t width);
@@ -10537,6 +10541,48 @@ static void GNI_FN(gni_la_rows_add)(double *y, const double *a, int64_t lda, con
     for (; i < m; i++, a += lda) GNI_FN(gni_la_axpy)(y, x[i], a, n);
 }
 
+// Each element of the triangle is loaded once, four rows at a time.
+static void GNI_FN(gni_la_triangle)(double *y, const double *a, int64_t lda, const double *x,
+                                    int64_t m, int64_t n) {
+    int64_t i = 0;
+    for (; i + 4 <= m; i += 4, a += 4 * lda) {
+        const double *a1 = a + lda, *a2 = a1 + lda, *a3 = a2 + lda;
+        GNI_LA_V x0 = GNI_LA_SET(x[i]), x1 = GNI_LA_SET(x[i + 1]), x2 = GNI_LA_SET(x[i + 2]),
+                 x3 = GNI_LA_SET(x[i + 3]);
+        GNI_LA_V s0 = GNI_LA_SET(0.0), s1 = s0, s2 = s0, s3 = s0;
+        int64_t j = i + 4;
+        for (; j + GNI_LA_LANES <= n; j += GNI_LA_LANES) {
+            GNI_LA_V v = GNI_LA_LD(x + j), sum = GNI_LA_LD(y + j), b0 = GNI_LA_LD(a + j),
+                     b1 = GNI_LA_LD(a1 + j), b2 = GNI_LA_LD(a2 + j), b3 = GNI_LA_LD(a3 + j);
+            s0 = GNI_LA_FMA(b0, v, s0);
+            s1 = GNI_LA_FMA(b1, v, s1);
+            s2 = GNI_LA_FMA(b2, v, s2);
+            s3 = GNI_LA_FMA(b3, v, s3);
+            sum = GNI_LA_FMA(b0, x0, sum);
+            sum = GNI_LA_FMA(b1, x1, sum);
+            sum = GNI_LA_FMA(b2, x2, sum);
+            GNI_LA_ST(y + j, GNI_LA_FMA(b3, x3, sum));
+        }
+        double t0 = GNI_LA_SUM(s0), t1 = GNI_LA_SUM(s1), t2 = GNI_LA_SUM(s2), t3 = GNI_LA_SUM(s3);
+        for (; j < n; j++) {
+            t0 += a[j] * x[j];
+            t1 += a1[j] * x[j];
+            t2 += a2[j] * x[j];
+            t3 += a3[j] * x[j];
+            y[j] += (a[j] * x[i] + a1[j] * x[i + 1]) + (a2[j] * x[i + 2] + a3[j] * x[i + 3]);
+        }
+        const double *p = x + i, *b = a + i, *b1 = a1 + i, *b2 = a2 + i;
+        y[i] += t0 + b[0] * p[0] + b[1] * p[1] + b[2] * p[2] + b[3] * p[3];
+        y[i + 1] += t1 + b[1] * p[0] + b1[1] * p[1] + b1[2] * p[2] + b1[3] * p[3];
+        y[i + 2] += t2 + b[2] * p[0] + b1[2] * p[1] + b2[2] * p[2] + b2[3] * p[3];
+        y[i + 3] += t3 + b[3] * p[0] + b1[3] * p[1] + b2[3] * p[2] + a3[i + 3] * p[3];
+    }
+    for (; i < m; i++, a += lda) {
+        y[i] += a[i] * x[i] + GNI_FN(gni_la_dot)(a + i + 1, x + i + 1, n - i - 1);
+        GNI_FN(gni_la_axpy)(y + i + 1, x[i], a + i + 1, n - i - 1);
+    }
+}
+
 // The row that two rotations share stays in registers.
 static void GNI_FN(gni_la_turn)(double *row, int64_t step, const double *cs, int64_t count,
                                 int64_t width) {
@@ -10627,8 +10673,9 @@ static double GNI_FN(gni_la_quotients)(double *y, const double *x, int64_t n) {
 }
 
 static const gni_la_isa GNI_FN(gni_la_isa) = {
-    GNI_FN(gni_la_dot),  GNI_FN(gni_la_axpy),  GNI_FN(gni_la_rows_dot), GNI_FN(gni_la_rows_add),
-    GNI_FN(gni_la_turn), GNI_FN(gni_la_poles), GNI_FN(gni_la_ratios),   GNI_FN(gni_la_quotients)};
+    GNI_FN(gni_la_dot),      GNI_FN(gni_la_axpy), GNI_FN(gni_la_rows_dot), GNI_FN(gni_la_rows_add),
+    GNI_FN(gni_la_triangle), GNI_FN(gni_la_turn), GNI_FN(gni_la_poles),    GNI_FN(gni_la_ratios),
+    GNI_FN(gni_la_quotients)};
 
 #undef GNI_LA_LANES
 #undef GNI_LA_V
@@ -24128,6 +24175,50 @@ static void gni_la_times_vector(gni_la *w, double *y, const double *a, int64_t l
     gni_parallel(w->pool, items, grain, turned ? gni_la_rows_add_task : gni_la_rows_dot_task, &p);
 }
 
+enum { GNI_LA_PARTS = 8 }; // of a symmetric matrix, at most
+
+typedef struct gni_la_symmetric {
+    const gni_la_isa *isa;
+    const double *a, *x;
+    double *sum; // a row of n for each part
+    int64_t lda, n, row[GNI_LA_PARTS + 1];
+} gni_la_symmetric;
+
+static void gni_la_symmetric_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_la_symmetric *p = (const gni_la_symmetric *)arg;
+    GNI_UNUSED(worker);
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t r = p->row[i];
+        double *sum = p->sum + i * p->n;
+        memset(sum, 0, (size_t)p->n * sizeof *sum);
+        p->isa->triangle(sum + r, p->a + r * (p->lda + 1), p->lda, p->x + r, p->row[i + 1] - r,
+                         p->n - r);
+    }
+}
+
+// y (n) = a x with the symmetric a whose upper triangle is there. The parts are of one size and depend on n
+// only, and so do the bits. `sum` has room for GNI_LA_PARTS rows.
+static void gni_la_times_symmetric(gni_la *w, double *y, const double *a, int64_t lda,
+                                   const double *x, int64_t n, double *sum) {
+    gni_la_symmetric p;
+    const int64_t parts = GNI_MIN(GNI_MAX(n * n / 131072, 1), GNI_LA_PARTS);
+    p.isa = w->isa;
+    p.a = a;
+    p.x = x;
+    p.sum = parts > 1 ? sum : y;
+    p.lda = lda;
+    p.n = n;
+    for (int64_t i = 0; i < parts; i++)
+        p.row[i] =
+            (int64_t)((double)n * (1.0 - sqrt(1.0 - (double)i / (double)parts))) / 16 * 16;
+    p.row[parts] = n;
+    gni_parallel(w->pool, parts, 1, gni_la_symmetric_task, &p);
+    if (parts == 1) return;
+    memcpy(y, sum, (size_t)n * sizeof *y);
+    for (int64_t i = 1; i < parts; i++)
+        w->isa->axpy(y + p.row[i], 1.0, sum + i * n + p.row[i], n - p.row[i]);
+}
+
 // ---- triangular systems
 
 // b (n,m) = l^-1 b with the lower triangle of l (n,n), its diagonal 1 when `unit`. By halves; GVL 3.1.
@@ -24541,6 +24632,7 @@ typedef struct gni_la_tridiagonal {
     double *minus;  // -w above -v
     double *factor; // 2 GNI_LA_PANEL
     double *p;      // n
+    double *sum;    // GNI_LA_PARTS of n
 } gni_la_tridiagonal;
 
 // One column: a[j][j+1..] becomes the vector of the reflection, d and e the elements of T. The block's earlier
@@ -24561,7 +24653,7 @@ static void gni_la_tridiagonal_step(gni_la *w, double *a, int64_t ld, int64_t n,
     const int64_t from = j + 1, left = n - from;
     double *v = row + from, *p = x->p + from;
     e[j] = gni_la_reflector(w, v, left, &tau[j]);
-    gni_la_times_vector(w, p, a + from * ld + from, ld, v, left, left, false);
+    gni_la_times_symmetric(w, p, a + from * ld + from, ld, v, left, x->sum);
     isa->rows_dot(f, x->w + from, ld, v, i, left);
     isa->rows_dot(f + i, x->v + from, ld, v, i, left);
     for (int64_t k = 0; k < 2 * i; k++) f[k] = -f[k];
@@ -24575,7 +24667,20 @@ static void gni_la_tridiagonal_step(gni_la *w, double *a, int64_t ld, int64_t n,
     memcpy(x->w + i * ld + from, p, (size_t)left * sizeof(double));
 }
 
-// a (n,n), both triangles, = Q T Q^T with T tridiagonal; GVL 8.3.1, a panel at a time (Dongarra, Sorensen,
+// The upper triangle of c (n,n) += x^T y with x and y (k,n); below it anything may be written.
+static void gni_la_add_triangle(gni_la *w, double *c, int64_t ld, int64_t n, const double *x,
+                                const double *y, int64_t k) {
+    const int64_t h = n <= 128 ? n : gni_la_round(n / 2);
+    if (h == n) {
+        gni_la_gemm(w, n, n, k, c, ld, x, 1, ld, y, ld, 1, true);
+        return;
+    }
+    gni_la_add_triangle(w, c, ld, h, x, y, k);
+    gni_la_gemm(w, h, n - h, k, c + h, ld, x, 1, ld, y + h, ld, 1, true);
+    gni_la_add_triangle(w, c + h * ld + h, ld, n - h, x + h, y + h, k);
+}
+
+// The symmetric a (n,n), of which the upper triangle is there, = Q T Q^T with T tridiagonal; GVL 8.3.1, a panel at a time (Dongarra, Sorensen,
 // Hammarling 1989).
 static void gni_la_tridiagonalize(gni_la *w, double *a, int64_t ld, int64_t n, double *d, double *e,
                                   double *tau) {
@@ -24584,6 +24689,7 @@ static void gni_la_tridiagonalize(gni_la *w, double *a, int64_t ld, int64_t n, d
     x.minus = gni_la_take(w, 2 * GNI_LA_PANEL * ld);
     x.factor = gni_la_take(w, 2 * GNI_LA_PANEL);
     x.p = gni_la_take(w, ld);
+    x.sum = gni_la_take(w, GNI_LA_PARTS * ld);
     for (int64_t j0 = 0; j0 < n; j0 += GNI_LA_PANEL) {
         const int64_t jb = GNI_MIN(GNI_LA_PANEL, n - j0), end = j0 + jb;
         x.w = x.v + jb * ld;
@@ -24593,14 +24699,17 @@ static void gni_la_tridiagonalize(gni_la *w, double *a, int64_t ld, int64_t n, d
         for (int64_t i = 0; i < 2 * jb; i++)
             for (int64_t k = end; k < n; k++)
                 x.minus[i * ld + k] = -x.v[(i < jb ? i + jb : i - jb) * ld + k];
-        gni_la_gemm(w, n - end, n - end, 2 * jb, a + end * ld + end, ld, x.v + end, 1, ld,
-                    x.minus + end, ld, 1, true);
+        gni_la_add_triangle(w, a + end * ld + end, ld, n - end, x.v + end, x.minus + end, 2 * jb);
     }
 }
 
 static bool gni_la_negligible(double e, double d0, double d1) {
     return fabs(e) <= 2.2204460492503131e-16 * (sqrt(fabs(d0)) * sqrt(fabs(d1))) ||
            fabs(e) < 1e-300;
+}
+
+static bool gni_la_negligible_square(double e, double d0, double d1) {
+    return e <= 4.9303806576313238e-32 * fabs(d0 * d1) || e < 1e-300;
 }
 
 // One implicit QL step on the `count` elements from `lo` on, or with dir -1 the same backwards (QR), so that
@@ -24629,13 +24738,38 @@ static void gni_la_ql_step(double *d, double *e, int64_t lo, int64_t count, int6
     e[edge] = g;
 }
 
-// Eigenvalues of the tridiagonal matrix d (n), e (n - 1) into d, unsorted.
+// The same for eigenvalues alone, with the squares of e, which needs no root at each element (Pal, Walker and
+// Kahan; Parlett 1980, 8.15).
+static void gni_la_ql_squares(double *d, double *e, int64_t lo, int64_t count, int64_t dir) {
+    const int64_t hi = lo + count - 1, top = dir > 0 ? lo : hi, edge = dir > 0 ? lo : hi - 1;
+    const double root = sqrt(e[edge]), ratio = (d[top + dir] - d[top]) / (2.0 * root);
+    const double shift = d[top] - root / (ratio + copysign(sqrt(ratio * ratio + 1.0), ratio));
+    double c = 1.0, s = 0.0, g = d[top + dir * (count - 1)] - shift, p = g * g;
+    for (int64_t i = count - 2; i >= 0; i--) {
+        double *di = d + top + dir * i, *ei = e + edge + dir * i;
+        const double square = *ei, r = p + square, last_c = c, last_g = g;
+        if (i < count - 2) ei[dir] = s * r;
+        c = p / r;
+        s = square / r;
+        g = c * (*di - shift) - s * g;
+        di[dir] = last_g + (*di - g);
+        p = c != 0.0 ? g * g / c : last_c * square;
+    }
+    e[edge] = s * p;
+    d[top] = shift + g;
+}
+
+// Eigenvalues of the tridiagonal matrix d (n), e (n - 1) into d, unsorted. Its elements are 1 or less.
 static void gni_la_tridiagonal_values(gni_la *w, double *d, double *e, int64_t n,
                                       gni_la_turns *turns) {
+    const bool alone = turns->z == NULL;
     int64_t steps = 0;
+    for (int64_t i = 0; alone && i < n - 1; i++) e[i] *= e[i];
     for (int64_t lo = 0; lo < n;) {
         int64_t hi = lo;
-        while (hi < n - 1 && !gni_la_negligible(e[hi], d[hi], d[hi + 1])) hi++;
+        while (hi < n - 1 && !(alone ? gni_la_negligible_square(e[hi], d[hi], d[hi + 1])
+                                     : gni_la_negligible(e[hi], d[hi], d[hi + 1])))
+            hi++;
         if (hi < n - 1) e[hi] = 0.0;
         if (hi == lo) {
             lo++;
@@ -24645,7 +24779,11 @@ static void gni_la_tridiagonal_values(gni_la *w, double *d, double *e, int64_t n
             w->info = GNI_LA_NO_CONVERGENCE;
             break;
         }
-        gni_la_ql_step(d, e, lo, hi - lo + 1, fabs(d[hi]) < fabs(d[lo]) ? -1 : 1, turns);
+        const int64_t dir = fabs(d[hi]) < fabs(d[lo]) ? -1 : 1;
+        if (alone)
+            gni_la_ql_squares(d, e, lo, hi - lo + 1, dir);
+        else
+            gni_la_ql_step(d, e, lo, hi - lo + 1, dir, turns);
     }
     gni_la_turns_flush(turns);
 }
@@ -24667,7 +24805,8 @@ static void gni_dc_run(gni_la *w, double *d, double *e, double *z, int64_t ld, i
 
 static int64_t gni_la_eigh_memory(int64_t n, bool vectors) {
     int64_t ld = gni_la_ld(n);
-    int64_t count = 4 * GNI_LA_PANEL * ld + 2 * GNI_LA_PANEL + ld + 4 * gni_la_round(n + 1) + 64;
+    int64_t count = (4 * GNI_LA_PANEL + GNI_LA_PARTS + 1) * ld + 2 * GNI_LA_PANEL +
+                    4 * gni_la_round(n + 1) + 64;
     if (!vectors) return count;
     return count + gni_la_block_memory(n, n) + gni_la_turns_memory(n) + gni_dc_memory(n);
 }
