@@ -85,7 +85,7 @@
 //     reduce_ops       The public reductions
 //     matmul           The public matrix product
 //     decompose        Matrix decompositions of one matrix on the CPU
-//     divide           Eigenvectors of symmetric tridiagonal matrices by divide and conquer
+//     divide           Eigenvectors and singular vectors by divide and conquer
 //     linalg_ops       Diagonals and triangles, einsum and its relatives
 //     factor_gpu       Decompositions of large matrices on the GPU, by blocks
 //     factor_cpu       Decompositions of a batch on the CPU
@@ -10419,11 +10419,10 @@ typedef struct gni_la_isa {
     // `count` rotations of neighbouring rows p and p + step, one after the other, `width` columns:
     // p, q = c p + s q, c q - s p. cs holds c and s of each.
     void (*turn)(double *row, int64_t step, const double *cs, int64_t count, int64_t width);
-    // Sums of square / ((pole - origin) - t), and of the same with the divisor squared.
-    void (*poles)(const double *pole, const double *square, double origin, double t, int64_t n,
-                  double *sum, double *slope);
-    void (*ratios)(double *y, const double *x, const double *pole, double at,
-                   int64_t n);                                  // y *= x / (pole - at)
+    // Sums of square / (gap - t), and of the same with the divisor squared.
+    void (*poles)(const double *gap, const double *square, double t, int64_t n, double *sum,
+                  double *slope);
+    void (*ratios)(double *y, const double *x, const double *z, int64_t n); // y *= x / z
     double (*quotients)(double *y, const double *x, int64_t n); // y = x / y; the sum of squares
 } gni_la_isa;
 #endif
@@ -10622,14 +10621,13 @@ static void GNI_FN(gni_la_turn)(double *row, int64_t step, const double *cs, int
     }
 }
 
-static void GNI_FN(gni_la_poles)(const double *pole, const double *square, double origin, double t,
-                                 int64_t n, double *sum, double *slope) {
-    GNI_LA_V one = GNI_LA_SET(1.0), a = GNI_LA_SET(0.0), b = a, c = a, d = a,
-             o = GNI_LA_SET(origin), v = GNI_LA_SET(t);
+static void GNI_FN(gni_la_poles)(const double *gap, const double *square, double t, int64_t n,
+                                 double *sum, double *slope) {
+    GNI_LA_V one = GNI_LA_SET(1.0), a = GNI_LA_SET(0.0), b = a, c = a, d = a, v = GNI_LA_SET(t);
     int64_t i = 0;
     for (; i + 2 * GNI_LA_LANES <= n; i += 2 * GNI_LA_LANES) {
-        GNI_LA_V p = one / ((GNI_LA_LD(pole + i) - o) - v),
-                 q = one / ((GNI_LA_LD(pole + i + GNI_LA_LANES) - o) - v);
+        GNI_LA_V p = one / (GNI_LA_LD(gap + i) - v),
+                 q = one / (GNI_LA_LD(gap + i + GNI_LA_LANES) - v);
         GNI_LA_V x = GNI_LA_LD(square + i) * p, y = GNI_LA_LD(square + i + GNI_LA_LANES) * q;
         a = a + x;
         b = b + y;
@@ -10641,19 +10639,17 @@ static void GNI_FN(gni_la_poles)(const double *pole, const double *square, doubl
     *sum = GNI_LA_SUM(a);
     *slope = GNI_LA_SUM(c);
     for (; i < n; i++) {
-        double p = 1.0 / ((pole[i] - origin) - t), x = square[i] * p;
+        double p = 1.0 / (gap[i] - t), x = square[i] * p;
         *sum += x;
         *slope += x * p;
     }
 }
 
-static void GNI_FN(gni_la_ratios)(double *y, const double *x, const double *pole, double at,
-                                  int64_t n) {
-    GNI_LA_V o = GNI_LA_SET(at);
+static void GNI_FN(gni_la_ratios)(double *y, const double *x, const double *z, int64_t n) {
     int64_t i = 0;
     for (; i + GNI_LA_LANES <= n; i += GNI_LA_LANES)
-        GNI_LA_ST(y + i, GNI_LA_LD(y + i) * (GNI_LA_LD(x + i) / (GNI_LA_LD(pole + i) - o)));
-    for (; i < n; i++) y[i] = y[i] * (x[i] / (pole[i] - at));
+        GNI_LA_ST(y + i, GNI_LA_LD(y + i) * (GNI_LA_LD(x + i) / GNI_LA_LD(z + i)));
+    for (; i < n; i++) y[i] = y[i] * (x[i] / z[i]);
 }
 
 static double GNI_FN(gni_la_quotients)(double *y, const double *x, int64_t n) {
@@ -10673,9 +10669,9 @@ static double GNI_FN(gni_la_quotients)(double *y, const double *x, int64_t n) {
 }
 
 static const gni_la_isa GNI_FN(gni_la_isa) = {
-    GNI_FN(gni_la_dot),      GNI_FN(gni_la_axpy), GNI_FN(gni_la_rows_dot), GNI_FN(gni_la_rows_add),
-    GNI_FN(gni_la_triangle), GNI_FN(gni_la_turn), GNI_FN(gni_la_poles),    GNI_FN(gni_la_ratios),
-    GNI_FN(gni_la_quotients)};
+    GNI_FN(gni_la_dot),      GNI_FN(gni_la_axpy),     GNI_FN(gni_la_rows_dot),
+    GNI_FN(gni_la_rows_add), GNI_FN(gni_la_triangle), GNI_FN(gni_la_turn),
+    GNI_FN(gni_la_poles),    GNI_FN(gni_la_ratios),   GNI_FN(gni_la_quotients)};
 
 #undef GNI_LA_LANES
 #undef GNI_LA_V
@@ -24201,7 +24197,7 @@ static void gni_la_symmetric_task(void *arg, int64_t begin, int64_t end, int wor
 static void gni_la_times_symmetric(gni_la *w, double *y, const double *a, int64_t lda,
                                    const double *x, int64_t n, double *sum) {
     gni_la_symmetric p;
-    const int64_t parts = GNI_MIN(GNI_MAX(n * n / 131072, 1), GNI_LA_PARTS);
+    const int64_t parts = GNI_MIN(GNI_MAX(n * n / 131072, 1), (int64_t)GNI_LA_PARTS);
     p.isa = w->isa;
     p.a = a;
     p.x = x;
@@ -24209,8 +24205,7 @@ static void gni_la_times_symmetric(gni_la *w, double *y, const double *a, int64_
     p.lda = lda;
     p.n = n;
     for (int64_t i = 0; i < parts; i++)
-        p.row[i] =
-            (int64_t)((double)n * (1.0 - sqrt(1.0 - (double)i / (double)parts))) / 16 * 16;
+        p.row[i] = (int64_t)((double)n * (1.0 - sqrt(1.0 - (double)i / (double)parts))) / 16 * 16;
     p.row[parts] = n;
     gni_parallel(w->pool, parts, 1, gni_la_symmetric_task, &p);
     if (parts == 1) return;
@@ -24802,6 +24797,9 @@ static void gni_la_order(const double *d, int64_t n, bool down, int64_t *order) 
 enum { GNI_DC_LEAST = 64 }; // smaller matrices are left to QL
 static int64_t gni_dc_memory(int64_t n);
 static void gni_dc_run(gni_la *w, double *d, double *e, double *z, int64_t ld, int64_t n);
+static int64_t gni_dc_values_memory(int64_t n);
+static void gni_dc_run_values(gni_la *w, double *d, const double *e, double *u, double *v,
+                              int64_t ld, int64_t n);
 
 static int64_t gni_la_eigh_memory(int64_t n, bool vectors) {
     int64_t ld = gni_la_ld(n);
@@ -25012,7 +25010,8 @@ static void gni_la_bidiagonal_values(gni_la *w, double *d, double *e, int64_t n,
 static int64_t gni_la_svd_memory(int64_t n) {
     int64_t ld = gni_la_ld(n);
     return ld * n + 4 * GNI_LA_PANEL * ld + 5 * gni_la_round(n + 1) + 2 * GNI_LA_PANEL +
-           gni_la_block_memory(n, n) + 2 * gni_la_turns_memory(n) + 128;
+           gni_la_block_memory(n, n) +
+           GNI_MAX(2 * gni_la_turns_memory(n), gni_dc_values_memory(n)) + 128;
 }
 
 // Singular values of a (n,n) into d, unsorted, and unless they are NULL the vectors as rows of ut and vt (n,n).
@@ -25026,6 +25025,12 @@ static void gni_la_svd_square(gni_la *w, double *a, int64_t ld, int64_t n, doubl
     gni_la_bidiagonalize(w, a, left, ld, n, d, e, tau_v, tau_u);
     e[n - 1] = e[n] = 0.0;
     gni_la_block_take(w, &b, n, n);
+    if (ut != NULL && vt != NULL && n >= GNI_DC_LEAST) {
+        gni_dc_run_values(w, d, e, ut, vt, ld, n);
+        gni_la_apply_q(w, left, ld, n, tau_v, ut, ld, n, &b);
+        gni_la_apply_q(w, a + 1, ld, n - 1, tau_u, vt + 1, ld, n, &b);
+        return;
+    }
     if (ut != NULL) gni_la_form_q(w, left, ld, n, n, tau_v, ut, ld, n, &b);
     if (vt != NULL) {
         gni_la_clear(vt, ld, n, n);
@@ -25043,12 +25048,16 @@ static void gni_la_svd_square(gni_la *w, double *a, int64_t ld, int64_t n, doubl
 }
 
 // >>divide
-// Eigenvectors of symmetric tridiagonal matrices by divide and conquer. From outside: gni_dc_run and
-// gni_dc_memory.
+// Eigenvectors of symmetric tridiagonal matrices and singular vectors of bidiagonal ones by divide and conquer.
+// From outside: gni_dc_run, gni_dc_run_values and their memory.
 //
 // Cuppen's (1981) division into two halves and a change of rank one, whose eigenvalues are the roots of a secular
 // equation, with deflation as in LAPACK's dlaed2. Vectors are those of the nearby problem that the computed roots
 // solve exactly (Gu and Eisenstat 1994), so they are orthogonal. Vectors stand in rows.
+//
+// A bidiagonal matrix is divided by leaving a row out (Gu and Eisenstat 1995): with the halves' vectors it becomes
+// that row, z, above a diagonal d, and z^T z + d^2 has the same secular equation, with the squares of d as poles.
+// Their distances are formed from d itself, so that small singular values keep their digits.
 
 enum { GNI_DC_LEAF = 32 }; // parts of this order are left to QL
 
@@ -25056,17 +25065,25 @@ typedef struct gni_dc {
     gni_la *w;
     int64_t ld;
     double *rows, *s, *mix; // (n,n): the vectors of the halves, how to mix them, and a part of that
-    gni_la_turns turns;
+    double *s_left;         // the same as s for left singular vectors
+    gni_la_turns turns, turns_right;
+    bool singular; // poles are the squares of `pole`
     // of the merge under way: poles, weights and their squares, roots, weights of the nearby problem
     int64_t count;
-    double *pole, *weight, *square, *root, *near_by;
+    double *pole, *weight, *square, *root, *near_by, *gap;
     double *scratch, *carry, rho;
     int64_t *order, *list, *left, *right;
 } gni_dc;
 
 static int64_t gni_dc_memory(int64_t n) {
     if (n < GNI_DC_LEAST) return 0;
-    return 3 * n * gni_la_ld(n) + 11 * gni_la_round(n + 1) + gni_la_turns_memory(GNI_DC_LEAF) + 128;
+    return 3 * n * gni_la_ld(n) + 12 * gni_la_round(n + 1) + gni_la_turns_memory(GNI_DC_LEAF + 1) +
+           128;
+}
+
+static int64_t gni_dc_values_memory(int64_t n) {
+    if (n < GNI_DC_LEAST) return 0;
+    return gni_dc_memory(n) + n * gni_la_ld(n) + gni_la_turns_memory(GNI_DC_LEAF + 1);
 }
 
 static void gni_dc_take(gni_dc *c, gni_la *w, double *z, int64_t ld, int64_t n) {
@@ -25081,28 +25098,44 @@ static void gni_dc_take(gni_dc *c, gni_la *w, double *z, int64_t ld, int64_t n) 
     c->square = gni_la_take(w, n);
     c->root = gni_la_take(w, n);
     c->near_by = gni_la_take(w, n);
+    c->gap = gni_la_take(w, n);
     c->scratch = gni_la_take(w, n);
     c->carry = gni_la_take(w, n);
     c->order = (int64_t *)(void *)gni_la_take(w, n);
     c->list = (int64_t *)(void *)gni_la_take(w, n);
     c->left = (int64_t *)(void *)gni_la_take(w, n);
     c->right = (int64_t *)(void *)gni_la_take(w, n);
-    gni_la_turns_begin(&c->turns, w, z, ld, GNI_DC_LEAF, GNI_DC_LEAF);
+    gni_la_turns_begin(&c->turns, w, z, ld, GNI_DC_LEAF, GNI_DC_LEAF + 1);
+}
+
+static void gni_dc_unit(double *z, int64_t ld, int64_t n) {
+    gni_la_clear(z, ld, n, n);
+    for (int64_t i = 0; i < n; i++) z[i * ld + i] = 1.0;
 }
 
 // ---- the secular equation 1 / rho + sum of weight^2 / (pole - x) = 0
 
-// Its value and what it is made of, at x = origin + t, with the poles up to `split` apart from the others.
+// How far the poles `from` to `to` are from pole number k.
+static void gni_dc_gaps(const gni_dc *c, int64_t k, double *gap, int64_t from, int64_t to) {
+    const double *pole = c->pole, at = pole[k];
+    if (c->singular)
+        for (int64_t i = from; i < to; i++) gap[i] = (pole[i] - at) * (pole[i] + at);
+    else
+        for (int64_t i = from; i < to; i++) gap[i] = pole[i] - at;
+}
+
+// Its value and what it is made of, t above the pole that `gap` starts from, with the poles up to `split` apart
+// from the others.
 typedef struct gni_dc_value {
     double f, low, high, low_slope, high_slope;
 } gni_dc_value;
 
-static void gni_dc_evaluate(const gni_dc *c, int64_t split, double origin, double t,
+static void gni_dc_evaluate(const gni_dc *c, const double *gap, int64_t split, double t,
                             gni_dc_value *v) {
     const gni_la_isa *isa = c->w->isa;
     const int64_t n = c->count;
-    isa->poles(c->pole, c->square, origin, t, split, &v->low, &v->low_slope);
-    isa->poles(c->pole + split, c->square + split, origin, t, n - split, &v->high, &v->high_slope);
+    isa->poles(gap, c->square, t, split, &v->low, &v->low_slope);
+    isa->poles(gap + split, c->square + split, t, n - split, &v->high, &v->high_slope);
     v->f = 1.0 / c->rho + v->low + v->high;
 }
 
@@ -25124,15 +25157,17 @@ static double gni_dc_step(const gni_dc_value *v, double p, double q, bool last) 
 // Root number j, between pole j and the next one: row j of s becomes the distances of all poles from it.
 static void gni_dc_root(const gni_dc *c, int64_t j) {
     const int64_t n = c->count;
-    const double eps = 2.2204460492503131e-16, *pole = c->pole;
+    const double eps = 2.2204460492503131e-16;
     const bool last = j == n - 1;
-    double width = last ? c->rho * c->w->isa->dot(c->weight, c->weight, n) : pole[j + 1] - pole[j];
-    double origin = pole[j], lo = 0.0, hi = last ? width * 1.000000000000001 : 0.5 * width,
-           t = 0.5 * width;
+    double *gap = c->s + j * c->ld, origin = c->pole[j];
+    gni_dc_gaps(c, j, gap, 0, n);
+    double width = last ? c->rho * c->w->isa->dot(c->weight, c->weight, n) : gap[j + 1];
+    double lo = 0.0, hi = last ? width * 1.000000000000001 : 0.5 * width, t = 0.5 * width;
     gni_dc_value v;
-    gni_dc_evaluate(c, j + 1, origin, t, &v);
+    gni_dc_evaluate(c, gap, j + 1, t, &v);
     if (v.f < 0.0 && !last) { // nearer to the pole above
-        origin = pole[j + 1];
+        origin = c->pole[j + 1];
+        gni_dc_gaps(c, j + 1, gap, 0, n);
         t -= width;
         lo = t;
         hi = 0.0;
@@ -25144,7 +25179,7 @@ static void gni_dc_root(const gni_dc *c, int64_t j) {
             lo = GNI_MAX(lo, t);
         else
             hi = GNI_MIN(hi, t);
-        double p = (pole[j] - origin) - t, q = last ? 0.0 : (pole[j + 1] - origin) - t;
+        double p = gap[j] - t, q = last ? 0.0 : gap[j + 1] - t;
         double to = t + gni_dc_step(&v, p, q, last);
         if (!(to > lo && to < hi)) {
             to = lo + 0.5 * (hi - lo);
@@ -25153,11 +25188,10 @@ static void gni_dc_root(const gni_dc *c, int64_t j) {
         }
         if (to == t || !(to > lo && to < hi)) break;
         t = to;
-        gni_dc_evaluate(c, j + 1, origin, t, &v);
+        gni_dc_evaluate(c, gap, j + 1, t, &v);
     }
-    c->root[j] = origin + t;
-    double *row = c->s + j * c->ld;
-    for (int64_t i = 0; i < n; i++) row[i] = (pole[i] - origin) - t;
+    c->root[j] = c->singular ? origin + t / (origin + sqrt(origin * origin + t)) : origin + t;
+    for (int64_t i = 0; i < n; i++) gap[i] -= t;
 }
 
 static void gni_dc_root_task(void *arg, int64_t begin, int64_t end, int worker) {
@@ -25169,15 +25203,16 @@ static void gni_dc_root_task(void *arg, int64_t begin, int64_t end, int worker) 
 static void gni_dc_weights_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_dc *c = (const gni_dc *)arg;
     GNI_UNUSED(worker);
-    double *y = c->near_by;
+    double *y = c->near_by, *gap = c->gap;
     for (int64_t i = begin; i < end; i++) y[i] = 1.0;
     for (int64_t j = 0; j < c->count; j++) {
         const double *row = c->s + j * c->ld;
         const int64_t lo = GNI_MAX(begin, GNI_MIN(j, end)),
                       hi = GNI_MAX(begin, GNI_MIN(j + 1, end));
-        c->w->isa->ratios(y + begin, row + begin, c->pole + begin, c->pole[j], lo - begin);
+        gni_dc_gaps(c, j, gap, begin, end);
+        c->w->isa->ratios(y + begin, row + begin, gap + begin, lo - begin);
         if (lo < hi) y[j] *= row[j];
-        c->w->isa->ratios(y + hi, row + hi, c->pole + hi, c->pole[j], end - hi);
+        c->w->isa->ratios(y + hi, row + hi, gap + hi, end - hi);
     }
     for (int64_t i = begin; i < end; i++) y[i] = copysign(sqrt(fabs(y[i])), c->weight[i]);
 }
@@ -25188,8 +25223,26 @@ static void gni_dc_vectors_task(void *arg, int64_t begin, int64_t end, int worke
     for (int64_t j = begin; j < end; j++) {
         double *row = c->s + j * c->ld;
         double norm = sqrt(c->w->isa->quotients(row, c->near_by, c->count));
+        if (c->singular) { // the matrix times the right vector
+            double *left = c->s_left + j * c->ld;
+            for (int64_t i = 0; i < c->count; i++) left[i] = c->pole[i] * row[i];
+            left[0] = -1.0;
+            const double length = sqrt(c->w->isa->dot(left, left, c->count));
+            for (int64_t i = 0; i < c->count; i++) left[i] /= length;
+        }
         for (int64_t i = 0; i < c->count; i++) row[i] /= norm;
     }
+}
+
+// From c->pole and c->weight to c->root, c->s and c->s_left.
+static void gni_dc_secular(gni_dc *c, double rho, int64_t count) {
+    const int64_t grain = 1 + 20000 / count;
+    c->count = count;
+    c->rho = rho;
+    for (int64_t i = 0; i < count; i++) c->square[i] = c->weight[i] * c->weight[i];
+    gni_parallel(c->w->pool, count, grain, gni_dc_root_task, c);
+    gni_parallel(c->w->pool, count, gni_la_round(grain), gni_dc_weights_task, c);
+    gni_parallel(c->w->pool, count, grain, gni_dc_vectors_task, c);
 }
 
 // ---- merging
@@ -25260,8 +25313,8 @@ static int64_t gni_dc_deflate(gni_dc *c, double *z, double *d, double *weight, d
 
 // Columns `from` to `to` of the first `kept` rows of z become mixtures of those rows of c->rows that are not 0
 // there: their numbers among the kept ones are in `which`.
-static void gni_dc_mix(gni_dc *c, double *z, int64_t kept, const int64_t *which, int64_t count,
-                       int64_t from, int64_t to) {
+static void gni_dc_mix(gni_dc *c, double *z, const double *s, int64_t kept, const int64_t *which,
+                       int64_t count, int64_t from, int64_t to) {
     const int64_t ld = c->ld;
     double *mix = c->mix;
     if (count == 0) {
@@ -25275,7 +25328,7 @@ static void gni_dc_mix(gni_dc *c, double *z, int64_t kept, const int64_t *which,
             memcpy(c->rows + i * ld + from, c->rows + which[i] * ld + from,
                    (size_t)(to - from) * sizeof *z);
     for (int64_t r = 0; r < kept; r++)
-        for (int64_t i = 0; i < count; i++) mix[r * ld + i] = c->s[r * ld + which[i]];
+        for (int64_t i = 0; i < count; i++) mix[r * ld + i] = s[r * ld + which[i]];
     gni_la_gemm(c->w, kept, to - from, count, z + from, ld, mix, ld, 1, c->rows + from, ld, 1,
                 false);
 }
@@ -25286,42 +25339,51 @@ static bool gni_dc_any(const double *x, int64_t n) {
     return false;
 }
 
+// The rows of z (n,width) in the order of c->list, the first `kept` of them mixed by s. The halves' rows are 0
+// on the other side of column h.
+static void gni_dc_replace(gni_dc *c, double *z, const double *s, int64_t n, int64_t width,
+                           int64_t kept, int64_t h) {
+    const int64_t ld = c->ld;
+    const size_t bytes = (size_t)width * sizeof *z;
+    int64_t left = 0, right = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const double *row = z + c->list[i] * ld;
+        memcpy(c->rows + i * ld, row, bytes);
+        if (i >= kept) continue;
+        // Rows that were turned belong to both sides.
+        if (gni_dc_any(row, h)) c->left[left++] = i;
+        if (gni_dc_any(row + h, width - h)) c->right[right++] = i;
+    }
+    for (int64_t i = kept; i < n; i++) memcpy(z + i * ld, c->rows + i * ld, bytes);
+    if (kept == 0) return;
+    gni_dc_mix(c, z, s, kept, c->left, left, 0, h);
+    gni_dc_mix(c, z, s, kept, c->right, right, h, width);
+}
+
+// The poles and weights of the rows that the secular equation needs, and its solution; d as gni_dc_replace orders it.
+static void gni_dc_new_values(gni_dc *c, double *d, const double *weight, double rho, int64_t n,
+                              int64_t kept, double least) {
+    for (int64_t i = 0; i < n; i++) c->carry[i] = d[c->list[i]];
+    for (int64_t i = 0; i < kept; i++) {
+        c->pole[i] = i > 0 ? GNI_MAX(c->carry[i], least) : c->carry[i];
+        c->weight[i] = weight[c->list[i]];
+    }
+    if (kept > 0) gni_dc_secular(c, rho, kept);
+    memcpy(d, c->root, (size_t)kept * sizeof *d);
+    memcpy(d + kept, c->carry + kept, (size_t)(n - kept) * sizeof *d);
+}
+
 // The first h and the other rows of z (n,n) are the eigenvectors of two halves, with values d; the whole has rho v v^T
 // besides, v = (.., 0, 1, sign, 0, ..) around h. Afterwards z and d are those of the whole.
 static void gni_dc_merge(gni_dc *c, double *z, double *d, int64_t n, int64_t h, double rho,
                          double sign) {
     const int64_t ld = c->ld;
-    int64_t left = 0, right = 0;
     double *weight = c->scratch;
     for (int64_t i = 0; i < n; i++)
         weight[i] = 0.70710678118654752 * (i < h ? z[i * ld + h - 1] : sign * z[i * ld + h]);
     const int64_t kept = gni_dc_deflate(c, z, d, weight, 2.0 * rho, n);
-    for (int64_t i = 0; i < n; i++) {
-        const double *row = z + c->list[i] * ld;
-        memcpy(c->rows + i * ld, row, (size_t)n * sizeof *z);
-        c->carry[i] = d[c->list[i]];
-        if (i >= kept) continue;
-        c->pole[i] = d[c->list[i]];
-        c->weight[i] = weight[c->list[i]];
-        c->square[i] = c->weight[i] * c->weight[i];
-        // Rows that were turned belong to both sides.
-        if (gni_dc_any(row, h)) c->left[left++] = i;
-        if (gni_dc_any(row + h, n - h)) c->right[right++] = i;
-    }
-    for (int64_t i = kept; i < n; i++) {
-        memcpy(z + i * ld, c->rows + i * ld, (size_t)n * sizeof *z);
-        d[i] = c->carry[i];
-    }
-    if (kept == 0) return;
-    c->count = kept;
-    c->rho = 2.0 * rho;
-    const int64_t grain = 1 + 20000 / kept;
-    gni_parallel(c->w->pool, kept, grain, gni_dc_root_task, c);
-    gni_parallel(c->w->pool, kept, gni_la_round(grain), gni_dc_weights_task, c);
-    gni_parallel(c->w->pool, kept, grain, gni_dc_vectors_task, c);
-    memcpy(d, c->root, (size_t)kept * sizeof *d);
-    gni_dc_mix(c, z, kept, c->left, left, 0, h);
-    gni_dc_mix(c, z, kept, c->right, right, h, n);
+    gni_dc_new_values(c, d, weight, 2.0 * rho, n, kept, -HUGE_VAL);
+    gni_dc_replace(c, z, c->s, n, n, kept, h);
 }
 
 // d (n), e (n - 1): eigenvalues to d, unsorted, vectors to the rows of z, which is the unit matrix at first.
@@ -25344,9 +25406,106 @@ static void gni_dc_solve(gni_dc *c, double *z, double *d, double *e, int64_t n) 
 static void gni_dc_run(gni_la *w, double *d, double *e, double *z, int64_t ld, int64_t n) {
     gni_dc c;
     gni_dc_take(&c, w, z, ld, n);
-    gni_la_clear(z, ld, n, n);
-    for (int64_t i = 0; i < n; i++) z[i * ld + i] = 1.0;
+    gni_dc_unit(z, ld, n);
     gni_dc_solve(&c, z, d, e, n);
+}
+
+// ---- singular values
+
+// As gni_dc_deflate; row h is the one with the pole 0, which stays, in front.
+static int64_t gni_dc_deflate_values(gni_dc *c, double *u, double *v, const double *d,
+                                     double *weight, double tolerance, int64_t n, int64_t width,
+                                     int64_t h) {
+    int64_t kept = 0, gone = n, at = -1;
+    for (int64_t i = 1; i < n; i++) c->order[i] = i <= h ? i - 1 : i;
+    gni_dc_sort(d, c->order + 1, c->list, n - 1);
+    c->list[kept++] = h;
+    for (int64_t k = 1; k < n; k++) {
+        const int64_t i = c->order[k];
+        if (fabs(weight[i]) <= tolerance) {
+            c->list[--gone] = i;
+            continue;
+        }
+        if (at >= 0 && d[i] - d[at] <= tolerance) {
+            const double r = hypot(weight[at], weight[i]), cs = weight[i] / r, sn = -weight[at] / r;
+            weight[i] = r;
+            gni_dc_turn(c, u, n, at, i, cs, sn);
+            gni_dc_turn(c, v, width, at, i, cs, sn);
+            c->list[--gone] = at;
+        } else if (at >= 0) {
+            c->list[kept++] = at;
+        }
+        at = i;
+    }
+    if (at >= 0) c->list[kept++] = at;
+    return kept;
+}
+
+// The rows of u (n,n) and v (n + extra, n + extra) are the singular vectors of what is above and below row h, with
+// values d; row h itself has d[h] and e behind it. Afterwards they are those of the whole.
+static void gni_dc_merge_values(gni_dc *c, double *u, double *v, double *d, double e, int64_t n,
+                                int64_t h, int64_t extra) {
+    const int64_t ld = c->ld, width = n + extra;
+    double *weight = c->scratch, most = fabs(e);
+    int power = 0;
+    for (int64_t i = 0; i < n; i++) most = GNI_MAX(most, fabs(d[i]));
+    if (most == 0.0) return;
+    frexp(most, &power); // squares must not underflow
+    for (int64_t i = 0; i < n; i++) d[i] = ldexp(d[i], -power);
+    const double above = d[h], below = ldexp(e, -power);
+    const double tolerance = 32.0 * 2.2204460492503131e-16 * ldexp(most, -power);
+    for (int64_t i = 0; i < n; i++)
+        weight[i] = i <= h ? above * v[i * ld + h] : below * v[i * ld + h + 1];
+    if (extra > 0) { // both halves have a right vector without a value: one becomes the whole's
+        const double a = weight[h], b = below * v[n * ld + h + 1], r = hypot(a, b);
+        if (r > 0.0) gni_dc_turn(c, v, width, h, n, a / r, b / r);
+        weight[h] = r;
+    }
+    if (fabs(weight[h]) <= tolerance) weight[h] = tolerance;
+    d[h] = 0.0;
+    const int64_t kept = gni_dc_deflate_values(c, u, v, d, weight, tolerance, n, width, h);
+    gni_dc_new_values(c, d, weight, 1.0, n, kept, 0.5 * tolerance);
+    for (int64_t i = 0; i < n; i++) d[i] = ldexp(d[i], power);
+    gni_dc_replace(c, v, c->s, n, width, kept, h + 1);
+    gni_dc_replace(c, u, c->s_left, n, n, kept, h);
+}
+
+// d (n), e (n - 1 + extra): singular values to d, unsorted, vectors to the rows of u and v, which are unit matrices at
+// first. `extra`: 1 where there is a column more than rows.
+static void gni_dc_solve_values(gni_dc *c, double *u, double *v, double *d, const double *e,
+                                int64_t n, int64_t extra) {
+    if (n <= GNI_DC_LEAF) {
+        double values[GNI_DC_LEAF + 1], next[GNI_DC_LEAF + 1];
+        values[n] = next[n - 1] = next[n] = 0.0; // a row of zeros below makes it square
+        memcpy(values, d, (size_t)n * sizeof *d);
+        memcpy(next, e, (size_t)(n - 1 + extra) * sizeof *e);
+        c->turns.z = u;
+        c->turns.width = n;
+        c->turns_right.z = v;
+        c->turns_right.width = n + extra;
+        gni_la_bidiagonal_values(c->w, values, next, n + extra, &c->turns, &c->turns_right);
+        for (int64_t i = 0; i < n; i++) {
+            d[i] = fabs(values[i]);
+            if (values[i] < 0.0) gni_la_negate(v + i * c->ld, n + extra);
+        }
+        return;
+    }
+    const int64_t h = gni_la_round(n / 2) - 1, behind = (h + 1) * (c->ld + 1);
+    gni_dc_solve_values(c, u, v, d, e, h, 1);
+    gni_dc_solve_values(c, u + behind, v + behind, d + h + 1, e + h + 1, n - h - 1, extra);
+    if (c->w->info == 0) gni_dc_merge_values(c, u, v, d, e[h], n, h, extra);
+}
+
+static void gni_dc_run_values(gni_la *w, double *d, const double *e, double *u, double *v,
+                              int64_t ld, int64_t n) {
+    gni_dc c;
+    gni_dc_take(&c, w, u, ld, n);
+    gni_la_turns_begin(&c.turns_right, w, v, ld, GNI_DC_LEAF + 1, GNI_DC_LEAF + 1);
+    c.s_left = gni_la_take(w, n * ld);
+    c.singular = true;
+    gni_dc_unit(u, ld, n);
+    gni_dc_unit(v, ld, n);
+    gni_dc_solve_values(&c, u, v, d, e, n, 0);
 }
 
 // >>linalg_ops

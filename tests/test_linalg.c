@@ -162,7 +162,7 @@ static void check_svd(gn_context *g, gn_array *a, double eps) {
         gn_svd(a, full != 0, &only_u, NULL);
         gn_svd(a, full != 0, NULL, &only_vt);
         assert_true(largest(gn_sub(only_u, u)) == 0.0 && largest(gn_sub(only_vt, vt)) == 0.0);
-        assert_true(largest(gn_sub(gn_svd(a, false, NULL, NULL), s)) == 0.0);
+        assert_true(largest(gn_sub(gn_svd(a, false, NULL, NULL), s)) <= n * eps * scale);
     }
 }
 
