@@ -220,6 +220,8 @@ static void test_residuals(void **state) {
         gn_scope_end(g);
     }
     check_all(g, gn_randn(g, GN_F64, GN_SHAPE(3, 2, 9, 9)), 1e-15);
+    gn_array *large = gn_randn(g, GN_F64, GN_SHAPE(530, 530)); // large enough for several threads
+    check_eigh(g, gn_add(large, turned(large)), 1e-15);
 }
 
 static void test_ill_conditioned(void **state) {
