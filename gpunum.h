@@ -10403,6 +10403,7 @@ static const gni_ft_isa GNI_FT(gni_ft_table) = {GNI_FT_W,
 
 #ifndef GNI_LA_TYPES
 #define GNI_LA_TYPES
+#define GNI_LA_LEAF 32 // triangles of this order are not cut further
 typedef struct gni_la_isa {
     double (*dot)(const double *x, const double *y, int64_t n);
     void (*axpy)(double *y, double s, const double *x, int64_t n); // y += s x
@@ -10416,6 +10417,11 @@ typedef struct gni_la_isa {
     // their mirror image, and zeros
     void (*triangle)(double *y, const double *a, int64_t lda, const double *x, int64_t m,
                      int64_t n);
+    // The lower triangle of a (n,n) becomes L with L L^T = a, n <= GNI_LA_LEAF. Returns the order of the leading
+    // block that is not positive definite, 0 if all are.
+    int64_t (*cholesky)(double *a, int64_t lda, int64_t n);
+    // b (m,n) = b l^-T, n <= GNI_LA_LEAF
+    void (*solve_right)(const double *l, int64_t ldl, int64_t n, double *b, int64_t ldb, int64_t m);
     // `count` rotations of neighbouring rows p and p + step, one after the other, `width` columns:
     // p, q = c p + s q, c q - s p. cs holds c and s of each.
     void (*turn)(double *row, int64_t step, const double *cs, int64_t count, int64_t width);
@@ -10582,6 +10588,64 @@ static void GNI_FN(gni_la_triangle)(double *y, const double *a, int64_t lda, con
     }
 }
 
+// By columns, which are rows of t: the lanes have neighbouring rows of a.
+static int64_t GNI_FN(gni_la_cholesky)(double *a, int64_t lda, int64_t n) {
+    double t[GNI_LA_LEAF * GNI_LA_LEAF];
+    for (int64_t i = 0; i < GNI_LA_LEAF; i++)
+        for (int64_t j = 0; j < n; j++)
+            t[j * GNI_LA_LEAF + i] = i >= j && i < n ? a[i * lda + j] : 0.0;
+    for (int64_t j = 0; j < n; j++) {
+        double *column = t + j * GNI_LA_LEAF;
+        const int64_t from = j / (2 * GNI_LA_LANES) * (2 * GNI_LA_LANES);
+        for (int64_t i = from; i < n; i += 2 * GNI_LA_LANES) {
+            GNI_LA_V x = GNI_LA_LD(column + i), y = GNI_LA_LD(column + i + GNI_LA_LANES);
+            for (int64_t k = 0; k < j; k++) {
+                const double *known = t + k * GNI_LA_LEAF;
+                GNI_LA_V f = GNI_LA_SET(-known[j]);
+                x = GNI_LA_FMA(f, GNI_LA_LD(known + i), x);
+                y = GNI_LA_FMA(f, GNI_LA_LD(known + i + GNI_LA_LANES), y);
+            }
+            GNI_LA_ST(column + i, x);
+            GNI_LA_ST(column + i + GNI_LA_LANES, y);
+        }
+        if (!(column[j] > 0.0)) return j + 1;
+        const double root = sqrt(column[j]), part = 1.0 / root;
+        column[j] = root;
+        for (int64_t i = j + 1; i < n; i++) column[i] *= part;
+    }
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j <= i; j++) a[i * lda + j] = t[j * GNI_LA_LEAF + i];
+    return 0;
+}
+
+// The lanes have rows of b, which stand in t as columns.
+static void GNI_FN(gni_la_solve_right)(const double *l, int64_t ldl, int64_t n, double *b,
+                                       int64_t ldb, int64_t m) {
+    double t[GNI_LA_LEAF * 2 * GNI_LA_LANES], part[GNI_LA_LEAF];
+    for (int64_t j = 0; j < n; j++) part[j] = 1.0 / l[j * ldl + j];
+    for (int64_t i = 0; i < m; i += 2 * GNI_LA_LANES, b += 2 * GNI_LA_LANES * ldb) {
+        const int64_t rows = GNI_MIN(m - i, 2 * GNI_LA_LANES);
+        if (rows < 2 * GNI_LA_LANES) memset(t, 0, sizeof t);
+        for (int64_t r = 0; r < rows; r++)
+            for (int64_t j = 0; j < n; j++) t[j * 2 * GNI_LA_LANES + r] = b[r * ldb + j];
+        for (int64_t j = 0; j < n; j++) {
+            double *column = t + j * 2 * GNI_LA_LANES;
+            GNI_LA_V x = GNI_LA_LD(column), y = GNI_LA_LD(column + GNI_LA_LANES);
+            for (int64_t k = 0; k < j; k++) {
+                const double *known = t + k * 2 * GNI_LA_LANES;
+                GNI_LA_V f = GNI_LA_SET(-l[j * ldl + k]);
+                x = GNI_LA_FMA(f, GNI_LA_LD(known), x);
+                y = GNI_LA_FMA(f, GNI_LA_LD(known + GNI_LA_LANES), y);
+            }
+            GNI_LA_V f = GNI_LA_SET(part[j]);
+            GNI_LA_ST(column, f * x);
+            GNI_LA_ST(column + GNI_LA_LANES, f * y);
+        }
+        for (int64_t r = 0; r < rows; r++)
+            for (int64_t j = 0; j < n; j++) b[r * ldb + j] = t[j * 2 * GNI_LA_LANES + r];
+    }
+}
+
 // The row that two rotations share stays in registers.
 static void GNI_FN(gni_la_turn)(double *row, int64_t step, const double *cs, int64_t count,
                                 int64_t width) {
@@ -10669,9 +10733,10 @@ static double GNI_FN(gni_la_quotients)(double *y, const double *x, int64_t n) {
 }
 
 static const gni_la_isa GNI_FN(gni_la_isa) = {
-    GNI_FN(gni_la_dot),      GNI_FN(gni_la_axpy),     GNI_FN(gni_la_rows_dot),
-    GNI_FN(gni_la_rows_add), GNI_FN(gni_la_triangle), GNI_FN(gni_la_turn),
-    GNI_FN(gni_la_poles),    GNI_FN(gni_la_ratios),   GNI_FN(gni_la_quotients)};
+    GNI_FN(gni_la_dot),         GNI_FN(gni_la_axpy),     GNI_FN(gni_la_rows_dot),
+    GNI_FN(gni_la_rows_add),    GNI_FN(gni_la_triangle), GNI_FN(gni_la_cholesky),
+    GNI_FN(gni_la_solve_right), GNI_FN(gni_la_turn),     GNI_FN(gni_la_poles),
+    GNI_FN(gni_la_ratios),      GNI_FN(gni_la_quotients)};
 
 #undef GNI_LA_LANES
 #undef GNI_LA_V
@@ -24038,7 +24103,6 @@ GPUNUM_API gn_array *gn_matmul(gn_array *a, gn_array *b) {
 // loops; results do not depend on the number of threads. Sources: Golub and Van Loan, Matrix
 // Computations, 4th edition (GVL); the LAPACK Users' Guide for stopping rules and blocked reductions.
 
-#define GNI_LA_LEAF 32  // triangles of this order are not cut further
 #define GNI_LA_PANEL 32 // reflections that are applied together
 
 enum { GNI_LA_NO_MEMORY = -1, GNI_LA_NOT_FINITE = -2, GNI_LA_NO_CONVERGENCE = -3 };
@@ -24353,10 +24417,7 @@ static void gni_la_solve_right(gni_la *w, const double *l, int64_t ldl, int64_t 
         gni_la_solve_right(w, l + h * ldl + h, ldl, n - h, b + h, ldb, m);
         return;
     }
-    for (int64_t i = 0; i < m; i++)
-        for (int64_t j = 0; j < n; j++)
-            b[i * ldb + j] =
-                (b[i * ldb + j] - w->isa->dot(b + i * ldb, l + j * ldl, j)) / l[j * ldl + j];
+    w->isa->solve_right(l, ldl, n, b, ldb, m);
 }
 
 // The lower triangle of c (n,n) -= a (n,k) a^T; above it anything may be written.
@@ -24385,17 +24446,8 @@ static void gni_la_cholesky(gni_la *w, double *a, int64_t ld, int64_t n, int64_t
         gni_la_cholesky(w, below + h, ld, n - h, first + h);
         return;
     }
-    for (int64_t i = 0; i < n; i++) {
-        double *row = a + i * ld;
-        for (int64_t j = 0; j < i; j++)
-            row[j] = (row[j] - w->isa->dot(row, a + j * ld, j)) / a[j * ld + j];
-        double rest = row[i] - w->isa->dot(row, row, i);
-        if (!(rest > 0.0)) {
-            w->info = first + i + 1;
-            return;
-        }
-        row[i] = sqrt(rest);
-    }
+    const int64_t bad = w->isa->cholesky(a, ld, n);
+    if (bad > 0) w->info = first + bad;
 }
 
 // ---- Householder reflections
