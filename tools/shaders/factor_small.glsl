@@ -154,6 +154,18 @@ void gn_wrong(uint item, uint info) {
         x[b + GN_S + 4u * i + 3u] -= by * f.w;                                                      \
     }
 
+// The same of a block that turns the other way, whose last becomes `first`; none of the others.
+#define GN_TURN_BACK(b, by, f4, first)                                                              \
+    GN_LINES(e, GN_S / 4u) {                                                                       \
+        uint i = GN_S / 4u - 1u - e, k = b + 4u * i;                                               \
+        GN_R4 f = f4(k / 4u);                                                                      \
+        if (e > 0u) x[k + 4u] = x[k + 3u] - by * f.w;                                               \
+        x[k + 3u] = x[k + 2u] - by * f.z;                                                           \
+        x[k + 2u] = x[k + 1u] - by * f.y;                                                           \
+        x[k + 1u] = x[k] - by * f.x;                                                                \
+    }                                                                                              \
+    x[b] = first;
+
 #ifdef GN_CHOLESKY // --------------------------------------------------------------------------
 
 shared GN_R4 gn_line[2][GN_T / 4u];
@@ -382,15 +394,7 @@ void main() {
                 uint line = j % GN_C * (GN_LINE / 4u);
                 GN_R4 top = gn_lines[line + (b + GN_S) / 4u - 1u];
                 GN_R y = x[b + GN_S - 1u] / top.w;
-                GN_LINES(e, GN_S / 4u) {
-                    uint i = GN_S / 4u - 1u - e, k = b + 4u * i;
-                    GN_R4 f = gn_lines[line + k / 4u];
-                    if (e > 0u) x[k + 4u] = x[k + 3u] - y * f.w;
-                    x[k + 3u] = x[k + 2u] - y * f.z;
-                    x[k + 2u] = x[k + 1u] - y * f.y;
-                    x[k + 1u] = x[k] - y * f.x;
-                }
-                x[b] = y;
+                GN_TURN_BACK(b, y, GN_F4, y)
                 GN_LINES(i, b / 4u) {
                     GN_R4 f = gn_lines[line + i];
                     x[4u * i] -= y * f.x;
@@ -525,15 +529,9 @@ void main() {
                 }
                 w *= s < k_ ? gn_tau[place + s] : GN_R(0);
                 GN_R first = x[b + GN_S - 1u] - w * gn_lines[line + (b + GN_S) / 4u - 1u].w;
-                GN_LINES(e, GN_S / 4u) {
-                    uint i = GN_S / 4u - 1u - e, k = b + 4u * i;
-                    GN_R4 f = gn_lines[line + k / 4u];
-                    if (e > 0u) x[k + 4u] = x[k + 3u] - w * f.w;
-                    x[k + 3u] = x[k + 2u] - w * f.z;
-                    x[k + 2u] = x[k + 1u] - w * f.y;
-                    x[k + 1u] = x[k] - w * f.x;
-                }
-                x[b] = first;
+#undef GN_F4
+#define GN_F4(i) gn_lines[line + (i)]
+                GN_TURN_BACK(b, w, GN_F4, first)
                 GN_LINES(i, (GN_P - b - GN_S) / 4u) {
                     GN_R4 f = gn_lines[line + (b + GN_S) / 4u + i];
                     x[b + GN_S + 4u * i] -= w * f.x;
