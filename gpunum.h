@@ -79,6 +79,7 @@
 //     vk_ops           Jobs on the Vulkan device
 //     vk_matmul        Matrix products on the Vulkan device: kernels, tiles, splits of k, matrix units
 //     vk_split         float32 products on matrix units: operands in parts, chosen by the device
+//     vk_eigen         Eigenvalues and singular values of batches on the Vulkan device
 //     vk_factor        Panels and triangles of matrix decompositions on the Vulkan device
 //     async            gn_read_async
 //     elementwise      The public elementwise functions, from the op tables
@@ -563,8 +564,9 @@ GPUNUM_API gn_array *gn_triu(gn_array *a, int64_t k);
 // integers give float32. Large matrices (gn_options.thresholds.linalg), and batches of small ones that are as large
 // together (up to 128 x 128, of float64 64 x 64), are solved, inverted and factored by LU, Cholesky and QR on the GPU in
 // their own dtype, halves in float32: residuals are of the order of n times its epsilon. Pivots there are the largest
-// up to a factor of 1 + 2^-13. A matrix that has no decomposition is a GN_ERROR_ARGUMENT whose message names it and
-// says why. Eigenvalues and singular values are the CPU's.
+// up to a factor of 1 + 2^-13. Such batches of small ones have their eigenvalues and singular values there too, by
+// Jacobi's method; those of a single matrix and of larger ones are the CPU's. A matrix that has no decomposition is a
+// GN_ERROR_ARGUMENT whose message names it and says why.
 
 // x with a x = b, by LU with partial pivoting: a (..., n, n), b (n) or (..., n, k) as in NumPy 2. A pivot of
 // exactly 0 is an error.
@@ -1617,7 +1619,8 @@ typedef struct gni_fft {
 // Steps of matrix decompositions that are no products: factor.comp and factor_small.glsl say what they do, what
 // their buffers hold and what the words mean. Up to GNI_FACTOR_ROOT a is the matrix, b the state (uint32) or a triangle,
 // c the block, all may be written, and there is no d. Of the others a is read and b written; c and d are read by
-// GNI_FACTOR_BACK, written by the rest.
+// GNI_FACTOR_BACK, written by the rest. From GNI_FACTOR_SINGULAR on there is e, and it and d are written where they are
+// there.
 typedef enum gni_factor_step {
     GNI_FACTOR_PICK,
     GNI_FACTOR_SWAP,
@@ -1628,6 +1631,10 @@ typedef enum gni_factor_step {
     GNI_FACTOR_LU,
     GNI_FACTOR_BACK,
     GNI_FACTOR_QR,
+    GNI_FACTOR_SINGULAR, // eigen.glsl; vectors are the step behind
+    GNI_FACTOR_SINGULAR_VECTORS,
+    GNI_FACTOR_EIGEN,
+    GNI_FACTOR_EIGEN_VECTORS,
     GNI_FACTOR_STEPS
 } gni_factor_step;
 enum { GNI_FACTOR_WORDS = 13 };
@@ -1636,7 +1643,7 @@ typedef struct gni_factor {
     int64_t items; // rows or columns that have a thread each; from GNI_FACTOR_ROOT on matrices
     int64_t order; // from GNI_FACTOR_CHOLESKY on: their rows or columns, the greater number
     int64_t word[GNI_FACTOR_WORDS];
-    gni_operand a, b, c, d; // stride[] unused, and offsets: they are among the words
+    gni_operand a, b, c, d, e; // stride[] unused, and offsets: they are among the words
 } gni_factor;
 
 // Bytes that a kernel may reach from the address of a buffer argument. Drivers compute what they add to it in 32 bits:
@@ -4752,6 +4759,8 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
         v->op[v->n++] = &f->b;
         if (f->step != GNI_FACTOR_BACK) v->op[v->n++] = &f->c;
         if (f->step == GNI_FACTOR_LU || f->step == GNI_FACTOR_QR) v->op[v->n++] = &f->d;
+        if (f->step >= GNI_FACTOR_SINGULAR && f->d.buf != NULL) v->op[v->n++] = &f->d;
+        if (f->step >= GNI_FACTOR_SINGULAR && f->e.buf != NULL) v->op[v->n++] = &f->e;
         v->size = f->items;
         v->name = "factor";
     } else {
@@ -22952,6 +22961,80 @@ static bool gni_vko_matmul_split(gni_vko_call *c, const gni_matmul *m, int64_t b
 
 #endif // GNI_VULKAN
 
+// >>vk_eigen
+// Eigenvalues and singular values of batches on the Vulkan device: eigen.glsl.
+
+#if GNI_VULKAN
+
+// How a matrix lies in a workgroup: as many as fit into 32 invocations share one.
+typedef struct gni_vko_eigen_plan {
+    uint32_t size;              // rows and columns
+    uint32_t pairs;             // of columns, in an invocation
+    uint32_t threads, matrices; // of a workgroup
+    uint32_t shared;            // bytes
+} gni_vko_eigen_plan;
+
+static bool gni_vko_eigen_fit(const gni_vk_caps *c, const gni_factor *f, gni_vko_eigen_plan *p) {
+    if (f->order > 128) return false;
+    for (p->size = 8; (int64_t)p->size < f->order;) p->size *= 2;
+    p->pairs = p->size == 8 ? 4 : p->size == 128 ? 16 : 8;
+    const uint32_t half = p->size / 2, own = p->size * (half / p->pairs);
+    p->matrices = own < 32 ? 32 / own : 1;
+    p->threads = own * p->matrices;
+    const uint32_t numbers = p->size * (half + 1) + 5 * own + 3 * p->size;
+    const uint32_t bytes = (uint32_t)gn_dtype_size(f->a.dtype);
+    p->shared = p->matrices * (numbers * bytes + (p->size + 1) * 4);
+    return p->threads <= c->max_invocations && p->threads <= c->max_size[0] &&
+           p->shared <= c->shared_bytes;
+}
+
+static bool gni_vko_eigen_reaches(const gni_operand *o) {
+    return o->buf == NULL || o->buf->bytes < (uint64_t)GNI_VK_REACH;
+}
+
+static bool gni_vko_eigen_ok(const gni_vk *vk, const gni_factor *f) {
+    const gni_vk_caps *c = &vk->caps;
+    gni_vko_eigen_plan p;
+    if (!(f->a.dtype == GN_F64 ? c->float64 : f->a.dtype == GN_F32)) return false;
+    if (c->max_buffers < 5 || !c->addresses || !gni_vko_eigen_fit(c, f, &p)) return false;
+    return gni_vko_eigen_reaches(&f->a) && gni_vko_eigen_reaches(&f->b) &&
+           gni_vko_eigen_reaches(&f->c) && gni_vko_eigen_reaches(&f->d) &&
+           gni_vko_eigen_reaches(&f->e);
+}
+
+static bool gni_vko_eigen(gni_vk *vk, const gni_factor *f) {
+    const gni_operand *operands[5];
+    gni_vko_call c;
+    gni_vko_eigen_plan p;
+    if (!gni_vko_eigen_fit(&vk->caps, f, &p)) return false;
+    memset(&c, 0, sizeof c);
+    operands[0] = &f->a;
+    operands[1] = &f->b;
+    operands[2] = &f->c;
+    operands[3] = f->d.buf != NULL ? &f->d : &f->b;
+    operands[4] = f->e.buf != NULL ? &f->e : &f->b;
+    for (int i = 0; i < 5; i++) {
+        c.use[i].mem = &operands[i]->buf->device;
+        c.use[i].bytes = operands[i]->buf->bytes;
+        c.use[i].write = i > 0;
+    }
+    c.vk = vk;
+    c.n_use = 5;
+    c.n_param = GNI_FACTOR_WORDS;
+    for (int i = 0; i < GNI_FACTOR_WORDS; i++) c.param[i] = (uint32_t)f->word[i];
+    c.generic.module = f->a.dtype == GN_F64 ? GNI_MODULE_eigen64 : GNI_MODULE_eigen;
+    c.generic.n_spec = 4;
+    c.generic.spec[0] = p.size;
+    c.generic.spec[1] = p.pairs;
+    c.generic.spec[2] = (uint32_t)((int)f->step - (int)GNI_FACTOR_SINGULAR);
+    c.generic.spec[3] = p.threads;
+    const int64_t groups = gni_vko_ceil(f->items, (int64_t)p.matrices);
+    return gni_vko_dispatch(&c, gni_vk_pipeline_get(vk, &c.generic, GNI_VK_WAIT), groups,
+                            gni_vko_ceil(groups, (int64_t)vk->caps.max_groups[0]), 1);
+}
+
+#endif // GNI_VULKAN
+
 // >>vk_factor
 // Steps of matrix decompositions on the Vulkan device that are no products: gni_factor, factor.comp.
 
@@ -22972,6 +23055,7 @@ static int64_t gni_factor_most(gn_dtype t) { return t == GN_F64 ? 64 : 128; }
 
 static bool gni_vko_factor_ok(const gni_vk *vk, const gni_factor *f) {
     const gni_vk_caps *c = &vk->caps;
+    if (f->step >= GNI_FACTOR_SINGULAR) return gni_vko_eigen_ok(vk, f);
     const bool wide = f->a.dtype == GN_F64;
     if (!(wide ? c->float64 : f->a.dtype == GN_F32) || !c->subgroup_arithmetic) return false;
     if (c->max_buffers < 4 || c->shared_bytes < (wide ? 32768u : 16384u)) return false;
@@ -23058,6 +23142,7 @@ static bool gni_vko_factor(gni_vk *vk, const gni_factor *f) {
     const bool wide = f->a.dtype == GN_F64;
     int64_t groups;
     if (f->items == 0) return true;
+    if (f->step >= GNI_FACTOR_SINGULAR) return gni_vko_eigen(vk, f);
     if (f->step >= GNI_FACTOR_CHOLESKY) {
         const int module = gni_vko_small(f, &groups);
         return gni_vko_factor_run(vk, f, module, f->word, groups);
@@ -27289,7 +27374,7 @@ static gn_dtype gni_la_result(gn_dtype t) { return gni_is_float(t) ? t : GN_F32;
 
 // >>factor_batch
 // Decompositions of a batch on the GPU: large matrices one after the other, small ones all at once. From outside:
-// gni_lg_run, gni_lg_qr_all, gni_ls_run, gni_ls_qr and gni_lg_result.
+// gni_lg_run, gni_lg_qr_all, gni_ls_run, gni_ls_qr, gni_ls_values and gni_lg_result.
 
 // ---- large ones
 
@@ -27453,7 +27538,7 @@ typedef struct gni_ls {
 } gni_ls;
 
 // Whether `a` (..., m, n) is decomposed so, in dtype t.
-static bool gni_ls_wanted(gni_la_job *d, gn_array *a, gn_dtype t) {
+static bool gni_ls_wanted(gni_la_job *d, gn_array *a, gn_dtype t, gni_factor_step step) {
     gn_context *g = d->g;
     gni_factor f;
     if (d->batch < 2 || d->m == 0 || d->n == 0) return false;
@@ -27462,13 +27547,15 @@ static bool gni_ls_wanted(gni_la_job *d, gn_array *a, gn_dtype t) {
     memset(&f, 0, sizeof f);
     f.a.dtype = t;
     f.order = GNI_MAX(d->m, d->n);
-    f.step = GNI_FACTOR_QR;
+    f.step = step;
     if (a->buf == NULL || !gni_backend_vulkan()->supports(g, GNI_JOB_FACTOR, &f)) return false;
     if (!gni_lg_reaches(d->batch, f.order, GNI_MAX(f.order, d->k), t)) return false;
     const bool there = (a->buf->where & GNI_ON_GPU) != 0;
     if (!there && g->options.placement == GN_PLACE_STAY) return false;
-    const int64_t least = gni_threshold(g, GNI_JOB_FACTOR);
-    return d->batch * d->m * d->n >= (there ? (least + 3) / 4 : least);
+    // Eigenvalues and singular values are more work: fewer are worth it.
+    const int64_t least = gni_threshold(g, GNI_JOB_FACTOR),
+                  part = step >= GNI_FACTOR_SINGULAR ? 16 : 4;
+    return d->batch * d->m * d->n >= (there ? (least + part - 1) / part : least);
 }
 
 // Sets *step to the distance from matrix to matrix over the whole batch. False when that differs.
@@ -27636,7 +27723,8 @@ static void gni_ls_info(gni_ls *s) {
     }
     state = w->ok ? (const uint32_t *)gni_host(w->g, w->state) : NULL;
     if (state == NULL) w->ok = false;
-    for (int64_t i = 0; i < s->d->batch && w->ok; i++) s->d->info[i] = (int64_t)state[1 + i];
+    for (int64_t i = 0; i < s->d->batch && w->ok; i++)
+        s->d->info[i] = (int64_t)(int32_t)state[1 + i];
 }
 
 static void gni_ls_name(gni_ls *s, gn_array *y, bool there) {
@@ -27652,7 +27740,7 @@ static bool gni_ls_run(gni_la_job *d, gn_array *a, gn_array *b, const gn_shape *
     gni_ls s;
     gn_shape shape = *batch;
     *y = NULL;
-    if (!gni_ls_wanted(d, a, t)) return false;
+    if (!gni_ls_wanted(d, a, t, GNI_FACTOR_QR)) return false;
     const bool there = (a->buf->where & GNI_ON_GPU) != 0;
     gni_ls_begin(&s, d, a, batch, t);
     if (b != NULL && s.w.ok) s.b = gni_ls_operand(&s, b, batch, matrix, &s.b_step);
@@ -27689,7 +27777,7 @@ static bool gni_ls_qr(gni_la_job *d, gn_array *a, gn_dtype t, const gn_shape *ba
     gni_factor f;
     const int64_t k = GNI_MIN(d->m, d->n);
     gn_shape sq = *batch, sr = *batch;
-    if (!gni_ls_wanted(d, a, t)) return false;
+    if (!gni_ls_wanted(d, a, t, GNI_FACTOR_QR)) return false;
     const bool there = (a->buf->where & GNI_ON_GPU) != 0;
     gni_ls_begin(&s, d, a, batch, t);
     sq.dim[sq.rank++] = d->m;
@@ -27708,6 +27796,92 @@ static bool gni_ls_qr(gni_la_job *d, gn_array *a, gn_dtype t, const gn_shape *ba
     gni_ls_end(&s);
     for (int i = 0; i < 2; i++) {
         if (ok) {
+            gni_ls_name(&s, y[i], there);
+            continue;
+        }
+        gni_unref(g, y[i]);
+        y[i] = NULL;
+    }
+    return ok || g->call_failed;
+}
+
+// What the kernel reads and writes: values, and unless they are NULL vectors. Of a wide matrix the transpose is taken, so
+// that its right vectors are those on the left.
+static void gni_ls_values_of(gni_ls *s, gni_factor *f, gn_array *const *y) {
+    const gni_la_job *d = s->d;
+    const bool svd = d->kind == GNI_LA_SVD, wide = d->m < d->n;
+    const int64_t m = GNI_MAX(d->m, d->n), n = GNI_MIN(d->m, d->n);
+    const int64_t *stride = s->x->stride + s->x->shape.rank - 2;
+    gn_array *left = wide ? y[2] : y[1], *right = wide ? y[1] : y[2];
+    memset(f, 0, sizeof *f);
+    f->step = svd ? GNI_FACTOR_SINGULAR : GNI_FACTOR_EIGEN;
+    if (y[1] != NULL) f->step = svd ? GNI_FACTOR_SINGULAR_VECTORS : GNI_FACTOR_EIGEN_VECTORS;
+    f->items = d->batch;
+    f->order = m;
+    f->word[0] = s->x->offset;
+    f->word[1] = stride[wide ? 1 : 0];
+    f->word[2] = stride[wide ? 0 : 1];
+    f->word[3] = s->x_step;
+    f->word[4] = d->batch;
+    f->word[5] = m;
+    f->word[6] = n;
+    f->word[7] = d->k;
+    f->word[8] = wide ? 1 : d->k;
+    f->word[9] = wide ? m : 1;
+    f->word[10] = m * d->k;
+    f->word[11] = wide ? n : 1;
+    f->word[12] = wide ? 1 : n;
+    f->a.buf = s->x->buf;
+    f->b.buf = y[0]->buf;
+    f->c.buf = s->w.state->buf;
+    if (left != NULL) f->d.buf = left->buf;
+    if (right != NULL) f->e.buf = right->buf;
+    f->a.dtype = f->b.dtype = f->d.dtype = f->e.dtype = s->w.t;
+    f->c.dtype = GN_U32;
+}
+
+// Memory for the values (..., k) and the vectors, those of singular values on both sides.
+static void gni_ls_values_arrays(gni_ls *s, const gn_shape *batch, bool vectors, bool full,
+                                 gn_array **y) {
+    const gni_la_job *d = s->d;
+    const bool svd = d->kind == GNI_LA_SVD;
+    const int64_t k = GNI_MIN(d->m, d->n);
+    for (int i = 0; i < (!vectors ? 1 : svd ? 3 : 2) && s->w.ok; i++) {
+        gn_shape shape = *batch;
+        if (i == 1) shape.dim[shape.rank++] = d->m;
+        shape.dim[shape.rank++] = i == 0 || !full ? k : i == 1 ? d->m : d->n;
+        if (i == 2) shape.dim[shape.rank++] = d->n;
+        y[i] = gni_lg_array(s->w.g, s->w.t, &shape);
+        if (y[i] == NULL) s->w.ok = false;
+    }
+}
+
+// Whether the GPU did it: eigenvalues or singular values, and vectors where there is a place for some.
+static bool gni_ls_values(gni_la_job *d, gn_array *a, gn_dtype t, const gn_shape *batch, bool full,
+                          gn_array **y, gn_array **const *place) {
+    gn_context *g = d->g;
+    gni_ls s;
+    gni_factor f;
+    const gni_factor_step step = d->kind == GNI_LA_SVD ? GNI_FACTOR_SINGULAR : GNI_FACTOR_EIGEN;
+    if (!gni_ls_wanted(d, a, t, step)) return false;
+    const bool there = (a->buf->where & GNI_ON_GPU) != 0;
+    gni_ls_begin(&s, d, a, batch, t);
+    gni_ls_values_arrays(&s, batch, place[1] != NULL || place[2] != NULL, full, y);
+    d->info = s.w.ok ? (int64_t *)gni_calloc(g, (size_t)d->batch * sizeof(int64_t)) : NULL;
+    if (s.w.ok && d->info == NULL) gni_fail_memory(g, d->fn, (uint64_t)d->batch * 8);
+    s.w.ok = s.w.ok && d->info != NULL;
+    if (s.w.ok) {
+        gni_ls_values_of(&s, &f, y);
+        s.w.ok = gni_run(g, GNI_JOB_FACTOR, &f, NULL);
+    }
+    gni_ls_info(&s);
+    const bool ok = s.w.ok && gni_la_report(d);
+    gni_ls_end(&s);
+    gni_free(g, d->info);
+    d->info = NULL;
+    for (int i = 0; i < 3; i++) {
+        if (y[i] == NULL) continue;
+        if (ok && (i == 0 || place[i] != NULL)) {
             gni_ls_name(&s, y[i], there);
             continue;
         }
@@ -27866,6 +28040,8 @@ static void gni_la_several(gn_context *g, const char *fn, gni_la_kind kind, gn_a
             y[1] = NULL;
         }
         for (int i = 0; i < 2; i++) y[i] = gni_lg_result(&d, y[i], result);
+    } else if (!qr && gni_ls_values(&d, a, t, &batch, full, y, place)) {
+        for (int i = 0; i < 3; i++) y[i] = gni_lg_result(&d, y[i], result);
     } else {
         gn_array *x = gni_la_input(&d, 0, a, t, &batch, 2);
         if (x != NULL) y[0] = gni_la_output(&d, 0, t, &batch, qr ? 2 : 1, qr ? m : k, k);
@@ -28011,12 +28187,17 @@ static gn_array *gni_over_gaps(gn_context *g, gn_array *x, gn_array *w) {
 // v diag(gw) v^T for the values; v (F o v^T gv) v^T with F[i][j] = 1 / (w[j] - w[i]) for the vectors, made
 // symmetric (Giles 2008). Equal values have no derivative of their vectors: infinity or NaN.
 static bool gni_back_eigh(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
-    gn_array *v = NULL, *w = gn_eigh(node->in[0], &v), *t = gni_turned(v);
-    if (w == NULL || t == NULL) return false;
+    gn_array *v = NULL, *w;
     if (node->param[0] == 0) {
-        gx[0] = gn_matmul(gn_mul(v, gn_expand_dims(gy, -2)), t);
+        if (gn_eigh(node->in[0], &v) == NULL) return false;
+        gx[0] = gn_matmul(gn_mul(v, gn_expand_dims(gy, -2)), gni_turned(v));
         return true;
     }
+    // The vectors that the loss saw: once more they might be computed elsewhere, with other signs.
+    v = node->output;
+    w = gn_eigh(node->in[0], NULL);
+    gn_array *t = gni_turned(v);
+    if (w == NULL || t == NULL) return false;
     gn_array *inner = gni_over_gaps(g, gn_matmul(t, gy), w);
     gn_array *s = gn_matmul(gn_matmul(v, inner), t);
     gx[0] = gn_mul_s(gn_add(s, gni_turned(s)), 0.5);
@@ -28082,7 +28263,10 @@ static bool gni_back_svd(gn_context *g, gni_node *node, gn_array *gy, gn_array *
         return true;
     }
     gn_array *x = right ? gni_turned(vt) : u, *other = right ? gni_turned(u) : vt;
-    gn_array *gz = right ? gni_turned(gy) : gy, *t = gn_matmul(gni_turned(x), gz);
+    gn_array *seen = right ? gni_turned(node->output) : node->output;
+    // Computed elsewhere they may have other signs than those that the loss saw.
+    gn_array *turn = gn_sign(gn_sum(gn_detach(gn_mul(x, seen)), GN_AXIS(-2) | GN_KEEP));
+    gn_array *gz = gn_mul(right ? gni_turned(gy) : gy, turn), *t = gn_matmul(gni_turned(x), gz);
     gn_array *j = gni_over_gaps(g, t, gn_square(s));
     gn_array *inner = gn_mul(gn_matmul(x, gn_add(j, gni_turned(j))), row);
     if (x->shape.dim[x->shape.rank - 2] > x->shape.dim[x->shape.rank - 1])

@@ -1,0 +1,342 @@
+// Eigenvalues and singular values of batches of small matrices on the GPU. Residuals are relative to n eps and the largest
+// element, as test_linalg_gpu has them.
+#include "test.h"
+
+static gn_context *open_gpu(void) {
+    gn_options o = test_options();
+    if (!test_on_vulkan()) return NULL;
+    o.thresholds.linalg = 1;
+    return test_open_with(&o);
+}
+
+static bool is_on_gpu(gn_array *a) { return strstr(gn_explain(a), "computed on the GPU") != NULL; }
+
+static double largest(gn_array *a) {
+    return gn_size(a) == 0 ? 0.0 : gn_item(gn_max(gn_abs(a), GN_ALL));
+}
+
+static gn_array *turned(gn_array *a) { return gn_swap_axes(a, -1, -2); }
+
+static gn_array *wide(gn_array *a) { return gn_cast(a, GN_F64); }
+
+static double eps_of(gn_dtype t) { return t == GN_F64 ? 2.3e-16 : 1.2e-7; }
+
+static gn_array *symmetric(gn_array *a) { return gn_add(gn_tril(a, 0), turned(gn_tril(a, -1))); }
+
+static gn_array *eye_of(gn_array *a) {
+    return gn_eye(gn_context_of(a), GN_F64, gn_dim(a, -1), gn_dim(a, -1), 0);
+}
+
+static gn_array *steps_of(gn_array *w) {
+    return gn_sub(gn_slice(w, -1, 1, gn_dim(w, -1), 1), gn_slice(w, -1, 0, gn_dim(w, -1) - 1, 1));
+}
+
+static void expect_below(const char *what, const char *name, double x, double bound) {
+    if (!(x <= bound)) fail_msg("%s: %s: %g above %g", name, what, x, bound);
+    if (getenv("GN_TEST_RESIDUALS"))
+        printf("%s: %s: %.3f\n", name, what, bound > 0.0 ? x / bound : 0.0);
+}
+
+// The values of a context that leaves it to the CPU, in float64.
+static gn_array *on_cpu(gn_array *a, gn_array *(*fn)(gn_array *)) {
+    gn_context *g = gn_context_of(a);
+    gn_options o = test_options();
+    o.backend = GN_BACKEND_CPU;
+    gn_context *cpu = gn_open(&o);
+    const size_t count = (size_t)gn_size(a);
+    double *data = (double *)malloc(count * sizeof(double) + 1);
+    assert_non_null(cpu);
+    assert_int_equal(gn_read(wide(a), data, count * sizeof(double)), GN_OK);
+    gn_array *y = fn(gn_array_from(cpu, GN_F64, gn_shape_of(a), data));
+    assert_non_null(y);
+    assert_int_equal(gn_read(y, data, (size_t)gn_size(y) * sizeof(double)), GN_OK);
+    gn_array *z = gn_array_from(g, GN_F64, gn_shape_of(y), data);
+    free(data);
+    gn_close(cpu);
+    return z;
+}
+
+static gn_array *eigenvalues(gn_array *a) { return gn_eigh(a, NULL); }
+static gn_array *singular_values(gn_array *a) { return gn_svd(a, false, NULL, NULL); }
+
+// a (..., n, n); what is above the diagonal does not count.
+static void check_eigh(const char *name, gn_array *a) {
+    gn_context *g = gn_context_of(a);
+    gn_scope_begin(g);
+    const double n = (double)gn_dim(a, -1) + 10.0, eps = eps_of(gn_dtype_of(a)), most = largest(a);
+    gn_array *v = NULL, *w = gn_eigh(a, &v), *only = gn_eigh(a, NULL), *s = wide(symmetric(a));
+    if (w == NULL) fail_msg("%s: %s", name, gn_error(g));
+    assert_true(is_on_gpu(w) && is_on_gpu(v) && is_on_gpu(only));
+    gn_array *right = gn_mul(wide(v), gn_expand_dims(wide(w), -2));
+    expect_below("a v = v w", name, largest(gn_sub(gn_matmul(s, wide(v)), right)), n * eps * most);
+    expect_below("v", name, largest(gn_sub(gn_matmul(turned(wide(v)), wide(v)), eye_of(a))),
+                 n * eps);
+    gn_array *reference = on_cpu(a, eigenvalues);
+    const double norm = largest(reference);
+    expect_below("w", name, largest(gn_sub(w, reference)), n * eps * norm);
+    expect_below("w alone", name, largest(gn_sub(only, reference)), n * eps * norm);
+    if (gn_dim(w, -1) > 1) {
+        assert_true(gn_item(gn_min(steps_of(w), GN_ALL)) >= 0.0);
+        assert_true(gn_item(gn_min(steps_of(only), GN_ALL)) >= 0.0);
+    }
+    gn_scope_end(g);
+}
+
+static void check_svd(const char *name, gn_array *a) {
+    gn_context *g = gn_context_of(a);
+    const double n = (double)(gn_dim(a, -1) + gn_dim(a, -2)) + 10.0;
+    const double eps = eps_of(gn_dtype_of(a)), most = largest(a);
+    const int64_t k = gn_dim(a, -1) < gn_dim(a, -2) ? gn_dim(a, -1) : gn_dim(a, -2);
+    for (int full = 0; full < 2; full++) {
+        gn_scope_begin(g);
+        gn_array *u = NULL, *vt = NULL, *s = gn_svd(a, full != 0, &u, &vt);
+        if (s == NULL) fail_msg("%s: %s", name, gn_error(g));
+        assert_true(is_on_gpu(s) && is_on_gpu(u) && is_on_gpu(vt));
+        assert_int_equal(gn_dim(u, -1), full ? gn_dim(a, -2) : k);
+        assert_int_equal(gn_dim(vt, -2), full ? gn_dim(a, -1) : k);
+        gn_array *left = gn_slice(u, -1, 0, k, 1), *right = gn_slice(vt, -2, 0, k, 1);
+        gn_array *y = gn_matmul(gn_mul(wide(left), gn_expand_dims(wide(s), -2)), wide(right));
+        expect_below("u s vt", name, largest(gn_sub(y, wide(a))), n * eps * most);
+        expect_below("u", name, largest(gn_sub(gn_matmul(turned(wide(u)), wide(u)), eye_of(u))),
+                     n * eps);
+        expect_below("vt", name,
+                     largest(gn_sub(gn_matmul(wide(vt), turned(wide(vt))), eye_of(turned(vt)))),
+                     n * eps);
+        gn_array *reference = on_cpu(a, singular_values), *only = gn_svd(a, false, NULL, NULL);
+        const double norm = largest(reference);
+        expect_below("s", name, largest(gn_sub(s, reference)), n * eps * norm);
+        expect_below("s alone", name, largest(gn_sub(only, reference)), n * eps * norm);
+        assert_true(gn_item(gn_min(s, GN_ALL)) >= 0.0);
+        if (gn_dim(s, -1) > 1) assert_true(gn_item(gn_max(steps_of(s), GN_ALL)) <= 0.0);
+        gn_scope_end(g);
+    }
+}
+
+// A CPU that plays GPU is slow to compile.
+static bool is_patient(gn_context *g) {
+    gn_device_info info;
+    gn_device_get(g, &info);
+    return strstr(info.name, "llvmpipe") == NULL;
+}
+
+static void test_sizes(void **state) {
+    static const int64_t sizes[] = {1, 2, 3, 7, 8, 9, 16, 17, 31, 32, 33, 50, 64, 65, 100, 128};
+    char name[64];
+    gn_context *g = open_gpu();
+    (void)state;
+    if (g == NULL) skip();
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        const int64_t n = sizes[i];
+        for (int k = 0; k < 2; k++) {
+            const gn_dtype t = k == 0 ? GN_F32 : GN_F64;
+            if (n > (k == 1 ? 64 : 128) || (!is_patient(g) && n > (k == 1 ? 8 : 20))) continue;
+            gn_scope_begin(g);
+            snprintf(name, sizeof name, "%s, %d", k == 0 ? "float32" : "float64", (int)n);
+            check_eigh(name, gn_randn(g, t, GN_SHAPE(5, n, n)));
+            check_svd(name, gn_randn(g, t, GN_SHAPE(3, n, n)));
+            gn_scope_end(g);
+        }
+    }
+    test_close(g);
+}
+
+static void test_shapes(void **state) {
+    static const int64_t rows[] = {1, 8, 20, 5, 61, 100, 64}, columns[] = {5, 1, 12, 31, 13, 31, 2};
+    char name[64];
+    gn_context *g = open_gpu();
+    (void)state;
+    if (g == NULL) skip();
+    for (int i = 0; i < (is_patient(g) ? 7 : 4); i++) {
+        if (i == 3 && !is_patient(g)) continue;
+        gn_scope_begin(g);
+        snprintf(name, sizeof name, "%d x %d", (int)rows[i], (int)columns[i]);
+        check_svd(name, gn_randn(g, GN_F32, GN_SHAPE(3, rows[i], columns[i])));
+        check_svd(name, turned(gn_randn(g, GN_F32, GN_SHAPE(2, rows[i], columns[i]))));
+        if (rows[i] <= (is_patient(g) ? 64 : 8))
+            check_svd(name, gn_randn(g, GN_F64, GN_SHAPE(3, columns[i], rows[i])));
+        gn_scope_end(g);
+    }
+    gn_scope_begin(g);
+    // Views: flipped, axes that are no neighbours, stepped over, one matrix for all.
+    gn_array *a = gn_flip(gn_swap_axes(gn_randn(g, GN_F32, GN_SHAPE(2, 12, 3, 12)), 1, 2),
+                          GN_AXIS(-1) | GN_AXIS(0));
+    check_eigh("view", a);
+    check_svd("view", a);
+    check_svd("every third", gn_slice(a, -1, 0, 12, 3));
+    check_eigh("every second", gn_slice(a, 1, 0, 3, 2));
+    check_eigh("broadcast",
+               gn_broadcast_to(gn_randn(g, GN_F64, GN_SHAPE(7, 7)), GN_SHAPE(4, 2, 7, 7)));
+    // Halves and integers in float32; nothing at all; only some of the results.
+    gn_array *ones = gn_ones(g, GN_F16, GN_SHAPE(5, 6, 6)), *v = NULL, *u = NULL, *vt = NULL;
+    assert_int_equal(gn_dtype_of(gn_eigh(ones, &v)), GN_F16);
+    assert_int_equal(gn_dtype_of(v), GN_F16);
+    assert_int_equal(gn_dtype_of(gn_svd(gn_cast(ones, GN_I32), false, NULL, &vt)), GN_F32);
+    assert_true(is_on_gpu(vt));
+    assert_int_equal(gn_dim(vt, 0), 5);
+    assert_int_equal(gn_dim(gn_svd(a, false, &u, NULL), 1), 3);
+    assert_int_equal(gn_size(u), 2 * 3 * 12 * 12);
+    assert_int_equal(gn_size(gn_eigh(gn_zeros(g, GN_F32, GN_SHAPE(0, 3, 3)), &v)), 0);
+    assert_int_equal(gn_size(gn_svd(gn_zeros(g, GN_F32, GN_SHAPE(4, 0, 3)), true, &u, &vt)), 0);
+    assert_int_equal(gn_size(vt), 36);
+    gn_scope_end(g);
+    test_close(g);
+}
+
+// q diag(x) q^T of random orthonormal q, by x (n).
+static gn_array *with_values(gn_context *g, gn_dtype t, gn_array *x) {
+    const int64_t n = gn_size(x);
+    gn_array *q = gn_qr(gn_randn(g, GN_F64, GN_SHAPE(2, n, n)), NULL);
+    return gn_cast(symmetric(gn_matmul(gn_mul(q, x), turned(q))), t);
+}
+
+static void check_both(const char *name, gn_array *a) {
+    check_eigh(name, a);
+    check_svd(name, a);
+}
+
+static void check_hard(gn_context *g, gn_dtype t, int64_t n) {
+    gn_array *steps = gn_arange(g, GN_F64, 0.0, (double)n, 1.0),
+             *zero = gn_zeros(g, t, GN_SHAPE(2, n, n));
+    check_both("zeros", zero);
+    gn_array *a = gn_add(zero, gn_eye(g, t, n, n, 0)), *v = NULL;
+    check_both("identity", a);
+    assert_true(largest(gn_sub_s(gn_eigh(a, &v), 1.0)) == 0.0 && largest(gn_sub(v, a)) == 0.0);
+    check_both("ones", gn_add_s(zero, 1.0));
+    check_both("one element", gn_mul(gn_add_s(zero, 3.0), gn_eye(g, t, n, n, 1 - (int)n)));
+    check_both("exchange", gn_flip(a, GN_AXIS(-1)));
+    check_both("diagonal", gn_mul(a, gn_cast(gn_sub_s(steps, 3.0), t)));
+    check_both("clusters",
+               with_values(g, t, gn_add(gn_floor(gn_mul_s(steps, 0.25)), gn_mul_s(steps, 1e-9))));
+    check_both("repeated",
+               with_values(g, t, gn_sub_s(gn_floor(gn_mul_s(steps, 2.0 / (double)n)), 0.5)));
+    check_both("graded", with_values(g, t, gn_exp(gn_mul_s(steps, -1.5))));
+    gn_array *grade = gn_exp(gn_mul_s(steps, -2.0)),
+             *random = gn_randn(g, GN_F64, GN_SHAPE(2, n, n));
+    check_both("graded rows", gn_cast(gn_mul(random, gn_expand_dims(grade, -1)), t));
+    check_both("graded columns", gn_cast(gn_mul(random, grade), t));
+    gn_array *thin = gn_randn(g, t, GN_SHAPE(2, n, 2));
+    check_both("rank 2", gn_matmul(thin, turned(thin)));
+    check_svd("rank 2, not symmetric", gn_matmul(thin, gn_randn(g, t, GN_SHAPE(2, 2, n))));
+    check_svd("orthonormal", gn_qr(gn_cast(random, t), NULL));
+    check_svd("columns of zeros", gn_mul(gn_cast(random, t), gn_cast(gn_ge_s(steps, 2.0), t)));
+    const double scales[] = {1e-30, 1e30, t == GN_F64 ? 1e-290 : 1e-36, t == GN_F64 ? 1e300 : 1e36};
+    for (int i = 0; i < 4; i++) {
+        a = gn_cast(gn_mul_s(random, scales[i]), t);
+        check_both("scaled", a);
+    }
+}
+
+static void test_hard(void **state) {
+    gn_context *g = open_gpu();
+    (void)state;
+    if (g == NULL) skip();
+    for (int i = 0; i < (is_patient(g) ? 7 : 2); i++) {
+        static const int64_t sizes[] = {6, 6, 20, 14, 60, 41, 111};
+        gn_scope_begin(g);
+        check_hard(g, i == 1 || i == 3 || i == 5 ? GN_F64 : GN_F32, sizes[i]);
+        gn_scope_end(g);
+    }
+    test_close(g);
+}
+
+// The bits of a matrix do not depend on where in a batch it stands, or on what stands beside it.
+static void test_same_bits(void **state) {
+    gn_context *g = open_gpu();
+    (void)state;
+    if (g == NULL) skip();
+    gn_array *a = gn_randn(g, GN_F32, GN_SHAPE(7, 7, 7)), *part = gn_slice(a, 0, 4, 6, 1);
+    gn_array *v = NULL, *w = NULL, *u = NULL, *x = NULL, *vt = NULL;
+    gn_eigh(a, &v);
+    gn_eigh(part, &w);
+    assert_true(largest(gn_sub(gn_slice(v, 0, 4, 6, 1), w)) == 0.0);
+    gn_svd(a, false, &u, &vt);
+    gn_svd(part, false, &x, &vt);
+    assert_true(largest(gn_sub(gn_slice(u, 0, 4, 6, 1), x)) == 0.0);
+    test_close(g);
+}
+
+static void test_wrong(void **state) {
+    gn_context *g = open_gpu();
+    (void)state;
+    if (g == NULL) skip();
+    for (int64_t n = 5; n <= 20; n += 15) { // several matrices in a workgroup, and one
+        gn_scope_begin(g);
+        gn_array *list[4], *v = NULL, *u = NULL;
+        for (int i = 0; i < 4; i++) list[i] = gn_eye(g, GN_F32, n, n, 0);
+        list[2] = gn_mul_s(list[2], (double)NAN);
+        gn_array *a = gn_stack(list, 4, 0);
+        assert_null(gn_eigh(a, &v));
+        assert_null(v);
+        expect_error(g, GN_ERROR_ARGUMENT, "gn_eigh: matrix 2 of 4 holds NaN or infinity");
+        list[2] = list[0];
+        list[1] = gn_div(list[1], gn_sub_s(list[0], 1.0)); // 1/0, 0/-1
+        a = gn_stack(list, 4, 0);
+        assert_null(gn_svd(a, true, &u, &v));
+        assert_true(u == NULL && v == NULL);
+        expect_error(g, GN_ERROR_ARGUMENT, "gn_svd: matrix 1 of 4 holds NaN or infinity");
+        gn_scope_end(g);
+    }
+    test_close(g);
+}
+
+static gn_array *weighted(gn_context *g, gn_array *y) {
+    gn_array *w = gn_reshape(gn_linspace(g, GN_F64, 0.3, 1.7, gn_size(y)), gn_shape_of(y));
+    return gn_sum(gn_mul(gn_mul(y, w), gn_add_s(y, 0.5)), GN_ALL);
+}
+
+// Whatever the signs of the vectors are.
+static gn_array *loss_of(gn_context *g, gn_array *const *x, int count, void *user) {
+    gn_array *u = NULL, *v = NULL, *s;
+    (void)count;
+    switch (*(int *)user) {
+    case 0: return weighted(g, gn_eigh(gn_add(x[0], turned(x[0])), NULL));
+    case 1: return weighted(g, gn_svd(x[0], false, NULL, NULL));
+    case 2: gn_eigh(gn_add(x[0], turned(x[0])), &v); return weighted(g, gn_square(v));
+    default:
+        s = gn_svd(x[0], false, &u, &v);
+        return weighted(g, gn_matmul(gn_mul(u, gn_expand_dims(gn_square(s), -2)), v));
+    }
+}
+
+static void test_gradients(void **state) {
+    gn_context *g = open_gpu();
+    (void)state;
+    if (g == NULL) skip();
+    for (int kind = 0; kind < 4; kind++) {
+        gn_scope_begin(g);
+        gn_seed(g, 3);
+        gn_array *a = gn_randn(g, GN_F64, GN_SHAPE(2, kind == 3 ? 4 : 3, 3));
+        a = gn_requires_grad(gn_detach(a), true);
+        double error = gn_gradcheck(loss_of, &a, 1, 1e-5, &kind);
+        if (!(error < 1e-5)) fail_msg("kind %d: %g %s", kind, error, gn_error(g));
+        gn_scope_end(g);
+    }
+    test_close(g);
+}
+
+static void use_batch(gn_context *g) {
+    gn_scope_begin(g);
+    gn_array *a = gn_swap_axes(gn_randn(g, GN_F32, GN_SHAPE(3, 2, 5, 4)), 0, 1), *u = NULL,
+             *vt = NULL;
+    gn_eval(gn_svd(a, true, &u, &vt));
+    gn_eval(gn_svd(a, false, NULL, NULL));
+    gn_eval(gn_eigh(gn_matmul(turned(a), a), &u));
+    gn_scope_end(g);
+}
+
+static void test_allocations(void **state) {
+    gn_context *g = open_gpu();
+    (void)state;
+    if (g == NULL) skip();
+    test_every_allocation_in(g, use_batch);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sizes),       cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_hard),        cmocka_unit_test(test_same_bits),
+        cmocka_unit_test(test_wrong),       cmocka_unit_test(test_gradients),
+        cmocka_unit_test(test_allocations),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
