@@ -1617,7 +1617,7 @@ typedef struct gni_fft {
 } gni_fft;
 
 // Steps of matrix decompositions that are no products: factor.comp and factor_small.glsl say what they do, what
-// their buffers hold and what the words mean. Up to GNI_FACTOR_ROOT a is the matrix, b the state (uint32) or a triangle,
+// their buffers hold and what the words mean. Up to GNI_FACTOR_UPDATE a is the matrix, b the state (uint32) or a triangle,
 // c the block, all may be written, and there is no d. Of the others a is read and b written; c and d are read by
 // GNI_FACTOR_BACK, written by the rest. From GNI_FACTOR_SINGULAR on there is e, and it and d are written where they are
 // there.
@@ -1627,6 +1627,7 @@ typedef enum gni_factor_step {
     GNI_FACTOR_BELOW,
     GNI_FACTOR_SOLVE,
     GNI_FACTOR_ROOT,
+    GNI_FACTOR_UPDATE,
     GNI_FACTOR_CHOLESKY,
     GNI_FACTOR_LU,
     GNI_FACTOR_BACK,
@@ -1640,7 +1641,7 @@ typedef enum gni_factor_step {
 enum { GNI_FACTOR_WORDS = 13 };
 typedef struct gni_factor {
     gni_factor_step step;
-    int64_t items; // rows or columns that have a thread each; from GNI_FACTOR_ROOT on matrices
+    int64_t items; // rows or columns that are dealt out; from GNI_FACTOR_CHOLESKY on matrices
     int64_t order; // from GNI_FACTOR_CHOLESKY on: their rows or columns, the greater number
     int64_t word[GNI_FACTOR_WORDS];
     gni_operand a, b, c, d, e; // stride[] unused, and offsets: they are among the words
@@ -23040,10 +23041,6 @@ static bool gni_vko_eigen(gni_vk *vk, const gni_factor *f) {
 
 #if GNI_VULKAN
 
-// Words of the state: the rows picked, lists of the rounds.
-#define GNI_VKO_PICKED ((int64_t)32)
-#define GNI_VKO_LISTS ((int64_t)64)
-
 static bool gni_vko_factor_reaches(const gni_vk *vk, const gni_operand *o) {
     if (o->buf == NULL) return true;
     return o->buf->bytes < (uint64_t)GNI_VK_REACH &&
@@ -23058,7 +23055,7 @@ static bool gni_vko_factor_ok(const gni_vk *vk, const gni_factor *f) {
     if (f->step >= GNI_FACTOR_SINGULAR) return gni_vko_eigen_ok(vk, f);
     const bool wide = f->a.dtype == GN_F64;
     if (!(wide ? c->float64 : f->a.dtype == GN_F32) || !c->subgroup_arithmetic) return false;
-    if (c->max_buffers < 4 || c->shared_bytes < (wide ? 32768u : 16384u)) return false;
+    if (c->max_buffers < 4 || c->shared_bytes < 32768u || c->max_invocations < 256) return false;
     if (f->order > gni_factor_most(f->a.dtype)) return false;
     if (!c->addresses && f->step >= GNI_FACTOR_CHOLESKY) return false;
     return gni_vko_factor_reaches(vk, &f->a) && gni_vko_factor_reaches(vk, &f->b) &&
@@ -23080,7 +23077,8 @@ static bool gni_vko_factor_run(gni_vk *vk, const gni_factor *f, int module, cons
     const bool alone = f->step >= GNI_FACTOR_CHOLESKY, back = f->step == GNI_FACTOR_BACK;
     const int64_t most = (int64_t)vk->caps.max_groups[0];
     gni_vko_factor_use(&c.use[0], &f->a, !alone);
-    gni_vko_factor_use(&c.use[1], &f->b, f->step != GNI_FACTOR_SOLVE);
+    gni_vko_factor_use(&c.use[1], &f->b,
+                       f->step != GNI_FACTOR_SOLVE && f->step != GNI_FACTOR_UPDATE);
     gni_vko_factor_use(&c.use[2], &f->c, alone ? !back : f->step == GNI_FACTOR_PICK);
     if (alone) gni_vko_factor_use(&c.use[3], f->d.buf != NULL ? &f->d : &f->c, !back);
     c.n_use = alone ? 4 : 3;
@@ -23091,22 +23089,10 @@ static bool gni_vko_factor_run(gni_vk *vk, const gni_factor *f, int module, cons
                             gni_vko_ceil(groups, most), 1);
 }
 
-// Round after round, until one workgroup is left. Lists take turns in two places.
-static bool gni_vko_factor_pick(gni_vk *vk, const gni_factor *f, int module, int64_t rows) {
-    int64_t word[GNI_FACTOR_WORDS], left = f->word[3], from = 0;
-    memcpy(word, f->word, sizeof word);
-    for (;;) {
-        const int64_t groups = gni_vko_ceil(left, rows);
-        const int64_t to = GNI_VKO_LISTS + (from == GNI_VKO_LISTS ? f->word[5] : 0);
-        word[3] = left;
-        word[5] = from;
-        word[6] = groups == 1 ? GNI_VKO_PICKED : to;
-        word[7] = groups == 1;
-        if (!gni_vko_factor_run(vk, f, module, word, groups)) return false;
-        if (groups == 1) return true;
-        from = to;
-        left = groups * 32;
-    }
+// How many tiles c has.
+static int64_t gni_vko_factor_tiles(const gni_factor *f, int64_t size) {
+    const int64_t m = gni_vko_ceil(f->word[8], size), n = gni_vko_ceil(f->word[9], size);
+    return f->word[11] != 0 ? m * (m + 1) / 2 : m * n;
 }
 
 // The kernel for matrices of this order, and how many workgroups that takes.
@@ -23134,28 +23120,36 @@ static int gni_vko_small(const gni_factor *f, int64_t *groups) {
 }
 
 static bool gni_vko_factor(gni_vk *vk, const gni_factor *f) {
-    static const int modules[2][5] = {
+    static const int modules[2][6] = {
         {GNI_MODULE_factor_pick, GNI_MODULE_factor_swap, GNI_MODULE_factor_below,
-         GNI_MODULE_factor_solve, GNI_MODULE_factor_root},
+         GNI_MODULE_factor_solve, GNI_MODULE_factor_root, GNI_MODULE_factor_update},
         {GNI_MODULE_factor64_pick, GNI_MODULE_factor64_swap, GNI_MODULE_factor64_below,
-         GNI_MODULE_factor64_solve, GNI_MODULE_factor64_root}};
+         GNI_MODULE_factor64_solve, GNI_MODULE_factor64_root, GNI_MODULE_factor64_update}};
     const bool wide = f->a.dtype == GN_F64;
-    int64_t groups;
+    int64_t groups = 1;
     if (f->items == 0) return true;
     if (f->step >= GNI_FACTOR_SINGULAR) return gni_vko_eigen(vk, f);
     if (f->step >= GNI_FACTOR_CHOLESKY) {
         const int module = gni_vko_small(f, &groups);
         return gni_vko_factor_run(vk, f, module, f->word, groups);
     }
+    int module = modules[wide][f->step];
     if (f->step == GNI_FACTOR_PICK) {
-        if (vk->caps.kind != GNI_VK_CPU && vk->caps.max_invocations >= 512 &&
-            vk->caps.subgroup_min >= 32)
-            return gni_vko_factor_pick(vk, f, modules[wide][f->step], 512);
-        return gni_vko_factor_pick(
-            vk, f, wide ? GNI_MODULE_factor64_pick_little : GNI_MODULE_factor_pick_little, 128);
+        const bool little = vk->caps.kind == GNI_VK_CPU || vk->caps.subgroup_min < 32;
+        if (little) module = wide ? GNI_MODULE_factor64_pick_little : GNI_MODULE_factor_pick_little;
+        groups = gni_vko_ceil(f->items, little ? 128 : 512);
+    } else if (f->step == GNI_FACTOR_SOLVE) {
+        groups = gni_vko_ceil(f->items, wide ? 16 : 32);
+    } else if (f->step == GNI_FACTOR_UPDATE) {
+        groups = gni_vko_factor_tiles(f, 128);
+        if (!wide && groups >= 2 * (int64_t)vk->caps.multiprocessors)
+            module = GNI_MODULE_factor_update_128;
+        else
+            groups = gni_vko_factor_tiles(f, 64);
+    } else if (f->step != GNI_FACTOR_ROOT) {
+        groups = gni_vko_ceil(f->items, f->step == GNI_FACTOR_BELOW ? 32 : 64);
     }
-    groups = f->step == GNI_FACTOR_ROOT ? f->items : gni_vko_ceil(f->items, 64);
-    return gni_vko_factor_run(vk, f, modules[wide][f->step], f->word, groups);
+    return gni_vko_factor_run(vk, f, module, f->word, groups);
 }
 
 #endif // GNI_VULKAN
@@ -26292,7 +26286,9 @@ GPUNUM_API gn_array *gn_einsum_list(gn_context *g, const char *subscripts, gn_ar
 #define GNI_LG_PANEL ((int64_t)128)     // columns of a panel
 #define GNI_LG_BLOCK ((int64_t)32)      // columns that a kernel does at a time
 #define GNI_LG_PICKED 32                // words of the state: rows picked,
-#define GNI_LG_LISTS ((int64_t)64)      // two lists, the order of the rows
+#define GNI_LG_COUNTERS 64              // workgroups that have finished,
+#define GNI_LG_LISTS ((int64_t)192)     // lists of rows, the order of the rows
+#define GNI_LG_PAIRS ((int64_t)3072)    // rows from which panels go in pairs
 #define GNI_LG_TEMP ((int64_t)16 << 20) // elements of a product that waits to be subtracted
 
 // A matrix inside an array's buffer, any strides.
@@ -26327,7 +26323,8 @@ static gni_lg_matrix gni_lg_matrix_of(gn_array *of, int64_t offset, int64_t m, i
 
 static int64_t gni_lg_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 
-static int64_t gni_lg_places(int64_t n) { return n / 4 + GNI_LG_LISTS; }
+// For the lists: at most one row of four stays after each round.
+static int64_t gni_lg_places(int64_t n) { return n / 2 + 128; }
 
 // Device memory without an error when there is none: the CPU can do it then.
 static bool gni_lg_room(gn_context *g, gni_buffer *b) {
@@ -26410,7 +26407,7 @@ static bool gni_lg_begin(gni_lg *w, gn_context *g, const char *fn, gn_dtype t, i
     gni_lg_start(w, g, fn, t);
     w->n = n;
     w->ld = gni_lg_up(n, 4);
-    w->order = GNI_LG_LISTS + 2 * gni_lg_places(n);
+    w->order = GNI_LG_LISTS + gni_lg_places(n);
     gn_shape matrix = GN_SHAPE(n, w->ld), block = GN_SHAPE(GNI_LG_BLOCK, GNI_LG_BLOCK),
              temp = GN_SHAPE(GNI_MIN(n * widest, GNI_MAX(GNI_LG_TEMP, widest)));
     w->work = gni_lg_array(g, t, &matrix);
@@ -26502,19 +26499,47 @@ static void gni_lg_copy(gni_lg *w, const gni_lg_matrix *to, const gni_lg_matrix 
     gni_unref(w->g, x);
 }
 
-// c (m,n) -= a (m,k) b (k,n), as many rows at a time as there is room for the product. With `lower` what is
-// above the diagonal of c may be left as it was.
+// As gni_lg_subtract, by one kernel.
+static void gni_lg_update(gni_lg *w, const gni_lg_matrix *c, const gni_lg_matrix *a,
+                          const gni_lg_matrix *b, bool lower) {
+    gni_factor f;
+    memset(&f, 0, sizeof f);
+    f.step = GNI_FACTOR_UPDATE;
+    f.items = c->m;
+    f.word[0] = c->offset;
+    f.word[1] = c->rs;
+    f.word[2] = a->offset;
+    f.word[3] = a->rs;
+    f.word[4] = a->cs;
+    f.word[5] = b->offset;
+    f.word[6] = b->rs;
+    f.word[7] = b->cs;
+    f.word[8] = c->m;
+    f.word[9] = c->n;
+    f.word[10] = a->n;
+    f.word[11] = lower;
+    f.a.buf = c->of->buf;
+    f.b.buf = a->of->buf;
+    f.c.buf = b->of->buf;
+    f.a.dtype = f.b.dtype = f.c.dtype = c->of->dtype;
+    w->ok = w->ok && gni_run(w->g, GNI_JOB_FACTOR, &f, NULL);
+}
+
+// c (m,n) -= a (m,k) b (k,n). With `lower` what is above the diagonal of a square c may be left as it was. Few
+// columns and long sums are for the matrix product, as many rows at a time as there is room for it.
 static void gni_lg_subtract(gni_lg *w, gni_lg_matrix c, gni_lg_matrix a, gni_lg_matrix b,
                             bool lower) {
     if (c.m == 0 || c.n == 0) return;
-    int64_t rows = GNI_MAX(gni_elements(&w->temp->shape) / c.n, 1);
-    if (lower) rows = GNI_MIN(rows, GNI_MAX(gni_lg_up(c.m / 6, 128), 512));
+    if (c.n >= 16 && a.n <= 2 * GNI_LG_PANEL && c.cs == 1) {
+        gni_lg_update(w, &c, &a, &b, lower);
+        return;
+    }
+    const int64_t rows = GNI_MAX(gni_elements(&w->temp->shape) / c.n, 1);
     for (int64_t i = 0; i < c.m && w->ok; i += rows) {
-        const int64_t m = GNI_MIN(rows, c.m - i), n = lower ? i + m : c.n;
-        gni_lg_matrix ci = gni_lg_part(c, i, 0, m, n), ai = gni_lg_part(a, i, 0, m, a.n),
-                      bi = gni_lg_part(b, 0, 0, b.m, n);
-        gni_lg_matrix x = gni_lg_matrix_of(w->temp, 0, m, n, n);
-        gni_lg_product(w, &x, &ai, &bi);
+        const int64_t m = GNI_MIN(rows, c.m - i);
+        gni_lg_matrix ci = gni_lg_part(c, i, 0, m, c.n), ai = gni_lg_part(a, i, 0, m, a.n);
+        gni_lg_matrix x = gni_lg_matrix_of(w->temp, 0, m, c.n, c.n);
+        gni_lg_product(w, &x, &ai, &b);
         gni_lg_change(w, GNI_OP_SUB, &ci, &x);
     }
 }
@@ -26534,8 +26559,9 @@ static void gni_lg_factor(gni_lg *w, gni_factor_step step, gn_array *a, gn_array
     w->ok = w->ok && gni_run(w->g, GNI_JOB_FACTOR, &f, NULL);
 }
 
-// b (n,m) = t^-1 b for a lower triangle of at most a panel's order.
-static void gni_lg_solve_panel(gni_lg *w, gni_lg_matrix t, gni_lg_matrix b, bool unit) {
+// b (n,m) = t^-1 b for a lower triangle of at most a panel's order. `more`: with small residuals, however
+// ill-conditioned it is.
+static void gni_lg_solve_panel(gni_lg *w, gni_lg_matrix t, gni_lg_matrix b, bool unit, bool more) {
     int64_t word[GNI_FACTOR_WORDS] = {0};
     word[0] = b.offset;
     word[1] = b.rs;
@@ -26546,6 +26572,7 @@ static void gni_lg_solve_panel(gni_lg *w, gni_lg_matrix t, gni_lg_matrix b, bool
     word[6] = t.n;
     word[7] = b.n;
     word[8] = unit;
+    word[9] = more;
     gni_lg_factor(w, GNI_FACTOR_SOLVE, b.of, t.of, b.n, word);
 }
 
@@ -26561,7 +26588,9 @@ static void gni_lg_lu_panel(gni_lg *w, int64_t begin, int64_t end) {
         pick[2] = swap[2] = below[2] = j;
         pick[3] = n - j;
         pick[4] = swap[4] = jb;
-        pick[5] = gni_lg_places(n);
+        pick[5] = GNI_LG_COUNTERS;
+        pick[6] = GNI_LG_LISTS;
+        pick[7] = GNI_LG_PICKED;
         swap[3] = n;
         swap[5] = GNI_LG_PICKED;
         swap[6] = w->order;
@@ -26574,70 +26603,89 @@ static void gni_lg_lu_panel(gni_lg *w, int64_t begin, int64_t end) {
     }
 }
 
-// P a = L U in place. Row i of P a is row number state[order + i] of a.
-static void gni_lg_lu(gni_lg *w) {
-    const int64_t n = w->n;
-    for (int64_t j = 0; j < n && w->ok; j += GNI_LG_PANEL) {
-        const int64_t end = GNI_MIN(j + GNI_LG_PANEL, n), jb = end - j, rest = n - end;
-        gni_lg_lu_panel(w, j, end);
-        if (rest == 0) break;
-        gni_lg_matrix right = gni_lg_part(w->a, j, end, jb, rest);
-        gni_lg_solve_panel(w, gni_lg_part(w->a, j, j, jb, jb), right, true);
-        gni_lg_subtract(w, gni_lg_part(w->a, end, end, rest, rest),
-                        gni_lg_part(w->a, end, j, rest, jb), right, false);
+// Columns of the next group of panels: long sums take less time each, where there is much to subtract.
+static int64_t gni_lg_width(int64_t rest, int64_t columns) {
+    const bool pair = rest >= GNI_LG_PAIRS && columns >= GNI_LG_PAIRS;
+    return GNI_MIN(rest, pair ? 2 * GNI_LG_PANEL : GNI_LG_PANEL);
+}
+
+// b = l^-1 b, with l the unit lower triangle of the columns from j to end.
+static void gni_lg_solve_lower(gni_lg *w, int64_t j, int64_t end, gni_lg_matrix b) {
+    for (int64_t i = j; i < end; i += GNI_LG_PANEL) {
+        const int64_t stop = GNI_MIN(i + GNI_LG_PANEL, end), ib = stop - i;
+        gni_lg_matrix x = gni_lg_part(b, i - j, 0, ib, b.n);
+        gni_lg_solve_panel(w, gni_lg_part(w->a, i, i, ib, ib), x, true, false);
+        gni_lg_subtract(w, gni_lg_part(b, stop - j, 0, end - stop, b.n),
+                        gni_lg_part(w->a, stop, i, end - stop, ib), x, false);
     }
 }
 
-// b = U^-1 L^-1 b. An upper triangle is a lower one read backwards.
-static void gni_lg_lu_solve(gni_lg *w, gni_lg_matrix b) {
+// P a = L U in place. Row i of P a is row number state[order + i] of a.
+static void gni_lg_lu(gni_lg *w) {
     const int64_t n = w->n;
-    gni_lg_matrix a = w->a;
-    for (int64_t j = 0; j < n && w->ok; j += GNI_LG_PANEL) {
-        const int64_t end = GNI_MIN(j + GNI_LG_PANEL, n), jb = end - j, rest = n - end;
-        gni_lg_matrix x = gni_lg_part(b, j, 0, jb, b.n);
-        gni_lg_solve_panel(w, gni_lg_part(a, j, j, jb, jb), x, true);
-        gni_lg_subtract(w, gni_lg_part(b, end, 0, rest, b.n), gni_lg_part(a, end, j, rest, jb), x,
-                        false);
+    for (int64_t j = 0, end; j < n && w->ok; j = end) {
+        end = j + gni_lg_width(n - j, n - j);
+        for (int64_t i = j; i < end; i += GNI_LG_PANEL) {
+            const int64_t stop = GNI_MIN(i + GNI_LG_PANEL, end), ib = stop - i;
+            gni_lg_lu_panel(w, i, stop);
+            if (stop == end) break;
+            gni_lg_matrix next = gni_lg_part(w->a, i, stop, ib, end - stop);
+            gni_lg_solve_lower(w, i, stop, next);
+            gni_lg_subtract(w, gni_lg_part(w->a, stop, stop, n - stop, end - stop),
+                            gni_lg_part(w->a, stop, i, n - stop, ib), next, false);
+        }
+        if (end == n) break;
+        gni_lg_matrix right = gni_lg_part(w->a, j, end, end - j, n - end);
+        gni_lg_solve_lower(w, j, end, right);
+        gni_lg_subtract(w, gni_lg_part(w->a, end, end, n - end, n - end),
+                        gni_lg_part(w->a, end, j, n - end, end - j), right, false);
     }
-    for (int64_t end = n; end > 0 && w->ok;) {
-        const int64_t j = (end - 1) / GNI_LG_PANEL * GNI_LG_PANEL, jb = end - j;
-        gni_lg_matrix x = gni_lg_part(b, j, 0, jb, b.n),
-                      t = gni_lg_part(a, end - 1, end - 1, jb, jb),
-                      back = gni_lg_part(b, end - 1, 0, jb, b.n);
+}
+
+// b = u^-1 b, with u the upper triangle of the columns from j to end, which is a lower one read backwards.
+static void gni_lg_solve_upper(gni_lg *w, int64_t j, int64_t end, gni_lg_matrix b) {
+    for (int64_t stop = end; stop > j;) {
+        const int64_t i = j + (stop - j - 1) / GNI_LG_PANEL * GNI_LG_PANEL, ib = stop - i;
+        gni_lg_matrix x = gni_lg_part(b, i - j, 0, ib, b.n),
+                      t = gni_lg_part(w->a, stop - 1, stop - 1, ib, ib),
+                      back = gni_lg_part(b, stop - 1 - j, 0, ib, b.n);
         t.rs = -t.rs;
         t.cs = -t.cs;
         back.rs = -back.rs;
-        gni_lg_solve_panel(w, t, back, false);
-        gni_lg_subtract(w, gni_lg_part(b, 0, 0, j, b.n), gni_lg_part(a, 0, j, j, jb), x, false);
+        gni_lg_solve_panel(w, t, back, false, true);
+        gni_lg_subtract(w, gni_lg_part(b, 0, 0, i - j, b.n), gni_lg_part(w->a, j, i, i - j, ib), x,
+                        false);
+        stop = i;
+    }
+}
+
+// b = U^-1 L^-1 b
+static void gni_lg_lu_solve(gni_lg *w, gni_lg_matrix b) {
+    const int64_t n = w->n;
+    gni_lg_matrix a = w->a;
+    for (int64_t j = 0, end; j < n && w->ok; j = end) {
+        end = j + gni_lg_width(n - j, b.n);
+        gni_lg_matrix x = gni_lg_part(b, j, 0, end - j, b.n);
+        gni_lg_solve_lower(w, j, end, x);
+        gni_lg_subtract(w, gni_lg_part(b, end, 0, n - end, b.n),
+                        gni_lg_part(a, end, j, n - end, end - j), x, false);
+    }
+    for (int64_t end = n; end > 0 && w->ok;) {
+        // Panels begin where the others did: the last one may be narrow.
+        const int64_t most = gni_lg_width(end, b.n), j = (end - 1) / most * most;
+        gni_lg_matrix x = gni_lg_part(b, j, 0, end - j, b.n);
+        gni_lg_solve_upper(w, j, end, x);
+        gni_lg_subtract(w, gni_lg_part(b, 0, 0, j, b.n), gni_lg_part(a, 0, j, j, end - j), x,
+                        false);
         end = j;
     }
 }
 
 // ---- Cholesky
 
-// Of at most a panel's order. `first`: its first row in the whole matrix. Of float32 by the kernel for batches, where
-// there is that.
+// Of at most a panel's order. `first`: its first row in the whole matrix.
 static void gni_lg_root(gni_lg *w, const gni_lg_matrix *a, int64_t first) {
     int64_t word[GNI_FACTOR_WORDS] = {0};
-    gni_factor f;
-    memset(&f, 0, sizeof f);
-    f.step = GNI_FACTOR_CHOLESKY;
-    f.items = 1;
-    f.order = a->n;
-    f.word[0] = f.word[4] = a->offset;
-    f.word[1] = f.word[5] = a->rs;
-    f.word[2] = f.word[6] = a->cs;
-    f.word[8] = 1;
-    f.word[9] = a->n;
-    f.word[11] = first;
-    f.a.buf = f.b.buf = a->of->buf;
-    f.c.buf = w->state->buf;
-    f.a.dtype = f.b.dtype = a->of->dtype;
-    f.c.dtype = GN_U32;
-    if (f.a.dtype == GN_F32 && gni_backend_vulkan()->supports(w->g, GNI_JOB_FACTOR, &f)) {
-        w->ok = w->ok && gni_run(w->g, GNI_JOB_FACTOR, &f, NULL);
-        return;
-    }
     word[0] = a->offset;
     word[1] = a->rs;
     word[2] = a->n;
@@ -26648,15 +26696,23 @@ static void gni_lg_root(gni_lg *w, const gni_lg_matrix *a, int64_t first) {
 // Lower L in place; above the diagonal anything may stay.
 static void gni_lg_cholesky(gni_lg *w) {
     const int64_t n = w->n;
-    for (int64_t j = 0; j < n && w->ok; j += GNI_LG_PANEL) {
-        const int64_t end = GNI_MIN(j + GNI_LG_PANEL, n), jb = end - j, rest = n - end;
-        gni_lg_matrix top = gni_lg_part(w->a, j, j, jb, jb);
-        gni_lg_root(w, &top, j);
-        if (rest == 0) break;
-        gni_lg_matrix below = gni_lg_part(w->a, end, j, rest, jb);
-        gni_lg_solve_panel(w, top, gni_lg_turned(below), false);
-        gni_lg_subtract(w, gni_lg_part(w->a, end, end, rest, rest), below, gni_lg_turned(below),
-                        true);
+    for (int64_t j = 0, end; j < n && w->ok; j = end) {
+        end = j + gni_lg_width(n - j, n - j);
+        for (int64_t i = j; i < end; i += GNI_LG_PANEL) {
+            const int64_t stop = GNI_MIN(i + GNI_LG_PANEL, end), ib = stop - i;
+            gni_lg_matrix top = gni_lg_part(w->a, i, i, ib, ib),
+                          below = gni_lg_part(w->a, stop, i, n - stop, ib),
+                          beside = gni_lg_part(below, 0, 0, end - stop, ib);
+            gni_lg_root(w, &top, i);
+            if (stop == n) break;
+            gni_lg_solve_panel(w, top, gni_lg_turned(below), false, false);
+            gni_lg_subtract(w, gni_lg_part(w->a, stop, stop, n - stop, end - stop), below,
+                            gni_lg_turned(beside), false);
+        }
+        if (end == n) break;
+        gni_lg_matrix below = gni_lg_part(w->a, end, j, n - end, end - j);
+        gni_lg_subtract(w, gni_lg_part(w->a, end, end, n - end, n - end), below,
+                        gni_lg_turned(below), true);
     }
 }
 
@@ -26684,13 +26740,12 @@ static void gni_lg_load(gni_lg *w, gn_array *x) {
     w->ok = w->ok && x != NULL && gni_copy_into(w->g, w->work->buf, w->t, 0, stride, x);
 }
 
-// What went wrong, 0 if nothing did. factor_small.glsl has that in the second word, and then the first is no more than
-// a mark. Waits for the GPU.
+// What went wrong, 0 if nothing did. Waits for the GPU.
 static int64_t gni_lg_info(gni_lg *w) {
     const uint32_t *state = w->ok ? (const uint32_t *)gni_host(w->g, w->state) : NULL;
     if (state == NULL) w->ok = false;
     if (state == NULL) return 0;
-    return (int64_t)(state[1] != 0 ? state[1] : state[0]);
+    return (int64_t)state[0];
 }
 
 // The state of a fresh matrix.
@@ -26872,7 +26927,7 @@ static void gni_lg_orthonormal(gni_lg_qr *p, gn_array *l, int64_t j, int64_t jb,
     w->ok = w->ok && gni_run(w->g, GNI_JOB_MATMUL, &d, NULL);
     gni_lg_product(w, &flat, &ones, &sums);
     gni_lg_root(w, &gram, j);
-    gni_lg_solve_panel(w, gram, gni_lg_turned(x), false);
+    gni_lg_solve_panel(w, gram, gni_lg_turned(x), false, false);
     gni_lg_copy(w, to, &x);
 }
 

@@ -307,12 +307,66 @@ static void test_bindings(void **state) {
     test_close(g);
 }
 
+// Those that a workgroup is too small for: panels, more rows than one picks from, blocks at the end that are not full.
+static void test_large(void **state) {
+    static const int64_t sizes[] = {129, 161, 257, 1000, 3300};
+    gn_context *g = open_with(1, 0);
+    (void)state;
+    if (g == NULL) skip();
+    for (int i = 0; i < (is_patient(g) ? 5 : 2); i++)
+        for (int k = 0; k < 2; k++) {
+            const gn_dtype t = k == 0 ? GN_F32 : GN_F64;
+            const int64_t n = sizes[i];
+            gn_scope_begin(g);
+            gn_array *a = gn_randn(g, t, GN_SHAPE(n, n)), *b = gn_randn(g, t, GN_SHAPE(n, 37));
+            check_solve(g, a, gn_slice(b, 1, 0, 1, 1));
+            check_solve(g, gn_flip(turned(a), GN_AXIS(0)), b);
+            check_cholesky(g, a);
+            if (n < 3000) check_qr(g, turned(a));
+            if (n < 1000) check_det(gn_mul_s(a, 1.0 / sqrt((double)n)));
+            // Rows and columns of all sizes, and the Hilbert matrix with a little on its diagonal.
+            gn_array *place = gn_arange(g, GN_F64, 0.0, (double)n, 1.0), *down = gn_expand_dims(place, -1);
+            gn_array *scale = gn_cast(gn_exp(gn_mul_s(place, (k == 0 ? -12.0 : -27.0) / (double)n)), t);
+            check_solve(g, gn_mul(a, scale), b);
+            check_solve(g, gn_mul(a, gn_expand_dims(scale, -1)), b);
+            gn_array *hilbert = gn_cast(gn_recip(gn_add_s(gn_add(down, place), 1.0)), t);
+            check_solve(g, gn_add(hilbert, gn_mul_s(gn_eye(g, t, n, n, 0), k == 0 ? 1e-4 : 1e-9)), b);
+            gn_scope_end(g);
+        }
+    gn_scope_begin(g);
+    gn_array *pair = gn_randn(g, GN_F32, GN_SHAPE(2, 140, 140));
+    check_solve(g, pair, gn_randn(g, GN_F32, GN_SHAPE(140, 5)));
+    check_cholesky(g, pair);
+    gn_array *eye = gn_eye(g, GN_F32, 150, 150, 0), *ones = gn_ones(g, GN_F32, GN_SHAPE(150, 150));
+    gn_array *spot = gn_ne_s(gn_arange(g, GN_F32, 0.0, 150.0, 1.0), 137.0);
+    assert_null(gn_inv(ones));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_inv: the matrix is singular (pivot 1 is 0)");
+    assert_null(gn_solve(gn_mul(eye, spot), ones));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_solve: the matrix is singular (pivot 137 is 0)");
+    expect_values(gn_det(gn_mul(eye, spot)), 0.0);
+    assert_null(gn_cholesky(gn_sub(eye, gn_mul_s(gn_eye(g, GN_F32, 150, 150, 0), 1.0))));
+    expect_error(g, GN_ERROR_ARGUMENT,
+                 "gn_cholesky: the matrix is not positive definite (its leading 1 x 1 block is not)");
+    assert_null(gn_cholesky(gn_mul(eye, gn_sub_s(gn_mul_s(spot, 2.0), 1.0))));
+    expect_error(
+        g, GN_ERROR_ARGUMENT,
+        "gn_cholesky: the matrix is not positive definite (its leading 138 x 138 block is not)");
+    gn_array *bad = gn_mul(eye, gn_full(g, GN_F32, GN_SHAPE(1), (double)NAN));
+    expect_values(gn_any(gn_isnan(gn_inv(bad)), GN_ALL), 1.0);
+    expect_values(gn_isnan(gn_det(bad)), 1.0);
+    assert_null(gn_cholesky(bad));
+    expect_error(g, GN_ERROR_ARGUMENT,
+                 "gn_cholesky: the matrix is not positive definite (its leading 1 x 1 block is not)");
+    gn_scope_end(g);
+    test_close(g);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sizes),     cmocka_unit_test(test_shapes),
         cmocka_unit_test(test_same_bits), cmocka_unit_test(test_wrong),
         cmocka_unit_test(test_gradients), cmocka_unit_test(test_allocations),
-        cmocka_unit_test(test_bindings),
+        cmocka_unit_test(test_bindings),  cmocka_unit_test(test_large),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,29 +2,33 @@
 // Steps of the blocked matrix decompositions (gni_factor): what is not a product. Matrices are row-major, a
 // block has up to 32 columns, which a thread keeps in registers.
 //
-// pick    LU of up to GN_ROWS rows of a block column with partial pivoting: the rows that it picks, in order. The
-//         winners of several workgroups meet in another round (Grigori, Demmel, Xiang 2011). The last round also
-//         writes the 32 x 32 block of L and U.
+// pick    LU of a block column with partial pivoting: the rows that it picks, in order. The winners of several
+//         workgroups meet in another round (Grigori, Demmel, Xiang 2011). The last round also writes the 32 x 32 block
+//         of L and U.
 // swap    brings the picked rows to the top of the block in all columns, and finishes the block's rows of U
 // below   rows of L below the block, and what is left of the columns up to the end of the panel
-// solve   L^-1 b for a lower triangle of any order, a column of b for each thread
-// root    Cholesky of matrices up to 128, one for each workgroup
+// solve   L^-1 b for a lower triangle up to 128, 32 columns of b (float64: 16) for each workgroup
+// update  c - a b
+// root    Cholesky of a matrix up to 128, by one workgroup
 //
 // Loops over the columns of a block turn its registers: the column that is next is always x[0]. Unrolled they would be
 // compiled for seconds, and read from memory for longer than they run.
 //
-//! variant factor_pick -DGN_PICK
-//! variant factor_pick_little -DGN_PICK -DGN_ROWS=128
+//! variant factor_pick -DGN_PICK -DGN_OWN=4
+//! variant factor_pick_little -DGN_PICK -DGN_ROWS=128 -DGN_OWN=1
 //! variant factor_swap -DGN_SWAP
 //! variant factor_below -DGN_BELOW
 //! variant factor_solve -DGN_SOLVE
 //! variant factor_root -DGN_ROOT
-//! variant factor64_pick -DGN_PICK -DGN_DOUBLE
-//! variant factor64_pick_little -DGN_PICK -DGN_ROWS=128 -DGN_DOUBLE
+//! variant factor_update -DGN_UPDATE -DGN_TILE=64
+//! variant factor_update_128 -DGN_UPDATE -DGN_TILE=128
+//! variant factor64_pick -DGN_PICK -DGN_OWN=2 -DGN_DOUBLE
+//! variant factor64_pick_little -DGN_PICK -DGN_ROWS=128 -DGN_OWN=1 -DGN_DOUBLE
 //! variant factor64_swap -DGN_SWAP -DGN_DOUBLE
 //! variant factor64_below -DGN_BELOW -DGN_DOUBLE
 //! variant factor64_solve -DGN_SOLVE -DGN_DOUBLE
 //! variant factor64_root -DGN_ROOT -DGN_DOUBLE
+//! variant factor64_update -DGN_UPDATE -DGN_TILE=64 -DGN_DOUBLE
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #ifdef GN_PICK
@@ -82,33 +86,47 @@
 
 #ifdef GN_PICK // ------------------------------------------------------------------------------
 
-// Buffers: matrix, state, block of L and U.
+// Buffers: matrix, state, block of L and U. A workgroup picks 32 of its GN_ROWS rows. The last one to finish
+// of those whose winners fit into one goes on with these, until one is left.
 #define GN_BASE GN_PARAM(0)
 #define GN_LD GN_PARAM(1)
 #define GN_FIRST GN_PARAM(2) // first row, and first column
 #define GN_COUNT GN_PARAM(3) // rows that stand for election
 #define GN_WIDTH GN_PARAM(4)
-#define GN_FROM GN_PARAM(5) // their list in the state; 0: all from GN_FIRST on
-#define GN_TO GN_PARAM(6)   // list of those picked
-#define GN_LAST GN_PARAM(7) // the last round
+#define GN_COUNTERS GN_PARAM(5) // first of them in the state, one for each workgroup from the second round on
+#define GN_LISTS GN_PARAM(6)    // of rows, in the state
+#define GN_PICKED GN_PARAM(7)   // list of those picked at last
 #define GN_NOBODY 0xffffffffu
-#define GN_TIE 127u // the last bits of a key, which tell equal ones apart
+#define GN_TIE (uint(GN_ROWS) - 1u) // the last bits of a key, which tell rows apart
+#define GN_MEET (uint(GN_ROWS) / GN_NB) // workgroups whose winners meet
 
-layout(local_size_x = GN_ROWS) in;
+layout(local_size_x = GN_ROWS / GN_OWN) in;
 
 #ifdef GN_DOUBLE
 #define GN_R4 dvec4
 #else
 #define GN_R4 vec4
 #endif
-#if GN_ROWS > 128
-#define GN_SUBGROUPS 16u // at most: subgroups have 32 invocations
+#define GN_T (uint(GN_ROWS) / GN_OWN)
+#define GN_OWNS(r) [[unroll]] for (uint r = 0u; r < uint(GN_OWN); r++)
+// Of what is long drivers do not write loops out.
+#if GN_OWN == 1
+#define GN_EACH_OWN(what) what(0)
+#elif GN_OWN == 2
+#define GN_EACH_OWN(what) what(0) what(1)
 #else
-#define GN_SUBGROUPS 32u
+#define GN_EACH_OWN(what) what(0) what(1) what(2) what(3)
+#endif
+#if GN_ROWS > 128
+#define GN_SUBGROUPS (GN_T / 32u) // at most: subgroups have 32 invocations
+#else
+#define GN_SUBGROUPS (GN_T / 4u)
 #endif
 // The best row of each subgroup, in two places that take turns, and how good it is.
 shared GN_R4 gn_row[2][GN_SUBGROUPS * GN_NB / 4u];
-shared uint gn_key[2][GN_SUBGROUPS];
+shared uvec4 gn_key[2][GN_SUBGROUPS / 4u];
+shared uint gn_list[GN_NB]; // of the rows that win
+shared uint gn_arrived;
 
 // Grows with |x|, NaN first, up to the last bits; of a double the upper half will do.
 uint gn_rank(GN_R x) {
@@ -121,65 +139,147 @@ uint gn_rank(GN_R x) {
     return (size + 1u) * (GN_TIE + 1u);
 }
 
-void main() {
-    uint me = gl_LocalInvocationIndex, i = GN_GROUP * uint(GN_ROWS) + me, number = GN_NOBODY;
-    if (i < GN_COUNT) number = GN_FROM == 0u ? GN_FIRST + i : gn_load(GN_STATE, GN_FROM + i);
-    bool free = number != GN_NOBODY;
-    uint at = GN_BASE + (free ? number : GN_FIRST) * GN_LD + GN_FIRST;
-    uint mine = GN_NB; // place among those picked
-    GN_R x[GN_NB + 1u];
-    GN_VECTORS(k, GN_NB) {
-        uvec4 v = uvec4(0u);
-        if (free && k < GN_WIDTH) v = gn_load4(0u, (at + k) / GN_VECTOR);
-        GN_PARTS(e) x[k + e] = k + e < GN_WIDTH ? gn_part(v, e) : GN_R(0);
+// The first number of row r.
+#define GN_OF(r) (r < GN_OWN ? x[r % GN_OWN][0] : GN_R(0))
+
+// The key of the best row of the subgroup, 0 if there is none.
+uint gn_best(uint number[GN_OWN], uint mine[GN_OWN], GN_R x0, GN_R x1, GN_R x2, GN_R x3) {
+    GN_R first[4] = GN_R[4](x0, x1, x2, x3);
+    uint key = 0u;
+    GN_OWNS(r)
+        if (number[r] != GN_NOBODY && mine[r] == GN_NB)
+            key = max(key, gn_rank(first[r]) + (GN_TIE - r * GN_T - gl_LocalInvocationIndex));
+    return subgroupMax(key);
+}
+
+// The row that is ahead. Behind the columns that are left stand factors, which stay as they are: here are zeros.
+#define GN_SHOW(r)                                                                                 \
+    if (ahead == r) {                                                                              \
+        [[unroll]] for (uint k = 0u; k < GN_NB; k += 4u)                                           \
+            gn_row[turn][place + k / 4u] =                                                         \
+                mix(GN_R4(x[r][k], x[r][k + 1u], x[r][k + 2u], x[r][k + 3u]), GN_R4(0),            \
+                    greaterThanEqual(k + s + uvec4(0u, 1u, 2u, 3u), uvec4(GN_NB)));                \
     }
-    for (uint s = 0u; s < GN_WIDTH; s++) {
-        // The best of this subgroup, then of all of them.
-        uint turn = s & 1u, key = free ? gn_rank(x[0]) + (GN_TIE - gl_SubgroupInvocationID) : 0u;
-        uint best = subgroupMax(key);
-        bool ahead = free && key == best;
-        if (best == 0u && subgroupElect()) gn_key[turn][gl_SubgroupID] = 0u;
-        if (ahead) {
-            gn_key[turn][gl_SubgroupID] = (best & ~GN_TIE) + (GN_TIE - gl_SubgroupID);
-            // Behind the columns that are left stand factors, which stay as they are.
-            [[unroll]] for (uint k = 0u; k < GN_NB; k += 4u) {
-                GN_R4 v = GN_R4(x[k], x[k + 1u], x[k + 2u], x[k + 3u]);
-                [[unroll]] for (uint e = 0u; e < 4u; e++) if (k + e + s >= GN_NB) v[e] = GN_R(0);
-                gn_row[turn][(gl_SubgroupID * GN_NB + k) / 4u] = v;
+
+#define GN_WRITE(r)                                                                                \
+    if (mine[r] < GN_NB)                                                                           \
+        GN_EACH gn_put(2u, mine[r] * GN_NB + ((k + GN_WIDTH) & (GN_NB - 1u)), x[r][k]);
+
+// x -= y f, moved on by one column.
+#define GN_MOVE(r)                                                                                 \
+    {                                                                                              \
+        GN_R last = x[r][k - 1u];                                                                  \
+        x[r][k - 1u] = x[r][k] - y[r] * f.x;                                                       \
+        x[r][k] = x[r][k + 1u] - y[r] * f.y;                                                       \
+        x[r][k + 1u] = x[r][k + 2u] - y[r] * f.z;                                                  \
+        x[r][k + 2u] = x[r][k + 3u] - y[r] * f.w;                                                  \
+        x[r][k + 3u] = last;                                                                       \
+    }
+
+// Whether this workgroup is the last of `count`.
+bool gn_is_last_of(uint counter, uint count) {
+    memoryBarrierBuffer();
+    barrier();
+    if (gl_LocalInvocationIndex == 0u) gn_arrived = gn_atomic_add(GN_STATE, counter, 1u);
+    barrier();
+    bool last = gn_arrived == count - 1u;
+    memoryBarrierBuffer();
+    if (last && gl_LocalInvocationIndex == 0u) gn_store_coherent(GN_STATE, counter, 0u);
+    return last;
+}
+
+void main() {
+    uint me = gl_LocalInvocationIndex, group = GN_GROUP, left = (GN_COUNT + uint(GN_ROWS) - 1u) / uint(GN_ROWS);
+    uint count = GN_COUNT - min(GN_COUNT, group * uint(GN_ROWS)), from = 0u, to = GN_LISTS, counter = GN_COUNTERS;
+    if (group >= left) return;
+    if (me < 2u * GN_SUBGROUPS) gn_key[me & 1u][me / 8u][me / 2u & 3u] = 0u; // there may be fewer
+    barrier();
+    for (;;) {
+        GN_R x[GN_OWN][GN_NB];
+        uint number[GN_OWN], mine[GN_OWN]; // mine: place among those picked
+        GN_OWNS(r) {
+            uint i = me + r * GN_T;
+            number[r] = GN_NOBODY;
+            if (i < count)
+                number[r] = from == 0u ? GN_FIRST + group * uint(GN_ROWS) + i : gn_load_coherent(GN_STATE, from + i);
+            mine[r] = GN_NB;
+        }
+        GN_OWNS(r) {
+            bool there = number[r] != GN_NOBODY;
+            uint at = GN_BASE + (there ? number[r] : GN_FIRST) * GN_LD + GN_FIRST;
+            GN_VECTORS(k, GN_NB) {
+                uvec4 v = uvec4(0u);
+                if (there && k < GN_WIDTH) v = gn_load4(0u, (at + k) / GN_VECTOR);
+                GN_PARTS(e) x[r][k + e] = k + e < GN_WIDTH ? gn_part(v, e) : GN_R(0);
+            }
+        }
+        uint best = gn_best(number, mine, x[0][0], GN_OF(1), GN_OF(2), GN_OF(3));
+        for (uint s = 0u; s < GN_WIDTH; s++) {
+            // The best of this subgroup, then of all of them.
+            uint turn = s & 1u, ahead = uint(GN_OWN);
+            if (best != 0u ? (GN_TIE - (best & GN_TIE)) % GN_T == me : subgroupElect()) {
+                gn_key[turn][gl_SubgroupID / 4u][gl_SubgroupID & 3u] = best;
+                ahead = (GN_TIE - (best & GN_TIE)) / GN_T;
+                uint place = gl_SubgroupID * GN_NB / 4u;
+                GN_EACH_OWN(GN_SHOW)
+            }
+            barrier();
+            best = 0u;
+            uint winner = 0u;
+            [[unroll]] for (uint q = 0u; q < GN_SUBGROUPS / 4u; q++) {
+                uvec4 keys = gn_key[turn][q];
+                [[unroll]] for (uint e = 0u; e < 4u; e++) {
+                    winner = keys[e] > best ? 4u * q + e : winner;
+                    best = max(best, keys[e]);
+                }
+            }
+            uint row = GN_TIE - (best & GN_TIE);
+            bool zero = best < 2u * (GN_TIE + 1u);
+            GN_R4 f = gn_row[turn][winner * GN_NB / 4u];
+            if (best == 0u ? me == 0u : me == row % GN_T) {
+                uint who = GN_NOBODY;
+                GN_OWNS(r) if (best != 0u && row / GN_T == r) {
+                    who = number[r];
+                    mine[r] = s;
+                }
+                gn_list[s] = who;
+                if (left == 1u && best != 0u && zero && gn_load_coherent(GN_STATE, 0u) == 0u)
+                    gn_store_coherent(GN_STATE, 0u, GN_FIRST + s + 1u);
+            }
+            GN_R over = GN_R(1) / f.x, y[GN_OWN];
+            bool odd = isinf(over) || over == GN_R(0);
+            GN_OWNS(r) {
+                bool free = number[r] != GN_NOBODY && mine[r] == GN_NB && !zero;
+                y[r] = free ? odd ? x[r][0] / f.x : x[r][0] * over : GN_R(0);
+                GN_R last = free ? y[r] : x[r][0];
+                x[r][0] = x[r][1] - y[r] * f.y;
+                x[r][1] = x[r][2] - y[r] * f.z;
+                x[r][2] = x[r][3] - y[r] * f.w;
+                x[r][3] = last; // moves on behind the others
+            }
+            // Asked for before the rest of the columns, which do not wait for it.
+            best = gn_best(number, mine, x[0][0], GN_OF(1), GN_OF(2), GN_OF(3));
+            [[unroll]] for (uint k = 4u; k < GN_NB; k += 4u) {
+                f = gn_row[turn][(winner * GN_NB + k) / 4u];
+                GN_EACH_OWN(GN_MOVE)
             }
         }
         barrier();
-        key = 0u;
-        for (uint q = gl_SubgroupInvocationID; q < gl_NumSubgroups; q += gl_SubgroupSize)
-            key = max(key, gn_key[turn][q]);
-        best = subgroupMax(key);
-        uint winner = GN_TIE - (best & GN_TIE), from = (best == 0u ? 0u : winner) * GN_NB / 4u;
-        bool zero = best < 2u * (GN_TIE + 1u);
-        if (best == 0u ? me == 0u : ahead && gl_SubgroupID == winner) {
-            gn_store(GN_STATE, GN_TO + GN_GROUP * GN_NB + s, best == 0u ? GN_NOBODY : number);
-            if (best != 0u && zero && GN_LAST != 0u && gn_load(GN_STATE, 0u) == 0u)
-                gn_store(GN_STATE, 0u, GN_FIRST + s + 1u);
-            if (best != 0u) {
-                free = false;
-                mine = s;
-            }
+        if (left == 1u) {
+            if (me < GN_WIDTH) gn_store(GN_STATE, GN_PICKED + me, gn_list[me]);
+            GN_EACH_OWN(GN_WRITE)
+            return;
         }
-        GN_R4 f = gn_row[turn][from];
-        GN_R first = x[0], y = free && !zero ? first / f.x : GN_R(0);
-        x[GN_NB] = GN_R(0);
-        [[unroll]] for (uint k = 0u; k < GN_NB; k += 4u) {
-            if (k > 0u) {
-                f = gn_row[turn][from + k / 4u];
-                x[k - 1u] = x[k] - y * f.x;
-            }
-            x[k] = x[k + 1u] - y * f.y;
-            x[k + 1u] = x[k + 2u] - y * f.z;
-            x[k + 2u] = x[k + 3u] - y * f.w;
-        }
-        x[GN_NB - 1u] = free && !zero ? y : first;
+        uint next = group / GN_MEET, meet = min(left - next * GN_MEET, GN_MEET);
+        if (me < GN_NB) gn_store_coherent(GN_STATE, to + group * GN_NB + me, me < GN_WIDTH ? gn_list[me] : GN_NOBODY);
+        if (!gn_is_last_of(counter + next, meet)) return;
+        from = to + next * GN_MEET * GN_NB;
+        count = meet * GN_NB;
+        to += left * GN_NB;
+        left = (left + GN_MEET - 1u) / GN_MEET;
+        counter += left;
+        group = next;
     }
-    if (GN_LAST != 0u && mine < GN_NB)
-        GN_EACH gn_put(2u, mine * GN_NB + ((k + GN_WIDTH) & (GN_NB - 1u)), x[k]);
 }
 
 #elif defined(GN_SWAP) // ----------------------------------------------------------------------
@@ -270,39 +370,52 @@ void main() {
 #define GN_END GN_PARAM(4)
 #define GN_MOST 96u // columns to the right
 
-layout(local_size_x = 64) in;
+// A row for each invocation of a team; each team has its part of the columns to the right.
+#define GN_TEAM 32u
+#define GN_TEAMS 4u
+layout(local_size_x = 128) in;
 
 shared GN_R gn_tile[GN_NB * GN_NB];
 shared GN_R gn_right[GN_NB * GN_MOST];
 
 void main() {
-    uint me = gl_LocalInvocationIndex, row = GN_FIRST + GN_NB + gl_WorkGroupID.x * 64u + me;
+    uint me = gl_LocalInvocationIndex, team = me / GN_TEAM, row = GN_FIRST + GN_NB + GN_GROUP * GN_TEAM + me % GN_TEAM;
     uint right = GN_FIRST + GN_NB, width = GN_END - right;
-    GN_SHARE(i, me) {
-        uint r = i / GN_NB, c = r + i % GN_NB; // row r of U, from its diagonal on
-        gn_tile[i] = c < GN_NB ? gn_get(2u, r * GN_NB + c) : GN_R(0);
-    }
-    for (uint i = me; i < width; i += 64u)
-        GN_EACH gn_right[k * GN_MOST + i] = gn_get(0u, GN_BASE + (GN_FIRST + k) * GN_LD + right + i);
-    barrier();
-    if (row >= GN_ALL_ROWS) return;
+    bool live = row < GN_ALL_ROWS;
     uint at = GN_BASE + row * GN_LD + GN_FIRST;
     GN_R x[GN_NB + 1u];
     GN_VECTORS(k, GN_NB) {
-        uvec4 v = gn_load4(0u, (at + k) / GN_VECTOR);
+        uvec4 v = uvec4(0u);
+        if (live) v = gn_load4(0u, (at + k) / GN_VECTOR);
         GN_PARTS(e) x[k + e] = gn_part(v, e);
     }
+    // Without conditions, so that all loads are under way at once.
+    GN_R u[GN_NB * GN_NB / 128u], v[GN_NB * GN_MOST / 128u];
+    [[unroll]] for (uint e = 0u; e < GN_NB * GN_NB / 128u; e++) u[e] = gn_get(2u, me + 128u * e);
+    [[unroll]] for (uint e = 0u; e < GN_NB * GN_MOST / 128u; e++) {
+        uint i = me + 128u * e;
+        v[e] = gn_get(0u, GN_BASE + (GN_FIRST + i / GN_MOST) * GN_LD + min(right + i % GN_MOST, GN_END - 1u));
+    }
+    [[unroll]] for (uint e = 0u; e < GN_NB * GN_NB / 128u; e++) {
+        uint r = (me + 128u * e) / GN_NB, c = me % GN_NB; // rows of U begin at the diagonal
+        gn_tile[r * GN_NB + (c - r & (GN_NB - 1u))] = u[e];
+    }
+    [[unroll]] for (uint e = 0u; e < GN_NB * GN_MOST / 128u; e++) gn_right[me + 128u * e] = v[e];
+    barrier();
+    if (!live) return;
     for (uint s = 0u; s < GN_NB; s++) {
         GN_R pivot = gn_tile[s * GN_NB], y = pivot == GN_R(0) ? x[0] : x[0] / pivot;
-        GN_NEXT(k + 1u < GN_NB ? gn_tile[s * GN_NB + k + 1u] : GN_R(0), y)
+        // What stands in front of the diagonal is L's, for columns that are done.
+        GN_NEXT(k + 1u + s < GN_NB ? gn_tile[s * GN_NB + k + 1u] : GN_R(0), y)
     }
-    GN_VECTORS(k, GN_NB) {
-        uvec4 v;
-        GN_PARTS(e) gn_set(v, e, x[k + e])
-        gn_store4(0u, (at + k) / GN_VECTOR, v);
-    }
+    if (team == 0u)
+        GN_VECTORS(k, GN_NB) {
+            uvec4 v;
+            GN_PARTS(e) gn_set(v, e, x[k + e])
+            gn_store4(0u, (at + k) / GN_VECTOR, v);
+        }
     at += GN_NB;
-    for (uint c = 0u; c < width; c += 8u) { // a whole number of vectors, up to the rows' end
+    for (uint c = team * 8u; c < width; c += GN_TEAMS * 8u) { // a whole number of vectors, up to the rows' end
         GN_R a[8];
         GN_VECTORS(k, 8u) {
             uvec4 v = uvec4(0u);
@@ -322,7 +435,9 @@ void main() {
 
 #elif defined(GN_SOLVE) // ---------------------------------------------------------------------
 
-// Buffers: b, triangle. Steps are signed: an upper triangle is a lower one read backwards.
+// Buffers: b, triangle of order up to 128. Steps are signed: an upper triangle is a lower one read backwards.
+// Blocks on the diagonal are inverted, and everything else is products; an invocation has 2 x GN_TN numbers of each block
+// of 32 rows.
 #define GN_B_BASE GN_PARAM(0)
 #define GN_B_ROW GN_PARAM(1)
 #define GN_B_COLUMN GN_PARAM(2)
@@ -332,100 +447,455 @@ void main() {
 #define GN_ORDER GN_PARAM(6)
 #define GN_COLUMNS GN_PARAM(7)
 #define GN_UNIT GN_PARAM(8)
+#define GN_MORE GN_PARAM(9) // for triangles that may be ill-conditioned
 
-layout(local_size_x = 64) in;
+layout(local_size_x = 128) in;
 
-shared GN_R gn_tile[GN_NB * GN_NB];
+#ifdef GN_DOUBLE
+#define GN_RV dvec2
+#define GN_TN 2u
+#define GN_AT_ONCE 2u // blocks that are inverted
+#define GN_PITCH 34u
+#else
+#define GN_RV vec4
+#define GN_TN 4u
+#define GN_AT_ONCE 4u
+#define GN_PITCH 36u
+#endif
+#define GN_C (8u * GN_TN) // columns
+#define GN_BLOCKS 4u
+#define GN_PER_TILE (GN_NB * GN_NB / 128u)
+#define GN_PER_B (GN_NB * GN_C / 128u)
 
-// Block (p,q) of the triangle by columns. On the diagonal columns begin there, with ones beyond the end.
-void gn_tile_load(uint me, uint p, uint q) {
+shared GN_R gn_inverse[GN_AT_ONCE][GN_NB * GN_PITCH]; // by columns
+shared GN_R gn_tile[GN_NB * GN_PITCH];
+shared GN_RV gn_x[GN_NB * GN_C / GN_TN];
+
+bool gn_across() { return abs(int(GN_B_COLUMN)) <= abs(int(GN_B_ROW)); }
+
+// Row and column of number i of a block of b, so that neighbours are neighbours in memory.
+uvec2 gn_b_place(uint i) { return gn_across() ? uvec2(i / GN_C, i % GN_C) : uvec2(i % GN_NB, i / GN_NB); }
+
+uvec2 gn_t_place(uint i) {
+    return abs(int(GN_T_COLUMN)) <= abs(int(GN_T_ROW)) ? uvec2(i / GN_NB, i % GN_NB) : uvec2(i % GN_NB, i / GN_NB);
+}
+
+// Of block (p,q) of the triangle. Ones on the diagonal beyond the end.
+GN_R gn_t(uint p, uint q, uvec2 at) {
+    uint r = p * GN_NB + at.x, c = q * GN_NB + at.y;
+    GN_R v = GN_R(0);
+    if (r < GN_ORDER && c <= r) v = gn_get(1u, GN_T_BASE + r * GN_T_ROW + c * GN_T_COLUMN);
+    return r == c && (GN_UNIT != 0u || r >= GN_ORDER) ? GN_R(1) : v;
+}
+
+// gn_inverse = the inverses of blocks p on
+void gn_invert(uint me, uint p) {
     barrier();
-    GN_SHARE(i, me) {
-        uint s = i / GN_NB, k = i % GN_NB + (p == q ? s : 0u), r = p * GN_NB + k, c = q * GN_NB + s;
-        GN_R v = k < GN_NB && r < GN_ORDER && c <= r ? gn_get(1u, GN_T_BASE + r * GN_T_ROW + c * GN_T_COLUMN) : GN_R(0);
-        gn_tile[i] = r == c && (GN_UNIT != 0u || r >= GN_ORDER) ? GN_R(1) : v;
+    GN_R v[GN_AT_ONCE][GN_PER_TILE];
+    [[unroll]] for (uint b = 0u; b < GN_AT_ONCE; b++)
+        [[unroll]] for (uint e = 0u; e < GN_PER_TILE; e++) v[b][e] = gn_t(p + b, p + b, gn_t_place(me + 128u * e));
+    [[unroll]] for (uint b = 0u; b < GN_AT_ONCE; b++)
+        [[unroll]] for (uint e = 0u; e < GN_PER_TILE; e++) {
+            // Columns begin at their diagonal.
+            uvec2 at = gn_t_place(me + 128u * e);
+            gn_inverse[b][at.y * GN_PITCH + (at.x - at.y & (GN_NB - 1u))] = v[b][e];
+        }
+    barrier();
+    uint b = me / GN_NB, column = me % GN_NB;
+    bool works = b < GN_AT_ONCE && (p + b) * GN_NB < GN_ORDER;
+    GN_R x[GN_NB];
+    if (works) {
+        GN_EACH x[k] = GN_R(k == column ? 1 : 0);
+        for (uint s = 0u; s < GN_NB; s++) {
+            GN_R y = x[0] / gn_inverse[b][s * GN_PITCH];
+            [[unroll]] for (uint k = 1u; k < GN_NB; k++) {
+                GN_R t = gn_inverse[b][s * GN_PITCH + k];
+                x[k - 1u] = x[k] - y * t;
+            }
+            x[GN_NB - 1u] = y;
+        }
     }
     barrier();
+    if (works) GN_EACH gn_inverse[b][column * GN_PITCH + k] = x[k];
+}
+
+#define GN_SUM(sum, op, a)                                                                         \
+    [[unroll]] for (uint k = 0u; k < GN_NB; k++) {                                                 \
+        GN_RV v = gn_x[k * 8u + me % 8u];                                                          \
+        [[unroll]] for (uint i = 0u; i < 2u; i++) sum[i] op a[k * GN_PITCH + me / 8u * 2u + i] * v; \
+    }
+
+#define GN_TILE_KEEP                                                                               \
+    [[unroll]] for (uint e = 0u; e < GN_PER_TILE; e++) {                                           \
+        uvec2 at = gn_t_place(me + 128u * e);                                                      \
+        gn_tile[at.y * GN_PITCH + at.x] = next[e];                                                 \
+    }
+
+#define GN_TAKE_BLOCK(p)                                                                           \
+    barrier();                                                                                     \
+    [[unroll]] for (uint e = 0u; e < GN_PER_B; e++) {                                              \
+        uvec2 at = gn_b_place(me + 128u * e);                                                      \
+        gn_x[at.x * 8u + at.y / GN_TN][at.y % GN_TN] = v[p * GN_PER_B + e];                        \
+    }                                                                                              \
+    barrier();                                                                                     \
+    x[p][0] = gn_x[me / 8u * 16u + me % 8u];                                                       \
+    x[p][1] = gn_x[me / 8u * 16u + 8u + me % 8u];
+
+// Block p + q of b, which moves on by one.
+#define GN_BELOW_BLOCK(q)                                                                          \
+    if ((p + q) * GN_NB < GN_ORDER) {                                                              \
+        barrier();                                                                                 \
+        GN_TILE_KEEP                                                                               \
+        if ((p + q + 1u) * GN_NB < GN_ORDER)                                                       \
+            [[unroll]] for (uint e = 0u; e < GN_PER_TILE; e++)                                     \
+                next[e] = gn_t(p + q + 1u, p, gn_t_place(me + 128u * e));                          \
+        barrier();                                                                                 \
+        GN_SUM(x[q], -=, gn_tile)                                                                  \
+    }                                                                                              \
+    x[q - 1] = x[q];
+
+void main() {
+    uint me = gl_LocalInvocationIndex, first = GN_GROUP * GN_C;
+    GN_RV x[GN_BLOCKS][2];
+    if (first >= GN_COLUMNS) return;
+    {
+        GN_R v[GN_BLOCKS * GN_PER_B];
+        [[unroll]] for (uint e = 0u; e < GN_BLOCKS * GN_PER_B; e++) {
+            uvec2 at = gn_b_place(me + e % GN_PER_B * 128u) + uvec2(e / GN_PER_B * GN_NB, first);
+            bool there = at.x < GN_ORDER && at.y < GN_COLUMNS;
+            v[e] = GN_R(0);
+            if (there) v[e] = gn_get(0u, GN_B_BASE + at.x * GN_B_ROW + at.y * GN_B_COLUMN);
+        }
+        GN_TAKE_BLOCK(0)
+        GN_TAKE_BLOCK(1)
+        GN_TAKE_BLOCK(2)
+        GN_TAKE_BLOCK(3)
+    }
+    for (uint p = 0u; p * GN_NB < GN_ORDER; p++) {
+        if (p % GN_AT_ONCE == 0u) gn_invert(me, p);
+        GN_R next[GN_PER_TILE];
+        if (GN_MORE != 0u)
+            [[unroll]] for (uint e = 0u; e < GN_PER_TILE; e++) next[e] = gn_t(p, p, gn_t_place(me + 128u * e));
+        barrier();
+        if (GN_MORE != 0u) GN_TILE_KEEP
+        if ((p + 1u) * GN_NB < GN_ORDER)
+            [[unroll]] for (uint e = 0u; e < GN_PER_TILE; e++) next[e] = gn_t(p + 1u, p, gn_t_place(me + 128u * e));
+        // By the inverse, which is not good enough for ill-conditioned blocks: then once more of what is left.
+        GN_RV sum[2], rest[2];
+        sum[0] = sum[1] = GN_RV(0);
+        rest[0] = x[0][0];
+        rest[1] = x[0][1];
+        uint inverse = p % GN_AT_ONCE, mine = me / 8u * 16u + me % 8u;
+        for (uint turn = 0u; turn <= GN_MORE; turn++) {
+            gn_x[mine] = rest[0];
+            gn_x[mine + 8u] = rest[1];
+            barrier();
+            GN_SUM(sum, +=, gn_inverse[inverse])
+            barrier();
+            gn_x[mine] = sum[0];
+            gn_x[mine + 8u] = sum[1];
+            if (turn < GN_MORE) {
+                barrier();
+                rest[0] = x[0][0];
+                rest[1] = x[0][1];
+                GN_SUM(rest, -=, gn_tile)
+                barrier();
+            }
+        }
+        // Drivers do not write this out where it is a loop.
+        GN_BELOW_BLOCK(1)
+        GN_BELOW_BLOCK(2)
+        GN_BELOW_BLOCK(3)
+        barrier();
+        [[unroll]] for (uint e = 0u; e < GN_PER_B; e++) {
+            uvec2 at = gn_b_place(me + 128u * e), to = at + uvec2(p * GN_NB, first);
+            if (to.x < GN_ORDER && to.y < GN_COLUMNS)
+                gn_put(0u, GN_B_BASE + to.x * GN_B_ROW + to.y * GN_B_COLUMN, gn_x[at.x * 8u + at.y / GN_TN][at.y % GN_TN]);
+        }
+    }
+}
+
+#elif defined(GN_UPDATE) // --------------------------------------------------------------------
+
+// Buffers: c, a, b. c -= a b, on and below the diagonal or everywhere.
+#define GN_C_BASE GN_PARAM(0)
+#define GN_C_ROW GN_PARAM(1)
+#define GN_A_BASE GN_PARAM(2)
+#define GN_A_ROW GN_PARAM(3)
+#define GN_A_COLUMN GN_PARAM(4)
+#define GN_B_BASE GN_PARAM(5)
+#define GN_B_ROW GN_PARAM(6)
+#define GN_B_COLUMN GN_PARAM(7)
+#define GN_TO_M GN_PARAM(8)
+#define GN_TO_N GN_PARAM(9)
+#define GN_TO_K GN_PARAM(10)
+#define GN_LOWER GN_PARAM(11)
+
+// A tile of GN_TILE x GN_TILE: 16 x 16 invocations, each with GN_G x GN_G groups of 4 x 4.
+layout(local_size_x = 256) in;
+
+#ifdef GN_DOUBLE
+#define GN_R4 dvec4
+#else
+#define GN_R4 vec4
+#endif
+#define GN_G (uint(GN_TILE) / 64u)
+#define GN_GROUPS(i) [[unroll]] for (uint i = 0u; i < GN_G; i++)
+#define GN_BK (1024u / uint(GN_TILE)) // an invocation loads 4 numbers of a and of b at a time
+#define GN_PITCH (uint(GN_TILE) / 4u + 1u)
+
+#ifdef GN_DOUBLE
+#define GN_TURNS 1u
+#else
+#define GN_TURNS 2u
+#endif
+shared GN_R4 gn_a[GN_TURNS][GN_BK * GN_PITCH], gn_b[GN_TURNS][GN_BK * GN_PITCH];
+
+// A matrix with `lines` of k numbers: strides, and how it is read.
+struct gn_side {
+    uint base, line, step, lines;
+    bool along, vectors; // along k; 16 bytes at a time
+};
+
+gn_side gn_side_of(uint base, uint line, uint step, uint lines) {
+    gn_side s = gn_side(base, line, step, lines, line != 1u, false);
+    uint other = s.along ? line : step, unit = s.along ? step : line, whole = s.along ? GN_TO_K : lines;
+    s.vectors = unit == 1u && other % 4u == 0u && base % 4u == 0u && whole % 4u == 0u;
+    return s;
+}
+
+// Line and place along k of the first of 4 numbers.
+uvec2 gn_place(uint me, bool along) {
+    return along ? uvec2(me / (GN_BK / 4u), me % (GN_BK / 4u) * 4u) : uvec2(me % (uint(GN_TILE) / 4u) * 4u, me / (uint(GN_TILE) / 4u));
+}
+
+GN_R4 gn_read(uint k, gn_side s, uint me, uint line0, uint k0) {
+    uvec2 at = gn_place(me, s.along) + uvec2(line0, k0);
+    GN_R4 v = GN_R4(0);
+    if (s.vectors) {
+        if (at.x < s.lines && at.y < GN_TO_K) {
+            uint i = (s.base + at.x * s.line + at.y * s.step) / GN_VECTOR;
+            uvec4 w = gn_load4(k, i);
+#ifdef GN_DOUBLE
+            uvec4 u = gn_load4(k, i + 1u);
+            v = GN_R4(gn_part(w, 0u), gn_part(w, 1u), gn_part(u, 0u), gn_part(u, 1u));
+#else
+            v = uintBitsToFloat(w);
+#endif
+        }
+        return v;
+    }
+    [[unroll]] for (uint e = 0u; e < 4u; e++) {
+        uvec2 p = at + (s.along ? uvec2(0u, e) : uvec2(e, 0u));
+        if (p.x < s.lines && p.y < GN_TO_K) v[e] = gn_get(k, s.base + p.x * s.line + p.y * s.step);
+    }
+    return v;
+}
+
+#define GN_KEEP(to, s, v)                                                                          \
+    {                                                                                              \
+        uvec2 at = gn_place(me, s.along);                                                          \
+        if (s.along) {                                                                             \
+            [[unroll]] for (uint e = 0u; e < 4u; e++) to[(at.y + e) * GN_PITCH + at.x / 4u][at.x & 3u] = v[e]; \
+        } else {                                                                                   \
+            to[at.y * GN_PITCH + at.x / 4u] = v;                                                   \
+        }                                                                                          \
+    }
+
+void gn_take_off(uint row, uint column, GN_R4 v, bool vectors) {
+    uint at = GN_C_BASE + row * GN_C_ROW + column;
+    if (row >= GN_TO_M) return;
+    if (vectors && column + 4u <= GN_TO_N) {
+#ifdef GN_DOUBLE
+        uvec4 w = gn_load4(0u, at / 2u), u = gn_load4(0u, at / 2u + 1u);
+        dvec4 c = dvec4(gn_part(w, 0u), gn_part(w, 1u), gn_part(u, 0u), gn_part(u, 1u)) - v;
+        gn_store4(0u, at / 2u, uvec4(unpackDouble2x32(c.x), unpackDouble2x32(c.y)));
+        gn_store4(0u, at / 2u + 1u, uvec4(unpackDouble2x32(c.z), unpackDouble2x32(c.w)));
+#else
+        gn_store4(0u, at / 4u, floatBitsToUint(uintBitsToFloat(gn_load4(0u, at / 4u)) - v));
+#endif
+        return;
+    }
+    [[unroll]] for (uint e = 0u; e < 4u; e++)
+        if (column + e < GN_TO_N) gn_put(0u, at + e, gn_get(0u, at + e) - v[e]);
 }
 
 void main() {
-    uint me = gl_LocalInvocationIndex, c = gl_WorkGroupID.x * 64u + me;
-    bool live = c < GN_COLUMNS;
-    uint at = GN_B_BASE + c * GN_B_COLUMN;
-    GN_R x[GN_NB + 1u];
-    for (uint p = 0u; p * GN_NB < GN_ORDER; p++) {
-        uint j = p * GN_NB;
-        GN_EACH x[k] = live && j + k < GN_ORDER ? gn_get(0u, at + (j + k) * GN_B_ROW) : GN_R(0);
-        for (uint q = 0u; q < p; q++) {
-            gn_tile_load(me, p, q);
-            for (uint s = 0u; s < GN_NB && live; s += 8u) {
-                GN_R y[8];
-                [[unroll]] for (uint e = 0u; e < 8u; e++) y[e] = gn_get(0u, at + (q * GN_NB + s + e) * GN_B_ROW);
-                [[unroll]] for (uint e = 0u; e < 8u; e++)
-                    GN_EACH x[k] -= gn_tile[(s + e) * GN_NB + k] * y[e];
-            }
-        }
-        gn_tile_load(me, p, p);
-        for (uint s = 0u; s < GN_NB; s++) {
-            GN_R y = x[0] / gn_tile[s * GN_NB];
-            GN_NEXT(k + 1u < GN_NB ? gn_tile[s * GN_NB + k + 1u] : GN_R(0), y)
-        }
-        if (live) GN_EACH if (j + k < GN_ORDER) gn_put(0u, at + (j + k) * GN_B_ROW, x[k]);
+    uint me = gl_LocalInvocationIndex, tile = GN_GROUP, across = (GN_TO_N + uint(GN_TILE) - 1u) / uint(GN_TILE);
+    uint i0 = tile / across, j0 = tile % across;
+    if (GN_LOWER != 0u) {
+        i0 = uint(sqrt(2.0 * float(tile) + 0.25) - 0.5);
+        while (i0 * (i0 + 1u) / 2u > tile) i0--;
+        while ((i0 + 1u) * (i0 + 2u) / 2u <= tile) i0++;
+        j0 = tile - i0 * (i0 + 1u) / 2u;
     }
+    i0 *= uint(GN_TILE);
+    j0 *= uint(GN_TILE);
+    if (i0 >= GN_TO_M || j0 >= GN_TO_N) return;
+    gn_side a = gn_side_of(GN_A_BASE, GN_A_ROW, GN_A_COLUMN, GN_TO_M), b = gn_side_of(GN_B_BASE, GN_B_COLUMN, GN_B_ROW, GN_TO_N);
+    GN_R4 sum[GN_G][4][GN_G];
+    GN_GROUPS(g) [[unroll]] for (uint i = 0u; i < 4u; i++) GN_GROUPS(h) sum[g][i][h] = GN_R4(0);
+    GN_R4 next_a = gn_read(1u, a, me, i0, 0u), next_b = gn_read(2u, b, me, j0, 0u);
+    uint y = me / 16u, x = me % 16u, turn = 0u;
+    for (uint k0 = 0u; k0 < GN_TO_K; k0 += GN_BK, turn = GN_TURNS - 1u - turn) {
+        if (GN_TURNS == 1u) barrier();
+        GN_KEEP(gn_a[turn], a, next_a)
+        GN_KEEP(gn_b[turn], b, next_b)
+        barrier();
+        if (k0 + GN_BK < GN_TO_K) {
+            next_a = gn_read(1u, a, me, i0, k0 + GN_BK);
+            next_b = gn_read(2u, b, me, j0, k0 + GN_BK);
+        }
+        [[unroll]] for (uint k = 0u; k < GN_BK; k++) {
+            GN_R4 u[GN_G], v[GN_G];
+            GN_GROUPS(g) u[g] = gn_a[turn][k * GN_PITCH + y + g * 16u];
+            GN_GROUPS(h) v[h] = gn_b[turn][k * GN_PITCH + x + h * 16u];
+            GN_GROUPS(g) [[unroll]] for (uint i = 0u; i < 4u; i++) GN_GROUPS(h) sum[g][i][h] += u[g][i] * v[h];
+        }
+    }
+    bool vectors = GN_C_BASE % 4u == 0u && GN_C_ROW % 4u == 0u;
+    GN_GROUPS(g) [[unroll]] for (uint i = 0u; i < 4u; i++) GN_GROUPS(h)
+        gn_take_off(i0 + (y + g * 16u) * 4u + i, j0 + (x + h * 16u) * 4u, sum[g][i][h], vectors);
 }
 
 #else // GN_ROOT --------------------------------------------------------------------------------
 
-// Buffers: matrices, state. A row for each thread, its columns 32 at a time.
+// Buffers: matrix, state. Of 4 columns at a time the block on the diagonal is inverted by one invocation, and
+// what is below becomes a product. An invocation of 16 x 16 has a block of 4 x 4 in each quarter but the upper right.
 #define GN_BASE GN_PARAM(0)
 #define GN_LD GN_PARAM(1)
 #define GN_ORDER GN_PARAM(2) // <= 128
-#define GN_STEP GN_PARAM(3)  // from matrix to matrix
 #define GN_FIRST GN_PARAM(4) // of the whole matrix, for the state
-#define GN_INFO GN_PARAM(5)  // word of the state for the first matrix
+#define GN_INFO GN_PARAM(5)  // word of the state
 
-layout(local_size_x = 128) in;
+layout(local_size_x = 256) in;
 
-shared GN_R gn_tile[GN_NB * GN_NB];
-shared GN_R gn_column[2][GN_NB], gn_rest[2];
+#ifdef GN_DOUBLE
+#define GN_R2 dvec2
+#define GN_R3 dvec3
+#define GN_R4 dvec4
+#else
+#define GN_R2 vec2
+#define GN_R3 vec3
+#define GN_R4 vec4
+#endif
+#define GN_FOUR(i) [[unroll]] for (uint i = 0u; i < 4u; i++)
+
+shared GN_R4 gn_line[GN_NB * 4u]; // 4 columns of the result, by rows
+shared GN_R4 gn_over[4];          // the block's inverse
+shared uint gn_failed;
+
+GN_R gn_rsqrt(GN_R d) {
+#ifdef GN_DOUBLE
+    return GN_R(1) / sqrt(d);
+#else
+    // One step of Newton's, for devices that are content with less than float32.
+    float scale = d < 1e-30 ? 18446744073709551616.0 : 1.0, e = d * scale, r = inversesqrt(e);
+    r += 0.5 * r * (1.0 - e * r * r);
+    return d < 1e-30 ? r * 4294967296.0 : r;
+#endif
+}
+
+// Block (i,j) of 4 x 4 from memory: its lower part on the diagonal, with ones beyond the end.
+void gn_block_load(out GN_R4 x[4], uint i, uint j) {
+    GN_FOUR(r) GN_FOUR(c) {
+        uint row = 4u * i + r, column = 4u * j + c;
+        x[r][c] = GN_R(row == column && row >= GN_ORDER ? 1 : 0);
+        if (row < GN_ORDER && column <= row) x[r][c] = gn_get(0u, GN_BASE + row * GN_LD + column);
+    }
+}
+
+void gn_block_store(GN_R4 x[4], uint i, uint j) {
+    GN_FOUR(r) GN_FOUR(c) {
+        uint row = 4u * i + r, column = 4u * j + c;
+        if (row < GN_ORDER && column < GN_ORDER) gn_put(0u, GN_BASE + row * GN_LD + column, column <= row ? x[r][c] : GN_R(0));
+    }
+}
+
+// 1 / sqrt(rest), where that is a number.
+GN_R gn_column_root(GN_R rest, uint column) {
+    if (!(rest > GN_R(0)) && gn_failed == 0u) {
+        gn_failed = 1u;
+        if (gn_load(1u, GN_INFO) == 0u) gn_store(1u, GN_INFO, GN_FIRST + column + 1u);
+    }
+    return isinf(rest) ? GN_R(0) : gn_rsqrt(rest);
+}
+
+GN_R gn_root_of(GN_R rest, GN_R over) { return isinf(rest) ? rest : rest * over; }
+
+// The block on the diagonal, and its inverse into gn_over: rows 0, 1, 2 and 3.
+void gn_block_root(inout GN_R4 x[4], uint j) {
+    GN_R o0 = gn_column_root(x[0].x, 4u * j);
+    GN_R l10 = x[1].x * o0, l20 = x[2].x * o0, l30 = x[3].x * o0;
+    GN_R d1 = x[1].y - l10 * l10, o1 = gn_column_root(d1, 4u * j + 1u);
+    GN_R l21 = (x[2].y - l20 * l10) * o1, l31 = (x[3].y - l30 * l10) * o1;
+    GN_R d2 = x[2].z - l20 * l20 - l21 * l21, o2 = gn_column_root(d2, 4u * j + 2u);
+    GN_R l32 = (x[3].z - l30 * l20 - l31 * l21) * o2;
+    GN_R d3 = x[3].w - l30 * l30 - l31 * l31 - l32 * l32, o3 = gn_column_root(d3, 4u * j + 3u);
+    GN_R i10 = -l10 * o0 * o1, i21 = -l21 * o1 * o2, i32 = -l32 * o2 * o3;
+    GN_R i20 = -(l20 * o0 + l21 * i10) * o2, i31 = -(l31 * o1 + l32 * i21) * o3;
+    gn_over[0] = GN_R4(o0, 0, 0, 0);
+    gn_over[1] = GN_R4(i10, o1, 0, 0);
+    gn_over[2] = GN_R4(i20, i21, o2, 0);
+    gn_over[3] = GN_R4(-(l30 * o0 + l31 * i10 + l32 * i20) * o3, i31, i32, o3);
+    x[0].x = gn_root_of(x[0].x, o0);
+    x[1].xy = GN_R2(l10, gn_root_of(d1, o1));
+    x[2].xyz = GN_R3(l20, l21, gn_root_of(d2, o2));
+    x[3] = GN_R4(l30, l31, l32, gn_root_of(d3, o3));
+}
+
+// Block (i,j) times the transposed inverse, also into gn_line.
+void gn_block_below(inout GN_R4 x[4], uint i) {
+    GN_R4 o1 = gn_over[1], o2 = gn_over[2], o3 = gn_over[3];
+    GN_R o0 = gn_over[0].x;
+    GN_FOUR(r) {
+        GN_R4 v = x[r];
+        v = GN_R4(v.x * o0, v.x * o1.x + v.y * o1.y, v.x * o2.x + v.y * o2.y + v.z * o2.z,
+                  v.x * o3.x + v.y * o3.y + v.z * o3.z + v.w * o3.w);
+        x[r] = v;
+        gn_line[4u * i + r] = v;
+    }
+}
+
+void gn_block_subtract(inout GN_R4 x[4], uint i, uint j) {
+    GN_R4 v0 = gn_line[4u * j], v1 = gn_line[4u * j + 1u], v2 = gn_line[4u * j + 2u], v3 = gn_line[4u * j + 3u];
+    GN_FOUR(r) {
+        GN_R4 u = gn_line[4u * i + r];
+        x[r] -= GN_R4(dot(u, v0), dot(u, v1), dot(u, v2), dot(u, v3));
+    }
+}
 
 void main() {
-    uint row = gl_LocalInvocationIndex, base = GN_BASE + GN_GROUP * GN_STEP, info = GN_INFO + GN_GROUP;
-    bool live = row < GN_ORDER, failed = false;
-    uint at = base + row * GN_LD;
-    GN_R x[GN_NB + 1u];
-    for (uint p = 0u; p * GN_NB < GN_ORDER; p++) {
-        uint j = p * GN_NB, mine = row - j; // of this block's rows: below 32
-        bool below = live && row >= j;
-        GN_EACH x[k] = below && j + k <= row ? gn_get(0u, at + j + k) : GN_R(0);
-        for (uint q = 0u; q < p; q++) {
-            barrier();
-            if (mine < GN_NB)
-                GN_EACH gn_tile[k * GN_NB + mine] = live ? gn_get(0u, at + q * GN_NB + k) : GN_R(0);
-            barrier();
-            for (uint s = 0u; s < GN_NB && below; s += 8u) {
-                GN_R y[8];
-                [[unroll]] for (uint e = 0u; e < 8u; e++) y[e] = gn_get(0u, at + q * GN_NB + s + e);
-                [[unroll]] for (uint e = 0u; e < 8u; e++)
-                    GN_EACH x[k] -= y[e] * gn_tile[(s + e) * GN_NB + k];
-            }
+    uint me = gl_LocalInvocationIndex, i = me / 16u, j = me % 16u, count = (GN_ORDER + 3u) / 4u;
+    GN_R4 x[4], y[4], z[4]; // upper left, lower left, lower right
+    if (me == 0u) gn_failed = 0u;
+    gn_block_load(x, i, j);
+    gn_block_load(y, i + 16u, j);
+    gn_block_load(z, i + 16u, j + 16u);
+    barrier();
+    for (uint s = 0u; s < count; s++) {
+        bool right = s >= 16u;
+        if (right ? i == s - 16u && j == i : i == s && j == i) {
+            if (right) gn_block_root(z, s);
+            else gn_block_root(x, s);
         }
-        for (uint s = 0u; s < GN_NB; s++) {
-            // From behind the diagonal on; what is done before it stays as it is.
-            if (mine < GN_NB) gn_column[s & 1u][(mine + GN_NB - 1u - s) & (GN_NB - 1u)] = mine > s ? x[0] : GN_R(0);
-            if (mine == s) gn_rest[s & 1u] = x[0];
-            barrier();
-            GN_R rest = j + s < GN_ORDER ? gn_rest[s & 1u] : GN_R(1);
-            if (!(rest > GN_R(0)) && !failed) {
-                failed = true;
-                if (row == 0u && gn_load(GN_STATE, info) == 0u) gn_store(GN_STATE, info, GN_FIRST + j + s + 1u);
-            }
-            GN_R root = sqrt(rest), last = x[0] / root, y = last / root;
-            GN_NEXT(gn_column[s & 1u][k], last)
+        barrier();
+        if (!right && j == s) {
+            if (i > s) gn_block_below(x, i);
+            gn_block_below(y, i + 16u);
         }
-        if (below) GN_EACH if (j + k < GN_ORDER) gn_put(0u, at + j + k, j + k <= row ? x[k] : GN_R(0));
+        if (right && j == s - 16u && i > j) gn_block_below(z, i + 16u);
+        barrier();
+        if (!right && j > s) {
+            if (i >= j) gn_block_subtract(x, i, j);
+            gn_block_subtract(y, i + 16u, j);
+        }
+        if (i >= j && j + 16u > s) gn_block_subtract(z, i + 16u, j + 16u);
     }
-    if (live) // what is above the blocks on the diagonal
-        for (uint c = (row / GN_NB + 1u) * GN_NB; c < GN_ORDER; c++) gn_put(0u, at + c, GN_R(0));
+    gn_block_store(x, i, j);
+    gn_block_store(y, i + 16u, j);
+    gn_block_store(z, i + 16u, j + 16u);
+    GN_FOUR(r) x[r] = GN_R4(0);
+    gn_block_store(x, i, j + 16u); // what is above
 }
 #endif
