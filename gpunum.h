@@ -995,6 +995,9 @@ template <class... Array> inline gn_array *gn_einsum(gn_context *g, const char *
 #else
 #include <sys/time.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
 #ifndef GPUNUM_NO_THREADS
 #include <pthread.h>
 #include <sched.h>
@@ -1314,6 +1317,8 @@ enum {
 // CPU memory of freed arrays that is kept for later ones.
 enum { GNI_HOST_CACHE_SLOTS = 64, GNI_HOST_CACHE_LEAST = 1 << 14 };
 #define GNI_HOST_CACHE_BYTES ((uint64_t)512 << 20)
+// Sizes below GNI_HOST_CACHE_LEAST that gni_host_bytes makes, and the most that is kept of them.
+enum { GNI_SMALL_CLASSES = 48, GNI_SMALL_CACHE_BYTES = 1 << 20 };
 
 // Work that is pending may hold so many bytes that nobody else refers to before it is done.
 #define GNI_LAZY_BYTES ((uint64_t)256 << 20)
@@ -1721,6 +1726,9 @@ struct gn_context {
     } host_cache[GNI_HOST_CACHE_SLOTS]; // freed CPU memory of arrays, oldest first
     int host_cache_count;
     uint64_t host_cached; // its bytes
+    void
+        *small_cache[GNI_SMALL_CLASSES]; // the same of small ones, each with the next one's address
+    uint64_t small_cached;
     // arrays
     gn_array *arrays, *free_arrays, *free_last;
     struct gni_slab *slabs;
@@ -1906,6 +1914,7 @@ static gn_array *gni_unbroadcast(gn_array *gx,
 // CPU memory, counted, through the user's allocator. Each block starts with a header that knows its size.
 
 #define GNI_ALIGN 64u
+#define GNI_LARGE_BLOCK ((size_t)4 << 20)
 
 typedef struct gni_block_head {
     void *base; // what the allocator returned
@@ -1985,9 +1994,18 @@ static void *gni_realloc(gn_context *g, void *p, size_t old_bytes, size_t new_by
     return q;
 }
 
+// A pass over pages of 4 KB spends up to half of its time on looking them up: large blocks ask for larger pages.
 static void *gni_default_allocate(void *user, size_t size) {
     GNI_UNUSED(user);
-    return malloc(size);
+    void *p = malloc(size);
+#ifdef MADV_HUGEPAGE
+    if (p != NULL && size >= GNI_LARGE_BLOCK) {
+        const uintptr_t page = 1 << 16, begin = ((uintptr_t)p + page - 1) & ~(page - 1),
+                        end = ((uintptr_t)p + size) & ~(page - 1);
+        (void)madvise((void *)begin, end - begin, MADV_HUGEPAGE); // a wish: it may be refused
+    }
+#endif
+    return p;
 }
 
 static void gni_default_release(void *user, void *data, size_t size) {
@@ -2287,17 +2305,6 @@ static bool gni_broadcast(const gn_shape *a, const gn_shape *b, gn_shape *out) {
 
 // ---- buffers
 
-static gni_buffer *gni_buffer_new(gn_context *g, uint64_t bytes) {
-    gni_buffer *b = (gni_buffer *)gni_calloc(g, sizeof(gni_buffer));
-    if (b == NULL) {
-        gni_fail_memory(g, "gn_array", sizeof(gni_buffer));
-        return NULL;
-    }
-    b->refs = 1;
-    b->bytes = bytes;
-    return b;
-}
-
 // CPU memory of arrays is kept for the next array of about that size: fresh pages are slow to touch.
 static size_t gni_host_bytes(uint64_t bytes) {
     uint64_t step = 64;
@@ -2313,12 +2320,45 @@ static void gni_host_cache_drop(gn_context *g, int i) {
             sizeof g->host_cache[0] * (size_t)(g->host_cache_count - i));
 }
 
+static void gni_small_cache_trim(gn_context *g) {
+    for (int i = 0; i < GNI_SMALL_CLASSES; i++)
+        while (g->small_cache[i] != NULL) {
+            void *p = g->small_cache[i];
+            g->small_cache[i] = *(void **)p;
+            gni_free(g, p);
+        }
+    g->small_cached = 0;
+}
+
 static void gni_host_cache_trim(gn_context *g) {
     while (g->host_cache_count > 0) gni_host_cache_drop(g, 0);
+    gni_small_cache_trim(g);
+}
+
+// The list of small blocks of that size, which gni_host_bytes made: 16 steps of 64, then 8 to each doubling.
+static void **gni_small_list(gn_context *g, size_t bytes) {
+    size_t step = 64;
+    int i = 0;
+    for (; step * 16 < bytes; step *= 2) i += 8;
+    return &g->small_cache[i + (int)(bytes / step)];
+}
+
+static void *gni_host_fresh(gn_context *g, size_t bytes) {
+    void *p = gni_alloc(g, bytes);
+    if (p != NULL || g->host_cached + g->small_cached == 0) return p;
+    gni_host_cache_trim(g);
+    return gni_alloc(g, bytes);
 }
 
 static void *gni_host_take(gn_context *g, uint64_t bytes) {
     size_t need = gni_host_bytes(bytes);
+    if (need < GNI_HOST_CACHE_LEAST) {
+        void **list = gni_small_list(g, need), *small = *list;
+        if (small == NULL) return gni_host_fresh(g, need);
+        *list = *(void **)small;
+        g->small_cached -= need;
+        return small;
+    }
     for (int i = g->host_cache_count - 1; i >= 0; i--) {
         if (g->host_cache[i].bytes != need) continue;
         void *p = g->host_cache[i].p;
@@ -2326,16 +2366,21 @@ static void *gni_host_take(gn_context *g, uint64_t bytes) {
         gni_host_cache_drop(g, i);
         return p;
     }
-    void *p = gni_alloc(g, need);
-    if (p != NULL || g->host_cache_count == 0) return p;
-    gni_host_cache_trim(g);
-    return gni_alloc(g, need);
+    return gni_host_fresh(g, need);
 }
 
 static void gni_host_give(gn_context *g, void *p, uint64_t bytes) {
     size_t size = gni_host_bytes(bytes);
-    if (size < GNI_HOST_CACHE_LEAST || size > GNI_HOST_CACHE_BYTES / 2) {
+    if (size == 0 || size > GNI_HOST_CACHE_BYTES / 2) {
         gni_free(g, p);
+        return;
+    }
+    if (size < GNI_HOST_CACHE_LEAST) {
+        if (g->small_cached + size > GNI_SMALL_CACHE_BYTES) gni_small_cache_trim(g);
+        void **list = gni_small_list(g, size);
+        *(void **)p = *list;
+        *list = p;
+        g->small_cached += size;
         return;
     }
     while (g->host_cache_count == GNI_HOST_CACHE_SLOTS ||
@@ -2345,6 +2390,18 @@ static void gni_host_give(gn_context *g, void *p, uint64_t bytes) {
     g->host_cache[g->host_cache_count].bytes = size;
     g->host_cache_count++;
     g->host_cached += size;
+}
+
+static gni_buffer *gni_buffer_new(gn_context *g, uint64_t bytes) {
+    gni_buffer *b = (gni_buffer *)gni_host_take(g, sizeof(gni_buffer));
+    if (b == NULL) {
+        gni_fail_memory(g, "gn_array", sizeof(gni_buffer));
+        return NULL;
+    }
+    memset(b, 0, sizeof *b);
+    b->refs = 1;
+    b->bytes = bytes;
+    return b;
 }
 
 static void gni_buffer_drop_host(gn_context *g, gni_buffer *b) {
@@ -2361,7 +2418,7 @@ static void gni_buffer_release(gn_context *g, gni_buffer *b) {
     if (b == NULL || --b->refs > 0) return;
     gni_buffer_drop_host(g, b);
     if (b->has_device && !b->device_borrowed) gni_vk_free(g->vk, &b->device);
-    gni_free(g, b);
+    gni_host_give(g, b, sizeof *b);
 }
 
 // Memory on that side, contents undefined. Sizes are padded so that kernels may read whole vectors.
