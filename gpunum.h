@@ -10083,8 +10083,8 @@ static void GNI_FT(gni_ft_batch)(const gni_ft_lane *f, const void *src, int64_t 
 #define GNI_FT_MIX4(q) GNI_FT_MIX(4, q)
 #define GNI_FT_MIX8(q) GNI_FT_MIX(8, q)
 #define GNI_FT_SMALL_AHEAD(q)                                                                      \
-    GNI_FT_PREFETCH(a + 2 * ((q % per + 2 * per) * src_ld + q / per * GNI_FT_W));                  \
-    GNI_FT_PREFETCH(a + 2 * ((q % per + 2 * per) * src_ld + q / per * GNI_FT_W) + GNI_FT_W);
+    GNI_FT_PREFETCH_2(a + 2 * ((q % per + 2 * per) * src_ld + q / per * GNI_FT_W));                \
+    GNI_FT_PREFETCH_2(a + 2 * ((q % per + 2 * per) * src_ld + q / per * GNI_FT_W) + GNI_FT_W);
 #define GNI_FT_SMALL_GET(q)                                                                        \
     x[q] = gni_fget(a + 2 * (GNI_MIN(q % per, most - 1) * src_ld + q / per * GNI_FT_W), swap);
 #define GNI_FT_SMALL_BF(q)                                                                         \
@@ -10351,6 +10351,244 @@ static void GNI_FT(gni_ft_direct)(const void *src, void *dst, int n, const void 
     y[im] = si * (GNI_FT_T)scale;
 }
 
+// ---- 2 to GNI_FT_MAX_TINY points, W transforms side by side, without passes in between
+
+#if GNI_FT_W > 1
+#define GNI_FT_H (GNI_FT_W / 2)
+// Blocks of b lanes of two vectors change places.
+#define GNI_FT_BLOCKS(b, p, q)                                                                     \
+    {                                                                                              \
+        gni_fv l = v[p], h = v[q];                                                                 \
+        v[p] = GNI_FT(gni_ft_t##b##l)(l, h);                                                       \
+        v[q] = GNI_FT(gni_ft_t##b##h)(l, h);                                                       \
+    }
+// Squares of `side` numbers, of as many vectors of H numbers as they lie in memory: number q of row l and number l of row
+// q change places.
+GNI_FT_INLINE void GNI_FT(gni_ft_tile)(gni_fv *v, const int side) {
+#if GNI_FT_W == 16
+    if (side == 8) {
+        GNI_FT_BLOCKS(8, 0, 4)
+        GNI_FT_BLOCKS(8, 1, 5)
+        GNI_FT_BLOCKS(8, 2, 6)
+        GNI_FT_BLOCKS(8, 3, 7)
+        GNI_FT_BLOCKS(4, 4, 6)
+        GNI_FT_BLOCKS(4, 5, 7)
+        GNI_FT_BLOCKS(2, 4, 5)
+        GNI_FT_BLOCKS(2, 6, 7)
+    }
+#endif
+#if GNI_FT_W >= 8
+    if (side >= 4) {
+        GNI_FT_BLOCKS(4, 0, 2)
+        GNI_FT_BLOCKS(4, 1, 3)
+        GNI_FT_BLOCKS(2, 2, 3)
+    }
+#endif
+#if GNI_FT_W >= 4
+    GNI_FT_BLOCKS(2, 0, 1)
+#endif
+    GNI_UNUSED(v)
+    , GNI_UNUSED(side);
+}
+
+// Good's algorithm: a b points without factors in between, as a and b have no common divisor. `one_a` is 1 modulo a and 0
+// modulo b, `one_b` the other way round.
+GNI_FT_INLINE void GNI_FT(gni_ft_coprime)(gni_fc *x, const int a, const int b, const int one_a,
+                                          const int one_b) {
+    gni_fc y[GNI_FT_MAX_TINY], t[8];
+    GNI_FT_UNROLL
+    for (int j = 0; j < b; j++) {
+        GNI_FT_UNROLL
+        for (int i = 0; i < a; i++) t[i] = x[(b * i + a * j) % (a * b)];
+        if (a == 2)
+            gni_fbf2(t);
+        else
+            gni_fbf3(t);
+        GNI_FT_UNROLL
+        for (int i = 0; i < a; i++) y[b * i + j] = t[i];
+    }
+    GNI_FT_UNROLL
+    for (int i = 0; i < a; i++) {
+        GNI_FT_UNROLL
+        for (int j = 0; j < b; j++) t[j] = y[b * i + j];
+        if (b == 3) gni_fbf3(t);
+        if (b == 4) gni_fbf4(t);
+        if (b == 5) gni_fbf5(t);
+        if (b == 7) gni_fbf7(t);
+        GNI_FT_UNROLL
+        for (int j = 0; j < b; j++) x[(one_a * i + one_b * j) % (a * b)] = t[j];
+    }
+}
+
+GNI_FT_INLINE void GNI_FT(gni_ft_tiny_bf)(gni_fc *x, const int n) {
+    if (n == 2) gni_fbf2(x);
+    if (n == 3) gni_fbf3(x);
+    if (n == 4) gni_fbf4(x);
+    if (n == 5) gni_fbf5(x);
+    if (n == 6) GNI_FT(gni_ft_coprime)(x, 2, 3, 3, 4);
+    if (n == 7) gni_fbf7(x);
+    if (n == 8) gni_fbf8(x);
+    if (n == 9) gni_fbf9(x);
+    if (n == 10) GNI_FT(gni_ft_coprime)(x, 2, 5, 5, 6);
+    if (n == 11) gni_fbf11(x);
+    if (n == 12) GNI_FT(gni_ft_coprime)(x, 3, 4, 4, 9);
+    if (n == 13) gni_fbf13(x);
+    if (n == 14) GNI_FT(gni_ft_coprime)(x, 2, 7, 7, 8);
+    if (n == 15) GNI_FT(gni_ft_coprime)(x, 3, 5, 10, 6);
+    if (n == 16) gni_fbf16(x);
+}
+
+#define GNI_FT_TINY_LOAD(l)                                                                        \
+    if (l < side) {                                                                                \
+        v[l] = gni_fload(a + 2 * (l * src_ld + at));                                               \
+        w[l] = gni_fload(a + 2 * ((l + side) * src_ld + at));                                      \
+    }
+#define GNI_FT_TINY_TAKE(l)                                                                        \
+    if (l < side && at + l < n) {                                                                  \
+        x[at + l].r = gni_feven(v[l], w[l]);                                                       \
+        x[at + l].i = gni_fodd(v[l], w[l]);                                                        \
+    }
+#define GNI_FT_TINY_GIVE(l)                                                                        \
+    if (l < side) {                                                                                \
+        const gni_fc z = x[GNI_MIN(at + l, n - 1)];                                                \
+        v[l] = gni_flow(z.r, z.i);                                                                 \
+        w[l] = gni_fhigh(z.r, z.i);                                                                \
+    }
+#define GNI_FT_TINY_STORE(l)                                                                       \
+    if (l < side) gni_fstore(b + 2 * (l * dst_ld + at), v[l]);
+#define GNI_FT_TINY_STORE_2(l)                                                                     \
+    if (l < side) gni_fstore(b + 2 * ((l + side) * dst_ld + at), w[l]);
+// Where several rows fill a vector, and no part of one.
+#define GNI_FT_DENSE(n) ((n) < GNI_FT_H && GNI_FT_H % (n) == 0)
+// W rows. Each is read and written up to the next multiple of H numbers, in ascending order; dense ones lie one behind the
+// other.
+GNI_FT_INLINE void GNI_FT(gni_ft_tiny_block)(const GNI_FT_T *a, int64_t src_ld, GNI_FT_T *b,
+                                             int64_t dst_ld, const int n, GNI_FT_T scale,
+                                             bool back) {
+    const int side = GNI_FT_DENSE(n) ? n : GNI_FT_H;
+    gni_fc x[GNI_FT_MAX_TINY];
+    gni_fv v[8], w[8];
+    if (GNI_FT_DENSE(n)) src_ld = dst_ld = GNI_FT_H;
+    GNI_FT_UNROLL
+    for (int at = 0; at < n; at += GNI_FT_H) {
+        GNI_FT_E8(GNI_FT_TINY_LOAD)
+        GNI_FT(gni_ft_tile)(v, side);
+        GNI_FT(gni_ft_tile)(w, side);
+        GNI_FT_E8(GNI_FT_TINY_TAKE)
+    }
+    GNI_FT(gni_ft_tiny_bf)(x, n);
+    if (back) {
+        GNI_FT_UNROLL
+        for (int q = 1; q < (n + 1) / 2; q++) {
+            const gni_fc z = x[q];
+            x[q] = x[n - q];
+            x[n - q] = z;
+        }
+    }
+    if (scale != (GNI_FT_T)1) {
+        GNI_FT_UNROLL
+        for (int q = 0; q < n; q++) {
+            x[q].r = x[q].r * gni_fset(scale);
+            x[q].i = x[q].i * gni_fset(scale);
+        }
+    }
+    // A row's last tile covers the start of the rows behind it: they must come later.
+    GNI_FT_UNROLL
+    for (int at = (n - 1) / GNI_FT_H * GNI_FT_H; at >= 0; at -= GNI_FT_H) {
+        GNI_FT_E8(GNI_FT_TINY_GIVE)
+        GNI_FT(gni_ft_tile)(v, side);
+        GNI_FT(gni_ft_tile)(w, side);
+        GNI_FT_E8(GNI_FT_TINY_STORE)
+        GNI_FT_E8(GNI_FT_TINY_STORE_2)
+    }
+}
+
+// Where rows follow that will be written later, blocks are read and written where they lie.
+GNI_FT_INLINE void GNI_FT(gni_ft_tiny_rows)(const GNI_FT_T *a, int64_t src_ld, GNI_FT_T *b,
+                                            int64_t dst_ld, const int n, int64_t count,
+                                            GNI_FT_T scale, bool back) {
+    const size_t row = (size_t)n * 2 * sizeof(GNI_FT_T);
+    const bool apart = (const void *)a != (const void *)b;
+    GNI_FT_T in[2 * (GNI_FT_MAX_TINY + 1) * GNI_FT_W], out[2 * (GNI_FT_MAX_TINY + 1) * GNI_FT_W];
+    memset(in, 0, sizeof in);
+    for (int64_t i = 0; i < count; i += GNI_FT_W) {
+        const int64_t rows = GNI_MIN(count - i, GNI_FT_W);
+        const bool dense = GNI_FT_DENSE(n), more = count - i >= GNI_FT_W + (dense ? 0 : 8);
+        const bool here = more && (dense ? src_ld == n : src_ld > 0),
+                   there = more && (apart || dense) && dst_ld == n;
+        const GNI_FT_T *from = a + 2 * i * src_ld;
+        GNI_FT_T *to = b + 2 * i * dst_ld;
+        for (int64_t l = 0; !here && l < rows; l++)
+            memcpy(in + 2 * l * n, from + 2 * l * src_ld, row);
+        GNI_FT(gni_ft_tiny_block)
+        (here ? from : in, here ? src_ld : n, there ? to : out, n, n, scale, back);
+        for (int64_t l = 0; !there && l < rows; l++)
+            memcpy(to + 2 * l * dst_ld, out + 2 * l * n, row);
+    }
+}
+
+#define GNI_FT_TINY_CASE(n)                                                                        \
+    static void GNI_FT(gni_ft_tiny##n)(const GNI_FT_T *a, int64_t src_ld, GNI_FT_T *b,             \
+                                       int64_t dst_ld, int64_t count, GNI_FT_T scale, bool back) { \
+        GNI_FT(gni_ft_tiny_rows)(a, src_ld, b, dst_ld, n, count, scale, back);                     \
+    }
+GNI_FT_TINY_CASE(2)
+GNI_FT_TINY_CASE(3)
+GNI_FT_TINY_CASE(4)
+GNI_FT_TINY_CASE(5)
+GNI_FT_TINY_CASE(6)
+GNI_FT_TINY_CASE(7)
+GNI_FT_TINY_CASE(8)
+GNI_FT_TINY_CASE(9)
+GNI_FT_TINY_CASE(10)
+GNI_FT_TINY_CASE(11)
+GNI_FT_TINY_CASE(12)
+GNI_FT_TINY_CASE(13)
+GNI_FT_TINY_CASE(14)
+GNI_FT_TINY_CASE(15)
+GNI_FT_TINY_CASE(16)
+#undef GNI_FT_TINY_CASE
+#endif
+
+static void GNI_FT(gni_ft_tiny)(const void *src, int64_t src_ld, void *dst, int64_t dst_ld, int n,
+                                int64_t count, double scale, bool back) {
+#if GNI_FT_W > 1
+#define GNI_FT_TINY_CASE(N)                                                                        \
+    case N:                                                                                        \
+        GNI_FT(gni_ft_tiny##N)                                                                     \
+        ((const GNI_FT_T *)src, src_ld, (GNI_FT_T *)dst, dst_ld, count, (GNI_FT_T)scale, back);    \
+        break;
+    switch (n) {
+        GNI_FT_TINY_CASE(2)
+        GNI_FT_TINY_CASE(3)
+        GNI_FT_TINY_CASE(4)
+        GNI_FT_TINY_CASE(5)
+        GNI_FT_TINY_CASE(6)
+        GNI_FT_TINY_CASE(7)
+        GNI_FT_TINY_CASE(8)
+        GNI_FT_TINY_CASE(9)
+        GNI_FT_TINY_CASE(10)
+        GNI_FT_TINY_CASE(11)
+        GNI_FT_TINY_CASE(12)
+        GNI_FT_TINY_CASE(13)
+        GNI_FT_TINY_CASE(14)
+        GNI_FT_TINY_CASE(15)
+        GNI_FT_TINY_CASE(16)
+    default: break;
+    }
+#undef GNI_FT_TINY_CASE
+#else
+    GNI_UNUSED(src)
+    , GNI_UNUSED(src_ld)
+    , GNI_UNUSED(dst)
+    , GNI_UNUSED(dst_ld);
+    GNI_UNUSED(n)
+    , GNI_UNUSED(count)
+    , GNI_UNUSED(scale)
+    , GNI_UNUSED(back);
+#endif
+}
+
 static const gni_ft_isa GNI_FT(gni_ft_table) = {GNI_FT_W,
                                                 GNI_FT_MAX_RADIX,
                                                 GNI_FT(gni_ft_columns_in),
@@ -10362,7 +10600,8 @@ static const gni_ft_isa GNI_FT(gni_ft_table) = {GNI_FT_W,
                                                 GNI_FT(gni_ft_head),
                                                 GNI_FT(gni_ft_product),
                                                 GNI_FT(gni_ft_fold),
-                                                GNI_FT(gni_ft_direct)};
+                                                GNI_FT(gni_ft_direct),
+                                                GNI_FT(gni_ft_tiny)};
 
 #undef gni_fv
 #undef gni_fvi
@@ -10462,6 +10701,14 @@ static const gni_ft_isa GNI_FT(gni_ft_table) = {GNI_FT_W,
 #undef GNI_FT_TURN_V
 #undef GNI_FT_EACH
 #undef GNI_FT_DOW
+#undef GNI_FT_H
+#undef GNI_FT_DENSE
+#undef GNI_FT_BLOCKS
+#undef GNI_FT_TINY_LOAD
+#undef GNI_FT_TINY_TAKE
+#undef GNI_FT_TINY_GIVE
+#undef GNI_FT_TINY_STORE
+#undef GNI_FT_TINY_STORE_2
 #endif // GNI_FFT_PASS
 #ifdef GNI_SIMD_PASS
 // >>linalg_micro
@@ -11917,6 +12164,7 @@ static bool gni_gemm_cpu(gn_context *g, gni_pool *pool, gni_gemm_work *w, int is
 
 #define GNI_FT_MAX_PASSES 40
 #define GNI_FT_MAX_PRIME 61  // larger prime factors are convolved
+#define GNI_FT_MAX_TINY 16   // many transforms up to this length stay in registers
 #define GNI_FT_MAX_DIRECT 64 // a lone transform up to this length may be a sum for each frequency
 
 typedef struct gni_ft_pass {
@@ -11954,6 +12202,8 @@ typedef struct gni_ft_isa {
     void (*fold)(void *dst, const void *src, const void *factors, int64_t from, int64_t to,
                  int64_t h, double cr, double ci, bool back, bool conj);
     void (*direct)(const void *src, void *dst, int n, const void *table, double scale, bool swap);
+    void (*tiny)(const void *src, int64_t src_ld, void *dst, int64_t dst_ld, int n, int64_t count,
+                 double scale, bool back);
 } gni_ft_isa;
 
 // Constants of the butterflies: cosines and sines of 2 pi i / p.
@@ -12004,9 +12254,19 @@ typedef struct gni_ft_isa {
 #ifdef GNI_GNU
 #define GNI_FT_INLINE static inline __attribute__((always_inline))
 #define GNI_FT_PREFETCH(p) __builtin_prefetch(p)
+#define GNI_FT_PREFETCH_2(p) __builtin_prefetch(p, 0, 1) // to the second-level cache only
+#if defined(__clang__) || __GNUC__ < 8
+#define GNI_FT_UNROLL
+#else
+#define GNI_FT_UNROLL _Pragma("GCC unroll 16")
+#endif
+#define GNI_FT_KEPT __asm__ volatile("") // gcc drops loops that only prefetch
 #else
 #define GNI_FT_INLINE static inline
 #define GNI_FT_PREFETCH(p) GNI_UNUSED(p)
+#define GNI_FT_PREFETCH_2(p) GNI_UNUSED(p)
+#define GNI_FT_KEPT (void)0
+#define GNI_FT_UNROLL
 #endif
 #define GNI_FT_FMA(a, b, c) ((a) * (b) + (c))
 #define GNI_FT_FNMA(a, b, c) ((c) - (a) * (b))
@@ -12318,6 +12578,7 @@ typedef enum gni_ft_form {
 
 typedef enum gni_ft_method {
     GNI_FT_SIDE_BY_SIDE,
+    GNI_FT_TINY,
     GNI_FT_SMALL,
     GNI_FT_STEPS,
     GNI_FT_DIRECT,
@@ -12357,6 +12618,8 @@ typedef struct gni_fft_state {
 
 #define GNI_FT_PLAN_BYTES ((size_t)64 << 20)  // of all plans; more only while one call needs them
 #define GNI_FT_WORK_BYTES ((size_t)256 << 20) // of memory kept between calls
+#define GNI_FT_AHEAD_LEAST ((uint64_t)1 << 20)  // of all rows and results: less stays in the caches
+#define GNI_FT_AHEAD_MOST ((uint64_t)256 << 10) // of a row and its result
 #define GNI_FT_PACK_BYTES ((int64_t)256 << 10) // of a block of columns
 #define GNI_FT_PACK_LEAST ((uint64_t)4 << 20)  // of an array whose columns are copied
 
@@ -12594,6 +12857,13 @@ static bool gni_ft_make_direct(gn_context *g, gni_ft_plan *p) {
 
 static bool gni_ft_make_smooth(gn_context *g, gni_ft_plan *p, const gni_ft_circle *circle) {
     int64_t a = 0;
+    if (p->form == GNI_FT_BATCH && p->n >= 2 && p->n <= GNI_FT_MAX_TINY && p->isa->lanes > 1) {
+        p->method = GNI_FT_TINY;
+        // Vectors of eight numbers are worth their longer shuffles where several rows fill them.
+        if (p->isa->lanes == 16 && p->n != 2 && p->n != 4)
+            p->isa = gni_ft_isa_of((int)g->isa - 1, p->wide);
+        return true;
+    }
     if (gni_ft_is_small(g, p)) {
         p->method = GNI_FT_SMALL;
         p->a.n = p->isa->lanes;
@@ -12692,9 +12962,28 @@ typedef struct gni_ft_steps {
     const gni_ft_plan *p;
     const char *src;
     char *dst, *rows, *each;
+    int64_t next_src, next_dst; // bytes to the row that follows; 0: it is not fetched early
     double scale;
     bool swap;
 } gni_ft_steps;
+
+// To the second-level cache. A first level that is full drops requests, and hardware does not foresee the order in which
+// a row's lines are used.
+static void gni_ft_fetch(const char *p, int64_t bytes) {
+    for (int64_t at = 0; at < bytes; at += 64) {
+        GNI_FT_PREFETCH_2(p + at);
+        GNI_FT_KEPT;
+    }
+}
+
+// Part `i` of `parts` of the next row and of its result: many at once would be dropped too.
+static void gni_ft_fetch_next(const gni_ft_steps *t, int64_t i, int64_t parts) {
+    const int64_t bytes = t->p->n * (int64_t)gni_ft_item(t->p->wide);
+    const int64_t begin = bytes * i / parts, end = bytes * (i + 1) / parts;
+    if (t->next_src == 0) return;
+    gni_ft_fetch(t->src + t->next_src + begin, end - begin);
+    gni_ft_fetch(t->dst + t->next_dst + begin, end - begin);
+}
 
 static void gni_ft_step_1(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_ft_steps *t = (const gni_ft_steps *)arg;
@@ -12707,13 +12996,16 @@ static void gni_ft_step_1(void *arg, int64_t begin, int64_t end, int worker) {
     for (int64_t group = begin; group < end; group++) {
         const int64_t j = GNI_MIN(group * w, b - w);
         const char *turn = (const char *)p->turn + (full ? (size_t)(group * a * w) * item : 0);
+        gni_ft_fetch_next(t, 2 * group, 3 * p->groups);
         if (p->head) {
             p->isa->head(t->src, b, j, turn, t->swap, t->rows);
+            gni_ft_fetch_next(t, 2 * group + 1, 3 * p->groups);
             continue;
         }
         void *x = p->isa->columns_in(&p->a, t->src + (size_t)j * item, b, t->swap,
                                      t->each + (size_t)worker * p->each);
         const char *more = full ? NULL : (const char *)p->more + (size_t)(group * a) * item;
+        gni_ft_fetch_next(t, 2 * group + 1, 3 * p->groups);
         p->isa->twist(x, a, b, j, turn, more, t->rows);
     }
 }
@@ -12726,6 +13018,7 @@ static void gni_ft_step_2(void *arg, int64_t begin, int64_t end, int worker) {
     if (end == blocks - 1 && a % w != 0) end = blocks;
     for (int64_t i = begin; i < end; i++) {
         const int64_t k = GNI_MIN(i * w, a - w);
+        gni_ft_fetch_next(t, 2 * blocks + i, 3 * blocks);
         p->isa->columns_out(&p->b, t->rows + (size_t)(i * b * w) * item, t->dst + (size_t)k * item,
                             a, t->scale, t->swap, t->each + (size_t)worker * p->each);
     }
@@ -12743,6 +13036,28 @@ static bool gni_ft_constant(const gni_ft_plan *p, const void *src, void *dst, do
     return true;
 }
 
+// In two steps. `next_src` and `next_dst` as in gni_ft_steps.
+static void gni_ft_two_steps(const gni_ft_plan *p, gni_pool *pool, const void *src, void *dst,
+                             int64_t next_src, int64_t next_dst, double scale, bool swap,
+                             char *work) {
+    gni_ft_steps t;
+    const int64_t w = p->isa->lanes, blocks = (p->a.n + w - 1) / w;
+    t.p = p;
+    t.src = (const char *)src;
+    t.dst = (char *)dst;
+    t.rows = work;
+    t.each = work + p->shared;
+    t.next_src = next_src;
+    t.next_dst = next_dst;
+    t.scale = scale;
+    t.swap = swap;
+    // A last one that reaches back is done with the one before it.
+    int64_t one = p->groups - (p->b.n % w != 0 && p->groups > 1 ? 1 : 0);
+    int64_t two = blocks - (p->a.n % w != 0 && blocks > 1 ? 1 : 0);
+    gni_parallel(pool, one, 1, gni_ft_step_1, &t);
+    gni_parallel(pool, two, 1, gni_ft_step_2, &t);
+}
+
 static void gni_ft_transform(const gni_ft_plan *p, gni_pool *pool, const void *src, void *dst,
                              double scale, bool swap, char *work) {
     if (p->method == GNI_FT_SIDE_BY_SIDE) {
@@ -12752,20 +13067,7 @@ static void gni_ft_transform(const gni_ft_plan *p, gni_pool *pool, const void *s
     } else if (p->method == GNI_FT_DIRECT) {
         p->isa->direct(src, dst, (int)p->n, p->turn, scale, swap);
     } else if (p->method == GNI_FT_STEPS) {
-        gni_ft_steps t;
-        const int64_t w = p->isa->lanes, blocks = (p->a.n + w - 1) / w;
-        t.p = p;
-        t.src = (const char *)src;
-        t.dst = (char *)dst;
-        t.rows = work;
-        t.each = work + p->shared;
-        t.scale = scale;
-        t.swap = swap;
-        // A last one that reaches back is done with the one before it.
-        int64_t one = p->groups - (p->b.n % w != 0 && p->groups > 1 ? 1 : 0);
-        int64_t two = blocks - (p->a.n % w != 0 && blocks > 1 ? 1 : 0);
-        gni_parallel(pool, one, 1, gni_ft_step_1, &t);
-        gni_parallel(pool, two, 1, gni_ft_step_2, &t);
+        gni_ft_two_steps(p, pool, src, dst, 0, 0, scale, swap, work);
     } else if (!gni_ft_constant(p, src, dst, scale)) {
         const gni_ft_plan *c = p->conv;
         const size_t item = gni_ft_item(p->wide);
@@ -12779,22 +13081,31 @@ static void gni_ft_transform(const gni_ft_plan *p, gni_pool *pool, const void *s
     }
 }
 
-// `count` of them, `src_ld` and `dst_ld` numbers apart.
+// `count` of them, `src_ld` and `dst_ld` numbers apart. With `reach` > 0 there are that many, and those that follow are
+// fetched early.
 static void gni_ft_rows(const gni_ft_plan *p, gni_pool *pool, const char *src, int64_t src_ld,
-                        char *dst, int64_t dst_ld, int64_t count, double scale, bool swap,
-                        char *work) {
+                        char *dst, int64_t dst_ld, int64_t count, int64_t reach, double scale,
+                        bool swap, char *work) {
     const int64_t w = p->isa->lanes, unit = p->method == GNI_FT_SIDE_BY_SIDE ? w : 1;
-    const size_t item = gni_ft_item(p->wide);
+    const int64_t item = (int64_t)gni_ft_item(p->wide);
+    if (p->method == GNI_FT_TINY) {
+        p->isa->tiny(src, src_ld, dst, dst_ld, (int)p->n, count, scale, swap);
+        return;
+    }
     if (p->method == GNI_FT_SMALL) {
         p->isa->whole(src, src_ld, dst, dst_ld, (int)p->b.n, (int)count, p->turn, scale, swap);
         return;
     }
     for (int64_t i = 0; i < count; i += unit) {
-        const char *a = src + (size_t)(i * src_ld) * item;
-        char *b = dst + (size_t)(i * dst_ld) * item;
+        const char *a = src + i * src_ld * item;
+        char *b = dst + i * dst_ld * item;
+        const bool more = i + 1 < reach;
         if (p->method == GNI_FT_SIDE_BY_SIDE)
             p->isa->batch(&p->b, a, src_ld, b, dst_ld, (int)GNI_MIN(w, count - i), scale, swap,
                           work);
+        else if (p->method == GNI_FT_STEPS)
+            gni_ft_two_steps(p, pool, a, b, more ? src_ld * item : 0, more ? dst_ld * item : 0,
+                             scale, swap, work);
         else
             gni_ft_transform(p, pool, a, b, scale, swap, work);
     }
@@ -12813,6 +13124,8 @@ typedef struct gni_ft_run {
     size_t real, in_item, out_item; // bytes
     int64_t batch, group;           // rows, and how many are done together
     int64_t in_row, out_row;        // complex numbers of a gathered row and of a finished one
+    bool plain;                     // see gni_ft_is_plain
+    bool ahead;                     // rows are fetched early
     char *work;                     // of each worker: gathered rows, finished rows, the plan's
     size_t in_bytes, out_bytes, work_bytes;
     // Columns: the dimension along which they lie, how many are done together and how often that goes into it,
@@ -12959,9 +13272,10 @@ static void gni_ft_mirror(const gni_ft_run *r, char *row) {
     }
 }
 
-// Transforms rows that lie in `src`; the results go to `dst`, both with their distances in complex numbers.
+// Transforms rows that lie in `src`; the results go to `dst`, both with their distances in complex numbers. `reach` as
+// in gni_ft_rows.
 static void gni_ft_do_rows(const gni_ft_run *r, const char *src, int64_t src_ld, char *dst,
-                           int64_t dst_ld, int64_t count, char *middle, char *work) {
+                           int64_t dst_ld, int64_t count, int64_t reach, char *middle, char *work) {
     const gni_fft *f = r->f;
     const size_t item = 2 * r->real;
     const int64_t h = f->n / 2;
@@ -12969,14 +13283,15 @@ static void gni_ft_do_rows(const gni_ft_run *r, const char *src, int64_t src_ld,
         for (int64_t i = 0; i < count; i++)
             gni_ft_fold_row(r, middle + (size_t)(i * h) * item, src + (size_t)(i * src_ld) * item,
                             true, !f->inverse);
-        gni_ft_rows(r->p, r->inner, middle, h, dst, dst_ld, count, f->scale, true, work);
+        gni_ft_rows(r->p, r->inner, middle, h, dst, dst_ld, count, 0, f->scale, true, work);
         return;
     }
     if (r->fold == NULL) {
-        gni_ft_rows(r->p, r->inner, src, src_ld, dst, dst_ld, count, f->scale, f->inverse, work);
+        gni_ft_rows(r->p, r->inner, src, src_ld, dst, dst_ld, count, reach, f->scale, f->inverse,
+                    work);
         return;
     }
-    gni_ft_rows(r->p, r->inner, src, src_ld, dst, dst_ld, count, f->scale, false, work);
+    gni_ft_rows(r->p, r->inner, src, src_ld, dst, dst_ld, count, reach, f->scale, false, work);
     for (int64_t i = 0; i < count; i++) {
         char *row = dst + (size_t)(i * dst_ld) * item;
         gni_ft_fold_row(r, row, row, false, f->inverse);
@@ -13014,16 +13329,40 @@ static void gni_ft_group(const gni_ft_run *r, int64_t first, int64_t count, char
                (out_ld * (int64_t)r->out_item) % per == 0 && out_ld >= 0;
     char *dst = put ? r->out + out[0] * (int64_t)r->out_item : done;
     int64_t dst_ld = put ? out_ld * (int64_t)r->out_item / per : r->out_row;
-    gni_ft_do_rows(r, src, src_ld, dst, dst_ld, count, middle, rest);
+    // Groups of rows follow each other at the same distance when there is one dimension of them.
+    const int64_t reach = r->ahead && direct && put ? f->rank == 1 ? r->batch - first : count : 0;
+    gni_ft_do_rows(r, src, src_ld, dst, dst_ld, count, reach, middle, rest);
     if (put) return;
     const int64_t n = f->kind == GNI_FFT_R2C ? f->n / 2 + 1 : f->n;
     const int64_t step = f->kind == GNI_FFT_C2R && r->fold != NULL ? (int64_t)r->real : per;
     gni_ft_scatter(r, out, count, done, (size_t)(r->out_row * per), step, n);
 }
 
+// Whether rows are transformed where they lie and all are evenly spaced, on both sides.
+static bool gni_ft_is_plain(const gni_ft_run *r) {
+    const gni_fft *f = r->f;
+    return f->kind == GNI_FFT_C2C && r->fold == NULL && f->rank <= 1 && f->n_in == f->n &&
+           r->in_item == 2 * r->real && f->in_step == 1 && f->out_step == 1 &&
+           (f->rank == 0 || (f->in.stride[0] >= 0 && f->out.stride[0] >= 0));
+}
+
+static void gni_ft_plain(const gni_ft_run *r, int64_t first, int64_t count, char *work) {
+    const gni_fft *f = r->f;
+    const int64_t item = (int64_t)r->in_item, src_ld = f->rank > 0 ? f->in.stride[0] : 0,
+                  dst_ld = f->rank > 0 ? f->out.stride[0] : 0;
+    gni_ft_rows(r->p, r->inner, r->in + (f->in.offset + first * src_ld) * item, src_ld,
+                r->out + (f->out.offset + first * dst_ld) * item, dst_ld, count,
+                r->ahead ? r->batch - first : 0, f->scale, f->inverse, work);
+}
+
 static void gni_ft_groups(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_ft_run *r = (const gni_ft_run *)arg;
     char *work = r->work + (size_t)worker * r->work_bytes;
+    if (r->plain) {
+        const int64_t first = begin * r->group;
+        gni_ft_plain(r, first, GNI_MIN(end * r->group, r->batch) - first, work);
+        return;
+    }
     for (int64_t i = begin; i < end; i++)
         gni_ft_group(r, i * r->group, GNI_MIN(r->group, r->batch - i * r->group), work);
 }
@@ -13126,6 +13465,9 @@ static bool gni_ft_prepare(gn_context *g, gni_ft_run *r) {
                                                    : f->n / 2;
     r->group = f->n * (int64_t)r->real > 65536 ? 1 : GNI_MIN(r->p->isa->lanes, 16);
     if (r->group < 4 && f->n * (int64_t)r->real <= 65536) r->group = 4;
+    const uint64_t row = (uint64_t)f->n * (r->in_item + r->out_item);
+    r->plain = gni_ft_is_plain(r);
+    r->ahead = row <= GNI_FT_AHEAD_MOST && row * (uint64_t)r->batch >= GNI_FT_AHEAD_LEAST;
     const int64_t groups = r->batch <= r->group ? 1 : (r->batch + r->group - 1) / r->group;
     if (groups < 2 * threads && f->n >= 16384) r->inner = g->pool;
     r->in_bytes = ((size_t)(r->group * r->in_row) * 2 * r->real + 127) & ~(size_t)63;
@@ -13162,9 +13504,9 @@ static bool gni_fft_cpu(gn_context *g, const gni_fft *f) {
         const int64_t each = f->n * r.side;
         gni_parallel(g->pool, r.batch / f->dim[r.axis] * r.sets, 1 + 16384 / each,
                      gni_ft_column_sets, &r);
-    } else if (r.batch <= r.group) {
+    } else if (r.batch <= r.group && !r.plain) {
         gni_ft_group(&r, 0, r.batch, r.work);
-    } else if (r.inner != NULL) {
+    } else if (r.batch <= r.group || r.inner != NULL) {
         gni_ft_groups(&r, 0, (r.batch + r.group - 1) / r.group, 0);
     } else {
         gni_parallel(g->pool, (r.batch + r.group - 1) / r.group, 1 + 16384 / (f->n * r.group),

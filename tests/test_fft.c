@@ -360,6 +360,43 @@ typedef struct step {
 } step;
 
 // A weighted sum of squares of whatever the transform gives.
+// Rows of a batch against each of them by itself: numbers of rows around those that fill vectors; dense, spaced,
+// repeated and reversed rows.
+static void rows_of(gn_context *g, gn_dtype t, int64_t n, int64_t rows, int view) {
+    gn_scope_begin(g);
+    gn_array *x = random_complex(g, t, GN_SHAPE(view == 2 ? 1 : rows, n + (view == 1 ? 3 : 0)));
+    if (view == 1) x = gn_slice(x, 1, 2, n + 2, 1);
+    if (view == 2) x = gn_broadcast_to(x, GN_SHAPE(rows, n));
+    if (view == 3) x = gn_flip(x, GN_AXIS(0));
+    gn_array *y = gn_fft(x, 0, 1, GN_FFT_BACKWARD), *z = gn_ifft(x, 0, 1, GN_FFT_BACKWARD);
+    const double tolerance = (t == GN_F32 ? 4e-7 : 1e-15) * sqrt((double)n) * 4.0;
+    for (int64_t i = 0; i < rows; i += rows > 8 ? 7 : 1) {
+        gn_array *row = gn_copy(gn_slice(x, 0, i, i + 1, 1));
+        assert_true(magnitude(minus(gn_slice(y, 0, i, i + 1, 1), gn_fft(row, 0, 1, GN_FFT_BACKWARD))) <= tolerance);
+        assert_true(magnitude(minus(gn_slice(z, 0, i, i + 1, 1), gn_ifft(row, 0, 1, GN_FFT_BACKWARD))) <= tolerance);
+    }
+    gn_scope_end(g);
+}
+
+static void test_short_rows(void **state) {
+    gn_context *g = (gn_context *)*state;
+    if (test_on_vulkan()) return; // the others see to its kernels
+    static const int64_t counts[] = {1, 5, 8, 16, 17, 24, 25, 41};
+    for (int64_t n = 1; n <= 18; n++)
+        for (int i = 0; i < 8; i++) {
+            rows_of(g, GN_F32, n, counts[i], i % 4);
+            rows_of(g, GN_F32, n, counts[i], 0);
+            rows_of(g, GN_F64, n, counts[i], (int)(i + n) % 4);
+        }
+    // Long enough that rows are fetched early, and in place along the second axis.
+    for (int64_t n = 512; n <= 2048; n *= 2) rows_of(g, GN_F32, n, (1 << 18) / n + 3, 0);
+    gn_scope_begin(g);
+    gn_array *x = random_complex(g, GN_F32, GN_SHAPE(32, 16)), *y = gn_fft2(x, GN_FFT_BACKWARD);
+    gn_array *want = gn_fft(gn_fft(x, 0, 0, GN_FFT_BACKWARD), 0, 1, GN_FFT_BACKWARD);
+    assert_true(magnitude(minus(y, want)) < 1e-3);
+    gn_scope_end(g);
+}
+
 static gn_array *energy(gn_context *g, gn_array *y) {
     if (y == NULL) return NULL;
     bool is_complex = gn_dtype_of(y) == GN_C64 || gn_dtype_of(y) == GN_C128;
@@ -529,7 +566,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         GN_TEST(test_scipy),   GN_TEST(test_round_trip),      GN_TEST(test_every_length),   GN_TEST(test_linear_and_shift),
         GN_TEST(test_exact),   GN_TEST(test_exact_primes),    GN_TEST(test_not_finite),     GN_TEST(test_dtypes),
-        cmocka_unit_test(test_kernels_of_lengths),
+        cmocka_unit_test(test_kernels_of_lengths), GN_TEST(test_short_rows),
         GN_TEST(test_gradients), GN_TEST(test_second_gradient),
         GN_TEST(test_errors),  cmocka_unit_test(test_out_of_memory), GN_TEST(test_plan_cache)};
     return cmocka_run_group_tests(tests, NULL, NULL);
