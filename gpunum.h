@@ -12980,7 +12980,6 @@ static void gni_ft_fetch(const char *p, int64_t bytes) {
 static void gni_ft_fetch_next(const gni_ft_steps *t, int64_t i, int64_t parts) {
     const int64_t bytes = t->p->n * (int64_t)gni_ft_item(t->p->wide);
     const int64_t begin = bytes * i / parts, end = bytes * (i + 1) / parts;
-    if (t->next_src == 0) return;
     gni_ft_fetch(t->src + t->next_src + begin, end - begin);
     gni_ft_fetch(t->dst + t->next_dst + begin, end - begin);
 }
@@ -12996,16 +12995,16 @@ static void gni_ft_step_1(void *arg, int64_t begin, int64_t end, int worker) {
     for (int64_t group = begin; group < end; group++) {
         const int64_t j = GNI_MIN(group * w, b - w);
         const char *turn = (const char *)p->turn + (full ? (size_t)(group * a * w) * item : 0);
-        gni_ft_fetch_next(t, 2 * group, 3 * p->groups);
+        if (t->next_src != 0) gni_ft_fetch_next(t, 2 * group, 3 * p->groups);
         if (p->head) {
             p->isa->head(t->src, b, j, turn, t->swap, t->rows);
-            gni_ft_fetch_next(t, 2 * group + 1, 3 * p->groups);
+            if (t->next_src != 0) gni_ft_fetch_next(t, 2 * group + 1, 3 * p->groups);
             continue;
         }
         void *x = p->isa->columns_in(&p->a, t->src + (size_t)j * item, b, t->swap,
                                      t->each + (size_t)worker * p->each);
         const char *more = full ? NULL : (const char *)p->more + (size_t)(group * a) * item;
-        gni_ft_fetch_next(t, 2 * group + 1, 3 * p->groups);
+        if (t->next_src != 0) gni_ft_fetch_next(t, 2 * group + 1, 3 * p->groups);
         p->isa->twist(x, a, b, j, turn, more, t->rows);
     }
 }
@@ -13018,7 +13017,7 @@ static void gni_ft_step_2(void *arg, int64_t begin, int64_t end, int worker) {
     if (end == blocks - 1 && a % w != 0) end = blocks;
     for (int64_t i = begin; i < end; i++) {
         const int64_t k = GNI_MIN(i * w, a - w);
-        gni_ft_fetch_next(t, 2 * blocks + i, 3 * blocks);
+        if (t->next_src != 0) gni_ft_fetch_next(t, 2 * blocks + i, 3 * blocks);
         p->isa->columns_out(&p->b, t->rows + (size_t)(i * b * w) * item, t->dst + (size_t)k * item,
                             a, t->scale, t->swap, t->each + (size_t)worker * p->each);
     }
