@@ -20056,9 +20056,10 @@ enum {
 
 typedef enum gni_fv_kind {
     GNI_FV_ROOTS, // for each stage but the last, of radix r: exp(-2 pi i j q / (r m)) at (q - 1) m + j, j < m
-    GNI_FV_DEEP,  // the same with the radices of gni_fv_deep
-    GNI_FV_CHIRP, // exp(-pi i k^2 / n), k < n
-    GNI_FV_FOLD,  // exp(-pi i k / n), k <= n
+    GNI_FV_DEEP,   // the same with the radices of gni_fv_deep
+    GNI_FV_FOLD,   // exp(-pi i k / n), k <= n
+    GNI_FV_CIRCLE, // exp(-2 pi i k / n) as fft_wide.comp has it
+    GNI_FV_CHIRP,  // exp(-pi i k^2 / n), k < n
     GNI_FV_KERNEL // the spectrum of the chirp's conjugate in a convolution of `size` points, over size
 } gni_fv_kind;
 
@@ -20157,12 +20158,23 @@ static bool gni_fv_smooth(int64_t n) {
     return n == 1 || gni_fv_factor(n, radix) > 0;
 }
 
+// Points of a circle that are next to each other in its table, as a power of two; multiples of that many follow.
+static int gni_fv_circle_shift(int64_t n) {
+    int shift = 0;
+    while ((int64_t)1 << (2 * shift) < n) shift++;
+    return shift;
+}
+
 static int64_t gni_fv_table_size(gni_fv_kind kind, int64_t n, int64_t size) {
     int radix[64], count;
     int64_t sum = 0;
     if (kind == GNI_FV_KERNEL) return size;
     if (kind == GNI_FV_CHIRP) return n;
     if (kind == GNI_FV_FOLD) return n + 1;
+    if (kind == GNI_FV_CIRCLE) {
+        const int shift = gni_fv_circle_shift(n);
+        return 2 * (((int64_t)1 << shift) + (n >> shift) + 1);
+    }
     count = gni_fv_radices_of(kind, n, radix);
     for (int i = 0; i + 1 < count; i++) {
         n /= radix[i];
@@ -20171,60 +20183,34 @@ static int64_t gni_fv_table_size(gni_fv_kind kind, int64_t n, int64_t size) {
     return GNI_MAX(sum, 1);
 }
 
+static uint32_t gni_fv_bits(double value) {
+    float f = (float)value;
+    uint32_t bits;
+    memcpy(&bits, &f, 4);
+    return bits;
+}
+
+// A number as the sum of two floats.
+static void gni_fv_two_floats(uint32_t *word, double value) {
+    word[0] = gni_fv_bits(value);
+    word[1] = gni_fv_bits(value - (double)(float)value);
+}
+
+// Points of a circle as sums of two floats.
+static void gni_fv_fill_circle(int64_t n, float *out) {
+    const int shift = gni_fv_circle_shift(n);
+    const int64_t fine = (int64_t)1 << shift, coarse = (n >> shift) + 1;
+    for (int64_t i = 0; i < fine + coarse; i++, out += 4) {
+        double re, im;
+        gni_ft_turn(i < fine ? i : (i - fine) << shift, n, &re, &im);
+        out[0] = (float)re;
+        out[1] = (float)(re - (double)out[0]);
+        out[2] = (float)im;
+        out[3] = (float)(im - (double)out[2]);
+    }
+}
+
 // The numbers of a table are products of two in float64: an exact evaluation costs ten times as much.
-static bool gni_fv_fill_chirp(gn_context *g, int64_t n, float *out) {
-    gni_ft_circle c;
-    if (!gni_ft_circle_make(g, &c, 2 * n, false)) return false;
-    uint64_t square = 0; // j^2 mod 2 n
-    for (int64_t j = 0; j < n; j++) {
-        double re, im;
-        gni_ft_circle_get(&c, (int64_t)square, &re, &im);
-        out[2 * j] = (float)re;
-        out[2 * j + 1] = (float)im;
-        square += 2 * (uint64_t)j + 1;
-        if (square >= 2 * (uint64_t)n) square -= 2 * (uint64_t)n;
-    }
-    gni_ft_circle_free(g, &c);
-    return true;
-}
-
-// The chirp's conjugate, there and mirrored, zeros between.
-static bool gni_fv_mirrored_chirp(gn_context *g, int64_t n, int64_t size, double *time) {
-    gni_ft_circle c;
-    if (!gni_ft_circle_make(g, &c, 2 * n, false)) return false;
-    uint64_t square = 0;
-    for (int64_t j = 0; j < n; j++) {
-        double re, im;
-        int64_t mirror = j == 0 ? 0 : size - j;
-        gni_ft_circle_get(&c, (int64_t)square, &re, &im);
-        time[2 * j] = time[2 * mirror] = re;
-        time[2 * j + 1] = time[2 * mirror + 1] = -im;
-        square += 2 * (uint64_t)j + 1;
-        if (square >= 2 * (uint64_t)n) square -= 2 * (uint64_t)n;
-    }
-    gni_ft_circle_free(g, &c);
-    return true;
-}
-
-// What costs time here is the memory's first use, so there is little of it.
-static bool gni_fv_fill_kernel(gn_context *g, int64_t n, int64_t size, float *out) {
-    gni_pool *pool = size >= 65536 ? g->pool : NULL;
-    const size_t threads = (size_t)gni_pool_threads(pool);
-    gni_ft_plan *p = gni_ft_plan_make(g, GNI_FT_ROWS, size, true);
-    double *time = (double *)gni_calloc(g, (size_t)size * 16), *freq = time;
-    if (p != NULL && p->method != GNI_FT_STEPS) freq = (double *)gni_alloc(g, (size_t)size * 16);
-    char *work = p != NULL ? (char *)gni_alloc(g, p->shared + p->each * threads) : NULL;
-    bool ok =
-        time != NULL && freq != NULL && work != NULL && gni_fv_mirrored_chirp(g, n, size, time);
-    if (ok) gni_ft_transform(p, pool, time, freq, 1.0 / (double)size, false, work);
-    for (int64_t i = 0; i < 2 * size && ok; i++) out[i] = (float)freq[i];
-    gni_free(g, work);
-    if (freq != time) gni_free(g, freq);
-    gni_free(g, time);
-    gni_ft_plan_free(g, p);
-    return ok;
-}
-
 static bool gni_fv_fill_roots(gn_context *g, gni_fv_kind kind, int64_t n, float *out) {
     int radix[64], count = gni_fv_radices_of(kind, n, radix);
     gni_ft_circle c;
@@ -20257,12 +20243,10 @@ static bool gni_fv_fill_fold(gn_context *g, int64_t n, float *out) {
 }
 
 static bool gni_fv_fill(gn_context *g, const gni_fv_table *t, float *out) {
-    switch (t->kind) {
-    case GNI_FV_CHIRP: return gni_fv_fill_chirp(g, t->n, out);
-    case GNI_FV_FOLD: return gni_fv_fill_fold(g, t->n, out);
-    case GNI_FV_KERNEL: return gni_fv_fill_kernel(g, t->n, t->size, out);
-    default: return gni_fv_fill_roots(g, t->kind, t->n, out);
-    }
+    if (t->kind == GNI_FV_FOLD) return gni_fv_fill_fold(g, t->n, out);
+    if (t->kind != GNI_FV_CIRCLE) return gni_fv_fill_roots(g, t->kind, t->n, out);
+    gni_fv_fill_circle(t->n, out);
+    return true;
 }
 
 static void gni_fv_table_free(gn_context *g, gni_fv_table *t) {
@@ -20298,7 +20282,22 @@ static void gni_fv_evict(gn_context *g, uint64_t room) {
     }
 }
 
-static gni_fv_table *gni_fv_table_get(gn_context *g, gni_fv_kind kind, int64_t n, int64_t size) {
+static bool gni_fv_make_chirp(gn_context *g, const gni_fv_table *t);
+static bool gni_fv_make_kernel(gn_context *g, const gni_fv_table *t);
+
+// In pieces that need no more staging memory than there is for little things.
+static bool gni_fv_upload(gn_context *g, const gni_fv_table *t) {
+    const uint64_t bytes = (uint64_t)t->size * 8, most = (uint64_t)256 << 10;
+    char *data = (char *)gni_alloc(g, (size_t)bytes);
+    bool ok = data != NULL && gni_fv_fill(g, t, (float *)(void *)data);
+    for (uint64_t at = 0; at < bytes && ok; at += most)
+        ok = gni_vk_upload(g->vk, &t->mem, at, data + at, GNI_MIN(bytes - at, most));
+    gni_free(g, data);
+    return ok;
+}
+
+static const gni_fv_table *gni_fv_table_get(gn_context *g, gni_fv_kind kind, int64_t n,
+                                            int64_t size) {
     gni_fft_vk_state *s = g->fft_vk;
     size = gni_fv_table_size(kind, n, size);
     for (gni_fv_table *t = s->tables; t != NULL; t = t->next)
@@ -20307,29 +20306,130 @@ static gni_fv_table *gni_fv_table_get(gn_context *g, gni_fv_kind kind, int64_t n
             return t;
         }
     gni_fv_table *t = (gni_fv_table *)gni_calloc(g, sizeof(gni_fv_table));
-    float *data = (float *)gni_alloc(g, (size_t)size * 8 + 16);
-    if (t != NULL) {
-        t->kind = kind;
-        t->n = n;
-        t->size = size;
-        t->used = s->call;
-        gni_fv_evict(g, (uint64_t)size * 8);
-    }
-    bool ok = t != NULL && data != NULL && gni_fv_fill(g, t, data) &&
-              gni_vk_alloc(g->vk, GNI_MAX((uint64_t)size * 8, 16), &t->mem);
-    if (ok && !gni_vk_upload(g->vk, &t->mem, 0, data, (uint64_t)size * 8)) {
-        gni_vk_free(g->vk, &t->mem);
-        ok = false;
-    }
-    gni_free(g, data);
-    if (!ok) {
+    if (t == NULL) return NULL;
+    t->kind = kind;
+    t->n = n;
+    t->size = size;
+    t->used = s->call;
+    gni_fv_evict(g, (uint64_t)size * 8);
+    if (!gni_vk_alloc(g->vk, GNI_MAX((uint64_t)size * 8, 16), &t->mem)) {
         gni_free(g, t);
+        return NULL;
+    }
+    if (!(kind == GNI_FV_CHIRP    ? gni_fv_make_chirp(g, t)
+          : kind == GNI_FV_KERNEL ? gni_fv_make_kernel(g, t)
+                                  : gni_fv_upload(g, t))) {
+        gni_fv_table_free(g, t);
         return NULL;
     }
     s->bytes += t->mem.size;
     t->next = s->tables;
     s->tables = t;
     return t;
+}
+
+// ---- tables that the device makes
+// Those of a convolution: memory of their size, used for the first time, would cost the host more than all else.
+
+// A pass of fft_wide.comp.
+typedef struct gni_fv_wide {
+    const gni_fv_table *circle;
+    int64_t points, radix, step, chirp;
+    uint32_t flags;
+    double scale;
+} gni_fv_wide;
+
+enum { GNI_FV_WIDE_LAST = 1, GNI_FV_WIDE_CONJ = 2, GNI_FV_WIDE_GROUP = 64 };
+
+static gni_vk_pipeline *gni_fv_wide_pipeline(gni_vk *vk, gni_vk_mode mode) {
+    gni_vk_kernel kernel;
+    memset(&kernel, 0, sizeof kernel);
+    kernel.module = GNI_MODULE_fft_wide;
+    return gni_vk_pipeline_get(vk, &kernel, mode);
+}
+
+// The second parts of numbers follow the first at a multiple of 256 bytes.
+static uint64_t gni_fv_wide_part(int64_t points) {
+    return ((uint64_t)points * 8 + 255) & ~(uint64_t)255;
+}
+
+static void gni_fv_wide_use(gni_vk_use *use, const gni_vk_mem *mem, int64_t points, bool both,
+                            bool write) {
+    for (int i = 0; i < 2; i++) {
+        use[i].mem = mem;
+        use[i].offset = both && i == 1 ? gni_fv_wide_part(points) : 0;
+        use[i].bytes = (uint64_t)points * 8;
+        use[i].write = write;
+    }
+}
+
+static bool gni_fv_wide_pass(gn_context *g, const gni_fv_wide *w, const gni_vk_mem *from,
+                             const gni_vk_mem *to) {
+    gni_vk *vk = g->vk;
+    gni_vk_use use[5];
+    uint32_t param[8];
+    const int64_t groups = (w->points + GNI_FV_WIDE_GROUP - 1) / GNI_FV_WIDE_GROUP;
+    const int64_t x = GNI_MIN(groups, (int64_t)vk->caps.max_groups[0]), y = (groups + x - 1) / x;
+    memset(use, 0, sizeof use);
+    gni_fv_wide_use(&use[2], to, w->points, !(w->flags & GNI_FV_WIDE_LAST), true);
+    use[4].mem = &w->circle->mem;
+    use[4].bytes = (uint64_t)w->circle->size * 8;
+    use[0] = use[1] = use[4];
+    if (from != NULL) gni_fv_wide_use(&use[0], from, w->points, true, false);
+    param[0] = (uint32_t)w->points;
+    param[1] = (uint32_t)w->radix;
+    param[2] = (uint32_t)w->step;
+    param[3] = (uint32_t)w->chirp;
+    param[4] = w->flags;
+    param[5] = (uint32_t)gni_fv_circle_shift(w->circle->n);
+    gni_fv_two_floats(&param[6], w->scale);
+    return y <= (int64_t)vk->caps.max_groups[1] &&
+           gni_vk_dispatch(vk, gni_fv_wide_pipeline(vk, GNI_VK_WAIT), use, 5, param, sizeof param,
+                           (uint32_t)x, (uint32_t)y, 1);
+}
+
+static bool gni_fv_make_chirp(gn_context *g, const gni_fv_table *t) {
+    gni_fv_wide w;
+    memset(&w, 0, sizeof w);
+    w.circle = gni_fv_table_get(g, GNI_FV_CIRCLE, 2 * t->n, 0);
+    w.points = w.chirp = t->n;
+    w.flags = GNI_FV_WIDE_LAST;
+    w.scale = 1.0;
+    return w.circle != NULL && gni_fv_wide_pass(g, &w, NULL, &t->mem);
+}
+
+// The chirp's conjugate, there and mirrored, and the stages of its transform.
+static bool gni_fv_make_kernel(gn_context *g, const gni_fv_table *t) {
+    const uint64_t bytes = 2 * gni_fv_wide_part(t->size);
+    gni_vk_mem mem[2];
+    gni_fv_wide w;
+    memset(mem, 0, sizeof mem);
+    memset(&w, 0, sizeof w);
+    w.circle = gni_fv_table_get(g, GNI_FV_CIRCLE, 2 * t->n, 0);
+    w.points = t->size;
+    w.chirp = t->n;
+    w.flags = GNI_FV_WIDE_CONJ;
+    w.step = 1;
+    w.scale = 1.0 / (double)t->size;
+    bool ok = w.circle != NULL && gni_vk_alloc(g->vk, bytes, &mem[0]);
+    if (ok && !gni_vk_alloc(g->vk, bytes, &mem[1])) {
+        gni_vk_free(g->vk, &mem[0]);
+        ok = false;
+    }
+    if (!ok) return false;
+    ok = gni_fv_wide_pass(g, &w, NULL, &mem[0]);
+    w.circle = gni_fv_table_get(g, GNI_FV_CIRCLE, t->size, 0);
+    w.chirp = 0;
+    ok = ok && w.circle != NULL;
+    for (int source = 0; w.step < t->size && ok; source = 1 - source, w.step *= w.radix) {
+        const int64_t rest = t->size / w.step; // no other primes than 2, 3, 5 and 7
+        w.radix = rest % 4 == 0 ? 4 : rest % 2 == 0 ? 2 : rest % 3 == 0 ? 3 : rest % 5 == 0 ? 5 : 7;
+        w.flags = rest == w.radix ? (uint32_t)GNI_FV_WIDE_LAST : 0u;
+        ok = gni_fv_wide_pass(g, &w, &mem[source], rest == w.radix ? &t->mem : &mem[1 - source]);
+    }
+    gni_vk_free(g->vk, &mem[1]);
+    gni_vk_free(g->vk, &mem[0]);
+    return ok;
 }
 
 // ---- cutting a length into passes
@@ -20662,18 +20762,8 @@ static gni_vk_pipeline *gni_fv_pipeline(gni_vk *vk, const gni_fv_pass *p, uint32
     return gni_vk_pipeline_get(vk, &kernel, mode);
 }
 
-static uint32_t gni_fv_bits(double value) {
-    float f = (float)value;
-    uint32_t bits;
-    memcpy(&bits, &f, 4);
-    return bits;
-}
-
-// 1 / n as the sum of two floats.
 static void gni_fv_inverse(uint32_t *word, int64_t n) {
-    double inverse = 1.0 / (double)GNI_MAX(n, 1);
-    word[0] = gni_fv_bits(inverse);
-    word[1] = gni_fv_bits(inverse - (double)(float)inverse);
+    gni_fv_two_floats(word, 1.0 / (double)GNI_MAX(n, 1));
 }
 
 static void gni_fv_params(const gni_fv_pass *p, const gni_fv_end *in, const gni_fv_end *out,
@@ -20913,10 +21003,9 @@ static bool gni_fv_transform(gn_context *g, const gni_fft *f, int64_t n, const g
 // Bluestein: times the chirp, convolved with its conjugate, times the chirp.
 static bool gni_fv_chirped(gn_context *g, const gni_fft *f, gni_fv_end *in, gni_fv_end *out) {
     const int64_t n = f->n, m = gni_fv_convolution(n);
-    const gni_fv_table *chirp = gni_fv_table_get(g, GNI_FV_CHIRP, n, 0);
     uint64_t bytes = (uint64_t)(m * gni_product(f->dim, f->rank)) * 8;
     gni_vk_mem temporary;
-    if (chirp == NULL || !gni_vk_alloc(g->vk, bytes, &temporary)) {
+    if (!gni_vk_alloc(g->vk, bytes, &temporary)) {
         gni_fail_memory(g, "gn_fft: device memory", bytes);
         return false;
     }
@@ -20924,16 +21013,17 @@ static bool gni_fv_chirped(gn_context *g, const gni_fft *f, gni_fv_end *in, gni_
     first.flags = GNI_FV_FACTOR_OUT;
     second.flags = GNI_FV_SWAP_IN;
     in->flags |= GNI_FV_FACTOR_IN;
-    in->factor = chirp;
     in->count = GNI_MIN(in->count, n);
     out->flags |=
         GNI_FV_SWAP_OUT | GNI_FV_FACTOR_OUT | (f->inverse ? (uint32_t)GNI_FV_SWAP_OUT_2 : 0u);
-    out->factor = chirp;
-    // While the pipelines compile, the spectrum is made.
+    gni_fv_wide_pipeline(g->vk, GNI_VK_ASYNC); // all compile at the same time
     bool ok = gni_fv_transform(g, f, m, in, &first, 1.0, GNI_VK_ASYNC) &&
               gni_fv_transform(g, f, m, &second, out, f->scale, GNI_VK_ASYNC);
-    first.factor = ok ? gni_fv_table_get(g, GNI_FV_KERNEL, n, m) : NULL;
-    if (ok && first.factor == NULL) gni_fail_memory(g, "gn_fft: device memory", (uint64_t)m * 8);
+    if (ok) {
+        in->factor = out->factor = gni_fv_table_get(g, GNI_FV_CHIRP, n, 0);
+        first.factor = in->factor != NULL ? gni_fv_table_get(g, GNI_FV_KERNEL, n, m) : NULL;
+        if (first.factor == NULL) gni_fail_memory(g, "gn_fft: device memory", (uint64_t)m * 8);
+    }
     ok = first.factor != NULL && gni_fv_transform(g, f, m, in, &first, 1.0, GNI_VK_WAIT) &&
          gni_fv_transform(g, f, m, &second, out, f->scale, GNI_VK_WAIT);
     gni_vk_free(g->vk, &temporary);
