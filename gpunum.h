@@ -20538,6 +20538,7 @@ typedef struct gni_fv_module {
 static const gni_fv_module gni_fv_modules[] = {
     {GNI_MODULE_fft_two_64, 2, 64, 1344, false, 20, 1, 64},
     {GNI_MODULE_fft_two_128, 2, 128, 2688, false, 20, 1, 128},
+    {GNI_MODULE_fft_two_128s, 2, 128, 2688, true, 20, 1, 128},
     {GNI_MODULE_fft_two_256, 2, 256, 5376, true, 20, 1, 256},
     {GNI_MODULE_fft_two_256w, 2, 256, 4864, false, 20, 1, 256},
     {GNI_MODULE_fft_two_512, 2, 512, 10752, true, 20, 1, 512},
@@ -20545,7 +20546,9 @@ static const gni_fv_module gni_fv_modules[] = {
     {GNI_MODULE_fft_deep_256, 2, 256, 8960, true, 32, 1, 512},
     {GNI_MODULE_fft_deep_512, 2, 512, 8960, true, 32, 2, 512},
     {GNI_MODULE_fft_five_64, 5, 64, 1280, true, 20, 1, 64},
+    {GNI_MODULE_fft_five_96, 5, 96, 2112, true, 20, 1, 96},
     {GNI_MODULE_fft_five_128, 5, 128, 2560, false, 20, 1, 128},
+    {GNI_MODULE_fft_five_160, 5, 160, 3424, true, 20, 1, 160},
     {GNI_MODULE_fft_five_256, 5, 256, 5632, true, 20, 1, 256},
     {GNI_MODULE_fft_five_512, 5, 512, 10752, true, 20, 1, 512},
     {GNI_MODULE_fft_all_256, 13, 256, 5632, true, 20, 1, 256},
@@ -20556,7 +20559,16 @@ static const gni_fv_module gni_fv_modules[] = {
 // barriers, large ones read and write more numbers next to each other in passes across lines.
 // Alone: lines that do not fill the device. Few: a pass across lines that does not. Folds: such a pass that begins or ends a transform of
 // real numbers. Last: one that reads lines as they are and writes across them.
-enum { GNI_FV_ALONE, GNI_FV_ROWS, GNI_FV_FEW, GNI_FV_FOLDS, GNI_FV_LAST, GNI_FV_ACROSS };
+// Full: lines that fill the device, if the module has work for seven eighths of its invocations.
+enum {
+    GNI_FV_ALONE,
+    GNI_FV_FULL,
+    GNI_FV_ROWS,
+    GNI_FV_FEW,
+    GNI_FV_FOLDS,
+    GNI_FV_LAST,
+    GNI_FV_ACROSS
+};
 
 typedef struct gni_fv_choice {
     int prime, kind;
@@ -20569,8 +20581,8 @@ static const gni_fv_choice gni_fv_choices[] = {
     {2, GNI_FV_ALONE, 1024, GNI_MODULE_fft_two_64, 16},
     {2, GNI_FV_ALONE, 2048, GNI_MODULE_fft_two_128, 16}, // one line each
     {2, GNI_FV_ALONE, 4096, GNI_MODULE_fft_two_256, 16},
-    {2, GNI_FV_ROWS, 1024, GNI_MODULE_fft_two_64, 16},  // barriers of two subgroups
-    {2, GNI_FV_ROWS, 2048, GNI_MODULE_fft_two_256, 16}, // two lines
+    {2, GNI_FV_ROWS, 256, GNI_MODULE_fft_two_64, 16}, // barriers of two subgroups
+    {2, GNI_FV_ROWS, 2048, GNI_MODULE_fft_two_128s, 16},
     {2, GNI_FV_ROWS, 4096, GNI_MODULE_fft_deep_128, 32},
     {2, GNI_FV_ROWS, 8192, GNI_MODULE_fft_deep_256, 32}, // two workgroups fit
     {2, GNI_FV_ROWS, 16384, GNI_MODULE_fft_deep_512, 32},
@@ -20589,7 +20601,14 @@ static const gni_fv_choice gni_fv_choices[] = {
     {2, GNI_FV_ACROSS, 1024, GNI_MODULE_fft_deep_256, 32}, // 8 lines: 64 bytes
     {2, GNI_FV_ACROSS, 16384, GNI_MODULE_fft_deep_512, 32},
     {5, GNI_FV_ROWS, 512, GNI_MODULE_fft_five_128, 20},
-    {5, GNI_FV_ROWS, 1280, GNI_MODULE_fft_five_64, 20}, // a line
+    {5, GNI_FV_FULL, 960, GNI_MODULE_fft_five_64, 20}, // a line
+    {5, GNI_FV_FULL, 960, GNI_MODULE_fft_five_96, 20},
+    {5, GNI_FV_ROWS, 960, GNI_MODULE_fft_five_64, 20},
+    {5, GNI_FV_FULL, 1280, GNI_MODULE_fft_five_64, 20},
+    {5, GNI_FV_FULL, 1920, GNI_MODULE_fft_five_96, 20},
+    {5, GNI_FV_FULL, 2560, GNI_MODULE_fft_five_128, 20},
+    {5, GNI_FV_FULL, 2560, GNI_MODULE_fft_five_160, 20}, // three lines of 1000
+    {5, GNI_FV_ROWS, 1280, GNI_MODULE_fft_five_64, 20},
     {5, GNI_FV_ROWS, 8192, GNI_MODULE_fft_five_512, 10},
     {5, GNI_FV_ACROSS, 512, GNI_MODULE_fft_five_256, 20}, // nine lines of 243
     {5, GNI_FV_ACROSS, 8192, GNI_MODULE_fft_five_512, 20},
@@ -20687,16 +20706,21 @@ static bool gni_fv_specialise(const gni_vk *vk, int64_t n, int64_t lines, uint32
     for (int i = 0; i < GNI_COUNT(gni_fv_choices); i++) {
         const gni_fv_choice *c = &gni_fv_choices[i];
         const bool fits = c->kind == GNI_FV_ALONE   ? !across && few
+                          : c->kind == GNI_FV_FULL  ? !across && !few
                           : c->kind == GNI_FV_ROWS  ? !across
                           : c->kind == GNI_FV_FEW   ? across && few
                           : c->kind == GNI_FV_FOLDS ? across && (flags & folds)
                           : c->kind == GNI_FV_LAST  ? across && !(flags & GNI_FV_ACROSS_IN)
                                                     : across;
         if (c->prime != prime || !fits || n > c->points) continue;
-        for (int m = 0; m < GNI_COUNT(gni_fv_modules); m++)
-            if (gni_fv_modules[m].module == c->module &&
-                gni_fv_try(vk, m, n, flags, radix, stages, c->hold, k) >= least)
-                return true;
+        bool done = false;
+        for (int m = 0; m < GNI_COUNT(gni_fv_modules) && !done; m++)
+            done = gni_fv_modules[m].module == c->module &&
+                   gni_fv_try(vk, m, n, flags, radix, stages, c->hold, k) >= least;
+        if (c->kind == GNI_FV_FULL &&
+            (!done || k->lines * k->team * 8 < gni_fv_modules[k->module].threads * 7))
+            continue;
+        if (done) return true;
         break;
     }
     gni_fv_special best;

@@ -10,6 +10,7 @@
 //! no-bindings
 //! variant fft_two_64 -DGN_FFT_SHARED=1344 -DGN_FFT_THREADS=64 -DGN_FFT_RADICES=2
 //! variant fft_two_128 -DGN_FFT_SHARED=2688 -DGN_FFT_THREADS=128 -DGN_FFT_RADICES=2
+//! variant fft_two_128s -DGN_FFT_SHARED=2688 -DGN_FFT_THREADS=128 -DGN_FFT_RADICES=2 -DGN_FFT_SPLIT
 //! variant fft_two_256 -DGN_FFT_SHARED=5376 -DGN_FFT_THREADS=256 -DGN_FFT_RADICES=2 -DGN_FFT_SPLIT
 //! variant fft_two_256w -DGN_FFT_SHARED=4864 -DGN_FFT_THREADS=256 -DGN_FFT_RADICES=2
 //! variant fft_two_512 -DGN_FFT_SHARED=10752 -DGN_FFT_THREADS=512 -DGN_FFT_RADICES=2 -DGN_FFT_SPLIT
@@ -17,7 +18,9 @@
 //! variant fft_deep_256 -DGN_FFT_SHARED=8960 -DGN_FFT_THREADS=256 -DGN_FFT_POWERS=512 -DGN_FFT_RADICES=2 -DGN_FFT_DEEP -DGN_FFT_SPLIT
 //! variant fft_deep_512 -DGN_FFT_SHARED=8960 -DGN_FFT_THREADS=512 -DGN_FFT_RADICES=2 -DGN_FFT_DEEP -DGN_FFT_SPLIT -DGN_FFT_HALVES=2
 //! variant fft_five_64 -DGN_FFT_SHARED=1280 -DGN_FFT_THREADS=64 -DGN_FFT_RADICES=5 -DGN_FFT_SPLIT
+//! variant fft_five_96 -DGN_FFT_SHARED=2112 -DGN_FFT_THREADS=96 -DGN_FFT_RADICES=5 -DGN_FFT_SPLIT
 //! variant fft_five_128 -DGN_FFT_SHARED=2560 -DGN_FFT_THREADS=128 -DGN_FFT_RADICES=5
+//! variant fft_five_160 -DGN_FFT_SHARED=3424 -DGN_FFT_THREADS=160 -DGN_FFT_RADICES=5 -DGN_FFT_SPLIT
 //! variant fft_five_256 -DGN_FFT_SHARED=5632 -DGN_FFT_THREADS=256 -DGN_FFT_RADICES=5 -DGN_FFT_SPLIT
 //! variant fft_five_512 -DGN_FFT_SHARED=10752 -DGN_FFT_THREADS=512 -DGN_FFT_RADICES=5 -DGN_FFT_SPLIT
 //! variant fft_all_256 -DGN_FFT_SHARED=5632 -DGN_FFT_THREADS=256 -DGN_FFT_RADICES=13 -DGN_FFT_SPLIT
@@ -299,7 +302,7 @@ uint place(uint where, uint p) { return ACROSS_BOTH ? p * LINES + where : where 
     (STEP_OUT == 1u ? place(slot, z == 0u && number == 0u ? 0u : POINTS - POINT(r))                 \
                    : place(mirrored(slot, POINT(r)).x, mirrored(slot, POINT(r)).y))
 #if GN_FFT_HALVES == 2
-// One line: the mirror image of what is in one half is in the other, but for the first numbers of both.
+// Lines as they are: the mirror image of what is in one half is in the other, but for the first numbers of both.
 #define OVER(r) (WHICH(r) / ((r) / 2u))
 #define MIRROR_HALF(r) (POINTS - POINT(r) - (1u - OVER(r)) * (POINTS / 2u))
 #define FOLD_HALF(r, h, from_part, to_part)                                                     \
@@ -307,7 +310,7 @@ uint place(uint where, uint p) { return ACROSS_BOTH ? p * LINES + where : where 
     EACH_POINT(r) if (OVER(r) == h) points[OWN_AT(r)] = from_part;                              \
     barrier();                                                                                     \
     EACH_POINT(r) if (OVER(r) != h && (WHICH(r) % ((r) / 2u) != 0u || BUTTERFLY(r) != 0u))      \
-        to_part[z] = points[MIRROR_HALF(r)];
+        to_part[z] = points[place(slot, MIRROR_HALF(r))];
 #define FOLD(r)                                                                                    \
     {                                                                                              \
         EACH_POINT(r) re[z] = x[z].x, im[z] = x[z].y;                                              \
@@ -353,10 +356,17 @@ void make_powers() {
      : POWERS_FIT ? times(twist_part(BUTTERFLY(r)), powers[WHICH(r) * LINES + slot])               \
                   : twist(BUTTERFLY(r), WHICH(r) * (POINTS / (r))))
 
-// Numbers k and POINTS - k of a fold, k at `up` in the result and the turns, its mirror image at `down`.
-#define FOLD_PAIR(up, down, a, b)                                                                  \
+// The turn of pair w of those from `turns` on. With 32 points registers are dearer than instructions: there it is the
+// first one's times a constant, as LAST pairs make half a turn.
+#ifdef GN_FFT_DEEP
+const uint PART_TURN = LAST <= 32u ? 32u / LAST : 0u;
+#define FOLD_TURN(w) ((w) == 0u ? first_turn : times(first_turn, vec2(C64[(w) * PART_TURN], -C64[16u - (w) * PART_TURN])))
+#else
+#define FOLD_TURN(w) uintBitsToFloat(turns.v[(w) * 2u * TEAM])
+#endif
+// Numbers k and POINTS - k of a fold, k at `up` in the result, its mirror image at `down`; f is k's turn.
+#define FOLD_PAIR(up, down, a, b, f)                                                               \
     {                                                                                              \
-        vec2 f = uintBitsToFloat(turns.v[up]);                                                     \
         precise vec2 e = vec2((a).x + (b).x, (a).y - (b).y);                                       \
         precise vec2 o = times(vec2((a).x - (b).x, (a).y + (b).y), f);                             \
         precise vec2 y = vec2(e.x + o.y, e.y - o.x) * (0.5 * scale);                               \
@@ -367,6 +377,7 @@ void make_powers() {
     }
 #define FOLD_AT(up, down)                                                                          \
     turns = gn_const2(address_at(gn_address4, up));                                                \
+    first_turn = uintBitsToFloat(turns.v[0]);                                                      \
     above = gn_words2(address_at(gn_address1, to + (up) * STEP_OUT));                              \
     below = gn_words2(address_at(gn_address1, to + (down) * STEP_OUT));
 // Butterfly `number` with its mirror image 2 TEAM - number. Invocation 0 has 0 and TEAM, which are their own:
@@ -375,16 +386,18 @@ void fold_pairs() {
     const uint r = LAST, middle = LAST / 2u, apart = 2u * TEAM;
     const bool own = number == 0u;
     gn_const2 turns;
+    vec2 first_turn;
     gn_words2 above, below;
     FOLD_AT(own ? TEAM : number, POINTS - (own ? TEAM : number))
-    FOLD_PAIR(0u, 0u, own ? x[r] : x[0], x[2u * r - 1u])
+    FOLD_PAIR(0u, 0u, own ? x[r] : x[0], x[2u * r - 1u], first_turn)
     FOLD_AT(number + apart, POINTS / 2u - number)
     [[unroll]] for (uint w = 1u; w <= middle; w++)
-        FOLD_PAIR((w - 1u) * apart, (middle - w) * apart, x[w], own ? x[r - w] : x[2u * r - 1u - w])
+        FOLD_PAIR((w - 1u) * apart, (middle - w) * apart, x[w], own ? x[r - w] : x[2u * r - 1u - w],
+                  FOLD_TURN(w - 1u))
     FOLD_AT(own ? apart + TEAM : number + (middle + 1u) * apart, own ? POINTS / 2u + TEAM : apart - number)
     [[unroll]] for (uint w = middle + 1u; w < r; w++)
         FOLD_PAIR((w - middle - 1u) * apart, (r - 1u - w) * apart, own ? x[r + w - middle] : x[w],
-                  own ? x[2u * r - 1u - (w - middle)] : x[2u * r - 1u - w])
+                  own ? x[2u * r - 1u - (w - middle)] : x[2u * r - 1u - w], FOLD_TURN(w - middle - 1u))
     if (own) {
         gn_words2 result = gn_words2(address_at(gn_address1, to));
         result.v[0] = floatBitsToUint(vec2((x[0].x + x[0].y) * scale, HAS(CONJ) ? -0.0 : 0.0));

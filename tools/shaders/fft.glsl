@@ -312,17 +312,20 @@ void bf16(const uint o) {
 }
 
 #ifdef GN_FFT_DEEP
-// cos and sin of pi i / 16
-const float C32[8] = float[8](1.0, 0.98078528040323044913, 0.92387953251128675613, 0.83146961230254523708, EIGHTH,
-                              0.55557023301960222474, 0.38268343236508977173, 0.19509032201612826785);
+// cos of pi i / 32
+const float C64[17] = float[17](
+    1.0, 0.99518472667219692873, 0.98078528040323044913, 0.95694033573220882438, 0.92387953251128675613,
+    0.88192126434835505046, 0.83146961230254523708, 0.77301045336273693381, EIGHTH, 0.63439328416364549822,
+    0.55557023301960222474, 0.47139673682599764204, 0.38268343236508977173, 0.29028467725446236764,
+    0.19509032201612826785, 0.09801714032956059428, 0.0);
 vec2 turned_32(const uint e, vec2 a) { // exp(-2 pi i e / 32), e < 24
     if (e == 0u) return a;
     if (e == 4u) return eighth(a);
     if (e == 8u) return turned(a);
     if (e == 12u) return eighth_3(a);
-    if (e < 8u) return times(a, vec2(C32[e], -C32[8u - e]));
-    if (e < 16u) return times(a, vec2(-C32[16u - e], -C32[e - 8u]));
-    return times(a, vec2(-C32[e - 16u], C32[24u - e]));
+    if (e < 8u) return times(a, vec2(C64[2u * e], -C64[16u - 2u * e]));
+    if (e < 16u) return times(a, vec2(-C64[32u - 2u * e], -C64[2u * e - 16u]));
+    return times(a, vec2(-C64[2u * e - 32u], C64[48u - 2u * e]));
 }
 void bf32(const uint o) {
     [[unroll]] for (uint i = 0u; i < 8u; i++) {
