@@ -1573,7 +1573,7 @@ typedef struct gni_matmul {
     bool fused;
     gni_program program;
     gni_operand in[GNI_MAX_INPUTS];
-    gni_operand sums; // (n) of b's columns, or buf NULL: of float32 matrices, without batches
+    gni_operand sums; // (n) of b's columns, as c's dtype, or buf NULL: no batches, nothing fused, no bias
 } gni_matmul;
 
 // out (outer, count, inner) = in (outer, extent, inner)[:, indices, :], all contiguous.
@@ -11256,7 +11256,7 @@ typedef struct gni_gemm {
     // not used. Sums of float32 products into a float32 c are c itself.
     gni_gemm_store_fn store; // NULL: the sums, rounded to `out`
     const void *store_arg;
-    float *column_sums; // (n) of b, or NULL; of float32 and one product
+    float *column_sums; // (n) of b, or NULL; of one product, of F32, F16 or BF16
 } gni_gemm;
 
 // Memory and facts kept from call to call. Zeroed at the start; one call at a time.
@@ -11504,31 +11504,44 @@ static void gni_gemm_tiles(const gni_gemm_block *s, int64_t ic, int64_t mc, int6
     }
 }
 
+enum { GNI_GEMM_SUMS = 64 }; // columns that are summed at a time, and rows that are widened or turned for it
+
+// sum (n) += the columns of a block b (k,n) of d's b.
+static void gni_gemm_add_block(const gni_gemm_isa *isa, const gni_gemm *d, const char *b, int64_t n,
+                               int64_t k, float *sum) {
+    static const float one = 1;
+    float turned[GNI_GEMM_SUMS * GNI_GEMM_SUMS + GNI_GEMM_MAX_LANES];
+    const int64_t item = d->in == GN_F32 ? 4 : 2;
+    const gni_gemm_pack_fn pack = d->in == GN_F16    ? isa->pack_f16
+                                  : d->in == GN_BF16 ? isa->pack_bf16
+                                                     : isa->pack_f32;
+    const bool there = d->in == GN_F32 && d->b_cs == 1;
+    gni_gemm_rows t;
+    t.n = n;
+    t.s = &one;
+    t.s_stride = 0;
+    t.y = sum;
+    for (int64_t l = 0; l < k; l += t.k, b += t.k * d->b_rs * item) {
+        t.k = there ? k : GNI_MIN(k - l, (int64_t)GNI_GEMM_SUMS);
+        t.b = there ? (const float *)(const void *)b : turned;
+        t.b_rs = there ? d->b_rs : n;
+        if (!there) pack(turned, n, b, d->b_cs, d->b_rs, n, t.k);
+        isa->add_rows(&t);
+    }
+}
+
 // Adds the sums over rows pc to pc + kc of b's columns jc to jc + nc, or makes them for pc 0.
 static void gni_gemm_add_columns(const gni_gemm_isa *isa, const gni_gemm *d, int64_t jc, int64_t nc,
                                  int64_t pc, int64_t kc) {
-    static const float one = 1;
-    float sum[256];
-    const float *b = (const float *)d->b + pc * d->b_rs + jc * d->b_cs;
-    for (int64_t q = 0, n; q < nc; q += n, b += n * d->b_cs) {
-        n = GNI_MIN(nc - q, 256);
-        memset(sum, 0, (size_t)n * sizeof *sum);
-        if (d->b_cs == 1) {
-            gni_gemm_rows t;
-            t.n = n;
-            t.k = kc;
-            t.s = &one;
-            t.s_stride = 0;
-            t.b = b;
-            t.b_rs = d->b_rs;
-            t.y = sum;
-            isa->add_rows(&t);
-        } else {
-            for (int64_t i = 0; i < n; i++)
-                for (int64_t l = 0; l < kc; l++) sum[i] += b[i * d->b_cs + l * d->b_rs];
-        }
+    const int64_t item = d->in == GN_F32 ? 4 : 2;
+    float sum[GNI_GEMM_SUMS];
+    for (int64_t q = jc, n; q < jc + nc; q += n) {
+        n = GNI_MIN(jc + nc - q, (int64_t)GNI_GEMM_SUMS);
+        memset(sum, 0, sizeof sum);
+        gni_gemm_add_block(isa, d, (const char *)d->b + (pc * d->b_rs + q * d->b_cs) * item, n, kc,
+                           sum);
         for (int64_t i = 0; i < n; i++)
-            d->column_sums[jc + q + i] = sum[i] + (pc > 0 ? d->column_sums[jc + q + i] : 0.0f);
+            d->column_sums[q + i] = sum[i] + (pc > 0 ? d->column_sums[q + i] : 0.0f);
     }
 }
 
@@ -15617,7 +15630,13 @@ static bool gni_cpu_matmul(gn_context *g, const gni_matmul *d) {
     m.act = d->act;
     if (d->bias.buf != NULL) m.bias = (const float *)(const void *)gni_operand_data(&d->bias);
     gni_product_store store;
+    const bool narrow = d->sums.buf != NULL && d->sums.dtype != GN_F32; // they are rounded at the end
     if (d->sums.buf != NULL) m.column_sums = (float *)(void *)gni_operand_data(&d->sums);
+    if (narrow) m.column_sums = (float *)gni_alloc(g, (size_t)d->n * sizeof(float));
+    if (narrow && m.column_sums == NULL) {
+        gni_fail_memory(g, "gn_matmul", (size_t)d->n * sizeof(float));
+        return false;
+    }
     if (d->fused) {
         gni_product_plan(g, d, &store);
         m.store = gni_product_store_part;
@@ -15652,6 +15671,13 @@ static bool gni_cpu_matmul(gn_context *g, const gni_matmul *d) {
     bool ok = g->gemm_work != NULL && gni_gemm_cpu(g, g->pool, g->gemm_work, (int)g->isa, &m);
     if (!ok && !g->call_failed) gni_fail_memory(g, "gn_matmul", sizeof(gni_gemm_work));
     gni_free(g, off);
+    if (narrow) {
+        const gni_gemm_isa *isa = gni_gemm_isa_of((int)g->isa);
+        uint16_t *to = (uint16_t *)(void *)gni_operand_data(&d->sums);
+        if (ok && d->sums.dtype == GN_F16) isa->narrow_f16(to, m.column_sums, d->n);
+        if (ok && d->sums.dtype == GN_BF16) isa->narrow_bf16(to, m.column_sums, d->n);
+        gni_free(g, m.column_sums);
+    }
     return ok;
 }
 
@@ -22739,46 +22765,60 @@ static bool gni_vko_store_pays(const gni_vk *vk, const gni_matmul *m) {
     return gni_vko_store_has(m);
 }
 
-// By a pass of its own over the sums.
-static bool gni_vko_matmul_apart(gni_vk *vk, const gni_matmul *m) {
-    gni_buffer buffer;
-    gni_matmul plain = *m;
+// A fused product with its program as a pass of its own over the sums.
+typedef struct gni_vko_apart {
+    gni_matmul plain; // the product alone
     gni_map job;
+    gni_buffer buffer; // the sums, where c cannot hold them
+} gni_vko_apart;
+
+static bool gni_vko_apart_begin(gni_vk *vk, const gni_matmul *m, gni_vko_apart *p) {
     int64_t step = 1, n = m->batch_rank + 2;
-    bool apart = m->c.dtype != GN_F32; // else c can hold them
-    memset(&job, 0, sizeof job);
-    memset(&buffer, 0, sizeof buffer);
-    job.program = m->program;
-    job.rank = (int)n;
-    memcpy(job.in, m->in, sizeof job.in);
-    job.out[0] = m->c;
+    memset(&p->job, 0, sizeof p->job);
+    memset(&p->buffer, 0, sizeof p->buffer);
+    p->plain = *m;
+    p->job.program = m->program;
+    p->job.rank = (int)n;
+    memcpy(p->job.in, m->in, sizeof p->job.in);
+    p->job.out[0] = m->c;
     for (int64_t i = n - 1; i >= 0; i--) {
         int64_t from = i;
         if (i == n - 1) from = GNI_ALONG_N;
         if (i == n - 2) from = GNI_ALONG_M;
-        job.dim[i] = i == n - 1 ? m->n : i == n - 2 ? m->m : m->batch_dim[i];
-        for (int k = 1; k < m->program.n_in; k++) job.in[k].stride[i] = m->in[k].stride[from];
-        job.out[0].stride[i] = step;
-        step *= job.dim[i];
+        p->job.dim[i] = i == n - 1 ? m->n : i == n - 2 ? m->m : m->batch_dim[i];
+        for (int k = 1; k < m->program.n_in; k++) p->job.in[k].stride[i] = m->in[k].stride[from];
+        p->job.out[0].stride[i] = step;
+        step *= p->job.dim[i];
     }
-    plain.fused = false;
-    plain.c.dtype = GN_F32;
-    if (apart) {
-        if (!gni_vk_alloc(vk, (uint64_t)step * 4, &buffer.device)) {
+    p->plain.fused = false;
+    p->plain.c.dtype = GN_F32;
+    if (m->c.dtype != GN_F32) {
+        if (!gni_vk_alloc(vk, (uint64_t)step * 4, &p->buffer.device)) {
             gni_fail_memory(vk->g, "gn_matmul", (uint64_t)step * 4);
             return false;
         }
-        plain.c.buf = &buffer;
-        plain.c.offset = 0;
+        p->plain.c.buf = &p->buffer;
+        p->plain.c.offset = 0;
     }
-    job.in[0] = job.out[0];
-    job.in[0].buf = plain.c.buf;
-    job.in[0].offset = plain.c.offset;
-    job.in[0].dtype = GN_F32;
-    gni_map_merge(&job);
-    bool ok = gni_vko_matmul(vk, &plain, m->n) && gni_vko_map(vk, &job);
-    if (apart) gni_vk_free(vk, &buffer.device);
+    p->job.in[0] = p->job.out[0];
+    p->job.in[0].buf = p->plain.c.buf;
+    p->job.in[0].offset = p->plain.c.offset;
+    p->job.in[0].dtype = GN_F32;
+    gni_map_merge(&p->job);
+    return true;
+}
+
+// `ok`: whether the product is there.
+static bool gni_vko_apart_end(gni_vk *vk, gni_vko_apart *p, bool ok) {
+    ok = ok && gni_vko_map(vk, &p->job);
+    if (p->plain.c.buf == &p->buffer) gni_vk_free(vk, &p->buffer.device);
     return ok;
+}
+
+static bool gni_vko_matmul_apart(gni_vk *vk, const gni_matmul *m) {
+    gni_vko_apart p;
+    return gni_vko_apart_begin(vk, m, &p) &&
+           gni_vko_apart_end(vk, &p, gni_vko_matmul(vk, &p.plain, m->n));
 }
 
 // How many counters the parts of k of one tile need.
@@ -22796,7 +22836,7 @@ static uint32_t gni_vko_half_store(const gni_vko_call *c, int64_t row) {
 
 static bool gni_vko_matmul_tiled(gni_vko_call *c, const gni_matmul *m, int64_t batches,
                                  int64_t row) {
-    int64_t splits = 1;
+    int64_t splits = 1, one = 1;
     const gni_vko_tile *t = gni_vko_pick_tile(c->vk, m, batches, &splits);
     int64_t group = m->c.dtype == GN_F64 ? 2 : t->units ? 8 : 4;
     int64_t down = gni_vko_ceil(m->m, t->bm), across = gni_vko_ceil(m->n, t->bn),
@@ -22831,7 +22871,8 @@ static bool gni_vko_matmul_tiled(gni_vko_call *c, const gni_matmul *m, int64_t b
     c->param[15] = (uint32_t)down;
     c->param[16] = (uint32_t)across;
     c->param[46] = (uint32_t)row;
-    int64_t part = (int64_t)t->bm * t->bn * (m->c.dtype == GN_F64 ? 8 : 4);
+    bool sums = m->sums.buf != NULL;
+    int64_t part = (int64_t)(t->bm + sums) * t->bn * (m->c.dtype == GN_F64 ? 8 : 4);
     int64_t rest = tiles - whole, counters = rest * gni_vko_join_counters(splits);
     c->param[49] = (uint32_t)whole;
     // On an H200, few multiply-adds in large tiles do not hide what a program at the store waits for.
@@ -22841,16 +22882,20 @@ static bool gni_vko_matmul_tiled(gni_vko_call *c, const gni_matmul *m, int64_t b
     if (m->fused && (apart || !gni_vko_put_store(c, m, false)))
         return gni_vko_matmul_apart(c->vk, m);
     if (c->spare.mem != NULL) c->generic.spec[3] |= 65536u;
+    if (sums) c->generic.spec[3] |= 262144u;
     gni_vk_pipeline *pipeline = gni_vko_matmul_pipeline(c, m);
     if (pipeline == NULL)
         return m->fused && !c->vk->g->call_failed && gni_vko_matmul_apart(c->vk, m);
     bool flat = splits > 1 && !t->units; // whole tiles and parts of others in one row of workgroups
     bool ok = gni_vko_split_k(c, m->k, t->bk, splits, rest, part, counters, &splits);
     if (m->fused) c->n_use = GNI_VKO_STORE_USES;
-    if (c->spare.mem != NULL) {
+    if (c->spare.mem != NULL || sums) {
         c->use[6] = c->spare;
         c->n_use = 7;
     }
+    if (sums && !gni_vko_reach(c->vk, &m->sums, &m->n, &one, 1, &c->use[6], &c->param[11]))
+        ok = false;
+    c->use[6].write = sums;
     if (flat)
         ok = ok && gni_vko_dispatch(c, pipeline, whole + rest * splits, 1, 1);
     else
@@ -22928,7 +22973,6 @@ static gni_matmul gni_vko_flipped(const gni_matmul *m) {
     return f;
 }
 
-static bool gni_vko_split_wins(gni_vko_call *c, const gni_matmul *m, int64_t batches);
 static bool gni_vko_matmul_split(gni_vko_call *c, const gni_matmul *m, int64_t batches, int64_t row,
                                  bool *ok);
 
@@ -23134,11 +23178,12 @@ static bool gni_vko_matmul_outer(gni_vk *vk, const gni_matmul *m, int64_t row) {
 
 // ---- the sums of b's columns
 
-static bool gni_vko_matmul_sums(gni_vk *vk, const gni_matmul *m) {
-    gni_matmul plain = *m;
+// By a pass of its own over b.
+static bool gni_vko_sums_run(gni_vk *vk, const gni_matmul *m) {
     gni_reduce r;
     memset(&r, 0, sizeof r);
     r.program.n_in = r.program.n_out = 1;
+    r.program.in_dtype[0] = r.program.out_dtype[0] = m->b.dtype;
     r.op = GNI_RED_SUM;
     r.rank = 2;
     r.kept = 1;
@@ -23148,8 +23193,20 @@ static bool gni_vko_matmul_sums(gni_vk *vk, const gni_matmul *m) {
     r.in[0].stride[0] = m->b_cs;
     r.in[0].stride[1] = m->b_rs;
     r.out = m->sums;
+    return gni_vko_reduce(vk, &r);
+}
+
+// Where the kernel of the product has no part that makes them.
+static bool gni_vko_matmul_sums(gni_vk *vk, const gni_matmul *m) {
+    gni_matmul plain = *m;
     plain.sums.buf = NULL;
-    return gni_vko_matmul(vk, &plain, m->n) && gni_vko_reduce(vk, &r);
+    return gni_vko_matmul(vk, &plain, m->n) && gni_vko_sums_run(vk, m);
+}
+
+// Whether the product goes to kernels that cannot make them, or that round b first (GN_PRECISION_FAST).
+static bool gni_vko_sums_apart(const gni_vk *vk, const gni_matmul *m) {
+    bool rounds = vk->g->options.matmul == GN_PRECISION_FAST && m->b.dtype == GN_F32;
+    return !vk->caps.addresses || rounds || m->m == 1 || m->n == 1 || gni_vko_is_outer(m);
 }
 
 // ---- the job
@@ -23166,7 +23223,7 @@ static bool gni_vko_matmul(gni_vk *vk, const gni_matmul *m, int64_t row) {
     }
     if (m->m == 0 || m->n == 0 || batches == 0) return true;
     bool done = true;
-    if (m->sums.buf != NULL) return gni_vko_matmul_sums(vk, m);
+    if (m->sums.buf != NULL && gni_vko_sums_apart(vk, m)) return gni_vko_matmul_sums(vk, m);
     if (gni_vko_is_outer(m)) return gni_vko_matmul_outer(vk, m, row);
     if (m->k > 0 && gni_vko_matmul_fast(vk, m, row, &done)) return done;
     if (m->fused && !gni_vko_store_pays(vk, m)) return gni_vko_matmul_apart(vk, m);
@@ -23180,6 +23237,7 @@ static bool gni_vko_matmul(gni_vk *vk, const gni_matmul *m, int64_t row) {
         gni_vko_matrix_reach(vk, m, &x.a, x.m, x.a_rs, x.k, x.a_cs, x.a_batch, &use[0], &base[0]) &&
         gni_vko_matrix_reach(vk, m, &x.b, x.k, x.b_rs, x.n, x.b_cs, x.b_batch, &use[1], &base[1]) &&
         gni_vko_matrix_reach(vk, m, &m->c, m->m, row, m->n, 1, c_batch, &use[2], &base[2]);
+    if (!fits && m->sums.buf != NULL) return gni_vko_matmul_sums(vk, m);
     if (!fits) return m->fused ? gni_vko_matmul_apart(vk, m) : gni_vko_matmul_parts(vk, m, row);
     use[2].write = true;
     use[3] = use[1];
@@ -23189,17 +23247,17 @@ static bool gni_vko_matmul(gni_vk *vk, const gni_matmul *m, int64_t row) {
     c.vk = vk;
     gni_vko_matrix_params(&c, &x, batches, use, base);
     if (real && x.n == 1) return gni_vko_matvec(&c, m, &x, batches, row, flip);
-    if (m->fused && gni_vko_split_wins(&c, &x, batches)) return gni_vko_matmul_apart(vk, m);
-    if (!m->fused && gni_vko_matmul_split(&c, &x, batches, row, &done)) return done;
+    if (gni_vko_matmul_split(&c, &x, batches, row, &done)) return done;
     return gni_vko_matmul_tiled(&c, &x, batches, row);
 }
 
 #endif // GNI_VULKAN
 
 // >>vk_split
-// GN_PRECISION_HIGH, float32 products on matrix units: operands as sums of float16 numbers, or of bfloat16 ones where rows span too
-// much, products of the parts summed in float32 outside of the units. Only the device knows what the operands
-// hold, so everything that may be needed is recorded, and what the scan does not choose ends at once.
+// GN_PRECISION_HIGH, float32 products on matrix units: operands as sums of float16 numbers, or of bfloat16
+// ones where rows span too much, products of the parts summed in float32 outside of the units. Only the device
+// knows what the operands hold, so everything that may be needed is recorded, and what the scan does not
+// choose ends at once.
 // tools/shaders/split.comp tells the scheme, tools/matmul_error.c what it is worth.
 
 #if GNI_VULKAN
@@ -23445,30 +23503,49 @@ static bool gni_vko_split_plan(gni_vko_split *p, gni_vko_call *c, const gni_matm
            gni_vko_split_side_init(p, 1) && gni_vko_split_pays(p);
 }
 
-static bool gni_vko_split_wins(gni_vko_call *c, const gni_matmul *m, int64_t batches) {
-    gni_vko_split p;
-    return gni_vko_split_plan(&p, c, m, batches);
+// What is recorded for a product that is planned; `c` writes m's result.
+static bool gni_vko_split_run(gni_vko_split *p, int64_t row) {
+    gni_vko_call *c = p->c;
+    bool bfloat = gni_vko_has_units(c->vk, GN_BF16), ok = true;
+    for (int i = 0; i < 4; i++) ok = ok && gni_vko_split_side_run(p, i & 1, i > 1, bfloat);
+    for (int mode = 0; mode < 1 + bfloat; mode++) ok = ok && gni_vko_split_product(p, mode, row);
+    gni_vko_call exact = *c;
+    exact.spare = p->control;
+    return ok && gni_vko_matmul_tiled(&exact, p->m, p->batches, row) &&
+           gni_vko_split_patch(p, row);
 }
 
-// False: the exact kernel has to do it. `ok` says how it went otherwise.
+// False: the exact kernel has to do it. `ok` says how it went otherwise. A program at the store and the sums of b's
+// columns are passes of their own.
 static bool gni_vko_matmul_split(gni_vko_call *c, const gni_matmul *m, int64_t batches, int64_t row,
                                  bool *ok) {
     gni_vko_split p;
+    gni_vko_apart apart;
+    gni_vk *vk = c->vk;
     if (!gni_vko_split_plan(&p, c, m, batches)) return false;
     if (!gni_vko_split_room(&p)) {
-        gni_vk_free(c->vk, &p.mem);
+        gni_vk_free(vk, &p.mem);
         return false;
     }
-    gni_log(c->vk->g, GN_LOG_DEBUG, "gn_matmul: kernel %s, %d part%s of k",
+    gni_log(vk->g, GN_LOG_DEBUG, "gn_matmul: kernel %s, %d part%s of k",
             gni_modules[p.tile->module].name, (int)p.splits, p.splits > 1 ? "s" : "");
-    bool bfloat = gni_vko_has_units(c->vk, GN_BF16);
     *ok = true;
-    for (int i = 0; i < 4; i++) *ok = *ok && gni_vko_split_side_run(&p, i & 1, i > 1, bfloat);
-    for (int mode = 0; mode < 1 + bfloat; mode++) *ok = *ok && gni_vko_split_product(&p, mode, row);
-    gni_vko_call exact = *c;
-    exact.spare = p.control;
-    *ok = *ok && gni_vko_matmul_tiled(&exact, m, batches, row) && gni_vko_split_patch(&p, row);
-    gni_vk_free(c->vk, &p.mem);
+    if (m->fused) {
+        int64_t size[1], step[1];
+        size[0] = batches * m->m * m->n;
+        step[0] = 1;
+        *ok = gni_vko_apart_begin(vk, m, &apart);
+        *ok = *ok && gni_vko_reach(vk, &apart.plain.c, size, step, 1, &c->use[2], &c->param[10]);
+        c->use[2].write = true;
+    } else {
+        apart.plain = *m;
+        apart.plain.sums.buf = NULL;
+    }
+    p.m = &apart.plain;
+    *ok = *ok && gni_vko_split_run(&p, row);
+    gni_vk_free(vk, &p.mem);
+    if (m->fused) *ok = gni_vko_apart_end(vk, &apart, *ok);
+    if (m->sums.buf != NULL) *ok = *ok && gni_vko_sums_run(vk, m);
     return true;
 }
 
@@ -24581,7 +24658,8 @@ static bool gni_product_run(gn_context *g, gn_array *product, gn_array *root, gn
     return true;
 }
 
-// a (m,k) x b (k,n), float32, and the sums of b's columns (n), by one job. References for the caller.
+// a (m,k) x b (k,n) of one of the dtypes that sum in float32, and the sums of b's columns (n), by one job.
+// References for the caller.
 static bool gni_product_and_sums(gn_context *g, const char *fn, gn_array *a, gn_array *b,
                                  gn_array **product, gn_array **sums) {
     gni_matmul m;
@@ -24590,10 +24668,12 @@ static bool gni_product_and_sums(gn_context *g, const char *fn, gn_array *a, gn_
     if (!gni_materialize(g, a) || !gni_materialize(g, b)) return false;
     if (!gni_matmul_shapes(g, fn, a, b, &m, &shape)) return false;
     row = gn_shape_from(1, &m.n);
-    gn_array *y = gni_array_new(g, GN_F32, &shape), *z = gni_array_new(g, GN_F32, &row);
+    const gn_dtype t = a->dtype;
+    const uint64_t item = gn_dtype_size(t);
+    gn_array *y = gni_array_new(g, t, &shape), *z = gni_array_new(g, t, &row);
     bool ok = y != NULL && z != NULL;
-    if (ok) y->buf = gni_buffer_new(g, (uint64_t)gni_elements(&shape) * 4);
-    if (ok) z->buf = gni_buffer_new(g, (uint64_t)m.n * 4);
+    if (ok) y->buf = gni_buffer_new(g, (uint64_t)gni_elements(&shape) * item);
+    if (ok) z->buf = gni_buffer_new(g, (uint64_t)m.n * item);
     ok = ok && y->buf != NULL && z->buf != NULL;
     if (ok) {
         y->maker = z->maker = fn;
@@ -24602,7 +24682,8 @@ static bool gni_product_and_sums(gn_context *g, const char *fn, gn_array *a, gn_
         m.b.buf = b->buf;
         m.b.offset = b->offset;
         m.c.buf = y->buf;
-        m.sums.buf = z->buf; // dtype 0 is float32 everywhere
+        m.sums.buf = z->buf;
+        m.a.dtype = m.b.dtype = m.c.dtype = m.sums.dtype = t;
         ok = gni_run(g, GNI_JOB_MATMUL, &m, y);
         z->reason = y->reason;
         z->on_gpu = y->on_gpu;
@@ -31302,7 +31383,8 @@ static gn_array *gni_fused_linear(gn_context *g, gn_array *const *in) {
     gn_array *sum[2], *y = NULL;
     sum[0] = gni_matmul_named(g, "gn_linear", in[0], in[1]);
     sum[1] = in[2];
-    if (sum[0] != NULL) y = gni_apply(g, "gn_linear", GNI_OP_ADD, GN_F32, GN_F32, sum, NULL, 2);
+    gn_dtype t = in[2]->dtype;
+    if (sum[0] != NULL) y = gni_apply(g, "gn_linear", GNI_OP_ADD, t, t, sum, NULL, 2);
     gni_unref(g, sum[0]);
     gni_record(g, y, "gn_linear", gni_back_linear, in, 3);
     return y;
@@ -31325,7 +31407,8 @@ GPUNUM_API gn_array *gn_linear(gn_array *x, gn_array *w, gn_array *b) {
                  b != NULL ? gni_shape_text(tb, sizeof tb, &b->shape) : "none");
         return gni_end(g, NULL);
     }
-    if (b != NULL && x->dtype == GN_F32 && w->dtype == GN_F32 && b->dtype == GN_F32)
+    bool sums32 = x->dtype == GN_F32 || x->dtype == GN_F16 || x->dtype == GN_BF16;
+    if (b != NULL && sums32 && w->dtype == x->dtype && b->dtype == x->dtype)
         return gni_end(g, gni_fused_linear(g, in));
     gn_scope_begin(g);
     gn_array *y = gn_matmul(x, w);

@@ -613,6 +613,104 @@ static void test_training_jobs(void **state) {
     gn_optimizer_free(opt);
 }
 
+// ---- the gradients of a layer's weights and bias
+
+typedef struct layer {
+    int64_t rows, in, out;
+    gn_dtype t;
+    bool turned;  // the gradient that comes in is a transposed view
+    int special;  // 1: infinities and NaN in it
+} layer;
+
+// Whether the profile of `g`, which this ends, has a kernel whose name begins so.
+static bool kernel_ran(gn_context *g, const char *name) {
+    char mark[64];
+    size_t size;
+    assert_int_equal(gn_profile_end(g, "epilogue.json"), GN_OK);
+    char *text = (char *)test_read_file("epilogue.json", &size);
+    snprintf(mark, sizeof mark, "\"name\":\"%s_", name);
+    bool found = strstr(text, mark) != NULL;
+    free(text);
+    return found;
+}
+
+// Gradients of sum(y * c) for y = x w + b, by float64 from the same numbers.
+static void check_layer(gn_context *g, const layer *l, bool one_kernel) {
+    GN_SCOPE(g) {
+        gn_array *x = values(g, l->t, GN_SHAPE(l->rows, l->in)), *c = values(g, l->t, GN_SHAPE(l->rows, l->out));
+        if (l->special != 0) {
+            float *v = (float *)malloc((size_t)(l->rows * l->out) * sizeof(float));
+            gn_read(gn_cast(c, GN_F32), v, (size_t)(l->rows * l->out) * sizeof(float));
+            v[0] = INFINITY;
+            v[(l->rows - 1) * l->out + 1] = -INFINITY; // in the last row
+            v[(l->rows - 1) * l->out + 2] = NAN;
+            v[(l->rows / 2) * l->out + 3] = INFINITY;
+            v[(l->rows - 1) * l->out + 3] = -INFINITY;
+            c = gn_eval(gn_cast(gn_array_from(g, GN_F32, GN_SHAPE(l->rows, l->out), v), l->t));
+            free(v);
+        }
+        gn_array *p[3], *grad[3];
+        p[0] = gn_requires_grad(x, true);
+        p[1] = gn_requires_grad(values(g, l->t, GN_SHAPE(l->in, l->out)), true);
+        p[2] = gn_requires_grad(values(g, l->t, GN_SHAPE(l->out)), true);
+        gn_array *y = gn_linear(p[0], p[1], p[2]);
+        gn_array *loss = l->turned ? gn_sum(gn_mul(gn_transpose(y), gn_eval(gn_copy(gn_transpose(c)))), GN_ALL)
+                                   : gn_sum(gn_mul(y, c), GN_ALL);
+        gn_eval(loss);
+        gn_profile_begin(g);
+        assert_int_equal(gn_gradients(loss, p + 1, 2, false, grad + 1), GN_OK);
+        gn_eval(grad[1]);
+        gn_eval(grad[2]);
+        gn_sync(g);
+        bool reduced = kernel_ran(g, "reduce");
+        if (one_kernel && reduced) fail_msg("%lld x %lld x %lld: a reduction", (long long)l->rows, (long long)l->in, (long long)l->out);
+        char what[100];
+        snprintf(what, sizeof what, "layer of %lld, %lld to %lld, %s%s", (long long)l->rows, (long long)l->in,
+                 (long long)l->out, gn_dtype_name(l->t), l->turned ? ", turned" : "");
+        assert_int_equal(gn_dtype_of(grad[1]), l->t);
+        assert_int_equal(gn_dtype_of(grad[2]), l->t);
+        gn_array *sum = gn_sum(wide(c), GN_AXIS(0)), *some = gn_sum(gn_abs(wide(c)), GN_AXIS(0));
+        if (l->special == 0) {
+            expect_near(grad[2], sum, some, l->rows, unit_of(l->t), what);
+            gn_array *w = gn_matmul(gn_transpose(wide(gn_detach(x))), wide(c));
+            expect_near(grad[1], w, gn_matmul(gn_transpose(gn_abs(wide(gn_detach(x)))), gn_abs(wide(c))),
+                        l->rows, unit_of(l->t), what);
+        }
+        double have[64], want[64];
+        int64_t n = l->special != 0 ? l->out : 0;
+        if (n > 0) {
+            assert_int_equal(gn_read(gn_cast(grad[2], GN_F64), have, (size_t)n * 8), GN_OK);
+            assert_int_equal(gn_read(sum, want, (size_t)n * 8), GN_OK);
+        }
+        for (int64_t i = 0; i < n; i++)
+            if (!(fabs(have[i] - want[i]) <= 0.01 * (double)l->rows) && have[i] != want[i] &&
+                !(isnan(have[i]) && isnan(want[i])))
+                fail_msg("%s: sum %lld is %g, not %g", what, (long long)i, have[i], want[i]);
+    }
+}
+
+static void test_layer_gradients(void **state) {
+    gn_context *g = (gn_context *)*state;
+    static const gn_dtype all[] = {GN_F32, GN_F16, GN_BF16};
+    static const int64_t shape[][3] = {{5, 7, 6},      {64, 32, 32},  {33, 65, 67}, {1, 40, 50},  {2, 3, 4},
+                                       {100, 1, 20},   {100, 20, 1},  {3000, 9, 35}, {700, 70, 130}, {128, 96, 200},
+                                       {20, 300, 300}, {1, 1, 1},     {4096, 32, 64}};
+    for (int t = 0; t < 3; t++)
+        for (size_t i = 0; i < sizeof shape / sizeof shape[0]; i++)
+            for (int turned = 0; turned < 2; turned++) {
+                layer l = {shape[i][0], shape[i][1], shape[i][2], all[t], turned == 1, 0};
+                // One row, column or term has kernels that make no sums beside the product.
+                bool one = l.rows > 1 && l.in > 1 && l.out > 1;
+                one = one && !(test_options().vulkan_flags & GN_VULKAN_NO_ADDRESSES);
+                check_layer(g, &l, one);
+            }
+    for (int t = 0; t < 3; t++)
+        for (int i = 0; i < 6; i++) {
+            layer l = {i < 2 ? 64 : i < 4 ? 37 : 2048, 8, 40, all[t], i % 2 == 1, 1};
+            check_layer(g, &l, false);
+        }
+}
+
 // A layer without inputs: its bias still learns.
 static void test_no_features(void **state) {
     gn_context *g = (gn_context *)*state;
@@ -634,6 +732,7 @@ int main(void) {
         cmocka_unit_test(test_out_of_memory),
         GN_TEST(test_gradients),      GN_TEST(test_gradients_wide),
         GN_TEST(test_training_jobs),  GN_TEST(test_no_features),
+        GN_TEST(test_layer_gradients),
     };
     return cmocka_run_group_tests_name("epilogue", tests, NULL, NULL);
 }

@@ -30,7 +30,7 @@
 #ifdef GN_BINDINGS
 #define GN_BUFFERS 6
 #else
-#define GN_BUFFERS 8 // 6 and 7 are epilogue.glsl's, or 6 for GN_IS_SPARE
+#define GN_BUFFERS 8 // 6 and 7 are epilogue.glsl's, or 6 for GN_IS_SPARE or GN_HAS_SUMS
 #endif
 #define GN_READONLY 0xb
 #include "gn.glsl"
@@ -79,6 +79,12 @@ layout(constant_id = 3) const uint GN_LAYOUT = 0u;
 #define GN_HAS_SPLITS ((GN_LAYOUT & 512u) != 0u)
 #define GN_WHOLE ((GN_LAYOUT & 1024u) != 0u) // k is a multiple of BK
 #define GN_IS_SPARE ((GN_LAYOUT & 65536u) != 0u) // works if split.comp chose mode 2
+
+#if defined(GN_BINDINGS) || defined(GN_INT32) || defined(GN_X64)
+#define GN_HAS_SUMS false
+#else
+#define GN_HAS_SUMS ((GN_LAYOUT & 262144u) != 0u) // sums of b's columns go to buffer argument 6, as c's dtype
+#endif
 
 #define GN_C_ROW GN_PARAM(46)
 #define GN_WHOLE_TILES GN_PARAM(49) // with splits: the first so many, counted over all batches, are not split
@@ -171,13 +177,14 @@ void gn_a_keep(uint stage, uint i, uvec4 raw, uint inside) {
     else
         [[unroll]] for (uint e = 0u; e < GN_EACH; e++) gn_slices[at + e * GN_A_PITCH][p.x % GN_EACH] = v[e];
 }
-void gn_b_keep(uint stage, uint i, uvec4 raw, uint inside) {
+GN_VALUES gn_b_keep(uint stage, uint i, uvec4 raw, uint inside) {
     uvec2 p = gn_b_place(i);
     uint at = GN_B0 + stage * GN_B_SLICE + p.x * GN_B_PITCH + p.y / GN_EACH;
     GN_VALUES v = gn_cut(raw, GN_B_DTYPE, p.x, GN_B_ALONG_K, inside);
     if (!GN_B_ALONG_K) gn_slices[at] = GN_ODD == 1 ? GN_SWAPPED(v) : v;
     else
         [[unroll]] for (uint e = 0u; e < GN_EACH; e++) gn_slices[at + e * GN_B_PITCH][(p.y ^ GN_ODD) % GN_EACH] = v[e];
+    return v;
 }
 
 void gn_write_run(uint row, uint column, uint batch, GN_VALUES v, GN_VALUES bias) {
@@ -194,13 +201,63 @@ void gn_write_run(uint row, uint column, uint batch, GN_VALUES v, GN_VALUES bias
     else gn_write_each(GN_OPEN(GN_C), at + uvec4(0u, 1u, 2u, 3u), GN_C_DTYPE, r, count);
 }
 
+// ---- the sums of b's columns, which the workgroups of the first row of tiles make of what they load anyway
+
+// Groups that an invocation adds its loads up in: one, since all of them are of the same columns, or along k a number
+// for each of them. It costs less than to ask whether someone wants them.
+#define GN_COLUMNS (GN_BN / GN_EACH)
+#define GN_GATHERED ((GN_B_LOADS + GN_EACH - 1) / GN_EACH)
+void gn_add_kept(inout GN_VALUES columns[GN_GATHERED], uint i, GN_VALUES v, uint inside) {
+#if !defined(GN_INT32) && !defined(GN_X64)
+    if (inside == 0u) v = GN_ZERO; // fetched past the end
+    if (GN_B_ALONG_K) columns[i / 4u][i % 4u] += (v.x + v.y) + (v.z + v.w);
+    else columns[0] += v;
+#endif
+}
+// In invocation `me` of the first GN_COLUMNS: the tile's sums of its columns 4 me to 4 me + 3.
+GN_VALUES gn_gather_columns(GN_VALUES columns[GN_GATHERED]) {
+    GN_VALUES v = GN_ZERO;
+#if !defined(GN_INT32) && !defined(GN_X64)
+    uint me = gl_LocalInvocationIndex;
+    if (GN_B_ALONG_K)
+        [[unroll]] for (uint i = 0u; i < GN_B_LOADS; i++) {
+            uint at = me + i * GN_THREADS;
+            if (at < GN_BN * GN_SLICE / 4) gn_slices[at / 4u][at % 4u] = columns[i / 4u][i % 4u];
+        }
+    else gn_slices[me] = columns[0];
+    barrier();
+    if (me < GN_COLUMNS) {
+        if (GN_B_ALONG_K)
+            for (uint q = 0u; q < GN_SLICE / 4; q++)
+                [[unroll]] for (uint e = 0u; e < 4u; e++) {
+                    uint at = (4u * me + e) * (GN_SLICE / 4) + q;
+                    v[e] += gn_slices[at / 4u][at % 4u];
+                }
+        else
+            for (uint q = me; q < GN_THREADS; q += GN_COLUMNS) v += gn_slices[q];
+    }
+    barrier();
+#endif
+    return v;
+}
+void gn_write_columns(uint column, GN_VALUES v) {
+#if !defined(GN_BINDINGS) && !defined(GN_INT32) && !defined(GN_X64)
+    gn_write_each(GN_OPEN(6u), GN_BIAS_BASE + column + uvec4(0u, 1u, 2u, 3u), GN_C_DTYPE,
+                  gn_narrow(GN_FROM_VALUES(v), GN_C_DTYPE), gn_inside(column, GN_N));
+#endif
+}
+
 // Whether load number i is there for this invocation.
 #define GN_A_HAS(i) (GN_BM * GN_SLICE / GN_EACH % GN_THREADS == 0 || me + (i) * GN_THREADS < GN_BM * GN_SLICE / GN_EACH)
 #define GN_B_HAS(i) (GN_BN * GN_SLICE / GN_EACH % GN_THREADS == 0 || me + (i) * GN_THREADS < GN_BN * GN_SLICE / GN_EACH)
 #define GN_FETCH_A(i, k) if (GN_A_HAS(i)) next_a[i] = gn_a_read(me + (i) * GN_THREADS, base.x, at_a[i], m0, k, end)
 #define GN_FETCH_B(i, k) if (GN_B_HAS(i)) next_b[i] = gn_b_read(me + (i) * GN_THREADS, base.y, at_b[i], n0, k, end)
 #define GN_KEEP_A(i, stage) if (GN_A_HAS(i)) gn_a_keep(stage, me + (i) * GN_THREADS, next_a[i], inside)
-#define GN_KEEP_B(i, stage) if (GN_B_HAS(i)) gn_b_keep(stage, me + (i) * GN_THREADS, next_b[i], inside)
+#define GN_KEEP_B(i, stage)                                                                                            \
+    if (GN_B_HAS(i)) {                                                                                                 \
+        GN_VALUES kept = gn_b_keep(stage, me + (i) * GN_THREADS, next_b[i], inside);                                   \
+        if (GN_HAS_SUMS) gn_add_kept(columns, i, kept, inside);                                                        \
+    }
 
 // The step in which load number i is put into shared memory, with GN_DELAY.
 #define GN_WHEN(i) (GN_DELAY + (i) * (GN_STEPS - 1 - GN_DELAY) / (GN_A_LOADS + GN_B_LOADS - 1))
@@ -251,6 +308,9 @@ void main() {
     GN_VALUES sum[GN_TM][GN_TN / GN_EACH];
     [[unroll]] for (uint i = 0u; i < GN_TM; i++)
         [[unroll]] for (uint j = 0u; j < GN_TN / GN_EACH; j++) sum[i][j] = GN_ZERO;
+    GN_VALUES columns[GN_GATHERED];
+    if (GN_HAS_SUMS)
+        [[unroll]] for (uint i = 0u; i < GN_GATHERED; i++) columns[i] = GN_ZERO;
     uvec4 next_a[GN_A_LOADS], next_b[GN_B_LOADS];
     uint at_a[GN_A_LOADS], at_b[GN_B_LOADS];
     [[unroll]] for (uint i = 0u; i < GN_A_LOADS; i++)
@@ -324,6 +384,10 @@ void main() {
             barrier();
         }
     }
+    // Only the first row of tiles has them.
+    bool sums = GN_HAS_SUMS && m0 == 0u && me < GN_COLUMNS;
+    GN_VALUES column_sum = GN_ZERO;
+    if (GN_HAS_SUMS && m0 == 0u) column_sum = gn_gather_columns(columns);
 #if GN_TEAMS > 1
     [[unroll]] for (uint i = 0u; i < GN_ROWS; i++)
         [[unroll]] for (uint j = 0u; j < GN_TN / GN_EACH; j++) {
@@ -337,13 +401,14 @@ void main() {
         }
 #endif
     if (joins) {
-        const uint part = GN_BM * GN_BN / GN_EACH;
+        const uint area = GN_BM * GN_BN / GN_EACH, part = area + (GN_HAS_SUMS ? GN_COLUMNS : 0u);
         uint counter = GN_COUNTER0 + number * gn_tile_counters();
         for (uint mine = split, left = GN_SPLITS, step = 1u; left > 1u; step *= GN_JOIN) {
             uint first = number * GN_SPLITS * part + me, at = first + mine * step * part;
             [[unroll]] for (uint i = 0u; i < GN_ROWS; i++)
                 [[unroll]] for (uint j = 0u; j < GN_TN / GN_EACH; j++)
                     gn_put_shared(GN_PARTIALS, at + (i * (GN_TN / GN_EACH) + j) * GN_THREADS, GN_FROM_VALUES(sum[i][j]));
+            if (sums) gn_put_shared(GN_PARTIALS, at + area, GN_FROM_VALUES(column_sum));
             uint group = mine / GN_JOIN, count = min(left - group * GN_JOIN, GN_JOIN);
             if (!gn_is_last_of(counter + group, count)) return;
             left = (left + GN_JOIN - 1u) / GN_JOIN;
@@ -351,14 +416,17 @@ void main() {
             mine = group;
             [[unroll]] for (uint i = 0u; i < GN_ROWS; i++)
                 [[unroll]] for (uint j = 0u; j < GN_TN / GN_EACH; j++) sum[i][j] = GN_ZERO;
+            if (sums) column_sum = GN_ZERO;
             for (uint p = 0u; p < count; p++) {
                 at = first + (group * GN_JOIN + p) * step * part;
                 [[unroll]] for (uint i = 0u; i < GN_ROWS; i++)
                     [[unroll]] for (uint j = 0u; j < GN_TN / GN_EACH; j++)
                         sum[i][j] += GN_TO_VALUES(gn_get_shared(GN_PARTIALS, at + (i * (GN_TN / GN_EACH) + j) * GN_THREADS));
+                if (sums) column_sum += GN_TO_VALUES(gn_get_shared(GN_PARTIALS, at + area));
             }
         }
     }
+    if (sums) gn_write_columns(n0 + me * GN_EACH, column_sum);
     [[unroll]] for (uint j = 0u; j < GN_TN / GN_EACH; j++) {
         uint column = n0 + (x + j * GN_PN) * GN_EACH;
         GN_VALUES bias = GN_ZERO;

@@ -25,7 +25,7 @@
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_shader_subgroup_basic : require
-#define GN_BUFFERS 8 // 6 and 7 are epilogue.glsl's, or 6 for the parts' control words
+#define GN_BUFFERS 8 // 6 and 7 are epilogue.glsl's, or 6 for the parts' control words or the sums of b's columns
 #define GN_READONLY 0xb
 #include "gn.glsl"
 #include "matrix.glsl"
@@ -59,6 +59,11 @@ layout(constant_id = 3) const uint GN_LAYOUT = 0u;
 #define GN_ROUNDS ((GN_LAYOUT & 2048u) != 0u)  // conversions to float16 round to nearest and keep subnormals
 #define GN_C_EIGHTS ((GN_LAYOUT & 4096u) != 0u) // c is written in aligned groups of 8
 #define GN_INSIDE ((GN_LAYOUT & 131072u) != 0u) // and the rest is whole tiles
+#ifdef GN_PARTS
+#define GN_HAS_SUMS false
+#else
+#define GN_HAS_SUMS ((GN_LAYOUT & 262144u) != 0u) // sums of b's columns go to buffer argument 6, as c's dtype
+#endif
 
 #define GN_C_ROW GN_PARAM(46)
 
@@ -141,13 +146,53 @@ void gn_a_keep(uint i, uvec4 v, uint inside) {
     }
     gn_tile[p.x * GN_A_PITCH + p.y / 8] = v;
 }
-void gn_b_keep(uint i, uvec4 v, uint inside) {
+uvec4 gn_b_keep(uint i, uvec4 v, uint inside) {
     uvec2 p = gn_b_place(i);
     if (!GN_WHOLE && inside < GN_BK) {
         uint k = GN_B_ALONG_K ? p.y : p.x;
         v = gn_cut(v, k >= inside ? 0u : GN_B_ALONG_K ? inside - k : 8u);
     }
     gn_tile[GN_A_SLICE + p.x * GN_B_PITCH + p.y / 8] = v;
+    return v;
+}
+
+// ---- the sums of b's columns, which the workgroups of the first row of tiles make of what they load anyway
+
+vec4 gn_from_halves(uvec2 w) {
+#ifndef GN_BFLOAT
+    if (GN_ROUNDS) return vec4(unpackHalf2x16(w.x), unpackHalf2x16(w.y));
+#endif
+    return uintBitsToFloat(gn_widen(uvec4(w.x & 0xffffu, w.x >> 16, w.y & 0xffffu, w.y >> 16), GN_B_DTYPE));
+}
+// An invocation's loads are all of the same eight columns, or along k each of one.
+void gn_add_kept(inout vec4 columns[2], uint i, uvec4 kept) {
+    vec4 v = gn_from_halves(kept.xy), w = gn_from_halves(kept.zw);
+    if (GN_B_ALONG_K) {
+        v += w;
+        columns[i / 4u][i % 4u] += (v.x + v.y) + (v.z + v.w);
+    } else {
+        columns[0] += v;
+        columns[1] += w;
+    }
+}
+// In invocation `me` of the first BN / 4: the tile's sums of its columns 4 me to 4 me + 3.
+vec4 gn_gather_columns(vec4 columns[2]) {
+    uint me = gl_LocalInvocationIndex;
+    vec4 v = vec4(0.0);
+    [[unroll]] for (uint i = 0u; i < 2u; i++) gn_tile[2u * me + i] = floatBitsToUint(columns[i]);
+    barrier();
+    if (me < GN_BN / 4) {
+        if (GN_B_ALONG_K)
+            [[unroll]] for (uint e = 0u; e < 4u; e++) {
+                uint c = 4u * me + e, rows = GN_THREADS / GN_KG, i = c / rows;
+                for (uint q = 0u; q < GN_KG; q++)
+                    v[e] += uintBitsToFloat(gn_tile[2u * (c % rows * GN_KG + q) + i / 4u][i % 4u]);
+            }
+        else
+            for (uint q = me / 2u; q < GN_THREADS; q += GN_NG) v += uintBitsToFloat(gn_tile[2u * q + me % 2u]);
+    }
+    barrier();
+    return v;
 }
 
 #endif
@@ -208,7 +253,11 @@ void gn_write_eight(uint row, uint column, uint batch, vec4 v, vec4 w) {
 #define GN_FETCH_A(i, k) next_a[i] = gn_a_read(i, base.x, m0, k, end)
 #define GN_FETCH_B(i, k) next_b[i] = gn_b_read(i, base.y, n0, k, end)
 #define GN_KEEP_A(i) gn_a_keep(i, next_a[i], inside)
-#define GN_KEEP_B(i) gn_b_keep(i, next_b[i], inside)
+#define GN_KEEP_B(i)                                                                                                   \
+    {                                                                                                                  \
+        uvec4 kept = gn_b_keep(i, next_b[i], inside);                                                                  \
+        if (GN_HAS_SUMS && m0 == 0u) gn_add_kept(columns, i, kept);                                                    \
+    }
 
 #ifdef GN_PATCH
 #include "matmul_patch.glsl"
@@ -220,6 +269,8 @@ void main() {
     uvec2 place = gn_tile_place(tile) * uvec2(GN_BM, GN_BN), base = gn_batch(batch);
     uint m0 = place.x, n0 = place.y;
     uint split = gl_WorkGroupID.y, start = split * GN_CHUNK, end = min(start + GN_CHUNK, GN_K);
+    bool sums = GN_HAS_SUMS && m0 == 0u && me < GN_BN / 4; // whether this one has some of them
+    vec4 column_sum = vec4(0.0);
     GN_UNIT_C sum[GN_UNITS_M][GN_UNITS_N];
     [[unroll]] for (uint i = 0u; i < GN_UNITS_M; i++)
         [[unroll]] for (uint j = 0u; j < GN_UNITS_N; j++) sum[i][j] = GN_UNIT_C(0.0);
@@ -228,6 +279,8 @@ void main() {
     GN_SPLIT_LOOP
 #else
     uvec4 next_a[GN_A_LOADS], next_b[GN_B_LOADS];
+    vec4 columns[2];
+    if (GN_HAS_SUMS) columns[0] = columns[1] = vec4(0.0);
     if (start < end) {
         uint inside = end - start;
         [[unroll]] for (uint i = 0u; i < GN_A_LOADS; i++) GN_FETCH_A(i, start);
@@ -275,16 +328,19 @@ void main() {
         [[unroll]] for (uint i = 0u; i < GN_B_LOADS; i++) GN_KEEP_B(i);
         barrier();
     }
+    if (GN_HAS_SUMS && m0 == 0u) column_sum = gn_gather_columns(columns);
 #endif
     if (GN_HAS_SPLITS) {
-        const uint part = GN_BM * GN_BN / 4, row = GN_BN / 4;
+        const uint row = GN_BN / 4, area = GN_BM * row, part = area + (GN_HAS_SUMS ? row : 0u);
         uint number = batch * GN_TILES_M * GN_TILES_N + tile, counter = GN_COUNTER0 + number * gn_tile_counters();
         for (uint mine = split, left = GN_SPLITS, step = 1u; left > 1u; step *= GN_JOIN) {
-            uint first = number * GN_SPLITS * part + wm * row + wn / 4u, at = first + mine * step * part;
+            uint origin = number * GN_SPLITS * part, first = origin + wm * row + wn / 4u;
+            uint at = first + mine * step * part;
             [[unroll]] for (uint i = 0u; i < GN_UNITS_M; i++)
                 [[unroll]] for (uint j = 0u; j < GN_UNITS_N; j++)
                     coopMatStore(sum[i][j], gn_shared_words4(gn_address(GN_PARTIALS)).v, at + i * 16u * row + j * 4u, row,
                                  gl_CooperativeMatrixLayoutRowMajor);
+            if (sums) gn_put_shared(GN_PARTIALS, origin + mine * step * part + area + me, floatBitsToUint(column_sum));
             uint group = mine / GN_JOIN, count = min(left - group * GN_JOIN, GN_JOIN);
             if (!gn_is_last_of(counter + group, count)) return;
             left = (left + GN_JOIN - 1u) / GN_JOIN;
@@ -292,6 +348,7 @@ void main() {
             mine = group;
             [[unroll]] for (uint i = 0u; i < GN_UNITS_M; i++)
                 [[unroll]] for (uint j = 0u; j < GN_UNITS_N; j++) sum[i][j] = GN_UNIT_C(0.0);
+            if (sums) column_sum = vec4(0.0);
             for (uint p = 0u; p < count; p++) {
                 at = first + (group * GN_JOIN + p) * step * part;
                 [[unroll]] for (uint i = 0u; i < GN_UNITS_M; i++)
@@ -301,9 +358,17 @@ void main() {
                                     gl_CooperativeMatrixLayoutRowMajor);
                         sum[i][j] += more;
                     }
+                if (sums)
+                    column_sum += uintBitsToFloat(gn_get_shared(
+                        GN_PARTIALS, origin + (group * GN_JOIN + p) * step * part + area + me));
             }
         }
     }
+#ifndef GN_PARTS
+    if (sums)
+        gn_write_each(GN_OPEN(6u), GN_BIAS_BASE + n0 + 4u * me + uvec4(0u, 1u, 2u, 3u), GN_C_DTYPE,
+                      gn_narrow(floatBitsToUint(column_sum), GN_C_DTYPE), gn_inside(n0 + 4u * me, GN_N));
+#endif
     uint out0 = unit * 16u * GN_OUT_PITCH;
     [[unroll]] for (uint i = 0u; i < GN_UNITS_M; i++) {
         uint row = m0 + wm + i * 16u, column = n0 + wn;
