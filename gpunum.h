@@ -1574,6 +1574,12 @@ typedef struct gni_matmul {
     gni_program program;
     gni_operand in[GNI_MAX_INPUTS];
     gni_operand sums; // (n) of b's columns, as c's dtype, or buf NULL: no batches, nothing fused, no bias
+    // 1: a is what `load` makes of these, 2: b is; 0: both are there. Their strides are over the batch dimensions and
+    // the operand's rows (GNI_ALONG_M) and columns (GNI_ALONG_N). The other operand has one row or column; all is
+    // float32, nothing is fused, no bias.
+    int given;
+    gni_program load;
+    gni_operand load_in[GNI_MAX_INPUTS];
 } gni_matmul;
 
 // out (outer, count, inner) = in (outer, extent, inner)[:, indices, :], all contiguous.
@@ -4500,10 +4506,14 @@ static void gni_product_keep(gn_context *g, const gn_array *product) {
     if (product->expr->spent) g->kept[(kind >> 16) % GNI_KEPT] = kind;
 }
 
+// Of room `matmul`: the operand that is made while the product reads it (1, 2), or 0.
+static int gni_product_given(const gn_array *product);
+
 // Whether elementwise work may go into the store of this product.
 static bool gni_product_open(const gn_context *g, const gn_array *product) {
     uint32_t kind = gni_product_kind(product);
-    return !product->expr->spent && g->kept[(kind >> 16) % GNI_KEPT] != kind;
+    return !product->expr->spent && g->kept[(kind >> 16) % GNI_KEPT] != kind &&
+           gni_product_given(product) == 0;
 }
 
 static int64_t gni_product_depth(const gn_array *product) {
@@ -4781,8 +4791,9 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
         v->name = "softmax";
     } else if (kind == GNI_JOB_MATMUL) {
         gni_matmul *m = (gni_matmul *)job;
-        v->op[v->n++] = &m->a;
-        v->op[v->n++] = &m->b;
+        if (m->given != 1) v->op[v->n++] = &m->a;
+        if (m->given != 2) v->op[v->n++] = &m->b;
+        for (int i = 0; m->given != 0 && i < m->load.n_in; i++) v->op[v->n++] = &m->load_in[i];
         if (m->bias.buf != NULL) v->op[v->n++] = &m->bias;
         for (int i = 1; m->fused && i < m->program.n_in; i++) v->op[v->n++] = &m->in[i];
         v->n_in = v->n;
@@ -15574,9 +15585,31 @@ static void gni_product_space(const gni_product_store *j, const gni_gemm_part *t
     }
 }
 
+// The map over (rows, cols) of its space's last two dimensions, in tiles.
+static void gni_map_block(const gni_map_job *j, gni_eval *e, int64_t row_count, int64_t col_count) {
+    // Long rows, and rows whose vectors come out even, are used where they are.
+    const int64_t block = j->plan.block;
+    char *p[GNI_SPACE_OPS];
+    bool several = col_count < block && (col_count < 256 || col_count % 16 != 0);
+    int64_t rows = several ? GNI_MIN(row_count, block / col_count) : 1;
+    if (rows > 16 && rows < row_count) rows &= ~(int64_t)15;
+    for (int64_t i = 0; i < row_count; i += rows)
+        for (int64_t q = 0, cols; q < col_count; q += cols) {
+            int64_t ext[3], left = col_count - q;
+            cols = GNI_MIN(left, block & ~(int64_t)15);
+            if (!several && left < block && left > 15) cols = left & ~(int64_t)15;
+            ext[0] = 1;
+            ext[1] = GNI_MIN(rows, row_count - i);
+            ext[2] = cols;
+            for (int k = 0; k < j->space.ops; k++)
+                p[k] = j->space.base[k] + i * j->space.stride[k][1] + q * j->space.stride[k][2];
+            gni_map_tile(j, e, p, ext);
+        }
+}
+
 static void gni_product_store_part(const void *arg, const gni_gemm_part *t) {
     const gni_product_store *store = (const gni_product_store *)arg;
-    char memory[GNI_SCRATCH + 64], *p[GNI_SPACE_OPS];
+    char memory[GNI_SCRATCH + 64];
     gni_map_job j;
     gni_eval e;
     j.plan = store->plan;
@@ -15584,23 +15617,7 @@ static void gni_product_store_part(const void *arg, const gni_gemm_part *t) {
     j.stream = false;
     gni_product_space(store, t, &j.space);
     gni_eval_begin(&e, &j.plan, memory);
-    // Long rows, and rows whose vectors come out even, are used where they are.
-    const int64_t block = j.plan.block;
-    bool several = t->cols < block && (t->cols < 256 || t->cols % 16 != 0);
-    int64_t rows = several ? GNI_MIN(t->rows, block / t->cols) : 1;
-    if (rows > 16 && rows < t->rows) rows &= ~(int64_t)15;
-    for (int64_t i = 0; i < t->rows; i += rows)
-        for (int64_t q = 0, cols; q < t->cols; q += cols) {
-            int64_t ext[3], left = t->cols - q;
-            cols = GNI_MIN(left, block & ~(int64_t)15);
-            if (!several && left < block && left > 15) cols = left & ~(int64_t)15;
-            ext[0] = 1;
-            ext[1] = GNI_MIN(rows, t->rows - i);
-            ext[2] = cols;
-            for (int k = 0; k < j.space.ops; k++)
-                p[k] = j.space.base[k] + i * j.space.stride[k][1] + q * j.space.stride[k][2];
-            gni_map_tile(&j, &e, p, ext);
-        }
+    gni_map_block(&j, &e, t->rows, t->cols);
 }
 
 static void gni_product_plan(gn_context *g, const gni_matmul *d, gni_product_store *store) {
@@ -15611,8 +15628,147 @@ static void gni_product_plan(gn_context *g, const gni_matmul *d, gni_product_sto
     gni_plan_make(&store->plan, &d->program, g->isa, in, &d->c);
 }
 
+// ---- an operand that is made while it is read, by a vector
+
+enum { GNI_GIVEN_ROWS = 8, GNI_GIVEN_COLS = 2048 }; // made at once: they stay in the second cache
+
+typedef struct gni_given_job {
+    const gni_matmul *d;
+    gni_plan plan;
+    const gni_gemm_isa *isa;
+    bool down;          // sums go down the operand's columns
+    int64_t rows, cols; // of the operand
+    int64_t each;       // rows or columns of a task
+    int64_t tasks;      // for each batch
+    const float *vector;
+    int64_t step; // of the vector
+    float *work;  // of all workers
+} gni_given_job;
+
+// Bases and strides for one batch, from row and column on. The last operand is the worker's memory, rows of
+// `cols`.
+static void gni_given_space(const gni_given_job *j, gni_space *s, int64_t batch, int64_t row,
+                            int64_t col, int64_t cols, float *to) {
+    const gni_matmul *d = j->d;
+    gni_space_begin(s);
+    s->rank = 3;
+    s->ops = d->load.n_in + 1;
+    for (int k = 0; k < d->load.n_in; k++) {
+        const gni_operand *o = &d->load_in[k];
+        int64_t item = gni_item_size(o->dtype);
+        int64_t at = row * o->stride[GNI_ALONG_M] + col * o->stride[GNI_ALONG_N];
+        for (int64_t i = d->batch_rank - 1, rest = batch; i >= 0; i--) {
+            at += rest % d->batch_dim[i] * o->stride[i];
+            rest /= d->batch_dim[i];
+        }
+        s->item[k] = item;
+        s->base[k] = gni_operand_data(o) + at * item;
+        s->stride[k][1] = o->stride[GNI_ALONG_M] * item;
+        s->stride[k][2] = o->stride[GNI_ALONG_N] * item;
+    }
+    s->item[d->load.n_in] = 4;
+    s->base[d->load.n_in] = (char *)to;
+    s->stride[d->load.n_in][1] = cols * 4;
+    s->stride[d->load.n_in][2] = 4;
+}
+
+// y[0..rows) of so many rows times the vector, or y[0..cols) of the vector times so many columns. `vector` is
+// as long as the sums, its elements `step` apart; `aside` has room for GNI_GIVEN_COLS of them.
+static void gni_given_block(const gni_given_job *j, gni_eval *e, int64_t batch, int64_t first,
+                            int64_t count, const float *vector, float *y, float *made) {
+    float *aside = made + GNI_GIVEN_ROWS * GNI_GIVEN_COLS;
+    const int64_t deep = j->down ? GNI_GIVEN_ROWS : GNI_GIVEN_COLS, end = j->down ? j->rows : j->cols;
+    gni_map_job map;
+    map.plan = j->plan;
+    map.isa = NULL;
+    map.stream = false;
+    if (j->down) memset(y, 0, (size_t)count * sizeof *y);
+    for (int64_t k = 0; k < end; k += deep) {
+        const int64_t n = GNI_MIN(deep, end - k);
+        const int64_t rows = j->down ? n : count, cols = j->down ? count : n;
+        gni_given_space(j, &map.space, batch, j->down ? k : first, j->down ? first : k, cols, made);
+        gni_map_block(&map, e, rows, cols);
+        if (j->down) {
+            gni_gemm_rows t;
+            t.n = count;
+            t.k = n;
+            t.s = vector + k * j->step;
+            t.s_stride = j->step;
+            t.b = made;
+            t.b_rs = cols;
+            t.y = y;
+            j->isa->add_rows(&t);
+        } else {
+            gni_gemm_dots t;
+            memset(&t, 0, sizeof t);
+            if (j->step != 1)
+                for (int64_t i = 0; i < n; i++) aside[i] = vector[(k + i) * j->step];
+            t.m = 1;
+            t.n = count;
+            t.k = n;
+            t.a = j->step != 1 ? aside : vector + k;
+            t.a_rs = n;
+            t.b = made;
+            t.b_cs = cols;
+            t.c = y;
+            t.c_rs = count;
+            t.c_cs = 1;
+            t.add = k > 0;
+            j->isa->dots(&t);
+        }
+    }
+}
+
+static void gni_given_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_given_job *j = (const gni_given_job *)arg;
+    const gni_matmul *d = j->d;
+    const int64_t wide = j->down ? j->cols : j->rows;
+    char memory[GNI_SCRATCH + 64];
+    gni_eval e;
+    gni_eval_begin(&e, &j->plan, memory);
+    for (int64_t t = begin; t < end; t++) {
+        int64_t batch = t / j->tasks, first = t % j->tasks * j->each, at = 0;
+        for (int64_t i = d->batch_rank - 1, rest = batch; i >= 0; i--) {
+            at += rest % d->batch_dim[i] * (d->given == 1 ? d->b_batch[i] : d->a_batch[i]);
+            rest /= d->batch_dim[i];
+        }
+        float *y = (float *)(void *)gni_operand_data(&d->c) + batch * wide + first;
+        float *made = j->work + worker * (GNI_GIVEN_ROWS + 1) * GNI_GIVEN_COLS;
+        gni_given_block(j, &e, batch, first, GNI_MIN(j->each, wide - first), j->vector + at, y,
+                        made);
+    }
+}
+
+static bool gni_cpu_matmul_given(gn_context *g, const gni_matmul *d) {
+    gni_given_job j;
+    const gni_operand *v = d->given == 1 ? &d->b : &d->a;
+    j.d = d;
+    j.isa = gni_gemm_isa_of((int)g->isa);
+    j.down = d->given == 2;
+    j.rows = j.down ? d->k : d->m;
+    j.cols = j.down ? d->n : d->k;
+    j.each = j.down ? GNI_GIVEN_COLS : GNI_GIVEN_ROWS;
+    j.tasks = ((j.down ? j.cols : j.rows) + j.each - 1) / j.each;
+    j.vector = (const float *)(const void *)gni_operand_data(v);
+    j.step = j.down ? d->a_cs : d->b_rs;
+    gni_plan_make(&j.plan, &d->load, g->isa, d->load_in, NULL);
+    int64_t batches = 1;
+    for (int i = 0; i < d->batch_rank; i++) batches *= d->batch_dim[i];
+    if (g->gemm_work == NULL) g->gemm_work = (gni_gemm_work *)gni_calloc(g, sizeof(gni_gemm_work));
+    size_t bytes = (size_t)gni_pool_threads(g->pool) * (GNI_GIVEN_ROWS + 1) * GNI_GIVEN_COLS * 4;
+    if (g->gemm_work == NULL || !gni_gemm_reserve(g, g->gemm_work, bytes)) {
+        gni_fail_memory(g, "gn_matmul", bytes);
+        return false;
+    }
+    j.work = (float *)g->gemm_work->data;
+    int64_t work = j.each * (j.down ? j.rows : j.cols); // elements of a task
+    gni_parallel(g->pool, batches * j.tasks, 1 + GNI_GRAIN / GNI_MAX(work, 1), gni_given_task, &j);
+    return true;
+}
+
 static bool gni_cpu_matmul(gn_context *g, const gni_matmul *d) {
     gni_gemm m;
+    if (d->given != 0) return gni_cpu_matmul_given(g, d);
     memset(&m, 0, sizeof m);
     m.in = d->a.dtype;
     m.out = d->c.dtype;
@@ -15720,6 +15876,7 @@ static bool gni_cpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
         const gni_matmul *m = (const gni_matmul *)job;
         gn_dtype t = m->a.dtype;
         if (m->fused && !gni_cpu_runs(&m->program)) return false;
+        if (m->given != 0 && !gni_cpu_runs(&m->load)) return false;
         return t == GN_F32 || t == GN_F64 || t == GN_F16 || t == GN_BF16 || t == GN_I32 ||
                t == GN_I64;
     }
@@ -21315,6 +21472,7 @@ typedef struct gni_vko_call {
     gni_vk_mem scratch[2];
     int n_scratch;
     gni_vk_use spare; // of gni_vko_matmul_tiled: see vk_split
+    bool asks;        // nothing is to be done but to say whether `special` is compiled
 } gni_vko_call;
 
 #ifdef GNI_VK_HAS_OPS
@@ -21579,6 +21737,17 @@ static gni_vk_pipeline *gni_vko_pipeline(gni_vko_call *c) {
     if (!p) return gni_vk_pipeline_get(vk, &c->special, GNI_VK_WAIT);
     if (gni_vko_seen(vk, &c->special)) gni_vk_pipeline_get(vk, &c->special, GNI_VK_ASYNC);
     return p;
+}
+
+// Whether gni_vko_pipeline would take the specialised kernel; asks for it where it is not compiled yet.
+static bool gni_vko_is_special(gni_vko_call *c) {
+    gni_vk *vk = c->vk;
+    uint32_t flags = vk->g->options.vulkan_flags;
+    bool waits = (flags & (GN_VULKAN_NO_ASYNC_PIPELINES | GN_VULKAN_NO_SPECIALIZATION)) != 0;
+    if (c->special.module < 0) return false;
+    if (waits || gni_vk_pipeline_get(vk, &c->special, GNI_VK_PEEK)) return true;
+    if (gni_vko_seen(vk, &c->special)) gni_vk_pipeline_get(vk, &c->special, GNI_VK_ASYNC);
+    return false;
 }
 
 static bool gni_vko_dispatch(gni_vko_call *c, gni_vk_pipeline *p, int64_t gx, int64_t gy,
@@ -21986,6 +22155,7 @@ static bool gni_vko_reduce_piece(gni_vko_call *c, const gni_reduce *r, const gni
     k[5] = (uint32_t)first;
     k[6] = (uint32_t)index;
     gni_vko_reduce_modules(c, r, &s);
+    if (c->asks) return gni_vko_is_special(c);
     return gni_vko_dispatch(c, gni_vko_pipeline(c), plan->blocks, splits, 1);
 }
 
@@ -22107,6 +22277,21 @@ static bool gni_vko_reduce_is_far(const gni_reduce *r) {
         if (reach > GNI_VK_REACH - 256) return true;
     }
     return false;
+}
+
+// Whether one piece does it, by a kernel that is compiled for its program.
+static bool gni_vko_reduce_ready(gni_vk *vk, const gni_reduce *r) {
+    gni_vko_call c;
+    gni_vko_plan plan;
+    int64_t kept = 1, reduced = 1;
+    bool fits = false;
+    for (int i = 0; i < r->kept; i++) kept *= r->dim[i];
+    for (int i = r->kept; i < r->rank; i++) reduced *= r->dim[i];
+    gni_vko_reduce_plan(vk, r, kept, reduced, &plan);
+    memset(&c, 0, sizeof c);
+    c.vk = vk;
+    c.asks = true;
+    return gni_vko_reduce_piece(&c, r, &plan, reduced, 0, 1, 1, 0, 1, false, &fits) && fits;
 }
 
 static bool gni_vko_reduce_ok(const gni_vk *vk, const gni_reduce *r) {
@@ -22432,6 +22617,7 @@ static bool gni_vko_matmul_ok(const gni_vk *vk, const gni_matmul *m) {
                 (t == GN_F32 || gni_vko_is_half(t));
     bool plain = a == b && a == t && m->bias.buf == NULL && m->act == 0;
     if (m->fused && !gni_vko_program_ok(vk, &m->program, 1)) return false;
+    if (m->given != 0 && !gni_vko_program_ok(vk, &m->load, 1)) return false;
     if (real) return m->bias.buf == NULL || m->bias.dtype == GN_F32;
     if (gni_vko_is_far(m)) return false;
     if (plain && (a == GN_I32 || a == GN_U32)) return true;
@@ -22834,10 +23020,24 @@ static uint32_t gni_vko_half_store(const gni_vko_call *c, int64_t row) {
     return (uint32_t)exact << 11 | (uint32_t)(c->param[10] % 8 == 0 && row % 8 == 0) << 12;
 }
 
+// Whether the sums of b's columns are better made by the kernel than by a pass over b. On an H200 the kernel takes
+// a twentieth more time for them, a tenth with matrix units; a dispatch is 2 us, and b is read at 4 TB/s.
+static bool gni_vko_sums_pay(const gni_vk *vk, const gni_vko_tile *t, const gni_matmul *m,
+                             int64_t splits) {
+    double share = t->units ? 0.1 : 0.05,
+           bytes = (double)m->k * (double)m->n * (double)gn_dtype_size(m->b.dtype);
+    return vk->caps.kind == GNI_VK_CPU ||
+           share * gni_vko_tile_time(vk, t, m, 1, splits) < 2.0 + bytes / 4e6;
+}
+
+static bool gni_vko_matmul_sums(gni_vk *vk, const gni_matmul *m);
+
 static bool gni_vko_matmul_tiled(gni_vko_call *c, const gni_matmul *m, int64_t batches,
                                  int64_t row) {
     int64_t splits = 1, one = 1;
     const gni_vko_tile *t = gni_vko_pick_tile(c->vk, m, batches, &splits);
+    bool sums = m->sums.buf != NULL;
+    if (sums && !gni_vko_sums_pay(c->vk, t, m, splits)) return gni_vko_matmul_sums(c->vk, m);
     int64_t group = m->c.dtype == GN_F64 ? 2 : t->units ? 8 : 4;
     int64_t down = gni_vko_ceil(m->m, t->bm), across = gni_vko_ceil(m->n, t->bn),
             tiles = down * across * batches;
@@ -22871,7 +23071,6 @@ static bool gni_vko_matmul_tiled(gni_vko_call *c, const gni_matmul *m, int64_t b
     c->param[15] = (uint32_t)down;
     c->param[16] = (uint32_t)across;
     c->param[46] = (uint32_t)row;
-    bool sums = m->sums.buf != NULL;
     int64_t part = (int64_t)(t->bm + sums) * t->bn * (m->c.dtype == GN_F64 ? 8 : 4);
     int64_t rest = tiles - whole, counters = rest * gni_vko_join_counters(splits);
     c->param[49] = (uint32_t)whole;
@@ -23209,6 +23408,103 @@ static bool gni_vko_sums_apart(const gni_vk *vk, const gni_matmul *m) {
     return !vk->caps.addresses || rounds || m->m == 1 || m->n == 1 || gni_vko_is_outer(m);
 }
 
+// ---- an operand that is made while it is read
+
+// As a sum of products, with the vector as one more input: reductions run any program on the way.
+static void gni_vko_given_reduction(const gni_matmul *m, gni_reduce *r) {
+    const gni_program *p = &m->load;
+    const gni_operand *v = m->given == 1 ? &m->b : &m->a;
+    const int64_t *v_batch = m->given == 1 ? m->b_batch : m->a_batch;
+    gni_operand *ops[GNI_MAX_INPUTS];
+    int n = p->n_in, last = m->batch_rank + 1;
+    bool down = m->given == 2;
+    memset(r, 0, sizeof *r);
+    r->program = *p;
+    r->program.n_in = n + 1;
+    r->program.in_dtype[n] = GN_F32;
+    // Registers after the inputs make room for the vector.
+    for (int i = 0; i < p->n_insn; i++) {
+        uint32_t w = p->insn[i], a = GNI_INSN_A(w), b = GNI_INSN_B(w), c = GNI_INSN_C(w);
+        r->program.insn[i] = GNI_INSN_CODE(w) | (a + (a >= (uint32_t)n)) << 11 |
+                             (b + (b >= (uint32_t)n)) << 18 | (c + (c >= (uint32_t)n)) << 25;
+    }
+    int made = p->out_reg[0] + (p->out_reg[0] >= n);
+    r->program.insn[p->n_insn] = GNI_INSN(GNI_OP_MUL, GNI_F, (uint32_t)made, (uint32_t)n, 0);
+    r->program.n_insn = p->n_insn + 1;
+    r->program.out_reg[0] = n + 1 + p->n_const + p->n_insn;
+    r->op = GNI_RED_SUM;
+    r->domain = GNI_F;
+    r->rank = m->batch_rank + 2;
+    r->kept = m->batch_rank + 1;
+    for (int i = 0; i < m->batch_rank; i++) r->dim[i] = m->batch_dim[i];
+    r->dim[last - 1] = down ? m->n : m->m;
+    r->dim[last] = m->k;
+    for (int k = 0; k <= n; k++) {
+        const gni_operand *from = k < n ? &m->load_in[k] : v;
+        gni_operand *to = ops[k] = &r->in[k];
+        *to = *from;
+        memset(to->stride, 0, sizeof to->stride);
+        for (int i = 0; i < m->batch_rank; i++)
+            to->stride[i] = k < n ? from->stride[i] : v_batch[i];
+        to->stride[last - 1] = k < n ? from->stride[down ? GNI_ALONG_N : GNI_ALONG_M] : 0;
+        to->stride[last] = k < n ? from->stride[down ? GNI_ALONG_M : GNI_ALONG_N]
+                           : down ? m->a_cs
+                                  : m->b_rs;
+    }
+    r->out = m->c;
+    r->kept = gni_merge_dims(&r->rank, r->dim, ops, n + 1, r->kept);
+}
+
+// By a pass of its own. False: there is no memory for that; `ok` says how it went otherwise.
+static bool gni_vko_given_apart(gni_vk *vk, const gni_matmul *m, bool *ok) {
+    gni_buffer buffer;
+    gni_map job;
+    gni_matmul plain = *m;
+    bool first = m->given == 1;
+    int64_t rows = first ? m->m : m->k, cols = first ? m->k : m->n, step = rows * cols;
+    gni_operand *to = first ? &plain.a : &plain.b;
+    int n = m->batch_rank;
+    memset(&job, 0, sizeof job);
+    memset(&buffer, 0, sizeof buffer);
+    plain.given = 0;
+    job.program = m->load;
+    job.rank = n + 2;
+    memcpy(job.in, m->load_in, sizeof job.in);
+    for (int k = 0; k < m->load.n_in; k++) {
+        job.in[k].stride[n] = m->load_in[k].stride[GNI_ALONG_M];
+        job.in[k].stride[n + 1] = m->load_in[k].stride[GNI_ALONG_N];
+    }
+    job.dim[n] = rows;
+    job.dim[n + 1] = cols;
+    job.out[0].buf = &buffer;
+    job.out[0].stride[n] = first ? (plain.a_rs = cols) : (plain.b_rs = cols);
+    job.out[0].stride[n + 1] = first ? (plain.a_cs = 1) : (plain.b_cs = 1);
+    for (int i = n - 1; i >= 0; step *= m->batch_dim[i--]) {
+        job.dim[i] = m->batch_dim[i];
+        job.out[0].stride[i] = step;
+        (first ? plain.a_batch : plain.b_batch)[i] = step;
+    }
+    if (!gni_vk_alloc(vk, (uint64_t)step * 4, &buffer.device)) return false;
+    to->buf = &buffer;
+    to->offset = 0;
+    to->dtype = GN_F32;
+    gni_map_merge(&job);
+    *ok = gni_vko_map(vk, &job) && gni_vko_matmul(vk, &plain, m->n);
+    gni_vk_free(vk, &buffer.device);
+    return true;
+}
+
+// A reduction that interprets its program is slower than both passes.
+static bool gni_vko_matmul_given(gni_vk *vk, const gni_matmul *m) {
+    gni_reduce r;
+    bool ok;
+    gni_vko_given_reduction(m, &r);
+    bool can = gni_vko_reduce_ok(vk, &r);
+    if (can && gni_vko_reduce_ready(vk, &r)) return gni_vko_reduce(vk, &r);
+    if (gni_vko_given_apart(vk, m, &ok)) return ok;
+    return can && gni_vko_reduce(vk, &r);
+}
+
 // ---- the job
 
 static bool gni_vko_matmul(gni_vk *vk, const gni_matmul *m, int64_t row) {
@@ -23222,6 +23518,7 @@ static bool gni_vko_matmul(gni_vk *vk, const gni_matmul *m, int64_t row) {
         batches *= m->batch_dim[i];
     }
     if (m->m == 0 || m->n == 0 || batches == 0) return true;
+    if (m->given != 0) return gni_vko_matmul_given(vk, m);
     bool done = true;
     if (m->sums.buf != NULL && gni_vko_sums_apart(vk, m)) return gni_vko_matmul_sums(vk, m);
     if (gni_vko_is_outer(m)) return gni_vko_matmul_outer(vk, m, row);
@@ -24626,13 +24923,75 @@ static void gni_matmul_simplify(gni_matmul *m) {
     if (bias > 0) m->bias = m->in[bias];
 }
 
+// ---- a pending operand of a product with a vector, made while it is read
+
+enum { GNI_GIVEN_LEAST = 4096 }; // elements: below, a pass of its own costs nothing that shows
+
+// Whether a (side 1) or b (side 2) may stay pending: for large ones each element counts once, and memory is
+// what such products wait for.
+static bool gni_may_give(const gn_array *a, const gn_array *b, int side) {
+    const gn_array *x = side == 1 ? a : b, *v = side == 1 ? b : a;
+    const gn_shape *s = &v->shape;
+    bool vector = s->rank == 1 || s->dim[side == 1 ? s->rank - 1 : s->rank - 2] == 1;
+    if (!vector || !gni_is_pending(x) || gni_is_const(x) || x->dtype != GN_F32) return false;
+    return x != v && !x->expr->wide && x->expr->products == 0 &&
+           gni_elements(&x->shape) >= GNI_GIVEN_LEAST;
+}
+
+// Nobody else reads it, and no batch twice.
+static int gni_product_given(const gn_array *product) {
+    const gni_expr *e = product->expr;
+    if (product->dtype != GN_F32) return 0;
+    for (int side = 1; side <= 2; side++) {
+        const gn_array *x = e->src[side - 1], *v = e->src[2 - side];
+        if (!gni_may_give(e->src[0], e->src[1], side)) continue;
+        bool user = x->user_refs > 1 || (x->user_refs == 1 && x->scope_slot < 0);
+        int64_t n = gni_elements(&product->shape), k = gni_product_depth(product);
+        if (user || x->lazy_refs != 1 || x->refs != x->user_refs + 1) continue;
+        if (gni_elements(&x->shape) == n * k && (side == 2 || !gni_may_give(v, x, 1))) return side;
+    }
+    return 0;
+}
+
+// Says how operand `side` is made; false where that does not fit.
+static bool gni_matmul_take_load(gn_context *g, gni_matmul *m, gn_array *x, int side) {
+    gni_builder b;
+    gni_program *p = &b.map.program;
+    int rank = x->shape.rank, lead = rank - 2 - m->batch_rank;
+    gni_build_begin(&b, g, &x->shape, false);
+    p->n_out = 1;
+    p->out_dtype[0] = GN_F32;
+    p->out_reg[0] = gni_build_value(&b, x);
+    if (b.full || p->n_in + 1 > GNI_MAX_INPUTS || p->n_insn + 1 > GNI_MAX_INSNS) return false;
+    gni_build_finish(p);
+    m->given = side;
+    m->load = *p;
+    for (int k = 0; k < p->n_in; k++) {
+        const int64_t *from = b.map.in[k].stride;
+        gni_operand *to = &m->load_in[k];
+        *to = b.map.in[k];
+        memset(to->stride, 0, sizeof to->stride);
+        for (int i = 0; i < m->batch_rank; i++)
+            if (lead + i >= 0) to->stride[i] = from[lead + i];
+        to->stride[side == 2 && rank == 1 ? GNI_ALONG_M : GNI_ALONG_N] = from[rank - 1];
+        if (rank > 1) to->stride[GNI_ALONG_M] = from[rank - 2];
+    }
+    return true;
+}
+
 static bool gni_product_run(gn_context *g, gn_array *product, gn_array *root, gni_builder *b) {
     gni_matmul m;
     gn_shape shape;
     gn_array *x = product->expr->src[0], *y = product->expr->src[1];
+    int side = b == NULL ? gni_product_given(product) : 0;
     if (root == product) gni_product_keep(g, product);
     memset(&m, 0, sizeof m);
+    if (side != 1 && !gni_materialize(g, x)) return false;
+    if (side != 2 && !gni_materialize(g, y)) return false;
     if (!gni_matmul_shapes(g, product->maker, x, y, &m, &shape)) return false;
+    if (side != 0 && !gni_matmul_take_load(g, &m, side == 1 ? x : y, side)) {
+        if (!gni_materialize(g, side == 1 ? x : y)) return false;
+    }
     gni_buffer *out =
         gni_buffer_new(g, (uint64_t)gni_elements(&root->shape) * gn_dtype_size(root->dtype));
     if (out == NULL) return false;
@@ -24647,7 +25006,7 @@ static bool gni_product_run(gn_context *g, gn_array *product, gn_array *root, gn
         gni_matmul_take_program(&m, b, product);
         gni_matmul_simplify(&m);
     }
-    gni_matmul_merge(&m);
+    if (m.given == 0) gni_matmul_merge(&m);
     if (!gni_run(g, GNI_JOB_MATMUL, &m, root)) {
         gni_buffer_release(g, out);
         return false;
@@ -24703,9 +25062,10 @@ static gn_array *gni_product_new(gn_context *g, const char *fn, gn_array *a, gn_
     gni_matmul m;
     gn_shape shape;
     memset(&m, 0, sizeof m);
-    if (!gni_materialize(g, a) || !gni_materialize(g, b)) return NULL;
     if (!gni_matmul_shapes(g, fn, a, b, &m, &shape)) return NULL;
     if (!gni_shape_ok(g, fn, a->dtype, &shape)) return NULL;
+    if (!gni_may_give(a, b, 1) && !gni_materialize(g, a)) return NULL;
+    if (!gni_may_give(a, b, 2) && !gni_materialize(g, b)) return NULL;
     gn_array *y = gni_expr_new(g, GNI_OP_PRODUCT, a->dtype, a->dtype, &shape);
     if (y == NULL) return NULL;
     gni_expr *e = y->expr;

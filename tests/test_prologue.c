@@ -1,0 +1,277 @@
+// Elementwise work on the operand of a product with a vector, made while the product reads it: against float64
+// and against the same in two steps, counted in jobs.
+
+#include "test.h"
+
+static gn_array *values(gn_context *g, gn_dtype t, gn_shape s) {
+    int64_t n = 1;
+    for (int i = 0; i < s.rank; i++) n *= s.dim[i];
+    float *data = (float *)malloc((size_t)(n + 1) * sizeof(float));
+    bool whole = t != GN_F32 && t != GN_F16 && t != GN_BF16 && t != GN_F64;
+    for (int64_t i = 0; i < n; i++)
+        data[i] = whole ? (float)draw(t == GN_BOOL ? 2 : 100) : (float)draw(4096) / 2048.0f - 1.0f;
+    gn_array *a = gn_eval(gn_cast(gn_array_from(g, GN_F32, s, data), t));
+    free(data);
+    return a;
+}
+
+// Jobs of that name in the profile of `g`, which this ends.
+static int jobs(const char *text, const char *name) {
+    char mark[64];
+    int n = 0;
+    snprintf(mark, sizeof mark, "\"name\":\"%s\",\"ph\":\"X\",\"pid\":1,\"tid\":1", name);
+    for (const char *at = text; (at = strstr(at, mark)) != NULL; at++) n++;
+    return n;
+}
+
+// Products in the hundreds, passes over memory in the units, since gn_profile_begin.
+static int count_more(gn_context *g, gn_array *a) {
+    size_t size;
+    assert_non_null(gn_eval(a));
+    assert_int_equal(gn_profile_end(g, "prologue.json"), GN_OK);
+    char *text = (char *)test_read_file("prologue.json", &size);
+    int n = 100 * jobs(text, "matmul") + jobs(text, "elementwise") + jobs(text, "reduce");
+    free(text);
+    return n;
+}
+
+static int count_jobs(gn_context *g, gn_array *a) {
+    gn_profile_begin(g);
+    return count_more(g, a);
+}
+
+// ---- what is made: of x, an array of another dtype, a row, a column, an array of x's shape
+
+typedef struct others {
+    gn_array *row, *column, *full, *truth;
+} others;
+
+static gn_array *cast(gn_array *x, const others *o) {
+    (void)o;
+    return gn_cast(x, GN_F32);
+}
+static gn_array *scaled(gn_array *x, const others *o) {
+    (void)o;
+    return gn_mul_s(gn_cast(x, GN_F32), 1.0 / 255.0);
+}
+static gn_array *relu(gn_array *x, const others *o) {
+    (void)o;
+    return gn_relu(gn_cast(x, GN_F32));
+}
+static gn_array *masked(gn_array *x, const others *o) { return gn_mul(gn_cast(x, GN_F32), gn_gt_s(o->full, 0.0)); }
+static gn_array *dropped(gn_array *x, const others *o) { return gn_mul_s(gn_mul(gn_cast(x, GN_F32), o->truth), 2.0); }
+static gn_array *normed(gn_array *x, const others *o) { // rows and columns scaled, as a layer norm does
+    return gn_mul(gn_sub(gn_cast(x, GN_F32), o->column), o->row);
+}
+static gn_array *sum(gn_array *x, const others *o) { return gn_add(gn_cast(x, GN_F32), o->full); }
+static gn_array *smooth(gn_array *x, const others *o) { return gn_tanh(gn_add(gn_cast(x, GN_F32), o->row)); }
+static gn_array *chosen(gn_array *x, const others *o) {
+    return gn_where(o->truth, gn_cast(x, GN_F32), gn_mul_s(o->full, 0.5));
+}
+typedef gn_array *(*maker)(gn_array *x, const others *o);
+static const maker makers[] = {cast, scaled, relu, masked, dropped, normed, sum, smooth, chosen};
+enum { MAKERS = sizeof makers / sizeof makers[0] };
+
+static gn_array *view(gn_context *g, gn_dtype t, int64_t batch, int64_t m, int64_t n, int how) {
+    if (how == 0) return batch > 0 ? values(g, t, GN_SHAPE(batch, m, n)) : values(g, t, GN_SHAPE(m, n));
+    if (how == 1)
+        return gn_swap_axes(batch > 0 ? values(g, t, GN_SHAPE(batch, n, m)) : values(g, t, GN_SHAPE(n, m)), -1, -2);
+    gn_array *a = batch > 0 ? values(g, t, GN_SHAPE(batch, 2 * m, n + 3)) : values(g, t, GN_SHAPE(2 * m, n + 3));
+    int rank = gn_rank(a);
+    a = gn_slice(gn_slice(a, rank - 2, 0, 2 * m, 2), rank - 1, 2, n + 2, 1);
+    return how == 2 ? a : gn_flip(a, GN_AXIS(-1));
+}
+
+// `side` 1: made x times a vector, 2: a vector times it. `form`: 0 the vector is 1-d, 1 a column or row.
+static void check(gn_context *g, int64_t batch, int64_t m, int64_t n, gn_dtype t, maker f, int side, int form, int how) {
+    GN_SCOPE(g) {
+        others o;
+        gn_array *x = view(g, t, batch, m, n, how);
+        int64_t k = side == 1 ? n : m;
+        o.row = values(g, GN_F32, GN_SHAPE(n));
+        o.column = values(g, GN_F32, GN_SHAPE(m, 1));
+        o.full = view(g, GN_F32, batch, m, n, how);
+        o.truth = view(g, GN_BOOL, batch, m, n, 0);
+        gn_array *v = form == 0 ? values(g, GN_F32, GN_SHAPE(k))
+                                : side == 1 ? values(g, GN_F32, GN_SHAPE(k, 1)) : values(g, GN_F32, GN_SHAPE(1, k));
+        if (form == 1 && how == 3) { // a step between its elements
+            v = values(g, GN_F32, GN_SHAPE(k, 3));
+            v = gn_slice(v, 1, 1, 2, 1);
+            if (side == 2) v = gn_transpose(v);
+        }
+        gn_array *whole = gn_eval(f(x, &o));
+        gn_array *want = side == 1 ? gn_matmul(gn_cast(whole, GN_F64), gn_cast(v, GN_F64))
+                                   : gn_matmul(gn_cast(v, GN_F64), gn_cast(whole, GN_F64));
+        gn_array *bound = side == 1 ? gn_matmul(gn_abs(gn_cast(whole, GN_F64)), gn_abs(gn_cast(v, GN_F64)))
+                                    : gn_matmul(gn_abs(gn_cast(v, GN_F64)), gn_abs(gn_cast(whole, GN_F64)));
+        gn_array *made = f(x, &o), *y = side == 1 ? gn_matmul(made, v) : gn_matmul(v, made);
+        int count = count_jobs(g, y);
+        bool large = (batch > 0 ? batch : 1) * m * n >= 4096;
+        if (large && !(t == GN_F32 && f == cast) && count != 100)
+            fail_msg("%lld of %lld x %lld, side %d: %d jobs, not one product", (long long)batch, (long long)m,
+                     (long long)n, side, count);
+        assert_true(gn_rank(y) == gn_rank(want) && gn_size(y) == gn_size(want));
+        gn_array *off = gn_sub(gn_abs(gn_sub(gn_cast(y, GN_F64), want)),
+                               gn_mul_s(gn_add_s(bound, 1e-6), (double)(k + 4) * 0x1p-23));
+        if (gn_size(y) > 0 && !(gn_item(gn_max(off, GN_ALL)) <= 0.0))
+            fail_msg("%lld of %lld x %lld %s, side %d, form %d, layout %d: off by %g too much", (long long)batch,
+                     (long long)m, (long long)n, gn_dtype_name(t), side, form, how, gn_item(gn_max(off, GN_ALL)));
+        // Asked for afterwards, the operand is what it would have been.
+        assert_true(gn_item(gn_all(gn_eq(made, whole), GN_ALL)) == 1.0);
+    }
+}
+
+static void test_dtypes(void **state) {
+    gn_context *g = (gn_context *)*state;
+    static const gn_dtype all[] = {GN_F16, GN_BF16, GN_U8, GN_I8, GN_I32, GN_U32, GN_BOOL, GN_F32};
+    for (int t = 0; t < 8; t++)
+        for (int side = 1; side <= 2; side++) {
+            check(g, 0, 67, 131, all[t], cast, side, 0, 0);
+            check(g, 0, 70, 64, all[t], scaled, side, 1, t % 4);
+        }
+}
+
+static void test_programs(void **state) {
+    gn_context *g = (gn_context *)*state;
+    for (int i = 0; i < MAKERS; i++)
+        for (int side = 1; side <= 2; side++) {
+            check(g, 0, 100, 77, GN_F32, makers[i], side, i % 2, 0);
+            check(g, 0, 61, 90, GN_F16, makers[i], side, i % 2, 1 + i % 3);
+        }
+}
+
+static void test_shapes(void **state) {
+    gn_context *g = (gn_context *)*state;
+    static const int64_t shape[][3] = {{0, 1, 5000},  {0, 5000, 1}, {0, 3, 2049},  {0, 2049, 3}, {3, 40, 50},
+                                       {1, 64, 64},   {0, 9, 4100}, {0, 4100, 17}, {5, 1, 900},  {0, 64, 64},
+                                       {0, 13, 5},    {0, 0, 5},    {0, 5, 0},     {2, 2100, 2}, {0, 300, 257},
+                                       {0, 33, 65536}};
+    int rounds = test_on_vulkan() ? 1 : 4;
+    for (size_t i = 0; i < sizeof shape / sizeof shape[0]; i++)
+        for (int r = 0; r < rounds; r++)
+            for (int side = 1; side <= 2; side++) {
+                const int64_t *s = shape[i];
+                check(g, s[0], s[1], s[2], GN_F32, makers[1 + draw(MAKERS - 1)], side, draw(2), s[1] > 0 && s[2] > 0 ? draw(4) : 0);
+            }
+}
+
+static void test_special_values(void **state) {
+    gn_context *g = (gn_context *)*state;
+    GN_SCOPE(g) {
+        float data[64 * 64];
+        for (int i = 0; i < 64 * 64; i++) data[i] = 1.0f;
+        data[3] = NAN;
+        data[64 + 5] = INFINITY;
+        data[2 * 64 + 63] = -INFINITY;
+        data[3 * 64] = INFINITY;
+        data[3 * 64 + 1] = -INFINITY;
+        gn_array *x = gn_array_from(g, GN_F32, GN_SHAPE(64, 64), data), *v = gn_ones(g, GN_F32, GN_SHAPE(64));
+        gn_array *y = gn_matmul(gn_mul_s(x, 2.0), gn_eval(v));
+        assert_int_equal(count_jobs(g, y), 100);
+        float have[64];
+        gn_read(y, have, sizeof have);
+        assert_true(isnan(have[0]) && have[1] == INFINITY && have[2] == -INFINITY && isnan(have[3]) && have[4] == 128.0f);
+        // An infinite element meets a zero of the vector.
+        v = gn_eval(gn_cast(gn_ne_s(gn_arange(g, GN_F32, 0, 64, 1), 5.0), GN_F32));
+        gn_read(gn_matmul(gn_mul_s(x, 2.0), v), have, sizeof have);
+        assert_true(isnan(have[1]) && have[4] == 126.0f);
+        // float16's largest and smallest, exactly.
+        gn_array *h = gn_eval(gn_cast(gn_full(g, GN_F32, GN_SHAPE(64, 64), 0x1p-24), GN_F16));
+        gn_read(gn_matmul(gn_cast(h, GN_F32), gn_eval(gn_ones(g, GN_F32, GN_SHAPE(64)))), have, sizeof have);
+        assert_true(have[0] == 0x1p-18f && have[63] == 0x1p-18f);
+    }
+}
+
+// What stays in two steps.
+static void test_counts(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_array *x = gn_retain(values(g, GN_F16, GN_SHAPE(80, 90))), *v = values(g, GN_F32, GN_SHAPE(90));
+    gn_array *w = values(g, GN_F32, GN_SHAPE(90, 40));
+    // float16 by float32: the conversion is the product's own.
+    assert_int_equal(count_jobs(g, gn_matmul(x, v)), 100);
+    // Held by the caller, or read by someone else: made once, whole.
+    gn_array *f = gn_retain(gn_cast(x, GN_F32)), *y = gn_matmul(f, v);
+    assert_int_equal(count_jobs(g, y), 101);
+    assert_int_equal(count_jobs(g, f), 0);
+    gn_release(f);
+    f = gn_cast(x, GN_F32);
+    gn_array *z = gn_neg(f);
+    assert_int_equal(count_jobs(g, gn_matmul(f, v)), 101);
+    assert_int_equal(count_jobs(g, z), 1);
+    // Many columns read each element often.
+    gn_profile_begin(g);
+    assert_int_equal(count_more(g, gn_matmul(gn_relu(gn_cast(x, GN_F32)), w)), 101);
+    // Elementwise work after such a product is a pass over a vector.
+    y = gn_relu(gn_matmul(gn_mul_s(gn_cast(x, GN_F32), 2.0), v));
+    assert_int_equal(count_jobs(g, y), 101);
+    // Small operands.
+    gn_array *p = values(g, GN_F32, GN_SHAPE(20, 30)), *q = values(g, GN_F32, GN_SHAPE(30));
+    gn_profile_begin(g);
+    assert_int_equal(count_more(g, gn_matmul(gn_relu(p), q)), 101);
+    // Both are pending: one is made.
+    gn_array *a = values(g, GN_F32, GN_SHAPE(5000)), *b = values(g, GN_F32, GN_SHAPE(5000));
+    y = gn_matmul(gn_relu(a), gn_neg(b));
+    gn_array *want = gn_matmul(gn_cast(gn_relu(a), GN_F64), gn_cast(gn_neg(b), GN_F64));
+    assert_true(fabs(gn_item(y) - gn_item(want)) < 1e-2);
+    // The same array on both sides.
+    a = gn_relu(b);
+    assert_true(fabs(gn_item(gn_matmul(a, a)) - gn_item(gn_sum(gn_square(gn_cast(a, GN_F64)), GN_ALL))) < 1e-2);
+    // A product is an operand, and a repeated batch.
+    p = gn_eval(gn_cast(x, GN_F32)), q = values(g, GN_F32, GN_SHAPE(40));
+    gn_profile_begin(g);
+    assert_int_equal(count_more(g, gn_matmul(gn_relu(gn_matmul(p, w)), q)), 200);
+    q = values(g, GN_F32, GN_SHAPE(3, 90, 1));
+    gn_profile_begin(g);
+    assert_int_equal(count_more(g, gn_matmul(gn_relu(gn_cast(x, GN_F32)), q)), 101);
+    gn_release(x);
+}
+
+// Pending work sees its operands as they were.
+static void test_overwritten(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_array *x = gn_eval(gn_ones(g, GN_F32, GN_SHAPE(64, 64))), *v = gn_eval(gn_ones(g, GN_F32, GN_SHAPE(64)));
+    gn_array *y = gn_matmul(gn_mul_s(x, 2.0), v), *z = gn_matmul(v, gn_mul_s(x, 3.0));
+    float *five = (float *)malloc(64 * 64 * sizeof(float));
+    for (int i = 0; i < 64 * 64; i++) five[i] = 5.0f;
+    assert_int_equal(gn_write(x, five, 64 * 64 * sizeof(float)), GN_OK);
+    assert_int_equal(gn_write(v, five, 64 * sizeof(float)), GN_OK);
+    free(five);
+    assert_true(gn_item(gn_min(y, GN_ALL)) == 128.0 && gn_item(gn_max(y, GN_ALL)) == 128.0);
+    assert_true(gn_item(gn_min(z, GN_ALL)) == 192.0 && gn_item(gn_max(z, GN_ALL)) == 192.0);
+    assert_true(gn_item(gn_max(gn_matmul(gn_mul_s(x, 2.0), v), GN_ALL)) == 3200.0);
+}
+
+// Whoever asks for a gradient reads the operand again: it is made once.
+static void test_gradients(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_array *x = gn_requires_grad(values(g, GN_F32, GN_SHAPE(70, 80)), true), *in[2], *grad[2], *wide[2], *want[2];
+    gn_array *v = gn_requires_grad(values(g, GN_F32, GN_SHAPE(80)), true);
+    in[0] = x, in[1] = v;
+    assert_int_equal(gn_gradients(gn_sum(gn_square(gn_matmul(gn_relu(x), v)), GN_ALL), in, 2, false, grad), GN_OK);
+    for (int i = 0; i < 2; i++) wide[i] = gn_requires_grad(gn_eval(gn_cast(gn_detach(in[i]), GN_F64)), true);
+    assert_int_equal(gn_gradients(gn_sum(gn_square(gn_matmul(gn_relu(wide[0]), wide[1])), GN_ALL), wide, 2, false, want),
+                     GN_OK);
+    for (int i = 0; i < 2; i++)
+        assert_true(gn_item(gn_max(gn_abs(gn_sub(gn_cast(grad[i], GN_F64), want[i])), GN_ALL)) < 1e-3);
+}
+
+static void products(gn_context *g) {
+    GN_SCOPE(g) {
+        gn_array *x = gn_rand(g, GN_F32, GN_SHAPE(64, 70)), *h = gn_cast(x, GN_F16);
+        gn_eval(gn_matmul(gn_relu(x), gn_rand(g, GN_F32, GN_SHAPE(70))));
+        gn_eval(gn_matmul(gn_rand(g, GN_F32, GN_SHAPE(64)), gn_mul(x, gn_eval(h))));
+        gn_eval(gn_add_s(gn_matmul(gn_mul_s(x, 2.0), gn_rand(g, GN_F32, GN_SHAPE(70, 1))), 1.0));
+    }
+}
+static void test_out_of_memory(void **state) {
+    (void)state;
+    test_most_allocations(products);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        GN_TEST(test_dtypes), GN_TEST(test_programs),    GN_TEST(test_shapes),    GN_TEST(test_special_values),
+        GN_TEST(test_counts), GN_TEST(test_overwritten), GN_TEST(test_gradients), cmocka_unit_test(test_out_of_memory),
+    };
+    return cmocka_run_group_tests_name("prologue", tests, NULL, NULL);
+}
