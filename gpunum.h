@@ -15587,9 +15587,16 @@ static void gni_product_space(const gni_product_store *j, const gni_gemm_part *t
 
 // The map over (rows, cols) of its space's last two dimensions, in tiles.
 static void gni_map_block(const gni_map_job *j, gni_eval *e, int64_t row_count, int64_t col_count) {
-    // Long rows, and rows whose vectors come out even, are used where they are.
     const int64_t block = j->plan.block;
     char *p[GNI_SPACE_OPS];
+    bool joined = true; // rows follow each other in memory
+    for (int k = 0; k < j->space.ops; k++)
+        joined = joined && j->space.stride[k][1] == col_count * j->space.stride[k][2];
+    if (joined) {
+        col_count *= row_count;
+        row_count = 1;
+    }
+    // Long rows, and rows whose vectors come out even, are used where they are.
     bool several = col_count < block && (col_count < 256 || col_count % 16 != 0);
     int64_t rows = several ? GNI_MIN(row_count, block / col_count) : 1;
     if (rows > 16 && rows < row_count) rows &= ~(int64_t)15;
@@ -15739,8 +15746,70 @@ static void gni_given_task(void *arg, int64_t begin, int64_t end, int worker) {
     }
 }
 
+// A given product as two steps: the map that makes the operand in `memory`, whose elements are counted, and the
+// plain product of it.
+static int64_t gni_given_apart(const gni_matmul *m, gni_matmul *plain, gni_map *job, gni_buffer *memory) {
+    const bool first = m->given == 1;
+    const int n = m->batch_rank;
+    gni_operand *to = first ? &plain->a : &plain->b;
+    *plain = *m;
+    plain->given = 0;
+    memset(job, 0, sizeof *job);
+    job->program = m->load;
+    job->rank = n + 2;
+    memcpy(job->in, m->load_in, sizeof job->in);
+    job->dim[n] = first ? m->m : m->k;
+    job->dim[n + 1] = first ? m->k : m->n;
+    for (int k = 0; k < m->load.n_in; k++) {
+        job->in[k].stride[n] = m->load_in[k].stride[GNI_ALONG_M];
+        job->in[k].stride[n + 1] = m->load_in[k].stride[GNI_ALONG_N];
+    }
+    memset(to, 0, sizeof *to); // dtype 0 is float32
+    to->buf = memory;
+    job->out[0] = *to;
+    int64_t step = 1;
+    for (int i = n + 1; i >= 0; step *= job->dim[i--]) {
+        if (i < n) job->dim[i] = m->batch_dim[i];
+        job->out[0].stride[i] = step;
+        if (i < n) (first ? plain->a_batch : plain->b_batch)[i] = step;
+    }
+    *(first ? &plain->a_rs : &plain->b_rs) = job->dim[n + 1];
+    *(first ? &plain->a_cs : &plain->b_cs) = 1;
+    gni_map_merge(job);
+    return step;
+}
+
+static bool gni_cpu_matmul(gn_context *g, const gni_matmul *d);
+
+// Reading less than float32 would be, from memory, is what it is for: in the caches two passes are as fast.
+static bool gni_cpu_given_pays(const gni_matmul *d, int64_t elements) {
+    int64_t bytes = 0;
+    for (int k = 0; k < d->load.n_in; k++)
+        if (d->load_in[k].stride[GNI_ALONG_M] != 0 && d->load_in[k].stride[GNI_ALONG_N] != 0)
+            bytes += gni_item_size(d->load_in[k].dtype);
+    return elements >= (int64_t)1 << 21 && bytes < 4;
+}
+
+static bool gni_cpu_given_apart(gn_context *g, const gni_matmul *plain, const gni_map *job,
+                                gni_buffer *memory, int64_t elements) {
+    memory->host = gni_alloc(g, (size_t)elements * sizeof(float));
+    if (memory->host == NULL) {
+        gni_fail_memory(g, "gn_matmul", (uint64_t)elements * sizeof(float));
+        return false;
+    }
+    bool ok = gni_cpu_map(g, job) && gni_cpu_matmul(g, plain);
+    gni_free(g, memory->host);
+    return ok;
+}
+
 static bool gni_cpu_matmul_given(gn_context *g, const gni_matmul *d) {
     gni_given_job j;
+    gni_matmul plain;
+    gni_map job;
+    gni_buffer memory;
+    memset(&memory, 0, sizeof memory);
+    const int64_t elements = gni_given_apart(d, &plain, &job, &memory);
+    if (!gni_cpu_given_pays(d, elements)) return gni_cpu_given_apart(g, &plain, &job, &memory, elements);
     const gni_operand *v = d->given == 1 ? &d->b : &d->a;
     j.d = d;
     j.isa = gni_gemm_isa_of((int)g->isa);
@@ -23459,36 +23528,10 @@ static void gni_vko_given_reduction(const gni_matmul *m, gni_reduce *r) {
 static bool gni_vko_given_apart(gni_vk *vk, const gni_matmul *m, bool *ok) {
     gni_buffer buffer;
     gni_map job;
-    gni_matmul plain = *m;
-    bool first = m->given == 1;
-    int64_t rows = first ? m->m : m->k, cols = first ? m->k : m->n, step = rows * cols;
-    gni_operand *to = first ? &plain.a : &plain.b;
-    int n = m->batch_rank;
-    memset(&job, 0, sizeof job);
+    gni_matmul plain;
     memset(&buffer, 0, sizeof buffer);
-    plain.given = 0;
-    job.program = m->load;
-    job.rank = n + 2;
-    memcpy(job.in, m->load_in, sizeof job.in);
-    for (int k = 0; k < m->load.n_in; k++) {
-        job.in[k].stride[n] = m->load_in[k].stride[GNI_ALONG_M];
-        job.in[k].stride[n + 1] = m->load_in[k].stride[GNI_ALONG_N];
-    }
-    job.dim[n] = rows;
-    job.dim[n + 1] = cols;
-    job.out[0].buf = &buffer;
-    job.out[0].stride[n] = first ? (plain.a_rs = cols) : (plain.b_rs = cols);
-    job.out[0].stride[n + 1] = first ? (plain.a_cs = 1) : (plain.b_cs = 1);
-    for (int i = n - 1; i >= 0; step *= m->batch_dim[i--]) {
-        job.dim[i] = m->batch_dim[i];
-        job.out[0].stride[i] = step;
-        (first ? plain.a_batch : plain.b_batch)[i] = step;
-    }
-    if (!gni_vk_alloc(vk, (uint64_t)step * 4, &buffer.device)) return false;
-    to->buf = &buffer;
-    to->offset = 0;
-    to->dtype = GN_F32;
-    gni_map_merge(&job);
+    const int64_t elements = gni_given_apart(m, &plain, &job, &buffer);
+    if (!gni_vk_alloc(vk, (uint64_t)elements * sizeof(float), &buffer.device)) return false;
     *ok = gni_vko_map(vk, &job) && gni_vko_matmul(vk, &plain, m->n);
     gni_vk_free(vk, &buffer.device);
     return true;

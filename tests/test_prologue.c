@@ -155,6 +155,19 @@ static void test_shapes(void **state) {
             }
 }
 
+// From here on CPUs make it while they read it.
+static void test_large(void **state) {
+    gn_context *g = (gn_context *)*state;
+    static const int64_t shape[][3] = {{0, 1449, 1451}, {3, 700, 1003}, {0, 5, 419431}, {0, 300007, 7}};
+    static const gn_dtype narrow[] = {GN_F16, GN_BF16, GN_U8};
+    for (int i = 0; i < 4; i++)
+        for (int side = 1; side <= 2; side++) {
+            const int64_t *s = shape[i];
+            check(g, s[0], s[1], s[2], narrow[i % 3], i % 2 ? cast : scaled, side, side - 1, 0);
+            if (!test_on_vulkan()) check(g, s[0], s[1], s[2], GN_F16, smooth, side, 1, 1 + draw(3));
+        }
+}
+
 static void test_special_values(void **state) {
     gn_context *g = (gn_context *)*state;
     GN_SCOPE(g) {
@@ -271,6 +284,7 @@ static void test_out_of_memory(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         GN_TEST(test_dtypes), GN_TEST(test_programs),    GN_TEST(test_shapes),    GN_TEST(test_special_values),
+        GN_TEST(test_large),
         GN_TEST(test_counts), GN_TEST(test_overwritten), GN_TEST(test_gradients), cmocka_unit_test(test_out_of_memory),
     };
     return cmocka_run_group_tests_name("prologue", tests, NULL, NULL);
