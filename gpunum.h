@@ -541,6 +541,8 @@ GPUNUM_API gn_array *gn_log_softmax(gn_array *a, int axis);
 // the product's store sees that float32 sum, not yet rounded. That work is not fused where the product has
 // other readers: other pending work, a reference of the caller's, or a derivative that needs its value. A
 // product that only a scope holds may be computed again if it is asked for after its store was fused.
+// A large float32 operand that is itself pending elementwise work (a conversion, a scale, a mask) is made while
+// the product reads it, where the other operand is a vector and nobody else reads it; sums may round differently then.
 GPUNUM_API gn_array *gn_matmul(gn_array *a, gn_array *b);
 // NumPy's dot: inner product of 1-d arrays; else sums over the last axis of `a` and the last but one of `b`.
 GPUNUM_API gn_array *gn_dot(gn_array *a, gn_array *b);
@@ -1573,7 +1575,8 @@ typedef struct gni_matmul {
     bool fused;
     gni_program program;
     gni_operand in[GNI_MAX_INPUTS];
-    gni_operand sums; // (n) of b's columns, as c's dtype, or buf NULL: no batches, nothing fused, no bias
+    // (n) of b's columns, as c's dtype, or buf NULL: no batches, nothing fused, no bias.
+    gni_operand sums;
     // 1: a is what `load` makes of these, 2: b is; 0: both are there. Their strides are over the batch dimensions and
     // the operand's rows (GNI_ALONG_M) and columns (GNI_ALONG_N). The other operand has one row or column; all is
     // float32, nothing is fused, no bias.
@@ -11515,7 +11518,8 @@ static void gni_gemm_tiles(const gni_gemm_block *s, int64_t ic, int64_t mc, int6
     }
 }
 
-enum { GNI_GEMM_SUMS = 64 }; // columns that are summed at a time, and rows that are widened or turned for it
+// Columns that are summed at a time, and rows that are widened or turned for it.
+enum { GNI_GEMM_SUMS = 64 };
 
 // sum (n) += the columns of a block b (k,n) of d's b.
 static void gni_gemm_add_block(const gni_gemm_isa *isa, const gni_gemm *d, const char *b, int64_t n,
@@ -15679,12 +15683,13 @@ static void gni_given_space(const gni_given_job *j, gni_space *s, int64_t batch,
     s->stride[d->load.n_in][2] = 4;
 }
 
-// y[0..rows) of so many rows times the vector, or y[0..cols) of the vector times so many columns. `vector` is
-// as long as the sums, its elements `step` apart; `aside` has room for GNI_GIVEN_COLS of them.
+// y[0..count) of so many rows times the vector, or of the vector times so many columns, from `first` on. `made` has
+// room for the block, and after it for GNI_GIVEN_COLS elements of the vector.
 static void gni_given_block(const gni_given_job *j, gni_eval *e, int64_t batch, int64_t first,
                             int64_t count, const float *vector, float *y, float *made) {
     float *aside = made + GNI_GIVEN_ROWS * GNI_GIVEN_COLS;
-    const int64_t deep = j->down ? GNI_GIVEN_ROWS : GNI_GIVEN_COLS, end = j->down ? j->rows : j->cols;
+    const int64_t deep = j->down ? GNI_GIVEN_ROWS : GNI_GIVEN_COLS,
+                  end = j->down ? j->rows : j->cols;
     gni_map_job map;
     map.plan = j->plan;
     map.isa = NULL;
@@ -15748,7 +15753,8 @@ static void gni_given_task(void *arg, int64_t begin, int64_t end, int worker) {
 
 // A given product as two steps: the map that makes the operand in `memory`, whose elements are counted, and the
 // plain product of it.
-static int64_t gni_given_apart(const gni_matmul *m, gni_matmul *plain, gni_map *job, gni_buffer *memory) {
+static int64_t gni_given_apart(const gni_matmul *m, gni_matmul *plain, gni_map *job,
+                               gni_buffer *memory) {
     const bool first = m->given == 1;
     const int n = m->batch_rank;
     gni_operand *to = first ? &plain->a : &plain->b;
@@ -15809,7 +15815,8 @@ static bool gni_cpu_matmul_given(gn_context *g, const gni_matmul *d) {
     gni_buffer memory;
     memset(&memory, 0, sizeof memory);
     const int64_t elements = gni_given_apart(d, &plain, &job, &memory);
-    if (!gni_cpu_given_pays(d, elements)) return gni_cpu_given_apart(g, &plain, &job, &memory, elements);
+    if (!gni_cpu_given_pays(d, elements))
+        return gni_cpu_given_apart(g, &plain, &job, &memory, elements);
     const gni_operand *v = d->given == 1 ? &d->b : &d->a;
     j.d = d;
     j.isa = gni_gemm_isa_of((int)g->isa);
@@ -15855,7 +15862,8 @@ static bool gni_cpu_matmul(gn_context *g, const gni_matmul *d) {
     m.act = d->act;
     if (d->bias.buf != NULL) m.bias = (const float *)(const void *)gni_operand_data(&d->bias);
     gni_product_store store;
-    const bool narrow = d->sums.buf != NULL && d->sums.dtype != GN_F32; // they are rounded at the end
+    // Float16's and bfloat16's are rounded at the end.
+    const bool narrow = d->sums.buf != NULL && d->sums.dtype != GN_F32;
     if (d->sums.buf != NULL) m.column_sums = (float *)(void *)gni_operand_data(&d->sums);
     if (narrow) m.column_sums = (float *)gni_alloc(g, (size_t)d->n * sizeof(float));
     if (narrow && m.column_sums == NULL) {
@@ -22101,8 +22109,10 @@ static bool gni_vko_by_columns(const gni_reduce *r) {
     if (r->kept == r->rank) return true;
     for (int i = 0; i < r->program.n_in; i++) {
         int64_t size = (int64_t)gn_dtype_size(r->in[i].dtype);
-        if (r->in[i].stride[r->rank - 1] == 1) rows += size;
-        if (r->in[i].stride[r->kept - 1] == 1) columns += size;
+        int64_t along = r->in[i].stride[r->rank - 1], across = r->in[i].stride[r->kept - 1];
+        if (along == 0 || across == 0) continue; // it is small and stays in caches
+        if (along == 1) rows += size;
+        if (across == 1) columns += size;
     }
     return columns > rows;
 }
@@ -23516,7 +23526,7 @@ static void gni_vko_given_reduction(const gni_matmul *m, gni_reduce *r) {
         for (int i = 0; i < m->batch_rank; i++)
             to->stride[i] = k < n ? from->stride[i] : v_batch[i];
         to->stride[last - 1] = k < n ? from->stride[down ? GNI_ALONG_N : GNI_ALONG_M] : 0;
-        to->stride[last] = k < n ? from->stride[down ? GNI_ALONG_M : GNI_ALONG_N]
+        to->stride[last] = k < n  ? from->stride[down ? GNI_ALONG_M : GNI_ALONG_N]
                            : down ? m->a_cs
                                   : m->b_rs;
     }
@@ -23851,8 +23861,7 @@ static bool gni_vko_split_run(gni_vko_split *p, int64_t row) {
     for (int mode = 0; mode < 1 + bfloat; mode++) ok = ok && gni_vko_split_product(p, mode, row);
     gni_vko_call exact = *c;
     exact.spare = p->control;
-    return ok && gni_vko_matmul_tiled(&exact, p->m, p->batches, row) &&
-           gni_vko_split_patch(p, row);
+    return ok && gni_vko_matmul_tiled(&exact, p->m, p->batches, row) && gni_vko_split_patch(p, row);
 }
 
 // False: the exact kernel has to do it. `ok` says how it went otherwise. A program at the store and the sums of b's
