@@ -75,7 +75,8 @@
 //     vk_spirv         Cuts a SPIR-V module down to what one set of specialisation constants leaves of it
 //     vk_pipelines     Compute pipelines out of shaders.h
 //     vk_dispatch      Running a kernel
-//     fft_vk           The FFT on the GPU: tables, the passes that a length is cut into
+//     fft_tables       Tables of the FFT on the GPU, made by the host or by the device
+//     fft_vk           The FFT on the GPU: the passes that a length is cut into
 //     vk_ops           Jobs on the Vulkan device
 //     vk_matmul        Matrix products on the Vulkan device: kernels, tiles, splits of k, matrix units
 //     vk_split         float32 products on matrix units: operands in parts, chosen by the device
@@ -20269,9 +20270,8 @@ static bool gni_vk_dispatch(gni_vk *vk, gni_vk_pipeline *p, const gni_vk_use *us
 }
 
 #endif // GNI_VULKAN
-// >>fft_vk
-// The FFT on the GPU: tables, the passes that a length is cut into, Bluestein's convolution for the other
-// lengths. From outside: gni_fft_vk_supports, gni_fft_vk, gni_fft_vk_free.
+// >>fft_tables
+// The FFT on the GPU: its types, radices and tables. Used by room `fft vk`; from outside: gni_fft_vk_free.
 
 #if GNI_VULKAN
 
@@ -20691,6 +20691,13 @@ static bool gni_fv_make_kernel(gn_context *g, const gni_fv_table *t) {
     gni_vk_free(g->vk, &mem[0]);
     return ok;
 }
+
+#endif // GNI_VULKAN
+// >>fft_vk
+// The FFT on the GPU: the passes that a length is cut into, Bluestein's convolution for the other
+// lengths. From outside: gni_fft_vk_supports, gni_fft_vk.
+
+#if GNI_VULKAN
 
 // ---- cutting a length into passes
 
