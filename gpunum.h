@@ -16105,8 +16105,8 @@ GNI_MAYBE_UNUSED static void gni_vk_ticket_release(gni_vk *vk, gni_vk_ticket *t)
 
 #else // GNI_VULKAN
 
-#if !defined(VOLK_H_) && !defined(_WIN32)
-#include <dlfcn.h>
+#ifndef _WIN32
+#include <dlfcn.h> // volk uses it too
 #endif
 
 // Functions by what they are loaded from: nothing, an instance, a device.
@@ -16332,7 +16332,6 @@ static bool gni_vk_find_root(gni_vk_functions *f) {
     f->root = vkGetInstanceProcAddr;
     return f->root != NULL;
 }
-static void gni_vk_keep_drivers(void) {}
 static void gni_vk_drop_root(gni_vk_functions *f) { f->root = NULL; }
 #elif defined(_WIN32)
 static bool gni_vk_find_root(gni_vk_functions *f) {
@@ -16343,7 +16342,6 @@ static bool gni_vk_find_root(gni_vk_functions *f) {
     f->library = (void *)library;
     return f->root != NULL;
 }
-static void gni_vk_keep_drivers(void) {}
 static void gni_vk_drop_root(gni_vk_functions *f) {
     if (f->library) FreeLibrary((HMODULE)f->library);
     f->library = NULL;
@@ -16371,7 +16369,14 @@ static bool gni_vk_find_root(gni_vk_functions *f) {
     memcpy(&f->root, &p, sizeof p);
     return f->root != NULL;
 }
-// The same for the drivers known for it, once the loader has them.
+static void gni_vk_drop_root(gni_vk_functions *f) {
+    if (f->library) dlclose(f->library);
+    f->library = NULL;
+    f->root = NULL;
+}
+#endif
+
+// Drivers that fail to load again after they were unloaded some 30 times stay, once the loader has them.
 static void gni_vk_keep_drivers(void) {
 #if defined(RTLD_NODELETE) && defined(RTLD_NOLOAD)
     static const char *const names[] = {"libGLX_nvidia.so.0", "libEGL_nvidia.so.0"};
@@ -16381,12 +16386,6 @@ static void gni_vk_keep_drivers(void) {
     }
 #endif
 }
-static void gni_vk_drop_root(gni_vk_functions *f) {
-    if (f->library) dlclose(f->library);
-    f->library = NULL;
-    f->root = NULL;
-}
-#endif
 
 static bool gni_vk_load_global(gni_vk_functions *f) {
     f->vkEnumerateInstanceVersion =

@@ -444,7 +444,9 @@ def rounded(a, t):
         if t == 'bool':
             return np.asarray(np.asarray(a) != 0, dtype=object) * 1
         low, high = limits(t)
-        return np.asarray((np.asarray(a, dtype=object) - low) % (high - low + 1) + low, dtype=object)
+        # NumPy's own integers overflow, Python's do not.
+        wrap = np.frompyfunc(lambda x: ((int(x) if isinstance(x, np.integer) else x) - low) % (high - low + 1) + low, 1, 1)
+        return np.asarray(wrap(np.asarray(a, dtype=object)), dtype=object)
 
 
 class Values:
