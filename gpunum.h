@@ -10141,16 +10141,16 @@ GNI_FT_INLINE void GNI_FT(gni_ft_small_b)(const GNI_FT_T *a, int64_t src_ld, GNI
 // Each direction has its own copy: a choice for every vector costs a lone transform a tenth.
 #define GNI_FT_SMALL_CASE(B)                                                                       \
     if (b == B && swap) {                                                                          \
-        for (int i = 0; i < count; i += GNI_FT_W / B) GNI_FT(gni_ft_small_b)                       \
-        (x + 2 * i * src_ld, src_ld, y + 2 * i * dst_ld, dst_ld, B, count - i, u, (GNI_FT_T)scale, \
-         true);                                                                                    \
+        for (int64_t i = 0; i < count; i += GNI_FT_W / B) GNI_FT(gni_ft_small_b)                   \
+        (x + 2 * i * src_ld, src_ld, y + 2 * i * dst_ld, dst_ld, B,                                \
+         (int)GNI_MIN(count - i, GNI_FT_W + 1), u, (GNI_FT_T)scale, true);                         \
     } else if (b == B) {                                                                           \
-        for (int i = 0; i < count; i += GNI_FT_W / B) GNI_FT(gni_ft_small_b)                       \
-        (x + 2 * i * src_ld, src_ld, y + 2 * i * dst_ld, dst_ld, B, count - i, u, (GNI_FT_T)scale, \
-         false);                                                                                   \
+        for (int64_t i = 0; i < count; i += GNI_FT_W / B) GNI_FT(gni_ft_small_b)                   \
+        (x + 2 * i * src_ld, src_ld, y + 2 * i * dst_ld, dst_ld, B,                                \
+         (int)GNI_MIN(count - i, GNI_FT_W + 1), u, (GNI_FT_T)scale, false);                        \
     }
 static void GNI_FT(gni_ft_small)(const void *src, int64_t src_ld, void *dst, int64_t dst_ld, int b,
-                                 int count, const void *table, double scale, bool swap) {
+                                 int64_t count, const void *table, double scale, bool swap) {
     const GNI_FT_T *x = (const GNI_FT_T *)src, *u = (const GNI_FT_T *)table;
     GNI_FT_T *y = (GNI_FT_T *)dst;
     GNI_FT_SMALL_CASE(1)
@@ -12221,7 +12221,7 @@ typedef struct gni_ft_isa {
                     int64_t dst_ld, double scale, bool swap, void *work);
     void (*batch)(const gni_ft_lane *f, const void *src, int64_t src_ld, void *dst, int64_t dst_ld,
                   int count, double scale, bool swap, void *work);
-    void (*whole)(const void *src, int64_t src_ld, void *dst, int64_t dst_ld, int b, int count,
+    void (*whole)(const void *src, int64_t src_ld, void *dst, int64_t dst_ld, int b, int64_t count,
                   const void *table, double scale, bool swap);
     void (*twist)(const void *columns, int64_t a, int64_t b, int64_t j, const void *table,
                   const void *factors, void *dst);
@@ -13121,7 +13121,7 @@ static void gni_ft_rows(const gni_ft_plan *p, gni_pool *pool, const char *src, i
         return;
     }
     if (p->method == GNI_FT_SMALL) {
-        p->isa->whole(src, src_ld, dst, dst_ld, (int)p->b.n, (int)count, p->turn, scale, swap);
+        p->isa->whole(src, src_ld, dst, dst_ld, (int)p->b.n, count, p->turn, scale, swap);
         return;
     }
     for (int64_t i = 0; i < count; i += unit) {
