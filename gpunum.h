@@ -20607,16 +20607,11 @@ static gni_vk_pipeline *gni_fv_wide_pipeline(gni_vk *vk, gni_vk_mode mode) {
     return gni_vk_pipeline_get(vk, &kernel, mode);
 }
 
-// The second parts of numbers follow the first at a multiple of 256 bytes.
-static uint64_t gni_fv_wide_part(int64_t points) {
-    return ((uint64_t)points * 8 + 255) & ~(uint64_t)255;
-}
-
+// The first and second parts of numbers, or the first alone.
 static void gni_fv_wide_use(gni_vk_use *use, const gni_vk_mem *mem, int64_t points, bool both,
                             bool write) {
     for (int i = 0; i < 2; i++) {
-        use[i].mem = mem;
-        use[i].offset = both && i == 1 ? gni_fv_wide_part(points) : 0;
+        use[i].mem = both ? mem + i : mem;
         use[i].bytes = (uint64_t)points * 8;
         use[i].write = write;
     }
@@ -20657,12 +20652,9 @@ static bool gni_fv_make_chirp(gn_context *g, const gni_fv_table *t) {
     return w.circle != NULL && gni_fv_wide_pass(g, &w, NULL, &t->mem);
 }
 
-// The chirp's conjugate, there and mirrored, and the stages of its transform.
-static bool gni_fv_make_kernel(gn_context *g, const gni_fv_table *t) {
-    const uint64_t bytes = 2 * gni_fv_wide_part(t->size);
-    gni_vk_mem mem[2];
+// The chirp's conjugate, there and mirrored, and the stages of its transform, between two pairs of `mem`.
+static bool gni_fv_fill_kernel(gn_context *g, const gni_fv_table *t, const gni_vk_mem *mem) {
     gni_fv_wide w;
-    memset(mem, 0, sizeof mem);
     memset(&w, 0, sizeof w);
     w.circle = gni_fv_table_get(g, GNI_FV_CIRCLE, 2 * t->n, 0);
     w.points = t->size;
@@ -20670,24 +20662,26 @@ static bool gni_fv_make_kernel(gn_context *g, const gni_fv_table *t) {
     w.flags = GNI_FV_WIDE_CONJ;
     w.step = 1;
     w.scale = 1.0 / (double)t->size;
-    bool ok = w.circle != NULL && gni_vk_alloc(g->vk, bytes, &mem[0]);
-    if (ok && !gni_vk_alloc(g->vk, bytes, &mem[1])) {
-        gni_vk_free(g->vk, &mem[0]);
-        ok = false;
-    }
-    if (!ok) return false;
-    ok = gni_fv_wide_pass(g, &w, NULL, &mem[0]);
+    bool ok = w.circle != NULL && gni_fv_wide_pass(g, &w, NULL, mem);
     w.circle = gni_fv_table_get(g, GNI_FV_CIRCLE, t->size, 0);
     w.chirp = 0;
     ok = ok && w.circle != NULL;
-    for (int source = 0; w.step < t->size && ok; source = 1 - source, w.step *= w.radix) {
+    for (int source = 0; w.step < t->size && ok; source = 2 - source, w.step *= w.radix) {
         const int64_t rest = t->size / w.step; // no other primes than 2, 3, 5 and 7
         w.radix = rest % 4 == 0 ? 4 : rest % 2 == 0 ? 2 : rest % 3 == 0 ? 3 : rest % 5 == 0 ? 5 : 7;
         w.flags = rest == w.radix ? (uint32_t)GNI_FV_WIDE_LAST : 0u;
-        ok = gni_fv_wide_pass(g, &w, &mem[source], rest == w.radix ? &t->mem : &mem[1 - source]);
+        ok = gni_fv_wide_pass(g, &w, &mem[source], rest == w.radix ? &t->mem : &mem[2 - source]);
     }
-    gni_vk_free(g->vk, &mem[1]);
-    gni_vk_free(g->vk, &mem[0]);
+    return ok;
+}
+
+// Each part has memory of its own: drivers limit the size of a buffer.
+static bool gni_fv_make_kernel(gn_context *g, const gni_fv_table *t) {
+    gni_vk_mem mem[4];
+    int count = 0;
+    while (count < 4 && gni_vk_alloc(g->vk, (uint64_t)t->size * 8, &mem[count])) count++;
+    bool ok = count == 4 && gni_fv_fill_kernel(g, t, mem);
+    while (count > 0) gni_vk_free(g->vk, &mem[--count]);
     return ok;
 }
 
