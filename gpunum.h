@@ -4548,6 +4548,9 @@ static bool gni_tree_settle(gn_context *g, gn_array *root, bool fuse, gn_array *
             *one = list[i];
     for (int i = 0; i < n; i++)
         if (list[i] != *one && !gni_materialize(g, list[i])) return false;
+    // Before the program is built, which may read them as well.
+    for (int i = 0; i < 2 && *one != NULL; i++)
+        if (!gni_materialize(g, (*one)->expr->src[i])) return false;
     return true;
 }
 
