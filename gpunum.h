@@ -21552,7 +21552,6 @@ typedef struct gni_vko_call {
     gni_vk_mem scratch[2];
     int n_scratch;
     gni_vk_use spare; // of gni_vko_matmul_tiled: see vk_split
-    bool asks;        // nothing is to be done but to say whether `special` is compiled
 } gni_vko_call;
 
 #ifdef GNI_VK_HAS_OPS
@@ -21817,17 +21816,6 @@ static gni_vk_pipeline *gni_vko_pipeline(gni_vko_call *c) {
     if (!p) return gni_vk_pipeline_get(vk, &c->special, GNI_VK_WAIT);
     if (gni_vko_seen(vk, &c->special)) gni_vk_pipeline_get(vk, &c->special, GNI_VK_ASYNC);
     return p;
-}
-
-// Whether gni_vko_pipeline would take the specialised kernel; asks for it where it is not compiled yet.
-static bool gni_vko_is_special(gni_vko_call *c) {
-    gni_vk *vk = c->vk;
-    uint32_t flags = vk->g->options.vulkan_flags;
-    bool waits = (flags & (GN_VULKAN_NO_ASYNC_PIPELINES | GN_VULKAN_NO_SPECIALIZATION)) != 0;
-    if (c->special.module < 0) return false;
-    if (waits || gni_vk_pipeline_get(vk, &c->special, GNI_VK_PEEK)) return true;
-    if (gni_vko_seen(vk, &c->special)) gni_vk_pipeline_get(vk, &c->special, GNI_VK_ASYNC);
-    return false;
 }
 
 static bool gni_vko_dispatch(gni_vko_call *c, gni_vk_pipeline *p, int64_t gx, int64_t gy,
@@ -22237,7 +22225,6 @@ static bool gni_vko_reduce_piece(gni_vko_call *c, const gni_reduce *r, const gni
     k[5] = (uint32_t)first;
     k[6] = (uint32_t)index;
     gni_vko_reduce_modules(c, r, &s);
-    if (c->asks) return gni_vko_is_special(c);
     return gni_vko_dispatch(c, gni_vko_pipeline(c), plan->blocks, splits, 1);
 }
 
@@ -22359,21 +22346,6 @@ static bool gni_vko_reduce_is_far(const gni_reduce *r) {
         if (reach > GNI_VK_REACH - 256) return true;
     }
     return false;
-}
-
-// Whether one piece does it, by a kernel that is compiled for its program.
-static bool gni_vko_reduce_ready(gni_vk *vk, const gni_reduce *r) {
-    gni_vko_call c;
-    gni_vko_plan plan;
-    int64_t kept = 1, reduced = 1;
-    bool fits = false;
-    for (int i = 0; i < r->kept; i++) kept *= r->dim[i];
-    for (int i = r->kept; i < r->rank; i++) reduced *= r->dim[i];
-    gni_vko_reduce_plan(vk, r, kept, reduced, &plan);
-    memset(&c, 0, sizeof c);
-    c.vk = vk;
-    c.asks = true;
-    return gni_vko_reduce_piece(&c, r, &plan, reduced, 0, 1, 1, 0, 1, false, &fits) && fits;
 }
 
 static bool gni_vko_reduce_ok(const gni_vk *vk, const gni_reduce *r) {
@@ -23537,28 +23509,28 @@ static void gni_vko_given_reduction(const gni_matmul *m, gni_reduce *r) {
     r->kept = gni_merge_dims(&r->rank, r->dim, ops, n + 1, r->kept);
 }
 
-// By a pass of its own. False: there is no memory for that; `ok` says how it went otherwise.
-static bool gni_vko_given_apart(gni_vk *vk, const gni_matmul *m, bool *ok) {
+// By a pass of its own.
+static bool gni_vko_given_apart(gni_vk *vk, const gni_matmul *m) {
     gni_buffer buffer;
     gni_map job;
     gni_matmul plain;
     memset(&buffer, 0, sizeof buffer);
-    const int64_t elements = gni_given_apart(m, &plain, &job, &buffer);
-    if (!gni_vk_alloc(vk, (uint64_t)elements * sizeof(float), &buffer.device)) return false;
-    *ok = gni_vko_map(vk, &job) && gni_vko_matmul(vk, &plain, m->n);
+    const uint64_t bytes =
+        (uint64_t)gni_given_apart(m, &plain, &job, &buffer) * sizeof(float);
+    if (!gni_vk_alloc(vk, bytes, &buffer.device)) {
+        gni_fail_memory(vk->g, "gn_matmul", bytes);
+        return false;
+    }
+    bool ok = gni_vko_map(vk, &job) && gni_vko_matmul(vk, &plain, m->n);
     gni_vk_free(vk, &buffer.device);
-    return true;
+    return ok;
 }
 
-// A reduction that interprets its program is slower than both passes.
+// The two round differently, so that which kernels are compiled already must not choose between them.
 static bool gni_vko_matmul_given(gni_vk *vk, const gni_matmul *m) {
     gni_reduce r;
-    bool ok;
     gni_vko_given_reduction(m, &r);
-    bool can = gni_vko_reduce_ok(vk, &r);
-    if (can && gni_vko_reduce_ready(vk, &r)) return gni_vko_reduce(vk, &r);
-    if (gni_vko_given_apart(vk, m, &ok)) return ok;
-    return can && gni_vko_reduce(vk, &r);
+    return gni_vko_reduce_ok(vk, &r) ? gni_vko_reduce(vk, &r) : gni_vko_given_apart(vk, m);
 }
 
 // ---- the job
