@@ -254,6 +254,36 @@ static void test_overwritten(void **state) {
     assert_true(gn_item(gn_max(gn_matmul(gn_mul_s(x, 2.0), v), GN_ALL)) == 3200.0);
 }
 
+// One step of k: the program at the product's store reads the operand too, which alone holds its source.
+static void test_read_beside(void **state) {
+    gn_context *g = (gn_context *)*state;
+    float two = 2.0f, data[8192];
+    for (int i = 0; i < 8192; i++) data[i] = 3.0f;
+    for (int side = 0; side < 2; side++) {
+        gn_array *a = gn_array_from(g, GN_F32, side ? GN_SHAPE(1, 8192) : GN_SHAPE(8192, 1), data), *x = gn_relu(a);
+        gn_array *v = gn_array_from(g, GN_F32, GN_SHAPE(1, 1), &two), *p = side ? gn_matmul(v, x) : gn_matmul(x, v);
+        gn_array *y = gn_add(p, x);
+        gn_release(a);
+        gn_release(x);
+        gn_release(p);
+        assert_true(gn_item(gn_min(y, GN_ALL)) == 9.0 && gn_item(gn_max(y, GN_ALL)) == 9.0);
+        gn_release(y);
+        gn_release(v);
+    }
+}
+
+// However often it ran, and whatever is compiled by then.
+static void test_same_bits(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_array *x = values(g, GN_F32, GN_SHAPE(60, 517)), *v = values(g, GN_F32, GN_SHAPE(517));
+    float first[60], again[60];
+    for (int i = 0; i < 100; i++)
+        GN_SCOPE(g) {
+            gn_read(gn_matmul(gn_tanh(gn_mul_s(x, 1.7)), v), i > 0 ? again : first, sizeof first);
+            assert_true(i == 0 || memcmp(first, again, sizeof first) == 0);
+        }
+}
+
 // Whoever asks for a gradient reads the operand again: it is made once.
 static void test_gradients(void **state) {
     gn_context *g = (gn_context *)*state;
@@ -286,6 +316,7 @@ int main(void) {
         GN_TEST(test_dtypes), GN_TEST(test_programs),    GN_TEST(test_shapes),    GN_TEST(test_special_values),
         GN_TEST(test_large),
         GN_TEST(test_counts), GN_TEST(test_overwritten), GN_TEST(test_gradients), cmocka_unit_test(test_out_of_memory),
+        GN_TEST(test_read_beside), GN_TEST(test_same_bits),
     };
     return cmocka_run_group_tests_name("prologue", tests, NULL, NULL);
 }
