@@ -96,7 +96,7 @@ GN_R gn_scale(uint high) {
 #ifdef GN_DOUBLE
     return packDouble2x32(uvec2(0u, (2046u - clamp(high >> 20, 24u, 2022u)) << 20));
 #else
-    return uintBitsToFloat((254u - clamp(high >> 23, 24u, 230u)) << 23);
+    return uintBitsToFloat((254u - clamp(high >> 23, 2u, 230u)) << 23);
 #endif
 }
 
