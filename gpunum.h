@@ -567,7 +567,7 @@ GPUNUM_API gn_array *gn_triu(gn_array *a, int64_t k);
 // integers give float32. Large matrices (gn_options.thresholds.linalg), and batches of small ones that are as large
 // together (up to 128 x 128, of float64 64 x 64), are solved, inverted and factored by LU, Cholesky and QR on the GPU in
 // their own dtype, halves in float32: residuals are of the order of n times its epsilon. Pivots there are the largest
-// up to a factor of 1 + 2^-13. Such batches of small ones have their eigenvalues and singular values there too, by
+// up to a factor of 1 + 2^-11. Such batches of small ones have their eigenvalues and singular values there too, by
 // Jacobi's method; those of a single matrix and of larger ones are the CPU's. A matrix that has no decomposition is a
 // GN_ERROR_ARGUMENT whose message names it and says why.
 
