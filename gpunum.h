@@ -25529,13 +25529,15 @@ static double gni_la_reflector(const gni_la *w, double *x, int64_t n, double *ta
     *tau = 0.0;
     if (rest == 0.0) return alpha;
     double beta = hypot(alpha, rest), d;
+    if (beta < 1e-290) { // numbers near the smallest ones have too few digits for tau
+        x[0] = alpha;
+        for (int64_t i = 0; i < n; i++) x[i] *= 1e200;
+        return gni_la_reflector(w, x, n, tau) * 1e-200;
+    }
     if (!(alpha < 0.0)) beta = -beta;
     d = alpha - beta;
     *tau = -d / beta;
-    if (fabs(d) > 1e-290)
-        for (int64_t i = 1; i < n; i++) x[i] *= 1.0 / d;
-    else
-        for (int64_t i = 1; i < n; i++) x[i] /= d;
+    for (int64_t i = 1; i < n; i++) x[i] *= 1.0 / d;
     return beta;
 }
 
@@ -28079,10 +28081,10 @@ static bool gni_la_scale(double *a, int64_t ld, int64_t m, int64_t n, int *power
     *power = 0;
     if (most == 0.0) return true;
     frexp(most, power);
-    *power = GNI_MAX(-1000, GNI_MIN(*power, 1000));
-    double factor = ldexp(1.0, -*power);
+    // In two steps: the inverse of the smallest numbers is no number.
+    const double factor = ldexp(1.0, -*power / 2), other = ldexp(1.0, -*power - -*power / 2);
     for (int64_t i = 0; i < m; i++)
-        for (int64_t j = 0; j < n; j++) a[i * ld + j] *= factor;
+        for (int64_t j = 0; j < n; j++) a[i * ld + j] = a[i * ld + j] * factor * other;
     return true;
 }
 

@@ -258,6 +258,15 @@ static void test_ill_conditioned(void **state) {
             1e-15);
         gn_scope_end(g);
     }
+    // What is left of equal columns soon is nearly nothing.
+    gn_array *ones = gn_ones(g, GN_F64, GN_SHAPE(130, 64)), *v = NULL;
+    check_qr(g, ones, 1e-15);
+    check_svd(g, ones, 1e-15);
+    // The smallest numbers there are have the vectors of others.
+    gn_array *tiny = gn_mul_s(gn_floor(gn_mul_s(gn_randn(g, GN_F64, GN_SHAPE(70, 70)), 1e6)), 5e-324),
+             *w = gn_mul_s(gn_eigh(tiny, &v), 1e300), *s = gn_mul_s(tiny, 1e300);
+    s = gn_add(gn_tril(s, 0), turned(gn_tril(s, -1)));
+    assert_true(largest(gn_sub(gn_matmul(s, v), gn_mul(v, gn_expand_dims(w, -2)))) <= 1e-6 * largest(w));
 }
 
 // Eigenvalues known exactly: of the second difference, and of a matrix with many equal ones.
