@@ -1548,6 +1548,7 @@ typedef struct gni_reduce {
     int rank, kept;
     int64_t dim[GN_MAX_RANK];
     gni_operand in[GNI_MAX_INPUTS], out; // out.dtype: of the result
+    bool compiled; // not worth interpreting: a GPU waits for the kernel of this program
 } gni_reduce;
 
 typedef enum gni_softmax_kind { GNI_SOFTMAX, GNI_LOG_SOFTMAX, GNI_LOGSUMEXP } gni_softmax_kind;
@@ -21552,6 +21553,7 @@ typedef struct gni_vko_call {
     gni_vk_mem scratch[2];
     int n_scratch;
     gni_vk_use spare; // of gni_vko_matmul_tiled: see vk_split
+    bool waits;       // for `special` to be compiled
 } gni_vko_call;
 
 #ifdef GNI_VK_HAS_OPS
@@ -21812,6 +21814,7 @@ static gni_vk_pipeline *gni_vko_pipeline(gni_vko_call *c) {
     if (p) return p;
     // A CPU compiles on the cores that it computes with: there, programs that come once are interpreted.
     bool slow = vk->caps.kind == GNI_VK_CPU, few = vk->compiler.count < GNI_VKO_FEW;
+    if (c->waits && !slow) return gni_vk_pipeline_get(vk, &c->special, GNI_VK_WAIT);
     p = gni_vk_pipeline_get(vk, &c->generic, slow ? GNI_VK_WAIT : few ? GNI_VK_PEEK : GNI_VK_ASYNC);
     if (!p) return gni_vk_pipeline_get(vk, &c->special, GNI_VK_WAIT);
     if (gni_vko_seen(vk, &c->special)) gni_vk_pipeline_get(vk, &c->special, GNI_VK_ASYNC);
@@ -22225,6 +22228,7 @@ static bool gni_vko_reduce_piece(gni_vko_call *c, const gni_reduce *r, const gni
     k[5] = (uint32_t)first;
     k[6] = (uint32_t)index;
     gni_vko_reduce_modules(c, r, &s);
+    c->waits = r->compiled;
     return gni_vko_dispatch(c, gni_vko_pipeline(c), plan->blocks, splits, 1);
 }
 
@@ -23506,6 +23510,7 @@ static void gni_vko_given_reduction(const gni_matmul *m, gni_reduce *r) {
                                   : m->b_rs;
     }
     r->out = m->c;
+    r->compiled = true; // interpreted, it would be slower than two passes
     r->kept = gni_merge_dims(&r->rank, r->dim, ops, n + 1, r->kept);
 }
 
@@ -27687,7 +27692,7 @@ static void gni_lg_cholesky(gni_lg *w) {
                           beside = gni_lg_part(below, 0, 0, end - stop, ib);
             gni_lg_root(w, &top, i);
             if (stop == n) break;
-            gni_lg_solve_panel(w, top, gni_lg_turned(below), false, false);
+            gni_lg_solve_panel(w, top, gni_lg_turned(below), false, true);
             gni_lg_subtract(w, gni_lg_part(w->a, stop, stop, n - stop, end - stop), below,
                             gni_lg_turned(beside), false);
         }

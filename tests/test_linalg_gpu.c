@@ -34,15 +34,18 @@ static void check_solve(gn_context *g, gn_array *a, gn_array *b) {
                 8.0 * n * eps * largest(a) * largest(y));
 }
 
-static void check_cholesky(gn_context *g, gn_array *a) {
-    const double n = (double)gn_dim(a, -1) + 10.0, eps = eps_of(gn_dtype_of(a));
-    gn_array *s =
-        gn_add(gn_matmul(a, turned(a)), gn_eye(g, gn_dtype_of(a), gn_dim(a, -1), gn_dim(a, -1), 0));
+static void check_root(gn_array *s) {
+    const double n = (double)gn_dim(s, -1) + 10.0, eps = eps_of(gn_dtype_of(s));
     // What is above the diagonal does not count.
     gn_array *l = gn_cholesky(gn_add(gn_tril(s, 0), gn_triu(gn_mul_s(s, 1e3), 1)));
     assert_true(is_on_gpu(l));
     assert_true(largest(gn_sub(gn_matmul(wide(l), turned(wide(l))), s)) <= n * eps * largest(s));
     assert_true(largest(gn_sub(gn_tril(l, 0), l)) == 0.0);
+}
+
+static void check_cholesky(gn_context *g, gn_array *a) {
+    const int64_t n = gn_dim(a, -1);
+    check_root(gn_add(gn_matmul(a, turned(a)), gn_eye(g, gn_dtype_of(a), n, n, 0)));
 }
 
 static void check_qr(gn_context *g, gn_array *a) {
@@ -331,6 +334,7 @@ static void test_large(void **state) {
             check_solve(g, gn_mul(a, gn_expand_dims(scale, -1)), b);
             gn_array *hilbert = gn_cast(gn_recip(gn_add_s(gn_add(down, place), 1.0)), t);
             check_solve(g, gn_add(hilbert, gn_mul_s(gn_eye(g, t, n, n, 0), k == 0 ? 1e-4 : 1e-9)), b);
+            check_root(gn_add(hilbert, gn_mul_s(gn_eye(g, t, n, n, 0), k == 0 ? 1e-4 : 1e-12)));
             gn_scope_end(g);
         }
     gn_scope_begin(g);
