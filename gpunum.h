@@ -1737,8 +1737,8 @@ struct gn_context {
     } host_cache[GNI_HOST_CACHE_SLOTS]; // freed CPU memory of arrays, oldest first
     int host_cache_count;
     uint64_t host_cached; // its bytes
-    void
-        *small_cache[GNI_SMALL_CLASSES]; // the same of small ones, each with the next one's address
+    // The same of small ones, each with the next one's address.
+    void *small_cache[GNI_SMALL_CLASSES];
     uint64_t small_cached;
     // arrays
     gn_array *arrays, *free_arrays, *free_last;
@@ -10406,8 +10406,8 @@ GNI_FT_INLINE void GNI_FT(gni_ft_tile)(gni_fv *v, const int side) {
 #if GNI_FT_W >= 4
     GNI_FT_BLOCKS(2, 0, 1)
 #endif
-    GNI_UNUSED(v)
-    , GNI_UNUSED(side);
+    GNI_UNUSED(v);
+    GNI_UNUSED(side);
 }
 
 // Good's algorithm: a b points without factors in between, as a and b have no common divisor. `one_a` is 1 modulo a and 0
@@ -10597,14 +10597,14 @@ static void GNI_FT(gni_ft_tiny)(const void *src, int64_t src_ld, void *dst, int6
     }
 #undef GNI_FT_TINY_CASE
 #else
-    GNI_UNUSED(src)
-    , GNI_UNUSED(src_ld)
-    , GNI_UNUSED(dst)
-    , GNI_UNUSED(dst_ld);
-    GNI_UNUSED(n)
-    , GNI_UNUSED(count)
-    , GNI_UNUSED(scale)
-    , GNI_UNUSED(back);
+    GNI_UNUSED(src);
+    GNI_UNUSED(src_ld);
+    GNI_UNUSED(dst);
+    GNI_UNUSED(dst_ld);
+    GNI_UNUSED(n);
+    GNI_UNUSED(count);
+    GNI_UNUSED(scale);
+    GNI_UNUSED(back);
 #endif
 }
 
@@ -30639,10 +30639,10 @@ typedef struct gni_pass {
 
 // Stands in for the record of a graph that was released.
 static bool gni_back_used(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
-    GNI_UNUSED(g)
-    , GNI_UNUSED(node)
-    , GNI_UNUSED(gy)
-    , GNI_UNUSED(gx);
+    GNI_UNUSED(g);
+    GNI_UNUSED(node);
+    GNI_UNUSED(gy);
+    GNI_UNUSED(gx);
     return false;
 }
 
@@ -31391,8 +31391,8 @@ static bool gni_back_elementwise(gn_context *g, gni_node *node, gn_array *gy, gn
 }
 
 static bool gni_back_copy(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
-    GNI_UNUSED(g)
-    , GNI_UNUSED(node);
+    GNI_UNUSED(g);
+    GNI_UNUSED(node);
     gx[0] = gy;
     return true;
 }

@@ -151,7 +151,8 @@ static void test_shapes(void **state) {
         for (int r = 0; r < rounds; r++)
             for (int side = 1; side <= 2; side++) {
                 const int64_t *s = shape[i];
-                check(g, s[0], s[1], s[2], GN_F32, makers[1 + draw(MAKERS - 1)], side, (int)draw(2), s[1] > 0 && s[2] > 0 ? (int)draw(4) : 0);
+                check(g, s[0], s[1], s[2], GN_F32, makers[1 + draw(MAKERS - 1)], side, (int)draw(2),
+                      s[1] > 0 && s[2] > 0 ? (int)draw(4) : 0);
             }
 }
 
