@@ -2364,11 +2364,11 @@ static void *gni_host_fresh(gn_context *g, size_t bytes) {
 static void *gni_host_take(gn_context *g, uint64_t bytes) {
     size_t need = gni_host_bytes(bytes);
     if (need < GNI_HOST_CACHE_LEAST) {
-        void **list = gni_small_list(g, need), *small = *list;
-        if (small == NULL) return gni_host_fresh(g, need);
-        *list = *(void **)small;
+        void **list = gni_small_list(g, need), *first = *list;
+        if (first == NULL) return gni_host_fresh(g, need);
+        *list = *(void **)first;
         g->small_cached -= need;
-        return small;
+        return first;
     }
     for (int i = g->host_cache_count - 1; i >= 0; i--) {
         if (g->host_cache[i].bytes != need) continue;

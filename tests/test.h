@@ -47,10 +47,13 @@ static test_memory test_heap = {0, 0, -1, 0};
 static void *test_allocate(void *user, size_t size) {
     test_memory *m = (test_memory *)user;
     __atomic_fetch_add(&m->calls, 1, __ATOMIC_SEQ_CST);
-    if (m->until_failure == 0) return NULL; // and so do all that follow
+    int64_t left = __atomic_load_n(&m->until_failure, __ATOMIC_SEQ_CST);
+    while (left > 0 && !__atomic_compare_exchange_n(&m->until_failure, &left, left - 1, false, __ATOMIC_SEQ_CST,
+                                                    __ATOMIC_SEQ_CST)) {
+    }
+    if (left == 0) return NULL; // and so do all that follow
     void *p = malloc(size);
     if (p == NULL) return NULL;
-    if (m->until_failure > 0) m->until_failure--;
     __atomic_fetch_add(&m->blocks, 1, __ATOMIC_SEQ_CST);
     __atomic_fetch_add(&m->bytes, (int64_t)size, __ATOMIC_SEQ_CST);
     return p;
@@ -156,10 +159,10 @@ static TEST_MAYBE_UNUSED int test_teardown(void **state) {
 // Runs fn with allocation number k failing, which must be reported or do no harm. False: it needs fewer.
 static TEST_MAYBE_UNUSED bool test_allocation_fails(gn_context *g, void (*fn)(gn_context *g),
                                                     int64_t k) {
-    test_heap.until_failure = k;
+    __atomic_store_n(&test_heap.until_failure, k, __ATOMIC_SEQ_CST);
     fn(g);
-    bool failed = test_heap.until_failure == 0;
-    test_heap.until_failure = -1;
+    bool failed = __atomic_load_n(&test_heap.until_failure, __ATOMIC_SEQ_CST) == 0;
+    __atomic_store_n(&test_heap.until_failure, -1, __ATOMIC_SEQ_CST);
     gn_status status = gn_status_get(g);
     if (status != GN_OK && (!failed || status != GN_ERROR_OUT_OF_MEMORY))
         fail_msg("allocation %lld: %s: %s", (long long)k, gn_status_string(status), gn_error(g));
