@@ -623,9 +623,11 @@ static void test_specialise(void **state) {
             uint32_t n, spec[GNI_VK_MAX_SPEC], *w = copy_words(&gni_modules[m], &n);
             for (int i = 0; i < GNI_VK_MAX_SPEC; i++)
                 spec[i] = k == 0 ? 1 : k == 3 ? (uint32_t)(i < 3) : 1 + random_below(k == 1 ? 16 : 4);
-            if (strncmp(gni_modules[m].name, "eigen", 5) == 0) { // lengths of arrays are quotients of the first two
+            // Lengths of its arrays are quotients of the first two, the fourth is the workgroup's size.
+            if (strncmp(gni_modules[m].name, "eigen", 5) == 0) {
                 spec[0] = 8u << random_below(3);
                 spec[1] = 1u << random_below(3);
+                spec[3] = 64;
             }
             uint32_t left = gni_spv_specialise(f.g, w, n, spec, GNI_VK_MAX_SPEC);
             if (left == 0 || left > n) fail_msg("%s: %u of %u words", gni_modules[m].name, (unsigned)left, (unsigned)n);
