@@ -25229,6 +25229,12 @@ static void gni_la_clear(double *a, int64_t ld, int64_t m, int64_t n) {
     for (int64_t i = 0; i < m; i++) memset(a + i * ld, 0, (size_t)n * sizeof(double));
 }
 
+// The first m <= n rows of the unit matrix.
+static void gni_la_unit(double *a, int64_t ld, int64_t m, int64_t n) {
+    gni_la_clear(a, ld, m, n);
+    for (int64_t i = 0; i < m; i++) a[i * ld + i] = 1.0;
+}
+
 // ---- products
 
 // c (m,n) = a (m,k) b (k,n), or added to c.
@@ -25632,8 +25638,7 @@ static void gni_la_qr(gni_la *w, double *at, int64_t ld, int64_t m, int64_t n, d
 static void gni_la_form_q(gni_la *w, const double *a, int64_t ld, int64_t m, int64_t k,
                           const double *tau, double *q, int64_t ldq, int64_t count,
                           gni_la_block *b) {
-    gni_la_clear(q, ldq, count, m);
-    for (int64_t i = 0; i < count; i++) q[i * ldq + i] = 1.0;
+    gni_la_unit(q, ldq, count, m);
     for (int64_t j0 = (k - 1) / GNI_LA_PANEL * GNI_LA_PANEL; j0 >= 0 && k > 0; j0 -= GNI_LA_PANEL) {
         const int64_t jb = GNI_MIN(GNI_LA_PANEL, k - j0);
         gni_la_block_load(w, b, a, ld, j0, jb, m, tau);
@@ -26226,11 +26231,6 @@ static void gni_dc_take(gni_dc *c, gni_la *w, double *z, int64_t ld, int64_t n) 
     gni_la_turns_begin(&c->turns, w, z, ld, GNI_DC_LEAF, GNI_DC_LEAF + 1);
 }
 
-static void gni_dc_unit(double *z, int64_t ld, int64_t n) {
-    gni_la_clear(z, ld, n, n);
-    for (int64_t i = 0; i < n; i++) z[i * ld + i] = 1.0;
-}
-
 // ---- the secular equation 1 / rho + sum of weight^2 / (pole - x) = 0
 
 // How far the poles `from` to `to` are from pole number k.
@@ -26524,7 +26524,7 @@ static void gni_dc_solve(gni_dc *c, double *z, double *d, double *e, int64_t n) 
 static void gni_dc_run(gni_la *w, double *d, double *e, double *z, int64_t ld, int64_t n) {
     gni_dc c;
     gni_dc_take(&c, w, z, ld, n);
-    gni_dc_unit(z, ld, n);
+    gni_la_unit(z, ld, n, n);
     gni_dc_solve(&c, z, d, e, n);
 }
 
@@ -26621,8 +26621,8 @@ static void gni_dc_run_values(gni_la *w, double *d, const double *e, double *u, 
     gni_la_turns_begin(&c.turns_right, w, v, ld, GNI_DC_LEAF + 1, GNI_DC_LEAF + 1);
     c.s_left = gni_la_take(w, n * ld);
     c.singular = true;
-    gni_dc_unit(u, ld, n);
-    gni_dc_unit(v, ld, n);
+    gni_la_unit(u, ld, n, n);
+    gni_la_unit(v, ld, n, n);
     gni_dc_solve_values(&c, u, v, d, e, n, 0);
 }
 
@@ -28121,8 +28121,7 @@ static void gni_la_do_solve(gni_la *w, const gni_la_job *d, int64_t index) {
     if (d->kind == GNI_LA_SOLVE) {
         gni_la_load(&d->in[1], index, b, ldb, 1, n, k);
     } else {
-        gni_la_clear(b, ldb, n, n);
-        for (int64_t i = 0; i < n; i++) b[i * ldb + i] = 1.0;
+        gni_la_unit(b, ldb, n, n);
     }
     gni_la_lu_solve(w, a, ld, n, pivot, b, ldb, k);
     gni_la_store(&d->out[0], index, b, ldb, 1, n, k, NULL);

@@ -1,6 +1,6 @@
 // Eigenvalues and singular values of batches of small matrices on the GPU. Residuals are relative to n eps and the largest
 // element, as test_linalg_gpu has them.
-#include "test.h"
+#include "test_matrices.h"
 
 static gn_context *open_gpu(void) {
     gn_options o = test_options();
@@ -8,18 +8,6 @@ static gn_context *open_gpu(void) {
     o.thresholds.linalg = 1;
     return test_open_with(&o);
 }
-
-static bool is_on_gpu(gn_array *a) { return strstr(gn_explain(a), "computed on the GPU") != NULL; }
-
-static double largest(gn_array *a) {
-    return gn_size(a) == 0 ? 0.0 : gn_item(gn_max(gn_abs(a), GN_ALL));
-}
-
-static gn_array *turned(gn_array *a) { return gn_swap_axes(a, -1, -2); }
-
-static gn_array *wide(gn_array *a) { return gn_cast(a, GN_F64); }
-
-static double eps_of(gn_dtype t) { return t == GN_F64 ? 2.3e-16 : 1.2e-7; }
 
 static gn_array *symmetric(gn_array *a) { return gn_add(gn_tril(a, 0), turned(gn_tril(a, -1))); }
 
@@ -110,13 +98,6 @@ static void check_svd(const char *name, gn_array *a) {
         if (gn_dim(s, -1) > 1) assert_true(gn_item(gn_max(steps_of(s), GN_ALL)) <= 0.0);
         gn_scope_end(g);
     }
-}
-
-// A CPU that plays GPU is slow to compile.
-static bool is_patient(gn_context *g) {
-    gn_device_info info;
-    gn_device_get(g, &info);
-    return strstr(info.name, "llvmpipe") == NULL;
 }
 
 static void test_sizes(void **state) {

@@ -1,6 +1,6 @@
 // Products and decompositions of matrices against NumPy, by their residuals, and their gradients against
 // differences.
-#include "test.h"
+#include "test_matrices.h"
 
 // ---- NumPy
 
@@ -126,12 +126,6 @@ static void test_numpy(void **state) {
 }
 
 // ---- residuals
-
-static double largest(gn_array *a) {
-    return gn_size(a) == 0 ? 0.0 : gn_item(gn_max(gn_abs(a), GN_ALL));
-}
-
-static gn_array *turned(gn_array *a) { return gn_swap_axes(a, -1, -2); }
 
 // How far the columns of q are from orthonormal.
 static double skew(gn_context *g, gn_array *q) {
@@ -601,8 +595,6 @@ static gn_context *open_large(int64_t least) {
     o.thresholds.linalg = least;
     return test_open_with(&o);
 }
-
-static bool is_on_gpu(gn_array *a) { return strstr(gn_explain(a), "computed on the GPU") != NULL; }
 
 // Residuals as LAPACK's tests have them: relative to n eps and the norms.
 static void check_large(gn_context *g, gn_dtype t, int64_t n) {

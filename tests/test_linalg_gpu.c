@@ -1,6 +1,6 @@
 // Decompositions on the GPU: batches of small matrices, each of which has a workgroup, and large ones with buffers
 // that are bound instead of addressed. Residuals are relative to n eps and the norms, as LAPACK's tests have them.
-#include "test.h"
+#include "test_matrices.h"
 
 static gn_context *open_with(int64_t least, uint32_t flags) {
     gn_options o = test_options();
@@ -9,18 +9,6 @@ static gn_context *open_with(int64_t least, uint32_t flags) {
     o.vulkan_flags |= flags;
     return test_open_with(&o);
 }
-
-static bool is_on_gpu(gn_array *a) { return strstr(gn_explain(a), "computed on the GPU") != NULL; }
-
-static double largest(gn_array *a) {
-    return gn_size(a) == 0 ? 0.0 : gn_item(gn_max(gn_abs(a), GN_ALL));
-}
-
-static gn_array *turned(gn_array *a) { return gn_swap_axes(a, -1, -2); }
-
-static gn_array *wide(gn_array *a) { return gn_cast(a, GN_F64); }
-
-static double eps_of(gn_dtype t) { return t == GN_F64 ? 2.3e-16 : 1.2e-7; }
 
 // a (..., n, n), b (..., n, k)
 static void check_solve(gn_context *g, gn_array *a, gn_array *b) {
@@ -90,13 +78,6 @@ static void check_batch(gn_context *g, gn_dtype t, int64_t batch, int64_t n) {
     check_cholesky(g, a);
     check_qr(g, a);
     check_det(gn_mul_s(a, 1.0 / sqrt((double)n)));
-}
-
-// A CPU that plays GPU takes minutes to compile the kernels for 64 rows of float64 and for 128 rows.
-static bool is_patient(gn_context *g) {
-    gn_device_info info;
-    gn_device_get(g, &info);
-    return strstr(info.name, "llvmpipe") == NULL;
 }
 
 static void test_sizes(void **state) {
