@@ -16471,9 +16471,10 @@ typedef struct gni_vk_kernel {
 } gni_vk_kernel;
 
 typedef enum gni_vk_mode {
-    GNI_VK_WAIT,  // compile here if need be
-    GNI_VK_ASYNC, // compile in the background, NULL until ready
-    GNI_VK_PEEK   // NULL if it is not there
+    GNI_VK_WAIT,   // compile here if need be
+    GNI_VK_ASYNC,  // compile in the background, NULL until ready
+    GNI_VK_BEHIND, // the same, one at a time and after all that others asked for
+    GNI_VK_PEEK    // NULL if it is not there
 } gni_vk_mode;
 
 // Values of Vulkan's VkComponentTypeKHR.
@@ -16651,7 +16652,7 @@ struct gni_vk_pipeline {
     VkPipeline pipeline;
     VkResult result;
     gni_atomic state; // GNI_VK_IDLE to GNI_VK_FAILED
-    bool reported;
+    bool reported, behind; // asked for with GNI_VK_BEHIND
     gni_vk_pipeline *queue_next;
 };
 enum { GNI_VK_IDLE, GNI_VK_QUEUED, GNI_VK_COMPILING, GNI_VK_READY, GNI_VK_FAILED };
@@ -16677,10 +16678,10 @@ typedef struct gni_vk_compiler {
 #ifndef GPUNUM_NO_THREADS
     gni_thread threads[GNI_VK_COMPILERS];
     int running, idle, waiting; // threads, those with nothing to do, pipelines in the queue
-    bool locks, quit;
+    bool locks, quit, busy_behind; // busy_behind: a pipeline of GNI_VK_BEHIND is being compiled
     gni_mutex mutex;
     gni_cond work, done;
-    gni_vk_pipeline *queue, *queue_last;
+    gni_vk_pipeline *queue; // those of GNI_VK_BEHIND last
 #endif
 } gni_vk_compiler;
 
@@ -19512,13 +19513,11 @@ static void gni_vk_compiler_main(void *arg) {
     gni_mutex_lock(&c->mutex);
     for (;;) {
         c->idle++;
-        while (!c->quit && !c->queue) gni_cond_wait(&c->work, &c->mutex);
+        while (!c->quit && !gni_vk_has_work(c)) gni_cond_wait(&c->work, &c->mutex);
         c->idle--;
         if (c->quit) break;
         gni_vk_pipeline *p = c->queue;
-        c->waiting--;
-        c->queue = p->queue_next;
-        if (!c->queue) c->queue_last = NULL;
+        gni_vk_dequeue(c, p);
         gni_atomic_store(&p->state, GNI_VK_COMPILING);
         gni_mutex_unlock(&c->mutex);
         gni_vk_compile(vk, p);
@@ -19530,7 +19529,7 @@ static void gni_vk_compiler_main(void *arg) {
 }
 
 // Threads start when there are more pipelines than threads to compile them. False: there is none.
-static bool gni_vk_compile_later(gni_vk *vk, gni_vk_pipeline *p) {
+static bool gni_vk_compile_later(gni_vk *vk, gni_vk_pipeline *p, bool behind) {
     gni_vk_compiler *c = &vk->compiler;
     if (!c->async) return false;
     gni_mutex_lock(&c->mutex);
@@ -19539,14 +19538,8 @@ static bool gni_vk_compile_later(gni_vk *vk, gni_vk_pipeline *p) {
         c->running++;
     c->async = c->running > 0;
     if (c->async) {
-        gni_atomic_store(&p->state, GNI_VK_QUEUED);
-        p->queue_next = NULL;
-        if (c->queue_last)
-            c->queue_last->queue_next = p;
-        else
-            c->queue = p;
-        c->queue_last = p;
-        c->waiting++;
+        p->behind = behind;
+        gni_vk_enqueue(c, p);
         gni_cond_signal(&c->work);
     }
     gni_mutex_unlock(&c->mutex);
@@ -19556,23 +19549,41 @@ static bool gni_vk_compile_later(gni_vk *vk, gni_vk_pipeline *p) {
 // Ends with p compiled: by us if the thread has not begun it.
 static void gni_vk_compile_now(gni_vk *vk, gni_vk_pipeline *p) {
     gni_vk_compiler *c = &vk->compiler;
+// The queue, which the caller has locked.
+static void gni_vk_enqueue(gni_vk_compiler *c, gni_vk_pipeline *p) {
+    gni_vk_pipeline **at = &c->queue;
+    while (*at && (p->behind || !(*at)->behind)) at = &(*at)->queue_next;
+    p->queue_next = *at;
+    *at = p;
+    c->waiting++;
+    gni_atomic_store(&p->state, GNI_VK_QUEUED);
+}
+
+static void gni_vk_dequeue(gni_vk_compiler *c, gni_vk_pipeline *p) {
+    gni_vk_pipeline **at = &c->queue;
+    while (*at != p) at = &(*at)->queue_next;
+    *at = p->queue_next;
+    c->waiting--;
+}
+
+// Kernels that interpret take seconds each: more than one of them would leave no thread to those that
+// programs need meanwhile.
+static bool gni_vk_has_work(const gni_vk_compiler *c) {
+    return c->queue && !(c->queue->behind && c->busy_behind);
+}
+
     gni_mutex_lock(&c->mutex);
     if (p->state == GNI_VK_QUEUED) {
-        gni_vk_pipeline *before = NULL;
-        for (gni_vk_pipeline *q = c->queue; q != p; q = q->queue_next) before = q;
-        if (before)
-            before->queue_next = p->queue_next;
-        else
-            c->queue = p->queue_next;
-        if (c->queue_last == p) c->queue_last = before;
-        c->waiting--;
+        gni_vk_dequeue(c, p);
         gni_atomic_store(&p->state, GNI_VK_IDLE);
     }
     while (p->state == GNI_VK_COMPILING) gni_cond_wait(&c->done, &c->mutex);
     bool ours = p->state == GNI_VK_IDLE;
+        if (p->behind) c->busy_behind = true;
     gni_mutex_unlock(&c->mutex);
     if (ours) gni_vk_compile_here(vk, p);
 }
+        if (p->behind) c->busy_behind = false;
 
 static bool gni_vk_thread_open(gni_vk_compiler *c) {
     if (!gni_mutex_init(&c->mutex)) return false;
@@ -19604,7 +19615,7 @@ static void gni_vk_thread_close(gni_vk_compiler *c) {
 
 #else
 
-static bool gni_vk_compile_later(gni_vk *vk, gni_vk_pipeline *p) {
+static bool gni_vk_compile_later(gni_vk *vk, gni_vk_pipeline *p, bool behind) {
     GNI_UNUSED(vk);
     GNI_UNUSED(p);
     return false;
@@ -19657,6 +19668,7 @@ static bool gni_vk_grow_table(gni_vk *vk) {
     uint32_t old = c->capacity;
     gni_vk_pipeline **before = c->table;
     uint32_t capacity = old ? old * 2 : 64;
+    GNI_UNUSED(behind);
     gni_vk_pipeline **table =
         (gni_vk_pipeline **)gni_calloc(vk->g, capacity * sizeof(gni_vk_pipeline *));
     if (!table) return false;
@@ -19720,9 +19732,9 @@ static gni_vk_pipeline *gni_vk_pipeline_get(gni_vk *vk, const gni_vk_kernel *k, 
     }
     int32_t state = gni_atomic_load(&p->state);
     if (state == GNI_VK_READY) return p;
-    if (state == GNI_VK_IDLE && mode == GNI_VK_ASYNC && gni_vk_compile_later(vk, p)) return NULL;
-    if (state != GNI_VK_FAILED &&
-        (mode == GNI_VK_WAIT || (mode == GNI_VK_ASYNC && state == GNI_VK_IDLE)))
+    if (state == GNI_VK_IDLE && later && gni_vk_compile_later(vk, p, mode == GNI_VK_BEHIND))
+        return NULL;
+    if (state != GNI_VK_FAILED && (mode == GNI_VK_WAIT || (later && state == GNI_VK_IDLE)))
         gni_vk_compile_now(vk, p);
     state = gni_atomic_load(&p->state);
     if (state == GNI_VK_FAILED) gni_vk_report_pipeline(vk, p, mode);
@@ -19759,6 +19771,7 @@ static unsigned char *gni_vk_cache_read(gni_vk *vk, size_t *bytes) {
     if (!file) return NULL;
     gni_vk_cache_head head;
     if (fread(&head, sizeof head, 1, file) == 1 && memcmp(head.magic, "gpunumC1", 8) == 0 &&
+    bool later = mode == GNI_VK_ASYNC || mode == GNI_VK_BEHIND;
         head.bytes <= (uint64_t)1 << 30) {
         *bytes = (size_t)head.bytes;
         data = (unsigned char *)gni_alloc(vk->g, *bytes + 1);
@@ -21815,7 +21828,10 @@ static gni_vk_pipeline *gni_vko_pipeline(gni_vko_call *c) {
     // A CPU compiles on the cores that it computes with: there, programs that come once are interpreted.
     bool slow = vk->caps.kind == GNI_VK_CPU, few = vk->compiler.count < GNI_VKO_FEW;
     if (c->waits && !slow) return gni_vk_pipeline_get(vk, &c->special, GNI_VK_WAIT);
-    p = gni_vk_pipeline_get(vk, &c->generic, slow ? GNI_VK_WAIT : few ? GNI_VK_PEEK : GNI_VK_ASYNC);
+    p = gni_vk_pipeline_get(vk, &c->generic,
+                            slow  ? GNI_VK_WAIT
+                            : few ? GNI_VK_PEEK
+                                  : GNI_VK_BEHIND);
     if (!p) return gni_vk_pipeline_get(vk, &c->special, GNI_VK_WAIT);
     if (gni_vko_seen(vk, &c->special)) gni_vk_pipeline_get(vk, &c->special, GNI_VK_ASYNC);
     return p;

@@ -175,7 +175,8 @@ static void model_map(model *m, int out, uint64_t count, bool vectors) {
     params[1] = (uint32_t)n_in;
     params[2] = random_below(100);
     uint32_t factor = random_below(5);
-    gni_vk_pipeline *p = map_pipeline(m->f.vk, factor, vectors, random_below(2) ? GNI_VK_WAIT : GNI_VK_ASYNC);
+    static const gni_vk_mode how[] = {GNI_VK_WAIT, GNI_VK_ASYNC, GNI_VK_BEHIND};
+    gni_vk_pipeline *p = map_pipeline(m->f.vk, factor, vectors, how[random_below(3)]);
     if (p == NULL) return; // not ready
     must(&m->f, gni_vk_dispatch(m->f.vk, p, use, n_in + 1, params, sizeof params, groups_for(count), 1, 1));
     for (uint64_t i = 0; i < count; i++) {
