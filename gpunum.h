@@ -22532,7 +22532,7 @@ static bool gni_vko_take(gni_vk *vk, const gni_take *t) {
 
 static bool gni_vko_random_ok(const gni_random *r) {
     bool real = r->kind == GNI_RAND_UNIFORM || r->kind == GNI_RAND_NORMAL;
-    if (real) return r->out.dtype == GN_F32;
+    if (real) return r->out.dtype == GN_F32 || gni_vko_is_half(r->out.dtype);
     return (r->out.dtype == GN_U32 || r->out.dtype == GN_I32) && r->range <= (uint64_t)1 << 32;
 }
 
@@ -22564,7 +22564,7 @@ static bool gni_vko_random(gni_vk *vk, const gni_random *r) {
     c.param[6] = (uint32_t)r->low;
     c.param[7] = (uint32_t)r->range;
     c.generic.module = GNI_MODULE_random;
-    c.generic.n_spec = 2;
+    c.generic.n_spec = 3;
     c.generic.spec[0] = (uint32_t)r->kind;
     c.generic.spec[1] = gni_random_pairs(r);
     return gni_vko_dispatch(&c, gni_vk_pipeline_get(vk, &c.generic, GNI_VK_WAIT),
@@ -22617,6 +22617,7 @@ static bool gni_vk_run(gn_context *g, gni_job_kind kind, const void *job) {
 
 #endif // GNI_VULKAN
 
+    c.generic.spec[2] = (uint32_t)r->out.dtype;
 static const gni_backend_api gni_vulkan_api = {"vulkan", GNI_ON_GPU, gni_vk_supports, gni_vk_run};
 
 // >>vk_matmul

@@ -7,11 +7,13 @@
 #define GN_BUFFERS 1
 #include "gn.glsl"
 #include "math.glsl"
+#include "memory.glsl"
 
 layout(local_size_x = 256) in;
 
 layout(constant_id = 0) const uint GN_KIND = 0u; // gni_random_kind
 layout(constant_id = 1) const uint GN_PAIRS = 0u;
+layout(constant_id = 2) const uint GN_OUT = 0u; // gn_dtype
 #define GN_UNIFORM 0u
 #define GN_NORMAL 1u
 #define GN_BITS 2u
@@ -36,8 +38,12 @@ uvec2 gn_pairs_below_span(uvec4 v) {
 uvec4 gn_random_block(uint b) {
     uint carry, low = uaddCarry(GN_COUNTER.x, b, carry);
     uvec4 v = gn_philox(uvec4(low, GN_COUNTER.y + carry, 0u, 0u), GN_KEY);
-    if (GN_KIND == GN_UNIFORM) return floatBitsToUint(vec4(v >> 8) * 5.9604644775390625e-08);
-    if (GN_KIND == GN_NORMAL) return floatBitsToUint(vec4(gn_normal2(v.x, v.y), gn_normal2(v.z, v.w)));
+    // Halves take the leading bits that they can hold, since rounding could give 1.
+    uint few = GN_OUT == GN_T_F16 ? 11u : GN_OUT == GN_T_BF16 ? 8u : 24u;
+    if (GN_KIND == GN_UNIFORM)
+        return gn_narrow(floatBitsToUint(vec4(v >> (32u - few)) * uintBitsToFloat((127u - few) << 23)), GN_OUT);
+    if (GN_KIND == GN_NORMAL)
+        return gn_narrow(floatBitsToUint(vec4(gn_normal2(v.x, v.y), gn_normal2(v.z, v.w))), GN_OUT);
     if (GN_KIND != GN_RANGE) return v;
     if (GN_PAIRS != 0u) return GN_LOW + uvec4(gn_pairs_below_span(v), 0u, 0u);
     uvec4 high, rest;
@@ -46,17 +52,15 @@ uvec4 gn_random_block(uint b) {
 }
 
 void main() {
+    GN_HANDLE h = GN_OPEN(0u);
     uint n = GN_N, base = GN_OUT_BASE, each = GN_PAIRS != 0u ? 2u : 4u, blocks = (n + each - 1u) / each;
     // Several blocks for an invocation: what is read of the parameters serves all of them.
     for (uint first = gl_WorkGroupID.x * 1024u; first < blocks; first += gl_NumWorkGroups.x * 1024u) {
         for (uint b = first + gl_LocalInvocationIndex; b < min(first + 1024u, blocks); b += 256u) {
             uvec4 v = gn_random_block(b);
             uint at = base + each * b;
-            if (each == 4u && (base & 3u) == 0u && 4u * b + 4u <= n) {
-                gn_store4(0u, at >> 2, v);
-            } else {
-                for (uint e = 0u; e < min(n - each * b, each); e++) gn_store(0u, at + e, v[e]);
-            }
+            if (each == 4u && (base & 3u) == 0u && 4u * b + 4u <= n) gn_write_group(h, at, GN_OUT, v);
+            else gn_write_each(h, at + uvec4(0u, 1u, 2u, 3u), GN_OUT, v, min(n - each * b, each));
         }
     }
 }
