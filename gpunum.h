@@ -288,7 +288,9 @@ typedef struct gn_allocator {
 
 // Smallest number of elements (of the result, or of the input for reductions; m*n*k for matmul) for
 // which GN_PLACE_AUTO takes the GPU when all operands are on the CPU. 0 = built-in default. linalg: of the
-// matrices of one decomposition; those that are on the GPU stay there from a quarter of it on.
+// matrices of one decomposition; those that are on the GPU stay there from a quarter of it on. Where the
+// default holds, operands of 16 MiB and more that were read on the CPU twice since they were last written go to
+// the GPU.
 typedef struct gn_thresholds {
     int64_t elementwise, reduction, matmul, random, copy, fft, linalg;
 } gn_thresholds;
@@ -1403,6 +1405,8 @@ typedef struct gni_buffer {
     int32_t refs;
     uint32_t version; // of the contents; autograd compares it
     uint32_t where;   // GNI_ON_CPU | GNI_ON_GPU: which sides hold the current contents
+    uint32_t read_version;
+    uint64_t read; // bytes of that version that jobs have read on the CPU: see gni_note_reads
     uint64_t bytes;
     void *host;           // NULL: no CPU memory yet
     gn_free_fn host_free; // of borrowed memory
@@ -4750,6 +4754,8 @@ static bool gni_before_write(gn_context *g, gn_array *a) {
     X(RESIDENT, "operands are on the GPU already")                                                 \
     X(MOSTLY_CPU, "nearly all operand bytes are on the CPU")                                       \
     X(LARGE, "large enough to be worth the GPU")                                                   \
+    X(AGAIN, "read so often that its operands are worth moving to the GPU")                        \
+    X(BOTH, "operands are on both sides, and the GPU reads them faster")                           \
     X(SMALL, "too small to be worth the GPU")                                                      \
     X(NO_ROOM, "device memory is full")                                                            \
     X(LOST, "the device was lost")
@@ -4848,32 +4854,68 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
     }
 }
 
-static int64_t gni_threshold(const gn_context *g, gni_job_kind kind) {
-    // tools/calibrate on an H200 and 16 AVX-512 cores: random numbers, matrix products and copies pay from
-    // here on, operands on the CPU. A single sum or sigmoid never pays there for its upload; the first
-    // two stand for the ops that usually follow on the same data. The last one, for transforms, is an
-    // estimate.
-    static const gn_thresholds fallback = {16 << 20, 16 << 20,  256 << 20, 256 << 10,
-                                           64 << 20, 256 << 10, 256 << 10};
-    const gn_thresholds *t = &g->options.thresholds;
+static int64_t gni_threshold_of(const gn_thresholds *t, gni_job_kind kind) {
     switch (kind) {
-    case GNI_JOB_MAP: return t->elementwise > 0 ? t->elementwise : fallback.elementwise;
+    case GNI_JOB_MAP: return t->elementwise;
     case GNI_JOB_REDUCE:
-    case GNI_JOB_SOFTMAX: return t->reduction > 0 ? t->reduction : fallback.reduction;
-    case GNI_JOB_MATMUL: return t->matmul > 0 ? t->matmul : fallback.matmul;
-    case GNI_JOB_RANDOM: return t->random > 0 ? t->random : fallback.random;
-    case GNI_JOB_FFT: return t->fft > 0 ? t->fft : fallback.fft;
-    case GNI_JOB_FACTOR: return t->linalg > 0 ? t->linalg : fallback.linalg;
-    default: return t->copy > 0 ? t->copy : fallback.copy;
+    case GNI_JOB_SOFTMAX: return t->reduction;
+    case GNI_JOB_MATMUL: return t->matmul;
+    case GNI_JOB_RANDOM: return t->random;
+    case GNI_JOB_FFT: return t->fft;
+    case GNI_JOB_FACTOR: return t->linalg;
+    default: return t->copy;
+    }
+}
+
+// tools/calibrate on an H200 and 16 AVX-512 cores: random numbers, matrix products and copies pay from
+// here on, operands on the CPU. A single sum or sigmoid never pays there for its upload; the first
+// two stand for the ops that usually follow on the same data. The last one, for transforms, is an
+// estimate.
+static const gn_thresholds gni_thresholds = {16 << 20, 16 << 20,  256 << 20, 256 << 10,
+                                             64 << 20, 256 << 10, 256 << 10};
+
+static int64_t gni_threshold(const gn_context *g, gni_job_kind kind) {
+    int64_t own = gni_threshold_of(&g->options.thresholds, kind);
+    return own > 0 ? own : gni_threshold_of(&gni_thresholds, kind);
+}
+
+// An upload costs about as much as a CPU takes to read the same bytes, so that what was read twice there is
+// worth moving. Below these bytes a CPU is as soon done.
+#define GNI_LEAST_MOVED ((uint64_t)16 << 20)
+
+static uint64_t gni_read_before(const gni_buffer *b) {
+    return b->read_version == b->version ? b->read : 0;
+}
+
+// The bytes of operand i that the job reads, about.
+static uint64_t gni_job_reads(const gni_job_view *v, int i, gni_job_kind kind, const void *job) {
+    uint64_t items = (uint64_t)v->size, item = (uint64_t)gn_dtype_size(v->op[i]->dtype);
+    if (kind == GNI_JOB_MATMUL) {
+        const gni_matmul *m = (const gni_matmul *)job;
+        if (v->op[i] == &m->a) items /= (uint64_t)GNI_MAX(m->n, 1);
+        if (v->op[i] == &m->b) items /= (uint64_t)GNI_MAX(m->m, 1);
+    }
+    return GNI_MIN(items, v->op[i]->buf->bytes / item) * item;
+}
+
+static void gni_note_reads(const gni_job_view *v, gni_job_kind kind, const void *job) {
+    for (int i = 0; i < v->n_in; i++) {
+        gni_buffer *b = v->op[i]->buf;
+        if (b->bytes < GNI_LEAST_MOVED / 16 || b->where != GNI_ON_CPU) continue;
+        b->read = GNI_MIN(gni_read_before(b), 2 * b->bytes) + gni_job_reads(v, i, kind, job);
+        b->read_version = b->version;
     }
 }
 
 static uint32_t gni_place_auto(const gn_context *g, gni_job_kind kind, const gni_job_view *v,
                                gni_reason *why) {
-    uint64_t cpu_only = 0, gpu_only = 0;
+    uint64_t cpu_only = 0, gpu_only = 0, both = 0, again = 0;
     for (int i = 0; i < v->n_in; i++) {
-        if (v->op[i]->buf->where == GNI_ON_CPU) cpu_only += v->op[i]->buf->bytes;
-        if (v->op[i]->buf->where == GNI_ON_GPU) gpu_only += v->op[i]->buf->bytes;
+        const gni_buffer *b = v->op[i]->buf;
+        if (b->where == GNI_ON_CPU) cpu_only += b->bytes;
+        if (b->where == GNI_ON_GPU) gpu_only += b->bytes;
+        if (b->where == (GNI_ON_CPU | GNI_ON_GPU)) both += b->bytes;
+        if (b->where == GNI_ON_CPU && gni_read_before(b) / 2 >= b->bytes) again += b->bytes;
     }
     if (gpu_only > 0) {
         // Bringing data back waits for the GPU, so it must save much.
@@ -4881,9 +4923,16 @@ static uint32_t gni_place_auto(const gn_context *g, gni_job_kind kind, const gni
         *why = heavy ? GNI_WHY_MOSTLY_CPU : GNI_WHY_RESIDENT;
         return heavy ? GNI_ON_CPU : GNI_ON_GPU;
     }
-    bool large = v->size >= gni_threshold(g, kind);
-    *why = large ? GNI_WHY_LARGE : GNI_WHY_SMALL;
-    return large ? GNI_ON_GPU : GNI_ON_CPU;
+    *why = GNI_WHY_SMALL;
+    if (v->size >= gni_threshold(g, kind))
+        *why = GNI_WHY_LARGE;
+    else if (gni_threshold_of(&g->options.thresholds, kind) > 0) // which rules alone
+        return GNI_ON_CPU;
+    else if (both >= GNI_LEAST_MOVED && both / 4 >= cpu_only)
+        *why = GNI_WHY_BOTH;
+    else if (again >= GNI_LEAST_MOVED && again / 4 >= cpu_only - again)
+        *why = GNI_WHY_AGAIN;
+    return *why == GNI_WHY_SMALL ? GNI_ON_CPU : GNI_ON_GPU;
 }
 
 static uint32_t gni_place(gn_context *g, gni_job_kind kind, const void *job, const gni_job_view *v,
@@ -4949,6 +4998,7 @@ static bool gni_run(gn_context *g, gni_job_kind kind, void *job, gn_array *y) {
         y->on_gpu = side == GNI_ON_GPU;
     }
     uint64_t start = g->profile != NULL ? gni_now_ns() : 0;
+    if (why == GNI_WHY_SMALL) gni_note_reads(&v, kind, job);
     if (!gni_bring(g, &v, side)) return false;
     const gni_backend_api *api = side == GNI_ON_GPU ? gni_backend_vulkan() : gni_backend_cpu();
     gni_log(g, GN_LOG_DEBUG, "%s of %lld elements on %s", v.name, (long long)v.size, api->name);
@@ -19507,6 +19557,29 @@ static void gni_vk_compile_here(gni_vk *vk, gni_vk_pipeline *p) {
 
 #ifndef GPUNUM_NO_THREADS
 
+// The queue, which the caller has locked.
+static void gni_vk_enqueue(gni_vk_compiler *c, gni_vk_pipeline *p) {
+    gni_vk_pipeline **at = &c->queue;
+    while (*at && (p->behind || !(*at)->behind)) at = &(*at)->queue_next;
+    p->queue_next = *at;
+    *at = p;
+    c->waiting++;
+    gni_atomic_store(&p->state, GNI_VK_QUEUED);
+}
+
+static void gni_vk_dequeue(gni_vk_compiler *c, gni_vk_pipeline *p) {
+    gni_vk_pipeline **at = &c->queue;
+    while (*at != p) at = &(*at)->queue_next;
+    *at = p->queue_next;
+    c->waiting--;
+}
+
+// Kernels that interpret take seconds each: more than one of them would leave no thread to those that
+// programs need meanwhile.
+static bool gni_vk_has_work(const gni_vk_compiler *c) {
+    return c->queue && !(c->queue->behind && c->busy_behind);
+}
+
 static void gni_vk_compiler_main(void *arg) {
     gni_vk *vk = (gni_vk *)arg;
     gni_vk_compiler *c = &vk->compiler;
@@ -19519,9 +19592,11 @@ static void gni_vk_compiler_main(void *arg) {
         gni_vk_pipeline *p = c->queue;
         gni_vk_dequeue(c, p);
         gni_atomic_store(&p->state, GNI_VK_COMPILING);
+        if (p->behind) c->busy_behind = true;
         gni_mutex_unlock(&c->mutex);
         gni_vk_compile(vk, p);
         gni_mutex_lock(&c->mutex);
+        if (p->behind) c->busy_behind = false;
         gni_atomic_store(&p->state, p->result == VK_SUCCESS ? GNI_VK_READY : GNI_VK_FAILED);
         gni_cond_broadcast(&c->done);
     }
@@ -19549,29 +19624,6 @@ static bool gni_vk_compile_later(gni_vk *vk, gni_vk_pipeline *p, bool behind) {
 // Ends with p compiled: by us if the thread has not begun it.
 static void gni_vk_compile_now(gni_vk *vk, gni_vk_pipeline *p) {
     gni_vk_compiler *c = &vk->compiler;
-// The queue, which the caller has locked.
-static void gni_vk_enqueue(gni_vk_compiler *c, gni_vk_pipeline *p) {
-    gni_vk_pipeline **at = &c->queue;
-    while (*at && (p->behind || !(*at)->behind)) at = &(*at)->queue_next;
-    p->queue_next = *at;
-    *at = p;
-    c->waiting++;
-    gni_atomic_store(&p->state, GNI_VK_QUEUED);
-}
-
-static void gni_vk_dequeue(gni_vk_compiler *c, gni_vk_pipeline *p) {
-    gni_vk_pipeline **at = &c->queue;
-    while (*at != p) at = &(*at)->queue_next;
-    *at = p->queue_next;
-    c->waiting--;
-}
-
-// Kernels that interpret take seconds each: more than one of them would leave no thread to those that
-// programs need meanwhile.
-static bool gni_vk_has_work(const gni_vk_compiler *c) {
-    return c->queue && !(c->queue->behind && c->busy_behind);
-}
-
     gni_mutex_lock(&c->mutex);
     if (p->state == GNI_VK_QUEUED) {
         gni_vk_dequeue(c, p);
@@ -19579,11 +19631,9 @@ static bool gni_vk_has_work(const gni_vk_compiler *c) {
     }
     while (p->state == GNI_VK_COMPILING) gni_cond_wait(&c->done, &c->mutex);
     bool ours = p->state == GNI_VK_IDLE;
-        if (p->behind) c->busy_behind = true;
     gni_mutex_unlock(&c->mutex);
     if (ours) gni_vk_compile_here(vk, p);
 }
-        if (p->behind) c->busy_behind = false;
 
 static bool gni_vk_thread_open(gni_vk_compiler *c) {
     if (!gni_mutex_init(&c->mutex)) return false;
@@ -19618,6 +19668,7 @@ static void gni_vk_thread_close(gni_vk_compiler *c) {
 static bool gni_vk_compile_later(gni_vk *vk, gni_vk_pipeline *p, bool behind) {
     GNI_UNUSED(vk);
     GNI_UNUSED(p);
+    GNI_UNUSED(behind);
     return false;
 }
 static void gni_vk_compile_now(gni_vk *vk, gni_vk_pipeline *p) {
@@ -19668,7 +19719,6 @@ static bool gni_vk_grow_table(gni_vk *vk) {
     uint32_t old = c->capacity;
     gni_vk_pipeline **before = c->table;
     uint32_t capacity = old ? old * 2 : 64;
-    GNI_UNUSED(behind);
     gni_vk_pipeline **table =
         (gni_vk_pipeline **)gni_calloc(vk->g, capacity * sizeof(gni_vk_pipeline *));
     if (!table) return false;
@@ -19719,8 +19769,9 @@ static void gni_vk_report_pipeline(gni_vk *vk, gni_vk_pipeline *p, gni_vk_mode m
                  "kernel %s does not compile: %s", p->name, gni_vk_result_name(p->result));
 }
 
-// NULL: not ready (ASYNC, PEEK), or failed, which WAIT reports.
+// NULL: not ready (all but WAIT), or failed, which WAIT reports.
 static gni_vk_pipeline *gni_vk_pipeline_get(gni_vk *vk, const gni_vk_kernel *k, gni_vk_mode mode) {
+    bool later = mode == GNI_VK_ASYNC || mode == GNI_VK_BEHIND;
     uint64_t hash = gni_vk_kernel_hash(k);
     gni_vk_pipeline *p = gni_vk_find_pipeline(&vk->compiler, k, hash);
     if (!p) {
@@ -19771,7 +19822,6 @@ static unsigned char *gni_vk_cache_read(gni_vk *vk, size_t *bytes) {
     if (!file) return NULL;
     gni_vk_cache_head head;
     if (fread(&head, sizeof head, 1, file) == 1 && memcmp(head.magic, "gpunumC1", 8) == 0 &&
-    bool later = mode == GNI_VK_ASYNC || mode == GNI_VK_BEHIND;
         head.bytes <= (uint64_t)1 << 30) {
         *bytes = (size_t)head.bytes;
         data = (unsigned char *)gni_alloc(vk->g, *bytes + 1);
@@ -22567,6 +22617,7 @@ static bool gni_vko_random(gni_vk *vk, const gni_random *r) {
     c.generic.n_spec = 3;
     c.generic.spec[0] = (uint32_t)r->kind;
     c.generic.spec[1] = gni_random_pairs(r);
+    c.generic.spec[2] = (uint32_t)r->out.dtype;
     return gni_vko_dispatch(&c, gni_vk_pipeline_get(vk, &c.generic, GNI_VK_WAIT),
                             gni_vko_ceil(r->n, 4096), 1, 1);
 }
@@ -22617,7 +22668,6 @@ static bool gni_vk_run(gn_context *g, gni_job_kind kind, const void *job) {
 
 #endif // GNI_VULKAN
 
-    c.generic.spec[2] = (uint32_t)r->out.dtype;
 static const gni_backend_api gni_vulkan_api = {"vulkan", GNI_ON_GPU, gni_vk_supports, gni_vk_run};
 
 // >>vk_matmul

@@ -456,6 +456,47 @@ static void test_explain(void **state) {
     assert_non_null(strstr(gn_explain(y), test_on_vulkan() ? "GPU" : "CPU"));
 }
 
+// Data on the CPU that is read as often as an upload costs goes to the GPU.
+static void test_read_again(void **state) {
+    (void)state;
+    if (!test_on_vulkan()) skip();
+    gn_options o = test_options();
+    o.placement = GN_PLACE_AUTO;
+    gn_context *g = test_open_with(&o);
+    gn_scope_begin(g);
+    const int64_t n = 2048;
+    float *data = (float *)calloc((size_t)(n * n), sizeof(float));
+    assert_non_null(data);
+    gn_array *x = gn_array_from(g, GN_F32, GN_SHAPE(n, n), data), *v = gn_ones(g, GN_F32, GN_SHAPE(n));
+    for (int i = 0; i < 15; i++) // an eighth of it
+        assert_non_null(strstr(gn_explain(gn_eval(gn_sum(gn_slice(x, 0, 8 * i, 8 * i + 256, 1), GN_ALL))), "too small"));
+    gn_array *y = gn_eval(gn_matmul(x, v)); // 15 / 8 of it so far
+    assert_non_null(strstr(gn_explain(y), "too small"));
+    y = gn_eval(gn_matmul(x, v));
+    assert_non_null(strstr(gn_explain(y), "on the GPU: read so often"));
+    y = gn_eval(gn_matmul(x, v));
+    assert_non_null(strstr(gn_explain(y), "on the GPU: operands are on both sides"));
+    for (int i = 0; i < 4; i++) { // written before each time
+        data[0] = (float)i;
+        assert_int_equal(gn_write(x, data, sizeof(float) * (size_t)(n * n)), GN_OK);
+        y = gn_eval(gn_matmul(x, v));
+        assert_non_null(strstr(gn_explain(y), "too small"));
+        assert_true(gn_item(gn_index(y, "0")) == i);
+    }
+    free(data);
+    gn_scope_end(g);
+    gn_close(g);
+    o.thresholds.matmul = INT64_MAX;
+    g = test_open_with(&o);
+    gn_scope_begin(g);
+    x = gn_eval(gn_to(gn_ones(g, GN_F32, GN_SHAPE(n, n)), GN_DEVICE_CPU));
+    v = gn_to(gn_ones(g, GN_F32, GN_SHAPE(n)), GN_DEVICE_CPU);
+    for (int i = 0; i < 4; i++)
+        assert_non_null(strstr(gn_explain(gn_eval(gn_matmul(x, v))), "too small"));
+    gn_scope_end(g);
+    test_close(g);
+}
+
 static void test_to_moves(void **state) {
     gn_context *g = (gn_context *)*state;
     gn_array *x = gn_array_from(g, GN_F32, GN_SHAPE(3), (const float[]){1, 2, 3});
@@ -612,6 +653,7 @@ int main(void) {
         GN_TEST(test_long_expressions),
         GN_TEST(test_shared_subexpressions),
         GN_TEST(test_explain),
+        cmocka_unit_test(test_read_again),
         GN_TEST(test_to_moves),
 #if !defined(GPUNUM_NO_THREADS) && !defined(_WIN32)
         GN_TEST(test_threads_share_a_context),
