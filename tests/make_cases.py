@@ -153,8 +153,9 @@ def create_cases(path):
                 b = np.floor(a) if 'int' in name else a
                 parts.append(struct.pack('<i3dq', 1, start, stop, 0, count) + typed(b, name))
     for n, m, k in [(3, 3, 0), (2, 5, 1), (5, 2, -1), (4, 4, 9), (4, 4, -9), (0, 3, 0), (3, 0, 0), (1, 1, 0), (3, 4, 3),
-                    (3, 4, -2), (2, 2, 2 ** 62), (2, 2, -2 ** 62)]:
-        a = np.eye(n, m, int(np.clip(k, -20, 20)))
+                    (3, 4, -2), (2, 2, 2 ** 62), (2, 2, -2 ** 62), (65, 70, 0), (70, 65, 3), (100, 67, -66), (67, 100, 99),
+                    (67, 80, 2 ** 62), (80, 67, -2 ** 62), (65, 1000, 200)]:
+        a = np.eye(n, m, int(np.clip(k, -200, 200)))
         for name in DTYPES:
             parts.append(struct.pack('<i3dq', 2, n, m, k, 0) + typed(a, name))
     with open(path, 'wb') as f:
