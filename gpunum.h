@@ -11389,6 +11389,7 @@ typedef struct gni_gemm_job {
 } gni_gemm_job;
 
 static const gni_gemm_isa *gni_gemm_isa_of(int isa) { return GNI_OF_ISA(isa, gni_gemm_isa); }
+static const gni_la_isa *gni_la_isa_of(int isa) { return GNI_OF_ISA(isa, gni_la_isa); }
 
 static int64_t gni_gemm_round(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 
@@ -12196,6 +12197,48 @@ static void gni_gemm_sum_columns(gni_pool *pool, const gni_gemm_isa *isa, const 
     gni_parallel(pool, (d->n + 63) / 64, 1 + 1024 / GNI_MAX(d->k, 1), gni_gemm_columns_task, &c);
 }
 
+// Products of float64 matrices and vectors, by the vector loops of the decompositions.
+typedef struct gni_gemm_vector {
+    const gni_la_isa *isa;
+    const gni_gemm *d;
+    bool row, dots;    // m is 1; the matrix is contiguous along k
+    int64_t ld, items; // of the matrix; groups of 64 results a product
+} gni_gemm_vector;
+
+static bool gni_gemm_is_vector(const gni_gemm *d, gni_gemm_vector *v) {
+    v->d = d;
+    v->row = d->m == 1;
+    const int64_t along = v->row ? d->b_rs : d->a_cs, across = v->row ? d->b_cs : d->a_rs,
+                  x = v->row ? d->a_cs : d->b_rs;
+    v->dots = across != 1;
+    v->ld = v->dots ? across : along;
+    v->items = ((v->row ? d->n : d->m) + 63) / 64;
+    const bool stored = d->out == GN_F64 && !d->accumulate && (v->row || d->c_rs == 1);
+    return d->in == GN_F64 && stored && (v->row || d->n == 1) && d->k > 0 &&
+           (d->k == 1 || (x == 1 && (along == 1 || !v->dots)));
+}
+
+static void gni_gemm_vector_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_gemm_vector *v = (const gni_gemm_vector *)arg;
+    const gni_gemm *d = v->d;
+    GNI_UNUSED(worker);
+    for (int64_t next; begin < end; begin = next) {
+        const int64_t q = begin / v->items, at = (begin - q * v->items) * 64;
+        next = GNI_MIN(end, (q + 1) * v->items);
+        const int64_t n = GNI_MIN((next - begin) * 64, (v->row ? d->n : d->m) - at);
+        const double *a = (const double *)d->a + (d->a_off != NULL ? d->a_off[q] : 0),
+                     *b = (const double *)d->b + (d->b_off != NULL ? d->b_off[q] : 0);
+        double *y = (double *)d->c + (d->c_off != NULL ? d->c_off[q] : 0) + at;
+        const double *matrix = (v->row ? b : a) + (v->dots ? at * v->ld : at), *x = v->row ? a : b;
+        if (v->dots) {
+            v->isa->rows_dot(y, matrix, v->ld, x, n, d->k);
+        } else {
+            memset(y, 0, (size_t)n * sizeof *y);
+            v->isa->rows_add(y, matrix, v->ld, x, d->k, n);
+        }
+    }
+}
+
 // False only when there is no memory. isa: 0 plain, 1 base, 2 AVX2, 3 AVX-512.
 // The same operands give the same bits for any number of threads (but which NaN a NaN is may differ).
 static bool gni_gemm_cpu(gn_context *g, gni_pool *pool, gni_gemm_work *w, int isa,
@@ -12211,8 +12254,14 @@ static bool gni_gemm_cpu(gn_context *g, gni_pool *pool, gni_gemm_work *w, int is
     const int threads = gni_pool_threads(pool);
     const double work = (double)d->m * (double)d->n * (double)d->k * (double)d->batch;
     gni_gemm_job j;
+    gni_gemm_vector v;
     j.d = d;
     j.isa = gni_gemm_isa_of(isa);
+    if (gni_gemm_is_vector(d, &v)) {
+        v.isa = gni_la_isa_of(isa);
+        gni_parallel(pool, d->batch * v.items, GNI_MAX(1024 / d->k, 1), gni_gemm_vector_task, &v);
+        return true;
+    }
     if (gni_gemm_is_small(d) && (threads == 1 || work < GNI_GEMM_THREADED)) {
         gni_gemm_small(j.isa, d);
         gni_gemm_sum_columns(pool, j.isa, d);
@@ -25263,8 +25312,6 @@ typedef struct gni_la {
     double *aside; // room for a negated operand, the quarter of a matrix
     int64_t info;  // 0, or what went wrong
 } gni_la;
-
-static const gni_la_isa *gni_la_isa_of(int isa) { return GNI_OF_ISA(isa, gni_la_isa); }
 
 // ---- memory
 
