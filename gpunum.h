@@ -1584,8 +1584,8 @@ typedef struct gni_matmul {
     // (n) of b's columns, as c's dtype, or buf NULL: no batches, nothing fused, no bias.
     gni_operand sums;
     // 1: a is what `load` makes of these, 2: b is; 0: both are there. Their strides are over the batch dimensions and
-    // the operand's rows (GNI_ALONG_M) and columns (GNI_ALONG_N). The other operand has one row or column; all is
-    // float32, nothing is fused, no bias.
+    // the operand's rows (GNI_ALONG_M) and columns (GNI_ALONG_N). Operands are float32. If the other one has one row or
+    // column, nothing is fused and there is no bias.
     int given;
     gni_program load;
     gni_operand load_in[GNI_MAX_INPUTS];
@@ -4529,14 +4529,16 @@ static void gni_product_keep(gn_context *g, const gn_array *product) {
     if (product->expr->spent) g->kept[(kind >> 16) % GNI_KEPT] = kind;
 }
 
-// Of room `matmul`: the operand that is made while the product reads it (1, 2), or 0.
-static int gni_product_given(const gn_array *product);
+// Of room `matmul`: the operand that is made while the product reads it (1, 2), or 0. `by`: the other one's rows or
+// columns.
+static int gni_product_given(const gn_array *product, int64_t *by);
 
 // Whether elementwise work may go into the store of this product.
 static bool gni_product_open(const gn_context *g, const gn_array *product) {
     uint32_t kind = gni_product_kind(product);
+    int64_t by = 0;
     return !product->expr->spent && g->kept[(kind >> 16) % GNI_KEPT] != kind &&
-           gni_product_given(product) == 0;
+           (gni_product_given(product, &by) == 0 || by > 1);
 }
 
 static int64_t gni_product_depth(const gn_array *product) {
@@ -4567,9 +4569,12 @@ static bool gni_tree_settle(gn_context *g, gn_array *root, bool fuse, gn_array *
             *one = list[i];
     for (int i = 0; i < n; i++)
         if (list[i] != *one && !gni_materialize(g, list[i])) return false;
-    // Before the program is built, which may read them as well.
-    for (int i = 0; i < 2 && *one != NULL; i++)
-        if (!gni_materialize(g, (*one)->expr->src[i])) return false;
+    if (*one == NULL) return true;
+    // Before the program is built, which may read them as well. What the product makes itself nobody else reads.
+    int64_t by;
+    const int given = gni_product_given(*one, &by);
+    for (int i = 0; i < 2; i++)
+        if (i + 1 != given && !gni_materialize(g, (*one)->expr->src[i])) return false;
     return true;
 }
 
@@ -15905,9 +15910,11 @@ static int64_t gni_given_apart(const gni_matmul *m, gni_matmul *plain, gni_map *
 
 static bool gni_cpu_matmul(gn_context *g, const gni_matmul *d);
 
-// Reading less than float32 would be, from memory, is what it is for: in the caches two passes are as fast.
+// Reading less than float32 would be, from memory, by a vector, is what it is for: in the caches two passes are as
+// fast.
 static bool gni_cpu_given_pays(const gni_matmul *d, int64_t elements) {
     int64_t bytes = 0;
+    if ((d->given == 1 ? d->n : d->m) != 1) return false;
     for (int k = 0; k < d->load.n_in; k++)
         if (d->load_in[k].stride[GNI_ALONG_M] != 0 && d->load_in[k].stride[GNI_ALONG_N] != 0)
             bytes += gni_item_size(d->load_in[k].dtype);
@@ -22740,46 +22747,69 @@ static const gni_backend_api gni_vulkan_api = {"vulkan", GNI_ON_GPU, gni_vk_supp
 #if GNI_VULKAN
 
 // A kernel for one size of tile. `rate`: its multiply-adds per microsecond on one multiprocessor of an H200,
-// in thousands, with enough workgroups there, and `alone` with one.
+// in thousands, with enough workgroups there, and `alone` with one. `begins`: steps of k that its beginning and its
+// end take as long as.
 typedef struct gni_vko_tile {
     int module, bm, bn, bk;
     uint32_t shared;           // bytes
     int rate, alone, resident; // resident: workgroups that a multiprocessor runs at once
+    int begins;
     bool units;
 } gni_vko_tile;
 
 static const gni_vko_tile gni_vko_real_tiles[] = {
-    {GNI_MODULE_matmul_96x128, 96, 128, 16, 29700, 189, 163, 2, false},
-    {GNI_MODULE_matmul_128x128, 128, 128, 32, 16900, 176, 165, 2, false},
-    {GNI_MODULE_matmul_64x128, 64, 128, 16, 25604, 180, 152, 3, false},
-    {GNI_MODULE_matmul_64x64, 64, 64, 16, 17412, 156, 128, 4, false},
-    {GNI_MODULE_matmul_64x64_4, 64, 64, 32, 34820, 120, 150, 2, false},
-    {GNI_MODULE_matmul_128x32, 128, 32, 32, 43012, 125, 89, 2, false},
-    {GNI_MODULE_matmul_32x128, 32, 128, 32, 43012, 125, 89, 2, false},
-    {GNI_MODULE_matmul_32x64, 32, 64, 32, 26628, 115, 110, 2, false},
-    {GNI_MODULE_matmul_64x16, 64, 16, 32, 22532, 90, 50, 8, false},
-    {GNI_MODULE_matmul_16x64, 16, 64, 32, 22532, 90, 50, 8, false},
-    {GNI_MODULE_matmul_32x32, 32, 32, 32, 18436, 100, 88, 3, false},
+    {GNI_MODULE_matmul_96x128, 96, 128, 16, 29700, 189, 163, 2, 48, false},
+    {GNI_MODULE_matmul_128x128, 128, 128, 32, 16900, 176, 165, 2, 48, false},
+    {GNI_MODULE_matmul_64x128, 64, 128, 16, 25604, 180, 152, 3, 48, false},
+    {GNI_MODULE_matmul_64x64, 64, 64, 16, 17412, 156, 128, 4, 48, false},
+    {GNI_MODULE_matmul_64x64_4, 64, 64, 32, 34820, 120, 150, 2, 48, false},
+    {GNI_MODULE_matmul_128x32, 128, 32, 32, 43012, 125, 89, 2, 48, false},
+    {GNI_MODULE_matmul_32x128, 32, 128, 32, 43012, 125, 89, 2, 48, false},
+    {GNI_MODULE_matmul_32x64, 32, 64, 32, 26628, 115, 110, 2, 48, false},
+    {GNI_MODULE_matmul_64x16, 64, 16, 32, 22532, 90, 50, 8, 48, false},
+    {GNI_MODULE_matmul_16x64, 16, 64, 32, 22532, 90, 50, 8, 48, false},
+    {GNI_MODULE_matmul_128x16, 128, 16, 32, 38916, 96, 51, 2, 48, false},
+    {GNI_MODULE_matmul_16x128, 16, 128, 32, 38916, 110, 80, 2, 48, false},
+    {GNI_MODULE_matmul_128x8, 128, 8, 32, 36868, 66, 37, 2, 48, false},
+    {GNI_MODULE_matmul_8x128, 8, 128, 32, 36868, 93, 68, 2, 48, false},
+    {GNI_MODULE_matmul_32x32, 32, 32, 32, 18436, 100, 88, 3, 48, false},
+};
+// Those that make an operand while they read it (given.glsl).
+static const gni_vko_tile gni_vko_given_tiles[] = {
+    {GNI_MODULE_matmul_64x64, 64, 64, 16, 17412, 156, 128, 4, 48, false},
+    {GNI_MODULE_matmul_64x64_4, 64, 64, 32, 34820, 120, 150, 2, 48, false},
+    {GNI_MODULE_matmul_128x32, 128, 32, 32, 43012, 125, 89, 2, 48, false},
+    {GNI_MODULE_matmul_32x128, 32, 128, 32, 43012, 125, 89, 2, 48, false},
+    {GNI_MODULE_matmul_128x16, 128, 16, 32, 38916, 96, 51, 2, 48, false},
+    {GNI_MODULE_matmul_16x128, 16, 128, 32, 38916, 110, 80, 2, 48, false},
+    {GNI_MODULE_matmul_128x8, 128, 8, 32, 36868, 66, 37, 2, 48, false},
+    {GNI_MODULE_matmul_8x128, 8, 128, 32, 36868, 93, 68, 2, 48, false},
+    {GNI_MODULE_matmul_32x64, 32, 64, 32, 26628, 115, 110, 2, 48, false},
+    {GNI_MODULE_matmul_32x32, 32, 32, 32, 18436, 100, 88, 3, 48, false},
 };
 static const gni_vko_tile gni_vko_half_tiles[] = {
-    {GNI_MODULE_matmul_half_128x128, 128, 128, 64, 36868, 1250, 1060, 2, true},
-    {GNI_MODULE_matmul_half_64x128, 64, 128, 64, 27652, 1000, 680, 4, true},
-    {GNI_MODULE_matmul_half_64x64, 64, 64, 64, 18436, 800, 540, 3, true},
-    {GNI_MODULE_matmul_half_32x64, 32, 64, 64, 14340, 550, 340, 4, true},
+    {GNI_MODULE_matmul_half_128x128, 128, 128, 64, 36868, 1250, 1060, 2, 192, true},
+    {GNI_MODULE_matmul_half_64x128, 64, 128, 64, 27652, 1000, 680, 4, 192, true},
+    {GNI_MODULE_matmul_half_64x64, 64, 64, 64, 18436, 800, 540, 3, 192, true},
+    {GNI_MODULE_matmul_half_32x64, 32, 64, 64, 14340, 550, 340, 4, 192, true},
 };
 static const gni_vko_tile gni_vko_bfloat_tiles[] = {
-    {GNI_MODULE_matmul_bfloat_128x128, 128, 128, 64, 36868, 1250, 1060, 2, true},
-    {GNI_MODULE_matmul_bfloat_64x128, 64, 128, 64, 27652, 1000, 680, 4, true},
-    {GNI_MODULE_matmul_bfloat_64x64, 64, 64, 64, 18436, 800, 540, 3, true},
-    {GNI_MODULE_matmul_bfloat_32x64, 32, 64, 64, 14340, 550, 340, 4, true},
+    {GNI_MODULE_matmul_bfloat_128x128, 128, 128, 64, 36868, 1250, 1060, 2, 192, true},
+    {GNI_MODULE_matmul_bfloat_64x128, 64, 128, 64, 27652, 1000, 680, 4, 192, true},
+    {GNI_MODULE_matmul_bfloat_64x64, 64, 64, 64, 18436, 800, 540, 3, 192, true},
+    {GNI_MODULE_matmul_bfloat_32x64, 32, 64, 64, 14340, 550, 340, 4, 192, true},
 };
 static const gni_vko_tile gni_vko_int_tile = {
-    GNI_MODULE_matmul_int_64, 64, 64, 16, 8708, 100, 50, 2, false};
-static const gni_vko_tile gni_vko_f64_tile = {
-    GNI_MODULE_matmul_f64_32, 32, 32, 16, 8708, 50, 25, 2, false};
-// A CPU's tiles are small, since its compilers are slow with much unrolled code.
+    GNI_MODULE_matmul_int_64, 64, 64, 16, 8708, 100, 50, 2, 48, false};
+// A CPU's tiles are small, since its compilers are slow with much unrolled code: the last of these, and the next.
+static const gni_vko_tile gni_vko_f64_tiles[] = {
+    {GNI_MODULE_matmul_f64_128x128, 128, 128, 8, 33284, 88, 84, 1, 40, false},
+    {GNI_MODULE_matmul_f64_64x64, 64, 64, 8, 16900, 78, 39, 2, 12, false},
+    {GNI_MODULE_matmul_f64_64x32, 64, 32, 16, 25604, 65, 31, 3, 12, false},
+    {GNI_MODULE_matmul_f64_32, 32, 32, 16, 8708, 40, 12, 4, 12, false},
+};
 static const gni_vko_tile gni_vko_cpu_tile = {
-    GNI_MODULE_matmul_32x32s, 32, 32, 16, 9220, 100, 100, 1, false};
+    GNI_MODULE_matmul_32x32s, 32, 32, 16, 9220, 100, 100, 1, 48, false};
 
 enum {
     GNI_VKO_STORE_INPUTS = 3, // epilogue.glsl's limits, beside the product
@@ -22843,7 +22873,7 @@ static bool gni_vko_suits_units(const gni_matmul *m) { return m->m > 1 && m->n >
 
 // Steps of k that a part of `chunk` takes as long as: a workgroup has its beginning and its end.
 static double gni_vko_tile_steps(const gni_vko_tile *t, int64_t chunk) {
-    return (double)(chunk + (t->units ? 3 * t->bk : 48));
+    return (double)(chunk + t->begins);
 }
 
 static gni_vk_rates gni_vko_tile_rates(const gni_vk *vk, const gni_vko_tile *t) {
@@ -22914,6 +22944,8 @@ static double gni_vko_tile_time(const gni_vk *vk, const gni_vko_tile *t, const g
     }
     // Parts are written and read once, and each time that they are joined someone waits for the last one.
     if (splits > 1) time += bytes;
+    // Kernels of float64 have no registers to spare for it.
+    if (splits > 1 && m->c.dtype == GN_F64) time *= 1.08;
     for (int64_t left = splits; left > 1; left = gni_vko_ceil(left, GNI_VKO_JOIN)) time += 2.5;
     return time;
 }
@@ -22931,6 +22963,8 @@ static gni_vko_choice *gni_vko_known_choice(const gni_vk *vk, const gni_vko_tile
     if (ops == NULL) return NULL;
     uint64_t hash =
         (((uint64_t)m->m * 31 + (uint64_t)m->n) * 31 + (uint64_t)m->k) * 31 + (uint64_t)batches;
+    // Both kinds of one product are asked for in turn.
+    hash = hash * 31 + (uint64_t)(uintptr_t)tiles;
     gni_vko_choice *c = &ops->choices[(hash * 0x9e3779b97f4a7c15u) >> (64 - GNI_VKO_LOG_CHOICES)];
     if (c->m == m->m && c->n == m->n && c->k == m->k && c->batches == batches && c->among == tiles)
         return c;
@@ -22949,8 +22983,12 @@ static const gni_vko_tile *gni_vko_pick_tile(const gni_vk *vk, const gni_matmul 
     const gni_vko_tile *tiles = gni_vko_real_tiles, *best = NULL;
     int count = (int)(sizeof gni_vko_real_tiles / sizeof gni_vko_real_tiles[0]);
     *splits = 1;
-    if (m->c.dtype == GN_F64 || m->c.dtype == GN_I32 || m->c.dtype == GN_U32) {
-        tiles = m->c.dtype == GN_F64 ? &gni_vko_f64_tile : &gni_vko_int_tile;
+    if (m->c.dtype == GN_F64) {
+        const int all = (int)(sizeof gni_vko_f64_tiles / sizeof gni_vko_f64_tiles[0]);
+        count = vk->caps.kind == GNI_VK_CPU ? 1 : all;
+        tiles = gni_vko_f64_tiles + (all - count);
+    } else if (m->c.dtype == GN_I32 || m->c.dtype == GN_U32) {
+        tiles = &gni_vko_int_tile;
         count = 1;
     } else if (m->a.dtype == m->b.dtype && gni_vko_has_units(vk, m->a.dtype) &&
                gni_vko_suits_units(m)) {
@@ -22959,6 +22997,9 @@ static const gni_vko_tile *gni_vko_pick_tile(const gni_vk *vk, const gni_matmul 
     } else if (vk->caps.kind == GNI_VK_CPU) {
         tiles = &gni_vko_cpu_tile;
         count = 1;
+    } else if (m->given != 0) {
+        tiles = gni_vko_given_tiles;
+        count = (int)(sizeof gni_vko_given_tiles / sizeof gni_vko_given_tiles[0]);
     }
     gni_vko_choice *known = gni_vko_known_choice(vk, tiles, m, batches);
     if (known != NULL && known->tile != NULL) {
@@ -23062,18 +23103,45 @@ static bool gni_vko_matrix_reach(const gni_vk *vk, const gni_matmul *m, const gn
 
 // ---- the program of a fused product
 
-static bool gni_vko_store_has(const gni_matmul *m) {
-    const gni_program *p = &m->program;
-    if (p->n_in - 1 > GNI_VKO_STORE_INPUTS || p->n_insn > GNI_VKO_STORE_INSNS) return false;
+// Whether a kernel's words have room for the program, whose inputs are in[first] on.
+static bool gni_vko_words_have(const gni_matmul *m, const gni_program *p, const gni_operand *in,
+                               int first) {
+    if (p->n_in - first > GNI_VKO_STORE_INPUTS || p->n_insn > GNI_VKO_STORE_INSNS) return false;
     for (int i = 0; i < p->n_insn; i++) {
         uint32_t code = GNI_INSN_CODE(p->insn[i]);
         if (!gni_in_stores((gni_op)(code / 3u), (gni_domain)(code % 3u))) return false;
     }
     // One step leads from each batch to the next.
-    for (int k = 1; k < p->n_in; k++)
+    for (int k = first; k < p->n_in; k++)
         for (int i = 0; i + 1 < m->batch_rank; i++)
-            if (m->in[k].stride[i] != m->in[k].stride[i + 1] * m->batch_dim[i + 1]) return false;
+            if (in[k].stride[i] != in[k].stride[i + 1] * m->batch_dim[i + 1]) return false;
     return true;
+}
+
+// Register 0 of the words is the sum of products; inputs of a program that has none begin with register 1.
+static uint32_t gni_vko_word_reg(const gni_program *p, uint32_t r, int first) {
+    return r < (uint32_t)p->n_in ? r + (uint32_t)(1 - first) : gni_vko_reg(p, r);
+}
+
+// All of the words but what they say of inputs.
+static void gni_vko_put_words(gni_vko_call *c, const gni_program *p, int first) {
+    uint32_t *spec = c->generic.spec + GNI_VKO_STORE_SPEC;
+    uint32_t *w = c->param + GNI_VKO_STORE_PARAM + 4 * GNI_VKO_STORE_INPUTS;
+    memset(c->generic.spec + c->generic.n_spec, 0,
+           (GNI_VKO_STORE_SPEC - c->generic.n_spec) * sizeof *spec);
+    spec[0] = 1u | (uint32_t)(p->n_in - first) << 4 | (uint32_t)p->n_insn << 8 |
+              gni_vko_word_reg(p, (uint32_t)p->out_reg[0], first) << 16;
+    spec[1] = 0;
+    for (int i = 0; i < p->n_const; i++) w[i] = (uint32_t)p->konst[i];
+    c->n_param = GNI_VKO_STORE_PARAM + 4 * GNI_VKO_STORE_INPUTS + GNI_MAX_CONSTS;
+    for (int i = 0; i < p->n_insn; i++) {
+        uint32_t insn = p->insn[i];
+        spec[2 + i] = GNI_INSN_CODE(insn) | gni_vko_word_reg(p, GNI_INSN_A(insn), first) << 11 |
+                      gni_vko_word_reg(p, GNI_INSN_B(insn), first) << 18 |
+                      gni_vko_word_reg(p, GNI_INSN_C(insn), first) << 25;
+    }
+    c->generic.first_code = GNI_VKO_STORE_SPEC + 2;
+    c->generic.n_spec = GNI_VKO_STORE_SPEC + 2 + (uint32_t)p->n_insn;
 }
 
 // The program as words of epilogue.glsl: specialisation constants, parameters and buffer arguments.
@@ -23082,11 +23150,7 @@ static bool gni_vko_put_store(gni_vko_call *c, const gni_matmul *m, bool vector)
     static const int place[GNI_VKO_STORE_INPUTS] = {3, 6, 7};
     const gni_program *p = &m->program;
     uint32_t *spec = c->generic.spec + GNI_VKO_STORE_SPEC, *w = c->param + GNI_VKO_STORE_PARAM;
-    memset(c->generic.spec + c->generic.n_spec, 0,
-           (GNI_VKO_STORE_SPEC - c->generic.n_spec) * sizeof *spec);
-    spec[0] = 1u | (uint32_t)(p->n_in - 1) << 4 | (uint32_t)p->n_insn << 8 |
-              gni_vko_reg(p, (uint32_t)p->out_reg[0]) << 16;
-    spec[1] = 0;
+    gni_vko_put_words(c, p, 1);
     for (int k = 1; k < p->n_in; k++, w += 4) {
         const gni_operand *o = &m->in[k];
         int64_t down = o->stride[GNI_ALONG_M], across = o->stride[GNI_ALONG_N];
@@ -23101,17 +23165,6 @@ static bool gni_vko_put_store(gni_vko_call *c, const gni_matmul *m, bool vector)
         w[3] = (uint32_t)batch;
         spec[1] |= ((uint32_t)o->dtype | (uint32_t)(one ? 1 : group ? 2 : 0) << 4) << (8 * (k - 1));
     }
-    w = c->param + GNI_VKO_STORE_PARAM + 4 * GNI_VKO_STORE_INPUTS;
-    for (int i = 0; i < p->n_const; i++) w[i] = (uint32_t)p->konst[i];
-    c->n_param = GNI_VKO_STORE_PARAM + 4 * GNI_VKO_STORE_INPUTS + GNI_MAX_CONSTS;
-    for (int i = 0; i < p->n_insn; i++) {
-        uint32_t insn = p->insn[i];
-        spec[2 + i] = GNI_INSN_CODE(insn) | gni_vko_reg(p, GNI_INSN_A(insn)) << 11 |
-                      gni_vko_reg(p, GNI_INSN_B(insn)) << 18 |
-                      gni_vko_reg(p, GNI_INSN_C(insn)) << 25;
-    }
-    c->generic.first_code = GNI_VKO_STORE_SPEC + 2;
-    c->generic.n_spec = GNI_VKO_STORE_SPEC + 2 + (uint32_t)p->n_insn;
     return true;
 }
 
@@ -23120,7 +23173,8 @@ static bool gni_vko_put_store(gni_vko_call *c, const gni_matmul *m, bool vector)
 static gni_vk_pipeline *gni_vko_matmul_pipeline(gni_vko_call *c, const gni_matmul *m) {
     gni_vk *vk = c->vk;
     if (!m->fused) {
-        c->generic.first_code = c->generic.n_spec; // none: drivers need not see the instructions
+        // Without instructions drivers need not see them.
+        if (m->given == 0) c->generic.first_code = c->generic.n_spec;
         return gni_vk_pipeline_get(vk, &c->generic, GNI_VK_WAIT);
     }
     if (vk->g->options.vulkan_flags & GN_VULKAN_NO_ASYNC_PIPELINES)
@@ -23136,7 +23190,34 @@ static bool gni_vko_store_pays(const gni_vk *vk, const gni_matmul *m) {
     if (!vk->caps.addresses || (flags & GN_VULKAN_NO_SPECIALIZATION)) return false;
     // A CPU compiles on the cores that it computes with.
     if (vk->caps.kind == GNI_VK_CPU && !(flags & GN_VULKAN_NO_ASYNC_PIPELINES)) return false;
-    return gni_vko_store_has(m);
+    return gni_vko_words_have(m, &m->program, m->in, 1);
+}
+
+// The program of an operand that is made while it is read, as words of given.glsl. The kernel's layout is known.
+static bool gni_vko_put_load(gni_vko_call *c, const gni_matmul *m) {
+    const gni_program *p = &m->load;
+    const bool first = m->given == 1,
+               along = ((c->generic.spec[3] >> (first ? 0 : 2)) & 1u) == first;
+    uint32_t *spec = c->generic.spec + GNI_VKO_STORE_SPEC, *w = c->param + GNI_VKO_STORE_PARAM;
+    const int place[GNI_VKO_STORE_INPUTS] = {m->given - 1, 6, 7};
+    gni_vko_put_words(c, p, 0);
+    for (int k = 0; k < p->n_in; k++, w += 4) {
+        const gni_operand *o = &m->load_in[k];
+        int64_t down = o->stride[GNI_ALONG_M], across = o->stride[GNI_ALONG_N];
+        int64_t step = along == first ? down : across, other = along == first ? across : down;
+        int64_t batch = m->batch_rank > 0 ? o->stride[m->batch_rank - 1] : 0;
+        gni_vk_use *use = &c->use[place[k]];
+        if (!gni_vko_matrix_reach(c->vk, m, o, first ? m->m : m->k, down, first ? m->k : m->n,
+                                  across, o->stride, use, &w[0]))
+            return false;
+        bool group = step == 1 && w[0] % 4 == 0 && other % 4 == 0 && batch % 4 == 0;
+        w[1] = (uint32_t)(first ? down : across);
+        w[2] = (uint32_t)(first ? across : down);
+        w[3] = (uint32_t)batch;
+        spec[1] |= ((uint32_t)o->dtype | (uint32_t)(step == 0 ? 1 : group ? 2 : 0) << 4) << (8 * k);
+    }
+    c->generic.spec[4] = (uint32_t)m->given;
+    return true;
 }
 
 // A fused product with its program as a pass of its own over the sums.
@@ -23219,6 +23300,7 @@ static bool gni_vko_sums_pay(const gni_vk *vk, const gni_vko_tile *t, const gni_
 }
 
 static bool gni_vko_matmul_sums(gni_vk *vk, const gni_matmul *m);
+static bool gni_vko_given_apart(gni_vk *vk, const gni_matmul *m);
 
 static bool gni_vko_matmul_tiled(gni_vko_call *c, const gni_matmul *m, int64_t batches,
                                  int64_t row) {
@@ -23268,6 +23350,8 @@ static bool gni_vko_matmul_tiled(gni_vko_call *c, const gni_matmul *m, int64_t b
                  t->module != GNI_MODULE_matmul_128x128;
     if (m->fused && (apart || !gni_vko_put_store(c, m, false)))
         return gni_vko_matmul_apart(c->vk, m);
+    if (m->given != 0 && c->vk->caps.keep_half_denorms) c->generic.spec[3] |= 2048u;
+    if (m->given != 0 && !gni_vko_put_load(c, m)) return gni_vko_given_apart(c->vk, m);
     if (c->spare.mem != NULL) c->generic.spec[3] |= 65536u;
     if (sums) c->generic.spec[3] |= 262144u;
     gni_vk_pipeline *pipeline = gni_vko_matmul_pipeline(c, m);
@@ -23275,7 +23359,7 @@ static bool gni_vko_matmul_tiled(gni_vko_call *c, const gni_matmul *m, int64_t b
         return m->fused && !c->vk->g->call_failed && gni_vko_matmul_apart(c->vk, m);
     bool flat = splits > 1 && !t->units; // whole tiles and parts of others in one row of workgroups
     bool ok = gni_vko_split_k(c, m->k, t->bk, splits, rest, part, counters, &splits);
-    if (m->fused) c->n_use = GNI_VKO_STORE_USES;
+    if (m->fused || m->given != 0) c->n_use = GNI_VKO_STORE_USES;
     if (c->spare.mem != NULL || sums) {
         c->use[6] = c->spare;
         c->n_use = 7;
@@ -23661,9 +23745,95 @@ static bool gni_vko_given_apart(gni_vk *vk, const gni_matmul *m) {
     return ok;
 }
 
+// The input that says how the operand is best read: one with all of its elements, neighbours if that can be.
+static const gni_operand *gni_vko_given_main(const gni_matmul *m) {
+    const gni_operand *best = &m->load_in[0];
+    int most = -1;
+    for (int k = 0; k < m->load.n_in; k++) {
+        const gni_operand *o = &m->load_in[k];
+        int64_t down = o->stride[GNI_ALONG_M], across = o->stride[GNI_ALONG_N];
+        int worth = 2 * (down != 0 && across != 0) + (down == 1 || across == 1);
+        if (worth <= most) continue;
+        most = worth;
+        best = o;
+    }
+    return best;
+}
+
+// Whether the product takes less than one of an operand that is there and a pass before it: on an H200 that takes
+// 3 us and a microsecond for 3 MB that it reads or writes.
+static bool gni_vko_given_pays(const gni_vk *vk, const gni_matmul *m, int64_t batches) {
+    gni_matmul plain = *m;
+    int64_t splits, apart;
+    if (vk->caps.kind == GNI_VK_CPU) return true;
+    // These may round operands first, or take them apart.
+    if (vk->g->options.matmul != GN_PRECISION_F32 && m->m >= 64 && m->n >= 64 && m->k >= 64)
+        return false;
+    plain.given = 0;
+    const gni_vko_tile *t = gni_vko_pick_tile(vk, m, batches, &splits);
+    const gni_vko_tile *u = gni_vko_pick_tile(vk, &plain, batches, &apart);
+    double elements = (double)batches * (double)m->k * (double)(m->given == 1 ? m->m : m->n);
+    // What caches do not hold is read from memory by each row or column of tiles.
+    if ((m->given == 1 ? m->n > t->bn : m->m > t->bm) && elements > 8e6) return false;
+    return gni_vko_tile_time(vk, t, m, batches, splits) * 1.05 <
+           gni_vko_tile_time(vk, u, m, batches, apart) + 3.0 + elements * 8.0 / 3e6;
+}
+
+// By a kernel of tiles that reads the operand once or a few times. False where none does; `ok` says how it went
+// otherwise.
+static bool gni_vko_given_tiled(gni_vk *vk, const gni_matmul *job, bool *ok) {
+    gni_vko_call c;
+    gni_vk_use use[4];
+    uint32_t base[4] = {0, 0, 0, 0};
+    gni_matmul m = *job;
+    int64_t batches = 1, c_batch[GN_MAX_RANK], step = m.m * m.n, one = 1;
+    const gni_operand *o = gni_vko_given_main(job);
+    const bool first = m.given == 1;
+    if (!vk->caps.addresses || (vk->g->options.vulkan_flags & GN_VULKAN_NO_SPECIALIZATION))
+        return false;
+    if (m.load.n_in == 0 || !gni_vko_words_have(job, &m.load, m.load_in, 0) || gni_vko_is_far(job))
+        return false;
+    for (int i = m.batch_rank - 1; i >= 0; i--) {
+        c_batch[i] = step;
+        step *= m.batch_dim[i];
+        batches *= m.batch_dim[i];
+    }
+    *(first ? &m.a : &m.b) = *o;
+    (first ? &m.a : &m.b)->dtype = GN_F32;
+    *(first ? &m.a_rs : &m.b_rs) = o->stride[GNI_ALONG_M];
+    *(first ? &m.a_cs : &m.b_cs) = o->stride[GNI_ALONG_N];
+    memcpy(first ? m.a_batch : m.b_batch, o->stride, sizeof m.a_batch);
+    const gni_operand *a = first ? o : &m.a, *b = first ? &m.b : o;
+    bool fits =
+        batches <= (int64_t)vk->caps.max_groups[2] && m.m < INT32_MAX / 2 && m.n < INT32_MAX / 2 &&
+        gni_vko_ceil(m.m, 8) * gni_vko_ceil(m.n, 8) <= (int64_t)vk->caps.max_groups[0] &&
+        gni_vko_matrix_reach(vk, &m, a, m.m, m.a_rs, m.k, m.a_cs, m.a_batch, &use[0], &base[0]) &&
+        gni_vko_matrix_reach(vk, &m, b, m.k, m.b_rs, m.n, m.b_cs, m.b_batch, &use[1], &base[1]) &&
+        gni_vko_matrix_reach(vk, &m, &m.c, m.m, m.n, m.n, 1, c_batch, &use[2], &base[2]);
+    if (!fits || !gni_vko_given_pays(vk, &m, batches)) return false;
+    use[2].write = true;
+    use[3] = use[1];
+    *ok = m.bias.buf == NULL || gni_vko_reach(vk, &m.bias, &m.n, &one, 1, &use[3], &base[3]);
+    if (!*ok) return true;
+    memset(&c, 0, sizeof c);
+    c.vk = vk;
+    gni_vko_matrix_params(&c, &m, batches, use, base);
+    c.use[6] = c.use[7] = use[1];
+    *ok = gni_vko_matmul_tiled(&c, &m, batches, m.n);
+    return true;
+}
+
 // The two round differently, so that which kernels are compiled already must not choose between them.
 static bool gni_vko_matmul_given(gni_vk *vk, const gni_matmul *m) {
     gni_reduce r;
+    bool ok = true;
+    if ((m->given == 1 ? m->n : m->m) > 1) {
+        // One of two programs is a pass of its own, over the smaller array.
+        if (m->fused && 2 * (m->given == 1 ? m->n : m->m) <= m->k)
+            return gni_vko_matmul_apart(vk, m);
+        if (!m->fused && gni_vko_given_tiled(vk, m, &ok)) return ok;
+        return gni_vko_given_apart(vk, m);
+    }
     gni_vko_given_reduction(m, &r);
     return gni_vko_reduce_ok(vk, &r) ? gni_vko_reduce(vk, &r) : gni_vko_given_apart(vk, m);
 }
@@ -23735,7 +23905,7 @@ typedef struct gni_vko_split_tile {
 } gni_vko_split_tile;
 
 static const gni_vko_split_tile gni_vko_split_tiles[] = {
-    {{GNI_MODULE_matmul_split_128x128, 128, 128, 32, 40964, 470, 315, 2, true},
+    {{GNI_MODULE_matmul_split_128x128, 128, 128, 32, 40964, 470, 315, 2, 96, true},
      GNI_MODULE_matmul_split3_128x128},
 };
 
@@ -24988,12 +25158,16 @@ static bool gni_matmul_shapes(gn_context *g, const char *fn, const gn_array *a, 
 static bool gni_matmul_even(const gni_matmul *m, int outer, int inner, int64_t count) {
     for (int k = 1; m->fused && k < m->program.n_in; k++)
         if (m->in[k].stride[outer] != m->in[k].stride[inner] * count) return false;
+    for (int k = 0; m->given != 0 && k < m->load.n_in; k++)
+        if (m->load_in[k].stride[outer] != m->load_in[k].stride[inner] * count) return false;
     return true;
 }
 
 static void gni_matmul_move(gni_matmul *m, int from, int to) {
     for (int k = 1; m->fused && k < m->program.n_in; k++)
         m->in[k].stride[to] = m->in[k].stride[from];
+    for (int k = 0; m->given != 0 && k < m->load.n_in; k++)
+        m->load_in[k].stride[to] = m->load_in[k].stride[from];
 }
 
 // Batches that all operands step through evenly become one; a batch of row blocks over one matrix b
@@ -25085,23 +25259,32 @@ static void gni_matmul_simplify(gni_matmul *m) {
     if (bias > 0) m->bias = m->in[bias];
 }
 
-// ---- a pending operand of a product with a vector, made while it is read
+// ---- a pending operand of a product with a vector or a narrow matrix, made while it is read
 
-enum { GNI_GIVEN_LEAST = 4096 }; // elements: below, a pass of its own costs nothing that shows
+enum {
+    GNI_GIVEN_LEAST = 4096, // elements: below, a pass of its own costs nothing that shows
+    GNI_GIVEN_WIDEST = 256  // rows or columns of the other operand
+};
 
-// Whether a (side 1) or b (side 2) may stay pending: for large ones each element counts once, and memory is
-// what such products wait for.
+// Rows of a (side 2) or columns of b (side 1).
+static int64_t gni_given_width(const gn_array *a, const gn_array *b, int side) {
+    const gn_shape *s = side == 1 ? &b->shape : &a->shape;
+    return s->rank == 1 ? 1 : s->dim[side == 1 ? s->rank - 1 : s->rank - 2];
+}
+
+// Whether a (side 1) or b (side 2) may stay pending: for large ones each element is loaded once or a few times, and
+// memory is what such products wait for. Only GPUs have it for more than a vector.
 static bool gni_may_give(const gn_array *a, const gn_array *b, int side) {
     const gn_array *x = side == 1 ? a : b, *v = side == 1 ? b : a;
-    const gn_shape *s = &v->shape;
-    bool vector = s->rank == 1 || s->dim[side == 1 ? s->rank - 1 : s->rank - 2] == 1;
-    if (!vector || !gni_is_pending(x) || gni_is_const(x) || x->dtype != GN_F32) return false;
+    int64_t width = gni_given_width(a, b, side);
+    if (width > 1 && (x->ctx->vk == NULL || width > GNI_GIVEN_WIDEST)) return false;
+    if (width == 0 || !gni_is_pending(x) || gni_is_const(x) || x->dtype != GN_F32) return false;
     return x != v && !x->expr->wide && x->expr->products == 0 &&
            gni_elements(&x->shape) >= GNI_GIVEN_LEAST;
 }
 
 // Nobody else reads it, and no batch twice.
-static int gni_product_given(const gn_array *product) {
+static int gni_product_given(const gn_array *product, int64_t *by) {
     const gni_expr *e = product->expr;
     if (product->dtype != GN_F32) return 0;
     for (int side = 1; side <= 2; side++) {
@@ -25110,7 +25293,9 @@ static int gni_product_given(const gn_array *product) {
         bool user = x->user_refs > 1 || (x->user_refs == 1 && x->scope_slot < 0);
         int64_t n = gni_elements(&product->shape), k = gni_product_depth(product);
         if (user || x->lazy_refs != 1 || x->refs != x->user_refs + 1) continue;
-        if (gni_elements(&x->shape) == n * k && (side == 2 || !gni_may_give(v, x, 1))) return side;
+        *by = gni_given_width(e->src[0], e->src[1], side);
+        if (gni_elements(&x->shape) * *by != n * k) continue;
+        if (side == 2 || *by > 1 || !gni_may_give(v, x, 1)) return side;
     }
     return 0;
 }
@@ -25124,7 +25309,8 @@ static bool gni_matmul_take_load(gn_context *g, gni_matmul *m, gn_array *x, int 
     p->n_out = 1;
     p->out_dtype[0] = GN_F32;
     p->out_reg[0] = gni_build_value(&b, x);
-    if (b.full || p->n_in + 1 > GNI_MAX_INPUTS || p->n_insn + 1 > GNI_MAX_INSNS) return false;
+    int others = 1 + (m->fused ? m->program.n_in : 0);
+    if (b.full || p->n_in + others > GNI_MAX_INPUTS || p->n_insn + 1 > GNI_MAX_INSNS) return false;
     gni_build_finish(p);
     m->given = side;
     m->load = *p;
@@ -25145,12 +25331,17 @@ static bool gni_product_run(gn_context *g, gn_array *product, gn_array *root, gn
     gni_matmul m;
     gn_shape shape;
     gn_array *x = product->expr->src[0], *y = product->expr->src[1];
-    int side = b == NULL ? gni_product_given(product) : 0;
+    int64_t by = 0;
+    int side = gni_product_given(product, &by);
     if (root == product) gni_product_keep(g, product);
     memset(&m, 0, sizeof m);
     if (side != 1 && !gni_materialize(g, x)) return false;
     if (side != 2 && !gni_materialize(g, y)) return false;
     if (!gni_matmul_shapes(g, product->maker, x, y, &m, &shape)) return false;
+    if (b != NULL) {
+        gni_matmul_take_program(&m, b, product);
+        gni_matmul_simplify(&m);
+    }
     if (side != 0 && !gni_matmul_take_load(g, &m, side == 1 ? x : y, side)) {
         if (!gni_materialize(g, side == 1 ? x : y)) return false;
     }
@@ -25164,11 +25355,7 @@ static bool gni_product_run(gn_context *g, gn_array *product, gn_array *root, gn
     m.c.buf = out;
     m.a.dtype = m.b.dtype = product->dtype;
     m.c.dtype = root->dtype;
-    if (b != NULL) {
-        gni_matmul_take_program(&m, b, product);
-        gni_matmul_simplify(&m);
-    }
-    if (m.given == 0) gni_matmul_merge(&m);
+    if (m.given == 0 || by > 1) gni_matmul_merge(&m);
     if (!gni_run(g, GNI_JOB_MATMUL, &m, root)) {
         gni_buffer_release(g, out);
         return false;

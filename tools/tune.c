@@ -30,6 +30,7 @@ typedef struct table {
 #define TABLE(tiles, dtype) {#tiles, tiles, (int)(sizeof tiles / sizeof tiles[0]), dtype}
 static const table tables[] = {
     TABLE(gni_vko_real_tiles, GN_F32),
+    TABLE(gni_vko_f64_tiles, GN_F64),
     TABLE(gni_vko_half_tiles, GN_F16),
     TABLE(gni_vko_bfloat_tiles, GN_BF16),
 };
@@ -148,9 +149,9 @@ static bool tune_split_table(gn_context *g, gni_vk_rates *rates, gni_vk_rates *f
         bool ok = !fits || tune_split(g, t, r);
         ops->split_force = 0;
         if (!ok) return false;
-        printf("    {{GNI_MODULE_%s, %d, %d, %d, %u, %d, %d, %d, true},%s\n",
+        printf("    {{GNI_MODULE_%s, %d, %d, %d, %u, %d, %d, %d, %d, true},%s\n",
                gni_modules[t->module].name, t->bm, t->bn, t->bk, (unsigned)t->shared, r->rate,
-               r->alone, r->resident, fits ? "" : " // not measured: too much shared memory");
+               r->alone, r->resident, t->begins, fits ? "" : " // not measured: too much shared memory");
         printf("     GNI_MODULE_%s},\n", gni_modules[gni_vko_split_tiles[i].module3].name);
     }
     printf("};\n");
@@ -168,8 +169,8 @@ static bool tune_table(gn_context *g, const table *from, gni_vk_rates *rates, gn
         choose(g->vk, rates, from, i);
         bool fits = t->shared <= g->vk->caps.shared_bytes;
         if (fits && !tune(g, t, from->dtype, r)) return false;
-        printf("    {GNI_MODULE_%s, %d, %d, %d, %u, %d, %d, %d, %s},%s\n", gni_modules[t->module].name, t->bm, t->bn,
-               t->bk, (unsigned)t->shared, r->rate, r->alone, r->resident, t->units ? "true" : "false",
+        printf("    {GNI_MODULE_%s, %d, %d, %d, %u, %d, %d, %d, %d, %s},%s\n", gni_modules[t->module].name, t->bm, t->bn,
+               t->bk, (unsigned)t->shared, r->rate, r->alone, r->resident, t->begins, t->units ? "true" : "false",
                fits ? "" : " // not measured: too much shared memory");
         fflush(stdout);
     }
@@ -209,7 +210,8 @@ static bool tune_all(gn_context *g, const char *folder) {
     if (vk->compiler.rates == NULL) return false;
     for (int i = 0; i < TABLES; i++) {
         bool units = tables[i].tiles[0].units;
-        if (units && !gni_vko_has_units(vk, tables[i].dtype)) {
+        bool f64 = tables[i].dtype == GN_F64 && (!vk->caps.float64 || vk->caps.kind == GNI_VK_CPU);
+        if (f64 || (units && !gni_vko_has_units(vk, tables[i].dtype))) {
             printf("// %s: not on this device\n", tables[i].name);
             continue;
         }

@@ -28,7 +28,12 @@ layout(constant_id = 22) const uint GN_E4 = 0u;
 layout(constant_id = 23) const uint GN_E5 = 0u;
 layout(constant_id = 24) const uint GN_E6 = 0u;
 layout(constant_id = 25) const uint GN_E7 = 0u;
+#ifdef GN_GIVES // given.glsl
+layout(constant_id = 4) const uint GN_GIVEN = 0u; // 1: a is made, 2: b
+#define GN_HAS_PROGRAM (GN_E != 0u && GN_GIVEN == 0u)
+#else
 #define GN_HAS_PROGRAM (GN_E != 0u)
+#endif
 #define GN_E_COUNT ((GN_E >> 4) & 15u)
 #define GN_E_STEPS ((GN_E >> 8) & 255u)
 #define GN_E_RESULT ((GN_E >> 16) & 255u)
@@ -39,6 +44,15 @@ layout(constant_id = 25) const uint GN_E7 = 0u;
 #define GN_E_PARAM(i) GN_PARAM(128u + (i)) // 3 x (base, steps along m, n and batches), 8 constants
 
 uvec4 gn_r[24];
+
+// Constants into their registers, then the instructions.
+#define GN_E_STEP(K, W)                                                                                                \
+    if (K < GN_E_STEPS)                                                                                                \
+        gn_r[16u + K] = gn_exec(W & 2047u, gn_r[(W >> 11) & 127u], gn_r[(W >> 18) & 127u], gn_r[W >> 25]);
+#define GN_E_RUN                                                                                                       \
+    for (uint k = 0u; k < 8u; k++) gn_r[8u + k] = uvec4(GN_E_PARAM(12u + k));                                          \
+    GN_E_STEP(0u, GN_E0) GN_E_STEP(1u, GN_E1) GN_E_STEP(2u, GN_E2) GN_E_STEP(3u, GN_E3)                                \
+    GN_E_STEP(4u, GN_E4) GN_E_STEP(5u, GN_E5) GN_E_STEP(6u, GN_E6) GN_E_STEP(7u, GN_E7)
 
 // `count` elements of input k that belong to the run.
 uvec4 gn_epilogue_input(uint k, GN_HANDLE h, uint row, uint column, uint batch, uint count) {
@@ -56,12 +70,7 @@ vec4 gn_epilogue(vec4 v, uint row, uint column, uint batch, uint count) {
     if (GN_E_COUNT > 0u) gn_r[1] = gn_epilogue_input(0u, GN_OPEN(3u), row, column, batch, count);
     if (GN_E_COUNT > 1u) gn_r[2] = gn_epilogue_input(1u, GN_OPEN(6u), row, column, batch, count);
     if (GN_E_COUNT > 2u) gn_r[3] = gn_epilogue_input(2u, GN_OPEN(7u), row, column, batch, count);
-    for (uint k = 0u; k < 8u; k++) gn_r[8u + k] = uvec4(GN_E_PARAM(12u + k));
-#define GN_E_STEP(K, W)                                                                                                \
-    if (K < GN_E_STEPS)                                                                                                \
-        gn_r[16u + K] = gn_exec(W & 2047u, gn_r[(W >> 11) & 127u], gn_r[(W >> 18) & 127u], gn_r[W >> 25]);
-    GN_E_STEP(0u, GN_E0) GN_E_STEP(1u, GN_E1) GN_E_STEP(2u, GN_E2) GN_E_STEP(3u, GN_E3)
-    GN_E_STEP(4u, GN_E4) GN_E_STEP(5u, GN_E5) GN_E_STEP(6u, GN_E6) GN_E_STEP(7u, GN_E7)
+    GN_E_RUN
     return uintBitsToFloat(gn_r[GN_E_RESULT]);
 }
 #endif

@@ -4,16 +4,23 @@
 //! variant matmul_96x128 -DGN_BM=96 -DGN_BN=128 -DGN_BK=16 -DGN_TM=12 -DGN_TN=8
 //! variant matmul_128x128 -DGN_BM=128 -DGN_BN=128 -DGN_BK=32 -DGN_SLICES=4 -DGN_TM=8 -DGN_TN=8 -DGN_DELAY=4 -DGN_ODD=1
 //! variant matmul_64x128 -DGN_BM=64 -DGN_BN=128 -DGN_BK=16 -DGN_TM=8 -DGN_TN=8 -DGN_PM=8 -DGN_PN=4
-//! variant matmul_64x64 -DGN_BM=64 -DGN_BN=64 -DGN_BK=16 -DGN_TM=8 -DGN_TN=4
-//! variant matmul_64x64_4 -DGN_BM=64 -DGN_BN=64 -DGN_BK=32 -DGN_TM=8 -DGN_TN=8 -DGN_PM=8 -DGN_PN=4 -DGN_TEAMS=4
-//! variant matmul_128x32 -DGN_BM=128 -DGN_BN=32 -DGN_BK=32 -DGN_TM=8 -DGN_TN=8 -DGN_PM=8 -DGN_PN=4 -DGN_TEAMS=2
-//! variant matmul_32x128 -DGN_BM=32 -DGN_BN=128 -DGN_BK=32 -DGN_TM=8 -DGN_TN=8 -DGN_TEAMS=2
-//! variant matmul_32x64 -DGN_BM=32 -DGN_BN=64 -DGN_BK=32 -DGN_TM=4 -DGN_TN=4 -DGN_TEAMS=2
-//! variant matmul_32x32 -DGN_BM=32 -DGN_BN=32 -DGN_BK=32 -DGN_TM=4 -DGN_TN=4 -DGN_TEAMS=4
+//! variant matmul_64x64 -DGN_BM=64 -DGN_BN=64 -DGN_BK=16 -DGN_TM=8 -DGN_TN=4 -DGN_GIVES
+//! variant matmul_64x64_4 -DGN_BM=64 -DGN_BN=64 -DGN_BK=32 -DGN_TM=8 -DGN_TN=8 -DGN_PM=8 -DGN_PN=4 -DGN_TEAMS=4 -DGN_GIVES
+//! variant matmul_128x32 -DGN_BM=128 -DGN_BN=32 -DGN_BK=32 -DGN_TM=8 -DGN_TN=8 -DGN_PM=8 -DGN_PN=4 -DGN_TEAMS=2 -DGN_GIVES
+//! variant matmul_32x128 -DGN_BM=32 -DGN_BN=128 -DGN_BK=32 -DGN_TM=8 -DGN_TN=8 -DGN_TEAMS=2 -DGN_GIVES
+//! variant matmul_32x64 -DGN_BM=32 -DGN_BN=64 -DGN_BK=32 -DGN_TM=4 -DGN_TN=4 -DGN_TEAMS=2 -DGN_GIVES
+//! variant matmul_32x32 -DGN_BM=32 -DGN_BN=32 -DGN_BK=32 -DGN_TM=4 -DGN_TN=4 -DGN_TEAMS=4 -DGN_GIVES
 //! variant matmul_64x16 -DGN_BM=64 -DGN_BN=16 -DGN_BK=32 -DGN_TM=4 -DGN_TN=4 -DGN_PM=8 -DGN_PN=4
 //! variant matmul_16x64 -DGN_BM=16 -DGN_BN=64 -DGN_BK=32 -DGN_TM=4 -DGN_TN=4 -DGN_PM=4 -DGN_PN=8
-//! variant matmul_32x32s -DGN_BM=32 -DGN_BN=32 -DGN_BK=16 -DGN_TM=4 -DGN_TN=4 -DGN_SMALL_CODE
+//! variant matmul_128x16 -DGN_BM=128 -DGN_BN=16 -DGN_BK=32 -DGN_TM=8 -DGN_TN=4 -DGN_PM=8 -DGN_PN=4 -DGN_TEAMS=2 -DGN_GIVES
+//! variant matmul_16x128 -DGN_BM=16 -DGN_BN=128 -DGN_BK=32 -DGN_TM=4 -DGN_TN=8 -DGN_PM=4 -DGN_PN=8 -DGN_TEAMS=2 -DGN_GIVES
+//! variant matmul_128x8 -DGN_BM=128 -DGN_BN=8 -DGN_BK=32 -DGN_TM=8 -DGN_TN=4 -DGN_PM=16 -DGN_PN=2 -DGN_TEAMS=4 -DGN_GIVES
+//! variant matmul_8x128 -DGN_BM=8 -DGN_BN=128 -DGN_BK=32 -DGN_TM=4 -DGN_TN=8 -DGN_PM=2 -DGN_PN=16 -DGN_TEAMS=4 -DGN_GIVES
+//! variant matmul_32x32s -DGN_BM=32 -DGN_BN=32 -DGN_BK=16 -DGN_TM=4 -DGN_TN=4 -DGN_SMALL_CODE -DGN_GIVES
 //! variant matmul_int_64 -DGN_BM=64 -DGN_BN=64 -DGN_BK=8 -DGN_TM=4 -DGN_TN=4 -DGN_SMALL_CODE -DGN_INT32
+//! variant matmul_f64_128x128 -DGN_BM=128 -DGN_BN=128 -DGN_BK=8 -DGN_TM=8 -DGN_TN=8 -DGN_X64
+//! variant matmul_f64_64x64 -DGN_BM=64 -DGN_BN=64 -DGN_BK=8 -DGN_TM=8 -DGN_TN=4 -DGN_X64
+//! variant matmul_f64_64x32 -DGN_BM=64 -DGN_BN=32 -DGN_BK=16 -DGN_TM=4 -DGN_TN=4 -DGN_X64
 //! variant matmul_f64_32 -DGN_BM=32 -DGN_BN=32 -DGN_BK=8 -DGN_TM=2 -DGN_TN=2 -DGN_SMALL_CODE -DGN_X64
 //
 // A workgroup makes a tile of BM rows and BN columns, an invocation TM rows and TN columns of it. Slices
@@ -33,6 +40,9 @@
 #define GN_BUFFERS 8 // 6 and 7 are epilogue.glsl's, or 6 for GN_IS_SPARE or GN_HAS_SUMS
 #endif
 #define GN_READONLY 0xb
+#ifdef GN_BINDINGS
+#undef GN_GIVES
+#endif
 #include "gn.glsl"
 #include "matrix.glsl"
 #include "epilogue.glsl"
@@ -78,6 +88,7 @@ layout(constant_id = 3) const uint GN_LAYOUT = 0u;
 #define GN_HAS_RELU ((GN_LAYOUT & 64u) != 0u)
 #define GN_HAS_SPLITS ((GN_LAYOUT & 512u) != 0u)
 #define GN_WHOLE ((GN_LAYOUT & 1024u) != 0u) // k is a multiple of BK
+#define GN_NATIVE ((GN_LAYOUT & 2048u) != 0u) // unpackHalf2x16 is exact
 #define GN_IS_SPARE ((GN_LAYOUT & 65536u) != 0u) // works if split.comp chose mode 2
 
 #if defined(GN_BINDINGS) || defined(GN_INT32) || defined(GN_X64)
@@ -101,6 +112,10 @@ layout(constant_id = 3) const uint GN_LAYOUT = 0u;
 #endif
 #define GN_B0 (2 * GN_A_SLICE)
 shared GN_VALUES gn_slices[2 * (GN_A_SLICE + GN_B_SLICE)]; // two of a, two of b
+
+#ifdef GN_GIVES
+#include "given.glsl"
+#endif
 
 #define GN_A_LOADS ((GN_BM * GN_SLICE / GN_EACH + GN_THREADS - 1) / GN_THREADS)
 #define GN_B_LOADS ((GN_BN * GN_SLICE / GN_EACH + GN_THREADS - 1) / GN_THREADS)
@@ -259,6 +274,66 @@ void gn_write_columns(uint column, GN_VALUES v) {
         if (GN_HAS_SUMS) gn_add_kept(columns, i, kept, inside);                                                        \
     }
 
+#ifdef GN_GIVES
+// Where an operand is made: load number i, an invocation's place in u, v and w, is put into shared memory, then asked
+// for at k.
+void gn_given_a(inout uvec4 u, inout uvec4 v, inout uvec4 w, bool keeps, uint i, uint stage, uint inside, uint at,
+                uint base, uint m0, uint k, uint end, uint batch) {
+    if (keeps) gn_a_keep(stage, i, GN_GIVEN == 1u ? gn_given_make(u, v, w) : u, inside);
+    if (GN_GIVEN == 1u) gn_given_fetch(u, v, w, gn_a_place(i), m0, k, uvec2(GN_M, end), GN_A_ALONG_M, batch);
+    else u = gn_a_read(i, base, at, m0, k, end);
+}
+void gn_given_b(inout uvec4 u, inout uvec4 v, inout uvec4 w, bool keeps, uint i, uint stage, uint inside, uint at,
+                uint base, uint n0, uint k, uint end, uint batch) {
+    if (keeps) gn_b_keep(stage, i, GN_GIVEN == 2u ? gn_given_make(u, v, w) : u, inside);
+    if (GN_GIVEN == 2u) gn_given_fetch(u, v, w, gn_b_place(i).yx, n0, k, uvec2(GN_N, end), !GN_B_ALONG_K, batch);
+    else u = gn_b_read(i, base, at, n0, k, end);
+}
+#define GN_GIVEN_A(i, keeps)                                                                                           \
+    if (GN_A_HAS(i))                                                                                                   \
+        gn_given_a(next_a[i], second[i], third[i], keeps, me + (i) * GN_THREADS, stage, inside, at_a[i], base.x, m0,   \
+                   ahead, end, batch);
+#define GN_GIVEN_B(i, keeps)                                                                                           \
+    if (GN_B_HAS(i))                                                                                                   \
+        gn_given_b(next_b[i], second[i], third[i], keeps, me + (i) * GN_THREADS, stage, inside, at_b[i], base.y, n0,   \
+                   ahead, end, batch);
+#define GN_ASK_A(i) GN_GIVEN_A(i, false)
+#define GN_ASK_B(i) GN_GIVEN_B(i, false)
+#define GN_PASS_A(i) GN_GIVEN_A(i, true)
+#define GN_PASS_B(i) GN_GIVEN_B(i, true)
+// Without loops: drivers do not write out those with so much in them, and what they index goes to memory.
+#define GN_FOR_1(X) X(0)
+#define GN_FOR_2(X) X(0) X(1)
+#define GN_FOR_4(X) X(0) X(1) X(2) X(3)
+#define GN_FOR_8(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
+#if GN_A_LOADS == 1
+#define GN_FOR_A GN_FOR_1
+#elif GN_A_LOADS == 2
+#define GN_FOR_A GN_FOR_2
+#elif GN_A_LOADS == 4
+#define GN_FOR_A GN_FOR_4
+#else
+#define GN_FOR_A GN_FOR_8
+#endif
+#if GN_B_LOADS == 1
+#define GN_FOR_B GN_FOR_1
+#elif GN_B_LOADS == 2
+#define GN_FOR_B GN_FOR_2
+#elif GN_B_LOADS == 4
+#define GN_FOR_B GN_FOR_4
+#else
+#define GN_FOR_B GN_FOR_8
+#endif
+// The loads spread over the steps, as without.
+#define GN_STEPS_AT(i)                                                                                                 \
+    [[unroll]] for (uint k = (i) * GN_STEPS / (GN_A_LOADS + GN_B_LOADS);                                               \
+                    k < ((i) + 1) * GN_STEPS / (GN_A_LOADS + GN_B_LOADS); k++)                                         \
+        GN_STEP(k)
+#define GN_WORK_A(i) GN_PASS_A(i) GN_STEPS_AT(i)
+#define GN_WORK_B(i) GN_PASS_B(i) GN_STEPS_AT(GN_A_LOADS + (i))
+#define GN_GIVEN_LOADS (GN_A_LOADS > GN_B_LOADS ? GN_A_LOADS : GN_B_LOADS)
+#endif
+
 // The step in which load number i is put into shared memory, with GN_DELAY.
 #define GN_WHEN(i) (GN_DELAY + (i) * (GN_STEPS - 1 - GN_DELAY) / (GN_A_LOADS + GN_B_LOADS - 1))
 
@@ -312,11 +387,24 @@ void main() {
     if (GN_HAS_SUMS)
         [[unroll]] for (uint i = 0u; i < GN_GATHERED; i++) columns[i] = GN_ZERO;
     uvec4 next_a[GN_A_LOADS], next_b[GN_B_LOADS];
+#ifdef GN_GIVES
+    uvec4 second[GN_GIVEN_LOADS], third[GN_GIVEN_LOADS]; // second and third inputs of an operand that is made
+#endif
     uint at_a[GN_A_LOADS], at_b[GN_B_LOADS];
     [[unroll]] for (uint i = 0u; i < GN_A_LOADS; i++)
         at_a[i] = gn_group_at(base.x, m0, gn_a_place(me + i * GN_THREADS), GN_M, GN_A_ROW, GN_A_COLUMN, GN_A_ALONG_M);
     [[unroll]] for (uint i = 0u; i < GN_B_LOADS; i++)
         at_b[i] = gn_group_at(base.y, n0, gn_b_place(me + i * GN_THREADS).yx, GN_N, GN_B_COLUMN, GN_B_ROW, !GN_B_ALONG_K);
+#ifdef GN_GIVES
+    if (GN_GIVEN != 0u && start < end) {
+        uint inside = end - start, stage = 0u, ahead = start;
+        GN_FOR_A(GN_ASK_A)
+        GN_FOR_B(GN_ASK_B)
+        ahead += GN_SLICE;
+        GN_FOR_A(GN_PASS_A)
+        GN_FOR_B(GN_PASS_B)
+    } else
+#endif
     if (start < end) {
         uint inside = end - start;
         [[unroll]] for (uint i = 0u; i < GN_A_LOADS; i++) GN_FETCH_A(i, start);
@@ -345,16 +433,30 @@ void main() {
             uint ahead = GN_DELAY == 0 ? next + GN_SLICE : next;
             stage = 1u - stage;
 #ifdef GN_SMALL_CODE
-            [[unroll]] for (uint i = 0u; i < GN_A_LOADS; i++) {
-                GN_KEEP_A(i, stage);
-                GN_FETCH_A(i, ahead);
-            }
-            [[unroll]] for (uint i = 0u; i < GN_B_LOADS; i++) {
-                GN_KEEP_B(i, stage);
-                GN_FETCH_B(i, ahead);
+#ifdef GN_GIVES
+            if (GN_GIVEN != 0u) {
+                GN_FOR_A(GN_PASS_A)
+                GN_FOR_B(GN_PASS_B)
+            } else
+#endif
+            {
+                [[unroll]] for (uint i = 0u; i < GN_A_LOADS; i++) {
+                    GN_KEEP_A(i, stage);
+                    GN_FETCH_A(i, ahead);
+                }
+                [[unroll]] for (uint i = 0u; i < GN_B_LOADS; i++) {
+                    GN_KEEP_B(i, stage);
+                    GN_FETCH_B(i, ahead);
+                }
             }
             for (uint k = 0u; k < GN_STEPS; k++) GN_STEP(k)
 #elif GN_DELAY == 0
+#ifdef GN_GIVES
+            if (GN_GIVEN != 0u) {
+                GN_FOR_A(GN_WORK_A)
+                GN_FOR_B(GN_WORK_B)
+            } else
+#endif
             // As little as can be beside GN_STEP: drivers do not write out loops that look long to them.
             [[unroll]] for (uint k = 0u; k < GN_STEPS; k++) {
                 [[unroll]] for (uint i = k; i < GN_A_LOADS; i += GN_STEPS) {
