@@ -1587,6 +1587,7 @@ typedef struct gni_matmul {
     // the operand's rows (GNI_ALONG_M) and columns (GNI_ALONG_N). Operands are float32. If the other one has one row or
     // column, nothing is fused and there is no bias.
     int given;
+    bool as_given; // given is 0, but sums are to be rounded as if it were not
     gni_program load;
     gni_operand load_in[GNI_MAX_INPUTS];
 } gni_matmul;
@@ -22997,7 +22998,7 @@ static const gni_vko_tile *gni_vko_pick_tile(const gni_vk *vk, const gni_matmul 
     } else if (vk->caps.kind == GNI_VK_CPU) {
         tiles = &gni_vko_cpu_tile;
         count = 1;
-    } else if (m->given != 0) {
+    } else if (m->given != 0 || m->as_given) {
         tiles = gni_vko_given_tiles;
         count = (int)(sizeof gni_vko_given_tiles / sizeof gni_vko_given_tiles[0]);
     }
@@ -23172,9 +23173,8 @@ static bool gni_vko_put_store(gni_vko_call *c, const gni_matmul *m, bool vector)
 // compiling costs more than a pass over memory) the program runs by itself.
 static gni_vk_pipeline *gni_vko_matmul_pipeline(gni_vko_call *c, const gni_matmul *m) {
     gni_vk *vk = c->vk;
-    if (!m->fused) {
-        // Without instructions drivers need not see them.
-        if (m->given == 0) c->generic.first_code = c->generic.n_spec;
+    if (!m->fused && m->given == 0) {
+        c->generic.first_code = c->generic.n_spec; // none: drivers need not see the instructions
         return gni_vk_pipeline_get(vk, &c->generic, GNI_VK_WAIT);
     }
     if (vk->g->options.vulkan_flags & GN_VULKAN_NO_ASYNC_PIPELINES)
@@ -23300,7 +23300,7 @@ static bool gni_vko_sums_pay(const gni_vk *vk, const gni_vko_tile *t, const gni_
 }
 
 static bool gni_vko_matmul_sums(gni_vk *vk, const gni_matmul *m);
-static bool gni_vko_given_apart(gni_vk *vk, const gni_matmul *m);
+static bool gni_vko_given_apart(gni_vk *vk, const gni_matmul *m, bool tiled);
 
 static bool gni_vko_matmul_tiled(gni_vko_call *c, const gni_matmul *m, int64_t batches,
                                  int64_t row) {
@@ -23351,10 +23351,12 @@ static bool gni_vko_matmul_tiled(gni_vko_call *c, const gni_matmul *m, int64_t b
     if (m->fused && (apart || !gni_vko_put_store(c, m, false)))
         return gni_vko_matmul_apart(c->vk, m);
     if (m->given != 0 && c->vk->caps.keep_half_denorms) c->generic.spec[3] |= 2048u;
-    if (m->given != 0 && !gni_vko_put_load(c, m)) return gni_vko_given_apart(c->vk, m);
+    if (m->given != 0 && !gni_vko_put_load(c, m)) return gni_vko_given_apart(c->vk, m, true);
     if (c->spare.mem != NULL) c->generic.spec[3] |= 65536u;
     if (sums) c->generic.spec[3] |= 262144u;
     gni_vk_pipeline *pipeline = gni_vko_matmul_pipeline(c, m);
+    if (pipeline == NULL && !c->vk->g->call_failed && m->given != 0)
+        return gni_vko_given_apart(c->vk, m, true);
     if (pipeline == NULL)
         return m->fused && !c->vk->g->call_failed && gni_vko_matmul_apart(c->vk, m);
     bool flat = splits > 1 && !t->units; // whole tiles and parts of others in one row of workgroups
@@ -23728,8 +23730,8 @@ static void gni_vko_given_reduction(const gni_matmul *m, gni_reduce *r) {
     r->kept = gni_merge_dims(&r->rank, r->dim, ops, n + 1, r->kept);
 }
 
-// By a pass of its own.
-static bool gni_vko_given_apart(gni_vk *vk, const gni_matmul *m) {
+// By a pass of its own. `tiled`: the sums come from the tiles that would have made the operand.
+static bool gni_vko_given_apart(gni_vk *vk, const gni_matmul *m, bool tiled) {
     gni_buffer buffer;
     gni_map job;
     gni_matmul plain;
@@ -23740,6 +23742,7 @@ static bool gni_vko_given_apart(gni_vk *vk, const gni_matmul *m) {
         gni_fail_memory(vk->g, "gn_matmul", bytes);
         return false;
     }
+    plain.as_given = tiled;
     bool ok = gni_vko_map(vk, &job) && gni_vko_matmul(vk, &plain, m->n);
     gni_vk_free(vk, &buffer.device);
     return ok;
@@ -23765,7 +23768,9 @@ static const gni_operand *gni_vko_given_main(const gni_matmul *m) {
 static bool gni_vko_given_pays(const gni_vk *vk, const gni_matmul *m, int64_t batches) {
     gni_matmul plain = *m;
     int64_t splits, apart;
-    if (vk->caps.kind == GNI_VK_CPU) return true;
+    // A CPU compiles on the cores that it computes with.
+    if (vk->caps.kind == GNI_VK_CPU)
+        return (vk->g->options.vulkan_flags & GN_VULKAN_NO_ASYNC_PIPELINES) != 0;
     // These may round operands first, or take them apart.
     if (vk->g->options.matmul != GN_PRECISION_F32 && m->m >= 64 && m->n >= 64 && m->k >= 64)
         return false;
@@ -23832,10 +23837,10 @@ static bool gni_vko_matmul_given(gni_vk *vk, const gni_matmul *m) {
         if (m->fused && 2 * (m->given == 1 ? m->n : m->m) <= m->k)
             return gni_vko_matmul_apart(vk, m);
         if (!m->fused && gni_vko_given_tiled(vk, m, &ok)) return ok;
-        return gni_vko_given_apart(vk, m);
+        return gni_vko_given_apart(vk, m, false);
     }
     gni_vko_given_reduction(m, &r);
-    return gni_vko_reduce_ok(vk, &r) ? gni_vko_reduce(vk, &r) : gni_vko_given_apart(vk, m);
+    return gni_vko_reduce_ok(vk, &r) ? gni_vko_reduce(vk, &r) : gni_vko_given_apart(vk, m, false);
 }
 
 // ---- the job
@@ -23852,13 +23857,13 @@ static bool gni_vko_matmul(gni_vk *vk, const gni_matmul *m, int64_t row) {
     }
     if (m->m == 0 || m->n == 0 || batches == 0) return true;
     if (m->given != 0) return gni_vko_matmul_given(vk, m);
-    bool done = true;
+    bool done = true, tiled = m->as_given;
     if (m->sums.buf != NULL && gni_vko_sums_apart(vk, m)) return gni_vko_matmul_sums(vk, m);
-    if (gni_vko_is_outer(m)) return gni_vko_matmul_outer(vk, m, row);
-    if (m->k > 0 && gni_vko_matmul_fast(vk, m, row, &done)) return done;
+    if (!tiled && gni_vko_is_outer(m)) return gni_vko_matmul_outer(vk, m, row);
+    if (!tiled && m->k > 0 && gni_vko_matmul_fast(vk, m, row, &done)) return done;
     if (m->fused && !gni_vko_store_pays(vk, m)) return gni_vko_matmul_apart(vk, m);
     bool real = m->c.dtype == GN_F32 || gni_vko_is_half(m->c.dtype);
-    bool flip = real && m->m == 1;
+    bool flip = real && m->m == 1 && !tiled;
     gni_matmul x = flip ? gni_vko_flipped(m) : *m;
     bool fits =
         batches <= (x.n == 1 && real ? INT32_MAX - 1 : (int64_t)vk->caps.max_groups[2]) &&
@@ -23876,8 +23881,8 @@ static bool gni_vko_matmul(gni_vk *vk, const gni_matmul *m, int64_t row) {
     memset(&c, 0, sizeof c);
     c.vk = vk;
     gni_vko_matrix_params(&c, &x, batches, use, base);
-    if (real && x.n == 1) return gni_vko_matvec(&c, m, &x, batches, row, flip);
-    if (gni_vko_matmul_split(&c, &x, batches, row, &done)) return done;
+    if (real && x.n == 1 && !tiled) return gni_vko_matvec(&c, m, &x, batches, row, flip);
+    if (!tiled && gni_vko_matmul_split(&c, &x, batches, row, &done)) return done;
     return gni_vko_matmul_tiled(&c, &x, batches, row);
 }
 

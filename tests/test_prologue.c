@@ -164,8 +164,7 @@ static void check_wide(gn_context *g, int64_t batch, int64_t m, int64_t n, int64
     }
 }
 
-static void test_wide(void **state) {
-    gn_context *g = (gn_context *)*state;
+static void wide_products(gn_context *g) {
     static const gn_dtype all[] = {GN_F16, GN_BF16, GN_U8, GN_I8, GN_I32, GN_U32, GN_BOOL, GN_F32};
     static const int64_t wide[] = {2, 3, 8, 10, 16, 32, 33, 64, 100};
     for (int t = 0; t < 8; t++)
@@ -188,6 +187,21 @@ static void test_wide(void **state) {
     check_wide(g, 0, 1, 4099, 9, GN_F16, scaled, 1, 0, ALONE, false);
     check_wide(g, 0, 0, 9, 4, GN_F16, cast, 1, 0, ALONE, false);
     check_wide(g, 0, 9, 0, 4, GN_F16, cast, 1, 0, ALONE, false);
+}
+
+// Before kernels for the programs are compiled, and by such kernels.
+static gn_context *open_compiled(void) {
+    gn_options o = test_options();
+    o.vulkan_flags |= GN_VULKAN_NO_ASYNC_PIPELINES;
+    return test_open_with(&o);
+}
+static void test_wide(void **state) { wide_products((gn_context *)*state); }
+static void test_wide_compiled(void **state) {
+    (void)state;
+    if (!test_on_vulkan()) skip();
+    gn_context *g = open_compiled();
+    wide_products(g);
+    test_close(g);
 }
 
 static void test_dtypes(void **state) {
@@ -357,6 +371,34 @@ static void test_same_bits(void **state) {
         }
 }
 
+static void test_same_bits_wide(void **state) {
+    static const int64_t sizes[][3] = {{60, 517, 3}, {130, 260, 10}, {700, 96, 33}, {256, 784, 128}, {40, 5000, 16}};
+    gn_context *g[2];
+    g[0] = (gn_context *)*state;
+    g[1] = open_compiled();
+    for (int i = 0; i < 10; i++) {
+        const int64_t m = sizes[i / 2][0], k = sizes[i / 2][1], n = sizes[i / 2][2];
+        const size_t bytes = (size_t)(m * n) * sizeof(float);
+        float *have[2];
+        for (int side = 0; side < 2; side++) {
+            have[side] = (float *)malloc(bytes);
+            gn_seed(g[side], 5);
+            GN_SCOPE(g[side]) {
+                gn_array *a = gn_randn(g[side], GN_F32, GN_SHAPE(m, k)), *b = gn_randn(g[side], GN_F32, GN_SHAPE(k, n));
+                gn_array *made = gn_relu(gn_eval(a));
+                gn_eval(b);
+                gn_array *y = i % 2 == 0 ? gn_matmul(made, b)
+                                         : gn_matmul(gn_transpose(b), gn_transpose(made));
+                assert_int_equal(gn_read(y, have[side], bytes), GN_OK);
+            }
+        }
+        assert_memory_equal(have[0], have[1], bytes);
+        free(have[0]);
+        free(have[1]);
+    }
+    gn_close(g[1]);
+}
+
 // Whoever asks for a gradient reads the operand again: it is made once.
 static void test_gradients(void **state) {
     gn_context *g = (gn_context *)*state;
@@ -389,7 +431,8 @@ int main(void) {
         GN_TEST(test_wide), GN_TEST(test_dtypes), GN_TEST(test_programs),    GN_TEST(test_shapes),    GN_TEST(test_special_values),
         GN_TEST(test_large),
         GN_TEST(test_counts), GN_TEST(test_overwritten), GN_TEST(test_gradients), cmocka_unit_test(test_out_of_memory),
-        GN_TEST(test_read_beside), GN_TEST(test_same_bits),
+        GN_TEST(test_read_beside), GN_TEST(test_same_bits), GN_TEST(test_same_bits_wide),
+        cmocka_unit_test(test_wide_compiled),
     };
     return cmocka_run_group_tests_name("prologue", tests, NULL, NULL);
 }
