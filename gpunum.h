@@ -81,6 +81,7 @@
 //     vk_matmul        Matrix products on the Vulkan device: kernels, tiles, splits of k, matrix units
 //     vk_split         float32 products on matrix units: operands in parts, chosen by the device
 //     vk_eigen         Eigenvalues and singular values of batches on the Vulkan device
+//     vk_reflect       Reflections that make large matrices tridiagonal or bidiagonal on the Vulkan device
 //     vk_factor        Panels and triangles of matrix decompositions on the Vulkan device
 //     async            gn_read_async
 //     elementwise      The public elementwise functions, from the op tables
@@ -92,6 +93,8 @@
 //     factor_gpu       Decompositions of large matrices on the GPU, by blocks
 //     factor_cpu       Decompositions of a batch on the CPU
 //     factor_batch     The same on the GPU: large matrices, batches of small ones
+//     divide_gpu       Divide and conquer whose vectors are on the GPU
+//     values_gpu       Eigenvalues and singular values of large matrices on the GPU
 //     factor_ops       The public decompositions and their gradients
 //     complex          Complex arrays: parts and arithmetic
 //     fft              The public transforms
@@ -1657,6 +1660,9 @@ typedef enum gni_factor_step {
     GNI_FACTOR_SINGULAR_VECTORS,
     GNI_FACTOR_EIGEN,
     GNI_FACTOR_EIGEN_VECTORS,
+    GNI_FACTOR_SIZE, // reflect_load.comp: a is read, b the state
+    GNI_FACTOR_LOAD, // a is read, b written, c the state
+    GNI_FACTOR_REFLECT, // reflect.comp: a the matrix, b the vectors; both written, all columns
     GNI_FACTOR_STEPS
 } gni_factor_step;
 enum { GNI_FACTOR_WORDS = 13 };
@@ -4854,13 +4860,15 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
         v->name = "fft";
     } else if (kind == GNI_JOB_FACTOR) {
         gni_factor *f = (gni_factor *)job;
-        if (f->step >= GNI_FACTOR_CHOLESKY) v->op[v->n++] = &f->a;
+        const bool reads =
+            f->step >= GNI_FACTOR_CHOLESKY && f->step != GNI_FACTOR_REFLECT;
+        if (reads) v->op[v->n++] = &f->a;
         if (f->step == GNI_FACTOR_BACK) v->op[v->n++] = &f->c;
         if (f->step == GNI_FACTOR_BACK) v->op[v->n++] = &f->d;
         v->n_in = v->n;
-        if (f->step < GNI_FACTOR_CHOLESKY) v->op[v->n++] = &f->a;
+        if (!reads) v->op[v->n++] = &f->a;
         v->op[v->n++] = &f->b;
-        if (f->step != GNI_FACTOR_BACK) v->op[v->n++] = &f->c;
+        if (f->step != GNI_FACTOR_BACK && f->c.buf != NULL) v->op[v->n++] = &f->c;
         if (f->step == GNI_FACTOR_LU || f->step == GNI_FACTOR_QR) v->op[v->n++] = &f->d;
         if (f->step >= GNI_FACTOR_SINGULAR && f->d.buf != NULL) v->op[v->n++] = &f->d;
         if (f->step >= GNI_FACTOR_SINGULAR && f->e.buf != NULL) v->op[v->n++] = &f->e;
@@ -24259,6 +24267,179 @@ static bool gni_vko_eigen(gni_vk *vk, const gni_factor *f) {
 
 #endif // GNI_VULKAN
 
+// >>vk_reflect
+// Reflections that make large matrices tridiagonal or bidiagonal on the Vulkan device: reflect.comp, reflect_load.comp.
+
+#if GNI_VULKAN
+
+enum { GNI_VKO_REFLECT_ROWS = 64, GNI_VKO_REFLECT_SUBGROUPS = 32 }; // of a workgroup, at most
+
+static bool gni_vko_reflect_ok(const gni_vk *vk, const gni_factor *f) {
+    const gni_vk_caps *c = &vk->caps;
+    const gni_operand *o[3];
+    if (!(f->a.dtype == GN_F64 ? c->float64 : f->a.dtype == GN_F32)) return false;
+    if (!c->subgroup_arithmetic || c->max_invocations < 256 || c->shared_bytes < 32768u)
+        return false;
+    o[0] = &f->a;
+    o[1] = &f->b;
+    o[2] = &f->c;
+    for (int i = 0; i < 3; i++) {
+        if (o[i]->buf == NULL) continue;
+        if (o[i]->buf->bytes >= (uint64_t)GNI_VK_REACH) return false;
+        if (!c->addresses && o[i]->buf->bytes > c->max_storage_range) return false;
+    }
+    return true;
+}
+
+static void gni_vko_reflect_call(gni_vko_call *c, gni_vk *vk, const gni_factor *f) {
+    const gni_operand *o[3];
+    o[0] = &f->a;
+    o[1] = &f->b;
+    o[2] = &f->c;
+    memset(c, 0, sizeof *c);
+    c->vk = vk;
+    for (int i = 0; i < 3 && o[i]->buf != NULL; i++) {
+        c->use[i].mem = &o[i]->buf->device;
+        c->use[i].bytes = o[i]->buf->bytes;
+        c->n_use = i + 1;
+    }
+}
+
+static bool gni_vko_reflect_size(gni_vk *vk, const gni_factor *f) {
+    gni_vko_call c;
+    gni_vko_reflect_call(&c, vk, f);
+    c.use[1].write = true;
+    c.n_param = 6;
+    for (int i = 0; i < 6; i++) c.param[i] = (uint32_t)f->word[i];
+    c.generic.module = f->a.dtype == GN_F64 ? GNI_MODULE_reflect_size64 : GNI_MODULE_reflect_size;
+    const int64_t groups = f->word[3];
+    return gni_vko_dispatch(&c, gni_vk_pipeline_get(vk, &c.generic, GNI_VK_WAIT), groups,
+                            gni_vko_ceil(groups, (int64_t)vk->caps.max_groups[0]), 1);
+}
+
+static bool gni_vko_reflect_load(gni_vk *vk, const gni_factor *f) {
+    gni_vko_call c;
+    gni_vk_use to;
+    gni_vko_reflect_call(&c, vk, f);
+    to = c.use[1]; // the kernel has the state in front
+    c.use[1] = c.use[2];
+    c.use[2] = to;
+    c.use[2].write = true;
+    c.n_param = 10;
+    for (int i = 0; i < 10; i++) c.param[i] = (uint32_t)f->word[i];
+    c.generic.module = f->a.dtype == GN_F64 ? GNI_MODULE_reflect_load64 : GNI_MODULE_reflect_load;
+    const int64_t groups = f->word[3] + (f->word[9] != 0 ? f->word[4] : 0);
+    return gni_vko_dispatch(&c, gni_vk_pipeline_get(vk, &c.generic, GNI_VK_WAIT), groups,
+                            gni_vko_ceil(groups, (int64_t)vk->caps.max_groups[0]), 1);
+}
+
+// A dispatch of reflect.comp: what is subtracted, and the rows that are multiplied.
+static bool gni_vko_reflect_step(gni_vko_call *c, gni_vk_pipeline *p, int64_t begin, int64_t end) {
+    const int64_t rows = GNI_MAX(end - begin, 0), most = GNI_VKO_REFLECT_ROWS;
+    const int64_t groups = GNI_MAX((int64_t)c->vk->caps.multiprocessors, 1);
+    const int64_t share = GNI_MAX(GNI_MIN(gni_vko_ceil(rows, groups), most), 2);
+    c->param[4] = (uint32_t)begin;
+    c->param[5] = (uint32_t)end;
+    c->param[14] = (uint32_t)share;
+    return gni_vko_dispatch(c, p, GNI_MAX(gni_vko_ceil(rows, share), 1), 1, 1);
+}
+
+// Where things are: the matrix and its transpose, numbers, vectors, their products with the matrix, zeros.
+typedef struct gni_vko_reflect_plan {
+    int64_t m, n, matrix, ld, turned, ld_turned, numbers, left, right, raw, raw_ld, zero;
+} gni_vko_reflect_plan;
+
+static bool gni_vko_reflect_symmetric(gni_vko_call *c, gni_vk_pipeline *p,
+                                      const gni_vko_reflect_plan *l) {
+    uint32_t *w = c->param;
+    w[0] = (uint32_t)l->matrix;
+    w[1] = (uint32_t)l->ld;
+    w[6] = (uint32_t)l->n;
+    for (int64_t j = 0; j < l->n; j++) {
+        w[2] = (uint32_t)j;
+        w[3] = (uint32_t)(j + 1);
+        w[7] = w[9] = (uint32_t)(j > 0 ? l->left + (j - 1) * l->ld : l->zero);
+        w[8] = w[10] = (uint32_t)(j > 0 ? l->raw + (j + 1) % 2 * l->raw_ld : l->zero);
+        w[11] = (uint32_t)(l->left + j * l->ld);
+        w[12] = (uint32_t)(l->raw + j % 2 * l->raw_ld);
+        w[13] = (uint32_t)(l->numbers + 2 * j);
+        if (!gni_vko_reflect_step(c, p, j + 1, l->n)) return false;
+    }
+    return true;
+}
+
+// Columns by rows of the transpose, then rows. Products of two turns are there: y, y, x, x.
+static bool gni_vko_reflect_both(gni_vko_call *c, gni_vk_pipeline *p,
+                                 const gni_vko_reflect_plan *l) {
+    uint32_t *w = c->param;
+    for (int64_t j = 0; j < l->n; j++) {
+        const int64_t last = (j + 1) % 2, next = j % 2;
+        const uint32_t left = (uint32_t)(j > 0 ? l->left + (j - 1) * l->ld_turned : l->zero),
+                       right = (uint32_t)(j > 0 ? l->right + (j - 1) * l->ld : l->zero),
+                       y = (uint32_t)(j > 0 ? l->raw + last * l->raw_ld : l->zero),
+                       x = (uint32_t)(j > 0 ? l->raw + (2 + last) * l->raw_ld : l->zero),
+                       next_left = (uint32_t)(l->left + j * l->ld_turned),
+                       next_y = (uint32_t)(l->raw + next * l->raw_ld);
+        w[0] = (uint32_t)l->turned;
+        w[1] = (uint32_t)l->ld_turned;
+        w[2] = w[3] = (uint32_t)j;
+        w[6] = (uint32_t)l->m;
+        w[7] = left;
+        w[8] = y;
+        w[9] = right;
+        w[10] = x;
+        w[11] = next_left;
+        w[12] = next_y;
+        w[13] = (uint32_t)(l->numbers + 4 * j);
+        if (!gni_vko_reflect_step(c, p, j + 1, l->n)) return false;
+        if (j + 1 == l->n) break;
+        w[0] = (uint32_t)l->matrix;
+        w[1] = (uint32_t)l->ld;
+        w[3] = (uint32_t)(j + 1);
+        w[6] = (uint32_t)l->n;
+        w[7] = right;
+        w[8] = x;
+        w[9] = next_left;
+        w[10] = next_y;
+        w[11] = (uint32_t)(l->right + j * l->ld);
+        w[12] = (uint32_t)(l->raw + (2 + next) * l->raw_ld);
+        w[13] += 2;
+        if (!gni_vko_reflect_step(c, p, j + 1, l->m)) return false;
+    }
+    return true;
+}
+
+static bool gni_vko_reflect(gni_vk *vk, const gni_factor *f) {
+    gni_vko_call c;
+    gni_vko_reflect_plan l;
+    const int64_t *w = f->word;
+    l.m = w[0];
+    l.n = w[1];
+    l.matrix = w[3];
+    l.ld = w[4];
+    l.turned = w[5];
+    l.ld_turned = w[6];
+    l.numbers = w[7];
+    l.left = w[8];
+    l.right = w[9];
+    l.raw = w[10];
+    l.raw_ld = w[11];
+    l.zero = w[12];
+    gni_vko_reflect_call(&c, vk, f);
+    c.use[0].write = c.use[1].write = true;
+    c.n_param = 15;
+    c.generic.module = f->a.dtype == GN_F64 ? GNI_MODULE_reflect64 : GNI_MODULE_reflect;
+    c.generic.n_spec = 2;
+    uint32_t most = GNI_VKO_REFLECT_SUBGROUPS * GNI_MAX(vk->caps.subgroup_min, 1u);
+    c.generic.spec[0] = GNI_MIN(256u, most);
+    c.generic.spec[1] = w[2] != 0;
+    gni_vk_pipeline *p = gni_vk_pipeline_get(vk, &c.generic, GNI_VK_WAIT);
+    if (p == NULL) return false;
+    return w[2] != 0 ? gni_vko_reflect_symmetric(&c, p, &l) : gni_vko_reflect_both(&c, p, &l);
+}
+
+#endif // GNI_VULKAN
+
 // >>vk_factor
 // Steps of matrix decompositions on the Vulkan device that are no products: gni_factor, factor.comp.
 
@@ -24275,6 +24456,7 @@ static int64_t gni_factor_most(gn_dtype t) { return t == GN_F64 ? 64 : 128; }
 
 static bool gni_vko_factor_ok(const gni_vk *vk, const gni_factor *f) {
     const gni_vk_caps *c = &vk->caps;
+    if (f->step >= GNI_FACTOR_SIZE) return gni_vko_reflect_ok(vk, f);
     if (f->step >= GNI_FACTOR_SINGULAR) return gni_vko_eigen_ok(vk, f);
     const bool wide = f->a.dtype == GN_F64;
     if (!(wide ? c->float64 : f->a.dtype == GN_F32) || !c->subgroup_arithmetic) return false;
@@ -24351,6 +24533,9 @@ static bool gni_vko_factor(gni_vk *vk, const gni_factor *f) {
     const bool wide = f->a.dtype == GN_F64;
     int64_t groups = 1;
     if (f->items == 0) return true;
+    if (f->step == GNI_FACTOR_SIZE) return gni_vko_reflect_size(vk, f);
+    if (f->step == GNI_FACTOR_LOAD) return gni_vko_reflect_load(vk, f);
+    if (f->step == GNI_FACTOR_REFLECT) return gni_vko_reflect(vk, f);
     if (f->step >= GNI_FACTOR_SINGULAR) return gni_vko_eigen(vk, f);
     if (f->step >= GNI_FACTOR_CHOLESKY) {
         const int module = gni_vko_small(f, &groups);
@@ -26516,6 +26701,7 @@ typedef struct gni_dc {
     double *pole, *weight, *square, *root, *near_by, *gap;
     double *scratch, *carry, rho;
     int64_t *order, *list, *left, *right;
+    struct gni_dg *apart; // whose rows these are, if they are not here: see divide_gpu
 } gni_dc;
 
 static int64_t gni_dc_memory(int64_t n) {
@@ -26700,9 +26886,22 @@ static void gni_dc_sort(const double *d, int64_t *order, int64_t *spare, int64_t
     }
 }
 
+static void gni_dg_turn(struct gni_dg *p, const double *z, int64_t i, int64_t j, double cs,
+                        double sn);
+static double gni_dg_edge(const struct gni_dg *p, int64_t i, bool last);
+
+// Of row i of z the element k, which is its last or its first.
+static double gni_dc_edge(const gni_dc *c, const double *z, int64_t i, int64_t k, bool last) {
+    return c->apart != NULL ? gni_dg_edge(c->apart, i, last) : z[i * c->ld + k];
+}
+
 // Rows i and j of z turn so that the weight of i becomes 0.
 static void gni_dc_turn(const gni_dc *c, double *z, int64_t n, int64_t i, int64_t j, double cs,
                         double sn) {
+    if (c->apart != NULL) {
+        gni_dg_turn(c->apart, z, i, j, cs, sn);
+        return;
+    }
     double *x = z + i * c->ld, *y = z + j * c->ld;
     for (int64_t k = 0; k < n; k++) {
         double a = x[k], b = y[k];
@@ -26812,16 +27011,17 @@ static void gni_dc_new_values(gni_dc *c, double *d, const double *weight, double
 }
 
 // The first h and the other rows of z (n,n) are the eigenvectors of two halves, with values d; the whole has rho v v^T
-// besides, v = (.., 0, 1, sign, 0, ..) around h. Afterwards z and d are those of the whole.
-static void gni_dc_merge(gni_dc *c, double *z, double *d, int64_t n, int64_t h, double rho,
-                         double sign) {
-    const int64_t ld = c->ld;
+// besides, v = (.., 0, 1, sign, 0, ..) around h. Afterwards d is that of the whole, and c->list and c->s say what z is.
+// Returns how many of the rows c->s mixes.
+static int64_t gni_dc_join(gni_dc *c, double *z, double *d, int64_t n, int64_t h, double rho,
+                           double sign) {
     double *weight = c->scratch;
     for (int64_t i = 0; i < n; i++)
-        weight[i] = 0.70710678118654752 * (i < h ? z[i * ld + h - 1] : sign * z[i * ld + h]);
+        weight[i] = 0.70710678118654752 * (i < h ? gni_dc_edge(c, z, i, h - 1, true)
+                                                 : sign * gni_dc_edge(c, z, i, h, false));
     const int64_t kept = gni_dc_deflate(c, z, d, weight, 2.0 * rho, n);
     gni_dc_new_values(c, d, weight, 2.0 * rho, n, kept, -HUGE_VAL);
-    gni_dc_replace(c, z, c->s, n, n, kept, h);
+    return kept;
 }
 
 // d (n), e (n - 1): eigenvalues to d, unsorted, vectors to the rows of z, which is the unit matrix at first.
@@ -26838,7 +27038,9 @@ static void gni_dc_solve(gni_dc *c, double *z, double *d, double *e, int64_t n) 
     d[h] -= rho;
     gni_dc_solve(c, z, d, e, h);
     gni_dc_solve(c, z + h * c->ld + h, d + h, e + h, n - h);
-    if (c->w->info == 0) gni_dc_merge(c, z, d, n, h, rho, sign);
+    if (c->w->info != 0) return;
+    const int64_t kept = gni_dc_join(c, z, d, n, h, rho, sign);
+    gni_dc_replace(c, z, c->s, n, n, kept, h);
 }
 
 static void gni_dc_run(gni_la *w, double *d, double *e, double *z, int64_t ld, int64_t n) {
@@ -26880,22 +27082,26 @@ static int64_t gni_dc_deflate_values(gni_dc *c, double *u, double *v, const doub
 }
 
 // The rows of u (n,n) and v (n + extra, n + extra) are the singular vectors of what is above and below row h, with
-// values d; row h itself has d[h] and e behind it. Afterwards they are those of the whole.
-static void gni_dc_merge_values(gni_dc *c, double *u, double *v, double *d, double e, int64_t n,
-                                int64_t h, int64_t extra) {
-    const int64_t ld = c->ld, width = n + extra;
+// values d; row h itself has d[h] and e behind it. As gni_dc_join, c->s_left being for u.
+static int64_t gni_dc_join_values(gni_dc *c, double *u, double *v, double *d, double e, int64_t n,
+                                  int64_t h, int64_t extra) {
+    const int64_t width = n + extra;
     double *weight = c->scratch, most = fabs(e);
     int power = 0;
-    for (int64_t i = 0; i < n; i++) most = GNI_MAX(most, fabs(d[i]));
-    if (most == 0.0) return;
+    for (int64_t i = 0; i < n; i++) {
+        most = GNI_MAX(most, fabs(d[i]));
+        c->list[i] = i;
+    }
+    if (most == 0.0) return 0;
     frexp(most, &power); // squares must not underflow
     for (int64_t i = 0; i < n; i++) d[i] = ldexp(d[i], -power);
     const double above = d[h], below = ldexp(e, -power);
     const double tolerance = 32.0 * 2.2204460492503131e-16 * ldexp(most, -power);
     for (int64_t i = 0; i < n; i++)
-        weight[i] = i <= h ? above * v[i * ld + h] : below * v[i * ld + h + 1];
+        weight[i] = i <= h ? above * gni_dc_edge(c, v, i, h, true)
+                           : below * gni_dc_edge(c, v, i, h + 1, false);
     if (extra > 0) { // both halves have a right vector without a value: one becomes the whole's
-        const double a = weight[h], b = below * v[n * ld + h + 1], r = hypot(a, b);
+        const double a = weight[h], b = below * gni_dc_edge(c, v, n, h + 1, false), r = hypot(a, b);
         if (r > 0.0) gni_dc_turn(c, v, width, h, n, a / r, b / r);
         weight[h] = r;
     }
@@ -26904,8 +27110,7 @@ static void gni_dc_merge_values(gni_dc *c, double *u, double *v, double *d, doub
     const int64_t kept = gni_dc_deflate_values(c, u, v, d, weight, tolerance, n, width, h);
     gni_dc_new_values(c, d, weight, 1.0, n, kept, 0.5 * tolerance);
     for (int64_t i = 0; i < n; i++) d[i] = ldexp(d[i], power);
-    gni_dc_replace(c, v, c->s, n, width, kept, h + 1);
-    gni_dc_replace(c, u, c->s_left, n, n, kept, h);
+    return kept;
 }
 
 // d (n), e (n - 1 + extra): singular values to d, unsorted, vectors to the rows of u and v, which are unit matrices at
@@ -26931,7 +27136,11 @@ static void gni_dc_solve_values(gni_dc *c, double *u, double *v, double *d, cons
     const int64_t h = gni_la_round(n / 2) - 1, behind = (h + 1) * (c->ld + 1);
     gni_dc_solve_values(c, u, v, d, e, h, 1);
     gni_dc_solve_values(c, u + behind, v + behind, d + h + 1, e + h + 1, n - h - 1, extra);
-    if (c->w->info == 0) gni_dc_merge_values(c, u, v, d, e[h], n, h, extra);
+    if (c->w->info != 0) return;
+    const int64_t kept = gni_dc_join_values(c, u, v, d, e[h], n, h, extra);
+    if (kept == 0) return; // all of it is zeros
+    gni_dc_replace(c, v, c->s, n, n + extra, kept, h + 1);
+    gni_dc_replace(c, u, c->s_left, n, n, kept, h);
 }
 
 static void gni_dc_run_values(gni_la *w, double *d, const double *e, double *u, double *v,
@@ -29260,6 +29469,677 @@ static gn_array *gni_lg_result(gni_la_job *d, gn_array *y, gn_dtype result) {
     return cast;
 }
 
+// >>divide_gpu
+// Divide and conquer whose vectors are on the GPU: the CPU solves small parts whole, and of larger ones the secular
+// equations. It keeps the first and last elements of all vectors, which is what those need, and hands the GPU a matrix for
+// each merge. From outside: gni_dg_open, gni_dg_run, gni_dg_close.
+//
+// Vectors are columns here; of n rows with a column more than rows there are n + 1, and the last left one is a unit vector.
+
+enum { GNI_DG_PART = 128 }; // parts of this order are left to one thread
+
+typedef struct gni_dg_turns {
+    int64_t count, *row; // pairs of rows
+    double *cs;
+} gni_dg_turns;
+
+typedef struct gni_dg {
+    gni_lg *w;     // NULL: values alone
+    bool singular; // of a bidiagonal matrix, else of a symmetric tridiagonal one
+    gni_la la, *part; // part: of each thread
+    gni_dc c;
+    int threads;
+    int64_t n, ld, wide; // wide: columns of the vectors in memory, a multiple of 4
+    double *d, *e;
+    double *first, *last; // elements of the vectors, right ones of singular values
+    double *next_first, *next_last, *row;
+    int64_t *rank; // of the values, in the end
+    int64_t *leaf; // where parts begin, their rows, and whether there is a column more
+    int64_t leaves;
+    gni_dg_turns turns[2];
+    gn_array *parts[2], *z[2][2]; // right and left: of the parts, and of what they become by turns
+    // of the merge under way
+    int64_t kept, rows, width, half, base;
+    int side;
+    bool top;
+    void *mix;
+} gni_dg;
+
+static void gni_dg_turn(gni_dg *p, const double *z, int64_t i, int64_t j, double cs, double sn) {
+    gni_dg_turns *t = &p->turns[z == NULL ? 1 : 0];
+    t->row[2 * t->count] = i;
+    t->row[2 * t->count + 1] = j;
+    t->cs[2 * t->count] = cs;
+    t->cs[2 * t->count + 1] = sn;
+    t->count++;
+}
+
+static double gni_dg_edge(const gni_dg *p, int64_t i, bool last) {
+    return (last ? p->last : p->first)[p->base + i];
+}
+
+// ---- parts
+
+static void gni_dg_store(const gni_dg *p, void *to, int64_t at, double x) {
+    if (p->w->t == GN_F64)
+        ((double *)to)[at] = x;
+    else
+        ((float *)to)[at] = (float)x;
+}
+
+// Sets the order of d: p->rank[i] is the place of value i.
+static void gni_dg_rank(gni_dg *p, const double *d, int64_t n) {
+    int64_t *order = p->c.order, *spare = p->c.left;
+    for (int64_t i = 0; i < n; i++) order[i] = i;
+    gni_dc_sort(d, order, spare, n);
+    for (int64_t i = 0; i < n; i++) p->rank[order[i]] = p->singular ? n - 1 - i : i;
+}
+
+static void gni_dg_part(gni_dg *p, gni_la *w, const int64_t *leaf) {
+    const int64_t at = leaf[0], n = leaf[1], width = n + leaf[2], ld = gni_la_ld(width);
+    const bool whole = width == p->n;
+    double *z[2];
+    gni_dc c;
+    if (!gni_la_reserve(w, 2 * width * ld + gni_dc_values_memory(GNI_MAX(width, GNI_DC_LEAST)) + 64))
+        return;
+    z[0] = gni_la_take(w, width * ld);
+    z[1] = gni_la_take(w, width * ld);
+    if (p->singular) {
+        gni_dc_take(&c, w, z[1], ld, width);
+        gni_la_turns_begin(&c.turns_right, w, z[0], ld, GNI_DC_LEAF + 1, GNI_DC_LEAF + 1);
+        c.s_left = gni_la_take(w, width * ld);
+        c.singular = true;
+        gni_la_unit(z[0], ld, width, width);
+        gni_la_unit(z[1], ld, width, width);
+        gni_dc_solve_values(&c, z[1], z[0], p->d + at, p->e + at, n, leaf[2]);
+    } else {
+        gni_dc_run(w, p->d + at, p->e + at, z[0], ld, n);
+    }
+    if (w->info != 0) return;
+    for (int64_t i = 0; i < width; i++) {
+        p->first[at + i] = z[0][i * ld];
+        p->last[at + i] = z[0][i * ld + width - 1];
+    }
+    if (whole) gni_dg_rank(p, p->d, p->n);
+    if (p->w == NULL) return;
+    const int64_t columns = whole ? p->wide : width;
+    const size_t bytes = gn_dtype_size(p->w->t);
+    for (int side = 0; side < (p->singular ? 2 : 1); side++) {
+        char *to = (char *)p->parts[side]->buf->host + (size_t)(at * p->wide) * bytes;
+        for (int64_t i = 0; i < width; i++)
+            for (int64_t k = 0; k < width; k++)
+                gni_dg_store(p, to, k * columns + (whole ? p->rank[i] : i), z[side][i * ld + k]);
+        for (int64_t k = 0; k < width; k++)
+            for (int64_t i = width; i < columns; i++) gni_dg_store(p, to, k * columns + i, 0.0);
+    }
+}
+
+static void gni_dg_parts_task(void *arg, int64_t begin, int64_t end, int worker) {
+    gni_dg *p = (gni_dg *)arg;
+    gni_la *w = &p->part[worker];
+    for (int64_t i = begin; i < end && w->info == 0; i++) gni_dg_part(p, w, p->leaf + 3 * i);
+}
+
+// Where a part of n rows is divided: rows of the first half.
+static int64_t gni_dg_half(const gni_dg *p, int64_t n) {
+    return gni_la_round(n / 2) - (p->singular ? 1 : 0);
+}
+
+// Lists the parts, and takes what connects them out of a symmetric matrix.
+static void gni_dg_divide(gni_dg *p, int64_t at, int64_t n, int64_t extra) {
+    if (n <= GNI_DG_PART) {
+        int64_t *leaf = p->leaf + 3 * p->leaves++;
+        leaf[0] = at;
+        leaf[1] = n;
+        leaf[2] = extra;
+        return;
+    }
+    const int64_t h = gni_dg_half(p, n);
+    if (p->singular) {
+        gni_dg_divide(p, at, h, 1);
+        gni_dg_divide(p, at + h + 1, n - h - 1, extra);
+        return;
+    }
+    const double rho = fabs(p->e[at + h - 1]);
+    p->d[at + h - 1] -= rho;
+    p->d[at + h] -= rho;
+    gni_dg_divide(p, at, h, 0);
+    gni_dg_divide(p, at + h, n - h, 0);
+}
+
+// ---- merges
+
+// Rows of the mixing matrix, one for each vector afterwards, and the vectors' elements.
+static void gni_dg_mix_task(void *arg, int64_t begin, int64_t end, int worker) {
+    gni_dg *p = (gni_dg *)arg;
+    const gni_dc *c = &p->c;
+    const gni_dg_turns *t = &p->turns[p->side];
+    const double *s = p->side == 0 ? c->s : c->s_left;
+    const int64_t n = p->width, h = p->half;
+    double *row = p->row + (int64_t)worker * p->ld;
+    for (int64_t r = begin; r < end; r++) {
+        const int64_t place = p->top ? p->rank[r] : r;
+        memset(row, 0, (size_t)n * sizeof *row);
+        if (r < p->kept)
+            for (int64_t i = 0; i < p->kept; i++) row[c->list[i]] = s[r * c->ld + i];
+        else
+            row[r < p->rows ? c->list[r] : r] = 1.0;
+        for (int64_t q = t->count - 1; q >= 0; q--) {
+            double *a = &row[t->row[2 * q]], *b = &row[t->row[2 * q + 1]], x = *a, y = *b;
+            const double cs = t->cs[2 * q], sn = t->cs[2 * q + 1];
+            *a = x * cs - y * sn;
+            *b = x * sn + y * cs;
+        }
+        if (p->side == 0) {
+            p->next_first[r] = c->w->isa->dot(row, p->first + p->base, h);
+            p->next_last[r] = c->w->isa->dot(row + h, p->last + p->base + h, n - h);
+        }
+        if (p->w == NULL) continue;
+        if (p->w->t == GN_F64) {
+            memcpy((double *)p->mix + place * n, row, (size_t)n * sizeof *row);
+        } else {
+            float *to = (float *)p->mix + place * n;
+            for (int64_t i = 0; i < n; i++) to[i] = (float)row[i];
+        }
+    }
+}
+
+// The vectors of one side: `to` (width,columns) = those of the halves times the mixing matrix.
+static gni_lg_matrix gni_dg_mix(gni_dg *p, int side, const gni_lg_matrix *first,
+                                const gni_lg_matrix *second, int depth) {
+    const int64_t n = p->width, h = p->half, columns = p->top ? p->wide : n;
+    gn_shape s = GN_SHAPE(columns, n);
+    gn_array *mix = NULL;
+    gni_lg_matrix to = *first;
+    p->side = side;
+    p->mix = NULL;
+    if (p->w != NULL) {
+        mix = p->w->ok ? gni_array_filled(p->w->g, p->w->t, &s, &p->mix) : NULL;
+        if (mix == NULL) {
+            p->w->ok = false;
+            return to;
+        }
+        const size_t row = (size_t)n * gn_dtype_size(p->w->t);
+        memset((char *)p->mix + (size_t)n * row, 0, (size_t)(columns - n) * row);
+    }
+    gni_parallel(p->la.pool, n, 1 + 20000 / n, gni_dg_mix_task, p);
+    if (p->w == NULL) return to;
+    to = gni_lg_matrix_of(p->z[side][depth & 1], p->base * p->wide, n, columns, columns);
+    gni_lg_matrix up = gni_lg_turned(gni_lg_matrix_of(mix, 0, columns, h, n)),
+                  down = gni_lg_turned(gni_lg_matrix_of(mix, h, columns, n - h, n)),
+                  to_up = gni_lg_part(to, 0, 0, h, columns),
+                  to_down = gni_lg_part(to, h, 0, n - h, columns);
+    gni_lg_product(p->w, &to_up, first, &up);
+    gni_lg_product(p->w, &to_down, second, &down);
+    gni_unref(p->w->g, mix);
+    return to;
+}
+
+static void gni_dg_node(gni_dg *p, int64_t at, int64_t n, int64_t extra, int depth,
+                        gni_lg_matrix *out);
+
+static void gni_dg_merge(gni_dg *p, int64_t at, int64_t n, int64_t extra, int depth,
+                         gni_lg_matrix *out) {
+    const int64_t h = gni_dg_half(p, n), behind = p->singular ? h + 1 : h;
+    gni_lg_matrix halves[2][2];
+    gni_dc *c = &p->c;
+    double *d = p->d + at;
+    gni_dg_node(p, at, h, p->singular, depth + 1, halves[0]);
+    gni_dg_node(p, at + behind, n - behind, extra, depth + 1, halves[1]);
+    if (p->la.info != 0 || (p->w != NULL && !p->w->ok)) return;
+    p->base = at;
+    p->rows = n;
+    p->width = n + extra;
+    p->half = behind;
+    p->top = depth == 0;
+    p->turns[0].count = p->turns[1].count = 0;
+    if (p->singular) {
+        p->kept = gni_dc_join_values(c, NULL, p->first, d, p->e[at + h], n, h, extra);
+    } else {
+        const double e = p->e[at + h - 1];
+        p->kept = gni_dc_join(c, p->first, d, n, h, fabs(e), e < 0.0 ? -1.0 : 1.0);
+    }
+    if (p->top) gni_dg_rank(p, d, n);
+    for (int side = 0; side < (p->singular ? 2 : 1); side++)
+        out[side] = gni_dg_mix(p, side, &halves[0][side], &halves[1][side], depth);
+    memcpy(p->first + at, p->next_first, (size_t)p->width * sizeof(double));
+    memcpy(p->last + at, p->next_last, (size_t)p->width * sizeof(double));
+}
+
+static void gni_dg_node(gni_dg *p, int64_t at, int64_t n, int64_t extra, int depth,
+                        gni_lg_matrix *out) {
+    if (n > GNI_DG_PART) {
+        gni_dg_merge(p, at, n, extra, depth, out);
+        return;
+    }
+    const int64_t width = n + extra, columns = depth == 0 ? p->wide : width;
+    for (int side = 0; side < 2; side++)
+        out[side] = gni_lg_matrix_of(p->parts[side], at * p->wide, width, columns, columns);
+}
+
+// ---- the whole
+
+static void gni_dg_close(gni_dg *p) {
+    gn_context *g = p->la.g;
+    if (g == NULL) return;
+    for (int i = 0; i < p->threads && p->part != NULL; i++) gni_la_free(&p->part[i]);
+    gni_free(g, p->part);
+    gni_la_free(&p->la);
+    for (int side = 0; side < 2; side++) {
+        gni_unref(g, p->parts[side]);
+        gni_unref(g, p->z[side][0]);
+        gni_unref(g, p->z[side][1]);
+    }
+}
+
+static bool gni_dg_arrays(gni_dg *p) {
+    gn_context *g = p->la.g;
+    void *data = NULL;
+    gn_shape s = GN_SHAPE(p->n, p->wide);
+    if (p->w == NULL) return true;
+    for (int side = 0; side < (p->singular ? 2 : 1); side++) {
+        p->parts[side] = gni_array_filled(g, p->w->t, &s, &data);
+        if (p->parts[side] == NULL) return false;
+        for (int i = 0; i < 2 && p->n > GNI_DG_PART; i++) {
+            p->z[side][i] = gni_lg_array(g, p->w->t, &s);
+            if (p->z[side][i] == NULL) return false;
+        }
+    }
+    return true;
+}
+
+// Memory for matrices of order n. False when there is none; gni_dg_close in any case.
+static bool gni_dg_open(gni_dg *p, gn_context *g, gni_lg *w, bool singular, int64_t n) {
+    memset(p, 0, sizeof *p);
+    p->w = w;
+    p->singular = singular;
+    p->n = n;
+    p->ld = gni_la_ld(n + 1);
+    p->wide = gni_lg_up(n, 4);
+    p->threads = gni_pool_threads(g->pool);
+    p->la.g = g;
+    p->la.pool = g->pool;
+    p->la.isa = gni_la_isa_of((int)g->isa);
+    p->part = (gni_la *)gni_calloc(g, (size_t)p->threads * sizeof(gni_la));
+    if (p->part == NULL) return false;
+    for (int i = 0; i < p->threads; i++) {
+        p->part[i].g = g;
+        p->part[i].isa = p->la.isa;
+    }
+    const int64_t line = gni_la_round(n + 2), parts = 3 * (8 * n / GNI_DG_PART + 2);
+    const int64_t mixing = n > GNI_DG_PART ? (singular ? 2 : 1) * n * p->ld : 0;
+    if (!gni_la_reserve(&p->la, mixing + 27 * line + gni_la_round(parts) +
+                                    p->threads * gni_la_round(p->ld) + 64))
+        return false;
+    double **vectors[14];
+    int64_t **lists[6];
+    gni_dc *c = &p->c;
+    vectors[0] = &c->pole;
+    vectors[1] = &c->weight;
+    vectors[2] = &c->square;
+    vectors[3] = &c->root;
+    vectors[4] = &c->near_by;
+    vectors[5] = &c->gap;
+    vectors[6] = &c->scratch;
+    vectors[7] = &c->carry;
+    vectors[8] = &p->d;
+    vectors[9] = &p->e;
+    vectors[10] = &p->first;
+    vectors[11] = &p->last;
+    vectors[12] = &p->next_first;
+    vectors[13] = &p->next_last;
+    lists[0] = &c->order;
+    lists[1] = &c->list;
+    lists[2] = &c->left;
+    lists[3] = &p->rank;
+    lists[4] = &p->turns[0].row;
+    lists[5] = &p->turns[1].row;
+    for (int i = 0; i < 14; i++) *vectors[i] = gni_la_take(&p->la, line);
+    for (int i = 0; i < 6; i++)
+        *lists[i] = (int64_t *)(void *)gni_la_take(&p->la, i < 4 ? line : 2 * line);
+    for (int i = 0; i < 2; i++) p->turns[i].cs = gni_la_take(&p->la, 2 * line);
+    p->leaf = (int64_t *)(void *)gni_la_take(&p->la, parts);
+    p->row = gni_la_take(&p->la, p->threads * p->ld);
+    if (n > GNI_DG_PART) c->s = gni_la_take(&p->la, n * p->ld);
+    if (n > GNI_DG_PART && singular) c->s_left = gni_la_take(&p->la, n * p->ld);
+    c->w = &p->la;
+    c->ld = p->ld;
+    c->singular = singular;
+    c->apart = p;
+    return gni_dg_arrays(p);
+}
+
+// From p->d and p->e: the sorted values into d, and vectors in that order: out[0], of singular values the right ones,
+// out[1] the left ones. Returns 0 or what went wrong.
+static int64_t gni_dg_run(gni_dg *p, double *d, gni_lg_matrix *out) {
+    p->leaves = 0;
+    p->la.info = 0;
+    gni_dg_divide(p, 0, p->n, 0);
+    for (int i = 0; i < p->threads; i++) p->part[i].info = 0;
+    for (int side = 0; side < 2; side++)
+        if (p->parts[side] != NULL &&
+            !gni_buffer_claim(p->la.g, p->parts[side]->buf, GNI_ON_CPU))
+            return GNI_LA_NO_MEMORY;
+    gni_parallel(p->la.pool, p->leaves, 1, gni_dg_parts_task, p);
+    for (int i = 0; i < p->threads; i++)
+        if (p->part[i].info != 0) return p->part[i].info;
+    gni_dg_node(p, 0, p->n, 0, 0, out);
+    for (int64_t i = 0; i < p->n; i++) d[p->rank[i]] = p->d[i];
+    return p->la.info;
+}
+
+// >>values_gpu
+// Eigenvalues and singular values of large matrices on the GPU, one after the other: reflections to tridiagonal or
+// bidiagonal form (reflect.comp), divide and conquer, and the reflections again on the vectors, by products. From
+// outside: gni_lv_values.
+
+typedef struct gni_lv {
+    gni_lg w; // w.state: the highest bits of the largest element
+    gni_dg dg;
+    bool svd, vectors, full;
+    int64_t m, n;              // m >= n: wide matrices are taken transposed
+    int64_t ld, ld_turned;     // rows of the matrix and of its transpose
+    int64_t left, right, raw, raw_ld, zero; // places in `vectors_of`
+    gn_array *matrix, *reflections, *numbers;
+    gn_array *gram, *x, *tall; // of blocks of reflections, their products with the vectors, left vectors of tall matrices
+    double *values;
+} gni_lv;
+
+static gn_array *gni_lv_line(gni_lv *p, gn_dtype t, int64_t count) {
+    gn_shape s = GN_SHAPE(count);
+    gn_array *y = p->w.ok ? gni_lg_array(p->w.g, t, &s) : NULL;
+    if (y == NULL) p->w.ok = false;
+    return y;
+}
+
+static void gni_lv_end(gni_lv *p) {
+    gn_context *g = p->w.g;
+    gni_unref(g, p->matrix);
+    gni_unref(g, p->reflections);
+    gni_unref(g, p->numbers);
+    gni_unref(g, p->gram);
+    gni_unref(g, p->x);
+    gni_unref(g, p->tall);
+    gni_free(g, p->values);
+    gni_dg_close(&p->dg);
+    gni_lg_end(&p->w);
+}
+
+// Elements that the vectors and their products take, of which the last is `zero`.
+static int64_t gni_lv_places(gni_lv *p) {
+    const int64_t rows = gni_lg_up(p->n, GNI_LG_PANEL), of_left = p->svd ? p->ld_turned : p->ld;
+    p->raw_ld = GNI_MAX(p->ld, p->ld_turned);
+    p->left = gni_lg_up(4 * p->n, 4);
+    p->right = p->left + rows * of_left;
+    p->raw = p->right + (p->svd ? rows * p->ld : 0);
+    p->zero = p->raw + 4 * p->raw_ld;
+    return p->zero + p->raw_ld;
+}
+
+// Memory for one matrix after the other. gni_lv_end in any case.
+static void gni_lv_begin(gni_lv *p, gni_la_job *d, gn_dtype t, bool vectors, bool full) {
+    gn_context *g = d->g;
+    gni_lg *w = &p->w;
+    memset(p, 0, sizeof *p);
+    gni_lg_start(w, g, d->fn, t);
+    p->svd = d->kind == GNI_LA_SVD;
+    p->vectors = vectors;
+    p->full = full;
+    p->m = GNI_MAX(d->m, d->n);
+    p->n = GNI_MIN(d->m, d->n);
+    p->ld = gni_lg_up(p->n, 4);
+    p->ld_turned = p->svd ? gni_lg_up(p->m, 4) : 0;
+    const int64_t blocks = gni_lg_up(p->n, GNI_LG_PANEL) / GNI_LG_PANEL,
+                  widest = full ? p->m : p->n;
+    p->matrix = gni_lv_line(p, t, p->m * p->ld + p->n * p->ld_turned);
+    p->reflections = gni_lv_line(p, t, gni_lv_places(p));
+    p->numbers = gni_lv_line(p, t, 4 * p->n);
+    w->state = gni_lv_line(p, GN_U32, 4);
+    if (vectors) {
+        p->gram = gni_lv_line(p, t, blocks * GNI_LG_PANEL * GNI_LG_PANEL);
+        p->x = gni_lv_line(p, t, GNI_LG_PANEL * widest);
+        w->block = gni_lg_plane(w, t, GNI_LG_BLOCK, GNI_LG_BLOCK);
+        w->temp = gni_lg_plane(w, t, 16, p->m);
+        if (p->svd && (p->m > p->n)) p->tall = gni_lg_plane(w, t, p->m, gni_lg_up(widest, 4));
+    }
+    p->values = (double *)gni_alloc(g, (size_t)p->n * sizeof(double));
+    if (p->values == NULL) w->ok = false;
+    w->ok = w->ok && gni_dg_open(&p->dg, g, vectors ? w : NULL, p->svd, p->n);
+}
+
+static void gni_lv_job(gni_lv *p, gni_factor_step step, gn_array *a, gn_array *b, gn_array *c,
+                       const int64_t *word) {
+    gni_factor f;
+    memset(&f, 0, sizeof f);
+    f.step = step;
+    f.items = 1;
+    memcpy(f.word, word, sizeof f.word);
+    f.a.buf = a->buf;
+    f.b.buf = b->buf;
+    f.a.dtype = a->dtype;
+    f.b.dtype = b->dtype;
+    if (c != NULL) {
+        f.c.buf = c->buf;
+        f.c.dtype = c->dtype;
+    }
+    p->w.ok = p->w.ok && gni_run(p->w.g, GNI_JOB_FACTOR, &f, NULL);
+}
+
+// x (m,n) times a power of two, made tridiagonal or bidiagonal: p->dg.d and .e. Returns what to multiply the values
+// with, or 0 for a matrix that is not finite.
+static double gni_lv_reflect(gni_lv *p, gn_array *x) {
+    gni_lg *w = &p->w;
+    const bool wide = x->shape.dim[0] < x->shape.dim[1], precise = w->t == GN_F64;
+    int64_t load[GNI_FACTOR_WORDS] = {0}, word[GNI_FACTOR_WORDS] = {0};
+    load[0] = x->offset;
+    load[1] = x->stride[wide ? 1 : 0];
+    load[2] = x->stride[wide ? 0 : 1];
+    load[3] = word[0] = p->m;
+    load[4] = word[1] = p->n;
+    load[5] = word[2] = !p->svd;
+    load[7] = word[4] = p->ld;
+    load[8] = word[5] = p->m * p->ld;
+    load[9] = word[6] = p->ld_turned;
+    word[8] = p->left;
+    word[9] = p->right;
+    word[10] = p->raw;
+    word[11] = p->raw_ld;
+    word[12] = p->zero;
+    gni_lg_zero(w, w->state);
+    gni_lg_zero(w, p->reflections);
+    gni_lv_job(p, GNI_FACTOR_SIZE, x, w->state, NULL, load);
+    gni_lv_job(p, GNI_FACTOR_LOAD, x, p->matrix, w->state, load);
+    gni_lv_job(p, GNI_FACTOR_REFLECT, p->matrix, p->reflections, NULL, word);
+    gni_lg_matrix from = gni_lg_matrix_of(p->reflections, 0, 1, 4 * p->n, 4 * p->n), to = from;
+    to.of = p->numbers;
+    if (w->ok) gni_lg_copy(w, &to, &from);
+    const void *numbers = w->ok ? gni_host(w->g, p->numbers) : NULL;
+    const uint32_t *state = numbers != NULL ? (const uint32_t *)gni_host(w->g, w->state) : NULL;
+    if (state == NULL) w->ok = false;
+    if (state == NULL || state[0] >= (precise ? 0x7ff00000u : 0x7f800000u)) return 0.0;
+    for (int64_t j = 0; j < p->n; j++) {
+        // The diagonal, the element beside it; of a bidiagonal matrix what columns and rows leave.
+        const int64_t i = p->svd ? 4 * j + 1 : 2 * j, k = p->svd ? i + 2 : i + 1;
+        p->dg.d[j] = precise ? ((const double *)numbers)[i] : (double)((const float *)numbers)[i];
+        p->dg.e[j] = precise ? ((const double *)numbers)[k] : (double)((const float *)numbers)[k];
+    }
+    const int power = (int)(state[0] >> (precise ? 20 : 23));
+    return precise ? ldexp(1.0, GNI_MAX(GNI_MIN(power, 2022), 24) - 1023)
+                   : ldexp(1.0, GNI_MAX(GNI_MIN(power, 230), 2) - 127);
+}
+
+// z (m,k) = H_0 H_1 ... z for `count` reflections, whose vectors are rows of `ld` from place `at` on; that of H_j begins
+// at column j + shift. Blocks of them are 1 - V^T T V, where T^-1 is what is above the diagonal of V V^T and ones on it.
+static void gni_lv_apply(gni_lv *p, int64_t at, int64_t ld, int64_t count, int64_t shift,
+                         gni_lg_matrix z) {
+    gni_lg *w = &p->w;
+    const int64_t b = GNI_LG_PANEL, blocks = gni_lg_up(count, b) / b;
+    gni_matmul d;
+    memset(&d, 0, sizeof d);
+    d.m = d.n = b;
+    d.k = z.m;
+    d.a_rs = d.b_cs = ld;
+    d.a_cs = d.b_rs = 1;
+    d.batch_rank = 1;
+    d.batch_dim[0] = blocks;
+    d.a_batch[0] = d.b_batch[0] = b * ld;
+    gni_lg_matrix v = gni_lg_matrix_of(p->reflections, at, count, z.m, ld),
+                  gram = gni_lg_matrix_of(p->gram, 0, b, b, b);
+    gni_lg_operand(&d.a, &v);
+    gni_lg_operand(&d.b, &v);
+    gni_lg_operand(&d.c, &gram);
+    if (blocks > 0) w->ok = w->ok && gni_run(w->g, GNI_JOB_MATMUL, &d, NULL);
+    for (int64_t i = blocks - 1; i >= 0 && w->ok; i--) {
+        const int64_t j = i * b, jb = GNI_MIN(b, count - j), from = j + shift;
+        gni_lg_matrix part = gni_lg_part(v, j, from, jb, z.m - from),
+                      rows = gni_lg_part(z, from, 0, z.m - from, z.n), t = gram,
+                      x = gni_lg_matrix_of(p->x, 0, jb, z.n, z.n), back = x;
+        gni_lg_product(w, &x, &part, &rows);
+        // An upper triangle read backwards is a lower one.
+        t.offset += i * b * b + (jb - 1) * (b + 1);
+        t.rs = -b;
+        t.cs = -1;
+        t.m = t.n = jb;
+        back.offset += (jb - 1) * z.n;
+        back.rs = -z.n;
+        gni_lg_solve_panel(w, t, back, true, false);
+        gni_lg_subtract(w, rows, gni_lg_turned(part), x, false);
+    }
+}
+
+// The left vectors of a tall matrix: those of the bidiagonal one above zeros, and beside them a unit matrix.
+static gni_lg_matrix gni_lv_tall(gni_lv *p, gni_lg_matrix z, int64_t columns) {
+    gni_lg *w = &p->w;
+    gni_lg_matrix to = gni_lg_matrix_of(p->tall, 0, p->m, columns, p->tall->shape.dim[1]);
+    gni_lg_zero(w, p->tall);
+    gni_lg_matrix top = gni_lg_part(to, 0, 0, p->n, p->n);
+    z.n = p->n;
+    gni_lg_copy(w, &top, &z);
+    if (columns == p->n) return to;
+    gn_shape s = GN_SHAPE(p->m - p->n);
+    const int64_t stride = to.rs + 1;
+    gn_array *one = w->ok ? gni_const(w->g, w->t, &s, 1.0) : NULL;
+    w->ok = one != NULL && gni_copy_into(w->g, p->tall->buf, w->t, p->n * stride, &stride, one);
+    gni_unref(w->g, one);
+    return to;
+}
+
+// Values and vectors of one matrix, into the places of number `index` in y. Returns 0 or what is wrong with it.
+static int64_t gni_lv_item(gni_lv *p, gn_array *x, int64_t index, gn_array **y) {
+    gni_lg *w = &p->w;
+    const bool wide = x->shape.dim[0] < x->shape.dim[1], precise = w->t == GN_F64;
+    const int64_t n = p->n, k = p->full ? p->m : n;
+    gni_lg_matrix z[2], to;
+    const double scale = gni_lv_reflect(p, x);
+    if (!w->ok) return 0;
+    if (scale == 0.0) return GNI_LA_NOT_FINITE;
+    const int64_t info = gni_dg_run(&p->dg, p->values, z);
+    if (info != 0 || !w->ok) return info;
+    for (int64_t i = 0; i < n; i++) {
+        if (precise)
+            ((double *)y[0]->buf->host)[index * n + i] = p->values[i] * scale;
+        else
+            ((float *)y[0]->buf->host)[index * n + i] = (float)(p->values[i] * scale);
+    }
+    if (!p->vectors) return 0;
+    z[0].n = n;
+    gni_lv_apply(p, p->svd ? p->right : p->left, p->ld, n - 1, 1, z[0]);
+    if (!p->svd) {
+        to = gni_lg_matrix_of(y[1], index * n * n, n, n, n);
+        gni_lg_copy(w, &to, &z[0]);
+        return 0;
+    }
+    z[1].n = n;
+    if (p->m > n) z[1] = gni_lv_tall(p, z[1], k);
+    gni_lv_apply(p, p->left, p->ld_turned, n, 0, z[1]);
+    // Left vectors are columns of u, right ones rows of vt; of a wide matrix they have changed places.
+    gni_lg_matrix u = wide ? z[0] : z[1], v = gni_lg_turned(wide ? z[1] : z[0]);
+    if (y[1] != NULL) {
+        to = gni_lg_matrix_of(y[1], index * u.m * u.n, u.m, u.n, u.n);
+        gni_lg_copy(w, &to, &u);
+    }
+    if (y[2] != NULL) {
+        to = gni_lg_matrix_of(y[2], index * v.m * v.n, v.m, v.n, v.n);
+        gni_lg_copy(w, &to, &v);
+    }
+    return 0;
+}
+
+// Whether it is worth it. Of several matrices the CPU does one in each thread.
+static bool gni_lv_wanted(gni_la_job *d, gn_array *a, gn_dtype t) {
+    gn_context *g = d->g;
+    gni_factor f;
+    const int64_t m = GNI_MAX(d->m, d->n), n = GNI_MIN(d->m, d->n);
+    if (d->batch == 0 || n == 0 || g->vk == NULL || g->recording || gni_vk_lost(g->vk)) return false;
+    if (g->options.placement == GN_PLACE_CPU || !gni_materialize(g, a) || a->buf == NULL) return false;
+    memset(&f, 0, sizeof f);
+    f.step = GNI_FACTOR_REFLECT;
+    f.a.dtype = t;
+    if (!gni_backend_vulkan()->supports(g, GNI_JOB_FACTOR, &f)) return false;
+    f.step = GNI_FACTOR_SOLVE;
+    if (!gni_backend_vulkan()->supports(g, GNI_JOB_FACTOR, &f)) return false;
+    if (!gni_lg_reaches(2, m + 256, m + 256, t) || !gni_lg_reaches(d->batch, m, m, t)) return false;
+    const bool there = (a->buf->where & GNI_ON_GPU) != 0;
+    if (!there && g->options.placement == GN_PLACE_STAY) return false;
+    const int64_t least = gni_threshold(g, GNI_JOB_FACTOR), few = d->batch > 1 ? 4 : 1;
+    return d->m * d->n >= (there ? (least + 3) / 4 : least) * few;
+}
+
+// Whether the GPU did it. As gni_ls_values.
+static bool gni_lv_values(gni_la_job *d, gn_array *a, gn_dtype t, const gn_shape *batch, bool full,
+                          gn_array **y, gn_array **const *place) {
+    gn_context *g = d->g;
+    gni_lv p;
+    gn_array *from = a;
+    void *data = NULL;
+    if (!gni_lv_wanted(d, a, t)) return false;
+    const bool there = (a->buf->where & GNI_ON_GPU) != 0, svd = d->kind == GNI_LA_SVD;
+    const bool vectors = place[1] != NULL || place[2] != NULL;
+    gni_lv_begin(&p, d, t, vectors, svd && full);
+    if (a->dtype == t)
+        gni_ref(from);
+    else
+        from = p.w.ok ? gni_apply(g, d->fn, GNI_OP_CAST, a->dtype, t, &a, NULL, 1) : NULL;
+    if (from == NULL || !gni_materialize(g, from)) p.w.ok = false;
+    gn_shape s = *batch;
+    s.dim[s.rank++] = p.n;
+    y[0] = p.w.ok ? gni_array_filled(g, t, &s, &data) : NULL;
+    if (y[0] == NULL) p.w.ok = false;
+    for (int i = 1; i < (svd ? 3 : 2) && p.w.ok; i++) {
+        if (place[i] == NULL) continue;
+        s = *batch;
+        s.dim[s.rank++] = i == 1 ? d->m : full ? d->n : p.n;
+        s.dim[s.rank++] = i == 2 ? d->n : full ? d->m : p.n;
+        y[i] = gni_lg_array(g, t, &s);
+        if (y[i] == NULL) p.w.ok = false;
+    }
+    d->info = p.w.ok ? (int64_t *)gni_calloc(g, (size_t)d->batch * sizeof(int64_t)) : NULL;
+    if (d->info == NULL) p.w.ok = false;
+    for (int64_t i = 0; i < d->batch && p.w.ok; i++) {
+        gn_array *x = gni_lg_item(g, from, batch, i, 2);
+        if (x == NULL) p.w.ok = false;
+        if (p.w.ok) d->info[i] = gni_lv_item(&p, x, i, y);
+        gni_unref(g, x);
+    }
+    const bool ok = p.w.ok && gni_la_report(d);
+    gni_unref(g, from);
+    gni_lv_end(&p);
+    gni_free(g, d->info);
+    d->info = NULL;
+    for (int i = 0; i < 3; i++) {
+        if (y[i] == NULL) continue;
+        if (ok) {
+            y[i]->maker = d->fn;
+            y[i]->on_gpu = true;
+            y[i]->reason = (uint8_t)(there ? GNI_WHY_RESIDENT : GNI_WHY_LARGE);
+            continue;
+        }
+        gni_unref(g, y[i]);
+        y[i] = NULL;
+    }
+    return ok || g->call_failed;
+}
+
 // >>factor_ops
 // The public decompositions and their gradients.
 
@@ -29401,7 +30281,8 @@ static void gni_la_several(gn_context *g, const char *fn, gni_la_kind kind, gn_a
             y[1] = NULL;
         }
         for (int i = 0; i < 2; i++) y[i] = gni_lg_result(&d, y[i], result);
-    } else if (!qr && gni_ls_values(&d, a, t, &batch, full, y, place)) {
+    } else if (!qr && (gni_ls_values(&d, a, t, &batch, full, y, place) ||
+                       gni_lv_values(&d, a, t, &batch, full, y, place))) {
         for (int i = 0; i < 3; i++) y[i] = gni_lg_result(&d, y[i], result);
     } else {
         gn_array *x = gni_la_input(&d, 0, a, t, &batch, 2);

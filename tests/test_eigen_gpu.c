@@ -220,6 +220,26 @@ static void test_hard(void **state) {
     test_close(g);
 }
 
+// Beyond what a workgroup does, and single matrices of any size: reflections and divide and conquer.
+static void test_large(void **state) {
+    static const int64_t sizes[] = {129, 200, 1, 2, 5, 33, 130, 257, 300, 511, 1000};
+    char name[64];
+    gn_context *g = open_gpu();
+    (void)state;
+    if (g == NULL) skip();
+    for (int i = 0; i < (is_patient(g) ? 11 : 2); i++)
+        for (int k = 0; k < 2; k++) {
+            const int64_t n = sizes[i];
+            const gn_dtype t = k == 0 ? GN_F32 : GN_F64;
+            gn_scope_begin(g);
+            snprintf(name, sizeof name, "%s, %d", k == 0 ? "float32" : "float64", (int)n);
+            check_eigh(name, gn_randn(g, t, GN_SHAPE(n, n)));
+            check_svd(name, gn_randn(g, t, GN_SHAPE(n, n)));
+            gn_scope_end(g);
+        }
+    test_close(g);
+}
+
 // The bits of a matrix do not depend on where in a batch it stands, or on what stands beside it.
 static void test_same_bits(void **state) {
     gn_context *g = open_gpu();
@@ -315,7 +335,8 @@ static void test_allocations(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sizes),       cmocka_unit_test(test_shapes),
-        cmocka_unit_test(test_hard),        cmocka_unit_test(test_same_bits),
+        cmocka_unit_test(test_hard),        cmocka_unit_test(test_large),
+        cmocka_unit_test(test_same_bits),
         cmocka_unit_test(test_wrong),       cmocka_unit_test(test_gradients),
         cmocka_unit_test(test_allocations),
     };
