@@ -10839,7 +10839,11 @@ typedef struct gni_la_isa {
     // Sums of square / (gap - t), and of the same with the divisor squared.
     void (*poles)(const double *gap, const double *square, double t, int64_t n, double *sum,
                   double *slope);
-    void (*ratios)(double *y, const double *x, const double *z, int64_t n); // y *= x / z
+    // Distances of poles from the number that is t beyond `at`, or with `squares` of their squares from at^2 + t:
+    // y = those, and y *= those over the same from `other`.
+    void (*gaps)(double *y, const double *pole, double at, double t, bool squares, int64_t n);
+    void (*ratios)(double *y, const double *pole, double at, double t, double other, bool squares,
+                   int64_t n);
     double (*quotients)(double *y, const double *x, int64_t n); // y = x / y; the sum of squares
 } gni_la_isa;
 #endif
@@ -11120,11 +11124,34 @@ static void GNI_FN(gni_la_poles)(const double *gap, const double *square, double
     }
 }
 
-static void GNI_FN(gni_la_ratios)(double *y, const double *x, const double *z, int64_t n) {
+static void GNI_FN(gni_la_gaps)(double *y, const double *pole, double at, double t, bool squares,
+                                int64_t n) {
+    const GNI_LA_V a = GNI_LA_SET(at), b = GNI_LA_SET(t);
     int64_t i = 0;
-    for (; i + GNI_LA_LANES <= n; i += GNI_LA_LANES)
-        GNI_LA_ST(y + i, GNI_LA_LD(y + i) * (GNI_LA_LD(x + i) / GNI_LA_LD(z + i)));
-    for (; i < n; i++) y[i] = y[i] * (x[i] / z[i]);
+    for (; i + GNI_LA_LANES <= n; i += GNI_LA_LANES) {
+        const GNI_LA_V p = GNI_LA_LD(pole + i);
+        GNI_LA_ST(y + i, (squares ? (p - a) * (p + a) : p - a) - b);
+    }
+    for (; i < n; i++) {
+        const double gap = pole[i] - at;
+        y[i] = (squares ? gap * (pole[i] + at) : gap) - t;
+    }
+}
+
+static void GNI_FN(gni_la_ratios)(double *y, const double *pole, double at, double t, double other,
+                                  bool squares, int64_t n) {
+    const GNI_LA_V a = GNI_LA_SET(at), b = GNI_LA_SET(t), c = GNI_LA_SET(other);
+    int64_t i = 0;
+    for (; i + GNI_LA_LANES <= n; i += GNI_LA_LANES) {
+        const GNI_LA_V p = GNI_LA_LD(pole + i);
+        const GNI_LA_V x = squares ? (p - a) * (p + a) : p - a,
+                       z = squares ? (p - c) * (p + c) : p - c;
+        GNI_LA_ST(y + i, GNI_LA_LD(y + i) * ((x - b) / z));
+    }
+    for (; i < n; i++) {
+        const double x = pole[i] - at, z = pole[i] - other;
+        y[i] *= ((squares ? x * (pole[i] + at) : x) - t) / (squares ? z * (pole[i] + other) : z);
+    }
 }
 
 static double GNI_FN(gni_la_quotients)(double *y, const double *x, int64_t n) {
@@ -11147,7 +11174,7 @@ static const gni_la_isa GNI_FN(gni_la_isa) = {
     GNI_FN(gni_la_dot),         GNI_FN(gni_la_axpy),     GNI_FN(gni_la_rows_dot),
     GNI_FN(gni_la_rows_add),    GNI_FN(gni_la_triangle), GNI_FN(gni_la_cholesky),
     GNI_FN(gni_la_solve_right), GNI_FN(gni_la_turn),     GNI_FN(gni_la_poles),
-    GNI_FN(gni_la_ratios),      GNI_FN(gni_la_quotients)};
+    GNI_FN(gni_la_gaps),        GNI_FN(gni_la_ratios),   GNI_FN(gni_la_quotients)};
 
 #undef GNI_LA_LANES
 #undef GNI_LA_V
@@ -24333,10 +24360,21 @@ static bool gni_vko_reflect_load(gni_vk *vk, const gni_factor *f) {
                             gni_vko_ceil(groups, (int64_t)vk->caps.max_groups[0]), 1);
 }
 
-// A dispatch of reflect.comp: what is subtracted, and the rows that are multiplied.
-static bool gni_vko_reflect_step(gni_vko_call *c, gni_vk_pipeline *p, int64_t begin, int64_t end) {
+// Kernels for short rows, whose invocations are few and sooner together, and for long ones.
+typedef struct gni_vko_reflect_kernels {
+    gni_vk_pipeline *few, *many;
+    int64_t bytes; // of a number
+} gni_vko_reflect_kernels;
+
+// A dispatch of reflect.comp, for the rows that are multiplied. Of very long ones two workgroups to a multiprocessor
+// read more at a time.
+static bool gni_vko_reflect_step(gni_vko_call *c, const gni_vko_reflect_kernels *k, int64_t begin,
+                                 int64_t end) {
     const int64_t rows = GNI_MAX(end - begin, 0), most = GNI_VKO_REFLECT_ROWS;
-    const int64_t groups = GNI_MAX((int64_t)c->vk->caps.multiprocessors, 1);
+    const int64_t line = ((int64_t)c->param[6] - (int64_t)c->param[2]) * k->bytes;
+    const int64_t groups =
+        GNI_MAX((int64_t)c->vk->caps.multiprocessors, 1) * (line > 8192 ? 2 : 1);
+    gni_vk_pipeline *p = line > 4096 ? k->many : k->few;
     const int64_t share = GNI_MAX(GNI_MIN(gni_vko_ceil(rows, groups), most), 2);
     c->param[4] = (uint32_t)begin;
     c->param[5] = (uint32_t)end;
@@ -24349,7 +24387,7 @@ typedef struct gni_vko_reflect_plan {
     int64_t m, n, matrix, ld, turned, ld_turned, numbers, left, right, raw, raw_ld, zero;
 } gni_vko_reflect_plan;
 
-static bool gni_vko_reflect_symmetric(gni_vko_call *c, gni_vk_pipeline *p,
+static bool gni_vko_reflect_symmetric(gni_vko_call *c, const gni_vko_reflect_kernels *k,
                                       const gni_vko_reflect_plan *l) {
     uint32_t *w = c->param;
     w[0] = (uint32_t)l->matrix;
@@ -24363,13 +24401,13 @@ static bool gni_vko_reflect_symmetric(gni_vko_call *c, gni_vk_pipeline *p,
         w[11] = (uint32_t)(l->left + j * l->ld);
         w[12] = (uint32_t)(l->raw + j % 2 * l->raw_ld);
         w[13] = (uint32_t)(l->numbers + 2 * j);
-        if (!gni_vko_reflect_step(c, p, j + 1, l->n)) return false;
+        if (!gni_vko_reflect_step(c, k, j + 1, l->n)) return false;
     }
     return true;
 }
 
 // Columns by rows of the transpose, then rows. Products of two turns are there: y, y, x, x.
-static bool gni_vko_reflect_both(gni_vko_call *c, gni_vk_pipeline *p,
+static bool gni_vko_reflect_both(gni_vko_call *c, const gni_vko_reflect_kernels *k,
                                  const gni_vko_reflect_plan *l) {
     uint32_t *w = c->param;
     for (int64_t j = 0; j < l->n; j++) {
@@ -24391,7 +24429,7 @@ static bool gni_vko_reflect_both(gni_vko_call *c, gni_vk_pipeline *p,
         w[11] = next_left;
         w[12] = next_y;
         w[13] = (uint32_t)(l->numbers + 4 * j);
-        if (!gni_vko_reflect_step(c, p, j + 1, l->n)) return false;
+        if (!gni_vko_reflect_step(c, k, j + 1, l->n)) return false;
         if (j + 1 == l->n) break;
         w[0] = (uint32_t)l->matrix;
         w[1] = (uint32_t)l->ld;
@@ -24404,7 +24442,7 @@ static bool gni_vko_reflect_both(gni_vko_call *c, gni_vk_pipeline *p,
         w[11] = (uint32_t)(l->right + j * l->ld);
         w[12] = (uint32_t)(l->raw + (2 + next) * l->raw_ld);
         w[13] += 2;
-        if (!gni_vko_reflect_step(c, p, j + 1, l->m)) return false;
+        if (!gni_vko_reflect_step(c, k, j + 1, l->m)) return false;
     }
     return true;
 }
@@ -24430,12 +24468,17 @@ static bool gni_vko_reflect(gni_vk *vk, const gni_factor *f) {
     c.n_param = 15;
     c.generic.module = f->a.dtype == GN_F64 ? GNI_MODULE_reflect64 : GNI_MODULE_reflect;
     c.generic.n_spec = 2;
-    uint32_t most = GNI_VKO_REFLECT_SUBGROUPS * GNI_MAX(vk->caps.subgroup_min, 1u);
+    const uint32_t most = GNI_MIN(GNI_VKO_REFLECT_SUBGROUPS * GNI_MAX(vk->caps.subgroup_min, 1u),
+                                  vk->caps.max_invocations);
+    gni_vko_reflect_kernels k;
     c.generic.spec[0] = GNI_MIN(256u, most);
     c.generic.spec[1] = w[2] != 0;
-    gni_vk_pipeline *p = gni_vk_pipeline_get(vk, &c.generic, GNI_VK_WAIT);
-    if (p == NULL) return false;
-    return w[2] != 0 ? gni_vko_reflect_symmetric(&c, p, &l) : gni_vko_reflect_both(&c, p, &l);
+    k.bytes = (int64_t)gn_dtype_size(f->a.dtype);
+    k.few = k.many = gni_vk_pipeline_get(vk, &c.generic, GNI_VK_WAIT);
+    c.generic.spec[0] = GNI_MIN(512u, most);
+    if (l.m * k.bytes > 4096) k.many = gni_vk_pipeline_get(vk, &c.generic, GNI_VK_WAIT);
+    if (k.few == NULL || k.many == NULL) return false;
+    return w[2] != 0 ? gni_vko_reflect_symmetric(&c, &k, &l) : gni_vko_reflect_both(&c, &k, &l);
 }
 
 #endif // GNI_VULKAN
@@ -26698,7 +26741,10 @@ typedef struct gni_dc {
     bool singular; // poles are the squares of `pole`
     // of the merge under way: poles, weights and their squares, roots, weights of the nearby problem
     int64_t count;
-    double *pole, *weight, *square, *root, *near_by, *gap;
+    double *pole, *weight, *square, *root, *near_by;
+    double *shift; // root j is so far from pole number `base[j]`; of the squares for singular values
+    int64_t *base;
+    double *lines; // a row for each thread where there is no s
     double *scratch, *carry, rho;
     int64_t *order, *list, *left, *right;
     struct gni_dg *apart; // whose rows these are, if they are not here: see divide_gpu
@@ -26706,7 +26752,7 @@ typedef struct gni_dc {
 
 static int64_t gni_dc_memory(int64_t n) {
     if (n < GNI_DC_LEAST) return 0;
-    return 3 * n * gni_la_ld(n) + 12 * gni_la_round(n + 1) + gni_la_turns_memory(GNI_DC_LEAF + 1) +
+    return 3 * n * gni_la_ld(n) + 15 * gni_la_round(n + 1) + gni_la_turns_memory(GNI_DC_LEAF + 1) +
            128;
 }
 
@@ -26727,7 +26773,8 @@ static void gni_dc_take(gni_dc *c, gni_la *w, double *z, int64_t ld, int64_t n) 
     c->square = gni_la_take(w, n);
     c->root = gni_la_take(w, n);
     c->near_by = gni_la_take(w, n);
-    c->gap = gni_la_take(w, n);
+    c->shift = gni_la_take(w, n);
+    c->base = (int64_t *)(void *)gni_la_take(w, n);
     c->scratch = gni_la_take(w, n);
     c->carry = gni_la_take(w, n);
     c->order = (int64_t *)(void *)gni_la_take(w, n);
@@ -26738,15 +26785,6 @@ static void gni_dc_take(gni_dc *c, gni_la *w, double *z, int64_t ld, int64_t n) 
 }
 
 // ---- the secular equation 1 / rho + sum of weight^2 / (pole - x) = 0
-
-// How far the poles `from` to `to` are from pole number k.
-static void gni_dc_gaps(const gni_dc *c, int64_t k, double *gap, int64_t from, int64_t to) {
-    const double *pole = c->pole, at = pole[k];
-    if (c->singular)
-        for (int64_t i = from; i < to; i++) gap[i] = (pole[i] - at) * (pole[i] + at);
-    else
-        for (int64_t i = from; i < to; i++) gap[i] = pole[i] - at;
-}
 
 // Its value and what it is made of, t above the pole that `gap` starts from, with the poles up to `split` apart
 // from the others.
@@ -26778,20 +26816,22 @@ static double gni_dc_step(const gni_dc_value *v, double p, double q, bool last) 
     return 2.0 * b / (a + root);
 }
 
-// Root number j, between pole j and the next one: row j of s becomes the distances of all poles from it.
-static void gni_dc_root(const gni_dc *c, int64_t j) {
+// Root number j, between pole j and the next one. `gap` is room for all poles.
+static void gni_dc_root(const gni_dc *c, int64_t j, double *gap) {
     const int64_t n = c->count;
     const double eps = 2.2204460492503131e-16;
     const bool last = j == n - 1;
-    double *gap = c->s + j * c->ld, origin = c->pole[j];
-    gni_dc_gaps(c, j, gap, 0, n);
+    double origin = c->pole[j];
+    c->base[j] = j;
+    c->w->isa->gaps(gap, c->pole, origin, 0.0, c->singular, n);
     double width = last ? c->rho * c->w->isa->dot(c->weight, c->weight, n) : gap[j + 1];
     double lo = 0.0, hi = last ? width * 1.000000000000001 : 0.5 * width, t = 0.5 * width;
     gni_dc_value v;
     gni_dc_evaluate(c, gap, j + 1, t, &v);
     if (v.f < 0.0 && !last) { // nearer to the pole above
         origin = c->pole[j + 1];
-        gni_dc_gaps(c, j + 1, gap, 0, n);
+        c->base[j] = j + 1;
+        c->w->isa->gaps(gap, c->pole, origin, 0.0, c->singular, n);
         t -= width;
         lo = t;
         hi = 0.0;
@@ -26815,58 +26855,62 @@ static void gni_dc_root(const gni_dc *c, int64_t j) {
         gni_dc_evaluate(c, gap, j + 1, t, &v);
     }
     c->root[j] = c->singular ? origin + t / (origin + sqrt(origin * origin + t)) : origin + t;
-    for (int64_t i = 0; i < n; i++) gap[i] -= t;
+    c->shift[j] = t;
 }
 
 static void gni_dc_root_task(void *arg, int64_t begin, int64_t end, int worker) {
-    GNI_UNUSED(worker);
-    for (int64_t j = begin; j < end; j++) gni_dc_root((const gni_dc *)arg, j);
+    const gni_dc *c = (const gni_dc *)arg;
+    for (int64_t j = begin; j < end; j++)
+        gni_dc_root(c, j, c->lines != NULL ? c->lines + worker * c->ld : c->s + j * c->ld);
 }
 
 // Weights whose secular equation has exactly the computed roots (Loewner's formula).
 static void gni_dc_weights_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_dc *c = (const gni_dc *)arg;
     GNI_UNUSED(worker);
-    double *y = c->near_by, *gap = c->gap;
+    double *y = c->near_by;
     for (int64_t i = begin; i < end; i++) y[i] = 1.0;
     for (int64_t j = 0; j < c->count; j++) {
-        const double *row = c->s + j * c->ld;
+        const double at = c->pole[c->base[j]], t = c->shift[j], other = c->pole[j];
         const int64_t lo = GNI_MAX(begin, GNI_MIN(j, end)),
                       hi = GNI_MAX(begin, GNI_MIN(j + 1, end));
-        gni_dc_gaps(c, j, gap, begin, end);
-        c->w->isa->ratios(y + begin, row + begin, gap + begin, lo - begin);
-        if (lo < hi) y[j] *= row[j];
-        c->w->isa->ratios(y + hi, row + hi, gap + hi, end - hi);
+        c->w->isa->ratios(y + begin, c->pole + begin, at, t, other, c->singular, lo - begin);
+        if (lo < hi) y[j] *= (c->singular ? (other - at) * (other + at) : other - at) - t;
+        c->w->isa->ratios(y + hi, c->pole + hi, at, t, other, c->singular, end - hi);
     }
     for (int64_t i = begin; i < end; i++) y[i] = copysign(sqrt(fabs(y[i])), c->weight[i]);
+}
+
+// Vector number j of the secular equation, and unless it is NULL the left one.
+static void gni_dc_vector(const gni_dc *c, int64_t j, double *row, double *left) {
+    c->w->isa->gaps(row, c->pole, c->pole[c->base[j]], c->shift[j], c->singular, c->count);
+    const double norm = sqrt(c->w->isa->quotients(row, c->near_by, c->count));
+    if (left != NULL) { // the matrix times the right vector
+        for (int64_t i = 0; i < c->count; i++) left[i] = c->pole[i] * row[i];
+        left[0] = -1.0;
+        const double length = sqrt(c->w->isa->dot(left, left, c->count));
+        for (int64_t i = 0; i < c->count; i++) left[i] /= length;
+    }
+    for (int64_t i = 0; i < c->count; i++) row[i] /= norm;
 }
 
 static void gni_dc_vectors_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_dc *c = (const gni_dc *)arg;
     GNI_UNUSED(worker);
-    for (int64_t j = begin; j < end; j++) {
-        double *row = c->s + j * c->ld;
-        double norm = sqrt(c->w->isa->quotients(row, c->near_by, c->count));
-        if (c->singular) { // the matrix times the right vector
-            double *left = c->s_left + j * c->ld;
-            for (int64_t i = 0; i < c->count; i++) left[i] = c->pole[i] * row[i];
-            left[0] = -1.0;
-            const double length = sqrt(c->w->isa->dot(left, left, c->count));
-            for (int64_t i = 0; i < c->count; i++) left[i] /= length;
-        }
-        for (int64_t i = 0; i < c->count; i++) row[i] /= norm;
-    }
+    for (int64_t j = begin; j < end; j++)
+        gni_dc_vector(c, j, c->s + j * c->ld, c->singular ? c->s_left + j * c->ld : NULL);
 }
 
-// From c->pole and c->weight to c->root, c->s and c->s_left.
+// From c->pole and c->weight to c->root, and where there is room for them c->s and c->s_left.
 static void gni_dc_secular(gni_dc *c, double rho, int64_t count) {
     const int64_t grain = 1 + 20000 / count;
     c->count = count;
     c->rho = rho;
     for (int64_t i = 0; i < count; i++) c->square[i] = c->weight[i] * c->weight[i];
     gni_parallel(c->w->pool, count, grain, gni_dc_root_task, c);
-    gni_parallel(c->w->pool, count, gni_la_round(grain), gni_dc_weights_task, c);
-    gni_parallel(c->w->pool, count, grain, gni_dc_vectors_task, c);
+    const int64_t wide = GNI_MAX(gni_la_round(grain), gni_la_round(GNI_MAX(count / 32, 64)));
+    gni_parallel(c->w->pool, count, wide, gni_dc_weights_task, c);
+    if (c->s != NULL) gni_parallel(c->w->pool, count, grain, gni_dc_vectors_task, c);
 }
 
 // ---- merging
@@ -29614,16 +29658,18 @@ static void gni_dg_mix_task(void *arg, int64_t begin, int64_t end, int worker) {
     gni_dg *p = (gni_dg *)arg;
     const gni_dc *c = &p->c;
     const gni_dg_turns *t = &p->turns[p->side];
-    const double *s = p->side == 0 ? c->s : c->s_left;
     const int64_t n = p->width, h = p->half;
-    double *row = p->row + (int64_t)worker * p->ld;
+    double *row = p->row + 3 * (int64_t)worker * p->ld, *s = row + p->ld, *left = s + p->ld;
     for (int64_t r = begin; r < end; r++) {
         const int64_t place = p->top ? p->rank[r] : r;
         memset(row, 0, (size_t)n * sizeof *row);
-        if (r < p->kept)
-            for (int64_t i = 0; i < p->kept; i++) row[c->list[i]] = s[r * c->ld + i];
-        else
+        if (r < p->kept) {
+            gni_dc_vector(c, r, s, p->side == 0 ? NULL : left);
+            const double *from = p->side == 0 ? s : left;
+            for (int64_t i = 0; i < p->kept; i++) row[c->list[i]] = from[i];
+        } else {
             row[r < p->rows ? c->list[r] : r] = 1.0;
+        }
         for (int64_t q = t->count - 1; q >= 0; q--) {
             double *a = &row[t->row[2 * q]], *b = &row[t->row[2 * q + 1]], x = *a, y = *b;
             const double cs = t->cs[2 * q], sn = t->cs[2 * q + 1];
@@ -29767,19 +29813,17 @@ static bool gni_dg_open(gni_dg *p, gn_context *g, gni_lg *w, bool singular, int6
         p->part[i].isa = p->la.isa;
     }
     const int64_t line = gni_la_round(n + 2), parts = 3 * (8 * n / GNI_DG_PART + 2);
-    const int64_t mixing = n > GNI_DG_PART ? (singular ? 2 : 1) * n * p->ld : 0;
-    if (!gni_la_reserve(&p->la, mixing + 27 * line + gni_la_round(parts) +
-                                    p->threads * gni_la_round(p->ld) + 64))
+    if (!gni_la_reserve(&p->la, 30 * line + gni_la_round(parts) + 3 * p->threads * p->ld + 64))
         return false;
     double **vectors[14];
-    int64_t **lists[6];
+    int64_t **lists[7];
     gni_dc *c = &p->c;
     vectors[0] = &c->pole;
     vectors[1] = &c->weight;
     vectors[2] = &c->square;
     vectors[3] = &c->root;
     vectors[4] = &c->near_by;
-    vectors[5] = &c->gap;
+    vectors[5] = &c->shift;
     vectors[6] = &c->scratch;
     vectors[7] = &c->carry;
     vectors[8] = &p->d;
@@ -29792,16 +29836,16 @@ static bool gni_dg_open(gni_dg *p, gn_context *g, gni_lg *w, bool singular, int6
     lists[1] = &c->list;
     lists[2] = &c->left;
     lists[3] = &p->rank;
-    lists[4] = &p->turns[0].row;
-    lists[5] = &p->turns[1].row;
+    lists[4] = &c->base;
+    lists[5] = &p->turns[0].row;
+    lists[6] = &p->turns[1].row;
     for (int i = 0; i < 14; i++) *vectors[i] = gni_la_take(&p->la, line);
-    for (int i = 0; i < 6; i++)
-        *lists[i] = (int64_t *)(void *)gni_la_take(&p->la, i < 4 ? line : 2 * line);
+    for (int i = 0; i < 7; i++)
+        *lists[i] = (int64_t *)(void *)gni_la_take(&p->la, i < 5 ? line : 2 * line);
     for (int i = 0; i < 2; i++) p->turns[i].cs = gni_la_take(&p->la, 2 * line);
     p->leaf = (int64_t *)(void *)gni_la_take(&p->la, parts);
-    p->row = gni_la_take(&p->la, p->threads * p->ld);
-    if (n > GNI_DG_PART) c->s = gni_la_take(&p->la, n * p->ld);
-    if (n > GNI_DG_PART && singular) c->s_left = gni_la_take(&p->la, n * p->ld);
+    p->row = gni_la_take(&p->la, 3 * p->threads * p->ld);
+    c->lines = p->row;
     c->w = &p->la;
     c->ld = p->ld;
     c->singular = singular;
