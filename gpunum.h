@@ -573,8 +573,10 @@ GPUNUM_API gn_array *gn_triu(gn_array *a, int64_t k);
 // together (up to 128 x 128, of float64 64 x 64), are solved, inverted and factored by LU, Cholesky and QR on the GPU in
 // their own dtype, halves in float32: residuals are of the order of n times its epsilon. Pivots there are the largest
 // up to a factor of 1 + 2^-11. Such batches of small ones have their eigenvalues and singular values there too, by
-// Jacobi's method; those of a single matrix and of larger ones are the CPU's. A matrix that has no decomposition is a
-// GN_ERROR_ARGUMENT whose message names it and says why.
+// Jacobi's method. Large matrices have theirs one after the other: the GPU makes them tridiagonal or bidiagonal by
+// reflections and multiplies the vectors, the CPU finds the values in float64 by divide and conquer; both err by n
+// epsilon times the largest value at most. A matrix that has no decomposition is a GN_ERROR_ARGUMENT whose message names
+// it and says why.
 
 // x with a x = b, by LU with partial pivoting: a (..., n, n), b (n) or (..., n, k) as in NumPy 2. A pivot of
 // exactly 0 is an error.
@@ -1644,7 +1646,7 @@ typedef struct gni_fft {
 // their buffers hold and what the words mean. Up to GNI_FACTOR_UPDATE a is the matrix, b the state (uint32) or a triangle,
 // c the block, all may be written, and there is no d. Of the others a is read and b written; c and d are read by
 // GNI_FACTOR_BACK, written by the rest. From GNI_FACTOR_SINGULAR on there is e, and it and d are written where they are
-// there.
+// there. From GNI_FACTOR_SIZE on: room vk_reflect.
 typedef enum gni_factor_step {
     GNI_FACTOR_PICK,
     GNI_FACTOR_SWAP,
@@ -1660,9 +1662,9 @@ typedef enum gni_factor_step {
     GNI_FACTOR_SINGULAR_VECTORS,
     GNI_FACTOR_EIGEN,
     GNI_FACTOR_EIGEN_VECTORS,
-    GNI_FACTOR_SIZE, // reflect_load.comp: a is read, b the state
-    GNI_FACTOR_LOAD, // a is read, b written, c the state
-    GNI_FACTOR_REFLECT, // reflect.comp: a the matrix, b the vectors; both written, all columns
+    GNI_FACTOR_SIZE,    // reflect_load.comp: a is read, b the state
+    GNI_FACTOR_LOAD,    // a is read, b written, c the state
+    GNI_FACTOR_REFLECT, // reflect.comp, all columns: a the matrix, b the vectors; both are written
     GNI_FACTOR_STEPS
 } gni_factor_step;
 enum { GNI_FACTOR_WORDS = 13 };
@@ -4860,8 +4862,7 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
         v->name = "fft";
     } else if (kind == GNI_JOB_FACTOR) {
         gni_factor *f = (gni_factor *)job;
-        const bool reads =
-            f->step >= GNI_FACTOR_CHOLESKY && f->step != GNI_FACTOR_REFLECT;
+        const bool reads = f->step >= GNI_FACTOR_CHOLESKY && f->step != GNI_FACTOR_REFLECT;
         if (reads) v->op[v->n++] = &f->a;
         if (f->step == GNI_FACTOR_BACK) v->op[v->n++] = &f->c;
         if (f->step == GNI_FACTOR_BACK) v->op[v->n++] = &f->d;
@@ -24296,6 +24297,9 @@ static bool gni_vko_eigen(gni_vk *vk, const gni_factor *f) {
 
 // >>vk_reflect
 // Reflections that make large matrices tridiagonal or bidiagonal on the Vulkan device: reflect.comp, reflect_load.comp.
+//
+// Words of GNI_FACTOR_SIZE and GNI_FACTOR_LOAD are the parameters of reflect_load.comp; of GNI_FACTOR_REFLECT m, n,
+// whether it is symmetric, and the places of gni_vko_reflect_plan.
 
 #if GNI_VULKAN
 
@@ -24372,8 +24376,7 @@ static bool gni_vko_reflect_step(gni_vko_call *c, const gni_vko_reflect_kernels 
                                  int64_t end) {
     const int64_t rows = GNI_MAX(end - begin, 0), most = GNI_VKO_REFLECT_ROWS;
     const int64_t line = ((int64_t)c->param[6] - (int64_t)c->param[2]) * k->bytes;
-    const int64_t groups =
-        GNI_MAX((int64_t)c->vk->caps.multiprocessors, 1) * (line > 8192 ? 2 : 1);
+    const int64_t groups = GNI_MAX((int64_t)c->vk->caps.multiprocessors, 1) * (line > 8192 ? 2 : 1);
     gni_vk_pipeline *p = line > 4096 ? k->many : k->few;
     const int64_t share = GNI_MAX(GNI_MIN(gni_vko_ceil(rows, groups), most), 2);
     c->param[4] = (uint32_t)begin;
@@ -26742,7 +26745,8 @@ typedef struct gni_dc {
     // of the merge under way: poles, weights and their squares, roots, weights of the nearby problem
     int64_t count;
     double *pole, *weight, *square, *root, *near_by;
-    double *shift; // root j is so far from pole number `base[j]`; of the squares for singular values
+    // Root j is so far from pole number base[j], or its square from that pole's.
+    double *shift;
     int64_t *base;
     double *lines; // a row for each thread where there is no s
     double *scratch, *carry, rho;
@@ -29528,8 +29532,8 @@ typedef struct gni_dg_turns {
 } gni_dg_turns;
 
 typedef struct gni_dg {
-    gni_lg *w;     // NULL: values alone
-    bool singular; // of a bidiagonal matrix, else of a symmetric tridiagonal one
+    gni_lg *w;        // NULL: values alone
+    bool singular;    // of a bidiagonal matrix, else of a symmetric tridiagonal one
     gni_la la, *part; // part: of each thread
     gni_dc c;
     int threads;
@@ -29584,7 +29588,8 @@ static void gni_dg_part(gni_dg *p, gni_la *w, const int64_t *leaf) {
     const bool whole = width == p->n;
     double *z[2];
     gni_dc c;
-    if (!gni_la_reserve(w, 2 * width * ld + gni_dc_values_memory(GNI_MAX(width, GNI_DC_LEAST)) + 64))
+    if (!gni_la_reserve(w,
+                        2 * width * ld + gni_dc_values_memory(GNI_MAX(width, GNI_DC_LEAST)) + 64))
         return;
     z[0] = gni_la_take(w, width * ld);
     z[1] = gni_la_take(w, width * ld);
@@ -29861,8 +29866,7 @@ static int64_t gni_dg_run(gni_dg *p, double *d, gni_lg_matrix *out) {
     gni_dg_divide(p, 0, p->n, 0);
     for (int i = 0; i < p->threads; i++) p->part[i].info = 0;
     for (int side = 0; side < 2; side++)
-        if (p->parts[side] != NULL &&
-            !gni_buffer_claim(p->la.g, p->parts[side]->buf, GNI_ON_CPU))
+        if (p->parts[side] != NULL && !gni_buffer_claim(p->la.g, p->parts[side]->buf, GNI_ON_CPU))
             return GNI_LA_NO_MEMORY;
     gni_parallel(p->la.pool, p->leaves, 1, gni_dg_parts_task, p);
     for (int i = 0; i < p->threads; i++)
@@ -29881,11 +29885,12 @@ typedef struct gni_lv {
     gni_lg w; // w.state: the highest bits of the largest element
     gni_dg dg;
     bool svd, vectors, full;
-    int64_t m, n;              // m >= n: wide matrices are taken transposed
-    int64_t ld, ld_turned;     // rows of the matrix and of its transpose
-    int64_t left, right, raw, raw_ld, zero; // places in `vectors_of`
+    int64_t m, n;                           // m >= n: wide matrices are taken transposed
+    int64_t ld, ld_turned;                  // rows of the matrix and of its transpose
+    int64_t left, right, raw, raw_ld, zero; // places in `reflections`
     gn_array *matrix, *reflections, *numbers;
-    gn_array *gram, *x, *tall; // of blocks of reflections, their products with the vectors, left vectors of tall matrices
+    // Products of reflections in a block, and with the vectors; left vectors of a tall matrix.
+    gn_array *gram, *x, *tall;
     double *values;
 } gni_lv;
 
@@ -30114,8 +30119,10 @@ static bool gni_lv_wanted(gni_la_job *d, gn_array *a, gn_dtype t) {
     gn_context *g = d->g;
     gni_factor f;
     const int64_t m = GNI_MAX(d->m, d->n), n = GNI_MIN(d->m, d->n);
-    if (d->batch == 0 || n == 0 || g->vk == NULL || g->recording || gni_vk_lost(g->vk)) return false;
-    if (g->options.placement == GN_PLACE_CPU || !gni_materialize(g, a) || a->buf == NULL) return false;
+    if (d->batch == 0 || n == 0 || g->vk == NULL || g->recording || gni_vk_lost(g->vk))
+        return false;
+    if (g->options.placement == GN_PLACE_CPU || !gni_materialize(g, a) || a->buf == NULL)
+        return false;
     memset(&f, 0, sizeof f);
     f.step = GNI_FACTOR_REFLECT;
     f.a.dtype = t;

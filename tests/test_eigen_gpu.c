@@ -1,5 +1,5 @@
-// Eigenvalues and singular values of batches of small matrices on the GPU. Residuals are relative to n eps and the largest
-// element, as test_linalg_gpu has them.
+// Eigenvalues and singular values of batches of small matrices and of large ones on the GPU. Residuals are relative to
+// n eps and the largest element, as test_linalg_gpu has them.
 #include "test_matrices.h"
 
 static gn_context *open_gpu(void) {
@@ -191,8 +191,9 @@ static void check_hard(gn_context *g, gn_dtype t, int64_t n, int64_t count) {
     check_both("one element", gn_mul(gn_add_s(zero, 3.0), gn_eye(g, t, n, n, 1 - (int)n)));
     check_both("exchange", gn_flip(a, GN_AXIS(-1)));
     check_both("diagonal", gn_mul(a, gn_cast(gn_sub_s(steps, 3.0), t)));
-    check_both("clusters",
-               with_values(g, t, gn_add(gn_floor(gn_mul_s(steps, 0.25)), gn_mul_s(steps, 1e-9)), count));
+    check_both(
+        "clusters",
+        with_values(g, t, gn_add(gn_floor(gn_mul_s(steps, 0.25)), gn_mul_s(steps, 1e-9)), count));
     check_both("repeated",
                with_values(g, t, gn_sub_s(gn_floor(gn_mul_s(steps, 2.0 / (double)n)), 0.5), count));
     check_both("graded", with_values(g, t, gn_exp(gn_mul_s(steps, -1.5)), count));
@@ -265,6 +266,21 @@ static void test_large(void **state) {
     pair = gn_tril(gn_randn(g, GN_F32, GN_SHAPE(140, 140)), 0);
     gn_array *above = gn_mul_s(gn_triu(gn_ones(g, GN_F32, GN_SHAPE(140, 140)), 1), 1e30);
     assert_true(largest(gn_sub(gn_eigh(gn_add(pair, above), NULL), gn_eigh(pair, NULL))) == 0.0);
+    gn_scope_end(g);
+    test_close(g);
+}
+
+// Buffers that are bound.
+static void test_bindings(void **state) {
+    gn_options o = test_options();
+    (void)state;
+    if (!test_on_vulkan()) skip();
+    o.thresholds.linalg = 1;
+    o.vulkan_flags |= GN_VULKAN_NO_ADDRESSES;
+    gn_context *g = test_open_with(&o);
+    gn_scope_begin(g);
+    check_eigh("bound", gn_randn(g, GN_F32, GN_SHAPE(40, 40)));
+    check_svd("bound", gn_randn(g, GN_F64, GN_SHAPE(30, 41)));
     gn_scope_end(g);
     test_close(g);
 }
@@ -375,7 +391,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sizes),       cmocka_unit_test(test_shapes),
         cmocka_unit_test(test_hard),        cmocka_unit_test(test_large),
-        cmocka_unit_test(test_same_bits),
+        cmocka_unit_test(test_bindings),    cmocka_unit_test(test_same_bits),
         cmocka_unit_test(test_wrong),       cmocka_unit_test(test_gradients),
         cmocka_unit_test(test_allocations),
     };
