@@ -24311,6 +24311,11 @@ static bool gni_vko_reflect_ok(const gni_vk *vk, const gni_factor *f) {
     if (!(f->a.dtype == GN_F64 ? c->float64 : f->a.dtype == GN_F32)) return false;
     if (!c->subgroup_arithmetic || c->max_invocations < 256 || c->shared_bytes < 32768u)
         return false;
+    // The matrix and its transpose, or the vectors of both sides; of an order below 2^20.
+    const uint64_t order = (uint64_t)f->order + 256u;
+    const uint64_t most = 2u * order * order * (uint64_t)gn_dtype_size(f->a.dtype);
+    if (order >= (uint64_t)1 << 20 || most >= (uint64_t)GNI_VK_REACH) return false;
+    if (!c->addresses && most > c->max_storage_range) return false;
     o[0] = &f->a;
     o[1] = &f->b;
     o[2] = &f->c;
@@ -24472,7 +24477,7 @@ static bool gni_vko_reflect(gni_vk *vk, const gni_factor *f) {
     c.generic.module = f->a.dtype == GN_F64 ? GNI_MODULE_reflect64 : GNI_MODULE_reflect;
     c.generic.n_spec = 2;
     const uint32_t most = GNI_MIN(GNI_VKO_REFLECT_SUBGROUPS * GNI_MAX(vk->caps.subgroup_min, 1u),
-                                  vk->caps.max_invocations);
+                                  GNI_MIN(vk->caps.max_invocations, vk->caps.max_size[0]));
     gni_vko_reflect_kernels k;
     c.generic.spec[0] = GNI_MIN(256u, most);
     c.generic.spec[1] = w[2] != 0;
@@ -29524,7 +29529,8 @@ static gn_array *gni_lg_result(gni_la_job *d, gn_array *y, gn_dtype result) {
 //
 // Vectors are columns here; of n rows with a column more than rows there are n + 1, and the last left one is a unit vector.
 
-enum { GNI_DG_PART = 128 }; // parts of this order are left to one thread
+// Parts of this order are left to one thread; and the columns that each row has in their memory.
+enum { GNI_DG_PART = 128, GNI_DG_COLUMNS = 136 };
 
 typedef struct gni_dg_turns {
     int64_t count, *row; // pairs of rows
@@ -29614,7 +29620,7 @@ static void gni_dg_part(gni_dg *p, gni_la *w, const int64_t *leaf) {
     const int64_t columns = whole ? p->wide : width;
     const size_t bytes = gn_dtype_size(p->w->t);
     for (int side = 0; side < (p->singular ? 2 : 1); side++) {
-        char *to = (char *)p->parts[side]->buf->host + (size_t)(at * p->wide) * bytes;
+        char *to = (char *)p->parts[side]->buf->host + (size_t)(at * GNI_DG_COLUMNS) * bytes;
         for (int64_t i = 0; i < width; i++)
             for (int64_t k = 0; k < width; k++)
                 gni_dg_store(p, to, k * columns + (whole ? p->rank[i] : i), z[side][i * ld + k]);
@@ -29765,7 +29771,7 @@ static void gni_dg_node(gni_dg *p, int64_t at, int64_t n, int64_t extra, int dep
     }
     const int64_t width = n + extra, columns = depth == 0 ? p->wide : width;
     for (int side = 0; side < 2; side++)
-        out[side] = gni_lg_matrix_of(p->parts[side], at * p->wide, width, columns, columns);
+        out[side] = gni_lg_matrix_of(p->parts[side], at * GNI_DG_COLUMNS, width, columns, columns);
 }
 
 // ---- the whole
@@ -29786,10 +29792,10 @@ static void gni_dg_close(gni_dg *p) {
 static bool gni_dg_arrays(gni_dg *p) {
     gn_context *g = p->la.g;
     void *data = NULL;
-    gn_shape s = GN_SHAPE(p->n, p->wide);
+    gn_shape s = GN_SHAPE(p->n, p->wide), parts = GN_SHAPE(p->n, GNI_DG_COLUMNS);
     if (p->w == NULL) return true;
     for (int side = 0; side < (p->singular ? 2 : 1); side++) {
-        p->parts[side] = gni_array_filled(g, p->w->t, &s, &data);
+        p->parts[side] = gni_array_filled(g, p->w->t, &parts, &data);
         if (p->parts[side] == NULL) return false;
         for (int i = 0; i < 2 && p->n > GNI_DG_PART; i++) {
             p->z[side][i] = gni_lg_array(g, p->w->t, &s);
@@ -30125,11 +30131,14 @@ static bool gni_lv_wanted(gni_la_job *d, gn_array *a, gn_dtype t) {
         return false;
     memset(&f, 0, sizeof f);
     f.step = GNI_FACTOR_REFLECT;
+    f.order = m;
+    f.a.buf = a->buf;
     f.a.dtype = t;
-    if (!gni_backend_vulkan()->supports(g, GNI_JOB_FACTOR, &f)) return false;
+    if (m >= INT32_MAX || !gni_backend_vulkan()->supports(g, GNI_JOB_FACTOR, &f)) return false;
     f.step = GNI_FACTOR_SOLVE;
+    f.order = 0;
     if (!gni_backend_vulkan()->supports(g, GNI_JOB_FACTOR, &f)) return false;
-    if (!gni_lg_reaches(2, m + 256, m + 256, t) || !gni_lg_reaches(d->batch, m, m, t)) return false;
+    if (!gni_lg_reaches(d->batch, m, m, t)) return false;
     const bool there = (a->buf->where & GNI_ON_GPU) != 0;
     if (!there && g->options.placement == GN_PLACE_STAY) return false;
     const int64_t least = gni_threshold(g, GNI_JOB_FACTOR), few = d->batch > 1 ? 4 : 1;

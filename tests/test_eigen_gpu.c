@@ -251,6 +251,7 @@ static void test_large(void **state) {
         for (int k = 0; k < 2; k++) {
             const int64_t n = sizes[i];
             const gn_dtype t = k == 0 ? GN_F32 : GN_F64;
+            if (i != k && !is_patient(g)) continue;
             gn_scope_begin(g);
             snprintf(name, sizeof name, "%s, %d", k == 0 ? "float32" : "float64", (int)n);
             check_eigh(name, gn_randn(g, t, GN_SHAPE(n, n)));
