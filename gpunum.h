@@ -29594,8 +29594,8 @@ static void gni_dg_part(gni_dg *p, gni_la *w, const int64_t *leaf) {
     const bool whole = width == p->n;
     double *z[2];
     gni_dc c;
-    if (!gni_la_reserve(w,
-                        2 * width * ld + gni_dc_values_memory(GNI_MAX(width, (int64_t)GNI_DC_LEAST)) + 64))
+    if (!gni_la_reserve(w, 2 * width * ld +
+                               gni_dc_values_memory(GNI_MAX(width, (int64_t)GNI_DC_LEAST)) + 64))
         return;
     z[0] = gni_la_take(w, width * ld);
     z[1] = gni_la_take(w, width * ld);
