@@ -4909,9 +4909,11 @@ static int64_t gni_threshold(const gn_context *g, gni_job_kind kind) {
 }
 
 // An upload costs about as much as a CPU takes to read the same bytes, so that what was read twice there is
-// worth moving. Below these bytes a CPU is as soon done.
+// worth moving. Below these bytes a CPU is as soon done, with the data there or moved. Memory that the caller lent
+// stays where it is, for the caller may write to it.
 #define GNI_LEAST_MOVED ((uint64_t)16 << 20)
 
+#define GNI_LEAST_READ ((uint64_t)1 << 20)
 static uint64_t gni_read_before(const gni_buffer *b) {
     return b->read_version == b->version ? b->read : 0;
 }
@@ -4930,20 +4932,24 @@ static uint64_t gni_job_reads(const gni_job_view *v, int i, gni_job_kind kind, c
 static void gni_note_reads(const gni_job_view *v, gni_job_kind kind, const void *job) {
     for (int i = 0; i < v->n_in; i++) {
         gni_buffer *b = v->op[i]->buf;
-        if (b->bytes < GNI_LEAST_MOVED / 16 || b->where != GNI_ON_CPU) continue;
+        if (b->bytes < GNI_LEAST_MOVED / 16 || b->where != GNI_ON_CPU || b->host_borrowed) continue;
         b->read = GNI_MIN(gni_read_before(b), 2 * b->bytes) + gni_job_reads(v, i, kind, job);
         b->read_version = b->version;
     }
 }
 
-static uint32_t gni_place_auto(const gn_context *g, gni_job_kind kind, const gni_job_view *v,
-                               gni_reason *why) {
-    uint64_t cpu_only = 0, gpu_only = 0, both = 0, again = 0;
+static uint32_t gni_place_auto(const gn_context *g, gni_job_kind kind, const void *job,
+                               const gni_job_view *v, gni_reason *why) {
+    uint64_t cpu_only = 0, gpu_only = 0, both = 0, again = 0, reads = 0;
     for (int i = 0; i < v->n_in; i++) {
         const gni_buffer *b = v->op[i]->buf;
         if (b->where == GNI_ON_CPU) cpu_only += b->bytes;
+        bool had = false;
+        for (int k = 0; k < i; k++) had = had || v->op[k]->buf == b;
+        if (!b->host_borrowed) reads += gni_job_reads(v, i, kind, job);
+        if (had) continue;
         if (b->where == GNI_ON_GPU) gpu_only += b->bytes;
-        if (b->where == (GNI_ON_CPU | GNI_ON_GPU)) both += b->bytes;
+        if (b->where == (GNI_ON_CPU | GNI_ON_GPU) && !b->host_borrowed) both += b->bytes;
         if (b->where == GNI_ON_CPU && gni_read_before(b) / 2 >= b->bytes) again += b->bytes;
     }
     if (gpu_only > 0) {
@@ -4958,6 +4964,8 @@ static uint32_t gni_place_auto(const gn_context *g, gni_job_kind kind, const gni
     else if (gni_threshold_of(&g->options.thresholds, kind) > 0) // which rules alone
         return GNI_ON_CPU;
     else if (both >= GNI_LEAST_MOVED && both / 4 >= cpu_only)
+    else if (reads < GNI_LEAST_READ)
+        return GNI_ON_CPU;
         *why = GNI_WHY_BOTH;
     else if (again >= GNI_LEAST_MOVED && again / 4 >= cpu_only - again)
         *why = GNI_WHY_AGAIN;
@@ -4984,7 +4992,7 @@ static uint32_t gni_place(gn_context *g, gni_job_kind kind, const void *job, con
         *why = GNI_WHY_STAYS;
         return largest->where & GNI_ON_CPU ? GNI_ON_CPU : GNI_ON_GPU;
     }
-    return gni_place_auto(g, kind, v, why);
+    return gni_place_auto(g, kind, job, v, why);
 }
 
 // Memory for every operand, without an error when there is none: the CPU can take the job then.
