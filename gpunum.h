@@ -30027,8 +30027,8 @@ static double gni_lv_reflect(gni_lv *p, gn_array *x) {
         p->dg.e[j] = precise ? ((const double *)numbers)[k] : (double)((const float *)numbers)[k];
     }
     const int power = (int)(state[0] >> (precise ? 20 : 23));
-    return precise ? ldexp(1.0, GNI_MAX(GNI_MIN(power, 2022), 24) - 1023)
-                   : ldexp(1.0, GNI_MAX(GNI_MIN(power, 230), 2) - 127);
+    return ldexp(1.0, more + (precise ? GNI_MAX(GNI_MIN(power, 2022), 24) - 1023
+                                      : GNI_MAX(GNI_MIN(power, 230), 2) - 127));
 }
 
 // z (m,k) = H_0 H_1 ... z for `count` reflections, whose vectors are rows of `ld` from place `at` on; that of H_j begins
@@ -30039,6 +30039,16 @@ static void gni_lv_apply(gni_lv *p, int64_t at, int64_t ld, int64_t count, int64
     const int64_t b = GNI_LG_PANEL, blocks = gni_lg_up(count, b) / b;
     gni_matmul d;
     memset(&d, 0, sizeof d);
+    // Divide and conquer asks for elements of about 1, which those of the smallest matrices are not yet.
+    double most = 0.0;
+    int more = 0;
+    for (int64_t j = 0; j < p->n; j++)
+        most = GNI_MAX(most, GNI_MAX(fabs(p->dg.d[j]), fabs(p->dg.e[j])));
+    frexp(most, &more);
+    for (int64_t j = 0; j < p->n; j++) {
+        p->dg.d[j] = ldexp(p->dg.d[j], -more);
+        p->dg.e[j] = ldexp(p->dg.e[j], -more);
+    }
     d.m = d.n = b;
     d.k = z.m;
     d.a_rs = d.b_cs = ld;
