@@ -1422,14 +1422,15 @@ typedef struct gni_buffer {
 } gni_buffer;
 
 // Elementwise work not done yet. Sources broadcast against the array's shape. GNI_OP_PRODUCT: the matrix
-// product of src[0] and src[1], which are computed and of the float dtype `compute`; elementwise work on
-// its result goes into its store.
+// product of src[0] and src[1], of the float dtype `compute`, which are computed unless it may make them while it reads
+// them; elementwise work on its result goes into its store.
 typedef struct gni_expr {
     gni_op op;
     gn_dtype compute; // dtype the sources are converted to before the op
     gn_array *src[3]; // a reference each; NULL: the constant beside it
     double konst[3];
     int n_src;
+    bool given;                // a product made this while it read it: it does not do so twice
     int insns, leaves, consts; // of the tree below, upper bounds
     int products;              // in the tree: matrix products, an upper bound
     bool wide;
@@ -4912,8 +4913,8 @@ static int64_t gni_threshold(const gn_context *g, gni_job_kind kind) {
 // worth moving. Below these bytes a CPU is as soon done, with the data there or moved. Memory that the caller lent
 // stays where it is, for the caller may write to it.
 #define GNI_LEAST_MOVED ((uint64_t)16 << 20)
-
 #define GNI_LEAST_READ ((uint64_t)1 << 20)
+
 static uint64_t gni_read_before(const gni_buffer *b) {
     return b->read_version == b->version ? b->read : 0;
 }
@@ -4943,11 +4944,11 @@ static uint32_t gni_place_auto(const gn_context *g, gni_job_kind kind, const voi
     uint64_t cpu_only = 0, gpu_only = 0, both = 0, again = 0, reads = 0;
     for (int i = 0; i < v->n_in; i++) {
         const gni_buffer *b = v->op[i]->buf;
-        if (b->where == GNI_ON_CPU) cpu_only += b->bytes;
         bool had = false;
         for (int k = 0; k < i; k++) had = had || v->op[k]->buf == b;
         if (!b->host_borrowed) reads += gni_job_reads(v, i, kind, job);
         if (had) continue;
+        if (b->where == GNI_ON_CPU) cpu_only += b->bytes;
         if (b->where == GNI_ON_GPU) gpu_only += b->bytes;
         if (b->where == (GNI_ON_CPU | GNI_ON_GPU) && !b->host_borrowed) both += b->bytes;
         if (b->where == GNI_ON_CPU && gni_read_before(b) / 2 >= b->bytes) again += b->bytes;
@@ -4963,9 +4964,9 @@ static uint32_t gni_place_auto(const gn_context *g, gni_job_kind kind, const voi
         *why = GNI_WHY_LARGE;
     else if (gni_threshold_of(&g->options.thresholds, kind) > 0) // which rules alone
         return GNI_ON_CPU;
-    else if (both >= GNI_LEAST_MOVED && both / 4 >= cpu_only)
     else if (reads < GNI_LEAST_READ)
         return GNI_ON_CPU;
+    else if (both >= GNI_LEAST_MOVED && both / 4 >= cpu_only)
         *why = GNI_WHY_BOTH;
     else if (again >= GNI_LEAST_MOVED && again / 4 >= cpu_only - again)
         *why = GNI_WHY_AGAIN;
@@ -12260,7 +12261,7 @@ static bool gni_gemm_is_vector(const gni_gemm *d, gni_gemm_vector *v) {
     v->row = d->m == 1;
     const int64_t along = v->row ? d->b_rs : d->a_cs, across = v->row ? d->b_cs : d->a_rs,
                   x = v->row ? d->a_cs : d->b_rs;
-    v->dots = across != 1;
+    v->dots = across != 1 || (along == 1 && d->m == 1 && d->n == 1);
     v->ld = v->dots ? across : along;
     v->items = ((v->row ? d->n : d->m) + 63) / 64;
     const bool stored = d->out == GN_F64 && !d->accumulate && (v->row || d->c_rs == 1);
@@ -23399,6 +23400,8 @@ static bool gni_vko_matmul_tiled(gni_vko_call *c, const gni_matmul *m, int64_t b
     if (c->spare.mem != NULL) c->generic.spec[3] |= 65536u;
     if (sums) c->generic.spec[3] |= 262144u;
     gni_vk_pipeline *pipeline = gni_vko_matmul_pipeline(c, m);
+    if (pipeline != NULL && m->given != 0)
+        gni_log(c->vk->g, GN_LOG_DEBUG, "gn_matmul: makes operand %d while it reads it", m->given);
     if (pipeline == NULL && !c->vk->g->call_failed && m->given != 0)
         return gni_vko_given_apart(c->vk, m, true);
     if (pipeline == NULL)
@@ -23830,6 +23833,12 @@ static bool gni_vko_given_pays(const gni_vk *vk, const gni_matmul *m, int64_t ba
 
 // By a kernel of tiles that reads the operand once or a few times. False where none does; `ok` says how it went
 // otherwise.
+static bool gni_vko_given_has(const gni_vk *vk, const gni_matmul *m) {
+    if (!vk->caps.addresses || (vk->g->options.vulkan_flags & GN_VULKAN_NO_SPECIALIZATION))
+        return false;
+    return m->load.n_in > 0 && gni_vko_words_have(m, &m->load, m->load_in, 0) && !gni_vko_is_far(m);
+}
+
 static bool gni_vko_given_tiled(gni_vk *vk, const gni_matmul *job, bool *ok) {
     gni_vko_call c;
     gni_vk_use use[4];
@@ -23838,10 +23847,7 @@ static bool gni_vko_given_tiled(gni_vk *vk, const gni_matmul *job, bool *ok) {
     int64_t batches = 1, c_batch[GN_MAX_RANK], step = m.m * m.n, one = 1;
     const gni_operand *o = gni_vko_given_main(job);
     const bool first = m.given == 1;
-    if (!vk->caps.addresses || (vk->g->options.vulkan_flags & GN_VULKAN_NO_SPECIALIZATION))
-        return false;
-    if (m.load.n_in == 0 || !gni_vko_words_have(job, &m.load, m.load_in, 0) || gni_vko_is_far(job))
-        return false;
+    if (!gni_vko_given_has(vk, job)) return false;
     for (int i = m.batch_rank - 1; i >= 0; i--) {
         c_batch[i] = step;
         step *= m.batch_dim[i];
@@ -23876,9 +23882,14 @@ static bool gni_vko_given_tiled(gni_vk *vk, const gni_matmul *job, bool *ok) {
 static bool gni_vko_matmul_given(gni_vk *vk, const gni_matmul *m) {
     gni_reduce r;
     bool ok = true;
-    if ((m->given == 1 ? m->n : m->m) > 1) {
+    const int64_t width = m->given == 1 ? m->n : m->m;
+    if (width > 1) {
+        int64_t batches = gni_product(m->batch_dim, m->batch_rank);
+        // An outer product or one with a vector is better off with what is there.
+        if (m->k == 1 || m->m == 1 || m->n == 1) return gni_vko_given_apart(vk, m, false);
         // One of two programs is a pass of its own, over the smaller array.
-        if (m->fused && 2 * (m->given == 1 ? m->n : m->m) <= m->k)
+        if (m->fused && 2 * width <= m->k && gni_vko_given_has(vk, m) &&
+            gni_vko_given_pays(vk, m, batches))
             return gni_vko_matmul_apart(vk, m);
         if (!m->fused && gni_vko_given_tiled(vk, m, &ok)) return ok;
         return gni_vko_given_apart(vk, m, false);
@@ -25528,7 +25539,7 @@ static bool gni_may_give(const gn_array *a, const gn_array *b, int side) {
     int64_t width = gni_given_width(a, b, side);
     if (width > 1 && (x->ctx->vk == NULL || width > GNI_GIVEN_WIDEST)) return false;
     if (width == 0 || !gni_is_pending(x) || gni_is_const(x) || x->dtype != GN_F32) return false;
-    return x != v && !x->expr->wide && x->expr->products == 0 &&
+    return x != v && !x->expr->wide && !x->expr->given && x->expr->products == 0 &&
            gni_elements(&x->shape) >= GNI_GIVEN_LEAST;
 }
 
@@ -25611,6 +25622,7 @@ static bool gni_product_run(gn_context *g, gn_array *product, gn_array *root, gn
     }
     root->buf = out;
     product->expr->spent = true;
+    if (m.given != 0) (m.given == 1 ? x : y)->expr->given = true;
     gni_expr_free(g, root);
     return true;
 }
@@ -29886,8 +29898,9 @@ static int64_t gni_dg_run(gni_dg *p, double *d, gni_lg_matrix *out) {
     for (int i = 0; i < p->threads; i++)
         if (p->part[i].info != 0) return p->part[i].info;
     gni_dg_node(p, 0, p->n, 0, 0, out);
+    if (p->la.info != 0 || (p->w != NULL && !p->w->ok)) return p->la.info; // without an order
     for (int64_t i = 0; i < p->n; i++) d[p->rank[i]] = p->d[i];
-    return p->la.info;
+    return 0;
 }
 
 // >>values_gpu
@@ -30026,6 +30039,16 @@ static double gni_lv_reflect(gni_lv *p, gn_array *x) {
         p->dg.d[j] = precise ? ((const double *)numbers)[i] : (double)((const float *)numbers)[i];
         p->dg.e[j] = precise ? ((const double *)numbers)[k] : (double)((const float *)numbers)[k];
     }
+    // Divide and conquer asks for elements of about 1, which those of the smallest matrices are not yet.
+    double most = 0.0;
+    int more = 0;
+    for (int64_t j = 0; j < p->n; j++)
+        most = GNI_MAX(most, GNI_MAX(fabs(p->dg.d[j]), fabs(p->dg.e[j])));
+    frexp(most, &more);
+    for (int64_t j = 0; j < p->n; j++) {
+        p->dg.d[j] = ldexp(p->dg.d[j], -more);
+        p->dg.e[j] = ldexp(p->dg.e[j], -more);
+    }
     const int power = (int)(state[0] >> (precise ? 20 : 23));
     return ldexp(1.0, more + (precise ? GNI_MAX(GNI_MIN(power, 2022), 24) - 1023
                                       : GNI_MAX(GNI_MIN(power, 230), 2) - 127));
@@ -30039,16 +30062,6 @@ static void gni_lv_apply(gni_lv *p, int64_t at, int64_t ld, int64_t count, int64
     const int64_t b = GNI_LG_PANEL, blocks = gni_lg_up(count, b) / b;
     gni_matmul d;
     memset(&d, 0, sizeof d);
-    // Divide and conquer asks for elements of about 1, which those of the smallest matrices are not yet.
-    double most = 0.0;
-    int more = 0;
-    for (int64_t j = 0; j < p->n; j++)
-        most = GNI_MAX(most, GNI_MAX(fabs(p->dg.d[j]), fabs(p->dg.e[j])));
-    frexp(most, &more);
-    for (int64_t j = 0; j < p->n; j++) {
-        p->dg.d[j] = ldexp(p->dg.d[j], -more);
-        p->dg.e[j] = ldexp(p->dg.e[j], -more);
-    }
     d.m = d.n = b;
     d.k = z.m;
     d.a_rs = d.b_cs = ld;

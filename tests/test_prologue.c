@@ -189,10 +189,20 @@ static void wide_products(gn_context *g) {
     check_wide(g, 0, 9, 0, 4, GN_F16, cast, 1, 0, ALONE, false);
 }
 
+static int makings; // products whose kernel made an operand
+
+static void count_makings(void *user, gn_log_level level, const char *text) {
+    (void)user, (void)level;
+    if (strstr(text, "while it reads it") != NULL) makings++;
+}
+
 // Before kernels for the programs are compiled, and by such kernels.
 static gn_context *open_compiled(void) {
     gn_options o = test_options();
     o.vulkan_flags |= GN_VULKAN_NO_ASYNC_PIPELINES;
+    o.log = count_makings;
+    o.log_level = GN_LOG_DEBUG;
+    makings = 0;
     return test_open_with(&o);
 }
 static void test_wide(void **state) { wide_products((gn_context *)*state); }
@@ -201,6 +211,7 @@ static void test_wide_compiled(void **state) {
     if (!test_on_vulkan()) skip();
     gn_context *g = open_compiled();
     wide_products(g);
+    if (makings < 25) fail_msg("%d operands were made by kernels", makings);
     test_close(g);
 }
 
@@ -371,6 +382,19 @@ static void test_same_bits(void **state) {
         }
 }
 
+// Made twice, it would be better kept.
+static void test_read_twice(void **state) {
+    gn_context *g = (gn_context *)*state;
+    const int64_t widths[] = {1, 8};
+    for (int i = 0; i < 2; i++) {
+        gn_array *x = values(g, GN_F32, GN_SHAPE(80, 90)), *v = values(g, GN_F32, GN_SHAPE(90, widths[i]));
+        gn_array *made = gn_relu(x);
+        gn_profile_begin(g);
+        for (int k = 0; k < 2; k++) gn_eval(gn_matmul(made, v));
+        assert_int_equal(count_more(g, gn_matmul(made, v)), 301); // and one pass
+    }
+}
+
 static void test_same_bits_wide(void **state) {
     static const int64_t sizes[][3] = {{60, 517, 3}, {130, 260, 10}, {700, 96, 33}, {256, 784, 128}, {40, 5000, 16}};
     gn_context *g[2];
@@ -396,6 +420,7 @@ static void test_same_bits_wide(void **state) {
         free(have[0]);
         free(have[1]);
     }
+    if (test_on_vulkan() && makings < 4) fail_msg("%d operands were made by kernels", makings);
     gn_close(g[1]);
 }
 
@@ -431,7 +456,7 @@ int main(void) {
         GN_TEST(test_wide), GN_TEST(test_dtypes), GN_TEST(test_programs),    GN_TEST(test_shapes),    GN_TEST(test_special_values),
         GN_TEST(test_large),
         GN_TEST(test_counts), GN_TEST(test_overwritten), GN_TEST(test_gradients), cmocka_unit_test(test_out_of_memory),
-        GN_TEST(test_read_beside), GN_TEST(test_same_bits), GN_TEST(test_same_bits_wide),
+        GN_TEST(test_read_beside), GN_TEST(test_same_bits), GN_TEST(test_same_bits_wide), GN_TEST(test_read_twice),
         cmocka_unit_test(test_wide_compiled),
     };
     return cmocka_run_group_tests_name("prologue", tests, NULL, NULL);
