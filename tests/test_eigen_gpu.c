@@ -398,10 +398,16 @@ static void test_allocations(void **state) {
     test_every_allocation_in(g, use_large);
 }
 
-// The matrix of a merge below the last one, by its size.
+// Refuses the matrix of a merge below the last one, by its size.
+typedef struct refusal {
+    size_t size; // 0: none
+    int count;
+} refusal;
 static void *allocate_no_merge(void *user, size_t size) {
-    const size_t *merge = (const size_t *)user;
-    return *merge != 0 && size >= *merge && size <= *merge / 6 * 7 ? NULL : malloc(size);
+    refusal *r = (refusal *)user;
+    if (r->size == 0 || size < r->size || size > r->size / 6 * 7) return malloc(size);
+    r->count++;
+    return NULL;
 }
 static void release_any(void *user, void *data, size_t size) {
     (void)user, (void)size;
@@ -413,7 +419,7 @@ static void test_merge_fails(void **state) {
     (void)state;
     if (!test_on_vulkan()) skip();
     for (int svd = 0; svd < 2; svd++) {
-        size_t merge = 0;
+        refusal merge = {0, 0};
         gn_options o = test_options();
         o.thresholds.linalg = 1;
         o.allocator.allocate = allocate_no_merge;
@@ -423,10 +429,14 @@ static void test_merge_fails(void **state) {
         assert_non_null(g);
         gn_scope_begin(g);
         gn_array *a = gn_eval(gn_randn(g, GN_F32, GN_SHAPE(n, n))), *u = NULL, *vt = NULL;
-        merge = (size_t)(n / 2 * (n / 2)) * sizeof(float);
-        assert_null(svd ? gn_svd(a, false, &u, &vt) : gn_eigh(a, &u));
-        assert_int_equal(gn_status_get(g), GN_ERROR_OUT_OF_MEMORY);
-        merge = 0;
+        merge.size = (size_t)(n / 2 * (n / 2)) * sizeof(float);
+        gn_array *w = svd ? gn_svd(a, false, &u, &vt) : gn_eigh(a, &u);
+        merge.size = 0;
+        if (!is_patient(g)) assert_true(merge.count > 0); // other devices may have it elsewhere
+        if (merge.count > 0) {
+            assert_null(w);
+            assert_int_equal(gn_status_get(g), GN_ERROR_OUT_OF_MEMORY);
+        }
         gn_scope_end(g);
         gn_close(g);
     }
