@@ -219,6 +219,9 @@ if(GPUNUM_CHECKS)
         -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS_RELEASE=-O1)
     gpunum_rebuild(address_sanitizer ${sanitizing} -DGPUNUM_SANITIZE=address,undefined)
     gpunum_rebuild(thread_sanitizer ${sanitizing} -DGPUNUM_SANITIZE=thread)
+    # Most of their time one file is compiled, which leaves a core to the other.
+    set_tests_properties(check.address_sanitizer check.thread_sanitizer
+        PROPERTIES RUN_SERIAL OFF)
 
     find_program(GPUNUM_VALGRIND valgrind)
     mark_as_advanced(GPUNUM_VALGRIND)
