@@ -4933,7 +4933,7 @@ static uint64_t gni_job_reads(const gni_job_view *v, int i, gni_job_kind kind, c
 static void gni_note_reads(const gni_job_view *v, gni_job_kind kind, const void *job) {
     for (int i = 0; i < v->n_in; i++) {
         gni_buffer *b = v->op[i]->buf;
-        if (b->bytes < GNI_LEAST_MOVED / 16 || b->where != GNI_ON_CPU || b->host_borrowed) continue;
+        if (b->bytes < GNI_LEAST_READ || b->where != GNI_ON_CPU || b->host_borrowed) continue;
         b->read = GNI_MIN(gni_read_before(b), 2 * b->bytes) + gni_job_reads(v, i, kind, job);
         b->read_version = b->version;
     }
@@ -23831,14 +23831,15 @@ static bool gni_vko_given_pays(const gni_vk *vk, const gni_matmul *m, int64_t ba
            gni_vko_tile_time(vk, u, m, batches, apart) + 3.0 + elements * 8.0 / 3e6;
 }
 
-// By a kernel of tiles that reads the operand once or a few times. False where none does; `ok` says how it went
-// otherwise.
+// Whether kernels of tiles can make the operand at all.
 static bool gni_vko_given_has(const gni_vk *vk, const gni_matmul *m) {
     if (!vk->caps.addresses || (vk->g->options.vulkan_flags & GN_VULKAN_NO_SPECIALIZATION))
         return false;
     return m->load.n_in > 0 && gni_vko_words_have(m, &m->load, m->load_in, 0) && !gni_vko_is_far(m);
 }
 
+// By a kernel of tiles that reads the operand once or a few times. False where none does; `ok` says how it went
+// otherwise.
 static bool gni_vko_given_tiled(gni_vk *vk, const gni_matmul *job, bool *ok) {
     gni_vko_call c;
     gni_vk_use use[4];
