@@ -1,4 +1,5 @@
-// gpunum.h - version 0.1.0 - MIT or public domain (see the end of this file, or LICENSE)
+// gpunum.h - version 0.1.0 - made by tools/make_header.py from the rooms in tools/gpunum/: change those, not this
+// MIT or public domain (LICENSE)
 //
 // NumPy arrays, FFT and training with autograd for C and C++ programs: on any GPU that has Vulkan, and on
 // the CPU where there is none. One header, with precompiled kernels beside it in shaders.h.
@@ -38,13 +39,27 @@
 //     host             Sharing with a program that has its own Vulkan device
 //     optable          What each elementwise op is, said once
 //     transforms       Fourier, cosine and sine transforms, complex numbers, convolution
+//     macros           Lists of arguments as macros and templates
 //     config           Switches resolved, system headers, compiler set-up
+//     kinds            The numbers of ops, domains, reductions
+//     tables           What one SIMD pass offers
+//     integers         Integer arithmetic as the ops define it
+//     half             float16 and bfloat16 to and from float32, one value at a time
+//     passes           Compiles the SIMD rooms once per instruction set
+//     simd             Vectors of one SIMD pass
+//     vmath            The float32 functions of one SIMD pass
+//     cpu_kernels      Loops of the CPU backend, compiled per pass
+//     gemm_micro       Register tiles, dot products and panel packing of the matrix product
+//     linalg_micro     Loops of the matrix decompositions over rows of float64
+//     fft_precisions   Compiles the FFT rooms for float32 and float64 in one pass
+//     fft_micro        Butterflies of the FFT, on vectors
+//     fft_passes       Passes of the FFT over rows of vectors, columns, batches and short lengths
+//     simd_end         Takes the short names of one SIMD pass back
 //     platform         Threads, locks, atomics and clocks
 //     structs          Every internal type that more than one room uses
 //     internal         The functions that rooms offer each other, by the room that defines them
 //     memory           CPU memory, counted, through the user's allocator
 //     log              Log lines, the sticky first error
-//     half             float16 and bfloat16 to and from float32, one value at a time
 //     array            Array headers, buffers, references and scopes
 //     create           Arrays from nothing
 //     views_ops        Arrays that look at other arrays' memory
@@ -52,15 +67,6 @@
 //     place            Which backend runs a job, and bringing the operands there
 //     access           Data in and out of arrays
 //     threads          The CPU thread pool
-//     passes           Compiles the SIMD rooms once per instruction set
-//     simd             Vectors of one SIMD pass
-//     vmath            The float32 functions of one SIMD pass
-//     cpu_kernels      Loops of the CPU backend, compiled per pass
-//     gemm_micro       Register tiles, dot products and panel packing of the matrix product
-//     fft_micro        Butterflies of the FFT, on vectors
-//     fft_passes       Passes of the FFT over rows of vectors, columns, batches and short lengths
-//     linalg_micro     Loops of the matrix decompositions over rows of float64
-//     simd_end         Takes the short names of one SIMD pass back
 //     gemm_cpu         The matrix product on the CPU: which path, which blocks, which threads
 //     fft_cpu          The FFT on the CPU: plans and their cache, transforms of rows
 //     fft_jobs         Its jobs: axes, columns, real data, threads
@@ -107,6 +113,7 @@
 //     print            Arrays as text, laid out as NumPy's repr does
 //     profile          Spans of work written as a Chrome trace (JSON, "X" events)
 //     open             gn_open and gn_close, devices, synchronisation, statistics
+//     config_end       Takes the set-up of the compiler back
 //
 // Manual
 //
@@ -159,15 +166,17 @@
 //     GPUNUM_API              overrides how public functions are declared
 //
 // What it does not do: sparse arrays, strings, dates, ragged shapes, distributed arrays.
-// >>types
-// What every call shares: status codes, dtypes, shapes, options and the callbacks in them.
 
 #ifndef GPUNUM_H
 #define GPUNUM_H
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
+// >>types
+// What every call shares: status codes, dtypes, shapes, options and the callbacks in them.
 
 #define GPUNUM_VERSION 100 /* major * 10000 + minor * 100 + patch */
 #define GN_MAX_RANK 8
@@ -179,10 +188,6 @@
 #else
 #define GPUNUM_API extern
 #endif
-#endif
-
-#ifdef __cplusplus
-extern "C" {
 #endif
 
 typedef struct gn_context gn_context; // a device, its memory and its stream of work
@@ -699,6 +704,7 @@ GPUNUM_API gn_array *gn_vulkan_wrap(gn_context *g, uint64_t buffer, uint64_t off
 GPUNUM_API gn_status gn_vulkan_record_begin(gn_context *g, void *command_buffer);
 GPUNUM_API gn_status gn_vulkan_record_end(gn_context *g, uint64_t *ticket);
 GPUNUM_API void gn_vulkan_record_done(gn_context *g, uint64_t ticket);
+
 // >>optable
 // What each elementwise op is, said once: enum, API, CPU loops, shader cases and gradients all come
 // from these tables. Columns:
@@ -942,6 +948,8 @@ GPUNUM_API gn_array *gn_fftconvolve(gn_array *a, gn_array *b, gn_convolution mod
 #ifdef __cplusplus
 } // extern "C"
 #endif
+// >>macros
+// Lists of arguments as macros and templates over the functions that take pointers.
 
 // GN_SHAPE(2, 3): a gn_shape by value. GN_SHAPE() is 0-d.
 #ifdef __cplusplus
@@ -972,7 +980,8 @@ template <class... Array> inline gn_array *gn_einsum(gn_context *g, const char *
 
 #endif // GPUNUM_H
 
-#if defined(GPUNUM_IMPLEMENTATION) && !defined(GNI_SIMD_PASS) && !defined(GPUNUM_IMPLEMENTED)
+#if defined(GPUNUM_IMPLEMENTATION) && !defined(GNI_SIMD_PASS) && !defined(GPUNUM_IMPLEMENTED) &&                   \
+    (!defined(GPUNUM_PART) || GPUNUM_PART)
 #define GPUNUM_IMPLEMENTED
 // >>config
 // Switches resolved, system headers, compiler set-up. Nothing here has state.
@@ -1024,6 +1033,12 @@ template <class... Array> inline gn_array *gn_einsum(gn_context *g, const char *
 #define GNI_NEON 1
 #include <arm_neon.h>
 #endif
+#if defined(GNI_GNU) && !defined(GPUNUM_NO_SIMD)
+#define GNI_SIMD 1
+#endif
+#if defined(GNI_X86) && !defined(GPUNUM_NO_AVX512) && (defined(__OPTIMIZE__) || defined(GPUNUM_PART))
+#define GNI_AVX512 1 // without optimisation two passes are enough to wait for
+#endif
 
 // A product and a sum round separately unless a kernel asks for a fused multiply-add: the same bits
 // from every compiler and every flag.
@@ -1048,7 +1063,11 @@ template <class... Array> inline gn_array *gn_einsum(gn_context *g, const char *
 #if defined(GNI_GNU)
 #define GNI_RESTRICT __restrict__
 // For helpers of kernels: a call inside an inner loop would cost more than they do.
+#ifdef __OPTIMIZE__
 #define GNI_INLINE static inline __attribute__((always_inline))
+#else
+#define GNI_INLINE static inline
+#endif
 #define GNI_PRINTF(text, first) __attribute__((format(printf, text, first)))
 #define GNI_NOINLINE __attribute__((noinline))
 #define GNI_MAYBE_UNUSED __attribute__((unused))
@@ -1072,6 +1091,6215 @@ template <class... Array> inline gn_array *gn_einsum(gn_context *g, const char *
 #define GNI_SQRT1_2 0.70710678118654752440
 #define GNI_1_SQRT2PI 0.39894228040143267794
 
+// >>kinds
+// The numbers of ops, register domains, reductions and softmax forms, which loops and kernels are indexed by.
+
+// Op names, in table order. Ops without a row of their own come last.
+typedef enum gni_op {
+#define GN_X(fn, NAME, F, D, gF, da) GNI_OP_##NAME,
+    GNI_UNARY_FLOAT(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, I, gF, gI, da) GNI_OP_##NAME,
+        GNI_UNARY_ANY(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, I, gF, gI) GNI_OP_##NAME,
+            GNI_UNARY_BOOL(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, gF, da, db) GNI_OP_##NAME,
+                GNI_BINARY_FLOAT(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, I, gF, gI, da, db) GNI_OP_##NAME,
+                    GNI_BINARY_ANY(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, I, gF, gI) GNI_OP_##NAME,
+                        GNI_COMPARE(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, I, gI) GNI_OP_##NAME,
+                            GNI_BINARY_INT(GN_X)
+#undef GN_X
+                                GNI_OP_WHERE, // a != 0 ? b : c
+    GNI_OP_FMA,                               // a * b + c, rounded once where the hardware can
+    GNI_OP_CAST,                              // becomes one of the conversions below
+    GNI_OP_CONST,                             // every element is konst[0]
+    GNI_OP_I_TO_F, // conversions between register domains; in wide programs F is double, I int64
+    GNI_OP_U_TO_F,
+    GNI_OP_F_TO_I, // truncates and saturates, NaN gives 0
+    GNI_OP_F_TO_U,
+    GNI_OP_TO_BOOL,   // x != 0
+    GNI_OP_ROUND_F16, // F to F: the nearest float16 value
+    GNI_OP_ROUND_BF16,
+    GNI_OP_ROUND_F32, // wide programs only
+    GNI_OP_WRAP_U8,   // I to I: keep the low bits
+    GNI_OP_WRAP_I8,
+    GNI_OP_WRAP_U32, // wide programs only
+    GNI_OP_WRAP_I32, // wide programs only
+    GNI_OP_COUNT,
+    GNI_OP_PRODUCT = GNI_OP_COUNT // of expressions only: a matrix product that is pending
+} gni_op;
+
+// What a register holds. Narrow programs use F, I and U (32 bits), wide ones F (double) and I (int64).
+typedef enum gni_domain { GNI_F, GNI_I, GNI_U, GNI_DOMAINS } gni_domain;
+
+// One instruction in one word: op * 3 + domain in bits 0-10, operand registers in 11-17, 18-24, 25-31.
+// Instruction i writes register n_in + n_const + i.
+#define GNI_INSN(op, domain, a, b, c)                                                              \
+    ((uint32_t)((uint32_t)(op)*3u + (uint32_t)(domain)) | ((uint32_t)(a) << 11) |                  \
+     ((uint32_t)(b) << 18) | ((uint32_t)(c) << 25))
+#define GNI_INSN_CODE(insn) ((insn)&0x7ffu)
+#define GNI_INSN_A(insn) (((insn) >> 11) & 127u)
+#define GNI_INSN_B(insn) (((insn) >> 18) & 127u)
+#define GNI_INSN_C(insn) ((insn) >> 25)
+
+typedef enum gni_reduction {
+#define GN_X(fn, NAME, loop, form, back) GNI_RED_##NAME,
+    GNI_REDUCE_AXES(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, loop, form) GNI_RED_##NAME,
+    GNI_REDUCE_PLACE(GN_X)
+#undef GN_X
+    GNI_RED_COUNT
+} gni_reduction;
+
+typedef enum gni_softmax_kind { GNI_SOFTMAX, GNI_LOG_SOFTMAX, GNI_LOGSUMEXP } gni_softmax_kind;
+
+// >>tables
+// What one pass of the SIMD rooms offers to the CPU backend: tables of functions, the types in them, and the numbers
+// that both sides must agree on. A pass is all SIMD rooms compiled for one instruction set.
+
+// Where the hardware does not tell, gni_isa_best is the pass that every CPU of the target runs.
+typedef enum gni_isa {
+    GNI_ISA_PLAIN,
+    GNI_ISA_BASE,
+    GNI_ISA_AVX2,
+    GNI_ISA_AVX512,
+    GNI_ISA_COUNT
+} gni_isa;
+
+// ---- elementwise work, reductions, softmax, random numbers
+
+#define GNI_SUM_BLOCK 1024  // elements summed in float32 before float64 takes over
+#define GNI_COLUMN_BLOCK 32 // the same for rows of column sums
+#define GNI_BAND 1024       // columns at once at most
+
+// One instruction on a block: n elements, a multiple of 16; dst may be any of the sources.
+typedef void (*gni_kernel)(void *dst, const void *a, const void *b, const void *c, int n);
+// n elements of memory to a register, or of a register to memory.
+typedef void (*gni_convert_fn)(void *dst, const void *src, int64_t n);
+
+// What a reduction has gathered so far. `d` is for floats, `i` for integers and truth values; `e` is
+// what rounding took away from `d` in a wide sum, `at` the place of the smallest or largest.
+typedef struct gni_acc {
+    double d, e;
+    int64_t i, at;
+} gni_acc;
+// Takes n elements in; `at` is the place of the first. A place is an index among the reduced elements.
+typedef void (*gni_fold_fn)(gni_acc *acc, const void *x, int64_t n, int64_t at);
+
+// Accumulators of neighbouring columns: 8 bytes each in `v` (float64 sums and products, int64, float32
+// or int32 extremes), `e` and `at` as in gni_acc.
+typedef struct gni_acc_columns {
+    void *v;
+    double *e;
+    int64_t *at;
+} gni_acc_columns;
+// Takes `rows` rows of n columns in, row r at x + r * stride elements and with place at + r.
+typedef void (*gni_fold_columns_fn)(gni_acc_columns *acc, const void *x, int64_t rows,
+                                    int64_t stride, int64_t n, int64_t at);
+
+// Pieces of a softmax row. `stats` finds the largest element and the sum of exp(x - it), and stores the
+// terms at y unless that is NULL; the others make y from x.
+typedef struct gni_softmax_part {
+    double most, sum;
+} gni_softmax_part;
+typedef struct gni_softmax_fns {
+    gni_softmax_part (*stats)(void *y, const void *x, int64_t n);
+    void (*scale)(void *y, const void *x, int64_t n, double factor); // x * factor
+    void (*emit)(void *y, const void *x, int64_t n, double most,
+                 double factor); // exp(x - most) * factor
+    void (*emit_log)(void *y, const void *x, int64_t n, double most, double low); // x - most - low
+    void (*columns)(float *x, int64_t n, int64_t rows,
+                    gni_softmax_kind kind); // many short rows, turned
+} gni_softmax_fns;
+
+// What one pass offers. Kernels are indexed by GNI_INSN_CODE, folds by reduction * 3 + domain.
+typedef struct gni_cpu_isa {
+    gni_kernel const *kernel;
+    gni_convert_fn const *load, *store; // by dtype, NULL where the register is the same as memory
+    gni_fold_fn const *fold;
+    gni_fold_columns_fn const *fold_columns;
+    const gni_softmax_fns *softmax;
+    // Philox blocks first to first + blocks - 1, four words each.
+    void (*bits)(uint32_t *dst, uint64_t seed, uint64_t first, int64_t blocks);
+    void (*uniform)(float *dst, uint64_t seed, uint64_t first, int64_t blocks);
+    void (*normal)(float *dst, uint64_t seed, uint64_t first, int64_t blocks);
+    void (*stream)(void *dst, const void *src, int64_t bytes);
+} gni_cpu_isa;
+
+// ---- matrix products
+
+#define GNI_GEMM_MAX_ROWS 16 // more than the rows of any tile
+
+// One register tile: c (rows,cols) = a (rows,k) b (k,cols), strides in elements.
+typedef struct gni_gemm_tile {
+    int64_t k;
+    const void *a; // (i,p) at a + i * a_rs + p * a_cs
+    int64_t a_rs, a_cs;
+    const void *b; // row p at b + p * b_rs; the tile's full width is read, but where tiles clip
+    int64_t b_rs;
+    void *c;
+    int64_t c_rs;
+    int cols;          // columns of c that exist
+    int act;           // 0 none, 1 relu
+    bool add;          // to what c holds
+    bool fetch;        // c comes from far away
+    const float *bias; // (cols) or NULL
+} gni_gemm_tile;
+
+typedef void (*gni_gemm_tile_fn)(const gni_gemm_tile *t);
+
+// d[p * dw + i] = s[i * is + p * ps] for i < w and p < k, 0 for w <= i < dw. May write up to one vector
+// past the end of d.
+typedef void (*gni_gemm_pack_fn)(void *d, int64_t dw, const void *s, int64_t is, int64_t ps,
+                                 int64_t w, int64_t k);
+
+// Tiles of one kind of number.
+typedef struct gni_gemm_family {
+    int rows;  // of the largest tile
+    int lanes; // columns of a narrow tile; a wide one has two times as many, a half one half as many
+    bool clip; // nothing of b is read past the columns that exist
+    // [0 narrow, 1 wide, 2 half][rows], NULL where there is none
+    gni_gemm_tile_fn tile[3][GNI_GEMM_MAX_ROWS + 1];
+} gni_gemm_family;
+
+// Rows of a against columns of b, both contiguous along k: c[i * c_rs + j * c_cs].
+typedef struct gni_gemm_dots {
+    int64_t m, n, k;
+    const float *a;
+    int64_t a_rs;
+    const float *b;
+    int64_t b_cs;
+    float *c;
+    int64_t c_rs, c_cs;
+    bool add;
+    int act;
+    const float *bias;
+    int64_t bias_rs, bias_cs;
+} gni_gemm_dots;
+
+// y (n) += s (k) b (k,n) with rows of b contiguous.
+typedef struct gni_gemm_rows {
+    int64_t n, k;
+    const float *s;
+    int64_t s_stride;
+    const float *b;
+    int64_t b_rs;
+    float *y;
+} gni_gemm_rows;
+
+typedef struct gni_gemm_isa {
+    const gni_gemm_family *f32, *f64, *i32, *i64;
+    const gni_gemm_family *bf16; // packed in pairs along k; NULL where there is no such product
+    gni_gemm_pack_fn pack_f32, pack_f16, pack_bf16, pack_64, pack_pairs;
+    // With bf16: takes the smallest (bits of |p[i]|) - 1 into *least for as many i as it returns.
+    int64_t (*least)(const uint16_t *p, int64_t n, uint16_t *least);
+    void (*dots)(const gni_gemm_dots *d);
+    void (*add_rows)(const gni_gemm_rows *d);
+    // s (rows,cols) with rows of `width` into c as (cols,rows): c[j * c_rs + i], bias along i
+    void (*put_turned)(const gni_gemm_tile *t, const float *s, int64_t rows, int64_t cols,
+                       int64_t width);
+    // n float32 numbers to float16 and bfloat16
+    void (*narrow_f16)(uint16_t *d, const float *s, int64_t n);
+    void (*narrow_bf16)(uint16_t *d, const float *s, int64_t n);
+} gni_gemm_isa;
+
+// ---- matrix decompositions
+
+#define GNI_LA_LEAF 32 // triangles of this order are not cut further
+typedef struct gni_la_isa {
+    double (*dot)(const double *x, const double *y, int64_t n);
+    void (*axpy)(double *y, double s, const double *x, int64_t n); // y += s x
+    // y (m) = a (m,n) x
+    void (*rows_dot)(double *y, const double *a, int64_t lda, const double *x, int64_t m,
+                     int64_t n);
+    // y (n) += x (m) a (m,n)
+    void (*rows_add)(double *y, const double *a, int64_t lda, const double *x, int64_t m,
+                     int64_t n);
+    // y (n) += the product of x with the symmetric matrix that has rows 0 to m of the upper triangle of a (n,n),
+    // their mirror image, and zeros
+    void (*triangle)(double *y, const double *a, int64_t lda, const double *x, int64_t m,
+                     int64_t n);
+    // The lower triangle of a (n,n) becomes L with L L^T = a, n <= GNI_LA_LEAF. Returns the order of the leading
+    // block that is not positive definite, 0 if all are.
+    int64_t (*cholesky)(double *a, int64_t lda, int64_t n);
+    // b (m,n) = b l^-T, n <= GNI_LA_LEAF
+    void (*solve_right)(const double *l, int64_t ldl, int64_t n, double *b, int64_t ldb, int64_t m);
+    // `count` rotations of neighbouring rows p and p + step, one after the other, `width` columns:
+    // p, q = c p + s q, c q - s p. cs holds c and s of each.
+    void (*turn)(double *row, int64_t step, const double *cs, int64_t count, int64_t width);
+    // Sums of square / (gap - t), and of the same with the divisor squared.
+    void (*poles)(const double *gap, const double *square, double t, int64_t n, double *sum,
+                  double *slope);
+    // Distances of poles from the number that is t beyond `at`, or with `squares` of their squares from at^2 + t:
+    // y = those, and y *= those over the same from `other`.
+    void (*gaps)(double *y, const double *pole, double at, double t, bool squares, int64_t n);
+    void (*ratios)(double *y, const double *pole, double at, double t, double other, bool squares,
+                   int64_t n);
+    double (*quotients)(double *y, const double *x, int64_t n); // y = x / y; the sum of squares
+} gni_la_isa;
+
+// ---- Fourier transforms
+
+#define GNI_FT_MAX_PASSES 40
+#define GNI_FT_MAX_PRIME 61  // larger prime factors are convolved
+#define GNI_FT_MAX_TINY 16   // many transforms up to this length stay in registers
+#define GNI_FT_MAX_DIRECT 64 // a lone transform up to this length may be a sum for each frequency
+
+typedef struct gni_ft_pass {
+    int radix;
+    int64_t s, m;     // product of the radices before and after
+    const void *turn; // (m, radix - 1) complex factors
+    const void *circle; // of a radix above 16: cosines and sines
+} gni_ft_pass;
+
+// A transform of n points on rows.
+typedef struct gni_ft_lane {
+    int64_t n;
+    int count;
+    gni_ft_pass pass[GNI_FT_MAX_PASSES];
+    void *table;
+} gni_ft_lane;
+
+// What one instruction set offers in one precision; said in room `fft passes`.
+typedef struct gni_ft_isa {
+    int lanes, max_radix;
+    void *(*columns_in)(const gni_ft_lane *f, const void *src, int64_t ld, bool swap, void *work);
+    void (*columns_out)(const gni_ft_lane *f, void *rows, void *dst, int64_t ld, double scale,
+                        bool swap, void *work);
+    void (*columns)(const gni_ft_lane *f, const void *src, int64_t src_ld, void *dst,
+                    int64_t dst_ld, double scale, bool swap, void *work);
+    void (*batch)(const gni_ft_lane *f, const void *src, int64_t src_ld, void *dst, int64_t dst_ld,
+                  int count, double scale, bool swap, void *work);
+    void (*whole)(const void *src, int64_t src_ld, void *dst, int64_t dst_ld, int b, int64_t count,
+                  const void *table, double scale, bool swap);
+    void (*twist)(const void *columns, int64_t a, int64_t b, int64_t j, const void *table,
+                  const void *factors, void *dst);
+    void (*head)(const void *src, int64_t b, int64_t j, const void *table, bool swap, void *dst);
+    void (*product)(void *dst, const void *src, const void *factors, int64_t n, double scale,
+                    bool swap_in, bool swap_out);
+    void (*fold)(void *dst, const void *src, const void *factors, int64_t from, int64_t to,
+                 int64_t h, double cr, double ci, bool back, bool conj);
+    void (*direct)(const void *src, void *dst, int n, const void *table, double scale, bool swap);
+    void (*tiny)(const void *src, int64_t src_ld, void *dst, int64_t dst_ld, int n, int64_t count,
+                 double scale, bool back);
+} gni_ft_isa;
+
+// Constants of the butterflies: cosines and sines of 2 pi i / p.
+#define GNI_FT_S5_1 0.9510565162951535721164
+#define GNI_FT_S5_2 0.5877852522924731291687
+#define GNI_FT_C7_1 0.623489801858733530525
+#define GNI_FT_S7_1 0.7818314824680298087084
+#define GNI_FT_C7_2 -0.2225209339563144042889
+#define GNI_FT_S7_2 0.9749279121818236070181
+#define GNI_FT_C7_3 -0.9009688679024191262361
+#define GNI_FT_S7_3 0.4338837391175581204758
+#define GNI_FT_C9_1 0.7660444431189780352024
+#define GNI_FT_S9_1 0.6427876096865393263226
+#define GNI_FT_C9_2 0.1736481776669303488517
+#define GNI_FT_S9_2 0.9848077530122080593667
+#define GNI_FT_C9_4 -0.9396926207859083840541
+#define GNI_FT_S9_4 0.3420201433256687330441
+#define GNI_FT_C11_1 0.8412535328311811688618
+#define GNI_FT_S11_1 0.5406408174555975821076
+#define GNI_FT_C11_2 0.4154150130018864255293
+#define GNI_FT_S11_2 0.9096319953545183714117
+#define GNI_FT_C11_3 -0.1423148382732851404438
+#define GNI_FT_S11_3 0.9898214418809327323761
+#define GNI_FT_C11_4 -0.6548607339452850640569
+#define GNI_FT_S11_4 0.755749574354258283774
+#define GNI_FT_C11_5 -0.9594929736144973898904
+#define GNI_FT_S11_5 0.2817325568414296977114
+#define GNI_FT_C13_1 0.8854560256532098959004
+#define GNI_FT_S13_1 0.464723172043768545656
+#define GNI_FT_C13_2 0.5680647467311558025118
+#define GNI_FT_S13_2 0.8229838658936563945796
+#define GNI_FT_C13_3 0.1205366802553230533491
+#define GNI_FT_S13_3 0.9927088740980539928008
+#define GNI_FT_C13_4 -0.3546048870425356259696
+#define GNI_FT_S13_4 0.9350162426854148234398
+#define GNI_FT_C13_5 -0.7485107481711010986346
+#define GNI_FT_S13_5 0.6631226582407952023768
+#define GNI_FT_C13_6 -0.970941817426052027157
+#define GNI_FT_S13_6 0.2393156642875577671488
+#define GNI_FT_S3 0.8660254037844386467637
+#define GNI_FT_SQRT5_4 0.5590169943749474241023
+#define GNI_FT_SQRT1_2 0.7071067811865475244008
+#define GNI_FT_C16 0.9238795325112867561282
+#define GNI_FT_S16 0.3826834323650897717285
+
+#ifdef GNI_GNU
+#define GNI_FT_INLINE GNI_INLINE
+#define GNI_FT_PREFETCH(p) __builtin_prefetch(p)
+#define GNI_FT_PREFETCH_2(p) __builtin_prefetch(p, 0, 1) // to the second-level cache only
+#if defined(__clang__) || __GNUC__ < 8
+#define GNI_FT_UNROLL
+#else
+#define GNI_FT_UNROLL _Pragma("GCC unroll 16")
+#endif
+#define GNI_FT_KEPT __asm__ volatile("") // gcc drops loops that only prefetch
+#else
+#define GNI_FT_INLINE static inline
+#define GNI_FT_PREFETCH(p) GNI_UNUSED(p)
+#define GNI_FT_PREFETCH_2(p) GNI_UNUSED(p)
+#define GNI_FT_KEPT (void)0
+#define GNI_FT_UNROLL
+#endif
+
+// ---- the tables of each pass
+
+// Parts of the implementation in files of their own see each other's tables; otherwise nobody does.
+#ifndef GPUNUM_PART
+#define GNI_TABLE static const
+#elif defined(GNI_GNU) && !defined(_WIN32)
+#define GNI_TABLE __attribute__((visibility("hidden"))) const
+#else
+#define GNI_TABLE const
+#endif
+#ifdef GPUNUM_PART
+#ifdef __cplusplus
+extern "C" {
+#endif
+#define GNI_TABLES(pass)                                                                           \
+    extern GNI_TABLE gni_cpu_isa gni_isa_table_##pass;                                             \
+    extern GNI_TABLE gni_gemm_isa gni_gemm_isa_##pass;                                             \
+    extern GNI_TABLE gni_la_isa gni_la_isa_##pass;                                                 \
+    extern GNI_TABLE gni_ft_isa gni_ft_table_f32_##pass, gni_ft_table_f64_##pass;
+#ifndef GNI_X86
+GNI_TABLES(plain)
+#endif
+#ifdef GNI_SIMD
+GNI_TABLES(base)
+#endif
+#ifdef GNI_X86
+GNI_TABLES(avx2)
+#ifdef GNI_AVX512
+GNI_TABLES(avx512)
+#endif
+#endif
+#undef GNI_TABLES
+#ifdef __cplusplus
+}
+#endif
+#endif
+
+// The address of NAME_PASS for the SIMD pass that `isa` says, of those that were compiled.
+#if defined(GNI_AVX512)
+#define GNI_OF_ISA(isa, NAME)                                                                      \
+    ((isa) >= GNI_ISA_AVX512 ? &NAME##_avx512 : (isa) >= GNI_ISA_AVX2 ? &NAME##_avx2 : &NAME##_base)
+#elif defined(GNI_X86)
+#define GNI_OF_ISA(isa, NAME) ((isa) >= GNI_ISA_AVX2 ? &NAME##_avx2 : &NAME##_base)
+#elif defined(GNI_SIMD)
+#define GNI_OF_ISA(isa, NAME) ((isa) >= GNI_ISA_BASE ? &NAME##_base : &NAME##_plain)
+#else
+#define GNI_OF_ISA(isa, NAME) (GNI_UNUSED(isa), &NAME##_plain)
+#endif
+
+// >>integers
+// Integer arithmetic as the ops define it, for every pass and for the loops over 64 bits.
+
+// Integers wrap; dividing by zero gives 0. Division rounds down and the remainder has the divisor's sign.
+#define GNI_DEFINE_SIGNED(S, T, UT, BITS)                                                          \
+    GNI_INLINE T gni_iabs_##S(T a) { return (T)(a < 0 ? (UT)0 - (UT)a : (UT)a); }                  \
+    GNI_INLINE T gni_isign_##S(T a) { return (T)((a > 0) - (a < 0)); }                             \
+    GNI_INLINE T gni_irelu_##S(T a) { return a > 0 ? a : 0; }                                      \
+    GNI_INLINE T gni_ifloor_div_##S(T a, T b) {                                                    \
+        if (b == 0) return 0;                                                                      \
+        if (b == -1) return (T)((UT)0 - (UT)a);                                                    \
+        return (T)(a / b - (T)(a % b != 0 && (a < 0) != (b < 0)));                                 \
+    }                                                                                              \
+    GNI_INLINE T gni_imod_##S(T a, T b) {                                                          \
+        if (b == 0 || b == -1) return 0;                                                           \
+        T r = (T)(a % b);                                                                          \
+        return (T)(r != 0 && (r < 0) != (b < 0) ? r + b : r);                                      \
+    }                                                                                              \
+    GNI_INLINE T gni_ipow_##S(T a, T b) {                                                          \
+        if (b < 0) return (T)(a == 1 ? 1 : a == -1 ? ((b & 1) != 0 ? -1 : 1) : 0);                 \
+        UT r = 1, x = (UT)a;                                                                       \
+        for (UT e = (UT)b; e != 0; e >>= 1, x *= x)                                                \
+            if ((e & 1u) != 0) r *= x;                                                             \
+        return (T)r;                                                                               \
+    }                                                                                              \
+    GNI_INLINE T gni_ishl_##S(T a, T b) { return b < 0 || b >= BITS ? 0 : (T)((UT)a << b); }       \
+    GNI_INLINE T gni_ishr_##S(T a, T b) { return (T)(a >> (b < 0 || b >= BITS ? BITS - 1 : b)); }
+GNI_DEFINE_SIGNED(i32, int32_t, uint32_t, 32)
+GNI_DEFINE_SIGNED(i64, int64_t, uint64_t, 64)
+#undef GNI_DEFINE_SIGNED
+
+GNI_INLINE uint32_t gni_iabs_u32(uint32_t a) { return a; }
+GNI_INLINE uint32_t gni_isign_u32(uint32_t a) { return a != 0; }
+GNI_INLINE uint32_t gni_irelu_u32(uint32_t a) { return a; }
+GNI_INLINE uint32_t gni_ifloor_div_u32(uint32_t a, uint32_t b) { return b == 0 ? 0 : a / b; }
+GNI_INLINE uint32_t gni_imod_u32(uint32_t a, uint32_t b) { return b == 0 ? 0 : a % b; }
+GNI_INLINE uint32_t gni_ipow_u32(uint32_t a, uint32_t b) {
+    uint32_t r = 1;
+    for (; b != 0; b >>= 1, a *= a)
+        if ((b & 1u) != 0) r *= a;
+    return r;
+}
+GNI_INLINE uint32_t gni_ishl_u32(uint32_t a, uint32_t b) { return b >= 32 ? 0 : a << b; }
+GNI_INLINE uint32_t gni_ishr_u32(uint32_t a, uint32_t b) { return b >= 32 ? 0 : a >> b; }
+
+// >>half
+// float16 and bfloat16 to and from float32, one value at a time, by integer code: round to nearest even, subnormals
+// exact, infinities kept, NaN stays NaN. The vector forms are in the simd room.
+
+static inline uint32_t gni_f32_bits(float x) {
+    uint32_t u;
+    memcpy(&u, &x, sizeof u);
+    return u;
+}
+
+static inline float gni_bits_f32(uint32_t u) {
+    float x;
+    memcpy(&x, &u, sizeof x);
+    return x;
+}
+
+static inline float gni_f16_to_f32(uint16_t h) {
+    uint32_t sign = (uint32_t)(h & 0x8000u) << 16, em = (uint32_t)(h & 0x7fffu) << 13;
+    // A subnormal's mantissa is put under the exponent of 2^-14 and that 2^-14 taken away again.
+    if (em < 0x00800000u)
+        em = gni_f32_bits(gni_bits_f32(em + 0x38800000u) - 6.103515625e-05f);
+    else if (em >= 0x0f800000u)
+        em |= 0x7f800000u;
+    else
+        em += 0x38000000u;
+    return gni_bits_f32(em | sign);
+}
+
+static inline uint16_t gni_f32_to_f16(float x) {
+    uint32_t u = gni_f32_bits(x), sign = (u >> 16) & 0x8000u, a = u & 0x7fffffffu, r;
+    if (a > 0x7f800000u)
+        r = ((a >> 13) & 0x3ffu) | 0x7e00u;
+    else if (a >= 0x47800000u)
+        r = 0x7c00u;
+    else if (a < 0x38800000u) // adding 0.5 lines the bits up with float16's subnormals and rounds
+        r = gni_f32_bits(gni_bits_f32(a) + 0.5f) - 0x3f000000u;
+    else
+        r = (a - 0x38000000u + 0xfffu + ((a >> 13) & 1u)) >> 13;
+    return (uint16_t)(r | sign);
+}
+
+static inline float gni_bf16_to_f32(uint16_t h) { return gni_bits_f32((uint32_t)h << 16); }
+
+static inline uint16_t gni_f32_to_bf16(float x) {
+    uint32_t u = gni_f32_bits(x);
+    if ((u & 0x7fffffffu) > 0x7f800000u) return (uint16_t)((u >> 16) | 0x40u);
+    return (uint16_t)((u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
+}
+
+// >>passes
+// Compiles the SIMD rooms once per instruction set, by including this file again with GNI_SIMD_PASS set.
+//
+// GPUNUM_PART compiles one part of the implementation alone: 1 all but the passes, 2 the pass that every CPU of the
+// target runs, 3 AVX2, 4 AVX-512. Linked together they are the whole. 0 compiles nothing: the parts are elsewhere.
+
+#ifdef GPUNUM_PART
+#define GNI_HAS_PART(n) (GPUNUM_PART == (n))
+#else
+#define GNI_HAS_PART(n) 1
+#endif
+#if !GNI_HAS_PART(1)
+#define GNI_PASSES_ONLY
+#endif
+#define GNI_SIMD_PASS 1
+
+#if GNI_HAS_PART(2)
+#ifndef GNI_X86 // which has SSE2 wherever it has floating point
+#define GNI_PASS_PLAIN 1
+#define GNI_VW 1
+#define GNI_FN(name) name##_plain
+#include GPUNUM_SELF
+#undef GNI_PASS_PLAIN
+#undef GNI_VW
+#undef GNI_FN
+#endif
+#ifdef GNI_SIMD
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+#define GNI_PASS_BASE 1
+#define GNI_VW 4
+#define GNI_FN(name) name##_base
+#include GPUNUM_SELF
+#undef GNI_PASS_BASE
+#undef GNI_VW
+#undef GNI_FN
+#endif
+#endif
+
+#if defined(GNI_X86) && GNI_HAS_PART(3)
+#define GNI_PASS_AVX2 1
+#define GNI_VW 8
+#define GNI_FN(name) name##_avx2
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((target("avx2,fma,f16c,bmi2"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx2,fma,f16c,bmi2")
+#endif
+#include GPUNUM_SELF
+#ifdef __clang__
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+#undef GNI_PASS_AVX2
+#undef GNI_VW
+#undef GNI_FN
+#endif
+
+#if defined(GNI_AVX512) && GNI_HAS_PART(4)
+#define GNI_PASS_AVX512 1
+#define GNI_VW 16
+#define GNI_FN(name) name##_avx512
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,bmi2"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,bmi2")
+#endif
+#include GPUNUM_SELF
+#ifdef __clang__
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+#undef GNI_PASS_AVX512
+#undef GNI_VW
+#undef GNI_FN
+#endif
+
+#undef GNI_SIMD_PASS
+
+#endif
+
+#if defined(GNI_SIMD_PASS) && !defined(GNI_FFT_PASS)
+// >>simd
+// Vectors of one SIMD pass: GNI_VW lanes of float, int32 or uint32, and what can be done with them.
+// Compiled once per pass; the rooms of the same pass use the short names, which 79-simd-end.h takes back.
+// A mask is a gni_vi with lanes 0 or -1. A gni_vk is the pass's cheapest mask (a bit mask on AVX-512): the gni_k...
+// functions make and use it; gni_kmask turns it into a gni_vi.
+
+#define gni_vf GNI_FN(gni_vecf)
+#define gni_vi GNI_FN(gni_veci)
+#define gni_vu GNI_FN(gni_vecu)
+#define gni_vh GNI_FN(gni_vech) // uint16 lanes, only to narrow and widen
+#define gni_vk GNI_FN(gni_veck)
+
+#if GNI_VW == 1
+typedef float gni_vf;
+typedef int32_t gni_vi;
+typedef uint32_t gni_vu;
+typedef uint16_t gni_vh;
+#else
+typedef float gni_vf __attribute__((vector_size(GNI_VW * 4)));
+typedef int32_t gni_vi __attribute__((vector_size(GNI_VW * 4)));
+typedef uint32_t gni_vu __attribute__((vector_size(GNI_VW * 4)));
+typedef uint16_t gni_vh __attribute__((vector_size(GNI_VW * 2)));
+#endif
+#if defined(GNI_PASS_AVX512)
+typedef __mmask16 gni_vk;
+#else
+typedef gni_vi gni_vk;
+#endif
+
+// What the base pass is made of, and whether gni_vfma rounds once.
+#if GNI_VW == 4 && (defined(__SSE2__) || defined(_M_X64))
+#define GNI_V_SSE2 1
+#else
+#define GNI_V_SSE2 0
+#endif
+#if GNI_VW == 4 && defined(__aarch64__) && defined(__ARM_NEON)
+#define GNI_V_NEON 1
+#else
+#define GNI_V_NEON 0
+#endif
+#if defined(GNI_PASS_AVX512) || defined(GNI_PASS_AVX2) || GNI_V_NEON
+#define GNI_V_FUSED 1
+#else
+#define GNI_V_FUSED 0
+#endif
+
+// Bit casts, and int32 <-> uint32 (the same bits).
+#define gni_vf_bits GNI_FN(gni_s_bits)
+#define gni_vi_float GNI_FN(gni_s_float)
+#define gni_vf_ubits GNI_FN(gni_s_ubits)
+#define gni_vu_float GNI_FN(gni_s_ufloat)
+#define gni_vi_u(x) ((gni_vu)(x))
+#define gni_vu_i(x) ((gni_vi)(x))
+
+GNI_INLINE gni_vi gni_vf_bits(gni_vf x) {
+    gni_vi r;
+    memcpy(&r, &x, sizeof r);
+    return r;
+}
+GNI_INLINE gni_vf gni_vi_float(gni_vi x) {
+    gni_vf r;
+    memcpy(&r, &x, sizeof r);
+    return r;
+}
+GNI_INLINE gni_vu gni_vf_ubits(gni_vf x) { return gni_vi_u(gni_vf_bits(x)); }
+GNI_INLINE gni_vf gni_vu_float(gni_vu x) { return gni_vi_float(gni_vu_i(x)); }
+
+// Loads and stores need no alignment. The ...n forms touch only the first n lanes (0 <= n <= GNI_VW) and load 0 beyond.
+#define gni_vload GNI_FN(gni_s_load)
+#define gni_vloadi GNI_FN(gni_s_loadi)
+#define gni_vloadu GNI_FN(gni_s_loadu)
+#define gni_vloadh GNI_FN(gni_s_loadh)
+#define gni_vloadn GNI_FN(gni_s_loadn)
+#define gni_vloadin GNI_FN(gni_s_loadin)
+#define gni_vstore GNI_FN(gni_s_store)
+#define gni_vstorei GNI_FN(gni_s_storei)
+#define gni_vstoreu GNI_FN(gni_s_storeu)
+#define gni_vstoreh GNI_FN(gni_s_storeh)
+#define gni_vstoren GNI_FN(gni_s_storen)
+#define gni_vstorein GNI_FN(gni_s_storein)
+
+GNI_INLINE gni_vf gni_vload(const float *p) {
+    gni_vf r;
+    memcpy(&r, p, sizeof r);
+    return r;
+}
+GNI_INLINE gni_vi gni_vloadi(const int32_t *p) {
+    gni_vi r;
+    memcpy(&r, p, sizeof r);
+    return r;
+}
+GNI_INLINE gni_vu gni_vloadu(const uint32_t *p) {
+    gni_vu r;
+    memcpy(&r, p, sizeof r);
+    return r;
+}
+GNI_INLINE gni_vh gni_vloadh(const uint16_t *p) {
+    gni_vh r;
+    memcpy(&r, p, sizeof r);
+    return r;
+}
+GNI_INLINE void gni_vstore(float *p, gni_vf v) { memcpy(p, &v, sizeof v); }
+GNI_INLINE void gni_vstorei(int32_t *p, gni_vi v) { memcpy(p, &v, sizeof v); }
+GNI_INLINE void gni_vstoreu(uint32_t *p, gni_vu v) { memcpy(p, &v, sizeof v); }
+GNI_INLINE void gni_vstoreh(uint16_t *p, gni_vh v) { memcpy(p, &v, sizeof v); }
+
+GNI_INLINE gni_vf gni_vloadn(const float *p, int n) {
+#if defined(GNI_PASS_AVX512)
+    return (gni_vf)_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1u), p);
+#else
+    float t[GNI_VW] = {0};
+    memcpy(t, p, sizeof(float) * (size_t)n);
+    return gni_vload(t);
+#endif
+}
+GNI_INLINE gni_vi gni_vloadin(const int32_t *p, int n) {
+#if defined(GNI_PASS_AVX512)
+    return (gni_vi)_mm512_maskz_loadu_epi32((__mmask16)((1u << n) - 1u), p);
+#else
+    int32_t t[GNI_VW] = {0};
+    memcpy(t, p, sizeof(int32_t) * (size_t)n);
+    return gni_vloadi(t);
+#endif
+}
+GNI_INLINE void gni_vstoren(float *p, gni_vf v, int n) {
+#if defined(GNI_PASS_AVX512)
+    _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1u), (__m512)v);
+#else
+    memcpy(p, &v, sizeof(float) * (size_t)n);
+#endif
+}
+GNI_INLINE void gni_vstorein(int32_t *p, gni_vi v, int n) {
+#if defined(GNI_PASS_AVX512)
+    _mm512_mask_storeu_epi32(p, (__mmask16)((1u << n) - 1u), (__m512i)v);
+#else
+    memcpy(p, &v, sizeof(int32_t) * (size_t)n);
+#endif
+}
+
+#define gni_vset GNI_FN(gni_s_set)
+#define gni_vseti GNI_FN(gni_s_seti)
+#define gni_vsetu GNI_FN(gni_s_setu)
+#define gni_viota GNI_FN(gni_s_iota)
+
+GNI_INLINE gni_vf gni_vset(float x) {
+#if defined(GNI_PASS_AVX512)
+    return (gni_vf)_mm512_set1_ps(x);
+#elif GNI_VW == 8
+    gni_vf r = {x, x, x, x, x, x, x, x};
+    return r;
+#elif GNI_VW == 4
+    gni_vf r = {x, x, x, x};
+    return r;
+#else
+    return x;
+#endif
+}
+GNI_INLINE gni_vi gni_vseti(int32_t x) {
+#if defined(GNI_PASS_AVX512)
+    return (gni_vi)_mm512_set1_epi32(x);
+#elif GNI_VW == 8
+    gni_vi r = {x, x, x, x, x, x, x, x};
+    return r;
+#elif GNI_VW == 4
+    gni_vi r = {x, x, x, x};
+    return r;
+#else
+    return x;
+#endif
+}
+GNI_INLINE gni_vu gni_vsetu(uint32_t x) { return gni_vi_u(gni_vseti((int32_t)x)); }
+// Lanes 0, 1, 2, ...
+GNI_INLINE gni_vi gni_viota(void) {
+    static const int32_t t[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    return gni_vloadi(t);
+}
+
+// a * b + c: rounds once where GNI_V_FUSED, else twice.
+#define gni_vfma GNI_FN(gni_s_fma)
+#define gni_vfnma GNI_FN(gni_s_fnma) // c - a * b
+#define gni_vsqrt GNI_FN(gni_s_sqrt)
+#define gni_vabs GNI_FN(gni_s_abs)
+#define gni_vneg GNI_FN(gni_s_neg)
+#define gni_vcopysign GNI_FN(gni_s_copysign)
+
+GNI_INLINE gni_vf gni_vfma(gni_vf a, gni_vf b, gni_vf c) {
+#if defined(GNI_PASS_AVX512)
+    return (gni_vf)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif defined(GNI_PASS_AVX2)
+    return (gni_vf)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#elif GNI_V_NEON
+    return (gni_vf)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
+#else
+    return a * b + c;
+#endif
+}
+GNI_INLINE gni_vf gni_vfnma(gni_vf a, gni_vf b, gni_vf c) {
+#if defined(GNI_PASS_AVX512)
+    return (gni_vf)_mm512_fnmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif defined(GNI_PASS_AVX2)
+    return (gni_vf)_mm256_fnmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#elif GNI_V_NEON
+    return (gni_vf)vfmsq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
+#else
+    return c - a * b;
+#endif
+}
+GNI_INLINE gni_vf gni_vsqrt(gni_vf x) {
+#if defined(GNI_PASS_AVX512)
+    return (gni_vf)_mm512_sqrt_ps((__m512)x);
+#elif defined(GNI_PASS_AVX2)
+    return (gni_vf)_mm256_sqrt_ps((__m256)x);
+#elif GNI_V_SSE2
+    return (gni_vf)_mm_sqrt_ps((__m128)x);
+#elif GNI_V_NEON
+    return (gni_vf)vsqrtq_f32((float32x4_t)x);
+#elif GNI_VW == 1
+    return sqrtf(x);
+#else
+    for (int i = 0; i < GNI_VW; i++) x[i] = sqrtf(x[i]);
+    return x;
+#endif
+}
+GNI_INLINE gni_vf gni_vabs(gni_vf x) { return gni_vi_float(gni_vf_bits(x) & 0x7fffffff); }
+GNI_INLINE gni_vf gni_vneg(gni_vf x) { return -x; }
+// The magnitude of x with the sign of s.
+GNI_INLINE gni_vf gni_vcopysign(gni_vf x, gni_vf s) {
+    return gni_vu_float((gni_vf_ubits(x) & 0x7fffffffu) | (gni_vf_ubits(s) & 0x80000000u));
+}
+
+// Comparisons to a gni_vk. With a NaN operand only gni_kne is true.
+#define gni_klt GNI_FN(gni_s_klt)
+#define gni_kle GNI_FN(gni_s_kle)
+#define gni_keq GNI_FN(gni_s_keq)
+#define gni_kne GNI_FN(gni_s_kne)
+#define gni_knan GNI_FN(gni_s_knan)
+#define gni_kieq GNI_FN(gni_s_kieq)
+#define gni_kilt GNI_FN(gni_s_kilt)
+#define gni_kult GNI_FN(gni_s_kult)
+#define gni_kgt(a, b) gni_klt(b, a)
+#define gni_kge(a, b) gni_kle(b, a)
+#define gni_kigt(a, b) gni_kilt(b, a)
+#define gni_kmask GNI_FN(gni_s_kmask)
+#define gni_kfrom GNI_FN(gni_s_kfrom)
+#define gni_kand GNI_FN(gni_s_kand)
+#define gni_kor GNI_FN(gni_s_kor)
+#define gni_knot GNI_FN(gni_s_knot)
+#define gni_kany GNI_FN(gni_s_kany)
+#define gni_ksel GNI_FN(gni_s_ksel)
+#define gni_kseli GNI_FN(gni_s_kseli)
+#define gni_kselu(k, a, b) gni_vi_u(gni_kseli(k, gni_vu_i(a), gni_vu_i(b)))
+
+#if defined(GNI_PASS_AVX512)
+GNI_INLINE gni_vk gni_klt(gni_vf a, gni_vf b) {
+    return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_LT_OQ);
+}
+GNI_INLINE gni_vk gni_kle(gni_vf a, gni_vf b) {
+    return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_LE_OQ);
+}
+GNI_INLINE gni_vk gni_keq(gni_vf a, gni_vf b) {
+    return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_EQ_OQ);
+}
+GNI_INLINE gni_vk gni_kne(gni_vf a, gni_vf b) {
+    return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_NEQ_UQ);
+}
+GNI_INLINE gni_vk gni_kieq(gni_vi a, gni_vi b) {
+    return _mm512_cmpeq_epi32_mask((__m512i)a, (__m512i)b);
+}
+GNI_INLINE gni_vk gni_kilt(gni_vi a, gni_vi b) {
+    return _mm512_cmplt_epi32_mask((__m512i)a, (__m512i)b);
+}
+GNI_INLINE gni_vk gni_kult(gni_vu a, gni_vu b) {
+    return _mm512_cmplt_epu32_mask((__m512i)a, (__m512i)b);
+}
+GNI_INLINE gni_vi gni_kmask(gni_vk k) { return (gni_vi)_mm512_movm_epi32(k); }
+GNI_INLINE gni_vk gni_kfrom(gni_vi m) { return _mm512_movepi32_mask((__m512i)m); }
+GNI_INLINE gni_vk gni_kand(gni_vk a, gni_vk b) { return (gni_vk)(a & b); }
+GNI_INLINE gni_vk gni_kor(gni_vk a, gni_vk b) { return (gni_vk)(a | b); }
+GNI_INLINE gni_vk gni_knot(gni_vk a) { return (gni_vk)~a; }
+GNI_INLINE int gni_kany(gni_vk k) { return k != 0; }
+GNI_INLINE gni_vf gni_ksel(gni_vk k, gni_vf a, gni_vf b) {
+    return (gni_vf)_mm512_mask_blend_ps(k, (__m512)b, (__m512)a);
+}
+GNI_INLINE gni_vi gni_kseli(gni_vk k, gni_vi a, gni_vi b) {
+    return (gni_vi)_mm512_mask_blend_epi32(k, (__m512i)b, (__m512i)a);
+}
+#elif GNI_VW == 1
+GNI_INLINE gni_vk gni_klt(gni_vf a, gni_vf b) { return -(int32_t)(a < b); }
+GNI_INLINE gni_vk gni_kle(gni_vf a, gni_vf b) { return -(int32_t)(a <= b); }
+GNI_INLINE gni_vk gni_keq(gni_vf a, gni_vf b) { return -(int32_t)(a == b); }
+GNI_INLINE gni_vk gni_kne(gni_vf a, gni_vf b) { return -(int32_t)(a != b); }
+GNI_INLINE gni_vk gni_kieq(gni_vi a, gni_vi b) { return -(int32_t)(a == b); }
+GNI_INLINE gni_vk gni_kilt(gni_vi a, gni_vi b) { return -(int32_t)(a < b); }
+GNI_INLINE gni_vk gni_kult(gni_vu a, gni_vu b) { return -(int32_t)(a < b); }
+GNI_INLINE gni_vi gni_kmask(gni_vk k) { return k; }
+GNI_INLINE gni_vk gni_kfrom(gni_vi m) { return m; }
+GNI_INLINE gni_vk gni_kand(gni_vk a, gni_vk b) { return a & b; }
+GNI_INLINE gni_vk gni_kor(gni_vk a, gni_vk b) { return a | b; }
+GNI_INLINE gni_vk gni_knot(gni_vk a) { return ~a; }
+GNI_INLINE int gni_kany(gni_vk k) { return k != 0; }
+GNI_INLINE gni_vf gni_ksel(gni_vk k, gni_vf a, gni_vf b) { return k ? a : b; }
+GNI_INLINE gni_vi gni_kseli(gni_vk k, gni_vi a, gni_vi b) { return k ? a : b; }
+#else
+GNI_INLINE gni_vk gni_klt(gni_vf a, gni_vf b) { return (gni_vk)(a < b); }
+GNI_INLINE gni_vk gni_kle(gni_vf a, gni_vf b) { return (gni_vk)(a <= b); }
+GNI_INLINE gni_vk gni_keq(gni_vf a, gni_vf b) { return (gni_vk)(a == b); }
+GNI_INLINE gni_vk gni_kne(gni_vf a, gni_vf b) { return (gni_vk)(a != b); }
+GNI_INLINE gni_vk gni_kieq(gni_vi a, gni_vi b) { return (gni_vk)(a == b); }
+GNI_INLINE gni_vk gni_kilt(gni_vi a, gni_vi b) { return (gni_vk)(a < b); }
+GNI_INLINE gni_vk gni_kult(gni_vu a, gni_vu b) { return (gni_vk)(a < b); }
+GNI_INLINE gni_vi gni_kmask(gni_vk k) { return k; }
+GNI_INLINE gni_vk gni_kfrom(gni_vi m) { return m; }
+GNI_INLINE gni_vk gni_kand(gni_vk a, gni_vk b) { return a & b; }
+GNI_INLINE gni_vk gni_kor(gni_vk a, gni_vk b) { return a | b; }
+GNI_INLINE gni_vk gni_knot(gni_vk a) { return ~a; }
+GNI_INLINE int gni_kany(gni_vk k) {
+#if defined(GNI_PASS_AVX2)
+    return _mm256_movemask_ps((__m256)k) != 0;
+#elif GNI_V_SSE2
+    return _mm_movemask_ps((__m128)k) != 0;
+#elif GNI_V_NEON
+    return vmaxvq_u32((uint32x4_t)k) != 0;
+#else
+    int32_t any = 0;
+    for (int i = 0; i < GNI_VW; i++) any |= k[i];
+    return any != 0;
+#endif
+}
+GNI_INLINE gni_vi gni_kseli(gni_vk k, gni_vi a, gni_vi b) {
+#if defined(GNI_PASS_AVX2)
+    return (gni_vi)_mm256_blendv_ps((__m256)b, (__m256)a, (__m256)k);
+#elif GNI_V_NEON
+    return (gni_vi)vbslq_s32((uint32x4_t)k, (int32x4_t)a, (int32x4_t)b);
+#else
+    return (k & a) | (~k & b);
+#endif
+}
+GNI_INLINE gni_vf gni_ksel(gni_vk k, gni_vf a, gni_vf b) {
+    return gni_vi_float(gni_kseli(k, gni_vf_bits(a), gni_vf_bits(b)));
+}
+#endif
+GNI_INLINE gni_vk gni_knan(gni_vf x) { return gni_kne(x, x); }
+
+// The same with masks as 0 / -1 lanes.
+#define gni_vlt(a, b) gni_kmask(gni_klt(a, b))
+#define gni_vle(a, b) gni_kmask(gni_kle(a, b))
+#define gni_vgt(a, b) gni_kmask(gni_klt(b, a))
+#define gni_vge(a, b) gni_kmask(gni_kle(b, a))
+#define gni_veq(a, b) gni_kmask(gni_keq(a, b))
+#define gni_vne(a, b) gni_kmask(gni_kne(a, b))
+#define gni_visnan(a) gni_kmask(gni_knan(a))
+#define gni_vieq(a, b) gni_kmask(gni_kieq(a, b))
+#define gni_vilt(a, b) gni_kmask(gni_kilt(a, b))
+#define gni_vsel(m, a, b) gni_ksel(gni_kfrom(m), a, b)
+#define gni_vseli(m, a, b) gni_kseli(gni_kfrom(m), a, b)
+#define gni_vmask01 GNI_FN(gni_s_mask01)
+GNI_INLINE gni_vi gni_vmask01(gni_vi m) { return m & 1; } // lanes 0 / -1 to 0 / 1
+
+// Minimum and maximum; a NaN in either operand gives NaN. Which of -0 and +0 comes out is not said.
+#define gni_vmin GNI_FN(gni_s_min)
+#define gni_vmax GNI_FN(gni_s_max)
+// The same where x is known or wanted to win when it is NaN and the bound is not: clamping with a constant.
+#define gni_vminc GNI_FN(gni_s_minc)
+#define gni_vmaxc GNI_FN(gni_s_maxc)
+
+GNI_INLINE gni_vf gni_vminc(gni_vf x, gni_vf bound) {
+#if defined(GNI_PASS_AVX512)
+    return (gni_vf)_mm512_min_ps((__m512)bound, (__m512)x);
+#elif defined(GNI_PASS_AVX2)
+    return (gni_vf)_mm256_min_ps((__m256)bound, (__m256)x);
+#elif GNI_V_SSE2
+    return (gni_vf)_mm_min_ps((__m128)bound, (__m128)x);
+#elif GNI_V_NEON
+    return (gni_vf)vminq_f32((float32x4_t)x, (float32x4_t)bound);
+#else
+    return gni_ksel(gni_klt(bound, x), bound, x);
+#endif
+}
+GNI_INLINE gni_vf gni_vmaxc(gni_vf x, gni_vf bound) {
+#if defined(GNI_PASS_AVX512)
+    return (gni_vf)_mm512_max_ps((__m512)bound, (__m512)x);
+#elif defined(GNI_PASS_AVX2)
+    return (gni_vf)_mm256_max_ps((__m256)bound, (__m256)x);
+#elif GNI_V_SSE2
+    return (gni_vf)_mm_max_ps((__m128)bound, (__m128)x);
+#elif GNI_V_NEON
+    return (gni_vf)vmaxq_f32((float32x4_t)x, (float32x4_t)bound);
+#else
+    return gni_ksel(gni_klt(x, bound), bound, x);
+#endif
+}
+GNI_INLINE gni_vf gni_vmin(gni_vf a, gni_vf b) { return gni_ksel(gni_knan(b), b, gni_vminc(a, b)); }
+GNI_INLINE gni_vf gni_vmax(gni_vf a, gni_vf b) { return gni_ksel(gni_knan(b), b, gni_vmaxc(a, b)); }
+
+// Rounding to an integral float; the sign of zero is kept. gni_vrint rounds half to even.
+#define gni_vrint GNI_FN(gni_s_rint)
+#define gni_vfloor GNI_FN(gni_s_floor)
+#define gni_vceil GNI_FN(gni_s_ceil)
+#define gni_vtrunc GNI_FN(gni_s_trunc)
+
+#if defined(GNI_PASS_AVX512)
+#define GNI_V_ROUND(x, mode) (gni_vf) _mm512_roundscale_ps((__m512)(x), mode)
+#elif defined(GNI_PASS_AVX2)
+#define GNI_V_ROUND(x, mode) (gni_vf) _mm256_round_ps((__m256)(x), mode)
+#endif
+#if defined(GNI_V_ROUND)
+GNI_INLINE gni_vf gni_vrint(gni_vf x) { return GNI_V_ROUND(x, 0x8); }
+GNI_INLINE gni_vf gni_vfloor(gni_vf x) { return GNI_V_ROUND(x, 0x9); }
+GNI_INLINE gni_vf gni_vceil(gni_vf x) { return GNI_V_ROUND(x, 0xa); }
+GNI_INLINE gni_vf gni_vtrunc(gni_vf x) { return GNI_V_ROUND(x, 0xb); }
+#undef GNI_V_ROUND
+#elif GNI_V_NEON
+GNI_INLINE gni_vf gni_vrint(gni_vf x) { return (gni_vf)vrndnq_f32((float32x4_t)x); }
+GNI_INLINE gni_vf gni_vfloor(gni_vf x) { return (gni_vf)vrndmq_f32((float32x4_t)x); }
+GNI_INLINE gni_vf gni_vceil(gni_vf x) { return (gni_vf)vrndpq_f32((float32x4_t)x); }
+GNI_INLINE gni_vf gni_vtrunc(gni_vf x) { return (gni_vf)vrndq_f32((float32x4_t)x); }
+#else
+// Adding and taking away 2^23 leaves no room for a fraction; from 2^23 on there is none anyway.
+GNI_INLINE gni_vf gni_vrint(gni_vf x) {
+    gni_vf a = gni_vabs(x), big = gni_vset(8388608.0f);
+    gni_vf r = gni_vcopysign((a + big) - big, x);
+    return gni_ksel(gni_klt(a, big), r, x);
+}
+GNI_INLINE gni_vf gni_vfloor(gni_vf x) {
+    gni_vf r = gni_vrint(x), zero = gni_vset(0.0f);
+    return gni_vcopysign(r - gni_ksel(gni_kgt(r, x), gni_vset(1.0f), zero), x);
+}
+GNI_INLINE gni_vf gni_vceil(gni_vf x) {
+    gni_vf r = gni_vrint(x), zero = gni_vset(0.0f);
+    return gni_vcopysign(r + gni_ksel(gni_klt(r, x), gni_vset(1.0f), zero), x);
+}
+GNI_INLINE gni_vf gni_vtrunc(gni_vf x) { return gni_vcopysign(gni_vfloor(gni_vabs(x)), x); }
+#endif
+
+// Conversions between floats and integers. To integer: truncates, saturates, NaN gives 0.
+#define gni_vtoi GNI_FN(gni_s_toi)
+#define gni_vtou GNI_FN(gni_s_tou)
+#define gni_vtoi_fast GNI_FN(gni_s_toi_fast)
+#define gni_itov GNI_FN(gni_s_itov)
+#define gni_utov GNI_FN(gni_s_utov)
+
+// For |x| < 2^31 only.
+GNI_INLINE gni_vi gni_vtoi_fast(gni_vf x) {
+#if defined(GNI_PASS_AVX512)
+    return (gni_vi)_mm512_cvttps_epi32((__m512)x);
+#elif defined(GNI_PASS_AVX2)
+    return (gni_vi)_mm256_cvttps_epi32((__m256)x);
+#elif GNI_V_SSE2
+    return (gni_vi)_mm_cvttps_epi32((__m128)x);
+#elif GNI_V_NEON
+    return (gni_vi)vcvtq_s32_f32((float32x4_t)x);
+#elif GNI_VW == 1
+    return (int32_t)x;
+#else
+    return __builtin_convertvector(x, gni_vi);
+#endif
+}
+GNI_INLINE gni_vi gni_vtoi(gni_vf x) {
+    gni_vf top = gni_vset(2147483648.0f);
+    gni_vk in = gni_kand(gni_klt(x, top), gni_kge(x, -top));
+    gni_vi r = gni_vtoi_fast(gni_ksel(in, x, gni_vset(0.0f)));
+    r = gni_kseli(gni_kge(x, top), gni_vseti(INT32_MAX), r);
+    return gni_kseli(gni_klt(x, -top), gni_vseti(INT32_MIN), r);
+}
+GNI_INLINE gni_vu gni_vtou(gni_vf x) {
+    gni_vf half = gni_vset(2147483648.0f), top = gni_vset(4294967296.0f);
+    gni_vk in = gni_kand(gni_klt(x, top), gni_kge(x, gni_vset(0.0f)));
+    gni_vf y = gni_ksel(in, x, gni_vset(0.0f));
+    gni_vk high = gni_kge(y, half);
+    gni_vu r = gni_vi_u(gni_vtoi_fast(gni_ksel(high, y - half, y)));
+    r ^= gni_vi_u(gni_kmask(high)) & 0x80000000u;
+    return r | gni_vi_u(gni_vge(x, top));
+}
+GNI_INLINE gni_vf gni_itov(gni_vi x) {
+#if defined(GNI_PASS_AVX512)
+    return (gni_vf)_mm512_cvtepi32_ps((__m512i)x);
+#elif defined(GNI_PASS_AVX2)
+    return (gni_vf)_mm256_cvtepi32_ps((__m256i)x);
+#elif GNI_V_SSE2
+    return (gni_vf)_mm_cvtepi32_ps((__m128i)x);
+#elif GNI_VW == 1
+    return (float)x;
+#else
+    return __builtin_convertvector(x, gni_vf);
+#endif
+}
+// Two exact halves and one rounding add: correct for every value, and the same on every pass.
+GNI_INLINE gni_vf gni_utov(gni_vu x) {
+    gni_vf high = gni_itov(gni_vu_i(x >> 16)), low = gni_itov(gni_vu_i(x & 0xffffu));
+    return high * gni_vset(65536.0f) + low;
+}
+
+// float16 and bfloat16: round to nearest even, subnormals exact, NaN stays NaN.
+// gni_vf16_float and gni_vfloat_f16 work on the low 16 bits of each lane, the loads and stores on packed uint16.
+#define gni_vwiden GNI_FN(gni_s_widen)
+#define gni_vnarrow GNI_FN(gni_s_narrow)
+#define gni_vf16_float GNI_FN(gni_s_f16_float)
+#define gni_vfloat_f16 GNI_FN(gni_s_float_f16)
+#define gni_vbf16_float GNI_FN(gni_s_bf16_float)
+#define gni_vfloat_bf16 GNI_FN(gni_s_float_bf16)
+#define gni_vload_f16 GNI_FN(gni_s_load_f16)
+#define gni_vstore_f16 GNI_FN(gni_s_store_f16)
+#define gni_vload_bf16 GNI_FN(gni_s_load_bf16)
+#define gni_vstore_bf16 GNI_FN(gni_s_store_bf16)
+
+GNI_INLINE gni_vu gni_vwiden(gni_vh x) {
+#if GNI_VW == 1
+    return x;
+#else
+    return __builtin_convertvector(x, gni_vu);
+#endif
+}
+// Keeps the low 16 bits of each lane.
+GNI_INLINE gni_vh gni_vnarrow(gni_vu x) {
+#if GNI_VW == 1
+    return (gni_vh)(x & 0xffffu);
+#else
+    return __builtin_convertvector(x, gni_vh);
+#endif
+}
+GNI_INLINE gni_vf gni_vf16_float(gni_vu h) {
+    gni_vu em = (h & 0x7fffu) << 13, sign = (h & 0x8000u) << 16;
+    gni_vf normal = gni_vu_float(em + 0x38000000u);
+    // A subnormal's mantissa is put under the exponent of 2^-14 and that 2^-14 taken away again.
+    gni_vf sub = gni_vu_float(em + 0x38800000u) - gni_vset(6.103515625e-05f);
+    gni_vf top = gni_vu_float(em | 0x7f800000u);
+    gni_vf r = gni_ksel(gni_kult(em, gni_vsetu(0x00800000u)), sub, normal);
+    r = gni_ksel(gni_kult(em, gni_vsetu(0x0f800000u)), r, top);
+    return gni_vu_float(gni_vf_ubits(r) | sign);
+}
+GNI_INLINE gni_vu gni_vfloat_f16(gni_vf x) {
+    gni_vu u = gni_vf_ubits(x), a = u & 0x7fffffffu, sign = (u >> 16) & 0x8000u;
+    gni_vu normal = (a - 0x38000000u + 0xfffu + ((a >> 13) & 1u)) >> 13;
+    // Adding 0.5 lines the bits up with float16's subnormals and rounds.
+    gni_vu sub = gni_vf_ubits(gni_vu_float(a) + gni_vset(0.5f)) - 0x3f000000u;
+    gni_vu r = gni_kselu(gni_kult(a, gni_vsetu(0x38800000u)), sub, normal);
+    r = gni_kselu(gni_kult(a, gni_vsetu(0x47800000u)), r, gni_vsetu(0x7c00u));
+    r = gni_kselu(gni_kult(gni_vsetu(0x7f800000u), a), ((a >> 13) & 0x3ffu) | 0x7e00u, r);
+    return r | sign;
+}
+GNI_INLINE gni_vf gni_vbf16_float(gni_vu h) { return gni_vu_float(h << 16); }
+GNI_INLINE gni_vu gni_vfloat_bf16(gni_vf x) {
+    gni_vu u = gni_vf_ubits(x);
+    gni_vu r = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
+    return gni_kselu(gni_knan(x), (u >> 16) | 0x40u, r);
+}
+GNI_INLINE gni_vf gni_vload_f16(const uint16_t *p) {
+#if defined(GNI_PASS_AVX512)
+    return (gni_vf)_mm512_cvtph_ps((__m256i)gni_vloadh(p));
+#elif defined(GNI_PASS_AVX2)
+    return (gni_vf)_mm256_cvtph_ps((__m128i)gni_vloadh(p));
+#elif GNI_V_NEON
+    return (gni_vf)vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p)));
+#else
+    return gni_vf16_float(gni_vwiden(gni_vloadh(p)));
+#endif
+}
+GNI_INLINE void gni_vstore_f16(uint16_t *p, gni_vf x) {
+#if defined(GNI_PASS_AVX512)
+    gni_vstoreh(p, (gni_vh)_mm512_cvtps_ph((__m512)x, 0x8));
+#elif defined(GNI_PASS_AVX2)
+    gni_vstoreh(p, (gni_vh)_mm256_cvtps_ph((__m256)x, 0x0));
+#elif GNI_V_NEON
+    vst1_u16(p, vreinterpret_u16_f16(vcvt_f16_f32((float32x4_t)x)));
+#else
+    gni_vstoreh(p, gni_vnarrow(gni_vfloat_f16(x)));
+#endif
+}
+GNI_INLINE gni_vf gni_vload_bf16(const uint16_t *p) {
+    return gni_vbf16_float(gni_vwiden(gni_vloadh(p)));
+}
+GNI_INLINE void gni_vstore_bf16(uint16_t *p, gni_vf x) {
+    gni_vstoreh(p, gni_vnarrow(gni_vfloat_bf16(x)));
+}
+
+// The 64-bit products of a and b, lane by lane, as high and low words.
+#define gni_vmulhilo GNI_FN(gni_s_mulhilo)
+GNI_INLINE void gni_vmulhilo(gni_vu a, gni_vu b, gni_vu *hi, gni_vu *lo) {
+#if defined(GNI_PASS_AVX512)
+    __m512i even = _mm512_mul_epu32((__m512i)a, (__m512i)b);
+    __m512i odd =
+        _mm512_mul_epu32(_mm512_srli_epi64((__m512i)a, 32), _mm512_srli_epi64((__m512i)b, 32));
+    *hi = (gni_vu)_mm512_mask_blend_epi32(0xaaaa, _mm512_srli_epi64(even, 32), odd);
+    *lo = a * b;
+#elif defined(GNI_PASS_AVX2)
+    __m256i even = _mm256_mul_epu32((__m256i)a, (__m256i)b);
+    __m256i odd =
+        _mm256_mul_epu32(_mm256_srli_epi64((__m256i)a, 32), _mm256_srli_epi64((__m256i)b, 32));
+    *hi = (gni_vu)_mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xaa);
+    *lo = a * b;
+#elif GNI_V_SSE2
+    __m128i even = _mm_mul_epu32((__m128i)a, (__m128i)b);
+    __m128i odd = _mm_mul_epu32(_mm_srli_epi64((__m128i)a, 32), _mm_srli_epi64((__m128i)b, 32));
+    const __m128i low = _mm_set_epi32(0, -1, 0, -1);
+    *hi = (gni_vu)_mm_or_si128(_mm_srli_epi64(even, 32), _mm_andnot_si128(low, odd));
+    *lo = (gni_vu)_mm_or_si128(_mm_and_si128(even, low), _mm_slli_epi64(odd, 32));
+#elif GNI_VW == 1
+    uint64_t p = (uint64_t)a * b;
+    *hi = (uint32_t)(p >> 32);
+    *lo = (uint32_t)(p & 0xffffffffu);
+#else
+    gni_vu h;
+    for (int i = 0; i < GNI_VW; i++) h[i] = (uint32_t)(((uint64_t)a[i] * b[i]) >> 32);
+    *hi = h;
+    *lo = a * b;
+#endif
+}
+
+// >>vmath
+// The float32 functions of one SIMD pass: gni_vexp, gni_vsin, ... from vectors to vectors, every lane by itself.
+// Range reduction and polynomials are the textbook ones (Muller, Elementary Functions; Cody & Waite 1980); the
+// coefficients come from tools/fit_math.py, the measured errors from tools/ulp.c. tools/shaders/math.glsl has the same.
+
+#define gni_vmad GNI_FN(gni_vm_mad)
+#define gni_vhead GNI_FN(gni_vm_head)
+#define gni_vpow2 GNI_FN(gni_vm_pow2)
+#define gni_vscale GNI_FN(gni_vm_scale)
+#define gni_vsignof GNI_FN(gni_vm_signof)
+#define gni_vxor GNI_FN(gni_vm_xor)
+
+// Adding this leaves x, rounded to an integer, in the low bits of the sum; |x| < 2^22.
+#define GNI_V_MAGIC 12582912.0f
+#define GNI_V_MAGIC_BITS 0x4b400000u
+
+// a * b + c: one step of a polynomial.
+GNI_INLINE gni_vf gni_vmad(gni_vf a, gni_vf b, float c) { return gni_vfma(a, b, gni_vset(c)); }
+// The first 12 bits of x: products of two heads are exact, with or without a fused multiply-add.
+GNI_INLINE gni_vf gni_vhead(gni_vf x) { return gni_vu_float(gni_vf_ubits(x) & 0xfffff000u); }
+GNI_INLINE gni_vu gni_vsignof(gni_vf x) { return gni_vf_ubits(x) & 0x80000000u; }
+GNI_INLINE gni_vf gni_vxor(gni_vf x, gni_vu bits) { return gni_vu_float(gni_vf_ubits(x) ^ bits); }
+// 2^n for -126 <= n <= 127.
+GNI_INLINE gni_vf gni_vpow2(gni_vi n) { return gni_vu_float((gni_vi_u(n) + 127u) << 23); }
+// y 2^n for t = GNI_V_MAGIC + n, |n| <= 252; one rounding when the result is subnormal.
+GNI_INLINE gni_vf gni_vscale(gni_vf y, gni_vf t) {
+#if defined(GNI_PASS_AVX512)
+    return (gni_vf)_mm512_scalef_ps((__m512)y, (__m512)(t - gni_vset(GNI_V_MAGIC)));
+#else
+    gni_vi n = gni_vu_i(gni_vf_ubits(t) - GNI_V_MAGIC_BITS), half = n >> 1;
+    return y * gni_vpow2(half) * gni_vpow2(gni_vu_i(gni_vi_u(n) - gni_vi_u(half)));
+#endif
+}
+
+// ---- exp and its kin
+
+#define gni_vexp_reduce GNI_FN(gni_vm_exp_reduce)
+#define gni_vexp_poly GNI_FN(gni_vm_exp_poly)
+#define gni_vexp_mid GNI_FN(gni_vm_exp_mid)
+#define gni_vexp2_poly GNI_FN(gni_vm_exp2_poly)
+#define gni_vexp GNI_FN(gni_vm_exp)
+#define gni_vexp2 GNI_FN(gni_vm_exp2)
+#define gni_vexpm1 GNI_FN(gni_vm_expm1)
+
+// x = n ln 2 + r, |r| <= ln(2)/2, t = GNI_V_MAGIC + n.
+GNI_INLINE gni_vf gni_vexp_reduce(gni_vf x, gni_vf *t) {
+    *t = gni_vmad(x, gni_vset(1.44269502f), GNI_V_MAGIC);
+    gni_vf n = *t - gni_vset(GNI_V_MAGIC);
+    gni_vf r = gni_vfnma(n, gni_vset(0.693145752f), x);
+    return gni_vfnma(n, gni_vset(1.42860677e-06f), r);
+}
+// exp(r) - 1 for |r| <= ln(2)/2.
+GNI_INLINE gni_vf gni_vexp_poly(gni_vf r) {
+    gni_vf p = gni_vset(0.00138219551f);
+    p = gni_vmad(p, r, 0.0083690444f);
+    p = gni_vmad(p, r, 0.0416682586f);
+    p = gni_vmad(p, r, 0.166665182f);
+    p = gni_vmad(p, r, 0.49999994f);
+    return gni_vfma(p, r * r, r);
+}
+// exp(x) for |x| < 80; another x gives some number.
+GNI_INLINE gni_vf gni_vexp_mid(gni_vf x) {
+    gni_vf t, y = gni_vexp_poly(gni_vexp_reduce(x, &t)) + gni_vset(1.0f);
+    return gni_vu_float(gni_vf_ubits(y) + (gni_vf_ubits(t) << 23));
+}
+GNI_INLINE gni_vf gni_vexp(gni_vf x) {
+    gni_vf t, y = gni_vminc(gni_vmaxc(x, gni_vset(-104.0f)), gni_vset(89.0f));
+    y = gni_vexp_poly(gni_vexp_reduce(y, &t)) + gni_vset(1.0f);
+    return gni_vscale(y, t);
+}
+// 2^r - 1 for |r| <= 1/2.
+GNI_INLINE gni_vf gni_vexp2_poly(gni_vf r) {
+    gni_vf p = gni_vset(0.000153269313f);
+    p = gni_vmad(p, r, 0.00133912405f);
+    p = gni_vmad(p, r, 0.00961850584f);
+    p = gni_vmad(p, r, 0.0555035919f);
+    p = gni_vmad(p, r, 0.240226477f);
+    p = gni_vmad(p, r, 0.693147182f);
+    return p * r;
+}
+GNI_INLINE gni_vf gni_vexp2(gni_vf x) {
+    gni_vf y = gni_vminc(gni_vmaxc(x, gni_vset(-151.0f)), gni_vset(129.0f));
+    gni_vf t = y + gni_vset(GNI_V_MAGIC), n = t - gni_vset(GNI_V_MAGIC);
+    return gni_vscale(gni_vexp2_poly(y - n) + gni_vset(1.0f), t);
+}
+GNI_INLINE gni_vf gni_vexpm1(gni_vf x) {
+    gni_vf t, y = gni_vminc(gni_vmaxc(x, gni_vset(-18.0f)), gni_vset(89.0f));
+    gni_vf p = gni_vexp_poly(gni_vexp_reduce(y, &t));
+    // 2^n (p + 1) - 1 at half size, so that n = 128 does not overflow early.
+    gni_vf s = gni_vu_float((gni_vf_ubits(t) << 23) + 0x3f000000u);
+    y = gni_vfma(s, p, s - gni_vset(0.5f));
+    y = gni_ksel(gni_keq(t, gni_vset(GNI_V_MAGIC)), p, y + y);
+    return gni_vcopysign(y, x);
+}
+
+// ---- log and its kin
+
+#define gni_vlog_bits GNI_FN(gni_vm_log_bits)
+#define gni_vlog_split GNI_FN(gni_vm_log_split)
+#define gni_vlog_poly GNI_FN(gni_vm_log_poly)
+#define gni_vlog_near1 GNI_FN(gni_vm_log_near1)
+#define gni_vlog GNI_FN(gni_vm_log)
+#define gni_vlog2 GNI_FN(gni_vm_log2)
+#define gni_vlog10 GNI_FN(gni_vm_log10)
+#define gni_vlog1p GNI_FN(gni_vm_log1p)
+
+// x = 2^k m, sqrt(1/2) <= m < sqrt(2), for normal x > 0.
+GNI_INLINE gni_vf gni_vlog_bits(gni_vf x, gni_vf *k) {
+    gni_vu u = gni_vf_ubits(x) - 0x3f3504f3u;
+    *k = gni_itov(gni_vu_i(u) >> 23);
+    return gni_vu_float((u & 0x007fffffu) + 0x3f3504f3u);
+}
+// The same for every x, returning f = m - 1. Where the logarithm is NaN or infinite, k or f is made so that the sum of their parts is.
+GNI_INLINE gni_vf gni_vlog_split(gni_vf x, gni_vf *k) {
+#if defined(GNI_PASS_AVX512)
+    __m512 m = _mm512_getmant_ps((__m512)x, _MM_MANT_NORM_1_2, _MM_MANT_SIGN_nan);
+    __m512 e = _mm512_getexp_ps((__m512)x);
+    __mmask16 upper = _mm512_cmp_ps_mask(m, _mm512_set1_ps(1.41421354f), _CMP_GE_OQ);
+    m = _mm512_mask_mul_ps(m, upper, m, _mm512_set1_ps(0.5f));
+    *k = (gni_vf)_mm512_mask_add_ps(e, upper, e, _mm512_set1_ps(1.0f));
+    return (gni_vf)m - gni_vset(1.0f);
+#else
+    gni_vf least = gni_vset(1.17549435e-38f), zero = gni_vset(0.0f), inf = gni_vset(INFINITY);
+    gni_vk usual = gni_kand(gni_kge(x, least), gni_klt(x, inf));
+    gni_vf f = gni_vlog_bits(x, k) - gni_vset(1.0f);
+    if (gni_kany(gni_knot(usual))) {
+        gni_vf k2, f2 = gni_vlog_bits(x * gni_vset(8388608.0f), &k2) - gni_vset(1.0f);
+        gni_vk sub = gni_kand(gni_kgt(x, zero), gni_klt(x, least));
+        // +Inf and NaN stay themselves, 0 gives -Inf, what is below 0 NaN.
+        gni_vf k3 = gni_ksel(gni_keq(x, zero), -inf, gni_ksel(gni_klt(x, zero), inf - inf, x));
+        f = gni_ksel(usual, f, gni_ksel(sub, f2, zero));
+        *k = gni_ksel(usual, *k, gni_ksel(sub, k2 - gni_vset(23.0f), k3));
+    }
+    return f;
+#endif
+}
+// log(1 + f) - f + add for sqrt(1/2) <= 1 + f < sqrt(2).
+GNI_INLINE gni_vf gni_vlog_poly(gni_vf f, gni_vf add) {
+    gni_vf z = f * f, p = gni_vset(-0.0763620213f);
+    p = gni_vmad(p, f, 0.127620921f);
+    p = gni_vmad(p, f, -0.131596208f);
+    p = gni_vmad(p, f, 0.142015889f);
+    p = gni_vmad(p, f, -0.166234091f);
+    p = gni_vmad(p, f, 0.200012416f);
+    p = gni_vmad(p, f, -0.250008196f);
+    p = gni_vmad(p, f, 0.333333313f);
+    p = gni_vfma(p, f * z, add);
+    return gni_vfma(z, gni_vset(-0.5f), p);
+}
+// log(2^k (1 + f)).
+GNI_INLINE gni_vf gni_vlog_near1(gni_vf k, gni_vf f) {
+    gni_vf y = f + gni_vlog_poly(f, k * gni_vset(1.42860677e-06f));
+    return gni_vfma(k, gni_vset(0.693145752f), y);
+}
+GNI_INLINE gni_vf gni_vlog(gni_vf x) {
+    gni_vf k, f = gni_vlog_split(x, &k);
+    return gni_vlog_near1(k, f);
+}
+GNI_INLINE gni_vf gni_vlog2(gni_vf x) {
+    gni_vf k, f = gni_vlog_split(x, &k), y = f + gni_vlog_poly(f, gni_vset(0.0f));
+    gni_vf low = gni_vfma(y, gni_vset(1.92596303e-08f), k);
+    return gni_vfma(y, gni_vset(1.44269502f), low);
+}
+GNI_INLINE gni_vf gni_vlog10(gni_vf x) {
+    gni_vf k, f = gni_vlog_split(x, &k), y = f + gni_vlog_poly(f, gni_vset(0.0f));
+    gni_vf low = gni_vfma(y, gni_vset(0.434294492f), k * gni_vset(4.60503907e-06f));
+    return gni_vfma(k, gni_vset(0.301025391f), low);
+}
+// log(2^up (1 + x)) for x > -1 that is finite; other x give some number.
+#define gni_vlog1p_up GNI_FN(gni_vm_log1p_up)
+GNI_INLINE gni_vf gni_vlog1p_up(gni_vf x, gni_vf up) {
+    gni_vf one = gni_vset(1.0f), high = gni_vmaxc(x, one), low = gni_vminc(x, one);
+    gni_vf k, sum = high + low, m = gni_vlog_bits(sum, &k);
+    // What the sum lost to rounding, brought to the scale of m: half of it times 2^(1-k).
+    gni_vf lost = low - (sum - high);
+    gni_vf scale = gni_vu_float(0x40000000u - (gni_vf_ubits(sum) - gni_vf_ubits(m)));
+    gni_vf f = gni_vfma(lost * scale, gni_vset(0.5f), m - one);
+    return gni_vlog_near1(k + up, f);
+}
+GNI_INLINE gni_vf gni_vlog1p(gni_vf x) {
+    gni_vf zero = gni_vset(0.0f), inf = gni_vset(INFINITY), edge = gni_vset(-1.0f);
+    gni_vf y = gni_vcopysign(gni_vlog1p_up(x, zero), x);
+    gni_vf odd = gni_ksel(gni_keq(x, edge), -inf, gni_ksel(gni_klt(x, edge), inf - inf, x));
+    return gni_ksel(gni_kand(gni_kgt(x, edge), gni_klt(x, inf)), y, odd);
+}
+
+// ---- sin, cos, tan
+
+#define gni_vpi_rest GNI_FN(gni_vm_pi_rest)
+#define gni_vpi_rest_big GNI_FN(gni_vm_pi_rest_big)
+#define gni_vtrig_rare GNI_FN(gni_vm_trig_rare)
+#define gni_vsin_poly GNI_FN(gni_vm_sin_poly)
+#define gni_vsin GNI_FN(gni_vm_sin)
+#define gni_vcos GNI_FN(gni_vm_cos)
+#define gni_vtan GNI_FN(gni_vm_tan)
+
+#define GNI_V_PIO2 1.57079637f
+#define GNI_V_PIO2_LO -4.37113883e-08f
+
+// a - h pi for h a multiple of 1/2 near a / pi, a <= GNI_V_TRIG_MAX (Cody & Waite). Either the products are exact by
+// themselves, or the fused multiply-add keeps what they lose.
+#if GNI_V_FUSED
+#define GNI_V_TRIG_MAX 131072.0f
+GNI_INLINE gni_vf gni_vpi_rest(gni_vf a, gni_vf h) {
+    gni_vf r = gni_vfnma(h, gni_vset(3.14159274f), a);
+    r = gni_vfma(h, gni_vset(8.74227766e-08f), r);
+    return gni_vfma(h, gni_vset(3.43024902e-15f), r);
+}
+#else
+#define GNI_V_TRIG_MAX 12800.0f
+GNI_INLINE gni_vf gni_vpi_rest(gni_vf a, gni_vf h) {
+    gni_vf b = (a - h * gni_vset(3.140625f)) - h * gni_vset(0.000967502594f),
+           c = h * gni_vset(1.50990672e-07f);
+    // All exact so far; what the next difference loses is put back, so that only the last one rounds.
+    gni_vf r = b - c, lost = (b - r) - c;
+    return r + (lost - h * gni_vset(5.12668814e-12f));
+}
+#endif
+
+// The same for any finite a > 1000 (Payne & Hanek 1983): a / pi mod 2 as a 64-bit fraction, from the 96 bits of 1 / pi
+// that matter for a's exponent. *n gets the multiple of pi (or of pi/2 with halves = 1) that was taken off, mod 2 (4).
+// shift is added to a first, in units of pi/2.
+static float gni_vpi_rest_big(float a, int halves, uint32_t shift, uint32_t *n) {
+    static const uint32_t inv_pi[9] = {0,           0x517cc1b7u, 0x27220a94u,
+                                       0xfe13abe8u, 0xfa9a6ee0u, 0x6db14accu,
+                                       0x9e21c820u, 0xff28b1d5u, 0xef5de2b0u};
+    uint32_t bits;
+    memcpy(&bits, &a, sizeof bits);
+    // a = m 2^e; the window starts at the bit of 1 / pi that weighs 2^-e.
+    uint32_t start = (bits >> 23) - 150u + 31u, word = start >> 5, left = start & 31u, w[3];
+    uint64_t m = (bits & 0x7fffffu) | 0x800000u;
+    for (uint32_t i = 0; i < 3; i++) {
+        uint64_t two = ((uint64_t)inv_pi[word + i] << 32) | inv_pi[word + i + 1];
+        w[i] = (uint32_t)((two << left) >> 32);
+    }
+    uint64_t p = ((m * w[0]) << 32) + m * w[1] + ((m * w[2]) >> 32) + ((uint64_t)shift << 62);
+    int unit = halves ? 62 : 63;
+    uint64_t count = ((p >> (unit - 1)) + 1) >> 1;
+    *n = (uint32_t)count;
+    p -= count << unit;
+    double rest = p >> 63 ? -(double)(~p + 1) : (double)p;
+    return (float)(rest * (3.14159265358979323846 / 9223372036854775808.0));
+}
+// Puts the rests of the finite lanes above GNI_V_TRIG_MAX into r, and the lowest bit of the count into the top bit of sign.
+static gni_vf gni_vtrig_rare(gni_vf a, gni_vf r, gni_vu *sign, int halves, uint32_t shift) {
+    float av[GNI_VW], rv[GNI_VW];
+    uint32_t sv[GNI_VW];
+    gni_vstore(av, a);
+    gni_vstore(rv, r);
+    gni_vstoreu(sv, *sign);
+    for (int i = 0; i < GNI_VW; i++) {
+        uint32_t n;
+        if (!(av[i] > GNI_V_TRIG_MAX && av[i] <= 3.40282347e+38f)) continue;
+        rv[i] = gni_vpi_rest_big(av[i], halves, shift, &n);
+        sv[i] = n << 31;
+    }
+    *sign = gni_vloadu(sv);
+    return gni_vload(rv);
+}
+// sin(r) for |r| <= pi/2.
+GNI_INLINE gni_vf gni_vsin_poly(gni_vf r) {
+    gni_vf z = r * r, p = gni_vset(2.60572824e-06f);
+    p = gni_vmad(p, z, -0.000198096546f);
+    p = gni_vmad(p, z, 0.00833306834f);
+    // z^2 p + z c instead of z (z p + c): half the error at pi/2
+    p = gni_vfma(z, gni_vset(-0.166666597f), p * (z * z));
+    p = gni_vfma(p, r, r);
+#if !GNI_V_FUSED
+    // The roundings of products would be too much near pi/2: there it is the cosine of what is missing.
+    gni_vf a = gni_vabs(r), w = (gni_vset(GNI_V_PIO2) - a) + gni_vset(GNI_V_PIO2_LO), v = w * w;
+    gni_vf c = gni_vset(2.44318762e-05f);
+    c = gni_vmad(c, v, -0.00138873071f);
+    c = gni_vmad(c, v, 0.0416666456f);
+    c = (v * v) * c - v * gni_vset(0.5f);
+    p = gni_ksel(gni_kgt(a, gni_vset(0.785398185f)), gni_vcopysign(c + gni_vset(1.0f), r), p);
+#endif
+    return p;
+}
+GNI_INLINE gni_vf gni_vsin(gni_vf x) {
+    gni_vf a = gni_vabs(x), t = gni_vmad(a, gni_vset(0.318309873f), GNI_V_MAGIC);
+    gni_vf r = gni_vpi_rest(a, t - gni_vset(GNI_V_MAGIC));
+    gni_vu sign = gni_vf_ubits(t) << 31;
+    gni_vk rare = gni_kgt(a, gni_vset(GNI_V_TRIG_MAX));
+    if (gni_kany(rare)) r = gni_vtrig_rare(a, r, &sign, 0, 0);
+    return gni_vxor(gni_vsin_poly(r), sign ^ gni_vsignof(x));
+}
+// cos(a) = -sin(r) (-1)^j for a = (j + 1/2) pi + r.
+GNI_INLINE gni_vf gni_vcos(gni_vf x) {
+    gni_vf a = gni_vabs(x), t = gni_vmad(a, gni_vset(0.318309873f), -0.5f) + gni_vset(GNI_V_MAGIC);
+    gni_vf r = gni_vpi_rest(a, (t - gni_vset(GNI_V_MAGIC)) + gni_vset(0.5f));
+    gni_vu sign = ~gni_vf_ubits(t) << 31;
+    gni_vk rare = gni_kgt(a, gni_vset(GNI_V_TRIG_MAX));
+    if (gni_kany(rare)) r = gni_vtrig_rare(a, r, &sign, 0, 1);
+    return gni_vxor(gni_vsin_poly(r), sign);
+}
+GNI_INLINE gni_vf gni_vtan(gni_vf x) {
+    gni_vf a = gni_vabs(x), t = gni_vmad(a, gni_vset(0.636619747f), GNI_V_MAGIC);
+    gni_vf r = gni_vpi_rest(a, (t - gni_vset(GNI_V_MAGIC)) * gni_vset(0.5f));
+    gni_vu odd = gni_vf_ubits(t) << 31;
+    gni_vk rare = gni_kgt(a, gni_vset(GNI_V_TRIG_MAX));
+    if (gni_kany(rare)) r = gni_vtrig_rare(a, r, &odd, 1, 0);
+    gni_vf z = r * r, p = gni_vset(0.00944519881f);
+    p = gni_vmad(p, z, 0.0030206563f);
+    p = gni_vmad(p, z, 0.0244908202f);
+    p = gni_vmad(p, z, 0.0533946529f);
+    p = gni_vmad(p, z, 0.13338995f);
+    p = gni_vmad(p, z, 0.333331496f);
+    p = gni_vfma(p * z, r, r);
+    p = gni_ksel(gni_kilt(gni_vu_i(odd), gni_vseti(0)), gni_vset(-1.0f) / p, p);
+    return gni_vxor(p, gni_vsignof(x));
+}
+
+// ---- asin, acos, atan, atan2
+
+#define gni_vasin_poly GNI_FN(gni_vm_asin_poly)
+#define gni_vatan_poly GNI_FN(gni_vm_atan_poly)
+#define gni_vasin GNI_FN(gni_vm_asin)
+#define gni_vacos GNI_FN(gni_vm_acos)
+#define gni_vatan GNI_FN(gni_vm_atan)
+#define gni_vatan2 GNI_FN(gni_vm_atan2)
+
+// asin(a) for a <= 1/2, else asin(sqrt((1 - a) / 2)) with *upper set: asin(a) is pi/2 minus twice that.
+GNI_INLINE gni_vf gni_vasin_poly(gni_vf a, gni_vk *upper) {
+    gni_vf half = gni_vset(0.5f), folded = gni_vfnma(a, half, half);
+    *upper = gni_kgt(a, half);
+    gni_vf z = gni_ksel(*upper, folded, a * a), s = gni_ksel(*upper, gni_vsqrt(folded), a);
+    gni_vf p = gni_vset(0.0421581976f);
+    p = gni_vmad(p, z, 0.0241848044f);
+    p = gni_vmad(p, z, 0.0454691499f);
+    p = gni_vmad(p, z, 0.0749530941f);
+    p = gni_vmad(p, z, 0.166667521f);
+    return gni_vfma(p * z, s, s);
+}
+GNI_INLINE gni_vf gni_vasin(gni_vf x) {
+    gni_vk upper;
+    gni_vf p = gni_vasin_poly(gni_vabs(x), &upper), twice = p + p;
+    gni_vf q = gni_vset(GNI_V_PIO2) - (twice - gni_vset(GNI_V_PIO2_LO));
+    return gni_vcopysign(gni_ksel(upper, q, p), x);
+}
+GNI_INLINE gni_vf gni_vacos(gni_vf x) {
+    gni_vk upper, below = gni_klt(x, gni_vset(0.0f));
+    gni_vf p = gni_vasin_poly(gni_vabs(x), &upper), twice = p + p, low = gni_vset(GNI_V_PIO2_LO);
+    gni_vf mid = gni_vset(GNI_V_PIO2) - (gni_vcopysign(p, x) - low);
+    gni_vf end = gni_ksel(below, gni_vset(2 * GNI_V_PIO2) - (twice - (low + low)), twice);
+    return gni_ksel(upper, end, mid);
+}
+// atan(t) for 0 <= t <= 1.
+GNI_INLINE gni_vf gni_vatan_poly(gni_vf t) {
+    gni_vf z = t * t, p = gni_vset(-0.00178292743f);
+    p = gni_vmad(p, z, 0.0108690094f);
+    p = gni_vmad(p, z, -0.0310973749f);
+    p = gni_vmad(p, z, 0.0578816198f);
+    p = gni_vmad(p, z, -0.0839931294f);
+    p = gni_vmad(p, z, 0.109508812f);
+    p = gni_vmad(p, z, -0.142640159f);
+    p = gni_vmad(p, z, 0.199985296f);
+    p = gni_vmad(p, z, -0.333332986f);
+    return gni_vfma(p * z, t, t);
+}
+GNI_INLINE gni_vf gni_vatan(gni_vf x) {
+    gni_vf a = gni_vabs(x), one = gni_vset(1.0f);
+    gni_vk upper = gni_kgt(a, one);
+    gni_vf p = gni_vatan_poly(gni_ksel(upper, one / a, a));
+    gni_vf q = gni_vset(GNI_V_PIO2) - (p - gni_vset(GNI_V_PIO2_LO));
+    return gni_vcopysign(gni_ksel(upper, q, p), x);
+}
+GNI_INLINE gni_vf gni_vatan2(gni_vf y, gni_vf x) {
+    gni_vf ay = gni_vabs(y), ax = gni_vabs(x), low = gni_vset(GNI_V_PIO2_LO);
+    gni_vk steep = gni_kgt(ay, ax);
+    gni_vf num = gni_ksel(steep, ax, ay), den = gni_ksel(steep, ay, ax), t = num / den;
+    // 0/0 stands for 0 and Inf/Inf for 1.
+    gni_vf one = gni_vset(1.0f), zero = gni_vset(0.0f);
+    t = gni_ksel(gni_keq(num, den), gni_ksel(gni_kgt(den, zero), one, zero), t);
+    gni_vf p = gni_vatan_poly(t);
+    p = gni_ksel(steep, gni_vset(GNI_V_PIO2) - (p - low), p);
+    gni_vk left = gni_kilt(gni_vf_bits(x), gni_vseti(0));
+    p = gni_ksel(left, gni_vset(2 * GNI_V_PIO2) - (p - (low + low)), p);
+    return gni_vcopysign(p, y);
+}
+
+// ---- hyperbolic functions
+
+#define gni_vhyp_parts GNI_FN(gni_vm_hyp_parts)
+#define gni_vsinh GNI_FN(gni_vm_sinh)
+#define gni_vcosh GNI_FN(gni_vm_cosh)
+#define gni_vtanh GNI_FN(gni_vm_tanh)
+#define gni_vasinh GNI_FN(gni_vm_asinh)
+#define gni_vacosh GNI_FN(gni_vm_acosh)
+#define gni_vatanh GNI_FN(gni_vm_atanh)
+
+// a = n ln 2 + r, *c = cosh(r), *s = sinh(r), *up = 2^(n-2), *down = 2^(-n-2), for 0 <= a < 89.5.
+GNI_INLINE void gni_vhyp_parts(gni_vf a, gni_vf *c, gni_vf *s, gni_vf *up, gni_vf *down) {
+    gni_vf t, r = gni_vexp_reduce(a, &t), z = r * r, p = gni_vset(0.0013935871f);
+    gni_vu n = gni_vf_ubits(t) << 23;
+    *up = gni_vu_float(0x3e800000u + n);
+    // 2^(-n-2) no longer matters from n = 30 on, and has to stay normal.
+    n = gni_kselu(gni_klt(t, gni_vset(GNI_V_MAGIC + 60.0f)), n, gni_vsetu(60u << 23));
+    *down = gni_vu_float(0x3e800000u - n);
+    p = gni_vmad(p, z, 0.0416664556f);
+    p = gni_vmad(p, z, 0.5f);
+    *c = gni_vmad(p, z, 1.0f);
+    p = gni_vset(0.000199729344f);
+    p = gni_vmad(p, z, 0.00833317637f);
+    p = gni_vmad(p, z, 0.166666672f);
+    *s = gni_vfma(p * z, r, r);
+}
+// sinh(a) = (2^n - 2^-n)/2 cosh(r) + (2^n + 2^-n)/2 sinh(r); everything at half size, so that it overflows last.
+GNI_INLINE gni_vf gni_vsinh(gni_vf x) {
+    gni_vf a = gni_vminc(gni_vabs(x), gni_vset(89.45f)), c, s, up, down;
+    gni_vhyp_parts(a, &c, &s, &up, &down);
+    gni_vf y = gni_vfma(up - down, c, (up + down) * s);
+    y = gni_ksel(gni_keq(up, gni_vset(0.25f)), s, y + y);
+    return gni_vcopysign(y, x);
+}
+GNI_INLINE gni_vf gni_vcosh(gni_vf x) {
+    gni_vf a = gni_vminc(gni_vabs(x), gni_vset(89.45f)), c, s, up, down;
+    gni_vhyp_parts(a, &c, &s, &up, &down);
+    gni_vf y = gni_vfma(up - down, s, (up + down) * c);
+    return y + y;
+}
+GNI_INLINE gni_vf gni_vtanh(gni_vf x) {
+    gni_vf a = gni_vabs(x), z = a * a, one = gni_vset(1.0f), p = gni_vset(-0.00569228595f);
+    p = gni_vmad(p, z, 0.0206281636f);
+    p = gni_vmad(p, z, -0.0537365153f);
+    p = gni_vmad(p, z, 0.133314058f);
+    p = gni_vmad(p, z, -0.333332807f);
+    p = gni_vfma(p * z, a, a);
+    // From 0.625 on it is 1 - 2 / (exp(2 a) + 1), and what exp's argument lacks in precision does not show.
+    gni_vf b = gni_vminc(a, gni_vset(9.5f)), scale = gni_vset(2.88539004f);
+    gni_vf t = gni_vmad(b, scale, GNI_V_MAGIC);
+    gni_vf r = gni_vfma(b, scale, gni_vset(GNI_V_MAGIC) - t);
+    gni_vf e = gni_vexp2_poly(r) + one;
+    e = gni_vu_float(gni_vf_ubits(e) + (gni_vf_ubits(t) << 23)) + one;
+    gni_vf q = one - gni_vset(2.0f) / e;
+    return gni_vcopysign(gni_ksel(gni_kge(a, gni_vset(0.625f)), q, p), x);
+}
+GNI_INLINE gni_vf gni_vasinh(gni_vf x) {
+    gni_vf a = gni_vabs(x), one = gni_vset(1.0f), zero = gni_vset(0.0f);
+    gni_vk big = gni_kge(a, gni_vset(268435456.0f));
+    gni_vf z = a * a, v = a + z / (one + gni_vsqrt(z + one));
+    // From 2^28 on asinh(a) is log(2 a).
+    gni_vf y = gni_vlog1p_up(gni_ksel(big, a, v), gni_ksel(big, one, zero));
+    y = gni_ksel(gni_klt(a, gni_vset(INFINITY)), y, a);
+    return gni_vcopysign(y, x);
+}
+GNI_INLINE gni_vf gni_vacosh(gni_vf x) {
+    gni_vf one = gni_vset(1.0f), zero = gni_vset(0.0f), inf = gni_vset(INFINITY), t = x - one;
+    gni_vk big = gni_kge(x, gni_vset(268435456.0f));
+    gni_vf v = t + gni_vsqrt(gni_vfma(t, t, t + t));
+    gni_vf y = gni_vlog1p_up(gni_ksel(big, x, v), gni_ksel(big, one, zero));
+    return gni_ksel(gni_kand(gni_kge(x, one), gni_klt(x, inf)), y,
+                    gni_ksel(gni_klt(x, one), inf - inf, x));
+}
+GNI_INLINE gni_vf gni_vatanh(gni_vf x) {
+    gni_vf a = gni_vabs(x), one = gni_vset(1.0f), inf = gni_vset(INFINITY);
+    gni_vf y = gni_vset(0.5f) * gni_vlog1p_up((a + a) / (one - a), gni_vset(0.0f));
+    gni_vf odd = gni_ksel(gni_keq(a, one), inf, gni_ksel(gni_kgt(a, one), inf - inf, x));
+    // half of it would lose the last bit of a subnormal
+    y = gni_ksel(gni_klt(a, gni_vset(1e-4f)), gni_vfma(a * gni_vset(0.333333343f), a * a, a), y);
+    return gni_vcopysign(gni_ksel(gni_klt(a, one), y, odd), x);
+}
+
+// ---- erf, gelu, sigmoid, softplus
+
+#define gni_verf GNI_FN(gni_vm_erf)
+#define gni_vgelu GNI_FN(gni_vm_gelu)
+#define gni_vsigmoid GNI_FN(gni_vm_sigmoid)
+#define gni_vsoftplus GNI_FN(gni_vm_softplus)
+
+GNI_INLINE gni_vf gni_verf(gni_vf x) {
+    gni_vf a = gni_vabs(x), z = a * a, p = gni_vset(-0.000595957681f);
+    p = gni_vmad(p, z, 0.00498735206f);
+    p = gni_vmad(p, z, -0.0267629661f);
+    p = gni_vmad(p, z, 0.11281731f);
+    p = gni_vmad(p, z, -0.376124889f);
+    p = gni_vmad(p, z, 0.128379151f);
+    p = gni_vfma(p, a, a);
+    // 1 - exp(q(a)) further out
+    gni_vf b = gni_vminc(a, gni_vset(3.95f)), q = gni_vset(0.000194772438f);
+    q = gni_vmad(q, b, -0.00303177396f);
+    q = gni_vmad(q, b, 0.0221812353f);
+    q = gni_vmad(q, b, -0.103836671f);
+    q = gni_vmad(q, b, -0.637290597f);
+    q = gni_vmad(q, b, -1.12761116f);
+    q = gni_vmad(q, b, -0.000211310442f);
+    q = gni_vset(1.0f) - gni_vexp_mid(q);
+    return gni_vcopysign(gni_ksel(gni_kge(a, gni_vset(0.93f)), q, p), x);
+}
+// gelu(x) = x Phi(x) = max(x, 0) - t Phi(-t), t = |x|; Phi(-t) is exp(-t^2 / 2) / (t + 3) times a polynomial in
+// (t - 3)/(t + 3) (after Shepherd & Laframboise 1981).
+GNI_INLINE gni_vf gni_vgelu(gni_vf x) {
+    gni_vf t = gni_vminc(gni_vabs(x), gni_vset(14.5f)), three = gni_vset(3.0f);
+    gni_vf v = t / (t + three), u = gni_vmad(v, gni_vset(2.0f), -1.0f),
+           p = gni_vset(6.67413406e-05f);
+    p = gni_vmad(p, u, -0.000191920946f);
+    p = gni_vmad(p, u, -0.000970534864f);
+    p = gni_vmad(p, u, 0.00100017991f);
+    p = gni_vmad(p, u, 0.00695027504f);
+    p = gni_vmad(p, u, -0.0104551166f);
+    p = gni_vmad(p, u, -0.0472608879f);
+    p = gni_vmad(p, u, 0.230016679f);
+    p = gni_vmad(p, u, -0.509332001f);
+    p = gni_vmad(p, u, 0.729083717f);
+    // t^2 / 2 exactly, as an exact square and the small rest
+    gni_vf head = gni_vhead(t), high = head * head * gni_vset(-0.5f);
+    gni_vf low = (t - head) * (t + head) * gni_vset(-0.5f);
+    gni_vf s = gni_vmad(high + low, gni_vset(1.44269502f), GNI_V_MAGIC),
+           n = s - gni_vset(GNI_V_MAGIC);
+    gni_vf r = gni_vfnma(n, gni_vset(0.693145752f), high);
+    r = gni_vfnma(n, gni_vset(1.42860677e-06f), r + low);
+    p = gni_vfma(p, gni_vexp_poly(r), p);
+    gni_vf y = gni_vmaxc(x, gni_vset(0.0f)) - gni_vscale(v * p, s);
+    // Near 0 the sum about Phi(0) is the better one.
+    gni_vf z = x * x, q = gni_vset(-0.00112265977f);
+    q = gni_vmad(q, z, 0.00996110681f);
+    q = gni_vmad(q, z, -0.066489473f);
+    q = gni_vmad(q, z, 0.398942262f);
+    q = gni_vfma(q, z, x * gni_vset(0.5f));
+    return gni_vcopysign(gni_ksel(gni_klt(t, gni_vset(0.5f)), q, y), x);
+}
+GNI_INLINE gni_vf gni_vsigmoid(gni_vf x) {
+    gni_vf one = gni_vset(1.0f), e = gni_vexp(-gni_vabs(x));
+    return gni_ksel(gni_klt(x, gni_vset(0.0f)), e, one) / (e + one);
+}
+GNI_INLINE gni_vf gni_vsoftplus(gni_vf x) {
+    gni_vf zero = gni_vset(0.0f);
+    return gni_vmaxc(x, zero) + gni_vlog1p_up(gni_vexp(-gni_vabs(x)), zero);
+}
+
+// ---- cbrt, hypot, pow
+
+#define gni_vcbrt GNI_FN(gni_vm_cbrt)
+#define gni_vhypot GNI_FN(gni_vm_hypot)
+#define gni_vlog2_pair GNI_FN(gni_vm_log2_pair)
+#define gni_vexp2_pair GNI_FN(gni_vm_exp2_pair)
+#define gni_vpow_product GNI_FN(gni_vm_pow_product)
+#define gni_vpow_end GNI_FN(gni_vm_pow_end)
+#define gni_vpow_rare GNI_FN(gni_vm_pow_rare)
+#define gni_vpow GNI_FN(gni_vm_pow)
+
+// A third-order and a Newton step for y = x^(-1/3) from a guess made with the exponent bits (no division), then x y^2 and
+// one more step there.
+GNI_INLINE gni_vf gni_vcbrt(gni_vf x) {
+    gni_vf a = gni_vabs(x), third = gni_vset(0.333333343f), one = gni_vset(1.0f);
+    gni_vf least = gni_vset(1.17549435e-38f), inf = gni_vset(INFINITY), back = one;
+    gni_vk usual = gni_kand(gni_kge(a, least), gni_klt(a, inf));
+    int rare = gni_kany(gni_knot(usual));
+    if (rare) {
+        gni_vk sub = gni_klt(a, least);
+        back = gni_ksel(sub, gni_vset(0.00390625f), one);
+        a = gni_ksel(sub, a * gni_vset(16777216.0f), a);
+    }
+    gni_vf guess = gni_vfnma(gni_itov(gni_vf_bits(a)), third, gni_vset(1419967116.0f));
+    gni_vf y = gni_vi_float(gni_vtoi_fast(guess)), e = gni_vfnma(a * y * y, y, one);
+    y = gni_vfma(y * e, gni_vmad(e, gni_vset(0.222222224f), 0.333333343f), y);
+    e = gni_vfnma(a * y * y, y, one);
+    y = gni_vfma(y * e, third, y);
+    gni_vf w = y * y, c = a * w, c2 = c * c;
+    // rest = a - c^3 to more than the precision of c^2
+#if GNI_V_FUSED
+    gni_vf rest = gni_vfnma(c2, c, a);
+    rest = gni_vfnma(gni_vfma(c, c, -c2), c, rest);
+#else
+    gni_vf head = gni_vhead(c), d = c - head, low = d * (c + head), h2 = gni_vhead(head * head);
+    c2 = head * head;
+    gni_vf rest = (a - h2 * head) - ((c2 - h2) * head + (c2 * d + low * c));
+#endif
+    c = gni_vfma(rest, w * third, c);
+    if (rare) {
+        c = gni_ksel(gni_kand(gni_kgt(a, gni_vset(0.0f)), gni_klt(a, inf)), c * back, a);
+    }
+    return gni_vcopysign(c, x);
+}
+GNI_INLINE gni_vf gni_vhypot(gni_vf x, gni_vf y) {
+    gni_vf ax = gni_vabs(x), ay = gni_vabs(y), inf = gni_vset(INFINITY), one = gni_vset(1.0f);
+    gni_vk steep = gni_kgt(ay, ax);
+    gni_vf a = gni_ksel(steep, ay, ax), b = gni_ksel(steep, ax, ay);
+    gni_vk big = gni_kgt(a, gni_vset(1e18f)), tiny = gni_klt(a, gni_vset(1e-15f));
+    gni_vf scale =
+        gni_ksel(big, gni_vset(8.47032947e-22f), gni_ksel(tiny, gni_vset(1.2676506e+30f), one));
+    gni_vf back =
+        gni_ksel(big, gni_vset(1.18059162e+21f), gni_ksel(tiny, gni_vset(7.88860905e-31f), one));
+    a = a * scale;
+    b = b * scale;
+    // a^2 + b^2 with the square of a's head exact
+    gni_vf head = gni_vhead(a), low = gni_vfma(a - head, a + head, b * b);
+    gni_vf r = gni_vsqrt(gni_vfma(head, head, low)) * back;
+    return gni_ksel(gni_kor(gni_keq(ax, inf), gni_keq(ay, inf)), inf, r);
+}
+// log2(x) as a 12-bit head and a rest, for normal x > 0: log((1 + s)/(1 - s)) with s = (m - 1)/(m + 1).
+GNI_INLINE gni_vf gni_vlog2_pair(gni_vf x, gni_vf *rest) {
+    gni_vf k, one = gni_vset(1.0f), m = gni_vlog_bits(x, &k), f = m - one, inv = one / (m + one);
+    gni_vf dh = gni_vhead(m + one), dl = m - (dh - one), sh = gni_vhead(f * inv);
+    gni_vf sl = gni_vfnma(sh, dl, gni_vfnma(sh, dh, f)) * inv, s = sh + sl, z = s * s;
+    gni_vf p = gni_vmad(z, gni_vset(0.336952269f), 0.411908448f),
+           q = gni_vmad(z, gni_vset(0.577078998f), 0.961796701f);
+    p = gni_vfma(p, z * z, q);
+    // 2 / ln(2) is 2.88476562 (12 bits) + 0.000624456792
+    gni_vf top = sh * gni_vset(2.88476562f), sum = k + top;
+    gni_vf low = gni_vfma(s, gni_vset(0.000624456792f), p * (s * z));
+    low = gni_vfma(sl, gni_vset(2.88476562f), low) + ((k - sum) + top);
+    gni_vf head = gni_vhead(sum + low);
+    *rest = (sum - head) + low;
+    return head;
+}
+// 2^(d + low), |d + low| <= 1/2, to little more than half an ulp, so that small whole powers come out exact.
+GNI_INLINE gni_vf gni_vexp2_pair(gni_vf d, gni_vf low) {
+    gni_vf one = gni_vset(1.0f), r = d + low, head = gni_vhead(r),
+           tail = ((d - r) + low) + (r - head);
+    gni_vf w = r * r, p = gni_vmad(r, gni_vset(0.000153269313f), 0.00133912405f);
+    gni_vf q = gni_vmad(r, gni_vset(0.00961850584f), 0.0555035919f);
+    p = gni_vfma(gni_vfma(p, w, q), r, gni_vset(0.240226477f));
+    // ln(2) is 0.693115234 (12 bits) + 3.19461849e-05
+    gni_vf top = head * gni_vset(0.693115234f), sum = one + top;
+    p = gni_vfma(p, w, head * gni_vset(3.19461849e-05f));
+    p = gni_vfma(tail, gni_vset(0.693147182f), p);
+    return sum + (((one - sum) + top) + p);
+}
+// y (head + rest) in two parts: *z is exact, *low has what is missing.
+GNI_INLINE void gni_vpow_product(gni_vf y, gni_vf head, gni_vf rest, gni_vf *z, gni_vf *low) {
+    gni_vf yh = gni_vhead(y);
+    *z = yh * head;
+    *low = gni_vfma(y - yh, head, y * rest);
+}
+GNI_INLINE gni_vf gni_vpow_end(gni_vf z, gni_vf low) {
+    gni_vf t = (z + low) + gni_vset(GNI_V_MAGIC), n = t - gni_vset(GNI_V_MAGIC);
+    return gni_vscale(gni_vexp2_pair(z - n, low), t);
+}
+// pow for all arguments, with C99's special cases.
+static gni_vf gni_vpow_rare(gni_vf x, gni_vf y) {
+    gni_vf zero = gni_vset(0.0f), one = gni_vset(1.0f), inf = gni_vset(INFINITY),
+           limit = gni_vset(1099511627776.0f);
+    gni_vf a = gni_vabs(x), ay = gni_vabs(y), bound = gni_vset(200.0f), z, low, rest;
+    gni_vk sub = gni_klt(a, gni_vset(1.17549435e-38f));
+    gni_vf head = gni_vlog2_pair(gni_ksel(sub, a * gni_vset(8388608.0f), a), &rest);
+    gni_vf shift = gni_ksel(sub, gni_vset(-23.0f), zero), sum = head + shift, h = gni_vhead(sum);
+    rest = rest + ((head - sum) + shift) + (sum - h);
+    gni_vpow_product(gni_vmaxc(gni_vminc(y, limit), -limit), h, rest, &z, &low);
+    z = gni_vmaxc(gni_vminc(z, bound), -bound);
+    low = gni_vmaxc(gni_vminc(low, one), -one);
+    gni_vf r = gni_vpow_end(z, low);
+
+    gni_vf half = y * gni_vset(0.5f);
+    gni_vk whole = gni_keq(gni_vtrunc(y), y), below = gni_klt(y, zero);
+    gni_vk odd = gni_kand(gni_kand(whole, gni_kne(gni_vtrunc(half), half)),
+                          gni_klt(ay, gni_vset(16777216.0f)));
+    r = gni_ksel(gni_keq(a, zero), gni_ksel(below, inf, zero), r);
+    r = gni_ksel(gni_keq(a, inf), gni_ksel(below, zero, inf), r);
+    r = gni_ksel(gni_keq(a, one), one, r);
+    gni_vk minus = gni_kilt(gni_vf_bits(x), gni_vseti(0));
+    r = gni_ksel(gni_kand(minus, odd), -r, r);
+    gni_vk none = gni_kand(gni_kand(gni_klt(x, zero), gni_kgt(x, -inf)), gni_knot(whole));
+    r = gni_ksel(none, inf - inf, r);
+    r = gni_ksel(gni_kor(gni_knan(x), gni_knan(y)), x + y, r);
+    return gni_ksel(gni_kor(gni_keq(x, one), gni_keq(y, zero)), one, r);
+}
+GNI_INLINE gni_vf gni_vpow(gni_vf x, gni_vf y) {
+    gni_vf rest, head = gni_vlog2_pair(x, &rest), z, low;
+    gni_vpow_product(y, head, rest, &z, &low);
+    gni_vf r = gni_vpow_end(z, low);
+    gni_vk usual = gni_kand(gni_kge(x, gni_vset(1.17549435e-38f)), gni_klt(x, gni_vset(INFINITY)));
+    usual = gni_kand(usual, gni_kle(gni_vabs(z + low), gni_vset(200.0f)));
+    if (gni_kany(gni_knot(usual))) r = gni_ksel(usual, r, gni_vpow_rare(x, y));
+    return r;
+}
+
+// ---- remainders
+
+#define gni_vfmod GNI_FN(gni_vm_fmod)
+#define gni_vfmod_rare GNI_FN(gni_vm_fmod_rare)
+#define gni_vmod GNI_FN(gni_vm_mod)
+#define gni_vfloor_div GNI_FN(gni_vm_floor_div)
+
+static gni_vf gni_vfmod_rare(gni_vf a, gni_vf b, gni_vf r, gni_vk usual) {
+    float av[GNI_VW], bv[GNI_VW], rv[GNI_VW];
+    int32_t skip[GNI_VW];
+    gni_vstore(av, a);
+    gni_vstore(bv, b);
+    gni_vstore(rv, r);
+    gni_vstorei(skip, gni_kmask(usual));
+    for (int i = 0; i < GNI_VW; i++)
+        if (!skip[i]) rv[i] = fmodf(av[i], bv[i]);
+    return gni_vload(rv);
+}
+// C's fmod, exact. A quotient of few enough bits makes the products exact; the other lanes go to the C library.
+GNI_INLINE gni_vf gni_vfmod(gni_vf x, gni_vf y) {
+    gni_vf a = gni_vabs(x), b = gni_vabs(y), q = a / b, n = gni_vtrunc(q);
+#if GNI_V_FUSED
+    gni_vf limit = gni_vset(4194304.0f), r = gni_vfnma(n, b, a);
+#else
+    gni_vf limit = gni_vset(1024.0f), head = gni_vhead(b), r = (a - n * head) - n * (b - head);
+#endif
+    // Rounding can only have made the quotient too large.
+    r = gni_ksel(gni_klt(r, gni_vset(0.0f)), r + b, r);
+    gni_vk usual = gni_kand(gni_klt(q, limit), gni_klt(b, gni_vset(INFINITY)));
+    if (gni_kany(gni_knot(usual))) r = gni_vfmod_rare(a, b, r, usual);
+    return gni_vcopysign(r, x);
+}
+// Python's and NumPy's %: the result has the sign of y.
+GNI_INLINE gni_vf gni_vmod(gni_vf x, gni_vf y) {
+    gni_vf r = gni_vfmod(x, y), zero = gni_vset(0.0f);
+    gni_vi differ = gni_vf_bits(gni_vxor(r, gni_vsignof(y)));
+    gni_vf fixed = gni_ksel(gni_kilt(differ, gni_vseti(0)), r + y, r);
+    return gni_ksel(gni_keq(r, zero), gni_vcopysign(zero, y), fixed);
+}
+// NumPy's floor_divide: (x - mod) / y put back on the integer it should be.
+GNI_INLINE gni_vf gni_vfloor_div(gni_vf x, gni_vf y) {
+    gni_vf r = gni_vfmod(x, y), zero = gni_vset(0.0f), one = gni_vset(1.0f);
+    gni_vf q = (x - r) / y;
+    gni_vk less = gni_kand(gni_kilt(gni_vf_bits(gni_vxor(r, gni_vsignof(y))), gni_vseti(0)),
+                           gni_kne(r, zero));
+    q = gni_ksel(less, q - one, q);
+    gni_vf f = gni_vfloor(q);
+    f = gni_ksel(gni_kgt(q - f, gni_vset(0.5f)), f + one, f);
+    f = gni_ksel(gni_keq(q, zero), gni_vcopysign(zero, gni_vxor(x, gni_vsignof(y))), f);
+    return gni_ksel(gni_keq(y, zero), x / y, f);
+}
+
+// ---- random numbers: the same bits on every pass and on the GPU, so nothing here is fused, divided or left to a library
+
+#define gni_vphilox GNI_FN(gni_vm_philox)
+#define gni_vmuladd GNI_FN(gni_vm_muladd)
+#define gni_vexponential GNI_FN(gni_vm_exponential)
+#define gni_vnormal2 GNI_FN(gni_vm_normal2)
+
+// Philox 4x32-10 (Salmon et al., SC 2011) of one counter per lane: out[0..3].
+GNI_INLINE void gni_vphilox(gni_vu c0, gni_vu c1, gni_vu c2, gni_vu c3, uint32_t k0, uint32_t k1,
+                            gni_vu *out) {
+    for (int i = 0; i < 10; i++) {
+        gni_vu h0, l0, h1, l1;
+        gni_vmulhilo(c0, gni_vsetu(0xd2511f53u), &h0, &l0);
+        gni_vmulhilo(c2, gni_vsetu(0xcd9e8d57u), &h1, &l1);
+        c0 = h1 ^ c1 ^ gni_vsetu(k0);
+        c1 = l1;
+        c2 = h0 ^ c3 ^ gni_vsetu(k1);
+        c3 = l0;
+        k0 += 0x9e3779b9u;
+        k1 += 0xbb67ae85u;
+    }
+    out[0] = c0;
+    out[1] = c1;
+    out[2] = c2;
+    out[3] = c3;
+}
+// a * b + c in two roundings.
+GNI_INLINE gni_vf gni_vmuladd(gni_vf a, gni_vf b, float c) { return a * b + gni_vset(c); }
+
+// -log((bits + 1/2) / 2^32): exponentially distributed, from 1.2e-10 to 22.9.
+GNI_INLINE gni_vf gni_vexponential(gni_vu bits) {
+    gni_vf one = gni_vset(1.0f), zero = gni_vset(0.0f);
+    // The upper half is turned round, so that v / 2^32 is u or 1 - u with all its bits.
+    gni_vk upper = gni_kilt(gni_vu_i(bits), gni_vseti(0));
+    gni_vu w = gni_kselu(upper, ~bits, bits);
+    gni_vf v = gni_itov(gni_vu_i(w >> 12)) * gni_vset(4096.0f) +
+               (gni_itov(gni_vu_i(w & 0xfffu)) + gni_vset(0.5f));
+    gni_vf p = v * gni_vset(2.32830644e-10f), k, m = gni_vlog_bits(v, &k);
+    // log(u) = k ln 2 + log(1 + f)
+    gni_vk folded = gni_kgt(p, gni_vset(0.292893231f));
+    gni_vf f1 = gni_ksel(folded, one - (p + p), -p), k1 = gni_ksel(folded, -one, zero);
+    gni_vf f = gni_ksel(upper, f1, m - one);
+    k = gni_ksel(upper, k1, k - gni_vset(32.0f));
+    gni_vf z = f * f, q = gni_vset(-0.0763620213f);
+    q = gni_vmuladd(q, f, 0.127620921f);
+    q = gni_vmuladd(q, f, -0.131596208f);
+    q = gni_vmuladd(q, f, 0.142015889f);
+    q = gni_vmuladd(q, f, -0.166234091f);
+    q = gni_vmuladd(q, f, 0.200012416f);
+    q = gni_vmuladd(q, f, -0.250008196f);
+    q = gni_vmuladd(q, f, 0.333333313f);
+    q = q * (f * z) + k * gni_vset(1.42860677e-06f);
+    q = z * gni_vset(0.5f) - q;
+    return (q - f) - k * gni_vset(0.693145752f);
+}
+// Two independent standard normals from two random words (Box & Muller 1958). The angle is one of eight octants, which
+// are exchanges and signs, and 23 bits within it.
+GNI_INLINE void gni_vnormal2(gni_vu a, gni_vu b, gni_vf *n0, gni_vf *n1) {
+    gni_vf s = gni_vexponential(a);
+    s = s + s;
+    // 1 / sqrt(s) by Newton's iteration from a guess made with the exponent bits
+    gni_vf y = gni_vu_float(0x5f3759dfu - (gni_vf_ubits(s) >> 1)), h = s * gni_vset(0.5f);
+    y = y * (gni_vset(1.5f) - h * y * y);
+    y = y * (gni_vset(1.5f) - h * y * y);
+    y = y * (gni_vset(1.5f) - h * y * y);
+    gni_vf r = s * y;
+    gni_vf t = (gni_itov(gni_vu_i((b >> 6) & 0x7fffffu)) + gni_vset(0.5f)) *
+               gni_vset(1.1920929e-07f),
+           z = t * t;
+    gni_vf p = gni_vset(-3.66091626e-05f), q = gni_vset(3.49402467e-06f);
+    p = gni_vmuladd(p, z, 0.00249101641f);
+    p = gni_vmuladd(p, z, -0.0807458311f);
+    p = gni_vmuladd(p, z, 0.785398185f);
+    q = gni_vmuladd(q, z, -0.000325868663f);
+    q = gni_vmuladd(q, z, 0.0158542842f);
+    q = gni_vmuladd(q, z, -0.308425128f);
+    p = r * (p * t);
+    q = r * (q * z + gni_vset(1.0f));
+    gni_vk swap = gni_kieq(gni_vu_i(b & 0x20000000u), gni_vseti(0));
+    *n0 = gni_vxor(gni_ksel(swap, p, q), b & 0x80000000u);
+    *n1 = gni_vxor(gni_ksel(swap, q, p), (b << 1) & 0x80000000u);
+}
+
+// >>cpu_kernels
+// Loops of the CPU backend, compiled per pass: one kernel per op and register domain, conversions,
+// folds for reductions, softmax pieces, random numbers. From outside: the table GNI_FN(gni_isa_table).
+
+// ---- vector functions that only ops need
+
+#define gni_vinf GNI_FN(gni_ck_inf)
+#define gni_vsign GNI_FN(gni_ck_sign)
+#define gni_vtruth GNI_FN(gni_ck_truth)
+#define gni_vrsqrt GNI_FN(gni_ck_rsqrt)
+#define gni_vsilu GNI_FN(gni_ck_silu)
+
+GNI_INLINE gni_vf gni_vinf(void) { return gni_vset((float)INFINITY); }
+GNI_INLINE gni_vf gni_vsign(gni_vf a) {
+    gni_vf zero = gni_vset(0.0f), one = gni_vset(1.0f);
+    gni_vf r = gni_ksel(gni_kgt(a, zero), one, gni_ksel(gni_klt(a, zero), -one, zero));
+    return gni_ksel(gni_knan(a), a, r);
+}
+GNI_INLINE gni_vi gni_vtruth(gni_vf a) { return gni_vne(a, gni_vset(0.0f)); }
+GNI_INLINE gni_vf gni_vrsqrt(gni_vf a) { return gni_vset(1.0f) / gni_vsqrt(a); }
+// a * sigmoid(a); far down the product stays normal for longer than the sigmoid does.
+GNI_INLINE gni_vf gni_vsilu(gni_vf a) {
+    gni_vf y = a * gni_vsigmoid(a);
+    gni_vk below = gni_klt(a, gni_vset(-80.0f));
+    if (!gni_kany(below)) return y;
+    gni_vf b = gni_vmaxc(a, gni_vset(-300.0f)), h = gni_vexp(b * gni_vset(0.5f));
+    return gni_ksel(below, b * h * h, y);
+}
+// ---- kernels
+
+#define GNI_KERNEL(name)                                                                           \
+    static void GNI_FN(name)(void *dst, const void *pa, const void *pb, const void *pc, int n)
+
+// float32 operands a, b, c; the result is stored by PUT.
+#define GNI_PUT_FLOAT(x) gni_vstore((float *)dst + i, (x))
+#define GNI_PUT_TRUTH(x) gni_vstorei((int32_t *)dst + i, gni_vmask01(x))
+#define GNI_FLOAT_1(name, PUT, F)                                                                  \
+    GNI_KERNEL(name) {                                                                             \
+        GNI_UNUSED(pb);                                                                            \
+        GNI_UNUSED(pc);                                                                            \
+        for (int i = 0; i < n; i += GNI_VW) {                                                      \
+            gni_vf a = gni_vload((const float *)pa + i);                                           \
+            PUT(F);                                                                                \
+        }                                                                                          \
+    }
+#define GNI_FLOAT_2(name, PUT, F)                                                                  \
+    GNI_KERNEL(name) {                                                                             \
+        GNI_UNUSED(pc);                                                                            \
+        for (int i = 0; i < n; i += GNI_VW) {                                                      \
+            gni_vf a = gni_vload((const float *)pa + i);                                           \
+            gni_vf b = gni_vload((const float *)pb + i);                                           \
+            PUT(F);                                                                                \
+        }                                                                                          \
+    }
+#define GN_X(fn, NAME, F, D, gF, da) GNI_FLOAT_1(gni_kf_##NAME, GNI_PUT_FLOAT, F)
+GNI_UNARY_FLOAT(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, I, gF, gI, da) GNI_FLOAT_1(gni_kf_##NAME, GNI_PUT_FLOAT, F)
+GNI_UNARY_ANY(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, I, gF, gI) GNI_FLOAT_1(gni_kf_##NAME, GNI_PUT_TRUTH, F)
+GNI_UNARY_BOOL(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, gF, da, db) GNI_FLOAT_2(gni_kf_##NAME, GNI_PUT_FLOAT, F)
+GNI_BINARY_FLOAT(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, I, gF, gI, da, db) GNI_FLOAT_2(gni_kf_##NAME, GNI_PUT_FLOAT, F)
+GNI_BINARY_ANY(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, I, gF, gI) GNI_FLOAT_2(gni_kf_##NAME, GNI_PUT_TRUTH, F)
+GNI_COMPARE(GN_X)
+#undef GN_X
+GNI_FLOAT_1(gni_kf_TO_BOOL, GNI_PUT_TRUTH, gni_vtruth(a))
+
+// Integer operands, 16 at a time in loops of fixed length, which compilers turn into vectors.
+#define GNI_INT_1(name, TT, UU, I)                                                                 \
+    GNI_KERNEL(name) {                                                                             \
+        typedef TT T;                                                                              \
+        typedef UU UT;                                                                             \
+        GNI_UNUSED(pb);                                                                            \
+        GNI_UNUSED(pc);                                                                            \
+        GNI_UNUSED((UT)0);                                                                         \
+        for (int i = 0; i < n; i += 16) {                                                          \
+            T x[16], r[16];                                                                        \
+            memcpy(x, (const T *)pa + i, sizeof x);                                                \
+            for (int j = 0; j < 16; j++) {                                                         \
+                T a = x[j];                                                                        \
+                r[j] = (T)(I);                                                                     \
+            }                                                                                      \
+            memcpy((T *)dst + i, r, sizeof r);                                                     \
+        }                                                                                          \
+    }
+#define GNI_INT_2(name, TT, UU, I)                                                                 \
+    GNI_KERNEL(name) {                                                                             \
+        typedef TT T;                                                                              \
+        typedef UU UT;                                                                             \
+        GNI_UNUSED(pc);                                                                            \
+        GNI_UNUSED((UT)0);                                                                         \
+        for (int i = 0; i < n; i += 16) {                                                          \
+            T x[16], y[16], r[16];                                                                 \
+            memcpy(x, (const T *)pa + i, sizeof x);                                                \
+            memcpy(y, (const T *)pb + i, sizeof y);                                                \
+            for (int j = 0; j < 16; j++) {                                                         \
+                T a = x[j], b = y[j];                                                              \
+                r[j] = (T)(I);                                                                     \
+            }                                                                                      \
+            memcpy((T *)dst + i, r, sizeof r);                                                     \
+        }                                                                                          \
+    }
+#define GNI_INT_TABLES                                                                             \
+    GNI_UNARY_ANY(GNI_X1)                                                                          \
+    GNI_UNARY_BOOL(GNI_X1B) GNI_BINARY_ANY(GNI_X2) GNI_COMPARE(GNI_X2B) GNI_BINARY_INT(GNI_X2I)
+
+#define GNI_T(name) name##_i32
+#define GNI_X1(fn, NAME, F, D, I, gF, gI, da) GNI_INT_1(gni_ki_##NAME, int32_t, uint32_t, I)
+#define GNI_X1B(fn, NAME, F, D, I, gF, gI) GNI_INT_1(gni_ki_##NAME, int32_t, uint32_t, I)
+#define GNI_X2(fn, NAME, F, D, I, gF, gI, da, db) GNI_INT_2(gni_ki_##NAME, int32_t, uint32_t, I)
+#define GNI_X2B(fn, NAME, F, D, I, gF, gI) GNI_INT_2(gni_ki_##NAME, int32_t, uint32_t, I)
+#define GNI_X2I(fn, NAME, I, gI) GNI_INT_2(gni_ki_##NAME, int32_t, uint32_t, I)
+GNI_INT_TABLES
+#undef GNI_T
+#undef GNI_X1
+#undef GNI_X1B
+#undef GNI_X2
+#undef GNI_X2B
+#undef GNI_X2I
+#define GNI_T(name) name##_u32
+#define GNI_X1(fn, NAME, F, D, I, gF, gI, da) GNI_INT_1(gni_ku_##NAME, uint32_t, uint32_t, I)
+#define GNI_X1B(fn, NAME, F, D, I, gF, gI) GNI_INT_1(gni_ku_##NAME, uint32_t, uint32_t, I)
+#define GNI_X2(fn, NAME, F, D, I, gF, gI, da, db) GNI_INT_2(gni_ku_##NAME, uint32_t, uint32_t, I)
+#define GNI_X2B(fn, NAME, F, D, I, gF, gI) GNI_INT_2(gni_ku_##NAME, uint32_t, uint32_t, I)
+#define GNI_X2I(fn, NAME, I, gI) GNI_INT_2(gni_ku_##NAME, uint32_t, uint32_t, I)
+GNI_INT_TABLES
+#undef GNI_T
+#undef GNI_X1
+#undef GNI_X1B
+#undef GNI_X2
+#undef GNI_X2B
+#undef GNI_X2I
+#undef GNI_INT_TABLES
+
+// Ops without a row in the tables.
+#define GNI_VECTOR_1(name, load, TP, store, TR, F)                                                 \
+    GNI_KERNEL(name) {                                                                             \
+        GNI_UNUSED(pb);                                                                            \
+        GNI_UNUSED(pc);                                                                            \
+        for (int i = 0; i < n; i += GNI_VW) store((TR *)dst + i, F(load((const TP *)pa + i)));     \
+    }
+#define gni_vround_f16 GNI_FN(gni_ck_round_f16)
+#define gni_vround_bf16 GNI_FN(gni_ck_round_bf16)
+#define gni_vwrap_i8 GNI_FN(gni_ck_wrap_i8)
+GNI_INLINE gni_vf gni_vround_f16(gni_vf x) {
+    uint16_t h[GNI_VW];
+    gni_vstore_f16(h, x);
+    return gni_vload_f16(h);
+}
+GNI_INLINE gni_vf gni_vround_bf16(gni_vf x) { return gni_vbf16_float(gni_vfloat_bf16(x)); }
+GNI_INLINE gni_vi gni_vwrap_i8(gni_vi x) { return gni_vu_i(gni_vi_u(x) << 24) >> 24; }
+#define GNI_WRAP_U8(x) ((x)&255)
+#define GNI_SAME(x) (x)
+GNI_VECTOR_1(gni_kx_I_TO_F, gni_vloadi, int32_t, gni_vstore, float, gni_itov)
+GNI_VECTOR_1(gni_kx_U_TO_F, gni_vloadu, uint32_t, gni_vstore, float, gni_utov)
+GNI_VECTOR_1(gni_kx_F_TO_I, gni_vload, float, gni_vstorei, int32_t, gni_vtoi)
+GNI_VECTOR_1(gni_kx_F_TO_U, gni_vload, float, gni_vstoreu, uint32_t, gni_vtou)
+GNI_VECTOR_1(gni_kx_ROUND_F16, gni_vload, float, gni_vstore, float, gni_vround_f16)
+GNI_VECTOR_1(gni_kx_ROUND_BF16, gni_vload, float, gni_vstore, float, gni_vround_bf16)
+GNI_VECTOR_1(gni_kx_WRAP_U8, gni_vloadi, int32_t, gni_vstorei, int32_t, GNI_WRAP_U8)
+GNI_VECTOR_1(gni_kx_WRAP_I8, gni_vloadi, int32_t, gni_vstorei, int32_t, gni_vwrap_i8)
+GNI_VECTOR_1(gni_kx_COPY, gni_vloadi, int32_t, gni_vstorei, int32_t, GNI_SAME)
+GNI_INT_1(gni_ki_TO_BOOL, int32_t, uint32_t, a != 0)
+#undef GNI_VECTOR_1
+#undef GNI_WRAP_U8
+#undef GNI_SAME
+
+GNI_KERNEL(gni_kx_WHERE) {
+    for (int i = 0; i < n; i += GNI_VW) {
+        gni_vk no = gni_kieq(gni_vloadi((const int32_t *)pa + i), gni_vseti(0));
+        gni_vi b = gni_vloadi((const int32_t *)pb + i), c = gni_vloadi((const int32_t *)pc + i);
+        gni_vstorei((int32_t *)dst + i, gni_kseli(no, c, b));
+    }
+}
+GNI_KERNEL(gni_kf_FMA) {
+    for (int i = 0; i < n; i += GNI_VW) {
+        gni_vf a = gni_vload((const float *)pa + i), b = gni_vload((const float *)pb + i);
+        gni_vf c = gni_vload((const float *)pc + i);
+#if GNI_V_FUSED
+        gni_vstore((float *)dst + i, gni_vfma(a, b, c));
+#else
+        // The product is exact in float64, and so is rounding the sum twice but for rare ties.
+        float x[GNI_VW], y[GNI_VW], z[GNI_VW];
+        gni_vstore(x, a);
+        gni_vstore(y, b);
+        gni_vstore(z, c);
+        for (int j = 0; j < GNI_VW; j++) x[j] = (float)((double)x[j] * (double)y[j] + (double)z[j]);
+        memcpy((float *)dst + i, x, sizeof x);
+#endif
+    }
+}
+GNI_KERNEL(gni_ki_FMA) {
+    for (int i = 0; i < n; i += GNI_VW) {
+        gni_vu a = gni_vloadu((const uint32_t *)pa + i), b = gni_vloadu((const uint32_t *)pb + i);
+        gni_vstoreu((uint32_t *)dst + i, a * b + gni_vloadu((const uint32_t *)pc + i));
+    }
+}
+
+static const gni_kernel GNI_FN(gni_kernels_narrow)[GNI_OP_COUNT * 3] = {
+#define GN_X(fn, NAME, F, D, gF, da) GNI_FN(gni_kf_##NAME), NULL, NULL,
+    GNI_UNARY_FLOAT(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, I, gF, gI, da)                                                        \
+    GNI_FN(gni_kf_##NAME), GNI_FN(gni_ki_##NAME), GNI_FN(gni_ku_##NAME),
+        GNI_UNARY_ANY(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, I, gF, gI)                                                            \
+    GNI_FN(gni_kf_##NAME), GNI_FN(gni_ki_##NAME), GNI_FN(gni_ku_##NAME),
+            GNI_UNARY_BOOL(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, gF, da, db) GNI_FN(gni_kf_##NAME), NULL, NULL,
+                GNI_BINARY_FLOAT(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, I, gF, gI, da, db)                                                    \
+    GNI_FN(gni_kf_##NAME), GNI_FN(gni_ki_##NAME), GNI_FN(gni_ku_##NAME),
+                    GNI_BINARY_ANY(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, I, gF, gI)                                                            \
+    GNI_FN(gni_kf_##NAME), GNI_FN(gni_ki_##NAME), GNI_FN(gni_ku_##NAME),
+                        GNI_COMPARE(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, I, gI) NULL, GNI_FN(gni_ki_##NAME), GNI_FN(gni_ku_##NAME),
+                            GNI_BINARY_INT(GN_X)
+#undef GN_X
+#define GNI_SAME(name) GNI_FN(name), GNI_FN(name), GNI_FN(name)
+                                GNI_SAME(gni_kx_WHERE),
+    GNI_FN(gni_kf_FMA),
+    GNI_FN(gni_ki_FMA),
+    GNI_FN(gni_ki_FMA),
+    GNI_SAME(gni_kx_COPY), // CAST
+    GNI_SAME(gni_kx_COPY), // CONST
+    GNI_SAME(gni_kx_I_TO_F),
+    GNI_SAME(gni_kx_U_TO_F),
+    GNI_SAME(gni_kx_F_TO_I),
+    GNI_SAME(gni_kx_F_TO_U),
+    GNI_FN(gni_kf_TO_BOOL),
+    GNI_FN(gni_ki_TO_BOOL),
+    GNI_FN(gni_ki_TO_BOOL),
+    GNI_SAME(gni_kx_ROUND_F16),
+    GNI_SAME(gni_kx_ROUND_BF16),
+    GNI_SAME(gni_kx_COPY), // ROUND_F32
+    GNI_SAME(gni_kx_WRAP_U8),
+    GNI_SAME(gni_kx_WRAP_I8),
+    GNI_SAME(gni_kx_COPY), // WRAP_U32
+    GNI_SAME(gni_kx_COPY), // WRAP_I32
+#undef GNI_SAME
+};
+
+// ---- memory to registers and back
+
+#define GNI_LOAD_HALF(name, load)                                                                  \
+    static void GNI_FN(name)(void *dst, const void *src, int64_t n) {                              \
+        float *d = (float *)dst;                                                                   \
+        const uint16_t *s = (const uint16_t *)src;                                                 \
+        int64_t i = 0;                                                                             \
+        for (; i + GNI_VW <= n; i += GNI_VW) gni_vstore(d + i, load(s + i));                       \
+        if (i == n) return;                                                                        \
+        uint16_t h[GNI_VW] = {0};                                                                  \
+        float f[GNI_VW];                                                                           \
+        memcpy(h, s + i, sizeof(uint16_t) * (size_t)(n - i));                                      \
+        gni_vstore(f, load(h));                                                                    \
+        memcpy(d + i, f, sizeof(float) * (size_t)(n - i));                                         \
+    }
+#define GNI_STORE_HALF(name, store)                                                                \
+    static void GNI_FN(name)(void *dst, const void *src, int64_t n) {                              \
+        uint16_t *d = (uint16_t *)dst;                                                             \
+        const float *s = (const float *)src;                                                       \
+        int64_t i = 0;                                                                             \
+        for (; i + GNI_VW <= n; i += GNI_VW) store(d + i, gni_vload(s + i));                       \
+        if (i == n) return;                                                                        \
+        uint16_t h[GNI_VW];                                                                        \
+        store(h, gni_vloadn(s + i, (int)(n - i)));                                                 \
+        memcpy(d + i, h, sizeof(uint16_t) * (size_t)(n - i));                                      \
+    }
+// 8-bit items, GNI_VW at a time.
+#define gni_vb GNI_FN(gni_vecb)
+#define gni_vload_u8 GNI_FN(gni_ck_load_u8)
+#define gni_vload_i8 GNI_FN(gni_ck_load_i8)
+#define gni_vstore_8 GNI_FN(gni_ck_store_8)
+#if GNI_VW > 1
+typedef uint8_t gni_vb __attribute__((vector_size(GNI_VW)));
+#endif
+GNI_INLINE gni_vi gni_vload_u8(const uint8_t *p) {
+#if defined(GNI_PASS_AVX512)
+    return (gni_vi)_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
+#elif defined(GNI_PASS_AVX2)
+    return (gni_vi)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p));
+#elif GNI_V_SSE2
+    int32_t t;
+    memcpy(&t, p, sizeof t);
+    __m128i zero = _mm_setzero_si128(), x = _mm_cvtsi32_si128(t);
+    return (gni_vi)_mm_unpacklo_epi16(_mm_unpacklo_epi8(x, zero), zero);
+#elif GNI_VW == 1
+    return *p;
+#else
+    gni_vb t;
+    memcpy(&t, p, sizeof t);
+    return __builtin_convertvector(t, gni_vi);
+#endif
+}
+GNI_INLINE gni_vi gni_vload_i8(const uint8_t *p) { return gni_vwrap_i8(gni_vload_u8(p)); }
+// The low 8 bits of each lane.
+GNI_INLINE void gni_vstore_8(uint8_t *p, gni_vi x) {
+#if defined(GNI_PASS_AVX512)
+    _mm_storeu_si128((__m128i *)(void *)p, _mm512_cvtepi32_epi8((__m512i)x));
+#elif defined(GNI_PASS_AVX2) || GNI_V_SSE2
+    gni_vi y = x & 255;
+#if defined(GNI_PASS_AVX2)
+    __m128i t = _mm_packs_epi32(_mm256_castsi256_si128((__m256i)y),
+                                _mm256_extracti128_si256((__m256i)y, 1));
+#else
+    __m128i t = _mm_packs_epi32((__m128i)y, (__m128i)y);
+#endif
+    t = _mm_packus_epi16(t, t);
+    memcpy(p, &t, GNI_VW);
+#elif GNI_VW == 1
+    *p = (uint8_t)(x & 255);
+#else
+    gni_vb t = __builtin_convertvector(x & 255, gni_vb);
+    memcpy(p, &t, sizeof t);
+#endif
+}
+#define GNI_LOAD_8(name, T, load)                                                                  \
+    static void GNI_FN(name)(void *dst, const void *src, int64_t n) {                              \
+        int32_t *d = (int32_t *)dst;                                                               \
+        const uint8_t *s = (const uint8_t *)src;                                                   \
+        int64_t i = 0;                                                                             \
+        for (; i + GNI_VW <= n; i += GNI_VW) gni_vstorei(d + i, load(s + i));                      \
+        for (; i < n; i++) d[i] = (T)s[i];                                                         \
+    }
+#define GNI_STORE_8(name, V, E)                                                                    \
+    static void GNI_FN(name)(void *dst, const void *src, int64_t n) {                              \
+        uint8_t *d = (uint8_t *)dst;                                                               \
+        const int32_t *s = (const int32_t *)src;                                                   \
+        int64_t i = 0;                                                                             \
+        for (; i + GNI_VW <= n; i += GNI_VW) {                                                     \
+            gni_vi x = gni_vloadi(s + i);                                                          \
+            gni_vstore_8(d + i, V);                                                                \
+        }                                                                                          \
+        for (; i < n; i++) d[i] = (uint8_t)E(s[i]);                                                \
+    }
+#define GNI_TRUTH(x) ((x) != 0)
+#define GNI_LOW(x) ((x)&255)
+GNI_LOAD_HALF(gni_load_f16, gni_vload_f16)
+GNI_LOAD_HALF(gni_load_bf16, gni_vload_bf16)
+GNI_STORE_HALF(gni_store_f16, gni_vstore_f16)
+GNI_STORE_HALF(gni_store_bf16, gni_vstore_bf16)
+GNI_LOAD_8(gni_load_u8, uint8_t, gni_vload_u8)
+GNI_LOAD_8(gni_load_i8, int8_t, gni_vload_i8)
+GNI_STORE_8(gni_store_u8, x, GNI_LOW)
+GNI_STORE_8(gni_store_bool, gni_kmask(gni_knot(gni_kieq(x, gni_vseti(0)))) & 1, GNI_TRUTH)
+#undef GNI_LOAD_HALF
+#undef GNI_STORE_HALF
+#undef GNI_LOAD_8
+#undef GNI_STORE_8
+#undef GNI_TRUTH
+#undef GNI_LOW
+
+// By dtype: F32, F16, BF16, F64, I32, I64, U8, I8, U32, BOOL, C64, C128.
+static const gni_convert_fn GNI_FN(gni_load_table)[GN_DTYPE_COUNT] = {NULL,
+                                                                      GNI_FN(gni_load_f16),
+                                                                      GNI_FN(gni_load_bf16),
+                                                                      NULL,
+                                                                      NULL,
+                                                                      NULL,
+                                                                      GNI_FN(gni_load_u8),
+                                                                      GNI_FN(gni_load_i8),
+                                                                      NULL,
+                                                                      GNI_FN(gni_load_u8),
+                                                                      NULL,
+                                                                      NULL};
+static const gni_convert_fn GNI_FN(gni_store_table)[GN_DTYPE_COUNT] = {NULL,
+                                                                       GNI_FN(gni_store_f16),
+                                                                       GNI_FN(gni_store_bf16),
+                                                                       NULL,
+                                                                       NULL,
+                                                                       NULL,
+                                                                       GNI_FN(gni_store_u8),
+                                                                       GNI_FN(gni_store_u8),
+                                                                       NULL,
+                                                                       GNI_FN(gni_store_bool),
+                                                                       NULL,
+                                                                       NULL};
+
+// Registers to memory past the caches, for results that no cache could hold. Both sides are aligned to
+// 64 bytes; without a destination it waits until all has arrived.
+static void GNI_FN(gni_stream)(void *dst, const void *src, int64_t bytes) {
+#if defined(GNI_PASS_AVX512) || defined(GNI_PASS_AVX2) || GNI_V_SSE2
+    char *d = (char *)dst;
+    const char *s = (const char *)src;
+    if (d == NULL) _mm_sfence();
+    for (int64_t i = 0; i < bytes; i += 64) {
+#if defined(GNI_PASS_AVX512)
+        _mm512_stream_si512((__m512i *)(void *)(d + i), _mm512_loadu_si512((const void *)(s + i)));
+#elif defined(GNI_PASS_AVX2)
+        _mm256_stream_si256((__m256i *)(void *)(d + i),
+                            _mm256_loadu_si256((const __m256i *)(const void *)(s + i)));
+        _mm256_stream_si256((__m256i *)(void *)(d + i + 32),
+                            _mm256_loadu_si256((const __m256i *)(const void *)(s + i + 32)));
+#else
+        for (int k = 0; k < 64; k += 16)
+            _mm_stream_si128((__m128i *)(void *)(d + i + k),
+                             _mm_loadu_si128((const __m128i *)(const void *)(s + i + k)));
+#endif
+    }
+#else
+    if (dst != NULL) memcpy(dst, src, (size_t)bytes);
+#endif
+}
+
+// ---- folds of contiguous elements
+
+// 64 running sums whatever the width of a vector, joined in one order: the same bits from every pass.
+static double GNI_FN(gni_sum_block)(const float *x, int64_t n) {
+    float lane[16];
+    int64_t whole = n & ~(int64_t)63;
+    for (int g = 0; g < 16; g += GNI_VW) {
+        gni_vf s[4], a = gni_vset(0.0f), b = a, c = a, d = a;
+        const float *p = x + g;
+        for (int64_t i = 0; i < whole; i += 64, p += 64) {
+            a += gni_vload(p);
+            b += gni_vload(p + 16);
+            c += gni_vload(p + 32);
+            d += gni_vload(p + 48);
+        }
+        s[0] = a, s[1] = b, s[2] = c, s[3] = d;
+        for (int64_t i = whole + g, k = 0; i < n; i += 16, k++)
+            s[k] += n - i >= GNI_VW ? gni_vload(x + i) : gni_vloadn(x + i, (int)(n - i));
+        gni_vstore(lane + g, (s[0] + s[2]) + (s[1] + s[3]));
+    }
+    double t[8];
+    for (int i = 0; i < 8; i++) t[i] = (double)lane[i] + (double)lane[i + 8];
+    return ((t[0] + t[4]) + (t[2] + t[6])) + ((t[1] + t[5]) + (t[3] + t[7]));
+}
+static void GNI_FN(gni_fold_sum_f)(gni_acc *acc, const void *x, int64_t n, int64_t at) {
+    GNI_UNUSED(at);
+    for (int64_t i = 0; i < n; i += GNI_SUM_BLOCK)
+        acc->d += GNI_FN(gni_sum_block)((const float *)x + i, GNI_MIN(n - i, GNI_SUM_BLOCK));
+}
+static void GNI_FN(gni_fold_prod_f)(gni_acc *acc, const void *x, int64_t n, int64_t at) {
+    const float *p = (const float *)x;
+    double s[16];
+    int64_t i = 0;
+    GNI_UNUSED(at);
+    for (int j = 0; j < 16; j++) s[j] = 1.0;
+    for (; i + 16 <= n; i += 16)
+        for (int j = 0; j < 16; j++) s[j] *= (double)p[i + j];
+    for (; i < n; i++) s[i & 15] *= (double)p[i];
+    for (int h = 8; h > 0; h /= 2)
+        for (int j = 0; j < h; j++) s[j] *= s[j + h];
+    acc->d *= s[0];
+}
+
+// The smallest (PICK gni_vminc) or largest element; NaN if there is one.
+#define GNI_EXTREME_BLOCK(name, PICK)                                                              \
+    static float GNI_FN(name)(const float *p, int64_t n) {                                         \
+        float t[4 * GNI_VW];                                                                       \
+        if (n < 4 * GNI_VW) { /* too few for vectors: fill up with the first */                    \
+            for (int i = 0; i < 4 * GNI_VW; i++) t[i] = p[i < n ? i : 0];                          \
+            p = t;                                                                                 \
+            n = 4 * GNI_VW;                                                                        \
+        }                                                                                          \
+        gni_vf a = gni_vload(p), b = gni_vload(p + GNI_VW), c = gni_vload(p + 2 * GNI_VW),         \
+               d = gni_vload(p + 3 * GNI_VW);                                                      \
+        gni_vk nan =                                                                               \
+            gni_kor(gni_kor(gni_knan(a), gni_knan(b)), gni_kor(gni_knan(c), gni_knan(d)));         \
+        for (int64_t i = 4 * GNI_VW; i < n; i += 4 * GNI_VW) {                                     \
+            i = GNI_MIN(i, n - 4 * GNI_VW); /* the last vectors overlap those before */            \
+            gni_vf x = gni_vload(p + i), y = gni_vload(p + i + GNI_VW);                            \
+            gni_vf z = gni_vload(p + i + 2 * GNI_VW), w = gni_vload(p + i + 3 * GNI_VW);           \
+            nan = gni_kor(nan, gni_kor(gni_knan(x), gni_knan(y)));                                 \
+            nan = gni_kor(nan, gni_kor(gni_knan(z), gni_knan(w)));                                 \
+            a = PICK(a, x);                                                                        \
+            b = PICK(b, y);                                                                        \
+            c = PICK(c, z);                                                                        \
+            d = PICK(d, w);                                                                        \
+        }                                                                                          \
+        if (gni_kany(nan)) return (float)NAN;                                                      \
+        gni_vstore(t, PICK(PICK(a, b), PICK(c, d)));                                               \
+        for (int h = GNI_VW / 2; h > 0; h /= 2)                                                    \
+            for (int j = 0; j < h; j++)                                                            \
+                if (GNI_BETTER(t[j + h], t[j])) t[j] = t[j + h];                                   \
+        return t[0];                                                                               \
+    }
+#define GNI_FOLD_EXTREME(name, BLOCK)                                                              \
+    static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
+        GNI_UNUSED(at);                                                                            \
+        if (n <= 0 || acc->d != acc->d) return;                                                    \
+        double m = (double)GNI_FN(BLOCK)((const float *)x, n);                                     \
+        if (m != m || GNI_BETTER(m, acc->d)) acc->d = m;                                           \
+    }
+// The place as well: a block is searched only when it has something better.
+#define GNI_FOLD_PLACE(name, BLOCK)                                                                \
+    static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
+        const float *p = (const float *)x;                                                         \
+        for (int64_t i = 0; i < n && acc->d == acc->d; i += GNI_SUM_BLOCK) {                       \
+            int64_t m = GNI_MIN(n - i, GNI_SUM_BLOCK), j = 0;                                      \
+            float best = GNI_FN(BLOCK)(p + i, m);                                                  \
+            if (best == best && !GNI_BETTER((double)best, acc->d)) continue;                       \
+            while (j < m && !(best == best ? p[i + j] == best : p[i + j] != p[i + j])) j++;        \
+            acc->d = (double)best;                                                                 \
+            acc->at = at + i + j;                                                                  \
+        }                                                                                          \
+    }
+#define GNI_BETTER(x, y) ((x) < (y))
+GNI_EXTREME_BLOCK(gni_min_block, gni_vminc)
+GNI_FOLD_EXTREME(gni_fold_min_f, gni_min_block)
+GNI_FOLD_PLACE(gni_fold_argmin_f, gni_min_block)
+#undef GNI_BETTER
+#define GNI_BETTER(x, y) ((x) > (y))
+GNI_EXTREME_BLOCK(gni_max_block, gni_vmaxc)
+GNI_FOLD_EXTREME(gni_fold_max_f, gni_max_block)
+GNI_FOLD_PLACE(gni_fold_argmax_f, gni_max_block)
+#undef GNI_BETTER
+#undef GNI_EXTREME_BLOCK
+#undef GNI_FOLD_EXTREME
+#undef GNI_FOLD_PLACE
+
+// Truth: all stops at the first 0, any at the first that is not.
+#define GNI_FOLD_TRUTH(name, T, STOP, VALUE)                                                       \
+    static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
+        const T *p = (const T *)x;                                                                 \
+        int64_t i = 0;                                                                             \
+        GNI_UNUSED(at);                                                                            \
+        for (; i + 64 <= n && acc->i != VALUE; i += 64) {                                          \
+            int found = 0;                                                                         \
+            for (int j = 0; j < 64; j++) found |= p[i + j] STOP 0;                                 \
+            if (found) acc->i = VALUE;                                                             \
+        }                                                                                          \
+        for (; i < n && acc->i != VALUE; i++)                                                      \
+            if (p[i] STOP 0) acc->i = VALUE;                                                       \
+    }
+GNI_FOLD_TRUTH(gni_fold_any_f, float, !=, 1)
+GNI_FOLD_TRUTH(gni_fold_all_f, float, ==, 0)
+GNI_FOLD_TRUTH(gni_fold_any_i, int32_t, !=, 1)
+GNI_FOLD_TRUTH(gni_fold_all_i, int32_t, ==, 0)
+#undef GNI_FOLD_TRUTH
+
+#define GNI_FOLD_INT(name, T, UNIT, STEP)                                                          \
+    static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
+        const T *p = (const T *)x;                                                                 \
+        uint64_t s[16];                                                                            \
+        int64_t i = 0;                                                                             \
+        GNI_UNUSED(at);                                                                            \
+        for (int j = 0; j < 16; j++) s[j] = UNIT;                                                  \
+        for (; i + 16 <= n; i += 16)                                                               \
+            for (int j = 0; j < 16; j++) s[j] STEP(uint64_t)(int64_t) p[i + j];                    \
+        for (; i < n; i++) s[0] STEP(uint64_t)(int64_t) p[i];                                      \
+        uint64_t r = (uint64_t)acc->i;                                                             \
+        for (int j = 0; j < 16; j++) r STEP s[j];                                                  \
+        acc->i = (int64_t)r;                                                                       \
+    }
+#define GNI_FOLD_INT_EXTREME(name, T, OP)                                                          \
+    static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
+        const T *p = (const T *)x;                                                                 \
+        T s[16];                                                                                   \
+        int64_t i = 0;                                                                             \
+        GNI_UNUSED(at);                                                                            \
+        for (int j = 0; j < 16; j++) s[j] = (T)acc->i;                                             \
+        for (; i + 16 <= n; i += 16)                                                               \
+            for (int j = 0; j < 16; j++) s[j] = p[i + j] OP s[j] ? p[i + j] : s[j];                \
+        for (; i < n; i++) s[0] = p[i] OP s[0] ? p[i] : s[0];                                      \
+        for (int j = 0; j < 16; j++)                                                               \
+            if ((int64_t)s[j] OP acc->i) acc->i = (int64_t)s[j];                                   \
+    }
+#define GNI_FOLD_INT_PLACE(name, FOLD, T)                                                          \
+    static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
+        const T *p = (const T *)x;                                                                 \
+        for (int64_t i = 0; i < n; i += GNI_SUM_BLOCK) {                                           \
+            int64_t m = GNI_MIN(n - i, GNI_SUM_BLOCK), before = acc->i, j = 0;                     \
+            GNI_FN(FOLD)(acc, p + i, m, 0);                                                        \
+            if (acc->i == before) continue;                                                        \
+            while ((int64_t)p[i + j] != acc->i) j++;                                               \
+            acc->at = at + i + j;                                                                  \
+        }                                                                                          \
+    }
+GNI_FOLD_INT(gni_fold_sum_i, int32_t, 0, +=)
+GNI_FOLD_INT(gni_fold_sum_u, uint32_t, 0, +=)
+GNI_FOLD_INT(gni_fold_prod_i, int32_t, 1, *=)
+GNI_FOLD_INT(gni_fold_prod_u, uint32_t, 1, *=)
+GNI_FOLD_INT_EXTREME(gni_fold_min_i, int32_t, <)
+GNI_FOLD_INT_EXTREME(gni_fold_min_u, uint32_t, <)
+GNI_FOLD_INT_EXTREME(gni_fold_max_i, int32_t, >)
+GNI_FOLD_INT_EXTREME(gni_fold_max_u, uint32_t, >)
+GNI_FOLD_INT_PLACE(gni_fold_argmin_i, gni_fold_min_i, int32_t)
+GNI_FOLD_INT_PLACE(gni_fold_argmin_u, gni_fold_min_u, uint32_t)
+GNI_FOLD_INT_PLACE(gni_fold_argmax_i, gni_fold_max_i, int32_t)
+GNI_FOLD_INT_PLACE(gni_fold_argmax_u, gni_fold_max_u, uint32_t)
+#undef GNI_FOLD_INT
+#undef GNI_FOLD_INT_EXTREME
+#undef GNI_FOLD_INT_PLACE
+
+#define GNI_VALUES(op)                                                                             \
+    GNI_FN(gni_fold_##op##_f), GNI_FN(gni_fold_##op##_i), GNI_FN(gni_fold_##op##_u)
+#define GNI_TRUTH(op)                                                                              \
+    GNI_FN(gni_fold_##op##_f), GNI_FN(gni_fold_##op##_i), GNI_FN(gni_fold_##op##_i)
+#define GN_X(fn, NAME, loop, form, back) GNI_##form(loop),
+static const gni_fold_fn GNI_FN(gni_fold_table)[GNI_RED_COUNT * 3] = {
+    GNI_REDUCE_AXES(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, loop, form) GNI_##form(loop),
+    GNI_REDUCE_PLACE(GN_X)};
+#undef GN_X
+#undef GNI_VALUES
+#undef GNI_TRUTH
+
+// ---- folds of columns
+
+// Four rows at a time, each read from one end to the other: `t` gathers up to GNI_COLUMN_BLOCK rows.
+static void GNI_FN(gni_columns_sum_f)(gni_acc_columns *acc, const void *x, int64_t rows,
+                                      int64_t stride, int64_t n, int64_t at) {
+    float t[GNI_BAND];
+    double *v = (double *)acc->v;
+    GNI_UNUSED(at);
+    for (int64_t r0 = 0; r0 < rows; r0 += GNI_COLUMN_BLOCK) {
+        int64_t last = GNI_MIN(r0 + GNI_COLUMN_BLOCK, rows), whole = n & ~(int64_t)(GNI_VW - 1);
+        memset(t, 0, sizeof(float) * (size_t)n);
+        for (int64_t r = r0; r < last; r += 4) {
+            const float *p = (const float *)x + r * stride;
+            int64_t have = last - r, c = 0;
+            if (have >= 4) {
+                const float *q = p + stride, *u = q + stride, *w = u + stride;
+                for (; c < whole; c += GNI_VW)
+                    gni_vstore(t + c, gni_vload(t + c) + ((gni_vload(p + c) + gni_vload(q + c)) +
+                                                          (gni_vload(u + c) + gni_vload(w + c))));
+                for (; c < n; c++) t[c] += (p[c] + q[c]) + (u[c] + w[c]);
+                continue;
+            }
+            for (int64_t k = 0; k < have; k++, p += stride) {
+                for (c = 0; c < whole; c += GNI_VW)
+                    gni_vstore(t + c, gni_vload(t + c) + gni_vload(p + c));
+                for (; c < n; c++) t[c] += p[c];
+            }
+        }
+        int64_t c = 0;
+        for (; c + 16 <= n; c += 16)
+            for (int j = 0; j < 16; j++) v[c + j] += (double)t[c + j];
+        for (; c < n; c++) v[c] += (double)t[c];
+    }
+}
+
+// The columns' extremes, and their places.
+#define GNI_COLUMNS_EXTREME(name, PICK, BETTER)                                                    \
+    static void GNI_FN(name)(gni_acc_columns * acc, const void *x, int64_t rows, int64_t stride,   \
+                             int64_t n, int64_t at) {                                              \
+        float *v = (float *)acc->v;                                                                \
+        GNI_UNUSED(at);                                                                            \
+        for (int64_t r = 0; r < rows;) {                                                           \
+            const float *p = (const float *)x + r * stride;                                        \
+            int64_t step = rows - r >= 4 ? stride : 0, c = 0;                                      \
+            r += step != 0 ? 4 : 1;                                                                \
+            for (; c + GNI_VW <= n; c += GNI_VW) {                                                 \
+                gni_vf m = gni_vload(p + c);                                                       \
+                if (step != 0)                                                                     \
+                    m = PICK(PICK(m, gni_vload(p + step + c)),                                     \
+                             PICK(gni_vload(p + 2 * step + c), gni_vload(p + 3 * step + c)));      \
+                gni_vstore(v + c, PICK(gni_vload(v + c), m));                                      \
+            }                                                                                      \
+            for (; c < n; c++)                                                                     \
+                for (int k = 0; k < (step != 0 ? 4 : 1); k++) {                                    \
+                    float y = p[k * step + c];                                                     \
+                    if (v[c] == v[c] && (y != y || y BETTER v[c])) v[c] = y;                       \
+                }                                                                                  \
+        }                                                                                          \
+    }
+#define GNI_COLUMNS_PLACE(name, BETTER_K, BETTER)                                                  \
+    static void GNI_FN(name)(gni_acc_columns * acc, const void *x, int64_t rows, int64_t stride,   \
+                             int64_t n, int64_t at) {                                              \
+        float *v = (float *)acc->v;                                                                \
+        int32_t where[GNI_BAND];                                                                   \
+        for (int64_t c = 0; c < n; c++) where[c] = -1;                                             \
+        for (int64_t r = 0; r < rows; r++) {                                                       \
+            const float *p = (const float *)x + r * stride;                                        \
+            int64_t c = 0;                                                                         \
+            for (; c + GNI_VW <= n; c += GNI_VW) {                                                 \
+                gni_vf m = gni_vload(v + c), y = gni_vload(p + c);                                 \
+                gni_vk k = gni_kor(BETTER_K(y, m), gni_kand(gni_knan(y), gni_knot(gni_knan(m))));  \
+                if (!gni_kany(k)) continue;                                                        \
+                gni_vstore(v + c, gni_ksel(k, y, m));                                              \
+                gni_vstorei(where + c,                                                             \
+                            gni_kseli(k, gni_vseti((int32_t)r), gni_vloadi(where + c)));           \
+            }                                                                                      \
+            for (; c < n; c++) {                                                                   \
+                if (v[c] != v[c] || !(p[c] != p[c] || p[c] BETTER v[c])) continue;                 \
+                v[c] = p[c];                                                                       \
+                where[c] = (int32_t)r;                                                             \
+            }                                                                                      \
+        }                                                                                          \
+        for (int64_t c = 0; c < n; c++)                                                            \
+            if (where[c] >= 0) acc->at[c] = at + where[c];                                         \
+    }
+GNI_COLUMNS_EXTREME(gni_columns_min_f, gni_vmin, <)
+GNI_COLUMNS_EXTREME(gni_columns_max_f, gni_vmax, >)
+GNI_COLUMNS_PLACE(gni_columns_argmin_f, gni_klt, <)
+GNI_COLUMNS_PLACE(gni_columns_argmax_f, gni_kgt, >)
+#undef GNI_COLUMNS_EXTREME
+#undef GNI_COLUMNS_PLACE
+
+// The rest element by element: S is the accumulator, y the element.
+#define GNI_COLUMNS(name, T, S, STEP)                                                              \
+    static void GNI_FN(name)(gni_acc_columns * acc, const void *x, int64_t rows, int64_t stride,   \
+                             int64_t n, int64_t at) {                                              \
+        for (int64_t r = 0; r < rows; r++) {                                                       \
+            S *GNI_RESTRICT v = (S *)acc->v;                                                       \
+            const T *GNI_RESTRICT p = (const T *)x + r * stride;                                   \
+            int64_t c = 0, row = at + r;                                                           \
+            GNI_UNUSED(row);                                                                       \
+            for (; c < n; c++) {                                                                   \
+                T y = p[c];                                                                        \
+                STEP;                                                                              \
+            }                                                                                      \
+        }                                                                                          \
+    }
+#define GNI_PLACE_STEP(OP)                                                                         \
+    if (y OP v[c]) {                                                                               \
+        v[c] = y;                                                                                  \
+        acc->at[c] = row;                                                                          \
+    }
+GNI_COLUMNS(gni_columns_prod_f, float, double, v[c] *= (double)y)
+GNI_COLUMNS(gni_columns_sum_i, int32_t, uint64_t, v[c] += (uint64_t)(int64_t)y)
+GNI_COLUMNS(gni_columns_sum_u, uint32_t, uint64_t, v[c] += (uint64_t)y)
+GNI_COLUMNS(gni_columns_prod_i, int32_t, uint64_t, v[c] *= (uint64_t)(int64_t)y)
+GNI_COLUMNS(gni_columns_prod_u, uint32_t, uint64_t, v[c] *= (uint64_t)y)
+GNI_COLUMNS(gni_columns_min_i, int32_t, int32_t, v[c] = y < v[c] ? y : v[c])
+GNI_COLUMNS(gni_columns_min_u, uint32_t, uint32_t, v[c] = y < v[c] ? y : v[c])
+GNI_COLUMNS(gni_columns_max_i, int32_t, int32_t, v[c] = y > v[c] ? y : v[c])
+GNI_COLUMNS(gni_columns_max_u, uint32_t, uint32_t, v[c] = y > v[c] ? y : v[c])
+GNI_COLUMNS(gni_columns_any_f, float, int32_t, v[c] |= (int32_t)(y != 0))
+GNI_COLUMNS(gni_columns_any_i, int32_t, int32_t, v[c] |= (int32_t)(y != 0))
+GNI_COLUMNS(gni_columns_all_f, float, int32_t, v[c] &= (int32_t)(y != 0))
+GNI_COLUMNS(gni_columns_all_i, int32_t, int32_t, v[c] &= (int32_t)(y != 0))
+GNI_COLUMNS(gni_columns_argmin_i, int32_t, int32_t, GNI_PLACE_STEP(<))
+GNI_COLUMNS(gni_columns_argmin_u, uint32_t, uint32_t, GNI_PLACE_STEP(<))
+GNI_COLUMNS(gni_columns_argmax_i, int32_t, int32_t, GNI_PLACE_STEP(>))
+GNI_COLUMNS(gni_columns_argmax_u, uint32_t, uint32_t, GNI_PLACE_STEP(>))
+#undef GNI_COLUMNS
+#undef GNI_PLACE_STEP
+
+#define GNI_VALUES(op)                                                                             \
+    GNI_FN(gni_columns_##op##_f), GNI_FN(gni_columns_##op##_i), GNI_FN(gni_columns_##op##_u)
+#define GNI_TRUTH(op)                                                                              \
+    GNI_FN(gni_columns_##op##_f), GNI_FN(gni_columns_##op##_i), GNI_FN(gni_columns_##op##_i)
+#define GN_X(fn, NAME, loop, form, back) GNI_##form(loop),
+static const gni_fold_columns_fn GNI_FN(gni_columns_table)[GNI_RED_COUNT * 3] = {
+    GNI_REDUCE_AXES(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, loop, form) GNI_##form(loop),
+    GNI_REDUCE_PLACE(GN_X)};
+#undef GN_X
+#undef GNI_VALUES
+#undef GNI_TRUTH
+
+// ---- softmax
+
+static gni_softmax_part GNI_FN(gni_softmax_stats)(void *dst, const void *src, int64_t n) {
+    const float *x = (const float *)src;
+    float *y = (float *)dst, t[GNI_VW];
+    gni_softmax_part part;
+    float most = GNI_FN(gni_max_block)(x, n);
+    part.most = (double)most;
+    part.sum = 0.0;
+    if (!(most < (float)INFINITY)) part.sum = GNI_NAN; // +Inf or NaN: the caller sees it in `most`
+    if (!(most < (float)INFINITY) || most == -(float)INFINITY) {
+        if (y != NULL) memset(y, 0, sizeof(float) * (size_t)n);
+        return part;
+    }
+    gni_vf m = gni_vset(most), s0 = gni_vset(0.0f), s1 = s0;
+    int64_t i = 0;
+    for (; i + 2 * GNI_VW <= n; i += 2 * GNI_VW) {
+        gni_vf e0 = gni_vexp(gni_vload(x + i) - m), e1 = gni_vexp(gni_vload(x + i + GNI_VW) - m);
+        s0 += e0;
+        s1 += e1;
+        if (y == NULL) continue;
+        gni_vstore(y + i, e0);
+        gni_vstore(y + i + GNI_VW, e1);
+    }
+    for (; i < n; i += GNI_VW) {
+        int64_t left = GNI_MIN(n - i, GNI_VW);
+        for (int j = 0; j < GNI_VW; j++) t[j] = j < left ? x[i + j] : -(float)INFINITY;
+        gni_vf e0 = gni_vexp(gni_vload(t) - m);
+        s0 += e0;
+        if (y != NULL) gni_vstoren(y + i, e0, (int)left);
+    }
+    gni_vstore(t, s0 + s1);
+    for (int j = 0; j < GNI_VW; j++) part.sum += (double)t[j];
+    return part;
+}
+#define GNI_SOFTMAX_EMIT(name, PARAMS, SETUP, F)                                                   \
+    static void GNI_FN(name) PARAMS {                                                              \
+        const float *x = (const float *)src;                                                       \
+        float *y = (float *)dst;                                                                   \
+        int64_t i = 0;                                                                             \
+        SETUP;                                                                                     \
+        for (; i + GNI_VW <= n; i += GNI_VW) {                                                     \
+            gni_vf a = gni_vload(x + i);                                                           \
+            gni_vstore(y + i, F);                                                                  \
+        }                                                                                          \
+        if (i < n) {                                                                               \
+            gni_vf a = gni_vloadn(x + i, (int)(n - i));                                            \
+            gni_vstoren(y + i, F, (int)(n - i));                                                   \
+        }                                                                                          \
+    }
+GNI_SOFTMAX_EMIT(gni_softmax_scale, (void *dst, const void *src, int64_t n, double factor),
+                 gni_vf f = gni_vset((float)factor), a *f)
+GNI_SOFTMAX_EMIT(gni_softmax_emit,
+                 (void *dst, const void *src, int64_t n, double most, double factor),
+                 gni_vf m = gni_vset((float)most);
+                 gni_vf f = gni_vset((float)factor), gni_vexp(a - m) * f)
+GNI_SOFTMAX_EMIT(gni_softmax_emit_log,
+                 (void *dst, const void *src, int64_t n, double most, double low),
+                 gni_vf m = gni_vset((float)most);
+                 gni_vf f = gni_vset((float)low), (a - m) - f)
+#undef GNI_SOFTMAX_EMIT
+// Short rows side by side: x (n, rows), rows a multiple of 16. The result takes the place of x, or for
+// logsumexp of its first row.
+static void GNI_FN(gni_softmax_columns)(float *x, int64_t n, int64_t rows, gni_softmax_kind kind) {
+    for (int64_t r = 0; r < rows; r += GNI_VW) {
+        float *p = x + r;
+        gni_vf m = gni_vload(p), s = gni_vset(0.0f), zero = s;
+        for (int64_t i = 1; i < n; i++) m = gni_vmax(m, gni_vload(p + i * rows));
+        if (kind != GNI_SOFTMAX) m = gni_ksel(gni_klt(gni_vabs(m), gni_vinf()), m, zero);
+        for (int64_t i = 0; i < n; i++) {
+            gni_vf e = gni_vexp(gni_vload(p + i * rows) - m);
+            s += e;
+            if (kind == GNI_SOFTMAX) gni_vstore(p + i * rows, e);
+        }
+        if (kind == GNI_SOFTMAX) {
+            for (int64_t i = 0; i < n; i++) gni_vstore(p + i * rows, gni_vload(p + i * rows) / s);
+            continue;
+        }
+        s = gni_vlog(s);
+        if (kind == GNI_LOGSUMEXP) gni_vstore(p, m + s);
+        for (int64_t i = 0; i < n && kind == GNI_LOG_SOFTMAX; i++)
+            gni_vstore(p + i * rows, (gni_vload(p + i * rows) - m) - s);
+    }
+}
+static const gni_softmax_fns GNI_FN(gni_softmax_table) = {
+    GNI_FN(gni_softmax_stats), GNI_FN(gni_softmax_scale), GNI_FN(gni_softmax_emit),
+    GNI_FN(gni_softmax_emit_log), GNI_FN(gni_softmax_columns)};
+
+// ---- random
+
+// GNI_VW Philox blocks at once. The lanes' blocks are numbered so that turning groups of four lanes
+// leaves every vector with four blocks' words in order.
+#define gni_vblocks GNI_FN(gni_ck_blocks)
+#define gni_vturn GNI_FN(gni_ck_turn)
+GNI_INLINE void gni_vblocks(uint64_t seed, uint64_t first, gni_vu w[4]) {
+#if GNI_VW == 16
+    static const uint32_t order[16] = {0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15};
+#elif GNI_VW == 8
+    static const uint32_t order[8] = {0, 2, 4, 6, 1, 3, 5, 7};
+#else
+    static const uint32_t order[4] = {0, 1, 2, 3};
+#endif
+    gni_vu lane = gni_vloadu(order), lo = gni_vsetu((uint32_t)first) + lane;
+    gni_vu carry = gni_vi_u(gni_kmask(gni_kult(lo, lane))) & gni_vsetu(1);
+    gni_vu hi = gni_vsetu((uint32_t)(first >> 32)) + carry;
+    gni_vphilox(lo, hi, gni_vsetu(0), gni_vsetu(0), (uint32_t)seed, (uint32_t)(seed >> 32), w);
+}
+// Stores w[k] of lane j as element 4 * j' + k, j' being the lane's block: 4 * GNI_VW words.
+GNI_INLINE void gni_vturn(uint32_t *dst, const gni_vu w[4]) {
+#if GNI_VW == 16
+    __m512i a = _mm512_unpacklo_epi32((__m512i)w[0], (__m512i)w[1]);
+    __m512i b = _mm512_unpackhi_epi32((__m512i)w[0], (__m512i)w[1]);
+    __m512i c = _mm512_unpacklo_epi32((__m512i)w[2], (__m512i)w[3]);
+    __m512i d = _mm512_unpackhi_epi32((__m512i)w[2], (__m512i)w[3]);
+    gni_vstoreu(dst, (gni_vu)_mm512_unpacklo_epi64(a, c));
+    gni_vstoreu(dst + 16, (gni_vu)_mm512_unpackhi_epi64(a, c));
+    gni_vstoreu(dst + 32, (gni_vu)_mm512_unpacklo_epi64(b, d));
+    gni_vstoreu(dst + 48, (gni_vu)_mm512_unpackhi_epi64(b, d));
+#elif GNI_VW == 8
+    __m256i a = _mm256_unpacklo_epi32((__m256i)w[0], (__m256i)w[1]);
+    __m256i b = _mm256_unpackhi_epi32((__m256i)w[0], (__m256i)w[1]);
+    __m256i c = _mm256_unpacklo_epi32((__m256i)w[2], (__m256i)w[3]);
+    __m256i d = _mm256_unpackhi_epi32((__m256i)w[2], (__m256i)w[3]);
+    gni_vstoreu(dst, (gni_vu)_mm256_unpacklo_epi64(a, c));
+    gni_vstoreu(dst + 8, (gni_vu)_mm256_unpackhi_epi64(a, c));
+    gni_vstoreu(dst + 16, (gni_vu)_mm256_unpacklo_epi64(b, d));
+    gni_vstoreu(dst + 24, (gni_vu)_mm256_unpackhi_epi64(b, d));
+#elif GNI_V_SSE2
+    __m128i a = _mm_unpacklo_epi32((__m128i)w[0], (__m128i)w[1]);
+    __m128i b = _mm_unpackhi_epi32((__m128i)w[0], (__m128i)w[1]);
+    __m128i c = _mm_unpacklo_epi32((__m128i)w[2], (__m128i)w[3]);
+    __m128i d = _mm_unpackhi_epi32((__m128i)w[2], (__m128i)w[3]);
+    gni_vstoreu(dst, (gni_vu)_mm_unpacklo_epi64(a, c));
+    gni_vstoreu(dst + 4, (gni_vu)_mm_unpackhi_epi64(a, c));
+    gni_vstoreu(dst + 8, (gni_vu)_mm_unpacklo_epi64(b, d));
+    gni_vstoreu(dst + 12, (gni_vu)_mm_unpackhi_epi64(b, d));
+#else
+    uint32_t t[4][GNI_VW];
+    for (int k = 0; k < 4; k++) gni_vstoreu(t[k], w[k]);
+    for (int j = 0; j < GNI_VW; j++)
+        for (int k = 0; k < 4; k++) dst[4 * j + k] = t[k][j];
+#endif
+}
+#define GNI_RANDOM(name, T, MAKE)                                                                  \
+    static void GNI_FN(name)(T * dst, uint64_t seed, uint64_t first, int64_t blocks) {             \
+        for (int64_t i = 0; i < blocks; i += GNI_VW) {                                             \
+            gni_vu w[4];                                                                           \
+            uint32_t t[4 * GNI_VW];                                                                \
+            gni_vblocks(seed, first + (uint64_t)i, w);                                             \
+            MAKE;                                                                                  \
+            if (i + GNI_VW <= blocks) {                                                            \
+                gni_vturn((uint32_t *)(void *)(dst + 4 * i), w);                                   \
+                continue;                                                                          \
+            }                                                                                      \
+            gni_vturn(t, w);                                                                       \
+            memcpy(dst + 4 * i, t, sizeof(uint32_t) * 4 * (size_t)(blocks - i));                   \
+        }                                                                                          \
+    }
+#define GNI_UNIT(x) gni_vf_ubits(gni_itov(gni_vu_i((x) >> 8)) * gni_vset(5.9604644775390625e-8f))
+#define GNI_MAKE_UNIFORM                                                                           \
+    w[0] = GNI_UNIT(w[0]);                                                                         \
+    w[1] = GNI_UNIT(w[1]);                                                                         \
+    w[2] = GNI_UNIT(w[2]);                                                                         \
+    w[3] = GNI_UNIT(w[3])
+#define GNI_MAKE_NORMAL                                                                            \
+    for (int k = 0; k < 4; k += 2) {                                                               \
+        gni_vf x, y;                                                                               \
+        gni_vnormal2(w[k], w[k + 1], &x, &y);                                                      \
+        w[k] = gni_vf_ubits(x);                                                                    \
+        w[k + 1] = gni_vf_ubits(y);                                                                \
+    }
+GNI_RANDOM(gni_random_bits, uint32_t, (void)0)
+GNI_RANDOM(gni_random_uniform, float, GNI_MAKE_UNIFORM)
+GNI_RANDOM(gni_random_normal, float, GNI_MAKE_NORMAL)
+#undef GNI_RANDOM
+#undef GNI_UNIT
+#undef GNI_MAKE_UNIFORM
+#undef GNI_MAKE_NORMAL
+
+GNI_TABLE gni_cpu_isa GNI_FN(gni_isa_table) = {
+    GNI_FN(gni_kernels_narrow), GNI_FN(gni_load_table),     GNI_FN(gni_store_table),
+    GNI_FN(gni_fold_table),     GNI_FN(gni_columns_table),  &GNI_FN(gni_softmax_table),
+    GNI_FN(gni_random_bits),    GNI_FN(gni_random_uniform), GNI_FN(gni_random_normal),
+    GNI_FN(gni_stream)};
+
+#undef GNI_KERNEL
+#undef GNI_PUT_FLOAT
+#undef GNI_PUT_TRUTH
+#undef GNI_FLOAT_1
+#undef GNI_FLOAT_2
+#undef GNI_INT_1
+#undef GNI_INT_2
+#undef gni_vinf
+#undef gni_vsign
+#undef gni_vtruth
+#undef gni_vrsqrt
+#undef gni_vsilu
+#undef gni_vround_f16
+#undef gni_vround_bf16
+#undef gni_vwrap_i8
+#undef gni_vturn
+#undef gni_vb
+#undef gni_vload_u8
+#undef gni_vload_i8
+#undef gni_vstore_8
+#undef gni_vblocks
+
+// >>gemm_micro
+// Register tiles, dot products and panel packing of the matrix product, once per instruction set.
+// From outside: the table GNI_FN(gni_gemm_isa).
+
+#ifndef GNI_GEMM_SHARED // by all passes
+#define GNI_GEMM_SHARED
+
+// Tiles are written out by macros, so that every accumulator is a variable of its own: compilers keep
+// those in registers at any level of optimisation.
+// X(F, row, group, row in group); groups of four rows share a pointer. F is the family.
+#define GNI_GM_R1(X, F) X(F, 0, 0, 0)
+#define GNI_GM_R2(X, F) GNI_GM_R1(X, F) X(F, 1, 0, 1)
+#define GNI_GM_R3(X, F) GNI_GM_R2(X, F) X(F, 2, 0, 2)
+#define GNI_GM_R4(X, F) GNI_GM_R3(X, F) X(F, 3, 0, 3)
+#define GNI_GM_R5(X, F) GNI_GM_R4(X, F) X(F, 4, 1, 0)
+#define GNI_GM_R6(X, F) GNI_GM_R5(X, F) X(F, 5, 1, 1)
+#define GNI_GM_R7(X, F) GNI_GM_R6(X, F) X(F, 6, 1, 2)
+#define GNI_GM_R8(X, F) GNI_GM_R7(X, F) X(F, 7, 1, 3)
+#define GNI_GM_R9(X, F) GNI_GM_R8(X, F) X(F, 8, 2, 0)
+#define GNI_GM_R10(X, F) GNI_GM_R9(X, F) X(F, 9, 2, 1)
+#define GNI_GM_R11(X, F) GNI_GM_R10(X, F) X(F, 10, 2, 2)
+#define GNI_GM_R12(X, F) GNI_GM_R11(X, F) X(F, 11, 2, 3)
+#define GNI_GM_R13(X, F) GNI_GM_R12(X, F) X(F, 12, 3, 0)
+#define GNI_GM_R14(X, F) GNI_GM_R13(X, F) X(F, 13, 3, 1)
+#define GNI_GM_G1(X, F) X(F, 0)
+#define GNI_GM_G2(X, F) X(F, 0)
+#define GNI_GM_G3(X, F) X(F, 0)
+#define GNI_GM_G4(X, F) X(F, 0)
+#define GNI_GM_G5(X, F) X(F, 0) X(F, 1)
+#define GNI_GM_G6(X, F) GNI_GM_G5(X, F)
+#define GNI_GM_G7(X, F) GNI_GM_G5(X, F)
+#define GNI_GM_G8(X, F) GNI_GM_G5(X, F)
+#define GNI_GM_G9(X, F) GNI_GM_G5(X, F) X(F, 2)
+#define GNI_GM_G10(X, F) GNI_GM_G9(X, F)
+#define GNI_GM_G11(X, F) GNI_GM_G9(X, F)
+#define GNI_GM_G12(X, F) GNI_GM_G9(X, F)
+#define GNI_GM_G13(X, F) GNI_GM_G9(X, F) X(F, 3)
+#define GNI_GM_G14(X, F) GNI_GM_G13(X, F)
+
+// What a family F gives: A_F the type of operands, T_F that of c, V_F a vector of it, LANES_F; SET_F,
+// FMA_F, STORE_F; GET_F and PUT_F of part i of a row; BEGIN_F, SUM_F, EDGE_F, EPILOGUE_F and END_F, of
+// which a tile is made.
+#define GNI_GM_POINTER(F, q) const GNI_GM_A_##F *a##q = (const GNI_GM_A_##F *)t->a + 4 * q * a_rs;
+#define GNI_GM_ADVANCE(F, q) a##q += a_cs;
+// Lines of c would otherwise be waited for at the end of the tile.
+#define GNI_GM_FETCH1(F, r, q, s)                                                                  \
+    __builtin_prefetch(w, 1);                                                                      \
+    w += c_rs;
+#define GNI_GM_FETCH2(F, r, q, s)                                                                  \
+    __builtin_prefetch(w, 1);                                                                      \
+    __builtin_prefetch(w + GNI_GM_LANES_##F, 1);                                                   \
+    w += c_rs;
+#define GNI_GM_ZERO1(F, r, q, s) GNI_GM_V_##F c##r##_0 = GNI_GM_ZERO_##F;
+#define GNI_GM_ZERO2(F, r, q, s)                                                                   \
+    GNI_GM_V_##F c##r##_0 = GNI_GM_ZERO_##F, c##r##_1 = GNI_GM_ZERO_##F;
+#define GNI_GM_STEP1(F, r, q, s)                                                                   \
+    x = GNI_GM_SET_##F(a##q[s * a_rs]);                                                            \
+    c##r##_0 = GNI_GM_FMA_##F(x, b0, c##r##_0);
+#define GNI_GM_STEP2(F, r, q, s)                                                                   \
+    x = GNI_GM_SET_##F(a##q[s * a_rs]);                                                            \
+    c##r##_0 = GNI_GM_FMA_##F(x, b0, c##r##_0);                                                    \
+    c##r##_1 = GNI_GM_FMA_##F(x, b1, c##r##_1);
+#define GNI_GM_ADD1(F, r, q, s)                                                                    \
+    c##r##_0 = GNI_GM_GET_##F(w, 0) + c##r##_0;                                                    \
+    w += c_rs;
+#define GNI_GM_ADD2(F, r, q, s)                                                                    \
+    c##r##_0 = GNI_GM_GET_##F(w, 0) + c##r##_0;                                                    \
+    c##r##_1 = GNI_GM_GET_##F(w, 1) + c##r##_1;                                                    \
+    w += c_rs;
+#define GNI_GM_BIAS1(F, r, q, s) c##r##_0 = c##r##_0 + bias0;
+#define GNI_GM_BIAS2(F, r, q, s)                                                                   \
+    c##r##_0 = c##r##_0 + bias0;                                                                   \
+    c##r##_1 = c##r##_1 + bias1;
+#define GNI_GM_ACT1(F, r, q, s) c##r##_0 = GNI_GM_RELU_##F(c##r##_0);
+#define GNI_GM_ACT2(F, r, q, s)                                                                    \
+    c##r##_0 = GNI_GM_RELU_##F(c##r##_0);                                                          \
+    c##r##_1 = GNI_GM_RELU_##F(c##r##_1);
+#define GNI_GM_PUT1(F, r, q, s)                                                                    \
+    GNI_GM_PUT_##F(w, 0, c##r##_0);                                                                \
+    w += c_rs;
+#define GNI_GM_PUT2(F, r, q, s)                                                                    \
+    GNI_GM_PUT_##F(w, 0, c##r##_0);                                                                \
+    GNI_GM_PUT_##F(w, 1, c##r##_1);                                                                \
+    w += c_rs;
+#define GNI_GM_WHOLE1(F, r, q, s)                                                                  \
+    GNI_GM_STORE_##F(w, c##r##_0);                                                                 \
+    w += c_rs;
+#define GNI_GM_WHOLE2(F, r, q, s)                                                                  \
+    GNI_GM_STORE_##F(w, c##r##_0);                                                                 \
+    GNI_GM_STORE_##F(w + GNI_GM_LANES_##F, c##r##_1);                                              \
+    w += c_rs;
+#define GNI_GM_SPILL1(F, r, q, s) GNI_GM_STORE_##F(spill + r * GNI_GM_LANES_##F, c##r##_0);
+#define GNI_GM_SPILL2(F, r, q, s)                                                                  \
+    GNI_GM_STORE_##F(spill + 2 * r * GNI_GM_LANES_##F, c##r##_0);                                  \
+    GNI_GM_STORE_##F(spill + (2 * r + 1) * GNI_GM_LANES_##F, c##r##_1);
+#define GNI_GM_B1(TAKE) b0 = TAKE(b, 0)
+#define GNI_GM_B2(TAKE) b0 = TAKE(b, 0), b1 = TAKE(b, 1)
+#define GNI_GM_BIASES1(F) bias0 = GNI_GM_GET_##F(t->bias, 0)
+#define GNI_GM_BIASES2(F) bias0 = GNI_GM_GET_##F(t->bias, 0), bias1 = GNI_GM_GET_##F(t->bias, 1)
+// The compiler is not to know that it has seen c's rows before: it would keep the address of each in
+// memory from one use to the next.
+#define GNI_GM_FORGET(pointer) __asm__("" : "+r"(pointer))
+
+#define GNI_GM_SUM(F, R, N, TAKE)                                                                  \
+    for (int64_t p = t->k; p > 0; p--) {                                                           \
+        GNI_GM_V_##F x, GNI_GM_B##N(TAKE);                                                         \
+        b += b_rs;                                                                                 \
+        GNI_GM_R##R(GNI_GM_STEP##N, F);                                                            \
+        GNI_GM_G##R(GNI_GM_ADVANCE, F);                                                            \
+    }
+
+// The tile of R rows and N vectors. Every element is one chain of multiply-adds in the order of k, so
+// that its bits do not depend on the tile it falls into.
+#define GNI_GM_VECTOR_TILE(F, R, N)                                                                \
+    static void GNI_FN(gni_gm_##F##_##R##_##N)(const gni_gemm_tile *t) {                           \
+        const int64_t a_rs = t->a_rs, a_cs = t->a_cs, b_rs = t->b_rs, c_rs = t->c_rs;              \
+        const GNI_GM_A_##F *b = (const GNI_GM_A_##F *)t->b;                                        \
+        GNI_GM_T_##F *w = (GNI_GM_T_##F *)t->c;                                                    \
+        GNI_GM_BEGIN_##F(F, R, N);                                                                 \
+        if (t->fetch) {                                                                            \
+            GNI_GM_R##R(GNI_GM_FETCH##N, F);                                                       \
+        }                                                                                          \
+        GNI_GM_G##R(GNI_GM_POINTER, F);                                                            \
+        GNI_GM_R##R(GNI_GM_ZERO##N, F);                                                            \
+        GNI_GM_SUM_##F(F, R, N);                                                                   \
+        GNI_GM_EDGE_##F(F, R, N);                                                                  \
+        if (t->add) {                                                                              \
+            w = (GNI_GM_T_##F *)t->c;                                                              \
+            GNI_GM_FORGET(w);                                                                      \
+            GNI_GM_R##R(GNI_GM_ADD##N, F);                                                         \
+        }                                                                                          \
+        GNI_GM_EPILOGUE_##F(F, R, N);                                                              \
+        w = (GNI_GM_T_##F *)t->c;                                                                  \
+        GNI_GM_FORGET(w);                                                                          \
+        GNI_GM_END_##F(F, R, N);                                                                   \
+    }
+
+// The same in plain C, in the form that compilers vectorise where they can.
+#define GNI_GM_PLAIN_TILE(F, R, N)                                                                 \
+    static void GNI_FN(gni_gm_##F##_##R##_##N)(const gni_gemm_tile *t) {                           \
+        GNI_GM_T_##F sum[R * N * 4] = {0};                                                         \
+        const GNI_GM_T_##F *a = (const GNI_GM_T_##F *)t->a, *b = (const GNI_GM_T_##F *)t->b;       \
+        for (int64_t p = 0; p < t->k; p++, a += t->a_cs, b += t->b_rs) {                           \
+            for (int i = 0; i < R; i++) {                                                          \
+                GNI_GM_T_##F x = a[i * t->a_rs];                                                   \
+                for (int j = 0; j < N * 4; j++) sum[i * N * 4 + j] += x * b[j];                    \
+            }                                                                                      \
+        }                                                                                          \
+        gni_gm_put_##F(t, sum, R, N * 4);                                                          \
+    }
+
+// What families put at the end of a tile.
+#define GNI_GM_SPILL_EDGE(F, R, N)                                                                 \
+    if (t->cols != N * GNI_GM_LANES_##F) {                                                         \
+        GNI_GM_T_##F spill[R * N * GNI_GM_LANES_##F];                                              \
+        GNI_GM_R##R(GNI_GM_SPILL##N, F);                                                           \
+        gni_gm_put_##F(t, spill, R, N *GNI_GM_LANES_##F);                                          \
+        return;                                                                                    \
+    }
+#define GNI_GM_NOTHING(F, R, N) (void)0
+#define GNI_GM_STORE_ALL(F, R, N) GNI_GM_R##R(GNI_GM_WHOLE##N, F)
+// Masks cost something, in the sum above all; but stores to memory far away are faster with them.
+#define GNI_GM_SUM_PARTS(F, R, N)                                                                  \
+    if (t->cols == N * GNI_GM_LANES_##F) {                                                         \
+        GNI_GM_SUM(F, R, N, GNI_GM_TAKE_##F)                                                       \
+    } else {                                                                                       \
+        GNI_GM_SUM(F, R, N, GNI_GM_GET_##F)                                                        \
+    }
+#define GNI_GM_STORE_PARTS(F, R, N)                                                                \
+    if (t->cols == N * GNI_GM_LANES_##F && !t->fetch) {                                            \
+        GNI_GM_R##R(GNI_GM_WHOLE##N, F);                                                           \
+        return;                                                                                    \
+    }                                                                                              \
+    GNI_GM_R##R(GNI_GM_PUT##N, F)
+#define GNI_GM_BIAS_ACT(F, R, N)                                                                   \
+    if (t->bias != NULL) {                                                                         \
+        GNI_GM_V_##F GNI_GM_BIASES##N(F);                                                          \
+        GNI_GM_R##R(GNI_GM_BIAS##N, F);                                                            \
+    }                                                                                              \
+    if (t->act == 1) {                                                                             \
+        GNI_GM_R##R(GNI_GM_ACT##N, F);                                                             \
+    }
+
+// Defines the tiles of a family of at most `rows` rows, by N vectors.
+#define GNI_GM_MAKE4(KIND, F, N)                                                                   \
+    GNI_GM_##KIND##_TILE(F, 1, N) GNI_GM_##KIND##_TILE(F, 2, N) GNI_GM_##KIND##_TILE(F, 4, N)
+#define GNI_GM_MAKE6(KIND, F, N)                                                                   \
+    GNI_GM_MAKE4(KIND, F, N)                                                                       \
+    GNI_GM_##KIND##_TILE(F, 3, N) GNI_GM_##KIND##_TILE(F, 5, N) GNI_GM_##KIND##_TILE(F, 6, N)
+#define GNI_GM_MAKE8(KIND, F, N) GNI_GM_MAKE4(KIND, F, N) GNI_GM_##KIND##_TILE(F, 8, N)
+#define GNI_GM_MAKE14(KIND, F, N)                                                                  \
+    GNI_GM_MAKE6(KIND, F, N)                                                                       \
+    GNI_GM_##KIND##_TILE(F, 7, N) GNI_GM_##KIND##_TILE(F, 8, N) GNI_GM_##KIND##_TILE(F, 9, N)      \
+        GNI_GM_##KIND##_TILE(F, 10, N) GNI_GM_##KIND##_TILE(F, 11, N)                              \
+            GNI_GM_##KIND##_TILE(F, 12, N) GNI_GM_##KIND##_TILE(F, 13, N)                          \
+                GNI_GM_##KIND##_TILE(F, 14, N)
+// Their table by rows.
+#define GNI_GM_TILES4(F, N)                                                                        \
+    {                                                                                              \
+        NULL, GNI_FN(gni_gm_##F##_1_##N), GNI_FN(gni_gm_##F##_2_##N), NULL,                        \
+            GNI_FN(gni_gm_##F##_4_##N)                                                             \
+    }
+#define GNI_GM_TILES6(F, N)                                                                        \
+    {                                                                                              \
+        NULL, GNI_FN(gni_gm_##F##_1_##N), GNI_FN(gni_gm_##F##_2_##N), GNI_FN(gni_gm_##F##_3_##N),  \
+            GNI_FN(gni_gm_##F##_4_##N), GNI_FN(gni_gm_##F##_5_##N), GNI_FN(gni_gm_##F##_6_##N)     \
+    }
+#define GNI_GM_TILES8(F, N)                                                                        \
+    {                                                                                              \
+        NULL, GNI_FN(gni_gm_##F##_1_##N), GNI_FN(gni_gm_##F##_2_##N), NULL,                        \
+            GNI_FN(gni_gm_##F##_4_##N), NULL, NULL, NULL, GNI_FN(gni_gm_##F##_8_##N)               \
+    }
+#define GNI_GM_TILES14(F, N)                                                                       \
+    {                                                                                              \
+        NULL, GNI_FN(gni_gm_##F##_1_##N), GNI_FN(gni_gm_##F##_2_##N), GNI_FN(gni_gm_##F##_3_##N),  \
+            GNI_FN(gni_gm_##F##_4_##N), GNI_FN(gni_gm_##F##_5_##N), GNI_FN(gni_gm_##F##_6_##N),    \
+            GNI_FN(gni_gm_##F##_7_##N), GNI_FN(gni_gm_##F##_8_##N), GNI_FN(gni_gm_##F##_9_##N),    \
+            GNI_FN(gni_gm_##F##_10_##N), GNI_FN(gni_gm_##F##_11_##N), GNI_FN(gni_gm_##F##_12_##N), \
+            GNI_FN(gni_gm_##F##_13_##N), GNI_FN(gni_gm_##F##_14_##N)                               \
+    }
+#define GNI_GM_JOIN_(a, b) a##b
+#define GNI_GM_JOIN(a, b) GNI_GM_JOIN_(a, b)
+// A family's narrow and wide tiles, and the table NAME of it.
+#define GNI_GM_FAMILY(NAME, KIND, F, most, lanes)                                                  \
+    GNI_GM_JOIN(GNI_GM_MAKE, most)                                                                 \
+    (KIND, F, 1) GNI_GM_JOIN(GNI_GM_MAKE, most)(KIND, F, 2) static const gni_gemm_family NAME = {  \
+        most,                                                                                      \
+        lanes,                                                                                     \
+        false,                                                                                     \
+        {GNI_GM_JOIN(GNI_GM_TILES, most)(F, 1), GNI_GM_JOIN(GNI_GM_TILES, most)(F, 2), {NULL}}};
+
+// float32
+#define GNI_GM_A_f32 float
+#define GNI_GM_T_f32 float
+#define GNI_GM_V_f32 gni_vf
+#define GNI_GM_LANES_f32 GNI_VW
+#define GNI_GM_ZERO_f32 gni_vset(0)
+#define GNI_GM_SET_f32(x) gni_vset(x)
+#define GNI_GM_FMA_f32(a, b, c) gni_vfma(a, b, c)
+#define GNI_GM_STORE_f32(p, v) gni_vstore(p, v)
+#define GNI_GM_GET_f32(p, i) gni_vload((p) + i * GNI_VW)
+#define GNI_GM_SUM_f32(F, R, N) GNI_GM_SUM(F, R, N, GNI_GM_GET_f32)
+#define GNI_GM_RELU_f32(v) GNI_FN(gni_gm_relu)(v)
+#define GNI_GM_BEGIN_f32(F, R, N) GNI_GM_NOTHING(F, R, N)
+#define GNI_GM_EDGE_f32(F, R, N) GNI_GM_SPILL_EDGE(F, R, N)
+#define GNI_GM_END_f32(F, R, N) GNI_GM_STORE_ALL(F, R, N)
+#define GNI_GM_EPILOGUE_f32(F, R, N) GNI_GM_BIAS_ACT(F, R, N)
+
+// float32 whose edges are masked
+#define GNI_GM_A_m32 float
+#define GNI_GM_T_m32 float
+#define GNI_GM_V_m32 __m512
+#define GNI_GM_LANES_m32 16
+#define GNI_GM_ZERO_m32 _mm512_setzero_ps()
+#define GNI_GM_SET_m32(x) _mm512_set1_ps(x)
+#define GNI_GM_FMA_m32(a, b, c) _mm512_fmadd_ps(a, b, c)
+#define GNI_GM_STORE_m32(p, v) _mm512_storeu_ps(p, v)
+#define GNI_GM_TAKE_m32(p, i) _mm512_loadu_ps((p) + i * 16)
+#define GNI_GM_SUM_m32(F, R, N) GNI_GM_SUM_PARTS(F, R, N)
+#define GNI_GM_GET_m32(p, i) _mm512_maskz_loadu_ps(mask##i, (p) + i * 16)
+#define GNI_GM_PUT_m32(p, i, v) _mm512_mask_storeu_ps((p) + i * 16, mask##i, v)
+#define GNI_GM_RELU_m32(v) _mm512_maskz_max_ps(0xFFFF, _mm512_setzero_ps(), v) // keeps NaN
+#define GNI_GM_MASKS1 mask0 = GNI_FN(gni_gm_mask)(t->cols)
+#define GNI_GM_MASKS2 GNI_GM_MASKS1, mask1 = GNI_FN(gni_gm_mask)(t->cols - 16)
+#define GNI_GM_BEGIN_m32(F, R, N) const __mmask16 GNI_GM_MASKS##N
+#define GNI_GM_EDGE_m32(F, R, N) GNI_GM_NOTHING(F, R, N)
+#define GNI_GM_END_m32(F, R, N) GNI_GM_STORE_PARTS(F, R, N)
+#define GNI_GM_EPILOGUE_m32(F, R, N) GNI_GM_BIAS_ACT(F, R, N)
+
+// float32, 8 columns or less: half the cost on CPUs that take 512 bits in two steps
+#define GNI_GM_A_h32 float
+#define GNI_GM_T_h32 float
+#define GNI_GM_V_h32 __m256
+#define GNI_GM_LANES_h32 8
+#define GNI_GM_ZERO_h32 _mm256_setzero_ps()
+#define GNI_GM_SET_h32(x) _mm256_set1_ps(x)
+#define GNI_GM_FMA_h32(a, b, c) _mm256_fmadd_ps(a, b, c)
+#define GNI_GM_STORE_h32(p, v) _mm256_storeu_ps(p, v)
+#define GNI_GM_TAKE_h32(p, i) _mm256_loadu_ps(p)
+#define GNI_GM_SUM_h32(F, R, N) GNI_GM_SUM_PARTS(F, R, N)
+#define GNI_GM_GET_h32(p, i) _mm256_maskz_loadu_ps(mask, p)
+#define GNI_GM_PUT_h32(p, i, v) _mm256_mask_storeu_ps(p, mask, v)
+#define GNI_GM_RELU_h32(v) _mm256_max_ps(_mm256_setzero_ps(), v)
+#define GNI_GM_BEGIN_h32(F, R, N) const __mmask8 mask = (__mmask8)GNI_FN(gni_gm_mask)(t->cols)
+#define GNI_GM_EDGE_h32(F, R, N) GNI_GM_NOTHING(F, R, N)
+#define GNI_GM_END_h32(F, R, N) GNI_GM_STORE_PARTS(F, R, N)
+#define GNI_GM_EPILOGUE_h32(F, R, N) GNI_GM_BIAS_ACT(F, R, N)
+
+// bfloat16 in pairs, summed in float32
+#define GNI_GM_A_b16 uint32_t
+#define GNI_GM_T_b16 float
+#define GNI_GM_V_b16 __m512
+#define GNI_GM_LANES_b16 16
+#define GNI_GM_ZERO_b16 _mm512_setzero_ps()
+#define GNI_GM_SET_b16(x) _mm512_castsi512_ps(_mm512_set1_epi32((int)(x)))
+#define GNI_GM_FMA_b16(a, b, c) GNI_FN(gni_gm_pairs)(a, b, c)
+#define GNI_GM_STORE_b16(p, v) _mm512_storeu_ps(p, v)
+#define GNI_GM_TAKE_b16(p, i) _mm512_loadu_ps((p) + i * 16)
+#define GNI_GM_SUM_b16(F, R, N) GNI_GM_SUM(F, R, N, GNI_GM_TAKE_b16)
+#define GNI_GM_GET_b16(p, i) GNI_GM_GET_m32(p, i)
+#define GNI_GM_PUT_b16(p, i, v) GNI_GM_PUT_m32(p, i, v)
+#define GNI_GM_RELU_b16(v) GNI_GM_RELU_m32(v)
+#define GNI_GM_BEGIN_b16(F, R, N) GNI_GM_BEGIN_m32(F, R, N)
+#define GNI_GM_EDGE_b16(F, R, N) GNI_GM_NOTHING(F, R, N)
+#define GNI_GM_END_b16(F, R, N) GNI_GM_STORE_PARTS(F, R, N)
+#define GNI_GM_EPILOGUE_b16(F, R, N) GNI_GM_BIAS_ACT(F, R, N)
+
+// float64
+#define GNI_GM_A_f64 double
+#define GNI_GM_T_f64 double
+#define GNI_GM_V_f64 GNI_FN(gni_gm_vd)
+#define GNI_GM_LANES_f64 (GNI_VW / 2)
+#define GNI_GM_ZERO_f64 GNI_FN(gni_gm_setd)(0)
+#define GNI_GM_SET_f64(x) GNI_FN(gni_gm_setd)(x)
+#define GNI_GM_FMA_f64(a, b, c) GNI_FN(gni_gm_fmad)(a, b, c)
+#define GNI_GM_LOAD_f64(p) GNI_FN(gni_gm_loadd)(p)
+#define GNI_GM_STORE_f64(p, v) memcpy(p, &(v), sizeof(v))
+#define GNI_GM_GET_f64(p, i) GNI_GM_LOAD_f64((p) + i * GNI_GM_LANES_f64)
+#define GNI_GM_SUM_f64(F, R, N) GNI_GM_SUM(F, R, N, GNI_GM_GET_f64)
+#define GNI_GM_BEGIN_f64(F, R, N) GNI_GM_NOTHING(F, R, N)
+#define GNI_GM_EDGE_f64(F, R, N) GNI_GM_SPILL_EDGE(F, R, N)
+#define GNI_GM_END_f64(F, R, N) GNI_GM_STORE_ALL(F, R, N)
+#define GNI_GM_EPILOGUE_f64(F, R, N) GNI_GM_NOTHING(F, R, N)
+
+// int32 and int64, unsigned so that they wrap
+#define GNI_GM_A_i32 uint32_t
+#define GNI_GM_T_i32 uint32_t
+#define GNI_GM_V_i32 gni_vu
+#define GNI_GM_LANES_i32 GNI_VW
+#define GNI_GM_ZERO_i32 gni_vsetu(0)
+#define GNI_GM_SET_i32(x) gni_vsetu(x)
+#define GNI_GM_FMA_i32(a, b, c) ((a) * (b) + (c))
+#define GNI_GM_STORE_i32(p, v) gni_vstoreu(p, v)
+#define GNI_GM_GET_i32(p, i) gni_vloadu((p) + i * GNI_VW)
+#define GNI_GM_SUM_i32(F, R, N) GNI_GM_SUM(F, R, N, GNI_GM_GET_i32)
+#define GNI_GM_BEGIN_i32(F, R, N) GNI_GM_NOTHING(F, R, N)
+#define GNI_GM_EDGE_i32(F, R, N) GNI_GM_SPILL_EDGE(F, R, N)
+#define GNI_GM_END_i32(F, R, N) GNI_GM_STORE_ALL(F, R, N)
+#define GNI_GM_EPILOGUE_i32(F, R, N) GNI_GM_NOTHING(F, R, N)
+
+#define GNI_GM_A_i64 uint64_t
+#define GNI_GM_T_i64 uint64_t
+#define GNI_GM_V_i64 GNI_FN(gni_gm_vl)
+#define GNI_GM_LANES_i64 (GNI_VW / 2)
+#define GNI_GM_ZERO_i64 GNI_FN(gni_gm_setl)(0)
+#define GNI_GM_SET_i64(x) GNI_FN(gni_gm_setl)(x)
+#define GNI_GM_FMA_i64(a, b, c) ((a) * (b) + (c))
+#define GNI_GM_LOAD_i64(p) GNI_FN(gni_gm_loadl)(p)
+#define GNI_GM_STORE_i64(p, v) memcpy(p, &(v), sizeof(v))
+#define GNI_GM_GET_i64(p, i) GNI_GM_LOAD_i64((p) + i * GNI_GM_LANES_i64)
+#define GNI_GM_SUM_i64(F, R, N) GNI_GM_SUM(F, R, N, GNI_GM_GET_i64)
+#define GNI_GM_BEGIN_i64(F, R, N) GNI_GM_NOTHING(F, R, N)
+#define GNI_GM_EDGE_i64(F, R, N) GNI_GM_SPILL_EDGE(F, R, N)
+#define GNI_GM_END_i64(F, R, N) GNI_GM_STORE_ALL(F, R, N)
+#define GNI_GM_EPILOGUE_i64(F, R, N) GNI_GM_NOTHING(F, R, N)
+
+// Stores `spill` (rows,width) where t says, clipped to its columns.
+GNI_MAYBE_UNUSED static void gni_gm_put_f32(const gni_gemm_tile *t, const float *spill, int rows, int width) {
+    float *c = (float *)t->c;
+    for (int i = 0; i < rows; i++, c += t->c_rs, spill += width) {
+        for (int j = 0; j < t->cols; j++) {
+            float v = t->add ? c[j] + spill[j] : spill[j];
+            if (t->bias != NULL) v += t->bias[j];
+            c[j] = t->act == 1 && v < 0 ? 0 : v;
+        }
+    }
+}
+
+#define GNI_GM_DEFINE_PUT(F)                                                                       \
+    static void gni_gm_put_##F(const gni_gemm_tile *t, const GNI_GM_T_##F *spill, int rows,        \
+                               int width) {                                                        \
+        GNI_GM_T_##F *c = (GNI_GM_T_##F *)t->c;                                                    \
+        for (int i = 0; i < rows; i++, c += t->c_rs, spill += width) {                             \
+            for (int j = 0; j < t->cols; j++) c[j] = t->add ? c[j] + spill[j] : spill[j];          \
+        }                                                                                          \
+    }
+GNI_GM_DEFINE_PUT(f64)
+GNI_GM_DEFINE_PUT(i32)
+GNI_GM_DEFINE_PUT(i64)
+
+GNI_MAYBE_UNUSED static void gni_gm_put_turned_any(const gni_gemm_tile *t, const float *s, int64_t rows,
+                                  int64_t cols, int64_t width) {
+    float *c = (float *)t->c;
+    for (int64_t j = 0; j < cols; j++, c += t->c_rs) {
+        for (int64_t i = 0; i < rows; i++) {
+            float v = s[i * width + j];
+            if (t->add) v = c[i] + v;
+            if (t->bias != NULL) v += t->bias[i];
+            c[i] = t->act == 1 && v < 0 ? 0 : v;
+        }
+    }
+}
+
+// Four columns of row i from j, or as many as there are.
+static void gni_gm_put_dots(const gni_gemm_dots *d, int64_t i, int64_t j, const float *total) {
+    float *c = d->c + i * d->c_rs + j * d->c_cs;
+    const int64_t n = GNI_MIN(d->n - j, 4);
+    for (int64_t q = 0; q < n; q++, c += d->c_cs) {
+        float v = d->add ? *c + total[q] : total[q];
+        if (d->bias != NULL) v += d->bias[i * d->bias_rs + (j + q) * d->bias_cs];
+        *c = d->act == 1 && v < 0 ? 0 : v;
+    }
+}
+
+// Packing for any strides.
+#define GNI_GM_DEFINE_PACK(TYPE, D, S, CONVERT)                                                    \
+    static void gni_gm_pack_any_##TYPE(void *dst, int64_t dw, const void *src, int64_t is,         \
+                                       int64_t ps, int64_t w, int64_t k) {                         \
+        D *d = (D *)dst;                                                                           \
+        const S *s = (const S *)src;                                                               \
+        for (int64_t p = 0; p < k; p++, d += dw, s += ps) {                                        \
+            for (int64_t i = 0; i < w; i++) d[i] = CONVERT(s[i * is]);                             \
+            for (int64_t i = w; i < dw; i++) d[i] = 0;                                             \
+        }                                                                                          \
+    }
+#define GNI_GM_SAME(x) (x)
+GNI_GM_DEFINE_PACK(f32, float, float, GNI_GM_SAME)
+GNI_GM_DEFINE_PACK(f16, float, uint16_t, gni_f16_to_f32)
+GNI_GM_DEFINE_PACK(bf16, float, uint16_t, gni_bf16_to_f32)
+GNI_GM_DEFINE_PACK(some_64, uint64_t, uint64_t, GNI_GM_SAME)
+
+static void gni_gm_pack_any_64(void *dst, int64_t dw, const void *src, int64_t is, int64_t ps,
+                               int64_t w, int64_t k) {
+    if (is != 1 || w != dw) {
+        gni_gm_pack_any_some_64(dst, dw, src, is, ps, w, k);
+        return;
+    }
+    for (int64_t p = 0; p < k; p++)
+        memcpy((uint64_t *)dst + p * dw, (const uint64_t *)src + p * ps, (size_t)w * 8);
+}
+
+#endif // GNI_GEMM_SHARED
+
+#if defined(GNI_PASS_PLAIN)
+
+GNI_GM_FAMILY(GNI_FN(gni_gm_family_f32), PLAIN, f32, 4, 4)
+GNI_GM_FAMILY(GNI_FN(gni_gm_family_f64), PLAIN, f64, 4, 4)
+GNI_GM_FAMILY(GNI_FN(gni_gm_family_i32), PLAIN, i32, 4, 4)
+GNI_GM_FAMILY(GNI_FN(gni_gm_family_i64), PLAIN, i64, 4, 4)
+
+static void GNI_FN(gni_gm_dots)(const gni_gemm_dots *d) {
+    for (int64_t i = 0; i < d->m; i++) {
+        for (int64_t j = 0; j < d->n; j += 4) {
+            float total[4] = {0};
+            for (int64_t q = 0; q < GNI_MIN(d->n - j, 4); q++) {
+                const float *a = d->a + i * d->a_rs, *b = d->b + (j + q) * d->b_cs;
+                float sum[8] = {0};
+                int64_t p = 0;
+                for (; p + 8 <= d->k; p += 8) {
+                    for (int l = 0; l < 8; l++) sum[l] += a[p + l] * b[p + l];
+                }
+                for (; p < d->k; p++) sum[p & 7] += a[p] * b[p];
+                for (int l = 0; l < 4; l++) sum[l] += sum[l + 4];
+                total[q] = (sum[0] + sum[2]) + (sum[1] + sum[3]);
+            }
+            gni_gm_put_dots(d, i, j, total);
+        }
+    }
+}
+
+static void GNI_FN(gni_gm_add_rows)(const gni_gemm_rows *d) {
+    for (int64_t p = 0; p < d->k; p++) {
+        const float x = d->s[p * d->s_stride], *b = d->b + p * d->b_rs;
+        for (int64_t j = 0; j < d->n; j++) d->y[j] += x * b[j];
+    }
+}
+
+#else // a pass with vectors
+
+// Vectors of double (vd) and of uint64 (vl).
+typedef double GNI_FN(gni_gm_vd) __attribute__((vector_size(GNI_VW * 4)));
+typedef uint64_t GNI_FN(gni_gm_vl) __attribute__((vector_size(GNI_VW * 4)));
+
+GNI_INLINE GNI_FN(gni_gm_vd) GNI_FN(gni_gm_loadd)(const double *p) {
+    GNI_FN(gni_gm_vd) v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+GNI_INLINE GNI_FN(gni_gm_vl) GNI_FN(gni_gm_loadl)(const uint64_t *p) {
+    GNI_FN(gni_gm_vl) v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+GNI_INLINE GNI_FN(gni_gm_vd) GNI_FN(gni_gm_setd)(double x) {
+#if defined(GNI_PASS_AVX512)
+    return (GNI_FN(gni_gm_vd))_mm512_set1_pd(x);
+#elif GNI_VW == 8
+    GNI_FN(gni_gm_vd) v = {x, x, x, x};
+    return v;
+#else
+    GNI_FN(gni_gm_vd) v = {x, x};
+    return v;
+#endif
+}
+GNI_INLINE GNI_FN(gni_gm_vl) GNI_FN(gni_gm_setl)(uint64_t x) {
+    GNI_FN(gni_gm_vl) v = {0};
+    return v + x;
+}
+GNI_INLINE GNI_FN(gni_gm_vd)
+    GNI_FN(gni_gm_fmad)(GNI_FN(gni_gm_vd) a, GNI_FN(gni_gm_vd) b, GNI_FN(gni_gm_vd) c) {
+#if defined(GNI_PASS_AVX512)
+    return (GNI_FN(gni_gm_vd))_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
+#elif defined(GNI_PASS_AVX2)
+    return (GNI_FN(gni_gm_vd))_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+#elif GNI_V_NEON
+    return (GNI_FN(gni_gm_vd))vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b);
+#else
+    return a * b + c;
+#endif
+}
+// NaN stays.
+GNI_INLINE gni_vf GNI_FN(gni_gm_relu)(gni_vf v) {
+#if defined(GNI_PASS_AVX512)
+    return (gni_vf)GNI_GM_RELU_m32((__m512)v);
+#elif defined(GNI_PASS_AVX2)
+    return (gni_vf)_mm256_max_ps(_mm256_setzero_ps(), (__m256)v);
+#else
+    return gni_vi_float(gni_vf_bits(v) & ~(gni_vi)(v < 0));
+#endif
+}
+
+#if defined(GNI_PASS_AVX512)
+GNI_INLINE __mmask16 GNI_FN(gni_gm_mask)(int64_t n) {
+    return (__mmask16)(n >= 16 ? 0xFFFF : n <= 0 ? 0 : (1 << n) - 1);
+}
+
+// c + a * b for the upper half of each pair, then for the lower one, each rounded once. Written so
+// because not every compiler that makes AVX-512 has a name for it.
+GNI_INLINE __m512 GNI_FN(gni_gm_pairs)(__m512 a, __m512 b, __m512 c) {
+    __asm__("{vdpbf16ps %2, %1, %0|vdpbf16ps %0, %1, %2}" : "+v"(c) : "v"(a), "v"(b));
+    return c;
+}
+
+GNI_GM_MAKE14(VECTOR, m32, 1)
+GNI_GM_MAKE14(VECTOR, m32, 2)
+GNI_GM_MAKE14(VECTOR, h32, 1)
+static const gni_gemm_family GNI_FN(gni_gm_family_f32) = {
+    14, 16, true, {GNI_GM_TILES14(m32, 1), GNI_GM_TILES14(m32, 2), GNI_GM_TILES14(h32, 1)}};
+GNI_GM_FAMILY(GNI_FN(gni_gm_family_bf16), VECTOR, b16, 8, 16)
+GNI_GM_FAMILY(GNI_FN(gni_gm_family_f64), VECTOR, f64, 14, 8)
+#define GNI_GM_MOST 8
+#elif defined(__aarch64__)
+GNI_GM_FAMILY(GNI_FN(gni_gm_family_f32), VECTOR, f32, 8, GNI_VW)
+GNI_GM_FAMILY(GNI_FN(gni_gm_family_f64), VECTOR, f64, 8, (GNI_VW / 2))
+#define GNI_GM_MOST 8
+#else
+GNI_GM_FAMILY(GNI_FN(gni_gm_family_f32), VECTOR, f32, 6, GNI_VW)
+GNI_GM_FAMILY(GNI_FN(gni_gm_family_f64), VECTOR, f64, 6, (GNI_VW / 2))
+#define GNI_GM_MOST 4
+#endif
+GNI_GM_FAMILY(GNI_FN(gni_gm_family_i32), VECTOR, i32, GNI_GM_MOST, GNI_VW)
+GNI_GM_FAMILY(GNI_FN(gni_gm_family_i64), VECTOR, i64, GNI_GM_MOST, (GNI_VW / 2))
+#undef GNI_GM_MOST
+
+// n lanes from p, zero in the others; reads nothing past them.
+GNI_INLINE gni_vf GNI_FN(gni_gm_part_f32)(const float *p, int64_t n) {
+#if defined(GNI_PASS_AVX512)
+    return (gni_vf)_mm512_maskz_loadu_ps(GNI_FN(gni_gm_mask)(n), p);
+#else
+    if (n >= GNI_VW) return gni_vload(p);
+    float part[GNI_VW] = {0};
+    for (int64_t i = 0; i < n; i++) part[i] = p[i];
+    return gni_vload(part);
+#endif
+}
+GNI_INLINE void GNI_FN(gni_gm_put_part)(float *p, gni_vf v, int64_t n) {
+#if defined(GNI_PASS_AVX512)
+    _mm512_mask_storeu_ps(p, GNI_FN(gni_gm_mask)(n), (__m512)v);
+#else
+    if (n >= GNI_VW) {
+        gni_vstore(p, v);
+        return;
+    }
+    float part[GNI_VW];
+    gni_vstore(part, v);
+    for (int64_t i = 0; i < n; i++) p[i] = part[i];
+#endif
+}
+#if defined(GNI_PASS_AVX512)
+// Masked forms: the plain ones make gcc 12 warn in C++ about its own header.
+GNI_INLINE gni_vf GNI_FN(gni_gm_part_f16)(const uint16_t *p, int64_t n) {
+    return (gni_vf)_mm512_maskz_cvtph_ps(0xFFFF,
+                                         _mm256_maskz_loadu_epi16(GNI_FN(gni_gm_mask)(n), p));
+}
+GNI_INLINE gni_vf GNI_FN(gni_gm_part_bf16)(const uint16_t *p, int64_t n) {
+    __m256i h = _mm256_maskz_loadu_epi16(GNI_FN(gni_gm_mask)(n), p);
+    __m512i u = _mm512_maskz_cvtepu16_epi32(0xFFFF, h);
+    return (gni_vf)_mm512_castsi512_ps(_mm512_maskz_slli_epi32(0xFFFF, u, 16));
+}
+#elif defined(GNI_PASS_AVX2)
+GNI_INLINE __m128i GNI_FN(gni_gm_part_16)(const uint16_t *p, int64_t n) {
+    uint16_t part[8] = {0};
+    if (n < 8) {
+        for (int64_t i = 0; i < n; i++) part[i] = p[i];
+        p = part;
+    }
+    return _mm_loadu_si128((const __m128i *)(const void *)p);
+}
+GNI_INLINE gni_vf GNI_FN(gni_gm_part_f16)(const uint16_t *p, int64_t n) {
+    return (gni_vf)_mm256_cvtph_ps(GNI_FN(gni_gm_part_16)(p, n));
+}
+GNI_INLINE gni_vf GNI_FN(gni_gm_part_bf16)(const uint16_t *p, int64_t n) {
+    __m256i u = _mm256_cvtepu16_epi32(GNI_FN(gni_gm_part_16)(p, n));
+    return (gni_vf)_mm256_castsi256_ps(_mm256_slli_epi32(u, 16));
+}
+#endif
+
+// The totals of four vectors.
+GNI_INLINE void GNI_FN(gni_gm_totals)(float *to, gni_vf v0, gni_vf v1, gni_vf v2, gni_vf v3) {
+#if defined(GNI_PASS_AVX512) || defined(GNI_PASS_AVX2)
+#if defined(GNI_PASS_AVX512)
+#define GNI_GM_FOLD(v)                                                                             \
+    (_mm512_maskz_extractf32x8_ps(0xFF, (__m512)(v), 0) +                                          \
+     _mm512_maskz_extractf32x8_ps(0xFF, (__m512)(v), 1))
+#else
+#define GNI_GM_FOLD(v) ((__m256)(v))
+#endif
+    __m256 h01 = _mm256_hadd_ps(GNI_GM_FOLD(v0), GNI_GM_FOLD(v1));
+    __m256 h23 = _mm256_hadd_ps(GNI_GM_FOLD(v2), GNI_GM_FOLD(v3));
+    h01 = _mm256_hadd_ps(h01, h23);
+    _mm_storeu_ps(to, _mm256_extractf128_ps(h01, 0) + _mm256_extractf128_ps(h01, 1));
+#undef GNI_GM_FOLD
+#else
+    float part[4][GNI_VW];
+    gni_vstore(part[0], v0);
+    gni_vstore(part[1], v1);
+    gni_vstore(part[2], v2);
+    gni_vstore(part[3], v3);
+    for (int i = 0; i < 4; i++) to[i] = (part[i][0] + part[i][1]) + (part[i][2] + part[i][3]);
+#endif
+}
+
+// R rows of a against four columns of b (the last one again where there are fewer).
+#define GNI_GM_DOT_ZERO(F, r, q, s)                                                                \
+    gni_vf c##r##_0 = gni_vset(0), c##r##_1 = c##r##_0, c##r##_2 = c##r##_0, c##r##_3 = c##r##_0;
+#define GNI_GM_DOT_STEP(LOAD, r, q, s)                                                             \
+    x = LOAD(a + r * a_rs + p, k - p);                                                             \
+    c##r##_0 = gni_vfma(x, y0, c##r##_0);                                                          \
+    c##r##_1 = gni_vfma(x, y1, c##r##_1);                                                          \
+    c##r##_2 = gni_vfma(x, y2, c##r##_2);                                                          \
+    c##r##_3 = gni_vfma(x, y3, c##r##_3);
+#define GNI_GM_DOT_STEPS(LOAD, R)                                                                  \
+    y0 = LOAD(b0 + p, k - p), y1 = LOAD(b1 + p, k - p);                                            \
+    y2 = LOAD(b2 + p, k - p), y3 = LOAD(b3 + p, k - p);                                            \
+    GNI_GM_R##R(GNI_GM_DOT_STEP, LOAD);
+#define GNI_GM_DOT_PUT(F, r, q, s)                                                                 \
+    GNI_FN(gni_gm_totals)(total, c##r##_0, c##r##_1, c##r##_2, c##r##_3);                          \
+    gni_gm_put_dots(d, i + r, j, total);
+#define GNI_GM_WHOLE(p, n) gni_vload(p)
+#define GNI_GM_DOT(R)                                                                              \
+    static void GNI_FN(gni_gm_dot_##R)(const gni_gemm_dots *d, int64_t i, int64_t j) {             \
+        const int64_t n = d->n - j, k = d->k, a_rs = d->a_rs;                                      \
+        const float *a = d->a + i * a_rs, *b0 = d->b + j * d->b_cs;                                \
+        const float *b1 = n > 1 ? b0 + d->b_cs : b0, *b2 = n > 2 ? b1 + d->b_cs : b1;              \
+        const float *b3 = n > 3 ? b2 + d->b_cs : b2;                                               \
+        gni_vf x, y0, y1, y2, y3;                                                                  \
+        GNI_GM_R##R(GNI_GM_DOT_ZERO, f32);                                                         \
+        int64_t p = 0;                                                                             \
+        for (; p + GNI_VW <= k; p += GNI_VW) {                                                     \
+            GNI_GM_DOT_STEPS(GNI_GM_WHOLE, R)                                                      \
+        }                                                                                          \
+        if (p < k) {                                                                               \
+            GNI_GM_DOT_STEPS(GNI_FN(gni_gm_part_f32), R)                                           \
+        }                                                                                          \
+        float total[4];                                                                            \
+        GNI_GM_R##R(GNI_GM_DOT_PUT, f32);                                                          \
+    }
+GNI_GM_DOT(1)
+GNI_GM_DOT(2)
+GNI_GM_DOT(4)
+#undef GNI_GM_DOT
+#undef GNI_GM_DOT_ZERO
+#undef GNI_GM_DOT_STEP
+#undef GNI_GM_DOT_STEPS
+#undef GNI_GM_DOT_PUT
+#undef GNI_GM_WHOLE
+
+static void GNI_FN(gni_gm_dots)(const gni_gemm_dots *d) {
+    for (int64_t j = 0; j < d->n; j += 4) {
+        int64_t i = 0;
+        for (; i + 4 <= d->m; i += 4) GNI_FN(gni_gm_dot_4)(d, i, j);
+        for (; i + 2 <= d->m; i += 2) GNI_FN(gni_gm_dot_2)(d, i, j);
+        for (; i < d->m; i++) GNI_FN(gni_gm_dot_1)(d, i, j);
+    }
+}
+
+// y (n) += x (8) b (8,n).
+static void GNI_FN(gni_gm_add_8_rows)(float *y, const float *s, int64_t s_stride, const float *b,
+                                      int64_t rs, int64_t n) {
+    gni_vf x[8];
+    for (int i = 0; i < 8; i++) x[i] = gni_vset(s[i * s_stride]);
+    int64_t j = 0;
+    for (; j + GNI_VW <= n; j += GNI_VW, b += GNI_VW) {
+        gni_vf v = gni_vload(y + j);
+        v = gni_vfma(x[0], gni_vload(b), v);
+        v = gni_vfma(x[1], gni_vload(b + rs), v);
+        v = gni_vfma(x[2], gni_vload(b + 2 * rs), v);
+        v = gni_vfma(x[3], gni_vload(b + 3 * rs), v);
+        v = gni_vfma(x[4], gni_vload(b + 4 * rs), v);
+        v = gni_vfma(x[5], gni_vload(b + 5 * rs), v);
+        v = gni_vfma(x[6], gni_vload(b + 6 * rs), v);
+        v = gni_vfma(x[7], gni_vload(b + 7 * rs), v);
+        gni_vstore(y + j, v);
+    }
+    if (j == n) return;
+    gni_vf v = GNI_FN(gni_gm_part_f32)(y + j, n - j);
+    for (int i = 0; i < 8; i++) v = gni_vfma(x[i], GNI_FN(gni_gm_part_f32)(b + i * rs, n - j), v);
+    GNI_FN(gni_gm_put_part)(y + j, v, n - j);
+}
+
+// Over pieces of y that stay in the first cache.
+static void GNI_FN(gni_gm_add_rows)(const gni_gemm_rows *d) {
+    const int64_t piece = 2048;
+    for (int64_t j0 = 0; j0 < d->n; j0 += piece) {
+        const int64_t n = GNI_MIN(d->n - j0, piece);
+        float *y = d->y + j0;
+        const float *b = d->b + j0, *s = d->s;
+        int64_t p = 0;
+        for (; p + 8 <= d->k; p += 8, b += 8 * d->b_rs, s += 8 * d->s_stride)
+            GNI_FN(gni_gm_add_8_rows)(y, s, d->s_stride, b, d->b_rs, n);
+        for (; p < d->k; p++, b += d->b_rs, s += d->s_stride) {
+            const gni_vf x = gni_vset(*s);
+            for (int64_t j = 0; j < n; j += GNI_VW) {
+                gni_vf v = GNI_FN(gni_gm_part_f32)(y + j, n - j);
+                v = gni_vfma(x, GNI_FN(gni_gm_part_f32)(b + j, n - j), v);
+                GNI_FN(gni_gm_put_part)(y + j, v, n - j);
+            }
+        }
+    }
+}
+#endif // GNI_PASS_PLAIN
+
+#define GNI_GM_DEFINE_NARROW(TYPE, STORE, CONVERT)                                                 \
+    static void GNI_FN(gni_gm_narrow_##TYPE)(uint16_t * d, const float *s, int64_t n) {            \
+        int64_t i = 0;                                                                             \
+        for (; i + GNI_VW <= n; i += GNI_VW) STORE(d + i, gni_vload(s + i));                       \
+        for (; i < n; i++) d[i] = CONVERT(s[i]);                                                   \
+    }
+GNI_GM_DEFINE_NARROW(f16, gni_vstore_f16, gni_f32_to_f16)
+GNI_GM_DEFINE_NARROW(bf16, gni_vstore_bf16, gni_f32_to_bf16)
+#undef GNI_GM_DEFINE_NARROW
+
+#if defined(GNI_PASS_AVX512) || defined(GNI_PASS_AVX2)
+// A square of r[0] to r[GNI_VW - 1], turned.
+#if defined(GNI_PASS_AVX512)
+GNI_INLINE void GNI_FN(gni_gm_turn)(gni_vf *v) {
+    __m512 t[16], r[16];
+#pragma GCC unroll 8
+    for (int i = 0; i < 16; i += 2) {
+        t[i] = _mm512_maskz_unpacklo_ps(0xFFFF, (__m512)v[i], (__m512)v[i + 1]);
+        t[i + 1] = _mm512_maskz_unpackhi_ps(0xFFFF, (__m512)v[i], (__m512)v[i + 1]);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 16; i += 4) {
+        __m512d a = _mm512_castps_pd(t[i]), b = _mm512_castps_pd(t[i + 1]);
+        __m512d c = _mm512_castps_pd(t[i + 2]), e = _mm512_castps_pd(t[i + 3]);
+        r[i] = _mm512_castpd_ps(_mm512_maskz_unpacklo_pd(0xFF, a, c));
+        r[i + 1] = _mm512_castpd_ps(_mm512_maskz_unpackhi_pd(0xFF, a, c));
+        r[i + 2] = _mm512_castpd_ps(_mm512_maskz_unpacklo_pd(0xFF, b, e));
+        r[i + 3] = _mm512_castpd_ps(_mm512_maskz_unpackhi_pd(0xFF, b, e));
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        t[i] = _mm512_maskz_shuffle_f32x4(0xFFFF, r[i], r[i + 4], 0x88);
+        t[i + 4] = _mm512_maskz_shuffle_f32x4(0xFFFF, r[i], r[i + 4], 0xDD);
+        t[i + 8] = _mm512_maskz_shuffle_f32x4(0xFFFF, r[i + 8], r[i + 12], 0x88);
+        t[i + 12] = _mm512_maskz_shuffle_f32x4(0xFFFF, r[i + 8], r[i + 12], 0xDD);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        v[i] = (gni_vf)_mm512_maskz_shuffle_f32x4(0xFFFF, t[i], t[i + 8], 0x88);
+        v[i + 4] = (gni_vf)_mm512_maskz_shuffle_f32x4(0xFFFF, t[i + 4], t[i + 12], 0x88);
+        v[i + 8] = (gni_vf)_mm512_maskz_shuffle_f32x4(0xFFFF, t[i], t[i + 8], 0xDD);
+        v[i + 12] = (gni_vf)_mm512_maskz_shuffle_f32x4(0xFFFF, t[i + 4], t[i + 12], 0xDD);
+    }
+}
+#else
+GNI_INLINE void GNI_FN(gni_gm_turn)(gni_vf *v) {
+    __m256 t[8], u[8];
+#pragma GCC unroll 4
+    for (int i = 0; i < 8; i += 2) {
+        t[i] = _mm256_unpacklo_ps((__m256)v[i], (__m256)v[i + 1]);
+        t[i + 1] = _mm256_unpackhi_ps((__m256)v[i], (__m256)v[i + 1]);
+    }
+#pragma GCC unroll 2
+    for (int i = 0; i < 8; i += 4) {
+        u[i] = _mm256_shuffle_ps(t[i], t[i + 2], 0x44);
+        u[i + 1] = _mm256_shuffle_ps(t[i], t[i + 2], 0xEE);
+        u[i + 2] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0x44);
+        u[i + 3] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0xEE);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        v[i] = (gni_vf)_mm256_permute2f128_ps(u[i], u[i + 4], 0x20);
+        v[i + 4] = (gni_vf)_mm256_permute2f128_ps(u[i], u[i + 4], 0x31);
+    }
+}
+#endif
+
+// Loads a square of rows i0 and on from column p, turns it and stores it in d.
+#define GNI_GM_TURN_SQUARE(LOAD)                                                                   \
+    gni_vf r[GNI_VW];                                                                              \
+    _Pragma("GCC unroll 16") for (int i = 0; i < GNI_VW; i++) r[i] =                               \
+        i0 + i < w ? LOAD(s + (i0 + i) * is + p, k - p) : gni_vset(0);                             \
+    GNI_FN(gni_gm_turn)(r);
+
+#define GNI_GM_VECTOR_PACK(TYPE, S)                                                                \
+    static void GNI_FN(gni_gm_turn_##TYPE)(float *d, int64_t dw, const S *s, int64_t is,           \
+                                           int64_t w, int64_t k) {                                 \
+        for (int64_t i0 = 0; i0 < dw; i0 += GNI_VW) {                                              \
+            const int64_t width = i0 == 0 ? GNI_VW : dw - i0;                                      \
+            for (int64_t p = 0; p < k; p += GNI_VW) {                                              \
+                GNI_GM_TURN_SQUARE(GNI_FN(gni_gm_part_##TYPE))                                     \
+                float *to = d + p * dw + i0;                                                       \
+                for (int i = 0; i < GNI_VW && i < k - p; i++)                                      \
+                    GNI_FN(gni_gm_put_part)(to + i * dw, r[i], width);                             \
+            }                                                                                      \
+        }                                                                                          \
+    }                                                                                              \
+    static void GNI_FN(gni_gm_pack_##TYPE)(void *dst, int64_t dw, const void *src, int64_t is,     \
+                                           int64_t ps, int64_t w, int64_t k) {                     \
+        float *d = (float *)dst;                                                                   \
+        const S *s = (const S *)src;                                                               \
+        if (is == 1) {                                                                             \
+            for (int64_t p = 0; p < k; p++, d += dw, s += ps) {                                    \
+                gni_vstore(d, GNI_FN(gni_gm_part_##TYPE)(s, w));                                   \
+                for (int64_t i = GNI_VW; i < dw; i += GNI_VW) GNI_FN(gni_gm_put_part)              \
+                (d + i, GNI_FN(gni_gm_part_##TYPE)(s + i, w - i), dw - i);                         \
+            }                                                                                      \
+        } else if (ps == 1) {                                                                      \
+            GNI_FN(gni_gm_turn_##TYPE)(d, dw, s, is, w, k);                                        \
+        } else {                                                                                   \
+            gni_gm_pack_any_##TYPE(dst, dw, src, is, ps, w, k);                                    \
+        }                                                                                          \
+    }
+GNI_GM_VECTOR_PACK(f32, float)
+GNI_GM_VECTOR_PACK(f16, uint16_t)
+GNI_GM_VECTOR_PACK(bf16, uint16_t)
+
+static void GNI_FN(gni_gm_put_turned)(const gni_gemm_tile *t, const float *s, int64_t rows,
+                                      int64_t cols, int64_t width) {
+    for (int64_t i0 = 0; i0 < rows; i0 += GNI_VW) {
+        const gni_vf bias =
+            t->bias == NULL ? gni_vset(-0.0f) : GNI_FN(gni_gm_part_f32)(t->bias + i0, rows - i0);
+        for (int64_t p = 0; p < cols; p += GNI_VW) {
+            const int64_t w = rows, is = width, k = cols;
+            GNI_GM_TURN_SQUARE(GNI_FN(gni_gm_part_f32))
+            float *c = (float *)t->c + p * t->c_rs + i0;
+            for (int q = 0; q < GNI_VW && p + q < cols; q++, c += t->c_rs) {
+                gni_vf v = r[q];
+                if (t->add) v = GNI_FN(gni_gm_part_f32)(c, rows - i0) + v;
+                v = v + bias;
+                if (t->act == 1) v = GNI_FN(gni_gm_relu)(v);
+                GNI_FN(gni_gm_put_part)(c, v, rows - i0);
+            }
+        }
+    }
+}
+#define GNI_GM_PACK(TYPE) GNI_FN(gni_gm_pack_##TYPE)
+#define GNI_GM_PUT_TURNED GNI_FN(gni_gm_put_turned)
+#else
+#define GNI_GM_PACK(TYPE) gni_gm_pack_any_##TYPE
+#define GNI_GM_PUT_TURNED gni_gm_put_turned_any
+#endif
+
+#if defined(GNI_PASS_AVX512)
+// Pairs of neighbours along p, the first in the upper half (it is the one multiplied first); n of them are
+// halves, an odd last one is paired with zero.
+GNI_INLINE gni_vf GNI_FN(gni_gm_part_pairs)(const uint16_t *p, int64_t n) {
+    const __mmask32 mask = n >= 32 ? 0xFFFFFFFFu : n <= 0 ? 0 : (1u << n) - 1u;
+    __m512i v = _mm512_maskz_loadu_epi16(mask, p);
+    return (gni_vf)_mm512_castsi512_ps(_mm512_maskz_rol_epi32(0xFFFF, v, 16));
+}
+
+// Two rows as pairs.
+GNI_INLINE gni_vf GNI_FN(gni_gm_zip_pairs)(const uint16_t *first, const uint16_t *second,
+                                           int64_t n) {
+    const __mmask16 mask = GNI_FN(gni_gm_mask)(n), next = second != NULL ? mask : 0;
+    __m512i x = _mm512_maskz_cvtepu16_epi32(0xFFFF, _mm256_maskz_loadu_epi16(mask, first));
+    __m512i y = _mm512_maskz_cvtepu16_epi32(
+        0xFFFF, _mm256_maskz_loadu_epi16(next, next != 0 ? second : first));
+    return (gni_vf)_mm512_castsi512_ps(_mm512_or_si512(_mm512_maskz_slli_epi32(0xFFFF, x, 16), y));
+}
+
+static void GNI_FN(gni_gm_pack_pairs)(void *dst, int64_t dw, const void *src, int64_t is,
+                                      int64_t ps, int64_t w, int64_t k) {
+    const uint16_t *s = (const uint16_t *)src;
+    if (ps == 1 && is != 1) {
+        for (int64_t i0 = 0; i0 < dw; i0 += 16) {
+            float *to = (float *)dst + i0;
+            for (int64_t p = 0; p < k; p += 32) {
+                GNI_GM_TURN_SQUARE(GNI_FN(gni_gm_part_pairs))
+                for (int i = 0; i < 16 && 2 * i < k - p; i++, to += dw)
+                    GNI_FN(gni_gm_put_part)(to, r[i], i0 == 0 ? 16 : dw - i0);
+            }
+        }
+        return;
+    }
+    for (int64_t p = 0; p < k; p += 2, s += 2 * ps) {
+        float *to = (float *)dst + p / 2 * dw;
+        const uint16_t *next = p + 1 < k ? s + ps : NULL;
+        if (is == 1) {
+            gni_vstore(to, GNI_FN(gni_gm_zip_pairs)(s, next, w));
+            if (dw > 16) GNI_FN(gni_gm_put_part)
+            (to + 16, GNI_FN(gni_gm_zip_pairs)(s + 16, next == NULL ? next : next + 16, w - 16),
+             dw - 16);
+            continue;
+        }
+        for (int64_t i = 0; i < dw; i++) {
+            uint32_t pair = 0;
+            if (i < w) pair = (uint32_t)s[i * is] << 16 | (next != NULL ? next[i * is] : 0u);
+            memcpy(to + i, &pair, sizeof pair);
+        }
+    }
+}
+#define GNI_GM_PAIRS &GNI_FN(gni_gm_family_bf16)
+#define GNI_GM_PACK_PAIRS GNI_FN(gni_gm_pack_pairs)
+
+static int64_t GNI_FN(gni_gm_least)(const uint16_t *p, int64_t n, uint16_t *least) {
+    const __m512i bits = _mm512_set1_epi16(0x7FFF), one = _mm512_set1_epi16(1);
+    __m512i v = _mm512_set1_epi16((short)*least);
+    uint16_t part[32];
+    int64_t i = 0;
+    for (; i + 32 <= n; i += 32) {
+        __m512i x = _mm512_and_si512(_mm512_loadu_si512((const void *)(p + i)), bits);
+        v = _mm512_min_epu16(v, _mm512_sub_epi16(x, one));
+    }
+    _mm512_storeu_si512((void *)part, v);
+    for (int q = 0; q < 32; q++) *least = part[q] < *least ? part[q] : *least;
+    return i;
+}
+#define GNI_GM_LEAST GNI_FN(gni_gm_least)
+#else
+#define GNI_GM_LEAST NULL
+#define GNI_GM_PAIRS NULL
+#define GNI_GM_PACK_PAIRS NULL
+#endif
+
+GNI_TABLE gni_gemm_isa GNI_FN(gni_gemm_isa) = {&GNI_FN(gni_gm_family_f32),
+                                                  &GNI_FN(gni_gm_family_f64),
+                                                  &GNI_FN(gni_gm_family_i32),
+                                                  &GNI_FN(gni_gm_family_i64),
+                                                  GNI_GM_PAIRS,
+                                                  GNI_GM_PACK(f32),
+                                                  GNI_GM_PACK(f16),
+                                                  GNI_GM_PACK(bf16),
+                                                  gni_gm_pack_any_64,
+                                                  GNI_GM_PACK_PAIRS,
+                                                  GNI_GM_LEAST,
+                                                  GNI_FN(gni_gm_dots),
+                                                  GNI_FN(gni_gm_add_rows),
+                                                  GNI_GM_PUT_TURNED,
+                                                  GNI_FN(gni_gm_narrow_f16),
+                                                  GNI_FN(gni_gm_narrow_bf16)};
+#undef GNI_GM_PAIRS
+#undef GNI_GM_LEAST
+#undef GNI_GM_PACK_PAIRS
+#undef GNI_GM_PACK
+#undef GNI_GM_PUT_TURNED
+#undef GNI_GM_TURN_SQUARE
+#undef GNI_GM_VECTOR_PACK
+
+// >>linalg_micro
+// Loops of the matrix decompositions over rows of float64, once per instruction set.
+// From outside: the table GNI_FN(gni_la_isa).
+
+#if defined(GNI_PASS_PLAIN)
+#define GNI_LA_LANES 1
+#define GNI_LA_V double
+#define GNI_LA_LD(p) (*(p))
+#define GNI_LA_ST(p, v) (*(p) = (v))
+#define GNI_LA_SET(x) (x)
+#define GNI_LA_FMA(a, b, c) ((a) * (b) + (c))
+#define GNI_LA_SUM(v) (v)
+#else
+#define GNI_LA_LANES (GNI_VW / 2)
+typedef double GNI_FN(gni_la_v) __attribute__((vector_size(GNI_VW * 4)));
+typedef double GNI_FN(gni_la_m) __attribute__((vector_size(GNI_VW * 4), aligned(8), may_alias));
+#define GNI_LA_V GNI_FN(gni_la_v)
+#define GNI_LA_LD(p) ((GNI_LA_V)(*(const GNI_FN(gni_la_m) *)(p)))
+#define GNI_LA_ST(p, v) (*(GNI_FN(gni_la_m) *)(p) = (GNI_FN(gni_la_m))(v))
+#if defined(GNI_PASS_AVX512)
+#define GNI_LA_SET(x) ((GNI_LA_V)_mm512_set1_pd(x))
+#define GNI_LA_FMA(a, b, c) ((GNI_LA_V)_mm512_fmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(c)))
+#elif defined(GNI_PASS_AVX2)
+#define GNI_LA_SET(x) ((GNI_LA_V)_mm256_set1_pd(x))
+#define GNI_LA_FMA(a, b, c) ((GNI_LA_V)_mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c)))
+#else
+#define GNI_LA_SET(x) GNI_FN(gni_la_set)(x)
+#define GNI_LA_FMA(a, b, c) ((a) * (b) + (c))
+GNI_INLINE GNI_LA_V GNI_FN(gni_la_set)(double x) {
+    GNI_LA_V v = {x, x};
+    return v;
+}
+#endif
+#define GNI_LA_SUM(v) GNI_FN(gni_la_sum)((const double *)&(v))
+GNI_INLINE double GNI_FN(gni_la_sum)(const double *v) {
+    double sum = 0;
+    for (int i = 0; i < GNI_LA_LANES; i++) sum += v[i];
+    return sum;
+}
+#endif
+
+static double GNI_FN(gni_la_dot)(const double *x, const double *y, int64_t n) {
+    GNI_LA_V a = GNI_LA_SET(0.0), b = a, c = a, d = a;
+    int64_t i = 0;
+    for (; i + 4 * GNI_LA_LANES <= n; i += 4 * GNI_LA_LANES) {
+        a = GNI_LA_FMA(GNI_LA_LD(x + i), GNI_LA_LD(y + i), a);
+        b = GNI_LA_FMA(GNI_LA_LD(x + i + GNI_LA_LANES), GNI_LA_LD(y + i + GNI_LA_LANES), b);
+        c = GNI_LA_FMA(GNI_LA_LD(x + i + 2 * GNI_LA_LANES), GNI_LA_LD(y + i + 2 * GNI_LA_LANES), c);
+        d = GNI_LA_FMA(GNI_LA_LD(x + i + 3 * GNI_LA_LANES), GNI_LA_LD(y + i + 3 * GNI_LA_LANES), d);
+    }
+    for (; i + GNI_LA_LANES <= n; i += GNI_LA_LANES)
+        a = GNI_LA_FMA(GNI_LA_LD(x + i), GNI_LA_LD(y + i), a);
+    a = (a + b) + (c + d);
+    double sum = GNI_LA_SUM(a);
+    for (; i < n; i++) sum += x[i] * y[i];
+    return sum;
+}
+
+static void GNI_FN(gni_la_axpy)(double *y, double s, const double *x, int64_t n) {
+    GNI_LA_V f = GNI_LA_SET(s);
+    int64_t i = 0;
+    for (; i + GNI_LA_LANES <= n; i += GNI_LA_LANES) {
+        GNI_LA_ST(y + i, GNI_LA_FMA(f, GNI_LA_LD(x + i), GNI_LA_LD(y + i)));
+    }
+    for (; i < n; i++) y[i] += s * x[i];
+}
+
+// Four rows at a time, so that x is loaded once for them.
+static void GNI_FN(gni_la_rows_dot)(double *y, const double *a, int64_t lda, const double *x,
+                                    int64_t m, int64_t n) {
+    int64_t i = 0;
+    for (; i + 4 <= m; i += 4, a += 4 * lda) {
+        const double *a1 = a + lda, *a2 = a1 + lda, *a3 = a2 + lda;
+        GNI_LA_V s0 = GNI_LA_SET(0.0), s1 = s0, s2 = s0, s3 = s0;
+        int64_t j = 0;
+        for (; j + GNI_LA_LANES <= n; j += GNI_LA_LANES) {
+            GNI_LA_V v = GNI_LA_LD(x + j);
+            s0 = GNI_LA_FMA(GNI_LA_LD(a + j), v, s0);
+            s1 = GNI_LA_FMA(GNI_LA_LD(a1 + j), v, s1);
+            s2 = GNI_LA_FMA(GNI_LA_LD(a2 + j), v, s2);
+            s3 = GNI_LA_FMA(GNI_LA_LD(a3 + j), v, s3);
+        }
+        double t0 = GNI_LA_SUM(s0), t1 = GNI_LA_SUM(s1), t2 = GNI_LA_SUM(s2), t3 = GNI_LA_SUM(s3);
+        for (; j < n; j++) {
+            t0 += a[j] * x[j];
+            t1 += a1[j] * x[j];
+            t2 += a2[j] * x[j];
+            t3 += a3[j] * x[j];
+        }
+        y[i] = t0;
+        y[i + 1] = t1;
+        y[i + 2] = t2;
+        y[i + 3] = t3;
+    }
+    for (; i < m; i++, a += lda) y[i] = GNI_FN(gni_la_dot)(a, x, n);
+}
+
+static void GNI_FN(gni_la_rows_add)(double *y, const double *a, int64_t lda, const double *x,
+                                    int64_t m, int64_t n) {
+    int64_t i = 0;
+    for (; i + 4 <= m; i += 4, a += 4 * lda) {
+        const double *a1 = a + lda, *a2 = a1 + lda, *a3 = a2 + lda;
+        GNI_LA_V x0 = GNI_LA_SET(x[i]), x1 = GNI_LA_SET(x[i + 1]), x2 = GNI_LA_SET(x[i + 2]),
+                 x3 = GNI_LA_SET(x[i + 3]);
+        int64_t j = 0;
+        for (; j + GNI_LA_LANES <= n; j += GNI_LA_LANES) {
+            GNI_LA_V v = GNI_LA_FMA(GNI_LA_LD(a + j), x0, GNI_LA_LD(y + j));
+            v = GNI_LA_FMA(GNI_LA_LD(a1 + j), x1, v);
+            v = GNI_LA_FMA(GNI_LA_LD(a2 + j), x2, v);
+            GNI_LA_ST(y + j, GNI_LA_FMA(GNI_LA_LD(a3 + j), x3, v));
+        }
+        for (; j < n; j++)
+            y[j] += (a[j] * x[i] + a1[j] * x[i + 1]) + (a2[j] * x[i + 2] + a3[j] * x[i + 3]);
+    }
+    for (; i < m; i++, a += lda) GNI_FN(gni_la_axpy)(y, x[i], a, n);
+}
+
+// Each element of the triangle is loaded once, four rows at a time.
+static void GNI_FN(gni_la_triangle)(double *y, const double *a, int64_t lda, const double *x,
+                                    int64_t m, int64_t n) {
+    int64_t i = 0;
+    for (; i + 4 <= m; i += 4, a += 4 * lda) {
+        const double *a1 = a + lda, *a2 = a1 + lda, *a3 = a2 + lda;
+        GNI_LA_V x0 = GNI_LA_SET(x[i]), x1 = GNI_LA_SET(x[i + 1]), x2 = GNI_LA_SET(x[i + 2]),
+                 x3 = GNI_LA_SET(x[i + 3]);
+        GNI_LA_V s0 = GNI_LA_SET(0.0), s1 = s0, s2 = s0, s3 = s0;
+        int64_t j = i + 4;
+        for (; j + GNI_LA_LANES <= n; j += GNI_LA_LANES) {
+            GNI_LA_V v = GNI_LA_LD(x + j), sum = GNI_LA_LD(y + j), b0 = GNI_LA_LD(a + j),
+                     b1 = GNI_LA_LD(a1 + j), b2 = GNI_LA_LD(a2 + j), b3 = GNI_LA_LD(a3 + j);
+            s0 = GNI_LA_FMA(b0, v, s0);
+            s1 = GNI_LA_FMA(b1, v, s1);
+            s2 = GNI_LA_FMA(b2, v, s2);
+            s3 = GNI_LA_FMA(b3, v, s3);
+            sum = GNI_LA_FMA(b0, x0, sum);
+            sum = GNI_LA_FMA(b1, x1, sum);
+            sum = GNI_LA_FMA(b2, x2, sum);
+            GNI_LA_ST(y + j, GNI_LA_FMA(b3, x3, sum));
+        }
+        double t0 = GNI_LA_SUM(s0), t1 = GNI_LA_SUM(s1), t2 = GNI_LA_SUM(s2), t3 = GNI_LA_SUM(s3);
+        for (; j < n; j++) {
+            t0 += a[j] * x[j];
+            t1 += a1[j] * x[j];
+            t2 += a2[j] * x[j];
+            t3 += a3[j] * x[j];
+            y[j] += (a[j] * x[i] + a1[j] * x[i + 1]) + (a2[j] * x[i + 2] + a3[j] * x[i + 3]);
+        }
+        const double *p = x + i, *b = a + i, *b1 = a1 + i, *b2 = a2 + i;
+        y[i] += t0 + b[0] * p[0] + b[1] * p[1] + b[2] * p[2] + b[3] * p[3];
+        y[i + 1] += t1 + b[1] * p[0] + b1[1] * p[1] + b1[2] * p[2] + b1[3] * p[3];
+        y[i + 2] += t2 + b[2] * p[0] + b1[2] * p[1] + b2[2] * p[2] + b2[3] * p[3];
+        y[i + 3] += t3 + b[3] * p[0] + b1[3] * p[1] + b2[3] * p[2] + a3[i + 3] * p[3];
+    }
+    for (; i < m; i++, a += lda) {
+        y[i] += a[i] * x[i] + GNI_FN(gni_la_dot)(a + i + 1, x + i + 1, n - i - 1);
+        GNI_FN(gni_la_axpy)(y + i + 1, x[i], a + i + 1, n - i - 1);
+    }
+}
+
+// By columns, which are rows of t: the lanes have neighbouring rows of a.
+static int64_t GNI_FN(gni_la_cholesky)(double *a, int64_t lda, int64_t n) {
+    double t[GNI_LA_LEAF * GNI_LA_LEAF];
+    for (int64_t i = 0; i < GNI_LA_LEAF; i++)
+        for (int64_t j = 0; j < n; j++)
+            t[j * GNI_LA_LEAF + i] = i >= j && i < n ? a[i * lda + j] : 0.0;
+    for (int64_t j = 0; j < n; j++) {
+        double *column = t + j * GNI_LA_LEAF;
+        const int64_t from = j / (2 * GNI_LA_LANES) * (2 * GNI_LA_LANES);
+        for (int64_t i = from; i < n; i += 2 * GNI_LA_LANES) {
+            GNI_LA_V x = GNI_LA_LD(column + i), y = GNI_LA_LD(column + i + GNI_LA_LANES);
+            for (int64_t k = 0; k < j; k++) {
+                const double *known = t + k * GNI_LA_LEAF;
+                GNI_LA_V f = GNI_LA_SET(-known[j]);
+                x = GNI_LA_FMA(f, GNI_LA_LD(known + i), x);
+                y = GNI_LA_FMA(f, GNI_LA_LD(known + i + GNI_LA_LANES), y);
+            }
+            GNI_LA_ST(column + i, x);
+            GNI_LA_ST(column + i + GNI_LA_LANES, y);
+        }
+        if (!(column[j] > 0.0)) return j + 1;
+        const double root = sqrt(column[j]), part = 1.0 / root;
+        column[j] = root;
+        for (int64_t i = j + 1; i < n; i++) column[i] *= part;
+    }
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j <= i; j++) a[i * lda + j] = t[j * GNI_LA_LEAF + i];
+    return 0;
+}
+
+// The lanes have rows of b, which stand in t as columns.
+static void GNI_FN(gni_la_solve_right)(const double *l, int64_t ldl, int64_t n, double *b,
+                                       int64_t ldb, int64_t m) {
+    double t[GNI_LA_LEAF * 2 * GNI_LA_LANES], part[GNI_LA_LEAF];
+    for (int64_t j = 0; j < n; j++) part[j] = 1.0 / l[j * ldl + j];
+    for (int64_t i = 0; i < m; i += 2 * GNI_LA_LANES, b += 2 * GNI_LA_LANES * ldb) {
+        const int64_t rows = GNI_MIN(m - i, 2 * GNI_LA_LANES);
+        if (rows < 2 * GNI_LA_LANES) memset(t, 0, sizeof t);
+        for (int64_t r = 0; r < rows; r++)
+            for (int64_t j = 0; j < n; j++) t[j * 2 * GNI_LA_LANES + r] = b[r * ldb + j];
+        for (int64_t j = 0; j < n; j++) {
+            double *column = t + j * 2 * GNI_LA_LANES;
+            GNI_LA_V x = GNI_LA_LD(column), y = GNI_LA_LD(column + GNI_LA_LANES);
+            for (int64_t k = 0; k < j; k++) {
+                const double *known = t + k * 2 * GNI_LA_LANES;
+                GNI_LA_V f = GNI_LA_SET(-l[j * ldl + k]);
+                x = GNI_LA_FMA(f, GNI_LA_LD(known), x);
+                y = GNI_LA_FMA(f, GNI_LA_LD(known + GNI_LA_LANES), y);
+            }
+            GNI_LA_V f = GNI_LA_SET(part[j]);
+            GNI_LA_ST(column, f * x);
+            GNI_LA_ST(column + GNI_LA_LANES, f * y);
+        }
+        for (int64_t r = 0; r < rows; r++)
+            for (int64_t j = 0; j < n; j++) b[r * ldb + j] = t[j * 2 * GNI_LA_LANES + r];
+    }
+}
+
+// The row that two rotations share stays in registers.
+static void GNI_FN(gni_la_turn)(double *row, int64_t step, const double *cs, int64_t count,
+                                int64_t width) {
+    int64_t j = 0;
+    for (; j + 4 * GNI_LA_LANES <= width; j += 4 * GNI_LA_LANES) {
+        double *p = row + j;
+        GNI_LA_V x0 = GNI_LA_LD(p), x1 = GNI_LA_LD(p + GNI_LA_LANES),
+                 x2 = GNI_LA_LD(p + 2 * GNI_LA_LANES), x3 = GNI_LA_LD(p + 3 * GNI_LA_LANES);
+        for (int64_t t = 0; t < count; t++, p += step) {
+            double *q = p + step;
+            GNI_LA_V c = GNI_LA_SET(cs[2 * t]), s = GNI_LA_SET(cs[2 * t + 1]),
+                     m = GNI_LA_SET(-cs[2 * t + 1]);
+            GNI_LA_V y0 = GNI_LA_LD(q), y1 = GNI_LA_LD(q + GNI_LA_LANES),
+                     y2 = GNI_LA_LD(q + 2 * GNI_LA_LANES), y3 = GNI_LA_LD(q + 3 * GNI_LA_LANES);
+            GNI_LA_ST(p, GNI_LA_FMA(s, y0, c * x0));
+            GNI_LA_ST(p + GNI_LA_LANES, GNI_LA_FMA(s, y1, c * x1));
+            GNI_LA_ST(p + 2 * GNI_LA_LANES, GNI_LA_FMA(s, y2, c * x2));
+            GNI_LA_ST(p + 3 * GNI_LA_LANES, GNI_LA_FMA(s, y3, c * x3));
+            x0 = GNI_LA_FMA(m, x0, c * y0);
+            x1 = GNI_LA_FMA(m, x1, c * y1);
+            x2 = GNI_LA_FMA(m, x2, c * y2);
+            x3 = GNI_LA_FMA(m, x3, c * y3);
+        }
+        GNI_LA_ST(p, x0);
+        GNI_LA_ST(p + GNI_LA_LANES, x1);
+        GNI_LA_ST(p + 2 * GNI_LA_LANES, x2);
+        GNI_LA_ST(p + 3 * GNI_LA_LANES, x3);
+    }
+    for (; j < width; j++) {
+        double *p = row + j, x = *p;
+        for (int64_t t = 0; t < count; t++, p += step) {
+            double y = p[step];
+            *p = cs[2 * t] * x + cs[2 * t + 1] * y;
+            x = cs[2 * t] * y - cs[2 * t + 1] * x;
+        }
+        *p = x;
+    }
+}
+
+static void GNI_FN(gni_la_poles)(const double *gap, const double *square, double t, int64_t n,
+                                 double *sum, double *slope) {
+    GNI_LA_V one = GNI_LA_SET(1.0), a = GNI_LA_SET(0.0), b = a, c = a, d = a, v = GNI_LA_SET(t);
+    int64_t i = 0;
+    for (; i + 2 * GNI_LA_LANES <= n; i += 2 * GNI_LA_LANES) {
+        GNI_LA_V p = one / (GNI_LA_LD(gap + i) - v),
+                 q = one / (GNI_LA_LD(gap + i + GNI_LA_LANES) - v);
+        GNI_LA_V x = GNI_LA_LD(square + i) * p, y = GNI_LA_LD(square + i + GNI_LA_LANES) * q;
+        a = a + x;
+        b = b + y;
+        c = GNI_LA_FMA(x, p, c);
+        d = GNI_LA_FMA(y, q, d);
+    }
+    a = a + b;
+    c = c + d;
+    *sum = GNI_LA_SUM(a);
+    *slope = GNI_LA_SUM(c);
+    for (; i < n; i++) {
+        double p = 1.0 / (gap[i] - t), x = square[i] * p;
+        *sum += x;
+        *slope += x * p;
+    }
+}
+
+static void GNI_FN(gni_la_gaps)(double *y, const double *pole, double at, double t, bool squares,
+                                int64_t n) {
+    const GNI_LA_V a = GNI_LA_SET(at), b = GNI_LA_SET(t);
+    int64_t i = 0;
+    for (; i + GNI_LA_LANES <= n; i += GNI_LA_LANES) {
+        const GNI_LA_V p = GNI_LA_LD(pole + i);
+        GNI_LA_ST(y + i, (squares ? (p - a) * (p + a) : p - a) - b);
+    }
+    for (; i < n; i++) {
+        const double gap = pole[i] - at;
+        y[i] = (squares ? gap * (pole[i] + at) : gap) - t;
+    }
+}
+
+static void GNI_FN(gni_la_ratios)(double *y, const double *pole, double at, double t, double other,
+                                  bool squares, int64_t n) {
+    const GNI_LA_V a = GNI_LA_SET(at), b = GNI_LA_SET(t), c = GNI_LA_SET(other);
+    int64_t i = 0;
+    for (; i + GNI_LA_LANES <= n; i += GNI_LA_LANES) {
+        const GNI_LA_V p = GNI_LA_LD(pole + i);
+        const GNI_LA_V x = squares ? (p - a) * (p + a) : p - a,
+                       z = squares ? (p - c) * (p + c) : p - c;
+        GNI_LA_ST(y + i, GNI_LA_LD(y + i) * ((x - b) / z));
+    }
+    for (; i < n; i++) {
+        const double x = pole[i] - at, z = pole[i] - other;
+        y[i] *= ((squares ? x * (pole[i] + at) : x) - t) / (squares ? z * (pole[i] + other) : z);
+    }
+}
+
+static double GNI_FN(gni_la_quotients)(double *y, const double *x, int64_t n) {
+    GNI_LA_V a = GNI_LA_SET(0.0);
+    int64_t i = 0;
+    for (; i + GNI_LA_LANES <= n; i += GNI_LA_LANES) {
+        GNI_LA_V q = GNI_LA_LD(x + i) / GNI_LA_LD(y + i);
+        GNI_LA_ST(y + i, q);
+        a = GNI_LA_FMA(q, q, a);
+    }
+    double sum = GNI_LA_SUM(a);
+    for (; i < n; i++) {
+        y[i] = x[i] / y[i];
+        sum += y[i] * y[i];
+    }
+    return sum;
+}
+
+GNI_TABLE gni_la_isa GNI_FN(gni_la_isa) = {
+    GNI_FN(gni_la_dot),         GNI_FN(gni_la_axpy),     GNI_FN(gni_la_rows_dot),
+    GNI_FN(gni_la_rows_add),    GNI_FN(gni_la_triangle), GNI_FN(gni_la_cholesky),
+    GNI_FN(gni_la_solve_right), GNI_FN(gni_la_turn),     GNI_FN(gni_la_poles),
+    GNI_FN(gni_la_gaps),        GNI_FN(gni_la_ratios),   GNI_FN(gni_la_quotients)};
+
+#undef GNI_LA_LANES
+#undef GNI_LA_V
+#undef GNI_LA_LD
+#undef GNI_LA_ST
+#undef GNI_LA_SET
+#undef GNI_LA_FMA
+#undef GNI_LA_SUM
+
+// >>fft_precisions
+// Compiles rooms fft_micro and fft_passes for float32 and float64 in one SIMD pass, by including this file again with
+// GNI_FFT_PASS set: GNI_FT_W numbers of type GNI_FT_T in a vector.
+
+#define GNI_FFT_PASS 1
+#if defined(GNI_PASS_AVX512) || GNI_V_NEON
+#define GNI_FT_MAX_RADIX 16
+#else
+#define GNI_FT_MAX_RADIX 8
+#endif
+
+#define GNI_FT_T float
+#define GNI_FT_WIDE 0
+#define GNI_FT_I int32_t
+#define GNI_FT_W GNI_VW
+#define GNI_FT(name) GNI_FN(name##_f32)
+#if defined(GNI_PASS_AVX512)
+#define GNI_FT_FMA(a, b, c) ((gni_fv)_mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(c)))
+#define GNI_FT_FNMA(a, b, c) ((gni_fv)_mm512_fnmadd_ps((__m512)(a), (__m512)(b), (__m512)(c)))
+#elif defined(GNI_PASS_AVX2)
+#define GNI_FT_FMA(a, b, c) ((gni_fv)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
+#define GNI_FT_FNMA(a, b, c) ((gni_fv)_mm256_fnmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
+#elif GNI_V_NEON
+#define GNI_FT_FMA(a, b, c)                                                                        \
+    ((gni_fv)vfmaq_f32((float32x4_t)(c), (float32x4_t)(a), (float32x4_t)(b)))
+#define GNI_FT_FNMA(a, b, c)                                                                       \
+    ((gni_fv)vfmsq_f32((float32x4_t)(c), (float32x4_t)(a), (float32x4_t)(b)))
+#else
+#define GNI_FT_FMA(a, b, c) ((a) * (b) + (c))
+#define GNI_FT_FNMA(a, b, c) ((c) - (a) * (b))
+#endif
+#include GPUNUM_SELF
+#undef GNI_FT_T
+#undef GNI_FT_WIDE
+#undef GNI_FT_I
+#undef GNI_FT_W
+#undef GNI_FT
+#undef GNI_FT_FMA
+#undef GNI_FT_FNMA
+
+#define GNI_FT_T double
+#define GNI_FT_WIDE 1
+#define GNI_FT_I int64_t
+#ifdef GNI_PASS_PLAIN
+#define GNI_FT_W 1
+#else
+#define GNI_FT_W (GNI_VW / 2)
+#endif
+#define GNI_FT(name) GNI_FN(name##_f64)
+#if defined(GNI_PASS_AVX512)
+#define GNI_FT_FMA(a, b, c) ((gni_fv)_mm512_fmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(c)))
+#define GNI_FT_FNMA(a, b, c) ((gni_fv)_mm512_fnmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(c)))
+#elif defined(GNI_PASS_AVX2)
+#define GNI_FT_FMA(a, b, c) ((gni_fv)_mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c)))
+#define GNI_FT_FNMA(a, b, c) ((gni_fv)_mm256_fnmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c)))
+#elif GNI_V_NEON
+#define GNI_FT_FMA(a, b, c)                                                                        \
+    ((gni_fv)vfmaq_f64((float64x2_t)(c), (float64x2_t)(a), (float64x2_t)(b)))
+#define GNI_FT_FNMA(a, b, c)                                                                       \
+    ((gni_fv)vfmsq_f64((float64x2_t)(c), (float64x2_t)(a), (float64x2_t)(b)))
+#else
+#define GNI_FT_FMA(a, b, c) ((a) * (b) + (c))
+#define GNI_FT_FNMA(a, b, c) ((c) - (a) * (b))
+#endif
+#include GPUNUM_SELF
+#undef GNI_FT_T
+#undef GNI_FT_WIDE
+#undef GNI_FT_I
+#undef GNI_FT_W
+#undef GNI_FT
+#undef GNI_FT_FMA
+#undef GNI_FT_FNMA
+#undef GNI_FT_MAX_RADIX
+#undef GNI_FFT_PASS
+
+#endif
+#ifdef GNI_FFT_PASS
+// >>fft_micro
+// Butterflies of the FFT, once per instruction set and precision (GNI_FT_T, GNI_FT_W lanes), with room
+// `fft passes`. Both are compiled by room `fft cpu`, which also holds the types.
+//
+// A row is one complex vector: W real parts, then W imaginary parts. W transforms run side by side,
+// one per lane; between the passes nothing is shuffled. Stockham's order: a pass of radix r reads rows
+// k + s (j + m q), q < r, and writes rows k + s (r j + q), turned by exp(-2 pi i j q / (r m)).
+
+#if GNI_FT_W == 1
+typedef GNI_FT_T GNI_FT(gni_ft_v);
+#else
+typedef GNI_FT_T GNI_FT(gni_ft_v) __attribute__((vector_size(GNI_FT_W * sizeof(GNI_FT_T))));
+typedef GNI_FT_I GNI_FT(gni_ft_vi) __attribute__((vector_size(GNI_FT_W * sizeof(GNI_FT_T))));
+#endif
+typedef struct GNI_FT(gni_ft_c) {
+    GNI_FT(gni_ft_v) r, i;
+} GNI_FT(gni_ft_c);
+
+#define gni_fv GNI_FT(gni_ft_v)
+#define gni_fvi GNI_FT(gni_ft_vi)
+#define gni_fc GNI_FT(gni_ft_c)
+#define gni_fload GNI_FT(gni_ft_load)
+#define gni_fstore GNI_FT(gni_ft_store)
+#define gni_fset GNI_FT(gni_ft_set)
+#define gni_ffma GNI_FT(gni_ft_fma)
+#define gni_ffnma GNI_FT(gni_ft_fnma)
+#define gni_fadd GNI_FT(gni_ft_add)
+#define gni_fsub GNI_FT(gni_ft_sub)
+#define gni_fmul GNI_FT(gni_ft_mul)
+#define gni_fmadd GNI_FT(gni_ft_madd)
+#define gni_fpair GNI_FT(gni_ft_pair)
+#define gni_fspair GNI_FT(gni_ft_spair)
+#define gni_fturn GNI_FT(gni_ft_turn)
+#define gni_fcmul GNI_FT(gni_ft_cmul)
+#define gni_fbf2 GNI_FT(gni_ft_bf2)
+#define gni_fbf3 GNI_FT(gni_ft_bf3)
+#define gni_fbf4 GNI_FT(gni_ft_bf4)
+#define gni_fbf5 GNI_FT(gni_ft_bf5)
+#define gni_fbf7 GNI_FT(gni_ft_bf7)
+#define gni_fbf8 GNI_FT(gni_ft_bf8)
+#define gni_fbf9 GNI_FT(gni_ft_bf9)
+#define gni_fbf11 GNI_FT(gni_ft_bf11)
+#define gni_fbf13 GNI_FT(gni_ft_bf13)
+#define gni_fbf16 GNI_FT(gni_ft_bf16)
+#define gni_ffirst4 GNI_FT(gni_ft_stage4)
+#define gni_fthen8 GNI_FT(gni_ft_then8)
+#define gni_fthen16 GNI_FT(gni_ft_then16)
+#define gni_feven GNI_FT(gni_ft_even)
+#define gni_fodd GNI_FT(gni_ft_odd)
+#define gni_flow GNI_FT(gni_ft_low)
+#define gni_fhigh GNI_FT(gni_ft_high)
+#define gni_freverse GNI_FT(gni_ft_reverse)
+#define gni_fget GNI_FT(gni_ft_get)
+#define gni_fput GNI_FT(gni_ft_put)
+#define gni_ftranspose GNI_FT(gni_ft_transpose)
+
+GNI_FT_INLINE gni_fv gni_fload(const GNI_FT_T *p) {
+    gni_fv r;
+    memcpy(&r, p, sizeof r);
+    return r;
+}
+GNI_FT_INLINE void gni_fstore(GNI_FT_T *p, gni_fv v) { memcpy(p, &v, sizeof v); }
+
+#if GNI_FT_W == 1
+GNI_FT_INLINE gni_fv gni_fset(GNI_FT_T s) { return s; }
+#else
+GNI_FT_INLINE gni_fv gni_fset(GNI_FT_T s) {
+#if GNI_FT_W == 2
+    gni_fv r = {s, s};
+#elif GNI_FT_W == 4
+    gni_fv r = {s, s, s, s};
+#elif GNI_FT_W == 8
+    gni_fv r = {s, s, s, s, s, s, s, s};
+#else
+    gni_fv r = {s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s};
+#endif
+    return r;
+}
+#endif
+
+// a b + c and c - a b, rounded once where the hardware can.
+GNI_FT_INLINE gni_fv gni_ffma(gni_fv a, gni_fv b, gni_fv c) { return GNI_FT_FMA(a, b, c); }
+GNI_FT_INLINE gni_fv gni_ffnma(gni_fv a, gni_fv b, gni_fv c) { return GNI_FT_FNMA(a, b, c); }
+
+// ---- complex vectors
+
+GNI_FT_INLINE gni_fc gni_fadd(gni_fc a, gni_fc b) {
+    a.r = a.r + b.r;
+    a.i = a.i + b.i;
+    return a;
+}
+GNI_FT_INLINE gni_fc gni_fsub(gni_fc a, gni_fc b) {
+    a.r = a.r - b.r;
+    a.i = a.i - b.i;
+    return a;
+}
+GNI_FT_INLINE gni_fc gni_fmul(double s, gni_fc a) {
+    a.r = a.r * gni_fset((GNI_FT_T)s);
+    a.i = a.i * gni_fset((GNI_FT_T)s);
+    return a;
+}
+GNI_FT_INLINE gni_fc gni_fmadd(double s, gni_fc a, gni_fc b) { // s a + b
+    b.r = gni_ffma(gni_fset((GNI_FT_T)s), a.r, b.r);
+    b.i = gni_ffma(gni_fset((GNI_FT_T)s), a.i, b.i);
+    return b;
+}
+// x = a - i b, y = a + i b
+GNI_FT_INLINE void gni_fpair(gni_fc a, gni_fc b, gni_fc *x, gni_fc *y) {
+    x->r = a.r + b.i;
+    x->i = a.i - b.r;
+    y->r = a.r - b.i;
+    y->i = a.i + b.r;
+}
+// The same of s b, which is not rounded by itself where the hardware can.
+GNI_FT_INLINE void gni_fspair(gni_fc a, double s, gni_fc b, gni_fc *x, gni_fc *y) {
+    const gni_fv f = gni_fset((GNI_FT_T)s);
+    x->r = gni_ffma(f, b.i, a.r);
+    x->i = gni_ffnma(f, b.r, a.i);
+    y->r = gni_ffnma(f, b.i, a.r);
+    y->i = gni_ffma(f, b.r, a.i);
+}
+GNI_FT_INLINE gni_fc gni_fcmul(gni_fc a, gni_fv wr, gni_fv wi) {
+    gni_fc y;
+    y.r = gni_ffnma(a.i, wi, a.r * wr);
+    y.i = gni_ffma(a.i, wr, a.r * wi);
+    return y;
+}
+GNI_FT_INLINE gni_fc gni_fturn(gni_fc a, double c, double s) { // a (c - i s)
+    gni_fc y;
+    y.r = gni_ffma(gni_fset((GNI_FT_T)s), a.i, gni_fset((GNI_FT_T)c) * a.r);
+    y.i = gni_ffnma(gni_fset((GNI_FT_T)s), a.r, gni_fset((GNI_FT_T)c) * a.i);
+    return y;
+}
+
+// ---- butterflies: x becomes its DFT. Equal inputs give exact zeros.
+
+GNI_FT_INLINE void gni_fbf2(gni_fc *x) {
+    gni_fc a = x[0];
+    x[0] = gni_fadd(a, x[1]);
+    x[1] = gni_fsub(a, x[1]);
+}
+
+GNI_FT_INLINE void gni_fbf3(gni_fc *x) {
+    gni_fc t = gni_fadd(x[1], x[2]), d = gni_fsub(x[1], x[2]);
+    gni_fc a = gni_fmadd(-0.5, t, x[0]);
+    x[0] = gni_fadd(x[0], t);
+    gni_fspair(a, GNI_FT_S3, d, &x[1], &x[2]);
+}
+
+GNI_FT_INLINE void gni_fbf4(gni_fc *x) {
+    gni_fc a = gni_fadd(x[0], x[2]), b = gni_fsub(x[0], x[2]);
+    gni_fc c = gni_fadd(x[1], x[3]), d = gni_fsub(x[1], x[3]);
+    x[0] = gni_fadd(a, c);
+    x[2] = gni_fsub(a, c);
+    gni_fpair(b, d, &x[1], &x[3]);
+}
+
+GNI_FT_INLINE void gni_fbf5(gni_fc *x) {
+    gni_fc t1 = gni_fadd(x[1], x[4]), d1 = gni_fsub(x[1], x[4]);
+    gni_fc t2 = gni_fadd(x[2], x[3]), d2 = gni_fsub(x[2], x[3]);
+    gni_fc t = gni_fadd(t1, t2), u = gni_fsub(t1, t2), m = gni_fmadd(-0.25, t, x[0]);
+    gni_fc b1 = gni_fmadd(GNI_FT_S5_2, d2, gni_fmul(GNI_FT_S5_1, d1));
+    gni_fc b2 = gni_fmadd(-GNI_FT_S5_1, d2, gni_fmul(GNI_FT_S5_2, d1));
+    x[0] = gni_fadd(x[0], t);
+    gni_fpair(gni_fmadd(GNI_FT_SQRT5_4, u, m), b1, &x[1], &x[4]);
+    gni_fpair(gni_fmadd(-GNI_FT_SQRT5_4, u, m), b2, &x[2], &x[3]);
+}
+
+// e + h (r, i) and e - h (r, i): the odd half of an 8-point butterfly, turned by an eighth.
+#define GNI_FT_EIGHTH(e, re, im, y, z)                                                             \
+    {                                                                                              \
+        gni_fv p = re, q = im, h = gni_fset((GNI_FT_T)GNI_FT_SQRT1_2);                             \
+        y.r = gni_ffma(h, p, e.r);                                                                 \
+        y.i = gni_ffma(h, q, e.i);                                                                 \
+        z.r = gni_ffnma(h, p, e.r);                                                                \
+        z.i = gni_ffnma(h, q, e.i);                                                                \
+    }
+
+// Butterflies of 8 and 16 in two stages, so that a pass need not hold all of its numbers at once. First
+// radix 4 over every second or fourth number from x[q] on, in place.
+GNI_FT_INLINE void gni_ffirst4(gni_fc *x, const int q, const int step) {
+    gni_fc t[4];
+    t[0] = x[q], t[1] = x[q + step], t[2] = x[q + 2 * step], t[3] = x[q + 3 * step];
+    gni_fbf4(t);
+    x[q] = t[0], x[q + step] = t[1], x[q + 2 * step] = t[2], x[q + 3 * step] = t[3];
+}
+
+// Then what makes y[k] and y[k + 4].
+GNI_FT_INLINE void gni_fthen8(const gni_fc *x, gni_fc *y, const int k) {
+    const gni_fc e = x[2 * k], o = x[2 * k + 1];
+    if (k == 0) {
+        y[0] = gni_fadd(e, o);
+        y[4] = gni_fsub(e, o);
+    } else if (k == 1) {
+        GNI_FT_EIGHTH(e, o.r + o.i, o.i - o.r, y[1], y[5]);
+    } else if (k == 2) {
+        gni_fpair(e, o, &y[2], &y[6]);
+    } else {
+        GNI_FT_EIGHTH(e, o.i - o.r, -o.i - o.r, y[3], y[7]);
+    }
+}
+
+GNI_FT_INLINE void gni_fbf8(gni_fc *x) {
+    gni_fc y[8];
+    gni_ffirst4(x, 0, 2);
+    gni_ffirst4(x, 1, 2);
+    gni_fthen8(x, y, 0);
+    gni_fthen8(x, y, 1);
+    gni_fthen8(x, y, 2);
+    gni_fthen8(x, y, 3);
+    x[0] = y[0], x[1] = y[1], x[2] = y[2], x[3] = y[3];
+    x[4] = y[4], x[5] = y[5], x[6] = y[6], x[7] = y[7];
+}
+
+GNI_FT_INLINE void gni_fbf9(gni_fc *x) {
+    gni_fc a[3], b[3], c[3];
+    a[0] = x[0], a[1] = x[3], a[2] = x[6];
+    b[0] = x[1], b[1] = x[4], b[2] = x[7];
+    c[0] = x[2], c[1] = x[5], c[2] = x[8];
+    gni_fbf3(a);
+    gni_fbf3(b);
+    gni_fbf3(c);
+    b[1] = gni_fturn(b[1], GNI_FT_C9_1, GNI_FT_S9_1);
+    c[1] = gni_fturn(c[1], GNI_FT_C9_2, GNI_FT_S9_2);
+    b[2] = gni_fturn(b[2], GNI_FT_C9_2, GNI_FT_S9_2);
+    c[2] = gni_fturn(c[2], GNI_FT_C9_4, GNI_FT_S9_4);
+    gni_fc t[3];
+    t[0] = a[0], t[1] = b[0], t[2] = c[0];
+    gni_fbf3(t);
+    x[0] = t[0], x[3] = t[1], x[6] = t[2];
+    t[0] = a[1], t[1] = b[1], t[2] = c[1];
+    gni_fbf3(t);
+    x[1] = t[0], x[4] = t[1], x[7] = t[2];
+    t[0] = a[2], t[1] = b[2], t[2] = c[2];
+    gni_fbf3(t);
+    x[2] = t[0], x[5] = t[1], x[8] = t[2];
+}
+
+// The same of 16: y[k], y[k + 4], y[k + 8] and y[k + 12].
+GNI_FT_INLINE void gni_fthen16(const gni_fc *x, gni_fc *y, const int k) {
+    gni_fc t[4];
+    t[0] = x[4 * k], t[1] = x[4 * k + 1], t[2] = x[4 * k + 2], t[3] = x[4 * k + 3];
+    if (k == 2) { // a quarter turn of t[2] is in the signs
+        gni_fc p, q;
+        gni_fpair(t[0], t[2], &p, &q);
+        t[1] = gni_fturn(t[1], GNI_FT_SQRT1_2, GNI_FT_SQRT1_2);
+        t[3] = gni_fturn(t[3], -GNI_FT_SQRT1_2, GNI_FT_SQRT1_2);
+        t[0] = gni_fadd(t[1], t[3]), t[2] = gni_fsub(t[1], t[3]);
+        y[2] = gni_fadd(p, t[0]), y[10] = gni_fsub(p, t[0]);
+        gni_fpair(q, t[2], &y[6], &y[14]);
+        return;
+    }
+    if (k == 1) {
+        t[1] = gni_fturn(t[1], GNI_FT_C16, GNI_FT_S16);
+        t[2] = gni_fturn(t[2], GNI_FT_SQRT1_2, GNI_FT_SQRT1_2);
+        t[3] = gni_fturn(t[3], GNI_FT_S16, GNI_FT_C16);
+    } else if (k == 3) {
+        t[1] = gni_fturn(t[1], GNI_FT_S16, GNI_FT_C16);
+        t[2] = gni_fturn(t[2], -GNI_FT_SQRT1_2, GNI_FT_SQRT1_2);
+        t[3] = gni_fturn(t[3], -GNI_FT_C16, -GNI_FT_S16);
+    }
+    gni_fbf4(t);
+    y[k] = t[0], y[k + 4] = t[1], y[k + 8] = t[2], y[k + 12] = t[3];
+}
+
+GNI_FT_INLINE void gni_fbf16(gni_fc *x) {
+    gni_fc y[16];
+    for (int q = 0; q < 4; q++) gni_ffirst4(x, q, 4);
+    gni_fthen16(x, y, 0);
+    gni_fthen16(x, y, 1);
+    gni_fthen16(x, y, 2);
+    gni_fthen16(x, y, 3);
+    for (int q = 0; q < 16; q++) x[q] = y[q];
+}
+
+GNI_FT_INLINE void gni_fbf7(gni_fc *x) {
+    gni_fc t1 = gni_fadd(x[1], x[6]), d1 = gni_fsub(x[1], x[6]);
+    gni_fc t2 = gni_fadd(x[2], x[5]), d2 = gni_fsub(x[2], x[5]);
+    gni_fc t3 = gni_fadd(x[3], x[4]), d3 = gni_fsub(x[3], x[4]);
+    gni_fc a, b, base = gni_fmadd(-0.5, t3, x[0]), sum = gni_fadd(x[0], t1);
+    sum = gni_fadd(sum, t2);
+    sum = gni_fadd(sum, t3);
+    t1 = gni_fsub(t1, t3);
+    t2 = gni_fsub(t2, t3);
+    x[0] = sum;
+    a = gni_fmadd(GNI_FT_C7_1, t1, base);
+    a = gni_fmadd(GNI_FT_C7_2, t2, a);
+    b = gni_fmul(GNI_FT_S7_1, d1);
+    b = gni_fmadd(GNI_FT_S7_2, d2, b);
+    b = gni_fmadd(GNI_FT_S7_3, d3, b);
+    gni_fpair(a, b, &x[1], &x[6]);
+    a = gni_fmadd(GNI_FT_C7_2, t1, base);
+    a = gni_fmadd(GNI_FT_C7_3, t2, a);
+    b = gni_fmul(GNI_FT_S7_2, d1);
+    b = gni_fmadd(-GNI_FT_S7_3, d2, b);
+    b = gni_fmadd(-GNI_FT_S7_1, d3, b);
+    gni_fpair(a, b, &x[2], &x[5]);
+    a = gni_fmadd(GNI_FT_C7_3, t1, base);
+    a = gni_fmadd(GNI_FT_C7_1, t2, a);
+    b = gni_fmul(GNI_FT_S7_3, d1);
+    b = gni_fmadd(-GNI_FT_S7_1, d2, b);
+    b = gni_fmadd(GNI_FT_S7_2, d3, b);
+    gni_fpair(a, b, &x[3], &x[4]);
+}
+
+GNI_FT_INLINE void gni_fbf11(gni_fc *x) {
+    gni_fc t1 = gni_fadd(x[1], x[10]), d1 = gni_fsub(x[1], x[10]);
+    gni_fc t2 = gni_fadd(x[2], x[9]), d2 = gni_fsub(x[2], x[9]);
+    gni_fc t3 = gni_fadd(x[3], x[8]), d3 = gni_fsub(x[3], x[8]);
+    gni_fc t4 = gni_fadd(x[4], x[7]), d4 = gni_fsub(x[4], x[7]);
+    gni_fc t5 = gni_fadd(x[5], x[6]), d5 = gni_fsub(x[5], x[6]);
+    gni_fc a, b, base = gni_fmadd(-0.5, t5, x[0]), sum = gni_fadd(x[0], t1);
+    sum = gni_fadd(sum, t2);
+    sum = gni_fadd(sum, t3);
+    sum = gni_fadd(sum, t4);
+    sum = gni_fadd(sum, t5);
+    t1 = gni_fsub(t1, t5);
+    t2 = gni_fsub(t2, t5);
+    t3 = gni_fsub(t3, t5);
+    t4 = gni_fsub(t4, t5);
+    x[0] = sum;
+    a = gni_fmadd(GNI_FT_C11_1, t1, base);
+    a = gni_fmadd(GNI_FT_C11_2, t2, a);
+    a = gni_fmadd(GNI_FT_C11_3, t3, a);
+    a = gni_fmadd(GNI_FT_C11_4, t4, a);
+    b = gni_fmul(GNI_FT_S11_1, d1);
+    b = gni_fmadd(GNI_FT_S11_2, d2, b);
+    b = gni_fmadd(GNI_FT_S11_3, d3, b);
+    b = gni_fmadd(GNI_FT_S11_4, d4, b);
+    b = gni_fmadd(GNI_FT_S11_5, d5, b);
+    gni_fpair(a, b, &x[1], &x[10]);
+    a = gni_fmadd(GNI_FT_C11_2, t1, base);
+    a = gni_fmadd(GNI_FT_C11_4, t2, a);
+    a = gni_fmadd(GNI_FT_C11_5, t3, a);
+    a = gni_fmadd(GNI_FT_C11_3, t4, a);
+    b = gni_fmul(GNI_FT_S11_2, d1);
+    b = gni_fmadd(GNI_FT_S11_4, d2, b);
+    b = gni_fmadd(-GNI_FT_S11_5, d3, b);
+    b = gni_fmadd(-GNI_FT_S11_3, d4, b);
+    b = gni_fmadd(-GNI_FT_S11_1, d5, b);
+    gni_fpair(a, b, &x[2], &x[9]);
+    a = gni_fmadd(GNI_FT_C11_3, t1, base);
+    a = gni_fmadd(GNI_FT_C11_5, t2, a);
+    a = gni_fmadd(GNI_FT_C11_2, t3, a);
+    a = gni_fmadd(GNI_FT_C11_1, t4, a);
+    b = gni_fmul(GNI_FT_S11_3, d1);
+    b = gni_fmadd(-GNI_FT_S11_5, d2, b);
+    b = gni_fmadd(-GNI_FT_S11_2, d3, b);
+    b = gni_fmadd(GNI_FT_S11_1, d4, b);
+    b = gni_fmadd(GNI_FT_S11_4, d5, b);
+    gni_fpair(a, b, &x[3], &x[8]);
+    a = gni_fmadd(GNI_FT_C11_4, t1, base);
+    a = gni_fmadd(GNI_FT_C11_3, t2, a);
+    a = gni_fmadd(GNI_FT_C11_1, t3, a);
+    a = gni_fmadd(GNI_FT_C11_5, t4, a);
+    b = gni_fmul(GNI_FT_S11_4, d1);
+    b = gni_fmadd(-GNI_FT_S11_3, d2, b);
+    b = gni_fmadd(GNI_FT_S11_1, d3, b);
+    b = gni_fmadd(GNI_FT_S11_5, d4, b);
+    b = gni_fmadd(-GNI_FT_S11_2, d5, b);
+    gni_fpair(a, b, &x[4], &x[7]);
+    a = gni_fmadd(GNI_FT_C11_5, t1, base);
+    a = gni_fmadd(GNI_FT_C11_1, t2, a);
+    a = gni_fmadd(GNI_FT_C11_4, t3, a);
+    a = gni_fmadd(GNI_FT_C11_2, t4, a);
+    b = gni_fmul(GNI_FT_S11_5, d1);
+    b = gni_fmadd(-GNI_FT_S11_1, d2, b);
+    b = gni_fmadd(GNI_FT_S11_4, d3, b);
+    b = gni_fmadd(-GNI_FT_S11_2, d4, b);
+    b = gni_fmadd(GNI_FT_S11_3, d5, b);
+    gni_fpair(a, b, &x[5], &x[6]);
+}
+
+GNI_FT_INLINE void gni_fbf13(gni_fc *x) {
+    gni_fc t1 = gni_fadd(x[1], x[12]), d1 = gni_fsub(x[1], x[12]);
+    gni_fc t2 = gni_fadd(x[2], x[11]), d2 = gni_fsub(x[2], x[11]);
+    gni_fc t3 = gni_fadd(x[3], x[10]), d3 = gni_fsub(x[3], x[10]);
+    gni_fc t4 = gni_fadd(x[4], x[9]), d4 = gni_fsub(x[4], x[9]);
+    gni_fc t5 = gni_fadd(x[5], x[8]), d5 = gni_fsub(x[5], x[8]);
+    gni_fc t6 = gni_fadd(x[6], x[7]), d6 = gni_fsub(x[6], x[7]);
+    gni_fc a, b, base = gni_fmadd(-0.5, t6, x[0]), sum = gni_fadd(x[0], t1);
+    sum = gni_fadd(sum, t2);
+    sum = gni_fadd(sum, t3);
+    sum = gni_fadd(sum, t4);
+    sum = gni_fadd(sum, t5);
+    sum = gni_fadd(sum, t6);
+    t1 = gni_fsub(t1, t6);
+    t2 = gni_fsub(t2, t6);
+    t3 = gni_fsub(t3, t6);
+    t4 = gni_fsub(t4, t6);
+    t5 = gni_fsub(t5, t6);
+    x[0] = sum;
+    a = gni_fmadd(GNI_FT_C13_1, t1, base);
+    a = gni_fmadd(GNI_FT_C13_2, t2, a);
+    a = gni_fmadd(GNI_FT_C13_3, t3, a);
+    a = gni_fmadd(GNI_FT_C13_4, t4, a);
+    a = gni_fmadd(GNI_FT_C13_5, t5, a);
+    b = gni_fmul(GNI_FT_S13_1, d1);
+    b = gni_fmadd(GNI_FT_S13_2, d2, b);
+    b = gni_fmadd(GNI_FT_S13_3, d3, b);
+    b = gni_fmadd(GNI_FT_S13_4, d4, b);
+    b = gni_fmadd(GNI_FT_S13_5, d5, b);
+    b = gni_fmadd(GNI_FT_S13_6, d6, b);
+    gni_fpair(a, b, &x[1], &x[12]);
+    a = gni_fmadd(GNI_FT_C13_2, t1, base);
+    a = gni_fmadd(GNI_FT_C13_4, t2, a);
+    a = gni_fmadd(GNI_FT_C13_6, t3, a);
+    a = gni_fmadd(GNI_FT_C13_5, t4, a);
+    a = gni_fmadd(GNI_FT_C13_3, t5, a);
+    b = gni_fmul(GNI_FT_S13_2, d1);
+    b = gni_fmadd(GNI_FT_S13_4, d2, b);
+    b = gni_fmadd(GNI_FT_S13_6, d3, b);
+    b = gni_fmadd(-GNI_FT_S13_5, d4, b);
+    b = gni_fmadd(-GNI_FT_S13_3, d5, b);
+    b = gni_fmadd(-GNI_FT_S13_1, d6, b);
+    gni_fpair(a, b, &x[2], &x[11]);
+    a = gni_fmadd(GNI_FT_C13_3, t1, base);
+    a = gni_fmadd(GNI_FT_C13_6, t2, a);
+    a = gni_fmadd(GNI_FT_C13_4, t3, a);
+    a = gni_fmadd(GNI_FT_C13_1, t4, a);
+    a = gni_fmadd(GNI_FT_C13_2, t5, a);
+    b = gni_fmul(GNI_FT_S13_3, d1);
+    b = gni_fmadd(GNI_FT_S13_6, d2, b);
+    b = gni_fmadd(-GNI_FT_S13_4, d3, b);
+    b = gni_fmadd(-GNI_FT_S13_1, d4, b);
+    b = gni_fmadd(GNI_FT_S13_2, d5, b);
+    b = gni_fmadd(GNI_FT_S13_5, d6, b);
+    gni_fpair(a, b, &x[3], &x[10]);
+    a = gni_fmadd(GNI_FT_C13_4, t1, base);
+    a = gni_fmadd(GNI_FT_C13_5, t2, a);
+    a = gni_fmadd(GNI_FT_C13_1, t3, a);
+    a = gni_fmadd(GNI_FT_C13_3, t4, a);
+    a = gni_fmadd(GNI_FT_C13_6, t5, a);
+    b = gni_fmul(GNI_FT_S13_4, d1);
+    b = gni_fmadd(-GNI_FT_S13_5, d2, b);
+    b = gni_fmadd(-GNI_FT_S13_1, d3, b);
+    b = gni_fmadd(GNI_FT_S13_3, d4, b);
+    b = gni_fmadd(-GNI_FT_S13_6, d5, b);
+    b = gni_fmadd(-GNI_FT_S13_2, d6, b);
+    gni_fpair(a, b, &x[4], &x[9]);
+    a = gni_fmadd(GNI_FT_C13_5, t1, base);
+    a = gni_fmadd(GNI_FT_C13_3, t2, a);
+    a = gni_fmadd(GNI_FT_C13_2, t3, a);
+    a = gni_fmadd(GNI_FT_C13_6, t4, a);
+    a = gni_fmadd(GNI_FT_C13_1, t5, a);
+    b = gni_fmul(GNI_FT_S13_5, d1);
+    b = gni_fmadd(-GNI_FT_S13_3, d2, b);
+    b = gni_fmadd(GNI_FT_S13_2, d3, b);
+    b = gni_fmadd(-GNI_FT_S13_6, d4, b);
+    b = gni_fmadd(-GNI_FT_S13_1, d5, b);
+    b = gni_fmadd(GNI_FT_S13_4, d6, b);
+    gni_fpair(a, b, &x[5], &x[8]);
+    a = gni_fmadd(GNI_FT_C13_6, t1, base);
+    a = gni_fmadd(GNI_FT_C13_1, t2, a);
+    a = gni_fmadd(GNI_FT_C13_5, t3, a);
+    a = gni_fmadd(GNI_FT_C13_2, t4, a);
+    a = gni_fmadd(GNI_FT_C13_4, t5, a);
+    b = gni_fmul(GNI_FT_S13_6, d1);
+    b = gni_fmadd(-GNI_FT_S13_1, d2, b);
+    b = gni_fmadd(GNI_FT_S13_5, d3, b);
+    b = gni_fmadd(-GNI_FT_S13_2, d4, b);
+    b = gni_fmadd(GNI_FT_S13_4, d5, b);
+    b = gni_fmadd(-GNI_FT_S13_3, d6, b);
+    gni_fpair(a, b, &x[6], &x[7]);
+}
+
+// ---- shuffles
+
+// The number that lane l holds of W that were read from memory, and register l of W of those when they are
+// transposed.
+#if GNI_FT_WIDE
+#define GNI_FT_P(l) ((l) % 2 * (GNI_FT_W / 2) + (l) / 2)
+#else
+#define GNI_FT_P(l) ((l) % 4 / 2 * (GNI_FT_W / 2) + (l) / 4 * 2 + (l) % 2)
+#endif
+
+#if GNI_FT_W > 1
+#if defined(__clang__)
+#define GNI_FT_SHUFFLE(name, ...)                                                                  \
+    GNI_FT_INLINE gni_fv GNI_FT(name)(gni_fv a, gni_fv b) {                                        \
+        return __builtin_shufflevector(a, b, __VA_ARGS__);                                         \
+    }
+#else
+#define GNI_FT_SHUFFLE(name, ...)                                                                  \
+    GNI_FT_INLINE gni_fv GNI_FT(name)(gni_fv a, gni_fv b) {                                        \
+        const gni_fvi mask = {__VA_ARGS__};                                                        \
+        return __builtin_shuffle(a, b, mask);                                                      \
+    }
+#endif
+
+// gni_ft_even and odd take the parts of numbers apart, low and high put them together again, both inside of
+// 16 bytes only: lane l holds number GNI_FT_P(l).
+// gni_ft_t<b>l and h: blocks of b lanes; even blocks of a and b side by side, and odd ones.
+#if GNI_FT_W == 2
+GNI_FT_SHUFFLE(gni_ft_even, 0, 2)
+GNI_FT_SHUFFLE(gni_ft_odd, 1, 3)
+GNI_FT_SHUFFLE(gni_ft_low, 0, 2)
+GNI_FT_SHUFFLE(gni_ft_high, 1, 3)
+GNI_FT_SHUFFLE(gni_ft_reverse, 1, 0)
+GNI_FT_SHUFFLE(gni_ft_t1l, 0, 2)
+GNI_FT_SHUFFLE(gni_ft_t1h, 1, 3)
+#elif GNI_FT_W == 4
+#if GNI_FT_WIDE
+GNI_FT_SHUFFLE(gni_ft_even, 0, 4, 2, 6)
+GNI_FT_SHUFFLE(gni_ft_odd, 1, 5, 3, 7)
+GNI_FT_SHUFFLE(gni_ft_low, 0, 4, 2, 6)
+GNI_FT_SHUFFLE(gni_ft_high, 1, 5, 3, 7)
+#else
+GNI_FT_SHUFFLE(gni_ft_even, 0, 2, 4, 6)
+GNI_FT_SHUFFLE(gni_ft_odd, 1, 3, 5, 7)
+GNI_FT_SHUFFLE(gni_ft_low, 0, 4, 1, 5)
+GNI_FT_SHUFFLE(gni_ft_high, 2, 6, 3, 7)
+#endif
+GNI_FT_SHUFFLE(gni_ft_reverse, 3, 2, 1, 0)
+GNI_FT_SHUFFLE(gni_ft_t1l, 0, 4, 2, 6)
+GNI_FT_SHUFFLE(gni_ft_t1h, 1, 5, 3, 7)
+GNI_FT_SHUFFLE(gni_ft_t2l, 0, 1, 4, 5)
+GNI_FT_SHUFFLE(gni_ft_t2h, 2, 3, 6, 7)
+GNI_FT_SHUFFLE(gni_ft_u1l, 0, 4, 1, 5)
+GNI_FT_SHUFFLE(gni_ft_u1h, 2, 6, 3, 7)
+#elif GNI_FT_W == 8
+#if GNI_FT_WIDE
+GNI_FT_SHUFFLE(gni_ft_even, 0, 8, 2, 10, 4, 12, 6, 14)
+GNI_FT_SHUFFLE(gni_ft_odd, 1, 9, 3, 11, 5, 13, 7, 15)
+GNI_FT_SHUFFLE(gni_ft_low, 0, 8, 2, 10, 4, 12, 6, 14)
+GNI_FT_SHUFFLE(gni_ft_high, 1, 9, 3, 11, 5, 13, 7, 15)
+#else
+GNI_FT_SHUFFLE(gni_ft_even, 0, 2, 8, 10, 4, 6, 12, 14)
+GNI_FT_SHUFFLE(gni_ft_odd, 1, 3, 9, 11, 5, 7, 13, 15)
+GNI_FT_SHUFFLE(gni_ft_low, 0, 8, 1, 9, 4, 12, 5, 13)
+GNI_FT_SHUFFLE(gni_ft_high, 2, 10, 3, 11, 6, 14, 7, 15)
+#endif
+GNI_FT_SHUFFLE(gni_ft_reverse, 7, 6, 5, 4, 3, 2, 1, 0)
+GNI_FT_SHUFFLE(gni_ft_t1l, 0, 8, 2, 10, 4, 12, 6, 14)
+GNI_FT_SHUFFLE(gni_ft_t1h, 1, 9, 3, 11, 5, 13, 7, 15)
+GNI_FT_SHUFFLE(gni_ft_t2l, 0, 1, 8, 9, 4, 5, 12, 13)
+GNI_FT_SHUFFLE(gni_ft_t2h, 2, 3, 10, 11, 6, 7, 14, 15)
+GNI_FT_SHUFFLE(gni_ft_t4l, 0, 1, 2, 3, 8, 9, 10, 11)
+GNI_FT_SHUFFLE(gni_ft_t4h, 4, 5, 6, 7, 12, 13, 14, 15)
+GNI_FT_SHUFFLE(gni_ft_u1l, 0, 8, 1, 9, 4, 12, 5, 13)
+GNI_FT_SHUFFLE(gni_ft_u1h, 2, 10, 3, 11, 6, 14, 7, 15)
+#else
+GNI_FT_SHUFFLE(gni_ft_even, 0, 2, 16, 18, 4, 6, 20, 22, 8, 10, 24, 26, 12, 14, 28, 30)
+GNI_FT_SHUFFLE(gni_ft_odd, 1, 3, 17, 19, 5, 7, 21, 23, 9, 11, 25, 27, 13, 15, 29, 31)
+GNI_FT_SHUFFLE(gni_ft_low, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29)
+GNI_FT_SHUFFLE(gni_ft_high, 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31)
+GNI_FT_SHUFFLE(gni_ft_reverse, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+GNI_FT_SHUFFLE(gni_ft_t1l, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30)
+GNI_FT_SHUFFLE(gni_ft_t1h, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31)
+GNI_FT_SHUFFLE(gni_ft_t2l, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29)
+GNI_FT_SHUFFLE(gni_ft_t2h, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31)
+GNI_FT_SHUFFLE(gni_ft_t4l, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27)
+GNI_FT_SHUFFLE(gni_ft_t4h, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31)
+GNI_FT_SHUFFLE(gni_ft_t8l, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23)
+GNI_FT_SHUFFLE(gni_ft_t8h, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31)
+GNI_FT_SHUFFLE(gni_ft_u1l, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29)
+GNI_FT_SHUFFLE(gni_ft_u1h, 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31)
+GNI_FT_SHUFFLE(gni_ft_q4l, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27)
+GNI_FT_SHUFFLE(gni_ft_q4h, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31)
+#endif
+#undef GNI_FT_SHUFFLE
+#endif
+
+// W complex numbers as they lie in memory; `swap` exchanges the parts, which turns a transform into
+// its inverse when it is done on the way in and on the way out.
+GNI_FT_INLINE gni_fc gni_fget(const GNI_FT_T *p, bool swap) {
+    gni_fc y;
+#if GNI_FT_W == 1
+    gni_fv e = p[0], o = p[1];
+#else
+    gni_fv a = gni_fload(p), b = gni_fload(p + GNI_FT_W), e = gni_feven(a, b), o = gni_fodd(a, b);
+#endif
+    y.r = swap ? o : e;
+    y.i = swap ? e : o;
+    return y;
+}
+GNI_FT_INLINE void gni_fput(GNI_FT_T *p, gni_fc x, bool swap) {
+    gni_fv e = swap ? x.i : x.r, o = swap ? x.r : x.i;
+#if GNI_FT_W == 1
+    p[0] = e;
+    p[1] = o;
+#else
+    gni_fstore(p, gni_flow(e, o));
+    gni_fstore(p + GNI_FT_W, gni_fhigh(e, o));
+#endif
+}
+
+// Blocks of b lanes of two vectors change places.
+#define GNI_FT_SWAP(b, p, q)                                                                       \
+    {                                                                                              \
+        gni_fc l = x[p], h = x[q];                                                                 \
+        x[p].r = GNI_FT(gni_ft_t##b##l)(l.r, h.r);                                                 \
+        x[q].r = GNI_FT(gni_ft_t##b##h)(l.r, h.r);                                                 \
+        x[p].i = GNI_FT(gni_ft_t##b##l)(l.i, h.i);                                                 \
+        x[q].i = GNI_FT(gni_ft_t##b##h)(l.i, h.i);                                                 \
+    }
+
+// Number l of x[q] and number q of x[l] change places: blocks first, then what is in them.
+#define GNI_FT_STEP(k, p, q)                                                                       \
+    {                                                                                              \
+        gni_fc l = x[GNI_FT_P(p)], h = x[GNI_FT_P(q)];                                             \
+        x[GNI_FT_P(p)].r = GNI_FT(gni_ft_##k##l)(l.r, h.r);                                        \
+        x[GNI_FT_P(q)].r = GNI_FT(gni_ft_##k##h)(l.r, h.r);                                        \
+        x[GNI_FT_P(p)].i = GNI_FT(gni_ft_##k##l)(l.i, h.i);                                        \
+        x[GNI_FT_P(q)].i = GNI_FT(gni_ft_##k##h)(l.i, h.i);                                        \
+    }
+#define GNI_FT_T2(o) GNI_FT_STEP(t1, o, o + 1)
+#define GNI_FT_T4(o)                                                                               \
+    GNI_FT_STEP(t2, o, o + 2) GNI_FT_STEP(t2, o + 1, o + 3) GNI_FT_T2(o) GNI_FT_T2(o + 2)
+#define GNI_FT_T8(o)                                                                               \
+    GNI_FT_STEP(t4, o, o + 4)                                                                      \
+    GNI_FT_STEP(t4, o + 1, o + 5)                                                                  \
+    GNI_FT_STEP(t4, o + 2, o + 6) GNI_FT_STEP(t4, o + 3, o + 7) GNI_FT_T4(o) GNI_FT_T4(o + 4)
+
+// The same by shuffles inside of 16 bytes and then of those, which need no table of indices.
+#define GNI_FT_QUAD(o)                                                                             \
+    GNI_FT_STEP(u1, o, o + 1)                                                                      \
+    GNI_FT_STEP(u1, o + 2, o + 3)                                                                  \
+    GNI_FT_STEP(t2, o, o + 2)                                                                      \
+    GNI_FT_STEP(t2, o + 1, o + 3) {                                                                \
+        gni_fc l = x[GNI_FT_P(o + 1)];                                                             \
+        x[GNI_FT_P(o + 1)] = x[GNI_FT_P(o + 2)];                                                   \
+        x[GNI_FT_P(o + 2)] = l;                                                                    \
+    }
+#define GNI_FT_CROSS(o)                                                                            \
+    GNI_FT_STEP(q4, o, o + 4)                                                                      \
+    GNI_FT_STEP(q4, o + 8, o + 12)                                                                 \
+    GNI_FT_STEP(q4, o, o + 8)                                                                      \
+    GNI_FT_STEP(q4, o + 4, o + 12)
+
+GNI_FT_INLINE void gni_ftranspose(gni_fc *x) {
+#if GNI_FT_W == 2
+    GNI_FT_T2(0)
+#elif GNI_FT_W == 4 && !GNI_FT_WIDE
+    GNI_FT_QUAD(0)
+#elif GNI_FT_W == 4
+    GNI_FT_T4(0)
+#elif GNI_FT_W == 8 && !GNI_FT_WIDE
+    GNI_FT_QUAD(0)
+    GNI_FT_QUAD(4)
+    GNI_FT_STEP(t4, 0, 4)
+    GNI_FT_STEP(t4, 1, 5)
+    GNI_FT_STEP(t4, 2, 6)
+    GNI_FT_STEP(t4, 3, 7)
+#elif GNI_FT_W == 8
+    GNI_FT_T8(0)
+#elif GNI_FT_W == 16
+    GNI_FT_QUAD(0)
+    GNI_FT_QUAD(4)
+    GNI_FT_QUAD(8)
+    GNI_FT_QUAD(12)
+    GNI_FT_CROSS(0)
+    GNI_FT_CROSS(1)
+    GNI_FT_CROSS(2)
+    GNI_FT_CROSS(3)
+#else
+    GNI_UNUSED(x);
+#endif
+}
+
+// >>fft_passes
+// Passes of the FFT over rows of vectors, and what is made of them: transforms of columns, of batches and of
+// short lengths, the twist, the fold. Compiled with room `fft micro`; from outside: the table GNI_FT(gni_ft_isa).
+
+// X(q) for q = 0 to n - 1.
+#define GNI_FT_E2(X) X(0) X(1)
+#define GNI_FT_E3(X) GNI_FT_E2(X) X(2)
+#define GNI_FT_E4(X) GNI_FT_E3(X) X(3)
+#define GNI_FT_E5(X) GNI_FT_E4(X) X(4)
+#define GNI_FT_E7(X) GNI_FT_E5(X) X(5) X(6)
+#define GNI_FT_E8(X) GNI_FT_E7(X) X(7)
+#define GNI_FT_E9(X) GNI_FT_E8(X) X(8)
+#define GNI_FT_E11(X) GNI_FT_E9(X) X(9) X(10)
+#define GNI_FT_E13(X) GNI_FT_E11(X) X(11) X(12)
+#define GNI_FT_E16(X) GNI_FT_E13(X) X(13) X(14) X(15)
+
+// A butterfly of x into y: IN(q) makes x[q], OUT(q) takes y[q]. The wide ones alternate the two with their
+// arithmetic, as all numbers at once would not fit the registers.
+#define GNI_FT_TO_Y(q) y[q] = x[q];
+#define GNI_FT_DO2(IN, OUT)                                                                        \
+    GNI_FT_E2(IN) gni_fbf2(x);                                                                     \
+    GNI_FT_E2(GNI_FT_TO_Y) GNI_FT_E2(OUT)
+#define GNI_FT_DO3(IN, OUT)                                                                        \
+    GNI_FT_E3(IN) gni_fbf3(x);                                                                     \
+    GNI_FT_E3(GNI_FT_TO_Y) GNI_FT_E3(OUT)
+#define GNI_FT_DO4(IN, OUT)                                                                        \
+    GNI_FT_E4(IN) gni_fbf4(x);                                                                     \
+    GNI_FT_E4(GNI_FT_TO_Y) GNI_FT_E4(OUT)
+#define GNI_FT_DO5(IN, OUT)                                                                        \
+    GNI_FT_E5(IN) gni_fbf5(x);                                                                     \
+    GNI_FT_E5(GNI_FT_TO_Y) GNI_FT_E5(OUT)
+#define GNI_FT_DO7(IN, OUT)                                                                        \
+    GNI_FT_E7(IN) gni_fbf7(x);                                                                     \
+    GNI_FT_E7(GNI_FT_TO_Y) GNI_FT_E7(OUT)
+#define GNI_FT_DO8(IN, OUT)                                                                        \
+    IN(0) IN(2) IN(4) IN(6) gni_ffirst4(x, 0, 2);                                                  \
+    IN(1) IN(3) IN(5) IN(7) gni_ffirst4(x, 1, 2);                                                  \
+    gni_fthen8(x, y, 0);                                                                           \
+    OUT(0) OUT(4) gni_fthen8(x, y, 1);                                                             \
+    OUT(1) OUT(5) gni_fthen8(x, y, 2);                                                             \
+    OUT(2) OUT(6) gni_fthen8(x, y, 3);                                                             \
+    OUT(3) OUT(7)
+#define GNI_FT_DO9(IN, OUT)                                                                        \
+    GNI_FT_E9(IN) gni_fbf9(x);                                                                     \
+    GNI_FT_E9(GNI_FT_TO_Y) GNI_FT_E9(OUT)
+#define GNI_FT_DO11(IN, OUT)                                                                       \
+    GNI_FT_E11(IN) gni_fbf11(x);                                                                   \
+    GNI_FT_E11(GNI_FT_TO_Y) GNI_FT_E11(OUT)
+#define GNI_FT_DO13(IN, OUT)                                                                       \
+    GNI_FT_E13(IN) gni_fbf13(x);                                                                   \
+    GNI_FT_E13(GNI_FT_TO_Y) GNI_FT_E13(OUT)
+#define GNI_FT_DO16(IN, OUT)                                                                       \
+    IN(0) IN(4) IN(8) IN(12) gni_ffirst4(x, 0, 4);                                                 \
+    IN(1) IN(5) IN(9) IN(13) gni_ffirst4(x, 1, 4);                                                 \
+    IN(2) IN(6) IN(10) IN(14) gni_ffirst4(x, 2, 4);                                                \
+    IN(3) IN(7) IN(11) IN(15) gni_ffirst4(x, 3, 4);                                                \
+    gni_fthen16(x, y, 0);                                                                          \
+    OUT(0) OUT(4) OUT(8) OUT(12) gni_fthen16(x, y, 1);                                             \
+    OUT(1) OUT(5) OUT(9) OUT(13) gni_fthen16(x, y, 2);                                             \
+    OUT(2) OUT(6) OUT(10) OUT(14) gni_fthen16(x, y, 3);                                            \
+    OUT(3) OUT(7) OUT(11) OUT(15)
+
+#define GNI_FT_LOAD(q)                                                                             \
+    x[q].r = gni_fload(a + q * step);                                                              \
+    x[q].i = gni_fload(a + q * step + GNI_FT_W);
+#define GNI_FT_GET(q)                                                                              \
+    GNI_FT_PREFETCH(a + q * step + ld);                                                            \
+    GNI_FT_PREFETCH(a + q * step + ld + GNI_FT_W);                                                 \
+    x[q] = gni_fget(a + q * step, swap);
+#define GNI_FT_TURN(q)                                                                             \
+    if (q > 0) y[q] = gni_fcmul(y[q], gni_fset(w[2 * q]), gni_fset(w[2 * q + 1]));                 \
+    gni_fstore(b + q * out, y[q].r);                                                               \
+    gni_fstore(b + q * out + GNI_FT_W, y[q].i);
+#define GNI_FT_ANY_LOAD(x, p)                                                                      \
+    x.r = gni_fload(p);                                                                            \
+    x.i = gni_fload(p + GNI_FT_W);
+#define GNI_FT_ANY_STORE(p, x)                                                                     \
+    gni_fstore(p, x.r);                                                                            \
+    gni_fstore(p + GNI_FT_W, x.i);
+#define GNI_FT_PUT(q)                                                                              \
+    y[q].r = y[q].r * gni_fset(scale);                                                             \
+    y[q].i = y[q].i * gni_fset(scale);                                                             \
+    gni_fput(b + q * out, y[q], swap);
+
+// Rows to rows; memory (numbers one after the other, rows `ld` apart) to rows, always the first pass;
+// rows to memory, always the last.
+#define GNI_FT_PASS(R)                                                                             \
+    static void GNI_FT(gni_ft_mid##R)(const gni_ft_pass *p, const GNI_FT_T *src, GNI_FT_T *dst) {  \
+        const int64_t s = p->s, m = p->m, step = s * m * 2 * GNI_FT_W, out = s * 2 * GNI_FT_W;     \
+        const GNI_FT_T *w = (const GNI_FT_T *)p->turn - 2;                                         \
+        for (int64_t j = 0; j < m; j++, w += 2 * (R - 1)) {                                        \
+            const GNI_FT_T *a = src + j * out;                                                     \
+            GNI_FT_T *b = dst + j * out * R;                                                       \
+            for (int64_t k = 0; k < s; k++, a += 2 * GNI_FT_W, b += 2 * GNI_FT_W) {                \
+                gni_fc x[R], y[R];                                                                 \
+                GNI_FT_DO##R(GNI_FT_LOAD, GNI_FT_TURN)                                             \
+            }                                                                                      \
+        }                                                                                          \
+    }                                                                                              \
+    static void GNI_FT(gni_ft_first##R)(const gni_ft_pass *p, const GNI_FT_T *src, int64_t ld,     \
+                                        GNI_FT_T *dst, bool swap) {                                \
+        const int64_t m = p->m, step = m * ld, out = 2 * GNI_FT_W;                                 \
+        const GNI_FT_T *w = (const GNI_FT_T *)p->turn - 2;                                         \
+        for (int64_t j = 0; j < m; j++, w += 2 * (R - 1)) {                                        \
+            const GNI_FT_T *a = src + j * ld;                                                      \
+            GNI_FT_T *b = dst + j * out * R;                                                       \
+            gni_fc x[R], y[R];                                                                     \
+            GNI_FT_DO##R(GNI_FT_GET, GNI_FT_TURN)                                                  \
+        }                                                                                          \
+    }                                                                                              \
+    static void GNI_FT(gni_ft_last##R)(const gni_ft_pass *p, const GNI_FT_T *src, GNI_FT_T *dst,   \
+                                       int64_t ld, GNI_FT_T scale, bool swap) {                    \
+        const int64_t s = p->s, step = s * 2 * GNI_FT_W, out = s * ld;                             \
+        for (int64_t k = 0; k < s; k++) {                                                          \
+            const GNI_FT_T *a = src + k * 2 * GNI_FT_W;                                            \
+            GNI_FT_T *b = dst + k * ld;                                                            \
+            gni_fc x[R], y[R];                                                                     \
+            GNI_FT_DO##R(GNI_FT_LOAD, GNI_FT_PUT)                                                  \
+        }                                                                                          \
+    }
+
+GNI_FT_PASS(2)
+GNI_FT_PASS(3)
+GNI_FT_PASS(4)
+GNI_FT_PASS(5)
+GNI_FT_PASS(7)
+GNI_FT_PASS(8)
+GNI_FT_PASS(9)
+GNI_FT_PASS(11)
+GNI_FT_PASS(13)
+#if GNI_FT_MAX_RADIX >= 16
+GNI_FT_PASS(16)
+#endif
+
+// Odd primes up to GNI_FT_MAX_PRIME: p->circle has the p numbers cos, sin of 2 pi q / p.
+static void GNI_FT(gni_ft_bf_prime)(const gni_ft_pass *p, gni_fc *x) {
+    const GNI_FT_T *circle = (const GNI_FT_T *)p->circle;
+    const int n = p->radix, h = n / 2;
+    gni_fc sum = x[0], base = gni_fmadd(-0.5, gni_fadd(x[h], x[h + 1]), x[0]);
+    gni_fc t[GNI_FT_MAX_PRIME / 2 + 1], d[GNI_FT_MAX_PRIME / 2 + 1];
+    for (int q = 1; q <= h; q++) {
+        t[q] = gni_fadd(x[q], x[n - q]);
+        d[q] = gni_fsub(x[q], x[n - q]);
+        sum = gni_fadd(sum, t[q]);
+    }
+    // The h cosines of a frequency add up to -1/2: the last one is left out, so that equal inputs cancel.
+    for (int q = 1; q < h; q++) t[q] = gni_fsub(t[q], t[h]);
+    x[0] = sum;
+    for (int k = 1; k <= h; k++) {
+        gni_fc a = base, b = gni_fmul((double)circle[2 * k + 1], d[1]);
+        if (h > 1) a = gni_fmadd((double)circle[2 * k], t[1], a);
+        for (int q = 2, at = 2 * k; q <= h; q++, at += at + k < n ? k : k - n) {
+            if (q < h) a = gni_fmadd((double)circle[2 * at], t[q], a);
+            b = gni_fmadd((double)circle[2 * at + 1], d[q], b);
+        }
+        gni_fpair(a, b, &x[k], &x[n - k]);
+    }
+}
+
+static void GNI_FT(gni_ft_mid_prime)(const gni_ft_pass *p, const GNI_FT_T *src, GNI_FT_T *dst) {
+    const int64_t s = p->s, m = p->m, step = s * m * 2 * GNI_FT_W, out = s * 2 * GNI_FT_W;
+    const GNI_FT_T *w = (const GNI_FT_T *)p->turn - 2;
+    gni_fc x[GNI_FT_MAX_PRIME];
+    for (int64_t i = 0; i < m * s; i++) {
+        const GNI_FT_T *a = src + i * 2 * GNI_FT_W, *turn = w + i / s * 2 * (p->radix - 1);
+        GNI_FT_T *b = dst + i / s * out * p->radix + i % s * 2 * GNI_FT_W;
+        for (int q = 0; q < p->radix; q++) {
+            GNI_FT_ANY_LOAD(x[q], a + q * step)
+        }
+        GNI_FT(gni_ft_bf_prime)(p, x);
+        for (int q = 0; q < p->radix; q++) {
+            if (q > 0) x[q] = gni_fcmul(x[q], gni_fset(turn[2 * q]), gni_fset(turn[2 * q + 1]));
+            GNI_FT_ANY_STORE(b + q * out, x[q])
+        }
+    }
+}
+
+static void GNI_FT(gni_ft_first_prime)(const gni_ft_pass *p, const GNI_FT_T *src, int64_t ld,
+                                       GNI_FT_T *dst, bool swap) {
+    const int64_t m = p->m, out = 2 * GNI_FT_W;
+    const GNI_FT_T *w = (const GNI_FT_T *)p->turn - 2;
+    gni_fc x[GNI_FT_MAX_PRIME];
+    for (int64_t j = 0; j < m; j++, w += 2 * (p->radix - 1)) {
+        GNI_FT_T *b = dst + j * out * p->radix;
+        for (int q = 0; q < p->radix; q++) x[q] = gni_fget(src + (j + q * m) * ld, swap);
+        GNI_FT(gni_ft_bf_prime)(p, x);
+        for (int q = 0; q < p->radix; q++) {
+            if (q > 0) x[q] = gni_fcmul(x[q], gni_fset(w[2 * q]), gni_fset(w[2 * q + 1]));
+            GNI_FT_ANY_STORE(b + q * out, x[q])
+        }
+    }
+}
+
+static void GNI_FT(gni_ft_last_prime)(const gni_ft_pass *p, const GNI_FT_T *src, GNI_FT_T *dst,
+                                      int64_t ld, GNI_FT_T scale, bool swap) {
+    gni_fc x[GNI_FT_MAX_PRIME];
+    for (int64_t k = 0; k < p->s; k++) {
+        for (int q = 0; q < p->radix; q++) {
+            GNI_FT_ANY_LOAD(x[q], src + (k + q * p->s) * 2 * GNI_FT_W)
+        }
+        GNI_FT(gni_ft_bf_prime)(p, x);
+        for (int q = 0; q < p->radix; q++)
+            gni_fput(dst + (k + q * p->s) * ld, gni_fmul((double)scale, x[q]), swap);
+    }
+}
+
+static void GNI_FT(gni_ft_mid)(const gni_ft_pass *p, const GNI_FT_T *src, GNI_FT_T *dst) {
+    switch (p->radix) {
+    case 2: GNI_FT(gni_ft_mid2)(p, src, dst); break;
+    case 3: GNI_FT(gni_ft_mid3)(p, src, dst); break;
+    case 4: GNI_FT(gni_ft_mid4)(p, src, dst); break;
+    case 5: GNI_FT(gni_ft_mid5)(p, src, dst); break;
+    case 7: GNI_FT(gni_ft_mid7)(p, src, dst); break;
+    case 8: GNI_FT(gni_ft_mid8)(p, src, dst); break;
+    case 9: GNI_FT(gni_ft_mid9)(p, src, dst); break;
+    case 11: GNI_FT(gni_ft_mid11)(p, src, dst); break;
+    case 13: GNI_FT(gni_ft_mid13)(p, src, dst); break;
+#if GNI_FT_MAX_RADIX >= 16
+    case 16: GNI_FT(gni_ft_mid16)(p, src, dst); break;
+#endif
+    default: GNI_FT(gni_ft_mid_prime)(p, src, dst); break;
+    }
+}
+
+static void GNI_FT(gni_ft_first)(const gni_ft_pass *p, const GNI_FT_T *src, int64_t ld,
+                                 GNI_FT_T *dst, bool swap) {
+    switch (p->radix) {
+    case 2: GNI_FT(gni_ft_first2)(p, src, ld, dst, swap); break;
+    case 3: GNI_FT(gni_ft_first3)(p, src, ld, dst, swap); break;
+    case 4: GNI_FT(gni_ft_first4)(p, src, ld, dst, swap); break;
+    case 5: GNI_FT(gni_ft_first5)(p, src, ld, dst, swap); break;
+    case 7: GNI_FT(gni_ft_first7)(p, src, ld, dst, swap); break;
+    case 8: GNI_FT(gni_ft_first8)(p, src, ld, dst, swap); break;
+    case 9: GNI_FT(gni_ft_first9)(p, src, ld, dst, swap); break;
+    case 11: GNI_FT(gni_ft_first11)(p, src, ld, dst, swap); break;
+    case 13: GNI_FT(gni_ft_first13)(p, src, ld, dst, swap); break;
+#if GNI_FT_MAX_RADIX >= 16
+    case 16: GNI_FT(gni_ft_first16)(p, src, ld, dst, swap); break;
+#endif
+    default: GNI_FT(gni_ft_first_prime)(p, src, ld, dst, swap); break;
+    }
+}
+
+static void GNI_FT(gni_ft_last)(const gni_ft_pass *p, const GNI_FT_T *src, GNI_FT_T *dst,
+                                int64_t ld, GNI_FT_T scale, bool swap) {
+    switch (p->radix) {
+    case 2: GNI_FT(gni_ft_last2)(p, src, dst, ld, scale, swap); break;
+    case 3: GNI_FT(gni_ft_last3)(p, src, dst, ld, scale, swap); break;
+    case 4: GNI_FT(gni_ft_last4)(p, src, dst, ld, scale, swap); break;
+    case 5: GNI_FT(gni_ft_last5)(p, src, dst, ld, scale, swap); break;
+    case 7: GNI_FT(gni_ft_last7)(p, src, dst, ld, scale, swap); break;
+    case 8: GNI_FT(gni_ft_last8)(p, src, dst, ld, scale, swap); break;
+    case 9: GNI_FT(gni_ft_last9)(p, src, dst, ld, scale, swap); break;
+    case 11: GNI_FT(gni_ft_last11)(p, src, dst, ld, scale, swap); break;
+    case 13: GNI_FT(gni_ft_last13)(p, src, dst, ld, scale, swap); break;
+#if GNI_FT_MAX_RADIX >= 16
+    case 16: GNI_FT(gni_ft_last16)(p, src, dst, ld, scale, swap); break;
+#endif
+    default: GNI_FT(gni_ft_last_prime)(p, src, dst, ld, scale, swap); break;
+    }
+}
+
+// ---- W transforms side by side. `work` has room for 2 n rows, where `n` is the length.
+
+// The remaining passes of rows in `x`; where the result is.
+static GNI_FT_T *GNI_FT(gni_ft_passes)(const gni_ft_lane *f, int from, int to, GNI_FT_T *x,
+                                       GNI_FT_T *work) {
+    GNI_FT_T *half[2];
+    half[0] = work;
+    half[1] = work + f->n * 2 * GNI_FT_W;
+    for (int i = from; i < to; i++) {
+        GNI_FT_T *y = x == half[0] ? half[1] : half[0];
+        GNI_FT(gni_ft_mid)(&f->pass[i], x, y);
+        x = y;
+    }
+    return x;
+}
+
+// Columns of memory to rows in `work`.
+static void *GNI_FT(gni_ft_columns_in)(const gni_ft_lane *f, const void *src, int64_t ld, bool swap,
+                                       void *work) {
+    GNI_FT_T *w = (GNI_FT_T *)work;
+    GNI_FT(gni_ft_first)(&f->pass[0], (const GNI_FT_T *)src, 2 * ld, w, swap);
+    return GNI_FT(gni_ft_passes)(f, 1, f->count, w, w);
+}
+
+// Rows (which stay as they are unless they are in `work`) to columns of memory.
+static void GNI_FT(gni_ft_columns_out)(const gni_ft_lane *f, void *rows, void *dst, int64_t ld,
+                                       double scale, bool swap, void *work) {
+    GNI_FT_T *x = GNI_FT(gni_ft_passes)(f, 0, f->count - 1, (GNI_FT_T *)rows, (GNI_FT_T *)work);
+    GNI_FT(gni_ft_last)(&f->pass[f->count - 1], x, (GNI_FT_T *)dst, 2 * ld, (GNI_FT_T)scale, swap);
+}
+
+// Columns of memory to columns of memory, which may be the same.
+static void GNI_FT(gni_ft_columns)(const gni_ft_lane *f, const void *src, int64_t src_ld, void *dst,
+                                   int64_t dst_ld, double scale, bool swap, void *work) {
+    GNI_FT_T *w = (GNI_FT_T *)work;
+    if (f->count == 1) {
+        for (int64_t q = 0; q < f->n; q++) {
+            gni_fc x = gni_fget((const GNI_FT_T *)src + 2 * q * src_ld, swap);
+            gni_fstore(w + 2 * q * GNI_FT_W, x.r);
+            gni_fstore(w + 2 * q * GNI_FT_W + GNI_FT_W, x.i);
+        }
+    } else {
+        GNI_FT(gni_ft_first)(&f->pass[0], (const GNI_FT_T *)src, 2 * src_ld, w, swap);
+        w = GNI_FT(gni_ft_passes)(f, 1, f->count - 1, w, (GNI_FT_T *)work);
+    }
+    GNI_FT(gni_ft_last)
+    (&f->pass[f->count - 1], w, (GNI_FT_T *)dst, 2 * dst_ld, (GNI_FT_T)scale, swap);
+}
+
+// X for each of the W numbers of a block, and the butterfly of W.
+#if GNI_FT_W == 1
+#define GNI_FT_EACH(X) X(0)
+#define GNI_FT_DOW(IN, OUT)                                                                        \
+    IN(0) y[0] = x[0];                                                                             \
+    OUT(0)
+#elif GNI_FT_W == 2
+#define GNI_FT_EACH GNI_FT_E2
+#define GNI_FT_DOW GNI_FT_DO2
+#elif GNI_FT_W == 4
+#define GNI_FT_EACH GNI_FT_E4
+#define GNI_FT_DOW GNI_FT_DO4
+#elif GNI_FT_W == 8
+#define GNI_FT_EACH GNI_FT_E8
+#define GNI_FT_DOW GNI_FT_DO8
+#else
+#define GNI_FT_EACH GNI_FT_E16
+#define GNI_FT_DOW GNI_FT_DO16
+#endif
+
+#define GNI_FT_ROW_GET(q) x[q] = gni_fget(a + 2 * j + q * step, swap);
+#define GNI_FT_ROW_LOAD(q)                                                                         \
+    x[q].r = gni_fload(from + q * step) * gni_fset((GNI_FT_T)scale);                               \
+    x[q].i = gni_fload(from + q * step + GNI_FT_W) * gni_fset((GNI_FT_T)scale);
+#define GNI_FT_ROW_STORE(q)                                                                        \
+    gni_fstore(to + q * out, x[q].r);                                                              \
+    gni_fstore(to + q * out + GNI_FT_W, x[q].i);
+#define GNI_FT_ROW_PUT(q) gni_fput(b + 2 * j + q * out, x[q], swap);
+#define GNI_FT_TURN_V(q)                                                                           \
+    if (q > 0)                                                                                     \
+        y[q] = gni_fcmul(y[q], gni_fload(u + 2 * q * GNI_FT_W),                                    \
+                         gni_fload(u + 2 * q * GNI_FT_W + GNI_FT_W));
+
+// `count` <= W transforms of contiguous memory, `src_ld` and `dst_ld` numbers apart.
+static void GNI_FT(gni_ft_batch)(const gni_ft_lane *f, const void *src, int64_t src_ld, void *dst,
+                                 int64_t dst_ld, int count, double scale, bool swap, void *work) {
+    const GNI_FT_T *a = (const GNI_FT_T *)src;
+    GNI_FT_T *b = (GNI_FT_T *)dst, *w = (GNI_FT_T *)work, *y;
+    const int64_t n = f->n;
+    const int re = swap ? 1 : 0;
+    const bool whole = count == GNI_FT_W && n >= GNI_FT_W;
+    for (int64_t at = 0; whole && at < n; at += GNI_FT_W) {
+        const int64_t j = GNI_MIN(at, n - GNI_FT_W), step = 2 * src_ld, out = 2 * GNI_FT_W;
+        gni_fc x[GNI_FT_W];
+        GNI_FT_T *to = w + 2 * j * GNI_FT_W;
+        GNI_FT_EACH(GNI_FT_ROW_GET)
+        gni_ftranspose(x);
+        GNI_FT_EACH(GNI_FT_ROW_STORE)
+    }
+    for (int l = 0; !whole && l < GNI_FT_W; l++) {
+        const GNI_FT_T *from = a + 2 * GNI_MIN(l, count - 1) * src_ld;
+        for (int64_t j = 0; j < n; j++) {
+            w[2 * j * GNI_FT_W + l] = from[2 * j + re];
+            w[2 * j * GNI_FT_W + GNI_FT_W + l] = from[2 * j + 1 - re];
+        }
+    }
+    y = GNI_FT(gni_ft_passes)(f, 0, f->count, w, w);
+    for (int64_t at = 0; whole && at < n; at += GNI_FT_W) {
+        const int64_t j = GNI_MIN(at, n - GNI_FT_W), step = 2 * GNI_FT_W, out = 2 * dst_ld;
+        gni_fc x[GNI_FT_W];
+        const GNI_FT_T *from = y + 2 * j * GNI_FT_W;
+        GNI_FT_EACH(GNI_FT_ROW_LOAD)
+        gni_ftranspose(x);
+        GNI_FT_EACH(GNI_FT_ROW_PUT)
+    }
+    for (int l = 0; !whole && l < count; l++) {
+        GNI_FT_T *to = b + 2 * l * dst_ld;
+        for (int64_t j = 0; j < n; j++) {
+            to[2 * j + re] = y[2 * j * GNI_FT_W + l] * (GNI_FT_T)scale;
+            to[2 * j + 1 - re] = y[2 * j * GNI_FT_W + GNI_FT_W + l] * (GNI_FT_T)scale;
+        }
+    }
+}
+
+// n = W b points, where b divides W: W / b transforms at a time, in registers all the way. A vector holds
+// b neighbours of each of them; `table` is that of the twist.
+#if GNI_FT_W == 1
+#define GNI_FT_SMALL_MIX GNI_UNUSED(x);
+#elif GNI_FT_W == 2
+#define GNI_FT_SMALL_MIX GNI_FT_EACH(GNI_FT_MIX1)
+#elif GNI_FT_W == 4
+#define GNI_FT_SMALL_MIX GNI_FT_EACH(GNI_FT_MIX2) GNI_FT_EACH(GNI_FT_MIX1)
+#elif GNI_FT_W == 8
+#define GNI_FT_SMALL_MIX GNI_FT_EACH(GNI_FT_MIX4) GNI_FT_EACH(GNI_FT_MIX2) GNI_FT_EACH(GNI_FT_MIX1)
+#else
+#define GNI_FT_SMALL_MIX                                                                           \
+    GNI_FT_EACH(GNI_FT_MIX8)                                                                       \
+    GNI_FT_EACH(GNI_FT_MIX4) GNI_FT_EACH(GNI_FT_MIX2) GNI_FT_EACH(GNI_FT_MIX1)
+#endif
+// Blocks of k numbers of the vectors of different transforms change places.
+#define GNI_FT_MIX(k, q)                                                                           \
+    if (GNI_FT_P(k) >= b && q / GNI_MAX(GNI_FT_P(k) / b, 1) % 2 == 0)                              \
+    GNI_FT_SWAP(k, q, q + GNI_MAX(GNI_FT_P(k) / b, 1))
+#define GNI_FT_MIX1(q) GNI_FT_MIX(1, q)
+#define GNI_FT_MIX2(q) GNI_FT_MIX(2, q)
+#define GNI_FT_MIX4(q) GNI_FT_MIX(4, q)
+#define GNI_FT_MIX8(q) GNI_FT_MIX(8, q)
+#define GNI_FT_SMALL_AHEAD(q)                                                                      \
+    GNI_FT_PREFETCH_2(a + 2 * ((q % per + 2 * per) * src_ld + q / per * GNI_FT_W));                \
+    GNI_FT_PREFETCH_2(a + 2 * ((q % per + 2 * per) * src_ld + q / per * GNI_FT_W) + GNI_FT_W);
+#define GNI_FT_SMALL_GET(q)                                                                        \
+    x[q] = gni_fget(a + 2 * (GNI_MIN(q % per, most - 1) * src_ld + q / per * GNI_FT_W), swap);
+#define GNI_FT_SMALL_BF(q)                                                                         \
+    if (b == 2 && q % 2 == 0) gni_fbf2(x + q);                                                     \
+    if (b == 4 && q % 4 == 0) gni_fbf4(x + q);                                                     \
+    if (b == 8 && q % 8 == 0) gni_fbf8(x + q);
+#define GNI_FT_SMALL_PUT(q)                                                                        \
+    if (q / b < most) {                                                                            \
+        y[q].r = y[q].r * gni_fset(scale);                                                         \
+        y[q].i = y[q].i * gni_fset(scale);                                                         \
+        gni_fput(to + 2 * (q / b * dst_ld + q % b * GNI_FT_W), y[q], swap);                        \
+    }
+#define GNI_FT_NOTHING(q)
+#define GNI_FT_TO_X(q) x[q] = y[q];
+GNI_FT_INLINE void GNI_FT(gni_ft_small_b)(const GNI_FT_T *a, int64_t src_ld, GNI_FT_T *to,
+                                          int64_t dst_ld, const int b, int count, const GNI_FT_T *u,
+                                          GNI_FT_T scale, const bool swap) {
+    const int per = GNI_FT_W / b, most = per == 1 ? 1 : GNI_MIN(count, per);
+    gni_fc x[GNI_FT_W], y[GNI_FT_W];
+    if (count > per) {
+        GNI_FT_EACH(GNI_FT_SMALL_AHEAD)
+    }
+    if (per == 1) {
+        GNI_FT_DOW(GNI_FT_SMALL_GET, GNI_FT_TURN_V)
+        gni_ftranspose(y);
+        GNI_FT_EACH(GNI_FT_TO_X)
+        GNI_FT_DOW(GNI_FT_NOTHING, GNI_FT_SMALL_PUT)
+        return;
+    }
+    GNI_FT_EACH(GNI_FT_SMALL_GET)
+    GNI_FT_SMALL_MIX
+    GNI_FT_DOW(GNI_FT_NOTHING, GNI_FT_TURN_V)
+    gni_ftranspose(y);
+    GNI_FT_EACH(GNI_FT_TO_X)
+    GNI_FT_EACH(GNI_FT_SMALL_BF)
+    GNI_FT_EACH(GNI_FT_TO_Y)
+    GNI_FT_EACH(GNI_FT_SMALL_PUT)
+}
+// Each direction has its own copy: a choice for every vector costs a lone transform a tenth.
+#define GNI_FT_SMALL_CASE(B)                                                                       \
+    if (b == B && swap) {                                                                          \
+        for (int64_t i = 0; i < count; i += GNI_FT_W / B) GNI_FT(gni_ft_small_b)                   \
+        (x + 2 * i * src_ld, src_ld, y + 2 * i * dst_ld, dst_ld, B,                                \
+         (int)GNI_MIN(count - i, GNI_FT_W + 1), u, (GNI_FT_T)scale, true);                         \
+    } else if (b == B) {                                                                           \
+        for (int64_t i = 0; i < count; i += GNI_FT_W / B) GNI_FT(gni_ft_small_b)                   \
+        (x + 2 * i * src_ld, src_ld, y + 2 * i * dst_ld, dst_ld, B,                                \
+         (int)GNI_MIN(count - i, GNI_FT_W + 1), u, (GNI_FT_T)scale, false);                        \
+    }
+static void GNI_FT(gni_ft_small)(const void *src, int64_t src_ld, void *dst, int64_t dst_ld, int b,
+                                 int64_t count, const void *table, double scale, bool swap) {
+    const GNI_FT_T *x = (const GNI_FT_T *)src, *u = (const GNI_FT_T *)table;
+    GNI_FT_T *y = (GNI_FT_T *)dst;
+    GNI_FT_SMALL_CASE(1)
+#if GNI_FT_W >= 2
+    GNI_FT_SMALL_CASE(2)
+#endif
+#if GNI_FT_W >= 4
+    GNI_FT_SMALL_CASE(4)
+#endif
+#if GNI_FT_W >= 8
+    GNI_FT_SMALL_CASE(8)
+#endif
+#if GNI_FT_W >= 16
+    GNI_FT_SMALL_CASE(16)
+#endif
+}
+
+// ---- between the two steps of a long transform of a b points
+
+#define GNI_FT_TWIST(q)                                                                            \
+    {                                                                                              \
+        const GNI_FT_T *u = turn + 2 * (k + q) * GNI_FT_W;                                         \
+        gni_fv wr = gni_fload(u), wi = gni_fload(u + GNI_FT_W);                                    \
+        y[q].r = gni_fload(rows + 2 * (k + q) * GNI_FT_W);                                         \
+        y[q].i = gni_fload(rows + 2 * (k + q) * GNI_FT_W + GNI_FT_W);                              \
+        if (more != NULL) {                                                                        \
+            gni_fc v;                                                                              \
+            v.r = wr;                                                                              \
+            v.i = wi;                                                                              \
+            v = gni_fcmul(v, gni_fset(more[2 * (k + q)]), gni_fset(more[2 * (k + q) + 1]));        \
+            wr = v.r;                                                                              \
+            wi = v.i;                                                                              \
+        }                                                                                          \
+        y[q] = gni_fcmul(y[q], wr, wi);                                                            \
+    }
+#define GNI_FT_OUT(q)                                                                              \
+    gni_fstore(to + 2 * q * GNI_FT_W, y[q].r);                                                     \
+    gni_fstore(to + 2 * q * GNI_FT_W + GNI_FT_W, y[q].i);
+
+// Column transforms of a points to the rows of the second step: number j + l of block k / W, for the W
+// columns from j on. `turn` has a vector for each row, `more` (or NULL) a factor for each.
+static void GNI_FT(gni_ft_twist)(const void *columns, int64_t a, int64_t b, int64_t j,
+                                 const void *table, const void *factors, void *dst) {
+    const GNI_FT_T *rows = (const GNI_FT_T *)columns, *turn = (const GNI_FT_T *)table;
+    const GNI_FT_T *more = (const GNI_FT_T *)factors;
+    GNI_FT_T *to = (GNI_FT_T *)dst + 2 * j * GNI_FT_W;
+    for (int64_t at = 0; at < a; at += GNI_FT_W, to += 2 * b * GNI_FT_W) {
+        const int64_t k = GNI_MIN(at, a - GNI_FT_W);
+        gni_fc y[GNI_FT_W];
+        GNI_FT_EACH(GNI_FT_TWIST)
+        gni_ftranspose(y);
+        GNI_FT_EACH(GNI_FT_OUT)
+    }
+}
+
+// The whole first step with a = W for the W columns from j on.
+#define GNI_FT_HEAD_GET(q) x[q] = gni_fget(a + q * step, swap);
+#define GNI_FT_HEAD_AHEAD(q)                                                                       \
+    GNI_FT_PREFETCH(a + q * step + 2 * GNI_FT_W);                                                  \
+    GNI_FT_PREFETCH(a + q * step + 3 * GNI_FT_W);
+GNI_FT_INLINE void GNI_FT(gni_ft_head_of)(const GNI_FT_T *a, int64_t b, const GNI_FT_T *u,
+                                          const bool swap, GNI_FT_T *to) {
+    const int64_t step = 2 * b;
+    gni_fc x[GNI_FT_W], y[GNI_FT_W];
+    if (b * GNI_FT_W > 2048) {
+        GNI_FT_EACH(GNI_FT_HEAD_AHEAD)
+    }
+    GNI_FT_DOW(GNI_FT_HEAD_GET, GNI_FT_TURN_V)
+    gni_ftranspose(y);
+    GNI_FT_EACH(GNI_FT_OUT)
+}
+static void GNI_FT(gni_ft_head)(const void *src, int64_t b, int64_t j, const void *table, bool swap,
+                                void *dst) {
+    const GNI_FT_T *a = (const GNI_FT_T *)src + 2 * j, *u = (const GNI_FT_T *)table;
+    GNI_FT_T *to = (GNI_FT_T *)dst + 2 * j * GNI_FT_W;
+    if (swap)
+        GNI_FT(gni_ft_head_of)(a, b, u, true, to);
+    else
+        GNI_FT(gni_ft_head_of)(a, b, u, false, to);
+}
+
+// ---- helpers of real transforms and of Bluestein's
+
+// y = scale x w, element by element.
+static void GNI_FT(gni_ft_product)(void *dst, const void *src, const void *factors, int64_t n,
+                                   double scale, bool swap_in, bool swap_out) {
+    const GNI_FT_T *a = (const GNI_FT_T *)src, *w = (const GNI_FT_T *)factors;
+    GNI_FT_T *b = (GNI_FT_T *)dst;
+    int64_t k = 0;
+    for (; k + GNI_FT_W <= n; k += GNI_FT_W) {
+        gni_fc x = gni_fget(a + 2 * k, swap_in), t = gni_fget(w + 2 * k, false);
+        x = gni_fcmul(x, t.r, t.i);
+        x.r = x.r * gni_fset((GNI_FT_T)scale);
+        x.i = x.i * gni_fset((GNI_FT_T)scale);
+        gni_fput(b + 2 * k, x, swap_out);
+    }
+    for (; k < n; k++) {
+        GNI_FT_T re = a[2 * k + (swap_in ? 1 : 0)], im = a[2 * k + (swap_in ? 0 : 1)];
+        GNI_FT_T yr = (re * w[2 * k] - im * w[2 * k + 1]) * (GNI_FT_T)scale;
+        GNI_FT_T yi = (re * w[2 * k + 1] + im * w[2 * k]) * (GNI_FT_T)scale;
+        b[2 * k + (swap_out ? 1 : 0)] = yr;
+        b[2 * k + (swap_out ? 0 : 1)] = yi;
+    }
+}
+
+// Pairs k, h - k of a real transform of 2 h points and the complex one of h points over its even and
+// odd elements, for k = from to to - 1 <= h / 2. turn[k] = exp(-pi i k / h) = table[k - from] times (cr, ci).
+//   z to x:  e = (z[k] + z*[h-k]) / 2, o = (z[k] - z*[h-k]) / 2, x[k] = e - i turn o, x[h-k] = (e + i turn o)*
+//   x to z:  the same with +i turn* and without the halves.
+// `conj` takes the complex conjugate of x. In place too.
+static void GNI_FT(gni_ft_fold)(void *dst, const void *src, const void *factors, int64_t from,
+                                int64_t to, int64_t h, double cr, double ci, bool back, bool conj) {
+    const GNI_FT_T *z = (const GNI_FT_T *)src, *w = (const GNI_FT_T *)factors - 2 * from;
+    GNI_FT_T *y = (GNI_FT_T *)dst;
+    const GNI_FT_T half = (GNI_FT_T)(back ? 1.0 : 0.5), sign = back ? (GNI_FT_T)-1 : (GNI_FT_T)1;
+    const GNI_FT_T in = (GNI_FT_T)(back && conj ? -1 : 1), out = (GNI_FT_T)(!back && conj ? -1 : 1);
+    const GNI_FT_T fr = (GNI_FT_T)cr, fi = (GNI_FT_T)ci;
+    int64_t k = from;
+#if GNI_FT_W > 1
+    for (; k + GNI_FT_W <= to && 2 * (k + GNI_FT_W - 1) <= h; k += GNI_FT_W) {
+        const int64_t r = h - k - GNI_FT_W + 1; // the mirror images, backwards
+        gni_fc a = gni_fget(z + 2 * k, false), b = gni_fget(z + 2 * r, false),
+               t = gni_fget(w + 2 * k, false);
+        b.r = gni_freverse(b.r, b.r);
+        b.i = gni_freverse(b.i, b.i);
+        gni_fv er = (a.r + b.r) * gni_fset(half), ei = (a.i - b.i) * gni_fset(half * in);
+        gni_fc o;
+        o.r = (a.r - b.r) * gni_fset(half);
+        o.i = (a.i + b.i) * gni_fset(half * in);
+        t = gni_fcmul(t, gni_fset(fr), gni_fset(fi));
+        o = gni_fcmul(o, t.r, t.i * gni_fset(sign));
+        // -i o forwards, +i o back
+        gni_fv vr = o.i * gni_fset(sign), vi = o.r * gni_fset(-sign);
+        a.r = er + vr;
+        a.i = (ei + vi) * gni_fset(out);
+        b.r = er - vr;
+        b.i = (vi - ei) * gni_fset(out);
+        b.r = gni_freverse(b.r, b.r);
+        b.i = gni_freverse(b.i, b.i);
+        gni_fput(y + 2 * k, a, false);
+        gni_fput(y + 2 * r, b, false);
+    }
+#endif
+    for (; k < to; k++) {
+        const int64_t r = h - k;
+        const GNI_FT_T ar = z[2 * k], ai = z[2 * k + 1] * in, br = z[2 * r], bi = z[2 * r + 1] * in;
+        const GNI_FT_T tr = w[2 * k] * fr - w[2 * k + 1] * fi,
+                       ti = (w[2 * k] * fi + w[2 * k + 1] * fr) * sign;
+        const GNI_FT_T er = (ar + br) * half, ei = (ai - bi) * half, pr = (ar - br) * half,
+                       pi = (ai + bi) * half;
+        const GNI_FT_T vr = (pr * ti + pi * tr) * sign, vi = -(pr * tr - pi * ti) * sign;
+        y[2 * k] = er + vr;
+        y[2 * k + 1] = (ei + vi) * out;
+        if (r == k) continue;
+        y[2 * r] = er - vr;
+        y[2 * r + 1] = (vi - ei) * out;
+    }
+}
+
+// One transform of 3 to GNI_FT_MAX_DIRECT points by its sums, W frequencies at a time. For each W of the
+// frequencies k = 1 to n / 2, and for each q = 1 to n / 2 but the last that has a mirror image, `table` has the cosines
+// and the sines of 2 pi k q / n: the cosines of all q add up to what the last one leaves, so that equal inputs cancel.
+static void GNI_FT(gni_ft_direct)(const void *src, void *dst, int n, const void *table,
+                                  double scale, bool swap) {
+    const GNI_FT_T *x = (const GNI_FT_T *)src, *w = (const GNI_FT_T *)table;
+    const int re = swap ? 1 : 0, im = 1 - re, h = (n - 1) / 2, half = n / 2;
+    GNI_FT_T *y = (GNI_FT_T *)dst, t[4 * (GNI_FT_MAX_DIRECT / 2)], up[2 * GNI_FT_MAX_DIRECT],
+             down[2 * GNI_FT_MAX_DIRECT];
+    GNI_FT_T sr = x[re], si = x[im];
+    for (int q = 1; q <= h; q++) {
+        const GNI_FT_T *a = x + 2 * q, *b = x + 2 * (n - q);
+        GNI_FT_T *to = t + 4 * (q - 1);
+        to[0] = a[re] + b[re], to[1] = a[im] + b[im];
+        to[2] = a[re] - b[re], to[3] = a[im] - b[im];
+        sr = sr + to[0], si = si + to[1];
+    }
+    GNI_FT_T *last = t + 4 * (h - 1);
+    const GNI_FT_T ur = last[0], ui = last[1];
+    const GNI_FT_T br = x[re] - (GNI_FT_T)0.5 * ur, bi = x[im] - (GNI_FT_T)0.5 * ui;
+    for (int q = 0; q < h - 1; q++) t[4 * q] = t[4 * q] - ur, t[4 * q + 1] = t[4 * q + 1] - ui;
+    // The number without a mirror image, if there is one, takes the place of the cosine that is left out.
+    last[0] = last[1] = 0;
+    if (half > h) {
+        last[0] = x[2 * half + re] - (GNI_FT_T)0.5 * ur,
+        last[1] = x[2 * half + im] - (GNI_FT_T)0.5 * ui;
+        sr = sr + x[2 * half + re], si = si + x[2 * half + im];
+    }
+    const int blocks = (half + GNI_FT_W - 1) / GNI_FT_W;
+    for (int v = 0; v < blocks; v++) {
+        gni_fc a, b, z;
+        a.r = gni_fset(br), a.i = gni_fset(bi);
+        b.r = gni_fset(0), b.i = b.r;
+        for (int q = 0; q < h; q++, w += 2 * GNI_FT_W) {
+            const gni_fv c = gni_fload(w), s = gni_fload(w + GNI_FT_W);
+            a.r = gni_ffma(c, gni_fset(t[4 * q]), a.r);
+            a.i = gni_ffma(c, gni_fset(t[4 * q + 1]), a.i);
+            b.r = gni_ffma(s, gni_fset(t[4 * q + 2]), b.r);
+            b.i = gni_ffma(s, gni_fset(t[4 * q + 3]), b.i);
+        }
+        gni_fpair(a, b, &z, &a);
+        z = gni_fmul(scale, z);
+        a = gni_fmul(scale, a);
+#if GNI_FT_W > 1
+        a.r = gni_freverse(a.r, a.r);
+        a.i = gni_freverse(a.i, a.i);
+#endif
+        gni_fput(up + 2 * v * GNI_FT_W, z, swap);
+        gni_fput(down + 2 * (blocks - 1 - v) * GNI_FT_W, a, swap);
+    }
+    memcpy(y + 2, up, (size_t)half * 2 * sizeof(GNI_FT_T));
+    memcpy(y + 2 * (n - h), down + 2 * (blocks * GNI_FT_W - h), (size_t)h * 2 * sizeof(GNI_FT_T));
+    y[re] = sr * (GNI_FT_T)scale;
+    y[im] = si * (GNI_FT_T)scale;
+}
+
+// ---- 2 to GNI_FT_MAX_TINY points, W transforms side by side, without passes in between
+
+#if GNI_FT_W > 1
+#define GNI_FT_H (GNI_FT_W / 2)
+// Blocks of b lanes of two vectors change places.
+#define GNI_FT_BLOCKS(b, p, q)                                                                     \
+    {                                                                                              \
+        gni_fv l = v[p], h = v[q];                                                                 \
+        v[p] = GNI_FT(gni_ft_t##b##l)(l, h);                                                       \
+        v[q] = GNI_FT(gni_ft_t##b##h)(l, h);                                                       \
+    }
+// Squares of `side` numbers, of as many vectors of H numbers as they lie in memory: number q of row l and number l of row
+// q change places.
+GNI_FT_INLINE void GNI_FT(gni_ft_tile)(gni_fv *v, const int side) {
+#if GNI_FT_W == 16
+    if (side == 8) {
+        GNI_FT_BLOCKS(8, 0, 4)
+        GNI_FT_BLOCKS(8, 1, 5)
+        GNI_FT_BLOCKS(8, 2, 6)
+        GNI_FT_BLOCKS(8, 3, 7)
+        GNI_FT_BLOCKS(4, 4, 6)
+        GNI_FT_BLOCKS(4, 5, 7)
+        GNI_FT_BLOCKS(2, 4, 5)
+        GNI_FT_BLOCKS(2, 6, 7)
+    }
+#endif
+#if GNI_FT_W >= 8
+    if (side >= 4) {
+        GNI_FT_BLOCKS(4, 0, 2)
+        GNI_FT_BLOCKS(4, 1, 3)
+        GNI_FT_BLOCKS(2, 2, 3)
+    }
+#endif
+#if GNI_FT_W >= 4
+    GNI_FT_BLOCKS(2, 0, 1)
+#endif
+    GNI_UNUSED(v);
+    GNI_UNUSED(side);
+}
+
+// Good's algorithm: a b points without factors in between, as a and b have no common divisor. `one_a` is 1 modulo a and 0
+// modulo b, `one_b` the other way round.
+GNI_FT_INLINE void GNI_FT(gni_ft_coprime)(gni_fc *x, const int a, const int b, const int one_a,
+                                          const int one_b) {
+    gni_fc y[GNI_FT_MAX_TINY], t[8];
+    GNI_FT_UNROLL
+    for (int j = 0; j < b; j++) {
+        GNI_FT_UNROLL
+        for (int i = 0; i < a; i++) t[i] = x[(b * i + a * j) % (a * b)];
+        if (a == 2)
+            gni_fbf2(t);
+        else
+            gni_fbf3(t);
+        GNI_FT_UNROLL
+        for (int i = 0; i < a; i++) y[b * i + j] = t[i];
+    }
+    GNI_FT_UNROLL
+    for (int i = 0; i < a; i++) {
+        GNI_FT_UNROLL
+        for (int j = 0; j < b; j++) t[j] = y[b * i + j];
+        if (b == 3) gni_fbf3(t);
+        if (b == 4) gni_fbf4(t);
+        if (b == 5) gni_fbf5(t);
+        if (b == 7) gni_fbf7(t);
+        GNI_FT_UNROLL
+        for (int j = 0; j < b; j++) x[(one_a * i + one_b * j) % (a * b)] = t[j];
+    }
+}
+
+GNI_FT_INLINE void GNI_FT(gni_ft_tiny_bf)(gni_fc *x, const int n) {
+    if (n == 2) gni_fbf2(x);
+    if (n == 3) gni_fbf3(x);
+    if (n == 4) gni_fbf4(x);
+    if (n == 5) gni_fbf5(x);
+    if (n == 6) GNI_FT(gni_ft_coprime)(x, 2, 3, 3, 4);
+    if (n == 7) gni_fbf7(x);
+    if (n == 8) gni_fbf8(x);
+    if (n == 9) gni_fbf9(x);
+    if (n == 10) GNI_FT(gni_ft_coprime)(x, 2, 5, 5, 6);
+    if (n == 11) gni_fbf11(x);
+    if (n == 12) GNI_FT(gni_ft_coprime)(x, 3, 4, 4, 9);
+    if (n == 13) gni_fbf13(x);
+    if (n == 14) GNI_FT(gni_ft_coprime)(x, 2, 7, 7, 8);
+    if (n == 15) GNI_FT(gni_ft_coprime)(x, 3, 5, 10, 6);
+    if (n == 16) gni_fbf16(x);
+}
+
+#define GNI_FT_TINY_LOAD(l)                                                                        \
+    if (l < side) {                                                                                \
+        v[l] = gni_fload(a + 2 * (l * src_ld + at));                                               \
+        w[l] = gni_fload(a + 2 * ((l + side) * src_ld + at));                                      \
+    }
+#define GNI_FT_TINY_TAKE(l)                                                                        \
+    if (l < side && at + l < n) {                                                                  \
+        x[at + l].r = gni_feven(v[l], w[l]);                                                       \
+        x[at + l].i = gni_fodd(v[l], w[l]);                                                        \
+    }
+#define GNI_FT_TINY_GIVE(l)                                                                        \
+    if (l < side) {                                                                                \
+        const gni_fc z = x[GNI_MIN(at + l, n - 1)];                                                \
+        v[l] = gni_flow(z.r, z.i);                                                                 \
+        w[l] = gni_fhigh(z.r, z.i);                                                                \
+    }
+#define GNI_FT_TINY_STORE(l)                                                                       \
+    if (l < side) gni_fstore(b + 2 * (l * dst_ld + at), v[l]);
+#define GNI_FT_TINY_STORE_2(l)                                                                     \
+    if (l < side) gni_fstore(b + 2 * ((l + side) * dst_ld + at), w[l]);
+// Where several rows fill a vector, and no part of one.
+#define GNI_FT_DENSE(n) ((n) < GNI_FT_H && GNI_FT_H % (n) == 0)
+// W rows. Each is read and written up to the next multiple of H numbers, in ascending order; dense ones lie one behind the
+// other.
+GNI_FT_INLINE void GNI_FT(gni_ft_tiny_block)(const GNI_FT_T *a, int64_t src_ld, GNI_FT_T *b,
+                                             int64_t dst_ld, const int n, GNI_FT_T scale,
+                                             bool back) {
+    const int side = GNI_FT_DENSE(n) ? n : GNI_FT_H;
+    gni_fc x[GNI_FT_MAX_TINY];
+    gni_fv v[8], w[8];
+    if (GNI_FT_DENSE(n)) src_ld = dst_ld = GNI_FT_H;
+    GNI_FT_UNROLL
+    for (int at = 0; at < n; at += GNI_FT_H) {
+        GNI_FT_E8(GNI_FT_TINY_LOAD)
+        GNI_FT(gni_ft_tile)(v, side);
+        GNI_FT(gni_ft_tile)(w, side);
+        GNI_FT_E8(GNI_FT_TINY_TAKE)
+    }
+    GNI_FT(gni_ft_tiny_bf)(x, n);
+    if (back) {
+        GNI_FT_UNROLL
+        for (int q = 1; q < (n + 1) / 2; q++) {
+            const gni_fc z = x[q];
+            x[q] = x[n - q];
+            x[n - q] = z;
+        }
+    }
+    if (scale != (GNI_FT_T)1) {
+        GNI_FT_UNROLL
+        for (int q = 0; q < n; q++) {
+            x[q].r = x[q].r * gni_fset(scale);
+            x[q].i = x[q].i * gni_fset(scale);
+        }
+    }
+    // A row's last tile covers the start of the rows behind it: they must come later.
+    GNI_FT_UNROLL
+    for (int at = (n - 1) / GNI_FT_H * GNI_FT_H; at >= 0; at -= GNI_FT_H) {
+        GNI_FT_E8(GNI_FT_TINY_GIVE)
+        GNI_FT(gni_ft_tile)(v, side);
+        GNI_FT(gni_ft_tile)(w, side);
+        GNI_FT_E8(GNI_FT_TINY_STORE)
+        GNI_FT_E8(GNI_FT_TINY_STORE_2)
+    }
+}
+
+// Where rows follow that will be written later, blocks are read and written where they lie.
+GNI_FT_INLINE void GNI_FT(gni_ft_tiny_rows)(const GNI_FT_T *a, int64_t src_ld, GNI_FT_T *b,
+                                            int64_t dst_ld, const int n, int64_t count,
+                                            GNI_FT_T scale, bool back) {
+    const size_t row = (size_t)n * 2 * sizeof(GNI_FT_T);
+    const bool apart = (const void *)a != (const void *)b;
+    GNI_FT_T in[2 * (GNI_FT_MAX_TINY + 1) * GNI_FT_W], out[2 * (GNI_FT_MAX_TINY + 1) * GNI_FT_W];
+    memset(in, 0, sizeof in);
+    for (int64_t i = 0; i < count; i += GNI_FT_W) {
+        const int64_t rows = GNI_MIN(count - i, GNI_FT_W);
+        const bool dense = GNI_FT_DENSE(n), more = count - i >= GNI_FT_W + (dense ? 0 : 8);
+        const bool here = more && (dense ? src_ld == n : src_ld > 0),
+                   there = more && (apart || dense) && dst_ld == n;
+        const GNI_FT_T *from = a + 2 * i * src_ld;
+        GNI_FT_T *to = b + 2 * i * dst_ld;
+        for (int64_t l = 0; !here && l < rows; l++)
+            memcpy(in + 2 * l * n, from + 2 * l * src_ld, row);
+        GNI_FT(gni_ft_tiny_block)
+        (here ? from : in, here ? src_ld : n, there ? to : out, n, n, scale, back);
+        for (int64_t l = 0; !there && l < rows; l++)
+            memcpy(to + 2 * l * dst_ld, out + 2 * l * n, row);
+    }
+}
+
+#define GNI_FT_TINY_CASE(n)                                                                        \
+    static void GNI_FT(gni_ft_tiny##n)(const GNI_FT_T *a, int64_t src_ld, GNI_FT_T *b,             \
+                                       int64_t dst_ld, int64_t count, GNI_FT_T scale, bool back) { \
+        GNI_FT(gni_ft_tiny_rows)(a, src_ld, b, dst_ld, n, count, scale, back);                     \
+    }
+GNI_FT_TINY_CASE(2)
+GNI_FT_TINY_CASE(3)
+GNI_FT_TINY_CASE(4)
+GNI_FT_TINY_CASE(5)
+GNI_FT_TINY_CASE(6)
+GNI_FT_TINY_CASE(7)
+GNI_FT_TINY_CASE(8)
+GNI_FT_TINY_CASE(9)
+GNI_FT_TINY_CASE(10)
+GNI_FT_TINY_CASE(11)
+GNI_FT_TINY_CASE(12)
+GNI_FT_TINY_CASE(13)
+GNI_FT_TINY_CASE(14)
+GNI_FT_TINY_CASE(15)
+GNI_FT_TINY_CASE(16)
+#undef GNI_FT_TINY_CASE
+#endif
+
+static void GNI_FT(gni_ft_tiny)(const void *src, int64_t src_ld, void *dst, int64_t dst_ld, int n,
+                                int64_t count, double scale, bool back) {
+#if GNI_FT_W > 1
+#define GNI_FT_TINY_CASE(N)                                                                        \
+    case N:                                                                                        \
+        GNI_FT(gni_ft_tiny##N)                                                                     \
+        ((const GNI_FT_T *)src, src_ld, (GNI_FT_T *)dst, dst_ld, count, (GNI_FT_T)scale, back);    \
+        break;
+    switch (n) {
+        GNI_FT_TINY_CASE(2)
+        GNI_FT_TINY_CASE(3)
+        GNI_FT_TINY_CASE(4)
+        GNI_FT_TINY_CASE(5)
+        GNI_FT_TINY_CASE(6)
+        GNI_FT_TINY_CASE(7)
+        GNI_FT_TINY_CASE(8)
+        GNI_FT_TINY_CASE(9)
+        GNI_FT_TINY_CASE(10)
+        GNI_FT_TINY_CASE(11)
+        GNI_FT_TINY_CASE(12)
+        GNI_FT_TINY_CASE(13)
+        GNI_FT_TINY_CASE(14)
+        GNI_FT_TINY_CASE(15)
+        GNI_FT_TINY_CASE(16)
+    default: break;
+    }
+#undef GNI_FT_TINY_CASE
+#else
+    GNI_UNUSED(src);
+    GNI_UNUSED(src_ld);
+    GNI_UNUSED(dst);
+    GNI_UNUSED(dst_ld);
+    GNI_UNUSED(n);
+    GNI_UNUSED(count);
+    GNI_UNUSED(scale);
+    GNI_UNUSED(back);
+#endif
+}
+
+GNI_TABLE gni_ft_isa GNI_FT(gni_ft_table) = {GNI_FT_W,
+                                                GNI_FT_MAX_RADIX,
+                                                GNI_FT(gni_ft_columns_in),
+                                                GNI_FT(gni_ft_columns_out),
+                                                GNI_FT(gni_ft_columns),
+                                                GNI_FT(gni_ft_batch),
+                                                GNI_FT(gni_ft_small),
+                                                GNI_FT(gni_ft_twist),
+                                                GNI_FT(gni_ft_head),
+                                                GNI_FT(gni_ft_product),
+                                                GNI_FT(gni_ft_fold),
+                                                GNI_FT(gni_ft_direct),
+                                                GNI_FT(gni_ft_tiny)};
+
+#undef gni_fv
+#undef gni_fvi
+#undef gni_fc
+#undef gni_fload
+#undef gni_fstore
+#undef gni_fset
+#undef gni_ffma
+#undef gni_ffnma
+#undef gni_fadd
+#undef gni_fsub
+#undef gni_fmul
+#undef gni_fmadd
+#undef gni_fpair
+#undef gni_fspair
+#undef gni_fturn
+#undef gni_fcmul
+#undef gni_fbf2
+#undef gni_fbf3
+#undef gni_fbf4
+#undef gni_fbf5
+#undef gni_fbf7
+#undef gni_fbf8
+#undef gni_fbf9
+#undef gni_fbf11
+#undef gni_fbf13
+#undef gni_fbf16
+#undef gni_ffirst4
+#undef gni_fthen8
+#undef gni_fthen16
+#undef gni_feven
+#undef gni_fodd
+#undef gni_flow
+#undef gni_fhigh
+#undef gni_freverse
+#undef gni_fget
+#undef gni_fput
+#undef gni_ftranspose
+#undef GNI_FT_EIGHTH
+#undef GNI_FT_P
+#undef GNI_FT_SWAP
+#undef GNI_FT_T2
+#undef GNI_FT_T4
+#undef GNI_FT_T8
+#undef GNI_FT_STEP
+#undef GNI_FT_QUAD
+#undef GNI_FT_CROSS
+#undef GNI_FT_E2
+#undef GNI_FT_E3
+#undef GNI_FT_E4
+#undef GNI_FT_E5
+#undef GNI_FT_E7
+#undef GNI_FT_E8
+#undef GNI_FT_E9
+#undef GNI_FT_E11
+#undef GNI_FT_E13
+#undef GNI_FT_E16
+#undef GNI_FT_LOAD
+#undef GNI_FT_GET
+#undef GNI_FT_TURN
+#undef GNI_FT_DO2
+#undef GNI_FT_DO3
+#undef GNI_FT_DO4
+#undef GNI_FT_DO5
+#undef GNI_FT_DO7
+#undef GNI_FT_DO8
+#undef GNI_FT_DO9
+#undef GNI_FT_DO11
+#undef GNI_FT_DO13
+#undef GNI_FT_DO16
+#undef GNI_FT_TO_Y
+#undef GNI_FT_PUT
+#undef GNI_FT_ANY_LOAD
+#undef GNI_FT_ANY_STORE
+#undef GNI_FT_PASS
+#undef GNI_FT_SMALL_CASE
+#undef GNI_FT_SMALL_PUT
+#undef GNI_FT_SMALL_BF
+#undef GNI_FT_SMALL_GET
+#undef GNI_FT_SMALL_AHEAD
+#undef GNI_FT_NOTHING
+#undef GNI_FT_TO_X
+#undef GNI_FT_MIX8
+#undef GNI_FT_MIX4
+#undef GNI_FT_MIX2
+#undef GNI_FT_MIX1
+#undef GNI_FT_MIX
+#undef GNI_FT_SMALL_MIX
+#undef GNI_FT_ROW_PUT
+#undef GNI_FT_ROW_STORE
+#undef GNI_FT_ROW_LOAD
+#undef GNI_FT_ROW_GET
+#undef GNI_FT_TWIST
+#undef GNI_FT_HEAD_GET
+#undef GNI_FT_HEAD_AHEAD
+#undef GNI_FT_OUT
+#undef GNI_FT_TURN_V
+#undef GNI_FT_EACH
+#undef GNI_FT_DOW
+#undef GNI_FT_H
+#undef GNI_FT_DENSE
+#undef GNI_FT_BLOCKS
+#undef GNI_FT_TINY_LOAD
+#undef GNI_FT_TINY_TAKE
+#undef GNI_FT_TINY_GIVE
+#undef GNI_FT_TINY_STORE
+#undef GNI_FT_TINY_STORE_2
+
+#endif
+#if defined(GNI_SIMD_PASS) && !defined(GNI_FFT_PASS)
+// >>simd_end
+// Takes the short names of one SIMD pass back. Last room of a pass.
+
+#undef gni_vf
+#undef gni_vi
+#undef gni_vu
+#undef gni_vh
+#undef gni_vk
+#undef GNI_V_SSE2
+#undef GNI_V_NEON
+#undef GNI_V_FUSED
+#undef gni_vf_bits
+#undef gni_vi_float
+#undef gni_vf_ubits
+#undef gni_vu_float
+#undef gni_vi_u
+#undef gni_vu_i
+#undef gni_vload
+#undef gni_vloadi
+#undef gni_vloadu
+#undef gni_vloadh
+#undef gni_vloadn
+#undef gni_vloadin
+#undef gni_vstore
+#undef gni_vstorei
+#undef gni_vstoreu
+#undef gni_vstoreh
+#undef gni_vstoren
+#undef gni_vstorein
+#undef gni_vset
+#undef gni_vseti
+#undef gni_vsetu
+#undef gni_viota
+#undef gni_vfma
+#undef gni_vfnma
+#undef gni_vsqrt
+#undef gni_vabs
+#undef gni_vneg
+#undef gni_vcopysign
+#undef gni_klt
+#undef gni_kle
+#undef gni_keq
+#undef gni_kne
+#undef gni_knan
+#undef gni_kieq
+#undef gni_kilt
+#undef gni_kult
+#undef gni_kgt
+#undef gni_kge
+#undef gni_kigt
+#undef gni_kmask
+#undef gni_kfrom
+#undef gni_kand
+#undef gni_kor
+#undef gni_knot
+#undef gni_kany
+#undef gni_ksel
+#undef gni_kseli
+#undef gni_kselu
+#undef gni_vlt
+#undef gni_vle
+#undef gni_vgt
+#undef gni_vge
+#undef gni_veq
+#undef gni_vne
+#undef gni_visnan
+#undef gni_vieq
+#undef gni_vilt
+#undef gni_vsel
+#undef gni_vseli
+#undef gni_vmask01
+#undef gni_vmin
+#undef gni_vmax
+#undef gni_vminc
+#undef gni_vmaxc
+#undef gni_vrint
+#undef gni_vfloor
+#undef gni_vceil
+#undef gni_vtrunc
+#undef gni_vtoi
+#undef gni_vtou
+#undef gni_vtoi_fast
+#undef gni_itov
+#undef gni_utov
+#undef gni_vwiden
+#undef gni_vnarrow
+#undef gni_vf16_float
+#undef gni_vfloat_f16
+#undef gni_vbf16_float
+#undef gni_vfloat_bf16
+#undef gni_vload_f16
+#undef gni_vstore_f16
+#undef gni_vload_bf16
+#undef gni_vstore_bf16
+#undef gni_vmulhilo
+#undef gni_vmad
+#undef gni_vhead
+#undef gni_vpow2
+#undef gni_vscale
+#undef gni_vsignof
+#undef gni_vxor
+#undef GNI_V_MAGIC
+#undef GNI_V_MAGIC_BITS
+#undef gni_vexp_reduce
+#undef gni_vexp_poly
+#undef gni_vexp_mid
+#undef gni_vexp2_poly
+#undef gni_vexp
+#undef gni_vexp2
+#undef gni_vexpm1
+#undef gni_vlog_bits
+#undef gni_vlog_split
+#undef gni_vlog_poly
+#undef gni_vlog_near1
+#undef gni_vlog
+#undef gni_vlog2
+#undef gni_vlog10
+#undef gni_vlog1p
+#undef gni_vlog1p_up
+#undef gni_vpi_rest
+#undef gni_vpi_rest_big
+#undef gni_vtrig_rare
+#undef gni_vsin_poly
+#undef gni_vsin
+#undef gni_vcos
+#undef gni_vtan
+#undef GNI_V_TRIG_MAX
+#undef gni_vasin_poly
+#undef gni_vatan_poly
+#undef gni_vasin
+#undef gni_vacos
+#undef gni_vatan
+#undef gni_vatan2
+#undef GNI_V_PIO2
+#undef GNI_V_PIO2_LO
+#undef gni_vhyp_parts
+#undef gni_vsinh
+#undef gni_vcosh
+#undef gni_vtanh
+#undef gni_vasinh
+#undef gni_vacosh
+#undef gni_vatanh
+#undef gni_verf
+#undef gni_vgelu
+#undef gni_vsigmoid
+#undef gni_vsoftplus
+#undef gni_vcbrt
+#undef gni_vhypot
+#undef gni_vlog2_pair
+#undef gni_vpow_rare
+#undef gni_vpow
+#undef gni_vfmod
+#undef gni_vfmod_rare
+#undef gni_vmod
+#undef gni_vfloor_div
+#undef gni_vphilox
+#undef gni_vmuladd
+#undef gni_vexponential
+#undef gni_vnormal2
+
+#endif
+
+#if defined(GPUNUM_IMPLEMENTED) && !defined(GNI_SIMD_PASS) && !defined(GNI_PASSES_ONLY) && !defined(GPUNUM_IMPLEMENTED_2)
+#define GPUNUM_IMPLEMENTED_2
 // >>platform
 // Threads, locks, atomics and clocks. With GPUNUM_NO_THREADS locks vanish and threads do not start.
 
@@ -1274,19 +7502,13 @@ static int gni_cpu_count(void) {
 #endif
 }
 
-// Where the hardware does not tell, gni_isa_best is the pass that every CPU of the target runs.
-typedef enum gni_isa {
-    GNI_ISA_PLAIN,
-    GNI_ISA_BASE,
-    GNI_ISA_AVX2,
-    GNI_ISA_AVX512,
-    GNI_ISA_COUNT
-} gni_isa;
 static gni_isa gni_isa_best(void) {
 #ifdef GNI_X86
+#ifdef GNI_AVX512
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
         return GNI_ISA_AVX512;
+#endif
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return GNI_ISA_AVX2;
     return GNI_ISA_BASE;
 #elif defined(GNI_GNU) && !defined(GPUNUM_NO_SIMD)
@@ -1295,19 +7517,6 @@ static gni_isa gni_isa_best(void) {
     return GNI_ISA_PLAIN;
 #endif
 }
-
-// The address of NAME_PASS for the SIMD pass that `isa` says, of those that were compiled.
-#if defined(GNI_X86)
-#define GNI_OF_ISA(isa, NAME)                                                                      \
-    ((isa) >= GNI_ISA_AVX512 ? &NAME##_avx512                                                      \
-     : (isa) >= GNI_ISA_AVX2 ? &NAME##_avx2                                                        \
-     : (isa) >= GNI_ISA_BASE ? &NAME##_base                                                        \
-                             : &NAME##_plain)
-#elif defined(GNI_GNU) && !defined(GPUNUM_NO_SIMD)
-#define GNI_OF_ISA(isa, NAME) ((isa) >= GNI_ISA_BASE ? &NAME##_base : &NAME##_plain)
-#else
-#define GNI_OF_ISA(isa, NAME) (GNI_UNUSED(isa), &NAME##_plain)
-#endif
 
 // >>structs
 // Every internal type that more than one room uses, and how they hold each other:
@@ -1334,62 +7543,6 @@ enum { GNI_SMALL_CLASSES = 48, GNI_SMALL_CACHE_BYTES = 1 << 20 };
 #define GNI_LAZY_BYTES ((uint64_t)256 << 20)
 
 enum { GNI_KEPT = 64 }; // kinds of matrix products that are remembered
-
-// Op names, in table order. Ops without a row of their own come last.
-typedef enum gni_op {
-#define GN_X(fn, NAME, F, D, gF, da) GNI_OP_##NAME,
-    GNI_UNARY_FLOAT(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, F, D, I, gF, gI, da) GNI_OP_##NAME,
-        GNI_UNARY_ANY(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, F, D, I, gF, gI) GNI_OP_##NAME,
-            GNI_UNARY_BOOL(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, F, D, gF, da, db) GNI_OP_##NAME,
-                GNI_BINARY_FLOAT(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, F, D, I, gF, gI, da, db) GNI_OP_##NAME,
-                    GNI_BINARY_ANY(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, F, D, I, gF, gI) GNI_OP_##NAME,
-                        GNI_COMPARE(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, I, gI) GNI_OP_##NAME,
-                            GNI_BINARY_INT(GN_X)
-#undef GN_X
-                                GNI_OP_WHERE, // a != 0 ? b : c
-    GNI_OP_FMA,                               // a * b + c, rounded once where the hardware can
-    GNI_OP_CAST,                              // becomes one of the conversions below
-    GNI_OP_CONST,                             // every element is konst[0]
-    GNI_OP_I_TO_F, // conversions between register domains; in wide programs F is double, I int64
-    GNI_OP_U_TO_F,
-    GNI_OP_F_TO_I, // truncates and saturates, NaN gives 0
-    GNI_OP_F_TO_U,
-    GNI_OP_TO_BOOL,   // x != 0
-    GNI_OP_ROUND_F16, // F to F: the nearest float16 value
-    GNI_OP_ROUND_BF16,
-    GNI_OP_ROUND_F32, // wide programs only
-    GNI_OP_WRAP_U8,   // I to I: keep the low bits
-    GNI_OP_WRAP_I8,
-    GNI_OP_WRAP_U32, // wide programs only
-    GNI_OP_WRAP_I32, // wide programs only
-    GNI_OP_COUNT,
-    GNI_OP_PRODUCT = GNI_OP_COUNT // of expressions only: a matrix product that is pending
-} gni_op;
-
-// What a register holds. Narrow programs use F, I and U (32 bits), wide ones F (double) and I (int64).
-typedef enum gni_domain { GNI_F, GNI_I, GNI_U, GNI_DOMAINS } gni_domain;
-
-// One instruction in one word: op * 3 + domain in bits 0-10, operand registers in 11-17, 18-24, 25-31.
-// Instruction i writes register n_in + n_const + i.
-#define GNI_INSN(op, domain, a, b, c)                                                              \
-    ((uint32_t)((uint32_t)(op)*3u + (uint32_t)(domain)) | ((uint32_t)(a) << 11) |                  \
-     ((uint32_t)(b) << 18) | ((uint32_t)(c) << 25))
-#define GNI_INSN_CODE(insn) ((insn)&0x7ffu)
-#define GNI_INSN_A(insn) (((insn) >> 11) & 127u)
-#define GNI_INSN_B(insn) (((insn) >> 18) & 127u)
-#define GNI_INSN_C(insn) ((insn) >> 25)
 
 // Memory of one or more arrays, on the CPU, on the GPU, or on both with the same contents.
 typedef struct gni_vk_mem {
@@ -1539,16 +7692,6 @@ typedef struct gni_map {
     gni_operand in[GNI_MAX_INPUTS], out[GNI_MAX_OUTPUTS];
 } gni_map;
 
-typedef enum gni_reduction {
-#define GN_X(fn, NAME, loop, form, back) GNI_RED_##NAME,
-    GNI_REDUCE_AXES(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, loop, form) GNI_RED_##NAME,
-    GNI_REDUCE_PLACE(GN_X)
-#undef GN_X
-    GNI_RED_COUNT
-} gni_reduction;
-
 // Reduces the one output of a program. Dimensions 0 to kept-1 are kept, the rest are reduced; the
 // result is contiguous over the kept ones. `domain` is that of the reduced register.
 typedef struct gni_reduce {
@@ -1561,7 +7704,6 @@ typedef struct gni_reduce {
     bool compiled; // not worth interpreting: a GPU waits for the kernel of this program
 } gni_reduce;
 
-typedef enum gni_softmax_kind { GNI_SOFTMAX, GNI_LOG_SOFTMAX, GNI_LOGSUMEXP } gni_softmax_kind;
 // Rows of `n` elements; the input has any row stride and unit stride inside, the output is contiguous
 // (rows, n), or (rows) for logsumexp. float32, float16, bfloat16; float64 on the CPU.
 typedef struct gni_softmax {
@@ -2180,54 +8322,6 @@ GPUNUM_API const char *gn_status_string(gn_status status) {
 #undef GN_X
     };
     return (unsigned)status < (unsigned)GN_STATUS_COUNT ? text[status] : "unknown status";
-}
-// >>half
-// float16 and bfloat16 to and from float32, one value at a time, by integer code: round to nearest even, subnormals
-// exact, infinities kept, NaN stays NaN. The vector forms are in the simd room.
-
-static inline uint32_t gni_f32_bits(float x) {
-    uint32_t u;
-    memcpy(&u, &x, sizeof u);
-    return u;
-}
-
-static inline float gni_bits_f32(uint32_t u) {
-    float x;
-    memcpy(&x, &u, sizeof x);
-    return x;
-}
-
-static inline float gni_f16_to_f32(uint16_t h) {
-    uint32_t sign = (uint32_t)(h & 0x8000u) << 16, em = (uint32_t)(h & 0x7fffu) << 13;
-    // A subnormal's mantissa is put under the exponent of 2^-14 and that 2^-14 taken away again.
-    if (em < 0x00800000u)
-        em = gni_f32_bits(gni_bits_f32(em + 0x38800000u) - 6.103515625e-05f);
-    else if (em >= 0x0f800000u)
-        em |= 0x7f800000u;
-    else
-        em += 0x38000000u;
-    return gni_bits_f32(em | sign);
-}
-
-static inline uint16_t gni_f32_to_f16(float x) {
-    uint32_t u = gni_f32_bits(x), sign = (u >> 16) & 0x8000u, a = u & 0x7fffffffu, r;
-    if (a > 0x7f800000u)
-        r = ((a >> 13) & 0x3ffu) | 0x7e00u;
-    else if (a >= 0x47800000u)
-        r = 0x7c00u;
-    else if (a < 0x38800000u) // adding 0.5 lines the bits up with float16's subnormals and rounds
-        r = gni_f32_bits(gni_bits_f32(a) + 0.5f) - 0x3f000000u;
-    else
-        r = (a - 0x38000000u + 0xfffu + ((a >> 13) & 1u)) >> 13;
-    return (uint16_t)(r | sign);
-}
-
-static inline float gni_bf16_to_f32(uint16_t h) { return gni_bits_f32((uint32_t)h << 16); }
-
-static inline uint16_t gni_f32_to_bf16(float x) {
-    uint32_t u = gni_f32_bits(x);
-    if ((u & 0x7fffffffu) > 0x7f800000u) return (uint16_t)((u >> 16) | 0x40u);
-    return (uint16_t)((u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
 }
 
 // >>array
@@ -5312,6 +11406,7 @@ GPUNUM_API gn_array *gn_to(gn_array *a, gn_device device) {
     gni_end_plain(g);
     return ok ? a : NULL;
 }
+
 // >>threads
 // The CPU thread pool. From outside: gni_pool_open, gni_pool_close, gni_pool_threads, gni_parallel.
 
@@ -5528,5833 +11623,6 @@ static void gni_parallel(gni_pool *p, int64_t items, int64_t grain, gni_task_fn 
 
 #endif
 
-// >>passes
-// Compiles the SIMD rooms once per instruction set, by including this file again with GNI_SIMD_PASS
-// set, and says what every pass offers. From outside: gni_cpu_isa
-// and the types in it.
-
-// One instruction on a block: n elements, a multiple of 16; dst may be any of the sources.
-typedef void (*gni_kernel)(void *dst, const void *a, const void *b, const void *c, int n);
-// n elements of memory to a register, or of a register to memory.
-typedef void (*gni_convert_fn)(void *dst, const void *src, int64_t n);
-
-// What a reduction has gathered so far. `d` is for floats, `i` for integers and truth values; `e` is
-// what rounding took away from `d` in a wide sum, `at` the place of the smallest or largest.
-typedef struct gni_acc {
-    double d, e;
-    int64_t i, at;
-} gni_acc;
-// Takes n elements in; `at` is the place of the first. A place is an index among the reduced elements.
-typedef void (*gni_fold_fn)(gni_acc *acc, const void *x, int64_t n, int64_t at);
-
-// Accumulators of neighbouring columns: 8 bytes each in `v` (float64 sums and products, int64, float32
-// or int32 extremes), `e` and `at` as in gni_acc.
-typedef struct gni_acc_columns {
-    void *v;
-    double *e;
-    int64_t *at;
-} gni_acc_columns;
-// Takes `rows` rows of n columns in, row r at x + r * stride elements and with place at + r.
-typedef void (*gni_fold_columns_fn)(gni_acc_columns *acc, const void *x, int64_t rows,
-                                    int64_t stride, int64_t n, int64_t at);
-
-// Pieces of a softmax row. `stats` finds the largest element and the sum of exp(x - it), and stores the
-// terms at y unless that is NULL; the others make y from x.
-typedef struct gni_softmax_part {
-    double most, sum;
-} gni_softmax_part;
-typedef struct gni_softmax_fns {
-    gni_softmax_part (*stats)(void *y, const void *x, int64_t n);
-    void (*scale)(void *y, const void *x, int64_t n, double factor); // x * factor
-    void (*emit)(void *y, const void *x, int64_t n, double most,
-                 double factor); // exp(x - most) * factor
-    void (*emit_log)(void *y, const void *x, int64_t n, double most, double low); // x - most - low
-    void (*columns)(float *x, int64_t n, int64_t rows,
-                    gni_softmax_kind kind); // many short rows, turned
-} gni_softmax_fns;
-
-// What one pass offers. Kernels are indexed by GNI_INSN_CODE, folds by reduction * 3 + domain.
-typedef struct gni_cpu_isa {
-    gni_kernel const *kernel;
-    gni_convert_fn const *load, *store; // by dtype, NULL where the register is the same as memory
-    gni_fold_fn const *fold;
-    gni_fold_columns_fn const *fold_columns;
-    const gni_softmax_fns *softmax;
-    // Philox blocks first to first + blocks - 1, four words each.
-    void (*bits)(uint32_t *dst, uint64_t seed, uint64_t first, int64_t blocks);
-    void (*uniform)(float *dst, uint64_t seed, uint64_t first, int64_t blocks);
-    void (*normal)(float *dst, uint64_t seed, uint64_t first, int64_t blocks);
-    void (*stream)(void *dst, const void *src, int64_t bytes);
-} gni_cpu_isa;
-
-#define GNI_SIMD_PASS 1
-
-#define GNI_PASS_PLAIN 1
-#define GNI_VW 1
-#define GNI_FN(name) name##_plain
-#include GPUNUM_SELF
-#undef GNI_PASS_PLAIN
-#undef GNI_VW
-#undef GNI_FN
-
-#if defined(GNI_GNU) && !defined(GPUNUM_NO_SIMD)
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
-#define GNI_PASS_BASE 1
-#define GNI_GEMM_HAS_BASE 1
-#define GNI_VW 4
-#define GNI_FN(name) name##_base
-#include GPUNUM_SELF
-#undef GNI_PASS_BASE
-#undef GNI_VW
-#undef GNI_FN
-#endif
-
-#ifdef GNI_X86
-#define GNI_PASS_AVX2 1
-#define GNI_GEMM_HAS_AVX2 1
-#define GNI_VW 8
-#define GNI_FN(name) name##_avx2
-#ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx2,fma,f16c,bmi2"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2,fma,f16c,bmi2")
-#endif
-#include GPUNUM_SELF
-#ifdef __clang__
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
-#undef GNI_PASS_AVX2
-#undef GNI_VW
-#undef GNI_FN
-
-#define GNI_PASS_AVX512 1
-#define GNI_GEMM_HAS_AVX512 1
-#define GNI_VW 16
-#define GNI_FN(name) name##_avx512
-#ifdef __clang__
-#pragma clang attribute push(                                                                      \
-    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,bmi2"))),              \
-    apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,bmi2")
-#endif
-#include GPUNUM_SELF
-#ifdef __clang__
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
-#undef GNI_PASS_AVX512
-#undef GNI_VW
-#undef GNI_FN
-#endif
-
-#undef GNI_SIMD_PASS
-#endif // implementation, first half
-
-#ifdef GNI_SIMD_PASS
-// >>simd
-// Vectors of one SIMD pass: GNI_VW lanes of float, int32 or uint32, and what can be done with them.
-// Compiled once per pass; the rooms of the same pass use the short names, which 79-simd-end.h takes back.
-// A mask is a gni_vi with lanes 0 or -1. A gni_vk is the pass's cheapest mask (a bit mask on AVX-512): the gni_k...
-// functions make and use it; gni_kmask turns it into a gni_vi.
-
-#define gni_vf GNI_FN(gni_vecf)
-#define gni_vi GNI_FN(gni_veci)
-#define gni_vu GNI_FN(gni_vecu)
-#define gni_vh GNI_FN(gni_vech) // uint16 lanes, only to narrow and widen
-#define gni_vk GNI_FN(gni_veck)
-
-#if GNI_VW == 1
-typedef float gni_vf;
-typedef int32_t gni_vi;
-typedef uint32_t gni_vu;
-typedef uint16_t gni_vh;
-#else
-typedef float gni_vf __attribute__((vector_size(GNI_VW * 4)));
-typedef int32_t gni_vi __attribute__((vector_size(GNI_VW * 4)));
-typedef uint32_t gni_vu __attribute__((vector_size(GNI_VW * 4)));
-typedef uint16_t gni_vh __attribute__((vector_size(GNI_VW * 2)));
-#endif
-#if defined(GNI_PASS_AVX512)
-typedef __mmask16 gni_vk;
-#else
-typedef gni_vi gni_vk;
-#endif
-
-// What the base pass is made of, and whether gni_vfma rounds once.
-#if GNI_VW == 4 && (defined(__SSE2__) || defined(_M_X64))
-#define GNI_V_SSE2 1
-#else
-#define GNI_V_SSE2 0
-#endif
-#if GNI_VW == 4 && defined(__aarch64__) && defined(__ARM_NEON)
-#define GNI_V_NEON 1
-#else
-#define GNI_V_NEON 0
-#endif
-#if defined(GNI_PASS_AVX512) || defined(GNI_PASS_AVX2) || GNI_V_NEON
-#define GNI_V_FUSED 1
-#else
-#define GNI_V_FUSED 0
-#endif
-
-// Bit casts, and int32 <-> uint32 (the same bits).
-#define gni_vf_bits GNI_FN(gni_s_bits)
-#define gni_vi_float GNI_FN(gni_s_float)
-#define gni_vf_ubits GNI_FN(gni_s_ubits)
-#define gni_vu_float GNI_FN(gni_s_ufloat)
-#define gni_vi_u(x) ((gni_vu)(x))
-#define gni_vu_i(x) ((gni_vi)(x))
-
-GNI_INLINE gni_vi gni_vf_bits(gni_vf x) {
-    gni_vi r;
-    memcpy(&r, &x, sizeof r);
-    return r;
-}
-GNI_INLINE gni_vf gni_vi_float(gni_vi x) {
-    gni_vf r;
-    memcpy(&r, &x, sizeof r);
-    return r;
-}
-GNI_INLINE gni_vu gni_vf_ubits(gni_vf x) { return gni_vi_u(gni_vf_bits(x)); }
-GNI_INLINE gni_vf gni_vu_float(gni_vu x) { return gni_vi_float(gni_vu_i(x)); }
-
-// Loads and stores need no alignment. The ...n forms touch only the first n lanes (0 <= n <= GNI_VW) and load 0 beyond.
-#define gni_vload GNI_FN(gni_s_load)
-#define gni_vloadi GNI_FN(gni_s_loadi)
-#define gni_vloadu GNI_FN(gni_s_loadu)
-#define gni_vloadh GNI_FN(gni_s_loadh)
-#define gni_vloadn GNI_FN(gni_s_loadn)
-#define gni_vloadin GNI_FN(gni_s_loadin)
-#define gni_vstore GNI_FN(gni_s_store)
-#define gni_vstorei GNI_FN(gni_s_storei)
-#define gni_vstoreu GNI_FN(gni_s_storeu)
-#define gni_vstoreh GNI_FN(gni_s_storeh)
-#define gni_vstoren GNI_FN(gni_s_storen)
-#define gni_vstorein GNI_FN(gni_s_storein)
-
-GNI_INLINE gni_vf gni_vload(const float *p) {
-    gni_vf r;
-    memcpy(&r, p, sizeof r);
-    return r;
-}
-GNI_INLINE gni_vi gni_vloadi(const int32_t *p) {
-    gni_vi r;
-    memcpy(&r, p, sizeof r);
-    return r;
-}
-GNI_INLINE gni_vu gni_vloadu(const uint32_t *p) {
-    gni_vu r;
-    memcpy(&r, p, sizeof r);
-    return r;
-}
-GNI_INLINE gni_vh gni_vloadh(const uint16_t *p) {
-    gni_vh r;
-    memcpy(&r, p, sizeof r);
-    return r;
-}
-GNI_INLINE void gni_vstore(float *p, gni_vf v) { memcpy(p, &v, sizeof v); }
-GNI_INLINE void gni_vstorei(int32_t *p, gni_vi v) { memcpy(p, &v, sizeof v); }
-GNI_INLINE void gni_vstoreu(uint32_t *p, gni_vu v) { memcpy(p, &v, sizeof v); }
-GNI_INLINE void gni_vstoreh(uint16_t *p, gni_vh v) { memcpy(p, &v, sizeof v); }
-
-GNI_INLINE gni_vf gni_vloadn(const float *p, int n) {
-#if defined(GNI_PASS_AVX512)
-    return (gni_vf)_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1u), p);
-#else
-    float t[GNI_VW] = {0};
-    memcpy(t, p, sizeof(float) * (size_t)n);
-    return gni_vload(t);
-#endif
-}
-GNI_INLINE gni_vi gni_vloadin(const int32_t *p, int n) {
-#if defined(GNI_PASS_AVX512)
-    return (gni_vi)_mm512_maskz_loadu_epi32((__mmask16)((1u << n) - 1u), p);
-#else
-    int32_t t[GNI_VW] = {0};
-    memcpy(t, p, sizeof(int32_t) * (size_t)n);
-    return gni_vloadi(t);
-#endif
-}
-GNI_INLINE void gni_vstoren(float *p, gni_vf v, int n) {
-#if defined(GNI_PASS_AVX512)
-    _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1u), (__m512)v);
-#else
-    memcpy(p, &v, sizeof(float) * (size_t)n);
-#endif
-}
-GNI_INLINE void gni_vstorein(int32_t *p, gni_vi v, int n) {
-#if defined(GNI_PASS_AVX512)
-    _mm512_mask_storeu_epi32(p, (__mmask16)((1u << n) - 1u), (__m512i)v);
-#else
-    memcpy(p, &v, sizeof(int32_t) * (size_t)n);
-#endif
-}
-
-#define gni_vset GNI_FN(gni_s_set)
-#define gni_vseti GNI_FN(gni_s_seti)
-#define gni_vsetu GNI_FN(gni_s_setu)
-#define gni_viota GNI_FN(gni_s_iota)
-
-GNI_INLINE gni_vf gni_vset(float x) {
-#if defined(GNI_PASS_AVX512)
-    return (gni_vf)_mm512_set1_ps(x);
-#elif GNI_VW == 8
-    gni_vf r = {x, x, x, x, x, x, x, x};
-    return r;
-#elif GNI_VW == 4
-    gni_vf r = {x, x, x, x};
-    return r;
-#else
-    return x;
-#endif
-}
-GNI_INLINE gni_vi gni_vseti(int32_t x) {
-#if defined(GNI_PASS_AVX512)
-    return (gni_vi)_mm512_set1_epi32(x);
-#elif GNI_VW == 8
-    gni_vi r = {x, x, x, x, x, x, x, x};
-    return r;
-#elif GNI_VW == 4
-    gni_vi r = {x, x, x, x};
-    return r;
-#else
-    return x;
-#endif
-}
-GNI_INLINE gni_vu gni_vsetu(uint32_t x) { return gni_vi_u(gni_vseti((int32_t)x)); }
-// Lanes 0, 1, 2, ...
-GNI_INLINE gni_vi gni_viota(void) {
-    static const int32_t t[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-    return gni_vloadi(t);
-}
-
-// a * b + c: rounds once where GNI_V_FUSED, else twice.
-#define gni_vfma GNI_FN(gni_s_fma)
-#define gni_vfnma GNI_FN(gni_s_fnma) // c - a * b
-#define gni_vsqrt GNI_FN(gni_s_sqrt)
-#define gni_vabs GNI_FN(gni_s_abs)
-#define gni_vneg GNI_FN(gni_s_neg)
-#define gni_vcopysign GNI_FN(gni_s_copysign)
-
-GNI_INLINE gni_vf gni_vfma(gni_vf a, gni_vf b, gni_vf c) {
-#if defined(GNI_PASS_AVX512)
-    return (gni_vf)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
-#elif defined(GNI_PASS_AVX2)
-    return (gni_vf)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
-#elif GNI_V_NEON
-    return (gni_vf)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
-#else
-    return a * b + c;
-#endif
-}
-GNI_INLINE gni_vf gni_vfnma(gni_vf a, gni_vf b, gni_vf c) {
-#if defined(GNI_PASS_AVX512)
-    return (gni_vf)_mm512_fnmadd_ps((__m512)a, (__m512)b, (__m512)c);
-#elif defined(GNI_PASS_AVX2)
-    return (gni_vf)_mm256_fnmadd_ps((__m256)a, (__m256)b, (__m256)c);
-#elif GNI_V_NEON
-    return (gni_vf)vfmsq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
-#else
-    return c - a * b;
-#endif
-}
-GNI_INLINE gni_vf gni_vsqrt(gni_vf x) {
-#if defined(GNI_PASS_AVX512)
-    return (gni_vf)_mm512_sqrt_ps((__m512)x);
-#elif defined(GNI_PASS_AVX2)
-    return (gni_vf)_mm256_sqrt_ps((__m256)x);
-#elif GNI_V_SSE2
-    return (gni_vf)_mm_sqrt_ps((__m128)x);
-#elif GNI_V_NEON
-    return (gni_vf)vsqrtq_f32((float32x4_t)x);
-#elif GNI_VW == 1
-    return sqrtf(x);
-#else
-    for (int i = 0; i < GNI_VW; i++) x[i] = sqrtf(x[i]);
-    return x;
-#endif
-}
-GNI_INLINE gni_vf gni_vabs(gni_vf x) { return gni_vi_float(gni_vf_bits(x) & 0x7fffffff); }
-GNI_INLINE gni_vf gni_vneg(gni_vf x) { return -x; }
-// The magnitude of x with the sign of s.
-GNI_INLINE gni_vf gni_vcopysign(gni_vf x, gni_vf s) {
-    return gni_vu_float((gni_vf_ubits(x) & 0x7fffffffu) | (gni_vf_ubits(s) & 0x80000000u));
-}
-
-// Comparisons to a gni_vk. With a NaN operand only gni_kne is true.
-#define gni_klt GNI_FN(gni_s_klt)
-#define gni_kle GNI_FN(gni_s_kle)
-#define gni_keq GNI_FN(gni_s_keq)
-#define gni_kne GNI_FN(gni_s_kne)
-#define gni_knan GNI_FN(gni_s_knan)
-#define gni_kieq GNI_FN(gni_s_kieq)
-#define gni_kilt GNI_FN(gni_s_kilt)
-#define gni_kult GNI_FN(gni_s_kult)
-#define gni_kgt(a, b) gni_klt(b, a)
-#define gni_kge(a, b) gni_kle(b, a)
-#define gni_kigt(a, b) gni_kilt(b, a)
-#define gni_kmask GNI_FN(gni_s_kmask)
-#define gni_kfrom GNI_FN(gni_s_kfrom)
-#define gni_kand GNI_FN(gni_s_kand)
-#define gni_kor GNI_FN(gni_s_kor)
-#define gni_knot GNI_FN(gni_s_knot)
-#define gni_kany GNI_FN(gni_s_kany)
-#define gni_ksel GNI_FN(gni_s_ksel)
-#define gni_kseli GNI_FN(gni_s_kseli)
-#define gni_kselu(k, a, b) gni_vi_u(gni_kseli(k, gni_vu_i(a), gni_vu_i(b)))
-
-#if defined(GNI_PASS_AVX512)
-GNI_INLINE gni_vk gni_klt(gni_vf a, gni_vf b) {
-    return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_LT_OQ);
-}
-GNI_INLINE gni_vk gni_kle(gni_vf a, gni_vf b) {
-    return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_LE_OQ);
-}
-GNI_INLINE gni_vk gni_keq(gni_vf a, gni_vf b) {
-    return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_EQ_OQ);
-}
-GNI_INLINE gni_vk gni_kne(gni_vf a, gni_vf b) {
-    return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_NEQ_UQ);
-}
-GNI_INLINE gni_vk gni_kieq(gni_vi a, gni_vi b) {
-    return _mm512_cmpeq_epi32_mask((__m512i)a, (__m512i)b);
-}
-GNI_INLINE gni_vk gni_kilt(gni_vi a, gni_vi b) {
-    return _mm512_cmplt_epi32_mask((__m512i)a, (__m512i)b);
-}
-GNI_INLINE gni_vk gni_kult(gni_vu a, gni_vu b) {
-    return _mm512_cmplt_epu32_mask((__m512i)a, (__m512i)b);
-}
-GNI_INLINE gni_vi gni_kmask(gni_vk k) { return (gni_vi)_mm512_movm_epi32(k); }
-GNI_INLINE gni_vk gni_kfrom(gni_vi m) { return _mm512_movepi32_mask((__m512i)m); }
-GNI_INLINE gni_vk gni_kand(gni_vk a, gni_vk b) { return (gni_vk)(a & b); }
-GNI_INLINE gni_vk gni_kor(gni_vk a, gni_vk b) { return (gni_vk)(a | b); }
-GNI_INLINE gni_vk gni_knot(gni_vk a) { return (gni_vk)~a; }
-GNI_INLINE int gni_kany(gni_vk k) { return k != 0; }
-GNI_INLINE gni_vf gni_ksel(gni_vk k, gni_vf a, gni_vf b) {
-    return (gni_vf)_mm512_mask_blend_ps(k, (__m512)b, (__m512)a);
-}
-GNI_INLINE gni_vi gni_kseli(gni_vk k, gni_vi a, gni_vi b) {
-    return (gni_vi)_mm512_mask_blend_epi32(k, (__m512i)b, (__m512i)a);
-}
-#elif GNI_VW == 1
-GNI_INLINE gni_vk gni_klt(gni_vf a, gni_vf b) { return -(int32_t)(a < b); }
-GNI_INLINE gni_vk gni_kle(gni_vf a, gni_vf b) { return -(int32_t)(a <= b); }
-GNI_INLINE gni_vk gni_keq(gni_vf a, gni_vf b) { return -(int32_t)(a == b); }
-GNI_INLINE gni_vk gni_kne(gni_vf a, gni_vf b) { return -(int32_t)(a != b); }
-GNI_INLINE gni_vk gni_kieq(gni_vi a, gni_vi b) { return -(int32_t)(a == b); }
-GNI_INLINE gni_vk gni_kilt(gni_vi a, gni_vi b) { return -(int32_t)(a < b); }
-GNI_INLINE gni_vk gni_kult(gni_vu a, gni_vu b) { return -(int32_t)(a < b); }
-GNI_INLINE gni_vi gni_kmask(gni_vk k) { return k; }
-GNI_INLINE gni_vk gni_kfrom(gni_vi m) { return m; }
-GNI_INLINE gni_vk gni_kand(gni_vk a, gni_vk b) { return a & b; }
-GNI_INLINE gni_vk gni_kor(gni_vk a, gni_vk b) { return a | b; }
-GNI_INLINE gni_vk gni_knot(gni_vk a) { return ~a; }
-GNI_INLINE int gni_kany(gni_vk k) { return k != 0; }
-GNI_INLINE gni_vf gni_ksel(gni_vk k, gni_vf a, gni_vf b) { return k ? a : b; }
-GNI_INLINE gni_vi gni_kseli(gni_vk k, gni_vi a, gni_vi b) { return k ? a : b; }
-#else
-GNI_INLINE gni_vk gni_klt(gni_vf a, gni_vf b) { return (gni_vk)(a < b); }
-GNI_INLINE gni_vk gni_kle(gni_vf a, gni_vf b) { return (gni_vk)(a <= b); }
-GNI_INLINE gni_vk gni_keq(gni_vf a, gni_vf b) { return (gni_vk)(a == b); }
-GNI_INLINE gni_vk gni_kne(gni_vf a, gni_vf b) { return (gni_vk)(a != b); }
-GNI_INLINE gni_vk gni_kieq(gni_vi a, gni_vi b) { return (gni_vk)(a == b); }
-GNI_INLINE gni_vk gni_kilt(gni_vi a, gni_vi b) { return (gni_vk)(a < b); }
-GNI_INLINE gni_vk gni_kult(gni_vu a, gni_vu b) { return (gni_vk)(a < b); }
-GNI_INLINE gni_vi gni_kmask(gni_vk k) { return k; }
-GNI_INLINE gni_vk gni_kfrom(gni_vi m) { return m; }
-GNI_INLINE gni_vk gni_kand(gni_vk a, gni_vk b) { return a & b; }
-GNI_INLINE gni_vk gni_kor(gni_vk a, gni_vk b) { return a | b; }
-GNI_INLINE gni_vk gni_knot(gni_vk a) { return ~a; }
-GNI_INLINE int gni_kany(gni_vk k) {
-#if defined(GNI_PASS_AVX2)
-    return _mm256_movemask_ps((__m256)k) != 0;
-#elif GNI_V_SSE2
-    return _mm_movemask_ps((__m128)k) != 0;
-#elif GNI_V_NEON
-    return vmaxvq_u32((uint32x4_t)k) != 0;
-#else
-    int32_t any = 0;
-    for (int i = 0; i < GNI_VW; i++) any |= k[i];
-    return any != 0;
-#endif
-}
-GNI_INLINE gni_vi gni_kseli(gni_vk k, gni_vi a, gni_vi b) {
-#if defined(GNI_PASS_AVX2)
-    return (gni_vi)_mm256_blendv_ps((__m256)b, (__m256)a, (__m256)k);
-#elif GNI_V_NEON
-    return (gni_vi)vbslq_s32((uint32x4_t)k, (int32x4_t)a, (int32x4_t)b);
-#else
-    return (k & a) | (~k & b);
-#endif
-}
-GNI_INLINE gni_vf gni_ksel(gni_vk k, gni_vf a, gni_vf b) {
-    return gni_vi_float(gni_kseli(k, gni_vf_bits(a), gni_vf_bits(b)));
-}
-#endif
-GNI_INLINE gni_vk gni_knan(gni_vf x) { return gni_kne(x, x); }
-
-// The same with masks as 0 / -1 lanes.
-#define gni_vlt(a, b) gni_kmask(gni_klt(a, b))
-#define gni_vle(a, b) gni_kmask(gni_kle(a, b))
-#define gni_vgt(a, b) gni_kmask(gni_klt(b, a))
-#define gni_vge(a, b) gni_kmask(gni_kle(b, a))
-#define gni_veq(a, b) gni_kmask(gni_keq(a, b))
-#define gni_vne(a, b) gni_kmask(gni_kne(a, b))
-#define gni_visnan(a) gni_kmask(gni_knan(a))
-#define gni_vieq(a, b) gni_kmask(gni_kieq(a, b))
-#define gni_vilt(a, b) gni_kmask(gni_kilt(a, b))
-#define gni_vsel(m, a, b) gni_ksel(gni_kfrom(m), a, b)
-#define gni_vseli(m, a, b) gni_kseli(gni_kfrom(m), a, b)
-#define gni_vmask01 GNI_FN(gni_s_mask01)
-GNI_INLINE gni_vi gni_vmask01(gni_vi m) { return m & 1; } // lanes 0 / -1 to 0 / 1
-
-// Minimum and maximum; a NaN in either operand gives NaN. Which of -0 and +0 comes out is not said.
-#define gni_vmin GNI_FN(gni_s_min)
-#define gni_vmax GNI_FN(gni_s_max)
-// The same where x is known or wanted to win when it is NaN and the bound is not: clamping with a constant.
-#define gni_vminc GNI_FN(gni_s_minc)
-#define gni_vmaxc GNI_FN(gni_s_maxc)
-
-GNI_INLINE gni_vf gni_vminc(gni_vf x, gni_vf bound) {
-#if defined(GNI_PASS_AVX512)
-    return (gni_vf)_mm512_min_ps((__m512)bound, (__m512)x);
-#elif defined(GNI_PASS_AVX2)
-    return (gni_vf)_mm256_min_ps((__m256)bound, (__m256)x);
-#elif GNI_V_SSE2
-    return (gni_vf)_mm_min_ps((__m128)bound, (__m128)x);
-#elif GNI_V_NEON
-    return (gni_vf)vminq_f32((float32x4_t)x, (float32x4_t)bound);
-#else
-    return gni_ksel(gni_klt(bound, x), bound, x);
-#endif
-}
-GNI_INLINE gni_vf gni_vmaxc(gni_vf x, gni_vf bound) {
-#if defined(GNI_PASS_AVX512)
-    return (gni_vf)_mm512_max_ps((__m512)bound, (__m512)x);
-#elif defined(GNI_PASS_AVX2)
-    return (gni_vf)_mm256_max_ps((__m256)bound, (__m256)x);
-#elif GNI_V_SSE2
-    return (gni_vf)_mm_max_ps((__m128)bound, (__m128)x);
-#elif GNI_V_NEON
-    return (gni_vf)vmaxq_f32((float32x4_t)x, (float32x4_t)bound);
-#else
-    return gni_ksel(gni_klt(x, bound), bound, x);
-#endif
-}
-GNI_INLINE gni_vf gni_vmin(gni_vf a, gni_vf b) { return gni_ksel(gni_knan(b), b, gni_vminc(a, b)); }
-GNI_INLINE gni_vf gni_vmax(gni_vf a, gni_vf b) { return gni_ksel(gni_knan(b), b, gni_vmaxc(a, b)); }
-
-// Rounding to an integral float; the sign of zero is kept. gni_vrint rounds half to even.
-#define gni_vrint GNI_FN(gni_s_rint)
-#define gni_vfloor GNI_FN(gni_s_floor)
-#define gni_vceil GNI_FN(gni_s_ceil)
-#define gni_vtrunc GNI_FN(gni_s_trunc)
-
-#if defined(GNI_PASS_AVX512)
-#define GNI_V_ROUND(x, mode) (gni_vf) _mm512_roundscale_ps((__m512)(x), mode)
-#elif defined(GNI_PASS_AVX2)
-#define GNI_V_ROUND(x, mode) (gni_vf) _mm256_round_ps((__m256)(x), mode)
-#endif
-#if defined(GNI_V_ROUND)
-GNI_INLINE gni_vf gni_vrint(gni_vf x) { return GNI_V_ROUND(x, 0x8); }
-GNI_INLINE gni_vf gni_vfloor(gni_vf x) { return GNI_V_ROUND(x, 0x9); }
-GNI_INLINE gni_vf gni_vceil(gni_vf x) { return GNI_V_ROUND(x, 0xa); }
-GNI_INLINE gni_vf gni_vtrunc(gni_vf x) { return GNI_V_ROUND(x, 0xb); }
-#undef GNI_V_ROUND
-#elif GNI_V_NEON
-GNI_INLINE gni_vf gni_vrint(gni_vf x) { return (gni_vf)vrndnq_f32((float32x4_t)x); }
-GNI_INLINE gni_vf gni_vfloor(gni_vf x) { return (gni_vf)vrndmq_f32((float32x4_t)x); }
-GNI_INLINE gni_vf gni_vceil(gni_vf x) { return (gni_vf)vrndpq_f32((float32x4_t)x); }
-GNI_INLINE gni_vf gni_vtrunc(gni_vf x) { return (gni_vf)vrndq_f32((float32x4_t)x); }
-#else
-// Adding and taking away 2^23 leaves no room for a fraction; from 2^23 on there is none anyway.
-GNI_INLINE gni_vf gni_vrint(gni_vf x) {
-    gni_vf a = gni_vabs(x), big = gni_vset(8388608.0f);
-    gni_vf r = gni_vcopysign((a + big) - big, x);
-    return gni_ksel(gni_klt(a, big), r, x);
-}
-GNI_INLINE gni_vf gni_vfloor(gni_vf x) {
-    gni_vf r = gni_vrint(x), zero = gni_vset(0.0f);
-    return gni_vcopysign(r - gni_ksel(gni_kgt(r, x), gni_vset(1.0f), zero), x);
-}
-GNI_INLINE gni_vf gni_vceil(gni_vf x) {
-    gni_vf r = gni_vrint(x), zero = gni_vset(0.0f);
-    return gni_vcopysign(r + gni_ksel(gni_klt(r, x), gni_vset(1.0f), zero), x);
-}
-GNI_INLINE gni_vf gni_vtrunc(gni_vf x) { return gni_vcopysign(gni_vfloor(gni_vabs(x)), x); }
-#endif
-
-// Conversions between floats and integers. To integer: truncates, saturates, NaN gives 0.
-#define gni_vtoi GNI_FN(gni_s_toi)
-#define gni_vtou GNI_FN(gni_s_tou)
-#define gni_vtoi_fast GNI_FN(gni_s_toi_fast)
-#define gni_itov GNI_FN(gni_s_itov)
-#define gni_utov GNI_FN(gni_s_utov)
-
-// For |x| < 2^31 only.
-GNI_INLINE gni_vi gni_vtoi_fast(gni_vf x) {
-#if defined(GNI_PASS_AVX512)
-    return (gni_vi)_mm512_cvttps_epi32((__m512)x);
-#elif defined(GNI_PASS_AVX2)
-    return (gni_vi)_mm256_cvttps_epi32((__m256)x);
-#elif GNI_V_SSE2
-    return (gni_vi)_mm_cvttps_epi32((__m128)x);
-#elif GNI_V_NEON
-    return (gni_vi)vcvtq_s32_f32((float32x4_t)x);
-#elif GNI_VW == 1
-    return (int32_t)x;
-#else
-    return __builtin_convertvector(x, gni_vi);
-#endif
-}
-GNI_INLINE gni_vi gni_vtoi(gni_vf x) {
-    gni_vf top = gni_vset(2147483648.0f);
-    gni_vk in = gni_kand(gni_klt(x, top), gni_kge(x, -top));
-    gni_vi r = gni_vtoi_fast(gni_ksel(in, x, gni_vset(0.0f)));
-    r = gni_kseli(gni_kge(x, top), gni_vseti(INT32_MAX), r);
-    return gni_kseli(gni_klt(x, -top), gni_vseti(INT32_MIN), r);
-}
-GNI_INLINE gni_vu gni_vtou(gni_vf x) {
-    gni_vf half = gni_vset(2147483648.0f), top = gni_vset(4294967296.0f);
-    gni_vk in = gni_kand(gni_klt(x, top), gni_kge(x, gni_vset(0.0f)));
-    gni_vf y = gni_ksel(in, x, gni_vset(0.0f));
-    gni_vk high = gni_kge(y, half);
-    gni_vu r = gni_vi_u(gni_vtoi_fast(gni_ksel(high, y - half, y)));
-    r ^= gni_vi_u(gni_kmask(high)) & 0x80000000u;
-    return r | gni_vi_u(gni_vge(x, top));
-}
-GNI_INLINE gni_vf gni_itov(gni_vi x) {
-#if defined(GNI_PASS_AVX512)
-    return (gni_vf)_mm512_cvtepi32_ps((__m512i)x);
-#elif defined(GNI_PASS_AVX2)
-    return (gni_vf)_mm256_cvtepi32_ps((__m256i)x);
-#elif GNI_V_SSE2
-    return (gni_vf)_mm_cvtepi32_ps((__m128i)x);
-#elif GNI_VW == 1
-    return (float)x;
-#else
-    return __builtin_convertvector(x, gni_vf);
-#endif
-}
-// Two exact halves and one rounding add: correct for every value, and the same on every pass.
-GNI_INLINE gni_vf gni_utov(gni_vu x) {
-    gni_vf high = gni_itov(gni_vu_i(x >> 16)), low = gni_itov(gni_vu_i(x & 0xffffu));
-    return high * gni_vset(65536.0f) + low;
-}
-
-// float16 and bfloat16: round to nearest even, subnormals exact, NaN stays NaN.
-// gni_vf16_float and gni_vfloat_f16 work on the low 16 bits of each lane, the loads and stores on packed uint16.
-#define gni_vwiden GNI_FN(gni_s_widen)
-#define gni_vnarrow GNI_FN(gni_s_narrow)
-#define gni_vf16_float GNI_FN(gni_s_f16_float)
-#define gni_vfloat_f16 GNI_FN(gni_s_float_f16)
-#define gni_vbf16_float GNI_FN(gni_s_bf16_float)
-#define gni_vfloat_bf16 GNI_FN(gni_s_float_bf16)
-#define gni_vload_f16 GNI_FN(gni_s_load_f16)
-#define gni_vstore_f16 GNI_FN(gni_s_store_f16)
-#define gni_vload_bf16 GNI_FN(gni_s_load_bf16)
-#define gni_vstore_bf16 GNI_FN(gni_s_store_bf16)
-
-GNI_INLINE gni_vu gni_vwiden(gni_vh x) {
-#if GNI_VW == 1
-    return x;
-#else
-    return __builtin_convertvector(x, gni_vu);
-#endif
-}
-// Keeps the low 16 bits of each lane.
-GNI_INLINE gni_vh gni_vnarrow(gni_vu x) {
-#if GNI_VW == 1
-    return (gni_vh)(x & 0xffffu);
-#else
-    return __builtin_convertvector(x, gni_vh);
-#endif
-}
-GNI_INLINE gni_vf gni_vf16_float(gni_vu h) {
-    gni_vu em = (h & 0x7fffu) << 13, sign = (h & 0x8000u) << 16;
-    gni_vf normal = gni_vu_float(em + 0x38000000u);
-    // A subnormal's mantissa is put under the exponent of 2^-14 and that 2^-14 taken away again.
-    gni_vf sub = gni_vu_float(em + 0x38800000u) - gni_vset(6.103515625e-05f);
-    gni_vf top = gni_vu_float(em | 0x7f800000u);
-    gni_vf r = gni_ksel(gni_kult(em, gni_vsetu(0x00800000u)), sub, normal);
-    r = gni_ksel(gni_kult(em, gni_vsetu(0x0f800000u)), r, top);
-    return gni_vu_float(gni_vf_ubits(r) | sign);
-}
-GNI_INLINE gni_vu gni_vfloat_f16(gni_vf x) {
-    gni_vu u = gni_vf_ubits(x), a = u & 0x7fffffffu, sign = (u >> 16) & 0x8000u;
-    gni_vu normal = (a - 0x38000000u + 0xfffu + ((a >> 13) & 1u)) >> 13;
-    // Adding 0.5 lines the bits up with float16's subnormals and rounds.
-    gni_vu sub = gni_vf_ubits(gni_vu_float(a) + gni_vset(0.5f)) - 0x3f000000u;
-    gni_vu r = gni_kselu(gni_kult(a, gni_vsetu(0x38800000u)), sub, normal);
-    r = gni_kselu(gni_kult(a, gni_vsetu(0x47800000u)), r, gni_vsetu(0x7c00u));
-    r = gni_kselu(gni_kult(gni_vsetu(0x7f800000u), a), ((a >> 13) & 0x3ffu) | 0x7e00u, r);
-    return r | sign;
-}
-GNI_INLINE gni_vf gni_vbf16_float(gni_vu h) { return gni_vu_float(h << 16); }
-GNI_INLINE gni_vu gni_vfloat_bf16(gni_vf x) {
-    gni_vu u = gni_vf_ubits(x);
-    gni_vu r = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
-    return gni_kselu(gni_knan(x), (u >> 16) | 0x40u, r);
-}
-GNI_INLINE gni_vf gni_vload_f16(const uint16_t *p) {
-#if defined(GNI_PASS_AVX512)
-    return (gni_vf)_mm512_cvtph_ps((__m256i)gni_vloadh(p));
-#elif defined(GNI_PASS_AVX2)
-    return (gni_vf)_mm256_cvtph_ps((__m128i)gni_vloadh(p));
-#elif GNI_V_NEON
-    return (gni_vf)vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p)));
-#else
-    return gni_vf16_float(gni_vwiden(gni_vloadh(p)));
-#endif
-}
-GNI_INLINE void gni_vstore_f16(uint16_t *p, gni_vf x) {
-#if defined(GNI_PASS_AVX512)
-    gni_vstoreh(p, (gni_vh)_mm512_cvtps_ph((__m512)x, 0x8));
-#elif defined(GNI_PASS_AVX2)
-    gni_vstoreh(p, (gni_vh)_mm256_cvtps_ph((__m256)x, 0x0));
-#elif GNI_V_NEON
-    vst1_u16(p, vreinterpret_u16_f16(vcvt_f16_f32((float32x4_t)x)));
-#else
-    gni_vstoreh(p, gni_vnarrow(gni_vfloat_f16(x)));
-#endif
-}
-GNI_INLINE gni_vf gni_vload_bf16(const uint16_t *p) {
-    return gni_vbf16_float(gni_vwiden(gni_vloadh(p)));
-}
-GNI_INLINE void gni_vstore_bf16(uint16_t *p, gni_vf x) {
-    gni_vstoreh(p, gni_vnarrow(gni_vfloat_bf16(x)));
-}
-
-// The 64-bit products of a and b, lane by lane, as high and low words.
-#define gni_vmulhilo GNI_FN(gni_s_mulhilo)
-GNI_INLINE void gni_vmulhilo(gni_vu a, gni_vu b, gni_vu *hi, gni_vu *lo) {
-#if defined(GNI_PASS_AVX512)
-    __m512i even = _mm512_mul_epu32((__m512i)a, (__m512i)b);
-    __m512i odd =
-        _mm512_mul_epu32(_mm512_srli_epi64((__m512i)a, 32), _mm512_srli_epi64((__m512i)b, 32));
-    *hi = (gni_vu)_mm512_mask_blend_epi32(0xaaaa, _mm512_srli_epi64(even, 32), odd);
-    *lo = a * b;
-#elif defined(GNI_PASS_AVX2)
-    __m256i even = _mm256_mul_epu32((__m256i)a, (__m256i)b);
-    __m256i odd =
-        _mm256_mul_epu32(_mm256_srli_epi64((__m256i)a, 32), _mm256_srli_epi64((__m256i)b, 32));
-    *hi = (gni_vu)_mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xaa);
-    *lo = a * b;
-#elif GNI_V_SSE2
-    __m128i even = _mm_mul_epu32((__m128i)a, (__m128i)b);
-    __m128i odd = _mm_mul_epu32(_mm_srli_epi64((__m128i)a, 32), _mm_srli_epi64((__m128i)b, 32));
-    const __m128i low = _mm_set_epi32(0, -1, 0, -1);
-    *hi = (gni_vu)_mm_or_si128(_mm_srli_epi64(even, 32), _mm_andnot_si128(low, odd));
-    *lo = (gni_vu)_mm_or_si128(_mm_and_si128(even, low), _mm_slli_epi64(odd, 32));
-#elif GNI_VW == 1
-    uint64_t p = (uint64_t)a * b;
-    *hi = (uint32_t)(p >> 32);
-    *lo = (uint32_t)(p & 0xffffffffu);
-#else
-    gni_vu h;
-    for (int i = 0; i < GNI_VW; i++) h[i] = (uint32_t)(((uint64_t)a[i] * b[i]) >> 32);
-    *hi = h;
-    *lo = a * b;
-#endif
-}
-// >>vmath
-// The float32 functions of one SIMD pass: gni_vexp, gni_vsin, ... from vectors to vectors, every lane by itself.
-// Range reduction and polynomials are the textbook ones (Muller, Elementary Functions; Cody & Waite 1980); the
-// coefficients come from tools/fit_math.py, the measured errors from tools/ulp.c. tools/shaders/math.glsl has the same.
-
-#define gni_vmad GNI_FN(gni_vm_mad)
-#define gni_vhead GNI_FN(gni_vm_head)
-#define gni_vpow2 GNI_FN(gni_vm_pow2)
-#define gni_vscale GNI_FN(gni_vm_scale)
-#define gni_vsignof GNI_FN(gni_vm_signof)
-#define gni_vxor GNI_FN(gni_vm_xor)
-
-// Adding this leaves x, rounded to an integer, in the low bits of the sum; |x| < 2^22.
-#define GNI_V_MAGIC 12582912.0f
-#define GNI_V_MAGIC_BITS 0x4b400000u
-
-// a * b + c: one step of a polynomial.
-GNI_INLINE gni_vf gni_vmad(gni_vf a, gni_vf b, float c) { return gni_vfma(a, b, gni_vset(c)); }
-// The first 12 bits of x: products of two heads are exact, with or without a fused multiply-add.
-GNI_INLINE gni_vf gni_vhead(gni_vf x) { return gni_vu_float(gni_vf_ubits(x) & 0xfffff000u); }
-GNI_INLINE gni_vu gni_vsignof(gni_vf x) { return gni_vf_ubits(x) & 0x80000000u; }
-GNI_INLINE gni_vf gni_vxor(gni_vf x, gni_vu bits) { return gni_vu_float(gni_vf_ubits(x) ^ bits); }
-// 2^n for -126 <= n <= 127.
-GNI_INLINE gni_vf gni_vpow2(gni_vi n) { return gni_vu_float((gni_vi_u(n) + 127u) << 23); }
-// y 2^n for t = GNI_V_MAGIC + n, |n| <= 252; one rounding when the result is subnormal.
-GNI_INLINE gni_vf gni_vscale(gni_vf y, gni_vf t) {
-#if defined(GNI_PASS_AVX512)
-    return (gni_vf)_mm512_scalef_ps((__m512)y, (__m512)(t - gni_vset(GNI_V_MAGIC)));
-#else
-    gni_vi n = gni_vu_i(gni_vf_ubits(t) - GNI_V_MAGIC_BITS), half = n >> 1;
-    return y * gni_vpow2(half) * gni_vpow2(gni_vu_i(gni_vi_u(n) - gni_vi_u(half)));
-#endif
-}
-
-// ---- exp and its kin
-
-#define gni_vexp_reduce GNI_FN(gni_vm_exp_reduce)
-#define gni_vexp_poly GNI_FN(gni_vm_exp_poly)
-#define gni_vexp_mid GNI_FN(gni_vm_exp_mid)
-#define gni_vexp2_poly GNI_FN(gni_vm_exp2_poly)
-#define gni_vexp GNI_FN(gni_vm_exp)
-#define gni_vexp2 GNI_FN(gni_vm_exp2)
-#define gni_vexpm1 GNI_FN(gni_vm_expm1)
-
-// x = n ln 2 + r, |r| <= ln(2)/2, t = GNI_V_MAGIC + n.
-GNI_INLINE gni_vf gni_vexp_reduce(gni_vf x, gni_vf *t) {
-    *t = gni_vmad(x, gni_vset(1.44269502f), GNI_V_MAGIC);
-    gni_vf n = *t - gni_vset(GNI_V_MAGIC);
-    gni_vf r = gni_vfnma(n, gni_vset(0.693145752f), x);
-    return gni_vfnma(n, gni_vset(1.42860677e-06f), r);
-}
-// exp(r) - 1 for |r| <= ln(2)/2.
-GNI_INLINE gni_vf gni_vexp_poly(gni_vf r) {
-    gni_vf p = gni_vset(0.00138219551f);
-    p = gni_vmad(p, r, 0.0083690444f);
-    p = gni_vmad(p, r, 0.0416682586f);
-    p = gni_vmad(p, r, 0.166665182f);
-    p = gni_vmad(p, r, 0.49999994f);
-    return gni_vfma(p, r * r, r);
-}
-// exp(x) for |x| < 80; another x gives some number.
-GNI_INLINE gni_vf gni_vexp_mid(gni_vf x) {
-    gni_vf t, y = gni_vexp_poly(gni_vexp_reduce(x, &t)) + gni_vset(1.0f);
-    return gni_vu_float(gni_vf_ubits(y) + (gni_vf_ubits(t) << 23));
-}
-GNI_INLINE gni_vf gni_vexp(gni_vf x) {
-    gni_vf t, y = gni_vminc(gni_vmaxc(x, gni_vset(-104.0f)), gni_vset(89.0f));
-    y = gni_vexp_poly(gni_vexp_reduce(y, &t)) + gni_vset(1.0f);
-    return gni_vscale(y, t);
-}
-// 2^r - 1 for |r| <= 1/2.
-GNI_INLINE gni_vf gni_vexp2_poly(gni_vf r) {
-    gni_vf p = gni_vset(0.000153269313f);
-    p = gni_vmad(p, r, 0.00133912405f);
-    p = gni_vmad(p, r, 0.00961850584f);
-    p = gni_vmad(p, r, 0.0555035919f);
-    p = gni_vmad(p, r, 0.240226477f);
-    p = gni_vmad(p, r, 0.693147182f);
-    return p * r;
-}
-GNI_INLINE gni_vf gni_vexp2(gni_vf x) {
-    gni_vf y = gni_vminc(gni_vmaxc(x, gni_vset(-151.0f)), gni_vset(129.0f));
-    gni_vf t = y + gni_vset(GNI_V_MAGIC), n = t - gni_vset(GNI_V_MAGIC);
-    return gni_vscale(gni_vexp2_poly(y - n) + gni_vset(1.0f), t);
-}
-GNI_INLINE gni_vf gni_vexpm1(gni_vf x) {
-    gni_vf t, y = gni_vminc(gni_vmaxc(x, gni_vset(-18.0f)), gni_vset(89.0f));
-    gni_vf p = gni_vexp_poly(gni_vexp_reduce(y, &t));
-    // 2^n (p + 1) - 1 at half size, so that n = 128 does not overflow early.
-    gni_vf s = gni_vu_float((gni_vf_ubits(t) << 23) + 0x3f000000u);
-    y = gni_vfma(s, p, s - gni_vset(0.5f));
-    y = gni_ksel(gni_keq(t, gni_vset(GNI_V_MAGIC)), p, y + y);
-    return gni_vcopysign(y, x);
-}
-
-// ---- log and its kin
-
-#define gni_vlog_bits GNI_FN(gni_vm_log_bits)
-#define gni_vlog_split GNI_FN(gni_vm_log_split)
-#define gni_vlog_poly GNI_FN(gni_vm_log_poly)
-#define gni_vlog_near1 GNI_FN(gni_vm_log_near1)
-#define gni_vlog GNI_FN(gni_vm_log)
-#define gni_vlog2 GNI_FN(gni_vm_log2)
-#define gni_vlog10 GNI_FN(gni_vm_log10)
-#define gni_vlog1p GNI_FN(gni_vm_log1p)
-
-// x = 2^k m, sqrt(1/2) <= m < sqrt(2), for normal x > 0.
-GNI_INLINE gni_vf gni_vlog_bits(gni_vf x, gni_vf *k) {
-    gni_vu u = gni_vf_ubits(x) - 0x3f3504f3u;
-    *k = gni_itov(gni_vu_i(u) >> 23);
-    return gni_vu_float((u & 0x007fffffu) + 0x3f3504f3u);
-}
-// The same for every x, returning f = m - 1. Where the logarithm is NaN or infinite, k or f is made so that the sum of their parts is.
-GNI_INLINE gni_vf gni_vlog_split(gni_vf x, gni_vf *k) {
-#if defined(GNI_PASS_AVX512)
-    __m512 m = _mm512_getmant_ps((__m512)x, _MM_MANT_NORM_1_2, _MM_MANT_SIGN_nan);
-    __m512 e = _mm512_getexp_ps((__m512)x);
-    __mmask16 upper = _mm512_cmp_ps_mask(m, _mm512_set1_ps(1.41421354f), _CMP_GE_OQ);
-    m = _mm512_mask_mul_ps(m, upper, m, _mm512_set1_ps(0.5f));
-    *k = (gni_vf)_mm512_mask_add_ps(e, upper, e, _mm512_set1_ps(1.0f));
-    return (gni_vf)m - gni_vset(1.0f);
-#else
-    gni_vf least = gni_vset(1.17549435e-38f), zero = gni_vset(0.0f), inf = gni_vset(INFINITY);
-    gni_vk usual = gni_kand(gni_kge(x, least), gni_klt(x, inf));
-    gni_vf f = gni_vlog_bits(x, k) - gni_vset(1.0f);
-    if (gni_kany(gni_knot(usual))) {
-        gni_vf k2, f2 = gni_vlog_bits(x * gni_vset(8388608.0f), &k2) - gni_vset(1.0f);
-        gni_vk sub = gni_kand(gni_kgt(x, zero), gni_klt(x, least));
-        // +Inf and NaN stay themselves, 0 gives -Inf, what is below 0 NaN.
-        gni_vf k3 = gni_ksel(gni_keq(x, zero), -inf, gni_ksel(gni_klt(x, zero), inf - inf, x));
-        f = gni_ksel(usual, f, gni_ksel(sub, f2, zero));
-        *k = gni_ksel(usual, *k, gni_ksel(sub, k2 - gni_vset(23.0f), k3));
-    }
-    return f;
-#endif
-}
-// log(1 + f) - f + add for sqrt(1/2) <= 1 + f < sqrt(2).
-GNI_INLINE gni_vf gni_vlog_poly(gni_vf f, gni_vf add) {
-    gni_vf z = f * f, p = gni_vset(-0.0763620213f);
-    p = gni_vmad(p, f, 0.127620921f);
-    p = gni_vmad(p, f, -0.131596208f);
-    p = gni_vmad(p, f, 0.142015889f);
-    p = gni_vmad(p, f, -0.166234091f);
-    p = gni_vmad(p, f, 0.200012416f);
-    p = gni_vmad(p, f, -0.250008196f);
-    p = gni_vmad(p, f, 0.333333313f);
-    p = gni_vfma(p, f * z, add);
-    return gni_vfma(z, gni_vset(-0.5f), p);
-}
-// log(2^k (1 + f)).
-GNI_INLINE gni_vf gni_vlog_near1(gni_vf k, gni_vf f) {
-    gni_vf y = f + gni_vlog_poly(f, k * gni_vset(1.42860677e-06f));
-    return gni_vfma(k, gni_vset(0.693145752f), y);
-}
-GNI_INLINE gni_vf gni_vlog(gni_vf x) {
-    gni_vf k, f = gni_vlog_split(x, &k);
-    return gni_vlog_near1(k, f);
-}
-GNI_INLINE gni_vf gni_vlog2(gni_vf x) {
-    gni_vf k, f = gni_vlog_split(x, &k), y = f + gni_vlog_poly(f, gni_vset(0.0f));
-    gni_vf low = gni_vfma(y, gni_vset(1.92596303e-08f), k);
-    return gni_vfma(y, gni_vset(1.44269502f), low);
-}
-GNI_INLINE gni_vf gni_vlog10(gni_vf x) {
-    gni_vf k, f = gni_vlog_split(x, &k), y = f + gni_vlog_poly(f, gni_vset(0.0f));
-    gni_vf low = gni_vfma(y, gni_vset(0.434294492f), k * gni_vset(4.60503907e-06f));
-    return gni_vfma(k, gni_vset(0.301025391f), low);
-}
-// log(2^up (1 + x)) for x > -1 that is finite; other x give some number.
-#define gni_vlog1p_up GNI_FN(gni_vm_log1p_up)
-GNI_INLINE gni_vf gni_vlog1p_up(gni_vf x, gni_vf up) {
-    gni_vf one = gni_vset(1.0f), high = gni_vmaxc(x, one), low = gni_vminc(x, one);
-    gni_vf k, sum = high + low, m = gni_vlog_bits(sum, &k);
-    // What the sum lost to rounding, brought to the scale of m: half of it times 2^(1-k).
-    gni_vf lost = low - (sum - high);
-    gni_vf scale = gni_vu_float(0x40000000u - (gni_vf_ubits(sum) - gni_vf_ubits(m)));
-    gni_vf f = gni_vfma(lost * scale, gni_vset(0.5f), m - one);
-    return gni_vlog_near1(k + up, f);
-}
-GNI_INLINE gni_vf gni_vlog1p(gni_vf x) {
-    gni_vf zero = gni_vset(0.0f), inf = gni_vset(INFINITY), edge = gni_vset(-1.0f);
-    gni_vf y = gni_vcopysign(gni_vlog1p_up(x, zero), x);
-    gni_vf odd = gni_ksel(gni_keq(x, edge), -inf, gni_ksel(gni_klt(x, edge), inf - inf, x));
-    return gni_ksel(gni_kand(gni_kgt(x, edge), gni_klt(x, inf)), y, odd);
-}
-
-// ---- sin, cos, tan
-
-#define gni_vpi_rest GNI_FN(gni_vm_pi_rest)
-#define gni_vpi_rest_big GNI_FN(gni_vm_pi_rest_big)
-#define gni_vtrig_rare GNI_FN(gni_vm_trig_rare)
-#define gni_vsin_poly GNI_FN(gni_vm_sin_poly)
-#define gni_vsin GNI_FN(gni_vm_sin)
-#define gni_vcos GNI_FN(gni_vm_cos)
-#define gni_vtan GNI_FN(gni_vm_tan)
-
-#define GNI_V_PIO2 1.57079637f
-#define GNI_V_PIO2_LO -4.37113883e-08f
-
-// a - h pi for h a multiple of 1/2 near a / pi, a <= GNI_V_TRIG_MAX (Cody & Waite). Either the products are exact by
-// themselves, or the fused multiply-add keeps what they lose.
-#if GNI_V_FUSED
-#define GNI_V_TRIG_MAX 131072.0f
-GNI_INLINE gni_vf gni_vpi_rest(gni_vf a, gni_vf h) {
-    gni_vf r = gni_vfnma(h, gni_vset(3.14159274f), a);
-    r = gni_vfma(h, gni_vset(8.74227766e-08f), r);
-    return gni_vfma(h, gni_vset(3.43024902e-15f), r);
-}
-#else
-#define GNI_V_TRIG_MAX 12800.0f
-GNI_INLINE gni_vf gni_vpi_rest(gni_vf a, gni_vf h) {
-    gni_vf b = (a - h * gni_vset(3.140625f)) - h * gni_vset(0.000967502594f),
-           c = h * gni_vset(1.50990672e-07f);
-    // All exact so far; what the next difference loses is put back, so that only the last one rounds.
-    gni_vf r = b - c, lost = (b - r) - c;
-    return r + (lost - h * gni_vset(5.12668814e-12f));
-}
-#endif
-
-// The same for any finite a > 1000 (Payne & Hanek 1983): a / pi mod 2 as a 64-bit fraction, from the 96 bits of 1 / pi
-// that matter for a's exponent. *n gets the multiple of pi (or of pi/2 with halves = 1) that was taken off, mod 2 (4).
-// shift is added to a first, in units of pi/2.
-static float gni_vpi_rest_big(float a, int halves, uint32_t shift, uint32_t *n) {
-    static const uint32_t inv_pi[9] = {0,           0x517cc1b7u, 0x27220a94u,
-                                       0xfe13abe8u, 0xfa9a6ee0u, 0x6db14accu,
-                                       0x9e21c820u, 0xff28b1d5u, 0xef5de2b0u};
-    uint32_t bits;
-    memcpy(&bits, &a, sizeof bits);
-    // a = m 2^e; the window starts at the bit of 1 / pi that weighs 2^-e.
-    uint32_t start = (bits >> 23) - 150u + 31u, word = start >> 5, left = start & 31u, w[3];
-    uint64_t m = (bits & 0x7fffffu) | 0x800000u;
-    for (uint32_t i = 0; i < 3; i++) {
-        uint64_t two = ((uint64_t)inv_pi[word + i] << 32) | inv_pi[word + i + 1];
-        w[i] = (uint32_t)((two << left) >> 32);
-    }
-    uint64_t p = ((m * w[0]) << 32) + m * w[1] + ((m * w[2]) >> 32) + ((uint64_t)shift << 62);
-    int unit = halves ? 62 : 63;
-    uint64_t count = ((p >> (unit - 1)) + 1) >> 1;
-    *n = (uint32_t)count;
-    p -= count << unit;
-    double rest = p >> 63 ? -(double)(~p + 1) : (double)p;
-    return (float)(rest * (3.14159265358979323846 / 9223372036854775808.0));
-}
-// Puts the rests of the finite lanes above GNI_V_TRIG_MAX into r, and the lowest bit of the count into the top bit of sign.
-static gni_vf gni_vtrig_rare(gni_vf a, gni_vf r, gni_vu *sign, int halves, uint32_t shift) {
-    float av[GNI_VW], rv[GNI_VW];
-    uint32_t sv[GNI_VW];
-    gni_vstore(av, a);
-    gni_vstore(rv, r);
-    gni_vstoreu(sv, *sign);
-    for (int i = 0; i < GNI_VW; i++) {
-        uint32_t n;
-        if (!(av[i] > GNI_V_TRIG_MAX && av[i] <= 3.40282347e+38f)) continue;
-        rv[i] = gni_vpi_rest_big(av[i], halves, shift, &n);
-        sv[i] = n << 31;
-    }
-    *sign = gni_vloadu(sv);
-    return gni_vload(rv);
-}
-// sin(r) for |r| <= pi/2.
-GNI_INLINE gni_vf gni_vsin_poly(gni_vf r) {
-    gni_vf z = r * r, p = gni_vset(2.60572824e-06f);
-    p = gni_vmad(p, z, -0.000198096546f);
-    p = gni_vmad(p, z, 0.00833306834f);
-    // z^2 p + z c instead of z (z p + c): half the error at pi/2
-    p = gni_vfma(z, gni_vset(-0.166666597f), p * (z * z));
-    p = gni_vfma(p, r, r);
-#if !GNI_V_FUSED
-    // The roundings of products would be too much near pi/2: there it is the cosine of what is missing.
-    gni_vf a = gni_vabs(r), w = (gni_vset(GNI_V_PIO2) - a) + gni_vset(GNI_V_PIO2_LO), v = w * w;
-    gni_vf c = gni_vset(2.44318762e-05f);
-    c = gni_vmad(c, v, -0.00138873071f);
-    c = gni_vmad(c, v, 0.0416666456f);
-    c = (v * v) * c - v * gni_vset(0.5f);
-    p = gni_ksel(gni_kgt(a, gni_vset(0.785398185f)), gni_vcopysign(c + gni_vset(1.0f), r), p);
-#endif
-    return p;
-}
-GNI_INLINE gni_vf gni_vsin(gni_vf x) {
-    gni_vf a = gni_vabs(x), t = gni_vmad(a, gni_vset(0.318309873f), GNI_V_MAGIC);
-    gni_vf r = gni_vpi_rest(a, t - gni_vset(GNI_V_MAGIC));
-    gni_vu sign = gni_vf_ubits(t) << 31;
-    gni_vk rare = gni_kgt(a, gni_vset(GNI_V_TRIG_MAX));
-    if (gni_kany(rare)) r = gni_vtrig_rare(a, r, &sign, 0, 0);
-    return gni_vxor(gni_vsin_poly(r), sign ^ gni_vsignof(x));
-}
-// cos(a) = -sin(r) (-1)^j for a = (j + 1/2) pi + r.
-GNI_INLINE gni_vf gni_vcos(gni_vf x) {
-    gni_vf a = gni_vabs(x), t = gni_vmad(a, gni_vset(0.318309873f), -0.5f) + gni_vset(GNI_V_MAGIC);
-    gni_vf r = gni_vpi_rest(a, (t - gni_vset(GNI_V_MAGIC)) + gni_vset(0.5f));
-    gni_vu sign = ~gni_vf_ubits(t) << 31;
-    gni_vk rare = gni_kgt(a, gni_vset(GNI_V_TRIG_MAX));
-    if (gni_kany(rare)) r = gni_vtrig_rare(a, r, &sign, 0, 1);
-    return gni_vxor(gni_vsin_poly(r), sign);
-}
-GNI_INLINE gni_vf gni_vtan(gni_vf x) {
-    gni_vf a = gni_vabs(x), t = gni_vmad(a, gni_vset(0.636619747f), GNI_V_MAGIC);
-    gni_vf r = gni_vpi_rest(a, (t - gni_vset(GNI_V_MAGIC)) * gni_vset(0.5f));
-    gni_vu odd = gni_vf_ubits(t) << 31;
-    gni_vk rare = gni_kgt(a, gni_vset(GNI_V_TRIG_MAX));
-    if (gni_kany(rare)) r = gni_vtrig_rare(a, r, &odd, 1, 0);
-    gni_vf z = r * r, p = gni_vset(0.00944519881f);
-    p = gni_vmad(p, z, 0.0030206563f);
-    p = gni_vmad(p, z, 0.0244908202f);
-    p = gni_vmad(p, z, 0.0533946529f);
-    p = gni_vmad(p, z, 0.13338995f);
-    p = gni_vmad(p, z, 0.333331496f);
-    p = gni_vfma(p * z, r, r);
-    p = gni_ksel(gni_kilt(gni_vu_i(odd), gni_vseti(0)), gni_vset(-1.0f) / p, p);
-    return gni_vxor(p, gni_vsignof(x));
-}
-
-// ---- asin, acos, atan, atan2
-
-#define gni_vasin_poly GNI_FN(gni_vm_asin_poly)
-#define gni_vatan_poly GNI_FN(gni_vm_atan_poly)
-#define gni_vasin GNI_FN(gni_vm_asin)
-#define gni_vacos GNI_FN(gni_vm_acos)
-#define gni_vatan GNI_FN(gni_vm_atan)
-#define gni_vatan2 GNI_FN(gni_vm_atan2)
-
-// asin(a) for a <= 1/2, else asin(sqrt((1 - a) / 2)) with *upper set: asin(a) is pi/2 minus twice that.
-GNI_INLINE gni_vf gni_vasin_poly(gni_vf a, gni_vk *upper) {
-    gni_vf half = gni_vset(0.5f), folded = gni_vfnma(a, half, half);
-    *upper = gni_kgt(a, half);
-    gni_vf z = gni_ksel(*upper, folded, a * a), s = gni_ksel(*upper, gni_vsqrt(folded), a);
-    gni_vf p = gni_vset(0.0421581976f);
-    p = gni_vmad(p, z, 0.0241848044f);
-    p = gni_vmad(p, z, 0.0454691499f);
-    p = gni_vmad(p, z, 0.0749530941f);
-    p = gni_vmad(p, z, 0.166667521f);
-    return gni_vfma(p * z, s, s);
-}
-GNI_INLINE gni_vf gni_vasin(gni_vf x) {
-    gni_vk upper;
-    gni_vf p = gni_vasin_poly(gni_vabs(x), &upper), twice = p + p;
-    gni_vf q = gni_vset(GNI_V_PIO2) - (twice - gni_vset(GNI_V_PIO2_LO));
-    return gni_vcopysign(gni_ksel(upper, q, p), x);
-}
-GNI_INLINE gni_vf gni_vacos(gni_vf x) {
-    gni_vk upper, below = gni_klt(x, gni_vset(0.0f));
-    gni_vf p = gni_vasin_poly(gni_vabs(x), &upper), twice = p + p, low = gni_vset(GNI_V_PIO2_LO);
-    gni_vf mid = gni_vset(GNI_V_PIO2) - (gni_vcopysign(p, x) - low);
-    gni_vf end = gni_ksel(below, gni_vset(2 * GNI_V_PIO2) - (twice - (low + low)), twice);
-    return gni_ksel(upper, end, mid);
-}
-// atan(t) for 0 <= t <= 1.
-GNI_INLINE gni_vf gni_vatan_poly(gni_vf t) {
-    gni_vf z = t * t, p = gni_vset(-0.00178292743f);
-    p = gni_vmad(p, z, 0.0108690094f);
-    p = gni_vmad(p, z, -0.0310973749f);
-    p = gni_vmad(p, z, 0.0578816198f);
-    p = gni_vmad(p, z, -0.0839931294f);
-    p = gni_vmad(p, z, 0.109508812f);
-    p = gni_vmad(p, z, -0.142640159f);
-    p = gni_vmad(p, z, 0.199985296f);
-    p = gni_vmad(p, z, -0.333332986f);
-    return gni_vfma(p * z, t, t);
-}
-GNI_INLINE gni_vf gni_vatan(gni_vf x) {
-    gni_vf a = gni_vabs(x), one = gni_vset(1.0f);
-    gni_vk upper = gni_kgt(a, one);
-    gni_vf p = gni_vatan_poly(gni_ksel(upper, one / a, a));
-    gni_vf q = gni_vset(GNI_V_PIO2) - (p - gni_vset(GNI_V_PIO2_LO));
-    return gni_vcopysign(gni_ksel(upper, q, p), x);
-}
-GNI_INLINE gni_vf gni_vatan2(gni_vf y, gni_vf x) {
-    gni_vf ay = gni_vabs(y), ax = gni_vabs(x), low = gni_vset(GNI_V_PIO2_LO);
-    gni_vk steep = gni_kgt(ay, ax);
-    gni_vf num = gni_ksel(steep, ax, ay), den = gni_ksel(steep, ay, ax), t = num / den;
-    // 0/0 stands for 0 and Inf/Inf for 1.
-    gni_vf one = gni_vset(1.0f), zero = gni_vset(0.0f);
-    t = gni_ksel(gni_keq(num, den), gni_ksel(gni_kgt(den, zero), one, zero), t);
-    gni_vf p = gni_vatan_poly(t);
-    p = gni_ksel(steep, gni_vset(GNI_V_PIO2) - (p - low), p);
-    gni_vk left = gni_kilt(gni_vf_bits(x), gni_vseti(0));
-    p = gni_ksel(left, gni_vset(2 * GNI_V_PIO2) - (p - (low + low)), p);
-    return gni_vcopysign(p, y);
-}
-
-// ---- hyperbolic functions
-
-#define gni_vhyp_parts GNI_FN(gni_vm_hyp_parts)
-#define gni_vsinh GNI_FN(gni_vm_sinh)
-#define gni_vcosh GNI_FN(gni_vm_cosh)
-#define gni_vtanh GNI_FN(gni_vm_tanh)
-#define gni_vasinh GNI_FN(gni_vm_asinh)
-#define gni_vacosh GNI_FN(gni_vm_acosh)
-#define gni_vatanh GNI_FN(gni_vm_atanh)
-
-// a = n ln 2 + r, *c = cosh(r), *s = sinh(r), *up = 2^(n-2), *down = 2^(-n-2), for 0 <= a < 89.5.
-GNI_INLINE void gni_vhyp_parts(gni_vf a, gni_vf *c, gni_vf *s, gni_vf *up, gni_vf *down) {
-    gni_vf t, r = gni_vexp_reduce(a, &t), z = r * r, p = gni_vset(0.0013935871f);
-    gni_vu n = gni_vf_ubits(t) << 23;
-    *up = gni_vu_float(0x3e800000u + n);
-    // 2^(-n-2) no longer matters from n = 30 on, and has to stay normal.
-    n = gni_kselu(gni_klt(t, gni_vset(GNI_V_MAGIC + 60.0f)), n, gni_vsetu(60u << 23));
-    *down = gni_vu_float(0x3e800000u - n);
-    p = gni_vmad(p, z, 0.0416664556f);
-    p = gni_vmad(p, z, 0.5f);
-    *c = gni_vmad(p, z, 1.0f);
-    p = gni_vset(0.000199729344f);
-    p = gni_vmad(p, z, 0.00833317637f);
-    p = gni_vmad(p, z, 0.166666672f);
-    *s = gni_vfma(p * z, r, r);
-}
-// sinh(a) = (2^n - 2^-n)/2 cosh(r) + (2^n + 2^-n)/2 sinh(r); everything at half size, so that it overflows last.
-GNI_INLINE gni_vf gni_vsinh(gni_vf x) {
-    gni_vf a = gni_vminc(gni_vabs(x), gni_vset(89.45f)), c, s, up, down;
-    gni_vhyp_parts(a, &c, &s, &up, &down);
-    gni_vf y = gni_vfma(up - down, c, (up + down) * s);
-    y = gni_ksel(gni_keq(up, gni_vset(0.25f)), s, y + y);
-    return gni_vcopysign(y, x);
-}
-GNI_INLINE gni_vf gni_vcosh(gni_vf x) {
-    gni_vf a = gni_vminc(gni_vabs(x), gni_vset(89.45f)), c, s, up, down;
-    gni_vhyp_parts(a, &c, &s, &up, &down);
-    gni_vf y = gni_vfma(up - down, s, (up + down) * c);
-    return y + y;
-}
-GNI_INLINE gni_vf gni_vtanh(gni_vf x) {
-    gni_vf a = gni_vabs(x), z = a * a, one = gni_vset(1.0f), p = gni_vset(-0.00569228595f);
-    p = gni_vmad(p, z, 0.0206281636f);
-    p = gni_vmad(p, z, -0.0537365153f);
-    p = gni_vmad(p, z, 0.133314058f);
-    p = gni_vmad(p, z, -0.333332807f);
-    p = gni_vfma(p * z, a, a);
-    // From 0.625 on it is 1 - 2 / (exp(2 a) + 1), and what exp's argument lacks in precision does not show.
-    gni_vf b = gni_vminc(a, gni_vset(9.5f)), scale = gni_vset(2.88539004f);
-    gni_vf t = gni_vmad(b, scale, GNI_V_MAGIC);
-    gni_vf r = gni_vfma(b, scale, gni_vset(GNI_V_MAGIC) - t);
-    gni_vf e = gni_vexp2_poly(r) + one;
-    e = gni_vu_float(gni_vf_ubits(e) + (gni_vf_ubits(t) << 23)) + one;
-    gni_vf q = one - gni_vset(2.0f) / e;
-    return gni_vcopysign(gni_ksel(gni_kge(a, gni_vset(0.625f)), q, p), x);
-}
-GNI_INLINE gni_vf gni_vasinh(gni_vf x) {
-    gni_vf a = gni_vabs(x), one = gni_vset(1.0f), zero = gni_vset(0.0f);
-    gni_vk big = gni_kge(a, gni_vset(268435456.0f));
-    gni_vf z = a * a, v = a + z / (one + gni_vsqrt(z + one));
-    // From 2^28 on asinh(a) is log(2 a).
-    gni_vf y = gni_vlog1p_up(gni_ksel(big, a, v), gni_ksel(big, one, zero));
-    y = gni_ksel(gni_klt(a, gni_vset(INFINITY)), y, a);
-    return gni_vcopysign(y, x);
-}
-GNI_INLINE gni_vf gni_vacosh(gni_vf x) {
-    gni_vf one = gni_vset(1.0f), zero = gni_vset(0.0f), inf = gni_vset(INFINITY), t = x - one;
-    gni_vk big = gni_kge(x, gni_vset(268435456.0f));
-    gni_vf v = t + gni_vsqrt(gni_vfma(t, t, t + t));
-    gni_vf y = gni_vlog1p_up(gni_ksel(big, x, v), gni_ksel(big, one, zero));
-    return gni_ksel(gni_kand(gni_kge(x, one), gni_klt(x, inf)), y,
-                    gni_ksel(gni_klt(x, one), inf - inf, x));
-}
-GNI_INLINE gni_vf gni_vatanh(gni_vf x) {
-    gni_vf a = gni_vabs(x), one = gni_vset(1.0f), inf = gni_vset(INFINITY);
-    gni_vf y = gni_vset(0.5f) * gni_vlog1p_up((a + a) / (one - a), gni_vset(0.0f));
-    gni_vf odd = gni_ksel(gni_keq(a, one), inf, gni_ksel(gni_kgt(a, one), inf - inf, x));
-    // half of it would lose the last bit of a subnormal
-    y = gni_ksel(gni_klt(a, gni_vset(1e-4f)), gni_vfma(a * gni_vset(0.333333343f), a * a, a), y);
-    return gni_vcopysign(gni_ksel(gni_klt(a, one), y, odd), x);
-}
-
-// ---- erf, gelu, sigmoid, softplus
-
-#define gni_verf GNI_FN(gni_vm_erf)
-#define gni_vgelu GNI_FN(gni_vm_gelu)
-#define gni_vsigmoid GNI_FN(gni_vm_sigmoid)
-#define gni_vsoftplus GNI_FN(gni_vm_softplus)
-
-GNI_INLINE gni_vf gni_verf(gni_vf x) {
-    gni_vf a = gni_vabs(x), z = a * a, p = gni_vset(-0.000595957681f);
-    p = gni_vmad(p, z, 0.00498735206f);
-    p = gni_vmad(p, z, -0.0267629661f);
-    p = gni_vmad(p, z, 0.11281731f);
-    p = gni_vmad(p, z, -0.376124889f);
-    p = gni_vmad(p, z, 0.128379151f);
-    p = gni_vfma(p, a, a);
-    // 1 - exp(q(a)) further out
-    gni_vf b = gni_vminc(a, gni_vset(3.95f)), q = gni_vset(0.000194772438f);
-    q = gni_vmad(q, b, -0.00303177396f);
-    q = gni_vmad(q, b, 0.0221812353f);
-    q = gni_vmad(q, b, -0.103836671f);
-    q = gni_vmad(q, b, -0.637290597f);
-    q = gni_vmad(q, b, -1.12761116f);
-    q = gni_vmad(q, b, -0.000211310442f);
-    q = gni_vset(1.0f) - gni_vexp_mid(q);
-    return gni_vcopysign(gni_ksel(gni_kge(a, gni_vset(0.93f)), q, p), x);
-}
-// gelu(x) = x Phi(x) = max(x, 0) - t Phi(-t), t = |x|; Phi(-t) is exp(-t^2 / 2) / (t + 3) times a polynomial in
-// (t - 3)/(t + 3) (after Shepherd & Laframboise 1981).
-GNI_INLINE gni_vf gni_vgelu(gni_vf x) {
-    gni_vf t = gni_vminc(gni_vabs(x), gni_vset(14.5f)), three = gni_vset(3.0f);
-    gni_vf v = t / (t + three), u = gni_vmad(v, gni_vset(2.0f), -1.0f),
-           p = gni_vset(6.67413406e-05f);
-    p = gni_vmad(p, u, -0.000191920946f);
-    p = gni_vmad(p, u, -0.000970534864f);
-    p = gni_vmad(p, u, 0.00100017991f);
-    p = gni_vmad(p, u, 0.00695027504f);
-    p = gni_vmad(p, u, -0.0104551166f);
-    p = gni_vmad(p, u, -0.0472608879f);
-    p = gni_vmad(p, u, 0.230016679f);
-    p = gni_vmad(p, u, -0.509332001f);
-    p = gni_vmad(p, u, 0.729083717f);
-    // t^2 / 2 exactly, as an exact square and the small rest
-    gni_vf head = gni_vhead(t), high = head * head * gni_vset(-0.5f);
-    gni_vf low = (t - head) * (t + head) * gni_vset(-0.5f);
-    gni_vf s = gni_vmad(high + low, gni_vset(1.44269502f), GNI_V_MAGIC),
-           n = s - gni_vset(GNI_V_MAGIC);
-    gni_vf r = gni_vfnma(n, gni_vset(0.693145752f), high);
-    r = gni_vfnma(n, gni_vset(1.42860677e-06f), r + low);
-    p = gni_vfma(p, gni_vexp_poly(r), p);
-    gni_vf y = gni_vmaxc(x, gni_vset(0.0f)) - gni_vscale(v * p, s);
-    // Near 0 the sum about Phi(0) is the better one.
-    gni_vf z = x * x, q = gni_vset(-0.00112265977f);
-    q = gni_vmad(q, z, 0.00996110681f);
-    q = gni_vmad(q, z, -0.066489473f);
-    q = gni_vmad(q, z, 0.398942262f);
-    q = gni_vfma(q, z, x * gni_vset(0.5f));
-    return gni_vcopysign(gni_ksel(gni_klt(t, gni_vset(0.5f)), q, y), x);
-}
-GNI_INLINE gni_vf gni_vsigmoid(gni_vf x) {
-    gni_vf one = gni_vset(1.0f), e = gni_vexp(-gni_vabs(x));
-    return gni_ksel(gni_klt(x, gni_vset(0.0f)), e, one) / (e + one);
-}
-GNI_INLINE gni_vf gni_vsoftplus(gni_vf x) {
-    gni_vf zero = gni_vset(0.0f);
-    return gni_vmaxc(x, zero) + gni_vlog1p_up(gni_vexp(-gni_vabs(x)), zero);
-}
-
-// ---- cbrt, hypot, pow
-
-#define gni_vcbrt GNI_FN(gni_vm_cbrt)
-#define gni_vhypot GNI_FN(gni_vm_hypot)
-#define gni_vlog2_pair GNI_FN(gni_vm_log2_pair)
-#define gni_vexp2_pair GNI_FN(gni_vm_exp2_pair)
-#define gni_vpow_product GNI_FN(gni_vm_pow_product)
-#define gni_vpow_end GNI_FN(gni_vm_pow_end)
-#define gni_vpow_rare GNI_FN(gni_vm_pow_rare)
-#define gni_vpow GNI_FN(gni_vm_pow)
-
-// A third-order and a Newton step for y = x^(-1/3) from a guess made with the exponent bits (no division), then x y^2 and
-// one more step there.
-GNI_INLINE gni_vf gni_vcbrt(gni_vf x) {
-    gni_vf a = gni_vabs(x), third = gni_vset(0.333333343f), one = gni_vset(1.0f);
-    gni_vf least = gni_vset(1.17549435e-38f), inf = gni_vset(INFINITY), back = one;
-    gni_vk usual = gni_kand(gni_kge(a, least), gni_klt(a, inf));
-    int rare = gni_kany(gni_knot(usual));
-    if (rare) {
-        gni_vk sub = gni_klt(a, least);
-        back = gni_ksel(sub, gni_vset(0.00390625f), one);
-        a = gni_ksel(sub, a * gni_vset(16777216.0f), a);
-    }
-    gni_vf guess = gni_vfnma(gni_itov(gni_vf_bits(a)), third, gni_vset(1419967116.0f));
-    gni_vf y = gni_vi_float(gni_vtoi_fast(guess)), e = gni_vfnma(a * y * y, y, one);
-    y = gni_vfma(y * e, gni_vmad(e, gni_vset(0.222222224f), 0.333333343f), y);
-    e = gni_vfnma(a * y * y, y, one);
-    y = gni_vfma(y * e, third, y);
-    gni_vf w = y * y, c = a * w, c2 = c * c;
-    // rest = a - c^3 to more than the precision of c^2
-#if GNI_V_FUSED
-    gni_vf rest = gni_vfnma(c2, c, a);
-    rest = gni_vfnma(gni_vfma(c, c, -c2), c, rest);
-#else
-    gni_vf head = gni_vhead(c), d = c - head, low = d * (c + head), h2 = gni_vhead(head * head);
-    c2 = head * head;
-    gni_vf rest = (a - h2 * head) - ((c2 - h2) * head + (c2 * d + low * c));
-#endif
-    c = gni_vfma(rest, w * third, c);
-    if (rare) {
-        c = gni_ksel(gni_kand(gni_kgt(a, gni_vset(0.0f)), gni_klt(a, inf)), c * back, a);
-    }
-    return gni_vcopysign(c, x);
-}
-GNI_INLINE gni_vf gni_vhypot(gni_vf x, gni_vf y) {
-    gni_vf ax = gni_vabs(x), ay = gni_vabs(y), inf = gni_vset(INFINITY), one = gni_vset(1.0f);
-    gni_vk steep = gni_kgt(ay, ax);
-    gni_vf a = gni_ksel(steep, ay, ax), b = gni_ksel(steep, ax, ay);
-    gni_vk big = gni_kgt(a, gni_vset(1e18f)), tiny = gni_klt(a, gni_vset(1e-15f));
-    gni_vf scale =
-        gni_ksel(big, gni_vset(8.47032947e-22f), gni_ksel(tiny, gni_vset(1.2676506e+30f), one));
-    gni_vf back =
-        gni_ksel(big, gni_vset(1.18059162e+21f), gni_ksel(tiny, gni_vset(7.88860905e-31f), one));
-    a = a * scale;
-    b = b * scale;
-    // a^2 + b^2 with the square of a's head exact
-    gni_vf head = gni_vhead(a), low = gni_vfma(a - head, a + head, b * b);
-    gni_vf r = gni_vsqrt(gni_vfma(head, head, low)) * back;
-    return gni_ksel(gni_kor(gni_keq(ax, inf), gni_keq(ay, inf)), inf, r);
-}
-// log2(x) as a 12-bit head and a rest, for normal x > 0: log((1 + s)/(1 - s)) with s = (m - 1)/(m + 1).
-GNI_INLINE gni_vf gni_vlog2_pair(gni_vf x, gni_vf *rest) {
-    gni_vf k, one = gni_vset(1.0f), m = gni_vlog_bits(x, &k), f = m - one, inv = one / (m + one);
-    gni_vf dh = gni_vhead(m + one), dl = m - (dh - one), sh = gni_vhead(f * inv);
-    gni_vf sl = gni_vfnma(sh, dl, gni_vfnma(sh, dh, f)) * inv, s = sh + sl, z = s * s;
-    gni_vf p = gni_vmad(z, gni_vset(0.336952269f), 0.411908448f),
-           q = gni_vmad(z, gni_vset(0.577078998f), 0.961796701f);
-    p = gni_vfma(p, z * z, q);
-    // 2 / ln(2) is 2.88476562 (12 bits) + 0.000624456792
-    gni_vf top = sh * gni_vset(2.88476562f), sum = k + top;
-    gni_vf low = gni_vfma(s, gni_vset(0.000624456792f), p * (s * z));
-    low = gni_vfma(sl, gni_vset(2.88476562f), low) + ((k - sum) + top);
-    gni_vf head = gni_vhead(sum + low);
-    *rest = (sum - head) + low;
-    return head;
-}
-// 2^(d + low), |d + low| <= 1/2, to little more than half an ulp, so that small whole powers come out exact.
-GNI_INLINE gni_vf gni_vexp2_pair(gni_vf d, gni_vf low) {
-    gni_vf one = gni_vset(1.0f), r = d + low, head = gni_vhead(r),
-           tail = ((d - r) + low) + (r - head);
-    gni_vf w = r * r, p = gni_vmad(r, gni_vset(0.000153269313f), 0.00133912405f);
-    gni_vf q = gni_vmad(r, gni_vset(0.00961850584f), 0.0555035919f);
-    p = gni_vfma(gni_vfma(p, w, q), r, gni_vset(0.240226477f));
-    // ln(2) is 0.693115234 (12 bits) + 3.19461849e-05
-    gni_vf top = head * gni_vset(0.693115234f), sum = one + top;
-    p = gni_vfma(p, w, head * gni_vset(3.19461849e-05f));
-    p = gni_vfma(tail, gni_vset(0.693147182f), p);
-    return sum + (((one - sum) + top) + p);
-}
-// y (head + rest) in two parts: *z is exact, *low has what is missing.
-GNI_INLINE void gni_vpow_product(gni_vf y, gni_vf head, gni_vf rest, gni_vf *z, gni_vf *low) {
-    gni_vf yh = gni_vhead(y);
-    *z = yh * head;
-    *low = gni_vfma(y - yh, head, y * rest);
-}
-GNI_INLINE gni_vf gni_vpow_end(gni_vf z, gni_vf low) {
-    gni_vf t = (z + low) + gni_vset(GNI_V_MAGIC), n = t - gni_vset(GNI_V_MAGIC);
-    return gni_vscale(gni_vexp2_pair(z - n, low), t);
-}
-// pow for all arguments, with C99's special cases.
-static gni_vf gni_vpow_rare(gni_vf x, gni_vf y) {
-    gni_vf zero = gni_vset(0.0f), one = gni_vset(1.0f), inf = gni_vset(INFINITY),
-           limit = gni_vset(1099511627776.0f);
-    gni_vf a = gni_vabs(x), ay = gni_vabs(y), bound = gni_vset(200.0f), z, low, rest;
-    gni_vk sub = gni_klt(a, gni_vset(1.17549435e-38f));
-    gni_vf head = gni_vlog2_pair(gni_ksel(sub, a * gni_vset(8388608.0f), a), &rest);
-    gni_vf shift = gni_ksel(sub, gni_vset(-23.0f), zero), sum = head + shift, h = gni_vhead(sum);
-    rest = rest + ((head - sum) + shift) + (sum - h);
-    gni_vpow_product(gni_vmaxc(gni_vminc(y, limit), -limit), h, rest, &z, &low);
-    z = gni_vmaxc(gni_vminc(z, bound), -bound);
-    low = gni_vmaxc(gni_vminc(low, one), -one);
-    gni_vf r = gni_vpow_end(z, low);
-
-    gni_vf half = y * gni_vset(0.5f);
-    gni_vk whole = gni_keq(gni_vtrunc(y), y), below = gni_klt(y, zero);
-    gni_vk odd = gni_kand(gni_kand(whole, gni_kne(gni_vtrunc(half), half)),
-                          gni_klt(ay, gni_vset(16777216.0f)));
-    r = gni_ksel(gni_keq(a, zero), gni_ksel(below, inf, zero), r);
-    r = gni_ksel(gni_keq(a, inf), gni_ksel(below, zero, inf), r);
-    r = gni_ksel(gni_keq(a, one), one, r);
-    gni_vk minus = gni_kilt(gni_vf_bits(x), gni_vseti(0));
-    r = gni_ksel(gni_kand(minus, odd), -r, r);
-    gni_vk none = gni_kand(gni_kand(gni_klt(x, zero), gni_kgt(x, -inf)), gni_knot(whole));
-    r = gni_ksel(none, inf - inf, r);
-    r = gni_ksel(gni_kor(gni_knan(x), gni_knan(y)), x + y, r);
-    return gni_ksel(gni_kor(gni_keq(x, one), gni_keq(y, zero)), one, r);
-}
-GNI_INLINE gni_vf gni_vpow(gni_vf x, gni_vf y) {
-    gni_vf rest, head = gni_vlog2_pair(x, &rest), z, low;
-    gni_vpow_product(y, head, rest, &z, &low);
-    gni_vf r = gni_vpow_end(z, low);
-    gni_vk usual = gni_kand(gni_kge(x, gni_vset(1.17549435e-38f)), gni_klt(x, gni_vset(INFINITY)));
-    usual = gni_kand(usual, gni_kle(gni_vabs(z + low), gni_vset(200.0f)));
-    if (gni_kany(gni_knot(usual))) r = gni_ksel(usual, r, gni_vpow_rare(x, y));
-    return r;
-}
-
-// ---- remainders
-
-#define gni_vfmod GNI_FN(gni_vm_fmod)
-#define gni_vfmod_rare GNI_FN(gni_vm_fmod_rare)
-#define gni_vmod GNI_FN(gni_vm_mod)
-#define gni_vfloor_div GNI_FN(gni_vm_floor_div)
-
-static gni_vf gni_vfmod_rare(gni_vf a, gni_vf b, gni_vf r, gni_vk usual) {
-    float av[GNI_VW], bv[GNI_VW], rv[GNI_VW];
-    int32_t skip[GNI_VW];
-    gni_vstore(av, a);
-    gni_vstore(bv, b);
-    gni_vstore(rv, r);
-    gni_vstorei(skip, gni_kmask(usual));
-    for (int i = 0; i < GNI_VW; i++)
-        if (!skip[i]) rv[i] = fmodf(av[i], bv[i]);
-    return gni_vload(rv);
-}
-// C's fmod, exact. A quotient of few enough bits makes the products exact; the other lanes go to the C library.
-GNI_INLINE gni_vf gni_vfmod(gni_vf x, gni_vf y) {
-    gni_vf a = gni_vabs(x), b = gni_vabs(y), q = a / b, n = gni_vtrunc(q);
-#if GNI_V_FUSED
-    gni_vf limit = gni_vset(4194304.0f), r = gni_vfnma(n, b, a);
-#else
-    gni_vf limit = gni_vset(1024.0f), head = gni_vhead(b), r = (a - n * head) - n * (b - head);
-#endif
-    // Rounding can only have made the quotient too large.
-    r = gni_ksel(gni_klt(r, gni_vset(0.0f)), r + b, r);
-    gni_vk usual = gni_kand(gni_klt(q, limit), gni_klt(b, gni_vset(INFINITY)));
-    if (gni_kany(gni_knot(usual))) r = gni_vfmod_rare(a, b, r, usual);
-    return gni_vcopysign(r, x);
-}
-// Python's and NumPy's %: the result has the sign of y.
-GNI_INLINE gni_vf gni_vmod(gni_vf x, gni_vf y) {
-    gni_vf r = gni_vfmod(x, y), zero = gni_vset(0.0f);
-    gni_vi differ = gni_vf_bits(gni_vxor(r, gni_vsignof(y)));
-    gni_vf fixed = gni_ksel(gni_kilt(differ, gni_vseti(0)), r + y, r);
-    return gni_ksel(gni_keq(r, zero), gni_vcopysign(zero, y), fixed);
-}
-// NumPy's floor_divide: (x - mod) / y put back on the integer it should be.
-GNI_INLINE gni_vf gni_vfloor_div(gni_vf x, gni_vf y) {
-    gni_vf r = gni_vfmod(x, y), zero = gni_vset(0.0f), one = gni_vset(1.0f);
-    gni_vf q = (x - r) / y;
-    gni_vk less = gni_kand(gni_kilt(gni_vf_bits(gni_vxor(r, gni_vsignof(y))), gni_vseti(0)),
-                           gni_kne(r, zero));
-    q = gni_ksel(less, q - one, q);
-    gni_vf f = gni_vfloor(q);
-    f = gni_ksel(gni_kgt(q - f, gni_vset(0.5f)), f + one, f);
-    f = gni_ksel(gni_keq(q, zero), gni_vcopysign(zero, gni_vxor(x, gni_vsignof(y))), f);
-    return gni_ksel(gni_keq(y, zero), x / y, f);
-}
-
-// ---- random numbers: the same bits on every pass and on the GPU, so nothing here is fused, divided or left to a library
-
-#define gni_vphilox GNI_FN(gni_vm_philox)
-#define gni_vmuladd GNI_FN(gni_vm_muladd)
-#define gni_vexponential GNI_FN(gni_vm_exponential)
-#define gni_vnormal2 GNI_FN(gni_vm_normal2)
-
-// Philox 4x32-10 (Salmon et al., SC 2011) of one counter per lane: out[0..3].
-GNI_INLINE void gni_vphilox(gni_vu c0, gni_vu c1, gni_vu c2, gni_vu c3, uint32_t k0, uint32_t k1,
-                            gni_vu *out) {
-    for (int i = 0; i < 10; i++) {
-        gni_vu h0, l0, h1, l1;
-        gni_vmulhilo(c0, gni_vsetu(0xd2511f53u), &h0, &l0);
-        gni_vmulhilo(c2, gni_vsetu(0xcd9e8d57u), &h1, &l1);
-        c0 = h1 ^ c1 ^ gni_vsetu(k0);
-        c1 = l1;
-        c2 = h0 ^ c3 ^ gni_vsetu(k1);
-        c3 = l0;
-        k0 += 0x9e3779b9u;
-        k1 += 0xbb67ae85u;
-    }
-    out[0] = c0;
-    out[1] = c1;
-    out[2] = c2;
-    out[3] = c3;
-}
-// a * b + c in two roundings.
-GNI_INLINE gni_vf gni_vmuladd(gni_vf a, gni_vf b, float c) { return a * b + gni_vset(c); }
-
-// -log((bits + 1/2) / 2^32): exponentially distributed, from 1.2e-10 to 22.9.
-GNI_INLINE gni_vf gni_vexponential(gni_vu bits) {
-    gni_vf one = gni_vset(1.0f), zero = gni_vset(0.0f);
-    // The upper half is turned round, so that v / 2^32 is u or 1 - u with all its bits.
-    gni_vk upper = gni_kilt(gni_vu_i(bits), gni_vseti(0));
-    gni_vu w = gni_kselu(upper, ~bits, bits);
-    gni_vf v = gni_itov(gni_vu_i(w >> 12)) * gni_vset(4096.0f) +
-               (gni_itov(gni_vu_i(w & 0xfffu)) + gni_vset(0.5f));
-    gni_vf p = v * gni_vset(2.32830644e-10f), k, m = gni_vlog_bits(v, &k);
-    // log(u) = k ln 2 + log(1 + f)
-    gni_vk folded = gni_kgt(p, gni_vset(0.292893231f));
-    gni_vf f1 = gni_ksel(folded, one - (p + p), -p), k1 = gni_ksel(folded, -one, zero);
-    gni_vf f = gni_ksel(upper, f1, m - one);
-    k = gni_ksel(upper, k1, k - gni_vset(32.0f));
-    gni_vf z = f * f, q = gni_vset(-0.0763620213f);
-    q = gni_vmuladd(q, f, 0.127620921f);
-    q = gni_vmuladd(q, f, -0.131596208f);
-    q = gni_vmuladd(q, f, 0.142015889f);
-    q = gni_vmuladd(q, f, -0.166234091f);
-    q = gni_vmuladd(q, f, 0.200012416f);
-    q = gni_vmuladd(q, f, -0.250008196f);
-    q = gni_vmuladd(q, f, 0.333333313f);
-    q = q * (f * z) + k * gni_vset(1.42860677e-06f);
-    q = z * gni_vset(0.5f) - q;
-    return (q - f) - k * gni_vset(0.693145752f);
-}
-// Two independent standard normals from two random words (Box & Muller 1958). The angle is one of eight octants, which
-// are exchanges and signs, and 23 bits within it.
-GNI_INLINE void gni_vnormal2(gni_vu a, gni_vu b, gni_vf *n0, gni_vf *n1) {
-    gni_vf s = gni_vexponential(a);
-    s = s + s;
-    // 1 / sqrt(s) by Newton's iteration from a guess made with the exponent bits
-    gni_vf y = gni_vu_float(0x5f3759dfu - (gni_vf_ubits(s) >> 1)), h = s * gni_vset(0.5f);
-    y = y * (gni_vset(1.5f) - h * y * y);
-    y = y * (gni_vset(1.5f) - h * y * y);
-    y = y * (gni_vset(1.5f) - h * y * y);
-    gni_vf r = s * y;
-    gni_vf t = (gni_itov(gni_vu_i((b >> 6) & 0x7fffffu)) + gni_vset(0.5f)) *
-               gni_vset(1.1920929e-07f),
-           z = t * t;
-    gni_vf p = gni_vset(-3.66091626e-05f), q = gni_vset(3.49402467e-06f);
-    p = gni_vmuladd(p, z, 0.00249101641f);
-    p = gni_vmuladd(p, z, -0.0807458311f);
-    p = gni_vmuladd(p, z, 0.785398185f);
-    q = gni_vmuladd(q, z, -0.000325868663f);
-    q = gni_vmuladd(q, z, 0.0158542842f);
-    q = gni_vmuladd(q, z, -0.308425128f);
-    p = r * (p * t);
-    q = r * (q * z + gni_vset(1.0f));
-    gni_vk swap = gni_kieq(gni_vu_i(b & 0x20000000u), gni_vseti(0));
-    *n0 = gni_vxor(gni_ksel(swap, p, q), b & 0x80000000u);
-    *n1 = gni_vxor(gni_ksel(swap, q, p), (b << 1) & 0x80000000u);
-}
-
-// >>cpu_kernels
-// Loops of the CPU backend, compiled per pass: one kernel per op and register domain, conversions,
-// folds for reductions, softmax pieces, random numbers. From outside: the table GNI_FN(gni_isa_table).
-
-#ifdef GNI_PASS_PLAIN // the first pass: what all of them share
-
-// Integers wrap; dividing by zero gives 0. Division rounds down and the remainder has the divisor's sign.
-#define GNI_DEFINE_SIGNED(S, T, UT, BITS)                                                          \
-    GNI_INLINE T gni_iabs_##S(T a) { return (T)(a < 0 ? (UT)0 - (UT)a : (UT)a); }                  \
-    GNI_INLINE T gni_isign_##S(T a) { return (T)((a > 0) - (a < 0)); }                             \
-    GNI_INLINE T gni_irelu_##S(T a) { return a > 0 ? a : 0; }                                      \
-    GNI_INLINE T gni_ifloor_div_##S(T a, T b) {                                                    \
-        if (b == 0) return 0;                                                                      \
-        if (b == -1) return (T)((UT)0 - (UT)a);                                                    \
-        return (T)(a / b - (T)(a % b != 0 && (a < 0) != (b < 0)));                                 \
-    }                                                                                              \
-    GNI_INLINE T gni_imod_##S(T a, T b) {                                                          \
-        if (b == 0 || b == -1) return 0;                                                           \
-        T r = (T)(a % b);                                                                          \
-        return (T)(r != 0 && (r < 0) != (b < 0) ? r + b : r);                                      \
-    }                                                                                              \
-    GNI_INLINE T gni_ipow_##S(T a, T b) {                                                          \
-        if (b < 0) return (T)(a == 1 ? 1 : a == -1 ? ((b & 1) != 0 ? -1 : 1) : 0);                 \
-        UT r = 1, x = (UT)a;                                                                       \
-        for (UT e = (UT)b; e != 0; e >>= 1, x *= x)                                                \
-            if ((e & 1u) != 0) r *= x;                                                             \
-        return (T)r;                                                                               \
-    }                                                                                              \
-    GNI_INLINE T gni_ishl_##S(T a, T b) { return b < 0 || b >= BITS ? 0 : (T)((UT)a << b); }       \
-    GNI_INLINE T gni_ishr_##S(T a, T b) { return (T)(a >> (b < 0 || b >= BITS ? BITS - 1 : b)); }
-GNI_DEFINE_SIGNED(i32, int32_t, uint32_t, 32)
-GNI_DEFINE_SIGNED(i64, int64_t, uint64_t, 64)
-#undef GNI_DEFINE_SIGNED
-
-GNI_INLINE uint32_t gni_iabs_u32(uint32_t a) { return a; }
-GNI_INLINE uint32_t gni_isign_u32(uint32_t a) { return a != 0; }
-GNI_INLINE uint32_t gni_irelu_u32(uint32_t a) { return a; }
-GNI_INLINE uint32_t gni_ifloor_div_u32(uint32_t a, uint32_t b) { return b == 0 ? 0 : a / b; }
-GNI_INLINE uint32_t gni_imod_u32(uint32_t a, uint32_t b) { return b == 0 ? 0 : a % b; }
-GNI_INLINE uint32_t gni_ipow_u32(uint32_t a, uint32_t b) {
-    uint32_t r = 1;
-    for (; b != 0; b >>= 1, a *= a)
-        if ((b & 1u) != 0) r *= a;
-    return r;
-}
-GNI_INLINE uint32_t gni_ishl_u32(uint32_t a, uint32_t b) { return b >= 32 ? 0 : a << b; }
-GNI_INLINE uint32_t gni_ishr_u32(uint32_t a, uint32_t b) { return b >= 32 ? 0 : a >> b; }
-
-#define GNI_SUM_BLOCK 1024  // elements summed in float32 before float64 takes over
-#define GNI_COLUMN_BLOCK 32 // the same for rows of column sums
-#define GNI_BAND 1024       // columns at once at most
-
-#endif // GNI_PASS_PLAIN
-
-// ---- vector functions that only ops need
-
-#define gni_vinf GNI_FN(gni_ck_inf)
-#define gni_vsign GNI_FN(gni_ck_sign)
-#define gni_vtruth GNI_FN(gni_ck_truth)
-#define gni_vrsqrt GNI_FN(gni_ck_rsqrt)
-#define gni_vsilu GNI_FN(gni_ck_silu)
-
-GNI_INLINE gni_vf gni_vinf(void) { return gni_vset((float)INFINITY); }
-GNI_INLINE gni_vf gni_vsign(gni_vf a) {
-    gni_vf zero = gni_vset(0.0f), one = gni_vset(1.0f);
-    gni_vf r = gni_ksel(gni_kgt(a, zero), one, gni_ksel(gni_klt(a, zero), -one, zero));
-    return gni_ksel(gni_knan(a), a, r);
-}
-GNI_INLINE gni_vi gni_vtruth(gni_vf a) { return gni_vne(a, gni_vset(0.0f)); }
-GNI_INLINE gni_vf gni_vrsqrt(gni_vf a) { return gni_vset(1.0f) / gni_vsqrt(a); }
-// a * sigmoid(a); far down the product stays normal for longer than the sigmoid does.
-GNI_INLINE gni_vf gni_vsilu(gni_vf a) {
-    gni_vf y = a * gni_vsigmoid(a);
-    gni_vk below = gni_klt(a, gni_vset(-80.0f));
-    if (!gni_kany(below)) return y;
-    gni_vf b = gni_vmaxc(a, gni_vset(-300.0f)), h = gni_vexp(b * gni_vset(0.5f));
-    return gni_ksel(below, b * h * h, y);
-}
-// ---- kernels
-
-#define GNI_KERNEL(name)                                                                           \
-    static void GNI_FN(name)(void *dst, const void *pa, const void *pb, const void *pc, int n)
-
-// float32 operands a, b, c; the result is stored by PUT.
-#define GNI_PUT_FLOAT(x) gni_vstore((float *)dst + i, (x))
-#define GNI_PUT_TRUTH(x) gni_vstorei((int32_t *)dst + i, gni_vmask01(x))
-#define GNI_FLOAT_1(name, PUT, F)                                                                  \
-    GNI_KERNEL(name) {                                                                             \
-        GNI_UNUSED(pb);                                                                            \
-        GNI_UNUSED(pc);                                                                            \
-        for (int i = 0; i < n; i += GNI_VW) {                                                      \
-            gni_vf a = gni_vload((const float *)pa + i);                                           \
-            PUT(F);                                                                                \
-        }                                                                                          \
-    }
-#define GNI_FLOAT_2(name, PUT, F)                                                                  \
-    GNI_KERNEL(name) {                                                                             \
-        GNI_UNUSED(pc);                                                                            \
-        for (int i = 0; i < n; i += GNI_VW) {                                                      \
-            gni_vf a = gni_vload((const float *)pa + i);                                           \
-            gni_vf b = gni_vload((const float *)pb + i);                                           \
-            PUT(F);                                                                                \
-        }                                                                                          \
-    }
-#define GN_X(fn, NAME, F, D, gF, da) GNI_FLOAT_1(gni_kf_##NAME, GNI_PUT_FLOAT, F)
-GNI_UNARY_FLOAT(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, F, D, I, gF, gI, da) GNI_FLOAT_1(gni_kf_##NAME, GNI_PUT_FLOAT, F)
-GNI_UNARY_ANY(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, F, D, I, gF, gI) GNI_FLOAT_1(gni_kf_##NAME, GNI_PUT_TRUTH, F)
-GNI_UNARY_BOOL(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, F, D, gF, da, db) GNI_FLOAT_2(gni_kf_##NAME, GNI_PUT_FLOAT, F)
-GNI_BINARY_FLOAT(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, F, D, I, gF, gI, da, db) GNI_FLOAT_2(gni_kf_##NAME, GNI_PUT_FLOAT, F)
-GNI_BINARY_ANY(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, F, D, I, gF, gI) GNI_FLOAT_2(gni_kf_##NAME, GNI_PUT_TRUTH, F)
-GNI_COMPARE(GN_X)
-#undef GN_X
-GNI_FLOAT_1(gni_kf_TO_BOOL, GNI_PUT_TRUTH, gni_vtruth(a))
-
-// Integer operands, 16 at a time in loops of fixed length, which compilers turn into vectors.
-#define GNI_INT_1(name, TT, UU, I)                                                                 \
-    GNI_KERNEL(name) {                                                                             \
-        typedef TT T;                                                                              \
-        typedef UU UT;                                                                             \
-        GNI_UNUSED(pb);                                                                            \
-        GNI_UNUSED(pc);                                                                            \
-        GNI_UNUSED((UT)0);                                                                         \
-        for (int i = 0; i < n; i += 16) {                                                          \
-            T x[16], r[16];                                                                        \
-            memcpy(x, (const T *)pa + i, sizeof x);                                                \
-            for (int j = 0; j < 16; j++) {                                                         \
-                T a = x[j];                                                                        \
-                r[j] = (T)(I);                                                                     \
-            }                                                                                      \
-            memcpy((T *)dst + i, r, sizeof r);                                                     \
-        }                                                                                          \
-    }
-#define GNI_INT_2(name, TT, UU, I)                                                                 \
-    GNI_KERNEL(name) {                                                                             \
-        typedef TT T;                                                                              \
-        typedef UU UT;                                                                             \
-        GNI_UNUSED(pc);                                                                            \
-        GNI_UNUSED((UT)0);                                                                         \
-        for (int i = 0; i < n; i += 16) {                                                          \
-            T x[16], y[16], r[16];                                                                 \
-            memcpy(x, (const T *)pa + i, sizeof x);                                                \
-            memcpy(y, (const T *)pb + i, sizeof y);                                                \
-            for (int j = 0; j < 16; j++) {                                                         \
-                T a = x[j], b = y[j];                                                              \
-                r[j] = (T)(I);                                                                     \
-            }                                                                                      \
-            memcpy((T *)dst + i, r, sizeof r);                                                     \
-        }                                                                                          \
-    }
-#define GNI_INT_TABLES                                                                             \
-    GNI_UNARY_ANY(GNI_X1)                                                                          \
-    GNI_UNARY_BOOL(GNI_X1B) GNI_BINARY_ANY(GNI_X2) GNI_COMPARE(GNI_X2B) GNI_BINARY_INT(GNI_X2I)
-
-#define GNI_T(name) name##_i32
-#define GNI_X1(fn, NAME, F, D, I, gF, gI, da) GNI_INT_1(gni_ki_##NAME, int32_t, uint32_t, I)
-#define GNI_X1B(fn, NAME, F, D, I, gF, gI) GNI_INT_1(gni_ki_##NAME, int32_t, uint32_t, I)
-#define GNI_X2(fn, NAME, F, D, I, gF, gI, da, db) GNI_INT_2(gni_ki_##NAME, int32_t, uint32_t, I)
-#define GNI_X2B(fn, NAME, F, D, I, gF, gI) GNI_INT_2(gni_ki_##NAME, int32_t, uint32_t, I)
-#define GNI_X2I(fn, NAME, I, gI) GNI_INT_2(gni_ki_##NAME, int32_t, uint32_t, I)
-GNI_INT_TABLES
-#undef GNI_T
-#undef GNI_X1
-#undef GNI_X1B
-#undef GNI_X2
-#undef GNI_X2B
-#undef GNI_X2I
-#define GNI_T(name) name##_u32
-#define GNI_X1(fn, NAME, F, D, I, gF, gI, da) GNI_INT_1(gni_ku_##NAME, uint32_t, uint32_t, I)
-#define GNI_X1B(fn, NAME, F, D, I, gF, gI) GNI_INT_1(gni_ku_##NAME, uint32_t, uint32_t, I)
-#define GNI_X2(fn, NAME, F, D, I, gF, gI, da, db) GNI_INT_2(gni_ku_##NAME, uint32_t, uint32_t, I)
-#define GNI_X2B(fn, NAME, F, D, I, gF, gI) GNI_INT_2(gni_ku_##NAME, uint32_t, uint32_t, I)
-#define GNI_X2I(fn, NAME, I, gI) GNI_INT_2(gni_ku_##NAME, uint32_t, uint32_t, I)
-GNI_INT_TABLES
-#undef GNI_T
-#undef GNI_X1
-#undef GNI_X1B
-#undef GNI_X2
-#undef GNI_X2B
-#undef GNI_X2I
-#undef GNI_INT_TABLES
-
-// Ops without a row in the tables.
-#define GNI_VECTOR_1(name, load, TP, store, TR, F)                                                 \
-    GNI_KERNEL(name) {                                                                             \
-        GNI_UNUSED(pb);                                                                            \
-        GNI_UNUSED(pc);                                                                            \
-        for (int i = 0; i < n; i += GNI_VW) store((TR *)dst + i, F(load((const TP *)pa + i)));     \
-    }
-#define gni_vround_f16 GNI_FN(gni_ck_round_f16)
-#define gni_vround_bf16 GNI_FN(gni_ck_round_bf16)
-#define gni_vwrap_i8 GNI_FN(gni_ck_wrap_i8)
-GNI_INLINE gni_vf gni_vround_f16(gni_vf x) {
-    uint16_t h[GNI_VW];
-    gni_vstore_f16(h, x);
-    return gni_vload_f16(h);
-}
-GNI_INLINE gni_vf gni_vround_bf16(gni_vf x) { return gni_vbf16_float(gni_vfloat_bf16(x)); }
-GNI_INLINE gni_vi gni_vwrap_i8(gni_vi x) { return gni_vu_i(gni_vi_u(x) << 24) >> 24; }
-#define GNI_WRAP_U8(x) ((x)&255)
-#define GNI_SAME(x) (x)
-GNI_VECTOR_1(gni_kx_I_TO_F, gni_vloadi, int32_t, gni_vstore, float, gni_itov)
-GNI_VECTOR_1(gni_kx_U_TO_F, gni_vloadu, uint32_t, gni_vstore, float, gni_utov)
-GNI_VECTOR_1(gni_kx_F_TO_I, gni_vload, float, gni_vstorei, int32_t, gni_vtoi)
-GNI_VECTOR_1(gni_kx_F_TO_U, gni_vload, float, gni_vstoreu, uint32_t, gni_vtou)
-GNI_VECTOR_1(gni_kx_ROUND_F16, gni_vload, float, gni_vstore, float, gni_vround_f16)
-GNI_VECTOR_1(gni_kx_ROUND_BF16, gni_vload, float, gni_vstore, float, gni_vround_bf16)
-GNI_VECTOR_1(gni_kx_WRAP_U8, gni_vloadi, int32_t, gni_vstorei, int32_t, GNI_WRAP_U8)
-GNI_VECTOR_1(gni_kx_WRAP_I8, gni_vloadi, int32_t, gni_vstorei, int32_t, gni_vwrap_i8)
-GNI_VECTOR_1(gni_kx_COPY, gni_vloadi, int32_t, gni_vstorei, int32_t, GNI_SAME)
-GNI_INT_1(gni_ki_TO_BOOL, int32_t, uint32_t, a != 0)
-#undef GNI_VECTOR_1
-#undef GNI_WRAP_U8
-#undef GNI_SAME
-
-GNI_KERNEL(gni_kx_WHERE) {
-    for (int i = 0; i < n; i += GNI_VW) {
-        gni_vk no = gni_kieq(gni_vloadi((const int32_t *)pa + i), gni_vseti(0));
-        gni_vi b = gni_vloadi((const int32_t *)pb + i), c = gni_vloadi((const int32_t *)pc + i);
-        gni_vstorei((int32_t *)dst + i, gni_kseli(no, c, b));
-    }
-}
-GNI_KERNEL(gni_kf_FMA) {
-    for (int i = 0; i < n; i += GNI_VW) {
-        gni_vf a = gni_vload((const float *)pa + i), b = gni_vload((const float *)pb + i);
-        gni_vf c = gni_vload((const float *)pc + i);
-#if GNI_V_FUSED
-        gni_vstore((float *)dst + i, gni_vfma(a, b, c));
-#else
-        // The product is exact in float64, and so is rounding the sum twice but for rare ties.
-        float x[GNI_VW], y[GNI_VW], z[GNI_VW];
-        gni_vstore(x, a);
-        gni_vstore(y, b);
-        gni_vstore(z, c);
-        for (int j = 0; j < GNI_VW; j++) x[j] = (float)((double)x[j] * (double)y[j] + (double)z[j]);
-        memcpy((float *)dst + i, x, sizeof x);
-#endif
-    }
-}
-GNI_KERNEL(gni_ki_FMA) {
-    for (int i = 0; i < n; i += GNI_VW) {
-        gni_vu a = gni_vloadu((const uint32_t *)pa + i), b = gni_vloadu((const uint32_t *)pb + i);
-        gni_vstoreu((uint32_t *)dst + i, a * b + gni_vloadu((const uint32_t *)pc + i));
-    }
-}
-
-static const gni_kernel GNI_FN(gni_kernels_narrow)[GNI_OP_COUNT * 3] = {
-#define GN_X(fn, NAME, F, D, gF, da) GNI_FN(gni_kf_##NAME), NULL, NULL,
-    GNI_UNARY_FLOAT(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, F, D, I, gF, gI, da)                                                        \
-    GNI_FN(gni_kf_##NAME), GNI_FN(gni_ki_##NAME), GNI_FN(gni_ku_##NAME),
-        GNI_UNARY_ANY(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, F, D, I, gF, gI)                                                            \
-    GNI_FN(gni_kf_##NAME), GNI_FN(gni_ki_##NAME), GNI_FN(gni_ku_##NAME),
-            GNI_UNARY_BOOL(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, F, D, gF, da, db) GNI_FN(gni_kf_##NAME), NULL, NULL,
-                GNI_BINARY_FLOAT(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, F, D, I, gF, gI, da, db)                                                    \
-    GNI_FN(gni_kf_##NAME), GNI_FN(gni_ki_##NAME), GNI_FN(gni_ku_##NAME),
-                    GNI_BINARY_ANY(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, F, D, I, gF, gI)                                                            \
-    GNI_FN(gni_kf_##NAME), GNI_FN(gni_ki_##NAME), GNI_FN(gni_ku_##NAME),
-                        GNI_COMPARE(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, I, gI) NULL, GNI_FN(gni_ki_##NAME), GNI_FN(gni_ku_##NAME),
-                            GNI_BINARY_INT(GN_X)
-#undef GN_X
-#define GNI_SAME(name) GNI_FN(name), GNI_FN(name), GNI_FN(name)
-                                GNI_SAME(gni_kx_WHERE),
-    GNI_FN(gni_kf_FMA),
-    GNI_FN(gni_ki_FMA),
-    GNI_FN(gni_ki_FMA),
-    GNI_SAME(gni_kx_COPY), // CAST
-    GNI_SAME(gni_kx_COPY), // CONST
-    GNI_SAME(gni_kx_I_TO_F),
-    GNI_SAME(gni_kx_U_TO_F),
-    GNI_SAME(gni_kx_F_TO_I),
-    GNI_SAME(gni_kx_F_TO_U),
-    GNI_FN(gni_kf_TO_BOOL),
-    GNI_FN(gni_ki_TO_BOOL),
-    GNI_FN(gni_ki_TO_BOOL),
-    GNI_SAME(gni_kx_ROUND_F16),
-    GNI_SAME(gni_kx_ROUND_BF16),
-    GNI_SAME(gni_kx_COPY), // ROUND_F32
-    GNI_SAME(gni_kx_WRAP_U8),
-    GNI_SAME(gni_kx_WRAP_I8),
-    GNI_SAME(gni_kx_COPY), // WRAP_U32
-    GNI_SAME(gni_kx_COPY), // WRAP_I32
-#undef GNI_SAME
-};
-
-// ---- memory to registers and back
-
-#define GNI_LOAD_HALF(name, load)                                                                  \
-    static void GNI_FN(name)(void *dst, const void *src, int64_t n) {                              \
-        float *d = (float *)dst;                                                                   \
-        const uint16_t *s = (const uint16_t *)src;                                                 \
-        int64_t i = 0;                                                                             \
-        for (; i + GNI_VW <= n; i += GNI_VW) gni_vstore(d + i, load(s + i));                       \
-        if (i == n) return;                                                                        \
-        uint16_t h[GNI_VW] = {0};                                                                  \
-        float f[GNI_VW];                                                                           \
-        memcpy(h, s + i, sizeof(uint16_t) * (size_t)(n - i));                                      \
-        gni_vstore(f, load(h));                                                                    \
-        memcpy(d + i, f, sizeof(float) * (size_t)(n - i));                                         \
-    }
-#define GNI_STORE_HALF(name, store)                                                                \
-    static void GNI_FN(name)(void *dst, const void *src, int64_t n) {                              \
-        uint16_t *d = (uint16_t *)dst;                                                             \
-        const float *s = (const float *)src;                                                       \
-        int64_t i = 0;                                                                             \
-        for (; i + GNI_VW <= n; i += GNI_VW) store(d + i, gni_vload(s + i));                       \
-        if (i == n) return;                                                                        \
-        uint16_t h[GNI_VW];                                                                        \
-        store(h, gni_vloadn(s + i, (int)(n - i)));                                                 \
-        memcpy(d + i, h, sizeof(uint16_t) * (size_t)(n - i));                                      \
-    }
-// 8-bit items, GNI_VW at a time.
-#define gni_vb GNI_FN(gni_vecb)
-#define gni_vload_u8 GNI_FN(gni_ck_load_u8)
-#define gni_vload_i8 GNI_FN(gni_ck_load_i8)
-#define gni_vstore_8 GNI_FN(gni_ck_store_8)
-#if GNI_VW > 1
-typedef uint8_t gni_vb __attribute__((vector_size(GNI_VW)));
-#endif
-GNI_INLINE gni_vi gni_vload_u8(const uint8_t *p) {
-#if defined(GNI_PASS_AVX512)
-    return (gni_vi)_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
-#elif defined(GNI_PASS_AVX2)
-    return (gni_vi)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p));
-#elif GNI_V_SSE2
-    int32_t t;
-    memcpy(&t, p, sizeof t);
-    __m128i zero = _mm_setzero_si128(), x = _mm_cvtsi32_si128(t);
-    return (gni_vi)_mm_unpacklo_epi16(_mm_unpacklo_epi8(x, zero), zero);
-#elif GNI_VW == 1
-    return *p;
-#else
-    gni_vb t;
-    memcpy(&t, p, sizeof t);
-    return __builtin_convertvector(t, gni_vi);
-#endif
-}
-GNI_INLINE gni_vi gni_vload_i8(const uint8_t *p) { return gni_vwrap_i8(gni_vload_u8(p)); }
-// The low 8 bits of each lane.
-GNI_INLINE void gni_vstore_8(uint8_t *p, gni_vi x) {
-#if defined(GNI_PASS_AVX512)
-    _mm_storeu_si128((__m128i *)(void *)p, _mm512_cvtepi32_epi8((__m512i)x));
-#elif defined(GNI_PASS_AVX2) || GNI_V_SSE2
-    gni_vi y = x & 255;
-#if defined(GNI_PASS_AVX2)
-    __m128i t = _mm_packs_epi32(_mm256_castsi256_si128((__m256i)y),
-                                _mm256_extracti128_si256((__m256i)y, 1));
-#else
-    __m128i t = _mm_packs_epi32((__m128i)y, (__m128i)y);
-#endif
-    t = _mm_packus_epi16(t, t);
-    memcpy(p, &t, GNI_VW);
-#elif GNI_VW == 1
-    *p = (uint8_t)(x & 255);
-#else
-    gni_vb t = __builtin_convertvector(x & 255, gni_vb);
-    memcpy(p, &t, sizeof t);
-#endif
-}
-#define GNI_LOAD_8(name, T, load)                                                                  \
-    static void GNI_FN(name)(void *dst, const void *src, int64_t n) {                              \
-        int32_t *d = (int32_t *)dst;                                                               \
-        const uint8_t *s = (const uint8_t *)src;                                                   \
-        int64_t i = 0;                                                                             \
-        for (; i + GNI_VW <= n; i += GNI_VW) gni_vstorei(d + i, load(s + i));                      \
-        for (; i < n; i++) d[i] = (T)s[i];                                                         \
-    }
-#define GNI_STORE_8(name, V, E)                                                                    \
-    static void GNI_FN(name)(void *dst, const void *src, int64_t n) {                              \
-        uint8_t *d = (uint8_t *)dst;                                                               \
-        const int32_t *s = (const int32_t *)src;                                                   \
-        int64_t i = 0;                                                                             \
-        for (; i + GNI_VW <= n; i += GNI_VW) {                                                     \
-            gni_vi x = gni_vloadi(s + i);                                                          \
-            gni_vstore_8(d + i, V);                                                                \
-        }                                                                                          \
-        for (; i < n; i++) d[i] = (uint8_t)E(s[i]);                                                \
-    }
-#define GNI_TRUTH(x) ((x) != 0)
-#define GNI_LOW(x) ((x)&255)
-GNI_LOAD_HALF(gni_load_f16, gni_vload_f16)
-GNI_LOAD_HALF(gni_load_bf16, gni_vload_bf16)
-GNI_STORE_HALF(gni_store_f16, gni_vstore_f16)
-GNI_STORE_HALF(gni_store_bf16, gni_vstore_bf16)
-GNI_LOAD_8(gni_load_u8, uint8_t, gni_vload_u8)
-GNI_LOAD_8(gni_load_i8, int8_t, gni_vload_i8)
-GNI_STORE_8(gni_store_u8, x, GNI_LOW)
-GNI_STORE_8(gni_store_bool, gni_kmask(gni_knot(gni_kieq(x, gni_vseti(0)))) & 1, GNI_TRUTH)
-#undef GNI_LOAD_HALF
-#undef GNI_STORE_HALF
-#undef GNI_LOAD_8
-#undef GNI_STORE_8
-#undef GNI_TRUTH
-#undef GNI_LOW
-
-// By dtype: F32, F16, BF16, F64, I32, I64, U8, I8, U32, BOOL, C64, C128.
-static const gni_convert_fn GNI_FN(gni_load_table)[GN_DTYPE_COUNT] = {NULL,
-                                                                      GNI_FN(gni_load_f16),
-                                                                      GNI_FN(gni_load_bf16),
-                                                                      NULL,
-                                                                      NULL,
-                                                                      NULL,
-                                                                      GNI_FN(gni_load_u8),
-                                                                      GNI_FN(gni_load_i8),
-                                                                      NULL,
-                                                                      GNI_FN(gni_load_u8),
-                                                                      NULL,
-                                                                      NULL};
-static const gni_convert_fn GNI_FN(gni_store_table)[GN_DTYPE_COUNT] = {NULL,
-                                                                       GNI_FN(gni_store_f16),
-                                                                       GNI_FN(gni_store_bf16),
-                                                                       NULL,
-                                                                       NULL,
-                                                                       NULL,
-                                                                       GNI_FN(gni_store_u8),
-                                                                       GNI_FN(gni_store_u8),
-                                                                       NULL,
-                                                                       GNI_FN(gni_store_bool),
-                                                                       NULL,
-                                                                       NULL};
-
-// Registers to memory past the caches, for results that no cache could hold. Both sides are aligned to
-// 64 bytes; without a destination it waits until all has arrived.
-static void GNI_FN(gni_stream)(void *dst, const void *src, int64_t bytes) {
-#if defined(GNI_PASS_AVX512) || defined(GNI_PASS_AVX2) || GNI_V_SSE2
-    char *d = (char *)dst;
-    const char *s = (const char *)src;
-    if (d == NULL) _mm_sfence();
-    for (int64_t i = 0; i < bytes; i += 64) {
-#if defined(GNI_PASS_AVX512)
-        _mm512_stream_si512((__m512i *)(void *)(d + i), _mm512_loadu_si512((const void *)(s + i)));
-#elif defined(GNI_PASS_AVX2)
-        _mm256_stream_si256((__m256i *)(void *)(d + i),
-                            _mm256_loadu_si256((const __m256i *)(const void *)(s + i)));
-        _mm256_stream_si256((__m256i *)(void *)(d + i + 32),
-                            _mm256_loadu_si256((const __m256i *)(const void *)(s + i + 32)));
-#else
-        for (int k = 0; k < 64; k += 16)
-            _mm_stream_si128((__m128i *)(void *)(d + i + k),
-                             _mm_loadu_si128((const __m128i *)(const void *)(s + i + k)));
-#endif
-    }
-#else
-    if (dst != NULL) memcpy(dst, src, (size_t)bytes);
-#endif
-}
-
-// ---- folds of contiguous elements
-
-// 64 running sums whatever the width of a vector, joined in one order: the same bits from every pass.
-static double GNI_FN(gni_sum_block)(const float *x, int64_t n) {
-    float lane[16];
-    int64_t whole = n & ~(int64_t)63;
-    for (int g = 0; g < 16; g += GNI_VW) {
-        gni_vf s[4], a = gni_vset(0.0f), b = a, c = a, d = a;
-        const float *p = x + g;
-        for (int64_t i = 0; i < whole; i += 64, p += 64) {
-            a += gni_vload(p);
-            b += gni_vload(p + 16);
-            c += gni_vload(p + 32);
-            d += gni_vload(p + 48);
-        }
-        s[0] = a, s[1] = b, s[2] = c, s[3] = d;
-        for (int64_t i = whole + g, k = 0; i < n; i += 16, k++)
-            s[k] += n - i >= GNI_VW ? gni_vload(x + i) : gni_vloadn(x + i, (int)(n - i));
-        gni_vstore(lane + g, (s[0] + s[2]) + (s[1] + s[3]));
-    }
-    double t[8];
-    for (int i = 0; i < 8; i++) t[i] = (double)lane[i] + (double)lane[i + 8];
-    return ((t[0] + t[4]) + (t[2] + t[6])) + ((t[1] + t[5]) + (t[3] + t[7]));
-}
-static void GNI_FN(gni_fold_sum_f)(gni_acc *acc, const void *x, int64_t n, int64_t at) {
-    GNI_UNUSED(at);
-    for (int64_t i = 0; i < n; i += GNI_SUM_BLOCK)
-        acc->d += GNI_FN(gni_sum_block)((const float *)x + i, GNI_MIN(n - i, GNI_SUM_BLOCK));
-}
-static void GNI_FN(gni_fold_prod_f)(gni_acc *acc, const void *x, int64_t n, int64_t at) {
-    const float *p = (const float *)x;
-    double s[16];
-    int64_t i = 0;
-    GNI_UNUSED(at);
-    for (int j = 0; j < 16; j++) s[j] = 1.0;
-    for (; i + 16 <= n; i += 16)
-        for (int j = 0; j < 16; j++) s[j] *= (double)p[i + j];
-    for (; i < n; i++) s[i & 15] *= (double)p[i];
-    for (int h = 8; h > 0; h /= 2)
-        for (int j = 0; j < h; j++) s[j] *= s[j + h];
-    acc->d *= s[0];
-}
-
-// The smallest (PICK gni_vminc) or largest element; NaN if there is one.
-#define GNI_EXTREME_BLOCK(name, PICK)                                                              \
-    static float GNI_FN(name)(const float *p, int64_t n) {                                         \
-        float t[4 * GNI_VW];                                                                       \
-        if (n < 4 * GNI_VW) { /* too few for vectors: fill up with the first */                    \
-            for (int i = 0; i < 4 * GNI_VW; i++) t[i] = p[i < n ? i : 0];                          \
-            p = t;                                                                                 \
-            n = 4 * GNI_VW;                                                                        \
-        }                                                                                          \
-        gni_vf a = gni_vload(p), b = gni_vload(p + GNI_VW), c = gni_vload(p + 2 * GNI_VW),         \
-               d = gni_vload(p + 3 * GNI_VW);                                                      \
-        gni_vk nan =                                                                               \
-            gni_kor(gni_kor(gni_knan(a), gni_knan(b)), gni_kor(gni_knan(c), gni_knan(d)));         \
-        for (int64_t i = 4 * GNI_VW; i < n; i += 4 * GNI_VW) {                                     \
-            i = GNI_MIN(i, n - 4 * GNI_VW); /* the last vectors overlap those before */            \
-            gni_vf x = gni_vload(p + i), y = gni_vload(p + i + GNI_VW);                            \
-            gni_vf z = gni_vload(p + i + 2 * GNI_VW), w = gni_vload(p + i + 3 * GNI_VW);           \
-            nan = gni_kor(nan, gni_kor(gni_knan(x), gni_knan(y)));                                 \
-            nan = gni_kor(nan, gni_kor(gni_knan(z), gni_knan(w)));                                 \
-            a = PICK(a, x);                                                                        \
-            b = PICK(b, y);                                                                        \
-            c = PICK(c, z);                                                                        \
-            d = PICK(d, w);                                                                        \
-        }                                                                                          \
-        if (gni_kany(nan)) return (float)NAN;                                                      \
-        gni_vstore(t, PICK(PICK(a, b), PICK(c, d)));                                               \
-        for (int h = GNI_VW / 2; h > 0; h /= 2)                                                    \
-            for (int j = 0; j < h; j++)                                                            \
-                if (GNI_BETTER(t[j + h], t[j])) t[j] = t[j + h];                                   \
-        return t[0];                                                                               \
-    }
-#define GNI_FOLD_EXTREME(name, BLOCK)                                                              \
-    static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
-        GNI_UNUSED(at);                                                                            \
-        if (n <= 0 || acc->d != acc->d) return;                                                    \
-        double m = (double)GNI_FN(BLOCK)((const float *)x, n);                                     \
-        if (m != m || GNI_BETTER(m, acc->d)) acc->d = m;                                           \
-    }
-// The place as well: a block is searched only when it has something better.
-#define GNI_FOLD_PLACE(name, BLOCK)                                                                \
-    static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
-        const float *p = (const float *)x;                                                         \
-        for (int64_t i = 0; i < n && acc->d == acc->d; i += GNI_SUM_BLOCK) {                       \
-            int64_t m = GNI_MIN(n - i, GNI_SUM_BLOCK), j = 0;                                      \
-            float best = GNI_FN(BLOCK)(p + i, m);                                                  \
-            if (best == best && !GNI_BETTER((double)best, acc->d)) continue;                       \
-            while (j < m && !(best == best ? p[i + j] == best : p[i + j] != p[i + j])) j++;        \
-            acc->d = (double)best;                                                                 \
-            acc->at = at + i + j;                                                                  \
-        }                                                                                          \
-    }
-#define GNI_BETTER(x, y) ((x) < (y))
-GNI_EXTREME_BLOCK(gni_min_block, gni_vminc)
-GNI_FOLD_EXTREME(gni_fold_min_f, gni_min_block)
-GNI_FOLD_PLACE(gni_fold_argmin_f, gni_min_block)
-#undef GNI_BETTER
-#define GNI_BETTER(x, y) ((x) > (y))
-GNI_EXTREME_BLOCK(gni_max_block, gni_vmaxc)
-GNI_FOLD_EXTREME(gni_fold_max_f, gni_max_block)
-GNI_FOLD_PLACE(gni_fold_argmax_f, gni_max_block)
-#undef GNI_BETTER
-#undef GNI_EXTREME_BLOCK
-#undef GNI_FOLD_EXTREME
-#undef GNI_FOLD_PLACE
-
-// Truth: all stops at the first 0, any at the first that is not.
-#define GNI_FOLD_TRUTH(name, T, STOP, VALUE)                                                       \
-    static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
-        const T *p = (const T *)x;                                                                 \
-        int64_t i = 0;                                                                             \
-        GNI_UNUSED(at);                                                                            \
-        for (; i + 64 <= n && acc->i != VALUE; i += 64) {                                          \
-            int found = 0;                                                                         \
-            for (int j = 0; j < 64; j++) found |= p[i + j] STOP 0;                                 \
-            if (found) acc->i = VALUE;                                                             \
-        }                                                                                          \
-        for (; i < n && acc->i != VALUE; i++)                                                      \
-            if (p[i] STOP 0) acc->i = VALUE;                                                       \
-    }
-GNI_FOLD_TRUTH(gni_fold_any_f, float, !=, 1)
-GNI_FOLD_TRUTH(gni_fold_all_f, float, ==, 0)
-GNI_FOLD_TRUTH(gni_fold_any_i, int32_t, !=, 1)
-GNI_FOLD_TRUTH(gni_fold_all_i, int32_t, ==, 0)
-#undef GNI_FOLD_TRUTH
-
-#define GNI_FOLD_INT(name, T, UNIT, STEP)                                                          \
-    static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
-        const T *p = (const T *)x;                                                                 \
-        uint64_t s[16];                                                                            \
-        int64_t i = 0;                                                                             \
-        GNI_UNUSED(at);                                                                            \
-        for (int j = 0; j < 16; j++) s[j] = UNIT;                                                  \
-        for (; i + 16 <= n; i += 16)                                                               \
-            for (int j = 0; j < 16; j++) s[j] STEP(uint64_t)(int64_t) p[i + j];                    \
-        for (; i < n; i++) s[0] STEP(uint64_t)(int64_t) p[i];                                      \
-        uint64_t r = (uint64_t)acc->i;                                                             \
-        for (int j = 0; j < 16; j++) r STEP s[j];                                                  \
-        acc->i = (int64_t)r;                                                                       \
-    }
-#define GNI_FOLD_INT_EXTREME(name, T, OP)                                                          \
-    static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
-        const T *p = (const T *)x;                                                                 \
-        T s[16];                                                                                   \
-        int64_t i = 0;                                                                             \
-        GNI_UNUSED(at);                                                                            \
-        for (int j = 0; j < 16; j++) s[j] = (T)acc->i;                                             \
-        for (; i + 16 <= n; i += 16)                                                               \
-            for (int j = 0; j < 16; j++) s[j] = p[i + j] OP s[j] ? p[i + j] : s[j];                \
-        for (; i < n; i++) s[0] = p[i] OP s[0] ? p[i] : s[0];                                      \
-        for (int j = 0; j < 16; j++)                                                               \
-            if ((int64_t)s[j] OP acc->i) acc->i = (int64_t)s[j];                                   \
-    }
-#define GNI_FOLD_INT_PLACE(name, FOLD, T)                                                          \
-    static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
-        const T *p = (const T *)x;                                                                 \
-        for (int64_t i = 0; i < n; i += GNI_SUM_BLOCK) {                                           \
-            int64_t m = GNI_MIN(n - i, GNI_SUM_BLOCK), before = acc->i, j = 0;                     \
-            GNI_FN(FOLD)(acc, p + i, m, 0);                                                        \
-            if (acc->i == before) continue;                                                        \
-            while ((int64_t)p[i + j] != acc->i) j++;                                               \
-            acc->at = at + i + j;                                                                  \
-        }                                                                                          \
-    }
-GNI_FOLD_INT(gni_fold_sum_i, int32_t, 0, +=)
-GNI_FOLD_INT(gni_fold_sum_u, uint32_t, 0, +=)
-GNI_FOLD_INT(gni_fold_prod_i, int32_t, 1, *=)
-GNI_FOLD_INT(gni_fold_prod_u, uint32_t, 1, *=)
-GNI_FOLD_INT_EXTREME(gni_fold_min_i, int32_t, <)
-GNI_FOLD_INT_EXTREME(gni_fold_min_u, uint32_t, <)
-GNI_FOLD_INT_EXTREME(gni_fold_max_i, int32_t, >)
-GNI_FOLD_INT_EXTREME(gni_fold_max_u, uint32_t, >)
-GNI_FOLD_INT_PLACE(gni_fold_argmin_i, gni_fold_min_i, int32_t)
-GNI_FOLD_INT_PLACE(gni_fold_argmin_u, gni_fold_min_u, uint32_t)
-GNI_FOLD_INT_PLACE(gni_fold_argmax_i, gni_fold_max_i, int32_t)
-GNI_FOLD_INT_PLACE(gni_fold_argmax_u, gni_fold_max_u, uint32_t)
-#undef GNI_FOLD_INT
-#undef GNI_FOLD_INT_EXTREME
-#undef GNI_FOLD_INT_PLACE
-
-#define GNI_VALUES(op)                                                                             \
-    GNI_FN(gni_fold_##op##_f), GNI_FN(gni_fold_##op##_i), GNI_FN(gni_fold_##op##_u)
-#define GNI_TRUTH(op)                                                                              \
-    GNI_FN(gni_fold_##op##_f), GNI_FN(gni_fold_##op##_i), GNI_FN(gni_fold_##op##_i)
-#define GN_X(fn, NAME, loop, form, back) GNI_##form(loop),
-static const gni_fold_fn GNI_FN(gni_fold_table)[GNI_RED_COUNT * 3] = {
-    GNI_REDUCE_AXES(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, loop, form) GNI_##form(loop),
-    GNI_REDUCE_PLACE(GN_X)};
-#undef GN_X
-#undef GNI_VALUES
-#undef GNI_TRUTH
-
-// ---- folds of columns
-
-// Four rows at a time, each read from one end to the other: `t` gathers up to GNI_COLUMN_BLOCK rows.
-static void GNI_FN(gni_columns_sum_f)(gni_acc_columns *acc, const void *x, int64_t rows,
-                                      int64_t stride, int64_t n, int64_t at) {
-    float t[GNI_BAND];
-    double *v = (double *)acc->v;
-    GNI_UNUSED(at);
-    for (int64_t r0 = 0; r0 < rows; r0 += GNI_COLUMN_BLOCK) {
-        int64_t last = GNI_MIN(r0 + GNI_COLUMN_BLOCK, rows), whole = n & ~(int64_t)(GNI_VW - 1);
-        memset(t, 0, sizeof(float) * (size_t)n);
-        for (int64_t r = r0; r < last; r += 4) {
-            const float *p = (const float *)x + r * stride;
-            int64_t have = last - r, c = 0;
-            if (have >= 4) {
-                const float *q = p + stride, *u = q + stride, *w = u + stride;
-                for (; c < whole; c += GNI_VW)
-                    gni_vstore(t + c, gni_vload(t + c) + ((gni_vload(p + c) + gni_vload(q + c)) +
-                                                          (gni_vload(u + c) + gni_vload(w + c))));
-                for (; c < n; c++) t[c] += (p[c] + q[c]) + (u[c] + w[c]);
-                continue;
-            }
-            for (int64_t k = 0; k < have; k++, p += stride) {
-                for (c = 0; c < whole; c += GNI_VW)
-                    gni_vstore(t + c, gni_vload(t + c) + gni_vload(p + c));
-                for (; c < n; c++) t[c] += p[c];
-            }
-        }
-        int64_t c = 0;
-        for (; c + 16 <= n; c += 16)
-            for (int j = 0; j < 16; j++) v[c + j] += (double)t[c + j];
-        for (; c < n; c++) v[c] += (double)t[c];
-    }
-}
-
-// The columns' extremes, and their places.
-#define GNI_COLUMNS_EXTREME(name, PICK, BETTER)                                                    \
-    static void GNI_FN(name)(gni_acc_columns * acc, const void *x, int64_t rows, int64_t stride,   \
-                             int64_t n, int64_t at) {                                              \
-        float *v = (float *)acc->v;                                                                \
-        GNI_UNUSED(at);                                                                            \
-        for (int64_t r = 0; r < rows;) {                                                           \
-            const float *p = (const float *)x + r * stride;                                        \
-            int64_t step = rows - r >= 4 ? stride : 0, c = 0;                                      \
-            r += step != 0 ? 4 : 1;                                                                \
-            for (; c + GNI_VW <= n; c += GNI_VW) {                                                 \
-                gni_vf m = gni_vload(p + c);                                                       \
-                if (step != 0)                                                                     \
-                    m = PICK(PICK(m, gni_vload(p + step + c)),                                     \
-                             PICK(gni_vload(p + 2 * step + c), gni_vload(p + 3 * step + c)));      \
-                gni_vstore(v + c, PICK(gni_vload(v + c), m));                                      \
-            }                                                                                      \
-            for (; c < n; c++)                                                                     \
-                for (int k = 0; k < (step != 0 ? 4 : 1); k++) {                                    \
-                    float y = p[k * step + c];                                                     \
-                    if (v[c] == v[c] && (y != y || y BETTER v[c])) v[c] = y;                       \
-                }                                                                                  \
-        }                                                                                          \
-    }
-#define GNI_COLUMNS_PLACE(name, BETTER_K, BETTER)                                                  \
-    static void GNI_FN(name)(gni_acc_columns * acc, const void *x, int64_t rows, int64_t stride,   \
-                             int64_t n, int64_t at) {                                              \
-        float *v = (float *)acc->v;                                                                \
-        int32_t where[GNI_BAND];                                                                   \
-        for (int64_t c = 0; c < n; c++) where[c] = -1;                                             \
-        for (int64_t r = 0; r < rows; r++) {                                                       \
-            const float *p = (const float *)x + r * stride;                                        \
-            int64_t c = 0;                                                                         \
-            for (; c + GNI_VW <= n; c += GNI_VW) {                                                 \
-                gni_vf m = gni_vload(v + c), y = gni_vload(p + c);                                 \
-                gni_vk k = gni_kor(BETTER_K(y, m), gni_kand(gni_knan(y), gni_knot(gni_knan(m))));  \
-                if (!gni_kany(k)) continue;                                                        \
-                gni_vstore(v + c, gni_ksel(k, y, m));                                              \
-                gni_vstorei(where + c,                                                             \
-                            gni_kseli(k, gni_vseti((int32_t)r), gni_vloadi(where + c)));           \
-            }                                                                                      \
-            for (; c < n; c++) {                                                                   \
-                if (v[c] != v[c] || !(p[c] != p[c] || p[c] BETTER v[c])) continue;                 \
-                v[c] = p[c];                                                                       \
-                where[c] = (int32_t)r;                                                             \
-            }                                                                                      \
-        }                                                                                          \
-        for (int64_t c = 0; c < n; c++)                                                            \
-            if (where[c] >= 0) acc->at[c] = at + where[c];                                         \
-    }
-GNI_COLUMNS_EXTREME(gni_columns_min_f, gni_vmin, <)
-GNI_COLUMNS_EXTREME(gni_columns_max_f, gni_vmax, >)
-GNI_COLUMNS_PLACE(gni_columns_argmin_f, gni_klt, <)
-GNI_COLUMNS_PLACE(gni_columns_argmax_f, gni_kgt, >)
-#undef GNI_COLUMNS_EXTREME
-#undef GNI_COLUMNS_PLACE
-
-// The rest element by element: S is the accumulator, y the element.
-#define GNI_COLUMNS(name, T, S, STEP)                                                              \
-    static void GNI_FN(name)(gni_acc_columns * acc, const void *x, int64_t rows, int64_t stride,   \
-                             int64_t n, int64_t at) {                                              \
-        for (int64_t r = 0; r < rows; r++) {                                                       \
-            S *GNI_RESTRICT v = (S *)acc->v;                                                       \
-            const T *GNI_RESTRICT p = (const T *)x + r * stride;                                   \
-            int64_t c = 0, row = at + r;                                                           \
-            GNI_UNUSED(row);                                                                       \
-            for (; c < n; c++) {                                                                   \
-                T y = p[c];                                                                        \
-                STEP;                                                                              \
-            }                                                                                      \
-        }                                                                                          \
-    }
-#define GNI_PLACE_STEP(OP)                                                                         \
-    if (y OP v[c]) {                                                                               \
-        v[c] = y;                                                                                  \
-        acc->at[c] = row;                                                                          \
-    }
-GNI_COLUMNS(gni_columns_prod_f, float, double, v[c] *= (double)y)
-GNI_COLUMNS(gni_columns_sum_i, int32_t, uint64_t, v[c] += (uint64_t)(int64_t)y)
-GNI_COLUMNS(gni_columns_sum_u, uint32_t, uint64_t, v[c] += (uint64_t)y)
-GNI_COLUMNS(gni_columns_prod_i, int32_t, uint64_t, v[c] *= (uint64_t)(int64_t)y)
-GNI_COLUMNS(gni_columns_prod_u, uint32_t, uint64_t, v[c] *= (uint64_t)y)
-GNI_COLUMNS(gni_columns_min_i, int32_t, int32_t, v[c] = y < v[c] ? y : v[c])
-GNI_COLUMNS(gni_columns_min_u, uint32_t, uint32_t, v[c] = y < v[c] ? y : v[c])
-GNI_COLUMNS(gni_columns_max_i, int32_t, int32_t, v[c] = y > v[c] ? y : v[c])
-GNI_COLUMNS(gni_columns_max_u, uint32_t, uint32_t, v[c] = y > v[c] ? y : v[c])
-GNI_COLUMNS(gni_columns_any_f, float, int32_t, v[c] |= (int32_t)(y != 0))
-GNI_COLUMNS(gni_columns_any_i, int32_t, int32_t, v[c] |= (int32_t)(y != 0))
-GNI_COLUMNS(gni_columns_all_f, float, int32_t, v[c] &= (int32_t)(y != 0))
-GNI_COLUMNS(gni_columns_all_i, int32_t, int32_t, v[c] &= (int32_t)(y != 0))
-GNI_COLUMNS(gni_columns_argmin_i, int32_t, int32_t, GNI_PLACE_STEP(<))
-GNI_COLUMNS(gni_columns_argmin_u, uint32_t, uint32_t, GNI_PLACE_STEP(<))
-GNI_COLUMNS(gni_columns_argmax_i, int32_t, int32_t, GNI_PLACE_STEP(>))
-GNI_COLUMNS(gni_columns_argmax_u, uint32_t, uint32_t, GNI_PLACE_STEP(>))
-#undef GNI_COLUMNS
-#undef GNI_PLACE_STEP
-
-#define GNI_VALUES(op)                                                                             \
-    GNI_FN(gni_columns_##op##_f), GNI_FN(gni_columns_##op##_i), GNI_FN(gni_columns_##op##_u)
-#define GNI_TRUTH(op)                                                                              \
-    GNI_FN(gni_columns_##op##_f), GNI_FN(gni_columns_##op##_i), GNI_FN(gni_columns_##op##_i)
-#define GN_X(fn, NAME, loop, form, back) GNI_##form(loop),
-static const gni_fold_columns_fn GNI_FN(gni_columns_table)[GNI_RED_COUNT * 3] = {
-    GNI_REDUCE_AXES(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, loop, form) GNI_##form(loop),
-    GNI_REDUCE_PLACE(GN_X)};
-#undef GN_X
-#undef GNI_VALUES
-#undef GNI_TRUTH
-
-// ---- softmax
-
-static gni_softmax_part GNI_FN(gni_softmax_stats)(void *dst, const void *src, int64_t n) {
-    const float *x = (const float *)src;
-    float *y = (float *)dst, t[GNI_VW];
-    gni_softmax_part part;
-    float most = GNI_FN(gni_max_block)(x, n);
-    part.most = (double)most;
-    part.sum = 0.0;
-    if (!(most < (float)INFINITY)) part.sum = GNI_NAN; // +Inf or NaN: the caller sees it in `most`
-    if (!(most < (float)INFINITY) || most == -(float)INFINITY) {
-        if (y != NULL) memset(y, 0, sizeof(float) * (size_t)n);
-        return part;
-    }
-    gni_vf m = gni_vset(most), s0 = gni_vset(0.0f), s1 = s0;
-    int64_t i = 0;
-    for (; i + 2 * GNI_VW <= n; i += 2 * GNI_VW) {
-        gni_vf e0 = gni_vexp(gni_vload(x + i) - m), e1 = gni_vexp(gni_vload(x + i + GNI_VW) - m);
-        s0 += e0;
-        s1 += e1;
-        if (y == NULL) continue;
-        gni_vstore(y + i, e0);
-        gni_vstore(y + i + GNI_VW, e1);
-    }
-    for (; i < n; i += GNI_VW) {
-        int64_t left = GNI_MIN(n - i, GNI_VW);
-        for (int j = 0; j < GNI_VW; j++) t[j] = j < left ? x[i + j] : -(float)INFINITY;
-        gni_vf e0 = gni_vexp(gni_vload(t) - m);
-        s0 += e0;
-        if (y != NULL) gni_vstoren(y + i, e0, (int)left);
-    }
-    gni_vstore(t, s0 + s1);
-    for (int j = 0; j < GNI_VW; j++) part.sum += (double)t[j];
-    return part;
-}
-#define GNI_SOFTMAX_EMIT(name, PARAMS, SETUP, F)                                                   \
-    static void GNI_FN(name) PARAMS {                                                              \
-        const float *x = (const float *)src;                                                       \
-        float *y = (float *)dst;                                                                   \
-        int64_t i = 0;                                                                             \
-        SETUP;                                                                                     \
-        for (; i + GNI_VW <= n; i += GNI_VW) {                                                     \
-            gni_vf a = gni_vload(x + i);                                                           \
-            gni_vstore(y + i, F);                                                                  \
-        }                                                                                          \
-        if (i < n) {                                                                               \
-            gni_vf a = gni_vloadn(x + i, (int)(n - i));                                            \
-            gni_vstoren(y + i, F, (int)(n - i));                                                   \
-        }                                                                                          \
-    }
-GNI_SOFTMAX_EMIT(gni_softmax_scale, (void *dst, const void *src, int64_t n, double factor),
-                 gni_vf f = gni_vset((float)factor), a *f)
-GNI_SOFTMAX_EMIT(gni_softmax_emit,
-                 (void *dst, const void *src, int64_t n, double most, double factor),
-                 gni_vf m = gni_vset((float)most);
-                 gni_vf f = gni_vset((float)factor), gni_vexp(a - m) * f)
-GNI_SOFTMAX_EMIT(gni_softmax_emit_log,
-                 (void *dst, const void *src, int64_t n, double most, double low),
-                 gni_vf m = gni_vset((float)most);
-                 gni_vf f = gni_vset((float)low), (a - m) - f)
-#undef GNI_SOFTMAX_EMIT
-// Short rows side by side: x (n, rows), rows a multiple of 16. The result takes the place of x, or for
-// logsumexp of its first row.
-static void GNI_FN(gni_softmax_columns)(float *x, int64_t n, int64_t rows, gni_softmax_kind kind) {
-    for (int64_t r = 0; r < rows; r += GNI_VW) {
-        float *p = x + r;
-        gni_vf m = gni_vload(p), s = gni_vset(0.0f), zero = s;
-        for (int64_t i = 1; i < n; i++) m = gni_vmax(m, gni_vload(p + i * rows));
-        if (kind != GNI_SOFTMAX) m = gni_ksel(gni_klt(gni_vabs(m), gni_vinf()), m, zero);
-        for (int64_t i = 0; i < n; i++) {
-            gni_vf e = gni_vexp(gni_vload(p + i * rows) - m);
-            s += e;
-            if (kind == GNI_SOFTMAX) gni_vstore(p + i * rows, e);
-        }
-        if (kind == GNI_SOFTMAX) {
-            for (int64_t i = 0; i < n; i++) gni_vstore(p + i * rows, gni_vload(p + i * rows) / s);
-            continue;
-        }
-        s = gni_vlog(s);
-        if (kind == GNI_LOGSUMEXP) gni_vstore(p, m + s);
-        for (int64_t i = 0; i < n && kind == GNI_LOG_SOFTMAX; i++)
-            gni_vstore(p + i * rows, (gni_vload(p + i * rows) - m) - s);
-    }
-}
-static const gni_softmax_fns GNI_FN(gni_softmax_table) = {
-    GNI_FN(gni_softmax_stats), GNI_FN(gni_softmax_scale), GNI_FN(gni_softmax_emit),
-    GNI_FN(gni_softmax_emit_log), GNI_FN(gni_softmax_columns)};
-
-// ---- random
-
-// GNI_VW Philox blocks at once. The lanes' blocks are numbered so that turning groups of four lanes
-// leaves every vector with four blocks' words in order.
-#define gni_vblocks GNI_FN(gni_ck_blocks)
-#define gni_vturn GNI_FN(gni_ck_turn)
-GNI_INLINE void gni_vblocks(uint64_t seed, uint64_t first, gni_vu w[4]) {
-#if GNI_VW == 16
-    static const uint32_t order[16] = {0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15};
-#elif GNI_VW == 8
-    static const uint32_t order[8] = {0, 2, 4, 6, 1, 3, 5, 7};
-#else
-    static const uint32_t order[4] = {0, 1, 2, 3};
-#endif
-    gni_vu lane = gni_vloadu(order), lo = gni_vsetu((uint32_t)first) + lane;
-    gni_vu carry = gni_vi_u(gni_kmask(gni_kult(lo, lane))) & gni_vsetu(1);
-    gni_vu hi = gni_vsetu((uint32_t)(first >> 32)) + carry;
-    gni_vphilox(lo, hi, gni_vsetu(0), gni_vsetu(0), (uint32_t)seed, (uint32_t)(seed >> 32), w);
-}
-// Stores w[k] of lane j as element 4 * j' + k, j' being the lane's block: 4 * GNI_VW words.
-GNI_INLINE void gni_vturn(uint32_t *dst, const gni_vu w[4]) {
-#if GNI_VW == 16
-    __m512i a = _mm512_unpacklo_epi32((__m512i)w[0], (__m512i)w[1]);
-    __m512i b = _mm512_unpackhi_epi32((__m512i)w[0], (__m512i)w[1]);
-    __m512i c = _mm512_unpacklo_epi32((__m512i)w[2], (__m512i)w[3]);
-    __m512i d = _mm512_unpackhi_epi32((__m512i)w[2], (__m512i)w[3]);
-    gni_vstoreu(dst, (gni_vu)_mm512_unpacklo_epi64(a, c));
-    gni_vstoreu(dst + 16, (gni_vu)_mm512_unpackhi_epi64(a, c));
-    gni_vstoreu(dst + 32, (gni_vu)_mm512_unpacklo_epi64(b, d));
-    gni_vstoreu(dst + 48, (gni_vu)_mm512_unpackhi_epi64(b, d));
-#elif GNI_VW == 8
-    __m256i a = _mm256_unpacklo_epi32((__m256i)w[0], (__m256i)w[1]);
-    __m256i b = _mm256_unpackhi_epi32((__m256i)w[0], (__m256i)w[1]);
-    __m256i c = _mm256_unpacklo_epi32((__m256i)w[2], (__m256i)w[3]);
-    __m256i d = _mm256_unpackhi_epi32((__m256i)w[2], (__m256i)w[3]);
-    gni_vstoreu(dst, (gni_vu)_mm256_unpacklo_epi64(a, c));
-    gni_vstoreu(dst + 8, (gni_vu)_mm256_unpackhi_epi64(a, c));
-    gni_vstoreu(dst + 16, (gni_vu)_mm256_unpacklo_epi64(b, d));
-    gni_vstoreu(dst + 24, (gni_vu)_mm256_unpackhi_epi64(b, d));
-#elif GNI_V_SSE2
-    __m128i a = _mm_unpacklo_epi32((__m128i)w[0], (__m128i)w[1]);
-    __m128i b = _mm_unpackhi_epi32((__m128i)w[0], (__m128i)w[1]);
-    __m128i c = _mm_unpacklo_epi32((__m128i)w[2], (__m128i)w[3]);
-    __m128i d = _mm_unpackhi_epi32((__m128i)w[2], (__m128i)w[3]);
-    gni_vstoreu(dst, (gni_vu)_mm_unpacklo_epi64(a, c));
-    gni_vstoreu(dst + 4, (gni_vu)_mm_unpackhi_epi64(a, c));
-    gni_vstoreu(dst + 8, (gni_vu)_mm_unpacklo_epi64(b, d));
-    gni_vstoreu(dst + 12, (gni_vu)_mm_unpackhi_epi64(b, d));
-#else
-    uint32_t t[4][GNI_VW];
-    for (int k = 0; k < 4; k++) gni_vstoreu(t[k], w[k]);
-    for (int j = 0; j < GNI_VW; j++)
-        for (int k = 0; k < 4; k++) dst[4 * j + k] = t[k][j];
-#endif
-}
-#define GNI_RANDOM(name, T, MAKE)                                                                  \
-    static void GNI_FN(name)(T * dst, uint64_t seed, uint64_t first, int64_t blocks) {             \
-        for (int64_t i = 0; i < blocks; i += GNI_VW) {                                             \
-            gni_vu w[4];                                                                           \
-            uint32_t t[4 * GNI_VW];                                                                \
-            gni_vblocks(seed, first + (uint64_t)i, w);                                             \
-            MAKE;                                                                                  \
-            if (i + GNI_VW <= blocks) {                                                            \
-                gni_vturn((uint32_t *)(void *)(dst + 4 * i), w);                                   \
-                continue;                                                                          \
-            }                                                                                      \
-            gni_vturn(t, w);                                                                       \
-            memcpy(dst + 4 * i, t, sizeof(uint32_t) * 4 * (size_t)(blocks - i));                   \
-        }                                                                                          \
-    }
-#define GNI_UNIT(x) gni_vf_ubits(gni_itov(gni_vu_i((x) >> 8)) * gni_vset(5.9604644775390625e-8f))
-#define GNI_MAKE_UNIFORM                                                                           \
-    w[0] = GNI_UNIT(w[0]);                                                                         \
-    w[1] = GNI_UNIT(w[1]);                                                                         \
-    w[2] = GNI_UNIT(w[2]);                                                                         \
-    w[3] = GNI_UNIT(w[3])
-#define GNI_MAKE_NORMAL                                                                            \
-    for (int k = 0; k < 4; k += 2) {                                                               \
-        gni_vf x, y;                                                                               \
-        gni_vnormal2(w[k], w[k + 1], &x, &y);                                                      \
-        w[k] = gni_vf_ubits(x);                                                                    \
-        w[k + 1] = gni_vf_ubits(y);                                                                \
-    }
-GNI_RANDOM(gni_random_bits, uint32_t, (void)0)
-GNI_RANDOM(gni_random_uniform, float, GNI_MAKE_UNIFORM)
-GNI_RANDOM(gni_random_normal, float, GNI_MAKE_NORMAL)
-#undef GNI_RANDOM
-#undef GNI_UNIT
-#undef GNI_MAKE_UNIFORM
-#undef GNI_MAKE_NORMAL
-
-static const gni_cpu_isa GNI_FN(gni_isa_table) = {
-    GNI_FN(gni_kernels_narrow), GNI_FN(gni_load_table),     GNI_FN(gni_store_table),
-    GNI_FN(gni_fold_table),     GNI_FN(gni_columns_table),  &GNI_FN(gni_softmax_table),
-    GNI_FN(gni_random_bits),    GNI_FN(gni_random_uniform), GNI_FN(gni_random_normal),
-    GNI_FN(gni_stream)};
-
-#undef GNI_KERNEL
-#undef GNI_PUT_FLOAT
-#undef GNI_PUT_TRUTH
-#undef GNI_FLOAT_1
-#undef GNI_FLOAT_2
-#undef GNI_INT_1
-#undef GNI_INT_2
-#undef gni_vinf
-#undef gni_vsign
-#undef gni_vtruth
-#undef gni_vrsqrt
-#undef gni_vsilu
-#undef gni_vround_f16
-#undef gni_vround_bf16
-#undef gni_vwrap_i8
-#undef gni_vturn
-#undef gni_vb
-#undef gni_vload_u8
-#undef gni_vload_i8
-#undef gni_vstore_8
-#undef gni_vblocks
-// >>gemm_micro
-// Register tiles, dot products and panel packing of the matrix product, once per instruction set.
-// From outside: the table GNI_FN(gni_gemm_isa), and the types at the start.
-
-#ifndef GNI_GEMM_TYPES
-#define GNI_GEMM_TYPES
-
-#define GNI_GEMM_MAX_ROWS 16 // more than the rows of any tile
-
-// One register tile: c (rows,cols) = a (rows,k) b (k,cols), strides in elements.
-typedef struct gni_gemm_tile {
-    int64_t k;
-    const void *a; // (i,p) at a + i * a_rs + p * a_cs
-    int64_t a_rs, a_cs;
-    const void *b; // row p at b + p * b_rs; the tile's full width is read, but where tiles clip
-    int64_t b_rs;
-    void *c;
-    int64_t c_rs;
-    int cols;          // columns of c that exist
-    int act;           // 0 none, 1 relu
-    bool add;          // to what c holds
-    bool fetch;        // c comes from far away
-    const float *bias; // (cols) or NULL
-} gni_gemm_tile;
-
-typedef void (*gni_gemm_tile_fn)(const gni_gemm_tile *t);
-
-// d[p * dw + i] = s[i * is + p * ps] for i < w and p < k, 0 for w <= i < dw. May write up to one vector
-// past the end of d.
-typedef void (*gni_gemm_pack_fn)(void *d, int64_t dw, const void *s, int64_t is, int64_t ps,
-                                 int64_t w, int64_t k);
-
-// Tiles of one kind of number.
-typedef struct gni_gemm_family {
-    int rows;  // of the largest tile
-    int lanes; // columns of a narrow tile; a wide one has two times as many, a half one half as many
-    bool clip; // nothing of b is read past the columns that exist
-    // [0 narrow, 1 wide, 2 half][rows], NULL where there is none
-    gni_gemm_tile_fn tile[3][GNI_GEMM_MAX_ROWS + 1];
-} gni_gemm_family;
-
-// Rows of a against columns of b, both contiguous along k: c[i * c_rs + j * c_cs].
-typedef struct gni_gemm_dots {
-    int64_t m, n, k;
-    const float *a;
-    int64_t a_rs;
-    const float *b;
-    int64_t b_cs;
-    float *c;
-    int64_t c_rs, c_cs;
-    bool add;
-    int act;
-    const float *bias;
-    int64_t bias_rs, bias_cs;
-} gni_gemm_dots;
-
-// y (n) += s (k) b (k,n) with rows of b contiguous.
-typedef struct gni_gemm_rows {
-    int64_t n, k;
-    const float *s;
-    int64_t s_stride;
-    const float *b;
-    int64_t b_rs;
-    float *y;
-} gni_gemm_rows;
-
-typedef struct gni_gemm_isa {
-    const gni_gemm_family *f32, *f64, *i32, *i64;
-    const gni_gemm_family *bf16; // packed in pairs along k; NULL where there is no such product
-    gni_gemm_pack_fn pack_f32, pack_f16, pack_bf16, pack_64, pack_pairs;
-    // With bf16: takes the smallest (bits of |p[i]|) - 1 into *least for as many i as it returns.
-    int64_t (*least)(const uint16_t *p, int64_t n, uint16_t *least);
-    void (*dots)(const gni_gemm_dots *d);
-    void (*add_rows)(const gni_gemm_rows *d);
-    // s (rows,cols) with rows of `width` into c as (cols,rows): c[j * c_rs + i], bias along i
-    void (*put_turned)(const gni_gemm_tile *t, const float *s, int64_t rows, int64_t cols,
-                       int64_t width);
-    // n float32 numbers to float16 and bfloat16
-    void (*narrow_f16)(uint16_t *d, const float *s, int64_t n);
-    void (*narrow_bf16)(uint16_t *d, const float *s, int64_t n);
-} gni_gemm_isa;
-
-// Tiles are written out by macros, so that every accumulator is a variable of its own: compilers keep
-// those in registers at any level of optimisation.
-// X(F, row, group, row in group); groups of four rows share a pointer. F is the family.
-#define GNI_GM_R1(X, F) X(F, 0, 0, 0)
-#define GNI_GM_R2(X, F) GNI_GM_R1(X, F) X(F, 1, 0, 1)
-#define GNI_GM_R3(X, F) GNI_GM_R2(X, F) X(F, 2, 0, 2)
-#define GNI_GM_R4(X, F) GNI_GM_R3(X, F) X(F, 3, 0, 3)
-#define GNI_GM_R5(X, F) GNI_GM_R4(X, F) X(F, 4, 1, 0)
-#define GNI_GM_R6(X, F) GNI_GM_R5(X, F) X(F, 5, 1, 1)
-#define GNI_GM_R7(X, F) GNI_GM_R6(X, F) X(F, 6, 1, 2)
-#define GNI_GM_R8(X, F) GNI_GM_R7(X, F) X(F, 7, 1, 3)
-#define GNI_GM_R9(X, F) GNI_GM_R8(X, F) X(F, 8, 2, 0)
-#define GNI_GM_R10(X, F) GNI_GM_R9(X, F) X(F, 9, 2, 1)
-#define GNI_GM_R11(X, F) GNI_GM_R10(X, F) X(F, 10, 2, 2)
-#define GNI_GM_R12(X, F) GNI_GM_R11(X, F) X(F, 11, 2, 3)
-#define GNI_GM_R13(X, F) GNI_GM_R12(X, F) X(F, 12, 3, 0)
-#define GNI_GM_R14(X, F) GNI_GM_R13(X, F) X(F, 13, 3, 1)
-#define GNI_GM_G1(X, F) X(F, 0)
-#define GNI_GM_G2(X, F) X(F, 0)
-#define GNI_GM_G3(X, F) X(F, 0)
-#define GNI_GM_G4(X, F) X(F, 0)
-#define GNI_GM_G5(X, F) X(F, 0) X(F, 1)
-#define GNI_GM_G6(X, F) GNI_GM_G5(X, F)
-#define GNI_GM_G7(X, F) GNI_GM_G5(X, F)
-#define GNI_GM_G8(X, F) GNI_GM_G5(X, F)
-#define GNI_GM_G9(X, F) GNI_GM_G5(X, F) X(F, 2)
-#define GNI_GM_G10(X, F) GNI_GM_G9(X, F)
-#define GNI_GM_G11(X, F) GNI_GM_G9(X, F)
-#define GNI_GM_G12(X, F) GNI_GM_G9(X, F)
-#define GNI_GM_G13(X, F) GNI_GM_G9(X, F) X(F, 3)
-#define GNI_GM_G14(X, F) GNI_GM_G13(X, F)
-
-// What a family F gives: A_F the type of operands, T_F that of c, V_F a vector of it, LANES_F; SET_F,
-// FMA_F, STORE_F; GET_F and PUT_F of part i of a row; BEGIN_F, SUM_F, EDGE_F, EPILOGUE_F and END_F, of
-// which a tile is made.
-#define GNI_GM_POINTER(F, q) const GNI_GM_A_##F *a##q = (const GNI_GM_A_##F *)t->a + 4 * q * a_rs;
-#define GNI_GM_ADVANCE(F, q) a##q += a_cs;
-// Lines of c would otherwise be waited for at the end of the tile.
-#define GNI_GM_FETCH1(F, r, q, s)                                                                  \
-    __builtin_prefetch(w, 1);                                                                      \
-    w += c_rs;
-#define GNI_GM_FETCH2(F, r, q, s)                                                                  \
-    __builtin_prefetch(w, 1);                                                                      \
-    __builtin_prefetch(w + GNI_GM_LANES_##F, 1);                                                   \
-    w += c_rs;
-#define GNI_GM_ZERO1(F, r, q, s) GNI_GM_V_##F c##r##_0 = GNI_GM_ZERO_##F;
-#define GNI_GM_ZERO2(F, r, q, s)                                                                   \
-    GNI_GM_V_##F c##r##_0 = GNI_GM_ZERO_##F, c##r##_1 = GNI_GM_ZERO_##F;
-#define GNI_GM_STEP1(F, r, q, s)                                                                   \
-    x = GNI_GM_SET_##F(a##q[s * a_rs]);                                                            \
-    c##r##_0 = GNI_GM_FMA_##F(x, b0, c##r##_0);
-#define GNI_GM_STEP2(F, r, q, s)                                                                   \
-    x = GNI_GM_SET_##F(a##q[s * a_rs]);                                                            \
-    c##r##_0 = GNI_GM_FMA_##F(x, b0, c##r##_0);                                                    \
-    c##r##_1 = GNI_GM_FMA_##F(x, b1, c##r##_1);
-#define GNI_GM_ADD1(F, r, q, s)                                                                    \
-    c##r##_0 = GNI_GM_GET_##F(w, 0) + c##r##_0;                                                    \
-    w += c_rs;
-#define GNI_GM_ADD2(F, r, q, s)                                                                    \
-    c##r##_0 = GNI_GM_GET_##F(w, 0) + c##r##_0;                                                    \
-    c##r##_1 = GNI_GM_GET_##F(w, 1) + c##r##_1;                                                    \
-    w += c_rs;
-#define GNI_GM_BIAS1(F, r, q, s) c##r##_0 = c##r##_0 + bias0;
-#define GNI_GM_BIAS2(F, r, q, s)                                                                   \
-    c##r##_0 = c##r##_0 + bias0;                                                                   \
-    c##r##_1 = c##r##_1 + bias1;
-#define GNI_GM_ACT1(F, r, q, s) c##r##_0 = GNI_GM_RELU_##F(c##r##_0);
-#define GNI_GM_ACT2(F, r, q, s)                                                                    \
-    c##r##_0 = GNI_GM_RELU_##F(c##r##_0);                                                          \
-    c##r##_1 = GNI_GM_RELU_##F(c##r##_1);
-#define GNI_GM_PUT1(F, r, q, s)                                                                    \
-    GNI_GM_PUT_##F(w, 0, c##r##_0);                                                                \
-    w += c_rs;
-#define GNI_GM_PUT2(F, r, q, s)                                                                    \
-    GNI_GM_PUT_##F(w, 0, c##r##_0);                                                                \
-    GNI_GM_PUT_##F(w, 1, c##r##_1);                                                                \
-    w += c_rs;
-#define GNI_GM_WHOLE1(F, r, q, s)                                                                  \
-    GNI_GM_STORE_##F(w, c##r##_0);                                                                 \
-    w += c_rs;
-#define GNI_GM_WHOLE2(F, r, q, s)                                                                  \
-    GNI_GM_STORE_##F(w, c##r##_0);                                                                 \
-    GNI_GM_STORE_##F(w + GNI_GM_LANES_##F, c##r##_1);                                              \
-    w += c_rs;
-#define GNI_GM_SPILL1(F, r, q, s) GNI_GM_STORE_##F(spill + r * GNI_GM_LANES_##F, c##r##_0);
-#define GNI_GM_SPILL2(F, r, q, s)                                                                  \
-    GNI_GM_STORE_##F(spill + 2 * r * GNI_GM_LANES_##F, c##r##_0);                                  \
-    GNI_GM_STORE_##F(spill + (2 * r + 1) * GNI_GM_LANES_##F, c##r##_1);
-#define GNI_GM_B1(TAKE) b0 = TAKE(b, 0)
-#define GNI_GM_B2(TAKE) b0 = TAKE(b, 0), b1 = TAKE(b, 1)
-#define GNI_GM_BIASES1(F) bias0 = GNI_GM_GET_##F(t->bias, 0)
-#define GNI_GM_BIASES2(F) bias0 = GNI_GM_GET_##F(t->bias, 0), bias1 = GNI_GM_GET_##F(t->bias, 1)
-// The compiler is not to know that it has seen c's rows before: it would keep the address of each in
-// memory from one use to the next.
-#define GNI_GM_FORGET(pointer) __asm__("" : "+r"(pointer))
-
-#define GNI_GM_SUM(F, R, N, TAKE)                                                                  \
-    for (int64_t p = t->k; p > 0; p--) {                                                           \
-        GNI_GM_V_##F x, GNI_GM_B##N(TAKE);                                                         \
-        b += b_rs;                                                                                 \
-        GNI_GM_R##R(GNI_GM_STEP##N, F);                                                            \
-        GNI_GM_G##R(GNI_GM_ADVANCE, F);                                                            \
-    }
-
-// The tile of R rows and N vectors. Every element is one chain of multiply-adds in the order of k, so
-// that its bits do not depend on the tile it falls into.
-#define GNI_GM_VECTOR_TILE(F, R, N)                                                                \
-    static void GNI_FN(gni_gm_##F##_##R##_##N)(const gni_gemm_tile *t) {                           \
-        const int64_t a_rs = t->a_rs, a_cs = t->a_cs, b_rs = t->b_rs, c_rs = t->c_rs;              \
-        const GNI_GM_A_##F *b = (const GNI_GM_A_##F *)t->b;                                        \
-        GNI_GM_T_##F *w = (GNI_GM_T_##F *)t->c;                                                    \
-        GNI_GM_BEGIN_##F(F, R, N);                                                                 \
-        if (t->fetch) {                                                                            \
-            GNI_GM_R##R(GNI_GM_FETCH##N, F);                                                       \
-        }                                                                                          \
-        GNI_GM_G##R(GNI_GM_POINTER, F);                                                            \
-        GNI_GM_R##R(GNI_GM_ZERO##N, F);                                                            \
-        GNI_GM_SUM_##F(F, R, N);                                                                   \
-        GNI_GM_EDGE_##F(F, R, N);                                                                  \
-        if (t->add) {                                                                              \
-            w = (GNI_GM_T_##F *)t->c;                                                              \
-            GNI_GM_FORGET(w);                                                                      \
-            GNI_GM_R##R(GNI_GM_ADD##N, F);                                                         \
-        }                                                                                          \
-        GNI_GM_EPILOGUE_##F(F, R, N);                                                              \
-        w = (GNI_GM_T_##F *)t->c;                                                                  \
-        GNI_GM_FORGET(w);                                                                          \
-        GNI_GM_END_##F(F, R, N);                                                                   \
-    }
-
-// The same in plain C, in the form that compilers vectorise where they can.
-#define GNI_GM_PLAIN_TILE(F, R, N)                                                                 \
-    static void GNI_FN(gni_gm_##F##_##R##_##N)(const gni_gemm_tile *t) {                           \
-        GNI_GM_T_##F sum[R * N * 4] = {0};                                                         \
-        const GNI_GM_T_##F *a = (const GNI_GM_T_##F *)t->a, *b = (const GNI_GM_T_##F *)t->b;       \
-        for (int64_t p = 0; p < t->k; p++, a += t->a_cs, b += t->b_rs) {                           \
-            for (int i = 0; i < R; i++) {                                                          \
-                GNI_GM_T_##F x = a[i * t->a_rs];                                                   \
-                for (int j = 0; j < N * 4; j++) sum[i * N * 4 + j] += x * b[j];                    \
-            }                                                                                      \
-        }                                                                                          \
-        gni_gm_put_##F(t, sum, R, N * 4);                                                          \
-    }
-
-// What families put at the end of a tile.
-#define GNI_GM_SPILL_EDGE(F, R, N)                                                                 \
-    if (t->cols != N * GNI_GM_LANES_##F) {                                                         \
-        GNI_GM_T_##F spill[R * N * GNI_GM_LANES_##F];                                              \
-        GNI_GM_R##R(GNI_GM_SPILL##N, F);                                                           \
-        gni_gm_put_##F(t, spill, R, N *GNI_GM_LANES_##F);                                          \
-        return;                                                                                    \
-    }
-#define GNI_GM_NOTHING(F, R, N) (void)0
-#define GNI_GM_STORE_ALL(F, R, N) GNI_GM_R##R(GNI_GM_WHOLE##N, F)
-// Masks cost something, in the sum above all; but stores to memory far away are faster with them.
-#define GNI_GM_SUM_PARTS(F, R, N)                                                                  \
-    if (t->cols == N * GNI_GM_LANES_##F) {                                                         \
-        GNI_GM_SUM(F, R, N, GNI_GM_TAKE_##F)                                                       \
-    } else {                                                                                       \
-        GNI_GM_SUM(F, R, N, GNI_GM_GET_##F)                                                        \
-    }
-#define GNI_GM_STORE_PARTS(F, R, N)                                                                \
-    if (t->cols == N * GNI_GM_LANES_##F && !t->fetch) {                                            \
-        GNI_GM_R##R(GNI_GM_WHOLE##N, F);                                                           \
-        return;                                                                                    \
-    }                                                                                              \
-    GNI_GM_R##R(GNI_GM_PUT##N, F)
-#define GNI_GM_BIAS_ACT(F, R, N)                                                                   \
-    if (t->bias != NULL) {                                                                         \
-        GNI_GM_V_##F GNI_GM_BIASES##N(F);                                                          \
-        GNI_GM_R##R(GNI_GM_BIAS##N, F);                                                            \
-    }                                                                                              \
-    if (t->act == 1) {                                                                             \
-        GNI_GM_R##R(GNI_GM_ACT##N, F);                                                             \
-    }
-
-// Defines the tiles of a family of at most `rows` rows, by N vectors.
-#define GNI_GM_MAKE4(KIND, F, N)                                                                   \
-    GNI_GM_##KIND##_TILE(F, 1, N) GNI_GM_##KIND##_TILE(F, 2, N) GNI_GM_##KIND##_TILE(F, 4, N)
-#define GNI_GM_MAKE6(KIND, F, N)                                                                   \
-    GNI_GM_MAKE4(KIND, F, N)                                                                       \
-    GNI_GM_##KIND##_TILE(F, 3, N) GNI_GM_##KIND##_TILE(F, 5, N) GNI_GM_##KIND##_TILE(F, 6, N)
-#define GNI_GM_MAKE8(KIND, F, N) GNI_GM_MAKE4(KIND, F, N) GNI_GM_##KIND##_TILE(F, 8, N)
-#define GNI_GM_MAKE14(KIND, F, N)                                                                  \
-    GNI_GM_MAKE6(KIND, F, N)                                                                       \
-    GNI_GM_##KIND##_TILE(F, 7, N) GNI_GM_##KIND##_TILE(F, 8, N) GNI_GM_##KIND##_TILE(F, 9, N)      \
-        GNI_GM_##KIND##_TILE(F, 10, N) GNI_GM_##KIND##_TILE(F, 11, N)                              \
-            GNI_GM_##KIND##_TILE(F, 12, N) GNI_GM_##KIND##_TILE(F, 13, N)                          \
-                GNI_GM_##KIND##_TILE(F, 14, N)
-// Their table by rows.
-#define GNI_GM_TILES4(F, N)                                                                        \
-    {                                                                                              \
-        NULL, GNI_FN(gni_gm_##F##_1_##N), GNI_FN(gni_gm_##F##_2_##N), NULL,                        \
-            GNI_FN(gni_gm_##F##_4_##N)                                                             \
-    }
-#define GNI_GM_TILES6(F, N)                                                                        \
-    {                                                                                              \
-        NULL, GNI_FN(gni_gm_##F##_1_##N), GNI_FN(gni_gm_##F##_2_##N), GNI_FN(gni_gm_##F##_3_##N),  \
-            GNI_FN(gni_gm_##F##_4_##N), GNI_FN(gni_gm_##F##_5_##N), GNI_FN(gni_gm_##F##_6_##N)     \
-    }
-#define GNI_GM_TILES8(F, N)                                                                        \
-    {                                                                                              \
-        NULL, GNI_FN(gni_gm_##F##_1_##N), GNI_FN(gni_gm_##F##_2_##N), NULL,                        \
-            GNI_FN(gni_gm_##F##_4_##N), NULL, NULL, NULL, GNI_FN(gni_gm_##F##_8_##N)               \
-    }
-#define GNI_GM_TILES14(F, N)                                                                       \
-    {                                                                                              \
-        NULL, GNI_FN(gni_gm_##F##_1_##N), GNI_FN(gni_gm_##F##_2_##N), GNI_FN(gni_gm_##F##_3_##N),  \
-            GNI_FN(gni_gm_##F##_4_##N), GNI_FN(gni_gm_##F##_5_##N), GNI_FN(gni_gm_##F##_6_##N),    \
-            GNI_FN(gni_gm_##F##_7_##N), GNI_FN(gni_gm_##F##_8_##N), GNI_FN(gni_gm_##F##_9_##N),    \
-            GNI_FN(gni_gm_##F##_10_##N), GNI_FN(gni_gm_##F##_11_##N), GNI_FN(gni_gm_##F##_12_##N), \
-            GNI_FN(gni_gm_##F##_13_##N), GNI_FN(gni_gm_##F##_14_##N)                               \
-    }
-#define GNI_GM_JOIN_(a, b) a##b
-#define GNI_GM_JOIN(a, b) GNI_GM_JOIN_(a, b)
-// A family's narrow and wide tiles, and the table NAME of it.
-#define GNI_GM_FAMILY(NAME, KIND, F, most, lanes)                                                  \
-    GNI_GM_JOIN(GNI_GM_MAKE, most)                                                                 \
-    (KIND, F, 1) GNI_GM_JOIN(GNI_GM_MAKE, most)(KIND, F, 2) static const gni_gemm_family NAME = {  \
-        most,                                                                                      \
-        lanes,                                                                                     \
-        false,                                                                                     \
-        {GNI_GM_JOIN(GNI_GM_TILES, most)(F, 1), GNI_GM_JOIN(GNI_GM_TILES, most)(F, 2), {NULL}}};
-
-// float32
-#define GNI_GM_A_f32 float
-#define GNI_GM_T_f32 float
-#define GNI_GM_V_f32 gni_vf
-#define GNI_GM_LANES_f32 GNI_VW
-#define GNI_GM_ZERO_f32 gni_vset(0)
-#define GNI_GM_SET_f32(x) gni_vset(x)
-#define GNI_GM_FMA_f32(a, b, c) gni_vfma(a, b, c)
-#define GNI_GM_STORE_f32(p, v) gni_vstore(p, v)
-#define GNI_GM_GET_f32(p, i) gni_vload((p) + i * GNI_VW)
-#define GNI_GM_SUM_f32(F, R, N) GNI_GM_SUM(F, R, N, GNI_GM_GET_f32)
-#define GNI_GM_RELU_f32(v) GNI_FN(gni_gm_relu)(v)
-#define GNI_GM_BEGIN_f32(F, R, N) GNI_GM_NOTHING(F, R, N)
-#define GNI_GM_EDGE_f32(F, R, N) GNI_GM_SPILL_EDGE(F, R, N)
-#define GNI_GM_END_f32(F, R, N) GNI_GM_STORE_ALL(F, R, N)
-#define GNI_GM_EPILOGUE_f32(F, R, N) GNI_GM_BIAS_ACT(F, R, N)
-
-// float32 whose edges are masked
-#define GNI_GM_A_m32 float
-#define GNI_GM_T_m32 float
-#define GNI_GM_V_m32 __m512
-#define GNI_GM_LANES_m32 16
-#define GNI_GM_ZERO_m32 _mm512_setzero_ps()
-#define GNI_GM_SET_m32(x) _mm512_set1_ps(x)
-#define GNI_GM_FMA_m32(a, b, c) _mm512_fmadd_ps(a, b, c)
-#define GNI_GM_STORE_m32(p, v) _mm512_storeu_ps(p, v)
-#define GNI_GM_TAKE_m32(p, i) _mm512_loadu_ps((p) + i * 16)
-#define GNI_GM_SUM_m32(F, R, N) GNI_GM_SUM_PARTS(F, R, N)
-#define GNI_GM_GET_m32(p, i) _mm512_maskz_loadu_ps(mask##i, (p) + i * 16)
-#define GNI_GM_PUT_m32(p, i, v) _mm512_mask_storeu_ps((p) + i * 16, mask##i, v)
-#define GNI_GM_RELU_m32(v) _mm512_maskz_max_ps(0xFFFF, _mm512_setzero_ps(), v) // keeps NaN
-#define GNI_GM_MASKS1 mask0 = GNI_FN(gni_gm_mask)(t->cols)
-#define GNI_GM_MASKS2 GNI_GM_MASKS1, mask1 = GNI_FN(gni_gm_mask)(t->cols - 16)
-#define GNI_GM_BEGIN_m32(F, R, N) const __mmask16 GNI_GM_MASKS##N
-#define GNI_GM_EDGE_m32(F, R, N) GNI_GM_NOTHING(F, R, N)
-#define GNI_GM_END_m32(F, R, N) GNI_GM_STORE_PARTS(F, R, N)
-#define GNI_GM_EPILOGUE_m32(F, R, N) GNI_GM_BIAS_ACT(F, R, N)
-
-// float32, 8 columns or less: half the cost on CPUs that take 512 bits in two steps
-#define GNI_GM_A_h32 float
-#define GNI_GM_T_h32 float
-#define GNI_GM_V_h32 __m256
-#define GNI_GM_LANES_h32 8
-#define GNI_GM_ZERO_h32 _mm256_setzero_ps()
-#define GNI_GM_SET_h32(x) _mm256_set1_ps(x)
-#define GNI_GM_FMA_h32(a, b, c) _mm256_fmadd_ps(a, b, c)
-#define GNI_GM_STORE_h32(p, v) _mm256_storeu_ps(p, v)
-#define GNI_GM_TAKE_h32(p, i) _mm256_loadu_ps(p)
-#define GNI_GM_SUM_h32(F, R, N) GNI_GM_SUM_PARTS(F, R, N)
-#define GNI_GM_GET_h32(p, i) _mm256_maskz_loadu_ps(mask, p)
-#define GNI_GM_PUT_h32(p, i, v) _mm256_mask_storeu_ps(p, mask, v)
-#define GNI_GM_RELU_h32(v) _mm256_max_ps(_mm256_setzero_ps(), v)
-#define GNI_GM_BEGIN_h32(F, R, N) const __mmask8 mask = (__mmask8)GNI_FN(gni_gm_mask)(t->cols)
-#define GNI_GM_EDGE_h32(F, R, N) GNI_GM_NOTHING(F, R, N)
-#define GNI_GM_END_h32(F, R, N) GNI_GM_STORE_PARTS(F, R, N)
-#define GNI_GM_EPILOGUE_h32(F, R, N) GNI_GM_BIAS_ACT(F, R, N)
-
-// bfloat16 in pairs, summed in float32
-#define GNI_GM_A_b16 uint32_t
-#define GNI_GM_T_b16 float
-#define GNI_GM_V_b16 __m512
-#define GNI_GM_LANES_b16 16
-#define GNI_GM_ZERO_b16 _mm512_setzero_ps()
-#define GNI_GM_SET_b16(x) _mm512_castsi512_ps(_mm512_set1_epi32((int)(x)))
-#define GNI_GM_FMA_b16(a, b, c) GNI_FN(gni_gm_pairs)(a, b, c)
-#define GNI_GM_STORE_b16(p, v) _mm512_storeu_ps(p, v)
-#define GNI_GM_TAKE_b16(p, i) _mm512_loadu_ps((p) + i * 16)
-#define GNI_GM_SUM_b16(F, R, N) GNI_GM_SUM(F, R, N, GNI_GM_TAKE_b16)
-#define GNI_GM_GET_b16(p, i) GNI_GM_GET_m32(p, i)
-#define GNI_GM_PUT_b16(p, i, v) GNI_GM_PUT_m32(p, i, v)
-#define GNI_GM_RELU_b16(v) GNI_GM_RELU_m32(v)
-#define GNI_GM_BEGIN_b16(F, R, N) GNI_GM_BEGIN_m32(F, R, N)
-#define GNI_GM_EDGE_b16(F, R, N) GNI_GM_NOTHING(F, R, N)
-#define GNI_GM_END_b16(F, R, N) GNI_GM_STORE_PARTS(F, R, N)
-#define GNI_GM_EPILOGUE_b16(F, R, N) GNI_GM_BIAS_ACT(F, R, N)
-
-// float64
-#define GNI_GM_A_f64 double
-#define GNI_GM_T_f64 double
-#define GNI_GM_V_f64 GNI_FN(gni_gm_vd)
-#define GNI_GM_LANES_f64 (GNI_VW / 2)
-#define GNI_GM_ZERO_f64 GNI_FN(gni_gm_setd)(0)
-#define GNI_GM_SET_f64(x) GNI_FN(gni_gm_setd)(x)
-#define GNI_GM_FMA_f64(a, b, c) GNI_FN(gni_gm_fmad)(a, b, c)
-#define GNI_GM_LOAD_f64(p) GNI_FN(gni_gm_loadd)(p)
-#define GNI_GM_STORE_f64(p, v) memcpy(p, &(v), sizeof(v))
-#define GNI_GM_GET_f64(p, i) GNI_GM_LOAD_f64((p) + i * GNI_GM_LANES_f64)
-#define GNI_GM_SUM_f64(F, R, N) GNI_GM_SUM(F, R, N, GNI_GM_GET_f64)
-#define GNI_GM_BEGIN_f64(F, R, N) GNI_GM_NOTHING(F, R, N)
-#define GNI_GM_EDGE_f64(F, R, N) GNI_GM_SPILL_EDGE(F, R, N)
-#define GNI_GM_END_f64(F, R, N) GNI_GM_STORE_ALL(F, R, N)
-#define GNI_GM_EPILOGUE_f64(F, R, N) GNI_GM_NOTHING(F, R, N)
-
-// int32 and int64, unsigned so that they wrap
-#define GNI_GM_A_i32 uint32_t
-#define GNI_GM_T_i32 uint32_t
-#define GNI_GM_V_i32 gni_vu
-#define GNI_GM_LANES_i32 GNI_VW
-#define GNI_GM_ZERO_i32 gni_vsetu(0)
-#define GNI_GM_SET_i32(x) gni_vsetu(x)
-#define GNI_GM_FMA_i32(a, b, c) ((a) * (b) + (c))
-#define GNI_GM_STORE_i32(p, v) gni_vstoreu(p, v)
-#define GNI_GM_GET_i32(p, i) gni_vloadu((p) + i * GNI_VW)
-#define GNI_GM_SUM_i32(F, R, N) GNI_GM_SUM(F, R, N, GNI_GM_GET_i32)
-#define GNI_GM_BEGIN_i32(F, R, N) GNI_GM_NOTHING(F, R, N)
-#define GNI_GM_EDGE_i32(F, R, N) GNI_GM_SPILL_EDGE(F, R, N)
-#define GNI_GM_END_i32(F, R, N) GNI_GM_STORE_ALL(F, R, N)
-#define GNI_GM_EPILOGUE_i32(F, R, N) GNI_GM_NOTHING(F, R, N)
-
-#define GNI_GM_A_i64 uint64_t
-#define GNI_GM_T_i64 uint64_t
-#define GNI_GM_V_i64 GNI_FN(gni_gm_vl)
-#define GNI_GM_LANES_i64 (GNI_VW / 2)
-#define GNI_GM_ZERO_i64 GNI_FN(gni_gm_setl)(0)
-#define GNI_GM_SET_i64(x) GNI_FN(gni_gm_setl)(x)
-#define GNI_GM_FMA_i64(a, b, c) ((a) * (b) + (c))
-#define GNI_GM_LOAD_i64(p) GNI_FN(gni_gm_loadl)(p)
-#define GNI_GM_STORE_i64(p, v) memcpy(p, &(v), sizeof(v))
-#define GNI_GM_GET_i64(p, i) GNI_GM_LOAD_i64((p) + i * GNI_GM_LANES_i64)
-#define GNI_GM_SUM_i64(F, R, N) GNI_GM_SUM(F, R, N, GNI_GM_GET_i64)
-#define GNI_GM_BEGIN_i64(F, R, N) GNI_GM_NOTHING(F, R, N)
-#define GNI_GM_EDGE_i64(F, R, N) GNI_GM_SPILL_EDGE(F, R, N)
-#define GNI_GM_END_i64(F, R, N) GNI_GM_STORE_ALL(F, R, N)
-#define GNI_GM_EPILOGUE_i64(F, R, N) GNI_GM_NOTHING(F, R, N)
-
-// Stores `spill` (rows,width) where t says, clipped to its columns.
-static void gni_gm_put_f32(const gni_gemm_tile *t, const float *spill, int rows, int width) {
-    float *c = (float *)t->c;
-    for (int i = 0; i < rows; i++, c += t->c_rs, spill += width) {
-        for (int j = 0; j < t->cols; j++) {
-            float v = t->add ? c[j] + spill[j] : spill[j];
-            if (t->bias != NULL) v += t->bias[j];
-            c[j] = t->act == 1 && v < 0 ? 0 : v;
-        }
-    }
-}
-
-#define GNI_GM_DEFINE_PUT(F)                                                                       \
-    static void gni_gm_put_##F(const gni_gemm_tile *t, const GNI_GM_T_##F *spill, int rows,        \
-                               int width) {                                                        \
-        GNI_GM_T_##F *c = (GNI_GM_T_##F *)t->c;                                                    \
-        for (int i = 0; i < rows; i++, c += t->c_rs, spill += width) {                             \
-            for (int j = 0; j < t->cols; j++) c[j] = t->add ? c[j] + spill[j] : spill[j];          \
-        }                                                                                          \
-    }
-GNI_GM_DEFINE_PUT(f64)
-GNI_GM_DEFINE_PUT(i32)
-GNI_GM_DEFINE_PUT(i64)
-
-static void gni_gm_put_turned_any(const gni_gemm_tile *t, const float *s, int64_t rows,
-                                  int64_t cols, int64_t width) {
-    float *c = (float *)t->c;
-    for (int64_t j = 0; j < cols; j++, c += t->c_rs) {
-        for (int64_t i = 0; i < rows; i++) {
-            float v = s[i * width + j];
-            if (t->add) v = c[i] + v;
-            if (t->bias != NULL) v += t->bias[i];
-            c[i] = t->act == 1 && v < 0 ? 0 : v;
-        }
-    }
-}
-
-// Four columns of row i from j, or as many as there are.
-static void gni_gm_put_dots(const gni_gemm_dots *d, int64_t i, int64_t j, const float *total) {
-    float *c = d->c + i * d->c_rs + j * d->c_cs;
-    const int64_t n = GNI_MIN(d->n - j, 4);
-    for (int64_t q = 0; q < n; q++, c += d->c_cs) {
-        float v = d->add ? *c + total[q] : total[q];
-        if (d->bias != NULL) v += d->bias[i * d->bias_rs + (j + q) * d->bias_cs];
-        *c = d->act == 1 && v < 0 ? 0 : v;
-    }
-}
-
-// Packing for any strides.
-#define GNI_GM_DEFINE_PACK(TYPE, D, S, CONVERT)                                                    \
-    static void gni_gm_pack_any_##TYPE(void *dst, int64_t dw, const void *src, int64_t is,         \
-                                       int64_t ps, int64_t w, int64_t k) {                         \
-        D *d = (D *)dst;                                                                           \
-        const S *s = (const S *)src;                                                               \
-        for (int64_t p = 0; p < k; p++, d += dw, s += ps) {                                        \
-            for (int64_t i = 0; i < w; i++) d[i] = CONVERT(s[i * is]);                             \
-            for (int64_t i = w; i < dw; i++) d[i] = 0;                                             \
-        }                                                                                          \
-    }
-#define GNI_GM_SAME(x) (x)
-GNI_GM_DEFINE_PACK(f32, float, float, GNI_GM_SAME)
-GNI_GM_DEFINE_PACK(f16, float, uint16_t, gni_f16_to_f32)
-GNI_GM_DEFINE_PACK(bf16, float, uint16_t, gni_bf16_to_f32)
-GNI_GM_DEFINE_PACK(some_64, uint64_t, uint64_t, GNI_GM_SAME)
-
-static void gni_gm_pack_any_64(void *dst, int64_t dw, const void *src, int64_t is, int64_t ps,
-                               int64_t w, int64_t k) {
-    if (is != 1 || w != dw) {
-        gni_gm_pack_any_some_64(dst, dw, src, is, ps, w, k);
-        return;
-    }
-    for (int64_t p = 0; p < k; p++)
-        memcpy((uint64_t *)dst + p * dw, (const uint64_t *)src + p * ps, (size_t)w * 8);
-}
-
-#endif // GNI_GEMM_TYPES
-
-#if defined(GNI_PASS_PLAIN)
-
-GNI_GM_FAMILY(GNI_FN(gni_gm_family_f32), PLAIN, f32, 4, 4)
-GNI_GM_FAMILY(GNI_FN(gni_gm_family_f64), PLAIN, f64, 4, 4)
-GNI_GM_FAMILY(GNI_FN(gni_gm_family_i32), PLAIN, i32, 4, 4)
-GNI_GM_FAMILY(GNI_FN(gni_gm_family_i64), PLAIN, i64, 4, 4)
-
-static void GNI_FN(gni_gm_dots)(const gni_gemm_dots *d) {
-    for (int64_t i = 0; i < d->m; i++) {
-        for (int64_t j = 0; j < d->n; j += 4) {
-            float total[4] = {0};
-            for (int64_t q = 0; q < GNI_MIN(d->n - j, 4); q++) {
-                const float *a = d->a + i * d->a_rs, *b = d->b + (j + q) * d->b_cs;
-                float sum[8] = {0};
-                int64_t p = 0;
-                for (; p + 8 <= d->k; p += 8) {
-                    for (int l = 0; l < 8; l++) sum[l] += a[p + l] * b[p + l];
-                }
-                for (; p < d->k; p++) sum[p & 7] += a[p] * b[p];
-                for (int l = 0; l < 4; l++) sum[l] += sum[l + 4];
-                total[q] = (sum[0] + sum[2]) + (sum[1] + sum[3]);
-            }
-            gni_gm_put_dots(d, i, j, total);
-        }
-    }
-}
-
-static void GNI_FN(gni_gm_add_rows)(const gni_gemm_rows *d) {
-    for (int64_t p = 0; p < d->k; p++) {
-        const float x = d->s[p * d->s_stride], *b = d->b + p * d->b_rs;
-        for (int64_t j = 0; j < d->n; j++) d->y[j] += x * b[j];
-    }
-}
-
-#else // a pass with vectors
-
-// Vectors of double (vd) and of uint64 (vl).
-typedef double GNI_FN(gni_gm_vd) __attribute__((vector_size(GNI_VW * 4)));
-typedef uint64_t GNI_FN(gni_gm_vl) __attribute__((vector_size(GNI_VW * 4)));
-
-GNI_INLINE GNI_FN(gni_gm_vd) GNI_FN(gni_gm_loadd)(const double *p) {
-    GNI_FN(gni_gm_vd) v;
-    memcpy(&v, p, sizeof v);
-    return v;
-}
-GNI_INLINE GNI_FN(gni_gm_vl) GNI_FN(gni_gm_loadl)(const uint64_t *p) {
-    GNI_FN(gni_gm_vl) v;
-    memcpy(&v, p, sizeof v);
-    return v;
-}
-GNI_INLINE GNI_FN(gni_gm_vd) GNI_FN(gni_gm_setd)(double x) {
-#if defined(GNI_PASS_AVX512)
-    return (GNI_FN(gni_gm_vd))_mm512_set1_pd(x);
-#elif GNI_VW == 8
-    GNI_FN(gni_gm_vd) v = {x, x, x, x};
-    return v;
-#else
-    GNI_FN(gni_gm_vd) v = {x, x};
-    return v;
-#endif
-}
-GNI_INLINE GNI_FN(gni_gm_vl) GNI_FN(gni_gm_setl)(uint64_t x) {
-    GNI_FN(gni_gm_vl) v = {0};
-    return v + x;
-}
-GNI_INLINE GNI_FN(gni_gm_vd)
-    GNI_FN(gni_gm_fmad)(GNI_FN(gni_gm_vd) a, GNI_FN(gni_gm_vd) b, GNI_FN(gni_gm_vd) c) {
-#if defined(GNI_PASS_AVX512)
-    return (GNI_FN(gni_gm_vd))_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
-#elif defined(GNI_PASS_AVX2)
-    return (GNI_FN(gni_gm_vd))_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
-#elif GNI_V_NEON
-    return (GNI_FN(gni_gm_vd))vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b);
-#else
-    return a * b + c;
-#endif
-}
-// NaN stays.
-GNI_INLINE gni_vf GNI_FN(gni_gm_relu)(gni_vf v) {
-#if defined(GNI_PASS_AVX512)
-    return (gni_vf)GNI_GM_RELU_m32((__m512)v);
-#elif defined(GNI_PASS_AVX2)
-    return (gni_vf)_mm256_max_ps(_mm256_setzero_ps(), (__m256)v);
-#else
-    return gni_vi_float(gni_vf_bits(v) & ~(gni_vi)(v < 0));
-#endif
-}
-
-#if defined(GNI_PASS_AVX512)
-GNI_INLINE __mmask16 GNI_FN(gni_gm_mask)(int64_t n) {
-    return (__mmask16)(n >= 16 ? 0xFFFF : n <= 0 ? 0 : (1 << n) - 1);
-}
-
-// c + a * b for the upper half of each pair, then for the lower one, each rounded once. Written so
-// because not every compiler that makes AVX-512 has a name for it.
-GNI_INLINE __m512 GNI_FN(gni_gm_pairs)(__m512 a, __m512 b, __m512 c) {
-    __asm__("{vdpbf16ps %2, %1, %0|vdpbf16ps %0, %1, %2}" : "+v"(c) : "v"(a), "v"(b));
-    return c;
-}
-
-GNI_GM_MAKE14(VECTOR, m32, 1)
-GNI_GM_MAKE14(VECTOR, m32, 2)
-GNI_GM_MAKE14(VECTOR, h32, 1)
-static const gni_gemm_family GNI_FN(gni_gm_family_f32) = {
-    14, 16, true, {GNI_GM_TILES14(m32, 1), GNI_GM_TILES14(m32, 2), GNI_GM_TILES14(h32, 1)}};
-GNI_GM_FAMILY(GNI_FN(gni_gm_family_bf16), VECTOR, b16, 8, 16)
-GNI_GM_FAMILY(GNI_FN(gni_gm_family_f64), VECTOR, f64, 14, 8)
-#define GNI_GM_MOST 8
-#elif defined(__aarch64__)
-GNI_GM_FAMILY(GNI_FN(gni_gm_family_f32), VECTOR, f32, 8, GNI_VW)
-GNI_GM_FAMILY(GNI_FN(gni_gm_family_f64), VECTOR, f64, 8, (GNI_VW / 2))
-#define GNI_GM_MOST 8
-#else
-GNI_GM_FAMILY(GNI_FN(gni_gm_family_f32), VECTOR, f32, 6, GNI_VW)
-GNI_GM_FAMILY(GNI_FN(gni_gm_family_f64), VECTOR, f64, 6, (GNI_VW / 2))
-#define GNI_GM_MOST 4
-#endif
-GNI_GM_FAMILY(GNI_FN(gni_gm_family_i32), VECTOR, i32, GNI_GM_MOST, GNI_VW)
-GNI_GM_FAMILY(GNI_FN(gni_gm_family_i64), VECTOR, i64, GNI_GM_MOST, (GNI_VW / 2))
-#undef GNI_GM_MOST
-
-// n lanes from p, zero in the others; reads nothing past them.
-GNI_INLINE gni_vf GNI_FN(gni_gm_part_f32)(const float *p, int64_t n) {
-#if defined(GNI_PASS_AVX512)
-    return (gni_vf)_mm512_maskz_loadu_ps(GNI_FN(gni_gm_mask)(n), p);
-#else
-    if (n >= GNI_VW) return gni_vload(p);
-    float part[GNI_VW] = {0};
-    for (int64_t i = 0; i < n; i++) part[i] = p[i];
-    return gni_vload(part);
-#endif
-}
-GNI_INLINE void GNI_FN(gni_gm_put_part)(float *p, gni_vf v, int64_t n) {
-#if defined(GNI_PASS_AVX512)
-    _mm512_mask_storeu_ps(p, GNI_FN(gni_gm_mask)(n), (__m512)v);
-#else
-    if (n >= GNI_VW) {
-        gni_vstore(p, v);
-        return;
-    }
-    float part[GNI_VW];
-    gni_vstore(part, v);
-    for (int64_t i = 0; i < n; i++) p[i] = part[i];
-#endif
-}
-#if defined(GNI_PASS_AVX512)
-// Masked forms: the plain ones make gcc 12 warn in C++ about its own header.
-GNI_INLINE gni_vf GNI_FN(gni_gm_part_f16)(const uint16_t *p, int64_t n) {
-    return (gni_vf)_mm512_maskz_cvtph_ps(0xFFFF,
-                                         _mm256_maskz_loadu_epi16(GNI_FN(gni_gm_mask)(n), p));
-}
-GNI_INLINE gni_vf GNI_FN(gni_gm_part_bf16)(const uint16_t *p, int64_t n) {
-    __m256i h = _mm256_maskz_loadu_epi16(GNI_FN(gni_gm_mask)(n), p);
-    __m512i u = _mm512_maskz_cvtepu16_epi32(0xFFFF, h);
-    return (gni_vf)_mm512_castsi512_ps(_mm512_maskz_slli_epi32(0xFFFF, u, 16));
-}
-#elif defined(GNI_PASS_AVX2)
-GNI_INLINE __m128i GNI_FN(gni_gm_part_16)(const uint16_t *p, int64_t n) {
-    uint16_t part[8] = {0};
-    if (n < 8) {
-        for (int64_t i = 0; i < n; i++) part[i] = p[i];
-        p = part;
-    }
-    return _mm_loadu_si128((const __m128i *)(const void *)p);
-}
-GNI_INLINE gni_vf GNI_FN(gni_gm_part_f16)(const uint16_t *p, int64_t n) {
-    return (gni_vf)_mm256_cvtph_ps(GNI_FN(gni_gm_part_16)(p, n));
-}
-GNI_INLINE gni_vf GNI_FN(gni_gm_part_bf16)(const uint16_t *p, int64_t n) {
-    __m256i u = _mm256_cvtepu16_epi32(GNI_FN(gni_gm_part_16)(p, n));
-    return (gni_vf)_mm256_castsi256_ps(_mm256_slli_epi32(u, 16));
-}
-#endif
-
-// The totals of four vectors.
-GNI_INLINE void GNI_FN(gni_gm_totals)(float *to, gni_vf v0, gni_vf v1, gni_vf v2, gni_vf v3) {
-#if defined(GNI_PASS_AVX512) || defined(GNI_PASS_AVX2)
-#if defined(GNI_PASS_AVX512)
-#define GNI_GM_FOLD(v)                                                                             \
-    (_mm512_maskz_extractf32x8_ps(0xFF, (__m512)(v), 0) +                                          \
-     _mm512_maskz_extractf32x8_ps(0xFF, (__m512)(v), 1))
-#else
-#define GNI_GM_FOLD(v) ((__m256)(v))
-#endif
-    __m256 h01 = _mm256_hadd_ps(GNI_GM_FOLD(v0), GNI_GM_FOLD(v1));
-    __m256 h23 = _mm256_hadd_ps(GNI_GM_FOLD(v2), GNI_GM_FOLD(v3));
-    h01 = _mm256_hadd_ps(h01, h23);
-    _mm_storeu_ps(to, _mm256_extractf128_ps(h01, 0) + _mm256_extractf128_ps(h01, 1));
-#undef GNI_GM_FOLD
-#else
-    float part[4][GNI_VW];
-    gni_vstore(part[0], v0);
-    gni_vstore(part[1], v1);
-    gni_vstore(part[2], v2);
-    gni_vstore(part[3], v3);
-    for (int i = 0; i < 4; i++) to[i] = (part[i][0] + part[i][1]) + (part[i][2] + part[i][3]);
-#endif
-}
-
-// R rows of a against four columns of b (the last one again where there are fewer).
-#define GNI_GM_DOT_ZERO(F, r, q, s)                                                                \
-    gni_vf c##r##_0 = gni_vset(0), c##r##_1 = c##r##_0, c##r##_2 = c##r##_0, c##r##_3 = c##r##_0;
-#define GNI_GM_DOT_STEP(LOAD, r, q, s)                                                             \
-    x = LOAD(a + r * a_rs + p, k - p);                                                             \
-    c##r##_0 = gni_vfma(x, y0, c##r##_0);                                                          \
-    c##r##_1 = gni_vfma(x, y1, c##r##_1);                                                          \
-    c##r##_2 = gni_vfma(x, y2, c##r##_2);                                                          \
-    c##r##_3 = gni_vfma(x, y3, c##r##_3);
-#define GNI_GM_DOT_STEPS(LOAD, R)                                                                  \
-    y0 = LOAD(b0 + p, k - p), y1 = LOAD(b1 + p, k - p);                                            \
-    y2 = LOAD(b2 + p, k - p), y3 = LOAD(b3 + p, k - p);                                            \
-    GNI_GM_R##R(GNI_GM_DOT_STEP, LOAD);
-#define GNI_GM_DOT_PUT(F, r, q, s)                                                                 \
-    GNI_FN(gni_gm_totals)(total, c##r##_0, c##r##_1, c##r##_2, c##r##_3);                          \
-    gni_gm_put_dots(d, i + r, j, total);
-#define GNI_GM_WHOLE(p, n) gni_vload(p)
-#define GNI_GM_DOT(R)                                                                              \
-    static void GNI_FN(gni_gm_dot_##R)(const gni_gemm_dots *d, int64_t i, int64_t j) {             \
-        const int64_t n = d->n - j, k = d->k, a_rs = d->a_rs;                                      \
-        const float *a = d->a + i * a_rs, *b0 = d->b + j * d->b_cs;                                \
-        const float *b1 = n > 1 ? b0 + d->b_cs : b0, *b2 = n > 2 ? b1 + d->b_cs : b1;              \
-        const float *b3 = n > 3 ? b2 + d->b_cs : b2;                                               \
-        gni_vf x, y0, y1, y2, y3;                                                                  \
-        GNI_GM_R##R(GNI_GM_DOT_ZERO, f32);                                                         \
-        int64_t p = 0;                                                                             \
-        for (; p + GNI_VW <= k; p += GNI_VW) {                                                     \
-            GNI_GM_DOT_STEPS(GNI_GM_WHOLE, R)                                                      \
-        }                                                                                          \
-        if (p < k) {                                                                               \
-            GNI_GM_DOT_STEPS(GNI_FN(gni_gm_part_f32), R)                                           \
-        }                                                                                          \
-        float total[4];                                                                            \
-        GNI_GM_R##R(GNI_GM_DOT_PUT, f32);                                                          \
-    }
-GNI_GM_DOT(1)
-GNI_GM_DOT(2)
-GNI_GM_DOT(4)
-#undef GNI_GM_DOT
-#undef GNI_GM_DOT_ZERO
-#undef GNI_GM_DOT_STEP
-#undef GNI_GM_DOT_STEPS
-#undef GNI_GM_DOT_PUT
-#undef GNI_GM_WHOLE
-
-static void GNI_FN(gni_gm_dots)(const gni_gemm_dots *d) {
-    for (int64_t j = 0; j < d->n; j += 4) {
-        int64_t i = 0;
-        for (; i + 4 <= d->m; i += 4) GNI_FN(gni_gm_dot_4)(d, i, j);
-        for (; i + 2 <= d->m; i += 2) GNI_FN(gni_gm_dot_2)(d, i, j);
-        for (; i < d->m; i++) GNI_FN(gni_gm_dot_1)(d, i, j);
-    }
-}
-
-// y (n) += x (8) b (8,n).
-static void GNI_FN(gni_gm_add_8_rows)(float *y, const float *s, int64_t s_stride, const float *b,
-                                      int64_t rs, int64_t n) {
-    gni_vf x[8];
-    for (int i = 0; i < 8; i++) x[i] = gni_vset(s[i * s_stride]);
-    int64_t j = 0;
-    for (; j + GNI_VW <= n; j += GNI_VW, b += GNI_VW) {
-        gni_vf v = gni_vload(y + j);
-        v = gni_vfma(x[0], gni_vload(b), v);
-        v = gni_vfma(x[1], gni_vload(b + rs), v);
-        v = gni_vfma(x[2], gni_vload(b + 2 * rs), v);
-        v = gni_vfma(x[3], gni_vload(b + 3 * rs), v);
-        v = gni_vfma(x[4], gni_vload(b + 4 * rs), v);
-        v = gni_vfma(x[5], gni_vload(b + 5 * rs), v);
-        v = gni_vfma(x[6], gni_vload(b + 6 * rs), v);
-        v = gni_vfma(x[7], gni_vload(b + 7 * rs), v);
-        gni_vstore(y + j, v);
-    }
-    if (j == n) return;
-    gni_vf v = GNI_FN(gni_gm_part_f32)(y + j, n - j);
-    for (int i = 0; i < 8; i++) v = gni_vfma(x[i], GNI_FN(gni_gm_part_f32)(b + i * rs, n - j), v);
-    GNI_FN(gni_gm_put_part)(y + j, v, n - j);
-}
-
-// Over pieces of y that stay in the first cache.
-static void GNI_FN(gni_gm_add_rows)(const gni_gemm_rows *d) {
-    const int64_t piece = 2048;
-    for (int64_t j0 = 0; j0 < d->n; j0 += piece) {
-        const int64_t n = GNI_MIN(d->n - j0, piece);
-        float *y = d->y + j0;
-        const float *b = d->b + j0, *s = d->s;
-        int64_t p = 0;
-        for (; p + 8 <= d->k; p += 8, b += 8 * d->b_rs, s += 8 * d->s_stride)
-            GNI_FN(gni_gm_add_8_rows)(y, s, d->s_stride, b, d->b_rs, n);
-        for (; p < d->k; p++, b += d->b_rs, s += d->s_stride) {
-            const gni_vf x = gni_vset(*s);
-            for (int64_t j = 0; j < n; j += GNI_VW) {
-                gni_vf v = GNI_FN(gni_gm_part_f32)(y + j, n - j);
-                v = gni_vfma(x, GNI_FN(gni_gm_part_f32)(b + j, n - j), v);
-                GNI_FN(gni_gm_put_part)(y + j, v, n - j);
-            }
-        }
-    }
-}
-#endif // GNI_PASS_PLAIN
-
-#define GNI_GM_DEFINE_NARROW(TYPE, STORE, CONVERT)                                                 \
-    static void GNI_FN(gni_gm_narrow_##TYPE)(uint16_t * d, const float *s, int64_t n) {            \
-        int64_t i = 0;                                                                             \
-        for (; i + GNI_VW <= n; i += GNI_VW) STORE(d + i, gni_vload(s + i));                       \
-        for (; i < n; i++) d[i] = CONVERT(s[i]);                                                   \
-    }
-GNI_GM_DEFINE_NARROW(f16, gni_vstore_f16, gni_f32_to_f16)
-GNI_GM_DEFINE_NARROW(bf16, gni_vstore_bf16, gni_f32_to_bf16)
-#undef GNI_GM_DEFINE_NARROW
-
-#if defined(GNI_PASS_AVX512) || defined(GNI_PASS_AVX2)
-// A square of r[0] to r[GNI_VW - 1], turned.
-#if defined(GNI_PASS_AVX512)
-GNI_INLINE void GNI_FN(gni_gm_turn)(gni_vf *v) {
-    __m512 t[16], r[16];
-#pragma GCC unroll 8
-    for (int i = 0; i < 16; i += 2) {
-        t[i] = _mm512_maskz_unpacklo_ps(0xFFFF, (__m512)v[i], (__m512)v[i + 1]);
-        t[i + 1] = _mm512_maskz_unpackhi_ps(0xFFFF, (__m512)v[i], (__m512)v[i + 1]);
-    }
-#pragma GCC unroll 4
-    for (int i = 0; i < 16; i += 4) {
-        __m512d a = _mm512_castps_pd(t[i]), b = _mm512_castps_pd(t[i + 1]);
-        __m512d c = _mm512_castps_pd(t[i + 2]), e = _mm512_castps_pd(t[i + 3]);
-        r[i] = _mm512_castpd_ps(_mm512_maskz_unpacklo_pd(0xFF, a, c));
-        r[i + 1] = _mm512_castpd_ps(_mm512_maskz_unpackhi_pd(0xFF, a, c));
-        r[i + 2] = _mm512_castpd_ps(_mm512_maskz_unpacklo_pd(0xFF, b, e));
-        r[i + 3] = _mm512_castpd_ps(_mm512_maskz_unpackhi_pd(0xFF, b, e));
-    }
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; i++) {
-        t[i] = _mm512_maskz_shuffle_f32x4(0xFFFF, r[i], r[i + 4], 0x88);
-        t[i + 4] = _mm512_maskz_shuffle_f32x4(0xFFFF, r[i], r[i + 4], 0xDD);
-        t[i + 8] = _mm512_maskz_shuffle_f32x4(0xFFFF, r[i + 8], r[i + 12], 0x88);
-        t[i + 12] = _mm512_maskz_shuffle_f32x4(0xFFFF, r[i + 8], r[i + 12], 0xDD);
-    }
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; i++) {
-        v[i] = (gni_vf)_mm512_maskz_shuffle_f32x4(0xFFFF, t[i], t[i + 8], 0x88);
-        v[i + 4] = (gni_vf)_mm512_maskz_shuffle_f32x4(0xFFFF, t[i + 4], t[i + 12], 0x88);
-        v[i + 8] = (gni_vf)_mm512_maskz_shuffle_f32x4(0xFFFF, t[i], t[i + 8], 0xDD);
-        v[i + 12] = (gni_vf)_mm512_maskz_shuffle_f32x4(0xFFFF, t[i + 4], t[i + 12], 0xDD);
-    }
-}
-#else
-GNI_INLINE void GNI_FN(gni_gm_turn)(gni_vf *v) {
-    __m256 t[8], u[8];
-#pragma GCC unroll 4
-    for (int i = 0; i < 8; i += 2) {
-        t[i] = _mm256_unpacklo_ps((__m256)v[i], (__m256)v[i + 1]);
-        t[i + 1] = _mm256_unpackhi_ps((__m256)v[i], (__m256)v[i + 1]);
-    }
-#pragma GCC unroll 2
-    for (int i = 0; i < 8; i += 4) {
-        u[i] = _mm256_shuffle_ps(t[i], t[i + 2], 0x44);
-        u[i + 1] = _mm256_shuffle_ps(t[i], t[i + 2], 0xEE);
-        u[i + 2] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0x44);
-        u[i + 3] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0xEE);
-    }
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; i++) {
-        v[i] = (gni_vf)_mm256_permute2f128_ps(u[i], u[i + 4], 0x20);
-        v[i + 4] = (gni_vf)_mm256_permute2f128_ps(u[i], u[i + 4], 0x31);
-    }
-}
-#endif
-
-// Loads a square of rows i0 and on from column p, turns it and stores it in d.
-#define GNI_GM_TURN_SQUARE(LOAD)                                                                   \
-    gni_vf r[GNI_VW];                                                                              \
-    _Pragma("GCC unroll 16") for (int i = 0; i < GNI_VW; i++) r[i] =                               \
-        i0 + i < w ? LOAD(s + (i0 + i) * is + p, k - p) : gni_vset(0);                             \
-    GNI_FN(gni_gm_turn)(r);
-
-#define GNI_GM_VECTOR_PACK(TYPE, S)                                                                \
-    static void GNI_FN(gni_gm_turn_##TYPE)(float *d, int64_t dw, const S *s, int64_t is,           \
-                                           int64_t w, int64_t k) {                                 \
-        for (int64_t i0 = 0; i0 < dw; i0 += GNI_VW) {                                              \
-            const int64_t width = i0 == 0 ? GNI_VW : dw - i0;                                      \
-            for (int64_t p = 0; p < k; p += GNI_VW) {                                              \
-                GNI_GM_TURN_SQUARE(GNI_FN(gni_gm_part_##TYPE))                                     \
-                float *to = d + p * dw + i0;                                                       \
-                for (int i = 0; i < GNI_VW && i < k - p; i++)                                      \
-                    GNI_FN(gni_gm_put_part)(to + i * dw, r[i], width);                             \
-            }                                                                                      \
-        }                                                                                          \
-    }                                                                                              \
-    static void GNI_FN(gni_gm_pack_##TYPE)(void *dst, int64_t dw, const void *src, int64_t is,     \
-                                           int64_t ps, int64_t w, int64_t k) {                     \
-        float *d = (float *)dst;                                                                   \
-        const S *s = (const S *)src;                                                               \
-        if (is == 1) {                                                                             \
-            for (int64_t p = 0; p < k; p++, d += dw, s += ps) {                                    \
-                gni_vstore(d, GNI_FN(gni_gm_part_##TYPE)(s, w));                                   \
-                for (int64_t i = GNI_VW; i < dw; i += GNI_VW) GNI_FN(gni_gm_put_part)              \
-                (d + i, GNI_FN(gni_gm_part_##TYPE)(s + i, w - i), dw - i);                         \
-            }                                                                                      \
-        } else if (ps == 1) {                                                                      \
-            GNI_FN(gni_gm_turn_##TYPE)(d, dw, s, is, w, k);                                        \
-        } else {                                                                                   \
-            gni_gm_pack_any_##TYPE(dst, dw, src, is, ps, w, k);                                    \
-        }                                                                                          \
-    }
-GNI_GM_VECTOR_PACK(f32, float)
-GNI_GM_VECTOR_PACK(f16, uint16_t)
-GNI_GM_VECTOR_PACK(bf16, uint16_t)
-
-static void GNI_FN(gni_gm_put_turned)(const gni_gemm_tile *t, const float *s, int64_t rows,
-                                      int64_t cols, int64_t width) {
-    for (int64_t i0 = 0; i0 < rows; i0 += GNI_VW) {
-        const gni_vf bias =
-            t->bias == NULL ? gni_vset(-0.0f) : GNI_FN(gni_gm_part_f32)(t->bias + i0, rows - i0);
-        for (int64_t p = 0; p < cols; p += GNI_VW) {
-            const int64_t w = rows, is = width, k = cols;
-            GNI_GM_TURN_SQUARE(GNI_FN(gni_gm_part_f32))
-            float *c = (float *)t->c + p * t->c_rs + i0;
-            for (int q = 0; q < GNI_VW && p + q < cols; q++, c += t->c_rs) {
-                gni_vf v = r[q];
-                if (t->add) v = GNI_FN(gni_gm_part_f32)(c, rows - i0) + v;
-                v = v + bias;
-                if (t->act == 1) v = GNI_FN(gni_gm_relu)(v);
-                GNI_FN(gni_gm_put_part)(c, v, rows - i0);
-            }
-        }
-    }
-}
-#define GNI_GM_PACK(TYPE) GNI_FN(gni_gm_pack_##TYPE)
-#define GNI_GM_PUT_TURNED GNI_FN(gni_gm_put_turned)
-#else
-#define GNI_GM_PACK(TYPE) gni_gm_pack_any_##TYPE
-#define GNI_GM_PUT_TURNED gni_gm_put_turned_any
-#endif
-
-#if defined(GNI_PASS_AVX512)
-// Pairs of neighbours along p, the first in the upper half (it is the one multiplied first); n of them are
-// halves, an odd last one is paired with zero.
-GNI_INLINE gni_vf GNI_FN(gni_gm_part_pairs)(const uint16_t *p, int64_t n) {
-    const __mmask32 mask = n >= 32 ? 0xFFFFFFFFu : n <= 0 ? 0 : (1u << n) - 1u;
-    __m512i v = _mm512_maskz_loadu_epi16(mask, p);
-    return (gni_vf)_mm512_castsi512_ps(_mm512_maskz_rol_epi32(0xFFFF, v, 16));
-}
-
-// Two rows as pairs.
-GNI_INLINE gni_vf GNI_FN(gni_gm_zip_pairs)(const uint16_t *first, const uint16_t *second,
-                                           int64_t n) {
-    const __mmask16 mask = GNI_FN(gni_gm_mask)(n), next = second != NULL ? mask : 0;
-    __m512i x = _mm512_maskz_cvtepu16_epi32(0xFFFF, _mm256_maskz_loadu_epi16(mask, first));
-    __m512i y = _mm512_maskz_cvtepu16_epi32(
-        0xFFFF, _mm256_maskz_loadu_epi16(next, next != 0 ? second : first));
-    return (gni_vf)_mm512_castsi512_ps(_mm512_or_si512(_mm512_maskz_slli_epi32(0xFFFF, x, 16), y));
-}
-
-static void GNI_FN(gni_gm_pack_pairs)(void *dst, int64_t dw, const void *src, int64_t is,
-                                      int64_t ps, int64_t w, int64_t k) {
-    const uint16_t *s = (const uint16_t *)src;
-    if (ps == 1 && is != 1) {
-        for (int64_t i0 = 0; i0 < dw; i0 += 16) {
-            float *to = (float *)dst + i0;
-            for (int64_t p = 0; p < k; p += 32) {
-                GNI_GM_TURN_SQUARE(GNI_FN(gni_gm_part_pairs))
-                for (int i = 0; i < 16 && 2 * i < k - p; i++, to += dw)
-                    GNI_FN(gni_gm_put_part)(to, r[i], i0 == 0 ? 16 : dw - i0);
-            }
-        }
-        return;
-    }
-    for (int64_t p = 0; p < k; p += 2, s += 2 * ps) {
-        float *to = (float *)dst + p / 2 * dw;
-        const uint16_t *next = p + 1 < k ? s + ps : NULL;
-        if (is == 1) {
-            gni_vstore(to, GNI_FN(gni_gm_zip_pairs)(s, next, w));
-            if (dw > 16) GNI_FN(gni_gm_put_part)
-            (to + 16, GNI_FN(gni_gm_zip_pairs)(s + 16, next == NULL ? next : next + 16, w - 16),
-             dw - 16);
-            continue;
-        }
-        for (int64_t i = 0; i < dw; i++) {
-            uint32_t pair = 0;
-            if (i < w) pair = (uint32_t)s[i * is] << 16 | (next != NULL ? next[i * is] : 0u);
-            memcpy(to + i, &pair, sizeof pair);
-        }
-    }
-}
-#define GNI_GM_PAIRS &GNI_FN(gni_gm_family_bf16)
-#define GNI_GM_PACK_PAIRS GNI_FN(gni_gm_pack_pairs)
-
-static int64_t GNI_FN(gni_gm_least)(const uint16_t *p, int64_t n, uint16_t *least) {
-    const __m512i bits = _mm512_set1_epi16(0x7FFF), one = _mm512_set1_epi16(1);
-    __m512i v = _mm512_set1_epi16((short)*least);
-    uint16_t part[32];
-    int64_t i = 0;
-    for (; i + 32 <= n; i += 32) {
-        __m512i x = _mm512_and_si512(_mm512_loadu_si512((const void *)(p + i)), bits);
-        v = _mm512_min_epu16(v, _mm512_sub_epi16(x, one));
-    }
-    _mm512_storeu_si512((void *)part, v);
-    for (int q = 0; q < 32; q++) *least = part[q] < *least ? part[q] : *least;
-    return i;
-}
-#define GNI_GM_LEAST GNI_FN(gni_gm_least)
-#else
-#define GNI_GM_LEAST NULL
-#define GNI_GM_PAIRS NULL
-#define GNI_GM_PACK_PAIRS NULL
-#endif
-
-static const gni_gemm_isa GNI_FN(gni_gemm_isa) = {&GNI_FN(gni_gm_family_f32),
-                                                  &GNI_FN(gni_gm_family_f64),
-                                                  &GNI_FN(gni_gm_family_i32),
-                                                  &GNI_FN(gni_gm_family_i64),
-                                                  GNI_GM_PAIRS,
-                                                  GNI_GM_PACK(f32),
-                                                  GNI_GM_PACK(f16),
-                                                  GNI_GM_PACK(bf16),
-                                                  gni_gm_pack_any_64,
-                                                  GNI_GM_PACK_PAIRS,
-                                                  GNI_GM_LEAST,
-                                                  GNI_FN(gni_gm_dots),
-                                                  GNI_FN(gni_gm_add_rows),
-                                                  GNI_GM_PUT_TURNED,
-                                                  GNI_FN(gni_gm_narrow_f16),
-                                                  GNI_FN(gni_gm_narrow_bf16)};
-#undef GNI_GM_PAIRS
-#undef GNI_GM_LEAST
-#undef GNI_GM_PACK_PAIRS
-#undef GNI_GM_PACK
-#undef GNI_GM_PUT_TURNED
-#undef GNI_GM_TURN_SQUARE
-#undef GNI_GM_VECTOR_PACK
-#endif // GNI_SIMD_PASS
-#ifdef GNI_FFT_PASS
-// >>fft_micro
-// Butterflies of the FFT, once per instruction set and precision (GNI_FT_T, GNI_FT_W lanes), with room
-// `fft passes`. Both are compiled by room `fft cpu`, which also holds the types.
-//
-// A row is one complex vector: W real parts, then W imaginary parts. W transforms run side by side,
-// one per lane; between the passes nothing is shuffled. Stockham's order: a pass of radix r reads rows
-// k + s (j + m q), q < r, and writes rows k + s (r j + q), turned by exp(-2 pi i j q / (r m)).
-
-#if GNI_FT_W == 1
-typedef GNI_FT_T GNI_FT(gni_ft_v);
-#else
-typedef GNI_FT_T GNI_FT(gni_ft_v) __attribute__((vector_size(GNI_FT_W * sizeof(GNI_FT_T))));
-typedef GNI_FT_I GNI_FT(gni_ft_vi) __attribute__((vector_size(GNI_FT_W * sizeof(GNI_FT_T))));
-#endif
-typedef struct GNI_FT(gni_ft_c) {
-    GNI_FT(gni_ft_v) r, i;
-} GNI_FT(gni_ft_c);
-
-#define gni_fv GNI_FT(gni_ft_v)
-#define gni_fvi GNI_FT(gni_ft_vi)
-#define gni_fc GNI_FT(gni_ft_c)
-#define gni_fload GNI_FT(gni_ft_load)
-#define gni_fstore GNI_FT(gni_ft_store)
-#define gni_fset GNI_FT(gni_ft_set)
-#define gni_ffma GNI_FT(gni_ft_fma)
-#define gni_ffnma GNI_FT(gni_ft_fnma)
-#define gni_fadd GNI_FT(gni_ft_add)
-#define gni_fsub GNI_FT(gni_ft_sub)
-#define gni_fmul GNI_FT(gni_ft_mul)
-#define gni_fmadd GNI_FT(gni_ft_madd)
-#define gni_fpair GNI_FT(gni_ft_pair)
-#define gni_fspair GNI_FT(gni_ft_spair)
-#define gni_fturn GNI_FT(gni_ft_turn)
-#define gni_fcmul GNI_FT(gni_ft_cmul)
-#define gni_fbf2 GNI_FT(gni_ft_bf2)
-#define gni_fbf3 GNI_FT(gni_ft_bf3)
-#define gni_fbf4 GNI_FT(gni_ft_bf4)
-#define gni_fbf5 GNI_FT(gni_ft_bf5)
-#define gni_fbf7 GNI_FT(gni_ft_bf7)
-#define gni_fbf8 GNI_FT(gni_ft_bf8)
-#define gni_fbf9 GNI_FT(gni_ft_bf9)
-#define gni_fbf11 GNI_FT(gni_ft_bf11)
-#define gni_fbf13 GNI_FT(gni_ft_bf13)
-#define gni_fbf16 GNI_FT(gni_ft_bf16)
-#define gni_ffirst4 GNI_FT(gni_ft_stage4)
-#define gni_fthen8 GNI_FT(gni_ft_then8)
-#define gni_fthen16 GNI_FT(gni_ft_then16)
-#define gni_feven GNI_FT(gni_ft_even)
-#define gni_fodd GNI_FT(gni_ft_odd)
-#define gni_flow GNI_FT(gni_ft_low)
-#define gni_fhigh GNI_FT(gni_ft_high)
-#define gni_freverse GNI_FT(gni_ft_reverse)
-#define gni_fget GNI_FT(gni_ft_get)
-#define gni_fput GNI_FT(gni_ft_put)
-#define gni_ftranspose GNI_FT(gni_ft_transpose)
-
-GNI_FT_INLINE gni_fv gni_fload(const GNI_FT_T *p) {
-    gni_fv r;
-    memcpy(&r, p, sizeof r);
-    return r;
-}
-GNI_FT_INLINE void gni_fstore(GNI_FT_T *p, gni_fv v) { memcpy(p, &v, sizeof v); }
-
-#if GNI_FT_W == 1
-GNI_FT_INLINE gni_fv gni_fset(GNI_FT_T s) { return s; }
-#else
-GNI_FT_INLINE gni_fv gni_fset(GNI_FT_T s) {
-#if GNI_FT_W == 2
-    gni_fv r = {s, s};
-#elif GNI_FT_W == 4
-    gni_fv r = {s, s, s, s};
-#elif GNI_FT_W == 8
-    gni_fv r = {s, s, s, s, s, s, s, s};
-#else
-    gni_fv r = {s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s};
-#endif
-    return r;
-}
-#endif
-
-// a b + c and c - a b, rounded once where the hardware can.
-GNI_FT_INLINE gni_fv gni_ffma(gni_fv a, gni_fv b, gni_fv c) { return GNI_FT_FMA(a, b, c); }
-GNI_FT_INLINE gni_fv gni_ffnma(gni_fv a, gni_fv b, gni_fv c) { return GNI_FT_FNMA(a, b, c); }
-
-// ---- complex vectors
-
-GNI_FT_INLINE gni_fc gni_fadd(gni_fc a, gni_fc b) {
-    a.r = a.r + b.r;
-    a.i = a.i + b.i;
-    return a;
-}
-GNI_FT_INLINE gni_fc gni_fsub(gni_fc a, gni_fc b) {
-    a.r = a.r - b.r;
-    a.i = a.i - b.i;
-    return a;
-}
-GNI_FT_INLINE gni_fc gni_fmul(double s, gni_fc a) {
-    a.r = a.r * gni_fset((GNI_FT_T)s);
-    a.i = a.i * gni_fset((GNI_FT_T)s);
-    return a;
-}
-GNI_FT_INLINE gni_fc gni_fmadd(double s, gni_fc a, gni_fc b) { // s a + b
-    b.r = gni_ffma(gni_fset((GNI_FT_T)s), a.r, b.r);
-    b.i = gni_ffma(gni_fset((GNI_FT_T)s), a.i, b.i);
-    return b;
-}
-// x = a - i b, y = a + i b
-GNI_FT_INLINE void gni_fpair(gni_fc a, gni_fc b, gni_fc *x, gni_fc *y) {
-    x->r = a.r + b.i;
-    x->i = a.i - b.r;
-    y->r = a.r - b.i;
-    y->i = a.i + b.r;
-}
-// The same of s b, which is not rounded by itself where the hardware can.
-GNI_FT_INLINE void gni_fspair(gni_fc a, double s, gni_fc b, gni_fc *x, gni_fc *y) {
-    const gni_fv f = gni_fset((GNI_FT_T)s);
-    x->r = gni_ffma(f, b.i, a.r);
-    x->i = gni_ffnma(f, b.r, a.i);
-    y->r = gni_ffnma(f, b.i, a.r);
-    y->i = gni_ffma(f, b.r, a.i);
-}
-GNI_FT_INLINE gni_fc gni_fcmul(gni_fc a, gni_fv wr, gni_fv wi) {
-    gni_fc y;
-    y.r = gni_ffnma(a.i, wi, a.r * wr);
-    y.i = gni_ffma(a.i, wr, a.r * wi);
-    return y;
-}
-GNI_FT_INLINE gni_fc gni_fturn(gni_fc a, double c, double s) { // a (c - i s)
-    gni_fc y;
-    y.r = gni_ffma(gni_fset((GNI_FT_T)s), a.i, gni_fset((GNI_FT_T)c) * a.r);
-    y.i = gni_ffnma(gni_fset((GNI_FT_T)s), a.r, gni_fset((GNI_FT_T)c) * a.i);
-    return y;
-}
-
-// ---- butterflies: x becomes its DFT. Equal inputs give exact zeros.
-
-GNI_FT_INLINE void gni_fbf2(gni_fc *x) {
-    gni_fc a = x[0];
-    x[0] = gni_fadd(a, x[1]);
-    x[1] = gni_fsub(a, x[1]);
-}
-
-GNI_FT_INLINE void gni_fbf3(gni_fc *x) {
-    gni_fc t = gni_fadd(x[1], x[2]), d = gni_fsub(x[1], x[2]);
-    gni_fc a = gni_fmadd(-0.5, t, x[0]);
-    x[0] = gni_fadd(x[0], t);
-    gni_fspair(a, GNI_FT_S3, d, &x[1], &x[2]);
-}
-
-GNI_FT_INLINE void gni_fbf4(gni_fc *x) {
-    gni_fc a = gni_fadd(x[0], x[2]), b = gni_fsub(x[0], x[2]);
-    gni_fc c = gni_fadd(x[1], x[3]), d = gni_fsub(x[1], x[3]);
-    x[0] = gni_fadd(a, c);
-    x[2] = gni_fsub(a, c);
-    gni_fpair(b, d, &x[1], &x[3]);
-}
-
-GNI_FT_INLINE void gni_fbf5(gni_fc *x) {
-    gni_fc t1 = gni_fadd(x[1], x[4]), d1 = gni_fsub(x[1], x[4]);
-    gni_fc t2 = gni_fadd(x[2], x[3]), d2 = gni_fsub(x[2], x[3]);
-    gni_fc t = gni_fadd(t1, t2), u = gni_fsub(t1, t2), m = gni_fmadd(-0.25, t, x[0]);
-    gni_fc b1 = gni_fmadd(GNI_FT_S5_2, d2, gni_fmul(GNI_FT_S5_1, d1));
-    gni_fc b2 = gni_fmadd(-GNI_FT_S5_1, d2, gni_fmul(GNI_FT_S5_2, d1));
-    x[0] = gni_fadd(x[0], t);
-    gni_fpair(gni_fmadd(GNI_FT_SQRT5_4, u, m), b1, &x[1], &x[4]);
-    gni_fpair(gni_fmadd(-GNI_FT_SQRT5_4, u, m), b2, &x[2], &x[3]);
-}
-
-// e + h (r, i) and e - h (r, i): the odd half of an 8-point butterfly, turned by an eighth.
-#define GNI_FT_EIGHTH(e, re, im, y, z)                                                             \
-    {                                                                                              \
-        gni_fv p = re, q = im, h = gni_fset((GNI_FT_T)GNI_FT_SQRT1_2);                             \
-        y.r = gni_ffma(h, p, e.r);                                                                 \
-        y.i = gni_ffma(h, q, e.i);                                                                 \
-        z.r = gni_ffnma(h, p, e.r);                                                                \
-        z.i = gni_ffnma(h, q, e.i);                                                                \
-    }
-
-// Butterflies of 8 and 16 in two stages, so that a pass need not hold all of its numbers at once. First
-// radix 4 over every second or fourth number from x[q] on, in place.
-GNI_FT_INLINE void gni_ffirst4(gni_fc *x, const int q, const int step) {
-    gni_fc t[4];
-    t[0] = x[q], t[1] = x[q + step], t[2] = x[q + 2 * step], t[3] = x[q + 3 * step];
-    gni_fbf4(t);
-    x[q] = t[0], x[q + step] = t[1], x[q + 2 * step] = t[2], x[q + 3 * step] = t[3];
-}
-
-// Then what makes y[k] and y[k + 4].
-GNI_FT_INLINE void gni_fthen8(const gni_fc *x, gni_fc *y, const int k) {
-    const gni_fc e = x[2 * k], o = x[2 * k + 1];
-    if (k == 0) {
-        y[0] = gni_fadd(e, o);
-        y[4] = gni_fsub(e, o);
-    } else if (k == 1) {
-        GNI_FT_EIGHTH(e, o.r + o.i, o.i - o.r, y[1], y[5]);
-    } else if (k == 2) {
-        gni_fpair(e, o, &y[2], &y[6]);
-    } else {
-        GNI_FT_EIGHTH(e, o.i - o.r, -o.i - o.r, y[3], y[7]);
-    }
-}
-
-GNI_FT_INLINE void gni_fbf8(gni_fc *x) {
-    gni_fc y[8];
-    gni_ffirst4(x, 0, 2);
-    gni_ffirst4(x, 1, 2);
-    gni_fthen8(x, y, 0);
-    gni_fthen8(x, y, 1);
-    gni_fthen8(x, y, 2);
-    gni_fthen8(x, y, 3);
-    x[0] = y[0], x[1] = y[1], x[2] = y[2], x[3] = y[3];
-    x[4] = y[4], x[5] = y[5], x[6] = y[6], x[7] = y[7];
-}
-
-GNI_FT_INLINE void gni_fbf9(gni_fc *x) {
-    gni_fc a[3], b[3], c[3];
-    a[0] = x[0], a[1] = x[3], a[2] = x[6];
-    b[0] = x[1], b[1] = x[4], b[2] = x[7];
-    c[0] = x[2], c[1] = x[5], c[2] = x[8];
-    gni_fbf3(a);
-    gni_fbf3(b);
-    gni_fbf3(c);
-    b[1] = gni_fturn(b[1], GNI_FT_C9_1, GNI_FT_S9_1);
-    c[1] = gni_fturn(c[1], GNI_FT_C9_2, GNI_FT_S9_2);
-    b[2] = gni_fturn(b[2], GNI_FT_C9_2, GNI_FT_S9_2);
-    c[2] = gni_fturn(c[2], GNI_FT_C9_4, GNI_FT_S9_4);
-    gni_fc t[3];
-    t[0] = a[0], t[1] = b[0], t[2] = c[0];
-    gni_fbf3(t);
-    x[0] = t[0], x[3] = t[1], x[6] = t[2];
-    t[0] = a[1], t[1] = b[1], t[2] = c[1];
-    gni_fbf3(t);
-    x[1] = t[0], x[4] = t[1], x[7] = t[2];
-    t[0] = a[2], t[1] = b[2], t[2] = c[2];
-    gni_fbf3(t);
-    x[2] = t[0], x[5] = t[1], x[8] = t[2];
-}
-
-// The same of 16: y[k], y[k + 4], y[k + 8] and y[k + 12].
-GNI_FT_INLINE void gni_fthen16(const gni_fc *x, gni_fc *y, const int k) {
-    gni_fc t[4];
-    t[0] = x[4 * k], t[1] = x[4 * k + 1], t[2] = x[4 * k + 2], t[3] = x[4 * k + 3];
-    if (k == 2) { // a quarter turn of t[2] is in the signs
-        gni_fc p, q;
-        gni_fpair(t[0], t[2], &p, &q);
-        t[1] = gni_fturn(t[1], GNI_FT_SQRT1_2, GNI_FT_SQRT1_2);
-        t[3] = gni_fturn(t[3], -GNI_FT_SQRT1_2, GNI_FT_SQRT1_2);
-        t[0] = gni_fadd(t[1], t[3]), t[2] = gni_fsub(t[1], t[3]);
-        y[2] = gni_fadd(p, t[0]), y[10] = gni_fsub(p, t[0]);
-        gni_fpair(q, t[2], &y[6], &y[14]);
-        return;
-    }
-    if (k == 1) {
-        t[1] = gni_fturn(t[1], GNI_FT_C16, GNI_FT_S16);
-        t[2] = gni_fturn(t[2], GNI_FT_SQRT1_2, GNI_FT_SQRT1_2);
-        t[3] = gni_fturn(t[3], GNI_FT_S16, GNI_FT_C16);
-    } else if (k == 3) {
-        t[1] = gni_fturn(t[1], GNI_FT_S16, GNI_FT_C16);
-        t[2] = gni_fturn(t[2], -GNI_FT_SQRT1_2, GNI_FT_SQRT1_2);
-        t[3] = gni_fturn(t[3], -GNI_FT_C16, -GNI_FT_S16);
-    }
-    gni_fbf4(t);
-    y[k] = t[0], y[k + 4] = t[1], y[k + 8] = t[2], y[k + 12] = t[3];
-}
-
-GNI_FT_INLINE void gni_fbf16(gni_fc *x) {
-    gni_fc y[16];
-    for (int q = 0; q < 4; q++) gni_ffirst4(x, q, 4);
-    gni_fthen16(x, y, 0);
-    gni_fthen16(x, y, 1);
-    gni_fthen16(x, y, 2);
-    gni_fthen16(x, y, 3);
-    for (int q = 0; q < 16; q++) x[q] = y[q];
-}
-
-GNI_FT_INLINE void gni_fbf7(gni_fc *x) {
-    gni_fc t1 = gni_fadd(x[1], x[6]), d1 = gni_fsub(x[1], x[6]);
-    gni_fc t2 = gni_fadd(x[2], x[5]), d2 = gni_fsub(x[2], x[5]);
-    gni_fc t3 = gni_fadd(x[3], x[4]), d3 = gni_fsub(x[3], x[4]);
-    gni_fc a, b, base = gni_fmadd(-0.5, t3, x[0]), sum = gni_fadd(x[0], t1);
-    sum = gni_fadd(sum, t2);
-    sum = gni_fadd(sum, t3);
-    t1 = gni_fsub(t1, t3);
-    t2 = gni_fsub(t2, t3);
-    x[0] = sum;
-    a = gni_fmadd(GNI_FT_C7_1, t1, base);
-    a = gni_fmadd(GNI_FT_C7_2, t2, a);
-    b = gni_fmul(GNI_FT_S7_1, d1);
-    b = gni_fmadd(GNI_FT_S7_2, d2, b);
-    b = gni_fmadd(GNI_FT_S7_3, d3, b);
-    gni_fpair(a, b, &x[1], &x[6]);
-    a = gni_fmadd(GNI_FT_C7_2, t1, base);
-    a = gni_fmadd(GNI_FT_C7_3, t2, a);
-    b = gni_fmul(GNI_FT_S7_2, d1);
-    b = gni_fmadd(-GNI_FT_S7_3, d2, b);
-    b = gni_fmadd(-GNI_FT_S7_1, d3, b);
-    gni_fpair(a, b, &x[2], &x[5]);
-    a = gni_fmadd(GNI_FT_C7_3, t1, base);
-    a = gni_fmadd(GNI_FT_C7_1, t2, a);
-    b = gni_fmul(GNI_FT_S7_3, d1);
-    b = gni_fmadd(-GNI_FT_S7_1, d2, b);
-    b = gni_fmadd(GNI_FT_S7_2, d3, b);
-    gni_fpair(a, b, &x[3], &x[4]);
-}
-
-GNI_FT_INLINE void gni_fbf11(gni_fc *x) {
-    gni_fc t1 = gni_fadd(x[1], x[10]), d1 = gni_fsub(x[1], x[10]);
-    gni_fc t2 = gni_fadd(x[2], x[9]), d2 = gni_fsub(x[2], x[9]);
-    gni_fc t3 = gni_fadd(x[3], x[8]), d3 = gni_fsub(x[3], x[8]);
-    gni_fc t4 = gni_fadd(x[4], x[7]), d4 = gni_fsub(x[4], x[7]);
-    gni_fc t5 = gni_fadd(x[5], x[6]), d5 = gni_fsub(x[5], x[6]);
-    gni_fc a, b, base = gni_fmadd(-0.5, t5, x[0]), sum = gni_fadd(x[0], t1);
-    sum = gni_fadd(sum, t2);
-    sum = gni_fadd(sum, t3);
-    sum = gni_fadd(sum, t4);
-    sum = gni_fadd(sum, t5);
-    t1 = gni_fsub(t1, t5);
-    t2 = gni_fsub(t2, t5);
-    t3 = gni_fsub(t3, t5);
-    t4 = gni_fsub(t4, t5);
-    x[0] = sum;
-    a = gni_fmadd(GNI_FT_C11_1, t1, base);
-    a = gni_fmadd(GNI_FT_C11_2, t2, a);
-    a = gni_fmadd(GNI_FT_C11_3, t3, a);
-    a = gni_fmadd(GNI_FT_C11_4, t4, a);
-    b = gni_fmul(GNI_FT_S11_1, d1);
-    b = gni_fmadd(GNI_FT_S11_2, d2, b);
-    b = gni_fmadd(GNI_FT_S11_3, d3, b);
-    b = gni_fmadd(GNI_FT_S11_4, d4, b);
-    b = gni_fmadd(GNI_FT_S11_5, d5, b);
-    gni_fpair(a, b, &x[1], &x[10]);
-    a = gni_fmadd(GNI_FT_C11_2, t1, base);
-    a = gni_fmadd(GNI_FT_C11_4, t2, a);
-    a = gni_fmadd(GNI_FT_C11_5, t3, a);
-    a = gni_fmadd(GNI_FT_C11_3, t4, a);
-    b = gni_fmul(GNI_FT_S11_2, d1);
-    b = gni_fmadd(GNI_FT_S11_4, d2, b);
-    b = gni_fmadd(-GNI_FT_S11_5, d3, b);
-    b = gni_fmadd(-GNI_FT_S11_3, d4, b);
-    b = gni_fmadd(-GNI_FT_S11_1, d5, b);
-    gni_fpair(a, b, &x[2], &x[9]);
-    a = gni_fmadd(GNI_FT_C11_3, t1, base);
-    a = gni_fmadd(GNI_FT_C11_5, t2, a);
-    a = gni_fmadd(GNI_FT_C11_2, t3, a);
-    a = gni_fmadd(GNI_FT_C11_1, t4, a);
-    b = gni_fmul(GNI_FT_S11_3, d1);
-    b = gni_fmadd(-GNI_FT_S11_5, d2, b);
-    b = gni_fmadd(-GNI_FT_S11_2, d3, b);
-    b = gni_fmadd(GNI_FT_S11_1, d4, b);
-    b = gni_fmadd(GNI_FT_S11_4, d5, b);
-    gni_fpair(a, b, &x[3], &x[8]);
-    a = gni_fmadd(GNI_FT_C11_4, t1, base);
-    a = gni_fmadd(GNI_FT_C11_3, t2, a);
-    a = gni_fmadd(GNI_FT_C11_1, t3, a);
-    a = gni_fmadd(GNI_FT_C11_5, t4, a);
-    b = gni_fmul(GNI_FT_S11_4, d1);
-    b = gni_fmadd(-GNI_FT_S11_3, d2, b);
-    b = gni_fmadd(GNI_FT_S11_1, d3, b);
-    b = gni_fmadd(GNI_FT_S11_5, d4, b);
-    b = gni_fmadd(-GNI_FT_S11_2, d5, b);
-    gni_fpair(a, b, &x[4], &x[7]);
-    a = gni_fmadd(GNI_FT_C11_5, t1, base);
-    a = gni_fmadd(GNI_FT_C11_1, t2, a);
-    a = gni_fmadd(GNI_FT_C11_4, t3, a);
-    a = gni_fmadd(GNI_FT_C11_2, t4, a);
-    b = gni_fmul(GNI_FT_S11_5, d1);
-    b = gni_fmadd(-GNI_FT_S11_1, d2, b);
-    b = gni_fmadd(GNI_FT_S11_4, d3, b);
-    b = gni_fmadd(-GNI_FT_S11_2, d4, b);
-    b = gni_fmadd(GNI_FT_S11_3, d5, b);
-    gni_fpair(a, b, &x[5], &x[6]);
-}
-
-GNI_FT_INLINE void gni_fbf13(gni_fc *x) {
-    gni_fc t1 = gni_fadd(x[1], x[12]), d1 = gni_fsub(x[1], x[12]);
-    gni_fc t2 = gni_fadd(x[2], x[11]), d2 = gni_fsub(x[2], x[11]);
-    gni_fc t3 = gni_fadd(x[3], x[10]), d3 = gni_fsub(x[3], x[10]);
-    gni_fc t4 = gni_fadd(x[4], x[9]), d4 = gni_fsub(x[4], x[9]);
-    gni_fc t5 = gni_fadd(x[5], x[8]), d5 = gni_fsub(x[5], x[8]);
-    gni_fc t6 = gni_fadd(x[6], x[7]), d6 = gni_fsub(x[6], x[7]);
-    gni_fc a, b, base = gni_fmadd(-0.5, t6, x[0]), sum = gni_fadd(x[0], t1);
-    sum = gni_fadd(sum, t2);
-    sum = gni_fadd(sum, t3);
-    sum = gni_fadd(sum, t4);
-    sum = gni_fadd(sum, t5);
-    sum = gni_fadd(sum, t6);
-    t1 = gni_fsub(t1, t6);
-    t2 = gni_fsub(t2, t6);
-    t3 = gni_fsub(t3, t6);
-    t4 = gni_fsub(t4, t6);
-    t5 = gni_fsub(t5, t6);
-    x[0] = sum;
-    a = gni_fmadd(GNI_FT_C13_1, t1, base);
-    a = gni_fmadd(GNI_FT_C13_2, t2, a);
-    a = gni_fmadd(GNI_FT_C13_3, t3, a);
-    a = gni_fmadd(GNI_FT_C13_4, t4, a);
-    a = gni_fmadd(GNI_FT_C13_5, t5, a);
-    b = gni_fmul(GNI_FT_S13_1, d1);
-    b = gni_fmadd(GNI_FT_S13_2, d2, b);
-    b = gni_fmadd(GNI_FT_S13_3, d3, b);
-    b = gni_fmadd(GNI_FT_S13_4, d4, b);
-    b = gni_fmadd(GNI_FT_S13_5, d5, b);
-    b = gni_fmadd(GNI_FT_S13_6, d6, b);
-    gni_fpair(a, b, &x[1], &x[12]);
-    a = gni_fmadd(GNI_FT_C13_2, t1, base);
-    a = gni_fmadd(GNI_FT_C13_4, t2, a);
-    a = gni_fmadd(GNI_FT_C13_6, t3, a);
-    a = gni_fmadd(GNI_FT_C13_5, t4, a);
-    a = gni_fmadd(GNI_FT_C13_3, t5, a);
-    b = gni_fmul(GNI_FT_S13_2, d1);
-    b = gni_fmadd(GNI_FT_S13_4, d2, b);
-    b = gni_fmadd(GNI_FT_S13_6, d3, b);
-    b = gni_fmadd(-GNI_FT_S13_5, d4, b);
-    b = gni_fmadd(-GNI_FT_S13_3, d5, b);
-    b = gni_fmadd(-GNI_FT_S13_1, d6, b);
-    gni_fpair(a, b, &x[2], &x[11]);
-    a = gni_fmadd(GNI_FT_C13_3, t1, base);
-    a = gni_fmadd(GNI_FT_C13_6, t2, a);
-    a = gni_fmadd(GNI_FT_C13_4, t3, a);
-    a = gni_fmadd(GNI_FT_C13_1, t4, a);
-    a = gni_fmadd(GNI_FT_C13_2, t5, a);
-    b = gni_fmul(GNI_FT_S13_3, d1);
-    b = gni_fmadd(GNI_FT_S13_6, d2, b);
-    b = gni_fmadd(-GNI_FT_S13_4, d3, b);
-    b = gni_fmadd(-GNI_FT_S13_1, d4, b);
-    b = gni_fmadd(GNI_FT_S13_2, d5, b);
-    b = gni_fmadd(GNI_FT_S13_5, d6, b);
-    gni_fpair(a, b, &x[3], &x[10]);
-    a = gni_fmadd(GNI_FT_C13_4, t1, base);
-    a = gni_fmadd(GNI_FT_C13_5, t2, a);
-    a = gni_fmadd(GNI_FT_C13_1, t3, a);
-    a = gni_fmadd(GNI_FT_C13_3, t4, a);
-    a = gni_fmadd(GNI_FT_C13_6, t5, a);
-    b = gni_fmul(GNI_FT_S13_4, d1);
-    b = gni_fmadd(-GNI_FT_S13_5, d2, b);
-    b = gni_fmadd(-GNI_FT_S13_1, d3, b);
-    b = gni_fmadd(GNI_FT_S13_3, d4, b);
-    b = gni_fmadd(-GNI_FT_S13_6, d5, b);
-    b = gni_fmadd(-GNI_FT_S13_2, d6, b);
-    gni_fpair(a, b, &x[4], &x[9]);
-    a = gni_fmadd(GNI_FT_C13_5, t1, base);
-    a = gni_fmadd(GNI_FT_C13_3, t2, a);
-    a = gni_fmadd(GNI_FT_C13_2, t3, a);
-    a = gni_fmadd(GNI_FT_C13_6, t4, a);
-    a = gni_fmadd(GNI_FT_C13_1, t5, a);
-    b = gni_fmul(GNI_FT_S13_5, d1);
-    b = gni_fmadd(-GNI_FT_S13_3, d2, b);
-    b = gni_fmadd(GNI_FT_S13_2, d3, b);
-    b = gni_fmadd(-GNI_FT_S13_6, d4, b);
-    b = gni_fmadd(-GNI_FT_S13_1, d5, b);
-    b = gni_fmadd(GNI_FT_S13_4, d6, b);
-    gni_fpair(a, b, &x[5], &x[8]);
-    a = gni_fmadd(GNI_FT_C13_6, t1, base);
-    a = gni_fmadd(GNI_FT_C13_1, t2, a);
-    a = gni_fmadd(GNI_FT_C13_5, t3, a);
-    a = gni_fmadd(GNI_FT_C13_2, t4, a);
-    a = gni_fmadd(GNI_FT_C13_4, t5, a);
-    b = gni_fmul(GNI_FT_S13_6, d1);
-    b = gni_fmadd(-GNI_FT_S13_1, d2, b);
-    b = gni_fmadd(GNI_FT_S13_5, d3, b);
-    b = gni_fmadd(-GNI_FT_S13_2, d4, b);
-    b = gni_fmadd(GNI_FT_S13_4, d5, b);
-    b = gni_fmadd(-GNI_FT_S13_3, d6, b);
-    gni_fpair(a, b, &x[6], &x[7]);
-}
-
-// ---- shuffles
-
-// The number that lane l holds of W that were read from memory, and register l of W of those when they are
-// transposed.
-#if GNI_FT_WIDE
-#define GNI_FT_P(l) ((l) % 2 * (GNI_FT_W / 2) + (l) / 2)
-#else
-#define GNI_FT_P(l) ((l) % 4 / 2 * (GNI_FT_W / 2) + (l) / 4 * 2 + (l) % 2)
-#endif
-
-#if GNI_FT_W > 1
-#if defined(__clang__)
-#define GNI_FT_SHUFFLE(name, ...)                                                                  \
-    GNI_FT_INLINE gni_fv GNI_FT(name)(gni_fv a, gni_fv b) {                                        \
-        return __builtin_shufflevector(a, b, __VA_ARGS__);                                         \
-    }
-#else
-#define GNI_FT_SHUFFLE(name, ...)                                                                  \
-    GNI_FT_INLINE gni_fv GNI_FT(name)(gni_fv a, gni_fv b) {                                        \
-        const gni_fvi mask = {__VA_ARGS__};                                                        \
-        return __builtin_shuffle(a, b, mask);                                                      \
-    }
-#endif
-
-// gni_ft_even and odd take the parts of numbers apart, low and high put them together again, both inside of
-// 16 bytes only: lane l holds number GNI_FT_P(l).
-// gni_ft_t<b>l and h: blocks of b lanes; even blocks of a and b side by side, and odd ones.
-#if GNI_FT_W == 2
-GNI_FT_SHUFFLE(gni_ft_even, 0, 2)
-GNI_FT_SHUFFLE(gni_ft_odd, 1, 3)
-GNI_FT_SHUFFLE(gni_ft_low, 0, 2)
-GNI_FT_SHUFFLE(gni_ft_high, 1, 3)
-GNI_FT_SHUFFLE(gni_ft_reverse, 1, 0)
-GNI_FT_SHUFFLE(gni_ft_t1l, 0, 2)
-GNI_FT_SHUFFLE(gni_ft_t1h, 1, 3)
-#elif GNI_FT_W == 4
-#if GNI_FT_WIDE
-GNI_FT_SHUFFLE(gni_ft_even, 0, 4, 2, 6)
-GNI_FT_SHUFFLE(gni_ft_odd, 1, 5, 3, 7)
-GNI_FT_SHUFFLE(gni_ft_low, 0, 4, 2, 6)
-GNI_FT_SHUFFLE(gni_ft_high, 1, 5, 3, 7)
-#else
-GNI_FT_SHUFFLE(gni_ft_even, 0, 2, 4, 6)
-GNI_FT_SHUFFLE(gni_ft_odd, 1, 3, 5, 7)
-GNI_FT_SHUFFLE(gni_ft_low, 0, 4, 1, 5)
-GNI_FT_SHUFFLE(gni_ft_high, 2, 6, 3, 7)
-#endif
-GNI_FT_SHUFFLE(gni_ft_reverse, 3, 2, 1, 0)
-GNI_FT_SHUFFLE(gni_ft_t1l, 0, 4, 2, 6)
-GNI_FT_SHUFFLE(gni_ft_t1h, 1, 5, 3, 7)
-GNI_FT_SHUFFLE(gni_ft_t2l, 0, 1, 4, 5)
-GNI_FT_SHUFFLE(gni_ft_t2h, 2, 3, 6, 7)
-GNI_FT_SHUFFLE(gni_ft_u1l, 0, 4, 1, 5)
-GNI_FT_SHUFFLE(gni_ft_u1h, 2, 6, 3, 7)
-#elif GNI_FT_W == 8
-#if GNI_FT_WIDE
-GNI_FT_SHUFFLE(gni_ft_even, 0, 8, 2, 10, 4, 12, 6, 14)
-GNI_FT_SHUFFLE(gni_ft_odd, 1, 9, 3, 11, 5, 13, 7, 15)
-GNI_FT_SHUFFLE(gni_ft_low, 0, 8, 2, 10, 4, 12, 6, 14)
-GNI_FT_SHUFFLE(gni_ft_high, 1, 9, 3, 11, 5, 13, 7, 15)
-#else
-GNI_FT_SHUFFLE(gni_ft_even, 0, 2, 8, 10, 4, 6, 12, 14)
-GNI_FT_SHUFFLE(gni_ft_odd, 1, 3, 9, 11, 5, 7, 13, 15)
-GNI_FT_SHUFFLE(gni_ft_low, 0, 8, 1, 9, 4, 12, 5, 13)
-GNI_FT_SHUFFLE(gni_ft_high, 2, 10, 3, 11, 6, 14, 7, 15)
-#endif
-GNI_FT_SHUFFLE(gni_ft_reverse, 7, 6, 5, 4, 3, 2, 1, 0)
-GNI_FT_SHUFFLE(gni_ft_t1l, 0, 8, 2, 10, 4, 12, 6, 14)
-GNI_FT_SHUFFLE(gni_ft_t1h, 1, 9, 3, 11, 5, 13, 7, 15)
-GNI_FT_SHUFFLE(gni_ft_t2l, 0, 1, 8, 9, 4, 5, 12, 13)
-GNI_FT_SHUFFLE(gni_ft_t2h, 2, 3, 10, 11, 6, 7, 14, 15)
-GNI_FT_SHUFFLE(gni_ft_t4l, 0, 1, 2, 3, 8, 9, 10, 11)
-GNI_FT_SHUFFLE(gni_ft_t4h, 4, 5, 6, 7, 12, 13, 14, 15)
-GNI_FT_SHUFFLE(gni_ft_u1l, 0, 8, 1, 9, 4, 12, 5, 13)
-GNI_FT_SHUFFLE(gni_ft_u1h, 2, 10, 3, 11, 6, 14, 7, 15)
-#else
-GNI_FT_SHUFFLE(gni_ft_even, 0, 2, 16, 18, 4, 6, 20, 22, 8, 10, 24, 26, 12, 14, 28, 30)
-GNI_FT_SHUFFLE(gni_ft_odd, 1, 3, 17, 19, 5, 7, 21, 23, 9, 11, 25, 27, 13, 15, 29, 31)
-GNI_FT_SHUFFLE(gni_ft_low, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29)
-GNI_FT_SHUFFLE(gni_ft_high, 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31)
-GNI_FT_SHUFFLE(gni_ft_reverse, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
-GNI_FT_SHUFFLE(gni_ft_t1l, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30)
-GNI_FT_SHUFFLE(gni_ft_t1h, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31)
-GNI_FT_SHUFFLE(gni_ft_t2l, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29)
-GNI_FT_SHUFFLE(gni_ft_t2h, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31)
-GNI_FT_SHUFFLE(gni_ft_t4l, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27)
-GNI_FT_SHUFFLE(gni_ft_t4h, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31)
-GNI_FT_SHUFFLE(gni_ft_t8l, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23)
-GNI_FT_SHUFFLE(gni_ft_t8h, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31)
-GNI_FT_SHUFFLE(gni_ft_u1l, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29)
-GNI_FT_SHUFFLE(gni_ft_u1h, 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31)
-GNI_FT_SHUFFLE(gni_ft_q4l, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27)
-GNI_FT_SHUFFLE(gni_ft_q4h, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31)
-#endif
-#undef GNI_FT_SHUFFLE
-#endif
-
-// W complex numbers as they lie in memory; `swap` exchanges the parts, which turns a transform into
-// its inverse when it is done on the way in and on the way out.
-GNI_FT_INLINE gni_fc gni_fget(const GNI_FT_T *p, bool swap) {
-    gni_fc y;
-#if GNI_FT_W == 1
-    gni_fv e = p[0], o = p[1];
-#else
-    gni_fv a = gni_fload(p), b = gni_fload(p + GNI_FT_W), e = gni_feven(a, b), o = gni_fodd(a, b);
-#endif
-    y.r = swap ? o : e;
-    y.i = swap ? e : o;
-    return y;
-}
-GNI_FT_INLINE void gni_fput(GNI_FT_T *p, gni_fc x, bool swap) {
-    gni_fv e = swap ? x.i : x.r, o = swap ? x.r : x.i;
-#if GNI_FT_W == 1
-    p[0] = e;
-    p[1] = o;
-#else
-    gni_fstore(p, gni_flow(e, o));
-    gni_fstore(p + GNI_FT_W, gni_fhigh(e, o));
-#endif
-}
-
-// Blocks of b lanes of two vectors change places.
-#define GNI_FT_SWAP(b, p, q)                                                                       \
-    {                                                                                              \
-        gni_fc l = x[p], h = x[q];                                                                 \
-        x[p].r = GNI_FT(gni_ft_t##b##l)(l.r, h.r);                                                 \
-        x[q].r = GNI_FT(gni_ft_t##b##h)(l.r, h.r);                                                 \
-        x[p].i = GNI_FT(gni_ft_t##b##l)(l.i, h.i);                                                 \
-        x[q].i = GNI_FT(gni_ft_t##b##h)(l.i, h.i);                                                 \
-    }
-
-// Number l of x[q] and number q of x[l] change places: blocks first, then what is in them.
-#define GNI_FT_STEP(k, p, q)                                                                       \
-    {                                                                                              \
-        gni_fc l = x[GNI_FT_P(p)], h = x[GNI_FT_P(q)];                                             \
-        x[GNI_FT_P(p)].r = GNI_FT(gni_ft_##k##l)(l.r, h.r);                                        \
-        x[GNI_FT_P(q)].r = GNI_FT(gni_ft_##k##h)(l.r, h.r);                                        \
-        x[GNI_FT_P(p)].i = GNI_FT(gni_ft_##k##l)(l.i, h.i);                                        \
-        x[GNI_FT_P(q)].i = GNI_FT(gni_ft_##k##h)(l.i, h.i);                                        \
-    }
-#define GNI_FT_T2(o) GNI_FT_STEP(t1, o, o + 1)
-#define GNI_FT_T4(o)                                                                               \
-    GNI_FT_STEP(t2, o, o + 2) GNI_FT_STEP(t2, o + 1, o + 3) GNI_FT_T2(o) GNI_FT_T2(o + 2)
-#define GNI_FT_T8(o)                                                                               \
-    GNI_FT_STEP(t4, o, o + 4)                                                                      \
-    GNI_FT_STEP(t4, o + 1, o + 5)                                                                  \
-    GNI_FT_STEP(t4, o + 2, o + 6) GNI_FT_STEP(t4, o + 3, o + 7) GNI_FT_T4(o) GNI_FT_T4(o + 4)
-
-// The same by shuffles inside of 16 bytes and then of those, which need no table of indices.
-#define GNI_FT_QUAD(o)                                                                             \
-    GNI_FT_STEP(u1, o, o + 1)                                                                      \
-    GNI_FT_STEP(u1, o + 2, o + 3)                                                                  \
-    GNI_FT_STEP(t2, o, o + 2)                                                                      \
-    GNI_FT_STEP(t2, o + 1, o + 3) {                                                                \
-        gni_fc l = x[GNI_FT_P(o + 1)];                                                             \
-        x[GNI_FT_P(o + 1)] = x[GNI_FT_P(o + 2)];                                                   \
-        x[GNI_FT_P(o + 2)] = l;                                                                    \
-    }
-#define GNI_FT_CROSS(o)                                                                            \
-    GNI_FT_STEP(q4, o, o + 4)                                                                      \
-    GNI_FT_STEP(q4, o + 8, o + 12)                                                                 \
-    GNI_FT_STEP(q4, o, o + 8)                                                                      \
-    GNI_FT_STEP(q4, o + 4, o + 12)
-
-GNI_FT_INLINE void gni_ftranspose(gni_fc *x) {
-#if GNI_FT_W == 2
-    GNI_FT_T2(0)
-#elif GNI_FT_W == 4 && !GNI_FT_WIDE
-    GNI_FT_QUAD(0)
-#elif GNI_FT_W == 4
-    GNI_FT_T4(0)
-#elif GNI_FT_W == 8 && !GNI_FT_WIDE
-    GNI_FT_QUAD(0)
-    GNI_FT_QUAD(4)
-    GNI_FT_STEP(t4, 0, 4)
-    GNI_FT_STEP(t4, 1, 5)
-    GNI_FT_STEP(t4, 2, 6)
-    GNI_FT_STEP(t4, 3, 7)
-#elif GNI_FT_W == 8
-    GNI_FT_T8(0)
-#elif GNI_FT_W == 16
-    GNI_FT_QUAD(0)
-    GNI_FT_QUAD(4)
-    GNI_FT_QUAD(8)
-    GNI_FT_QUAD(12)
-    GNI_FT_CROSS(0)
-    GNI_FT_CROSS(1)
-    GNI_FT_CROSS(2)
-    GNI_FT_CROSS(3)
-#else
-    GNI_UNUSED(x);
-#endif
-}
-
-// >>fft_passes
-// Passes of the FFT over rows of vectors, and what is made of them: transforms of columns, of batches and of
-// short lengths, the twist, the fold. Compiled with room `fft micro`; from outside: the table GNI_FT(gni_ft_isa).
-
-// X(q) for q = 0 to n - 1.
-#define GNI_FT_E2(X) X(0) X(1)
-#define GNI_FT_E3(X) GNI_FT_E2(X) X(2)
-#define GNI_FT_E4(X) GNI_FT_E3(X) X(3)
-#define GNI_FT_E5(X) GNI_FT_E4(X) X(4)
-#define GNI_FT_E7(X) GNI_FT_E5(X) X(5) X(6)
-#define GNI_FT_E8(X) GNI_FT_E7(X) X(7)
-#define GNI_FT_E9(X) GNI_FT_E8(X) X(8)
-#define GNI_FT_E11(X) GNI_FT_E9(X) X(9) X(10)
-#define GNI_FT_E13(X) GNI_FT_E11(X) X(11) X(12)
-#define GNI_FT_E16(X) GNI_FT_E13(X) X(13) X(14) X(15)
-
-// A butterfly of x into y: IN(q) makes x[q], OUT(q) takes y[q]. The wide ones alternate the two with their
-// arithmetic, as all numbers at once would not fit the registers.
-#define GNI_FT_TO_Y(q) y[q] = x[q];
-#define GNI_FT_DO2(IN, OUT)                                                                        \
-    GNI_FT_E2(IN) gni_fbf2(x);                                                                     \
-    GNI_FT_E2(GNI_FT_TO_Y) GNI_FT_E2(OUT)
-#define GNI_FT_DO3(IN, OUT)                                                                        \
-    GNI_FT_E3(IN) gni_fbf3(x);                                                                     \
-    GNI_FT_E3(GNI_FT_TO_Y) GNI_FT_E3(OUT)
-#define GNI_FT_DO4(IN, OUT)                                                                        \
-    GNI_FT_E4(IN) gni_fbf4(x);                                                                     \
-    GNI_FT_E4(GNI_FT_TO_Y) GNI_FT_E4(OUT)
-#define GNI_FT_DO5(IN, OUT)                                                                        \
-    GNI_FT_E5(IN) gni_fbf5(x);                                                                     \
-    GNI_FT_E5(GNI_FT_TO_Y) GNI_FT_E5(OUT)
-#define GNI_FT_DO7(IN, OUT)                                                                        \
-    GNI_FT_E7(IN) gni_fbf7(x);                                                                     \
-    GNI_FT_E7(GNI_FT_TO_Y) GNI_FT_E7(OUT)
-#define GNI_FT_DO8(IN, OUT)                                                                        \
-    IN(0) IN(2) IN(4) IN(6) gni_ffirst4(x, 0, 2);                                                  \
-    IN(1) IN(3) IN(5) IN(7) gni_ffirst4(x, 1, 2);                                                  \
-    gni_fthen8(x, y, 0);                                                                           \
-    OUT(0) OUT(4) gni_fthen8(x, y, 1);                                                             \
-    OUT(1) OUT(5) gni_fthen8(x, y, 2);                                                             \
-    OUT(2) OUT(6) gni_fthen8(x, y, 3);                                                             \
-    OUT(3) OUT(7)
-#define GNI_FT_DO9(IN, OUT)                                                                        \
-    GNI_FT_E9(IN) gni_fbf9(x);                                                                     \
-    GNI_FT_E9(GNI_FT_TO_Y) GNI_FT_E9(OUT)
-#define GNI_FT_DO11(IN, OUT)                                                                       \
-    GNI_FT_E11(IN) gni_fbf11(x);                                                                   \
-    GNI_FT_E11(GNI_FT_TO_Y) GNI_FT_E11(OUT)
-#define GNI_FT_DO13(IN, OUT)                                                                       \
-    GNI_FT_E13(IN) gni_fbf13(x);                                                                   \
-    GNI_FT_E13(GNI_FT_TO_Y) GNI_FT_E13(OUT)
-#define GNI_FT_DO16(IN, OUT)                                                                       \
-    IN(0) IN(4) IN(8) IN(12) gni_ffirst4(x, 0, 4);                                                 \
-    IN(1) IN(5) IN(9) IN(13) gni_ffirst4(x, 1, 4);                                                 \
-    IN(2) IN(6) IN(10) IN(14) gni_ffirst4(x, 2, 4);                                                \
-    IN(3) IN(7) IN(11) IN(15) gni_ffirst4(x, 3, 4);                                                \
-    gni_fthen16(x, y, 0);                                                                          \
-    OUT(0) OUT(4) OUT(8) OUT(12) gni_fthen16(x, y, 1);                                             \
-    OUT(1) OUT(5) OUT(9) OUT(13) gni_fthen16(x, y, 2);                                             \
-    OUT(2) OUT(6) OUT(10) OUT(14) gni_fthen16(x, y, 3);                                            \
-    OUT(3) OUT(7) OUT(11) OUT(15)
-
-#define GNI_FT_LOAD(q)                                                                             \
-    x[q].r = gni_fload(a + q * step);                                                              \
-    x[q].i = gni_fload(a + q * step + GNI_FT_W);
-#define GNI_FT_GET(q)                                                                              \
-    GNI_FT_PREFETCH(a + q * step + ld);                                                            \
-    GNI_FT_PREFETCH(a + q * step + ld + GNI_FT_W);                                                 \
-    x[q] = gni_fget(a + q * step, swap);
-#define GNI_FT_TURN(q)                                                                             \
-    if (q > 0) y[q] = gni_fcmul(y[q], gni_fset(w[2 * q]), gni_fset(w[2 * q + 1]));                 \
-    gni_fstore(b + q * out, y[q].r);                                                               \
-    gni_fstore(b + q * out + GNI_FT_W, y[q].i);
-#define GNI_FT_ANY_LOAD(x, p)                                                                      \
-    x.r = gni_fload(p);                                                                            \
-    x.i = gni_fload(p + GNI_FT_W);
-#define GNI_FT_ANY_STORE(p, x)                                                                     \
-    gni_fstore(p, x.r);                                                                            \
-    gni_fstore(p + GNI_FT_W, x.i);
-#define GNI_FT_PUT(q)                                                                              \
-    y[q].r = y[q].r * gni_fset(scale);                                                             \
-    y[q].i = y[q].i * gni_fset(scale);                                                             \
-    gni_fput(b + q * out, y[q], swap);
-
-// Rows to rows; memory (numbers one after the other, rows `ld` apart) to rows, always the first pass;
-// rows to memory, always the last.
-#define GNI_FT_PASS(R)                                                                             \
-    static void GNI_FT(gni_ft_mid##R)(const gni_ft_pass *p, const GNI_FT_T *src, GNI_FT_T *dst) {  \
-        const int64_t s = p->s, m = p->m, step = s * m * 2 * GNI_FT_W, out = s * 2 * GNI_FT_W;     \
-        const GNI_FT_T *w = (const GNI_FT_T *)p->turn - 2;                                         \
-        for (int64_t j = 0; j < m; j++, w += 2 * (R - 1)) {                                        \
-            const GNI_FT_T *a = src + j * out;                                                     \
-            GNI_FT_T *b = dst + j * out * R;                                                       \
-            for (int64_t k = 0; k < s; k++, a += 2 * GNI_FT_W, b += 2 * GNI_FT_W) {                \
-                gni_fc x[R], y[R];                                                                 \
-                GNI_FT_DO##R(GNI_FT_LOAD, GNI_FT_TURN)                                             \
-            }                                                                                      \
-        }                                                                                          \
-    }                                                                                              \
-    static void GNI_FT(gni_ft_first##R)(const gni_ft_pass *p, const GNI_FT_T *src, int64_t ld,     \
-                                        GNI_FT_T *dst, bool swap) {                                \
-        const int64_t m = p->m, step = m * ld, out = 2 * GNI_FT_W;                                 \
-        const GNI_FT_T *w = (const GNI_FT_T *)p->turn - 2;                                         \
-        for (int64_t j = 0; j < m; j++, w += 2 * (R - 1)) {                                        \
-            const GNI_FT_T *a = src + j * ld;                                                      \
-            GNI_FT_T *b = dst + j * out * R;                                                       \
-            gni_fc x[R], y[R];                                                                     \
-            GNI_FT_DO##R(GNI_FT_GET, GNI_FT_TURN)                                                  \
-        }                                                                                          \
-    }                                                                                              \
-    static void GNI_FT(gni_ft_last##R)(const gni_ft_pass *p, const GNI_FT_T *src, GNI_FT_T *dst,   \
-                                       int64_t ld, GNI_FT_T scale, bool swap) {                    \
-        const int64_t s = p->s, step = s * 2 * GNI_FT_W, out = s * ld;                             \
-        for (int64_t k = 0; k < s; k++) {                                                          \
-            const GNI_FT_T *a = src + k * 2 * GNI_FT_W;                                            \
-            GNI_FT_T *b = dst + k * ld;                                                            \
-            gni_fc x[R], y[R];                                                                     \
-            GNI_FT_DO##R(GNI_FT_LOAD, GNI_FT_PUT)                                                  \
-        }                                                                                          \
-    }
-
-GNI_FT_PASS(2)
-GNI_FT_PASS(3)
-GNI_FT_PASS(4)
-GNI_FT_PASS(5)
-GNI_FT_PASS(7)
-GNI_FT_PASS(8)
-GNI_FT_PASS(9)
-GNI_FT_PASS(11)
-GNI_FT_PASS(13)
-#if GNI_FT_MAX_RADIX >= 16
-GNI_FT_PASS(16)
-#endif
-
-// Odd primes up to GNI_FT_MAX_PRIME: p->circle has the p numbers cos, sin of 2 pi q / p.
-static void GNI_FT(gni_ft_bf_prime)(const gni_ft_pass *p, gni_fc *x) {
-    const GNI_FT_T *circle = (const GNI_FT_T *)p->circle;
-    const int n = p->radix, h = n / 2;
-    gni_fc sum = x[0], base = gni_fmadd(-0.5, gni_fadd(x[h], x[h + 1]), x[0]);
-    gni_fc t[GNI_FT_MAX_PRIME / 2 + 1], d[GNI_FT_MAX_PRIME / 2 + 1];
-    for (int q = 1; q <= h; q++) {
-        t[q] = gni_fadd(x[q], x[n - q]);
-        d[q] = gni_fsub(x[q], x[n - q]);
-        sum = gni_fadd(sum, t[q]);
-    }
-    // The h cosines of a frequency add up to -1/2: the last one is left out, so that equal inputs cancel.
-    for (int q = 1; q < h; q++) t[q] = gni_fsub(t[q], t[h]);
-    x[0] = sum;
-    for (int k = 1; k <= h; k++) {
-        gni_fc a = base, b = gni_fmul((double)circle[2 * k + 1], d[1]);
-        if (h > 1) a = gni_fmadd((double)circle[2 * k], t[1], a);
-        for (int q = 2, at = 2 * k; q <= h; q++, at += at + k < n ? k : k - n) {
-            if (q < h) a = gni_fmadd((double)circle[2 * at], t[q], a);
-            b = gni_fmadd((double)circle[2 * at + 1], d[q], b);
-        }
-        gni_fpair(a, b, &x[k], &x[n - k]);
-    }
-}
-
-static void GNI_FT(gni_ft_mid_prime)(const gni_ft_pass *p, const GNI_FT_T *src, GNI_FT_T *dst) {
-    const int64_t s = p->s, m = p->m, step = s * m * 2 * GNI_FT_W, out = s * 2 * GNI_FT_W;
-    const GNI_FT_T *w = (const GNI_FT_T *)p->turn - 2;
-    gni_fc x[GNI_FT_MAX_PRIME];
-    for (int64_t i = 0; i < m * s; i++) {
-        const GNI_FT_T *a = src + i * 2 * GNI_FT_W, *turn = w + i / s * 2 * (p->radix - 1);
-        GNI_FT_T *b = dst + i / s * out * p->radix + i % s * 2 * GNI_FT_W;
-        for (int q = 0; q < p->radix; q++) {
-            GNI_FT_ANY_LOAD(x[q], a + q * step)
-        }
-        GNI_FT(gni_ft_bf_prime)(p, x);
-        for (int q = 0; q < p->radix; q++) {
-            if (q > 0) x[q] = gni_fcmul(x[q], gni_fset(turn[2 * q]), gni_fset(turn[2 * q + 1]));
-            GNI_FT_ANY_STORE(b + q * out, x[q])
-        }
-    }
-}
-
-static void GNI_FT(gni_ft_first_prime)(const gni_ft_pass *p, const GNI_FT_T *src, int64_t ld,
-                                       GNI_FT_T *dst, bool swap) {
-    const int64_t m = p->m, out = 2 * GNI_FT_W;
-    const GNI_FT_T *w = (const GNI_FT_T *)p->turn - 2;
-    gni_fc x[GNI_FT_MAX_PRIME];
-    for (int64_t j = 0; j < m; j++, w += 2 * (p->radix - 1)) {
-        GNI_FT_T *b = dst + j * out * p->radix;
-        for (int q = 0; q < p->radix; q++) x[q] = gni_fget(src + (j + q * m) * ld, swap);
-        GNI_FT(gni_ft_bf_prime)(p, x);
-        for (int q = 0; q < p->radix; q++) {
-            if (q > 0) x[q] = gni_fcmul(x[q], gni_fset(w[2 * q]), gni_fset(w[2 * q + 1]));
-            GNI_FT_ANY_STORE(b + q * out, x[q])
-        }
-    }
-}
-
-static void GNI_FT(gni_ft_last_prime)(const gni_ft_pass *p, const GNI_FT_T *src, GNI_FT_T *dst,
-                                      int64_t ld, GNI_FT_T scale, bool swap) {
-    gni_fc x[GNI_FT_MAX_PRIME];
-    for (int64_t k = 0; k < p->s; k++) {
-        for (int q = 0; q < p->radix; q++) {
-            GNI_FT_ANY_LOAD(x[q], src + (k + q * p->s) * 2 * GNI_FT_W)
-        }
-        GNI_FT(gni_ft_bf_prime)(p, x);
-        for (int q = 0; q < p->radix; q++)
-            gni_fput(dst + (k + q * p->s) * ld, gni_fmul((double)scale, x[q]), swap);
-    }
-}
-
-static void GNI_FT(gni_ft_mid)(const gni_ft_pass *p, const GNI_FT_T *src, GNI_FT_T *dst) {
-    switch (p->radix) {
-    case 2: GNI_FT(gni_ft_mid2)(p, src, dst); break;
-    case 3: GNI_FT(gni_ft_mid3)(p, src, dst); break;
-    case 4: GNI_FT(gni_ft_mid4)(p, src, dst); break;
-    case 5: GNI_FT(gni_ft_mid5)(p, src, dst); break;
-    case 7: GNI_FT(gni_ft_mid7)(p, src, dst); break;
-    case 8: GNI_FT(gni_ft_mid8)(p, src, dst); break;
-    case 9: GNI_FT(gni_ft_mid9)(p, src, dst); break;
-    case 11: GNI_FT(gni_ft_mid11)(p, src, dst); break;
-    case 13: GNI_FT(gni_ft_mid13)(p, src, dst); break;
-#if GNI_FT_MAX_RADIX >= 16
-    case 16: GNI_FT(gni_ft_mid16)(p, src, dst); break;
-#endif
-    default: GNI_FT(gni_ft_mid_prime)(p, src, dst); break;
-    }
-}
-
-static void GNI_FT(gni_ft_first)(const gni_ft_pass *p, const GNI_FT_T *src, int64_t ld,
-                                 GNI_FT_T *dst, bool swap) {
-    switch (p->radix) {
-    case 2: GNI_FT(gni_ft_first2)(p, src, ld, dst, swap); break;
-    case 3: GNI_FT(gni_ft_first3)(p, src, ld, dst, swap); break;
-    case 4: GNI_FT(gni_ft_first4)(p, src, ld, dst, swap); break;
-    case 5: GNI_FT(gni_ft_first5)(p, src, ld, dst, swap); break;
-    case 7: GNI_FT(gni_ft_first7)(p, src, ld, dst, swap); break;
-    case 8: GNI_FT(gni_ft_first8)(p, src, ld, dst, swap); break;
-    case 9: GNI_FT(gni_ft_first9)(p, src, ld, dst, swap); break;
-    case 11: GNI_FT(gni_ft_first11)(p, src, ld, dst, swap); break;
-    case 13: GNI_FT(gni_ft_first13)(p, src, ld, dst, swap); break;
-#if GNI_FT_MAX_RADIX >= 16
-    case 16: GNI_FT(gni_ft_first16)(p, src, ld, dst, swap); break;
-#endif
-    default: GNI_FT(gni_ft_first_prime)(p, src, ld, dst, swap); break;
-    }
-}
-
-static void GNI_FT(gni_ft_last)(const gni_ft_pass *p, const GNI_FT_T *src, GNI_FT_T *dst,
-                                int64_t ld, GNI_FT_T scale, bool swap) {
-    switch (p->radix) {
-    case 2: GNI_FT(gni_ft_last2)(p, src, dst, ld, scale, swap); break;
-    case 3: GNI_FT(gni_ft_last3)(p, src, dst, ld, scale, swap); break;
-    case 4: GNI_FT(gni_ft_last4)(p, src, dst, ld, scale, swap); break;
-    case 5: GNI_FT(gni_ft_last5)(p, src, dst, ld, scale, swap); break;
-    case 7: GNI_FT(gni_ft_last7)(p, src, dst, ld, scale, swap); break;
-    case 8: GNI_FT(gni_ft_last8)(p, src, dst, ld, scale, swap); break;
-    case 9: GNI_FT(gni_ft_last9)(p, src, dst, ld, scale, swap); break;
-    case 11: GNI_FT(gni_ft_last11)(p, src, dst, ld, scale, swap); break;
-    case 13: GNI_FT(gni_ft_last13)(p, src, dst, ld, scale, swap); break;
-#if GNI_FT_MAX_RADIX >= 16
-    case 16: GNI_FT(gni_ft_last16)(p, src, dst, ld, scale, swap); break;
-#endif
-    default: GNI_FT(gni_ft_last_prime)(p, src, dst, ld, scale, swap); break;
-    }
-}
-
-// ---- W transforms side by side. `work` has room for 2 n rows, where `n` is the length.
-
-// The remaining passes of rows in `x`; where the result is.
-static GNI_FT_T *GNI_FT(gni_ft_passes)(const gni_ft_lane *f, int from, int to, GNI_FT_T *x,
-                                       GNI_FT_T *work) {
-    GNI_FT_T *half[2];
-    half[0] = work;
-    half[1] = work + f->n * 2 * GNI_FT_W;
-    for (int i = from; i < to; i++) {
-        GNI_FT_T *y = x == half[0] ? half[1] : half[0];
-        GNI_FT(gni_ft_mid)(&f->pass[i], x, y);
-        x = y;
-    }
-    return x;
-}
-
-// Columns of memory to rows in `work`.
-static void *GNI_FT(gni_ft_columns_in)(const gni_ft_lane *f, const void *src, int64_t ld, bool swap,
-                                       void *work) {
-    GNI_FT_T *w = (GNI_FT_T *)work;
-    GNI_FT(gni_ft_first)(&f->pass[0], (const GNI_FT_T *)src, 2 * ld, w, swap);
-    return GNI_FT(gni_ft_passes)(f, 1, f->count, w, w);
-}
-
-// Rows (which stay as they are unless they are in `work`) to columns of memory.
-static void GNI_FT(gni_ft_columns_out)(const gni_ft_lane *f, void *rows, void *dst, int64_t ld,
-                                       double scale, bool swap, void *work) {
-    GNI_FT_T *x = GNI_FT(gni_ft_passes)(f, 0, f->count - 1, (GNI_FT_T *)rows, (GNI_FT_T *)work);
-    GNI_FT(gni_ft_last)(&f->pass[f->count - 1], x, (GNI_FT_T *)dst, 2 * ld, (GNI_FT_T)scale, swap);
-}
-
-// Columns of memory to columns of memory, which may be the same.
-static void GNI_FT(gni_ft_columns)(const gni_ft_lane *f, const void *src, int64_t src_ld, void *dst,
-                                   int64_t dst_ld, double scale, bool swap, void *work) {
-    GNI_FT_T *w = (GNI_FT_T *)work;
-    if (f->count == 1) {
-        for (int64_t q = 0; q < f->n; q++) {
-            gni_fc x = gni_fget((const GNI_FT_T *)src + 2 * q * src_ld, swap);
-            gni_fstore(w + 2 * q * GNI_FT_W, x.r);
-            gni_fstore(w + 2 * q * GNI_FT_W + GNI_FT_W, x.i);
-        }
-    } else {
-        GNI_FT(gni_ft_first)(&f->pass[0], (const GNI_FT_T *)src, 2 * src_ld, w, swap);
-        w = GNI_FT(gni_ft_passes)(f, 1, f->count - 1, w, (GNI_FT_T *)work);
-    }
-    GNI_FT(gni_ft_last)
-    (&f->pass[f->count - 1], w, (GNI_FT_T *)dst, 2 * dst_ld, (GNI_FT_T)scale, swap);
-}
-
-// X for each of the W numbers of a block, and the butterfly of W.
-#if GNI_FT_W == 1
-#define GNI_FT_EACH(X) X(0)
-#define GNI_FT_DOW(IN, OUT)                                                                        \
-    IN(0) y[0] = x[0];                                                                             \
-    OUT(0)
-#elif GNI_FT_W == 2
-#define GNI_FT_EACH GNI_FT_E2
-#define GNI_FT_DOW GNI_FT_DO2
-#elif GNI_FT_W == 4
-#define GNI_FT_EACH GNI_FT_E4
-#define GNI_FT_DOW GNI_FT_DO4
-#elif GNI_FT_W == 8
-#define GNI_FT_EACH GNI_FT_E8
-#define GNI_FT_DOW GNI_FT_DO8
-#else
-#define GNI_FT_EACH GNI_FT_E16
-#define GNI_FT_DOW GNI_FT_DO16
-#endif
-
-#define GNI_FT_ROW_GET(q) x[q] = gni_fget(a + 2 * j + q * step, swap);
-#define GNI_FT_ROW_LOAD(q)                                                                         \
-    x[q].r = gni_fload(from + q * step) * gni_fset((GNI_FT_T)scale);                               \
-    x[q].i = gni_fload(from + q * step + GNI_FT_W) * gni_fset((GNI_FT_T)scale);
-#define GNI_FT_ROW_STORE(q)                                                                        \
-    gni_fstore(to + q * out, x[q].r);                                                              \
-    gni_fstore(to + q * out + GNI_FT_W, x[q].i);
-#define GNI_FT_ROW_PUT(q) gni_fput(b + 2 * j + q * out, x[q], swap);
-#define GNI_FT_TURN_V(q)                                                                           \
-    if (q > 0)                                                                                     \
-        y[q] = gni_fcmul(y[q], gni_fload(u + 2 * q * GNI_FT_W),                                    \
-                         gni_fload(u + 2 * q * GNI_FT_W + GNI_FT_W));
-
-// `count` <= W transforms of contiguous memory, `src_ld` and `dst_ld` numbers apart.
-static void GNI_FT(gni_ft_batch)(const gni_ft_lane *f, const void *src, int64_t src_ld, void *dst,
-                                 int64_t dst_ld, int count, double scale, bool swap, void *work) {
-    const GNI_FT_T *a = (const GNI_FT_T *)src;
-    GNI_FT_T *b = (GNI_FT_T *)dst, *w = (GNI_FT_T *)work, *y;
-    const int64_t n = f->n;
-    const int re = swap ? 1 : 0;
-    const bool whole = count == GNI_FT_W && n >= GNI_FT_W;
-    for (int64_t at = 0; whole && at < n; at += GNI_FT_W) {
-        const int64_t j = GNI_MIN(at, n - GNI_FT_W), step = 2 * src_ld, out = 2 * GNI_FT_W;
-        gni_fc x[GNI_FT_W];
-        GNI_FT_T *to = w + 2 * j * GNI_FT_W;
-        GNI_FT_EACH(GNI_FT_ROW_GET)
-        gni_ftranspose(x);
-        GNI_FT_EACH(GNI_FT_ROW_STORE)
-    }
-    for (int l = 0; !whole && l < GNI_FT_W; l++) {
-        const GNI_FT_T *from = a + 2 * GNI_MIN(l, count - 1) * src_ld;
-        for (int64_t j = 0; j < n; j++) {
-            w[2 * j * GNI_FT_W + l] = from[2 * j + re];
-            w[2 * j * GNI_FT_W + GNI_FT_W + l] = from[2 * j + 1 - re];
-        }
-    }
-    y = GNI_FT(gni_ft_passes)(f, 0, f->count, w, w);
-    for (int64_t at = 0; whole && at < n; at += GNI_FT_W) {
-        const int64_t j = GNI_MIN(at, n - GNI_FT_W), step = 2 * GNI_FT_W, out = 2 * dst_ld;
-        gni_fc x[GNI_FT_W];
-        const GNI_FT_T *from = y + 2 * j * GNI_FT_W;
-        GNI_FT_EACH(GNI_FT_ROW_LOAD)
-        gni_ftranspose(x);
-        GNI_FT_EACH(GNI_FT_ROW_PUT)
-    }
-    for (int l = 0; !whole && l < count; l++) {
-        GNI_FT_T *to = b + 2 * l * dst_ld;
-        for (int64_t j = 0; j < n; j++) {
-            to[2 * j + re] = y[2 * j * GNI_FT_W + l] * (GNI_FT_T)scale;
-            to[2 * j + 1 - re] = y[2 * j * GNI_FT_W + GNI_FT_W + l] * (GNI_FT_T)scale;
-        }
-    }
-}
-
-// n = W b points, where b divides W: W / b transforms at a time, in registers all the way. A vector holds
-// b neighbours of each of them; `table` is that of the twist.
-#if GNI_FT_W == 1
-#define GNI_FT_SMALL_MIX GNI_UNUSED(x);
-#elif GNI_FT_W == 2
-#define GNI_FT_SMALL_MIX GNI_FT_EACH(GNI_FT_MIX1)
-#elif GNI_FT_W == 4
-#define GNI_FT_SMALL_MIX GNI_FT_EACH(GNI_FT_MIX2) GNI_FT_EACH(GNI_FT_MIX1)
-#elif GNI_FT_W == 8
-#define GNI_FT_SMALL_MIX GNI_FT_EACH(GNI_FT_MIX4) GNI_FT_EACH(GNI_FT_MIX2) GNI_FT_EACH(GNI_FT_MIX1)
-#else
-#define GNI_FT_SMALL_MIX                                                                           \
-    GNI_FT_EACH(GNI_FT_MIX8)                                                                       \
-    GNI_FT_EACH(GNI_FT_MIX4) GNI_FT_EACH(GNI_FT_MIX2) GNI_FT_EACH(GNI_FT_MIX1)
-#endif
-// Blocks of k numbers of the vectors of different transforms change places.
-#define GNI_FT_MIX(k, q)                                                                           \
-    if (GNI_FT_P(k) >= b && q / GNI_MAX(GNI_FT_P(k) / b, 1) % 2 == 0)                              \
-    GNI_FT_SWAP(k, q, q + GNI_MAX(GNI_FT_P(k) / b, 1))
-#define GNI_FT_MIX1(q) GNI_FT_MIX(1, q)
-#define GNI_FT_MIX2(q) GNI_FT_MIX(2, q)
-#define GNI_FT_MIX4(q) GNI_FT_MIX(4, q)
-#define GNI_FT_MIX8(q) GNI_FT_MIX(8, q)
-#define GNI_FT_SMALL_AHEAD(q)                                                                      \
-    GNI_FT_PREFETCH_2(a + 2 * ((q % per + 2 * per) * src_ld + q / per * GNI_FT_W));                \
-    GNI_FT_PREFETCH_2(a + 2 * ((q % per + 2 * per) * src_ld + q / per * GNI_FT_W) + GNI_FT_W);
-#define GNI_FT_SMALL_GET(q)                                                                        \
-    x[q] = gni_fget(a + 2 * (GNI_MIN(q % per, most - 1) * src_ld + q / per * GNI_FT_W), swap);
-#define GNI_FT_SMALL_BF(q)                                                                         \
-    if (b == 2 && q % 2 == 0) gni_fbf2(x + q);                                                     \
-    if (b == 4 && q % 4 == 0) gni_fbf4(x + q);                                                     \
-    if (b == 8 && q % 8 == 0) gni_fbf8(x + q);
-#define GNI_FT_SMALL_PUT(q)                                                                        \
-    if (q / b < most) {                                                                            \
-        y[q].r = y[q].r * gni_fset(scale);                                                         \
-        y[q].i = y[q].i * gni_fset(scale);                                                         \
-        gni_fput(to + 2 * (q / b * dst_ld + q % b * GNI_FT_W), y[q], swap);                        \
-    }
-#define GNI_FT_NOTHING(q)
-#define GNI_FT_TO_X(q) x[q] = y[q];
-GNI_FT_INLINE void GNI_FT(gni_ft_small_b)(const GNI_FT_T *a, int64_t src_ld, GNI_FT_T *to,
-                                          int64_t dst_ld, const int b, int count, const GNI_FT_T *u,
-                                          GNI_FT_T scale, const bool swap) {
-    const int per = GNI_FT_W / b, most = per == 1 ? 1 : GNI_MIN(count, per);
-    gni_fc x[GNI_FT_W], y[GNI_FT_W];
-    if (count > per) {
-        GNI_FT_EACH(GNI_FT_SMALL_AHEAD)
-    }
-    if (per == 1) {
-        GNI_FT_DOW(GNI_FT_SMALL_GET, GNI_FT_TURN_V)
-        gni_ftranspose(y);
-        GNI_FT_EACH(GNI_FT_TO_X)
-        GNI_FT_DOW(GNI_FT_NOTHING, GNI_FT_SMALL_PUT)
-        return;
-    }
-    GNI_FT_EACH(GNI_FT_SMALL_GET)
-    GNI_FT_SMALL_MIX
-    GNI_FT_DOW(GNI_FT_NOTHING, GNI_FT_TURN_V)
-    gni_ftranspose(y);
-    GNI_FT_EACH(GNI_FT_TO_X)
-    GNI_FT_EACH(GNI_FT_SMALL_BF)
-    GNI_FT_EACH(GNI_FT_TO_Y)
-    GNI_FT_EACH(GNI_FT_SMALL_PUT)
-}
-// Each direction has its own copy: a choice for every vector costs a lone transform a tenth.
-#define GNI_FT_SMALL_CASE(B)                                                                       \
-    if (b == B && swap) {                                                                          \
-        for (int64_t i = 0; i < count; i += GNI_FT_W / B) GNI_FT(gni_ft_small_b)                   \
-        (x + 2 * i * src_ld, src_ld, y + 2 * i * dst_ld, dst_ld, B,                                \
-         (int)GNI_MIN(count - i, GNI_FT_W + 1), u, (GNI_FT_T)scale, true);                         \
-    } else if (b == B) {                                                                           \
-        for (int64_t i = 0; i < count; i += GNI_FT_W / B) GNI_FT(gni_ft_small_b)                   \
-        (x + 2 * i * src_ld, src_ld, y + 2 * i * dst_ld, dst_ld, B,                                \
-         (int)GNI_MIN(count - i, GNI_FT_W + 1), u, (GNI_FT_T)scale, false);                        \
-    }
-static void GNI_FT(gni_ft_small)(const void *src, int64_t src_ld, void *dst, int64_t dst_ld, int b,
-                                 int64_t count, const void *table, double scale, bool swap) {
-    const GNI_FT_T *x = (const GNI_FT_T *)src, *u = (const GNI_FT_T *)table;
-    GNI_FT_T *y = (GNI_FT_T *)dst;
-    GNI_FT_SMALL_CASE(1)
-#if GNI_FT_W >= 2
-    GNI_FT_SMALL_CASE(2)
-#endif
-#if GNI_FT_W >= 4
-    GNI_FT_SMALL_CASE(4)
-#endif
-#if GNI_FT_W >= 8
-    GNI_FT_SMALL_CASE(8)
-#endif
-#if GNI_FT_W >= 16
-    GNI_FT_SMALL_CASE(16)
-#endif
-}
-
-// ---- between the two steps of a long transform of a b points
-
-#define GNI_FT_TWIST(q)                                                                            \
-    {                                                                                              \
-        const GNI_FT_T *u = turn + 2 * (k + q) * GNI_FT_W;                                         \
-        gni_fv wr = gni_fload(u), wi = gni_fload(u + GNI_FT_W);                                    \
-        y[q].r = gni_fload(rows + 2 * (k + q) * GNI_FT_W);                                         \
-        y[q].i = gni_fload(rows + 2 * (k + q) * GNI_FT_W + GNI_FT_W);                              \
-        if (more != NULL) {                                                                        \
-            gni_fc v;                                                                              \
-            v.r = wr;                                                                              \
-            v.i = wi;                                                                              \
-            v = gni_fcmul(v, gni_fset(more[2 * (k + q)]), gni_fset(more[2 * (k + q) + 1]));        \
-            wr = v.r;                                                                              \
-            wi = v.i;                                                                              \
-        }                                                                                          \
-        y[q] = gni_fcmul(y[q], wr, wi);                                                            \
-    }
-#define GNI_FT_OUT(q)                                                                              \
-    gni_fstore(to + 2 * q * GNI_FT_W, y[q].r);                                                     \
-    gni_fstore(to + 2 * q * GNI_FT_W + GNI_FT_W, y[q].i);
-
-// Column transforms of a points to the rows of the second step: number j + l of block k / W, for the W
-// columns from j on. `turn` has a vector for each row, `more` (or NULL) a factor for each.
-static void GNI_FT(gni_ft_twist)(const void *columns, int64_t a, int64_t b, int64_t j,
-                                 const void *table, const void *factors, void *dst) {
-    const GNI_FT_T *rows = (const GNI_FT_T *)columns, *turn = (const GNI_FT_T *)table;
-    const GNI_FT_T *more = (const GNI_FT_T *)factors;
-    GNI_FT_T *to = (GNI_FT_T *)dst + 2 * j * GNI_FT_W;
-    for (int64_t at = 0; at < a; at += GNI_FT_W, to += 2 * b * GNI_FT_W) {
-        const int64_t k = GNI_MIN(at, a - GNI_FT_W);
-        gni_fc y[GNI_FT_W];
-        GNI_FT_EACH(GNI_FT_TWIST)
-        gni_ftranspose(y);
-        GNI_FT_EACH(GNI_FT_OUT)
-    }
-}
-
-// The whole first step with a = W for the W columns from j on.
-#define GNI_FT_HEAD_GET(q) x[q] = gni_fget(a + q * step, swap);
-#define GNI_FT_HEAD_AHEAD(q)                                                                       \
-    GNI_FT_PREFETCH(a + q * step + 2 * GNI_FT_W);                                                  \
-    GNI_FT_PREFETCH(a + q * step + 3 * GNI_FT_W);
-GNI_FT_INLINE void GNI_FT(gni_ft_head_of)(const GNI_FT_T *a, int64_t b, const GNI_FT_T *u,
-                                          const bool swap, GNI_FT_T *to) {
-    const int64_t step = 2 * b;
-    gni_fc x[GNI_FT_W], y[GNI_FT_W];
-    if (b * GNI_FT_W > 2048) {
-        GNI_FT_EACH(GNI_FT_HEAD_AHEAD)
-    }
-    GNI_FT_DOW(GNI_FT_HEAD_GET, GNI_FT_TURN_V)
-    gni_ftranspose(y);
-    GNI_FT_EACH(GNI_FT_OUT)
-}
-static void GNI_FT(gni_ft_head)(const void *src, int64_t b, int64_t j, const void *table, bool swap,
-                                void *dst) {
-    const GNI_FT_T *a = (const GNI_FT_T *)src + 2 * j, *u = (const GNI_FT_T *)table;
-    GNI_FT_T *to = (GNI_FT_T *)dst + 2 * j * GNI_FT_W;
-    if (swap)
-        GNI_FT(gni_ft_head_of)(a, b, u, true, to);
-    else
-        GNI_FT(gni_ft_head_of)(a, b, u, false, to);
-}
-
-// ---- helpers of real transforms and of Bluestein's
-
-// y = scale x w, element by element.
-static void GNI_FT(gni_ft_product)(void *dst, const void *src, const void *factors, int64_t n,
-                                   double scale, bool swap_in, bool swap_out) {
-    const GNI_FT_T *a = (const GNI_FT_T *)src, *w = (const GNI_FT_T *)factors;
-    GNI_FT_T *b = (GNI_FT_T *)dst;
-    int64_t k = 0;
-    for (; k + GNI_FT_W <= n; k += GNI_FT_W) {
-        gni_fc x = gni_fget(a + 2 * k, swap_in), t = gni_fget(w + 2 * k, false);
-        x = gni_fcmul(x, t.r, t.i);
-        x.r = x.r * gni_fset((GNI_FT_T)scale);
-        x.i = x.i * gni_fset((GNI_FT_T)scale);
-        gni_fput(b + 2 * k, x, swap_out);
-    }
-    for (; k < n; k++) {
-        GNI_FT_T re = a[2 * k + (swap_in ? 1 : 0)], im = a[2 * k + (swap_in ? 0 : 1)];
-        GNI_FT_T yr = (re * w[2 * k] - im * w[2 * k + 1]) * (GNI_FT_T)scale;
-        GNI_FT_T yi = (re * w[2 * k + 1] + im * w[2 * k]) * (GNI_FT_T)scale;
-        b[2 * k + (swap_out ? 1 : 0)] = yr;
-        b[2 * k + (swap_out ? 0 : 1)] = yi;
-    }
-}
-
-// Pairs k, h - k of a real transform of 2 h points and the complex one of h points over its even and
-// odd elements, for k = from to to - 1 <= h / 2. turn[k] = exp(-pi i k / h) = table[k - from] times (cr, ci).
-//   z to x:  e = (z[k] + z*[h-k]) / 2, o = (z[k] - z*[h-k]) / 2, x[k] = e - i turn o, x[h-k] = (e + i turn o)*
-//   x to z:  the same with +i turn* and without the halves.
-// `conj` takes the complex conjugate of x. In place too.
-static void GNI_FT(gni_ft_fold)(void *dst, const void *src, const void *factors, int64_t from,
-                                int64_t to, int64_t h, double cr, double ci, bool back, bool conj) {
-    const GNI_FT_T *z = (const GNI_FT_T *)src, *w = (const GNI_FT_T *)factors - 2 * from;
-    GNI_FT_T *y = (GNI_FT_T *)dst;
-    const GNI_FT_T half = (GNI_FT_T)(back ? 1.0 : 0.5), sign = back ? (GNI_FT_T)-1 : (GNI_FT_T)1;
-    const GNI_FT_T in = (GNI_FT_T)(back && conj ? -1 : 1), out = (GNI_FT_T)(!back && conj ? -1 : 1);
-    const GNI_FT_T fr = (GNI_FT_T)cr, fi = (GNI_FT_T)ci;
-    int64_t k = from;
-#if GNI_FT_W > 1
-    for (; k + GNI_FT_W <= to && 2 * (k + GNI_FT_W - 1) <= h; k += GNI_FT_W) {
-        const int64_t r = h - k - GNI_FT_W + 1; // the mirror images, backwards
-        gni_fc a = gni_fget(z + 2 * k, false), b = gni_fget(z + 2 * r, false),
-               t = gni_fget(w + 2 * k, false);
-        b.r = gni_freverse(b.r, b.r);
-        b.i = gni_freverse(b.i, b.i);
-        gni_fv er = (a.r + b.r) * gni_fset(half), ei = (a.i - b.i) * gni_fset(half * in);
-        gni_fc o;
-        o.r = (a.r - b.r) * gni_fset(half);
-        o.i = (a.i + b.i) * gni_fset(half * in);
-        t = gni_fcmul(t, gni_fset(fr), gni_fset(fi));
-        o = gni_fcmul(o, t.r, t.i * gni_fset(sign));
-        // -i o forwards, +i o back
-        gni_fv vr = o.i * gni_fset(sign), vi = o.r * gni_fset(-sign);
-        a.r = er + vr;
-        a.i = (ei + vi) * gni_fset(out);
-        b.r = er - vr;
-        b.i = (vi - ei) * gni_fset(out);
-        b.r = gni_freverse(b.r, b.r);
-        b.i = gni_freverse(b.i, b.i);
-        gni_fput(y + 2 * k, a, false);
-        gni_fput(y + 2 * r, b, false);
-    }
-#endif
-    for (; k < to; k++) {
-        const int64_t r = h - k;
-        const GNI_FT_T ar = z[2 * k], ai = z[2 * k + 1] * in, br = z[2 * r], bi = z[2 * r + 1] * in;
-        const GNI_FT_T tr = w[2 * k] * fr - w[2 * k + 1] * fi,
-                       ti = (w[2 * k] * fi + w[2 * k + 1] * fr) * sign;
-        const GNI_FT_T er = (ar + br) * half, ei = (ai - bi) * half, pr = (ar - br) * half,
-                       pi = (ai + bi) * half;
-        const GNI_FT_T vr = (pr * ti + pi * tr) * sign, vi = -(pr * tr - pi * ti) * sign;
-        y[2 * k] = er + vr;
-        y[2 * k + 1] = (ei + vi) * out;
-        if (r == k) continue;
-        y[2 * r] = er - vr;
-        y[2 * r + 1] = (vi - ei) * out;
-    }
-}
-
-// One transform of 3 to GNI_FT_MAX_DIRECT points by its sums, W frequencies at a time. For each W of the
-// frequencies k = 1 to n / 2, and for each q = 1 to n / 2 but the last that has a mirror image, `table` has the cosines
-// and the sines of 2 pi k q / n: the cosines of all q add up to what the last one leaves, so that equal inputs cancel.
-static void GNI_FT(gni_ft_direct)(const void *src, void *dst, int n, const void *table,
-                                  double scale, bool swap) {
-    const GNI_FT_T *x = (const GNI_FT_T *)src, *w = (const GNI_FT_T *)table;
-    const int re = swap ? 1 : 0, im = 1 - re, h = (n - 1) / 2, half = n / 2;
-    GNI_FT_T *y = (GNI_FT_T *)dst, t[4 * (GNI_FT_MAX_DIRECT / 2)], up[2 * GNI_FT_MAX_DIRECT],
-             down[2 * GNI_FT_MAX_DIRECT];
-    GNI_FT_T sr = x[re], si = x[im];
-    for (int q = 1; q <= h; q++) {
-        const GNI_FT_T *a = x + 2 * q, *b = x + 2 * (n - q);
-        GNI_FT_T *to = t + 4 * (q - 1);
-        to[0] = a[re] + b[re], to[1] = a[im] + b[im];
-        to[2] = a[re] - b[re], to[3] = a[im] - b[im];
-        sr = sr + to[0], si = si + to[1];
-    }
-    GNI_FT_T *last = t + 4 * (h - 1);
-    const GNI_FT_T ur = last[0], ui = last[1];
-    const GNI_FT_T br = x[re] - (GNI_FT_T)0.5 * ur, bi = x[im] - (GNI_FT_T)0.5 * ui;
-    for (int q = 0; q < h - 1; q++) t[4 * q] = t[4 * q] - ur, t[4 * q + 1] = t[4 * q + 1] - ui;
-    // The number without a mirror image, if there is one, takes the place of the cosine that is left out.
-    last[0] = last[1] = 0;
-    if (half > h) {
-        last[0] = x[2 * half + re] - (GNI_FT_T)0.5 * ur,
-        last[1] = x[2 * half + im] - (GNI_FT_T)0.5 * ui;
-        sr = sr + x[2 * half + re], si = si + x[2 * half + im];
-    }
-    const int blocks = (half + GNI_FT_W - 1) / GNI_FT_W;
-    for (int v = 0; v < blocks; v++) {
-        gni_fc a, b, z;
-        a.r = gni_fset(br), a.i = gni_fset(bi);
-        b.r = gni_fset(0), b.i = b.r;
-        for (int q = 0; q < h; q++, w += 2 * GNI_FT_W) {
-            const gni_fv c = gni_fload(w), s = gni_fload(w + GNI_FT_W);
-            a.r = gni_ffma(c, gni_fset(t[4 * q]), a.r);
-            a.i = gni_ffma(c, gni_fset(t[4 * q + 1]), a.i);
-            b.r = gni_ffma(s, gni_fset(t[4 * q + 2]), b.r);
-            b.i = gni_ffma(s, gni_fset(t[4 * q + 3]), b.i);
-        }
-        gni_fpair(a, b, &z, &a);
-        z = gni_fmul(scale, z);
-        a = gni_fmul(scale, a);
-#if GNI_FT_W > 1
-        a.r = gni_freverse(a.r, a.r);
-        a.i = gni_freverse(a.i, a.i);
-#endif
-        gni_fput(up + 2 * v * GNI_FT_W, z, swap);
-        gni_fput(down + 2 * (blocks - 1 - v) * GNI_FT_W, a, swap);
-    }
-    memcpy(y + 2, up, (size_t)half * 2 * sizeof(GNI_FT_T));
-    memcpy(y + 2 * (n - h), down + 2 * (blocks * GNI_FT_W - h), (size_t)h * 2 * sizeof(GNI_FT_T));
-    y[re] = sr * (GNI_FT_T)scale;
-    y[im] = si * (GNI_FT_T)scale;
-}
-
-// ---- 2 to GNI_FT_MAX_TINY points, W transforms side by side, without passes in between
-
-#if GNI_FT_W > 1
-#define GNI_FT_H (GNI_FT_W / 2)
-// Blocks of b lanes of two vectors change places.
-#define GNI_FT_BLOCKS(b, p, q)                                                                     \
-    {                                                                                              \
-        gni_fv l = v[p], h = v[q];                                                                 \
-        v[p] = GNI_FT(gni_ft_t##b##l)(l, h);                                                       \
-        v[q] = GNI_FT(gni_ft_t##b##h)(l, h);                                                       \
-    }
-// Squares of `side` numbers, of as many vectors of H numbers as they lie in memory: number q of row l and number l of row
-// q change places.
-GNI_FT_INLINE void GNI_FT(gni_ft_tile)(gni_fv *v, const int side) {
-#if GNI_FT_W == 16
-    if (side == 8) {
-        GNI_FT_BLOCKS(8, 0, 4)
-        GNI_FT_BLOCKS(8, 1, 5)
-        GNI_FT_BLOCKS(8, 2, 6)
-        GNI_FT_BLOCKS(8, 3, 7)
-        GNI_FT_BLOCKS(4, 4, 6)
-        GNI_FT_BLOCKS(4, 5, 7)
-        GNI_FT_BLOCKS(2, 4, 5)
-        GNI_FT_BLOCKS(2, 6, 7)
-    }
-#endif
-#if GNI_FT_W >= 8
-    if (side >= 4) {
-        GNI_FT_BLOCKS(4, 0, 2)
-        GNI_FT_BLOCKS(4, 1, 3)
-        GNI_FT_BLOCKS(2, 2, 3)
-    }
-#endif
-#if GNI_FT_W >= 4
-    GNI_FT_BLOCKS(2, 0, 1)
-#endif
-    GNI_UNUSED(v);
-    GNI_UNUSED(side);
-}
-
-// Good's algorithm: a b points without factors in between, as a and b have no common divisor. `one_a` is 1 modulo a and 0
-// modulo b, `one_b` the other way round.
-GNI_FT_INLINE void GNI_FT(gni_ft_coprime)(gni_fc *x, const int a, const int b, const int one_a,
-                                          const int one_b) {
-    gni_fc y[GNI_FT_MAX_TINY], t[8];
-    GNI_FT_UNROLL
-    for (int j = 0; j < b; j++) {
-        GNI_FT_UNROLL
-        for (int i = 0; i < a; i++) t[i] = x[(b * i + a * j) % (a * b)];
-        if (a == 2)
-            gni_fbf2(t);
-        else
-            gni_fbf3(t);
-        GNI_FT_UNROLL
-        for (int i = 0; i < a; i++) y[b * i + j] = t[i];
-    }
-    GNI_FT_UNROLL
-    for (int i = 0; i < a; i++) {
-        GNI_FT_UNROLL
-        for (int j = 0; j < b; j++) t[j] = y[b * i + j];
-        if (b == 3) gni_fbf3(t);
-        if (b == 4) gni_fbf4(t);
-        if (b == 5) gni_fbf5(t);
-        if (b == 7) gni_fbf7(t);
-        GNI_FT_UNROLL
-        for (int j = 0; j < b; j++) x[(one_a * i + one_b * j) % (a * b)] = t[j];
-    }
-}
-
-GNI_FT_INLINE void GNI_FT(gni_ft_tiny_bf)(gni_fc *x, const int n) {
-    if (n == 2) gni_fbf2(x);
-    if (n == 3) gni_fbf3(x);
-    if (n == 4) gni_fbf4(x);
-    if (n == 5) gni_fbf5(x);
-    if (n == 6) GNI_FT(gni_ft_coprime)(x, 2, 3, 3, 4);
-    if (n == 7) gni_fbf7(x);
-    if (n == 8) gni_fbf8(x);
-    if (n == 9) gni_fbf9(x);
-    if (n == 10) GNI_FT(gni_ft_coprime)(x, 2, 5, 5, 6);
-    if (n == 11) gni_fbf11(x);
-    if (n == 12) GNI_FT(gni_ft_coprime)(x, 3, 4, 4, 9);
-    if (n == 13) gni_fbf13(x);
-    if (n == 14) GNI_FT(gni_ft_coprime)(x, 2, 7, 7, 8);
-    if (n == 15) GNI_FT(gni_ft_coprime)(x, 3, 5, 10, 6);
-    if (n == 16) gni_fbf16(x);
-}
-
-#define GNI_FT_TINY_LOAD(l)                                                                        \
-    if (l < side) {                                                                                \
-        v[l] = gni_fload(a + 2 * (l * src_ld + at));                                               \
-        w[l] = gni_fload(a + 2 * ((l + side) * src_ld + at));                                      \
-    }
-#define GNI_FT_TINY_TAKE(l)                                                                        \
-    if (l < side && at + l < n) {                                                                  \
-        x[at + l].r = gni_feven(v[l], w[l]);                                                       \
-        x[at + l].i = gni_fodd(v[l], w[l]);                                                        \
-    }
-#define GNI_FT_TINY_GIVE(l)                                                                        \
-    if (l < side) {                                                                                \
-        const gni_fc z = x[GNI_MIN(at + l, n - 1)];                                                \
-        v[l] = gni_flow(z.r, z.i);                                                                 \
-        w[l] = gni_fhigh(z.r, z.i);                                                                \
-    }
-#define GNI_FT_TINY_STORE(l)                                                                       \
-    if (l < side) gni_fstore(b + 2 * (l * dst_ld + at), v[l]);
-#define GNI_FT_TINY_STORE_2(l)                                                                     \
-    if (l < side) gni_fstore(b + 2 * ((l + side) * dst_ld + at), w[l]);
-// Where several rows fill a vector, and no part of one.
-#define GNI_FT_DENSE(n) ((n) < GNI_FT_H && GNI_FT_H % (n) == 0)
-// W rows. Each is read and written up to the next multiple of H numbers, in ascending order; dense ones lie one behind the
-// other.
-GNI_FT_INLINE void GNI_FT(gni_ft_tiny_block)(const GNI_FT_T *a, int64_t src_ld, GNI_FT_T *b,
-                                             int64_t dst_ld, const int n, GNI_FT_T scale,
-                                             bool back) {
-    const int side = GNI_FT_DENSE(n) ? n : GNI_FT_H;
-    gni_fc x[GNI_FT_MAX_TINY];
-    gni_fv v[8], w[8];
-    if (GNI_FT_DENSE(n)) src_ld = dst_ld = GNI_FT_H;
-    GNI_FT_UNROLL
-    for (int at = 0; at < n; at += GNI_FT_H) {
-        GNI_FT_E8(GNI_FT_TINY_LOAD)
-        GNI_FT(gni_ft_tile)(v, side);
-        GNI_FT(gni_ft_tile)(w, side);
-        GNI_FT_E8(GNI_FT_TINY_TAKE)
-    }
-    GNI_FT(gni_ft_tiny_bf)(x, n);
-    if (back) {
-        GNI_FT_UNROLL
-        for (int q = 1; q < (n + 1) / 2; q++) {
-            const gni_fc z = x[q];
-            x[q] = x[n - q];
-            x[n - q] = z;
-        }
-    }
-    if (scale != (GNI_FT_T)1) {
-        GNI_FT_UNROLL
-        for (int q = 0; q < n; q++) {
-            x[q].r = x[q].r * gni_fset(scale);
-            x[q].i = x[q].i * gni_fset(scale);
-        }
-    }
-    // A row's last tile covers the start of the rows behind it: they must come later.
-    GNI_FT_UNROLL
-    for (int at = (n - 1) / GNI_FT_H * GNI_FT_H; at >= 0; at -= GNI_FT_H) {
-        GNI_FT_E8(GNI_FT_TINY_GIVE)
-        GNI_FT(gni_ft_tile)(v, side);
-        GNI_FT(gni_ft_tile)(w, side);
-        GNI_FT_E8(GNI_FT_TINY_STORE)
-        GNI_FT_E8(GNI_FT_TINY_STORE_2)
-    }
-}
-
-// Where rows follow that will be written later, blocks are read and written where they lie.
-GNI_FT_INLINE void GNI_FT(gni_ft_tiny_rows)(const GNI_FT_T *a, int64_t src_ld, GNI_FT_T *b,
-                                            int64_t dst_ld, const int n, int64_t count,
-                                            GNI_FT_T scale, bool back) {
-    const size_t row = (size_t)n * 2 * sizeof(GNI_FT_T);
-    const bool apart = (const void *)a != (const void *)b;
-    GNI_FT_T in[2 * (GNI_FT_MAX_TINY + 1) * GNI_FT_W], out[2 * (GNI_FT_MAX_TINY + 1) * GNI_FT_W];
-    memset(in, 0, sizeof in);
-    for (int64_t i = 0; i < count; i += GNI_FT_W) {
-        const int64_t rows = GNI_MIN(count - i, GNI_FT_W);
-        const bool dense = GNI_FT_DENSE(n), more = count - i >= GNI_FT_W + (dense ? 0 : 8);
-        const bool here = more && (dense ? src_ld == n : src_ld > 0),
-                   there = more && (apart || dense) && dst_ld == n;
-        const GNI_FT_T *from = a + 2 * i * src_ld;
-        GNI_FT_T *to = b + 2 * i * dst_ld;
-        for (int64_t l = 0; !here && l < rows; l++)
-            memcpy(in + 2 * l * n, from + 2 * l * src_ld, row);
-        GNI_FT(gni_ft_tiny_block)
-        (here ? from : in, here ? src_ld : n, there ? to : out, n, n, scale, back);
-        for (int64_t l = 0; !there && l < rows; l++)
-            memcpy(to + 2 * l * dst_ld, out + 2 * l * n, row);
-    }
-}
-
-#define GNI_FT_TINY_CASE(n)                                                                        \
-    static void GNI_FT(gni_ft_tiny##n)(const GNI_FT_T *a, int64_t src_ld, GNI_FT_T *b,             \
-                                       int64_t dst_ld, int64_t count, GNI_FT_T scale, bool back) { \
-        GNI_FT(gni_ft_tiny_rows)(a, src_ld, b, dst_ld, n, count, scale, back);                     \
-    }
-GNI_FT_TINY_CASE(2)
-GNI_FT_TINY_CASE(3)
-GNI_FT_TINY_CASE(4)
-GNI_FT_TINY_CASE(5)
-GNI_FT_TINY_CASE(6)
-GNI_FT_TINY_CASE(7)
-GNI_FT_TINY_CASE(8)
-GNI_FT_TINY_CASE(9)
-GNI_FT_TINY_CASE(10)
-GNI_FT_TINY_CASE(11)
-GNI_FT_TINY_CASE(12)
-GNI_FT_TINY_CASE(13)
-GNI_FT_TINY_CASE(14)
-GNI_FT_TINY_CASE(15)
-GNI_FT_TINY_CASE(16)
-#undef GNI_FT_TINY_CASE
-#endif
-
-static void GNI_FT(gni_ft_tiny)(const void *src, int64_t src_ld, void *dst, int64_t dst_ld, int n,
-                                int64_t count, double scale, bool back) {
-#if GNI_FT_W > 1
-#define GNI_FT_TINY_CASE(N)                                                                        \
-    case N:                                                                                        \
-        GNI_FT(gni_ft_tiny##N)                                                                     \
-        ((const GNI_FT_T *)src, src_ld, (GNI_FT_T *)dst, dst_ld, count, (GNI_FT_T)scale, back);    \
-        break;
-    switch (n) {
-        GNI_FT_TINY_CASE(2)
-        GNI_FT_TINY_CASE(3)
-        GNI_FT_TINY_CASE(4)
-        GNI_FT_TINY_CASE(5)
-        GNI_FT_TINY_CASE(6)
-        GNI_FT_TINY_CASE(7)
-        GNI_FT_TINY_CASE(8)
-        GNI_FT_TINY_CASE(9)
-        GNI_FT_TINY_CASE(10)
-        GNI_FT_TINY_CASE(11)
-        GNI_FT_TINY_CASE(12)
-        GNI_FT_TINY_CASE(13)
-        GNI_FT_TINY_CASE(14)
-        GNI_FT_TINY_CASE(15)
-        GNI_FT_TINY_CASE(16)
-    default: break;
-    }
-#undef GNI_FT_TINY_CASE
-#else
-    GNI_UNUSED(src);
-    GNI_UNUSED(src_ld);
-    GNI_UNUSED(dst);
-    GNI_UNUSED(dst_ld);
-    GNI_UNUSED(n);
-    GNI_UNUSED(count);
-    GNI_UNUSED(scale);
-    GNI_UNUSED(back);
-#endif
-}
-
-static const gni_ft_isa GNI_FT(gni_ft_table) = {GNI_FT_W,
-                                                GNI_FT_MAX_RADIX,
-                                                GNI_FT(gni_ft_columns_in),
-                                                GNI_FT(gni_ft_columns_out),
-                                                GNI_FT(gni_ft_columns),
-                                                GNI_FT(gni_ft_batch),
-                                                GNI_FT(gni_ft_small),
-                                                GNI_FT(gni_ft_twist),
-                                                GNI_FT(gni_ft_head),
-                                                GNI_FT(gni_ft_product),
-                                                GNI_FT(gni_ft_fold),
-                                                GNI_FT(gni_ft_direct),
-                                                GNI_FT(gni_ft_tiny)};
-
-#undef gni_fv
-#undef gni_fvi
-#undef gni_fc
-#undef gni_fload
-#undef gni_fstore
-#undef gni_fset
-#undef gni_ffma
-#undef gni_ffnma
-#undef gni_fadd
-#undef gni_fsub
-#undef gni_fmul
-#undef gni_fmadd
-#undef gni_fpair
-#undef gni_fspair
-#undef gni_fturn
-#undef gni_fcmul
-#undef gni_fbf2
-#undef gni_fbf3
-#undef gni_fbf4
-#undef gni_fbf5
-#undef gni_fbf7
-#undef gni_fbf8
-#undef gni_fbf9
-#undef gni_fbf11
-#undef gni_fbf13
-#undef gni_fbf16
-#undef gni_ffirst4
-#undef gni_fthen8
-#undef gni_fthen16
-#undef gni_feven
-#undef gni_fodd
-#undef gni_flow
-#undef gni_fhigh
-#undef gni_freverse
-#undef gni_fget
-#undef gni_fput
-#undef gni_ftranspose
-#undef GNI_FT_EIGHTH
-#undef GNI_FT_P
-#undef GNI_FT_SWAP
-#undef GNI_FT_T2
-#undef GNI_FT_T4
-#undef GNI_FT_T8
-#undef GNI_FT_STEP
-#undef GNI_FT_QUAD
-#undef GNI_FT_CROSS
-#undef GNI_FT_E2
-#undef GNI_FT_E3
-#undef GNI_FT_E4
-#undef GNI_FT_E5
-#undef GNI_FT_E7
-#undef GNI_FT_E8
-#undef GNI_FT_E9
-#undef GNI_FT_E11
-#undef GNI_FT_E13
-#undef GNI_FT_E16
-#undef GNI_FT_LOAD
-#undef GNI_FT_GET
-#undef GNI_FT_TURN
-#undef GNI_FT_DO2
-#undef GNI_FT_DO3
-#undef GNI_FT_DO4
-#undef GNI_FT_DO5
-#undef GNI_FT_DO7
-#undef GNI_FT_DO8
-#undef GNI_FT_DO9
-#undef GNI_FT_DO11
-#undef GNI_FT_DO13
-#undef GNI_FT_DO16
-#undef GNI_FT_TO_Y
-#undef GNI_FT_PUT
-#undef GNI_FT_ANY_LOAD
-#undef GNI_FT_ANY_STORE
-#undef GNI_FT_PASS
-#undef GNI_FT_SMALL_CASE
-#undef GNI_FT_SMALL_PUT
-#undef GNI_FT_SMALL_BF
-#undef GNI_FT_SMALL_GET
-#undef GNI_FT_SMALL_AHEAD
-#undef GNI_FT_NOTHING
-#undef GNI_FT_TO_X
-#undef GNI_FT_MIX8
-#undef GNI_FT_MIX4
-#undef GNI_FT_MIX2
-#undef GNI_FT_MIX1
-#undef GNI_FT_MIX
-#undef GNI_FT_SMALL_MIX
-#undef GNI_FT_ROW_PUT
-#undef GNI_FT_ROW_STORE
-#undef GNI_FT_ROW_LOAD
-#undef GNI_FT_ROW_GET
-#undef GNI_FT_TWIST
-#undef GNI_FT_HEAD_GET
-#undef GNI_FT_HEAD_AHEAD
-#undef GNI_FT_OUT
-#undef GNI_FT_TURN_V
-#undef GNI_FT_EACH
-#undef GNI_FT_DOW
-#undef GNI_FT_H
-#undef GNI_FT_DENSE
-#undef GNI_FT_BLOCKS
-#undef GNI_FT_TINY_LOAD
-#undef GNI_FT_TINY_TAKE
-#undef GNI_FT_TINY_GIVE
-#undef GNI_FT_TINY_STORE
-#undef GNI_FT_TINY_STORE_2
-#endif // GNI_FFT_PASS
-#ifdef GNI_SIMD_PASS
-// >>linalg_micro
-// Loops of the matrix decompositions over rows of float64, once per instruction set.
-// From outside: the table GNI_FN(gni_la_isa), and its type.
-
-#ifndef GNI_LA_TYPES
-#define GNI_LA_TYPES
-#define GNI_LA_LEAF 32 // triangles of this order are not cut further
-typedef struct gni_la_isa {
-    double (*dot)(const double *x, const double *y, int64_t n);
-    void (*axpy)(double *y, double s, const double *x, int64_t n); // y += s x
-    // y (m) = a (m,n) x
-    void (*rows_dot)(double *y, const double *a, int64_t lda, const double *x, int64_t m,
-                     int64_t n);
-    // y (n) += x (m) a (m,n)
-    void (*rows_add)(double *y, const double *a, int64_t lda, const double *x, int64_t m,
-                     int64_t n);
-    // y (n) += the product of x with the symmetric matrix that has rows 0 to m of the upper triangle of a (n,n),
-    // their mirror image, and zeros
-    void (*triangle)(double *y, const double *a, int64_t lda, const double *x, int64_t m,
-                     int64_t n);
-    // The lower triangle of a (n,n) becomes L with L L^T = a, n <= GNI_LA_LEAF. Returns the order of the leading
-    // block that is not positive definite, 0 if all are.
-    int64_t (*cholesky)(double *a, int64_t lda, int64_t n);
-    // b (m,n) = b l^-T, n <= GNI_LA_LEAF
-    void (*solve_right)(const double *l, int64_t ldl, int64_t n, double *b, int64_t ldb, int64_t m);
-    // `count` rotations of neighbouring rows p and p + step, one after the other, `width` columns:
-    // p, q = c p + s q, c q - s p. cs holds c and s of each.
-    void (*turn)(double *row, int64_t step, const double *cs, int64_t count, int64_t width);
-    // Sums of square / (gap - t), and of the same with the divisor squared.
-    void (*poles)(const double *gap, const double *square, double t, int64_t n, double *sum,
-                  double *slope);
-    // Distances of poles from the number that is t beyond `at`, or with `squares` of their squares from at^2 + t:
-    // y = those, and y *= those over the same from `other`.
-    void (*gaps)(double *y, const double *pole, double at, double t, bool squares, int64_t n);
-    void (*ratios)(double *y, const double *pole, double at, double t, double other, bool squares,
-                   int64_t n);
-    double (*quotients)(double *y, const double *x, int64_t n); // y = x / y; the sum of squares
-} gni_la_isa;
-#endif
-
-#if defined(GNI_PASS_PLAIN)
-#define GNI_LA_LANES 1
-#define GNI_LA_V double
-#define GNI_LA_LD(p) (*(p))
-#define GNI_LA_ST(p, v) (*(p) = (v))
-#define GNI_LA_SET(x) (x)
-#define GNI_LA_FMA(a, b, c) ((a) * (b) + (c))
-#define GNI_LA_SUM(v) (v)
-#else
-#define GNI_LA_LANES (GNI_VW / 2)
-typedef double GNI_FN(gni_la_v) __attribute__((vector_size(GNI_VW * 4)));
-typedef double GNI_FN(gni_la_m) __attribute__((vector_size(GNI_VW * 4), aligned(8), may_alias));
-#define GNI_LA_V GNI_FN(gni_la_v)
-#define GNI_LA_LD(p) ((GNI_LA_V)(*(const GNI_FN(gni_la_m) *)(p)))
-#define GNI_LA_ST(p, v) (*(GNI_FN(gni_la_m) *)(p) = (GNI_FN(gni_la_m))(v))
-#if defined(GNI_PASS_AVX512)
-#define GNI_LA_SET(x) ((GNI_LA_V)_mm512_set1_pd(x))
-#define GNI_LA_FMA(a, b, c) ((GNI_LA_V)_mm512_fmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(c)))
-#elif defined(GNI_PASS_AVX2)
-#define GNI_LA_SET(x) ((GNI_LA_V)_mm256_set1_pd(x))
-#define GNI_LA_FMA(a, b, c) ((GNI_LA_V)_mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c)))
-#else
-#define GNI_LA_SET(x) GNI_FN(gni_la_set)(x)
-#define GNI_LA_FMA(a, b, c) ((a) * (b) + (c))
-GNI_INLINE GNI_LA_V GNI_FN(gni_la_set)(double x) {
-    GNI_LA_V v = {x, x};
-    return v;
-}
-#endif
-#define GNI_LA_SUM(v) GNI_FN(gni_la_sum)((const double *)&(v))
-GNI_INLINE double GNI_FN(gni_la_sum)(const double *v) {
-    double sum = 0;
-    for (int i = 0; i < GNI_LA_LANES; i++) sum += v[i];
-    return sum;
-}
-#endif
-
-static double GNI_FN(gni_la_dot)(const double *x, const double *y, int64_t n) {
-    GNI_LA_V a = GNI_LA_SET(0.0), b = a, c = a, d = a;
-    int64_t i = 0;
-    for (; i + 4 * GNI_LA_LANES <= n; i += 4 * GNI_LA_LANES) {
-        a = GNI_LA_FMA(GNI_LA_LD(x + i), GNI_LA_LD(y + i), a);
-        b = GNI_LA_FMA(GNI_LA_LD(x + i + GNI_LA_LANES), GNI_LA_LD(y + i + GNI_LA_LANES), b);
-        c = GNI_LA_FMA(GNI_LA_LD(x + i + 2 * GNI_LA_LANES), GNI_LA_LD(y + i + 2 * GNI_LA_LANES), c);
-        d = GNI_LA_FMA(GNI_LA_LD(x + i + 3 * GNI_LA_LANES), GNI_LA_LD(y + i + 3 * GNI_LA_LANES), d);
-    }
-    for (; i + GNI_LA_LANES <= n; i += GNI_LA_LANES)
-        a = GNI_LA_FMA(GNI_LA_LD(x + i), GNI_LA_LD(y + i), a);
-    a = (a + b) + (c + d);
-    double sum = GNI_LA_SUM(a);
-    for (; i < n; i++) sum += x[i] * y[i];
-    return sum;
-}
-
-static void GNI_FN(gni_la_axpy)(double *y, double s, const double *x, int64_t n) {
-    GNI_LA_V f = GNI_LA_SET(s);
-    int64_t i = 0;
-    for (; i + GNI_LA_LANES <= n; i += GNI_LA_LANES) {
-        GNI_LA_ST(y + i, GNI_LA_FMA(f, GNI_LA_LD(x + i), GNI_LA_LD(y + i)));
-    }
-    for (; i < n; i++) y[i] += s * x[i];
-}
-
-// Four rows at a time, so that x is loaded once for them.
-static void GNI_FN(gni_la_rows_dot)(double *y, const double *a, int64_t lda, const double *x,
-                                    int64_t m, int64_t n) {
-    int64_t i = 0;
-    for (; i + 4 <= m; i += 4, a += 4 * lda) {
-        const double *a1 = a + lda, *a2 = a1 + lda, *a3 = a2 + lda;
-        GNI_LA_V s0 = GNI_LA_SET(0.0), s1 = s0, s2 = s0, s3 = s0;
-        int64_t j = 0;
-        for (; j + GNI_LA_LANES <= n; j += GNI_LA_LANES) {
-            GNI_LA_V v = GNI_LA_LD(x + j);
-            s0 = GNI_LA_FMA(GNI_LA_LD(a + j), v, s0);
-            s1 = GNI_LA_FMA(GNI_LA_LD(a1 + j), v, s1);
-            s2 = GNI_LA_FMA(GNI_LA_LD(a2 + j), v, s2);
-            s3 = GNI_LA_FMA(GNI_LA_LD(a3 + j), v, s3);
-        }
-        double t0 = GNI_LA_SUM(s0), t1 = GNI_LA_SUM(s1), t2 = GNI_LA_SUM(s2), t3 = GNI_LA_SUM(s3);
-        for (; j < n; j++) {
-            t0 += a[j] * x[j];
-            t1 += a1[j] * x[j];
-            t2 += a2[j] * x[j];
-            t3 += a3[j] * x[j];
-        }
-        y[i] = t0;
-        y[i + 1] = t1;
-        y[i + 2] = t2;
-        y[i + 3] = t3;
-    }
-    for (; i < m; i++, a += lda) y[i] = GNI_FN(gni_la_dot)(a, x, n);
-}
-
-static void GNI_FN(gni_la_rows_add)(double *y, const double *a, int64_t lda, const double *x,
-                                    int64_t m, int64_t n) {
-    int64_t i = 0;
-    for (; i + 4 <= m; i += 4, a += 4 * lda) {
-        const double *a1 = a + lda, *a2 = a1 + lda, *a3 = a2 + lda;
-        GNI_LA_V x0 = GNI_LA_SET(x[i]), x1 = GNI_LA_SET(x[i + 1]), x2 = GNI_LA_SET(x[i + 2]),
-                 x3 = GNI_LA_SET(x[i + 3]);
-        int64_t j = 0;
-        for (; j + GNI_LA_LANES <= n; j += GNI_LA_LANES) {
-            GNI_LA_V v = GNI_LA_FMA(GNI_LA_LD(a + j), x0, GNI_LA_LD(y + j));
-            v = GNI_LA_FMA(GNI_LA_LD(a1 + j), x1, v);
-            v = GNI_LA_FMA(GNI_LA_LD(a2 + j), x2, v);
-            GNI_LA_ST(y + j, GNI_LA_FMA(GNI_LA_LD(a3 + j), x3, v));
-        }
-        for (; j < n; j++)
-            y[j] += (a[j] * x[i] + a1[j] * x[i + 1]) + (a2[j] * x[i + 2] + a3[j] * x[i + 3]);
-    }
-    for (; i < m; i++, a += lda) GNI_FN(gni_la_axpy)(y, x[i], a, n);
-}
-
-// Each element of the triangle is loaded once, four rows at a time.
-static void GNI_FN(gni_la_triangle)(double *y, const double *a, int64_t lda, const double *x,
-                                    int64_t m, int64_t n) {
-    int64_t i = 0;
-    for (; i + 4 <= m; i += 4, a += 4 * lda) {
-        const double *a1 = a + lda, *a2 = a1 + lda, *a3 = a2 + lda;
-        GNI_LA_V x0 = GNI_LA_SET(x[i]), x1 = GNI_LA_SET(x[i + 1]), x2 = GNI_LA_SET(x[i + 2]),
-                 x3 = GNI_LA_SET(x[i + 3]);
-        GNI_LA_V s0 = GNI_LA_SET(0.0), s1 = s0, s2 = s0, s3 = s0;
-        int64_t j = i + 4;
-        for (; j + GNI_LA_LANES <= n; j += GNI_LA_LANES) {
-            GNI_LA_V v = GNI_LA_LD(x + j), sum = GNI_LA_LD(y + j), b0 = GNI_LA_LD(a + j),
-                     b1 = GNI_LA_LD(a1 + j), b2 = GNI_LA_LD(a2 + j), b3 = GNI_LA_LD(a3 + j);
-            s0 = GNI_LA_FMA(b0, v, s0);
-            s1 = GNI_LA_FMA(b1, v, s1);
-            s2 = GNI_LA_FMA(b2, v, s2);
-            s3 = GNI_LA_FMA(b3, v, s3);
-            sum = GNI_LA_FMA(b0, x0, sum);
-            sum = GNI_LA_FMA(b1, x1, sum);
-            sum = GNI_LA_FMA(b2, x2, sum);
-            GNI_LA_ST(y + j, GNI_LA_FMA(b3, x3, sum));
-        }
-        double t0 = GNI_LA_SUM(s0), t1 = GNI_LA_SUM(s1), t2 = GNI_LA_SUM(s2), t3 = GNI_LA_SUM(s3);
-        for (; j < n; j++) {
-            t0 += a[j] * x[j];
-            t1 += a1[j] * x[j];
-            t2 += a2[j] * x[j];
-            t3 += a3[j] * x[j];
-            y[j] += (a[j] * x[i] + a1[j] * x[i + 1]) + (a2[j] * x[i + 2] + a3[j] * x[i + 3]);
-        }
-        const double *p = x + i, *b = a + i, *b1 = a1 + i, *b2 = a2 + i;
-        y[i] += t0 + b[0] * p[0] + b[1] * p[1] + b[2] * p[2] + b[3] * p[3];
-        y[i + 1] += t1 + b[1] * p[0] + b1[1] * p[1] + b1[2] * p[2] + b1[3] * p[3];
-        y[i + 2] += t2 + b[2] * p[0] + b1[2] * p[1] + b2[2] * p[2] + b2[3] * p[3];
-        y[i + 3] += t3 + b[3] * p[0] + b1[3] * p[1] + b2[3] * p[2] + a3[i + 3] * p[3];
-    }
-    for (; i < m; i++, a += lda) {
-        y[i] += a[i] * x[i] + GNI_FN(gni_la_dot)(a + i + 1, x + i + 1, n - i - 1);
-        GNI_FN(gni_la_axpy)(y + i + 1, x[i], a + i + 1, n - i - 1);
-    }
-}
-
-// By columns, which are rows of t: the lanes have neighbouring rows of a.
-static int64_t GNI_FN(gni_la_cholesky)(double *a, int64_t lda, int64_t n) {
-    double t[GNI_LA_LEAF * GNI_LA_LEAF];
-    for (int64_t i = 0; i < GNI_LA_LEAF; i++)
-        for (int64_t j = 0; j < n; j++)
-            t[j * GNI_LA_LEAF + i] = i >= j && i < n ? a[i * lda + j] : 0.0;
-    for (int64_t j = 0; j < n; j++) {
-        double *column = t + j * GNI_LA_LEAF;
-        const int64_t from = j / (2 * GNI_LA_LANES) * (2 * GNI_LA_LANES);
-        for (int64_t i = from; i < n; i += 2 * GNI_LA_LANES) {
-            GNI_LA_V x = GNI_LA_LD(column + i), y = GNI_LA_LD(column + i + GNI_LA_LANES);
-            for (int64_t k = 0; k < j; k++) {
-                const double *known = t + k * GNI_LA_LEAF;
-                GNI_LA_V f = GNI_LA_SET(-known[j]);
-                x = GNI_LA_FMA(f, GNI_LA_LD(known + i), x);
-                y = GNI_LA_FMA(f, GNI_LA_LD(known + i + GNI_LA_LANES), y);
-            }
-            GNI_LA_ST(column + i, x);
-            GNI_LA_ST(column + i + GNI_LA_LANES, y);
-        }
-        if (!(column[j] > 0.0)) return j + 1;
-        const double root = sqrt(column[j]), part = 1.0 / root;
-        column[j] = root;
-        for (int64_t i = j + 1; i < n; i++) column[i] *= part;
-    }
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t j = 0; j <= i; j++) a[i * lda + j] = t[j * GNI_LA_LEAF + i];
-    return 0;
-}
-
-// The lanes have rows of b, which stand in t as columns.
-static void GNI_FN(gni_la_solve_right)(const double *l, int64_t ldl, int64_t n, double *b,
-                                       int64_t ldb, int64_t m) {
-    double t[GNI_LA_LEAF * 2 * GNI_LA_LANES], part[GNI_LA_LEAF];
-    for (int64_t j = 0; j < n; j++) part[j] = 1.0 / l[j * ldl + j];
-    for (int64_t i = 0; i < m; i += 2 * GNI_LA_LANES, b += 2 * GNI_LA_LANES * ldb) {
-        const int64_t rows = GNI_MIN(m - i, 2 * GNI_LA_LANES);
-        if (rows < 2 * GNI_LA_LANES) memset(t, 0, sizeof t);
-        for (int64_t r = 0; r < rows; r++)
-            for (int64_t j = 0; j < n; j++) t[j * 2 * GNI_LA_LANES + r] = b[r * ldb + j];
-        for (int64_t j = 0; j < n; j++) {
-            double *column = t + j * 2 * GNI_LA_LANES;
-            GNI_LA_V x = GNI_LA_LD(column), y = GNI_LA_LD(column + GNI_LA_LANES);
-            for (int64_t k = 0; k < j; k++) {
-                const double *known = t + k * 2 * GNI_LA_LANES;
-                GNI_LA_V f = GNI_LA_SET(-l[j * ldl + k]);
-                x = GNI_LA_FMA(f, GNI_LA_LD(known), x);
-                y = GNI_LA_FMA(f, GNI_LA_LD(known + GNI_LA_LANES), y);
-            }
-            GNI_LA_V f = GNI_LA_SET(part[j]);
-            GNI_LA_ST(column, f * x);
-            GNI_LA_ST(column + GNI_LA_LANES, f * y);
-        }
-        for (int64_t r = 0; r < rows; r++)
-            for (int64_t j = 0; j < n; j++) b[r * ldb + j] = t[j * 2 * GNI_LA_LANES + r];
-    }
-}
-
-// The row that two rotations share stays in registers.
-static void GNI_FN(gni_la_turn)(double *row, int64_t step, const double *cs, int64_t count,
-                                int64_t width) {
-    int64_t j = 0;
-    for (; j + 4 * GNI_LA_LANES <= width; j += 4 * GNI_LA_LANES) {
-        double *p = row + j;
-        GNI_LA_V x0 = GNI_LA_LD(p), x1 = GNI_LA_LD(p + GNI_LA_LANES),
-                 x2 = GNI_LA_LD(p + 2 * GNI_LA_LANES), x3 = GNI_LA_LD(p + 3 * GNI_LA_LANES);
-        for (int64_t t = 0; t < count; t++, p += step) {
-            double *q = p + step;
-            GNI_LA_V c = GNI_LA_SET(cs[2 * t]), s = GNI_LA_SET(cs[2 * t + 1]),
-                     m = GNI_LA_SET(-cs[2 * t + 1]);
-            GNI_LA_V y0 = GNI_LA_LD(q), y1 = GNI_LA_LD(q + GNI_LA_LANES),
-                     y2 = GNI_LA_LD(q + 2 * GNI_LA_LANES), y3 = GNI_LA_LD(q + 3 * GNI_LA_LANES);
-            GNI_LA_ST(p, GNI_LA_FMA(s, y0, c * x0));
-            GNI_LA_ST(p + GNI_LA_LANES, GNI_LA_FMA(s, y1, c * x1));
-            GNI_LA_ST(p + 2 * GNI_LA_LANES, GNI_LA_FMA(s, y2, c * x2));
-            GNI_LA_ST(p + 3 * GNI_LA_LANES, GNI_LA_FMA(s, y3, c * x3));
-            x0 = GNI_LA_FMA(m, x0, c * y0);
-            x1 = GNI_LA_FMA(m, x1, c * y1);
-            x2 = GNI_LA_FMA(m, x2, c * y2);
-            x3 = GNI_LA_FMA(m, x3, c * y3);
-        }
-        GNI_LA_ST(p, x0);
-        GNI_LA_ST(p + GNI_LA_LANES, x1);
-        GNI_LA_ST(p + 2 * GNI_LA_LANES, x2);
-        GNI_LA_ST(p + 3 * GNI_LA_LANES, x3);
-    }
-    for (; j < width; j++) {
-        double *p = row + j, x = *p;
-        for (int64_t t = 0; t < count; t++, p += step) {
-            double y = p[step];
-            *p = cs[2 * t] * x + cs[2 * t + 1] * y;
-            x = cs[2 * t] * y - cs[2 * t + 1] * x;
-        }
-        *p = x;
-    }
-}
-
-static void GNI_FN(gni_la_poles)(const double *gap, const double *square, double t, int64_t n,
-                                 double *sum, double *slope) {
-    GNI_LA_V one = GNI_LA_SET(1.0), a = GNI_LA_SET(0.0), b = a, c = a, d = a, v = GNI_LA_SET(t);
-    int64_t i = 0;
-    for (; i + 2 * GNI_LA_LANES <= n; i += 2 * GNI_LA_LANES) {
-        GNI_LA_V p = one / (GNI_LA_LD(gap + i) - v),
-                 q = one / (GNI_LA_LD(gap + i + GNI_LA_LANES) - v);
-        GNI_LA_V x = GNI_LA_LD(square + i) * p, y = GNI_LA_LD(square + i + GNI_LA_LANES) * q;
-        a = a + x;
-        b = b + y;
-        c = GNI_LA_FMA(x, p, c);
-        d = GNI_LA_FMA(y, q, d);
-    }
-    a = a + b;
-    c = c + d;
-    *sum = GNI_LA_SUM(a);
-    *slope = GNI_LA_SUM(c);
-    for (; i < n; i++) {
-        double p = 1.0 / (gap[i] - t), x = square[i] * p;
-        *sum += x;
-        *slope += x * p;
-    }
-}
-
-static void GNI_FN(gni_la_gaps)(double *y, const double *pole, double at, double t, bool squares,
-                                int64_t n) {
-    const GNI_LA_V a = GNI_LA_SET(at), b = GNI_LA_SET(t);
-    int64_t i = 0;
-    for (; i + GNI_LA_LANES <= n; i += GNI_LA_LANES) {
-        const GNI_LA_V p = GNI_LA_LD(pole + i);
-        GNI_LA_ST(y + i, (squares ? (p - a) * (p + a) : p - a) - b);
-    }
-    for (; i < n; i++) {
-        const double gap = pole[i] - at;
-        y[i] = (squares ? gap * (pole[i] + at) : gap) - t;
-    }
-}
-
-static void GNI_FN(gni_la_ratios)(double *y, const double *pole, double at, double t, double other,
-                                  bool squares, int64_t n) {
-    const GNI_LA_V a = GNI_LA_SET(at), b = GNI_LA_SET(t), c = GNI_LA_SET(other);
-    int64_t i = 0;
-    for (; i + GNI_LA_LANES <= n; i += GNI_LA_LANES) {
-        const GNI_LA_V p = GNI_LA_LD(pole + i);
-        const GNI_LA_V x = squares ? (p - a) * (p + a) : p - a,
-                       z = squares ? (p - c) * (p + c) : p - c;
-        GNI_LA_ST(y + i, GNI_LA_LD(y + i) * ((x - b) / z));
-    }
-    for (; i < n; i++) {
-        const double x = pole[i] - at, z = pole[i] - other;
-        y[i] *= ((squares ? x * (pole[i] + at) : x) - t) / (squares ? z * (pole[i] + other) : z);
-    }
-}
-
-static double GNI_FN(gni_la_quotients)(double *y, const double *x, int64_t n) {
-    GNI_LA_V a = GNI_LA_SET(0.0);
-    int64_t i = 0;
-    for (; i + GNI_LA_LANES <= n; i += GNI_LA_LANES) {
-        GNI_LA_V q = GNI_LA_LD(x + i) / GNI_LA_LD(y + i);
-        GNI_LA_ST(y + i, q);
-        a = GNI_LA_FMA(q, q, a);
-    }
-    double sum = GNI_LA_SUM(a);
-    for (; i < n; i++) {
-        y[i] = x[i] / y[i];
-        sum += y[i] * y[i];
-    }
-    return sum;
-}
-
-static const gni_la_isa GNI_FN(gni_la_isa) = {
-    GNI_FN(gni_la_dot),         GNI_FN(gni_la_axpy),     GNI_FN(gni_la_rows_dot),
-    GNI_FN(gni_la_rows_add),    GNI_FN(gni_la_triangle), GNI_FN(gni_la_cholesky),
-    GNI_FN(gni_la_solve_right), GNI_FN(gni_la_turn),     GNI_FN(gni_la_poles),
-    GNI_FN(gni_la_gaps),        GNI_FN(gni_la_ratios),   GNI_FN(gni_la_quotients)};
-
-#undef GNI_LA_LANES
-#undef GNI_LA_V
-#undef GNI_LA_LD
-#undef GNI_LA_ST
-#undef GNI_LA_SET
-#undef GNI_LA_FMA
-#undef GNI_LA_SUM
-// >>simd_end
-// Takes the short names of one SIMD pass back. Last room of a pass.
-
-#undef gni_vf
-#undef gni_vi
-#undef gni_vu
-#undef gni_vh
-#undef gni_vk
-#undef GNI_V_SSE2
-#undef GNI_V_NEON
-#undef GNI_V_FUSED
-#undef gni_vf_bits
-#undef gni_vi_float
-#undef gni_vf_ubits
-#undef gni_vu_float
-#undef gni_vi_u
-#undef gni_vu_i
-#undef gni_vload
-#undef gni_vloadi
-#undef gni_vloadu
-#undef gni_vloadh
-#undef gni_vloadn
-#undef gni_vloadin
-#undef gni_vstore
-#undef gni_vstorei
-#undef gni_vstoreu
-#undef gni_vstoreh
-#undef gni_vstoren
-#undef gni_vstorein
-#undef gni_vset
-#undef gni_vseti
-#undef gni_vsetu
-#undef gni_viota
-#undef gni_vfma
-#undef gni_vfnma
-#undef gni_vsqrt
-#undef gni_vabs
-#undef gni_vneg
-#undef gni_vcopysign
-#undef gni_klt
-#undef gni_kle
-#undef gni_keq
-#undef gni_kne
-#undef gni_knan
-#undef gni_kieq
-#undef gni_kilt
-#undef gni_kult
-#undef gni_kgt
-#undef gni_kge
-#undef gni_kigt
-#undef gni_kmask
-#undef gni_kfrom
-#undef gni_kand
-#undef gni_kor
-#undef gni_knot
-#undef gni_kany
-#undef gni_ksel
-#undef gni_kseli
-#undef gni_kselu
-#undef gni_vlt
-#undef gni_vle
-#undef gni_vgt
-#undef gni_vge
-#undef gni_veq
-#undef gni_vne
-#undef gni_visnan
-#undef gni_vieq
-#undef gni_vilt
-#undef gni_vsel
-#undef gni_vseli
-#undef gni_vmask01
-#undef gni_vmin
-#undef gni_vmax
-#undef gni_vminc
-#undef gni_vmaxc
-#undef gni_vrint
-#undef gni_vfloor
-#undef gni_vceil
-#undef gni_vtrunc
-#undef gni_vtoi
-#undef gni_vtou
-#undef gni_vtoi_fast
-#undef gni_itov
-#undef gni_utov
-#undef gni_vwiden
-#undef gni_vnarrow
-#undef gni_vf16_float
-#undef gni_vfloat_f16
-#undef gni_vbf16_float
-#undef gni_vfloat_bf16
-#undef gni_vload_f16
-#undef gni_vstore_f16
-#undef gni_vload_bf16
-#undef gni_vstore_bf16
-#undef gni_vmulhilo
-#undef gni_vmad
-#undef gni_vhead
-#undef gni_vpow2
-#undef gni_vscale
-#undef gni_vsignof
-#undef gni_vxor
-#undef GNI_V_MAGIC
-#undef GNI_V_MAGIC_BITS
-#undef gni_vexp_reduce
-#undef gni_vexp_poly
-#undef gni_vexp_mid
-#undef gni_vexp2_poly
-#undef gni_vexp
-#undef gni_vexp2
-#undef gni_vexpm1
-#undef gni_vlog_bits
-#undef gni_vlog_split
-#undef gni_vlog_poly
-#undef gni_vlog_near1
-#undef gni_vlog
-#undef gni_vlog2
-#undef gni_vlog10
-#undef gni_vlog1p
-#undef gni_vlog1p_up
-#undef gni_vpi_rest
-#undef gni_vpi_rest_big
-#undef gni_vtrig_rare
-#undef gni_vsin_poly
-#undef gni_vsin
-#undef gni_vcos
-#undef gni_vtan
-#undef GNI_V_TRIG_MAX
-#undef gni_vasin_poly
-#undef gni_vatan_poly
-#undef gni_vasin
-#undef gni_vacos
-#undef gni_vatan
-#undef gni_vatan2
-#undef GNI_V_PIO2
-#undef GNI_V_PIO2_LO
-#undef gni_vhyp_parts
-#undef gni_vsinh
-#undef gni_vcosh
-#undef gni_vtanh
-#undef gni_vasinh
-#undef gni_vacosh
-#undef gni_vatanh
-#undef gni_verf
-#undef gni_vgelu
-#undef gni_vsigmoid
-#undef gni_vsoftplus
-#undef gni_vcbrt
-#undef gni_vhypot
-#undef gni_vlog2_pair
-#undef gni_vpow_rare
-#undef gni_vpow
-#undef gni_vfmod
-#undef gni_vfmod_rare
-#undef gni_vmod
-#undef gni_vfloor_div
-#undef gni_vphilox
-#undef gni_vmuladd
-#undef gni_vexponential
-#undef gni_vnormal2
-#endif // GNI_SIMD_PASS
-
-#if defined(GPUNUM_IMPLEMENTATION) && !defined(GNI_SIMD_PASS) && !defined(GPUNUM_IMPLEMENTED_2)
-#define GPUNUM_IMPLEMENTED_2
 // >>gemm_cpu
 // The matrix product on the CPU: which path, which blocks, which threads. From outside: gni_gemm,
 // gni_gemm_work, gni_gemm_work_free, gni_gemm_cpu.
@@ -12350,6 +12618,7 @@ static bool gni_gemm_cpu(gn_context *g, gni_pool *pool, gni_gemm_work *w, int is
     gni_parallel(pool, tasks, grain, gni_gemm_task, &j);
     return true;
 }
+
 // >>fft_cpu
 // The FFT on the CPU: plans and their cache, transforms of contiguous numbers.
 // From outside: gni_fft_free, gni_ft_turn, gni_ft_factor, and what room `fft jobs` runs.
@@ -12357,266 +12626,6 @@ static bool gni_gemm_cpu(gn_context *g, gni_pool *pool, gni_gemm_work *w, int is
 // A length of primes up to 13 is done as a b: column transforms of a points, a twist, row transforms
 // of b points, both W at a time (Bailey's four-step with the transpose inside the twist). Short ones are
 // done W at a time over the batch, or by their sums when there is one; others by Bluestein's convolution.
-
-#define GNI_FT_MAX_PASSES 40
-#define GNI_FT_MAX_PRIME 61  // larger prime factors are convolved
-#define GNI_FT_MAX_TINY 16   // many transforms up to this length stay in registers
-#define GNI_FT_MAX_DIRECT 64 // a lone transform up to this length may be a sum for each frequency
-
-typedef struct gni_ft_pass {
-    int radix;
-    int64_t s, m;     // product of the radices before and after
-    const void *turn; // (m, radix - 1) complex factors
-    const void *circle; // of a radix above 16: cosines and sines
-} gni_ft_pass;
-
-// A transform of n points on rows.
-typedef struct gni_ft_lane {
-    int64_t n;
-    int count;
-    gni_ft_pass pass[GNI_FT_MAX_PASSES];
-    void *table;
-} gni_ft_lane;
-
-// What one instruction set offers in one precision; said in room `fft passes`.
-typedef struct gni_ft_isa {
-    int lanes, max_radix;
-    void *(*columns_in)(const gni_ft_lane *f, const void *src, int64_t ld, bool swap, void *work);
-    void (*columns_out)(const gni_ft_lane *f, void *rows, void *dst, int64_t ld, double scale,
-                        bool swap, void *work);
-    void (*columns)(const gni_ft_lane *f, const void *src, int64_t src_ld, void *dst,
-                    int64_t dst_ld, double scale, bool swap, void *work);
-    void (*batch)(const gni_ft_lane *f, const void *src, int64_t src_ld, void *dst, int64_t dst_ld,
-                  int count, double scale, bool swap, void *work);
-    void (*whole)(const void *src, int64_t src_ld, void *dst, int64_t dst_ld, int b, int64_t count,
-                  const void *table, double scale, bool swap);
-    void (*twist)(const void *columns, int64_t a, int64_t b, int64_t j, const void *table,
-                  const void *factors, void *dst);
-    void (*head)(const void *src, int64_t b, int64_t j, const void *table, bool swap, void *dst);
-    void (*product)(void *dst, const void *src, const void *factors, int64_t n, double scale,
-                    bool swap_in, bool swap_out);
-    void (*fold)(void *dst, const void *src, const void *factors, int64_t from, int64_t to,
-                 int64_t h, double cr, double ci, bool back, bool conj);
-    void (*direct)(const void *src, void *dst, int n, const void *table, double scale, bool swap);
-    void (*tiny)(const void *src, int64_t src_ld, void *dst, int64_t dst_ld, int n, int64_t count,
-                 double scale, bool back);
-} gni_ft_isa;
-
-// Constants of the butterflies: cosines and sines of 2 pi i / p.
-#define GNI_FT_S5_1 0.9510565162951535721164
-#define GNI_FT_S5_2 0.5877852522924731291687
-#define GNI_FT_C7_1 0.623489801858733530525
-#define GNI_FT_S7_1 0.7818314824680298087084
-#define GNI_FT_C7_2 -0.2225209339563144042889
-#define GNI_FT_S7_2 0.9749279121818236070181
-#define GNI_FT_C7_3 -0.9009688679024191262361
-#define GNI_FT_S7_3 0.4338837391175581204758
-#define GNI_FT_C9_1 0.7660444431189780352024
-#define GNI_FT_S9_1 0.6427876096865393263226
-#define GNI_FT_C9_2 0.1736481776669303488517
-#define GNI_FT_S9_2 0.9848077530122080593667
-#define GNI_FT_C9_4 -0.9396926207859083840541
-#define GNI_FT_S9_4 0.3420201433256687330441
-#define GNI_FT_C11_1 0.8412535328311811688618
-#define GNI_FT_S11_1 0.5406408174555975821076
-#define GNI_FT_C11_2 0.4154150130018864255293
-#define GNI_FT_S11_2 0.9096319953545183714117
-#define GNI_FT_C11_3 -0.1423148382732851404438
-#define GNI_FT_S11_3 0.9898214418809327323761
-#define GNI_FT_C11_4 -0.6548607339452850640569
-#define GNI_FT_S11_4 0.755749574354258283774
-#define GNI_FT_C11_5 -0.9594929736144973898904
-#define GNI_FT_S11_5 0.2817325568414296977114
-#define GNI_FT_C13_1 0.8854560256532098959004
-#define GNI_FT_S13_1 0.464723172043768545656
-#define GNI_FT_C13_2 0.5680647467311558025118
-#define GNI_FT_S13_2 0.8229838658936563945796
-#define GNI_FT_C13_3 0.1205366802553230533491
-#define GNI_FT_S13_3 0.9927088740980539928008
-#define GNI_FT_C13_4 -0.3546048870425356259696
-#define GNI_FT_S13_4 0.9350162426854148234398
-#define GNI_FT_C13_5 -0.7485107481711010986346
-#define GNI_FT_S13_5 0.6631226582407952023768
-#define GNI_FT_C13_6 -0.970941817426052027157
-#define GNI_FT_S13_6 0.2393156642875577671488
-#define GNI_FT_S3 0.8660254037844386467637
-#define GNI_FT_SQRT5_4 0.5590169943749474241023
-#define GNI_FT_SQRT1_2 0.7071067811865475244008
-#define GNI_FT_C16 0.9238795325112867561282
-#define GNI_FT_S16 0.3826834323650897717285
-
-// ---- rooms `fft micro` and `fft passes`, once per instruction set and precision
-
-#ifdef GNI_GNU
-#define GNI_FT_INLINE static inline __attribute__((always_inline))
-#define GNI_FT_PREFETCH(p) __builtin_prefetch(p)
-#define GNI_FT_PREFETCH_2(p) __builtin_prefetch(p, 0, 1) // to the second-level cache only
-#if defined(__clang__) || __GNUC__ < 8
-#define GNI_FT_UNROLL
-#else
-#define GNI_FT_UNROLL _Pragma("GCC unroll 16")
-#endif
-#define GNI_FT_KEPT __asm__ volatile("") // gcc drops loops that only prefetch
-#else
-#define GNI_FT_INLINE static inline
-#define GNI_FT_PREFETCH(p) GNI_UNUSED(p)
-#define GNI_FT_PREFETCH_2(p) GNI_UNUSED(p)
-#define GNI_FT_KEPT (void)0
-#define GNI_FT_UNROLL
-#endif
-#define GNI_FT_FMA(a, b, c) ((a) * (b) + (c))
-#define GNI_FT_FNMA(a, b, c) ((c) - (a) * (b))
-#define GNI_FT_MAX_RADIX 8
-#define GNI_FFT_PASS 1
-
-#define GNI_FT_T float
-#define GNI_FT_WIDE 0
-#define GNI_FT_I int32_t
-#define GNI_FT_W 1
-#define GNI_FT(name) name##_f32_plain
-#include GPUNUM_SELF
-#undef GNI_FT_T
-#undef GNI_FT_WIDE
-#undef GNI_FT_I
-#undef GNI_FT
-#define GNI_FT_T double
-#define GNI_FT_WIDE 1
-#define GNI_FT_I int64_t
-#define GNI_FT(name) name##_f64_plain
-#include GPUNUM_SELF
-#undef GNI_FT_W
-#undef GNI_FT
-
-#if defined(GNI_GNU) && !defined(GPUNUM_NO_SIMD)
-#ifdef GNI_NEON
-#undef GNI_FT_FMA
-#undef GNI_FT_FNMA
-#undef GNI_FT_MAX_RADIX
-#define GNI_FT_FMA(a, b, c)                                                                        \
-    ((gni_fv)vfmaq_f64((float64x2_t)(c), (float64x2_t)(a), (float64x2_t)(b)))
-#define GNI_FT_FNMA(a, b, c)                                                                       \
-    ((gni_fv)vfmsq_f64((float64x2_t)(c), (float64x2_t)(a), (float64x2_t)(b)))
-#define GNI_FT_MAX_RADIX 16
-#endif
-#define GNI_FT_W 2
-#define GNI_FT(name) name##_f64_base
-#include GPUNUM_SELF
-#undef GNI_FT_T
-#undef GNI_FT_WIDE
-#undef GNI_FT_I
-#undef GNI_FT_W
-#undef GNI_FT
-#define GNI_FT_T float
-#define GNI_FT_WIDE 0
-#define GNI_FT_I int32_t
-#define GNI_FT_W 4
-#define GNI_FT(name) name##_f32_base
-#ifdef GNI_NEON
-#undef GNI_FT_FMA
-#undef GNI_FT_FNMA
-#define GNI_FT_FMA(a, b, c)                                                                        \
-    ((gni_fv)vfmaq_f32((float32x4_t)(c), (float32x4_t)(a), (float32x4_t)(b)))
-#define GNI_FT_FNMA(a, b, c)                                                                       \
-    ((gni_fv)vfmsq_f32((float32x4_t)(c), (float32x4_t)(a), (float32x4_t)(b)))
-#endif
-#include GPUNUM_SELF
-#undef GNI_FT_W
-#undef GNI_FT
-#endif
-
-#undef GNI_FT_T
-#undef GNI_FT_WIDE
-#undef GNI_FT_I
-#undef GNI_FT_FMA
-#undef GNI_FT_FNMA
-
-#ifdef GNI_X86
-#ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx2,fma,f16c,bmi2"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2,fma,f16c,bmi2")
-#endif
-#define GNI_FT_T float
-#define GNI_FT_WIDE 0
-#define GNI_FT_I int32_t
-#define GNI_FT_W 8
-#define GNI_FT(name) name##_f32_avx2
-#define GNI_FT_FMA(a, b, c) ((gni_fv)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
-#define GNI_FT_FNMA(a, b, c) ((gni_fv)_mm256_fnmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
-#include GPUNUM_SELF
-#undef GNI_FT_T
-#undef GNI_FT_WIDE
-#undef GNI_FT_I
-#undef GNI_FT_W
-#undef GNI_FT
-#undef GNI_FT_FMA
-#undef GNI_FT_FNMA
-#define GNI_FT_T double
-#define GNI_FT_WIDE 1
-#define GNI_FT_I int64_t
-#define GNI_FT_W 4
-#define GNI_FT(name) name##_f64_avx2
-#define GNI_FT_FMA(a, b, c) ((gni_fv)_mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c)))
-#define GNI_FT_FNMA(a, b, c) ((gni_fv)_mm256_fnmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c)))
-#include GPUNUM_SELF
-#undef GNI_FT_T
-#undef GNI_FT_WIDE
-#undef GNI_FT_I
-#undef GNI_FT_W
-#undef GNI_FT
-#undef GNI_FT_FMA
-#undef GNI_FT_FNMA
-#ifdef __clang__
-#pragma clang attribute pop
-#pragma clang attribute push(                                                                      \
-    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,bmi2"))),              \
-    apply_to = function)
-#else
-#pragma GCC pop_options
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,bmi2")
-#endif
-#undef GNI_FT_MAX_RADIX
-#define GNI_FT_MAX_RADIX 16
-#define GNI_FT_T float
-#define GNI_FT_WIDE 0
-#define GNI_FT_I int32_t
-#define GNI_FT_W 16
-#define GNI_FT(name) name##_f32_avx512
-#define GNI_FT_FMA(a, b, c) ((gni_fv)_mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(c)))
-#define GNI_FT_FNMA(a, b, c) ((gni_fv)_mm512_fnmadd_ps((__m512)(a), (__m512)(b), (__m512)(c)))
-#include GPUNUM_SELF
-#undef GNI_FT_T
-#undef GNI_FT_WIDE
-#undef GNI_FT_I
-#undef GNI_FT_W
-#undef GNI_FT
-#undef GNI_FT_FMA
-#undef GNI_FT_FNMA
-#define GNI_FT_T double
-#define GNI_FT_WIDE 1
-#define GNI_FT_I int64_t
-#define GNI_FT_W 8
-#define GNI_FT(name) name##_f64_avx512
-#define GNI_FT_FMA(a, b, c) ((gni_fv)_mm512_fmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(c)))
-#define GNI_FT_FNMA(a, b, c) ((gni_fv)_mm512_fnmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(c)))
-#include GPUNUM_SELF
-#undef GNI_FT_T
-#undef GNI_FT_WIDE
-#undef GNI_FT_I
-#undef GNI_FT_W
-#undef GNI_FT
-#undef GNI_FT_FMA
-#undef GNI_FT_FNMA
-#ifdef __clang__
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
-#endif // GNI_X86
-#undef GNI_FT_MAX_RADIX
-#undef GNI_FFT_PASS
 
 static const gni_ft_isa *gni_ft_isa_of(int isa, bool wide) {
     return wide ? GNI_OF_ISA(isa, gni_ft_table_f64) : GNI_OF_ISA(isa, gni_ft_table_f32);
@@ -16098,7 +16107,7 @@ static bool gni_cpu_runs(const gni_program *p) {
         wide = wide || p->out_dtype[o] == GN_F64 || p->out_dtype[o] == GN_I64;
     }
     if (gni_is_copy(p)) return true;
-    const gni_kernel *kernel = p->wide ? gni_kernels_wide : gni_kernels_narrow_plain;
+    const gni_kernel *kernel = p->wide ? gni_kernels_wide : gni_cpu_isa_of(GNI_ISA_PLAIN)->kernel;
     for (int i = 0; i < p->n_insn; i++)
         if (GNI_INSN_CODE(p->insn[i]) >= GNI_OP_COUNT * 3u ||
             kernel[GNI_INSN_CODE(p->insn[i])] == NULL)
@@ -16158,6 +16167,7 @@ static bool gni_cpu_run(gn_context *g, gni_job_kind kind, const void *job) {
 }
 
 static const gni_backend_api gni_cpu_api = {"cpu", GNI_ON_CPU, gni_cpu_supports, gni_cpu_run};
+
 // >>vk_loader
 // The Vulkan headers, the private table of function pointers and where it is filled from.
 // GNI_VULKAN is 1 where the Vulkan rooms exist; without them gni_vk_open gives the reason and
@@ -16586,6 +16596,7 @@ static bool gni_vk_load_device(gni_vk_functions *f, VkDevice device) {
 }
 
 #endif // GNI_VULKAN
+
 // >>vk_device
 // The types of all Vulkan rooms, the choice of a device, its features and limits, and taking over a
 // host's device. Outside the Vulkan rooms only the functions named in the list below are used,
@@ -17607,6 +17618,7 @@ static void gni_vk_close(gni_vk *vk) {
 GNI_MAYBE_UNUSED static const gni_vk_caps *gni_vk_caps_get(const gni_vk *vk) { return &vk->caps; }
 
 #endif // GNI_VULKAN
+
 // >>vk_memory
 // The pool of device memory and the pools of staging memory. Large blocks come from the driver and
 // are cut into chunks of 256 bytes and up; free chunks of a block merge, and wait in lists by size
@@ -18127,6 +18139,7 @@ static void gni_vk_memory_close(gni_vk *vk) {
 }
 
 #endif // GNI_VULKAN
+
 // >>vk_stream
 // The stream of commands: batches (a command buffer each, several in flight, counted by one
 // timeline semaphore), barriers where byte ranges meet, and the way of data to and from the device.
@@ -18776,6 +18789,7 @@ static int gni_vk_profile_fetch(gni_vk *vk, gni_vk_event *out, int capacity) {
 }
 
 #endif // GNI_VULKAN
+
 // >>vk_spirv
 // Cuts a SPIR-V module down to what one set of specialisation constants leaves of it, because drivers take
 // their time from the size of what they are given: constants are put in, integer arithmetic on them is
@@ -19510,6 +19524,7 @@ static uint32_t gni_spv_specialise(gn_context *g, uint32_t *w, uint32_t n, const
 }
 
 #endif // GNI_VULKAN
+
 // >>vk_pipelines
 // Compute pipelines out of shaders.h: found by module and specialisation constants, compiled when
 // first asked for, here or on threads of their own, and kept in a VkPipelineCache on disk. Only
@@ -20185,6 +20200,7 @@ static void gni_vk_compiler_close(gni_vk *vk) {
 }
 
 #endif // GNI_VULKAN
+
 // >>vk_dispatch
 // Running a kernel: its parameters and buffers made known to it, into our own stream or into a
 // command buffer that a host records.
@@ -20451,6 +20467,7 @@ static bool gni_vk_dispatch(gni_vk *vk, gni_vk_pipeline *p, const gni_vk_use *us
 }
 
 #endif // GNI_VULKAN
+
 // >>fft_tables
 // The FFT on the GPU: its types, radices and tables. Used by room `fft vk`; from outside: gni_fft_vk_free.
 
@@ -20868,6 +20885,7 @@ static bool gni_fv_make_kernel(gn_context *g, const gni_fv_table *t) {
 }
 
 #endif // GNI_VULKAN
+
 // >>fft_vk
 // The FFT on the GPU: the passes that a length is cut into, Bluestein's convolution for the other
 // lengths. From outside: gni_fft_vk_supports, gni_fft_vk.
@@ -21656,6 +21674,7 @@ static bool gni_fft_vk(gn_context *g, const gni_fft *f) {
 static void gni_fft_vk_free(gn_context *g) { GNI_UNUSED(g); }
 
 #endif // GNI_VULKAN
+
 // >>vk_ops
 // Jobs on the Vulkan device: which kernel of tools/shaders does one, in how many pieces, with which
 // specialisation constants and parameters. From outside: gni_vulkan_api.
@@ -34983,10 +35002,18 @@ GPUNUM_API void gn_vulkan_record_done(gn_context *g, uint64_t ticket) {
     gni_end_plain(g);
 }
 
+#endif
+
+#if defined(GPUNUM_IMPLEMENTED) && !defined(GNI_SIMD_PASS) && !defined(GPUNUM_RESTORED)
+#define GPUNUM_RESTORED
+// >>config_end
+// Takes the compiler set-up of room config back.
+
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT DEFAULT
 #elif defined(__GNUC__)
 #pragma GCC diagnostic pop
 #pragma GCC pop_options
 #endif
-#endif // implementation, second half
+
+#endif

@@ -118,13 +118,13 @@ if(GPUNUM_CMOCKA_INCLUDE_DIR AND GPUNUM_CMOCKA_LIBRARY)
     mark_as_advanced(GPUNUM_OPENBLAS)
     if(GPUNUM_OPENBLAS AND NOT GPUNUM_SANITIZE)
         add_executable(test_matmul_cblas
-            ${PROJECT_SOURCE_DIR}/tests/test_matmul_cpu.c ${PROJECT_BINARY_DIR}/implementation.c)
+            ${PROJECT_SOURCE_DIR}/tests/test_matmul_cpu.c ${PROJECT_BINARY_DIR}/part_1.c)
         set_target_properties(test_matmul_cblas PROPERTIES
             C_STANDARD 99 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF)
         target_compile_definitions(test_matmul_cblas PRIVATE GPUNUM_USE_CBLAS)
         target_include_directories(test_matmul_cblas SYSTEM PRIVATE ${GPUNUM_CMOCKA_INCLUDE_DIR})
         target_link_libraries(test_matmul_cblas PRIVATE
-            gpunum_flags ${GPUNUM_CMOCKA_LIBRARY} ${GPUNUM_OPENBLAS})
+            gpunum_flags gpunum_passes ${GPUNUM_CMOCKA_LIBRARY} ${GPUNUM_OPENBLAS})
         gpunum_test(matmul_cblas.cpu cpu "${on_cpu}" $<TARGET_FILE:test_matmul_cblas>)
     endif()
 else()
@@ -154,9 +154,6 @@ if(GPUNUM_TEST_VULKAN)
         endif()
         set_target_properties(${target} PROPERTIES
             C_STANDARD 99 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF)
-        if(NOT MSVC) # three of them hold the implementation, which compiles faster so
-            target_compile_options(${target} PRIVATE -O0)
-        endif()
         gpunum_vulkan_test(${target} $<TARGET_FILE:${target}>)
     endforeach()
     if(TARGET engine)

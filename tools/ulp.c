@@ -99,8 +99,10 @@ static double ref_mod(double x, double y) {
 #define NO_TARGET
 #define ON_PLAIN_1(name, ref, bound) LOOP1(name, plain, 1, NO_TARGET)
 #define ON_PLAIN_2(name, ref, bound) LOOP2(name, plain, 1, NO_TARGET)
+#ifndef GNI_X86
 ONE_ARGUMENT(ON_PLAIN_1)
 TWO_ARGUMENTS(ON_PLAIN_2)
+#endif
 #if defined(__GNUC__)
 #define HAVE_BASE 1
 #define ON_BASE_1(name, ref, bound) LOOP1(name, base, 4, NO_TARGET)
@@ -136,7 +138,7 @@ typedef struct function {
 
 #ifdef HAVE_AVX
 #define LOOPS(name)                                                                                \
-    { loop_##name##_plain, loop_##name##_base, loop_##name##_avx2, loop_##name##_avx512 }
+    { NULL, loop_##name##_base, loop_##name##_avx2, loop_##name##_avx512 }
 #elif defined(HAVE_BASE)
 #define LOOPS(name) { loop_##name##_plain, loop_##name##_base, NULL, NULL }
 #else

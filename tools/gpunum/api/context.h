@@ -1,0 +1,33 @@
+// >>context
+// Opening and closing, errors, devices, synchronisation. Any thread may use a context; calls on one
+// context are serialised inside.
+
+// Opens a context. `options` may be NULL. GN_BACKEND_AUTO always gives a working context; the other
+// backends return NULL when they cannot be had (gn_open_error says why).
+// The macro passes the version and size of the options this file was compiled with.
+#define gn_open(options) gn_open_version((options), GPUNUM_VERSION, sizeof(gn_options))
+GPUNUM_API gn_context *gn_open_version(const gn_options *options, uint32_t version, size_t options_size);
+// Why the last gn_open on this thread returned NULL; "" if it did not.
+GPUNUM_API const char *gn_open_error(void);
+// Waits for the device, then frees everything, arrays still alive included. NULL is ignored.
+GPUNUM_API void gn_close(gn_context *g);
+
+// The first error since the last clear; later errors are dropped until gn_error_clear.
+GPUNUM_API gn_status gn_status_get(const gn_context *g);
+// Its message, such as "gn_matmul: (3,4) x (5,6): inner dimensions 4 and 5 differ"; "" if none.
+// Valid until the next gn_error_clear or gn_close.
+GPUNUM_API const char *gn_error(const gn_context *g);
+GPUNUM_API void gn_error_clear(gn_context *g);
+GPUNUM_API const char *gn_status_string(gn_status status);
+
+// Writes up to `capacity` devices and returns how many there are. `out` may be NULL if capacity is 0.
+// Entry i is device number i + 1 in gn_options.device. The CPU backend is not in the list.
+GPUNUM_API int gn_device_list(gn_device_info *out, int capacity);
+// The device that `g` computes on; `why` says why it is not a GPU when it is not.
+GPUNUM_API void gn_device_get(const gn_context *g, gn_device_info *out);
+
+GPUNUM_API gn_status gn_flush(gn_context *g); // submit recorded work, do not wait
+GPUNUM_API gn_status gn_sync(gn_context *g);  // wait for everything; delivers gn_read_async callbacks
+
+GPUNUM_API void gn_memory_get(gn_context *g, gn_memory_stats *out);
+GPUNUM_API void gn_memory_trim(gn_context *g); // give unused memory back to the system and the driver

@@ -1,0 +1,22 @@
+// >>grad
+// Reverse-mode differentiation: ops on arrays that require a gradient are recorded, gn_backward runs
+// the record back. Gradients are ordinary arrays, computed lazily on the same device.
+
+// Float arrays that do not depend on one that requires a gradient already; returns `a`.
+GPUNUM_API gn_array *gn_requires_grad(gn_array *a, bool on);
+GPUNUM_API bool gn_needs_grad(const gn_array *a); // requires one, or depends on one that does
+// Adds d loss / d x to gn_grad(x) of every x that requires it. `loss` has one element.
+GPUNUM_API gn_status gn_backward(gn_array *loss);
+GPUNUM_API gn_array *gn_grad(gn_array *a); // borrowed, NULL if there is none; gn_retain to keep it
+GPUNUM_API void gn_zero_grad(gn_array *a);
+GPUNUM_API gn_array *gn_detach(gn_array *a); // the same memory, not recorded
+GPUNUM_API void gn_no_grad_begin(gn_context *g);
+GPUNUM_API void gn_no_grad_end(gn_context *g);
+// d loss / d params[i] into out[i] (new arrays) without touching gn_grad; an unused parameter gives zeros.
+// With create_graph the gradients can be differentiated again.
+GPUNUM_API gn_status gn_gradients(gn_array *loss, gn_array *const *params, int count, bool create_graph,
+                                  gn_array **out);
+// Compares gradients of `fn` (returns a 1-element array) at float64 or float32 `inputs` with central differences.
+// Returns the largest error, |analytic - numeric| / max(1, |numeric|); NaN on failure.
+typedef gn_array *(*gn_function)(gn_context *g, gn_array *const *inputs, int count, void *user);
+GPUNUM_API double gn_gradcheck(gn_function fn, gn_array *const *inputs, int count, double step, void *user);

@@ -1,0 +1,15 @@
+// >>host
+// Sharing with a program that has its own Vulkan device (see gn_options.vulkan).
+
+// The VkBuffer, byte offset and size that hold `a` on the device. Flushes and waits, so that the buffer
+// holds the value; `a` must stay alive and unwritten while the host uses it.
+GPUNUM_API gn_status gn_vulkan_buffer(gn_array *a, uint64_t *buffer, uint64_t *offset, uint64_t *size);
+// An array over a host's VkBuffer (storage buffer and transfer usage, and shader device address unless
+// GN_VULKAN_NO_ADDRESSES). The host keeps the buffer alive until the array is gone.
+GPUNUM_API gn_array *gn_vulkan_wrap(gn_context *g, uint64_t buffer, uint64_t offset, gn_dtype t, gn_shape s);
+// Between begin and end, work goes into the host's VkCommandBuffer (recording, outside a render pass)
+// instead of gpunum's queue. The host submits it, and when it has finished calls gn_vulkan_record_done
+// with the ticket: until then what the commands use is held back. Values cannot be read in between.
+GPUNUM_API gn_status gn_vulkan_record_begin(gn_context *g, void *command_buffer);
+GPUNUM_API gn_status gn_vulkan_record_end(gn_context *g, uint64_t *ticket);
+GPUNUM_API void gn_vulkan_record_done(gn_context *g, uint64_t ticket);

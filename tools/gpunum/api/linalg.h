@@ -1,0 +1,63 @@
+// >>linalg
+// Products, sums of products and decompositions of matrices. A matrix is the last two axes of an array, the
+// axes in front of them are batches and broadcast.
+
+// NumPy's matmul: (..., m, k) x (..., k, n) -> (..., m, n), batches broadcast, 1-d operands as in NumPy.
+// Transposed views cost nothing. float16 and bfloat16 accumulate in float32, and elementwise work that runs at
+// the product's store sees that float32 sum, not yet rounded. That work is not fused where the product has
+// other readers: other pending work, a reference of the caller's, or a derivative that needs its value. A
+// product that only a scope holds may be computed again if it is asked for after its store was fused.
+// A large float32 operand that is itself pending elementwise work (a conversion, a scale, a mask) is made while
+// the product reads it, where the other operand is a vector and nobody else reads it; sums may round differently then.
+GPUNUM_API gn_array *gn_matmul(gn_array *a, gn_array *b);
+// NumPy's dot: inner product of 1-d arrays; else sums over the last axis of `a` and the last but one of `b`.
+GPUNUM_API gn_array *gn_dot(gn_array *a, gn_array *b);
+GPUNUM_API gn_array *gn_outer(gn_array *a, gn_array *b); // (n, m), of the raveled arrays
+// Sums over axes a_axes[i] of `a` with b_axes[i] of `b`; the result has the others, a's first. NULL: the last
+// `count` axes of `a`, the first of `b`.
+GPUNUM_API gn_array *gn_tensordot(gn_array *a, gn_array *b, const int *a_axes, const int *b_axes, int count);
+// NumPy's einsum: gn_einsum(g, "bij,bjk->bik", a, b). Letters name axes; those that the result has not are summed
+// over. Repeated letters in one term take the diagonal, "..." stands for broadcasting axes, and without "->" the
+// result has the letters that are named once, in order. Any number of operands, multiplied two at a time
+// in a cheap order. Integers keep their dtype.
+GPUNUM_API gn_array *gn_einsum_list(gn_context *g, const char *subscripts, gn_array *const *arrays, int count);
+// Diagonal j - i = k of (..., n, m) as a view, its sum, and the elements on and below (j - i <= k) or on and
+// above it with zeros elsewhere.
+GPUNUM_API gn_array *gn_diagonal(gn_array *a, int64_t k);
+GPUNUM_API gn_array *gn_trace(gn_array *a, int64_t k); // integers sum to int64
+GPUNUM_API gn_array *gn_tril(gn_array *a, int64_t k);
+GPUNUM_API gn_array *gn_triu(gn_array *a, int64_t k);
+
+// Decompositions are computed at once. On the CPU that is done in float64 and rounded to the operand's dtype;
+// integers give float32. Large matrices (gn_options.thresholds.linalg), and batches of small ones that are as large
+// together (up to 128 x 128, of float64 64 x 64), are solved, inverted and factored by LU, Cholesky and QR on the GPU in
+// their own dtype, halves in float32: residuals are of the order of n times its epsilon. Pivots there are the largest
+// up to a factor of 1 + 2^-11. Such batches of small ones have their eigenvalues and singular values there too, by
+// Jacobi's method. Large matrices have theirs one after the other: the GPU makes them tridiagonal or bidiagonal by
+// reflections and multiplies the vectors, the CPU finds the values in float64 by divide and conquer; both err by n
+// epsilon times the largest value at most. A matrix that has no decomposition is a GN_ERROR_ARGUMENT whose message names
+// it and says why.
+
+// x with a x = b, by LU with partial pivoting: a (..., n, n), b (n) or (..., n, k) as in NumPy 2. A pivot of
+// exactly 0 is an error.
+GPUNUM_API gn_array *gn_solve(gn_array *a, gn_array *b);
+GPUNUM_API gn_array *gn_inv(gn_array *a);
+GPUNUM_API gn_array *gn_det(gn_array *a); // (...); 0 for singular matrices
+// Lower L with L L^T = a. Reads the lower triangle; the gradient is symmetric. Not positive definite is an error.
+GPUNUM_API gn_array *gn_cholesky(gn_array *a);
+// a (..., m, n) = q r with q (..., m, k) orthonormal columns, r (..., k, n) upper, k = min(m, n). `r` may be
+// NULL. Signs are LAPACK's; of large matrices on the GPU r's diagonal is positive. Derivatives need independent columns, of a wide
+// matrix the first m.
+GPUNUM_API gn_array *gn_qr(gn_array *a, gn_array **r);
+// Eigenvalues (..., n) of symmetric matrices, in ascending order, and into *v (unless NULL) the eigenvectors as
+// columns: a v = v diag(w). Reads the lower triangle. NaN and infinity are errors. The derivative of the values is
+// finite always. That of the vectors divides by the differences of all pairs of eigenvalues: where two are equal it
+// does not exist, and the gradient of the whole matrix has infinities and NaN in it, without an error, also where the
+// loss does not depend on how the vectors of that pair are chosen; where two are close it is as large as 1 / difference.
+GPUNUM_API gn_array *gn_eigh(gn_array *a, gn_array **v);
+// Singular values (..., k) in descending order, k = min(m, n), and into *u and *vt (unless NULL) the vectors:
+// a = u diag(s) vt with u (..., m, k) and vt (..., k, n), or with `full` (..., m, m) and (..., n, n). NaN and
+// infinity are errors. The derivative of the values is finite always. That of the vectors divides by the differences of
+// the squares of all pairs of values, and unless the matrix is square by the values: where two are equal, or one is 0,
+// the gradient has infinities and NaN in it, without an error. Vectors that `full` adds have none.
+GPUNUM_API gn_array *gn_svd(gn_array *a, bool full, gn_array **u, gn_array **vt);

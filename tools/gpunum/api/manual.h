@@ -1,0 +1,78 @@
+//
+// NumPy arrays, FFT and training with autograd for C and C++ programs: on any GPU that has Vulkan, and on
+// the CPU where there is none. One header, with precompiled kernels beside it in shaders.h.
+//
+// Quick start
+//
+//     #define GPUNUM_IMPLEMENTATION // in exactly one file
+//     #include "gpunum.h"
+//
+//     int main(void) {
+//         gn_context *g = gn_open(NULL); // best GPU, else the CPU
+//         GN_SCOPE(g) {                  // frees what is made inside
+//             gn_array *x = gn_randn(g, GN_F32, GN_SHAPE(1000, 784));
+//             gn_array *w = gn_randn(g, GN_F32, GN_SHAPE(784, 10));
+//             gn_array *p = gn_softmax(gn_matmul(x, w), -1);
+//             gn_print(gn_mean(p, GN_AXIS(0)));
+//         }
+//         if (gn_status_get(g)) fprintf(stderr, "%s\n", gn_error(g));
+//         gn_close(g);
+//     }
+//
+//     cc -O2 app.c -lm -lpthread -ldl
+//
+// Contents
+//
+//     CONTENTS
+//
+// Manual
+//
+// Arrays. A gn_array has a dtype, a shape of up to 8 dimensions and 64-bit sizes. Elementwise ops are
+// lazy: they build an expression, and a chain of them runs as one pass over memory when a value is
+// needed. So are products of float32, float16 and bfloat16 matrices, which run the chain that follows them
+// (bias, activation, scale, residual, cast) where they store their result. Nothing waits for the GPU until a
+// value is read (gn_read, gn_item, gn_print).
+//
+// Lifetime. A new array belongs to the scope that is open, which drops it at its end, or to the caller
+// when none is open (gn_release). gn_keep hands it outwards, gn_retain adds a reference, and in loops
+// gn_set(&w, f(w)) replaces a variable. gn_close frees whatever is left. Scopes belong to the thread that
+// opened them.
+//
+// Errors. Nothing aborts or prints. A function that makes an array returns NULL on failure and the
+// context keeps the first error (gn_status_get, gn_error) until gn_error_clear. Every function accepts
+// NULL arrays, so check once at the end of a chain.
+//
+// dtypes. float32, float16, bfloat16, int32, uint8 and bool work everywhere; int8 and uint32 too; float64
+// and int64 on the CPU, and on GPUs that have them as far as these can compute with them, otherwise those
+// ops run on the CPU; complex64 and complex128 can be made, viewed, copied, read, transformed (gn_fft) and
+// computed with (gn_complex's comment says by what).
+// Promotion follows the array API standard; integers with floats give the float's dtype, and functions
+// that need a float turn integers into float32. float16 and bfloat16 round after every op.
+//
+// Placement. With a GPU, each op runs where its operands are; work on CPU data goes to the GPU when it is
+// large enough (gn_options.thresholds). gn_to moves data, gn_options.placement forces a side, gn_explain
+// tells why an array was computed where it was.
+//
+// Accuracy. float32 means float32. exp, log, sin, cos, tanh and erf are within 2 ulp over the whole range
+// on the CPU and the GPU, other functions within 4; + - * and sqrt are correctly rounded on the CPU, and
+// division and sqrt within 1 ulp on the GPU. Sums are compensated or pairwise. The same input on the same device
+// gives the same bits on every run. GPUs may flush subnormal numbers to zero.
+//
+// Threads. Any thread may use a context; calls on one context are serialised by a lock inside it.
+// Scopes and gn_no_grad_begin count per thread.
+//
+// Switches, defined before including (all but the first two in the implementing file only):
+//     GPUNUM_IMPLEMENTATION   compile the implementation here
+//     GPUNUM_STATIC           every function static, for a single file
+//     GPUNUM_NO_VULKAN        CPU only; needs no Vulkan headers
+//     GPUNUM_USE_VOLK         take vkGetInstanceProcAddr from volk instead of opening the loader
+//                             (also where the implementation comes before volk.h in one file)
+//     GPUNUM_NO_THREADS       no threads and no locks
+//     GPUNUM_NO_SIMD          plain C kernels only
+//     GPUNUM_USE_CBLAS        cblas_sgemm and cblas_dgemm (32-bit sizes), which you link, for all but small
+//                             matrix products on the CPU, with that library's rounding and threads
+//     GPUNUM_SELF             how this file includes itself, if it was renamed (default "gpunum.h")
+//     GPUNUM_SHADERS          where the kernels are (default "shaders.h")
+//     GPUNUM_API              overrides how public functions are declared
+//
+// What it does not do: sparse arrays, strings, dates, ragged shapes, distributed arrays.

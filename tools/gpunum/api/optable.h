@@ -1,0 +1,166 @@
+// >>optable
+// What each elementwise op is, said once: enum, API, CPU loops, shader cases and gradients all come
+// from these tables. Columns:
+//   fn     the public function      NAME  of the enum GNI_OP_NAME
+//   F      float32 vectors a, b, c of the SIMD pass      D  double      I  integers of type T, UT unsigned
+//   gF, gI the same in GLSL (float, and int or uint), see tools/shaders/ops.glsl
+//   d...   derivative with respect to each operand from gy (of the result), a, b and y, as public calls
+// Results of the BOOL tables are masks in F and gF, truth values in D and I.
+//
+// Float ops turn integers into float32. ANY ops keep the promoted dtype.
+// gn_gelu is x Phi(x) with the normal distribution's Phi itself, not the tanh formula; gn_silu is x sigmoid(x).
+//
+//      fn              NAME        F                       D                   gF              da
+#define GNI_UNARY_FLOAT(X) \
+    X(gn_sqrt,        SQRT,       gni_vsqrt(a),           sqrt(a),            "gn_sqrt(a)",   gn_div(gn_mul_s(gy, 0.5), y)) \
+    X(gn_rsqrt,       RSQRT,      gni_vrsqrt(a),          1.0 / sqrt(a),      "gn_rsqrt(a)",  gn_mul_s(gn_mul(gy, gn_div(y, a)), -0.5)) \
+    X(gn_cbrt,        CBRT,       gni_vcbrt(a),           cbrt(a),            "gn_cbrt(a)",   gn_div(gy, gn_mul_s(gn_square(y), 3.0))) \
+    X(gn_recip,       RECIP,      gni_vset(1.0f) / a,     1.0 / a,            "gn_div(GN_F(1.0), a)", gn_neg(gn_mul(gy, gn_square(y)))) \
+    X(gn_exp,         EXP,        gni_vexp(a),            exp(a),             "gn_exp(a)",    gn_mul(gy, y)) \
+    X(gn_exp2,        EXP2,       gni_vexp2(a),           exp2(a),            "gn_exp2(a)",   gn_mul(gy, gn_mul_s(y, GNI_LN2))) \
+    X(gn_expm1,       EXPM1,      gni_vexpm1(a),          expm1(a),           "gn_expm1(a)",  gn_mul(gy, gn_add_s(y, 1.0))) \
+    X(gn_log,         LOG,        gni_vlog(a),            log(a),             "gn_log(a)",    gn_div(gy, a)) \
+    X(gn_log2,        LOG2,       gni_vlog2(a),           log2(a),            "gn_log2(a)",   gn_div(gy, gn_mul_s(a, GNI_LN2))) \
+    X(gn_log10,       LOG10,      gni_vlog10(a),          log10(a),           "gn_log10(a)",  gn_div(gy, gn_mul_s(a, GNI_LN10))) \
+    X(gn_log1p,       LOG1P,      gni_vlog1p(a),          log1p(a),           "gn_log1p(a)",  gn_div(gy, gn_add_s(a, 1.0))) \
+    X(gn_sin,         SIN,        gni_vsin(a),            sin(a),             "gn_sin(a)",    gn_mul(gy, gn_cos(a))) \
+    X(gn_cos,         COS,        gni_vcos(a),            cos(a),             "gn_cos(a)",    gn_neg(gn_mul(gy, gn_sin(a)))) \
+    X(gn_tan,         TAN,        gni_vtan(a),            tan(a),             "gn_tan(a)",    gn_mul(gy, gn_add_s(gn_square(y), 1.0))) \
+    X(gn_asin,        ASIN,       gni_vasin(a),           asin(a),            "gn_asin(a)",   gn_mul(gy, gn_rsqrt(gn_rsub_s(gn_square(a), 1.0)))) \
+    X(gn_acos,        ACOS,       gni_vacos(a),           acos(a),            "gn_acos(a)",   gn_neg(gn_mul(gy, gn_rsqrt(gn_rsub_s(gn_square(a), 1.0))))) \
+    X(gn_atan,        ATAN,       gni_vatan(a),           atan(a),            "gn_atan(a)",   gn_div(gy, gn_add_s(gn_square(a), 1.0))) \
+    X(gn_sinh,        SINH,       gni_vsinh(a),           sinh(a),            "gn_sinh(a)",   gn_mul(gy, gn_cosh(a))) \
+    X(gn_cosh,        COSH,       gni_vcosh(a),           cosh(a),            "gn_cosh(a)",   gn_mul(gy, gn_sinh(a))) \
+    X(gn_tanh,        TANH,       gni_vtanh(a),           tanh(a),            "gn_tanh(a)",   gn_mul(gy, gn_rsub_s(gn_square(y), 1.0))) \
+    X(gn_asinh,       ASINH,      gni_vasinh(a),          asinh(a),           "gn_asinh(a)",  gn_mul(gy, gn_rsqrt(gn_add_s(gn_square(a), 1.0)))) \
+    X(gn_acosh,       ACOSH,      gni_vacosh(a),          acosh(a),           "gn_acosh(a)",  gn_mul(gy, gn_rsqrt(gn_add_s(gn_square(a), -1.0)))) \
+    X(gn_atanh,       ATANH,      gni_vatanh(a),          atanh(a),           "gn_atanh(a)",  gn_div(gy, gn_rsub_s(gn_square(a), 1.0))) \
+    X(gn_erf,         ERF,        gni_verf(a),            erf(a),             "gn_erf(a)",    gn_mul(gy, gn_mul_s(gn_exp(gn_neg(gn_square(a))), GNI_2_SQRTPI))) \
+    X(gn_sigmoid,     SIGMOID,    gni_vsigmoid(a),        gni_dsigmoid(a),    "gn_sigmoid(a)", gn_mul(gy, gn_mul(y, gn_rsub_s(y, 1.0)))) \
+    X(gn_silu,        SILU,       gni_vsilu(a),           gni_dsilu(a),       "gn_silu(a)",   gni_grad_silu(gy, a)) \
+    X(gn_gelu,        GELU,       gni_vgelu(a),           gni_dgelu(a),       "gn_gelu(a)",   gni_grad_gelu(gy, a)) \
+    X(gn_softplus,    SOFTPLUS,   gni_vsoftplus(a),       gni_dsoftplus(a),   "gn_softplus(a)", gn_mul(gy, gn_sigmoid(a)))
+
+//      fn              NAME        F                       D                   I                    gF              gI        da
+#define GNI_UNARY_ANY(X) \
+    X(gn_neg,         NEG,        -a,                     -a,                 (T)((UT)0 - (UT)a),  "-a",           "-a",     gn_neg(gy)) \
+    X(gn_abs,         ABS,        gni_vabs(a),            fabs(a),            GNI_T(gni_iabs)(a),  "abs(a)",       "GN_ABS_INT(a)", gn_mul(gy, gn_sign(a))) \
+    X(gn_sign,        SIGN,       gni_vsign(a),           gni_dsign(a),       GNI_T(gni_isign)(a), "gn_sign(a)",   "GN_SIGN_INT(a)", gn_zeros_like(gy)) \
+    X(gn_square,      SQUARE,     a * a,                  a * a,              (T)((UT)a * (UT)a),  "a * a",        "a * a",  gn_mul(gy, gn_mul_s(a, 2.0))) \
+    X(gn_floor,       FLOOR,      gni_vfloor(a),          floor(a),           a,                   "floor(a)",     "a",      gn_zeros_like(gy)) \
+    X(gn_ceil,        CEIL,       gni_vceil(a),           ceil(a),            a,                   "ceil(a)",      "a",      gn_zeros_like(gy)) \
+    X(gn_round,       ROUND,      gni_vrint(a),           gni_drint(a),       a,                   "gn_rint(a)",   "a",      gn_zeros_like(gy)) \
+    X(gn_trunc,       TRUNC,      gni_vtrunc(a),          trunc(a),           a,                   "trunc(a)",     "a",      gn_zeros_like(gy)) \
+    X(gn_relu,        RELU,       gni_vmaxc(a, gni_vset(0.0f)), gni_dmax(a, 0.0), GNI_T(gni_irelu)(a), "gn_max(a, GN_F(0.0))", "GN_RELU_INT(a)", gni_grad_relu(gy, y))
+
+//      fn              NAME        F                       D                   I               gF                       gI
+#define GNI_UNARY_BOOL(X) \
+    X(gn_isnan,       ISNAN,      gni_vne(a, a),          a != a,             (T)(0 * a),     "gn_isnan(a)",           "notEqual(a, a)") \
+    X(gn_isinf,       ISINF,      gni_veq(gni_vabs(a), gni_vinf()), fabs(a) == GNI_INF, (T)(0 * a), "gn_isinf(a)",     "notEqual(a, a)") \
+    X(gn_isfinite,    ISFINITE,   gni_vlt(gni_vabs(a), gni_vinf()), fabs(a) < GNI_INF, (T)(0 * a + 1), "gn_isfinite(a)", "equal(a, a)") \
+    X(gn_logical_not, LOGICAL_NOT, gni_veq(a, gni_vset(0.0f)), a == 0.0,      a == 0,         "equal(a, GN_F(0.0))",   "equal(a, GN_ZERO_INT)")
+
+//      fn              NAME        F                       D                   gF                da, db
+#define GNI_BINARY_FLOAT(X) \
+    X(gn_div,         DIV,        a / b,                  a / b,              "gn_div(a, b)",   gn_div(gy, b), gn_neg(gn_div(gn_mul(gy, y), b))) \
+    X(gn_atan2,       ATAN2,      gni_vatan2(a, b),       atan2(a, b),        "gn_atan2(a, b)", gn_div(gn_mul(gy, b), gni_sum_squares(a, b)), gn_neg(gn_div(gn_mul(gy, a), gni_sum_squares(a, b)))) \
+    X(gn_hypot,       HYPOT,      gni_vhypot(a, b),       hypot(a, b),        "gn_hypot(a, b)", gn_mul(gy, gn_div(a, y)), gn_mul(gy, gn_div(b, y)))
+
+//      fn              NAME        F                       D                   I                        gF                  gI              da, db
+#define GNI_BINARY_ANY(X) \
+    X(gn_add,         ADD,        a + b,                  a + b,              (T)((UT)a + (UT)b),      "a + b",            "a + b",        gy, gy) \
+    X(gn_sub,         SUB,        a - b,                  a - b,              (T)((UT)a - (UT)b),      "a - b",            "a - b",        gy, gn_neg(gy)) \
+    X(gn_mul,         MUL,        a * b,                  a * b,              (T)((UT)a * (UT)b),      "a * b",            "a * b",        gn_mul(gy, b), gn_mul(gy, a)) \
+    X(gn_floor_div,   FLOOR_DIV,  gni_vfloor_div(a, b),   gni_dfloor_div(a, b), GNI_T(gni_ifloor_div)(a, b), "gn_floor_div(a, b)", "GN_FLOOR_DIV_INT(a, b)", gn_zeros_like(gy), gn_zeros_like(gy)) \
+    X(gn_mod,         MOD,        gni_vmod(a, b),         gni_dmod(a, b),     GNI_T(gni_imod)(a, b),   "gn_mod(a, b)",     "GN_MOD_INT(a, b)", gy, gn_neg(gn_mul(gy, gn_floor_div(a, b)))) \
+    X(gn_pow,         POW,        gni_vpow(a, b),         pow(a, b),          GNI_T(gni_ipow)(a, b),   "gn_pow(a, b)",     "GN_POW_INT(a, b)", gni_grad_pow_base(gy, a, b), gni_grad_pow_exponent(gy, a, b, y)) \
+    X(gn_minimum,     MIN,        gni_vmin(a, b),         gni_dmin(a, b),     a < b ? a : b,           "gn_min(a, b)",     "min(a, b)",    gni_grad_pick(gy, b, a), gni_grad_pick(gy, a, b)) \
+    X(gn_maximum,     MAX,        gni_vmax(a, b),         gni_dmax(a, b),     a > b ? a : b,           "gn_max(a, b)",     "max(a, b)",    gni_grad_pick(gy, a, b), gni_grad_pick(gy, b, a))
+
+//      fn              NAME        F                       D            I             gF                        gI
+#define GNI_COMPARE(X) \
+    X(gn_eq,          EQ,         gni_veq(a, b),          a == b,      a == b,       "equal(a, b)",            "equal(a, b)") \
+    X(gn_ne,          NE,         gni_vne(a, b),          a != b,      a != b,       "gn_not_equal(a, b)",     "notEqual(a, b)") \
+    X(gn_lt,          LT,         gni_vlt(a, b),          a < b,       a < b,        "lessThan(a, b)",         "lessThan(a, b)") \
+    X(gn_le,          LE,         gni_vle(a, b),          a <= b,      a <= b,       "lessThanEqual(a, b)",    "lessThanEqual(a, b)") \
+    X(gn_gt,          GT,         gni_vgt(a, b),          a > b,       a > b,        "greaterThan(a, b)",      "greaterThan(a, b)") \
+    X(gn_ge,          GE,         gni_vge(a, b),          a >= b,      a >= b,       "greaterThanEqual(a, b)", "greaterThanEqual(a, b)") \
+    X(gn_logical_and, LOGICAL_AND, gni_vtruth(a) & gni_vtruth(b), a != 0.0 && b != 0.0, a != 0 && b != 0, "GN_AND(gn_truth(a), gn_truth(b))", "GN_AND(GN_TRUTH_INT(a), GN_TRUTH_INT(b))") \
+    X(gn_logical_or,  LOGICAL_OR, gni_vtruth(a) | gni_vtruth(b), a != 0.0 || b != 0.0, a != 0 || b != 0, "GN_OR(gn_truth(a), gn_truth(b))", "GN_OR(GN_TRUTH_INT(a), GN_TRUTH_INT(b))") \
+    X(gn_logical_xor, LOGICAL_XOR, gni_vtruth(a) ^ gni_vtruth(b), (a != 0.0) != (b != 0.0), (a != 0) != (b != 0), "GN_XOR(gn_truth(a), gn_truth(b))", "GN_XOR(GN_TRUTH_INT(a), GN_TRUTH_INT(b))")
+
+// Bitwise on integers, logical on bool. Shifts by less than 0 or by the width and more give 0 (-1 for
+// right shifts of negative numbers).
+#define GNI_BINARY_INT(X) \
+    X(gn_and, AND, (T)(a & b), "a & b") \
+    X(gn_or, OR, (T)(a | b), "a | b") \
+    X(gn_xor, XOR, (T)(a ^ b), "a ^ b") \
+    X(gn_shl, SHL, GNI_T(gni_ishl)(a, b), "GN_SHL_INT(a, b)") \
+    X(gn_shr, SHR, GNI_T(gni_ishr)(a, b), "GN_SHR_INT(a, b)")
+
+// Reductions over a set of axes (room reductions says what they give). `form`: VALUES has CPU loops for
+// floats, signed and unsigned integers, TRUTH for floats and integers; `loop` is their name. The shaders'
+// numbers are in tools/shaders/ops.glsl too.
+//      fn       NAME  loop  form    gradient
+#define GNI_REDUCE_AXES(X) \
+    X(gn_sum,    SUM,  sum,  VALUES, gni_back_sum) \
+    X(gn_prod,   PROD, prod, VALUES, gni_back_prod) \
+    X(gn_min,    MIN,  min,  VALUES, gni_back_minmax) \
+    X(gn_max,    MAX,  max,  VALUES, gni_back_minmax) \
+    X(gn_any,    ANY,  any,  TRUTH,  NULL) \
+    X(gn_all,    ALL,  all,  TRUTH,  NULL)
+// And over one axis, to places: without gradient.
+//      fn         NAME    loop    form
+#define GNI_REDUCE_PLACE(X) \
+    X(gn_argmin,   ARGMIN, argmin, VALUES) \
+    X(gn_argmax,   ARGMAX, argmax, VALUES)
+
+// One function per row: gn_array *gn_sin(gn_array *a), gn_array *gn_add(gn_array *a, gn_array *b) with
+// NumPy broadcasting and promotion, gn_array *gn_add_s(gn_array *a, double b) with a Python-like scalar
+// that keeps the dtype of `a` (an integer array and a fraction give float32).
+#define GN_X(fn, NAME, F, D, gF, da) GPUNUM_API gn_array *fn(gn_array *a);
+GNI_UNARY_FLOAT(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, I, gF, gI, da) GPUNUM_API gn_array *fn(gn_array *a);
+GNI_UNARY_ANY(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, I, gF, gI) GPUNUM_API gn_array *fn(gn_array *a);
+GNI_UNARY_BOOL(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, gF, da, db)                                                           \
+    GPUNUM_API gn_array *fn(gn_array *a, gn_array *b);                                             \
+    GPUNUM_API gn_array *fn##_s(gn_array *a, double b);
+GNI_BINARY_FLOAT(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, I, gF, gI, da, db)                                                    \
+    GPUNUM_API gn_array *fn(gn_array *a, gn_array *b);                                             \
+    GPUNUM_API gn_array *fn##_s(gn_array *a, double b);
+GNI_BINARY_ANY(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, I, gF, gI)                                                            \
+    GPUNUM_API gn_array *fn(gn_array *a, gn_array *b);                                             \
+    GPUNUM_API gn_array *fn##_s(gn_array *a, double b);
+GNI_COMPARE(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, I, gI)                                                                      \
+    GPUNUM_API gn_array *fn(gn_array *a, gn_array *b);                                             \
+    GPUNUM_API gn_array *fn##_s(gn_array *a, double b);
+GNI_BINARY_INT(GN_X)
+#undef GN_X
+
+#define GN_X(fn, NAME, loop, form, back) GPUNUM_API gn_array *fn(gn_array *a, uint32_t axes);
+GNI_REDUCE_AXES(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, loop, form) GPUNUM_API gn_array *fn(gn_array *a, int axis);
+GNI_REDUCE_PLACE(GN_X)
+#undef GN_X
+
+GPUNUM_API gn_array *gn_rsub_s(gn_array *a, double b); // b - a
+GPUNUM_API gn_array *gn_rdiv_s(gn_array *a, double b); // b / a
+GPUNUM_API gn_array *gn_rpow_s(gn_array *a, double b); // b to the power a
+GPUNUM_API gn_array *gn_leaky_relu(gn_array *a, double slope);
+GPUNUM_API gn_array *gn_elu(gn_array *a, double alpha);
+GPUNUM_API gn_array *gn_clamp(gn_array *a, double low, double high);
+GPUNUM_API gn_array *gn_where(gn_array *condition, gn_array *a, gn_array *b); // a where true, else b
+GPUNUM_API gn_array *gn_fma(gn_array *a, gn_array *b, gn_array *c);           // a * b + c
+GPUNUM_API gn_array *gn_lerp(gn_array *a, gn_array *b, gn_array *t);          // a + t * (b - a)

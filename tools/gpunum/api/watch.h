@@ -1,0 +1,5 @@
+// >>watch
+// Profiles in Chrome's trace format.
+
+GPUNUM_API void gn_profile_begin(gn_context *g);
+GPUNUM_API gn_status gn_profile_end(gn_context *g, const char *path);

@@ -1,0 +1,675 @@
+// >>array
+// Array headers, buffers, references and scopes. Headers live in slabs that stay until gn_close, so that
+// a stale pointer can be told from a live one.
+
+#define GNI_SLAB_ARRAYS 128
+
+typedef struct gni_slab {
+    struct gni_slab *next;
+    gn_array arrays[GNI_SLAB_ARRAYS];
+} gni_slab;
+
+static int64_t gni_elements(const gn_shape *s) {
+    int64_t n = 1;
+    for (int i = 0; i < s->rank; i++)
+        if (s->dim[i] == 0) return 0;
+    for (int i = 0; i < s->rank; i++) {
+        // Without a division where it cannot be; in bytes too.
+        if ((n | s->dim[i]) >> 29 != 0 && n > INT64_MAX / 16 / s->dim[i]) return -1;
+        n *= s->dim[i];
+    }
+    return n;
+}
+
+static bool gni_same_shape(const gn_shape *a, const gn_shape *b) {
+    if (a->rank != b->rank) return false;
+    for (int i = 0; i < a->rank; i++)
+        if (a->dim[i] != b->dim[i]) return false;
+    return true;
+}
+
+static void gni_strides_of(const gn_shape *s, int64_t *stride) {
+    int64_t step = 1;
+    for (int i = s->rank - 1; i >= 0; i--) {
+        stride[i] = step;
+        // Empty arrays may have extents whose product does not fit.
+        const int64_t extent = GNI_MAX(s->dim[i], 1);
+        step = (step | extent) >> 31 != 0 && step > INT64_MAX / extent ? INT64_MAX : step * extent;
+    }
+}
+
+static bool gni_is_contiguous(const gn_array *a) {
+    int64_t step = 1;
+    if (gni_elements(&a->shape) == 0) return true;
+    for (int i = a->shape.rank - 1; i >= 0; i--) {
+        if (a->shape.dim[i] != 1 && a->stride[i] != step) return false;
+        step *= a->shape.dim[i];
+    }
+    return true;
+}
+
+static int gni_axis(gn_context *g, const char *fn, int axis, int rank) {
+    int at = axis < 0 ? axis + rank : axis;
+    if (at >= 0 && at < rank) return at;
+    gni_fail(g, GN_ERROR_ARGUMENT, "%s: axis %d is out of bounds for array of rank %d", fn, axis,
+             rank);
+    return -1;
+}
+
+#define GNI_AXIS_BITS 0xffffu
+#define GNI_AXIS_BAD 0x40000000u  // GN_AXIS of a number out of range
+#define GNI_AXIS_MARK 0x80000000u // in every GN_AXIS, not in a number that someone wrote for one
+
+static uint32_t gni_axes(gn_context *g, const char *fn, uint32_t axes, int rank) {
+    uint32_t set = 0, bits = axes & GNI_AXIS_BITS;
+    if (axes & GNI_AXIS_BAD) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: a GN_AXIS is not in -8 to 7", fn);
+        return ~0u;
+    }
+    bool marked = (axes & GNI_AXIS_MARK) != 0;
+    if ((axes & ~(GNI_AXIS_MARK | GNI_AXIS_BITS | GN_KEEP)) || marked != (bits != 0)) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: 0x%x is not a set of axes such as GN_AXIS(1)", fn,
+                 (unsigned)axes);
+        return ~0u;
+    }
+    if (bits == 0) return (1u << rank) - 1u;
+    for (int i = 0; i < 16; i++) {
+        if (!(bits >> i & 1u)) continue;
+        int at = gni_axis(g, fn, i < 8 ? i : i - 16, rank);
+        if (at < 0) return ~0u;
+        set |= 1u << at;
+    }
+    return set;
+}
+
+static bool gni_broadcast(const gn_shape *a, const gn_shape *b, gn_shape *out) {
+    gn_shape s;
+    memset(&s, 0, sizeof s);
+    s.rank = GNI_MAX(a->rank, b->rank);
+    for (int i = 1; i <= s.rank; i++) {
+        int64_t da = i <= a->rank ? a->dim[a->rank - i] : 1;
+        int64_t db = i <= b->rank ? b->dim[b->rank - i] : 1;
+        if (da != db && da != 1 && db != 1) return false;
+        s.dim[s.rank - i] = da == 1 ? db : da;
+    }
+    *out = s;
+    return true;
+}
+
+// ---- buffers
+
+// CPU memory of arrays is kept for the next array of about that size: fresh pages are slow to touch.
+static size_t gni_host_bytes(uint64_t bytes) {
+    uint64_t step = 64;
+    while (step * 16 <= bytes) step *= 2;
+    return (size_t)((bytes + step - 1) / step * step);
+}
+
+static void gni_host_cache_drop(gn_context *g, int i) {
+    gni_free(g, g->host_cache[i].p);
+    g->host_cached -= g->host_cache[i].bytes;
+    g->host_cache_count--;
+    memmove(&g->host_cache[i], &g->host_cache[i + 1],
+            sizeof g->host_cache[0] * (size_t)(g->host_cache_count - i));
+}
+
+static void gni_small_cache_trim(gn_context *g) {
+    for (int i = 0; i < GNI_SMALL_CLASSES; i++)
+        while (g->small_cache[i] != NULL) {
+            void *p = g->small_cache[i];
+            g->small_cache[i] = *(void **)p;
+            gni_free(g, p);
+        }
+    g->small_cached = 0;
+}
+
+static void gni_host_cache_trim(gn_context *g) {
+    while (g->host_cache_count > 0) gni_host_cache_drop(g, 0);
+    gni_small_cache_trim(g);
+}
+
+// The list of small blocks of that size, which gni_host_bytes made: 16 steps of 64, then 8 to each doubling.
+static void **gni_small_list(gn_context *g, size_t bytes) {
+    size_t step = 64;
+    int i = 0;
+    for (; step * 16 < bytes; step *= 2) i += 8;
+    return &g->small_cache[i + (int)(bytes / step)];
+}
+
+static void *gni_host_fresh(gn_context *g, size_t bytes) {
+    void *p = gni_alloc(g, bytes);
+    if (p != NULL || g->host_cached + g->small_cached == 0) return p;
+    gni_host_cache_trim(g);
+    return gni_alloc(g, bytes);
+}
+
+static void *gni_host_take(gn_context *g, uint64_t bytes) {
+    size_t need = gni_host_bytes(bytes);
+    if (need < GNI_HOST_CACHE_LEAST) {
+        void **list = gni_small_list(g, need), *first = *list;
+        if (first == NULL) return gni_host_fresh(g, need);
+        *list = *(void **)first;
+        g->small_cached -= need;
+        return first;
+    }
+    for (int i = g->host_cache_count - 1; i >= 0; i--) {
+        if (g->host_cache[i].bytes != need) continue;
+        void *p = g->host_cache[i].p;
+        g->host_cache[i].p = NULL;
+        gni_host_cache_drop(g, i);
+        return p;
+    }
+    return gni_host_fresh(g, need);
+}
+
+static void gni_host_give(gn_context *g, void *p, uint64_t bytes) {
+    size_t size = gni_host_bytes(bytes);
+    if (size == 0 || size > GNI_HOST_CACHE_BYTES / 2) {
+        gni_free(g, p);
+        return;
+    }
+    if (size < GNI_HOST_CACHE_LEAST) {
+        if (g->small_cached + size > GNI_SMALL_CACHE_BYTES) gni_small_cache_trim(g);
+        void **list = gni_small_list(g, size);
+        *(void **)p = *list;
+        *list = p;
+        g->small_cached += size;
+        return;
+    }
+    while (g->host_cache_count == GNI_HOST_CACHE_SLOTS ||
+           g->host_cached + size > GNI_HOST_CACHE_BYTES)
+        gni_host_cache_drop(g, 0);
+    g->host_cache[g->host_cache_count].p = p;
+    g->host_cache[g->host_cache_count].bytes = size;
+    g->host_cache_count++;
+    g->host_cached += size;
+}
+
+static gni_buffer *gni_buffer_new(gn_context *g, uint64_t bytes) {
+    gni_buffer *b = (gni_buffer *)gni_host_take(g, sizeof(gni_buffer));
+    if (b == NULL) {
+        gni_fail_memory(g, "gn_array", sizeof(gni_buffer));
+        return NULL;
+    }
+    memset(b, 0, sizeof *b);
+    b->refs = 1;
+    b->bytes = bytes;
+    return b;
+}
+
+static void gni_buffer_drop_host(gn_context *g, gni_buffer *b) {
+    if (b->host == NULL) return;
+    if (!b->host_borrowed)
+        gni_host_give(g, b->host, b->bytes);
+    else if (b->host_free != NULL)
+        b->host_free(b->host, b->host_user);
+    b->host = NULL;
+    b->host_borrowed = false;
+}
+
+static void gni_buffer_release(gn_context *g, gni_buffer *b) {
+    if (b == NULL || --b->refs > 0) return;
+    gni_buffer_drop_host(g, b);
+    if (b->has_device && !b->device_borrowed) gni_vk_free(g->vk, &b->device);
+    gni_host_give(g, b, sizeof *b);
+}
+
+// Memory on that side, contents undefined. Sizes are padded so that kernels may read whole vectors.
+static bool gni_buffer_memory(gn_context *g, gni_buffer *b, uint32_t side) {
+    if (side == GNI_ON_CPU) {
+        if (b->host != NULL) return true;
+        b->host = gni_host_take(g, b->bytes);
+        if (b->host == NULL) gni_fail_memory(g, "gn_array", b->bytes);
+        return b->host != NULL;
+    }
+    if (b->has_device) return true;
+    if (g->vk == NULL) {
+        gni_fail(g, GN_ERROR_UNSUPPORTED, "gn_array: this context has no GPU");
+        return false;
+    }
+    b->has_device = gni_vk_alloc(g->vk, GNI_MAX(b->bytes, 16), &b->device);
+    if (!b->has_device) gni_fail_memory(g, "gn_array: device memory", b->bytes);
+    return b->has_device;
+}
+
+static bool gni_buffer_need(gn_context *g, gni_buffer *b, uint32_t side) {
+    if (b->where & side) return true;
+    if (!gni_buffer_memory(g, b, side)) return false;
+    if (b->where != 0 && b->bytes > 0) {
+        bool moved = side == GNI_ON_CPU ? gni_vk_download(g->vk, &b->device, 0, b->host, b->bytes)
+                                        : gni_vk_upload(g->vk, &b->device, 0, b->host, b->bytes);
+        if (!moved) {
+            gni_fail(g, GN_ERROR_DEVICE_LOST, "gn_array: copying %llu bytes %s the GPU failed",
+                     (unsigned long long)b->bytes, side == GNI_ON_CPU ? "from" : "to");
+            return false;
+        }
+    }
+    b->where |= side;
+    return true;
+}
+
+static bool gni_buffer_claim(gn_context *g, gni_buffer *b, uint32_t side) {
+    if (!gni_buffer_memory(g, b, side)) return false;
+    if (b->where != 0) b->version++; // first contents are no overwriting
+    b->where = side;
+    return true;
+}
+
+// ---- headers
+
+// The header that has been free for the longest is the next one used: a stale pointer shows for a while.
+static void gni_header_free(gn_context *g, gn_array *a) {
+    a->all_next = NULL;
+    if (g->free_arrays == NULL)
+        g->free_arrays = a;
+    else
+        g->free_last->all_next = a;
+    g->free_last = a;
+}
+
+// By way of a pointer: what compilers put in memset's place for some hundred bytes takes several times as long.
+static void gni_header_clear(gn_array *a) {
+    void *(*volatile clear)(void *, int, size_t) = memset;
+    (void)clear(a, 0, sizeof *a);
+}
+
+static gn_array *gni_header_new(gn_context *g) {
+    if (g->free_arrays == NULL) {
+        gni_slab *slab = (gni_slab *)gni_calloc(g, sizeof(gni_slab));
+        if (slab == NULL) {
+            gni_fail_memory(g, "gn_array", sizeof(gni_slab));
+            return NULL;
+        }
+        slab->next = g->slabs;
+        g->slabs = slab;
+        for (int i = 0; i < GNI_SLAB_ARRAYS; i++) {
+            slab->arrays[i].ctx = g;
+            slab->arrays[i].magic = GNI_DEAD;
+            gni_header_free(g, &slab->arrays[i]);
+        }
+    }
+    gn_array *a = g->free_arrays;
+    g->free_arrays = a->all_next;
+    gni_header_clear(a);
+    a->magic = GNI_ALIVE;
+    a->ctx = g;
+    a->refs = 1;
+    a->maker = "";
+    a->scope_slot = -1;
+    a->all_next = g->arrays;
+    if (g->arrays != NULL) g->arrays->all_prev = a;
+    g->arrays = a;
+    g->array_count++;
+    return a;
+}
+
+static gn_array *gni_array_new(gn_context *g, gn_dtype t, const gn_shape *s) {
+    gn_array *a = gni_header_new(g);
+    if (a == NULL) return NULL;
+    a->dtype = t;
+    a->shape = *s;
+    gni_strides_of(s, a->stride);
+    return a;
+}
+
+static gn_array *gni_array_filled(gn_context *g, gn_dtype t, const gn_shape *s, void **host) {
+    gn_array *a = gni_array_new(g, t, s);
+    if (a == NULL) return NULL;
+    a->buf = gni_buffer_new(g, (uint64_t)gni_elements(s) * gn_dtype_size(t));
+    if (a->buf == NULL || !gni_buffer_claim(g, a->buf, GNI_ON_CPU)) {
+        gni_unref(g, a);
+        return NULL;
+    }
+    *host = a->buf->host;
+    return a;
+}
+
+static gn_array *gni_array_view(gn_context *g, gn_array *base, const gn_shape *s,
+                                const int64_t *stride, int64_t offset) {
+    if (!gni_materialize(g, base)) return NULL;
+    gn_array *a = gni_array_new(g, base->dtype, s);
+    if (a == NULL) return NULL;
+    memcpy(a->stride, stride, sizeof(int64_t) * (size_t)s->rank);
+    a->offset = offset;
+    a->buf = base->buf;
+    a->buf->refs++;
+    a->on_gpu = base->on_gpu;
+    return a;
+}
+
+static void gni_ref(gn_array *a) { a->refs++; }
+
+// Takes everything out of a dying header. What it held is pushed on `todo` through all_next, so that a
+// long chain of dependencies is freed without recursion.
+static void gni_header_empty(gn_context *g, gn_array *a, gn_array **todo) {
+    gni_expr *e = a->expr;
+    if (e != NULL) {
+        gni_pending_remove(g, a);
+        for (int i = 0; i < e->n_src; i++)
+            if (e->src[i] != NULL && gni_source_drop(g, e->src[i]))
+                gni_header_doom(g, e->src[i], todo);
+        gni_free(g, e);
+    }
+    gni_node *node = a->node;
+    if (node != NULL) {
+        for (int i = 0; i < node->n_in; i++)
+            if (node->in[i] != NULL && --node->in[i]->refs == 0)
+                gni_header_doom(g, node->in[i], todo);
+        node->n_in = 0;
+        gni_node_free(g, node);
+    }
+    if (a->grad != NULL) {
+        a->grad->user_refs--;
+        if (--a->grad->refs == 0) gni_header_doom(g, a->grad, todo);
+    }
+    gni_buffer_release(g, a->buf);
+}
+
+// Unlinks a header without references from the list of live ones and queues it.
+static void gni_header_doom(gn_context *g, gn_array *a, gn_array **todo) {
+    if (a->all_prev != NULL)
+        a->all_prev->all_next = a->all_next;
+    else
+        g->arrays = a->all_next;
+    if (a->all_next != NULL) a->all_next->all_prev = a->all_prev;
+    g->array_count--;
+    a->magic = GNI_DEAD;
+    a->all_next = *todo;
+    *todo = a;
+}
+
+static void gni_unref(gn_context *g, gn_array *a) {
+    if (a == NULL || --a->refs > 0) return;
+    gn_array *todo = NULL;
+    gni_header_doom(g, a, &todo);
+    while (todo != NULL) {
+        gn_array *dead = todo;
+        todo = dead->all_next;
+        gni_header_empty(g, dead, &todo);
+        dead->expr = NULL;
+        dead->node = NULL;
+        dead->grad = NULL;
+        dead->buf = NULL;
+        gni_header_free(g, dead);
+    }
+}
+
+// ---- owners: the caller (scope 0) or one of the open scopes
+
+static bool gni_scope_add(gn_context *g, gni_stack *stack, int depth, gn_array *a) {
+    a->stack = NULL;
+    a->scope = 0;
+    a->scope_slot = -1;
+    if (stack == NULL || depth == 0) return true;
+    gni_scope *s = &stack->scopes[depth];
+    if (s->count == s->capacity) {
+        int capacity = s->capacity > 0 ? 2 * s->capacity : 32;
+        gn_array **list =
+            (gn_array **)gni_realloc(g, s->list, sizeof(gn_array *) * (size_t)s->count,
+                                     sizeof(gn_array *) * (size_t)capacity);
+        if (list == NULL) {
+            gni_fail_memory(g, "gn_scope", sizeof(gn_array *) * (size_t)capacity);
+            return false;
+        }
+        s->list = list;
+        s->capacity = capacity;
+    }
+    a->stack = stack;
+    a->scope = depth;
+    a->scope_slot = s->count;
+    s->list[s->count++] = a;
+    return true;
+}
+
+static void gni_scope_remove(gn_array *a) {
+    if (a->scope_slot < 0) return;
+    gni_scope *s = &a->stack->scopes[a->scope];
+    gn_array *last = s->list[--s->count];
+    s->list[a->scope_slot] = last;
+    last->scope_slot = a->scope_slot;
+    a->stack = NULL;
+    a->scope = 0;
+    a->scope_slot = -1;
+}
+
+// Drops one reference of the caller's or of a scope's.
+static void gni_user_release(gn_context *g, gn_array *a) {
+    if (--a->user_refs == 0) {
+        gni_scope_remove(a);
+        gni_lazy_orphaned(g, a);
+    }
+    gni_unref(g, a);
+}
+
+// The creator's reference becomes the caller's, or that of the scope that is open.
+static gn_array *gni_adopt(gn_context *g, gn_array *y) {
+    if (y != NULL && y->user_refs > 0) { // has an owner already: hand out a second header
+        gn_array *view = gni_array_view(g, y, &y->shape, y->stride, y->offset);
+        gni_unref(g, y);
+        y = view;
+    }
+    if (y == NULL) return NULL;
+    y->user_refs = 1;
+    if (!g->call_failed && gni_scope_add(g, g->stack, g->stack != NULL ? g->stack->count : 0, y))
+        return y;
+    gni_unref(g, y);
+    return NULL;
+}
+
+static gn_array *gni_end(gn_context *g, gn_array *y) {
+    y = gni_adopt(g, y);
+    gni_end_plain(g);
+    return y;
+}
+
+static gn_array *gni_end_scope(gn_context *g, gn_array *y) {
+    if (y != NULL) gn_keep(y);
+    gn_scope_end(g);
+    if (y != NULL && g->call_failed) {
+        gn_release(y);
+        y = NULL;
+    }
+    gni_end_plain(g);
+    return y;
+}
+
+// Room for one more scope on the stack.
+static bool gni_stack_grow(gn_context *g, gni_stack *stack) {
+    if (stack->count + 2 <= stack->capacity) return true;
+    int capacity = GNI_MAX(16, 2 * stack->capacity);
+    gni_scope *scopes = (gni_scope *)gni_calloc(g, sizeof(gni_scope) * (size_t)capacity);
+    if (scopes == NULL) {
+        gni_fail_memory(g, "gn_scope_begin", sizeof(gni_scope) * (size_t)capacity);
+        return false;
+    }
+    if (stack->scopes != NULL)
+        memcpy(scopes, stack->scopes, sizeof(gni_scope) * (size_t)stack->capacity);
+    gni_free(g, stack->scopes);
+    stack->scopes = scopes;
+    stack->capacity = capacity;
+    return true;
+}
+
+GPUNUM_API void gn_scope_begin(gn_context *g) {
+    if (!gni_begin_context("gn_scope_begin", g)) return;
+    if (g->stack == NULL) g->stack = gni_stack_here(g, true);
+    if (g->stack == NULL)
+        g->lost_scopes++; // so that the matching gn_scope_end closes no other
+    else if (g->stack->lost > 0 || !gni_stack_grow(g, g->stack))
+        g->stack->lost++;
+    else
+        g->stack->count++;
+    gni_end_plain(g);
+}
+
+GPUNUM_API void gn_scope_end(gn_context *g) {
+    if (!gni_begin_context("gn_scope_end", g)) return;
+    gni_stack *stack = g->stack;
+    if (stack == NULL && g->lost_scopes > 0) {
+        g->lost_scopes--;
+    } else if (stack != NULL && stack->lost > 0) {
+        stack->lost--;
+    } else if (stack == NULL || stack->count == 0) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_scope_end: no scope is open");
+    } else {
+        gni_scope *s = &stack->scopes[stack->count];
+        while (s->count > 0) {
+            gn_array *a = s->list[s->count - 1];
+            gni_scope_remove(a);
+            gni_user_release(g, a);
+        }
+        stack->count--;
+    }
+    gni_end_plain(g);
+}
+
+GPUNUM_API gn_array *gn_keep(gn_array *a) {
+    gn_context *g = gni_begin("gn_keep", &a, 1);
+    if (g == NULL) return NULL;
+    if (a->scope_slot >= 0) {
+        gni_stack *stack = a->stack;
+        int outer = a->scope - 1;
+        gni_scope_remove(a);
+        gni_scope_add(g, stack, outer, a);
+    }
+    gni_end_plain(g);
+    return a;
+}
+
+GPUNUM_API gn_array *gn_retain(gn_array *a) {
+    gn_context *g = gni_begin("gn_retain", &a, 1);
+    if (g == NULL) return NULL;
+    a->refs++;
+    a->user_refs++;
+    gni_end_plain(g);
+    return a;
+}
+
+GPUNUM_API void gn_release(gn_array *a) {
+    gn_context *g = gni_begin("gn_release", &a, 1);
+    if (g == NULL) return;
+    gni_user_release(g, a);
+    gni_end_plain(g);
+}
+
+GPUNUM_API void gn_set(gn_array **slot, gn_array *value) {
+    if (slot == NULL || *slot == value) return;
+    gn_array *old = *slot;
+    gn_array *both[2];
+    both[0] = value != NULL ? value : old;
+    both[1] = old != NULL ? old : value;
+    gn_context *g = gni_begin("gn_set", both, 2);
+    if (g == NULL) return;
+    if (value == NULL &&
+        g->status != GN_OK) { // keep what is there: the new value could not be made
+        gni_end_plain(g);
+        return;
+    }
+    if (value != NULL) {
+        gni_scope_remove(value);
+        if (old != NULL && old->scope_slot >= 0) gni_scope_add(g, old->stack, old->scope, value);
+        if (old != NULL && old->wants_grad && value->node == NULL) value->wants_grad = true;
+    }
+    *slot = value;
+    if (old != NULL) gni_user_release(g, old);
+    gni_end_plain(g);
+}
+
+// ---- facts
+
+GPUNUM_API gn_shape gn_shape_from(int rank, const int64_t *dims) {
+    gn_shape s;
+    memset(&s, 0, sizeof s);
+    s.rank = rank;
+    for (int i = 0; i < rank && i < GN_MAX_RANK; i++) s.dim[i] = dims[i];
+    return s;
+}
+
+// Reports a shape that no array can have.
+static bool gni_shape_ok(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s) {
+    char text[200];
+    if ((unsigned)t >= (unsigned)GN_DTYPE_COUNT) {
+        gni_fail(g, GN_ERROR_DTYPE, "%s: %d is not a dtype", fn, (int)t);
+        return false;
+    }
+    if (s->rank < 0 || s->rank > GN_MAX_RANK) {
+        gni_fail(g, GN_ERROR_SHAPE, "%s: rank %d is not in 0..%d", fn, s->rank, GN_MAX_RANK);
+        return false;
+    }
+    for (int i = 0; i < s->rank; i++)
+        if (s->dim[i] < 0) {
+            gni_fail(g, GN_ERROR_SHAPE, "%s: negative dimension in %s", fn,
+                     gni_shape_text(text, sizeof text, s));
+            return false;
+        }
+    if (gni_elements(s) < 0) {
+        gni_fail(g, GN_ERROR_SHAPE, "%s: %s has too many elements", fn,
+                 gni_shape_text(text, sizeof text, s));
+        return false;
+    }
+    return true;
+}
+
+static bool gni_known(const gn_array *a) { return a != NULL && a->magic == GNI_ALIVE; }
+
+GPUNUM_API gn_shape gn_shape_of(const gn_array *a) {
+    if (gni_known(a)) return a->shape;
+    return gn_shape_from(0, NULL);
+}
+GPUNUM_API gn_dtype gn_dtype_of(const gn_array *a) { return gni_known(a) ? a->dtype : GN_F32; }
+GPUNUM_API int64_t gn_size(const gn_array *a) { return gni_known(a) ? gni_elements(&a->shape) : 0; }
+GPUNUM_API size_t gn_bytes(const gn_array *a) {
+    return gni_known(a) ? (size_t)gni_elements(&a->shape) * gn_dtype_size(a->dtype) : 0;
+}
+GPUNUM_API int gn_rank(const gn_array *a) { return gni_known(a) ? a->shape.rank : 0; }
+GPUNUM_API int64_t gn_dim(const gn_array *a, int axis) {
+    if (!gni_known(a)) return -1;
+    int at = axis < 0 ? axis + a->shape.rank : axis;
+    return at >= 0 && at < a->shape.rank ? a->shape.dim[at] : -1;
+}
+GPUNUM_API gn_context *gn_context_of(const gn_array *a) { return a != NULL ? a->ctx : NULL; }
+
+GPUNUM_API size_t gn_dtype_size(gn_dtype t) {
+    static const uint8_t size[] = {
+#define GN_X(name, bytes, numpy, safetensors) bytes,
+        GN_DTYPE_LIST(GN_X)
+#undef GN_X
+    };
+    return (unsigned)t < (unsigned)GN_DTYPE_COUNT ? size[t] : 0;
+}
+
+GPUNUM_API const char *gn_dtype_name(gn_dtype t) {
+    static const char *const text[] = {
+#define GN_X(name, bytes, numpy, safetensors) numpy,
+        GN_DTYPE_LIST(GN_X)
+#undef GN_X
+    };
+    return (unsigned)t < (unsigned)GN_DTYPE_COUNT ? text[t] : "unknown";
+}
+
+static bool gni_is_float(gn_dtype t) {
+    return t == GN_F32 || t == GN_F16 || t == GN_BF16 || t == GN_F64;
+}
+static bool gni_is_complex(gn_dtype t) { return t == GN_C64 || t == GN_C128; }
+static bool gni_is_integer(gn_dtype t) {
+    return !gni_is_float(t) && !gni_is_complex(t) && t != GN_BOOL;
+}
+static bool gni_is_wide(gn_dtype t) { return t == GN_F64 || t == GN_I64; }
+
+GPUNUM_API gn_dtype gn_promote(gn_dtype a, gn_dtype b) {
+    if ((unsigned)a >= (unsigned)GN_DTYPE_COUNT || (unsigned)b >= (unsigned)GN_DTYPE_COUNT)
+        return GN_DTYPE_COUNT;
+    if (a == b) return a;
+    if (gni_is_complex(a) || gni_is_complex(b)) {
+        bool big = a == GN_C128 || b == GN_C128 || a == GN_F64 || b == GN_F64;
+        return big ? GN_C128 : GN_C64;
+    }
+    if (a == GN_BOOL) return b;
+    if (b == GN_BOOL) return a;
+    if (gni_is_float(a) != gni_is_float(b)) return gni_is_float(a) ? a : b;
+    if (gni_is_float(a)) return a == GN_F64 || b == GN_F64 ? GN_F64 : GN_F32; // f16 with bf16 too
+    if (a == GN_I64 || b == GN_I64) return GN_I64;
+    bool has_u32 = a == GN_U32 || b == GN_U32, has_u8 = a == GN_U8 || b == GN_U8;
+    if (has_u32) return has_u8 ? GN_U32 : GN_I64;
+    return GN_I32; // i32 with a smaller one, u8 with i8
+}

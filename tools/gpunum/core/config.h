@@ -1,0 +1,107 @@
+// >>config
+// Switches resolved, system headers, compiler set-up. Nothing here has state.
+
+#ifdef __FAST_MATH__
+#error "gpunum.h: -ffast-math breaks NaN, Inf and rounding; compile the implementation without it"
+#endif
+
+// The SIMD rooms are compiled by including this file again under the name it is known by.
+#ifndef GPUNUM_SELF
+#define GPUNUM_SELF "gpunum.h"
+#endif
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#ifdef _WIN32
+#ifndef WIN32_LEAN_AND_MEAN
+#define WIN32_LEAN_AND_MEAN
+#endif
+#ifndef NOMINMAX
+#define NOMINMAX
+#endif
+#include <windows.h>
+#else
+#include <sys/time.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+#ifndef GPUNUM_NO_THREADS
+#include <pthread.h>
+#include <sched.h>
+#endif
+#endif
+
+#if defined(__GNUC__) || defined(__clang__)
+#define GNI_GNU 1
+#endif
+#if defined(__x86_64__) && defined(GNI_GNU) && !defined(GPUNUM_NO_SIMD) && !defined(_WIN32)
+#define GNI_X86 1 // AVX code of gcc on Windows misaligns the stack
+#include <immintrin.h>
+#elif defined(__aarch64__) && defined(GNI_GNU) && !defined(GPUNUM_NO_SIMD)
+#define GNI_NEON 1
+#include <arm_neon.h>
+#endif
+#if defined(GNI_GNU) && !defined(GPUNUM_NO_SIMD)
+#define GNI_SIMD 1
+#endif
+#if defined(GNI_X86) && !defined(GPUNUM_NO_AVX512) && (defined(__OPTIMIZE__) || defined(GPUNUM_PART))
+#define GNI_AVX512 1 // without optimisation two passes are enough to wait for
+#endif
+
+// A product and a sum round separately unless a kernel asks for a fused multiply-add: the same bits
+// from every compiler and every flag.
+#if defined(__clang__)
+#pragma STDC FP_CONTRACT OFF
+#elif defined(__GNUC__)
+#pragma GCC push_options
+#pragma GCC optimize("fp-contract=off")
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpsabi"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized" // in g++'s own avx512fintrin.h
+#ifndef __OPTIMIZE__ // intrinsics are macros then, and warn where they are used
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+#endif
+#endif
+
+#define GNI_UNUSED(x) ((void)(x))
+#define GNI_CAST(T, x) ((T)(x))
+#define GNI_MIN(a, b) ((a) < (b) ? (a) : (b))
+#define GNI_MAX(a, b) ((a) > (b) ? (a) : (b))
+#define GNI_COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
+#if defined(GNI_GNU)
+#define GNI_RESTRICT __restrict__
+// For helpers of kernels: a call inside an inner loop would cost more than they do.
+#ifdef __OPTIMIZE__
+#define GNI_INLINE static inline __attribute__((always_inline))
+#else
+#define GNI_INLINE static inline
+#endif
+#define GNI_PRINTF(text, first) __attribute__((format(printf, text, first)))
+#define GNI_NOINLINE __attribute__((noinline))
+#define GNI_MAYBE_UNUSED __attribute__((unused))
+#else
+#define GNI_RESTRICT __restrict
+#define GNI_INLINE static inline
+#define GNI_PRINTF(text, first)
+#define GNI_NOINLINE __declspec(noinline)
+#define GNI_MAYBE_UNUSED
+#endif
+#ifdef __MINGW32__
+#undef GNI_PRINTF
+#define GNI_PRINTF(text, first) __attribute__((format(gnu_printf, text, first)))
+#endif
+
+#define GNI_INF ((double)INFINITY)
+#define GNI_NAN ((double)NAN)
+#define GNI_LN2 0.69314718055994530942
+#define GNI_LN10 2.30258509299404568402
+#define GNI_2_SQRTPI 1.12837916709551257390
+#define GNI_SQRT1_2 0.70710678118654752440
+#define GNI_1_SQRT2PI 0.39894228040143267794

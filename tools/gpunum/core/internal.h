@@ -1,0 +1,152 @@
+// >>internal
+// The functions that rooms offer each other, by the room that defines them.
+
+// memory: gni_alloc'd blocks are 64-byte aligned; NULL when there is none left, which the caller reports.
+static void *gni_alloc(gn_context *g, size_t bytes);
+static void *gni_calloc(gn_context *g, size_t bytes);
+static void *gni_realloc(gn_context *g, void *p, size_t old_bytes,
+                         size_t new_bytes); // p stays valid on failure
+static void gni_free(gn_context *g, void *p);
+
+// log and errors: the first failure is kept on the context, each one makes the public call return NULL.
+static void gni_fail(gn_context *g, gn_status status, const char *format, ...) GNI_PRINTF(3, 4);
+static void gni_fail_memory(gn_context *g, const char *what, uint64_t bytes);
+static void gni_log(gn_context *g, gn_log_level level, const char *format, ...) GNI_PRINTF(3, 4);
+static const char *gni_shape_text(char *text, size_t size, const gn_shape *s); // "(3,4)"
+
+// calls: every public function that takes arrays starts with gni_begin, which checks them and takes the
+// lock, and ends with one of the others. gni_begin returns NULL (unlocked) when one is NULL or stale.
+static gn_context *gni_begin(const char *fn, gn_array *const *arrays, int count);
+static bool gni_begin_context(const char *fn, gn_context *g); // for functions that take a context
+static gn_array *gni_end(gn_context *g,
+                         gn_array *y); // y's creator reference becomes the caller's (or its
+                                       // scope's); NULL if anything failed inside
+static gn_array *gni_adopt(gn_context *g, gn_array *y); // gni_end's hand-over without the end
+static gn_status gni_end_status(gn_context *g); // GN_OK, or the status of the failure inside
+static void gni_end_plain(gn_context *g);
+// For functions made of public calls: gni_begin; gn_scope_begin(g); ...; return gni_end_scope(g, y).
+static gn_array *gni_end_scope(gn_context *g, gn_array *y);
+
+// array: makers return one reference that belongs to their caller, to be passed to gni_end or gni_unref.
+static gn_array *gni_array_new(gn_context *g, gn_dtype t,
+                               const gn_shape *s); // no memory yet, C order strides
+static gn_array *gni_array_filled(gn_context *g, gn_dtype t, const gn_shape *s,
+                                  void **host); // with CPU memory to fill
+static gn_array *
+gni_array_view(gn_context *g, gn_array *base, const gn_shape *s, const int64_t *stride,
+               int64_t offset); // materializes base; offset counts from the buffer's start
+static void gni_ref(gn_array *a);
+static void gni_unref(gn_context *g, gn_array *a); // NULL is ignored
+static int64_t gni_elements(const gn_shape *s);    // -1 if it overflows int64
+static bool gni_same_shape(const gn_shape *a, const gn_shape *b);
+static void gni_strides_of(const gn_shape *s, int64_t *stride);         // C order
+static bool gni_is_contiguous(const gn_array *a);                       // C order
+static int gni_axis(gn_context *g, const char *fn, int axis, int rank); // -1 after gni_fail
+// GN_AXIS bits as a set of bits 0 to rank - 1, or ~0u after gni_fail.
+static uint32_t gni_axes(gn_context *g, const char *fn, uint32_t axes, int rank);
+static bool gni_broadcast(const gn_shape *a, const gn_shape *b, gn_shape *out);
+static gni_buffer *gni_buffer_new(gn_context *g, uint64_t bytes); // no memory yet
+static void gni_buffer_release(gn_context *g, gni_buffer *b);
+// Makes the contents valid on that side (copying from the other), with memory there.
+static bool gni_buffer_need(gn_context *g, gni_buffer *b, uint32_t side);
+// Gives memory on that side to overwrite whole, and declares it the only valid one.
+static bool gni_buffer_claim(gn_context *g, gni_buffer *b, uint32_t side);
+
+static void gni_header_doom(gn_context *g, gn_array *a, gn_array **todo);
+static bool gni_shape_ok(gn_context *g, const char *fn, gn_dtype t,
+                         const gn_shape *s); // or gni_fail
+
+// vk memory
+static bool gni_vk_alloc(struct gni_vk *vk, uint64_t bytes, gni_vk_mem *out);
+static void gni_vk_free(struct gni_vk *vk, gni_vk_mem *mem);
+static bool gni_vk_upload(struct gni_vk *vk, const gni_vk_mem *dst, uint64_t offset,
+                          const void *src, uint64_t bytes);
+static bool gni_vk_download(struct gni_vk *vk, const gni_vk_mem *src, uint64_t offset, void *dst,
+                            uint64_t bytes);
+
+// lazy
+static void gni_pending_remove(gn_context *g, gn_array *a);
+static bool gni_source_drop(gn_context *g, gn_array *src); // true: that was its last reference
+static void gni_lazy_orphaned(gn_context *g, gn_array *a); // the caller let go of it
+static bool gni_materialize(gn_context *g, gn_array *a);   // a->buf afterwards
+static gn_array *gni_contiguous(gn_context *g,
+                                gn_array *a); // a itself (one more reference) or a C order copy
+static const void *gni_host(gn_context *g,
+                            gn_array *a); // materialized, on the CPU; pointer to its first element
+// Before the contents of `a` are overwritten: gives pending work that reads them the old contents.
+static bool gni_before_write(gn_context *g, gn_array *a);
+static bool gni_before_overwrite(gn_context *g, gn_array *a, uint32_t mark, int held);
+// Copies `src` (any dtype that converts, any strides) into a strided place of `dst`.
+static bool gni_copy_into(gn_context *g, gni_buffer *dst, gn_dtype t, int64_t offset,
+                          const int64_t *stride, gn_array *src);
+// Computes several arrays of one shape in one program, into `into[i]`'s own memory where into[i] is not NULL
+// (same shape and dtype, contiguous; its pending readers keep the old values).
+static bool gni_evaluate(gn_context *g, gn_array *const *roots, gn_array *const *into, int count);
+static bool gni_run(gn_context *g, gni_job_kind kind, void *job,
+                    gn_array *y); // places, moves, runs; y gets the result
+
+// backends
+static const gni_backend_api *gni_backend_cpu(void), *gni_backend_vulkan(void);
+static bool gni_vk_lost(const struct gni_vk *vk);
+static void gni_profile_span(gn_context *g, const char *name, uint64_t start_ns, uint64_t end_ns,
+                             int track);
+
+// complex: what public functions do with complex operands, inside a scope that is open
+typedef gn_array *(*gni_binary_fn)(gn_array *a, gn_array *b);
+static gn_array *gni_complex_unary(gn_context *g, const char *fn, gni_op op, gn_array *a);
+static gn_array *gni_complex_binary(gn_context *g, const char *fn, gni_op op, gn_array *a,
+                                    gn_array *b);
+static gn_array *gni_complex_binary_s(gn_context *g, const char *fn, gni_op op, gn_array *a,
+                                      double s, bool first);
+static gn_array *gni_complex_where(gn_array *condition, gn_array *a, gn_array *b);
+static gn_array *gni_complex_cast(gn_context *g, gn_array *a, gn_dtype t);
+static gn_array *gni_complex_product(gni_binary_fn f, gn_array *a, gn_array *b); // bilinear f
+
+// elementwise (unlocked makers behind the public ops)
+static gn_array *gni_apply(gn_context *g, const char *fn, gni_op op, gn_dtype compute,
+                           gn_dtype result, gn_array *const *src, const double *konst,
+                           int n_src); // lazy; src[i] NULL: konst[i]
+static gn_array *gni_const(gn_context *g, gn_dtype t, const gn_shape *s, double value);
+
+// autograd
+static bool gni_tracks(const gn_context *g, gn_array *const *in,
+                       int n_in); // recording, and one of them needs it
+// Records how y was made. NULL when nothing needs a gradient or memory ran out (then gni_fail).
+static gni_node *gni_record(gn_context *g, gn_array *y, const char *name, gni_backward_fn backward,
+                            gn_array *const *in, int n_in);
+static void gni_node_free(gn_context *g, gni_node *node);
+
+// gradients: how the gradient of a result reaches its operands, one function per kind of op.
+static bool gni_back_elementwise(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
+static bool gni_back_sum(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
+static bool gni_back_mean(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
+static bool gni_back_prod(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
+static bool gni_back_minmax(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
+static bool gni_back_logsumexp(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
+static bool gni_back_softmax(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
+static bool gni_back_log_softmax(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
+static bool gni_back_matmul(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
+static bool gni_back_reshape(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
+static bool gni_back_permute(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
+static bool gni_back_broadcast(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
+static bool gni_back_slice(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
+static bool gni_back_flip(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
+static bool gni_back_concat(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
+static bool gni_back_stack(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
+static bool gni_back_take(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
+static bool gni_back_copy(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
+// What a backward function reads: bit i for the value of in[i], GNI_READS_OUTPUT for that of the output.
+#define GNI_READS_OUTPUT 0x80000000u
+static uint32_t gni_back_reads(const gni_node *node);
+// The same of an elementwise op when the gradients of the operands that `wants` names are needed.
+static uint32_t gni_elementwise_reads(const gni_node *node,
+                                      bool (*wants)(const gni_node *node, int i));
+static bool gni_may_want(const gni_node *node, int i); // in[i] leads to something with a gradient
+static bool gni_wants_grad(const gn_array *a); // requires a gradient, or depends on one that does
+static bool gni_wanted(const gni_node *node,
+                       int i); // the pass under way needs the gradient of in[i]
+static void gni_set_grad(gn_context *g, gn_array *a,
+                         gn_array *grad); // takes over a reference to grad; NULL drops
+static bool gni_back_linear(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
+static gn_array *gni_unbroadcast(gn_array *gx,
+                                 const gn_shape *shape); // sums over repeated elements

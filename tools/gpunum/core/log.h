@@ -1,0 +1,142 @@
+// >>log
+// Log lines, the sticky first error, and the frame around every public call.
+
+static void gni_log(gn_context *g, gn_log_level level, const char *format, ...) {
+    static const int rank[] = {1, 0, 2, 3, -1}; // of each gn_log_level, by how much it lets through
+    if (g->options.log == NULL || g->options.log_level == GN_LOG_NONE) return;
+    if (rank[level] > rank[g->options.log_level]) return;
+    char text[768];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    g->options.log(g->options.log_user, level, text);
+}
+
+static void gni_fail(gn_context *g, gn_status status, const char *format, ...) {
+    g->call_failed = true;
+    if (g->status != GN_OK) return;
+    g->status = status;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(g->message, sizeof g->message, format, args);
+    va_end(args);
+    gni_log(g, GN_LOG_ERROR, "%s", g->message);
+}
+
+static void gni_fail_memory(gn_context *g, const char *what, uint64_t bytes) {
+    gni_fail(g, GN_ERROR_OUT_OF_MEMORY, "%s: out of memory (%llu bytes)", what,
+             (unsigned long long)bytes);
+}
+
+static const char *gni_shape_text(char *text, size_t size, const gn_shape *s) {
+    size_t at = 0;
+    for (int i = 0; i < s->rank && at + 24 < size; i++)
+        at += (size_t)snprintf(text + at, size - at, "%s%lld", i ? "," : "(", (long long)s->dim[i]);
+    snprintf(text + at, size - at, s->rank == 0 ? "()" : s->rank == 1 ? ",)" : ")");
+    return text;
+}
+
+// The scope stack of the calling thread, made when `make` says so.
+static gni_stack *gni_stack_here(gn_context *g, bool make) {
+    for (gni_stack *s = g->stacks; s != NULL; s = s->next)
+        if (s->owner == g->lock.owner) return s;
+    if (!make) return NULL;
+    gni_stack *s = (gni_stack *)gni_calloc(g, sizeof(gni_stack));
+    if (s == NULL) {
+        gni_fail_memory(g, "gn_scope_begin", sizeof(gni_stack));
+        return NULL;
+    }
+    s->owner = g->lock.owner;
+    s->next = g->stacks;
+    g->stacks = s;
+    return s;
+}
+
+static void gni_call_enter(gn_context *g) {
+    gni_lock_enter(&g->lock);
+    if (g->call_depth++ > 0) return;
+    g->call_failed = false;
+    g->stack = gni_stack_here(g, false);
+    g->no_grad = g->stack != NULL ? g->stack->no_grad : 0;
+}
+
+static void gni_deliver_reads(gn_context *g, bool wait);
+
+static void gni_end_plain(gn_context *g) {
+    if (g->call_depth == 1) {
+        if (g->reads != NULL) gni_deliver_reads(g, false);
+        if (g->stack == NULL && g->no_grad > 0) g->stack = gni_stack_here(g, true);
+        if (g->stack != NULL) g->stack->no_grad = g->no_grad;
+    }
+    g->call_depth--;
+    gni_lock_leave(&g->lock);
+}
+
+static gn_status gni_end_status(gn_context *g) {
+    gn_status status = g->call_failed ? g->status : GN_OK;
+    gni_end_plain(g);
+    return status;
+}
+
+static bool gni_begin_context(const char *fn, gn_context *g) {
+    GNI_UNUSED(fn);
+    if (g == NULL) return false;
+    gni_call_enter(g);
+    return true;
+}
+
+static gn_context *gni_begin(const char *fn, gn_array *const *arrays, int count) {
+    gn_context *g = NULL;
+    for (int i = 0; i < count && arrays != NULL && g == NULL; i++)
+        if (arrays[i] != NULL) g = arrays[i]->ctx;
+    if (g == NULL) return NULL;
+    gni_call_enter(g);
+    for (int i = 0; i < count; i++) {
+        const gn_array *a = arrays[i];
+        if (a == NULL) // usually the result of a call that failed: that error came first
+            gni_fail(g, GN_ERROR_ARGUMENT, "%s: array argument %d is NULL", fn, i + 1);
+        else if (a->ctx != g)
+            gni_fail(g, GN_ERROR_ARGUMENT, "%s: array argument %d belongs to another context", fn,
+                     i + 1);
+        else if (a->magic != GNI_ALIVE || (g->call_depth == 1 && a->user_refs <= 0))
+            gni_fail(g, GN_ERROR_STALE, "%s: array argument %d was released", fn, i + 1);
+        else
+            continue;
+        gni_end_plain(g);
+        return NULL;
+    }
+    return g;
+}
+
+GPUNUM_API gn_status gn_status_get(const gn_context *g) {
+    if (g == NULL) return GN_ERROR_ARGUMENT;
+    gn_context *shared = (gn_context *)(uintptr_t)g; // another thread may be writing it
+    gni_lock_enter(&shared->lock);
+    gn_status status = shared->status;
+    gni_lock_leave(&shared->lock);
+    return status;
+}
+
+GPUNUM_API const char *gn_error(const gn_context *g) {
+    if (g == NULL) return "gn_error: no context";
+    return gn_status_get(g) == GN_OK ? "" : g->message; // which stays until gn_error_clear
+}
+
+GPUNUM_API void gn_error_clear(gn_context *g) {
+    if (g == NULL) return;
+    gni_lock_enter(&g->lock);
+    g->status = GN_OK;
+    g->call_failed = false;
+    g->message[0] = 0;
+    gni_lock_leave(&g->lock);
+}
+
+GPUNUM_API const char *gn_status_string(gn_status status) {
+    static const char *const text[] = {
+#define GN_X(name, words) words,
+        GN_STATUS_LIST(GN_X)
+#undef GN_X
+    };
+    return (unsigned)status < (unsigned)GN_STATUS_COUNT ? text[status] : "unknown status";
+}

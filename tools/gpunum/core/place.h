@@ -1,0 +1,311 @@
+// >>place
+// Which backend runs a job, and bringing the operands there. From outside: gni_run, gn_explain.
+
+// X(name, text): why a job ran where it ran.
+#define GNI_REASONS(X)                                                                             \
+    X(NONE, "not computed yet")                                                                    \
+    X(NO_GPU, "the context has no GPU")                                                            \
+    X(CPU_ONLY, "the GPU backend does not do this op with these dtypes")                           \
+    X(GPU_ONLY, "the CPU backend does not do this op")                                             \
+    X(POLICY, "gn_options.placement says so")                                                      \
+    X(STAYS, "the largest operand is there")                                                       \
+    X(RESIDENT, "operands are on the GPU already")                                                 \
+    X(MOSTLY_CPU, "nearly all operand bytes are on the CPU")                                       \
+    X(LARGE, "large enough to be worth the GPU")                                                   \
+    X(AGAIN, "read so often that its operands are worth moving to the GPU")                        \
+    X(BOTH, "operands are on both sides, and the GPU reads them faster")                           \
+    X(SMALL, "too small to be worth the GPU")                                                      \
+    X(NO_ROOM, "device memory is full")                                                            \
+    X(LOST, "the device was lost")
+typedef enum gni_reason {
+#define GN_X(name, text) GNI_WHY_##name,
+    GNI_REASONS(GN_X)
+#undef GN_X
+        GNI_WHY_COUNT
+} gni_reason;
+
+// The operands of any job, outputs last.
+typedef struct gni_job_view {
+    gni_operand *op[GNI_MAX_INPUTS + GNI_MAX_OUTPUTS];
+    int n_in, n;
+    int64_t size; // what the thresholds count
+    const char *name;
+} gni_job_view;
+
+static int64_t gni_product(const int64_t *dim, int rank) {
+    int64_t n = 1;
+    for (int i = 0; i < rank; i++) n *= dim[i];
+    return n;
+}
+
+static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
+    v->n_in = v->n = 0;
+    if (kind == GNI_JOB_MAP) {
+        gni_map *m = (gni_map *)job;
+        for (int i = 0; i < m->program.n_in; i++) v->op[v->n++] = &m->in[i];
+        v->n_in = v->n;
+        for (int i = 0; i < m->program.n_out; i++) v->op[v->n++] = &m->out[i];
+        v->size = gni_product(m->dim, m->rank);
+        v->name = "elementwise";
+    } else if (kind == GNI_JOB_REDUCE) {
+        gni_reduce *r = (gni_reduce *)job;
+        for (int i = 0; i < r->program.n_in; i++) v->op[v->n++] = &r->in[i];
+        v->n_in = v->n;
+        v->op[v->n++] = &r->out;
+        v->size = gni_product(r->dim, r->rank);
+        v->name = "reduce";
+    } else if (kind == GNI_JOB_SOFTMAX) {
+        gni_softmax *s = (gni_softmax *)job;
+        v->op[v->n++] = &s->in;
+        v->n_in = v->n;
+        v->op[v->n++] = &s->out;
+        v->size = s->rows * s->n;
+        v->name = "softmax";
+    } else if (kind == GNI_JOB_MATMUL) {
+        gni_matmul *m = (gni_matmul *)job;
+        if (m->given != 1) v->op[v->n++] = &m->a;
+        if (m->given != 2) v->op[v->n++] = &m->b;
+        for (int i = 0; m->given != 0 && i < m->load.n_in; i++) v->op[v->n++] = &m->load_in[i];
+        if (m->bias.buf != NULL) v->op[v->n++] = &m->bias;
+        for (int i = 1; m->fused && i < m->program.n_in; i++) v->op[v->n++] = &m->in[i];
+        v->n_in = v->n;
+        v->op[v->n++] = &m->c;
+        if (m->sums.buf != NULL) v->op[v->n++] = &m->sums;
+        double work = (double)m->m * (double)m->n * (double)GNI_MAX(m->k, 1) *
+                      (double)gni_product(m->batch_dim, m->batch_rank);
+        v->size = work < 9e18 ? (int64_t)work : INT64_MAX;
+        v->name = "matmul";
+    } else if (kind == GNI_JOB_TAKE) {
+        gni_take *t = (gni_take *)job;
+        v->op[v->n++] = &t->in;
+        v->op[v->n++] = &t->index;
+        v->n_in = v->n;
+        v->op[v->n++] = &t->out;
+        v->size = t->outer * t->count * t->inner;
+        v->name = "take";
+    } else if (kind == GNI_JOB_FFT) {
+        gni_fft *f = (gni_fft *)job;
+        v->op[v->n++] = &f->in;
+        v->n_in = v->n;
+        v->op[v->n++] = &f->out;
+        v->size = gni_product(f->dim, f->rank) * f->n;
+        v->name = "fft";
+    } else if (kind == GNI_JOB_FACTOR) {
+        gni_factor *f = (gni_factor *)job;
+        const bool reads = f->step >= GNI_FACTOR_CHOLESKY && f->step != GNI_FACTOR_REFLECT;
+        if (reads) v->op[v->n++] = &f->a;
+        if (f->step == GNI_FACTOR_BACK) v->op[v->n++] = &f->c;
+        if (f->step == GNI_FACTOR_BACK) v->op[v->n++] = &f->d;
+        v->n_in = v->n;
+        if (!reads) v->op[v->n++] = &f->a;
+        v->op[v->n++] = &f->b;
+        if (f->step != GNI_FACTOR_BACK && f->c.buf != NULL) v->op[v->n++] = &f->c;
+        if (f->step == GNI_FACTOR_LU || f->step == GNI_FACTOR_QR) v->op[v->n++] = &f->d;
+        if (f->step >= GNI_FACTOR_SINGULAR && f->d.buf != NULL) v->op[v->n++] = &f->d;
+        if (f->step >= GNI_FACTOR_SINGULAR && f->e.buf != NULL) v->op[v->n++] = &f->e;
+        v->size = f->items;
+        v->name = "factor";
+    } else {
+        gni_random *r = (gni_random *)job;
+        v->op[v->n++] = &r->out;
+        v->size = r->n;
+        v->name = "random";
+    }
+}
+
+static int64_t gni_threshold_of(const gn_thresholds *t, gni_job_kind kind) {
+    switch (kind) {
+    case GNI_JOB_MAP: return t->elementwise;
+    case GNI_JOB_REDUCE:
+    case GNI_JOB_SOFTMAX: return t->reduction;
+    case GNI_JOB_MATMUL: return t->matmul;
+    case GNI_JOB_RANDOM: return t->random;
+    case GNI_JOB_FFT: return t->fft;
+    case GNI_JOB_FACTOR: return t->linalg;
+    default: return t->copy;
+    }
+}
+
+// tools/calibrate on an H200 and 16 AVX-512 cores: random numbers, matrix products and copies pay from
+// here on, operands on the CPU. A single sum or sigmoid never pays there for its upload; the first
+// two stand for the ops that usually follow on the same data. The last one, for transforms, is an
+// estimate.
+static const gn_thresholds gni_thresholds = {16 << 20, 16 << 20,  256 << 20, 256 << 10,
+                                             64 << 20, 256 << 10, 256 << 10};
+
+static int64_t gni_threshold(const gn_context *g, gni_job_kind kind) {
+    int64_t own = gni_threshold_of(&g->options.thresholds, kind);
+    return own > 0 ? own : gni_threshold_of(&gni_thresholds, kind);
+}
+
+// An upload costs about as much as a CPU takes to read the same bytes, so that what was read twice there is
+// worth moving. Below these bytes a CPU is as soon done, with the data there or moved. Memory that the caller lent
+// stays where it is, for the caller may write to it.
+#define GNI_LEAST_MOVED ((uint64_t)16 << 20)
+#define GNI_LEAST_READ ((uint64_t)1 << 20)
+
+static uint64_t gni_read_before(const gni_buffer *b) {
+    return b->read_version == b->version ? b->read : 0;
+}
+
+// The bytes of operand i that the job reads, about.
+static uint64_t gni_job_reads(const gni_job_view *v, int i, gni_job_kind kind, const void *job) {
+    uint64_t items = (uint64_t)v->size, item = (uint64_t)gn_dtype_size(v->op[i]->dtype);
+    if (kind == GNI_JOB_MATMUL) {
+        const gni_matmul *m = (const gni_matmul *)job;
+        if (v->op[i] == &m->a) items /= (uint64_t)GNI_MAX(m->n, 1);
+        if (v->op[i] == &m->b) items /= (uint64_t)GNI_MAX(m->m, 1);
+    }
+    return GNI_MIN(items, v->op[i]->buf->bytes / item) * item;
+}
+
+static void gni_note_reads(const gni_job_view *v, gni_job_kind kind, const void *job) {
+    for (int i = 0; i < v->n_in; i++) {
+        gni_buffer *b = v->op[i]->buf;
+        if (b->bytes < GNI_LEAST_READ || b->where != GNI_ON_CPU || b->host_borrowed) continue;
+        b->read = GNI_MIN(gni_read_before(b), 2 * b->bytes) + gni_job_reads(v, i, kind, job);
+        b->read_version = b->version;
+    }
+}
+
+static uint32_t gni_place_auto(const gn_context *g, gni_job_kind kind, const void *job,
+                               const gni_job_view *v, gni_reason *why) {
+    uint64_t cpu_only = 0, gpu_only = 0, both = 0, again = 0, reads = 0;
+    for (int i = 0; i < v->n_in; i++) {
+        const gni_buffer *b = v->op[i]->buf;
+        bool had = false;
+        for (int k = 0; k < i; k++) had = had || v->op[k]->buf == b;
+        if (!b->host_borrowed) reads += gni_job_reads(v, i, kind, job);
+        if (had) continue;
+        if (b->where == GNI_ON_CPU) cpu_only += b->bytes;
+        if (b->where == GNI_ON_GPU) gpu_only += b->bytes;
+        if (b->where == (GNI_ON_CPU | GNI_ON_GPU) && !b->host_borrowed) both += b->bytes;
+        if (b->where == GNI_ON_CPU && gni_read_before(b) / 2 >= b->bytes) again += b->bytes;
+    }
+    if (gpu_only > 0) {
+        // Bringing data back waits for the GPU, so it must save much.
+        bool heavy = cpu_only > ((uint64_t)64 << 20) && cpu_only / 16 > gpu_only;
+        *why = heavy ? GNI_WHY_MOSTLY_CPU : GNI_WHY_RESIDENT;
+        return heavy ? GNI_ON_CPU : GNI_ON_GPU;
+    }
+    *why = GNI_WHY_SMALL;
+    if (v->size >= gni_threshold(g, kind))
+        *why = GNI_WHY_LARGE;
+    else if (gni_threshold_of(&g->options.thresholds, kind) > 0) // which rules alone
+        return GNI_ON_CPU;
+    else if (reads < GNI_LEAST_READ)
+        return GNI_ON_CPU;
+    else if (both >= GNI_LEAST_MOVED && both / 4 >= cpu_only)
+        *why = GNI_WHY_BOTH;
+    else if (again >= GNI_LEAST_MOVED && again / 4 >= cpu_only - again)
+        *why = GNI_WHY_AGAIN;
+    return *why == GNI_WHY_SMALL ? GNI_ON_CPU : GNI_ON_GPU;
+}
+
+static uint32_t gni_place(gn_context *g, gni_job_kind kind, const void *job, const gni_job_view *v,
+                          gni_reason *why) {
+    *why = GNI_WHY_NO_GPU;
+    if (g->vk == NULL) return GNI_ON_CPU;
+    *why = GNI_WHY_LOST;
+    if (gni_vk_lost(g->vk)) return GNI_ON_CPU;
+    *why = GNI_WHY_CPU_ONLY;
+    if (!gni_backend_vulkan()->supports(g, kind, job)) return GNI_ON_CPU;
+    *why = GNI_WHY_GPU_ONLY;
+    if (g->recording || !gni_backend_cpu()->supports(g, kind, job)) return GNI_ON_GPU;
+    *why = GNI_WHY_POLICY;
+    if (g->options.placement == GN_PLACE_CPU) return GNI_ON_CPU;
+    if (g->options.placement == GN_PLACE_GPU) return GNI_ON_GPU;
+    if (g->options.placement == GN_PLACE_STAY && v->n_in > 0) {
+        const gni_buffer *largest = v->op[0]->buf;
+        for (int i = 1; i < v->n_in; i++)
+            if (v->op[i]->buf->bytes > largest->bytes) largest = v->op[i]->buf;
+        *why = GNI_WHY_STAYS;
+        return largest->where & GNI_ON_CPU ? GNI_ON_CPU : GNI_ON_GPU;
+    }
+    return gni_place_auto(g, kind, job, v, why);
+}
+
+// Memory for every operand, without an error when there is none: the CPU can take the job then.
+static bool gni_device_room(gn_context *g, const gni_job_view *v) {
+    for (int i = 0; i < v->n; i++) {
+        gni_buffer *b = v->op[i]->buf;
+        if (b->has_device) continue;
+        b->has_device = gni_vk_alloc(g->vk, GNI_MAX(b->bytes, 16), &b->device);
+        if (!b->has_device) return false;
+    }
+    return true;
+}
+
+static bool gni_bring(gn_context *g, const gni_job_view *v, uint32_t side) {
+    for (int i = 0; i < v->n_in; i++)
+        if (!gni_buffer_need(g, v->op[i]->buf, side)) return false;
+    for (int i = v->n_in; i < v->n; i++) {
+        // A place inside a buffer leaves the rest of it as it was.
+        bool fresh = v->op[i]->buf->where == 0;
+        if (!gni_buffer_need(g, v->op[i]->buf, side)) return false;
+        v->op[i]->buf->where = side;
+        if (!fresh) v->op[i]->buf->version++; // first contents are no overwriting
+    }
+    return true;
+}
+
+static bool gni_run(gn_context *g, gni_job_kind kind, void *job, gn_array *y) {
+    gni_job_view v;
+    gni_reason why;
+    gni_view_job(kind, job, &v);
+    uint32_t side = gni_place(g, kind, job, &v, &why);
+    if (side == GNI_ON_GPU && why != GNI_WHY_GPU_ONLY && !gni_device_room(g, &v)) {
+        side = GNI_ON_CPU;
+        why = GNI_WHY_NO_ROOM;
+        gni_log(g, GN_LOG_INFO, "%s of %lld elements runs on the CPU: device memory is full",
+                v.name, (long long)v.size);
+    }
+    if (y != NULL) {
+        y->reason = (uint8_t)why;
+        y->on_gpu = side == GNI_ON_GPU;
+    }
+    uint64_t start = g->profile != NULL ? gni_now_ns() : 0;
+    if (why == GNI_WHY_SMALL) gni_note_reads(&v, kind, job);
+    if (!gni_bring(g, &v, side)) return false;
+    const gni_backend_api *api = side == GNI_ON_GPU ? gni_backend_vulkan() : gni_backend_cpu();
+    gni_log(g, GN_LOG_DEBUG, "%s of %lld elements on %s", v.name, (long long)v.size, api->name);
+    bool ok = api->run(g, kind, job);
+    if (!ok && !g->call_failed)
+        gni_fail(g, GN_ERROR_OUT_OF_MEMORY, "%s: out of memory in the %s backend", v.name,
+                 api->name);
+    if (g->profile != NULL)
+        gni_profile_span(g, v.name, start, gni_now_ns(), side == GNI_ON_GPU ? 1 : 0);
+    return ok;
+}
+
+GPUNUM_API const char *gn_explain(gn_array *a) {
+    static const char *const text[] = {
+#define GN_X(name, words) words,
+        GNI_REASONS(GN_X)
+#undef GN_X
+    };
+    gn_context *g = gni_begin("gn_explain", &a, 1);
+    if (g == NULL) return "";
+    char shape[200];
+    const char *maker = a->maker != NULL && a->maker[0] ? a->maker : "array";
+    gni_shape_text(shape, sizeof shape, &a->shape);
+    const char *type = gn_dtype_name(a->dtype);
+    if (gni_is_product(a))
+        snprintf(g->explain, sizeof g->explain, "%s %s %s: pending", maker, shape, type);
+    else if (gni_is_pending(a))
+        snprintf(g->explain, sizeof g->explain,
+                 "%s %s %s: pending, up to %d instructions over %d inputs", maker, shape, type,
+                 a->expr->insns, a->expr->leaves);
+    else if (a->reason == GNI_WHY_NONE)
+        snprintf(g->explain, sizeof g->explain, "%s %s %s: data, on %s", maker, shape, type,
+                 a->buf == NULL || a->buf->where == 0 ? "neither side"
+                 : a->buf->where == GNI_ON_CPU        ? "the CPU"
+                 : a->buf->where == GNI_ON_GPU        ? "the GPU"
+                                                      : "the CPU and the GPU");
+    else
+        snprintf(g->explain, sizeof g->explain, "%s %s %s: computed on the %s: %s", maker, shape,
+                 type, a->on_gpu ? "GPU" : "CPU", text[a->reason]);
+    const char *result = g->explain;
+    gni_end_plain(g);
+    return result;
+}

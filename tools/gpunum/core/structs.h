@@ -1,0 +1,406 @@
+// >>structs
+// Every internal type that more than one room uses, and how they hold each other:
+// gn_array -> gni_buffer (memory) or gni_expr (not computed yet), gn_array -> gni_node (its record for
+// autograd) -> input arrays. Rooms reach each other through the functions declared here.
+
+enum {
+    GNI_MAX_INPUTS = 8,  // operands a program reads
+    GNI_MAX_OUTPUTS = 4, // operands it writes
+    GNI_MAX_CONSTS = 8,  // immediates
+    GNI_MAX_INSNS = 24,  // instructions
+    GNI_MAX_REGS = GNI_MAX_INPUTS + GNI_MAX_CONSTS + GNI_MAX_INSNS,
+    GNI_ON_CPU = 1,
+    GNI_ON_GPU = 2
+};
+
+// CPU memory of freed arrays that is kept for later ones.
+enum { GNI_HOST_CACHE_SLOTS = 64, GNI_HOST_CACHE_LEAST = 1 << 14 };
+#define GNI_HOST_CACHE_BYTES ((uint64_t)512 << 20)
+// Sizes below GNI_HOST_CACHE_LEAST that gni_host_bytes makes, and the most that is kept of them.
+enum { GNI_SMALL_CLASSES = 48, GNI_SMALL_CACHE_BYTES = 1 << 20 };
+
+// Work that is pending may hold so many bytes that nobody else refers to before it is done.
+#define GNI_LAZY_BYTES ((uint64_t)256 << 20)
+
+enum { GNI_KEPT = 64 }; // kinds of matrix products that are remembered
+
+
+// Memory of one or more arrays, on the CPU, on the GPU, or on both with the same contents.
+typedef struct gni_vk_mem {
+    uint64_t handle, offset, size, address; // VkBuffer, byte range in it, device address (0: none)
+    void *mapped;                           // NULL if the host cannot see it
+    struct gni_vk_block *block;
+    int cls; // size class, for the pool
+} gni_vk_mem;
+
+// A download in flight. Zeroed when idle.
+typedef struct gni_vk_ticket {
+    gni_vk_mem mem; // of the staging pool
+    uint64_t serial, bytes;
+    const void *data; // NULL: not in use
+} gni_vk_ticket;
+
+typedef struct gni_buffer {
+    int32_t refs;
+    uint32_t version; // of the contents; autograd compares it
+    uint32_t where;   // GNI_ON_CPU | GNI_ON_GPU: which sides hold the current contents
+    uint32_t read_version;
+    uint64_t read; // bytes of that version that jobs have read on the CPU: see gni_note_reads
+    uint64_t bytes;
+    void *host;           // NULL: no CPU memory yet
+    gn_free_fn host_free; // of borrowed memory
+    void *host_user;
+    bool host_borrowed, device_borrowed;
+    bool has_device;
+    gni_vk_mem device;
+} gni_buffer;
+
+// Elementwise work not done yet. Sources broadcast against the array's shape. GNI_OP_PRODUCT: the matrix
+// product of src[0] and src[1], of the float dtype `compute`, which are computed unless it may make them while it reads
+// them; elementwise work on its result goes into its store.
+typedef struct gni_expr {
+    gni_op op;
+    gn_dtype compute; // dtype the sources are converted to before the op
+    gn_array *src[3]; // a reference each; NULL: the constant beside it
+    double konst[3];
+    int n_src;
+    bool given;                // a product made this while it read it: it does not do so twice
+    int insns, leaves, consts; // of the tree below, upper bounds
+    int products;              // in the tree: matrix products, an upper bound
+    bool wide;
+    bool spent; // a product that went into another array's store, so that it may never be asked for
+    gn_array *prev, *next; // the context's list of pending arrays, oldest first
+    uint32_t mark;         // of the program being built, and the register it got there
+    int reg;
+    int seen, unread; // references from a tree under examination: of expressions, of records
+} gni_expr;
+
+typedef struct gni_node gni_node;
+
+struct gn_array {
+    uint32_t magic;    // GNI_ALIVE; anything else is a stale or foreign pointer
+    int32_t refs;      // all references
+    int32_t user_refs; // of the caller and of scopes
+    gn_context *ctx;
+    gn_dtype dtype;
+    gn_shape shape;
+    int64_t stride[GN_MAX_RANK]; // elements, may be 0 or negative
+    int64_t offset;              // elements from the buffer's start
+    gni_buffer *buf;             // NULL: `expr` says how to compute it
+    gni_expr *expr;
+    struct gni_stack
+        *stack;            // owning scope: its thread's stack, its depth and the place in its list
+    int scope, scope_slot; // slot -1: owned by the caller
+    bool wants_grad;       // gn_requires_grad
+    int32_t lazy_refs;     // pending expressions that read this array
+    bool orphan;           // only pending work holds it; counted in the context's lazy_bytes
+    uint8_t reason;        // gni_reason, why it was computed where it was
+    bool on_gpu;           // where that was
+    gni_node *node;        // how autograd gets from here to the inputs
+    gn_array *grad;
+    const char *maker;             // public name of the function that made it
+    gn_array *all_prev, *all_next; // the context's list of live arrays; `all_next` links free ones
+};
+
+// One recorded op. `backward` turns the gradient of `output` into gradients of the inputs.
+typedef bool (*gni_backward_fn)(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
+struct gni_node {
+    const char *name;
+    gni_backward_fn backward;
+    gn_array *output; // not counted: the output holds the node
+    int n_in;
+    gn_array **in;     // a reference each
+    uint32_t *version; // of in[i] when recorded
+    uint64_t serial;   // recording order
+    int64_t param[12]; // the op's own
+    double real[2];
+    gn_shape shape;
+    uint32_t visited; // mark of the pass under way
+    gn_array *gy;     // gradient gathered during the pass
+};
+
+// What one input or output of a job is: elements at buf + (offset + sum of index * stride) * itemsize.
+typedef struct gni_operand {
+    gni_buffer *buf;
+    gn_dtype dtype;
+    int64_t offset;
+    int64_t stride[GN_MAX_RANK]; // per dimension of the job; 0 broadcasts
+} gni_operand;
+
+// Instructions that the GPU's matrix products run at their stores: few, for the size of their kernels.
+GNI_MAYBE_UNUSED static bool gni_in_stores(gni_op op, gni_domain domain) {
+    switch (op) {
+    case GNI_OP_WHERE:
+    case GNI_OP_I_TO_F:
+    case GNI_OP_TO_BOOL:
+    case GNI_OP_ROUND_F16:
+    case GNI_OP_ROUND_BF16: return true;
+    case GNI_OP_SQRT:
+    case GNI_OP_RSQRT:
+    case GNI_OP_RECIP:
+    case GNI_OP_EXP:
+    case GNI_OP_EXPM1:
+    case GNI_OP_LOG:
+    case GNI_OP_TANH:
+    case GNI_OP_ERF:
+    case GNI_OP_SIGMOID:
+    case GNI_OP_SILU:
+    case GNI_OP_GELU:
+    case GNI_OP_SOFTPLUS:
+    case GNI_OP_DIV:
+    case GNI_OP_FMA: return domain == GNI_F;
+    default:
+        return domain == GNI_F &&
+               ((op >= GNI_OP_NEG && op <= GNI_OP_RELU) || (op >= GNI_OP_ADD && op <= GNI_OP_MUL) ||
+                op == GNI_OP_MIN || op == GNI_OP_MAX || (op >= GNI_OP_EQ && op <= GNI_OP_GE));
+    }
+}
+
+typedef struct gni_program {
+    bool wide; // 64-bit registers
+    int n_in, n_const, n_insn, n_out;
+    gn_dtype in_dtype[GNI_MAX_INPUTS], out_dtype[GNI_MAX_OUTPUTS];
+    uint64_t konst[GNI_MAX_CONSTS]; // bits of the register
+    uint32_t insn[GNI_MAX_INSNS];
+    int out_reg[GNI_MAX_OUTPUTS];
+} gni_program;
+
+// An elementwise program over an index space. Equal neighbours of dimensions are merged beforehand.
+typedef struct gni_map {
+    gni_program program;
+    int rank;
+    int64_t dim[GN_MAX_RANK];
+    gni_operand in[GNI_MAX_INPUTS], out[GNI_MAX_OUTPUTS];
+} gni_map;
+
+// Reduces the one output of a program. Dimensions 0 to kept-1 are kept, the rest are reduced; the
+// result is contiguous over the kept ones. `domain` is that of the reduced register.
+typedef struct gni_reduce {
+    gni_program program;
+    gni_reduction op;
+    gni_domain domain;
+    int rank, kept;
+    int64_t dim[GN_MAX_RANK];
+    gni_operand in[GNI_MAX_INPUTS], out; // out.dtype: of the result
+    bool compiled; // not worth interpreting: a GPU waits for the kernel of this program
+} gni_reduce;
+
+// Rows of `n` elements; the input has any row stride and unit stride inside, the output is contiguous
+// (rows, n), or (rows) for logsumexp. float32, float16, bfloat16; float64 on the CPU.
+typedef struct gni_softmax {
+    gni_softmax_kind kind;
+    int64_t rows, n, row_stride;
+    gni_operand in, out;
+} gni_softmax;
+
+// Where the strides of a product's other operands along m and n are; batch dimensions come first.
+enum { GNI_ALONG_M = GN_MAX_RANK - 2, GNI_ALONG_N = GN_MAX_RANK - 1 };
+
+// c (batch, m, n) contiguous = a (batch, m, k) times b (batch, k, n), any strides; up to 6 batch dimensions.
+// With `fused` c is the program's output instead: its input 0 is the float32 sum of products, the others
+// are in[1] on. Products of float32, float16 and bfloat16 have that; bias and act are then not used.
+typedef struct gni_matmul {
+    int64_t m, n, k;
+    int batch_rank;
+    int64_t batch_dim[GN_MAX_RANK], a_batch[GN_MAX_RANK], b_batch[GN_MAX_RANK];
+    int64_t a_rs, a_cs, b_rs, b_cs;
+    gni_operand a, b, c; // stride[] unused
+    gni_operand bias;    // (n) float32 contiguous, buf NULL: none
+    int act;             // 0 none, 1 relu
+    bool fused;
+    gni_program program;
+    gni_operand in[GNI_MAX_INPUTS];
+    // (n) of b's columns, as c's dtype, or buf NULL: no batches, nothing fused, no bias.
+    gni_operand sums;
+    // 1: a is what `load` makes of these, 2: b is; 0: both are there. Their strides are over the batch dimensions and
+    // the operand's rows (GNI_ALONG_M) and columns (GNI_ALONG_N). Operands are float32. If the other one has one row or
+    // column, nothing is fused and there is no bias.
+    int given;
+    bool as_given; // given is 0, but sums are to be rounded as if it were not
+    gni_program load;
+    gni_operand load_in[GNI_MAX_INPUTS];
+} gni_matmul;
+
+// out (outer, count, inner) = in (outer, extent, inner)[:, indices, :], all contiguous.
+typedef struct gni_take {
+    int64_t outer, extent, inner, count;
+    gni_operand in, index, out;
+} gni_take;
+
+typedef enum gni_random_kind {
+    GNI_RAND_UNIFORM,
+    GNI_RAND_NORMAL,
+    GNI_RAND_BITS,
+    GNI_RAND_RANGE
+} gni_random_kind;
+// Element i comes from Philox block `counter` + i / 4, word i % 4. Elements of two words (see
+// gni_random_pairs) come two from a block.
+typedef struct gni_random {
+    gni_random_kind kind;
+    uint64_t seed, counter;
+    int64_t n;
+    int64_t low;
+    uint64_t range; // GNI_RAND_RANGE: low + [0, range)
+    gni_operand out;
+} gni_random;
+
+// With one word, some numbers of a range would come more often than others by range / 2^32 of their
+// share. That shows from about 2^20 on.
+GNI_INLINE bool gni_random_pairs(const gni_random *r) {
+    if (r->kind == GNI_RAND_RANGE) return r->range > (uint64_t)1 << 20;
+    return r->out.dtype == GN_F64;
+}
+
+typedef enum gni_fft_kind { GNI_FFT_C2C, GNI_FFT_R2C, GNI_FFT_C2R } gni_fft_kind;
+// Transforms of n points along one axis, over all other dimensions: sums with exp(-2 pi i j k / n), or
+// exp(+...) for `inverse`, times `scale`. Real spectra have n / 2 + 1 numbers; C2R takes the others to be
+// their conjugates. Of the axis n_in elements exist, zeros follow. Both sides are of one precision;
+// the input of C2C may be real.
+typedef struct gni_fft {
+    gni_fft_kind kind;
+    bool inverse;
+    int rank; // of the other dimensions
+    int64_t dim[GN_MAX_RANK];
+    int64_t n, n_in, in_step, out_step; // steps along the axis, in elements
+    double scale;
+    gni_operand in, out; // strides over the other dimensions
+} gni_fft;
+
+// Steps of matrix decompositions that are no products: factor.comp and factor_small.glsl say what they do, what
+// their buffers hold and what the words mean. Up to GNI_FACTOR_UPDATE a is the matrix, b the state (uint32) or a triangle,
+// c the block, all may be written, and there is no d. Of the others a is read and b written; c and d are read by
+// GNI_FACTOR_BACK, written by the rest. From GNI_FACTOR_SINGULAR on there is e, and it and d are written where they are
+// there. From GNI_FACTOR_SIZE on: room vk_reflect.
+typedef enum gni_factor_step {
+    GNI_FACTOR_PICK,
+    GNI_FACTOR_SWAP,
+    GNI_FACTOR_BELOW,
+    GNI_FACTOR_SOLVE,
+    GNI_FACTOR_ROOT,
+    GNI_FACTOR_UPDATE,
+    GNI_FACTOR_CHOLESKY,
+    GNI_FACTOR_LU,
+    GNI_FACTOR_BACK,
+    GNI_FACTOR_QR,
+    GNI_FACTOR_SINGULAR, // eigen.glsl; vectors are the step behind
+    GNI_FACTOR_SINGULAR_VECTORS,
+    GNI_FACTOR_EIGEN,
+    GNI_FACTOR_EIGEN_VECTORS,
+    GNI_FACTOR_SIZE,    // reflect_load.comp: a is read, b the state
+    GNI_FACTOR_LOAD,    // a is read, b written, c the state
+    GNI_FACTOR_REFLECT, // reflect.comp, all columns: a the matrix, b the vectors; both are written
+    GNI_FACTOR_STEPS
+} gni_factor_step;
+enum { GNI_FACTOR_WORDS = 13 };
+typedef struct gni_factor {
+    gni_factor_step step;
+    int64_t items; // rows or columns that are dealt out; from GNI_FACTOR_CHOLESKY on matrices
+    int64_t order; // from GNI_FACTOR_CHOLESKY on: their rows or columns, the greater number
+    int64_t word[GNI_FACTOR_WORDS];
+    gni_operand a, b, c, d, e; // stride[] unused, and offsets: they are among the words
+} gni_factor;
+
+// Bytes that a kernel may reach from the address of a buffer argument. Drivers compute what they add to it in 32 bits:
+// on an H200 a kernel that writes beyond 4 GiB writes to the front again.
+#define GNI_VK_REACH ((int64_t)1 << 32)
+
+// A backend. Every function returns false after gni_fail, or when it does not do the job: `supports`
+// is asked first. Operands are where the backend wants them when it is called.
+typedef enum gni_job_kind {
+    GNI_JOB_MAP,
+    GNI_JOB_REDUCE,
+    GNI_JOB_SOFTMAX,
+    GNI_JOB_MATMUL,
+    GNI_JOB_TAKE,
+    GNI_JOB_RANDOM,
+    GNI_JOB_FFT,
+    GNI_JOB_FACTOR
+} gni_job_kind;
+typedef struct gni_backend_api {
+    const char *name;
+    uint32_t side; // GNI_ON_CPU or GNI_ON_GPU
+    bool (*supports)(gn_context *g, gni_job_kind kind, const void *job);
+    bool (*run)(gn_context *g, gni_job_kind kind, const void *job);
+} gni_backend_api;
+
+typedef struct gni_scope {
+    gn_array **list;
+    int count, capacity;
+} gni_scope;
+
+// The open scopes of one thread. scopes[0] is unused: it stands for the caller.
+typedef struct gni_stack {
+    const void *owner;
+    gni_scope *scopes;
+    int count, capacity;
+    int lost;    // scopes begun when there was no memory for them
+    int no_grad; // of this thread, between calls
+    struct gni_stack *next;
+} gni_stack;
+
+typedef struct gni_read {
+    gn_array *array;
+    void *dst;
+    size_t bytes;
+    gn_done_fn done;
+    void *user;
+    bool on_gpu;
+    gni_vk_ticket ticket;
+    struct gni_read *next;
+} gni_read;
+
+struct gn_context {
+    gni_lock lock;
+    gn_options options; // strings copied
+    gn_allocator allocator;
+    gn_status status;
+    bool call_failed; // something failed inside the public call under way
+    int call_depth;
+    char message[512];
+    char explain[512];
+    gn_device_info info;
+    gni_isa isa;
+    struct gni_pool *pool;
+    struct gni_vk *vk; // NULL: no GPU
+    struct gni_gemm_work *gemm_work;
+    struct gni_fft_vk_state *fft_vk; // tables of the GPU's transforms
+    struct gni_fft_state *fft; // plans and memory of the CPU's transforms; NULL until the first
+    // memory
+    gni_mutex stats_lock;
+    uint64_t host_used, host_peak;
+    struct {
+        void *p;
+        size_t bytes;
+    } host_cache[GNI_HOST_CACHE_SLOTS]; // freed CPU memory of arrays, oldest first
+    int host_cache_count;
+    uint64_t host_cached; // its bytes
+    // The same of small ones, each with the next one's address.
+    void *small_cache[GNI_SMALL_CLASSES];
+    uint64_t small_cached;
+    // arrays
+    gn_array *arrays, *free_arrays, *free_last;
+    struct gni_slab *slabs;
+    uint64_t array_count;
+    gni_stack *stacks; // one for each thread that has open scopes
+    gni_stack *stack;  // of the thread inside the lock; NULL: it has none
+    int lost_scopes;   // begun when there was no memory for a stack
+    // lazy
+    gn_array *pending_first, *pending_last;
+    uint64_t lazy_bytes; // memory held only by pending work
+    uint32_t mark;
+    uint32_t kept[GNI_KEPT]; // kinds of products that were asked for after going into a store
+    // autograd
+    int no_grad; // of the thread inside the lock
+    uint64_t serial;
+    gn_optimizer *optimizers;
+    // random
+    uint64_t seed, counter;
+    // reads under way, oldest first
+    gni_read *reads;
+    bool delivering;
+    struct gni_profile *profile;
+    bool recording; // into a host's command buffer
+};
+
+#define GNI_ALIVE 0x6e756d21u
+#define GNI_DEAD 0x64656164u

@@ -1,0 +1,660 @@
+// >>cpu
+// The CPU backend: jobs cut into tiles that stay in the first cache, spread over the thread pool. No
+// result depends on the number of threads. From outside: gni_cpu_api.
+
+static const gni_cpu_isa *gni_cpu_isa_of(gni_isa isa) { return GNI_OF_ISA(isa, gni_isa_table); }
+
+static int64_t gni_item_size(gn_dtype t) { return (int64_t)gn_dtype_size(t); }
+
+static char *gni_operand_data(const gni_operand *o) {
+    return (char *)o->buf->host + o->offset * gni_item_size(o->dtype);
+}
+
+// ---- index spaces and tiles
+
+enum {
+    GNI_SPACE_OPS = GNI_MAX_INPUTS + GNI_MAX_OUTPUTS,
+    GNI_SPACE_RANK = GN_MAX_RANK + 3,
+    GNI_SCRATCH = 32768,     // bytes of registers of one worker
+    GNI_BLOCK = 1024,        // elements of a register at most
+    GNI_GRAIN = 32768,       // elements that are worth another thread
+    GNI_COPY_TILE = 1 << 15, // elements, where no register is needed
+    GNI_CHUNK = 1 << 16,     // elements of one part of a reduction
+    GNI_STREAM = 1 << 24,    // bytes of results that are written past the caches
+    GNI_PARTS = 2048         // most parts
+};
+
+// Dimensions and the operands' strides in bytes. It is cut into tiles, which are one element in all but
+// the last three dimensions.
+typedef struct gni_space {
+    int rank, ops;
+    int64_t dim[GNI_SPACE_RANK], tile[GNI_SPACE_RANK];
+    int64_t tiles; // in all
+    int64_t item[GNI_SPACE_OPS];
+    char *base[GNI_SPACE_OPS];
+    int64_t stride[GNI_SPACE_OPS][GNI_SPACE_RANK];
+} gni_space;
+
+// A place among the tiles: where each operand's part starts, and the extent of the tile.
+typedef struct gni_cursor {
+    const gni_space *space;
+    int64_t at[GNI_SPACE_RANK];
+    int64_t ext[3];
+    char *p[GNI_SPACE_OPS];
+} gni_cursor;
+
+static void gni_space_begin(gni_space *s) { memset(s, 0, sizeof *s); }
+
+static void gni_space_dim(gni_space *s, int64_t n) { s->dim[s->rank++] = n; }
+
+// `base` is for dimension `first` of the job on; those before it are the caller's business.
+static void gni_space_operand(gni_space *s, const gni_operand *o, char *base, int first) {
+    int k = s->ops++;
+    s->base[k] = base;
+    s->item[k] = gni_item_size(o->dtype);
+    for (int i = 0; i < s->rank; i++) s->stride[k][i] = o->stride[first + i] * s->item[k];
+}
+
+static void gni_space_move_dim(gni_space *s, int from, int to) {
+    int step = from < to ? 1 : -1;
+    for (int i = from; i != to; i += step) {
+        int64_t n = s->dim[i];
+        s->dim[i] = s->dim[i + step];
+        s->dim[i + step] = n;
+        for (int k = 0; k < s->ops; k++) {
+            int64_t b = s->stride[k][i];
+            s->stride[k][i] = s->stride[k][i + step];
+            s->stride[k][i + step] = b;
+        }
+    }
+}
+
+// Drops dimensions of size 1 and joins neighbours that every operand steps through evenly, from
+// dimension `first` on.
+static void gni_space_merge(gni_space *s, int first) {
+    int n = first;
+    for (int i = first; i < s->rank; i++) {
+        if (s->dim[i] == 1) continue;
+        bool joins = n > first;
+        for (int k = 0; k < s->ops && joins; k++)
+            joins = s->stride[k][n - 1] == s->stride[k][i] * s->dim[i];
+        if (joins) n--;
+        s->dim[n] = joins ? s->dim[n] * s->dim[i] : s->dim[i];
+        for (int k = 0; k < s->ops; k++) s->stride[k][n] = s->stride[k][i];
+        n++;
+    }
+    s->rank = n;
+}
+
+// Dimensions of size 1 in front, so that there are three.
+static void gni_space_pad(gni_space *s) {
+    while (s->rank < 3) {
+        gni_space_dim(s, 1);
+        for (int k = 0; k < s->ops; k++) s->stride[k][s->rank - 1] = 0;
+        gni_space_move_dim(s, s->rank - 1, 0);
+    }
+}
+
+static void gni_space_count(gni_space *s) {
+    s->tiles = 1;
+    for (int i = 0; i < s->rank; i++)
+        s->tiles *= s->dim[i] == 0 ? 0 : (s->dim[i] - 1) / s->tile[i] + 1;
+}
+
+// The dimension along which an operand that is far apart along the last one is close together, or -1.
+static int gni_space_across(const gni_space *s) {
+    int last = s->rank - 1;
+    for (int k = 0; k < s->ops && last > 0; k++) {
+        int64_t step = s->stride[k][last] < 0 ? -s->stride[k][last] : s->stride[k][last],
+                least = step;
+        int found = -1;
+        if (step <= s->item[k]) continue;
+        for (int i = last - 1; i >= 0; i--) {
+            int64_t b = s->stride[k][i] < 0 ? -s->stride[k][i] : s->stride[k][i];
+            if (b == 0 || b >= least || s->dim[i] < 2) continue;
+            least = b;
+            found = i;
+        }
+        if (found >= 0) return found;
+    }
+    return -1;
+}
+
+// Tiles of at most `block` elements, a multiple of 16 where it matters. `fixed`: the order of the
+// elements counts, so that dimensions keep their places and tiles are runs of it.
+static void gni_space_tile(gni_space *s, int64_t block, bool fixed) {
+    int across = fixed ? -1 : gni_space_across(s);
+    if (across >= 0) gni_space_move_dim(s, across, s->rank - 2);
+    gni_space_pad(s);
+    int64_t *t = s->tile + s->rank - 3, *d = s->dim + s->rank - 3;
+    for (int i = 0; i < s->rank; i++) s->tile[i] = 1;
+    if (across >= 0) {
+        t[1] = GNI_MIN(d[1], GNI_MIN(32, block / 16));
+        t[2] = GNI_MIN(d[2], GNI_MAX(block / t[1] / 16 * 16, 16));
+        if (t[1] == 32) t[2] = GNI_MIN(t[2], 32);
+    } else {
+        // Long rows, and rows whose vectors come out even, are used where they are.
+        t[2] = GNI_MIN(d[2], block);
+        if (d[2] < block && (d[2] < 256 || d[2] % 16 != 0)) {
+            t[1] = GNI_MIN(d[1], block / GNI_MAX(d[2], 1));
+            if (t[1] > 16 && t[1] < d[1]) t[1] &= ~(int64_t)15;
+        }
+        if (t[2] == d[2] && t[1] == d[1]) {
+            t[0] = GNI_MIN(d[0], block / GNI_MAX(d[1] * d[2], 1));
+            if (t[0] > 16 && t[0] < d[0]) t[0] &= ~(int64_t)15;
+        }
+    }
+    for (int i = 0; i < 3; i++) t[i] = GNI_MAX(t[i], 1);
+    gni_space_count(s);
+}
+
+// Dimensions in the order of operand 0's strides, the largest first: sums over any layout run through
+// memory in its order.
+static void gni_space_sort(gni_space *s) {
+    for (int i = 1; i < s->rank && s->ops > 0; i++) {
+        int to = i;
+        int64_t b = s->stride[0][i] < 0 ? -s->stride[0][i] : s->stride[0][i];
+        for (; to > 0 && b != 0; to--) {
+            int64_t before =
+                s->stride[0][to - 1] < 0 ? -s->stride[0][to - 1] : s->stride[0][to - 1];
+            if (before == 0 || before >= b) break;
+        }
+        gni_space_move_dim(s, i, to);
+    }
+}
+
+static void gni_cursor_extent(gni_cursor *c) {
+    const gni_space *s = c->space;
+    for (int i = 0; i < 3; i++) {
+        int d = s->rank - 3 + i;
+        c->ext[i] = GNI_MIN(s->tile[d], s->dim[d] - c->at[d]);
+    }
+}
+
+static void gni_cursor_set(gni_cursor *c, const gni_space *s, int64_t tile) {
+    c->space = s;
+    for (int k = 0; k < s->ops; k++) c->p[k] = s->base[k];
+    for (int i = s->rank - 1; i >= 0; i--) {
+        int64_t n = (s->dim[i] - 1) / s->tile[i] + 1;
+        c->at[i] = tile % n * s->tile[i];
+        tile /= n;
+        for (int k = 0; k < s->ops; k++) c->p[k] += c->at[i] * s->stride[k][i];
+    }
+    gni_cursor_extent(c);
+}
+
+static void gni_cursor_next(gni_cursor *c) {
+    const gni_space *s = c->space;
+    for (int i = s->rank - 1; i >= 0; i--) {
+        int64_t step = s->tile[i];
+        if (c->at[i] + step < s->dim[i]) {
+            c->at[i] += step;
+            for (int k = 0; k < s->ops; k++) c->p[k] += step * s->stride[k][i];
+            break;
+        }
+        for (int k = 0; k < s->ops; k++) c->p[k] -= c->at[i] * s->stride[k][i];
+        c->at[i] = 0;
+    }
+    gni_cursor_extent(c);
+}
+
+static int64_t gni_extent_size(const int64_t ext[3]) { return ext[0] * ext[1] * ext[2]; }
+
+static bool gni_extent_contiguous(const int64_t ext[3], const int64_t stride[3], int64_t item) {
+    return (stride[2] == item || ext[2] == 1) && (stride[1] == ext[2] * item || ext[1] == 1) &&
+           (stride[0] == ext[1] * ext[2] * item || ext[0] == 1);
+}
+
+// ---- moving items
+
+#define GNI_COPY_RUN(name, BYTES)                                                                  \
+    static void name(char *d, int64_t ds, const char *s, int64_t ss, int64_t n) {                  \
+        for (int64_t i = 0; i < n; i++, d += ds, s += ss) memcpy(d, s, BYTES);                     \
+    }
+GNI_COPY_RUN(gni_copy_run_1, 1)
+GNI_COPY_RUN(gni_copy_run_2, 2)
+GNI_COPY_RUN(gni_copy_run_4, 4)
+GNI_COPY_RUN(gni_copy_run_8, 8)
+GNI_COPY_RUN(gni_copy_run_16, 16)
+#undef GNI_COPY_RUN
+
+static void gni_copy_run(char *d, int64_t ds, const char *s, int64_t ss, int64_t n, int64_t item) {
+    if (ds == item && ss == item) {
+        if (d != s) memcpy(d, s, (size_t)(n * item));
+        return;
+    }
+    switch (item) {
+    case 1: gni_copy_run_1(d, ds, s, ss, n); break;
+    case 2: gni_copy_run_2(d, ds, s, ss, n); break;
+    case 4: gni_copy_run_4(d, ds, s, ss, n); break;
+    case 8: gni_copy_run_8(d, ds, s, ss, n); break;
+    default: gni_copy_run_16(d, ds, s, ss, n); break;
+    }
+}
+
+// d[i][j] = s[j][i] for i < rows and j < columns; inside, both sides are contiguous. Squares of items
+// that fill vectors of 16 bytes are turned by interleaving halves, the edges item by item.
+#if defined(GNI_GNU) && !defined(GPUNUM_NO_SIMD)
+typedef uint16_t gni_turn16 __attribute__((vector_size(16)));
+typedef uint32_t gni_turn32 __attribute__((vector_size(16)));
+typedef uint64_t gni_turn64 __attribute__((vector_size(16)));
+#ifdef __clang__
+#define GNI_LOW16(a, b) __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
+#define GNI_HIGH16(a, b) __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
+#define GNI_LOW32(a, b) __builtin_shufflevector(a, b, 0, 4, 1, 5)
+#define GNI_HIGH32(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
+#define GNI_LOW64(a, b) __builtin_shufflevector(a, b, 0, 2)
+#define GNI_HIGH64(a, b) __builtin_shufflevector(a, b, 1, 3)
+#else
+static const gni_turn16 gni_low16 = {0, 8, 1, 9, 2, 10, 3, 11},
+                        gni_high16 = {4, 12, 5, 13, 6, 14, 7, 15};
+static const gni_turn32 gni_low32 = {0, 4, 1, 5}, gni_high32 = {2, 6, 3, 7};
+static const gni_turn64 gni_low64 = {0, 2}, gni_high64 = {1, 3};
+#define GNI_LOW16(a, b) __builtin_shuffle(a, b, gni_low16)
+#define GNI_HIGH16(a, b) __builtin_shuffle(a, b, gni_high16)
+#define GNI_LOW32(a, b) __builtin_shuffle(a, b, gni_low32)
+#define GNI_HIGH32(a, b) __builtin_shuffle(a, b, gni_high32)
+#define GNI_LOW64(a, b) __builtin_shuffle(a, b, gni_low64)
+#define GNI_HIGH64(a, b) __builtin_shuffle(a, b, gni_high64)
+#endif
+GNI_INLINE void gni_turn_square16(char *d, int64_t ds, const char *s, int64_t ss) {
+    gni_turn16 x0, x1, x2, x3, x4, x5, x6, x7, y0, y1, y2, y3, y4, y5, y6, y7;
+    memcpy(&x0, s, 16), memcpy(&x1, s + ss, 16), memcpy(&x2, s + 2 * ss, 16),
+        memcpy(&x3, s + 3 * ss, 16);
+    memcpy(&x4, s + 4 * ss, 16), memcpy(&x5, s + 5 * ss, 16), memcpy(&x6, s + 6 * ss, 16);
+    memcpy(&x7, s + 7 * ss, 16);
+    y0 = GNI_LOW16(x0, x4), y1 = GNI_HIGH16(x0, x4), y2 = GNI_LOW16(x1, x5),
+    y3 = GNI_HIGH16(x1, x5);
+    y4 = GNI_LOW16(x2, x6), y5 = GNI_HIGH16(x2, x6), y6 = GNI_LOW16(x3, x7),
+    y7 = GNI_HIGH16(x3, x7);
+    x0 = GNI_LOW16(y0, y4), x1 = GNI_HIGH16(y0, y4), x2 = GNI_LOW16(y1, y5),
+    x3 = GNI_HIGH16(y1, y5);
+    x4 = GNI_LOW16(y2, y6), x5 = GNI_HIGH16(y2, y6), x6 = GNI_LOW16(y3, y7),
+    x7 = GNI_HIGH16(y3, y7);
+    y0 = GNI_LOW16(x0, x4), y1 = GNI_HIGH16(x0, x4), y2 = GNI_LOW16(x1, x5),
+    y3 = GNI_HIGH16(x1, x5);
+    y4 = GNI_LOW16(x2, x6), y5 = GNI_HIGH16(x2, x6), y6 = GNI_LOW16(x3, x7),
+    y7 = GNI_HIGH16(x3, x7);
+    memcpy(d, &y0, 16), memcpy(d + ds, &y1, 16), memcpy(d + 2 * ds, &y2, 16),
+        memcpy(d + 3 * ds, &y3, 16);
+    memcpy(d + 4 * ds, &y4, 16), memcpy(d + 5 * ds, &y5, 16), memcpy(d + 6 * ds, &y6, 16);
+    memcpy(d + 7 * ds, &y7, 16);
+}
+GNI_INLINE void gni_turn_square32(char *d, int64_t ds, const char *s, int64_t ss) {
+    gni_turn32 x0, x1, x2, x3, y0, y1, y2, y3;
+    memcpy(&x0, s, 16), memcpy(&x1, s + ss, 16), memcpy(&x2, s + 2 * ss, 16),
+        memcpy(&x3, s + 3 * ss, 16);
+    y0 = GNI_LOW32(x0, x2), y1 = GNI_HIGH32(x0, x2), y2 = GNI_LOW32(x1, x3),
+    y3 = GNI_HIGH32(x1, x3);
+    x0 = GNI_LOW32(y0, y2), x1 = GNI_HIGH32(y0, y2), x2 = GNI_LOW32(y1, y3),
+    x3 = GNI_HIGH32(y1, y3);
+    memcpy(d, &x0, 16), memcpy(d + ds, &x1, 16), memcpy(d + 2 * ds, &x2, 16),
+        memcpy(d + 3 * ds, &x3, 16);
+}
+GNI_INLINE void gni_turn_square64(char *d, int64_t ds, const char *s, int64_t ss) {
+    gni_turn64 x0, x1, y0, y1;
+    memcpy(&x0, s, 16), memcpy(&x1, s + ss, 16);
+    y0 = GNI_LOW64(x0, x1), y1 = GNI_HIGH64(x0, x1);
+    memcpy(d, &y0, 16), memcpy(d + ds, &y1, 16);
+}
+#undef GNI_LOW16
+#undef GNI_HIGH16
+#undef GNI_LOW32
+#undef GNI_HIGH32
+#undef GNI_LOW64
+#undef GNI_HIGH64
+#define GNI_TURN_SQUARES(N, SQUARE)                                                                \
+    for (; i + N <= rows; i += N) {                                                                \
+        int64_t j = 0;                                                                             \
+        for (; j + N <= columns; j += N)                                                           \
+            SQUARE(d + i * ds + j * item, ds, s + j * ss + i * item, ss);                          \
+        for (; j < columns; j++)                                                                   \
+            gni_copy_run(d + i * ds + j * item, ds, s + j * ss + i * item, item, N, item);         \
+    }
+#endif
+
+static void gni_turn(char *d, int64_t ds, const char *s, int64_t ss, int64_t rows, int64_t columns,
+                     int64_t item) {
+    int64_t i = 0;
+#ifdef GNI_TURN_SQUARES
+    if (item == 2) {
+        GNI_TURN_SQUARES(8, gni_turn_square16)
+    } else if (item == 4) {
+        GNI_TURN_SQUARES(4, gni_turn_square32)
+    } else if (item == 8) {
+        GNI_TURN_SQUARES(2, gni_turn_square64)
+    }
+#undef GNI_TURN_SQUARES
+#endif
+    for (; i < rows; i++) gni_copy_run(d + i * ds, item, s + i * item, ss, columns, item);
+}
+
+// Copies a box of items. The runs go where the more scattered side is closest together.
+static void gni_copy_box(char *d, const int64_t ds[3], const char *s, const int64_t ss[3],
+                         const int64_t ext[3], int64_t item) {
+    int64_t far1 = GNI_MAX(ds[1] < 0 ? -ds[1] : ds[1], ss[1] < 0 ? -ss[1] : ss[1]);
+    int64_t far2 = GNI_MAX(ds[2] < 0 ? -ds[2] : ds[2], ss[2] < 0 ? -ss[2] : ss[2]);
+    int run = far1 < far2 && ext[1] >= 4 ? 1 : 2, rows = 3 - run;
+    bool turn = ext[1] > 1 && ext[2] > 1, turned = ds[1] == item && ss[2] == item;
+    turn = turn && ((ds[2] == item && ss[1] == item) || turned);
+    for (int64_t i = 0; i < ext[0]; i++, d += ds[0], s += ss[0]) {
+        if (turn && turned)
+            gni_turn(d, ds[2], s, ss[1], ext[2], ext[1], item);
+        else if (turn)
+            gni_turn(d, ds[1], s, ss[2], ext[1], ext[2], item);
+        else
+            for (int64_t j = 0; j < ext[rows]; j++)
+                gni_copy_run(d + j * ds[rows], ds[run], s + j * ss[rows], ss[run], ext[run], item);
+    }
+}
+
+static void gni_dense(const int64_t ext[3], int64_t item, int64_t stride[3]) {
+    stride[2] = item;
+    stride[1] = item * ext[2];
+    stride[0] = item * ext[2] * ext[1];
+}
+
+// ---- programs
+
+// How the registers of a program share a worker's scratch memory.
+typedef struct gni_plan {
+    const gni_program *program;
+    const gni_cpu_isa *isa;
+    int width;                   // bytes of a register's element
+    int block;                   // elements of a register
+    int slot[GNI_MAX_REGS];      // of each register
+    int raw;                     // the slot for items on their way from or to memory
+    bool gather[GNI_MAX_INPUTS]; // never read in place
+    int out_of[GNI_MAX_INSNS];   // output that the instruction may write in place, or -1
+} gni_plan;
+
+static bool gni_reads(uint32_t insn, int reg) {
+    return (int)GNI_INSN_A(insn) == reg || (int)GNI_INSN_B(insn) == reg ||
+           (int)GNI_INSN_C(insn) == reg;
+}
+
+// Instruction after which a register is no longer read; outputs are read at the end.
+static int gni_last_use(const gni_program *p, int reg) {
+    for (int o = 0; o < p->n_out; o++)
+        if (p->out_reg[o] == reg) return p->n_insn;
+    for (int i = p->n_insn - 1; i >= 0; i--)
+        if (gni_reads(p->insn[i], reg)) return i;
+    return -1;
+}
+
+// Gives every register a slot: inputs and constants their own, results one that is free by then.
+static void gni_plan_slots(gni_plan *plan) {
+    const gni_program *p = plan->program;
+    int fixed = p->n_in + p->n_const, count = fixed, last[GNI_MAX_REGS], until[GNI_MAX_REGS];
+    for (int r = 0; r < fixed + p->n_insn; r++) last[r] = gni_last_use(p, r);
+    for (int r = 0; r < fixed; r++) {
+        plan->slot[r] = r;
+        until[r] = GNI_MAX_REGS;
+    }
+    for (int i = 0; i < p->n_insn; i++) {
+        int s = fixed;
+        while (s < count && until[s] > i) s++;
+        if (s == count) count++;
+        until[s] = last[fixed + i];
+        plan->slot[fixed + i] = s;
+    }
+    plan->raw = count++;
+    int most = GNI_SCRATCH / (plan->width * count) & ~63;
+    plan->block = GNI_MIN(most, GNI_BLOCK);
+}
+
+// `out` is NULL for reductions.
+static void gni_plan_make(gni_plan *plan, const gni_program *p, gni_isa isa, const gni_operand *in,
+                          const gni_operand *out) {
+    memset(plan, 0, sizeof *plan);
+    plan->program = p;
+    plan->isa = p->wide ? &gni_isa_wide : gni_cpu_isa_of(isa);
+    plan->width = p->wide ? 8 : 4;
+    gni_plan_slots(plan);
+    for (int i = 0; i < p->n_insn; i++) plan->out_of[i] = -1;
+    for (int o = 0; o < p->n_out && out != NULL; o++) {
+        int i = p->out_reg[o] - p->n_in - p->n_const;
+        // In-place updates: the old value must not be wanted any more.
+        bool free_then = i >= 0;
+        for (int k = 0; k < p->n_in; k++) {
+            if (in[k].buf != out[o].buf) continue;
+            free_then = free_then && gni_last_use(p, k) <= i;
+            if (p->n_out > 1) plan->gather[k] = plan->gather[k] || gni_last_use(p, k) == p->n_insn;
+        }
+        if (free_then) plan->out_of[i] = o;
+    }
+}
+
+// A worker's registers for the tile at hand.
+typedef struct gni_eval {
+    const gni_plan *plan;
+    char *scratch;
+    const char *reg[GNI_MAX_REGS];
+    const char *have[GNI_MAX_INPUTS]; // what the input's slot holds, and with which extent
+    int64_t have_ext[GNI_MAX_INPUTS][3];
+} gni_eval;
+
+static char *gni_eval_slot(const gni_eval *e, int slot) {
+    return e->scratch + (int64_t)slot * e->plan->block * e->plan->width;
+}
+
+// `memory` has GNI_SCRATCH + 64 bytes.
+static void gni_eval_begin(gni_eval *e, const gni_plan *plan, char *memory) {
+    const gni_program *p = plan->program;
+    memset(e, 0, sizeof *e);
+    e->plan = plan;
+    e->scratch = memory + (64 - ((uintptr_t)memory & 63));
+    for (int c = 0; c < p->n_const; c++) {
+        char *to = gni_eval_slot(e, plan->slot[p->n_in + c]);
+        uint32_t low = (uint32_t)(p->konst[c] & 0xffffffffu);
+        for (int i = 0; i < plan->block; i++) {
+            if (p->wide)
+                memcpy(to + 8 * i, &p->konst[c], 8);
+            else
+                memcpy(to + 4 * i, &low, 4);
+        }
+        e->reg[p->n_in + c] = to;
+    }
+}
+
+static void gni_eval_load(gni_eval *e, int k, const char *from, const int64_t stride[3],
+                          const int64_t ext[3], int64_t n, bool in_place) {
+    const gni_plan *plan = e->plan;
+    gn_dtype t = plan->program->in_dtype[k];
+    gni_convert_fn load = plan->isa->load[t];
+    int64_t item = gni_item_size(t), dense[3];
+    bool contiguous = gni_extent_contiguous(ext, stride, item);
+    if (contiguous && in_place && load == NULL && !plan->gather[k]) {
+        e->reg[k] = from;
+        return;
+    }
+    char *to = gni_eval_slot(e, plan->slot[k]);
+    e->reg[k] = to;
+    if (e->have[k] == from && memcmp(e->have_ext[k], ext, sizeof e->have_ext[k]) == 0) return;
+    e->have[k] = plan->gather[k] ? NULL : from;
+    memcpy(e->have_ext[k], ext, sizeof e->have_ext[k]);
+    if (!contiguous) {
+        char *raw = load == NULL ? to : gni_eval_slot(e, plan->raw);
+        gni_dense(ext, item, dense);
+        gni_copy_box(raw, dense, from, stride, ext, item);
+        from = raw;
+    }
+    if (load != NULL)
+        load(to, from, n);
+    else if (from != to)
+        memcpy(to, from, (size_t)(n * item));
+    // Kernels work on whole groups of 16.
+    if ((n & 15) != 0) memset(to + n * plan->width, 0, (size_t)((16 - (n & 15)) * plan->width));
+}
+
+// `direct[o]` is where output o may be written at once, or NULL.
+static void gni_eval_run(gni_eval *e, int64_t n, char *const *direct) {
+    const gni_plan *plan = e->plan;
+    const gni_program *p = plan->program;
+    int count = (int)((n + 15) & ~(int64_t)15);
+    for (int i = 0; i < p->n_insn; i++) {
+        uint32_t insn = p->insn[i];
+        int reg = p->n_in + p->n_const + i, o = plan->out_of[i];
+        char *to = o >= 0 && direct[o] != NULL ? direct[o] : gni_eval_slot(e, plan->slot[reg]);
+        plan->isa->kernel[GNI_INSN_CODE(insn)](to, e->reg[GNI_INSN_A(insn)],
+                                               e->reg[GNI_INSN_B(insn)], e->reg[GNI_INSN_C(insn)],
+                                               count);
+        e->reg[reg] = to;
+    }
+}
+
+static void gni_eval_store(gni_eval *e, int o, char *to, const int64_t stride[3],
+                           const int64_t ext[3], int64_t n) {
+    const gni_plan *plan = e->plan;
+    gn_dtype t = plan->program->out_dtype[o];
+    gni_convert_fn store = plan->isa->store[t];
+    int64_t item = gni_item_size(t), dense[3];
+    const char *from = e->reg[plan->program->out_reg[o]];
+    bool contiguous = gni_extent_contiguous(ext, stride, item);
+    if (from == to) return;
+    if (store != NULL) {
+        char *raw = contiguous ? to : gni_eval_slot(e, plan->raw);
+        store(raw, from, n);
+        if (contiguous) return;
+        from = raw;
+    }
+    gni_dense(ext, item, dense);
+    gni_copy_box(to, stride, from, dense, ext, item);
+}
+
+// ---- map
+
+typedef struct gni_map_job {
+    gni_plan plan;
+    gni_space space; // inputs, then outputs
+    const gni_cpu_isa *isa;
+    bool stream; // outputs past the caches
+} gni_map_job;
+
+// Results larger than caches go past them, unless they overwrite what has just been read.
+static bool gni_streams(const gni_operand *in, int n_in, const gni_operand *out, int n_out,
+                        const gni_space *s) {
+    int64_t bytes = 0, n = 1;
+    for (int i = 0; i < s->rank; i++) n *= s->dim[i];
+    for (int o = 0; o < n_out; o++) {
+        bytes += n * gni_item_size(out[o].dtype);
+        for (int k = 0; k < n_in; k++)
+            if (in[k].buf == out[o].buf) return false;
+    }
+    return bytes >= GNI_STREAM;
+}
+
+static void gni_map_tile(const gni_map_job *j, gni_eval *e, char *const *p, const int64_t ext[3]) {
+    const gni_space *s = &j->space;
+    const gni_program *g = j->plan.program;
+    int64_t n = gni_extent_size(ext);
+    bool whole = (n & 15) == 0, stream[GNI_MAX_OUTPUTS];
+    char *direct[GNI_MAX_OUTPUTS];
+    for (int k = 0; k < g->n_in; k++)
+        gni_eval_load(e, k, p[k], s->stride[k] + s->rank - 3, ext, n, whole);
+    for (int o = 0; o < g->n_out; o++) {
+        int k = g->n_in + o;
+        bool in_place = whole && j->plan.isa->store[g->out_dtype[o]] == NULL &&
+                        gni_extent_contiguous(ext, s->stride[k] + s->rank - 3, s->item[k]);
+        stream[o] =
+            in_place && j->stream && ((n * s->item[k]) & 63) == 0 && ((uintptr_t)p[k] & 63) == 0;
+        direct[o] = in_place && !stream[o] ? p[k] : NULL;
+    }
+    gni_eval_run(e, n, direct);
+    for (int o = 0; o < g->n_out; o++) {
+        char *to = p[g->n_in + o];
+        if (stream[o])
+            j->isa->stream(to, e->reg[g->out_reg[o]], n * s->item[g->n_in + o]);
+        else
+            gni_eval_store(e, o, to, s->stride[g->n_in + o] + s->rank - 3, ext, n);
+    }
+}
+
+static void gni_map_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_map_job *j = (const gni_map_job *)arg;
+    char memory[GNI_SCRATCH + 64], *p[GNI_SPACE_OPS];
+    gni_eval e;
+    gni_cursor c;
+    GNI_UNUSED(worker);
+    gni_eval_begin(&e, &j->plan, memory);
+    gni_cursor_set(&c, &j->space, begin);
+    for (int64_t t = begin; t < end; t++) {
+        int64_t n = gni_extent_size(c.ext), rest = n & 15;
+        if (rest != 0 && n == c.ext[2] && n > 64) {
+            // The whole groups of a row in place, the rest of it by itself.
+            int64_t ext[3] = {1, 1, 0};
+            ext[2] = n - rest;
+            gni_map_tile(j, &e, c.p, ext);
+            for (int k = 0; k < j->space.ops; k++)
+                p[k] = c.p[k] + ext[2] * j->space.stride[k][j->space.rank - 1];
+            ext[2] = rest;
+            gni_map_tile(j, &e, p, ext);
+        } else {
+            gni_map_tile(j, &e, c.p, c.ext);
+        }
+        gni_cursor_next(&c);
+    }
+    if (j->stream) j->isa->stream(NULL, NULL, 0);
+}
+
+static void gni_copy_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_map_job *j = (const gni_map_job *)arg;
+    const gni_space *s = &j->space;
+    const int64_t *from = s->stride[0] + s->rank - 3, *to = s->stride[1] + s->rank - 3;
+    gni_cursor c;
+    GNI_UNUSED(worker);
+    gni_cursor_set(&c, s, begin);
+    for (int64_t t = begin; t < end; t++) {
+        int64_t bytes = gni_extent_size(c.ext) * s->item[0];
+        bool past = j->stream && ((bytes | (int64_t)((uintptr_t)c.p[1] & 63)) & 63) == 0 &&
+                    gni_extent_contiguous(c.ext, from, s->item[0]) &&
+                    gni_extent_contiguous(c.ext, to, s->item[0]);
+        if (past)
+            j->isa->stream(c.p[1], c.p[0], bytes);
+        else
+            gni_copy_box(c.p[1], to, c.p[0], from, c.ext, s->item[0]);
+        gni_cursor_next(&c);
+    }
+    if (j->stream) j->isa->stream(NULL, NULL, 0);
+}
+
+// Tiles that make up work for one thread; a program's instructions count.
+static int64_t gni_tile_grain(const gni_space *s, int work) {
+    int64_t tile = 1;
+    for (int i = s->rank - 3; i < s->rank; i++) tile *= s->tile[i];
+    return GNI_MAX(GNI_GRAIN / (work + 1) / tile, 1);
+}
+
+static bool gni_is_copy(const gni_program *p) {
+    return p->n_insn == 0 && p->n_out == 1 && p->n_in > 0 && p->out_reg[0] < p->n_in &&
+           p->in_dtype[p->out_reg[0]] == p->out_dtype[0];
+}
+
+static bool gni_cpu_map(gn_context *g, const gni_map *m) {
+    const gni_program *p = &m->program;
+    gni_map_job j;
+    gni_space *s = &j.space;
+    gni_space_begin(s);
+    j.isa = gni_cpu_isa_of(g->isa);
+    for (int i = 0; i < m->rank; i++) gni_space_dim(s, m->dim[i]);
+    if (gni_is_copy(p)) {
+        const gni_operand *in = &m->in[p->out_reg[0]];
+        gni_space_operand(s, in, gni_operand_data(in), 0);
+        gni_space_operand(s, &m->out[0], gni_operand_data(&m->out[0]), 0);
+        gni_space_merge(s, 0);
+        gni_space_tile(s, gni_space_across(s) >= 0 ? GNI_BLOCK : GNI_COPY_TILE, false);
+        j.stream = gni_streams(in, 1, m->out, 1, s);
+        gni_parallel(g->pool, s->tiles, gni_tile_grain(s, 0), gni_copy_task, &j);
+        return true;
+    }
+    for (int k = 0; k < p->n_in; k++)
+        gni_space_operand(s, &m->in[k], gni_operand_data(&m->in[k]), 0);
+    for (int k = 0; k < p->n_out; k++)
+        gni_space_operand(s, &m->out[k], gni_operand_data(&m->out[k]), 0);
+    gni_plan_make(&j.plan, p, g->isa, m->in, m->out);
+    gni_space_merge(s, 0);
+    gni_space_tile(s, j.plan.block, false);
+    j.stream = gni_streams(m->in, p->n_in, m->out, p->n_out, s);
+    gni_parallel(g->pool, s->tiles, gni_tile_grain(s, p->n_insn), gni_map_task, &j);
+    return true;
+}

@@ -1,0 +1,809 @@
+// >>cpu_jobs
+// The other jobs on the CPU (softmax, take, random, matmul) and the backend's table.
+
+enum { GNI_SOFT_BLOCK = 2048, GNI_SOFT_PARTS = 64 };
+
+typedef struct gni_softmax_job {
+    const gni_softmax *d;
+    const gni_cpu_isa *isa;
+    int64_t item, width; // bytes of an element in memory and in a register
+    gni_convert_fn load, store;
+    int64_t blocks;          // of a row
+    gni_softmax_part *parts; // of the row at hand
+    const char *x;
+    char *y;
+    double most, sum;
+} gni_softmax_job;
+
+// Block b's statistics; a softmax in float32 or float64 stores its terms on the way.
+static gni_softmax_part gni_softmax_block(const gni_softmax_job *j, int64_t b) {
+    int64_t at = b * GNI_SOFT_BLOCK, n = GNI_MIN(j->d->n - at, (int64_t)GNI_SOFT_BLOCK);
+    const char *x = j->x + at * j->item;
+    float f[GNI_SOFT_BLOCK];
+    if (j->load != NULL) {
+        j->load(f, x, n);
+        return j->isa->softmax->stats(NULL, f, n);
+    }
+    return j->isa->softmax->stats(j->d->kind == GNI_SOFTMAX ? j->y + at * j->item : NULL, x, n);
+}
+
+static void gni_softmax_finish(const gni_softmax_job *j, int64_t b) {
+    const gni_softmax_fns *fns = j->isa->softmax;
+    int64_t at = b * GNI_SOFT_BLOCK, n = GNI_MIN(j->d->n - at, (int64_t)GNI_SOFT_BLOCK);
+    const char *x = j->x + at * j->item;
+    char *y = j->y + at * j->item;
+    float f[GNI_SOFT_BLOCK];
+    bool finite = fabs(j->most) < GNI_INF;
+    const void *from = x;
+    void *to = y;
+    if (j->load != NULL) {
+        j->load(f, x, n);
+        from = to = f;
+    }
+    if (j->d->kind == GNI_LOG_SOFTMAX)
+        fns->emit_log(to, from, n, finite ? j->most : 0.0, finite ? log(j->sum) : j->most);
+    else if (!finite)
+        fns->scale(to, from, n, GNI_NAN);
+    else if (j->load != NULL)
+        fns->emit(to, from, n, j->most, 1.0 / j->sum);
+    else
+        fns->scale(to, to, n, exp(j->parts[b].most - j->most) / j->sum);
+    if (j->store != NULL) j->store(y, f, n);
+}
+
+// The row's largest element and sum from those of its blocks, in order.
+static void gni_softmax_join(gni_softmax_job *j) {
+    j->most = -GNI_INF;
+    j->sum = 0.0;
+    for (int64_t b = 0; b < j->blocks && j->most == j->most; b++)
+        if (!(j->parts[b].most <= j->most)) j->most = j->parts[b].most;
+    if (!(fabs(j->most) < GNI_INF)) return;
+    for (int64_t b = 0; b < j->blocks; b++)
+        j->sum += j->parts[b].sum * exp(j->parts[b].most - j->most);
+}
+
+static void gni_softmax_row(gni_softmax_job *j, int64_t row) {
+    j->x = gni_operand_data(&j->d->in) + row * j->d->row_stride * j->item;
+    j->y =
+        gni_operand_data(&j->d->out) + row * (j->d->kind == GNI_LOGSUMEXP ? 1 : j->d->n) * j->item;
+}
+
+static void gni_softmax_end(const gni_softmax_job *j) {
+    if (j->d->kind != GNI_LOGSUMEXP) return;
+    gni_put_float(j->d->out.dtype, j->y, fabs(j->most) < GNI_INF ? j->most + log(j->sum) : j->most);
+}
+
+static void gni_softmax_rows_task(void *arg, int64_t begin, int64_t end, int worker) {
+    gni_softmax_job j = *(const gni_softmax_job *)arg;
+    gni_softmax_part parts[GNI_SOFT_PARTS];
+    GNI_UNUSED(worker);
+    j.parts = parts;
+    for (int64_t row = begin; row < end; row++) {
+        gni_softmax_row(&j, row);
+        for (int64_t b = 0; b < j.blocks; b++) parts[b] = gni_softmax_block(&j, b);
+        gni_softmax_join(&j);
+        for (int64_t b = 0; b < j.blocks && j.d->kind != GNI_LOGSUMEXP; b++)
+            gni_softmax_finish(&j, b);
+        gni_softmax_end(&j);
+    }
+}
+
+static void gni_softmax_blocks_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_softmax_job *j = (const gni_softmax_job *)arg;
+    GNI_UNUSED(worker);
+    for (int64_t b = begin; b < end; b++) j->parts[b] = gni_softmax_block(j, b);
+}
+
+static void gni_softmax_finish_task(void *arg, int64_t begin, int64_t end, int worker) {
+    GNI_UNUSED(worker);
+    for (int64_t b = begin; b < end; b++) gni_softmax_finish((const gni_softmax_job *)arg, b);
+}
+
+// Many short rows: several at a time, turned into columns.
+static void gni_softmax_short_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_softmax_job *j = (const gni_softmax_job *)arg;
+    const gni_softmax *d = j->d;
+    int64_t n = d->n, out = d->kind == GNI_LOGSUMEXP ? 1 : n,
+            per = GNI_SOFT_BLOCK / n & ~(int64_t)15;
+    float t[GNI_SOFT_BLOCK], raw[GNI_SOFT_BLOCK];
+    GNI_UNUSED(worker);
+    for (int64_t row = begin; row < end; row += per) {
+        int64_t rows = GNI_MIN(per, end - row), wide = (rows + 15) & ~(int64_t)15,
+                step = d->row_stride * j->item;
+        const char *x = gni_operand_data(&d->in) + row * step;
+        char *y = gni_operand_data(&d->out) + row * out * j->item;
+        if (j->load != NULL) {
+            for (int64_t i = 0; i < rows; i++) j->load(raw + i * n, x + i * step, n);
+            x = (const char *)raw;
+            step = n * 4;
+        }
+        if (wide != rows) memset(t, 0, sizeof(float) * (size_t)(wide * n));
+        gni_turn((char *)t, wide * 4, x, step, n, rows, 4);
+        j->isa->softmax->columns(t, n, wide, d->kind);
+        gni_turn(j->store != NULL ? (char *)raw : y, out * 4, (const char *)t, wide * 4, rows, out,
+                 4);
+        if (j->store != NULL) j->store(y, raw, rows * out);
+    }
+}
+
+static bool gni_cpu_softmax(gn_context *g, const gni_softmax *d) {
+    gni_softmax_job j;
+    memset(&j, 0, sizeof j);
+    j.d = d;
+    j.item = gni_item_size(d->in.dtype);
+    j.isa = d->in.dtype == GN_F64 ? &gni_isa_wide : gni_cpu_isa_of(g->isa);
+    if (j.item == 2) {
+        j.load = j.isa->load[d->in.dtype];
+        j.store = j.isa->store[d->in.dtype];
+    }
+    if (d->n > 0 && d->n <= 64 && d->rows >= 8 && j.item <= 4) {
+        gni_parallel(g->pool, d->rows, GNI_MAX(GNI_GRAIN / 4 / d->n & ~(int64_t)15, 16),
+                     gni_softmax_short_task, &j);
+        return true;
+    }
+    j.blocks = d->n == 0 ? 0 : (d->n - 1) / GNI_SOFT_BLOCK + 1;
+    if (j.blocks <= GNI_SOFT_PARTS) {
+        gni_parallel(g->pool, d->rows, GNI_MAX(GNI_GRAIN / 8 / GNI_MAX(d->n, 1), 1),
+                     gni_softmax_rows_task, &j);
+        return true;
+    }
+    size_t bytes = (size_t)j.blocks * sizeof(gni_softmax_part);
+    j.parts = (gni_softmax_part *)gni_alloc(g, bytes);
+    if (j.parts == NULL) {
+        gni_fail_memory(g, "gn_softmax", bytes);
+        return false;
+    }
+    for (int64_t row = 0; row < d->rows; row++) {
+        gni_softmax_row(&j, row);
+        gni_parallel(g->pool, j.blocks, 4, gni_softmax_blocks_task, &j);
+        gni_softmax_join(&j);
+        if (d->kind != GNI_LOGSUMEXP)
+            gni_parallel(g->pool, j.blocks, 4, gni_softmax_finish_task, &j);
+        gni_softmax_end(&j);
+    }
+    gni_free(g, j.parts);
+    return true;
+}
+
+// ---- take
+
+typedef struct gni_take_job {
+    const gni_take *d;
+    const char *in, *index;
+    char *out;
+    int64_t run; // bytes of a row
+} gni_take_job;
+
+static int64_t gni_index_at(gn_dtype t, const char *p, int64_t i) {
+    int64_t v;
+    int32_t w;
+    uint32_t u;
+    switch (t) {
+    case GN_I64: memcpy(&v, p + 8 * i, 8); return v;
+    case GN_I32: memcpy(&w, p + 4 * i, 4); return w;
+    case GN_U32: memcpy(&u, p + 4 * i, 4); return (int64_t)u;
+    case GN_I8: return (int8_t)p[i];
+    default: return (uint8_t)p[i];
+    }
+}
+
+static void gni_take_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_take_job *j = (const gni_take_job *)arg;
+    const gni_take *d = j->d;
+    GNI_UNUSED(worker);
+    for (int64_t i = begin; i < end; i++) {
+        int64_t outer = i / d->count, at = gni_index_at(d->index.dtype, j->index, i % d->count);
+        if (at < 0) at += d->extent;
+        const char *from = j->in + (outer * d->extent + at) * j->run;
+        char *to = j->out + i * j->run;
+        switch (j->run) {
+        case 1: *to = *from; break;
+        case 4: memcpy(to, from, 4); break;
+        case 8: memcpy(to, from, 8); break;
+        default: memcpy(to, from, (size_t)j->run); break;
+        }
+    }
+}
+
+static bool gni_cpu_take(gn_context *g, const gni_take *d) {
+    gni_take_job j;
+    j.d = d;
+    j.in = gni_operand_data(&d->in);
+    j.index = gni_operand_data(&d->index);
+    j.out = gni_operand_data(&d->out);
+    j.run = d->inner * gni_item_size(d->in.dtype);
+    for (int64_t i = 0; i < d->count; i++) {
+        int64_t at = gni_index_at(d->index.dtype, j.index, i);
+        if (at >= -d->extent && at < d->extent) continue;
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_take: index %lld out of range for axis of size %lld",
+                 (long long)at, (long long)d->extent);
+        return false;
+    }
+    if (j.run == 0) return true;
+    int64_t grain = GNI_MAX(GNI_GRAIN * 2 / (j.run + 8), 1);
+    gni_parallel(g->pool, d->outer * d->count, grain, gni_take_task, &j);
+    return true;
+}
+
+// ---- random
+
+typedef struct gni_random_job {
+    const gni_random *d;
+    const gni_cpu_isa *isa;
+    char *out;
+    bool pairs; // an element is two words
+} gni_random_job;
+
+static uint64_t gni_mulhi64(uint64_t a, uint64_t b) {
+    uint64_t a0 = a & 0xffffffffu, a1 = a >> 32, b0 = b & 0xffffffffu, b1 = b >> 32;
+    uint64_t mid = a1 * b0 + ((a0 * b0) >> 32), low = a0 * b1 + (mid & 0xffffffffu);
+    return a1 * b1 + (mid >> 32) + (low >> 32);
+}
+
+static uint64_t gni_random_pair(const uint32_t *w) { return (uint64_t)w[1] << 32 | w[0]; }
+
+static void gni_random_range(const gni_random_job *j, const uint32_t *w, char *to, int64_t n) {
+    const gni_random *d = j->d;
+    int64_t item = gni_item_size(d->out.dtype);
+    for (int64_t i = 0; i < n; i++) {
+        uint64_t x = j->pairs ? gni_mulhi64(gni_random_pair(w + 2 * i), d->range)
+                              : ((uint64_t)w[i] * d->range) >> 32;
+        gni_put_int(d->out.dtype, to + i * item, (int64_t)((uint64_t)d->low + x));
+    }
+}
+
+// -log(u) for 0 < u <= 1: u = 2^k m with m near 1, log(m) as the series of 2 atanh((m - 1) / (m + 1)).
+static double gni_random_log(double u) {
+    uint64_t bits;
+    memcpy(&bits, &u, 8);
+    bits -= 0x3fe6a09e667f3bcdu; // sqrt(1/2)
+    int64_t k = (int64_t)bits >> 52;
+    bits = (bits & 0xfffffffffffffu) + 0x3fe6a09e667f3bcdu;
+    double m;
+    memcpy(&m, &bits, 8);
+    static const double odd[] = {1.0 / 23, 1.0 / 21, 1.0 / 19, 1.0 / 17, 1.0 / 15, 1.0 / 13,
+                                 1.0 / 11, 1.0 / 9,  1.0 / 7,  1.0 / 5,  1.0 / 3};
+    double s = (m - 1.0) / (m + 1.0), z = s * s, p = 0.0;
+    for (int i = 0; i < 11; i++) p = (p + odd[i]) * z;
+    return -((double)k * GNI_LN2 + (s + s) * (p + 1.0));
+}
+
+// A normal pair is the two elements of a block (Box & Muller 1958): the angle is one of eight octants,
+// which are exchanges and signs, and 50 bits within it. Only + - * / and the square root: the same bits everywhere.
+static void gni_random_normal_pair(const uint32_t *w, double *n0, double *n1) {
+    uint64_t b = gni_random_pair(w + 2);
+    double u = 1.0 - (double)(gni_random_pair(w) >> 11) * 1.1102230246251565e-16;
+    double r = sqrt(2.0 * gni_random_log(u));
+    static const double sine[] = {1.0 / 272, 1.0 / 210, 1.0 / 156, 1.0 / 110,
+                                  1.0 / 72,  1.0 / 42,  1.0 / 20,  1.0 / 6};
+    static const double cosine[] = {1.0 / 240, 1.0 / 182, 1.0 / 132, 1.0 / 90,
+                                    1.0 / 56,  1.0 / 30,  1.0 / 12,  1.0 / 2};
+    double x = ((double)(b >> 11 & 0x3ffffffffffffu) + 0.5) * 6.9757369960172635e-16, z = x * x,
+           p = 0.0, q = 0.0;
+    for (int i = 0; i < 8; i++) {
+        p = (1.0 - p) * (z * sine[i]);
+        q = (1.0 - q) * (z * cosine[i]);
+    }
+    p = r * (x * (1.0 - p)); // sine
+    q = r * (1.0 - q);       // cosine
+    bool swap = (b >> 61 & 1) != 0;
+    *n0 = swap ? q : p;
+    *n1 = swap ? p : q;
+    if (b >> 63 != 0) *n0 = -*n0;
+    if ((b >> 62 & 1) != 0) *n1 = -*n1;
+}
+
+static void gni_random_doubles(const gni_random_job *j, const uint32_t *w, double *to, int64_t n) {
+    if (j->d->kind == GNI_RAND_UNIFORM) {
+        for (int64_t i = 0; i < n; i++)
+            to[i] = (double)(gni_random_pair(w + 2 * i) >> 11) * 1.1102230246251565e-16;
+        return;
+    }
+    for (int64_t i = 0; i < n; i += 2) {
+        double n0, n1;
+        gni_random_normal_pair(w + 2 * i, &n0, &n1);
+        to[i] = n0;
+        if (i + 1 < n) to[i + 1] = n1;
+    }
+}
+
+// Uniform halves take the leading bits that they can hold, since rounding could give 1.
+static void gni_random_halves(const gni_random_job *j, const uint32_t *w, uint16_t *to, int64_t n) {
+    bool bf16 = j->d->out.dtype == GN_BF16;
+    for (int64_t i = 0; i < n; i++) {
+        float f;
+        memcpy(&f, &w[i], 4);
+        if (j->d->kind == GNI_RAND_UNIFORM)
+            f = bf16 ? (float)(w[i] >> 24) * 0.00390625f : (float)(w[i] >> 21) * 0.00048828125f;
+        to[i] = bf16 ? gni_f32_to_bf16(f) : gni_f32_to_f16(f);
+    }
+}
+
+enum { GNI_RANDOM_BLOCKS = 256 }; // Philox blocks made at once
+
+// Items are runs of GNI_RANDOM_BLOCKS blocks.
+static void gni_random_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_random_job *j = (const gni_random_job *)arg;
+    const gni_random *d = j->d;
+    int64_t per = j->pairs ? 2 : 4, item = gni_item_size(d->out.dtype);
+    uint32_t w[4 * GNI_RANDOM_BLOCKS + 4];
+    GNI_UNUSED(worker);
+    for (int64_t t = begin; t < end; t++) {
+        int64_t at = t * GNI_RANDOM_BLOCKS * per, n = GNI_MIN(d->n - at, GNI_RANDOM_BLOCKS * per);
+        int64_t blocks = (n - 1) / per + 1;
+        uint64_t first = d->counter + (uint64_t)t * GNI_RANDOM_BLOCKS;
+        char *to = j->out + at * item;
+        bool in_place = item == 4 && n % 4 == 0 && d->kind != GNI_RAND_RANGE;
+        void *made = in_place ? (void *)to : (void *)w;
+        bool words = j->pairs || d->kind == GNI_RAND_BITS || d->kind == GNI_RAND_RANGE ||
+                     (item == 2 && d->kind == GNI_RAND_UNIFORM);
+        if (words)
+            j->isa->bits((uint32_t *)made, d->seed, first, blocks);
+        else if (d->kind == GNI_RAND_UNIFORM)
+            j->isa->uniform((float *)made, d->seed, first, blocks);
+        else
+            j->isa->normal((float *)made, d->seed, first, blocks);
+        if (in_place) continue;
+        if (d->kind == GNI_RAND_RANGE)
+            gni_random_range(j, w, to, n);
+        else if (item == 8)
+            gni_random_doubles(j, w, (double *)(void *)to, n);
+        else if (item == 2)
+            gni_random_halves(j, w, (uint16_t *)(void *)to, n);
+        else
+            memcpy(to, w, (size_t)(n * 4));
+    }
+}
+
+static bool gni_cpu_random(gn_context *g, const gni_random *d) {
+    gni_random_job j;
+    j.d = d;
+    j.isa = gni_cpu_isa_of(g->isa);
+    j.out = gni_operand_data(&d->out);
+    j.pairs = gni_random_pairs(d);
+    int64_t run = GNI_RANDOM_BLOCKS * (j.pairs ? 2 : 4);
+    if (d->n > 0) gni_parallel(g->pool, (d->n - 1) / run + 1, 8, gni_random_task, &j);
+    return true;
+}
+
+// ---- matmul
+
+// What a product's store needs of a program.
+typedef struct gni_product_store {
+    const gni_matmul *d;
+    gni_plan plan;
+} gni_product_store;
+
+// The map over one block of the product, (1, rows, cols). gni_map_tile's space: input 0 is the sums.
+static void gni_product_space(const gni_product_store *j, const gni_gemm_part *t, gni_space *s) {
+    const gni_matmul *d = j->d;
+    gni_space_begin(s);
+    s->rank = 3;
+    for (int k = 0; k <= d->program.n_in; k++) {
+        const gni_operand *o = k < d->program.n_in ? &d->in[k] : &d->c;
+        int64_t item = k == 0 ? 4 : gni_item_size(o->dtype), row = 0, col = 0, at = 0;
+        s->ops++;
+        s->item[k] = item;
+        if (k == 0) {
+            row = t->sum_rs;
+            col = t->sum_cs;
+        } else if (o == &d->c) {
+            row = d->n;
+            col = 1;
+            at = (t->batch * d->m + t->row) * d->n + t->col;
+        } else {
+            row = o->stride[GNI_ALONG_M];
+            col = o->stride[GNI_ALONG_N];
+            at = t->row * row + t->col * col;
+            for (int64_t i = d->batch_rank - 1, rest = t->batch; i >= 0; i--) {
+                at += rest % d->batch_dim[i] * o->stride[i];
+                rest /= d->batch_dim[i];
+            }
+        }
+        s->base[k] = k == 0 ? (char *)(uintptr_t)t->sum : gni_operand_data(o) + at * item;
+        s->stride[k][1] = row * item;
+        s->stride[k][2] = col * item;
+    }
+}
+
+// The map over (rows, cols) of its space's last two dimensions, in tiles.
+static void gni_map_block(const gni_map_job *j, gni_eval *e, int64_t row_count, int64_t col_count) {
+    const int64_t block = j->plan.block;
+    char *p[GNI_SPACE_OPS];
+    bool joined = true; // rows follow each other in memory
+    for (int k = 0; k < j->space.ops; k++)
+        joined = joined && j->space.stride[k][1] == col_count * j->space.stride[k][2];
+    if (joined) {
+        col_count *= row_count;
+        row_count = 1;
+    }
+    // Long rows, and rows whose vectors come out even, are used where they are.
+    bool several = col_count < block && (col_count < 256 || col_count % 16 != 0);
+    int64_t rows = several ? GNI_MIN(row_count, block / col_count) : 1;
+    if (rows > 16 && rows < row_count) rows &= ~(int64_t)15;
+    for (int64_t i = 0; i < row_count; i += rows)
+        for (int64_t q = 0, cols; q < col_count; q += cols) {
+            int64_t ext[3], left = col_count - q;
+            cols = GNI_MIN(left, block & ~(int64_t)15);
+            if (!several && left < block && left > 15) cols = left & ~(int64_t)15;
+            ext[0] = 1;
+            ext[1] = GNI_MIN(rows, row_count - i);
+            ext[2] = cols;
+            for (int k = 0; k < j->space.ops; k++)
+                p[k] = j->space.base[k] + i * j->space.stride[k][1] + q * j->space.stride[k][2];
+            gni_map_tile(j, e, p, ext);
+        }
+}
+
+static void gni_product_store_part(const void *arg, const gni_gemm_part *t) {
+    const gni_product_store *store = (const gni_product_store *)arg;
+    char memory[GNI_SCRATCH + 64];
+    gni_map_job j;
+    gni_eval e;
+    j.plan = store->plan;
+    j.isa = NULL;
+    j.stream = false;
+    gni_product_space(store, t, &j.space);
+    gni_eval_begin(&e, &j.plan, memory);
+    gni_map_block(&j, &e, t->rows, t->cols);
+}
+
+static void gni_product_plan(gn_context *g, const gni_matmul *d, gni_product_store *store) {
+    gni_operand in[GNI_MAX_INPUTS];
+    memcpy(in, d->in, sizeof in);
+    in[0].buf = d->c.buf; // sums may be there
+    store->d = d;
+    gni_plan_make(&store->plan, &d->program, g->isa, in, &d->c);
+}
+
+// ---- an operand that is made while it is read, by a vector
+
+enum { GNI_GIVEN_ROWS = 8, GNI_GIVEN_COLS = 2048 }; // made at once: they stay in the second cache
+
+typedef struct gni_given_job {
+    const gni_matmul *d;
+    gni_plan plan;
+    const gni_gemm_isa *isa;
+    bool down;          // sums go down the operand's columns
+    int64_t rows, cols; // of the operand
+    int64_t each;       // rows or columns of a task
+    int64_t tasks;      // for each batch
+    const float *vector;
+    int64_t step; // of the vector
+    float *work;  // of all workers
+} gni_given_job;
+
+// Bases and strides for one batch, from row and column on. The last operand is the worker's memory, rows of
+// `cols`.
+static void gni_given_space(const gni_given_job *j, gni_space *s, int64_t batch, int64_t row,
+                            int64_t col, int64_t cols, float *to) {
+    const gni_matmul *d = j->d;
+    gni_space_begin(s);
+    s->rank = 3;
+    s->ops = d->load.n_in + 1;
+    for (int k = 0; k < d->load.n_in; k++) {
+        const gni_operand *o = &d->load_in[k];
+        int64_t item = gni_item_size(o->dtype);
+        int64_t at = row * o->stride[GNI_ALONG_M] + col * o->stride[GNI_ALONG_N];
+        for (int64_t i = d->batch_rank - 1, rest = batch; i >= 0; i--) {
+            at += rest % d->batch_dim[i] * o->stride[i];
+            rest /= d->batch_dim[i];
+        }
+        s->item[k] = item;
+        s->base[k] = gni_operand_data(o) + at * item;
+        s->stride[k][1] = o->stride[GNI_ALONG_M] * item;
+        s->stride[k][2] = o->stride[GNI_ALONG_N] * item;
+    }
+    s->item[d->load.n_in] = 4;
+    s->base[d->load.n_in] = (char *)to;
+    s->stride[d->load.n_in][1] = cols * 4;
+    s->stride[d->load.n_in][2] = 4;
+}
+
+// y[0..count) of so many rows times the vector, or of the vector times so many columns, from `first` on. `made` has
+// room for the block, and after it for GNI_GIVEN_COLS elements of the vector.
+static void gni_given_block(const gni_given_job *j, gni_eval *e, int64_t batch, int64_t first,
+                            int64_t count, const float *vector, float *y, float *made) {
+    float *aside = made + GNI_GIVEN_ROWS * GNI_GIVEN_COLS;
+    const int64_t deep = j->down ? GNI_GIVEN_ROWS : GNI_GIVEN_COLS,
+                  end = j->down ? j->rows : j->cols;
+    gni_map_job map;
+    map.plan = j->plan;
+    map.isa = NULL;
+    map.stream = false;
+    if (j->down) memset(y, 0, (size_t)count * sizeof *y);
+    for (int64_t k = 0; k < end; k += deep) {
+        const int64_t n = GNI_MIN(deep, end - k);
+        const int64_t rows = j->down ? n : count, cols = j->down ? count : n;
+        gni_given_space(j, &map.space, batch, j->down ? k : first, j->down ? first : k, cols, made);
+        gni_map_block(&map, e, rows, cols);
+        if (j->down) {
+            gni_gemm_rows t;
+            t.n = count;
+            t.k = n;
+            t.s = vector + k * j->step;
+            t.s_stride = j->step;
+            t.b = made;
+            t.b_rs = cols;
+            t.y = y;
+            j->isa->add_rows(&t);
+        } else {
+            gni_gemm_dots t;
+            memset(&t, 0, sizeof t);
+            if (j->step != 1)
+                for (int64_t i = 0; i < n; i++) aside[i] = vector[(k + i) * j->step];
+            t.m = 1;
+            t.n = count;
+            t.k = n;
+            t.a = j->step != 1 ? aside : vector + k;
+            t.a_rs = n;
+            t.b = made;
+            t.b_cs = cols;
+            t.c = y;
+            t.c_rs = count;
+            t.c_cs = 1;
+            t.add = k > 0;
+            j->isa->dots(&t);
+        }
+    }
+}
+
+static void gni_given_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_given_job *j = (const gni_given_job *)arg;
+    const gni_matmul *d = j->d;
+    const int64_t wide = j->down ? j->cols : j->rows;
+    char memory[GNI_SCRATCH + 64];
+    gni_eval e;
+    gni_eval_begin(&e, &j->plan, memory);
+    for (int64_t t = begin; t < end; t++) {
+        int64_t batch = t / j->tasks, first = t % j->tasks * j->each, at = 0;
+        for (int64_t i = d->batch_rank - 1, rest = batch; i >= 0; i--) {
+            at += rest % d->batch_dim[i] * (d->given == 1 ? d->b_batch[i] : d->a_batch[i]);
+            rest /= d->batch_dim[i];
+        }
+        float *y = (float *)(void *)gni_operand_data(&d->c) + batch * wide + first;
+        float *made = j->work + worker * (GNI_GIVEN_ROWS + 1) * GNI_GIVEN_COLS;
+        gni_given_block(j, &e, batch, first, GNI_MIN(j->each, wide - first), j->vector + at, y,
+                        made);
+    }
+}
+
+// A given product as two steps: the map that makes the operand in `memory`, whose elements are counted, and the
+// plain product of it.
+static int64_t gni_given_apart(const gni_matmul *m, gni_matmul *plain, gni_map *job,
+                               gni_buffer *memory) {
+    const bool first = m->given == 1;
+    const int n = m->batch_rank;
+    gni_operand *to = first ? &plain->a : &plain->b;
+    *plain = *m;
+    plain->given = 0;
+    memset(job, 0, sizeof *job);
+    job->program = m->load;
+    job->rank = n + 2;
+    memcpy(job->in, m->load_in, sizeof job->in);
+    job->dim[n] = first ? m->m : m->k;
+    job->dim[n + 1] = first ? m->k : m->n;
+    for (int k = 0; k < m->load.n_in; k++) {
+        job->in[k].stride[n] = m->load_in[k].stride[GNI_ALONG_M];
+        job->in[k].stride[n + 1] = m->load_in[k].stride[GNI_ALONG_N];
+    }
+    memset(to, 0, sizeof *to); // dtype 0 is float32
+    to->buf = memory;
+    job->out[0] = *to;
+    int64_t step = 1;
+    for (int i = n + 1; i >= 0; step *= job->dim[i--]) {
+        if (i < n) job->dim[i] = m->batch_dim[i];
+        job->out[0].stride[i] = step;
+        if (i < n) (first ? plain->a_batch : plain->b_batch)[i] = step;
+    }
+    *(first ? &plain->a_rs : &plain->b_rs) = job->dim[n + 1];
+    *(first ? &plain->a_cs : &plain->b_cs) = 1;
+    gni_map_merge(job);
+    return step;
+}
+
+static bool gni_cpu_matmul(gn_context *g, const gni_matmul *d);
+
+// Reading less than float32 would be, from memory, by a vector, is what it is for: in the caches two passes are as
+// fast.
+static bool gni_cpu_given_pays(const gni_matmul *d, int64_t elements) {
+    int64_t bytes = 0;
+    if ((d->given == 1 ? d->n : d->m) != 1) return false;
+    for (int k = 0; k < d->load.n_in; k++)
+        if (d->load_in[k].stride[GNI_ALONG_M] != 0 && d->load_in[k].stride[GNI_ALONG_N] != 0)
+            bytes += gni_item_size(d->load_in[k].dtype);
+    return elements >= (int64_t)1 << 21 && bytes < 4;
+}
+
+static bool gni_cpu_given_apart(gn_context *g, const gni_matmul *plain, const gni_map *job,
+                                gni_buffer *memory, int64_t elements) {
+    memory->host = gni_alloc(g, (size_t)elements * sizeof(float));
+    if (memory->host == NULL) {
+        gni_fail_memory(g, "gn_matmul", (uint64_t)elements * sizeof(float));
+        return false;
+    }
+    bool ok = gni_cpu_map(g, job) && gni_cpu_matmul(g, plain);
+    gni_free(g, memory->host);
+    return ok;
+}
+
+static bool gni_cpu_matmul_given(gn_context *g, const gni_matmul *d) {
+    gni_given_job j;
+    gni_matmul plain;
+    gni_map job;
+    gni_buffer memory;
+    memset(&memory, 0, sizeof memory);
+    const int64_t elements = gni_given_apart(d, &plain, &job, &memory);
+    if (!gni_cpu_given_pays(d, elements))
+        return gni_cpu_given_apart(g, &plain, &job, &memory, elements);
+    const gni_operand *v = d->given == 1 ? &d->b : &d->a;
+    j.d = d;
+    j.isa = gni_gemm_isa_of((int)g->isa);
+    j.down = d->given == 2;
+    j.rows = j.down ? d->k : d->m;
+    j.cols = j.down ? d->n : d->k;
+    j.each = j.down ? GNI_GIVEN_COLS : GNI_GIVEN_ROWS;
+    j.tasks = ((j.down ? j.cols : j.rows) + j.each - 1) / j.each;
+    j.vector = (const float *)(const void *)gni_operand_data(v);
+    j.step = j.down ? d->a_cs : d->b_rs;
+    gni_plan_make(&j.plan, &d->load, g->isa, d->load_in, NULL);
+    int64_t batches = 1;
+    for (int i = 0; i < d->batch_rank; i++) batches *= d->batch_dim[i];
+    if (g->gemm_work == NULL) g->gemm_work = (gni_gemm_work *)gni_calloc(g, sizeof(gni_gemm_work));
+    size_t bytes = (size_t)gni_pool_threads(g->pool) * (GNI_GIVEN_ROWS + 1) * GNI_GIVEN_COLS * 4;
+    if (g->gemm_work == NULL || !gni_gemm_reserve(g, g->gemm_work, bytes)) {
+        gni_fail_memory(g, "gn_matmul", bytes);
+        return false;
+    }
+    j.work = (float *)g->gemm_work->data;
+    int64_t work = j.each * (j.down ? j.rows : j.cols); // elements of a task
+    gni_parallel(g->pool, batches * j.tasks, 1 + GNI_GRAIN / GNI_MAX(work, 1), gni_given_task, &j);
+    return true;
+}
+
+static bool gni_cpu_matmul(gn_context *g, const gni_matmul *d) {
+    gni_gemm m;
+    if (d->given != 0) return gni_cpu_matmul_given(g, d);
+    memset(&m, 0, sizeof m);
+    m.in = d->a.dtype;
+    m.out = d->c.dtype;
+    m.m = d->m;
+    m.n = d->n;
+    m.k = d->k;
+    m.a = gni_operand_data(&d->a);
+    m.a_rs = d->a_rs;
+    m.a_cs = d->a_cs;
+    m.b = gni_operand_data(&d->b);
+    m.b_rs = d->b_rs;
+    m.b_cs = d->b_cs;
+    m.c = gni_operand_data(&d->c);
+    m.c_rs = d->n;
+    m.act = d->act;
+    if (d->bias.buf != NULL) m.bias = (const float *)(const void *)gni_operand_data(&d->bias);
+    gni_product_store store;
+    // Float16's and bfloat16's are rounded at the end.
+    const bool narrow = d->sums.buf != NULL && d->sums.dtype != GN_F32;
+    if (d->sums.buf != NULL) m.column_sums = (float *)(void *)gni_operand_data(&d->sums);
+    if (narrow) m.column_sums = (float *)gni_alloc(g, (size_t)d->n * sizeof(float));
+    if (narrow && m.column_sums == NULL) {
+        gni_fail_memory(g, "gn_matmul", (size_t)d->n * sizeof(float));
+        return false;
+    }
+    if (d->fused) {
+        gni_product_plan(g, d, &store);
+        m.store = gni_product_store_part;
+        m.store_arg = &store;
+    }
+    m.batch = 1;
+    for (int i = 0; i < d->batch_rank; i++) m.batch *= d->batch_dim[i];
+    int64_t *off = NULL;
+    if (m.batch > 1) {
+        size_t bytes = (size_t)m.batch * 3 * sizeof(int64_t);
+        off = (int64_t *)gni_alloc(g, bytes);
+        if (off == NULL) {
+            gni_fail_memory(g, "gn_matmul", bytes);
+            return false;
+        }
+        for (int64_t q = 0; q < m.batch; q++) {
+            int64_t rest = q, a = 0, b = 0;
+            for (int i = d->batch_rank - 1; i >= 0; i--) {
+                a += rest % d->batch_dim[i] * d->a_batch[i];
+                b += rest % d->batch_dim[i] * d->b_batch[i];
+                rest /= d->batch_dim[i];
+            }
+            off[q] = a;
+            off[m.batch + q] = b;
+            off[2 * m.batch + q] = q * d->m * d->n;
+        }
+        m.a_off = off;
+        m.b_off = off + m.batch;
+        m.c_off = off + 2 * m.batch;
+    }
+    if (g->gemm_work == NULL) g->gemm_work = (gni_gemm_work *)gni_calloc(g, sizeof(gni_gemm_work));
+    bool ok = g->gemm_work != NULL && gni_gemm_cpu(g, g->pool, g->gemm_work, (int)g->isa, &m);
+    if (!ok && !g->call_failed) gni_fail_memory(g, "gn_matmul", sizeof(gni_gemm_work));
+    gni_free(g, off);
+    if (narrow) {
+        const gni_gemm_isa *isa = gni_gemm_isa_of((int)g->isa);
+        uint16_t *to = (uint16_t *)(void *)gni_operand_data(&d->sums);
+        if (ok && d->sums.dtype == GN_F16) isa->narrow_f16(to, m.column_sums, d->n);
+        if (ok && d->sums.dtype == GN_BF16) isa->narrow_bf16(to, m.column_sums, d->n);
+        gni_free(g, m.column_sums);
+    }
+    return ok;
+}
+
+// ---- the backend
+
+// Registers take every dtype but the complex ones, which can only be copied; 64-bit dtypes take wide ones.
+static bool gni_cpu_runs(const gni_program *p) {
+    bool odd = false, wide = false;
+    for (int i = 0; i < p->n_in; i++) {
+        odd = odd || p->in_dtype[i] == GN_C64 || p->in_dtype[i] == GN_C128;
+        wide = wide || p->in_dtype[i] == GN_F64 || p->in_dtype[i] == GN_I64;
+    }
+    for (int o = 0; o < p->n_out; o++) {
+        odd = odd || p->out_dtype[o] == GN_C64 || p->out_dtype[o] == GN_C128;
+        wide = wide || p->out_dtype[o] == GN_F64 || p->out_dtype[o] == GN_I64;
+    }
+    if (gni_is_copy(p)) return true;
+    const gni_kernel *kernel = p->wide ? gni_kernels_wide : gni_cpu_isa_of(GNI_ISA_PLAIN)->kernel;
+    for (int i = 0; i < p->n_insn; i++)
+        if (GNI_INSN_CODE(p->insn[i]) >= GNI_OP_COUNT * 3u ||
+            kernel[GNI_INSN_CODE(p->insn[i])] == NULL)
+            return false;
+    return !odd && (!wide || p->wide);
+}
+
+static bool gni_cpu_supports(gn_context *g, gni_job_kind kind, const void *job) {
+    GNI_UNUSED(g);
+    switch (kind) {
+    case GNI_JOB_MAP: return gni_cpu_runs(&((const gni_map *)job)->program);
+    case GNI_JOB_REDUCE: {
+        const gni_reduce *r = (const gni_reduce *)job;
+        return gni_cpu_runs(&r->program) && r->out.dtype != GN_C64 && r->out.dtype != GN_C128 &&
+               r->in[0].dtype != GN_C64;
+    }
+    case GNI_JOB_SOFTMAX: {
+        gn_dtype t = ((const gni_softmax *)job)->in.dtype;
+        return t == GN_F32 || t == GN_F64 || t == GN_F16 || t == GN_BF16;
+    }
+    case GNI_JOB_MATMUL: {
+        const gni_matmul *m = (const gni_matmul *)job;
+        gn_dtype t = m->a.dtype;
+        if (m->fused && !gni_cpu_runs(&m->program)) return false;
+        if (m->given != 0 && !gni_cpu_runs(&m->load)) return false;
+        return t == GN_F32 || t == GN_F64 || t == GN_F16 || t == GN_BF16 || t == GN_I32 ||
+               t == GN_I64;
+    }
+    case GNI_JOB_TAKE: {
+        gn_dtype t = ((const gni_take *)job)->index.dtype;
+        return t == GN_I32 || t == GN_I64 || t == GN_U8 || t == GN_I8 || t == GN_U32;
+    }
+    case GNI_JOB_FFT: return gni_fft_cpu_supports((const gni_fft *)job);
+    case GNI_JOB_RANDOM: {
+        const gni_random *d = (const gni_random *)job;
+        gn_dtype t = d->out.dtype;
+        if (d->kind == GNI_RAND_BITS) return t == GN_U32 || t == GN_I32;
+        if (d->kind == GNI_RAND_RANGE)
+            return gni_domain_of(t, true) == GNI_I && t != GN_C64 && t != GN_C128;
+        return t == GN_F32 || t == GN_F64 || t == GN_F16 || t == GN_BF16;
+    }
+    default: return false;
+    }
+}
+
+static bool gni_cpu_run(gn_context *g, gni_job_kind kind, const void *job) {
+    switch (kind) {
+    case GNI_JOB_MAP: return gni_cpu_map(g, (const gni_map *)job);
+    case GNI_JOB_REDUCE: return gni_cpu_reduce(g, (const gni_reduce *)job);
+    case GNI_JOB_SOFTMAX: return gni_cpu_softmax(g, (const gni_softmax *)job);
+    case GNI_JOB_MATMUL: return gni_cpu_matmul(g, (const gni_matmul *)job);
+    case GNI_JOB_TAKE: return gni_cpu_take(g, (const gni_take *)job);
+    case GNI_JOB_RANDOM: return gni_cpu_random(g, (const gni_random *)job);
+    case GNI_JOB_FFT: return gni_fft_cpu(g, (const gni_fft *)job);
+    default: return false;
+    }
+}
+
+static const gni_backend_api gni_cpu_api = {"cpu", GNI_ON_CPU, gni_cpu_supports, gni_cpu_run};

@@ -1,0 +1,486 @@
+// >>cpu_reduce
+// Reductions on the CPU: what was gathered so far, and the ways along rows and columns.
+
+typedef struct gni_reduce_job {
+    const gni_reduce *r;
+    gni_plan plan;
+    gni_space space;       // of a tile's dimensions
+    int64_t rows, columns; // kept elements: outer ones, and neighbours reduced side by side
+    int64_t row_dim[GN_MAX_RANK], row_stride[GNI_MAX_INPUTS][GN_MAX_RANK];
+    int row_rank;
+    int64_t row;         // elements of a short row
+    int64_t band;        // columns at once
+    bool in_place;       // rows of memory are taken in where they are
+    int64_t parts, part; // parts of each reduction, tiles of a part
+    gni_acc *acc;        // of each part, NULL if there is one only
+    char *out;
+} gni_reduce_job;
+
+static bool gni_acc_is_float(const gni_reduce *r) { return r->domain == GNI_F; }
+
+static void gni_acc_begin(const gni_reduce *r, gni_acc *a, int64_t at) {
+    bool wide = r->program.wide;
+    int64_t least = wide ? INT64_MIN : r->domain == GNI_U ? 0 : INT32_MIN;
+    int64_t most = wide ? INT64_MAX : r->domain == GNI_U ? (int64_t)UINT32_MAX : INT32_MAX;
+    a->d = a->e = 0.0;
+    a->i = 0;
+    a->at = at;
+    switch (r->op) {
+    case GNI_RED_PROD:
+        a->d = 1.0;
+        a->i = 1;
+        break;
+    case GNI_RED_MIN:
+    case GNI_RED_ARGMIN:
+        a->d = GNI_INF;
+        a->i = most;
+        break;
+    case GNI_RED_MAX:
+    case GNI_RED_ARGMAX:
+        a->d = -GNI_INF;
+        a->i = least;
+        break;
+    case GNI_RED_ALL: a->i = 1; break;
+    default: break;
+    }
+}
+
+// Takes in what a later part has gathered.
+static void gni_acc_join(const gni_reduce *r, gni_acc *a, const gni_acc *b) {
+    bool real = gni_acc_is_float(r), better = false;
+    switch (r->op) {
+    case GNI_RED_SUM:
+        gni_acc_add(&a->d, &a->e, b->d);
+        a->e += b->e;
+        a->i = (int64_t)((uint64_t)a->i + (uint64_t)b->i);
+        break;
+    case GNI_RED_PROD:
+        a->d *= b->d;
+        a->i = (int64_t)((uint64_t)a->i * (uint64_t)b->i);
+        break;
+    case GNI_RED_ANY: a->i |= b->i; break;
+    case GNI_RED_ALL: a->i &= b->i; break;
+    case GNI_RED_MIN:
+    case GNI_RED_ARGMIN:
+        better = real ? a->d == a->d && (b->d != b->d || b->d < a->d) : b->i < a->i;
+        break;
+    default: better = real ? a->d == a->d && (b->d != b->d || b->d > a->d) : b->i > a->i; break;
+    }
+    if (better) *a = *b;
+}
+
+static void gni_put_float(gn_dtype t, char *p, double v) {
+    float f = (float)v;
+    uint16_t h;
+    switch (t) {
+    case GN_F64: memcpy(p, &v, 8); break;
+    case GN_F32: memcpy(p, &f, 4); break;
+    case GN_F16:
+        h = gni_f32_to_f16(gni_dodd(v));
+        memcpy(p, &h, 2);
+        break;
+    default:
+        h = gni_f32_to_bf16(gni_dodd(v));
+        memcpy(p, &h, 2);
+        break;
+    }
+}
+
+static void gni_put_int(gn_dtype t, char *p, int64_t v) {
+    uint32_t w = (uint32_t)((uint64_t)v & 0xffffffffu);
+    uint8_t b = (uint8_t)(t == GN_BOOL ? v != 0 : (int)(v & 255));
+    switch (gni_item_size(t)) {
+    case 8: memcpy(p, &v, 8); break;
+    case 4: memcpy(p, &w, 4); break;
+    default: memcpy(p, &b, 1); break;
+    }
+}
+
+static void gni_acc_store(const gni_reduce_job *j, int64_t index, const gni_acc *a) {
+    const gni_reduce *r = j->r;
+    gn_dtype t = r->out.dtype;
+    char *p = j->out + index * gni_item_size(t);
+    bool place = r->op == GNI_RED_ARGMIN || r->op == GNI_RED_ARGMAX;
+    bool truth = r->op == GNI_RED_ANY || r->op == GNI_RED_ALL;
+    bool real = gni_acc_is_float(r) && !place && !truth, to_real = gni_domain_of(t, true) == GNI_F;
+    double d = fabs(a->d) < GNI_INF ? a->d + a->e : a->d;
+    int64_t i = place ? a->at : a->i;
+    if (to_real)
+        gni_put_float(t, p, real ? d : (double)i);
+    else
+        gni_put_int(t, p, real ? gni_dtoi(d) : i);
+}
+
+// ---- reductions along rows: one kept element after another
+
+// The place of a tile's first element among the reduced ones.
+static int64_t gni_cursor_place(const gni_cursor *c, int first) {
+    int64_t at = 0;
+    for (int i = first; i < c->space->rank; i++) at = at * c->space->dim[i] + c->at[i];
+    return at;
+}
+
+// Evaluates the program on a tile; returns the reduced register.
+static const char *gni_reduce_tile(const gni_reduce_job *j, gni_eval *e, char *const *p,
+                                   const int64_t ext[3]) {
+    static char *const none[GNI_MAX_OUTPUTS] = {NULL, NULL, NULL, NULL};
+    const gni_space *s = &j->space;
+    const gni_program *g = j->plan.program;
+    int64_t n = gni_extent_size(ext);
+    bool whole = g->n_insn == 0 || (n & 15) == 0;
+    for (int k = 0; k < g->n_in; k++)
+        gni_eval_load(e, k, p[k], s->stride[k] + s->rank - 3, ext, n, whole);
+    gni_eval_run(e, n, none);
+    return e->reg[g->out_reg[0]];
+}
+
+// Kept element `row` shifts the operands by so much.
+static void gni_reduce_shift(const gni_reduce_job *j, int64_t row, int64_t *shift) {
+    for (int k = 0; k < j->space.ops; k++) shift[k] = 0;
+    for (int i = j->row_rank - 1; i >= 0; i--) {
+        int64_t at = row % j->row_dim[i];
+        row /= j->row_dim[i];
+        for (int k = 0; k < j->space.ops; k++) shift[k] += at * j->row_stride[k][i];
+    }
+}
+
+static void gni_reduce_rows_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_reduce_job *j = (const gni_reduce_job *)arg;
+    const gni_reduce *r = j->r;
+    gni_fold_fn fold = j->plan.isa->fold[(int)r->op * 3 + (int)r->domain];
+    char memory[GNI_SCRATCH + 64], *p[GNI_SPACE_OPS];
+    int64_t shift[GNI_SPACE_OPS];
+    gni_eval e;
+    gni_cursor c;
+    GNI_UNUSED(worker);
+    gni_eval_begin(&e, &j->plan, memory);
+    for (int64_t item = begin; item < end; item++) {
+        int64_t row = item / j->parts, first = item % j->parts * j->part;
+        int64_t last = GNI_MIN(first + j->part, j->space.tiles);
+        gni_acc acc;
+        gni_reduce_shift(j, row, shift);
+        gni_cursor_set(&c, &j->space, first);
+        gni_acc_begin(r, &acc, gni_cursor_place(&c, 0));
+        for (int64_t t = first; t < last; t++) {
+            for (int k = 0; k < j->space.ops; k++) p[k] = c.p[k] + shift[k];
+            const char *x = gni_reduce_tile(j, &e, p, c.ext);
+            fold(&acc, x, gni_extent_size(c.ext), gni_cursor_place(&c, 0));
+            gni_cursor_next(&c);
+        }
+        if (j->acc != NULL)
+            j->acc[item] = acc;
+        else
+            gni_acc_store(j, row, &acc);
+    }
+}
+
+// Short rows: a tile has many of them, whole. The last `row_rank` dimensions of the space are reduced.
+static void gni_reduce_short_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_reduce_job *j = (const gni_reduce_job *)arg;
+    const gni_reduce *r = j->r;
+    gni_fold_fn fold = j->plan.isa->fold[(int)r->op * 3 + (int)r->domain];
+    char memory[GNI_SCRATCH + 64];
+    gni_eval e;
+    gni_cursor c;
+    GNI_UNUSED(worker);
+    gni_eval_begin(&e, &j->plan, memory);
+    gni_cursor_set(&c, &j->space, begin);
+    for (int64_t t = begin; t < end; t++) {
+        const char *x = gni_reduce_tile(j, &e, c.p, c.ext);
+        int64_t rows = gni_extent_size(c.ext) / j->row, index = 0;
+        for (int i = 0; i < c.space->rank - j->row_rank; i++)
+            index = index * c.space->dim[i] + c.at[i];
+        for (int64_t i = 0; i < rows; i++) {
+            gni_acc acc;
+            gni_acc_begin(r, &acc, 0);
+            fold(&acc, x + i * j->row * j->plan.width, j->row, 0);
+            gni_acc_store(j, index + i, &acc);
+        }
+        gni_cursor_next(&c);
+    }
+}
+
+// ---- reductions along columns: neighbouring kept elements side by side
+
+static void gni_columns_begin(const gni_reduce *r, gni_acc_columns *a, int64_t n, int64_t at) {
+    gni_acc one;
+    gni_acc_begin(r, &one, at);
+    float f = (float)one.d;
+    bool truth = r->op == GNI_RED_ANY || r->op == GNI_RED_ALL;
+    bool sums = r->op == GNI_RED_SUM || r->op == GNI_RED_PROD;
+    bool narrow = truth || (!sums && !r->program.wide);
+    for (int64_t c = 0; c < n; c++) {
+        a->e[c] = 0.0;
+        a->at[c] = at;
+        if (narrow && !truth && r->domain == GNI_F)
+            ((float *)a->v)[c] = f;
+        else if (narrow)
+            ((uint32_t *)a->v)[c] = (uint32_t)((uint64_t)one.i & 0xffffffffu);
+        else if (r->domain == GNI_F)
+            ((double *)a->v)[c] = one.d;
+        else
+            ((int64_t *)a->v)[c] = one.i;
+    }
+}
+
+static void gni_columns_get(const gni_reduce *r, const gni_acc_columns *a, int64_t c,
+                            gni_acc *acc) {
+    bool truth = r->op == GNI_RED_ANY || r->op == GNI_RED_ALL;
+    bool sums = r->op == GNI_RED_SUM || r->op == GNI_RED_PROD;
+    bool narrow = truth || (!sums && !r->program.wide);
+    acc->d = 0.0;
+    acc->i = 0;
+    acc->e = a->e[c];
+    acc->at = a->at[c];
+    if (narrow && !truth && r->domain == GNI_F)
+        acc->d = (double)((const float *)a->v)[c];
+    else if (narrow && r->domain == GNI_U)
+        acc->i = (int64_t)((const uint32_t *)a->v)[c];
+    else if (narrow)
+        acc->i = (int64_t)((const int32_t *)a->v)[c];
+    else if (r->domain == GNI_F)
+        acc->d = ((const double *)a->v)[c];
+    else
+        acc->i = ((const int64_t *)a->v)[c];
+}
+
+// An item is a part of a band of columns of a row.
+static void gni_reduce_columns_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_reduce_job *j = (const gni_reduce_job *)arg;
+    const gni_reduce *r = j->r;
+    gni_fold_columns_fn fold = j->plan.isa->fold_columns[(int)r->op * 3 + (int)r->domain];
+    char memory[GNI_SCRATCH + 64], *p[GNI_SPACE_OPS];
+    double v[GNI_BAND], low[GNI_BAND];
+    int64_t at[GNI_BAND], shift[GNI_SPACE_OPS], bands = (j->columns - 1) / j->band + 1;
+    gni_acc_columns acc;
+    gni_eval e;
+    gni_cursor c;
+    GNI_UNUSED(worker);
+    acc.v = v;
+    acc.e = low;
+    acc.at = at;
+    gni_eval_begin(&e, &j->plan, memory);
+    for (int64_t item = begin; item < end; item++) {
+        int64_t index = item / j->parts, first = item % j->parts * j->part;
+        int64_t last = GNI_MIN(first + j->part, j->space.tiles);
+        int64_t row = index / bands, column = index % bands * j->band,
+                n = GNI_MIN(j->band, j->columns - column);
+        int rank = j->space.rank;
+        gni_reduce_shift(j, row, shift);
+        for (int k = 0; k < j->space.ops; k++) shift[k] += column * j->space.stride[k][rank - 1];
+        gni_cursor_set(&c, &j->space, first);
+        gni_columns_begin(r, &acc, n, gni_cursor_place(&c, 0) / j->space.dim[rank - 1]);
+        for (int64_t t = first; t < last; t++) {
+            int64_t ext[3], place = gni_cursor_place(&c, 0) / j->space.dim[rank - 1];
+            memcpy(ext, c.ext, sizeof ext);
+            ext[2] = n;
+            for (int k = 0; k < j->space.ops; k++) p[k] = c.p[k] + shift[k];
+            int64_t stride = n, rows = ext[0] * ext[1];
+            const char *x = NULL;
+            if (j->in_place) {
+                x = p[0];
+                stride = j->space.stride[0][rank - 2] / j->plan.width;
+            } else {
+                x = gni_reduce_tile(j, &e, p, ext);
+            }
+            fold(&acc, x, rows, stride, n, place);
+            gni_cursor_next(&c);
+        }
+        for (int64_t i = 0; i < n; i++) {
+            gni_acc one;
+            gni_columns_get(r, &acc, i, &one);
+            if (j->acc != NULL)
+                j->acc[(row * j->columns + column + i) * j->parts + item % j->parts] = one;
+            else
+                gni_acc_store(j, row * j->columns + column + i, &one);
+        }
+    }
+}
+
+// ---- reductions: which way
+
+// Whether neighbours in memory are kept ones, judged by the first input that tells.
+static bool gni_reduce_by_columns(const gni_reduce *r) {
+    int kept = r->kept;
+    for (int k = 0; k < r->program.n_in && kept > 0; k++) {
+        int64_t a = r->in[k].stride[kept - 1], b = 0;
+        for (int i = kept; i < r->rank; i++) {
+            int64_t s = r->in[k].stride[i] < 0 ? -r->in[k].stride[i] : r->in[k].stride[i];
+            if (s != 0 && r->dim[i] > 1 && (b == 0 || s < b)) b = s;
+        }
+        a = a < 0 ? -a : a;
+        if (a != 0 || b != 0) return a != 0 && (b == 0 || a < b);
+    }
+    return false;
+}
+
+// The space of the dimensions from `first` on, neighbours joined. Places are counted in C order.
+static void gni_reduce_space(gni_reduce_job *j, int first) {
+    const gni_reduce *r = j->r;
+    gni_space *s = &j->space;
+    gni_space_begin(s);
+    for (int i = first; i < r->rank; i++) gni_space_dim(s, r->dim[i]);
+    for (int k = 0; k < r->program.n_in; k++)
+        gni_space_operand(s, &r->in[k], gni_operand_data(&r->in[k]), first);
+    if (r->op != GNI_RED_ARGMIN && r->op != GNI_RED_ARGMAX && first == r->kept) gni_space_sort(s);
+    gni_space_merge(s, 0);
+}
+
+// Whether the reduced register is an input as it lies in memory, contiguous along the last dimension.
+static bool gni_reduce_bare(const gni_reduce_job *j) {
+    const gni_program *p = &j->r->program;
+    const gni_space *s = &j->space;
+    return p->n_insn == 0 && s->ops == 1 && p->out_reg[0] == 0 &&
+           j->plan.isa->load[p->in_dtype[0]] == NULL && s->stride[0][s->rank - 1] == s->item[0];
+}
+
+// The first `count` dimensions are stepped through outside of the space.
+static void gni_reduce_outer(gni_reduce_job *j, int count) {
+    const gni_reduce *r = j->r;
+    j->row_rank = count;
+    j->rows = 1;
+    for (int i = 0; i < count; i++) {
+        j->rows *= r->dim[i];
+        j->row_dim[i] = r->dim[i];
+        for (int k = 0; k < r->program.n_in; k++)
+            j->row_stride[k][i] = r->in[k].stride[i] * gni_item_size(r->in[k].dtype);
+    }
+}
+
+// Cuts each of `count` reductions of `n` elements into parts, for want of other work to share out.
+static void gni_reduce_parts(gni_reduce_job *j, int64_t count, int64_t n, int64_t most) {
+    int64_t tiles = j->space.tiles, per_tile = GNI_MAX(n / tiles, 1);
+    j->part = tiles;
+    if (count < 64) j->part = GNI_MAX((tiles - 1) / most + 1, GNI_CHUNK / per_tile + 1);
+    j->parts = (tiles - 1) / j->part + 1;
+}
+
+static bool gni_reduce_run(gn_context *g, gni_reduce_job *j, int64_t items, int64_t n,
+                           gni_task_fn task) {
+    int64_t results = j->rows * j->columns;
+    if (j->parts > 1) {
+        size_t bytes = (size_t)(results * j->parts) * sizeof(gni_acc);
+        j->acc = (gni_acc *)gni_alloc(g, bytes);
+        if (j->acc == NULL) {
+            gni_fail_memory(g, "reduction", bytes);
+            return false;
+        }
+    }
+    gni_parallel(g->pool, items * j->parts, GNI_GRAIN * j->parts / GNI_MAX(n, 1), task, j);
+    if (j->acc == NULL) return true;
+    for (int64_t i = 0; i < results; i++) {
+        gni_acc acc = j->acc[i * j->parts];
+        for (int64_t k = 1; k < j->parts; k++) gni_acc_join(j->r, &acc, &j->acc[i * j->parts + k]);
+        gni_acc_store(j, i, &acc);
+    }
+    gni_free(g, j->acc);
+    return true;
+}
+
+static bool gni_reduce_columns(gn_context *g, gni_reduce_job *j, int64_t n) {
+    const gni_reduce *r = j->r;
+    gni_space *s = &j->space;
+    int last = r->kept - 1;
+    int64_t block = j->plan.block;
+    gni_reduce_outer(j, last);
+    gni_reduce_space(j, r->kept);
+    j->columns = r->dim[last];
+    gni_space_pad(s);
+    gni_space_dim(s, 1);
+    for (int k = 0; k < s->ops; k++)
+        s->stride[k][s->rank - 1] = r->in[k].stride[last] * gni_item_size(r->in[k].dtype);
+    // Bands as wide as a block lets them be with all rows, but no fewer than some rows or columns.
+    j->in_place = gni_reduce_bare(j);
+    j->band = j->in_place ? GNI_BAND : n <= 64 ? block / n & ~(int64_t)15 : 128;
+    j->band = GNI_MIN(j->columns, GNI_MIN(GNI_MAX(j->band, 16), GNI_BAND));
+    s->dim[s->rank - 1] = j->band; // one tile wide: the band at hand
+    int64_t *t = s->tile + s->rank - 3, *d = s->dim + s->rank - 3;
+    for (int i = 0; i < s->rank; i++) s->tile[i] = 1;
+    t[2] = j->band;
+    t[1] = GNI_MIN(d[1], j->in_place ? 8 * GNI_COLUMN_BLOCK : GNI_MAX(block / j->band, 1));
+    if (t[1] == d[1] && !j->in_place) t[0] = GNI_MAX(GNI_MIN(d[0], block / (j->band * d[1])), 1);
+    gni_space_count(s);
+    int64_t items = j->rows * ((j->columns - 1) / j->band + 1);
+    gni_reduce_parts(j, items, n * j->band, 32);
+    return gni_reduce_run(g, j, items, n * j->band, gni_reduce_columns_task);
+}
+
+// Rows short enough for a tile to have several.
+static bool gni_reduce_short(gn_context *g, gni_reduce_job *j, int64_t n) {
+    const gni_reduce *r = j->r;
+    gni_space *s = &j->space;
+    int reduced = GNI_MAX(s->rank, 1);
+    gni_space rows = *s;
+    gni_space_pad(&rows);
+    gni_space_begin(s);
+    for (int i = 0; i < r->kept; i++) gni_space_dim(s, r->dim[i]);
+    for (int k = 0; k < r->program.n_in; k++)
+        gni_space_operand(s, &r->in[k], gni_operand_data(&r->in[k]), 0);
+    for (int i = rows.rank - reduced; i < rows.rank; i++) {
+        gni_space_dim(s, rows.dim[i]);
+        for (int k = 0; k < s->ops; k++) s->stride[k][s->rank - 1] = rows.stride[k][i];
+    }
+    gni_space_pad(s);
+    int at = s->rank - reduced - 1;
+    for (int i = 0; i < s->rank; i++) s->tile[i] = i > at ? s->dim[i] : 1;
+    s->tile[at] = GNI_MIN(s->dim[at], j->plan.block / n);
+    if (s->tile[at] > 16 && s->tile[at] < s->dim[at]) s->tile[at] &= ~(int64_t)15;
+    gni_space_count(s);
+    j->row = n;
+    j->row_rank = reduced;
+    gni_parallel(g->pool, s->tiles, GNI_GRAIN / GNI_BLOCK, gni_reduce_short_task, j);
+    return true;
+}
+
+static bool gni_reduce_rows(gn_context *g, gni_reduce_job *j, int64_t n) {
+    const gni_reduce *r = j->r;
+    gni_space *s = &j->space;
+    gni_reduce_outer(j, r->kept);
+    gni_reduce_space(j, r->kept);
+    if (r->kept > 0 && s->rank <= 2 && n <= j->plan.block / 4) return gni_reduce_short(g, j, n);
+    bool large = s->rank == 1 && gni_reduce_bare(j); // read where it is, it needs no register
+    gni_space_tile(s, large ? 8 * GNI_BLOCK : j->plan.block, true);
+    gni_reduce_parts(j, j->rows, n, GNI_PARTS);
+    return gni_reduce_run(g, j, j->rows, n, gni_reduce_rows_task);
+}
+
+// Small integers need no 64-bit registers: folds of 32-bit ones gather in 64 bits all the same.
+static bool gni_reduce_narrowed(const gni_reduce *r, gni_reduce *narrow) {
+    const gni_program *p = &r->program;
+    if (!p->wide || p->n_insn != 0 || p->out_reg[0] >= p->n_in || r->domain != GNI_I) return false;
+    gn_dtype t = p->in_dtype[p->out_reg[0]];
+    if (t != GN_I32 && t != GN_U32 && t != GN_U8 && t != GN_I8 && t != GN_BOOL) return false;
+    *narrow = *r;
+    narrow->in[0] = r->in[p->out_reg[0]];
+    narrow->program.wide = false;
+    narrow->program.n_in = 1;
+    narrow->program.n_const = 0;
+    narrow->program.in_dtype[0] = t;
+    narrow->program.out_reg[0] = 0;
+    narrow->domain = t == GN_U32 ? GNI_U : GNI_I;
+    return true;
+}
+
+static bool gni_cpu_reduce(gn_context *g, const gni_reduce *r) {
+    gni_reduce_job j;
+    memset(&j, 0, sizeof j);
+    j.r = r;
+    j.columns = 1;
+    j.out = gni_operand_data(&r->out);
+    int64_t results = 1, n = 1;
+    for (int i = 0; i < r->kept; i++) results *= r->dim[i];
+    for (int i = r->kept; i < r->rank; i++) n *= r->dim[i];
+    if (n == 0) {
+        gni_acc acc;
+        gni_acc_begin(r, &acc, 0);
+        for (int64_t i = 0; i < results; i++) gni_acc_store(&j, i, &acc);
+    }
+    if (n == 0 || results == 0) return true;
+    gni_reduce narrow;
+    if (gni_reduce_narrowed(r, &narrow)) j.r = r = &narrow;
+    gni_plan_make(&j.plan, &r->program, g->isa, r->in, NULL);
+    // Short rows are turned into columns.
+    bool columns =
+        gni_reduce_by_columns(r) || (n <= 32 && r->kept > 0 && r->dim[r->kept - 1] >= 16);
+    return columns ? gni_reduce_columns(g, &j, n) : gni_reduce_rows(g, &j, n);
+}

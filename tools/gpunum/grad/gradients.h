@@ -1,0 +1,581 @@
+// >>gradients
+// The derivative of each op, as public calls, so that it can be differentiated again. A backward
+// function gets the gradient gy of its result and puts those of the operands that gni_wanted names into
+// gx; they belong to the scope that gn_backward holds open around it. Elementwise ops: table `optable`.
+
+// Sums over what broadcasting repeated: from gx's shape back to `shape`.
+static gn_array *gni_unbroadcast(gn_array *gx, const gn_shape *shape) {
+    if (gx == NULL || gni_same_shape(&gx->shape, shape)) return gx;
+    int lead = gx->shape.rank - shape->rank;
+    uint32_t axes = 0;
+    for (int i = 0; i < gx->shape.rank; i++)
+        if (i < lead || (shape->dim[i - lead] == 1 && gx->shape.dim[i] != 1)) axes |= GN_AXIS(i);
+    if (axes != 0) gx = gn_sum(gx, axes | GN_KEEP);
+    return gx == NULL || gni_same_shape(&gx->shape, shape) ? gx : gn_reshape(gx, *shape);
+}
+
+static gn_array *gni_zero_like(const gn_array *a) { return gn_scalar(a->ctx, a->dtype, 0.0); }
+
+// ---- elementwise: what the derivative columns call
+
+static gn_array *gni_sum_squares(gn_array *a, gn_array *b) {
+    return gn_add(gn_square(a), gn_square(b));
+}
+
+// y (x sigmoid(x))' = s (1 + x (1 - s))
+static gn_array *gni_grad_silu(gn_array *gy, gn_array *a) {
+    gn_array *s = gn_sigmoid(a);
+    return gn_mul(gy, gn_mul(s, gn_add_s(gn_mul(a, gn_rsub_s(s, 1.0)), 1.0)));
+}
+
+// (x Phi(x))' = Phi(x) + x phi(x) with the normal distribution's Phi and phi.
+static gn_array *gni_grad_gelu(gn_array *gy, gn_array *a) {
+    gn_array *phi = gn_mul_s(gn_exp(gn_mul_s(gn_square(a), -0.5)), GNI_1_SQRT2PI);
+    gn_array *big_phi = gn_mul_s(gn_add_s(gn_erf(gn_mul_s(a, GNI_SQRT1_2)), 1.0), 0.5);
+    return gn_mul(gy, gn_add(big_phi, gn_mul(a, phi)));
+}
+
+// 0 at 0, as in PyTorch. A choice, not a product: infinity times 0 would be NaN.
+static gn_array *gni_grad_relu(gn_array *gy, gn_array *y) {
+    return gn_where(gn_le_s(y, 0.0), gni_zero_like(gy), gy);
+}
+
+// To the larger of a and b; equal operands share.
+static gn_array *gni_grad_pick(gn_array *gy, gn_array *a, gn_array *b) {
+    gn_array *share = gn_add(gn_cast(gn_gt(a, b), gy->dtype), gn_cast(gn_ge(a, b), gy->dtype));
+    return gn_mul(gy, gn_mul_s(share, 0.5));
+}
+
+// b a^(b - 1), and 0 for b = 0 whatever a is.
+static gn_array *gni_grad_pow_base(gn_array *gy, gn_array *a, gn_array *b) {
+    gn_array *slope = gn_mul(b, gn_pow(a, gn_add_s(b, -1.0)));
+    return gn_where(gn_eq_s(b, 0.0), gni_zero_like(gy), gn_mul(gy, slope));
+}
+
+// y log a, and 0 where 0^b stays 0.
+static gn_array *gni_grad_pow_exponent(gn_array *gy, gn_array *a, gn_array *b, gn_array *y) {
+    gn_array *flat = gn_logical_and(gn_eq_s(a, 0.0), gn_ge_s(b, 0.0));
+    return gn_where(flat, gni_zero_like(gy), gn_mul(gy, gn_mul(y, gn_log(a))));
+}
+
+static gn_array *gni_derivative_unary(gni_op op, gn_array *gy, gn_array *a, gn_array *y) {
+    switch (op) {
+#define GN_X(fn, NAME, F, D, gF, da)                                                               \
+    case GNI_OP_##NAME: return da;
+        GNI_UNARY_FLOAT(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, I, gF, gI, da)                                                        \
+    case GNI_OP_##NAME: return da;
+        GNI_UNARY_ANY(GN_X)
+#undef GN_X
+    default: return NULL;
+    }
+}
+
+static gn_array *gni_derivative_first(gni_op op, gn_array *gy, gn_array *a, gn_array *b,
+                                      gn_array *y) {
+    GNI_UNUSED(y);
+    switch (op) {
+#define GN_X(fn, NAME, F, D, gF, da, db)                                                           \
+    case GNI_OP_##NAME: return da;
+        GNI_BINARY_FLOAT(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, I, gF, gI, da, db)                                                    \
+    case GNI_OP_##NAME: return da;
+        GNI_BINARY_ANY(GN_X)
+#undef GN_X
+    default: return NULL;
+    }
+}
+
+static gn_array *gni_derivative_second(gni_op op, gn_array *gy, gn_array *a, gn_array *b,
+                                       gn_array *y) {
+    switch (op) {
+#define GN_X(fn, NAME, F, D, gF, da, db)                                                           \
+    case GNI_OP_##NAME: return db;
+        GNI_BINARY_FLOAT(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, I, gF, gI, da, db)                                                    \
+    case GNI_OP_##NAME: return db;
+        GNI_BINARY_ANY(GN_X)
+#undef GN_X
+    default: return NULL;
+    }
+}
+
+// The derivative columns as text: first operand, second operand.
+static const char *gni_derivative_text(gni_op op, int operand) {
+    switch (op) {
+#define GN_X(fn, NAME, F, D, gF, da)                                                               \
+    case GNI_OP_##NAME: return #da;
+        GNI_UNARY_FLOAT(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, I, gF, gI, da)                                                        \
+    case GNI_OP_##NAME: return #da;
+        GNI_UNARY_ANY(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, gF, da, db)                                                           \
+    case GNI_OP_##NAME: return operand == 0 ? #da : #db;
+        GNI_BINARY_FLOAT(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, I, gF, gI, da, db)                                                    \
+    case GNI_OP_##NAME: return operand == 0 ? #da : #db;
+        GNI_BINARY_ANY(GN_X)
+#undef GN_X
+    default: return "";
+    }
+}
+
+// Whether the expression uses the one-letter variable.
+static bool gni_mentions(const char *text, char name) {
+    char before = ' ';
+    for (; *text != 0; before = *text++) {
+        if (*text != name) continue;
+        bool starts = before == ' ' || before == '(';
+        if (starts && (text[1] == 0 || text[1] == ',' || text[1] == ')')) return true;
+    }
+    return false;
+}
+
+static bool gni_is_unary(gni_op op) { return op < GNI_OP_ISNAN; }
+
+// With one operand a constant there is one array; it stands for operand 1 (b) when the constant was first.
+static int gni_operand_place(const gni_node *node, int i) { return node->param[1] == 1 ? 1 : i; }
+
+static uint32_t gni_elementwise_reads(const gni_node *node,
+                                      bool (*wants)(const gni_node *node, int i)) {
+    gni_op op = (gni_op)node->param[0];
+    uint32_t reads = 0;
+    if (op == GNI_OP_WHERE) return 1;
+    if (op == GNI_OP_CAST) return 0;
+    if (op == GNI_OP_FMA) return (wants(node, 0) ? 2u : 0u) | (wants(node, 1) ? 1u : 0u);
+    for (int i = 0; i < node->n_in; i++) {
+        if (!wants(node, i)) continue;
+        const char *text = gni_derivative_text(op, gni_operand_place(node, i));
+        if (gni_mentions(text, 'y')) reads |= GNI_READS_OUTPUT;
+        for (int k = 0; k < node->n_in; k++)
+            if (gni_mentions(text, gni_operand_place(node, k) == 0 ? 'a' : 'b')) reads |= 1u << k;
+    }
+    return reads;
+}
+
+// x op c and c op x. Powers and bounds have a simpler derivative than with two arrays.
+static gn_array *gni_derivative_scalar(gni_node *node, gn_array *gy) {
+    gni_op op = (gni_op)node->param[0];
+    gn_array *x = node->in[0], *y = node->output;
+    double c = node->real[0];
+    bool first = node->param[1] == 1;
+    if (op == GNI_OP_POW && !first)
+        return c == 0.0 ? gn_zeros_like(gy) : gn_mul(gy, gn_mul_s(gn_pow_s(x, c - 1.0), c));
+    if (op == GNI_OP_POW && c > 0.0) return gn_mul(gy, gn_mul_s(y, log(c)));
+    if (op == GNI_OP_MAX) return gn_where(gn_ge_s(x, c), gy, gni_zero_like(gy));
+    if (op == GNI_OP_MIN) return gn_where(gn_le_s(x, c), gy, gni_zero_like(gy));
+    gn_array *konst = gn_scalar(gy->ctx, y->dtype, c);
+    return first ? gni_derivative_second(op, gy, konst, x, y)
+                 : gni_derivative_first(op, gy, x, konst, y);
+}
+
+static bool gni_back_elementwise(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gni_op op = (gni_op)node->param[0];
+    gn_array **in = node->in, *y = node->output;
+    GNI_UNUSED(g);
+    if (op == GNI_OP_WHERE) {
+        if (gni_wanted(node, 1)) gx[1] = gn_where(in[0], gy, gni_zero_like(gy));
+        if (gni_wanted(node, 2)) gx[2] = gn_where(in[0], gni_zero_like(gy), gy);
+    } else if (op == GNI_OP_FMA) {
+        if (gni_wanted(node, 0)) gx[0] = gn_mul(gy, in[1]);
+        if (gni_wanted(node, 1)) gx[1] = gn_mul(gy, in[0]);
+        gx[2] = gy;
+    } else if (op == GNI_OP_CAST) {
+        gx[0] = gy;
+    } else if (node->param[1] != 0) {
+        gx[0] = gni_derivative_scalar(node, gy);
+    } else if (gni_is_unary(op)) {
+        gx[0] = gni_derivative_unary(op, gy, in[0], y);
+    } else {
+        if (gni_wanted(node, 0)) gx[0] = gni_derivative_first(op, gy, in[0], in[1], y);
+        if (gni_wanted(node, 1)) gx[1] = gni_derivative_second(op, gy, in[0], in[1], y);
+    }
+    for (int i = 0; i < node->n_in; i++)
+        if (gni_wanted(node, i)) gx[i] = gni_unbroadcast(gx[i], &in[i]->shape);
+    return true;
+}
+
+static bool gni_back_copy(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    GNI_UNUSED(g);
+    GNI_UNUSED(node);
+    gx[0] = gy;
+    return true;
+}
+
+// ---- reductions: param[0] the axes as bits, param[1] whether they were kept as size 1
+
+// A result of the reduction in the shape that it has with the axes kept.
+static gn_array *gni_with_axes(const gni_node *node, gn_array *r) {
+    gn_shape s = node->in[0]->shape;
+    for (int i = 0; i < s.rank; i++)
+        if (node->param[0] >> i & 1) s.dim[i] = 1;
+    return r == NULL || gni_same_shape(&r->shape, &s) ? r : gn_reshape(r, s);
+}
+
+static uint32_t gni_kept_axes(const gni_node *node) {
+    return (uint32_t)node->param[0] | (node->param[0] != 0 ? GNI_AXIS_MARK : 0u) | GN_KEEP;
+}
+
+static bool gni_back_sum(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    GNI_UNUSED(g);
+    gx[0] = gn_broadcast_to(gni_with_axes(node, gy), node->in[0]->shape);
+    return true;
+}
+
+static bool gni_back_mean(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    int64_t all = gni_elements(&node->in[0]->shape), kept = gni_elements(&node->output->shape);
+    double n = kept > 0 ? (double)all / (double)kept : 1.0;
+    return gni_back_sum(g, node, gn_div_s(gy, n), gx);
+}
+
+// x moved back by `by` along the axis, ones in front.
+static gn_array *gni_shifted(gn_array *x, int axis, int64_t by) {
+    gn_array *part[2];
+    gn_shape s = x->shape;
+    s.dim[axis] = by;
+    part[0] = gn_ones(x->ctx, x->dtype, s);
+    part[1] = gn_slice(x, axis, 0, x->shape.dim[axis] - by, 1);
+    return gn_concat(part, 2, axis);
+}
+
+// Element i is the product of those before it, by doubling the span.
+static gn_array *gni_products_before(gn_array *x, int axis) {
+    if (x == NULL) return NULL;
+    gn_array *p = gni_shifted(x, axis, 1);
+    for (int64_t span = 1; p != NULL && span < x->shape.dim[axis]; span *= 2)
+        p = gn_mul(p, gni_shifted(p, axis, span));
+    return p;
+}
+
+// Exact for products with zeros, and differentiable any number of times.
+static gn_array *gni_products_of_others(const gni_node *node) {
+    gn_array *x = node->in[0];
+    int order[GN_MAX_RANK], back[GN_MAX_RANK], rank = x->shape.rank, n = 0;
+    gn_shape moved_shape, flat = gn_shape_from(0, NULL);
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < rank; i++)
+            if ((node->param[0] >> i & 1) == pass) order[n++] = i;
+    int64_t reduced = 1;
+    for (int i = 0; i < rank; i++) {
+        back[order[i]] = i;
+        if (node->param[0] >> order[i] & 1)
+            reduced *= x->shape.dim[order[i]];
+        else
+            flat.dim[flat.rank++] = x->shape.dim[order[i]];
+    }
+    flat.dim[flat.rank++] = reduced;
+    gn_array *moved = gn_permute_axes(x, order, rank);
+    if (moved == NULL) return NULL;
+    moved_shape = moved->shape;
+    gn_array *rows = gn_reshape(moved, flat);
+    if (rows == NULL) return NULL;
+    int last = flat.rank - 1;
+    gn_array *before = gni_products_before(rows, last);
+    gn_array *after = gni_products_before(gn_flip(rows, GN_AXIS(last)), last);
+    gn_array *others = gn_mul(before, gn_flip(after, GN_AXIS(last)));
+    return gn_permute_axes(gn_reshape(others, moved_shape), back, rank);
+}
+
+// The same by division, good for one differentiation: rows with one zero have a product of the others
+// only there, rows with more have none.
+static gn_array *gni_quotients(const gni_node *node) {
+    gn_array *x = node->in[0];
+    gn_array *zero = gn_eq_s(x, 0.0);
+    gn_array *zeros = gn_sum(gn_cast(zero, GN_F32), gni_kept_axes(node));
+    gn_array *rest = gn_where(zero, gn_scalar(x->ctx, x->dtype, 1.0), x);
+    gn_array *product = gn_prod(rest, gni_kept_axes(node));
+    gn_array *none = gni_zero_like(x);
+    gn_array *at_zero = gn_where(gn_le_s(zeros, 1.0), product, none);
+    gn_array *elsewhere = gn_where(gn_eq_s(zeros, 0.0), gn_div(product, rest), none);
+    return gn_where(zero, at_zero, elsewhere);
+}
+
+static bool gni_back_prod(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gn_array *others = NULL;
+    if (gni_elements(&node->in[0]->shape) == 0)
+        others = gn_zeros_like(node->in[0]);
+    else
+        others = g->no_grad > 0 ? gni_quotients(node) : gni_products_of_others(node);
+    gx[0] = gn_mul(gni_with_axes(node, gy), others);
+    return true;
+}
+
+// Elements that share the extreme value share the gradient.
+static bool gni_back_minmax(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    GNI_UNUSED(g);
+    gn_array *hit = gn_eq(node->in[0], gni_with_axes(node, node->output));
+    hit = gn_cast(hit, gy->dtype == GN_F64 ? GN_F64 : GN_F32); // counts beyond 2048 are no float16
+    gx[0] = gn_mul(gn_div(gni_with_axes(node, gy), gn_sum(hit, gni_kept_axes(node))), hit);
+    return true;
+}
+
+static bool gni_back_logsumexp(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    GNI_UNUSED(g);
+    gn_array *p = gn_exp(gn_sub(node->in[0], gni_with_axes(node, node->output)));
+    gx[0] = gn_mul(gni_with_axes(node, gy), p);
+    return true;
+}
+
+// param[0] is the axis.
+static bool gni_back_softmax(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    GNI_UNUSED(g);
+    gn_array *y = node->output;
+    gn_array *dot = gn_sum(gn_mul(gy, y), GN_AXIS(node->param[0]) | GN_KEEP);
+    gx[0] = gn_mul(y, gn_sub(gy, dot));
+    return true;
+}
+
+static bool gni_back_log_softmax(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    GNI_UNUSED(g);
+    gn_array *total = gn_sum(gy, GN_AXIS(node->param[0]) | GN_KEEP);
+    gx[0] = gn_sub(gy, gn_mul(gn_exp(node->output), total));
+    return true;
+}
+
+// ---- matmul
+
+// `a` with an axis of size 1 inserted before `axis`.
+static gn_array *gni_with_axis(gn_array *a, int axis, bool insert) {
+    return insert ? gn_expand_dims(a, axis) : a;
+}
+
+// (..., m, n) as (rows, n).
+static gn_array *gni_as_rows(gn_array *a) {
+    if (a == NULL) return NULL;
+    gn_shape s = gn_shape_from(2, a->shape.dim);
+    s.dim[1] = a->shape.dim[a->shape.rank - 1];
+    s.dim[0] = 1;
+    for (int i = 0; i < a->shape.rank - 1; i++) s.dim[0] *= a->shape.dim[i];
+    return gn_reshape(a, s);
+}
+
+static gn_array *gni_matmul_grad_b(gn_array *a, gn_array *b, gn_array *gy) {
+    if (a == NULL || b == NULL) return NULL;
+    if (b->shape.rank == 2 && a->shape.rank > 2)
+        return gn_matmul(gn_transpose(gni_as_rows(a)), gni_as_rows(gy));
+    return gni_unbroadcast(gn_matmul(gn_swap_axes(a, -1, -2), gy), &b->shape);
+}
+
+// 1-d operands take part as a row and as a column.
+static bool gni_back_matmul(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    GNI_UNUSED(g);
+    bool row = node->in[0]->shape.rank == 1, column = node->in[1]->shape.rank == 1;
+    gn_array *a = gni_with_axis(node->in[0], 0, row), *b = gni_with_axis(node->in[1], 1, column);
+    if (column) gy = gn_expand_dims(gy, -1);
+    if (row) gy = gn_expand_dims(gy, -2);
+    if (a == NULL || b == NULL || gy == NULL) return false;
+    if (gni_wanted(node, 0)) {
+        gx[0] = gni_unbroadcast(gn_matmul(gy, gn_swap_axes(b, -1, -2)), &a->shape);
+        if (row) gx[0] = gn_reshape(gx[0], node->in[0]->shape);
+    }
+    if (gni_wanted(node, 1)) {
+        gx[1] = gni_matmul_grad_b(a, b, gy);
+        if (column) gx[1] = gn_reshape(gx[1], node->in[1]->shape);
+    }
+    return true;
+}
+
+// x w + b. The gradients of w and b come of the same pass over gy.
+static bool gni_back_linear(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    if (g->no_grad > 0 && gni_wanted(node, 1) && gni_wanted(node, 2) &&
+        gni_elements(&gy->shape) > 0 && node->in[1]->shape.dim[0] > 0) {
+        bool flat = node->in[0]->shape.rank == 1; // one row
+        gn_array *x = flat ? gn_expand_dims(node->in[0], 0) : gni_as_rows(node->in[0]), *w, *b;
+        gn_array *rows = flat ? gn_expand_dims(gy, 0) : gni_as_rows(gy), *turned = gn_transpose(x);
+        if (rows == NULL || turned == NULL) return false;
+        if (!gni_product_and_sums(g, "gn_linear", turned, rows, &w, &b)) return false;
+        gx[1] = gni_adopt(g, w);
+        gx[2] = gni_adopt(g, b);
+        if (gni_wanted(node, 0)) gx[0] = gn_matmul(gy, gn_transpose(node->in[1]));
+        return true;
+    }
+    if (gni_wanted(node, 2)) gx[2] = gni_unbroadcast(gy, &node->in[2]->shape);
+    return gni_back_matmul(g, node, gy, gx);
+}
+
+// ---- views
+
+static bool gni_back_reshape(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    GNI_UNUSED(g);
+    gx[0] = gn_reshape(gy, node->shape);
+    return true;
+}
+
+static bool gni_back_permute(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    GNI_UNUSED(g);
+    int back[GN_MAX_RANK], rank = gy->shape.rank;
+    for (int i = 0; i < rank; i++) back[node->param[i]] = i;
+    gx[0] = gn_permute_axes(gy, back, rank);
+    return true;
+}
+
+static bool gni_back_broadcast(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    GNI_UNUSED(g);
+    gx[0] = gni_unbroadcast(gy, &node->shape);
+    return true;
+}
+
+static bool gni_back_flip(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    GNI_UNUSED(g);
+    gx[0] = node->param[0] != 0 ? gn_flip(gy, (uint32_t)node->param[0] | GNI_AXIS_MARK) : gy;
+    return true;
+}
+
+// The opposite of a slice is its scatter, and the other way round. param: axis, start, step; the slice's
+// length is that of the scattered array on the axis.
+static bool gni_back_scatter_slice(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    GNI_UNUSED(g);
+    int axis = (int)node->param[0];
+    int64_t start = node->param[1], step = node->param[2];
+    int64_t stop = start + step * node->in[0]->shape.dim[axis];
+    gx[0] = gn_slice(gy, axis, start, stop < 0 ? GN_NONE : stop, step);
+    return true;
+}
+
+// Zeros of shape `s` with x at [start::step] of the axis.
+static gn_array *gni_scatter_slice(gn_context *g, gn_array *x, const gn_shape *s, int axis,
+                                   int64_t start, int64_t step) {
+    if (gni_begin("gn_slice", &x, 1) == NULL) return NULL;
+    gn_array *y = gni_make_full(g, "gn_slice", x->dtype, s, 0.0);
+    int64_t stride[GN_MAX_RANK];
+    bool ok = y != NULL && gni_materialize(g, y);
+    if (ok && gni_elements(&x->shape) > 0) {
+        memcpy(stride, y->stride, sizeof stride);
+        stride[axis] *= step;
+        ok = gni_copy_into(g, y->buf, y->dtype, start * y->stride[axis], stride, x);
+    }
+    gni_node *node = ok ? gni_record(g, y, "gn_slice", gni_back_scatter_slice, &x, 1) : NULL;
+    if (node != NULL) {
+        node->param[0] = axis;
+        node->param[1] = start;
+        node->param[2] = step;
+    }
+    return gni_end(g, y);
+}
+
+static bool gni_back_slice(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gx[0] =
+        gni_scatter_slice(g, gy, &node->shape, (int)node->param[0], node->param[1], node->param[2]);
+    return true;
+}
+
+static bool gni_back_concat(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    GNI_UNUSED(g);
+    int axis = (int)node->param[0];
+    int64_t from = 0;
+    for (int i = 0; i < node->n_in; i++) {
+        int64_t to = from + node->in[i]->shape.dim[axis];
+        if (gni_wanted(node, i)) gx[i] = gn_slice(gy, axis, from, to, 1);
+        from = to;
+    }
+    return true;
+}
+
+static bool gni_back_stack(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    GNI_UNUSED(g);
+    int axis = (int)node->param[0];
+    for (int i = 0; i < node->n_in; i++)
+        if (gni_wanted(node, i))
+            gx[i] = gn_reshape(gn_slice(gy, axis, i, i + 1, 1), node->in[i]->shape);
+    return true;
+}
+
+// ---- take
+
+static int64_t gni_label_at(const gn_array *index, const void *data, int64_t i, int64_t extent) {
+    int64_t at = index->dtype == GN_I64 ? ((const int64_t *)data)[i] : ((const int32_t *)data)[i];
+    if (at < 0) at += extent;
+    return GNI_MAX(0, GNI_MIN(at, extent - 1)); // out of range clamps, as in gn_take on the GPU
+}
+
+// y (outer, extent, inner) += x (outer, count, inner) at [:, index, :], in the order of the index.
+static void gni_scatter_add(const gn_array *index, const void *places, const void *x, gn_array *y,
+                            int axis) {
+    int64_t outer = 1, inner = 1, extent = y->shape.dim[axis], count = gni_elements(&index->shape);
+    for (int i = 0; i < axis; i++) outer *= y->shape.dim[i];
+    for (int i = axis + 1; i < y->shape.rank; i++) inner *= y->shape.dim[i];
+    for (int64_t o = 0; o < outer; o++)
+        for (int64_t i = 0; i < count; i++) {
+            int64_t from = (o * count + i) * inner;
+            int64_t to = (o * extent + gni_label_at(index, places, i, extent)) * inner;
+            const float *xf = (const float *)x + from;
+            const double *xd = (const double *)x + from;
+            float *yf = (float *)y->buf->host + to;
+            double *yd = (double *)y->buf->host + to;
+            if (y->dtype == GN_F64)
+                for (int64_t k = 0; k < inner; k++) yd[k] += xd[k];
+            else
+                for (int64_t k = 0; k < inner; k++) yf[k] += xf[k];
+        }
+}
+
+static bool gni_back_scatter_rows(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    GNI_UNUSED(g);
+    gx[0] = gn_take(gy, node->in[1], (int)node->param[0]);
+    return true;
+}
+
+// Zeros of shape `s` to which x, float32 or float64, is added at the places along `axis` that `indices`
+// names. On the CPU, one after the other: the same sum every time.
+static gn_array *gni_scatter_rows(gn_context *g, gn_array *x, gn_array *indices, const gn_shape *s,
+                                  int axis) {
+    gn_array *in[2];
+    in[0] = x;
+    in[1] = indices;
+    if (gni_begin("gn_take", in, 2) == NULL) return NULL;
+    void *data = NULL;
+    gn_array *y = gni_array_filled(g, x->dtype, s, &data);
+    gn_array *rows = gni_contiguous(g, x), *index = gni_take_indices(g, indices);
+    const void *from = rows != NULL ? gni_host(g, rows) : NULL;
+    const void *places = index != NULL ? gni_host(g, index) : NULL;
+    bool ok = y != NULL && from != NULL && places != NULL;
+    if (ok) {
+        memset(data, 0, (size_t)gni_elements(s) * gn_dtype_size(x->dtype));
+        gni_scatter_add(index, places, from, y, axis);
+    }
+    gni_unref(g, rows);
+    gni_unref(g, index);
+    if (!ok) {
+        gni_unref(g, y);
+        return gni_end(g, NULL);
+    }
+    y->maker = "gn_take";
+    gni_node *node = gni_record(g, y, "gn_take", gni_back_scatter_rows, in, 2);
+    if (node != NULL) node->param[0] = axis;
+    return gni_end(g, y);
+}
+
+static bool gni_back_take(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    if (gy->dtype != GN_F64 && gy->dtype != GN_F32)
+        gy = gn_cast(gy, GN_F32); // halves are summed wider
+    gx[0] = gni_scatter_rows(g, gy, node->in[1], &node->in[0]->shape, (int)node->param[0]);
+    return true;
+}
+
+// ---- what each of them reads
+
+static uint32_t gni_back_reads(const gni_node *node) {
+    gni_backward_fn back = node->backward;
+    if (back == gni_back_elementwise) return gni_elementwise_reads(node, gni_wanted);
+    if (back == gni_back_matmul || back == gni_back_linear)
+        return (gni_wanted(node, 0) ? 2u : 0u) | (gni_wanted(node, 1) ? 1u : 0u);
+    if (back == gni_back_sum || back == gni_back_mean || back == gni_back_reshape ||
+        back == gni_back_permute || back == gni_back_broadcast || back == gni_back_slice ||
+        back == gni_back_scatter_slice || back == gni_back_flip || back == gni_back_concat ||
+        back == gni_back_stack || back == gni_back_copy || back == gni_back_fft ||
+        back == gni_back_real || back == gni_back_complex)
+        return 0;
+    if (back == gni_back_diagonal || back == gni_back_scatter_diagonal) return 0;
+    if (back == gni_back_solve || back == gni_back_det) return 1u | GNI_READS_OUTPUT;
+    if (back == gni_back_inv || back == gni_back_cholesky) return GNI_READS_OUTPUT;
+    if (back == gni_back_take || back == gni_back_scatter_rows) return 2;
+    if (back == gni_back_softmax || back == gni_back_log_softmax) return GNI_READS_OUTPUT;
+    if (back == gni_back_minmax || back == gni_back_logsumexp) return 1u | GNI_READS_OUTPUT;
+    return ~0u & ~GNI_READS_OUTPUT; // all operands
+}

@@ -1,0 +1,138 @@
+// >>nn
+// Layers and losses.
+
+// Matrix product and bias, recorded as one op. One reference for the caller.
+static gn_array *gni_fused_linear(gn_context *g, gn_array *const *in) {
+    gn_array *sum[2], *y = NULL;
+    sum[0] = gni_matmul_named(g, "gn_linear", in[0], in[1]);
+    sum[1] = in[2];
+    gn_dtype t = in[2]->dtype;
+    if (sum[0] != NULL) y = gni_apply(g, "gn_linear", GNI_OP_ADD, t, t, sum, NULL, 2);
+    gni_unref(g, sum[0]);
+    gni_record(g, y, "gn_linear", gni_back_linear, in, 3);
+    return y;
+}
+
+GPUNUM_API gn_array *gn_linear(gn_array *x, gn_array *w, gn_array *b) {
+    gn_array *in[3];
+    in[0] = x;
+    in[1] = w;
+    in[2] = b;
+    gn_context *g = gni_begin("gn_linear", in, b != NULL ? 3 : 2);
+    if (g == NULL) return NULL;
+    if (w->shape.rank != 2 || x->shape.rank < 1 ||
+        x->shape.dim[x->shape.rank - 1] != w->shape.dim[0] ||
+        (b != NULL && (b->shape.rank != 1 || b->shape.dim[0] != w->shape.dim[1]))) {
+        char tx[200], tw[200], tb[200];
+        gni_fail(g, GN_ERROR_SHAPE,
+                 "gn_linear: x %s, w %s, b %s are not (..., in), (in, out), (out)",
+                 gni_shape_text(tx, sizeof tx, &x->shape), gni_shape_text(tw, sizeof tw, &w->shape),
+                 b != NULL ? gni_shape_text(tb, sizeof tb, &b->shape) : "none");
+        return gni_end(g, NULL);
+    }
+    bool sums32 = x->dtype == GN_F32 || x->dtype == GN_F16 || x->dtype == GN_BF16;
+    if (b != NULL && sums32 && w->dtype == x->dtype && b->dtype == x->dtype)
+        return gni_end(g, gni_fused_linear(g, in));
+    gn_scope_begin(g);
+    gn_array *y = gn_matmul(x, w);
+    return gni_end_scope(g, b != NULL ? gn_add(y, b) : y);
+}
+
+// d loss / d logits = (softmax(logits) - one hot) gy / n. in: logits, one hot (bool, pending), logsumexp.
+static bool gni_back_cross_entropy(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gn_array *logits = node->in[0], *picked = gn_cast(node->in[1], logits->dtype);
+    gn_array *p = g->no_grad > 0 ? gn_exp(gn_sub(logits, node->in[2])) : gn_softmax(logits, 1);
+    double n = (double)GNI_MAX(logits->shape.dim[0], 1);
+    gx[0] = gn_mul(gn_sub(p, picked), gn_div_s(gy, n));
+    return true;
+}
+
+static bool gni_cross_entropy_ok(gn_context *g, const gn_array *logits, const gn_array *labels) {
+    char ta[200], tb[200];
+    if (logits->shape.rank != 2 || labels->shape.rank != 1 ||
+        labels->shape.dim[0] != logits->shape.dim[0]) {
+        gni_fail(g, GN_ERROR_SHAPE,
+                 "gn_cross_entropy: logits %s and labels %s are not (n, classes) and (n)",
+                 gni_shape_text(ta, sizeof ta, &logits->shape),
+                 gni_shape_text(tb, sizeof tb, &labels->shape));
+        return false;
+    }
+    if (!gni_is_float(logits->dtype) || !gni_is_integer(labels->dtype)) {
+        gni_fail(g, GN_ERROR_DTYPE,
+                 "gn_cross_entropy: logits are %s and labels %s, not floats and integers",
+                 gn_dtype_name(logits->dtype), gn_dtype_name(labels->dtype));
+        return false;
+    }
+    return true;
+}
+
+GPUNUM_API gn_array *gn_cross_entropy(gn_array *logits, gn_array *labels) {
+    gn_array *in[3];
+    in[0] = logits;
+    in[1] = labels;
+    gn_context *g = gni_begin("gn_cross_entropy", in, 2);
+    if (g == NULL) return NULL;
+    if (!gni_cross_entropy_ok(g, logits, labels)) return gni_end(g, NULL);
+    gn_scope_begin(g);
+    g->no_grad++; // recorded as one op
+    int64_t classes = logits->shape.dim[1];
+    gn_array *all = gn_arange(g, classes > INT32_MAX ? GN_I64 : GN_I32, 0.0, (double)classes, 1.0);
+    gn_array *hit = gn_eq(gn_expand_dims(labels, 1), all);
+    gn_array *lse = gn_logsumexp(logits, GN_AXIS(1) | GN_KEEP);
+    // The largest of what is left where the label is: a label out of range leaves -inf, an infinite loss.
+    gn_array *rest = gn_where(hit, logits, gn_scalar(g, logits->dtype, -GNI_INF));
+    gn_array *y = gn_mean(gn_sub(lse, gn_max(rest, GN_AXIS(1) | GN_KEEP)), GN_ALL);
+    g->no_grad--;
+    in[1] = hit;
+    in[2] = lse;
+    gni_record(g, y, "gn_cross_entropy", gni_back_cross_entropy, in, 3);
+    return gni_end_scope(g, y);
+}
+
+GPUNUM_API gn_array *gn_mse_loss(gn_array *prediction, gn_array *target) {
+    gn_array *in[2];
+    in[0] = prediction;
+    in[1] = target;
+    gn_context *g = gni_begin("gn_mse_loss", in, 2);
+    if (g == NULL) return NULL;
+    if (!gni_same_shape(&prediction->shape, &target->shape)) { // broadcasting hides mistakes here
+        char ta[200], tb[200];
+        gni_fail(g, GN_ERROR_SHAPE,
+                 "gn_mse_loss: prediction %s and target %s have different shapes",
+                 gni_shape_text(ta, sizeof ta, &prediction->shape),
+                 gni_shape_text(tb, sizeof tb, &target->shape));
+        return gni_end(g, NULL);
+    }
+    gn_scope_begin(g);
+    return gni_end_scope(g, gn_mean(gn_square(gn_sub(prediction, target)), GN_ALL));
+}
+
+static bool gni_is_layer_shape(gn_context *g, const char *fn, const gn_shape *s) {
+    char text[200];
+    if (s->rank == 2 && s->dim[0] > 0 && s->dim[1] > 0) return true;
+    gni_fail(g, GN_ERROR_SHAPE, "%s: %s is not (in, out)", fn,
+             gni_shape_text(text, sizeof text, s));
+    return false;
+}
+
+// Normal with variance 2 / in: keeps the variance through relu (He et al., 2015, arXiv:1502.01852).
+GPUNUM_API gn_array *gn_he_normal(gn_context *g, gn_shape s) {
+    if (!gni_begin_context("gn_he_normal", g)) return NULL;
+    gn_scope_begin(g);
+    gn_array *w = NULL;
+    if (gni_is_layer_shape(g, "gn_he_normal", &s))
+        w = gn_requires_grad(gn_normal(g, GN_F32, s, 0.0, sqrt(2.0 / (double)s.dim[0])), true);
+    return gni_end_scope(g, w);
+}
+
+// Uniform with variance 2 / (in + out) (Glorot and Bengio, 2010).
+GPUNUM_API gn_array *gn_xavier_uniform(gn_context *g, gn_shape s) {
+    if (!gni_begin_context("gn_xavier_uniform", g)) return NULL;
+    gn_scope_begin(g);
+    gn_array *w = NULL;
+    if (gni_is_layer_shape(g, "gn_xavier_uniform", &s)) {
+        double limit = sqrt(6.0 / ((double)s.dim[0] + (double)s.dim[1]));
+        w = gn_requires_grad(gn_uniform(g, GN_F32, s, -limit, limit), true);
+    }
+    return gni_end_scope(g, w);
+}

@@ -1,0 +1,729 @@
+// >>factor_gpu
+// Decompositions of large matrices on the GPU: panels of 128 columns by kernels of their own, everything else
+// by matrix products. From outside: gni_lg_wanted and the functions that end in _large.
+//
+// LU is right-looking. Pivots of panels with more rows than a workgroup has threads are found in a tournament
+// (Grigori, Demmel, Xiang 2011), which bounds the growth almost as partial pivoting does.
+
+#define GNI_LG_PANEL ((int64_t)128)     // columns of a panel
+#define GNI_LG_BLOCK ((int64_t)32)      // columns that a kernel does at a time
+#define GNI_LG_PICKED 32                // words of the state: rows picked,
+#define GNI_LG_COUNTERS 64              // workgroups that have finished,
+#define GNI_LG_LISTS ((int64_t)192)     // lists of rows, the order of the rows
+#define GNI_LG_PAIRS ((int64_t)3072)    // rows from which panels go in pairs
+#define GNI_LG_TEMP ((int64_t)16 << 20) // elements of a product that waits to be subtracted
+
+// A matrix inside an array's buffer, any strides.
+typedef struct gni_lg_matrix {
+    gn_array *of;
+    int64_t offset, rs, cs, m, n;
+} gni_lg_matrix;
+
+typedef struct gni_lg {
+    gn_context *g;
+    const char *fn;
+    gn_dtype t;
+    int64_t n, ld, order; // order: place of the rows' numbers in the state
+    gn_array *work, *state, *block, *temp;
+    gni_lg_matrix a;
+    gn_placement placement; // of the options
+    gn_precision precision;
+    bool ok;
+} gni_lg;
+
+static gni_lg_matrix gni_lg_matrix_of(gn_array *of, int64_t offset, int64_t m, int64_t n,
+                                      int64_t rs) {
+    gni_lg_matrix a;
+    a.of = of;
+    a.offset = offset;
+    a.rs = rs;
+    a.cs = 1;
+    a.m = m;
+    a.n = n;
+    return a;
+}
+
+static int64_t gni_lg_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
+
+// For the lists: at most one row of four stays after each round.
+static int64_t gni_lg_places(int64_t n) { return n / 2 + 128; }
+
+// Device memory without an error when there is none: the CPU can do it then.
+static bool gni_lg_room(gn_context *g, gni_buffer *b) {
+    if (b->has_device) return true;
+    b->has_device = gni_vk_alloc(g->vk, GNI_MAX(b->bytes, 16), &b->device);
+    return b->has_device;
+}
+
+static gn_array *gni_lg_array(gn_context *g, gn_dtype t, const gn_shape *s) {
+    gn_array *y = gni_array_new(g, t, s);
+    if (y == NULL) return NULL;
+    y->buf = gni_buffer_new(g, (uint64_t)gni_elements(s) * gn_dtype_size(t));
+    if (y->buf != NULL && (y->buf->bytes == 0 || gni_lg_room(g, y->buf))) return y;
+    gni_unref(g, y);
+    return NULL;
+}
+
+// What the kernels can number the bytes of.
+static bool gni_lg_reaches(int64_t batch, int64_t rows, int64_t columns, gn_dtype t) {
+    return (double)batch * (double)rows * (double)columns * (double)gn_dtype_size(t) <
+           (double)GNI_VK_REACH;
+}
+
+// Whether `a` (..., m, n) is decomposed on the GPU, with its dtype there.
+static bool gni_lg_wanted(gn_context *g, gn_array *a, gn_dtype t) {
+    gni_factor f;
+    if (g->vk == NULL || g->recording || gni_vk_lost(g->vk)) return false;
+    if (g->options.placement == GN_PLACE_CPU || !gni_materialize(g, a)) return false;
+    const int rank = a->shape.rank;
+    const int64_t rows = a->shape.dim[rank - 2], columns = a->shape.dim[rank - 1];
+    memset(&f, 0, sizeof f);
+    f.a.dtype = t;
+    if (rows >= INT32_MAX / 64 || columns >= INT32_MAX / 64 || a->buf == NULL) return false;
+    if (rows * gni_lg_up(columns, 4) * (int64_t)gn_dtype_size(t) >= (int64_t)1 << 32) return false;
+    if (!gni_backend_vulkan()->supports(g, GNI_JOB_FACTOR, &f)) return false;
+    const bool there = (a->buf->where & GNI_ON_GPU) != 0;
+    if (!there && g->options.placement == GN_PLACE_STAY) return false;
+    int64_t least = gni_threshold(g, GNI_JOB_FACTOR);
+    return rows * columns >= (there ? (least + 3) / 4 : least);
+}
+
+// Until gni_lg_end everything goes to the GPU, and products are float32's.
+static void gni_lg_start(gni_lg *w, gn_context *g, const char *fn, gn_dtype t) {
+    memset(w, 0, sizeof *w);
+    w->g = g;
+    w->fn = fn;
+    w->t = t;
+    w->ok = true;
+    w->placement = g->options.placement;
+    w->precision = g->options.matmul;
+    g->options.placement = GN_PLACE_GPU;
+    g->options.matmul = GN_PRECISION_F32;
+}
+
+static void gni_lg_end(gni_lg *w) {
+    gni_unref(w->g, w->work);
+    gni_unref(w->g, w->state);
+    gni_unref(w->g, w->block);
+    gni_unref(w->g, w->temp);
+    w->g->options.placement = w->placement;
+    w->g->options.matmul = w->precision;
+}
+
+// The state: zeros, and the numbers of the rows.
+static gn_array *gni_lg_state(gn_context *g, int64_t n, int64_t order) {
+    void *data = NULL;
+    gn_shape s = GN_SHAPE(order + n);
+    gn_array *y = gni_array_filled(g, GN_U32, &s, &data);
+    if (y == NULL) return NULL;
+    memset(data, 0, (size_t)(order + n) * sizeof(uint32_t));
+    for (int64_t i = 0; i < n; i++) ((uint32_t *)data)[order + i] = (uint32_t)i;
+    return y;
+}
+
+// Memory for matrices of order n and right-hand sides of up to k columns. False when it does not fit, and then
+// nothing is held.
+static bool gni_lg_begin(gni_lg *w, gn_context *g, const char *fn, gn_dtype t, int64_t n,
+                         int64_t k) {
+    const int64_t widest = GNI_MAX(n, k);
+    gni_lg_start(w, g, fn, t);
+    w->n = n;
+    w->ld = gni_lg_up(n, 4);
+    w->order = GNI_LG_LISTS + gni_lg_places(n);
+    gn_shape matrix = GN_SHAPE(n, w->ld), block = GN_SHAPE(GNI_LG_BLOCK, GNI_LG_BLOCK),
+             temp = GN_SHAPE(GNI_MIN(n * widest, GNI_MAX(GNI_LG_TEMP, widest)));
+    w->work = gni_lg_array(g, t, &matrix);
+    if (w->work != NULL) w->block = gni_lg_array(g, t, &block);
+    if (w->block != NULL) w->temp = gni_lg_array(g, t, &temp);
+    if (w->temp != NULL) w->state = gni_lg_state(g, n, w->order);
+    if (w->state == NULL) {
+        gni_lg_end(w);
+        return false;
+    }
+    w->a = gni_lg_matrix_of(w->work, 0, n, n, w->ld);
+    return true;
+}
+
+// ---- pieces
+
+static gni_lg_matrix gni_lg_part(gni_lg_matrix a, int64_t i, int64_t j, int64_t m, int64_t n) {
+    a.offset += i * a.rs + j * a.cs;
+    a.m = m;
+    a.n = n;
+    return a;
+}
+
+static gni_lg_matrix gni_lg_turned(gni_lg_matrix a) {
+    gni_lg_matrix y = a;
+    y.rs = a.cs;
+    y.cs = a.rs;
+    y.m = a.n;
+    y.n = a.m;
+    return y;
+}
+
+static void gni_lg_operand(gni_operand *o, const gni_lg_matrix *a) {
+    memset(o, 0, sizeof *o);
+    o->buf = a->of->buf;
+    o->dtype = a->of->dtype;
+    o->offset = a->offset;
+    o->stride[0] = a->rs;
+    o->stride[1] = a->cs;
+}
+
+// c (m,n; contiguous) = a b
+static void gni_lg_product(gni_lg *w, const gni_lg_matrix *c, const gni_lg_matrix *a,
+                           const gni_lg_matrix *b) {
+    gni_matmul d;
+    memset(&d, 0, sizeof d);
+    d.m = a->m;
+    d.n = b->n;
+    d.k = a->n;
+    d.a_rs = a->rs;
+    d.a_cs = a->cs;
+    d.b_rs = b->rs;
+    d.b_cs = b->cs;
+    gni_lg_operand(&d.a, a);
+    gni_lg_operand(&d.b, b);
+    gni_lg_operand(&d.c, c);
+    w->ok = w->ok && gni_run(w->g, GNI_JOB_MATMUL, &d, NULL);
+}
+
+// c = c op x
+static void gni_lg_change(gni_lg *w, gni_op op, const gni_lg_matrix *c, const gni_lg_matrix *x) {
+    gni_map d;
+    memset(&d, 0, sizeof d);
+    d.program.wide = c->of->dtype == GN_F64;
+    d.program.n_in = 2;
+    d.program.n_out = d.program.n_insn = 1;
+    d.program.in_dtype[0] = d.program.in_dtype[1] = d.program.out_dtype[0] = c->of->dtype;
+    d.program.insn[0] = GNI_INSN(op, GNI_F, 0, 1, 0);
+    d.program.out_reg[0] = 2;
+    d.rank = 2;
+    d.dim[0] = c->m;
+    d.dim[1] = c->n;
+    gni_lg_operand(&d.in[0], c);
+    gni_lg_operand(&d.in[1], x);
+    gni_lg_operand(&d.out[0], c);
+    w->ok = w->ok && gni_run(w->g, GNI_JOB_MAP, &d, NULL);
+}
+
+// to = from, of any dtypes
+static void gni_lg_copy(gni_lg *w, const gni_lg_matrix *to, const gni_lg_matrix *from) {
+    gn_shape s = GN_SHAPE(from->m, from->n);
+    int64_t stride[2];
+    stride[0] = from->rs;
+    stride[1] = from->cs;
+    gn_array *x = w->ok ? gni_array_view(w->g, from->of, &s, stride, from->offset) : NULL;
+    stride[0] = to->rs;
+    stride[1] = to->cs;
+    w->ok = x != NULL && gni_copy_into(w->g, to->of->buf, to->of->dtype, to->offset, stride, x);
+    gni_unref(w->g, x);
+}
+
+// As gni_lg_subtract, by one kernel.
+static void gni_lg_update(gni_lg *w, const gni_lg_matrix *c, const gni_lg_matrix *a,
+                          const gni_lg_matrix *b, bool lower) {
+    gni_factor f;
+    memset(&f, 0, sizeof f);
+    f.step = GNI_FACTOR_UPDATE;
+    f.items = c->m;
+    f.word[0] = c->offset;
+    f.word[1] = c->rs;
+    f.word[2] = a->offset;
+    f.word[3] = a->rs;
+    f.word[4] = a->cs;
+    f.word[5] = b->offset;
+    f.word[6] = b->rs;
+    f.word[7] = b->cs;
+    f.word[8] = c->m;
+    f.word[9] = c->n;
+    f.word[10] = a->n;
+    f.word[11] = lower;
+    f.a.buf = c->of->buf;
+    f.b.buf = a->of->buf;
+    f.c.buf = b->of->buf;
+    f.a.dtype = f.b.dtype = f.c.dtype = c->of->dtype;
+    w->ok = w->ok && gni_run(w->g, GNI_JOB_FACTOR, &f, NULL);
+}
+
+// c (m,n) -= a (m,k) b (k,n). With `lower` what is above the diagonal of a square c may be left as it was. Few
+// columns and long sums are for the matrix product, as many rows at a time as there is room for it.
+static void gni_lg_subtract(gni_lg *w, gni_lg_matrix c, gni_lg_matrix a, gni_lg_matrix b,
+                            bool lower) {
+    if (c.m == 0 || c.n == 0) return;
+    if (c.n >= 16 && a.n <= 2 * GNI_LG_PANEL && c.cs == 1) {
+        gni_lg_update(w, &c, &a, &b, lower);
+        return;
+    }
+    const int64_t rows = GNI_MAX(gni_elements(&w->temp->shape) / c.n, 1);
+    for (int64_t i = 0; i < c.m && w->ok; i += rows) {
+        const int64_t m = GNI_MIN(rows, c.m - i);
+        gni_lg_matrix ci = gni_lg_part(c, i, 0, m, c.n), ai = gni_lg_part(a, i, 0, m, a.n);
+        gni_lg_matrix x = gni_lg_matrix_of(w->temp, 0, m, c.n, c.n);
+        gni_lg_product(w, &x, &ai, &b);
+        gni_lg_change(w, GNI_OP_SUB, &ci, &x);
+    }
+}
+
+static void gni_lg_factor(gni_lg *w, gni_factor_step step, gn_array *a, gn_array *b, int64_t items,
+                          const int64_t *word) {
+    gni_factor f;
+    memset(&f, 0, sizeof f);
+    f.step = step;
+    f.items = items;
+    memcpy(f.word, word, sizeof f.word);
+    f.a.buf = a->buf;
+    f.b.buf = b->buf;
+    f.c.buf = w->block->buf;
+    f.a.dtype = f.c.dtype = a->dtype;
+    f.b.dtype = b->dtype;
+    w->ok = w->ok && gni_run(w->g, GNI_JOB_FACTOR, &f, NULL);
+}
+
+// b (n,m) = t^-1 b for a lower triangle of at most a panel's order. `more`: with small residuals, however
+// ill-conditioned it is.
+static void gni_lg_solve_panel(gni_lg *w, gni_lg_matrix t, gni_lg_matrix b, bool unit, bool more) {
+    int64_t word[GNI_FACTOR_WORDS] = {0};
+    word[0] = b.offset;
+    word[1] = b.rs;
+    word[2] = b.cs;
+    word[3] = t.offset;
+    word[4] = t.rs;
+    word[5] = t.cs;
+    word[6] = t.n;
+    word[7] = b.n;
+    word[8] = unit;
+    word[9] = more;
+    gni_lg_factor(w, GNI_FACTOR_SOLVE, b.of, t.of, b.n, word);
+}
+
+// ---- LU
+
+static void gni_lg_lu_panel(gni_lg *w, int64_t begin, int64_t end) {
+    const int64_t n = w->n;
+    for (int64_t j = begin; j < end && w->ok; j += GNI_LG_BLOCK) {
+        const int64_t jb = GNI_MIN(GNI_LG_BLOCK, end - j);
+        int64_t pick[GNI_FACTOR_WORDS] = {0}, swap[GNI_FACTOR_WORDS] = {0},
+                below[GNI_FACTOR_WORDS] = {0};
+        pick[1] = swap[1] = below[1] = w->ld;
+        pick[2] = swap[2] = below[2] = j;
+        pick[3] = n - j;
+        pick[4] = swap[4] = jb;
+        pick[5] = GNI_LG_COUNTERS;
+        pick[6] = GNI_LG_LISTS;
+        pick[7] = GNI_LG_PICKED;
+        swap[3] = n;
+        swap[5] = GNI_LG_PICKED;
+        swap[6] = w->order;
+        swap[7] = end;
+        below[3] = n;
+        below[4] = end;
+        gni_lg_factor(w, GNI_FACTOR_PICK, w->work, w->state, n - j, pick);
+        gni_lg_factor(w, GNI_FACTOR_SWAP, w->work, w->state, n + 1, swap);
+        if (j + jb < n) gni_lg_factor(w, GNI_FACTOR_BELOW, w->work, w->state, n - j - jb, below);
+    }
+}
+
+// Columns of the next group of panels: long sums take less time each, where there is much to subtract.
+static int64_t gni_lg_width(int64_t rest, int64_t columns) {
+    const bool pair = rest >= GNI_LG_PAIRS && columns >= GNI_LG_PAIRS;
+    return GNI_MIN(rest, pair ? 2 * GNI_LG_PANEL : GNI_LG_PANEL);
+}
+
+// b = l^-1 b, with l the unit lower triangle of the columns from j to end.
+static void gni_lg_solve_lower(gni_lg *w, int64_t j, int64_t end, gni_lg_matrix b) {
+    for (int64_t i = j; i < end; i += GNI_LG_PANEL) {
+        const int64_t stop = GNI_MIN(i + GNI_LG_PANEL, end), ib = stop - i;
+        gni_lg_matrix x = gni_lg_part(b, i - j, 0, ib, b.n);
+        gni_lg_solve_panel(w, gni_lg_part(w->a, i, i, ib, ib), x, true, false);
+        gni_lg_subtract(w, gni_lg_part(b, stop - j, 0, end - stop, b.n),
+                        gni_lg_part(w->a, stop, i, end - stop, ib), x, false);
+    }
+}
+
+// P a = L U in place. Row i of P a is row number state[order + i] of a.
+static void gni_lg_lu(gni_lg *w) {
+    const int64_t n = w->n;
+    for (int64_t j = 0, end; j < n && w->ok; j = end) {
+        end = j + gni_lg_width(n - j, n - j);
+        for (int64_t i = j; i < end; i += GNI_LG_PANEL) {
+            const int64_t stop = GNI_MIN(i + GNI_LG_PANEL, end), ib = stop - i;
+            gni_lg_lu_panel(w, i, stop);
+            if (stop == end) break;
+            gni_lg_matrix next = gni_lg_part(w->a, i, stop, ib, end - stop);
+            gni_lg_solve_lower(w, i, stop, next);
+            gni_lg_subtract(w, gni_lg_part(w->a, stop, stop, n - stop, end - stop),
+                            gni_lg_part(w->a, stop, i, n - stop, ib), next, false);
+        }
+        if (end == n) break;
+        gni_lg_matrix right = gni_lg_part(w->a, j, end, end - j, n - end);
+        gni_lg_solve_lower(w, j, end, right);
+        gni_lg_subtract(w, gni_lg_part(w->a, end, end, n - end, n - end),
+                        gni_lg_part(w->a, end, j, n - end, end - j), right, false);
+    }
+}
+
+// b = u^-1 b, with u the upper triangle of the columns from j to end, which is a lower one read backwards.
+static void gni_lg_solve_upper(gni_lg *w, int64_t j, int64_t end, gni_lg_matrix b) {
+    for (int64_t stop = end; stop > j;) {
+        const int64_t i = j + (stop - j - 1) / GNI_LG_PANEL * GNI_LG_PANEL, ib = stop - i;
+        gni_lg_matrix x = gni_lg_part(b, i - j, 0, ib, b.n),
+                      t = gni_lg_part(w->a, stop - 1, stop - 1, ib, ib),
+                      back = gni_lg_part(b, stop - 1 - j, 0, ib, b.n);
+        t.rs = -t.rs;
+        t.cs = -t.cs;
+        back.rs = -back.rs;
+        gni_lg_solve_panel(w, t, back, false, true);
+        gni_lg_subtract(w, gni_lg_part(b, 0, 0, i - j, b.n), gni_lg_part(w->a, j, i, i - j, ib), x,
+                        false);
+        stop = i;
+    }
+}
+
+// b = U^-1 L^-1 b
+static void gni_lg_lu_solve(gni_lg *w, gni_lg_matrix b) {
+    const int64_t n = w->n;
+    gni_lg_matrix a = w->a;
+    for (int64_t j = 0, end; j < n && w->ok; j = end) {
+        end = j + gni_lg_width(n - j, b.n);
+        gni_lg_matrix x = gni_lg_part(b, j, 0, end - j, b.n);
+        gni_lg_solve_lower(w, j, end, x);
+        gni_lg_subtract(w, gni_lg_part(b, end, 0, n - end, b.n),
+                        gni_lg_part(a, end, j, n - end, end - j), x, false);
+    }
+    for (int64_t end = n; end > 0 && w->ok;) {
+        // Panels begin where the others did: the last one may be narrow.
+        const int64_t most = gni_lg_width(end, b.n), j = (end - 1) / most * most;
+        gni_lg_matrix x = gni_lg_part(b, j, 0, end - j, b.n);
+        gni_lg_solve_upper(w, j, end, x);
+        gni_lg_subtract(w, gni_lg_part(b, 0, 0, j, b.n), gni_lg_part(a, 0, j, j, end - j), x,
+                        false);
+        end = j;
+    }
+}
+
+// ---- Cholesky
+
+// Of at most a panel's order. `first`: its first row in the whole matrix.
+static void gni_lg_root(gni_lg *w, const gni_lg_matrix *a, int64_t first) {
+    int64_t word[GNI_FACTOR_WORDS] = {0};
+    word[0] = a->offset;
+    word[1] = a->rs;
+    word[2] = a->n;
+    word[4] = first;
+    gni_lg_factor(w, GNI_FACTOR_ROOT, a->of, w->state, 1, word);
+}
+
+// Lower L in place; above the diagonal anything may stay.
+static void gni_lg_cholesky(gni_lg *w) {
+    const int64_t n = w->n;
+    for (int64_t j = 0, end; j < n && w->ok; j = end) {
+        end = j + gni_lg_width(n - j, n - j);
+        for (int64_t i = j; i < end; i += GNI_LG_PANEL) {
+            const int64_t stop = GNI_MIN(i + GNI_LG_PANEL, end), ib = stop - i;
+            gni_lg_matrix top = gni_lg_part(w->a, i, i, ib, ib),
+                          below = gni_lg_part(w->a, stop, i, n - stop, ib),
+                          beside = gni_lg_part(below, 0, 0, end - stop, ib);
+            gni_lg_root(w, &top, i);
+            if (stop == n) break;
+            gni_lg_solve_panel(w, top, gni_lg_turned(below), false, true);
+            gni_lg_subtract(w, gni_lg_part(w->a, stop, stop, n - stop, end - stop), below,
+                            gni_lg_turned(beside), false);
+        }
+        if (end == n) break;
+        gni_lg_matrix below = gni_lg_part(w->a, end, j, n - end, end - j);
+        gni_lg_subtract(w, gni_lg_part(w->a, end, end, n - end, n - end), below,
+                        gni_lg_turned(below), true);
+    }
+}
+
+// ---- one matrix
+
+// Matrix number `index` of the batch as an array. One reference.
+static gn_array *gni_lg_item(gn_context *g, gn_array *x, const gn_shape *batch, int64_t index,
+                             int matrix) {
+    const int own = x->shape.rank - matrix;
+    gn_shape s = gn_shape_from(matrix, x->shape.dim + own);
+    int64_t offset = x->offset;
+    for (int i = batch->rank - 1; i >= 0; i--) {
+        const int axis = i - batch->rank + own;
+        if (axis >= 0 && x->shape.dim[axis] != 1) offset += index % batch->dim[i] * x->stride[axis];
+        index /= batch->dim[i];
+    }
+    return gni_array_view(g, x, &s, x->stride + own, offset);
+}
+
+// Copies the matrix into the work area.
+static void gni_lg_load(gni_lg *w, gn_array *x) {
+    int64_t stride[2];
+    stride[0] = w->ld;
+    stride[1] = 1;
+    w->ok = w->ok && x != NULL && gni_copy_into(w->g, w->work->buf, w->t, 0, stride, x);
+}
+
+// What went wrong, 0 if nothing did. Waits for the GPU.
+static int64_t gni_lg_info(gni_lg *w) {
+    const uint32_t *state = w->ok ? (const uint32_t *)gni_host(w->g, w->state) : NULL;
+    if (state == NULL) w->ok = false;
+    if (state == NULL) return 0;
+    return (int64_t)state[0];
+}
+
+// The state of a fresh matrix.
+static void gni_lg_again(gni_lg *w) {
+    gni_unref(w->g, w->state);
+    w->state = gni_lg_state(w->g, w->n, w->order);
+    w->ok = w->ok && w->state != NULL;
+}
+
+// y (n,k) = the rows of x (n,k; contiguous) in the order of the state
+static void gni_lg_permute(gni_lg *w, gn_array *x, gn_array *y, int64_t k, int64_t offset) {
+    gni_take d;
+    memset(&d, 0, sizeof d);
+    d.outer = 1;
+    d.extent = d.count = w->n;
+    d.inner = k;
+    d.in.buf = x->buf;
+    d.in.offset = x->offset;
+    d.out.buf = y->buf;
+    d.out.offset = offset;
+    d.in.dtype = d.out.dtype = w->t;
+    d.index.buf = w->state->buf;
+    d.index.offset = w->order;
+    d.index.dtype = GN_U32;
+    w->ok = w->ok && gni_run(w->g, GNI_JOB_TAKE, &d, NULL);
+}
+
+// Matrix `index` of y (..., n, k) = a^-1 x.
+static void gni_lg_solve_item(gni_lg *w, gn_array *x, gn_array *y, int64_t k, int64_t index) {
+    gn_array *rows = x != NULL ? gni_contiguous(w->g, x) : NULL, *cast = rows;
+    if (rows != NULL && rows->dtype != w->t) {
+        cast = gni_apply(w->g, w->fn, GNI_OP_CAST, rows->dtype, w->t, &rows, NULL, 1);
+        if (cast != NULL && !gni_materialize(w->g, cast)) w->ok = false;
+        gni_unref(w->g, rows);
+    }
+    if (cast == NULL) w->ok = false;
+    gni_lg_matrix b = gni_lg_matrix_of(y, index * w->n * k, w->n, k, k);
+    if (w->ok) gni_lg_permute(w, cast, y, k, b.offset);
+    gni_lg_lu_solve(w, b);
+    gni_unref(w->g, cast);
+}
+
+// The determinant from the diagonal of U and the order of the rows; the product's exponent is kept apart.
+static double gni_lg_det(gni_lg *w) {
+    gn_array *u = NULL;
+    gn_shape s = GN_SHAPE(w->n);
+    int64_t stride = w->ld + 1, one = 1;
+    gn_array *diagonal = gni_array_view(w->g, w->work, &s, &stride, 0);
+    if (diagonal != NULL) u = gni_lg_array(w->g, w->t, &s);
+    if (u == NULL || !gni_copy_into(w->g, u->buf, w->t, 0, &one, diagonal)) w->ok = false;
+    const void *x = w->ok ? gni_host(w->g, u) : NULL;
+    uint32_t *state = w->ok ? (uint32_t *)gni_host(w->g, w->state) : NULL;
+    double det = 1.0;
+    if (x == NULL || state == NULL) w->ok = false;
+    int exponent = 0;
+    for (int64_t i = 0; i < w->n && w->ok; i++) {
+        int e = 0;
+        double v = w->t == GN_F64 ? ((const double *)x)[i] : (double)((const float *)x)[i];
+        for (uint32_t *to = state + w->order; to[i] != (uint32_t)i; v = -v) { // follows a cycle
+            uint32_t at = to[i];
+            to[i] = to[at];
+            to[at] = at;
+        }
+        det = frexp(det * v, &e);
+        exponent = det == 0.0 ? 0 : GNI_MAX(-100000, GNI_MIN(exponent + e, 100000));
+    }
+    if (w->ok && state[0] != 0) det = 0.0;
+    gni_unref(w->g, u);
+    gni_unref(w->g, diagonal);
+    return det == 0.0 ? 0.0 : ldexp(det, exponent);
+}
+
+// ---- QR
+
+// Panels that are orthogonalised against all before them and in themselves, twice: block Gram-Schmidt with the
+// Cholesky factor of each panel's Gram matrix (Barlow and Smoktunowicz 2013; Yamamoto and others 2015). Inside a
+// panel this is done in float64, so that panels which float32 can tell from rank-deficient ones come out
+// orthonormal; others show in the second factor, and are left to the CPU.
+
+#define GNI_LG_SLICES ((int64_t)16) // of the rows, for the Gram matrix
+
+typedef struct gni_lg_qr {
+    gni_lg w;
+    int64_t m, n, k;
+    gni_lg_matrix a, q, r;
+    // a panel, and in float64; sums of the Gram matrix, and ones to add them up with
+    gn_array *panel, *wide, *sums, *ones;
+    gn_array *first, *second, *product; // Cholesky factors, and one times the other
+    gn_array *factor, *s1, *s2;         // the first one rounded; parts of r above it
+    gn_array *check;                    // the diagonals of the second factors
+} gni_lg_qr;
+
+static void gni_lg_zero(gni_lg *w, gn_array *a) {
+    int64_t stride[GN_MAX_RANK];
+    gni_strides_of(&a->shape, stride);
+    gn_array *zero = gni_const(w->g, a->dtype, &a->shape, 0.0);
+    w->ok = w->ok && zero != NULL && gni_copy_into(w->g, a->buf, a->dtype, 0, stride, zero);
+    gni_unref(w->g, zero);
+}
+
+static gn_array *gni_lg_plane(gni_lg *w, gn_dtype t, int64_t m, int64_t n) {
+    gn_shape s = GN_SHAPE(m, n);
+    gn_array *y = w->ok ? gni_lg_array(w->g, t, &s) : NULL;
+    if (y == NULL) w->ok = false;
+    return y;
+}
+
+static void gni_lg_qr_end(gni_lg_qr *p) {
+    gn_array *all[11];
+    all[0] = p->panel;
+    all[1] = p->wide;
+    all[2] = p->sums;
+    all[3] = p->ones;
+    all[4] = p->first;
+    all[5] = p->second;
+    all[6] = p->product;
+    all[7] = p->factor;
+    all[8] = p->s1;
+    all[9] = p->s2;
+    all[10] = p->check;
+    for (int i = 0; i < 11; i++) gni_unref(p->w.g, all[i]);
+    gni_lg_end(&p->w);
+}
+
+static void gni_lg_qr_begin(gni_lg_qr *p, gn_context *g, gn_dtype t, int64_t m, int64_t n) {
+    const int64_t b = GNI_LG_PANEL;
+    gni_lg *w = &p->w;
+    void *ones = NULL;
+    gn_shape s = GN_SHAPE(1, GNI_LG_SLICES);
+    memset(p, 0, sizeof *p);
+    gni_lg_start(w, g, "gn_qr", t);
+    p->m = m;
+    p->n = n;
+    p->k = GNI_MIN(m, n);
+    w->block = gni_lg_plane(w, GN_F64, GNI_LG_BLOCK, GNI_LG_BLOCK);
+    w->temp = gni_lg_plane(w, t, 1, GNI_MAX(GNI_LG_TEMP, GNI_MAX(m, n) * b));
+    p->panel = gni_lg_plane(w, t, m, b);
+    p->wide = gni_lg_plane(w, GN_F64, gni_lg_up(m, GNI_LG_SLICES), b);
+    p->sums = gni_lg_plane(w, GN_F64, GNI_LG_SLICES, b * b);
+    p->first = gni_lg_plane(w, GN_F64, b, b);
+    p->second = gni_lg_plane(w, GN_F64, b, b);
+    p->product = gni_lg_plane(w, GN_F64, b, b);
+    p->factor = gni_lg_plane(w, t, b, b);
+    p->s1 = gni_lg_plane(w, t, p->k, b);
+    p->s2 = gni_lg_plane(w, t, p->k, b);
+    p->check = gni_lg_plane(w, GN_F64, 1, p->k);
+    if (w->ok) w->state = gni_lg_state(g, 1, GNI_LG_LISTS);
+    if (w->ok) p->ones = gni_array_filled(g, GN_F64, &s, &ones);
+    if (w->state == NULL || p->ones == NULL) w->ok = false;
+    for (int i = 0; i < GNI_LG_SLICES && w->ok; i++) ((double *)ones)[i] = 1.0;
+    if (w->ok) gni_lg_zero(w, p->wide); // rows that fill the last slice up stay 0
+}
+
+// Columns j to j + jb of p->panel: in float64, x = x l^-T with l l^T = x^T x. Rounded back into `to`.
+static void gni_lg_orthonormal(gni_lg_qr *p, gn_array *l, int64_t j, int64_t jb,
+                               const gni_lg_matrix *to) {
+    gni_lg *w = &p->w;
+    const int64_t b = GNI_LG_PANEL, rows = gni_lg_up(p->m, GNI_LG_SLICES) / GNI_LG_SLICES;
+    gni_lg_matrix x = gni_lg_matrix_of(p->wide, 0, p->m, jb, b),
+                  narrow = gni_lg_matrix_of(p->panel, 0, p->m, jb, b);
+    gni_lg_matrix sums = gni_lg_matrix_of(p->sums, 0, GNI_LG_SLICES, jb * jb, jb * jb);
+    gni_lg_matrix ones = gni_lg_matrix_of(p->ones, 0, 1, GNI_LG_SLICES, GNI_LG_SLICES);
+    gni_lg_matrix gram = gni_lg_matrix_of(l, 0, jb, jb, jb), flat = gram;
+    gni_matmul d;
+    flat.m = 1;
+    flat.n = jb * jb;
+    gni_lg_copy(w, &x, &narrow);
+    memset(&d, 0, sizeof d);
+    d.m = d.n = jb;
+    d.k = rows;
+    d.a_cs = d.b_rs = b;
+    d.a_rs = d.b_cs = 1;
+    d.batch_rank = 1;
+    d.batch_dim[0] = GNI_LG_SLICES;
+    d.a_batch[0] = d.b_batch[0] = rows * b;
+    gni_lg_operand(&d.a, &x);
+    gni_lg_operand(&d.b, &x);
+    gni_lg_operand(&d.c, &sums);
+    w->ok = w->ok && gni_run(w->g, GNI_JOB_MATMUL, &d, NULL);
+    gni_lg_product(w, &flat, &ones, &sums);
+    gni_lg_root(w, &gram, j);
+    gni_lg_solve_panel(w, gram, gni_lg_turned(x), false, false);
+    gni_lg_copy(w, to, &x);
+}
+
+// s (j,jb) = q^T panel, panel -= q s, with the first j columns of q.
+static void gni_lg_project(gni_lg_qr *p, gn_array *s, int64_t j, int64_t jb) {
+    gni_lg_matrix q = gni_lg_part(p->q, 0, 0, p->m, j), turned = gni_lg_turned(q);
+    gni_lg_matrix x = gni_lg_matrix_of(p->panel, 0, p->m, jb, GNI_LG_PANEL),
+                  y = gni_lg_matrix_of(s, 0, j, jb, jb);
+    if (j == 0) return;
+    gni_lg_product(&p->w, &y, &turned, &x);
+    gni_lg_subtract(&p->w, x, q, y, false);
+}
+
+// Columns j to j + jb of r: s1 + s2 first^T above, second^T first^T on the diagonal.
+static void gni_lg_qr_put(gni_lg_qr *p, int64_t j, int64_t jb) {
+    gni_lg *w = &p->w;
+    gni_lg_matrix first = gni_lg_turned(gni_lg_matrix_of(p->first, 0, jb, jb, jb)),
+                  second = gni_lg_turned(gni_lg_matrix_of(p->second, 0, jb, jb, jb)),
+                  product = gni_lg_matrix_of(p->product, 0, jb, jb, jb),
+                  factor = gni_lg_matrix_of(p->factor, 0, jb, jb, jb),
+                  s1 = gni_lg_matrix_of(p->s1, 0, j, jb, jb), s2 = s1,
+                  x = gni_lg_matrix_of(w->temp, 0, j, jb, jb), to = gni_lg_part(p->r, j, j, jb, jb);
+    gni_lg_product(w, &product, &second, &first);
+    gni_lg_copy(w, &to, &product);
+    if (j == 0) return;
+    s2.of = p->s2;
+    gni_lg_copy(w, &factor, &first);
+    gni_lg_product(w, &x, &s2, &factor);
+    gni_lg_change(w, GNI_OP_ADD, &s1, &x);
+    to = gni_lg_part(p->r, 0, j, j, jb);
+    gni_lg_copy(w, &to, &s1);
+}
+
+// False when the result is not good enough: panels that are nearly rank-deficient, NaN.
+static bool gni_lg_qr_good(gni_lg_qr *p) {
+    const double *d = p->w.ok ? (const double *)gni_host(p->w.g, p->check) : NULL;
+    if (d == NULL || gni_lg_info(&p->w) != 0) return false;
+    for (int64_t i = 0; i < p->k; i++)
+        if (!(d[i] > 0.5 && d[i] < 2.0)) return false;
+    return true;
+}
+
+// a = q r of one matrix; r is zeros at first.
+static bool gni_lg_qr_run(gni_lg_qr *p) {
+    gni_lg *w = &p->w;
+    for (int64_t j = 0; j < p->k && w->ok; j += GNI_LG_PANEL) {
+        const int64_t jb = GNI_MIN(GNI_LG_PANEL, p->k - j);
+        gni_lg_matrix x = gni_lg_matrix_of(p->panel, 0, p->m, jb, GNI_LG_PANEL),
+                      from = gni_lg_part(p->a, 0, j, p->m, jb),
+                      to = gni_lg_part(p->q, 0, j, p->m, jb),
+                      diagonal = gni_lg_matrix_of(p->second, 0, jb, 1, jb + 1),
+                      check = gni_lg_matrix_of(p->check, j, jb, 1, 1);
+        gni_lg_copy(w, &x, &from);
+        gni_lg_project(p, p->s1, j, jb);
+        gni_lg_orthonormal(p, p->first, j, jb, &x);
+        gni_lg_project(p, p->s2, j, jb);
+        gni_lg_orthonormal(p, p->second, j, jb, &to);
+        gni_lg_copy(w, &check, &diagonal);
+        gni_lg_qr_put(p, j, jb);
+    }
+    if (p->n > p->k) {
+        gni_lg_matrix rest = gni_lg_part(p->r, 0, p->k, p->k, p->n - p->k),
+                      from = gni_lg_part(p->a, 0, p->k, p->m, p->n - p->k),
+                      turned = gni_lg_turned(p->q);
+        for (int64_t j = 0; j < rest.n && w->ok; j += GNI_LG_PANEL) {
+            const int64_t jb = GNI_MIN(GNI_LG_PANEL, rest.n - j);
+            gni_lg_matrix x = gni_lg_matrix_of(w->temp, 0, p->k, jb, jb),
+                          panel = gni_lg_matrix_of(p->panel, 0, p->m, jb, GNI_LG_PANEL),
+                          part = gni_lg_part(from, 0, j, p->m, jb),
+                          to = gni_lg_part(rest, 0, j, p->k, jb);
+            gni_lg_copy(w, &panel, &part);
+            gni_lg_product(w, &x, &turned, &panel);
+            gni_lg_copy(w, &to, &x);
+        }
+    }
+    return gni_lg_qr_good(p);
+}

@@ -1,0 +1,377 @@
+// >>factor_ops
+// The public decompositions and their gradients.
+
+// Decompositions of square matrices with one result: gn_inv, gn_det, gn_cholesky.
+static gn_array *gni_la_single(const char *fn, gni_la_kind kind, gn_array *a,
+                               gni_backward_fn back) {
+    gn_context *g = gni_begin(fn, &a, 1);
+    if (g == NULL) return NULL;
+    gn_array *y = NULL;
+    if (gni_real_only(g, fn, &a, 1) && gni_la_square(g, fn, a)) {
+        gni_la_job d;
+        gn_shape batch;
+        gn_dtype t = gni_la_dtype(a->dtype);
+        gni_la_begin(&d, g, kind, fn, a, &batch);
+        gni_la_batch(&d, &batch);
+        const int matrix = kind == GNI_LA_DET ? 0 : 2;
+        d.k = d.n;
+        if (gni_ls_run(&d, a, NULL, &batch, matrix, t, &y) ||
+            gni_lg_run(&d, a, NULL, &batch, matrix, t, &y)) {
+            y = gni_lg_result(&d, y, gni_la_result(a->dtype));
+        } else {
+            gn_array *x = gni_la_input(&d, 0, a, t, &batch, 2);
+            if (x != NULL) y = gni_la_output(&d, 0, t, &batch, matrix, d.m, d.n);
+            gni_la_finish(&d, &y, 1, gni_la_result(a->dtype));
+            gni_unref(g, x);
+        }
+        if (y != NULL && gni_tracks(g, &a, 1)) gni_record(g, y, fn, back, &a, 1);
+    }
+    return gni_end(g, y);
+}
+
+static bool gni_back_inv(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
+static bool gni_back_det(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
+static bool gni_back_cholesky(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
+static bool gni_back_solve(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
+static bool gni_back_eigh(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
+static bool gni_back_qr(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
+static bool gni_back_svd(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
+
+GPUNUM_API gn_array *gn_inv(gn_array *a) {
+    return gni_la_single("gn_inv", GNI_LA_INV, a, gni_back_inv);
+}
+GPUNUM_API gn_array *gn_det(gn_array *a) {
+    return gni_la_single("gn_det", GNI_LA_DET, a, gni_back_det);
+}
+GPUNUM_API gn_array *gn_cholesky(gn_array *a) {
+    return gni_la_single("gn_cholesky", GNI_LA_CHOLESKY, a, gni_back_cholesky);
+}
+
+static bool gni_la_solve_shapes(gn_context *g, const gn_array *a, const gn_array *b, int matrix,
+                                gn_shape *batch) {
+    char ta[200], tb[200];
+    gn_shape batch_a = gn_shape_from(a->shape.rank - 2, a->shape.dim);
+    gn_shape batch_b = gn_shape_from(b->shape.rank - matrix, b->shape.dim);
+    int64_t n = a->shape.dim[a->shape.rank - 1], rows = b->shape.dim[b->shape.rank - matrix];
+    gni_shape_text(ta, sizeof ta, &a->shape);
+    gni_shape_text(tb, sizeof tb, &b->shape);
+    if (n != rows)
+        gni_fail(g, GN_ERROR_SHAPE, "gn_solve: %s and %s: %lld equations, %lld right-hand sides",
+                 ta, tb, (long long)n, (long long)rows);
+    else if (!gni_broadcast(&batch_a, &batch_b, batch))
+        gni_fail(g, GN_ERROR_SHAPE, "gn_solve: %s and %s: batch dimensions do not broadcast", ta,
+                 tb);
+    else
+        return true;
+    return false;
+}
+
+static gn_array *gni_la_solve(gn_context *g, gn_array *a, gn_array *b) {
+    int matrix = GNI_MIN(b->shape.rank, 2);
+    gn_shape batch;
+    gni_la_job d;
+    gn_array *y = NULL, *xa, *xb = NULL;
+    if (matrix == 0) {
+        gni_fail(g, GN_ERROR_SHAPE, "gn_solve: the right-hand side is 0-d");
+        return NULL;
+    }
+    if (!gni_la_solve_shapes(g, a, b, matrix, &batch)) return NULL;
+    gn_dtype result = gni_la_result(gn_promote(a->dtype, b->dtype)), t = gni_la_dtype(result);
+    gn_shape own;
+    gni_la_begin(&d, g, GNI_LA_SOLVE, "gn_solve", a, &own);
+    gni_la_batch(&d, &batch);
+    d.k = matrix == 2 ? b->shape.dim[b->shape.rank - 1] : 1;
+    if (d.k > 0 && (gni_ls_run(&d, a, b, &batch, matrix, t, &y) ||
+                    gni_lg_run(&d, a, b, &batch, matrix, t, &y)))
+        return gni_lg_result(&d, y, result);
+    xa = gni_la_input(&d, 0, a, t, &batch, 2);
+    if (xa != NULL) xb = gni_la_input(&d, 1, b, t, &batch, matrix);
+    if (xb != NULL) y = gni_la_output(&d, 0, t, &batch, matrix, d.n, d.k);
+    gni_la_finish(&d, &y, 1, result);
+    gni_unref(g, xa);
+    gni_unref(g, xb);
+    return y;
+}
+
+GPUNUM_API gn_array *gn_solve(gn_array *a, gn_array *b) {
+    gn_array *in[2], *y = NULL;
+    in[0] = a;
+    in[1] = b;
+    gn_context *g = gni_begin("gn_solve", in, 2);
+    if (g == NULL) return NULL;
+    if (gni_real_only(g, "gn_solve", in, 2) && gni_la_square(g, "gn_solve", a))
+        y = gni_la_solve(g, a, b);
+    if (y != NULL && gni_tracks(g, in, 2)) gni_record(g, y, "gn_solve", gni_back_solve, in, 2);
+    return gni_end(g, y);
+}
+
+// Hands the results to the caller, all or none, and ends the call.
+static gn_array *gni_la_return(gn_context *g, gn_array **y, gn_array **const *place) {
+    for (int i = 1; i < 3; i++)
+        if (y[i] != NULL) *place[i] = gni_adopt(g, y[i]);
+    y[0] = gni_adopt(g, y[0]);
+    for (int i = 1; i < 3 && y[0] == NULL; i++) {
+        if (place[i] == NULL) continue;
+        gn_release(*place[i]);
+        *place[i] = NULL;
+    }
+    gni_end_plain(g);
+    return y[0];
+}
+
+// gn_qr, gn_eigh and gn_svd: one result that is returned, and others for which there is a place.
+static void gni_la_several(gn_context *g, const char *fn, gni_la_kind kind, gn_array *a, bool full,
+                           gn_array **y, gn_array **const *place) {
+    gni_la_job d;
+    gn_shape batch;
+    gn_dtype t = gni_la_dtype(a->dtype);
+    gni_la_begin(&d, g, kind, fn, a, &batch);
+    gni_la_batch(&d, &batch);
+    const int64_t m = d.m, n = d.n, k = GNI_MIN(m, n);
+    const bool svd = kind == GNI_LA_SVD, qr = kind == GNI_LA_QR;
+    d.k = full ? GNI_MAX(m, n) : k;
+    const gn_dtype result = gni_la_result(a->dtype);
+    const bool batched = qr && gni_ls_qr(&d, a, t, &batch, y);
+    const bool large = qr && !batched && gni_lg_qr_all(&d, a, t, &batch, y);
+    if (batched || large) {
+        if (place[1] == NULL) {
+            gni_unref(g, y[1]);
+            y[1] = NULL;
+        }
+        for (int i = 0; i < 2; i++) y[i] = gni_lg_result(&d, y[i], result);
+    } else if (!qr && (gni_ls_values(&d, a, t, &batch, full, y, place) ||
+                       gni_lv_values(&d, a, t, &batch, full, y, place))) {
+        for (int i = 0; i < 3; i++) y[i] = gni_lg_result(&d, y[i], result);
+    } else {
+        gn_array *x = gni_la_input(&d, 0, a, t, &batch, 2);
+        if (x != NULL) y[0] = gni_la_output(&d, 0, t, &batch, qr ? 2 : 1, qr ? m : k, k);
+        if (y[0] != NULL && place[1] != NULL)
+            y[1] = gni_la_output(&d, 1, t, &batch, 2, svd ? m : k, !svd ? n : full ? m : k);
+        if (y[0] != NULL && place[2] != NULL && !g->call_failed)
+            y[2] = gni_la_output(&d, 2, t, &batch, 2, full ? n : k, n);
+        gni_la_finish(&d, y, 3, result);
+        gni_unref(g, x);
+    }
+    for (int i = 0; i < 3; i++) {
+        if (y[i] == NULL || !gni_tracks(g, &a, 1)) continue;
+        // Vectors that only complete a basis are not determined.
+        bool more = svd && full && i > 0 && (i == 1 ? m : n) > k;
+        gni_backward_fn back = qr ? gni_back_qr : svd ? gni_back_svd : gni_back_eigh;
+        gni_node *node = gni_record(g, y[i], fn, more ? NULL : back, &a, 1);
+        if (node == NULL) continue;
+        node->param[0] = i;
+        node->param[1] = large;
+    }
+}
+
+GPUNUM_API gn_array *gn_qr(gn_array *a, gn_array **r) {
+    gn_array *y[3] = {NULL, NULL, NULL}, **place[3] = {NULL, NULL, NULL};
+    place[1] = r;
+    if (r != NULL) *r = NULL;
+    gn_context *g = gni_begin("gn_qr", &a, 1);
+    if (g == NULL) return NULL;
+    if (gni_real_only(g, "gn_qr", &a, 1) && gni_is_matrix(g, "gn_qr", a))
+        gni_la_several(g, "gn_qr", GNI_LA_QR, a, false, y, place);
+    return gni_la_return(g, y, place);
+}
+
+GPUNUM_API gn_array *gn_eigh(gn_array *a, gn_array **v) {
+    gn_array *y[3] = {NULL, NULL, NULL}, **place[3] = {NULL, NULL, NULL};
+    place[1] = v;
+    if (v != NULL) *v = NULL;
+    gn_context *g = gni_begin("gn_eigh", &a, 1);
+    if (g == NULL) return NULL;
+    if (gni_real_only(g, "gn_eigh", &a, 1) && gni_la_square(g, "gn_eigh", a))
+        gni_la_several(g, "gn_eigh", GNI_LA_EIGH, a, false, y, place);
+    return gni_la_return(g, y, place);
+}
+
+GPUNUM_API gn_array *gn_svd(gn_array *a, bool full, gn_array **u, gn_array **vt) {
+    gn_array *y[3] = {NULL, NULL, NULL}, **place[3] = {NULL, NULL, NULL};
+    place[1] = u;
+    place[2] = vt;
+    if (u != NULL) *u = NULL;
+    if (vt != NULL) *vt = NULL;
+    gn_context *g = gni_begin("gn_svd", &a, 1);
+    if (g == NULL) return NULL;
+    if (gni_real_only(g, "gn_svd", &a, 1) && gni_is_matrix(g, "gn_svd", a))
+        gni_la_several(g, "gn_svd", GNI_LA_SVD, a, full && (u != NULL || vt != NULL), y, place);
+    return gni_la_return(g, y, place);
+}
+
+// ---- gradients
+
+static gn_array *gni_products_before(gn_array *x, int axis);
+
+static gn_array *gni_turned(gn_array *a) { return gn_swap_axes(a, -1, -2); }
+
+// x = a^-1 b: gb = a^-T gx, ga = -gb x^T (Giles 2008).
+static bool gni_back_solve(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    GNI_UNUSED(g);
+    gn_array *a = node->in[0], *b = node->in[1], *x = node->output;
+    const bool vector = b->shape.rank == 1;
+    if (vector) {
+        gy = gn_expand_dims(gy, -1);
+        x = gn_expand_dims(x, -1);
+    }
+    gn_array *gb = gn_solve(gni_turned(a), gy);
+    if (gni_wanted(node, 0))
+        gx[0] = gni_unbroadcast(gn_neg(gn_matmul(gb, gni_turned(x))), &a->shape);
+    if (gni_wanted(node, 1))
+        gx[1] = gni_unbroadcast(vector ? gn_squeeze(gb, GN_AXIS(-1)) : gb, &b->shape);
+    return true;
+}
+
+// -y^T gy y^T
+static bool gni_back_inv(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    GNI_UNUSED(g);
+    gn_array *t = gni_turned(node->output);
+    gx[0] = gn_neg(gn_matmul(gn_matmul(t, gy), t));
+    return true;
+}
+
+// Whether a determinant is 0: then there is no inverse.
+static bool gni_has_zero(gn_array *a) { return gn_item(gn_any(gn_eq_s(a, 0.0), GN_ALL)) != 0.0; }
+
+// The cofactors of singular matrices, by their singular values: det(u vt) u diag(products of the others) vt.
+// Good for one differentiation.
+static gn_array *gni_cofactors(gn_array *a) {
+    gn_array *u = NULL, *vt = NULL, *s = gn_svd(a, false, &u, &vt);
+    if (s == NULL) return NULL;
+    int last = s->shape.rank - 1;
+    gn_array *before = gni_products_before(s, last);
+    gn_array *after = gn_flip(gni_products_before(gn_flip(s, GN_AXIS(-1)), last), GN_AXIS(-1));
+    gn_array *others = gn_expand_dims(gn_mul(before, after), -2);
+    gn_array *sign = gn_expand_dims(gn_expand_dims(gn_mul(gn_det(u), gn_det(vt)), -1), -1);
+    return gn_mul(sign, gn_matmul(gn_mul(u, others), vt));
+}
+
+// gy det a^-T
+static bool gni_back_det(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gn_array *a = node->in[0], *cofactors;
+    gy = gn_expand_dims(gn_expand_dims(gy, -1), -1);
+    if (gni_elements(&a->shape) == 0) {
+        gx[0] = gn_zeros_like(a);
+        return true;
+    }
+    if (g->no_grad > 0 && gni_has_zero(node->output)) {
+        cofactors = gni_cofactors(a);
+    } else {
+        gn_array *det = gn_expand_dims(gn_expand_dims(node->output, -1), -1);
+        cofactors = gn_mul(det, gni_turned(gn_inv(a)));
+    }
+    gx[0] = gn_mul(gy, cofactors);
+    return true;
+}
+
+// With P the lower triangle of l^T gl and its diagonal halved, l^-T P l^-1, made symmetric (Murray 2016).
+static bool gni_back_cholesky(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    GNI_UNUSED(g);
+    gn_array *l = node->output, *t = gni_turned(l), *p = gn_matmul(t, gy);
+    gn_array *half = gn_mul_s(gn_add(gn_tril(p, 0), gn_tril(p, -1)), 0.5);
+    gn_array *s = gni_turned(gn_solve(t, gni_turned(gn_solve(t, half))));
+    gx[0] = gn_mul_s(gn_add(s, gni_turned(s)), 0.5);
+    return true;
+}
+
+// x[i][j] / (w[j] - w[i]), and 0 on the diagonal.
+static gn_array *gni_over_gaps(gn_context *g, gn_array *x, gn_array *w) {
+    if (x == NULL || w == NULL) return NULL;
+    int64_t n = w->shape.dim[w->shape.rank - 1];
+    gn_array *gap = gn_sub(gn_expand_dims(w, -2), gn_expand_dims(w, -1));
+    gn_array *diagonal = gn_eye(g, GN_BOOL, n, n, 0);
+    gn_array *none = gn_scalar(g, w->dtype, 0.0), *one = gn_scalar(g, w->dtype, 1.0);
+    return gn_where(diagonal, none, gn_div(x, gn_where(diagonal, one, gap)));
+}
+
+// v diag(gw) v^T for the values; v (F o v^T gv) v^T with F[i][j] = 1 / (w[j] - w[i]) for the vectors, made
+// symmetric (Giles 2008). Equal values have no derivative of their vectors: infinity or NaN.
+static bool gni_back_eigh(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gn_array *v = NULL, *w;
+    if (node->param[0] == 0) {
+        if (gn_eigh(node->in[0], &v) == NULL) return false;
+        gx[0] = gn_matmul(gn_mul(v, gn_expand_dims(gy, -2)), gni_turned(v));
+        return true;
+    }
+    // The vectors that the loss saw: once more they might be computed elsewhere, with other signs.
+    v = node->output;
+    w = gn_eigh(node->in[0], NULL);
+    gn_array *t = gni_turned(v);
+    if (w == NULL || t == NULL) return false;
+    gn_array *inner = gni_over_gaps(g, gn_matmul(t, gy), w);
+    gn_array *s = gn_matmul(gn_matmul(v, inner), t);
+    gx[0] = gn_mul_s(gn_add(s, gni_turned(s)), 0.5);
+    return true;
+}
+
+// Of a matrix that is not wide: (gq + q S) r^-T with S symmetric, its lower triangle that of r gr^T - gq^T q
+// (Walter and Lehmann 2010). gr may be NULL, and so may gq.
+static gn_array *gni_back_qr_tall(gn_array *q, gn_array *r, gn_array *gq, gn_array *gr) {
+    gn_array *m = gr != NULL ? gn_matmul(r, gni_turned(gr)) : NULL;
+    if (gq != NULL) {
+        gn_array *x = gn_matmul(gni_turned(gq), q);
+        m = m != NULL ? gn_sub(m, x) : gn_neg(x);
+    }
+    gn_array *y = gn_matmul(q, gn_add(gn_tril(m, 0), gni_turned(gn_tril(m, -1))));
+    if (gq != NULL) y = gn_add(y, gq);
+    return gni_turned(gn_solve(r, gni_turned(y)));
+}
+
+// q and r once more, with the signs that they had: the GPU's r has a positive diagonal, the CPU's any.
+static gn_array *gni_qr_again(gn_context *g, const gni_node *node, gn_array **r) {
+    const gn_placement placement = g->options.placement;
+    if (node->param[1] == 0) g->options.placement = GN_PLACE_CPU;
+    gn_array *q = gn_qr(node->in[0], r);
+    g->options.placement = placement;
+    if (node->param[1] == 0 || q == NULL || *r == NULL) return q;
+    gn_array *negative = gn_lt(gn_diagonal(gn_detach(*r), 0), gn_scalar(g, (*r)->dtype, 0.0));
+    gn_array *sign = gn_add_s(gn_mul_s(gn_cast(negative, (*r)->dtype), -2.0), 1.0);
+    *r = gn_mul(*r, gn_expand_dims(sign, -1));
+    return gn_mul(q, gn_expand_dims(sign, -2));
+}
+
+// A wide matrix is a square one, which has the q, beside q gv.
+static bool gni_back_qr(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gn_array *a = node->in[0], *r = NULL, *q = gni_qr_again(g, node, &r);
+    gn_array *gq = node->param[0] == 0 ? gy : NULL, *gr = node->param[0] == 1 ? gy : NULL;
+    if (q == NULL || r == NULL) return false;
+    const int64_t m = a->shape.dim[a->shape.rank - 2], n = a->shape.dim[a->shape.rank - 1];
+    if (m >= n) {
+        gx[0] = gni_back_qr_tall(q, r, gq, gr);
+        return true;
+    }
+    gn_array *part[2], *rest = gn_slice(a, -1, m, n, 1);
+    part[1] = gr == NULL ? gn_zeros_like(rest) : gn_matmul(q, gn_slice(gr, -1, m, n, 1));
+    if (gr != NULL) {
+        gq = gn_matmul(rest, gni_turned(gn_slice(gr, -1, m, n, 1)));
+        gr = gn_slice(gr, -1, 0, m, 1);
+    }
+    part[0] = gni_back_qr_tall(q, gn_slice(r, -1, 0, m, 1), gq, gr);
+    gx[0] = gn_concat(part, 2, -1);
+    return true;
+}
+
+// u diag(gs) vt for the values; for u, with F[i][j] = 1 / (s[j]^2 - s[i]^2) and J = F o u^T gu,
+// (u (J + J^T) s + (1 - u u^T) gu / s) vt; for v the same of the transpose (Giles 2008; Townsend 2016).
+static bool gni_back_svd(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gn_array *u = NULL, *vt = NULL, *s = gn_svd(node->in[0], false, &u, &vt);
+    if (s == NULL || u == NULL || vt == NULL) return false;
+    const bool right = node->param[0] == 2;
+    gn_array *row = gn_expand_dims(s, -2);
+    if (node->param[0] == 0) {
+        gx[0] = gn_matmul(gn_mul(u, gn_expand_dims(gy, -2)), vt);
+        return true;
+    }
+    gn_array *x = right ? gni_turned(vt) : u, *other = right ? gni_turned(u) : vt;
+    gn_array *seen = right ? gni_turned(node->output) : node->output;
+    // Computed elsewhere they may have other signs than those that the loss saw.
+    gn_array *turn = gn_sign(gn_sum(gn_detach(gn_mul(x, seen)), GN_AXIS(-2) | GN_KEEP));
+    gn_array *gz = gn_mul(right ? gni_turned(gy) : gy, turn), *t = gn_matmul(gni_turned(x), gz);
+    gn_array *j = gni_over_gaps(g, t, gn_square(s));
+    gn_array *inner = gn_mul(gn_matmul(x, gn_add(j, gni_turned(j))), row);
+    if (x->shape.dim[x->shape.rank - 2] > x->shape.dim[x->shape.rank - 1])
+        inner = gn_add(inner, gn_div(gn_sub(gz, gn_matmul(x, t)), row));
+    gn_array *y = gn_matmul(inner, other);
+    gx[0] = right ? gni_turned(y) : y;
+    return true;
+}

@@ -1,0 +1,88 @@
+// >>async
+// gn_read_async: reads that do not wait. Callbacks run inside later calls on the context.
+
+static void gni_read_finish(gn_context *g, gni_read *r, bool ok) {
+    gn_status status = ok ? GN_OK : g->status != GN_OK ? g->status : GN_ERROR_DEVICE_LOST;
+    gni_unref(g, r->array);
+    bool failed = g->call_failed; // of the call that delivers, not of those that `done` makes
+    g->call_failed = false;
+    r->done(r->user, status);
+    g->call_failed = failed;
+    gni_free(g, r);
+}
+
+// Calls back for reads that are there, in order; with `wait` for all of them.
+static void gni_deliver_reads(gn_context *g, bool wait) {
+    if (g->delivering) return; // a callback called us
+    g->delivering = true;
+    while (g->reads != NULL) {
+        gni_read *r = g->reads;
+#if GNI_VULKAN
+        if (r->on_gpu && !gni_vk_ticket_ready(g->vk, &r->ticket, wait)) {
+            if (!wait && !gni_vk_lost(g->vk)) break;
+            g->reads = r->next;
+            gni_vk_ticket_release(g->vk, &r->ticket);
+            gni_read_finish(g, r, false);
+            continue;
+        }
+        g->reads = r->next;
+        if (r->on_gpu) {
+            memcpy(r->dst, gni_vk_ticket_data(&r->ticket), r->bytes);
+            gni_vk_ticket_release(g->vk, &r->ticket);
+            gni_read_finish(g, r, true);
+            continue;
+        }
+#else
+        GNI_UNUSED(wait);
+        g->reads = r->next;
+#endif
+        gni_read_finish(g, r, gni_copy_out(g, r->array, r->dst, r->bytes));
+    }
+    g->delivering = false;
+}
+
+GPUNUM_API void gn_read_async(gn_array *a, void *dst, size_t bytes, gn_done_fn done, void *user) {
+    gn_context *g = gni_begin("gn_read_async", &a, 1);
+    if (g == NULL || done == NULL) {
+        if (g != NULL) {
+            gni_fail(g, GN_ERROR_ARGUMENT, "gn_read_async: done is NULL");
+            gni_end_plain(g);
+        }
+        if (done != NULL) done(user, gni_null_status(a));
+        return;
+    }
+    gni_read *r = NULL;
+    gn_array *c = NULL;
+    if (gni_bytes_fit(g, "gn_read_async", a, dst, bytes)) c = gni_contiguous(g, a);
+    if (c != NULL) r = (gni_read *)gni_calloc(g, sizeof(gni_read));
+    if (c != NULL && r == NULL) gni_fail_memory(g, "gn_read_async", sizeof(gni_read));
+#if GNI_VULKAN
+    if (r != NULL && c->buf->where == GNI_ON_GPU && bytes > 0) {
+        uint64_t at = (uint64_t)c->offset * gn_dtype_size(c->dtype);
+        r->on_gpu = gni_vk_download_begin(g->vk, &c->buf->device, at, bytes, &r->ticket);
+        if (!r->on_gpu) {
+            gni_fail(g, GN_ERROR_DEVICE_LOST,
+                     "gn_read_async: copying from the GPU could not start");
+            gni_free(g, r);
+            r = NULL;
+        }
+    }
+#endif
+    if (r == NULL) {
+        gn_status status = g->status;
+        gni_unref(g, c);
+        gni_end_plain(g);
+        done(user, status);
+        return;
+    }
+    r->array = c;
+    r->dst = dst;
+    r->bytes = bytes;
+    r->done = done;
+    r->user = user;
+    gni_read **end = &g->reads;
+    while (*end != NULL) end = &(*end)->next;
+    *end = r;
+    if (r->on_gpu) gni_vk_flush(g->vk);
+    gni_end_plain(g);
+}

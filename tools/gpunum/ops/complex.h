@@ -1,0 +1,300 @@
+// >>complex
+// Complex arrays: their parts, which are views, and arithmetic on them. A function here computes both parts of its
+// result in one program, and is made of public calls on real arrays, so that it differentiates: the gradient of
+// a complex array has the derivatives with respect to its real and imaginary parts as its own.
+
+static gn_array *gni_unbroadcast(gn_array *gx, const gn_shape *shape);
+
+static gn_dtype gni_complex_of(gn_dtype t) {
+    return t == GN_F64 || t == GN_C128 ? GN_C128 : GN_C64;
+}
+static gn_dtype gni_part_of(gn_dtype t) { return t == GN_F64 || t == GN_C128 ? GN_F64 : GN_F32; }
+
+// ---- parts
+
+static bool gni_back_real(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gn_array *zero = gn_scalar(g, gy->dtype, 0.0);
+    gx[0] = node->param[0] == 0 ? gn_complex(gy, zero) : gn_complex(zero, gy);
+    return true;
+}
+
+static bool gni_back_complex(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    GNI_UNUSED(g);
+    for (int i = 0; i < 2; i++)
+        if (gni_wanted(node, i))
+            gx[i] = gni_unbroadcast(i == 0 ? gn_real(gy) : gn_imag(gy), &node->in[i]->shape);
+    return true;
+}
+
+// The real (0) or imaginary (1) parts as a view.
+static gn_array *gni_part(const char *fn, gn_array *a, int which) {
+    gn_context *g = gni_begin(fn, &a, 1);
+    if (g == NULL) return NULL;
+    int64_t stride[GN_MAX_RANK];
+    for (int i = 0; i < a->shape.rank; i++) stride[i] = 2 * a->stride[i];
+    gn_array *y = gni_array_view(g, a, &a->shape, stride, 0);
+    if (y != NULL) {
+        y->dtype = gni_part_of(a->dtype);
+        y->offset = 2 * a->offset + which;
+        y->maker = fn;
+        gni_node *node = gni_tracks(g, &a, 1) ? gni_record(g, y, fn, gni_back_real, &a, 1) : NULL;
+        if (node != NULL) node->param[0] = which;
+    }
+    return gni_end(g, y);
+}
+
+GPUNUM_API gn_array *gn_real(gn_array *a) {
+    if (!gni_known(a) || gni_is_complex(a->dtype)) return gni_part("gn_real", a, 0);
+    return gn_reshape(a, a->shape);
+}
+
+GPUNUM_API gn_array *gn_imag(gn_array *a) {
+    if (!gni_known(a) || gni_is_complex(a->dtype)) return gni_part("gn_imag", a, 1);
+    return gn_zeros_like(a);
+}
+
+// One program that writes both parts, of dtype t; what is pending is taken in.
+static bool gni_complex_program(gn_context *g, gni_builder *b, gn_array *const *in, gn_array *y,
+                                gn_dtype t) {
+    gni_build_begin(b, g, &y->shape,
+                    t == GN_F64 || gni_is_wide(in[0]->dtype) || gni_is_wide(in[1]->dtype));
+    for (int i = 0; i < 2; i++) {
+        gn_array *product;
+        if (!gni_tree_settle(g, in[i], false, &product)) return false;
+        bool pending = gni_is_pending(in[i]) && !gni_is_const(in[i]);
+        if (pending && in[i]->expr->wide != b->map.program.wide && !gni_materialize(g, in[i]))
+            return false;
+    }
+    gni_program *p = &b->map.program;
+    for (int i = 0; i < 2; i++) {
+        gni_operand *o = &b->map.out[i];
+        p->out_reg[i] = gni_build_convert(b, gni_build_value(b, in[i]), in[i]->dtype, t);
+        p->out_dtype[i] = t;
+        o->buf = y->buf;
+        o->dtype = t;
+        o->offset = i;
+        for (int d = 0; d < y->shape.rank; d++) o->stride[d] = 2 * y->stride[d];
+    }
+    p->n_out = 2;
+    gni_build_finish(p);
+    return true;
+}
+
+static bool gni_complex_fill(gn_context *g, gn_array *const *in, gn_array *y, gn_dtype t) {
+    gni_builder b;
+    y->buf = gni_buffer_new(g, (uint64_t)gni_elements(&y->shape) * gn_dtype_size(y->dtype));
+    if (y->buf == NULL || !gni_complex_program(g, &b, in, y, t)) return false;
+    if (b.full && (!gni_materialize(g, in[0]) || !gni_materialize(g, in[1]) ||
+                   !gni_complex_program(g, &b, in, y, t)))
+        return false;
+    for (int i = 0; i < b.map.program.n_in; i++) b.map.in[i].buf->refs++;
+    gni_map_merge(&b.map);
+    bool ok = gni_run(g, GNI_JOB_MAP, &b.map, y);
+    for (int i = 0; i < b.map.program.n_in; i++) gni_buffer_release(g, b.map.in[i].buf);
+    return ok;
+}
+
+GPUNUM_API gn_array *gn_complex(gn_array *re, gn_array *im) {
+    gn_array *in[2], *y = NULL;
+    gn_shape shape;
+    in[0] = re;
+    in[1] = im;
+    gn_context *g = gni_begin("gn_complex", in, 2);
+    if (g == NULL) return NULL;
+    char ta[200], tb[200];
+    if (!gni_broadcast(&re->shape, &im->shape, &shape)) {
+        gni_fail(g, GN_ERROR_SHAPE, "gn_complex: shapes %s and %s do not broadcast",
+                 gni_shape_text(ta, sizeof ta, &re->shape),
+                 gni_shape_text(tb, sizeof tb, &im->shape));
+    } else if (gni_real_only(g, "gn_complex", in, 2)) {
+        gn_dtype t = re->dtype == GN_F64 || im->dtype == GN_F64 ? GN_F64 : GN_F32;
+        y = gni_array_new(g, gni_complex_of(t), &shape);
+        if (y != NULL) y->maker = "gn_complex";
+        if (y != NULL && !gni_complex_fill(g, in, y, t)) {
+            gni_unref(g, y);
+            y = NULL;
+        }
+        if (y != NULL && gni_tracks(g, in, 2))
+            gni_record(g, y, "gn_complex", gni_back_complex, in, 2);
+    }
+    return gni_end(g, y);
+}
+
+GPUNUM_API gn_array *gn_conj(gn_array *a) {
+    gn_context *g = gni_begin("gn_conj", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    gn_array *y = gni_is_complex(a->dtype) ? gn_complex(gn_real(a), gn_neg(gn_imag(a)))
+                                           : gn_reshape(a, a->shape);
+    return gni_end_scope(g, y);
+}
+
+GPUNUM_API gn_array *gn_angle(gn_array *a) {
+    gn_context *g = gni_begin("gn_angle", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    return gni_end_scope(g, gn_atan2(gn_imag(a), gn_real(a)));
+}
+
+// ---- sums, products, quotients: of arrays of which one or both may be complex
+
+static bool gni_has_complex(gn_array *a) { return a != NULL && gni_is_complex(a->dtype); }
+
+static gn_array *gni_complex_add(gn_array *a, gn_array *b) {
+    return gn_complex(gn_add(gn_real(a), gn_real(b)), gn_add(gn_imag(a), gn_imag(b)));
+}
+
+static gn_array *gni_complex_sub(gn_array *a, gn_array *b) {
+    return gn_complex(gn_sub(gn_real(a), gn_real(b)), gn_sub(gn_imag(a), gn_imag(b)));
+}
+
+// A product that is linear in each of its operands. A real one has no imaginary part that could be NaN.
+static gn_array *gni_complex_product(gni_binary_fn f, gn_array *a, gn_array *b) {
+    gn_array *ar = gn_real(a), *br = gn_real(b);
+    if (!gni_has_complex(a)) return gn_complex(f(ar, br), f(ar, gn_imag(b)));
+    if (!gni_has_complex(b)) return gn_complex(f(ar, br), f(gn_imag(a), br));
+    gn_array *ai = gn_imag(a), *bi = gn_imag(b);
+    return gn_complex(gn_sub(f(ar, br), f(ai, bi)), gn_add(f(ar, bi), f(ai, br)));
+}
+
+static gn_array *gni_complex_mul(gn_array *a, gn_array *b) {
+    return gni_complex_product(gn_mul, a, b);
+}
+
+// Smith's quotient, which divides by the larger part of b first, so that no square of a part overflows. A divisor
+// of 0 divides both parts.
+static gn_array *gni_complex_div(gn_array *a, gn_array *b) {
+    gn_array *ar = gn_real(a), *ai = gn_imag(a), *br = gn_real(b), *bi = gn_imag(b);
+    if (!gni_has_complex(b)) return gn_complex(gn_div(ar, br), gn_div(ai, br));
+    if (gn_dtype_of(ar) == GN_F64 && gn_dtype_of(br) != GN_F64) { // the ratio needs it too
+        br = gn_cast(br, GN_F64);
+        bi = gn_cast(bi, GN_F64);
+    }
+    gn_array *real = gn_ge(gn_abs(br), gn_abs(bi)); // the larger part of b
+    gn_array *most = gn_where(real, br, bi), *least = gn_where(real, bi, br);
+    gn_array *p = gn_where(real, ar, ai), *q = gn_where(real, ai, ar);
+    gn_array *ratio = gn_where(gn_eq_s(most, 0.0), gn_zeros_like(most), gn_div(least, most));
+    gn_array *scale = gn_fma(least, ratio, most), *im = gn_fma(p, gn_neg(ratio), q);
+    return gn_complex(gn_div(gn_fma(q, ratio, p), scale),
+                      gn_div(gn_where(real, im, gn_neg(im)), scale));
+}
+
+static gn_array *gni_complex_binary(gn_context *g, const char *fn, gni_op op, gn_array *a,
+                                    gn_array *b) {
+    switch (op) {
+    case GNI_OP_ADD: return gni_complex_add(a, b);
+    case GNI_OP_SUB: return gni_complex_sub(a, b);
+    case GNI_OP_MUL: return gni_complex_mul(a, b);
+    case GNI_OP_DIV: return gni_complex_div(a, b);
+    case GNI_OP_EQ:
+        return gn_logical_and(gn_eq(gn_real(a), gn_real(b)), gn_eq(gn_imag(a), gn_imag(b)));
+    case GNI_OP_NE:
+        return gn_logical_or(gn_ne(gn_real(a), gn_real(b)), gn_ne(gn_imag(a), gn_imag(b)));
+    default: gni_fail(g, GN_ERROR_DTYPE, "%s: complex numbers are not supported here", fn);
+    }
+    return NULL;
+}
+
+// With a real number, which is the first operand where `first` says so.
+static gn_array *gni_complex_binary_s(gn_context *g, const char *fn, gni_op op, gn_array *a,
+                                      double s, bool first) {
+    gn_array *re = gn_real(a), *im = gn_imag(a);
+    switch (op) {
+    case GNI_OP_ADD: return gn_complex(gn_add_s(re, s), im);
+    case GNI_OP_SUB:
+        return first ? gn_complex(gn_rsub_s(re, s), gn_neg(im)) : gn_complex(gn_sub_s(re, s), im);
+    case GNI_OP_MUL: return gn_complex(gn_mul_s(re, s), gn_mul_s(im, s));
+    case GNI_OP_DIV:
+        return first ? gni_complex_div(gn_scalar(g, gni_part_of(a->dtype), s), a)
+                     : gn_complex(gn_div_s(re, s), gn_div_s(im, s));
+    case GNI_OP_EQ: return gn_logical_and(gn_eq_s(re, s), gn_eq_s(im, 0.0));
+    case GNI_OP_NE: return gn_logical_or(gn_ne_s(re, s), gn_ne_s(im, 0.0));
+    default: gni_fail(g, GN_ERROR_DTYPE, "%s: complex numbers are not supported here", fn);
+    }
+    return NULL;
+}
+
+// ---- functions of one complex number
+
+// The magnitude. Its gradient at 0 is 0, as in PyTorch.
+static gn_array *gni_complex_abs(gn_context *g, gn_array *a) {
+    gn_array *re = gn_real(a), *im = gn_imag(a);
+    if (!gni_tracks(g, &a, 1)) return gn_hypot(re, im);
+    gn_array *none = gn_logical_and(gn_eq_s(re, 0.0), gn_eq_s(im, 0.0));
+    return gn_where(none, gn_zeros_like(re), gn_hypot(gn_where(none, gn_ones_like(re), re), im));
+}
+
+// An infinite exp of the real part would make NaN of an imaginary part of 0.
+static gn_array *gni_complex_exp(gn_array *a) {
+    gn_array *im = gn_imag(a), *size = gn_exp(gn_real(a));
+    gn_array *none = gn_logical_and(gn_eq_s(im, 0.0), gn_isinf(size));
+    gn_array *sine = gn_mul(gn_where(none, gn_ones_like(size), size), gn_sin(im));
+    return gn_complex(gn_mul(size, gn_cos(im)), sine);
+}
+
+// A power of two by which the parts of a are multiplied without overflow of its magnitude: 1, or 1/16 where it is large.
+static gn_array *gni_complex_scale(gn_array *x, gn_array *y) {
+    double large = gn_dtype_of(x) == GN_F64 ? ldexp(1.0, 1020) : ldexp(1.0, 124);
+    gn_array *big = gn_logical_or(gn_gt_s(gn_abs(x), large), gn_gt_s(gn_abs(y), large));
+    return gn_where(big, gn_full_like(x, 0.0625), gn_ones_like(x));
+}
+
+// The root with a real part of 0 or more: t and y / 2t with t the root of half of |x| and the magnitude, which
+// loses no digits, or the other way round left of the imaginary axis. |x| and |u| are chosen by the sides that
+// these lie on, so that they have slopes on the axes.
+static gn_array *gni_complex_sqrt(gn_context *g, gn_array *a) {
+    gn_array *scale = gni_complex_scale(gn_real(a), gn_imag(a));
+    gn_array *x = gn_mul(gn_real(a), scale), *y = gn_mul(gn_imag(a), scale);
+    gn_array *left = gn_lt_s(x, 0.0), *up = gn_isinf(y);
+    gn_array *half = gn_mul_s(gni_complex_abs(g, gn_complex(x, y)), 0.5);
+    gn_array *t = gn_sqrt(gn_add(gn_mul_s(gn_where(left, gn_neg(x), x), 0.5), half));
+    gn_array *none = gn_eq_s(t, 0.0), *one = gn_ones_like(t);
+    gn_array *u = gn_mul_s(gn_div(y, gn_where(none, one, t)), 0.5);
+    gn_array *below = gn_lt_s(gn_atan2(y, x), 0.0); // knows -0 left of the imaginary axis
+    gn_array *re = gn_where(left, gn_where(below, gn_neg(u), u), t);
+    gn_array *im = gn_where(left, gn_where(below, gn_neg(t), t), u);
+    gn_array *back = gn_where(gn_eq_s(scale, 1.0), one, gn_full_like(one, 4.0));
+    return gn_complex(gn_where(up, gn_abs(y), gn_mul(re, back)), gn_where(up, y, gn_mul(im, back)));
+}
+
+// log of the magnitude, of parts that are scaled where it overflows, and the angle.
+static gn_array *gni_complex_log(gn_context *g, gn_array *a) {
+    gn_array *re = gn_real(a), *im = gn_imag(a), *scale = gni_complex_scale(re, im);
+    gn_array *size = gni_complex_abs(g, gn_complex(gn_mul(re, scale), gn_mul(im, scale)));
+    return gn_complex(gn_sub(gn_log(size), gn_log(scale)), gn_atan2(im, re));
+}
+
+static gn_array *gni_complex_unary(gn_context *g, const char *fn, gni_op op, gn_array *a) {
+    gn_array *re = gn_real(a), *im = gn_imag(a);
+    switch (op) {
+    case GNI_OP_NEG: return gn_complex(gn_neg(re), gn_neg(im));
+    case GNI_OP_ABS: return gni_complex_abs(g, a);
+    case GNI_OP_SQUARE: return gni_complex_mul(a, a);
+    case GNI_OP_RECIP: return gni_complex_div(gn_scalar(g, gni_part_of(a->dtype), 1.0), a);
+    case GNI_OP_EXP: return gni_complex_exp(a);
+    case GNI_OP_LOG: return gni_complex_log(g, a);
+    case GNI_OP_SQRT: return gni_complex_sqrt(g, a);
+    case GNI_OP_ISNAN: return gn_logical_or(gn_isnan(re), gn_isnan(im));
+    case GNI_OP_ISINF: return gn_logical_or(gn_isinf(re), gn_isinf(im));
+    case GNI_OP_ISFINITE: return gn_logical_and(gn_isfinite(re), gn_isfinite(im));
+    case GNI_OP_LOGICAL_NOT: return gn_logical_and(gn_eq_s(re, 0.0), gn_eq_s(im, 0.0));
+    default: gni_fail(g, GN_ERROR_DTYPE, "%s: complex numbers are not supported here", fn);
+    }
+    return NULL;
+}
+
+static gn_array *gni_complex_where(gn_array *condition, gn_array *a, gn_array *b) {
+    return gn_complex(gn_where(condition, gn_real(a), gn_real(b)),
+                      gn_where(condition, gn_imag(a), gn_imag(b)));
+}
+
+// Between complex dtypes, and from real ones. To real ones there is none: which part is meant?
+static gn_array *gni_complex_cast(gn_context *g, gn_array *a, gn_dtype t) {
+    if (!gni_is_complex(t)) {
+        gni_fail(g, GN_ERROR_DTYPE, "gn_cast: %s to %s: take gn_real, gn_imag or gn_abs of it",
+                 gn_dtype_name(a->dtype), gn_dtype_name(t));
+        return NULL;
+    }
+    gn_dtype part = gni_part_of(t);
+    return gn_complex(gn_cast(gn_real(a), part), gn_cast(gn_imag(a), part));
+}

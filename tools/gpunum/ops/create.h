@@ -1,0 +1,191 @@
+// >>create
+// Arrays from nothing: constants (lazy) and sequences (computed in double on the CPU, as NumPy does).
+// From outside: gni_store_double.
+
+// The float next to x that has an odd last bit where x is not a float: rounding it once more to fewer
+// bits gives what rounding x would.
+static float gni_round_odd(double x) {
+    float f = (float)x;
+    if ((double)f == x || x != x || fabs(x) >= 3.4028234663852886e38) return f;
+    uint32_t u = gni_f32_bits(f);
+    if (fabs((double)f) > fabs(x)) u--;
+    return gni_bits_f32(u | 1u);
+}
+
+// Truncates and saturates; NaN gives 0.
+static int64_t gni_double_to_int(double x, double low, double high) {
+    if (x != x) return 0;
+    if (x <= low) return (int64_t)low;
+    if (x >= high) return high >= 9223372036854775807.0 ? INT64_MAX : (int64_t)high;
+    return (int64_t)x;
+}
+
+// Element i of `data` becomes x, converted as gn_cast does.
+static void gni_store_double(gn_dtype t, void *data, int64_t i, double x) {
+    switch (t) {
+    case GN_F32: ((float *)data)[i] = (float)x; break;
+    case GN_F16: ((uint16_t *)data)[i] = gni_f32_to_f16(gni_round_odd(x)); break;
+    case GN_BF16: ((uint16_t *)data)[i] = gni_f32_to_bf16(gni_round_odd(x)); break;
+    case GN_F64: ((double *)data)[i] = x; break;
+    case GN_I32:
+        ((int32_t *)data)[i] = (int32_t)gni_double_to_int(x, -2147483648.0, 2147483647.0);
+        break;
+    case GN_I64:
+        ((int64_t *)data)[i] = gni_double_to_int(x, -9223372036854775808.0, 9223372036854775807.0);
+        break;
+    case GN_U8: ((uint8_t *)data)[i] = (uint8_t)gni_double_to_int(x, 0.0, 255.0); break;
+    case GN_I8: ((int8_t *)data)[i] = (int8_t)gni_double_to_int(x, -128.0, 127.0); break;
+    case GN_U32: ((uint32_t *)data)[i] = (uint32_t)gni_double_to_int(x, 0.0, 4294967295.0); break;
+    case GN_BOOL: ((uint8_t *)data)[i] = (uint8_t)(x != 0.0); break;
+    case GN_C64:
+        ((float *)data)[2 * i] = (float)x;
+        ((float *)data)[2 * i + 1] = 0.0f;
+        break;
+    case GN_C128:
+        ((double *)data)[2 * i] = x;
+        ((double *)data)[2 * i + 1] = 0.0;
+        break;
+    default: break;
+    }
+}
+
+static gn_array *gni_make_full(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s,
+                               double value) {
+    if (!gni_shape_ok(g, fn, t, s)) return NULL;
+    gn_array *y;
+    if (t != GN_C64 && t != GN_C128) {
+        y = gni_const(g, t, s, value);
+    } else { // programs have no complex registers
+        void *data;
+        y = gni_array_filled(g, t, s, &data);
+        int64_t n = gni_elements(s);
+        for (int64_t i = 0; y != NULL && i < n; i++) gni_store_double(t, data, i, value);
+    }
+    if (y != NULL) y->maker = fn;
+    return y;
+}
+
+static gn_array *gni_public_full(const char *fn, gn_context *g, gn_dtype t, const gn_shape *s,
+                                 double value) {
+    if (!gni_begin_context(fn, g)) return NULL;
+    return gni_end(g, gni_make_full(g, fn, t, s, value));
+}
+
+static gn_array *gni_public_full_like(const char *fn, gn_array *a, double value) {
+    gn_context *g = gni_begin(fn, &a, 1);
+    return g == NULL ? NULL : gni_end(g, gni_make_full(g, fn, a->dtype, &a->shape, value));
+}
+
+GPUNUM_API gn_array *gn_zeros(gn_context *g, gn_dtype t, gn_shape s) {
+    return gni_public_full("gn_zeros", g, t, &s, 0.0);
+}
+
+GPUNUM_API gn_array *gn_ones(gn_context *g, gn_dtype t, gn_shape s) {
+    return gni_public_full("gn_ones", g, t, &s, 1.0);
+}
+
+GPUNUM_API gn_array *gn_full(gn_context *g, gn_dtype t, gn_shape s, double value) {
+    return gni_public_full("gn_full", g, t, &s, value);
+}
+
+GPUNUM_API gn_array *gn_scalar(gn_context *g, gn_dtype t, double value) {
+    gn_shape s = gn_shape_from(0, NULL);
+    return gni_public_full("gn_scalar", g, t, &s, value);
+}
+
+GPUNUM_API gn_array *gn_zeros_like(gn_array *a) {
+    return gni_public_full_like("gn_zeros_like", a, 0.0);
+}
+
+GPUNUM_API gn_array *gn_ones_like(gn_array *a) {
+    return gni_public_full_like("gn_ones_like", a, 1.0);
+}
+
+GPUNUM_API gn_array *gn_full_like(gn_array *a, double value) {
+    return gni_public_full_like("gn_full_like", a, value);
+}
+
+// CPU memory for an array that the caller fills.
+static gn_array *gni_make_filled(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s,
+                                 void **data) {
+    if (!gni_shape_ok(g, fn, t, s)) return NULL;
+    gn_array *y = gni_array_filled(g, t, s, data);
+    if (y != NULL) y->maker = fn;
+    return y;
+}
+
+GPUNUM_API gn_array *gn_empty(gn_context *g, gn_dtype t, gn_shape s) {
+    if (!gni_begin_context("gn_empty", g)) return NULL;
+    gn_array *y = gni_shape_ok(g, "gn_empty", t, &s) ? gni_array_new(g, t, &s) : NULL;
+    if (y != NULL) y->maker = "gn_empty";
+    return gni_end(g, y);
+}
+
+// Of large ones a GPU makes more in the same time than a CPU sends it, and a pending one is mostly never stored.
+static gn_array *gni_pending_eye(gn_context *g, gn_dtype t, int64_t n, int64_t m, int64_t k) {
+    gn_scope_begin(g);
+    k = GNI_MAX(-n, GNI_MIN(k, m));
+    gn_dtype index = n < INT32_MAX / 2 && m < INT32_MAX / 2 ? GN_I32 : GN_I64;
+    gn_array *i = gn_expand_dims(gn_arange(g, index, (double)k, (double)(k + n), 1.0), -1);
+    gn_array *y = gn_cast(gn_eq(gn_arange(g, index, 0.0, (double)m, 1.0), i), t);
+    if (y != NULL) y->maker = "gn_eye";
+    return gni_end_scope(g, y);
+}
+
+GPUNUM_API gn_array *gn_eye(gn_context *g, gn_dtype t, int64_t n, int64_t m, int64_t k) {
+    if (!gni_begin_context("gn_eye", g)) return NULL;
+    gn_shape s = {2, {n, m}};
+    void *data;
+    if (!gni_is_complex(t) && n > 64 && m > 64 && gni_shape_ok(g, "gn_eye", t, &s))
+        return gni_pending_eye(g, t, n, m, k);
+    gn_array *y = gni_make_filled(g, "gn_eye", t, &s, &data);
+    if (y == NULL) return gni_end(g, NULL);
+    memset(data, 0, (size_t)(n * m) * gn_dtype_size(t)); // zero of every dtype is zero bits
+    int64_t row = k < 0 ? (k < -n ? n : -k) : 0;
+    for (; row < n && k < m - row; row++) gni_store_double(t, data, row * m + row + k, 1.0);
+    return gni_end(g, y);
+}
+
+GPUNUM_API gn_array *gn_arange(gn_context *g, gn_dtype t, double start, double stop, double step) {
+    if (!gni_begin_context("gn_arange", g)) return NULL;
+    double length = ceil((stop - start) / step);
+    if (!(fabs(length) < GNI_INF)) {
+        gni_fail(g, GN_ERROR_ARGUMENT,
+                 "gn_arange: cannot compute the length from start %g, stop %g, step %g", start,
+                 stop, step);
+        return gni_end(g, NULL);
+    }
+    if (length >= 9e18) {
+        gni_fail(g, GN_ERROR_SHAPE, "gn_arange: %g elements are too many", length);
+        return gni_end(g, NULL);
+    }
+    int64_t n = length > 0.0 ? (int64_t)length : 0;
+    gn_shape s = {1, {n}};
+    void *data;
+    gn_array *y = gni_make_filled(g, "gn_arange", t, &s, &data);
+    // NumPy's rule: the distance of the first two values, not `step`, is what is repeated.
+    double delta = (start + step) - start;
+    for (int64_t i = 0; y != NULL && i < n; i++)
+        gni_store_double(t, data, i, start + (double)i * delta);
+    return gni_end(g, y);
+}
+
+GPUNUM_API gn_array *gn_linspace(gn_context *g, gn_dtype t, double start, double stop,
+                                 int64_t count) {
+    if (!gni_begin_context("gn_linspace", g)) return NULL;
+    gn_shape s = {1, {count}};
+    void *data;
+    gn_array *y = gni_make_filled(g, "gn_linspace", t, &s, &data);
+    if (y == NULL) return gni_end(g, NULL);
+    double divisions = (double)(count - 1), delta = stop - start, step = delta / divisions;
+    bool whole = t == GN_I32 || t == GN_I64 || t == GN_U8 || t == GN_I8 || t == GN_U32;
+    for (int64_t i = 0; i < count; i++) {
+        double x = count == 1 ? start
+                   : step == 0
+                       ? (double)i / divisions * delta + start // step is below the smallest number
+                       : (double)i * step + start;
+        if (i > 0 && i == count - 1) x = stop;
+        gni_store_double(t, data, i, whole ? floor(x) : x);
+    }
+    return gni_end(g, y);
+}

@@ -1,0 +1,275 @@
+// >>elementwise
+// The public elementwise functions, from the op tables: dtype rules, recording, one expression each.
+
+static bool gni_real_only(gn_context *g, const char *fn, gn_array *const *in, int n) {
+    for (int i = 0; i < n; i++) {
+        if (!gni_is_complex(in[i]->dtype)) continue;
+        gni_fail(g, GN_ERROR_DTYPE, "%s: %s is not supported here", fn,
+                 gn_dtype_name(in[i]->dtype));
+        return false;
+    }
+    return true;
+}
+
+// Records an elementwise op; `which` operand (1 or 2) was the constant, 0 for none.
+static void gni_record_op(gn_context *g, gn_array *y, const char *fn, gni_op op,
+                          gn_array *const *in, int n, int which, double konst) {
+    if (y == NULL || !gni_tracks(g, in, n)) return;
+    gni_node *node = gni_record(g, y, fn, gni_back_elementwise, in, n);
+    if (node == NULL) return;
+    node->param[0] = (int64_t)op;
+    node->param[1] = which;
+    node->real[0] = konst;
+}
+
+static gn_array *gni_unary(const char *fn, gni_op op, gn_array *a) {
+    gn_context *g = gni_begin(fn, &a, 1);
+    if (g == NULL) return NULL;
+    if (gni_is_complex(a->dtype)) {
+        gn_scope_begin(g);
+        return gni_end_scope(g, gni_complex_unary(g, fn, op, a));
+    }
+    gn_array *y = NULL;
+    gn_dtype t = a->dtype;
+    if (op <= GNI_OP_SOFTPLUS && !gni_is_float(t)) t = GN_F32;
+    bool truth = op >= GNI_OP_ISNAN && op <= GNI_OP_LOGICAL_NOT;
+    if (a->dtype == GN_BOOL && op == GNI_OP_NEG)
+        gni_fail(g, GN_ERROR_DTYPE, "%s: bool has no negative; use gn_logical_not", fn);
+    else
+        y = gni_apply(g, fn, op, t, truth ? GN_BOOL : t, &a, NULL, 1);
+    if (!truth) gni_record_op(g, y, fn, op, &a, 1, 0, 0.0);
+    return gni_end(g, y);
+}
+
+// The dtype a binary op computes in, from the promoted one.
+static gn_dtype gni_binary_dtype(gni_op op, gn_dtype t) {
+    if (op >= GNI_OP_DIV && op <= GNI_OP_HYPOT && !gni_is_float(t)) return GN_F32;
+    if (t == GN_BOOL && (op == GNI_OP_FLOOR_DIV || op == GNI_OP_MOD || op == GNI_OP_POW))
+        return GN_I8;
+    if (t == GN_BOOL && (op == GNI_OP_SHL || op == GNI_OP_SHR)) return GN_I8;
+    return t;
+}
+
+static bool gni_binary_ok(gn_context *g, const char *fn, gni_op op, gn_dtype t) {
+    if (op == GNI_OP_SUB && t == GN_BOOL) {
+        gni_fail(g, GN_ERROR_DTYPE,
+                 "%s: bool minus bool is not defined; use gn_xor or gn_logical_xor", fn);
+        return false;
+    }
+    if (op >= GNI_OP_AND && op <= GNI_OP_SHR && gni_is_float(t)) {
+        gni_fail(g, GN_ERROR_DTYPE, "%s: %s is not an integer or bool", fn, gn_dtype_name(t));
+        return false;
+    }
+    return true;
+}
+
+static bool gni_is_compare(gni_op op) { return op >= GNI_OP_EQ && op <= GNI_OP_LOGICAL_XOR; }
+
+static gn_array *gni_binary(const char *fn, gni_op op, gn_array *a, gn_array *b) {
+    gn_array *in[2];
+    in[0] = a;
+    in[1] = b;
+    gn_context *g = gni_begin(fn, in, 2);
+    if (g == NULL) return NULL;
+    if (gni_is_complex(a->dtype) || gni_is_complex(b->dtype)) {
+        gn_scope_begin(g);
+        return gni_end_scope(g, gni_complex_binary(g, fn, op, a, b));
+    }
+    gn_array *y = NULL;
+    gn_dtype t = gni_binary_dtype(op, gn_promote(a->dtype, b->dtype));
+    if (gni_binary_ok(g, fn, op, t))
+        y = gni_apply(g, fn, op, t, gni_is_compare(op) ? GN_BOOL : t, in, NULL, 2);
+    if (!gni_is_compare(op)) gni_record_op(g, y, fn, op, in, 2, 0, 0.0);
+    return gni_end(g, y);
+}
+
+// A scalar keeps the array's dtype, unless that is an integer and the scalar is not.
+static gn_dtype gni_scalar_dtype(gn_dtype t, double s) {
+    if (gni_is_float(t)) return t;
+    if (s != floor(s) || s - s != 0.0) return GN_F32;
+    return t == GN_BOOL && s != 0.0 && s != 1.0 ? GN_I32 : t;
+}
+
+// A scalar that an integer dtype cannot hold: comparisons see its true value, minimum and maximum the
+// nearest one there is, arithmetic wraps.
+static gn_dtype gni_scalar_fit(gni_op op, gn_dtype t, double *s) {
+    double low, high;
+    if (gni_is_float(t)) return t;
+    gni_integer_range(t, &low, &high);
+    if (*s >= low && *s <= high) return t;
+    if (op >= GNI_OP_EQ && op <= GNI_OP_GE) return t == GN_I64 ? GN_F64 : GN_I64;
+    if (op == GNI_OP_MIN || op == GNI_OP_MAX) *s = *s < low ? low : high;
+    return t;
+}
+
+// Integers against a scalar between two integers: the same answers from one of these, where float32 would
+// take integers beyond 2^24 for their neighbours.
+static double gni_scalar_whole(gni_op op, gn_dtype t, double s) {
+    if (gni_is_float(t) || gni_is_complex(t) || s == floor(s) || s - s != 0.0) return s;
+    if (op == GNI_OP_LT || op == GNI_OP_GE) return ceil(s);
+    if (op == GNI_OP_LE || op == GNI_OP_GT) return floor(s);
+    return op == GNI_OP_EQ || op == GNI_OP_NE ? 1e300 : s; // equal to none
+}
+
+static gn_array *gni_binary_s(const char *fn, gni_op op, gn_array *a, double s, bool scalar_first) {
+    gn_context *g = gni_begin(fn, &a, 1);
+    if (g == NULL) return NULL;
+    if (gni_is_complex(a->dtype)) {
+        gn_scope_begin(g);
+        return gni_end_scope(g, gni_complex_binary_s(g, fn, op, a, s, scalar_first));
+    }
+    gn_array *y = NULL;
+    gn_array *src[2];
+    double konst[2];
+    src[scalar_first] = a;
+    src[!scalar_first] = NULL;
+    konst[scalar_first] = 0.0;
+    s = gni_scalar_whole(op, a->dtype, s); // no comparison has its scalar first
+    konst[!scalar_first] = s;
+    gn_dtype t = gni_binary_dtype(op, gni_scalar_dtype(a->dtype, s));
+    t = gni_scalar_fit(op, t, &konst[!scalar_first]);
+    if (gni_binary_ok(g, fn, op, t))
+        y = gni_apply(g, fn, op, t, gni_is_compare(op) ? GN_BOOL : t, src, konst, 2);
+    if (!gni_is_compare(op)) gni_record_op(g, y, fn, op, &a, 1, scalar_first ? 1 : 2, s);
+    return gni_end(g, y);
+}
+
+#define GN_X(fn, NAME, F, D, gF, da)                                                               \
+    GPUNUM_API gn_array *fn(gn_array *a) { return gni_unary(#fn, GNI_OP_##NAME, a); }
+GNI_UNARY_FLOAT(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, I, gF, gI, da)                                                        \
+    GPUNUM_API gn_array *fn(gn_array *a) { return gni_unary(#fn, GNI_OP_##NAME, a); }
+GNI_UNARY_ANY(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, I, gF, gI)                                                            \
+    GPUNUM_API gn_array *fn(gn_array *a) { return gni_unary(#fn, GNI_OP_##NAME, a); }
+GNI_UNARY_BOOL(GN_X)
+#undef GN_X
+#define GNI_BINARY_FUNCTIONS(fn, NAME)                                                             \
+    GPUNUM_API gn_array *fn(gn_array *a, gn_array *b) {                                            \
+        return gni_binary(#fn, GNI_OP_##NAME, a, b);                                               \
+    }                                                                                              \
+    GPUNUM_API gn_array *fn##_s(gn_array *a, double b) {                                           \
+        return gni_binary_s(#fn "_s", GNI_OP_##NAME, a, b, false);                                 \
+    }
+#define GN_X(fn, NAME, F, D, gF, da, db) GNI_BINARY_FUNCTIONS(fn, NAME)
+GNI_BINARY_FLOAT(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, I, gF, gI, da, db) GNI_BINARY_FUNCTIONS(fn, NAME)
+GNI_BINARY_ANY(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, I, gF, gI) GNI_BINARY_FUNCTIONS(fn, NAME)
+GNI_COMPARE(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, I, gI) GNI_BINARY_FUNCTIONS(fn, NAME)
+GNI_BINARY_INT(GN_X)
+#undef GN_X
+
+GPUNUM_API gn_array *gn_rsub_s(gn_array *a, double b) {
+    return gni_binary_s("gn_rsub_s", GNI_OP_SUB, a, b, true);
+}
+GPUNUM_API gn_array *gn_rdiv_s(gn_array *a, double b) {
+    return gni_binary_s("gn_rdiv_s", GNI_OP_DIV, a, b, true);
+}
+GPUNUM_API gn_array *gn_rpow_s(gn_array *a, double b) {
+    return gni_binary_s("gn_rpow_s", GNI_OP_POW, a, b, true);
+}
+
+GPUNUM_API gn_array *gn_where(gn_array *condition, gn_array *a, gn_array *b) {
+    gn_array *in[3];
+    in[0] = condition;
+    in[1] = a;
+    in[2] = b;
+    gn_context *g = gni_begin("gn_where", in, 3);
+    if (g == NULL) return NULL;
+    if (!gni_real_only(g, "gn_where", &condition, 1)) return gni_end(g, NULL);
+    if (gni_is_complex(a->dtype) || gni_is_complex(b->dtype)) {
+        gn_scope_begin(g);
+        return gni_end_scope(g, gni_complex_where(condition, a, b));
+    }
+    gn_dtype t = gn_promote(a->dtype, b->dtype);
+    gn_array *y = gni_apply(g, "gn_where", GNI_OP_WHERE, t, t, in, NULL, 3);
+    gni_record_op(g, y, "gn_where", GNI_OP_WHERE, in, 3, 0, 0.0);
+    return gni_end(g, y);
+}
+
+GPUNUM_API gn_array *gn_fma(gn_array *a, gn_array *b, gn_array *c) {
+    gn_array *in[3];
+    in[0] = a;
+    in[1] = b;
+    in[2] = c;
+    gn_context *g = gni_begin("gn_fma", in, 3);
+    if (g == NULL) return NULL;
+    gn_array *y = NULL;
+    if (gni_real_only(g, "gn_fma", in, 3)) {
+        gn_dtype t = gn_promote(gn_promote(a->dtype, b->dtype), c->dtype);
+        y = gni_apply(g, "gn_fma", GNI_OP_FMA, t, t, in, NULL, 3);
+    }
+    gni_record_op(g, y, "gn_fma", GNI_OP_FMA, in, 3, 0, 0.0);
+    return gni_end(g, y);
+}
+
+GPUNUM_API gn_array *gn_lerp(gn_array *a, gn_array *b, gn_array *t) {
+    gn_array *in[3];
+    in[0] = a;
+    in[1] = b;
+    in[2] = t;
+    gn_context *g = gni_begin("gn_lerp", in, 3);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    return gni_end_scope(g, gn_add(a, gn_mul(t, gn_sub(b, a))));
+}
+
+GPUNUM_API gn_array *gn_clamp(gn_array *a, double low, double high) {
+    gn_context *g = gni_begin("gn_clamp", &a, 1);
+    if (g == NULL) return NULL;
+    if (low > high) gni_fail(g, GN_ERROR_ARGUMENT, "gn_clamp: low %g is above high %g", low, high);
+    gn_scope_begin(g);
+    return gni_end_scope(g, gn_minimum_s(gn_maximum_s(a, low), high));
+}
+
+GPUNUM_API gn_array *gn_leaky_relu(gn_array *a, double slope) {
+    gn_context *g = gni_begin("gn_leaky_relu", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    return gni_end_scope(g, gn_where(gn_gt_s(a, 0.0), a, gn_mul_s(a, slope)));
+}
+
+GPUNUM_API gn_array *gn_elu(gn_array *a, double alpha) {
+    gn_context *g = gni_begin("gn_elu", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    // The unused branch must stay finite, or its gradient would be 0 times infinity.
+    gn_array *negative = gn_mul_s(gn_expm1(gn_minimum_s(a, 0.0)), alpha);
+    return gni_end_scope(g, gn_where(gn_gt_s(a, 0.0), a, negative));
+}
+
+GPUNUM_API gn_array *gn_cast(gn_array *a, gn_dtype t) {
+    gn_context *g = gni_begin("gn_cast", &a, 1);
+    if (g == NULL) return NULL;
+    gn_array *y = NULL;
+    bool known = (unsigned)t < (unsigned)GN_DTYPE_COUNT;
+    if (known && t != a->dtype && (gni_is_complex(t) || gni_is_complex(a->dtype))) {
+        gn_scope_begin(g);
+        return gni_end_scope(g, gni_complex_cast(g, a, t));
+    }
+    if (!known)
+        gni_fail(g, GN_ERROR_DTYPE, "gn_cast: %d is not a dtype", (int)t);
+    else
+        y = gni_apply(g, "gn_cast", GNI_OP_CAST, a->dtype, t, &a, NULL, 1);
+    if (gni_is_float(t)) gni_record_op(g, y, "gn_cast", GNI_OP_CAST, &a, 1, 0, 0.0);
+    return gni_end(g, y);
+}
+
+GPUNUM_API gn_array *gn_copy(gn_array *a) {
+    gn_context *g = gni_begin("gn_copy", &a, 1);
+    if (g == NULL) return NULL;
+    gn_array *y = gni_apply(g, "gn_copy", GNI_OP_CAST, a->dtype, a->dtype, &a, NULL, 1);
+    if (y != NULL && !gni_materialize(g, y)) {
+        gni_unref(g, y);
+        y = NULL;
+    }
+    if (y != NULL && gni_tracks(g, &a, 1)) gni_record(g, y, "gn_copy", gni_back_copy, &a, 1);
+    return gni_end(g, y);
+}

@@ -1,0 +1,700 @@
+// >>fft
+// The public transforms: dtypes, shapes and norms turned into one job for each axis; cosine and sine
+// transforms and convolutions as compositions of public calls, so that they differentiate.
+
+static gn_array *gni_scatter_slice(gn_context *g, gn_array *x, const gn_shape *s, int axis,
+                                   int64_t start, int64_t step);
+
+// ---- one axis
+
+static bool gni_back_fft(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
+
+// What the transform computes for an array with memory; `y` gets memory too. `axis` counts from 0, n is the
+// number of points.
+static bool gni_fft_fill(gn_context *g, gni_fft_kind kind, bool inverse, int64_t n, int axis,
+                         double scale, gn_array *a, gn_array *y) {
+    gni_fft f;
+    f.rank = 0;
+    f.kind = kind;
+    f.inverse = inverse;
+    f.n = n;
+    f.n_in = GNI_MIN(a->shape.dim[axis], kind == GNI_FFT_C2R ? n / 2 + 1 : n);
+    f.scale = scale;
+    f.in.buf = a->buf;
+    f.in.dtype = a->dtype;
+    f.in.offset = a->offset;
+    f.in_step = a->stride[axis];
+    f.out.dtype = y->dtype;
+    f.out.offset = 0;
+    f.out_step = y->stride[axis];
+    for (int i = 0; i < y->shape.rank; i++) {
+        if (i == axis) continue;
+        f.dim[f.rank] = y->shape.dim[i];
+        f.in.stride[f.rank] = a->stride[i];
+        f.out.stride[f.rank++] = y->stride[i];
+    }
+    if (y->buf == NULL)
+        y->buf = gni_buffer_new(g, (uint64_t)gni_elements(&y->shape) * gn_dtype_size(y->dtype));
+    f.out.buf = y->buf;
+    a->buf->refs++;
+    bool ok = y->buf != NULL && gni_run(g, GNI_JOB_FFT, &f, y);
+    gni_buffer_release(g, f.in.buf);
+    return ok;
+}
+
+// Whether the next axis can be transformed where the last one left its numbers: the CPU reads the rows or columns that
+// it works on before it writes them, unless a vector of columns reaches back.
+static bool gni_fft_in_place(gn_context *g, gni_fft_kind kind, int64_t n, int axis, gn_array *y) {
+    if (g->vk != NULL || kind != GNI_FFT_C2C || y->shape.dim[axis] != n || gni_tracks(g, &y, 1))
+        return false;
+    if (y->buf == NULL || y->buf->refs != 1 || y->dtype != gni_complex_of(y->dtype)) return false;
+    for (int i = 0; i < y->shape.rank; i++)
+        if (i != axis && y->shape.dim[i] % 16 != 0) return false;
+    return true;
+}
+
+// Inside of a public call: a reference for gni_end, or NULL after gni_fail.
+static gn_array *gni_fft_make(gn_context *g, const char *fn, gni_fft_kind kind, bool inverse,
+                              int64_t n, int axis, double scale, gn_array *a) {
+    gn_shape shape = a->shape;
+    shape.dim[axis] = kind == GNI_FFT_R2C ? n / 2 + 1 : n;
+    gn_dtype t = kind == GNI_FFT_C2R ? gni_part_of(a->dtype) : gni_complex_of(a->dtype);
+    if (!gni_shape_ok(g, fn, t, &shape) || !gni_materialize(g, a)) return NULL;
+    gn_array *y = gni_array_new(g, t, &shape);
+    if (y == NULL) return NULL;
+    y->maker = fn;
+    if (!gni_fft_fill(g, kind, inverse, n, axis, scale, a, y)) {
+        gni_unref(g, y);
+        return NULL;
+    }
+    gni_node *node = gni_tracks(g, &a, 1) ? gni_record(g, y, fn, gni_back_fft, &a, 1) : NULL;
+    if (node != NULL) {
+        node->param[0] = (int64_t)kind;
+        node->param[1] = inverse;
+        node->param[2] = n;
+        node->param[3] = axis;
+        node->real[0] = scale;
+    }
+    return y;
+}
+
+// The transform as a public call.
+static gn_array *gni_fft_axis(const char *fn, gni_fft_kind kind, bool inverse, int64_t n, int axis,
+                              double scale, gn_array *a) {
+    gn_context *g = gni_begin(fn, &a, 1);
+    if (g == NULL) return NULL;
+    return gni_end(g, gni_fft_make(g, fn, kind, inverse, n, axis, scale, a));
+}
+
+// The axis cut or padded with zeros.
+static gn_array *gni_resize_axis(gn_array *a, int axis, int64_t n) {
+    if (a == NULL || a->shape.dim[axis] == n) return a;
+    if (a->shape.dim[axis] > n) return gn_slice(a, axis, 0, n, 1);
+    gn_shape s = a->shape;
+    s.dim[axis] = n;
+    return gni_scatter_slice(a->ctx, a, &s, axis, 0, 1);
+}
+
+// A vector along `axis` of an array of that rank.
+static gn_array *gni_along(gn_array *v, int axis, int rank) {
+    if (v == NULL) return NULL;
+    gn_shape s = gn_shape_from(1, v->shape.dim);
+    for (int i = axis + 1; i < rank; i++) s.dim[s.rank++] = 1;
+    return gn_reshape(v, s);
+}
+
+// Every element of a real signal takes part in the spectrum two times, but for the first and, for even
+// n, the last number of it.
+static gn_array *gni_half_weights(gn_context *g, gn_dtype t, int64_t n) {
+    gn_shape s = gn_shape_from(1, &n);
+    void *data = NULL;
+    s.dim[0] = n / 2 + 1;
+    if (!gni_begin_context("gn_irfft", g)) return NULL;
+    gn_array *w = gni_array_filled(g, t, &s, &data);
+    for (int64_t k = 0; w != NULL && k <= n / 2; k++)
+        gni_store_double(t, data, k, k == 0 || 2 * k == n ? 1.0 : 2.0);
+    return gni_end(g, w);
+}
+
+// The adjoint: the conjugate transform of gy.
+static bool gni_back_fft(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gni_fft_kind kind = (gni_fft_kind)node->param[0];
+    bool inverse = node->param[1] == 0;
+    int64_t n = node->param[2];
+    int axis = (int)node->param[3];
+    gn_array *a = node->in[0], *y;
+    if (kind == GNI_FFT_C2R) {
+        y = gni_fft_axis(node->name, GNI_FFT_R2C, inverse, n, axis, node->real[0], gy);
+        gn_array *w = gni_along(gni_half_weights(g, gy->dtype, n), axis, a->shape.rank);
+        y = gn_complex(gn_mul(gn_real(y), w), gn_mul(gn_imag(y), w));
+    } else {
+        y = gni_fft_axis(node->name, GNI_FFT_C2C, inverse, n, axis, node->real[0], gy);
+    }
+    y = gni_resize_axis(y, axis, a->shape.dim[axis]);
+    gx[0] = gni_is_complex(a->dtype) ? y : gn_real(y);
+    return true;
+}
+
+static double gni_fft_scale(gn_fft_norm norm, bool inverse, double n) {
+    if (norm == GN_FFT_ORTHO) return 1.0 / sqrt(n);
+    return (norm == GN_FFT_FORWARD) != inverse ? 1.0 / n : 1.0;
+}
+
+// Whether the transforms take it as it is: float32, float64, complex64 or complex128.
+static bool gni_fft_ready(const gn_array *a, gni_fft_kind kind) {
+    return gni_is_complex(a->dtype) ||
+           (kind != GNI_FFT_C2R && (a->dtype == GN_F32 || a->dtype == GN_F64));
+}
+
+static gn_array *gni_fft_input(gn_array *a, gni_fft_kind kind) {
+    if (a == NULL || gni_fft_ready(a, kind)) return a;
+    gn_array *x = a->dtype == GN_F32 || a->dtype == GN_F64 ? a : gn_cast(a, GN_F32);
+    if (kind == GNI_FFT_C2R && x != NULL && !gni_is_complex(x->dtype))
+        x = gn_complex(x, gn_scalar(x->ctx, x->dtype, 0.0));
+    return x;
+}
+
+// Checks what the user gave; false after gni_fail. *n becomes the number of points.
+static bool gni_fft_checked(gn_context *g, const char *fn, gni_fft_kind kind, const gn_array *a,
+                            int64_t *n, int *axis, gn_fft_norm norm) {
+    if (a->shape.rank == 0) {
+        gni_fail(g, GN_ERROR_SHAPE, "%s: an array of rank 0 has no axis", fn);
+        return false;
+    }
+    *axis = gni_axis(g, fn, *axis, a->shape.rank);
+    if (*axis < 0) return false;
+    int64_t length = a->shape.dim[*axis];
+    if (*n == 0) {
+        *n = kind == GNI_FFT_C2R ? 2 * (length - 1) : length;
+        if (*n < 1) {
+            gni_fail(g, GN_ERROR_SHAPE, "%s: axis %d of size %lld is too short", fn, *axis,
+                     (long long)length);
+            return false;
+        }
+    }
+    if (*n < 1) {
+        gni_fail(g, GN_ERROR_ARGUMENT,
+                 "%s: n is %lld, it must be positive, or 0 for the axis's own", fn, (long long)*n);
+        return false;
+    }
+    if ((unsigned)norm > GN_FFT_FORWARD) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: %d is not a gn_fft_norm", fn, (int)norm);
+        return false;
+    }
+    if (kind == GNI_FFT_R2C && gni_is_complex(a->dtype)) {
+        gni_fail(g, GN_ERROR_DTYPE, "%s: the input must be real, it is %s", fn,
+                 gn_dtype_name(a->dtype));
+        return false;
+    }
+    return true;
+}
+
+// `inverse` is the sign of the exponent, `backward` which of the two directions the norm takes it for.
+static gn_array *gni_fft_one(const char *fn, gni_fft_kind kind, bool inverse, bool backward,
+                             gn_array *a, int64_t n, int axis, gn_fft_norm norm) {
+    gn_context *g = gni_begin(fn, &a, 1);
+    if (g == NULL) return NULL;
+    if (!gni_fft_checked(g, fn, kind, a, &n, &axis, norm)) return gni_end(g, NULL);
+    const double scale = gni_fft_scale(norm, backward, (double)n);
+    if (gni_fft_ready(a, kind))
+        return gni_end(g, gni_fft_make(g, fn, kind, inverse, n, axis, scale, a));
+    gn_scope_begin(g);
+    return gni_end_scope(g,
+                         gni_fft_axis(fn, kind, inverse, n, axis, scale, gni_fft_input(a, kind)));
+}
+
+GPUNUM_API gn_array *gn_fft(gn_array *a, int64_t n, int axis, gn_fft_norm norm) {
+    return gni_fft_one("gn_fft", GNI_FFT_C2C, false, false, a, n, axis, norm);
+}
+GPUNUM_API gn_array *gn_ifft(gn_array *a, int64_t n, int axis, gn_fft_norm norm) {
+    return gni_fft_one("gn_ifft", GNI_FFT_C2C, true, true, a, n, axis, norm);
+}
+GPUNUM_API gn_array *gn_rfft(gn_array *a, int64_t n, int axis, gn_fft_norm norm) {
+    return gni_fft_one("gn_rfft", GNI_FFT_R2C, false, false, a, n, axis, norm);
+}
+GPUNUM_API gn_array *gn_irfft(gn_array *a, int64_t n, int axis, gn_fft_norm norm) {
+    return gni_fft_one("gn_irfft", GNI_FFT_C2R, true, true, a, n, axis, norm);
+}
+GPUNUM_API gn_array *gn_hfft(gn_array *a, int64_t n, int axis, gn_fft_norm norm) {
+    return gni_fft_one("gn_hfft", GNI_FFT_C2R, false, false, a, n, axis, norm);
+}
+GPUNUM_API gn_array *gn_ihfft(gn_array *a, int64_t n, int axis, gn_fft_norm norm) {
+    return gni_fft_one("gn_ihfft", GNI_FFT_R2C, true, true, a, n, axis, norm);
+}
+
+// ---- several axes
+
+// Resolves axes and lengths; -1 after gni_fail, otherwise how many. `last` is the kind of the last one.
+static int gni_fft_axes(gn_context *g, const char *fn, gni_fft_kind last, const gn_array *a,
+                        const int64_t *n, const int *axes, int count, gn_fft_norm norm,
+                        int64_t *points, int *axis) {
+    if (count == 0) count = a->shape.rank;
+    if (count < 1 || count > a->shape.rank) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: %d axes of an array of rank %d", fn, count,
+                 a->shape.rank);
+        return -1;
+    }
+    for (int i = 0; i < count; i++) {
+        points[i] = n != NULL ? n[i] : 0;
+        axis[i] = axes != NULL ? axes[i] : i - count;
+        if (!gni_fft_checked(g, fn, i == count - 1 ? last : GNI_FFT_C2C, a, &points[i], &axis[i],
+                             norm))
+            return -1;
+        for (int k = 0; k < i; k++) {
+            if (axis[k] != axis[i]) continue;
+            gni_fail(g, GN_ERROR_ARGUMENT, "%s: axis %d is given more than once", fn, axis[i]);
+            return -1;
+        }
+    }
+    return count;
+}
+
+static gn_array *gni_fft_many(const char *fn, gni_fft_kind last, bool inverse, gn_array *a,
+                              const int64_t *n, const int *axes, int count, gn_fft_norm norm) {
+    gn_context *g = gni_begin(fn, &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    int64_t points[GN_MAX_RANK];
+    int axis[GN_MAX_RANK];
+    gn_array *y = NULL;
+    count = gni_fft_axes(g, fn, last, a, n, axes, count, norm, points, axis);
+    if (count > 0) {
+        y = gni_fft_input(a, last);
+        // The real side comes first on the way forward and last on the way back.
+        for (int i = 0; i < count && y != NULL; i++) {
+            int at = last == GNI_FFT_C2R ? i : count - 1 - i;
+            double scale = gni_fft_scale(norm, inverse, (double)points[at]);
+            gni_fft_kind kind = at == count - 1 ? last : GNI_FFT_C2C;
+            if (i > 0 && gni_fft_in_place(g, kind, points[at], axis[at], y)) {
+                if (!gni_fft_fill(g, kind, inverse, points[at], axis[at], scale, y, y)) y = NULL;
+                continue;
+            }
+            y = gni_fft_axis(fn, kind, inverse, points[at], axis[at], scale, y);
+        }
+    }
+    return gni_end_scope(g, y);
+}
+
+GPUNUM_API gn_array *gn_fftn(gn_array *a, const int64_t *n, const int *axes, int count,
+                             gn_fft_norm norm) {
+    return gni_fft_many("gn_fftn", GNI_FFT_C2C, false, a, n, axes, count, norm);
+}
+GPUNUM_API gn_array *gn_ifftn(gn_array *a, const int64_t *n, const int *axes, int count,
+                              gn_fft_norm norm) {
+    return gni_fft_many("gn_ifftn", GNI_FFT_C2C, true, a, n, axes, count, norm);
+}
+GPUNUM_API gn_array *gn_rfftn(gn_array *a, const int64_t *n, const int *axes, int count,
+                              gn_fft_norm norm) {
+    return gni_fft_many("gn_rfftn", GNI_FFT_R2C, false, a, n, axes, count, norm);
+}
+GPUNUM_API gn_array *gn_irfftn(gn_array *a, const int64_t *n, const int *axes, int count,
+                               gn_fft_norm norm) {
+    return gni_fft_many("gn_irfftn", GNI_FFT_C2R, true, a, n, axes, count, norm);
+}
+GPUNUM_API gn_array *gn_fft2(gn_array *a, gn_fft_norm norm) {
+    return gni_fft_many("gn_fft2", GNI_FFT_C2C, false, a, NULL, NULL, 2, norm);
+}
+GPUNUM_API gn_array *gn_ifft2(gn_array *a, gn_fft_norm norm) {
+    return gni_fft_many("gn_ifft2", GNI_FFT_C2C, true, a, NULL, NULL, 2, norm);
+}
+
+// ---- frequencies and shifts
+
+static gn_array *gni_frequencies(const char *fn, gn_context *g, gn_dtype t, int64_t n, double d,
+                                 bool half) {
+    if (!gni_begin_context(fn, g)) return NULL;
+    gn_array *y = NULL;
+    void *data = NULL;
+    if (n < 1) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: n is %lld, it must be positive", fn, (long long)n);
+    } else if (!(d > 0.0 || d < 0.0)) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: the spacing d is %g, it must not be 0 or NaN", fn, d);
+    } else if (t != GN_F32 && t != GN_F64) {
+        gni_fail(g, GN_ERROR_DTYPE, "%s: %s is neither float32 nor float64", fn, gn_dtype_name(t));
+    } else {
+        gn_shape s = gn_shape_from(1, &n);
+        if (half) s.dim[0] = n / 2 + 1;
+        y = gni_array_filled(g, t, &s, &data);
+        for (int64_t i = 0; y != NULL && i < s.dim[0]; i++) {
+            int64_t k = half || 2 * i < n ? i : i - n;
+            gni_store_double(t, data, i, (double)k / ((double)n * d));
+        }
+    }
+    if (y != NULL) y->maker = fn;
+    return gni_end(g, y);
+}
+
+GPUNUM_API gn_array *gn_fftfreq(gn_context *g, gn_dtype t, int64_t n, double d) {
+    return gni_frequencies("gn_fftfreq", g, t, n, d, false);
+}
+GPUNUM_API gn_array *gn_rfftfreq(gn_context *g, gn_dtype t, int64_t n, double d) {
+    return gni_frequencies("gn_rfftfreq", g, t, n, d, true);
+}
+
+static gn_array *gni_shift(const char *fn, gn_array *a, uint32_t axes, bool back) {
+    gn_context *g = gni_begin(fn, &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    uint32_t set = gni_axes(g, fn, axes, a->shape.rank);
+    gn_array *y = set == ~0u ? NULL : gn_reshape(a, a->shape);
+    for (int i = 0; i < a->shape.rank && y != NULL; i++) {
+        int64_t n = a->shape.dim[i], at = back ? n / 2 : n - n / 2; // what becomes element 0
+        if (!(set >> i & 1u) || n < 2) continue;
+        gn_array *part[2];
+        part[0] = gn_slice(y, i, at, n, 1);
+        part[1] = gn_slice(y, i, 0, at, 1);
+        y = gn_concat(part, 2, i);
+    }
+    return gni_end_scope(g, y);
+}
+
+GPUNUM_API gn_array *gn_fftshift(gn_array *a, uint32_t axes) {
+    return gni_shift("gn_fftshift", a, axes, false);
+}
+GPUNUM_API gn_array *gn_ifftshift(gn_array *a, uint32_t axes) {
+    return gni_shift("gn_ifftshift", a, axes, true);
+}
+
+// ---- cosine and sine transforms of the last axis
+
+// Element k is the real (part 0) or imaginary part (1) of exp(-2 pi i (a k + b) / period) times scale.
+static gn_array *gni_turns(gn_context *g, gn_dtype t, int64_t n, int64_t a, int64_t b,
+                           int64_t period, int part, double scale) {
+    gn_shape s = gn_shape_from(1, &n);
+    void *data = NULL;
+    if (!gni_begin_context("gn_dct", g)) return NULL;
+    gn_array *y = gni_array_filled(g, t, &s, &data);
+    for (int64_t k = 0; y != NULL && k < n; k++) {
+        double re, im;
+        gni_ft_turn(a * k + b, period, &re, &im);
+        gni_store_double(t, data, k, scale * (part == 0 ? re : im));
+    }
+    return gni_end(g, y);
+}
+
+// The first and last elements of the last axis times factors.
+static gn_array *gni_scale_ends(gn_array *x, double first, double last) {
+    if (x == NULL || (first == 1.0 && last == 1.0)) return x;
+    gn_context *g = x->ctx;
+    int64_t n = x->shape.dim[x->shape.rank - 1];
+    gn_shape s = gn_shape_from(1, &n);
+    void *data = NULL;
+    if (!gni_begin_context("gn_dct", g)) return NULL;
+    gn_array *w = gni_array_filled(g, x->dtype, &s, &data);
+    for (int64_t k = 0; w != NULL && k < n; k++)
+        gni_store_double(x->dtype, data, k,
+                         k == 0       ? (n == 1 ? first * last : first)
+                         : k == n - 1 ? last
+                                      : 1.0);
+    return gn_mul(x, gni_end(g, w));
+}
+
+// Even elements, then the odd ones backwards; or the inverse of that order.
+static gn_array *gni_fold_order(gn_context *g, int64_t n, bool back) {
+    gn_shape s = gn_shape_from(1, &n);
+    void *data = NULL;
+    if (!gni_begin_context("gn_dct", g)) return NULL;
+    gn_array *y = gni_array_filled(g, GN_I64, &s, &data);
+    for (int64_t i = 0; y != NULL && i < n; i++) {
+        int64_t even = (n + 1) / 2, from = i < even ? 2 * i : 2 * (n - 1 - i) + 1;
+        ((int64_t *)data)[back ? from : i] = back ? i : from;
+    }
+    return gni_end(g, y);
+}
+
+// 2 sum x[j] cos(pi k (2 j + 1) / (2 n)), by a Fourier transform of n points (Makhoul 1980).
+static gn_array *gni_dct_2(gn_context *g, gn_array *x, int64_t n) {
+    int last = x->shape.rank - 1;
+    gn_array *v = gn_take(x, gni_fold_order(g, n, false), last);
+    gn_array *f = gni_fft_axis("gn_dct", GNI_FFT_C2C, false, n, last, 2.0, v);
+    return gn_sub(gn_mul(gn_real(f), gni_turns(g, x->dtype, n, 1, 0, 4 * n, 0, 1.0)),
+                  gn_mul(gn_imag(f), gni_turns(g, x->dtype, n, 1, 0, 4 * n, 1, 1.0)));
+}
+
+// x[0] + 2 sum x[j] cos(pi (2 k + 1) j / (2 n)), the same backwards.
+static gn_array *gni_dct_3(gn_context *g, gn_array *x, int64_t n) {
+    int last = x->shape.rank - 1;
+    int64_t h = n / 2;
+    gn_array *a = gn_slice(x, last, 0, h + 1, 1);
+    if (n > 1) {
+        gn_array *c = gni_turns(g, x->dtype, h + 1, 1, 0, 4 * n, 0, 1.0);
+        gn_array *s = gni_turns(g, x->dtype, h + 1, 1, 0, 4 * n, 1, -1.0);
+        // x[n - k], and 0 for k = 0
+        gn_array *b = gn_flip(gn_slice(x, last, n - h, n, 1), GN_AXIS(-1));
+        gn_shape shape = a != NULL ? a->shape : gn_shape_from(0, NULL);
+        if (a == NULL || b == NULL) return NULL;
+        b = gni_scatter_slice(g, b, &shape, last, 1, 1);
+        a = gn_complex(gn_add(gn_mul(a, c), gn_mul(b, s)), gn_sub(gn_mul(a, s), gn_mul(b, c)));
+    } else {
+        a = gn_complex(a, gn_scalar(g, x->dtype, 0.0));
+    }
+    gn_array *v = gni_fft_axis("gn_dct", GNI_FFT_C2R, true, n, last, 1.0, a);
+    return gn_take(v, gni_fold_order(g, n, true), last);
+}
+
+// x[0] + (-1)^k x[n-1] + 2 sum x[j] cos(pi k j / (n - 1)): an even sequence's transform.
+static gn_array *gni_dct_1(gn_context *g, gn_array *x, int64_t n) {
+    int last = x->shape.rank - 1;
+    gn_array *part[2];
+    GNI_UNUSED(g);
+    part[0] = x;
+    part[1] = gn_flip(gn_slice(x, last, 1, n - 1, 1), GN_AXIS(-1));
+    gn_array *even = n > 2 ? gn_concat(part, 2, last) : x;
+    return gn_real(gni_fft_axis("gn_dct", GNI_FFT_R2C, false, 2 * (n - 1), last, 1.0, even));
+}
+
+// 2 sum x[j] cos(pi (2 k + 1) (2 j + 1) / (4 n)), by a transform of 2 n points.
+static gn_array *gni_dct_4(gn_context *g, gn_array *x, int64_t n) {
+    int last = x->shape.rank - 1;
+    gn_array *z = gn_complex(gn_mul(x, gni_turns(g, x->dtype, n, 1, 0, 4 * n, 0, 1.0)),
+                             gn_mul(x, gni_turns(g, x->dtype, n, 1, 0, 4 * n, 1, 1.0)));
+    gn_array *f =
+        gn_slice(gni_fft_axis("gn_dct", GNI_FFT_C2C, false, 2 * n, last, 2.0, z), last, 0, n, 1);
+    return gn_sub(gn_mul(gn_real(f), gni_turns(g, x->dtype, n, 2, 1, 8 * n, 0, 1.0)),
+                  gn_mul(gn_imag(f), gni_turns(g, x->dtype, n, 2, 1, 8 * n, 1, 1.0)));
+}
+
+// 2 sum x[j] sin(pi (k + 1) (j + 1) / (n + 1)): an odd sequence's transform.
+static gn_array *gni_dst_1(gn_context *g, gn_array *x, int64_t n) {
+    int last = x->shape.rank - 1;
+    gn_array *part[4];
+    gn_shape s = x->shape;
+    s.dim[last] = 1;
+    part[0] = part[2] = gn_zeros(g, x->dtype, s);
+    part[1] = x;
+    part[3] = gn_neg(gn_flip(x, GN_AXIS(-1)));
+    gn_array *f = gni_fft_axis("gn_dst", GNI_FFT_R2C, false, 2 * (n + 1), last, -1.0,
+                               gn_concat(part, 4, last));
+    return gn_slice(gn_imag(f), last, 1, n + 1, 1);
+}
+
+// 1, -1, 1, ... on the last axis.
+static gn_array *gni_alternate(gn_context *g, gn_array *x, int64_t n) {
+    return x == NULL ? NULL : gn_mul(x, gni_turns(g, x->dtype, n, 1, 0, 2, 0, 1.0));
+}
+
+static gn_array *gni_cosine(gn_context *g, gn_array *x, int type, int64_t n, bool sine) {
+    gn_array *y;
+    if (type == 1) return sine ? gni_dst_1(g, x, n) : gni_dct_1(g, x, n);
+    if (type == 2) {
+        y = gni_dct_2(g, sine ? gni_alternate(g, x, n) : x, n);
+        return sine ? gn_flip(y, GN_AXIS(-1)) : y;
+    }
+    if (sine) x = gn_flip(x, GN_AXIS(-1));
+    if (x == NULL) return NULL;
+    y = type == 3 ? gni_dct_3(g, x, n) : gni_dct_4(g, x, n);
+    return sine ? gni_alternate(g, y, n) : y;
+}
+
+// `type` is that of the sum that is computed; `backward` says how the norm counts it.
+static gn_array *gni_trigonometric(const char *fn, gn_array *a, int type, int64_t n, int axis,
+                                   gn_fft_norm norm, bool sine, bool backward) {
+    gn_context *g = gni_begin(fn, &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    gn_array *y = NULL;
+    bool ok = gni_fft_checked(g, fn, GNI_FFT_R2C, a, &n, &axis, norm);
+    if (ok && (type < 1 || type > 4)) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: type %d is not in 1..4", fn, type);
+    } else if (ok && type == 1 && !sine && n < 2) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: type 1 needs two points or more", fn);
+    } else if (ok) {
+        const bool ortho = norm == GN_FFT_ORTHO;
+        const double root = sqrt(2.0), period = 2.0 * (double)(type != 1 ? n
+                                                               : sine    ? n + 1
+                                                                         : n - 1);
+        gn_array *x = gni_resize_axis(gni_fft_input(a, GNI_FFT_R2C), axis, n);
+        x = gn_move_axis(x, axis, -1);
+        // The matrix is orthogonal once its edges are scaled.
+        if (ortho && type == 1 && !sine) x = gni_scale_ends(x, root, root);
+        if (ortho && type == 3) x = gni_scale_ends(x, sine ? 1.0 : root, sine ? root : 1.0);
+        if (x != NULL) y = gni_cosine(g, x, type, n, sine);
+        if (ortho && type == 1 && !sine) y = gni_scale_ends(y, 1.0 / root, 1.0 / root);
+        if (ortho && type == 2)
+            y = gni_scale_ends(y, sine ? 1.0 : 1.0 / root, sine ? 1.0 / root : 1.0);
+        double scale = gni_fft_scale(norm, backward, period);
+        if (scale != 1.0) y = gn_mul_s(y, scale);
+        y = gn_move_axis(y, -1, axis);
+    }
+    return gni_end_scope(g, y);
+}
+
+static int gni_inverse_type(int type) { return type == 2 ? 3 : type == 3 ? 2 : type; }
+
+GPUNUM_API gn_array *gn_dct(gn_array *a, int type, int64_t n, int axis, gn_fft_norm norm) {
+    return gni_trigonometric("gn_dct", a, type, n, axis, norm, false, false);
+}
+GPUNUM_API gn_array *gn_idct(gn_array *a, int type, int64_t n, int axis, gn_fft_norm norm) {
+    return gni_trigonometric("gn_idct", a, gni_inverse_type(type), n, axis, norm, false, true);
+}
+GPUNUM_API gn_array *gn_dst(gn_array *a, int type, int64_t n, int axis, gn_fft_norm norm) {
+    return gni_trigonometric("gn_dst", a, type, n, axis, norm, true, false);
+}
+GPUNUM_API gn_array *gn_idst(gn_array *a, int type, int64_t n, int axis, gn_fft_norm norm) {
+    return gni_trigonometric("gn_idst", a, gni_inverse_type(type), n, axis, norm, true, true);
+}
+
+// ---- convolution
+
+#define GNI_CONV_DIRECT 32 // kernels of so many elements are summed directly
+
+// The next length that transforms well.
+static int64_t gni_fft_good_length(int64_t n) {
+    int radix[64];
+    while (gni_ft_factor(n, 16, radix) == 0 && n > 1) n++;
+    return n;
+}
+
+// All overlaps by FFT; every axis.
+static gn_array *gni_convolve_fft(gn_array *a, gn_array *b, const gn_shape *full) {
+    int64_t n[GN_MAX_RANK] = {0};
+    int rank = full->rank;
+    bool cplx = gni_is_complex(a->dtype) || gni_is_complex(b->dtype);
+    for (int i = 0; i < rank; i++) n[i] = gni_fft_good_length(full->dim[i]);
+    gni_fft_kind in = cplx ? GNI_FFT_C2C : GNI_FFT_R2C, out = cplx ? GNI_FFT_C2C : GNI_FFT_C2R;
+    gn_array *fa = gni_fft_many("gn_convolve", in, false, a, n, NULL, rank, GN_FFT_BACKWARD);
+    gn_array *fb = gni_fft_many("gn_convolve", in, false, b, n, NULL, rank, GN_FFT_BACKWARD);
+    gn_array *y = gni_fft_many("gn_convolve", out, true, gni_complex_mul(fa, fb), n, NULL, rank,
+                               GN_FFT_BACKWARD);
+    for (int i = 0; i < rank; i++) y = gn_slice(y, i, 0, full->dim[i], 1);
+    return y;
+}
+
+// All overlaps as a sum of shifted copies of `a`, one for each element of the kernel `b`.
+static gn_array *gni_convolve_direct(gn_array *a, gn_array *b, const gn_shape *full) {
+    gn_array *x = a, *y = NULL;
+    int rank = full->rank;
+    int64_t count = gni_elements(&b->shape);
+    gn_context *g = a->ctx;
+    for (int i = 0; i < rank && x != NULL; i++) { // zeros on both sides
+        gn_shape s = x->shape;
+        s.dim[i] = full->dim[i] + b->shape.dim[i] - 1;
+        x = gni_scatter_slice(g, x, &s, i, b->shape.dim[i] - 1, 1);
+    }
+    for (int64_t e = 0; e < count && x != NULL; e++) {
+        gn_array *part = x, *factor = b;
+        int64_t rest = e;
+        for (int i = rank - 1; i >= 0; i--) {
+            int64_t m = b->shape.dim[i], at = rest % m;
+            rest /= m;
+            part = gn_slice(part, i, m - 1 - at, m - 1 - at + full->dim[i], 1);
+            factor = gn_slice(factor, i, at, at + 1, 1);
+        }
+        gn_array *term = gn_mul(part, factor);
+        y = y == NULL ? term : gn_add(y, term);
+    }
+    return y;
+}
+
+// The middle of all overlaps, `start` and `count` for each axis.
+static gn_array *gni_convolve_cut(gn_array *y, const gn_shape *a, const gn_shape *b,
+                                  gn_convolution mode) {
+    for (int i = 0; i < a->rank && y != NULL && mode != GN_CONV_FULL; i++) {
+        int64_t n = a->dim[i], m = b->dim[i];
+        int64_t start = mode == GN_CONV_SAME ? (m - 1) / 2 : m - 1;
+        int64_t count = mode == GN_CONV_SAME ? n : n - m + 1;
+        y = gn_slice(y, i, start, start + count, 1);
+    }
+    return y;
+}
+
+// Checks the operands; false after gni_fail.
+static bool gni_convolve_ok(gn_context *g, const char *fn, const gn_array *a, const gn_array *b,
+                            int rank, gn_convolution mode) {
+    char ta[200], tb[200];
+    bool fits =
+        a->shape.rank == b->shape.rank && a->shape.rank > 0 && (rank == 0 || a->shape.rank == rank);
+    if (!fits || gni_elements(&a->shape) == 0 || gni_elements(&b->shape) == 0) {
+        gni_fail(g, GN_ERROR_SHAPE, "%s: shapes %s and %s%s", fn,
+                 gni_shape_text(ta, sizeof ta, &a->shape), gni_shape_text(tb, sizeof tb, &b->shape),
+                 fits        ? ": there is nothing to convolve"
+                 : rank == 1 ? " are not 1-d"
+                 : rank == 2 ? " are not 2-d"
+                             : " differ in rank");
+        return false;
+    }
+    if ((unsigned)mode > GN_CONV_VALID) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: %d is not a gn_convolution", fn, (int)mode);
+        return false;
+    }
+    return true;
+}
+
+// `rank` 0: any. With `fft` the direct sum is not considered.
+static gn_array *gni_convolved(const char *fn, gn_array *a, gn_array *b, int rank,
+                               gn_convolution mode, bool fft) {
+    gn_array *in[2];
+    in[0] = a;
+    in[1] = b;
+    gn_context *g = gni_begin(fn, in, 2);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    gn_array *y = NULL;
+    if (gni_convolve_ok(g, fn, a, b, rank, mode)) {
+        bool cplx = gni_is_complex(a->dtype) || gni_is_complex(b->dtype);
+        gn_dtype t = gn_promote(a->dtype, b->dtype);
+        gn_shape full = a->shape;
+        bool swap = true; // for "valid" one operand must cover the other
+        for (int i = 0; i < full.rank; i++) {
+            full.dim[i] += b->shape.dim[i] - 1;
+            swap = swap && a->shape.dim[i] <= b->shape.dim[i];
+        }
+        for (int i = 0; i < full.rank && mode == GN_CONV_VALID && !swap; i++)
+            if (a->shape.dim[i] < b->shape.dim[i])
+                gni_fail(g, GN_ERROR_SHAPE, "%s: neither operand covers the other on every axis",
+                         fn);
+        // Whole numbers stay exact while the sums are below 2^53.
+        bool whole = !gni_is_float(t) && !cplx;
+        gn_array *x = whole ? gn_cast(a, GN_F64) : a, *k = whole ? gn_cast(b, GN_F64) : b;
+        bool small_b = gni_elements(&b->shape) <= GNI_CONV_DIRECT,
+             small_a = gni_elements(&a->shape) <= GNI_CONV_DIRECT;
+        if (g->call_failed || x == NULL || k == NULL)
+            y = NULL;
+        else if (!fft && !cplx && (small_a || small_b))
+            y = small_b ? gni_convolve_direct(x, k, &full) : gni_convolve_direct(k, x, &full);
+        else
+            y = gni_convolve_fft(x, k, &full);
+        bool turned = mode == GN_CONV_VALID && swap;
+        y = gni_convolve_cut(y, turned ? &b->shape : &a->shape, turned ? &a->shape : &b->shape,
+                             mode);
+        if (whole)
+            y = gn_cast(gn_round(y), t == GN_BOOL ? GN_BOOL : t);
+        else if (!cplx && y != NULL && y->dtype != t)
+            y = gn_cast(y, t);
+        if (y == a || y == b) y = gn_reshape(y, y->shape);
+    }
+    return gni_end_scope(g, y);
+}
+
+GPUNUM_API gn_array *gn_convolve(gn_array *a, gn_array *b, gn_convolution mode) {
+    if (gni_known(a) && gni_known(b) && gn_size(a) < gn_size(b))
+        return gni_convolved("gn_convolve", b, a, 1, mode, false);
+    return gni_convolved("gn_convolve", a, b, 1, mode, false);
+}
+
+GPUNUM_API gn_array *gn_correlate(gn_array *a, gn_array *b, gn_convolution mode) {
+    gn_array *in[2];
+    in[0] = a;
+    in[1] = b;
+    gn_context *g = gni_begin("gn_correlate", in, 2);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    gn_array *y = NULL;
+    if (gni_convolve_ok(g, "gn_correlate", a, b, 1, mode)) {
+        gn_array *c = gni_is_complex(b->dtype) ? gn_conj(b) : b;
+        if (gn_size(a) >= gn_size(b))
+            y = gni_convolved("gn_correlate", a, gn_flip(c, GN_ALL), 1, mode, false);
+        else
+            y = gn_flip(gni_convolved("gn_correlate", c, gn_flip(a, GN_ALL), 1, mode, false),
+                        GN_ALL);
+    }
+    return gni_end_scope(g, y);
+}
+
+GPUNUM_API gn_array *gn_convolve2d(gn_array *a, gn_array *b, gn_convolution mode) {
+    return gni_convolved("gn_convolve2d", a, b, 2, mode, false);
+}
+
+GPUNUM_API gn_array *gn_fftconvolve(gn_array *a, gn_array *b, gn_convolution mode) {
+    return gni_convolved("gn_fftconvolve", a, b, 0, mode, true);
+}

@@ -1,0 +1,362 @@
+// >>reduce_ops
+// The public reductions: axes resolved, pending input taken in as the prologue, one job each.
+
+// The shape after reducing the axes in `set`.
+static gn_shape gni_reduced_shape(const gn_shape *s, uint32_t set, bool keep) {
+    gn_shape out = gn_shape_from(0, NULL);
+    for (int i = 0; i < s->rank; i++) {
+        if (!(set >> i & 1u))
+            out.dim[out.rank++] = s->dim[i];
+        else if (keep)
+            out.dim[out.rank++] = 1;
+    }
+    return out;
+}
+
+static void gni_reorder_dims(gni_reduce *r, uint32_t set) {
+    int order[GN_MAX_RANK], n = 0;
+    for (int i = 0; i < r->rank; i++)
+        if (!(set >> i & 1u)) order[n++] = i;
+    r->kept = n;
+    for (int i = 0; i < r->rank; i++)
+        if (set >> i & 1u) order[n++] = i;
+    gni_reduce old = *r;
+    for (int i = 0; i < r->rank; i++) {
+        r->dim[i] = old.dim[order[i]];
+        for (int k = 0; k < r->program.n_in; k++) r->in[k].stride[i] = old.in[k].stride[order[i]];
+    }
+}
+
+// Reduces `a`, converted to `compute` first, over the axes in `set` into dtype `result`.
+static gn_array *gni_reduce_axes(gn_context *g, const char *fn, gni_reduction op, gn_array *a,
+                                 gn_dtype compute, gn_dtype result, uint32_t set, bool keep) {
+    gni_builder b;
+    gni_reduce r;
+    bool wide = gni_is_wide(compute) || gni_is_wide(a->dtype);
+    gn_array *product;
+    if (!gni_tree_settle(g, a, false, &product)) return NULL;
+    if (gni_is_pending(a) && !gni_is_const(a) &&
+        (a->expr->wide != wide || a->expr->insns + 2 > GNI_MAX_INSNS) && !gni_materialize(g, a))
+        return NULL;
+    gni_build_begin(&b, g, &a->shape, wide);
+    gni_program *p = &b.map.program;
+    int reg = gni_build_convert(&b, gni_build_value(&b, a), a->dtype, compute);
+    if (b.full) { // shared parts are counted once here, so this is rare
+        if (!gni_materialize(g, a)) return NULL;
+        gni_build_begin(&b, g, &a->shape, wide);
+        reg = gni_build_convert(&b, gni_build_value(&b, a), a->dtype, compute);
+    }
+    p->n_out = 1;
+    p->out_dtype[0] = compute;
+    p->out_reg[0] = reg;
+    gni_build_finish(p);
+    memset(&r, 0, sizeof r);
+    r.program = *p;
+    r.op = op;
+    r.domain = gni_domain_of(compute, wide);
+    r.rank = b.map.rank;
+    memcpy(r.dim, b.map.dim, sizeof r.dim);
+    memcpy(r.in, b.map.in, sizeof r.in);
+    gni_reorder_dims(&r, set);
+    gn_shape shape = gni_reduced_shape(&a->shape, set, keep);
+    gn_array *y = gni_array_new(g, result, &shape);
+    if (y == NULL) return NULL;
+    y->maker = fn;
+    y->buf = gni_buffer_new(g, (uint64_t)gni_elements(&shape) * gn_dtype_size(result));
+    if (y->buf != NULL && y->buf->bytes == 0) return y;
+    if (y->buf != NULL) {
+        gni_operand *ops[GNI_MAX_INPUTS + 1];
+        int n = 0;
+        for (int i = 0; i < r.program.n_in; i++) {
+            r.in[i].buf->refs++;
+            ops[n++] = &r.in[i];
+        }
+        r.out.buf = y->buf;
+        r.out.dtype = result;
+        r.kept = gni_merge_dims(&r.rank, r.dim, ops, n, r.kept);
+        bool ok = gni_run(g, GNI_JOB_REDUCE, &r, y);
+        for (int i = 0; i < r.program.n_in; i++) gni_buffer_release(g, r.in[i].buf);
+        if (ok) return y;
+    }
+    gni_unref(g, y);
+    return NULL;
+}
+
+static void gni_record_reduction(gn_context *g, gn_array *y, const char *fn,
+                                 gni_backward_fn backward, gn_array *a, uint32_t set,
+                                 uint32_t axes) {
+    if (y == NULL || !gni_tracks(g, &a, 1)) return;
+    gni_node *node = gni_record(g, y, fn, backward, &a, 1);
+    if (node == NULL) return;
+    node->param[0] = (int64_t)set;
+    node->param[1] = (axes & GN_KEEP) != 0;
+}
+
+// min and max of nothing have no value.
+static bool gni_not_empty(gn_context *g, const char *fn, const gn_array *a, uint32_t set) {
+    char text[200];
+    for (int i = 0; i < a->shape.rank; i++) {
+        if (!(set >> i & 1u) || a->shape.dim[i] != 0) continue;
+        gni_fail(g, GN_ERROR_SHAPE, "%s: axis %d of %s is empty", fn, i,
+                 gni_shape_text(text, sizeof text, &a->shape));
+        return false;
+    }
+    return true;
+}
+
+static gn_array *gni_simple_reduction(const char *fn, gni_reduction op, gni_backward_fn backward,
+                                      gn_array *a, uint32_t axes) {
+    gn_context *g = gni_begin(fn, &a, 1);
+    if (g == NULL) return NULL;
+    if (op == GNI_RED_SUM && gni_is_complex(a->dtype)) {
+        gn_scope_begin(g);
+        return gni_end_scope(g, gn_complex(gn_sum(gn_real(a), axes), gn_sum(gn_imag(a), axes)));
+    }
+    gn_array *y = NULL;
+    uint32_t set = gni_axes(g, fn, axes, a->shape.rank);
+    bool keep = (axes & GN_KEEP) != 0;
+    gn_dtype t = a->dtype, compute = t;
+    if (op == GNI_RED_SUM || op == GNI_RED_PROD) t = compute = gni_is_float(t) ? t : GN_I64;
+    if (op == GNI_RED_ANY || op == GNI_RED_ALL) t = compute = GN_BOOL;
+    if (set != ~0u && gni_real_only(g, fn, &a, 1)) {
+        bool extreme = op == GNI_RED_MIN || op == GNI_RED_MAX;
+        if (!extreme || gni_not_empty(g, fn, a, set))
+            y = gni_reduce_axes(g, fn, op, a, compute, t, set, keep);
+        if (backward != NULL) gni_record_reduction(g, y, fn, backward, a, set, axes);
+    }
+    return gni_end(g, y);
+}
+
+#define GN_X(fn, NAME, loop, form, back)                                                           \
+    GPUNUM_API gn_array *fn(gn_array *a, uint32_t axes) {                                          \
+        return gni_simple_reduction(#fn, GNI_RED_##NAME, back, a, axes);                           \
+    }
+GNI_REDUCE_AXES(GN_X)
+#undef GN_X
+
+// Elements that one result is made of.
+static int64_t gni_reduced_count(const gn_shape *s, uint32_t set) {
+    gn_shape part = gni_reduced_shape(s, ~set, false);
+    int64_t n = gni_elements(&part);
+    return n < 0 ? INT64_MAX : n; // where there is no result
+}
+
+GPUNUM_API gn_array *gn_mean(gn_array *a, uint32_t axes) {
+    gn_context *g = gni_begin("gn_mean", &a, 1);
+    if (g == NULL) return NULL;
+    if (gni_is_complex(a->dtype)) {
+        gn_scope_begin(g);
+        return gni_end_scope(g, gn_complex(gn_mean(gn_real(a), axes), gn_mean(gn_imag(a), axes)));
+    }
+    gn_array *y = NULL, *total = NULL;
+    uint32_t set = gni_axes(g, "gn_mean", axes, a->shape.rank);
+    if (set != ~0u && gni_real_only(g, "gn_mean", &a, 1)) {
+        gn_dtype t = gni_is_float(a->dtype) ? a->dtype : GN_F32;
+        // The sum of many float16 leaves their range long before the mean does.
+        gn_dtype acc = gni_is_float(a->dtype) ? (t == GN_F64 ? GN_F64 : GN_F32) : GN_I64;
+        total = gni_reduce_axes(g, "gn_mean", GNI_RED_SUM, a, acc, acc, set, (axes & GN_KEEP) != 0);
+        if (total != NULL) {
+            gn_array *src[2];
+            double konst[2] = {0.0, 0.0};
+            src[0] = total;
+            src[1] = NULL;
+            konst[1] = (double)gni_reduced_count(&a->shape, set);
+            gn_dtype div = acc == GN_I64 ? GN_F64 : acc;
+            gn_array *q = gni_apply(g, "gn_mean", GNI_OP_DIV, div, div, src, konst, 2);
+            if (q != NULL && div != t) {
+                y = gni_apply(g, "gn_mean", GNI_OP_CAST, div, t, &q, NULL, 1);
+                gni_unref(g, q);
+            } else {
+                y = q;
+            }
+            gni_unref(g, total);
+        }
+        gni_record_reduction(g, y, "gn_mean", gni_back_mean, a, set, axes);
+    }
+    return gni_end(g, y);
+}
+
+GPUNUM_API gn_array *gn_var(gn_array *a, uint32_t axes, int ddof) {
+    gn_context *g = gni_begin("gn_var", &a, 1);
+    if (g == NULL) return NULL;
+    gn_array *y = NULL;
+    uint32_t set = gni_axes(g, "gn_var", axes, a->shape.rank);
+    gn_scope_begin(g);
+    if (set != ~0u && gni_is_complex(a->dtype)) {
+        y = gn_add(gn_var(gn_real(a), axes, ddof), gn_var(gn_imag(a), axes, ddof));
+    } else if (set != ~0u) {
+        gn_dtype t = gni_is_float(a->dtype) ? a->dtype : GN_F32;
+        gn_array *x =
+            t == GN_F16 || t == GN_BF16 || t != a->dtype ? gn_cast(a, t == GN_F64 ? t : GN_F32) : a;
+        gn_array *centred = gn_square(gn_sub(x, gn_mean(x, axes | GN_KEEP)));
+        double n = (double)gni_reduced_count(&a->shape, set) - (double)ddof;
+        y = gn_div_s(gn_sum(centred, axes), n > 0.0 ? n : 0.0);
+        if (gn_dtype_of(y) != t) y = gn_cast(y, t);
+    }
+    return gni_end_scope(g, y);
+}
+
+// The root of a sum of squares. Its slope is infinite at 0, where all the squares' slopes are 0: the gradient
+// there is taken to be 0, as in PyTorch, not 0 times infinity.
+static gn_array *gni_root(gn_context *g, gn_array *squares) {
+    if (squares == NULL || !gni_tracks(g, &squares, 1)) return gn_sqrt(squares);
+    gn_array *zero = gn_eq_s(squares, 0.0);
+    return gn_where(zero, gn_zeros_like(squares),
+                    gn_sqrt(gn_where(zero, gn_ones_like(squares), squares)));
+}
+
+GPUNUM_API gn_array *gn_std(gn_array *a, uint32_t axes, int ddof) {
+    gn_context *g = gni_begin("gn_std", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    return gni_end_scope(g, gni_root(g, gn_var(a, axes, ddof)));
+}
+
+GPUNUM_API gn_array *gn_norm(gn_array *a, uint32_t axes) {
+    gn_context *g = gni_begin("gn_norm", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    const bool parts = gni_is_complex(a->dtype);
+    gn_array *x = parts ? gn_real(a) : a;
+    if (gn_dtype_of(x) != GN_F32 && gn_dtype_of(x) != GN_F64) x = gn_cast(x, GN_F32);
+    gn_array *squares = gn_square(x);
+    if (parts) squares = gn_add(squares, gn_square(gn_imag(a)));
+    gn_array *y = gni_root(g, gn_sum(squares, axes));
+    if (gni_is_float(a->dtype) && gn_dtype_of(y) != a->dtype) y = gn_cast(y, a->dtype);
+    return gni_end_scope(g, y);
+}
+
+GPUNUM_API gn_array *gn_count_nonzero(gn_array *a, uint32_t axes) {
+    gn_context *g = gni_begin("gn_count_nonzero", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    gn_array *truth = a->dtype == GN_BOOL ? a : gn_ne_s(a, 0.0);
+    return gni_end_scope(g, gn_sum(truth, axes));
+}
+
+static gn_array *gni_arg_reduction(const char *fn, gni_reduction op, gn_array *a, int axis) {
+    gn_context *g = gni_begin(fn, &a, 1);
+    if (g == NULL) return NULL;
+    gn_array *y = NULL;
+    uint32_t set = (1u << a->shape.rank) - 1u;
+    if (axis != GN_FLAT) {
+        int at = gni_axis(g, fn, axis, a->shape.rank);
+        set = at < 0 ? ~0u : 1u << at;
+    }
+    if (set != ~0u && gni_real_only(g, fn, &a, 1) && gni_not_empty(g, fn, a, set)) {
+        if (gni_reduced_count(&a->shape, set) > INT32_MAX)
+            gni_fail(g, GN_ERROR_SHAPE, "%s: more than 2^31 - 1 elements to choose from", fn);
+        else
+            y = gni_reduce_axes(g, fn, op, a, a->dtype, GN_I32, set, false);
+    }
+    return gni_end(g, y);
+}
+
+#define GN_X(fn, NAME, loop, form)                                                                 \
+    GPUNUM_API gn_array *fn(gn_array *a, int axis) {                                               \
+        return gni_arg_reduction(#fn, GNI_RED_##NAME, a, axis);                                    \
+    }
+GNI_REDUCE_PLACE(GN_X)
+#undef GN_X
+
+// ---- softmax and its relatives
+
+// Over the last axis of `a`, which is float; logsumexp drops that axis.
+static gn_array *gni_softmax_last(gn_context *g, const char *fn, gni_softmax_kind kind,
+                                  gn_array *a) {
+    gn_array *x = gni_contiguous(g, a);
+    if (x == NULL) return NULL;
+    gn_shape shape = a->shape;
+    if (kind == GNI_LOGSUMEXP) shape.dim[--shape.rank] = 0;
+    gn_array *y = gni_array_new(g, a->dtype, &shape);
+    if (y != NULL)
+        y->buf = gni_buffer_new(g, (uint64_t)gni_elements(&shape) * gn_dtype_size(a->dtype));
+    bool ok = y != NULL && y->buf != NULL;
+    if (ok && kind == GNI_LOGSUMEXP && a->shape.dim[a->shape.rank - 1] == 0) { // of nothing
+        gni_unref(g, x);
+        gni_unref(g, y);
+        return gni_const(g, a->dtype, &shape, -GNI_INF);
+    }
+    if (ok && gni_elements(&a->shape) > 0) {
+        gni_softmax s;
+        memset(&s, 0, sizeof s);
+        y->maker = fn;
+        s.kind = kind;
+        s.n = a->shape.dim[a->shape.rank - 1];
+        s.rows = gni_elements(&a->shape) / s.n;
+        s.row_stride = s.n;
+        s.in.buf = x->buf;
+        s.in.dtype = a->dtype;
+        s.in.offset = x->offset;
+        s.out.buf = y->buf;
+        s.out.dtype = a->dtype;
+        ok = gni_run(g, GNI_JOB_SOFTMAX, &s, y);
+    }
+    gni_unref(g, x);
+    if (ok) return y;
+    gni_unref(g, y);
+    return NULL;
+}
+
+static gn_array *gni_softmax_axis(const char *fn, gni_softmax_kind kind, gni_backward_fn backward,
+                                  gn_array *a, int axis) {
+    gn_context *g = gni_begin(fn, &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    gn_array *y = NULL;
+    int at = gni_axis(g, fn, axis, a->shape.rank);
+    if (at >= 0 && gni_real_only(g, fn, &a, 1)) {
+        g->no_grad++; // recorded as one op
+        gn_array *x = gni_is_float(a->dtype) ? a : gn_cast(a, GN_F32);
+        bool last = at == a->shape.rank - 1;
+        gn_array *moved = last ? x : gn_move_axis(x, at, -1);
+        if (moved != NULL) {
+            gn_array *result = gni_softmax_last(g, fn, kind, moved);
+            result = gni_adopt(g, result);
+            y = last || result == NULL ? result : gn_move_axis(result, -1, at);
+        }
+        g->no_grad--;
+        if (y != NULL && gni_tracks(g, &a, 1)) {
+            gni_node *node = gni_record(g, y, fn, backward, &a, 1);
+            if (node != NULL) node->param[0] = at;
+        }
+    }
+    return gni_end_scope(g, y);
+}
+
+GPUNUM_API gn_array *gn_softmax(gn_array *a, int axis) {
+    return gni_softmax_axis("gn_softmax", GNI_SOFTMAX, gni_back_softmax, a, axis);
+}
+GPUNUM_API gn_array *gn_log_softmax(gn_array *a, int axis) {
+    return gni_softmax_axis("gn_log_softmax", GNI_LOG_SOFTMAX, gni_back_log_softmax, a, axis);
+}
+
+GPUNUM_API gn_array *gn_logsumexp(gn_array *a, uint32_t axes) {
+    gn_context *g = gni_begin("gn_logsumexp", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    gn_array *y = NULL;
+    uint32_t set = gni_axes(g, "gn_logsumexp", axes, a->shape.rank);
+    if (set != ~0u && gni_real_only(g, "gn_logsumexp", &a, 1)) {
+        g->no_grad++;
+        gn_array *x = gni_is_float(a->dtype) ? a : gn_cast(a, GN_F32);
+        // Reduced axes to the back, as one.
+        int order[GN_MAX_RANK], n = 0;
+        gn_shape flat = gni_reduced_shape(&a->shape, set, false);
+        for (int i = 0; i < a->shape.rank; i++)
+            if (!(set >> i & 1u)) order[n++] = i;
+        for (int i = 0; i < a->shape.rank; i++)
+            if (set >> i & 1u) order[n++] = i;
+        gn_array *moved = a->shape.rank > 0 ? gn_permute_axes(x, order, n) : x;
+        flat.dim[flat.rank++] = gni_reduced_count(&a->shape, set);
+        gn_array *rows = gn_reshape(moved, flat);
+        gn_array *result =
+            rows != NULL ? gni_softmax_last(g, "gn_logsumexp", GNI_LOGSUMEXP, rows) : NULL;
+        result = gni_adopt(g, result);
+        gn_shape shape = gni_reduced_shape(&a->shape, set, (axes & GN_KEEP) != 0);
+        y = result != NULL && (axes & GN_KEEP) ? gn_reshape(result, shape) : result;
+        g->no_grad--;
+        gni_record_reduction(g, y, "gn_logsumexp", gni_back_logsumexp, a, set, axes);
+    }
+    return gni_end_scope(g, y);
+}

@@ -1,0 +1,965 @@
+// >>cpu_kernels
+// Loops of the CPU backend, compiled per pass: one kernel per op and register domain, conversions,
+// folds for reductions, softmax pieces, random numbers. From outside: the table GNI_FN(gni_isa_table).
+
+// ---- vector functions that only ops need
+
+#define gni_vinf GNI_FN(gni_ck_inf)
+#define gni_vsign GNI_FN(gni_ck_sign)
+#define gni_vtruth GNI_FN(gni_ck_truth)
+#define gni_vrsqrt GNI_FN(gni_ck_rsqrt)
+#define gni_vsilu GNI_FN(gni_ck_silu)
+
+GNI_INLINE gni_vf gni_vinf(void) { return gni_vset((float)INFINITY); }
+GNI_INLINE gni_vf gni_vsign(gni_vf a) {
+    gni_vf zero = gni_vset(0.0f), one = gni_vset(1.0f);
+    gni_vf r = gni_ksel(gni_kgt(a, zero), one, gni_ksel(gni_klt(a, zero), -one, zero));
+    return gni_ksel(gni_knan(a), a, r);
+}
+GNI_INLINE gni_vi gni_vtruth(gni_vf a) { return gni_vne(a, gni_vset(0.0f)); }
+GNI_INLINE gni_vf gni_vrsqrt(gni_vf a) { return gni_vset(1.0f) / gni_vsqrt(a); }
+// a * sigmoid(a); far down the product stays normal for longer than the sigmoid does.
+GNI_INLINE gni_vf gni_vsilu(gni_vf a) {
+    gni_vf y = a * gni_vsigmoid(a);
+    gni_vk below = gni_klt(a, gni_vset(-80.0f));
+    if (!gni_kany(below)) return y;
+    gni_vf b = gni_vmaxc(a, gni_vset(-300.0f)), h = gni_vexp(b * gni_vset(0.5f));
+    return gni_ksel(below, b * h * h, y);
+}
+// ---- kernels
+
+#define GNI_KERNEL(name)                                                                           \
+    static void GNI_FN(name)(void *dst, const void *pa, const void *pb, const void *pc, int n)
+
+// float32 operands a, b, c; the result is stored by PUT.
+#define GNI_PUT_FLOAT(x) gni_vstore((float *)dst + i, (x))
+#define GNI_PUT_TRUTH(x) gni_vstorei((int32_t *)dst + i, gni_vmask01(x))
+#define GNI_FLOAT_1(name, PUT, F)                                                                  \
+    GNI_KERNEL(name) {                                                                             \
+        GNI_UNUSED(pb);                                                                            \
+        GNI_UNUSED(pc);                                                                            \
+        for (int i = 0; i < n; i += GNI_VW) {                                                      \
+            gni_vf a = gni_vload((const float *)pa + i);                                           \
+            PUT(F);                                                                                \
+        }                                                                                          \
+    }
+#define GNI_FLOAT_2(name, PUT, F)                                                                  \
+    GNI_KERNEL(name) {                                                                             \
+        GNI_UNUSED(pc);                                                                            \
+        for (int i = 0; i < n; i += GNI_VW) {                                                      \
+            gni_vf a = gni_vload((const float *)pa + i);                                           \
+            gni_vf b = gni_vload((const float *)pb + i);                                           \
+            PUT(F);                                                                                \
+        }                                                                                          \
+    }
+#define GN_X(fn, NAME, F, D, gF, da) GNI_FLOAT_1(gni_kf_##NAME, GNI_PUT_FLOAT, F)
+GNI_UNARY_FLOAT(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, I, gF, gI, da) GNI_FLOAT_1(gni_kf_##NAME, GNI_PUT_FLOAT, F)
+GNI_UNARY_ANY(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, I, gF, gI) GNI_FLOAT_1(gni_kf_##NAME, GNI_PUT_TRUTH, F)
+GNI_UNARY_BOOL(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, gF, da, db) GNI_FLOAT_2(gni_kf_##NAME, GNI_PUT_FLOAT, F)
+GNI_BINARY_FLOAT(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, I, gF, gI, da, db) GNI_FLOAT_2(gni_kf_##NAME, GNI_PUT_FLOAT, F)
+GNI_BINARY_ANY(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, I, gF, gI) GNI_FLOAT_2(gni_kf_##NAME, GNI_PUT_TRUTH, F)
+GNI_COMPARE(GN_X)
+#undef GN_X
+GNI_FLOAT_1(gni_kf_TO_BOOL, GNI_PUT_TRUTH, gni_vtruth(a))
+
+// Integer operands, 16 at a time in loops of fixed length, which compilers turn into vectors.
+#define GNI_INT_1(name, TT, UU, I)                                                                 \
+    GNI_KERNEL(name) {                                                                             \
+        typedef TT T;                                                                              \
+        typedef UU UT;                                                                             \
+        GNI_UNUSED(pb);                                                                            \
+        GNI_UNUSED(pc);                                                                            \
+        GNI_UNUSED((UT)0);                                                                         \
+        for (int i = 0; i < n; i += 16) {                                                          \
+            T x[16], r[16];                                                                        \
+            memcpy(x, (const T *)pa + i, sizeof x);                                                \
+            for (int j = 0; j < 16; j++) {                                                         \
+                T a = x[j];                                                                        \
+                r[j] = (T)(I);                                                                     \
+            }                                                                                      \
+            memcpy((T *)dst + i, r, sizeof r);                                                     \
+        }                                                                                          \
+    }
+#define GNI_INT_2(name, TT, UU, I)                                                                 \
+    GNI_KERNEL(name) {                                                                             \
+        typedef TT T;                                                                              \
+        typedef UU UT;                                                                             \
+        GNI_UNUSED(pc);                                                                            \
+        GNI_UNUSED((UT)0);                                                                         \
+        for (int i = 0; i < n; i += 16) {                                                          \
+            T x[16], y[16], r[16];                                                                 \
+            memcpy(x, (const T *)pa + i, sizeof x);                                                \
+            memcpy(y, (const T *)pb + i, sizeof y);                                                \
+            for (int j = 0; j < 16; j++) {                                                         \
+                T a = x[j], b = y[j];                                                              \
+                r[j] = (T)(I);                                                                     \
+            }                                                                                      \
+            memcpy((T *)dst + i, r, sizeof r);                                                     \
+        }                                                                                          \
+    }
+#define GNI_INT_TABLES                                                                             \
+    GNI_UNARY_ANY(GNI_X1)                                                                          \
+    GNI_UNARY_BOOL(GNI_X1B) GNI_BINARY_ANY(GNI_X2) GNI_COMPARE(GNI_X2B) GNI_BINARY_INT(GNI_X2I)
+
+#define GNI_T(name) name##_i32
+#define GNI_X1(fn, NAME, F, D, I, gF, gI, da) GNI_INT_1(gni_ki_##NAME, int32_t, uint32_t, I)
+#define GNI_X1B(fn, NAME, F, D, I, gF, gI) GNI_INT_1(gni_ki_##NAME, int32_t, uint32_t, I)
+#define GNI_X2(fn, NAME, F, D, I, gF, gI, da, db) GNI_INT_2(gni_ki_##NAME, int32_t, uint32_t, I)
+#define GNI_X2B(fn, NAME, F, D, I, gF, gI) GNI_INT_2(gni_ki_##NAME, int32_t, uint32_t, I)
+#define GNI_X2I(fn, NAME, I, gI) GNI_INT_2(gni_ki_##NAME, int32_t, uint32_t, I)
+GNI_INT_TABLES
+#undef GNI_T
+#undef GNI_X1
+#undef GNI_X1B
+#undef GNI_X2
+#undef GNI_X2B
+#undef GNI_X2I
+#define GNI_T(name) name##_u32
+#define GNI_X1(fn, NAME, F, D, I, gF, gI, da) GNI_INT_1(gni_ku_##NAME, uint32_t, uint32_t, I)
+#define GNI_X1B(fn, NAME, F, D, I, gF, gI) GNI_INT_1(gni_ku_##NAME, uint32_t, uint32_t, I)
+#define GNI_X2(fn, NAME, F, D, I, gF, gI, da, db) GNI_INT_2(gni_ku_##NAME, uint32_t, uint32_t, I)
+#define GNI_X2B(fn, NAME, F, D, I, gF, gI) GNI_INT_2(gni_ku_##NAME, uint32_t, uint32_t, I)
+#define GNI_X2I(fn, NAME, I, gI) GNI_INT_2(gni_ku_##NAME, uint32_t, uint32_t, I)
+GNI_INT_TABLES
+#undef GNI_T
+#undef GNI_X1
+#undef GNI_X1B
+#undef GNI_X2
+#undef GNI_X2B
+#undef GNI_X2I
+#undef GNI_INT_TABLES
+
+// Ops without a row in the tables.
+#define GNI_VECTOR_1(name, load, TP, store, TR, F)                                                 \
+    GNI_KERNEL(name) {                                                                             \
+        GNI_UNUSED(pb);                                                                            \
+        GNI_UNUSED(pc);                                                                            \
+        for (int i = 0; i < n; i += GNI_VW) store((TR *)dst + i, F(load((const TP *)pa + i)));     \
+    }
+#define gni_vround_f16 GNI_FN(gni_ck_round_f16)
+#define gni_vround_bf16 GNI_FN(gni_ck_round_bf16)
+#define gni_vwrap_i8 GNI_FN(gni_ck_wrap_i8)
+GNI_INLINE gni_vf gni_vround_f16(gni_vf x) {
+    uint16_t h[GNI_VW];
+    gni_vstore_f16(h, x);
+    return gni_vload_f16(h);
+}
+GNI_INLINE gni_vf gni_vround_bf16(gni_vf x) { return gni_vbf16_float(gni_vfloat_bf16(x)); }
+GNI_INLINE gni_vi gni_vwrap_i8(gni_vi x) { return gni_vu_i(gni_vi_u(x) << 24) >> 24; }
+#define GNI_WRAP_U8(x) ((x)&255)
+#define GNI_SAME(x) (x)
+GNI_VECTOR_1(gni_kx_I_TO_F, gni_vloadi, int32_t, gni_vstore, float, gni_itov)
+GNI_VECTOR_1(gni_kx_U_TO_F, gni_vloadu, uint32_t, gni_vstore, float, gni_utov)
+GNI_VECTOR_1(gni_kx_F_TO_I, gni_vload, float, gni_vstorei, int32_t, gni_vtoi)
+GNI_VECTOR_1(gni_kx_F_TO_U, gni_vload, float, gni_vstoreu, uint32_t, gni_vtou)
+GNI_VECTOR_1(gni_kx_ROUND_F16, gni_vload, float, gni_vstore, float, gni_vround_f16)
+GNI_VECTOR_1(gni_kx_ROUND_BF16, gni_vload, float, gni_vstore, float, gni_vround_bf16)
+GNI_VECTOR_1(gni_kx_WRAP_U8, gni_vloadi, int32_t, gni_vstorei, int32_t, GNI_WRAP_U8)
+GNI_VECTOR_1(gni_kx_WRAP_I8, gni_vloadi, int32_t, gni_vstorei, int32_t, gni_vwrap_i8)
+GNI_VECTOR_1(gni_kx_COPY, gni_vloadi, int32_t, gni_vstorei, int32_t, GNI_SAME)
+GNI_INT_1(gni_ki_TO_BOOL, int32_t, uint32_t, a != 0)
+#undef GNI_VECTOR_1
+#undef GNI_WRAP_U8
+#undef GNI_SAME
+
+GNI_KERNEL(gni_kx_WHERE) {
+    for (int i = 0; i < n; i += GNI_VW) {
+        gni_vk no = gni_kieq(gni_vloadi((const int32_t *)pa + i), gni_vseti(0));
+        gni_vi b = gni_vloadi((const int32_t *)pb + i), c = gni_vloadi((const int32_t *)pc + i);
+        gni_vstorei((int32_t *)dst + i, gni_kseli(no, c, b));
+    }
+}
+GNI_KERNEL(gni_kf_FMA) {
+    for (int i = 0; i < n; i += GNI_VW) {
+        gni_vf a = gni_vload((const float *)pa + i), b = gni_vload((const float *)pb + i);
+        gni_vf c = gni_vload((const float *)pc + i);
+#if GNI_V_FUSED
+        gni_vstore((float *)dst + i, gni_vfma(a, b, c));
+#else
+        // The product is exact in float64, and so is rounding the sum twice but for rare ties.
+        float x[GNI_VW], y[GNI_VW], z[GNI_VW];
+        gni_vstore(x, a);
+        gni_vstore(y, b);
+        gni_vstore(z, c);
+        for (int j = 0; j < GNI_VW; j++) x[j] = (float)((double)x[j] * (double)y[j] + (double)z[j]);
+        memcpy((float *)dst + i, x, sizeof x);
+#endif
+    }
+}
+GNI_KERNEL(gni_ki_FMA) {
+    for (int i = 0; i < n; i += GNI_VW) {
+        gni_vu a = gni_vloadu((const uint32_t *)pa + i), b = gni_vloadu((const uint32_t *)pb + i);
+        gni_vstoreu((uint32_t *)dst + i, a * b + gni_vloadu((const uint32_t *)pc + i));
+    }
+}
+
+static const gni_kernel GNI_FN(gni_kernels_narrow)[GNI_OP_COUNT * 3] = {
+#define GN_X(fn, NAME, F, D, gF, da) GNI_FN(gni_kf_##NAME), NULL, NULL,
+    GNI_UNARY_FLOAT(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, I, gF, gI, da)                                                        \
+    GNI_FN(gni_kf_##NAME), GNI_FN(gni_ki_##NAME), GNI_FN(gni_ku_##NAME),
+        GNI_UNARY_ANY(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, I, gF, gI)                                                            \
+    GNI_FN(gni_kf_##NAME), GNI_FN(gni_ki_##NAME), GNI_FN(gni_ku_##NAME),
+            GNI_UNARY_BOOL(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, gF, da, db) GNI_FN(gni_kf_##NAME), NULL, NULL,
+                GNI_BINARY_FLOAT(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, I, gF, gI, da, db)                                                    \
+    GNI_FN(gni_kf_##NAME), GNI_FN(gni_ki_##NAME), GNI_FN(gni_ku_##NAME),
+                    GNI_BINARY_ANY(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, F, D, I, gF, gI)                                                            \
+    GNI_FN(gni_kf_##NAME), GNI_FN(gni_ki_##NAME), GNI_FN(gni_ku_##NAME),
+                        GNI_COMPARE(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, I, gI) NULL, GNI_FN(gni_ki_##NAME), GNI_FN(gni_ku_##NAME),
+                            GNI_BINARY_INT(GN_X)
+#undef GN_X
+#define GNI_SAME(name) GNI_FN(name), GNI_FN(name), GNI_FN(name)
+                                GNI_SAME(gni_kx_WHERE),
+    GNI_FN(gni_kf_FMA),
+    GNI_FN(gni_ki_FMA),
+    GNI_FN(gni_ki_FMA),
+    GNI_SAME(gni_kx_COPY), // CAST
+    GNI_SAME(gni_kx_COPY), // CONST
+    GNI_SAME(gni_kx_I_TO_F),
+    GNI_SAME(gni_kx_U_TO_F),
+    GNI_SAME(gni_kx_F_TO_I),
+    GNI_SAME(gni_kx_F_TO_U),
+    GNI_FN(gni_kf_TO_BOOL),
+    GNI_FN(gni_ki_TO_BOOL),
+    GNI_FN(gni_ki_TO_BOOL),
+    GNI_SAME(gni_kx_ROUND_F16),
+    GNI_SAME(gni_kx_ROUND_BF16),
+    GNI_SAME(gni_kx_COPY), // ROUND_F32
+    GNI_SAME(gni_kx_WRAP_U8),
+    GNI_SAME(gni_kx_WRAP_I8),
+    GNI_SAME(gni_kx_COPY), // WRAP_U32
+    GNI_SAME(gni_kx_COPY), // WRAP_I32
+#undef GNI_SAME
+};
+
+// ---- memory to registers and back
+
+#define GNI_LOAD_HALF(name, load)                                                                  \
+    static void GNI_FN(name)(void *dst, const void *src, int64_t n) {                              \
+        float *d = (float *)dst;                                                                   \
+        const uint16_t *s = (const uint16_t *)src;                                                 \
+        int64_t i = 0;                                                                             \
+        for (; i + GNI_VW <= n; i += GNI_VW) gni_vstore(d + i, load(s + i));                       \
+        if (i == n) return;                                                                        \
+        uint16_t h[GNI_VW] = {0};                                                                  \
+        float f[GNI_VW];                                                                           \
+        memcpy(h, s + i, sizeof(uint16_t) * (size_t)(n - i));                                      \
+        gni_vstore(f, load(h));                                                                    \
+        memcpy(d + i, f, sizeof(float) * (size_t)(n - i));                                         \
+    }
+#define GNI_STORE_HALF(name, store)                                                                \
+    static void GNI_FN(name)(void *dst, const void *src, int64_t n) {                              \
+        uint16_t *d = (uint16_t *)dst;                                                             \
+        const float *s = (const float *)src;                                                       \
+        int64_t i = 0;                                                                             \
+        for (; i + GNI_VW <= n; i += GNI_VW) store(d + i, gni_vload(s + i));                       \
+        if (i == n) return;                                                                        \
+        uint16_t h[GNI_VW];                                                                        \
+        store(h, gni_vloadn(s + i, (int)(n - i)));                                                 \
+        memcpy(d + i, h, sizeof(uint16_t) * (size_t)(n - i));                                      \
+    }
+// 8-bit items, GNI_VW at a time.
+#define gni_vb GNI_FN(gni_vecb)
+#define gni_vload_u8 GNI_FN(gni_ck_load_u8)
+#define gni_vload_i8 GNI_FN(gni_ck_load_i8)
+#define gni_vstore_8 GNI_FN(gni_ck_store_8)
+#if GNI_VW > 1
+typedef uint8_t gni_vb __attribute__((vector_size(GNI_VW)));
+#endif
+GNI_INLINE gni_vi gni_vload_u8(const uint8_t *p) {
+#if defined(GNI_PASS_AVX512)
+    return (gni_vi)_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
+#elif defined(GNI_PASS_AVX2)
+    return (gni_vi)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p));
+#elif GNI_V_SSE2
+    int32_t t;
+    memcpy(&t, p, sizeof t);
+    __m128i zero = _mm_setzero_si128(), x = _mm_cvtsi32_si128(t);
+    return (gni_vi)_mm_unpacklo_epi16(_mm_unpacklo_epi8(x, zero), zero);
+#elif GNI_VW == 1
+    return *p;
+#else
+    gni_vb t;
+    memcpy(&t, p, sizeof t);
+    return __builtin_convertvector(t, gni_vi);
+#endif
+}
+GNI_INLINE gni_vi gni_vload_i8(const uint8_t *p) { return gni_vwrap_i8(gni_vload_u8(p)); }
+// The low 8 bits of each lane.
+GNI_INLINE void gni_vstore_8(uint8_t *p, gni_vi x) {
+#if defined(GNI_PASS_AVX512)
+    _mm_storeu_si128((__m128i *)(void *)p, _mm512_cvtepi32_epi8((__m512i)x));
+#elif defined(GNI_PASS_AVX2) || GNI_V_SSE2
+    gni_vi y = x & 255;
+#if defined(GNI_PASS_AVX2)
+    __m128i t = _mm_packs_epi32(_mm256_castsi256_si128((__m256i)y),
+                                _mm256_extracti128_si256((__m256i)y, 1));
+#else
+    __m128i t = _mm_packs_epi32((__m128i)y, (__m128i)y);
+#endif
+    t = _mm_packus_epi16(t, t);
+    memcpy(p, &t, GNI_VW);
+#elif GNI_VW == 1
+    *p = (uint8_t)(x & 255);
+#else
+    gni_vb t = __builtin_convertvector(x & 255, gni_vb);
+    memcpy(p, &t, sizeof t);
+#endif
+}
+#define GNI_LOAD_8(name, T, load)                                                                  \
+    static void GNI_FN(name)(void *dst, const void *src, int64_t n) {                              \
+        int32_t *d = (int32_t *)dst;                                                               \
+        const uint8_t *s = (const uint8_t *)src;                                                   \
+        int64_t i = 0;                                                                             \
+        for (; i + GNI_VW <= n; i += GNI_VW) gni_vstorei(d + i, load(s + i));                      \
+        for (; i < n; i++) d[i] = (T)s[i];                                                         \
+    }
+#define GNI_STORE_8(name, V, E)                                                                    \
+    static void GNI_FN(name)(void *dst, const void *src, int64_t n) {                              \
+        uint8_t *d = (uint8_t *)dst;                                                               \
+        const int32_t *s = (const int32_t *)src;                                                   \
+        int64_t i = 0;                                                                             \
+        for (; i + GNI_VW <= n; i += GNI_VW) {                                                     \
+            gni_vi x = gni_vloadi(s + i);                                                          \
+            gni_vstore_8(d + i, V);                                                                \
+        }                                                                                          \
+        for (; i < n; i++) d[i] = (uint8_t)E(s[i]);                                                \
+    }
+#define GNI_TRUTH(x) ((x) != 0)
+#define GNI_LOW(x) ((x)&255)
+GNI_LOAD_HALF(gni_load_f16, gni_vload_f16)
+GNI_LOAD_HALF(gni_load_bf16, gni_vload_bf16)
+GNI_STORE_HALF(gni_store_f16, gni_vstore_f16)
+GNI_STORE_HALF(gni_store_bf16, gni_vstore_bf16)
+GNI_LOAD_8(gni_load_u8, uint8_t, gni_vload_u8)
+GNI_LOAD_8(gni_load_i8, int8_t, gni_vload_i8)
+GNI_STORE_8(gni_store_u8, x, GNI_LOW)
+GNI_STORE_8(gni_store_bool, gni_kmask(gni_knot(gni_kieq(x, gni_vseti(0)))) & 1, GNI_TRUTH)
+#undef GNI_LOAD_HALF
+#undef GNI_STORE_HALF
+#undef GNI_LOAD_8
+#undef GNI_STORE_8
+#undef GNI_TRUTH
+#undef GNI_LOW
+
+// By dtype: F32, F16, BF16, F64, I32, I64, U8, I8, U32, BOOL, C64, C128.
+static const gni_convert_fn GNI_FN(gni_load_table)[GN_DTYPE_COUNT] = {NULL,
+                                                                      GNI_FN(gni_load_f16),
+                                                                      GNI_FN(gni_load_bf16),
+                                                                      NULL,
+                                                                      NULL,
+                                                                      NULL,
+                                                                      GNI_FN(gni_load_u8),
+                                                                      GNI_FN(gni_load_i8),
+                                                                      NULL,
+                                                                      GNI_FN(gni_load_u8),
+                                                                      NULL,
+                                                                      NULL};
+static const gni_convert_fn GNI_FN(gni_store_table)[GN_DTYPE_COUNT] = {NULL,
+                                                                       GNI_FN(gni_store_f16),
+                                                                       GNI_FN(gni_store_bf16),
+                                                                       NULL,
+                                                                       NULL,
+                                                                       NULL,
+                                                                       GNI_FN(gni_store_u8),
+                                                                       GNI_FN(gni_store_u8),
+                                                                       NULL,
+                                                                       GNI_FN(gni_store_bool),
+                                                                       NULL,
+                                                                       NULL};
+
+// Registers to memory past the caches, for results that no cache could hold. Both sides are aligned to
+// 64 bytes; without a destination it waits until all has arrived.
+static void GNI_FN(gni_stream)(void *dst, const void *src, int64_t bytes) {
+#if defined(GNI_PASS_AVX512) || defined(GNI_PASS_AVX2) || GNI_V_SSE2
+    char *d = (char *)dst;
+    const char *s = (const char *)src;
+    if (d == NULL) _mm_sfence();
+    for (int64_t i = 0; i < bytes; i += 64) {
+#if defined(GNI_PASS_AVX512)
+        _mm512_stream_si512((__m512i *)(void *)(d + i), _mm512_loadu_si512((const void *)(s + i)));
+#elif defined(GNI_PASS_AVX2)
+        _mm256_stream_si256((__m256i *)(void *)(d + i),
+                            _mm256_loadu_si256((const __m256i *)(const void *)(s + i)));
+        _mm256_stream_si256((__m256i *)(void *)(d + i + 32),
+                            _mm256_loadu_si256((const __m256i *)(const void *)(s + i + 32)));
+#else
+        for (int k = 0; k < 64; k += 16)
+            _mm_stream_si128((__m128i *)(void *)(d + i + k),
+                             _mm_loadu_si128((const __m128i *)(const void *)(s + i + k)));
+#endif
+    }
+#else
+    if (dst != NULL) memcpy(dst, src, (size_t)bytes);
+#endif
+}
+
+// ---- folds of contiguous elements
+
+// 64 running sums whatever the width of a vector, joined in one order: the same bits from every pass.
+static double GNI_FN(gni_sum_block)(const float *x, int64_t n) {
+    float lane[16];
+    int64_t whole = n & ~(int64_t)63;
+    for (int g = 0; g < 16; g += GNI_VW) {
+        gni_vf s[4], a = gni_vset(0.0f), b = a, c = a, d = a;
+        const float *p = x + g;
+        for (int64_t i = 0; i < whole; i += 64, p += 64) {
+            a += gni_vload(p);
+            b += gni_vload(p + 16);
+            c += gni_vload(p + 32);
+            d += gni_vload(p + 48);
+        }
+        s[0] = a, s[1] = b, s[2] = c, s[3] = d;
+        for (int64_t i = whole + g, k = 0; i < n; i += 16, k++)
+            s[k] += n - i >= GNI_VW ? gni_vload(x + i) : gni_vloadn(x + i, (int)(n - i));
+        gni_vstore(lane + g, (s[0] + s[2]) + (s[1] + s[3]));
+    }
+    double t[8];
+    for (int i = 0; i < 8; i++) t[i] = (double)lane[i] + (double)lane[i + 8];
+    return ((t[0] + t[4]) + (t[2] + t[6])) + ((t[1] + t[5]) + (t[3] + t[7]));
+}
+static void GNI_FN(gni_fold_sum_f)(gni_acc *acc, const void *x, int64_t n, int64_t at) {
+    GNI_UNUSED(at);
+    for (int64_t i = 0; i < n; i += GNI_SUM_BLOCK)
+        acc->d += GNI_FN(gni_sum_block)((const float *)x + i, GNI_MIN(n - i, GNI_SUM_BLOCK));
+}
+static void GNI_FN(gni_fold_prod_f)(gni_acc *acc, const void *x, int64_t n, int64_t at) {
+    const float *p = (const float *)x;
+    double s[16];
+    int64_t i = 0;
+    GNI_UNUSED(at);
+    for (int j = 0; j < 16; j++) s[j] = 1.0;
+    for (; i + 16 <= n; i += 16)
+        for (int j = 0; j < 16; j++) s[j] *= (double)p[i + j];
+    for (; i < n; i++) s[i & 15] *= (double)p[i];
+    for (int h = 8; h > 0; h /= 2)
+        for (int j = 0; j < h; j++) s[j] *= s[j + h];
+    acc->d *= s[0];
+}
+
+// The smallest (PICK gni_vminc) or largest element; NaN if there is one.
+#define GNI_EXTREME_BLOCK(name, PICK)                                                              \
+    static float GNI_FN(name)(const float *p, int64_t n) {                                         \
+        float t[4 * GNI_VW];                                                                       \
+        if (n < 4 * GNI_VW) { /* too few for vectors: fill up with the first */                    \
+            for (int i = 0; i < 4 * GNI_VW; i++) t[i] = p[i < n ? i : 0];                          \
+            p = t;                                                                                 \
+            n = 4 * GNI_VW;                                                                        \
+        }                                                                                          \
+        gni_vf a = gni_vload(p), b = gni_vload(p + GNI_VW), c = gni_vload(p + 2 * GNI_VW),         \
+               d = gni_vload(p + 3 * GNI_VW);                                                      \
+        gni_vk nan =                                                                               \
+            gni_kor(gni_kor(gni_knan(a), gni_knan(b)), gni_kor(gni_knan(c), gni_knan(d)));         \
+        for (int64_t i = 4 * GNI_VW; i < n; i += 4 * GNI_VW) {                                     \
+            i = GNI_MIN(i, n - 4 * GNI_VW); /* the last vectors overlap those before */            \
+            gni_vf x = gni_vload(p + i), y = gni_vload(p + i + GNI_VW);                            \
+            gni_vf z = gni_vload(p + i + 2 * GNI_VW), w = gni_vload(p + i + 3 * GNI_VW);           \
+            nan = gni_kor(nan, gni_kor(gni_knan(x), gni_knan(y)));                                 \
+            nan = gni_kor(nan, gni_kor(gni_knan(z), gni_knan(w)));                                 \
+            a = PICK(a, x);                                                                        \
+            b = PICK(b, y);                                                                        \
+            c = PICK(c, z);                                                                        \
+            d = PICK(d, w);                                                                        \
+        }                                                                                          \
+        if (gni_kany(nan)) return (float)NAN;                                                      \
+        gni_vstore(t, PICK(PICK(a, b), PICK(c, d)));                                               \
+        for (int h = GNI_VW / 2; h > 0; h /= 2)                                                    \
+            for (int j = 0; j < h; j++)                                                            \
+                if (GNI_BETTER(t[j + h], t[j])) t[j] = t[j + h];                                   \
+        return t[0];                                                                               \
+    }
+#define GNI_FOLD_EXTREME(name, BLOCK)                                                              \
+    static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
+        GNI_UNUSED(at);                                                                            \
+        if (n <= 0 || acc->d != acc->d) return;                                                    \
+        double m = (double)GNI_FN(BLOCK)((const float *)x, n);                                     \
+        if (m != m || GNI_BETTER(m, acc->d)) acc->d = m;                                           \
+    }
+// The place as well: a block is searched only when it has something better.
+#define GNI_FOLD_PLACE(name, BLOCK)                                                                \
+    static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
+        const float *p = (const float *)x;                                                         \
+        for (int64_t i = 0; i < n && acc->d == acc->d; i += GNI_SUM_BLOCK) {                       \
+            int64_t m = GNI_MIN(n - i, GNI_SUM_BLOCK), j = 0;                                      \
+            float best = GNI_FN(BLOCK)(p + i, m);                                                  \
+            if (best == best && !GNI_BETTER((double)best, acc->d)) continue;                       \
+            while (j < m && !(best == best ? p[i + j] == best : p[i + j] != p[i + j])) j++;        \
+            acc->d = (double)best;                                                                 \
+            acc->at = at + i + j;                                                                  \
+        }                                                                                          \
+    }
+#define GNI_BETTER(x, y) ((x) < (y))
+GNI_EXTREME_BLOCK(gni_min_block, gni_vminc)
+GNI_FOLD_EXTREME(gni_fold_min_f, gni_min_block)
+GNI_FOLD_PLACE(gni_fold_argmin_f, gni_min_block)
+#undef GNI_BETTER
+#define GNI_BETTER(x, y) ((x) > (y))
+GNI_EXTREME_BLOCK(gni_max_block, gni_vmaxc)
+GNI_FOLD_EXTREME(gni_fold_max_f, gni_max_block)
+GNI_FOLD_PLACE(gni_fold_argmax_f, gni_max_block)
+#undef GNI_BETTER
+#undef GNI_EXTREME_BLOCK
+#undef GNI_FOLD_EXTREME
+#undef GNI_FOLD_PLACE
+
+// Truth: all stops at the first 0, any at the first that is not.
+#define GNI_FOLD_TRUTH(name, T, STOP, VALUE)                                                       \
+    static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
+        const T *p = (const T *)x;                                                                 \
+        int64_t i = 0;                                                                             \
+        GNI_UNUSED(at);                                                                            \
+        for (; i + 64 <= n && acc->i != VALUE; i += 64) {                                          \
+            int found = 0;                                                                         \
+            for (int j = 0; j < 64; j++) found |= p[i + j] STOP 0;                                 \
+            if (found) acc->i = VALUE;                                                             \
+        }                                                                                          \
+        for (; i < n && acc->i != VALUE; i++)                                                      \
+            if (p[i] STOP 0) acc->i = VALUE;                                                       \
+    }
+GNI_FOLD_TRUTH(gni_fold_any_f, float, !=, 1)
+GNI_FOLD_TRUTH(gni_fold_all_f, float, ==, 0)
+GNI_FOLD_TRUTH(gni_fold_any_i, int32_t, !=, 1)
+GNI_FOLD_TRUTH(gni_fold_all_i, int32_t, ==, 0)
+#undef GNI_FOLD_TRUTH
+
+#define GNI_FOLD_INT(name, T, UNIT, STEP)                                                          \
+    static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
+        const T *p = (const T *)x;                                                                 \
+        uint64_t s[16];                                                                            \
+        int64_t i = 0;                                                                             \
+        GNI_UNUSED(at);                                                                            \
+        for (int j = 0; j < 16; j++) s[j] = UNIT;                                                  \
+        for (; i + 16 <= n; i += 16)                                                               \
+            for (int j = 0; j < 16; j++) s[j] STEP(uint64_t)(int64_t) p[i + j];                    \
+        for (; i < n; i++) s[0] STEP(uint64_t)(int64_t) p[i];                                      \
+        uint64_t r = (uint64_t)acc->i;                                                             \
+        for (int j = 0; j < 16; j++) r STEP s[j];                                                  \
+        acc->i = (int64_t)r;                                                                       \
+    }
+#define GNI_FOLD_INT_EXTREME(name, T, OP)                                                          \
+    static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
+        const T *p = (const T *)x;                                                                 \
+        T s[16];                                                                                   \
+        int64_t i = 0;                                                                             \
+        GNI_UNUSED(at);                                                                            \
+        for (int j = 0; j < 16; j++) s[j] = (T)acc->i;                                             \
+        for (; i + 16 <= n; i += 16)                                                               \
+            for (int j = 0; j < 16; j++) s[j] = p[i + j] OP s[j] ? p[i + j] : s[j];                \
+        for (; i < n; i++) s[0] = p[i] OP s[0] ? p[i] : s[0];                                      \
+        for (int j = 0; j < 16; j++)                                                               \
+            if ((int64_t)s[j] OP acc->i) acc->i = (int64_t)s[j];                                   \
+    }
+#define GNI_FOLD_INT_PLACE(name, FOLD, T)                                                          \
+    static void GNI_FN(name)(gni_acc * acc, const void *x, int64_t n, int64_t at) {                \
+        const T *p = (const T *)x;                                                                 \
+        for (int64_t i = 0; i < n; i += GNI_SUM_BLOCK) {                                           \
+            int64_t m = GNI_MIN(n - i, GNI_SUM_BLOCK), before = acc->i, j = 0;                     \
+            GNI_FN(FOLD)(acc, p + i, m, 0);                                                        \
+            if (acc->i == before) continue;                                                        \
+            while ((int64_t)p[i + j] != acc->i) j++;                                               \
+            acc->at = at + i + j;                                                                  \
+        }                                                                                          \
+    }
+GNI_FOLD_INT(gni_fold_sum_i, int32_t, 0, +=)
+GNI_FOLD_INT(gni_fold_sum_u, uint32_t, 0, +=)
+GNI_FOLD_INT(gni_fold_prod_i, int32_t, 1, *=)
+GNI_FOLD_INT(gni_fold_prod_u, uint32_t, 1, *=)
+GNI_FOLD_INT_EXTREME(gni_fold_min_i, int32_t, <)
+GNI_FOLD_INT_EXTREME(gni_fold_min_u, uint32_t, <)
+GNI_FOLD_INT_EXTREME(gni_fold_max_i, int32_t, >)
+GNI_FOLD_INT_EXTREME(gni_fold_max_u, uint32_t, >)
+GNI_FOLD_INT_PLACE(gni_fold_argmin_i, gni_fold_min_i, int32_t)
+GNI_FOLD_INT_PLACE(gni_fold_argmin_u, gni_fold_min_u, uint32_t)
+GNI_FOLD_INT_PLACE(gni_fold_argmax_i, gni_fold_max_i, int32_t)
+GNI_FOLD_INT_PLACE(gni_fold_argmax_u, gni_fold_max_u, uint32_t)
+#undef GNI_FOLD_INT
+#undef GNI_FOLD_INT_EXTREME
+#undef GNI_FOLD_INT_PLACE
+
+#define GNI_VALUES(op)                                                                             \
+    GNI_FN(gni_fold_##op##_f), GNI_FN(gni_fold_##op##_i), GNI_FN(gni_fold_##op##_u)
+#define GNI_TRUTH(op)                                                                              \
+    GNI_FN(gni_fold_##op##_f), GNI_FN(gni_fold_##op##_i), GNI_FN(gni_fold_##op##_i)
+#define GN_X(fn, NAME, loop, form, back) GNI_##form(loop),
+static const gni_fold_fn GNI_FN(gni_fold_table)[GNI_RED_COUNT * 3] = {
+    GNI_REDUCE_AXES(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, loop, form) GNI_##form(loop),
+    GNI_REDUCE_PLACE(GN_X)};
+#undef GN_X
+#undef GNI_VALUES
+#undef GNI_TRUTH
+
+// ---- folds of columns
+
+// Four rows at a time, each read from one end to the other: `t` gathers up to GNI_COLUMN_BLOCK rows.
+static void GNI_FN(gni_columns_sum_f)(gni_acc_columns *acc, const void *x, int64_t rows,
+                                      int64_t stride, int64_t n, int64_t at) {
+    float t[GNI_BAND];
+    double *v = (double *)acc->v;
+    GNI_UNUSED(at);
+    for (int64_t r0 = 0; r0 < rows; r0 += GNI_COLUMN_BLOCK) {
+        int64_t last = GNI_MIN(r0 + GNI_COLUMN_BLOCK, rows), whole = n & ~(int64_t)(GNI_VW - 1);
+        memset(t, 0, sizeof(float) * (size_t)n);
+        for (int64_t r = r0; r < last; r += 4) {
+            const float *p = (const float *)x + r * stride;
+            int64_t have = last - r, c = 0;
+            if (have >= 4) {
+                const float *q = p + stride, *u = q + stride, *w = u + stride;
+                for (; c < whole; c += GNI_VW)
+                    gni_vstore(t + c, gni_vload(t + c) + ((gni_vload(p + c) + gni_vload(q + c)) +
+                                                          (gni_vload(u + c) + gni_vload(w + c))));
+                for (; c < n; c++) t[c] += (p[c] + q[c]) + (u[c] + w[c]);
+                continue;
+            }
+            for (int64_t k = 0; k < have; k++, p += stride) {
+                for (c = 0; c < whole; c += GNI_VW)
+                    gni_vstore(t + c, gni_vload(t + c) + gni_vload(p + c));
+                for (; c < n; c++) t[c] += p[c];
+            }
+        }
+        int64_t c = 0;
+        for (; c + 16 <= n; c += 16)
+            for (int j = 0; j < 16; j++) v[c + j] += (double)t[c + j];
+        for (; c < n; c++) v[c] += (double)t[c];
+    }
+}
+
+// The columns' extremes, and their places.
+#define GNI_COLUMNS_EXTREME(name, PICK, BETTER)                                                    \
+    static void GNI_FN(name)(gni_acc_columns * acc, const void *x, int64_t rows, int64_t stride,   \
+                             int64_t n, int64_t at) {                                              \
+        float *v = (float *)acc->v;                                                                \
+        GNI_UNUSED(at);                                                                            \
+        for (int64_t r = 0; r < rows;) {                                                           \
+            const float *p = (const float *)x + r * stride;                                        \
+            int64_t step = rows - r >= 4 ? stride : 0, c = 0;                                      \
+            r += step != 0 ? 4 : 1;                                                                \
+            for (; c + GNI_VW <= n; c += GNI_VW) {                                                 \
+                gni_vf m = gni_vload(p + c);                                                       \
+                if (step != 0)                                                                     \
+                    m = PICK(PICK(m, gni_vload(p + step + c)),                                     \
+                             PICK(gni_vload(p + 2 * step + c), gni_vload(p + 3 * step + c)));      \
+                gni_vstore(v + c, PICK(gni_vload(v + c), m));                                      \
+            }                                                                                      \
+            for (; c < n; c++)                                                                     \
+                for (int k = 0; k < (step != 0 ? 4 : 1); k++) {                                    \
+                    float y = p[k * step + c];                                                     \
+                    if (v[c] == v[c] && (y != y || y BETTER v[c])) v[c] = y;                       \
+                }                                                                                  \
+        }                                                                                          \
+    }
+#define GNI_COLUMNS_PLACE(name, BETTER_K, BETTER)                                                  \
+    static void GNI_FN(name)(gni_acc_columns * acc, const void *x, int64_t rows, int64_t stride,   \
+                             int64_t n, int64_t at) {                                              \
+        float *v = (float *)acc->v;                                                                \
+        int32_t where[GNI_BAND];                                                                   \
+        for (int64_t c = 0; c < n; c++) where[c] = -1;                                             \
+        for (int64_t r = 0; r < rows; r++) {                                                       \
+            const float *p = (const float *)x + r * stride;                                        \
+            int64_t c = 0;                                                                         \
+            for (; c + GNI_VW <= n; c += GNI_VW) {                                                 \
+                gni_vf m = gni_vload(v + c), y = gni_vload(p + c);                                 \
+                gni_vk k = gni_kor(BETTER_K(y, m), gni_kand(gni_knan(y), gni_knot(gni_knan(m))));  \
+                if (!gni_kany(k)) continue;                                                        \
+                gni_vstore(v + c, gni_ksel(k, y, m));                                              \
+                gni_vstorei(where + c,                                                             \
+                            gni_kseli(k, gni_vseti((int32_t)r), gni_vloadi(where + c)));           \
+            }                                                                                      \
+            for (; c < n; c++) {                                                                   \
+                if (v[c] != v[c] || !(p[c] != p[c] || p[c] BETTER v[c])) continue;                 \
+                v[c] = p[c];                                                                       \
+                where[c] = (int32_t)r;                                                             \
+            }                                                                                      \
+        }                                                                                          \
+        for (int64_t c = 0; c < n; c++)                                                            \
+            if (where[c] >= 0) acc->at[c] = at + where[c];                                         \
+    }
+GNI_COLUMNS_EXTREME(gni_columns_min_f, gni_vmin, <)
+GNI_COLUMNS_EXTREME(gni_columns_max_f, gni_vmax, >)
+GNI_COLUMNS_PLACE(gni_columns_argmin_f, gni_klt, <)
+GNI_COLUMNS_PLACE(gni_columns_argmax_f, gni_kgt, >)
+#undef GNI_COLUMNS_EXTREME
+#undef GNI_COLUMNS_PLACE
+
+// The rest element by element: S is the accumulator, y the element.
+#define GNI_COLUMNS(name, T, S, STEP)                                                              \
+    static void GNI_FN(name)(gni_acc_columns * acc, const void *x, int64_t rows, int64_t stride,   \
+                             int64_t n, int64_t at) {                                              \
+        for (int64_t r = 0; r < rows; r++) {                                                       \
+            S *GNI_RESTRICT v = (S *)acc->v;                                                       \
+            const T *GNI_RESTRICT p = (const T *)x + r * stride;                                   \
+            int64_t c = 0, row = at + r;                                                           \
+            GNI_UNUSED(row);                                                                       \
+            for (; c < n; c++) {                                                                   \
+                T y = p[c];                                                                        \
+                STEP;                                                                              \
+            }                                                                                      \
+        }                                                                                          \
+    }
+#define GNI_PLACE_STEP(OP)                                                                         \
+    if (y OP v[c]) {                                                                               \
+        v[c] = y;                                                                                  \
+        acc->at[c] = row;                                                                          \
+    }
+GNI_COLUMNS(gni_columns_prod_f, float, double, v[c] *= (double)y)
+GNI_COLUMNS(gni_columns_sum_i, int32_t, uint64_t, v[c] += (uint64_t)(int64_t)y)
+GNI_COLUMNS(gni_columns_sum_u, uint32_t, uint64_t, v[c] += (uint64_t)y)
+GNI_COLUMNS(gni_columns_prod_i, int32_t, uint64_t, v[c] *= (uint64_t)(int64_t)y)
+GNI_COLUMNS(gni_columns_prod_u, uint32_t, uint64_t, v[c] *= (uint64_t)y)
+GNI_COLUMNS(gni_columns_min_i, int32_t, int32_t, v[c] = y < v[c] ? y : v[c])
+GNI_COLUMNS(gni_columns_min_u, uint32_t, uint32_t, v[c] = y < v[c] ? y : v[c])
+GNI_COLUMNS(gni_columns_max_i, int32_t, int32_t, v[c] = y > v[c] ? y : v[c])
+GNI_COLUMNS(gni_columns_max_u, uint32_t, uint32_t, v[c] = y > v[c] ? y : v[c])
+GNI_COLUMNS(gni_columns_any_f, float, int32_t, v[c] |= (int32_t)(y != 0))
+GNI_COLUMNS(gni_columns_any_i, int32_t, int32_t, v[c] |= (int32_t)(y != 0))
+GNI_COLUMNS(gni_columns_all_f, float, int32_t, v[c] &= (int32_t)(y != 0))
+GNI_COLUMNS(gni_columns_all_i, int32_t, int32_t, v[c] &= (int32_t)(y != 0))
+GNI_COLUMNS(gni_columns_argmin_i, int32_t, int32_t, GNI_PLACE_STEP(<))
+GNI_COLUMNS(gni_columns_argmin_u, uint32_t, uint32_t, GNI_PLACE_STEP(<))
+GNI_COLUMNS(gni_columns_argmax_i, int32_t, int32_t, GNI_PLACE_STEP(>))
+GNI_COLUMNS(gni_columns_argmax_u, uint32_t, uint32_t, GNI_PLACE_STEP(>))
+#undef GNI_COLUMNS
+#undef GNI_PLACE_STEP
+
+#define GNI_VALUES(op)                                                                             \
+    GNI_FN(gni_columns_##op##_f), GNI_FN(gni_columns_##op##_i), GNI_FN(gni_columns_##op##_u)
+#define GNI_TRUTH(op)                                                                              \
+    GNI_FN(gni_columns_##op##_f), GNI_FN(gni_columns_##op##_i), GNI_FN(gni_columns_##op##_i)
+#define GN_X(fn, NAME, loop, form, back) GNI_##form(loop),
+static const gni_fold_columns_fn GNI_FN(gni_columns_table)[GNI_RED_COUNT * 3] = {
+    GNI_REDUCE_AXES(GN_X)
+#undef GN_X
+#define GN_X(fn, NAME, loop, form) GNI_##form(loop),
+    GNI_REDUCE_PLACE(GN_X)};
+#undef GN_X
+#undef GNI_VALUES
+#undef GNI_TRUTH
+
+// ---- softmax
+
+static gni_softmax_part GNI_FN(gni_softmax_stats)(void *dst, const void *src, int64_t n) {
+    const float *x = (const float *)src;
+    float *y = (float *)dst, t[GNI_VW];
+    gni_softmax_part part;
+    float most = GNI_FN(gni_max_block)(x, n);
+    part.most = (double)most;
+    part.sum = 0.0;
+    if (!(most < (float)INFINITY)) part.sum = GNI_NAN; // +Inf or NaN: the caller sees it in `most`
+    if (!(most < (float)INFINITY) || most == -(float)INFINITY) {
+        if (y != NULL) memset(y, 0, sizeof(float) * (size_t)n);
+        return part;
+    }
+    gni_vf m = gni_vset(most), s0 = gni_vset(0.0f), s1 = s0;
+    int64_t i = 0;
+    for (; i + 2 * GNI_VW <= n; i += 2 * GNI_VW) {
+        gni_vf e0 = gni_vexp(gni_vload(x + i) - m), e1 = gni_vexp(gni_vload(x + i + GNI_VW) - m);
+        s0 += e0;
+        s1 += e1;
+        if (y == NULL) continue;
+        gni_vstore(y + i, e0);
+        gni_vstore(y + i + GNI_VW, e1);
+    }
+    for (; i < n; i += GNI_VW) {
+        int64_t left = GNI_MIN(n - i, GNI_VW);
+        for (int j = 0; j < GNI_VW; j++) t[j] = j < left ? x[i + j] : -(float)INFINITY;
+        gni_vf e0 = gni_vexp(gni_vload(t) - m);
+        s0 += e0;
+        if (y != NULL) gni_vstoren(y + i, e0, (int)left);
+    }
+    gni_vstore(t, s0 + s1);
+    for (int j = 0; j < GNI_VW; j++) part.sum += (double)t[j];
+    return part;
+}
+#define GNI_SOFTMAX_EMIT(name, PARAMS, SETUP, F)                                                   \
+    static void GNI_FN(name) PARAMS {                                                              \
+        const float *x = (const float *)src;                                                       \
+        float *y = (float *)dst;                                                                   \
+        int64_t i = 0;                                                                             \
+        SETUP;                                                                                     \
+        for (; i + GNI_VW <= n; i += GNI_VW) {                                                     \
+            gni_vf a = gni_vload(x + i);                                                           \
+            gni_vstore(y + i, F);                                                                  \
+        }                                                                                          \
+        if (i < n) {                                                                               \
+            gni_vf a = gni_vloadn(x + i, (int)(n - i));                                            \
+            gni_vstoren(y + i, F, (int)(n - i));                                                   \
+        }                                                                                          \
+    }
+GNI_SOFTMAX_EMIT(gni_softmax_scale, (void *dst, const void *src, int64_t n, double factor),
+                 gni_vf f = gni_vset((float)factor), a *f)
+GNI_SOFTMAX_EMIT(gni_softmax_emit,
+                 (void *dst, const void *src, int64_t n, double most, double factor),
+                 gni_vf m = gni_vset((float)most);
+                 gni_vf f = gni_vset((float)factor), gni_vexp(a - m) * f)
+GNI_SOFTMAX_EMIT(gni_softmax_emit_log,
+                 (void *dst, const void *src, int64_t n, double most, double low),
+                 gni_vf m = gni_vset((float)most);
+                 gni_vf f = gni_vset((float)low), (a - m) - f)
+#undef GNI_SOFTMAX_EMIT
+// Short rows side by side: x (n, rows), rows a multiple of 16. The result takes the place of x, or for
+// logsumexp of its first row.
+static void GNI_FN(gni_softmax_columns)(float *x, int64_t n, int64_t rows, gni_softmax_kind kind) {
+    for (int64_t r = 0; r < rows; r += GNI_VW) {
+        float *p = x + r;
+        gni_vf m = gni_vload(p), s = gni_vset(0.0f), zero = s;
+        for (int64_t i = 1; i < n; i++) m = gni_vmax(m, gni_vload(p + i * rows));
+        if (kind != GNI_SOFTMAX) m = gni_ksel(gni_klt(gni_vabs(m), gni_vinf()), m, zero);
+        for (int64_t i = 0; i < n; i++) {
+            gni_vf e = gni_vexp(gni_vload(p + i * rows) - m);
+            s += e;
+            if (kind == GNI_SOFTMAX) gni_vstore(p + i * rows, e);
+        }
+        if (kind == GNI_SOFTMAX) {
+            for (int64_t i = 0; i < n; i++) gni_vstore(p + i * rows, gni_vload(p + i * rows) / s);
+            continue;
+        }
+        s = gni_vlog(s);
+        if (kind == GNI_LOGSUMEXP) gni_vstore(p, m + s);
+        for (int64_t i = 0; i < n && kind == GNI_LOG_SOFTMAX; i++)
+            gni_vstore(p + i * rows, (gni_vload(p + i * rows) - m) - s);
+    }
+}
+static const gni_softmax_fns GNI_FN(gni_softmax_table) = {
+    GNI_FN(gni_softmax_stats), GNI_FN(gni_softmax_scale), GNI_FN(gni_softmax_emit),
+    GNI_FN(gni_softmax_emit_log), GNI_FN(gni_softmax_columns)};
+
+// ---- random
+
+// GNI_VW Philox blocks at once. The lanes' blocks are numbered so that turning groups of four lanes
+// leaves every vector with four blocks' words in order.
+#define gni_vblocks GNI_FN(gni_ck_blocks)
+#define gni_vturn GNI_FN(gni_ck_turn)
+GNI_INLINE void gni_vblocks(uint64_t seed, uint64_t first, gni_vu w[4]) {
+#if GNI_VW == 16
+    static const uint32_t order[16] = {0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15};
+#elif GNI_VW == 8
+    static const uint32_t order[8] = {0, 2, 4, 6, 1, 3, 5, 7};
+#else
+    static const uint32_t order[4] = {0, 1, 2, 3};
+#endif
+    gni_vu lane = gni_vloadu(order), lo = gni_vsetu((uint32_t)first) + lane;
+    gni_vu carry = gni_vi_u(gni_kmask(gni_kult(lo, lane))) & gni_vsetu(1);
+    gni_vu hi = gni_vsetu((uint32_t)(first >> 32)) + carry;
+    gni_vphilox(lo, hi, gni_vsetu(0), gni_vsetu(0), (uint32_t)seed, (uint32_t)(seed >> 32), w);
+}
+// Stores w[k] of lane j as element 4 * j' + k, j' being the lane's block: 4 * GNI_VW words.
+GNI_INLINE void gni_vturn(uint32_t *dst, const gni_vu w[4]) {
+#if GNI_VW == 16
+    __m512i a = _mm512_unpacklo_epi32((__m512i)w[0], (__m512i)w[1]);
+    __m512i b = _mm512_unpackhi_epi32((__m512i)w[0], (__m512i)w[1]);
+    __m512i c = _mm512_unpacklo_epi32((__m512i)w[2], (__m512i)w[3]);
+    __m512i d = _mm512_unpackhi_epi32((__m512i)w[2], (__m512i)w[3]);
+    gni_vstoreu(dst, (gni_vu)_mm512_unpacklo_epi64(a, c));
+    gni_vstoreu(dst + 16, (gni_vu)_mm512_unpackhi_epi64(a, c));
+    gni_vstoreu(dst + 32, (gni_vu)_mm512_unpacklo_epi64(b, d));
+    gni_vstoreu(dst + 48, (gni_vu)_mm512_unpackhi_epi64(b, d));
+#elif GNI_VW == 8
+    __m256i a = _mm256_unpacklo_epi32((__m256i)w[0], (__m256i)w[1]);
+    __m256i b = _mm256_unpackhi_epi32((__m256i)w[0], (__m256i)w[1]);
+    __m256i c = _mm256_unpacklo_epi32((__m256i)w[2], (__m256i)w[3]);
+    __m256i d = _mm256_unpackhi_epi32((__m256i)w[2], (__m256i)w[3]);
+    gni_vstoreu(dst, (gni_vu)_mm256_unpacklo_epi64(a, c));
+    gni_vstoreu(dst + 8, (gni_vu)_mm256_unpackhi_epi64(a, c));
+    gni_vstoreu(dst + 16, (gni_vu)_mm256_unpacklo_epi64(b, d));
+    gni_vstoreu(dst + 24, (gni_vu)_mm256_unpackhi_epi64(b, d));
+#elif GNI_V_SSE2
+    __m128i a = _mm_unpacklo_epi32((__m128i)w[0], (__m128i)w[1]);
+    __m128i b = _mm_unpackhi_epi32((__m128i)w[0], (__m128i)w[1]);
+    __m128i c = _mm_unpacklo_epi32((__m128i)w[2], (__m128i)w[3]);
+    __m128i d = _mm_unpackhi_epi32((__m128i)w[2], (__m128i)w[3]);
+    gni_vstoreu(dst, (gni_vu)_mm_unpacklo_epi64(a, c));
+    gni_vstoreu(dst + 4, (gni_vu)_mm_unpackhi_epi64(a, c));
+    gni_vstoreu(dst + 8, (gni_vu)_mm_unpacklo_epi64(b, d));
+    gni_vstoreu(dst + 12, (gni_vu)_mm_unpackhi_epi64(b, d));
+#else
+    uint32_t t[4][GNI_VW];
+    for (int k = 0; k < 4; k++) gni_vstoreu(t[k], w[k]);
+    for (int j = 0; j < GNI_VW; j++)
+        for (int k = 0; k < 4; k++) dst[4 * j + k] = t[k][j];
+#endif
+}
+#define GNI_RANDOM(name, T, MAKE)                                                                  \
+    static void GNI_FN(name)(T * dst, uint64_t seed, uint64_t first, int64_t blocks) {             \
+        for (int64_t i = 0; i < blocks; i += GNI_VW) {                                             \
+            gni_vu w[4];                                                                           \
+            uint32_t t[4 * GNI_VW];                                                                \
+            gni_vblocks(seed, first + (uint64_t)i, w);                                             \
+            MAKE;                                                                                  \
+            if (i + GNI_VW <= blocks) {                                                            \
+                gni_vturn((uint32_t *)(void *)(dst + 4 * i), w);                                   \
+                continue;                                                                          \
+            }                                                                                      \
+            gni_vturn(t, w);                                                                       \
+            memcpy(dst + 4 * i, t, sizeof(uint32_t) * 4 * (size_t)(blocks - i));                   \
+        }                                                                                          \
+    }
+#define GNI_UNIT(x) gni_vf_ubits(gni_itov(gni_vu_i((x) >> 8)) * gni_vset(5.9604644775390625e-8f))
+#define GNI_MAKE_UNIFORM                                                                           \
+    w[0] = GNI_UNIT(w[0]);                                                                         \
+    w[1] = GNI_UNIT(w[1]);                                                                         \
+    w[2] = GNI_UNIT(w[2]);                                                                         \
+    w[3] = GNI_UNIT(w[3])
+#define GNI_MAKE_NORMAL                                                                            \
+    for (int k = 0; k < 4; k += 2) {                                                               \
+        gni_vf x, y;                                                                               \
+        gni_vnormal2(w[k], w[k + 1], &x, &y);                                                      \
+        w[k] = gni_vf_ubits(x);                                                                    \
+        w[k + 1] = gni_vf_ubits(y);                                                                \
+    }
+GNI_RANDOM(gni_random_bits, uint32_t, (void)0)
+GNI_RANDOM(gni_random_uniform, float, GNI_MAKE_UNIFORM)
+GNI_RANDOM(gni_random_normal, float, GNI_MAKE_NORMAL)
+#undef GNI_RANDOM
+#undef GNI_UNIT
+#undef GNI_MAKE_UNIFORM
+#undef GNI_MAKE_NORMAL
+
+GNI_TABLE gni_cpu_isa GNI_FN(gni_isa_table) = {
+    GNI_FN(gni_kernels_narrow), GNI_FN(gni_load_table),     GNI_FN(gni_store_table),
+    GNI_FN(gni_fold_table),     GNI_FN(gni_columns_table),  &GNI_FN(gni_softmax_table),
+    GNI_FN(gni_random_bits),    GNI_FN(gni_random_uniform), GNI_FN(gni_random_normal),
+    GNI_FN(gni_stream)};
+
+#undef GNI_KERNEL
+#undef GNI_PUT_FLOAT
+#undef GNI_PUT_TRUTH
+#undef GNI_FLOAT_1
+#undef GNI_FLOAT_2
+#undef GNI_INT_1
+#undef GNI_INT_2
+#undef gni_vinf
+#undef gni_vsign
+#undef gni_vtruth
+#undef gni_vrsqrt
+#undef gni_vsilu
+#undef gni_vround_f16
+#undef gni_vround_bf16
+#undef gni_vwrap_i8
+#undef gni_vturn
+#undef gni_vb
+#undef gni_vload_u8
+#undef gni_vload_i8
+#undef gni_vstore_8
+#undef gni_vblocks

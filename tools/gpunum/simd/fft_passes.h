@@ -1,0 +1,1035 @@
+// >>fft_passes
+// Passes of the FFT over rows of vectors, and what is made of them: transforms of columns, of batches and of
+// short lengths, the twist, the fold. Compiled with room `fft micro`; from outside: the table GNI_FT(gni_ft_isa).
+
+// X(q) for q = 0 to n - 1.
+#define GNI_FT_E2(X) X(0) X(1)
+#define GNI_FT_E3(X) GNI_FT_E2(X) X(2)
+#define GNI_FT_E4(X) GNI_FT_E3(X) X(3)
+#define GNI_FT_E5(X) GNI_FT_E4(X) X(4)
+#define GNI_FT_E7(X) GNI_FT_E5(X) X(5) X(6)
+#define GNI_FT_E8(X) GNI_FT_E7(X) X(7)
+#define GNI_FT_E9(X) GNI_FT_E8(X) X(8)
+#define GNI_FT_E11(X) GNI_FT_E9(X) X(9) X(10)
+#define GNI_FT_E13(X) GNI_FT_E11(X) X(11) X(12)
+#define GNI_FT_E16(X) GNI_FT_E13(X) X(13) X(14) X(15)
+
+// A butterfly of x into y: IN(q) makes x[q], OUT(q) takes y[q]. The wide ones alternate the two with their
+// arithmetic, as all numbers at once would not fit the registers.
+#define GNI_FT_TO_Y(q) y[q] = x[q];
+#define GNI_FT_DO2(IN, OUT)                                                                        \
+    GNI_FT_E2(IN) gni_fbf2(x);                                                                     \
+    GNI_FT_E2(GNI_FT_TO_Y) GNI_FT_E2(OUT)
+#define GNI_FT_DO3(IN, OUT)                                                                        \
+    GNI_FT_E3(IN) gni_fbf3(x);                                                                     \
+    GNI_FT_E3(GNI_FT_TO_Y) GNI_FT_E3(OUT)
+#define GNI_FT_DO4(IN, OUT)                                                                        \
+    GNI_FT_E4(IN) gni_fbf4(x);                                                                     \
+    GNI_FT_E4(GNI_FT_TO_Y) GNI_FT_E4(OUT)
+#define GNI_FT_DO5(IN, OUT)                                                                        \
+    GNI_FT_E5(IN) gni_fbf5(x);                                                                     \
+    GNI_FT_E5(GNI_FT_TO_Y) GNI_FT_E5(OUT)
+#define GNI_FT_DO7(IN, OUT)                                                                        \
+    GNI_FT_E7(IN) gni_fbf7(x);                                                                     \
+    GNI_FT_E7(GNI_FT_TO_Y) GNI_FT_E7(OUT)
+#define GNI_FT_DO8(IN, OUT)                                                                        \
+    IN(0) IN(2) IN(4) IN(6) gni_ffirst4(x, 0, 2);                                                  \
+    IN(1) IN(3) IN(5) IN(7) gni_ffirst4(x, 1, 2);                                                  \
+    gni_fthen8(x, y, 0);                                                                           \
+    OUT(0) OUT(4) gni_fthen8(x, y, 1);                                                             \
+    OUT(1) OUT(5) gni_fthen8(x, y, 2);                                                             \
+    OUT(2) OUT(6) gni_fthen8(x, y, 3);                                                             \
+    OUT(3) OUT(7)
+#define GNI_FT_DO9(IN, OUT)                                                                        \
+    GNI_FT_E9(IN) gni_fbf9(x);                                                                     \
+    GNI_FT_E9(GNI_FT_TO_Y) GNI_FT_E9(OUT)
+#define GNI_FT_DO11(IN, OUT)                                                                       \
+    GNI_FT_E11(IN) gni_fbf11(x);                                                                   \
+    GNI_FT_E11(GNI_FT_TO_Y) GNI_FT_E11(OUT)
+#define GNI_FT_DO13(IN, OUT)                                                                       \
+    GNI_FT_E13(IN) gni_fbf13(x);                                                                   \
+    GNI_FT_E13(GNI_FT_TO_Y) GNI_FT_E13(OUT)
+#define GNI_FT_DO16(IN, OUT)                                                                       \
+    IN(0) IN(4) IN(8) IN(12) gni_ffirst4(x, 0, 4);                                                 \
+    IN(1) IN(5) IN(9) IN(13) gni_ffirst4(x, 1, 4);                                                 \
+    IN(2) IN(6) IN(10) IN(14) gni_ffirst4(x, 2, 4);                                                \
+    IN(3) IN(7) IN(11) IN(15) gni_ffirst4(x, 3, 4);                                                \
+    gni_fthen16(x, y, 0);                                                                          \
+    OUT(0) OUT(4) OUT(8) OUT(12) gni_fthen16(x, y, 1);                                             \
+    OUT(1) OUT(5) OUT(9) OUT(13) gni_fthen16(x, y, 2);                                             \
+    OUT(2) OUT(6) OUT(10) OUT(14) gni_fthen16(x, y, 3);                                            \
+    OUT(3) OUT(7) OUT(11) OUT(15)
+
+#define GNI_FT_LOAD(q)                                                                             \
+    x[q].r = gni_fload(a + q * step);                                                              \
+    x[q].i = gni_fload(a + q * step + GNI_FT_W);
+#define GNI_FT_GET(q)                                                                              \
+    GNI_FT_PREFETCH(a + q * step + ld);                                                            \
+    GNI_FT_PREFETCH(a + q * step + ld + GNI_FT_W);                                                 \
+    x[q] = gni_fget(a + q * step, swap);
+#define GNI_FT_TURN(q)                                                                             \
+    if (q > 0) y[q] = gni_fcmul(y[q], gni_fset(w[2 * q]), gni_fset(w[2 * q + 1]));                 \
+    gni_fstore(b + q * out, y[q].r);                                                               \
+    gni_fstore(b + q * out + GNI_FT_W, y[q].i);
+#define GNI_FT_ANY_LOAD(x, p)                                                                      \
+    x.r = gni_fload(p);                                                                            \
+    x.i = gni_fload(p + GNI_FT_W);
+#define GNI_FT_ANY_STORE(p, x)                                                                     \
+    gni_fstore(p, x.r);                                                                            \
+    gni_fstore(p + GNI_FT_W, x.i);
+#define GNI_FT_PUT(q)                                                                              \
+    y[q].r = y[q].r * gni_fset(scale);                                                             \
+    y[q].i = y[q].i * gni_fset(scale);                                                             \
+    gni_fput(b + q * out, y[q], swap);
+
+// Rows to rows; memory (numbers one after the other, rows `ld` apart) to rows, always the first pass;
+// rows to memory, always the last.
+#define GNI_FT_PASS(R)                                                                             \
+    static void GNI_FT(gni_ft_mid##R)(const gni_ft_pass *p, const GNI_FT_T *src, GNI_FT_T *dst) {  \
+        const int64_t s = p->s, m = p->m, step = s * m * 2 * GNI_FT_W, out = s * 2 * GNI_FT_W;     \
+        const GNI_FT_T *w = (const GNI_FT_T *)p->turn - 2;                                         \
+        for (int64_t j = 0; j < m; j++, w += 2 * (R - 1)) {                                        \
+            const GNI_FT_T *a = src + j * out;                                                     \
+            GNI_FT_T *b = dst + j * out * R;                                                       \
+            for (int64_t k = 0; k < s; k++, a += 2 * GNI_FT_W, b += 2 * GNI_FT_W) {                \
+                gni_fc x[R], y[R];                                                                 \
+                GNI_FT_DO##R(GNI_FT_LOAD, GNI_FT_TURN)                                             \
+            }                                                                                      \
+        }                                                                                          \
+    }                                                                                              \
+    static void GNI_FT(gni_ft_first##R)(const gni_ft_pass *p, const GNI_FT_T *src, int64_t ld,     \
+                                        GNI_FT_T *dst, bool swap) {                                \
+        const int64_t m = p->m, step = m * ld, out = 2 * GNI_FT_W;                                 \
+        const GNI_FT_T *w = (const GNI_FT_T *)p->turn - 2;                                         \
+        for (int64_t j = 0; j < m; j++, w += 2 * (R - 1)) {                                        \
+            const GNI_FT_T *a = src + j * ld;                                                      \
+            GNI_FT_T *b = dst + j * out * R;                                                       \
+            gni_fc x[R], y[R];                                                                     \
+            GNI_FT_DO##R(GNI_FT_GET, GNI_FT_TURN)                                                  \
+        }                                                                                          \
+    }                                                                                              \
+    static void GNI_FT(gni_ft_last##R)(const gni_ft_pass *p, const GNI_FT_T *src, GNI_FT_T *dst,   \
+                                       int64_t ld, GNI_FT_T scale, bool swap) {                    \
+        const int64_t s = p->s, step = s * 2 * GNI_FT_W, out = s * ld;                             \
+        for (int64_t k = 0; k < s; k++) {                                                          \
+            const GNI_FT_T *a = src + k * 2 * GNI_FT_W;                                            \
+            GNI_FT_T *b = dst + k * ld;                                                            \
+            gni_fc x[R], y[R];                                                                     \
+            GNI_FT_DO##R(GNI_FT_LOAD, GNI_FT_PUT)                                                  \
+        }                                                                                          \
+    }
+
+GNI_FT_PASS(2)
+GNI_FT_PASS(3)
+GNI_FT_PASS(4)
+GNI_FT_PASS(5)
+GNI_FT_PASS(7)
+GNI_FT_PASS(8)
+GNI_FT_PASS(9)
+GNI_FT_PASS(11)
+GNI_FT_PASS(13)
+#if GNI_FT_MAX_RADIX >= 16
+GNI_FT_PASS(16)
+#endif
+
+// Odd primes up to GNI_FT_MAX_PRIME: p->circle has the p numbers cos, sin of 2 pi q / p.
+static void GNI_FT(gni_ft_bf_prime)(const gni_ft_pass *p, gni_fc *x) {
+    const GNI_FT_T *circle = (const GNI_FT_T *)p->circle;
+    const int n = p->radix, h = n / 2;
+    gni_fc sum = x[0], base = gni_fmadd(-0.5, gni_fadd(x[h], x[h + 1]), x[0]);
+    gni_fc t[GNI_FT_MAX_PRIME / 2 + 1], d[GNI_FT_MAX_PRIME / 2 + 1];
+    for (int q = 1; q <= h; q++) {
+        t[q] = gni_fadd(x[q], x[n - q]);
+        d[q] = gni_fsub(x[q], x[n - q]);
+        sum = gni_fadd(sum, t[q]);
+    }
+    // The h cosines of a frequency add up to -1/2: the last one is left out, so that equal inputs cancel.
+    for (int q = 1; q < h; q++) t[q] = gni_fsub(t[q], t[h]);
+    x[0] = sum;
+    for (int k = 1; k <= h; k++) {
+        gni_fc a = base, b = gni_fmul((double)circle[2 * k + 1], d[1]);
+        if (h > 1) a = gni_fmadd((double)circle[2 * k], t[1], a);
+        for (int q = 2, at = 2 * k; q <= h; q++, at += at + k < n ? k : k - n) {
+            if (q < h) a = gni_fmadd((double)circle[2 * at], t[q], a);
+            b = gni_fmadd((double)circle[2 * at + 1], d[q], b);
+        }
+        gni_fpair(a, b, &x[k], &x[n - k]);
+    }
+}
+
+static void GNI_FT(gni_ft_mid_prime)(const gni_ft_pass *p, const GNI_FT_T *src, GNI_FT_T *dst) {
+    const int64_t s = p->s, m = p->m, step = s * m * 2 * GNI_FT_W, out = s * 2 * GNI_FT_W;
+    const GNI_FT_T *w = (const GNI_FT_T *)p->turn - 2;
+    gni_fc x[GNI_FT_MAX_PRIME];
+    for (int64_t i = 0; i < m * s; i++) {
+        const GNI_FT_T *a = src + i * 2 * GNI_FT_W, *turn = w + i / s * 2 * (p->radix - 1);
+        GNI_FT_T *b = dst + i / s * out * p->radix + i % s * 2 * GNI_FT_W;
+        for (int q = 0; q < p->radix; q++) {
+            GNI_FT_ANY_LOAD(x[q], a + q * step)
+        }
+        GNI_FT(gni_ft_bf_prime)(p, x);
+        for (int q = 0; q < p->radix; q++) {
+            if (q > 0) x[q] = gni_fcmul(x[q], gni_fset(turn[2 * q]), gni_fset(turn[2 * q + 1]));
+            GNI_FT_ANY_STORE(b + q * out, x[q])
+        }
+    }
+}
+
+static void GNI_FT(gni_ft_first_prime)(const gni_ft_pass *p, const GNI_FT_T *src, int64_t ld,
+                                       GNI_FT_T *dst, bool swap) {
+    const int64_t m = p->m, out = 2 * GNI_FT_W;
+    const GNI_FT_T *w = (const GNI_FT_T *)p->turn - 2;
+    gni_fc x[GNI_FT_MAX_PRIME];
+    for (int64_t j = 0; j < m; j++, w += 2 * (p->radix - 1)) {
+        GNI_FT_T *b = dst + j * out * p->radix;
+        for (int q = 0; q < p->radix; q++) x[q] = gni_fget(src + (j + q * m) * ld, swap);
+        GNI_FT(gni_ft_bf_prime)(p, x);
+        for (int q = 0; q < p->radix; q++) {
+            if (q > 0) x[q] = gni_fcmul(x[q], gni_fset(w[2 * q]), gni_fset(w[2 * q + 1]));
+            GNI_FT_ANY_STORE(b + q * out, x[q])
+        }
+    }
+}
+
+static void GNI_FT(gni_ft_last_prime)(const gni_ft_pass *p, const GNI_FT_T *src, GNI_FT_T *dst,
+                                      int64_t ld, GNI_FT_T scale, bool swap) {
+    gni_fc x[GNI_FT_MAX_PRIME];
+    for (int64_t k = 0; k < p->s; k++) {
+        for (int q = 0; q < p->radix; q++) {
+            GNI_FT_ANY_LOAD(x[q], src + (k + q * p->s) * 2 * GNI_FT_W)
+        }
+        GNI_FT(gni_ft_bf_prime)(p, x);
+        for (int q = 0; q < p->radix; q++)
+            gni_fput(dst + (k + q * p->s) * ld, gni_fmul((double)scale, x[q]), swap);
+    }
+}
+
+static void GNI_FT(gni_ft_mid)(const gni_ft_pass *p, const GNI_FT_T *src, GNI_FT_T *dst) {
+    switch (p->radix) {
+    case 2: GNI_FT(gni_ft_mid2)(p, src, dst); break;
+    case 3: GNI_FT(gni_ft_mid3)(p, src, dst); break;
+    case 4: GNI_FT(gni_ft_mid4)(p, src, dst); break;
+    case 5: GNI_FT(gni_ft_mid5)(p, src, dst); break;
+    case 7: GNI_FT(gni_ft_mid7)(p, src, dst); break;
+    case 8: GNI_FT(gni_ft_mid8)(p, src, dst); break;
+    case 9: GNI_FT(gni_ft_mid9)(p, src, dst); break;
+    case 11: GNI_FT(gni_ft_mid11)(p, src, dst); break;
+    case 13: GNI_FT(gni_ft_mid13)(p, src, dst); break;
+#if GNI_FT_MAX_RADIX >= 16
+    case 16: GNI_FT(gni_ft_mid16)(p, src, dst); break;
+#endif
+    default: GNI_FT(gni_ft_mid_prime)(p, src, dst); break;
+    }
+}
+
+static void GNI_FT(gni_ft_first)(const gni_ft_pass *p, const GNI_FT_T *src, int64_t ld,
+                                 GNI_FT_T *dst, bool swap) {
+    switch (p->radix) {
+    case 2: GNI_FT(gni_ft_first2)(p, src, ld, dst, swap); break;
+    case 3: GNI_FT(gni_ft_first3)(p, src, ld, dst, swap); break;
+    case 4: GNI_FT(gni_ft_first4)(p, src, ld, dst, swap); break;
+    case 5: GNI_FT(gni_ft_first5)(p, src, ld, dst, swap); break;
+    case 7: GNI_FT(gni_ft_first7)(p, src, ld, dst, swap); break;
+    case 8: GNI_FT(gni_ft_first8)(p, src, ld, dst, swap); break;
+    case 9: GNI_FT(gni_ft_first9)(p, src, ld, dst, swap); break;
+    case 11: GNI_FT(gni_ft_first11)(p, src, ld, dst, swap); break;
+    case 13: GNI_FT(gni_ft_first13)(p, src, ld, dst, swap); break;
+#if GNI_FT_MAX_RADIX >= 16
+    case 16: GNI_FT(gni_ft_first16)(p, src, ld, dst, swap); break;
+#endif
+    default: GNI_FT(gni_ft_first_prime)(p, src, ld, dst, swap); break;
+    }
+}
+
+static void GNI_FT(gni_ft_last)(const gni_ft_pass *p, const GNI_FT_T *src, GNI_FT_T *dst,
+                                int64_t ld, GNI_FT_T scale, bool swap) {
+    switch (p->radix) {
+    case 2: GNI_FT(gni_ft_last2)(p, src, dst, ld, scale, swap); break;
+    case 3: GNI_FT(gni_ft_last3)(p, src, dst, ld, scale, swap); break;
+    case 4: GNI_FT(gni_ft_last4)(p, src, dst, ld, scale, swap); break;
+    case 5: GNI_FT(gni_ft_last5)(p, src, dst, ld, scale, swap); break;
+    case 7: GNI_FT(gni_ft_last7)(p, src, dst, ld, scale, swap); break;
+    case 8: GNI_FT(gni_ft_last8)(p, src, dst, ld, scale, swap); break;
+    case 9: GNI_FT(gni_ft_last9)(p, src, dst, ld, scale, swap); break;
+    case 11: GNI_FT(gni_ft_last11)(p, src, dst, ld, scale, swap); break;
+    case 13: GNI_FT(gni_ft_last13)(p, src, dst, ld, scale, swap); break;
+#if GNI_FT_MAX_RADIX >= 16
+    case 16: GNI_FT(gni_ft_last16)(p, src, dst, ld, scale, swap); break;
+#endif
+    default: GNI_FT(gni_ft_last_prime)(p, src, dst, ld, scale, swap); break;
+    }
+}
+
+// ---- W transforms side by side. `work` has room for 2 n rows, where `n` is the length.
+
+// The remaining passes of rows in `x`; where the result is.
+static GNI_FT_T *GNI_FT(gni_ft_passes)(const gni_ft_lane *f, int from, int to, GNI_FT_T *x,
+                                       GNI_FT_T *work) {
+    GNI_FT_T *half[2];
+    half[0] = work;
+    half[1] = work + f->n * 2 * GNI_FT_W;
+    for (int i = from; i < to; i++) {
+        GNI_FT_T *y = x == half[0] ? half[1] : half[0];
+        GNI_FT(gni_ft_mid)(&f->pass[i], x, y);
+        x = y;
+    }
+    return x;
+}
+
+// Columns of memory to rows in `work`.
+static void *GNI_FT(gni_ft_columns_in)(const gni_ft_lane *f, const void *src, int64_t ld, bool swap,
+                                       void *work) {
+    GNI_FT_T *w = (GNI_FT_T *)work;
+    GNI_FT(gni_ft_first)(&f->pass[0], (const GNI_FT_T *)src, 2 * ld, w, swap);
+    return GNI_FT(gni_ft_passes)(f, 1, f->count, w, w);
+}
+
+// Rows (which stay as they are unless they are in `work`) to columns of memory.
+static void GNI_FT(gni_ft_columns_out)(const gni_ft_lane *f, void *rows, void *dst, int64_t ld,
+                                       double scale, bool swap, void *work) {
+    GNI_FT_T *x = GNI_FT(gni_ft_passes)(f, 0, f->count - 1, (GNI_FT_T *)rows, (GNI_FT_T *)work);
+    GNI_FT(gni_ft_last)(&f->pass[f->count - 1], x, (GNI_FT_T *)dst, 2 * ld, (GNI_FT_T)scale, swap);
+}
+
+// Columns of memory to columns of memory, which may be the same.
+static void GNI_FT(gni_ft_columns)(const gni_ft_lane *f, const void *src, int64_t src_ld, void *dst,
+                                   int64_t dst_ld, double scale, bool swap, void *work) {
+    GNI_FT_T *w = (GNI_FT_T *)work;
+    if (f->count == 1) {
+        for (int64_t q = 0; q < f->n; q++) {
+            gni_fc x = gni_fget((const GNI_FT_T *)src + 2 * q * src_ld, swap);
+            gni_fstore(w + 2 * q * GNI_FT_W, x.r);
+            gni_fstore(w + 2 * q * GNI_FT_W + GNI_FT_W, x.i);
+        }
+    } else {
+        GNI_FT(gni_ft_first)(&f->pass[0], (const GNI_FT_T *)src, 2 * src_ld, w, swap);
+        w = GNI_FT(gni_ft_passes)(f, 1, f->count - 1, w, (GNI_FT_T *)work);
+    }
+    GNI_FT(gni_ft_last)
+    (&f->pass[f->count - 1], w, (GNI_FT_T *)dst, 2 * dst_ld, (GNI_FT_T)scale, swap);
+}
+
+// X for each of the W numbers of a block, and the butterfly of W.
+#if GNI_FT_W == 1
+#define GNI_FT_EACH(X) X(0)
+#define GNI_FT_DOW(IN, OUT)                                                                        \
+    IN(0) y[0] = x[0];                                                                             \
+    OUT(0)
+#elif GNI_FT_W == 2
+#define GNI_FT_EACH GNI_FT_E2
+#define GNI_FT_DOW GNI_FT_DO2
+#elif GNI_FT_W == 4
+#define GNI_FT_EACH GNI_FT_E4
+#define GNI_FT_DOW GNI_FT_DO4
+#elif GNI_FT_W == 8
+#define GNI_FT_EACH GNI_FT_E8
+#define GNI_FT_DOW GNI_FT_DO8
+#else
+#define GNI_FT_EACH GNI_FT_E16
+#define GNI_FT_DOW GNI_FT_DO16
+#endif
+
+#define GNI_FT_ROW_GET(q) x[q] = gni_fget(a + 2 * j + q * step, swap);
+#define GNI_FT_ROW_LOAD(q)                                                                         \
+    x[q].r = gni_fload(from + q * step) * gni_fset((GNI_FT_T)scale);                               \
+    x[q].i = gni_fload(from + q * step + GNI_FT_W) * gni_fset((GNI_FT_T)scale);
+#define GNI_FT_ROW_STORE(q)                                                                        \
+    gni_fstore(to + q * out, x[q].r);                                                              \
+    gni_fstore(to + q * out + GNI_FT_W, x[q].i);
+#define GNI_FT_ROW_PUT(q) gni_fput(b + 2 * j + q * out, x[q], swap);
+#define GNI_FT_TURN_V(q)                                                                           \
+    if (q > 0)                                                                                     \
+        y[q] = gni_fcmul(y[q], gni_fload(u + 2 * q * GNI_FT_W),                                    \
+                         gni_fload(u + 2 * q * GNI_FT_W + GNI_FT_W));
+
+// `count` <= W transforms of contiguous memory, `src_ld` and `dst_ld` numbers apart.
+static void GNI_FT(gni_ft_batch)(const gni_ft_lane *f, const void *src, int64_t src_ld, void *dst,
+                                 int64_t dst_ld, int count, double scale, bool swap, void *work) {
+    const GNI_FT_T *a = (const GNI_FT_T *)src;
+    GNI_FT_T *b = (GNI_FT_T *)dst, *w = (GNI_FT_T *)work, *y;
+    const int64_t n = f->n;
+    const int re = swap ? 1 : 0;
+    const bool whole = count == GNI_FT_W && n >= GNI_FT_W;
+    for (int64_t at = 0; whole && at < n; at += GNI_FT_W) {
+        const int64_t j = GNI_MIN(at, n - GNI_FT_W), step = 2 * src_ld, out = 2 * GNI_FT_W;
+        gni_fc x[GNI_FT_W];
+        GNI_FT_T *to = w + 2 * j * GNI_FT_W;
+        GNI_FT_EACH(GNI_FT_ROW_GET)
+        gni_ftranspose(x);
+        GNI_FT_EACH(GNI_FT_ROW_STORE)
+    }
+    for (int l = 0; !whole && l < GNI_FT_W; l++) {
+        const GNI_FT_T *from = a + 2 * GNI_MIN(l, count - 1) * src_ld;
+        for (int64_t j = 0; j < n; j++) {
+            w[2 * j * GNI_FT_W + l] = from[2 * j + re];
+            w[2 * j * GNI_FT_W + GNI_FT_W + l] = from[2 * j + 1 - re];
+        }
+    }
+    y = GNI_FT(gni_ft_passes)(f, 0, f->count, w, w);
+    for (int64_t at = 0; whole && at < n; at += GNI_FT_W) {
+        const int64_t j = GNI_MIN(at, n - GNI_FT_W), step = 2 * GNI_FT_W, out = 2 * dst_ld;
+        gni_fc x[GNI_FT_W];
+        const GNI_FT_T *from = y + 2 * j * GNI_FT_W;
+        GNI_FT_EACH(GNI_FT_ROW_LOAD)
+        gni_ftranspose(x);
+        GNI_FT_EACH(GNI_FT_ROW_PUT)
+    }
+    for (int l = 0; !whole && l < count; l++) {
+        GNI_FT_T *to = b + 2 * l * dst_ld;
+        for (int64_t j = 0; j < n; j++) {
+            to[2 * j + re] = y[2 * j * GNI_FT_W + l] * (GNI_FT_T)scale;
+            to[2 * j + 1 - re] = y[2 * j * GNI_FT_W + GNI_FT_W + l] * (GNI_FT_T)scale;
+        }
+    }
+}
+
+// n = W b points, where b divides W: W / b transforms at a time, in registers all the way. A vector holds
+// b neighbours of each of them; `table` is that of the twist.
+#if GNI_FT_W == 1
+#define GNI_FT_SMALL_MIX GNI_UNUSED(x);
+#elif GNI_FT_W == 2
+#define GNI_FT_SMALL_MIX GNI_FT_EACH(GNI_FT_MIX1)
+#elif GNI_FT_W == 4
+#define GNI_FT_SMALL_MIX GNI_FT_EACH(GNI_FT_MIX2) GNI_FT_EACH(GNI_FT_MIX1)
+#elif GNI_FT_W == 8
+#define GNI_FT_SMALL_MIX GNI_FT_EACH(GNI_FT_MIX4) GNI_FT_EACH(GNI_FT_MIX2) GNI_FT_EACH(GNI_FT_MIX1)
+#else
+#define GNI_FT_SMALL_MIX                                                                           \
+    GNI_FT_EACH(GNI_FT_MIX8)                                                                       \
+    GNI_FT_EACH(GNI_FT_MIX4) GNI_FT_EACH(GNI_FT_MIX2) GNI_FT_EACH(GNI_FT_MIX1)
+#endif
+// Blocks of k numbers of the vectors of different transforms change places.
+#define GNI_FT_MIX(k, q)                                                                           \
+    if (GNI_FT_P(k) >= b && q / GNI_MAX(GNI_FT_P(k) / b, 1) % 2 == 0)                              \
+    GNI_FT_SWAP(k, q, q + GNI_MAX(GNI_FT_P(k) / b, 1))
+#define GNI_FT_MIX1(q) GNI_FT_MIX(1, q)
+#define GNI_FT_MIX2(q) GNI_FT_MIX(2, q)
+#define GNI_FT_MIX4(q) GNI_FT_MIX(4, q)
+#define GNI_FT_MIX8(q) GNI_FT_MIX(8, q)
+#define GNI_FT_SMALL_AHEAD(q)                                                                      \
+    GNI_FT_PREFETCH_2(a + 2 * ((q % per + 2 * per) * src_ld + q / per * GNI_FT_W));                \
+    GNI_FT_PREFETCH_2(a + 2 * ((q % per + 2 * per) * src_ld + q / per * GNI_FT_W) + GNI_FT_W);
+#define GNI_FT_SMALL_GET(q)                                                                        \
+    x[q] = gni_fget(a + 2 * (GNI_MIN(q % per, most - 1) * src_ld + q / per * GNI_FT_W), swap);
+#define GNI_FT_SMALL_BF(q)                                                                         \
+    if (b == 2 && q % 2 == 0) gni_fbf2(x + q);                                                     \
+    if (b == 4 && q % 4 == 0) gni_fbf4(x + q);                                                     \
+    if (b == 8 && q % 8 == 0) gni_fbf8(x + q);
+#define GNI_FT_SMALL_PUT(q)                                                                        \
+    if (q / b < most) {                                                                            \
+        y[q].r = y[q].r * gni_fset(scale);                                                         \
+        y[q].i = y[q].i * gni_fset(scale);                                                         \
+        gni_fput(to + 2 * (q / b * dst_ld + q % b * GNI_FT_W), y[q], swap);                        \
+    }
+#define GNI_FT_NOTHING(q)
+#define GNI_FT_TO_X(q) x[q] = y[q];
+GNI_FT_INLINE void GNI_FT(gni_ft_small_b)(const GNI_FT_T *a, int64_t src_ld, GNI_FT_T *to,
+                                          int64_t dst_ld, const int b, int count, const GNI_FT_T *u,
+                                          GNI_FT_T scale, const bool swap) {
+    const int per = GNI_FT_W / b, most = per == 1 ? 1 : GNI_MIN(count, per);
+    gni_fc x[GNI_FT_W], y[GNI_FT_W];
+    if (count > per) {
+        GNI_FT_EACH(GNI_FT_SMALL_AHEAD)
+    }
+    if (per == 1) {
+        GNI_FT_DOW(GNI_FT_SMALL_GET, GNI_FT_TURN_V)
+        gni_ftranspose(y);
+        GNI_FT_EACH(GNI_FT_TO_X)
+        GNI_FT_DOW(GNI_FT_NOTHING, GNI_FT_SMALL_PUT)
+        return;
+    }
+    GNI_FT_EACH(GNI_FT_SMALL_GET)
+    GNI_FT_SMALL_MIX
+    GNI_FT_DOW(GNI_FT_NOTHING, GNI_FT_TURN_V)
+    gni_ftranspose(y);
+    GNI_FT_EACH(GNI_FT_TO_X)
+    GNI_FT_EACH(GNI_FT_SMALL_BF)
+    GNI_FT_EACH(GNI_FT_TO_Y)
+    GNI_FT_EACH(GNI_FT_SMALL_PUT)
+}
+// Each direction has its own copy: a choice for every vector costs a lone transform a tenth.
+#define GNI_FT_SMALL_CASE(B)                                                                       \
+    if (b == B && swap) {                                                                          \
+        for (int64_t i = 0; i < count; i += GNI_FT_W / B) GNI_FT(gni_ft_small_b)                   \
+        (x + 2 * i * src_ld, src_ld, y + 2 * i * dst_ld, dst_ld, B,                                \
+         (int)GNI_MIN(count - i, GNI_FT_W + 1), u, (GNI_FT_T)scale, true);                         \
+    } else if (b == B) {                                                                           \
+        for (int64_t i = 0; i < count; i += GNI_FT_W / B) GNI_FT(gni_ft_small_b)                   \
+        (x + 2 * i * src_ld, src_ld, y + 2 * i * dst_ld, dst_ld, B,                                \
+         (int)GNI_MIN(count - i, GNI_FT_W + 1), u, (GNI_FT_T)scale, false);                        \
+    }
+static void GNI_FT(gni_ft_small)(const void *src, int64_t src_ld, void *dst, int64_t dst_ld, int b,
+                                 int64_t count, const void *table, double scale, bool swap) {
+    const GNI_FT_T *x = (const GNI_FT_T *)src, *u = (const GNI_FT_T *)table;
+    GNI_FT_T *y = (GNI_FT_T *)dst;
+    GNI_FT_SMALL_CASE(1)
+#if GNI_FT_W >= 2
+    GNI_FT_SMALL_CASE(2)
+#endif
+#if GNI_FT_W >= 4
+    GNI_FT_SMALL_CASE(4)
+#endif
+#if GNI_FT_W >= 8
+    GNI_FT_SMALL_CASE(8)
+#endif
+#if GNI_FT_W >= 16
+    GNI_FT_SMALL_CASE(16)
+#endif
+}
+
+// ---- between the two steps of a long transform of a b points
+
+#define GNI_FT_TWIST(q)                                                                            \
+    {                                                                                              \
+        const GNI_FT_T *u = turn + 2 * (k + q) * GNI_FT_W;                                         \
+        gni_fv wr = gni_fload(u), wi = gni_fload(u + GNI_FT_W);                                    \
+        y[q].r = gni_fload(rows + 2 * (k + q) * GNI_FT_W);                                         \
+        y[q].i = gni_fload(rows + 2 * (k + q) * GNI_FT_W + GNI_FT_W);                              \
+        if (more != NULL) {                                                                        \
+            gni_fc v;                                                                              \
+            v.r = wr;                                                                              \
+            v.i = wi;                                                                              \
+            v = gni_fcmul(v, gni_fset(more[2 * (k + q)]), gni_fset(more[2 * (k + q) + 1]));        \
+            wr = v.r;                                                                              \
+            wi = v.i;                                                                              \
+        }                                                                                          \
+        y[q] = gni_fcmul(y[q], wr, wi);                                                            \
+    }
+#define GNI_FT_OUT(q)                                                                              \
+    gni_fstore(to + 2 * q * GNI_FT_W, y[q].r);                                                     \
+    gni_fstore(to + 2 * q * GNI_FT_W + GNI_FT_W, y[q].i);
+
+// Column transforms of a points to the rows of the second step: number j + l of block k / W, for the W
+// columns from j on. `turn` has a vector for each row, `more` (or NULL) a factor for each.
+static void GNI_FT(gni_ft_twist)(const void *columns, int64_t a, int64_t b, int64_t j,
+                                 const void *table, const void *factors, void *dst) {
+    const GNI_FT_T *rows = (const GNI_FT_T *)columns, *turn = (const GNI_FT_T *)table;
+    const GNI_FT_T *more = (const GNI_FT_T *)factors;
+    GNI_FT_T *to = (GNI_FT_T *)dst + 2 * j * GNI_FT_W;
+    for (int64_t at = 0; at < a; at += GNI_FT_W, to += 2 * b * GNI_FT_W) {
+        const int64_t k = GNI_MIN(at, a - GNI_FT_W);
+        gni_fc y[GNI_FT_W];
+        GNI_FT_EACH(GNI_FT_TWIST)
+        gni_ftranspose(y);
+        GNI_FT_EACH(GNI_FT_OUT)
+    }
+}
+
+// The whole first step with a = W for the W columns from j on.
+#define GNI_FT_HEAD_GET(q) x[q] = gni_fget(a + q * step, swap);
+#define GNI_FT_HEAD_AHEAD(q)                                                                       \
+    GNI_FT_PREFETCH(a + q * step + 2 * GNI_FT_W);                                                  \
+    GNI_FT_PREFETCH(a + q * step + 3 * GNI_FT_W);
+GNI_FT_INLINE void GNI_FT(gni_ft_head_of)(const GNI_FT_T *a, int64_t b, const GNI_FT_T *u,
+                                          const bool swap, GNI_FT_T *to) {
+    const int64_t step = 2 * b;
+    gni_fc x[GNI_FT_W], y[GNI_FT_W];
+    if (b * GNI_FT_W > 2048) {
+        GNI_FT_EACH(GNI_FT_HEAD_AHEAD)
+    }
+    GNI_FT_DOW(GNI_FT_HEAD_GET, GNI_FT_TURN_V)
+    gni_ftranspose(y);
+    GNI_FT_EACH(GNI_FT_OUT)
+}
+static void GNI_FT(gni_ft_head)(const void *src, int64_t b, int64_t j, const void *table, bool swap,
+                                void *dst) {
+    const GNI_FT_T *a = (const GNI_FT_T *)src + 2 * j, *u = (const GNI_FT_T *)table;
+    GNI_FT_T *to = (GNI_FT_T *)dst + 2 * j * GNI_FT_W;
+    if (swap)
+        GNI_FT(gni_ft_head_of)(a, b, u, true, to);
+    else
+        GNI_FT(gni_ft_head_of)(a, b, u, false, to);
+}
+
+// ---- helpers of real transforms and of Bluestein's
+
+// y = scale x w, element by element.
+static void GNI_FT(gni_ft_product)(void *dst, const void *src, const void *factors, int64_t n,
+                                   double scale, bool swap_in, bool swap_out) {
+    const GNI_FT_T *a = (const GNI_FT_T *)src, *w = (const GNI_FT_T *)factors;
+    GNI_FT_T *b = (GNI_FT_T *)dst;
+    int64_t k = 0;
+    for (; k + GNI_FT_W <= n; k += GNI_FT_W) {
+        gni_fc x = gni_fget(a + 2 * k, swap_in), t = gni_fget(w + 2 * k, false);
+        x = gni_fcmul(x, t.r, t.i);
+        x.r = x.r * gni_fset((GNI_FT_T)scale);
+        x.i = x.i * gni_fset((GNI_FT_T)scale);
+        gni_fput(b + 2 * k, x, swap_out);
+    }
+    for (; k < n; k++) {
+        GNI_FT_T re = a[2 * k + (swap_in ? 1 : 0)], im = a[2 * k + (swap_in ? 0 : 1)];
+        GNI_FT_T yr = (re * w[2 * k] - im * w[2 * k + 1]) * (GNI_FT_T)scale;
+        GNI_FT_T yi = (re * w[2 * k + 1] + im * w[2 * k]) * (GNI_FT_T)scale;
+        b[2 * k + (swap_out ? 1 : 0)] = yr;
+        b[2 * k + (swap_out ? 0 : 1)] = yi;
+    }
+}
+
+// Pairs k, h - k of a real transform of 2 h points and the complex one of h points over its even and
+// odd elements, for k = from to to - 1 <= h / 2. turn[k] = exp(-pi i k / h) = table[k - from] times (cr, ci).
+//   z to x:  e = (z[k] + z*[h-k]) / 2, o = (z[k] - z*[h-k]) / 2, x[k] = e - i turn o, x[h-k] = (e + i turn o)*
+//   x to z:  the same with +i turn* and without the halves.
+// `conj` takes the complex conjugate of x. In place too.
+static void GNI_FT(gni_ft_fold)(void *dst, const void *src, const void *factors, int64_t from,
+                                int64_t to, int64_t h, double cr, double ci, bool back, bool conj) {
+    const GNI_FT_T *z = (const GNI_FT_T *)src, *w = (const GNI_FT_T *)factors - 2 * from;
+    GNI_FT_T *y = (GNI_FT_T *)dst;
+    const GNI_FT_T half = (GNI_FT_T)(back ? 1.0 : 0.5), sign = back ? (GNI_FT_T)-1 : (GNI_FT_T)1;
+    const GNI_FT_T in = (GNI_FT_T)(back && conj ? -1 : 1), out = (GNI_FT_T)(!back && conj ? -1 : 1);
+    const GNI_FT_T fr = (GNI_FT_T)cr, fi = (GNI_FT_T)ci;
+    int64_t k = from;
+#if GNI_FT_W > 1
+    for (; k + GNI_FT_W <= to && 2 * (k + GNI_FT_W - 1) <= h; k += GNI_FT_W) {
+        const int64_t r = h - k - GNI_FT_W + 1; // the mirror images, backwards
+        gni_fc a = gni_fget(z + 2 * k, false), b = gni_fget(z + 2 * r, false),
+               t = gni_fget(w + 2 * k, false);
+        b.r = gni_freverse(b.r, b.r);
+        b.i = gni_freverse(b.i, b.i);
+        gni_fv er = (a.r + b.r) * gni_fset(half), ei = (a.i - b.i) * gni_fset(half * in);
+        gni_fc o;
+        o.r = (a.r - b.r) * gni_fset(half);
+        o.i = (a.i + b.i) * gni_fset(half * in);
+        t = gni_fcmul(t, gni_fset(fr), gni_fset(fi));
+        o = gni_fcmul(o, t.r, t.i * gni_fset(sign));
+        // -i o forwards, +i o back
+        gni_fv vr = o.i * gni_fset(sign), vi = o.r * gni_fset(-sign);
+        a.r = er + vr;
+        a.i = (ei + vi) * gni_fset(out);
+        b.r = er - vr;
+        b.i = (vi - ei) * gni_fset(out);
+        b.r = gni_freverse(b.r, b.r);
+        b.i = gni_freverse(b.i, b.i);
+        gni_fput(y + 2 * k, a, false);
+        gni_fput(y + 2 * r, b, false);
+    }
+#endif
+    for (; k < to; k++) {
+        const int64_t r = h - k;
+        const GNI_FT_T ar = z[2 * k], ai = z[2 * k + 1] * in, br = z[2 * r], bi = z[2 * r + 1] * in;
+        const GNI_FT_T tr = w[2 * k] * fr - w[2 * k + 1] * fi,
+                       ti = (w[2 * k] * fi + w[2 * k + 1] * fr) * sign;
+        const GNI_FT_T er = (ar + br) * half, ei = (ai - bi) * half, pr = (ar - br) * half,
+                       pi = (ai + bi) * half;
+        const GNI_FT_T vr = (pr * ti + pi * tr) * sign, vi = -(pr * tr - pi * ti) * sign;
+        y[2 * k] = er + vr;
+        y[2 * k + 1] = (ei + vi) * out;
+        if (r == k) continue;
+        y[2 * r] = er - vr;
+        y[2 * r + 1] = (vi - ei) * out;
+    }
+}
+
+// One transform of 3 to GNI_FT_MAX_DIRECT points by its sums, W frequencies at a time. For each W of the
+// frequencies k = 1 to n / 2, and for each q = 1 to n / 2 but the last that has a mirror image, `table` has the cosines
+// and the sines of 2 pi k q / n: the cosines of all q add up to what the last one leaves, so that equal inputs cancel.
+static void GNI_FT(gni_ft_direct)(const void *src, void *dst, int n, const void *table,
+                                  double scale, bool swap) {
+    const GNI_FT_T *x = (const GNI_FT_T *)src, *w = (const GNI_FT_T *)table;
+    const int re = swap ? 1 : 0, im = 1 - re, h = (n - 1) / 2, half = n / 2;
+    GNI_FT_T *y = (GNI_FT_T *)dst, t[4 * (GNI_FT_MAX_DIRECT / 2)], up[2 * GNI_FT_MAX_DIRECT],
+             down[2 * GNI_FT_MAX_DIRECT];
+    GNI_FT_T sr = x[re], si = x[im];
+    for (int q = 1; q <= h; q++) {
+        const GNI_FT_T *a = x + 2 * q, *b = x + 2 * (n - q);
+        GNI_FT_T *to = t + 4 * (q - 1);
+        to[0] = a[re] + b[re], to[1] = a[im] + b[im];
+        to[2] = a[re] - b[re], to[3] = a[im] - b[im];
+        sr = sr + to[0], si = si + to[1];
+    }
+    GNI_FT_T *last = t + 4 * (h - 1);
+    const GNI_FT_T ur = last[0], ui = last[1];
+    const GNI_FT_T br = x[re] - (GNI_FT_T)0.5 * ur, bi = x[im] - (GNI_FT_T)0.5 * ui;
+    for (int q = 0; q < h - 1; q++) t[4 * q] = t[4 * q] - ur, t[4 * q + 1] = t[4 * q + 1] - ui;
+    // The number without a mirror image, if there is one, takes the place of the cosine that is left out.
+    last[0] = last[1] = 0;
+    if (half > h) {
+        last[0] = x[2 * half + re] - (GNI_FT_T)0.5 * ur,
+        last[1] = x[2 * half + im] - (GNI_FT_T)0.5 * ui;
+        sr = sr + x[2 * half + re], si = si + x[2 * half + im];
+    }
+    const int blocks = (half + GNI_FT_W - 1) / GNI_FT_W;
+    for (int v = 0; v < blocks; v++) {
+        gni_fc a, b, z;
+        a.r = gni_fset(br), a.i = gni_fset(bi);
+        b.r = gni_fset(0), b.i = b.r;
+        for (int q = 0; q < h; q++, w += 2 * GNI_FT_W) {
+            const gni_fv c = gni_fload(w), s = gni_fload(w + GNI_FT_W);
+            a.r = gni_ffma(c, gni_fset(t[4 * q]), a.r);
+            a.i = gni_ffma(c, gni_fset(t[4 * q + 1]), a.i);
+            b.r = gni_ffma(s, gni_fset(t[4 * q + 2]), b.r);
+            b.i = gni_ffma(s, gni_fset(t[4 * q + 3]), b.i);
+        }
+        gni_fpair(a, b, &z, &a);
+        z = gni_fmul(scale, z);
+        a = gni_fmul(scale, a);
+#if GNI_FT_W > 1
+        a.r = gni_freverse(a.r, a.r);
+        a.i = gni_freverse(a.i, a.i);
+#endif
+        gni_fput(up + 2 * v * GNI_FT_W, z, swap);
+        gni_fput(down + 2 * (blocks - 1 - v) * GNI_FT_W, a, swap);
+    }
+    memcpy(y + 2, up, (size_t)half * 2 * sizeof(GNI_FT_T));
+    memcpy(y + 2 * (n - h), down + 2 * (blocks * GNI_FT_W - h), (size_t)h * 2 * sizeof(GNI_FT_T));
+    y[re] = sr * (GNI_FT_T)scale;
+    y[im] = si * (GNI_FT_T)scale;
+}
+
+// ---- 2 to GNI_FT_MAX_TINY points, W transforms side by side, without passes in between
+
+#if GNI_FT_W > 1
+#define GNI_FT_H (GNI_FT_W / 2)
+// Blocks of b lanes of two vectors change places.
+#define GNI_FT_BLOCKS(b, p, q)                                                                     \
+    {                                                                                              \
+        gni_fv l = v[p], h = v[q];                                                                 \
+        v[p] = GNI_FT(gni_ft_t##b##l)(l, h);                                                       \
+        v[q] = GNI_FT(gni_ft_t##b##h)(l, h);                                                       \
+    }
+// Squares of `side` numbers, of as many vectors of H numbers as they lie in memory: number q of row l and number l of row
+// q change places.
+GNI_FT_INLINE void GNI_FT(gni_ft_tile)(gni_fv *v, const int side) {
+#if GNI_FT_W == 16
+    if (side == 8) {
+        GNI_FT_BLOCKS(8, 0, 4)
+        GNI_FT_BLOCKS(8, 1, 5)
+        GNI_FT_BLOCKS(8, 2, 6)
+        GNI_FT_BLOCKS(8, 3, 7)
+        GNI_FT_BLOCKS(4, 4, 6)
+        GNI_FT_BLOCKS(4, 5, 7)
+        GNI_FT_BLOCKS(2, 4, 5)
+        GNI_FT_BLOCKS(2, 6, 7)
+    }
+#endif
+#if GNI_FT_W >= 8
+    if (side >= 4) {
+        GNI_FT_BLOCKS(4, 0, 2)
+        GNI_FT_BLOCKS(4, 1, 3)
+        GNI_FT_BLOCKS(2, 2, 3)
+    }
+#endif
+#if GNI_FT_W >= 4
+    GNI_FT_BLOCKS(2, 0, 1)
+#endif
+    GNI_UNUSED(v);
+    GNI_UNUSED(side);
+}
+
+// Good's algorithm: a b points without factors in between, as a and b have no common divisor. `one_a` is 1 modulo a and 0
+// modulo b, `one_b` the other way round.
+GNI_FT_INLINE void GNI_FT(gni_ft_coprime)(gni_fc *x, const int a, const int b, const int one_a,
+                                          const int one_b) {
+    gni_fc y[GNI_FT_MAX_TINY], t[8];
+    GNI_FT_UNROLL
+    for (int j = 0; j < b; j++) {
+        GNI_FT_UNROLL
+        for (int i = 0; i < a; i++) t[i] = x[(b * i + a * j) % (a * b)];
+        if (a == 2)
+            gni_fbf2(t);
+        else
+            gni_fbf3(t);
+        GNI_FT_UNROLL
+        for (int i = 0; i < a; i++) y[b * i + j] = t[i];
+    }
+    GNI_FT_UNROLL
+    for (int i = 0; i < a; i++) {
+        GNI_FT_UNROLL
+        for (int j = 0; j < b; j++) t[j] = y[b * i + j];
+        if (b == 3) gni_fbf3(t);
+        if (b == 4) gni_fbf4(t);
+        if (b == 5) gni_fbf5(t);
+        if (b == 7) gni_fbf7(t);
+        GNI_FT_UNROLL
+        for (int j = 0; j < b; j++) x[(one_a * i + one_b * j) % (a * b)] = t[j];
+    }
+}
+
+GNI_FT_INLINE void GNI_FT(gni_ft_tiny_bf)(gni_fc *x, const int n) {
+    if (n == 2) gni_fbf2(x);
+    if (n == 3) gni_fbf3(x);
+    if (n == 4) gni_fbf4(x);
+    if (n == 5) gni_fbf5(x);
+    if (n == 6) GNI_FT(gni_ft_coprime)(x, 2, 3, 3, 4);
+    if (n == 7) gni_fbf7(x);
+    if (n == 8) gni_fbf8(x);
+    if (n == 9) gni_fbf9(x);
+    if (n == 10) GNI_FT(gni_ft_coprime)(x, 2, 5, 5, 6);
+    if (n == 11) gni_fbf11(x);
+    if (n == 12) GNI_FT(gni_ft_coprime)(x, 3, 4, 4, 9);
+    if (n == 13) gni_fbf13(x);
+    if (n == 14) GNI_FT(gni_ft_coprime)(x, 2, 7, 7, 8);
+    if (n == 15) GNI_FT(gni_ft_coprime)(x, 3, 5, 10, 6);
+    if (n == 16) gni_fbf16(x);
+}
+
+#define GNI_FT_TINY_LOAD(l)                                                                        \
+    if (l < side) {                                                                                \
+        v[l] = gni_fload(a + 2 * (l * src_ld + at));                                               \
+        w[l] = gni_fload(a + 2 * ((l + side) * src_ld + at));                                      \
+    }
+#define GNI_FT_TINY_TAKE(l)                                                                        \
+    if (l < side && at + l < n) {                                                                  \
+        x[at + l].r = gni_feven(v[l], w[l]);                                                       \
+        x[at + l].i = gni_fodd(v[l], w[l]);                                                        \
+    }
+#define GNI_FT_TINY_GIVE(l)                                                                        \
+    if (l < side) {                                                                                \
+        const gni_fc z = x[GNI_MIN(at + l, n - 1)];                                                \
+        v[l] = gni_flow(z.r, z.i);                                                                 \
+        w[l] = gni_fhigh(z.r, z.i);                                                                \
+    }
+#define GNI_FT_TINY_STORE(l)                                                                       \
+    if (l < side) gni_fstore(b + 2 * (l * dst_ld + at), v[l]);
+#define GNI_FT_TINY_STORE_2(l)                                                                     \
+    if (l < side) gni_fstore(b + 2 * ((l + side) * dst_ld + at), w[l]);
+// Where several rows fill a vector, and no part of one.
+#define GNI_FT_DENSE(n) ((n) < GNI_FT_H && GNI_FT_H % (n) == 0)
+// W rows. Each is read and written up to the next multiple of H numbers, in ascending order; dense ones lie one behind the
+// other.
+GNI_FT_INLINE void GNI_FT(gni_ft_tiny_block)(const GNI_FT_T *a, int64_t src_ld, GNI_FT_T *b,
+                                             int64_t dst_ld, const int n, GNI_FT_T scale,
+                                             bool back) {
+    const int side = GNI_FT_DENSE(n) ? n : GNI_FT_H;
+    gni_fc x[GNI_FT_MAX_TINY];
+    gni_fv v[8], w[8];
+    if (GNI_FT_DENSE(n)) src_ld = dst_ld = GNI_FT_H;
+    GNI_FT_UNROLL
+    for (int at = 0; at < n; at += GNI_FT_H) {
+        GNI_FT_E8(GNI_FT_TINY_LOAD)
+        GNI_FT(gni_ft_tile)(v, side);
+        GNI_FT(gni_ft_tile)(w, side);
+        GNI_FT_E8(GNI_FT_TINY_TAKE)
+    }
+    GNI_FT(gni_ft_tiny_bf)(x, n);
+    if (back) {
+        GNI_FT_UNROLL
+        for (int q = 1; q < (n + 1) / 2; q++) {
+            const gni_fc z = x[q];
+            x[q] = x[n - q];
+            x[n - q] = z;
+        }
+    }
+    if (scale != (GNI_FT_T)1) {
+        GNI_FT_UNROLL
+        for (int q = 0; q < n; q++) {
+            x[q].r = x[q].r * gni_fset(scale);
+            x[q].i = x[q].i * gni_fset(scale);
+        }
+    }
+    // A row's last tile covers the start of the rows behind it: they must come later.
+    GNI_FT_UNROLL
+    for (int at = (n - 1) / GNI_FT_H * GNI_FT_H; at >= 0; at -= GNI_FT_H) {
+        GNI_FT_E8(GNI_FT_TINY_GIVE)
+        GNI_FT(gni_ft_tile)(v, side);
+        GNI_FT(gni_ft_tile)(w, side);
+        GNI_FT_E8(GNI_FT_TINY_STORE)
+        GNI_FT_E8(GNI_FT_TINY_STORE_2)
+    }
+}
+
+// Where rows follow that will be written later, blocks are read and written where they lie.
+GNI_FT_INLINE void GNI_FT(gni_ft_tiny_rows)(const GNI_FT_T *a, int64_t src_ld, GNI_FT_T *b,
+                                            int64_t dst_ld, const int n, int64_t count,
+                                            GNI_FT_T scale, bool back) {
+    const size_t row = (size_t)n * 2 * sizeof(GNI_FT_T);
+    const bool apart = (const void *)a != (const void *)b;
+    GNI_FT_T in[2 * (GNI_FT_MAX_TINY + 1) * GNI_FT_W], out[2 * (GNI_FT_MAX_TINY + 1) * GNI_FT_W];
+    memset(in, 0, sizeof in);
+    for (int64_t i = 0; i < count; i += GNI_FT_W) {
+        const int64_t rows = GNI_MIN(count - i, GNI_FT_W);
+        const bool dense = GNI_FT_DENSE(n), more = count - i >= GNI_FT_W + (dense ? 0 : 8);
+        const bool here = more && (dense ? src_ld == n : src_ld > 0),
+                   there = more && (apart || dense) && dst_ld == n;
+        const GNI_FT_T *from = a + 2 * i * src_ld;
+        GNI_FT_T *to = b + 2 * i * dst_ld;
+        for (int64_t l = 0; !here && l < rows; l++)
+            memcpy(in + 2 * l * n, from + 2 * l * src_ld, row);
+        GNI_FT(gni_ft_tiny_block)
+        (here ? from : in, here ? src_ld : n, there ? to : out, n, n, scale, back);
+        for (int64_t l = 0; !there && l < rows; l++)
+            memcpy(to + 2 * l * dst_ld, out + 2 * l * n, row);
+    }
+}
+
+#define GNI_FT_TINY_CASE(n)                                                                        \
+    static void GNI_FT(gni_ft_tiny##n)(const GNI_FT_T *a, int64_t src_ld, GNI_FT_T *b,             \
+                                       int64_t dst_ld, int64_t count, GNI_FT_T scale, bool back) { \
+        GNI_FT(gni_ft_tiny_rows)(a, src_ld, b, dst_ld, n, count, scale, back);                     \
+    }
+GNI_FT_TINY_CASE(2)
+GNI_FT_TINY_CASE(3)
+GNI_FT_TINY_CASE(4)
+GNI_FT_TINY_CASE(5)
+GNI_FT_TINY_CASE(6)
+GNI_FT_TINY_CASE(7)
+GNI_FT_TINY_CASE(8)
+GNI_FT_TINY_CASE(9)
+GNI_FT_TINY_CASE(10)
+GNI_FT_TINY_CASE(11)
+GNI_FT_TINY_CASE(12)
+GNI_FT_TINY_CASE(13)
+GNI_FT_TINY_CASE(14)
+GNI_FT_TINY_CASE(15)
+GNI_FT_TINY_CASE(16)
+#undef GNI_FT_TINY_CASE
+#endif
+
+static void GNI_FT(gni_ft_tiny)(const void *src, int64_t src_ld, void *dst, int64_t dst_ld, int n,
+                                int64_t count, double scale, bool back) {
+#if GNI_FT_W > 1
+#define GNI_FT_TINY_CASE(N)                                                                        \
+    case N:                                                                                        \
+        GNI_FT(gni_ft_tiny##N)                                                                     \
+        ((const GNI_FT_T *)src, src_ld, (GNI_FT_T *)dst, dst_ld, count, (GNI_FT_T)scale, back);    \
+        break;
+    switch (n) {
+        GNI_FT_TINY_CASE(2)
+        GNI_FT_TINY_CASE(3)
+        GNI_FT_TINY_CASE(4)
+        GNI_FT_TINY_CASE(5)
+        GNI_FT_TINY_CASE(6)
+        GNI_FT_TINY_CASE(7)
+        GNI_FT_TINY_CASE(8)
+        GNI_FT_TINY_CASE(9)
+        GNI_FT_TINY_CASE(10)
+        GNI_FT_TINY_CASE(11)
+        GNI_FT_TINY_CASE(12)
+        GNI_FT_TINY_CASE(13)
+        GNI_FT_TINY_CASE(14)
+        GNI_FT_TINY_CASE(15)
+        GNI_FT_TINY_CASE(16)
+    default: break;
+    }
+#undef GNI_FT_TINY_CASE
+#else
+    GNI_UNUSED(src);
+    GNI_UNUSED(src_ld);
+    GNI_UNUSED(dst);
+    GNI_UNUSED(dst_ld);
+    GNI_UNUSED(n);
+    GNI_UNUSED(count);
+    GNI_UNUSED(scale);
+    GNI_UNUSED(back);
+#endif
+}
+
+GNI_TABLE gni_ft_isa GNI_FT(gni_ft_table) = {GNI_FT_W,
+                                                GNI_FT_MAX_RADIX,
+                                                GNI_FT(gni_ft_columns_in),
+                                                GNI_FT(gni_ft_columns_out),
+                                                GNI_FT(gni_ft_columns),
+                                                GNI_FT(gni_ft_batch),
+                                                GNI_FT(gni_ft_small),
+                                                GNI_FT(gni_ft_twist),
+                                                GNI_FT(gni_ft_head),
+                                                GNI_FT(gni_ft_product),
+                                                GNI_FT(gni_ft_fold),
+                                                GNI_FT(gni_ft_direct),
+                                                GNI_FT(gni_ft_tiny)};
+
+#undef gni_fv
+#undef gni_fvi
+#undef gni_fc
+#undef gni_fload
+#undef gni_fstore
+#undef gni_fset
+#undef gni_ffma
+#undef gni_ffnma
+#undef gni_fadd
+#undef gni_fsub
+#undef gni_fmul
+#undef gni_fmadd
+#undef gni_fpair
+#undef gni_fspair
+#undef gni_fturn
+#undef gni_fcmul
+#undef gni_fbf2
+#undef gni_fbf3
+#undef gni_fbf4
+#undef gni_fbf5
+#undef gni_fbf7
+#undef gni_fbf8
+#undef gni_fbf9
+#undef gni_fbf11
+#undef gni_fbf13
+#undef gni_fbf16
+#undef gni_ffirst4
+#undef gni_fthen8
+#undef gni_fthen16
+#undef gni_feven
+#undef gni_fodd
+#undef gni_flow
+#undef gni_fhigh
+#undef gni_freverse
+#undef gni_fget
+#undef gni_fput
+#undef gni_ftranspose
+#undef GNI_FT_EIGHTH
+#undef GNI_FT_P
+#undef GNI_FT_SWAP
+#undef GNI_FT_T2
+#undef GNI_FT_T4
+#undef GNI_FT_T8
+#undef GNI_FT_STEP
+#undef GNI_FT_QUAD
+#undef GNI_FT_CROSS
+#undef GNI_FT_E2
+#undef GNI_FT_E3
+#undef GNI_FT_E4
+#undef GNI_FT_E5
+#undef GNI_FT_E7
+#undef GNI_FT_E8
+#undef GNI_FT_E9
+#undef GNI_FT_E11
+#undef GNI_FT_E13
+#undef GNI_FT_E16
+#undef GNI_FT_LOAD
+#undef GNI_FT_GET
+#undef GNI_FT_TURN
+#undef GNI_FT_DO2
+#undef GNI_FT_DO3
+#undef GNI_FT_DO4
+#undef GNI_FT_DO5
+#undef GNI_FT_DO7
+#undef GNI_FT_DO8
+#undef GNI_FT_DO9
+#undef GNI_FT_DO11
+#undef GNI_FT_DO13
+#undef GNI_FT_DO16
+#undef GNI_FT_TO_Y
+#undef GNI_FT_PUT
+#undef GNI_FT_ANY_LOAD
+#undef GNI_FT_ANY_STORE
+#undef GNI_FT_PASS
+#undef GNI_FT_SMALL_CASE
+#undef GNI_FT_SMALL_PUT
+#undef GNI_FT_SMALL_BF
+#undef GNI_FT_SMALL_GET
+#undef GNI_FT_SMALL_AHEAD
+#undef GNI_FT_NOTHING
+#undef GNI_FT_TO_X
+#undef GNI_FT_MIX8
+#undef GNI_FT_MIX4
+#undef GNI_FT_MIX2
+#undef GNI_FT_MIX1
+#undef GNI_FT_MIX
+#undef GNI_FT_SMALL_MIX
+#undef GNI_FT_ROW_PUT
+#undef GNI_FT_ROW_STORE
+#undef GNI_FT_ROW_LOAD
+#undef GNI_FT_ROW_GET
+#undef GNI_FT_TWIST
+#undef GNI_FT_HEAD_GET
+#undef GNI_FT_HEAD_AHEAD
+#undef GNI_FT_OUT
+#undef GNI_FT_TURN_V
+#undef GNI_FT_EACH
+#undef GNI_FT_DOW
+#undef GNI_FT_H
+#undef GNI_FT_DENSE
+#undef GNI_FT_BLOCKS
+#undef GNI_FT_TINY_LOAD
+#undef GNI_FT_TINY_TAKE
+#undef GNI_FT_TINY_GIVE
+#undef GNI_FT_TINY_STORE
+#undef GNI_FT_TINY_STORE_2

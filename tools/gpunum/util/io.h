@@ -1,0 +1,445 @@
+// >>io
+// Array files: NumPy's .npy (format versions 1 to 3) and MNIST's IDX. Everything in a file is checked
+// before memory is asked for.
+
+typedef struct gni_file {
+    gn_context *g;
+    const char *fn, *path;
+    FILE *f;
+    uint64_t size, at; // bytes in the file (UINT64_MAX: not known, as of a pipe), and read so far
+} gni_file;
+
+static void gni_file_close(gni_file *file) {
+    if (file->f != NULL) fclose(file->f);
+    file->f = NULL;
+}
+
+static void gni_file_fail(const gni_file *file, const char *what) {
+    int code = errno;
+    gni_fail(file->g, GN_ERROR_IO, "%s: cannot %s %.200s: %s", file->fn, what, file->path,
+             code != 0 ? strerror(code) : "unknown error");
+}
+
+static void gni_file_malformed(const gni_file *file, const char *what) {
+    gni_fail(file->g, GN_ERROR_FORMAT, "%s: %.200s: %s", file->fn, file->path, what);
+}
+
+static uint64_t gni_file_measure(FILE *f) {
+#ifdef _WIN32
+    if (_fseeki64(f, 0, SEEK_END) != 0) return UINT64_MAX;
+    long long end = _ftelli64(f);
+    if (end < 0 || _fseeki64(f, 0, SEEK_SET) != 0) return UINT64_MAX;
+#else
+    if (fseek(f, 0, SEEK_END) != 0) return UINT64_MAX;
+    long end = ftell(f);
+    // A folder pretends to be as long as can be.
+    if (end < 0 || fseek(f, 0, SEEK_SET) != 0 || end == LONG_MAX) return UINT64_MAX;
+#endif
+    return (uint64_t)end;
+}
+
+static bool gni_file_open(gni_file *file, gn_context *g, const char *fn, const char *path) {
+    memset(file, 0, sizeof *file);
+    file->g = g;
+    file->fn = fn;
+    file->path = path;
+    if (path == NULL) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: the path is NULL", fn);
+        return false;
+    }
+    errno = 0;
+    file->f = fopen(path, "rb");
+    if (file->f == NULL) {
+        gni_file_fail(file, "open");
+        return false;
+    }
+    file->size = gni_file_measure(file->f);
+    return true;
+}
+
+static bool gni_file_read(gni_file *file, void *dst, size_t bytes) {
+    errno = 0;
+    size_t got = bytes > 0 ? fread(dst, 1, bytes, file->f) : 0;
+    file->at += got;
+    if (got == bytes) return true;
+    if (ferror(file->f)) {
+        gni_file_fail(file, "read");
+        return false;
+    }
+    gni_fail(file->g, GN_ERROR_FORMAT,
+             "%s: %.200s: the file ends after %llu bytes, %llu more were expected", file->fn,
+             file->path, (unsigned long long)file->at, (unsigned long long)(bytes - got));
+    return false;
+}
+
+// Checks that the file can hold so many more bytes.
+static bool gni_file_holds(const gni_file *file, uint64_t bytes) {
+    if (file->size == UINT64_MAX || (file->size >= file->at && bytes <= file->size - file->at))
+        return true;
+    gni_fail(file->g, GN_ERROR_FORMAT,
+             "%s: %.200s: the header asks for %llu bytes, the file has %llu", file->fn, file->path,
+             (unsigned long long)bytes,
+             (unsigned long long)(file->size >= file->at ? file->size - file->at : 0));
+    return false;
+}
+
+static bool gni_little_endian(void) {
+    const uint16_t one = 1;
+    unsigned char first;
+    memcpy(&first, &one, 1);
+    return first == 1;
+}
+
+// Reverses the bytes of n numbers of `size` bytes.
+static void gni_swap_bytes(void *data, int64_t n, size_t size) {
+    unsigned char *p = (unsigned char *)data;
+    for (; n > 0; n--, p += size)
+        for (size_t i = 0; i < size / 2; i++) {
+            unsigned char byte = p[i];
+            p[i] = p[size - 1 - i];
+            p[size - 1 - i] = byte;
+        }
+}
+
+// The data that follows a header, as a new array in C order.
+static gn_array *gni_file_array(gni_file *file, gn_dtype t, const gn_shape *s, bool little) {
+    if (!gni_shape_ok(file->g, file->fn, t, s)) return NULL;
+    int64_t n = gni_elements(s);
+    uint64_t bytes = (uint64_t)n * gn_dtype_size(t);
+    if (bytes > SIZE_MAX / 2 || !gni_file_holds(file, bytes)) {
+        if (!file->g->call_failed) gni_fail_memory(file->g, file->fn, bytes);
+        return NULL;
+    }
+    void *data;
+    gn_array *y = gni_array_filled(file->g, t, s, &data);
+    if (y == NULL) return NULL;
+    y->maker = file->fn;
+    if (!gni_file_read(file, data, (size_t)bytes)) {
+        gni_unref(file->g, y);
+        return NULL;
+    }
+    size_t word = gn_dtype_size(t) / (gni_is_complex(t) ? 2 : 1);
+    if (little != gni_little_endian() && word > 1)
+        gni_swap_bytes(data, (int64_t)(bytes / word), word);
+    if (t == GN_BOOL)
+        for (int64_t i = 0; i < n; i++) ((uint8_t *)data)[i] = ((uint8_t *)data)[i] != 0;
+    return y;
+}
+
+// ---- the .npy header, a Python dict: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
+
+typedef struct gni_npy {
+    char descr[16];
+    bool fortran;
+    gn_shape shape;
+    unsigned seen; // keys: 1 descr, 2 fortran_order, 4 shape
+} gni_npy;
+
+static void gni_npy_blanks(const char **p) {
+    while (**p == ' ' || **p == '\t' || **p == '\n' || **p == '\r') ++*p;
+}
+
+static bool gni_npy_accept(const char **p, const char *word) {
+    gni_npy_blanks(p);
+    size_t n = strlen(word);
+    if (strncmp(*p, word, n) != 0) return false;
+    *p += n;
+    return true;
+}
+
+// A Python string without escapes. Longer ones are cut, they are no key and no dtype.
+static bool gni_npy_string(const char **p, char *text, size_t size) {
+    gni_npy_blanks(p);
+    char quote = **p;
+    if (quote != '\'' && quote != '"') return false;
+    size_t n = 0;
+    for (++*p; **p != quote; ++*p) {
+        if (**p == 0 || **p == '\\') return false;
+        if (n + 1 < size) text[n++] = **p;
+    }
+    ++*p;
+    text[n] = 0;
+    return true;
+}
+
+// "()", "(3,)", "(3, 4)", with Python 2's "3L" as old files have it.
+static const char *gni_npy_shape(const char **p, gn_shape *s) {
+    *s = gn_shape_from(0, NULL);
+    if (!gni_npy_accept(p, "(")) return "the shape is not a tuple";
+    while (!gni_npy_accept(p, ")")) {
+        gni_npy_blanks(p);
+        int64_t v = 0;
+        if (**p < '0' || **p > '9') return "the shape is not a tuple of sizes";
+        for (; **p >= '0' && **p <= '9'; ++*p) {
+            if (v > (INT64_MAX - 9) / 10) return "a dimension is too large";
+            v = v * 10 + (**p - '0');
+        }
+        if (**p == 'L') ++*p;
+        if (s->rank == GN_MAX_RANK) return "the array has more than 8 dimensions";
+        s->dim[s->rank++] = v;
+        if (gni_npy_accept(p, ",")) continue;
+        if (!gni_npy_accept(p, ")") || s->rank == 1) return "the shape is not a tuple of sizes";
+        break;
+    }
+    return NULL;
+}
+
+// NULL, or what is wrong with the header.
+static const char *gni_npy_parse(const char *p, gni_npy *h) {
+    if (!gni_npy_accept(&p, "{")) return "the header is not a dict";
+    while (!gni_npy_accept(&p, "}")) {
+        char key[16];
+        if (!gni_npy_string(&p, key, sizeof key) || !gni_npy_accept(&p, ":"))
+            return "the header is not a dict";
+        unsigned bit = 0;
+        if (strcmp(key, "descr") == 0) {
+            bit = 1;
+            if (gni_npy_accept(&p, "[")) return "arrays of records are not supported";
+            if (!gni_npy_string(&p, h->descr, sizeof h->descr)) return "descr is not a string";
+        } else if (strcmp(key, "fortran_order") == 0) {
+            bit = 2;
+            h->fortran = gni_npy_accept(&p, "True");
+            if (!h->fortran && !gni_npy_accept(&p, "False")) return "fortran_order is not a bool";
+        } else if (strcmp(key, "shape") == 0) {
+            bit = 4;
+            const char *wrong = gni_npy_shape(&p, &h->shape);
+            if (wrong != NULL) return wrong;
+        }
+        if (bit == 0) return "the header has an unknown key";
+        if (h->seen & bit) return "the header has a key twice";
+        h->seen |= bit;
+        if (!gni_npy_accept(&p, ",") && *p != '}') return "the header is not a dict";
+    }
+    gni_npy_blanks(&p);
+    if (*p != 0) return "something follows the header's dict";
+    return h->seen == 7 ? NULL : "the header lacks one of descr, fortran_order, shape";
+}
+
+typedef struct gni_npy_type {
+    const char *code;
+    gn_dtype t;
+} gni_npy_type;
+static const gni_npy_type gni_npy_types[] = {
+    {"f4", GN_F32}, {"f2", GN_F16}, {"f8", GN_F64},  {"i4", GN_I32}, {"i8", GN_I64},  {"u1", GN_U8},
+    {"i1", GN_I8},  {"u4", GN_U32}, {"b1", GN_BOOL}, {"c8", GN_C64}, {"c16", GN_C128}};
+
+// The dtype of a descr such as "<f4"; GN_DTYPE_COUNT after gni_fail.
+static gn_dtype gni_npy_dtype(const gni_file *file, const char *descr, bool *little) {
+    char order = descr[0];
+    *little = order == '<' || (order != '>' && gni_little_endian());
+    const char *code =
+        order == '<' || order == '>' || order == '=' || order == '|' ? descr + 1 : descr;
+    for (int i = 0; i < GNI_COUNT(gni_npy_types); i++)
+        if (strcmp(code, gni_npy_types[i].code) == 0) return gni_npy_types[i].t;
+    gni_fail(file->g, GN_ERROR_DTYPE, "%s: %.200s: dtype '%s' has no counterpart here", file->fn,
+             file->path, descr);
+    return GN_DTYPE_COUNT;
+}
+
+// Reads magic, version and header text. The text is the caller's to gni_free.
+static char *gni_npy_read_header(gni_file *file) {
+    unsigned char head[12];
+    if (!gni_file_read(file, head, 4)) return NULL;
+    if (memcmp(head, "PK\3\4", 4) == 0) {
+        gni_file_malformed(file, "this is an .npz archive: unpack it first");
+        return NULL;
+    }
+    if (!gni_file_read(file, head + 4, 4)) return NULL;
+    if (memcmp(head, "\x93NUMPY", 6) != 0) {
+        gni_file_malformed(file, "this is not an .npy file");
+        return NULL;
+    }
+    if (head[6] < 1 || head[6] > 3) {
+        gni_fail(file->g, GN_ERROR_FORMAT, "%s: %.200s: .npy version %d.%d is not known", file->fn,
+                 file->path, head[6], head[7]);
+        return NULL;
+    }
+    size_t digits = head[6] == 1 ? 2 : 4, length = 0;
+    if (!gni_file_read(file, head + 8, digits)) return NULL;
+    for (size_t i = 0; i < digits; i++) length |= (size_t)head[8 + i] << (8 * i);
+    if (length > (1u << 20)) { // NumPy's own headers stay below 64 KiB
+        gni_file_malformed(file, "the header is longer than 1 MiB");
+        return NULL;
+    }
+    if (!gni_file_holds(file, length)) return NULL;
+    char *text = (char *)gni_alloc(file->g, length + 1);
+    if (text == NULL) {
+        gni_fail_memory(file->g, file->fn, length + 1);
+        return NULL;
+    }
+    text[length] = 0;
+    if (!gni_file_read(file, text, length)) {
+        gni_free(file->g, text);
+        return NULL;
+    }
+    if (strlen(text) == length) return text;
+    gni_file_malformed(file, "the header holds a zero byte");
+    gni_free(file->g, text);
+    return NULL;
+}
+
+static gn_array *gni_npy_load(gni_file *file) {
+    gni_npy h;
+    memset(&h, 0, sizeof h);
+    char *text = gni_npy_read_header(file);
+    if (text == NULL) return NULL;
+    const char *wrong = gni_npy_parse(text, &h);
+    gni_free(file->g, text);
+    if (wrong != NULL) {
+        gni_file_malformed(file, wrong);
+        return NULL;
+    }
+    bool little;
+    gn_dtype t = gni_npy_dtype(file, h.descr, &little);
+    if (t == GN_DTYPE_COUNT) return NULL;
+    if (!h.fortran || h.shape.rank < 2) return gni_file_array(file, t, &h.shape, little);
+    // Fortran order is C order of the transposed array.
+    gn_shape reversed = h.shape;
+    int64_t stride[GN_MAX_RANK];
+    for (int i = 0; i < h.shape.rank; i++) reversed.dim[i] = h.shape.dim[h.shape.rank - 1 - i];
+    gn_array *base = gni_file_array(file, t, &reversed, little);
+    if (base == NULL) return NULL;
+    for (int i = 0; i < h.shape.rank; i++) stride[i] = base->stride[h.shape.rank - 1 - i];
+    gn_array *y = gni_array_view(file->g, base, &h.shape, stride, 0);
+    gni_unref(file->g, base);
+    if (y != NULL) y->maker = file->fn;
+    return y;
+}
+
+GPUNUM_API gn_array *gn_load_npy(gn_context *g, const char *path) {
+    if (!gni_begin_context("gn_load_npy", g)) return NULL;
+    gni_file file;
+    gn_array *y = NULL;
+    if (gni_file_open(&file, g, "gn_load_npy", path)) {
+        y = gni_npy_load(&file);
+        gni_file_close(&file);
+    }
+    return gni_end(g, y);
+}
+
+// The header of version 1.0, blank-padded so that the data starts at a multiple of 64. Returns its size.
+static size_t gni_npy_header(const gn_array *a, char *head, size_t size) {
+    const char *code = "";
+    for (int i = 0; i < GNI_COUNT(gni_npy_types); i++)
+        if (gni_npy_types[i].t == a->dtype) code = gni_npy_types[i].code;
+    char order = gn_dtype_size(a->dtype) == 1 ? '|' : gni_little_endian() ? '<' : '>';
+    int at = snprintf(head + 10, size - 10, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
+                      order, code);
+    for (int i = 0; i < a->shape.rank; i++)
+        at += snprintf(head + 10 + at, size - 10 - (size_t)at,
+                       i > 0                ? ", %lld"
+                       : a->shape.rank == 1 ? "%lld,"
+                                            : "%lld",
+                       (long long)a->shape.dim[i]);
+    at += snprintf(head + 10 + at, size - 10 - (size_t)at, "), }");
+    size_t total = ((size_t)at + 10 + 1 + 63) / 64 * 64, length = total - 10;
+    memset(head + 10 + at, ' ', total - 11 - (size_t)at);
+    head[total - 1] = '\n';
+    memcpy(head, "\x93NUMPY\1\0", 8);
+    head[8] = (char)(length & 255);
+    head[9] = (char)(length >> 8);
+    return total;
+}
+
+static void gni_npy_save(gni_file *file, gn_array *a) {
+    gn_context *g = file->g;
+    if (file->path == NULL) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: the path is NULL", file->fn);
+        return;
+    }
+    if (a->dtype == GN_BF16) {
+        gni_fail(g, GN_ERROR_DTYPE, "%s: .npy has no bfloat16: gn_cast to float32 first", file->fn);
+        return;
+    }
+    gn_array *c = gni_contiguous(g, a); // before the file is touched
+    const void *data = c != NULL ? gni_host(g, c) : NULL;
+    if (data != NULL) {
+        char head[512];
+        size_t length = gni_npy_header(a, head, sizeof head), bytes = gn_bytes(a);
+        errno = 0;
+        file->f = fopen(file->path, "wb");
+        if (file->f == NULL) {
+            gni_file_fail(file, "create");
+        } else {
+            bool ok = fwrite(head, 1, length, file->f) == length &&
+                      (bytes == 0 || fwrite(data, 1, bytes, file->f) == bytes);
+            ok = fflush(file->f) == 0 && ok;
+            if (!ok) gni_file_fail(file, "write");
+            ok = fclose(file->f) == 0 && ok;
+            if (!ok && !g->call_failed) gni_file_fail(file, "close");
+            file->f = NULL;
+            if (!ok) { // an empty file is no array, half of one might pass for it
+                FILE *cut = fopen(file->path, "wb");
+                if (cut != NULL) fclose(cut);
+            }
+        }
+    }
+    gni_unref(g, c);
+}
+
+GPUNUM_API gn_status gn_save_npy(gn_array *a, const char *path) {
+    gn_context *g = gni_begin("gn_save_npy", &a, 1);
+    if (g == NULL) return gni_null_status(a);
+    gni_file file;
+    memset(&file, 0, sizeof file);
+    file.g = g;
+    file.fn = "gn_save_npy";
+    file.path = path;
+    gni_npy_save(&file, a);
+    return gni_end_status(g);
+}
+
+// ---- IDX: two zero bytes, dtype, rank, then big-endian 32-bit sizes and data
+
+static gn_array *gni_idx_load(gni_file *file) {
+    unsigned char head[4], word[4];
+    gn_shape s = gn_shape_from(0, NULL);
+    if (!gni_file_read(file, head, 4)) return NULL;
+    if (head[0] == 0x1f && head[1] == 0x8b) {
+        gni_file_malformed(file, "the file is compressed: gunzip it first");
+        return NULL;
+    }
+    gn_dtype t = head[2] == 0x08   ? GN_U8
+                 : head[2] == 0x09 ? GN_I8
+                 : head[2] == 0x0c ? GN_I32
+                 : head[2] == 0x0d ? GN_F32
+                 : head[2] == 0x0e ? GN_F64
+                                   : GN_DTYPE_COUNT;
+    if (head[0] != 0 || head[1] != 0) {
+        gni_file_malformed(file, "this is not an IDX file");
+        return NULL;
+    }
+    if (t == GN_DTYPE_COUNT || head[3] > GN_MAX_RANK) {
+        gni_fail(file->g, GN_ERROR_FORMAT,
+                 "%s: %.200s: IDX type 0x%02x of rank %d is not supported", file->fn, file->path,
+                 head[2], head[3]);
+        return NULL;
+    }
+    for (int i = 0; i < head[3]; i++) {
+        if (!gni_file_read(file, word, 4)) return NULL;
+        s.dim[s.rank++] = (int64_t)word[0] << 24 | (int64_t)word[1] << 16 | (int64_t)word[2] << 8 |
+                          (int64_t)word[3];
+    }
+    int64_t n = gni_elements(&s);
+    uint64_t bytes = n < 0 ? UINT64_MAX : (uint64_t)n * gn_dtype_size(t);
+    if (file->size != UINT64_MAX && bytes != file->size - file->at) {
+        char text[200];
+        gni_fail(file->g, GN_ERROR_FORMAT,
+                 "%s: %.200s: the header says %s %s, but %llu bytes of data follow", file->fn,
+                 file->path, gn_dtype_name(t), gni_shape_text(text, sizeof text, &s),
+                 (unsigned long long)(file->size - file->at));
+        return NULL;
+    }
+    return gni_file_array(file, t, &s, false);
+}
+
+GPUNUM_API gn_array *gn_load_idx(gn_context *g, const char *path) {
+    if (!gni_begin_context("gn_load_idx", g)) return NULL;
+    gni_file file;
+    gn_array *y = NULL;
+    if (gni_file_open(&file, g, "gn_load_idx", path)) {
+        y = gni_idx_load(&file);
+        gni_file_close(&file);
+    }
+    return gni_end(g, y);
+}

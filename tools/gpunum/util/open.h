@@ -1,0 +1,335 @@
+// >>open
+// gn_open and gn_close, devices, synchronisation, statistics, and the bridges to a host's Vulkan.
+
+static const gni_backend_api *gni_backend_cpu(void) { return &gni_cpu_api; }
+static const gni_backend_api *gni_backend_vulkan(void) { return &gni_vulkan_api; }
+
+// What the device of an open context can do, beyond what every device tells.
+static void gni_vk_info(const gni_vk *vk, gn_device_info *out) {
+#if GNI_VULKAN
+    gni_vk_describe(&vk->f, vk->physical, out);
+    out->usable = true;
+    out->subgroup = (int)vk->caps.subgroup;
+    out->multiprocessors = (int)vk->caps.multiprocessors;
+    out->has_f64 = vk->caps.float64;
+    out->has_i64 = vk->caps.int64;
+#else
+    GNI_UNUSED(vk);
+    memset(out, 0, sizeof *out);
+#endif
+}
+
+enum { GNI_OPEN_TEXT = 640 };
+
+// The last failure of gn_open on this thread: there is no context yet to keep it.
+static char *gni_open_text(void) {
+    static GNI_THREAD_LOCAL char text[GNI_OPEN_TEXT];
+    return text;
+}
+
+GPUNUM_API const char *gn_open_error(void) { return gni_open_text(); }
+
+static gn_context *gni_open_fail(gn_context *g, const char *why) {
+    snprintf(gni_open_text(), GNI_OPEN_TEXT, "gn_open: %s", why);
+    if (g != NULL) gn_close(g);
+    return NULL;
+}
+
+static gn_context *gni_context_new(const gn_options *o) {
+    gn_allocator allocator = o->allocator;
+    if (allocator.allocate == NULL || allocator.release == NULL) {
+        allocator.allocate = gni_default_allocate;
+        allocator.release = gni_default_release;
+    }
+    gn_context *g = (gn_context *)allocator.allocate(allocator.user, sizeof(gn_context));
+    if (g == NULL) return NULL;
+    memset(g, 0, sizeof *g);
+    g->allocator = allocator;
+    g->options = *o;
+    g->options.cache_dir = NULL;
+    if (!gni_mutex_init(&g->lock.mutex) || !gni_mutex_init(&g->stats_lock)) {
+        allocator.release(allocator.user, g, sizeof(gn_context));
+        return NULL;
+    }
+    g->seed = o->seed;
+    return g;
+}
+
+static void gni_cpu_info(const gn_context *g, gn_device_info *info, const char *why) {
+    static const char *const isa[] = {"plain C", "SIMD base", "AVX2", "AVX-512"};
+    static const int lanes[] = {1, 4, 8, 16};
+    memset(info, 0, sizeof *info);
+    snprintf(info->name, sizeof info->name, "CPU, %d threads, %s", gni_pool_threads(g->pool),
+             isa[g->isa]);
+    snprintf(info->why, sizeof info->why, "%s", why);
+    info->backend = GN_BACKEND_CPU;
+    info->usable = true;
+    info->has_f64 = info->has_i64 = true;
+    info->threads = gni_pool_threads(g->pool);
+    info->subgroup = lanes[g->isa];
+}
+
+static gni_isa gni_isa_choose(gn_cpu wanted) {
+    gni_isa best = gni_isa_best();
+    if (wanted == GN_CPU_BEST) return best;
+    gni_isa isa = (gni_isa)((int)wanted - (int)GN_CPU_PLAIN);
+    return (int)isa < (int)best ? isa : best;
+}
+
+// Opens the GPU when the options want one. False: the context cannot be had.
+static bool gni_open_gpu(gn_context *g, const gn_options *o, char *why, size_t size) {
+    if (o->backend == GN_BACKEND_CPU) {
+        snprintf(why, size, "gn_options.backend asks for the CPU");
+        return true;
+    }
+    g->vk = gni_vk_open(g, o, why, size);
+    if (g->vk != NULL) gni_vk_info(g->vk, &g->info);
+    return g->vk != NULL || o->backend == GN_BACKEND_AUTO;
+}
+
+// The first field that is out of range, or NULL.
+static const char *gni_options_wrong(const gn_options *o) {
+    if ((unsigned)o->backend > GN_BACKEND_WEBGPU) return "backend";
+    if ((unsigned)o->placement > GN_PLACE_STAY) return "placement";
+    if (o->threads < 0) return "threads";
+    if (o->device < 0) return "device";
+    if ((unsigned)o->cpu > GN_CPU_AVX512) return "cpu";
+    if ((unsigned)o->matmul > GN_PRECISION_HIGH) return "matmul";
+    return (unsigned)o->log_level > GN_LOG_NONE ? "log_level" : NULL;
+}
+
+GPUNUM_API gn_context *gn_open_version(const gn_options *options, uint32_t version,
+                                       size_t options_size) {
+    gn_options o;
+    char why[256] = "";
+    memset(&o, 0, sizeof o);
+    gni_open_text()[0] = 0;
+    // An older caller's smaller struct leaves the fields it does not know zero.
+    if (options != NULL) memcpy(&o, options, GNI_MIN(options_size, sizeof o));
+    if (version / 10000 != GPUNUM_VERSION / 10000)
+        return gni_open_fail(
+            NULL,
+            "this file was compiled with another major version of gpunum.h than the implementation");
+    if (o.backend == GN_BACKEND_WEBGPU)
+        return gni_open_fail(NULL, "the WebGPU backend does not exist yet");
+    const char *wrong = gni_options_wrong(&o);
+    if (wrong != NULL) {
+        snprintf(why, sizeof why, "gn_options.%s is out of range", wrong);
+        return gni_open_fail(NULL, why);
+    }
+    gn_context *g = gni_context_new(&o);
+    if (g == NULL) return gni_open_fail(NULL, "out of memory");
+    g->isa = gni_isa_choose(o.cpu);
+    int threads = o.threads > 0 ? o.threads : gni_cpu_count();
+    g->pool = gni_pool_open(g, threads);
+    if (o.cache_dir != NULL) {
+        char *copy = (char *)gni_alloc(g, strlen(o.cache_dir) + 1);
+        if (copy == NULL) return gni_open_fail(g, "out of memory");
+        memcpy(copy, o.cache_dir, strlen(o.cache_dir) + 1);
+        g->options.cache_dir = copy;
+    }
+    bool ok = gni_open_gpu(g, &o, why, sizeof why);
+    g->options.vulkan = NULL; // the caller's memory
+    if (!ok || g->status != GN_OK) {
+        char text[600];
+        snprintf(text, sizeof text, "%s", g->status != GN_OK ? g->message : why);
+        return gni_open_fail(g, text);
+    }
+    if (g->vk == NULL) gni_cpu_info(g, &g->info, why);
+    gni_log(g, GN_LOG_INFO, "gpunum computes on %s%s%s", g->info.name, why[0] ? ": " : "", why);
+    return g;
+}
+
+static void gni_stacks_free(gn_context *g) {
+    while (g->stacks != NULL) {
+        gni_stack *s = g->stacks;
+        g->stacks = s->next;
+        for (int i = 0; i < s->capacity; i++) gni_free(g, s->scopes[i].list);
+        gni_free(g, s->scopes);
+        gni_free(g, s);
+    }
+}
+
+GPUNUM_API void gn_close(gn_context *g) {
+    if (g == NULL) return;
+    gni_call_enter(g);
+    gni_deliver_reads(g, true);
+    while (g->optimizers != NULL) gn_optimizer_free(g->optimizers);
+    while (g->arrays != NULL) { // whatever holds what: every buffer goes when its last array does
+        gn_array *a = g->arrays;
+        a->refs++;
+        if (a->expr != NULL) gni_expr_free(g, a);
+        if (a->node != NULL) gni_node_free(g, a->node);
+        a->node = NULL;
+        gni_buffer_release(g, a->buf);
+        a->buf = NULL;
+        if (a->grad != NULL) {
+            a->grad->user_refs--;
+            gni_unref(g, a->grad);
+            a->grad = NULL;
+        }
+        a->refs = 1;
+        gni_unref(g, a);
+    }
+    gni_host_cache_trim(g);
+    gni_stacks_free(g);
+    gni_profile_free(g);
+    if (g->gemm_work != NULL) gni_gemm_work_free(g, g->gemm_work);
+    gni_free(g, g->gemm_work);
+    gni_fft_free(g);
+    gni_fft_vk_free(g);
+    gni_vk_close(g->vk);
+    gni_pool_close(g->pool);
+    while (g->slabs != NULL) {
+        gni_slab *slab = g->slabs;
+        g->slabs = slab->next;
+        gni_free(g, slab);
+    }
+    gni_free(g, (void *)(uintptr_t)g->options.cache_dir);
+    g->call_depth = 0;
+    gni_lock_leave(&g->lock);
+    gni_mutex_free(&g->lock.mutex);
+    gni_mutex_free(&g->stats_lock);
+    gn_allocator allocator = g->allocator;
+    allocator.release(allocator.user, g, sizeof(gn_context));
+}
+
+GPUNUM_API void gn_device_get(const gn_context *g, gn_device_info *out) {
+    if (out == NULL) return;
+    memset(out, 0, sizeof *out);
+    if (g != NULL) *out = g->info;
+}
+
+GPUNUM_API int gn_device_list(gn_device_info *out, int capacity) {
+    return gni_vk_list(NULL, out, out != NULL ? capacity : 0);
+}
+
+GPUNUM_API gn_status gn_flush(gn_context *g) {
+    if (!gni_begin_context("gn_flush", g)) return GN_ERROR_ARGUMENT;
+    if (g->vk != NULL && !gni_vk_flush(g->vk))
+        gni_fail(g, GN_ERROR_DEVICE_LOST, "gn_flush: submitting failed");
+    return gni_end_status(g);
+}
+
+GPUNUM_API gn_status gn_sync(gn_context *g) {
+    if (!gni_begin_context("gn_sync", g)) return GN_ERROR_ARGUMENT;
+    if (g->vk != NULL && !gni_vk_wait(g->vk))
+        gni_fail(g, GN_ERROR_DEVICE_LOST, "gn_sync: waiting failed");
+    gni_deliver_reads(g, true);
+    return gni_end_status(g);
+}
+
+GPUNUM_API void gn_memory_get(gn_context *g, gn_memory_stats *out) {
+    if (out == NULL) return;
+    memset(out, 0, sizeof *out);
+    if (!gni_begin_context("gn_memory_get", g)) return;
+    if (g->vk != NULL) gni_vk_memory_stats(g->vk, out);
+    gni_count_get(g, &out->host_used, &out->host_peak);
+    out->arrays = g->array_count;
+    gni_end_plain(g);
+}
+
+GPUNUM_API void gn_memory_trim(gn_context *g) {
+    if (!gni_begin_context("gn_memory_trim", g)) return;
+    gni_host_cache_trim(g);
+    if (g->vk != NULL) gni_vk_trim(g->vk);
+    gni_end_plain(g);
+}
+
+// ---- a host's own Vulkan
+
+GPUNUM_API gn_status gn_vulkan_buffer(gn_array *a, uint64_t *buffer, uint64_t *offset,
+                                      uint64_t *size) {
+    gn_context *g = gni_begin("gn_vulkan_buffer", &a, 1);
+    if (g == NULL) return gni_null_status(a);
+    if (buffer == NULL || offset == NULL || size == NULL)
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_vulkan_buffer: an output pointer is NULL");
+    else if (g->vk == NULL)
+        gni_fail(g, GN_ERROR_UNSUPPORTED, "gn_vulkan_buffer: this context has no GPU");
+    else if (gni_materialize(g, a) && !gni_is_contiguous(a))
+        gni_fail(g, GN_ERROR_SHAPE,
+                 "gn_vulkan_buffer: the array is a strided view; gn_copy it first");
+    else if (!g->call_failed && gni_buffer_need(g, a->buf, GNI_ON_GPU) && gni_vk_wait(g->vk)) {
+        gni_buffer_drop_host(g, a->buf); // the host may write: the device copy is the only true one
+        a->buf->where = GNI_ON_GPU;
+        *buffer = a->buf->device.handle;
+        *offset = a->buf->device.offset + (uint64_t)a->offset * gn_dtype_size(a->dtype);
+        *size = gn_bytes(a);
+    }
+    return gni_end_status(g);
+}
+
+#if !GNI_VULKAN // what the functions below would call, were there ever a device
+static bool gni_vk_wrap(gni_vk *vk, uint64_t buffer, uint64_t offset, uint64_t bytes,
+                        gni_vk_mem *out) {
+    GNI_UNUSED(buffer + offset + bytes);
+    return vk == NULL && out == NULL;
+}
+static bool gni_vk_record_begin(gni_vk *vk, void *commands) {
+    return vk == NULL && commands == NULL;
+}
+static uint64_t gni_vk_record_end(gni_vk *vk) { return vk != NULL; }
+static void gni_vk_record_done(gni_vk *vk, uint64_t ticket) {
+    GNI_UNUSED(vk != NULL && ticket > 0);
+}
+#endif
+
+GPUNUM_API gn_array *gn_vulkan_wrap(gn_context *g, uint64_t buffer, uint64_t offset, gn_dtype t,
+                                    gn_shape s) {
+    if (!gni_begin_context("gn_vulkan_wrap", g)) return NULL;
+    gn_array *y = NULL;
+    if (g->vk == NULL)
+        gni_fail(g, GN_ERROR_UNSUPPORTED, "gn_vulkan_wrap: this context has no GPU");
+    else if (gni_shape_ok(g, "gn_vulkan_wrap", t, &s))
+        y = gni_array_new(g, t, &s);
+    if (y != NULL) {
+        uint64_t bytes = (uint64_t)gni_elements(&s) * gn_dtype_size(t);
+        y->maker = "gn_vulkan_wrap";
+        y->buf = gni_buffer_new(g, bytes);
+        bool ok = y->buf != NULL && gni_vk_wrap(g->vk, buffer, offset, bytes, &y->buf->device);
+        if (ok) {
+            y->buf->has_device = y->buf->device_borrowed = true;
+            y->buf->where = GNI_ON_GPU;
+        } else {
+            if (!g->call_failed)
+                gni_fail(g, GN_ERROR_ARGUMENT, "gn_vulkan_wrap: the buffer cannot be used");
+            gni_unref(g, y);
+            y = NULL;
+        }
+    }
+    return gni_end(g, y);
+}
+
+GPUNUM_API gn_status gn_vulkan_record_begin(gn_context *g, void *command_buffer) {
+    if (!gni_begin_context("gn_vulkan_record_begin", g)) return GN_ERROR_ARGUMENT;
+    if (g->vk == NULL)
+        gni_fail(g, GN_ERROR_UNSUPPORTED, "gn_vulkan_record_begin: this context has no GPU");
+    else if (g->recording)
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_vulkan_record_begin: already recording");
+    else if (command_buffer == NULL)
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_vulkan_record_begin: no command buffer");
+    else if (gni_vk_record_begin(g->vk, command_buffer))
+        g->recording = true;
+    else if (!g->call_failed)
+        gni_fail(g, GN_ERROR_UNSUPPORTED, "gn_vulkan_record_begin: the device refused");
+    return gni_end_status(g);
+}
+
+GPUNUM_API gn_status gn_vulkan_record_end(gn_context *g, uint64_t *ticket) {
+    if (!gni_begin_context("gn_vulkan_record_end", g)) return GN_ERROR_ARGUMENT;
+    if (ticket != NULL) *ticket = 0;
+    if (!g->recording) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_vulkan_record_end: not recording");
+    } else {
+        uint64_t number = gni_vk_record_end(g->vk);
+        if (ticket != NULL) *ticket = number;
+    }
+    g->recording = false;
+    return gni_end_status(g);
+}
+
+GPUNUM_API void gn_vulkan_record_done(gn_context *g, uint64_t ticket) {
+    if (!gni_begin_context("gn_vulkan_record_done", g)) return;
+    if (g->vk != NULL) gni_vk_record_done(g->vk, ticket);
+    gni_end_plain(g);
+}
