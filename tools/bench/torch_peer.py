@@ -125,7 +125,7 @@ def main():
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--threads", type=int)
     parser.add_argument("--json")
-    parser.add_argument("--markdown", help="also write the table to this file, as RESULTS.md has it")
+    parser.add_argument("--markdown", help="also write the table to this file, as notes/ has them")
     args = parser.parse_args()
     if args.threads:
         torch.set_num_threads(args.threads)
