@@ -1,4 +1,4 @@
-// Draws the spectrogram of a sound: time to the right, frequency upwards, 90 dB from black to white.
+// Draws the spectrogram of a sound: time to the right, frequency upwards, 90 dB from black to pale yellow.
 //   spectrum [in.wav [out.png]]      without a file: a chirp with two steady tones
 // WAV files of 8 to 32-bit or float samples; the mean of the channels is shown. cc -O2 spectrum.c -lm -lpthread -ldl
 #define GPUNUM_IMPLEMENTATION
@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WINDOW = 1024, HOP = 256, OVERLAP = WINDOW / HOP, MAX_FRAMES = 4000 };
+enum { WINDOW = 1024, HOP = 256, OVERLAP = WINDOW / HOP, MAX_FRAMES = 4000, RANGE = 90 }; // RANGE in dB
+enum { LEVELS = 240, PAPER = LEVELS, INK };            // colours: those of the spectrogram, then these
+enum { LEFT = 48, RIGHT = 72, TOP = 26, BOTTOM = 32 }; // of the picture, around the spectrogram
 
 // ---- WAV
 
@@ -132,7 +134,23 @@ static void begin_chunk(png *p, const char *name, uint32_t size) {
 
 static void end_chunk(png *p) { put_big(p, ~p->crc); }
 
-// Grey pixels, a row from the top after another.
+// Black over red to pale yellow, then white and black: 3 bytes a colour.
+static void put_palette(png *p) {
+    static const unsigned char stop[6][3] = {{0, 0, 4},     {66, 10, 104},  {147, 38, 103},
+                                             {221, 81, 58}, {252, 165, 10}, {252, 255, 164}};
+    unsigned char colour[INK + 1][3] = {{0}};
+    for (int i = 0; i < LEVELS; i++) {
+        const int at = 5 * i / LEVELS, part = 5 * i % LEVELS;
+        for (int c = 0; c < 3; c++)
+            colour[i][c] = (unsigned char)((stop[at][c] * (LEVELS - part) + stop[at + 1][c] * part) / LEVELS);
+    }
+    memset(colour[PAPER], 255, 3);
+    begin_chunk(p, "PLTE", sizeof colour);
+    put(p, colour, sizeof colour);
+    end_chunk(p);
+}
+
+// Pixels are numbers of colours, a row from the top after another.
 static bool write_png(const char *path, const unsigned char *pixels, uint32_t width,
                       uint32_t height) {
     png p = {fopen(path, "wb"), 0, 1, 0};
@@ -141,8 +159,9 @@ static bool write_png(const char *path, const unsigned char *pixels, uint32_t wi
     begin_chunk(&p, "IHDR", 13);
     put_big(&p, width);
     put_big(&p, height);
-    put(&p, "\x08\0\0\0", 5); // 8 bits, grey
+    put(&p, "\x08\x03\0\0", 5); // 8 bits, from a palette
     end_chunk(&p);
+    put_palette(&p);
     begin_chunk(&p, "IDAT", 2 + height * (5 + width + 1) + 4); // each row is a stored block
     put(&p, "\x78\x01", 2);
     for (uint32_t y = 0; y < height; y++) {
@@ -164,6 +183,74 @@ static bool write_png(const char *path, const unsigned char *pixels, uint32_t wi
     begin_chunk(&p, "IEND", 0);
     end_chunk(&p);
     return fclose(p.file) == 0;
+}
+
+// ---- axes
+
+typedef struct picture {
+    unsigned char *pixels;
+    int width, height; // of all of it
+} picture;
+
+static void box(picture *p, int x, int y, int width, int height, int colour) {
+    for (int j = y; j < y + height; j++)
+        for (int i = x; i < x + width; i++)
+            if (i >= 0 && i < p->width && j >= 0 && j < p->height) p->pixels[j * p->width + i] = (unsigned char)colour;
+}
+
+// A line of text whose middle (`align` 0) or right end (1) or left end (-1) is at x, and whose middle is at y.
+static void text(picture *p, int x, int y, int align, const char *s) {
+    static const char known[] = "0123456789.-kHzsdB";
+    static const unsigned char rows[][7] = { // 5 pixels a row
+        {14, 17, 19, 21, 25, 17, 14}, {4, 12, 4, 4, 4, 4, 14},    {14, 17, 1, 2, 4, 8, 31},
+        {31, 2, 4, 2, 1, 17, 14},     {2, 6, 10, 18, 31, 2, 2},   {31, 16, 30, 1, 1, 17, 14},
+        {6, 8, 16, 30, 17, 17, 14},   {31, 1, 2, 4, 8, 8, 8},     {14, 17, 17, 14, 17, 17, 14},
+        {14, 17, 17, 15, 1, 2, 12},   {0, 0, 0, 0, 0, 12, 12},    {0, 0, 0, 31, 0, 0, 0},
+        {16, 16, 18, 20, 24, 20, 18}, {17, 17, 17, 31, 17, 17, 17}, {0, 0, 31, 2, 4, 8, 31},
+        {0, 0, 14, 16, 14, 1, 30},    {1, 1, 13, 19, 17, 19, 13}, {30, 17, 17, 30, 17, 17, 30}};
+    x -= (int)strlen(s) * 6 * (align + 1) / 2;
+    for (; *s != 0; s++, x += 6) {
+        const char *at = strchr(known, *s);
+        for (int k = 0; at != NULL && k < 35; k++)
+            if (rows[at - known][k / 5] >> (4 - k % 5) & 1) box(p, x + k % 5, y - 3 + k / 5, 1, 1, INK);
+    }
+}
+
+// 1, 2 or 5 times a power of ten, of which `range` has so many that they are at least `least` of its pixels apart.
+static double tick(double range, int pixels, int least) {
+    double step = 1e-7;
+    for (int k = 0; step * pixels < range * least; k++) step *= k % 3 == 1 ? 2.5 : 2;
+    return step;
+}
+
+// What is around the spectrogram of `frames` and of frequencies up to half of `rate`.
+static void draw_axes(picture *p, int frames, double rate) {
+    const int rows = WINDOW / 2 + 1, bottom = TOP + rows, bar = LEFT + frames + 16;
+    const double seconds = (double)frames * HOP / rate, kilohertz = rate / 2000;
+    const double dt = tick(seconds, frames, 60), df = tick(kilohertz, rows - 1, 40);
+    char s[32];
+    for (int k = 0; k * dt < seconds; k++) {
+        int x = LEFT + (int)(k * dt / seconds * frames);
+        snprintf(s, sizeof s, "%.10g", k * dt);
+        box(p, x, bottom, 1, 5, INK);
+        text(p, x, bottom + 12, 0, s);
+    }
+    text(p, LEFT + frames / 2, bottom + 25, 0, "s");
+    for (int k = 0; k * df <= kilohertz; k++) {
+        int y = bottom - 1 - (int)(k * df / kilohertz * (rows - 1));
+        snprintf(s, sizeof s, "%.10g", k * df);
+        box(p, LEFT - 5, y, 5, 1, INK);
+        text(p, LEFT - 8, y, 1, s);
+    }
+    text(p, LEFT - 8, TOP - 14, 1, "kHz");
+    for (int y = 0; y < rows; y++) box(p, bar, TOP + y, 12, 1, (rows - 1 - y) * (LEVELS - 1) / (rows - 1));
+    for (int db = 0; db <= RANGE; db += 10) {
+        int y = TOP + db * (rows - 1) / RANGE;
+        snprintf(s, sizeof s, "%d", -db);
+        box(p, bar + 12, y, 5, 1, INK);
+        text(p, bar + 20, y, -1, s);
+    }
+    text(p, bar + 20, TOP - 14, -1, "dB");
 }
 
 // ---- the spectrogram
@@ -194,6 +281,29 @@ static gn_array *spectrogram(gn_array *x) {
     return gn_mul_s(gn_log10(gn_maximum_s(power, 1e-12)), 10);
 }
 
+// Writes the picture of (frames, frequencies) decibels; false when memory or the file cannot be had.
+static bool draw(gn_array *db, double rate, const char *path) {
+    gn_array *above = gn_add_s(db, RANGE - gn_item(gn_max(db, GN_ALL))); // the loudest is at the top of the range
+    gn_array *level = gn_cast(gn_mul_s(gn_maximum_s(above, 0), (LEVELS - 1.0) / RANGE), GN_U8);
+    gn_array *image = gn_flip(gn_transpose(level), GN_AXIS(0)); // low frequencies below
+    const int frames = (int)gn_dim(image, 1), rows = (int)gn_dim(image, 0);
+    picture p = {NULL, LEFT + frames + RIGHT, TOP + rows + BOTTOM};
+    unsigned char *pixels = (unsigned char *)malloc(gn_bytes(image) + 1);
+    p.pixels = (unsigned char *)malloc((size_t)p.width * (size_t)p.height);
+    bool ok = pixels != NULL && p.pixels != NULL && gn_read(image, pixels, gn_bytes(image)) == GN_OK;
+    if (ok) {
+        memset(p.pixels, PAPER, (size_t)p.width * (size_t)p.height);
+        for (int y = 0; y < rows; y++)
+            memcpy(p.pixels + (size_t)(TOP + y) * (size_t)p.width + LEFT,
+                   pixels + (size_t)y * (size_t)frames, (size_t)frames);
+        draw_axes(&p, frames, rate);
+        ok = write_png(path, p.pixels, (uint32_t)p.width, (uint32_t)p.height);
+    }
+    free(p.pixels);
+    free(pixels);
+    return ok;
+}
+
 int main(int argc, char **argv) {
     const char *path = argc > 2 ? argv[2] : "spectrum.png";
     int64_t count = 0;
@@ -216,19 +326,11 @@ int main(int argc, char **argv) {
         gn_array *x = samples != NULL ? gn_array_from(g, GN_F32, GN_SHAPE(count), samples)
                                       : chirp(g, rate, 5);
         gn_array *db = spectrogram(x);
-        double top = gn_item(gn_max(db, GN_ALL));
-        gn_array *grey = gn_mul_s(gn_maximum_s(gn_add_s(db, 90 - top), 0), 255.0 / 90);
-        gn_array *image =
-            gn_cast(gn_flip(gn_transpose(grey), GN_AXIS(0)), GN_U8); // low frequencies below
-        gn_shape s = gn_shape_of(image);
-        unsigned char *pixels = (unsigned char *)malloc(gn_bytes(image) + 1);
-        if (pixels != NULL && gn_read(image, pixels, gn_bytes(image)) == GN_OK &&
-            write_png(path, pixels, (uint32_t)s.dim[1], (uint32_t)s.dim[0])) {
+        if (draw(db, rate, path)) {
             printf("%s: %lld frames of %d samples, %d ms apart, 0 to %g Hz\n", path,
-                   (long long)s.dim[1], WINDOW, (int)(1000 * HOP / rate), rate / 2);
+                   (long long)gn_dim(db, 0), WINDOW, (int)(1000 * HOP / rate), rate / 2);
             failed = 0;
         }
-        free(pixels);
     }
     if (failed)
         fprintf(stderr, "%s: %s\n", path,

@@ -10,6 +10,8 @@ import zlib
 RATE = 16000
 COUNT = 8192
 TONE = 3000.0
+LEVELS, PAPER, INK = 240, 240, 241  # the colours' numbers
+LEFT, RIGHT, TOP, BOTTOM = 48, 72, 26, 32  # around the spectrogram
 PCM, FLOAT, EXTENSIBLE = 1, 3, 0xfffe
 
 
@@ -26,20 +28,20 @@ def chunk(name, data, size=None):
     return name + struct.pack('<I', size) + data + b'\0' * (size % 2)
 
 
-def wav(kind, bits, channels, extra=b'', extensible=False, count=COUNT, size=None):
-    """A tone on all channels, half as loud on the second one."""
+def wav(kind, bits, channels, extra=b'', extensible=False, count=COUNT, size=None, start=0):
+    """A tone on all channels from sample `start` on, half as loud on the second one."""
     frame = channels * bits // 8
     form = struct.pack('<HHIIHH', EXTENSIBLE if extensible else kind, channels, RATE, RATE * frame, frame, bits)
     if extensible:
         form += struct.pack('<HHIH14s', 22, bits, 3, kind, b'\0\0\0\0\x10\0\x80\0\0\xaa\0\x38\x9b\x71')
-    wave = (0.9 * math.sin(2 * math.pi * TONE * i / RATE) for i in range(count))
+    wave = (0.9 * math.sin(2 * math.pi * TONE * i / RATE) * (i >= start) for i in range(count))
     data = b''.join(encode(v if c == 0 else v / 2, kind, bits) for v in wave for c in range(channels))
     body = b'WAVE' + chunk(b'fmt ', form) + extra + chunk(b'data', data, size)
     return b'RIFF' + struct.pack('<I', len(body)) + body
 
 
 def pixels(path):
-    """Rows of a grey PNG without filters."""
+    """Rows of a PNG with a palette and without filters."""
     with open(path, 'rb') as f:
         png = f.read()
     assert png[:8] == b'\x89PNG\r\n\x1a\n'
@@ -50,7 +52,11 @@ def pixels(path):
         assert struct.unpack('>I', png[at + 8 + size:at + 12 + size])[0] == zlib.crc32(name + body), name
         if name == b'IHDR':
             width, height, depth, colour = struct.unpack('>IIBB', body[:10])
-            assert (depth, colour) == (8, 0)
+            assert (depth, colour) == (8, 3)
+        if name == b'PLTE':
+            colours = [tuple(body[i:i + 3]) for i in range(0, size, 3)]
+            bright = [0.3 * r + 0.59 * g + 0.11 * b for r, g, b in colours[:LEVELS]]
+            assert bright == sorted(bright) and colours[PAPER:] == [(255, 255, 255), (0, 0, 0)]
         if name == b'IDAT':
             data += body
         at += 12 + size
@@ -58,7 +64,32 @@ def pixels(path):
     assert len(raw) == height * (width + 1)
     rows = [raw[y * (width + 1):(y + 1) * (width + 1)] for y in range(height)]
     assert all(row[0] == 0 for row in rows)
+    assert max(max(row[1:]) for row in rows) == INK
     return [row[1:] for row in rows]
+
+
+def inside(rows):
+    """The spectrogram without what is around it."""
+    return [row[LEFT:-RIGHT] for row in rows[TOP:-BOTTOM]]
+
+
+def check_axes(program):
+    """Two seconds of which the second has the tone: where it lies by the ticks, not by pixels."""
+    done = run(program, wav(PCM, 16, 1, count=2 * RATE, start=RATE))
+    assert done.returncode == 0, done.stderr
+    rows = pixels('out.png')
+    plot = inside(rows)
+    kilohertz = [TOP + y for y, row in enumerate(rows[TOP:-BOTTOM]) if row[LEFT - 3] == INK][::-1]  # ticks from below
+    assert len(kilohertz) == 9, kilohertz  # 0 to 8
+    last = [row[-1] for row in plot]
+    assert TOP + last.index(max(last)) == kilohertz[3]
+    seconds = [x for x, v in enumerate(rows[-BOTTOM + 3]) if v == INK]
+    assert len(seconds) == 2, seconds  # 0 and 1
+    one = seconds[1]
+    tone = plot[kilohertz[3] - TOP]
+    assert max(tone[:one - LEFT - 4]) < 60 and min(tone[one - LEFT + 1:]) > 200, (one, list(tone))
+    bar = [row[-RIGHT + 20] for row in rows[TOP:-BOTTOM]]
+    assert bar[0] == LEVELS - 1 and bar[-1] == 0 and bar == sorted(bar, reverse=True)
 
 
 def run(program, data):
@@ -81,7 +112,7 @@ def main():
     for i, data in enumerate(good):
         done = run(program, data)
         assert done.returncode == 0, (i, done.stdout, done.stderr)
-        rows = pixels('out.png')
+        rows = inside(pixels('out.png'))
         assert len(rows) == 513 and len(rows[0]) >= 20, (i, len(rows), len(rows[0]))
         # The brightest row is the tone's; the top one is half the rate.
         middle = [row[len(row) // 2] for row in rows]
@@ -89,7 +120,8 @@ def main():
         assert brightest == round(TONE / RATE * 1024), (i, brightest)
         # 8 bits leave noise at -50 dB; nothing else is as bright as a quarter of the range below.
         others = [v for k, v in enumerate(middle) if abs(512 - k - brightest) > 8]
-        assert max(others) < 200, (i, max(others))
+        assert max(others) < 200 * LEVELS / 256, (i, max(others))
+    check_axes(program)
     fine = wav(PCM, 16, 1)
     broken = [b'', b'RIFF', b'nonsense' * 1000, fine[:20], fine[:44], fine[:60], b'RIFX' + fine[4:],
               wav(PCM, 16, 1, count=100), wav(PCM, 16, 0, count=0), wav(PCM, 12 // 4 * 4, 1, count=0),
