@@ -111,6 +111,7 @@ struct gni_node {
     int n_in;
     gn_array **in;     // a reference each
     uint32_t *version; // of in[i] when recorded
+    uint32_t made;     // of the output then: what works in several steps writes its result several times
     uint64_t serial;   // recording order
     int64_t param[12]; // the op's own
     double real[2];

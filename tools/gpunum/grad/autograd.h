@@ -36,6 +36,7 @@ static gni_node *gni_record(gn_context *g, gn_array *y, const char *name, gni_ba
     if (node == NULL) return NULL;
     node->backward = backward;
     node->serial = ++g->serial;
+    node->made = gni_version(y);
     for (int i = 0; i < n_in; i++) {
         node->in[i] = in[i];
         if (in[i] == NULL) continue;
@@ -248,7 +249,7 @@ static bool gni_pass_check(gni_pass *p, const gni_node *node) {
             gni_shape_text(text, sizeof text, &a->shape));
         return false;
     }
-    if ((reads & GNI_READS_OUTPUT) && gni_version(node->output) != 0) {
+    if ((reads & GNI_READS_OUTPUT) && gni_version(node->output) != node->made) {
         gni_fail(g, GN_ERROR_GRADIENT, "%s: the result of %s, %s %s, was overwritten by gn_write",
                  p->fn, node->name, gn_dtype_name(node->output->dtype),
                  gni_shape_text(text, sizeof text, &node->output->shape));
