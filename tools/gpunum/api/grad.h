@@ -7,7 +7,11 @@ GPUNUM_API gn_array *gn_requires_grad(gn_array *a, bool on);
 GPUNUM_API bool gn_needs_grad(const gn_array *a); // requires one, or depends on one that does
 // Adds d loss / d x to gn_grad(x) of every x that requires it. `loss` has one element.
 GPUNUM_API gn_status gn_backward(gn_array *loss);
-GPUNUM_API gn_array *gn_grad(gn_array *a); // borrowed, NULL if there is none; gn_retain to keep it
+// Lent by `a`, until its gradient changes or its last owner (a caller, a scope, an optimizer) lets go of it: gn_retain
+// makes it yours, without that gn_release, gn_keep and gn_set refuse to give it away. NULL if there is none. Results of ops
+// have none: a parameter that is updated by hand, w = w - rate * gn_grad(w), needs gn_no_grad_begin around that, and a
+// warning in the log says so.
+GPUNUM_API gn_array *gn_grad(gn_array *a);
 GPUNUM_API void gn_zero_grad(gn_array *a);
 GPUNUM_API gn_array *gn_detach(gn_array *a); // the same memory, not recorded
 GPUNUM_API void gn_no_grad_begin(gn_context *g);

@@ -358,10 +358,6 @@ static void gni_header_empty(gn_context *g, gn_array *a, gn_array **todo) {
         node->n_in = 0;
         gni_node_free(g, node);
     }
-    if (a->grad != NULL) {
-        a->grad->user_refs--;
-        if (--a->grad->refs == 0) gni_header_doom(g, a->grad, todo);
-    }
     gni_buffer_release(g, a->buf);
 }
 
@@ -388,7 +384,6 @@ static void gni_unref(gn_context *g, gn_array *a) {
         gni_header_empty(g, dead, &todo);
         dead->expr = NULL;
         dead->node = NULL;
-        dead->grad = NULL;
         dead->buf = NULL;
         gni_header_free(g, dead);
     }
@@ -432,10 +427,29 @@ static void gni_scope_remove(gn_array *a) {
     a->scope_slot = -1;
 }
 
+// Whether someone can still ask for the gradient of `a`.
+static bool gni_has_owner(const gn_array *a) { return a->user_refs > 0 || a->steppers > 0; }
+
+// Its last owner went: the gradient, which nobody can ask for any more, may be all that holds the array.
+static void gni_drop_grad(gn_context *g, gn_array *a) {
+    if (a->grad != NULL && !gni_has_owner(a)) gni_set_grad(g, a, NULL);
+}
+
+// Whether the caller's references are all gone, but for the one by which an array holds its gradient.
+static bool gni_is_lent(gn_context *g, const char *fn, const gn_array *a) {
+    if (!a->is_grad || a->user_refs > 1) return false;
+    gni_fail(g, GN_ERROR_ARGUMENT,
+             "%s: this gradient belongs to the array that gn_grad was asked for; gn_zero_grad drops "
+             "it there, gn_retain gives a reference of your own",
+             fn);
+    return true;
+}
+
 // Drops one reference of the caller's or of a scope's.
 static void gni_user_release(gn_context *g, gn_array *a) {
     if (--a->user_refs == 0) {
         gni_scope_remove(a);
+        gni_drop_grad(g, a);
         gni_lazy_orphaned(g, a);
     }
     gni_unref(g, a);
@@ -526,6 +540,7 @@ GPUNUM_API void gn_scope_end(gn_context *g) {
 GPUNUM_API gn_array *gn_keep(gn_array *a) {
     gn_context *g = gni_begin("gn_keep", &a, 1);
     if (g == NULL) return NULL;
+    if (gni_is_lent(g, "gn_keep", a)) return gni_end(g, NULL);
     if (a->scope_slot >= 0) {
         gni_stack *stack = a->stack;
         int outer = a->scope - 1;
@@ -548,7 +563,7 @@ GPUNUM_API gn_array *gn_retain(gn_array *a) {
 GPUNUM_API void gn_release(gn_array *a) {
     gn_context *g = gni_begin("gn_release", &a, 1);
     if (g == NULL) return;
-    gni_user_release(g, a);
+    if (!gni_is_lent(g, "gn_release", a)) gni_user_release(g, a);
     gni_end_plain(g);
 }
 
@@ -560,12 +575,17 @@ GPUNUM_API void gn_set(gn_array **slot, gn_array *value) {
     both[1] = old != NULL ? old : value;
     gn_context *g = gni_begin("gn_set", both, 2);
     if (g == NULL) return;
-    if (value == NULL &&
-        g->status != GN_OK) { // keep what is there: the new value could not be made
+    // Keep what is there when the new value could not be made.
+    if ((value == NULL && g->status != GN_OK) ||
+        (old != NULL && gni_is_lent(g, "gn_set", old))) {
         gni_end_plain(g);
         return;
     }
     if (value != NULL) {
+        if (value->is_grad && value->user_refs == 1) { // lent by gn_grad: the slot gets its own reference
+            value->refs++;
+            value->user_refs++;
+        }
         gni_scope_remove(value);
         if (old != NULL && old->scope_slot >= 0) gni_scope_add(g, old->stack, old->scope, value);
         if (old != NULL && old->wants_grad && value->node == NULL) value->wants_grad = true;

@@ -147,6 +147,7 @@ static bool gni_wanted(const gni_node *node,
                        int i); // the pass under way needs the gradient of in[i]
 static void gni_set_grad(gn_context *g, gn_array *a,
                          gn_array *grad); // takes over a reference to grad; NULL drops
+static void gni_drop_grad(gn_context *g, gn_array *a); // after an owner went: where it was the last one
 static bool gni_back_linear(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 static gn_array *gni_unbroadcast(gn_array *gx,
                                  const gn_shape *shape); // sums over repeated elements

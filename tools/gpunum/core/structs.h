@@ -92,12 +92,15 @@ struct gn_array {
         *stack;            // owning scope: its thread's stack, its depth and the place in its list
     int scope, scope_slot; // slot -1: owned by the caller
     bool wants_grad;       // gn_requires_grad
+    bool is_grad;          // another array's gradient: one of user_refs is that array's
+    bool warned;           // that gn_grad gives nothing here
+    int32_t steppers;      // optimizers that step it
     int32_t lazy_refs;     // pending expressions that read this array
     bool orphan;           // only pending work holds it; counted in the context's lazy_bytes
     uint8_t reason;        // gni_reason, why it was computed where it was
     bool on_gpu;           // where that was
     gni_node *node;        // how autograd gets from here to the inputs
-    gn_array *grad;
+    gn_array *grad; // while the array has a user or an optimizer: it may be a pending expression that holds the array
     const char *maker;             // public name of the function that made it
     gn_array *all_prev, *all_next; // the context's list of live arrays; `all_next` links free ones
 };

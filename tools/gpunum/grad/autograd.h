@@ -137,7 +137,8 @@ static bool gni_pass_collect(gni_pass *p, gn_array *loss) {
         const gni_node *node = p->list[at]->node;
         for (int i = 0; i < node->n_in; i++) {
             gn_array *a = node->in[i];
-            if (a == NULL || (a->node == NULL && !(p->leaves && a->wants_grad))) continue;
+            if (a == NULL) continue;
+            if (a->node == NULL && !(p->leaves && a->wants_grad && gni_has_owner(a))) continue;
             if (!gni_pass_add(p, a)) return false;
         }
     }
@@ -338,9 +339,15 @@ static bool gni_is_sole(const gn_array *a) {
 
 static void gni_set_grad(gn_context *g, gn_array *a, gn_array *grad) {
     gn_array *old = a->grad;
-    if (grad != NULL) grad->user_refs++;
+    if (grad != NULL) {
+        grad->user_refs++;
+        grad->is_grad = true;
+    }
     a->grad = grad;
-    if (old != NULL) gni_user_release(g, old);
+    if (old != NULL) {
+        old->is_grad = false;
+        gni_user_release(g, old);
+    }
 }
 
 // What gn_grad(a) will be: the sum with what is there, in C order, and nobody else's array.
@@ -480,6 +487,14 @@ GPUNUM_API gn_array *gn_grad(gn_array *a) {
     gn_context *g = gni_begin("gn_grad", &a, 1);
     if (g == NULL) return NULL;
     gn_array *grad = a->grad;
+    if (grad == NULL && a->node != NULL && !a->warned) {
+        a->warned = true;
+        gni_log(g, GN_LOG_WARNING,
+                "gn_grad: NULL, for %s made this array and gn_backward fills in only those that "
+                "gn_requires_grad was called on. Update parameters between gn_no_grad_begin and "
+                "gn_no_grad_end, or make them leaves again by gn_requires_grad(gn_detach(a), true)",
+                a->maker);
+    }
     gni_end_plain(g);
     return grad;
 }

@@ -23,6 +23,8 @@ struct gn_optimizer {
 
 static void gni_optimizer_release(gn_context *g, gn_optimizer *opt) {
     for (int i = 0; i < opt->count; i++) {
+        opt->items[i].param->steppers--;
+        gni_drop_grad(g, opt->items[i].param);
         gni_unref(g, opt->items[i].param);
         gni_unref(g, opt->items[i].m);
         gni_unref(g, opt->items[i].v);
@@ -76,6 +78,7 @@ static gn_optimizer *gni_optimizer_new(gn_context *g, const char *fn, gni_optimi
     for (int i = 0; i < count; i++) {
         items[i].param = params[i];
         gni_ref(params[i]);
+        params[i]->steppers++;
     }
     opt->next = g->optimizers;
     g->optimizers = opt;

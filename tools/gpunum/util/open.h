@@ -155,21 +155,17 @@ GPUNUM_API void gn_close(gn_context *g) {
     gni_call_enter(g);
     gni_deliver_reads(g, true);
     while (g->optimizers != NULL) gn_optimizer_free(g->optimizers);
-    while (g->arrays != NULL) { // whatever holds what: every buffer goes when its last array does
-        gn_array *a = g->arrays;
-        a->refs++;
+    // Whatever holds what: none goes before all have let go of each other.
+    for (gn_array *a = g->arrays; a != NULL; a = a->all_next) a->refs++;
+    for (gn_array *a = g->arrays; a != NULL; a = a->all_next) {
         if (a->expr != NULL) gni_expr_free(g, a);
         if (a->node != NULL) gni_node_free(g, a->node);
         a->node = NULL;
-        gni_buffer_release(g, a->buf);
-        a->buf = NULL;
-        if (a->grad != NULL) {
-            a->grad->user_refs--;
-            gni_unref(g, a->grad);
-            a->grad = NULL;
-        }
-        a->refs = 1;
-        gni_unref(g, a);
+        a->grad = NULL;
+    }
+    while (g->arrays != NULL) {
+        g->arrays->refs = 1;
+        gni_unref(g, g->arrays);
     }
     gni_host_cache_trim(g);
     gni_stacks_free(g);
