@@ -20,7 +20,7 @@ static double draw_unit(void) { // [-1, 1)
     return (double)(test_lot >> 11) * 0x1p-52 - 1;
 }
 
-static void force_split(gn_context *g, int mode) { gni_vko_state(g->vk)->split_force = mode; }
+static void force_split(gn_context *g, int mode) { gni_job_state(g->gpu)->split_force = mode; }
 
 // ---- products
 
@@ -208,39 +208,39 @@ static void check_parts(gn_context *g, numbers kind, int rows, int k, int how, i
     m.a.buf = a->buf;
     m.a.offset = a->offset;
     m.b = m.a;
-    gni_vko_call c;
-    gni_vko_split p;
+    gni_job_call c;
+    gni_job_split p;
     memset(&c, 0, sizeof c);
     memset(&p, 0, sizeof p);
-    c.vk = g->vk;
+    c.gpu = g->gpu;
     for (int i = 0; i < 2; i++)
-        assert_true(gni_vko_matrix_reach(g->vk, &m, &m.a, rows, m.a_rs, k, m.a_cs, m.a_batch,
+        assert_true(gni_job_matrix_reach(g->gpu, &m, &m.a, rows, m.a_rs, k, m.a_cs, m.a_batch,
                                          &c.use[i], &c.param[i == 0 ? 4 : 7]));
     p.c = &c;
     p.m = &m;
-    p.tile = &gni_vko_split_tiles[0].tile;
+    p.tile = &gni_job_split_tiles[0].tile;
     p.batches = 1;
-    p.slices = gni_vko_ceil(k, 32) * 2;
+    p.slices = gni_job_ceil(k, 32) * 2;
     p.force = mode + 1;
-    assert_true(gni_vko_split_side_init(&p, 0) && gni_vko_split_side_init(&p, 1) &&
-                gni_vko_split_room(&p));
-    for (int i = 0; i < 4; i++) assert_true(gni_vko_split_side_run(&p, i & 1, i > 1, true));
+    assert_true(gni_job_split_side_init(&p, 0) && gni_job_split_side_init(&p, 1) &&
+                gni_job_split_room(&p));
+    for (int i = 0; i < 4; i++) assert_true(gni_job_split_side_run(&p, i & 1, i > 1, true));
     uint32_t *control = (uint32_t *)malloc(p.control.bytes);
     uint16_t *packed = (uint16_t *)malloc(p.side[1].packed.bytes);
-    assert_true(gni_vk_download(g->vk, &p.mem, 0, control, p.control.bytes));
+    assert_true(gni_gpu_download(g->gpu, &p.mem, 0, control, p.control.bytes));
     uint32_t chosen = control[0], listed = control[1], parts = chosen + 2;
     if (kind == ORDINARY || kind == FEW_OUTLIERS) assert_int_equal(chosen, mode);
     if (kind == MUCH_NAN && rows > 60) assert_int_equal(chosen, 2);
     assert_int_equal(listed, control[2]);
     for (int side = 0; side < 2 && chosen < 2; side++) {
-        assert_true(gni_vk_download(g->vk, &p.mem, p.side[side].packed.offset, packed,
+        assert_true(gni_gpu_download(g->gpu, &p.mem, p.side[side].packed.offset, packed,
                                     p.side[side].packed.bytes));
         for (int i = 0; i < rows; i++) {
             double most = 0;
             bool left_out = false;
             for (uint32_t l = 0; l < listed; l++)
                 left_out =
-                    left_out || control[4 + side * GNI_VKO_SPLIT_PATCHES + (int)l] == (uint32_t)i;
+                    left_out || control[4 + side * GNI_JOB_SPLIT_PATCHES + (int)l] == (uint32_t)i;
             for (int l = 0; l < k; l++) most = fmax(most, fabs((double)x[i * k + l]));
             double scale = most > 0 ? ldexp(1, 14 - (int)fmax(ilogb(most), -112)) : 0;
             for (int l = 0; l < p.slices * 16; l++) {
@@ -261,7 +261,7 @@ static void check_parts(gn_context *g, numbers kind, int rows, int k, int how, i
             }
         }
     }
-    gni_vk_free(g->vk, &p.mem);
+    gni_gpu_free(g->gpu, &p.mem);
     free(control);
     free(packed);
     free(x);
@@ -269,7 +269,7 @@ static void check_parts(gn_context *g, numbers kind, int rows, int k, int how, i
 
 static void test_parts(void **state) {
     gn_context *g = (gn_context *)*state;
-    if (!test_on_vulkan() || !g->vk->caps.addresses) skip();
+    if (!test_on_vulkan() || !g->gpu->caps.addresses) skip();
     for (int kind = 0; kind < KINDS; kind++)
         for (int how = 0; how < 3; how++)
             for (int mode = 0; mode < 2; mode++) {
@@ -281,17 +281,17 @@ static void test_parts(void **state) {
 // ---- tiles of float16 and bfloat16
 
 // Makes `which` the tile that is chosen, with k in one part.
-static void choose_tile(gn_context *g, const gni_vko_tile *tiles, int count, int which) {
-    gni_vk *vk = g->vk;
-    if (vk->compiler.rates == NULL)
-        vk->compiler.rates = (gni_vk_rates *)gni_calloc(g, GNI_MODULE_COUNT * sizeof(gni_vk_rates));
-    assert_non_null(vk->compiler.rates);
+static void choose_tile(gn_context *g, const gni_job_tile *tiles, int count, int which) {
+    gni_gpu *gpu = g->gpu;
+    if (gpu->rates == NULL)
+        gpu->rates = (gni_gpu_rates *)gni_calloc(g, GNI_MODULE_COUNT * sizeof(gni_gpu_rates));
+    assert_non_null(gpu->rates);
     for (int i = 0; i < count; i++) {
-        gni_vk_rates *r = &vk->compiler.rates[tiles[i].module];
+        gni_gpu_rates *r = &gpu->rates[tiles[i].module];
         r->rate = r->alone = i == which ? GNI_VK_MOST_RATE : 1;
         r->resident = 1;
     }
-    memset(gni_vko_state(vk)->choices, 0, sizeof gni_vko_state(vk)->choices); // made before
+    memset(gni_job_state(gpu)->choices, 0, sizeof gni_job_state(gpu)->choices); // made before
 }
 
 // Operands whose sums float32 holds exactly, from float16's subnormals to past its largest, so that the result is
@@ -338,7 +338,7 @@ static void test_half_tiles(void **state) {
     if (!test_on_vulkan()) skip();
     static const int size[][3] = {
         {128, 128, 64}, {256, 384, 128}, {72, 136, 40}, {130, 72, 67}, {61, 131, 96}};
-    enum { TILES = sizeof gni_vko_half_tiles / sizeof gni_vko_half_tiles[0] };
+    enum { TILES = sizeof gni_job_half_tiles / sizeof gni_job_half_tiles[0] };
     gn_options o = test_options();
     o.vulkan_flags |=
         GN_VULKAN_NO_ASYNC_PIPELINES; // programs at the store from the first product on
@@ -347,7 +347,7 @@ static void test_half_tiles(void **state) {
         for (int tile = 0; tile < TILES; tile++)
             for (size_t i = 0; i < sizeof size / sizeof size[0]; i++) {
                 shape s = sized(size[i][0], size[i][1], size[i][2]);
-                choose_tile(g, type == 0 ? gni_vko_half_tiles : gni_vko_bfloat_tiles, TILES, tile);
+                choose_tile(g, type == 0 ? gni_job_half_tiles : gni_job_bfloat_tiles, TILES, tile);
                 exact_product(g, type == 0 ? GN_F16 : GN_BF16, s, 0, 0, false);
                 if (i < 2) exact_product(g, type == 0 ? GN_F16 : GN_BF16, s, 1, 1, true);
             }

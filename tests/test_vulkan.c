@@ -61,8 +61,8 @@ static uint32_t random_below(uint64_t n) {
     return (uint32_t)((random_state >> 33) % n);
 }
 
-static gni_vk_pipeline *map_pipeline(gni_vk *vk, uint32_t factor, bool vectors, gni_vk_mode mode) {
-    gni_vk_kernel k;
+static gni_vk_pipeline *map_pipeline(gni_vk *vk, uint32_t factor, bool vectors, gni_gpu_mode mode) {
+    gni_gpu_kernel k;
     memset(&k, 0, sizeof k);
     k.module = GNI_MODULE_selftest_map;
     k.n_spec = 2;
@@ -71,8 +71,8 @@ static gni_vk_pipeline *map_pipeline(gni_vk *vk, uint32_t factor, bool vectors, 
     return gni_vk_pipeline_get(vk, &k, mode);
 }
 
-static gni_vk_use use_of(const gni_vk_mem *m, uint64_t first, uint64_t words, bool write) {
-    gni_vk_use u;
+static gni_gpu_use use_of(const gni_gpu_mem *m, uint64_t first, uint64_t words, bool write) {
+    gni_gpu_use u;
     u.mem = m;
     u.offset = first * 4;
     u.bytes = words * 4;
@@ -88,7 +88,7 @@ static uint32_t groups_for(uint64_t words) { return 1 + (uint32_t)(words / 512);
 enum { BUFFERS = 32, TICKETS = 6 };
 
 typedef struct model_buffer {
-    gni_vk_mem mem;
+    gni_gpu_mem mem;
     uint32_t *words; // what it should hold; NULL: not allocated
     uint64_t count;
 } model_buffer;
@@ -96,7 +96,7 @@ typedef struct model_buffer {
 typedef struct model {
     fixture f;
     model_buffer buffer[BUFFERS];
-    gni_vk_ticket ticket[TICKETS];
+    gni_gpu_ticket ticket[TICKETS];
     uint32_t *expected[TICKETS];
     uint64_t expected_bytes[TICKETS];
     uint64_t most; // words of the largest buffer
@@ -136,7 +136,7 @@ static void model_finish(model *m, int t, bool wait) {
         must(&m->f, !wait);
         return;
     }
-    compare((const uint32_t *)gni_vk_ticket_data(&m->ticket[t]), m->expected[t], m->expected_bytes[t] / 4, "ticket");
+    compare((const uint32_t *)m->ticket[t].data, m->expected[t], m->expected_bytes[t] / 4, "ticket");
     gni_vk_ticket_release(m->f.vk, &m->ticket[t]);
     free(m->expected[t]);
     m->expected[t] = NULL;
@@ -150,7 +150,7 @@ static int model_pick(const model *m) {
 
 // An aligned place for `count` words.
 static uint64_t model_place(const model *m, int i, uint64_t count) {
-    uint64_t step = m->f.vk->caps.addresses ? 4 : 64;
+    uint64_t step = m->f.vk->gpu.caps.addresses ? 4 : 64;
     return random_below((m->buffer[i].count - count) / step + 1) * step;
 }
 
@@ -158,7 +158,7 @@ static uint64_t model_place(const model *m, int i, uint64_t count) {
 static void model_map(model *m, int out, uint64_t count, bool vectors) {
     int n_in = 1 + (int)random_below(7), in[7];
     uint64_t first[8];
-    gni_vk_use use[8];
+    gni_gpu_use use[8];
     if (vectors) count &= ~(uint64_t)3;
     if (count == 0) return;
     first[0] = model_place(m, out, count);
@@ -175,7 +175,7 @@ static void model_map(model *m, int out, uint64_t count, bool vectors) {
     params[1] = (uint32_t)n_in;
     params[2] = random_below(100);
     uint32_t factor = random_below(5);
-    static const gni_vk_mode how[] = {GNI_VK_WAIT, GNI_VK_ASYNC, GNI_VK_BEHIND};
+    static const gni_gpu_mode how[] = {GNI_GPU_WAIT, GNI_GPU_ASYNC, GNI_GPU_BEHIND};
     gni_vk_pipeline *p = map_pipeline(m->f.vk, factor, vectors, how[random_below(3)]);
     if (p == NULL) return; // not ready
     must(&m->f, gni_vk_dispatch(m->f.vk, p, use, n_in + 1, params, sizeof params, groups_for(count), 1, 1));
@@ -189,15 +189,15 @@ static void model_map(model *m, int out, uint64_t count, bool vectors) {
 // A sum by all workgroups, in memory that is given back while the device still works with it.
 static void model_sum(model *m, int i, uint64_t count) {
     gni_vk *vk = m->f.vk;
-    gni_vk_mem scratch, out;
+    gni_gpu_mem scratch, out;
     if (!gni_vk_alloc(vk, 1000, &scratch)) return;
     if (gni_vk_alloc(vk, 4, &out)) {
-        gni_vk_kernel k;
+        gni_gpu_kernel k;
         memset(&k, 0, sizeof k);
         k.module = GNI_MODULE_selftest_sum;
-        gni_vk_pipeline *p = gni_vk_pipeline_get(vk, &k, GNI_VK_WAIT);
+        gni_vk_pipeline *p = gni_vk_pipeline_get(vk, &k, GNI_GPU_WAIT);
         uint64_t first = model_place(m, i, count);
-        gni_vk_use use[3];
+        gni_gpu_use use[3];
         use[0] = use_of(&m->buffer[i].mem, first, count, false);
         use[1] = use_of(&scratch, 0, 250, true);
         use[2] = use_of(&out, 0, 1, true);
@@ -319,7 +319,7 @@ static void test_pool_ranges(void **state) {
     fixture f;
     start(&f, 0, 0);
     enum { COUNT = 200 };
-    static gni_vk_mem mem[COUNT];
+    static gni_gpu_mem mem[COUNT];
     memset(mem, 0, sizeof mem);
     random_state = 3;
     for (int s = 0; s < 20000; s++) {
@@ -352,7 +352,7 @@ static void test_pool_limits(void **state) {
     fixture f;
     const uint64_t mib = (uint64_t)1 << 20;
     start(&f, 0, 10 * mib);
-    gni_vk_mem a, b, c;
+    gni_gpu_mem a, b, c;
     assert_false(gni_vk_alloc(f.vk, 10 * mib + 1, &a));
     assert_false(gni_vk_alloc(f.vk, UINT64_MAX, &a));
     assert_true(gni_vk_alloc(f.vk, 10 * mib, &a));
@@ -377,15 +377,15 @@ static void test_refusals(void **state) {
     for (int k = 0; k < 2; k++) {
         fixture f;
         start(&f, modes[k], 0);
-        gni_vk_mem m;
+        gni_gpu_mem m;
         uint32_t params[3] = {4, 1, 0}, word;
         assert_true(gni_vk_alloc(f.vk, 1024, &m));
-        gni_vk_pipeline *p = map_pipeline(f.vk, 1, false, GNI_VK_WAIT);
-        gni_vk_use use[17];
+        gni_vk_pipeline *p = map_pipeline(f.vk, 1, false, GNI_GPU_WAIT);
+        gni_gpu_use use[17];
         for (int i = 0; i < 17; i++) use[i] = use_of(&m, 0, 4, i == 0);
         assert_false(gni_vk_dispatch(f.vk, p, use, 17, params, 12, 1, 1, 1));
         expect_error(f.g, GN_ERROR_ARGUMENT, "dispatch of selftest_map: too many buffers for this device");
-        assert_false(gni_vk_dispatch(f.vk, p, use, 2, params, GNI_VK_MAX_PARAMS + 4, 1, 1, 1));
+        assert_false(gni_vk_dispatch(f.vk, p, use, 2, params, GNI_GPU_MAX_PARAMS + 4, 1, 1, 1));
         expect_error(f.g, GN_ERROR_ARGUMENT, "dispatch of selftest_map: too many parameters");
         use[1].offset = 8;
         assert_false(gni_vk_dispatch(f.vk, p, use, 2, params, 12, 1, 1, 1));
@@ -440,9 +440,9 @@ static void test_recording(void **state) {
         info.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
         info.queueFamilyIndex = vk->family;
         assert_int_equal(vk->f.vkCreateCommandPool(vk->device, &info, NULL, &pool), VK_SUCCESS);
-        gni_vk_pipeline *p = map_pipeline(vk, 2, false, GNI_VK_WAIT);
+        gni_vk_pipeline *p = map_pipeline(vk, 2, false, GNI_GPU_WAIT);
         uint32_t data[256], want[256], have[256], params[3] = {256, 2, 1};
-        gni_vk_mem a, b;
+        gni_gpu_mem a, b;
         assert_true(gni_vk_alloc(vk, 1024, &a) && gni_vk_alloc(vk, 1024, &b));
         memset(want, 0, sizeof want);
         must(&f, gni_vk_fill(vk, &b, 0, 1024, 0));
@@ -452,9 +452,9 @@ static void test_recording(void **state) {
             must(&f, gni_vk_upload(vk, &a, 0, data, 1024));
             VkCommandBuffer c = host_commands(vk, pool);
             must(&f, gni_vk_record_begin(vk, c));
-            gni_vk_mem temporary, next;
+            gni_gpu_mem temporary, next;
             assert_true(gni_vk_alloc(vk, 1024, &temporary));
-            gni_vk_use use[3];
+            gni_gpu_use use[3];
             use[1] = use_of(&a, 0, 256, false);
             use[2] = use_of(&b, 0, 256, false);
             for (int i = 0; i < 80; i++) { // more than one block of parameters
@@ -500,14 +500,14 @@ static void test_profile(void **state) {
     (void)state;
     fixture f;
     start(&f, 0, 0);
-    gni_vk_mem m;
+    gni_gpu_mem m;
     uint32_t params[3] = {64, 1, 1};
-    gni_vk_event e[64];
+    gni_gpu_event e[64];
     assert_true(gni_vk_alloc(f.vk, 256, &m));
-    gni_vk_pipeline *p = map_pipeline(f.vk, 1, false, GNI_VK_WAIT);
+    gni_vk_pipeline *p = map_pipeline(f.vk, 1, false, GNI_GPU_WAIT);
     if (gni_vk_profile(f.vk, true)) {
         uint64_t before = gni_now_ns(), last = 0;
-        gni_vk_use use[2];
+        gni_gpu_use use[2];
         use[0] = use_of(&m, 0, 64, true);
         use[1] = use_of(&m, 0, 64, false);
         for (int i = 0; i < 300; i++) must(&f, gni_vk_dispatch(f.vk, p, use, 2, params, 12, 1, 1, 1));
@@ -553,7 +553,7 @@ static void test_cache(void **state) {
         }
         if (round == 1 || round == 4) assert_true(f.vk->compiler.cache_bytes > 0);
         if (round == 2 || round == 3) assert_int_equal(f.vk->compiler.cache_bytes, 0);
-        assert_non_null(map_pipeline(f.vk, 3, false, GNI_VK_WAIT));
+        assert_non_null(map_pipeline(f.vk, 3, false, GNI_GPU_WAIT));
         snprintf(path, sizeof path, "%s", f.vk->compiler.cache_path);
         close_mode(&f);
         assert_true(file_bytes(path) > 0);
@@ -621,8 +621,8 @@ static void test_specialise(void **state) {
     random_state = 11;
     for (int m = 0; m < GNI_MODULE_COUNT; m++)
         for (int k = 0; k < 4; k++) {
-            uint32_t n, spec[GNI_VK_MAX_SPEC], *w = copy_words(&gni_modules[m], &n);
-            for (int i = 0; i < GNI_VK_MAX_SPEC; i++)
+            uint32_t n, spec[GNI_GPU_MAX_SPEC], *w = copy_words(&gni_modules[m], &n);
+            for (int i = 0; i < GNI_GPU_MAX_SPEC; i++)
                 spec[i] = k == 0 ? 1 : k == 3 ? (uint32_t)(i < 3) : 1 + random_below(k == 1 ? 16 : 4);
             // Lengths of its arrays are quotients of the first two, the fourth is the workgroup's size.
             if (strncmp(gni_modules[m].name, "eigen", 5) == 0) {
@@ -630,12 +630,12 @@ static void test_specialise(void **state) {
                 spec[1] = 1u << random_below(3);
                 spec[3] = 64;
             }
-            uint32_t left = gni_spv_specialise(f.g, w, n, spec, GNI_VK_MAX_SPEC);
+            uint32_t left = gni_spv_specialise(f.g, w, n, spec, GNI_GPU_MAX_SPEC);
             if (left == 0 || left > n) fail_msg("%s: %u of %u words", gni_modules[m].name, (unsigned)left, (unsigned)n);
             for (uint32_t op = 48; op <= 51; op++)
                 if (has_instruction(w, left, op, 0)) fail_msg("%s: instruction %u", gni_modules[m].name, (unsigned)op);
             if (k > 0) check_words(gni_modules[m].name, w, left);
-            uint32_t again = gni_spv_specialise(f.g, w, left, spec, GNI_VK_MAX_SPEC);
+            uint32_t again = gni_spv_specialise(f.g, w, left, spec, GNI_GPU_MAX_SPEC);
             assert_int_equal(again, left);
             free(w);
         }
@@ -686,13 +686,13 @@ static void test_specialise_refuses(void **state) {
 // Which kernel a product of n x n matrices gets, as a GPU.
 static const char *chosen(fixture *f, int64_t n) {
     gni_matmul m;
-    gni_vk_kind kind = f->vk->caps.kind;
+    gni_gpu_kind kind = f->vk->gpu.caps.kind;
     int64_t splits;
     memset(&m, 0, sizeof m);
     m.m = m.n = m.k = n;
-    f->vk->caps.kind = GNI_VK_DISCRETE;
-    const gni_vko_tile *t = gni_vko_pick_tile(f->vk, &m, 1, &splits);
-    f->vk->caps.kind = kind;
+    f->vk->gpu.caps.kind = GNI_GPU_DISCRETE;
+    const gni_job_tile *t = gni_job_pick_tile(&f->vk->gpu, &m, 1, &splits);
+    f->vk->gpu.caps.kind = kind;
     assert_true(splits >= 1);
     return gni_modules[t->module].name;
 }
@@ -713,7 +713,7 @@ static bool tuned(const char *head, const char *text, const char *expected) {
         fclose(file);
     }
     if (!open_mode(&f, 0, 0, ".")) fail_msg("no device");
-    bool used = f.vk->compiler.rates != NULL;
+    bool used = f.vk->gpu.rates != NULL;
     if (expected != NULL) assert_string_equal(chosen(&f, 1024), expected);
     close_mode(&f);
     remove(path);
@@ -758,8 +758,8 @@ static void test_tuning(void **state) {
 // Some of everything. False when something failed.
 static bool some_work(gni_vk *vk) {
     static uint32_t data[60000];
-    gni_vk_mem m[3];
-    gni_vk_ticket ticket;
+    gni_gpu_mem m[3];
+    gni_gpu_ticket ticket;
     uint32_t params[3] = {60000, 2, 1};
     bool ok = true;
     memset(m, 0, sizeof m);
@@ -768,9 +768,9 @@ static bool some_work(gni_vk *vk) {
     for (int i = 0; i < 3; i++) ok = ok && gni_vk_alloc(vk, sizeof data, &m[i]);
     ok = ok && gni_vk_upload(vk, &m[0], 0, data, sizeof data) && gni_vk_upload(vk, &m[1], 0, data, sizeof data);
     for (uint32_t round = 0; ok && round < 20; round++) {
-        gni_vk_pipeline *p = map_pipeline(vk, round % 3, false, GNI_VK_ASYNC);
-        if (p == NULL) p = map_pipeline(vk, round % 3, false, GNI_VK_WAIT);
-        gni_vk_use use[3];
+        gni_vk_pipeline *p = map_pipeline(vk, round % 3, false, GNI_GPU_ASYNC);
+        if (p == NULL) p = map_pipeline(vk, round % 3, false, GNI_GPU_WAIT);
+        gni_gpu_use use[3];
         use[0] = use_of(&m[2], 0, 60000, true);
         use[1] = use_of(&m[0], 0, 60000, false);
         use[2] = use_of(&m[1], 0, 60000, false);
@@ -781,7 +781,7 @@ static bool some_work(gni_vk *vk) {
     ok = ok && gni_vk_download_begin(vk, &m[2], 0, sizeof data, &ticket) && gni_vk_ticket_ready(vk, &ticket, true);
     if (ok)
         for (uint32_t i = 0; i < 60000; i++) // the last factor was 1
-            if (((const uint32_t *)gni_vk_ticket_data(&ticket))[i] != 2 * i + 1) fail_msg("wrong value at %u", (unsigned)i);
+            if (((const uint32_t *)ticket.data)[i] != 2 * i + 1) fail_msg("wrong value at %u", (unsigned)i);
     gni_vk_ticket_release(vk, &ticket);
     for (int i = 0; i < 3; i++) gni_vk_free(vk, &m[i]);
     return ok;
@@ -824,8 +824,8 @@ static void test_device_lost(void **state) {
         fixture f;
         start(&f, modes[k], 0);
         must(&f, some_work(f.vk));
-        gni_vk_mem m;
-        gni_vk_ticket ticket;
+        gni_gpu_mem m;
+        gni_gpu_ticket ticket;
         uint32_t word = 1;
         assert_true(gni_vk_alloc(f.vk, 4, &m));
         must(&f, gni_vk_download_begin(f.vk, &m, 0, 4, &ticket));
@@ -833,7 +833,7 @@ static void test_device_lost(void **state) {
         assert_false(gni_vk_fill(f.vk, &m, 0, 4, 1) && gni_vk_wait(f.vk));
         assert_int_equal(gn_status_get(f.g), GN_ERROR_DEVICE_LOST);
         assert_non_null(strstr(gn_error(f.g), "VK_ERROR_DEVICE_LOST"));
-        assert_true(gni_vk_lost(f.vk));
+        assert_true(f.vk->gpu.lost);
         // Nothing waits for ever, everything reports.
         assert_false(gni_vk_ticket_ready(f.vk, &ticket, true));
         assert_false(gni_vk_ticket_ready(f.vk, &ticket, false));

@@ -167,7 +167,7 @@ static void reference(sizes s, const float *a, const float *b, double *want, dou
 
 static void force_split(gn_context *g, int mode) {
 #if GNI_VULKAN
-    gni_vk_ops *ops = g->vk != NULL ? gni_vko_state(g->vk) : NULL;
+    gni_gpu_jobs *ops = g->gpu != NULL ? gni_job_state(g->gpu) : NULL;
     if (ops != NULL) ops->split_force = mode;
 #else
     (void)g;

@@ -22,26 +22,26 @@ enum { K = 4096, MOST_EACH = 8, REPEATS = 5 };
 
 typedef struct table {
     const char *name;
-    const gni_vko_tile *tiles;
+    const gni_job_tile *tiles;
     int count;
     gn_dtype dtype;
 } table;
 
 #define TABLE(tiles, dtype) {#tiles, tiles, (int)(sizeof tiles / sizeof tiles[0]), dtype}
 static const table tables[] = {
-    TABLE(gni_vko_real_tiles, GN_F32),
-    TABLE(gni_vko_f64_tiles, GN_F64),
-    TABLE(gni_vko_half_tiles, GN_F16),
-    TABLE(gni_vko_bfloat_tiles, GN_BF16),
+    TABLE(gni_job_real_tiles, GN_F32),
+    TABLE(gni_job_f64_tiles, GN_F64),
+    TABLE(gni_job_half_tiles, GN_F16),
+    TABLE(gni_job_bfloat_tiles, GN_BF16),
 };
 enum { TABLES = sizeof tables / sizeof tables[0] };
 
 // Makes this the one that is chosen, with k in one part.
-static void choose(gni_vk *vk, gni_vk_rates *rates, const table *from, int which) {
-    gni_vk_ops *ops = gni_vko_state(vk);
+static void choose(gni_gpu *gpu, gni_gpu_rates *rates, const table *from, int which) {
+    gni_gpu_jobs *ops = gni_job_state(gpu);
     if (ops != NULL) memset(ops->choices, 0, sizeof ops->choices);
     for (int i = 0; i < from->count; i++) {
-        gni_vk_rates *r = &rates[from->tiles[i].module];
+        gni_gpu_rates *r = &rates[from->tiles[i].module];
         r->rate = r->alone = i == which ? GNI_VK_MOST_RATE : 1;
         r->resident = 1;
     }
@@ -75,7 +75,7 @@ static int thousands(double rate) {
 }
 
 // Figures from the rates with 1 to MOST_EACH workgroups on a multiprocessor. False after an error.
-static bool conclude(gn_context *g, const double *rate, double best, gni_vk_rates *out) {
+static bool conclude(gn_context *g, const double *rate, double best, gni_gpu_rates *out) {
     if (gn_status_get(g) != GN_OK) return false;
     out->rate = thousands(best);
     out->alone = thousands(rate[1]);
@@ -84,14 +84,14 @@ static bool conclude(gn_context *g, const double *rate, double best, gni_vk_rate
 }
 
 // The figures of the kernel that is chosen. False after an error.
-static bool tune(gn_context *g, const gni_vko_tile *t, gn_dtype dtype, gni_vk_rates *out) {
-    int64_t units = (int64_t)g->vk->caps.multiprocessors;
+static bool tune(gn_context *g, const gni_job_tile *t, gn_dtype dtype, gni_gpu_rates *out) {
+    int64_t units = (int64_t)g->gpu->caps.multiprocessors;
     double rate[MOST_EACH + 1], best = 0;
     for (int each = 1; each <= MOST_EACH; each++) {
         GN_SCOPE(g) {
             gn_array *a = gn_eval(gn_cast(gn_randn(g, GN_F32, GN_SHAPE(t->bm * units, K)), dtype));
             gn_array *b = gn_eval(gn_cast(gn_randn(g, GN_F32, GN_SHAPE(K, t->bn * each)), dtype));
-            double work = (double)each * t->bm * t->bn * gni_vko_tile_steps(t, K);
+            double work = (double)each * t->bm * t->bn * gni_job_tile_steps(t, K);
             rate[each] = work / measure(g, a, b);
         }
         if (rate[each] > best) best = rate[each];
@@ -101,14 +101,14 @@ static bool tune(gn_context *g, const gni_vko_tile *t, gn_dtype dtype, gni_vk_ra
 
 // The split product's figures. What its scan and packing take is left out as the planner counts it: so many tiles in
 // the shape closest to a square have the least of it.
-static bool tune_split(gn_context *g, const gni_vko_tile *t, gni_vk_rates *out) {
-    int64_t units = (int64_t)g->vk->caps.multiprocessors, down = 1;
+static bool tune_split(gn_context *g, const gni_job_tile *t, gni_gpu_rates *out) {
+    int64_t units = (int64_t)g->gpu->caps.multiprocessors, down = 1;
     double rate[MOST_EACH + 1], best = 0;
     for (int64_t i = 1; i * i <= units; i++)
         if (units % i == 0) down = i;
     for (int each = 1; each <= MOST_EACH; each++) {
         gni_matmul m;
-        gni_vko_split p;
+        gni_job_split p;
         memset(&m, 0, sizeof m);
         memset(&p, 0, sizeof p);
         m.m = t->bm * down * each;
@@ -121,28 +121,28 @@ static bool tune_split(gn_context *g, const gni_vko_tile *t, gni_vk_rates *out) 
         GN_SCOPE(g) {
             gn_array *a = gn_eval(gn_randn(g, GN_F32, GN_SHAPE(m.m, K)));
             gn_array *b = gn_eval(gn_randn(g, GN_F32, GN_SHAPE(K, m.n)));
-            double work = (double)each * t->bm * t->bn * gni_vko_tile_steps(t, K);
+            double work = (double)each * t->bm * t->bn * gni_job_tile_steps(t, K);
             double time = measure(g, a, b);
-            rate[each] = work / GNI_MAX(time - gni_vko_split_overhead(&p), 0.1 * time);
+            rate[each] = work / GNI_MAX(time - gni_job_split_overhead(&p), 0.1 * time);
         }
         if (rate[each] > best) best = rate[each];
     }
     return conclude(g, rate, best, out);
 }
 
-static bool tune_split_table(gn_context *g, gni_vk_rates *rates, gni_vk_rates *found) {
-    enum { TILES = sizeof gni_vko_split_tiles / sizeof gni_vko_split_tiles[0] };
-    gni_vk_ops *ops = gni_vko_state(g->vk);
+static bool tune_split_table(gn_context *g, gni_gpu_rates *rates, gni_gpu_rates *found) {
+    enum { TILES = sizeof gni_job_split_tiles / sizeof gni_job_split_tiles[0] };
+    gni_gpu_jobs *ops = gni_job_state(g->gpu);
     if (ops == NULL) return false;
-    printf("static const gni_vko_split_tile gni_vko_split_tiles[] = {\n");
+    printf("static const gni_job_split_tile gni_job_split_tiles[] = {\n");
     for (int i = 0; i < TILES; i++) {
-        const gni_vko_tile *t = &gni_vko_split_tiles[i].tile;
-        gni_vk_rates *r = &found[t->module], *chosen = &rates[t->module];
+        const gni_job_tile *t = &gni_job_split_tiles[i].tile;
+        gni_gpu_rates *r = &found[t->module], *chosen = &rates[t->module];
         // Mode 0, with k in one part.
         ops->split_force = 1;
         chosen->rate = chosen->alone = (int)GNI_VK_MOST_RATE;
         chosen->resident = 1;
-        bool fits = t->shared <= g->vk->caps.shared_bytes;
+        bool fits = t->shared <= g->gpu->caps.shared_bytes;
         r->rate = t->rate;
         r->alone = t->alone;
         r->resident = t->resident;
@@ -152,22 +152,22 @@ static bool tune_split_table(gn_context *g, gni_vk_rates *rates, gni_vk_rates *f
         printf("    {{GNI_MODULE_%s, %d, %d, %d, %u, %d, %d, %d, %d, true},%s\n",
                gni_modules[t->module].name, t->bm, t->bn, t->bk, (unsigned)t->shared, r->rate,
                r->alone, r->resident, t->begins, fits ? "" : " // not measured: too much shared memory");
-        printf("     GNI_MODULE_%s},\n", gni_modules[gni_vko_split_tiles[i].module3].name);
+        printf("     GNI_MODULE_%s},\n", gni_modules[gni_job_split_tiles[i].module3].name);
     }
     printf("};\n");
     return true;
 }
 
-static bool tune_table(gn_context *g, const table *from, gni_vk_rates *rates, gni_vk_rates *found) {
-    printf("static const gni_vko_tile %s[] = {\n", from->name);
+static bool tune_table(gn_context *g, const table *from, gni_gpu_rates *rates, gni_gpu_rates *found) {
+    printf("static const gni_job_tile %s[] = {\n", from->name);
     for (int i = 0; i < from->count; i++) {
-        const gni_vko_tile *t = &from->tiles[i];
-        gni_vk_rates *r = &found[t->module];
+        const gni_job_tile *t = &from->tiles[i];
+        gni_gpu_rates *r = &found[t->module];
         r->rate = t->rate;
         r->alone = t->alone;
         r->resident = t->resident;
-        choose(g->vk, rates, from, i);
-        bool fits = t->shared <= g->vk->caps.shared_bytes;
+        choose(g->gpu, rates, from, i);
+        bool fits = t->shared <= g->gpu->caps.shared_bytes;
         if (fits && !tune(g, t, from->dtype, r)) return false;
         printf("    {GNI_MODULE_%s, %d, %d, %d, %u, %d, %d, %d, %d, %s},%s\n", gni_modules[t->module].name, t->bm, t->bn,
                t->bk, (unsigned)t->shared, r->rate, r->alone, r->resident, t->begins, t->units ? "true" : "false",
@@ -178,16 +178,16 @@ static bool tune_table(gn_context *g, const table *from, gni_vk_rates *rates, gn
     return true;
 }
 
-static bool save(const gni_vk *vk, const gni_vk_rates *found, const char *folder) {
+static bool save(const gni_gpu *gpu, const gni_gpu_rates *found, const char *folder) {
     char path[1024], line[128];
     int count = 0;
-    gni_vk_tuning_path(vk, folder, path, sizeof path);
+    gni_vk_tuning_path((const gni_vk *)gpu, folder, path, sizeof path);
     FILE *file = fopen(path, "w");
     if (file == NULL) {
         fprintf(stderr, "tune: cannot write %s\n", path);
         return false;
     }
-    gni_vk_tuning_head(vk, line, sizeof line);
+    gni_vk_tuning_head((const gni_vk *)gpu, line, sizeof line);
     fputs(line, file);
     for (int i = 0; i < GNI_MODULE_COUNT; i++) {
         if (found[i].rate == 0) continue;
@@ -203,30 +203,30 @@ static bool save(const gni_vk *vk, const gni_vk_rates *found, const char *folder
 }
 
 static bool tune_all(gn_context *g, const char *folder) {
-    static gni_vk_rates found[GNI_MODULE_COUNT];
-    gni_vk *vk = g->vk;
-    if (vk->compiler.rates == NULL)
-        vk->compiler.rates = (gni_vk_rates *)gni_calloc(g, GNI_MODULE_COUNT * sizeof(gni_vk_rates));
-    if (vk->compiler.rates == NULL) return false;
+    static gni_gpu_rates found[GNI_MODULE_COUNT];
+    gni_gpu *gpu = g->gpu;
+    if (gpu->rates == NULL)
+        gpu->rates = (gni_gpu_rates *)gni_calloc(g, GNI_MODULE_COUNT * sizeof(gni_gpu_rates));
+    if (gpu->rates == NULL) return false;
     for (int i = 0; i < TABLES; i++) {
         bool units = tables[i].tiles[0].units;
-        bool f64 = tables[i].dtype == GN_F64 && (!vk->caps.float64 || vk->caps.kind == GNI_VK_CPU);
-        if (f64 || (units && !gni_vko_has_units(vk, tables[i].dtype))) {
+        bool f64 = tables[i].dtype == GN_F64 && (!gpu->caps.float64 || gpu->caps.kind == GNI_GPU_CPU);
+        if (f64 || (units && !gni_job_has_units(gpu, tables[i].dtype))) {
             printf("// %s: not on this device\n", tables[i].name);
             continue;
         }
-        if (!tune_table(g, &tables[i], vk->compiler.rates, found)) {
+        if (!tune_table(g, &tables[i], gpu->rates, found)) {
             fprintf(stderr, "tune: %s\n", gn_error(g));
             return false;
         }
     }
-    if (!gni_vko_has_units(vk, GN_F16) || vk->caps.max_buffers < 7)
-        printf("// gni_vko_split_tiles: not on this device\n");
-    else if (!tune_split_table(g, vk->compiler.rates, found)) {
+    if (!gni_job_has_units(gpu, GN_F16) || gpu->caps.max_buffers < 7)
+        printf("// gni_job_split_tiles: not on this device\n");
+    else if (!tune_split_table(g, gpu->rates, found)) {
         fprintf(stderr, "tune: %s\n", gn_error(g));
         return false;
     }
-    return folder == NULL || save(vk, found, folder);
+    return folder == NULL || save(gpu, found, folder);
 }
 
 int main(int argc, char **argv) {
@@ -251,11 +251,11 @@ int main(int argc, char **argv) {
         return 1;
     }
     bool ok = true;
-    if (g->vk == NULL || g->vk->caps.kind == GNI_VK_CPU)
+    if (g->gpu == NULL || g->gpu->caps.kind == GNI_GPU_CPU)
         printf("No GPU, so there is nothing to choose.\n");
     else {
-        printf("// %s, %s, %u multiprocessors\n", g->vk->caps.name, g->vk->caps.driver,
-               (unsigned)g->vk->caps.multiprocessors);
+        printf("// %s, %s, %u multiprocessors\n", g->gpu->caps.name, g->gpu->caps.driver,
+               (unsigned)g->gpu->caps.multiprocessors);
         ok = tune_all(g, folder);
     }
     gn_close(g);

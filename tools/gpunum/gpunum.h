@@ -60,6 +60,7 @@ extern "C" {
 #if defined(GPUNUM_IMPLEMENTED) && !defined(GNI_SIMD_PASS) && !defined(GNI_PASSES_ONLY) && !defined(GPUNUM_IMPLEMENTED_2)
 #define GPUNUM_IMPLEMENTED_2
 #include "core/platform.h"       // Threads, locks, atomics and clocks
+#include "gpu/gpu_device.h"      // What a GPU is: one table of functions that a device layer fills
 #include "core/structs.h"        // Every internal type that more than one room uses
 #include "core/internal.h"       // The functions that rooms offer each other, by the room that defines them
 #include "core/memory.h"         // CPU memory, counted, through the user's allocator
@@ -78,21 +79,22 @@ extern "C" {
 #include "cpu/cpu.h"             // The CPU backend
 #include "cpu/cpu_reduce.h"      // Reductions on the CPU, along rows and columns
 #include "cpu/cpu_jobs.h"        // The other jobs on the CPU: softmax, take, random, matmul
-#include "vulkan/vk_loader.h"    // The Vulkan headers and the private table of function pointers
-#include "vulkan/vk_device.h"    // The types of all Vulkan rooms, the choice of a device
-#include "vulkan/vk_memory.h"    // The pool of device memory and the pools of staging memory
-#include "vulkan/vk_stream.h"    // The stream of commands: batches, barriers, data to and from the device
-#include "vulkan/vk_spirv.h"     // Cuts a SPIR-V module down to what one set of specialisation constants leaves of it
-#include "vulkan/vk_pipelines.h" // Compute pipelines out of shaders.h
-#include "vulkan/vk_dispatch.h"  // Running a kernel
-#include "gpu/fft_tables.h"      // Tables of the FFT on the GPU, made by the host or by the device
-#include "gpu/fft_vk.h"          // The FFT on the GPU: the passes that a length is cut into
-#include "gpu/vk_ops.h"          // Jobs on the Vulkan device
-#include "gpu/vk_matmul.h"       // Matrix products on the Vulkan device: kernels, tiles, splits of k, matrix units
-#include "gpu/vk_split.h"        // float32 products on matrix units: operands in parts, chosen by the device
-#include "gpu/vk_eigen.h"        // Eigenvalues and singular values of batches on the Vulkan device
-#include "gpu/vk_reflect.h"      // Reflections that make large matrices tridiagonal or bidiagonal on the Vulkan device
-#include "gpu/vk_factor.h"       // Panels and triangles of matrix decompositions on the Vulkan device
+#include "vulkan/vulkan_loader.h"    // The Vulkan headers and the private table of function pointers
+#include "vulkan/vulkan_device.h"    // The types of all Vulkan rooms, the choice of a device
+#include "vulkan/vulkan_memory.h"    // The pool of device memory and the pools of staging memory
+#include "vulkan/vulkan_stream.h"    // The stream of commands: batches, barriers, data to and from the device
+#include "vulkan/vulkan_spirv.h"     // Cuts a SPIR-V module down to what one set of specialisation constants leaves of it
+#include "vulkan/vulkan_pipelines.h" // Compute pipelines out of shaders.h
+#include "vulkan/vulkan_dispatch.h"  // Running a kernel
+#include "vulkan/vulkan_layer.h" // Its functions as a device layer
+#include "gpu/gpu_fft_tables.h"      // Tables of the FFT on the GPU, made by the host or by the device
+#include "gpu/gpu_fft.h"          // The FFT on the GPU: the passes that a length is cut into
+#include "gpu/gpu_jobs.h"          // Jobs on the Vulkan device
+#include "gpu/gpu_matmul.h"       // Matrix products on the Vulkan device: kernels, tiles, splits of k, matrix units
+#include "gpu/gpu_split.h"        // float32 products on matrix units: operands in parts, chosen by the device
+#include "gpu/gpu_eigen.h"        // Eigenvalues and singular values of batches on the Vulkan device
+#include "gpu/gpu_reflect.h"      // Reflections that make large matrices tridiagonal or bidiagonal on the Vulkan device
+#include "gpu/gpu_factor.h"       // Panels and triangles of matrix decompositions on the Vulkan device
 #include "ops/async.h"           // gn_read_async
 #include "ops/elementwise.h"     // The public elementwise functions, from the op tables
 #include "ops/reduce_ops.h"      // The public reductions

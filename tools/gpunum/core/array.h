@@ -210,7 +210,7 @@ static void gni_buffer_drop_host(gn_context *g, gni_buffer *b) {
 static void gni_buffer_release(gn_context *g, gni_buffer *b) {
     if (b == NULL || --b->refs > 0) return;
     gni_buffer_drop_host(g, b);
-    if (b->has_device && !b->device_borrowed) gni_vk_free(g->vk, &b->device);
+    if (b->has_device && !b->device_borrowed) gni_gpu_free(g->gpu, &b->device);
     gni_host_give(g, b, sizeof *b);
 }
 
@@ -223,11 +223,11 @@ static bool gni_buffer_memory(gn_context *g, gni_buffer *b, uint32_t side) {
         return b->host != NULL;
     }
     if (b->has_device) return true;
-    if (g->vk == NULL) {
+    if (g->gpu == NULL) {
         gni_fail(g, GN_ERROR_UNSUPPORTED, "gn_array: this context has no GPU");
         return false;
     }
-    b->has_device = gni_vk_alloc(g->vk, GNI_MAX(b->bytes, 16), &b->device);
+    b->has_device = gni_gpu_alloc(g->gpu, GNI_MAX(b->bytes, 16), &b->device);
     if (!b->has_device) gni_fail_memory(g, "gn_array: device memory", b->bytes);
     return b->has_device;
 }
@@ -236,8 +236,8 @@ static bool gni_buffer_need(gn_context *g, gni_buffer *b, uint32_t side) {
     if (b->where & side) return true;
     if (!gni_buffer_memory(g, b, side)) return false;
     if (b->where != 0 && b->bytes > 0) {
-        bool moved = side == GNI_ON_CPU ? gni_vk_download(g->vk, &b->device, 0, b->host, b->bytes)
-                                        : gni_vk_upload(g->vk, &b->device, 0, b->host, b->bytes);
+        bool moved = side == GNI_ON_CPU ? gni_gpu_download(g->gpu, &b->device, 0, b->host, b->bytes)
+                                        : gni_gpu_upload(g->gpu, &b->device, 0, b->host, b->bytes);
         if (!moved) {
             gni_fail(g, GN_ERROR_DEVICE_LOST, "gn_array: copying %llu bytes %s the GPU failed",
                      (unsigned long long)b->bytes, side == GNI_ON_CPU ? "from" : "to");

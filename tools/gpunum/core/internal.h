@@ -56,14 +56,6 @@ static void gni_header_doom(gn_context *g, gn_array *a, gn_array **todo);
 static bool gni_shape_ok(gn_context *g, const char *fn, gn_dtype t,
                          const gn_shape *s); // or gni_fail
 
-// vk memory
-static bool gni_vk_alloc(struct gni_vk *vk, uint64_t bytes, gni_vk_mem *out);
-static void gni_vk_free(struct gni_vk *vk, gni_vk_mem *mem);
-static bool gni_vk_upload(struct gni_vk *vk, const gni_vk_mem *dst, uint64_t offset,
-                          const void *src, uint64_t bytes);
-static bool gni_vk_download(struct gni_vk *vk, const gni_vk_mem *src, uint64_t offset, void *dst,
-                            uint64_t bytes);
-
 // lazy
 static void gni_pending_remove(gn_context *g, gn_array *a);
 static bool gni_source_drop(gn_context *g, gn_array *src); // true: that was its last reference
@@ -86,8 +78,7 @@ static bool gni_run(gn_context *g, gni_job_kind kind, void *job,
                     gn_array *y); // places, moves, runs; y gets the result
 
 // backends
-static const gni_backend_api *gni_backend_cpu(void), *gni_backend_vulkan(void);
-static bool gni_vk_lost(const struct gni_vk *vk);
+static const gni_backend_api *gni_backend_cpu(void), *gni_backend_gpu(void);
 static void gni_profile_span(gn_context *g, const char *name, uint64_t start_ns, uint64_t end_ns,
                              int track);
 

@@ -205,11 +205,11 @@ static uint32_t gni_place_auto(const gn_context *g, gni_job_kind kind, const voi
 static uint32_t gni_place(gn_context *g, gni_job_kind kind, const void *job, const gni_job_view *v,
                           gni_reason *why) {
     *why = GNI_WHY_NO_GPU;
-    if (g->vk == NULL) return GNI_ON_CPU;
+    if (g->gpu == NULL) return GNI_ON_CPU;
     *why = GNI_WHY_LOST;
-    if (gni_vk_lost(g->vk)) return GNI_ON_CPU;
+    if (g->gpu->lost) return GNI_ON_CPU;
     *why = GNI_WHY_CPU_ONLY;
-    if (!gni_backend_vulkan()->supports(g, kind, job)) return GNI_ON_CPU;
+    if (!gni_backend_gpu()->supports(g, kind, job)) return GNI_ON_CPU;
     *why = GNI_WHY_GPU_ONLY;
     if (g->recording || !gni_backend_cpu()->supports(g, kind, job)) return GNI_ON_GPU;
     *why = GNI_WHY_POLICY;
@@ -230,7 +230,7 @@ static bool gni_device_room(gn_context *g, const gni_job_view *v) {
     for (int i = 0; i < v->n; i++) {
         gni_buffer *b = v->op[i]->buf;
         if (b->has_device) continue;
-        b->has_device = gni_vk_alloc(g->vk, GNI_MAX(b->bytes, 16), &b->device);
+        b->has_device = gni_gpu_alloc(g->gpu, GNI_MAX(b->bytes, 16), &b->device);
         if (!b->has_device) return false;
     }
     return true;
@@ -267,7 +267,7 @@ static bool gni_run(gn_context *g, gni_job_kind kind, void *job, gn_array *y) {
     uint64_t start = g->profile != NULL ? gni_now_ns() : 0;
     if (why == GNI_WHY_SMALL) gni_note_reads(&v, kind, job);
     if (!gni_bring(g, &v, side)) return false;
-    const gni_backend_api *api = side == GNI_ON_GPU ? gni_backend_vulkan() : gni_backend_cpu();
+    const gni_backend_api *api = side == GNI_ON_GPU ? gni_backend_gpu() : gni_backend_cpu();
     gni_log(g, GN_LOG_DEBUG, "%s of %lld elements on %s", v.name, (long long)v.size, api->name);
     bool ok = api->run(g, kind, job);
     if (!ok && !g->call_failed)

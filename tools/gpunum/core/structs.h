@@ -26,20 +26,6 @@ enum { GNI_KEPT = 64 }; // kinds of matrix products that are remembered
 
 
 // Memory of one or more arrays, on the CPU, on the GPU, or on both with the same contents.
-typedef struct gni_vk_mem {
-    uint64_t handle, offset, size, address; // VkBuffer, byte range in it, device address (0: none)
-    void *mapped;                           // NULL if the host cannot see it
-    struct gni_vk_block *block;
-    int cls; // size class, for the pool
-} gni_vk_mem;
-
-// A download in flight. Zeroed when idle.
-typedef struct gni_vk_ticket {
-    gni_vk_mem mem; // of the staging pool
-    uint64_t serial, bytes;
-    const void *data; // NULL: not in use
-} gni_vk_ticket;
-
 typedef struct gni_buffer {
     int32_t refs;
     uint32_t version; // of the contents; autograd compares it
@@ -52,7 +38,7 @@ typedef struct gni_buffer {
     void *host_user;
     bool host_borrowed, device_borrowed;
     bool has_device;
-    gni_vk_mem device;
+    gni_gpu_mem device;
 } gni_buffer;
 
 // Elementwise work not done yet. Sources broadcast against the array's shape. GNI_OP_PRODUCT: the matrix
@@ -274,7 +260,7 @@ typedef struct gni_fft {
 // their buffers hold and what the words mean. Up to GNI_FACTOR_UPDATE a is the matrix, b the state (uint32) or a triangle,
 // c the block, all may be written, and there is no d. Of the others a is read and b written; c and d are read by
 // GNI_FACTOR_BACK, written by the rest. From GNI_FACTOR_SINGULAR on there is e, and it and d are written where they are
-// there. From GNI_FACTOR_SIZE on: room vk_reflect.
+// there. From GNI_FACTOR_SIZE on: room gpu_reflect.
 typedef enum gni_factor_step {
     GNI_FACTOR_PICK,
     GNI_FACTOR_SWAP,
@@ -303,10 +289,6 @@ typedef struct gni_factor {
     int64_t word[GNI_FACTOR_WORDS];
     gni_operand a, b, c, d, e; // stride[] unused, and offsets: they are among the words
 } gni_factor;
-
-// Bytes that a kernel may reach from the address of a buffer argument. Drivers compute what they add to it in 32 bits:
-// on an H200 a kernel that writes beyond 4 GiB writes to the front again.
-#define GNI_VK_REACH ((int64_t)1 << 32)
 
 // A backend. Every function returns false after gni_fail, or when it does not do the job: `supports`
 // is asked first. Operands are where the backend wants them when it is called.
@@ -349,7 +331,7 @@ typedef struct gni_read {
     gn_done_fn done;
     void *user;
     bool on_gpu;
-    gni_vk_ticket ticket;
+    gni_gpu_ticket ticket;
     struct gni_read *next;
 } gni_read;
 
@@ -365,9 +347,9 @@ struct gn_context {
     gn_device_info info;
     gni_isa isa;
     struct gni_pool *pool;
-    struct gni_vk *vk; // NULL: no GPU
+    gni_gpu *gpu;      // NULL: no GPU
     struct gni_gemm_work *gemm_work;
-    struct gni_fft_vk_state *fft_vk; // tables of the GPU's transforms
+    struct gni_fft_gpu_state *fft_gpu; // tables of the GPU's transforms
     struct gni_fft_state *fft; // plans and memory of the CPU's transforms; NULL until the first
     // memory
     gni_mutex stats_lock;

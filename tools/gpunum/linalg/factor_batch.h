@@ -168,13 +168,13 @@ static bool gni_ls_wanted(gni_la_job *d, gn_array *a, gn_dtype t, gni_factor_ste
     gn_context *g = d->g;
     gni_factor f;
     if (d->batch < 2 || d->m == 0 || d->n == 0) return false;
-    if (g->vk == NULL || g->recording || gni_vk_lost(g->vk)) return false;
+    if (g->gpu == NULL || g->recording || g->gpu->lost) return false;
     if (g->options.placement == GN_PLACE_CPU || !gni_materialize(g, a)) return false;
     memset(&f, 0, sizeof f);
     f.a.dtype = t;
     f.order = GNI_MAX(d->m, d->n);
     f.step = step;
-    if (a->buf == NULL || !gni_backend_vulkan()->supports(g, GNI_JOB_FACTOR, &f)) return false;
+    if (a->buf == NULL || !gni_backend_gpu()->supports(g, GNI_JOB_FACTOR, &f)) return false;
     if (!gni_lg_reaches(d->batch, f.order, GNI_MAX(f.order, d->k), t)) return false;
     const bool there = (a->buf->where & GNI_ON_GPU) != 0;
     if (!there && g->options.placement == GN_PLACE_STAY) return false;
@@ -214,7 +214,7 @@ static gn_array *gni_ls_operand(gni_ls *s, gn_array *a, const gn_shape *batch, i
     else
         x = gni_apply(w->g, w->fn, GNI_OP_CAST, a->dtype, w->t, &a, NULL, 1);
     if (x == NULL || !gni_materialize(w->g, x)) w->ok = false;
-    const bool beyond = w->ok && x->buf->bytes >= (uint64_t)GNI_VK_REACH;
+    const bool beyond = w->ok && x->buf->bytes >= (uint64_t)GNI_GPU_REACH;
     if (w->ok && (beyond || !gni_ls_step(x, batch, matrix, step))) {
         const int own = x->shape.rank - matrix;
         for (int i = 0; i < batch->rank; i++) {

@@ -51,7 +51,7 @@ static int64_t gni_lg_places(int64_t n) { return n / 2 + 128; }
 // Device memory without an error when there is none: the CPU can do it then.
 static bool gni_lg_room(gn_context *g, gni_buffer *b) {
     if (b->has_device) return true;
-    b->has_device = gni_vk_alloc(g->vk, GNI_MAX(b->bytes, 16), &b->device);
+    b->has_device = gni_gpu_alloc(g->gpu, GNI_MAX(b->bytes, 16), &b->device);
     return b->has_device;
 }
 
@@ -67,13 +67,13 @@ static gn_array *gni_lg_array(gn_context *g, gn_dtype t, const gn_shape *s) {
 // What the kernels can number the bytes of.
 static bool gni_lg_reaches(int64_t batch, int64_t rows, int64_t columns, gn_dtype t) {
     return (double)batch * (double)rows * (double)columns * (double)gn_dtype_size(t) <
-           (double)GNI_VK_REACH;
+           (double)GNI_GPU_REACH;
 }
 
 // Whether `a` (..., m, n) is decomposed on the GPU, with its dtype there.
 static bool gni_lg_wanted(gn_context *g, gn_array *a, gn_dtype t) {
     gni_factor f;
-    if (g->vk == NULL || g->recording || gni_vk_lost(g->vk)) return false;
+    if (g->gpu == NULL || g->recording || g->gpu->lost) return false;
     if (g->options.placement == GN_PLACE_CPU || !gni_materialize(g, a)) return false;
     const int rank = a->shape.rank;
     const int64_t rows = a->shape.dim[rank - 2], columns = a->shape.dim[rank - 1];
@@ -81,7 +81,7 @@ static bool gni_lg_wanted(gn_context *g, gn_array *a, gn_dtype t) {
     f.a.dtype = t;
     if (rows >= INT32_MAX / 64 || columns >= INT32_MAX / 64 || a->buf == NULL) return false;
     if (rows * gni_lg_up(columns, 4) * (int64_t)gn_dtype_size(t) >= (int64_t)1 << 32) return false;
-    if (!gni_backend_vulkan()->supports(g, GNI_JOB_FACTOR, &f)) return false;
+    if (!gni_backend_gpu()->supports(g, GNI_JOB_FACTOR, &f)) return false;
     const bool there = (a->buf->where & GNI_ON_GPU) != 0;
     if (!there && g->options.placement == GN_PLACE_STAY) return false;
     int64_t least = gni_threshold(g, GNI_JOB_FACTOR);

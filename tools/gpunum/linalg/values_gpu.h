@@ -251,7 +251,7 @@ static bool gni_lv_wanted(gni_la_job *d, gn_array *a, gn_dtype t) {
     gn_context *g = d->g;
     gni_factor f;
     const int64_t m = GNI_MAX(d->m, d->n), n = GNI_MIN(d->m, d->n);
-    if (d->batch == 0 || n == 0 || g->vk == NULL || g->recording || gni_vk_lost(g->vk))
+    if (d->batch == 0 || n == 0 || g->gpu == NULL || g->recording || g->gpu->lost)
         return false;
     if (g->options.placement == GN_PLACE_CPU || !gni_materialize(g, a) || a->buf == NULL)
         return false;
@@ -260,10 +260,10 @@ static bool gni_lv_wanted(gni_la_job *d, gn_array *a, gn_dtype t) {
     f.order = m;
     f.a.buf = a->buf;
     f.a.dtype = t;
-    if (m >= INT32_MAX || !gni_backend_vulkan()->supports(g, GNI_JOB_FACTOR, &f)) return false;
+    if (m >= INT32_MAX || !gni_backend_gpu()->supports(g, GNI_JOB_FACTOR, &f)) return false;
     f.step = GNI_FACTOR_SOLVE;
     f.order = 0;
-    if (!gni_backend_vulkan()->supports(g, GNI_JOB_FACTOR, &f)) return false;
+    if (!gni_backend_gpu()->supports(g, GNI_JOB_FACTOR, &f)) return false;
     if (!gni_lg_reaches(d->batch, m, m, t)) return false;
     const bool there = (a->buf->where & GNI_ON_GPU) != 0;
     if (!there && g->options.placement == GN_PLACE_STAY) return false;

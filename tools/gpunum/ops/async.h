@@ -17,25 +17,20 @@ static void gni_deliver_reads(gn_context *g, bool wait) {
     g->delivering = true;
     while (g->reads != NULL) {
         gni_read *r = g->reads;
-#if GNI_VULKAN
-        if (r->on_gpu && !gni_vk_ticket_ready(g->vk, &r->ticket, wait)) {
-            if (!wait && !gni_vk_lost(g->vk)) break;
+        if (r->on_gpu && !g->gpu->layer->ticket_ready(g->gpu, &r->ticket, wait)) {
+            if (!wait && !g->gpu->lost) break;
             g->reads = r->next;
-            gni_vk_ticket_release(g->vk, &r->ticket);
+            g->gpu->layer->ticket_release(g->gpu, &r->ticket);
             gni_read_finish(g, r, false);
             continue;
         }
         g->reads = r->next;
         if (r->on_gpu) {
-            memcpy(r->dst, gni_vk_ticket_data(&r->ticket), r->bytes);
-            gni_vk_ticket_release(g->vk, &r->ticket);
+            memcpy(r->dst, r->ticket.data, r->bytes);
+            g->gpu->layer->ticket_release(g->gpu, &r->ticket);
             gni_read_finish(g, r, true);
             continue;
         }
-#else
-        GNI_UNUSED(wait);
-        g->reads = r->next;
-#endif
         gni_read_finish(g, r, gni_copy_out(g, r->array, r->dst, r->bytes));
     }
     g->delivering = false;
@@ -56,10 +51,9 @@ GPUNUM_API void gn_read_async(gn_array *a, void *dst, size_t bytes, gn_done_fn d
     if (gni_bytes_fit(g, "gn_read_async", a, dst, bytes)) c = gni_contiguous(g, a);
     if (c != NULL) r = (gni_read *)gni_calloc(g, sizeof(gni_read));
     if (c != NULL && r == NULL) gni_fail_memory(g, "gn_read_async", sizeof(gni_read));
-#if GNI_VULKAN
     if (r != NULL && c->buf->where == GNI_ON_GPU && bytes > 0) {
         uint64_t at = (uint64_t)c->offset * gn_dtype_size(c->dtype);
-        r->on_gpu = gni_vk_download_begin(g->vk, &c->buf->device, at, bytes, &r->ticket);
+        r->on_gpu = g->gpu->layer->download_begin(g->gpu, &c->buf->device, at, bytes, &r->ticket);
         if (!r->on_gpu) {
             gni_fail(g, GN_ERROR_DEVICE_LOST,
                      "gn_read_async: copying from the GPU could not start");
@@ -67,7 +61,6 @@ GPUNUM_API void gn_read_async(gn_array *a, void *dst, size_t bytes, gn_done_fn d
             r = NULL;
         }
     }
-#endif
     if (r == NULL) {
         gn_status status = g->status;
         gni_unref(g, c);
@@ -83,6 +76,6 @@ GPUNUM_API void gn_read_async(gn_array *a, void *dst, size_t bytes, gn_done_fn d
     gni_read **end = &g->reads;
     while (*end != NULL) end = &(*end)->next;
     *end = r;
-    if (r->on_gpu) gni_vk_flush(g->vk);
+    if (r->on_gpu) g->gpu->layer->flush(g->gpu);
     gni_end_plain(g);
 }

@@ -45,7 +45,7 @@ static bool gni_fft_fill(gn_context *g, gni_fft_kind kind, bool inverse, int64_t
 // Whether the next axis can be transformed where the last one left its numbers: the CPU reads the rows or columns that
 // it works on before it writes them, unless a vector of columns reaches back.
 static bool gni_fft_in_place(gn_context *g, gni_fft_kind kind, int64_t n, int axis, gn_array *y) {
-    if (g->vk != NULL || kind != GNI_FFT_C2C || y->shape.dim[axis] != n || gni_tracks(g, &y, 1))
+    if (g->gpu != NULL || kind != GNI_FFT_C2C || y->shape.dim[axis] != n || gni_tracks(g, &y, 1))
         return false;
     if (y->buf == NULL || y->buf->refs != 1 || y->dtype != gni_complex_of(y->dtype)) return false;
     for (int i = 0; i < y->shape.rank; i++)

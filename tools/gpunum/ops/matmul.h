@@ -175,7 +175,7 @@ static int64_t gni_given_width(const gn_array *a, const gn_array *b, int side) {
 static bool gni_may_give(const gn_array *a, const gn_array *b, int side) {
     const gn_array *x = side == 1 ? a : b, *v = side == 1 ? b : a;
     int64_t width = gni_given_width(a, b, side);
-    if (width > 1 && (x->ctx->vk == NULL || width > GNI_GIVEN_WIDEST)) return false;
+    if (width > 1 && (x->ctx->gpu == NULL || width > GNI_GIVEN_WIDEST)) return false;
     if (width == 0 || !gni_is_pending(x) || gni_is_const(x) || x->dtype != GN_F32) return false;
     return x != v && !x->expr->wide && !x->expr->given && x->expr->products == 0 &&
            gni_elements(&x->shape) >= GNI_GIVEN_LEAST;

@@ -2,22 +2,7 @@
 // gn_open and gn_close, devices, synchronisation, statistics, and the bridges to a host's Vulkan.
 
 static const gni_backend_api *gni_backend_cpu(void) { return &gni_cpu_api; }
-static const gni_backend_api *gni_backend_vulkan(void) { return &gni_vulkan_api; }
-
-// What the device of an open context can do, beyond what every device tells.
-static void gni_vk_info(const gni_vk *vk, gn_device_info *out) {
-#if GNI_VULKAN
-    gni_vk_describe(&vk->f, vk->physical, out);
-    out->usable = true;
-    out->subgroup = (int)vk->caps.subgroup;
-    out->multiprocessors = (int)vk->caps.multiprocessors;
-    out->has_f64 = vk->caps.float64;
-    out->has_i64 = vk->caps.int64;
-#else
-    GNI_UNUSED(vk);
-    memset(out, 0, sizeof *out);
-#endif
-}
+static const gni_backend_api *gni_backend_gpu(void) { return &gni_gpu_backend; }
 
 enum { GNI_OPEN_TEXT = 640 };
 
@@ -82,9 +67,9 @@ static bool gni_open_gpu(gn_context *g, const gn_options *o, char *why, size_t s
         snprintf(why, size, "gn_options.backend asks for the CPU");
         return true;
     }
-    g->vk = gni_vk_open(g, o, why, size);
-    if (g->vk != NULL) gni_vk_info(g->vk, &g->info);
-    return g->vk != NULL || o->backend == GN_BACKEND_AUTO;
+    g->gpu = gni_vk_gpu_open(g, o, why, size);
+    if (g->gpu != NULL) g->gpu->layer->info(g->gpu, &g->info);
+    return g->gpu != NULL || o->backend == GN_BACKEND_AUTO;
 }
 
 // The first field that is out of range, or NULL.
@@ -135,7 +120,7 @@ GPUNUM_API gn_context *gn_open_version(const gn_options *options, uint32_t versi
         snprintf(text, sizeof text, "%s", g->status != GN_OK ? g->message : why);
         return gni_open_fail(g, text);
     }
-    if (g->vk == NULL) gni_cpu_info(g, &g->info, why);
+    if (g->gpu == NULL) gni_cpu_info(g, &g->info, why);
     gni_log(g, GN_LOG_INFO, "gpunum computes on %s%s%s", g->info.name, why[0] ? ": " : "", why);
     return g;
 }
@@ -173,8 +158,8 @@ GPUNUM_API void gn_close(gn_context *g) {
     if (g->gemm_work != NULL) gni_gemm_work_free(g, g->gemm_work);
     gni_free(g, g->gemm_work);
     gni_fft_free(g);
-    gni_fft_vk_free(g);
-    gni_vk_close(g->vk);
+    gni_fft_gpu_free(g);
+    if (g->gpu != NULL) g->gpu->layer->close(g->gpu);
     gni_pool_close(g->pool);
     while (g->slabs != NULL) {
         gni_slab *slab = g->slabs;
@@ -202,14 +187,14 @@ GPUNUM_API int gn_device_list(gn_device_info *out, int capacity) {
 
 GPUNUM_API gn_status gn_flush(gn_context *g) {
     if (!gni_begin_context("gn_flush", g)) return GN_ERROR_ARGUMENT;
-    if (g->vk != NULL && !gni_vk_flush(g->vk))
+    if (g->gpu != NULL && !g->gpu->layer->flush(g->gpu))
         gni_fail(g, GN_ERROR_DEVICE_LOST, "gn_flush: submitting failed");
     return gni_end_status(g);
 }
 
 GPUNUM_API gn_status gn_sync(gn_context *g) {
     if (!gni_begin_context("gn_sync", g)) return GN_ERROR_ARGUMENT;
-    if (g->vk != NULL && !gni_vk_wait(g->vk))
+    if (g->gpu != NULL && !g->gpu->layer->wait(g->gpu))
         gni_fail(g, GN_ERROR_DEVICE_LOST, "gn_sync: waiting failed");
     gni_deliver_reads(g, true);
     return gni_end_status(g);
@@ -219,7 +204,7 @@ GPUNUM_API void gn_memory_get(gn_context *g, gn_memory_stats *out) {
     if (out == NULL) return;
     memset(out, 0, sizeof *out);
     if (!gni_begin_context("gn_memory_get", g)) return;
-    if (g->vk != NULL) gni_vk_memory_stats(g->vk, out);
+    if (g->gpu != NULL) g->gpu->layer->memory_stats(g->gpu, out);
     gni_count_get(g, &out->host_used, &out->host_peak);
     out->arrays = g->array_count;
     gni_end_plain(g);
@@ -228,7 +213,7 @@ GPUNUM_API void gn_memory_get(gn_context *g, gn_memory_stats *out) {
 GPUNUM_API void gn_memory_trim(gn_context *g) {
     if (!gni_begin_context("gn_memory_trim", g)) return;
     gni_host_cache_trim(g);
-    if (g->vk != NULL) gni_vk_trim(g->vk);
+    if (g->gpu != NULL) g->gpu->layer->trim(g->gpu);
     gni_end_plain(g);
 }
 
@@ -240,12 +225,13 @@ GPUNUM_API gn_status gn_vulkan_buffer(gn_array *a, uint64_t *buffer, uint64_t *o
     if (g == NULL) return gni_null_status(a);
     if (buffer == NULL || offset == NULL || size == NULL)
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_vulkan_buffer: an output pointer is NULL");
-    else if (g->vk == NULL)
+    else if (g->gpu == NULL)
         gni_fail(g, GN_ERROR_UNSUPPORTED, "gn_vulkan_buffer: this context has no GPU");
     else if (gni_materialize(g, a) && !gni_is_contiguous(a))
         gni_fail(g, GN_ERROR_SHAPE,
                  "gn_vulkan_buffer: the array is a strided view; gn_copy it first");
-    else if (!g->call_failed && gni_buffer_need(g, a->buf, GNI_ON_GPU) && gni_vk_wait(g->vk)) {
+    else if (!g->call_failed && gni_buffer_need(g, a->buf, GNI_ON_GPU) &&
+             g->gpu->layer->wait(g->gpu)) {
         gni_buffer_drop_host(g, a->buf); // the host may write: the device copy is the only true one
         a->buf->where = GNI_ON_GPU;
         *buffer = a->buf->device.handle;
@@ -255,26 +241,11 @@ GPUNUM_API gn_status gn_vulkan_buffer(gn_array *a, uint64_t *buffer, uint64_t *o
     return gni_end_status(g);
 }
 
-#if !GNI_VULKAN // what the functions below would call, were there ever a device
-static bool gni_vk_wrap(gni_vk *vk, uint64_t buffer, uint64_t offset, uint64_t bytes,
-                        gni_vk_mem *out) {
-    GNI_UNUSED(buffer + offset + bytes);
-    return vk == NULL && out == NULL;
-}
-static bool gni_vk_record_begin(gni_vk *vk, void *commands) {
-    return vk == NULL && commands == NULL;
-}
-static uint64_t gni_vk_record_end(gni_vk *vk) { return vk != NULL; }
-static void gni_vk_record_done(gni_vk *vk, uint64_t ticket) {
-    GNI_UNUSED(vk != NULL && ticket > 0);
-}
-#endif
-
 GPUNUM_API gn_array *gn_vulkan_wrap(gn_context *g, uint64_t buffer, uint64_t offset, gn_dtype t,
                                     gn_shape s) {
     if (!gni_begin_context("gn_vulkan_wrap", g)) return NULL;
     gn_array *y = NULL;
-    if (g->vk == NULL)
+    if (g->gpu == NULL)
         gni_fail(g, GN_ERROR_UNSUPPORTED, "gn_vulkan_wrap: this context has no GPU");
     else if (gni_shape_ok(g, "gn_vulkan_wrap", t, &s))
         y = gni_array_new(g, t, &s);
@@ -282,7 +253,8 @@ GPUNUM_API gn_array *gn_vulkan_wrap(gn_context *g, uint64_t buffer, uint64_t off
         uint64_t bytes = (uint64_t)gni_elements(&s) * gn_dtype_size(t);
         y->maker = "gn_vulkan_wrap";
         y->buf = gni_buffer_new(g, bytes);
-        bool ok = y->buf != NULL && gni_vk_wrap(g->vk, buffer, offset, bytes, &y->buf->device);
+        bool ok =
+            y->buf != NULL && g->gpu->layer->wrap(g->gpu, buffer, offset, bytes, &y->buf->device);
         if (ok) {
             y->buf->has_device = y->buf->device_borrowed = true;
             y->buf->where = GNI_ON_GPU;
@@ -298,13 +270,13 @@ GPUNUM_API gn_array *gn_vulkan_wrap(gn_context *g, uint64_t buffer, uint64_t off
 
 GPUNUM_API gn_status gn_vulkan_record_begin(gn_context *g, void *command_buffer) {
     if (!gni_begin_context("gn_vulkan_record_begin", g)) return GN_ERROR_ARGUMENT;
-    if (g->vk == NULL)
+    if (g->gpu == NULL)
         gni_fail(g, GN_ERROR_UNSUPPORTED, "gn_vulkan_record_begin: this context has no GPU");
     else if (g->recording)
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_vulkan_record_begin: already recording");
     else if (command_buffer == NULL)
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_vulkan_record_begin: no command buffer");
-    else if (gni_vk_record_begin(g->vk, command_buffer))
+    else if (g->gpu->layer->record_begin(g->gpu, command_buffer))
         g->recording = true;
     else if (!g->call_failed)
         gni_fail(g, GN_ERROR_UNSUPPORTED, "gn_vulkan_record_begin: the device refused");
@@ -317,7 +289,7 @@ GPUNUM_API gn_status gn_vulkan_record_end(gn_context *g, uint64_t *ticket) {
     if (!g->recording) {
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_vulkan_record_end: not recording");
     } else {
-        uint64_t number = gni_vk_record_end(g->vk);
+        uint64_t number = g->gpu->layer->record_end(g->gpu);
         if (ticket != NULL) *ticket = number;
     }
     g->recording = false;
@@ -326,6 +298,6 @@ GPUNUM_API gn_status gn_vulkan_record_end(gn_context *g, uint64_t *ticket) {
 
 GPUNUM_API void gn_vulkan_record_done(gn_context *g, uint64_t ticket) {
     if (!gni_begin_context("gn_vulkan_record_done", g)) return;
-    if (g->vk != NULL) gni_vk_record_done(g->vk, ticket);
+    if (g->gpu != NULL) g->gpu->layer->record_done(g->gpu, ticket);
     gni_end_plain(g);
 }

@@ -53,11 +53,11 @@ static void gni_profile_span(gn_context *g, const char *name, uint64_t start_ns,
 
 // Enters what the device did since the last time.
 static void gni_profile_fetch(gn_context *g) {
-    gni_vk_event events[64];
+    gni_gpu_event events[64];
     struct gni_profile *p = g->profile;
     p->fetching = true;
-    for (int n = 1; n > 0 && g->vk != NULL && p->device;) {
-        n = gni_vk_profile_fetch(g->vk, events, GNI_COUNT(events));
+    for (int n = 1; n > 0 && g->gpu != NULL && p->device;) {
+        n = g->gpu->layer->profile_fetch(g->gpu, events, GNI_COUNT(events));
         for (int i = 0; i < n; i++)
             gni_profile_span(g, events[i].name, events[i].begin, events[i].end, GNI_TRACK_GPU);
     }
@@ -67,7 +67,7 @@ static void gni_profile_fetch(gn_context *g) {
 static void gni_profile_start(gn_context *g) {
     struct gni_profile *p = g->profile;
     p->start = UINT64_MAX; // so that nothing from before is entered
-    p->device = g->vk != NULL && gni_vk_profile(g->vk, true);
+    p->device = g->gpu != NULL && g->gpu->layer->profile(g->gpu, true);
     gni_profile_fetch(g);
     p->start = gni_now_ns();
 }
@@ -150,7 +150,7 @@ GPUNUM_API gn_status gn_profile_end(gn_context *g, const char *path) {
     gn_sync(g); // spans of work still under way
     if (g->profile != NULL) {
         gni_profile_fetch(g);
-        if (g->profile->device) gni_vk_profile(g->vk, false);
+        if (g->profile->device) g->gpu->layer->profile(g->gpu, false);
     }
     if (g->profile == NULL) {
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_profile_end: gn_profile_begin was not called");

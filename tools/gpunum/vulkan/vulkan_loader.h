@@ -1,7 +1,6 @@
-// >>vk_loader
+// >>vulkan_loader
 // The Vulkan headers, the private table of function pointers and where it is filled from.
-// GNI_VULKAN is 1 where the Vulkan rooms exist; without them gni_vk_open gives the reason and
-// nothing else does. No vk* symbol is defined or linked.
+// GNI_VULKAN is 1 where the Vulkan rooms exist. No vk* symbol is defined or linked.
 
 // Headers older than 1.2 do not know timeline semaphores. The host's own include comes first if
 // there is one, and its choice of prototypes stays as it is: vulkan_core.h only, so that a later
@@ -21,98 +20,11 @@
 #else
 #define GNI_VULKAN 0
 #endif
+#define GNI_GPU GNI_VULKAN // there is a device layer, and so the GPU rooms
 
 typedef struct gni_vk gni_vk; // an open Vulkan device: memory, stream, pipelines
 
-// What the device did, on gni_now_ns's clock.
-typedef struct gni_vk_event {
-    const char *name; // of the kernel's module
-    uint64_t begin, end;
-} gni_vk_event;
-
-#if !GNI_VULKAN
-
-// What other rooms call no matter what; a device never comes to be, so all but the first two are
-// never run.
-GNI_MAYBE_UNUSED static int gni_vk_list(gn_context *g, gn_device_info *out, int capacity) {
-    GNI_UNUSED(g);
-    GNI_UNUSED(out);
-    GNI_UNUSED(capacity);
-    return 0;
-}
-
-GNI_MAYBE_UNUSED static gni_vk *gni_vk_open(gn_context *g, const gn_options *o, char *why,
-                                            size_t why_size) {
-    GNI_UNUSED(g);
-    GNI_UNUSED(o);
-#ifdef GPUNUM_NO_VULKAN
-    snprintf(why, why_size, "compiled with GPUNUM_NO_VULKAN");
-#else
-    snprintf(why, why_size, "compiled without Vulkan headers");
-#endif
-    return NULL;
-}
-
-GNI_MAYBE_UNUSED static void gni_vk_close(gni_vk *vk) { GNI_UNUSED(vk); }
-GNI_MAYBE_UNUSED static bool gni_vk_lost(const gni_vk *vk) { return vk != NULL; }
-GNI_MAYBE_UNUSED static bool gni_vk_flush(gni_vk *vk) { return vk == NULL; }
-GNI_MAYBE_UNUSED static bool gni_vk_wait(gni_vk *vk) { return vk == NULL; }
-GNI_MAYBE_UNUSED static void gni_vk_trim(gni_vk *vk) { GNI_UNUSED(vk); }
-GNI_MAYBE_UNUSED static void gni_vk_memory_stats(const gni_vk *vk, gn_memory_stats *out) {
-    GNI_UNUSED(vk);
-    GNI_UNUSED(out);
-}
-GNI_MAYBE_UNUSED static bool gni_vk_alloc(gni_vk *vk, uint64_t bytes, gni_vk_mem *out) {
-    GNI_UNUSED(bytes);
-    GNI_UNUSED(out);
-    return vk == NULL && out == NULL;
-}
-GNI_MAYBE_UNUSED static void gni_vk_free(gni_vk *vk, gni_vk_mem *m) {
-    GNI_UNUSED(vk);
-    GNI_UNUSED(m);
-}
-GNI_MAYBE_UNUSED static bool gni_vk_upload(gni_vk *vk, const gni_vk_mem *dst, uint64_t offset,
-                                           const void *src, uint64_t bytes) {
-    GNI_UNUSED(dst);
-    GNI_UNUSED(src);
-    GNI_UNUSED(offset + bytes);
-    return vk == NULL;
-}
-GNI_MAYBE_UNUSED static bool gni_vk_download(gni_vk *vk, const gni_vk_mem *src, uint64_t offset,
-                                             void *dst, uint64_t bytes) {
-    GNI_UNUSED(src);
-    GNI_UNUSED(dst);
-    GNI_UNUSED(offset + bytes);
-    return vk == NULL;
-}
-
-GNI_MAYBE_UNUSED static bool gni_vk_download_begin(gni_vk *vk, const gni_vk_mem *src,
-                                                   uint64_t offset, uint64_t bytes,
-                                                   gni_vk_ticket *t) {
-    GNI_UNUSED(src);
-    GNI_UNUSED(t);
-    GNI_UNUSED(offset + bytes);
-    return vk == NULL;
-}
-GNI_MAYBE_UNUSED static bool gni_vk_ticket_ready(gni_vk *vk, gni_vk_ticket *t, bool wait) {
-    GNI_UNUSED(t);
-    GNI_UNUSED(wait);
-    return vk == NULL;
-}
-GNI_MAYBE_UNUSED static bool gni_vk_profile(gni_vk *vk, bool on) { return vk == NULL && on; }
-GNI_MAYBE_UNUSED static int gni_vk_profile_fetch(gni_vk *vk, gni_vk_event *out, int capacity) {
-    GNI_UNUSED(vk);
-    GNI_UNUSED(out);
-    GNI_UNUSED(capacity);
-    return 0;
-}
-GNI_MAYBE_UNUSED static const void *gni_vk_ticket_data(const gni_vk_ticket *t) { return t->data; }
-GNI_MAYBE_UNUSED static void gni_vk_ticket_release(gni_vk *vk, gni_vk_ticket *t) {
-    GNI_UNUSED(vk);
-    GNI_UNUSED(t);
-}
-
-#else // GNI_VULKAN
+#if GNI_VULKAN
 
 #ifndef _WIN32
 #include <dlfcn.h> // volk uses it too
@@ -294,8 +206,7 @@ typedef VkResult(VKAPI_PTR *gni_vk_get_coop2)(VkPhysicalDevice, uint32_t *,
 static const char *gni_vk_result_name(VkResult r) {
     switch ((int)r) {
 #define GNI_X(name)                                                                                \
-    case name:                                                                                     \
-        return #name;
+    case name: return #name;
         GNI_X(VK_SUCCESS)
         GNI_X(VK_NOT_READY)
         GNI_X(VK_TIMEOUT)

@@ -1,96 +1,89 @@
-// >>vk_ops
-// Jobs on the Vulkan device: which kernel of tools/shaders does one, in how many pieces, with which
-// specialisation constants and parameters. From outside: gni_vulkan_api.
+// >>gpu_jobs
+// Jobs on the GPU: which kernel of tools/shaders does one, in how many pieces, with which
+// specialisation constants and parameters. From outside: gni_gpu_backend.
 
-#if !GNI_VULKAN
+#if !GNI_GPU
 
-static bool gni_vk_supports(gn_context *g, gni_job_kind kind, const void *job) {
+static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) {
     GNI_UNUSED(g);
     GNI_UNUSED(kind);
     GNI_UNUSED(job);
     return false;
 }
 
-static bool gni_vk_run(gn_context *g, gni_job_kind kind, const void *job) {
+static bool gni_gpu_run(gn_context *g, gni_job_kind kind, const void *job) {
     GNI_UNUSED(kind);
     GNI_UNUSED(job);
     gni_fail(g, GN_ERROR_UNSUPPORTED, "compiled without Vulkan");
     return false;
 }
 
-#else // GNI_VULKAN
+#else // GNI_GPU
 
 enum {
-    GNI_VKO_KERNEL = 32, // words of program.glsl's parameters
-    GNI_VKO_DIM = 48,
-    GNI_VKO_OP = 72,
-    GNI_VKO_CONST = 180,
-    GNI_VKO_PARAMS = 196,
-    GNI_VKO_THREADS = 256,     // of a workgroup
-    GNI_VKO_HITS = 256,        // programs remembered
-    GNI_VKO_LOG_CHOICES = 6,   // log2 of the choices remembered
-    GNI_VKO_FEW = 4,           // pipelines of a program that is over soon
-    GNI_VKO_COUNTERS = 1 << 14 // words
+    GNI_JOB_KERNEL = 32, // words of program.glsl's parameters
+    GNI_JOB_DIM = 48,
+    GNI_JOB_OP = 72,
+    GNI_JOB_CONST = 180,
+    GNI_JOB_PARAMS = 196,
+    GNI_JOB_THREADS = 256,     // of a workgroup
+    GNI_JOB_HITS = 256,        // programs remembered
+    GNI_JOB_LOG_CHOICES = 6,   // log2 of the choices remembered
+    GNI_JOB_FEW = 4,           // pipelines of a program that is over soon
+    GNI_JOB_COUNTERS = 1 << 14 // words
 };
 
 // How a kernel finds the elements of an operand: GN_K_* of program.glsl.
-typedef enum gni_vko_kind {
-    GNI_VKO_SCALAR,
-    GNI_VKO_VEC,
-    GNI_VKO_FLAT,
-    GNI_VKO_ROWVEC,
-    GNI_VKO_ROWREP,
-    GNI_VKO_ROWSTEP,
-    GNI_VKO_ANY,
-    GNI_VKO_COLVEC
-} gni_vko_kind;
+typedef enum gni_operand_kind {
+    GNI_JOB_SCALAR,
+    GNI_JOB_VEC,
+    GNI_JOB_FLAT,
+    GNI_JOB_ROWVEC,
+    GNI_JOB_ROWREP,
+    GNI_JOB_ROWSTEP,
+    GNI_JOB_ANY,
+    GNI_JOB_COLVEC
+} gni_operand_kind;
 
-// A choice of room vk_matmul.
-typedef struct gni_vko_choice {
+// A choice of room gpu_matmul.
+typedef struct gni_job_choice {
     int64_t m, n, k, batches, splits;
-    const struct gni_vko_tile *among, *tile;
-} gni_vko_choice;
+    const struct gni_job_tile *among, *tile;
+} gni_job_choice;
 
 // What this room remembers of a device. Zeroed memory is its first state; nothing in it needs freeing
 // but itself.
-typedef struct gni_vk_ops {
-    uint64_t seen[GNI_VKO_HITS]; // hashes of specialised kernels that were asked for
-    gni_vk_mem counters;         // zeros; kernels leave zeros behind
+typedef struct gni_gpu_jobs {
+    uint64_t seen[GNI_JOB_HITS]; // hashes of specialised kernels that were asked for
+    gni_gpu_mem counters;        // zeros; kernels leave zeros behind
     bool has_counters;
     uint32_t next_counter;
-    gni_vko_choice choices[1 << GNI_VKO_LOG_CHOICES];
+    gni_job_choice choices[1 << GNI_JOB_LOG_CHOICES];
     int split_force; // tests: 1 to 3 asks for that mode of vk_split and above wherever it can work, -1 never
-} gni_vk_ops;
+} gni_gpu_jobs;
 
 // A dispatch being put together.
-typedef struct gni_vko_call {
-    gni_vk *vk;
-    gni_vk_use use[GNI_VK_MAX_USES];
+typedef struct gni_job_call {
+    gni_gpu *gpu;
+    gni_gpu_use use[GNI_GPU_MAX_USES];
     int n_use;
-    uint32_t param[GNI_VKO_PARAMS];
+    uint32_t param[GNI_JOB_PARAMS];
     uint32_t n_param;
-    gni_vk_kernel special, generic;
-    gni_vk_mem scratch[2];
+    gni_gpu_kernel special, generic;
+    gni_gpu_mem scratch[2];
     int n_scratch;
-    gni_vk_use spare; // of gni_vko_matmul_tiled: see vk_split
-    bool waits;       // for `special` to be compiled
-} gni_vko_call;
+    gni_gpu_use spare; // of gni_job_matmul_tiled: see vk_split
+    bool waits;        // for `special` to be compiled
+} gni_job_call;
 
-#ifdef GNI_VK_HAS_OPS
-static gni_vk_ops *gni_vko_state(gni_vk *vk) {
-    if (!vk->ops) vk->ops = gni_calloc(vk->g, sizeof(gni_vk_ops));
-    return (gni_vk_ops *)vk->ops;
+static gni_gpu_jobs *gni_job_state(gni_gpu *gpu) {
+    if (!gpu->jobs) gpu->jobs = gni_calloc(gpu->g, sizeof(gni_gpu_jobs));
+    return (gni_gpu_jobs *)gpu->jobs;
 }
-#else
-static gni_vk_ops *gni_vko_state(gni_vk *vk) {
-    GNI_UNUSED(vk);
-    return NULL;
-}
-#endif
 
-static int64_t gni_vko_ceil(int64_t a, int64_t b) { return (a + b - 1) / b; }
+static int64_t gni_job_ceil(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-static int gni_vko_log2_up(int64_t x) {
+static int gni_job_log2_up(int64_t x) {
     int n = 0;
     while (((int64_t)1 << n) < x) n++;
     return n;
@@ -100,8 +93,8 @@ static int gni_vko_log2_up(int64_t x) {
 
 // The range of `o` that `rank` dimensions reach, as a buffer argument, and where in it index 0 is, in
 // elements. False when that is more than one dispatch can address.
-static bool gni_vko_reach(const gni_vk *vk, const gni_operand *o, const int64_t *dim,
-                          const int64_t *stride, int rank, gni_vk_use *use, uint32_t *base) {
+static bool gni_job_reach(const gni_gpu *gpu, const gni_operand *o, const int64_t *dim,
+                          const int64_t *stride, int rank, gni_gpu_use *use, uint32_t *base) {
     int64_t size = (int64_t)gn_dtype_size(o->dtype), low = o->offset, high = o->offset;
     bool empty = false;
     for (int i = 0; i < rank; i++) {
@@ -110,7 +103,7 @@ static bool gni_vko_reach(const gni_vk *vk, const gni_operand *o, const int64_t 
         if (dim[i] > 0 && step < 0) low += step;
         if (dim[i] > 0 && step > 0) high += step;
     }
-    int64_t align = vk->caps.addresses ? 16 : 256;
+    int64_t align = gpu->caps.addresses ? 16 : 256;
     int64_t start = low * size / align * align, end = (high + 1) * size;
     use->mem = &o->buf->device;
     use->offset = (uint64_t)start;
@@ -123,96 +116,96 @@ static bool gni_vko_reach(const gni_vk *vk, const gni_operand *o, const int64_t 
         return empty;
     }
     *base = (uint32_t)((o->offset * size - start) / size);
-    return (end - start) / GNI_MIN(size, 4) < INT32_MAX && end - start <= GNI_VK_REACH &&
-           (vk->caps.addresses || use->bytes <= vk->caps.max_storage_range);
+    return (end - start) / GNI_MIN(size, 4) < INT32_MAX && end - start <= GNI_GPU_REACH &&
+           (gpu->caps.addresses || use->bytes <= gpu->caps.max_storage_range);
 }
 
 // Extent, multiplier and shift: i / d == (mulhigh(i, multiplier) + i) >> shift for i < 2^31.
-static void gni_vko_divider(int64_t d, uint32_t *out) {
+static void gni_job_divider(int64_t d, uint32_t *out) {
     d = GNI_MAX(d, 1); // of an empty dimension nothing is looked up
-    int s = gni_vko_log2_up(d);
+    int s = gni_job_log2_up(d);
     out[0] = (uint32_t)d;
     out[1] = (uint32_t)((((((uint64_t)1 << s) - (uint64_t)d) << 32) / (uint64_t)d) + 1);
     out[2] = (uint32_t)s;
 }
 
 // The index spaces of program.glsl: dimension i of the kernel is dimension from[i] of the job.
-typedef struct gni_vko_space {
+typedef struct gni_job_space {
     int vectors, scalars;
     int64_t dim[GN_MAX_RANK];
     int from[GN_MAX_RANK];
-} gni_vko_space;
+} gni_job_space;
 
-static int64_t gni_vko_stride(const gni_vko_space *s, const gni_operand *o, int i) {
+static int64_t gni_job_stride(const gni_job_space *s, const gni_operand *o, int i) {
     return s->from[i] < 0 ? 0 : o->stride[s->from[i]];
 }
 
-static bool gni_vko_even_steps(const gni_vko_space *s, const gni_operand *o, int first, int last,
+static bool gni_job_even_steps(const gni_job_space *s, const gni_operand *o, int first, int last,
                                int64_t group) {
     for (int i = first; i < last; i++)
-        if (s->dim[i] > 1 && gni_vko_stride(s, o, i) % group != 0) return false;
+        if (s->dim[i] > 1 && gni_job_stride(s, o, i) % group != 0) return false;
     return true;
 }
 
-static gni_vko_kind gni_vko_kind_of(const gni_vko_space *s, const gni_operand *o, uint32_t base,
-                                    int64_t group, bool output) {
+static gni_operand_kind gni_operand_kind_of(const gni_job_space *s, const gni_operand *o,
+                                            uint32_t base, int64_t group, bool output) {
     bool still = true, flat = true;
     int64_t step = 1;
     for (int i = s->vectors - 1; i >= 0; i--) {
-        int64_t stride = gni_vko_stride(s, o, i);
+        int64_t stride = gni_job_stride(s, o, i);
         if (s->dim[i] == 1) continue;
         still = still && stride == 0;
         flat = flat && stride == step;
         step *= s->dim[i];
     }
-    if (still && !output) return GNI_VKO_SCALAR;
+    if (still && !output) return GNI_JOB_SCALAR;
     int inner = s->vectors - 1;
     // Groups of short elements are not written as a whole by wide kernels.
     bool groups = base % group == 0 && !(output && group == 2 && gn_dtype_size(o->dtype) < 4) &&
-                  gni_vko_even_steps(s, o, s->vectors, s->vectors + s->scalars, group);
-    if (flat) return groups ? GNI_VKO_VEC : GNI_VKO_FLAT;
-    if (s->dim[inner] % group != 0) return GNI_VKO_ANY;
-    int64_t stride = gni_vko_stride(s, o, inner);
-    if (stride == 0 && !output) return GNI_VKO_ROWREP;
-    groups = groups && gni_vko_even_steps(s, o, 0, inner, group);
-    return stride == 1 && groups ? GNI_VKO_ROWVEC : GNI_VKO_ROWSTEP;
+                  gni_job_even_steps(s, o, s->vectors, s->vectors + s->scalars, group);
+    if (flat) return groups ? GNI_JOB_VEC : GNI_JOB_FLAT;
+    if (s->dim[inner] % group != 0) return GNI_JOB_ANY;
+    int64_t stride = gni_job_stride(s, o, inner);
+    if (stride == 0 && !output) return GNI_JOB_ROWREP;
+    groups = groups && gni_job_even_steps(s, o, 0, inner, group);
+    return stride == 1 && groups ? GNI_JOB_ROWVEC : GNI_JOB_ROWSTEP;
 }
 
-static void gni_vko_put_space(gni_vko_call *c, const gni_vko_space *s) {
+static void gni_job_put_space(gni_job_call *c, const gni_job_space *s) {
     for (int i = 0; i < s->vectors + s->scalars; i++)
-        gni_vko_divider(s->dim[i], &c->param[GNI_VKO_DIM + 3 * i]);
+        gni_job_divider(s->dim[i], &c->param[GNI_JOB_DIM + 3 * i]);
 }
 
 // The buffer argument of a program's output or what comes after it: they follow the inputs, but bindings
 // have places of their own.
-static gni_vk_use *gni_vko_out_use(gni_vko_call *c, int output, int n_in) {
-    int k = output + (c->vk->caps.addresses ? n_in : GNI_MAX_INPUTS);
+static gni_gpu_use *gni_job_out_use(gni_job_call *c, int output, int n_in) {
+    int k = output + (c->gpu->caps.addresses ? n_in : GNI_MAX_INPUTS);
     c->n_use = GNI_MAX(c->n_use, k + 1);
     return &c->use[k];
 }
 
 // Adds `o` as a buffer argument and as operand `slot` (0 to 7 inputs, from 8 on outputs).
-static bool gni_vko_put_operand(gni_vko_call *c, const gni_vko_space *s, const gni_operand *o,
-                                int slot, int64_t group, gni_vko_kind *kind, int n_in) {
+static bool gni_job_put_operand(gni_job_call *c, const gni_job_space *s, const gni_operand *o,
+                                int slot, int64_t group, gni_operand_kind *kind, int n_in) {
     int64_t stride[GN_MAX_RANK];
     int rank = s->vectors + s->scalars;
     uint32_t base;
-    for (int i = 0; i < rank; i++) stride[i] = gni_vko_stride(s, o, i);
-    gni_vk_use *use = slot < GNI_MAX_INPUTS ? &c->use[c->n_use++]
-                                            : gni_vko_out_use(c, slot - GNI_MAX_INPUTS, n_in);
-    if (!gni_vko_reach(c->vk, o, s->dim, stride, rank, use, &base)) return false;
+    for (int i = 0; i < rank; i++) stride[i] = gni_job_stride(s, o, i);
+    gni_gpu_use *use = slot < GNI_MAX_INPUTS ? &c->use[c->n_use++]
+                                             : gni_job_out_use(c, slot - GNI_MAX_INPUTS, n_in);
+    if (!gni_job_reach(c->gpu, o, s->dim, stride, rank, use, &base)) return false;
     use->write = slot >= GNI_MAX_INPUTS;
-    uint32_t *p = &c->param[GNI_VKO_OP + 9 * slot];
+    uint32_t *p = &c->param[GNI_JOB_OP + 9 * slot];
     p[0] = base;
     for (int i = 0; i < rank; i++) p[1 + i] = (uint32_t)stride[i];
-    *kind = gni_vko_kind_of(s, o, base, group, slot >= GNI_MAX_INPUTS);
+    *kind = gni_operand_kind_of(s, o, base, group, slot >= GNI_MAX_INPUTS);
     return true;
 }
 
 // ---- programs
 
 // Instructions that wide.glsl has.
-static bool gni_vko_wide_has(uint32_t code) {
+static bool gni_job_wide_has(uint32_t code) {
     uint32_t op = code / 3u, domain = code % 3u;
     if (op >= GNI_OP_WHERE && op != GNI_OP_FMA) return true;
     if (domain == GNI_U) return false;
@@ -231,89 +224,89 @@ static bool gni_vko_wide_has(uint32_t code) {
     }
 }
 
-static bool gni_vko_is_long(gn_dtype t) { return t == GN_F64 || t == GN_I64 || t == GN_C64; }
+static bool gni_job_is_long(gn_dtype t) { return t == GN_F64 || t == GN_I64 || t == GN_C64; }
 
 // Eight-byte elements that only move, or are filled in.
-static bool gni_vko_is_copy64(const gni_program *p) {
+static bool gni_job_is_copy64(const gni_program *p) {
     if (p->n_insn > 0 || p->n_out == 0) return false;
     for (int i = 0; i < p->n_in; i++)
-        if (!gni_vko_is_long(p->in_dtype[i])) return false;
+        if (!gni_job_is_long(p->in_dtype[i])) return false;
     for (int i = 0; i < p->n_out; i++) {
-        if (!gni_vko_is_long(p->out_dtype[i])) return false;
+        if (!gni_job_is_long(p->out_dtype[i])) return false;
         if (p->out_reg[i] < p->n_in && p->in_dtype[p->out_reg[i]] != p->out_dtype[i]) return false;
     }
     return true;
 }
 
-static bool gni_vko_enough_places(const gni_vk *vk, const gni_program *p, int extra_buffers) {
+static bool gni_job_enough_places(const gni_gpu *gpu, const gni_program *p, int extra_buffers) {
     // With bindings kernels declare all that programs may have.
-    int places = vk->caps.addresses ? p->n_in + extra_buffers : GNI_MAX_INPUTS + GNI_MAX_OUTPUTS;
-    return (uint32_t)places <= vk->caps.max_buffers;
+    int places = gpu->caps.addresses ? p->n_in + extra_buffers : GNI_MAX_INPUTS + GNI_MAX_OUTPUTS;
+    return (uint32_t)places <= gpu->caps.max_buffers;
 }
 
-static bool gni_vko_program_ok(const gni_vk *vk, const gni_program *p, int extra_buffers) {
-    if (!gni_vko_enough_places(vk, p, extra_buffers)) return false;
+static bool gni_job_program_ok(const gni_gpu *gpu, const gni_program *p, int extra_buffers) {
+    if (!gni_job_enough_places(gpu, p, extra_buffers)) return false;
     if (p->wide) {
-        if (!vk->caps.int64 || !vk->caps.float64) return false;
+        if (!gpu->caps.int64 || !gpu->caps.float64) return false;
         for (int i = 0; i < p->n_insn; i++)
-            if (!gni_vko_wide_has(GNI_INSN_CODE(p->insn[i]))) return false;
+            if (!gni_job_wide_has(GNI_INSN_CODE(p->insn[i]))) return false;
     }
     for (int i = 0; i < p->n_in; i++)
-        if (p->in_dtype[i] >= GN_C64 || (!p->wide && gni_vko_is_long(p->in_dtype[i]))) return false;
+        if (p->in_dtype[i] >= GN_C64 || (!p->wide && gni_job_is_long(p->in_dtype[i]))) return false;
     for (int i = 0; i < p->n_out; i++)
-        if (p->out_dtype[i] >= GN_C64 || (!p->wide && gni_vko_is_long(p->out_dtype[i])))
+        if (p->out_dtype[i] >= GN_C64 || (!p->wide && gni_job_is_long(p->out_dtype[i])))
             return false;
     return true;
 }
 
-static uint32_t gni_vko_reg(const gni_program *p, uint32_t r) {
+static uint32_t gni_job_reg(const gni_program *p, uint32_t r) {
     if (r < (uint32_t)p->n_in) return r;
     if (r < (uint32_t)(p->n_in + p->n_const)) return r - (uint32_t)p->n_in + 8u;
     return r - (uint32_t)(p->n_in + p->n_const) + 16u;
 }
 
 // Words 0 to 29 and the constants.
-static void gni_vko_put_program(gni_vko_call *c, const gni_program *p, const gni_vko_space *s,
-                                const gni_vko_kind *in_kind, const gni_vko_kind *out_kind) {
+static void gni_job_put_program(gni_job_call *c, const gni_program *p, const gni_job_space *s,
+                                const gni_operand_kind *in_kind, const gni_operand_kind *out_kind) {
     uint32_t *w = c->param;
     bool coords = false;
     for (int i = 0; i < p->n_in; i++) {
         w[1] |= (uint32_t)p->in_dtype[i] << (4 * i);
         w[2] |= (uint32_t)in_kind[i] << (4 * i);
-        coords = coords || in_kind[i] >= GNI_VKO_ROWVEC;
+        coords = coords || in_kind[i] >= GNI_JOB_ROWVEC;
     }
     for (int i = 0; i < p->n_out; i++) {
         w[3] |= (uint32_t)p->out_dtype[i] << (4 * i) | (uint32_t)out_kind[i] << (16 + 4 * i);
-        w[4] |= gni_vko_reg(p, (uint32_t)p->out_reg[i]) << (8 * i);
-        coords = coords || out_kind[i] >= GNI_VKO_ROWVEC;
+        w[4] |= gni_job_reg(p, (uint32_t)p->out_reg[i]) << (8 * i);
+        coords = coords || out_kind[i] >= GNI_JOB_ROWVEC;
     }
     w[0] = (uint32_t)p->n_in | (uint32_t)p->n_out << 4 | (uint32_t)p->n_insn << 8 |
            (uint32_t)s->vectors << 16 | (uint32_t)s->scalars << 20 | (uint32_t)coords << 24;
     for (int i = 0; i < p->n_insn; i++) {
         uint32_t insn = p->insn[i];
-        w[6 + i] = GNI_INSN_CODE(insn) | gni_vko_reg(p, GNI_INSN_A(insn)) << 11 |
-                   gni_vko_reg(p, GNI_INSN_B(insn)) << 18 | gni_vko_reg(p, GNI_INSN_C(insn)) << 25;
+        w[6 + i] = GNI_INSN_CODE(insn) | gni_job_reg(p, GNI_INSN_A(insn)) << 11 |
+                   gni_job_reg(p, GNI_INSN_B(insn)) << 18 | gni_job_reg(p, GNI_INSN_C(insn)) << 25;
     }
     for (int i = 0; i < p->n_const; i++) {
-        w[GNI_VKO_CONST + 2 * i] = (uint32_t)p->konst[i];
-        w[GNI_VKO_CONST + 2 * i + 1] = (uint32_t)(p->konst[i] >> 32);
+        w[GNI_JOB_CONST + 2 * i] = (uint32_t)p->konst[i];
+        w[GNI_JOB_CONST + 2 * i + 1] = (uint32_t)(p->konst[i] >> 32);
     }
-    c->n_param = GNI_VKO_PARAMS;
+    c->n_param = GNI_JOB_PARAMS;
 }
 
 // ---- kernels
 
-static uint64_t gni_vko_hash(const gni_vk_kernel *k) {
+static uint64_t gni_job_hash(const gni_gpu_kernel *k) {
     uint64_t h = 1469598103934665603u ^ (uint64_t)k->module;
     for (uint32_t i = 0; i < k->n_spec; i++) h = (h ^ k->spec[i]) * 1099511628211u;
     return h | 1u;
 }
 
 // Whether the kernel was asked for before. Programs that come once are not worth a pipeline.
-static bool gni_vko_seen(gni_vk *vk, const gni_vk_kernel *k) {
-    gni_vk_ops *ops = gni_vko_state(vk);
+static bool gni_job_seen(gni_gpu *gpu, const gni_gpu_kernel *k) {
+    gni_gpu_jobs *ops = gni_job_state(gpu);
     if (!ops) return true;
-    uint64_t h = gni_vko_hash(k), at = (h >> 32) % GNI_VKO_HITS;
+    uint64_t h = gni_job_hash(k), at = (h >> 32) % GNI_JOB_HITS;
     bool seen = ops->seen[at] == h;
     ops->seen[at] = h;
     return seen;
@@ -323,46 +316,46 @@ static bool gni_vko_seen(gni_vk *vk, const gni_vk_kernel *k) {
 // longer, but only once: until it is there, the specialised one is worth waiting for. gn_close waits for what
 // is being compiled, so that programs of a few kernels do without it.
 // c->special.module -1: there is none.
-static gni_vk_pipeline *gni_vko_pipeline(gni_vko_call *c) {
-    gni_vk *vk = c->vk;
-    uint32_t flags = vk->g->options.vulkan_flags;
+static gni_gpu_pipeline *gni_job_pipeline(gni_job_call *c) {
+    gni_gpu *gpu = c->gpu;
+    uint32_t flags = gpu->g->options.vulkan_flags;
     if (c->special.module < 0 || (flags & GN_VULKAN_NO_SPECIALIZATION))
-        return gni_vk_pipeline_get(vk, &c->generic, GNI_VK_WAIT);
+        return gni_gpu_pipeline_get(gpu, &c->generic, GNI_GPU_WAIT);
     if (flags & GN_VULKAN_NO_ASYNC_PIPELINES)
-        return gni_vk_pipeline_get(vk, &c->special, GNI_VK_WAIT);
-    gni_vk_pipeline *p = gni_vk_pipeline_get(vk, &c->special, GNI_VK_PEEK);
+        return gni_gpu_pipeline_get(gpu, &c->special, GNI_GPU_WAIT);
+    gni_gpu_pipeline *p = gni_gpu_pipeline_get(gpu, &c->special, GNI_GPU_PEEK);
     if (p) return p;
     // A CPU compiles on the cores that it computes with: there, programs that come once are interpreted.
-    bool slow = vk->caps.kind == GNI_VK_CPU, few = vk->compiler.count < GNI_VKO_FEW;
-    if (c->waits && !slow) return gni_vk_pipeline_get(vk, &c->special, GNI_VK_WAIT);
-    p = gni_vk_pipeline_get(vk, &c->generic,
-                            slow  ? GNI_VK_WAIT
-                            : few ? GNI_VK_PEEK
-                                  : GNI_VK_BEHIND);
-    if (!p) return gni_vk_pipeline_get(vk, &c->special, GNI_VK_WAIT);
-    if (gni_vko_seen(vk, &c->special)) gni_vk_pipeline_get(vk, &c->special, GNI_VK_ASYNC);
+    bool slow = gpu->caps.kind == GNI_GPU_CPU, few = (int)gpu->pipelines < GNI_JOB_FEW;
+    if (c->waits && !slow) return gni_gpu_pipeline_get(gpu, &c->special, GNI_GPU_WAIT);
+    p = gni_gpu_pipeline_get(gpu, &c->generic,
+                             slow  ? GNI_GPU_WAIT
+                             : few ? GNI_GPU_PEEK
+                                   : GNI_GPU_BEHIND);
+    if (!p) return gni_gpu_pipeline_get(gpu, &c->special, GNI_GPU_WAIT);
+    if (gni_job_seen(gpu, &c->special)) gni_gpu_pipeline_get(gpu, &c->special, GNI_GPU_ASYNC);
     return p;
 }
 
-static bool gni_vko_dispatch(gni_vko_call *c, gni_vk_pipeline *p, int64_t gx, int64_t gy,
+static bool gni_job_dispatch(gni_job_call *c, gni_gpu_pipeline *p, int64_t gx, int64_t gy,
                              int64_t gz) {
     if (!p) return false;
-    const uint32_t *most = c->vk->caps.max_groups;
+    const uint32_t *most = c->gpu->caps.max_groups;
     uint32_t x = (uint32_t)GNI_MIN(gx, (int64_t)most[0]), y = (uint32_t)gy,
              z = (uint32_t)GNI_MIN(gz, (int64_t)most[2]);
-    return gni_vk_dispatch(c->vk, p, c->use, c->n_use, c->param, c->n_param * 4u, x, y, z);
+    return gni_gpu_dispatch(c->gpu, p, c->use, c->n_use, c->param, c->n_param * 4u, x, y, z);
 }
 
 // ---- scratch
 
-static bool gni_vko_scratch(gni_vko_call *c, uint64_t bytes, const char *what) {
-    gni_vk_mem *m = &c->scratch[c->n_scratch];
-    if (!gni_vk_alloc(c->vk, bytes, m)) {
-        gni_fail_memory(c->vk->g, what, bytes);
+static bool gni_job_scratch(gni_job_call *c, uint64_t bytes, const char *what) {
+    gni_gpu_mem *m = &c->scratch[c->n_scratch];
+    if (!gni_gpu_alloc(c->gpu, bytes, m)) {
+        gni_fail_memory(c->gpu->g, what, bytes);
         return false;
     }
     c->n_scratch++;
-    gni_vk_use *use = &c->use[c->n_use++];
+    gni_gpu_use *use = &c->use[c->n_use++];
     use->mem = m;
     use->offset = 0;
     use->bytes = bytes;
@@ -370,31 +363,31 @@ static bool gni_vko_scratch(gni_vko_call *c, uint64_t bytes, const char *what) {
     return true;
 }
 
-static void gni_vko_drop_scratch(gni_vko_call *c) {
-    for (int i = 0; i < c->n_scratch; i++) gni_vk_free(c->vk, &c->scratch[i]);
+static void gni_job_drop_scratch(gni_job_call *c) {
+    for (int i = 0; i < c->n_scratch; i++) gni_gpu_free(c->gpu, &c->scratch[i]);
     c->n_scratch = 0;
 }
 
 // `count` words of zeros as the next buffer argument; `first` is the first one's index in it.
-static bool gni_vko_counters(gni_vko_call *c, int64_t count, uint32_t *first) {
-    gni_vk_ops *ops = gni_vko_state(c->vk);
+static bool gni_job_counters(gni_job_call *c, int64_t count, uint32_t *first) {
+    gni_gpu_jobs *ops = gni_job_state(c->gpu);
     uint32_t words = (uint32_t)(count + 63) & ~63u;
     *first = 0;
-    if (!ops || words > GNI_VKO_COUNTERS) {
-        if (!gni_vko_scratch(c, (uint64_t)words * 4, "counters")) return false;
-        return gni_vk_fill(c->vk, &c->scratch[c->n_scratch - 1], 0, (uint64_t)words * 4, 0);
+    if (!ops || words > GNI_JOB_COUNTERS) {
+        if (!gni_job_scratch(c, (uint64_t)words * 4, "counters")) return false;
+        return gni_gpu_fill(c->gpu, &c->scratch[c->n_scratch - 1], 0, (uint64_t)words * 4, 0);
     }
     if (!ops->has_counters) {
-        if (!gni_vk_alloc(c->vk, GNI_VKO_COUNTERS * 4, &ops->counters)) {
-            gni_fail_memory(c->vk->g, "counters", GNI_VKO_COUNTERS * 4);
+        if (!gni_gpu_alloc(c->gpu, GNI_JOB_COUNTERS * 4, &ops->counters)) {
+            gni_fail_memory(c->gpu->g, "counters", GNI_JOB_COUNTERS * 4);
             return false;
         }
-        ops->has_counters = gni_vk_fill(c->vk, &ops->counters, 0, GNI_VKO_COUNTERS * 4, 0);
+        ops->has_counters = gni_gpu_fill(c->gpu, &ops->counters, 0, GNI_JOB_COUNTERS * 4, 0);
         if (!ops->has_counters) return false;
     }
     // Round and round, so that jobs near each other do not wait for each other's counters.
-    if (ops->next_counter + words > GNI_VKO_COUNTERS) ops->next_counter = 0;
-    gni_vk_use *use = &c->use[c->n_use++];
+    if (ops->next_counter + words > GNI_JOB_COUNTERS) ops->next_counter = 0;
+    gni_gpu_use *use = &c->use[c->n_use++];
     use->mem = &ops->counters;
     use->offset = ops->next_counter * 4u;
     use->bytes = words * 4u;
@@ -405,28 +398,26 @@ static bool gni_vko_counters(gni_vko_call *c, int64_t count, uint32_t *first) {
 
 // ---- elementwise
 
-static void gni_vko_set_modules(gni_vko_call *c, const gni_program *p, int special, int generic) {
+static void gni_job_set_modules(gni_job_call *c, const gni_program *p, int special, int generic) {
     c->generic.module = generic;
     c->special.module = special;
     c->special.n_spec = 6u + (uint32_t)p->n_insn;
     memcpy(c->special.spec, c->param, c->special.n_spec * sizeof(uint32_t));
-#ifdef GNI_VK_HAS_OPS
     c->special.first_code = 6;
-#endif
 }
 
-static void gni_vko_map_modules(gni_vko_call *c, const gni_program *p, bool little) {
+static void gni_job_map_modules(gni_job_call *c, const gni_program *p, bool little) {
     int special = p->wide ? GNI_MODULE_map_wide_24 : little ? GNI_MODULE_map_8 : GNI_MODULE_map_24;
     int generic = p->wide ? GNI_MODULE_map_wide_generic : GNI_MODULE_map_generic;
-    if (gni_vko_is_copy64(p)) {
+    if (gni_job_is_copy64(p)) {
         special = -1;
         generic = GNI_MODULE_map_copy64;
     }
-    gni_vko_set_modules(c, p, special, generic);
+    gni_job_set_modules(c, p, special, generic);
 }
 
 // Instructions that are long code.
-static int gni_vko_long_steps(const gni_program *p) {
+static int gni_job_long_steps(const gni_program *p) {
     int n = 0;
     for (int i = 0; i < p->n_insn; i++) {
         uint32_t op = GNI_INSN_CODE(p->insn[i]) / 3u;
@@ -437,15 +428,15 @@ static int gni_vko_long_steps(const gni_program *p) {
 }
 
 // log2 of the groups that an invocation takes: several where their arithmetic takes long.
-static uint32_t gni_vko_map_groups(const gni_vk *vk, const gni_program *p) {
-    if (vk->caps.kind == GNI_VK_CPU) return p->n_insn == 0; // its compilers are slow
-    return gni_vko_long_steps(p) > 0;
+static uint32_t gni_job_map_groups(const gni_gpu *gpu, const gni_program *p) {
+    if (gpu->caps.kind == GNI_GPU_CPU) return p->n_insn == 0; // its compilers are slow
+    return gni_job_long_steps(p) > 0;
 }
 
 // ---- tiles
 
 // The dimension along which some input's elements are neighbours where the last one's are not, or -1.
-static int gni_vko_tile_dim(const gni_map *m) {
+static int gni_job_tile_dim(const gni_map *m) {
     int last = m->rank - 1;
     if (m->rank < 2 || m->rank > 4 || m->dim[last] < 8 || m->out[0].stride[last] != 1) return -1;
     for (int i = 0; i < m->program.n_in; i++) {
@@ -457,8 +448,8 @@ static int gni_vko_tile_dim(const gni_map *m) {
     return -1;
 }
 
-static gni_vko_kind gni_vko_tile_kind(const gni_map *m, const gni_operand *o, uint32_t base,
-                                      int row, bool output) {
+static gni_operand_kind gni_job_tile_kind(const gni_map *m, const gni_operand *o, uint32_t base,
+                                          int row, bool output) {
     int last = m->rank - 1;
     bool still = true, even = base % 4 == 0,
          even_rows = even; // in all dimensions but the last, but `row`
@@ -467,18 +458,18 @@ static gni_vko_kind gni_vko_tile_kind(const gni_map *m, const gni_operand *o, ui
         even = even && (i == last || o->stride[i] % 4 == 0);
         even_rows = even_rows && (i == row || o->stride[i] % 4 == 0);
     }
-    if (still && !output) return GNI_VKO_SCALAR;
-    if (o->stride[last] == 1 && even) return GNI_VKO_ROWVEC;
-    if (o->stride[row] == 1 && even_rows && !output) return GNI_VKO_COLVEC;
-    return o->stride[last] == 0 && !output ? GNI_VKO_ROWREP : GNI_VKO_ANY;
+    if (still && !output) return GNI_JOB_SCALAR;
+    if (o->stride[last] == 1 && even) return GNI_JOB_ROWVEC;
+    if (o->stride[row] == 1 && even_rows && !output) return GNI_JOB_COLVEC;
+    return o->stride[last] == 0 && !output ? GNI_JOB_ROWREP : GNI_JOB_ANY;
 }
 
 // Tells the specialised kernel to go by tiles whose rows are dimension `row`. Returns how many.
-static int64_t gni_vko_map_tiles(gni_vko_call *c, const gni_map *m, int row, int64_t n) {
+static int64_t gni_job_map_tiles(gni_job_call *c, const gni_map *m, int row, int64_t n) {
     int last = m->rank - 1;
     int64_t rows = m->dim[row], columns = m->dim[last], between = 1;
-    int64_t across = gni_vko_ceil(columns, 64), down = gni_vko_ceil(rows, 64);
-    uint32_t *k = &c->param[GNI_VKO_KERNEL], *w = c->special.spec;
+    int64_t across = gni_job_ceil(columns, 64), down = gni_job_ceil(rows, 64);
+    uint32_t *k = &c->param[GNI_JOB_KERNEL], *w = c->special.spec;
     for (int i = row + 1; i < last; i++) between *= m->dim[i];
     k[2] = (uint32_t)row;
     k[3] = (uint32_t)rows;
@@ -487,24 +478,24 @@ static int64_t gni_vko_map_tiles(gni_vko_call *c, const gni_map *m, int row, int
     k[6] = (uint32_t)down;
     w[2] = 0;
     for (int i = 0; i < m->program.n_in; i++)
-        w[2] |= (uint32_t)gni_vko_tile_kind(m, &m->in[i], c->param[GNI_VKO_OP + 9 * i], row, false)
+        w[2] |= (uint32_t)gni_job_tile_kind(m, &m->in[i], c->param[GNI_JOB_OP + 9 * i], row, false)
                 << (4 * i);
-    gni_vko_kind out =
-        gni_vko_tile_kind(m, &m->out[0], c->param[GNI_VKO_OP + 9 * GNI_MAX_INPUTS], row, true);
+    gni_operand_kind out =
+        gni_job_tile_kind(m, &m->out[0], c->param[GNI_JOB_OP + 9 * GNI_MAX_INPUTS], row, true);
     w[3] = (w[3] & 0xffffu) | (uint32_t)out << 16;
     w[5] = 2u | 1u << 4;
     return n / (rows * columns) * across * down;
 }
 
 // One dispatch. `*fits` says whether it was possible; nothing is reported when it was not.
-static bool gni_vko_map_once(gni_vk *vk, const gni_map *m, int64_t n, bool *fits) {
-    gni_vko_call c;
-    gni_vko_space s;
-    gni_vko_kind in[GNI_MAX_INPUTS], out[GNI_MAX_OUTPUTS];
+static bool gni_job_map_once(gni_gpu *gpu, const gni_map *m, int64_t n, bool *fits) {
+    gni_job_call c;
+    gni_job_space s;
+    gni_operand_kind in[GNI_MAX_INPUTS], out[GNI_MAX_OUTPUTS];
     const gni_program *p = &m->program;
     memset(&c, 0, sizeof c);
     memset(&s, 0, sizeof s);
-    c.vk = vk;
+    c.gpu = gpu;
     s.vectors = GNI_MAX(m->rank, 1);
     s.dim[0] = 1;
     s.from[0] = -1;
@@ -512,35 +503,35 @@ static bool gni_vko_map_once(gni_vk *vk, const gni_map *m, int64_t n, bool *fits
         s.dim[i] = m->dim[i];
         s.from[i] = i;
     }
-    int64_t group = p->wide || gni_vko_is_copy64(p) ? 2 : 4;
-    *fits = n < INT32_MAX - 32 * GNI_VKO_THREADS;
+    int64_t group = p->wide || gni_job_is_copy64(p) ? 2 : 4;
+    *fits = n < INT32_MAX - 32 * GNI_JOB_THREADS;
     for (int i = 0; i < p->n_in && *fits; i++)
-        *fits = gni_vko_put_operand(&c, &s, &m->in[i], i, group, &in[i], p->n_in);
+        *fits = gni_job_put_operand(&c, &s, &m->in[i], i, group, &in[i], p->n_in);
     for (int i = 0; i < p->n_out && *fits; i++)
         *fits =
-            gni_vko_put_operand(&c, &s, &m->out[i], GNI_MAX_INPUTS + i, group, &out[i], p->n_in);
+            gni_job_put_operand(&c, &s, &m->out[i], GNI_MAX_INPUTS + i, group, &out[i], p->n_in);
     if (!*fits) return true;
     bool little = p->n_in <= 3 && p->n_out <= 1 && p->n_insn <= 8 && m->rank <= 4 && !p->wide &&
-                 vk->caps.addresses;
-    gni_vko_put_space(&c, &s);
-    gni_vko_put_program(&c, p, &s, in, out);
-    gni_vko_map_modules(&c, p, little);
-    c.special.spec[5] = gni_vko_map_groups(vk, p);
+                  gpu->caps.addresses;
+    gni_job_put_space(&c, &s);
+    gni_job_put_program(&c, p, &s, in, out);
+    gni_job_map_modules(&c, p, little);
+    c.special.spec[5] = gni_job_map_groups(gpu, p);
     int64_t blocks =
-        gni_vko_ceil(gni_vko_ceil(n, group), (int64_t)GNI_VKO_THREADS << (c.special.spec[5] & 3u));
-    int row = little && c.special.module >= 0 ? gni_vko_tile_dim(m) : -1;
-    if (row >= 0) blocks = gni_vko_map_tiles(&c, m, row, n);
-    c.param[GNI_VKO_KERNEL] = (uint32_t)n;
-    c.param[GNI_VKO_KERNEL + 1] = (uint32_t)blocks;
-    gni_vk_pipeline *pipeline = gni_vko_pipeline(&c);
-    if (pipeline && pipeline->kernel.module != c.special.module)
-        blocks = gni_vko_ceil(gni_vko_ceil(n, group), GNI_VKO_THREADS);
-    return gni_vko_dispatch(&c, pipeline, blocks, 1, 1);
+        gni_job_ceil(gni_job_ceil(n, group), (int64_t)GNI_JOB_THREADS << (c.special.spec[5] & 3u));
+    int row = little && c.special.module >= 0 ? gni_job_tile_dim(m) : -1;
+    if (row >= 0) blocks = gni_job_map_tiles(&c, m, row, n);
+    c.param[GNI_JOB_KERNEL] = (uint32_t)n;
+    c.param[GNI_JOB_KERNEL + 1] = (uint32_t)blocks;
+    gni_gpu_pipeline *pipeline = gni_job_pipeline(&c);
+    if (pipeline && pipeline->module != c.special.module)
+        blocks = gni_job_ceil(gni_job_ceil(n, group), GNI_JOB_THREADS);
+    return gni_job_dispatch(&c, pipeline, blocks, 1, 1);
 }
 
 // The dimension from `first` on whose halving helps most: the one over which an operand spreads widest.
 // -1: none can be halved.
-static int gni_vko_widest(const int64_t *dim, int first, int rank, const gni_operand *const *op,
+static int gni_job_widest(const int64_t *dim, int first, int rank, const gni_operand *const *op,
                           int n_op) {
     int best = -1;
     int64_t most = 0;
@@ -560,13 +551,13 @@ static int gni_vko_widest(const int64_t *dim, int first, int rank, const gni_ope
 }
 
 // Where to cut a dimension in two so that groups stay aligned.
-static int64_t gni_vko_half(int64_t n) {
+static int64_t gni_job_half(int64_t n) {
     int64_t h = n / 2;
     return h > 64 ? h / 64 * 64 : GNI_MAX(h, 1);
 }
 
 // Makes the dimension along which the output's elements are neighbours the last one.
-static void gni_vko_turn(gni_map *m) {
+static void gni_job_turn(gni_map *m) {
     int last = m->rank - 1;
     if (m->program.n_out == 0 || m->rank < 2 || m->out[0].stride[last] == 1) return;
     for (int d = 0; d < last; d++) {
@@ -584,43 +575,43 @@ static void gni_vko_turn(gni_map *m) {
     }
 }
 
-static bool gni_vko_map(gni_vk *vk, const gni_map *m) {
+static bool gni_job_map(gni_gpu *gpu, const gni_map *m) {
     bool fits = false;
     int64_t n = 1;
     for (int i = 0; i < m->rank; i++) n *= m->dim[i];
     if (n == 0) return true;
     gni_map turned = *m;
-    gni_vko_turn(&turned);
+    gni_job_turn(&turned);
     m = &turned;
-    if (!gni_vko_map_once(vk, m, n, &fits)) return false;
+    if (!gni_job_map_once(gpu, m, n, &fits)) return false;
     if (fits) return true;
     const gni_operand *op[GNI_MAX_INPUTS + GNI_MAX_OUTPUTS];
     int n_op = 0;
     for (int i = 0; i < m->program.n_in; i++) op[n_op++] = &m->in[i];
     for (int i = 0; i < m->program.n_out; i++) op[n_op++] = &m->out[i];
-    int d = gni_vko_widest(m->dim, 0, m->rank, op, n_op);
+    int d = gni_job_widest(m->dim, 0, m->rank, op, n_op);
     if (d < 0) return false;
     gni_map part = *m;
-    int64_t half = gni_vko_half(m->dim[d]);
+    int64_t half = gni_job_half(m->dim[d]);
     part.dim[d] = half;
-    if (!gni_vko_map(vk, &part)) return false;
+    if (!gni_job_map(gpu, &part)) return false;
     part.dim[d] = m->dim[d] - half;
     for (int i = 0; i < m->program.n_in; i++) part.in[i].offset += half * m->in[i].stride[d];
     for (int i = 0; i < m->program.n_out; i++) part.out[i].offset += half * m->out[i].stride[d];
-    return gni_vko_map(vk, &part);
+    return gni_job_map(gpu, &part);
 }
 
 // ---- reductions
 
 // How one job is cut up. A plan holds for all pieces of the reduced dimensions.
-typedef struct gni_vko_plan {
+typedef struct gni_job_plan {
     bool columns;
     int log_lanes;
     int64_t kept, units, blocks, group;
-} gni_vko_plan;
+} gni_job_plan;
 
 // Columns when neighbours in memory are kept, not reduced.
-static bool gni_vko_by_columns(const gni_reduce *r) {
+static bool gni_job_by_columns(const gni_reduce *r) {
     int64_t rows = 0, columns = 0;
     if (r->kept == 0) return false;
     if (r->kept == r->rank) return true;
@@ -634,7 +625,7 @@ static bool gni_vko_by_columns(const gni_reduce *r) {
     return columns > rows;
 }
 
-static void gni_vko_reduce_space(const gni_reduce *r, bool columns, gni_vko_space *s) {
+static void gni_job_reduce_space(const gni_reduce *r, bool columns, gni_job_space *s) {
     memset(s, 0, sizeof *s);
     int n = 0, first = columns ? 0 : r->kept, last = columns ? r->kept : r->rank;
     for (int i = first; i < last; i++, n++) {
@@ -655,94 +646,94 @@ static void gni_vko_reduce_space(const gni_reduce *r, bool columns, gni_vko_spac
     s->scalars = n - s->vectors;
 }
 
-static void gni_vko_reduce_plan(const gni_vk *vk, const gni_reduce *r, int64_t kept,
-                                int64_t reduced, gni_vko_plan *p) {
-    p->columns = gni_vko_by_columns(r);
+static void gni_job_reduce_plan(const gni_gpu *gpu, const gni_reduce *r, int64_t kept,
+                                int64_t reduced, gni_job_plan *p) {
+    p->columns = gni_job_by_columns(r);
     p->group = r->program.wide ? 2 : 4;
     p->kept = kept;
-    p->units = p->columns ? gni_vko_ceil(kept, p->group) : kept;
-    int64_t steps = p->columns ? reduced : gni_vko_ceil(reduced, p->group);
+    p->units = p->columns ? gni_job_ceil(kept, p->group) : kept;
+    int64_t steps = p->columns ? reduced : gni_job_ceil(reduced, p->group);
     if (p->columns) {
         // At least 32 neighbouring groups for a lane's row, as long as there are so many.
-        int across = GNI_MIN(gni_vko_log2_up(p->units), 5);
-        p->log_lanes = GNI_MIN(8 - across, gni_vko_log2_up(steps));
+        int across = GNI_MIN(gni_job_log2_up(p->units), 5);
+        p->log_lanes = GNI_MIN(8 - across, gni_job_log2_up(steps));
     } else {
         // As few lanes as keep the device busy: what they hold must be joined in the end.
-        int most = GNI_MIN(8, gni_vko_log2_up(gni_vko_ceil(steps, 4)));
+        int most = GNI_MIN(8, gni_job_log2_up(gni_job_ceil(steps, 4)));
         p->log_lanes = GNI_MIN(5, most);
         while (p->log_lanes < most &&
-               p->units >> (8 - p->log_lanes) < 6 * (int64_t)vk->caps.multiprocessors)
+               p->units >> (8 - p->log_lanes) < 6 * (int64_t)gpu->caps.multiprocessors)
             p->log_lanes++;
     }
-    p->blocks = gni_vko_ceil(p->units, (int64_t)256 >> p->log_lanes);
+    p->blocks = gni_job_ceil(p->units, (int64_t)256 >> p->log_lanes);
 }
 
 // Workgroups that keep the device busy.
-static int64_t gni_vko_enough(const gni_vk *vk) {
-    return (int64_t)vk->caps.multiprocessors * (vk->caps.kind == GNI_VK_CPU ? 2 : 8);
+static int64_t gni_job_enough(const gni_gpu *gpu) {
+    return (int64_t)gpu->caps.multiprocessors * (gpu->caps.kind == GNI_GPU_CPU ? 2 : 8);
 }
 
 // Workgroups that a reduction is split into: what is at work at the same time, since each has several
 // loads under way, and a last round of few would keep the rest waiting.
-static int64_t gni_vko_enough_splits(const gni_vk *vk) {
-    return (int64_t)vk->caps.multiprocessors * (vk->caps.kind == GNI_VK_CPU ? 2 : 4);
+static int64_t gni_job_enough_splits(const gni_gpu *gpu) {
+    return (int64_t)gpu->caps.multiprocessors * (gpu->caps.kind == GNI_GPU_CPU ? 2 : 4);
 }
 
-static int64_t gni_vko_splits(const gni_vk *vk, const gni_vko_plan *p, int64_t steps,
+static int64_t gni_job_splits(const gni_gpu *gpu, const gni_job_plan *p, int64_t steps,
                               int64_t *chunk) {
     int64_t most = steps / ((int64_t)8 << p->log_lanes),
-            want = gni_vko_enough_splits(vk) / GNI_MAX(p->blocks, 1);
+            want = gni_job_enough_splits(gpu) / GNI_MAX(p->blocks, 1);
     int64_t splits = GNI_MAX(GNI_MIN(GNI_MIN(most, want), 1024), 1);
-    *chunk = GNI_MAX(gni_vko_ceil(steps, splits), 1);
-    return GNI_MAX(gni_vko_ceil(steps, *chunk), 1);
+    *chunk = GNI_MAX(gni_job_ceil(steps, splits), 1);
+    return GNI_MAX(gni_job_ceil(steps, *chunk), 1);
 }
 
-static void gni_vko_reduce_modules(gni_vko_call *c, const gni_reduce *r, const gni_vko_space *s) {
+static void gni_job_reduce_modules(gni_job_call *c, const gni_reduce *r, const gni_job_space *s) {
     const gni_program *p = &r->program;
     bool little = p->n_in <= 3 && p->n_insn <= 8 && s->vectors <= 4 && s->scalars <= 4 &&
-                 c->vk->caps.addresses;
-    int special = p->wide ? GNI_MODULE_reduce_wide_24
+                  c->gpu->caps.addresses;
+    int special = p->wide  ? GNI_MODULE_reduce_wide_24
                   : little ? GNI_MODULE_reduce_8
-                          : GNI_MODULE_reduce_24;
-    gni_vko_set_modules(c, p, special,
+                           : GNI_MODULE_reduce_24;
+    gni_job_set_modules(c, p, special,
                         p->wide ? GNI_MODULE_reduce_wide_generic : GNI_MODULE_reduce_generic);
-    uint32_t steps = p->n_in <= 2 && gni_vko_long_steps(p) == 0 ? 2 : p->n_in <= 4 ? 1 : 0;
-    if (c->vk->caps.kind == GNI_VK_CPU && p->n_insn > 0) steps = 0; // its compilers are slow
+    uint32_t steps = p->n_in <= 2 && gni_job_long_steps(p) == 0 ? 2 : p->n_in <= 4 ? 1 : 0;
+    if (c->gpu->caps.kind == GNI_GPU_CPU && p->n_insn > 0) steps = 0; // its compilers are slow
     c->special.spec[5] |= steps << 20;
 }
 
 // A piece of the reduced elements, `splits` of all `total`. False in *fits: too large, nothing was done.
 // With `dry` only asks.
-static bool gni_vko_reduce_piece(gni_vko_call *c, const gni_reduce *r, const gni_vko_plan *plan,
+static bool gni_job_reduce_piece(gni_job_call *c, const gni_reduce *r, const gni_job_plan *plan,
                                  int64_t reduced, int64_t index, int64_t chunk, int64_t splits,
                                  int64_t first, int64_t total, bool dry, bool *fits) {
-    gni_vko_space s;
-    gni_vko_kind in[GNI_MAX_INPUTS], out[GNI_MAX_OUTPUTS];
-    gni_vk_use partials[2] = {c->use[0], c->use[1]};
+    gni_job_space s;
+    gni_operand_kind in[GNI_MAX_INPUTS], out[GNI_MAX_OUTPUTS];
+    gni_gpu_use partials[2] = {c->use[0], c->use[1]};
     int n_partials = c->n_scratch > 0 || total > 1 ? 2 : 0;
-    gni_vko_reduce_space(r, plan->columns, &s);
+    gni_job_reduce_space(r, plan->columns, &s);
     c->n_use = 0;
     memset(c->use, 0, sizeof c->use);
     memset(c->param, 0, sizeof c->param);
-    *fits = reduced < INT32_MAX - 16 * 4 * GNI_VKO_THREADS &&
-            plan->kept < INT32_MAX - 4 * GNI_VKO_THREADS;
+    *fits = reduced < INT32_MAX - 16 * 4 * GNI_JOB_THREADS &&
+            plan->kept < INT32_MAX - 4 * GNI_JOB_THREADS;
     for (int i = 0; i < r->program.n_in && *fits; i++)
-        *fits = gni_vko_put_operand(c, &s, &r->in[i], i, plan->group, &in[i], r->program.n_in);
+        *fits = gni_job_put_operand(c, &s, &r->in[i], i, plan->group, &in[i], r->program.n_in);
     gni_operand y = r->out;
     int64_t one = 1;
     uint32_t base = 0;
-    gni_vk_use *use = gni_vko_out_use(c, 0, r->program.n_in);
-    *fits = *fits && gni_vko_reach(c->vk, &y, &plan->kept, &one, 1, use, &base);
+    gni_gpu_use *use = gni_job_out_use(c, 0, r->program.n_in);
+    *fits = *fits && gni_job_reach(c->gpu, &y, &plan->kept, &one, 1, use, &base);
     if (!*fits || dry) return true;
     use->write = true;
-    c->param[GNI_VKO_OP + 9 * GNI_MAX_INPUTS] = base;
-    for (int i = 0; i < n_partials; i++) *gni_vko_out_use(c, 1 + i, r->program.n_in) = partials[i];
-    out[0] = GNI_VKO_FLAT;
-    gni_vko_put_space(c, &s);
-    gni_vko_put_program(c, &r->program, &s, in, out);
+    c->param[GNI_JOB_OP + 9 * GNI_MAX_INPUTS] = base;
+    for (int i = 0; i < n_partials; i++) *gni_job_out_use(c, 1 + i, r->program.n_in) = partials[i];
+    out[0] = GNI_JOB_FLAT;
+    gni_job_put_space(c, &s);
+    gni_job_put_program(c, &r->program, &s, in, out);
     c->param[5] = ((uint32_t)r->op * 3u + (uint32_t)r->domain) | (uint32_t)plan->columns << 8 |
                   (uint32_t)plan->log_lanes << 9 | (uint32_t)r->out.dtype << 16;
-    uint32_t *k = &c->param[GNI_VKO_KERNEL];
+    uint32_t *k = &c->param[GNI_JOB_KERNEL];
     k[0] = (uint32_t)plan->kept;
     k[1] = (uint32_t)reduced;
     k[2] = (uint32_t)plan->units;
@@ -750,32 +741,32 @@ static bool gni_vko_reduce_piece(gni_vko_call *c, const gni_reduce *r, const gni
     k[4] = (uint32_t)total;
     k[5] = (uint32_t)first;
     k[6] = (uint32_t)index;
-    gni_vko_reduce_modules(c, r, &s);
+    gni_job_reduce_modules(c, r, &s);
     c->waits = r->compiled;
-    return gni_vko_dispatch(c, gni_vko_pipeline(c), plan->blocks, splits, 1);
+    return gni_job_dispatch(c, gni_job_pipeline(c), plan->blocks, splits, 1);
 }
 
 // The outermost reduced dimension in pieces of `step`, in dispatches that finish together.
-static bool gni_vko_reduce_pieces(gni_vk *vk, const gni_reduce *r, const gni_vko_plan *plan,
+static bool gni_job_reduce_pieces(gni_gpu *gpu, const gni_reduce *r, const gni_job_plan *plan,
                                   int64_t reduced, int64_t step) {
-    gni_vko_call c;
+    gni_job_call c;
     int64_t extent = r->kept < r->rank ? r->dim[r->kept] : 1,
             inner = extent > 0 ? reduced / extent : 0;
-    int64_t chunk = 1, last_chunk = 1, pieces = GNI_MAX(gni_vko_ceil(extent, GNI_MAX(step, 1)), 1);
+    int64_t chunk = 1, last_chunk = 1, pieces = GNI_MAX(gni_job_ceil(extent, GNI_MAX(step, 1)), 1);
     int64_t rest = extent - (pieces - 1) * step, per_step = plan->columns ? 1 : plan->group;
     int64_t splits =
-        gni_vko_splits(vk, plan, gni_vko_ceil(GNI_MIN(step, extent) * inner, per_step), &chunk);
-    int64_t last = gni_vko_splits(vk, plan, gni_vko_ceil(rest * inner, per_step), &last_chunk);
+        gni_job_splits(gpu, plan, gni_job_ceil(GNI_MIN(step, extent) * inner, per_step), &chunk);
+    int64_t last = gni_job_splits(gpu, plan, gni_job_ceil(rest * inner, per_step), &last_chunk);
     int64_t total = (pieces - 1) * splits + last;
     bool ok = true, fits = true;
     uint32_t counter = 0;
     memset(&c, 0, sizeof c);
-    c.vk = vk;
+    c.gpu = gpu;
     if (total > 1) {
-        ok = gni_vko_scratch(&c, (uint64_t)(plan->units * total) * 32, "partial results") &&
-             gni_vko_counters(&c, plan->blocks, &counter);
+        ok = gni_job_scratch(&c, (uint64_t)(plan->units * total) * 32, "partial results") &&
+             gni_job_counters(&c, plan->blocks, &counter);
     }
-    gni_vk_use scratch[2] = {c.use[0], c.use[1]};
+    gni_gpu_use scratch[2] = {c.use[0], c.use[1]};
     for (int64_t i = 0; i < pieces && ok; i++) {
         gni_reduce part = *r;
         int64_t start = i * step, count = i + 1 < pieces ? step : rest;
@@ -787,16 +778,16 @@ static bool gni_vko_reduce_pieces(gni_vk *vk, const gni_reduce *r, const gni_vko
         c.use[0] = scratch[0];
         c.use[1] = scratch[1];
         bool at_end = i + 1 == pieces;
-        ok = gni_vko_reduce_piece(&c, &part, plan, count * inner, start * inner,
+        ok = gni_job_reduce_piece(&c, &part, plan, count * inner, start * inner,
                                   at_end ? last_chunk : chunk, at_end ? last : splits, i * splits,
                                   total, false, &fits) &&
              fits;
     }
-    gni_vko_drop_scratch(&c);
+    gni_job_drop_scratch(&c);
     return ok;
 }
 
-static void gni_vko_swap_dims(gni_reduce *r, int a, int b) {
+static void gni_job_swap_dims(gni_reduce *r, int a, int b) {
     int64_t t = r->dim[a];
     r->dim[a] = r->dim[b];
     r->dim[b] = t;
@@ -808,140 +799,140 @@ static void gni_vko_swap_dims(gni_reduce *r, int a, int b) {
 }
 
 // The reduced dimension along which an input reaches furthest; the first where their order tells the result's.
-static int gni_vko_widest_reduced(const gni_reduce *r) {
+static int gni_job_widest_reduced(const gni_reduce *r) {
     if (r->op == GNI_RED_ARGMIN || r->op == GNI_RED_ARGMAX) return r->kept;
     const gni_operand *op[GNI_MAX_INPUTS];
     for (int i = 0; i < r->program.n_in; i++) op[i] = &r->in[i];
-    return GNI_MAX(r->kept, gni_vko_widest(r->dim, r->kept, r->rank, op, r->program.n_in));
+    return GNI_MAX(r->kept, gni_job_widest(r->dim, r->kept, r->rank, op, r->program.n_in));
 }
 
-static bool gni_vko_reduce(gni_vk *vk, const gni_reduce *r) {
-    gni_vko_call c;
-    gni_vko_plan plan;
+static bool gni_job_reduce(gni_gpu *gpu, const gni_reduce *r) {
+    gni_job_call c;
+    gni_job_plan plan;
     int64_t kept = 1, reduced = 1;
     for (int i = 0; i < r->kept; i++) kept *= r->dim[i];
     for (int i = r->kept; i < r->rank; i++) reduced *= r->dim[i];
     if (kept == 0) return true;
-    gni_vko_reduce_plan(vk, r, kept, reduced, &plan);
+    gni_job_reduce_plan(gpu, r, kept, reduced, &plan);
     memset(&c, 0, sizeof c);
-    c.vk = vk;
+    c.gpu = gpu;
     bool fits = false;
     int64_t extent = r->kept < r->rank ? r->dim[r->kept] : 1, step = extent;
     for (;;) {
         gni_reduce part = *r;
         if (r->kept < r->rank) part.dim[r->kept] = step;
         int64_t some = extent > 0 ? reduced / extent * step : 0;
-        gni_vko_reduce_piece(&c, &part, &plan, some, 0, 1, 1, 0, 1, true, &fits);
-        if (fits) return gni_vko_reduce_pieces(vk, r, &plan, reduced, step);
+        gni_job_reduce_piece(&c, &part, &plan, some, 0, 1, 1, 0, 1, true, &fits);
+        if (fits) return gni_job_reduce_pieces(gpu, r, &plan, reduced, step);
         if (step <= 1) break;
-        step = gni_vko_half(step);
+        step = gni_job_half(step);
     }
     // Cutting the outermost reduced dimension was not enough.
     gni_reduce part = *r;
-    int widest = gni_vko_widest_reduced(r);
+    int widest = gni_job_widest_reduced(r);
     if (widest > r->kept) {
-        gni_vko_swap_dims(&part, r->kept, widest);
-        return gni_vko_reduce(vk, &part);
+        gni_job_swap_dims(&part, r->kept, widest);
+        return gni_job_reduce(gpu, &part);
     }
     if (r->kept > 1 && r->dim[0] == 1) {
-        for (int i = 1; i < r->rank; i++) gni_vko_swap_dims(&part, i - 1, i);
+        for (int i = 1; i < r->rank; i++) gni_job_swap_dims(&part, i - 1, i);
         part.kept--;
         part.rank--;
-        return gni_vko_reduce(vk, &part);
+        return gni_job_reduce(gpu, &part);
     }
     if (r->kept == 0 || r->dim[0] < 2) return false;
-    int64_t half = gni_vko_half(r->dim[0]);
+    int64_t half = gni_job_half(r->dim[0]);
     part.dim[0] = half;
-    if (!gni_vko_reduce(vk, &part)) return false;
+    if (!gni_job_reduce(gpu, &part)) return false;
     part.dim[0] = r->dim[0] - half;
     part.out.offset += half * (kept / r->dim[0]);
     for (int i = 0; i < r->program.n_in; i++) part.in[i].offset += half * r->in[i].stride[0];
-    return gni_vko_reduce(vk, &part);
+    return gni_job_reduce(gpu, &part);
 }
 
-static bool gni_vko_is_half(gn_dtype t) { return t == GN_F16 || t == GN_BF16; }
+static bool gni_job_is_half(gn_dtype t) { return t == GN_F16 || t == GN_BF16; }
 
 // Whether the reduced dimensions reach further than a kernel does, whatever the one that is cut is cut to.
-static bool gni_vko_reduce_is_far(const gni_reduce *r) {
-    int cut = gni_vko_widest_reduced(r);
+static bool gni_job_reduce_is_far(const gni_reduce *r) {
+    int cut = gni_job_widest_reduced(r);
     for (int i = 0; i < r->program.n_in; i++) {
         int64_t size = (int64_t)gn_dtype_size(r->in[i].dtype), reach = size;
         for (int d = r->kept; d < r->rank; d++) {
             int64_t step = r->in[i].stride[d] * size;
             if (d != cut) reach += (r->dim[d] - 1) * (step < 0 ? -step : step);
         }
-        if (reach > GNI_VK_REACH - 256) return true;
+        if (reach > GNI_GPU_REACH - 256) return true;
     }
     return false;
 }
 
-static bool gni_vko_reduce_ok(const gni_vk *vk, const gni_reduce *r) {
+static bool gni_job_reduce_ok(const gni_gpu *gpu, const gni_reduce *r) {
     gn_dtype t = r->out.dtype;
     bool wide = r->program.wide, index = r->op == GNI_RED_ARGMIN || r->op == GNI_RED_ARGMAX;
-    if (!gni_vko_program_ok(vk, &r->program, 3) || t >= GN_C64) return false;
-    if (gni_vko_reduce_is_far(r)) return false;
+    if (!gni_job_program_ok(gpu, &r->program, 3) || t >= GN_C64) return false;
+    if (gni_job_reduce_is_far(r)) return false;
     if (index) return t == GN_I32 || t == GN_I64;
     if (r->op == GNI_RED_ANY || r->op == GNI_RED_ALL) return t == GN_BOOL;
-    if (r->domain == GNI_F) return t == GN_F32 || gni_vko_is_half(t) || (wide && t == GN_F64);
-    return t != GN_F32 && t != GN_F64 && !gni_vko_is_half(t) && !(wide && r->domain == GNI_U);
+    if (r->domain == GNI_F) return t == GN_F32 || gni_job_is_half(t) || (wide && t == GN_F64);
+    return t != GN_F32 && t != GN_F64 && !gni_job_is_half(t) && !(wide && r->domain == GNI_U);
 }
 
 // ---- softmax
 
-static bool gni_vko_softmax_ok(const gni_softmax *s) {
+static bool gni_job_softmax_ok(const gni_softmax *s) {
     gn_dtype t = s->in.dtype;
-    return (t == GN_F32 || gni_vko_is_half(t)) && s->out.dtype == t && s->n < INT32_MAX / 2;
+    return (t == GN_F32 || gni_job_is_half(t)) && s->out.dtype == t && s->n < INT32_MAX / 2;
 }
 
-static bool gni_vko_softmax_long(gni_vko_call *c, int64_t rows, int64_t n) {
-    gni_vk *vk = c->vk;
+static bool gni_job_softmax_long(gni_job_call *c, int64_t rows, int64_t n) {
+    gni_gpu *gpu = c->gpu;
     bool ok = true;
-    int64_t groups = gni_vko_ceil(n, 4);
-    int64_t splits = GNI_MIN(GNI_MIN(gni_vko_enough(vk) / rows, groups / 1024), 256);
-    int64_t chunk = splits > 1 ? gni_vko_ceil(groups, splits) : groups;
-    splits = gni_vko_ceil(groups, chunk);
+    int64_t groups = gni_job_ceil(n, 4);
+    int64_t splits = GNI_MIN(GNI_MIN(gni_job_enough(gpu) / rows, groups / 1024), 256);
+    int64_t chunk = splits > 1 ? gni_job_ceil(groups, splits) : groups;
+    splits = gni_job_ceil(groups, chunk);
     c->generic.module = GNI_MODULE_softmax_long;
     c->generic.n_spec = 5;
     c->generic.spec[4] = splits > 1 ? 1 : 3;
     c->param[5] = (uint32_t)splits;
     c->param[6] = (uint32_t)chunk;
-    if (splits > 1) ok = gni_vko_scratch(c, (uint64_t)(rows * splits) * 8, "partial results");
+    if (splits > 1) ok = gni_job_scratch(c, (uint64_t)(rows * splits) * 8, "partial results");
     ok = ok &&
-         gni_vko_dispatch(c, gni_vk_pipeline_get(vk, &c->generic, GNI_VK_WAIT), rows, splits, 1);
+         gni_job_dispatch(c, gni_gpu_pipeline_get(gpu, &c->generic, GNI_GPU_WAIT), rows, splits, 1);
     if (ok && splits > 1) {
         c->generic.spec[4] = 2;
-        c->use[2].write = !vk->caps.addresses; // bindings cannot tell
+        c->use[2].write = !gpu->caps.addresses; // bindings cannot tell
         if (c->generic.spec[0] == GNI_LOGSUMEXP) splits = 1;
-        ok =
-            gni_vko_dispatch(c, gni_vk_pipeline_get(vk, &c->generic, GNI_VK_WAIT), rows, splits, 1);
+        ok = gni_job_dispatch(c, gni_gpu_pipeline_get(gpu, &c->generic, GNI_GPU_WAIT), rows, splits,
+                              1);
     }
-    gni_vko_drop_scratch(c);
+    gni_job_drop_scratch(c);
     return ok;
 }
 
-static bool gni_vko_softmax(gni_vk *vk, const gni_softmax *s) {
-    gni_vko_call c;
+static bool gni_job_softmax(gni_gpu *gpu, const gni_softmax *s) {
+    gni_job_call c;
     int64_t out_n = s->kind == GNI_LOGSUMEXP ? 1 : s->n, dim[2], in_stride[2], out_stride[2];
     if (s->rows == 0 || s->n == 0) return true;
     memset(&c, 0, sizeof c);
-    c.vk = vk;
+    c.gpu = gpu;
     dim[0] = s->rows;
     dim[1] = s->n;
     in_stride[0] = s->row_stride;
     in_stride[1] = 1;
     out_stride[0] = out_n;
     out_stride[1] = s->kind == GNI_LOGSUMEXP ? 0 : 1;
-    if (!gni_vko_reach(vk, &s->in, dim, in_stride, 2, &c.use[0], &c.param[3]) ||
-        !gni_vko_reach(vk, &s->out, dim, out_stride, 2, &c.use[1], &c.param[4]) ||
+    if (!gni_job_reach(gpu, &s->in, dim, in_stride, 2, &c.use[0], &c.param[3]) ||
+        !gni_job_reach(gpu, &s->out, dim, out_stride, 2, &c.use[1], &c.param[4]) ||
         s->rows >= INT32_MAX / 2) {
         gni_softmax part = *s;
         if (s->rows < 2) return false;
         part.rows = s->rows / 2;
-        if (!gni_vko_softmax(vk, &part)) return false;
+        if (!gni_job_softmax(gpu, &part)) return false;
         part.in.offset += part.rows * s->row_stride;
         part.out.offset += part.rows * out_n;
         part.rows = s->rows - part.rows;
-        return gni_vko_softmax(vk, &part);
+        return gni_job_softmax(gpu, &part);
     }
     c.use[1].write = true;
     c.n_use = 2;
@@ -950,29 +941,29 @@ static bool gni_vko_softmax(gni_vk *vk, const gni_softmax *s) {
     c.param[1] = (uint32_t)s->n;
     c.param[2] = (uint32_t)s->row_stride;
     // A team is as small as 4 vectors in each lane's registers allow.
-    bool wide = s->n > 8192 && s->n <= 16384 && vk->caps.max_invocations >= 512;
+    bool wide = s->n > 8192 && s->n <= 16384 && gpu->caps.max_invocations >= 512;
     int log_threads = wide ? 9 : 8;
-    int log_lanes = GNI_MIN(gni_vko_log2_up(gni_vko_ceil(s->n, s->n <= 16 ? 4 : 16)), log_threads);
+    int log_lanes = GNI_MIN(gni_job_log2_up(gni_job_ceil(s->n, s->n <= 16 ? 4 : 16)), log_threads);
     c.generic.spec[0] = (uint32_t)s->kind;
     c.generic.spec[1] = (uint32_t)s->in.dtype;
     c.generic.spec[2] = (uint32_t)log_lanes;
     c.generic.spec[3] =
         (uint32_t)(c.param[3] % 4 == 0 && (s->rows == 1 || s->row_stride % 4 == 0)) |
         (uint32_t)(c.param[4] % 4 == 0 && (s->rows == 1 || s->n % 4 == 0)) << 1;
-    if (s->n > 8192 && !wide) return gni_vko_softmax_long(&c, s->rows, s->n);
+    if (s->n > 8192 && !wide) return gni_job_softmax_long(&c, s->rows, s->n);
     c.generic.n_spec = 4;
     c.generic.module = s->n <= 16     ? GNI_MODULE_softmax_1
                        : s->n <= 4096 ? GNI_MODULE_softmax_4
                        : wide         ? GNI_MODULE_softmax_wide
                                       : GNI_MODULE_softmax_8;
-    int64_t groups = gni_vko_ceil(s->rows, (int64_t)1 << (log_threads - log_lanes));
-    return gni_vko_dispatch(&c, gni_vk_pipeline_get(vk, &c.generic, GNI_VK_WAIT), groups, 1, 1);
+    int64_t groups = gni_job_ceil(s->rows, (int64_t)1 << (log_threads - log_lanes));
+    return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT), groups, 1, 1);
 }
 
 // ---- take
 
 // log2 of the largest piece, up to 16 bytes, that rows and both places are made of.
-static int gni_vko_take_unit(const gni_take *t) {
+static int gni_job_take_unit(const gni_take *t) {
     int64_t size = (int64_t)gn_dtype_size(t->in.dtype);
     uint64_t bits = (uint64_t)(t->inner * size) | (uint64_t)(t->in.offset * size) |
                     (uint64_t)(t->out.offset * size) | 16u;
@@ -981,11 +972,11 @@ static int gni_vko_take_unit(const gni_take *t) {
     return unit;
 }
 
-static bool gni_vko_take_ok(const gni_vk *vk, const gni_take *t) {
+static bool gni_job_take_ok(const gni_gpu *gpu, const gni_take *t) {
     gn_dtype i = t->index.dtype;
-    int64_t size = (int64_t)gn_dtype_size(t->in.dtype), unit = (int64_t)1 << gni_vko_take_unit(t);
-    int64_t most = GNI_VK_REACH;
-    if (!vk->caps.addresses) most = (int64_t)GNI_MIN(vk->caps.max_storage_range, (uint64_t)most);
+    int64_t size = (int64_t)gn_dtype_size(t->in.dtype), unit = (int64_t)1 << gni_job_take_unit(t);
+    int64_t most = GNI_GPU_REACH;
+    if (!gpu->caps.addresses) most = (int64_t)GNI_MIN(gpu->caps.max_storage_range, (uint64_t)most);
     int64_t in = t->extent * t->inner * size, out = t->count * t->inner * size;
     bool integers = i == GN_I32 || i == GN_I64 || i == GN_U32 || i == GN_U8 || i == GN_I8;
     return integers && t->in.dtype == t->out.dtype && t->extent < INT32_MAX &&
@@ -993,36 +984,36 @@ static bool gni_vko_take_ok(const gni_vk *vk, const gni_take *t) {
            in < most - 256 && out < most - 256 && t->count * (int64_t)gn_dtype_size(i) < most - 256;
 }
 
-static bool gni_vko_take(gni_vk *vk, const gni_take *t) {
-    gni_vko_call c;
-    int unit = gni_vko_take_unit(t);
+static bool gni_job_take(gni_gpu *gpu, const gni_take *t) {
+    gni_job_call c;
+    int unit = gni_job_take_unit(t);
     int64_t size = (int64_t)gn_dtype_size(t->in.dtype), inner = t->inner * size >> unit, one = 1;
     int64_t in = t->outer * t->extent * t->inner, out = t->outer * t->count * t->inner;
     if (out == 0) return true;
     if (t->extent == 0) return false;
     memset(&c, 0, sizeof c);
-    c.vk = vk;
+    c.gpu = gpu;
     bool fits = (in * size >> unit) < INT32_MAX &&
-                (out * size >> unit) < INT32_MAX - 4 * GNI_VKO_THREADS &&
-                gni_vko_reach(vk, &t->in, &in, &one, 1, &c.use[0], &c.param[8]) &&
-                gni_vko_reach(vk, &t->index, &t->count, &one, 1, &c.use[1], &c.param[9]) &&
-                gni_vko_reach(vk, &t->out, &out, &one, 1, &c.use[2], &c.param[10]);
+                (out * size >> unit) < INT32_MAX - 4 * GNI_JOB_THREADS &&
+                gni_job_reach(gpu, &t->in, &in, &one, 1, &c.use[0], &c.param[8]) &&
+                gni_job_reach(gpu, &t->index, &t->count, &one, 1, &c.use[1], &c.param[9]) &&
+                gni_job_reach(gpu, &t->out, &out, &one, 1, &c.use[2], &c.param[10]);
     if (!fits) {
         gni_take part = *t;
         if (t->outer < 2) return false;
         part.outer = t->outer / 2;
-        if (!gni_vko_take(vk, &part)) return false;
+        if (!gni_job_take(gpu, &part)) return false;
         part.in.offset += part.outer * t->extent * t->inner;
         part.out.offset += part.outer * t->count * t->inner;
         part.outer = t->outer - part.outer;
-        return gni_vko_take(vk, &part);
+        return gni_job_take(gpu, &part);
     }
     c.use[2].write = true;
     c.n_use = 3;
     c.n_param = 11;
     c.param[0] = (uint32_t)(out * size >> unit);
-    gni_vko_divider(inner, &c.param[1]);
-    gni_vko_divider(t->count, &c.param[4]);
+    gni_job_divider(inner, &c.param[1]);
+    gni_job_divider(t->count, &c.param[4]);
     c.param[7] = (uint32_t)t->extent;
     c.param[8] = (uint32_t)((int64_t)c.param[8] * size >> unit);
     c.param[10] = (uint32_t)((int64_t)c.param[10] * size >> unit);
@@ -1030,35 +1021,35 @@ static bool gni_vko_take(gni_vk *vk, const gni_take *t) {
     c.generic.n_spec = 2;
     c.generic.spec[0] = (uint32_t)t->index.dtype;
     c.generic.spec[1] = (uint32_t)unit;
-    int64_t work = unit >= 2 ? (int64_t)c.param[0] : gni_vko_ceil(c.param[0], unit == 1 ? 2 : 4);
-    return gni_vko_dispatch(&c, gni_vk_pipeline_get(vk, &c.generic, GNI_VK_WAIT),
-                            gni_vko_ceil(work, 256), 1, 1);
+    int64_t work = unit >= 2 ? (int64_t)c.param[0] : gni_job_ceil(c.param[0], unit == 1 ? 2 : 4);
+    return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT),
+                            gni_job_ceil(work, 256), 1, 1);
 }
 
 // ---- random
 
-static bool gni_vko_random_ok(const gni_random *r) {
+static bool gni_job_random_ok(const gni_random *r) {
     bool real = r->kind == GNI_RAND_UNIFORM || r->kind == GNI_RAND_NORMAL;
-    if (real) return r->out.dtype == GN_F32 || gni_vko_is_half(r->out.dtype);
+    if (real) return r->out.dtype == GN_F32 || gni_job_is_half(r->out.dtype);
     return (r->out.dtype == GN_U32 || r->out.dtype == GN_I32) && r->range <= (uint64_t)1 << 32;
 }
 
-static bool gni_vko_random(gni_vk *vk, const gni_random *r) {
-    gni_vko_call c;
+static bool gni_job_random(gni_gpu *gpu, const gni_random *r) {
+    gni_job_call c;
     int64_t one = 1;
     if (r->n == 0) return true;
     memset(&c, 0, sizeof c);
-    c.vk = vk;
-    if (!gni_vko_reach(vk, &r->out, &r->n, &one, 1, &c.use[0], &c.param[1]) ||
+    c.gpu = gpu;
+    if (!gni_job_reach(gpu, &r->out, &r->n, &one, 1, &c.use[0], &c.param[1]) ||
         r->n > INT32_MAX - 1024) {
         gni_random part = *r;
         if (r->n < 8) return false;
         part.n = r->n / 2 / 4 * 4;
-        if (!gni_vko_random(vk, &part)) return false;
+        if (!gni_job_random(gpu, &part)) return false;
         part.counter += (uint64_t)part.n / (gni_random_pairs(r) ? 2 : 4);
         part.out.offset += part.n;
         part.n = r->n - part.n;
-        return gni_vko_random(vk, &part);
+        return gni_job_random(gpu, &part);
     }
     c.use[0].write = true;
     c.n_use = 1;
@@ -1075,54 +1066,54 @@ static bool gni_vko_random(gni_vk *vk, const gni_random *r) {
     c.generic.spec[0] = (uint32_t)r->kind;
     c.generic.spec[1] = gni_random_pairs(r);
     c.generic.spec[2] = (uint32_t)r->out.dtype;
-    return gni_vko_dispatch(&c, gni_vk_pipeline_get(vk, &c.generic, GNI_VK_WAIT),
-                            gni_vko_ceil(r->n, 4096), 1, 1);
+    return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT),
+                            gni_job_ceil(r->n, 4096), 1, 1);
 }
 
 // ---- the backend
 
 // Of the room below.
-static bool gni_vko_matmul_ok(const gni_vk *vk, const gni_matmul *m);
-static bool gni_vko_matmul(gni_vk *vk, const gni_matmul *m, int64_t row);
-static bool gni_vko_factor_ok(const gni_vk *vk, const gni_factor *f);
-static bool gni_vko_factor(gni_vk *vk, const gni_factor *f);
+static bool gni_job_matmul_ok(const gni_gpu *gpu, const gni_matmul *m);
+static bool gni_job_matmul(gni_gpu *gpu, const gni_matmul *m, int64_t row);
+static bool gni_job_factor_ok(const gni_gpu *gpu, const gni_factor *f);
+static bool gni_job_factor(gni_gpu *gpu, const gni_factor *f);
 
-static bool gni_vk_supports(gn_context *g, gni_job_kind kind, const void *job) {
-    const gni_vk *vk = g->vk;
-    if (!vk || vk->caps.max_invocations < GNI_VKO_THREADS) return false;
+static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) {
+    const gni_gpu *gpu = g->gpu;
+    if (!gpu || gpu->caps.max_invocations < GNI_JOB_THREADS) return false;
     switch (kind) {
     case GNI_JOB_MAP: {
         const gni_program *p = &((const gni_map *)job)->program;
-        if (gni_vko_is_copy64(p)) return gni_vko_enough_places(vk, p, p->n_out);
-        return gni_vko_program_ok(vk, p, p->n_out);
+        if (gni_job_is_copy64(p)) return gni_job_enough_places(gpu, p, p->n_out);
+        return gni_job_program_ok(gpu, p, p->n_out);
     }
-    case GNI_JOB_REDUCE: return gni_vko_reduce_ok(vk, (const gni_reduce *)job);
-    case GNI_JOB_SOFTMAX: return gni_vko_softmax_ok((const gni_softmax *)job);
-    case GNI_JOB_MATMUL: return gni_vko_matmul_ok(vk, (const gni_matmul *)job);
-    case GNI_JOB_TAKE: return gni_vko_take_ok(vk, (const gni_take *)job);
-    case GNI_JOB_RANDOM: return gni_vko_random_ok((const gni_random *)job);
-    case GNI_JOB_FFT: return gni_fft_vk_supports(g, (const gni_fft *)job);
-    case GNI_JOB_FACTOR: return gni_vko_factor_ok(vk, (const gni_factor *)job);
+    case GNI_JOB_REDUCE: return gni_job_reduce_ok(gpu, (const gni_reduce *)job);
+    case GNI_JOB_SOFTMAX: return gni_job_softmax_ok((const gni_softmax *)job);
+    case GNI_JOB_MATMUL: return gni_job_matmul_ok(gpu, (const gni_matmul *)job);
+    case GNI_JOB_TAKE: return gni_job_take_ok(gpu, (const gni_take *)job);
+    case GNI_JOB_RANDOM: return gni_job_random_ok((const gni_random *)job);
+    case GNI_JOB_FFT: return gni_fft_gpu_supports(g, (const gni_fft *)job);
+    case GNI_JOB_FACTOR: return gni_job_factor_ok(gpu, (const gni_factor *)job);
     default: return false;
     }
 }
 
-static bool gni_vk_run(gn_context *g, gni_job_kind kind, const void *job) {
-    gni_vk *vk = g->vk;
+static bool gni_gpu_run(gn_context *g, gni_job_kind kind, const void *job) {
+    gni_gpu *gpu = g->gpu;
     switch (kind) {
-    case GNI_JOB_MAP: return gni_vko_map(vk, (const gni_map *)job);
-    case GNI_JOB_REDUCE: return gni_vko_reduce(vk, (const gni_reduce *)job);
-    case GNI_JOB_SOFTMAX: return gni_vko_softmax(vk, (const gni_softmax *)job);
+    case GNI_JOB_MAP: return gni_job_map(gpu, (const gni_map *)job);
+    case GNI_JOB_REDUCE: return gni_job_reduce(gpu, (const gni_reduce *)job);
+    case GNI_JOB_SOFTMAX: return gni_job_softmax(gpu, (const gni_softmax *)job);
     case GNI_JOB_MATMUL:
-        return gni_vko_matmul(vk, (const gni_matmul *)job, ((const gni_matmul *)job)->n);
-    case GNI_JOB_TAKE: return gni_vko_take(vk, (const gni_take *)job);
-    case GNI_JOB_RANDOM: return gni_vko_random(vk, (const gni_random *)job);
-    case GNI_JOB_FFT: return gni_fft_vk(g, (const gni_fft *)job);
-    case GNI_JOB_FACTOR: return gni_vko_factor(vk, (const gni_factor *)job);
+        return gni_job_matmul(gpu, (const gni_matmul *)job, ((const gni_matmul *)job)->n);
+    case GNI_JOB_TAKE: return gni_job_take(gpu, (const gni_take *)job);
+    case GNI_JOB_RANDOM: return gni_job_random(gpu, (const gni_random *)job);
+    case GNI_JOB_FFT: return gni_fft_gpu(g, (const gni_fft *)job);
+    case GNI_JOB_FACTOR: return gni_job_factor(gpu, (const gni_factor *)job);
     default: return false;
     }
 }
 
-#endif // GNI_VULKAN
+#endif // GNI_GPU
 
-static const gni_backend_api gni_vulkan_api = {"vulkan", GNI_ON_GPU, gni_vk_supports, gni_vk_run};
+static const gni_backend_api gni_gpu_backend = {"gpu", GNI_ON_GPU, gni_gpu_supports, gni_gpu_run};

@@ -1,21 +1,21 @@
-// >>vk_matmul
-// Matrix products on the Vulkan device: which kernel and which tile, how k is split over workgroups, and
+// >>gpu_matmul
+// Matrix products on the GPU: which kernel and which tile, how k is split over workgroups, and
 // what goes through matrix units.
 
-#if GNI_VULKAN
+#if GNI_GPU
 
 // A kernel for one size of tile. `rate`: its multiply-adds per microsecond on one multiprocessor of an H200,
 // in thousands, with enough workgroups there, and `alone` with one. `begins`: steps of k that its beginning and its
 // end take as long as.
-typedef struct gni_vko_tile {
+typedef struct gni_job_tile {
     int module, bm, bn, bk;
     uint32_t shared;           // bytes
     int rate, alone, resident; // resident: workgroups that a multiprocessor runs at once
     int begins;
     bool units;
-} gni_vko_tile;
+} gni_job_tile;
 
-static const gni_vko_tile gni_vko_real_tiles[] = {
+static const gni_job_tile gni_job_real_tiles[] = {
     {GNI_MODULE_matmul_96x128, 96, 128, 16, 29700, 189, 163, 2, 48, false},
     {GNI_MODULE_matmul_128x128, 128, 128, 32, 16900, 176, 165, 2, 48, false},
     {GNI_MODULE_matmul_64x128, 64, 128, 16, 25604, 180, 152, 3, 48, false},
@@ -33,7 +33,7 @@ static const gni_vko_tile gni_vko_real_tiles[] = {
     {GNI_MODULE_matmul_32x32, 32, 32, 32, 18436, 100, 88, 3, 48, false},
 };
 // Those that make an operand while they read it (given.glsl).
-static const gni_vko_tile gni_vko_given_tiles[] = {
+static const gni_job_tile gni_job_given_tiles[] = {
     {GNI_MODULE_matmul_64x64, 64, 64, 16, 17412, 156, 128, 4, 48, false},
     {GNI_MODULE_matmul_64x64_4, 64, 64, 32, 34820, 120, 150, 2, 48, false},
     {GNI_MODULE_matmul_128x32, 128, 32, 32, 43012, 125, 89, 2, 48, false},
@@ -45,67 +45,67 @@ static const gni_vko_tile gni_vko_given_tiles[] = {
     {GNI_MODULE_matmul_32x64, 32, 64, 32, 26628, 115, 110, 2, 48, false},
     {GNI_MODULE_matmul_32x32, 32, 32, 32, 18436, 100, 88, 3, 48, false},
 };
-static const gni_vko_tile gni_vko_half_tiles[] = {
+static const gni_job_tile gni_job_half_tiles[] = {
     {GNI_MODULE_matmul_half_128x128, 128, 128, 64, 36868, 1250, 1060, 2, 192, true},
     {GNI_MODULE_matmul_half_64x128, 64, 128, 64, 27652, 1000, 680, 4, 192, true},
     {GNI_MODULE_matmul_half_64x64, 64, 64, 64, 18436, 800, 540, 3, 192, true},
     {GNI_MODULE_matmul_half_32x64, 32, 64, 64, 14340, 550, 340, 4, 192, true},
 };
-static const gni_vko_tile gni_vko_bfloat_tiles[] = {
+static const gni_job_tile gni_job_bfloat_tiles[] = {
     {GNI_MODULE_matmul_bfloat_128x128, 128, 128, 64, 36868, 1250, 1060, 2, 192, true},
     {GNI_MODULE_matmul_bfloat_64x128, 64, 128, 64, 27652, 1000, 680, 4, 192, true},
     {GNI_MODULE_matmul_bfloat_64x64, 64, 64, 64, 18436, 800, 540, 3, 192, true},
     {GNI_MODULE_matmul_bfloat_32x64, 32, 64, 64, 14340, 550, 340, 4, 192, true},
 };
-static const gni_vko_tile gni_vko_int_tile = {
+static const gni_job_tile gni_job_int_tile = {
     GNI_MODULE_matmul_int_64, 64, 64, 16, 8708, 100, 50, 2, 48, false};
 // A CPU's tiles are small, since its compilers are slow with much unrolled code: the last of these, and the next.
-static const gni_vko_tile gni_vko_f64_tiles[] = {
+static const gni_job_tile gni_job_f64_tiles[] = {
     {GNI_MODULE_matmul_f64_128x128, 128, 128, 8, 33284, 88, 84, 1, 40, false},
     {GNI_MODULE_matmul_f64_64x64, 64, 64, 8, 16900, 78, 39, 2, 12, false},
     {GNI_MODULE_matmul_f64_64x32, 64, 32, 16, 25604, 65, 31, 3, 12, false},
     {GNI_MODULE_matmul_f64_32, 32, 32, 16, 8708, 40, 12, 4, 12, false},
 };
-static const gni_vko_tile gni_vko_cpu_tile = {
+static const gni_job_tile gni_job_cpu_tile = {
     GNI_MODULE_matmul_32x32s, 32, 32, 16, 9220, 100, 100, 1, 48, false};
 
 enum {
-    GNI_VKO_STORE_INPUTS = 3, // epilogue.glsl's limits, beside the product
-    GNI_VKO_STORE_INSNS = 8,
-    GNI_VKO_STORE_SPEC = 16, // its first specialisation constant and parameter
-    GNI_VKO_STORE_PARAM = 128,
-    GNI_VKO_STORE_USES = 8 // buffer arguments of the kernel
+    GNI_JOB_STORE_INPUTS = 3, // epilogue.glsl's limits, beside the product
+    GNI_JOB_STORE_INSNS = 8,
+    GNI_JOB_STORE_SPEC = 16, // its first specialisation constant and parameter
+    GNI_JOB_STORE_PARAM = 128,
+    GNI_JOB_STORE_USES = 8 // buffer arguments of the kernel
 };
-enum { GNI_VKO_JOIN = 16 }; // parts of k that are added up at once: matrix.glsl's GN_JOIN
+enum { GNI_JOB_JOIN = 16 }; // parts of k that are added up at once: matrix.glsl's GN_JOIN
 
 // Whether a row of a, or a column of b, alone reaches further than a kernel does.
-static bool gni_vko_is_far(const gni_matmul *m) {
+static bool gni_job_is_far(const gni_matmul *m) {
     int64_t a = m->a_cs * (int64_t)gn_dtype_size(m->a.dtype),
             b = m->b_rs * (int64_t)gn_dtype_size(m->b.dtype),
             most = GNI_MAX(GNI_MAX(a, -a), GNI_MAX(b, -b));
-    return m->k > 1 && most > (GNI_VK_REACH - 256) / m->k;
+    return m->k > 1 && most > (GNI_GPU_REACH - 256) / m->k;
 }
 
-static bool gni_vko_matmul_ok(const gni_vk *vk, const gni_matmul *m) {
+static bool gni_job_matmul_ok(const gni_gpu *gpu, const gni_matmul *m) {
     gn_dtype a = m->a.dtype, b = m->b.dtype, t = m->c.dtype;
-    if (vk->caps.max_buffers < 6 || m->k >= INT32_MAX || m->batch_rank > GN_MAX_RANK) return false;
-    bool real = (a == GN_F32 || gni_vko_is_half(a)) && (b == GN_F32 || gni_vko_is_half(b)) &&
-                (t == GN_F32 || gni_vko_is_half(t));
+    if (gpu->caps.max_buffers < 6 || m->k >= INT32_MAX || m->batch_rank > GN_MAX_RANK) return false;
+    bool real = (a == GN_F32 || gni_job_is_half(a)) && (b == GN_F32 || gni_job_is_half(b)) &&
+                (t == GN_F32 || gni_job_is_half(t));
     bool plain = a == b && a == t && m->bias.buf == NULL && m->act == 0;
-    if (m->fused && !gni_vko_program_ok(vk, &m->program, 1)) return false;
-    if (m->given != 0 && !gni_vko_program_ok(vk, &m->load, 1)) return false;
+    if (m->fused && !gni_job_program_ok(gpu, &m->program, 1)) return false;
+    if (m->given != 0 && !gni_job_program_ok(gpu, &m->load, 1)) return false;
     if (real) return m->bias.buf == NULL || m->bias.dtype == GN_F32;
-    if (gni_vko_is_far(m)) return false;
+    if (gni_job_is_far(m)) return false;
     if (plain && (a == GN_I32 || a == GN_U32)) return true;
-    return plain && a == GN_F64 && vk->caps.float64 && vk->caps.int64;
+    return plain && a == GN_F64 && gpu->caps.float64 && gpu->caps.int64;
 }
 
 // ---- which kernel
 
 // Whether subgroups multiply 16x16x16 of this type of component into sums of that one.
-static bool gni_vko_has_shape(const gni_vk_caps *c, int32_t in, int32_t sum) {
+static bool gni_job_has_shape(const gni_gpu_caps *c, int32_t in, int32_t sum) {
     for (int i = 0; i < c->coop_count; i++) {
-        const gni_vk_coop *s = &c->coops[i];
+        const gni_gpu_coop *s = &c->coops[i];
         if (s->m == 16 && s->n == 16 && s->k == 16 && s->a == in && s->b == in && s->c == sum &&
             s->result == sum && !s->saturating && !s->workgroup_scope && s->invocations == 0)
             return true;
@@ -115,115 +115,115 @@ static bool gni_vko_has_shape(const gni_vk_caps *c, int32_t in, int32_t sum) {
 
 // Whether the device multiplies 16x16x16 of this dtype into float32 sums, in subgroups of 32. Sums on their way to
 // float16 are rounded as a matrix of the unit's, which is a type that it has to have.
-static bool gni_vko_has_units(const gni_vk *vk, gn_dtype t) {
-    const gni_vk_caps *c = &vk->caps;
+static bool gni_job_has_units(const gni_gpu *gpu, gn_dtype t) {
+    const gni_gpu_caps *c = &gpu->caps;
     bool subgroups = c->subgroup_control ? c->subgroup_min <= 32 && c->subgroup_max >= 32
                                          : c->subgroup_min == 32 && c->subgroup_max == 32;
     bool types = t == GN_F16 ? c->float16 : t == GN_BF16 && c->bfloat16 && c->bfloat16_coop;
-    int32_t in = t == GN_F16 ? GNI_VK_COMPONENT_F16 : GNI_VK_COMPONENT_BF16;
+    int32_t in = t == GN_F16 ? GNI_GPU_COMPONENT_F16 : GNI_GPU_COMPONENT_BF16;
     if (!c->coop || !c->addresses || !subgroups || !types) return false;
-    return gni_vko_has_shape(c, in, GNI_VK_COMPONENT_F32) &&
-           (t != GN_F16 || gni_vko_has_shape(c, in, GNI_VK_COMPONENT_F16));
+    return gni_job_has_shape(c, in, GNI_GPU_COMPONENT_F32) &&
+           (t != GN_F16 || gni_job_has_shape(c, in, GNI_GPU_COMPONENT_F16));
 }
 
 // Sizes from which matrix units pay.
-static bool gni_vko_suits_units(const gni_matmul *m) { return m->m > 1 && m->n > 1 && m->k >= 16; }
+static bool gni_job_suits_units(const gni_matmul *m) { return m->m > 1 && m->n > 1 && m->k >= 16; }
 
 // Steps of k that a part of `chunk` takes as long as: a workgroup has its beginning and its end.
-static double gni_vko_tile_steps(const gni_vko_tile *t, int64_t chunk) {
+static double gni_job_tile_steps(const gni_job_tile *t, int64_t chunk) {
     return (double)(chunk + t->begins);
 }
 
-static gni_vk_rates gni_vko_tile_rates(const gni_vk *vk, const gni_vko_tile *t) {
-    gni_vk_rates own;
+static gni_gpu_rates gni_job_tile_rates(const gni_gpu *gpu, const gni_job_tile *t) {
+    gni_gpu_rates own;
     own.rate = t->rate;
     own.alone = t->alone;
     own.resident = t->resident;
-    const gni_vk_rates *tuned = vk->compiler.rates ? &vk->compiler.rates[t->module] : &own;
+    const gni_gpu_rates *tuned = gpu->rates ? &gpu->rates[t->module] : &own;
     return tuned->rate == 0 ? own : *tuned;
 }
 
 // Multiply-adds per microsecond with `each` workgroups on a multiprocessor.
-static double gni_vko_tile_rate(const gni_vk *vk, const gni_vko_tile *t, int64_t each) {
-    gni_vk_rates r = gni_vko_tile_rates(vk, t);
+static double gni_job_tile_rate(const gni_gpu *gpu, const gni_job_tile *t, int64_t each) {
+    gni_gpu_rates r = gni_job_tile_rates(gpu, t);
     if (each >= r.resident) return r.rate * 1000.0;
     return 1000.0 * (r.alone + (r.rate - r.alone) * (double)(each - 1) / (double)(r.resident - 1));
 }
 
 // Of so many tiles, those that come whole where k is in `splits` parts: as many as all multiprocessors
 // have an equal share of.
-static int64_t gni_vko_whole_tiles(const gni_vk *vk, const gni_vko_tile *t, int64_t tiles,
+static int64_t gni_job_whole_tiles(const gni_gpu *gpu, const gni_job_tile *t, int64_t tiles,
                                    int64_t splits) {
-    int64_t units = (int64_t)vk->caps.multiprocessors;
+    int64_t units = (int64_t)gpu->caps.multiprocessors;
     if (splits == 1) return tiles;
     return t->units ? 0 : tiles / units * units;
 }
 
 // Microseconds, about, that `whole` tiles and after them `parts` of others take, and their steps of k.
-static double gni_vko_wave_time(const gni_vk *vk, const gni_vko_tile *t, int64_t whole,
+static double gni_job_wave_time(const gni_gpu *gpu, const gni_job_tile *t, int64_t whole,
                                 double whole_steps, int64_t parts, double part_steps) {
-    int64_t units = (int64_t)vk->caps.multiprocessors,
-            resident = gni_vko_tile_rates(vk, t).resident,
-            each = GNI_MIN(resident, gni_vko_ceil(whole + parts, units)), room = units * each,
+    int64_t units = (int64_t)gpu->caps.multiprocessors,
+            resident = gni_job_tile_rates(gpu, t).resident,
+            each = GNI_MIN(resident, gni_job_ceil(whole + parts, units)), room = units * each,
             over = whole % room;
     // In one step of all that a multiprocessor runs at once, and in how many steps.
     double area = (double)t->bm * (double)t->bn,
-           step = area * (double)each / gni_vko_tile_rate(vk, t, each),
+           step = area * (double)each / gni_job_tile_rate(gpu, t, each),
            steps = (double)(whole / room) * whole_steps;
-    if (over == 0) return step * (steps + (double)gni_vko_ceil(parts, room) * part_steps);
+    if (over == 0) return step * (steps + (double)gni_job_ceil(parts, room) * part_steps);
     int64_t free_room = room - over, fit = free_room * (int64_t)(whole_steps / part_steps);
     if (parts > fit)
-        return step * (steps + whole_steps + (double)gni_vko_ceil(parts - fit, room) * part_steps);
+        return step * (steps + whole_steps + (double)gni_job_ceil(parts - fit, room) * part_steps);
     // The last whole tiles have their multiprocessors for themselves after a while. But without parts two go
     // wherever two have just ended.
-    int64_t left = parts == 0 && resident <= 2 ? each : gni_vko_ceil(over, units);
-    double beside = (double)gni_vko_ceil(parts, free_room) * part_steps;
+    int64_t left = parts == 0 && resident <= 2 ? each : gni_job_ceil(over, units);
+    double beside = (double)gni_job_ceil(parts, free_room) * part_steps;
     return step * (steps + beside) +
-           (whole_steps - beside) * area * (double)left / gni_vko_tile_rate(vk, t, left);
+           (whole_steps - beside) * area * (double)left / gni_job_tile_rate(gpu, t, left);
 }
 
 // Microseconds, about, that this tile takes with k in `splits` parts.
-static double gni_vko_tile_time(const gni_vk *vk, const gni_vko_tile *t, const gni_matmul *m,
+static double gni_job_tile_time(const gni_gpu *gpu, const gni_job_tile *t, const gni_matmul *m,
                                 int64_t batches, int64_t splits) {
-    int64_t units = (int64_t)vk->caps.multiprocessors;
-    int64_t tiles = gni_vko_ceil(m->m, t->bm) * gni_vko_ceil(m->n, t->bn) * batches;
-    int64_t chunk = gni_vko_ceil(gni_vko_ceil(m->k, splits), t->bk) * t->bk,
-            each = gni_vko_ceil(tiles * splits, units), whole = tiles;
+    int64_t units = (int64_t)gpu->caps.multiprocessors;
+    int64_t tiles = gni_job_ceil(m->m, t->bm) * gni_job_ceil(m->n, t->bn) * batches;
+    int64_t chunk = gni_job_ceil(gni_job_ceil(m->k, splits), t->bk) * t->bk,
+            each = gni_job_ceil(tiles * splits, units), whole = tiles;
     double area = (double)t->bm * (double)t->bn, time, bytes;
     if (t->units) {
-        time = (double)each * area * gni_vko_tile_steps(t, chunk) / gni_vko_tile_rate(vk, t, each);
+        time = (double)each * area * gni_job_tile_steps(t, chunk) / gni_job_tile_rate(gpu, t, each);
         bytes = (double)(splits * batches) * (double)m->m * (double)m->n * 8.0 / 3e6;
     } else {
-        whole = gni_vko_whole_tiles(vk, t, tiles, splits);
+        whole = gni_job_whole_tiles(gpu, t, tiles, splits);
         int64_t parts = (tiles - whole) * splits;
-        time = gni_vko_wave_time(vk, t, whole, gni_vko_tile_steps(t, m->k), parts,
-                                 gni_vko_tile_steps(t, chunk));
+        time = gni_job_wave_time(gpu, t, whole, gni_job_tile_steps(t, m->k), parts,
+                                 gni_job_tile_steps(t, chunk));
         bytes = (double)parts * area * 8.0 / 5e6;
     }
     // Parts are written and read once, and each time that they are joined someone waits for the last one.
     if (splits > 1) time += bytes;
     // Kernels of float64 have no registers to spare for it.
     if (splits > 1 && m->c.dtype == GN_F64) time *= 1.08;
-    for (int64_t left = splits; left > 1; left = gni_vko_ceil(left, GNI_VKO_JOIN)) time += 2.5;
+    for (int64_t left = splits; left > 1; left = gni_job_ceil(left, GNI_JOB_JOIN)) time += 2.5;
     return time;
 }
 
 // The number of parts to try after `splits`.
-static int64_t gni_vko_more_splits(const gni_vko_tile *t, int64_t splits) {
+static int64_t gni_job_more_splits(const gni_job_tile *t, int64_t splits) {
     if (t->units || splits >= 16) return 2 * splits;
     return splits < 8 ? splits + 1 : splits + 4;
 }
 
 // Where the choice for such a product is remembered. Its tile is NULL when it is yet to be made; NULL if nowhere.
-static gni_vko_choice *gni_vko_known_choice(const gni_vk *vk, const gni_vko_tile *tiles,
+static gni_job_choice *gni_job_known_choice(const gni_gpu *gpu, const gni_job_tile *tiles,
                                             const gni_matmul *m, int64_t batches) {
-    gni_vk_ops *ops = (gni_vk_ops *)vk->ops;
+    gni_gpu_jobs *ops = (gni_gpu_jobs *)gpu->jobs;
     if (ops == NULL) return NULL;
     uint64_t hash =
         (((uint64_t)m->m * 31 + (uint64_t)m->n) * 31 + (uint64_t)m->k) * 31 + (uint64_t)batches;
     // Both kinds of one product are asked for in turn.
     hash = hash * 31 + (uint64_t)(uintptr_t)tiles;
-    gni_vko_choice *c = &ops->choices[(hash * 0x9e3779b97f4a7c15u) >> (64 - GNI_VKO_LOG_CHOICES)];
+    gni_job_choice *c = &ops->choices[(hash * 0x9e3779b97f4a7c15u) >> (64 - GNI_JOB_LOG_CHOICES)];
     if (c->m == m->m && c->n == m->n && c->k == m->k && c->batches == batches && c->among == tiles)
         return c;
     c->m = m->m;
@@ -236,41 +236,41 @@ static gni_vko_choice *gni_vko_known_choice(const gni_vk *vk, const gni_vko_tile
 }
 
 // The tile and the number of parts of k that take the least time.
-static const gni_vko_tile *gni_vko_pick_tile(const gni_vk *vk, const gni_matmul *m, int64_t batches,
-                                             int64_t *splits) {
-    const gni_vko_tile *tiles = gni_vko_real_tiles, *best = NULL;
-    int count = (int)(sizeof gni_vko_real_tiles / sizeof gni_vko_real_tiles[0]);
+static const gni_job_tile *gni_job_pick_tile(const gni_gpu *gpu, const gni_matmul *m,
+                                             int64_t batches, int64_t *splits) {
+    const gni_job_tile *tiles = gni_job_real_tiles, *best = NULL;
+    int count = (int)(sizeof gni_job_real_tiles / sizeof gni_job_real_tiles[0]);
     *splits = 1;
     if (m->c.dtype == GN_F64) {
-        const int all = (int)(sizeof gni_vko_f64_tiles / sizeof gni_vko_f64_tiles[0]);
-        count = vk->caps.kind == GNI_VK_CPU ? 1 : all;
-        tiles = gni_vko_f64_tiles + (all - count);
+        const int all = (int)(sizeof gni_job_f64_tiles / sizeof gni_job_f64_tiles[0]);
+        count = gpu->caps.kind == GNI_GPU_CPU ? 1 : all;
+        tiles = gni_job_f64_tiles + (all - count);
     } else if (m->c.dtype == GN_I32 || m->c.dtype == GN_U32) {
-        tiles = &gni_vko_int_tile;
+        tiles = &gni_job_int_tile;
         count = 1;
-    } else if (m->a.dtype == m->b.dtype && gni_vko_has_units(vk, m->a.dtype) &&
-               gni_vko_suits_units(m)) {
-        tiles = m->a.dtype == GN_F16 ? gni_vko_half_tiles : gni_vko_bfloat_tiles;
-        count = (int)(sizeof gni_vko_half_tiles / sizeof gni_vko_half_tiles[0]);
-    } else if (vk->caps.kind == GNI_VK_CPU) {
-        tiles = &gni_vko_cpu_tile;
+    } else if (m->a.dtype == m->b.dtype && gni_job_has_units(gpu, m->a.dtype) &&
+               gni_job_suits_units(m)) {
+        tiles = m->a.dtype == GN_F16 ? gni_job_half_tiles : gni_job_bfloat_tiles;
+        count = (int)(sizeof gni_job_half_tiles / sizeof gni_job_half_tiles[0]);
+    } else if (gpu->caps.kind == GNI_GPU_CPU) {
+        tiles = &gni_job_cpu_tile;
         count = 1;
     } else if (m->given != 0 || m->as_given) {
-        tiles = gni_vko_given_tiles;
-        count = (int)(sizeof gni_vko_given_tiles / sizeof gni_vko_given_tiles[0]);
+        tiles = gni_job_given_tiles;
+        count = (int)(sizeof gni_job_given_tiles / sizeof gni_job_given_tiles[0]);
     }
-    gni_vko_choice *known = gni_vko_known_choice(vk, tiles, m, batches);
+    gni_job_choice *known = gni_job_known_choice(gpu, tiles, m, batches);
     if (known != NULL && known->tile != NULL) {
         *splits = known->splits;
         return known->tile;
     }
     double least = 0.0;
     for (int i = 0; i < count; i++) {
-        const gni_vko_tile *t = &tiles[i];
-        if (t->shared > vk->caps.shared_bytes && i < count - 1) continue;
+        const gni_job_tile *t = &tiles[i];
+        if (t->shared > gpu->caps.shared_bytes && i < count - 1) continue;
         for (int64_t s = 1; s <= 1024 && (s == 1 || m->k >= s * 4 * t->bk);
-             s = gni_vko_more_splits(t, s)) {
-            double time = gni_vko_tile_time(vk, t, m, batches, s);
+             s = gni_job_more_splits(t, s)) {
+            double time = gni_job_tile_time(gpu, t, m, batches, s);
             if (best != NULL && time >= least) continue;
             best = t;
             least = time;
@@ -285,8 +285,8 @@ static const gni_vko_tile *gni_vko_pick_tile(const gni_vk *vk, const gni_matmul 
 }
 
 // What both kinds of matrix kernels are told. The strides are those of the kernel's own a and b.
-static void gni_vko_matrix_params(gni_vko_call *c, const gni_matmul *m, int64_t batches,
-                                  const gni_vk_use *use, const uint32_t *base) {
+static void gni_job_matrix_params(gni_job_call *c, const gni_matmul *m, int64_t batches,
+                                  const gni_gpu_use *use, const uint32_t *base) {
     for (int i = 0; i < 4; i++) c->use[i] = use[i];
     c->n_use = 4;
     c->n_param = 50;
@@ -314,27 +314,27 @@ static void gni_vko_matrix_params(gni_vko_call *c, const gni_matmul *m, int64_t 
     p[48] = 8; // rows of tiles in a stripe
 }
 
-static bool gni_vko_batch_even(const gni_matmul *m, const int64_t *stride, int64_t group) {
+static bool gni_job_batch_even(const gni_matmul *m, const int64_t *stride, int64_t group) {
     for (int i = 0; i < m->batch_rank; i++)
         if (m->batch_dim[i] > 1 && stride[i] % group != 0) return false;
     return true;
 }
 
 // Splits k over `splits` workgroups per tile, with room for what they leave: `part_bytes` each.
-static bool gni_vko_split_k(gni_vko_call *c, int64_t k, int64_t unit, int64_t splits, int64_t tiles,
+static bool gni_job_split_k(gni_job_call *c, int64_t k, int64_t unit, int64_t splits, int64_t tiles,
                             int64_t part_bytes, int64_t counters, int64_t *used) {
-    int64_t chunk = gni_vko_ceil(gni_vko_ceil(k, GNI_MAX(splits, 1)), unit) * unit;
-    *used = k > 0 ? gni_vko_ceil(k, chunk) : 1;
+    int64_t chunk = gni_job_ceil(gni_job_ceil(k, GNI_MAX(splits, 1)), unit) * unit;
+    *used = k > 0 ? gni_job_ceil(k, chunk) : 1;
     c->param[12] = (uint32_t)*used;
     c->param[13] = (uint32_t)GNI_MAX(chunk, 1);
     c->param[14] = 0;
     if (*used <= 1) return true;
-    return gni_vko_scratch(c, (uint64_t)(tiles * *used * part_bytes), "partial products") &&
-           gni_vko_counters(c, counters, &c->param[14]);
+    return gni_job_scratch(c, (uint64_t)(tiles * *used * part_bytes), "partial products") &&
+           gni_job_counters(c, counters, &c->param[14]);
 }
 
 // How a kernel reads an operand: GN_LAYOUT's bits of a, which is m x k with these strides.
-static uint32_t gni_vko_operand_layout(int64_t m, int64_t rs, int64_t k, int64_t cs, uint32_t base,
+static uint32_t gni_job_operand_layout(int64_t m, int64_t rs, int64_t k, int64_t cs, uint32_t base,
                                        bool even, int64_t group) {
     bool along_m = cs != 1 && (rs == 1 || k == 1),
          neighbours = along_m ? rs == 1 || m == 1 : cs == 1 || k == 1;
@@ -344,9 +344,9 @@ static uint32_t gni_vko_operand_layout(int64_t m, int64_t rs, int64_t k, int64_t
 }
 
 // A buffer argument for a matrix of m x n elements and its batches.
-static bool gni_vko_matrix_reach(const gni_vk *vk, const gni_matmul *m, const gni_operand *o,
+static bool gni_job_matrix_reach(const gni_gpu *gpu, const gni_matmul *m, const gni_operand *o,
                                  int64_t rows, int64_t rs, int64_t columns, int64_t cs,
-                                 const int64_t *batch, gni_vk_use *use, uint32_t *base) {
+                                 const int64_t *batch, gni_gpu_use *use, uint32_t *base) {
     int64_t dim[GN_MAX_RANK + 2], stride[GN_MAX_RANK + 2];
     for (int i = 0; i < m->batch_rank; i++) {
         dim[i] = m->batch_dim[i];
@@ -356,15 +356,15 @@ static bool gni_vko_matrix_reach(const gni_vk *vk, const gni_matmul *m, const gn
     stride[m->batch_rank] = rs;
     dim[m->batch_rank + 1] = columns;
     stride[m->batch_rank + 1] = cs;
-    return gni_vko_reach(vk, o, dim, stride, m->batch_rank + 2, use, base);
+    return gni_job_reach(gpu, o, dim, stride, m->batch_rank + 2, use, base);
 }
 
 // ---- the program of a fused product
 
 // Whether a kernel's words have room for the program, whose inputs are in[first] on.
-static bool gni_vko_words_have(const gni_matmul *m, const gni_program *p, const gni_operand *in,
+static bool gni_job_words_have(const gni_matmul *m, const gni_program *p, const gni_operand *in,
                                int first) {
-    if (p->n_in - first > GNI_VKO_STORE_INPUTS || p->n_insn > GNI_VKO_STORE_INSNS) return false;
+    if (p->n_in - first > GNI_JOB_STORE_INPUTS || p->n_insn > GNI_JOB_STORE_INSNS) return false;
     for (int i = 0; i < p->n_insn; i++) {
         uint32_t code = GNI_INSN_CODE(p->insn[i]);
         if (!gni_in_stores((gni_op)(code / 3u), (gni_domain)(code % 3u))) return false;
@@ -377,44 +377,44 @@ static bool gni_vko_words_have(const gni_matmul *m, const gni_program *p, const 
 }
 
 // Register 0 of the words is the sum of products; inputs of a program that has none begin with register 1.
-static uint32_t gni_vko_word_reg(const gni_program *p, uint32_t r, int first) {
-    return r < (uint32_t)p->n_in ? r + (uint32_t)(1 - first) : gni_vko_reg(p, r);
+static uint32_t gni_job_word_reg(const gni_program *p, uint32_t r, int first) {
+    return r < (uint32_t)p->n_in ? r + (uint32_t)(1 - first) : gni_job_reg(p, r);
 }
 
 // All of the words but what they say of inputs.
-static void gni_vko_put_words(gni_vko_call *c, const gni_program *p, int first) {
-    uint32_t *spec = c->generic.spec + GNI_VKO_STORE_SPEC;
-    uint32_t *w = c->param + GNI_VKO_STORE_PARAM + 4 * GNI_VKO_STORE_INPUTS;
+static void gni_job_put_words(gni_job_call *c, const gni_program *p, int first) {
+    uint32_t *spec = c->generic.spec + GNI_JOB_STORE_SPEC;
+    uint32_t *w = c->param + GNI_JOB_STORE_PARAM + 4 * GNI_JOB_STORE_INPUTS;
     memset(c->generic.spec + c->generic.n_spec, 0,
-           (GNI_VKO_STORE_SPEC - c->generic.n_spec) * sizeof *spec);
+           (GNI_JOB_STORE_SPEC - c->generic.n_spec) * sizeof *spec);
     spec[0] = 1u | (uint32_t)(p->n_in - first) << 4 | (uint32_t)p->n_insn << 8 |
-              gni_vko_word_reg(p, (uint32_t)p->out_reg[0], first) << 16;
+              gni_job_word_reg(p, (uint32_t)p->out_reg[0], first) << 16;
     spec[1] = 0;
     for (int i = 0; i < p->n_const; i++) w[i] = (uint32_t)p->konst[i];
-    c->n_param = GNI_VKO_STORE_PARAM + 4 * GNI_VKO_STORE_INPUTS + GNI_MAX_CONSTS;
+    c->n_param = GNI_JOB_STORE_PARAM + 4 * GNI_JOB_STORE_INPUTS + GNI_MAX_CONSTS;
     for (int i = 0; i < p->n_insn; i++) {
         uint32_t insn = p->insn[i];
-        spec[2 + i] = GNI_INSN_CODE(insn) | gni_vko_word_reg(p, GNI_INSN_A(insn), first) << 11 |
-                      gni_vko_word_reg(p, GNI_INSN_B(insn), first) << 18 |
-                      gni_vko_word_reg(p, GNI_INSN_C(insn), first) << 25;
+        spec[2 + i] = GNI_INSN_CODE(insn) | gni_job_word_reg(p, GNI_INSN_A(insn), first) << 11 |
+                      gni_job_word_reg(p, GNI_INSN_B(insn), first) << 18 |
+                      gni_job_word_reg(p, GNI_INSN_C(insn), first) << 25;
     }
-    c->generic.first_code = GNI_VKO_STORE_SPEC + 2;
-    c->generic.n_spec = GNI_VKO_STORE_SPEC + 2 + (uint32_t)p->n_insn;
+    c->generic.first_code = GNI_JOB_STORE_SPEC + 2;
+    c->generic.n_spec = GNI_JOB_STORE_SPEC + 2 + (uint32_t)p->n_insn;
 }
 
 // The program as words of epilogue.glsl: specialisation constants, parameters and buffer arguments.
 // `vector`: its rows are the elements of the result.
-static bool gni_vko_put_store(gni_vko_call *c, const gni_matmul *m, bool vector) {
-    static const int place[GNI_VKO_STORE_INPUTS] = {3, 6, 7};
+static bool gni_job_put_store(gni_job_call *c, const gni_matmul *m, bool vector) {
+    static const int place[GNI_JOB_STORE_INPUTS] = {3, 6, 7};
     const gni_program *p = &m->program;
-    uint32_t *spec = c->generic.spec + GNI_VKO_STORE_SPEC, *w = c->param + GNI_VKO_STORE_PARAM;
-    gni_vko_put_words(c, p, 1);
+    uint32_t *spec = c->generic.spec + GNI_JOB_STORE_SPEC, *w = c->param + GNI_JOB_STORE_PARAM;
+    gni_job_put_words(c, p, 1);
     for (int k = 1; k < p->n_in; k++, w += 4) {
         const gni_operand *o = &m->in[k];
         int64_t down = o->stride[GNI_ALONG_M], across = o->stride[GNI_ALONG_N];
         int64_t batch = m->batch_rank > 0 ? o->stride[m->batch_rank - 1] : 0;
-        gni_vk_use *use = &c->use[place[k - 1]];
-        if (!gni_vko_matrix_reach(c->vk, m, o, m->m, down, m->n, across, o->stride, use, &w[0]))
+        gni_gpu_use *use = &c->use[place[k - 1]];
+        if (!gni_job_matrix_reach(c->gpu, m, o, m->m, down, m->n, across, o->stride, use, &w[0]))
             return false;
         bool one = across == 0 || m->n == 1 || vector,
              group = across == 1 && w[0] % 4 == 0 && (down % 4 == 0 || m->m == 1) && batch % 4 == 0;
@@ -428,43 +428,43 @@ static bool gni_vko_put_store(gni_vko_call *c, const gni_matmul *m, bool vector)
 
 // The pipeline of a product. With a program it is NULL while that is not compiled, for then (or where
 // compiling costs more than a pass over memory) the program runs by itself.
-static gni_vk_pipeline *gni_vko_matmul_pipeline(gni_vko_call *c, const gni_matmul *m) {
-    gni_vk *vk = c->vk;
+static gni_gpu_pipeline *gni_job_matmul_pipeline(gni_job_call *c, const gni_matmul *m) {
+    gni_gpu *gpu = c->gpu;
     if (!m->fused && m->given == 0) {
         c->generic.first_code = c->generic.n_spec; // none: drivers need not see the instructions
-        return gni_vk_pipeline_get(vk, &c->generic, GNI_VK_WAIT);
+        return gni_gpu_pipeline_get(gpu, &c->generic, GNI_GPU_WAIT);
     }
-    if (vk->g->options.vulkan_flags & GN_VULKAN_NO_ASYNC_PIPELINES)
-        return gni_vk_pipeline_get(vk, &c->generic, GNI_VK_WAIT);
-    gni_vk_pipeline *p = gni_vk_pipeline_get(vk, &c->generic, GNI_VK_PEEK);
-    if (p == NULL && gni_vko_seen(vk, &c->generic))
-        gni_vk_pipeline_get(vk, &c->generic, GNI_VK_ASYNC);
+    if (gpu->g->options.vulkan_flags & GN_VULKAN_NO_ASYNC_PIPELINES)
+        return gni_gpu_pipeline_get(gpu, &c->generic, GNI_GPU_WAIT);
+    gni_gpu_pipeline *p = gni_gpu_pipeline_get(gpu, &c->generic, GNI_GPU_PEEK);
+    if (p == NULL && gni_job_seen(gpu, &c->generic))
+        gni_gpu_pipeline_get(gpu, &c->generic, GNI_GPU_ASYNC);
     return p;
 }
 
-static bool gni_vko_store_pays(const gni_vk *vk, const gni_matmul *m) {
-    uint32_t flags = vk->g->options.vulkan_flags;
-    if (!vk->caps.addresses || (flags & GN_VULKAN_NO_SPECIALIZATION)) return false;
+static bool gni_job_store_pays(const gni_gpu *gpu, const gni_matmul *m) {
+    uint32_t flags = gpu->g->options.vulkan_flags;
+    if (!gpu->caps.addresses || (flags & GN_VULKAN_NO_SPECIALIZATION)) return false;
     // A CPU compiles on the cores that it computes with.
-    if (vk->caps.kind == GNI_VK_CPU && !(flags & GN_VULKAN_NO_ASYNC_PIPELINES)) return false;
-    return gni_vko_words_have(m, &m->program, m->in, 1);
+    if (gpu->caps.kind == GNI_GPU_CPU && !(flags & GN_VULKAN_NO_ASYNC_PIPELINES)) return false;
+    return gni_job_words_have(m, &m->program, m->in, 1);
 }
 
 // The program of an operand that is made while it is read, as words of given.glsl. The kernel's layout is known.
-static bool gni_vko_put_load(gni_vko_call *c, const gni_matmul *m) {
+static bool gni_job_put_load(gni_job_call *c, const gni_matmul *m) {
     const gni_program *p = &m->load;
     const bool first = m->given == 1,
                along = ((c->generic.spec[3] >> (first ? 0 : 2)) & 1u) == first;
-    uint32_t *spec = c->generic.spec + GNI_VKO_STORE_SPEC, *w = c->param + GNI_VKO_STORE_PARAM;
-    const int place[GNI_VKO_STORE_INPUTS] = {m->given - 1, 6, 7};
-    gni_vko_put_words(c, p, 0);
+    uint32_t *spec = c->generic.spec + GNI_JOB_STORE_SPEC, *w = c->param + GNI_JOB_STORE_PARAM;
+    const int place[GNI_JOB_STORE_INPUTS] = {m->given - 1, 6, 7};
+    gni_job_put_words(c, p, 0);
     for (int k = 0; k < p->n_in; k++, w += 4) {
         const gni_operand *o = &m->load_in[k];
         int64_t down = o->stride[GNI_ALONG_M], across = o->stride[GNI_ALONG_N];
         int64_t step = along == first ? down : across, other = along == first ? across : down;
         int64_t batch = m->batch_rank > 0 ? o->stride[m->batch_rank - 1] : 0;
-        gni_vk_use *use = &c->use[place[k]];
-        if (!gni_vko_matrix_reach(c->vk, m, o, first ? m->m : m->k, down, first ? m->k : m->n,
+        gni_gpu_use *use = &c->use[place[k]];
+        if (!gni_job_matrix_reach(c->gpu, m, o, first ? m->m : m->k, down, first ? m->k : m->n,
                                   across, o->stride, use, &w[0]))
             return false;
         bool group = step == 1 && w[0] % 4 == 0 && other % 4 == 0 && batch % 4 == 0;
@@ -478,13 +478,13 @@ static bool gni_vko_put_load(gni_vko_call *c, const gni_matmul *m) {
 }
 
 // A fused product with its program as a pass of its own over the sums.
-typedef struct gni_vko_apart {
+typedef struct gni_job_apart {
     gni_matmul plain; // the product alone
     gni_map job;
     gni_buffer buffer; // the sums, where c cannot hold them
-} gni_vko_apart;
+} gni_job_apart;
 
-static bool gni_vko_apart_begin(gni_vk *vk, const gni_matmul *m, gni_vko_apart *p) {
+static bool gni_job_apart_begin(gni_gpu *gpu, const gni_matmul *m, gni_job_apart *p) {
     int64_t step = 1, n = m->batch_rank + 2;
     memset(&p->job, 0, sizeof p->job);
     memset(&p->buffer, 0, sizeof p->buffer);
@@ -505,8 +505,8 @@ static bool gni_vko_apart_begin(gni_vk *vk, const gni_matmul *m, gni_vko_apart *
     p->plain.fused = false;
     p->plain.c.dtype = GN_F32;
     if (m->c.dtype != GN_F32) {
-        if (!gni_vk_alloc(vk, (uint64_t)step * 4, &p->buffer.device)) {
-            gni_fail_memory(vk->g, "gn_matmul", (uint64_t)step * 4);
+        if (!gni_gpu_alloc(gpu, (uint64_t)step * 4, &p->buffer.device)) {
+            gni_fail_memory(gpu->g, "gn_matmul", (uint64_t)step * 4);
             return false;
         }
         p->plain.c.buf = &p->buffer;
@@ -521,148 +521,148 @@ static bool gni_vko_apart_begin(gni_vk *vk, const gni_matmul *m, gni_vko_apart *
 }
 
 // `ok`: whether the product is there.
-static bool gni_vko_apart_end(gni_vk *vk, gni_vko_apart *p, bool ok) {
-    ok = ok && gni_vko_map(vk, &p->job);
-    if (p->plain.c.buf == &p->buffer) gni_vk_free(vk, &p->buffer.device);
+static bool gni_job_apart_end(gni_gpu *gpu, gni_job_apart *p, bool ok) {
+    ok = ok && gni_job_map(gpu, &p->job);
+    if (p->plain.c.buf == &p->buffer) gni_gpu_free(gpu, &p->buffer.device);
     return ok;
 }
 
-static bool gni_vko_matmul_apart(gni_vk *vk, const gni_matmul *m) {
-    gni_vko_apart p;
-    return gni_vko_apart_begin(vk, m, &p) &&
-           gni_vko_apart_end(vk, &p, gni_vko_matmul(vk, &p.plain, m->n));
+static bool gni_job_matmul_apart(gni_gpu *gpu, const gni_matmul *m) {
+    gni_job_apart p;
+    return gni_job_apart_begin(gpu, m, &p) &&
+           gni_job_apart_end(gpu, &p, gni_job_matmul(gpu, &p.plain, m->n));
 }
 
 // How many counters the parts of k of one tile need.
-static int64_t gni_vko_join_counters(int64_t splits) {
+static int64_t gni_job_join_counters(int64_t splits) {
     int64_t n = 0;
-    for (int64_t left = splits; left > 1; n += left) left = gni_vko_ceil(left, GNI_VKO_JOIN);
+    for (int64_t left = splits; left > 1; n += left) left = gni_job_ceil(left, GNI_JOB_JOIN);
     return n;
 }
 
 // GN_LAYOUT's bits for the store of results of 16 bits.
-static uint32_t gni_vko_half_store(const gni_vko_call *c, int64_t row) {
-    bool exact = c->vk->caps.round_half && c->vk->caps.keep_half_denorms;
+static uint32_t gni_job_half_store(const gni_job_call *c, int64_t row) {
+    bool exact = c->gpu->caps.round_half && c->gpu->caps.keep_half_denorms;
     return (uint32_t)exact << 11 | (uint32_t)(c->param[10] % 8 == 0 && row % 8 == 0) << 12;
 }
 
 // Whether the sums of b's columns are better made by the kernel than by a pass over b. On an H200 the kernel takes
 // a twentieth more time for them, a tenth with matrix units; a dispatch is 2 us, and b is read at 4 TB/s.
-static bool gni_vko_sums_pay(const gni_vk *vk, const gni_vko_tile *t, const gni_matmul *m,
+static bool gni_job_sums_pay(const gni_gpu *gpu, const gni_job_tile *t, const gni_matmul *m,
                              int64_t splits) {
     double share = t->units ? 0.1 : 0.05,
            bytes = (double)m->k * (double)m->n * (double)gn_dtype_size(m->b.dtype);
-    return vk->caps.kind == GNI_VK_CPU ||
-           share * gni_vko_tile_time(vk, t, m, 1, splits) < 2.0 + bytes / 4e6;
+    return gpu->caps.kind == GNI_GPU_CPU ||
+           share * gni_job_tile_time(gpu, t, m, 1, splits) < 2.0 + bytes / 4e6;
 }
 
-static bool gni_vko_matmul_sums(gni_vk *vk, const gni_matmul *m);
-static bool gni_vko_given_apart(gni_vk *vk, const gni_matmul *m, bool tiled);
+static bool gni_job_matmul_sums(gni_gpu *gpu, const gni_matmul *m);
+static bool gni_job_given_apart(gni_gpu *gpu, const gni_matmul *m, bool tiled);
 
-static bool gni_vko_matmul_tiled(gni_vko_call *c, const gni_matmul *m, int64_t batches,
+static bool gni_job_matmul_tiled(gni_job_call *c, const gni_matmul *m, int64_t batches,
                                  int64_t row) {
     int64_t splits = 1, one = 1;
-    const gni_vko_tile *t = gni_vko_pick_tile(c->vk, m, batches, &splits);
+    const gni_job_tile *t = gni_job_pick_tile(c->gpu, m, batches, &splits);
     bool sums = m->sums.buf != NULL;
-    if (sums && !gni_vko_sums_pay(c->vk, t, m, splits)) return gni_vko_matmul_sums(c->vk, m);
+    if (sums && !gni_job_sums_pay(c->gpu, t, m, splits)) return gni_job_matmul_sums(c->gpu, m);
     int64_t group = m->c.dtype == GN_F64 ? 2 : t->units ? 8 : 4;
-    int64_t down = gni_vko_ceil(m->m, t->bm), across = gni_vko_ceil(m->n, t->bn),
+    int64_t down = gni_job_ceil(m->m, t->bm), across = gni_job_ceil(m->n, t->bn),
             tiles = down * across * batches;
-    uint32_t a = gni_vko_operand_layout(m->m, m->a_rs, m->k, m->a_cs, c->param[4],
-                                        gni_vko_batch_even(m, m->a_batch, group), group);
-    uint32_t b = gni_vko_operand_layout(m->n, m->b_cs, m->k, m->b_rs, c->param[7],
-                                        gni_vko_batch_even(m, m->b_batch, group), group);
+    uint32_t a = gni_job_operand_layout(m->m, m->a_rs, m->k, m->a_cs, c->param[4],
+                                        gni_job_batch_even(m, m->a_batch, group), group);
+    uint32_t b = gni_job_operand_layout(m->n, m->b_cs, m->k, m->b_rs, c->param[7],
+                                        gni_job_batch_even(m, m->b_batch, group), group);
     bool c_groups = c->param[10] % 4 == 0 && row % 4 == 0;
-    int64_t whole = gni_vko_whole_tiles(c->vk, t, tiles, splits);
-    if (!t->units && whole + (tiles - whole) * splits > (int64_t)c->vk->caps.max_groups[0]) {
+    int64_t whole = gni_job_whole_tiles(c->gpu, t, tiles, splits);
+    if (!t->units && whole + (tiles - whole) * splits > (int64_t)c->gpu->caps.max_groups[0]) {
         splits = 1;
         whole = tiles;
     }
     c->generic.module = t->module;
     c->generic.n_spec = 4;
-    c->generic.subgroup = t->units && c->vk->caps.subgroup_control ? 32 : 0;
+    c->generic.subgroup = t->units && c->gpu->caps.subgroup_control ? 32 : 0;
     c->generic.spec[0] = (uint32_t)m->a.dtype;
     c->generic.spec[1] = (uint32_t)m->b.dtype;
     c->generic.spec[2] = (uint32_t)m->c.dtype;
     c->generic.spec[3] = (a & 3u) | ((b & 1u) ^ 1u) << 2 | (b & 2u) << 2 | (uint32_t)c_groups << 4 |
                          (uint32_t)(m->bias.buf != NULL) << 5 | (uint32_t)(m->act == 1) << 6 |
                          (t->units ? (a & 4u) << 5 | (b & 4u) << 6 : 0u);
-    gni_log(c->vk->g, GN_LOG_DEBUG, "gn_matmul: kernel %s, %d part%s of k in %d of %d tiles",
+    gni_log(c->gpu->g, GN_LOG_DEBUG, "gn_matmul: kernel %s, %d part%s of k in %d of %d tiles",
             gni_modules[t->module].name, (int)splits, splits > 1 ? "s" : "",
             (int)(splits > 1 ? tiles - whole : tiles), (int)tiles);
     if (splits > 1) c->generic.spec[3] |= 512u;
     if (m->k % t->bk == 0) c->generic.spec[3] |= 1024u;
-    if (t->units) c->generic.spec[3] |= gni_vko_half_store(c, row);
+    if (t->units) c->generic.spec[3] |= gni_job_half_store(c, row);
     if (t->units && m->k > 0 && m->k % t->bk == 0 && m->m % t->bm == 0 && m->n % t->bn == 0)
         c->generic.spec[3] |= 131072u;
     c->param[15] = (uint32_t)down;
     c->param[16] = (uint32_t)across;
     c->param[46] = (uint32_t)row;
     int64_t part = (int64_t)(t->bm + sums) * t->bn * (m->c.dtype == GN_F64 ? 8 : 4);
-    int64_t rest = tiles - whole, counters = rest * gni_vko_join_counters(splits);
+    int64_t rest = tiles - whole, counters = rest * gni_job_join_counters(splits);
     c->param[49] = (uint32_t)whole;
     // On an H200, few multiply-adds in large tiles do not hide what a program at the store waits for.
     // Tiles of 128x128 have twice the invocations for it.
     bool apart = m->fused && !t->units && m->k <= 128 && t->bm * t->bn >= 64 * 128 &&
                  t->module != GNI_MODULE_matmul_128x128;
-    if (m->fused && (apart || !gni_vko_put_store(c, m, false)))
-        return gni_vko_matmul_apart(c->vk, m);
-    if (m->given != 0 && c->vk->caps.keep_half_denorms) c->generic.spec[3] |= 2048u;
-    if (m->given != 0 && !gni_vko_put_load(c, m)) return gni_vko_given_apart(c->vk, m, true);
+    if (m->fused && (apart || !gni_job_put_store(c, m, false)))
+        return gni_job_matmul_apart(c->gpu, m);
+    if (m->given != 0 && c->gpu->caps.keep_half_denorms) c->generic.spec[3] |= 2048u;
+    if (m->given != 0 && !gni_job_put_load(c, m)) return gni_job_given_apart(c->gpu, m, true);
     if (c->spare.mem != NULL) c->generic.spec[3] |= 65536u;
     if (sums) c->generic.spec[3] |= 262144u;
-    gni_vk_pipeline *pipeline = gni_vko_matmul_pipeline(c, m);
+    gni_gpu_pipeline *pipeline = gni_job_matmul_pipeline(c, m);
     if (pipeline != NULL && m->given != 0)
-        gni_log(c->vk->g, GN_LOG_DEBUG, "gn_matmul: makes operand %d while it reads it", m->given);
-    if (pipeline == NULL && !c->vk->g->call_failed && m->given != 0)
-        return gni_vko_given_apart(c->vk, m, true);
+        gni_log(c->gpu->g, GN_LOG_DEBUG, "gn_matmul: makes operand %d while it reads it", m->given);
+    if (pipeline == NULL && !c->gpu->g->call_failed && m->given != 0)
+        return gni_job_given_apart(c->gpu, m, true);
     if (pipeline == NULL)
-        return m->fused && !c->vk->g->call_failed && gni_vko_matmul_apart(c->vk, m);
+        return m->fused && !c->gpu->g->call_failed && gni_job_matmul_apart(c->gpu, m);
     bool flat = splits > 1 && !t->units; // whole tiles and parts of others in one row of workgroups
-    bool ok = gni_vko_split_k(c, m->k, t->bk, splits, rest, part, counters, &splits);
-    if (m->fused || m->given != 0) c->n_use = GNI_VKO_STORE_USES;
+    bool ok = gni_job_split_k(c, m->k, t->bk, splits, rest, part, counters, &splits);
+    if (m->fused || m->given != 0) c->n_use = GNI_JOB_STORE_USES;
     if (c->spare.mem != NULL || sums) {
         c->use[6] = c->spare;
         c->n_use = 7;
     }
-    if (sums && !gni_vko_reach(c->vk, &m->sums, &m->n, &one, 1, &c->use[6], &c->param[11]))
+    if (sums && !gni_job_reach(c->gpu, &m->sums, &m->n, &one, 1, &c->use[6], &c->param[11]))
         ok = false;
     c->use[6].write = sums;
     if (flat)
-        ok = ok && gni_vko_dispatch(c, pipeline, whole + rest * splits, 1, 1);
+        ok = ok && gni_job_dispatch(c, pipeline, whole + rest * splits, 1, 1);
     else
-        ok = ok && gni_vko_dispatch(c, pipeline, down * across, splits, batches);
-    gni_vko_drop_scratch(c);
+        ok = ok && gni_job_dispatch(c, pipeline, down * across, splits, batches);
+    gni_job_drop_scratch(c);
     return ok;
 }
 
 // Whether the large operand of matvec lies in aligned groups of this many elements.
-static bool gni_vko_vector_groups(const gni_vko_call *c, const gni_matmul *m, bool columns,
+static bool gni_job_vector_groups(const gni_job_call *c, const gni_matmul *m, bool columns,
                                   int64_t group) {
     bool lines = columns ? m->k == 1 || m->a_cs % group == 0
                          : m->a_cs == 1 && (m->m == 1 || m->a_rs % group == 0);
-    return lines && c->param[4] % group == 0 && gni_vko_batch_even(m, m->a_batch, group);
+    return lines && c->param[4] % group == 0 && gni_job_batch_even(m, m->a_batch, group);
 }
 
 // `m` as the kernel sees it: a is the large operand, its rows the long dimension. `flip`: c, which is as
 // `job` says, is the transpose of the kernel's.
-static bool gni_vko_matvec(gni_vko_call *c, const gni_matmul *job, const gni_matmul *m,
+static bool gni_job_matvec(gni_job_call *c, const gni_matmul *job, const gni_matmul *m,
                            int64_t batches, int64_t row, bool flip) {
-    gni_vk *vk = c->vk;
+    gni_gpu *gpu = c->gpu;
     bool columns = m->a_rs == 1 && m->a_cs != 1;
-    bool x_groups = gni_vko_vector_groups(c, m, columns, 4),
-         eights = gni_vko_is_half(m->a.dtype) && gni_vko_vector_groups(c, m, columns, 8);
+    bool x_groups = gni_job_vector_groups(c, m, columns, 4),
+         eights = gni_job_is_half(m->a.dtype) && gni_job_vector_groups(c, m, columns, 8);
     bool y_groups = !columns && m->b_rs == 1 && (m->n == 1 || m->b_cs % 4 == 0) &&
-                    c->param[7] % 4 == 0 && gni_vko_batch_even(m, m->b_batch, 4);
+                    c->param[7] % 4 == 0 && gni_job_batch_even(m, m->b_batch, 4);
     int64_t piece = eights ? 8 : 4; // elements in a load
-    int64_t units = columns ? gni_vko_ceil(m->m, piece) : m->m;
-    int64_t steps = columns ? m->k : gni_vko_ceil(m->k, piece);
+    int64_t units = columns ? gni_job_ceil(m->m, piece) : m->m;
+    int64_t steps = columns ? m->k : gni_job_ceil(m->k, piece);
     int log_lanes = columns
-                        ? GNI_MIN(8 - GNI_MIN(gni_vko_log2_up(units), 5), gni_vko_log2_up(steps))
-                        : GNI_MIN(gni_vko_log2_up(gni_vko_ceil(steps, 8)), eights ? 6 : 7);
+                        ? GNI_MIN(8 - GNI_MIN(gni_job_log2_up(units), 5), gni_job_log2_up(steps))
+                        : GNI_MIN(gni_job_log2_up(gni_job_ceil(steps, 8)), eights ? 6 : 7);
     if (units == 1 && steps >= (int64_t)8 << 8) log_lanes = 8; // no lanes without work
-    int64_t blocks = gni_vko_ceil(units, (int64_t)256 >> log_lanes), splits = 1;
-    int64_t want = gni_vko_enough(vk) / GNI_MAX(blocks * batches, 1);
+    int64_t blocks = gni_job_ceil(units, (int64_t)256 >> log_lanes), splits = 1;
+    int64_t want = gni_job_enough(gpu) / GNI_MAX(blocks * batches, 1);
     if (want > 1) splits = GNI_MIN(GNI_MIN(want, steps / ((int64_t)8 << log_lanes)), 512);
     c->generic.module = GNI_MODULE_matvec;
     c->generic.n_spec = 5;
@@ -670,27 +670,26 @@ static bool gni_vko_matvec(gni_vko_call *c, const gni_matmul *job, const gni_mat
     c->generic.spec[1] = (uint32_t)m->b.dtype;
     c->generic.spec[2] = (uint32_t)m->c.dtype;
     c->generic.spec[3] = (uint32_t)columns | (uint32_t)x_groups << 1 | (uint32_t)y_groups << 2 |
-                         (uint32_t)eights << 3 | (uint32_t)vk->caps.keep_half_denorms << 4 |
+                         (uint32_t)eights << 3 | (uint32_t)gpu->caps.keep_half_denorms << 4 |
                          (uint32_t)(m->bias.buf != NULL) << 5 | (uint32_t)(m->act == 1) << 6;
     c->generic.spec[4] = (uint32_t)log_lanes;
     c->param[42] = flip ? 1u : (uint32_t)row;
     c->param[44] = flip;
     c->param[47] = (uint32_t)((flip ? 1 : m->m) * row);
-    if (m->fused && !gni_vko_put_store(c, job, true)) return gni_vko_matmul_apart(vk, job);
-    gni_vk_pipeline *pipeline = gni_vko_matmul_pipeline(c, m);
-    if (pipeline == NULL)
-        return m->fused && !vk->g->call_failed && gni_vko_matmul_apart(vk, job);
+    if (m->fused && !gni_job_put_store(c, job, true)) return gni_job_matmul_apart(gpu, job);
+    gni_gpu_pipeline *pipeline = gni_job_matmul_pipeline(c, m);
+    if (pipeline == NULL) return m->fused && !gpu->g->call_failed && gni_job_matmul_apart(gpu, job);
     int64_t part = columns && eights ? 32 : 16;
     bool ok =
-        gni_vko_split_k(c, m->k, piece, splits, batches * units, part, batches * blocks, &splits);
-    if (m->fused) c->n_use = GNI_VKO_STORE_USES;
-    ok = ok && gni_vko_dispatch(c, pipeline, blocks, splits, batches);
-    gni_vko_drop_scratch(c);
+        gni_job_split_k(c, m->k, piece, splits, batches * units, part, batches * blocks, &splits);
+    if (m->fused) c->n_use = GNI_JOB_STORE_USES;
+    ok = ok && gni_job_dispatch(c, pipeline, blocks, splits, batches);
+    gni_job_drop_scratch(c);
     return ok;
 }
 
 // `c` with its operands exchanged: the transposed product.
-static gni_matmul gni_vko_flipped(const gni_matmul *m) {
+static gni_matmul gni_job_flipped(const gni_matmul *m) {
     gni_matmul f = *m;
     f.m = m->n;
     f.n = m->m;
@@ -705,24 +704,24 @@ static gni_matmul gni_vko_flipped(const gni_matmul *m) {
     return f;
 }
 
-static bool gni_vko_matmul_split(gni_vko_call *c, const gni_matmul *m, int64_t batches, int64_t row,
+static bool gni_job_matmul_split(gni_job_call *c, const gni_matmul *m, int64_t batches, int64_t row,
                                  bool *ok);
 
 // In two parts, along batches, rows or columns. `row` is the distance of rows in c.
 // The sum over k in two halves, the second by way of memory of its own. No batches, nothing fused.
-static bool gni_vko_matmul_halves(gni_vk *vk, const gni_matmul *m, int64_t row) {
+static bool gni_job_matmul_halves(gni_gpu *gpu, const gni_matmul *m, int64_t row) {
     gni_matmul part = *m;
     gni_buffer buffer;
     gni_map job;
     const uint64_t bytes = (uint64_t)(m->m * m->n) * gn_dtype_size(m->c.dtype);
-    const int64_t half = gni_vko_half(m->k);
+    const int64_t half = gni_job_half(m->k);
     memset(&job, 0, sizeof job);
     memset(&buffer, 0, sizeof buffer);
     part.k = half;
     part.act = 0;
-    if (!gni_vko_matmul(vk, &part, row)) return false;
-    if (!gni_vk_alloc(vk, bytes, &buffer.device)) {
-        gni_fail_memory(vk->g, "gn_matmul", bytes);
+    if (!gni_job_matmul(gpu, &part, row)) return false;
+    if (!gni_gpu_alloc(gpu, bytes, &buffer.device)) {
+        gni_fail_memory(gpu->g, "gn_matmul", bytes);
         return false;
     }
     part.k = m->k - half;
@@ -747,12 +746,12 @@ static bool gni_vko_matmul_halves(gni_vk *vk, const gni_matmul *m, int64_t row) 
     job.in[1].stride[0] = m->n;
     job.in[0].stride[1] = job.in[1].stride[1] = job.out[0].stride[1] = 1;
     gni_map_merge(&job);
-    bool ok = gni_vko_matmul(vk, &part, m->n) && gni_vko_map(vk, &job);
-    gni_vk_free(vk, &buffer.device);
+    bool ok = gni_job_matmul(gpu, &part, m->n) && gni_job_map(gpu, &job);
+    gni_gpu_free(gpu, &buffer.device);
     return ok;
 }
 
-static bool gni_vko_matmul_parts(gni_vk *vk, const gni_matmul *m, int64_t row) {
+static bool gni_job_matmul_parts(gni_gpu *gpu, const gni_matmul *m, int64_t row) {
     gni_matmul part = *m;
     int64_t half;
     for (int d = 0; d < m->batch_rank; d++) {
@@ -761,38 +760,38 @@ static bool gni_vko_matmul_parts(gni_vk *vk, const gni_matmul *m, int64_t row) {
         for (int i = d + 1; i < m->batch_rank; i++) inner *= m->batch_dim[i];
         half = m->batch_dim[d] / 2;
         part.batch_dim[d] = half;
-        if (!gni_vko_matmul(vk, &part, row)) return false;
+        if (!gni_job_matmul(gpu, &part, row)) return false;
         part.batch_dim[d] = m->batch_dim[d] - half;
         part.a.offset += half * m->a_batch[d];
         part.b.offset += half * m->b_batch[d];
         part.c.offset += half * inner;
-        return gni_vko_matmul(vk, &part, row);
+        return gni_job_matmul(gpu, &part, row);
     }
-    if (gni_vko_is_far(m)) return gni_vko_matmul_halves(vk, m, row);
+    if (gni_job_is_far(m)) return gni_job_matmul_halves(gpu, m, row);
     if (m->m >= m->n && m->m > 1) {
-        half = gni_vko_half(m->m);
+        half = gni_job_half(m->m);
         part.m = half;
-        if (!gni_vko_matmul(vk, &part, row)) return false;
+        if (!gni_job_matmul(gpu, &part, row)) return false;
         part.m = m->m - half;
         part.a.offset += half * m->a_rs;
         part.c.offset += half * row;
-        return gni_vko_matmul(vk, &part, row);
+        return gni_job_matmul(gpu, &part, row);
     }
     if (m->n < 2) return false;
-    half = gni_vko_half(m->n);
+    half = gni_job_half(m->n);
     part.n = half;
-    if (!gni_vko_matmul(vk, &part, row)) return false;
+    if (!gni_job_matmul(gpu, &part, row)) return false;
     part.n = m->n - half;
     part.b.offset += half * m->b_cs;
     part.bias.offset += half;
     part.c.offset += half;
-    return gni_vko_matmul(vk, &part, row);
+    return gni_job_matmul(gpu, &part, row);
 }
 
 // ---- GN_PRECISION_FAST
 
 // The elements that an operand reaches, as they lie in memory: the first one's number, and how many.
-static int64_t gni_vko_span(const gni_matmul *m, const gni_operand *o, int64_t rows, int64_t rs,
+static int64_t gni_job_span(const gni_matmul *m, const gni_operand *o, int64_t rows, int64_t rs,
                             int64_t columns, int64_t cs, const int64_t *batch, int64_t *low) {
     int64_t high = o->offset, dim[GN_MAX_RANK + 2], stride[GN_MAX_RANK + 2];
     *low = o->offset;
@@ -813,13 +812,13 @@ static int64_t gni_vko_span(const gni_matmul *m, const gni_operand *o, int64_t r
 }
 
 // A bfloat16 copy of everything between an operand's first and last element, so that strides stay what they are.
-// `buffer` is freed with gni_vk_free(vk, &buffer->device).
-static bool gni_vko_narrowed(gni_vk *vk, gni_operand *o, int64_t low, int64_t count,
+// `buffer` is freed with gni_gpu_free(gpu, &buffer->device).
+static bool gni_job_narrowed(gni_gpu *gpu, gni_operand *o, int64_t low, int64_t count,
                              gni_buffer *buffer) {
     gni_map job;
     memset(&job, 0, sizeof job);
     memset(buffer, 0, sizeof *buffer);
-    if (!gni_vk_alloc(vk, (uint64_t)count * 2, &buffer->device)) return false;
+    if (!gni_gpu_alloc(gpu, (uint64_t)count * 2, &buffer->device)) return false;
     job.program.n_in = job.program.n_out = 1;
     job.program.in_dtype[0] = GN_F32;
     job.program.out_dtype[0] = GN_BF16;
@@ -834,50 +833,50 @@ static bool gni_vko_narrowed(gni_vk *vk, gni_operand *o, int64_t low, int64_t co
     job.out[0] = *o;
     job.out[0].offset = 0;
     job.out[0].stride[0] = 1;
-    if (gni_vko_map(vk, &job)) return true;
-    gni_vk_free(vk, &buffer->device);
+    if (gni_job_map(gpu, &job)) return true;
+    gni_gpu_free(gpu, &buffer->device);
     return false;
 }
 
 // Whether float32 operands are worth rounding first: enough work for each element, few elements between those
 // that are used.
-static bool gni_vko_wants_fast(const gni_vk *vk, const gni_matmul *m, const int64_t *spans) {
-    if (vk->g->options.matmul != GN_PRECISION_FAST || m->a.dtype != GN_F32 || m->b.dtype != GN_F32)
+static bool gni_job_wants_fast(const gni_gpu *gpu, const gni_matmul *m, const int64_t *spans) {
+    if (gpu->g->options.matmul != GN_PRECISION_FAST || m->a.dtype != GN_F32 || m->b.dtype != GN_F32)
         return false;
-    if (!gni_vko_has_units(vk, GN_BF16) || m->m < 64 || m->n < 64 || m->k < 64) return false;
+    if (!gni_job_has_units(gpu, GN_BF16) || m->m < 64 || m->n < 64 || m->k < 64) return false;
     int64_t batches = 1;
     for (int i = 0; i < m->batch_rank; i++) batches *= m->batch_dim[i];
     return spans[0] / 2 <= batches * m->m * m->k && spans[1] / 2 <= batches * m->k * m->n;
 }
 
 // False when the exact kernel has to do it; `ok` says how it went otherwise.
-static bool gni_vko_matmul_fast(gni_vk *vk, const gni_matmul *m, int64_t row, bool *ok) {
+static bool gni_job_matmul_fast(gni_gpu *gpu, const gni_matmul *m, int64_t row, bool *ok) {
     int64_t low[2], span[2];
     gni_buffer buffer[2];
-    span[0] = gni_vko_span(m, &m->a, m->m, m->a_rs, m->k, m->a_cs, m->a_batch, &low[0]);
-    span[1] = gni_vko_span(m, &m->b, m->k, m->b_rs, m->n, m->b_cs, m->b_batch, &low[1]);
-    if (!gni_vko_wants_fast(vk, m, span)) return false;
+    span[0] = gni_job_span(m, &m->a, m->m, m->a_rs, m->k, m->a_cs, m->a_batch, &low[0]);
+    span[1] = gni_job_span(m, &m->b, m->k, m->b_rs, m->n, m->b_cs, m->b_batch, &low[1]);
+    if (!gni_job_wants_fast(gpu, m, span)) return false;
     gni_matmul fast = *m;
-    if (!gni_vko_narrowed(vk, &fast.a, low[0], span[0], &buffer[0])) return false;
-    if (!gni_vko_narrowed(vk, &fast.b, low[1], span[1], &buffer[1])) {
-        gni_vk_free(vk, &buffer[0].device);
+    if (!gni_job_narrowed(gpu, &fast.a, low[0], span[0], &buffer[0])) return false;
+    if (!gni_job_narrowed(gpu, &fast.b, low[1], span[1], &buffer[1])) {
+        gni_gpu_free(gpu, &buffer[0].device);
         return false;
     }
-    *ok = gni_vko_matmul(vk, &fast, row);
-    gni_vk_free(vk, &buffer[0].device);
-    gni_vk_free(vk, &buffer[1].device);
+    *ok = gni_job_matmul(gpu, &fast, row);
+    gni_gpu_free(gpu, &buffer[0].device);
+    gni_gpu_free(gpu, &buffer[1].device);
     return true;
 }
 
 // ---- k = 1
 
 // A product of columns and rows is all writing, which elementwise kernels do best.
-static bool gni_vko_is_outer(const gni_matmul *m) {
+static bool gni_job_is_outer(const gni_matmul *m) {
     return m->k == 1 && m->a.dtype == GN_F32 && m->b.dtype == GN_F32 && m->c.dtype == GN_F32 &&
            m->bias.buf == NULL && m->act == 0 && !m->fused && m->batch_rank + 2 <= GN_MAX_RANK;
 }
 
-static bool gni_vko_matmul_outer(gni_vk *vk, const gni_matmul *m, int64_t row) {
+static bool gni_job_matmul_outer(gni_gpu *gpu, const gni_matmul *m, int64_t row) {
     gni_map job;
     int rank = m->batch_rank + 2;
     int64_t step = m->m * row;
@@ -905,13 +904,13 @@ static bool gni_vko_matmul_outer(gni_vk *vk, const gni_matmul *m, int64_t row) {
     job.out[0].stride[rank - 2] = row;
     job.out[0].stride[rank - 1] = 1;
     gni_map_merge(&job);
-    return gni_vko_map(vk, &job);
+    return gni_job_map(gpu, &job);
 }
 
 // ---- the sums of b's columns
 
 // By a pass of its own over b.
-static bool gni_vko_sums_run(gni_vk *vk, const gni_matmul *m) {
+static bool gni_job_sums_run(gni_gpu *gpu, const gni_matmul *m) {
     gni_reduce r;
     memset(&r, 0, sizeof r);
     r.program.n_in = r.program.n_out = 1;
@@ -925,26 +924,26 @@ static bool gni_vko_sums_run(gni_vk *vk, const gni_matmul *m) {
     r.in[0].stride[0] = m->b_cs;
     r.in[0].stride[1] = m->b_rs;
     r.out = m->sums;
-    return gni_vko_reduce(vk, &r);
+    return gni_job_reduce(gpu, &r);
 }
 
 // Where the kernel of the product has no part that makes them.
-static bool gni_vko_matmul_sums(gni_vk *vk, const gni_matmul *m) {
+static bool gni_job_matmul_sums(gni_gpu *gpu, const gni_matmul *m) {
     gni_matmul plain = *m;
     plain.sums.buf = NULL;
-    return gni_vko_matmul(vk, &plain, m->n) && gni_vko_sums_run(vk, m);
+    return gni_job_matmul(gpu, &plain, m->n) && gni_job_sums_run(gpu, m);
 }
 
 // Whether the product goes to kernels that cannot make them, or that round b first (GN_PRECISION_FAST).
-static bool gni_vko_sums_apart(const gni_vk *vk, const gni_matmul *m) {
-    bool rounds = vk->g->options.matmul == GN_PRECISION_FAST && m->b.dtype == GN_F32;
-    return !vk->caps.addresses || rounds || m->m == 1 || m->n == 1 || gni_vko_is_outer(m);
+static bool gni_job_sums_apart(const gni_gpu *gpu, const gni_matmul *m) {
+    bool rounds = gpu->g->options.matmul == GN_PRECISION_FAST && m->b.dtype == GN_F32;
+    return !gpu->caps.addresses || rounds || m->m == 1 || m->n == 1 || gni_job_is_outer(m);
 }
 
 // ---- an operand that is made while it is read
 
 // As a sum of products, with the vector as one more input: reductions run any program on the way.
-static void gni_vko_given_reduction(const gni_matmul *m, gni_reduce *r) {
+static void gni_job_given_reduction(const gni_matmul *m, gni_reduce *r) {
     const gni_program *p = &m->load;
     const gni_operand *v = m->given == 1 ? &m->b : &m->a;
     const int64_t *v_batch = m->given == 1 ? m->b_batch : m->a_batch;
@@ -990,25 +989,24 @@ static void gni_vko_given_reduction(const gni_matmul *m, gni_reduce *r) {
 }
 
 // By a pass of its own. `tiled`: the sums come from the tiles that would have made the operand.
-static bool gni_vko_given_apart(gni_vk *vk, const gni_matmul *m, bool tiled) {
+static bool gni_job_given_apart(gni_gpu *gpu, const gni_matmul *m, bool tiled) {
     gni_buffer buffer;
     gni_map job;
     gni_matmul plain;
     memset(&buffer, 0, sizeof buffer);
-    const uint64_t bytes =
-        (uint64_t)gni_given_apart(m, &plain, &job, &buffer) * sizeof(float);
-    if (!gni_vk_alloc(vk, bytes, &buffer.device)) {
-        gni_fail_memory(vk->g, "gn_matmul", bytes);
+    const uint64_t bytes = (uint64_t)gni_given_apart(m, &plain, &job, &buffer) * sizeof(float);
+    if (!gni_gpu_alloc(gpu, bytes, &buffer.device)) {
+        gni_fail_memory(gpu->g, "gn_matmul", bytes);
         return false;
     }
     plain.as_given = tiled;
-    bool ok = gni_vko_map(vk, &job) && gni_vko_matmul(vk, &plain, m->n);
-    gni_vk_free(vk, &buffer.device);
+    bool ok = gni_job_map(gpu, &job) && gni_job_matmul(gpu, &plain, m->n);
+    gni_gpu_free(gpu, &buffer.device);
     return ok;
 }
 
 // The input that says how the operand is best read: one with all of its elements, neighbours if that can be.
-static const gni_operand *gni_vko_given_main(const gni_matmul *m) {
+static const gni_operand *gni_job_given_main(const gni_matmul *m) {
     const gni_operand *best = &m->load_in[0];
     int most = -1;
     for (int k = 0; k < m->load.n_in; k++) {
@@ -1024,43 +1022,43 @@ static const gni_operand *gni_vko_given_main(const gni_matmul *m) {
 
 // Whether the product takes less than one of an operand that is there and a pass before it: on an H200 that takes
 // 3 us and a microsecond for 3 MB that it reads or writes.
-static bool gni_vko_given_pays(const gni_vk *vk, const gni_matmul *m, int64_t batches) {
+static bool gni_job_given_pays(const gni_gpu *gpu, const gni_matmul *m, int64_t batches) {
     gni_matmul plain = *m;
     int64_t splits, apart;
     // A CPU compiles on the cores that it computes with.
-    if (vk->caps.kind == GNI_VK_CPU)
-        return (vk->g->options.vulkan_flags & GN_VULKAN_NO_ASYNC_PIPELINES) != 0;
+    if (gpu->caps.kind == GNI_GPU_CPU)
+        return (gpu->g->options.vulkan_flags & GN_VULKAN_NO_ASYNC_PIPELINES) != 0;
     // These may round operands first, or take them apart.
-    if (vk->g->options.matmul != GN_PRECISION_F32 && m->m >= 64 && m->n >= 64 && m->k >= 64)
+    if (gpu->g->options.matmul != GN_PRECISION_F32 && m->m >= 64 && m->n >= 64 && m->k >= 64)
         return false;
     plain.given = 0;
-    const gni_vko_tile *t = gni_vko_pick_tile(vk, m, batches, &splits);
-    const gni_vko_tile *u = gni_vko_pick_tile(vk, &plain, batches, &apart);
+    const gni_job_tile *t = gni_job_pick_tile(gpu, m, batches, &splits);
+    const gni_job_tile *u = gni_job_pick_tile(gpu, &plain, batches, &apart);
     double elements = (double)batches * (double)m->k * (double)(m->given == 1 ? m->m : m->n);
     // What caches do not hold is read from memory by each row or column of tiles.
     if ((m->given == 1 ? m->n > t->bn : m->m > t->bm) && elements > 8e6) return false;
-    return gni_vko_tile_time(vk, t, m, batches, splits) * 1.05 <
-           gni_vko_tile_time(vk, u, m, batches, apart) + 3.0 + elements * 8.0 / 3e6;
+    return gni_job_tile_time(gpu, t, m, batches, splits) * 1.05 <
+           gni_job_tile_time(gpu, u, m, batches, apart) + 3.0 + elements * 8.0 / 3e6;
 }
 
 // Whether kernels of tiles can make the operand at all.
-static bool gni_vko_given_has(const gni_vk *vk, const gni_matmul *m) {
-    if (!vk->caps.addresses || (vk->g->options.vulkan_flags & GN_VULKAN_NO_SPECIALIZATION))
+static bool gni_job_given_has(const gni_gpu *gpu, const gni_matmul *m) {
+    if (!gpu->caps.addresses || (gpu->g->options.vulkan_flags & GN_VULKAN_NO_SPECIALIZATION))
         return false;
-    return m->load.n_in > 0 && gni_vko_words_have(m, &m->load, m->load_in, 0) && !gni_vko_is_far(m);
+    return m->load.n_in > 0 && gni_job_words_have(m, &m->load, m->load_in, 0) && !gni_job_is_far(m);
 }
 
 // By a kernel of tiles that reads the operand once or a few times. False where none does; `ok` says how it went
 // otherwise.
-static bool gni_vko_given_tiled(gni_vk *vk, const gni_matmul *job, bool *ok) {
-    gni_vko_call c;
-    gni_vk_use use[4];
+static bool gni_job_given_tiled(gni_gpu *gpu, const gni_matmul *job, bool *ok) {
+    gni_job_call c;
+    gni_gpu_use use[4];
     uint32_t base[4] = {0, 0, 0, 0};
     gni_matmul m = *job;
     int64_t batches = 1, c_batch[GN_MAX_RANK], step = m.m * m.n, one = 1;
-    const gni_operand *o = gni_vko_given_main(job);
+    const gni_operand *o = gni_job_given_main(job);
     const bool first = m.given == 1;
-    if (!gni_vko_given_has(vk, job)) return false;
+    if (!gni_job_given_has(gpu, job)) return false;
     for (int i = m.batch_rank - 1; i >= 0; i--) {
         c_batch[i] = step;
         step *= m.batch_dim[i];
@@ -1073,49 +1071,50 @@ static bool gni_vko_given_tiled(gni_vk *vk, const gni_matmul *job, bool *ok) {
     memcpy(first ? m.a_batch : m.b_batch, o->stride, sizeof m.a_batch);
     const gni_operand *a = first ? o : &m.a, *b = first ? &m.b : o;
     bool fits =
-        batches <= (int64_t)vk->caps.max_groups[2] && m.m < INT32_MAX / 2 && m.n < INT32_MAX / 2 &&
-        gni_vko_ceil(m.m, 8) * gni_vko_ceil(m.n, 8) <= (int64_t)vk->caps.max_groups[0] &&
-        gni_vko_matrix_reach(vk, &m, a, m.m, m.a_rs, m.k, m.a_cs, m.a_batch, &use[0], &base[0]) &&
-        gni_vko_matrix_reach(vk, &m, b, m.k, m.b_rs, m.n, m.b_cs, m.b_batch, &use[1], &base[1]) &&
-        gni_vko_matrix_reach(vk, &m, &m.c, m.m, m.n, m.n, 1, c_batch, &use[2], &base[2]);
-    if (!fits || !gni_vko_given_pays(vk, &m, batches)) return false;
+        batches <= (int64_t)gpu->caps.max_groups[2] && m.m < INT32_MAX / 2 && m.n < INT32_MAX / 2 &&
+        gni_job_ceil(m.m, 8) * gni_job_ceil(m.n, 8) <= (int64_t)gpu->caps.max_groups[0] &&
+        gni_job_matrix_reach(gpu, &m, a, m.m, m.a_rs, m.k, m.a_cs, m.a_batch, &use[0], &base[0]) &&
+        gni_job_matrix_reach(gpu, &m, b, m.k, m.b_rs, m.n, m.b_cs, m.b_batch, &use[1], &base[1]) &&
+        gni_job_matrix_reach(gpu, &m, &m.c, m.m, m.n, m.n, 1, c_batch, &use[2], &base[2]);
+    if (!fits || !gni_job_given_pays(gpu, &m, batches)) return false;
     use[2].write = true;
     use[3] = use[1];
-    *ok = m.bias.buf == NULL || gni_vko_reach(vk, &m.bias, &m.n, &one, 1, &use[3], &base[3]);
+    *ok = m.bias.buf == NULL || gni_job_reach(gpu, &m.bias, &m.n, &one, 1, &use[3], &base[3]);
     if (!*ok) return true;
     memset(&c, 0, sizeof c);
-    c.vk = vk;
-    gni_vko_matrix_params(&c, &m, batches, use, base);
+    c.gpu = gpu;
+    gni_job_matrix_params(&c, &m, batches, use, base);
     c.use[6] = c.use[7] = use[1];
-    *ok = gni_vko_matmul_tiled(&c, &m, batches, m.n);
+    *ok = gni_job_matmul_tiled(&c, &m, batches, m.n);
     return true;
 }
 
 // The two round differently, so that which kernels are compiled already must not choose between them.
-static bool gni_vko_matmul_given(gni_vk *vk, const gni_matmul *m) {
+static bool gni_job_matmul_given(gni_gpu *gpu, const gni_matmul *m) {
     gni_reduce r;
     bool ok = true;
     const int64_t width = m->given == 1 ? m->n : m->m;
     if (width > 1) {
         int64_t batches = gni_product(m->batch_dim, m->batch_rank);
         // An outer product or one with a vector is better off with what is there.
-        if (m->k == 1 || m->m == 1 || m->n == 1) return gni_vko_given_apart(vk, m, false);
+        if (m->k == 1 || m->m == 1 || m->n == 1) return gni_job_given_apart(gpu, m, false);
         // One of two programs is a pass of its own, over the smaller array.
-        if (m->fused && 2 * width <= m->k && gni_vko_given_has(vk, m) &&
-            gni_vko_given_pays(vk, m, batches))
-            return gni_vko_matmul_apart(vk, m);
-        if (!m->fused && gni_vko_given_tiled(vk, m, &ok)) return ok;
-        return gni_vko_given_apart(vk, m, false);
+        if (m->fused && 2 * width <= m->k && gni_job_given_has(gpu, m) &&
+            gni_job_given_pays(gpu, m, batches))
+            return gni_job_matmul_apart(gpu, m);
+        if (!m->fused && gni_job_given_tiled(gpu, m, &ok)) return ok;
+        return gni_job_given_apart(gpu, m, false);
     }
-    gni_vko_given_reduction(m, &r);
-    return gni_vko_reduce_ok(vk, &r) ? gni_vko_reduce(vk, &r) : gni_vko_given_apart(vk, m, false);
+    gni_job_given_reduction(m, &r);
+    return gni_job_reduce_ok(gpu, &r) ? gni_job_reduce(gpu, &r)
+                                      : gni_job_given_apart(gpu, m, false);
 }
 
 // ---- the job
 
-static bool gni_vko_matmul(gni_vk *vk, const gni_matmul *m, int64_t row) {
-    gni_vko_call c;
-    gni_vk_use use[4];
+static bool gni_job_matmul(gni_gpu *gpu, const gni_matmul *m, int64_t row) {
+    gni_job_call c;
+    gni_gpu_use use[4];
     uint32_t base[4] = {0, 0, 0, 0};
     int64_t batches = 1, c_batch[GN_MAX_RANK], step = m->m * row, one = 1;
     for (int i = m->batch_rank - 1; i >= 0; i--) {
@@ -1124,34 +1123,36 @@ static bool gni_vko_matmul(gni_vk *vk, const gni_matmul *m, int64_t row) {
         batches *= m->batch_dim[i];
     }
     if (m->m == 0 || m->n == 0 || batches == 0) return true;
-    if (m->given != 0) return gni_vko_matmul_given(vk, m);
+    if (m->given != 0) return gni_job_matmul_given(gpu, m);
     bool done = true, tiled = m->as_given;
-    if (m->sums.buf != NULL && gni_vko_sums_apart(vk, m)) return gni_vko_matmul_sums(vk, m);
-    if (!tiled && gni_vko_is_outer(m)) return gni_vko_matmul_outer(vk, m, row);
-    if (!tiled && m->k > 0 && gni_vko_matmul_fast(vk, m, row, &done)) return done;
-    if (m->fused && !gni_vko_store_pays(vk, m)) return gni_vko_matmul_apart(vk, m);
-    bool real = m->c.dtype == GN_F32 || gni_vko_is_half(m->c.dtype);
+    if (m->sums.buf != NULL && gni_job_sums_apart(gpu, m)) return gni_job_matmul_sums(gpu, m);
+    if (!tiled && gni_job_is_outer(m)) return gni_job_matmul_outer(gpu, m, row);
+    if (!tiled && m->k > 0 && gni_job_matmul_fast(gpu, m, row, &done)) return done;
+    if (m->fused && !gni_job_store_pays(gpu, m)) return gni_job_matmul_apart(gpu, m);
+    bool real = m->c.dtype == GN_F32 || gni_job_is_half(m->c.dtype);
     bool flip = real && m->m == 1 && !tiled;
-    gni_matmul x = flip ? gni_vko_flipped(m) : *m;
+    gni_matmul x = flip ? gni_job_flipped(m) : *m;
     bool fits =
-        batches <= (x.n == 1 && real ? INT32_MAX - 1 : (int64_t)vk->caps.max_groups[2]) &&
+        batches <= (x.n == 1 && real ? INT32_MAX - 1 : (int64_t)gpu->caps.max_groups[2]) &&
         m->m < INT32_MAX / 2 && m->n < INT32_MAX / 2 &&
-        gni_vko_ceil(m->m, 32) * gni_vko_ceil(m->n, 32) <= (int64_t)vk->caps.max_groups[0] &&
-        gni_vko_matrix_reach(vk, m, &x.a, x.m, x.a_rs, x.k, x.a_cs, x.a_batch, &use[0], &base[0]) &&
-        gni_vko_matrix_reach(vk, m, &x.b, x.k, x.b_rs, x.n, x.b_cs, x.b_batch, &use[1], &base[1]) &&
-        gni_vko_matrix_reach(vk, m, &m->c, m->m, row, m->n, 1, c_batch, &use[2], &base[2]);
-    if (!fits && m->sums.buf != NULL) return gni_vko_matmul_sums(vk, m);
-    if (!fits) return m->fused ? gni_vko_matmul_apart(vk, m) : gni_vko_matmul_parts(vk, m, row);
+        gni_job_ceil(m->m, 32) * gni_job_ceil(m->n, 32) <= (int64_t)gpu->caps.max_groups[0] &&
+        gni_job_matrix_reach(gpu, m, &x.a, x.m, x.a_rs, x.k, x.a_cs, x.a_batch, &use[0],
+                             &base[0]) &&
+        gni_job_matrix_reach(gpu, m, &x.b, x.k, x.b_rs, x.n, x.b_cs, x.b_batch, &use[1],
+                             &base[1]) &&
+        gni_job_matrix_reach(gpu, m, &m->c, m->m, row, m->n, 1, c_batch, &use[2], &base[2]);
+    if (!fits && m->sums.buf != NULL) return gni_job_matmul_sums(gpu, m);
+    if (!fits) return m->fused ? gni_job_matmul_apart(gpu, m) : gni_job_matmul_parts(gpu, m, row);
     use[2].write = true;
     use[3] = use[1];
-    if (m->bias.buf != NULL && !gni_vko_reach(vk, &m->bias, &m->n, &one, 1, &use[3], &base[3]))
+    if (m->bias.buf != NULL && !gni_job_reach(gpu, &m->bias, &m->n, &one, 1, &use[3], &base[3]))
         return false;
     memset(&c, 0, sizeof c);
-    c.vk = vk;
-    gni_vko_matrix_params(&c, &x, batches, use, base);
-    if (real && x.n == 1 && !tiled) return gni_vko_matvec(&c, m, &x, batches, row, flip);
-    if (!tiled && gni_vko_matmul_split(&c, &x, batches, row, &done)) return done;
-    return gni_vko_matmul_tiled(&c, &x, batches, row);
+    c.gpu = gpu;
+    gni_job_matrix_params(&c, &x, batches, use, base);
+    if (real && x.n == 1 && !tiled) return gni_job_matvec(&c, m, &x, batches, row, flip);
+    if (!tiled && gni_job_matmul_split(&c, &x, batches, row, &done)) return done;
+    return gni_job_matmul_tiled(&c, &x, batches, row);
 }
 
-#endif // GNI_VULKAN
+#endif // GNI_GPU

@@ -1,4 +1,4 @@
-// >>vk_dispatch
+// >>vulkan_dispatch
 // Running a kernel: its parameters and buffers made known to it, into our own stream or into a
 // command buffer that a host records.
 //
@@ -14,7 +14,7 @@
 static void gni_vk_free_arena(gni_vk *vk, gni_vk_arena *a) {
     if (a->descriptors) vk->f.vkDestroyDescriptorPool(vk->device, a->descriptors, NULL);
     gni_vk_free(vk, &a->mem);
-    gni_free(vk->g, a);
+    gni_free(vk->gpu.g, a);
 }
 
 // `bytes` of host-visible memory, and a descriptor set if `set`, that live as long as the
@@ -24,15 +24,15 @@ static gni_vk_arena *gni_vk_arena_take(gni_vk *vk, uint64_t bytes, bool set, uin
     bytes = (bytes + 255u) & ~(uint64_t)255u;
     if (!a || a->token != vk->record.token || a->mem.size - a->fill < bytes ||
         (set && a->sets == GNI_VK_BATCH_COMMANDS)) {
-        a = (gni_vk_arena *)gni_calloc(vk->g, sizeof(gni_vk_arena));
+        a = (gni_vk_arena *)gni_calloc(vk->gpu.g, sizeof(gni_vk_arena));
         if (!a) return NULL;
         a->token = vk->record.token;
         bool ok = gni_vk_pool_alloc(vk, &vk->pools[GNI_VK_POOL_PARAMS],
                                     GNI_MAX(bytes, (uint64_t)1 << 16), &a->mem);
-        if (ok && !vk->caps.addresses)
+        if (ok && !vk->gpu.caps.addresses)
             ok = gni_vk_make_descriptor_pool(vk, &a->descriptors) == VK_SUCCESS;
         if (!ok) {
-            gni_fail(vk->g, GN_ERROR_OUT_OF_MEMORY,
+            gni_fail(vk->gpu.g, GN_ERROR_OUT_OF_MEMORY,
                      "no memory for the parameters of recorded commands");
             gni_vk_free_arena(vk, a);
             return NULL;
@@ -50,7 +50,7 @@ static gni_vk_arena *gni_vk_arena_take(gni_vk *vk, uint64_t bytes, bool set, uin
 // state. What was recorded before is submitted, so that the host's submission comes after it.
 static bool gni_vk_record_begin(gni_vk *vk, void *commands) {
     if (!commands || vk->record.commands) {
-        gni_fail(vk->g, GN_ERROR_ARGUMENT,
+        gni_fail(vk->gpu.g, GN_ERROR_ARGUMENT,
                  "recording: no command buffer, or one is being recorded already");
         return false;
     }
@@ -96,7 +96,7 @@ static void gni_vk_record_close(gni_vk *vk) {
     gni_vk_record_done(vk, vk->record.token);
 }
 
-static bool gni_vk_record_upload(gni_vk *vk, const gni_vk_mem *dst, uint64_t offset,
+static bool gni_vk_record_upload(gni_vk *vk, const gni_gpu_mem *dst, uint64_t offset,
                                  const void *src, uint64_t bytes) {
     uint64_t at = 0;
     gni_vk_arena *a = gni_vk_arena_take(vk, bytes, false, &at);
@@ -110,33 +110,34 @@ static bool gni_vk_record_upload(gni_vk *vk, const gni_vk_mem *dst, uint64_t off
 // Everything about a dispatch on its way into a command buffer.
 typedef struct gni_vk_call {
     VkCommandBuffer commands;
-    const gni_vk_mem *block; // memory of the parameter block
-    uint64_t at, bytes;      // where in it
+    const gni_gpu_mem *block; // memory of the parameter block
+    uint64_t at, bytes;       // where in it
     VkDescriptorPool sets;
-    const gni_vk_use *uses;
+    const gni_gpu_use *uses;
     int n_use;
 } gni_vk_call;
 
 static bool gni_vk_refuse(gni_vk *vk, const gni_vk_pipeline *p, const char *what) {
-    gni_fail(vk->g, GN_ERROR_ARGUMENT, "dispatch of %s: %s", p->name, what);
+    gni_fail(vk->gpu.g, GN_ERROR_ARGUMENT, "dispatch of %s: %s", p->name, what);
     return false;
 }
 
-static bool gni_vk_dispatch_fits(gni_vk *vk, const gni_vk_pipeline *p, const gni_vk_use *uses,
+static bool gni_vk_dispatch_fits(gni_vk *vk, const gni_vk_pipeline *p, const gni_gpu_use *uses,
                                  int n_use, uint32_t params_bytes, const uint32_t *groups) {
-    if (n_use < 0 || n_use > (int)vk->caps.max_buffers)
+    if (n_use < 0 || n_use > (int)vk->gpu.caps.max_buffers)
         return gni_vk_refuse(vk, p, "too many buffers for this device");
-    if (params_bytes > GNI_VK_MAX_PARAMS) return gni_vk_refuse(vk, p, "too many parameters");
+    if (params_bytes > GNI_GPU_MAX_PARAMS) return gni_vk_refuse(vk, p, "too many parameters");
     for (int i = 0; i < 3; i++)
-        if (groups[i] > vk->caps.max_groups[i]) return gni_vk_refuse(vk, p, "too many workgroups");
-    uint64_t align = vk->caps.addresses ? 15u : 255u;
+        if (groups[i] > vk->gpu.caps.max_groups[i])
+            return gni_vk_refuse(vk, p, "too many workgroups");
+    uint64_t align = vk->gpu.caps.addresses ? 15u : 255u;
     for (int i = 0; i < n_use; i++) {
-        const gni_vk_use *u = &uses[i];
+        const gni_gpu_use *u = &uses[i];
         if (!u->mem && !u->bytes) continue; // a place that the kernel does not use
         if (!u->mem || u->offset > u->mem->size || u->bytes > u->mem->size - u->offset)
             return gni_vk_refuse(vk, p, "a buffer argument reaches outside of its memory");
         if (u->offset & align) return gni_vk_refuse(vk, p, "a buffer argument is not aligned");
-        if (!vk->caps.addresses && u->bytes > vk->caps.max_storage_range)
+        if (!vk->gpu.caps.addresses && u->bytes > vk->gpu.caps.max_storage_range)
             return gni_vk_refuse(vk, p, "a buffer argument is larger than this device can bind");
     }
     return true;
@@ -147,7 +148,7 @@ static bool gni_vk_put_params(gni_vk *vk, gni_vk_call *d, const void *params,
                               uint32_t params_bytes) {
     d->bytes = (uint64_t)GNI_VK_ADDRESS_BYTES + ((params_bytes + 15u) & ~15u);
     if (vk->record.commands) {
-        gni_vk_arena *a = gni_vk_arena_take(vk, d->bytes, !vk->caps.addresses, &d->at);
+        gni_vk_arena *a = gni_vk_arena_take(vk, d->bytes, !vk->gpu.caps.addresses, &d->at);
         if (!a) return false;
         d->block = &a->mem;
         d->sets = a->descriptors;
@@ -157,7 +158,7 @@ static bool gni_vk_put_params(gni_vk *vk, gni_vk_call *d, const void *params,
         d->block = &vk->stream.params.mem;
     }
     char *out = (char *)d->block->mapped + d->at;
-    uint64_t addresses[GNI_VK_MAX_USES];
+    uint64_t addresses[GNI_GPU_MAX_USES];
     memset(addresses, 0, sizeof addresses);
     for (int i = 0; i < d->n_use; i++)
         if (d->uses[i].mem) addresses[i] = d->uses[i].mem->address + d->uses[i].offset;
@@ -166,7 +167,7 @@ static bool gni_vk_put_params(gni_vk *vk, gni_vk_call *d, const void *params,
     return true;
 }
 
-static void gni_vk_descriptor(VkDescriptorBufferInfo *out, const gni_vk_mem *m, uint64_t offset,
+static void gni_vk_descriptor(VkDescriptorBufferInfo *out, const gni_gpu_mem *m, uint64_t offset,
                               uint64_t bytes) {
     out->buffer = gni_vk_buffer_of(m->handle);
     out->offset = m->offset + offset;
@@ -186,8 +187,8 @@ static bool gni_vk_bind_buffers(gni_vk *vk, const gni_vk_call *d) {
     if (!gni_vk_check(vk, vk->f.vkAllocateDescriptorSets(vk->device, &info, &set),
                       "vkAllocateDescriptorSets"))
         return false;
-    uint32_t count = vk->caps.max_buffers + 1;
-    VkDescriptorBufferInfo buffers[GNI_VK_MAX_USES + 1];
+    uint32_t count = vk->gpu.caps.max_buffers + 1;
+    VkDescriptorBufferInfo buffers[GNI_GPU_MAX_USES + 1];
     gni_vk_descriptor(&buffers[0], d->block, d->at, d->bytes);
     // Places that the kernel leaves alone get something that this dispatch writes anyway: checkers take
     // them for used, and no other dispatch is to wait for them.
@@ -197,7 +198,7 @@ static bool gni_vk_bind_buffers(gni_vk *vk, const gni_vk_call *d) {
         if (d->uses[i].write && d->uses[i].bytes)
             gni_vk_descriptor(&unused, d->uses[i].mem, d->uses[i].offset, d->uses[i].bytes);
     for (uint32_t i = 1; i < count; i++) {
-        const gni_vk_use *u = (int)i <= d->n_use ? &d->uses[i - 1] : NULL;
+        const gni_gpu_use *u = (int)i <= d->n_use ? &d->uses[i - 1] : NULL;
         buffers[i] = unused;
         if (u && u->bytes) gni_vk_descriptor(&buffers[i], u->mem, u->offset, u->bytes);
     }
@@ -216,7 +217,7 @@ static bool gni_vk_bind_buffers(gni_vk *vk, const gni_vk_call *d) {
 
 // Runs a kernel over a grid of workgroups. `params` is copied. The caller's uses say all that it
 // reads and writes.
-static bool gni_vk_dispatch(gni_vk *vk, gni_vk_pipeline *p, const gni_vk_use *uses, int n_use,
+static bool gni_vk_dispatch(gni_vk *vk, gni_vk_pipeline *p, const gni_gpu_use *uses, int n_use,
                             const void *params, uint32_t params_bytes, uint32_t gx, uint32_t gy,
                             uint32_t gz) {
     uint32_t groups[3];
@@ -234,9 +235,9 @@ static bool gni_vk_dispatch(gni_vk *vk, gni_vk_pipeline *p, const gni_vk_use *us
     d.commands = gni_vk_target(vk);
     if (!d.commands) return false;
     if (!vk->record.commands) d.sets = vk->stream.open->descriptors;
-    if (!vk->caps.addresses && !gni_vk_bind_buffers(vk, &d)) return false;
+    if (!vk->gpu.caps.addresses && !gni_vk_bind_buffers(vk, &d)) return false;
 
-    gni_vk_range ranges[GNI_VK_MAX_USES];
+    gni_vk_range ranges[GNI_GPU_MAX_USES];
     int n = 0;
     for (int i = 0; i < n_use; i++)
         if (uses[i].bytes)
@@ -248,7 +249,7 @@ static bool gni_vk_dispatch(gni_vk *vk, gni_vk_pipeline *p, const gni_vk_use *us
     if (*bound != p->pipeline)
         vk->f.vkCmdBindPipeline(d.commands, VK_PIPELINE_BIND_POINT_COMPUTE, p->pipeline);
     *bound = p->pipeline;
-    if (vk->caps.addresses) {
+    if (vk->gpu.caps.addresses) {
         uint64_t push[2];
         push[0] = d.block->address + d.at;
         push[1] = 0;

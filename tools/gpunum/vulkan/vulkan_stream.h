@@ -1,4 +1,4 @@
-// >>vk_stream
+// >>vulkan_stream
 // The stream of commands: batches (a command buffer each, several in flight, counted by one
 // timeline semaphore), barriers where byte ranges meet, and the way of data to and from the device.
 // What a batch uses carries the batch's serial number, so that it is known when it is free.
@@ -7,7 +7,7 @@
 
 static bool gni_vk_check_lost(gni_vk *vk, VkResult r, const char *what) {
     if (gni_vk_check(vk, r, what)) return true;
-    vk->lost = true; // recorded work is gone, whatever the reason
+    vk->gpu.lost = true; // recorded work is gone, whatever the reason
     return false;
 }
 
@@ -27,10 +27,10 @@ static bool gni_vk_wait_serial(gni_vk *vk, uint64_t serial) {
     gni_vk_stream *s = &vk->stream;
     if (serial <= s->completed) return true;
     if (serial > s->submitted && !gni_vk_flush(vk)) return false;
-    if (vk->lost) return gni_vk_usable(vk);
+    if (vk->gpu.lost) return gni_vk_usable(vk);
     // A sleeping thread wakes late: look for a few microseconds first. A device made of CPU threads
     // needs the core that would be looking.
-    uint64_t start = vk->caps.kind == GNI_VK_CPU ? 0 : gni_now_ns();
+    uint64_t start = vk->gpu.caps.kind == GNI_GPU_CPU ? 0 : gni_now_ns();
     do {
         if (!gni_vk_poll(vk)) return false;
         if (serial <= s->completed) return true;
@@ -54,9 +54,9 @@ static bool gni_vk_wait(gni_vk *vk) {
 }
 
 // True if no recorded or running command uses the memory: the host may touch it.
-static bool gni_vk_idle(gni_vk *vk, const gni_vk_mem *m) {
+static bool gni_vk_idle(gni_vk *vk, const gni_gpu_mem *m) {
     if (!m->block) return false;
-    const gni_vk_chunk *c = &m->block->pool->chunks[m->cls];
+    const gni_vk_chunk *c = &gni_vk_block_of(m)->pool->chunks[m->cls];
     if (c->record > vk->record.done) return false;
     if (c->serial <= vk->stream.completed) return true;
     return c->serial <= vk->stream.submitted && gni_vk_poll(vk) &&
@@ -67,7 +67,7 @@ static bool gni_vk_idle(gni_vk *vk, const gni_vk_mem *m) {
 
 static uint64_t gni_vk_host_time(const gni_vk *vk, uint64_t ticks) {
     uint64_t mask = vk->timestamp_bits >= 64 ? UINT64_MAX : ((uint64_t)1 << vk->timestamp_bits) - 1;
-    double ns = (double)((ticks - vk->clock_ticks) & mask) * (double)vk->caps.timestamp_ns;
+    double ns = (double)((ticks - vk->clock_ticks) & mask) * (double)vk->gpu.caps.timestamp_ns;
     return vk->clock_ns + (uint64_t)ns;
 }
 
@@ -76,21 +76,21 @@ static void gni_vk_collect(gni_vk *vk, gni_vk_batch *b) {
     uint64_t ticks[2 * GNI_VK_BATCH_COMMANDS];
     int n = b->timed;
     b->timed = 0;
-    if (n == 0 || vk->lost) return;
+    if (n == 0 || vk->gpu.lost) return;
     VkResult r = vk->f.vkGetQueryPoolResults(vk->device, b->queries, 0, (uint32_t)(2 * n),
                                              sizeof ticks, ticks, 8, VK_QUERY_RESULT_64_BIT);
     if (r != VK_SUCCESS) return;
     if (vk->event_count + n > vk->event_capacity) {
         int capacity = GNI_MAX(2 * vk->event_capacity, vk->event_count + n);
-        size_t item = sizeof(gni_vk_event);
-        gni_vk_event *grown = (gni_vk_event *)gni_realloc(
-            vk->g, vk->events, (size_t)vk->event_capacity * item, (size_t)capacity * item);
+        size_t item = sizeof(gni_gpu_event);
+        gni_gpu_event *grown = (gni_gpu_event *)gni_realloc(
+            vk->gpu.g, vk->events, (size_t)vk->event_capacity * item, (size_t)capacity * item);
         if (!grown) return;
         vk->events = grown;
         vk->event_capacity = capacity;
     }
     for (int i = 0; i < n; i++) {
-        gni_vk_event *e = &vk->events[vk->event_count++];
+        gni_gpu_event *e = &vk->events[vk->event_count++];
         e->name = b->names[i];
         e->begin = gni_vk_host_time(vk, ticks[2 * i]);
         e->end = gni_vk_host_time(vk, ticks[2 * i + 1]);
@@ -128,7 +128,7 @@ static void gni_vk_free_batch(gni_vk *vk, gni_vk_batch *b) {
 static VkResult gni_vk_make_descriptor_pool(gni_vk *vk, VkDescriptorPool *out) {
     VkDescriptorPoolSize size;
     size.type = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
-    size.descriptorCount = GNI_VK_BATCH_COMMANDS * (vk->caps.max_buffers + 1u);
+    size.descriptorCount = GNI_VK_BATCH_COMMANDS * (vk->gpu.caps.max_buffers + 1u);
     VkDescriptorPoolCreateInfo info;
     memset(&info, 0, sizeof info);
     info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO;
@@ -163,7 +163,7 @@ static VkResult gni_vk_make_batch(gni_vk *vk, gni_vk_batch *b) {
         info.commandBufferCount = 1;
         r = vk->f.vkAllocateCommandBuffers(vk->device, &info, &b->commands);
     }
-    if (r == VK_SUCCESS && !vk->caps.addresses)
+    if (r == VK_SUCCESS && !vk->gpu.caps.addresses)
         r = gni_vk_make_descriptor_pool(vk, &b->descriptors);
     if (r != VK_SUCCESS) gni_vk_free_batch(vk, b);
     return r;
@@ -220,9 +220,9 @@ static bool gni_vk_flush(gni_vk *vk) {
     gni_vk_stream *s = &vk->stream;
     gni_vk_batch *b = s->open;
     s->open = NULL;
-    if (!b || vk->lost) return gni_vk_usable(vk);
+    if (!b || vk->gpu.lost) return gni_vk_usable(vk);
     // The end of a batch makes nothing visible to the host by itself.
-    if (s->to_host || vk->caps.mapped)
+    if (s->to_host || vk->gpu.caps.mapped)
         gni_vk_barrier(vk, b->commands, GNI_VK_STAGES, GNI_VK_WRITES, VK_PIPELINE_STAGE_HOST_BIT,
                        VK_ACCESS_HOST_READ_BIT);
     s->to_host = false;
@@ -304,7 +304,7 @@ static void gni_vk_order(gni_vk *vk, VkCommandBuffer c, const gni_vk_range *uses
         s->dispatches = true;
 }
 
-static gni_vk_range gni_vk_range_of(const gni_vk_mem *m, uint64_t offset, uint64_t bytes,
+static gni_vk_range gni_vk_range_of(const gni_gpu_mem *m, uint64_t offset, uint64_t bytes,
                                     bool write) {
     gni_vk_range r;
     r.key = m->handle;
@@ -314,10 +314,10 @@ static gni_vk_range gni_vk_range_of(const gni_vk_mem *m, uint64_t offset, uint64
     return r;
 }
 
-static bool gni_vk_inside(gni_vk *vk, const gni_vk_mem *m, uint64_t offset, uint64_t bytes,
+static bool gni_vk_inside(gni_vk *vk, const gni_gpu_mem *m, uint64_t offset, uint64_t bytes,
                           const char *what) {
     if (offset <= m->size && bytes <= m->size - offset) return true;
-    gni_fail(vk->g, GN_ERROR_ARGUMENT, "%s: bytes outside of a buffer", what);
+    gni_fail(vk->gpu.g, GN_ERROR_ARGUMENT, "%s: bytes outside of a buffer", what);
     return false;
 }
 
@@ -328,8 +328,8 @@ static VkCommandBuffer gni_vk_target(gni_vk *vk) {
     return b ? b->commands : NULL;
 }
 
-static bool gni_vk_copy_named(gni_vk *vk, const gni_vk_mem *dst, uint64_t doff,
-                              const gni_vk_mem *src, uint64_t soff, uint64_t bytes,
+static bool gni_vk_copy_named(gni_vk *vk, const gni_gpu_mem *dst, uint64_t doff,
+                              const gni_gpu_mem *src, uint64_t soff, uint64_t bytes,
                               const char *name) {
     VkCommandBuffer c = gni_vk_target(vk);
     if (!c) return false;
@@ -351,8 +351,8 @@ static bool gni_vk_copy_named(gni_vk *vk, const gni_vk_mem *dst, uint64_t doff,
 }
 
 // Device to device. The two ranges do not overlap.
-GNI_MAYBE_UNUSED static bool gni_vk_copy(gni_vk *vk, const gni_vk_mem *dst, uint64_t doff,
-                                         const gni_vk_mem *src, uint64_t soff, uint64_t bytes) {
+GNI_MAYBE_UNUSED static bool gni_vk_copy(gni_vk *vk, const gni_gpu_mem *dst, uint64_t doff,
+                                         const gni_gpu_mem *src, uint64_t soff, uint64_t bytes) {
     if (bytes == 0) return true;
     if (!gni_vk_inside(vk, dst, doff, bytes, "copy") ||
         !gni_vk_inside(vk, src, soff, bytes, "copy"))
@@ -361,7 +361,7 @@ GNI_MAYBE_UNUSED static bool gni_vk_copy(gni_vk *vk, const gni_vk_mem *dst, uint
 }
 
 // Repeats a 32-bit word. `offset` is a multiple of 4; `bytes` is rounded up to one.
-GNI_MAYBE_UNUSED static bool gni_vk_fill(gni_vk *vk, const gni_vk_mem *dst, uint64_t offset,
+GNI_MAYBE_UNUSED static bool gni_vk_fill(gni_vk *vk, const gni_gpu_mem *dst, uint64_t offset,
                                          uint64_t bytes, uint32_t word) {
     if (bytes == 0) return true;
     bytes = (bytes + 3u) & ~(uint64_t)3u;
@@ -423,10 +423,11 @@ static uint64_t gni_vk_ring_take(gni_vk *vk, gni_vk_ring *r, uint64_t bytes) {
 static bool gni_vk_ring_size(gni_vk *vk, gni_vk_ring *r, int pool, uint64_t bytes) {
     if (r->size >= bytes) return true;
     if (r->size && !gni_vk_wait(vk)) return false;
-    gni_vk_mem mem;
+    gni_gpu_mem mem;
     if (!gni_vk_pool_alloc(vk, &vk->pools[pool], bytes, &mem)) {
         if (r->size) return true; // the small one still does
-        gni_fail(vk->g, GN_ERROR_OUT_OF_MEMORY, "no staging memory of %d KiB", (int)(bytes >> 10));
+        gni_fail(vk->gpu.g, GN_ERROR_OUT_OF_MEMORY, "no staging memory of %d KiB",
+                 (int)(bytes >> 10));
         return false;
     }
     if (r->size) gni_vk_free(vk, &r->mem);
@@ -461,15 +462,15 @@ static void gni_vk_host_memcpy(gni_vk *vk, void *to, const void *from, uint64_t 
     c.from = (const char *)from;
     c.bytes = bytes;
     int64_t blocks = (int64_t)((bytes + GNI_VK_COPY_BLOCK - 1) / GNI_VK_COPY_BLOCK);
-    gni_parallel(vk->g->pool, blocks, 2, gni_vk_host_copy_task, &c);
+    gni_parallel(vk->gpu.g->pool, blocks, 2, gni_vk_host_copy_task, &c);
 }
 
 static uint64_t gni_vk_staging_bytes(const gni_vk *vk) {
-    return vk->caps.mapped ? (uint64_t)4 << 20 : (uint64_t)32 << 20;
+    return vk->gpu.caps.mapped ? (uint64_t)4 << 20 : (uint64_t)32 << 20;
 }
 
 // `src` may be reused on return.
-static bool gni_vk_upload(gni_vk *vk, const gni_vk_mem *dst, uint64_t offset, const void *src,
+static bool gni_vk_upload(gni_vk *vk, const gni_gpu_mem *dst, uint64_t offset, const void *src,
                           uint64_t bytes) {
     if (bytes == 0) return true;
     if (!gni_vk_usable(vk) || !gni_vk_inside(vk, dst, offset, bytes, "upload")) return false;
@@ -499,17 +500,18 @@ static bool gni_vk_upload(gni_vk *vk, const gni_vk_mem *dst, uint64_t offset, co
 }
 
 // Starts copying to the host. The source may change or be freed afterwards.
-static bool gni_vk_download_begin(gni_vk *vk, const gni_vk_mem *src, uint64_t offset,
-                                  uint64_t bytes, gni_vk_ticket *t) {
+static bool gni_vk_download_begin(gni_vk *vk, const gni_gpu_mem *src, uint64_t offset,
+                                  uint64_t bytes, gni_gpu_ticket *t) {
     memset(t, 0, sizeof *t);
     if (!gni_vk_usable(vk) || !gni_vk_inside(vk, src, offset, bytes, "download")) return false;
     if (vk->record.commands) {
-        gni_fail(vk->g, GN_ERROR_ARGUMENT,
+        gni_fail(vk->gpu.g, GN_ERROR_ARGUMENT,
                  "a value cannot be read while a host's command buffer is recorded");
         return false;
     }
     if (!gni_vk_pool_alloc(vk, &vk->pools[GNI_VK_POOL_READBACK], bytes, &t->mem)) {
-        gni_fail(vk->g, GN_ERROR_OUT_OF_MEMORY, "no staging memory of %.0f bytes", (double)bytes);
+        gni_fail(vk->gpu.g, GN_ERROR_OUT_OF_MEMORY, "no staging memory of %.0f bytes",
+                 (double)bytes);
         return false;
     }
     vk->stream.to_host = true;
@@ -525,31 +527,29 @@ static bool gni_vk_download_begin(gni_vk *vk, const gni_vk_mem *src, uint64_t of
 }
 
 // True once the data is there. With `wait` false means failure.
-static bool gni_vk_ticket_ready(gni_vk *vk, gni_vk_ticket *t, bool wait) {
+static bool gni_vk_ticket_ready(gni_vk *vk, gni_gpu_ticket *t, bool wait) {
     if (!t->data) return false;
     if (t->bytes == 0 || t->serial <= vk->stream.completed) return true;
     if (wait) return gni_vk_wait_serial(vk, t->serial);
     if (t->serial > vk->stream.submitted && !gni_vk_flush(vk)) return false;
-    return !vk->lost && gni_vk_poll(vk) && t->serial <= vk->stream.completed;
+    return !vk->gpu.lost && gni_vk_poll(vk) && t->serial <= vk->stream.completed;
 }
 
-static const void *gni_vk_ticket_data(const gni_vk_ticket *t) { return t->data; }
-
-static void gni_vk_ticket_release(gni_vk *vk, gni_vk_ticket *t) {
+static void gni_vk_ticket_release(gni_vk *vk, gni_gpu_ticket *t) {
     if (t->data) gni_vk_free(vk, &t->mem);
     memset(t, 0, sizeof *t);
 }
 
 // Pieces through two tickets: the host copies one out while the device copies the next.
-static bool gni_vk_download_staged(gni_vk *vk, const gni_vk_mem *src, uint64_t offset, char *dst,
+static bool gni_vk_download_staged(gni_vk *vk, const gni_gpu_mem *src, uint64_t offset, char *dst,
                                    uint64_t bytes) {
-    gni_vk_ticket t[2];
+    gni_gpu_ticket t[2];
     memset(t, 0, sizeof t);
     uint64_t piece = GNI_MIN(bytes, (uint64_t)8 << 20), asked = 0, done = 0;
     bool ok = true;
     for (int i = 0; ok && done < bytes; i ^= 1) {
         while (ok && asked < bytes && asked < done + 2 * piece) {
-            gni_vk_ticket *next = &t[(asked / piece) & 1];
+            gni_gpu_ticket *next = &t[(asked / piece) & 1];
             uint64_t n = GNI_MIN(piece, bytes - asked);
             ok = gni_vk_download_begin(vk, src, offset + asked, n, next) && gni_vk_flush(vk);
             asked += n;
@@ -566,13 +566,13 @@ static bool gni_vk_download_staged(gni_vk *vk, const gni_vk_mem *src, uint64_t o
 }
 
 // Blocks until `dst` is filled.
-static bool gni_vk_download(gni_vk *vk, const gni_vk_mem *src, uint64_t offset, void *dst,
+static bool gni_vk_download(gni_vk *vk, const gni_gpu_mem *src, uint64_t offset, void *dst,
                             uint64_t bytes) {
     if (bytes == 0) return true;
     if (!gni_vk_usable(vk) || !gni_vk_inside(vk, src, offset, bytes, "download")) return false;
     if (!src->mapped || vk->record.commands)
         return gni_vk_download_staged(vk, src, offset, (char *)dst, bytes);
-    const gni_vk_chunk *c = &src->block->pool->chunks[src->cls];
+    const gni_vk_chunk *c = &gni_vk_block_of(src)->pool->chunks[src->cls];
     if (!gni_vk_wait_serial(vk, c->serial)) return false;
     gni_vk_host_memcpy(vk, dst, (const char *)src->mapped + offset, bytes);
     return true;
@@ -625,7 +625,7 @@ static bool gni_vk_calibrate(gni_vk *vk) {
 
 // Switches the taking of times on or off. False: the device has no timestamps.
 static bool gni_vk_profile(gni_vk *vk, bool on) {
-    if (vk->caps.timestamp_ns <= 0.0f || vk->lost) return false;
+    if (vk->gpu.caps.timestamp_ns <= 0.0f || vk->gpu.lost) return false;
     if (!gni_vk_wait(vk)) return false;
     bool was = vk->profiling;
     vk->profiling = on;
@@ -634,8 +634,8 @@ static bool gni_vk_profile(gni_vk *vk, bool on) {
 }
 
 // Waits, then hands out up to `capacity` of the events so far, oldest first. Returns how many.
-static int gni_vk_profile_fetch(gni_vk *vk, gni_vk_event *out, int capacity) {
-    if (!vk->lost && gni_vk_wait(vk))
+static int gni_vk_profile_fetch(gni_vk *vk, gni_gpu_event *out, int capacity) {
+    if (!vk->gpu.lost && gni_vk_wait(vk))
         for (uint64_t i = 0; i < GNI_VK_BATCHES; i++)
             gni_vk_collect(vk, &vk->stream.batches[(vk->stream.next + i) % GNI_VK_BATCHES]);
     int n = GNI_MIN(capacity, vk->event_count);

@@ -1,4 +1,4 @@
-// >>vk_spirv
+// >>vulkan_spirv
 // Cuts a SPIR-V module down to what one set of specialisation constants leaves of it, because drivers take
 // their time from the size of what they are given: constants are put in, integer arithmetic on them is
 // done, branches that they decide are taken, and what nothing reaches or uses any more is left out.

@@ -1,15 +1,15 @@
-// >>vk_reflect
-// Reflections that make large matrices tridiagonal or bidiagonal on the Vulkan device: reflect.comp, reflect_load.comp.
+// >>gpu_reflect
+// Reflections that make large matrices tridiagonal or bidiagonal on the GPU: reflect.comp, reflect_load.comp.
 //
 // Words of GNI_FACTOR_SIZE and GNI_FACTOR_LOAD are the parameters of reflect_load.comp; of GNI_FACTOR_REFLECT m, n,
-// whether it is symmetric, and the places of gni_vko_reflect_plan.
+// whether it is symmetric, and the places of gni_job_reflect_plan.
 
-#if GNI_VULKAN
+#if GNI_GPU
 
-enum { GNI_VKO_REFLECT_ROWS = 64, GNI_VKO_REFLECT_SUBGROUPS = 32 }; // of a workgroup, at most
+enum { GNI_JOB_REFLECT_ROWS = 64, GNI_JOB_REFLECT_SUBGROUPS = 32 }; // of a workgroup, at most
 
-static bool gni_vko_reflect_ok(const gni_vk *vk, const gni_factor *f) {
-    const gni_vk_caps *c = &vk->caps;
+static bool gni_job_reflect_ok(const gni_gpu *gpu, const gni_factor *f) {
+    const gni_gpu_caps *c = &gpu->caps;
     const gni_operand *o[3];
     if (!(f->a.dtype == GN_F64 ? c->float64 : f->a.dtype == GN_F32)) return false;
     if (!c->subgroup_arithmetic || c->max_invocations < 256 || c->shared_bytes < 32768u)
@@ -17,26 +17,26 @@ static bool gni_vko_reflect_ok(const gni_vk *vk, const gni_factor *f) {
     // The matrix and its transpose, or the vectors of both sides; of an order below 2^20.
     const uint64_t order = (uint64_t)f->order + 256u;
     const uint64_t most = 2u * order * order * (uint64_t)gn_dtype_size(f->a.dtype);
-    if (order >= (uint64_t)1 << 20 || most >= (uint64_t)GNI_VK_REACH) return false;
+    if (order >= (uint64_t)1 << 20 || most >= (uint64_t)GNI_GPU_REACH) return false;
     if (!c->addresses && most > c->max_storage_range) return false;
     o[0] = &f->a;
     o[1] = &f->b;
     o[2] = &f->c;
     for (int i = 0; i < 3; i++) {
         if (o[i]->buf == NULL) continue;
-        if (o[i]->buf->bytes >= (uint64_t)GNI_VK_REACH) return false;
+        if (o[i]->buf->bytes >= (uint64_t)GNI_GPU_REACH) return false;
         if (!c->addresses && o[i]->buf->bytes > c->max_storage_range) return false;
     }
     return true;
 }
 
-static void gni_vko_reflect_call(gni_vko_call *c, gni_vk *vk, const gni_factor *f) {
+static void gni_job_reflect_call(gni_job_call *c, gni_gpu *gpu, const gni_factor *f) {
     const gni_operand *o[3];
     o[0] = &f->a;
     o[1] = &f->b;
     o[2] = &f->c;
     memset(c, 0, sizeof *c);
-    c->vk = vk;
+    c->gpu = gpu;
     for (int i = 0; i < 3 && o[i]->buf != NULL; i++) {
         c->use[i].mem = &o[i]->buf->device;
         c->use[i].bytes = o[i]->buf->bytes;
@@ -44,22 +44,22 @@ static void gni_vko_reflect_call(gni_vko_call *c, gni_vk *vk, const gni_factor *
     }
 }
 
-static bool gni_vko_reflect_size(gni_vk *vk, const gni_factor *f) {
-    gni_vko_call c;
-    gni_vko_reflect_call(&c, vk, f);
+static bool gni_job_reflect_size(gni_gpu *gpu, const gni_factor *f) {
+    gni_job_call c;
+    gni_job_reflect_call(&c, gpu, f);
     c.use[1].write = true;
     c.n_param = 6;
     for (int i = 0; i < 6; i++) c.param[i] = (uint32_t)f->word[i];
     c.generic.module = f->a.dtype == GN_F64 ? GNI_MODULE_reflect_size64 : GNI_MODULE_reflect_size;
     const int64_t groups = f->word[3];
-    return gni_vko_dispatch(&c, gni_vk_pipeline_get(vk, &c.generic, GNI_VK_WAIT), groups,
-                            gni_vko_ceil(groups, (int64_t)vk->caps.max_groups[0]), 1);
+    return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT), groups,
+                            gni_job_ceil(groups, (int64_t)gpu->caps.max_groups[0]), 1);
 }
 
-static bool gni_vko_reflect_load(gni_vk *vk, const gni_factor *f) {
-    gni_vko_call c;
-    gni_vk_use to;
-    gni_vko_reflect_call(&c, vk, f);
+static bool gni_job_reflect_load(gni_gpu *gpu, const gni_factor *f) {
+    gni_job_call c;
+    gni_gpu_use to;
+    gni_job_reflect_call(&c, gpu, f);
     to = c.use[1]; // the kernel has the state in front
     c.use[1] = c.use[2];
     c.use[2] = to;
@@ -68,38 +68,39 @@ static bool gni_vko_reflect_load(gni_vk *vk, const gni_factor *f) {
     for (int i = 0; i < 10; i++) c.param[i] = (uint32_t)f->word[i];
     c.generic.module = f->a.dtype == GN_F64 ? GNI_MODULE_reflect_load64 : GNI_MODULE_reflect_load;
     const int64_t groups = f->word[3] + (f->word[9] != 0 ? f->word[4] : 0);
-    return gni_vko_dispatch(&c, gni_vk_pipeline_get(vk, &c.generic, GNI_VK_WAIT), groups,
-                            gni_vko_ceil(groups, (int64_t)vk->caps.max_groups[0]), 1);
+    return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT), groups,
+                            gni_job_ceil(groups, (int64_t)gpu->caps.max_groups[0]), 1);
 }
 
 // Kernels for short rows, whose invocations are few and sooner together, and for long ones.
-typedef struct gni_vko_reflect_kernels {
-    gni_vk_pipeline *few, *many;
+typedef struct gni_job_reflect_kernels {
+    gni_gpu_pipeline *few, *many;
     int64_t bytes; // of a number
-} gni_vko_reflect_kernels;
+} gni_job_reflect_kernels;
 
 // A dispatch of reflect.comp, for the rows that are multiplied. Of very long ones two workgroups to a multiprocessor
 // read more at a time.
-static bool gni_vko_reflect_step(gni_vko_call *c, const gni_vko_reflect_kernels *k, int64_t begin,
+static bool gni_job_reflect_step(gni_job_call *c, const gni_job_reflect_kernels *k, int64_t begin,
                                  int64_t end) {
-    const int64_t rows = GNI_MAX(end - begin, 0), most = GNI_VKO_REFLECT_ROWS;
+    const int64_t rows = GNI_MAX(end - begin, 0), most = GNI_JOB_REFLECT_ROWS;
     const int64_t line = ((int64_t)c->param[6] - (int64_t)c->param[2]) * k->bytes;
-    const int64_t groups = GNI_MAX((int64_t)c->vk->caps.multiprocessors, 1) * (line > 8192 ? 2 : 1);
-    gni_vk_pipeline *p = line > 4096 ? k->many : k->few;
-    const int64_t share = GNI_MAX(GNI_MIN(gni_vko_ceil(rows, groups), most), 2);
+    const int64_t groups =
+        GNI_MAX((int64_t)c->gpu->caps.multiprocessors, 1) * (line > 8192 ? 2 : 1);
+    gni_gpu_pipeline *p = line > 4096 ? k->many : k->few;
+    const int64_t share = GNI_MAX(GNI_MIN(gni_job_ceil(rows, groups), most), 2);
     c->param[4] = (uint32_t)begin;
     c->param[5] = (uint32_t)end;
     c->param[14] = (uint32_t)share;
-    return gni_vko_dispatch(c, p, GNI_MAX(gni_vko_ceil(rows, share), 1), 1, 1);
+    return gni_job_dispatch(c, p, GNI_MAX(gni_job_ceil(rows, share), 1), 1, 1);
 }
 
 // Where things are: the matrix and its transpose, numbers, vectors, their products with the matrix, zeros.
-typedef struct gni_vko_reflect_plan {
+typedef struct gni_job_reflect_plan {
     int64_t m, n, matrix, ld, turned, ld_turned, numbers, left, right, raw, raw_ld, zero;
-} gni_vko_reflect_plan;
+} gni_job_reflect_plan;
 
-static bool gni_vko_reflect_symmetric(gni_vko_call *c, const gni_vko_reflect_kernels *k,
-                                      const gni_vko_reflect_plan *l) {
+static bool gni_job_reflect_symmetric(gni_job_call *c, const gni_job_reflect_kernels *k,
+                                      const gni_job_reflect_plan *l) {
     uint32_t *w = c->param;
     w[0] = (uint32_t)l->matrix;
     w[1] = (uint32_t)l->ld;
@@ -112,14 +113,14 @@ static bool gni_vko_reflect_symmetric(gni_vko_call *c, const gni_vko_reflect_ker
         w[11] = (uint32_t)(l->left + j * l->ld);
         w[12] = (uint32_t)(l->raw + j % 2 * l->raw_ld);
         w[13] = (uint32_t)(l->numbers + 2 * j);
-        if (!gni_vko_reflect_step(c, k, j + 1, l->n)) return false;
+        if (!gni_job_reflect_step(c, k, j + 1, l->n)) return false;
     }
     return true;
 }
 
 // Columns by rows of the transpose, then rows. Products of two turns are there: y, y, x, x.
-static bool gni_vko_reflect_both(gni_vko_call *c, const gni_vko_reflect_kernels *k,
-                                 const gni_vko_reflect_plan *l) {
+static bool gni_job_reflect_both(gni_job_call *c, const gni_job_reflect_kernels *k,
+                                 const gni_job_reflect_plan *l) {
     uint32_t *w = c->param;
     for (int64_t j = 0; j < l->n; j++) {
         const int64_t last = (j + 1) % 2, next = j % 2;
@@ -140,7 +141,7 @@ static bool gni_vko_reflect_both(gni_vko_call *c, const gni_vko_reflect_kernels 
         w[11] = next_left;
         w[12] = next_y;
         w[13] = (uint32_t)(l->numbers + 4 * j);
-        if (!gni_vko_reflect_step(c, k, j + 1, l->n)) return false;
+        if (!gni_job_reflect_step(c, k, j + 1, l->n)) return false;
         if (j + 1 == l->n) break;
         w[0] = (uint32_t)l->matrix;
         w[1] = (uint32_t)l->ld;
@@ -153,14 +154,14 @@ static bool gni_vko_reflect_both(gni_vko_call *c, const gni_vko_reflect_kernels 
         w[11] = (uint32_t)(l->right + j * l->ld);
         w[12] = (uint32_t)(l->raw + (2 + next) * l->raw_ld);
         w[13] += 2;
-        if (!gni_vko_reflect_step(c, k, j + 1, l->m)) return false;
+        if (!gni_job_reflect_step(c, k, j + 1, l->m)) return false;
     }
     return true;
 }
 
-static bool gni_vko_reflect(gni_vk *vk, const gni_factor *f) {
-    gni_vko_call c;
-    gni_vko_reflect_plan l;
+static bool gni_job_reflect(gni_gpu *gpu, const gni_factor *f) {
+    gni_job_call c;
+    gni_job_reflect_plan l;
     const int64_t *w = f->word;
     l.m = w[0];
     l.n = w[1];
@@ -174,22 +175,22 @@ static bool gni_vko_reflect(gni_vk *vk, const gni_factor *f) {
     l.raw = w[10];
     l.raw_ld = w[11];
     l.zero = w[12];
-    gni_vko_reflect_call(&c, vk, f);
+    gni_job_reflect_call(&c, gpu, f);
     c.use[0].write = c.use[1].write = true;
     c.n_param = 15;
     c.generic.module = f->a.dtype == GN_F64 ? GNI_MODULE_reflect64 : GNI_MODULE_reflect;
     c.generic.n_spec = 2;
-    const uint32_t most = GNI_MIN(GNI_VKO_REFLECT_SUBGROUPS * GNI_MAX(vk->caps.subgroup_min, 1u),
-                                  GNI_MIN(vk->caps.max_invocations, vk->caps.max_size[0]));
-    gni_vko_reflect_kernels k;
+    const uint32_t most = GNI_MIN(GNI_JOB_REFLECT_SUBGROUPS * GNI_MAX(gpu->caps.subgroup_min, 1u),
+                                  GNI_MIN(gpu->caps.max_invocations, gpu->caps.max_size[0]));
+    gni_job_reflect_kernels k;
     c.generic.spec[0] = GNI_MIN(256u, most);
     c.generic.spec[1] = w[2] != 0;
     k.bytes = (int64_t)gn_dtype_size(f->a.dtype);
-    k.few = k.many = gni_vk_pipeline_get(vk, &c.generic, GNI_VK_WAIT);
+    k.few = k.many = gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT);
     c.generic.spec[0] = GNI_MIN(512u, most);
-    if (l.m * k.bytes > 4096) k.many = gni_vk_pipeline_get(vk, &c.generic, GNI_VK_WAIT);
+    if (l.m * k.bytes > 4096) k.many = gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT);
     if (k.few == NULL || k.many == NULL) return false;
-    return w[2] != 0 ? gni_vko_reflect_symmetric(&c, &k, &l) : gni_vko_reflect_both(&c, &k, &l);
+    return w[2] != 0 ? gni_job_reflect_symmetric(&c, &k, &l) : gni_job_reflect_both(&c, &k, &l);
 }
 
-#endif // GNI_VULKAN
+#endif // GNI_GPU

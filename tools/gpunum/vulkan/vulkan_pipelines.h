@@ -1,4 +1,4 @@
-// >>vk_pipelines
+// >>vulkan_pipelines
 // Compute pipelines out of shaders.h: found by module and specialisation constants, compiled when
 // first asked for, here or on threads of their own, and kept in a VkPipelineCache on disk. Only
 // this room has a thread in it; what the two sides share is guarded by gni_vk_compiler.mutex.
@@ -11,7 +11,7 @@
 
 // ---- compiling
 
-static bool gni_vk_needs_code(const gni_vk_kernel *k, uint32_t code) {
+static bool gni_vk_needs_code(const gni_gpu_kernel *k, uint32_t code) {
     for (uint32_t i = k->first_code; i < k->n_spec; i++)
         if ((k->spec[i] & 2047u) == code) return true;
     return false;
@@ -26,17 +26,17 @@ enum { GNI_VK_MODES = 4, GNI_VK_MODE_WORDS = GNI_VK_MODES * 6 };
 static int gni_vk_float_modes(const gni_vk *vk, gni_vk_float_mode *out) {
     int n = 0;
     for (uint32_t bits = 16; bits <= 32; bits += 16) {
-        if (!(bits == 16 ? vk->caps.keep_half_denorms : vk->caps.keep_denorms)) continue;
+        if (!(bits == 16 ? vk->gpu.caps.keep_half_denorms : vk->gpu.caps.keep_denorms)) continue;
         out[n].capability = 4464; // DenormPreserve
         out[n].mode = 4459;
         out[n++].bits = bits;
     }
-    if (vk->caps.round_half) {
+    if (vk->gpu.caps.round_half) {
         out[n].capability = 4467; // RoundingModeRTE
         out[n].mode = 4462;
         out[n++].bits = 16;
     }
-    if (vk->caps.keep_nan) {
+    if (vk->gpu.caps.keep_nan) {
         out[n].capability = 4466; // SignedZeroInfNanPreserve
         out[n].mode = 4461;
         out[n++].bits = 32;
@@ -45,7 +45,7 @@ static int gni_vk_float_modes(const gni_vk *vk, gni_vk_float_mode *out) {
 }
 
 // Copies OpSwitch without the cases that the kernel does not need. Returns the number of words.
-static uint32_t gni_vk_cut_switch(const uint32_t *w, const gni_vk_kernel *k, uint32_t *out) {
+static uint32_t gni_vk_cut_switch(const uint32_t *w, const gni_gpu_kernel *k, uint32_t *out) {
     uint32_t count = w[0] >> 16, at = 3;
     out[1] = w[1];
     out[2] = w[2];
@@ -62,7 +62,7 @@ static uint32_t gni_vk_cut_switch(const uint32_t *w, const gni_vk_kernel *k, uin
 // kernel does not need. Drivers inline that switch once for every instruction of a program, so that a full
 // one takes them a second. `out` has GNI_VK_MODE_WORDS more than n words. Returns the number of words.
 static uint32_t gni_vk_copy_module(const gni_vk *vk, const uint32_t *w, uint32_t n,
-                                   const gni_vk_kernel *k, uint32_t *out) {
+                                   const gni_gpu_kernel *k, uint32_t *out) {
     gni_vk_float_mode modes[GNI_VK_MODES];
     int mode_count = gni_vk_float_modes(vk, modes);
     uint32_t at = 5;
@@ -92,14 +92,14 @@ static uint32_t gni_vk_copy_module(const gni_vk *vk, const uint32_t *w, uint32_t
 }
 
 // The module that the kernel is compiled from. `*specialised`: its constants are in it.
-static VkResult gni_vk_make_module(gni_vk *vk, const gni_vk_kernel *k, VkShaderModule *out,
+static VkResult gni_vk_make_module(gni_vk *vk, const gni_gpu_kernel *k, VkShaderModule *out,
                                    bool *specialised) {
     const gni_module *from = &gni_modules[vk->compiler.variant[k->module]];
-    uint32_t *words = (uint32_t *)gni_alloc(vk->g, from->bytes + GNI_VK_MODE_WORDS * 4u);
+    uint32_t *words = (uint32_t *)gni_alloc(vk->gpu.g, from->bytes + GNI_VK_MODE_WORDS * 4u);
     *out = VK_NULL_HANDLE;
     if (!words) return VK_ERROR_OUT_OF_HOST_MEMORY;
     uint32_t count = gni_vk_copy_module(vk, from->words, from->bytes / 4, k, words), left = 0;
-    if (k->n_spec > 0) left = gni_spv_specialise(vk->g, words, count, k->spec, k->n_spec);
+    if (k->n_spec > 0) left = gni_spv_specialise(vk->gpu.g, words, count, k->spec, k->n_spec);
     *specialised = left > 0;
     VkShaderModuleCreateInfo info;
     memset(&info, 0, sizeof info);
@@ -108,7 +108,7 @@ static VkResult gni_vk_make_module(gni_vk *vk, const gni_vk_kernel *k, VkShaderM
     info.pCode = words;
     VkResult r = vk->f.vkCreateShaderModule(vk->device, &info, NULL, out);
     if (r != VK_SUCCESS) *out = VK_NULL_HANDLE;
-    gni_free(vk->g, words);
+    gni_free(vk->gpu.g, words);
     return r;
 }
 
@@ -119,7 +119,7 @@ static void gni_vk_compile(gni_vk *vk, gni_vk_pipeline *p) {
     p->pipeline = VK_NULL_HANDLE;
     p->result = gni_vk_make_module(vk, &p->kernel, &module, &specialised);
     if (p->result != VK_SUCCESS) return;
-    VkSpecializationMapEntry entries[GNI_VK_MAX_SPEC];
+    VkSpecializationMapEntry entries[GNI_GPU_MAX_SPEC];
     for (uint32_t i = 0; i < p->kernel.n_spec; i++) {
         entries[i].constantID = i;
         entries[i].offset = i * 4u;
@@ -142,7 +142,7 @@ static void gni_vk_compile(gni_vk *vk, gni_vk_pipeline *p) {
     info.stage.module = module;
     info.stage.pName = "main";
     info.stage.pSpecializationInfo = p->kernel.n_spec && !specialised ? &spec : NULL;
-    if (p->kernel.subgroup && vk->caps.subgroup_control) {
+    if (p->kernel.subgroup && vk->gpu.caps.subgroup_control) {
         info.stage.pNext = &subgroup;
         info.stage.flags = 2u; // VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT
     }
@@ -287,7 +287,7 @@ static void gni_vk_thread_close(gni_vk_compiler *c) { GNI_UNUSED(c); }
 
 // ---- the table
 
-static uint64_t gni_vk_kernel_hash(const gni_vk_kernel *k) {
+static uint64_t gni_vk_kernel_hash(const gni_gpu_kernel *k) {
     uint64_t h = 14695981039346656037u;
     h = (h ^ (uint32_t)k->module) * 1099511628211u;
     h = (h ^ k->n_spec) * 1099511628211u;
@@ -296,12 +296,12 @@ static uint64_t gni_vk_kernel_hash(const gni_vk_kernel *k) {
     return h ^ (h >> 29);
 }
 
-static bool gni_vk_same_kernel(const gni_vk_kernel *a, const gni_vk_kernel *b) {
+static bool gni_vk_same_kernel(const gni_gpu_kernel *a, const gni_gpu_kernel *b) {
     return a->module == b->module && a->n_spec == b->n_spec && a->subgroup == b->subgroup &&
            memcmp(a->spec, b->spec, a->n_spec * sizeof a->spec[0]) == 0;
 }
 
-static gni_vk_pipeline *gni_vk_find_pipeline(const gni_vk_compiler *c, const gni_vk_kernel *k,
+static gni_vk_pipeline *gni_vk_find_pipeline(const gni_vk_compiler *c, const gni_gpu_kernel *k,
                                              uint64_t hash) {
     if (c->capacity == 0) return NULL;
     for (uint64_t i = hash;; i++) {
@@ -323,49 +323,51 @@ static bool gni_vk_grow_table(gni_vk *vk) {
     gni_vk_pipeline **before = c->table;
     uint32_t capacity = old ? old * 2 : 64;
     gni_vk_pipeline **table =
-        (gni_vk_pipeline **)gni_calloc(vk->g, capacity * sizeof(gni_vk_pipeline *));
+        (gni_vk_pipeline **)gni_calloc(vk->gpu.g, capacity * sizeof(gni_vk_pipeline *));
     if (!table) return false;
     c->table = table;
     c->capacity = capacity;
     for (uint32_t i = 0; i < old; i++)
         if (before[i]) gni_vk_enter_pipeline(c, before[i]);
-    gni_free(vk->g, before);
+    gni_free(vk->gpu.g, before);
     return true;
 }
 
 // Whether this mode has a form of module `i`.
 static bool gni_vk_has_module(gni_vk *vk, int i) {
     if (i >= 0 && i < GNI_MODULE_COUNT && vk->compiler.variant[i] >= 0) return true;
-    gni_fail(vk->g, GN_ERROR_UNSUPPORTED,
+    gni_fail(vk->gpu.g, GN_ERROR_UNSUPPORTED,
              "kernel %s has no form for a device without buffer addresses",
              i >= 0 && i < GNI_MODULE_COUNT ? gni_modules[i].name : "?");
     return false;
 }
 
-static gni_vk_pipeline *gni_vk_add_pipeline(gni_vk *vk, const gni_vk_kernel *k, uint64_t hash) {
+static gni_vk_pipeline *gni_vk_add_pipeline(gni_vk *vk, const gni_gpu_kernel *k, uint64_t hash) {
     gni_vk_compiler *c = &vk->compiler;
-    if (k->n_spec > GNI_VK_MAX_SPEC || !gni_vk_has_module(vk, k->module) || !gni_vk_grow_table(vk))
+    if (k->n_spec > GNI_GPU_MAX_SPEC || !gni_vk_has_module(vk, k->module) || !gni_vk_grow_table(vk))
         return NULL;
-    gni_vk_pipeline *p = (gni_vk_pipeline *)gni_calloc(vk->g, sizeof(gni_vk_pipeline));
+    gni_vk_pipeline *p = (gni_vk_pipeline *)gni_calloc(vk->gpu.g, sizeof(gni_vk_pipeline));
     if (!p) return NULL;
     p->kernel = *k;
+    p->gpu.module = k->module;
     p->hash = hash;
     p->name = gni_modules[k->module].name;
     gni_vk_enter_pipeline(c, p);
     c->count++;
+    vk->gpu.pipelines = c->count;
     return p;
 }
 
-static void gni_vk_report_pipeline(gni_vk *vk, gni_vk_pipeline *p, gni_vk_mode mode) {
-    if (p->result == VK_ERROR_DEVICE_LOST) vk->lost = true;
+static void gni_vk_report_pipeline(gni_vk *vk, gni_vk_pipeline *p, gni_gpu_mode mode) {
+    if (p->result == VK_ERROR_DEVICE_LOST) vk->gpu.lost = true;
     if (!p->reported)
-        gni_log(vk->g, GN_LOG_WARNING, "kernel %s does not compile: %s", p->name,
+        gni_log(vk->gpu.g, GN_LOG_WARNING, "kernel %s does not compile: %s", p->name,
                 gni_vk_result_name(p->result));
     p->reported = true;
     bool memory = p->result == VK_ERROR_OUT_OF_HOST_MEMORY;
     if (memory) gni_atomic_store(&p->state, GNI_VK_IDLE); // there may be some the next time
-    if (mode == GNI_VK_WAIT)
-        gni_fail(vk->g,
+    if (mode == GNI_GPU_WAIT)
+        gni_fail(vk->gpu.g,
                  memory                              ? GN_ERROR_OUT_OF_MEMORY
                  : p->result == VK_ERROR_DEVICE_LOST ? GN_ERROR_DEVICE_LOST
                                                      : GN_ERROR_UNSUPPORTED,
@@ -373,22 +375,23 @@ static void gni_vk_report_pipeline(gni_vk *vk, gni_vk_pipeline *p, gni_vk_mode m
 }
 
 // NULL: not ready (all but WAIT), or failed, which WAIT reports.
-static gni_vk_pipeline *gni_vk_pipeline_get(gni_vk *vk, const gni_vk_kernel *k, gni_vk_mode mode) {
-    bool later = mode == GNI_VK_ASYNC || mode == GNI_VK_BEHIND;
+static gni_vk_pipeline *gni_vk_pipeline_get(gni_vk *vk, const gni_gpu_kernel *k,
+                                            gni_gpu_mode mode) {
+    bool later = mode == GNI_GPU_ASYNC || mode == GNI_GPU_BEHIND;
     uint64_t hash = gni_vk_kernel_hash(k);
     gni_vk_pipeline *p = gni_vk_find_pipeline(&vk->compiler, k, hash);
     if (!p) {
-        if (mode == GNI_VK_PEEK || !gni_vk_usable(vk)) return NULL;
+        if (mode == GNI_GPU_PEEK || !gni_vk_usable(vk)) return NULL;
         p = gni_vk_add_pipeline(vk, k, hash);
-        if (!p && mode == GNI_VK_WAIT)
-            gni_fail(vk->g, GN_ERROR_OUT_OF_MEMORY, "no memory for a pipeline");
+        if (!p && mode == GNI_GPU_WAIT)
+            gni_fail(vk->gpu.g, GN_ERROR_OUT_OF_MEMORY, "no memory for a pipeline");
         if (!p) return NULL;
     }
     int32_t state = gni_atomic_load(&p->state);
     if (state == GNI_VK_READY) return p;
-    if (state == GNI_VK_IDLE && later && gni_vk_compile_later(vk, p, mode == GNI_VK_BEHIND))
+    if (state == GNI_VK_IDLE && later && gni_vk_compile_later(vk, p, mode == GNI_GPU_BEHIND))
         return NULL;
-    if (state != GNI_VK_FAILED && (mode == GNI_VK_WAIT || (later && state == GNI_VK_IDLE)))
+    if (state != GNI_VK_FAILED && (mode == GNI_GPU_WAIT || (later && state == GNI_VK_IDLE)))
         gni_vk_compile_now(vk, p);
     state = gni_atomic_load(&p->state);
     if (state == GNI_VK_FAILED) gni_vk_report_pipeline(vk, p, mode);
@@ -414,8 +417,9 @@ static bool gni_vk_cache_fits(const gni_vk *vk, const unsigned char *data, size_
     uint32_t head[4];
     if (bytes < 16 + VK_UUID_SIZE) return false;
     memcpy(head, data, sizeof head);
-    return head[0] >= 32 && head[0] <= bytes && head[1] == 1 && head[2] == vk->caps.vendor_id &&
-           head[3] == vk->caps.device_id && memcmp(data + 16, vk->cache_uuid, VK_UUID_SIZE) == 0;
+    return head[0] >= 32 && head[0] <= bytes && head[1] == 1 && head[2] == vk->gpu.caps.vendor_id &&
+           head[3] == vk->gpu.caps.device_id &&
+           memcmp(data + 16, vk->cache_uuid, VK_UUID_SIZE) == 0;
 }
 
 // What the file holds, or NULL: none there, cut short, damaged, another driver's.
@@ -427,13 +431,13 @@ static unsigned char *gni_vk_cache_read(gni_vk *vk, size_t *bytes) {
     if (fread(&head, sizeof head, 1, file) == 1 && memcmp(head.magic, "gpunumC1", 8) == 0 &&
         head.bytes <= (uint64_t)1 << 30) {
         *bytes = (size_t)head.bytes;
-        data = (unsigned char *)gni_alloc(vk->g, *bytes + 1);
+        data = (unsigned char *)gni_alloc(vk->gpu.g, *bytes + 1);
         if (data && (fread(data, 1, *bytes, file) != *bytes ||
                      gni_vk_cache_hash(data, *bytes) != head.hash ||
                      !gni_vk_cache_fits(vk, data, *bytes))) {
-            gni_log(vk->g, GN_LOG_INFO, "pipeline cache %s is of another driver or damaged",
+            gni_log(vk->gpu.g, GN_LOG_INFO, "pipeline cache %s is of another driver or damaged",
                     vk->compiler.cache_path);
-            gni_free(vk->g, data);
+            gni_free(vk->gpu.g, data);
             data = NULL;
         }
     }
@@ -445,7 +449,7 @@ static unsigned char *gni_vk_cache_read(gni_vk *vk, size_t *bytes) {
 static bool gni_vk_cache_write(gni_vk *vk, const unsigned char *data, size_t bytes) {
     const char *path = vk->compiler.cache_path;
     size_t room = strlen(path) + 40;
-    char *temporary = (char *)gni_alloc(vk->g, room);
+    char *temporary = (char *)gni_alloc(vk->gpu.g, room);
     if (!temporary) return false;
     snprintf(temporary, room, "%s.%llx", path,
              (unsigned long long)(gni_now_ns() ^ (uint64_t)(uintptr_t)vk));
@@ -464,23 +468,23 @@ static bool gni_vk_cache_write(gni_vk *vk, const unsigned char *data, size_t byt
         ok = ok && rename(temporary, path) == 0;
         if (!ok) remove(temporary);
     }
-    gni_free(vk->g, temporary);
+    gni_free(vk->gpu.g, temporary);
     return ok;
 }
 
 static void gni_vk_cache_save(gni_vk *vk) {
     gni_vk_compiler *c = &vk->compiler;
     size_t bytes = 0;
-    if (!c->cache_path || !c->cache || c->count == 0 || vk->lost) return;
+    if (!c->cache_path || !c->cache || c->count == 0 || vk->gpu.lost) return;
     if (vk->f.vkGetPipelineCacheData(vk->device, c->cache, &bytes, NULL) != VK_SUCCESS) return;
     if (bytes == 0 || bytes == c->cache_bytes) return; // nothing was added
-    unsigned char *data = (unsigned char *)gni_alloc(vk->g, bytes);
+    unsigned char *data = (unsigned char *)gni_alloc(vk->gpu.g, bytes);
     if (!data) return;
     VkResult r = vk->f.vkGetPipelineCacheData(vk->device, c->cache, &bytes, data);
     if (r == VK_SUCCESS && gni_vk_cache_fits(vk, data, bytes) &&
         !gni_vk_cache_write(vk, data, bytes))
-        gni_log(vk->g, GN_LOG_WARNING, "pipeline cache %s cannot be written", c->cache_path);
-    gni_free(vk->g, data);
+        gni_log(vk->gpu.g, GN_LOG_WARNING, "pipeline cache %s cannot be written", c->cache_path);
+    gni_free(vk->gpu.g, data);
 }
 
 // A cache that cannot be had is no error: pipelines compile without one.
@@ -490,14 +494,14 @@ static void gni_vk_cache_open(gni_vk *vk, const char *folder) {
     size_t bytes = 0;
     if (folder && folder[0]) {
         size_t room = strlen(folder) + 96;
-        c->cache_path = (char *)gni_alloc(vk->g, room);
+        c->cache_path = (char *)gni_alloc(vk->gpu.g, room);
         if (c->cache_path) {
             const uint8_t *u = vk->cache_uuid;
             snprintf(c->cache_path, room,
                      "%s/gpunum-%04x-%04x-%08x-%02x%02x%02x%02x%02x%02x%02x%02x.bin", folder,
-                     (unsigned)vk->caps.vendor_id, (unsigned)vk->caps.device_id,
-                     (unsigned)vk->caps.driver_version, u[0], u[1], u[2], u[3], u[4], u[5], u[6],
-                     u[7]);
+                     (unsigned)vk->gpu.caps.vendor_id, (unsigned)vk->gpu.caps.device_id,
+                     (unsigned)vk->gpu.caps.driver_version, u[0], u[1], u[2], u[3], u[4], u[5],
+                     u[6], u[7]);
             data = gni_vk_cache_read(vk, &bytes);
         }
     }
@@ -509,7 +513,7 @@ static void gni_vk_cache_open(gni_vk *vk, const char *folder) {
     if (vk->f.vkCreatePipelineCache(vk->device, &info, NULL, &c->cache) != VK_SUCCESS)
         c->cache = VK_NULL_HANDLE;
     c->cache_bytes = data ? bytes : 0;
-    gni_free(vk->g, data);
+    gni_free(vk->gpu.g, data);
 }
 
 // ---- the tuning file
@@ -517,30 +521,30 @@ static void gni_vk_cache_open(gni_vk *vk, const char *folder) {
 // do the same. Text, and a file that is not exactly like this one, or another device's, is ignored:
 //
 //   gpunum tuning 1 10de 2335 9127c100    vendor, device, driver
-//   matmul_96x128 189 138 2               kernel, then its gni_vk_rates
+//   matmul_96x128 189 138 2               kernel, then its gni_gpu_rates
 //   end 1                                 the number of kernels
 
 enum { GNI_VK_MOST_RATE = 1000000, GNI_VK_MOST_RESIDENT = 64 };
 
 static void gni_vk_tuning_path(const gni_vk *vk, const char *folder, char *path, size_t room) {
     snprintf(path, room, "%s/gpunum-tuning-%04x-%04x-%08x.txt", folder,
-             (unsigned)vk->caps.vendor_id, (unsigned)vk->caps.device_id,
-             (unsigned)vk->caps.driver_version);
+             (unsigned)vk->gpu.caps.vendor_id, (unsigned)vk->gpu.caps.device_id,
+             (unsigned)vk->gpu.caps.driver_version);
 }
 
 static void gni_vk_tuning_head(const gni_vk *vk, char *line, size_t room) {
-    snprintf(line, room, "gpunum tuning 1 %04x %04x %08x\n", (unsigned)vk->caps.vendor_id,
-             (unsigned)vk->caps.device_id, (unsigned)vk->caps.driver_version);
+    snprintf(line, room, "gpunum tuning 1 %04x %04x %08x\n", (unsigned)vk->gpu.caps.vendor_id,
+             (unsigned)vk->gpu.caps.device_id, (unsigned)vk->gpu.caps.driver_version);
 }
 
-static void gni_vk_tuning_line(const char *name, const gni_vk_rates *r, char *line, size_t room) {
+static void gni_vk_tuning_line(const char *name, const gni_gpu_rates *r, char *line, size_t room) {
     snprintf(line, room, "%.60s %d %d %d\n", name, r->rate, r->alone, r->resident);
 }
 
 // Takes one kernel's line, which has to be what gni_vk_tuning_line would write.
-static bool gni_vk_tuning_take(gni_vk_rates *rates, const char *line) {
+static bool gni_vk_tuning_take(gni_gpu_rates *rates, const char *line) {
     char name[64], again[128];
-    gni_vk_rates r;
+    gni_gpu_rates r;
     if (sscanf(line, "%60s %7d %7d %3d", name, &r.rate, &r.alone, &r.resident) != 4) return false;
     gni_vk_tuning_line(name, &r, again, sizeof again);
     if (strcmp(line, again) != 0 || r.rate < 1 || r.rate > GNI_VK_MOST_RATE || r.alone < 1 ||
@@ -555,7 +559,7 @@ static bool gni_vk_tuning_take(gni_vk_rates *rates, const char *line) {
     return false;
 }
 
-static bool gni_vk_tuning_read(const gni_vk *vk, FILE *file, gni_vk_rates *rates) {
+static bool gni_vk_tuning_read(const gni_vk *vk, FILE *file, gni_gpu_rates *rates) {
     char line[128], want[128];
     int count = 0;
     gni_vk_tuning_head(vk, want, sizeof want);
@@ -572,23 +576,24 @@ static bool gni_vk_tuning_read(const gni_vk *vk, FILE *file, gni_vk_rates *rates
 static void gni_vk_tuning_open(gni_vk *vk, const char *folder) {
     if (!folder || !folder[0]) return;
     size_t room = strlen(folder) + 64;
-    char *path = (char *)gni_alloc(vk->g, room);
+    char *path = (char *)gni_alloc(vk->gpu.g, room);
     if (!path) return;
     gni_vk_tuning_path(vk, folder, path, room);
     FILE *file = fopen(path, "r");
-    gni_vk_rates *rates = NULL;
+    gni_gpu_rates *rates = NULL;
     if (file) {
-        rates = (gni_vk_rates *)gni_calloc(vk->g, GNI_MODULE_COUNT * sizeof(gni_vk_rates));
+        rates = (gni_gpu_rates *)gni_calloc(vk->gpu.g, GNI_MODULE_COUNT * sizeof(gni_gpu_rates));
         bool ok = rates && gni_vk_tuning_read(vk, file, rates);
-        gni_log(vk->g, GN_LOG_INFO, ok ? "kernels are chosen by %s" : "%s cannot be used", path);
+        gni_log(vk->gpu.g, GN_LOG_INFO, ok ? "kernels are chosen by %s" : "%s cannot be used",
+                path);
         if (!ok) {
-            gni_free(vk->g, rates);
+            gni_free(vk->gpu.g, rates);
             rates = NULL;
         }
         fclose(file);
     }
-    gni_free(vk->g, path);
-    vk->compiler.rates = rates;
+    gni_free(vk->gpu.g, path);
+    vk->gpu.rates = rates;
 }
 
 // ---- opening
@@ -605,10 +610,10 @@ static VkResult gni_vk_make_layout(gni_vk *vk) {
     info.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO;
     info.pushConstantRangeCount = 1;
     info.pPushConstantRanges = &push;
-    if (!vk->caps.addresses) {
-        VkDescriptorSetLayoutBinding bindings[GNI_VK_MAX_USES + 1];
+    if (!vk->gpu.caps.addresses) {
+        VkDescriptorSetLayoutBinding bindings[GNI_GPU_MAX_USES + 1];
         memset(bindings, 0, sizeof bindings);
-        for (uint32_t i = 0; i <= vk->caps.max_buffers; i++) {
+        for (uint32_t i = 0; i <= vk->gpu.caps.max_buffers; i++) {
             bindings[i].binding = i;
             bindings[i].descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
             bindings[i].descriptorCount = 1;
@@ -617,7 +622,7 @@ static VkResult gni_vk_make_layout(gni_vk *vk) {
         VkDescriptorSetLayoutCreateInfo set;
         memset(&set, 0, sizeof set);
         set.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO;
-        set.bindingCount = vk->caps.max_buffers + 1;
+        set.bindingCount = vk->gpu.caps.max_buffers + 1;
         set.pBindings = bindings;
         VkResult r = vk->f.vkCreateDescriptorSetLayout(vk->device, &set, NULL, &c->set_layout);
         if (r != VK_SUCCESS) return r;
@@ -641,10 +646,10 @@ static int gni_vk_bound_variant(int i) {
 static bool gni_vk_compiler_open(gni_vk *vk, const gn_options *o) {
     gni_vk_compiler *c = &vk->compiler;
     size_t n = (size_t)GNI_MODULE_COUNT + 1;
-    c->variant = (int *)gni_calloc(vk->g, n * sizeof(int));
+    c->variant = (int *)gni_calloc(vk->gpu.g, n * sizeof(int));
     if (!c->variant) return false;
     for (int i = 0; i < GNI_MODULE_COUNT; i++)
-        c->variant[i] = vk->caps.addresses ? i : gni_vk_bound_variant(i);
+        c->variant[i] = vk->gpu.caps.addresses ? i : gni_vk_bound_variant(i);
     c->async = !(o->vulkan_flags & GN_VULKAN_NO_ASYNC_PIPELINES);
     if (gni_vk_make_layout(vk) != VK_SUCCESS || !gni_vk_thread_open(c)) return false;
     gni_vk_cache_open(vk, o->cache_dir);
@@ -660,15 +665,16 @@ static void gni_vk_compiler_close(gni_vk *vk) {
         gni_vk_pipeline *p = c->table[i];
         if (!p) continue;
         if (p->pipeline) vk->f.vkDestroyPipeline(vk->device, p->pipeline, NULL);
-        gni_free(vk->g, p);
+        gni_free(vk->gpu.g, p);
     }
     if (c->layout) vk->f.vkDestroyPipelineLayout(vk->device, c->layout, NULL);
     if (c->set_layout) vk->f.vkDestroyDescriptorSetLayout(vk->device, c->set_layout, NULL);
     if (c->cache) vk->f.vkDestroyPipelineCache(vk->device, c->cache, NULL);
-    gni_free(vk->g, c->table);
-    gni_free(vk->g, c->variant);
-    gni_free(vk->g, c->cache_path);
-    gni_free(vk->g, c->rates);
+    gni_free(vk->gpu.g, c->table);
+    gni_free(vk->gpu.g, c->variant);
+    gni_free(vk->gpu.g, c->cache_path);
+    gni_free(vk->gpu.g, vk->gpu.rates);
+    vk->gpu.rates = NULL;
     memset(c, 0, sizeof *c);
 }
 

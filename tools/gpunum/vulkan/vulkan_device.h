@@ -1,23 +1,10 @@
-// >>vk_device
-// The types of all Vulkan rooms, the choice of a device, its features and limits, and taking over a
-// host's device. Outside the Vulkan rooms only the functions named in the list below are used,
-// always under the context's lock.
-//
-//   open, close, list     gni_vk_open, gni_vk_close, gni_vk_list, gni_vk_caps_get
-//   memory                gni_vk_alloc, gni_vk_free, gni_vk_trim, gni_vk_memory_stats, gni_vk_wrap
-//   data                  gni_vk_upload, gni_vk_download, gni_vk_download_begin,
-//                         gni_vk_ticket_ready, _data, _release, gni_vk_copy, gni_vk_fill
-//   work                  gni_vk_pipeline_get, gni_vk_dispatch, gni_vk_flush, gni_vk_wait
-//   watching              gni_vk_profile, gni_vk_profile_fetch
-//   in a host's commands  gni_vk_record_begin, gni_vk_record_end, gni_vk_record_done
+// >>vulkan_device
+// The types of the Vulkan rooms, the choice of a device, its features and limits, and taking over a host's device. Other
+// rooms reach all of it through the table in room vulkan_layer, always under the context's lock.
 
 #if GNI_VULKAN
 
 enum {
-    GNI_VK_MAX_SPEC = 48,       // specialisation constants of a kernel
-    GNI_VK_MAX_USES = 16,       // buffer arguments of a dispatch
-    GNI_VK_MAX_PARAMS = 4096,   // bytes
-    GNI_VK_MAX_COOP = 64,       // matrix shapes remembered
     GNI_VK_BATCHES = 8,         // command buffers in flight
     GNI_VK_BATCH_COMMANDS = 64, // commands after which a batch is submitted
     GNI_VK_IDLE_COMMANDS = 8,   // every so many it is submitted if the device is idle
@@ -26,91 +13,8 @@ enum {
     GNI_VK_ADDRESS_BYTES = 128  // of the table of addresses in front of the parameters
 };
 
-typedef struct gni_vk_block gni_vk_block; // a gni_vk_mem's; NULL there for a host's buffer
+typedef struct gni_vk_block gni_vk_block; // a gni_gpu_mem's; NULL there for a host's buffer
 typedef struct gni_vk_pipeline gni_vk_pipeline;
-
-// A byte range of `mem` that a dispatch reads or writes; also buffer argument k of its kernel.
-// `offset` is a multiple of 16, and of 256 without addresses.
-typedef struct gni_vk_use {
-    const gni_vk_mem *mem;
-    uint64_t offset, bytes;
-    bool write;
-} gni_vk_use;
-
-typedef struct gni_vk_kernel {
-    int module; // index into gni_modules of the variant with addresses
-    uint32_t n_spec;
-    uint32_t spec[GNI_VK_MAX_SPEC]; // values of constant ids 0 to n_spec - 1
-    uint32_t subgroup;              // required size, with full subgroups; 0 = the driver's choice
-    // Constants from this id on name, in their low 11 bits, the cases of the module's large switch that
-    // are needed; the rest is cut off before the driver sees it. 0 = keep all.
-    uint32_t first_code;
-} gni_vk_kernel;
-
-typedef enum gni_vk_mode {
-    GNI_VK_WAIT,   // compile here if need be
-    GNI_VK_ASYNC,  // compile in the background, NULL until ready
-    GNI_VK_BEHIND, // the same, one at a time and after all that others asked for
-    GNI_VK_PEEK    // NULL if it is not there
-} gni_vk_mode;
-
-// Values of Vulkan's VkComponentTypeKHR.
-enum {
-    GNI_VK_COMPONENT_F16 = 0,
-    GNI_VK_COMPONENT_F32 = 1,
-    GNI_VK_COMPONENT_F64 = 2,
-    GNI_VK_COMPONENT_I8 = 3,
-    GNI_VK_COMPONENT_I32 = 5,
-    GNI_VK_COMPONENT_U8 = 7,
-    GNI_VK_COMPONENT_U32 = 9,
-    GNI_VK_COMPONENT_BF16 = 1000141000
-};
-
-// A matrix shape: D (m,n) = A (m,k) x B (k,n) + C. For flexible ones m, n and k are granularities
-// and `invocations` is the workgroup size they need.
-typedef struct gni_vk_coop {
-    uint32_t m, n, k;
-    int32_t a, b, c, result; // GNI_VK_COMPONENT_*
-    bool saturating, workgroup_scope;
-    uint32_t invocations; // 0: an ordinary shape, of subgroup scope
-} gni_vk_coop;
-
-typedef enum gni_vk_kind {
-    GNI_VK_DISCRETE,
-    GNI_VK_INTEGRATED,
-    GNI_VK_VIRTUAL,
-    GNI_VK_CPU
-} gni_vk_kind;
-
-typedef struct gni_vk_caps {
-    gni_vk_kind kind;
-    uint32_t vendor_id, device_id, driver_version;
-    uint32_t api_version;                          // what both the device and the instance have
-    uint32_t subgroup, subgroup_min, subgroup_max; // min = max = subgroup without size control
-    bool subgroup_control;                         // gni_vk_kernel.subgroup works
-    bool subgroup_arithmetic, subgroup_ballot, subgroup_shuffle, subgroup_vote;
-    uint32_t max_invocations, max_size[3], max_groups[3], shared_bytes;
-    uint64_t max_storage_range; // bytes of one buffer argument without addresses
-    uint32_t max_buffers;       // buffer arguments of one dispatch
-    uint64_t max_allocation;    // bytes of one gni_vk_alloc
-    uint64_t device_bytes;      // device-local memory
-    bool addresses;             // kernels reach buffers by address, else by bindings
-    bool mapped;                // device memory is visible to the host and cached there
-    bool int64, float64, float16, int8, int16, storage8, storage16, memory_model;
-    bool keep_denorms, keep_nan; // kernels are told to keep float32 subnormals, infinities and NaN
-    bool keep_half_denorms;      // and float16 subnormals, in unpackHalf2x16 too
-    bool round_half;             // and to round what becomes float16 to nearest, ties to even
-    bool bfloat16, bfloat16_coop;
-    bool coop, coop2;
-    int coop_count;
-    gni_vk_coop coops[GNI_VK_MAX_COOP];
-    uint32_t coop2_reserved_shared; // bytes that workgroup scope takes from shared memory
-    uint32_t multiprocessors;       // exact where the driver says it, else an estimate
-    bool multiprocessors_exact;
-    float timestamp_ns; // nanoseconds of one timestamp tick; 0: no timestamps
-    char name[256];
-    char driver[128];
-} gni_vk_caps;
 
 // ---- private types of the Vulkan rooms from here on
 
@@ -126,6 +30,10 @@ struct gni_vk_block {
     bool dedicated; // holds one allocation at a time
     gni_vk_block *next;
 };
+
+static inline gni_vk_block *gni_vk_block_of(const gni_gpu_mem *m) {
+    return (gni_vk_block *)m->block;
+}
 
 // A piece of a block, free or allocated. Units of GNI_VK_UNIT bytes.
 typedef struct gni_vk_chunk {
@@ -169,7 +77,7 @@ typedef struct gni_vk_mark {
 
 enum { GNI_VK_MARKS = 64 };
 typedef struct gni_vk_ring {
-    gni_vk_mem mem;
+    gni_gpu_mem mem;
     uint64_t size, head, tail; // running byte counts; head - tail <= size
     gni_vk_mark marks[GNI_VK_MARKS];
     uint32_t mark_first, mark_count;
@@ -208,7 +116,7 @@ typedef struct gni_vk_stream {
 // Parameters and descriptors of commands in a host's command buffer. They live until the host says
 // that it is done with the recording they belong to.
 typedef struct gni_vk_arena {
-    gni_vk_mem mem;
+    gni_gpu_mem mem;
     uint64_t fill, token;
     VkDescriptorPool descriptors;
     int sets;
@@ -223,21 +131,17 @@ typedef struct gni_vk_record {
 } gni_vk_record;
 
 struct gni_vk_pipeline {
-    gni_vk_kernel kernel;
+    gni_gpu_pipeline gpu; // first
+    gni_gpu_kernel kernel;
     uint64_t hash;
     const char *name;
     VkPipeline pipeline;
     VkResult result;
-    gni_atomic state; // GNI_VK_IDLE to GNI_VK_FAILED
-    bool reported, behind; // asked for with GNI_VK_BEHIND
+    gni_atomic state;      // GNI_VK_IDLE to GNI_VK_FAILED
+    bool reported, behind; // asked for with GNI_GPU_BEHIND
     gni_vk_pipeline *queue_next;
 };
 enum { GNI_VK_IDLE, GNI_VK_QUEUED, GNI_VK_COMPILING, GNI_VK_READY, GNI_VK_FAILED };
-
-// A kernel's figures from a tuning file, as in gni_vko_tile; all 0: none.
-typedef struct gni_vk_rates {
-    int rate, alone, resident;
-} gni_vk_rates;
 
 enum { GNI_VK_COMPILERS = 4 }; // threads, at most
 
@@ -250,26 +154,22 @@ typedef struct gni_vk_compiler {
     uint32_t capacity, count;
     char *cache_path;
     size_t cache_bytes; // of the cache as it was loaded
-    gni_vk_rates *rates; // as gni_modules; NULL: there is no tuning file
     bool async;
 #ifndef GPUNUM_NO_THREADS
     gni_thread threads[GNI_VK_COMPILERS];
-    int running, idle, waiting; // threads, those with nothing to do, pipelines in the queue
-    bool locks, quit, busy_behind; // busy_behind: a pipeline of GNI_VK_BEHIND is being compiled
+    int running, idle, waiting;    // threads, those with nothing to do, pipelines in the queue
+    bool locks, quit, busy_behind; // busy_behind: a pipeline of GNI_GPU_BEHIND is being compiled
     gni_mutex mutex;
     gni_cond work, done;
-    gni_vk_pipeline *queue; // those of GNI_VK_BEHIND last
+    gni_vk_pipeline *queue; // those of GNI_GPU_BEHIND last
 #endif
 } gni_vk_compiler;
 
-#define GNI_VK_HAS_OPS 1
 struct gni_vk {
-    gn_context *g;
+    gni_gpu gpu; // what every device layer has; first, so that a gni_gpu of this layer is a gni_vk
     gni_vk_functions f;
-    gni_vk_caps caps;
     gn_vulkan_host host;
     bool adopted; // instance and device are the host's
-    bool lost;    // a call failed in a way that later calls cannot mend
     VkInstance instance;
     VkPhysicalDevice physical;
     VkDevice device;
@@ -279,14 +179,13 @@ struct gni_vk {
     uint64_t max_buffer;
     uint8_t cache_uuid[VK_UUID_SIZE];
     gni_vk_pool pools[GNI_VK_POOLS];
-    gni_vk_mem dummy; // bound where a kernel has no argument
+    gni_gpu_mem dummy; // bound where a kernel has no argument
     gni_vk_stream stream;
     gni_vk_record record;
     gni_vk_compiler compiler;
     bool profiling;
-    gni_vk_event *events;
+    gni_gpu_event *events;
     int event_count, event_capacity;
-    void *ops;                      // state of the room above; gni_free'd with the rest
     uint64_t clock_ns, clock_ticks; // the same moment on gni_now_ns's clock and on the device's
 };
 
@@ -300,7 +199,7 @@ static void gni_vk_stream_close(gni_vk *vk);
 static bool gni_vk_compiler_open(gni_vk *vk, const gn_options *o);
 static void gni_vk_compiler_close(gni_vk *vk);
 static void gni_vk_record_close(gni_vk *vk);
-static bool gni_vk_record_upload(gni_vk *vk, const gni_vk_mem *dst, uint64_t offset,
+static bool gni_vk_record_upload(gni_vk *vk, const gni_gpu_mem *dst, uint64_t offset,
                                  const void *src, uint64_t bytes);
 
 // Reports a failed call. After anything but a refused allocation the device counts as lost: no
@@ -310,16 +209,14 @@ static bool gni_vk_check(gni_vk *vk, VkResult r, const char *what) {
     bool memory = r == VK_ERROR_OUT_OF_HOST_MEMORY || r == VK_ERROR_OUT_OF_DEVICE_MEMORY ||
                   r == VK_ERROR_OUT_OF_POOL_MEMORY || r == VK_ERROR_FRAGMENTED_POOL;
     gn_status status = memory ? GN_ERROR_OUT_OF_MEMORY : GN_ERROR_DEVICE_LOST;
-    gni_fail(vk->g, status, "%s: %s (%s)", what, gni_vk_result_name(r), vk->caps.name);
-    if (status == GN_ERROR_DEVICE_LOST) vk->lost = true;
+    gni_fail(vk->gpu.g, status, "%s: %s (%s)", what, gni_vk_result_name(r), vk->gpu.caps.name);
+    if (status == GN_ERROR_DEVICE_LOST) vk->gpu.lost = true;
     return false;
 }
 
-static bool gni_vk_lost(const gni_vk *vk) { return vk->lost; }
-
 static bool gni_vk_usable(gni_vk *vk) {
-    if (!vk->lost) return true;
-    gni_fail(vk->g, GN_ERROR_DEVICE_LOST, "the Vulkan device %s was lost", vk->caps.name);
+    if (!vk->gpu.lost) return true;
+    gni_fail(vk->gpu.g, GN_ERROR_DEVICE_LOST, "the Vulkan device %s was lost", vk->gpu.caps.name);
     return false;
 }
 
@@ -400,12 +297,12 @@ static int gni_vk_pick_family(const gni_vk_functions *f, VkPhysicalDevice d) {
     return any;
 }
 
-static gni_vk_kind gni_vk_kind_of(VkPhysicalDeviceType t) {
+static gni_gpu_kind gni_vk_kind_of(VkPhysicalDeviceType t) {
     switch (t) {
-    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU: return GNI_VK_DISCRETE;
-    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU: return GNI_VK_INTEGRATED;
-    case VK_PHYSICAL_DEVICE_TYPE_CPU: return GNI_VK_CPU;
-    default: return GNI_VK_VIRTUAL;
+    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU: return GNI_GPU_DISCRETE;
+    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU: return GNI_GPU_INTEGRATED;
+    case VK_PHYSICAL_DEVICE_TYPE_CPU: return GNI_GPU_CPU;
+    default: return GNI_GPU_VIRTUAL;
     }
 }
 
@@ -437,9 +334,9 @@ static void gni_vk_describe(const gni_vk_functions *f, VkPhysicalDevice d, gn_de
     out->device_id = basic.deviceID;
     out->driver_version = basic.driverVersion;
     out->api_version = basic.apiVersion;
-    gni_vk_kind kind = gni_vk_kind_of(basic.deviceType);
-    out->integrated = kind == GNI_VK_INTEGRATED || kind == GNI_VK_CPU;
-    out->software = kind == GNI_VK_CPU;
+    gni_gpu_kind kind = gni_vk_kind_of(basic.deviceType);
+    out->integrated = kind == GNI_GPU_INTEGRATED || kind == GNI_GPU_CPU;
+    out->software = kind == GNI_GPU_CPU;
     VkPhysicalDeviceMemoryProperties memory;
     f->vkGetPhysicalDeviceMemoryProperties(d, &memory);
     out->memory = gni_vk_local_bytes(&memory);
@@ -590,14 +487,14 @@ static bool gni_vk_find_extensions(gni_vk *vk, bool *has) {
         return true;
     if (count == 0) return true;
     VkExtensionProperties *list =
-        (VkExtensionProperties *)gni_alloc(vk->g, count * sizeof(VkExtensionProperties));
+        (VkExtensionProperties *)gni_alloc(vk->gpu.g, count * sizeof(VkExtensionProperties));
     if (!list) return false;
     VkResult r = vk->f.vkEnumerateDeviceExtensionProperties(vk->physical, NULL, &count, list);
     if (r != VK_SUCCESS && r != VK_INCOMPLETE) count = 0;
     for (uint32_t i = 0; i < count; i++)
         for (int k = 0; k < GNI_VK_EXT_COUNT; k++)
             if (strcmp(list[i].extensionName, gni_vk_extension_name(k)) == 0) has[k] = true;
-    gni_free(vk->g, list);
+    gni_free(vk->gpu.g, list);
     return true;
 }
 
@@ -668,7 +565,7 @@ static void gni_vk_host_features(gni_vk_features *s, const gn_vulkan_host *h, ui
     s->base.features.shaderFloat64 = h->shader_float64 && !(flags & GN_VULKAN_NO_WIDE);
 }
 
-static void gni_vk_caps_features(gni_vk_caps *c, const gni_vk_features *s) {
+static void gni_vk_caps_features(gni_gpu_caps *c, const gni_vk_features *s) {
     c->addresses = s->v12.bufferDeviceAddress != 0;
     c->int64 = s->base.features.shaderInt64 != 0;
     c->float64 = s->base.features.shaderFloat64 != 0;
@@ -687,10 +584,10 @@ static void gni_vk_caps_features(gni_vk_caps *c, const gni_vk_features *s) {
 
 // ---- limits
 
-static uint32_t gni_vk_guess_multiprocessors(const gni_vk_caps *c) {
+static uint32_t gni_vk_guess_multiprocessors(const gni_gpu_caps *c) {
     // Nothing but a plausible grid size depends on the guess.
-    if (c->kind == GNI_VK_CPU) return (uint32_t)gni_cpu_count();
-    return c->kind == GNI_VK_INTEGRATED ? 8u : 32u;
+    if (c->kind == GNI_GPU_CPU) return (uint32_t)gni_cpu_count();
+    return c->kind == GNI_GPU_INTEGRATED ? 8u : 32u;
 }
 
 static void gni_vk_read_limits(gni_vk *vk, const bool *has) {
@@ -728,7 +625,7 @@ static void gni_vk_read_limits(gni_vk *vk, const bool *has) {
     if (has[GNI_VK_EXT_COOP2]) gni_vk_link(&tail, &coop2, &coop2.pNext);
     vk->f.vkGetPhysicalDeviceProperties2(vk->physical, &p);
 
-    gni_vk_caps *c = &vk->caps;
+    gni_gpu_caps *c = &vk->gpu.caps;
     const VkPhysicalDeviceLimits *l = &p.properties.limits;
     gni_vk_text(c->name, sizeof c->name, p.properties.deviceName);
     snprintf(c->driver, sizeof c->driver, "%.60s %.60s", v12.driverName, v12.driverInfo);
@@ -768,36 +665,36 @@ static void gni_vk_read_limits(gni_vk *vk, const bool *has) {
     uint32_t descriptors =
         GNI_MIN(l->maxPerStageDescriptorStorageBuffers, l->maxDescriptorSetStorageBuffers);
     descriptors = GNI_MIN(descriptors, l->maxPerStageResources);
-    c->max_buffers = c->addresses ? (uint32_t)GNI_VK_MAX_USES
-                                  : GNI_MIN(descriptors - 1u, (uint32_t)GNI_VK_MAX_USES);
+    c->max_buffers = c->addresses ? (uint32_t)GNI_GPU_MAX_USES
+                                  : GNI_MIN(descriptors - 1u, (uint32_t)GNI_GPU_MAX_USES);
     vk->max_buffer = maintenance4.max_buffer_size ? maintenance4.max_buffer_size : UINT64_MAX;
     c->coop2_reserved_shared = coop2.reserved_shared;
     uint32_t units = amd.engines * amd.arrays_per_engine * amd.units_per_array;
-    c->multiprocessors_exact = sm.sms || units || c->kind == GNI_VK_CPU;
+    c->multiprocessors_exact = sm.sms || units || c->kind == GNI_GPU_CPU;
     c->multiprocessors = sm.sms ? sm.sms : units ? units : gni_vk_guess_multiprocessors(c);
     vk->f.vkGetPhysicalDeviceMemoryProperties(vk->physical, &vk->memory);
     c->device_bytes = gni_vk_local_bytes(&vk->memory);
 }
 
-static void gni_vk_add_coop(gni_vk_caps *c, const gni_vk_coop *shape) {
-    if (c->coop_count < GNI_VK_MAX_COOP) c->coops[c->coop_count++] = *shape;
+static void gni_vk_add_coop(gni_gpu_caps *c, const gni_gpu_coop *shape) {
+    if (c->coop_count < GNI_GPU_MAX_COOP) c->coops[c->coop_count++] = *shape;
 }
 
 // The matrix shapes that the device multiplies. Leaves the list short when memory runs out.
 static void gni_vk_read_coop(gni_vk *vk) {
     gni_vk_get_coop get = NULL;
     uint32_t count = 0;
-    if (vk->caps.coop)
+    if (vk->gpu.caps.coop)
         get = (gni_vk_get_coop)vk->f.root(vk->instance,
                                           "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR");
     if (!get || get(vk->physical, &count, NULL) != VK_SUCCESS || count == 0) return;
     gni_vk_coop_properties *list =
-        (gni_vk_coop_properties *)gni_calloc(vk->g, count * sizeof(gni_vk_coop_properties));
+        (gni_vk_coop_properties *)gni_calloc(vk->gpu.g, count * sizeof(gni_vk_coop_properties));
     if (!list) return;
     for (uint32_t i = 0; i < count; i++) list[i].sType = GNI_VK_TYPE_COOP_PROPERTIES;
     if (get(vk->physical, &count, list) < 0) count = 0;
     for (uint32_t i = 0; i < count; i++) {
-        gni_vk_coop s;
+        gni_gpu_coop s;
         memset(&s, 0, sizeof s);
         s.m = list[i].m;
         s.n = list[i].n;
@@ -808,25 +705,25 @@ static void gni_vk_read_coop(gni_vk *vk) {
         s.result = list[i].result;
         s.saturating = list[i].saturating != 0;
         s.workgroup_scope = list[i].scope == 2;
-        if (list[i].scope == 2 || list[i].scope == 3) gni_vk_add_coop(&vk->caps, &s);
+        if (list[i].scope == 2 || list[i].scope == 3) gni_vk_add_coop(&vk->gpu.caps, &s);
     }
-    gni_free(vk->g, list);
+    gni_free(vk->gpu.g, list);
 }
 
 static void gni_vk_read_coop2(gni_vk *vk) {
     gni_vk_get_coop2 get = NULL;
     uint32_t count = 0;
-    if (vk->caps.coop2)
+    if (vk->gpu.caps.coop2)
         get = (gni_vk_get_coop2)vk->f.root(
             vk->instance, "vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV");
     if (!get || get(vk->physical, &count, NULL) != VK_SUCCESS || count == 0) return;
     gni_vk_coop2_dimensions *list =
-        (gni_vk_coop2_dimensions *)gni_calloc(vk->g, count * sizeof(gni_vk_coop2_dimensions));
+        (gni_vk_coop2_dimensions *)gni_calloc(vk->gpu.g, count * sizeof(gni_vk_coop2_dimensions));
     if (!list) return;
     for (uint32_t i = 0; i < count; i++) list[i].sType = GNI_VK_TYPE_COOP2_DIMENSIONS;
     if (get(vk->physical, &count, list) < 0) count = 0;
     for (uint32_t i = 0; i < count; i++) {
-        gni_vk_coop s;
+        gni_gpu_coop s;
         memset(&s, 0, sizeof s);
         s.m = list[i].m;
         s.n = list[i].n;
@@ -838,9 +735,9 @@ static void gni_vk_read_coop2(gni_vk *vk) {
         s.saturating = list[i].saturating != 0;
         s.workgroup_scope = list[i].scope == 2;
         s.invocations = list[i].invocations;
-        gni_vk_add_coop(&vk->caps, &s);
+        gni_vk_add_coop(&vk->gpu.caps, &s);
     }
-    gni_free(vk->g, list);
+    gni_free(vk->gpu.g, list);
 }
 
 // ---- opening
@@ -869,7 +766,7 @@ static bool gni_vk_make_device(gni_vk *vk, gni_vk_features *features, const bool
     VkResult r = vk->f.vkCreateDevice(vk->physical, &info, NULL, &vk->device);
     if (r == VK_SUCCESS) return true;
     vk->device = NULL;
-    snprintf(why, why_size, "%.100s: vkCreateDevice: %s", vk->caps.name, gni_vk_result_name(r));
+    snprintf(why, why_size, "%.100s: vkCreateDevice: %s", vk->gpu.caps.name, gni_vk_result_name(r));
     return false;
 }
 
@@ -895,7 +792,7 @@ static bool gni_vk_open_own(gni_vk *vk, const gn_options *o, char *why, size_t w
     gni_vk_chain_features(&features, has);
     vk->f.vkGetPhysicalDeviceFeatures2(vk->physical, &features.base);
     gni_vk_cut_features(&features, o->vulkan_flags);
-    gni_vk_caps_features(&vk->caps, &features);
+    gni_vk_caps_features(&vk->gpu.caps, &features);
     gni_vk_read_limits(vk, has);
     gni_vk_read_coop(vk);
     gni_vk_read_coop2(vk);
@@ -946,7 +843,7 @@ static bool gni_vk_open_host(gni_vk *vk, const gn_options *o, char *why, size_t 
     has[GNI_VK_EXT_SUBGROUP] = false;
     gni_vk_features features;
     gni_vk_host_features(&features, h, o->vulkan_flags);
-    gni_vk_caps_features(&vk->caps, &features);
+    gni_vk_caps_features(&vk->gpu.caps, &features);
     gni_vk_read_limits(vk, has);
     vk->device = (VkDevice)h->device;
     return true;
@@ -960,11 +857,12 @@ static gni_vk *gni_vk_open(gn_context *g, const gn_options *o, char *why, size_t
         snprintf(why, why_size, "out of memory");
         return NULL;
     }
-    vk->g = g;
+    vk->gpu.g = g;
     bool ok =
         o->vulkan ? gni_vk_open_host(vk, o, why, why_size) : gni_vk_open_own(vk, o, why, why_size);
     if (ok && !gni_vk_load_device(&vk->f, vk->device)) {
-        snprintf(why, why_size, "%.100s: the driver lacks functions of Vulkan 1.2", vk->caps.name);
+        snprintf(why, why_size, "%.100s: the driver lacks functions of Vulkan 1.2",
+                 vk->gpu.caps.name);
         // Nothing but destroying the device is possible, and only if there is a function for it.
         if (!vk->adopted && vk->f.vkDestroyDevice) vk->f.vkDestroyDevice(vk->device, NULL);
         vk->device = NULL;
@@ -976,16 +874,18 @@ static gni_vk *gni_vk_open(gn_context *g, const gn_options *o, char *why, size_t
         else
             vk->f.vkGetDeviceQueue(vk->device, vk->family, 0, &vk->queue);
         ok = gni_vk_memory_open(vk, o) && gni_vk_stream_open(vk) && gni_vk_compiler_open(vk, o);
-        if (!ok) snprintf(why, why_size, "%.100s: out of memory while opening it", vk->caps.name);
+        if (!ok)
+            snprintf(why, why_size, "%.100s: out of memory while opening it", vk->gpu.caps.name);
     }
     if (!ok) {
         gni_vk_close(vk);
         return NULL;
     }
     why[0] = 0;
-    gni_log(g, GN_LOG_INFO, "Vulkan device %s, driver %s, %s, subgroup %u, %u MiB", vk->caps.name,
-            vk->caps.driver, vk->caps.addresses ? "buffer addresses" : "bindings",
-            (unsigned)vk->caps.subgroup, (unsigned)(vk->caps.device_bytes >> 20));
+    gni_log(g, GN_LOG_INFO, "Vulkan device %s, driver %s, %s, subgroup %u, %u MiB",
+            vk->gpu.caps.name, vk->gpu.caps.driver,
+            vk->gpu.caps.addresses ? "buffer addresses" : "bindings",
+            (unsigned)vk->gpu.caps.subgroup, (unsigned)(vk->gpu.caps.device_bytes >> 20));
     return vk;
 }
 
@@ -1001,8 +901,8 @@ static void gni_vk_wait_queue(gni_vk *vk) {
 static void gni_vk_close(gni_vk *vk) {
     if (!vk) return;
     if (vk->device) {
-        if (!vk->lost) gni_vk_wait(vk);
-        if (vk->lost) gni_vk_wait_queue(vk);
+        if (!vk->gpu.lost) gni_vk_wait(vk);
+        if (vk->gpu.lost) gni_vk_wait_queue(vk);
         gni_vk_compiler_close(vk);
         gni_vk_record_close(vk);
         gni_vk_stream_close(vk);
@@ -1011,11 +911,9 @@ static void gni_vk_close(gni_vk *vk) {
     }
     if (vk->instance && !vk->adopted) vk->f.vkDestroyInstance(vk->instance, NULL);
     gni_vk_drop_root(&vk->f);
-    gni_free(vk->g, vk->ops);
-    gni_free(vk->g, vk->events);
-    gni_free(vk->g, vk);
+    gni_free(vk->gpu.g, vk->gpu.jobs);
+    gni_free(vk->gpu.g, vk->events);
+    gni_free(vk->gpu.g, vk);
 }
-
-GNI_MAYBE_UNUSED static const gni_vk_caps *gni_vk_caps_get(const gni_vk *vk) { return &vk->caps; }
 
 #endif // GNI_VULKAN

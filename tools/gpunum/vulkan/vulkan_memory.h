@@ -1,4 +1,4 @@
-// >>vk_memory
+// >>vulkan_memory
 // The pool of device memory and the pools of staging memory. Large blocks come from the driver and
 // are cut into chunks of 256 bytes and up; free chunks of a block merge, and wait in lists by size
 // (two levels: the power of two and eight steps in it). Requests over half a block get a block of
@@ -11,7 +11,7 @@
 
 #if GNI_VULKAN
 
-static bool gni_vk_idle(gni_vk *vk, const gni_vk_mem *m);
+static bool gni_vk_idle(gni_vk *vk, const gni_gpu_mem *m);
 
 // ---- chunks
 
@@ -36,7 +36,7 @@ static bool gni_vk_reserve_chunks(gni_vk *vk, gni_vk_pool *p, int count) {
     int capacity = p->chunk_capacity ? 2 * p->chunk_capacity : 64;
     size_t item = sizeof(gni_vk_chunk);
     gni_vk_chunk *grown = (gni_vk_chunk *)gni_realloc(
-        vk->g, p->chunks, (size_t)p->chunk_capacity * item, (size_t)capacity * item);
+        vk->gpu.g, p->chunks, (size_t)p->chunk_capacity * item, (size_t)capacity * item);
     if (!grown) return false;
     p->chunks = grown;
     p->chunk_capacity = capacity;
@@ -149,7 +149,7 @@ static void gni_vk_release_chunk(gni_vk_pool *p, int i) {
 static void gni_vk_destroy_block(gni_vk *vk, gni_vk_block *b) {
     vk->f.vkDestroyBuffer(vk->device, b->buffer, NULL);
     vk->f.vkFreeMemory(vk->device, b->memory, NULL);
-    gni_free(vk->g, b);
+    gni_free(vk->gpu.g, b);
 }
 
 static VkResult gni_vk_make_buffer(gni_vk *vk, uint64_t bytes, VkBuffer *out) {
@@ -159,7 +159,7 @@ static VkResult gni_vk_make_buffer(gni_vk *vk, uint64_t bytes, VkBuffer *out) {
     info.size = bytes;
     info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
                  VK_BUFFER_USAGE_TRANSFER_DST_BIT;
-    if (vk->caps.addresses) info.usage |= VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
+    if (vk->gpu.caps.addresses) info.usage |= VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
     info.sharingMode = VK_SHARING_MODE_EXCLUSIVE;
     return vk->f.vkCreateBuffer(vk->device, &info, NULL, out);
 }
@@ -186,7 +186,7 @@ static VkResult gni_vk_fill_block(gni_vk *vk, const gni_vk_pool *p, gni_vk_block
     VkMemoryAllocateInfo info;
     memset(&info, 0, sizeof info);
     info.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO;
-    info.pNext = vk->caps.addresses ? &flags : NULL;
+    info.pNext = vk->gpu.caps.addresses ? &flags : NULL;
     info.allocationSize = need.size;
     info.memoryTypeIndex = p->type;
     void *mapped = NULL;
@@ -196,7 +196,7 @@ static VkResult gni_vk_fill_block(gni_vk *vk, const gni_vk_pool *p, gni_vk_block
         r = vk->f.vkMapMemory(vk->device, b->memory, 0, VK_WHOLE_SIZE, 0, &mapped);
     if (r == VK_SUCCESS) {
         b->mapped = (char *)mapped;
-        b->address = vk->caps.addresses ? gni_vk_address_of(vk, b->buffer) : 0;
+        b->address = vk->gpu.caps.addresses ? gni_vk_address_of(vk, b->buffer) : 0;
         return r;
     }
     vk->f.vkDestroyBuffer(vk->device, b->buffer, NULL);
@@ -206,14 +206,15 @@ static VkResult gni_vk_fill_block(gni_vk *vk, const gni_vk_pool *p, gni_vk_block
 
 // Adds a block of `bytes`, all of it one free chunk. The caller has reserved two chunks.
 static gni_vk_block *gni_vk_add_block(gni_vk *vk, gni_vk_pool *p, uint64_t bytes, bool dedicated) {
-    if (vk->lost || bytes > vk->max_buffer || bytes > p->limit || p->reserved > p->limit - bytes)
+    if (vk->gpu.lost || bytes > vk->max_buffer || bytes > p->limit ||
+        p->reserved > p->limit - bytes)
         return NULL;
-    gni_vk_block *b = (gni_vk_block *)gni_calloc(vk->g, sizeof(gni_vk_block));
+    gni_vk_block *b = (gni_vk_block *)gni_calloc(vk->gpu.g, sizeof(gni_vk_block));
     if (!b) return NULL;
     VkResult r = gni_vk_fill_block(vk, p, b, bytes);
     if (r != VK_SUCCESS) {
         if (r == VK_ERROR_DEVICE_LOST) gni_vk_check(vk, r, "allocating device memory");
-        gni_free(vk->g, b);
+        gni_free(vk->gpu.g, b);
         return NULL;
     }
     b->pool = p;
@@ -292,7 +293,7 @@ static int gni_vk_try(gni_vk *vk, gni_vk_pool *p, uint64_t bytes, bool grow) {
     return i;
 }
 
-static bool gni_vk_pool_alloc(gni_vk *vk, gni_vk_pool *p, uint64_t bytes, gni_vk_mem *out) {
+static bool gni_vk_pool_alloc(gni_vk *vk, gni_vk_pool *p, uint64_t bytes, gni_gpu_mem *out) {
     memset(out, 0, sizeof *out);
     out->cls = -1;
     if (!gni_vk_usable(vk)) return false;
@@ -306,7 +307,7 @@ static bool gni_vk_pool_alloc(gni_vk *vk, gni_vk_pool *p, uint64_t bytes, gni_vk
         gni_vk_trim_pool(vk, p);
         i = gni_vk_try(vk, p, size, true);
     }
-    if (i < 0 && !vk->lost && gni_vk_wait(vk)) {
+    if (i < 0 && !vk->gpu.lost && gni_vk_wait(vk)) {
         gni_vk_trim_pool(vk, p);
         i = gni_vk_try(vk, p, size, true);
     }
@@ -329,14 +330,14 @@ static bool gni_vk_pool_alloc(gni_vk *vk, gni_vk_pool *p, uint64_t bytes, gni_vk
 
 // Device memory, 256-byte aligned. False when it is over the limit or the driver refuses; nothing
 // is reported then, since the caller may try with less.
-static bool gni_vk_alloc(gni_vk *vk, uint64_t bytes, gni_vk_mem *out) {
+static bool gni_vk_alloc(gni_vk *vk, uint64_t bytes, gni_gpu_mem *out) {
     return gni_vk_pool_alloc(vk, &vk->pools[GNI_VK_POOL_DEVICE], bytes, out);
 }
 
 // Commands that use the memory may be recorded or running. Also ends gni_vk_wrap.
-static void gni_vk_free(gni_vk *vk, gni_vk_mem *m) {
+static void gni_vk_free(gni_vk *vk, gni_gpu_mem *m) {
     if (m->block) {
-        gni_vk_pool *p = m->block->pool;
+        gni_vk_pool *p = gni_vk_block_of(m)->pool;
         gni_vk_chunk *c = &p->chunks[m->cls];
         if (c->record > vk->record.done) {
             c->free_next = p->held;
@@ -369,14 +370,14 @@ static void gni_vk_release_held(gni_vk *vk) {
 }
 
 // The open batch (or the host's command buffer that is being recorded) uses `m`.
-static void gni_vk_touch(gni_vk *vk, const gni_vk_mem *m) {
+static void gni_vk_touch(gni_vk *vk, const gni_gpu_mem *m) {
     if (!m->block) return;
-    gni_vk_chunk *c = &m->block->pool->chunks[m->cls];
+    gni_vk_chunk *c = &gni_vk_block_of(m)->pool->chunks[m->cls];
     if (vk->record.commands) {
         c->record = vk->record.token;
     } else {
         c->serial = vk->stream.next;
-        m->block->last_use = vk->stream.next;
+        gni_vk_block_of(m)->last_use = vk->stream.next;
     }
 }
 
@@ -384,7 +385,7 @@ static void gni_vk_touch(gni_vk *vk, const gni_vk_mem *m) {
 static void gni_vk_trim(gni_vk *vk) {
     int busy = 0;
     for (int k = 0; k < GNI_VK_POOLS; k++) busy += gni_vk_trim_pool(vk, &vk->pools[k]);
-    if (busy == 0 || vk->lost || !gni_vk_wait(vk)) return;
+    if (busy == 0 || vk->gpu.lost || !gni_vk_wait(vk)) return;
     for (int k = 0; k < GNI_VK_POOLS; k++) gni_vk_trim_pool(vk, &vk->pools[k]);
 }
 
@@ -401,20 +402,20 @@ static void gni_vk_memory_stats(const gni_vk *vk, gn_memory_stats *out) {
 // Makes a host's VkBuffer usable. It must outlive the use of `out` and the work that uses it:
 // gn_sync before destroying it. Its offset is a multiple of 16, of 256 without addresses.
 static bool gni_vk_wrap(gni_vk *vk, uint64_t vkbuffer, uint64_t offset, uint64_t bytes,
-                        gni_vk_mem *out) {
+                        gni_gpu_mem *out) {
     memset(out, 0, sizeof *out);
     out->cls = -1;
-    uint64_t align = vk->caps.addresses ? 16u : 256u;
+    uint64_t align = vk->gpu.caps.addresses ? 16u : 256u;
     if (!vkbuffer || bytes == 0 || offset % align) {
-        gni_fail(vk->g, GN_ERROR_ARGUMENT,
+        gni_fail(vk->gpu.g, GN_ERROR_ARGUMENT,
                  "wrapping a VkBuffer: it is NULL, empty, or its offset is no multiple of %d",
                  (int)align);
         return false;
     }
-    if (vk->caps.addresses) {
+    if (vk->gpu.caps.addresses) {
         uint64_t address = gni_vk_address_of(vk, gni_vk_buffer_of(vkbuffer));
         if (address == 0 || address % 16) {
-            gni_fail(vk->g, GN_ERROR_ARGUMENT,
+            gni_fail(vk->gpu.g, GN_ERROR_ARGUMENT,
                      "wrapping a VkBuffer: it has no device address (create it with "
                      "VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT, its memory with "
                      "VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT)");
@@ -480,11 +481,11 @@ static bool gni_vk_memory_open(gni_vk *vk, const gn_options *o) {
     const VkFlags coherent = VK_MEMORY_PROPERTY_HOST_COHERENT_BIT,
                   cached = VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
     uint32_t bits = gni_vk_type_bits(vk);
-    bool shared = vk->caps.kind == GNI_VK_INTEGRATED || vk->caps.kind == GNI_VK_CPU;
+    bool shared = vk->gpu.caps.kind == GNI_GPU_INTEGRATED || vk->gpu.caps.kind == GNI_GPU_CPU;
     int device = -1;
     if (shared && !(o->vulkan_flags & GN_VULKAN_NO_MAPPING))
         device = gni_vk_pick_type(vk, bits, local | visible | coherent | cached, 0, 0);
-    vk->caps.mapped = device >= 0;
+    vk->gpu.caps.mapped = device >= 0;
     if (device < 0) device = gni_vk_pick_type(vk, bits, local, 0, visible | cached);
     if (device < 0) device = gni_vk_pick_type(vk, bits, 0, local, 0);
     int upload = gni_vk_pick_type(vk, bits, visible | coherent, 0, local | cached);
@@ -496,11 +497,11 @@ static bool gni_vk_memory_open(gni_vk *vk, const gn_options *o) {
     if (limit == 0 || limit > heap) limit = heap;
     const uint64_t mib = (uint64_t)1 << 20;
     uint64_t block = GNI_MIN(GNI_MAX(heap / 64, 16 * mib), 256 * mib) & ~(mib - 1);
-    gni_vk_pool_open(&vk->pools[GNI_VK_POOL_DEVICE], device, vk->caps.mapped, block, limit);
+    gni_vk_pool_open(&vk->pools[GNI_VK_POOL_DEVICE], device, vk->gpu.caps.mapped, block, limit);
     gni_vk_pool_open(&vk->pools[GNI_VK_POOL_UPLOAD], upload, true, 32 * mib, UINT64_MAX / 2);
     gni_vk_pool_open(&vk->pools[GNI_VK_POOL_PARAMS], params, true, 8 * mib, UINT64_MAX / 2);
     gni_vk_pool_open(&vk->pools[GNI_VK_POOL_READBACK], readback, true, 64 * mib, UINT64_MAX / 2);
-    vk->caps.max_allocation = GNI_MIN(limit, vk->max_buffer);
+    vk->gpu.caps.max_allocation = GNI_MIN(limit, vk->max_buffer);
     return true;
 }
 
@@ -512,7 +513,7 @@ static void gni_vk_memory_close(gni_vk *vk) {
             p->blocks = b->next;
             gni_vk_destroy_block(vk, b);
         }
-        gni_free(vk->g, p->chunks);
+        gni_free(vk->gpu.g, p->chunks);
         p->chunks = NULL;
     }
 }

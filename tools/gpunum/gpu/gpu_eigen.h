@@ -1,17 +1,17 @@
-// >>vk_eigen
-// Eigenvalues and singular values of batches on the Vulkan device: eigen.glsl.
+// >>gpu_eigen
+// Eigenvalues and singular values of batches on the GPU: eigen.glsl.
 
-#if GNI_VULKAN
+#if GNI_GPU
 
 // How a matrix lies in a workgroup: as many as fit into 32 invocations share one.
-typedef struct gni_vko_eigen_plan {
+typedef struct gni_job_eigen_plan {
     uint32_t size;              // rows and columns
     uint32_t pairs;             // of columns, in an invocation
     uint32_t threads, matrices; // of a workgroup
     uint32_t shared;            // bytes
-} gni_vko_eigen_plan;
+} gni_job_eigen_plan;
 
-static bool gni_vko_eigen_fit(const gni_vk_caps *c, const gni_factor *f, gni_vko_eigen_plan *p) {
+static bool gni_job_eigen_fit(const gni_gpu_caps *c, const gni_factor *f, gni_job_eigen_plan *p) {
     if (f->order > 128) return false;
     for (p->size = 8; (int64_t)p->size < f->order;) p->size *= 2;
     p->pairs = p->size == 8 ? 4 : p->size == 128 ? 16 : 8;
@@ -25,25 +25,25 @@ static bool gni_vko_eigen_fit(const gni_vk_caps *c, const gni_factor *f, gni_vko
            p->shared <= c->shared_bytes;
 }
 
-static bool gni_vko_eigen_reaches(const gni_operand *o) {
-    return o->buf == NULL || o->buf->bytes < (uint64_t)GNI_VK_REACH;
+static bool gni_job_eigen_reaches(const gni_operand *o) {
+    return o->buf == NULL || o->buf->bytes < (uint64_t)GNI_GPU_REACH;
 }
 
-static bool gni_vko_eigen_ok(const gni_vk *vk, const gni_factor *f) {
-    const gni_vk_caps *c = &vk->caps;
-    gni_vko_eigen_plan p;
+static bool gni_job_eigen_ok(const gni_gpu *gpu, const gni_factor *f) {
+    const gni_gpu_caps *c = &gpu->caps;
+    gni_job_eigen_plan p;
     if (!(f->a.dtype == GN_F64 ? c->float64 : f->a.dtype == GN_F32)) return false;
-    if (c->max_buffers < 5 || !c->addresses || !gni_vko_eigen_fit(c, f, &p)) return false;
-    return gni_vko_eigen_reaches(&f->a) && gni_vko_eigen_reaches(&f->b) &&
-           gni_vko_eigen_reaches(&f->c) && gni_vko_eigen_reaches(&f->d) &&
-           gni_vko_eigen_reaches(&f->e);
+    if (c->max_buffers < 5 || !c->addresses || !gni_job_eigen_fit(c, f, &p)) return false;
+    return gni_job_eigen_reaches(&f->a) && gni_job_eigen_reaches(&f->b) &&
+           gni_job_eigen_reaches(&f->c) && gni_job_eigen_reaches(&f->d) &&
+           gni_job_eigen_reaches(&f->e);
 }
 
-static bool gni_vko_eigen(gni_vk *vk, const gni_factor *f) {
+static bool gni_job_eigen(gni_gpu *gpu, const gni_factor *f) {
     const gni_operand *operands[5];
-    gni_vko_call c;
-    gni_vko_eigen_plan p;
-    if (!gni_vko_eigen_fit(&vk->caps, f, &p)) return false;
+    gni_job_call c;
+    gni_job_eigen_plan p;
+    if (!gni_job_eigen_fit(&gpu->caps, f, &p)) return false;
     memset(&c, 0, sizeof c);
     operands[0] = &f->a;
     operands[1] = &f->b;
@@ -55,7 +55,7 @@ static bool gni_vko_eigen(gni_vk *vk, const gni_factor *f) {
         c.use[i].bytes = operands[i]->buf->bytes;
         c.use[i].write = i > 0;
     }
-    c.vk = vk;
+    c.gpu = gpu;
     c.n_use = 5;
     c.n_param = GNI_FACTOR_WORDS;
     for (int i = 0; i < GNI_FACTOR_WORDS; i++) c.param[i] = (uint32_t)f->word[i];
@@ -65,9 +65,9 @@ static bool gni_vko_eigen(gni_vk *vk, const gni_factor *f) {
     c.generic.spec[1] = p.pairs;
     c.generic.spec[2] = (uint32_t)((int)f->step - (int)GNI_FACTOR_SINGULAR);
     c.generic.spec[3] = p.threads;
-    const int64_t groups = gni_vko_ceil(f->items, (int64_t)p.matrices);
-    return gni_vko_dispatch(&c, gni_vk_pipeline_get(vk, &c.generic, GNI_VK_WAIT), groups,
-                            gni_vko_ceil(groups, (int64_t)vk->caps.max_groups[0]), 1);
+    const int64_t groups = gni_job_ceil(f->items, (int64_t)p.matrices);
+    return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT), groups,
+                            gni_job_ceil(groups, (int64_t)gpu->caps.max_groups[0]), 1);
 }
 
-#endif // GNI_VULKAN
+#endif // GNI_GPU
