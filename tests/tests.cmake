@@ -194,6 +194,10 @@ if(GPUNUM_CHECKS)
         gpunum_test(check.shaders_rebuilt check "${common}"
             ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/make_shaders.py --verify)
     endif()
+    if(Python3_FOUND AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
+        gpunum_test(check.weight check "${common};CC=${CMAKE_C_COMPILER}"
+            ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/weight.py --check)
+    endif()
     gpunum_test(check.compile_matrix check "${common}" ${PROJECT_SOURCE_DIR}/tests/compile_matrix.sh)
     gpunum_test(check.install check "${common}" ${PROJECT_SOURCE_DIR}/tests/check_install.sh
         ${PROJECT_BINARY_DIR})
