@@ -134,7 +134,7 @@ static bool load(gn_context *g, const char *folder, model *m) {
 static void make_network(gn_context *g, model *m) {
     static const int64_t width[] = {28 * 28, 256, 128, 10};
     for (int i = 0; i < LAYERS; i++) {
-        m->params[2 * i] = gn_he_normal(g, GN_SHAPE(width[i], width[i + 1]));
+        m->params[2 * i] = gn_he_normal(g, GN_F32, GN_SHAPE(width[i], width[i + 1]));
         m->params[2 * i + 1] = gn_requires_grad(gn_zeros(g, GN_F32, GN_SHAPE(width[i + 1])), true);
     }
 }
@@ -200,7 +200,7 @@ static int train(gn_context *g, const settings *s, model *m, gn_optimizer *opt, 
     if (limit < steps) steps = limit;
     double began = seconds();
     GN_SCOPE(g) {
-        gn_array *order = gn_permutation(g, gn_dim(m->images[0], 0));
+        gn_array *order = gn_permutation(g, GN_I32, gn_dim(m->images[0], 0));
         for (int step = 0; step < steps && gn_status_get(g) == GN_OK; step++) {
             GN_SCOPE(g) {
                 gn_array *rows =

@@ -11,7 +11,7 @@ int main(void) {
 
     GN_SCOPE(g) { // what is made inside is freed at its end
         gn_array *a = gn_reshape(gn_arange(g, GN_F32, 0, 6, 1), GN_SHAPE(2, 3));
-        gn_array *centred = gn_sub(a, gn_mean(a, GN_AXIS(1) | GN_KEEP));
+        gn_array *centred = gn_sub(a, gn_mean(a, GN_KEEP(1)));
         gn_print(centred);
         gn_print(gn_softmax(a, -1));
         gn_print(gn_index(a, "::-1, 1:"));

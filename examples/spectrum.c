@@ -285,7 +285,7 @@ static gn_array *spectrogram(gn_array *x) {
 static bool draw(gn_array *db, double rate, const char *path) {
     gn_array *above = gn_add_s(db, RANGE - gn_item(gn_max(db, GN_ALL))); // the loudest is at the top of the range
     gn_array *level = gn_cast(gn_mul_s(gn_maximum_s(above, 0), (LEVELS - 1.0) / RANGE), GN_U8);
-    gn_array *image = gn_flip(gn_transpose(level), GN_AXIS(0)); // low frequencies below
+    gn_array *image = gn_flip(gn_transpose(level), 0); // low frequencies below
     const int frames = (int)gn_dim(image, 1), rows = (int)gn_dim(image, 0);
     picture p = {NULL, LEFT + frames + RIGHT, TOP + rows + BOTTOM};
     unsigned char *pixels = (unsigned char *)malloc(gn_bytes(image) + 1);

@@ -879,10 +879,12 @@ def ops_cast(cases, rng):
 
 # --- reductions
 
-ALL, KEEP = 0, 0x10000
+ALL, KEEP, EMPTY = 0, 0x10000, 0x20000
 
 
 def axes_of(bits, rank):
+    if bits & EMPTY:
+        return ()
     return tuple(range(rank)) if bits & 0xffff == 0 else tuple(i for i in range(rank) if bits >> i & 1)
 
 
@@ -954,6 +956,7 @@ def ops_reduce(cases, rng):
                 whole = range(2 ** len(shape))
                 for bits in whole if t in ('float32', 'int32') or len(shape) < 3 else rng.choice(whole, 2):
                     reduce_case(cases, op, a, int(bits) | (KEEP if rng.integers(0, 2) else 0), extra)
+                reduce_case(cases, op, a, EMPTY | (KEEP if len(shape) == 3 else 0), extra)
         cases.flags = 0
         for t in ('float32', 'float16', 'float64', 'int32', 'bool', 'uint8'):
             for shape, bits in [((1009,), ALL), ((257, 33), 1), ((257, 33), 2), ((33, 257), 2), ((33, 257), 1), ((20, 13, 41), 2),
@@ -967,7 +970,7 @@ def ops_reduce(cases, rng):
                     a = Values(np.where(rng.integers(0, 2, shape), 1, -1) * (1 if not is_float(t) else
                                np.exp(rng.standard_normal(shape) * 0.05)), t) if t not in ('bool', 'uint8') else a
                 reduce_case(cases, op, a, bits, extra)
-        for shape, bits in [((0,), ALL), ((0, 3), 1), ((0, 3), 2), ((3, 0), 2), ((2, 0, 3), 5), ((2, 0, 3), 2)]:
+        for shape, bits in [((0,), ALL), ((0,), EMPTY), ((0, 3), 1), ((0, 3), 2), ((3, 0), 2), ((2, 0, 3), 5), ((2, 0, 3), 2)]:
             for t in ('float32', 'int64', 'bool'):
                 if op == 'gn_mean' or op in ('gn_var', 'gn_std') or op == 'gn_logsumexp':
                     if t != 'float32':
@@ -991,11 +994,11 @@ def ops_arg(cases, rng):
                 a = normals(rng, t, shape)
                 for axis in (None, *range(-1, len(shape) - 1)):
                     e = f(a.v if is_float(t) else a.v.astype(np.int64), axis)
-                    cases.add(op, [a], 'int32', e, numbers=[-2 ** 31 if axis is None else axis])
+                    cases.add(op, [a], 'int32', e, numbers=[2 ** 30 if axis is None else axis])
         for v in ([1, np.nan, 5, np.nan], [np.inf, -np.inf, np.inf, -np.inf], [0.0, -0.0, 0.0], [-np.inf] * 5, [np.nan] * 3):
             for t in FLOATS:
                 a = Values(np.array(v * 5), t)
-                cases.add(op, [a], 'int32', f(a.v), numbers=[-2 ** 31])
+                cases.add(op, [a], 'int32', f(a.v), numbers=[2 ** 30])
         cases.add(op, [normals(rng, 'float32', (0,))], 'int32', None, numbers=[0])
         cases.add(op, [normals(rng, 'float32', (3, 0))], 'int32', f(np.zeros((3, 0)), 0), numbers=[0])
 

@@ -283,12 +283,14 @@ static TEST_MAYBE_UNUSED void expect_shape_at(gn_array *a, gn_shape s, const cha
     _fail(file, line);
 }
 
-// Axes that a file of cases names by bits 0 to 7, and 8 to 15 for those from the end, with GN_KEEP.
-static TEST_MAYBE_UNUSED uint32_t axes_of_bits(uint32_t bits) {
-    uint32_t axes = bits & GN_KEEP;
+// Axes that a file of cases names by bits 0 to 7, and 8 to 15 for those from the end; none of these: all of them, or
+// none with bit 17. Bit 16 keeps them.
+static TEST_MAYBE_UNUSED gn_axes axes_of_bits(uint32_t bits) {
+    int list[16], n = 0;
     for (int i = -8; i < 8; i++)
-        if (bits >> (i & 15) & 1u) axes |= GN_AXIS(i);
-    return axes;
+        if (bits >> (i & 15) & 1u) list[n++] = i;
+    gn_axes axes = n == 1 ? list[0] : n > 1 || (bits & 0x20000u) ? gn_axes_from(n, list) : GN_ALL;
+    return bits & 0x10000u ? GN_KEEP(axes) : axes;
 }
 
 static uint64_t test_lot = 88172645463325252u;

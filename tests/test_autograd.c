@@ -109,24 +109,24 @@ OP(fan_out, gn_add(gn_mul(gn_sin(a), gn_exp(a)), gn_div(gn_sin(a), gn_add_s(gn_s
 OP(chain, gn_tanh(gn_mul_s(gn_sigmoid(gn_add_s(gn_sin(gn_mul_s(a, 1.3)), 0.2)), 2.0)))
 
 OP(sum_all, gn_sum(a, GN_ALL))
-OP(sum_0, gn_sum(a, GN_AXIS(0)))
-OP(sum_keep, gn_sum(a, GN_AXIS(-1) | GN_KEEP))
-OP(sum_02, gn_sum(a, GN_AXIS(0) | GN_AXIS(2)))
+OP(sum_0, gn_sum(a, 0))
+OP(sum_keep, gn_sum(a, GN_KEEP(-1)))
+OP(sum_02, gn_sum(a, GN_AXES(0, 2)))
 OP(mean_all, gn_mean(gn_square(a), GN_ALL))
-OP(mean_1, gn_mean(a, GN_AXIS(1)))
-OP(mean_keep, gn_mean(gn_exp(a), GN_AXIS(0) | GN_AXIS(-1) | GN_KEEP))
+OP(mean_1, gn_mean(a, 1))
+OP(mean_keep, gn_mean(gn_exp(a), GN_KEEP(GN_AXES(0, -1))))
 OP(prod_all, gn_prod(a, GN_ALL))
-OP(prod_1, gn_prod(a, GN_AXIS(1)))
-OP(prod_02, gn_prod(a, GN_AXIS(0) | GN_AXIS(2) | GN_KEEP))
+OP(prod_1, gn_prod(a, 1))
+OP(prod_02, gn_prod(a, GN_KEEP(GN_AXES(0, 2))))
 OP(min_all, gn_min(a, GN_ALL))
-OP(max_1, gn_max(a, GN_AXIS(1)))
-OP(max_keep, gn_max(gn_square(a), GN_AXIS(0) | GN_KEEP))
-OP(var, gn_var(a, GN_AXIS(1), 1))
+OP(max_1, gn_max(a, 1))
+OP(max_keep, gn_max(gn_square(a), GN_KEEP(0)))
+OP(var, gn_var(a, 1, 1))
 OP(var_all, gn_var(a, GN_ALL, 0))
-OP(std, gn_std(a, GN_AXIS(0), 0))
-OP(norm, gn_norm(a, GN_AXIS(1)))
-OP(logsumexp, gn_logsumexp(a, GN_AXIS(1)))
-OP(logsumexp_keep, gn_logsumexp(a, GN_AXIS(0) | GN_KEEP))
+OP(std, gn_std(a, 0, 0))
+OP(norm, gn_norm(a, 1))
+OP(logsumexp, gn_logsumexp(a, 1))
+OP(logsumexp_keep, gn_logsumexp(a, GN_KEEP(0)))
 OP(logsumexp_all, gn_logsumexp(a, GN_ALL))
 OP(softmax, gn_softmax(a, -1))
 OP(softmax_0, gn_softmax(a, 0))
@@ -158,7 +158,7 @@ OP(slice_overlap, gn_mul(gn_slice(a, 1, 1, GN_NONE, 1), gn_slice(a, 1, 0, -1, 1)
 OP(slice_empty, gn_add(gn_sum(gn_slice(a, 1, 2, 2, 1), GN_ALL), gn_square(a)))
 OP(index_text, gn_square(gn_index(a, "1, ::-2, None")))
 OP(index_dots, gn_exp(gn_index(a, "..., 1:")))
-OP(flip, gn_mul(gn_flip(a, GN_AXIS(1)), a))
+OP(flip, gn_mul(gn_flip(a, 1), a))
 OP(flip_all, gn_mul(gn_flip(a, GN_ALL), a))
 
 static gn_array *op_concat(gn_context *g, gn_array *const *in, int n, void *user) {
@@ -469,9 +469,9 @@ static void test_prod_with_zeros(void **state) {
     const double want[] = {0, 6, 0, 0, 0, 0, 12, 8, 6};
     GN_SCOPE(g) {
         gn_array *x = leaf(g, GN_SHAPE(3, 3), data), *grad = NULL;
-        gn_backward(gn_sum(gn_prod(x, GN_AXIS(1)), GN_ALL));
+        gn_backward(gn_sum(gn_prod(x, 1), GN_ALL));
         expect_values(gn_grad(x), want, 9, 1e-6);
-        gn_gradients(gn_sum(gn_prod(x, GN_AXIS(1)), GN_ALL), &x, 1, true, &grad);
+        gn_gradients(gn_sum(gn_prod(x, 1), GN_ALL), &x, 1, true, &grad);
         expect_values(grad, want, 9, 1e-6);
         // The middle of the second derivatives of 0 * 5 * 0 is not 0: d2/dx0 dx2 = 5.
         gn_array *first = gn_slice(gn_slice(grad, 0, 1, 2, 1), 1, 0, 1, 1);
@@ -517,7 +517,7 @@ static void test_ties_share(void **state) {
     const double at_bound[] = {0, 1, 0, 1, 1, 1};
     GN_SCOPE(g) {
         gn_array *x = leaf(g, GN_SHAPE(2, 3), data);
-        gn_backward(gn_sum(gn_max(x, GN_AXIS(1)), GN_ALL));
+        gn_backward(gn_sum(gn_max(x, 1), GN_ALL));
         expect_values(gn_grad(x), by_row, 6, 1e-6);
         gn_zero_grad(x);
         gn_backward(gn_sum(gn_minimum(x, gn_full(g, GN_F32, GN_SHAPE(3), 2.0)), GN_ALL));
@@ -559,7 +559,7 @@ static void test_roots_of_nothing(void **state) {
     const double once[] = {0, 0, 0.6, 0.8}, twice[] = {0, 0, 0.032, -0.024}, none[] = {0, 0, 0};
     GN_SCOPE(g) {
         gn_array *x = leaf(g, GN_SHAPE(2, 2), v), *y = leaf(g, GN_SHAPE(3), twos), *dx;
-        assert_int_equal(gn_gradients(gn_sum(gn_norm(x, GN_AXIS(1)), GN_ALL), &x, 1, true, &dx), GN_OK);
+        assert_int_equal(gn_gradients(gn_sum(gn_norm(x, 1), GN_ALL), &x, 1, true, &dx), GN_OK);
         expect_values(dx, once, 4, 1e-6);
         assert_int_equal(gn_backward(gn_sum(dx, GN_ALL)), GN_OK);
         expect_values(gn_grad(x), twice, 4, 1e-6);
@@ -892,7 +892,7 @@ static gn_status work(gn_context *g) {
         gn_optimizer *opt = gn_adam(params, 2, NULL);
         gn_array *h = gn_relu(gn_linear(x, w, b));
         gn_array *loss = gn_cross_entropy(gn_concat(&h, 1, 0), gn_argmin(h, 1));
-        loss = gn_add(loss, gn_mean(gn_prod(gn_take(w, gn_argmax(w, 0), 0), GN_AXIS(1)), GN_ALL));
+        loss = gn_add(loss, gn_mean(gn_prod(gn_take(w, gn_argmax(w, 0), 0), 1), GN_ALL));
         if (gn_gradients(loss, params, 2, true, grads) == GN_OK)
             gn_backward(gn_sum(gn_square(grads[0]), GN_ALL));
         gn_step(opt);

@@ -571,7 +571,7 @@ static void test_training_jobs(void **state) {
     static const int64_t width[] = {784, 256, 128, 10};
     gn_array *p[6];
     for (int i = 0; i < 3; i++) {
-        p[2 * i] = gn_he_normal(g, GN_SHAPE(width[i], width[i + 1]));
+        p[2 * i] = gn_he_normal(g, GN_F32, GN_SHAPE(width[i], width[i + 1]));
         p[2 * i + 1] = gn_requires_grad(gn_zeros(g, GN_F32, GN_SHAPE(width[i + 1])), true);
     }
     gn_optimizer *opt = gn_adam(p, 6, NULL);
@@ -669,7 +669,7 @@ static void check_layer(gn_context *g, const layer *l, bool one_kernel) {
                  (long long)l->out, gn_dtype_name(l->t), l->turned ? ", turned" : "");
         assert_int_equal(gn_dtype_of(grad[1]), l->t);
         assert_int_equal(gn_dtype_of(grad[2]), l->t);
-        gn_array *sum = gn_sum(wide(c), GN_AXIS(0)), *some = gn_sum(gn_abs(wide(c)), GN_AXIS(0));
+        gn_array *sum = gn_sum(wide(c), 0), *some = gn_sum(gn_abs(wide(c)), 0);
         if (l->special == 0) {
             expect_near(grad[2], sum, some, l->rows, unit_of(l->t), what);
             gn_array *w = gn_matmul(gn_transpose(wide(gn_detach(x))), wide(c));

@@ -6,7 +6,7 @@
 static gn_array *view_of(gn_array *a, int view) {
     if (view == 1) return gn_transpose(a);
     if (view == 2) return gn_slice(a, -1, GN_NONE, GN_NONE, 2);
-    if (view == 3) return gn_flip(a, gn_rank(a) > 1 ? GN_AXIS(0) | GN_AXIS(-1) : GN_ALL);
+    if (view == 3) return gn_flip(a, gn_rank(a) > 1 ? GN_AXES(0, -1) : GN_ALL);
     return a;
 }
 
@@ -46,8 +46,8 @@ static gn_array *two_axes(const char *name, gn_array *a, const int32_t *v) {
 
 static gn_array *other(gn_context *g, const char *name, gn_array *a, gn_array *b, const int32_t *v) {
     gn_convolution mode = (gn_convolution)v[0];
-    if (strcmp(name, "fftshift") == 0) return gn_fftshift(a, v[0] ? GN_AXIS(0) : GN_ALL);
-    if (strcmp(name, "ifftshift") == 0) return gn_ifftshift(a, v[0] ? GN_AXIS(0) : GN_ALL);
+    if (strcmp(name, "fftshift") == 0) return gn_fftshift(a, v[0] ? 0 : GN_ALL);
+    if (strcmp(name, "ifftshift") == 0) return gn_ifftshift(a, v[0] ? 0 : GN_ALL);
     if (strcmp(name, "fftfreq") == 0) return gn_fftfreq(g, GN_F64, v[0], gn_item(a));
     if (strcmp(name, "rfftfreq") == 0) return gn_rfftfreq(g, GN_F64, v[0], gn_item(a));
     if (strcmp(name, "real") == 0) return gn_real(a);
@@ -367,7 +367,7 @@ static void rows_of(gn_context *g, gn_dtype t, int64_t n, int64_t rows, int view
     gn_array *x = random_complex(g, t, GN_SHAPE(view == 2 ? 1 : rows, n + (view == 1 ? 3 : 0)));
     if (view == 1) x = gn_slice(x, 1, 2, n + 2, 1);
     if (view == 2) x = gn_broadcast_to(x, GN_SHAPE(rows, n));
-    if (view == 3) x = gn_flip(x, GN_AXIS(0));
+    if (view == 3) x = gn_flip(x, 0);
     gn_array *y = gn_fft(x, 0, 1, GN_FFT_BACKWARD), *z = gn_ifft(x, 0, 1, GN_FFT_BACKWARD);
     const double tolerance = (t == GN_F32 ? 4e-7 : 1e-15) * sqrt((double)n) * 4.0;
     for (int64_t i = 0; i < rows; i += rows > 8 ? 7 : 1) {
@@ -427,10 +427,10 @@ static gn_array *transformed(gn_context *g, gn_array *const *in, int count, void
     case 14: y = gn_correlate(gn_ravel(in[0]), gn_ravel(in[1]), (gn_convolution)s->n); break;
     case 23: y = gn_fftn(gn_complex(in[0], in[1]), NULL, NULL, 0, GN_FFT_BACKWARD); break;
     case 24: y = gn_ifft2(gn_complex(in[0], in[1]), GN_FFT_FORWARD); break;
-    case 25: y = gn_ifftshift(gn_complex(in[0], in[1]), GN_AXIS(-1)); break;
+    case 25: y = gn_ifftshift(gn_complex(in[0], in[1]), -1); break;
     case 26: y = gn_convolve2d(in[0], gn_slice(in[1], 0, 0, 3, 1), (gn_convolution)s->n); break;
     case 27: y = gn_fft(x, s->n, 0, GN_FFT_ORTHO); break; // real input
-    case 28: y = gn_fft(gn_transpose(gn_flip(gn_complex(in[0], in[1]), GN_AXIS(0))), 0, 0, GN_FFT_BACKWARD); break;
+    case 28: y = gn_fft(gn_transpose(gn_flip(gn_complex(in[0], in[1]), 0)), 0, 0, GN_FFT_BACKWARD); break;
     case 31:
     case 32:
     case 33:
@@ -521,7 +521,7 @@ static void test_errors(void **state) {
     expect_error(g, GN_ERROR_ARGUMENT, "gn_dct: type 1 needs two points or more");
     assert_null(gn_dst(z, 2, 0, 0, GN_FFT_BACKWARD));
     expect_error(g, GN_ERROR_DTYPE, NULL);
-    assert_null(gn_fftshift(x, GN_AXIS(2)));
+    assert_null(gn_fftshift(x, 2));
     expect_error(g, GN_ERROR_ARGUMENT, NULL);
     assert_null(gn_fftfreq(g, GN_F32, 0, 1.0));
     expect_error(g, GN_ERROR_ARGUMENT, "gn_fftfreq: n is 0, it must be positive");

@@ -30,7 +30,7 @@ static void test_numpy_files(void **state) {
 static void test_save_views(void **state) {
     gn_context *g = (gn_context *)*state;
     gn_array *a = gn_reshape(gn_arange(g, GN_F32, 0, 6, 1), GN_SHAPE(2, 3));
-    assert_int_equal(gn_save_npy(gn_transpose(gn_flip(a, GN_AXIS(1))), "view.npy"), GN_OK);
+    assert_int_equal(gn_save_npy(gn_transpose(gn_flip(a, 1)), "view.npy"), GN_OK);
     gn_array *b = gn_load_npy(g, "view.npy");
     expect_shape(b, 3, 2);
     expect_values(b, 2, 5, 1, 4, 0, 3);

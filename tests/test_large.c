@@ -76,8 +76,8 @@ static void test_reductions(void **state) {
     total = rows * (double)n + columns * (double)m;
     assert_true(fabs(gn_item(gn_sum(a, GN_ALL)) - total) <= 1e-6 * total);
     assert_true(gn_item(gn_max(a, GN_ALL)) <= 2032.0);
-    gn_array *down = gn_sum(a, GN_AXIS(0)), *along = gn_sum(a, GN_AXIS(1)), *top = gn_max(a, GN_AXIS(1));
-    gn_array *soft = gn_softmax(a, 1), *shift = gn_logsumexp(a, GN_AXIS(1));
+    gn_array *down = gn_sum(a, 0), *along = gn_sum(a, 1), *top = gn_max(a, 1);
+    gn_array *soft = gn_softmax(a, 1), *shift = gn_logsumexp(a, 1);
     for (int k = 0; k < PLACES; k++) {
         int64_t i, j;
         place(k, m, n, 4, &i, &j);

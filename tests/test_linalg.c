@@ -7,7 +7,7 @@
 static gn_array *view_of(gn_array *a, int view) {
     if (view == 1) return gn_swap_axes(a, -1, -2);
     if (view == 2) return gn_slice(gn_slice(a, -1, GN_NONE, GN_NONE, 2), -2, GN_NONE, GN_NONE, 2);
-    if (view == 3) return gn_flip(a, GN_AXIS(-1) | GN_AXIS(-2));
+    if (view == 3) return gn_flip(a, GN_AXES(-1, -2));
     return a;
 }
 
@@ -498,7 +498,7 @@ static gn_array *loss_of(gn_context *g, gn_array *const *x, int count, void *use
     case 3: return weighted(g, gn_trace(gn_mul(a, b), 1));
     case 4: return weighted(g, gn_add(gn_tril(a, 1), gn_triu(b, -1)));
     case 5: return weighted(g, gn_solve(a, b));
-    case 6: return weighted(g, gn_solve(a, gn_sum(b, GN_AXIS(0) | GN_AXIS(1))));
+    case 6: return weighted(g, gn_solve(a, gn_sum(b, GN_AXES(0, 1))));
     case 7: return weighted(g, gn_inv(a));
     case 8: return weighted(g, gn_det(a));
     case 9: return weighted(g, gn_cholesky(gn_matmul(a, turned(a))));
@@ -507,8 +507,8 @@ static gn_array *loss_of(gn_context *g, gn_array *const *x, int count, void *use
         n = gn_eigh(symmetric(a), &v);
         return gn_add(gn_sum(gn_mul_s(n, 0.1), GN_ALL), weighted(g, gn_square(v)));
     case 12: return weighted(g, gn_diagonal(a, -1));
-    case 13: return weighted(g, gn_outer(a, gn_dot(b, gn_sum(a, GN_AXIS(0) | GN_AXIS(1)))));
-    case 14: return weighted(g, gn_einsum(g, "bij,bjk,kl->bil", a, b, gn_sum(a, GN_AXIS(0))));
+    case 13: return weighted(g, gn_outer(a, gn_dot(b, gn_sum(a, GN_AXES(0, 1)))));
+    case 14: return weighted(g, gn_einsum(g, "bij,bjk,kl->bil", a, b, gn_sum(a, 0)));
     case 15: // square, tall and wide: q and r apart and together
         n = gn_qr(a, &r);
         return gn_add(weighted(g, n), weighted(g, r));
@@ -657,7 +657,7 @@ static void test_large(void **state) {
     // Batches, broadcast and as views; halves and integers.
     gn_array *a = gn_randn(g, GN_F32, GN_SHAPE(2, 40, 3, 40)),
              *b = gn_randn(g, GN_F32, GN_SHAPE(3, 40, 5));
-    a = gn_flip(gn_swap_axes(a, 1, 2), GN_AXIS(-1));
+    a = gn_flip(gn_swap_axes(a, 1, 2), -1);
     gn_array *x = gn_solve(a, b);
     assert_true(is_on_gpu(x));
     assert_true(largest(gn_sub(gn_matmul(a, x), b)) < 2e-5 * largest(x));

@@ -115,7 +115,7 @@ static void test_shapes(void **state) {
     gn_scope_begin(g);
     // Views: flipped, stepped over, axes that are no neighbours, one matrix for all, several right-hand sides.
     gn_array *a = gn_flip(gn_swap_axes(gn_randn(g, GN_F32, GN_SHAPE(2, 20, 3, 20)), 1, 2),
-                          GN_AXIS(-1) | GN_AXIS(0));
+                          GN_AXES(-1, 0));
     check_solve(g, a, gn_randn(g, GN_F32, GN_SHAPE(3, 20, 5)));
     check_solve(g, gn_slice(gn_randn(g, GN_F32, GN_SHAPE(8, 12, 12)), 0, 1, 8, 3),
                 gn_randn(g, GN_F32, GN_SHAPE(12, 2)));
@@ -128,7 +128,7 @@ static void test_shapes(void **state) {
     gn_array *v = gn_randn(g, GN_F32, GN_SHAPE(20)), *x = gn_solve(a, v);
     assert_int_equal(gn_rank(x), 3);
     assert_true(is_on_gpu(x));
-    assert_true(largest(gn_sub(gn_squeeze(gn_matmul(a, gn_expand_dims(x, -1)), GN_AXIS(-1)), v)) <
+    assert_true(largest(gn_sub(gn_squeeze(gn_matmul(a, gn_expand_dims(x, -1)), -1), v)) <
                 1e-4 * largest(a) * largest(x));
     // Halves and integers in float32; nothing at all.
     gn_array *h = gn_cast(
@@ -178,15 +178,15 @@ static void test_wrong(void **state) {
         // Of zeros r is zero and q orthonormal; a permutation has its sign.
         gn_array *r = NULL, *q = gn_qr(gn_zeros(g, GN_F32, GN_SHAPE(3, n, n)), &r);
         assert_true(largest(r) == 0.0 && largest(gn_sub(q, eye)) == 0.0);
-        list[2] = gn_flip(eye, GN_AXIS(0));
+        list[2] = gn_flip(eye, 0);
         expect_values(gn_det(gn_stack(list, 4, 0)), 1.0, 1.0, n / 2 % 2 != 0 ? -1.0 : 1.0, 1.0);
         // NaN stays in its matrix.
         list[2] = gn_mul(eye, gn_full(g, GN_F32, GN_SHAPE(1), (double)NAN));
         a = gn_stack(list, 4, 0);
-        gn_array *y = gn_any(gn_isnan(gn_inv(a)), GN_AXIS(-1) | GN_AXIS(-2));
+        gn_array *y = gn_any(gn_isnan(gn_inv(a)), GN_AXES(-1, -2));
         expect_values(y, 0.0, 0.0, 1.0, 0.0);
         expect_values(gn_isnan(gn_det(a)), 0.0, 0.0, 1.0, 0.0);
-        expect_values(gn_any(gn_isnan(gn_qr(a, NULL)), GN_AXIS(-1) | GN_AXIS(-2)), 0.0, 0.0, 1.0,
+        expect_values(gn_any(gn_isnan(gn_qr(a, NULL)), GN_AXES(-1, -2)), 0.0, 0.0, 1.0,
                       0.0);
         assert_null(gn_cholesky(a));
         expect_error(
@@ -304,7 +304,7 @@ static void test_large(void **state) {
             gn_scope_begin(g);
             gn_array *a = gn_randn(g, t, GN_SHAPE(n, n)), *b = gn_randn(g, t, GN_SHAPE(n, 37));
             check_solve(g, a, gn_slice(b, 1, 0, 1, 1));
-            check_solve(g, gn_flip(turned(a), GN_AXIS(0)), b);
+            check_solve(g, gn_flip(turned(a), 0), b);
             check_cholesky(g, a);
             if (n < 3000) check_qr(g, turned(a));
             if (n < 1000) check_det(gn_mul_s(a, 1.65 / sqrt((double)n))); // about 1, for float32

@@ -50,14 +50,14 @@ static gn_array *make(gn_context *g, gn_dtype t, int64_t batch, int64_t rows, in
         a = gn_slice(a, 1, top, top + rows, 1);
         a = gn_slice(a, 2, left, left + columns * step, step);
     }
-    if (how == REVERSED) a = gn_flip(a, GN_AXIS(1) | (draw(2) ? GN_AXIS(2) : 0u));
+    if (how == REVERSED) a = gn_flip(a, draw(2) ? GN_AXES(1, 2) : 1);
     if (spread) a = gn_broadcast_to(a, GN_SHAPE(n, rows, columns));
     float *flat = (float *)malloc((size_t)(n * rows * columns + 1) * sizeof(float));
     assert_int_equal(
         gn_read(gn_cast(a, GN_F32), flat, (size_t)(n * rows * columns) * sizeof(float)), GN_OK);
     for (int64_t i = 0; i < n * rows * columns; i++) ref[i] = (double)flat[i];
     free(flat);
-    return batch > 0 ? a : gn_squeeze(a, GN_AXIS(0));
+    return batch > 0 ? a : gn_squeeze(a, 0);
 }
 
 static double *doubles(int64_t n) { return (double *)malloc((size_t)(n + 1) * sizeof(double)); }

@@ -46,7 +46,7 @@ static gn_array *random_matrix(gn_context *g, gn_dtype t, int64_t rows, int64_t 
     case 3: // no unit stride
         a = random_array(g, t, GN_SHAPE(2 * rows, 2 * cols));
         return gn_slice(gn_slice(a, 0, 0, GN_NONE, 2), 1, 1, GN_NONE, 2);
-    case 4: return gn_flip(random_array(g, t, GN_SHAPE(rows, cols)), GN_AXIS(0) | GN_AXIS(1));
+    case 4: return gn_flip(random_array(g, t, GN_SHAPE(rows, cols)), GN_AXES(0, 1));
     case 5: return gn_broadcast_to(random_array(g, t, GN_SHAPE(cols)), GN_SHAPE(rows, cols));
     case 6: return gn_broadcast_to(random_array(g, t, GN_SHAPE(rows, 1)), GN_SHAPE(rows, cols));
     default: return random_array(g, t, GN_SHAPE(rows, cols));

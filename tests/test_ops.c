@@ -22,7 +22,7 @@ typedef struct scalar_entry {
 } scalar_entry;
 typedef struct reduce_entry {
     const char *name;
-    gn_array *(*fn)(gn_array *a, uint32_t axes);
+    gn_array *(*fn)(gn_array *a, gn_axes axes);
 } reduce_entry;
 typedef struct axis_entry {
     const char *name;

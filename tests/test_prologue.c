@@ -79,7 +79,7 @@ static gn_array *view(gn_context *g, gn_dtype t, int64_t batch, int64_t m, int64
     gn_array *a = batch > 0 ? values(g, t, GN_SHAPE(batch, 2 * m, n + 3)) : values(g, t, GN_SHAPE(2 * m, n + 3));
     int rank = gn_rank(a);
     a = gn_slice(gn_slice(a, rank - 2, 0, 2 * m, 2), rank - 1, 2, n + 2, 1);
-    return how == 2 ? a : gn_flip(a, GN_AXIS(-1));
+    return how == 2 ? a : gn_flip(a, -1);
 }
 
 // `side` 1: made x times a vector, 2: a vector times it. `form`: 0 the vector is 1-d, 1 a column or row.

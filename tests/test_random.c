@@ -117,7 +117,7 @@ static void test_permutation(void **state) {
     static const int64_t sizes[] = {0, 1, 2, 3, 17, 1000, 100003};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         int64_t n = sizes[i];
-        gn_array *p = gn_permutation(g, n);
+        gn_array *p = gn_permutation(g, GN_I32, n);
         assert_int_equal(gn_dtype_of(p), GN_I32);
         assert_true(gn_size(p) == n);
         int32_t *at = (int32_t *)malloc(sizeof(int32_t) * (size_t)(n + 1));
@@ -130,11 +130,23 @@ static void test_permutation(void **state) {
         free(at);
         free(seen);
     }
+    // The same order in every dtype that holds it.
+    static const gn_dtype types[] = {GN_I32, GN_I64, GN_U8, GN_I8, GN_U32};
+    for (int64_t n = 0; n <= 128; n += 16) {
+        double first[128], other[128];
+        for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+            gn_seed(g, 5);
+            gn_array *p = gn_permutation(g, types[i], n);
+            assert_int_equal(gn_dtype_of(p), types[i]);
+            assert_int_equal(gn_read(gn_cast(p, GN_F64), i == 0 ? first : other, sizeof(double) * (size_t)n), GN_OK);
+            if (i > 0) assert_memory_equal(first, other, sizeof(double) * (size_t)n);
+        }
+    }
     // All 24 orders of four, equally often.
     int count[256] = {0}, orders = 0;
     for (int k = 0; k < 24000; k++) {
         int32_t p[4];
-        gn_array *a = gn_permutation(g, 4);
+        gn_array *a = gn_permutation(g, GN_I32, 4);
         assert_int_equal(gn_read(a, p, sizeof p), GN_OK);
         gn_release(a);
         count[p[0] | p[1] << 2 | p[2] << 4 | p[3] << 6]++;
@@ -145,9 +157,9 @@ static void test_permutation(void **state) {
     }
     assert_int_equal(orders, 24);
     gn_seed(g, 5);
-    gn_array *a = gn_permutation(g, 50), *b = gn_permutation(g, 50);
+    gn_array *a = gn_permutation(g, GN_I32, 50), *b = gn_permutation(g, GN_I32, 50);
     gn_seed(g, 5);
-    gn_array *c = gn_permutation(g, 50);
+    gn_array *c = gn_permutation(g, GN_I32, 50);
     assert_true(gn_item(gn_all(gn_eq(a, c), GN_ALL)) == 1);
     assert_true(gn_item(gn_all(gn_eq(a, b), GN_ALL)) == 0);
 }
@@ -172,8 +184,12 @@ static void test_refused(void **state) {
     expect_error(g, GN_ERROR_ARGUMENT, "gn_bernoulli: the probability 1.5 is not between 0 and 1");
     assert_null(gn_bernoulli(g, GN_F32, GN_SHAPE(2), NAN));
     expect_error(g, GN_ERROR_ARGUMENT, NULL);
-    assert_null(gn_permutation(g, -1));
+    assert_null(gn_permutation(g, GN_I32, -1));
     expect_error(g, GN_ERROR_SHAPE, NULL);
+    assert_null(gn_permutation(g, GN_I8, 129));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_permutation: 0 to 128 does not fit int8");
+    assert_null(gn_permutation(g, GN_F32, 3));
+    expect_error(g, GN_ERROR_DTYPE, "gn_permutation: float32 is not an integer dtype");
     assert_null(gn_rand(NULL, GN_F32, GN_SHAPE(2)));
     assert_null(gn_normal(NULL, GN_F32, GN_SHAPE(2), 0, -1));
     gn_seed(NULL, 1);
@@ -183,7 +199,7 @@ static void everything(gn_context *g) {
     gn_scope_begin(g);
     gn_eval(gn_uniform(g, GN_F16, GN_SHAPE(100), 1, 2));
     gn_eval(gn_bernoulli(g, GN_I32, GN_SHAPE(100), 0.5));
-    gn_permutation(g, 10000);
+    gn_permutation(g, GN_I32, 10000);
     gn_scope_end(g);
 }
 

@@ -171,7 +171,7 @@ static void test_bias(void **state) {
         for (int mode = 1; mode <= 3; mode++) {
             force_split(g, mode);
             gn_array *y = gn_linear(operand(g, a, 1, M, K, 0),
-                                    gn_squeeze(operand(g, b, 1, K, N, 1), GN_AXIS(0)),
+                                    gn_squeeze(operand(g, b, 1, K, N, 1), 0),
                                     gn_array_from(g, GN_F32, GN_SHAPE(N), bias));
             assert_int_equal(gn_read(y, c, sizeof c), GN_OK);
             compare(sized(M, N, K), c, a, b, bias, "gn_linear");

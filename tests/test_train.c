@@ -146,21 +146,21 @@ static void test_learning_rate(void **state) {
         gn_array *idle = gn_requires_grad(gn_ones(g, GN_F32, GN_SHAPE(2)), true), *both[2];
         both[0] = p, both[1] = idle;
         gn_optimizer *opt = gn_sgd(both, 2, NULL);
-        assert_true(gn_get_lr(opt) == 0.01);
-        gn_set_lr(opt, 0.5);
+        assert_true(gn_lr_get(opt) == 0.01);
+        gn_lr_set(opt, 0.5);
         gn_backward(gn_sum(p, GN_ALL));
         assert_int_equal(gn_step(opt), GN_OK);
         const double half[] = {0.5, 0.5}, one[] = {1, 1};
         expect_values(p, half, 2, 0.0);
         expect_values(idle, one, 2, 0.0); // had no gradient
-        gn_set_lr(opt, 0.0);
+        gn_lr_set(opt, 0.0);
         gn_step(opt);
         expect_values(p, half, 2, 0.0);
         gn_zero_grads(opt);
         assert_null(gn_grad(p));
-        gn_set_lr(opt, -1.0);
-        expect_error(g, GN_ERROR_ARGUMENT, "gn_set_lr: -1");
-        assert_true(isnan(gn_get_lr(NULL)));
+        gn_lr_set(opt, -1.0);
+        expect_error(g, GN_ERROR_ARGUMENT, "gn_lr_set: -1");
+        assert_true(isnan(gn_lr_get(NULL)));
         gn_optimizer_free(NULL);
     } // the optimizer is freed by gn_close
     close_context(g);
@@ -324,8 +324,13 @@ static void test_losses_refuse(void **state) {
         // A label that no class has cannot pass unseen.
         gn_array *high = gn_full(g, GN_I32, GN_SHAPE(4), 3.0);
         assert_true(isinf(gn_item(gn_cross_entropy(logits, high))));
-        assert_null(gn_he_normal(g, GN_SHAPE(3)));
+        assert_null(gn_he_normal(g, GN_F32, GN_SHAPE(3)));
         expect_error(g, GN_ERROR_SHAPE, "gn_he_normal: (3,) is not (in, out)");
+        assert_null(gn_xavier_uniform(g, GN_I32, GN_SHAPE(3, 3)));
+        expect_error(g, GN_ERROR_DTYPE, "gn_xavier_uniform: int32 is not a float dtype");
+        assert_int_equal(gn_dtype_of(gn_he_normal(g, GN_F64, GN_SHAPE(3, 3))), GN_F64);
+        assert_int_equal(gn_dtype_of(gn_xavier_uniform(g, GN_BF16, GN_SHAPE(3, 3))), GN_BF16);
+        assert_true(gn_needs_grad(gn_xavier_uniform(g, GN_F16, GN_SHAPE(3, 3))));
     }
     close_context(g);
 }
@@ -334,8 +339,8 @@ static void test_initialisation(void **state) {
     (void)state;
     gn_context *g = open_context();
     GN_SCOPE(g) {
-        gn_array *he = gn_he_normal(g, GN_SHAPE(200, 300)),
-                 *xavier = gn_xavier_uniform(g, GN_SHAPE(200, 300));
+        gn_array *he = gn_he_normal(g, GN_F32, GN_SHAPE(200, 300)),
+                 *xavier = gn_xavier_uniform(g, GN_F32, GN_SHAPE(200, 300));
         assert_true(gn_needs_grad(he) && gn_needs_grad(xavier));
         assert_int_equal(gn_dtype_of(he), GN_F32);
         double limit = sqrt(6.0 / 500.0);
@@ -365,9 +370,9 @@ static double train_rings(gn_context *g, int steps, float *losses) {
     GN_SCOPE(g) {
         gn_array *x = gn_array_from(g, GN_F32, GN_SHAPE(240, 2), points);
         gn_array *y = gn_array_from(g, GN_U8, GN_SHAPE(240), rings), *params[4];
-        params[0] = gn_he_normal(g, GN_SHAPE(2, 16));
+        params[0] = gn_he_normal(g, GN_F32, GN_SHAPE(2, 16));
         params[1] = gn_requires_grad(gn_zeros(g, GN_F32, GN_SHAPE(16)), true);
-        params[2] = gn_xavier_uniform(g, GN_SHAPE(16, 2));
+        params[2] = gn_xavier_uniform(g, GN_F32, GN_SHAPE(16, 2));
         params[3] = gn_requires_grad(gn_zeros(g, GN_F32, GN_SHAPE(2)), true);
         gn_adam_options options = {0.02, 0, 0, 0, 0};
         gn_optimizer *opt = gn_adam(params, 4, &options);

@@ -65,7 +65,7 @@ static void test_axes(void **state) {
     expect_shape(gn_expand_dims(a, 0), 1, 2, 3, 1, 4);
     expect_shape(gn_expand_dims(a, -1), 2, 3, 1, 4, 1);
     expect_shape(gn_squeeze(a, GN_ALL), 2, 3, 4);
-    expect_shape(gn_squeeze(a, GN_AXIS(-2)), 2, 3, 4);
+    expect_shape(gn_squeeze(a, -2), 2, 3, 4);
     expect_shape(gn_flip(a, GN_ALL), 2, 3, 1, 4);
     assert_null(gn_permute(a, 0, 1, 2));
     expect_error(g, GN_ERROR_ARGUMENT, "gn_permute_axes: 3 axes for an array of rank 4");
@@ -75,33 +75,103 @@ static void test_axes(void **state) {
     expect_error(g, GN_ERROR_ARGUMENT, NULL);
     assert_null(gn_swap_axes(a, 0, 4));
     expect_error(g, GN_ERROR_ARGUMENT, "gn_swap_axes: axis 4 is out of bounds for array of rank 4");
-    assert_null(gn_squeeze(a, GN_AXIS(1)));
+    assert_null(gn_squeeze(a, 1));
     expect_error(g, GN_ERROR_SHAPE, "gn_squeeze: axis 1 of (2,3,1,4) has size 3, not 1");
-    assert_null(gn_squeeze(a, GN_AXIS(5)));
+    assert_null(gn_squeeze(a, 5));
     expect_error(g, GN_ERROR_ARGUMENT, "gn_squeeze: axis 5 is out of bounds for array of rank 4");
-    assert_null(gn_flip(a, 1));
-    expect_error(g, GN_ERROR_ARGUMENT, "gn_flip: 0x1 is not a set of axes such as GN_AXIS(1)");
-    assert_null(gn_sum(a, 1 | GN_KEEP));
-    expect_error(g, GN_ERROR_ARGUMENT, "gn_sum: 0x10001 is not a set of axes such as GN_AXIS(1)");
-    assert_null(gn_mean(a, 0x80000000u)); // what GN_AXIS(1) & ~1u leaves
-    expect_error(g, GN_ERROR_ARGUMENT, "gn_mean: 0x80000000 is not a set of axes such as GN_AXIS(1)");
-    assert_null(gn_mean(a, 0x20000));
-    expect_error(g, GN_ERROR_ARGUMENT, "gn_mean: 0x20000 is not a set of axes such as GN_AXIS(1)");
-    for (int i = 8; i < 40; i++) {
-        assert_null(gn_max(a, GN_AXIS(0) | GN_AXIS(i)));
-        expect_error(g, GN_ERROR_ARGUMENT, "gn_max: a GN_AXIS is not in -8 to 7");
-        assert_null(gn_squeeze(a, GN_AXIS(-i - 1)));
-        expect_error(g, GN_ERROR_ARGUMENT, "gn_squeeze: a GN_AXIS is not in -8 to 7");
-    }
-    assert_null(gn_var(a, GN_AXIS(-5), 0));
-    expect_error(g, GN_ERROR_ARGUMENT, "gn_var: axis -5 is out of bounds for array of rank 4");
-    expect_shape(gn_sum(a, GN_AXIS(1) | GN_AXIS(-3)), 2, 1, 4);
-    assert_null(gn_flip(a, GN_AXIS(0) | GN_KEEP));
-    expect_error(g, GN_ERROR_ARGUMENT, "gn_flip: GN_KEEP is for reductions");
     gn_array *most = gn_reshape(a, GN_SHAPE(1, 1, 1, 1, 1, 1, 1, 24));
     assert_null(gn_expand_dims(most, 0));
     expect_error(g, GN_ERROR_SHAPE, "gn_expand_dims: the rank would be 9, the most is 8");
     expect_values(gn_transpose(gn_scalar(g, GN_F32, 3)), 3);
+}
+
+// What names axes, and what only looks as if it did.
+static void test_axes_named(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_array *a = iota(g, GN_SHAPE(2, 3, 2));
+    expect_values(gn_sum(a, 0), 6, 8, 10, 12, 14, 16);
+    expect_values(gn_sum(a, -1), 1, 5, 9, 13, 17, 21);
+    expect_values(gn_sum(a, GN_ALL), 66);
+    expect_values(gn_sum(a, GN_AXES(0, -1)), 14, 22, 30);
+    expect_values(gn_sum(a, GN_AXES(0) | GN_AXES(-1)), 14, 22, 30);
+    expect_values(gn_sum(a, GN_AXES()), 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11);
+    expect_shape(gn_sum(a, GN_AXES()), 2, 3, 2);
+    expect_shape(gn_sum(a, GN_KEEP(1)), 2, 1, 2);
+    expect_shape(gn_sum(a, GN_KEEP(-1)), 2, 3, 1);
+    expect_shape(gn_sum(a, GN_KEEP(GN_ALL)), 1, 1, 1);
+    expect_shape(gn_sum(a, GN_KEEP(GN_AXES(0, -1))), 1, 3, 1);
+    expect_shape(gn_sum(a, GN_KEEP(GN_KEEP(GN_AXES(0)))), 1, 3, 2);
+    assert_int_equal(gn_rank(gn_sum(gn_scalar(g, GN_F32, 1), GN_ALL)), 0);
+    expect_shape(gn_logsumexp(gn_reshape(a, GN_SHAPE(1, 1, 1, 1, 1, 2, 3, 2)), GN_AXES()), 1, 1, 1, 1, 1, 2, 3, 2);
+    expect_values(gn_argmax(a, GN_ALL), 11);
+    assert_int_equal(gn_rank(gn_argmax(a, GN_ALL)), 0);
+    expect_shape(gn_argmax(a, GN_KEEP(GN_ALL)), 1, 1, 1);
+    expect_shape(gn_argmin(a, GN_KEEP(-2)), 2, 1, 2);
+    expect_shape(gn_argmin(a, GN_AXES(1)), 2, 2);
+    expect_values(gn_flip(gn_arange(g, GN_F32, 0, 3, 1), GN_AXES()), 0, 1, 2);
+    expect_shape(gn_squeeze(gn_ones(g, GN_F32, GN_SHAPE(1, 2, 1)), GN_AXES()), 1, 2, 1);
+    expect_shape(gn_squeeze(gn_ones(g, GN_F32, GN_SHAPE(1, 2, 1)), GN_AXES(0, -1)), 2);
+    expect_shape(gn_expand_dims(a, GN_AXES(0, -1)), 1, 2, 3, 2, 1);
+    expect_shape(gn_expand_dims(a, GN_AXES(1, 3)), 2, 1, 3, 1, 2);
+    expect_shape(gn_expand_dims(a, GN_AXES()), 2, 3, 2);
+    expect_values(gn_fftshift(gn_arange(g, GN_F32, 0, 4, 1), GN_AXES(0)), 2, 3, 0, 1);
+    static const int list[] = {0, 2};
+    assert_int_equal(gn_axes_from(2, list), GN_AXES(0, 2));
+    assert_int_equal(gn_axes_from(0, NULL), GN_AXES());
+
+    const char *joined = "gn_sum: sets of axes are not joined to numbers: name all of them in one GN_AXES(0, 1)";
+    const gn_axes wrong[] = {GN_AXES(0, 2) | 1,  GN_AXES(0, 2) + 1,       GN_AXES(0) + GN_AXES(1), GN_AXES(0) + GN_AXES(0),
+                             GN_AXES(-1) + GN_AXES(-1), GN_ALL | 1,       GN_ALL | GN_AXES(0),     GN_ALL + GN_AXES(0),
+                             GN_KEEP(0) + GN_KEEP(0),   GN_KEEP(GN_ALL) + 1, 0x1000000 + 0x40000000, 0x40000100,
+                             GN_AXES(0) - 1, 0x2000000, 0x8000100};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        if (gn_sum(a, wrong[i]) != NULL) fail_msg("axes %d of the list", (int)i);
+        expect_error(g, GN_ERROR_ARGUMENT, joined);
+        assert_null(gn_flip(a, wrong[i]));
+        assert_int_equal(gn_status_get(g), GN_ERROR_ARGUMENT);
+        gn_error_clear(g);
+    }
+    for (int i = 8; i < 40; i++) {
+        assert_null(gn_max(a, GN_AXES(0, i)));
+        expect_error(g, GN_ERROR_ARGUMENT, "gn_max: an axis in GN_AXES or GN_KEEP is not in -8 to 7");
+        assert_null(gn_mean(a, GN_KEEP(-i - 1)));
+        expect_error(g, GN_ERROR_ARGUMENT, "gn_mean: an axis in GN_AXES or GN_KEEP is not in -8 to 7");
+        assert_null(gn_squeeze(a, GN_AXES(-i - 1)));
+        expect_error(g, GN_ERROR_ARGUMENT, "gn_squeeze: an axis in GN_AXES or GN_KEEP is not in -8 to 7");
+    }
+    const int far[] = {3, 7, 8, 255, 256, 65536, 0xffffff, -4, -1000000, INT32_MIN};
+    for (size_t i = 0; i < sizeof far / sizeof far[0]; i++) {
+        char text[100];
+        snprintf(text, sizeof text, "gn_sum: axis %d is out of bounds for array of rank 3", far[i]);
+        assert_null(gn_sum(a, far[i]));
+        expect_error(g, GN_ERROR_ARGUMENT, text);
+    }
+    assert_null(gn_sum(a, GN_AXES(0, 3)));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_sum: axis 3 is out of bounds for array of rank 3");
+    assert_null(gn_var(a, GN_KEEP(-4), 0));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_var: axis -4 is out of bounds for array of rank 3");
+    assert_null(gn_sum(a, GN_AXES(1, 1)));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_sum: duplicate value in axis: GN_AXES names one twice");
+    assert_null(gn_sum(a, GN_KEEP(GN_AXES(1, -2))));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_sum: duplicate value in axis: 1 and -2 are the same of rank 3");
+    assert_null(gn_expand_dims(a, GN_AXES(0, -5)));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_expand_dims: duplicate value in axis: 0 and -5 are the same of rank 5");
+    assert_null(gn_expand_dims(a, GN_ALL));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_expand_dims: GN_ALL does not say which axes are made, GN_AXES(0, -1) does");
+    assert_null(gn_expand_dims(a, GN_AXES(0, 1, 2, 3, 4, 5)));
+    expect_error(g, GN_ERROR_SHAPE, "gn_expand_dims: the rank would be 9, the most is 8");
+    assert_null(gn_flip(a, GN_KEEP(0)));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_flip: GN_KEEP is for reductions");
+    assert_null(gn_fftshift(a, GN_KEEP(GN_ALL)));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_fftshift: GN_KEEP is for reductions");
+    assert_null(gn_argmax(a, GN_AXES(0, 1)));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_argmax: one axis or GN_ALL is asked for, not some");
+    assert_null(gn_argmin(a, GN_AXES()));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_argmin: one axis or GN_ALL is asked for, not some");
+    assert_null(gn_softmax(a, GN_ALL));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_softmax: one axis is asked for, such as 0 or -1, not GN_ALL or a set");
+    assert_null(gn_concat(&a, 1, GN_AXES(0)));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_concat: one axis is asked for, such as 0 or -1, not GN_ALL or a set");
 }
 
 static void test_broadcast(void **state) {
@@ -238,14 +308,16 @@ static void test_take(void **state) {
 static void test_one_hot(void **state) {
     gn_context *g = (gn_context *)*state;
     gn_array *at = gn_array_from(g, GN_U8, GN_SHAPE(3), (uint8_t[]){2, 0, 9});
-    gn_array *y = gn_one_hot(at, 3, GN_F32);
+    gn_array *y = gn_one_hot(at, GN_F32, 3);
     expect_shape(y, 3, 3);
     expect_values(y, 0, 0, 1, 1, 0, 0, 0, 0, 0);
-    assert_int_equal(gn_dtype_of(gn_one_hot(at, 300, GN_BOOL)), GN_BOOL);
-    assert_null(gn_one_hot(gn_cast(at, GN_F32), 3, GN_F32));
+    assert_int_equal(gn_dtype_of(gn_one_hot(at, GN_BOOL, 300)), GN_BOOL);
+    assert_null(gn_one_hot(gn_cast(at, GN_F32), GN_F32, 3));
     expect_error(g, GN_ERROR_DTYPE, "gn_one_hot: indices must be integers, not float32");
-    assert_null(gn_one_hot(at, -1, GN_F32));
+    assert_null(gn_one_hot(at, GN_F32, -1));
     expect_error(g, GN_ERROR_ARGUMENT, "gn_one_hot: -1 classes");
+    assert_null(gn_one_hot(at, (gn_dtype)3, GN_F32)); // the number and the dtype in each other's place
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_one_hot: 0 classes");
 }
 
 static void everything(gn_context *g) {
@@ -259,7 +331,7 @@ static void everything(gn_context *g) {
     pair[1] = gn_swap_axes(gn_move_axis(pair[0], 0, 2), 0, 2);
     gn_eval(gn_stack(pair, 1, 1));
     gn_eval(gn_take(gn_broadcast_to(b, GN_SHAPE(3, 2, 6)), gn_cast(gn_arange(g, GN_I32, 0, 2, 1), GN_U8), 1));
-    gn_eval(gn_one_hot(gn_arange(g, GN_I32, 0, 3, 1), 4, GN_F32));
+    gn_eval(gn_one_hot(gn_arange(g, GN_I32, 0, 3, 1), GN_F32, 4));
     gn_ravel(gn_squeeze(gn_flip(pair[0], GN_ALL), GN_ALL));
     gn_scope_end(g);
 }
@@ -356,7 +428,7 @@ static void test_like_numpy(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        GN_TEST(test_reshape),    GN_TEST(test_shares_memory), GN_TEST(test_axes),
+        GN_TEST(test_reshape),    GN_TEST(test_shares_memory), GN_TEST(test_axes),          GN_TEST(test_axes_named),
         GN_TEST(test_broadcast),  GN_TEST(test_slices),        GN_TEST(test_index_messages),
         GN_TEST(test_joins),      GN_TEST(test_take),            GN_TEST(test_joins_of_complex),
                  GN_TEST(test_one_hot),

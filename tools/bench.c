@@ -97,15 +97,15 @@ static gn_array *run_var(const bench_case *c, gn_array *const *in) {
 }
 static gn_array *run_argmax(const bench_case *c, gn_array *const *in) {
     (void)c;
-    return gn_argmax(in[0], GN_FLAT);
+    return gn_argmax(in[0], GN_ALL);
 }
 static gn_array *run_sum_rows(const bench_case *c, gn_array *const *in) {
     (void)c;
-    return gn_sum(in[0], GN_AXIS(1));
+    return gn_sum(in[0], 1);
 }
 static gn_array *run_sum_columns(const bench_case *c, gn_array *const *in) {
     (void)c;
-    return gn_sum(in[0], GN_AXIS(0));
+    return gn_sum(in[0], 0);
 }
 static gn_array *run_softmax(const bench_case *c, gn_array *const *in) {
     (void)c;

@@ -8,6 +8,12 @@ template <class... Dim> inline gn_shape gni_shape_pack(Dim... dims) {
     return gn_shape_from(static_cast<int>(sizeof...(dims)), list + 1);
 }
 #define GN_SHAPE(...) gni_shape_pack(__VA_ARGS__)
+// GN_AXES(0, 2): a set of axes. GN_AXES() is empty.
+template <class... Axis> inline gn_axes gni_axes_pack(Axis... axes) {
+    const int list[] = {0, static_cast<int>(axes)...};
+    return gn_axes_from(static_cast<int>(sizeof...(axes)), list + 1);
+}
+#define GN_AXES(...) gni_axes_pack(__VA_ARGS__)
 template <class... Axis> inline gn_array *gn_permute(gn_array *a, Axis... axes) {
     const int list[] = {0, static_cast<int>(axes)...};
     return gn_permute_axes(a, list + 1, static_cast<int>(sizeof...(axes)));
@@ -20,6 +26,9 @@ template <class... Array> inline gn_array *gn_einsum(gn_context *g, const char *
 #define GN_SHAPE(...)                                                                              \
     gn_shape_from((int)(sizeof((int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t)) - 1,                \
                   (int64_t[]){0, __VA_ARGS__} + 1)
+// GN_AXES(0, 2): a set of axes. GN_AXES() is empty.
+#define GN_AXES(...)                                                                               \
+    gn_axes_from((int)(sizeof((int[]){0, __VA_ARGS__}) / sizeof(int)) - 1, (int[]){0, __VA_ARGS__} + 1)
 // gn_permute(a, 2, 0, 1): axis i of the result is axis axes[i] of `a`.
 #define gn_permute(a, ...)                                                                         \
     gn_permute_axes((a), (int[]){__VA_ARGS__}, (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)))

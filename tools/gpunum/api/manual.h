@@ -13,7 +13,7 @@
 //             gn_array *x = gn_randn(g, GN_F32, GN_SHAPE(1000, 784));
 //             gn_array *w = gn_randn(g, GN_F32, GN_SHAPE(784, 10));
 //             gn_array *p = gn_softmax(gn_matmul(x, w), -1);
-//             gn_print(gn_mean(p, GN_AXIS(0)));
+//             gn_print(gn_mean(p, 0));
 //         }
 //         if (gn_status_get(g)) fprintf(stderr, "%s\n", gn_error(g));
 //         gn_close(g);
@@ -74,5 +74,20 @@
 //     GPUNUM_SELF             how this file includes itself, if it was renamed (default "gpunum.h")
 //     GPUNUM_SHADERS          where the kernels are (default "shaders.h")
 //     GPUNUM_API              overrides how public functions are declared
+//
+// Names. A getter of an array is its word alone (gn_size, gn_rank, gn_grad), with _of where the word is a type's
+// (gn_shape_of, gn_dtype_of, gn_context_of); a getter of a context or an optimizer ends in _get (gn_status_get,
+// gn_device_get, gn_memory_get, gn_lr_get).
+//
+// Changes from 0.1 to 0.2, with what to write instead:
+//     gn_sum(a, GN_AXIS(1))               gn_sum(a, 1); a plain number is that axis, so gn_sum(a, 0) is axis 0
+//     GN_AXIS(0) | GN_AXIS(2)             GN_AXES(0, 2); GN_AXES() is the empty set; an axis named twice is an error
+//     GN_AXIS(1) | GN_KEEP                GN_KEEP(1), GN_KEEP(GN_AXES(0, 2)), GN_KEEP(GN_ALL)
+//     gn_argmax(a, GN_FLAT)               gn_argmax(a, GN_ALL); gn_argmin and gn_argmax take GN_KEEP
+//     gn_one_hot(indices, classes, t)     gn_one_hot(indices, t, classes)
+//     gn_permutation(g, n)                gn_permutation(g, t, n)
+//     gn_he_normal(g, s)                  gn_he_normal(g, t, s), and gn_xavier_uniform too
+//     gn_get_lr, gn_set_lr                gn_lr_get, gn_lr_set
+//     gn_log_level                        rises from GN_LOG_ERROR to GN_LOG_DEBUG; 0 is GN_LOG_DEFAULT, warnings
 //
 // What it does not do: sparse arrays, strings, dates, ragged shapes, distributed arrays.

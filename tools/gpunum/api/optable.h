@@ -148,10 +148,10 @@ GNI_COMPARE(GN_X)
 GNI_BINARY_INT(GN_X)
 #undef GN_X
 
-#define GN_X(fn, NAME, loop, form, back) GPUNUM_API gn_array *fn(gn_array *a, uint32_t axes);
+#define GN_X(fn, NAME, loop, form, back) GPUNUM_API gn_array *fn(gn_array *a, gn_axes axes);
 GNI_REDUCE_AXES(GN_X)
 #undef GN_X
-#define GN_X(fn, NAME, loop, form) GPUNUM_API gn_array *fn(gn_array *a, int axis);
+#define GN_X(fn, NAME, loop, form) GPUNUM_API gn_array *fn(gn_array *a, gn_axes axes);
 GNI_REDUCE_PLACE(GN_X)
 #undef GN_X
 

@@ -9,4 +9,4 @@ GPUNUM_API gn_array *gn_uniform(gn_context *g, gn_dtype t, gn_shape s, double lo
 GPUNUM_API gn_array *gn_normal(gn_context *g, gn_dtype t, gn_shape s, double mean, double deviation);
 GPUNUM_API gn_array *gn_randint(gn_context *g, gn_dtype t, gn_shape s, int64_t low, int64_t high); // [low, high)
 GPUNUM_API gn_array *gn_bernoulli(gn_context *g, gn_dtype t, gn_shape s, double p); // 1 with probability p
-GPUNUM_API gn_array *gn_permutation(gn_context *g, int64_t n); // 0 to n - 1 in random order; int32, int64 from 2^31 on
+GPUNUM_API gn_array *gn_permutation(gn_context *g, gn_dtype t, int64_t n); // integers 0 to n - 1 in random order

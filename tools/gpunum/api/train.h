@@ -8,10 +8,10 @@ GPUNUM_API gn_array *gn_linear(gn_array *x, gn_array *w, gn_array *b);
 // outside 0 to classes - 1 gives an infinite loss.
 GPUNUM_API gn_array *gn_cross_entropy(gn_array *logits, gn_array *labels);
 GPUNUM_API gn_array *gn_mse_loss(gn_array *prediction, gn_array *target); // mean of squares
-// Weights for a layer of shape s = (in, out): He for relu, Glorot for tanh and linear layers. float32,
+// Weights for a layer of shape s = (in, out): He for relu, Glorot for tanh and linear layers. Float dtypes,
 // requires_grad on.
-GPUNUM_API gn_array *gn_he_normal(gn_context *g, gn_shape s);
-GPUNUM_API gn_array *gn_xavier_uniform(gn_context *g, gn_shape s);
+GPUNUM_API gn_array *gn_he_normal(gn_context *g, gn_dtype t, gn_shape s);
+GPUNUM_API gn_array *gn_xavier_uniform(gn_context *g, gn_dtype t, gn_shape s);
 
 typedef struct gn_optimizer gn_optimizer;
 typedef struct gn_sgd_options {
@@ -27,6 +27,6 @@ GPUNUM_API gn_optimizer *gn_adam(gn_array *const *params, int count, const gn_ad
 GPUNUM_API gn_optimizer *gn_adamw(gn_array *const *params, int count, const gn_adam_options *options);
 GPUNUM_API gn_status gn_step(gn_optimizer *opt);   // parameters without a gradient stay as they are
 GPUNUM_API void gn_zero_grads(gn_optimizer *opt);
-GPUNUM_API void gn_set_lr(gn_optimizer *opt, double lr);
-GPUNUM_API double gn_get_lr(const gn_optimizer *opt);
+GPUNUM_API void gn_lr_set(gn_optimizer *opt, double lr);
+GPUNUM_API double gn_lr_get(const gn_optimizer *opt);
 GPUNUM_API void gn_optimizer_free(gn_optimizer *opt); // gn_close frees those still alive

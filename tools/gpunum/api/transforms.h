@@ -43,9 +43,9 @@ GPUNUM_API gn_array *gn_idst(gn_array *a, int type, int64_t n, int axis, gn_fft_
 // The frequencies of gn_fft's (n) and gn_rfft's (n / 2 + 1) results for samples `d` apart; t is GN_F32 or GN_F64.
 GPUNUM_API gn_array *gn_fftfreq(gn_context *g, gn_dtype t, int64_t n, double d);
 GPUNUM_API gn_array *gn_rfftfreq(gn_context *g, gn_dtype t, int64_t n, double d);
-// Frequency 0 to the middle of each axis in `axes` (GN_ALL: every one), and back.
-GPUNUM_API gn_array *gn_fftshift(gn_array *a, uint32_t axes);
-GPUNUM_API gn_array *gn_ifftshift(gn_array *a, uint32_t axes);
+// Frequency 0 to the middle of each axis in `axes`, and back.
+GPUNUM_API gn_array *gn_fftshift(gn_array *a, gn_axes axes);
+GPUNUM_API gn_array *gn_ifftshift(gn_array *a, gn_axes axes);
 
 // Parts of complex arrays are views of the same memory. Real arrays are their own real part. Complex arrays also go
 // into gn_add, gn_sub, gn_mul, gn_div, gn_eq, gn_ne (with complex or real arrays, or a number), gn_neg, gn_abs, gn_square,

@@ -1,7 +1,7 @@
 // >>types
 // What every call shares: status codes, dtypes, shapes, options and the callbacks in them.
 
-#define GPUNUM_VERSION 100 /* major * 10000 + minor * 100 + patch */
+#define GPUNUM_VERSION 200 /* major * 10000 + minor * 100 + patch */
 #define GN_MAX_RANK 8
 
 // GPUNUM_API overrides how public functions are declared (default: extern, or static with GPUNUM_STATIC).
@@ -63,6 +63,17 @@ typedef struct gn_shape {
     int64_t dim[GN_MAX_RANK]; // in elements, outermost first
 } gn_shape;
 
+// The axes that a function works on. A plain number is that axis, negative ones count from the end: gn_sum(a, 0),
+// gn_sum(a, -1). GN_ALL is every axis, GN_AXES(0, 2) a set and GN_AXES() the empty one. GN_KEEP(axes), of any of
+// these, has reductions keep the reduced axes with size 1: gn_mean(a, GN_KEEP(1)), gn_sum(a, GN_KEEP(GN_AXES(0, -1))).
+// Sets are made by these names alone: numbers joined to one by | or +, an axis named twice and an axis outside -8
+// to 7 are errors.
+typedef int gn_axes;
+#define GN_ALL (1 << 30)
+#define GN_KEEP(axes) gn_axes_keep(axes)
+GPUNUM_API gn_axes gn_axes_from(int count, const int *axes); // GN_AXES from a list
+GPUNUM_API gn_axes gn_axes_keep(gn_axes axes);
+
 typedef enum gn_backend {
     GN_BACKEND_AUTO,   // the best GPU through Vulkan if there is one, else the CPU
     GN_BACKEND_CPU,    // CPU only
@@ -99,11 +110,12 @@ typedef enum gn_cpu {
 } gn_cpu;
 
 typedef enum gn_log_level {
-    GN_LOG_WARNING, // default
-    GN_LOG_ERROR,   // only errors
-    GN_LOG_INFO,    // device choice, placement rules, pipeline cache
-    GN_LOG_DEBUG,   // every placement decision
-    GN_LOG_NONE
+    GN_LOG_DEFAULT, // in gn_options: GN_LOG_WARNING
+    GN_LOG_NONE,    // in gn_options: nothing
+    GN_LOG_ERROR,
+    GN_LOG_WARNING,
+    GN_LOG_INFO, // device choice, placement rules, pipeline cache
+    GN_LOG_DEBUG // every placement decision
 } gn_log_level;
 
 typedef void (*gn_log_fn)(void *user, gn_log_level level, const char *text);
@@ -163,7 +175,7 @@ typedef struct gn_options {
     gn_allocator allocator; // {0} = malloc and free
     gn_log_fn log;          // NULL = silent
     void *log_user;
-    gn_log_level log_level;
+    gn_log_level log_level; // this and what is more urgent
     const gn_vulkan_host *vulkan; // NULL = own device
     uint32_t vulkan_flags;
 } gn_options;

@@ -48,39 +48,80 @@ static bool gni_is_contiguous(const gn_array *a) {
     return true;
 }
 
+// A gn_axes that is no plain number: its axes in bits 8 to 23, by their low four bits, with a mark above. The marks
+// are so far apart that the sum of two sets is none, and the low bits are 0 unless a number was joined to it.
+#define GNI_AXES_SET (1 << 24)
+#define GNI_AXES_KEEP (1 << 26)
+#define GNI_AXES_FAR (1 << 28)   // an axis outside -8 to 7
+#define GNI_AXES_TWICE (1 << 29) // an axis named twice
+#define GNI_AXES_BITS (0xffff << 8)
+
 static int gni_axis(gn_context *g, const char *fn, int axis, int rank) {
     int at = axis < 0 ? axis + rank : axis;
     if (at >= 0 && at < rank) return at;
-    gni_fail(g, GN_ERROR_ARGUMENT, "%s: axis %d is out of bounds for array of rank %d", fn, axis,
-             rank);
+    if (axis >= GNI_AXES_SET)
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: one axis is asked for, such as 0 or -1, not GN_ALL or a set", fn);
+    else
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: axis %d is out of bounds for array of rank %d", fn, axis, rank);
     return -1;
 }
 
-#define GNI_AXIS_BITS 0xffffu
-#define GNI_AXIS_BAD 0x40000000u  // GN_AXIS of a number out of range
-#define GNI_AXIS_MARK 0x80000000u // in every GN_AXIS, not in a number that someone wrote for one
+GPUNUM_API gn_axes gn_axes_from(int count, const int *axes) {
+    gn_axes set = GNI_AXES_SET;
+    for (int i = 0; i < count && axes != NULL; i++) {
+        const gn_axes bit = 1 << (8 + (axes[i] & 15));
+        if (axes[i] < -8 || axes[i] > 7)
+            set |= GNI_AXES_FAR;
+        else
+            set |= set & bit ? GNI_AXES_TWICE : bit;
+    }
+    return set;
+}
 
-static uint32_t gni_axes(gn_context *g, const char *fn, uint32_t axes, int rank) {
-    uint32_t set = 0, bits = axes & GNI_AXIS_BITS;
-    if (axes & GNI_AXIS_BAD) {
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: a GN_AXIS is not in -8 to 7", fn);
+GPUNUM_API gn_axes gn_axes_keep(gn_axes axes) {
+    return GNI_AXES_KEEP | (axes < GNI_AXES_SET ? gn_axes_from(1, &axes) : axes);
+}
+
+static uint32_t gni_axes(gn_context *g, const char *fn, gn_axes axes, int rank, bool *keep) {
+    const bool kept = axes >= GNI_AXES_SET && (axes & GNI_AXES_KEEP);
+    if (keep != NULL) *keep = kept;
+    if (axes < GNI_AXES_SET) {
+        const int at = gni_axis(g, fn, axes, rank);
+        return at < 0 ? ~0u : 1u << at;
+    }
+    const gn_axes named = axes & ~GNI_AXES_KEEP;
+    if (kept && keep == NULL) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: GN_KEEP is for reductions", fn);
         return ~0u;
     }
-    bool marked = (axes & GNI_AXIS_MARK) != 0;
-    if ((axes & ~(GNI_AXIS_MARK | GNI_AXIS_BITS | GN_KEEP)) || marked != (bits != 0)) {
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: 0x%x is not a set of axes such as GN_AXIS(1)", fn,
-                 (unsigned)axes);
+    if (named == GN_ALL) return (1u << rank) - 1u;
+    const char *wrong = NULL;
+    if ((named & ~(GNI_AXES_BITS | GNI_AXES_FAR | GNI_AXES_TWICE)) != GNI_AXES_SET)
+        wrong = "sets of axes are not joined to numbers: name all of them in one GN_AXES(0, 1)";
+    else if (named & GNI_AXES_FAR)
+        wrong = "an axis in GN_AXES or GN_KEEP is not in -8 to 7";
+    else if (named & GNI_AXES_TWICE)
+        wrong = "duplicate value in axis: GN_AXES names one twice";
+    if (wrong != NULL) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: %s", fn, wrong);
         return ~0u;
     }
-    if (bits == 0) return (1u << rank) - 1u;
-    for (int i = 0; i < 16; i++) {
-        if (!(bits >> i & 1u)) continue;
-        int at = gni_axis(g, fn, i < 8 ? i : i - 16, rank);
+    uint32_t set = 0;
+    for (int i = -8; i < 8; i++) {
+        if (!(named >> (8 + (i & 15)) & 1)) continue;
+        const int at = gni_axis(g, fn, i, rank);
         if (at < 0) return ~0u;
+        if (set >> at & 1u) {
+            gni_fail(g, GN_ERROR_ARGUMENT, "%s: duplicate value in axis: %d and %d are the same of rank %d", fn, at,
+                     at - rank, rank);
+            return ~0u;
+        }
         set |= 1u << at;
     }
     return set;
 }
+
+static gn_axes gni_axes_of(uint32_t set) { return GNI_AXES_SET | (gn_axes)(set << 8); }
 
 static bool gni_broadcast(const gn_shape *a, const gn_shape *b, gn_shape *out) {
     gn_shape s;

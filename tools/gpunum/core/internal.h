@@ -42,8 +42,10 @@ static bool gni_same_shape(const gn_shape *a, const gn_shape *b);
 static void gni_strides_of(const gn_shape *s, int64_t *stride);         // C order
 static bool gni_is_contiguous(const gn_array *a);                       // C order
 static int gni_axis(gn_context *g, const char *fn, int axis, int rank); // -1 after gni_fail
-// GN_AXIS bits as a set of bits 0 to rank - 1, or ~0u after gni_fail.
-static uint32_t gni_axes(gn_context *g, const char *fn, uint32_t axes, int rank);
+// The axes as a set of bits 0 to rank - 1, or ~0u after gni_fail. `keep` gets whether GN_KEEP is around them; where
+// it is NULL that is an error.
+static uint32_t gni_axes(gn_context *g, const char *fn, gn_axes axes, int rank, bool *keep);
+static gn_axes gni_axes_of(uint32_t set); // and back
 static bool gni_broadcast(const gn_shape *a, const gn_shape *b, gn_shape *out);
 static gni_buffer *gni_buffer_new(gn_context *g, uint64_t bytes); // no memory yet
 static void gni_buffer_release(gn_context *g, gni_buffer *b);

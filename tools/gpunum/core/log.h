@@ -2,9 +2,8 @@
 // Log lines, the sticky first error, and the frame around every public call.
 
 static void gni_log(gn_context *g, gn_log_level level, const char *format, ...) {
-    static const int rank[] = {1, 0, 2, 3, -1}; // of each gn_log_level, by how much it lets through
-    if (g->options.log == NULL || g->options.log_level == GN_LOG_NONE) return;
-    if (rank[level] > rank[g->options.log_level]) return;
+    const gn_log_level most = g->options.log_level == GN_LOG_DEFAULT ? GN_LOG_WARNING : g->options.log_level;
+    if (g->options.log == NULL || level > most) return;
     char text[768];
     va_list args;
     va_start(args, format);

@@ -7,10 +7,10 @@
 static gn_array *gni_unbroadcast(gn_array *gx, const gn_shape *shape) {
     if (gx == NULL || gni_same_shape(&gx->shape, shape)) return gx;
     int lead = gx->shape.rank - shape->rank;
-    uint32_t axes = 0;
+    uint32_t set = 0;
     for (int i = 0; i < gx->shape.rank; i++)
-        if (i < lead || (shape->dim[i - lead] == 1 && gx->shape.dim[i] != 1)) axes |= GN_AXIS(i);
-    if (axes != 0) gx = gn_sum(gx, axes | GN_KEEP);
+        if (i < lead || (shape->dim[i - lead] == 1 && gx->shape.dim[i] != 1)) set |= 1u << i;
+    if (set != 0) gx = gn_sum(gx, GN_KEEP(gni_axes_of(set)));
     return gx == NULL || gni_same_shape(&gx->shape, shape) ? gx : gn_reshape(gx, *shape);
 }
 
@@ -218,8 +218,8 @@ static gn_array *gni_with_axes(const gni_node *node, gn_array *r) {
     return r == NULL || gni_same_shape(&r->shape, &s) ? r : gn_reshape(r, s);
 }
 
-static uint32_t gni_kept_axes(const gni_node *node) {
-    return (uint32_t)node->param[0] | (node->param[0] != 0 ? GNI_AXIS_MARK : 0u) | GN_KEEP;
+static gn_axes gni_kept_axes(const gni_node *node) {
+    return GN_KEEP(gni_axes_of((uint32_t)node->param[0]));
 }
 
 static bool gni_back_sum(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
@@ -277,8 +277,8 @@ static gn_array *gni_products_of_others(const gni_node *node) {
     if (rows == NULL) return NULL;
     int last = flat.rank - 1;
     gn_array *before = gni_products_before(rows, last);
-    gn_array *after = gni_products_before(gn_flip(rows, GN_AXIS(last)), last);
-    gn_array *others = gn_mul(before, gn_flip(after, GN_AXIS(last)));
+    gn_array *after = gni_products_before(gn_flip(rows, last), last);
+    gn_array *others = gn_mul(before, gn_flip(after, last));
     return gn_permute_axes(gn_reshape(others, moved_shape), back, rank);
 }
 
@@ -326,14 +326,14 @@ static bool gni_back_logsumexp(gn_context *g, gni_node *node, gn_array *gy, gn_a
 static bool gni_back_softmax(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     GNI_UNUSED(g);
     gn_array *y = node->output;
-    gn_array *dot = gn_sum(gn_mul(gy, y), GN_AXIS(node->param[0]) | GN_KEEP);
+    gn_array *dot = gn_sum(gn_mul(gy, y), GN_KEEP((gn_axes)node->param[0]));
     gx[0] = gn_mul(y, gn_sub(gy, dot));
     return true;
 }
 
 static bool gni_back_log_softmax(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     GNI_UNUSED(g);
-    gn_array *total = gn_sum(gy, GN_AXIS(node->param[0]) | GN_KEEP);
+    gn_array *total = gn_sum(gy, GN_KEEP((gn_axes)node->param[0]));
     gx[0] = gn_sub(gy, gn_mul(gn_exp(node->output), total));
     return true;
 }
@@ -423,7 +423,7 @@ static bool gni_back_broadcast(gn_context *g, gni_node *node, gn_array *gy, gn_a
 
 static bool gni_back_flip(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     GNI_UNUSED(g);
-    gx[0] = node->param[0] != 0 ? gn_flip(gy, (uint32_t)node->param[0] | GNI_AXIS_MARK) : gy;
+    gx[0] = gn_flip(gy, gni_axes_of((uint32_t)node->param[0]));
     return true;
 }
 

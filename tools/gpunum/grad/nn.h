@@ -78,10 +78,10 @@ GPUNUM_API gn_array *gn_cross_entropy(gn_array *logits, gn_array *labels) {
     int64_t classes = logits->shape.dim[1];
     gn_array *all = gn_arange(g, classes > INT32_MAX ? GN_I64 : GN_I32, 0.0, (double)classes, 1.0);
     gn_array *hit = gn_eq(gn_expand_dims(labels, 1), all);
-    gn_array *lse = gn_logsumexp(logits, GN_AXIS(1) | GN_KEEP);
+    gn_array *lse = gn_logsumexp(logits, GN_KEEP(1));
     // The largest of what is left where the label is: a label out of range leaves -inf, an infinite loss.
     gn_array *rest = gn_where(hit, logits, gn_scalar(g, logits->dtype, -GNI_INF));
-    gn_array *y = gn_mean(gn_sub(lse, gn_max(rest, GN_AXIS(1) | GN_KEEP)), GN_ALL);
+    gn_array *y = gn_mean(gn_sub(lse, gn_max(rest, GN_KEEP(1))), GN_ALL);
     g->no_grad--;
     in[1] = hit;
     in[2] = lse;
@@ -107,8 +107,12 @@ GPUNUM_API gn_array *gn_mse_loss(gn_array *prediction, gn_array *target) {
     return gni_end_scope(g, gn_mean(gn_square(gn_sub(prediction, target)), GN_ALL));
 }
 
-static bool gni_is_layer_shape(gn_context *g, const char *fn, const gn_shape *s) {
+static bool gni_is_layer(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s) {
     char text[200];
+    if (!gni_is_float(t)) {
+        gni_fail(g, GN_ERROR_DTYPE, "%s: %s is not a float dtype", fn, gn_dtype_name(t));
+        return false;
+    }
     if (s->rank == 2 && s->dim[0] > 0 && s->dim[1] > 0) return true;
     gni_fail(g, GN_ERROR_SHAPE, "%s: %s is not (in, out)", fn,
              gni_shape_text(text, sizeof text, s));
@@ -116,23 +120,23 @@ static bool gni_is_layer_shape(gn_context *g, const char *fn, const gn_shape *s)
 }
 
 // Normal with variance 2 / in: keeps the variance through relu (He et al., 2015, arXiv:1502.01852).
-GPUNUM_API gn_array *gn_he_normal(gn_context *g, gn_shape s) {
+GPUNUM_API gn_array *gn_he_normal(gn_context *g, gn_dtype t, gn_shape s) {
     if (!gni_begin_context("gn_he_normal", g)) return NULL;
     gn_scope_begin(g);
     gn_array *w = NULL;
-    if (gni_is_layer_shape(g, "gn_he_normal", &s))
-        w = gn_requires_grad(gn_normal(g, GN_F32, s, 0.0, sqrt(2.0 / (double)s.dim[0])), true);
+    if (gni_is_layer(g, "gn_he_normal", t, &s))
+        w = gn_requires_grad(gn_normal(g, t, s, 0.0, sqrt(2.0 / (double)s.dim[0])), true);
     return gni_end_scope(g, w);
 }
 
 // Uniform with variance 2 / (in + out) (Glorot and Bengio, 2010).
-GPUNUM_API gn_array *gn_xavier_uniform(gn_context *g, gn_shape s) {
+GPUNUM_API gn_array *gn_xavier_uniform(gn_context *g, gn_dtype t, gn_shape s) {
     if (!gni_begin_context("gn_xavier_uniform", g)) return NULL;
     gn_scope_begin(g);
     gn_array *w = NULL;
-    if (gni_is_layer_shape(g, "gn_xavier_uniform", &s)) {
+    if (gni_is_layer(g, "gn_xavier_uniform", t, &s)) {
         double limit = sqrt(6.0 / ((double)s.dim[0] + (double)s.dim[1]));
-        w = gn_requires_grad(gn_uniform(g, GN_F32, s, -limit, limit), true);
+        w = gn_requires_grad(gn_uniform(g, t, s, -limit, limit), true);
     }
     return gni_end_scope(g, w);
 }

@@ -228,13 +228,13 @@ GPUNUM_API void gn_zero_grads(gn_optimizer *opt) {
     gni_end_plain(opt->ctx);
 }
 
-GPUNUM_API void gn_set_lr(gn_optimizer *opt, double lr) {
-    if (opt == NULL || !gni_begin_context("gn_set_lr", opt->ctx)) return;
-    if (gni_settings_ok(opt->ctx, "gn_set_lr", &lr, 1)) opt->lr = lr;
+GPUNUM_API void gn_lr_set(gn_optimizer *opt, double lr) {
+    if (opt == NULL || !gni_begin_context("gn_lr_set", opt->ctx)) return;
+    if (gni_settings_ok(opt->ctx, "gn_lr_set", &lr, 1)) opt->lr = lr;
     gni_end_plain(opt->ctx);
 }
 
-GPUNUM_API double gn_get_lr(const gn_optimizer *opt) { return opt != NULL ? opt->lr : GNI_NAN; }
+GPUNUM_API double gn_lr_get(const gn_optimizer *opt) { return opt != NULL ? opt->lr : GNI_NAN; }
 
 GPUNUM_API void gn_optimizer_free(gn_optimizer *opt) {
     if (opt == NULL) return;

@@ -218,7 +218,7 @@ static bool gni_back_solve(gn_context *g, gni_node *node, gn_array *gy, gn_array
     if (gni_wanted(node, 0))
         gx[0] = gni_unbroadcast(gn_neg(gn_matmul(gb, gni_turned(x))), &a->shape);
     if (gni_wanted(node, 1))
-        gx[1] = gni_unbroadcast(vector ? gn_squeeze(gb, GN_AXIS(-1)) : gb, &b->shape);
+        gx[1] = gni_unbroadcast(vector ? gn_squeeze(gb, -1) : gb, &b->shape);
     return true;
 }
 
@@ -240,7 +240,7 @@ static gn_array *gni_cofactors(gn_array *a) {
     if (s == NULL) return NULL;
     int last = s->shape.rank - 1;
     gn_array *before = gni_products_before(s, last);
-    gn_array *after = gn_flip(gni_products_before(gn_flip(s, GN_AXIS(-1)), last), GN_AXIS(-1));
+    gn_array *after = gn_flip(gni_products_before(gn_flip(s, -1), last), -1);
     gn_array *others = gn_expand_dims(gn_mul(before, after), -2);
     gn_array *sign = gn_expand_dims(gn_expand_dims(gn_mul(gn_det(u), gn_det(vt)), -1), -1);
     return gn_mul(sign, gn_matmul(gn_mul(u, others), vt));
@@ -365,7 +365,7 @@ static bool gni_back_svd(gn_context *g, gni_node *node, gn_array *gy, gn_array *
     gn_array *x = right ? gni_turned(vt) : u, *other = right ? gni_turned(u) : vt;
     gn_array *seen = right ? gni_turned(node->output) : node->output;
     // Computed elsewhere they may have other signs than those that the loss saw.
-    gn_array *turn = gn_sign(gn_sum(gn_detach(gn_mul(x, seen)), GN_AXIS(-2) | GN_KEEP));
+    gn_array *turn = gn_sign(gn_sum(gn_detach(gn_mul(x, seen)), GN_KEEP(-2)));
     gn_array *gz = gn_mul(right ? gni_turned(gy) : gy, turn), *t = gn_matmul(gni_turned(x), gz);
     gn_array *j = gni_over_gaps(g, t, gn_square(s));
     gn_array *inner = gn_mul(gn_matmul(x, gn_add(j, gni_turned(j))), row);

@@ -331,11 +331,11 @@ GPUNUM_API gn_array *gn_rfftfreq(gn_context *g, gn_dtype t, int64_t n, double d)
     return gni_frequencies("gn_rfftfreq", g, t, n, d, true);
 }
 
-static gn_array *gni_shift(const char *fn, gn_array *a, uint32_t axes, bool back) {
+static gn_array *gni_shift(const char *fn, gn_array *a, gn_axes axes, bool back) {
     gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
-    uint32_t set = gni_axes(g, fn, axes, a->shape.rank);
+    uint32_t set = gni_axes(g, fn, axes, a->shape.rank, NULL);
     gn_array *y = set == ~0u ? NULL : gn_reshape(a, a->shape);
     for (int i = 0; i < a->shape.rank && y != NULL; i++) {
         int64_t n = a->shape.dim[i], at = back ? n / 2 : n - n / 2; // what becomes element 0
@@ -348,10 +348,10 @@ static gn_array *gni_shift(const char *fn, gn_array *a, uint32_t axes, bool back
     return gni_end_scope(g, y);
 }
 
-GPUNUM_API gn_array *gn_fftshift(gn_array *a, uint32_t axes) {
+GPUNUM_API gn_array *gn_fftshift(gn_array *a, gn_axes axes) {
     return gni_shift("gn_fftshift", a, axes, false);
 }
-GPUNUM_API gn_array *gn_ifftshift(gn_array *a, uint32_t axes) {
+GPUNUM_API gn_array *gn_ifftshift(gn_array *a, gn_axes axes) {
     return gni_shift("gn_ifftshift", a, axes, true);
 }
 
@@ -420,7 +420,7 @@ static gn_array *gni_dct_3(gn_context *g, gn_array *x, int64_t n) {
         gn_array *c = gni_turns(g, x->dtype, h + 1, 1, 0, 4 * n, 0, 1.0);
         gn_array *s = gni_turns(g, x->dtype, h + 1, 1, 0, 4 * n, 1, -1.0);
         // x[n - k], and 0 for k = 0
-        gn_array *b = gn_flip(gn_slice(x, last, n - h, n, 1), GN_AXIS(-1));
+        gn_array *b = gn_flip(gn_slice(x, last, n - h, n, 1), -1);
         gn_shape shape = a != NULL ? a->shape : gn_shape_from(0, NULL);
         if (a == NULL || b == NULL) return NULL;
         b = gni_scatter_slice(g, b, &shape, last, 1, 1);
@@ -438,7 +438,7 @@ static gn_array *gni_dct_1(gn_context *g, gn_array *x, int64_t n) {
     gn_array *part[2];
     GNI_UNUSED(g);
     part[0] = x;
-    part[1] = gn_flip(gn_slice(x, last, 1, n - 1, 1), GN_AXIS(-1));
+    part[1] = gn_flip(gn_slice(x, last, 1, n - 1, 1), -1);
     gn_array *even = n > 2 ? gn_concat(part, 2, last) : x;
     return gn_real(gni_fft_axis("gn_dct", GNI_FFT_R2C, false, 2 * (n - 1), last, 1.0, even));
 }
@@ -462,7 +462,7 @@ static gn_array *gni_dst_1(gn_context *g, gn_array *x, int64_t n) {
     s.dim[last] = 1;
     part[0] = part[2] = gn_zeros(g, x->dtype, s);
     part[1] = x;
-    part[3] = gn_neg(gn_flip(x, GN_AXIS(-1)));
+    part[3] = gn_neg(gn_flip(x, -1));
     gn_array *f = gni_fft_axis("gn_dst", GNI_FFT_R2C, false, 2 * (n + 1), last, -1.0,
                                gn_concat(part, 4, last));
     return gn_slice(gn_imag(f), last, 1, n + 1, 1);
@@ -478,9 +478,9 @@ static gn_array *gni_cosine(gn_context *g, gn_array *x, int type, int64_t n, boo
     if (type == 1) return sine ? gni_dst_1(g, x, n) : gni_dct_1(g, x, n);
     if (type == 2) {
         y = gni_dct_2(g, sine ? gni_alternate(g, x, n) : x, n);
-        return sine ? gn_flip(y, GN_AXIS(-1)) : y;
+        return sine ? gn_flip(y, -1) : y;
     }
-    if (sine) x = gn_flip(x, GN_AXIS(-1));
+    if (sine) x = gn_flip(x, -1);
     if (x == NULL) return NULL;
     y = type == 3 ? gni_dct_3(g, x, n) : gni_dct_4(g, x, n);
     return sine ? gni_alternate(g, y, n) : y;

@@ -99,7 +99,7 @@ GPUNUM_API gn_array *gn_trace(gn_array *a, int64_t k) {
     gn_context *g = gni_begin("gn_trace", &a, 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
-    return gni_end_scope(g, gn_sum(gni_diagonal("gn_trace", a, k), GN_AXIS(-1)));
+    return gni_end_scope(g, gn_sum(gni_diagonal("gn_trace", a, k), -1));
 }
 
 // Elements with j - i <= k (lower) or j - i >= k; the others become 0.
@@ -155,13 +155,13 @@ static void gni_term_sum(gni_term *t, uint64_t set) {
     int n = 0;
     for (int i = 0; i < t->rank; i++) {
         if (set & gni_label_bit(t->label[i]))
-            axes |= GN_AXIS(i);
+            axes |= 1u << i;
         else
             t->label[n++] = t->label[i];
     }
     if (axes == 0 || t->a == NULL) return;
     gn_dtype dtype = t->a->dtype;
-    t->a = gn_sum(t->a, axes);
+    t->a = gn_sum(t->a, gni_axes_of(axes));
     t->rank = n;
     if (t->a != NULL && t->a->dtype != dtype) t->a = gn_cast(t->a, dtype);
 }
@@ -251,12 +251,12 @@ static gn_array *gni_pair_mul(const gni_term *a, const gni_term *b, const gni_pa
     uint32_t axes = 0;
     memcpy(all, labels, sizeof(int) * (size_t)count);
     for (int i = 0; i < p->n_inner; i++) {
-        axes |= GN_AXIS(count);
+        axes |= 1u << count;
         all[count++] = p->inner[i];
     }
     gn_array *x = gni_term_arranged(a, all, count);
     gn_array *y = gn_mul(x, gni_term_arranged(b, all, count));
-    return axes != 0 ? gn_sum(y, axes) : y;
+    return axes != 0 ? gn_sum(y, gni_axes_of(axes)) : y;
 }
 
 // The product of two terms, summed over the labels that they share and that are not in `keep`.

@@ -188,11 +188,13 @@ static uint64_t gni_draw_below(gni_draws *d, uint64_t range) {
 
 // Fisher-Yates.
 static bool gni_shuffled(gn_context *g, gn_dtype t, void *data, int64_t n) {
-    int32_t *p32 = (int32_t *)data;
+    uint32_t few[256]; // as many as one byte tells apart
+    const size_t item = gn_dtype_size(t);
+    uint32_t *p32 = item == 1 ? few : (uint32_t *)data;
     int64_t *p64 = (int64_t *)data;
     for (int64_t i = 0; i < n; i++) {
-        if (t == GN_I32)
-            p32[i] = (int32_t)i;
+        if (item < 8)
+            p32[i] = (uint32_t)i;
         else
             p64[i] = i;
     }
@@ -204,8 +206,8 @@ static bool gni_shuffled(gn_context *g, gn_dtype t, void *data, int64_t n) {
     if (d.buf == NULL) return false;
     for (int64_t i = n - 1; i > 0 && !d.failed; i--) {
         int64_t k = (int64_t)gni_draw_below(&d, (uint64_t)i + 1);
-        if (t == GN_I32) {
-            int32_t other = p32[k];
+        if (item < 8) {
+            uint32_t other = p32[k];
             p32[k] = p32[i];
             p32[i] = other;
         } else {
@@ -214,17 +216,25 @@ static bool gni_shuffled(gn_context *g, gn_dtype t, void *data, int64_t n) {
             p64[i] = other;
         }
     }
+    for (int64_t i = 0; item == 1 && i < n; i++) ((uint8_t *)data)[i] = (uint8_t)few[i];
     gni_buffer_release(g, d.buf);
     return !d.failed;
 }
 
-GPUNUM_API gn_array *gn_permutation(gn_context *g, int64_t n) {
+GPUNUM_API gn_array *gn_permutation(gn_context *g, gn_dtype t, int64_t n) {
     if (!gni_begin_context("gn_permutation", g)) return NULL;
-    gn_dtype t = n > INT32_MAX ? GN_I64 : GN_I32;
     gn_shape s = gn_shape_from(1, &n);
     void *data = NULL;
-    gn_array *y =
-        gni_shape_ok(g, "gn_permutation", t, &s) ? gni_array_filled(g, t, &s, &data) : NULL;
+    bool ok = gni_shape_ok(g, "gn_permutation", t, &s);
+    if (ok && !gni_is_integer(t)) {
+        gni_fail(g, GN_ERROR_DTYPE, "gn_permutation: %s is not an integer dtype", gn_dtype_name(t));
+        ok = false;
+    } else if (ok && n > 0 && !gni_range_fits(t, 0, n - 1)) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_permutation: 0 to %lld does not fit %s", (long long)n - 1,
+                 gn_dtype_name(t));
+        ok = false;
+    }
+    gn_array *y = ok ? gni_array_filled(g, t, &s, &data) : NULL;
     if (y != NULL) y->maker = "gn_permutation";
     if (y != NULL && n > 1 && !gni_shuffled(g, t, data, n)) {
         gni_unref(g, y);

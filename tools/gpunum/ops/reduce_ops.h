@@ -84,12 +84,12 @@ static gn_array *gni_reduce_axes(gn_context *g, const char *fn, gni_reduction op
 
 static void gni_record_reduction(gn_context *g, gn_array *y, const char *fn,
                                  gni_backward_fn backward, gn_array *a, uint32_t set,
-                                 uint32_t axes) {
+                                 bool keep) {
     if (y == NULL || !gni_tracks(g, &a, 1)) return;
     gni_node *node = gni_record(g, y, fn, backward, &a, 1);
     if (node == NULL) return;
     node->param[0] = (int64_t)set;
-    node->param[1] = (axes & GN_KEEP) != 0;
+    node->param[1] = keep;
 }
 
 // min and max of nothing have no value.
@@ -105,7 +105,7 @@ static bool gni_not_empty(gn_context *g, const char *fn, const gn_array *a, uint
 }
 
 static gn_array *gni_simple_reduction(const char *fn, gni_reduction op, gni_backward_fn backward,
-                                      gn_array *a, uint32_t axes) {
+                                      gn_array *a, gn_axes axes) {
     gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
     if (op == GNI_RED_SUM && gni_is_complex(a->dtype)) {
@@ -113,8 +113,8 @@ static gn_array *gni_simple_reduction(const char *fn, gni_reduction op, gni_back
         return gni_end_scope(g, gn_complex(gn_sum(gn_real(a), axes), gn_sum(gn_imag(a), axes)));
     }
     gn_array *y = NULL;
-    uint32_t set = gni_axes(g, fn, axes, a->shape.rank);
-    bool keep = (axes & GN_KEEP) != 0;
+    bool keep;
+    uint32_t set = gni_axes(g, fn, axes, a->shape.rank, &keep);
     gn_dtype t = a->dtype, compute = t;
     if (op == GNI_RED_SUM || op == GNI_RED_PROD) t = compute = gni_is_float(t) ? t : GN_I64;
     if (op == GNI_RED_ANY || op == GNI_RED_ALL) t = compute = GN_BOOL;
@@ -122,13 +122,13 @@ static gn_array *gni_simple_reduction(const char *fn, gni_reduction op, gni_back
         bool extreme = op == GNI_RED_MIN || op == GNI_RED_MAX;
         if (!extreme || gni_not_empty(g, fn, a, set))
             y = gni_reduce_axes(g, fn, op, a, compute, t, set, keep);
-        if (backward != NULL) gni_record_reduction(g, y, fn, backward, a, set, axes);
+        if (backward != NULL) gni_record_reduction(g, y, fn, backward, a, set, keep);
     }
     return gni_end(g, y);
 }
 
 #define GN_X(fn, NAME, loop, form, back)                                                           \
-    GPUNUM_API gn_array *fn(gn_array *a, uint32_t axes) {                                          \
+    GPUNUM_API gn_array *fn(gn_array *a, gn_axes axes) {                                          \
         return gni_simple_reduction(#fn, GNI_RED_##NAME, back, a, axes);                           \
     }
 GNI_REDUCE_AXES(GN_X)
@@ -141,7 +141,7 @@ static int64_t gni_reduced_count(const gn_shape *s, uint32_t set) {
     return n < 0 ? INT64_MAX : n; // where there is no result
 }
 
-GPUNUM_API gn_array *gn_mean(gn_array *a, uint32_t axes) {
+GPUNUM_API gn_array *gn_mean(gn_array *a, gn_axes axes) {
     gn_context *g = gni_begin("gn_mean", &a, 1);
     if (g == NULL) return NULL;
     if (gni_is_complex(a->dtype)) {
@@ -149,12 +149,13 @@ GPUNUM_API gn_array *gn_mean(gn_array *a, uint32_t axes) {
         return gni_end_scope(g, gn_complex(gn_mean(gn_real(a), axes), gn_mean(gn_imag(a), axes)));
     }
     gn_array *y = NULL, *total = NULL;
-    uint32_t set = gni_axes(g, "gn_mean", axes, a->shape.rank);
+    bool keep;
+    uint32_t set = gni_axes(g, "gn_mean", axes, a->shape.rank, &keep);
     if (set != ~0u && gni_real_only(g, "gn_mean", &a, 1)) {
         gn_dtype t = gni_is_float(a->dtype) ? a->dtype : GN_F32;
         // The sum of many float16 leaves their range long before the mean does.
         gn_dtype acc = gni_is_float(a->dtype) ? (t == GN_F64 ? GN_F64 : GN_F32) : GN_I64;
-        total = gni_reduce_axes(g, "gn_mean", GNI_RED_SUM, a, acc, acc, set, (axes & GN_KEEP) != 0);
+        total = gni_reduce_axes(g, "gn_mean", GNI_RED_SUM, a, acc, acc, set, keep);
         if (total != NULL) {
             gn_array *src[2];
             double konst[2] = {0.0, 0.0};
@@ -171,16 +172,17 @@ GPUNUM_API gn_array *gn_mean(gn_array *a, uint32_t axes) {
             }
             gni_unref(g, total);
         }
-        gni_record_reduction(g, y, "gn_mean", gni_back_mean, a, set, axes);
+        gni_record_reduction(g, y, "gn_mean", gni_back_mean, a, set, keep);
     }
     return gni_end(g, y);
 }
 
-GPUNUM_API gn_array *gn_var(gn_array *a, uint32_t axes, int ddof) {
+GPUNUM_API gn_array *gn_var(gn_array *a, gn_axes axes, int ddof) {
     gn_context *g = gni_begin("gn_var", &a, 1);
     if (g == NULL) return NULL;
     gn_array *y = NULL;
-    uint32_t set = gni_axes(g, "gn_var", axes, a->shape.rank);
+    bool keep;
+    uint32_t set = gni_axes(g, "gn_var", axes, a->shape.rank, &keep);
     gn_scope_begin(g);
     if (set != ~0u && gni_is_complex(a->dtype)) {
         y = gn_add(gn_var(gn_real(a), axes, ddof), gn_var(gn_imag(a), axes, ddof));
@@ -188,7 +190,7 @@ GPUNUM_API gn_array *gn_var(gn_array *a, uint32_t axes, int ddof) {
         gn_dtype t = gni_is_float(a->dtype) ? a->dtype : GN_F32;
         gn_array *x =
             t == GN_F16 || t == GN_BF16 || t != a->dtype ? gn_cast(a, t == GN_F64 ? t : GN_F32) : a;
-        gn_array *centred = gn_square(gn_sub(x, gn_mean(x, axes | GN_KEEP)));
+        gn_array *centred = gn_square(gn_sub(x, gn_mean(x, GN_KEEP(axes))));
         double n = (double)gni_reduced_count(&a->shape, set) - (double)ddof;
         y = gn_div_s(gn_sum(centred, axes), n > 0.0 ? n : 0.0);
         if (gn_dtype_of(y) != t) y = gn_cast(y, t);
@@ -205,14 +207,14 @@ static gn_array *gni_root(gn_context *g, gn_array *squares) {
                     gn_sqrt(gn_where(zero, gn_ones_like(squares), squares)));
 }
 
-GPUNUM_API gn_array *gn_std(gn_array *a, uint32_t axes, int ddof) {
+GPUNUM_API gn_array *gn_std(gn_array *a, gn_axes axes, int ddof) {
     gn_context *g = gni_begin("gn_std", &a, 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
     return gni_end_scope(g, gni_root(g, gn_var(a, axes, ddof)));
 }
 
-GPUNUM_API gn_array *gn_norm(gn_array *a, uint32_t axes) {
+GPUNUM_API gn_array *gn_norm(gn_array *a, gn_axes axes) {
     gn_context *g = gni_begin("gn_norm", &a, 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
@@ -226,7 +228,7 @@ GPUNUM_API gn_array *gn_norm(gn_array *a, uint32_t axes) {
     return gni_end_scope(g, y);
 }
 
-GPUNUM_API gn_array *gn_count_nonzero(gn_array *a, uint32_t axes) {
+GPUNUM_API gn_array *gn_count_nonzero(gn_array *a, gn_axes axes) {
     gn_context *g = gni_begin("gn_count_nonzero", &a, 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
@@ -234,27 +236,29 @@ GPUNUM_API gn_array *gn_count_nonzero(gn_array *a, uint32_t axes) {
     return gni_end_scope(g, gn_sum(truth, axes));
 }
 
-static gn_array *gni_arg_reduction(const char *fn, gni_reduction op, gn_array *a, int axis) {
+static gn_array *gni_arg_reduction(const char *fn, gni_reduction op, gn_array *a, gn_axes axes) {
     gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
     gn_array *y = NULL;
-    uint32_t set = (1u << a->shape.rank) - 1u;
-    if (axis != GN_FLAT) {
-        int at = gni_axis(g, fn, axis, a->shape.rank);
-        set = at < 0 ? ~0u : 1u << at;
+    bool keep;
+    const int rank = a->shape.rank;
+    uint32_t set = gni_axes(g, fn, axes, rank, &keep);
+    if (set != ~0u && (set == 0 || (set & (set - 1)) != 0) && set != (1u << rank) - 1u) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: one axis or GN_ALL is asked for, not some", fn);
+        set = ~0u;
     }
     if (set != ~0u && gni_real_only(g, fn, &a, 1) && gni_not_empty(g, fn, a, set)) {
         if (gni_reduced_count(&a->shape, set) > INT32_MAX)
             gni_fail(g, GN_ERROR_SHAPE, "%s: more than 2^31 - 1 elements to choose from", fn);
         else
-            y = gni_reduce_axes(g, fn, op, a, a->dtype, GN_I32, set, false);
+            y = gni_reduce_axes(g, fn, op, a, a->dtype, GN_I32, set, keep);
     }
     return gni_end(g, y);
 }
 
 #define GN_X(fn, NAME, loop, form)                                                                 \
-    GPUNUM_API gn_array *fn(gn_array *a, int axis) {                                               \
-        return gni_arg_reduction(#fn, GNI_RED_##NAME, a, axis);                                    \
+    GPUNUM_API gn_array *fn(gn_array *a, gn_axes axes) {                                           \
+        return gni_arg_reduction(#fn, GNI_RED_##NAME, a, axes);                                    \
     }
 GNI_REDUCE_PLACE(GN_X)
 #undef GN_X
@@ -331,32 +335,30 @@ GPUNUM_API gn_array *gn_log_softmax(gn_array *a, int axis) {
     return gni_softmax_axis("gn_log_softmax", GNI_LOG_SOFTMAX, gni_back_log_softmax, a, axis);
 }
 
-GPUNUM_API gn_array *gn_logsumexp(gn_array *a, uint32_t axes) {
+GPUNUM_API gn_array *gn_logsumexp(gn_array *a, gn_axes axes) {
     gn_context *g = gni_begin("gn_logsumexp", &a, 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
     gn_array *y = NULL;
-    uint32_t set = gni_axes(g, "gn_logsumexp", axes, a->shape.rank);
+    bool keep;
+    uint32_t set = gni_axes(g, "gn_logsumexp", axes, a->shape.rank, &keep);
     if (set != ~0u && gni_real_only(g, "gn_logsumexp", &a, 1)) {
         g->no_grad++;
         gn_array *x = gni_is_float(a->dtype) ? a : gn_cast(a, GN_F32);
         // Reduced axes to the back, as one.
         int order[GN_MAX_RANK], n = 0;
-        gn_shape flat = gni_reduced_shape(&a->shape, set, false);
         for (int i = 0; i < a->shape.rank; i++)
             if (!(set >> i & 1u)) order[n++] = i;
         for (int i = 0; i < a->shape.rank; i++)
             if (set >> i & 1u) order[n++] = i;
         gn_array *moved = a->shape.rank > 0 ? gn_permute_axes(x, order, n) : x;
-        flat.dim[flat.rank++] = gni_reduced_count(&a->shape, set);
-        gn_array *rows = gn_reshape(moved, flat);
+        gn_shape shape = gni_reduced_shape(&a->shape, set, keep);
+        gn_array *rows = gn_reshape(moved, GN_SHAPE(gni_elements(&shape), gni_reduced_count(&a->shape, set)));
         gn_array *result =
             rows != NULL ? gni_softmax_last(g, "gn_logsumexp", GNI_LOGSUMEXP, rows) : NULL;
-        result = gni_adopt(g, result);
-        gn_shape shape = gni_reduced_shape(&a->shape, set, (axes & GN_KEEP) != 0);
-        y = result != NULL && (axes & GN_KEEP) ? gn_reshape(result, shape) : result;
+        y = gn_reshape(gni_adopt(g, result), shape);
         g->no_grad--;
-        gni_record_reduction(g, y, "gn_logsumexp", gni_back_logsumexp, a, set, axes);
+        gni_record_reduction(g, y, "gn_logsumexp", gni_back_logsumexp, a, set, keep);
     }
     return gni_end_scope(g, y);
 }

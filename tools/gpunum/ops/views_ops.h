@@ -1,18 +1,6 @@
 // >>views_ops
 // Arrays that look at other arrays' memory, and the joins and gathers that fill new memory.
 
-// ---- axes
-
-// The axes of a view's argument, which GN_KEEP has no meaning for; false after gni_fail.
-static bool gni_view_axes(gn_context *g, const char *fn, uint32_t bits, int rank, uint32_t *axes) {
-    if (bits & GN_KEEP) {
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: GN_KEEP is for reductions", fn);
-        return false;
-    }
-    *axes = gni_axes(g, fn, bits, rank);
-    return *axes != ~0u;
-}
-
 static gn_array *gni_view_of(gn_context *g, const char *fn, gn_array *a, const gn_shape *s,
                              const int64_t *stride, int64_t offset) {
     gn_array *y = gni_array_view(g, a, s, stride, offset);
@@ -108,27 +96,36 @@ GPUNUM_API gn_array *gn_ravel(gn_array *a) {
     return gni_end(g, gni_reshaped(g, "gn_ravel", a, gn_shape_from(1, &n)));
 }
 
-GPUNUM_API gn_array *gn_expand_dims(gn_array *a, int axis) {
+GPUNUM_API gn_array *gn_expand_dims(gn_array *a, gn_axes axes) {
     gn_context *g = gni_begin("gn_expand_dims", &a, 1);
     if (g == NULL) return NULL;
     gn_shape s = a->shape;
-    int at = gni_axis(g, "gn_expand_dims", axis, s.rank + 1);
-    if (at < 0) return gni_end(g, NULL);
-    if (s.rank == GN_MAX_RANK) {
-        gni_fail(g, GN_ERROR_SHAPE, "gn_expand_dims: the rank would be %d, the most is %d",
-                 s.rank + 1, GN_MAX_RANK);
+    int rank = s.rank + 1;
+    if (axes >= GNI_AXES_SET) {
+        rank = s.rank;
+        for (gn_axes left = axes & GNI_AXES_BITS; left != 0; left &= left - 1) rank++;
+    }
+    if (axes == GN_ALL) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_expand_dims: GN_ALL does not say which axes are made, GN_AXES(0, -1) does");
         return gni_end(g, NULL);
     }
-    for (int i = s.rank++; i > at; i--) s.dim[i] = s.dim[i - 1];
-    s.dim[at] = 1;
+    uint32_t set = gni_axes(g, "gn_expand_dims", axes, rank, NULL);
+    if (set == ~0u) return gni_end(g, NULL);
+    if (rank > GN_MAX_RANK) {
+        gni_fail(g, GN_ERROR_SHAPE, "gn_expand_dims: the rank would be %d, the most is %d", rank,
+                 GN_MAX_RANK);
+        return gni_end(g, NULL);
+    }
+    for (int i = rank - 1, from = s.rank; i >= 0; i--) s.dim[i] = set >> i & 1u ? 1 : s.dim[--from];
+    s.rank = rank;
     return gni_end(g, gni_reshaped(g, "gn_expand_dims", a, s));
 }
 
-GPUNUM_API gn_array *gn_squeeze(gn_array *a, uint32_t axes) {
+GPUNUM_API gn_array *gn_squeeze(gn_array *a, gn_axes axes) {
     gn_context *g = gni_begin("gn_squeeze", &a, 1);
     if (g == NULL) return NULL;
-    uint32_t set;
-    if (!gni_view_axes(g, "gn_squeeze", axes, a->shape.rank, &set)) return gni_end(g, NULL);
+    uint32_t set = gni_axes(g, "gn_squeeze", axes, a->shape.rank, NULL);
+    if (set == ~0u) return gni_end(g, NULL);
     gn_shape s = gn_shape_from(0, NULL);
     for (int i = 0; i < a->shape.rank; i++) {
         bool drop = (set >> i) & 1u;
@@ -302,12 +299,11 @@ GPUNUM_API gn_array *gn_slice(gn_array *a, int axis, int64_t start, int64_t stop
                                           : gni_sliced(g, "gn_slice", a, at, start, stop, step));
 }
 
-GPUNUM_API gn_array *gn_flip(gn_array *a, uint32_t axes) {
+GPUNUM_API gn_array *gn_flip(gn_array *a, gn_axes axes) {
     gn_context *g = gni_begin("gn_flip", &a, 1);
     if (g == NULL) return NULL;
-    uint32_t set;
-    if (!gni_view_axes(g, "gn_flip", axes, a->shape.rank, &set) || !gni_materialize(g, a))
-        return gni_end(g, NULL);
+    uint32_t set = gni_axes(g, "gn_flip", axes, a->shape.rank, NULL);
+    if (set == ~0u || !gni_materialize(g, a)) return gni_end(g, NULL);
     int64_t stride[GN_MAX_RANK], offset = a->offset;
     for (int i = 0; i < a->shape.rank; i++) {
         stride[i] = a->stride[i];
@@ -745,12 +741,12 @@ GPUNUM_API gn_array *gn_take(gn_array *a, gn_array *indices, int axis) {
     return gni_end(g, y);
 }
 
-GPUNUM_API gn_array *gn_one_hot(gn_array *indices, int64_t classes, gn_dtype t) {
+GPUNUM_API gn_array *gn_one_hot(gn_array *indices, gn_dtype t, int64_t classes) {
     gn_context *g = gni_begin("gn_one_hot", &indices, 1);
     if (g == NULL) return NULL;
     gn_array *y = NULL;
     gn_scope_begin(g);
-    if (classes < 0) {
+    if (classes < 1) { // 0: likely the dtype in the place of the number
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_one_hot: %lld classes", (long long)classes);
     } else if (indices->shape.rank == GN_MAX_RANK) {
         gni_fail(g, GN_ERROR_SHAPE, "gn_one_hot: the rank would be %d, the most is %d",

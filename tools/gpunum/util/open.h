@@ -80,7 +80,7 @@ static const char *gni_options_wrong(const gn_options *o) {
     if (o->device < 0) return "device";
     if ((unsigned)o->cpu > GN_CPU_AVX512) return "cpu";
     if ((unsigned)o->matmul > GN_PRECISION_HIGH) return "matmul";
-    return (unsigned)o->log_level > GN_LOG_NONE ? "log_level" : NULL;
+    return (unsigned)o->log_level > GN_LOG_DEBUG ? "log_level" : NULL;
 }
 
 GPUNUM_API gn_context *gn_open_version(const gn_options *options, uint32_t version,
