@@ -9,10 +9,11 @@
 #define GN_SCOPE_NAME2(line) gni_scope_##line
 #define GN_SCOPE_NAME(line) GN_SCOPE_NAME2(line)
 // GN_SCOPE(g) { ... }: gn_scope_begin and gn_scope_end around a block. Do not leave the block by
-// return, goto or an outer break; `continue` and `break` end the block and the scope is still closed.
+// return or goto; `continue` and `break` end the block alone, no loop around it, and the scope is closed.
 #define GN_SCOPE(g)                                                                                \
-    for (int GN_SCOPE_NAME(__LINE__) = (gn_scope_begin(g), 1); GN_SCOPE_NAME(__LINE__);            \
-         GN_SCOPE_NAME(__LINE__) = 0, gn_scope_end(g))
+    for (int GN_SCOPE_NAME(__LINE__) = (gn_scope_begin(g), 2); GN_SCOPE_NAME(__LINE__) > 0;        \
+         GN_SCOPE_NAME(__LINE__) = 0, gn_scope_end(g))                                             \
+        for (; GN_SCOPE_NAME(__LINE__) > 1; GN_SCOPE_NAME(__LINE__) = 1)
 GPUNUM_API void gn_scope_begin(gn_context *g);
 GPUNUM_API void gn_scope_end(gn_context *g);
 GPUNUM_API gn_array *gn_keep(gn_array *a);   // moves `a` to the enclosing scope, or to the caller; returns a

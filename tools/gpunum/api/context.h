@@ -19,6 +19,8 @@ GPUNUM_API gn_status gn_status_get(const gn_context *g);
 GPUNUM_API const char *gn_error(const gn_context *g);
 GPUNUM_API void gn_error_clear(gn_context *g);
 GPUNUM_API const char *gn_status_string(gn_status status);
+// A function for gn_options.log: writes one line to stderr, such as "gpunum error: gn_matmul: ...". `user` may be NULL.
+GPUNUM_API void gn_log_stderr(void *user, gn_log_level level, const char *text);
 
 // Writes up to `capacity` devices and returns how many there are. `out` may be NULL if capacity is 0.
 // Entry i is device number i + 1 in gn_options.device. The CPU backend is not in the list.

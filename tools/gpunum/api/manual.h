@@ -42,6 +42,10 @@
 // context keeps the first error (gn_status_get, gn_error) until gn_error_clear. Every function accepts
 // NULL arrays, so check once at the end of a chain.
 //
+// Log. gn_options.log is told errors as they happen, and at gn_close of errors that nobody asked for, scopes that are
+// still open and arrays still alive. GPUNUM_LOG=error, warning, info or debug in the environment writes to stderr what
+// a program takes no log of; nothing else does.
+//
 // dtypes. float32, float16, bfloat16, int32, uint8 and bool work everywhere; int8 and uint32 too; float64
 // and int64 on the CPU, and on GPUs that have them as far as these can compute with them, otherwise those
 // ops run on the CPU; complex64 and complex128 can be made, viewed, copied, read, transformed (gn_fft) and

@@ -173,7 +173,7 @@ typedef struct gn_options {
     const char *cache_dir; // an existing folder for the pipeline cache and tools/tune; NULL = none
     gn_thresholds thresholds;
     gn_allocator allocator; // {0} = malloc and free
-    gn_log_fn log;          // NULL = silent
+    gn_log_fn log;          // NULL = silent, unless GPUNUM_LOG is set in the environment; gn_log_stderr is one
     void *log_user;
     gn_log_level log_level; // this and what is more urgent
     const gn_vulkan_host *vulkan; // NULL = own device

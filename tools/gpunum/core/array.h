@@ -565,6 +565,8 @@ GPUNUM_API void gn_scope_end(gn_context *g) {
     } else if (stack != NULL && stack->lost > 0) {
         stack->lost--;
     } else if (stack == NULL || stack->count == 0) {
+        // The first error alone is logged as one.
+        if (g->status != GN_OK) gni_log(g, GN_LOG_WARNING, "gn_scope_end: no scope is open");
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_scope_end: no scope is open");
     } else {
         gni_scope *s = &stack->scopes[stack->count];

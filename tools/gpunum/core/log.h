@@ -12,10 +12,35 @@ static void gni_log(gn_context *g, gn_log_level level, const char *format, ...) 
     g->options.log(g->options.log_user, level, text);
 }
 
+static const gn_log_level gni_log_levels[] = {GN_LOG_ERROR, GN_LOG_WARNING, GN_LOG_INFO, GN_LOG_DEBUG};
+static const char *const gni_log_names[] = {"error", "warning", "info", "debug"};
+
+GPUNUM_API void gn_log_stderr(void *user, gn_log_level level, const char *text) {
+    GNI_UNUSED(user);
+    for (int i = 0; i < 4; i++)
+        if (gni_log_levels[i] == level) fprintf(stderr, "gpunum %s: %s\n", gni_log_names[i], text);
+}
+
+// GPUNUM_LOG asks for lines on stderr where the program takes none itself and does not forbid them.
+static void gni_log_environment(gn_options *o) {
+    const char *wanted = getenv("GPUNUM_LOG");
+    if (wanted == NULL || wanted[0] == 0 || strcmp(wanted, "none") == 0) return;
+    if (o->log != NULL || o->log_level == GN_LOG_NONE) return;
+    o->log = gn_log_stderr;
+    o->log_level = GN_LOG_WARNING;
+    for (int i = 0; i < 4; i++) {
+        if (strcmp(wanted, gni_log_names[i]) != 0) continue;
+        o->log_level = gni_log_levels[i];
+        return;
+    }
+    gn_log_stderr(NULL, GN_LOG_WARNING, "GPUNUM_LOG is not error, warning, info or debug; taken for warning");
+}
+
 static void gni_fail(gn_context *g, gn_status status, const char *format, ...) {
     g->call_failed = true;
     if (g->status != GN_OK) return;
     g->status = status;
+    g->told = false;
     va_list args;
     va_start(args, format);
     vsnprintf(g->message, sizeof g->message, format, args);
@@ -108,13 +133,17 @@ static gn_context *gni_begin(const char *fn, gn_array *const *arrays, int count)
     return g;
 }
 
-GPUNUM_API gn_status gn_status_get(const gn_context *g) {
-    if (g == NULL) return GN_ERROR_ARGUMENT;
+static gn_status gni_status_read(const gn_context *g, bool told) {
     gn_context *shared = (gn_context *)(uintptr_t)g; // another thread may be writing it
     gni_lock_enter(&shared->lock);
     gn_status status = shared->status;
+    if (status != GN_OK && told) shared->told = true;
     gni_lock_leave(&shared->lock);
     return status;
+}
+
+GPUNUM_API gn_status gn_status_get(const gn_context *g) {
+    return g != NULL ? gni_status_read(g, true) : GN_ERROR_ARGUMENT;
 }
 
 GPUNUM_API const char *gn_error(const gn_context *g) {

@@ -340,6 +340,7 @@ struct gn_context {
     gn_options options; // strings copied
     gn_allocator allocator;
     gn_status status;
+    bool told;        // somebody asked for the error in `status`
     bool call_failed; // something failed inside the public call under way
     int call_depth;
     char message[512];

@@ -14,9 +14,12 @@ static char *gni_open_text(void) {
 
 GPUNUM_API const char *gn_open_error(void) { return gni_open_text(); }
 
-static gn_context *gni_open_fail(gn_context *g, const char *why) {
+static gn_context *gni_open_fail(const gn_options *o, gn_context *g, const char *why) {
     snprintf(gni_open_text(), GNI_OPEN_TEXT, "gn_open: %s", why);
-    if (g != NULL) gn_close(g);
+    bool logged = g != NULL && g->status != GN_OK;
+    if (g != NULL) g->status = GN_OK; // gn_open_error has it
+    gn_close(g);
+    if (!logged && o->log != NULL && o->log_level != GN_LOG_NONE) o->log(o->log_user, GN_LOG_ERROR, gni_open_text());
     return NULL;
 }
 
@@ -91,25 +94,26 @@ GPUNUM_API gn_context *gn_open_version(const gn_options *options, uint32_t versi
     gni_open_text()[0] = 0;
     // An older caller's smaller struct leaves the fields it does not know zero.
     if (options != NULL) memcpy(&o, options, GNI_MIN(options_size, sizeof o));
+    gni_log_environment(&o);
     if (version / 10000 != GPUNUM_VERSION / 10000)
         return gni_open_fail(
-            NULL,
+            &o, NULL,
             "this file was compiled with another major version of gpunum.h than the implementation");
     if (o.backend == GN_BACKEND_WEBGPU)
-        return gni_open_fail(NULL, "the WebGPU backend does not exist yet");
+        return gni_open_fail(&o, NULL, "the WebGPU backend does not exist yet");
     const char *wrong = gni_options_wrong(&o);
     if (wrong != NULL) {
         snprintf(why, sizeof why, "gn_options.%s is out of range", wrong);
-        return gni_open_fail(NULL, why);
+        return gni_open_fail(&o, NULL, why);
     }
     gn_context *g = gni_context_new(&o);
-    if (g == NULL) return gni_open_fail(NULL, "out of memory");
+    if (g == NULL) return gni_open_fail(&o, NULL, "out of memory");
     g->isa = gni_isa_choose(o.cpu);
     int threads = o.threads > 0 ? o.threads : gni_cpu_count();
     g->pool = gni_pool_open(g, threads);
     if (o.cache_dir != NULL) {
         char *copy = (char *)gni_alloc(g, strlen(o.cache_dir) + 1);
-        if (copy == NULL) return gni_open_fail(g, "out of memory");
+        if (copy == NULL) return gni_open_fail(&o, g, "out of memory");
         memcpy(copy, o.cache_dir, strlen(o.cache_dir) + 1);
         g->options.cache_dir = copy;
     }
@@ -118,7 +122,7 @@ GPUNUM_API gn_context *gn_open_version(const gn_options *options, uint32_t versi
     if (!ok || g->status != GN_OK) {
         char text[600];
         snprintf(text, sizeof text, "%s", g->status != GN_OK ? g->message : why);
-        return gni_open_fail(g, text);
+        return gni_open_fail(&o, g, text);
     }
     if (g->gpu == NULL) gni_cpu_info(g, &g->info, why);
     gni_log(g, GN_LOG_INFO, "gpunum computes on %s%s%s", g->info.name, why[0] ? ": " : "", why);
@@ -135,11 +139,35 @@ static void gni_stacks_free(gn_context *g) {
     }
 }
 
+// What a program may want to know about itself at its end.
+static void gni_close_report(gn_context *g) {
+    int scopes = g->lost_scopes, no_grad = 0, arrays = 0;
+    uint64_t bytes = 0;
+    for (const gni_stack *s = g->stacks; s != NULL; s = s->next) {
+        scopes += s->count + s->lost;
+        no_grad += s->no_grad;
+    }
+    if (g->status != GN_OK && !g->told)
+        gni_log(g, GN_LOG_WARNING, "gn_close: nobody asked for the error (gn_status_get, gn_error): %s", g->message);
+    if (scopes > 0) gni_log(g, GN_LOG_WARNING, "gn_close: %d gn_scope_begin without gn_scope_end", scopes);
+    if (no_grad > 0) gni_log(g, GN_LOG_WARNING, "gn_close: %d gn_no_grad_begin without gn_no_grad_end", no_grad);
+    for (const gn_array *a = g->arrays; a != NULL; a = a->all_next) {
+        if (a->user_refs <= 0) continue;
+        arrays++;
+        if (a->buf == NULL || a->buf->read == UINT64_MAX) continue;
+        bytes += a->buf->bytes;
+        a->buf->read = UINT64_MAX; // counted: nothing is read any more
+    }
+    if (arrays > 0)
+        gni_log(g, GN_LOG_INFO, "gn_close: arrays still alive: %d (%llu bytes)", arrays, (unsigned long long)bytes);
+}
+
 GPUNUM_API void gn_close(gn_context *g) {
     if (g == NULL) return;
     gni_call_enter(g);
     gni_deliver_reads(g, true);
     while (g->optimizers != NULL) gn_optimizer_free(g->optimizers);
+    gni_close_report(g);
     // Whatever holds what: none goes before all have let go of each other.
     for (gn_array *a = g->arrays; a != NULL; a = a->all_next) a->refs++;
     for (gn_array *a = g->arrays; a != NULL; a = a->all_next) {
