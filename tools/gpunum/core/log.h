@@ -41,10 +41,19 @@ static void gni_fail(gn_context *g, gn_status status, const char *format, ...) {
     if (g->status != GN_OK) return;
     g->status = status;
     g->told = false;
+    char text[sizeof g->message - 80]; // two names are shorter than that
     va_list args;
     va_start(args, format);
-    vsnprintf(g->message, sizeof g->message, format, args);
+    vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    // Public functions are made of others: the caller knows the one that was called.
+    const char *call = g->call != NULL ? g->call : "", *part = g->part != NULL ? g->part : "";
+    const size_t name = strncmp(text, "gn_", 3) == 0 ? strcspn(text, ": ") : 0;
+    const bool named = name > 0 && text[name] == ':';
+    if (call[0] == 0 || (named && strncmp(text, call, name) == 0 && call[name] == 0))
+        call = part = "";
+    snprintf(g->message, sizeof g->message, "%s%s%s%s%s", call, call[0] ? ": " : "", part,
+             part[0] ? ": " : "", text + (call[0] && named ? name + 2 : 0));
     gni_log(g, GN_LOG_ERROR, "%s", g->message);
 }
 
@@ -55,7 +64,7 @@ static void gni_fail_memory(gn_context *g, const char *what, uint64_t bytes) {
 
 static const char *gni_shape_text(char *text, size_t size, const gn_shape *s) {
     size_t at = 0;
-    for (int i = 0; i < s->rank && at + 24 < size; i++)
+    for (int i = 0; i < s->rank && i < GN_MAX_RANK && at + 24 < size; i++)
         at += (size_t)snprintf(text + at, size - at, "%s%lld", i ? "," : "(", (long long)s->dim[i]);
     snprintf(text + at, size - at, s->rank == 0 ? "()" : s->rank == 1 ? ",)" : ")");
     return text;
@@ -77,9 +86,10 @@ static gni_stack *gni_stack_here(gn_context *g, bool make) {
     return s;
 }
 
-static void gni_call_enter(gn_context *g) {
+static void gni_call_enter(gn_context *g, const char *fn) {
     gni_lock_enter(&g->lock);
     if (g->call_depth++ > 0) return;
+    g->call = fn;
     g->call_failed = false;
     g->stack = gni_stack_here(g, false);
     g->no_grad = g->stack != NULL ? g->stack->no_grad : 0;
@@ -104,9 +114,8 @@ static gn_status gni_end_status(gn_context *g) {
 }
 
 static bool gni_begin_context(const char *fn, gn_context *g) {
-    GNI_UNUSED(fn);
     if (g == NULL) return false;
-    gni_call_enter(g);
+    gni_call_enter(g, fn);
     return true;
 }
 
@@ -115,7 +124,7 @@ static gn_context *gni_begin(const char *fn, gn_array *const *arrays, int count)
     for (int i = 0; i < count && arrays != NULL && g == NULL; i++)
         if (arrays[i] != NULL) g = arrays[i]->ctx;
     if (g == NULL) return NULL;
-    gni_call_enter(g);
+    gni_call_enter(g, fn);
     for (int i = 0; i < count; i++) {
         const gn_array *a = arrays[i];
         if (a == NULL) // usually the result of a call that failed: that error came first

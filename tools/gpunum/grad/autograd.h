@@ -268,10 +268,12 @@ static bool gni_pass_step(gni_pass *p, gni_node *node, gn_array **gx) {
     if (!gni_pass_check(p, node)) return false;
     memset(gx, 0, sizeof(gn_array *) * (size_t)node->n_in);
     gn_scope_begin(p->g);
+    p->g->part = node->name;
     bool ok = node->backward(p->g, node, node->gy, gx);
     for (int i = 0; i < node->n_in && ok; i++)
         if (gni_wanted(node, i)) ok = gni_pass_give(p, node, i, gx[i]);
     gn_scope_end(p->g);
+    p->g->part = NULL;
     if (!p->keep) {
         node->backward = gni_back_used;
         gni_node_drop_inputs(p->g, node);

@@ -5,8 +5,11 @@ static void gni_read_finish(gn_context *g, gni_read *r, bool ok) {
     gn_status status = ok ? GN_OK : g->status != GN_OK ? g->status : GN_ERROR_DEVICE_LOST;
     gni_unref(g, r->array);
     bool failed = g->call_failed; // of the call that delivers, not of those that `done` makes
+    const char *call = g->call;
     g->call_failed = false;
+    g->call = NULL;
     r->done(r->user, status);
+    g->call = call;
     g->call_failed = failed;
     gni_free(g, r);
 }

@@ -164,7 +164,7 @@ static void gni_close_report(gn_context *g) {
 
 GPUNUM_API void gn_close(gn_context *g) {
     if (g == NULL) return;
-    gni_call_enter(g);
+    gni_call_enter(g, "gn_close");
     gni_deliver_reads(g, true);
     while (g->optimizers != NULL) gn_optimizer_free(g->optimizers);
     gni_close_report(g);
