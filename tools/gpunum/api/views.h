@@ -10,7 +10,7 @@ GPUNUM_API gn_array *gn_move_axis(gn_array *a, int from, int to);
 GPUNUM_API gn_array *gn_expand_dims(gn_array *a, gn_axes axes); // axes of size 1, where they are in the result
 GPUNUM_API gn_array *gn_squeeze(gn_array *a, gn_axes axes); // axes of size 1 go; GN_ALL: all that are
 GPUNUM_API gn_array *gn_broadcast_to(gn_array *a, gn_shape s);
-// a[..., start:stop:step, ...] on one axis, NumPy's rules; GN_NONE leaves start or stop out.
+// a[..., start:stop:step, ...] on one axis, NumPy's rules; GN_NONE leaves start, stop or step out.
 #define GN_NONE INT64_MIN
 GPUNUM_API gn_array *gn_slice(gn_array *a, int axis, int64_t start, int64_t stop, int64_t step);
 // NumPy's basic indexing as text: "1:5, ::-2, ..., -1, None".

@@ -16,9 +16,8 @@ static gn_array *gni_from_bytes(gn_context *g, const char *fn, gn_dtype t, const
         gni_fail(g, GN_ERROR_ARGUMENT, "%s: data is NULL", fn);
         return NULL;
     }
-    gn_array *y = gni_array_filled(g, t, s, &host);
+    gn_array *y = gni_array_filled(g, fn, t, s, &host);
     if (y == NULL) return NULL;
-    y->maker = fn;
     if (bytes > 0) memcpy(host, data, bytes);
     gni_make_truth(t, host, bytes);
     return y;
@@ -41,21 +40,14 @@ GPUNUM_API gn_array *gn_array_wrap(gn_context *g, gn_dtype t, gn_shape s, void *
             gni_fail(g, GN_ERROR_ARGUMENT, "gn_array_wrap: data is not aligned to %d bytes",
                      (int)item);
         else
-            y = gni_array_new(g, t, &s);
+            y = gni_array_empty(g, "gn_array_wrap", t, &s);
     }
     if (y != NULL) {
-        y->maker = "gn_array_wrap";
-        y->buf = gni_buffer_new(g, (uint64_t)gni_elements(&s) * gn_dtype_size(t));
-        if (y->buf == NULL) {
-            gni_unref(g, y);
-            y = NULL;
-        } else {
-            y->buf->host = data;
-            y->buf->host_borrowed = true;
-            y->buf->host_free = release;
-            y->buf->host_user = user;
-            y->buf->where = GNI_ON_CPU;
-        }
+        y->buf->host = data;
+        y->buf->host_borrowed = true;
+        y->buf->host_free = release;
+        y->buf->host_user = user;
+        y->buf->where = GNI_ON_CPU;
     }
     return gni_end(g, y);
 }
@@ -70,18 +62,16 @@ static gn_status gni_null_status(const gn_array *a) {
 static bool gni_copy_out(gn_context *g, gn_array *a, void *dst, size_t bytes) {
     gn_array *c = gni_contiguous(g, a);
     if (c == NULL) return false;
-    bool ok = true;
-    if (bytes > 0) {
+    bool ok = c->buf->where != 0 || gni_buffer_need(g, c->buf, GNI_ON_CPU); // never written
+    if (ok && bytes > 0) {
         uint64_t at = (uint64_t)c->offset * gn_dtype_size(c->dtype);
         if (c->buf->where & GNI_ON_CPU) {
             memcpy(dst, (const char *)c->buf->host + at, bytes);
-        } else if (c->buf->where & GNI_ON_GPU) {
+        } else {
             ok = gni_gpu_download(g->gpu, &c->buf->device, at, dst, bytes);
             if (!ok)
                 gni_fail(g, GN_ERROR_DEVICE_LOST, "gn_read: copying %llu bytes from the GPU failed",
                          (unsigned long long)bytes);
-        } else {
-            memset(dst, 0, bytes); // gn_empty, never written
         }
     }
     gni_unref(g, c);
@@ -142,7 +132,7 @@ GPUNUM_API gn_status gn_write(gn_array *a, const void *src, size_t bytes) {
             memcpy(a->buf->host, src, bytes);
             gni_make_truth(a->dtype, a->buf->host, bytes);
         }
-    } else {
+    } else if (a->buf->where != 0 || gni_buffer_need(g, a->buf, GNI_ON_CPU)) {
         gn_array *data = gni_from_bytes(g, "gn_write", a->dtype, &a->shape, src);
         if (data != NULL) gni_copy_into(g, a->buf, a->dtype, a->offset, a->stride, data);
         gni_unref(g, data);

@@ -9,17 +9,19 @@ typedef struct gni_slab {
     gn_array arrays[GNI_SLAB_ARRAYS];
 } gni_slab;
 
-static int64_t gni_elements(const gn_shape *s) {
+// The product of extents, none of which is negative; -1 where bytes of so many elements have no number. 0 wins.
+static int64_t gni_product(const int64_t *dim, int rank) {
     int64_t n = 1;
-    for (int i = 0; i < s->rank; i++)
-        if (s->dim[i] == 0) return 0;
-    for (int i = 0; i < s->rank; i++) {
-        // Without a division where it cannot be; in bytes too.
-        if ((n | s->dim[i]) >> 29 != 0 && n > INT64_MAX / 16 / s->dim[i]) return -1;
-        n *= s->dim[i];
+    for (int i = 0; i < rank; i++)
+        if (dim[i] == 0) return 0;
+    for (int i = 0; i < rank; i++) {
+        if ((n | dim[i]) >> 29 != 0 && n > GNI_MOST_ELEMENTS / dim[i]) return -1;
+        n *= dim[i]; // the division is left out where it cannot be
     }
     return n;
 }
+
+static int64_t gni_elements(const gn_shape *s) { return gni_product(s->dim, s->rank); }
 
 static bool gni_same_shape(const gn_shape *a, const gn_shape *b) {
     if (a->rank != b->rank) return false;
@@ -29,12 +31,10 @@ static bool gni_same_shape(const gn_shape *a, const gn_shape *b) {
 }
 
 static void gni_strides_of(const gn_shape *s, int64_t *stride) {
-    int64_t step = 1;
+    int64_t step = gni_elements(s) > 0; // empty arrays may have extents too large to multiply
     for (int i = s->rank - 1; i >= 0; i--) {
         stride[i] = step;
-        // Empty arrays may have extents whose product does not fit.
-        const int64_t extent = GNI_MAX(s->dim[i], 1);
-        step = (step | extent) >> 31 != 0 && step > INT64_MAX / extent ? INT64_MAX : step * extent;
+        step *= s->dim[i];
     }
 }
 
@@ -185,6 +185,7 @@ static void *gni_host_fresh(gn_context *g, size_t bytes) {
 }
 
 static void *gni_host_take(gn_context *g, uint64_t bytes) {
+    if (bytes > SIZE_MAX / 2) return NULL; // where a size_t is that small
     size_t need = gni_host_bytes(bytes);
     if (need < GNI_HOST_CACHE_LEAST) {
         void **list = gni_small_list(g, need), *first = *list;
@@ -276,17 +277,21 @@ static bool gni_buffer_memory(gn_context *g, gni_buffer *b, uint32_t side) {
 static bool gni_buffer_need(gn_context *g, gni_buffer *b, uint32_t side) {
     if (b->where & side) return true;
     if (!gni_buffer_memory(g, b, side)) return false;
-    if (b->where != 0 && b->bytes > 0) {
-        bool moved = side == GNI_ON_CPU ? gni_gpu_download(g->gpu, &b->device, 0, b->host, b->bytes)
-                                        : gni_gpu_upload(g->gpu, &b->device, 0, b->host, b->bytes);
-        if (!moved) {
-            gni_fail(g, GN_ERROR_DEVICE_LOST, "gn_array: copying %llu bytes %s the GPU failed",
-                     (unsigned long long)b->bytes, side == GNI_ON_CPU ? "from" : "to");
-            return false;
-        }
-    }
-    b->where |= side;
-    return true;
+    const bool cpu = side == GNI_ON_CPU;
+    bool ok = true;
+    if (b->where == 0 && cpu)
+        memset(b->host, 0, (size_t)b->bytes);
+    else if (b->where == 0)
+        ok = gni_gpu_fill(g->gpu, &b->device, 0, b->bytes, 0);
+    else if (b->bytes > 0)
+        ok = cpu ? gni_gpu_download(g->gpu, &b->device, 0, b->host, b->bytes)
+                 : gni_gpu_upload(g->gpu, &b->device, 0, b->host, b->bytes);
+    if (ok)
+        b->where |= side;
+    else
+        gni_fail(g, GN_ERROR_DEVICE_LOST, "gn_array: copying %llu bytes %s the GPU failed",
+                 (unsigned long long)b->bytes, cpu ? "from" : "to");
+    return ok;
 }
 
 static bool gni_buffer_claim(gn_context *g, gni_buffer *b, uint32_t side) {
@@ -344,31 +349,41 @@ static gn_array *gni_header_new(gn_context *g) {
     return a;
 }
 
-static gn_array *gni_array_new(gn_context *g, gn_dtype t, const gn_shape *s) {
-    gn_array *a = gni_header_new(g);
+// Every array comes from here, so that none has a shape that nobody checked.
+static gn_array *gni_array_new(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s) {
+    gn_array *a = gni_shape_ok(g, fn, t, s) ? gni_header_new(g) : NULL;
     if (a == NULL) return NULL;
     a->dtype = t;
     a->shape = *s;
+    a->maker = fn;
     gni_strides_of(s, a->stride);
     return a;
 }
 
-static gn_array *gni_array_filled(gn_context *g, gn_dtype t, const gn_shape *s, void **host) {
-    gn_array *a = gni_array_new(g, t, s);
+static gn_array *gni_array_empty(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s) {
+    gn_array *a = gni_array_new(g, fn, t, s);
     if (a == NULL) return NULL;
     a->buf = gni_buffer_new(g, (uint64_t)gni_elements(s) * gn_dtype_size(t));
-    if (a->buf == NULL || !gni_buffer_claim(g, a->buf, GNI_ON_CPU)) {
-        gni_unref(g, a);
-        return NULL;
-    }
-    *host = a->buf->host;
-    return a;
+    if (a->buf != NULL) return a;
+    gni_unref(g, a);
+    return NULL;
 }
 
-static gn_array *gni_array_view(gn_context *g, gn_array *base, const gn_shape *s,
+static gn_array *gni_array_filled(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s,
+                                  void **host) {
+    gn_array *a = gni_array_empty(g, fn, t, s);
+    if (a != NULL && gni_buffer_claim(g, a->buf, GNI_ON_CPU)) {
+        *host = a->buf->host;
+        return a;
+    }
+    gni_unref(g, a);
+    return NULL;
+}
+
+static gn_array *gni_array_view(gn_context *g, const char *fn, gn_array *base, const gn_shape *s,
                                 const int64_t *stride, int64_t offset) {
     if (!gni_materialize(g, base)) return NULL;
-    gn_array *a = gni_array_new(g, base->dtype, s);
+    gn_array *a = gni_array_new(g, fn, base->dtype, s);
     if (a == NULL) return NULL;
     memcpy(a->stride, stride, sizeof(int64_t) * (size_t)s->rank);
     a->offset = offset;
@@ -499,7 +514,7 @@ static void gni_user_release(gn_context *g, gn_array *a) {
 // The creator's reference becomes the caller's, or that of the scope that is open.
 static gn_array *gni_adopt(gn_context *g, gn_array *y) {
     if (y != NULL && y->user_refs > 0) { // has an owner already: hand out a second header
-        gn_array *view = gni_array_view(g, y, &y->shape, y->stride, y->offset);
+        gn_array *view = gni_array_view(g, y->maker, y, &y->shape, y->stride, y->offset);
         gni_unref(g, y);
         y = view;
     }
@@ -648,7 +663,6 @@ GPUNUM_API gn_shape gn_shape_from(int rank, const int64_t *dims) {
     return s;
 }
 
-// Reports a shape that no array can have.
 static bool gni_shape_ok(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s) {
     char text[200];
     if ((unsigned)t >= (unsigned)GN_DTYPE_COUNT) {

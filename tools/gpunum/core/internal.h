@@ -28,18 +28,23 @@ static void gni_end_plain(gn_context *g);
 static gn_array *gni_end_scope(gn_context *g, gn_array *y);
 
 // array: makers return one reference that belongs to their caller, to be passed to gni_end or gni_unref.
-static gn_array *gni_array_new(gn_context *g, gn_dtype t,
-                               const gn_shape *s); // no memory yet, C order strides
-static gn_array *gni_array_filled(gn_context *g, gn_dtype t, const gn_shape *s,
+// All of them report a shape that no array can have, in the name of `fn`.
+static gn_array *gni_array_new(gn_context *g, const char *fn, gn_dtype t,
+                               const gn_shape *s); // for an expression or a buffer; C order strides
+static gn_array *gni_array_empty(gn_context *g, const char *fn, gn_dtype t,
+                                 const gn_shape *s); // with a buffer, no memory yet
+static gn_array *gni_array_filled(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s,
                                   void **host); // with CPU memory to fill
 static gn_array *
-gni_array_view(gn_context *g, gn_array *base, const gn_shape *s, const int64_t *stride,
+gni_array_view(gn_context *g, const char *fn, gn_array *base, const gn_shape *s,
+               const int64_t *stride,
                int64_t offset); // materializes base; offset counts from the buffer's start
 static void gni_ref(gn_array *a);
 static void gni_unref(gn_context *g, gn_array *a); // NULL is ignored
-static int64_t gni_elements(const gn_shape *s);    // -1 if it overflows int64
+static int64_t gni_elements(const gn_shape *s);    // -1 if no array can have so many
+static int64_t gni_product(const int64_t *dim, int rank); // the same of some extents
 static bool gni_same_shape(const gn_shape *a, const gn_shape *b);
-static void gni_strides_of(const gn_shape *s, int64_t *stride);         // C order
+static void gni_strides_of(const gn_shape *s, int64_t *stride); // C order; 0 without elements
 static bool gni_is_contiguous(const gn_array *a);                       // C order
 static int gni_axis(gn_context *g, const char *fn, int axis, int rank); // -1 after gni_fail
 // The axes as a set of bits 0 to rank - 1, or ~0u after gni_fail. `keep` gets whether GN_KEEP is around them; where
@@ -49,12 +54,13 @@ static gn_axes gni_axes_of(uint32_t set); // and back
 static bool gni_broadcast(const gn_shape *a, const gn_shape *b, gn_shape *out);
 static gni_buffer *gni_buffer_new(gn_context *g, uint64_t bytes); // no memory yet
 static void gni_buffer_release(gn_context *g, gni_buffer *b);
-// Makes the contents valid on that side (copying from the other), with memory there.
+// Makes the contents valid on that side, with memory there: those of the other side, or zeros where nothing was written.
 static bool gni_buffer_need(gn_context *g, gni_buffer *b, uint32_t side);
 // Gives memory on that side to overwrite whole, and declares it the only valid one.
 static bool gni_buffer_claim(gn_context *g, gni_buffer *b, uint32_t side);
 
 static void gni_header_doom(gn_context *g, gn_array *a, gn_array **todo);
+// Checks what the functions above check, before work that would be in vain.
 static bool gni_shape_ok(gn_context *g, const char *fn, gn_dtype t,
                          const gn_shape *s); // or gni_fail
 
@@ -99,7 +105,8 @@ static gn_array *gni_complex_product(gni_binary_fn f, gn_array *a, gn_array *b);
 static gn_array *gni_apply(gn_context *g, const char *fn, gni_op op, gn_dtype compute,
                            gn_dtype result, gn_array *const *src, const double *konst,
                            int n_src); // lazy; src[i] NULL: konst[i]
-static gn_array *gni_const(gn_context *g, gn_dtype t, const gn_shape *s, double value);
+static gn_array *gni_const(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s,
+                           double value);
 
 // autograd
 static bool gni_tracks(const gn_context *g, gn_array *const *in,

@@ -235,9 +235,9 @@ static bool gni_expr_bound(gn_context *g, gn_array *y) {
     return true;
 }
 
-static gn_array *gni_expr_new(gn_context *g, gni_op op, gn_dtype compute, gn_dtype result,
-                              const gn_shape *s) {
-    gn_array *y = gni_array_new(g, result, s);
+static gn_array *gni_expr_new(gn_context *g, const char *fn, gni_op op, gn_dtype compute,
+                              gn_dtype result, const gn_shape *s) {
+    gn_array *y = gni_array_new(g, fn, result, s);
     if (y == NULL) return NULL;
     gni_expr *e = (gni_expr *)gni_calloc(g, sizeof(gni_expr));
     if (e == NULL) {
@@ -253,8 +253,9 @@ static gn_array *gni_expr_new(gn_context *g, gni_op op, gn_dtype compute, gn_dty
     return y;
 }
 
-static gn_array *gni_const(gn_context *g, gn_dtype t, const gn_shape *s, double value) {
-    gn_array *y = gni_expr_new(g, GNI_OP_CONST, t, t, s);
+static gn_array *gni_const(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s,
+                           double value) {
+    gn_array *y = gni_expr_new(g, fn, GNI_OP_CONST, t, t, s);
     if (y == NULL) return NULL;
     if (gni_is_integer(t)) { // a value of `t` at once, since programs read it without storing it
         double low, high;
@@ -281,9 +282,8 @@ static gn_array *gni_apply(gn_context *g, const char *fn, gni_op op, gn_dtype co
         }
         shape = joined;
     }
-    gn_array *y = gni_expr_new(g, op, compute, result, &shape);
+    gn_array *y = gni_expr_new(g, fn, op, compute, result, &shape);
     if (y == NULL) return NULL;
-    y->maker = fn;
     gni_expr *e = y->expr;
     e->n_src = n_src;
     for (int i = 0; i < n_src; i++) {
@@ -790,12 +790,7 @@ static bool gni_evaluate(gn_context *g, gn_array *const *roots, gn_array *const 
 }
 
 static bool gni_materialize(gn_context *g, gn_array *a) {
-    if (a->buf != NULL) return true;
-    if (a->expr == NULL) { // gn_empty, or what a failed call left
-        a->buf = gni_buffer_new(g, (uint64_t)gni_elements(&a->shape) * gn_dtype_size(a->dtype));
-        return a->buf != NULL;
-    }
-    return gni_evaluate(g, &a, NULL, 1);
+    return a->buf != NULL || gni_evaluate(g, &a, NULL, 1);
 }
 
 static bool gni_copy_into(gn_context *g, gni_buffer *dst, gn_dtype t, int64_t offset,
@@ -825,14 +820,10 @@ static gn_array *gni_contiguous(gn_context *g, gn_array *a) {
         a->refs++;
         return a;
     }
-    gn_array *y = gni_array_new(g, a->dtype, &a->shape);
-    if (y == NULL) return NULL;
-    y->buf = gni_buffer_new(g, (uint64_t)gni_elements(&a->shape) * gn_dtype_size(a->dtype));
-    if (y->buf == NULL || !gni_copy_into(g, y->buf, y->dtype, 0, y->stride, a)) {
-        gni_unref(g, y);
-        return NULL;
-    }
-    return y;
+    gn_array *y = gni_array_empty(g, a->maker, a->dtype, &a->shape);
+    if (y != NULL && gni_copy_into(g, y->buf, y->dtype, 0, y->stride, a)) return y;
+    gni_unref(g, y);
+    return NULL;
 }
 
 static const void *gni_host(gn_context *g, gn_array *a) {
@@ -856,7 +847,7 @@ static gn_array *gni_find_reader(const gn_context *g, const gni_buffer *buf, uin
 
 // Gives `a` a buffer of its own with undefined contents; pending readers keep the old one.
 static bool gni_swap_buffer(gn_context *g, gn_array *a, uint32_t mark) {
-    gn_array *old = gni_array_new(g, a->dtype, &a->shape);
+    gn_array *old = gni_array_new(g, a->maker, a->dtype, &a->shape);
     gni_buffer *fresh = gni_buffer_new(g, a->buf->bytes);
     if (old == NULL || fresh == NULL) {
         gni_unref(g, old);

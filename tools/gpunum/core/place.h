@@ -32,12 +32,6 @@ typedef struct gni_job_view {
     const char *name;
 } gni_job_view;
 
-static int64_t gni_product(const int64_t *dim, int rank) {
-    int64_t n = 1;
-    for (int i = 0; i < rank; i++) n *= dim[i];
-    return n;
-}
-
 static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
     v->n_in = v->n = 0;
     if (kind == GNI_JOB_MAP) {
@@ -240,11 +234,10 @@ static bool gni_bring(gn_context *g, const gni_job_view *v, uint32_t side) {
     for (int i = 0; i < v->n_in; i++)
         if (!gni_buffer_need(g, v->op[i]->buf, side)) return false;
     for (int i = v->n_in; i < v->n; i++) {
+        gni_buffer *b = v->op[i]->buf;
         // A place inside a buffer leaves the rest of it as it was.
-        bool fresh = v->op[i]->buf->where == 0;
-        if (!gni_buffer_need(g, v->op[i]->buf, side)) return false;
-        v->op[i]->buf->where = side;
-        if (!fresh) v->op[i]->buf->version++; // first contents are no overwriting
+        if (b->where != 0 && !gni_buffer_need(g, b, side)) return false;
+        if (!gni_buffer_claim(g, b, side)) return false;
     }
     return true;
 }
@@ -253,6 +246,9 @@ static bool gni_run(gn_context *g, gni_job_kind kind, void *job, gn_array *y) {
     gni_job_view v;
     gni_reason why;
     gni_view_job(kind, job, &v);
+    bool none = true; // nothing to compute
+    for (int i = v.n_in; i < v.n; i++) none = none && v.op[i]->buf->bytes == 0;
+    if (none) return true;
     uint32_t side = gni_place(g, kind, job, &v, &why);
     if (side == GNI_ON_GPU && why != GNI_WHY_GPU_ONLY && !gni_device_room(g, &v)) {
         side = GNI_ON_CPU;

@@ -19,6 +19,9 @@ enum { GNI_HOST_CACHE_SLOTS = 64, GNI_HOST_CACHE_LEAST = 1 << 14 };
 // Sizes below GNI_HOST_CACHE_LEAST that gni_host_bytes makes, and the most that is kept of them.
 enum { GNI_SMALL_CLASSES = 48, GNI_SMALL_CACHE_BYTES = 1 << 20 };
 
+// So many elements of the largest dtype have bytes that a size_t and an int64_t count.
+#define GNI_MOST_ELEMENTS ((int64_t)GNI_MIN((uint64_t)SIZE_MAX, (uint64_t)INT64_MAX) / 16)
+
 // Work that is pending may hold so many bytes that nobody else refers to before it is done.
 #define GNI_LAZY_BYTES ((uint64_t)256 << 20)
 

@@ -318,7 +318,7 @@ static bool gni_pass_run(gni_pass *p, gn_array *loss) {
     gni_pass_mark(p);
     gn_array **gx = (gn_array **)gni_alloc(g, sizeof(gn_array *) * (size_t)GNI_MAX(p->widest, 1));
     if (gx == NULL) gni_fail_memory(g, p->fn, sizeof(gn_array *) * (size_t)p->widest);
-    loss->node->gy = gni_const(g, loss->dtype, &loss->shape, 1.0);
+    loss->node->gy = gni_const(g, p->fn, loss->dtype, &loss->shape, 1.0);
     bool ok = gx != NULL && loss->node->gy != NULL;
     for (int64_t at = 0; at < p->count && ok; at++) {
         gni_node *node = p->list[at]->node;
@@ -511,10 +511,7 @@ GPUNUM_API void gn_zero_grad(gn_array *a) {
 GPUNUM_API gn_array *gn_detach(gn_array *a) {
     gn_context *g = gni_begin("gn_detach", &a, 1);
     if (g == NULL) return NULL;
-    if (!gni_materialize(g, a)) return gni_end(g, NULL);
-    gn_array *y = gni_array_view(g, a, &a->shape, a->stride, a->offset);
-    if (y != NULL) y->maker = "gn_detach";
-    return gni_end(g, y);
+    return gni_end(g, gni_array_view(g, "gn_detach", a, &a->shape, a->stride, a->offset));
 }
 
 GPUNUM_API void gn_no_grad_begin(gn_context *g) {

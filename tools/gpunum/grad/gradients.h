@@ -530,7 +530,7 @@ static gn_array *gni_scatter_rows(gn_context *g, gn_array *x, gn_array *indices,
     in[1] = indices;
     if (gni_begin("gn_take", in, 2) == NULL) return NULL;
     void *data = NULL;
-    gn_array *y = gni_array_filled(g, x->dtype, s, &data);
+    gn_array *y = gni_array_filled(g, "gn_take", x->dtype, s, &data);
     gn_array *rows = gni_contiguous(g, x), *index = gni_take_indices(g, indices);
     const void *from = rows != NULL ? gni_host(g, rows) : NULL;
     const void *places = index != NULL ? gni_host(g, index) : NULL;
@@ -545,7 +545,6 @@ static gn_array *gni_scatter_rows(gn_context *g, gn_array *x, gn_array *indices,
         gni_unref(g, y);
         return gni_end(g, NULL);
     }
-    y->maker = "gn_take";
     gni_node *node = gni_record(g, y, "gn_take", gni_back_scatter_rows, in, 2);
     if (node != NULL) node->param[0] = axis;
     return gni_end(g, y);

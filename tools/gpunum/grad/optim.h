@@ -153,7 +153,7 @@ static gn_array *gni_as(gn_array *a, gn_dtype t) { return gn_dtype_of(a) == t ? 
 
 // Zero-filled state in memory of its own.
 static bool gni_state(gn_context *g, gn_array **state, const gn_array *param, gn_dtype t) {
-    if (*state == NULL) *state = gni_const(g, t, &param->shape, 0.0);
+    if (*state == NULL) *state = gni_const(g, "gn_step", t, &param->shape, 0.0);
     return *state != NULL && gni_materialize(g, *state);
 }
 

@@ -187,7 +187,7 @@ static gni_lg_matrix gni_dg_mix(gni_dg *p, int side, const gni_lg_matrix *first,
     p->side = side;
     p->mix = NULL;
     if (p->w != NULL) {
-        mix = p->w->ok ? gni_array_filled(p->w->g, p->w->t, &s, &p->mix) : NULL;
+        mix = p->w->ok ? gni_array_filled(p->w->g, "", p->w->t, &s, &p->mix) : NULL;
         if (mix == NULL) {
             p->w->ok = false;
             return to;
@@ -271,7 +271,7 @@ static bool gni_dg_arrays(gni_dg *p) {
     gn_shape s = GN_SHAPE(p->n, p->wide), parts = GN_SHAPE(p->n, GNI_DG_COLUMNS);
     if (p->w == NULL) return true;
     for (int side = 0; side < (p->singular ? 2 : 1); side++) {
-        p->parts[side] = gni_array_filled(g, p->w->t, &parts, &data);
+        p->parts[side] = gni_array_filled(g, "", p->w->t, &parts, &data);
         if (p->parts[side] == NULL) return false;
         for (int i = 0; i < 2 && p->n > GNI_DG_PART; i++) {
             p->z[side][i] = gni_lg_array(g, p->w->t, &s);

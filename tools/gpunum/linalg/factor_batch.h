@@ -18,7 +18,7 @@ static void gni_lg_do_cholesky(gni_lg *w, gn_array *y, int64_t index) {
     stride[0] = w->ld;
     stride[1] = 1;
     gni_lg_cholesky(w);
-    gn_array *view = w->ok ? gni_array_view(w->g, w->work, &s, stride, 0) : NULL;
+    gn_array *view = w->ok ? gni_array_view(w->g, w->fn, w->work, &s, stride, 0) : NULL;
     gn_scope_begin(w->g);
     w->ok = w->ok && gni_lg_store(w, y, index, gn_tril(view, 0), w->n, w->n);
     gn_scope_end(w->g);
@@ -31,7 +31,7 @@ static void gni_lg_do_inv(gni_lg *w, gn_array *y, int64_t index) {
     const int64_t n = w->n, one = 1;
     gn_shape s = GN_SHAPE(n);
     gni_lg_matrix b = gni_lg_matrix_of(y, index * n * n, n, n, n);
-    gn_array *order = w->ok ? gni_array_view(g, w->state, &s, &one, w->order) : NULL;
+    gn_array *order = w->ok ? gni_array_view(g, w->fn, w->state, &s, &one, w->order) : NULL;
     gn_scope_begin(g);
     gn_array *place = gn_arange(g, GN_U32, 0.0, (double)n, 1.0);
     w->ok = w->ok && gni_lg_store(w, y, index, gn_eq(gn_expand_dims(order, -1), place), n, n);
@@ -225,7 +225,7 @@ static gn_array *gni_ls_operand(gni_ls *s, gn_array *a, const gn_shape *batch, i
             stride[whole.rank] = x->stride[own + i];
             whole.dim[whole.rank++] = x->shape.dim[own + i];
         }
-        gn_array *view = gni_array_view(w->g, x, &whole, stride, x->offset), *copy = NULL;
+        gn_array *view = gni_array_view(w->g, w->fn, x, &whole, stride, x->offset), *copy = NULL;
         if (view != NULL) copy = gni_apply(w->g, w->fn, GNI_OP_CAST, w->t, w->t, &view, NULL, 1);
         gni_unref(w->g, view);
         gni_unref(w->g, x);
@@ -337,7 +337,7 @@ static void gni_ls_info(gni_ls *s) {
     const int64_t stride = 1;
     const uint32_t *state = NULL;
     if (s->d->batch > 4096) {
-        gn_array *view = w->ok ? gni_array_view(w->g, w->state, &one, &stride, 0) : NULL,
+        gn_array *view = w->ok ? gni_array_view(w->g, w->fn, w->state, &one, &stride, 0) : NULL,
                  *word = view != NULL ? gni_lg_array(w->g, GN_U32, &one) : NULL;
         w->ok = word != NULL && gni_copy_into(w->g, word->buf, GN_U32, 0, &stride, view);
         const uint32_t *any = w->ok ? (const uint32_t *)gni_host(w->g, word) : NULL;

@@ -371,10 +371,8 @@ static gn_array *gni_la_output(gni_la_job *d, int i, gn_dtype t, const gn_shape 
     void *data = NULL;
     if (matrix > 0) s.dim[s.rank++] = m;
     if (matrix > 1) s.dim[s.rank++] = n;
-    if (!gni_shape_ok(d->g, d->fn, t, &s)) return NULL;
-    gn_array *y = gni_array_filled(d->g, t, &s, &data);
+    gn_array *y = gni_array_filled(d->g, d->fn, t, &s, &data);
     if (y == NULL) return NULL;
-    y->maker = d->fn;
     gni_la_describe(&d->out[i], y, batch, matrix);
     d->out[i].data = (char *)data;
     return y;
@@ -392,8 +390,7 @@ static void gni_la_begin(gni_la_job *d, gn_context *g, gni_la_kind kind, const c
 }
 
 static void gni_la_batch(gni_la_job *d, const gn_shape *batch) {
-    d->batch = 1;
-    for (int i = 0; i < batch->rank; i++) d->batch *= batch->dim[i];
+    d->batch = GNI_MAX(gni_product(batch->dim, batch->rank), 0);
 }
 
 // Runs a decomposition of `in` into the `count` results; a NULL place in `y` stays out. Results are of the

@@ -56,10 +56,8 @@ static bool gni_lg_room(gn_context *g, gni_buffer *b) {
 }
 
 static gn_array *gni_lg_array(gn_context *g, gn_dtype t, const gn_shape *s) {
-    gn_array *y = gni_array_new(g, t, s);
-    if (y == NULL) return NULL;
-    y->buf = gni_buffer_new(g, (uint64_t)gni_elements(s) * gn_dtype_size(t));
-    if (y->buf != NULL && (y->buf->bytes == 0 || gni_lg_room(g, y->buf))) return y;
+    gn_array *y = gni_array_empty(g, "", t, s);
+    if (y != NULL && (y->buf->bytes == 0 || gni_lg_room(g, y->buf))) return y;
     gni_unref(g, y);
     return NULL;
 }
@@ -114,7 +112,7 @@ static void gni_lg_end(gni_lg *w) {
 static gn_array *gni_lg_state(gn_context *g, int64_t n, int64_t order) {
     void *data = NULL;
     gn_shape s = GN_SHAPE(order + n);
-    gn_array *y = gni_array_filled(g, GN_U32, &s, &data);
+    gn_array *y = gni_array_filled(g, "", GN_U32, &s, &data);
     if (y == NULL) return NULL;
     memset(data, 0, (size_t)(order + n) * sizeof(uint32_t));
     for (int64_t i = 0; i < n; i++) ((uint32_t *)data)[order + i] = (uint32_t)i;
@@ -214,7 +212,7 @@ static void gni_lg_copy(gni_lg *w, const gni_lg_matrix *to, const gni_lg_matrix 
     int64_t stride[2];
     stride[0] = from->rs;
     stride[1] = from->cs;
-    gn_array *x = w->ok ? gni_array_view(w->g, from->of, &s, stride, from->offset) : NULL;
+    gn_array *x = w->ok ? gni_array_view(w->g, w->fn, from->of, &s, stride, from->offset) : NULL;
     stride[0] = to->rs;
     stride[1] = to->cs;
     w->ok = x != NULL && gni_copy_into(w->g, to->of->buf, to->of->dtype, to->offset, stride, x);
@@ -451,7 +449,7 @@ static gn_array *gni_lg_item(gn_context *g, gn_array *x, const gn_shape *batch, 
         if (axis >= 0 && x->shape.dim[axis] != 1) offset += index % batch->dim[i] * x->stride[axis];
         index /= batch->dim[i];
     }
-    return gni_array_view(g, x, &s, x->stride + own, offset);
+    return gni_array_view(g, "", x, &s, x->stride + own, offset);
 }
 
 // Copies the matrix into the work area.
@@ -515,7 +513,7 @@ static double gni_lg_det(gni_lg *w) {
     gn_array *u = NULL;
     gn_shape s = GN_SHAPE(w->n);
     int64_t stride = w->ld + 1, one = 1;
-    gn_array *diagonal = gni_array_view(w->g, w->work, &s, &stride, 0);
+    gn_array *diagonal = gni_array_view(w->g, w->fn, w->work, &s, &stride, 0);
     if (diagonal != NULL) u = gni_lg_array(w->g, w->t, &s);
     if (u == NULL || !gni_copy_into(w->g, u->buf, w->t, 0, &one, diagonal)) w->ok = false;
     const void *x = w->ok ? gni_host(w->g, u) : NULL;
@@ -563,7 +561,7 @@ typedef struct gni_lg_qr {
 static void gni_lg_zero(gni_lg *w, gn_array *a) {
     int64_t stride[GN_MAX_RANK];
     gni_strides_of(&a->shape, stride);
-    gn_array *zero = gni_const(w->g, a->dtype, &a->shape, 0.0);
+    gn_array *zero = gni_const(w->g, w->fn, a->dtype, &a->shape, 0.0);
     w->ok = w->ok && zero != NULL && gni_copy_into(w->g, a->buf, a->dtype, 0, stride, zero);
     gni_unref(w->g, zero);
 }
@@ -615,7 +613,7 @@ static void gni_lg_qr_begin(gni_lg_qr *p, gn_context *g, gn_dtype t, int64_t m, 
     p->s2 = gni_lg_plane(w, t, p->k, b);
     p->check = gni_lg_plane(w, GN_F64, 1, p->k);
     if (w->ok) w->state = gni_lg_state(g, 1, GNI_LG_LISTS);
-    if (w->ok) p->ones = gni_array_filled(g, GN_F64, &s, &ones);
+    if (w->ok) p->ones = gni_array_filled(g, "", GN_F64, &s, &ones);
     if (w->state == NULL || p->ones == NULL) w->ok = false;
     for (int i = 0; i < GNI_LG_SLICES && w->ok; i++) ((double *)ones)[i] = 1.0;
     if (w->ok) gni_lg_zero(w, p->wide); // rows that fill the last slice up stay 0

@@ -199,7 +199,7 @@ static gni_lg_matrix gni_lv_tall(gni_lv *p, gni_lg_matrix z, int64_t columns) {
     if (columns == p->n) return to;
     gn_shape s = GN_SHAPE(p->m - p->n);
     const int64_t stride = to.rs + 1;
-    gn_array *one = w->ok ? gni_const(w->g, w->t, &s, 1.0) : NULL;
+    gn_array *one = w->ok ? gni_const(w->g, "", w->t, &s, 1.0) : NULL;
     w->ok = one != NULL && gni_copy_into(w->g, p->tall->buf, w->t, p->n * stride, &stride, one);
     gni_unref(w->g, one);
     return to;
@@ -289,7 +289,7 @@ static bool gni_lv_values(gni_la_job *d, gn_array *a, gn_dtype t, const gn_shape
     if (from == NULL || !gni_materialize(g, from)) p.w.ok = false;
     gn_shape s = *batch;
     s.dim[s.rank++] = p.n;
-    y[0] = p.w.ok ? gni_array_filled(g, t, &s, &data) : NULL;
+    y[0] = p.w.ok ? gni_array_filled(g, "", t, &s, &data) : NULL;
     if (y[0] == NULL) p.w.ok = false;
     for (int i = 1; i < (svd ? 3 : 2) && p.w.ok; i++) {
         if (place[i] == NULL) continue;

@@ -32,11 +32,9 @@ static gn_array *gni_part(const char *fn, gn_array *a, int which) {
     if (g == NULL) return NULL;
     int64_t stride[GN_MAX_RANK];
     for (int i = 0; i < a->shape.rank; i++) stride[i] = 2 * a->stride[i];
-    gn_array *y = gni_array_view(g, a, &a->shape, stride, 0);
+    gn_array *y = gni_array_view(g, fn, a, &a->shape, stride, 2 * a->offset + which);
     if (y != NULL) {
         y->dtype = gni_part_of(a->dtype);
-        y->offset = 2 * a->offset + which;
-        y->maker = fn;
         gni_node *node = gni_tracks(g, &a, 1) ? gni_record(g, y, fn, gni_back_real, &a, 1) : NULL;
         if (node != NULL) node->param[0] = which;
     }
@@ -82,8 +80,7 @@ static bool gni_complex_program(gn_context *g, gni_builder *b, gn_array *const *
 
 static bool gni_complex_fill(gn_context *g, gn_array *const *in, gn_array *y, gn_dtype t) {
     gni_builder b;
-    y->buf = gni_buffer_new(g, (uint64_t)gni_elements(&y->shape) * gn_dtype_size(y->dtype));
-    if (y->buf == NULL || !gni_complex_program(g, &b, in, y, t)) return false;
+    if (!gni_complex_program(g, &b, in, y, t)) return false;
     if (b.full && (!gni_materialize(g, in[0]) || !gni_materialize(g, in[1]) ||
                    !gni_complex_program(g, &b, in, y, t)))
         return false;
@@ -108,8 +105,7 @@ GPUNUM_API gn_array *gn_complex(gn_array *re, gn_array *im) {
                  gni_shape_text(tb, sizeof tb, &im->shape));
     } else if (gni_real_only(g, "gn_complex", in, 2)) {
         gn_dtype t = re->dtype == GN_F64 || im->dtype == GN_F64 ? GN_F64 : GN_F32;
-        y = gni_array_new(g, gni_complex_of(t), &shape);
-        if (y != NULL) y->maker = "gn_complex";
+        y = gni_array_empty(g, "gn_complex", gni_complex_of(t), &shape);
         if (y != NULL && !gni_complex_fill(g, in, y, t)) {
             gni_unref(g, y);
             y = NULL;

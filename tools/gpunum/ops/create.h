@@ -51,17 +51,11 @@ static void gni_store_double(gn_dtype t, void *data, int64_t i, double x) {
 
 static gn_array *gni_make_full(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s,
                                double value) {
-    if (!gni_shape_ok(g, fn, t, s)) return NULL;
-    gn_array *y;
-    if (t != GN_C64 && t != GN_C128) {
-        y = gni_const(g, t, s, value);
-    } else { // programs have no complex registers
-        void *data;
-        y = gni_array_filled(g, t, s, &data);
-        int64_t n = gni_elements(s);
-        for (int64_t i = 0; y != NULL && i < n; i++) gni_store_double(t, data, i, value);
-    }
-    if (y != NULL) y->maker = fn;
+    if (t != GN_C64 && t != GN_C128) return gni_const(g, fn, t, s, value);
+    void *data; // programs have no complex registers
+    gn_array *y = gni_array_filled(g, fn, t, s, &data);
+    int64_t n = gni_elements(s);
+    for (int64_t i = 0; y != NULL && i < n; i++) gni_store_double(t, data, i, value);
     return y;
 }
 
@@ -105,20 +99,9 @@ GPUNUM_API gn_array *gn_full_like(gn_array *a, double value) {
     return gni_public_full_like("gn_full_like", a, value);
 }
 
-// CPU memory for an array that the caller fills.
-static gn_array *gni_make_filled(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s,
-                                 void **data) {
-    if (!gni_shape_ok(g, fn, t, s)) return NULL;
-    gn_array *y = gni_array_filled(g, t, s, data);
-    if (y != NULL) y->maker = fn;
-    return y;
-}
-
 GPUNUM_API gn_array *gn_empty(gn_context *g, gn_dtype t, gn_shape s) {
     if (!gni_begin_context("gn_empty", g)) return NULL;
-    gn_array *y = gni_shape_ok(g, "gn_empty", t, &s) ? gni_array_new(g, t, &s) : NULL;
-    if (y != NULL) y->maker = "gn_empty";
-    return gni_end(g, y);
+    return gni_end(g, gni_array_empty(g, "gn_empty", t, &s));
 }
 
 // Of large ones a GPU makes more in the same time than a CPU sends it, and a pending one is mostly never stored.
@@ -138,7 +121,7 @@ GPUNUM_API gn_array *gn_eye(gn_context *g, gn_dtype t, int64_t n, int64_t m, int
     void *data;
     if (!gni_is_complex(t) && n > 64 && m > 64 && gni_shape_ok(g, "gn_eye", t, &s))
         return gni_pending_eye(g, t, n, m, k);
-    gn_array *y = gni_make_filled(g, "gn_eye", t, &s, &data);
+    gn_array *y = gni_array_filled(g, "gn_eye", t, &s, &data);
     if (y == NULL) return gni_end(g, NULL);
     memset(data, 0, (size_t)(n * m) * gn_dtype_size(t)); // zero of every dtype is zero bits
     int64_t row = k < 0 ? (k < -n ? n : -k) : 0;
@@ -162,7 +145,7 @@ GPUNUM_API gn_array *gn_arange(gn_context *g, gn_dtype t, double start, double s
     int64_t n = length > 0.0 ? (int64_t)length : 0;
     gn_shape s = {1, {n}};
     void *data;
-    gn_array *y = gni_make_filled(g, "gn_arange", t, &s, &data);
+    gn_array *y = gni_array_filled(g, "gn_arange", t, &s, &data);
     // NumPy's rule: the distance of the first two values, not `step`, is what is repeated.
     double delta = (start + step) - start;
     for (int64_t i = 0; y != NULL && i < n; i++)
@@ -175,7 +158,7 @@ GPUNUM_API gn_array *gn_linspace(gn_context *g, gn_dtype t, double start, double
     if (!gni_begin_context("gn_linspace", g)) return NULL;
     gn_shape s = {1, {count}};
     void *data;
-    gn_array *y = gni_make_filled(g, "gn_linspace", t, &s, &data);
+    gn_array *y = gni_array_filled(g, "gn_linspace", t, &s, &data);
     if (y == NULL) return gni_end(g, NULL);
     double divisions = (double)(count - 1), delta = stop - start, step = delta / divisions;
     bool whole = t == GN_I32 || t == GN_I64 || t == GN_U8 || t == GN_I8 || t == GN_U32;

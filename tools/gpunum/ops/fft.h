@@ -9,7 +9,7 @@ static gn_array *gni_scatter_slice(gn_context *g, gn_array *x, const gn_shape *s
 
 static bool gni_back_fft(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 
-// What the transform computes for an array with memory; `y` gets memory too. `axis` counts from 0, n is the
+// What the transform computes for an array with memory. `axis` counts from 0, n is the
 // number of points.
 static bool gni_fft_fill(gn_context *g, gni_fft_kind kind, bool inverse, int64_t n, int axis,
                          double scale, gn_array *a, gn_array *y) {
@@ -33,11 +33,9 @@ static bool gni_fft_fill(gn_context *g, gni_fft_kind kind, bool inverse, int64_t
         f.in.stride[f.rank] = a->stride[i];
         f.out.stride[f.rank++] = y->stride[i];
     }
-    if (y->buf == NULL)
-        y->buf = gni_buffer_new(g, (uint64_t)gni_elements(&y->shape) * gn_dtype_size(y->dtype));
     f.out.buf = y->buf;
     a->buf->refs++;
-    bool ok = y->buf != NULL && gni_run(g, GNI_JOB_FFT, &f, y);
+    bool ok = gni_run(g, GNI_JOB_FFT, &f, y);
     gni_buffer_release(g, f.in.buf);
     return ok;
 }
@@ -60,9 +58,8 @@ static gn_array *gni_fft_make(gn_context *g, const char *fn, gni_fft_kind kind, 
     shape.dim[axis] = kind == GNI_FFT_R2C ? n / 2 + 1 : n;
     gn_dtype t = kind == GNI_FFT_C2R ? gni_part_of(a->dtype) : gni_complex_of(a->dtype);
     if (!gni_shape_ok(g, fn, t, &shape) || !gni_materialize(g, a)) return NULL;
-    gn_array *y = gni_array_new(g, t, &shape);
+    gn_array *y = gni_array_empty(g, fn, t, &shape);
     if (y == NULL) return NULL;
-    y->maker = fn;
     if (!gni_fft_fill(g, kind, inverse, n, axis, scale, a, y)) {
         gni_unref(g, y);
         return NULL;
@@ -110,7 +107,7 @@ static gn_array *gni_half_weights(gn_context *g, gn_dtype t, int64_t n) {
     void *data = NULL;
     s.dim[0] = n / 2 + 1;
     if (!gni_begin_context("gn_irfft", g)) return NULL;
-    gn_array *w = gni_array_filled(g, t, &s, &data);
+    gn_array *w = gni_array_filled(g, "gn_irfft", t, &s, &data);
     for (int64_t k = 0; w != NULL && k <= n / 2; k++)
         gni_store_double(t, data, k, k == 0 || 2 * k == n ? 1.0 : 2.0);
     return gni_end(g, w);
@@ -314,13 +311,12 @@ static gn_array *gni_frequencies(const char *fn, gn_context *g, gn_dtype t, int6
     } else {
         gn_shape s = gn_shape_from(1, &n);
         if (half) s.dim[0] = n / 2 + 1;
-        y = gni_array_filled(g, t, &s, &data);
+        y = gni_array_filled(g, fn, t, &s, &data);
         for (int64_t i = 0; y != NULL && i < s.dim[0]; i++) {
             int64_t k = half || 2 * i < n ? i : i - n;
             gni_store_double(t, data, i, (double)k / ((double)n * d));
         }
     }
-    if (y != NULL) y->maker = fn;
     return gni_end(g, y);
 }
 
@@ -363,7 +359,7 @@ static gn_array *gni_turns(gn_context *g, gn_dtype t, int64_t n, int64_t a, int6
     gn_shape s = gn_shape_from(1, &n);
     void *data = NULL;
     if (!gni_begin_context("gn_dct", g)) return NULL;
-    gn_array *y = gni_array_filled(g, t, &s, &data);
+    gn_array *y = gni_array_filled(g, "gn_dct", t, &s, &data);
     for (int64_t k = 0; y != NULL && k < n; k++) {
         double re, im;
         gni_ft_turn(a * k + b, period, &re, &im);
@@ -380,7 +376,7 @@ static gn_array *gni_scale_ends(gn_array *x, double first, double last) {
     gn_shape s = gn_shape_from(1, &n);
     void *data = NULL;
     if (!gni_begin_context("gn_dct", g)) return NULL;
-    gn_array *w = gni_array_filled(g, x->dtype, &s, &data);
+    gn_array *w = gni_array_filled(g, "gn_dct", x->dtype, &s, &data);
     for (int64_t k = 0; w != NULL && k < n; k++)
         gni_store_double(x->dtype, data, k,
                          k == 0       ? (n == 1 ? first * last : first)
@@ -394,7 +390,7 @@ static gn_array *gni_fold_order(gn_context *g, int64_t n, bool back) {
     gn_shape s = gn_shape_from(1, &n);
     void *data = NULL;
     if (!gni_begin_context("gn_dct", g)) return NULL;
-    gn_array *y = gni_array_filled(g, GN_I64, &s, &data);
+    gn_array *y = gni_array_filled(g, "gn_dct", GN_I64, &s, &data);
     for (int64_t i = 0; y != NULL && i < n; i++) {
         int64_t even = (n + 1) / 2, from = i < even ? 2 * i : 2 * (n - 1 - i) + 1;
         ((int64_t *)data)[back ? from : i] = back ? i : from;

@@ -9,7 +9,7 @@ static gn_array *gni_diagonal_view(gn_context *g, const char *fn, gn_array *a, i
 // Elements of the diagonal j - i = k of an (n, m) matrix; 0 if it lies outside.
 static int64_t gni_diagonal_length(int64_t n, int64_t m, int64_t k) {
     if (k >= 0) return k >= m ? 0 : GNI_MIN(n, m - k);
-    return -k >= n || k == INT64_MIN ? 0 : GNI_MIN(n + k, m);
+    return k <= -n ? 0 : GNI_MIN(n + k, m);
 }
 
 static bool gni_back_scatter_diagonal(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
@@ -61,7 +61,7 @@ static gn_array *gni_diagonal_view(gn_context *g, const char *fn, gn_array *a, i
         s.dim[s.rank++] = i == row ? length : a->shape.dim[i];
     }
     int64_t offset = length == 0 ? 0 : k >= 0 ? k * a->stride[column] : -k * a->stride[row];
-    gn_array *y = gni_view_of(g, fn, a, &s, stride, a->offset + offset);
+    gn_array *y = gni_array_view(g, fn, a, &s, stride, a->offset + offset);
     gni_node *node =
         y != NULL && gni_tracks(g, &a, 1) ? gni_record(g, y, fn, gni_back_diagonal, &a, 1) : NULL;
     if (node != NULL) {
@@ -108,7 +108,9 @@ static gn_array *gni_triangle(const char *fn, gn_array *a, int64_t k, bool lower
     if (g == NULL) return NULL;
     gn_scope_begin(g);
     gn_array *y = NULL;
-    if (gni_is_matrix(g, fn, a) && gni_real_only(g, fn, &a, 1)) {
+    if (gni_elements(&a->shape) == 0 && a->shape.rank >= 2) {
+        y = gn_reshape(a, a->shape);
+    } else if (gni_is_matrix(g, fn, a) && gni_real_only(g, fn, &a, 1)) {
         int64_t n = a->shape.dim[a->shape.rank - 2], m = a->shape.dim[a->shape.rank - 1];
         k = GNI_MAX(-n, GNI_MIN(k, m));
         gn_dtype t = n < INT32_MAX / 2 && m < INT32_MAX / 2 ? GN_I32 : GN_I64;
@@ -232,7 +234,9 @@ static gn_array *gni_pair_operand(const gni_term *t, const gni_pair *p, const in
     for (int i = 0; i < n; i++) {
         int at =
             i < p->n_batch ? GNI_MAX(i - merged, 0) : s.rank - (i < p->n_batch + n_rows ? 2 : 1);
-        s.dim[at] *= y->shape.dim[i];
+        const int64_t extent = y->shape.dim[i];
+        // Without elements it may not fit; what is made of it then has none either, or too many.
+        s.dim[at] = extent > 0 && s.dim[at] > INT64_MAX / extent ? INT64_MAX : s.dim[at] * extent;
     }
     return gni_same_shape(&y->shape, &s) ? y : gn_reshape(y, s);
 }

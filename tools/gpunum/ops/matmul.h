@@ -253,7 +253,7 @@ static bool gni_product_run(gn_context *g, gn_array *product, gn_array *root, gn
     m.c.buf = out;
     m.a.dtype = m.b.dtype = product->dtype;
     m.c.dtype = root->dtype;
-    if (m.given == 0 || by > 1) gni_matmul_merge(&m);
+    if (out->bytes > 0 && (m.given == 0 || by > 1)) gni_matmul_merge(&m);
     if (!gni_run(g, GNI_JOB_MATMUL, &m, root)) {
         gni_buffer_release(g, out);
         return false;
@@ -276,14 +276,9 @@ static bool gni_product_and_sums(gn_context *g, const char *fn, gn_array *a, gn_
     if (!gni_matmul_shapes(g, fn, a, b, &m, &shape)) return false;
     row = gn_shape_from(1, &m.n);
     const gn_dtype t = a->dtype;
-    const uint64_t item = gn_dtype_size(t);
-    gn_array *y = gni_array_new(g, t, &shape), *z = gni_array_new(g, t, &row);
+    gn_array *y = gni_array_empty(g, fn, t, &shape), *z = gni_array_empty(g, fn, t, &row);
     bool ok = y != NULL && z != NULL;
-    if (ok) y->buf = gni_buffer_new(g, (uint64_t)gni_elements(&shape) * item);
-    if (ok) z->buf = gni_buffer_new(g, (uint64_t)m.n * item);
-    ok = ok && y->buf != NULL && z->buf != NULL;
     if (ok) {
-        y->maker = z->maker = fn;
         m.a.buf = a->buf;
         m.a.offset = a->offset;
         m.b.buf = b->buf;
@@ -314,10 +309,9 @@ static gn_array *gni_product_new(gn_context *g, const char *fn, gn_array *a, gn_
     if (!gni_shape_ok(g, fn, a->dtype, &shape)) return NULL;
     if (!gni_may_give(a, b, 1) && !gni_materialize(g, a)) return NULL;
     if (!gni_may_give(a, b, 2) && !gni_materialize(g, b)) return NULL;
-    gn_array *y = gni_expr_new(g, GNI_OP_PRODUCT, a->dtype, a->dtype, &shape);
+    gn_array *y = gni_expr_new(g, fn, GNI_OP_PRODUCT, a->dtype, a->dtype, &shape);
     if (y == NULL) return NULL;
     gni_expr *e = y->expr;
-    y->maker = fn;
     e->src[0] = a;
     e->src[1] = b;
     e->n_src = 2;

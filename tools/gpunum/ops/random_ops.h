@@ -12,24 +12,18 @@ GPUNUM_API void gn_seed(gn_context *g, uint64_t seed) {
 // Runs one random job into a new array; `job` says the kind and its range.
 static gn_array *gni_random_array(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s,
                                   gni_random *job) {
-    gn_array *y = gni_array_new(g, t, s);
+    gn_array *y = gni_array_empty(g, fn, t, s);
     if (y == NULL) return NULL;
-    y->maker = fn;
     job->seed = g->seed;
     job->counter = g->counter;
     job->n = gni_elements(s);
-    y->buf = gni_buffer_new(g, (uint64_t)job->n * gn_dtype_size(t));
-    if (y->buf == NULL) {
-        gni_unref(g, y);
-        return NULL;
-    }
     memset(&job->out, 0, sizeof job->out);
     job->out.buf = y->buf;
     job->out.dtype = t;
     job->out.stride[0] = 1;
     int64_t per_block = gni_random_pairs(job) ? 2 : 4;
     g->counter += (uint64_t)(job->n / per_block + (job->n % per_block != 0));
-    if (job->n == 0 || gni_run(g, GNI_JOB_RANDOM, job, y)) return y;
+    if (gni_run(g, GNI_JOB_RANDOM, job, y)) return y;
     gni_unref(g, y);
     return NULL;
 }
@@ -234,8 +228,7 @@ GPUNUM_API gn_array *gn_permutation(gn_context *g, gn_dtype t, int64_t n) {
                  gn_dtype_name(t));
         ok = false;
     }
-    gn_array *y = ok ? gni_array_filled(g, t, &s, &data) : NULL;
-    if (y != NULL) y->maker = "gn_permutation";
+    gn_array *y = ok ? gni_array_filled(g, "gn_permutation", t, &s, &data) : NULL;
     if (y != NULL && n > 1 && !gni_shuffled(g, t, data, n)) {
         gni_unref(g, y);
         y = NULL;

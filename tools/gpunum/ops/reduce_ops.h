@@ -59,25 +59,20 @@ static gn_array *gni_reduce_axes(gn_context *g, const char *fn, gni_reduction op
     memcpy(r.in, b.map.in, sizeof r.in);
     gni_reorder_dims(&r, set);
     gn_shape shape = gni_reduced_shape(&a->shape, set, keep);
-    gn_array *y = gni_array_new(g, result, &shape);
+    gn_array *y = gni_array_empty(g, fn, result, &shape);
     if (y == NULL) return NULL;
-    y->maker = fn;
-    y->buf = gni_buffer_new(g, (uint64_t)gni_elements(&shape) * gn_dtype_size(result));
-    if (y->buf != NULL && y->buf->bytes == 0) return y;
-    if (y->buf != NULL) {
-        gni_operand *ops[GNI_MAX_INPUTS + 1];
-        int n = 0;
-        for (int i = 0; i < r.program.n_in; i++) {
-            r.in[i].buf->refs++;
-            ops[n++] = &r.in[i];
-        }
-        r.out.buf = y->buf;
-        r.out.dtype = result;
-        r.kept = gni_merge_dims(&r.rank, r.dim, ops, n, r.kept);
-        bool ok = gni_run(g, GNI_JOB_REDUCE, &r, y);
-        for (int i = 0; i < r.program.n_in; i++) gni_buffer_release(g, r.in[i].buf);
-        if (ok) return y;
+    gni_operand *ops[GNI_MAX_INPUTS + 1];
+    int n = 0;
+    for (int i = 0; i < r.program.n_in; i++) {
+        r.in[i].buf->refs++;
+        ops[n++] = &r.in[i];
     }
+    r.out.buf = y->buf;
+    r.out.dtype = result;
+    r.kept = gni_merge_dims(&r.rank, r.dim, ops, n, r.kept);
+    bool ok = gni_run(g, GNI_JOB_REDUCE, &r, y);
+    for (int i = 0; i < r.program.n_in; i++) gni_buffer_release(g, r.in[i].buf);
+    if (ok) return y;
     gni_unref(g, y);
     return NULL;
 }
@@ -272,19 +267,15 @@ static gn_array *gni_softmax_last(gn_context *g, const char *fn, gni_softmax_kin
     if (x == NULL) return NULL;
     gn_shape shape = a->shape;
     if (kind == GNI_LOGSUMEXP) shape.dim[--shape.rank] = 0;
-    gn_array *y = gni_array_new(g, a->dtype, &shape);
-    if (y != NULL)
-        y->buf = gni_buffer_new(g, (uint64_t)gni_elements(&shape) * gn_dtype_size(a->dtype));
-    bool ok = y != NULL && y->buf != NULL;
-    if (ok && kind == GNI_LOGSUMEXP && a->shape.dim[a->shape.rank - 1] == 0) { // of nothing
+    if (kind == GNI_LOGSUMEXP && a->shape.dim[a->shape.rank - 1] == 0) { // of nothing
         gni_unref(g, x);
-        gni_unref(g, y);
-        return gni_const(g, a->dtype, &shape, -GNI_INF);
+        return gni_const(g, fn, a->dtype, &shape, -GNI_INF);
     }
+    gn_array *y = gni_array_empty(g, fn, a->dtype, &shape);
+    bool ok = y != NULL;
     if (ok && gni_elements(&a->shape) > 0) {
         gni_softmax s;
         memset(&s, 0, sizeof s);
-        y->maker = fn;
         s.kind = kind;
         s.n = a->shape.dim[a->shape.rank - 1];
         s.rows = gni_elements(&a->shape) / s.n;

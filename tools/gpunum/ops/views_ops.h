@@ -1,13 +1,6 @@
 // >>views_ops
 // Arrays that look at other arrays' memory, and the joins and gathers that fill new memory.
 
-static gn_array *gni_view_of(gn_context *g, const char *fn, gn_array *a, const gn_shape *s,
-                             const int64_t *stride, int64_t offset) {
-    gn_array *y = gni_array_view(g, a, s, stride, offset);
-    if (y != NULL) y->maker = fn;
-    return y;
-}
-
 // ---- reshape
 
 // Strides that show a's elements as shape `s` in C order, if there are any. Old axes are gathered from
@@ -69,12 +62,12 @@ static gn_array *gni_reshaped(gn_context *g, const char *fn, gn_array *a, gn_sha
     if (!gni_reshape_resolve(g, fn, a, &s) || !gni_materialize(g, a)) return NULL;
     gn_array *y;
     if (gni_reshape_strides(a, &s, stride)) {
-        y = gni_view_of(g, fn, a, &s, stride, a->offset);
+        y = gni_array_view(g, fn, a, &s, stride, a->offset);
     } else {
         gn_array *copy = gni_contiguous(g, a);
         if (copy == NULL) return NULL;
         gni_strides_of(&s, stride);
-        y = gni_view_of(g, fn, copy, &s, stride, copy->offset);
+        y = gni_array_view(g, fn, copy, &s, stride, copy->offset);
         gni_unref(g, copy);
     }
     if (y != NULL && gni_tracks(g, &a, 1)) {
@@ -151,7 +144,7 @@ static gn_array *gni_permuted(gn_context *g, const char *fn, gn_array *a, const 
         s.dim[i] = a->shape.dim[axes[i]];
         stride[i] = a->stride[axes[i]];
     }
-    gn_array *y = gni_view_of(g, fn, a, &s, stride, a->offset);
+    gn_array *y = gni_array_view(g, fn, a, &s, stride, a->offset);
     if (y != NULL && gni_tracks(g, &a, 1)) {
         gni_node *n = gni_record(g, y, fn, gni_back_permute, &a, 1);
         for (int i = 0; n != NULL && i < s.rank; i++) n->param[i] = axes[i];
@@ -234,7 +227,7 @@ GPUNUM_API gn_array *gn_broadcast_to(gn_array *a, gn_shape s) {
                  gni_shape_text(from, sizeof from, &a->shape), gni_shape_text(to, sizeof to, &s));
         return gni_end(g, NULL);
     }
-    gn_array *y = gni_view_of(g, "gn_broadcast_to", a, &s, stride, a->offset);
+    gn_array *y = gni_array_view(g, "gn_broadcast_to", a, &s, stride, a->offset);
     if (y != NULL && gni_tracks(g, &a, 1)) {
         gni_node *n = gni_record(g, y, "gn_broadcast_to", gni_back_broadcast, &a, 1);
         if (n != NULL) n->shape = a->shape;
@@ -272,12 +265,8 @@ static gn_array *gni_sliced(gn_context *g, const char *fn, gn_array *a, int axis
     int64_t stride[GN_MAX_RANK];
     memcpy(stride, a->stride, sizeof stride);
     s.dim[axis] = gni_slice_range(s.dim[axis], &start, stop, &step);
-    int64_t offset = a->offset;
-    if (gni_elements(&s) > 0) { // strides of empty arrays may be too large to compute with
-        stride[axis] *= step;
-        offset += start * a->stride[axis];
-    }
-    gn_array *y = gni_view_of(g, fn, a, &s, stride, offset);
+    stride[axis] *= step;
+    gn_array *y = gni_array_view(g, fn, a, &s, stride, a->offset + start * a->stride[axis]);
     if (y != NULL && gni_tracks(g, &a, 1)) {
         gni_node *n = gni_record(g, y, fn, gni_back_slice, &a, 1);
         if (n != NULL) {
@@ -311,7 +300,7 @@ GPUNUM_API gn_array *gn_flip(gn_array *a, gn_axes axes) {
         offset += (a->shape.dim[i] - 1) * stride[i];
         stride[i] = -stride[i];
     }
-    gn_array *y = gni_view_of(g, "gn_flip", a, &a->shape, stride, offset);
+    gn_array *y = gni_array_view(g, "gn_flip", a, &a->shape, stride, offset);
     if (y != NULL && gni_tracks(g, &a, 1)) {
         gni_node *n = gni_record(g, y, "gn_flip", gni_back_flip, &a, 1);
         if (n != NULL) n->param[0] = (int64_t)set;
@@ -513,8 +502,6 @@ static gn_dtype gni_join_dtype(gn_context *g, const char *fn, gn_array *const *a
 static bool gni_join(gn_context *g, const char *fn, gn_array *y, gn_array *const *arrays, int count,
                      const int64_t *place, const int64_t *stride, gni_backward_fn backward,
                      int axis) {
-    y->buf = gni_buffer_new(g, (uint64_t)gni_elements(&y->shape) * gn_dtype_size(y->dtype));
-    if (y->buf == NULL) return false;
     for (int i = 0; i < count; i++) {
         if (gni_elements(&arrays[i]->shape) == 0) continue;
         if (!gni_copy_into(g, y->buf, y->dtype, place[i], stride, arrays[i])) return false;
@@ -566,15 +553,14 @@ static gn_array *gni_concatenated(gn_context *g, gn_array *const *arrays, int co
     for (int i = 0; i < count; i++) {
         if (!gni_join_fits(g, fn, arrays, i, at)) return NULL;
         place[i] = s.dim[at];
-        if (arrays[i]->shape.dim[at] > INT64_MAX - s.dim[at])
-            s.dim[at] = INT64_MAX;
-        else
-            s.dim[at] += arrays[i]->shape.dim[at];
+        if (arrays[i]->shape.dim[at] > INT64_MAX - s.dim[at]) { // of arrays without elements
+            gni_fail(g, GN_ERROR_SHAPE, "%s: axis %d would be longer than 2^63 - 1", fn, at);
+            return NULL;
+        }
+        s.dim[at] += arrays[i]->shape.dim[at];
     }
-    if (!gni_shape_ok(g, fn, t, &s)) return NULL;
-    gn_array *y = gni_array_new(g, t, &s);
+    gn_array *y = gni_array_empty(g, fn, t, &s);
     if (y == NULL) return NULL;
-    y->maker = fn;
     for (int i = 0; i < count; i++) place[i] *= y->stride[at];
     if (gni_join(g, fn, y, arrays, count, place, y->stride, gni_back_concat, at)) return y;
     gni_unref(g, y);
@@ -597,10 +583,8 @@ static gn_array *gni_stacked(gn_context *g, gn_array *const *arrays, int count, 
     }
     for (int i = s.rank++; i > at; i--) s.dim[i] = s.dim[i - 1];
     s.dim[at] = count;
-    if (!gni_shape_ok(g, fn, t, &s)) return NULL;
-    gn_array *y = gni_array_new(g, t, &s);
+    gn_array *y = gni_array_empty(g, fn, t, &s);
     if (y == NULL) return NULL;
-    y->maker = fn;
     int64_t stride[GN_MAX_RANK]; // of one array's place
     for (int i = 0; i < s.rank - 1; i++) stride[i] = y->stride[i < at ? i : i + 1];
     for (int i = 0; i < count; i++) place[i] = i * y->stride[at];
@@ -648,17 +632,17 @@ static bool gni_need_integers(gn_context *g, const char *fn, const gn_array *ind
 static gn_array *gni_take_indices(gn_context *g, gn_array *indices) {
     gn_dtype t = indices->dtype;
     if (t == GN_I32 || t == GN_I64) return gni_contiguous(g, indices);
-    gn_array *y = gni_array_new(g, t == GN_U32 ? GN_I64 : GN_I32, &indices->shape);
-    if (y == NULL) return NULL;
-    y->buf = gni_buffer_new(g, (uint64_t)gni_elements(&y->shape) * gn_dtype_size(y->dtype));
-    if (y->buf != NULL && gni_copy_into(g, y->buf, y->dtype, 0, y->stride, indices)) return y;
+    t = t == GN_U32 ? GN_I64 : GN_I32;
+    gn_array *y = gni_array_empty(g, "gn_take", t, &indices->shape);
+    if (y != NULL && gni_copy_into(g, y->buf, t, 0, y->stride, indices)) return y;
     gni_unref(g, y);
     return NULL;
 }
 
 // Indices that the CPU has are checked.
 static bool gni_take_in_range(gn_context *g, const gn_array *indices, int64_t extent, int axis) {
-    if (!(indices->buf->where & GNI_ON_CPU)) return true;
+    if (indices->buf->where == GNI_ON_GPU) return true;
+    if (!gni_buffer_need(g, indices->buf, GNI_ON_CPU)) return false;
     const int32_t *i32 = (const int32_t *)indices->buf->host + indices->offset;
     const int64_t *i64 = (const int64_t *)indices->buf->host + indices->offset;
     int64_t n = gni_elements(&indices->shape);
@@ -700,20 +684,16 @@ static gn_array *gni_taken(gn_context *g, gn_array *source, gn_array *indices, i
     bool none = false; // no row is looked at
     for (int i = 0; i < axis; i++) none = none || s.dim[i] == 0;
     if (!none && !gni_take_in_range(g, indices, job.extent, axis)) return NULL;
-    gn_array *y = gni_array_new(g, source->dtype, &s);
+    gn_array *y = gni_array_empty(g, "gn_take", source->dtype, &s);
     if (y == NULL) return NULL;
-    y->maker = "gn_take";
     for (int i = 0; i < axis && n > 0; i++) job.outer *= source->shape.dim[i];
     for (int i = axis + 1; i < source->shape.rank && n > 0; i++) job.inner *= source->shape.dim[i];
-    y->buf = gni_buffer_new(g, (uint64_t)n * gn_dtype_size(y->dtype));
     gni_take_operand(source, &job.in);
     gni_take_operand(indices, &job.index);
-    if (y->buf != NULL) gni_take_operand(y, &job.out);
-    if (y->buf == NULL || (n > 0 && !gni_run(g, GNI_JOB_TAKE, &job, y))) {
-        gni_unref(g, y);
-        return NULL;
-    }
-    return y;
+    gni_take_operand(y, &job.out);
+    if (gni_run(g, GNI_JOB_TAKE, &job, y)) return y;
+    gni_unref(g, y);
+    return NULL;
 }
 
 GPUNUM_API gn_array *gn_take(gn_array *a, gn_array *indices, int axis) {
@@ -752,6 +732,10 @@ GPUNUM_API gn_array *gn_one_hot(gn_array *indices, gn_dtype t, int64_t classes) 
         gni_fail(g, GN_ERROR_SHAPE, "gn_one_hot: the rank would be %d, the most is %d",
                  GN_MAX_RANK + 1, GN_MAX_RANK);
     } else if (gni_need_integers(g, "gn_one_hot", indices)) {
+        gn_shape s = indices->shape;
+        s.dim[s.rank++] = classes;
+        if (!gni_shape_ok(g, "gn_one_hot", t, &s)) return gni_end_scope(g, NULL);
+        if (gni_elements(&s) == 0) return gni_end_scope(g, gn_zeros(g, t, s));
         gn_array *all =
             gn_arange(g, classes > INT32_MAX ? GN_I64 : GN_I32, 0.0, (double)classes, 1.0);
         y = gn_cast(gn_eq(gn_expand_dims(indices, -1), all), t);

@@ -111,9 +111,8 @@ static gn_array *gni_file_array(gni_file *file, gn_dtype t, const gn_shape *s, b
         return NULL;
     }
     void *data;
-    gn_array *y = gni_array_filled(file->g, t, s, &data);
+    gn_array *y = gni_array_filled(file->g, file->fn, t, s, &data);
     if (y == NULL) return NULL;
-    y->maker = file->fn;
     if (!gni_file_read(file, data, (size_t)bytes)) {
         gni_unref(file->g, y);
         return NULL;
@@ -300,9 +299,8 @@ static gn_array *gni_npy_load(gni_file *file) {
     gn_array *base = gni_file_array(file, t, &reversed, little);
     if (base == NULL) return NULL;
     for (int i = 0; i < h.shape.rank; i++) stride[i] = base->stride[h.shape.rank - 1 - i];
-    gn_array *y = gni_array_view(file->g, base, &h.shape, stride, 0);
+    gn_array *y = gni_array_view(file->g, file->fn, base, &h.shape, stride, 0);
     gni_unref(file->g, base);
-    if (y != NULL) y->maker = file->fn;
     return y;
 }
 

@@ -275,15 +275,10 @@ GPUNUM_API gn_array *gn_vulkan_wrap(gn_context *g, uint64_t buffer, uint64_t off
     gn_array *y = NULL;
     if (g->gpu == NULL)
         gni_fail(g, GN_ERROR_UNSUPPORTED, "gn_vulkan_wrap: this context has no GPU");
-    else if (gni_shape_ok(g, "gn_vulkan_wrap", t, &s))
-        y = gni_array_new(g, t, &s);
+    else
+        y = gni_array_empty(g, "gn_vulkan_wrap", t, &s);
     if (y != NULL) {
-        uint64_t bytes = (uint64_t)gni_elements(&s) * gn_dtype_size(t);
-        y->maker = "gn_vulkan_wrap";
-        y->buf = gni_buffer_new(g, bytes);
-        bool ok =
-            y->buf != NULL && g->gpu->layer->wrap(g->gpu, buffer, offset, bytes, &y->buf->device);
-        if (ok) {
+        if (g->gpu->layer->wrap(g->gpu, buffer, offset, y->buf->bytes, &y->buf->device)) {
             y->buf->has_device = y->buf->device_borrowed = true;
             y->buf->where = GNI_ON_GPU;
         } else {
