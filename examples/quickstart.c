@@ -7,7 +7,8 @@ int main(void) {
     gn_context *g = gn_open(NULL); // the best GPU, or the CPU
     gn_device_info device;
     gn_device_get(g, &device);
-    printf("on %s\n\n", device.name);
+    printf("on %s\n", device.name);
+    if (device.backend == GN_BACKEND_CPU) printf("(why not on a GPU: %s)\n", device.why);
 
     GN_SCOPE(g) { // what is made inside is freed at its end
         gn_array *a = gn_reshape(gn_arange(g, GN_F32, 0, 6, 1), GN_SHAPE(2, 3));

@@ -181,6 +181,19 @@ if(Python3_FOUND AND TARGET spectrum)
         ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/check_spectrum.py $<TARGET_FILE:spectrum>)
 endif()
 
+if(Python3_FOUND AND NOT GPUNUM_SANITIZE AND NOT MSVC)
+    set(python ${GPUNUM_PYTHON}) # to compare with NumPy where there is one
+    if(NOT python)
+        set(python ${Python3_EXECUTABLE})
+    endif()
+    set(libraries $<TARGET_FILE:gpunum_implementation> $<TARGET_FILE:gpunum_passes>)
+    if(TARGET gpunum_volk)
+        list(APPEND libraries $<TARGET_FILE:gpunum_volk>)
+    endif()
+    gpunum_test(check.readme check "${common}" ${python} ${PROJECT_SOURCE_DIR}/tests/check_readme.py
+        ${CMAKE_C_COMPILER} ${CMAKE_CXX_COMPILER} ${PROJECT_SOURCE_DIR}/tools/gpunum ${libraries})
+endif()
+
 if(TARGET ops_glsl AND NOT GPUNUM_SANITIZE)
     gpunum_test(check.ops_glsl check "${common}" sh -c
         "\"$1\" >ops.glsl && cmp ops.glsl \"$2\"" check_ops_glsl $<TARGET_FILE:ops_glsl>

@@ -16,7 +16,7 @@ want="libvulkan-dev libvulkan-volk-dev"
 case $level in
 run) ;;
 test)
-    need="$need clang libcmocka-dev python3-numpy binutils"
+    need="$need clang libcmocka-dev python3-numpy binutils pkg-config"
     want="$want mesa-vulkan-drivers vulkan-validationlayers vulkan-tools spirv-tools valgrind libc6-dbg
         libclang-rt-dev gcc-mingw-w64-x86-64 g++-mingw-w64-x86-64
         python3-scipy python3-torch libopenblas-dev libfftw3-dev librandom123-dev"
@@ -60,7 +60,7 @@ missing() {
 command -v npm >/dev/null || need="$need npm ca-certificates"
 
 packages=$(missing $need $want)
-[ -n "$packages" ] || exit 0
+[ -n "$packages" ] || { echo "nothing to install"; exit 0; }
 
 if [ "$(id -u)" = 0 ]; then
     root=
@@ -105,6 +105,9 @@ for package in $packages; do
 done
 [ -n "$have" ] || exit 0
 
+size=$($root env LC_ALL=C apt-get --assume-no --no-install-recommends install $have 2>/dev/null |
+    sed -n 's/^Need to get \(.*\) of archives.*/, downloads \1/p' | sed 's/\/.*//')
+echo "installs with apt$size:$have"
 # The lists may be older than the mirror's packages: update once and try again.
 apt install --yes --no-install-recommends $have ||
     { apt update && apt install --yes --no-install-recommends $have; } || {

@@ -238,7 +238,7 @@ static bool gni_vk_instance_has(const gni_vk_functions *f, const char *name) {
 static VkInstance gni_vk_make_instance(gni_vk_functions *f, uint32_t *used, char *why,
                                        size_t why_size) {
     if (!gni_vk_find_root(f)) {
-        snprintf(why, why_size, "no Vulkan loader was found");
+        snprintf(why, why_size, "no Vulkan loader was found: it comes with the GPU's driver");
         return NULL;
     }
     uint32_t version = 0;
@@ -266,7 +266,7 @@ static VkInstance gni_vk_make_instance(gni_vk_functions *f, uint32_t *used, char
     VkInstance instance = NULL;
     VkResult r = f->vkCreateInstance(&info, NULL, &instance);
     if (r != VK_SUCCESS) {
-        snprintf(why, why_size, "vkCreateInstance: %s", gni_vk_result_name(r));
+        snprintf(why, why_size, "no Vulkan driver works here (vkCreateInstance: %s)", gni_vk_result_name(r));
         return NULL;
     }
     gni_vk_keep_drivers();
