@@ -2,10 +2,11 @@
 # The test command: sets up what is missing, builds, runs every test and check.
 #
 #   tests/run.sh                     every test and check
-#   tests/run.sh -R array            arguments go to CTest
+#   tests/run.sh -R '^array'         arguments go to CTest; builds what those tests need
 #   GPUNUM_CHECKS=OFF tests/run.sh   without the slow checks: compile matrix, clang, sanitizers, valgrind
 #
-# Works on a fresh clone; what it builds stays in build/test/ for the next time.
+# Works on a fresh clone and says what it installs, fetches and compiles. But for packages of the system it leaves
+# nothing outside build/ of this folder, where what it builds stays for the next time.
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -16,16 +17,28 @@ export CTEST_OUTPUT_ON_FAILURE=1
 echo "== set-up"
 "$root/tools/setup.sh" test
 mkdir -p "$build"
-"$root/tools/shader_tools.sh"
+log=$build/build.log
+cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS_RELEASE=-O2 \
+    -DGPUNUM_WARNINGS_AS_ERRORS=ON -DGPUNUM_CHECKS="${GPUNUM_CHECKS:-ON}" >"$log" 2>&1 || { cat "$log"; exit 1; }
+names=$(cd "$build" && ctest -N "$@" | sed -n 's/^ *Test *#[0-9]*: //p')
+[ -n "$names" ] || { echo "no test is named so: ctest -N in $build lists them"; exit 1; }
+targets=all
+[ $# -eq 0 ] || targets=$(for name in $names; do
+    case $name in
+    *.cpu | *.vulkan) echo "test_${name%.*}" ;;
+    example.*) echo "${name#example.}" ;;
+    *) echo all ;;
+    esac
+done | sort -u | tr '\n' ' ')
+case " $targets " in *" all "*) "$root/tools/shader_tools.sh" ;; esac
 
 echo "== build"
-log=$build/build.log
-{ cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS_RELEASE=-O2 \
-    -DGPUNUM_WARNINGS_AS_ERRORS=ON -DGPUNUM_CHECKS="${GPUNUM_CHECKS:-ON}" &&
-    cmake --build "$build" --parallel "$jobs"; } >"$log" 2>&1 || { cat "$log"; exit 1; }
+[ -f "$build/libgpunum_implementation.a" ] ||
+    echo "compiles the library (two minutes on 2 cores, once) and what is to be tested into $build: $targets"
+cmake --build "$build" --parallel "$jobs" --target $targets >>"$log" 2>&1 || { cat "$log"; exit 1; }
 grep -i 'warning' "$log" || true
 
-echo "== tests"
+echo "== tests: $(echo "$names" | wc -w)"
 cd "$build"
 status=0
 { ctest --parallel "$jobs" --no-tests=error "$@" || echo "exit status $?"; } 2>&1 | tee ctest.log

@@ -62,6 +62,7 @@ keys=$(echo "$source" | cut -d' ' -f3)
 [ -n "$keys" ] || keys=/usr/share/keyrings/debian-archive-keyring.gpg
 [ -r "$keys" ] && signed="[signed-by=$keys] " || signed=
 
+echo "fetches glslang $need, SPIRV-Tools and Vulkan headers of Debian $suite into $dest (140 MB)"
 apt=$dest/apt
 rm -rf "$dest/root" "$apt"
 mkdir -p "$dest/root" "$apt/lists/partial" "$apt/cache/archives/partial" "$apt/etc"
