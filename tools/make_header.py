@@ -15,7 +15,7 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ROOMS = os.path.join(ROOT, "tools", "gpunum")
 INCLUDE = re.compile(r'#include "([a-z]+/(\w+)\.h)"(?: +// (.*))?$')
-ALONE = re.compile(r"#ifndef GNI_ROOMS\b.*\n(?:#include .*\n)*#endif\b.*\n\n?")
+ALONE = re.compile(r"#ifndef GNI_ROOMS\b.*\n(?:#(?:include|define|pragma) .*\n)*#endif\b.*\n\n?")
 FIRST = ("// gpunum.h - version %s - made by tools/make_header.py from the rooms in tools/gpunum/: change those, not this\n"
          "// MIT or public domain (LICENSE)\n")
 
@@ -45,6 +45,8 @@ def joined():
     out = FIRST % ("%d.%d.%d" % (number // 10000, number // 100 % 100, number % 100))
     for line in read("gpunum.h").split("\n")[2:]:
         m = INCLUDE.match(line)
+        if line.startswith("#define GNI_ROOMS"):
+            continue
         if not m:
             out += line + "\n"
             continue

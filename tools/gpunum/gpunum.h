@@ -1,5 +1,6 @@
 // The rooms of gpunum.h in their order: its table of contents. tools/make_header.py joins them into the header that
 // users take; programs of this repository compile from here. README.md beside this file is the map.
+#define GNI_ROOMS // rooms include nothing themselves
 #include "api/manual.h"
 
 #ifndef GPUNUM_H
@@ -34,9 +35,9 @@ extern "C" {
     (!defined(GPUNUM_PART) || GPUNUM_PART)
 #define GPUNUM_IMPLEMENTED
 #include "core/config.h"         // Switches resolved, system headers, compiler set-up
-#include "simd/kinds.h"          // The numbers of ops, domains, reductions
-#include "simd/tables.h"         // What one SIMD pass offers
-#include "simd/integers.h"       // Integer arithmetic as the ops define it
+#include "core/kinds.h"          // The numbers of ops, domains, reductions
+#include "core/tables.h"         // What one SIMD pass offers
+#include "core/integers.h"       // Integer arithmetic as the ops define it
 #include "core/half.h"           // float16 and bfloat16 to and from float32, one value at a time
 #include "simd/passes.h"         // Compiles the SIMD rooms once per instruction set
 #endif
@@ -60,17 +61,17 @@ extern "C" {
 #if defined(GPUNUM_IMPLEMENTED) && !defined(GNI_SIMD_PASS) && !defined(GNI_PASSES_ONLY) && !defined(GPUNUM_IMPLEMENTED_2)
 #define GPUNUM_IMPLEMENTED_2
 #include "core/platform.h"       // Threads, locks, atomics and clocks
-#include "gpu/gpu_device.h"      // What a GPU is: one table of functions that a device layer fills
+#include "core/device.h"         // What a GPU is: one table of functions that a device layer fills
 #include "core/structs.h"        // Every internal type that more than one room uses
 #include "core/internal.h"       // The functions that rooms offer each other, by the room that defines them
 #include "core/memory.h"         // CPU memory, counted, through the user's allocator
 #include "core/log.h"            // Log lines, the sticky first error
 #include "core/array.h"          // Array headers, buffers, references and scopes
-#include "ops/create.h"          // Arrays from nothing
-#include "ops/views_ops.h"       // Arrays that look at other arrays' memory
 #include "core/lazy.h"           // Elementwise work stays an expression until somebody needs the value
 #include "core/place.h"          // Which backend runs a job, and bringing the operands there
 #include "core/access.h"         // Data in and out of arrays
+#include "ops/create.h"          // Arrays from nothing
+#include "ops/views_ops.h"       // Arrays that look at other arrays' memory
 #include "cpu/threads.h"         // The CPU thread pool
 #include "cpu/gemm_cpu.h"        // The matrix product on the CPU: which path, which blocks, which threads
 #include "cpu/fft_cpu.h"         // The FFT on the CPU: plans and their cache, transforms of rows

@@ -6,6 +6,11 @@
 // Every function that takes an array accepts NULL, does nothing and returns NULL or 0: check once, at
 // the end of a chain.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../api/types.h"
+#endif
+
 #define GN_SCOPE_NAME2(line) gni_scope_##line
 #define GN_SCOPE_NAME(line) GN_SCOPE_NAME2(line)
 // GN_SCOPE(g) { ... }: gn_scope_begin and gn_scope_end around a block. Do not leave the block by

@@ -2,6 +2,11 @@
 // Opening and closing, errors, devices, synchronisation. Any thread may use a context; calls on one
 // context are serialised inside.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../api/types.h"
+#endif
+
 // Opens a context. `options` may be NULL. GN_BACKEND_AUTO always gives a working context; the other
 // backends return NULL when they cannot be had (gn_open_error says why).
 // The macro passes the version and size of the options this file was compiled with.

@@ -2,6 +2,11 @@
 // Reverse-mode differentiation: ops on arrays that require a gradient are recorded, gn_backward runs
 // the record back. Gradients are ordinary arrays, computed lazily on the same device.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../api/types.h"
+#endif
+
 // Float arrays that do not depend on one that requires a gradient already; returns `a`.
 GPUNUM_API gn_array *gn_requires_grad(gn_array *a, bool on);
 GPUNUM_API bool gn_needs_grad(const gn_array *a); // requires one, or depends on one that does

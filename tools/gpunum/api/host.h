@@ -1,6 +1,11 @@
 // >>host
 // Sharing with a program that has its own Vulkan device (see gn_options.vulkan).
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../api/types.h"
+#endif
+
 // The VkBuffer, byte offset and size that hold `a` on the device. Flushes and waits, so that the buffer
 // holds the value; `a` must stay alive and unwritten while the host uses it.
 GPUNUM_API gn_status gn_vulkan_buffer(gn_array *a, uint64_t *buffer, uint64_t *offset, uint64_t *size);

@@ -2,6 +2,11 @@
 // Products, sums of products and decompositions of matrices. A matrix is the last two axes of an array, the
 // axes in front of them are batches and broadcast.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../api/types.h"
+#endif
+
 // NumPy's matmul: (..., m, k) x (..., k, n) -> (..., m, n), batches broadcast, 1-d operands as in NumPy.
 // Transposed views cost nothing. float16 and bfloat16 accumulate in float32, and elementwise work that runs at
 // the product's store sees that float32 sum, not yet rounded. That work is not fused where the product has

@@ -1,6 +1,13 @@
 // >>macros
 // Lists of arguments as macros and templates over the functions that take pointers.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../api/arrays.h"
+#include "../api/views.h"
+#include "../api/linalg.h"
+#endif
+
 // GN_SHAPE(2, 3): a gn_shape by value. GN_SHAPE() is 0-d.
 #ifdef __cplusplus
 template <class... Dim> inline gn_shape gni_shape_pack(Dim... dims) {

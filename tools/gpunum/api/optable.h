@@ -11,6 +11,12 @@
 // gn_gelu is x Phi(x) with the normal distribution's Phi itself, not the tanh formula; gn_silu is x sigmoid(x).
 //
 //      fn              NAME        F                       D                   gF              da
+
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../api/arrays.h"
+#endif
+
 #define GNI_UNARY_FLOAT(X) \
     X(gn_sqrt,        SQRT,       gni_vsqrt(a),           sqrt(a),            "gn_sqrt(a)",   gn_div(gn_mul_s(gy, 0.5), y)) \
     X(gn_rsqrt,       RSQRT,      gni_vrsqrt(a),          1.0 / sqrt(a),      "gn_rsqrt(a)",  gn_mul_s(gn_mul(gy, gn_div(y, a)), -0.5)) \

@@ -1,6 +1,11 @@
 // >>random
 // Philox 4x32-10, counter based: the same seed gives the same numbers on every backend, bit for bit.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../api/types.h"
+#endif
+
 GPUNUM_API void gn_seed(gn_context *g, uint64_t seed);
 GPUNUM_API gn_array *gn_rand(gn_context *g, gn_dtype t, gn_shape s);  // uniform in [0, 1)
 GPUNUM_API gn_array *gn_randn(gn_context *g, gn_dtype t, gn_shape s); // standard normal

@@ -2,6 +2,11 @@
 // `axes` is said in room types: an axis, GN_ALL or a set, with GN_KEEP around it to keep reduced axes as size 1.
 // Over the empty set every element is reduced by itself.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../api/types.h"
+#endif
+
 // gn_sum, gn_prod, gn_min, gn_max, gn_any and gn_all, and gn_argmin and gn_argmax over one axis or all, are in room
 // optable: integers and bool sum and multiply to int64, gn_any and gn_all give bool; NaN wins in gn_min and
 // gn_max, which have no value for an empty axis.

@@ -1,6 +1,11 @@
 // >>train
 // Layers, losses and optimizers.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../api/types.h"
+#endif
+
 // x (..., in) times w (in, out) plus b (out); b may be NULL. As lazy as gn_matmul. In gn_backward the gradients
 // of w and b come of one job; b's are float32 sums over the rows, in a fixed order.
 GPUNUM_API gn_array *gn_linear(gn_array *x, gn_array *w, gn_array *b);

@@ -5,6 +5,11 @@
 // the axis or pads it with zeros, 0 keeps its length. Any length works; products of primes up to 13
 // are fastest. Everything is differentiable; the gradient of a complex array z is dL/d Re z + i dL/d Im z.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../api/types.h"
+#endif
+
 typedef enum gn_fft_norm {
     GN_FFT_BACKWARD, // 1 / n on the inverse transform
     GN_FFT_ORTHO,    // 1 / sqrt(n) on both

@@ -1,6 +1,13 @@
 // >>types
 // What every call shares: status codes, dtypes, shapes, options and the callbacks in them.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#endif
+
 #define GPUNUM_VERSION 200 /* major * 10000 + minor * 100 + patch */
 #define GN_MAX_RANK 8
 

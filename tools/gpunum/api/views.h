@@ -1,6 +1,11 @@
 // >>views
 // Views share memory with their source: no copy where strides allow. Evaluates a lazy source.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../api/types.h"
+#endif
+
 GPUNUM_API gn_array *gn_reshape(gn_array *a, gn_shape s); // one dimension may be -1; copies if strides force it
 GPUNUM_API gn_array *gn_ravel(gn_array *a);               // 1-d
 GPUNUM_API gn_array *gn_permute_axes(gn_array *a, const int *axes, int count);

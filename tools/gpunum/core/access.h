@@ -1,6 +1,11 @@
 // >>access
 // Data in and out of arrays: from, wrap, read, write, item, eval, to.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../core/lazy.h"
+#endif
+
 // Any byte but 0 means true; the loops count on 1.
 static void gni_make_truth(gn_dtype t, void *data, size_t bytes) {
     uint8_t *p = (uint8_t *)data;

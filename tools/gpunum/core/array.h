@@ -2,6 +2,11 @@
 // Array headers, buffers, references and scopes. Headers live in slabs that stay until gn_close, so that
 // a stale pointer can be told from a live one.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../core/log.h"
+#endif
+
 #define GNI_SLAB_ARRAYS 128
 
 typedef struct gni_slab {

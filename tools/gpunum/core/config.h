@@ -1,6 +1,12 @@
 // >>config
 // Switches resolved, system headers, compiler set-up. Nothing here has state.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../api/types.h"
+#define GPUNUM_PART 1
+#endif
+
 #ifdef __FAST_MATH__
 #error "gpunum.h: -ffast-math breaks NaN, Inf and rounding; compile the implementation without it"
 #endif

@@ -2,6 +2,11 @@
 // float16 and bfloat16 to and from float32, one value at a time, by integer code: round to nearest even, subnormals
 // exact, infinities kept, NaN stays NaN. The vector forms are in the simd room.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../core/config.h"
+#endif
+
 static inline uint32_t gni_f32_bits(float x) {
     uint32_t u;
     memcpy(&u, &x, sizeof u);
@@ -45,4 +50,14 @@ static inline uint16_t gni_f32_to_bf16(float x) {
     uint32_t u = gni_f32_bits(x);
     if ((u & 0x7fffffffu) > 0x7f800000u) return (uint16_t)((u >> 16) | 0x40u);
     return (uint16_t)((u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
+}
+
+// The float next to x that has an odd last bit where x is not a float: rounding it once more to fewer
+// bits gives what rounding x would.
+static float gni_round_odd(double x) {
+    float f = (float)x;
+    if ((double)f == x || x != x || fabs(x) >= 3.4028234663852886e38) return f;
+    uint32_t u = gni_f32_bits(f);
+    if (fabs((double)f) > fabs(x)) u--;
+    return gni_bits_f32(u | 1u);
 }

@@ -1,6 +1,11 @@
 // >>internal
 // The functions that rooms offer each other, by the room that defines them.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../core/structs.h"
+#endif
+
 // memory: gni_alloc'd blocks are 64-byte aligned; NULL when there is none left, which the caller reports.
 static void *gni_alloc(gn_context *g, size_t bytes);
 static void *gni_calloc(gn_context *g, size_t bytes);

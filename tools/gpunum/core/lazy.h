@@ -2,6 +2,12 @@
 // Elementwise work stays an expression until somebody needs the value. From outside: gni_apply and
 // gni_const make expressions, gni_materialize and gni_evaluate compute them.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../core/half.h"
+#include "../core/array.h"
+#endif
+
 static void gni_pending_add(gn_context *g, gn_array *a) {
     a->expr->prev = g->pending_last;
     a->expr->next = NULL;

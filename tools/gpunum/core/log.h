@@ -1,6 +1,12 @@
 // >>log
 // Log lines, the sticky first error, and the frame around every public call.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../api/context.h"
+#include "../core/memory.h"
+#endif
+
 static void gni_log(gn_context *g, gn_log_level level, const char *format, ...) {
     const gn_log_level most = g->options.log_level == GN_LOG_DEFAULT ? GN_LOG_WARNING : g->options.log_level;
     if (g->options.log == NULL || level > most) return;

@@ -1,6 +1,11 @@
 // >>memory
 // CPU memory, counted, through the user's allocator. Each block starts with a header that knows its size.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../core/internal.h"
+#endif
+
 #define GNI_ALIGN 64u
 #define GNI_LARGE_BLOCK ((size_t)4 << 20)
 

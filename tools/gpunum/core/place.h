@@ -1,6 +1,11 @@
 // >>place
 // Which backend runs a job, and bringing the operands there. From outside: gni_run, gn_explain.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../core/lazy.h"
+#endif
+
 // X(name, text): why a job ran where it ran.
 #define GNI_REASONS(X)                                                                             \
     X(NONE, "not computed yet")                                                                    \

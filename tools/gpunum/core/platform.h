@@ -1,6 +1,11 @@
 // >>platform
 // Threads, locks, atomics and clocks. With GPUNUM_NO_THREADS locks vanish and threads do not start.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../core/tables.h"
+#endif
+
 #if defined(_WIN32)
 typedef CRITICAL_SECTION gni_mutex;
 typedef CONDITION_VARIABLE gni_cond;

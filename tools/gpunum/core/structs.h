@@ -3,6 +3,13 @@
 // gn_array -> gni_buffer (memory) or gni_expr (not computed yet), gn_array -> gni_node (its record for
 // autograd) -> input arrays. Rooms reach each other through the functions declared here.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../api/train.h"
+#include "../core/platform.h"
+#include "../core/device.h"
+#endif
+
 enum {
     GNI_MAX_INPUTS = 8,  // operands a program reads
     GNI_MAX_OUTPUTS = 4, // operands it writes

@@ -2,6 +2,12 @@
 // The CPU backend: jobs cut into tiles that stay in the first cache, spread over the thread pool. No
 // result depends on the number of threads. From outside: gni_cpu_api.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../cpu/threads.h"
+#include "../cpu/cpu_wide.h"
+#endif
+
 static const gni_cpu_isa *gni_cpu_isa_of(gni_isa isa) { return GNI_OF_ISA(isa, gni_isa_table); }
 
 static int64_t gni_item_size(gn_dtype t) { return (int64_t)gn_dtype_size(t); }

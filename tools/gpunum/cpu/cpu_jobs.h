@@ -1,6 +1,13 @@
 // >>cpu_jobs
 // The other jobs on the CPU (softmax, take, random, matmul) and the backend's table.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../cpu/gemm_cpu.h"
+#include "../cpu/fft_jobs.h"
+#include "../cpu/cpu_reduce.h"
+#endif
+
 enum { GNI_SOFT_BLOCK = 2048, GNI_SOFT_PARTS = 64 };
 
 typedef struct gni_softmax_job {

@@ -1,6 +1,12 @@
 // >>cpu_reduce
 // Reductions on the CPU: what was gathered so far, and the ways along rows and columns.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../core/lazy.h"
+#include "../cpu/cpu.h"
+#endif
+
 typedef struct gni_reduce_job {
     const gni_reduce *r;
     gni_plan plan;

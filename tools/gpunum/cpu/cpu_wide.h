@@ -2,6 +2,12 @@
 // The CPU backend's loops over 64-bit registers, float64 and int64. From outside: gni_isa_wide, whose
 // random functions are NULL.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../core/half.h"
+#include "../core/internal.h"
+#endif
+
 // ---- float64 functions that C does not have
 
 GNI_INLINE double gni_dsigmoid(double a) {

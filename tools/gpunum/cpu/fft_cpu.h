@@ -6,7 +6,10 @@
 // of b points, both W at a time (Bailey's four-step with the transpose inside the twist). Short ones are
 // done W at a time over the batch, or by their sums when there is one; others by Bluestein's convolution.
 
-
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../cpu/threads.h"
+#endif
 
 static const gni_ft_isa *gni_ft_isa_of(int isa, bool wide) {
     return wide ? GNI_OF_ISA(isa, gni_ft_table_f64) : GNI_OF_ISA(isa, gni_ft_table_f32);

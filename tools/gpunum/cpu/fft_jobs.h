@@ -2,6 +2,12 @@
 // Jobs of the FFT on the CPU: the rows or columns of an array, real data, threads.
 // From outside: gni_fft_cpu, gni_fft_cpu_supports.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../core/place.h"
+#include "../cpu/fft_cpu.h"
+#endif
+
 typedef struct gni_ft_run {
     const gni_fft *f;
     const gni_ft_plan *p, *fold; // fold: NULL unless the data is real and n even

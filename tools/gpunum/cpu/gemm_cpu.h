@@ -2,6 +2,12 @@
 // The matrix product on the CPU: which path, which blocks, which threads. From outside: gni_gemm,
 // gni_gemm_work, gni_gemm_work_free, gni_gemm_cpu.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../core/half.h"
+#include "../cpu/threads.h"
+#endif
+
 // Sums (rows,cols) of one of the products, from c's row and column `row` and `col` on.
 typedef struct gni_gemm_part {
     const float *sum;

@@ -1,6 +1,11 @@
 // >>threads
 // The CPU thread pool. From outside: gni_pool_open, gni_pool_close, gni_pool_threads, gni_parallel.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../core/memory.h"
+#endif
+
 typedef struct gni_pool gni_pool;
 typedef void (*gni_task_fn)(void *arg, int64_t begin, int64_t end, int worker);
 

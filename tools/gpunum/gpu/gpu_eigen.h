@@ -1,6 +1,11 @@
 // >>gpu_eigen
 // Eigenvalues and singular values of batches on the GPU: eigen.glsl.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../gpu/gpu_jobs.h"
+#endif
+
 #if GNI_GPU
 
 // How a matrix lies in a workgroup: as many as fit into 32 invocations share one.

@@ -1,6 +1,12 @@
 // >>gpu_factor
 // Steps of matrix decompositions on the GPU that are no products: gni_factor, factor.comp.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../gpu/gpu_eigen.h"
+#include "../gpu/gpu_reflect.h"
+#endif
+
 #if GNI_GPU
 
 static bool gni_job_factor_reaches(const gni_gpu *gpu, const gni_operand *o) {

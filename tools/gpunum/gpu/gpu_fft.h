@@ -2,6 +2,12 @@
 // The FFT on the GPU: the passes that a length is cut into, Bluestein's convolution for the other
 // lengths. From outside: gni_fft_gpu_supports, gni_fft_gpu.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../core/place.h"
+#include "../gpu/gpu_fft_tables.h"
+#endif
+
 #if GNI_GPU
 
 // ---- cutting a length into passes

@@ -1,6 +1,12 @@
 // >>gpu_fft_tables
 // The FFT on the GPU: its types, radices and tables. Used by room `fft gpu`; from outside: gni_fft_gpu_free.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../cpu/fft_cpu.h"
+#include "../vulkan/vulkan_pipelines.h"
+#endif
+
 #if GNI_GPU
 
 // Flags and parameter words of fft.glsl.

@@ -2,6 +2,11 @@
 // Jobs on the GPU: which kernel of tools/shaders does one, in how many pieces, with which
 // specialisation constants and parameters. From outside: gni_gpu_backend.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../gpu/gpu_fft.h"
+#endif
+
 #if !GNI_GPU
 
 static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) {

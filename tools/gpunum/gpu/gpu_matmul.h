@@ -2,6 +2,12 @@
 // Matrix products on the GPU: which kernel and which tile, how k is split over workgroups, and
 // what goes through matrix units.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../cpu/cpu_jobs.h"
+#include "../gpu/gpu_jobs.h"
+#endif
+
 #if GNI_GPU
 
 // A kernel for one size of tile. `rate`: its multiply-adds per microsecond on one multiprocessor of an H200,

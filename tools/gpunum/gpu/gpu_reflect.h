@@ -4,6 +4,11 @@
 // Words of GNI_FACTOR_SIZE and GNI_FACTOR_LOAD are the parameters of reflect_load.comp; of GNI_FACTOR_REFLECT m, n,
 // whether it is symmetric, and the places of gni_job_reflect_plan.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../gpu/gpu_jobs.h"
+#endif
+
 #if GNI_GPU
 
 enum { GNI_JOB_REFLECT_ROWS = 64, GNI_JOB_REFLECT_SUBGROUPS = 32 }; // of a workgroup, at most

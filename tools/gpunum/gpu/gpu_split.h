@@ -5,6 +5,11 @@
 // choose ends at once.
 // tools/shaders/split.comp tells the scheme, tools/matmul_error.c what it is worth.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../gpu/gpu_matmul.h"
+#endif
+
 #if GNI_GPU
 
 enum {

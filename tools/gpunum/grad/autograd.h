@@ -3,6 +3,14 @@
 // made it; a record holds references to the op's operands. From outside: gni_tracks and gni_record
 // around every differentiable op.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../api/grad.h"
+#include "../core/access.h"
+#include "../ops/create.h"
+#include "../ops/complex.h"
+#endif
+
 static bool gni_wants_grad(const gn_array *a) { return a->wants_grad || a->node != NULL; }
 
 static bool gni_tracks(const gn_context *g, gn_array *const *in, int n_in) {

@@ -3,6 +3,14 @@
 // function gets the gradient gy of its result and puts those of the operands that gni_wanted names into
 // gx; they belong to the scope that gn_backward holds open around it. Elementwise ops: table `optable`.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../ops/matmul.h"
+#include "../linalg/factor_ops.h"
+#include "../ops/fft.h"
+#include "../grad/autograd.h"
+#endif
+
 // Sums over what broadcasting repeated: from gx's shape back to `shape`.
 static gn_array *gni_unbroadcast(gn_array *gx, const gn_shape *shape) {
     if (gx == NULL || gni_same_shape(&gx->shape, shape)) return gx;

@@ -1,6 +1,13 @@
 // >>nn
 // Layers and losses.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../api/reductions.h"
+#include "../api/random.h"
+#include "../grad/gradients.h"
+#endif
+
 // Matrix product and bias, recorded as one op. One reference for the caller.
 static gn_array *gni_fused_linear(gn_context *g, gn_array *const *in) {
     gn_array *sum[2], *y = NULL;

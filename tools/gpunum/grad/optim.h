@@ -1,6 +1,11 @@
 // >>optim
 // Optimizers. A step is one program per parameter, which writes the parameter and its state in place.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../grad/autograd.h"
+#endif
+
 typedef enum gni_optimizer_kind { GNI_SGD, GNI_ADAM, GNI_ADAMW } gni_optimizer_kind;
 
 typedef struct gni_optimized {

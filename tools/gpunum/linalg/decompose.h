@@ -7,6 +7,11 @@
 // loops; results do not depend on the number of threads. Sources: Golub and Van Loan, Matrix
 // Computations, 4th edition (GVL); the LAPACK Users' Guide for stopping rules and blocked reductions.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../cpu/gemm_cpu.h"
+#endif
+
 #define GNI_LA_PANEL 32 // reflections that are applied together
 
 enum { GNI_LA_NO_MEMORY = -1, GNI_LA_NOT_FINITE = -2, GNI_LA_NO_CONVERGENCE = -3 };

@@ -10,6 +10,11 @@
 // that row, z, above a diagonal d, and z^T z + d^2 has the same secular equation, with the squares of d as poles.
 // Their distances are formed from d itself, so that small singular values keep their digits.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../linalg/decompose.h"
+#endif
+
 enum { GNI_DC_LEAF = 32 }; // parts of this order are left to QL
 
 typedef struct gni_dc {

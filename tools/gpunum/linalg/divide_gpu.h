@@ -5,6 +5,12 @@
 //
 // Vectors are columns here; of n rows with a column more than rows there are n + 1, and the last left one is a unit vector.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../linalg/divide.h"
+#include "../linalg/factor_gpu.h"
+#endif
+
 // Parts of this order are left to one thread; and the columns that each row has in their memory.
 enum { GNI_DG_PART = 128, GNI_DG_COLUMNS = 136 };
 

@@ -2,6 +2,12 @@
 // Decompositions of a batch on the GPU: large matrices one after the other, small ones all at once. From outside:
 // gni_lg_run, gni_lg_qr_all, gni_ls_run, gni_ls_qr, gni_ls_values and gni_lg_result.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../linalg/factor_gpu.h"
+#include "../linalg/factor_cpu.h"
+#endif
+
 // ---- large ones
 
 // Copies `x` (a matrix, or with `count` > 1 as many as the result has) into the result y, at matrix `index`.

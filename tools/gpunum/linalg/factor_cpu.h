@@ -1,6 +1,12 @@
 // >>factor_cpu
 // Decompositions of a batch on the CPU: one matrix in, its results out; threads, errors, operands and results.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../linalg/decompose.h"
+#include "../ops/linalg_ops.h"
+#endif
+
 typedef enum gni_la_kind {
     GNI_LA_SOLVE,
     GNI_LA_INV,

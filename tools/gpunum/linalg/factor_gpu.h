@@ -5,6 +5,12 @@
 // LU is right-looking. Pivots of panels with more rows than a workgroup has threads are found in a tournament
 // (Grigori, Demmel, Xiang 2011), which bounds the growth almost as partial pivoting does.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../api/macros.h"
+#include "../core/place.h"
+#endif
+
 #define GNI_LG_PANEL ((int64_t)128)     // columns of a panel
 #define GNI_LG_BLOCK ((int64_t)32)      // columns that a kernel does at a time
 #define GNI_LG_PICKED 32                // words of the state: rows picked,

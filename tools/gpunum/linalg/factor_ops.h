@@ -1,6 +1,13 @@
 // >>factor_ops
 // The public decompositions and their gradients.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../api/grad.h"
+#include "../linalg/factor_batch.h"
+#include "../linalg/values_gpu.h"
+#endif
+
 // Decompositions of square matrices with one result: gn_inv, gn_det, gn_cholesky.
 static gn_array *gni_la_single(const char *fn, gni_la_kind kind, gn_array *a,
                                gni_backward_fn back) {

@@ -3,6 +3,12 @@
 // bidiagonal form (reflect.comp), divide and conquer, and the reflections again on the vectors, by products. From
 // outside: gni_lv_values.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../linalg/factor_cpu.h"
+#include "../linalg/divide_gpu.h"
+#endif
+
 typedef struct gni_lv {
     gni_lg w; // w.state: the highest bits of the largest element
     gni_dg dg;

@@ -1,6 +1,11 @@
 // >>async
 // gn_read_async: reads that do not wait. Callbacks run inside later calls on the context.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../core/access.h"
+#endif
+
 static void gni_read_finish(gn_context *g, gni_read *r, bool ok) {
     gn_status status = ok ? GN_OK : g->status != GN_OK ? g->status : GN_ERROR_DEVICE_LOST;
     gni_unref(g, r->array);

@@ -3,6 +3,14 @@
 // result in one program, and is made of public calls on real arrays, so that it differentiates: the gradient of
 // a complex array has the derivatives with respect to its real and imaginary parts as its own.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../api/views.h"
+#include "../api/transforms.h"
+#include "../core/place.h"
+#include "../ops/elementwise.h"
+#endif
+
 static gn_array *gni_unbroadcast(gn_array *gx, const gn_shape *shape);
 
 static gn_dtype gni_complex_of(gn_dtype t) {

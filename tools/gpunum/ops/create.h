@@ -2,15 +2,11 @@
 // Arrays from nothing: constants (lazy) and sequences (computed in double on the CPU, as NumPy does).
 // From outside: gni_store_double.
 
-// The float next to x that has an odd last bit where x is not a float: rounding it once more to fewer
-// bits gives what rounding x would.
-static float gni_round_odd(double x) {
-    float f = (float)x;
-    if ((double)f == x || x != x || fabs(x) >= 3.4028234663852886e38) return f;
-    uint32_t u = gni_f32_bits(f);
-    if (fabs((double)f) > fabs(x)) u--;
-    return gni_bits_f32(u | 1u);
-}
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../api/views.h"
+#include "../core/lazy.h"
+#endif
 
 // Truncates and saturates; NaN gives 0.
 static int64_t gni_double_to_int(double x, double low, double high) {

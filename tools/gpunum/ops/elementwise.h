@@ -1,6 +1,11 @@
 // >>elementwise
 // The public elementwise functions, from the op tables: dtype rules, recording, one expression each.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../core/lazy.h"
+#endif
+
 static bool gni_real_only(gn_context *g, const char *fn, gn_array *const *in, int n) {
     for (int i = 0; i < n; i++) {
         if (!gni_is_complex(in[i]->dtype)) continue;

@@ -2,6 +2,13 @@
 // The public transforms: dtypes, shapes and norms turned into one job for each axis; cosine and sine
 // transforms and convolutions as compositions of public calls, so that they differentiate.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../ops/create.h"
+#include "../cpu/fft_cpu.h"
+#include "../ops/complex.h"
+#endif
+
 static gn_array *gni_scatter_slice(gn_context *g, gn_array *x, const gn_shape *s, int axis,
                                    int64_t start, int64_t step);
 

@@ -1,6 +1,14 @@
 // >>linalg_ops
 // Diagonals and triangles, einsum and its relatives, as compositions of public calls.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../api/macros.h"
+#include "../ops/create.h"
+#include "../ops/views_ops.h"
+#include "../ops/elementwise.h"
+#endif
+
 // ---- diagonals and triangles
 
 static gn_array *gni_diagonal_view(gn_context *g, const char *fn, gn_array *a, int row, int column,

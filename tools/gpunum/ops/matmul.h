@@ -1,6 +1,13 @@
 // >>matmul
 // The public matrix product: NumPy's shapes, dtypes and broadcasting turned into one job.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../api/linalg.h"
+#include "../core/place.h"
+#include "../ops/elementwise.h"
+#endif
+
 // Dtype the product is computed in; operands of other dtypes are cast to it first.
 static gn_dtype gni_matmul_dtype(gn_dtype t) {
     if (gni_is_float(t) || t == GN_I32 || t == GN_I64) return t;

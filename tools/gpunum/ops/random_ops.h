@@ -2,6 +2,12 @@
 // Random arrays. Every call takes the next Philox blocks of the context's counter, as many on every
 // backend, so that the numbers do not depend on where they are made.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../api/random.h"
+#include "../core/place.h"
+#endif
+
 GPUNUM_API void gn_seed(gn_context *g, uint64_t seed) {
     if (!gni_begin_context("gn_seed", g)) return;
     g->seed = seed;

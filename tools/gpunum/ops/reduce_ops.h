@@ -1,6 +1,15 @@
 // >>reduce_ops
 // The public reductions: axes resolved, pending input taken in as the prologue, one job each.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../api/reductions.h"
+#include "../api/transforms.h"
+#include "../api/macros.h"
+#include "../core/place.h"
+#include "../ops/elementwise.h"
+#endif
+
 // The shape after reducing the axes in `set`.
 static gn_shape gni_reduced_shape(const gn_shape *s, uint32_t set, bool keep) {
     gn_shape out = gn_shape_from(0, NULL);

@@ -2,6 +2,12 @@
 // Loops of the CPU backend, compiled per pass: one kernel per op and register domain, conversions,
 // folds for reductions, softmax pieces, random numbers. From outside: the table GNI_FN(gni_isa_table).
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../core/tables.h"
+#include "../simd/vmath.h"
+#endif
+
 // ---- vector functions that only ops need
 
 #define gni_vinf GNI_FN(gni_ck_inf)
@@ -21,7 +27,7 @@ GNI_INLINE gni_vf gni_vrsqrt(gni_vf a) { return gni_vset(1.0f) / gni_vsqrt(a); }
 // a * sigmoid(a); far down the product stays normal for longer than the sigmoid does.
 GNI_INLINE gni_vf gni_vsilu(gni_vf a) {
     gni_vf y = a * gni_vsigmoid(a);
-    gni_vk below = gni_klt(a, gni_vset(-80.0f));
+    gni_vmask below = gni_klt(a, gni_vset(-80.0f));
     if (!gni_kany(below)) return y;
     gni_vf b = gni_vmaxc(a, gni_vset(-300.0f)), h = gni_vexp(b * gni_vset(0.5f));
     return gni_ksel(below, b * h * h, y);
@@ -174,7 +180,7 @@ GNI_INT_1(gni_ki_TO_BOOL, int32_t, uint32_t, a != 0)
 
 GNI_KERNEL(gni_kx_WHERE) {
     for (int i = 0; i < n; i += GNI_VW) {
-        gni_vk no = gni_kieq(gni_vloadi((const int32_t *)pa + i), gni_vseti(0));
+        gni_vmask no = gni_kieq(gni_vloadi((const int32_t *)pa + i), gni_vseti(0));
         gni_vi b = gni_vloadi((const int32_t *)pb + i), c = gni_vloadi((const int32_t *)pc + i);
         gni_vstorei((int32_t *)dst + i, gni_kseli(no, c, b));
     }
@@ -469,7 +475,7 @@ static void GNI_FN(gni_fold_prod_f)(gni_acc *acc, const void *x, int64_t n, int6
         }                                                                                          \
         gni_vf a = gni_vload(p), b = gni_vload(p + GNI_VW), c = gni_vload(p + 2 * GNI_VW),         \
                d = gni_vload(p + 3 * GNI_VW);                                                      \
-        gni_vk nan =                                                                               \
+        gni_vmask nan =                                                                               \
             gni_kor(gni_kor(gni_knan(a), gni_knan(b)), gni_kor(gni_knan(c), gni_knan(d)));         \
         for (int64_t i = 4 * GNI_VW; i < n; i += 4 * GNI_VW) {                                     \
             i = GNI_MIN(i, n - 4 * GNI_VW); /* the last vectors overlap those before */            \
@@ -681,7 +687,7 @@ static void GNI_FN(gni_columns_sum_f)(gni_acc_columns *acc, const void *x, int64
             int64_t c = 0;                                                                         \
             for (; c + GNI_VW <= n; c += GNI_VW) {                                                 \
                 gni_vf m = gni_vload(v + c), y = gni_vload(p + c);                                 \
-                gni_vk k = gni_kor(BETTER_K(y, m), gni_kand(gni_knan(y), gni_knot(gni_knan(m))));  \
+                gni_vmask k = gni_kor(BETTER_K(y, m), gni_kand(gni_knan(y), gni_knot(gni_knan(m))));  \
                 if (!gni_kany(k)) continue;                                                        \
                 gni_vstore(v + c, gni_ksel(k, y, m));                                              \
                 gni_vstorei(where + c,                                                             \

@@ -6,6 +6,20 @@
 // one per lane; between the passes nothing is shuffled. Stockham's order: a pass of radix r reads rows
 // k + s (j + m q), q < r, and writes rows k + s (r j + q), turned by exp(-2 pi i j q / (r m)).
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../core/tables.h"
+#include "../simd/simd.h"
+#define GNI_FT_T float
+#define GNI_FT_WIDE 0
+#define GNI_FT_I int32_t
+#define GNI_FT_W GNI_VW
+#define GNI_FT(name) GNI_FN(name##_f32)
+#define GNI_FT_MAX_RADIX 8
+#define GNI_FT_FMA(a, b, c) ((a) * (b) + (c))
+#define GNI_FT_FNMA(a, b, c) ((c) - (a) * (b))
+#endif
+
 #if GNI_FT_W == 1
 typedef GNI_FT_T GNI_FT(gni_ft_v);
 #else

@@ -2,6 +2,11 @@
 // Passes of the FFT over rows of vectors, and what is made of them: transforms of columns, of batches and of
 // short lengths, the twist, the fold. Compiled with room `fft micro`; from outside: the table GNI_FT(gni_ft_isa).
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../simd/fft_micro.h"
+#endif
+
 // X(q) for q = 0 to n - 1.
 #define GNI_FT_E2(X) X(0) X(1)
 #define GNI_FT_E3(X) GNI_FT_E2(X) X(2)

@@ -2,6 +2,13 @@
 // Register tiles, dot products and panel packing of the matrix product, once per instruction set.
 // From outside: the table GNI_FN(gni_gemm_isa).
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../core/tables.h"
+#include "../core/half.h"
+#include "../simd/simd.h"
+#endif
+
 #ifndef GNI_GEMM_SHARED // by all passes
 #define GNI_GEMM_SHARED
 

@@ -2,6 +2,11 @@
 // Loops of the matrix decompositions over rows of float64, once per instruction set.
 // From outside: the table GNI_FN(gni_la_isa).
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../core/tables.h"
+#include "../simd/simd.h"
+#endif
 
 #if defined(GNI_PASS_PLAIN)
 #define GNI_LA_LANES 1

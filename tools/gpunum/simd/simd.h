@@ -1,14 +1,22 @@
 // >>simd
 // Vectors of one SIMD pass: GNI_VW lanes of float, int32 or uint32, and what can be done with them.
 // Compiled once per pass; the rooms of the same pass use the short names, which 79-simd-end.h takes back.
-// A mask is a gni_vi with lanes 0 or -1. A gni_vk is the pass's cheapest mask (a bit mask on AVX-512): the gni_k...
+// A mask is a gni_vi with lanes 0 or -1. A gni_vmask is the pass's cheapest mask (a bit mask on AVX-512): the gni_k...
 // functions make and use it; gni_kmask turns it into a gni_vi.
+
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../core/config.h"
+#define GNI_PASS_BASE 1
+#define GNI_VW 4
+#define GNI_FN(name) name##_base
+#endif
 
 #define gni_vf GNI_FN(gni_vecf)
 #define gni_vi GNI_FN(gni_veci)
 #define gni_vu GNI_FN(gni_vecu)
 #define gni_vh GNI_FN(gni_vech) // uint16 lanes, only to narrow and widen
-#define gni_vk GNI_FN(gni_veck)
+#define gni_vmask GNI_FN(gni_veck)
 
 #if GNI_VW == 1
 typedef float gni_vf;
@@ -22,9 +30,9 @@ typedef uint32_t gni_vu __attribute__((vector_size(GNI_VW * 4)));
 typedef uint16_t gni_vh __attribute__((vector_size(GNI_VW * 2)));
 #endif
 #if defined(GNI_PASS_AVX512)
-typedef __mmask16 gni_vk;
+typedef __mmask16 gni_vmask;
 #else
-typedef gni_vi gni_vk;
+typedef gni_vi gni_vmask;
 #endif
 
 // What the base pass is made of, and whether gni_vfma rounds once.
@@ -228,7 +236,7 @@ GNI_INLINE gni_vf gni_vcopysign(gni_vf x, gni_vf s) {
     return gni_vu_float((gni_vf_ubits(x) & 0x7fffffffu) | (gni_vf_ubits(s) & 0x80000000u));
 }
 
-// Comparisons to a gni_vk. With a NaN operand only gni_kne is true.
+// Comparisons to a gni_vmask. With a NaN operand only gni_kne is true.
 #define gni_klt GNI_FN(gni_s_klt)
 #define gni_kle GNI_FN(gni_s_kle)
 #define gni_keq GNI_FN(gni_s_keq)
@@ -251,69 +259,69 @@ GNI_INLINE gni_vf gni_vcopysign(gni_vf x, gni_vf s) {
 #define gni_kselu(k, a, b) gni_vi_u(gni_kseli(k, gni_vu_i(a), gni_vu_i(b)))
 
 #if defined(GNI_PASS_AVX512)
-GNI_INLINE gni_vk gni_klt(gni_vf a, gni_vf b) {
+GNI_INLINE gni_vmask gni_klt(gni_vf a, gni_vf b) {
     return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_LT_OQ);
 }
-GNI_INLINE gni_vk gni_kle(gni_vf a, gni_vf b) {
+GNI_INLINE gni_vmask gni_kle(gni_vf a, gni_vf b) {
     return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_LE_OQ);
 }
-GNI_INLINE gni_vk gni_keq(gni_vf a, gni_vf b) {
+GNI_INLINE gni_vmask gni_keq(gni_vf a, gni_vf b) {
     return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_EQ_OQ);
 }
-GNI_INLINE gni_vk gni_kne(gni_vf a, gni_vf b) {
+GNI_INLINE gni_vmask gni_kne(gni_vf a, gni_vf b) {
     return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_NEQ_UQ);
 }
-GNI_INLINE gni_vk gni_kieq(gni_vi a, gni_vi b) {
+GNI_INLINE gni_vmask gni_kieq(gni_vi a, gni_vi b) {
     return _mm512_cmpeq_epi32_mask((__m512i)a, (__m512i)b);
 }
-GNI_INLINE gni_vk gni_kilt(gni_vi a, gni_vi b) {
+GNI_INLINE gni_vmask gni_kilt(gni_vi a, gni_vi b) {
     return _mm512_cmplt_epi32_mask((__m512i)a, (__m512i)b);
 }
-GNI_INLINE gni_vk gni_kult(gni_vu a, gni_vu b) {
+GNI_INLINE gni_vmask gni_kult(gni_vu a, gni_vu b) {
     return _mm512_cmplt_epu32_mask((__m512i)a, (__m512i)b);
 }
-GNI_INLINE gni_vi gni_kmask(gni_vk k) { return (gni_vi)_mm512_movm_epi32(k); }
-GNI_INLINE gni_vk gni_kfrom(gni_vi m) { return _mm512_movepi32_mask((__m512i)m); }
-GNI_INLINE gni_vk gni_kand(gni_vk a, gni_vk b) { return (gni_vk)(a & b); }
-GNI_INLINE gni_vk gni_kor(gni_vk a, gni_vk b) { return (gni_vk)(a | b); }
-GNI_INLINE gni_vk gni_knot(gni_vk a) { return (gni_vk)~a; }
-GNI_INLINE int gni_kany(gni_vk k) { return k != 0; }
-GNI_INLINE gni_vf gni_ksel(gni_vk k, gni_vf a, gni_vf b) {
+GNI_INLINE gni_vi gni_kmask(gni_vmask k) { return (gni_vi)_mm512_movm_epi32(k); }
+GNI_INLINE gni_vmask gni_kfrom(gni_vi m) { return _mm512_movepi32_mask((__m512i)m); }
+GNI_INLINE gni_vmask gni_kand(gni_vmask a, gni_vmask b) { return (gni_vmask)(a & b); }
+GNI_INLINE gni_vmask gni_kor(gni_vmask a, gni_vmask b) { return (gni_vmask)(a | b); }
+GNI_INLINE gni_vmask gni_knot(gni_vmask a) { return (gni_vmask)~a; }
+GNI_INLINE int gni_kany(gni_vmask k) { return k != 0; }
+GNI_INLINE gni_vf gni_ksel(gni_vmask k, gni_vf a, gni_vf b) {
     return (gni_vf)_mm512_mask_blend_ps(k, (__m512)b, (__m512)a);
 }
-GNI_INLINE gni_vi gni_kseli(gni_vk k, gni_vi a, gni_vi b) {
+GNI_INLINE gni_vi gni_kseli(gni_vmask k, gni_vi a, gni_vi b) {
     return (gni_vi)_mm512_mask_blend_epi32(k, (__m512i)b, (__m512i)a);
 }
 #elif GNI_VW == 1
-GNI_INLINE gni_vk gni_klt(gni_vf a, gni_vf b) { return -(int32_t)(a < b); }
-GNI_INLINE gni_vk gni_kle(gni_vf a, gni_vf b) { return -(int32_t)(a <= b); }
-GNI_INLINE gni_vk gni_keq(gni_vf a, gni_vf b) { return -(int32_t)(a == b); }
-GNI_INLINE gni_vk gni_kne(gni_vf a, gni_vf b) { return -(int32_t)(a != b); }
-GNI_INLINE gni_vk gni_kieq(gni_vi a, gni_vi b) { return -(int32_t)(a == b); }
-GNI_INLINE gni_vk gni_kilt(gni_vi a, gni_vi b) { return -(int32_t)(a < b); }
-GNI_INLINE gni_vk gni_kult(gni_vu a, gni_vu b) { return -(int32_t)(a < b); }
-GNI_INLINE gni_vi gni_kmask(gni_vk k) { return k; }
-GNI_INLINE gni_vk gni_kfrom(gni_vi m) { return m; }
-GNI_INLINE gni_vk gni_kand(gni_vk a, gni_vk b) { return a & b; }
-GNI_INLINE gni_vk gni_kor(gni_vk a, gni_vk b) { return a | b; }
-GNI_INLINE gni_vk gni_knot(gni_vk a) { return ~a; }
-GNI_INLINE int gni_kany(gni_vk k) { return k != 0; }
-GNI_INLINE gni_vf gni_ksel(gni_vk k, gni_vf a, gni_vf b) { return k ? a : b; }
-GNI_INLINE gni_vi gni_kseli(gni_vk k, gni_vi a, gni_vi b) { return k ? a : b; }
+GNI_INLINE gni_vmask gni_klt(gni_vf a, gni_vf b) { return -(int32_t)(a < b); }
+GNI_INLINE gni_vmask gni_kle(gni_vf a, gni_vf b) { return -(int32_t)(a <= b); }
+GNI_INLINE gni_vmask gni_keq(gni_vf a, gni_vf b) { return -(int32_t)(a == b); }
+GNI_INLINE gni_vmask gni_kne(gni_vf a, gni_vf b) { return -(int32_t)(a != b); }
+GNI_INLINE gni_vmask gni_kieq(gni_vi a, gni_vi b) { return -(int32_t)(a == b); }
+GNI_INLINE gni_vmask gni_kilt(gni_vi a, gni_vi b) { return -(int32_t)(a < b); }
+GNI_INLINE gni_vmask gni_kult(gni_vu a, gni_vu b) { return -(int32_t)(a < b); }
+GNI_INLINE gni_vi gni_kmask(gni_vmask k) { return k; }
+GNI_INLINE gni_vmask gni_kfrom(gni_vi m) { return m; }
+GNI_INLINE gni_vmask gni_kand(gni_vmask a, gni_vmask b) { return a & b; }
+GNI_INLINE gni_vmask gni_kor(gni_vmask a, gni_vmask b) { return a | b; }
+GNI_INLINE gni_vmask gni_knot(gni_vmask a) { return ~a; }
+GNI_INLINE int gni_kany(gni_vmask k) { return k != 0; }
+GNI_INLINE gni_vf gni_ksel(gni_vmask k, gni_vf a, gni_vf b) { return k ? a : b; }
+GNI_INLINE gni_vi gni_kseli(gni_vmask k, gni_vi a, gni_vi b) { return k ? a : b; }
 #else
-GNI_INLINE gni_vk gni_klt(gni_vf a, gni_vf b) { return (gni_vk)(a < b); }
-GNI_INLINE gni_vk gni_kle(gni_vf a, gni_vf b) { return (gni_vk)(a <= b); }
-GNI_INLINE gni_vk gni_keq(gni_vf a, gni_vf b) { return (gni_vk)(a == b); }
-GNI_INLINE gni_vk gni_kne(gni_vf a, gni_vf b) { return (gni_vk)(a != b); }
-GNI_INLINE gni_vk gni_kieq(gni_vi a, gni_vi b) { return (gni_vk)(a == b); }
-GNI_INLINE gni_vk gni_kilt(gni_vi a, gni_vi b) { return (gni_vk)(a < b); }
-GNI_INLINE gni_vk gni_kult(gni_vu a, gni_vu b) { return (gni_vk)(a < b); }
-GNI_INLINE gni_vi gni_kmask(gni_vk k) { return k; }
-GNI_INLINE gni_vk gni_kfrom(gni_vi m) { return m; }
-GNI_INLINE gni_vk gni_kand(gni_vk a, gni_vk b) { return a & b; }
-GNI_INLINE gni_vk gni_kor(gni_vk a, gni_vk b) { return a | b; }
-GNI_INLINE gni_vk gni_knot(gni_vk a) { return ~a; }
-GNI_INLINE int gni_kany(gni_vk k) {
+GNI_INLINE gni_vmask gni_klt(gni_vf a, gni_vf b) { return (gni_vmask)(a < b); }
+GNI_INLINE gni_vmask gni_kle(gni_vf a, gni_vf b) { return (gni_vmask)(a <= b); }
+GNI_INLINE gni_vmask gni_keq(gni_vf a, gni_vf b) { return (gni_vmask)(a == b); }
+GNI_INLINE gni_vmask gni_kne(gni_vf a, gni_vf b) { return (gni_vmask)(a != b); }
+GNI_INLINE gni_vmask gni_kieq(gni_vi a, gni_vi b) { return (gni_vmask)(a == b); }
+GNI_INLINE gni_vmask gni_kilt(gni_vi a, gni_vi b) { return (gni_vmask)(a < b); }
+GNI_INLINE gni_vmask gni_kult(gni_vu a, gni_vu b) { return (gni_vmask)(a < b); }
+GNI_INLINE gni_vi gni_kmask(gni_vmask k) { return k; }
+GNI_INLINE gni_vmask gni_kfrom(gni_vi m) { return m; }
+GNI_INLINE gni_vmask gni_kand(gni_vmask a, gni_vmask b) { return a & b; }
+GNI_INLINE gni_vmask gni_kor(gni_vmask a, gni_vmask b) { return a | b; }
+GNI_INLINE gni_vmask gni_knot(gni_vmask a) { return ~a; }
+GNI_INLINE int gni_kany(gni_vmask k) {
 #if defined(GNI_PASS_AVX2)
     return _mm256_movemask_ps((__m256)k) != 0;
 #elif GNI_V_SSE2
@@ -326,7 +334,7 @@ GNI_INLINE int gni_kany(gni_vk k) {
     return any != 0;
 #endif
 }
-GNI_INLINE gni_vi gni_kseli(gni_vk k, gni_vi a, gni_vi b) {
+GNI_INLINE gni_vi gni_kseli(gni_vmask k, gni_vi a, gni_vi b) {
 #if defined(GNI_PASS_AVX2)
     return (gni_vi)_mm256_blendv_ps((__m256)b, (__m256)a, (__m256)k);
 #elif GNI_V_NEON
@@ -335,11 +343,11 @@ GNI_INLINE gni_vi gni_kseli(gni_vk k, gni_vi a, gni_vi b) {
     return (k & a) | (~k & b);
 #endif
 }
-GNI_INLINE gni_vf gni_ksel(gni_vk k, gni_vf a, gni_vf b) {
+GNI_INLINE gni_vf gni_ksel(gni_vmask k, gni_vf a, gni_vf b) {
     return gni_vi_float(gni_kseli(k, gni_vf_bits(a), gni_vf_bits(b)));
 }
 #endif
-GNI_INLINE gni_vk gni_knan(gni_vf x) { return gni_kne(x, x); }
+GNI_INLINE gni_vmask gni_knan(gni_vf x) { return gni_kne(x, x); }
 
 // The same with masks as 0 / -1 lanes.
 #define gni_vlt(a, b) gni_kmask(gni_klt(a, b))
@@ -457,16 +465,16 @@ GNI_INLINE gni_vi gni_vtoi_fast(gni_vf x) {
 }
 GNI_INLINE gni_vi gni_vtoi(gni_vf x) {
     gni_vf top = gni_vset(2147483648.0f);
-    gni_vk in = gni_kand(gni_klt(x, top), gni_kge(x, -top));
+    gni_vmask in = gni_kand(gni_klt(x, top), gni_kge(x, -top));
     gni_vi r = gni_vtoi_fast(gni_ksel(in, x, gni_vset(0.0f)));
     r = gni_kseli(gni_kge(x, top), gni_vseti(INT32_MAX), r);
     return gni_kseli(gni_klt(x, -top), gni_vseti(INT32_MIN), r);
 }
 GNI_INLINE gni_vu gni_vtou(gni_vf x) {
     gni_vf half = gni_vset(2147483648.0f), top = gni_vset(4294967296.0f);
-    gni_vk in = gni_kand(gni_klt(x, top), gni_kge(x, gni_vset(0.0f)));
+    gni_vmask in = gni_kand(gni_klt(x, top), gni_kge(x, gni_vset(0.0f)));
     gni_vf y = gni_ksel(in, x, gni_vset(0.0f));
-    gni_vk high = gni_kge(y, half);
+    gni_vmask high = gni_kge(y, half);
     gni_vu r = gni_vi_u(gni_vtoi_fast(gni_ksel(high, y - half, y)));
     r ^= gni_vi_u(gni_kmask(high)) & 0x80000000u;
     return r | gni_vi_u(gni_vge(x, top));

@@ -5,7 +5,7 @@
 #undef gni_vi
 #undef gni_vu
 #undef gni_vh
-#undef gni_vk
+#undef gni_vmask
 #undef GNI_V_SSE2
 #undef GNI_V_NEON
 #undef GNI_V_FUSED

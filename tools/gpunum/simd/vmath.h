@@ -3,6 +3,11 @@
 // Range reduction and polynomials are the textbook ones (Muller, Elementary Functions; Cody & Waite 1980); the
 // coefficients come from tools/fit_math.py, the measured errors from tools/ulp.c. tools/shaders/math.glsl has the same.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../simd/simd.h"
+#endif
+
 #define gni_vmad GNI_FN(gni_vm_mad)
 #define gni_vhead GNI_FN(gni_vm_head)
 #define gni_vpow2 GNI_FN(gni_vm_pow2)
@@ -121,11 +126,11 @@ GNI_INLINE gni_vf gni_vlog_split(gni_vf x, gni_vf *k) {
     return (gni_vf)m - gni_vset(1.0f);
 #else
     gni_vf least = gni_vset(1.17549435e-38f), zero = gni_vset(0.0f), inf = gni_vset(INFINITY);
-    gni_vk usual = gni_kand(gni_kge(x, least), gni_klt(x, inf));
+    gni_vmask usual = gni_kand(gni_kge(x, least), gni_klt(x, inf));
     gni_vf f = gni_vlog_bits(x, k) - gni_vset(1.0f);
     if (gni_kany(gni_knot(usual))) {
         gni_vf k2, f2 = gni_vlog_bits(x * gni_vset(8388608.0f), &k2) - gni_vset(1.0f);
-        gni_vk sub = gni_kand(gni_kgt(x, zero), gni_klt(x, least));
+        gni_vmask sub = gni_kand(gni_kgt(x, zero), gni_klt(x, least));
         // +Inf and NaN stay themselves, 0 gives -Inf, what is below 0 NaN.
         gni_vf k3 = gni_ksel(gni_keq(x, zero), -inf, gni_ksel(gni_klt(x, zero), inf - inf, x));
         f = gni_ksel(usual, f, gni_ksel(sub, f2, zero));
@@ -280,7 +285,7 @@ GNI_INLINE gni_vf gni_vsin(gni_vf x) {
     gni_vf a = gni_vabs(x), t = gni_vmad(a, gni_vset(0.318309873f), GNI_V_MAGIC);
     gni_vf r = gni_vpi_rest(a, t - gni_vset(GNI_V_MAGIC));
     gni_vu sign = gni_vf_ubits(t) << 31;
-    gni_vk rare = gni_kgt(a, gni_vset(GNI_V_TRIG_MAX));
+    gni_vmask rare = gni_kgt(a, gni_vset(GNI_V_TRIG_MAX));
     if (gni_kany(rare)) r = gni_vtrig_rare(a, r, &sign, 0, 0);
     return gni_vxor(gni_vsin_poly(r), sign ^ gni_vsignof(x));
 }
@@ -289,7 +294,7 @@ GNI_INLINE gni_vf gni_vcos(gni_vf x) {
     gni_vf a = gni_vabs(x), t = gni_vmad(a, gni_vset(0.318309873f), -0.5f) + gni_vset(GNI_V_MAGIC);
     gni_vf r = gni_vpi_rest(a, (t - gni_vset(GNI_V_MAGIC)) + gni_vset(0.5f));
     gni_vu sign = ~gni_vf_ubits(t) << 31;
-    gni_vk rare = gni_kgt(a, gni_vset(GNI_V_TRIG_MAX));
+    gni_vmask rare = gni_kgt(a, gni_vset(GNI_V_TRIG_MAX));
     if (gni_kany(rare)) r = gni_vtrig_rare(a, r, &sign, 0, 1);
     return gni_vxor(gni_vsin_poly(r), sign);
 }
@@ -297,7 +302,7 @@ GNI_INLINE gni_vf gni_vtan(gni_vf x) {
     gni_vf a = gni_vabs(x), t = gni_vmad(a, gni_vset(0.636619747f), GNI_V_MAGIC);
     gni_vf r = gni_vpi_rest(a, (t - gni_vset(GNI_V_MAGIC)) * gni_vset(0.5f));
     gni_vu odd = gni_vf_ubits(t) << 31;
-    gni_vk rare = gni_kgt(a, gni_vset(GNI_V_TRIG_MAX));
+    gni_vmask rare = gni_kgt(a, gni_vset(GNI_V_TRIG_MAX));
     if (gni_kany(rare)) r = gni_vtrig_rare(a, r, &odd, 1, 0);
     gni_vf z = r * r, p = gni_vset(0.00944519881f);
     p = gni_vmad(p, z, 0.0030206563f);
@@ -320,7 +325,7 @@ GNI_INLINE gni_vf gni_vtan(gni_vf x) {
 #define gni_vatan2 GNI_FN(gni_vm_atan2)
 
 // asin(a) for a <= 1/2, else asin(sqrt((1 - a) / 2)) with *upper set: asin(a) is pi/2 minus twice that.
-GNI_INLINE gni_vf gni_vasin_poly(gni_vf a, gni_vk *upper) {
+GNI_INLINE gni_vf gni_vasin_poly(gni_vf a, gni_vmask *upper) {
     gni_vf half = gni_vset(0.5f), folded = gni_vfnma(a, half, half);
     *upper = gni_kgt(a, half);
     gni_vf z = gni_ksel(*upper, folded, a * a), s = gni_ksel(*upper, gni_vsqrt(folded), a);
@@ -332,13 +337,13 @@ GNI_INLINE gni_vf gni_vasin_poly(gni_vf a, gni_vk *upper) {
     return gni_vfma(p * z, s, s);
 }
 GNI_INLINE gni_vf gni_vasin(gni_vf x) {
-    gni_vk upper;
+    gni_vmask upper;
     gni_vf p = gni_vasin_poly(gni_vabs(x), &upper), twice = p + p;
     gni_vf q = gni_vset(GNI_V_PIO2) - (twice - gni_vset(GNI_V_PIO2_LO));
     return gni_vcopysign(gni_ksel(upper, q, p), x);
 }
 GNI_INLINE gni_vf gni_vacos(gni_vf x) {
-    gni_vk upper, below = gni_klt(x, gni_vset(0.0f));
+    gni_vmask upper, below = gni_klt(x, gni_vset(0.0f));
     gni_vf p = gni_vasin_poly(gni_vabs(x), &upper), twice = p + p, low = gni_vset(GNI_V_PIO2_LO);
     gni_vf mid = gni_vset(GNI_V_PIO2) - (gni_vcopysign(p, x) - low);
     gni_vf end = gni_ksel(below, gni_vset(2 * GNI_V_PIO2) - (twice - (low + low)), twice);
@@ -359,21 +364,21 @@ GNI_INLINE gni_vf gni_vatan_poly(gni_vf t) {
 }
 GNI_INLINE gni_vf gni_vatan(gni_vf x) {
     gni_vf a = gni_vabs(x), one = gni_vset(1.0f);
-    gni_vk upper = gni_kgt(a, one);
+    gni_vmask upper = gni_kgt(a, one);
     gni_vf p = gni_vatan_poly(gni_ksel(upper, one / a, a));
     gni_vf q = gni_vset(GNI_V_PIO2) - (p - gni_vset(GNI_V_PIO2_LO));
     return gni_vcopysign(gni_ksel(upper, q, p), x);
 }
 GNI_INLINE gni_vf gni_vatan2(gni_vf y, gni_vf x) {
     gni_vf ay = gni_vabs(y), ax = gni_vabs(x), low = gni_vset(GNI_V_PIO2_LO);
-    gni_vk steep = gni_kgt(ay, ax);
+    gni_vmask steep = gni_kgt(ay, ax);
     gni_vf num = gni_ksel(steep, ax, ay), den = gni_ksel(steep, ay, ax), t = num / den;
     // 0/0 stands for 0 and Inf/Inf for 1.
     gni_vf one = gni_vset(1.0f), zero = gni_vset(0.0f);
     t = gni_ksel(gni_keq(num, den), gni_ksel(gni_kgt(den, zero), one, zero), t);
     gni_vf p = gni_vatan_poly(t);
     p = gni_ksel(steep, gni_vset(GNI_V_PIO2) - (p - low), p);
-    gni_vk left = gni_kilt(gni_vf_bits(x), gni_vseti(0));
+    gni_vmask left = gni_kilt(gni_vf_bits(x), gni_vseti(0));
     p = gni_ksel(left, gni_vset(2 * GNI_V_PIO2) - (p - (low + low)), p);
     return gni_vcopysign(p, y);
 }
@@ -436,7 +441,7 @@ GNI_INLINE gni_vf gni_vtanh(gni_vf x) {
 }
 GNI_INLINE gni_vf gni_vasinh(gni_vf x) {
     gni_vf a = gni_vabs(x), one = gni_vset(1.0f), zero = gni_vset(0.0f);
-    gni_vk big = gni_kge(a, gni_vset(268435456.0f));
+    gni_vmask big = gni_kge(a, gni_vset(268435456.0f));
     gni_vf z = a * a, v = a + z / (one + gni_vsqrt(z + one));
     // From 2^28 on asinh(a) is log(2 a).
     gni_vf y = gni_vlog1p_up(gni_ksel(big, a, v), gni_ksel(big, one, zero));
@@ -445,7 +450,7 @@ GNI_INLINE gni_vf gni_vasinh(gni_vf x) {
 }
 GNI_INLINE gni_vf gni_vacosh(gni_vf x) {
     gni_vf one = gni_vset(1.0f), zero = gni_vset(0.0f), inf = gni_vset(INFINITY), t = x - one;
-    gni_vk big = gni_kge(x, gni_vset(268435456.0f));
+    gni_vmask big = gni_kge(x, gni_vset(268435456.0f));
     gni_vf v = t + gni_vsqrt(gni_vfma(t, t, t + t));
     gni_vf y = gni_vlog1p_up(gni_ksel(big, x, v), gni_ksel(big, one, zero));
     return gni_ksel(gni_kand(gni_kge(x, one), gni_klt(x, inf)), y,
@@ -543,10 +548,10 @@ GNI_INLINE gni_vf gni_vsoftplus(gni_vf x) {
 GNI_INLINE gni_vf gni_vcbrt(gni_vf x) {
     gni_vf a = gni_vabs(x), third = gni_vset(0.333333343f), one = gni_vset(1.0f);
     gni_vf least = gni_vset(1.17549435e-38f), inf = gni_vset(INFINITY), back = one;
-    gni_vk usual = gni_kand(gni_kge(a, least), gni_klt(a, inf));
+    gni_vmask usual = gni_kand(gni_kge(a, least), gni_klt(a, inf));
     int rare = gni_kany(gni_knot(usual));
     if (rare) {
-        gni_vk sub = gni_klt(a, least);
+        gni_vmask sub = gni_klt(a, least);
         back = gni_ksel(sub, gni_vset(0.00390625f), one);
         a = gni_ksel(sub, a * gni_vset(16777216.0f), a);
     }
@@ -573,9 +578,9 @@ GNI_INLINE gni_vf gni_vcbrt(gni_vf x) {
 }
 GNI_INLINE gni_vf gni_vhypot(gni_vf x, gni_vf y) {
     gni_vf ax = gni_vabs(x), ay = gni_vabs(y), inf = gni_vset(INFINITY), one = gni_vset(1.0f);
-    gni_vk steep = gni_kgt(ay, ax);
+    gni_vmask steep = gni_kgt(ay, ax);
     gni_vf a = gni_ksel(steep, ay, ax), b = gni_ksel(steep, ax, ay);
-    gni_vk big = gni_kgt(a, gni_vset(1e18f)), tiny = gni_klt(a, gni_vset(1e-15f));
+    gni_vmask big = gni_kgt(a, gni_vset(1e18f)), tiny = gni_klt(a, gni_vset(1e-15f));
     gni_vf scale =
         gni_ksel(big, gni_vset(8.47032947e-22f), gni_ksel(tiny, gni_vset(1.2676506e+30f), one));
     gni_vf back =
@@ -631,7 +636,7 @@ static gni_vf gni_vpow_rare(gni_vf x, gni_vf y) {
     gni_vf zero = gni_vset(0.0f), one = gni_vset(1.0f), inf = gni_vset(INFINITY),
            limit = gni_vset(1099511627776.0f);
     gni_vf a = gni_vabs(x), ay = gni_vabs(y), bound = gni_vset(200.0f), z, low, rest;
-    gni_vk sub = gni_klt(a, gni_vset(1.17549435e-38f));
+    gni_vmask sub = gni_klt(a, gni_vset(1.17549435e-38f));
     gni_vf head = gni_vlog2_pair(gni_ksel(sub, a * gni_vset(8388608.0f), a), &rest);
     gni_vf shift = gni_ksel(sub, gni_vset(-23.0f), zero), sum = head + shift, h = gni_vhead(sum);
     rest = rest + ((head - sum) + shift) + (sum - h);
@@ -641,15 +646,15 @@ static gni_vf gni_vpow_rare(gni_vf x, gni_vf y) {
     gni_vf r = gni_vpow_end(z, low);
 
     gni_vf half = y * gni_vset(0.5f);
-    gni_vk whole = gni_keq(gni_vtrunc(y), y), below = gni_klt(y, zero);
-    gni_vk odd = gni_kand(gni_kand(whole, gni_kne(gni_vtrunc(half), half)),
+    gni_vmask whole = gni_keq(gni_vtrunc(y), y), below = gni_klt(y, zero);
+    gni_vmask odd = gni_kand(gni_kand(whole, gni_kne(gni_vtrunc(half), half)),
                           gni_klt(ay, gni_vset(16777216.0f)));
     r = gni_ksel(gni_keq(a, zero), gni_ksel(below, inf, zero), r);
     r = gni_ksel(gni_keq(a, inf), gni_ksel(below, zero, inf), r);
     r = gni_ksel(gni_keq(a, one), one, r);
-    gni_vk minus = gni_kilt(gni_vf_bits(x), gni_vseti(0));
+    gni_vmask minus = gni_kilt(gni_vf_bits(x), gni_vseti(0));
     r = gni_ksel(gni_kand(minus, odd), -r, r);
-    gni_vk none = gni_kand(gni_kand(gni_klt(x, zero), gni_kgt(x, -inf)), gni_knot(whole));
+    gni_vmask none = gni_kand(gni_kand(gni_klt(x, zero), gni_kgt(x, -inf)), gni_knot(whole));
     r = gni_ksel(none, inf - inf, r);
     r = gni_ksel(gni_kor(gni_knan(x), gni_knan(y)), x + y, r);
     return gni_ksel(gni_kor(gni_keq(x, one), gni_keq(y, zero)), one, r);
@@ -658,7 +663,7 @@ GNI_INLINE gni_vf gni_vpow(gni_vf x, gni_vf y) {
     gni_vf rest, head = gni_vlog2_pair(x, &rest), z, low;
     gni_vpow_product(y, head, rest, &z, &low);
     gni_vf r = gni_vpow_end(z, low);
-    gni_vk usual = gni_kand(gni_kge(x, gni_vset(1.17549435e-38f)), gni_klt(x, gni_vset(INFINITY)));
+    gni_vmask usual = gni_kand(gni_kge(x, gni_vset(1.17549435e-38f)), gni_klt(x, gni_vset(INFINITY)));
     usual = gni_kand(usual, gni_kle(gni_vabs(z + low), gni_vset(200.0f)));
     if (gni_kany(gni_knot(usual))) r = gni_ksel(usual, r, gni_vpow_rare(x, y));
     return r;
@@ -671,7 +676,7 @@ GNI_INLINE gni_vf gni_vpow(gni_vf x, gni_vf y) {
 #define gni_vmod GNI_FN(gni_vm_mod)
 #define gni_vfloor_div GNI_FN(gni_vm_floor_div)
 
-static gni_vf gni_vfmod_rare(gni_vf a, gni_vf b, gni_vf r, gni_vk usual) {
+static gni_vf gni_vfmod_rare(gni_vf a, gni_vf b, gni_vf r, gni_vmask usual) {
     float av[GNI_VW], bv[GNI_VW], rv[GNI_VW];
     int32_t skip[GNI_VW];
     gni_vstore(av, a);
@@ -692,7 +697,7 @@ GNI_INLINE gni_vf gni_vfmod(gni_vf x, gni_vf y) {
 #endif
     // Rounding can only have made the quotient too large.
     r = gni_ksel(gni_klt(r, gni_vset(0.0f)), r + b, r);
-    gni_vk usual = gni_kand(gni_klt(q, limit), gni_klt(b, gni_vset(INFINITY)));
+    gni_vmask usual = gni_kand(gni_klt(q, limit), gni_klt(b, gni_vset(INFINITY)));
     if (gni_kany(gni_knot(usual))) r = gni_vfmod_rare(a, b, r, usual);
     return gni_vcopysign(r, x);
 }
@@ -707,7 +712,7 @@ GNI_INLINE gni_vf gni_vmod(gni_vf x, gni_vf y) {
 GNI_INLINE gni_vf gni_vfloor_div(gni_vf x, gni_vf y) {
     gni_vf r = gni_vfmod(x, y), zero = gni_vset(0.0f), one = gni_vset(1.0f);
     gni_vf q = (x - r) / y;
-    gni_vk less = gni_kand(gni_kilt(gni_vf_bits(gni_vxor(r, gni_vsignof(y))), gni_vseti(0)),
+    gni_vmask less = gni_kand(gni_kilt(gni_vf_bits(gni_vxor(r, gni_vsignof(y))), gni_vseti(0)),
                            gni_kne(r, zero));
     q = gni_ksel(less, q - one, q);
     gni_vf f = gni_vfloor(q);
@@ -749,13 +754,13 @@ GNI_INLINE gni_vf gni_vmuladd(gni_vf a, gni_vf b, float c) { return a * b + gni_
 GNI_INLINE gni_vf gni_vexponential(gni_vu bits) {
     gni_vf one = gni_vset(1.0f), zero = gni_vset(0.0f);
     // The upper half is turned round, so that v / 2^32 is u or 1 - u with all its bits.
-    gni_vk upper = gni_kilt(gni_vu_i(bits), gni_vseti(0));
+    gni_vmask upper = gni_kilt(gni_vu_i(bits), gni_vseti(0));
     gni_vu w = gni_kselu(upper, ~bits, bits);
     gni_vf v = gni_itov(gni_vu_i(w >> 12)) * gni_vset(4096.0f) +
                (gni_itov(gni_vu_i(w & 0xfffu)) + gni_vset(0.5f));
     gni_vf p = v * gni_vset(2.32830644e-10f), k, m = gni_vlog_bits(v, &k);
     // log(u) = k ln 2 + log(1 + f)
-    gni_vk folded = gni_kgt(p, gni_vset(0.292893231f));
+    gni_vmask folded = gni_kgt(p, gni_vset(0.292893231f));
     gni_vf f1 = gni_ksel(folded, one - (p + p), -p), k1 = gni_ksel(folded, -one, zero);
     gni_vf f = gni_ksel(upper, f1, m - one);
     k = gni_ksel(upper, k1, k - gni_vset(32.0f));
@@ -794,7 +799,7 @@ GNI_INLINE void gni_vnormal2(gni_vu a, gni_vu b, gni_vf *n0, gni_vf *n1) {
     q = gni_vmuladd(q, z, -0.308425128f);
     p = r * (p * t);
     q = r * (q * z + gni_vset(1.0f));
-    gni_vk swap = gni_kieq(gni_vu_i(b & 0x20000000u), gni_vseti(0));
+    gni_vmask swap = gni_kieq(gni_vu_i(b & 0x20000000u), gni_vseti(0));
     *n0 = gni_vxor(gni_ksel(swap, p, q), b & 0x80000000u);
     *n1 = gni_vxor(gni_ksel(swap, q, p), (b << 1) & 0x80000000u);
 }

@@ -2,6 +2,12 @@
 // Array files: NumPy's .npy (format versions 1 to 3) and MNIST's IDX. Everything in a file is checked
 // before memory is asked for.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../api/files.h"
+#include "../core/access.h"
+#endif
+
 typedef struct gni_file {
     gn_context *g;
     const char *fn, *path;

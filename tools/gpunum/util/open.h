@@ -1,6 +1,17 @@
 // >>open
 // gn_open and gn_close, devices, synchronisation, statistics, and the bridges to a host's Vulkan.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../api/host.h"
+#include "../cpu/cpu_jobs.h"
+#include "../vulkan/vulkan_layer.h"
+#include "../gpu/gpu_jobs.h"
+#include "../ops/async.h"
+#include "../grad/autograd.h"
+#include "../util/profile.h"
+#endif
+
 static const gni_backend_api *gni_backend_cpu(void) { return &gni_cpu_api; }
 static const gni_backend_api *gni_backend_gpu(void) { return &gni_gpu_backend; }
 

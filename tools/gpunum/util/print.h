@@ -1,6 +1,11 @@
 // >>print
 // Arrays as text, laid out as NumPy's repr does. Nothing here is needed by other rooms.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../core/access.h"
+#endif
+
 // ---- shortest digits: Steele and White, How to Print Floating-Point Numbers Accurately (1990)
 
 enum { GNI_BIG_WORDS = 40, GNI_MAX_DIGITS = 40 }; // 2^1076 x 10 fits

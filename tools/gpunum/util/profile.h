@@ -2,6 +2,12 @@
 // Spans of work written as a Chrome trace (JSON, "X" events). From outside: gni_profile_span while
 // g->profile is set, gni_profile_free.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../api/watch.h"
+#include "../core/log.h"
+#endif
+
 enum { GNI_PROFILE_NAME = 48, GNI_TRACK_CPU = 0, GNI_TRACK_GPU = 1, GNI_TRACKS = 2 };
 
 typedef struct gni_span {

@@ -2,6 +2,12 @@
 // The types of the Vulkan rooms, the choice of a device, its features and limits, and taking over a host's device. Other
 // rooms reach all of it through the table in room vulkan_layer, always under the context's lock.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../core/log.h"
+#include "../vulkan/vulkan_loader.h"
+#endif
+
 #if GNI_VULKAN
 
 enum {

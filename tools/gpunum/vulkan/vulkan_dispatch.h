@@ -7,6 +7,11 @@
 // memory that it uses is held back, until gni_vk_record_done is told the number that
 // gni_vk_record_end gave: gpunum cannot know when the host's submission is over.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../vulkan/vulkan_stream.h"
+#endif
+
 #if GNI_VULKAN
 
 // ---- recording into a host's command buffer

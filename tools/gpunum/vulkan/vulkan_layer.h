@@ -1,6 +1,12 @@
 // >>vulkan_layer
 // Vulkan's functions as a device layer. From outside: gni_vk_gpu_open, gni_vk_list.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../vulkan/vulkan_pipelines.h"
+#include "../vulkan/vulkan_dispatch.h"
+#endif
+
 #if GNI_VULKAN
 
 static void gni_vk_layer_close(gni_gpu *d) { gni_vk_close((gni_vk *)d); }

@@ -2,6 +2,11 @@
 // The Vulkan headers, the private table of function pointers and where it is filled from.
 // GNI_VULKAN is 1 where the Vulkan rooms exist. No vk* symbol is defined or linked.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../core/internal.h"
+#endif
+
 // Headers older than 1.2 do not know timeline semaphores. The host's own include comes first if
 // there is one, and its choice of prototypes stays as it is: vulkan_core.h only, so that a later
 // vulkan.h still adds its window system parts.

@@ -9,6 +9,11 @@
 // gni_vk_idle tells. Commands in a host's command buffer are in no order with ours: chunks that
 // such commands use are held back until the host says that they are done.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../vulkan/vulkan_device.h"
+#endif
+
 #if GNI_VULKAN
 
 static bool gni_vk_idle(gni_vk *vk, const gni_gpu_mem *m);

@@ -3,6 +3,12 @@
 // first asked for, here or on threads of their own, and kept in a VkPipelineCache on disk. Only
 // this room has a thread in it; what the two sides share is guarded by gni_vk_compiler.mutex.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../vulkan/vulkan_device.h"
+#include "../vulkan/vulkan_spirv.h"
+#endif
+
 #if GNI_VULKAN
 
 #define GNI_SHADERS_WANTED

@@ -4,6 +4,12 @@
 // done, branches that they decide are taken, and what nothing reaches or uses any more is left out.
 // Floating-point instructions stay as they are. From outside: gni_spv_specialise.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../core/memory.h"
+#include "../vulkan/vulkan_loader.h"
+#endif
+
 #if GNI_VULKAN
 
 // The instructions that this room knows, under their numbers. Others stay, with all that they name.

@@ -3,6 +3,12 @@
 // timeline semaphore), barriers where byte ranges meet, and the way of data to and from the device.
 // What a batch uses carries the batch's serial number, so that it is known when it is free.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../cpu/threads.h"
+#include "../vulkan/vulkan_memory.h"
+#endif
+
 #if GNI_VULKAN
 
 static bool gni_vk_check_lost(gni_vk *vk, VkResult r, const char *what) {

@@ -1,6 +1,11 @@
 // >>integers
 // Integer arithmetic as the ops define it, for every pass and for the loops over 64 bits.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../core/config.h"
+#endif
+
 // Integers wrap; dividing by zero gives 0. Division rounds down and the remainder has the divisor's sign.
 #define GNI_DEFINE_SIGNED(S, T, UT, BITS)                                                          \
     GNI_INLINE T gni_iabs_##S(T a) { return (T)(a < 0 ? (UT)0 - (UT)a : (UT)a); }                  \

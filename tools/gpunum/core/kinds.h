@@ -1,6 +1,12 @@
 // >>kinds
 // The numbers of ops, register domains, reductions and softmax forms, which loops and kernels are indexed by.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../api/optable.h"
+#include "../core/config.h"
+#endif
+
 // Op names, in table order. Ops without a row of their own come last.
 typedef enum gni_op {
 #define GN_X(fn, NAME, F, D, gF, da) GNI_OP_##NAME,

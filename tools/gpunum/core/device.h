@@ -1,7 +1,12 @@
-// >>gpu_device
+// >>device
 // What a GPU is to everything above its device layer: memory, kernels, the stream of work, all through one table of
 // functions. A device layer (Vulkan) fills the table and knows no jobs; the jobs know no layer. All calls are made under
 // the context's lock.
+
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../core/config.h"
+#endif
 
 enum {
     GNI_GPU_MAX_SPEC = 48,     // specialisation constants of a kernel

@@ -2,6 +2,11 @@
 // What one pass of the SIMD rooms offers to the CPU backend: tables of functions, the types in them, and the numbers
 // that both sides must agree on. A pass is all SIMD rooms compiled for one instruction set.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../core/kinds.h"
+#endif
+
 // Where the hardware does not tell, gni_isa_best is the pass that every CPU of the target runs.
 typedef enum gni_isa {
     GNI_ISA_PLAIN,
