@@ -11,75 +11,76 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-#include "api/types.h"           // What every call shares
-#include "api/context.h"         // Opening and closing, errors, devices, synchronisation
-#include "api/arrays.h"          // Making arrays, reading them, and who owns them
-#include "api/views.h"           // Arrays that share memory with their source
-#include "api/reductions.h"      // Sums, extremes and softmax over axes
-#include "api/linalg.h"          // Products, sums of products and decompositions of matrices
-#include "api/random.h"          // Philox 4x32-10, counter based
-#include "api/grad.h"            // Reverse-mode differentiation
-#include "api/train.h"           // Layers, losses and optimizers
-#include "api/files.h"           // NumPy's .npy and MNIST's IDX
-#include "api/watch.h"           // Profiles in Chrome's trace format
-#include "api/host.h"            // Sharing with a program that has its own Vulkan device
-#include "api/optable.h"         // What each elementwise op is, said once
-#include "api/transforms.h"      // Fourier, cosine and sine transforms, complex numbers, convolution
+#include "api/types.h"               // What every call shares
+#include "api/context.h"             // Opening and closing, errors, devices, synchronisation
+#include "api/arrays.h"              // Making arrays, reading them, and who owns them
+#include "api/elementwise_api.h"     // Elementwise functions
+#include "api/views.h"               // Arrays that share memory with their source
+#include "api/reductions.h"          // Sums, extremes and softmax over axes
+#include "api/linalg.h"              // Products, sums of products and decompositions of matrices
+#include "api/random.h"              // Philox 4x32-10, counter based
+#include "api/grad.h"                // Reverse-mode differentiation
+#include "api/train.h"               // Layers, losses and optimizers
+#include "api/files.h"               // NumPy's .npy and MNIST's IDX
+#include "api/watch.h"               // Profiles in Chrome's trace format
+#include "api/host.h"                // Sharing with a program that has its own Vulkan device
+#include "api/transforms.h"          // Fourier, cosine and sine transforms, complex numbers, convolution
 #ifdef __cplusplus
 } // extern "C"
 #endif
-#include "api/macros.h"          // Lists of arguments as macros and templates
+#include "api/macros.h"              // Lists of arguments as macros and templates
 #endif // GPUNUM_H
 
 #if defined(GPUNUM_IMPLEMENTATION) && !defined(GNI_SIMD_PASS) && !defined(GPUNUM_IMPLEMENTED) &&                   \
     (!defined(GPUNUM_PART) || GPUNUM_PART)
 #define GPUNUM_IMPLEMENTED
-#include "core/config.h"         // Switches resolved, system headers, compiler set-up
-#include "core/kinds.h"          // The numbers of ops, domains, reductions
-#include "core/tables.h"         // What one SIMD pass offers
-#include "core/integers.h"       // Integer arithmetic as the ops define it
-#include "core/half.h"           // float16 and bfloat16 to and from float32, one value at a time
-#include "simd/passes.h"         // Compiles the SIMD rooms once per instruction set
+#include "core/config.h"             // Switches resolved, system headers, compiler set-up
+#include "core/optable.h"            // What each elementwise op is, said once
+#include "core/kinds.h"              // The numbers of ops, domains, reductions
+#include "core/tables.h"             // What one SIMD pass offers
+#include "core/integers.h"           // Integer arithmetic as the ops define it
+#include "core/half.h"               // float16 and bfloat16 to and from float32, one value at a time
+#include "simd/passes.h"             // Compiles the SIMD rooms once per instruction set
 #endif
 
 #if defined(GNI_SIMD_PASS) && !defined(GNI_FFT_PASS)
-#include "simd/simd.h"           // Vectors of one SIMD pass
-#include "simd/vmath.h"          // The float32 functions of one SIMD pass
-#include "simd/cpu_kernels.h"    // Loops of the CPU backend, compiled per pass
-#include "simd/gemm_micro.h"     // Register tiles, dot products and panel packing of the matrix product
-#include "simd/linalg_micro.h"   // Loops of the matrix decompositions over rows of float64
-#include "simd/fft_precisions.h" // Compiles the FFT rooms for float32 and float64 in one pass
+#include "simd/simd.h"               // Vectors of one SIMD pass
+#include "simd/vmath.h"              // The float32 functions of one SIMD pass
+#include "simd/cpu_kernels.h"        // Loops of the CPU backend, compiled per pass
+#include "simd/gemm_micro.h"         // Register tiles, dot products and panel packing of the matrix product
+#include "simd/linalg_micro.h"       // Loops of the matrix decompositions over rows of float64
+#include "simd/fft_precisions.h"     // Compiles the FFT rooms for float32 and float64 in one pass
 #endif
 #ifdef GNI_FFT_PASS
-#include "simd/fft_micro.h"      // Butterflies of the FFT, on vectors
-#include "simd/fft_passes.h"     // Passes of the FFT over rows of vectors, columns, batches and short lengths
+#include "simd/fft_micro.h"          // Butterflies of the FFT, on vectors
+#include "simd/fft_passes.h"         // Passes of the FFT over rows of vectors, columns, batches and short lengths
 #endif
 #if defined(GNI_SIMD_PASS) && !defined(GNI_FFT_PASS)
-#include "simd/simd_end.h"       // Takes the short names of one SIMD pass back
+#include "simd/simd_end.h"           // Takes the short names of one SIMD pass back
 #endif
 
 #if defined(GPUNUM_IMPLEMENTED) && !defined(GNI_SIMD_PASS) && !defined(GNI_PASSES_ONLY) && !defined(GPUNUM_IMPLEMENTED_2)
 #define GPUNUM_IMPLEMENTED_2
-#include "core/platform.h"       // Threads, locks, atomics and clocks
-#include "core/device.h"         // What a GPU is: one table of functions that a device layer fills
-#include "core/structs.h"        // Every internal type that more than one room uses
-#include "core/internal.h"       // The functions that rooms offer each other, by the room that defines them
-#include "core/memory.h"         // CPU memory, counted, through the user's allocator
-#include "core/log.h"            // Log lines, the sticky first error
-#include "core/array.h"          // Array headers, buffers, references and scopes
-#include "core/lazy.h"           // Elementwise work stays an expression until somebody needs the value
-#include "core/place.h"          // Which backend runs a job, and bringing the operands there
-#include "core/access.h"         // Data in and out of arrays
-#include "ops/create.h"          // Arrays from nothing
-#include "ops/views_ops.h"       // Arrays that look at other arrays' memory
-#include "cpu/threads.h"         // The CPU thread pool
-#include "cpu/gemm_cpu.h"        // The matrix product on the CPU: which path, which blocks, which threads
-#include "cpu/fft_cpu.h"         // The FFT on the CPU: plans and their cache, transforms of rows
-#include "cpu/fft_jobs.h"        // Its jobs: axes, columns, real data, threads
-#include "cpu/cpu_wide.h"        // The CPU backend's loops over 64-bit registers
-#include "cpu/cpu.h"             // The CPU backend
-#include "cpu/cpu_reduce.h"      // Reductions on the CPU, along rows and columns
-#include "cpu/cpu_jobs.h"        // The other jobs on the CPU: softmax, take, random, matmul
+#include "core/platform.h"           // Threads, locks, atomics and clocks
+#include "core/device.h"             // What a GPU is: one table of functions that a device layer fills
+#include "core/structs.h"            // Every internal type that more than one room uses
+#include "core/internal.h"           // The functions that rooms offer each other, by the room that defines them
+#include "core/memory.h"             // CPU memory, counted, through the user's allocator
+#include "core/log.h"                // Log lines, the sticky first error
+#include "core/array.h"              // Array headers, buffers, references and scopes
+#include "core/lazy.h"               // Elementwise work stays an expression until somebody needs the value
+#include "core/place.h"              // Which backend runs a job, and bringing the operands there
+#include "core/access.h"             // Data in and out of arrays
+#include "ops/create.h"              // Arrays from nothing
+#include "ops/views_ops.h"           // Arrays that look at other arrays' memory
+#include "cpu/threads.h"             // The CPU thread pool
+#include "cpu/gemm_cpu.h"            // The matrix product on the CPU: which path, which blocks, which threads
+#include "cpu/fft_cpu.h"             // The FFT on the CPU: plans and their cache, transforms of rows
+#include "cpu/fft_jobs.h"            // Its jobs: axes, columns, real data, threads
+#include "cpu/cpu_wide.h"            // The CPU backend's loops over 64-bit registers
+#include "cpu/cpu.h"                 // The CPU backend
+#include "cpu/cpu_reduce.h"          // Reductions on the CPU, along rows and columns
+#include "cpu/cpu_jobs.h"            // The other jobs on the CPU: softmax, take, random, matmul
 #include "vulkan/vulkan_loader.h"    // The Vulkan headers and the private table of function pointers
 #include "vulkan/vulkan_device.h"    // The types of all Vulkan rooms, the choice of a device
 #include "vulkan/vulkan_memory.h"    // The pool of device memory and the pools of staging memory
@@ -87,42 +88,42 @@ extern "C" {
 #include "vulkan/vulkan_spirv.h"     // Cuts a SPIR-V module down to what one set of specialisation constants leaves of it
 #include "vulkan/vulkan_pipelines.h" // Compute pipelines out of shaders.h
 #include "vulkan/vulkan_dispatch.h"  // Running a kernel
-#include "vulkan/vulkan_layer.h" // Its functions as a device layer
+#include "vulkan/vulkan_layer.h"     // Its functions as a device layer
 #include "gpu/gpu_fft_tables.h"      // Tables of the FFT on the GPU, made by the host or by the device
-#include "gpu/gpu_fft.h"          // The FFT on the GPU: the passes that a length is cut into
-#include "gpu/gpu_jobs.h"          // Jobs on the Vulkan device
-#include "gpu/gpu_matmul.h"       // Matrix products on the Vulkan device: kernels, tiles, splits of k, matrix units
-#include "gpu/gpu_split.h"        // float32 products on matrix units: operands in parts, chosen by the device
-#include "gpu/gpu_eigen.h"        // Eigenvalues and singular values of batches on the Vulkan device
-#include "gpu/gpu_reflect.h"      // Reflections that make large matrices tridiagonal or bidiagonal on the Vulkan device
-#include "gpu/gpu_factor.h"       // Panels and triangles of matrix decompositions on the Vulkan device
-#include "ops/async.h"           // gn_read_async
-#include "ops/elementwise.h"     // The public elementwise functions, from the op tables
-#include "ops/reduce_ops.h"      // The public reductions
-#include "ops/matmul.h"          // The public matrix product
-#include "linalg/decompose.h"    // Matrix decompositions of one matrix on the CPU
-#include "linalg/divide.h"       // Eigenvectors and singular vectors by divide and conquer
-#include "ops/linalg_ops.h"      // Diagonals and triangles, einsum and its relatives
-#include "linalg/factor_gpu.h"   // Decompositions of large matrices on the GPU, by blocks
-#include "linalg/factor_cpu.h"   // Decompositions of a batch on the CPU
-#include "linalg/factor_batch.h" // The same on the GPU: large matrices, batches of small ones
-#include "linalg/divide_gpu.h"   // Divide and conquer whose vectors are on the GPU
-#include "linalg/values_gpu.h"   // Eigenvalues and singular values of large matrices on the GPU
-#include "linalg/factor_ops.h"   // The public decompositions and their gradients
-#include "ops/complex.h"         // Complex arrays: parts and arithmetic
-#include "ops/fft.h"             // The public transforms
-#include "ops/random_ops.h"      // Random arrays
-#include "grad/autograd.h"       // The record of what was computed, and the pass back over it
-#include "grad/gradients.h"      // The derivative of each op, as public calls
-#include "grad/nn.h"             // Layers and losses
-#include "grad/optim.h"          // Optimizers
-#include "util/io.h"             // Array files
-#include "util/print.h"          // Arrays as text, laid out as NumPy's repr does
-#include "util/profile.h"        // Spans of work written as a Chrome trace (JSON, "X" events)
-#include "util/open.h"           // gn_open and gn_close, devices, synchronisation, statistics
+#include "gpu/gpu_fft.h"             // The FFT on the GPU: the passes that a length is cut into
+#include "gpu/gpu_jobs.h"            // Jobs on the Vulkan device
+#include "gpu/gpu_matmul.h"          // Matrix products on the Vulkan device: kernels, tiles, splits of k, matrix units
+#include "gpu/gpu_split.h"           // float32 products on matrix units: operands in parts, chosen by the device
+#include "gpu/gpu_eigen.h"           // Eigenvalues and singular values of batches on the Vulkan device
+#include "gpu/gpu_reflect.h"         // Reflections that make large matrices tridiagonal or bidiagonal on the Vulkan device
+#include "gpu/gpu_factor.h"          // Panels and triangles of matrix decompositions on the Vulkan device
+#include "ops/async.h"               // gn_read_async
+#include "ops/elementwise.h"         // The public elementwise functions, from the op tables
+#include "ops/reduce_ops.h"          // The public reductions
+#include "ops/matmul.h"              // The public matrix product
+#include "linalg/decompose.h"        // Matrix decompositions of one matrix on the CPU
+#include "linalg/divide.h"           // Eigenvectors and singular vectors by divide and conquer
+#include "ops/linalg_ops.h"          // Diagonals and triangles, einsum and its relatives
+#include "linalg/factor_gpu.h"       // Decompositions of large matrices on the GPU, by blocks
+#include "linalg/factor_cpu.h"       // Decompositions of a batch on the CPU
+#include "linalg/factor_batch.h"     // The same on the GPU: large matrices, batches of small ones
+#include "linalg/divide_gpu.h"       // Divide and conquer whose vectors are on the GPU
+#include "linalg/values_gpu.h"       // Eigenvalues and singular values of large matrices on the GPU
+#include "linalg/factor_ops.h"       // The public decompositions and their gradients
+#include "ops/complex.h"             // Complex arrays: parts and arithmetic
+#include "ops/fft.h"                 // The public transforms
+#include "ops/random_ops.h"          // Random arrays
+#include "grad/autograd.h"           // The record of what was computed, and the pass back over it
+#include "grad/gradients.h"          // The derivative of each op, as public calls
+#include "grad/nn.h"                 // Layers and losses
+#include "grad/optim.h"              // Optimizers
+#include "util/io.h"                 // Array files
+#include "util/print.h"              // Arrays as text, laid out as NumPy's repr does
+#include "util/profile.h"            // Spans of work written as a Chrome trace (JSON, "X" events)
+#include "util/open.h"               // gn_open and gn_close, devices, synchronisation, statistics
 #endif
 
 #if defined(GPUNUM_IMPLEMENTED) && !defined(GNI_SIMD_PASS) && !defined(GPUNUM_RESTORED)
 #define GPUNUM_RESTORED
-#include "core/config_end.h"     // Takes the set-up of the compiler back
+#include "core/config_end.h"         // Takes the set-up of the compiler back
 #endif

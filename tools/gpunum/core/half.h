@@ -54,7 +54,7 @@ static inline uint16_t gni_f32_to_bf16(float x) {
 
 // The float next to x that has an odd last bit where x is not a float: rounding it once more to fewer
 // bits gives what rounding x would.
-static float gni_round_odd(double x) {
+static inline float gni_round_odd(double x) {
     float f = (float)x;
     if ((double)f == x || x != x || fabs(x) >= 3.4028234663852886e38) return f;
     uint32_t u = gni_f32_bits(f);

@@ -3,8 +3,7 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
-#include "../api/optable.h"
-#include "../core/config.h"
+#include "../core/optable.h"
 #endif
 
 // Op names, in table order. Ops without a row of their own come last.

@@ -3,7 +3,6 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
-#include "../api/reductions.h"
 #include "../api/transforms.h"
 #include "../api/macros.h"
 #include "../core/place.h"

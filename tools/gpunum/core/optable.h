@@ -1,5 +1,5 @@
 // >>optable
-// What each elementwise op is, said once: enum, API, CPU loops, shader cases and gradients all come
+// What each elementwise op is, said once: enum, definitions, CPU loops, shader cases and gradients all come
 // from these tables. Columns:
 //   fn     the public function      NAME  of the enum GNI_OP_NAME
 //   F      float32 vectors a, b, c of the SIMD pass      D  double      I  integers of type T, UT unsigned
@@ -7,16 +7,18 @@
 //   d...   derivative with respect to each operand from gy (of the result), a, b and y, as public calls
 // Results of the BOOL tables are masks in F and gF, truth values in D and I.
 //
-// Float ops turn integers into float32. ANY ops keep the promoted dtype.
-// gn_gelu is x Phi(x) with the normal distribution's Phi itself, not the tanh formula; gn_silu is x sigmoid(x).
-//
-//      fn              NAME        F                       D                   gF              da
+// Float ops turn integers into float32. ANY ops keep the promoted dtype. Rooms elementwise_api and reductions declare the
+// functions.
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
 #include "../api/arrays.h"
+#include "../api/elementwise_api.h"
+#include "../api/reductions.h"
+#include "../core/config.h"
 #endif
 
+//      fn              NAME        F                       D                   gF              da
 #define GNI_UNARY_FLOAT(X) \
     X(gn_sqrt,        SQRT,       gni_vsqrt(a),           sqrt(a),            "gn_sqrt(a)",   gn_div(gn_mul_s(gy, 0.5), y)) \
     X(gn_rsqrt,       RSQRT,      gni_vrsqrt(a),          1.0 / sqrt(a),      "gn_rsqrt(a)",  gn_mul_s(gn_mul(gy, gn_div(y, a)), -0.5)) \
@@ -95,8 +97,6 @@
     X(gn_logical_or,  LOGICAL_OR, gni_vtruth(a) | gni_vtruth(b), a != 0.0 || b != 0.0, a != 0 || b != 0, "GN_OR(gn_truth(a), gn_truth(b))", "GN_OR(GN_TRUTH_INT(a), GN_TRUTH_INT(b))") \
     X(gn_logical_xor, LOGICAL_XOR, gni_vtruth(a) ^ gni_vtruth(b), (a != 0.0) != (b != 0.0), (a != 0) != (b != 0), "GN_XOR(gn_truth(a), gn_truth(b))", "GN_XOR(GN_TRUTH_INT(a), GN_TRUTH_INT(b))")
 
-// Bitwise on integers, logical on bool. Shifts by less than 0 or by the width and more give 0 (-1 for
-// right shifts of negative numbers).
 #define GNI_BINARY_INT(X) \
     X(gn_and, AND, (T)(a & b), "a & b") \
     X(gn_or, OR, (T)(a | b), "a | b") \
@@ -120,53 +120,3 @@
 #define GNI_REDUCE_PLACE(X) \
     X(gn_argmin,   ARGMIN, argmin, VALUES) \
     X(gn_argmax,   ARGMAX, argmax, VALUES)
-
-// One function per row: gn_array *gn_sin(gn_array *a), gn_array *gn_add(gn_array *a, gn_array *b) with
-// NumPy broadcasting and promotion, gn_array *gn_add_s(gn_array *a, double b) with a Python-like scalar
-// that keeps the dtype of `a` (an integer array and a fraction give float32).
-#define GN_X(fn, NAME, F, D, gF, da) GPUNUM_API gn_array *fn(gn_array *a);
-GNI_UNARY_FLOAT(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, F, D, I, gF, gI, da) GPUNUM_API gn_array *fn(gn_array *a);
-GNI_UNARY_ANY(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, F, D, I, gF, gI) GPUNUM_API gn_array *fn(gn_array *a);
-GNI_UNARY_BOOL(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, F, D, gF, da, db)                                                           \
-    GPUNUM_API gn_array *fn(gn_array *a, gn_array *b);                                             \
-    GPUNUM_API gn_array *fn##_s(gn_array *a, double b);
-GNI_BINARY_FLOAT(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, F, D, I, gF, gI, da, db)                                                    \
-    GPUNUM_API gn_array *fn(gn_array *a, gn_array *b);                                             \
-    GPUNUM_API gn_array *fn##_s(gn_array *a, double b);
-GNI_BINARY_ANY(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, F, D, I, gF, gI)                                                            \
-    GPUNUM_API gn_array *fn(gn_array *a, gn_array *b);                                             \
-    GPUNUM_API gn_array *fn##_s(gn_array *a, double b);
-GNI_COMPARE(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, I, gI)                                                                      \
-    GPUNUM_API gn_array *fn(gn_array *a, gn_array *b);                                             \
-    GPUNUM_API gn_array *fn##_s(gn_array *a, double b);
-GNI_BINARY_INT(GN_X)
-#undef GN_X
-
-#define GN_X(fn, NAME, loop, form, back) GPUNUM_API gn_array *fn(gn_array *a, gn_axes axes);
-GNI_REDUCE_AXES(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, loop, form) GPUNUM_API gn_array *fn(gn_array *a, gn_axes axes);
-GNI_REDUCE_PLACE(GN_X)
-#undef GN_X
-
-GPUNUM_API gn_array *gn_rsub_s(gn_array *a, double b); // b - a
-GPUNUM_API gn_array *gn_rdiv_s(gn_array *a, double b); // b / a
-GPUNUM_API gn_array *gn_rpow_s(gn_array *a, double b); // b to the power a
-GPUNUM_API gn_array *gn_leaky_relu(gn_array *a, double slope);
-GPUNUM_API gn_array *gn_elu(gn_array *a, double alpha);
-GPUNUM_API gn_array *gn_clamp(gn_array *a, double low, double high);
-GPUNUM_API gn_array *gn_where(gn_array *condition, gn_array *a, gn_array *b); // a where true, else b
-GPUNUM_API gn_array *gn_fma(gn_array *a, gn_array *b, gn_array *c);           // a * b + c
-GPUNUM_API gn_array *gn_lerp(gn_array *a, gn_array *b, gn_array *t);          // a + t * (b - a)
