@@ -4,7 +4,7 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
-#include "../core/place.h"
+#include "../core/array.h"
 #include "../gpu/gpu_fft_tables.h"
 #endif
 

@@ -5,6 +5,7 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
+#include "../ops/views_ops.h"
 #include "../ops/matmul.h"
 #include "../linalg/factor_ops.h"
 #include "../ops/fft.h"

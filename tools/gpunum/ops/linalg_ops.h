@@ -5,7 +5,6 @@
 #pragma once
 #include "../api/macros.h"
 #include "../ops/create.h"
-#include "../ops/views_ops.h"
 #include "../ops/elementwise.h"
 #endif
 

@@ -1,6 +1,12 @@
 // >>views_ops
 // Arrays that look at other arrays' memory, and the joins and gathers that fill new memory.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../api/views.h"
+#include "../core/place.h"
+#endif
+
 // ---- reshape
 
 // Strides that show a's elements as shape `s` in C order, if there are any. Old axes are gathered from
