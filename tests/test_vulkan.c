@@ -604,11 +604,14 @@ static void check_words(const char *name, const uint32_t *w, uint32_t n) {
     remove("module.spv");
 }
 
-static uint32_t *copy_words(const gni_module *m, uint32_t *n) {
-    uint32_t *w = (uint32_t *)malloc(m->bytes);
-    assert_non_null(w);
-    memcpy(w, m->words, m->bytes);
-    *n = m->bytes / 4;
+// The words of module i in memory of exactly their size.
+static uint32_t *copy_words(fixture *f, int i, uint32_t *n) {
+    const gni_module *m = &gni_modules[i];
+    uint32_t *w = (uint32_t *)malloc(m->words * 4u), *spare = (uint32_t *)malloc(m->words * 4u);
+    assert_true(w != NULL && spare != NULL);
+    assert_int_equal(gni_vk_module_words(f->vk, m, w, spare), VK_SUCCESS);
+    free(spare);
+    *n = m->words;
     return w;
 }
 
@@ -621,7 +624,7 @@ static void test_specialise(void **state) {
     random_state = 11;
     for (int m = 0; m < GNI_MODULE_COUNT; m++)
         for (int k = 0; k < 4; k++) {
-            uint32_t n, spec[GNI_GPU_MAX_SPEC], *w = copy_words(&gni_modules[m], &n);
+            uint32_t n, spec[GNI_GPU_MAX_SPEC], *w = copy_words(&f, m, &n);
             for (int i = 0; i < GNI_GPU_MAX_SPEC; i++)
                 spec[i] = k == 0 ? 1 : k == 3 ? (uint32_t)(i < 3) : 1 + random_below(k == 1 ? 16 : 4);
             // Lengths of its arrays are quotients of the first two, the fourth is the workgroup's size.
@@ -642,13 +645,79 @@ static void test_specialise(void **state) {
     close_mode(&f);
 }
 
+#ifndef GPUNUM_NO_THREADS
+
+typedef struct reader {
+    gni_vk *vk;
+    int first; // the modules first, first + 4, ...
+    uint32_t **words;
+    bool ok;
+} reader;
+
+static void reader_main(void *arg) {
+    reader *r = (reader *)arg;
+    for (int i = r->first; i < GNI_MODULE_COUNT; i += 4) {
+        uint32_t *w = (uint32_t *)malloc(gni_modules[i].words * 8u);
+        r->ok = r->ok && w != NULL && gni_vk_module_words(r->vk, &gni_modules[i], w, w + gni_modules[i].words) == VK_SUCCESS;
+        r->words[i] = w;
+    }
+}
+
+// Threads that want modules of the same blocks at the same time get what one alone gets.
+static void test_modules_on_threads(void **state) {
+    (void)state;
+    uint32_t *alone[GNI_MODULE_COUNT + 1], *words[GNI_MODULE_COUNT + 1], n;
+    fixture f;
+    start(&f, 0, 0);
+    for (int i = 0; i < GNI_MODULE_COUNT; i++) alone[i] = copy_words(&f, i, &n);
+    close_mode(&f);
+    for (int round = 0; round < 3; round++) {
+        gni_thread threads[4];
+        reader readers[4];
+        start(&f, 0, 0);
+        for (int i = 0; i < 4; i++) {
+            reader r = {f.vk, i, words, true};
+            readers[i] = r;
+            assert_true(gni_thread_start(&threads[i], reader_main, &readers[i]));
+        }
+        for (int i = 0; i < 4; i++) gni_thread_join(&threads[i]);
+        for (int i = 0; i < 4; i++) assert_true(readers[i].ok);
+        for (int i = 0; i < GNI_MODULE_COUNT; i++) {
+            if (memcmp(alone[i], words[i], gni_modules[i].words * 4u) != 0) fail_msg("%s differs", gni_modules[i].name);
+            free(words[i]);
+        }
+        close_mode(&f);
+    }
+    for (int i = 0; i < GNI_MODULE_COUNT; i++) free(alone[i]);
+}
+
+#endif
+
+// No memory for a block, and its words the next time.
+static void test_modules_without_memory(void **state) {
+    (void)state;
+    fixture f;
+    start(&f, 0, 0);
+    const gni_module *m = &gni_modules[GNI_MODULE_take];
+    uint32_t *w = (uint32_t *)malloc(m->words * 8u), n;
+    assert_non_null(w);
+    test_heap.until_failure = 0;
+    assert_int_equal(gni_vk_module_words(f.vk, m, w, w + m->words), VK_ERROR_OUT_OF_HOST_MEMORY);
+    test_heap.until_failure = -1;
+    free(w);
+    w = copy_words(&f, GNI_MODULE_take, &n);
+    assert_int_equal(w[0], 0x07230203);
+    free(w);
+    close_mode(&f);
+}
+
 // The FFT of 1024 points: mostly other radices.
 static void test_specialise_leaves_out(void **state) {
     (void)state;
     static const uint32_t spec[7] = {16, 16, 4, 1, 1, 64, 0};
     fixture f;
     start(&f, 0, 0);
-    uint32_t n, *w = copy_words(&gni_modules[GNI_MODULE_fft_two_64], &n);
+    uint32_t n, *w = copy_words(&f, GNI_MODULE_fft_two_64, &n);
     uint32_t left = gni_spv_specialise(f.g, w, n, spec, 7);
     assert_true(left > 0 && left < n / 2);
     check_words("fft_two_64", w, left);
@@ -665,7 +734,7 @@ static void test_specialise_refuses(void **state) {
     start(&f, 0, 0);
     random_state = 5;
     for (int k = 0; k < 1500; k++) {
-        uint32_t n, *w = copy_words(&gni_modules[modules[k % 3]], &n), ids = w[3];
+        uint32_t n, *w = copy_words(&f, modules[k % 3], &n), ids = w[3];
         for (uint32_t flips = random_below(4); flips > 0; flips--) {
             uint32_t i = 5 + random_below(n - 5);
             w[i] = random_below(2) ? random_below(ids) : w[i] ^ 1u << random_below(32);
@@ -674,11 +743,12 @@ static void test_specialise_refuses(void **state) {
         assert_true(gni_spv_specialise(f.g, w, n, spec, 4) <= n);
         free(w);
     }
-    uint32_t n, *w = copy_words(&gni_modules[GNI_MODULE_take], &n);
+    uint32_t n, *w = copy_words(&f, GNI_MODULE_take, &n), *before = copy_words(&f, GNI_MODULE_take, &n);
     test_heap.until_failure = 0;
     assert_int_equal(gni_spv_specialise(f.g, w, n, spec, 4), 0);
     test_heap.until_failure = -1;
-    assert_memory_equal(w, gni_modules[GNI_MODULE_take].words, n * 4);
+    assert_memory_equal(w, before, n * 4);
+    free(before);
     free(w);
     close_mode(&f);
 }
@@ -873,6 +943,10 @@ int main(void) {
         cmocka_unit_test(test_profile),       cmocka_unit_test(test_cache),
         cmocka_unit_test(test_specialise),    cmocka_unit_test(test_specialise_leaves_out),
         cmocka_unit_test(test_specialise_refuses),
+        cmocka_unit_test(test_modules_without_memory),
+#ifndef GPUNUM_NO_THREADS
+        cmocka_unit_test(test_modules_on_threads),
+#endif
         cmocka_unit_test(test_tuning),
         cmocka_unit_test(test_allocation_failures), cmocka_unit_test(test_device_lost),
     };

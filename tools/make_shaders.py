@@ -4,7 +4,7 @@
   make_shaders.py            compile what changed, write shaders.h
   make_shaders.py --all      compile everything, write shaders.h
   make_shaders.py --check    no compiler: is shaders.h up to date? names what is stale
-  make_shaders.py --verify   compile everything, compare bit for bit, run spirv-val
+  make_shaders.py --verify   compile everything, compare bit for bit what shaders.h decodes to, run spirv-val
 
 A .comp file says in comment lines which modules it becomes:
 
@@ -26,12 +26,16 @@ module's options string, which shaders.h lists.
 import argparse
 import concurrent.futures
 import hashlib
+import lzma
 import os
 import re
+import struct
 import subprocess
 import sys
-import textwrap
 import tempfile
+import zlib
+
+import pack_shaders
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 JOBS = 2
@@ -48,11 +52,16 @@ PASSES = ["--eliminate-local-single-block", "--eliminate-local-single-store", "-
 # spirv-opt makes of cooperative matrices some drivers do not take.
 AS_COMPILED = ("matmul", "split")
 
+# Files whose modules are packed together since they have much in common, those that programs need first in front: a
+# block is decoded as far as it is needed. The other files are blocks of their own.
+TOGETHER = {"elementwise": ["elementwise_small", "reduce_small", "elementwise_fast", "reduce_fast", "elementwise",
+                            "reduce"]}
+
 HEAD = """\
 // shaders.h - gpunum's compute shaders as SPIR-V. Public domain or MIT, see LICENSE.
 //
 // Generated from tools/shaders/*.comp by tools/make_shaders.py: do not edit.
-// gpunum.h includes this file where its implementation needs it.
+// gpunum.h includes this file where its implementation needs it, and says in room unpack how the modules are packed.
 #ifdef GNI_SHADERS_WANTED
 #ifndef GNI_SHADERS_H
 #define GNI_SHADERS_H
@@ -61,36 +70,56 @@ HEAD = """\
 
 #define GNI_SHADERS_COMPILER "%(compiler)s"
 
-// X(name, bytes, hash of the source, compiler, source file, options)
+// Blocks of modules. X(name, characters, bytes that they decode to)
 // clang-format off
+#define GNI_MODULE_BLOCKS(X)%(blocks)s
+
+// X(name, block, first byte in it, bytes in it, words of SPIR-V, CRC-32 of these, hash of the source, compiler,
+//   source file, options)
 #define GNI_MODULES(X)%(rows)s
 """
 
 TAIL = """\
 // clang-format on
 
+typedef struct gni_module_block {
+    const char *text;
+    uint32_t characters, bytes;
+} gni_module_block;
+
+typedef enum gni_module_block_id {
+#define GNI_X(name, characters, bytes) GNI_MODULE_BLOCK_##name,
+    GNI_MODULE_BLOCKS(GNI_X)
+#undef GNI_X
+    GNI_MODULE_BLOCK_COUNT
+} gni_module_block_id;
+
+// One more than there are: the last is empty, so that no table is of size zero.
+static const gni_module_block gni_module_blocks[GNI_MODULE_BLOCK_COUNT + 1] = {
+#define GNI_X(name, characters, bytes) {gni_module_text_##name[0], characters, bytes},
+    GNI_MODULE_BLOCKS(GNI_X)
+#undef GNI_X
+    {"", 0, 0}
+};
+
 typedef struct gni_module {
     const char *name;
-    const uint32_t *words;
-    uint32_t bytes;
-    const char *source_hash;
-    const char *compiler;
+    uint32_t block, start, bytes, words;
 } gni_module;
 
 typedef enum gni_module_id {
-#define GNI_X(name, bytes, hash, compiler, file, options) GNI_MODULE_##name,
+#define GNI_X(name, block, start, bytes, words, crc, hash, compiler, file, options) GNI_MODULE_##name,
     GNI_MODULES(GNI_X)
 #undef GNI_X
     GNI_MODULE_COUNT
 } gni_module_id;
 
-// One more than there are modules: the last is empty, so that the table is never of size zero.
 static const gni_module gni_modules[GNI_MODULE_COUNT + 1] = {
-#define GNI_X(name, bytes, hash, compiler, file, options) \\
-    {#name, gni_spv_##name, bytes, hash, compiler},
+#define GNI_X(name, block, start, bytes, words, crc, hash, compiler, file, options) \\
+    {#name, GNI_MODULE_BLOCK_##block, start, bytes, words},
     GNI_MODULES(GNI_X)
 #undef GNI_X
-    {"", (const uint32_t *)0, 0, "", ""}
+    {"", 0, 0, 0, 0}
 };
 
 #endif // GNI_SHADERS_H
@@ -111,7 +140,18 @@ class Module:
         self.options = " ".join(["--target-env=" + env] + ["--optimise"] * self.optimise +
                                 ["--bfloat16"] * bfloat16 + defines)
         self.hash = hashlib.sha256(blob + self.options.encode()).hexdigest()[:16]
-        self.words, self.compiler = None, None
+        self.words, self.compiler, self.start, self.bytes = None, None, 0, 0
+        stem = file[:-len(".comp")]
+        self.block = next((b for b, files in TOGETHER.items() if stem in files), stem)
+        self.place = TOGETHER.get(self.block, [stem]).index(stem)
+
+    def take(self, held):
+        self.words, self.compiler, self.start, self.bytes = held.words, held.compiler, held.start, held.bytes
+
+    def row(self):
+        return '%s, %s, %d, %d, %d, 0x%08x, "%s", "%s", "%s", "%s"' % (
+            self.name, self.block, self.start, self.bytes, len(self.words), crc(self.words), self.hash, self.compiler,
+            self.file, self.options)
 
 
 # --- sources ------------------------------------------------------------------------------------
@@ -282,33 +322,80 @@ def for_each(modules, work):
 
 # --- shaders.h ----------------------------------------------------------------------------------
 
-def render(modules, compiler):
-    rows = "".join(' \\\n    X(%s, %d, "%s", "%s", "%s", "%s")' % (
-        m.name, 4 * len(m.words), m.hash, m.compiler, m.file, m.options) for m in modules)
-    text = [HEAD % {"compiler": compiler, "rows": rows}]
-    for m in modules:
-        # Decimal, since most words are small: half the size of padded hexadecimal.
-        lines = textwrap.wrap(", ".join(str(w) for w in m.words), 96, break_long_words=False)
-        text.append("\nstatic const uint32_t gni_spv_%s[] = {\n    %s\n};\n" %
-                    (m.name, "\n    ".join(line.replace(", ", ",") for line in lines)))
+class Block:
+    """Modules packed together: lines of text and the number of bytes of their tokens."""
+
+    def __init__(self, lines, size):
+        self.lines, self.size = lines, size
+
+
+def crc(words):
+    return zlib.crc32(struct.pack("<%dI" % len(words), *words))
+
+
+def in_blocks(modules):
+    """{name of the block: [modules in their order there]}"""
+    blocks = {}
+    for m in sorted(modules, key=lambda m: m.place):
+        blocks.setdefault(m.block, []).append(m)
+    return dict(sorted(blocks.items()))
+
+
+def pack(modules):
+    tokens, starts = pack_shaders.tokens([m.words for m in modules])
+    for m, start, end in zip(modules, starts, starts[1:] + [len(tokens)]):
+        m.start, m.bytes = start, end - start
+    return Block(pack_shaders.squeeze(tokens), len(tokens))
+
+
+def listed(rows):
+    return "".join(" \\\n    X(%s)" % row for row in rows)
+
+
+def render(modules, blocks, compiler):
+    text = [HEAD % {"compiler": compiler, "rows": listed(m.row() for m in modules),
+                    "blocks": listed("%s, %d, %d" % (n, sum(map(len, b.lines)), b.size)
+                                     for n, b in blocks.items())}]
+    for n, b in blocks.items():
+        text.append("\nstatic const char gni_module_text_%s[][%d] = {\n%s};\n" % (
+            n, len(b.lines[0]) + 1, "".join('    "%s",\n' % line for line in b.lines)))
     return "".join(text) + TAIL
 
 
+class Held:
+    """A module as shaders.h has it."""
+
+    def __init__(self, row, blocks):
+        self.block, self.hash, self.compiler = row[1], row[6], row[7]
+        self.start, self.bytes, count = (int(v) for v in row[2:5])
+        try:
+            self.words = pack_shaders.words_of(blocks[self.block], self.start, count)
+        except (KeyError, IndexError):
+            self.words = []
+        if crc(self.words) != int(row[5], 16):
+            raise Problem("shaders.h: %s is damaged" % row[0])
+
+
 def read_header(path):
-    """What shaders.h holds: its text and {name: (words, hash, compiler)}."""
+    """What shaders.h holds: its text, {name: Held} and {name: Block}."""
     try:
         with open(path, encoding="utf-8") as f:
             text = f.read()
     except OSError:
-        return "", {}
-    rows = dict((r[0], r[1:]) for r in re.findall(
-        r'^    X\((\w+), \d+, "(\w+)", "([^"]*)"', text, re.M))
-    held = {}
-    for name, body in re.findall(r"^static const uint32_t gni_spv_(\w+)\[\] = \{\n(.*?)\n\};",
-                                 text, re.M | re.S):
-        if name in rows:
-            held[name] = ([int(w) for w in re.findall(r"\d+", body)],) + rows[name]
-    return text, held
+        return "", {}, {}
+    blocks, decoded, held = {}, {}, {}
+    for name, body in re.findall(r"^static const char gni_module_text_(\w+)\[\]\[\d+\] = \{\n(.*?)^\};", text,
+                                 re.M | re.S):
+        size = re.search(r"^    X\(%s, \d+, (\d+)\)" % name, text, re.M)
+        if size:
+            blocks[name] = Block(re.findall('"(.*)"', body), int(size.group(1)))
+            try:
+                decoded[name] = pack_shaders.expand(blocks[name].lines, blocks[name].size)
+            except lzma.LZMAError:
+                raise Problem("shaders.h: block %s is damaged" % name)
+    for row in re.findall(r'^    X\((\w+), (\w+), (\d+), (\d+), (\d+), 0x(\w+), "(\w+)", "([^"]*)"', text, re.M):
+        held[row[0]] = Held(row, decoded)
+    return text, held, blocks
 
 
 def compiler_in(text):
@@ -317,19 +404,20 @@ def compiler_in(text):
 
 
 def check(modules, header):
-    """Is shaders.h what its sources and its own words would be rendered to?"""
-    text, held = read_header(header)
+    """Is shaders.h what its sources and its own words would be rendered to? How they are packed does not matter:
+    encoders differ."""
+    text, held, blocks = read_header(header)
     if not text:
         raise Problem("%s is missing" % os.path.basename(header))
     stale = ["%s (%s) is not in shaders.h" % (n, m.file)
              for n, m in modules.items() if n not in held]
     stale += ["%s is in shaders.h, but has no source" % n for n in held if n not in modules]
     stale += ["%s: %s or a file it includes has changed" % (n, m.file)
-              for n, m in modules.items() if n in held and held[n][1] != m.hash]
+              for n, m in modules.items() if n in held and held[n].hash != m.hash]
     if not stale:
         for n, m in modules.items():
-            m.words, _, m.compiler = held[n]
-        if render(modules.values(), compiler_in(text)) != text:
+            m.take(held[n])
+        if render(modules.values(), blocks, compiler_in(text)) != text:
             stale = ["shaders.h was edited by hand"]
     if stale:
         raise Problem("stale shaders.h, run tools/make_shaders.py:\n  " + "\n  ".join(stale))
@@ -353,26 +441,39 @@ def verify(modules, header, folder, tools):
 
 
 def build(modules, header, folder, tools, everything):
-    text, held = read_header(header)
+    text, held, blocks = "", {}, {}
+    if not everything:
+        text, held, blocks = read_header(header)
     todo = []
     for n, m in modules.items():
-        m.compiler = tools.version
-        if not everything and n in held and held[n][1:] == (m.hash, tools.version):
-            m.words = held[n][0]
+        if n in held and (held[n].hash, held[n].compiler) == (m.hash, tools.version):
+            m.take(held[n])
         else:
             todo.append(m)
+            m.compiler = tools.version
 
     def work(m):
         m.words = tools.compile(m, folder)
         tools.validate(m)
     for_each(todo, work)
-    new = render(modules.values(), tools.version)
+    packed, news = {}, 0
+    for name, members in in_blocks(modules.values()).items():
+        before = sorted((h for h in held.values() if h.block == name), key=lambda h: h.start)
+        if name in blocks and [h.words for h in before] == [m.words for m in members]:
+            packed[name] = blocks[name]  # as it is: another encoder would only change its text
+            for m, h in zip(members, before):
+                m.start, m.bytes = h.start, h.bytes
+        else:
+            packed[name] = pack(members)
+            news += 1
+    new = render(modules.values(), packed, tools.version)
     if new != text:
         with open(header + ".tmp", "w", encoding="utf-8", newline="\n") as f:
             f.write(new)
         os.replace(header + ".tmp", header)
-    print("shaders.h: %d modules, %d compiled, %d KiB of SPIR-V" % (
-        len(modules), len(todo), sum(4 * len(m.words) for m in modules.values()) // 1024))
+    print("shaders.h: %d modules, %d compiled, %d of %d blocks packed, %d KiB of SPIR-V in %d KiB" % (
+        len(modules), len(todo), news, len(packed), sum(4 * len(m.words) for m in modules.values()) // 1024,
+        len(new) // 1024))
 
 
 def main():

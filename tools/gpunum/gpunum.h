@@ -86,6 +86,7 @@ extern "C" {
 #include "vulkan/vulkan_memory.h"    // The pool of device memory and the pools of staging memory
 #include "vulkan/vulkan_stream.h"    // The stream of commands: batches, barriers, data to and from the device
 #include "vulkan/vulkan_spirv.h"     // Cuts a SPIR-V module down to what one set of specialisation constants leaves of it
+#include "gpu/unpack.h"          // Kernels out of the text that shaders.h keeps them in
 #include "vulkan/vulkan_pipelines.h" // Compute pipelines out of shaders.h
 #include "vulkan/vulkan_dispatch.h"  // Running a kernel
 #include "vulkan/vulkan_layer.h"     // Its functions as a device layer

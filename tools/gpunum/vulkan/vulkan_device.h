@@ -149,6 +149,12 @@ struct gni_vk_pipeline {
 };
 enum { GNI_VK_IDLE, GNI_VK_QUEUED, GNI_VK_COMPILING, GNI_VK_READY, GNI_VK_FAILED };
 
+// A block of modules of shaders.h, decoded as far as kernels have needed it.
+typedef struct gni_vk_modules {
+    struct gni_unpack *unpack; // NULL: none has needed it
+    bool busy;                 // a thread is at it
+} gni_vk_modules;
+
 enum { GNI_VK_COMPILERS = 4 }; // threads, at most
 
 typedef struct gni_vk_compiler {
@@ -156,6 +162,7 @@ typedef struct gni_vk_compiler {
     VkPipelineLayout layout;
     VkDescriptorSetLayout set_layout;
     int *variant;            // index of the module to use in this mode for each, -1: none
+    gni_vk_modules *modules; // as gni_module_blocks
     gni_vk_pipeline **table; // open addressing, a power of two
     uint32_t capacity, count;
     char *cache_path;

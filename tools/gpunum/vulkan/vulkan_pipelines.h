@@ -15,6 +15,56 @@
 #include "shaders.h"
 #undef GNI_SHADERS_WANTED
 
+// ---- modules
+
+// Ends with the block in nobody else's hands.
+static void gni_vk_modules_lock(gni_vk_compiler *c, gni_vk_modules *b) {
+#ifndef GPUNUM_NO_THREADS
+    gni_mutex_lock(&c->mutex);
+    while (b->busy) gni_cond_wait(&c->done, &c->mutex);
+    b->busy = true;
+    gni_mutex_unlock(&c->mutex);
+#else
+    GNI_UNUSED(c);
+    GNI_UNUSED(b);
+#endif
+}
+
+static void gni_vk_modules_unlock(gni_vk_compiler *c, gni_vk_modules *b) {
+#ifndef GPUNUM_NO_THREADS
+    gni_mutex_lock(&c->mutex);
+    b->busy = false;
+    gni_cond_broadcast(&c->done);
+    gni_mutex_unlock(&c->mutex);
+#else
+    GNI_UNUSED(c);
+    GNI_UNUSED(b);
+#endif
+}
+
+// Decodes a block up to byte `end`. What is decoded stays until the device is closed: 20 KB to 1.2 MB.
+static VkResult gni_vk_modules_decode(gni_vk *vk, gni_vk_modules *b, const gni_module_block *from, uint32_t end) {
+    if (!b->unpack) {
+        b->unpack = (gni_unpack *)gni_alloc(vk->gpu.g, sizeof *b->unpack + from->bytes);
+        if (!b->unpack) return VK_ERROR_OUT_OF_HOST_MEMORY;
+        gni_unpack_begin(b->unpack, from->text, from->characters / 5, (uint8_t *)(b->unpack + 1), from->bytes);
+    }
+    return gni_unpack_to(b->unpack, end) ? VK_SUCCESS : VK_ERROR_INITIALIZATION_FAILED;
+}
+
+// The words of a module; `spare` has room for as many. What was decoded of its block never changes, so that only
+// decoding is one thread's at a time.
+static VkResult gni_vk_module_words(gni_vk *vk, const gni_module *m, uint32_t *words, uint32_t *spare) {
+    gni_vk_modules *b = &vk->compiler.modules[m->block];
+    gni_vk_modules_lock(&vk->compiler, b);
+    VkResult r = gni_vk_modules_decode(vk, b, &gni_module_blocks[m->block], m->start + m->bytes);
+    const uint8_t *tokens = r == VK_SUCCESS ? b->unpack->out : NULL;
+    gni_vk_modules_unlock(&vk->compiler, b);
+    if (r == VK_SUCCESS && !gni_unpack_words(tokens, m->start, m->start + m->bytes, words, m->words, spare))
+        r = VK_ERROR_INITIALIZATION_FAILED;
+    return r;
+}
+
 // ---- compiling
 
 static bool gni_vk_needs_code(const gni_gpu_kernel *k, uint32_t code) {
@@ -101,10 +151,16 @@ static uint32_t gni_vk_copy_module(const gni_vk *vk, const uint32_t *w, uint32_t
 static VkResult gni_vk_make_module(gni_vk *vk, const gni_gpu_kernel *k, VkShaderModule *out,
                                    bool *specialised) {
     const gni_module *from = &gni_modules[vk->compiler.variant[k->module]];
-    uint32_t *words = (uint32_t *)gni_alloc(vk->gpu.g, from->bytes + GNI_VK_MODE_WORDS * 4u);
+    size_t room = from->words + GNI_VK_MODE_WORDS;
+    uint32_t *words = (uint32_t *)gni_alloc(vk->gpu.g, (room + from->words) * sizeof *words), left = 0;
     *out = VK_NULL_HANDLE;
     if (!words) return VK_ERROR_OUT_OF_HOST_MEMORY;
-    uint32_t count = gni_vk_copy_module(vk, from->words, from->bytes / 4, k, words), left = 0;
+    VkResult r = gni_vk_module_words(vk, from, words + room, words);
+    if (r != VK_SUCCESS) {
+        gni_free(vk->gpu.g, words);
+        return r;
+    }
+    uint32_t count = gni_vk_copy_module(vk, words + room, from->words, k, words);
     if (k->n_spec > 0) left = gni_spv_specialise(vk->gpu.g, words, count, k->spec, k->n_spec);
     *specialised = left > 0;
     VkShaderModuleCreateInfo info;
@@ -112,13 +168,13 @@ static VkResult gni_vk_make_module(gni_vk *vk, const gni_gpu_kernel *k, VkShader
     info.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
     info.codeSize = (left > 0 ? left : count) * 4u;
     info.pCode = words;
-    VkResult r = vk->f.vkCreateShaderModule(vk->device, &info, NULL, out);
+    r = vk->f.vkCreateShaderModule(vk->device, &info, NULL, out);
     if (r != VK_SUCCESS) *out = VK_NULL_HANDLE;
     gni_free(vk->gpu.g, words);
     return r;
 }
 
-// Runs on either thread: touches nothing but `p` and handles that never change.
+// Runs on either thread: touches nothing but `p`, blocks of modules, and handles that never change.
 static void gni_vk_compile(gni_vk *vk, gni_vk_pipeline *p) {
     VkShaderModule module;
     bool specialised = false;
@@ -653,7 +709,8 @@ static bool gni_vk_compiler_open(gni_vk *vk, const gn_options *o) {
     gni_vk_compiler *c = &vk->compiler;
     size_t n = (size_t)GNI_MODULE_COUNT + 1;
     c->variant = (int *)gni_calloc(vk->gpu.g, n * sizeof(int));
-    if (!c->variant) return false;
+    c->modules = (gni_vk_modules *)gni_calloc(vk->gpu.g, (GNI_MODULE_BLOCK_COUNT + 1) * sizeof(gni_vk_modules));
+    if (!c->variant || !c->modules) return false;
     for (int i = 0; i < GNI_MODULE_COUNT; i++)
         c->variant[i] = vk->gpu.caps.addresses ? i : gni_vk_bound_variant(i);
     c->async = !(o->vulkan_flags & GN_VULKAN_NO_ASYNC_PIPELINES);
@@ -676,6 +733,9 @@ static void gni_vk_compiler_close(gni_vk *vk) {
     if (c->layout) vk->f.vkDestroyPipelineLayout(vk->device, c->layout, NULL);
     if (c->set_layout) vk->f.vkDestroyDescriptorSetLayout(vk->device, c->set_layout, NULL);
     if (c->cache) vk->f.vkDestroyPipelineCache(vk->device, c->cache, NULL);
+    if (c->modules)
+        for (int i = 0; i < GNI_MODULE_BLOCK_COUNT; i++) gni_free(vk->gpu.g, c->modules[i].unpack);
+    gni_free(vk->gpu.g, c->modules);
     gni_free(vk->gpu.g, c->table);
     gni_free(vk->gpu.g, c->variant);
     gni_free(vk->gpu.g, c->cache_path);
