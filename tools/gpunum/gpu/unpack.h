@@ -12,6 +12,11 @@
 // All is checked while it is read: of a damaged text nothing else happens than that false is returned. From outside:
 // gni_unpack_begin, gni_unpack_to, gni_unpack_words.
 
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../vulkan/vulkan_loader.h"
+#endif
+
 #if GNI_VULKAN
 
 enum {

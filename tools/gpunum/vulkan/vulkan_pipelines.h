@@ -7,6 +7,7 @@
 #pragma once
 #include "../vulkan/vulkan_device.h"
 #include "../vulkan/vulkan_spirv.h"
+#include "../gpu/unpack.h"
 #endif
 
 #if GNI_VULKAN
