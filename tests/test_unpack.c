@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#define GNI_ROOMS // the room alone
 #define GNI_VULKAN 1
 #include "../tools/gpunum/gpu/unpack.h"
 #define GNI_SHADERS_WANTED
