@@ -59,7 +59,7 @@ static void gni_lazy_orphaned(gn_context *g, gn_array *a) {
     while (g->lazy_bytes > GNI_LAZY_BYTES) {
         gn_array *reader = NULL;
         for (gn_array *p = g->pending_first; p != NULL && reader == NULL; p = p->expr->next)
-            for (int i = 0; i < p->expr->n_src && !p->expr->spent; i++)
+            for (int i = 0; i < p->expr->n_src && !p->expr->consumed; i++)
                 if (p->expr->src[i] != NULL && p->expr->src[i]->orphan) reader = p;
         if (reader == NULL || !gni_materialize(g, reader)) return;
     }
@@ -313,8 +313,8 @@ static gn_array *gni_apply(gn_context *g, const char *fn, gni_op op, gn_dtype co
 
 typedef struct gni_builder {
     gni_map map;
-    uint32_t mark; // expressions with this mark are in the program already
-    bool full;     // it does not fit
+    uint32_t mark;           // expressions with this mark are in the program already
+    bool full;               // it does not fit
     const gn_array *product; // the pending one that is input 0, or NULL
 } gni_builder;
 
@@ -676,19 +676,19 @@ static uint32_t gni_product_kind(const gn_array *product) {
 // its kind are kept.
 static void gni_product_keep(gn_context *g, const gn_array *product) {
     uint32_t kind = gni_product_kind(product);
-    if (product->expr->spent) g->kept[(kind >> 16) % GNI_KEPT] = kind;
+    if (product->expr->consumed) g->kept[(kind >> 16) % GNI_KEPT] = kind;
 }
 
 // Of room `matmul`: the operand that is made while the product reads it (1, 2), or 0. `by`: the other one's rows or
 // columns.
-static int gni_product_given(const gn_array *product, int64_t *by);
+static int gni_product_prologue(const gn_array *product, int64_t *by);
 
 // Whether elementwise work may go into the store of this product.
 static bool gni_product_open(const gn_context *g, const gn_array *product) {
     uint32_t kind = gni_product_kind(product);
     int64_t by = 0;
-    return !product->expr->spent && g->kept[(kind >> 16) % GNI_KEPT] != kind &&
-           (gni_product_given(product, &by) == 0 || by > 1);
+    return !product->expr->consumed && g->kept[(kind >> 16) % GNI_KEPT] != kind &&
+           (gni_product_prologue(product, &by) == 0 || by > 1);
 }
 
 static int64_t gni_product_depth(const gn_array *product) {
@@ -698,7 +698,7 @@ static int64_t gni_product_depth(const gn_array *product) {
 
 // Leaves one product at most in the root's tree, in *one, which its program is to follow; all are computed
 // where `fuse` is not set.
-static bool gni_tree_settle(gn_context *g, gn_array *root, bool fuse, gn_array **one) {
+static bool gni_tree_prepare(gn_context *g, gn_array *root, bool fuse, gn_array **one) {
     gn_array *list[GNI_MAX_INPUTS];
     *one = NULL;
     if (!gni_has_product(root)) return true;
@@ -722,9 +722,9 @@ static bool gni_tree_settle(gn_context *g, gn_array *root, bool fuse, gn_array *
     if (*one == NULL) return true;
     // Before the program is built, which may read them as well. What the product makes itself nobody else reads.
     int64_t by;
-    const int given = gni_product_given(*one, &by);
+    const int prologue = gni_product_prologue(*one, &by);
     for (int i = 0; i < 2; i++)
-        if (i + 1 != given && !gni_materialize(g, (*one)->expr->src[i])) return false;
+        if (i + 1 != prologue && !gni_materialize(g, (*one)->expr->src[i])) return false;
     return true;
 }
 
@@ -747,12 +747,13 @@ static bool gni_build_on(gni_builder *b, gn_context *g, const gn_array *product,
 }
 
 // Of several arrays none is fused into a product's store; each alone may be.
-static bool gni_settle(gn_context *g, gn_array *const *roots, gn_array *const *into, int count) {
+static bool gni_roots_prepare(gn_context *g, gn_array *const *roots, gn_array *const *into,
+                              int count) {
     gn_array *one;
     for (int i = 0; i < count; i++) {
         if (!gni_has_product(roots[i])) continue;
         if (into == NULL ? !gni_materialize(g, roots[i])
-                         : !gni_tree_settle(g, roots[i], false, &one))
+                         : !gni_tree_prepare(g, roots[i], false, &one))
             return false;
     }
     return true;
@@ -762,12 +763,12 @@ static bool gni_evaluate(gn_context *g, gn_array *const *roots, gn_array *const 
     gni_builder b;
     gn_array *product = NULL;
     if (count == 1 && into == NULL) {
-        if (!gni_tree_settle(g, roots[0], true, &product)) return false;
+        if (!gni_tree_prepare(g, roots[0], true, &product)) return false;
         if (product == roots[0]) return gni_product_run(g, product, product, NULL);
         if (product != NULL && gni_build_on(&b, g, product, roots[0]))
             return gni_product_run(g, product, roots[0], &b);
         if (product != NULL && !gni_materialize(g, product)) return false;
-    } else if (!gni_settle(g, roots, into, count)) {
+    } else if (!gni_roots_prepare(g, roots, into, count)) {
         return false;
     }
     bool fuse = count <= GNI_MAX_OUTPUTS;

@@ -62,9 +62,9 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
         v->name = "softmax";
     } else if (kind == GNI_JOB_MATMUL) {
         gni_matmul *m = (gni_matmul *)job;
-        if (m->given != 1) v->op[v->n++] = &m->a;
-        if (m->given != 2) v->op[v->n++] = &m->b;
-        for (int i = 0; m->given != 0 && i < m->load.n_in; i++) v->op[v->n++] = &m->load_in[i];
+        if (m->prologue != 1) v->op[v->n++] = &m->a;
+        if (m->prologue != 2) v->op[v->n++] = &m->b;
+        for (int i = 0; m->prologue != 0 && i < m->load.n_in; i++) v->op[v->n++] = &m->load_in[i];
         if (m->bias.buf != NULL) v->op[v->n++] = &m->bias;
         for (int i = 1; m->fused && i < m->program.n_in; i++) v->op[v->n++] = &m->in[i];
         v->n_in = v->n;

@@ -60,11 +60,11 @@ typedef struct gni_expr {
     gn_array *src[3]; // a reference each; NULL: the constant beside it
     double konst[3];
     int n_src;
-    bool given;                // a product made this while it read it: it does not do so twice
+    bool prologue;                // a product made this while it read it: it does not do so twice
     int insns, leaves, consts; // of the tree below, upper bounds
     int products;              // in the tree: matrix products, an upper bound
     bool wide;
-    bool spent; // a product that went into another array's store, so that it may never be asked for
+    bool consumed; // a product that went into another array's store, so that it may never be asked for
     gn_array *prev, *next; // the context's list of pending arrays, oldest first
     uint32_t mark;         // of the program being built, and the register it got there
     int reg;
@@ -215,8 +215,8 @@ typedef struct gni_matmul {
     // 1: a is what `load` makes of these, 2: b is; 0: both are there. Their strides are over the batch dimensions and
     // the operand's rows (GNI_ALONG_M) and columns (GNI_ALONG_N). Operands are float32. If the other one has one row or
     // column, nothing is fused and there is no bias.
-    int given;
-    bool as_given; // given is 0, but sums are to be rounded as if it were not
+    int prologue;
+    bool as_prologue; // given is 0, but sums are to be rounded as if it were not
     gni_program load;
     gni_operand load_in[GNI_MAX_INPUTS];
 } gni_matmul;

@@ -59,7 +59,7 @@ typedef struct gni_softmax_fns {
                  double factor); // exp(x - most) * factor
     void (*emit_log)(void *y, const void *x, int64_t n, double most, double low); // x - most - low
     void (*columns)(float *x, int64_t n, int64_t rows,
-                    gni_softmax_kind kind); // many short rows, turned
+                    gni_softmax_kind kind); // many short rows, transposed
 } gni_softmax_fns;
 
 // What one pass offers. Kernels are indexed by GNI_INSN_CODE, folds by reduction * 3 + domain.
@@ -146,7 +146,7 @@ typedef struct gni_gemm_isa {
     void (*dots)(const gni_gemm_dots *d);
     void (*add_rows)(const gni_gemm_rows *d);
     // s (rows,cols) with rows of `width` into c as (cols,rows): c[j * c_rs + i], bias along i
-    void (*put_turned)(const gni_gemm_tile *t, const float *s, int64_t rows, int64_t cols,
+    void (*put_transposed)(const gni_gemm_tile *t, const float *s, int64_t rows, int64_t cols,
                        int64_t width);
     // n float32 numbers to float16 and bfloat16
     void (*narrow_f16)(uint16_t *d, const float *s, int64_t n);
@@ -176,7 +176,7 @@ typedef struct gni_la_isa {
     void (*solve_right)(const double *l, int64_t ldl, int64_t n, double *b, int64_t ldb, int64_t m);
     // `count` rotations of neighbouring rows p and p + step, one after the other, `width` columns:
     // p, q = c p + s q, c q - s p. cs holds c and s of each.
-    void (*turn)(double *row, int64_t step, const double *cs, int64_t count, int64_t width);
+    void (*rotate)(double *row, int64_t step, const double *cs, int64_t count, int64_t width);
     // Sums of square / (gap - t), and of the same with the divisor squared.
     void (*poles)(const double *gap, const double *square, double t, int64_t n, double *sum,
                   double *slope);

@@ -239,7 +239,7 @@ static void gni_copy_run(char *d, int64_t ds, const char *s, int64_t ss, int64_t
 }
 
 // d[i][j] = s[j][i] for i < rows and j < columns; inside, both sides are contiguous. Squares of items
-// that fill vectors of 16 bytes are turned by interleaving halves, the edges item by item.
+// that fill vectors of 16 bytes are transposed by interleaving halves, the edges item by item.
 #if defined(GNI_GNU) && !defined(GPUNUM_NO_SIMD)
 typedef uint16_t gni_turn16 __attribute__((vector_size(16)));
 typedef uint32_t gni_turn32 __attribute__((vector_size(16)));
@@ -341,12 +341,12 @@ static void gni_copy_box(char *d, const int64_t ds[3], const char *s, const int6
     int64_t far1 = GNI_MAX(ds[1] < 0 ? -ds[1] : ds[1], ss[1] < 0 ? -ss[1] : ss[1]);
     int64_t far2 = GNI_MAX(ds[2] < 0 ? -ds[2] : ds[2], ss[2] < 0 ? -ss[2] : ss[2]);
     int run = far1 < far2 && ext[1] >= 4 ? 1 : 2, rows = 3 - run;
-    bool turn = ext[1] > 1 && ext[2] > 1, turned = ds[1] == item && ss[2] == item;
-    turn = turn && ((ds[2] == item && ss[1] == item) || turned);
+    bool transpose = ext[1] > 1 && ext[2] > 1, transposed = ds[1] == item && ss[2] == item;
+    transpose = transpose && ((ds[2] == item && ss[1] == item) || transposed);
     for (int64_t i = 0; i < ext[0]; i++, d += ds[0], s += ss[0]) {
-        if (turn && turned)
+        if (transpose && transposed)
             gni_turn(d, ds[2], s, ss[1], ext[2], ext[1], item);
-        else if (turn)
+        else if (transpose)
             gni_turn(d, ds[1], s, ss[2], ext[1], ext[2], item);
         else
             for (int64_t j = 0; j < ext[rows]; j++)

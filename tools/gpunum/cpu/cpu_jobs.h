@@ -106,7 +106,7 @@ static void gni_softmax_finish_task(void *arg, int64_t begin, int64_t end, int w
     for (int64_t b = begin; b < end; b++) gni_softmax_finish((const gni_softmax_job *)arg, b);
 }
 
-// Many short rows: several at a time, turned into columns.
+// Many short rows: several at a time, transposed into columns.
 static void gni_softmax_short_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_softmax_job *j = (const gni_softmax_job *)arg;
     const gni_softmax *d = j->d;
@@ -465,9 +465,9 @@ static void gni_product_plan(gn_context *g, const gni_matmul *d, gni_product_sto
 
 // ---- an operand that is made while it is read, by a vector
 
-enum { GNI_GIVEN_ROWS = 8, GNI_GIVEN_COLS = 2048 }; // made at once: they stay in the second cache
+enum { GNI_PROLOGUE_ROWS = 8, GNI_PROLOGUE_COLS = 2048 }; // made at once: they stay in the second cache
 
-typedef struct gni_given_job {
+typedef struct gni_prologue_job {
     const gni_matmul *d;
     gni_plan plan;
     const gni_gemm_isa *isa;
@@ -478,11 +478,11 @@ typedef struct gni_given_job {
     const float *vector;
     int64_t step; // of the vector
     float *work;  // of all workers
-} gni_given_job;
+} gni_prologue_job;
 
 // Bases and strides for one batch, from row and column on. The last operand is the worker's memory, rows of
 // `cols`.
-static void gni_given_space(const gni_given_job *j, gni_space *s, int64_t batch, int64_t row,
+static void gni_prologue_space(const gni_prologue_job *j, gni_space *s, int64_t batch, int64_t row,
                             int64_t col, int64_t cols, float *to) {
     const gni_matmul *d = j->d;
     gni_space_begin(s);
@@ -508,11 +508,11 @@ static void gni_given_space(const gni_given_job *j, gni_space *s, int64_t batch,
 }
 
 // y[0..count) of so many rows times the vector, or of the vector times so many columns, from `first` on. `made` has
-// room for the block, and after it for GNI_GIVEN_COLS elements of the vector.
-static void gni_given_block(const gni_given_job *j, gni_eval *e, int64_t batch, int64_t first,
+// room for the block, and after it for GNI_PROLOGUE_COLS elements of the vector.
+static void gni_prologue_block(const gni_prologue_job *j, gni_eval *e, int64_t batch, int64_t first,
                             int64_t count, const float *vector, float *y, float *made) {
-    float *aside = made + GNI_GIVEN_ROWS * GNI_GIVEN_COLS;
-    const int64_t deep = j->down ? GNI_GIVEN_ROWS : GNI_GIVEN_COLS,
+    float *aside = made + GNI_PROLOGUE_ROWS * GNI_PROLOGUE_COLS;
+    const int64_t deep = j->down ? GNI_PROLOGUE_ROWS : GNI_PROLOGUE_COLS,
                   end = j->down ? j->rows : j->cols;
     gni_map_job map;
     map.plan = j->plan;
@@ -522,7 +522,7 @@ static void gni_given_block(const gni_given_job *j, gni_eval *e, int64_t batch, 
     for (int64_t k = 0; k < end; k += deep) {
         const int64_t n = GNI_MIN(deep, end - k);
         const int64_t rows = j->down ? n : count, cols = j->down ? count : n;
-        gni_given_space(j, &map.space, batch, j->down ? k : first, j->down ? first : k, cols, made);
+        gni_prologue_space(j, &map.space, batch, j->down ? k : first, j->down ? first : k, cols, made);
         gni_map_block(&map, e, rows, cols);
         if (j->down) {
             gni_gemm_rows t;
@@ -555,8 +555,8 @@ static void gni_given_block(const gni_given_job *j, gni_eval *e, int64_t batch, 
     }
 }
 
-static void gni_given_task(void *arg, int64_t begin, int64_t end, int worker) {
-    const gni_given_job *j = (const gni_given_job *)arg;
+static void gni_prologue_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_prologue_job *j = (const gni_prologue_job *)arg;
     const gni_matmul *d = j->d;
     const int64_t wide = j->down ? j->cols : j->rows;
     char memory[GNI_SCRATCH + 64];
@@ -565,25 +565,25 @@ static void gni_given_task(void *arg, int64_t begin, int64_t end, int worker) {
     for (int64_t t = begin; t < end; t++) {
         int64_t batch = t / j->tasks, first = t % j->tasks * j->each, at = 0;
         for (int64_t i = d->batch_rank - 1, rest = batch; i >= 0; i--) {
-            at += rest % d->batch_dim[i] * (d->given == 1 ? d->b_batch[i] : d->a_batch[i]);
+            at += rest % d->batch_dim[i] * (d->prologue == 1 ? d->b_batch[i] : d->a_batch[i]);
             rest /= d->batch_dim[i];
         }
         float *y = (float *)(void *)gni_operand_data(&d->c) + batch * wide + first;
-        float *made = j->work + worker * (GNI_GIVEN_ROWS + 1) * GNI_GIVEN_COLS;
-        gni_given_block(j, &e, batch, first, GNI_MIN(j->each, wide - first), j->vector + at, y,
+        float *made = j->work + worker * (GNI_PROLOGUE_ROWS + 1) * GNI_PROLOGUE_COLS;
+        gni_prologue_block(j, &e, batch, first, GNI_MIN(j->each, wide - first), j->vector + at, y,
                         made);
     }
 }
 
-// A given product as two steps: the map that makes the operand in `memory`, whose elements are counted, and the
+// A product with a prologue as two steps: the map that makes the operand in `memory`, whose elements are counted, and the
 // plain product of it.
-static int64_t gni_given_apart(const gni_matmul *m, gni_matmul *plain, gni_map *job,
+static int64_t gni_prologue_apart(const gni_matmul *m, gni_matmul *plain, gni_map *job,
                                gni_buffer *memory) {
-    const bool first = m->given == 1;
+    const bool first = m->prologue == 1;
     const int n = m->batch_rank;
     gni_operand *to = first ? &plain->a : &plain->b;
     *plain = *m;
-    plain->given = 0;
+    plain->prologue = 0;
     memset(job, 0, sizeof *job);
     job->program = m->load;
     job->rank = n + 2;
@@ -613,16 +613,16 @@ static bool gni_cpu_matmul(gn_context *g, const gni_matmul *d);
 
 // Reading less than float32 would be, from memory, by a vector, is what it is for: in the caches two passes are as
 // fast.
-static bool gni_cpu_given_pays(const gni_matmul *d, int64_t elements) {
+static bool gni_cpu_prologue_pays(const gni_matmul *d, int64_t elements) {
     int64_t bytes = 0;
-    if ((d->given == 1 ? d->n : d->m) != 1) return false;
+    if ((d->prologue == 1 ? d->n : d->m) != 1) return false;
     for (int k = 0; k < d->load.n_in; k++)
         if (d->load_in[k].stride[GNI_ALONG_M] != 0 && d->load_in[k].stride[GNI_ALONG_N] != 0)
             bytes += gni_item_size(d->load_in[k].dtype);
     return elements >= (int64_t)1 << 21 && bytes < 4;
 }
 
-static bool gni_cpu_given_apart(gn_context *g, const gni_matmul *plain, const gni_map *job,
+static bool gni_cpu_prologue_apart(gn_context *g, const gni_matmul *plain, const gni_map *job,
                                 gni_buffer *memory, int64_t elements) {
     memory->host = gni_alloc(g, (size_t)elements * sizeof(float));
     if (memory->host == NULL) {
@@ -634,22 +634,22 @@ static bool gni_cpu_given_apart(gn_context *g, const gni_matmul *plain, const gn
     return ok;
 }
 
-static bool gni_cpu_matmul_given(gn_context *g, const gni_matmul *d) {
-    gni_given_job j;
+static bool gni_cpu_matmul_prologue(gn_context *g, const gni_matmul *d) {
+    gni_prologue_job j;
     gni_matmul plain;
     gni_map job;
     gni_buffer memory;
     memset(&memory, 0, sizeof memory);
-    const int64_t elements = gni_given_apart(d, &plain, &job, &memory);
-    if (!gni_cpu_given_pays(d, elements))
-        return gni_cpu_given_apart(g, &plain, &job, &memory, elements);
-    const gni_operand *v = d->given == 1 ? &d->b : &d->a;
+    const int64_t elements = gni_prologue_apart(d, &plain, &job, &memory);
+    if (!gni_cpu_prologue_pays(d, elements))
+        return gni_cpu_prologue_apart(g, &plain, &job, &memory, elements);
+    const gni_operand *v = d->prologue == 1 ? &d->b : &d->a;
     j.d = d;
     j.isa = gni_gemm_isa_of((int)g->isa);
-    j.down = d->given == 2;
+    j.down = d->prologue == 2;
     j.rows = j.down ? d->k : d->m;
     j.cols = j.down ? d->n : d->k;
-    j.each = j.down ? GNI_GIVEN_COLS : GNI_GIVEN_ROWS;
+    j.each = j.down ? GNI_PROLOGUE_COLS : GNI_PROLOGUE_ROWS;
     j.tasks = ((j.down ? j.cols : j.rows) + j.each - 1) / j.each;
     j.vector = (const float *)(const void *)gni_operand_data(v);
     j.step = j.down ? d->a_cs : d->b_rs;
@@ -657,20 +657,20 @@ static bool gni_cpu_matmul_given(gn_context *g, const gni_matmul *d) {
     int64_t batches = 1;
     for (int i = 0; i < d->batch_rank; i++) batches *= d->batch_dim[i];
     if (g->gemm_work == NULL) g->gemm_work = (gni_gemm_work *)gni_calloc(g, sizeof(gni_gemm_work));
-    size_t bytes = (size_t)gni_pool_threads(g->pool) * (GNI_GIVEN_ROWS + 1) * GNI_GIVEN_COLS * 4;
+    size_t bytes = (size_t)gni_pool_threads(g->pool) * (GNI_PROLOGUE_ROWS + 1) * GNI_PROLOGUE_COLS * 4;
     if (g->gemm_work == NULL || !gni_gemm_reserve(g, g->gemm_work, bytes)) {
         gni_fail_memory(g, "gn_matmul", bytes);
         return false;
     }
     j.work = (float *)g->gemm_work->data;
     int64_t work = j.each * (j.down ? j.rows : j.cols); // elements of a task
-    gni_parallel(g->pool, batches * j.tasks, 1 + GNI_GRAIN / GNI_MAX(work, 1), gni_given_task, &j);
+    gni_parallel(g->pool, batches * j.tasks, 1 + GNI_GRAIN / GNI_MAX(work, 1), gni_prologue_task, &j);
     return true;
 }
 
 static bool gni_cpu_matmul(gn_context *g, const gni_matmul *d) {
     gni_gemm m;
-    if (d->given != 0) return gni_cpu_matmul_given(g, d);
+    if (d->prologue != 0) return gni_cpu_matmul_prologue(g, d);
     memset(&m, 0, sizeof m);
     m.in = d->a.dtype;
     m.out = d->c.dtype;
@@ -779,7 +779,7 @@ static bool gni_cpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
         const gni_matmul *m = (const gni_matmul *)job;
         gn_dtype t = m->a.dtype;
         if (m->fused && !gni_cpu_runs(&m->program)) return false;
-        if (m->given != 0 && !gni_cpu_runs(&m->load)) return false;
+        if (m->prologue != 0 && !gni_cpu_runs(&m->load)) return false;
         return t == GN_F32 || t == GN_F64 || t == GN_F16 || t == GN_BF16 || t == GN_I32 ||
                t == GN_I64;
     }

@@ -485,7 +485,7 @@ static bool gni_cpu_reduce(gn_context *g, const gni_reduce *r) {
     gni_reduce narrow;
     if (gni_reduce_narrowed(r, &narrow)) j.r = r = &narrow;
     gni_plan_make(&j.plan, &r->program, g->isa, r->in, NULL);
-    // Short rows are turned into columns.
+    // Short rows are transposed into columns.
     bool columns =
         gni_reduce_by_columns(r) || (n <= 32 && r->kept > 0 && r->dim[r->kept - 1] >= 16);
     return columns ? gni_reduce_columns(g, &j, n) : gni_reduce_rows(g, &j, n);

@@ -63,13 +63,13 @@ typedef enum gni_gemm_path {
 #define GNI_GEMM_THREADED 130000.0 // multiply-adds below which one thread is faster
 
 typedef struct gni_gemm_job {
-    // The product that is computed: the caller's, or its transpose when `turned`; the row or the few
+    // The product that is computed: the caller's, or its transpose when `transposed`; the row or the few
     // rows are then always a's.
     int64_t m, n, k;
     const char *a, *b;
     char *c;
     int64_t a_rs, a_cs, b_rs, b_cs, c_rs, c_cs;
-    bool turned;
+    bool transposed;
     const gni_gemm *d;
     const gni_gemm_isa *isa;
     const gni_gemm_family *family;
@@ -155,9 +155,9 @@ typedef struct gni_gemm_block {
     char *c;
     int64_t index, i0, j0; // of the product, of the first row and column
     int64_t rows, cols;
-    const float *bias; // of the block's first column (or first row, when turned)
+    const float *bias; // of the block's first column (or first row, when transposed)
     char *pack_a, *pack_b;
-    float *apart; // sums (rows,cols), or where a turned tile waits
+    float *apart; // sums (rows,cols), or where a transposed tile waits
 } gni_gemm_block;
 
 // Hands finished sums of the block to the caller: (mc,nc) from (ic,jc) on.
@@ -167,13 +167,13 @@ static void gni_gemm_give(const gni_gemm_block *s, int64_t ic, int64_t mc, int64
     const float *sum = j->sums_apart ? s->apart : (const float *)(const void *)s->c;
     gni_gemm_part p;
     p.sum = sum + ic * rs + jc * cs;
-    p.sum_rs = j->turned ? cs : rs;
-    p.sum_cs = j->turned ? rs : cs;
+    p.sum_rs = j->transposed ? cs : rs;
+    p.sum_cs = j->transposed ? rs : cs;
     p.batch = s->index;
-    p.row = j->turned ? s->j0 + jc : s->i0 + ic;
-    p.col = j->turned ? s->i0 + ic : s->j0 + jc;
-    p.rows = j->turned ? nc : mc;
-    p.cols = j->turned ? mc : nc;
+    p.row = j->transposed ? s->j0 + jc : s->i0 + ic;
+    p.col = j->transposed ? s->i0 + ic : s->j0 + jc;
+    p.rows = j->transposed ? nc : mc;
+    p.cols = j->transposed ? mc : nc;
     j->d->store(j->d->store_arg, &p);
 }
 
@@ -213,7 +213,7 @@ static void gni_gemm_pack_a(const gni_gemm_block *s, int64_t ic, int64_t mc, int
 }
 
 // A tile of the transposed product, (rows,width) by way of memory that stays close.
-static void gni_gemm_turned_tile(const gni_gemm_block *s, const gni_gemm_tile *t,
+static void gni_gemm_transposed_tile(const gni_gemm_block *s, const gni_gemm_tile *t,
                                  gni_gemm_tile_fn tile, int64_t rows, int64_t width) {
     gni_gemm_tile aside = *t;
     aside.add = false;
@@ -223,7 +223,7 @@ static void gni_gemm_turned_tile(const gni_gemm_block *s, const gni_gemm_tile *t
     aside.c_rs = width;
     aside.cols = s->job->family->clip ? t->cols : (int)width;
     tile(&aside);
-    s->job->isa->put_turned(t, s->apart, rows, t->cols, width);
+    s->job->isa->put_transposed(t, s->apart, rows, t->cols, width);
 }
 
 // The tiles of one panel of b, nc columns wide or less, for mc rows of a from row ic.
@@ -243,10 +243,10 @@ static void gni_gemm_panel(const gni_gemm_block *s, gni_gemm_tile *t, int64_t ic
         } else {
             t->a = s->a + ((ic + i) * j->a_rs + pc * j->a_cs) * j->in_bytes;
         }
-        if (j->turned) {
+        if (j->transposed) {
             t->c = s->c + ((ic + i) * j->c_rs + jq * j->c_cs) * j->sum_bytes;
             if (bias != NULL) t->bias = bias + ic + i;
-            gni_gemm_turned_tile(s, t, tile[rows], rows, width);
+            gni_gemm_transposed_tile(s, t, tile[rows], rows, width);
         } else {
             char *c = j->sums_apart ? (char *)s->apart : s->c;
             t->c = c + ((ic + i) * t->c_rs + jq) * j->sum_bytes;
@@ -269,11 +269,11 @@ static void gni_gemm_tiles(const gni_gemm_block *s, int64_t ic, int64_t mc, int6
     t.act = last ? j->d->act : 0;
     t.fetch = j->fetch;
     t.add = pc > 0 || (j->d->accumulate && !j->sums_apart);
-    t.c_rs = j->sums_apart ? s->cols : j->turned ? j->c_cs : j->c_rs;
+    t.c_rs = j->sums_apart ? s->cols : j->transposed ? j->c_cs : j->c_rs;
     for (int64_t q = 0; q < nc;) {
         const int64_t width = gni_gemm_panel_cols(j->family, nc - q);
         t.cols = (int)GNI_MIN(width, nc - q);
-        t.bias = !last || s->bias == NULL ? NULL : j->turned ? s->bias : s->bias + jc + q;
+        t.bias = !last || s->bias == NULL ? NULL : j->transposed ? s->bias : s->bias + jc + q;
         if (j->pack_b || (t.cols < width && !j->family->clip)) {
             t.b = packed_b;
             t.b_rs = width;
@@ -287,14 +287,14 @@ static void gni_gemm_tiles(const gni_gemm_block *s, int64_t ic, int64_t mc, int6
     }
 }
 
-// Columns that are summed at a time, and rows that are widened or turned for it.
+// Columns that are summed at a time, and rows that are widened or transposed for it.
 enum { GNI_GEMM_SUMS = 64 };
 
 // sum (n) += the columns of a block b (k,n) of d's b.
 static void gni_gemm_add_block(const gni_gemm_isa *isa, const gni_gemm *d, const char *b, int64_t n,
                                int64_t k, float *sum) {
     static const float one = 1;
-    float turned[GNI_GEMM_SUMS * GNI_GEMM_SUMS + GNI_GEMM_MAX_LANES];
+    float transposed[GNI_GEMM_SUMS * GNI_GEMM_SUMS + GNI_GEMM_MAX_LANES];
     const int64_t item = d->in == GN_F32 ? 4 : 2;
     const gni_gemm_pack_fn pack = d->in == GN_F16    ? isa->pack_f16
                                   : d->in == GN_BF16 ? isa->pack_bf16
@@ -307,9 +307,9 @@ static void gni_gemm_add_block(const gni_gemm_isa *isa, const gni_gemm *d, const
     t.y = sum;
     for (int64_t l = 0; l < k; l += t.k, b += t.k * d->b_rs * item) {
         t.k = there ? k : GNI_MIN(k - l, (int64_t)GNI_GEMM_SUMS);
-        t.b = there ? (const float *)(const void *)b : turned;
+        t.b = there ? (const float *)(const void *)b : transposed;
         t.b_rs = there ? d->b_rs : n;
-        if (!there) pack(turned, n, b, d->b_cs, d->b_rs, n, t.k);
+        if (!there) pack(transposed, n, b, d->b_cs, d->b_rs, n, t.k);
         isa->add_rows(&t);
     }
 }
@@ -359,8 +359,8 @@ static void gni_gemm_run_dots(const gni_gemm_block *s) {
     t.c = (float *)(void *)s->c;
     t.c_rs = j->c_rs;
     t.c_cs = j->c_cs;
-    t.bias_rs = j->turned ? 1 : 0;
-    t.bias_cs = j->turned ? 0 : 1;
+    t.bias_rs = j->transposed ? 1 : 0;
+    t.bias_cs = j->transposed ? 0 : 1;
     for (int64_t pc = 0; pc < j->k; pc += j->kc) {
         t.k = GNI_MIN(j->kc, j->k - pc);
         const float *a = (const float *)(const void *)s->a + pc * j->a_cs;
@@ -396,7 +396,7 @@ static void gni_gemm_run_rows(const gni_gemm_block *s) {
     for (int64_t i = 0; i < t.n; i++) {
         float v = y[i];
         if (d->accumulate) v += c[i * j->c_cs];
-        if (d->bias != NULL) v += s->bias[j->turned ? 0 : i];
+        if (d->bias != NULL) v += s->bias[j->transposed ? 0 : i];
         c[i * j->c_cs] = d->act == 1 && v < 0 ? 0 : v;
     }
 }
@@ -413,14 +413,14 @@ static void gni_gemm_task(void *arg, int64_t begin, int64_t end, int worker) {
         const int64_t index = task / (j->tasks_m * j->tasks_n),
                       rest = task % (j->tasks_m * j->tasks_n);
         const int64_t i0 = rest / j->tasks_n * j->task_m, j0 = rest % j->tasks_n * j->task_n;
-        const int64_t *a_off = j->turned ? d->b_off : d->a_off,
-                      *b_off = j->turned ? d->a_off : d->b_off;
+        const int64_t *a_off = j->transposed ? d->b_off : d->a_off,
+                      *b_off = j->transposed ? d->a_off : d->b_off;
         s.index = index;
         s.i0 = i0;
         s.j0 = j0;
         s.rows = GNI_MIN(j->task_m, j->m - i0);
         s.cols = GNI_MIN(j->task_n, j->n - j0);
-        s.bias = d->bias == NULL ? NULL : d->bias + (j->turned ? i0 : j0);
+        s.bias = d->bias == NULL ? NULL : d->bias + (j->transposed ? i0 : j0);
         s.a = j->a + ((a_off != NULL ? a_off[index] : 0) + i0 * j->a_rs) * j->in_bytes;
         s.b = j->b + ((b_off != NULL ? b_off[index] : 0) + j0 * j->b_cs) * j->in_bytes;
         s.c = j->c + ((d->c_off != NULL ? d->c_off[index] : 0) + i0 * j->c_rs + j0 * j->c_cs) *
@@ -431,7 +431,7 @@ static void gni_gemm_task(void *arg, int64_t begin, int64_t end, int worker) {
             gni_gemm_run_rows(&s);
         } else {
             gni_gemm_run_tiles(&s);
-            if (!j->turned && d->store == NULL)
+            if (!j->transposed && d->store == NULL)
                 gni_gemm_finish(j, s.c, s.rows, s.cols, j0, j->sums_apart ? s.apart : NULL);
         }
         if (d->store != NULL && (j->sums_apart || j->path != GNI_GEMM_BY_TILES))
@@ -503,12 +503,12 @@ static void gni_gemm_choose_family(gni_gemm_job *j) {
     j->sums_apart = j->out_bytes < j->sum_bytes;
 }
 
-static void gni_gemm_take_operands(gni_gemm_job *j, bool turned) {
+static void gni_gemm_take_operands(gni_gemm_job *j, bool transposed) {
     const gni_gemm *d = j->d;
-    j->turned = turned;
+    j->transposed = transposed;
     j->c = (char *)d->c;
     j->k = d->k;
-    if (turned) {
+    if (transposed) {
         j->m = d->n, j->n = d->m;
         j->a = (const char *)d->b, j->a_rs = d->b_cs, j->a_cs = d->b_rs;
         j->b = (const char *)d->a, j->b_rs = d->a_cs, j->b_cs = d->a_rs;
@@ -639,7 +639,7 @@ static void gni_gemm_choose_memory(gni_gemm_job *j) {
     if (j->pack_b || !j->family->clip)
         j->b_bytes = gni_gemm_round(cols * kc * j->sum_bytes + pad, 64);
     if (j->sums_apart) j->apart_bytes = gni_gemm_round(j->task_m * j->task_n * 4, 64);
-    if (j->turned) j->apart_bytes = wide * GNI_GEMM_MAX_ROWS * 4;
+    if (j->transposed) j->apart_bytes = wide * GNI_GEMM_MAX_ROWS * 4;
 }
 
 static bool gni_gemm_reserve(gn_context *g, gni_gemm_work *w, size_t bytes) {
@@ -982,7 +982,7 @@ static bool gni_gemm_cpu(gn_context *g, gni_pool *pool, gni_gemm_work *w, int is
     }
     gni_gemm_choose_pairs(&j, pool, w);
     gni_gemm_choose_path(&j, w);
-    j.sums_here = d->column_sums != NULL && j.path == GNI_GEMM_BY_TILES && !j.turned;
+    j.sums_here = d->column_sums != NULL && j.path == GNI_GEMM_BY_TILES && !j.transposed;
     if (!j.sums_here) gni_gemm_sum_columns(pool, j.isa, d);
     gni_gemm_choose_blocks(&j, w);
     j.task_m = j.m;

@@ -562,7 +562,7 @@ static int64_t gni_job_half(int64_t n) {
 }
 
 // Makes the dimension along which the output's elements are neighbours the last one.
-static void gni_job_turn(gni_map *m) {
+static void gni_job_transpose(gni_map *m) {
     int last = m->rank - 1;
     if (m->program.n_out == 0 || m->rank < 2 || m->out[0].stride[last] == 1) return;
     for (int d = 0; d < last; d++) {
@@ -585,9 +585,9 @@ static bool gni_job_map(gni_gpu *gpu, const gni_map *m) {
     int64_t n = 1;
     for (int i = 0; i < m->rank; i++) n *= m->dim[i];
     if (n == 0) return true;
-    gni_map turned = *m;
-    gni_job_turn(&turned);
-    m = &turned;
+    gni_map transposed = *m;
+    gni_job_transpose(&transposed);
+    m = &transposed;
     if (!gni_job_map_once(gpu, m, n, &fits)) return false;
     if (fits) return true;
     const gni_operand *op[GNI_MAX_INPUTS + GNI_MAX_OUTPUTS];

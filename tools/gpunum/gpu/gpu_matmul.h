@@ -39,7 +39,7 @@ static const gni_job_tile gni_job_real_tiles[] = {
     {GNI_MODULE_matmul_32x32, 32, 32, 32, 18436, 100, 88, 3, 48, false},
 };
 // Those that make an operand while they read it (given.glsl).
-static const gni_job_tile gni_job_given_tiles[] = {
+static const gni_job_tile gni_job_prologue_tiles[] = {
     {GNI_MODULE_matmul_64x64, 64, 64, 16, 17412, 156, 128, 4, 48, false},
     {GNI_MODULE_matmul_64x64_4, 64, 64, 32, 34820, 120, 150, 2, 48, false},
     {GNI_MODULE_matmul_128x32, 128, 32, 32, 43012, 125, 89, 2, 48, false},
@@ -99,7 +99,7 @@ static bool gni_job_matmul_ok(const gni_gpu *gpu, const gni_matmul *m) {
                 (t == GN_F32 || gni_job_is_half(t));
     bool plain = a == b && a == t && m->bias.buf == NULL && m->act == 0;
     if (m->fused && !gni_job_program_ok(gpu, &m->program, 1)) return false;
-    if (m->given != 0 && !gni_job_program_ok(gpu, &m->load, 1)) return false;
+    if (m->prologue != 0 && !gni_job_program_ok(gpu, &m->load, 1)) return false;
     if (real) return m->bias.buf == NULL || m->bias.dtype == GN_F32;
     if (gni_job_is_far(m)) return false;
     if (plain && (a == GN_I32 || a == GN_U32)) return true;
@@ -261,9 +261,9 @@ static const gni_job_tile *gni_job_pick_tile(const gni_gpu *gpu, const gni_matmu
     } else if (gpu->caps.kind == GNI_GPU_CPU) {
         tiles = &gni_job_cpu_tile;
         count = 1;
-    } else if (m->given != 0 || m->as_given) {
-        tiles = gni_job_given_tiles;
-        count = (int)(sizeof gni_job_given_tiles / sizeof gni_job_given_tiles[0]);
+    } else if (m->prologue != 0 || m->as_prologue) {
+        tiles = gni_job_prologue_tiles;
+        count = (int)(sizeof gni_job_prologue_tiles / sizeof gni_job_prologue_tiles[0]);
     }
     gni_job_choice *known = gni_job_known_choice(gpu, tiles, m, batches);
     if (known != NULL && known->tile != NULL) {
@@ -436,7 +436,7 @@ static bool gni_job_put_store(gni_job_call *c, const gni_matmul *m, bool vector)
 // compiling costs more than a pass over memory) the program runs by itself.
 static gni_gpu_pipeline *gni_job_matmul_pipeline(gni_job_call *c, const gni_matmul *m) {
     gni_gpu *gpu = c->gpu;
-    if (!m->fused && m->given == 0) {
+    if (!m->fused && m->prologue == 0) {
         c->generic.first_code = c->generic.n_spec; // none: drivers need not see the instructions
         return gni_gpu_pipeline_get(gpu, &c->generic, GNI_GPU_WAIT);
     }
@@ -459,10 +459,10 @@ static bool gni_job_store_pays(const gni_gpu *gpu, const gni_matmul *m) {
 // The program of an operand that is made while it is read, as words of given.glsl. The kernel's layout is known.
 static bool gni_job_put_load(gni_job_call *c, const gni_matmul *m) {
     const gni_program *p = &m->load;
-    const bool first = m->given == 1,
+    const bool first = m->prologue == 1,
                along = ((c->generic.spec[3] >> (first ? 0 : 2)) & 1u) == first;
     uint32_t *spec = c->generic.spec + GNI_JOB_STORE_SPEC, *w = c->param + GNI_JOB_STORE_PARAM;
-    const int place[GNI_JOB_STORE_INPUTS] = {m->given - 1, 6, 7};
+    const int place[GNI_JOB_STORE_INPUTS] = {m->prologue - 1, 6, 7};
     gni_job_put_words(c, p, 0);
     for (int k = 0; k < p->n_in; k++, w += 4) {
         const gni_operand *o = &m->load_in[k];
@@ -479,7 +479,7 @@ static bool gni_job_put_load(gni_job_call *c, const gni_matmul *m) {
         w[3] = (uint32_t)batch;
         spec[1] |= ((uint32_t)o->dtype | (uint32_t)(step == 0 ? 1 : group ? 2 : 0) << 4) << (8 * k);
     }
-    c->generic.spec[4] = (uint32_t)m->given;
+    c->generic.spec[4] = (uint32_t)m->prologue;
     return true;
 }
 
@@ -563,7 +563,7 @@ static bool gni_job_sums_pay(const gni_gpu *gpu, const gni_job_tile *t, const gn
 }
 
 static bool gni_job_matmul_sums(gni_gpu *gpu, const gni_matmul *m);
-static bool gni_job_given_apart(gni_gpu *gpu, const gni_matmul *m, bool tiled);
+static bool gni_job_prologue_apart(gni_gpu *gpu, const gni_matmul *m, bool tiled);
 
 static bool gni_job_matmul_tiled(gni_job_call *c, const gni_matmul *m, int64_t batches,
                                  int64_t row) {
@@ -613,20 +613,20 @@ static bool gni_job_matmul_tiled(gni_job_call *c, const gni_matmul *m, int64_t b
                  t->module != GNI_MODULE_matmul_128x128;
     if (m->fused && (apart || !gni_job_put_store(c, m, false)))
         return gni_job_matmul_apart(c->gpu, m);
-    if (m->given != 0 && c->gpu->caps.keep_half_denorms) c->generic.spec[3] |= 2048u;
-    if (m->given != 0 && !gni_job_put_load(c, m)) return gni_job_given_apart(c->gpu, m, true);
+    if (m->prologue != 0 && c->gpu->caps.keep_half_denorms) c->generic.spec[3] |= 2048u;
+    if (m->prologue != 0 && !gni_job_put_load(c, m)) return gni_job_prologue_apart(c->gpu, m, true);
     if (c->spare.mem != NULL) c->generic.spec[3] |= 65536u;
     if (sums) c->generic.spec[3] |= 262144u;
     gni_gpu_pipeline *pipeline = gni_job_matmul_pipeline(c, m);
-    if (pipeline != NULL && m->given != 0)
-        gni_log(c->gpu->g, GN_LOG_DEBUG, "gn_matmul: makes operand %d while it reads it", m->given);
-    if (pipeline == NULL && !c->gpu->g->call_failed && m->given != 0)
-        return gni_job_given_apart(c->gpu, m, true);
+    if (pipeline != NULL && m->prologue != 0)
+        gni_log(c->gpu->g, GN_LOG_DEBUG, "gn_matmul: makes operand %d while it reads it", m->prologue);
+    if (pipeline == NULL && !c->gpu->g->call_failed && m->prologue != 0)
+        return gni_job_prologue_apart(c->gpu, m, true);
     if (pipeline == NULL)
         return m->fused && !c->gpu->g->call_failed && gni_job_matmul_apart(c->gpu, m);
     bool flat = splits > 1 && !t->units; // whole tiles and parts of others in one row of workgroups
     bool ok = gni_job_split_k(c, m->k, t->bk, splits, rest, part, counters, &splits);
-    if (m->fused || m->given != 0) c->n_use = GNI_JOB_STORE_USES;
+    if (m->fused || m->prologue != 0) c->n_use = GNI_JOB_STORE_USES;
     if (c->spare.mem != NULL || sums) {
         c->use[6] = c->spare;
         c->n_use = 7;
@@ -949,13 +949,13 @@ static bool gni_job_sums_apart(const gni_gpu *gpu, const gni_matmul *m) {
 // ---- an operand that is made while it is read
 
 // As a sum of products, with the vector as one more input: reductions run any program on the way.
-static void gni_job_given_reduction(const gni_matmul *m, gni_reduce *r) {
+static void gni_job_prologue_reduction(const gni_matmul *m, gni_reduce *r) {
     const gni_program *p = &m->load;
-    const gni_operand *v = m->given == 1 ? &m->b : &m->a;
-    const int64_t *v_batch = m->given == 1 ? m->b_batch : m->a_batch;
+    const gni_operand *v = m->prologue == 1 ? &m->b : &m->a;
+    const int64_t *v_batch = m->prologue == 1 ? m->b_batch : m->a_batch;
     gni_operand *ops[GNI_MAX_INPUTS];
     int n = p->n_in, last = m->batch_rank + 1;
-    bool down = m->given == 2;
+    bool down = m->prologue == 2;
     memset(r, 0, sizeof *r);
     r->program = *p;
     r->program.n_in = n + 1;
@@ -995,24 +995,24 @@ static void gni_job_given_reduction(const gni_matmul *m, gni_reduce *r) {
 }
 
 // By a pass of its own. `tiled`: the sums come from the tiles that would have made the operand.
-static bool gni_job_given_apart(gni_gpu *gpu, const gni_matmul *m, bool tiled) {
+static bool gni_job_prologue_apart(gni_gpu *gpu, const gni_matmul *m, bool tiled) {
     gni_buffer buffer;
     gni_map job;
     gni_matmul plain;
     memset(&buffer, 0, sizeof buffer);
-    const uint64_t bytes = (uint64_t)gni_given_apart(m, &plain, &job, &buffer) * sizeof(float);
+    const uint64_t bytes = (uint64_t)gni_prologue_apart(m, &plain, &job, &buffer) * sizeof(float);
     if (!gni_gpu_alloc(gpu, bytes, &buffer.device)) {
         gni_fail_memory(gpu->g, "gn_matmul", bytes);
         return false;
     }
-    plain.as_given = tiled;
+    plain.as_prologue = tiled;
     bool ok = gni_job_map(gpu, &job) && gni_job_matmul(gpu, &plain, m->n);
     gni_gpu_free(gpu, &buffer.device);
     return ok;
 }
 
 // The input that says how the operand is best read: one with all of its elements, neighbours if that can be.
-static const gni_operand *gni_job_given_main(const gni_matmul *m) {
+static const gni_operand *gni_job_prologue_main(const gni_matmul *m) {
     const gni_operand *best = &m->load_in[0];
     int most = -1;
     for (int k = 0; k < m->load.n_in; k++) {
@@ -1028,7 +1028,7 @@ static const gni_operand *gni_job_given_main(const gni_matmul *m) {
 
 // Whether the product takes less than one of an operand that is there and a pass before it: on an H200 that takes
 // 3 us and a microsecond for 3 MB that it reads or writes.
-static bool gni_job_given_pays(const gni_gpu *gpu, const gni_matmul *m, int64_t batches) {
+static bool gni_job_prologue_pays(const gni_gpu *gpu, const gni_matmul *m, int64_t batches) {
     gni_matmul plain = *m;
     int64_t splits, apart;
     // A CPU compiles on the cores that it computes with.
@@ -1037,18 +1037,18 @@ static bool gni_job_given_pays(const gni_gpu *gpu, const gni_matmul *m, int64_t 
     // These may round operands first, or take them apart.
     if (gpu->g->options.matmul != GN_PRECISION_F32 && m->m >= 64 && m->n >= 64 && m->k >= 64)
         return false;
-    plain.given = 0;
+    plain.prologue = 0;
     const gni_job_tile *t = gni_job_pick_tile(gpu, m, batches, &splits);
     const gni_job_tile *u = gni_job_pick_tile(gpu, &plain, batches, &apart);
-    double elements = (double)batches * (double)m->k * (double)(m->given == 1 ? m->m : m->n);
+    double elements = (double)batches * (double)m->k * (double)(m->prologue == 1 ? m->m : m->n);
     // What caches do not hold is read from memory by each row or column of tiles.
-    if ((m->given == 1 ? m->n > t->bn : m->m > t->bm) && elements > 8e6) return false;
+    if ((m->prologue == 1 ? m->n > t->bn : m->m > t->bm) && elements > 8e6) return false;
     return gni_job_tile_time(gpu, t, m, batches, splits) * 1.05 <
            gni_job_tile_time(gpu, u, m, batches, apart) + 3.0 + elements * 8.0 / 3e6;
 }
 
 // Whether kernels of tiles can make the operand at all.
-static bool gni_job_given_has(const gni_gpu *gpu, const gni_matmul *m) {
+static bool gni_job_prologue_has(const gni_gpu *gpu, const gni_matmul *m) {
     if (!gpu->caps.addresses || (gpu->g->options.vulkan_flags & GN_VULKAN_NO_SPECIALIZATION))
         return false;
     return m->load.n_in > 0 && gni_job_words_have(m, &m->load, m->load_in, 0) && !gni_job_is_far(m);
@@ -1056,15 +1056,15 @@ static bool gni_job_given_has(const gni_gpu *gpu, const gni_matmul *m) {
 
 // By a kernel of tiles that reads the operand once or a few times. False where none does; `ok` says how it went
 // otherwise.
-static bool gni_job_given_tiled(gni_gpu *gpu, const gni_matmul *job, bool *ok) {
+static bool gni_job_prologue_tiled(gni_gpu *gpu, const gni_matmul *job, bool *ok) {
     gni_job_call c;
     gni_gpu_use use[4];
     uint32_t base[4] = {0, 0, 0, 0};
     gni_matmul m = *job;
     int64_t batches = 1, c_batch[GN_MAX_RANK], step = m.m * m.n, one = 1;
-    const gni_operand *o = gni_job_given_main(job);
-    const bool first = m.given == 1;
-    if (!gni_job_given_has(gpu, job)) return false;
+    const gni_operand *o = gni_job_prologue_main(job);
+    const bool first = m.prologue == 1;
+    if (!gni_job_prologue_has(gpu, job)) return false;
     for (int i = m.batch_rank - 1; i >= 0; i--) {
         c_batch[i] = step;
         step *= m.batch_dim[i];
@@ -1082,7 +1082,7 @@ static bool gni_job_given_tiled(gni_gpu *gpu, const gni_matmul *job, bool *ok) {
         gni_job_matrix_reach(gpu, &m, a, m.m, m.a_rs, m.k, m.a_cs, m.a_batch, &use[0], &base[0]) &&
         gni_job_matrix_reach(gpu, &m, b, m.k, m.b_rs, m.n, m.b_cs, m.b_batch, &use[1], &base[1]) &&
         gni_job_matrix_reach(gpu, &m, &m.c, m.m, m.n, m.n, 1, c_batch, &use[2], &base[2]);
-    if (!fits || !gni_job_given_pays(gpu, &m, batches)) return false;
+    if (!fits || !gni_job_prologue_pays(gpu, &m, batches)) return false;
     use[2].write = true;
     use[3] = use[1];
     *ok = m.bias.buf == NULL || gni_job_reach(gpu, &m.bias, &m.n, &one, 1, &use[3], &base[3]);
@@ -1096,24 +1096,24 @@ static bool gni_job_given_tiled(gni_gpu *gpu, const gni_matmul *job, bool *ok) {
 }
 
 // The two round differently, so that which kernels are compiled already must not choose between them.
-static bool gni_job_matmul_given(gni_gpu *gpu, const gni_matmul *m) {
+static bool gni_job_matmul_prologue(gni_gpu *gpu, const gni_matmul *m) {
     gni_reduce r;
     bool ok = true;
-    const int64_t width = m->given == 1 ? m->n : m->m;
+    const int64_t width = m->prologue == 1 ? m->n : m->m;
     if (width > 1) {
         int64_t batches = gni_product(m->batch_dim, m->batch_rank);
         // An outer product or one with a vector is better off with what is there.
-        if (m->k == 1 || m->m == 1 || m->n == 1) return gni_job_given_apart(gpu, m, false);
+        if (m->k == 1 || m->m == 1 || m->n == 1) return gni_job_prologue_apart(gpu, m, false);
         // One of two programs is a pass of its own, over the smaller array.
-        if (m->fused && 2 * width <= m->k && gni_job_given_has(gpu, m) &&
-            gni_job_given_pays(gpu, m, batches))
+        if (m->fused && 2 * width <= m->k && gni_job_prologue_has(gpu, m) &&
+            gni_job_prologue_pays(gpu, m, batches))
             return gni_job_matmul_apart(gpu, m);
-        if (!m->fused && gni_job_given_tiled(gpu, m, &ok)) return ok;
-        return gni_job_given_apart(gpu, m, false);
+        if (!m->fused && gni_job_prologue_tiled(gpu, m, &ok)) return ok;
+        return gni_job_prologue_apart(gpu, m, false);
     }
-    gni_job_given_reduction(m, &r);
+    gni_job_prologue_reduction(m, &r);
     return gni_job_reduce_ok(gpu, &r) ? gni_job_reduce(gpu, &r)
-                                      : gni_job_given_apart(gpu, m, false);
+                                      : gni_job_prologue_apart(gpu, m, false);
 }
 
 // ---- the job
@@ -1129,8 +1129,8 @@ static bool gni_job_matmul(gni_gpu *gpu, const gni_matmul *m, int64_t row) {
         batches *= m->batch_dim[i];
     }
     if (m->m == 0 || m->n == 0 || batches == 0) return true;
-    if (m->given != 0) return gni_job_matmul_given(gpu, m);
-    bool done = true, tiled = m->as_given;
+    if (m->prologue != 0) return gni_job_matmul_prologue(gpu, m);
+    bool done = true, tiled = m->as_prologue;
     if (m->sums.buf != NULL && gni_job_sums_apart(gpu, m)) return gni_job_matmul_sums(gpu, m);
     if (!tiled && gni_job_is_outer(m)) return gni_job_matmul_outer(gpu, m, row);
     if (!tiled && m->k > 0 && gni_job_matmul_fast(gpu, m, row, &done)) return done;

@@ -101,7 +101,7 @@ static bool gni_job_reflect_step(gni_job_call *c, const gni_job_reflect_kernels 
 
 // Where things are: the matrix and its transpose, numbers, vectors, their products with the matrix, zeros.
 typedef struct gni_job_reflect_plan {
-    int64_t m, n, matrix, ld, turned, ld_turned, numbers, left, right, raw, raw_ld, zero;
+    int64_t m, n, matrix, ld, transposed, ld_transposed, numbers, left, right, raw, raw_ld, zero;
 } gni_job_reflect_plan;
 
 static bool gni_job_reflect_symmetric(gni_job_call *c, const gni_job_reflect_kernels *k,
@@ -123,20 +123,20 @@ static bool gni_job_reflect_symmetric(gni_job_call *c, const gni_job_reflect_ker
     return true;
 }
 
-// Columns by rows of the transpose, then rows. Products of two turns are there: y, y, x, x.
+// Columns by rows of the transpose, then rows. Products of two rounds are there: y, y, x, x.
 static bool gni_job_reflect_both(gni_job_call *c, const gni_job_reflect_kernels *k,
                                  const gni_job_reflect_plan *l) {
     uint32_t *w = c->param;
     for (int64_t j = 0; j < l->n; j++) {
         const int64_t last = (j + 1) % 2, next = j % 2;
-        const uint32_t left = (uint32_t)(j > 0 ? l->left + (j - 1) * l->ld_turned : l->zero),
+        const uint32_t left = (uint32_t)(j > 0 ? l->left + (j - 1) * l->ld_transposed : l->zero),
                        right = (uint32_t)(j > 0 ? l->right + (j - 1) * l->ld : l->zero),
                        y = (uint32_t)(j > 0 ? l->raw + last * l->raw_ld : l->zero),
                        x = (uint32_t)(j > 0 ? l->raw + (2 + last) * l->raw_ld : l->zero),
-                       next_left = (uint32_t)(l->left + j * l->ld_turned),
+                       next_left = (uint32_t)(l->left + j * l->ld_transposed),
                        next_y = (uint32_t)(l->raw + next * l->raw_ld);
-        w[0] = (uint32_t)l->turned;
-        w[1] = (uint32_t)l->ld_turned;
+        w[0] = (uint32_t)l->transposed;
+        w[1] = (uint32_t)l->ld_transposed;
         w[2] = w[3] = (uint32_t)j;
         w[6] = (uint32_t)l->m;
         w[7] = left;
@@ -172,8 +172,8 @@ static bool gni_job_reflect(gni_gpu *gpu, const gni_factor *f) {
     l.n = w[1];
     l.matrix = w[3];
     l.ld = w[4];
-    l.turned = w[5];
-    l.ld_turned = w[6];
+    l.transposed = w[5];
+    l.ld_transposed = w[6];
     l.numbers = w[7];
     l.left = w[8];
     l.right = w[9];

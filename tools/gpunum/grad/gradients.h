@@ -396,9 +396,9 @@ static bool gni_back_linear(gn_context *g, gni_node *node, gn_array *gy, gn_arra
         gni_elements(&gy->shape) > 0 && node->in[1]->shape.dim[0] > 0) {
         bool flat = node->in[0]->shape.rank == 1; // one row
         gn_array *x = flat ? gn_expand_dims(node->in[0], 0) : gni_as_rows(node->in[0]), *w, *b;
-        gn_array *rows = flat ? gn_expand_dims(gy, 0) : gni_as_rows(gy), *turned = gn_transpose(x);
-        if (rows == NULL || turned == NULL) return false;
-        if (!gni_product_and_sums(g, "gn_linear", turned, rows, &w, &b)) return false;
+        gn_array *rows = flat ? gn_expand_dims(gy, 0) : gni_as_rows(gy), *transposed = gn_transpose(x);
+        if (rows == NULL || transposed == NULL) return false;
+        if (!gni_product_and_sums(g, "gn_linear", transposed, rows, &w, &b)) return false;
         gx[1] = gni_adopt(g, w);
         gx[2] = gni_adopt(g, b);
         if (gni_wanted(node, 0)) gx[0] = gn_matmul(gy, gn_transpose(node->in[1]));

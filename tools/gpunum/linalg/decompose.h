@@ -131,10 +131,10 @@ static void gni_la_rows_add_task(void *arg, int64_t begin, int64_t end, int work
     p->isa->rows_add(p->y + begin, p->a + begin, p->lda, p->x, p->m, end - begin);
 }
 
-// y (m) = a (m,n) x, or with `turned` y (n) += x (m) a (m,n), by all threads when that pays. The parts begin
+// y (m) = a (m,n) x, or with `transposed` y (n) += x (m) a (m,n), by all threads when that pays. The parts begin
 // where the vector loops begin a round, so that their bits do not depend on how it is cut.
 static void gni_la_times_vector(gni_la *w, double *y, const double *a, int64_t lda, const double *x,
-                                int64_t m, int64_t n, bool turned) {
+                                int64_t m, int64_t n, bool transposed) {
     gni_la_product p;
     p.isa = w->isa;
     p.a = a;
@@ -143,9 +143,9 @@ static void gni_la_times_vector(gni_la *w, double *y, const double *a, int64_t l
     p.lda = lda;
     p.m = m;
     p.n = n;
-    int64_t items = turned ? n : m, other = GNI_MAX(turned ? m : n, 1);
+    int64_t items = transposed ? n : m, other = GNI_MAX(transposed ? m : n, 1);
     int64_t grain = GNI_MAX(gni_la_round(65536 / other), 64);
-    gni_parallel(w->pool, items, grain, turned ? gni_la_rows_add_task : gni_la_rows_dot_task, &p);
+    gni_parallel(w->pool, items, grain, transposed ? gni_la_rows_add_task : gni_la_rows_dot_task, &p);
 }
 
 enum { GNI_LA_PARTS = 8 }; // of a symmetric matrix, at most
@@ -415,10 +415,10 @@ static void gni_la_block_factor(gni_la *w, const double *v, int64_t ldv, int64_t
 // Rows of c (rows,m) = c (I - V^T T V), or with T^T. `t` is -T.
 static void gni_la_block_apply(gni_la *w, double *c, int64_t ldc, int64_t rows, int64_t m,
                                const double *v, int64_t ldv, int64_t jb, const double *t,
-                               bool turned, double *x, double *y) {
+                               bool transposed, double *x, double *y) {
     if (rows <= 0) return;
     gni_la_gemm(w, rows, jb, m, x, jb, c, ldc, 1, v, 1, ldv, false);
-    gni_la_gemm(w, rows, jb, jb, y, jb, x, jb, 1, t, turned ? 1 : jb, turned ? jb : 1, false);
+    gni_la_gemm(w, rows, jb, jb, y, jb, x, jb, 1, t, transposed ? 1 : jb, transposed ? jb : 1, false);
     gni_la_gemm(w, rows, m, jb, c, ldc, y, jb, 1, v, ldv, 1, true);
 }
 
@@ -511,7 +511,7 @@ typedef struct gni_la_chain {
 #define GNI_LA_CHAINS 64
 #define GNI_LA_STRIP 32 // columns that take all waiting rotations in one go
 
-typedef struct gni_la_turns {
+typedef struct gni_la_rotations {
     gni_la *w;
     double *z; // (rows,width); NULL: nobody wants the vectors
     int64_t ld, width;
@@ -519,35 +519,35 @@ typedef struct gni_la_turns {
     int64_t used, capacity; // rotations
     int chains;
     gni_la_chain chain[GNI_LA_CHAINS];
-} gni_la_turns;
+} gni_la_rotations;
 
-static void gni_la_turns_task(void *arg, int64_t begin, int64_t end, int worker) {
-    const gni_la_turns *t = (const gni_la_turns *)arg;
+static void gni_la_rotations_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_la_rotations *t = (const gni_la_rotations *)arg;
     GNI_UNUSED(worker);
     for (int64_t strip = begin; strip < end; strip++) {
         const int64_t j = strip * GNI_LA_STRIP, width = GNI_MIN(GNI_LA_STRIP, t->width - j);
         for (int i = 0; i < t->chains; i++) {
             const gni_la_chain *c = &t->chain[i];
-            t->w->isa->turn(t->z + c->row * t->ld + j, c->step * t->ld, t->cs + 2 * c->at, c->count,
+            t->w->isa->rotate(t->z + c->row * t->ld + j, c->step * t->ld, t->cs + 2 * c->at, c->count,
                             width);
         }
     }
 }
 
-static void gni_la_turns_flush(gni_la_turns *t) {
+static void gni_la_rotations_flush(gni_la_rotations *t) {
     if (t->chains > 0) {
         const int64_t strips = (t->width + GNI_LA_STRIP - 1) / GNI_LA_STRIP;
         gni_parallel(t->w->pool, strips, t->used * t->width < 100000 ? strips : 1,
-                     gni_la_turns_task, t);
+                     gni_la_rotations_task, t);
     }
     t->chains = 0;
     t->used = 0;
 }
 
 // Room for `count` <= capacity rotations of the rows row, row + step, ...; NULL if nobody wants them.
-static double *gni_la_turns_add(gni_la_turns *t, int64_t row, int64_t step, int64_t count) {
+static double *gni_la_rotations_add(gni_la_rotations *t, int64_t row, int64_t step, int64_t count) {
     if (t->z == NULL) return NULL;
-    if (t->chains == GNI_LA_CHAINS || t->used + count > t->capacity) gni_la_turns_flush(t);
+    if (t->chains == GNI_LA_CHAINS || t->used + count > t->capacity) gni_la_rotations_flush(t);
     gni_la_chain *c = &t->chain[t->chains++];
     c->row = row;
     c->step = step;
@@ -557,9 +557,9 @@ static double *gni_la_turns_add(gni_la_turns *t, int64_t row, int64_t step, int6
     return t->cs + 2 * c->at;
 }
 
-static int64_t gni_la_turns_memory(int64_t n) { return gni_la_round(64 * GNI_MAX(n, 1)); }
+static int64_t gni_la_rotations_memory(int64_t n) { return gni_la_round(64 * GNI_MAX(n, 1)); }
 
-static void gni_la_turns_begin(gni_la_turns *t, gni_la *w, double *z, int64_t ld, int64_t width,
+static void gni_la_rotations_begin(gni_la_rotations *t, gni_la *w, double *z, int64_t ld, int64_t width,
                                int64_t n) {
     t->w = w;
     t->z = z;
@@ -676,11 +676,11 @@ static bool gni_la_negligible_square(double e, double d0, double d1) {
 // One implicit QL step on the `count` elements from `lo` on, or with dir -1 the same backwards (QR), so that
 // the small end of a graded matrix converges first; GVL 8.3.5, EISPACK's tql2.
 static void gni_la_ql_step(double *d, double *e, int64_t lo, int64_t count, int64_t dir,
-                           gni_la_turns *turns) {
+                           gni_la_rotations *rotations) {
     const int64_t hi = lo + count - 1, top = dir > 0 ? lo : hi, edge = dir > 0 ? lo : hi - 1;
     double p = d[top], g = (d[top + dir] - p) / (2.0 * e[edge]), r = hypot(g, 1.0), s = 1.0,
            c = 1.0;
-    double *cs = gni_la_turns_add(turns, dir > 0 ? hi : lo, -dir, count - 1);
+    double *cs = gni_la_rotations_add(rotations, dir > 0 ? hi : lo, -dir, count - 1);
     g = d[top + dir * (count - 1)] - p + e[edge] / (g >= 0.0 ? g + r : g - r);
     p = 0.0;
     for (int64_t i = count - 2; i >= 0; i--) {
@@ -722,8 +722,8 @@ static void gni_la_ql_squares(double *d, double *e, int64_t lo, int64_t count, i
 
 // Eigenvalues of the tridiagonal matrix d (n), e (n - 1) into d, unsorted. Its elements are 1 or less.
 static void gni_la_tridiagonal_values(gni_la *w, double *d, double *e, int64_t n,
-                                      gni_la_turns *turns) {
-    const bool alone = turns->z == NULL;
+                                      gni_la_rotations *rotations) {
+    const bool alone = rotations->z == NULL;
     int64_t steps = 0;
     for (int64_t i = 0; alone && i < n - 1; i++) e[i] *= e[i];
     for (int64_t lo = 0; lo < n;) {
@@ -744,9 +744,9 @@ static void gni_la_tridiagonal_values(gni_la *w, double *d, double *e, int64_t n
         if (alone)
             gni_la_ql_squares(d, e, lo, hi - lo + 1, dir);
         else
-            gni_la_ql_step(d, e, lo, hi - lo + 1, dir, turns);
+            gni_la_ql_step(d, e, lo, hi - lo + 1, dir, rotations);
     }
-    gni_la_turns_flush(turns);
+    gni_la_rotations_flush(rotations);
 }
 
 // The order that sorts d: upwards, or downwards.
@@ -772,14 +772,14 @@ static int64_t gni_la_eigh_memory(int64_t n, bool vectors) {
     int64_t count = (4 * GNI_LA_PANEL + GNI_LA_PARTS + 1) * ld + 2 * GNI_LA_PANEL +
                     4 * gni_la_round(n + 1) + 64;
     if (!vectors) return count;
-    return count + gni_la_block_memory(n, n) + gni_la_turns_memory(n) + gni_dc_memory(n);
+    return count + gni_la_block_memory(n, n) + gni_la_rotations_memory(n) + gni_dc_memory(n);
 }
 
 // Eigenvalues of the symmetric a (n,n) into d, unsorted, and unless z is NULL the vectors as rows of z (n,n).
 // Destroys a.
 static void gni_la_eigh(gni_la *w, double *a, int64_t ld, int64_t n, double *d, double *z) {
     double *e = gni_la_take(w, n + 1), *tau = gni_la_take(w, n + 1);
-    gni_la_turns turns;
+    gni_la_rotations rotations;
     gni_la_tridiagonalize(w, a, ld, n, d, e, tau);
     gni_la_block b;
     if (z != NULL) gni_la_block_take(w, &b, n, n);
@@ -794,8 +794,8 @@ static void gni_la_eigh(gni_la *w, double *a, int64_t ld, int64_t n, double *d, 
         z[0] = 1.0;
         if (n > 1) gni_la_form_q(w, a + 1, ld, n - 1, n - 1, tau, z + ld + 1, ld, n - 1, &b);
     }
-    gni_la_turns_begin(&turns, w, z, ld, n, n);
-    gni_la_tridiagonal_values(w, d, e, n, &turns);
+    gni_la_rotations_begin(&rotations, w, z, ld, n, n);
+    gni_la_tridiagonal_values(w, d, e, n, &rotations);
 }
 
 // ---- singular values
@@ -876,8 +876,8 @@ static void gni_la_bidiagonalize(gni_la *w, double *a, double *vt, int64_t ld, i
 }
 
 // A row of the sweep over [k, p): two rotations for each j, of V's rows and of U's.
-static void gni_la_svd_step(double *d, double *e, int64_t k, int64_t p, gni_la_turns *u,
-                            gni_la_turns *v) {
+static void gni_la_svd_step(double *d, double *e, int64_t k, int64_t p, gni_la_rotations *u,
+                            gni_la_rotations *v) {
     double scale = GNI_MAX(GNI_MAX(fabs(d[p - 1]), fabs(d[p - 2])), fabs(e[p - 2]));
     scale = GNI_MAX(scale, GNI_MAX(fabs(d[k]), fabs(e[k])));
     double sp = d[p - 1] / scale, sm = d[p - 2] / scale, em = e[p - 2] / scale, sk = d[k] / scale,
@@ -889,7 +889,7 @@ static void gni_la_svd_step(double *d, double *e, int64_t k, int64_t p, gni_la_t
         shift = c / (b + (b < 0.0 ? -shift : shift));
     }
     double f = (sk + sp) * (sk - sp) + shift, g = sk * ek;
-    double *cu = gni_la_turns_add(u, k, 1, p - 1 - k), *cv = gni_la_turns_add(v, k, 1, p - 1 - k);
+    double *cu = gni_la_rotations_add(u, k, 1, p - 1 - k), *cv = gni_la_rotations_add(v, k, 1, p - 1 - k);
     for (int64_t j = k; j < p - 1; j++) {
         r = gni_la_rotation(f, g, &c, &s);
         if (j != k) e[j - 1] = r;
@@ -909,7 +909,7 @@ static void gni_la_svd_step(double *d, double *e, int64_t k, int64_t p, gni_la_t
 }
 
 // d[p-1] is 0: rotates e[p-2] away, upwards to k.
-static void gni_la_svd_last(double *d, double *e, int64_t k, int64_t p, gni_la_turns *v) {
+static void gni_la_svd_last(double *d, double *e, int64_t k, int64_t p, gni_la_rotations *v) {
     double f = e[p - 2], c, s;
     e[p - 2] = 0.0;
     for (int64_t j = p - 2; j >= k; j--) {
@@ -918,26 +918,26 @@ static void gni_la_svd_last(double *d, double *e, int64_t k, int64_t p, gni_la_t
             f = -s * e[j - 1];
             e[j - 1] *= c;
         }
-        gni_la_put(gni_la_turns_add(v, j, p - 1 - j, 1), 0, c, s);
+        gni_la_put(gni_la_rotations_add(v, j, p - 1 - j, 1), 0, c, s);
     }
 }
 
 // d[k-1] is 0: rotates e[k-1] away, downwards to p.
-static void gni_la_svd_inner(double *d, double *e, int64_t k, int64_t p, gni_la_turns *u) {
+static void gni_la_svd_inner(double *d, double *e, int64_t k, int64_t p, gni_la_rotations *u) {
     double f = e[k - 1], c, s;
     e[k - 1] = 0.0;
     for (int64_t j = k; j < p; j++) {
         d[j] = gni_la_rotation(d[j], f, &c, &s);
         f = -s * e[j];
         e[j] *= c;
-        gni_la_put(gni_la_turns_add(u, j, k - 1 - j, 1), 0, c, s);
+        gni_la_put(gni_la_rotations_add(u, j, k - 1 - j, 1), 0, c, s);
     }
 }
 
 // Singular values of the bidiagonal matrix d, e (n each) into d, unsorted, some of them negative; GVL 8.6.2 with
 // the splitting of LINPACK's dsvdc.
-static void gni_la_bidiagonal_values(gni_la *w, double *d, double *e, int64_t n, gni_la_turns *u,
-                                     gni_la_turns *v) {
+static void gni_la_bidiagonal_values(gni_la *w, double *d, double *e, int64_t n, gni_la_rotations *u,
+                                     gni_la_rotations *v) {
     const double eps = 2.2204460492503131e-16, tiny = 1e-290;
     int64_t steps = 0;
     for (int64_t p = n; p > 1;) {
@@ -969,15 +969,15 @@ static void gni_la_bidiagonal_values(gni_la *w, double *d, double *e, int64_t n,
         else
             gni_la_svd_inner(d, e, at + 1, p, u);
     }
-    gni_la_turns_flush(u);
-    gni_la_turns_flush(v);
+    gni_la_rotations_flush(u);
+    gni_la_rotations_flush(v);
 }
 
 static int64_t gni_la_svd_memory(int64_t n) {
     int64_t ld = gni_la_ld(n);
     return ld * n + 4 * GNI_LA_PANEL * ld + 5 * gni_la_round(n + 1) + 2 * GNI_LA_PANEL +
            gni_la_block_memory(n, n) +
-           GNI_MAX(2 * gni_la_turns_memory(n), gni_dc_values_memory(n)) + 128;
+           GNI_MAX(2 * gni_la_rotations_memory(n), gni_dc_values_memory(n)) + 128;
 }
 
 // Singular values of a (n,n) into d, unsorted, and unless they are NULL the vectors as rows of ut and vt (n,n).
@@ -986,7 +986,7 @@ static void gni_la_svd_square(gni_la *w, double *a, int64_t ld, int64_t n, doubl
                               double *vt) {
     double *left = gni_la_take(w, ld * n), *e = gni_la_take(w, n + 1);
     double *tau_v = gni_la_take(w, n + 1), *tau_u = gni_la_take(w, n + 1);
-    gni_la_turns u, v;
+    gni_la_rotations u, v;
     gni_la_block b;
     gni_la_bidiagonalize(w, a, left, ld, n, d, e, tau_v, tau_u);
     e[n - 1] = e[n] = 0.0;
@@ -1003,8 +1003,8 @@ static void gni_la_svd_square(gni_la *w, double *a, int64_t ld, int64_t n, doubl
         vt[0] = 1.0;
         if (n > 1) gni_la_form_q(w, a + 1, ld, n - 1, n - 1, tau_u, vt + ld + 1, ld, n - 1, &b);
     }
-    gni_la_turns_begin(&u, w, ut, ld, n, n);
-    gni_la_turns_begin(&v, w, vt, ld, n, n);
+    gni_la_rotations_begin(&u, w, ut, ld, n, n);
+    gni_la_rotations_begin(&v, w, vt, ld, n, n);
     gni_la_bidiagonal_values(w, d, e, n, &u, &v);
     for (int64_t i = 0; i < n; i++) {
         if (!(d[i] < 0.0)) continue;

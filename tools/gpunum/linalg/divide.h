@@ -22,7 +22,7 @@ typedef struct gni_dc {
     int64_t ld;
     double *rows, *s, *mix; // (n,n): the vectors of the halves, how to mix them, and a part of that
     double *s_left;         // the same as s for left singular vectors
-    gni_la_turns turns, turns_right;
+    gni_la_rotations rotations, rotations_right;
     bool singular; // poles are the squares of `pole`
     // of the merge under way: poles, weights and their squares, roots, weights of the nearby problem
     int64_t count;
@@ -38,13 +38,13 @@ typedef struct gni_dc {
 
 static int64_t gni_dc_memory(int64_t n) {
     if (n < GNI_DC_LEAST) return 0;
-    return 3 * n * gni_la_ld(n) + 15 * gni_la_round(n + 1) + gni_la_turns_memory(GNI_DC_LEAF + 1) +
+    return 3 * n * gni_la_ld(n) + 15 * gni_la_round(n + 1) + gni_la_rotations_memory(GNI_DC_LEAF + 1) +
            128;
 }
 
 static int64_t gni_dc_values_memory(int64_t n) {
     if (n < GNI_DC_LEAST) return 0;
-    return gni_dc_memory(n) + n * gni_la_ld(n) + gni_la_turns_memory(GNI_DC_LEAF + 1);
+    return gni_dc_memory(n) + n * gni_la_ld(n) + gni_la_rotations_memory(GNI_DC_LEAF + 1);
 }
 
 static void gni_dc_take(gni_dc *c, gni_la *w, double *z, int64_t ld, int64_t n) {
@@ -67,7 +67,7 @@ static void gni_dc_take(gni_dc *c, gni_la *w, double *z, int64_t ld, int64_t n) 
     c->list = (int64_t *)(void *)gni_la_take(w, n);
     c->left = (int64_t *)(void *)gni_la_take(w, n);
     c->right = (int64_t *)(void *)gni_la_take(w, n);
-    gni_la_turns_begin(&c->turns, w, z, ld, GNI_DC_LEAF, GNI_DC_LEAF + 1);
+    gni_la_rotations_begin(&c->rotations, w, z, ld, GNI_DC_LEAF, GNI_DC_LEAF + 1);
 }
 
 // ---- the secular equation 1 / rho + sum of weight^2 / (pole - x) = 0
@@ -216,7 +216,7 @@ static void gni_dc_sort(const double *d, int64_t *order, int64_t *spare, int64_t
     }
 }
 
-static void gni_dg_turn(struct gni_dg *p, const double *z, int64_t i, int64_t j, double cs,
+static void gni_dg_rotate(struct gni_dg *p, const double *z, int64_t i, int64_t j, double cs,
                         double sn);
 static double gni_dg_edge(const struct gni_dg *p, int64_t i, bool last);
 
@@ -225,11 +225,11 @@ static double gni_dc_edge(const gni_dc *c, const double *z, int64_t i, int64_t k
     return c->apart != NULL ? gni_dg_edge(c->apart, i, last) : z[i * c->ld + k];
 }
 
-// Rows i and j of z turn so that the weight of i becomes 0.
-static void gni_dc_turn(const gni_dc *c, double *z, int64_t n, int64_t i, int64_t j, double cs,
+// Rows i and j of z rotate so that the weight of i becomes 0.
+static void gni_dc_rotate(const gni_dc *c, double *z, int64_t n, int64_t i, int64_t j, double cs,
                         double sn) {
     if (c->apart != NULL) {
-        gni_dg_turn(c->apart, z, i, j, cs, sn);
+        gni_dg_rotate(c->apart, z, i, j, cs, sn);
         return;
     }
     double *x = z + i * c->ld, *y = z + j * c->ld;
@@ -264,7 +264,7 @@ static int64_t gni_dc_deflate(gni_dc *c, double *z, double *d, double *weight, d
                 double a = d[at], b = d[i];
                 weight[i] = r;
                 weight[at] = 0.0;
-                gni_dc_turn(c, z, n, at, i, cs, sn);
+                gni_dc_rotate(c, z, n, at, i, cs, sn);
                 d[at] = a * cs * cs + b * sn * sn;
                 d[i] = a * sn * sn + b * cs * cs;
                 c->list[--gone] = at;
@@ -317,7 +317,7 @@ static void gni_dc_replace(gni_dc *c, double *z, const double *s, int64_t n, int
         const double *row = z + c->list[i] * ld;
         memcpy(c->rows + i * ld, row, bytes);
         if (i >= kept) continue;
-        // Rows that were turned belong to both sides.
+        // Rows that were rotated belong to both sides.
         if (gni_dc_any(row, h)) c->left[left++] = i;
         if (gni_dc_any(row + h, width - h)) c->right[right++] = i;
     }
@@ -357,9 +357,9 @@ static int64_t gni_dc_join(gni_dc *c, double *z, double *d, int64_t n, int64_t h
 // d (n), e (n - 1): eigenvalues to d, unsorted, vectors to the rows of z, which is the unit matrix at first.
 static void gni_dc_solve(gni_dc *c, double *z, double *d, double *e, int64_t n) {
     if (n <= GNI_DC_LEAF) {
-        c->turns.z = z;
-        c->turns.width = n;
-        gni_la_tridiagonal_values(c->w, d, e, n, &c->turns);
+        c->rotations.z = z;
+        c->rotations.width = n;
+        gni_la_tridiagonal_values(c->w, d, e, n, &c->rotations);
         return;
     }
     const int64_t h = gni_la_round(n / 2);
@@ -399,8 +399,8 @@ static int64_t gni_dc_deflate_values(gni_dc *c, double *u, double *v, const doub
         if (at >= 0 && d[i] - d[at] <= tolerance) {
             const double r = hypot(weight[at], weight[i]), cs = weight[i] / r, sn = -weight[at] / r;
             weight[i] = r;
-            gni_dc_turn(c, u, n, at, i, cs, sn);
-            gni_dc_turn(c, v, width, at, i, cs, sn);
+            gni_dc_rotate(c, u, n, at, i, cs, sn);
+            gni_dc_rotate(c, v, width, at, i, cs, sn);
             c->list[--gone] = at;
         } else if (at >= 0) {
             c->list[kept++] = at;
@@ -432,7 +432,7 @@ static int64_t gni_dc_join_values(gni_dc *c, double *u, double *v, double *d, do
                            : below * gni_dc_edge(c, v, i, h + 1, false);
     if (extra > 0) { // both halves have a right vector without a value: one becomes the whole's
         const double a = weight[h], b = below * gni_dc_edge(c, v, n, h + 1, false), r = hypot(a, b);
-        if (r > 0.0) gni_dc_turn(c, v, width, h, n, a / r, b / r);
+        if (r > 0.0) gni_dc_rotate(c, v, width, h, n, a / r, b / r);
         weight[h] = r;
     }
     if (fabs(weight[h]) <= tolerance) weight[h] = tolerance;
@@ -452,11 +452,11 @@ static void gni_dc_solve_values(gni_dc *c, double *u, double *v, double *d, cons
         values[n] = next[n - 1] = next[n] = 0.0; // a row of zeros below makes it square
         memcpy(values, d, (size_t)n * sizeof *d);
         memcpy(next, e, (size_t)(n - 1 + extra) * sizeof *e);
-        c->turns.z = u;
-        c->turns.width = n;
-        c->turns_right.z = v;
-        c->turns_right.width = n + extra;
-        gni_la_bidiagonal_values(c->w, values, next, n + extra, &c->turns, &c->turns_right);
+        c->rotations.z = u;
+        c->rotations.width = n;
+        c->rotations_right.z = v;
+        c->rotations_right.width = n + extra;
+        gni_la_bidiagonal_values(c->w, values, next, n + extra, &c->rotations, &c->rotations_right);
         for (int64_t i = 0; i < n; i++) {
             d[i] = fabs(values[i]);
             if (values[i] < 0.0) gni_la_negate(v + i * c->ld, n + extra);
@@ -477,7 +477,7 @@ static void gni_dc_run_values(gni_la *w, double *d, const double *e, double *u, 
                               int64_t ld, int64_t n) {
     gni_dc c;
     gni_dc_take(&c, w, u, ld, n);
-    gni_la_turns_begin(&c.turns_right, w, v, ld, GNI_DC_LEAF + 1, GNI_DC_LEAF + 1);
+    gni_la_rotations_begin(&c.rotations_right, w, v, ld, GNI_DC_LEAF + 1, GNI_DC_LEAF + 1);
     c.s_left = gni_la_take(w, n * ld);
     c.singular = true;
     gni_la_unit(u, ld, n, n);

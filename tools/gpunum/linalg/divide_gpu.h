@@ -14,10 +14,10 @@
 // Parts of this order are left to one thread; and the columns that each row has in their memory.
 enum { GNI_DG_PART = 128, GNI_DG_COLUMNS = 136 };
 
-typedef struct gni_dg_turns {
+typedef struct gni_dg_rotations {
     int64_t count, *row; // pairs of rows
     double *cs;
-} gni_dg_turns;
+} gni_dg_rotations;
 
 typedef struct gni_dg {
     gni_lg *w;        // NULL: values alone
@@ -32,8 +32,8 @@ typedef struct gni_dg {
     int64_t *rank; // of the values, in the end
     int64_t *leaf; // where parts begin, their rows, and whether there is a column more
     int64_t leaves;
-    gni_dg_turns turns[2];
-    gn_array *parts[2], *z[2][2]; // right and left: of the parts, and of what they become by turns
+    gni_dg_rotations rotations[2];
+    gn_array *parts[2], *z[2][2]; // right and left: of the parts, and of what they become by rotations
     // of the merge under way
     int64_t kept, rows, width, half, base;
     int side;
@@ -41,8 +41,8 @@ typedef struct gni_dg {
     void *mix;
 } gni_dg;
 
-static void gni_dg_turn(gni_dg *p, const double *z, int64_t i, int64_t j, double cs, double sn) {
-    gni_dg_turns *t = &p->turns[z == NULL ? 1 : 0];
+static void gni_dg_rotate(gni_dg *p, const double *z, int64_t i, int64_t j, double cs, double sn) {
+    gni_dg_rotations *t = &p->rotations[z == NULL ? 1 : 0];
     t->row[2 * t->count] = i;
     t->row[2 * t->count + 1] = j;
     t->cs[2 * t->count] = cs;
@@ -83,7 +83,7 @@ static void gni_dg_part(gni_dg *p, gni_la *w, const int64_t *leaf) {
     z[1] = gni_la_take(w, width * ld);
     if (p->singular) {
         gni_dc_take(&c, w, z[1], ld, width);
-        gni_la_turns_begin(&c.turns_right, w, z[0], ld, GNI_DC_LEAF + 1, GNI_DC_LEAF + 1);
+        gni_la_rotations_begin(&c.rotations_right, w, z[0], ld, GNI_DC_LEAF + 1, GNI_DC_LEAF + 1);
         c.s_left = gni_la_take(w, width * ld);
         c.singular = true;
         gni_la_unit(z[0], ld, width, width);
@@ -150,7 +150,7 @@ static void gni_dg_divide(gni_dg *p, int64_t at, int64_t n, int64_t extra) {
 static void gni_dg_mix_task(void *arg, int64_t begin, int64_t end, int worker) {
     gni_dg *p = (gni_dg *)arg;
     const gni_dc *c = &p->c;
-    const gni_dg_turns *t = &p->turns[p->side];
+    const gni_dg_rotations *t = &p->rotations[p->side];
     const int64_t n = p->width, h = p->half;
     double *row = p->row + 3 * (int64_t)worker * p->ld, *s = row + p->ld, *left = s + p->ld;
     for (int64_t r = begin; r < end; r++) {
@@ -204,8 +204,8 @@ static gni_lg_matrix gni_dg_mix(gni_dg *p, int side, const gni_lg_matrix *first,
     gni_parallel(p->la.pool, n, 1 + 20000 / n, gni_dg_mix_task, p);
     if (p->w == NULL) return to;
     to = gni_lg_matrix_of(p->z[side][depth & 1], p->base * p->wide, n, columns, columns);
-    gni_lg_matrix up = gni_lg_turned(gni_lg_matrix_of(mix, 0, columns, h, n)),
-                  down = gni_lg_turned(gni_lg_matrix_of(mix, h, columns, n - h, n)),
+    gni_lg_matrix up = gni_lg_transposed(gni_lg_matrix_of(mix, 0, columns, h, n)),
+                  down = gni_lg_transposed(gni_lg_matrix_of(mix, h, columns, n - h, n)),
                   to_up = gni_lg_part(to, 0, 0, h, columns),
                   to_down = gni_lg_part(to, h, 0, n - h, columns);
     gni_lg_product(p->w, &to_up, first, &up);
@@ -231,7 +231,7 @@ static void gni_dg_merge(gni_dg *p, int64_t at, int64_t n, int64_t extra, int de
     p->width = n + extra;
     p->half = behind;
     p->top = depth == 0;
-    p->turns[0].count = p->turns[1].count = 0;
+    p->rotations[0].count = p->rotations[1].count = 0;
     if (p->singular) {
         p->kept = gni_dc_join_values(c, NULL, p->first, d, p->e[at + h], n, h, extra);
     } else {
@@ -330,12 +330,12 @@ static bool gni_dg_open(gni_dg *p, gn_context *g, gni_lg *w, bool singular, int6
     lists[2] = &c->left;
     lists[3] = &p->rank;
     lists[4] = &c->base;
-    lists[5] = &p->turns[0].row;
-    lists[6] = &p->turns[1].row;
+    lists[5] = &p->rotations[0].row;
+    lists[6] = &p->rotations[1].row;
     for (int i = 0; i < 14; i++) *vectors[i] = gni_la_take(&p->la, line);
     for (int i = 0; i < 7; i++)
         *lists[i] = (int64_t *)(void *)gni_la_take(&p->la, i < 5 ? line : 2 * line);
-    for (int i = 0; i < 2; i++) p->turns[i].cs = gni_la_take(&p->la, 2 * line);
+    for (int i = 0; i < 2; i++) p->rotations[i].cs = gni_la_take(&p->la, 2 * line);
     p->leaf = (int64_t *)(void *)gni_la_take(&p->la, parts);
     p->row = gni_la_take(&p->la, 3 * p->threads * p->ld);
     c->lines = p->row;

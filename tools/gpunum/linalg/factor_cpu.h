@@ -79,10 +79,10 @@ static void gni_la_store(const gni_la_operand *o, int64_t index, const double *f
 // The same out into the columns of the result: column i is row order[i] of `from`.
 static void gni_la_store_columns(const gni_la_operand *o, int64_t index, const double *from,
                                  int64_t ld, int64_t m, int64_t n, const int64_t *order) {
-    gni_la_operand turned = *o;
-    turned.rs = o->cs;
-    turned.cs = o->rs;
-    gni_la_store(&turned, index, from, ld, 1, n, m, order);
+    gni_la_operand transposed = *o;
+    transposed.rs = o->cs;
+    transposed.cs = o->rs;
+    gni_la_store(&transposed, index, from, ld, 1, n, m, order);
 }
 
 // Divides by a power of two that makes the largest element about 1, and returns that power: squares must

@@ -157,7 +157,7 @@ static gni_lg_matrix gni_lg_part(gni_lg_matrix a, int64_t i, int64_t j, int64_t 
     return a;
 }
 
-static gni_lg_matrix gni_lg_turned(gni_lg_matrix a) {
+static gni_lg_matrix gni_lg_transposed(gni_lg_matrix a) {
     gni_lg_matrix y = a;
     y.rs = a.cs;
     y.cs = a.rs;
@@ -431,14 +431,14 @@ static void gni_lg_cholesky(gni_lg *w) {
                           beside = gni_lg_part(below, 0, 0, end - stop, ib);
             gni_lg_root(w, &top, i);
             if (stop == n) break;
-            gni_lg_solve_panel(w, top, gni_lg_turned(below), false, true);
+            gni_lg_solve_panel(w, top, gni_lg_transposed(below), false, true);
             gni_lg_subtract(w, gni_lg_part(w->a, stop, stop, n - stop, end - stop), below,
-                            gni_lg_turned(beside), false);
+                            gni_lg_transposed(beside), false);
         }
         if (end == n) break;
         gni_lg_matrix below = gni_lg_part(w->a, end, j, n - end, end - j);
         gni_lg_subtract(w, gni_lg_part(w->a, end, end, n - end, n - end), below,
-                        gni_lg_turned(below), true);
+                        gni_lg_transposed(below), true);
     }
 }
 
@@ -653,25 +653,25 @@ static void gni_lg_orthonormal(gni_lg_qr *p, gn_array *l, int64_t j, int64_t jb,
     w->ok = w->ok && gni_run(w->g, GNI_JOB_MATMUL, &d, NULL);
     gni_lg_product(w, &flat, &ones, &sums);
     gni_lg_root(w, &gram, j);
-    gni_lg_solve_panel(w, gram, gni_lg_turned(x), false, false);
+    gni_lg_solve_panel(w, gram, gni_lg_transposed(x), false, false);
     gni_lg_copy(w, to, &x);
 }
 
 // s (j,jb) = q^T panel, panel -= q s, with the first j columns of q.
 static void gni_lg_project(gni_lg_qr *p, gn_array *s, int64_t j, int64_t jb) {
-    gni_lg_matrix q = gni_lg_part(p->q, 0, 0, p->m, j), turned = gni_lg_turned(q);
+    gni_lg_matrix q = gni_lg_part(p->q, 0, 0, p->m, j), transposed = gni_lg_transposed(q);
     gni_lg_matrix x = gni_lg_matrix_of(p->panel, 0, p->m, jb, GNI_LG_PANEL),
                   y = gni_lg_matrix_of(s, 0, j, jb, jb);
     if (j == 0) return;
-    gni_lg_product(&p->w, &y, &turned, &x);
+    gni_lg_product(&p->w, &y, &transposed, &x);
     gni_lg_subtract(&p->w, x, q, y, false);
 }
 
 // Columns j to j + jb of r: s1 + s2 first^T above, second^T first^T on the diagonal.
 static void gni_lg_qr_put(gni_lg_qr *p, int64_t j, int64_t jb) {
     gni_lg *w = &p->w;
-    gni_lg_matrix first = gni_lg_turned(gni_lg_matrix_of(p->first, 0, jb, jb, jb)),
-                  second = gni_lg_turned(gni_lg_matrix_of(p->second, 0, jb, jb, jb)),
+    gni_lg_matrix first = gni_lg_transposed(gni_lg_matrix_of(p->first, 0, jb, jb, jb)),
+                  second = gni_lg_transposed(gni_lg_matrix_of(p->second, 0, jb, jb, jb)),
                   product = gni_lg_matrix_of(p->product, 0, jb, jb, jb),
                   factor = gni_lg_matrix_of(p->factor, 0, jb, jb, jb),
                   s1 = gni_lg_matrix_of(p->s1, 0, j, jb, jb), s2 = s1,
@@ -717,7 +717,7 @@ static bool gni_lg_qr_run(gni_lg_qr *p) {
     if (p->n > p->k) {
         gni_lg_matrix rest = gni_lg_part(p->r, 0, p->k, p->k, p->n - p->k),
                       from = gni_lg_part(p->a, 0, p->k, p->m, p->n - p->k),
-                      turned = gni_lg_turned(p->q);
+                      transposed = gni_lg_transposed(p->q);
         for (int64_t j = 0; j < rest.n && w->ok; j += GNI_LG_PANEL) {
             const int64_t jb = GNI_MIN(GNI_LG_PANEL, rest.n - j);
             gni_lg_matrix x = gni_lg_matrix_of(w->temp, 0, p->k, jb, jb),
@@ -725,7 +725,7 @@ static bool gni_lg_qr_run(gni_lg_qr *p) {
                           part = gni_lg_part(from, 0, j, p->m, jb),
                           to = gni_lg_part(rest, 0, j, p->k, jb);
             gni_lg_copy(w, &panel, &part);
-            gni_lg_product(w, &x, &turned, &panel);
+            gni_lg_product(w, &x, &transposed, &panel);
             gni_lg_copy(w, &to, &x);
         }
     }

@@ -210,7 +210,7 @@ GPUNUM_API gn_array *gn_svd(gn_array *a, bool full, gn_array **u, gn_array **vt)
 
 static gn_array *gni_products_before(gn_array *x, int axis);
 
-static gn_array *gni_turned(gn_array *a) { return gn_swap_axes(a, -1, -2); }
+static gn_array *gni_transposed(gn_array *a) { return gn_swap_axes(a, -1, -2); }
 
 // x = a^-1 b: gb = a^-T gx, ga = -gb x^T (Giles 2008).
 static bool gni_back_solve(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
@@ -221,9 +221,9 @@ static bool gni_back_solve(gn_context *g, gni_node *node, gn_array *gy, gn_array
         gy = gn_expand_dims(gy, -1);
         x = gn_expand_dims(x, -1);
     }
-    gn_array *gb = gn_solve(gni_turned(a), gy);
+    gn_array *gb = gn_solve(gni_transposed(a), gy);
     if (gni_wanted(node, 0))
-        gx[0] = gni_unbroadcast(gn_neg(gn_matmul(gb, gni_turned(x))), &a->shape);
+        gx[0] = gni_unbroadcast(gn_neg(gn_matmul(gb, gni_transposed(x))), &a->shape);
     if (gni_wanted(node, 1))
         gx[1] = gni_unbroadcast(vector ? gn_squeeze(gb, -1) : gb, &b->shape);
     return true;
@@ -232,7 +232,7 @@ static bool gni_back_solve(gn_context *g, gni_node *node, gn_array *gy, gn_array
 // -y^T gy y^T
 static bool gni_back_inv(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     GNI_UNUSED(g);
-    gn_array *t = gni_turned(node->output);
+    gn_array *t = gni_transposed(node->output);
     gx[0] = gn_neg(gn_matmul(gn_matmul(t, gy), t));
     return true;
 }
@@ -265,7 +265,7 @@ static bool gni_back_det(gn_context *g, gni_node *node, gn_array *gy, gn_array *
         cofactors = gni_cofactors(a);
     } else {
         gn_array *det = gn_expand_dims(gn_expand_dims(node->output, -1), -1);
-        cofactors = gn_mul(det, gni_turned(gn_inv(a)));
+        cofactors = gn_mul(det, gni_transposed(gn_inv(a)));
     }
     gx[0] = gn_mul(gy, cofactors);
     return true;
@@ -274,10 +274,10 @@ static bool gni_back_det(gn_context *g, gni_node *node, gn_array *gy, gn_array *
 // With P the lower triangle of l^T gl and its diagonal halved, l^-T P l^-1, made symmetric (Murray 2016).
 static bool gni_back_cholesky(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     GNI_UNUSED(g);
-    gn_array *l = node->output, *t = gni_turned(l), *p = gn_matmul(t, gy);
+    gn_array *l = node->output, *t = gni_transposed(l), *p = gn_matmul(t, gy);
     gn_array *half = gn_mul_s(gn_add(gn_tril(p, 0), gn_tril(p, -1)), 0.5);
-    gn_array *s = gni_turned(gn_solve(t, gni_turned(gn_solve(t, half))));
-    gx[0] = gn_mul_s(gn_add(s, gni_turned(s)), 0.5);
+    gn_array *s = gni_transposed(gn_solve(t, gni_transposed(gn_solve(t, half))));
+    gx[0] = gn_mul_s(gn_add(s, gni_transposed(s)), 0.5);
     return true;
 }
 
@@ -297,31 +297,31 @@ static bool gni_back_eigh(gn_context *g, gni_node *node, gn_array *gy, gn_array 
     gn_array *v = NULL, *w;
     if (node->param[0] == 0) {
         if (gn_eigh(node->in[0], &v) == NULL) return false;
-        gx[0] = gn_matmul(gn_mul(v, gn_expand_dims(gy, -2)), gni_turned(v));
+        gx[0] = gn_matmul(gn_mul(v, gn_expand_dims(gy, -2)), gni_transposed(v));
         return true;
     }
     // The vectors that the loss saw: once more they might be computed elsewhere, with other signs.
     v = node->output;
     w = gn_eigh(node->in[0], NULL);
-    gn_array *t = gni_turned(v);
+    gn_array *t = gni_transposed(v);
     if (w == NULL || t == NULL) return false;
     gn_array *inner = gni_over_gaps(g, gn_matmul(t, gy), w);
     gn_array *s = gn_matmul(gn_matmul(v, inner), t);
-    gx[0] = gn_mul_s(gn_add(s, gni_turned(s)), 0.5);
+    gx[0] = gn_mul_s(gn_add(s, gni_transposed(s)), 0.5);
     return true;
 }
 
 // Of a matrix that is not wide: (gq + q S) r^-T with S symmetric, its lower triangle that of r gr^T - gq^T q
 // (Walter and Lehmann 2010). gr may be NULL, and so may gq.
 static gn_array *gni_back_qr_tall(gn_array *q, gn_array *r, gn_array *gq, gn_array *gr) {
-    gn_array *m = gr != NULL ? gn_matmul(r, gni_turned(gr)) : NULL;
+    gn_array *m = gr != NULL ? gn_matmul(r, gni_transposed(gr)) : NULL;
     if (gq != NULL) {
-        gn_array *x = gn_matmul(gni_turned(gq), q);
+        gn_array *x = gn_matmul(gni_transposed(gq), q);
         m = m != NULL ? gn_sub(m, x) : gn_neg(x);
     }
-    gn_array *y = gn_matmul(q, gn_add(gn_tril(m, 0), gni_turned(gn_tril(m, -1))));
+    gn_array *y = gn_matmul(q, gn_add(gn_tril(m, 0), gni_transposed(gn_tril(m, -1))));
     if (gq != NULL) y = gn_add(y, gq);
-    return gni_turned(gn_solve(r, gni_turned(y)));
+    return gni_transposed(gn_solve(r, gni_transposed(y)));
 }
 
 // q and r once more, with the signs that they had: the GPU's r has a positive diagonal, the CPU's any.
@@ -350,7 +350,7 @@ static bool gni_back_qr(gn_context *g, gni_node *node, gn_array *gy, gn_array **
     gn_array *part[2], *rest = gn_slice(a, -1, m, n, 1);
     part[1] = gr == NULL ? gn_zeros_like(rest) : gn_matmul(q, gn_slice(gr, -1, m, n, 1));
     if (gr != NULL) {
-        gq = gn_matmul(rest, gni_turned(gn_slice(gr, -1, m, n, 1)));
+        gq = gn_matmul(rest, gni_transposed(gn_slice(gr, -1, m, n, 1)));
         gr = gn_slice(gr, -1, 0, m, 1);
     }
     part[0] = gni_back_qr_tall(q, gn_slice(r, -1, 0, m, 1), gq, gr);
@@ -369,16 +369,16 @@ static bool gni_back_svd(gn_context *g, gni_node *node, gn_array *gy, gn_array *
         gx[0] = gn_matmul(gn_mul(u, gn_expand_dims(gy, -2)), vt);
         return true;
     }
-    gn_array *x = right ? gni_turned(vt) : u, *other = right ? gni_turned(u) : vt;
-    gn_array *seen = right ? gni_turned(node->output) : node->output;
+    gn_array *x = right ? gni_transposed(vt) : u, *other = right ? gni_transposed(u) : vt;
+    gn_array *seen = right ? gni_transposed(node->output) : node->output;
     // Computed elsewhere they may have other signs than those that the loss saw.
-    gn_array *turn = gn_sign(gn_sum(gn_detach(gn_mul(x, seen)), GN_KEEP(-2)));
-    gn_array *gz = gn_mul(right ? gni_turned(gy) : gy, turn), *t = gn_matmul(gni_turned(x), gz);
+    gn_array *flip = gn_sign(gn_sum(gn_detach(gn_mul(x, seen)), GN_KEEP(-2)));
+    gn_array *gz = gn_mul(right ? gni_transposed(gy) : gy, flip), *t = gn_matmul(gni_transposed(x), gz);
     gn_array *j = gni_over_gaps(g, t, gn_square(s));
-    gn_array *inner = gn_mul(gn_matmul(x, gn_add(j, gni_turned(j))), row);
+    gn_array *inner = gn_mul(gn_matmul(x, gn_add(j, gni_transposed(j))), row);
     if (x->shape.dim[x->shape.rank - 2] > x->shape.dim[x->shape.rank - 1])
         inner = gn_add(inner, gn_div(gn_sub(gz, gn_matmul(x, t)), row));
     gn_array *y = gn_matmul(inner, other);
-    gx[0] = right ? gni_turned(y) : y;
+    gx[0] = right ? gni_transposed(y) : y;
     return true;
 }

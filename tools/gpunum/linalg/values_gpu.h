@@ -14,7 +14,7 @@ typedef struct gni_lv {
     gni_dg dg;
     bool svd, vectors, full;
     int64_t m, n;                           // m >= n: wide matrices are taken transposed
-    int64_t ld, ld_turned;                  // rows of the matrix and of its transpose
+    int64_t ld, ld_transposed;                  // rows of the matrix and of its transpose
     int64_t left, right, raw, raw_ld, zero; // places in `reflections`
     gn_array *matrix, *reflections, *numbers;
     // Products of reflections in a block, and with the vectors; left vectors of a tall matrix.
@@ -44,8 +44,8 @@ static void gni_lv_end(gni_lv *p) {
 
 // Elements that the vectors and their products take, of which the last is `zero`.
 static int64_t gni_lv_places(gni_lv *p) {
-    const int64_t rows = gni_lg_up(p->n, GNI_LG_PANEL), of_left = p->svd ? p->ld_turned : p->ld;
-    p->raw_ld = GNI_MAX(p->ld, p->ld_turned);
+    const int64_t rows = gni_lg_up(p->n, GNI_LG_PANEL), of_left = p->svd ? p->ld_transposed : p->ld;
+    p->raw_ld = GNI_MAX(p->ld, p->ld_transposed);
     p->left = gni_lg_up(4 * p->n, 4);
     p->right = p->left + rows * of_left;
     p->raw = p->right + (p->svd ? rows * p->ld : 0);
@@ -65,10 +65,10 @@ static void gni_lv_begin(gni_lv *p, gni_la_job *d, gn_dtype t, bool vectors, boo
     p->m = GNI_MAX(d->m, d->n);
     p->n = GNI_MIN(d->m, d->n);
     p->ld = gni_lg_up(p->n, 4);
-    p->ld_turned = p->svd ? gni_lg_up(p->m, 4) : 0;
+    p->ld_transposed = p->svd ? gni_lg_up(p->m, 4) : 0;
     const int64_t blocks = gni_lg_up(p->n, GNI_LG_PANEL) / GNI_LG_PANEL,
                   widest = full ? p->m : p->n;
-    p->matrix = gni_lv_line(p, t, p->m * p->ld + p->n * p->ld_turned);
+    p->matrix = gni_lv_line(p, t, p->m * p->ld + p->n * p->ld_transposed);
     p->reflections = gni_lv_line(p, t, gni_lv_places(p));
     p->numbers = gni_lv_line(p, t, 4 * p->n);
     w->state = gni_lv_line(p, GN_U32, 4);
@@ -116,7 +116,7 @@ static double gni_lv_reflect(gni_lv *p, gn_array *x) {
     load[5] = word[2] = !p->svd;
     load[7] = word[4] = p->ld;
     load[8] = word[5] = p->m * p->ld;
-    load[9] = word[6] = p->ld_turned;
+    load[9] = word[6] = p->ld_transposed;
     word[8] = p->left;
     word[9] = p->right;
     word[10] = p->raw;
@@ -190,7 +190,7 @@ static void gni_lv_apply(gni_lv *p, int64_t at, int64_t ld, int64_t count, int64
         back.offset += (jb - 1) * z.n;
         back.rs = -z.n;
         gni_lg_solve_panel(w, t, back, true, false);
-        gni_lg_subtract(w, rows, gni_lg_turned(part), x, false);
+        gni_lg_subtract(w, rows, gni_lg_transposed(part), x, false);
     }
 }
 
@@ -238,9 +238,9 @@ static int64_t gni_lv_item(gni_lv *p, gn_array *x, int64_t index, gn_array **y) 
     }
     z[1].n = n;
     if (p->m > n) z[1] = gni_lv_tall(p, z[1], k);
-    gni_lv_apply(p, p->left, p->ld_turned, n, 0, z[1]);
+    gni_lv_apply(p, p->left, p->ld_transposed, n, 0, z[1]);
     // Left vectors are columns of u, right ones rows of vt; of a wide matrix they have changed places.
-    gni_lg_matrix u = wide ? z[0] : z[1], v = gni_lg_turned(wide ? z[1] : z[0]);
+    gni_lg_matrix u = wide ? z[0] : z[1], v = gni_lg_transposed(wide ? z[1] : z[0]);
     if (y[1] != NULL) {
         to = gni_lg_matrix_of(y[1], index * u.m * u.n, u.m, u.n, u.n);
         gni_lg_copy(w, &to, &u);

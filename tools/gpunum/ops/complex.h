@@ -66,7 +66,7 @@ static bool gni_complex_program(gn_context *g, gni_builder *b, gn_array *const *
                     t == GN_F64 || gni_is_wide(in[0]->dtype) || gni_is_wide(in[1]->dtype));
     for (int i = 0; i < 2; i++) {
         gn_array *product;
-        if (!gni_tree_settle(g, in[i], false, &product)) return false;
+        if (!gni_tree_prepare(g, in[i], false, &product)) return false;
         bool pending = gni_is_pending(in[i]) && !gni_is_const(in[i]);
         if (pending && in[i]->expr->wide != b->map.program.wide && !gni_materialize(g, in[i]))
             return false;

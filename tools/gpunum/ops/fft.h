@@ -657,8 +657,8 @@ static gn_array *gni_convolved(const char *fn, gn_array *a, gn_array *b, int ran
             y = small_b ? gni_convolve_direct(x, k, &full) : gni_convolve_direct(k, x, &full);
         else
             y = gni_convolve_fft(x, k, &full);
-        bool turned = mode == GN_CONV_VALID && swap;
-        y = gni_convolve_cut(y, turned ? &b->shape : &a->shape, turned ? &a->shape : &b->shape,
+        bool swapped = mode == GN_CONV_VALID && swap;
+        y = gni_convolve_cut(y, swapped ? &b->shape : &a->shape, swapped ? &a->shape : &b->shape,
                              mode);
         if (whole)
             y = gn_cast(gn_round(y), t == GN_BOOL ? GN_BOOL : t);

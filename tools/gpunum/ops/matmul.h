@@ -63,7 +63,7 @@ static bool gni_matmul_shapes(gn_context *g, const char *fn, const gn_array *a, 
 static bool gni_matmul_even(const gni_matmul *m, int outer, int inner, int64_t count) {
     for (int k = 1; m->fused && k < m->program.n_in; k++)
         if (m->in[k].stride[outer] != m->in[k].stride[inner] * count) return false;
-    for (int k = 0; m->given != 0 && k < m->load.n_in; k++)
+    for (int k = 0; m->prologue != 0 && k < m->load.n_in; k++)
         if (m->load_in[k].stride[outer] != m->load_in[k].stride[inner] * count) return false;
     return true;
 }
@@ -71,7 +71,7 @@ static bool gni_matmul_even(const gni_matmul *m, int outer, int inner, int64_t c
 static void gni_matmul_move(gni_matmul *m, int from, int to) {
     for (int k = 1; m->fused && k < m->program.n_in; k++)
         m->in[k].stride[to] = m->in[k].stride[from];
-    for (int k = 0; m->given != 0 && k < m->load.n_in; k++)
+    for (int k = 0; m->prologue != 0 && k < m->load.n_in; k++)
         m->load_in[k].stride[to] = m->load_in[k].stride[from];
 }
 
@@ -167,12 +167,12 @@ static void gni_matmul_simplify(gni_matmul *m) {
 // ---- a pending operand of a product with a vector or a narrow matrix, made while it is read
 
 enum {
-    GNI_GIVEN_LEAST = 4096, // elements: below, a pass of its own costs nothing that shows
-    GNI_GIVEN_WIDEST = 256  // rows or columns of the other operand
+    GNI_PROLOGUE_LEAST = 4096, // elements: below, a pass of its own costs nothing that shows
+    GNI_PROLOGUE_WIDEST = 256  // rows or columns of the other operand
 };
 
 // Rows of a (side 2) or columns of b (side 1).
-static int64_t gni_given_width(const gn_array *a, const gn_array *b, int side) {
+static int64_t gni_prologue_width(const gn_array *a, const gn_array *b, int side) {
     const gn_shape *s = side == 1 ? &b->shape : &a->shape;
     return s->rank == 1 ? 1 : s->dim[side == 1 ? s->rank - 1 : s->rank - 2];
 }
@@ -181,15 +181,15 @@ static int64_t gni_given_width(const gn_array *a, const gn_array *b, int side) {
 // memory is what such products wait for. Only GPUs have it for more than a vector.
 static bool gni_may_give(const gn_array *a, const gn_array *b, int side) {
     const gn_array *x = side == 1 ? a : b, *v = side == 1 ? b : a;
-    int64_t width = gni_given_width(a, b, side);
-    if (width > 1 && (x->ctx->gpu == NULL || width > GNI_GIVEN_WIDEST)) return false;
+    int64_t width = gni_prologue_width(a, b, side);
+    if (width > 1 && (x->ctx->gpu == NULL || width > GNI_PROLOGUE_WIDEST)) return false;
     if (width == 0 || !gni_is_pending(x) || gni_is_const(x) || x->dtype != GN_F32) return false;
-    return x != v && !x->expr->wide && !x->expr->given && x->expr->products == 0 &&
-           gni_elements(&x->shape) >= GNI_GIVEN_LEAST;
+    return x != v && !x->expr->wide && !x->expr->prologue && x->expr->products == 0 &&
+           gni_elements(&x->shape) >= GNI_PROLOGUE_LEAST;
 }
 
 // Nobody else reads it, and no batch twice.
-static int gni_product_given(const gn_array *product, int64_t *by) {
+static int gni_product_prologue(const gn_array *product, int64_t *by) {
     const gni_expr *e = product->expr;
     if (product->dtype != GN_F32) return 0;
     for (int side = 1; side <= 2; side++) {
@@ -198,7 +198,7 @@ static int gni_product_given(const gn_array *product, int64_t *by) {
         bool user = x->user_refs > 1 || (x->user_refs == 1 && x->scope_slot < 0);
         int64_t n = gni_elements(&product->shape), k = gni_product_depth(product);
         if (user || x->lazy_refs != 1 || x->refs != x->user_refs + 1) continue;
-        *by = gni_given_width(e->src[0], e->src[1], side);
+        *by = gni_prologue_width(e->src[0], e->src[1], side);
         if (gni_elements(&x->shape) * *by != n * k) continue;
         if (side == 2 || *by > 1 || !gni_may_give(v, x, 1)) return side;
     }
@@ -217,7 +217,7 @@ static bool gni_matmul_take_load(gn_context *g, gni_matmul *m, gn_array *x, int 
     int others = 1 + (m->fused ? m->program.n_in : 0);
     if (b.full || p->n_in + others > GNI_MAX_INPUTS || p->n_insn + 1 > GNI_MAX_INSNS) return false;
     gni_build_finish(p);
-    m->given = side;
+    m->prologue = side;
     m->load = *p;
     for (int k = 0; k < p->n_in; k++) {
         const int64_t *from = b.map.in[k].stride;
@@ -237,7 +237,7 @@ static bool gni_product_run(gn_context *g, gn_array *product, gn_array *root, gn
     gn_shape shape;
     gn_array *x = product->expr->src[0], *y = product->expr->src[1];
     int64_t by = 0;
-    int side = gni_product_given(product, &by);
+    int side = gni_product_prologue(product, &by);
     if (root == product) gni_product_keep(g, product);
     memset(&m, 0, sizeof m);
     if (side != 1 && !gni_materialize(g, x)) return false;
@@ -260,14 +260,14 @@ static bool gni_product_run(gn_context *g, gn_array *product, gn_array *root, gn
     m.c.buf = out;
     m.a.dtype = m.b.dtype = product->dtype;
     m.c.dtype = root->dtype;
-    if (out->bytes > 0 && (m.given == 0 || by > 1)) gni_matmul_merge(&m);
+    if (out->bytes > 0 && (m.prologue == 0 || by > 1)) gni_matmul_merge(&m);
     if (!gni_run(g, GNI_JOB_MATMUL, &m, root)) {
         gni_buffer_release(g, out);
         return false;
     }
     root->buf = out;
-    product->expr->spent = true;
-    if (m.given != 0) (m.given == 1 ? x : y)->expr->given = true;
+    product->expr->consumed = true;
+    if (m.prologue != 0) (m.prologue == 1 ? x : y)->expr->prologue = true;
     gni_expr_free(g, root);
     return true;
 }

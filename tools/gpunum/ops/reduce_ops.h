@@ -42,7 +42,7 @@ static gn_array *gni_reduce_axes(gn_context *g, const char *fn, gni_reduction op
     gni_reduce r;
     bool wide = gni_is_wide(compute) || gni_is_wide(a->dtype);
     gn_array *product;
-    if (!gni_tree_settle(g, a, false, &product)) return NULL;
+    if (!gni_tree_prepare(g, a, false, &product)) return NULL;
     if (gni_is_pending(a) && !gni_is_const(a) &&
         (a->expr->wide != wide || a->expr->insns + 2 > GNI_MAX_INSNS) && !gni_materialize(g, a))
         return NULL;

@@ -856,7 +856,7 @@ static const gni_softmax_fns GNI_FN(gni_softmax_table) = {
 // GNI_VW Philox blocks at once. The lanes' blocks are numbered so that turning groups of four lanes
 // leaves every vector with four blocks' words in order.
 #define gni_vblocks GNI_FN(gni_ck_blocks)
-#define gni_vturn GNI_FN(gni_ck_turn)
+#define gni_vtranspose GNI_FN(gni_ck_turn)
 GNI_INLINE void gni_vblocks(uint64_t seed, uint64_t first, gni_vu w[4]) {
 #if GNI_VW == 16
     static const uint32_t order[16] = {0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15};
@@ -871,7 +871,7 @@ GNI_INLINE void gni_vblocks(uint64_t seed, uint64_t first, gni_vu w[4]) {
     gni_vphilox(lo, hi, gni_vsetu(0), gni_vsetu(0), (uint32_t)seed, (uint32_t)(seed >> 32), w);
 }
 // Stores w[k] of lane j as element 4 * j' + k, j' being the lane's block: 4 * GNI_VW words.
-GNI_INLINE void gni_vturn(uint32_t *dst, const gni_vu w[4]) {
+GNI_INLINE void gni_vtranspose(uint32_t *dst, const gni_vu w[4]) {
 #if GNI_VW == 16
     __m512i a = _mm512_unpacklo_epi32((__m512i)w[0], (__m512i)w[1]);
     __m512i b = _mm512_unpackhi_epi32((__m512i)w[0], (__m512i)w[1]);
@@ -914,10 +914,10 @@ GNI_INLINE void gni_vturn(uint32_t *dst, const gni_vu w[4]) {
             gni_vblocks(seed, first + (uint64_t)i, w);                                             \
             MAKE;                                                                                  \
             if (i + GNI_VW <= blocks) {                                                            \
-                gni_vturn((uint32_t *)(void *)(dst + 4 * i), w);                                   \
+                gni_vtranspose((uint32_t *)(void *)(dst + 4 * i), w);                                   \
                 continue;                                                                          \
             }                                                                                      \
-            gni_vturn(t, w);                                                                       \
+            gni_vtranspose(t, w);                                                                       \
             memcpy(dst + 4 * i, t, sizeof(uint32_t) * 4 * (size_t)(blocks - i));                   \
         }                                                                                          \
     }
@@ -963,7 +963,7 @@ GNI_TABLE gni_cpu_isa GNI_FN(gni_isa_table) = {
 #undef gni_vround_f16
 #undef gni_vround_bf16
 #undef gni_vwrap_i8
-#undef gni_vturn
+#undef gni_vtranspose
 #undef gni_vb
 #undef gni_vload_u8
 #undef gni_vload_i8

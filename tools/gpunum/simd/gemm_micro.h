@@ -386,7 +386,7 @@ GNI_GM_DEFINE_PUT(f64)
 GNI_GM_DEFINE_PUT(i32)
 GNI_GM_DEFINE_PUT(i64)
 
-GNI_MAYBE_UNUSED static void gni_gm_put_turned_any(const gni_gemm_tile *t, const float *s, int64_t rows,
+GNI_MAYBE_UNUSED static void gni_gm_put_transposed_any(const gni_gemm_tile *t, const float *s, int64_t rows,
                                   int64_t cols, int64_t width) {
     float *c = (float *)t->c;
     for (int64_t j = 0; j < cols; j++, c += t->c_rs) {
@@ -749,7 +749,7 @@ GNI_GM_DEFINE_NARROW(bf16, gni_vstore_bf16, gni_f32_to_bf16)
 #undef GNI_GM_DEFINE_NARROW
 
 #if defined(GNI_PASS_AVX512) || defined(GNI_PASS_AVX2)
-// A square of r[0] to r[GNI_VW - 1], turned.
+// A square of r[0] to r[GNI_VW - 1], transposed.
 #if defined(GNI_PASS_AVX512)
 GNI_INLINE void GNI_FN(gni_gm_turn)(gni_vf *v) {
     __m512 t[16], r[16];
@@ -805,8 +805,8 @@ GNI_INLINE void GNI_FN(gni_gm_turn)(gni_vf *v) {
 }
 #endif
 
-// Loads a square of rows i0 and on from column p, turns it and stores it in d.
-#define GNI_GM_TURN_SQUARE(LOAD)                                                                   \
+// Loads a square of rows i0 and on from column p, transposes it and stores it in d.
+#define GNI_GM_TRANSPOSE_SQUARE(LOAD)                                                                   \
     gni_vf r[GNI_VW];                                                                              \
     _Pragma("GCC unroll 16") for (int i = 0; i < GNI_VW; i++) r[i] =                               \
         i0 + i < w ? LOAD(s + (i0 + i) * is + p, k - p) : gni_vset(0);                             \
@@ -818,7 +818,7 @@ GNI_INLINE void GNI_FN(gni_gm_turn)(gni_vf *v) {
         for (int64_t i0 = 0; i0 < dw; i0 += GNI_VW) {                                              \
             const int64_t width = i0 == 0 ? GNI_VW : dw - i0;                                      \
             for (int64_t p = 0; p < k; p += GNI_VW) {                                              \
-                GNI_GM_TURN_SQUARE(GNI_FN(gni_gm_part_##TYPE))                                     \
+                GNI_GM_TRANSPOSE_SQUARE(GNI_FN(gni_gm_part_##TYPE))                                     \
                 float *to = d + p * dw + i0;                                                       \
                 for (int i = 0; i < GNI_VW && i < k - p; i++)                                      \
                     GNI_FN(gni_gm_put_part)(to + i * dw, r[i], width);                             \
@@ -845,14 +845,14 @@ GNI_GM_VECTOR_PACK(f32, float)
 GNI_GM_VECTOR_PACK(f16, uint16_t)
 GNI_GM_VECTOR_PACK(bf16, uint16_t)
 
-static void GNI_FN(gni_gm_put_turned)(const gni_gemm_tile *t, const float *s, int64_t rows,
+static void GNI_FN(gni_gm_put_transposed)(const gni_gemm_tile *t, const float *s, int64_t rows,
                                       int64_t cols, int64_t width) {
     for (int64_t i0 = 0; i0 < rows; i0 += GNI_VW) {
         const gni_vf bias =
             t->bias == NULL ? gni_vset(-0.0f) : GNI_FN(gni_gm_part_f32)(t->bias + i0, rows - i0);
         for (int64_t p = 0; p < cols; p += GNI_VW) {
             const int64_t w = rows, is = width, k = cols;
-            GNI_GM_TURN_SQUARE(GNI_FN(gni_gm_part_f32))
+            GNI_GM_TRANSPOSE_SQUARE(GNI_FN(gni_gm_part_f32))
             float *c = (float *)t->c + p * t->c_rs + i0;
             for (int q = 0; q < GNI_VW && p + q < cols; q++, c += t->c_rs) {
                 gni_vf v = r[q];
@@ -865,10 +865,10 @@ static void GNI_FN(gni_gm_put_turned)(const gni_gemm_tile *t, const float *s, in
     }
 }
 #define GNI_GM_PACK(TYPE) GNI_FN(gni_gm_pack_##TYPE)
-#define GNI_GM_PUT_TURNED GNI_FN(gni_gm_put_turned)
+#define GNI_GM_PUT_TRANSPOSED GNI_FN(gni_gm_put_transposed)
 #else
 #define GNI_GM_PACK(TYPE) gni_gm_pack_any_##TYPE
-#define GNI_GM_PUT_TURNED gni_gm_put_turned_any
+#define GNI_GM_PUT_TRANSPOSED gni_gm_put_transposed_any
 #endif
 
 #if defined(GNI_PASS_AVX512)
@@ -897,7 +897,7 @@ static void GNI_FN(gni_gm_pack_pairs)(void *dst, int64_t dw, const void *src, in
         for (int64_t i0 = 0; i0 < dw; i0 += 16) {
             float *to = (float *)dst + i0;
             for (int64_t p = 0; p < k; p += 32) {
-                GNI_GM_TURN_SQUARE(GNI_FN(gni_gm_part_pairs))
+                GNI_GM_TRANSPOSE_SQUARE(GNI_FN(gni_gm_part_pairs))
                 for (int i = 0; i < 16 && 2 * i < k - p; i++, to += dw)
                     GNI_FN(gni_gm_put_part)(to, r[i], i0 == 0 ? 16 : dw - i0);
             }
@@ -957,13 +957,13 @@ GNI_TABLE gni_gemm_isa GNI_FN(gni_gemm_isa) = {&GNI_FN(gni_gm_family_f32),
                                                   GNI_GM_LEAST,
                                                   GNI_FN(gni_gm_dots),
                                                   GNI_FN(gni_gm_add_rows),
-                                                  GNI_GM_PUT_TURNED,
+                                                  GNI_GM_PUT_TRANSPOSED,
                                                   GNI_FN(gni_gm_narrow_f16),
                                                   GNI_FN(gni_gm_narrow_bf16)};
 #undef GNI_GM_PAIRS
 #undef GNI_GM_LEAST
 #undef GNI_GM_PACK_PAIRS
 #undef GNI_GM_PACK
-#undef GNI_GM_PUT_TURNED
-#undef GNI_GM_TURN_SQUARE
+#undef GNI_GM_PUT_TRANSPOSED
+#undef GNI_GM_TRANSPOSE_SQUARE
 #undef GNI_GM_VECTOR_PACK

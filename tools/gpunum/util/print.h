@@ -295,7 +295,7 @@ static void gni_float_measure(gni_float_format *f, const void *p) {
     if (f->scientific) f->exponent = GNI_MAX(f->exponent, w.n - mantissa - 2);
 }
 
-static void gni_float_settle(gni_float_format *f) {
+static void gni_float_finish(gni_float_format *f) {
     if (f->scientific) {
         f->precision = f->right;
         f->right += f->exponent + 2; // what NaN and Inf are padded to
@@ -419,8 +419,8 @@ static void gni_print_formats(gni_printer *pr, const char *p) {
     gni_float_choose(&pr->real);
     gni_float_choose(&pr->imag);
     gni_print_visit(pr, 0, p, 1);
-    gni_float_settle(&pr->real);
-    gni_float_settle(&pr->imag);
+    gni_float_finish(&pr->real);
+    gni_float_finish(&pr->imag);
 }
 
 // ---- layout
