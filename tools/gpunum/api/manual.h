@@ -93,5 +93,7 @@
 //     gn_he_normal(g, s)                  gn_he_normal(g, t, s), and gn_xavier_uniform too
 //     gn_get_lr, gn_set_lr                gn_lr_get, gn_lr_set
 //     gn_log_level                        rises from GN_LOG_ERROR to GN_LOG_DEBUG; 0 is GN_LOG_DEFAULT, warnings
+//     break in GN_SCOPE                   closes the scope, where it left it open; it ends no loop around it
+//     a log function for stderr           gn_log_stderr, or GPUNUM_LOG in the environment
 //
 // What it does not do: sparse arrays, strings, dates, ragged shapes, distributed arrays.
