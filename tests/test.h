@@ -39,10 +39,18 @@
 typedef struct test_memory {
     int64_t blocks, bytes;
     int64_t until_failure; // allocations that still succeed; negative: all
-    int64_t calls;
+    int64_t calls, refused;
+    int64_t most; // bytes, beyond which there are none
+    bool once;    // one allocation fails, those behind it do not
 } test_memory;
 
-static test_memory test_heap = {0, 0, -1, 0};
+static test_memory test_heap = {0, 0, -1, 0, 0, INT64_MAX, false};
+
+// From here on allocation k fails (negative: none), and so do all that follow but for `once`.
+static TEST_MAYBE_UNUSED void test_refuse(int64_t k, bool once) {
+    test_heap.once = once;
+    __atomic_store_n(&test_heap.until_failure, k, __ATOMIC_SEQ_CST);
+}
 
 static void *test_allocate(void *user, size_t size) {
     test_memory *m = (test_memory *)user;
@@ -51,7 +59,11 @@ static void *test_allocate(void *user, size_t size) {
     while (left > 0 && !__atomic_compare_exchange_n(&m->until_failure, &left, left - 1, false, __ATOMIC_SEQ_CST,
                                                     __ATOMIC_SEQ_CST)) {
     }
-    if (left == 0) return NULL; // and so do all that follow
+    if (left == 0 && m->once) __atomic_store_n(&m->until_failure, -1, __ATOMIC_SEQ_CST);
+    if (left == 0 || (int64_t)size > m->most - __atomic_load_n(&m->bytes, __ATOMIC_SEQ_CST)) {
+        __atomic_fetch_add(&m->refused, 1, __ATOMIC_SEQ_CST);
+        return NULL;
+    }
     void *p = malloc(size);
     if (p == NULL) return NULL;
     __atomic_fetch_add(&m->blocks, 1, __ATOMIC_SEQ_CST);

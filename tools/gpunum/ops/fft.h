@@ -407,6 +407,7 @@ static gn_array *gni_fold_order(gn_context *g, int64_t n, bool back) {
 
 // 2 sum x[j] cos(pi k (2 j + 1) / (2 n)), by a Fourier transform of n points (Makhoul 1980).
 static gn_array *gni_dct_2(gn_context *g, gn_array *x, int64_t n) {
+    if (x == NULL) return NULL;
     int last = x->shape.rank - 1;
     gn_array *v = gn_take(x, gni_fold_order(g, n, false), last);
     gn_array *f = gni_fft_axis("gn_dct", GNI_FFT_C2C, false, n, last, 2.0, v);

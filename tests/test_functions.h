@@ -1,0 +1,533 @@
+// Every public function as a call that finds its own operands: test_allocation.c runs them with fixed ones that fit,
+// fuzz_calls.c with random ones. A function of the header that is in neither list here fails test_allocation.
+#ifndef GN_TEST_FUNCTIONS_H
+#define GN_TEST_FUNCTIONS_H
+
+#include "test.h"
+
+typedef enum kind { ANY, FLOATS, ROW, INDEX, TRUTH, INTEGERS, COMPLEXES, LOSS, KINDS } kind;
+
+enum {
+    HUGE_OK = 1,    // takes operands of any size without computing anything, or has no operands
+    NO_ARRAY = 2,   // gives no array
+    SLOW = 4,       // on a CPU that plays GPU: the allocation test leaves it to the CPU
+    UNDEFINED = 16, // contents of the result
+    ALIKE = 8       // one of many that differ by a table's row only
+};
+
+typedef struct calls {
+    gn_context *g;
+    gn_array *(*find)(struct calls *c, kind k, int i); // operand i of the call
+    bool wild;                                         // numbers may be anything
+    gn_array *more[2];                                 // results beside the one that is returned
+    double number;                                     // or this one
+} calls;
+
+static gn_array *any_of(calls *c) { return c->find(c, ANY, 0); }
+static gn_array *floats(calls *c) { return c->find(c, FLOATS, 0); }
+static gn_array *second(calls *c) { return c->find(c, FLOATS, 1); }
+
+static int64_t whole(calls *c, int64_t tame) {
+    static const int64_t odd[] = {INT64_MIN,
+                                  INT64_MAX,
+                                  INT32_MIN,
+                                  INT32_MAX,
+                                  INT64_MIN + 1,
+                                  (int64_t)1 << 32,
+                                  (int64_t)1 << 31,
+                                  -((int64_t)1 << 40),
+                                  GN_NONE,
+                                  1000,
+                                  100,
+                                  33};
+    if (!c->wild || draw(3) == 0) return tame;
+    return draw(12) == 0 ? odd[draw(sizeof odd / sizeof *odd)] : (int64_t)draw(8) - 2;
+}
+
+static int small(calls *c, int tame) {
+    if (!c->wild || draw(2) == 0) return tame;
+    return draw(30) == 0 ? (draw(2) ? INT32_MAX : INT32_MIN) : (int)draw(8) - 3;
+}
+
+static double number(calls *c, double tame) {
+    static const double odd[] = {0.0,  -0.0,  1.0,     -1.0,         1e300, -1e300,
+                                 3e38, 1e-45, 65520.0, 2147483648.0, 1e19,  -129.5};
+    if (!c->wild || draw(2) == 0) return tame;
+    uint32_t i = draw(sizeof odd / sizeof *odd + 3);
+    if (i < sizeof odd / sizeof *odd) return odd[i];
+    return i % 3 == 0 ? (double)NAN : i % 3 == 1 ? (double)INFINITY : -(double)INFINITY;
+}
+
+static gn_dtype type(calls *c, gn_dtype tame) {
+    if (!c->wild) return tame;
+    return draw(60) == 0 ? (gn_dtype)99 : (gn_dtype)draw(GN_DTYPE_COUNT);
+}
+
+static gn_shape shape(calls *c) {
+    static const int64_t dims[] = {4, 3, 1, 0, 2, 5, 17};
+    gn_shape s = GN_SHAPE(4, 4);
+    if (!c->wild) return s;
+    s.rank = (int)draw(draw(8) == 0 ? GN_MAX_RANK + 1 : 4);
+    for (int i = 0; i < s.rank && i < GN_MAX_RANK; i++) s.dim[i] = dims[draw(draw(3) == 0 ? 7 : 3)];
+    if (draw(25) == 0 && s.rank > 0) s.dim[draw((uint32_t)(s.rank < 8 ? s.rank : 8))] = whole(c, 4);
+    if (draw(200) == 0) s.rank = small(c, 9);
+    return s;
+}
+
+static gn_shape shape_of(calls *c, gn_array *a) {
+    return c->wild && draw(3) == 0 ? shape(c) : gn_shape_of(a);
+}
+
+static gn_axes axes(calls *c) {
+    int list[3];
+    if (!c->wild) return GN_ALL;
+    for (int i = 0; i < 3; i++) list[i] = small(c, (int)draw(4) - 2);
+    gn_axes set = draw(2)    ? GN_ALL
+                  : draw(2)  ? list[0]
+                  : draw(20) ? gn_axes_from((int)draw(4), list)
+                             : (gn_axes)draw(UINT32_MAX);
+    return draw(4) == 0 ? GN_KEEP(set) : set;
+}
+
+static gn_fft_norm norm(calls *c) {
+    return (gn_fft_norm)(c->wild ? draw(3) + (draw(40) == 0 ? 7 : 0) : 0);
+}
+static gn_convolution mode(calls *c) {
+    return (gn_convolution)(c->wild ? draw(3) + (draw(40) == 0 ? 7 : 0) : 0);
+}
+
+// ---- calls that take more than one expression
+
+static gn_array *call_list(calls *c, gn_array *(*fn)(gn_array *const *, int, int)) {
+    gn_array *list[3];
+    for (int i = 0; i < 3; i++) list[i] = c->find(c, FLOATS, i);
+    return fn(list, c->wild ? (int)draw(4) : 2, small(c, 0));
+}
+
+static gn_array *call_permute(calls *c) {
+    int order[8] = {1, 0, 2, 3, 4, 5, 6, 7};
+    gn_array *a = any_of(c);
+    if (c->wild) order[draw(8)] = small(c, 0);
+    return gn_permute_axes(a, order, c->wild && draw(4) == 0 ? small(c, 2) : gn_rank(a));
+}
+
+static gn_array *call_broadcast(calls *c) {
+    gn_array *a = any_of(c);
+    return gn_broadcast_to(a, c->wild ? shape(c) : GN_SHAPE(3, gn_dim(a, 0), gn_dim(a, 1)));
+}
+
+static gn_array *call_einsum(calls *c) {
+    static const char *const text[] = {
+        "ij,jk->ik", "ij,ij->", "ii,ij->j",  "...j,...j->...", "ij,kl->iljk",  "i,j->ij", "ij->ji",
+        "",          "a,,->",   "ij,jk->iq", "i...,...i",      "bij,bjk->bik", "->",      "ij,jk"};
+    gn_array *list[3];
+    for (int i = 0; i < 3; i++) list[i] = c->find(c, FLOATS, i);
+    return gn_einsum_list(c->g, text[c->wild ? draw(sizeof text / sizeof *text) : 0], list,
+                          c->wild && draw(8) == 0 ? small(c, 2) : 2);
+}
+
+static gn_array *call_tensordot(calls *c) {
+    int left[3] = {0, 1, 2}, right[3] = {1, 0, 2};
+    gn_array *a = floats(c), *b = second(c);
+    if (c->wild) left[draw(3)] = small(c, 0), right[draw(3)] = small(c, 1);
+    return gn_tensordot(a, b, left, right, c->wild ? (int)draw(4) : 1);
+}
+
+static gn_array *
+call_fftn(calls *c, gn_array *(*fn)(gn_array *, const int64_t *, const int *, int, gn_fft_norm),
+          kind k) {
+    int64_t n[3] = {3, 5, 4};
+    int list[3] = {0, 1, 2};
+    gn_array *a = c->find(c, k, 0);
+    if (c->wild) n[draw(3)] = whole(c, 4), list[draw(3)] = small(c, 0);
+    if (c->wild && draw(3) == 0) return fn(a, NULL, NULL, (int)draw(4), norm(c));
+    return fn(a, n, list, c->wild ? (int)draw(4) : 2, norm(c));
+}
+
+static gn_array *call_svd(calls *c) {
+    return gn_svd(floats(c), c->wild && draw(2), &c->more[0], &c->more[1]);
+}
+
+static gn_array *call_from(calls *c) {
+    static const char data[4096] = {1, 2, 3, 4, 5, 6, 7};
+    gn_shape s = shape(c);
+    double n = (double)gn_dtype_size(GN_C128);
+    for (int i = 0; i < s.rank && i < GN_MAX_RANK; i++) n *= (double)s.dim[i];
+    return gn_array_from(c->g, type(c, GN_F32), s, n > (double)sizeof data ? NULL : data);
+}
+
+static gn_array *call_wrap(calls *c) {
+    static double data[512];
+    gn_shape s = shape(c);
+    double n = (double)gn_dtype_size(GN_C128);
+    for (int i = 0; i < s.rank && i < GN_MAX_RANK; i++) n *= (double)s.dim[i];
+    return gn_array_wrap(c->g, type(c, GN_F32), s, n > (double)sizeof data ? NULL : (void *)data,
+                         NULL, NULL);
+}
+
+static gn_array *call_write(calls *c) {
+    static char data[65536];
+    gn_array *a = gn_copy(gn_detach(any_of(c)));
+    size_t bytes = gn_bytes(a);
+    if (a != NULL && bytes <= sizeof data)
+        gn_write(a, data, c->wild && draw(20) == 0 ? bytes + 1 : bytes);
+    return a;
+}
+
+static gn_array *call_read(calls *c) {
+    static char data[65536];
+    gn_array *a = any_of(c);
+    if (gn_bytes(a) <= sizeof data) gn_read(a, data, gn_bytes(a));
+    return NULL;
+}
+
+static void note_done(void *user, gn_status status) { *(gn_status *)user = status; }
+static gn_array *call_read_async(calls *c) {
+    static char data[65536];
+    gn_status status = GN_OK;
+    gn_array *a = any_of(c);
+    if (gn_bytes(a) <= sizeof data) gn_read_async(a, data, gn_bytes(a), note_done, &status);
+    gn_sync(c->g);
+    return NULL;
+}
+
+static gn_array *call_item(calls *c) {
+    c->number = gn_item(gn_sum(gn_abs(floats(c)), GN_ALL));
+    return NULL;
+}
+
+static gn_array *call_eval_all(calls *c) {
+    gn_array *list[3];
+    for (int i = 0; i < 3; i++) list[i] = gn_mul_s(c->find(c, FLOATS, i), 1.5);
+    gn_eval_all(list, 3);
+    return list[0];
+}
+
+static gn_array *call_to_string(calls *c) {
+    gn_string_free(c->g, gn_to_string(any_of(c), NULL));
+    return NULL;
+}
+
+static gn_array *call_requires_grad(calls *c) {
+    return gn_requires_grad(gn_detach(floats(c)), !c->wild || draw(4) != 0);
+}
+
+static gn_array *call_gradients(calls *c) {
+    gn_array *leaf = gn_requires_grad(gn_detach(floats(c)), true),
+             *loss = gn_sum(gn_exp(gn_mul_s(leaf, 0.5)), GN_ALL), *dx = NULL;
+    gn_gradients(loss, &leaf, 1, true, &dx);
+    return dx;
+}
+
+static gn_array *call_backward(calls *c) {
+    gn_array *x = c->find(c, FLOATS, 0);
+    gn_backward(c->wild && draw(8) == 0 ? x : gn_mean(gn_square(x), GN_ALL));
+    if (c->wild && draw(8) == 0) gn_zero_grad(x);
+    gn_array *grad = gn_grad(x);
+    return grad != NULL ? gn_copy(grad) : NULL;
+}
+
+static gn_array *loss_of_call(gn_context *g, gn_array *const *x, int count, void *user) {
+    (void)g, (void)count, (void)user;
+    return gn_sum(gn_square(x[0]), GN_ALL);
+}
+
+static gn_array *call_gradcheck(calls *c) {
+    gn_array *x = gn_requires_grad(gn_detach(gn_copy(floats(c))), true);
+    if (gn_size(x) <= 20) c->number = gn_gradcheck(loss_of_call, &x, 1, 0.0, NULL);
+    return NULL;
+}
+
+// A parameter of its own, two steps.
+static gn_array *call_optimizer(calls *c, int which) {
+    gn_sgd_options sgd = {0.1, 0.9, 0.0, 0.01, true};
+    gn_adam_options adam = {0.1, 0.0, 0.0, 0.0, 0.01};
+    gn_array *x = gn_requires_grad(gn_detach(gn_copy(floats(c))), true);
+    if (c->wild) sgd.lr = number(c, 0.1), adam.beta1 = number(c, 0.5);
+    gn_optimizer *opt = which == 0   ? gn_sgd(&x, 1, &sgd)
+                        : which == 1 ? gn_adam(&x, 1, &adam)
+                                     : gn_adamw(&x, 1, &adam);
+    for (int i = 0; i < 2; i++) {
+        gn_backward(gn_sum(gn_square(x), GN_ALL));
+        gn_step(opt);
+        if (i == 0) gn_zero_grads(opt);
+    }
+    gn_lr_set(opt, 0.5 * gn_lr_get(opt));
+    gn_optimizer_free(opt);
+    return x;
+}
+static gn_array *call_sgd(calls *c) { return call_optimizer(c, 0); }
+static gn_array *call_adam(calls *c) { return call_optimizer(c, 1); }
+static gn_array *call_adamw(calls *c) { return call_optimizer(c, 2); }
+
+static gn_array *call_npy(calls *c) {
+    gn_array *a = any_of(c);
+    if (gn_bytes(a) > 65536 || gn_save_npy(a, "functions.npy") != GN_OK) return NULL;
+    return gn_load_npy(c->g, "functions.npy");
+}
+
+static gn_array *call_idx(calls *c) {
+    static const unsigned char data[] = {0, 0, 8, 1, 0, 0, 0, 3, 7, 8, 9};
+    FILE *f = fopen("functions.idx", "wb");
+    if (f == NULL) return NULL;
+    fwrite(data, 1, sizeof data, f);
+    fclose(f);
+    return gn_load_idx(c->g, "functions.idx");
+}
+
+static gn_array *call_profile(calls *c) {
+    gn_profile_begin(c->g);
+    gn_array *y = gn_eval(gn_exp(floats(c)));
+    gn_profile_end(c->g, "functions.json");
+    return y;
+}
+
+static gn_array *call_scopes(calls *c) {
+    gn_array *y = NULL, *z = NULL;
+    GN_SCOPE(c->g) {
+        y = gn_keep(gn_exp(floats(c)));
+        GN_SCOPE(c->g) {
+            z = gn_keep(gn_keep(gn_neg(y)));
+        }
+        gn_release(gn_retain(z));
+        gn_set(&y, z);
+    }
+    return y;
+}
+
+static gn_array *call_no_grad(calls *c) {
+    gn_no_grad_begin(c->g);
+    gn_array *y = gn_exp(floats(c));
+    gn_no_grad_end(c->g);
+    return y;
+}
+
+static gn_array *call_facts(calls *c) {
+    gn_array *a = any_of(c);
+    gn_memory_stats stats;
+    gn_device_info info;
+    gn_shape s = gn_shape_of(a);
+    if (a != NULL && gn_context_of(a) != c->g) fail_msg("an array of another context");
+    c->number = (double)gn_size(a) + (double)gn_bytes(a) + gn_rank(a) +
+                (double)gn_dim(a, small(c, 0)) + s.rank;
+    c->number +=
+        (double)gn_dtype_size(gn_dtype_of(a)) + gn_promote(gn_dtype_of(a), type(c, GN_F64));
+    c->number += gn_needs_grad(a) + (gn_explain(a) != NULL);
+    gn_memory_get(c->g, &stats);
+    gn_device_get(c->g, &info);
+    gn_flush(c->g);
+    gn_memory_trim(c->g);
+    return NULL;
+}
+
+// X(name, flags, expression)
+#define CALLS(X)                                                                                   \
+    X(gn_array_from, HUGE_OK, call_from(c))                                                        \
+    X(gn_array_wrap, HUGE_OK, call_wrap(c))                                                        \
+    X(gn_empty, HUGE_OK | UNDEFINED, gn_empty(c->g, type(c, GN_F32), shape(c)))                    \
+    X(gn_zeros, HUGE_OK, gn_zeros(c->g, type(c, GN_F32), shape(c)))                                \
+    X(gn_ones, HUGE_OK, gn_ones(c->g, type(c, GN_F32), shape(c)))                                  \
+    X(gn_full, HUGE_OK, gn_full(c->g, type(c, GN_F32), shape(c), number(c, 2.5)))                  \
+    X(gn_scalar, HUGE_OK, gn_scalar(c->g, type(c, GN_F32), number(c, 2.5)))                        \
+    X(gn_eye, HUGE_OK, gn_eye(c->g, type(c, GN_F32), whole(c, 4), whole(c, 3), whole(c, 1)))       \
+    X(gn_arange, HUGE_OK,                                                                          \
+      gn_arange(c->g, type(c, GN_F32), number(c, 0.0), number(c, 5.0), number(c, 0.5)))            \
+    X(gn_linspace, HUGE_OK,                                                                        \
+      gn_linspace(c->g, type(c, GN_F32), number(c, 0.0), number(c, 5.0), whole(c, 7)))             \
+    X(gn_zeros_like, HUGE_OK, gn_zeros_like(any_of(c)))                                            \
+    X(gn_ones_like, HUGE_OK, gn_ones_like(any_of(c)))                                              \
+    X(gn_full_like, HUGE_OK, gn_full_like(any_of(c), number(c, 2.0)))                              \
+    X(gn_read, NO_ARRAY, call_read(c))                                                             \
+    X(gn_read_async, NO_ARRAY, call_read_async(c))                                                 \
+    X(gn_write, 0, call_write(c))                                                                  \
+    X(gn_item, NO_ARRAY, call_item(c))                                                             \
+    X(gn_cast, HUGE_OK, gn_cast(any_of(c), type(c, GN_F64)))                                       \
+    X(gn_copy, 0, gn_copy(any_of(c)))                                                              \
+    X(gn_eval, 0, gn_eval(gn_mul_s(floats(c), 2.0)))                                               \
+    X(gn_eval_all, 0, call_eval_all(c))                                                            \
+    X(gn_to, 0, gn_to(gn_copy(any_of(c)), c->wild ? (gn_device)draw(3) : GN_DEVICE_GPU))           \
+    X(gn_to_string, NO_ARRAY, call_to_string(c))                                                   \
+    X(gn_scope_begin, 0, call_scopes(c))                                                           \
+    X(gn_reshape, HUGE_OK,                                                                         \
+      (c->more[0] = gn_ravel(floats(c)), gn_reshape(c->more[0], shape_of(c, any_of(c)))))          \
+    X(gn_ravel, HUGE_OK, gn_ravel(any_of(c)))                                                      \
+    X(gn_permute_axes, HUGE_OK, call_permute(c))                                                   \
+    X(gn_transpose, HUGE_OK, gn_transpose(any_of(c)))                                              \
+    X(gn_swap_axes, HUGE_OK, gn_swap_axes(any_of(c), small(c, 0), small(c, 1)))                    \
+    X(gn_move_axis, HUGE_OK, gn_move_axis(any_of(c), small(c, 0), small(c, 1)))                    \
+    X(gn_expand_dims, HUGE_OK, gn_expand_dims(any_of(c), c->wild ? axes(c) : 0))                   \
+    X(gn_squeeze, HUGE_OK, gn_squeeze(any_of(c), axes(c)))                                         \
+    X(gn_broadcast_to, HUGE_OK, call_broadcast(c))                                                 \
+    X(gn_slice, HUGE_OK, gn_slice(any_of(c), small(c, 0), whole(c, 1), whole(c, 3), whole(c, 1)))  \
+    X(gn_index, HUGE_OK, gn_index(any_of(c), c->wild &&draw(2) ? "..., None, -1" : "1:3, ::-2"))   \
+    X(gn_flip, HUGE_OK, gn_flip(any_of(c), axes(c)))                                               \
+    X(gn_concat, 0, call_list(c, gn_concat))                                                       \
+    X(gn_stack, 0, call_list(c, gn_stack))                                                         \
+    X(gn_take, 0, gn_take(any_of(c), c->find(c, INDEX, 1), small(c, 0)))                           \
+    X(gn_one_hot, 0, gn_one_hot(c->find(c, INDEX, 0), type(c, GN_F32), whole(c, 5)))               \
+    X(gn_mean, 0, gn_mean(floats(c), axes(c)))                                                     \
+    X(gn_var, 0, gn_var(floats(c), axes(c), small(c, 1)))                                          \
+    X(gn_std, 0, gn_std(floats(c), axes(c), small(c, 0)))                                          \
+    X(gn_count_nonzero, 0, gn_count_nonzero(any_of(c), axes(c)))                                   \
+    X(gn_norm, 0, gn_norm(floats(c), axes(c)))                                                     \
+    X(gn_logsumexp, 0, gn_logsumexp(floats(c), axes(c)))                                           \
+    X(gn_softmax, 0, gn_softmax(floats(c), small(c, -1)))                                          \
+    X(gn_log_softmax, 0, gn_log_softmax(floats(c), small(c, -1)))                                  \
+    X(gn_matmul, 0, gn_matmul(floats(c), second(c)))                                               \
+    X(gn_dot, 0, gn_dot(floats(c), second(c)))                                                     \
+    X(gn_outer, 0, gn_outer(c->find(c, ROW, 0), c->find(c, ROW, 1)))                               \
+    X(gn_tensordot, 0, call_tensordot(c))                                                          \
+    X(gn_einsum_list, 0, call_einsum(c))                                                           \
+    X(gn_diagonal, 0, gn_diagonal(any_of(c), whole(c, 1)))                                         \
+    X(gn_trace, 0, gn_trace(floats(c), whole(c, 0)))                                               \
+    X(gn_tril, 0, gn_tril(floats(c), whole(c, 0)))                                                 \
+    X(gn_triu, 0, gn_triu(floats(c), whole(c, 1)))                                                 \
+    X(gn_solve, SLOW, gn_solve(floats(c), second(c)))                                              \
+    X(gn_inv, SLOW, gn_inv(floats(c)))                                                             \
+    X(gn_det, SLOW, gn_det(floats(c)))                                                             \
+    X(gn_cholesky, SLOW, gn_cholesky(floats(c)))                                                   \
+    X(gn_qr, SLOW, gn_qr(floats(c), &c->more[0]))                                                  \
+    X(gn_eigh, SLOW, gn_eigh(floats(c), &c->more[0]))                                              \
+    X(gn_svd, SLOW, call_svd(c))                                                                   \
+    X(gn_rand, HUGE_OK, gn_rand(c->g, type(c, GN_F32), shape(c)))                                  \
+    X(gn_randn, HUGE_OK, gn_randn(c->g, type(c, GN_F32), shape(c)))                                \
+    X(gn_uniform, HUGE_OK,                                                                         \
+      gn_uniform(c->g, type(c, GN_F32), shape(c), number(c, 0.0), number(c, 1.0)))                 \
+    X(gn_normal, HUGE_OK,                                                                          \
+      gn_normal(c->g, type(c, GN_F32), shape(c), number(c, 0.0), number(c, 1.0)))                  \
+    X(gn_randint, HUGE_OK, gn_randint(c->g, type(c, GN_I32), shape(c), whole(c, 0), whole(c, 9)))  \
+    X(gn_bernoulli, HUGE_OK, gn_bernoulli(c->g, type(c, GN_F32), shape(c), number(c, 0.5)))        \
+    X(gn_permutation, HUGE_OK, gn_permutation(c->g, type(c, GN_I32), whole(c, 6)))                 \
+    X(gn_requires_grad, 0, call_requires_grad(c))                                                  \
+    X(gn_backward, 0, call_backward(c))                                                            \
+    X(gn_detach, HUGE_OK, gn_detach(any_of(c)))                                                    \
+    X(gn_no_grad_begin, 0, call_no_grad(c))                                                        \
+    X(gn_gradients, 0, call_gradients(c))                                                          \
+    X(gn_gradcheck, NO_ARRAY, call_gradcheck(c))                                                   \
+    X(gn_linear, 0, gn_linear(floats(c), second(c), c->find(c, ROW, 2)))                           \
+    X(gn_cross_entropy, 0, gn_cross_entropy(floats(c), c->find(c, INDEX, 1)))                      \
+    X(gn_mse_loss, 0, gn_mse_loss(floats(c), second(c)))                                           \
+    X(gn_he_normal, HUGE_OK, gn_he_normal(c->g, type(c, GN_F32), shape(c)))                        \
+    X(gn_xavier_uniform, HUGE_OK, gn_xavier_uniform(c->g, type(c, GN_F32), shape(c)))              \
+    X(gn_sgd, 0, call_sgd(c))                                                                      \
+    X(gn_adam, 0, call_adam(c))                                                                    \
+    X(gn_adamw, 0, call_adamw(c))                                                                  \
+    X(gn_load_npy, 0, call_npy(c))                                                                 \
+    X(gn_load_idx, HUGE_OK, call_idx(c))                                                           \
+    X(gn_profile_begin, 0, call_profile(c))                                                        \
+    X(gn_size, NO_ARRAY, call_facts(c))                                                            \
+    X(gn_rsub_s, HUGE_OK | ALIKE, gn_rsub_s(any_of(c), number(c, 2.0)))                            \
+    X(gn_rdiv_s, HUGE_OK, gn_rdiv_s(any_of(c), number(c, 2.0)))                                    \
+    X(gn_rpow_s, HUGE_OK, gn_rpow_s(any_of(c), number(c, 2.0)))                                    \
+    X(gn_leaky_relu, HUGE_OK, gn_leaky_relu(floats(c), number(c, 0.1)))                            \
+    X(gn_elu, HUGE_OK, gn_elu(floats(c), number(c, 1.0)))                                          \
+    X(gn_clamp, HUGE_OK, gn_clamp(any_of(c), number(c, 0.0), number(c, 1.0)))                      \
+    X(gn_where, HUGE_OK, gn_where(c->find(c, TRUTH, 2), floats(c), second(c)))                     \
+    X(gn_fma, HUGE_OK, gn_fma(floats(c), second(c), c->find(c, FLOATS, 2)))                        \
+    X(gn_lerp, HUGE_OK, gn_lerp(floats(c), second(c), c->find(c, FLOATS, 2)))                      \
+    X(gn_fft, 0, gn_fft(any_of(c), whole(c, 0), small(c, -1), norm(c)))                            \
+    X(gn_ifft, 0, gn_ifft(any_of(c), whole(c, 11), small(c, 0), norm(c)))                          \
+    X(gn_rfft, 0, gn_rfft(floats(c), whole(c, 5), small(c, -1), norm(c)))                          \
+    X(gn_irfft, 0, gn_irfft(c->find(c, COMPLEXES, 0), whole(c, 5), small(c, -1), norm(c)))         \
+    X(gn_hfft, 0, gn_hfft(c->find(c, COMPLEXES, 0), whole(c, 0), small(c, -1), norm(c)))           \
+    X(gn_ihfft, 0, gn_ihfft(floats(c), whole(c, 0), small(c, -1), norm(c)))                        \
+    X(gn_fft2, 0, gn_fft2(any_of(c), norm(c)))                                                     \
+    X(gn_ifft2, 0, gn_ifft2(any_of(c), norm(c)))                                                   \
+    X(gn_fftn, 0, call_fftn(c, gn_fftn, ANY))                                                      \
+    X(gn_ifftn, 0, call_fftn(c, gn_ifftn, ANY))                                                    \
+    X(gn_rfftn, 0, call_fftn(c, gn_rfftn, FLOATS))                                                 \
+    X(gn_irfftn, 0, call_fftn(c, gn_irfftn, COMPLEXES))                                            \
+    X(gn_dct, 0, gn_dct(floats(c), small(c, 2), whole(c, 0), small(c, -1), norm(c)))               \
+    X(gn_idct, 0, gn_idct(floats(c), small(c, 3), whole(c, 5), small(c, -1), norm(c)))             \
+    X(gn_dst, 0, gn_dst(floats(c), small(c, 2), whole(c, 0), small(c, -1), norm(c)))               \
+    X(gn_idst, 0, gn_idst(floats(c), small(c, 3), whole(c, 5), small(c, -1), norm(c)))             \
+    X(gn_fftfreq, HUGE_OK, gn_fftfreq(c->g, type(c, GN_F32), whole(c, 5), number(c, 1.0)))         \
+    X(gn_rfftfreq, HUGE_OK, gn_rfftfreq(c->g, type(c, GN_F32), whole(c, 5), number(c, 1.0)))       \
+    X(gn_fftshift, 0, gn_fftshift(any_of(c), axes(c)))                                             \
+    X(gn_ifftshift, 0, gn_ifftshift(any_of(c), axes(c)))                                           \
+    X(gn_real, 0, gn_real(c->find(c, COMPLEXES, 0)))                                               \
+    X(gn_imag, 0, gn_imag(c->find(c, COMPLEXES, 0)))                                               \
+    X(gn_complex, 0, gn_complex(floats(c), second(c)))                                             \
+    X(gn_conj, 0, gn_conj(c->find(c, COMPLEXES, 0)))                                               \
+    X(gn_angle, 0, gn_angle(c->find(c, COMPLEXES, 0)))                                             \
+    X(gn_convolve, 0, gn_convolve(c->find(c, ROW, 0), c->find(c, ROW, 1), mode(c)))                \
+    X(gn_correlate, 0, gn_correlate(c->find(c, ROW, 0), c->find(c, ROW, 1), mode(c)))              \
+    X(gn_convolve2d, 0, gn_convolve2d(floats(c), second(c), mode(c)))                              \
+    X(gn_fftconvolve, 0, gn_fftconvolve(floats(c), second(c), mode(c)))
+
+// Functions that the calls above go through beside the one they are named by, or that need no test of this kind.
+#define OTHERS(X)                                                                                  \
+    X(gn_log_stderr)                                                                               \
+    X(gn_open_version)                                                                             \
+    X(gn_open_error) X(gn_close) X(gn_status_get) X(gn_error) X(gn_error_clear)                    \
+        X(gn_status_string) X(gn_device_list) X(gn_device_get) X(gn_flush) X(gn_sync)              \
+            X(gn_memory_get) X(gn_memory_trim) X(gn_scope_end) X(gn_keep) X(gn_retain)             \
+                X(gn_release) X(gn_set) X(gn_shape_from) X(gn_axes_from) X(gn_axes_keep)           \
+                    X(gn_shape_of) X(gn_dtype_of) X(gn_bytes) X(gn_rank) X(gn_dim)                 \
+                        X(gn_context_of) X(gn_dtype_size) X(gn_dtype_name) X(gn_promote)           \
+                            X(gn_explain) X(gn_print) X(gn_string_free) X(gn_seed)                 \
+                                X(gn_needs_grad) X(gn_grad) X(gn_zero_grad) X(gn_no_grad_end)      \
+                                    X(gn_step) X(gn_zero_grads) X(gn_lr_set) X(gn_lr_get)          \
+                                        X(gn_optimizer_free) X(gn_save_npy) X(gn_profile_end)      \
+                                            X(gn_vulkan_buffer) X(gn_vulkan_wrap)                  \
+                                                X(gn_vulkan_record_begin) X(gn_vulkan_record_end)  \
+                                                    X(gn_vulkan_record_done)
+
+#define GN_X(name, flags, expression)                                                              \
+    static gn_array *run_##name(calls *c) { return expression; }
+CALLS(GN_X)
+#undef GN_X
+
+typedef struct function {
+    const char *name;
+    int flags;
+    gn_array *(*call)(calls *c);
+    gn_array *(*one)(gn_array *a);
+    gn_array *(*two)(gn_array *a, gn_array *b);
+    gn_array *(*with)(gn_array *a, double b);
+    gn_array *(*over)(gn_array *a, gn_axes axes);
+} function;
+
+static const function functions[] = {
+#define GN_X(name, flags, expression) {#name, flags, run_##name, NULL, NULL, NULL, NULL},
+    CALLS(GN_X)
+#undef GN_X
+#define ONE(fn) {"gn_" #fn, HUGE_OK | ALIKE, NULL, gn_##fn, NULL, NULL, NULL},
+#define TWO(fn)                                                                                    \
+    {"gn_" #fn, HUGE_OK | ALIKE, NULL, NULL, gn_##fn, NULL, NULL},                                 \
+        {"gn_" #fn "_s", HUGE_OK | ALIKE, NULL, NULL, NULL, gn_##fn##_s, NULL},
+#define OVER(fn) {"gn_" #fn, 0, NULL, NULL, NULL, NULL, gn_##fn},
+    // clang-format off
+    ONE(sqrt) ONE(rsqrt) ONE(cbrt) ONE(recip) ONE(exp) ONE(exp2) ONE(expm1) ONE(log) ONE(log2)
+    ONE(log10) ONE(log1p) ONE(sin) ONE(cos) ONE(tan) ONE(asin) ONE(acos) ONE(atan) ONE(sinh)
+    ONE(cosh) ONE(tanh) ONE(asinh) ONE(acosh) ONE(atanh) ONE(erf) ONE(sigmoid) ONE(silu) ONE(gelu)
+    ONE(softplus) ONE(neg) ONE(abs) ONE(sign) ONE(square) ONE(floor) ONE(ceil) ONE(round)
+    ONE(trunc) ONE(relu) ONE(isnan) ONE(isinf) ONE(isfinite) ONE(logical_not)
+    TWO(div) TWO(atan2) TWO(hypot) TWO(add) TWO(sub) TWO(mul) TWO(floor_div) TWO(mod) TWO(pow)
+    TWO(minimum) TWO(maximum) TWO(eq) TWO(ne) TWO(lt) TWO(le) TWO(gt) TWO(ge) TWO(logical_and)
+    TWO(logical_or) TWO(logical_xor) TWO(and) TWO(or) TWO(xor) TWO(shl) TWO(shr)
+    OVER(sum) OVER(prod) OVER(min) OVER(max) OVER(any) OVER(all) OVER(argmin) OVER(argmax)
+// clang-format on
+#undef ONE
+#undef TWO
+#undef OVER
+};
+enum { FUNCTIONS = sizeof functions / sizeof *functions };
+
+static const char *const other_functions[] = {
+#define GN_X(name) #name,
+    OTHERS(GN_X)
+#undef GN_X
+};
+
+static gn_array *run_function(calls *c, const function *f) {
+    c->more[0] = c->more[1] = NULL;
+    c->number = 0.0;
+    if (f->call != NULL) return f->call(c);
+    gn_array *a = c->find(c, ANY, 0);
+    if (f->one != NULL) return f->one(a);
+    if (f->two != NULL) return f->two(a, c->find(c, ANY, 1));
+    return f->with != NULL ? f->with(a, number(c, 2.0)) : f->over(a, axes(c));
+}
+
+#endif
