@@ -63,7 +63,9 @@
 // gives the same bits on every run. GPUs may flush subnormal numbers to zero.
 //
 // Threads. Any thread may use a context; calls on one context are serialised by a lock inside it.
-// Scopes and gn_no_grad_begin count per thread.
+// Scopes and gn_no_grad_begin count per thread. In the child of a fork() a context computes on one thread of the
+// CPU: its other threads and its GPU, and with that the data that is only there, stayed with the parent. No other
+// thread may be inside a call while the process forks.
 //
 // Switches, defined before including (all but the first two in the implementing file only):
 //     GPUNUM_IMPLEMENTATION   compile the implementation here

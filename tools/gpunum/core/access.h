@@ -73,7 +73,7 @@ static bool gni_copy_out(gn_context *g, gn_array *a, void *dst, size_t bytes) {
         if (c->buf->where & GNI_ON_CPU) {
             memcpy(dst, (const char *)c->buf->host + at, bytes);
         } else {
-            ok = gni_gpu_download(g->gpu, &c->buf->device, at, dst, bytes);
+            ok = gni_gpu_reached(g) && gni_gpu_download(g->gpu, &c->buf->device, at, dst, bytes);
             if (!ok)
                 gni_fail(g, GN_ERROR_DEVICE_LOST, "gn_read: copying %llu bytes from the GPU failed",
                          (unsigned long long)bytes);
@@ -215,6 +215,10 @@ GPUNUM_API gn_status gn_eval_all(gn_array **arrays, int count) {
 GPUNUM_API gn_array *gn_to(gn_array *a, gn_device device) {
     gn_context *g = gni_begin("gn_to", &a, 1);
     if (g == NULL) return NULL;
+    if (device != GN_DEVICE_CPU && device != GN_DEVICE_GPU) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_to: %d is not a gn_device", (int)device);
+        return gni_end(g, NULL);
+    }
     uint32_t side = device == GN_DEVICE_GPU && g->gpu != NULL ? GNI_ON_GPU : GNI_ON_CPU;
     // Without a GPU everything is on the CPU, which is as close as it gets.
     bool ok = gni_materialize(g, a) && gni_buffer_need(g, a->buf, side);

@@ -279,8 +279,16 @@ static bool gni_buffer_memory(gn_context *g, gni_buffer *b, uint32_t side) {
     return b->has_device;
 }
 
+// Whether what is on the GPU can be had from there.
+static bool gni_gpu_reached(gn_context *g) {
+    if (g->gpu == NULL)
+        gni_fail(g, GN_ERROR_DEVICE_LOST, "gn_array: its data is on the GPU, which stayed with this process's parent");
+    return g->gpu != NULL;
+}
+
 static bool gni_buffer_need(gn_context *g, gni_buffer *b, uint32_t side) {
     if (b->where & side) return true;
+    if (b->where == GNI_ON_GPU && !gni_gpu_reached(g)) return false;
     if (!gni_buffer_memory(g, b, side)) return false;
     const bool cpu = side == GNI_ON_CPU;
     bool ok = true;

@@ -188,7 +188,10 @@ struct gni_gpu {
 static inline bool gni_gpu_alloc(gni_gpu *gpu, uint64_t bytes, gni_gpu_mem *out) {
     return gpu->layer->alloc(gpu, bytes, out);
 }
-static inline void gni_gpu_free(gni_gpu *gpu, gni_gpu_mem *mem) { gpu->layer->free(gpu, mem); }
+// Of a GPU that stayed with this process's parent nothing is freed.
+static inline void gni_gpu_free(gni_gpu *gpu, gni_gpu_mem *mem) {
+    if (gpu != NULL) gpu->layer->free(gpu, mem);
+}
 static inline bool gni_gpu_upload(gni_gpu *gpu, const gni_gpu_mem *dst, uint64_t offset,
                                   const void *src, uint64_t bytes) {
     return gpu->layer->upload(gpu, dst, offset, src, bytes);

@@ -29,6 +29,7 @@ static gn_array *gni_end(gn_context *g,
 static gn_array *gni_adopt(gn_context *g, gn_array *y); // gni_end's hand-over without the end
 static gn_status gni_end_status(gn_context *g); // GN_OK, or the status of the failure inside
 static void gni_end_plain(gn_context *g);
+static void gni_after_fork(gn_context *g); // of room open: makes do with what a child has
 // For functions made of public calls: gni_begin; gn_scope_begin(g); ...; return gni_end_scope(g, y).
 static gn_array *gni_end_scope(gn_context *g, gn_array *y);
 

@@ -96,6 +96,7 @@ static void gni_call_enter(gn_context *g, const char *fn) {
     gni_lock_enter(&g->lock);
     if (g->call_depth++ > 0) return;
     g->call = fn;
+    if (g->forks != gni_forks) gni_after_fork(g);
     g->call_failed = false;
     g->stack = gni_stack_here(g, false);
     g->no_grad = g->stack != NULL ? g->stack->no_grad : 0;

@@ -174,6 +174,21 @@ static void gni_lock_leave(gni_lock *l) {
     gni_mutex_unlock(&l->mutex);
 }
 
+#if defined(_WIN32) || defined(GPUNUM_NO_THREADS)
+enum { gni_forks };
+static void gni_watch_forks(void) {}
+#else
+// Of this process and its parents: a context of another number lost its threads and its GPU to the parent.
+static int gni_forks;
+static void gni_forked(void) { gni_forks++; }
+
+static void gni_watch_forks(void) {
+    static gni_atomic watched;
+    if (gni_atomic_load(&watched) == 0 && gni_atomic_add(&watched, 1) == 0)
+        pthread_atfork(NULL, NULL, gni_forked);
+}
+#endif
+
 static uint64_t gni_now_ns(void) {
 #ifdef _WIN32
     LARGE_INTEGER f, t;

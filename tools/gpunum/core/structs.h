@@ -353,6 +353,7 @@ struct gn_context {
     bool told;        // somebody asked for the error in `status`
     bool call_failed; // something failed inside the public call under way
     int call_depth;
+    int forks; // gni_forks when it was opened, or looked at last
     const char *call; // name of that call; NULL while a callback of the caller's runs
     const char *part; // the op whose gradient is being computed, or NULL
     char message[512];

@@ -994,7 +994,7 @@ static bool gni_gemm_cpu(gn_context *g, gni_pool *pool, gni_gemm_work *w, int is
     const int64_t tasks = d->batch * j.tasks_m * j.tasks_n;
     const int64_t grain = work < GNI_GEMM_THREADED ? tasks : 1;
     const int64_t each = j.a_bytes + j.b_bytes + j.apart_bytes;
-    if (!gni_gemm_reserve(g, w, (size_t)(each * (tasks > grain ? threads : 1)))) return false;
+    if (!gni_gemm_reserve(g, w, (size_t)GNI_MAX(each * (tasks > grain ? threads : 1), 1))) return false;
     j.work = (char *)w->data;
     gni_parallel(pool, tasks, grain, gni_gemm_task, &j);
     return true;

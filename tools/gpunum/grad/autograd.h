@@ -547,22 +547,25 @@ typedef struct gni_check {
     void *user;
 } gni_check;
 
-static double gni_check_value(const gni_check *c) {
-    double value = GNI_NAN;
-    gn_scope_begin(c->g);
-    // Recorded as well: `fn` may take gradients of its own.
-    gn_array *y = c->fn(c->g, c->inputs, c->count, c->user);
-    if (y != NULL) value = gn_item(y);
-    gn_scope_end(c->g);
-    return value;
-}
-
+// bytes 0: not for want of memory.
 static double gni_check_failed(gn_context *g, size_t bytes) {
     if (gni_begin_context("gn_gradcheck", g)) {
-        gni_fail_memory(g, "gn_gradcheck", bytes);
+        if (bytes > 0)
+            gni_fail_memory(g, "gn_gradcheck", bytes);
+        else
+            gni_fail(g, GN_ERROR_ARGUMENT, "gn_gradcheck: the function gave no array of this context");
         gni_end_plain(g);
     }
     return GNI_NAN;
+}
+
+static double gni_check_value(const gni_check *c) {
+    gn_scope_begin(c->g);
+    // Recorded as well: `fn` may take gradients of its own.
+    gn_array *y = c->fn(c->g, c->inputs, c->count, c->user);
+    double value = gn_context_of(y) == c->g ? gn_item(y) : gni_check_failed(c->g, 0);
+    gn_scope_end(c->g);
+    return value;
 }
 
 static double gni_check_get(const void *data, gn_dtype t, int64_t i) {
@@ -616,7 +619,10 @@ static double gni_check_all(const gni_check *c, double step) {
         if (gn_needs_grad(c->inputs[i])) params[n++] = c->inputs[i];
     gn_scope_begin(g);
     gn_array *y = c->fn(g, c->inputs, c->count, c->user);
-    if (y == NULL || gn_gradients(y, params, n, false, grads) != GN_OK) worst = GNI_NAN;
+    if (gn_context_of(y) != g)
+        worst = gni_check_failed(g, 0);
+    else if (gn_gradients(y, params, n, false, grads) != GN_OK)
+        worst = GNI_NAN;
     for (int i = 0; i < n && worst == worst; i++) {
         // Central differences: the error of the formula, step^2, and of rounding, eps / step, are about equal.
         double h = step > 0.0 ? step : params[i]->dtype == GN_F64 ? 1e-5 : 5e-3;
@@ -631,9 +637,9 @@ static double gni_check_all(const gni_check *c, double step) {
 GPUNUM_API double gn_gradcheck(gn_function fn, gn_array *const *inputs, int count, double step,
                                void *user) {
     gni_check c;
-    if (fn == NULL || count <= 0) return GNI_NAN;
     c.g = gni_begin("gn_gradcheck", inputs, count);
     if (c.g == NULL) return GNI_NAN;
+    if (fn == NULL) gni_fail(c.g, GN_ERROR_ARGUMENT, "gn_gradcheck: the function is NULL");
     c.fn = fn;
     c.inputs = inputs;
     c.count = count;

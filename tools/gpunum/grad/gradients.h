@@ -507,6 +507,7 @@ static int64_t gni_label_at(const gn_array *index, const void *data, int64_t i, 
 static void gni_scatter_add(const gn_array *index, const void *places, const void *x, gn_array *y,
                             int axis) {
     int64_t outer = 1, inner = 1, extent = y->shape.dim[axis], count = gni_elements(&index->shape);
+    if (gni_elements(&y->shape) == 0) return;
     for (int i = 0; i < axis; i++) outer *= y->shape.dim[i];
     for (int i = axis + 1; i < y->shape.rank; i++) inner *= y->shape.dim[i];
     for (int64_t o = 0; o < outer; o++)

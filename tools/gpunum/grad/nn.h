@@ -115,10 +115,7 @@ GPUNUM_API gn_array *gn_mse_loss(gn_array *prediction, gn_array *target) {
 
 static bool gni_is_layer(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s) {
     char text[200];
-    if (!gni_is_float(t)) {
-        gni_fail(g, GN_ERROR_DTYPE, "%s: %s is not a float dtype", fn, gn_dtype_name(t));
-        return false;
-    }
+    if (!gni_shape_ok(g, fn, t, s) || !gni_need_float(g, fn, t)) return false;
     if (s->rank == 2 && s->dim[0] > 0 && s->dim[1] > 0) return true;
     gni_fail(g, GN_ERROR_SHAPE, "%s: %s is not (in, out)", fn,
              gni_shape_text(text, sizeof text, s));

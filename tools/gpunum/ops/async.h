@@ -25,10 +25,10 @@ static void gni_deliver_reads(gn_context *g, bool wait) {
     g->delivering = true;
     while (g->reads != NULL) {
         gni_read *r = g->reads;
-        if (r->on_gpu && !g->gpu->layer->ticket_ready(g->gpu, &r->ticket, wait)) {
-            if (!wait && !g->gpu->lost) break;
+        if (r->on_gpu && (g->gpu == NULL || !g->gpu->layer->ticket_ready(g->gpu, &r->ticket, wait))) {
+            if (!wait && g->gpu != NULL && !g->gpu->lost) break;
             g->reads = r->next;
-            g->gpu->layer->ticket_release(g->gpu, &r->ticket);
+            if (g->gpu != NULL) g->gpu->layer->ticket_release(g->gpu, &r->ticket);
             gni_read_finish(g, r, false);
             continue;
         }
@@ -61,7 +61,8 @@ GPUNUM_API void gn_read_async(gn_array *a, void *dst, size_t bytes, gn_done_fn d
     if (c != NULL && r == NULL) gni_fail_memory(g, "gn_read_async", sizeof(gni_read));
     if (r != NULL && c->buf->where == GNI_ON_GPU && bytes > 0) {
         uint64_t at = (uint64_t)c->offset * gn_dtype_size(c->dtype);
-        r->on_gpu = g->gpu->layer->download_begin(g->gpu, &c->buf->device, at, bytes, &r->ticket);
+        r->on_gpu = gni_gpu_reached(g) &&
+                    g->gpu->layer->download_begin(g->gpu, &c->buf->device, at, bytes, &r->ticket);
         if (!r->on_gpu) {
             gni_fail(g, GN_ERROR_DEVICE_LOST,
                      "gn_read_async: copying from the GPU could not start");

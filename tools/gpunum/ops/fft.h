@@ -127,6 +127,10 @@ static bool gni_back_fft(gn_context *g, gni_node *node, gn_array *gy, gn_array *
     int64_t n = node->param[2];
     int axis = (int)node->param[3];
     gn_array *a = node->in[0], *y;
+    if (gni_elements(&gy->shape) == 0) {
+        gx[0] = gn_zeros_like(a);
+        return true;
+    }
     if (kind == GNI_FFT_C2R) {
         y = gni_fft_axis(node->name, GNI_FFT_R2C, inverse, n, axis, node->real[0], gy);
         gn_array *w = gni_along(gni_half_weights(g, gy->dtype, n), axis, a->shape.rank);
@@ -167,7 +171,8 @@ static bool gni_fft_checked(gn_context *g, const char *fn, gni_fft_kind kind, co
     }
     *axis = gni_axis(g, fn, *axis, a->shape.rank);
     if (*axis < 0) return false;
-    int64_t length = a->shape.dim[*axis];
+    // An axis of an array without elements may be longer.
+    int64_t length = GNI_MIN(a->shape.dim[*axis], GNI_MOST_ELEMENTS + 1);
     if (*n == 0) {
         *n = kind == GNI_FFT_C2R ? 2 * (length - 1) : length;
         if (*n < 1) {
@@ -179,6 +184,10 @@ static bool gni_fft_checked(gn_context *g, const char *fn, gni_fft_kind kind, co
     if (*n < 1) {
         gni_fail(g, GN_ERROR_ARGUMENT,
                  "%s: n is %lld, it must be positive, or 0 for the axis's own", fn, (long long)*n);
+        return false;
+    }
+    if (*n > GNI_MOST_ELEMENTS) {
+        gni_fail(g, GN_ERROR_SHAPE, "%s: %lld points are too many", fn, (long long)*n);
         return false;
     }
     if ((unsigned)norm > GN_FFT_FORWARD) {
@@ -508,6 +517,7 @@ static gn_array *gni_trigonometric(const char *fn, gn_array *a, int type, int64_
                                                                : sine    ? n + 1
                                                                          : n - 1);
         gn_array *x = gni_resize_axis(gni_fft_input(a, GNI_FFT_R2C), axis, n);
+        if (gn_size(x) == 0) return gni_end_scope(g, gn_reshape(x, gn_shape_of(x)));
         x = gn_move_axis(x, axis, -1);
         // The matrix is orthogonal once its edges are scaled.
         if (ortho && type == 1 && !sine) x = gni_scale_ends(x, root, root);
@@ -542,12 +552,16 @@ GPUNUM_API gn_array *gn_idst(gn_array *a, int type, int64_t n, int axis, gn_fft_
 
 #define GNI_CONV_DIRECT 32 // kernels of so many elements are summed directly
 
-// The next length that transforms well.
-static int64_t gni_fft_good_length(int64_t n) {
-    int radix[64];
-    while (gni_ft_factor(n, 16, radix) == 0 && n > 1) n++;
-    return n;
+// The least product from n on of p, any power of 2 and primes from number `prime` on, if it is below `best`.
+static int64_t gni_fft_smooth(int64_t n, int64_t p, int prime, int64_t best) {
+    static const int odd[] = {3, 5, 7, 11, 13};
+    for (; prime < GNI_COUNT(odd) && p < n; prime++) best = gni_fft_smooth(n, p * odd[prime], prime, best);
+    while (p < n) p *= 2;
+    return GNI_MIN(p, best);
 }
+
+// The next length that transforms well.
+static int64_t gni_fft_good_length(int64_t n) { return gni_fft_smooth(n, 1, 0, INT64_MAX); }
 
 // All overlaps by FFT; every axis.
 static gn_array *gni_convolve_fft(gn_array *a, gn_array *b, const gn_shape *full) {
@@ -643,6 +657,7 @@ static gn_array *gni_convolved(const char *fn, gn_array *a, gn_array *b, int ran
             full.dim[i] += b->shape.dim[i] - 1;
             swap = swap && a->shape.dim[i] <= b->shape.dim[i];
         }
+        if (!gni_shape_ok(g, fn, t, &full)) return gni_end_scope(g, NULL);
         for (int i = 0; i < full.rank && mode == GN_CONV_VALID && !swap; i++)
             if (a->shape.dim[i] < b->shape.dim[i])
                 gni_fail(g, GN_ERROR_SHAPE, "%s: neither operand covers the other on every axis",

@@ -621,7 +621,12 @@ GPUNUM_API gn_array *gn_einsum_list(gn_context *g, const char *subscripts, gn_ar
         return gni_end(g, NULL);
     }
     gn_context *home = gni_begin("gn_einsum", arrays, count);
-    if (home == NULL) return NULL;
+    if (home != g) {
+        if (home != NULL) gni_end_plain(home);
+        gni_begin_context("gn_einsum", g);
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_einsum: operands are NULL or belong to another context");
+        return gni_end(g, NULL);
+    }
     gn_scope_begin(home);
     gn_array *y = NULL;
     size_t bytes = sizeof(gni_term) * (size_t)count;

@@ -341,7 +341,9 @@ GPUNUM_API gn_array *gn_logsumexp(gn_array *a, gn_axes axes) {
     gn_array *y = NULL;
     bool keep;
     uint32_t set = gni_axes(g, "gn_logsumexp", axes, a->shape.rank, &keep);
-    if (set != ~0u && gni_real_only(g, "gn_logsumexp", &a, 1)) {
+    gn_shape shape = gni_reduced_shape(&a->shape, set, keep);
+    if (set != ~0u && gni_real_only(g, "gn_logsumexp", &a, 1) &&
+        gni_shape_ok(g, "gn_logsumexp", a->dtype, &shape)) {
         g->no_grad++;
         gn_array *x = gni_is_float(a->dtype) ? a : gn_cast(a, GN_F32);
         // Reduced axes to the back, as one.
@@ -351,7 +353,6 @@ GPUNUM_API gn_array *gn_logsumexp(gn_array *a, gn_axes axes) {
         for (int i = 0; i < a->shape.rank; i++)
             if (set >> i & 1u) order[n++] = i;
         gn_array *moved = a->shape.rank > 0 ? gn_permute_axes(x, order, n) : x;
-        gn_shape shape = gni_reduced_shape(&a->shape, set, keep);
         gn_array *rows = gn_reshape(moved, GN_SHAPE(gni_elements(&shape), gni_reduced_count(&a->shape, set)));
         gn_array *result =
             rows != NULL ? gni_softmax_last(g, "gn_logsumexp", GNI_LOGSUMEXP, rows) : NULL;

@@ -51,6 +51,8 @@ static gn_context *gni_context_new(const gn_options *o) {
         return NULL;
     }
     g->seed = o->seed;
+    gni_watch_forks();
+    g->forks = gni_forks;
     return g;
 }
 
@@ -66,6 +68,18 @@ static void gni_cpu_info(const gn_context *g, gn_device_info *info, const char *
     info->has_f64 = info->has_i64 = true;
     info->threads = gni_pool_threads(g->pool);
     info->subgroup = lanes[g->isa];
+}
+
+// Nothing that the parent's threads or its driver work on is touched; what they hold goes with the process.
+static void gni_after_fork(gn_context *g) {
+    g->forks = gni_forks;
+    gni_free(g, g->pool);
+    g->pool = NULL; // one thread
+    if (g->gpu == NULL) return;
+    g->gpu = NULL;
+    g->recording = false;
+    gni_cpu_info(g, &g->info, "the GPU stayed with the parent of this process");
+    gni_log(g, GN_LOG_WARNING, "%s: after fork() the child computes on the CPU", g->call);
 }
 
 static gni_isa gni_isa_choose(gn_cpu wanted) {

@@ -156,7 +156,7 @@ GPUNUM_API gn_status gn_profile_end(gn_context *g, const char *path) {
     gn_sync(g); // spans of work still under way
     if (g->profile != NULL) {
         gni_profile_fetch(g);
-        if (g->profile->device) g->gpu->layer->profile(g->gpu, false);
+        if (g->profile->device && g->gpu != NULL) g->gpu->layer->profile(g->gpu, false);
     }
     if (g->profile == NULL) {
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_profile_end: gn_profile_begin was not called");
