@@ -402,7 +402,9 @@ static void gni_la_batch(gni_la_job *d, const gn_shape *batch) {
 // Runs a decomposition of `in` into the `count` results; a NULL place in `y` stays out. Results are of the
 // operand's dtype. All or none: false after gni_fail.
 static bool gni_la_finish(gni_la_job *d, gn_array **y, int count, gn_dtype result) {
-    bool ok = !d->g->call_failed && gni_la_run(d);
+    bool any = false; // elements to compute: batches without them may be of any size
+    for (int i = 0; i < count; i++) any = any || (y[i] != NULL && gni_elements(&y[i]->shape) > 0);
+    bool ok = !d->g->call_failed && (!any || gni_la_run(d));
     for (int i = 0; i < count; i++) {
         if (y[i] == NULL) continue;
         gn_array *cast = y[i];

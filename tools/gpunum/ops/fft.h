@@ -571,6 +571,7 @@ static gn_array *gni_convolve_fft(gn_array *a, gn_array *b, const gn_shape *full
     for (int i = 0; i < rank; i++) n[i] = gni_fft_good_length(full->dim[i]);
     gni_fft_kind in = cplx ? GNI_FFT_C2C : GNI_FFT_R2C, out = cplx ? GNI_FFT_C2C : GNI_FFT_C2R;
     gn_array *fa = gni_fft_many("gn_convolve", in, false, a, n, NULL, rank, GN_FFT_BACKWARD);
+    if (fa == NULL) return NULL;
     gn_array *fb = gni_fft_many("gn_convolve", in, false, b, n, NULL, rank, GN_FFT_BACKWARD);
     gn_array *y = gni_fft_many("gn_convolve", out, true, gni_complex_mul(fa, fb), n, NULL, rank,
                                GN_FFT_BACKWARD);
