@@ -3,7 +3,7 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
-#include "../api/random.h"
+#include "../ops/random_ops.h"
 #include "../grad/gradients.h"
 #endif
 
