@@ -797,8 +797,10 @@ def ops_scalar(cases, rng):
                     continue
                 if not is_float(compute):
                     low, high = limits(compute)
-                    # Sums and products of numbers that do not fit wrap around, comparisons are exact, the rest is open.
-                    if not low <= s <= high and op not in ('gn_add', 'gn_sub', 'gn_mul', 'gn_rsub') and op not in COMPARE:
+                    # Comparisons see numbers that do not fit; bounds that change nothing may be such, the rest is refused.
+                    if not low <= s <= high and op not in COMPARE:
+                        harmless = op == ('gn_minimum' if s > high else 'gn_maximum')
+                        cases.add(op + '_s', [a], compute, a.to(compute) if harmless else None, numbers=[s], ulp=0)
                         continue
                     scalar = np.array([int(s)], dtype=object)
                 else:
@@ -821,6 +823,17 @@ def ops_scalar(cases, rng):
                 if given in ('uint8', 'uint32', 'bool') and low < 0 or t == 'bool' and high > 1:
                     continue
                 cases.add('gn_clamp', [a], given, np.minimum(np.maximum(x, bounds[0]), bounds[1]), numbers=[low, high], ulp=0)
+        inf = float('inf')
+        for low, high in ((-inf, inf), (-inf, 1), (1, inf), (-1e10, 1e10), (inf, inf), (-inf, -inf), (1e10, inf)):
+            given = t if is_float(t) else 'int32' if t == 'bool' else t
+            least, most = (-inf, inf) if is_float(given) else limits(given)
+            fits = low <= most and high >= least
+            bounds = [min(max(v, least), most) for v in (low, high)]
+            bounds = [Values(np.array([v if is_float(given) else int(v)], dtype=None if is_float(given) else object), given).v
+                      for v in bounds]
+            with np.errstate(all='ignore'):
+                e = np.minimum(np.maximum(a.to(given), bounds[0]), bounds[1]) if fits else None
+            cases.add('gn_clamp', [a], given, e, numbers=[low, high], ulp=0)
         if is_float(t):
             slope, alpha = (Values(np.array([v]), t).v[0] for v in (0.01, 1.5))
             x = np.asarray(a.v, L)

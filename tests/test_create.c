@@ -42,11 +42,11 @@ static void test_constants(void **state) {
     expect_values(gn_full(g, GN_BOOL, GN_SHAPE(1), -0.5), 1);
     expect_values(gn_full(g, GN_F32, GN_SHAPE(2), NAN), NAN, NAN);
     // The values of the dtype also where a program reads the constant without storing it.
-    expect_values(gn_cast(gn_full(g, GN_U8, GN_SHAPE(1), 300), GN_I32), 255);
-    expect_values(gn_cast(gn_full(g, GN_U32, GN_SHAPE(1), -1), GN_I64), 0);
-    expect_values(gn_sum(gn_full(g, GN_I8, GN_SHAPE(2), -1000), GN_ALL), -256);
-    expect_values(gn_max(gn_full(g, GN_U8, GN_SHAPE(2), 300), GN_ALL), 255);
-    expect_values(gn_full(g, GN_I64, GN_SHAPE(1), NAN), 0);
+    expect_values(gn_cast(gn_full(g, GN_U8, GN_SHAPE(1), 255.9), GN_F32), 255);
+    expect_values(gn_cast(gn_full(g, GN_I8, GN_SHAPE(1), -128.9), GN_I64), -128);
+    expect_values(gn_sum(gn_full(g, GN_U8, GN_SHAPE(2), 254.5), GN_ALL), 508);
+    expect_values(gn_max(gn_full(g, GN_I64, GN_SHAPE(2), -0.5), GN_ALL), 0);
+    expect_values(gn_full(g, GN_I64, GN_SHAPE(1), -0x1p63), -0x1p63);
     // Rounded once, not to float32 first.
     const double above_tie = 1.0 + ldexp(1.0, -11) + ldexp(1.0, -30);
     expect_values(gn_full(g, GN_F16, GN_SHAPE(1), above_tie), 1.0 + ldexp(1.0, -10));
@@ -108,6 +108,30 @@ static void test_refused(void **state) {
     assert_null(gn_eye(g, GN_F32, -1, 2, 0));
     expect_error(g, GN_ERROR_SHAPE, NULL);
     assert_null(gn_zeros(NULL, GN_F32, GN_SHAPE(2)));
+    // Numbers that the dtype does not hold.
+    const struct {
+        gn_dtype t;
+        double value;
+    } outside[] = {{GN_U8, 256}, {GN_U8, -1}, {GN_I8, -129}, {GN_I8, 128}, {GN_U32, -1}, {GN_U32, 0x1p32}, {GN_I32, 0x1p31},
+                   {GN_I32, -0x1.00000002p31}, {GN_I64, 0x1p63}, {GN_I64, -0x1.0000000000001p63}, {GN_I64, NAN},
+                   {GN_U8, INFINITY}};
+    for (size_t i = 0; i < sizeof outside / sizeof *outside; i++) {
+        gn_dtype t = outside[i].t;
+        const double v = outside[i].value;
+        assert_null(gn_full(g, t, GN_SHAPE(2), v));
+        expect_error(g, GN_ERROR_ARGUMENT, NULL);
+        assert_null(gn_full_like(gn_zeros(g, t, GN_SHAPE(2)), v));
+        expect_error(g, GN_ERROR_ARGUMENT, NULL);
+        assert_null(gn_scalar(g, t, v));
+        expect_error(g, GN_ERROR_ARGUMENT, NULL);
+        assert_null(gn_linspace(g, t, 0, v, 3));
+        expect_error(g, GN_ERROR_ARGUMENT, NULL);
+    }
+    assert_null(gn_arange(g, GN_U8, 0, 257, 1));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_arange: 256 is outside of uint8");
+    assert_int_equal(gn_size(gn_arange(g, GN_U8, 0, 256, 1)), 256);
+    assert_null(gn_arange(g, GN_I8, -129, 0, 1));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_arange: -129 is outside of int8");
     assert_null(gn_zeros_like(NULL));
     assert_null(gn_arange(NULL, GN_F32, 0, 1, 1));
 }

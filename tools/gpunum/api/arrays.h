@@ -40,10 +40,11 @@ GPUNUM_API gn_array *gn_array_wrap(gn_context *g, gn_dtype t, gn_shape s, void *
 GPUNUM_API gn_array *gn_empty(gn_context *g, gn_dtype t, gn_shape s); // memory on first use; 0 where never written
 GPUNUM_API gn_array *gn_zeros(gn_context *g, gn_dtype t, gn_shape s);
 GPUNUM_API gn_array *gn_ones(gn_context *g, gn_dtype t, gn_shape s);
-GPUNUM_API gn_array *gn_full(gn_context *g, gn_dtype t, gn_shape s, double value); // converted as by gn_cast
+GPUNUM_API gn_array *gn_full(gn_context *g, gn_dtype t, gn_shape s, double value); // see gn_arange
 GPUNUM_API gn_array *gn_scalar(gn_context *g, gn_dtype t, double value); // 0-d
 GPUNUM_API gn_array *gn_eye(gn_context *g, gn_dtype t, int64_t n, int64_t m, int64_t k); // (n, m), ones on diagonal k
-// start, start + step, ... while before stop; length ceil((stop - start) / step).
+// start, start + step, ... while before stop; length ceil((stop - start) / step). Here, in gn_linspace, gn_full, gn_full_like
+// and gn_scalar, integer dtypes cut fractions off, and a number outside of their range is GN_ERROR_ARGUMENT.
 GPUNUM_API gn_array *gn_arange(gn_context *g, gn_dtype t, double start, double stop, double step);
 GPUNUM_API gn_array *gn_linspace(gn_context *g, gn_dtype t, double start, double stop, int64_t count);
 GPUNUM_API gn_array *gn_zeros_like(gn_array *a);

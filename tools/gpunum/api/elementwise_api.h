@@ -88,7 +88,8 @@ GPUNUM_API gn_array *gn_shl(gn_array *a, gn_array *b); // a << b
 GPUNUM_API gn_array *gn_shr(gn_array *a, gn_array *b); // a >> b
 
 // The same with a number as b, which does not promote: the dtype of `a` stays, but an integer array and a fraction give
-// float32.
+// float32. A number outside of an integer array's dtype is GN_ERROR_ARGUMENT, but for comparisons, which see its true
+// value, and for gn_minimum_s, gn_maximum_s and gn_clamp where such a bound, or an infinite one, leaves `a` as it is.
 GPUNUM_API gn_array *gn_div_s(gn_array *a, double b);
 GPUNUM_API gn_array *gn_atan2_s(gn_array *a, double b);
 GPUNUM_API gn_array *gn_hypot_s(gn_array *a, double b);

@@ -746,6 +746,34 @@ static bool gni_is_integer(gn_dtype t) {
 }
 static bool gni_is_wide(gn_dtype t) { return t == GN_F64 || t == GN_I64; }
 
+// The smallest and largest value of an integer dtype.
+static void gni_integer_range(gn_dtype t, double *low, double *high) {
+    *low = t == GN_I64   ? -9223372036854775808.0
+           : t == GN_I32 ? -2147483648.0
+           : t == GN_I8  ? -128.0
+                         : 0.0;
+    *high = t == GN_I64   ? 9223372036854775807.0
+            : t == GN_I32 ? 2147483647.0
+            : t == GN_U32 ? 4294967295.0
+            : t == GN_I8  ? 127.0
+            : t == GN_U8  ? 255.0
+                          : 1.0;
+}
+
+// Whether the dtype holds that number, cut off at the point; what a float cannot hold it rounds.
+static bool gni_holds(gn_dtype t, double v) {
+    double low, high;
+    if (!gni_is_integer(t)) return true;
+    gni_integer_range(t, &low, &high); // whose 2^63 - 1 is 2^63
+    return trunc(v) >= low && trunc(v) <= high && v < 9223372036854775808.0;
+}
+
+static bool gni_number_ok(gn_context *g, const char *fn, gn_dtype t, double v) {
+    if (gni_holds(t, v)) return true;
+    gni_fail(g, GN_ERROR_ARGUMENT, "%s: %.17g is outside of %s", fn, v, gn_dtype_name(t));
+    return false;
+}
+
 GPUNUM_API gn_dtype gn_promote(gn_dtype a, gn_dtype b) {
     if ((unsigned)a >= (unsigned)GN_DTYPE_COUNT || (unsigned)b >= (unsigned)GN_DTYPE_COUNT)
         return GN_DTYPE_COUNT;

@@ -67,20 +67,6 @@ static void gni_lazy_orphaned(gn_context *g, gn_array *a) {
 
 // ---- dtypes and register domains
 
-// The smallest and largest value of an integer dtype.
-static void gni_integer_range(gn_dtype t, double *low, double *high) {
-    *low = t == GN_I64   ? -9223372036854775808.0
-           : t == GN_I32 ? -2147483648.0
-           : t == GN_I8  ? -128.0
-                         : 0.0;
-    *high = t == GN_I64   ? 9223372036854775807.0
-            : t == GN_I32 ? 2147483647.0
-            : t == GN_U32 ? 4294967295.0
-            : t == GN_I8  ? 127.0
-            : t == GN_U8  ? 255.0
-                          : 1.0;
-}
-
 static gni_domain gni_domain_of(gn_dtype t, bool wide) {
     if (gni_is_float(t)) return GNI_F;
     return t == GN_U32 && !wide ? GNI_U : GNI_I;

@@ -47,6 +47,7 @@ static void gni_store_double(gn_dtype t, void *data, int64_t i, double x) {
 
 static gn_array *gni_make_full(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s,
                                double value) {
+    if (!gni_shape_ok(g, fn, t, s) || !gni_number_ok(g, fn, t, value)) return NULL;
     if (t != GN_C64 && t != GN_C128) return gni_const(g, fn, t, s, value);
     void *data; // programs have no complex registers
     gn_array *y = gni_array_filled(g, fn, t, s, &data);
@@ -141,9 +142,11 @@ GPUNUM_API gn_array *gn_arange(gn_context *g, gn_dtype t, double start, double s
     int64_t n = length > 0.0 ? (int64_t)length : 0;
     gn_shape s = {1, {n}};
     void *data;
-    gn_array *y = gni_array_filled(g, "gn_arange", t, &s, &data);
     // NumPy's rule: the distance of the first two values, not `step`, is what is repeated.
-    double delta = (start + step) - start;
+    double delta = (start + step) - start, last = start + (double)(n - 1) * delta;
+    bool ok = gni_shape_ok(g, "gn_arange", t, &s);
+    if (n > 0) ok = ok && gni_number_ok(g, "gn_arange", t, start) && gni_number_ok(g, "gn_arange", t, last);
+    gn_array *y = ok ? gni_array_filled(g, "gn_arange", t, &s, &data) : NULL;
     for (int64_t i = 0; y != NULL && i < n; i++)
         gni_store_double(t, data, i, start + (double)i * delta);
     return gni_end(g, y);
@@ -154,7 +157,10 @@ GPUNUM_API gn_array *gn_linspace(gn_context *g, gn_dtype t, double start, double
     if (!gni_begin_context("gn_linspace", g)) return NULL;
     gn_shape s = {1, {count}};
     void *data;
-    gn_array *y = gni_array_filled(g, "gn_linspace", t, &s, &data);
+    bool ok = gni_shape_ok(g, "gn_linspace", t, &s);
+    if (count > 0) ok = ok && gni_number_ok(g, "gn_linspace", t, floor(start));
+    if (count > 1) ok = ok && gni_number_ok(g, "gn_linspace", t, floor(stop));
+    gn_array *y = ok ? gni_array_filled(g, "gn_linspace", t, &s, &data) : NULL;
     if (y == NULL) return gni_end(g, NULL);
     double divisions = (double)(count - 1), delta = stop - start, step = delta / divisions;
     bool whole = t == GN_I32 || t == GN_I64 || t == GN_U8 || t == GN_I8 || t == GN_U32;

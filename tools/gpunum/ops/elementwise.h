@@ -89,22 +89,32 @@ static gn_array *gni_binary(const char *fn, gni_op op, gn_array *a, gn_array *b)
 }
 
 // A scalar keeps the array's dtype, unless that is an integer and the scalar is not.
-static gn_dtype gni_scalar_dtype(gn_dtype t, double s) {
+static gn_dtype gni_scalar_dtype(gni_op op, gn_dtype t, double s) {
+    bool bound = fabs(s) == GNI_INF && (op == GNI_OP_MIN || op == GNI_OP_MAX);
     if (gni_is_float(t)) return t;
-    if (s != floor(s) || s - s != 0.0) return GN_F32;
+    if (!bound && (s != floor(s) || s - s != 0.0)) return GN_F32;
     return t == GN_BOOL && s != 0.0 && s != 1.0 ? GN_I32 : t;
 }
 
 // A scalar that an integer dtype cannot hold: comparisons see its true value, minimum and maximum the
-// nearest one there is, arithmetic wraps.
-static gn_dtype gni_scalar_fit(gni_op op, gn_dtype t, double *s) {
+// nearest one there is if that leaves the array as it is.
+static bool gni_scalar_fit(gn_context *g, const char *fn, gni_op op, gn_dtype *t, double *s) {
     double low, high;
-    if (gni_is_float(t)) return t;
-    gni_integer_range(t, &low, &high);
-    if (*s >= low && *s <= high) return t;
-    if (op >= GNI_OP_EQ && op <= GNI_OP_GE) return t == GN_I64 ? GN_F64 : GN_I64;
-    if (op == GNI_OP_MIN || op == GNI_OP_MAX) *s = *s < low ? low : high;
-    return t;
+    if (gni_holds(*t, *s)) return true;
+    if (op >= GNI_OP_EQ && op <= GNI_OP_GE) {
+        bool beyond = !gni_holds(GN_I64, *s); // which float64 would take for INT64_MAX
+        if (beyond) *s = copysign(GNI_INF, *s);
+        *t = beyond ? GN_F64 : GN_I64;
+        return true;
+    }
+    if (op >= GNI_OP_LOGICAL_AND && op <= GNI_OP_LOGICAL_XOR) { // not 0
+        *s = 1.0;
+        return true;
+    }
+    if (op != (*s < 0.0 ? GNI_OP_MAX : GNI_OP_MIN)) return gni_number_ok(g, fn, *t, *s);
+    gni_integer_range(*t, &low, &high);
+    *s = *s < 0.0 ? low : high;
+    return true;
 }
 
 // Integers against a scalar between two integers: the same answers from one of these, where float32 would
@@ -131,9 +141,8 @@ static gn_array *gni_binary_s(const char *fn, gni_op op, gn_array *a, double s, 
     konst[scalar_first] = 0.0;
     s = gni_scalar_whole(op, a->dtype, s); // no comparison has its scalar first
     konst[!scalar_first] = s;
-    gn_dtype t = gni_binary_dtype(op, gni_scalar_dtype(a->dtype, s));
-    t = gni_scalar_fit(op, t, &konst[!scalar_first]);
-    if (gni_binary_ok(g, fn, op, t))
+    gn_dtype t = gni_binary_dtype(op, gni_scalar_dtype(op, a->dtype, s));
+    if (gni_binary_ok(g, fn, op, t) && gni_scalar_fit(g, fn, op, &t, &konst[!scalar_first]))
         y = gni_apply(g, fn, op, t, gni_is_compare(op) ? GN_BOOL : t, src, konst, 2);
     if (!gni_is_compare(op)) gni_record_op(g, y, fn, op, &a, 1, scalar_first ? 1 : 2, s);
     return gni_end(g, y);
@@ -230,6 +239,8 @@ GPUNUM_API gn_array *gn_clamp(gn_array *a, double low, double high) {
     gn_context *g = gni_begin("gn_clamp", &a, 1);
     if (g == NULL) return NULL;
     if (low > high) gni_fail(g, GN_ERROR_ARGUMENT, "gn_clamp: low %g is above high %g", low, high);
+    if (low > 0.0) gni_number_ok(g, "gn_clamp", gni_scalar_dtype(GNI_OP_MAX, a->dtype, low), low);
+    if (high < 0.0) gni_number_ok(g, "gn_clamp", gni_scalar_dtype(GNI_OP_MIN, a->dtype, high), high);
     gn_scope_begin(g);
     return gni_end_scope(g, gn_minimum_s(gn_maximum_s(a, low), high));
 }
