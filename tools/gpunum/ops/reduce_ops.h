@@ -144,6 +144,12 @@ static int64_t gni_reduced_count(const gn_shape *s, uint32_t set) {
     return n < 0 ? INT64_MAX : n; // where there is no result
 }
 
+// What sums of powers of integers are computed in: float32 holds those of 8 bits.
+static gn_dtype gni_moment_dtype(gn_dtype t) {
+    if (t == GN_F64 || t == GN_I64 || t == GN_I32 || t == GN_U32) return GN_F64;
+    return GN_F32;
+}
+
 GPUNUM_API gn_array *gn_mean(gn_array *a, gn_axes axes) {
     gn_context *g = gni_begin("gn_mean", &a, 1);
     if (g == NULL) return NULL;
@@ -156,8 +162,9 @@ GPUNUM_API gn_array *gn_mean(gn_array *a, gn_axes axes) {
     uint32_t set = gni_axes(g, "gn_mean", axes, a->shape.rank, &keep);
     if (set != ~0u && gni_real_only(g, "gn_mean", &a, 1)) {
         gn_dtype t = gni_is_float(a->dtype) ? a->dtype : GN_F32;
-        // The sum of many float16 leaves their range long before the mean does.
-        gn_dtype acc = gni_is_float(a->dtype) ? (t == GN_F64 ? GN_F64 : GN_F32) : GN_I64;
+        // The sum of many float16 leaves their range long before the mean does; that of int64 wraps.
+        bool exact = !gni_is_float(a->dtype) && a->dtype != GN_I64;
+        gn_dtype acc = exact ? GN_I64 : gni_moment_dtype(a->dtype);
         total = gni_reduce_axes(g, "gn_mean", GNI_RED_SUM, a, acc, acc, set, keep);
         if (total != NULL) {
             gn_array *src[2];
@@ -191,8 +198,8 @@ GPUNUM_API gn_array *gn_var(gn_array *a, gn_axes axes, int ddof) {
         y = gn_add(gn_var(gn_real(a), axes, ddof), gn_var(gn_imag(a), axes, ddof));
     } else if (set != ~0u) {
         gn_dtype t = gni_is_float(a->dtype) ? a->dtype : GN_F32;
-        gn_array *x =
-            t == GN_F16 || t == GN_BF16 || t != a->dtype ? gn_cast(a, t == GN_F64 ? t : GN_F32) : a;
+        gn_dtype inner = gni_moment_dtype(a->dtype);
+        gn_array *x = inner != a->dtype ? gn_cast(a, inner) : a;
         gn_array *centred = gn_square(gn_sub(x, gn_mean(x, GN_KEEP(axes))));
         double n = (double)gni_reduced_count(&a->shape, set) - (double)ddof;
         y = gn_div_s(gn_sum(centred, axes), n > 0.0 ? n : 0.0);
@@ -223,11 +230,13 @@ GPUNUM_API gn_array *gn_norm(gn_array *a, gn_axes axes) {
     gn_scope_begin(g);
     const bool parts = gni_is_complex(a->dtype);
     gn_array *x = parts ? gn_real(a) : a;
-    if (gn_dtype_of(x) != GN_F32 && gn_dtype_of(x) != GN_F64) x = gn_cast(x, GN_F32);
+    gn_dtype t = gn_dtype_of(x), inner = gni_moment_dtype(t);
+    if (inner != t) x = gn_cast(x, inner);
     gn_array *squares = gn_square(x);
     if (parts) squares = gn_add(squares, gn_square(gn_imag(a)));
     gn_array *y = gni_root(g, gn_sum(squares, axes));
-    if (gni_is_float(a->dtype) && gn_dtype_of(y) != a->dtype) y = gn_cast(y, a->dtype);
+    if (!gni_is_float(t)) t = GN_F32;
+    if (inner != t) y = gn_cast(y, t);
     return gni_end_scope(g, y);
 }
 
