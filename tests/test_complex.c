@@ -91,7 +91,7 @@ static cx unary_truth(const char *name, cx z) {
 
 static void test_unary(void **state) {
     gn_context *g = (gn_context *)*state;
-    // log next to 1 cancels: tested away from it, in test_special.
+    // log's real part next to 1 has a test of its own.
     const unary list[] = {{"gn_neg", gn_neg, 0},     {"gn_square", gn_square, 3}, {"gn_recip", gn_recip, 6},
                           {"gn_exp", gn_exp, 6},     {"gn_sqrt", gn_sqrt, 6},     {"gn_conj", gn_conj, 0},
                           {"gn_abs", gn_abs, 3},     {"gn_log", gn_log, 40}};
@@ -222,6 +222,65 @@ static gn_array *one(gn_context *g, double re, double im) {
 static void expect_one(gn_array *z, double re, double im) {
     expect_values(gn_real(z), re);
     expect_values(gn_imag(z), im);
+}
+
+// exp where parts are infinite or NaN, and where exp of the real part alone overflows.
+static void test_exp_ends(void **state) {
+    gn_context *g = (gn_context *)*state;
+    const double inf = (double)INFINITY, nan = (double)NAN;
+    const double in[][4] = {{inf, 0, inf, 0},     {inf, -0.0, inf, -0.0}, {inf, 1, inf, inf},    {inf, 2, -inf, inf},
+                            {inf, -3, -inf, -inf}, {inf, inf, inf, nan},   {inf, nan, inf, nan},  {-inf, 1, 0, 0},
+                            {-inf, 2, -0.0, 0},   {-inf, -2, -0.0, -0.0}, {-inf, inf, 0, 0},     {-inf, nan, 0, 0},
+                            {-inf, -0.0, 0, -0.0}, {nan, 0, nan, 0},       {nan, -0.0, nan, -0.0}, {nan, 1, nan, nan},
+                            {1, inf, nan, nan},   {1, nan, nan, nan},     {0, -inf, nan, nan},   {1000, 0, inf, 0},
+                            {1000, 3, -inf, inf}};
+    for (size_t i = 0; i < sizeof in / sizeof *in; i++) {
+        gn_array *z = one(g, in[i][0], in[i][1]);
+        expect_one(gn_exp(z), in[i][2], in[i][3]);
+        expect_one(gn_exp(gn_cast(z, GN_C128)), in[i][2], in[i][3]);
+    }
+    // The real part is finite, the imaginary one is not; and the other way round.
+    const cx far[] = {cexpl(95.0L + (long double)1.570796f * (cx)I), cexpl(95.0L + (long double)1e-5f * (cx)I)};
+    double re = gn_item(gn_real(gn_exp(one(g, 95, (double)1.570796f))));
+    double im = gn_item(gn_imag(gn_exp(one(g, 95, (double)1e-5f))));
+    assert_true(fabs(re - (double)creall(far[0])) < 1e-6 * (double)creall(far[0]));
+    assert_true(fabs(im - (double)cimagl(far[1])) < 1e-6 * (double)cimagl(far[1]));
+}
+
+// The real part of log where the magnitude is near 1, against squares that are exact in wider numbers.
+static void test_log_near_one(void **state) {
+    gn_context *g = (gn_context *)*state;
+    enum { N = 20000 };
+    static float x[2 * N], y[2 * N];
+    for (int i = 0; i < N; i++) {
+        double angle = 4.0 * unit(), size = 1.0 + (i % 3 == 0 ? 0.0 : ldexp(0.5 * unit(), -(i % 40)));
+        x[2 * i] = (float)(size * cos(angle));
+        x[2 * i + 1] = (float)(size * sin(angle));
+        if (i % 5 == 0) x[2 * i] = (float)(1.0 + ldexp(unit(), -(i % 30) - 1)), x[2 * i + 1] = (float)ldexp(unit(), -(i % 30));
+    }
+    memcpy(x, (const float[]){1, 0, 0, -1, 0.6f, 0.8f, -1, 0.0f, 1, 1e-10f, 1e-15f, 1}, sizeof(float) * 12);
+    assert_int_equal(gn_read(gn_log(gn_array_from(g, GN_C64, GN_SHAPE(N), x)), y, sizeof y), GN_OK);
+    for (int i = 0; i < N; i++) {
+        long double a = (long double)x[2 * i], b = (long double)x[2 * i + 1], most = fabsl(a) > fabsl(b) ? a : b;
+        long double least = fabsl(a) > fabsl(b) ? b : a, truth = log1pl((most * most - 1.0L) + least * least) / 2.0L;
+        if (!(fabsl((long double)y[2 * i] - truth) <= 4.0L * 0x1p-24L * fabsl(truth)) && fabsl(truth) > 0x1p-126L)
+            fail_msg("log(%.9Lg%+.9Lgi): %.9g, expected %.9Lg", a, b, (double)y[2 * i], truth);
+        assert_true(fabsl((long double)y[2 * i + 1] - atan2l(b, a)) <= 2.0L * 0x1p-23L * fabsl(atan2l(b, a)));
+    }
+    // float64: 1 + d and (1 + d) i for small d have log1p(d).
+    for (int k = 1; k < 52; k++)
+        for (int s = -1; s < 2; s += 2) {
+            const double d = s * ldexp(1.0, -k), w[4] = {1.0 + d, 0.0, 0.0, -1.0 - d};
+            double z[4];
+            assert_int_equal(gn_read(gn_log(gn_array_from(g, GN_C128, GN_SHAPE(2), w)), z, sizeof z), GN_OK);
+            assert_true(fabs(z[0] - log1p(d)) <= 0x1p-52 * fabs(log1p(d)) && z[2] == z[0]);
+        }
+    // 3 / 5 and 4 / 5 as float64: the digits cut off are the whole result.
+    const double w[2] = {0.6, 0.8};
+    double z[2];
+    assert_int_equal(gn_read(gn_log(gn_array_from(g, GN_C128, GN_SHAPE(1), w)), z, sizeof z), GN_OK);
+    // 0.6 = 3/5 - 1/45035996273704960, 0.8 = 4/5 + 1/22517998136852480
+    assert_true(fabs(z[0] - (-0.6 / 45035996273704960.0 + 0.8 / 22517998136852480.0)) < 1e-30);
 }
 
 static void test_special(void **state) {
@@ -456,6 +515,8 @@ static void test_allocations(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         GN_TEST(test_unary),      GN_TEST(test_binary),   GN_TEST(test_scalars),   GN_TEST(test_choices), GN_TEST(test_integers),
+        GN_TEST(test_exp_ends),
+        GN_TEST(test_log_near_one),
         GN_TEST(test_special),    GN_TEST(test_reductions), GN_TEST(test_matrices), GN_TEST(test_gradients),
         GN_TEST(test_errors),     cmocka_unit_test(test_allocations),
     };

@@ -587,6 +587,7 @@ static uint32_t gni_back_reads(const gni_node *node) {
     if (back == gni_back_inv || back == gni_back_cholesky) return GNI_READS_OUTPUT;
     if (back == gni_back_take || back == gni_back_scatter_rows) return 2;
     if (back == gni_back_softmax || back == gni_back_log_softmax) return GNI_READS_OUTPUT;
+    if (back == gni_back_complex_exp) return GNI_READS_OUTPUT;
     if (back == gni_back_minmax || back == gni_back_logsumexp) return 1u | GNI_READS_OUTPUT;
     return ~0u & ~GNI_READS_OUTPUT; // all operands
 }

@@ -95,6 +95,7 @@ static bool gni_complex_fill(gn_context *g, gn_array *const *in, gn_array *y, gn
     for (int i = 0; i < b.map.program.n_in; i++) b.map.in[i].buf->refs++;
     gni_map_merge(&b.map);
     bool ok = gni_run(g, GNI_JOB_MAP, &b.map, y);
+    y->buf->version = 0; // the second part overwrites nothing either
     for (int i = 0; i < b.map.program.n_in; i++) gni_buffer_release(g, b.map.in[i].buf);
     return ok;
 }
@@ -228,12 +229,26 @@ static gn_array *gni_complex_abs(gn_context *g, gn_array *a) {
     return gn_where(none, gn_zeros_like(re), gn_hypot(gn_where(none, gn_ones_like(re), re), im));
 }
 
-// An infinite exp of the real part would make NaN of an imaginary part of 0.
-static gn_array *gni_complex_exp(gn_array *a) {
-    gn_array *im = gn_imag(a), *size = gn_exp(gn_real(a));
-    gn_array *none = gn_logical_and(gn_eq_s(im, 0.0), gn_isinf(size));
-    gn_array *sine = gn_mul(gn_where(none, gn_ones_like(size), size), gn_sin(im));
-    return gn_complex(gn_mul(size, gn_cos(im)), sine);
+static bool gni_back_complex_exp(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    GNI_UNUSED(g);
+    gx[0] = gn_mul(gy, gn_conj(node->output));
+    return true;
+}
+
+// exp(x) cos(y) and exp(x) sin(y), multiplied by exp(x / 2) twice where exp(x) would overflow. Infinities and NaN are as
+// in C99's Annex G: an imaginary part of 0 stays, -inf gives 0 and inf an infinite real part whatever the angle.
+static gn_array *gni_complex_exp(gn_context *g, gn_array *a) {
+    g->no_grad++; // recorded as one op
+    gn_array *x = gn_real(a), *y = gn_imag(a), *one = gn_ones_like(x), *half = gn_exp(gn_mul_s(x, 0.5));
+    gn_array *far = gn_gt_s(x, gn_dtype_of(x) == GN_F64 ? 709.0 : 88.0), *no_angle = gn_logical_not(gn_isfinite(y));
+    gn_array *size = gn_where(far, half, gn_exp(x)), *again = gn_where(far, half, one);
+    gn_array *c = gn_where(gn_logical_and(no_angle, gn_isinf(x)), one, gn_cos(y));
+    gn_array *s = gn_where(gn_logical_and(no_angle, gn_eq_s(x, -GNI_INF)), one, gn_sin(y));
+    gn_array *im = gn_where(gn_eq_s(y, 0.0), y, gn_mul(gn_mul(size, s), again));
+    gn_array *z = gn_complex(gn_mul(gn_mul(size, c), again), im);
+    g->no_grad--;
+    gni_record(g, z, "gn_exp", gni_back_complex_exp, &a, 1);
+    return z;
 }
 
 // A power of two by which the parts of a are multiplied without overflow of its magnitude: 1, or 1/16 where it is large.
@@ -261,11 +276,43 @@ static gn_array *gni_complex_sqrt(gn_context *g, gn_array *a) {
     return gn_complex(gn_where(up, gn_abs(y), gn_mul(re, back)), gn_where(up, y, gn_mul(im, back)));
 }
 
-// log of the magnitude, of parts that are scaled where it overflows, and the angle.
+// What rounding took from y = x * x, by halves whose products are exact (Dekker 1971).
+static gn_array *gni_square_rest(gn_array *x, gn_array *y) {
+    gn_array *c = gn_mul_s(x, gn_dtype_of(x) == GN_F64 ? 134217729.0 : 4097.0); // 2^27 + 1, 2^12 + 1
+    gn_array *head = gn_sub(c, gn_sub(c, x)), *tail = gn_sub(x, head);
+    gn_array *rest = gn_add(gn_sub(gn_mul(head, head), y), gn_mul_s(gn_mul(head, tail), 2.0));
+    return gn_add(rest, gn_mul(tail, tail));
+}
+
+// What rounding took from sum = a + b (Knuth).
+static gn_array *gni_sum_rest(gn_array *a, gn_array *b, gn_array *sum) {
+    gn_array *t = gn_sub(sum, a);
+    return gn_add(gn_sub(a, gn_sub(sum, t)), gn_sub(b, t));
+}
+
+static bool gni_back_complex_log(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    GNI_UNUSED(g);
+    gx[0] = gn_div(gy, gn_conj(node->in[0]));
+    return true;
+}
+
+// log of the magnitude, of parts that are scaled where it overflows, and the angle. Near 1 half of log1p of p + q - 1, the
+// sum of the parts' squares without their rounding errors, which is all that is left there.
 static gn_array *gni_complex_log(gn_context *g, gn_array *a) {
+    g->no_grad++; // recorded as one op
     gn_array *re = gn_real(a), *im = gn_imag(a), *scale = gni_complex_scale(re, im);
-    gn_array *size = gni_complex_abs(g, gn_complex(gn_mul(re, scale), gn_mul(im, scale)));
-    return gn_complex(gn_sub(gn_log(size), gn_log(scale)), gn_atan2(im, re));
+    gn_array *size = gn_log(gn_hypot(gn_mul(re, scale), gn_mul(im, scale)));
+    gn_array *p = gn_square(re), *q = gn_square(im), *pq = gn_add(p, q);
+    gn_array *p1 = gni_square_rest(re, p), *q1 = gni_square_rest(im, q), *u = gn_add(p1, q1);
+    gn_array *pq1 = gni_sum_rest(p, q, pq), *u1 = gni_sum_rest(p1, q1, u);
+    gn_array *w = gn_add(pq1, u), *w1 = gni_sum_rest(pq1, u, w), *most = gn_sub_s(pq, 1.0);
+    gn_array *sum = gn_add(most, w), *rest = gn_add(gn_add(gni_sum_rest(most, w, sum), w1), u1);
+    gn_array *near = gn_logical_and(gn_gt_s(pq, 0.25), gn_lt_s(pq, 4.0));
+    gn_array *close = gn_mul_s(gn_log1p(gn_add(sum, rest)), 0.5);
+    gn_array *z = gn_complex(gn_where(near, close, gn_sub(size, gn_log(scale))), gn_atan2(im, re));
+    g->no_grad--;
+    gni_record(g, z, "gn_log", gni_back_complex_log, &a, 1);
+    return z;
 }
 
 static gn_array *gni_complex_unary(gn_context *g, const char *fn, gni_op op, gn_array *a) {
@@ -275,7 +322,7 @@ static gn_array *gni_complex_unary(gn_context *g, const char *fn, gni_op op, gn_
     case GNI_OP_ABS: return gni_complex_abs(g, a);
     case GNI_OP_SQUARE: return gni_complex_mul(a, a);
     case GNI_OP_RECIP: return gni_complex_div(gn_scalar(g, gni_part_of(a->dtype), 1.0), a);
-    case GNI_OP_EXP: return gni_complex_exp(a);
+    case GNI_OP_EXP: return gni_complex_exp(g, a);
     case GNI_OP_LOG: return gni_complex_log(g, a);
     case GNI_OP_SQRT: return gni_complex_sqrt(g, a);
     case GNI_OP_ISNAN: return gn_logical_or(gn_isnan(re), gn_isnan(im));
