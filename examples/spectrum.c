@@ -3,6 +3,7 @@
 // WAV files of 8 to 32-bit or float samples; the mean of the channels is shown. cc -O2 spectrum.c -lm -lpthread -ldl
 #define GPUNUM_IMPLEMENTATION
 #include "gpunum.h"
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,13 +82,16 @@ static float *read_data(FILE *f, uint32_t size, const wav_format *format, int64_
     return samples;
 }
 
-// All samples, -1 to 1; NULL when the file is not such a WAV. The caller frees them.
+// All samples, -1 to 1; NULL after a message when the file is not such a WAV. The caller frees them.
 static float *read_wav(const char *path, int64_t *count, double *rate) {
     FILE *f = fopen(path, "rb");
     unsigned char head[12], chunk[8];
     wav_format format = {false, 0, 0, 0.0};
     float *samples = NULL;
-    if (f == NULL) return NULL;
+    if (f == NULL) {
+        fprintf(stderr, "%s: cannot be opened: %s\n", path, strerror(errno));
+        return NULL;
+    }
     bool ok = fread(head, 1, 12, f) == 12 && memcmp(head, "RIFF", 4) == 0 && memcmp(head + 8, "WAVE", 4) == 0;
     while (ok && fread(chunk, 1, 8, f) == 8) {
         uint32_t size = little(chunk + 4, 4);
@@ -101,6 +105,11 @@ static float *read_wav(const char *path, int64_t *count, double *rate) {
     }
     fclose(f);
     *rate = format.rate;
+    if (samples == NULL || *count < WINDOW) {
+        fprintf(stderr, "%s: not a WAV file of 8 to 32-bit or float samples, or shorter than %d of them\n", path, WINDOW);
+        free(samples);
+        return NULL;
+    }
     return samples;
 }
 
@@ -309,12 +318,7 @@ int main(int argc, char **argv) {
     int64_t count = 0;
     double rate = 44100;
     float *samples = argc > 1 ? read_wav(argv[1], &count, &rate) : NULL;
-    if (argc > 1 && (samples == NULL || count < WINDOW)) {
-        fprintf(stderr, "%s: not a WAV file of 8 to 32-bit or float samples, or shorter than %d of them\n",
-                argv[1], WINDOW);
-        free(samples);
-        return 1;
-    }
+    if (argc > 1 && samples == NULL) return 1;
     gn_context *g = gn_open(NULL);
     if (g == NULL) {
         fprintf(stderr, "%s\n", gn_open_error());

@@ -134,7 +134,7 @@ def main():
         assert done.returncode == 1 and 'in.wav' in done.stderr, (i, done.returncode, done.stderr)
         assert not os.path.exists('out.png'), i
     done = subprocess.run([program, 'missing.wav', 'out.png'], capture_output=True, text=True, timeout=100)
-    assert done.returncode == 1 and 'missing.wav' in done.stderr
+    assert done.returncode == 1 and done.stderr == 'missing.wav: cannot be opened: No such file or directory\n', done.stderr
     done = subprocess.run([program, 'in.wav', 'no/such/folder.png'], capture_output=True, text=True, timeout=100)
     assert done.returncode == 1
     with open('in.wav', 'wb') as f:
