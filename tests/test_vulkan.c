@@ -540,6 +540,44 @@ static long file_bytes(const char *path) {
     return n;
 }
 
+static void note_warning(void *user, gn_log_level level, const char *text) {
+    if (level == GN_LOG_WARNING) snprintf((char *)user, 512, "%s", text);
+}
+
+// A cache_dir that does not exist is made; one that cannot be is told, and nothing else fails.
+static void test_cache_folder(void **state) {
+    (void)state;
+    if (!test_on_vulkan()) skip();
+    static const char *const folders[] = {"made_by_test_cache", "none/such", "a_file"};
+    char warning[512], path[512];
+    remove("a_file");
+    fclose(fopen("a_file", "wb"));
+    for (int i = 0; i < 3; i++) {
+        gn_options o = test_options();
+        o.cache_dir = folders[i];
+        o.log = note_warning;
+        o.log_user = warning;
+        warning[0] = 0;
+        gn_context *g = test_open_with(&o);
+        gn_array *a = gn_add_s(gn_ones(g, GN_F32, GN_SHAPE(5)), 1);
+        expect_values(a, 2, 2, 2, 2, 2);
+        const gni_vk *vk = (const gni_vk *)(const void *)g->gpu;
+        snprintf(path, sizeof path, "%s", i == 0 ? vk->compiler.cache_path : "");
+        assert_true(i == 0 || vk->compiler.cache_path == NULL);
+        test_close(g);
+        if (i == 0) {
+            assert_string_equal(warning, "");
+            assert_true(file_bytes(path) > 0);
+            assert_int_equal(remove(path), 0);
+            assert_int_equal(remove(folders[0]), 0);
+        } else {
+            assert_non_null(strstr(warning, folders[i]));
+            assert_non_null(strstr(warning, "cannot be made"));
+        }
+    }
+    remove("a_file");
+}
+
 static void test_cache(void **state) {
     (void)state;
     char path[512];
@@ -941,6 +979,7 @@ int main(void) {
         cmocka_unit_test(test_pool_ranges),   cmocka_unit_test(test_pool_limits),
         cmocka_unit_test(test_refusals),      cmocka_unit_test(test_recording),
         cmocka_unit_test(test_profile),       cmocka_unit_test(test_cache),
+        cmocka_unit_test(test_cache_folder),
         cmocka_unit_test(test_specialise),    cmocka_unit_test(test_specialise_leaves_out),
         cmocka_unit_test(test_specialise_refuses),
         cmocka_unit_test(test_modules_without_memory),

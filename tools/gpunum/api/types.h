@@ -177,7 +177,9 @@ typedef struct gn_options {
     int threads;           // CPU threads; 0 = as many as the machine has
     gn_cpu cpu;            // widest instruction set to use
     uint64_t seed;         // of the random numbers
-    const char *cache_dir; // an existing folder for the pipeline cache and tools/tune; NULL = none
+    // Folder for the pipeline cache and what tools/tune measured, made where only the last part of its path is missing;
+    // one that cannot be had is a warning in the log. NULL = none.
+    const char *cache_dir;
     gn_thresholds thresholds;
     gn_allocator allocator; // {0} = malloc and free
     gn_log_fn log;          // NULL = silent, unless GPUNUM_LOG is set in the environment; gn_log_stderr is one

@@ -33,6 +33,7 @@
 #endif
 #include <windows.h>
 #else
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
 #ifdef __linux__

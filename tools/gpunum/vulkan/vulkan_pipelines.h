@@ -550,12 +550,27 @@ static void gni_vk_cache_save(gni_vk *vk) {
     gni_free(vk->gpu.g, data);
 }
 
+// Whether it is there or could be made; the folder that it lies in must exist.
+static bool gni_vk_cache_folder(const char *folder) {
+#ifdef _WIN32
+    DWORD is = GetFileAttributesA(folder);
+    if (is == INVALID_FILE_ATTRIBUTES) return CreateDirectoryA(folder, NULL) != 0;
+    return (is & FILE_ATTRIBUTE_DIRECTORY) != 0;
+#else
+    struct stat is;
+    if (stat(folder, &is) != 0) return mkdir(folder, 0700) == 0;
+    return S_ISDIR(is.st_mode);
+#endif
+}
+
 // A cache that cannot be had is no error: pipelines compile without one.
 static void gni_vk_cache_open(gni_vk *vk, const char *folder) {
     gni_vk_compiler *c = &vk->compiler;
     unsigned char *data = NULL;
     size_t bytes = 0;
-    if (folder && folder[0]) {
+    if (folder && folder[0] && !gni_vk_cache_folder(folder)) {
+        gni_log(vk->gpu.g, GN_LOG_WARNING, "cache_dir %s is no folder and cannot be made: nothing is cached", folder);
+    } else if (folder && folder[0]) {
         size_t room = strlen(folder) + 96;
         c->cache_path = (char *)gni_alloc(vk->gpu.g, room);
         if (c->cache_path) {
