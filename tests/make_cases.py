@@ -20,6 +20,7 @@ import numpy as np
 DTYPES = ['float32', 'float16', 'bfloat16', 'float64', 'int32', 'int64', 'uint8', 'int8', 'uint32', 'bool',
           'complex64', 'complex128']
 CODE = {name: i for i, name in enumerate(DTYPES)}
+NUMPY = tuple(int(n) for n in np.__version__.split('.')[:2])
 
 
 def text(s):
@@ -94,9 +95,11 @@ def print_cases(path):
         for precision, threshold, edge, width in chosen:
             with np.printoptions(precision=precision or 8, threshold=threshold or 1000, edgeitems=edge or 3,
                                  linewidth=width or 75):
-                shown = re.sub(r', shape=\([^()]*\)(?=(, dtype=[^)]*)?\)$)', '', repr(a)) if a.size else repr(a)
-            if a.ndim and a.size and float_boundary(a):
+                shown = repr(a)
+            if NUMPY < (2, 0) and a.ndim and a.size and float_boundary(a):
                 continue
+            if NUMPY < (2, 2) and (a.size > (threshold or 1000) or (a.size == 0 and a.ndim > 1)):
+                shown = with_shape(shown, a.shape, width or 75)
             parts.append(struct.pack('<4i', precision, threshold, edge, width) + array(a) + text(shown))
             count += 1
     with open(path, 'wb') as f:
@@ -104,8 +107,16 @@ def print_cases(path):
         f.writelines(parts)
 
 
+def with_shape(shown, shape, width):
+    """The repr of a summarised or empty array as NumPy 2.2 and later have it, from an older one's"""
+    body, _, dtype = re.fullmatch(r'(?s)(.*?)(,\s+(dtype=\w+))?\)', shown.replace(f', shape={shape}', '')).groups()
+    more = ', '.join(filter(None, [f'shape={shape}', dtype])) + ')'
+    last = len(body) + 1 - (body.rfind('\n') + 1)
+    return body + ',' + ('\n      ' if last + len(more) + 1 > width else ' ') + more
+
+
 def float_boundary(a):
-    """NumPy 1 and 2 disagree where the limits of the notation fall between float32 and float64."""
+    """NumPy 1 compares float32 numbers with the float64 limits of the notation."""
     if a.dtype not in (np.float32, np.float16):
         return False
     v = np.abs(a[np.isfinite(a) & (a != 0)])

@@ -35,6 +35,20 @@ static void test_by_hand(void **state) {
     expect_text(gn_scalar(g, GN_BF16, 3.140625), "array(3.14, dtype=bfloat16)");
     expect_text(gn_zeros(g, GN_F32, GN_SHAPE(2, 0)), "array([], shape=(2, 0), dtype=float32)");
     expect_text(gn_zeros(g, GN_F32, GN_SHAPE(0)), "array([], dtype=float32)");
+    // NumPy 2: limits in the array's own precision, and the shape of what is cut short.
+    const float small[] = {1e-4f, 1.0f};
+    expect_text(gn_array_from(g, GN_F32, GN_SHAPE(1), small), "array([0.0001], dtype=float32)");
+    expect_text(gn_array_from(g, GN_F32, GN_SHAPE(2), small), "array([1.e-04, 1.e+00], dtype=float32)");
+    expect_text(gn_zeros(g, GN_F32, GN_SHAPE(1001)),
+                "array([0., 0., 0., ..., 0., 0., 0.], shape=(1001,), dtype=float32)");
+    expect_text(gn_zeros(g, GN_F64, GN_SHAPE(40, 40)),
+                "array([[0., 0., 0., ..., 0., 0., 0.],\n       [0., 0., 0., ..., 0., 0., 0.],\n"
+                "       [0., 0., 0., ..., 0., 0., 0.],\n       ...,\n       [0., 0., 0., ..., 0., 0., 0.],\n"
+                "       [0., 0., 0., ..., 0., 0., 0.],\n       [0., 0., 0., ..., 0., 0., 0.]], shape=(40, 40))");
+    expect_text(gn_cast(gn_full(g, GN_F64, GN_SHAPE(1, 2000), -1.0 / 3.0), GN_C64),
+                "array([[-0.33333334+0.j, -0.33333334+0.j, -0.33333334+0.j, ...,\n"
+                "        -0.33333334+0.j, -0.33333334+0.j, -0.33333334+0.j]],\n"
+                "      shape=(1, 2000), dtype=complex64)");
 }
 
 static void test_views(void **state) {

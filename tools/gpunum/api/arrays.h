@@ -83,7 +83,7 @@ GPUNUM_API gn_array *gn_to(gn_array *a, gn_device device); // a copy of the data
 // already", or that it is still pending. Valid until the next gn_explain on this context.
 GPUNUM_API const char *gn_explain(gn_array *a);
 
-// NumPy's repr layout, summarised beyond 1000 elements. gn_to_string's result is freed with gn_string_free.
+// NumPy 2's repr layout, summarised beyond 1000 elements. gn_to_string's result is freed with gn_string_free.
 typedef struct gn_print_options {
     int precision;     // digits after the point; 0 = 8
     int64_t threshold; // summarise above so many elements; 0 = 1000

@@ -280,7 +280,8 @@ static void gni_float_choose(gni_float_format *f) {
     double ratio = f->most / f->least; // in the array's own precision, as NumPy has it
     if (f->t != GN_F64) ratio = (double)((float)f->most / (float)f->least);
     if (f->t == GN_F16) ratio = (double)gni_f16_to_f32(gni_f32_to_f16((float)ratio));
-    f->scientific = f->most >= 1e8 || f->least < 1e-4 || ratio > 1000.0;
+    double small = f->t == GN_F64 ? 1e-4 : (double)1e-4f;
+    f->scientific = f->most >= 1e8 || f->least < small || ratio > 1000.0;
 }
 
 // Second look: how many columns.
@@ -496,14 +497,6 @@ static void gni_print_body(gni_printer *pr, int64_t size) {
     const gn_array *a = pr->a;
     if (size == 0) {
         gni_print_text(pr, "[]");
-        if (a->shape.rank == 1) return;
-        gni_print_text(pr, ", shape=(");
-        for (int i = 0; i < a->shape.rank; i++) {
-            char dim[32];
-            snprintf(dim, sizeof dim, "%s%lld", i > 0 ? ", " : "", (long long)a->shape.dim[i]);
-            gni_print_text(pr, dim);
-        }
-        gni_print_text(pr, ")");
         return;
     }
     const char *p = (const char *)gni_host(pr->g, (gn_array *)(uintptr_t)a);
@@ -524,23 +517,27 @@ static void gni_print_body(gni_printer *pr, int64_t size) {
 }
 
 static void gni_print_array(gni_printer *pr) {
+    const gn_shape *s = &pr->a->shape;
     gn_dtype t = pr->a->dtype;
-    int64_t size = gni_elements(&pr->a->shape);
+    int64_t size = gni_elements(s);
     gni_print_text(pr, "array(");
     gni_print_body(pr, size);
-    // Python's own kinds of number go without saying.
-    if (size > 0 && (t == GN_I64 || t == GN_F64 || t == GN_BOOL || t == GN_C128)) {
-        gni_print_text(pr, ")");
-        return;
-    }
-    char dtype[32];
-    int n = snprintf(dtype, sizeof dtype, "dtype=%s)", gn_dtype_name(t));
-    gni_print_text(pr, ",");
-    if ((int)(pr->n - pr->line) + n + 1 > pr->o.line_width)
+    // What the text does not tell: the shape of what is cut short or empty. Python's own kinds of number go without saying.
+    bool shape = pr->summary || (size == 0 && s->rank != 1);
+    bool dtype = size == 0 || !(t == GN_I64 || t == GN_F64 || t == GN_BOOL || t == GN_C128);
+    char more[GN_MAX_RANK * 24 + 48];
+    int n = shape ? snprintf(more, sizeof more, "shape=(") : 0;
+    for (int i = 0; i < s->rank && shape; i++)
+        n += snprintf(more + n, sizeof more - (size_t)n, "%s%lld", i > 0 ? ", " : "", (long long)s->dim[i]);
+    if (shape) n += snprintf(more + n, sizeof more - (size_t)n, "%s)%s", s->rank == 1 ? "," : "", dtype ? ", " : "");
+    if (dtype) n += snprintf(more + n, sizeof more - (size_t)n, "dtype=%s", gn_dtype_name(t));
+    if (n > 0) gni_print_text(pr, ",");
+    if (n > 0 && (int)(pr->n - pr->line) + n + 2 > pr->o.line_width)
         gni_print_newlines(pr, 1, 6);
-    else
+    else if (n > 0)
         gni_print_text(pr, " ");
-    gni_print_text(pr, dtype);
+    gni_print_add(pr, more, (size_t)n);
+    gni_print_text(pr, ")");
 }
 
 GPUNUM_API char *gn_to_string(gn_array *a, const gn_print_options *options) {
