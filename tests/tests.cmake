@@ -9,18 +9,22 @@ find_path(GPUNUM_CMOCKA_INCLUDE_DIR cmocka.h)
 find_library(GPUNUM_CMOCKA_LIBRARY cmocka)
 mark_as_advanced(GPUNUM_CMOCKA_INCLUDE_DIR GPUNUM_CMOCKA_LIBRARY)
 
-# The first Python on the PATH is not always the one that the distribution's NumPy belongs to.
+# The first Python on the PATH is not always the one that the distribution's NumPy and SciPy belong to. One that has
+# both comes before one with NumPy alone.
 if(NOT DEFINED CACHE{GPUNUM_PYTHON})
     find_program(first python3)
     mark_as_advanced(first)
     set(found "")
-    foreach(python ${first} /usr/bin/python3)
-        execute_process(COMMAND ${python} -c "import numpy" RESULT_VARIABLE failed
-            OUTPUT_QUIET ERROR_QUIET)
-        if(NOT failed)
-            set(found ${python})
-            break()
-        endif()
+    foreach(needed "numpy, scipy" numpy)
+        foreach(python ${first} /usr/bin/python3)
+            if(NOT found)
+                execute_process(COMMAND ${python} -c "import ${needed}" RESULT_VARIABLE failed
+                    OUTPUT_QUIET ERROR_QUIET)
+                if(NOT failed)
+                    set(found ${python})
+                endif()
+            endif()
+        endforeach()
     endforeach()
     set(GPUNUM_PYTHON "${found}" CACHE FILEPATH "A Python that has NumPy")
 endif()
