@@ -149,19 +149,21 @@ cxx() { case $1 in gcc) echo g++ ;; *) echo clang++ ;; esac; }
 for c in $compilers; do
     p=$(cxx "$c")
     for config in $configs; do
-        for std in c99 c11 c17; do
-            try "$c $std $config" "$c" -std=$std $warnings -fsyntax-only -I$include -D$config \
-                implementation.c public.c
+        # The implementation in the oldest C and the newest C++, which the tests below take the other way round.
+        try "$c c99 $config" "$c" -std=c99 $warnings -fsyntax-only -I$include -D$config implementation.c public.c
+        try "$p c++20 $config" "$p" -std=c++20 $warnings -fsyntax-only -I$include -D$config implementation.cpp \
+            public.cpp
+        for std in c11 c17; do
+            try "$c $std" "$c" -std=$std $warnings -fsyntax-only -I$include public.c
         done
-        for std in c++11 c++17 c++20; do
-            try "$p $std $config" "$p" -std=$std $warnings -fsyntax-only -I$include -D$config \
-                implementation.cpp public.cpp
+        for std in c++11 c++17; do
+            try "$p $std" "$p" -std=$std $warnings -fsyntax-only -I$include public.cpp
         done
         try "$c hostile $config" "$c" -std=c99 $warnings -fsyntax-only -I$include -D$config hostile.c
         try "$p hostile $config" "$p" -std=c++11 $warnings -fsyntax-only -I$include -D$config \
             hostile.cpp
     done
-    for switch in GPUNUM_NO_THREADS GPUNUM_NO_SIMD; do
+    for switch in GPUNUM_NO_THREADS GPUNUM_NO_SIMD GPUNUM_NO_AVX512; do
         try "$c $switch" "$c" -std=c99 $warnings -fsyntax-only -I$include -D$switch implementation.c
     done
     [ -n "$vulkan" ] && try "$c host_prototypes" "$c" -std=c99 $warnings -fsyntax-only \
@@ -194,6 +196,14 @@ for config in $configs; do
     try "link C with C++ implementation $config" g++ main.o cpp_$config.o -o app -lm -lpthread -ldl
     try "run, C user of C++ implementation $config" ./app
 done
+
+# In parts, and beside a user that links them.
+for part in 1 2 3 4; do
+    try "part $part" gcc -std=c99 -O1 $warnings -I$include -DGPUNUM_PART=$part -c implementation.c -o part_$part.o
+done
+try "link the parts" gcc -std=c99 -I$include -DGPUNUM_PART=0 implementation.c main.c part_1.o part_2.o part_3.o part_4.o \
+    -o app -lm -lpthread -ldl
+try "run the parts" ./app
 
 # Vulkan headers newer than the host's, where tools/shader_tools.sh has fetched some.
 newer=$root/build/shader-tools/root/usr/include

@@ -176,6 +176,10 @@ find_package(Python3 COMPONENTS Interpreter)
 if(Python3_FOUND AND NOT GPUNUM_SANITIZE)
     gpunum_test(check.contents check "${common}"
         ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/check_toc.py)
+    gpunum_test(check.joined check "${common}"
+        ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/make_header.py --check)
+    gpunum_test(check.rooms check "${common}"
+        ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/rooms.py --check)
     gpunum_test(check.shaders check "${common}"
         ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/make_shaders.py --check)
 endif()
