@@ -51,8 +51,8 @@ static gn_array *gni_make_full(gn_context *g, const char *fn, gn_dtype t, const 
     if (t != GN_C64 && t != GN_C128) return gni_const(g, fn, t, s, value);
     void *data; // programs have no complex registers
     gn_array *y = gni_array_filled(g, fn, t, s, &data);
-    int64_t n = gni_elements(s);
-    for (int64_t i = 0; y != NULL && i < n; i++) gni_store_double(t, data, i, value);
+    int64_t n = y != NULL ? gni_elements(s) : 0;
+    for (int64_t i = 0; i < n; i++) gni_store_double(t, data, i, value);
     return y;
 }
 
