@@ -65,9 +65,9 @@ static gn_array *use_stack(gn_array *x) {
     both[0] = gn_stack(&x, 1, 0);
     both[1] = gn_stack(&x, 1, 0);
     gn_array *y = gn_concat(both, 2, 0);
-    return gn_add(weighted(gn_max(y, GN_AXIS(-1))),
-                  gn_add(weighted(gn_prod(gn_slice(y, -1, 0, 3, 1), GN_AXIS(-1))),
-                         weighted(gn_logsumexp(y, GN_AXIS(-1)))));
+    return gn_add(weighted(gn_max(y, -1)),
+                  gn_add(weighted(gn_prod(gn_slice(y, -1, 0, 3, 1), -1)),
+                         weighted(gn_logsumexp(y, -1))));
 }
 
 static const op ops[] = {
