@@ -50,6 +50,45 @@ static void test_reference_counts(void **state) {
     expect_error(g, GN_ERROR_STALE, "gn_neg: array argument 1 was released");
 }
 
+// A released array stays released, however many live beside it, in bounded memory.
+static void test_stale_stays(void **state) {
+    (void)state;
+    static const int beside[] = {0, 120, 700, 3000};
+    for (size_t k = 0; k < sizeof beside / sizeof beside[0]; k++) {
+        gn_context *g = test_open();
+        gn_memory_stats before, after;
+        gn_array *dead[100];
+        for (int i = 0; i < beside[k]; i++) assert_non_null(gn_scalar(g, GN_F32, i));
+        gn_memory_get(g, &before);
+        for (int i = 0; i < 100; i++) {
+            dead[i] = gn_scalar(g, GN_F32, i);
+            gn_release(dead[i]);
+        }
+        for (int i = 0; i < 10000; i++) {
+            gn_array *a = gn_scalar(g, GN_F32, 1);
+            for (int j = 0; j < 100; j++) assert_ptr_not_equal(a, dead[j]);
+            gn_release(a);
+            if (i % 40 != 0) continue;
+            assert_null(gn_neg(dead[i / 40 % 100]));
+            expect_error(g, GN_ERROR_STALE, "gn_neg: array argument 1 was released");
+            assert_int_equal(gn_size(dead[i / 40 % 100]), 0);
+            expect_error(g, GN_ERROR_STALE, "gn_size: array argument 1 was released");
+        }
+        gn_release(dead[7]);
+        expect_error(g, GN_ERROR_STALE, "gn_release: array argument 1 was released");
+        gn_array *slot = gn_scalar(g, GN_F32, 2);
+        gn_set(&slot, dead[3]);
+        expect_error(g, GN_ERROR_STALE, "gn_set: array argument 1 was released");
+        assert_true(gn_item(slot) == 2.0);
+        assert_true(gn_context_of(dead[0]) == g);
+        gn_release(slot);
+        gn_memory_get(g, &after);
+        assert_int_equal(after.arrays, before.arrays);
+        assert_true(after.host_used - before.host_used < 700000);
+        test_close(g);
+    }
+}
+
 static void test_early_release_keeps_pending_work(void **state) {
     gn_context *g = (gn_context *)*state;
     gn_array *a = gn_arange(g, GN_F32, 0, 4, 1);
@@ -219,6 +258,7 @@ static void test_open_refuses(void **state) {
     o.backend = GN_BACKEND_WEBGPU;
     assert_null(gn_open(&o));
     assert_string_equal(gn_open_error(), "gn_open: the WebGPU backend does not exist yet");
+    assert_int_equal(gn_open_status(), GN_ERROR_UNSUPPORTED);
     o.backend = GN_BACKEND_CPU;
     o.threads = -3;
     assert_null(gn_open(&o));
@@ -243,10 +283,37 @@ static void test_open_refuses(void **state) {
         gn_close(h);
     }
     assert_true(GN_LOG_ERROR < GN_LOG_WARNING && GN_LOG_WARNING < GN_LOG_INFO && GN_LOG_INFO < GN_LOG_DEBUG);
-    assert_null(gn_open_version(NULL, 990000, sizeof o));
+    assert_int_equal(gn_open_status(), GN_OK);
+    assert_int_equal(gn_version(), GPUNUM_VERSION);
+    assert_int_equal(gn_options_size(), sizeof o);
+    // Headers that the implementation does not know, and options that it would have to cut.
+    const uint32_t patch = GPUNUM_VERSION + 1, minor = GPUNUM_VERSION + 100, before = GPUNUM_VERSION - 100;
+    const uint32_t strangers[] = {patch, minor, before, GPUNUM_VERSION + 10000, 990000, 0};
+    gn_options twice[2];
+    memset(twice, 0, sizeof twice);
+    twice[0].log = count_levels; // of a struct of which nothing is known
+    for (size_t i = 0; i < sizeof strangers / sizeof strangers[0]; i++) {
+        assert_null(gn_open_version(twice, strangers[i], sizeof o));
+        assert_int_equal(gn_open_status(), GN_ERROR_VERSION);
+    }
+    assert_null(gn_open_version(twice, GPUNUM_VERSION, sizeof o + 8));
+    assert_int_equal(gn_open_status(), GN_ERROR_VERSION);
+    char text[300];
+    snprintf(text, sizeof text,
+             "gn_open: the caller was compiled with gpunum.h 0.2.1 and gn_options of %u bytes, the implementation is "
+             "0.2.0 with %u bytes: compile both with the same header",
+             (unsigned)sizeof o + 16, (unsigned)sizeof o);
+    assert_null(gn_open_version(twice, 201, sizeof o + 16));
+    assert_string_equal(gn_open_error(), text);
     gn_context *g = gn_open_version(NULL, GPUNUM_VERSION, 0);
     assert_non_null(g);
     assert_string_equal(gn_open_error(), "");
+    assert_int_equal(gn_open_status(), GN_OK);
+    gn_close(g);
+    memset(twice, 0, sizeof twice);
+    twice[0].backend = GN_BACKEND_CPU;
+    g = gn_open_version(twice, gn_version(), gn_options_size()); // as a program without the header does
+    assert_non_null(g);
     gn_close(g);
 }
 
@@ -661,7 +728,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         GN_TEST(test_scopes),
         GN_TEST(test_reference_counts),
-        GN_TEST(test_early_release_keeps_pending_work),
+        cmocka_unit_test(test_stale_stays), GN_TEST(test_early_release_keeps_pending_work),
         GN_TEST(test_set_in_a_loop),
         GN_TEST(test_deep_chains_are_freed_without_recursion),
         cmocka_unit_test(test_close_frees_everything),

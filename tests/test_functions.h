@@ -459,7 +459,8 @@ static gn_array *call_facts(calls *c) {
 #define OTHERS(X)                                                                                  \
     X(gn_log_stderr)                                                                               \
     X(gn_open_version)                                                                             \
-    X(gn_open_error) X(gn_close) X(gn_status_get) X(gn_error) X(gn_error_clear)                    \
+    X(gn_open_error) X(gn_open_status) X(gn_version) X(gn_options_size)                            \
+    X(gn_close) X(gn_status_get) X(gn_error) X(gn_error_clear)                                     \
         X(gn_status_string) X(gn_device_list) X(gn_device_get) X(gn_flush) X(gn_sync)              \
             X(gn_memory_get) X(gn_memory_trim) X(gn_scope_end) X(gn_keep) X(gn_retain)             \
                 X(gn_release) X(gn_set) X(gn_shape_from) X(gn_axes_from) X(gn_axes_keep)           \

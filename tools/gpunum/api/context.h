@@ -9,11 +9,16 @@
 
 // Opens a context. `options` may be NULL. GN_BACKEND_AUTO always gives a working context; the other
 // backends return NULL when they cannot be had (gn_open_error says why).
-// The macro passes the version and size of the options this file was compiled with.
+// The macro passes the version and size of the options this file was compiled with. An implementation that is older
+// than that, or of another major version (while that is 0, another minor one), opens nothing.
 #define gn_open(options) gn_open_version((options), GPUNUM_VERSION, sizeof(gn_options))
 GPUNUM_API gn_context *gn_open_version(const gn_options *options, uint32_t version, size_t options_size);
-// Why the last gn_open on this thread returned NULL; "" if it did not.
+// Why the last gn_open on this thread returned NULL, and as a status; "" and GN_OK if it did not.
 GPUNUM_API const char *gn_open_error(void);
+GPUNUM_API gn_status gn_open_status(void);
+// GPUNUM_VERSION and sizeof(gn_options) of the implementation, for programs without this header.
+GPUNUM_API uint32_t gn_version(void);
+GPUNUM_API size_t gn_options_size(void);
 // Waits for the device, then frees everything, arrays still alive included. NULL is ignored.
 GPUNUM_API void gn_close(gn_context *g);
 

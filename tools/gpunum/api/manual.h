@@ -39,8 +39,9 @@
 // opened them.
 //
 // Errors. Nothing aborts or prints. A function that makes an array returns NULL on failure and the
-// context keeps the first error (gn_status_get, gn_error) until gn_error_clear. Every function accepts
-// NULL arrays, so check once at the end of a chain.
+// context keeps the first error (gn_status_get, gn_error) until gn_error_clear. Its message starts with the function
+// that was called. Every function accepts NULL arrays, so check once at the end of a chain. A released array is an
+// error, GN_ERROR_STALE, as long as its address is not another one's: for 10,000 arrays at least.
 //
 // Log. gn_options.log is told errors as they happen, and at gn_close of errors that nobody asked for, scopes that are
 // still open and arrays still alive. GPUNUM_LOG=error, warning, info or debug in the environment writes to stderr what
@@ -84,6 +85,10 @@
 // Names. A getter of an array is its word alone (gn_size, gn_rank, gn_grad), with _of where the word is a type's
 // (gn_shape_of, gn_dtype_of, gn_context_of); a getter of a context or an optimizer ends in _get (gn_status_get,
 // gn_device_get, gn_memory_get, gn_lr_get).
+//
+// Other languages. Every macro has a function behind it: gn_open gn_open_version (with gn_version() and
+// gn_options_size(); options may be NULL), GN_SCOPE gn_scope_begin and gn_scope_end, GN_SHAPE gn_shape_from, GN_AXES
+// gn_axes_from, GN_KEEP gn_axes_keep, gn_permute gn_permute_axes, gn_einsum gn_einsum_list.
 //
 // Changes from 0.1 to 0.2, with what to write instead:
 //     gn_sum(a, GN_AXIS(1))               gn_sum(a, 1); a plain number is that axis, so gn_sum(a, 0) is axis 0

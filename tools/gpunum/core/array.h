@@ -7,12 +7,15 @@
 #include "../core/log.h"
 #endif
 
-#define GNI_SLAB_ARRAYS 128
+// A slot of a slab holds a header at one of several places, each time at the next, and waits for its turn behind
+// others that are free: an address comes back after 12,000 arrays at the soonest. Until then the word there is
+// no live header's mark.
+#define GNI_SLOT_BYTES 512
+#define GNI_SLOT_STEP 8
+#define GNI_SLOTS_FREE 400 // as many wait before one is used again
+#define GNI_SLAB_GROUP 4   // slabs made at once
 
-typedef struct gni_slab {
-    struct gni_slab *next;
-    gn_array arrays[GNI_SLAB_ARRAYS];
-} gni_slab;
+typedef char gni_slot_has_places[sizeof(gn_array) + 64 <= GNI_SLOT_BYTES ? 1 : -1];
 
 // The product of extents, none of which is negative; -1 where bytes of so many elements have no number. 0 wins.
 static int64_t gni_product(const int64_t *dim, int rank) {
@@ -316,8 +319,8 @@ static bool gni_buffer_claim(gn_context *g, gni_buffer *b, uint32_t side) {
 
 // ---- headers
 
-// The header that has been free for the longest is the next one used: a stale pointer shows for a while.
 static void gni_header_free(gn_context *g, gn_array *a) {
+    g->free_count++;
     a->all_next = NULL;
     if (g->free_arrays == NULL)
         g->free_arrays = a;
@@ -332,25 +335,51 @@ static void gni_header_clear(gn_array *a) {
     (void)clear(a, 0, sizeof *a);
 }
 
-static gn_array *gni_header_new(gn_context *g) {
-    if (g->free_arrays == NULL) {
-        gni_slab *slab = (gni_slab *)gni_calloc(g, sizeof(gni_slab));
-        if (slab == NULL) {
-            gni_fail_memory(g, "gn_array", sizeof(gni_slab));
-            return NULL;
-        }
+// A slot that no header was in, or NULL without memory.
+static gn_array *gni_slot_fresh(gn_context *g) {
+    if (g->slots_left == 0) {
+        char *block = (char *)gni_alloc(g, (GNI_SLAB_GROUP + 1) * (size_t)GNI_SLAB_BYTES);
+        if (block == NULL) return NULL;
+        char *first = (char *)(((uintptr_t)block + GNI_SLAB_BYTES - 1) & ~(uintptr_t)(GNI_SLAB_BYTES - 1));
+        for (int i = 0; i < GNI_SLAB_GROUP; i++) ((gni_slab *)(first + i * GNI_SLAB_BYTES))->ctx = g;
+        gni_slab *slab = (gni_slab *)first;
+        slab->block = block;
         slab->next = g->slabs;
         g->slabs = slab;
-        for (int i = 0; i < GNI_SLAB_ARRAYS; i++) {
-            slab->arrays[i].ctx = g;
-            slab->arrays[i].magic = GNI_DEAD;
-            gni_header_free(g, &slab->arrays[i]);
-        }
+        g->slot_next = first;
+        g->slots_left = GNI_SLAB_GROUP * GNI_SLAB_BYTES / GNI_SLOT_BYTES;
     }
-    gn_array *a = g->free_arrays;
-    g->free_arrays = a->all_next;
+    if (((uintptr_t)g->slot_next & (GNI_SLAB_BYTES - 1)) == 0) { // the slab's own
+        g->slot_next += GNI_SLOT_BYTES;
+        g->slots_left--;
+    }
+    gn_array *a = (gn_array *)g->slot_next;
+    g->slot_next += GNI_SLOT_BYTES;
+    g->slots_left--;
+    return a;
+}
+
+// The place after that of `a` in its slot.
+static gn_array *gni_slot_next(gn_array *a) {
+    const size_t at = ((uintptr_t)a & (GNI_SLOT_BYTES - 1)) + GNI_SLOT_STEP;
+    const uintptr_t slot = (uintptr_t)a & ~(uintptr_t)(GNI_SLOT_BYTES - 1);
+    return (gn_array *)(slot + (at + sizeof(gn_array) <= GNI_SLOT_BYTES ? at : 0));
+}
+
+static gn_array *gni_header_new(gn_context *g) {
+    gn_array *a = g->free_count >= GNI_SLOTS_FREE ? NULL : gni_slot_fresh(g);
+    if (a == NULL) {
+        a = g->free_arrays;
+        if (a == NULL) {
+            gni_fail_memory(g, "gn_array", GNI_SLAB_BYTES);
+            return NULL;
+        }
+        g->free_arrays = a->all_next;
+        g->free_count--;
+        a = gni_slot_next(a);
+    }
     gni_header_clear(a);
-    a->magic = GNI_ALIVE;
+    a->mark = gni_mark_of(a);
     a->ctx = g;
     a->refs = 1;
     a->maker = "";
@@ -438,7 +467,7 @@ static void gni_header_doom(gn_context *g, gn_array *a, gn_array **todo) {
         g->arrays = a->all_next;
     if (a->all_next != NULL) a->all_next->all_prev = a->all_prev;
     g->array_count--;
-    a->magic = GNI_DEAD;
+    a->mark = 0;
     a->all_next = *todo;
     *todo = a;
 }
@@ -700,24 +729,36 @@ static bool gni_shape_ok(gn_context *g, const char *fn, gn_dtype t, const gn_sha
     return true;
 }
 
-static bool gni_known(const gn_array *a) { return a != NULL && a->magic == GNI_ALIVE; }
+// True for a live array; a stale one is an error.
+static bool gni_known(const char *fn, const gn_array *a) {
+    if (a == NULL) return false;
+    if (a->mark == gni_mark_of(a)) return true;
+    gn_context *g = gni_home(a);
+    if (gni_begin_context(fn, g)) {
+        gni_fail(g, GN_ERROR_STALE, "%s: array argument 1 was released", fn);
+        gni_end_plain(g);
+    }
+    return false;
+}
 
 GPUNUM_API gn_shape gn_shape_of(const gn_array *a) {
-    if (gni_known(a)) return a->shape;
+    if (gni_known("gn_shape_of", a)) return a->shape;
     return gn_shape_from(0, NULL);
 }
-GPUNUM_API gn_dtype gn_dtype_of(const gn_array *a) { return gni_known(a) ? a->dtype : GN_F32; }
-GPUNUM_API int64_t gn_size(const gn_array *a) { return gni_known(a) ? gni_elements(&a->shape) : 0; }
-GPUNUM_API size_t gn_bytes(const gn_array *a) {
-    return gni_known(a) ? (size_t)gni_elements(&a->shape) * gn_dtype_size(a->dtype) : 0;
+GPUNUM_API gn_dtype gn_dtype_of(const gn_array *a) { return gni_known("gn_dtype_of", a) ? a->dtype : GN_F32; }
+GPUNUM_API int64_t gn_size(const gn_array *a) {
+    return gni_known("gn_size", a) ? gni_elements(&a->shape) : 0;
 }
-GPUNUM_API int gn_rank(const gn_array *a) { return gni_known(a) ? a->shape.rank : 0; }
+GPUNUM_API size_t gn_bytes(const gn_array *a) {
+    return gni_known("gn_bytes", a) ? (size_t)gni_elements(&a->shape) * gn_dtype_size(a->dtype) : 0;
+}
+GPUNUM_API int gn_rank(const gn_array *a) { return gni_known("gn_rank", a) ? a->shape.rank : 0; }
 GPUNUM_API int64_t gn_dim(const gn_array *a, int axis) {
-    if (!gni_known(a)) return -1;
+    if (!gni_known("gn_dim", a)) return -1;
     int at = axis < 0 ? axis + a->shape.rank : axis;
     return at >= 0 && at < a->shape.rank ? a->shape.dim[at] : -1;
 }
-GPUNUM_API gn_context *gn_context_of(const gn_array *a) { return a != NULL ? a->ctx : NULL; }
+GPUNUM_API gn_context *gn_context_of(const gn_array *a) { return a != NULL ? gni_home(a) : NULL; }
 
 GPUNUM_API size_t gn_dtype_size(gn_dtype t) {
     static const uint8_t size[] = {

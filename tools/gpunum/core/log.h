@@ -129,17 +129,17 @@ static bool gni_begin_context(const char *fn, gn_context *g) {
 static gn_context *gni_begin(const char *fn, gn_array *const *arrays, int count) {
     gn_context *g = NULL;
     for (int i = 0; i < count && arrays != NULL && g == NULL; i++)
-        if (arrays[i] != NULL) g = arrays[i]->ctx;
+        if (arrays[i] != NULL) g = gni_home(arrays[i]);
     if (g == NULL) return NULL;
     gni_call_enter(g, fn);
     for (int i = 0; i < count; i++) {
         const gn_array *a = arrays[i];
         if (a == NULL) // usually the result of a call that failed: that error came first
             gni_fail(g, GN_ERROR_ARGUMENT, "%s: array argument %d is NULL", fn, i + 1);
-        else if (a->ctx != g)
+        else if (gni_home(a) != g)
             gni_fail(g, GN_ERROR_ARGUMENT, "%s: array argument %d belongs to another context", fn,
                      i + 1);
-        else if (a->magic != GNI_ALIVE || (g->call_depth == 1 && a->user_refs <= 0))
+        else if (a->mark != gni_mark_of(a) || (g->call_depth == 1 && a->user_refs <= 0))
             gni_fail(g, GN_ERROR_STALE, "%s: array argument %d was released", fn, i + 1);
         else
             continue;

@@ -74,7 +74,7 @@ typedef struct gni_expr {
 typedef struct gni_node gni_node;
 
 struct gn_array {
-    uint32_t magic;    // GNI_ALIVE; anything else is a stale or foreign pointer
+    uintptr_t mark;    // gni_mark_of; anything else is a stale or foreign pointer
     int32_t refs;      // all references
     int32_t user_refs; // of the caller and of scopes
     gn_context *ctx;
@@ -379,7 +379,10 @@ struct gn_context {
     uint64_t small_cached;
     // arrays
     gn_array *arrays, *free_arrays, *free_last;
+    int free_count;
     struct gni_slab *slabs;
+    char *slot_next; // of those that no header was in
+    int slots_left;
     uint64_t array_count;
     gni_stack *stacks; // one for each thread that has open scopes
     gni_stack *stack;  // of the thread inside the lock; NULL: it has none
@@ -402,5 +405,17 @@ struct gn_context {
     bool recording; // into a host's command buffer
 };
 
-#define GNI_ALIVE 0x6e756d21u
-#define GNI_DEAD 0x64656164u
+// Headers of arrays stand in slabs, aligned, so that any pointer to one leads to its context.
+#define GNI_SLAB_BYTES 65536
+typedef struct gni_slab {
+    gn_context *ctx;
+    void *block;           // in the first of a group: what was allocated, and the next group
+    struct gni_slab *next;
+} gni_slab;
+
+static gn_context *gni_home(const gn_array *a) {
+    return ((const gni_slab *)((uintptr_t)a & ~(uintptr_t)(GNI_SLAB_BYTES - 1)))->ctx;
+}
+
+// In a live header: no other word in a slab is equal to it.
+static uintptr_t gni_mark_of(const gn_array *a) { return (uintptr_t)a ^ (uintptr_t)0x6e756d216e756d21u; }

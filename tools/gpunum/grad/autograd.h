@@ -447,7 +447,9 @@ GPUNUM_API gn_status gn_gradients(gn_array *loss, gn_array *const *params, int c
     if (count > 0 && (params == NULL || out == NULL))
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_gradients: params or out is NULL");
     for (int i = 0; i < count && !g->call_failed; i++) {
-        if (params[i] == NULL || params[i]->ctx != g || params[i]->magic != GNI_ALIVE)
+        if (params[i] != NULL && (params[i]->mark != gni_mark_of(params[i]) || params[i]->user_refs <= 0))
+            gni_fail(g, GN_ERROR_STALE, "gn_gradients: parameter %d was released", i + 1);
+        else if (params[i] == NULL || gni_home(params[i]) != g)
             gni_fail(g, GN_ERROR_ARGUMENT,
                      "gn_gradients: parameter %d is not an array of this context", i + 1);
         else if (!gni_wants_grad(params[i]))
@@ -491,7 +493,7 @@ GPUNUM_API gn_array *gn_requires_grad(gn_array *a, bool on) {
     return gni_end_status(g) == GN_OK ? a : NULL;
 }
 
-GPUNUM_API bool gn_needs_grad(const gn_array *a) { return gni_known(a) && gni_wants_grad(a); }
+GPUNUM_API bool gn_needs_grad(const gn_array *a) { return gni_known("gn_needs_grad", a) && gni_wants_grad(a); }
 
 GPUNUM_API gn_array *gn_grad(gn_array *a) {
     gn_context *g = gni_begin("gn_grad", &a, 1);

@@ -50,13 +50,17 @@ static gn_array *gni_part(const char *fn, gn_array *a, int which) {
 }
 
 GPUNUM_API gn_array *gn_real(gn_array *a) {
-    if (!gni_known(a) || gni_is_complex(a->dtype)) return gni_part("gn_real", a, 0);
-    return gn_reshape(a, a->shape);
+    gn_context *g = gni_begin("gn_real", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    return gni_end_scope(g, gni_is_complex(a->dtype) ? gni_part("gn_real", a, 0) : gn_reshape(a, a->shape));
 }
 
 GPUNUM_API gn_array *gn_imag(gn_array *a) {
-    if (!gni_known(a) || gni_is_complex(a->dtype)) return gni_part("gn_imag", a, 1);
-    return gn_zeros_like(a);
+    gn_context *g = gni_begin("gn_imag", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    return gni_end_scope(g, gni_is_complex(a->dtype) ? gni_part("gn_imag", a, 1) : gn_zeros_like(a));
 }
 
 // One program that writes both parts, of dtype t; what is pending is taken in.

@@ -687,7 +687,7 @@ static gn_array *gni_convolved(const char *fn, gn_array *a, gn_array *b, int ran
 }
 
 GPUNUM_API gn_array *gn_convolve(gn_array *a, gn_array *b, gn_convolution mode) {
-    if (gni_known(a) && gni_known(b) && gn_size(a) < gn_size(b))
+    if (gni_known("gn_convolve", a) && gni_known("gn_convolve", b) && gn_size(a) < gn_size(b))
         return gni_convolved("gn_convolve", b, a, 1, mode, false);
     return gni_convolved("gn_convolve", a, b, 1, mode, false);
 }

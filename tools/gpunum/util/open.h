@@ -15,22 +15,30 @@
 static const gni_backend_api *gni_backend_cpu(void) { return &gni_cpu_api; }
 static const gni_backend_api *gni_backend_gpu(void) { return &gni_gpu_backend; }
 
-enum { GNI_OPEN_TEXT = 640 };
-
 // The last failure of gn_open on this thread: there is no context yet to keep it.
-static char *gni_open_text(void) {
-    static GNI_THREAD_LOCAL char text[GNI_OPEN_TEXT];
-    return text;
+typedef struct gni_open_result {
+    gn_status status;
+    char text[640];
+} gni_open_result;
+
+static gni_open_result *gni_open_last(void) {
+    static GNI_THREAD_LOCAL gni_open_result last;
+    return &last;
 }
 
-GPUNUM_API const char *gn_open_error(void) { return gni_open_text(); }
+GPUNUM_API const char *gn_open_error(void) { return gni_open_last()->text; }
+GPUNUM_API gn_status gn_open_status(void) { return gni_open_last()->status; }
+GPUNUM_API uint32_t gn_version(void) { return GPUNUM_VERSION; }
+GPUNUM_API size_t gn_options_size(void) { return sizeof(gn_options); }
 
-static gn_context *gni_open_fail(const gn_options *o, gn_context *g, const char *why) {
-    snprintf(gni_open_text(), GNI_OPEN_TEXT, "gn_open: %s", why);
+static gn_context *gni_open_fail(const gn_options *o, gn_context *g, gn_status status, const char *why) {
+    gni_open_result *last = gni_open_last();
+    last->status = status;
+    snprintf(last->text, sizeof last->text, "gn_open: %s", why);
     bool logged = g != NULL && g->status != GN_OK;
     if (g != NULL) g->status = GN_OK; // gn_open_error has it
     gn_close(g);
-    if (!logged && o->log != NULL && o->log_level != GN_LOG_NONE) o->log(o->log_user, GN_LOG_ERROR, gni_open_text());
+    if (!logged && o->log != NULL && o->log_level != GN_LOG_NONE) o->log(o->log_user, GN_LOG_ERROR, last->text);
     return NULL;
 }
 
@@ -116,29 +124,38 @@ GPUNUM_API gn_context *gn_open_version(const gn_options *options, uint32_t versi
     gn_options o;
     char why[256] = "";
     memset(&o, 0, sizeof o);
-    gni_open_text()[0] = 0;
-    // An older caller's smaller struct leaves the fields it does not know zero.
-    if (options != NULL) memcpy(&o, options, GNI_MIN(options_size, sizeof o));
+    gni_open_last()->status = GN_OK;
+    gni_open_last()->text[0] = 0;
+    const uint32_t like = GPUNUM_VERSION < 10000 ? 100 : 10000; // versions that are alike down to this fit
     gni_log_environment(&o);
-    if (version / 10000 != GPUNUM_VERSION / 10000)
-        return gni_open_fail(
-            &o, NULL,
-            "this file was compiled with another major version of gpunum.h than the implementation");
+    if (version > GPUNUM_VERSION || version / like != GPUNUM_VERSION / like || options_size > sizeof o) {
+        snprintf(why, sizeof why,
+                 "the caller was compiled with gpunum.h %u.%u.%u and gn_options of %u bytes, the implementation is "
+                 "%d.%d.%d with %u bytes: compile both with the same header",
+                 version / 10000, version / 100 % 100, version % 100, (unsigned)options_size, GPUNUM_VERSION / 10000,
+                 GPUNUM_VERSION / 100 % 100, GPUNUM_VERSION % 100, (unsigned)sizeof o);
+        return gni_open_fail(&o, NULL, GN_ERROR_VERSION, why);
+    }
+    // An older caller's smaller struct leaves the fields it does not know zero.
+    if (options != NULL) {
+        memcpy(&o, options, options_size);
+        gni_log_environment(&o);
+    }
     if (o.backend == GN_BACKEND_WEBGPU)
-        return gni_open_fail(&o, NULL, "the WebGPU backend does not exist yet");
+        return gni_open_fail(&o, NULL, GN_ERROR_UNSUPPORTED, "the WebGPU backend does not exist yet");
     const char *wrong = gni_options_wrong(&o);
     if (wrong != NULL) {
         snprintf(why, sizeof why, "gn_options.%s is out of range", wrong);
-        return gni_open_fail(&o, NULL, why);
+        return gni_open_fail(&o, NULL, GN_ERROR_ARGUMENT, why);
     }
     gn_context *g = gni_context_new(&o);
-    if (g == NULL) return gni_open_fail(&o, NULL, "out of memory");
+    if (g == NULL) return gni_open_fail(&o, NULL, GN_ERROR_OUT_OF_MEMORY, "out of memory");
     g->isa = gni_isa_choose(o.cpu);
     int threads = o.threads > 0 ? o.threads : gni_cpu_count();
     g->pool = gni_pool_open(g, threads);
     if (o.cache_dir != NULL) {
         char *copy = (char *)gni_alloc(g, strlen(o.cache_dir) + 1);
-        if (copy == NULL) return gni_open_fail(&o, g, "out of memory");
+        if (copy == NULL) return gni_open_fail(&o, g, GN_ERROR_OUT_OF_MEMORY, "out of memory");
         memcpy(copy, o.cache_dir, strlen(o.cache_dir) + 1);
         g->options.cache_dir = copy;
     }
@@ -147,7 +164,7 @@ GPUNUM_API gn_context *gn_open_version(const gn_options *options, uint32_t versi
     if (!ok || g->status != GN_OK) {
         char text[600];
         snprintf(text, sizeof text, "%s", g->status != GN_OK ? g->message : why);
-        return gni_open_fail(&o, g, text);
+        return gni_open_fail(&o, g, g->status != GN_OK ? g->status : GN_ERROR_UNSUPPORTED, text);
     }
     if (g->gpu == NULL) gni_cpu_info(g, &g->info, why);
     gni_log(g, GN_LOG_INFO, "gpunum computes on %s%s%s", g->info.name, why[0] ? ": " : "", why);
@@ -188,8 +205,7 @@ static void gni_close_report(gn_context *g) {
 }
 
 GPUNUM_API void gn_close(gn_context *g) {
-    if (g == NULL) return;
-    gni_call_enter(g, "gn_close");
+    if (!gni_begin_context("gn_close", g)) return;
     gni_deliver_reads(g, true);
     while (g->optimizers != NULL) gn_optimizer_free(g->optimizers);
     gni_close_report(g);
@@ -217,7 +233,7 @@ GPUNUM_API void gn_close(gn_context *g) {
     while (g->slabs != NULL) {
         gni_slab *slab = g->slabs;
         g->slabs = slab->next;
-        gni_free(g, slab);
+        gni_free(g, slab->block);
     }
     gni_free(g, (void *)(uintptr_t)g->options.cache_dir);
     g->call_depth = 0;
