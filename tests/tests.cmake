@@ -97,8 +97,30 @@ function(gpunum_vulkan_test name)
 endfunction()
 
 if(GPUNUM_CMOCKA_INCLUDE_DIR AND GPUNUM_CMOCKA_LIBRARY)
+    # What test_names.c includes is made out of the header.
+    find_package(Python3 COMPONENTS Interpreter)
+    file(GLOB rooms CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/gpunum/api/*.h)
+    if(Python3_FOUND)
+        add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/names/names.h
+            COMMAND ${CMAKE_C_COMPILER} -E -P -std=c99 -o names.i
+                -x c ${PROJECT_SOURCE_DIR}/tools/gpunum/gpunum.h
+            COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/make_names.py names.i
+                ${PROJECT_SOURCE_DIR}/tools/gpunum/api names.h
+            DEPENDS ${PROJECT_SOURCE_DIR}/tests/make_names.py ${rooms}
+            WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/names VERBATIM)
+        file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/names)
+    endif()
+
     file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/test_*.c)
     foreach(source ${sources})
+        if(source MATCHES "/test_names.c$")
+            if(NOT Python3_FOUND)
+                continue()
+            endif()
+            set_source_files_properties(${source} PROPERTIES
+                OBJECT_DEPENDS ${PROJECT_BINARY_DIR}/names/names.h
+                COMPILE_OPTIONS -I${PROJECT_BINARY_DIR}/names)
+        endif()
         # Those that hold the implementation test what only Vulkan has, which sanitizers leave out.
         file(STRINGS ${source} own REGEX "^#define GPUNUM_IMPLEMENTATION")
         if(own AND GPUNUM_SANITIZE)
