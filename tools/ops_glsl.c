@@ -123,6 +123,9 @@ int main(void) {
     bits("WRAP_I8", GNI_OP_WRAP_I8, "GN_WRAP_I8");
     bits("WRAP_U32", GNI_OP_WRAP_U32, "GN_WRAP_U32");
     bits("WRAP_I32", GNI_OP_WRAP_I32, "GN_WRAP_I32");
+    comment("TO_ODD");
+    printf("#ifndef GN_FEW\n    case %uu: GN_BITS(GN_I_TO_ODD)\n    case %uu: GN_BITS(GN_U_TO_ODD)\n#endif\n",
+           (unsigned)GNI_OP_TO_ODD * 3u + 1u, (unsigned)GNI_OP_TO_ODD * 3u + 2u);
     puts("    default: break;\n"
          "    }\n"
          "    return r;\n"

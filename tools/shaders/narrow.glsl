@@ -91,9 +91,17 @@ uvec4 gn_f_to_u(vec4 a) {
     return mix(y, uvec4(0u), gn_isnan(a));
 }
 
+// Of integers that float32 does not hold, the last of the 24 bits says whether anything was cut off.
+uvec4 gn_int_odd(uvec4 a, uvec4 size) {
+    bvec4 fits = GN_OR(lessThan(size, uvec4(1u << 24)), equal(a & 0xffu, uvec4(0u)));
+    return mix((a & ~0xffu) | 0x100u, a, fits);
+}
+
 #define GN_WHERE mix(rc, rb, notEqual(ra, uvec4(0u)))
 #define GN_I_TO_F floatBitsToUint(vec4(ivec4(ra)))
 #define GN_U_TO_F floatBitsToUint(vec4(ra))
+#define GN_I_TO_ODD floatBitsToUint(vec4(ivec4(gn_int_odd(ra, uvec4(abs(ivec4(ra)))))))
+#define GN_U_TO_ODD floatBitsToUint(vec4(gn_int_odd(ra, ra)))
 #define GN_F_TO_I uvec4(gn_f_to_i(uintBitsToFloat(ra)))
 #define GN_F_TO_U gn_f_to_u(uintBitsToFloat(ra))
 #define GN_F_TO_BOOL uvec4(notEqual(ra & 0x7fffffffu, uvec4(0u)))

@@ -478,6 +478,11 @@ uvec4 gn_exec(uint code, uvec4 ra, uvec4 rb, uvec4 rc) {
 #ifndef GN_FEW
     case 243u: case 244u: case 245u: GN_BITS(GN_WRAP_I32)
 #endif
+    // TO_ODD
+#ifndef GN_FEW
+    case 247u: GN_BITS(GN_I_TO_ODD)
+    case 248u: GN_BITS(GN_U_TO_ODD)
+#endif
     default: break;
     }
     return r;

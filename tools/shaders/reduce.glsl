@@ -8,8 +8,9 @@
 // way at a time.
 //
 // What a lane carries along is (s, c), one for each element of a group:
-//   sum of floats    the sum and what rounding cut off it (Neumaier); 64-bit sums of 32-bit integers
-//                    are low and high words
+//   sum of floats    the sum and what rounding cut off it (Neumaier); where a partial sum would leave the
+//                    range, s times GN_FAR, and c is NaN
+//   sum of integers  64-bit sums of 32-bit integers are low and high words
 //   argmin, argmax   value and index; the lower index wins ties, NaN wins over all
 //   others           c unused
 
@@ -75,6 +76,9 @@ shared uint gn_last;
 #define GN_INF uvec4(0u, 0x7ff00000u, 0u, 0x7ff00000u)
 #define GN_SIGN_BITS uvec4(0u, 0x80000000u, 0u, 0x80000000u)
 #define GN_ONE_F gn_bits(dvec2(1.0))
+#define GN_NAN uvec4(0u, 0x7ff80000u, 0u, 0x7ff80000u)
+#define GN_FAR 1.340780792994259709957e154lf // 2^512
+#define GN_NEAR 7.458340731200206743290e-155lf // 2^-512
 #define GN_ONE_I uvec4(1u, 0u, 1u, 0u)
 #define GN_LOWEST uvec4(0u, 0x80000000u, 0u, 0x80000000u)
 #define GN_HIGHEST uvec4(0xffffffffu, 0x7fffffffu, 0xffffffffu, 0x7fffffffu)
@@ -93,6 +97,9 @@ bvec2 gn_less_u(uvec4 a, uvec4 b) { return lessThan(a.xz, b.xz); } // of indices
 #define GN_INF uvec4(0x7f800000u)
 #define GN_SIGN_BITS uvec4(0x80000000u)
 #define GN_ONE_F uvec4(0x3f800000u)
+#define GN_NAN uvec4(0x7fc00000u)
+#define GN_FAR 18446744073709551616.0 // 2^64
+#define GN_NEAR 5.421010862427522170037e-20 // 2^-64
 #define GN_ONE_I uvec4(1u)
 #define GN_LOWEST uvec4(0x80000000u)
 #define GN_HIGHEST uvec4(0x7fffffffu)
@@ -129,6 +136,16 @@ void gn_join(inout uvec4 s, inout uvec4 c, uvec4 s2, uvec4 c2) {
         precise GN_REAL lost = (a - (sum - t)) + (b - t);
         precise GN_REAL rest = (GN_TO_REAL(c) + GN_TO_REAL(c2)) + lost;
         s = GN_FROM_REAL(sum);
+        GN_BOOLS near = gn_isfinite(rest);
+        if (!all(near)) {
+            GN_REAL d = GN_TO_REAL(c), e = GN_TO_REAL(c2);
+            precise GN_REAL x = mix(a * GN_NEAR + d * GN_NEAR, a, gn_isnan(d));
+            precise GN_REAL y = mix(b * GN_NEAR + e * GN_NEAR, b, gn_isnan(e));
+            precise GN_REAL z = x + y;
+            s = GN_PICK(near, s, GN_FROM_REAL(z));
+            c = GN_PICK(near, GN_FROM_REAL(rest), GN_NAN);
+            break;
+        }
         c = GN_FROM_REAL(rest);
         break;
     }
@@ -234,8 +251,9 @@ uvec2 gn_leave(uvec4 s, uvec4 c, uint e) {
 #ifdef GN_X64
     uvec4 v = s;
     if (op == GN_SUM && d == 0u) {
-        precise dvec2 y = gn_double(s) + gn_double(c);
-        v = GN_PICK(gn_isfinite(gn_double(s)), gn_bits(y), s);
+        dvec2 a = gn_double(s), b = gn_double(c);
+        precise dvec2 y = mix(a + b, a * GN_FAR, gn_isnan(b));
+        v = gn_bits(y);
     }
     if (op == GN_ARGMIN || op == GN_ARGMAX) v = c;
     else if (op == GN_ANY || op == GN_ALL) v &= uvec4(1u, 0u, 1u, 0u);
@@ -244,8 +262,9 @@ uvec2 gn_leave(uvec4 s, uvec4 c, uint e) {
 #else
     uvec4 v = s;
     if (op == GN_SUM && d == 0u) {
-        precise vec4 y = uintBitsToFloat(s) + uintBitsToFloat(c);
-        v = mix(s, floatBitsToUint(y), gn_isfinite(uintBitsToFloat(s)));
+        vec4 a = uintBitsToFloat(s), b = uintBitsToFloat(c);
+        precise vec4 y = mix(a + b, a * GN_FAR, gn_isnan(b));
+        v = floatBitsToUint(y);
     }
     if (op == GN_ARGMIN || op == GN_ARGMAX) return uvec2(c[e], 0u);
     v = gn_narrow(v, GN_RESULT_DTYPE);

@@ -126,6 +126,12 @@ uvec4 gn_round_odd(dvec2 a) {
     u = mix(u, u | 1u, bvec2(uvec2(gn_not_equal(back, a)) & uvec2(not(gn_isnan(a)))));
     return u.xyxy;
 }
+// The same from integers that a double does not hold to those that it does.
+i64vec2 gn_int_odd(i64vec2 a) {
+    bvec2 fits = lessThan(u64vec2(gn_int_abs(a)), u64vec2(1UL << 53));
+    fits = GN_OR(fits, equal(a & i64vec2(1023L), i64vec2(0L)));
+    return mix((a & i64vec2(~1023L)) | i64vec2(1024L), a, fits);
+}
 i64vec2 gn_f_to_i(dvec2 a) {
     dvec2 t = clamp(a, dvec2(-9223372036854775808.0lf), dvec2(9223372036854774784.0lf));
     bvec2 nan = gn_isnan(a);
@@ -156,6 +162,8 @@ uvec4 gn_narrow(uvec4 v, uint t) {
 #define GN_WHERE uvec4((ra.x | ra.y) != 0u ? rb.xy : rc.xy, (ra.z | ra.w) != 0u ? rb.zw : rc.zw)
 #define GN_I_TO_F gn_bits(dvec2(gn_long(ra)))
 #define GN_U_TO_F gn_bits(dvec2(gn_long(ra)))
+#define GN_I_TO_ODD gn_bits(dvec2(gn_int_odd(gn_long(ra))))
+#define GN_U_TO_ODD GN_I_TO_ODD
 #define GN_F_TO_I gn_bits(gn_f_to_i(gn_double(ra)))
 #define GN_F_TO_U gn_bits(gn_f_to_i(gn_double(ra)))
 #define GN_F_TO_BOOL gn_bits(gn_truth(gn_double(ra)))

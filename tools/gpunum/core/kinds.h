@@ -45,6 +45,7 @@ typedef enum gni_op {
     GNI_OP_WRAP_I8,
     GNI_OP_WRAP_U32, // wide programs only
     GNI_OP_WRAP_I32, // wide programs only
+    GNI_OP_TO_ODD,   // I or U to F, so that rounding it to a shorter format rounds the integer once
     GNI_OP_COUNT,
     GNI_OP_PRODUCT = GNI_OP_COUNT // of expressions only: a matrix product that is pending
 } gni_op;

@@ -82,7 +82,13 @@ static int gni_convert_ops(gn_dtype from, gn_dtype to, bool wide, gni_op *op) {
     }
     bool from_float = gni_is_float(from), to_float = gni_is_float(to);
     if (from_float && !to_float) op[n++] = to == GN_U32 && !wide ? GNI_OP_F_TO_U : GNI_OP_F_TO_I;
-    if (!from_float && to_float) op[n++] = from == GN_U32 && !wide ? GNI_OP_U_TO_F : GNI_OP_I_TO_F;
+    // Integers that the register's float does not hold would be rounded twice.
+    bool twice = wide ? from == GN_I64 && to != GN_F64
+                      : (from == GN_I32 || from == GN_U32) && to == GN_BF16;
+    if (!from_float && to_float)
+        op[n++] = twice                     ? GNI_OP_TO_ODD
+                  : from == GN_U32 && !wide ? GNI_OP_U_TO_F
+                                            : GNI_OP_I_TO_F;
     switch (to) {
     case GN_F16: op[n++] = GNI_OP_ROUND_F16; break;
     case GN_BF16: op[n++] = GNI_OP_ROUND_BF16; break;

@@ -29,6 +29,7 @@ typedef void (*gni_convert_fn)(void *dst, const void *src, int64_t n);
 
 // What a reduction has gathered so far. `d` is for floats, `i` for integers and truth values; `e` is
 // what rounding took away from `d` in a wide sum, `at` the place of the smallest or largest.
+// Float sums are d + e, or d times 2^512 where a partial sum would leave float64's range and e is NaN.
 typedef struct gni_acc {
     double d, e;
     int64_t i, at;

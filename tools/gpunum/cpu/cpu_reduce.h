@@ -56,8 +56,14 @@ static void gni_acc_join(const gni_reduce *r, gni_acc *a, const gni_acc *b) {
     bool real = gni_acc_is_float(r), better = false;
     switch (r->op) {
     case GNI_RED_SUM:
-        gni_acc_add(&a->d, &a->e, b->d);
-        a->e += b->e;
+        if (b->e == b->e) {
+            gni_acc_add(&a->d, &a->e, b->d);
+            a->e += b->e;
+        } else {
+            if (a->e == a->e) a->d = a->d * GNI_NEAR + a->e * GNI_NEAR;
+            a->d += b->d;
+            a->e = b->e;
+        }
         a->i = (int64_t)((uint64_t)a->i + (uint64_t)b->i);
         break;
     case GNI_RED_PROD:
@@ -109,7 +115,7 @@ static void gni_acc_store(const gni_reduce_job *j, int64_t index, const gni_acc 
     bool place = r->op == GNI_RED_ARGMIN || r->op == GNI_RED_ARGMAX;
     bool truth = r->op == GNI_RED_ANY || r->op == GNI_RED_ALL;
     bool real = gni_acc_is_float(r) && !place && !truth, to_real = gni_domain_of(t, true) == GNI_F;
-    double d = fabs(a->d) < GNI_INF ? a->d + a->e : a->d;
+    double d = a->e == a->e ? a->d + a->e : a->d * GNI_FAR;
     int64_t i = place ? a->at : a->i;
     if (to_real)
         gni_put_float(t, p, real ? d : (double)i);

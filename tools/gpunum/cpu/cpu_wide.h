@@ -48,6 +48,11 @@ GNI_INLINE float gni_dodd(double x) {
     if (fabs((double)f) > fabs(x)) u--;
     return gni_bits_f32(u | 1u);
 }
+// An integer that float64 does not hold, with a last bit that says whether anything was cut off.
+GNI_INLINE int64_t gni_iodd(int64_t a) {
+    bool fits = (a < 0 ? ~a : a) >> 53 == 0;
+    return fits || (a & 1023) == 0 ? a : (a & ~(int64_t)1023) | 1024;
+}
 GNI_INLINE double gni_dround_f16(double x) {
     return (double)gni_f16_to_f32(gni_f32_to_f16(gni_dodd(x)));
 }
@@ -135,6 +140,7 @@ GNI_WIDE(gni_wf_FMA, double, double, double, double, fma(xa[i + j], xb[i + j], x
 GNI_WIDE(gni_wi_FMA, uint64_t, uint64_t, uint64_t, uint64_t, xa[i + j] * xb[i + j] + xc[i + j])
 GNI_WIDE_1(gni_wx_COPY, uint64_t, uint64_t, a)
 GNI_WIDE_1(gni_wx_I_TO_F, int64_t, double, a)
+GNI_WIDE_1(gni_wx_TO_ODD, int64_t, double, gni_iodd(a))
 GNI_WIDE_1(gni_wx_F_TO_I, double, int64_t, gni_dtoi(a))
 GNI_WIDE_1(gni_wx_F_TO_U, double, int64_t, gni_dtou(a))
 GNI_WIDE_1(gni_wf_TO_BOOL, double, int64_t, a != 0.0)
@@ -193,6 +199,7 @@ static const gni_kernel gni_kernels_wide[GNI_OP_COUNT * 3] = {
     GNI_SAME(gni_wx_WRAP_I8),
     GNI_SAME(gni_wx_WRAP_U32),
     GNI_SAME(gni_wx_WRAP_I32),
+    GNI_SAME(gni_wx_TO_ODD),
 #undef GNI_SAME
 };
 
@@ -263,11 +270,18 @@ static const gni_convert_fn gni_wide_store_table[GN_DTYPE_COUNT] = {gni_wide_sto
 
 // ---- folds of contiguous elements
 
+#define GNI_FAR 1.340780792994259709957e154  // 2^512
+#define GNI_NEAR 7.458340731200206743290e-155 // 2^-512
 // acc += x, keeping what rounding takes away (Neumaier 1974).
 static void gni_acc_add(double *d, double *e, double x) {
-    double t = *d + x;
-    *e += fabs(*d) >= fabs(x) ? (*d - t) + x : (x - t) + *d;
-    *d = t;
+    double t = *d + x, rest = *e + (fabs(*d) >= fabs(x) ? (*d - t) + x : (x - t) + *d);
+    if (rest - rest == 0.0) {
+        *d = t;
+    } else { // see gni_acc
+        *d = (*e == *e ? *d * GNI_NEAR + *e * GNI_NEAR : *d) + x * GNI_NEAR;
+        rest = GNI_NAN;
+    }
+    *e = rest;
 }
 
 static void gni_wide_fold_sum_f(gni_acc *acc, const void *x, int64_t n, int64_t at) {
@@ -281,7 +295,11 @@ static void gni_wide_fold_sum_f(gni_acc *acc, const void *x, int64_t n, int64_t 
         for (int j = 0; k < m; k++, j++) s[j] += p[k];
         for (int h = 8; h > 0; h /= 2)
             for (int j = 0; j < h; j++) s[j] += s[j + h];
-        gni_acc_add(&acc->d, &acc->e, s[0]);
+        if (s[0] - s[0] == 0.0) {
+            gni_acc_add(&acc->d, &acc->e, s[0]);
+            continue;
+        }
+        for (k = 0; k < m; k++) gni_acc_add(&acc->d, &acc->e, p[k]);
     }
 }
 static void gni_wide_fold_prod_f(gni_acc *acc, const void *x, int64_t n, int64_t at) {
@@ -386,7 +404,12 @@ static void gni_wide_columns_sum_f(gni_acc_columns *acc, const void *x, int64_t 
             }
             for (int64_t c = whole; c < n; c++) t[c] += p[c];
         }
-        for (int64_t c = 0; c < n; c++) gni_acc_add(&v[c], &acc->e[c], t[c]);
+        for (int64_t c = 0; c < n; c++) {
+            bool near = t[c] - t[c] == 0.0;
+            if (near) gni_acc_add(&v[c], &acc->e[c], t[c]);
+            for (int64_t r = r0; r < last && !near; r++)
+                gni_acc_add(&v[c], &acc->e[c], ((const double *)x)[r * stride + c]);
+        }
     }
 }
 

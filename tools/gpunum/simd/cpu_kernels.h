@@ -162,6 +162,17 @@ GNI_INLINE gni_vf gni_vround_f16(gni_vf x) {
 }
 GNI_INLINE gni_vf gni_vround_bf16(gni_vf x) { return gni_vbf16_float(gni_vfloat_bf16(x)); }
 GNI_INLINE gni_vi gni_vwrap_i8(gni_vi x) { return gni_vu_i(gni_vi_u(x) << 24) >> 24; }
+#define gni_vodd GNI_FN(gni_ck_odd)
+#define gni_vodd_i GNI_FN(gni_ck_odd_i)
+#define gni_vodd_u GNI_FN(gni_ck_odd_u)
+// Of integers that float32 does not hold, the last of the 24 bits says whether anything was cut off.
+GNI_INLINE gni_vi gni_vodd(gni_vi x, gni_vu size) {
+    gni_vi cut = gni_vseti(255), none = gni_vseti(0);
+    gni_vmask fits = gni_kor(gni_kieq(gni_vu_i(size >> 24), none), gni_kieq(x & cut, none));
+    return gni_kseli(fits, x, (x & ~cut) | gni_vseti(256));
+}
+GNI_INLINE gni_vf gni_vodd_i(gni_vi x) { return gni_itov(gni_vodd(x, gni_vi_u(x ^ (x >> 31)))); }
+GNI_INLINE gni_vf gni_vodd_u(gni_vu x) { return gni_utov(gni_vi_u(gni_vodd(gni_vu_i(x), x))); }
 #define GNI_WRAP_U8(x) ((x)&255)
 #define GNI_SAME(x) (x)
 GNI_VECTOR_1(gni_kx_I_TO_F, gni_vloadi, int32_t, gni_vstore, float, gni_itov)
@@ -172,6 +183,8 @@ GNI_VECTOR_1(gni_kx_ROUND_F16, gni_vload, float, gni_vstore, float, gni_vround_f
 GNI_VECTOR_1(gni_kx_ROUND_BF16, gni_vload, float, gni_vstore, float, gni_vround_bf16)
 GNI_VECTOR_1(gni_kx_WRAP_U8, gni_vloadi, int32_t, gni_vstorei, int32_t, GNI_WRAP_U8)
 GNI_VECTOR_1(gni_kx_WRAP_I8, gni_vloadi, int32_t, gni_vstorei, int32_t, gni_vwrap_i8)
+GNI_VECTOR_1(gni_kx_I_TO_ODD, gni_vloadi, int32_t, gni_vstore, float, gni_vodd_i)
+GNI_VECTOR_1(gni_kx_U_TO_ODD, gni_vloadu, uint32_t, gni_vstore, float, gni_vodd_u)
 GNI_VECTOR_1(gni_kx_COPY, gni_vloadi, int32_t, gni_vstorei, int32_t, GNI_SAME)
 GNI_INT_1(gni_ki_TO_BOOL, int32_t, uint32_t, a != 0)
 #undef GNI_VECTOR_1
@@ -256,6 +269,9 @@ static const gni_kernel GNI_FN(gni_kernels_narrow)[GNI_OP_COUNT * 3] = {
     GNI_SAME(gni_kx_WRAP_I8),
     GNI_SAME(gni_kx_COPY), // WRAP_U32
     GNI_SAME(gni_kx_COPY), // WRAP_I32
+    NULL,                  // TO_ODD
+    GNI_FN(gni_kx_I_TO_ODD),
+    GNI_FN(gni_kx_U_TO_ODD),
 #undef GNI_SAME
 };
 
@@ -447,8 +463,16 @@ static double GNI_FN(gni_sum_block)(const float *x, int64_t n) {
 }
 static void GNI_FN(gni_fold_sum_f)(gni_acc *acc, const void *x, int64_t n, int64_t at) {
     GNI_UNUSED(at);
-    for (int64_t i = 0; i < n; i += GNI_SUM_BLOCK)
-        acc->d += GNI_FN(gni_sum_block)((const float *)x + i, GNI_MIN(n - i, GNI_SUM_BLOCK));
+    for (int64_t i = 0; i < n; i += GNI_SUM_BLOCK) {
+        const float *p = (const float *)x + i;
+        int64_t m = GNI_MIN(n - i, GNI_SUM_BLOCK);
+        double s = GNI_FN(gni_sum_block)(p, m);
+        if (!(s - s == 0.0)) { // float64 has the range
+            s = 0.0;
+            for (int64_t k = 0; k < m; k++) s += (double)p[k];
+        }
+        acc->d += s;
+    }
 }
 static void GNI_FN(gni_fold_prod_f)(gni_acc *acc, const void *x, int64_t n, int64_t at) {
     const float *p = (const float *)x;
@@ -646,7 +670,18 @@ static void GNI_FN(gni_columns_sum_f)(gni_acc_columns *acc, const void *x, int64
             }
         }
         int64_t c = 0;
-        for (; c + 16 <= n; c += 16)
+        float rest = 0.0f;
+        gni_vf past = gni_vset(0.0f); // NaN if a sum is past float32's range
+        for (; c < whole; c += GNI_VW) past += gni_vload(t + c) - gni_vload(t + c);
+        for (; c < n; c++) rest += t[c] - t[c];
+        for (c = 0; (rest != rest || gni_kany(gni_knan(past))) && c < n; c++) {
+            if (t[c] - t[c] == 0.0f) continue;
+            double s = 0.0; // which has the range
+            for (int64_t r = r0; r < last; r++) s += (double)((const float *)x)[r * stride + c];
+            v[c] += s;
+            t[c] = 0.0f;
+        }
+        for (c = 0; c + 16 <= n; c += 16)
             for (int j = 0; j < 16; j++) v[c + j] += (double)t[c + j];
         for (; c < n; c++) v[c] += (double)t[c];
     }
