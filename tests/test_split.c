@@ -215,7 +215,7 @@ static void check_parts(gn_context *g, numbers kind, int rows, int k, int how, i
     c.gpu = g->gpu;
     for (int i = 0; i < 2; i++)
         assert_true(gni_job_matrix_reach(g->gpu, &m, &m.a, rows, m.a_rs, k, m.a_cs, m.a_batch,
-                                         &c.use[i], &c.param[i == 0 ? 4 : 7]));
+                                         &c.use[i], &c.param[i == 0 ? GNI_P_MATMUL_A_BASE : GNI_P_MATMUL_B_BASE]));
     p.c = &c;
     p.m = &m;
     p.tile = &gni_job_split_tiles[0].tile;
@@ -240,7 +240,7 @@ static void check_parts(gn_context *g, numbers kind, int rows, int k, int how, i
             bool left_out = false;
             for (uint32_t l = 0; l < listed; l++)
                 left_out =
-                    left_out || control[4 + side * GNI_JOB_SPLIT_PATCHES + (int)l] == (uint32_t)i;
+                    left_out || control[4 + side * GNI_SPLIT_PATCHES + (int)l] == (uint32_t)i;
             for (int l = 0; l < k; l++) most = fmax(most, fabs((double)x[i * k + l]));
             double scale = most > 0 ? ldexp(1, 14 - (int)fmax(ilogb(most), -112)) : 0;
             for (int l = 0; l < p.slices * 16; l++) {

@@ -65,9 +65,9 @@ static gni_vk_pipeline *map_pipeline(gni_vk *vk, uint32_t factor, bool vectors, 
     gni_gpu_kernel k;
     memset(&k, 0, sizeof k);
     k.module = GNI_MODULE_selftest_map;
-    k.n_spec = 2;
-    k.spec[0] = factor;
-    k.spec[1] = vectors;
+    k.n_spec = GNI_S_SELFTEST_SPECS;
+    k.spec[GNI_S_SELFTEST_FACTOR] = factor;
+    k.spec[GNI_S_SELFTEST_VECTORS] = vectors;
     return gni_vk_pipeline_get(vk, &k, mode);
 }
 

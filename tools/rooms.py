@@ -30,6 +30,7 @@ EXTRA = {
 }
 # These compile other rooms, or only undo names: nobody stands on them.
 APART = {"passes", "fft_precisions", "simd_end", "config_end"}
+BARE = {"slots"} # included by tools/shaders, too, and stands on nobody
 
 
 def clean(text):
@@ -91,7 +92,7 @@ class House:
                 if self.place[common] < self.place[name]:
                     base = common
                     break
-            if self.folder[name] != "api":
+            if self.folder[name] != "api" and name not in BARE:
                 self.uses[name].setdefault(base, set())
             if name in ("fft_micro", "linalg_micro"):
                 self.uses[name].setdefault("simd", set())

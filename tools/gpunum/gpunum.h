@@ -63,6 +63,7 @@ extern "C" {
 #define GPUNUM_IMPLEMENTED_2
 #include "core/platform.h"           // Threads, locks, atomics and clocks
 #include "core/device.h"             // What a GPU is: one table of functions that a device layer fills
+#include "core/slots.h"              // What kernels and their callers agree on: parameters, constants, flags
 #include "core/structs.h"            // Every internal type that more than one room uses
 #include "core/internal.h"           // The functions that rooms offer each other, by the room that defines them
 #include "core/memory.h"             // CPU memory, counted, through the user's allocator

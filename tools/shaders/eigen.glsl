@@ -14,12 +14,11 @@
 #define GN_READONLY 1
 #include "gn.glsl"
 
-layout(constant_id = 0) const uint GN_P = 8u;
-layout(constant_id = 1) const uint GN_C = 4u; // pairs of an invocation
-layout(constant_id = 2) const uint GN_MODE = 0u;
-layout(local_size_x_id = 3) in; // GN_T * GN_M
+layout(constant_id = GNI_S_EIGEN_SIZE) const uint GN_P = 8u;
+layout(constant_id = GNI_S_EIGEN_PAIRS) const uint GN_C = 4u;
+layout(constant_id = GNI_S_EIGEN_MODE) const uint GN_MODE = 0u;
+layout(local_size_x_id = GNI_S_EIGEN_THREADS) in; // GN_T * GN_M
 
-// 0: singular values, 1: and vectors, 2: eigenvalues, 3: and vectors.
 #define GN_SVD (GN_MODE < 2u)
 #define GN_EIGEN (GN_MODE >= 2u)
 #define GN_VECTORS (GN_MODE == 1u || GN_MODE == 3u)
@@ -62,19 +61,19 @@ const uint GN_LINE = GN_K + 1u;
 #define GN_SWEEPS 40u
 
 // Buffers: the matrices, their values (GN_N each, sorted), info, vectors: those of the eigenvalues, or left and right.
-#define GN_BASE GN_PARAM(0)
-#define GN_ROW GN_PARAM(1)
-#define GN_COLUMN GN_PARAM(2)
-#define GN_STEP GN_PARAM(3) // from matrix to matrix
-#define GN_BATCH GN_PARAM(4)
-#define GN_ROWS GN_PARAM(5)
-#define GN_N GN_PARAM(6)    // columns, no more than rows
-#define GN_FULL GN_PARAM(7) // columns of the left vectors
-#define GN_LEFT_ROW GN_PARAM(8)
-#define GN_LEFT_COLUMN GN_PARAM(9)
-#define GN_LEFT_STEP GN_PARAM(10)
-#define GN_RIGHT_ROW GN_PARAM(11)
-#define GN_RIGHT_COLUMN GN_PARAM(12)
+#define GN_BASE GN_PARAM(GNI_P_EIGEN_BASE)
+#define GN_ROW GN_PARAM(GNI_P_EIGEN_ROW)
+#define GN_COLUMN GN_PARAM(GNI_P_EIGEN_COLUMN)
+#define GN_STEP GN_PARAM(GNI_P_EIGEN_STEP)
+#define GN_BATCH GN_PARAM(GNI_P_EIGEN_BATCH)
+#define GN_ROWS GN_PARAM(GNI_P_EIGEN_ROWS)
+#define GN_N GN_PARAM(GNI_P_EIGEN_N)
+#define GN_FULL GN_PARAM(GNI_P_EIGEN_FULL)
+#define GN_LEFT_ROW GN_PARAM(GNI_P_EIGEN_LEFT_ROW)
+#define GN_LEFT_COLUMN GN_PARAM(GNI_P_EIGEN_LEFT_COLUMN)
+#define GN_LEFT_STEP GN_PARAM(GNI_P_EIGEN_LEFT_STEP)
+#define GN_RIGHT_ROW GN_PARAM(GNI_P_EIGEN_RIGHT_ROW)
+#define GN_RIGHT_COLUMN GN_PARAM(GNI_P_EIGEN_RIGHT_COLUMN)
 
 #define GN_NOT_FINITE uint(-2) // as in gpunum.h
 #define GN_NO_CONVERGENCE uint(-3)

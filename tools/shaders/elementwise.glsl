@@ -14,7 +14,7 @@
 
 layout(local_size_x = 256) in;
 
-#define GN_N GN_PARAM(GN_P_KERNEL)
+#define GN_N GN_PARAM(uint(GNI_P_MAP_N))
 
 #ifdef GN_GENERIC
 
@@ -31,9 +31,8 @@ void main() {
 
 #else
 
-#define GN_BLOCKS GN_PARAM(GN_P_KERNEL + 1u)
+#define GN_BLOCKS GN_PARAM(uint(GNI_P_MAP_BLOCKS))
 
-// Word 5: log2 of the groups of an invocation in bits 0-1, bit 4: tiles.
 #define GN_LOG_PER_LANE (GN_W5 & 3u)
 #define GN_PER_LANE (1u << GN_LOG_PER_LANE)
 #define GN_TILES (((GN_W5 >> 4) & 1u) != 0u)
@@ -89,11 +88,11 @@ void gn_stretch(uint block, uint n) {
 
 #if defined(GN_FOUR) && GN_INPUTS == 3
 
-#define GN_ROW_DIM GN_PARAM(GN_P_KERNEL + 2u) // the dimension that the other operands run along
-#define GN_ROWS GN_PARAM(GN_P_KERNEL + 3u)    // its extent
-#define GN_BETWEEN GN_PARAM(GN_P_KERNEL + 4u) // elements of the dimensions between it and the last one
-#define GN_ACROSS GN_PARAM(GN_P_KERNEL + 5u)  // tiles along the last dimension
-#define GN_DOWN GN_PARAM(GN_P_KERNEL + 6u)    // tiles along the rows
+#define GN_ROW_DIM GN_PARAM(uint(GNI_P_MAP_ROW_DIM))
+#define GN_ROWS GN_PARAM(uint(GNI_P_MAP_ROWS))
+#define GN_BETWEEN GN_PARAM(uint(GNI_P_MAP_BETWEEN))
+#define GN_ACROSS GN_PARAM(uint(GNI_P_MAP_ACROSS))
+#define GN_DOWN GN_PARAM(uint(GNI_P_MAP_DOWN))
 #define GN_COLUMNS GN_DIM(GN_V_RANK - 1u)
 
 // Where the element at row r and column c of a tile's plane is in operand o; `at` is the plane's start.

@@ -4,8 +4,7 @@
 //   if (GN_HAS_PROGRAM) v = gn_epilogue(v, row, column, batch, count);
 //
 // Registers as in program.glsl: 0 is the product, 1 to 3 are other operands, 8 to 15 constants, 16 + i is what
-// instruction i writes. Specialisation constants 16 to 25, parameters from word 128 on, buffer arguments 3, 6 and 7.
-// Not with bindings: there the program is a pass of its own.
+// instruction i writes. Buffer arguments 3, 6 and 7. Not with bindings: there the program is a pass of its own.
 
 #if defined(GN_BINDINGS) || defined(GN_INT32) || defined(GN_X64)
 #define GN_HAS_PROGRAM false
@@ -16,20 +15,18 @@
 #include "narrow.glsl"
 #include "ops.glsl"
 
-// 0: there is none. Bit 0, inputs beside the product in bits 4-7, instructions 8-15, result's register 16-23.
-layout(constant_id = 16) const uint GN_E = 0u;
-// 8 bits for each input: dtype in 0-3, bit 4: the run has one element of it, bit 5: aligned groups.
-layout(constant_id = 17) const uint GN_E_INPUTS = 0u;
-layout(constant_id = 18) const uint GN_E0 = 0u;
-layout(constant_id = 19) const uint GN_E1 = 0u;
-layout(constant_id = 20) const uint GN_E2 = 0u;
-layout(constant_id = 21) const uint GN_E3 = 0u;
-layout(constant_id = 22) const uint GN_E4 = 0u;
-layout(constant_id = 23) const uint GN_E5 = 0u;
-layout(constant_id = 24) const uint GN_E6 = 0u;
-layout(constant_id = 25) const uint GN_E7 = 0u;
+layout(constant_id = GNI_S_STORE) const uint GN_E = 0u;
+layout(constant_id = GNI_S_STORE_INPUTS) const uint GN_E_INPUTS = 0u;
+layout(constant_id = GNI_S_STORE_STEPS) const uint GN_E0 = 0u;
+layout(constant_id = GNI_S_STORE_STEPS + 1) const uint GN_E1 = 0u;
+layout(constant_id = GNI_S_STORE_STEPS + 2) const uint GN_E2 = 0u;
+layout(constant_id = GNI_S_STORE_STEPS + 3) const uint GN_E3 = 0u;
+layout(constant_id = GNI_S_STORE_STEPS + 4) const uint GN_E4 = 0u;
+layout(constant_id = GNI_S_STORE_STEPS + 5) const uint GN_E5 = 0u;
+layout(constant_id = GNI_S_STORE_STEPS + 6) const uint GN_E6 = 0u;
+layout(constant_id = GNI_S_STORE_STEPS + 7) const uint GN_E7 = 0u;
 #ifdef GN_GIVES // given.glsl
-layout(constant_id = 4) const uint GN_GIVEN = 0u; // 1: a is made, 2: b
+layout(constant_id = GNI_S_PROLOGUE) const uint GN_GIVEN = 0u;
 #define GN_HAS_PROGRAM (GN_E != 0u && GN_GIVEN == 0u)
 #else
 #define GN_HAS_PROGRAM (GN_E != 0u)
@@ -38,10 +35,10 @@ layout(constant_id = 4) const uint GN_GIVEN = 0u; // 1: a is made, 2: b
 #define GN_E_STEPS ((GN_E >> 8) & 255u)
 #define GN_E_RESULT ((GN_E >> 16) & 255u)
 #define GN_E_DTYPE(k) ((GN_E_INPUTS >> (8u * (k))) & 15u)
-#define GN_E_ONE(k) (((GN_E_INPUTS >> (8u * (k))) & 16u) != 0u)
-#define GN_E_GROUPS(k) (((GN_E_INPUTS >> (8u * (k))) & 32u) != 0u)
+#define GN_E_ONE(k) (((GN_E_INPUTS >> (8u * (k))) & GNI_F_STORE_ONE) != 0u)
+#define GN_E_GROUPS(k) (((GN_E_INPUTS >> (8u * (k))) & GNI_F_STORE_GROUPS) != 0u)
 
-#define GN_E_PARAM(i) GN_PARAM(128u + (i)) // 3 x (base, steps along m, n and batches), 8 constants
+#define GN_E_PARAM(i) GN_PARAM(uint(GNI_P_STORE) + (i))
 
 uvec4 gn_r[24];
 
@@ -50,7 +47,7 @@ uvec4 gn_r[24];
     if (K < GN_E_STEPS)                                                                                                \
         gn_r[16u + K] = gn_exec(W & 2047u, gn_r[(W >> 11) & 127u], gn_r[(W >> 18) & 127u], gn_r[W >> 25]);
 #define GN_E_RUN                                                                                                       \
-    for (uint k = 0u; k < 8u; k++) gn_r[8u + k] = uvec4(GN_E_PARAM(12u + k));                                          \
+    for (uint k = 0u; k < 8u; k++) gn_r[8u + k] = uvec4(GN_E_PARAM(uint(GNI_P_STORE_CONST) + k));                     \
     GN_E_STEP(0u, GN_E0) GN_E_STEP(1u, GN_E1) GN_E_STEP(2u, GN_E2) GN_E_STEP(3u, GN_E3)                                \
     GN_E_STEP(4u, GN_E4) GN_E_STEP(5u, GN_E5) GN_E_STEP(6u, GN_E6) GN_E_STEP(7u, GN_E7)
 

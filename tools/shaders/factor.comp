@@ -88,14 +88,14 @@
 
 // Buffers: matrix, state, block of L and U. A workgroup picks 32 of its GN_ROWS rows. The last one to finish
 // of those whose winners fit into one goes on with these, until one is left.
-#define GN_BASE GN_PARAM(0)
-#define GN_LD GN_PARAM(1)
-#define GN_FIRST GN_PARAM(2) // first row, and first column
-#define GN_COUNT GN_PARAM(3) // rows that stand for election
-#define GN_WIDTH GN_PARAM(4)
-#define GN_COUNTERS GN_PARAM(5) // first of them in the state, one for each workgroup from the second round on
-#define GN_LISTS GN_PARAM(6)    // of rows, in the state
-#define GN_PICKED GN_PARAM(7)   // list of those picked at last
+#define GN_BASE GN_PARAM(GNI_P_PICK_BASE)
+#define GN_LD GN_PARAM(GNI_P_PICK_LD)
+#define GN_FIRST GN_PARAM(GNI_P_PICK_FIRST)
+#define GN_COUNT GN_PARAM(GNI_P_PICK_COUNT)
+#define GN_WIDTH GN_PARAM(GNI_P_PICK_WIDTH)
+#define GN_COUNTERS GN_PARAM(GNI_P_PICK_COUNTERS)
+#define GN_LISTS GN_PARAM(GNI_P_PICK_LISTS)
+#define GN_PICKED GN_PARAM(GNI_P_PICK_PICKED)
 #define GN_NOBODY 0xffffffffu
 #define GN_TIE (uint(GN_ROWS) - 1u) // the last bits of a key, which tell rows apart
 #define GN_MEET (uint(GN_ROWS) / GN_NB) // workgroups whose winners meet
@@ -285,14 +285,14 @@ void main() {
 #elif defined(GN_SWAP) // ----------------------------------------------------------------------
 
 // Buffers: matrix, state, block of L and U.
-#define GN_BASE GN_PARAM(0)
-#define GN_LD GN_PARAM(1)
-#define GN_FIRST GN_PARAM(2)
-#define GN_COLUMNS GN_PARAM(3)
-#define GN_WIDTH GN_PARAM(4)
-#define GN_LIST GN_PARAM(5)
-#define GN_ORDER GN_PARAM(6) // of the rows, in the state
-#define GN_END GN_PARAM(7)   // columns up to here are of the same panel
+#define GN_BASE GN_PARAM(GNI_P_SWAP_BASE)
+#define GN_LD GN_PARAM(GNI_P_SWAP_LD)
+#define GN_FIRST GN_PARAM(GNI_P_SWAP_FIRST)
+#define GN_COLUMNS GN_PARAM(GNI_P_SWAP_COLUMNS)
+#define GN_WIDTH GN_PARAM(GNI_P_SWAP_WIDTH)
+#define GN_LIST GN_PARAM(GNI_P_SWAP_LIST)
+#define GN_ORDER GN_PARAM(GNI_P_SWAP_ORDER)
+#define GN_END GN_PARAM(GNI_P_SWAP_END)
 
 layout(local_size_x = 64) in;
 
@@ -363,11 +363,11 @@ void main() {
 
 // Buffers: matrix, state (not used), block of L and U. Rows are a multiple of 4 elements long, and so is the
 // distance of GN_FIRST from them; a full block.
-#define GN_BASE GN_PARAM(0)
-#define GN_LD GN_PARAM(1)
-#define GN_FIRST GN_PARAM(2)
-#define GN_ALL_ROWS GN_PARAM(3)
-#define GN_END GN_PARAM(4)
+#define GN_BASE GN_PARAM(GNI_P_BELOW_BASE)
+#define GN_LD GN_PARAM(GNI_P_BELOW_LD)
+#define GN_FIRST GN_PARAM(GNI_P_BELOW_FIRST)
+#define GN_ALL_ROWS GN_PARAM(GNI_P_BELOW_ALL_ROWS)
+#define GN_END GN_PARAM(GNI_P_BELOW_END)
 #define GN_MOST 96u // columns to the right
 
 // A row for each invocation of a team; each team has its part of the columns to the right.
@@ -438,16 +438,16 @@ void main() {
 // Buffers: b, triangle of order up to 128. Steps are signed: an upper triangle is a lower one read backwards.
 // Blocks on the diagonal are inverted, and everything else is products; an invocation has 2 x GN_TN numbers of each block
 // of 32 rows.
-#define GN_B_BASE GN_PARAM(0)
-#define GN_B_ROW GN_PARAM(1)
-#define GN_B_COLUMN GN_PARAM(2)
-#define GN_T_BASE GN_PARAM(3)
-#define GN_T_ROW GN_PARAM(4)
-#define GN_T_COLUMN GN_PARAM(5)
-#define GN_ORDER GN_PARAM(6)
-#define GN_COLUMNS GN_PARAM(7)
-#define GN_UNIT GN_PARAM(8)
-#define GN_MORE GN_PARAM(9) // for triangles that may be ill-conditioned
+#define GN_B_BASE GN_PARAM(GNI_P_SOLVE_B_BASE)
+#define GN_B_ROW GN_PARAM(GNI_P_SOLVE_B_ROW)
+#define GN_B_COLUMN GN_PARAM(GNI_P_SOLVE_B_COLUMN)
+#define GN_T_BASE GN_PARAM(GNI_P_SOLVE_T_BASE)
+#define GN_T_ROW GN_PARAM(GNI_P_SOLVE_T_ROW)
+#define GN_T_COLUMN GN_PARAM(GNI_P_SOLVE_T_COLUMN)
+#define GN_ORDER GN_PARAM(GNI_P_SOLVE_ORDER)
+#define GN_COLUMNS GN_PARAM(GNI_P_SOLVE_COLUMNS)
+#define GN_UNIT GN_PARAM(GNI_P_SOLVE_UNIT)
+#define GN_MORE GN_PARAM(GNI_P_SOLVE_MORE)
 
 layout(local_size_x = 128) in;
 
@@ -618,18 +618,18 @@ void main() {
 #elif defined(GN_UPDATE) // --------------------------------------------------------------------
 
 // Buffers: c, a, b. c -= a b, on and below the diagonal or everywhere.
-#define GN_C_BASE GN_PARAM(0)
-#define GN_C_ROW GN_PARAM(1)
-#define GN_A_BASE GN_PARAM(2)
-#define GN_A_ROW GN_PARAM(3)
-#define GN_A_COLUMN GN_PARAM(4)
-#define GN_B_BASE GN_PARAM(5)
-#define GN_B_ROW GN_PARAM(6)
-#define GN_B_COLUMN GN_PARAM(7)
-#define GN_TO_M GN_PARAM(8)
-#define GN_TO_N GN_PARAM(9)
-#define GN_TO_K GN_PARAM(10)
-#define GN_LOWER GN_PARAM(11)
+#define GN_C_BASE GN_PARAM(GNI_P_UPDATE_C_BASE)
+#define GN_C_ROW GN_PARAM(GNI_P_UPDATE_C_ROW)
+#define GN_A_BASE GN_PARAM(GNI_P_UPDATE_A_BASE)
+#define GN_A_ROW GN_PARAM(GNI_P_UPDATE_A_ROW)
+#define GN_A_COLUMN GN_PARAM(GNI_P_UPDATE_A_COLUMN)
+#define GN_B_BASE GN_PARAM(GNI_P_UPDATE_B_BASE)
+#define GN_B_ROW GN_PARAM(GNI_P_UPDATE_B_ROW)
+#define GN_B_COLUMN GN_PARAM(GNI_P_UPDATE_B_COLUMN)
+#define GN_TO_M GN_PARAM(GNI_P_UPDATE_M)
+#define GN_TO_N GN_PARAM(GNI_P_UPDATE_N)
+#define GN_TO_K GN_PARAM(GNI_P_UPDATE_K)
+#define GN_LOWER GN_PARAM(GNI_P_UPDATE_LOWER)
 
 // A tile of GN_TILE x GN_TILE: 16 x 16 invocations, each with GN_G x GN_G groups of 4 x 4.
 layout(local_size_x = 256) in;
@@ -762,11 +762,11 @@ void main() {
 
 // Buffers: matrix, state. Of 4 columns at a time the block on the diagonal is inverted by one invocation, and
 // what is below becomes a product. An invocation of 16 x 16 has a block of 4 x 4 in each quarter but the upper right.
-#define GN_BASE GN_PARAM(0)
-#define GN_LD GN_PARAM(1)
-#define GN_ORDER GN_PARAM(2) // <= 128
-#define GN_FIRST GN_PARAM(4) // of the whole matrix, for the state
-#define GN_INFO GN_PARAM(5)  // word of the state
+#define GN_BASE GN_PARAM(GNI_P_ROOT_BASE)
+#define GN_LD GN_PARAM(GNI_P_ROOT_LD)
+#define GN_ORDER GN_PARAM(GNI_P_ROOT_ORDER)
+#define GN_FIRST GN_PARAM(GNI_P_ROOT_FIRST)
+#define GN_INFO GN_PARAM(GNI_P_ROOT_INFO)
 
 layout(local_size_x = 256) in;
 

@@ -61,22 +61,22 @@ layout(local_size_x = 32) in;
 #endif
 
 // Buffers: the matrices or right-hand sides, results, info (back: triangles), the rows' order.
-#define GN_BASE GN_PARAM(0)
-#define GN_ROW GN_PARAM(1)
-#define GN_COLUMN GN_PARAM(2)
-#define GN_STEP GN_PARAM(3) // from matrix to matrix
-#define GN_TO GN_PARAM(4)
-#define GN_TO_ROW GN_PARAM(5)
-#define GN_TO_COLUMN GN_PARAM(6)
-#define GN_TO_STEP GN_PARAM(7)
-#define GN_BATCH GN_PARAM(8)
-#define GN_N GN_PARAM(9)
-#define GN_MORE GN_PARAM(10) // back: columns of b; qr: columns
-#define GN_FIRST GN_PARAM(11) // cholesky: of a large matrix
-#define GN_MODE GN_PARAM(12)
+#define GN_BASE GN_PARAM(GNI_P_SMALL_BASE)
+#define GN_ROW GN_PARAM(GNI_P_SMALL_ROW)
+#define GN_COLUMN GN_PARAM(GNI_P_SMALL_COLUMN)
+#define GN_STEP GN_PARAM(GNI_P_SMALL_STEP)
+#define GN_TO GN_PARAM(GNI_P_SMALL_TO)
+#define GN_TO_ROW GN_PARAM(GNI_P_SMALL_TO_ROW)
+#define GN_TO_COLUMN GN_PARAM(GNI_P_SMALL_TO_COLUMN)
+#define GN_TO_STEP GN_PARAM(GNI_P_SMALL_TO_STEP)
+#define GN_BATCH GN_PARAM(GNI_P_SMALL_BATCH)
+#define GN_N GN_PARAM(GNI_P_SMALL_N)
+#define GN_MORE GN_PARAM(GNI_P_SMALL_MORE)
+#define GN_FIRST GN_PARAM(GNI_P_SMALL_FIRST)
+#define GN_MODE GN_PARAM(GNI_P_SMALL_MODE)
 
-#define GN_DETERMINANT 1u // lu
-#define GN_IDENTITY 1u    // back: b is the identity
+#define GN_DETERMINANT uint(GNI_SMALL_DETERMINANT)
+#define GN_IDENTITY uint(GNI_SMALL_IDENTITY)
 
 #define GN_LINES(i, count) [[unroll]] for (uint i = 0u; i < uint(count); i++)
 

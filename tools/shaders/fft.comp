@@ -26,16 +26,17 @@
 //! variant fft_all_256 -DGN_FFT_SHARED=5632 -DGN_FFT_THREADS=256 -DGN_FFT_RADICES=13 -DGN_FFT_SPLIT
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#include "slots.glsl"
 layout(local_size_x = GN_FFT_THREADS) in;
-layout(constant_id = 0) const uint RADIX0 = 1; // applied first
-layout(constant_id = 1) const uint RADIX1 = 1;
-layout(constant_id = 2) const uint RADIX2 = 1;
-layout(constant_id = 3) const uint RADIX3 = 1;
-layout(constant_id = 4) const uint LINES = 1; // of a workgroup
-layout(constant_id = 5) const uint TEAM = 1; // invocations of a line
-layout(constant_id = 6) const uint FLAGS = 0;
-layout(constant_id = 7) const uint STEP_IN = 0; // between points, if not 0
-layout(constant_id = 8) const uint STEP_OUT = 0;
+layout(constant_id = GNI_S_FFT_RADIX) const uint RADIX0 = 1;
+layout(constant_id = GNI_S_FFT_RADIX + 1) const uint RADIX1 = 1;
+layout(constant_id = GNI_S_FFT_RADIX + 2) const uint RADIX2 = 1;
+layout(constant_id = GNI_S_FFT_RADIX + 3) const uint RADIX3 = 1;
+layout(constant_id = GNI_S_FFT_LINES) const uint LINES = 1;
+layout(constant_id = GNI_S_FFT_TEAM) const uint TEAM = 1;
+layout(constant_id = GNI_S_FFT_FLAGS) const uint FLAGS = 0;
+layout(constant_id = GNI_S_FFT_STEP_IN) const uint STEP_IN = 0;
+layout(constant_id = GNI_S_FFT_STEP_OUT) const uint STEP_OUT = 0;
 #ifndef GN_FFT_HALVES
 #define GN_FFT_HALVES 1
 #endif
@@ -77,8 +78,9 @@ void take_place(const bool across) {
 // one line whose first stages are done. Others follow each other at PITCH. A stage of radix r after s
 // leaves runs of STEP numbers that CELLS further on belong to the next invocation: padding AMOUNT for
 // every UNIT puts neighbours into different banks. gni_fv_cells says the same.
-const bool ACROSS_BOTH = (FLAGS & 3072u) == 3072u;
-const bool ACROSS_ONE = (FLAGS & 3072u) % 3072u != 0u;
+const uint ACROSS = GNI_F_FFT_ACROSS_IN | GNI_F_FFT_ACROSS_OUT;
+const bool ACROSS_BOTH = (FLAGS & ACROSS) == ACROSS;
+const bool ACROSS_ONE = (FLAGS & ACROSS) % ACROSS != 0u;
 const uint WEAVE = ACROSS_BOTH ? LINES : 1u;
 const uint PART = POINTS / GN_FFT_HALVES * WEAVE; // that is there at a time
 #define EXCHANGE(e, r, s)                                                                          \
@@ -103,7 +105,7 @@ const uint PITCH = ACROSS_ONE ? ROUND + (LINES >= BANKS ? 1u : BANKS / LINES) : 
 // A fold of lines that lie one after the other: the second of an invocation's two butterflies of the last
 // stage is the mirror image of the first, so that both numbers of each pair are in registers.
 const uint LAST = RADIX1 == 1u ? RADIX0 : RADIX2 == 1u ? RADIX1 : RADIX3 == 1u ? RADIX2 : RADIX3;
-const uint UNPAIRED = ((FLAGS & (FOLD_OUT | ACROSS_IN | ACROSS_OUT)) ^ FOLD_OUT) | (STEP_OUT == 0u ? 1u : 0u) |
+const uint UNPAIRED = ((FLAGS & (GNI_F_FFT_FOLD_OUT | ACROSS)) ^ GNI_F_FFT_FOLD_OUT) | (STEP_OUT == 0u ? 1u : 0u) |
                       LAST % 2u | (2u * TEAM * LAST ^ POINTS);
 const bool PAIRED = UNPAIRED == 0u;
 #define OTHER (number == 0u ? TEAM : 2u * TEAM - number)
@@ -406,8 +408,10 @@ void fold_pairs() {
 }
 
 // Complex numbers as they are, at steps that are known: one address for all of them.
-const uint SPECIAL_IN = REAL_IN | HALF_IN | FACTOR_IN | CUT_IN | PAIR_IN | FOLD_IN;
-const uint SPECIAL_OUT = REAL_OUT | FACTOR_OUT | CUT_OUT | PAIR_OUT | FOLD_OUT;
+const uint SPECIAL_IN = GNI_F_FFT_REAL_IN | GNI_F_FFT_HALF_IN | GNI_F_FFT_FACTOR_IN | GNI_F_FFT_CUT_IN |
+                        GNI_F_FFT_PAIR_IN | GNI_F_FFT_FOLD_IN;
+const uint SPECIAL_OUT = GNI_F_FFT_REAL_OUT | GNI_F_FFT_FACTOR_OUT | GNI_F_FFT_CUT_OUT | GNI_F_FFT_PAIR_OUT |
+                         GNI_F_FFT_FOLD_OUT;
 const bool PLAIN_IN = STEP_IN != 0u && (FLAGS & SPECIAL_IN) == 0u;
 const bool PLAIN_OUT = STEP_OUT != 0u && (FLAGS & SPECIAL_OUT) == 0u;
 void finish() {

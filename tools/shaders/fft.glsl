@@ -7,50 +7,28 @@
 
 // 0 operand, 1 result, 2 the turns between the stages, 3 and 4 factors of the operand and of the result.
 
-const uint REAL_IN = 1;    // the operand has no imaginary parts
-const uint HALF_IN = 2;    // it is half a Hermitian sequence
-const uint REAL_OUT = 4;   // the result has no imaginary parts
-const uint FACTOR_IN = 8;  // times buffer 3
-const uint FACTOR_OUT = 16;
-const uint TWIST = 32;
-const uint SWAP_IN = 64; // exchange the parts: before the factor is applied to the operand,
-const uint SWAP_IN_2 = 128;  // after that,
-const uint SWAP_OUT = 256;   // before the factor is applied to the result,
-const uint SWAP_OUT_2 = 512; // and after that
-const uint ACROSS_IN = 1024; // neighbouring invocations read neighbouring lines, not points
-const uint ACROSS_OUT = 2048;
-const uint CUT_IN = 4096; // some elements are beyond the count
-const uint CUT_OUT = 8192;
-const uint PAIR_IN = 16384; // real and imaginary part are two elements of a real array
-const uint PAIR_OUT = 32768;
-const uint FOLD_IN = 65536;   // from the half spectrum of real numbers to that of their pairs,
-const uint FOLD_OUT = 131072; // and from that to this
-const uint CONJ = 262144;     // of the half spectrum
-const uint FOLD_TABLE = 524288; // a fold's turns are buffer 3 on the way in, 4 on the way out
-#define HAS(flag) ((FLAGS & (flag)) != 0)
+#define HAS(flag) ((FLAGS & GNI_F_FFT_##flag) != 0)
 
 // Words of the parameters.
-#define P_LINES GN_PARAM(0)
-#define P_IN GN_PARAM(1)       // first element, step between points, elements that exist,
-#define P_IN_STEP GN_PARAM(2)
-#define P_IN_COUNT GN_PARAM(3)
-#define P_OUT GN_PARAM(4)      // and the same for the result
-#define P_OUT_STEP GN_PARAM(5)
-#define P_OUT_COUNT GN_PARAM(6)
-#define P_SCALE GN_PARAM_F(7)
-#define P_SPAN GN_PARAM(8) // point j of a line is element j * span + unit of the operand,
-#define P_OUT_SPAN GN_PARAM(9) // and of the result
-#define P_TWIST GN_PARAM(10)   // points of the transform that this pass is a part of
-#define P_FULL GN_PARAM(11)    // points of the whole transform
-#define P_RANK GN_PARAM(12)
-#define P_TWIST_INVERSE GN_PARAM_F(22) // 1 / twist in two parts
-#define P_TWIST_REST GN_PARAM_F(23)
-#define P_FOLD_INVERSE GN_PARAM_F(24) // 1 / (2 full)
-#define P_FOLD_REST GN_PARAM_F(25)
-#define P_IN_EACH GN_PARAM(26) // step between elements of a sequence
-#define P_OUT_EACH GN_PARAM(27)
-#define P_DIM 28 // size, 2^(31 + shift) / size, shift, step in the operand, in the result, unit, out unit
-#define DIM_WORDS 7
+#define P_LINES GN_PARAM(GNI_P_FFT_WIDE_POINTS)
+#define P_IN GN_PARAM(GNI_P_FFT_WIDE_RADIX)
+#define P_IN_STEP GN_PARAM(GNI_P_FFT_WIDE_STEP)
+#define P_IN_COUNT GN_PARAM(GNI_P_FFT_WIDE_CHIRP)
+#define P_OUT GN_PARAM(GNI_P_FFT_WIDE_FLAGS)
+#define P_OUT_STEP GN_PARAM(GNI_P_FFT_WIDE_SHIFT)
+#define P_OUT_COUNT GN_PARAM(GNI_P_FFT_WIDE_SCALE)
+#define P_SCALE GN_PARAM_F(GNI_P_FFT_SCALE)
+#define P_SPAN GN_PARAM(GNI_P_FFT_SPAN)
+#define P_OUT_SPAN GN_PARAM(GNI_P_FFT_OUT_SPAN)
+#define P_TWIST GN_PARAM(GNI_P_FFT_TWIST)
+#define P_FULL GN_PARAM(GNI_P_FFT_FULL)
+#define P_RANK GN_PARAM(GNI_P_FFT_RANK)
+#define P_TWIST_INVERSE GN_PARAM_F(GNI_P_FFT_TWIST_INVERSE)
+#define P_TWIST_REST GN_PARAM_F(GNI_P_FFT_TWIST_INVERSE + 1)
+#define P_FOLD_INVERSE GN_PARAM_F(GNI_P_FFT_FOLD_INVERSE)
+#define P_FOLD_REST GN_PARAM_F(GNI_P_FFT_FOLD_INVERSE + 1)
+#define P_IN_EACH GN_PARAM(GNI_P_FFT_IN_EACH)
+#define P_OUT_EACH GN_PARAM(GNI_P_FFT_OUT_EACH)
 
 #ifndef REGISTERS
 #define REGISTERS 20
@@ -122,7 +100,7 @@ void line_at(uint line) {
     out_unit = 0u;
     uint rank = P_RANK;
     for (uint d = 0u; d < rank; d++) {
-        uint word = P_DIM + DIM_WORDS * d, next, rest;
+        uint word = GNI_P_FFT_DIM + GNI_P_FFT_DIM_WORDS * d, next, rest;
         umulExtended(line, GN_PARAM(word + 1u), next, rest);
         next >>= GN_PARAM(word + 2u);
         uint at = line - next * GN_PARAM(word);

@@ -6,15 +6,15 @@
 //! variant fft_any_3k -DGN_FFT_SHARED=3072
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#include "slots.glsl"
 #define GN_FFT_THREADS 256
 #define GN_FFT_RADICES 13
 layout(local_size_x = GN_FFT_THREADS) in;
-layout(constant_id = 0) const uint FIXED = 0;   // the flags; its highest bit: they are a parameter
-layout(constant_id = 1) const uint RADICES = 0; // bit r: radix r occurs
-#define FLAGS ((FIXED & 0x80000000u) != 0u ? GN_PARAM(13) : FIXED)
-#define LINES GN_PARAM(14) /* in a workgroup */
-#define POINTS GN_PARAM(15)
-#define P_RADIX 16 /* first applied first, 1 from the last one on */
+layout(constant_id = GNI_S_FFT_ANY_FLAGS) const uint FIXED = 0;
+layout(constant_id = GNI_S_FFT_ANY_RADICES) const uint RADICES = 0;
+#define FLAGS ((FIXED & GNI_F_FFT_PARAMETER) != 0u ? GN_PARAM(GNI_P_FFT_FLAGS) : FIXED)
+#define LINES GN_PARAM(GNI_P_FFT_TOGETHER)
+#define POINTS GN_PARAM(GNI_P_FFT_POINTS)
 #include "fft.glsl"
 
 shared vec2 points[2 * GN_FFT_SHARED];
@@ -58,7 +58,7 @@ void main() {
     }
     barrier();
     for (uint step = 0u; step < 6u; step++) {
-        uint r = GN_PARAM(P_RADIX + step), each = n / r;
+        uint r = GN_PARAM(GNI_P_FFT_RADIX + step), each = n / r;
         if (r == 1u) break;
         switch (r) {
             STAGE(2u, bf2(0, 1))

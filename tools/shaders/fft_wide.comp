@@ -10,16 +10,14 @@ layout(local_size_x = 64) in;
 
 // 0 and 1 the operand's first and second parts, 2 and 3 the result's, 4 points of a circle: exp(-2 pi i k / n) for
 // k < 2^shift, then for multiples of 2^shift, as two parts of the real and two of the imaginary one.
-#define P_POINTS GN_PARAM(0)
-#define P_RADIX GN_PARAM(1)
-#define P_STEP GN_PARAM(2)  // product of the radices before
-#define P_CHIRP GN_PARAM(3) // not 0: instead of an operand the chirp of so many points; the circle has twice as many
-#define P_FLAGS GN_PARAM(4)
-#define P_SHIFT GN_PARAM(5)
-#define P_SCALE GN_PARAM_F(6) // in two parts
-#define P_SCALE_REST GN_PARAM_F(7)
-const uint LAST = 1u; // the result is scaled and has only first parts
-const uint CONJ = 2u; // of the chirp
+#define P_POINTS GN_PARAM(GNI_P_FFT_WIDE_POINTS)
+#define P_RADIX GN_PARAM(GNI_P_FFT_WIDE_RADIX)
+#define P_STEP GN_PARAM(GNI_P_FFT_WIDE_STEP)
+#define P_CHIRP GN_PARAM(GNI_P_FFT_WIDE_CHIRP)
+#define P_FLAGS GN_PARAM(GNI_P_FFT_WIDE_FLAGS)
+#define P_SHIFT GN_PARAM(GNI_P_FFT_WIDE_SHIFT)
+#define P_SCALE GN_PARAM_F(GNI_P_FFT_WIDE_SCALE)
+#define P_SCALE_REST GN_PARAM_F(GNI_P_FFT_WIDE_SCALE + 1)
 
 vec2 sum(vec2 a, vec2 b) {
     precise float s = a.x + b.x, t = s - a.x;
@@ -59,7 +57,7 @@ vec4 chirp(uint e) {
         if (square >= 2u * n) square -= 2u * n;
     }
     vec4 v = root(square);
-    return (P_FLAGS & CONJ) != 0u ? vec4(v.xy, -v.zw) : v;
+    return (P_FLAGS & GNI_F_FFT_WIDE_CONJ) != 0u ? vec4(v.xy, -v.zw) : v;
 }
 
 vec4 read_number(uint at) {
@@ -80,7 +78,7 @@ void main() {
     uint i = GN_GROUP * 64u + gl_LocalInvocationIndex;
     if (i >= P_POINTS) return;
     vec4 v = P_CHIRP != 0u ? chirp(i) : point(i);
-    if ((P_FLAGS & LAST) != 0u) {
+    if ((P_FLAGS & GNI_F_FFT_WIDE_LAST) != 0u) {
         precise vec2 y = fma(v.xz, vec2(P_SCALE), fma(v.yw, vec2(P_SCALE), v.xz * P_SCALE_REST));
         gn_store2(2, i, floatBitsToUint(y));
     } else {

@@ -30,6 +30,8 @@
 // GN_READONLY (bit k set: the kernel only loads from buffer k). Not needed, but checkers and WGSL
 // count every other bound buffer as written.
 
+#include "slots.glsl"
+
 #ifndef GN_BUFFERS
 #define GN_BUFFERS 4
 #endif

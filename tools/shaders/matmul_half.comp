@@ -41,31 +41,31 @@
 #define GN_THREADS (GN_SUBGROUPS * GN_SUBGROUP)
 layout(local_size_x = GN_THREADS) in;
 
-layout(constant_id = 0) const uint GN_A_DTYPE = 1u;
-layout(constant_id = 1) const uint GN_B_DTYPE = 1u;
-layout(constant_id = 2) const uint GN_C_DTYPE = 0u;
-layout(constant_id = 3) const uint GN_LAYOUT = 0u;
-#define GN_A_ALONG_M ((GN_LAYOUT & 1u) != 0u)  // a is read along m, else along k
-#define GN_A_GROUPS ((GN_LAYOUT & 2u) != 0u)   // in aligned groups of 8
-#define GN_B_ALONG_K ((GN_LAYOUT & 4u) != 0u)  // b is read along k, else along n
-#define GN_B_GROUPS ((GN_LAYOUT & 8u) != 0u)
-#define GN_C_GROUPS ((GN_LAYOUT & 16u) != 0u)  // of 4
-#define GN_HAS_BIAS ((GN_LAYOUT & 32u) != 0u)
-#define GN_HAS_RELU ((GN_LAYOUT & 64u) != 0u)
-#define GN_A_RUNS ((GN_LAYOUT & 128u) != 0u)   // neighbours in memory, not aligned
-#define GN_B_RUNS ((GN_LAYOUT & 256u) != 0u)
-#define GN_HAS_SPLITS ((GN_LAYOUT & 512u) != 0u)
-#define GN_WHOLE ((GN_LAYOUT & 1024u) != 0u)   // k is a multiple of BK
-#define GN_ROUNDS ((GN_LAYOUT & 2048u) != 0u)  // conversions to float16 round to nearest and keep subnormals
-#define GN_C_EIGHTS ((GN_LAYOUT & 4096u) != 0u) // c is written in aligned groups of 8
-#define GN_INSIDE ((GN_LAYOUT & 131072u) != 0u) // and the rest is whole tiles
+layout(constant_id = GNI_S_MATMUL_A_DTYPE) const uint GN_A_DTYPE = 1u;
+layout(constant_id = GNI_S_MATMUL_B_DTYPE) const uint GN_B_DTYPE = 1u;
+layout(constant_id = GNI_S_MATMUL_C_DTYPE) const uint GN_C_DTYPE = 0u;
+layout(constant_id = GNI_S_MATMUL_LAYOUT) const uint GN_LAYOUT = 0u;
+#define GN_A_ALONG_M ((GN_LAYOUT & GNI_F_MATMUL_A_ALONG_M) != 0u)
+#define GN_A_GROUPS ((GN_LAYOUT & GNI_F_MATMUL_A_GROUPS) != 0u)
+#define GN_B_ALONG_K ((GN_LAYOUT & GNI_F_MATMUL_B_ALONG_K) != 0u)
+#define GN_B_GROUPS ((GN_LAYOUT & GNI_F_MATMUL_B_GROUPS) != 0u)
+#define GN_C_GROUPS ((GN_LAYOUT & GNI_F_MATMUL_C_GROUPS) != 0u)
+#define GN_HAS_BIAS ((GN_LAYOUT & GNI_F_MATMUL_BIAS) != 0u)
+#define GN_HAS_RELU ((GN_LAYOUT & GNI_F_MATMUL_RELU) != 0u)
+#define GN_A_RUNS ((GN_LAYOUT & GNI_F_MATMUL_A_RUNS) != 0u)
+#define GN_B_RUNS ((GN_LAYOUT & GNI_F_MATMUL_B_RUNS) != 0u)
+#define GN_HAS_SPLITS ((GN_LAYOUT & GNI_F_MATMUL_SPLITS) != 0u)
+#define GN_WHOLE ((GN_LAYOUT & GNI_F_MATMUL_WHOLE) != 0u)
+#define GN_ROUNDS ((GN_LAYOUT & GNI_F_MATMUL_EXACT) != 0u)
+#define GN_C_EIGHTS ((GN_LAYOUT & GNI_F_MATMUL_C_EIGHTS) != 0u)
+#define GN_INSIDE ((GN_LAYOUT & GNI_F_MATMUL_INSIDE) != 0u)
 #ifdef GN_PARTS
 #define GN_HAS_SUMS false
 #else
-#define GN_HAS_SUMS ((GN_LAYOUT & 262144u) != 0u) // sums of b's columns go to buffer argument 6, as c's dtype
+#define GN_HAS_SUMS ((GN_LAYOUT & GNI_F_MATMUL_SUMS) != 0u)
 #endif
 
-#define GN_C_ROW GN_PARAM(46)
+#define GN_C_ROW GN_PARAM(GNI_P_MATMUL_C_ROW)
 
 #define GN_MAX(a, b) ((a) > (b) ? (a) : (b))
 #define GN_KG (GN_BK / 8) // groups

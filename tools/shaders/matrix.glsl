@@ -63,26 +63,25 @@ GN_VALUES gn_read_run(GN_HANDLE h, uint at, uint step, uint dtype, bool group, u
 uint gn_inside(uint i, uint n) { return i >= n ? 0u : min(n - i, uint(GN_EACH)); }
 
 // Parameters that all matrix kernels have in the same place.
-#define GN_M GN_PARAM(0)
-#define GN_N GN_PARAM(1)
-#define GN_K GN_PARAM(2)
-#define GN_BATCHES GN_PARAM(3)
-#define GN_A_BASE GN_PARAM(4)
-#define GN_A_ROW GN_PARAM(5)    // strides
-#define GN_A_COLUMN GN_PARAM(6)
-#define GN_B_BASE GN_PARAM(7)
-#define GN_B_ROW GN_PARAM(8)
-#define GN_B_COLUMN GN_PARAM(9)
-#define GN_C_BASE GN_PARAM(10)
-#define GN_BIAS_BASE GN_PARAM(11)
-#define GN_SPLITS GN_PARAM(12)
-#define GN_CHUNK GN_PARAM(13)    // of k, for each split
-#define GN_COUNTER0 GN_PARAM(14) // first of one counter for each batch and tile
-#define GN_TILES_M GN_PARAM(15)
-#define GN_TILES_N GN_PARAM(16)
-#define GN_BATCH_RANK GN_PARAM(17)
-#define GN_BATCH_PARAMS 18u // 8 x (extent, stride in a, stride in b)
-#define GN_STRIPE GN_PARAM(48)
+#define GN_M GN_PARAM(GNI_P_MATMUL_M)
+#define GN_N GN_PARAM(GNI_P_MATMUL_N)
+#define GN_K GN_PARAM(GNI_P_MATMUL_K)
+#define GN_BATCHES GN_PARAM(GNI_P_MATMUL_BATCHES)
+#define GN_A_BASE GN_PARAM(GNI_P_MATMUL_A_BASE)
+#define GN_A_ROW GN_PARAM(GNI_P_MATMUL_A_ROW)
+#define GN_A_COLUMN GN_PARAM(GNI_P_MATMUL_A_COLUMN)
+#define GN_B_BASE GN_PARAM(GNI_P_MATMUL_B_BASE)
+#define GN_B_ROW GN_PARAM(GNI_P_MATMUL_B_ROW)
+#define GN_B_COLUMN GN_PARAM(GNI_P_MATMUL_B_COLUMN)
+#define GN_C_BASE GN_PARAM(GNI_P_MATMUL_C_BASE)
+#define GN_BIAS_BASE GN_PARAM(GNI_P_MATMUL_BIAS_BASE)
+#define GN_SPLITS GN_PARAM(GNI_P_MATMUL_SPLITS)
+#define GN_CHUNK GN_PARAM(GNI_P_MATMUL_CHUNK)
+#define GN_COUNTER0 GN_PARAM(GNI_P_MATMUL_COUNTER0)
+#define GN_TILES_M GN_PARAM(GNI_P_MATMUL_TILES_M)
+#define GN_TILES_N GN_PARAM(GNI_P_MATMUL_TILES_N)
+#define GN_BATCH_RANK GN_PARAM(GNI_P_MATMUL_BATCH_RANK)
+#define GN_STRIPE GN_PARAM(GNI_P_MATMUL_STRIPE)
 
 #define GN_A 0u // buffer arguments
 #define GN_B 1u
@@ -95,7 +94,7 @@ uint gn_inside(uint i, uint n) { return i >= n ? 0u : min(n - i, uint(GN_EACH));
 uvec2 gn_batch(uint i) {
     uvec2 at = uvec2(GN_A_BASE, GN_B_BASE);
     for (uint d = GN_BATCH_RANK; d > 0u; d--) {
-        uint p = GN_BATCH_PARAMS + 3u * (d - 1u), q = i / GN_PARAM(p);
+        uint p = GNI_P_MATMUL_BATCH + 3u * (d - 1u), q = i / GN_PARAM(p);
         at += (i - q * GN_PARAM(p)) * uvec2(GN_PARAM(p + 1u), GN_PARAM(p + 2u));
         i = q;
     }

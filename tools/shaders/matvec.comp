@@ -19,28 +19,29 @@
 
 layout(local_size_x = 256) in;
 
-layout(constant_id = 0) const uint GN_X_DTYPE = 0u;
-layout(constant_id = 1) const uint GN_Y_DTYPE = 0u;
-layout(constant_id = 2) const uint GN_C_DTYPE = 0u;
-layout(constant_id = 3) const uint GN_LAYOUT = 0u;
-layout(constant_id = 4) const uint GN_LOG_LANES = 6u;
-#define GN_COLUMNS ((GN_LAYOUT & 1u) != 0u)
-#define GN_X_GROUPS ((GN_LAYOUT & 2u) != 0u)
-#define GN_Y_GROUPS ((GN_LAYOUT & 4u) != 0u) // y has aligned groups along k
-#define GN_EIGHTS ((GN_LAYOUT & 8u) != 0u)   // x has aligned groups of 8 elements of 16 bits
-#define GN_NATIVE ((GN_LAYOUT & 16u) != 0u)  // unpackHalf2x16 is exact
-#define GN_HAS_BIAS ((GN_LAYOUT & 32u) != 0u)
-#define GN_HAS_RELU ((GN_LAYOUT & 64u) != 0u)
+layout(constant_id = GNI_S_MATMUL_A_DTYPE) const uint GN_X_DTYPE = 0u;
+layout(constant_id = GNI_S_MATMUL_B_DTYPE) const uint GN_Y_DTYPE = 0u;
+layout(constant_id = GNI_S_MATMUL_C_DTYPE) const uint GN_C_DTYPE = 0u;
+layout(constant_id = GNI_S_MATMUL_LAYOUT) const uint GN_LAYOUT = 0u;
+layout(constant_id = GNI_S_MATVEC_LOG_LANES) const uint GN_LOG_LANES = 6u;
+#define GN_COLUMNS ((GN_LAYOUT & GNI_F_MATVEC_COLUMNS) != 0u)
+#define GN_X_GROUPS ((GN_LAYOUT & GNI_F_MATVEC_X_GROUPS) != 0u)
+#define GN_Y_GROUPS ((GN_LAYOUT & GNI_F_MATVEC_Y_GROUPS) != 0u)
+#define GN_EIGHTS ((GN_LAYOUT & GNI_F_MATVEC_EIGHTS) != 0u)
+#define GN_NATIVE ((GN_LAYOUT & GNI_F_MATVEC_EXACT) != 0u)
+#define GN_HAS_BIAS ((GN_LAYOUT & GNI_F_MATVEC_BIAS) != 0u)
+#define GN_HAS_RELU ((GN_LAYOUT & GNI_F_MATVEC_RELU) != 0u)
 #define GN_LANES (1u << GN_LOG_LANES)
 #define GN_TEAMS (256u >> GN_LOG_LANES)
 
-// Here m is the long dimension, a is x and b is y. Steps in c and in bias:
-#define GN_C_LONG GN_PARAM(42)
-#define GN_BIAS_LONG GN_PARAM(44)
-#define GN_C_BATCH GN_PARAM(47)
+// Here m is the long dimension, a is x and b is y.
+#define GN_C_LONG GN_PARAM(GNI_P_MATVEC_C_LONG)
+#define GN_BIAS_LONG GN_PARAM(GNI_P_MATVEC_BIAS_LONG)
+#define GN_C_BATCH GN_PARAM(GNI_P_MATVEC_C_BATCH)
 
 #define GN_UNIT (GN_COLUMNS ? (GN_EIGHTS ? 8u : 4u) : 1u) // elements of c that a team makes
-#define GN_HALVES ((GN_LAYOUT & 9u) == 9u ? 2u : 1u)         // that much of `sum` counts
+#define GN_WIDE_COLUMNS (GNI_F_MATVEC_COLUMNS | GNI_F_MATVEC_EIGHTS)
+#define GN_HALVES ((GN_LAYOUT & GN_WIDE_COLUMNS) == GN_WIDE_COLUMNS ? 2u : 1u) // that much of `sum` counts
 #define GN_PIECE (GN_EIGHTS ? 8u : 4u)                    // elements of x in a load
 
 shared vec4 gn_team[256];

@@ -7,17 +7,17 @@
 //
 // GN_INPUTS_CONST: what is read is not written by the same dispatch.
 
-#define GN_T_F32 0u // gn_dtype
-#define GN_T_F16 1u
-#define GN_T_BF16 2u
-#define GN_T_F64 3u
-#define GN_T_I32 4u
-#define GN_T_I64 5u
-#define GN_T_U8 6u
-#define GN_T_I8 7u
-#define GN_T_U32 8u
-#define GN_T_BOOL 9u
-#define GN_T_C64 10u
+#define GN_T_F32 uint(GNI_T_F32)
+#define GN_T_F16 uint(GNI_T_F16)
+#define GN_T_BF16 uint(GNI_T_BF16)
+#define GN_T_F64 uint(GNI_T_F64)
+#define GN_T_I32 uint(GNI_T_I32)
+#define GN_T_I64 uint(GNI_T_I64)
+#define GN_T_U8 uint(GNI_T_U8)
+#define GN_T_I8 uint(GNI_T_I8)
+#define GN_T_U32 uint(GNI_T_U32)
+#define GN_T_BOOL uint(GNI_T_BOOL)
+#define GN_T_C64 uint(GNI_T_C64)
 
 #if defined(GN_X64) || defined(GN_RAW64)
 #define GN_GROUP_SIZE 2u

@@ -16,67 +16,63 @@
 // The specialised form takes up to 4 groups at a time (gn_load_group, then gn_run_group): all of their
 // loads are under way before the first one is waited for.
 
-#define GN_K_SCALAR 0u  // the same element for the whole group: no vector strides
-#define GN_K_VEC 1u     // element = vector index, groups aligned
-#define GN_K_FLAT 2u    // element = vector index, not aligned
-#define GN_K_ROWVEC 3u  // groups do not cross rows, elements neighbours, aligned
-#define GN_K_ROWREP 4u  // groups do not cross rows, one element
-#define GN_K_ROWSTEP 5u // groups do not cross rows, any inner stride
-#define GN_K_ANY 6u     // every element on its own
-#define GN_K_COLVEC 7u  // tiles only: 4 rows of a column are neighbours, aligned
+#define GN_K_SCALAR uint(GNI_K_SCALAR)
+#define GN_K_VEC uint(GNI_K_VEC)
+#define GN_K_FLAT uint(GNI_K_FLAT)
+#define GN_K_ROWVEC uint(GNI_K_ROWVEC)
+#define GN_K_ROWREP uint(GNI_K_ROWREP)
+#define GN_K_ROWSTEP uint(GNI_K_ROWSTEP)
+#define GN_K_ANY uint(GNI_K_ANY)
+#define GN_K_COLVEC uint(GNI_K_COLVEC)
 
-// Words 0 to 29 describe the program, in both forms at the same place of the parameters.
-#define GN_W_INSN 6u
-#define GN_P_KERNEL 32u // to 47: the kernel's own
-#define GN_P_DIM 48u    // 8 x (extent, multiplier, shift): vector dimensions, then scalar ones
-#define GN_P_OP 72u     // 12 x (base, 8 strides): inputs, then outputs from number 8 on
-#define GN_P_CONST 180u // 8 x 2
+#define GN_P_DIM uint(GNI_P_PROGRAM_DIM)
+#define GN_P_OP uint(GNI_P_PROGRAM_OP)
+#define GN_P_CONST uint(GNI_P_PROGRAM_CONST)
+
+// Words that describe the program, in both forms under the same numbers.
 
 #ifdef GN_GENERIC
-#define GN_W(i) GN_PARAM(i)
-#define GN_W0 GN_PARAM(0u)
-#define GN_W1 GN_PARAM(1u)
-#define GN_W2 GN_PARAM(2u)
-#define GN_W3 GN_PARAM(3u)
-#define GN_W4 GN_PARAM(4u)
-#define GN_W5 GN_PARAM(5u)
+#define GN_W0 GN_PARAM(uint(GNI_P_PROGRAM_COUNTS))
+#define GN_W1 GN_PARAM(uint(GNI_P_PROGRAM_IN_DTYPES))
+#define GN_W2 GN_PARAM(uint(GNI_P_PROGRAM_IN_KINDS))
+#define GN_W3 GN_PARAM(uint(GNI_P_PROGRAM_OUTPUTS))
+#define GN_W4 GN_PARAM(uint(GNI_P_PROGRAM_OUT_REGS))
+#define GN_W5 GN_PARAM(uint(GNI_P_PROGRAM_HOW))
 #define GN_REGISTERS 40
 #else
-layout(constant_id = 0) const uint GN_W0 = 0u;
-layout(constant_id = 1) const uint GN_W1 = 0u;
-layout(constant_id = 2) const uint GN_W2 = 0u;
-layout(constant_id = 3) const uint GN_W3 = 0u;
-layout(constant_id = 4) const uint GN_W4 = 0u;
-layout(constant_id = 5) const uint GN_W5 = 0u;
-layout(constant_id = 6) const uint GN_I0 = 0u;
-layout(constant_id = 7) const uint GN_I1 = 0u;
-layout(constant_id = 8) const uint GN_I2 = 0u;
-layout(constant_id = 9) const uint GN_I3 = 0u;
-layout(constant_id = 10) const uint GN_I4 = 0u;
-layout(constant_id = 11) const uint GN_I5 = 0u;
-layout(constant_id = 12) const uint GN_I6 = 0u;
-layout(constant_id = 13) const uint GN_I7 = 0u;
-layout(constant_id = 14) const uint GN_I8 = 0u;
-layout(constant_id = 15) const uint GN_I9 = 0u;
-layout(constant_id = 16) const uint GN_I10 = 0u;
-layout(constant_id = 17) const uint GN_I11 = 0u;
-layout(constant_id = 18) const uint GN_I12 = 0u;
-layout(constant_id = 19) const uint GN_I13 = 0u;
-layout(constant_id = 20) const uint GN_I14 = 0u;
-layout(constant_id = 21) const uint GN_I15 = 0u;
-layout(constant_id = 22) const uint GN_I16 = 0u;
-layout(constant_id = 23) const uint GN_I17 = 0u;
-layout(constant_id = 24) const uint GN_I18 = 0u;
-layout(constant_id = 25) const uint GN_I19 = 0u;
-layout(constant_id = 26) const uint GN_I20 = 0u;
-layout(constant_id = 27) const uint GN_I21 = 0u;
-layout(constant_id = 28) const uint GN_I22 = 0u;
-layout(constant_id = 29) const uint GN_I23 = 0u;
+layout(constant_id = GNI_P_PROGRAM_COUNTS) const uint GN_W0 = 0u;
+layout(constant_id = GNI_P_PROGRAM_IN_DTYPES) const uint GN_W1 = 0u;
+layout(constant_id = GNI_P_PROGRAM_IN_KINDS) const uint GN_W2 = 0u;
+layout(constant_id = GNI_P_PROGRAM_OUTPUTS) const uint GN_W3 = 0u;
+layout(constant_id = GNI_P_PROGRAM_OUT_REGS) const uint GN_W4 = 0u;
+layout(constant_id = GNI_P_PROGRAM_HOW) const uint GN_W5 = 0u;
+layout(constant_id = GNI_P_PROGRAM_STEPS) const uint GN_I0 = 0u;
+layout(constant_id = GNI_P_PROGRAM_STEPS + 1) const uint GN_I1 = 0u;
+layout(constant_id = GNI_P_PROGRAM_STEPS + 2) const uint GN_I2 = 0u;
+layout(constant_id = GNI_P_PROGRAM_STEPS + 3) const uint GN_I3 = 0u;
+layout(constant_id = GNI_P_PROGRAM_STEPS + 4) const uint GN_I4 = 0u;
+layout(constant_id = GNI_P_PROGRAM_STEPS + 5) const uint GN_I5 = 0u;
+layout(constant_id = GNI_P_PROGRAM_STEPS + 6) const uint GN_I6 = 0u;
+layout(constant_id = GNI_P_PROGRAM_STEPS + 7) const uint GN_I7 = 0u;
+layout(constant_id = GNI_P_PROGRAM_STEPS + 8) const uint GN_I8 = 0u;
+layout(constant_id = GNI_P_PROGRAM_STEPS + 9) const uint GN_I9 = 0u;
+layout(constant_id = GNI_P_PROGRAM_STEPS + 10) const uint GN_I10 = 0u;
+layout(constant_id = GNI_P_PROGRAM_STEPS + 11) const uint GN_I11 = 0u;
+layout(constant_id = GNI_P_PROGRAM_STEPS + 12) const uint GN_I12 = 0u;
+layout(constant_id = GNI_P_PROGRAM_STEPS + 13) const uint GN_I13 = 0u;
+layout(constant_id = GNI_P_PROGRAM_STEPS + 14) const uint GN_I14 = 0u;
+layout(constant_id = GNI_P_PROGRAM_STEPS + 15) const uint GN_I15 = 0u;
+layout(constant_id = GNI_P_PROGRAM_STEPS + 16) const uint GN_I16 = 0u;
+layout(constant_id = GNI_P_PROGRAM_STEPS + 17) const uint GN_I17 = 0u;
+layout(constant_id = GNI_P_PROGRAM_STEPS + 18) const uint GN_I18 = 0u;
+layout(constant_id = GNI_P_PROGRAM_STEPS + 19) const uint GN_I19 = 0u;
+layout(constant_id = GNI_P_PROGRAM_STEPS + 20) const uint GN_I20 = 0u;
+layout(constant_id = GNI_P_PROGRAM_STEPS + 21) const uint GN_I21 = 0u;
+layout(constant_id = GNI_P_PROGRAM_STEPS + 22) const uint GN_I22 = 0u;
+layout(constant_id = GNI_P_PROGRAM_STEPS + 23) const uint GN_I23 = 0u;
 #define GN_REGISTERS (16 + GN_STEPS)
 #endif
 
-// Word 0: inputs in bits 0-3, outputs 4-7, instructions 8-15, vector dimensions 16-19, scalar ones
-// 20-23, bit 24: some operand needs the vector coordinates.
 #define GN_N_IN (GN_W0 & 15u)
 #define GN_N_OUT ((GN_W0 >> 4) & 15u)
 #define GN_N_INSN ((GN_W0 >> 8) & 255u)
@@ -259,7 +255,7 @@ void gn_run(uint i, uint n) {
         gn_r[k] = gn_widen(gn_input_raw(k, gn_input_place(k, i, n)), GN_IN_DTYPE(k));
     for (uint k = 0u; k < GN_N_INSN; k++) {
 #ifndef GN_RAW64
-        uint w = GN_W(GN_W_INSN + k);
+        uint w = GN_PARAM(uint(GNI_P_PROGRAM_STEPS) + k);
         gn_r[16u + k] = gn_exec(w & 2047u, gn_r[(w >> 11) & 127u], gn_r[(w >> 18) & 127u], gn_r[w >> 25]);
 #endif
     }

@@ -11,20 +11,20 @@
 
 layout(local_size_x = 256) in;
 
-layout(constant_id = 0) const uint GN_KIND = 0u; // gni_random_kind
-layout(constant_id = 1) const uint GN_PAIRS = 0u;
-layout(constant_id = 2) const uint GN_OUT = 0u; // gn_dtype
+layout(constant_id = GNI_S_RANDOM_KIND) const uint GN_KIND = 0u;
+layout(constant_id = GNI_S_RANDOM_PAIRS) const uint GN_PAIRS = 0u;
+layout(constant_id = GNI_S_RANDOM_DTYPE) const uint GN_OUT = 0u;
 #define GN_UNIFORM 0u
 #define GN_NORMAL 1u
 #define GN_BITS 2u
 #define GN_RANGE 3u
 
-#define GN_N GN_PARAM(0)
-#define GN_OUT_BASE GN_PARAM(1)
-#define GN_COUNTER uvec2(GN_PARAM(2), GN_PARAM(3))
-#define GN_KEY uvec2(GN_PARAM(4), GN_PARAM(5))
-#define GN_LOW GN_PARAM(6)
-#define GN_SPAN GN_PARAM(7) // 0: 2^32
+#define GN_N GN_PARAM(GNI_P_RANDOM_N)
+#define GN_OUT_BASE GN_PARAM(GNI_P_RANDOM_OUT_BASE)
+#define GN_COUNTER uvec2(GN_PARAM(GNI_P_RANDOM_COUNTER), GN_PARAM(GNI_P_RANDOM_COUNTER + 1))
+#define GN_KEY uvec2(GN_PARAM(GNI_P_RANDOM_KEY), GN_PARAM(GNI_P_RANDOM_KEY + 1))
+#define GN_LOW GN_PARAM(GNI_P_RANDOM_LOW)
+#define GN_SPAN GN_PARAM(GNI_P_RANDOM_RANGE)
 
 // The high word of the product of two-word numbers and the span, by 2^32.
 uvec2 gn_pairs_below_span(uvec4 v) {

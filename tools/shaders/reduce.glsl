@@ -39,8 +39,6 @@ layout(buffer_reference, std430, buffer_reference_align = 16) coherent buffer gn
 #define gn_store4_coherent(k, i, x) gn_shared_vectors(gn_address(k)).v[i] = (x)
 #endif
 
-// Word 5: gni_reduction * 3 + domain in bits 0-7, bit 8: columns, 9-12: log2 of the lanes of a team,
-// bits 16-19: dtype of the result, 20-21: log2 of the steps of a lane that are loaded at a time.
 #define GN_CODE (GN_W5 & 255u)
 #define GN_COLUMNS (((GN_W5 >> 8) & 1u) != 0u)
 #define GN_LOG_LANES ((GN_W5 >> 9) & 15u)
@@ -50,14 +48,14 @@ layout(buffer_reference, std430, buffer_reference_align = 16) coherent buffer gn
 #define GN_LANES (1u << GN_LOG_LANES)
 #define GN_TEAMS (256u >> GN_LOG_LANES)
 
-#define GN_KEPT GN_PARAM(GN_P_KERNEL)          // elements of the result
-#define GN_REDUCED GN_PARAM(GN_P_KERNEL + 1u)  // elements that go into each
-#define GN_UNITS GN_PARAM(GN_P_KERNEL + 2u)
-#define GN_CHUNK GN_PARAM(GN_P_KERNEL + 3u)    // steps of a split: groups (rows) or elements (columns)
-#define GN_SPLITS GN_PARAM(GN_P_KERNEL + 4u)   // of all dispatches of the job
-#define GN_SPLIT0 GN_PARAM(GN_P_KERNEL + 5u)   // of this one
-#define GN_INDEX0 GN_PARAM(GN_P_KERNEL + 6u)   // of the first reduced element
-#define GN_COUNTER0 GN_PARAM(GN_P_KERNEL + 7u) // first of one counter per workgroup along x
+#define GN_KEPT GN_PARAM(uint(GNI_P_REDUCE_KEPT))
+#define GN_REDUCED GN_PARAM(uint(GNI_P_REDUCE_REDUCED))
+#define GN_UNITS GN_PARAM(uint(GNI_P_REDUCE_UNITS))
+#define GN_CHUNK GN_PARAM(uint(GNI_P_REDUCE_CHUNK))
+#define GN_SPLITS GN_PARAM(uint(GNI_P_REDUCE_SPLITS))
+#define GN_SPLIT0 GN_PARAM(uint(GNI_P_REDUCE_SPLIT0))
+#define GN_INDEX0 GN_PARAM(uint(GNI_P_REDUCE_INDEX0))
+#define GN_COUNTER0 GN_PARAM(uint(GNI_P_REDUCE_COUNTER0))
 #define GN_OUT GN_FIRST_OUT
 #define GN_PARTIALS (GN_FIRST_OUT + 1u)
 #define GN_COUNTERS (GN_FIRST_OUT + 2u)

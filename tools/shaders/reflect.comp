@@ -19,26 +19,26 @@
 #define GN_BUFFERS 2
 #include "gn.glsl"
 
-layout(local_size_x_id = 0) in;
-layout(constant_id = 0) const uint GN_T = 64u;
-layout(constant_id = 1) const bool GN_SYMMETRIC = true;
+layout(local_size_x_id = GNI_S_REFLECT_THREADS) in;
+layout(constant_id = GNI_S_REFLECT_THREADS) const uint GN_T = 64u;
+layout(constant_id = GNI_S_REFLECT_SYMMETRIC) const bool GN_SYMMETRIC = true;
 
 // Buffers: the matrix; vectors and numbers.
-#define GN_BASE GN_PARAM(0)
-#define GN_LD GN_PARAM(1)
-#define GN_ROW GN_PARAM(2)     // the row that is reflected
-#define GN_FIRST GN_PARAM(3)   // the reflection's first column
-#define GN_BEGIN GN_PARAM(4)   // rows from here
-#define GN_END GN_PARAM(5)     // to here are multiplied
-#define GN_COLUMNS GN_PARAM(6)
-#define GN_PLAIN_A GN_PARAM(7) // a -= raw_a plain_a^T + plain_b raw_b^T: places in the second buffer
-#define GN_RAW_A GN_PARAM(8)
-#define GN_PLAIN_B GN_PARAM(9)
-#define GN_RAW_B GN_PARAM(10)
-#define GN_V GN_PARAM(11)       // the reflection
-#define GN_PRODUCT GN_PARAM(12) // and where the products with it go
-#define GN_NUMBERS GN_PARAM(13) // the row's element on the diagonal, and what is left of the others
-#define GN_SHARE GN_PARAM(14)   // rows of a workgroup, at most GN_MOST
+#define GN_BASE GN_PARAM(GNI_P_REFLECT_BASE)
+#define GN_LD GN_PARAM(GNI_P_REFLECT_LD)
+#define GN_ROW GN_PARAM(GNI_P_REFLECT_ROW)
+#define GN_FIRST GN_PARAM(GNI_P_REFLECT_FIRST)
+#define GN_BEGIN GN_PARAM(GNI_P_REFLECT_BEGIN)
+#define GN_END GN_PARAM(GNI_P_REFLECT_END)
+#define GN_COLUMNS GN_PARAM(GNI_P_REFLECT_COLUMNS)
+#define GN_PLAIN_A GN_PARAM(GNI_P_REFLECT_PLAIN_A)
+#define GN_RAW_A GN_PARAM(GNI_P_REFLECT_RAW_A)
+#define GN_PLAIN_B GN_PARAM(GNI_P_REFLECT_PLAIN_B)
+#define GN_RAW_B GN_PARAM(GNI_P_REFLECT_RAW_B)
+#define GN_V GN_PARAM(GNI_P_REFLECT_V)
+#define GN_PRODUCT GN_PARAM(GNI_P_REFLECT_PRODUCT)
+#define GN_NUMBERS GN_PARAM(GNI_P_REFLECT_NUMBERS)
+#define GN_SHARE GN_PARAM(GNI_P_REFLECT_SHARE)
 
 #define GN_MOST 64u
 #define GN_ROWS 8u       // at a time

@@ -16,16 +16,16 @@
 layout(local_size_x = 256) in;
 
 // Buffers: the matrix, the state, where it goes.
-#define GN_BASE GN_PARAM(0)
-#define GN_RS GN_PARAM(1)
-#define GN_CS GN_PARAM(2)
-#define GN_M GN_PARAM(3)
-#define GN_N GN_PARAM(4)
-#define GN_SYMMETRIC GN_PARAM(5)
-#define GN_TO GN_PARAM(6) // (GN_M, GN_LD)
-#define GN_LD GN_PARAM(7)
-#define GN_TURNED GN_PARAM(8) // (GN_N, GN_TURNED_LD), if that is not 0
-#define GN_TURNED_LD GN_PARAM(9)
+#define GN_BASE GN_PARAM(GNI_P_LOAD_BASE)
+#define GN_RS GN_PARAM(GNI_P_LOAD_ROW)
+#define GN_CS GN_PARAM(GNI_P_LOAD_COLUMN)
+#define GN_M GN_PARAM(GNI_P_LOAD_M)
+#define GN_N GN_PARAM(GNI_P_LOAD_N)
+#define GN_SYMMETRIC GN_PARAM(GNI_P_LOAD_SYMMETRIC)
+#define GN_TO GN_PARAM(GNI_P_LOAD_TO)
+#define GN_LD GN_PARAM(GNI_P_LOAD_LD)
+#define GN_TURNED GN_PARAM(GNI_P_LOAD_TRANSPOSED)
+#define GN_TURNED_LD GN_PARAM(GNI_P_LOAD_TRANSPOSED_LD)
 
 #ifdef GN_DOUBLE
 #define GN_R double

@@ -14,8 +14,8 @@
 #include "gn.glsl"
 
 layout(local_size_x = 64) in;
-layout(constant_id = 0) const uint K = 1u;
-layout(constant_id = 1) const uint VECTORS = 0u;
+layout(constant_id = GNI_S_SELFTEST_FACTOR) const uint K = 1u;
+layout(constant_id = GNI_S_SELFTEST_VECTORS) const uint VECTORS = 0u;
 
 #ifdef GN_SUM
 
@@ -32,7 +32,7 @@ void gn_tree(uint t) {
 }
 
 void main() {
-    uint n = GN_PARAM(0), t = gl_LocalInvocationID.x, groups = gl_NumWorkGroups.x;
+    uint n = GN_PARAM(GNI_P_SELFTEST_COUNT), t = gl_LocalInvocationID.x, groups = gl_NumWorkGroups.x;
     uint s = 0u;
     for (uint i = gl_GlobalInvocationID.x; i < n; i += groups * 64u) s += gn_load(0u, i);
     gn_part[t] = s;
@@ -60,7 +60,7 @@ void main() {
 // Buffer 0 = K * buffer 1 + buffer 2 + ... + buffer m + p over n words, wrapping; VECTORS: n is a
 // multiple of 4 and goes by vectors.
 void main() {
-    uint n = GN_PARAM(0), m = GN_PARAM(1), p = GN_PARAM(2), step = gl_NumWorkGroups.x * 64u;
+    uint n = GN_PARAM(GNI_P_SELFTEST_COUNT), m = GN_PARAM(GNI_P_SELFTEST_INPUTS), p = GN_PARAM(GNI_P_SELFTEST_PLUS), step = gl_NumWorkGroups.x * 64u;
     if (VECTORS != 0u) {
         for (uint i = gl_GlobalInvocationID.x; i < n / 4u; i += step) {
             uvec4 s = K * gn_fetch4(1u, i) + p;

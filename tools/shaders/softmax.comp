@@ -24,23 +24,23 @@
 #endif
 layout(local_size_x = GN_THREADS) in;
 
-layout(constant_id = 0) const uint GN_KIND = 0u;  // gni_softmax_kind
-layout(constant_id = 1) const uint GN_DTYPE = 0u; // of input and output
-layout(constant_id = 2) const uint GN_LOG_LANES = 8u;
-layout(constant_id = 3) const uint GN_ALIGNED = 0u; // bit 0: rows of the input start at groups, bit 1: the output's
-layout(constant_id = 4) const uint GN_PHASE = 3u;   // long rows: 1 measures, 2 writes, 3 both
+layout(constant_id = GNI_S_SOFTMAX_KIND) const uint GN_KIND = 0u;
+layout(constant_id = GNI_S_SOFTMAX_DTYPE) const uint GN_DTYPE = 0u;
+layout(constant_id = GNI_S_SOFTMAX_LOG_LANES) const uint GN_LOG_LANES = 8u;
+layout(constant_id = GNI_S_SOFTMAX_ALIGNED) const uint GN_ALIGNED = 0u;
+layout(constant_id = GNI_S_SOFTMAX_PHASE) const uint GN_PHASE = 3u;
 #define GN_SOFTMAX 0u
 #define GN_LOG_SOFTMAX 1u
 #define GN_LOGSUMEXP 2u
 #define GN_LANES (1u << GN_LOG_LANES)
 
-#define GN_ROWS GN_PARAM(0)
-#define GN_N GN_PARAM(1)
-#define GN_ROW_STRIDE GN_PARAM(2)
-#define GN_IN_BASE GN_PARAM(3)
-#define GN_OUT_BASE GN_PARAM(4)
-#define GN_SPLITS GN_PARAM(5)
-#define GN_CHUNK GN_PARAM(6) // groups of a split
+#define GN_ROWS GN_PARAM(GNI_P_SOFTMAX_ROWS)
+#define GN_N GN_PARAM(GNI_P_SOFTMAX_N)
+#define GN_ROW_STRIDE GN_PARAM(GNI_P_SOFTMAX_ROW_STRIDE)
+#define GN_IN_BASE GN_PARAM(GNI_P_SOFTMAX_IN_BASE)
+#define GN_OUT_BASE GN_PARAM(GNI_P_SOFTMAX_OUT_BASE)
+#define GN_SPLITS GN_PARAM(GNI_P_SOFTMAX_SPLITS)
+#define GN_CHUNK GN_PARAM(GNI_P_SOFTMAX_CHUNK)
 
 shared float gn_team[GN_THREADS];
 shared float gn_team2[GN_THREADS];
@@ -52,7 +52,7 @@ float gn_max4(vec4 x) { return max(max(x.x, x.y), max(x.z, x.w)); }
 
 vec4 gn_row_read(uint row, uint g) {
     uint at = GN_IN_BASE + row * GN_ROW_STRIDE, i = 4u * g;
-    bool group = (GN_ALIGNED & 1u) != 0u;
+    bool group = (GN_ALIGNED & GNI_F_SOFTMAX_IN_GROUPS) != 0u;
     uvec4 j = at + min(i + uvec4(0u, 1u, 2u, 3u), uvec4(GN_N - 1u));
     uvec4 v = gn_widen(gn_read_raw(GN_OPEN(0u), j, GN_DTYPE, false, group), GN_DTYPE);
     return uintBitsToFloat(mix(v, uvec4(0xff800000u), greaterThanEqual(i + uvec4(0u, 1u, 2u, 3u), uvec4(GN_N))));
@@ -61,7 +61,7 @@ vec4 gn_row_read(uint row, uint g) {
 void gn_row_write(uint row, uint g, vec4 y) {
     uint at = GN_OUT_BASE + row * GN_N + 4u * g;
     uvec4 v = gn_narrow(floatBitsToUint(y), GN_DTYPE);
-    if ((GN_ALIGNED & 2u) != 0u && 4u * g + 4u <= GN_N) gn_write_group(GN_OPEN(1u), at, GN_DTYPE, v);
+    if ((GN_ALIGNED & GNI_F_SOFTMAX_OUT_GROUPS) != 0u && 4u * g + 4u <= GN_N) gn_write_group(GN_OPEN(1u), at, GN_DTYPE, v);
     else if (4u * g < GN_N) gn_write_each(GN_OPEN(1u), at + uvec4(0u, 1u, 2u, 3u), GN_DTYPE, v, min(GN_N - 4u * g, 4u));
 }
 
@@ -210,7 +210,7 @@ void main() {
     uint split = gl_WorkGroupID.y, first = split * GN_CHUNK, end = min(first + GN_CHUNK, groups);
     for (uint row = gl_WorkGroupID.x; row < GN_ROWS; row += gl_NumWorkGroups.x) {
         vec2 r = vec2(-gn_inf, 0.0);
-        if ((GN_PHASE & 1u) != 0u) {
+        if ((GN_PHASE & GNI_F_SOFTMAX_MEASURES) != 0u) {
             r = gn_measure(row, first, end);
         } else {
             for (uint p = me; p < GN_SPLITS; p += 256u) { // at most 256 splits
@@ -219,7 +219,7 @@ void main() {
             }
         }
         r = gn_all_join(r.x, r.y);
-        if (GN_PHASE == 1u) {
+        if (GN_PHASE == GNI_F_SOFTMAX_MEASURES) {
             if (me == 0u) gn_store2(2u, row * GN_SPLITS + split, floatBitsToUint(r));
             continue;
         }

@@ -28,32 +28,31 @@
 #include "split.glsl"
 layout(local_size_x = 256) in;
 
-layout(constant_id = 0) const uint GN_LAYOUT = 0u;
-#define GN_ALONG_ROWS ((GN_LAYOUT & 1u) != 0u) // neighbours in memory are of neighbouring rows
-#define GN_GROUPS ((GN_LAYOUT & 2u) != 0u)     // and come in aligned groups of 4
+layout(constant_id = GNI_S_SPLIT_LAYOUT) const uint GN_LAYOUT = 0u;
+#define GN_ALONG_ROWS ((GN_LAYOUT & GNI_F_SPLIT_ALONG_ROWS) != 0u)
+#define GN_GROUPS ((GN_LAYOUT & GNI_F_SPLIT_GROUPS) != 0u)
 
-#define GN_ROWS GN_PARAM(0)
-#define GN_LENGTH GN_PARAM(1) // k
-#define GN_BASE GN_PARAM(2)
-#define GN_STEP_ROW GN_PARAM(3)
-#define GN_STEP GN_PARAM(4)
-#define GN_PADDED GN_PARAM(5) // rows
-#define GN_SLICES GN_PARAM(6) // padded
-#define GN_INFO GN_PARAM(7)   // where the rows' magnitudes are
-#define GN_PIECE GN_PARAM(8)  // of k, for a workgroup of the scan
-#define GN_WORKGROUPS GN_PARAM(9) // of the scans of both operands
-#define GN_FIRST_INFO GN_PARAM(10)
-#define GN_TOTAL_A GN_PARAM(11) // rows with magnitudes
-#define GN_TOTAL_B GN_PARAM(12)
-#define GN_LEAST_MODE GN_PARAM(13)
-#define GN_RANK GN_PARAM(14)
-#define GN_HAS_BFLOAT (GN_PARAM(15) != 0u)
-#define GN_DIMS 16u // (extent, stride)
+#define GN_ROWS GN_PARAM(GNI_P_SPLIT_ROWS)
+#define GN_LENGTH GN_PARAM(GNI_P_SPLIT_LENGTH)
+#define GN_BASE GN_PARAM(GNI_P_SPLIT_BASE)
+#define GN_STEP_ROW GN_PARAM(GNI_P_SPLIT_STEP_ROW)
+#define GN_STEP GN_PARAM(GNI_P_SPLIT_STEP)
+#define GN_PADDED GN_PARAM(GNI_P_SPLIT_PADDED)
+#define GN_SLICES GN_PARAM(GNI_P_SPLIT_SLICES)
+#define GN_INFO GN_PARAM(GNI_P_SPLIT_INFO)
+#define GN_PIECE GN_PARAM(GNI_P_SPLIT_PIECE)
+#define GN_WORKGROUPS GN_PARAM(GNI_P_SPLIT_WORKGROUPS)
+#define GN_FIRST_INFO GN_PARAM(GNI_P_SPLIT_FIRST_INFO)
+#define GN_TOTAL_A GN_PARAM(GNI_P_SPLIT_TOTAL_A)
+#define GN_TOTAL_B GN_PARAM(GNI_P_SPLIT_TOTAL_B)
+#define GN_LEAST_MODE GN_PARAM(GNI_P_SPLIT_LEAST_MODE)
+#define GN_RANK GN_PARAM(GNI_P_SPLIT_RANK)
+#define GN_HAS_BFLOAT (GN_PARAM(GNI_P_SPLIT_BFLOAT) != 0u)
 
 uint gn_operand_at(uint i) {
     uint at = GN_BASE;
     for (uint d = GN_RANK; d > 0u; d--) {
-        uint p = GN_DIMS + 2u * (d - 1u), q = i / GN_PARAM(p);
+        uint p = GNI_P_SPLIT_DIM + 2u * (d - 1u), q = i / GN_PARAM(p);
         at += (i - q * GN_PARAM(p)) * GN_PARAM(p + 1u);
         i = q;
     }

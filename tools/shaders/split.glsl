@@ -6,8 +6,7 @@
 #define GN_LISTED 1u  // rows of a, columns of b in the lists
 #define GN_SCANNED 3u // counts workgroups
 #define GN_LIST 4u
-#define GN_PATCHES 28u
-#define GN_ROWS_FROM 64u
+#define GN_PATCHES uint(GNI_SPLIT_PATCHES)
 
 // The biased exponent e of a row's largest magnitude: its elements are scaled by 2^(141 - e). For rows below
 // 2^-112 that power would overflow; without it they keep all their bits as well.

@@ -11,16 +11,16 @@
 
 layout(local_size_x = 256) in;
 
-layout(constant_id = 0) const uint GN_INDEX_DTYPE = 0u;
-layout(constant_id = 1) const uint GN_UNIT = 2u; // log2 of its bytes
+layout(constant_id = GNI_S_TAKE_INDEX_DTYPE) const uint GN_INDEX_DTYPE = 0u;
+layout(constant_id = GNI_S_TAKE_UNIT) const uint GN_UNIT = 2u;
 
-#define GN_N GN_PARAM(0)      // units of the output
-#define GN_INNER GN_PARAM(1)  // units of a row, and how to divide by it
-#define GN_COUNT GN_PARAM(4)  // rows picked, and how to divide by it
-#define GN_EXTENT GN_PARAM(7) // rows there are
-#define GN_IN_BASE GN_PARAM(8)
-#define GN_INDEX_BASE GN_PARAM(9)
-#define GN_OUT_BASE GN_PARAM(10)
+#define GN_N GN_PARAM(GNI_P_TAKE_N)
+#define GN_INNER GN_PARAM(GNI_P_TAKE_INNER)
+#define GN_COUNT GN_PARAM(GNI_P_TAKE_COUNT)
+#define GN_EXTENT GN_PARAM(GNI_P_TAKE_EXTENT)
+#define GN_IN_BASE GN_PARAM(GNI_P_TAKE_IN_BASE)
+#define GN_INDEX_BASE GN_PARAM(GNI_P_TAKE_INDEX_BASE)
+#define GN_OUT_BASE GN_PARAM(GNI_P_TAKE_OUT_BASE)
 
 uint gn_over(uint i, uint p) {
     uint high, low;
@@ -45,7 +45,7 @@ uint gn_pick(uint c) {
 
 // Where unit t of the output comes from.
 uint gn_source(uint t) {
-    uint r = gn_over(t, 1u), u = t - r * GN_INNER, o = gn_over(r, 4u), c = r - o * GN_COUNT;
+    uint r = gn_over(t, uint(GNI_P_TAKE_INNER)), u = t - r * GN_INNER, o = gn_over(r, uint(GNI_P_TAKE_COUNT)), c = r - o * GN_COUNT;
     return GN_IN_BASE + (o * GN_EXTENT + gn_pick(c)) * GN_INNER + u;
 }
 

@@ -292,6 +292,23 @@ typedef enum gni_factor_step {
     GNI_FACTOR_STEPS
 } gni_factor_step;
 enum { GNI_FACTOR_WORDS = 13 };
+// The words of GNI_FACTOR_REFLECT: sizes, places and distances of rows in a and b. The others are GNI_P_ of
+// room slots.
+enum {
+    GNI_REFLECT_M,
+    GNI_REFLECT_N,
+    GNI_REFLECT_SYMMETRIC,
+    GNI_REFLECT_MATRIX,
+    GNI_REFLECT_LD,
+    GNI_REFLECT_TRANSPOSED, // where the matrix's transpose is
+    GNI_REFLECT_LD_TRANSPOSED,
+    GNI_REFLECT_NUMBERS,
+    GNI_REFLECT_LEFT, // vectors,
+    GNI_REFLECT_RIGHT,
+    GNI_REFLECT_RAW, // their products with the matrix,
+    GNI_REFLECT_RAW_LD,
+    GNI_REFLECT_ZERO // and zeros
+};
 typedef struct gni_factor {
     gni_factor_step step;
     int64_t items; // rows or columns that are dealt out; from GNI_FACTOR_CHOLESKY on matrices

@@ -65,11 +65,12 @@ static bool gni_job_eigen(gni_gpu *gpu, const gni_factor *f) {
     c.n_param = GNI_FACTOR_WORDS;
     for (int i = 0; i < GNI_FACTOR_WORDS; i++) c.param[i] = (uint32_t)f->word[i];
     c.generic.module = f->a.dtype == GN_F64 ? GNI_MODULE_eigen64 : GNI_MODULE_eigen;
-    c.generic.n_spec = 4;
-    c.generic.spec[0] = p.size;
-    c.generic.spec[1] = p.pairs;
-    c.generic.spec[2] = (uint32_t)((int)f->step - (int)GNI_FACTOR_SINGULAR);
-    c.generic.spec[3] = p.threads;
+    c.generic.n_spec = GNI_S_EIGEN_SPECS;
+    c.generic.spec[GNI_S_EIGEN_SIZE] = p.size;
+    c.generic.spec[GNI_S_EIGEN_PAIRS] = p.pairs;
+    c.generic.spec[GNI_S_EIGEN_MODE] =
+        (uint32_t)((int)f->step - (int)GNI_FACTOR_SINGULAR);
+    c.generic.spec[GNI_S_EIGEN_THREADS] = p.threads;
     const int64_t groups = gni_job_ceil(f->items, (int64_t)p.matrices);
     return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT), groups,
                             gni_job_ceil(groups, (int64_t)gpu->caps.max_groups[0]), 1);

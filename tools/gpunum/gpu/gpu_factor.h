@@ -60,8 +60,9 @@ static bool gni_job_factor_run(gni_gpu *gpu, const gni_factor *f, int module, co
 
 // How many tiles c has.
 static int64_t gni_job_factor_tiles(const gni_factor *f, int64_t size) {
-    const int64_t m = gni_job_ceil(f->word[8], size), n = gni_job_ceil(f->word[9], size);
-    return f->word[11] != 0 ? m * (m + 1) / 2 : m * n;
+    const int64_t m = gni_job_ceil(f->word[GNI_P_UPDATE_M], size),
+                  n = gni_job_ceil(f->word[GNI_P_UPDATE_N], size);
+    return f->word[GNI_P_UPDATE_LOWER] != 0 ? m * (m + 1) / 2 : m * n;
 }
 
 // The kernel for matrices of this order, and how many workgroups that takes.
@@ -82,7 +83,7 @@ static int gni_job_small(const gni_factor *f, int64_t *groups) {
     const int size = f->order <= 16 ? 0 : f->order <= 32 ? 1 : f->order <= 64 ? 2 : 3;
     *groups = f->items;
     if (f->step == GNI_FACTOR_BACK)
-        *groups *= gni_job_ceil(f->word[10], 32);
+        *groups *= gni_job_ceil(f->word[GNI_P_SMALL_MORE], 32);
     else if (size == 0)
         *groups = gni_job_ceil(f->items, 2);
     return size == 3 ? largest[step] : modules[wide][step][size];

@@ -217,8 +217,8 @@ static int64_t gni_fft_gpu_team(int64_t n, const int *radix, int stages, int mos
 // Points of shared memory that a workgroup needs, as fft.comp lays them out.
 static int64_t gni_fft_gpu_cells(const int *radix, int stages, int64_t lines, int64_t team,
                                  uint32_t flags, int64_t banks, int halves) {
-    const uint32_t across = flags & (GNI_FFT_GPU_ACROSS_IN | GNI_FFT_GPU_ACROSS_OUT);
-    const bool woven = across == (GNI_FFT_GPU_ACROSS_IN | GNI_FFT_GPU_ACROSS_OUT);
+    const uint32_t across = flags & (GNI_F_FFT_ACROSS_IN | GNI_F_FFT_ACROSS_OUT);
+    const bool woven = across == (GNI_F_FFT_ACROSS_IN | GNI_F_FFT_ACROSS_OUT);
     int64_t n = woven ? lines : 1, step = n, most = 0;
     for (int i = 0; i < stages; i++) n *= radix[i];
     most = n /= halves;
@@ -246,7 +246,7 @@ static int64_t gni_fft_gpu_lines(const gni_fft_gpu_module *m, const int *radix, 
     while (lines > 0 && gni_fft_gpu_cells(radix, stages, lines, team, flags, m->split ? 32 : 16,
                                           m->halves) > m->cells)
         lines--;
-    return flags & GNI_FFT_GPU_FOLD_OUT && lines > 1 ? lines & ~(int64_t)1 : lines;
+    return flags & GNI_F_FFT_FOLD_OUT && lines > 1 ? lines & ~(int64_t)1 : lines;
 }
 
 static bool gni_fft_gpu_has_module(const gni_gpu *gpu, const gni_fft_gpu_module *m) {
@@ -262,7 +262,7 @@ static int64_t gni_fft_gpu_try(const gni_gpu *gpu, int module, int64_t n, uint32
     k->module = module;
     k->team = gni_fft_gpu_team(n, radix, stages, GNI_MIN(most, m->hold), m->hold);
     k->lines = 0;
-    const bool woven = (flags & GNI_FFT_GPU_FOLD_OUT) && (flags & GNI_FFT_GPU_ACROSS_OUT);
+    const bool woven = (flags & GNI_F_FFT_FOLD_OUT) && (flags & GNI_F_FFT_ACROSS_OUT);
     if (k->team != 0 && gni_fft_gpu_has_module(gpu, m) && !(woven && m->halves > 1))
         k->lines = gni_fft_gpu_lines(m, radix, stages, k->team, flags);
     return k->lines;
@@ -272,8 +272,8 @@ static int64_t gni_fft_gpu_try(const gni_gpu *gpu, int module, int64_t n, uint32
 static bool gni_fft_gpu_specialise(const gni_gpu *gpu, int64_t n, int64_t lines, uint32_t flags,
                                    bool pairs, const int *radix, int stages,
                                    gni_fft_gpu_special *k) {
-    const bool across = (flags & (GNI_FFT_GPU_ACROSS_IN | GNI_FFT_GPU_ACROSS_OUT)) != 0;
-    const uint32_t folds = GNI_FFT_GPU_FOLD_IN | GNI_FFT_GPU_FOLD_OUT | GNI_FFT_GPU_HALF_IN;
+    const bool across = (flags & (GNI_F_FFT_ACROSS_IN | GNI_F_FFT_ACROSS_OUT)) != 0;
+    const uint32_t folds = GNI_F_FFT_FOLD_IN | GNI_F_FFT_FOLD_OUT | GNI_F_FFT_HALF_IN;
     const bool few = lines * n < 8192 * (int64_t)gpu->caps.multiprocessors;
     const int64_t least = pairs ? 2 : 1, wanted = across ? 4 : least;
     if (n < 64 || n > GNI_FFT_GPU_LARGEST || stages > GNI_FFT_GPU_SPECIAL_STAGES ||
@@ -291,7 +291,7 @@ static bool gni_fft_gpu_specialise(const gni_gpu *gpu, int64_t n, int64_t lines,
                           : c->kind == GNI_FFT_GPU_ROWS  ? !across
                           : c->kind == GNI_FFT_GPU_FEW   ? across && few
                           : c->kind == GNI_FFT_GPU_FOLDS ? across && (flags & folds)
-                          : c->kind == GNI_FFT_GPU_LAST ? across && !(flags & GNI_FFT_GPU_ACROSS_IN)
+                          : c->kind == GNI_FFT_GPU_LAST ? across && !(flags & GNI_F_FFT_ACROSS_IN)
                                                         : across;
         if (c->prime != prime || !fits || n > c->points) continue;
         bool done = false;
@@ -317,7 +317,7 @@ static bool gni_fft_gpu_specialise(const gni_gpu *gpu, int64_t n, int64_t lines,
 
 static uint32_t gni_fft_gpu_radices(const uint32_t *param) {
     uint32_t bits = 0;
-    for (int i = 0; i < GNI_FFT_GPU_STAGES; i++) bits |= 1u << param[GNI_FFT_GPU_RADIX + i];
+    for (int i = 0; i < GNI_FFT_GPU_STAGES; i++) bits |= 1u << param[GNI_P_FFT_RADIX + i];
     return bits;
 }
 
@@ -325,46 +325,47 @@ static uint32_t gni_fft_gpu_radices(const uint32_t *param) {
 static gni_gpu_pipeline *gni_fft_gpu_pipeline(gni_gpu *gpu, const gni_fft_gpu_pass *p,
                                               uint32_t *param, int64_t lines, gni_gpu_mode mode,
                                               int64_t *each, bool *deep) {
-    const int64_t points = gni_fft_gpu_points(gpu), n = param[15];
-    const bool pairs = (param[13] & GNI_FFT_GPU_FOLD_OUT) && param[9] > 1;
+    const int64_t points = gni_fft_gpu_points(gpu), n = param[GNI_P_FFT_POINTS];
+    const bool pairs = (param[GNI_P_FFT_FLAGS] & GNI_F_FFT_FOLD_OUT) && param[GNI_P_FFT_OUT_SPAN] > 1;
     const bool slow = gni_fft_gpu_slow(gpu);
-    int radix[64], stages = gni_fft_gpu_deep(n, param[13], radix);
+    int radix[64], stages = gni_fft_gpu_deep(n, param[GNI_P_FFT_FLAGS], radix);
     gni_gpu_kernel kernel;
     gni_fft_gpu_special special;
     memset(&kernel, 0, sizeof kernel);
     *deep = stages > 0 &&
-            gni_fft_gpu_specialise(gpu, n, lines, param[13], pairs, radix, stages, &special);
+            gni_fft_gpu_specialise(gpu, n, lines, param[GNI_P_FFT_FLAGS], pairs, radix, stages, &special);
     if (!*deep) stages = gni_fft_gpu_factor(n, radix);
     if (stages > GNI_FFT_GPU_STAGES) return NULL;
     for (int i = 0; i < GNI_FFT_GPU_STAGES; i++)
-        param[GNI_FFT_GPU_RADIX + i] = i < stages ? (uint32_t)radix[i] : 1;
+        param[GNI_P_FFT_RADIX + i] = i < stages ? (uint32_t)radix[i] : 1;
     int64_t all = points / n;
     if (pairs) all &= ~(int64_t)1;
-    if (*deep || gni_fft_gpu_specialise(gpu, n, lines, param[13], pairs, radix, stages, &special)) {
+    if (*deep || gni_fft_gpu_specialise(gpu, n, lines, param[GNI_P_FFT_FLAGS], pairs, radix, stages, &special)) {
         kernel.module = gni_fft_gpu_modules[special.module].module;
-        kernel.n_spec = 9;
-        for (int i = 0; i < 4; i++) kernel.spec[i] = param[GNI_FFT_GPU_RADIX + i];
-        kernel.spec[4] = (uint32_t)special.lines;
-        kernel.spec[5] = (uint32_t)special.team;
-        kernel.spec[6] = param[13];
+        kernel.n_spec = GNI_S_FFT_SPECS;
+        for (int i = 0; i < GNI_FFT_GPU_SPECIAL_STAGES; i++)
+            kernel.spec[GNI_S_FFT_RADIX + i] = param[GNI_P_FFT_RADIX + i];
+        kernel.spec[GNI_S_FFT_LINES] = (uint32_t)special.lines;
+        kernel.spec[GNI_S_FFT_TEAM] = (uint32_t)special.team;
+        kernel.spec[GNI_S_FFT_FLAGS] = param[GNI_P_FFT_FLAGS];
         // Distances of constants stay far below 32 bits of bytes.
         if ((p->in_fixed || p->in_step == 1) && n * p->in_step <= GNI_FFT_GPU_FIXED)
-            kernel.spec[7] = param[2];
+            kernel.spec[GNI_S_FFT_STEP_IN] = param[GNI_P_FFT_IN_STEP];
         if ((p->out_fixed || p->out_step == 1) && n * p->out_step <= GNI_FFT_GPU_FIXED)
-            kernel.spec[8] = param[5];
+            kernel.spec[GNI_S_FFT_STEP_OUT] = param[GNI_P_FFT_OUT_STEP];
         *each = special.lines;
         return gni_gpu_pipeline_get(gpu, &kernel, mode);
     }
     *each = GNI_MIN(all, pairs ? INT64_MAX : lines);
     if (*each < 1) return NULL;
     while ((*each & (*each - 1)) != 0) *each &= *each - 1; // the power of two below
-    param[14] = (uint32_t)*each;
+    param[GNI_P_FFT_TOGETHER] = (uint32_t)*each;
     kernel.module = points == 3072   ? GNI_MODULE_fft_any_3k
                     : points == 2048 ? GNI_MODULE_fft_any_2k
                                      : GNI_MODULE_fft_any_1k;
-    kernel.n_spec = 2;
-    kernel.spec[0] = slow ? 0x80000000u : param[13];
-    kernel.spec[1] = slow ? UINT32_MAX : gni_fft_gpu_radices(param);
+    kernel.n_spec = GNI_S_FFT_ANY_SPECS;
+    kernel.spec[GNI_S_FFT_ANY_FLAGS] = slow ? GNI_F_FFT_PARAMETER : param[GNI_P_FFT_FLAGS];
+    kernel.spec[GNI_S_FFT_ANY_RADICES] = slow ? UINT32_MAX : gni_fft_gpu_radices(param);
     return gni_gpu_pipeline_get(gpu, &kernel, mode);
 }
 
@@ -376,7 +377,7 @@ static void gni_fft_gpu_params(const gni_fft_gpu_pass *p, const gni_fft_gpu_end 
                                const gni_fft_gpu_end *out, uint32_t flags, double scale,
                                uint32_t *param) {
     for (int i = 0; i < p->rank; i++) {
-        uint32_t *word = &param[GNI_FFT_GPU_DIM + GNI_FFT_GPU_DIM_WORDS * i], shift = 0;
+        uint32_t *word = &param[GNI_P_FFT_DIM + GNI_P_FFT_DIM_WORDS * i], shift = 0;
         const uint64_t size = (uint64_t)p->dim[i][0]; // at least 2
         while (((uint64_t)1 << shift) < size) shift++;
         word[0] = (uint32_t)size;
@@ -384,24 +385,24 @@ static void gni_fft_gpu_params(const gni_fft_gpu_pass *p, const gni_fft_gpu_end 
         word[2] = shift - 1;
         for (int k = 1; k < 5; k++) word[2 + k] = (uint32_t)p->dim[i][k];
     }
-    param[1] = (uint32_t)in->offset;
-    param[2] = (uint32_t)p->in_step;
-    param[3] = (uint32_t)GNI_MIN(in->count, UINT32_MAX);
-    param[4] = (uint32_t)out->offset;
-    param[5] = (uint32_t)p->out_step;
-    param[6] = (uint32_t)GNI_MIN(out->count, UINT32_MAX);
-    param[7] = gni_fft_gpu_bits(scale);
-    param[8] = (uint32_t)p->span;
-    param[9] = (uint32_t)p->out_span;
-    param[10] = (uint32_t)p->twist;
-    param[11] = (uint32_t)p->full;
-    param[12] = (uint32_t)p->rank;
-    param[13] = flags;
-    param[15] = (uint32_t)p->n;
-    gni_fft_gpu_inverse(&param[22], p->twist);
-    gni_fft_gpu_inverse(&param[24], 2 * p->full);
-    param[26] = (uint32_t)in->each;
-    param[27] = (uint32_t)out->each;
+    param[GNI_P_FFT_IN] = (uint32_t)in->offset;
+    param[GNI_P_FFT_IN_STEP] = (uint32_t)p->in_step;
+    param[GNI_P_FFT_IN_COUNT] = (uint32_t)GNI_MIN(in->count, UINT32_MAX);
+    param[GNI_P_FFT_OUT] = (uint32_t)out->offset;
+    param[GNI_P_FFT_OUT_STEP] = (uint32_t)p->out_step;
+    param[GNI_P_FFT_OUT_COUNT] = (uint32_t)GNI_MIN(out->count, UINT32_MAX);
+    param[GNI_P_FFT_SCALE] = gni_fft_gpu_bits(scale);
+    param[GNI_P_FFT_SPAN] = (uint32_t)p->span;
+    param[GNI_P_FFT_OUT_SPAN] = (uint32_t)p->out_span;
+    param[GNI_P_FFT_TWIST] = (uint32_t)p->twist;
+    param[GNI_P_FFT_FULL] = (uint32_t)p->full;
+    param[GNI_P_FFT_RANK] = (uint32_t)p->rank;
+    param[GNI_P_FFT_FLAGS] = flags;
+    param[GNI_P_FFT_POINTS] = (uint32_t)p->n;
+    gni_fft_gpu_inverse(&param[GNI_P_FFT_TWIST_INVERSE], p->twist);
+    gni_fft_gpu_inverse(&param[GNI_P_FFT_FOLD_INVERSE], 2 * p->full);
+    param[GNI_P_FFT_IN_EACH] = (uint32_t)in->each;
+    param[GNI_P_FFT_OUT_EACH] = (uint32_t)out->each;
 }
 
 // With GNI_GPU_ASYNC only compiles what will be needed.
@@ -410,21 +411,21 @@ static bool gni_fft_gpu_dispatch(gn_context *g, const gni_fft_gpu_pass *p,
                                  uint32_t flags, double scale, gni_gpu_mode mode) {
     gni_gpu *gpu = g->gpu;
     gni_gpu_use use[5];
-    uint32_t param[GNI_FFT_GPU_DIM + GNI_FFT_GPU_MAX_DIMS * GNI_FFT_GPU_DIM_WORDS];
+    uint32_t param[GNI_P_FFT_DIM + GNI_FFT_GPU_MAX_DIMS * GNI_P_FFT_DIM_WORDS];
     int64_t lines = 1, each;
     bool deep;
     memset(use, 0, sizeof use);
     memset(param, 0, sizeof param);
     for (int i = 0; i < p->rank; i++) lines *= p->dim[i][0];
     gni_fft_gpu_params(p, in, out, flags, scale, param);
-    param[0] = (uint32_t)lines;
+    param[GNI_P_FFT_LINES] = (uint32_t)lines;
     const gni_fft_gpu_table *fold = NULL;
-    if ((flags & (GNI_FFT_GPU_FOLD_IN | GNI_FFT_GPU_FOLD_OUT)) && p->full <= GNI_FFT_GPU_FOLDED) {
+    if ((flags & (GNI_F_FFT_FOLD_IN | GNI_F_FFT_FOLD_OUT)) && p->full <= GNI_FFT_GPU_FOLDED) {
         fold = gni_fft_gpu_table_get(g, GNI_FFT_GPU_FOLD, p->full, 0);
         if (fold == NULL) return false;
-        flags |= GNI_FFT_GPU_FOLD_TABLE;
+        flags |= GNI_F_FFT_FOLD_TABLE;
     }
-    param[13] = flags;
+    param[GNI_P_FFT_FLAGS] = flags;
     gni_gpu_pipeline *pipeline = gni_fft_gpu_pipeline(gpu, p, param, lines, mode, &each, &deep);
     const gni_fft_gpu_table *roots =
         gni_fft_gpu_table_get(g, deep ? GNI_FFT_GPU_DEEP : GNI_FFT_GPU_ROOTS, p->n, 0);
@@ -445,13 +446,13 @@ static bool gni_fft_gpu_dispatch(gn_context *g, const gni_fft_gpu_pass *p,
     if (mode == GNI_GPU_ASYNC) return true;
     if (pipeline == NULL) return false;
     int64_t groups = (lines + each - 1) / each;
-    if ((flags & GNI_FFT_GPU_FOLD_OUT) &&
+    if ((flags & GNI_F_FFT_FOLD_OUT) &&
         p->out_span > 1) // each group has as many lines from the front as from the back
         groups = lines / p->out_span * ((p->out_span / 2 + each / 2 - 1) / (each / 2));
     int64_t x = GNI_MIN(groups, (int64_t)gpu->caps.max_groups[0]), y = (groups + x - 1) / x;
     if (lines > INT32_MAX || y > (int64_t)gpu->caps.max_groups[1]) return false;
     return gni_gpu_dispatch(gpu, pipeline, use, 5, param,
-                            (uint32_t)((GNI_FFT_GPU_DIM + p->rank * GNI_FFT_GPU_DIM_WORDS) * 4),
+                            (uint32_t)((GNI_P_FFT_DIM + p->rank * GNI_P_FFT_DIM_WORDS) * 4),
                             (uint32_t)x, (uint32_t)y, 1);
 }
 
@@ -514,17 +515,17 @@ static bool gni_fft_gpu_single(gn_context *g, const gni_fft *f, int64_t n,
         memcpy(p.dim[i], old, sizeof old);
         break;
     }
-    if (p.rank > 0 && in->step != 1 && p.dim[0][1] == 1) flags |= GNI_FFT_GPU_ACROSS_IN;
-    if (p.rank > 0 && out->step != 1 && p.dim[0][2] == 1) flags |= GNI_FFT_GPU_ACROSS_OUT;
-    if (in->count < n) flags |= GNI_FFT_GPU_CUT_IN;
-    if (out->count < n) flags |= GNI_FFT_GPU_CUT_OUT;
+    if (p.rank > 0 && in->step != 1 && p.dim[0][1] == 1) flags |= GNI_F_FFT_ACROSS_IN;
+    if (p.rank > 0 && out->step != 1 && p.dim[0][2] == 1) flags |= GNI_F_FFT_ACROSS_OUT;
+    if (in->count < n) flags |= GNI_F_FFT_CUT_IN;
+    if (out->count < n) flags |= GNI_F_FFT_CUT_OUT;
     return gni_fft_gpu_dispatch(g, &p, in, out, flags, scale, mode);
 }
 
 // A dimension of the batch along which numbers follow each other, where the points do not; or -1.
 static int gni_fft_gpu_fast(const gni_fft *f, const gni_fft_gpu_end *in,
                             const gni_fft_gpu_end *out) {
-    if (in->step == 1 || (out->flags & GNI_FFT_GPU_FOLD_OUT)) return -1;
+    if (in->step == 1 || (out->flags & GNI_F_FFT_FOLD_OUT)) return -1;
     for (int i = 0; i < f->rank; i++)
         if (f->dim[i] >= 8 && in->stride[i] == 1 && out->stride[i] == 1) return i;
     return -1;
@@ -536,8 +537,8 @@ static bool gni_fft_gpu_several(gn_context *g, const gni_fft *f, int64_t n, cons
                                 double scale, const gni_gpu_mem *temporary, gni_gpu_mode mode) {
     const int64_t a = part[0], m = n / a, b = parts == 3 ? part[1] : 1, c = m / b;
     const int fast = gni_fft_gpu_fast(f, in, out);
-    const bool half = (in->flags & (GNI_FFT_GPU_HALF_IN | GNI_FFT_GPU_FOLD_IN)) != 0;
-    const uint32_t across = GNI_FFT_GPU_ACROSS_IN | GNI_FFT_GPU_ACROSS_OUT;
+    const bool half = (in->flags & (GNI_F_FFT_HALF_IN | GNI_F_FFT_FOLD_IN)) != 0;
+    const uint32_t across = GNI_F_FFT_ACROSS_IN | GNI_F_FFT_ACROSS_OUT;
     gni_fft_gpu_pass pass[3];
     gni_fft_gpu_end middle = gni_fft_gpu_between(f, n, fast, temporary,
                                                  (uint64_t)(n * gni_product(f->dim, f->rank)) * 8);
@@ -557,14 +558,14 @@ static bool gni_fft_gpu_several(gn_context *g, const gni_fft *f, int64_t n, cons
     pass[0].out_step = m * step;
     gni_fft_gpu_dim(&pass[0], m, half ? 0 : in->step, step, 1, 0);
     gni_fft_gpu_batch(&pass[0], f, fast, in, &middle);
-    flags[0] = in->flags | across | GNI_FFT_GPU_TWIST | (in->count < n ? GNI_FFT_GPU_CUT_IN : 0);
+    flags[0] = in->flags | across | GNI_F_FFT_TWIST | (in->count < n ? GNI_F_FFT_CUT_IN : 0);
     pass[1].n = b; // in place
     pass[1].twist = m;
     pass[1].in_step = pass[1].out_step = c * step;
     gni_fft_gpu_dim(&pass[1], c, step, step, 1, 0);
     gni_fft_gpu_dim(&pass[1], a, m * step, m * step, 0, 0);
     gni_fft_gpu_batch(&pass[1], f, fast, &middle, &middle);
-    flags[1] = across | GNI_FFT_GPU_TWIST;
+    flags[1] = across | GNI_F_FFT_TWIST;
     pass[2].n = c;
     pass[2].in_step = step;
     pass[2].out_step = a * b * out->step;
@@ -572,8 +573,8 @@ static bool gni_fft_gpu_several(gn_context *g, const gni_fft *f, int64_t n, cons
     gni_fft_gpu_dim(&pass[2], a, m * step, out->step, 0, 1);
     if (b > 1) gni_fft_gpu_dim(&pass[2], b, c * step, a * out->step, 0, a);
     gni_fft_gpu_batch(&pass[2], f, fast, &middle, out);
-    flags[2] = out->flags | (fast >= 0 ? across : (uint32_t)GNI_FFT_GPU_ACROSS_OUT) |
-               (out->count < n ? GNI_FFT_GPU_CUT_OUT : 0);
+    flags[2] = out->flags | (fast >= 0 ? across : GNI_F_FFT_ACROSS_OUT) |
+               (out->count < n ? GNI_F_FFT_CUT_OUT : 0);
     for (int ahead = 1; ahead >= (mode == GNI_GPU_ASYNC ? 1 : 0); ahead--)
         for (int i = mode == GNI_GPU_ASYNC ? 0 : ahead; i < 3; i++) {
             if (i == 1 && b == 1) continue;
@@ -594,7 +595,7 @@ static bool gni_fft_gpu_transform(gn_context *g, const gni_fft *f, int64_t n,
     int parts = gni_fft_gpu_cut(g, n, gni_fft_gpu_apart(f, n, in, out), part);
     if (parts == 1) return gni_fft_gpu_single(g, f, n, in, out, scale, mode);
     if (parts == 0) return false;
-    if (parts == 2 && (out->flags & GNI_FFT_GPU_FOLD_OUT) && part[1] > GNI_MAX(part[0], 256)) {
+    if (parts == 2 && (out->flags & GNI_F_FFT_FOLD_OUT) && part[1] > GNI_MAX(part[0], 256)) {
         const int64_t last = part[0]; // a long last pass has few lines for their mirror images
         part[0] = part[1];
         part[1] = last;
@@ -623,12 +624,12 @@ static bool gni_fft_gpu_chirped(gn_context *g, const gni_fft *f, gni_fft_gpu_end
         return false;
     }
     gni_fft_gpu_end first = gni_fft_gpu_between(f, m, -1, &temporary, bytes), second = first;
-    first.flags = GNI_FFT_GPU_FACTOR_OUT;
-    second.flags = GNI_FFT_GPU_SWAP_IN;
-    in->flags |= GNI_FFT_GPU_FACTOR_IN;
+    first.flags = GNI_F_FFT_FACTOR_OUT;
+    second.flags = GNI_F_FFT_SWAP_IN;
+    in->flags |= GNI_F_FFT_FACTOR_IN;
     in->count = GNI_MIN(in->count, n);
-    out->flags |= GNI_FFT_GPU_SWAP_OUT | GNI_FFT_GPU_FACTOR_OUT |
-                  (f->inverse ? (uint32_t)GNI_FFT_GPU_SWAP_OUT_2 : 0u);
+    out->flags |= GNI_F_FFT_SWAP_OUT | GNI_F_FFT_FACTOR_OUT |
+                  (f->inverse ? GNI_F_FFT_SWAP_OUT_2 : 0u);
     gni_fft_gpu_wide_pipeline(g->gpu, GNI_GPU_ASYNC); // all compile at the same time
     bool ok = gni_fft_gpu_transform(g, f, m, in, &first, 1.0, GNI_GPU_ASYNC) &&
               gni_fft_gpu_transform(g, f, m, &second, out, f->scale, GNI_GPU_ASYNC);
@@ -718,15 +719,15 @@ static bool gni_fft_gpu_halves(gn_context *g, const gni_fft *f, const gni_fft_gp
     const bool forward = f->kind == GNI_FFT_R2C;
     h.n = f->n / 2;
     if (forward) {
-        a.flags = gni_fft_gpu_pair(&a, f->rank, GNI_FFT_GPU_PAIR_IN);
-        b.flags = GNI_FFT_GPU_FOLD_OUT | (f->inverse ? (uint32_t)GNI_FFT_GPU_CONJ : 0u);
+        a.flags = gni_fft_gpu_pair(&a, f->rank, GNI_F_FFT_PAIR_IN);
+        b.flags = GNI_F_FFT_FOLD_OUT | (f->inverse ? GNI_F_FFT_CONJ : 0u);
         b.each = b.step;
         b.count = h.n;
     } else {
-        b.flags = gni_fft_gpu_pair(&b, f->rank, GNI_FFT_GPU_PAIR_OUT) | GNI_FFT_GPU_SWAP_OUT;
+        b.flags = gni_fft_gpu_pair(&b, f->rank, GNI_F_FFT_PAIR_OUT) | GNI_F_FFT_SWAP_OUT;
         b.count = h.n;
-        a.flags = GNI_FFT_GPU_FOLD_IN | GNI_FFT_GPU_SWAP_IN |
-                  (f->inverse ? 0u : (uint32_t)GNI_FFT_GPU_CONJ);
+        a.flags = GNI_F_FFT_FOLD_IN | GNI_F_FFT_SWAP_IN |
+                  (f->inverse ? 0u : GNI_F_FFT_CONJ);
     }
     int parts = gni_fft_gpu_cut(g, h.n, gni_fft_gpu_apart(f, h.n, &a, &b), part);
     // The fold wants pairs of lines in the last pass.
@@ -762,12 +763,12 @@ static bool gni_fft_gpu_run(gn_context *g, const gni_fft *f) {
     memcpy(in.stride, f->in.stride, sizeof in.stride);
     memcpy(out.stride, f->out.stride, sizeof out.stride);
     if (gni_fft_gpu_halves(g, f, &in, &out, &ok)) return ok;
-    if (f->in.dtype == GN_F32) in.flags |= GNI_FFT_GPU_REAL_IN;
-    if (f->kind == GNI_FFT_C2R) in.flags |= GNI_FFT_GPU_HALF_IN, out.flags |= GNI_FFT_GPU_REAL_OUT;
-    if (f->inverse) in.flags |= GNI_FFT_GPU_SWAP_IN;
+    if (f->in.dtype == GN_F32) in.flags |= GNI_F_FFT_REAL_IN;
+    if (f->kind == GNI_FFT_C2R) in.flags |= GNI_F_FFT_HALF_IN, out.flags |= GNI_F_FFT_REAL_OUT;
+    if (f->inverse) in.flags |= GNI_F_FFT_SWAP_IN;
     if (gni_fft_gpu_cut(g, f->n, in.step != 1 || out.step != 1, part) == 0)
         return gni_fft_gpu_chirped(g, f, &in, &out);
-    if (f->inverse) out.flags |= GNI_FFT_GPU_SWAP_OUT;
+    if (f->inverse) out.flags |= GNI_F_FFT_SWAP_OUT;
     return gni_fft_gpu_transform(g, f, f->n, &in, &out, f->scale, GNI_GPU_WAIT);
 }
 

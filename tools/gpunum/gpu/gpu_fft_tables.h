@@ -3,37 +3,14 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
+#include "../core/slots.h"
 #include "../cpu/fft_cpu.h"
 #include "../vulkan/vulkan_pipelines.h"
 #endif
 
 #if GNI_GPU
 
-// Flags and parameter words of fft.glsl.
 enum {
-    GNI_FFT_GPU_REAL_IN = 1,
-    GNI_FFT_GPU_HALF_IN = 2,
-    GNI_FFT_GPU_REAL_OUT = 4,
-    GNI_FFT_GPU_FACTOR_IN = 8,
-    GNI_FFT_GPU_FACTOR_OUT = 16,
-    GNI_FFT_GPU_TWIST = 32,
-    GNI_FFT_GPU_SWAP_IN = 64,
-    GNI_FFT_GPU_SWAP_IN_2 = 128,
-    GNI_FFT_GPU_SWAP_OUT = 256,
-    GNI_FFT_GPU_SWAP_OUT_2 = 512,
-    GNI_FFT_GPU_ACROSS_IN = 1024,
-    GNI_FFT_GPU_ACROSS_OUT = 2048,
-    GNI_FFT_GPU_CUT_IN = 4096,
-    GNI_FFT_GPU_CUT_OUT = 8192,
-    GNI_FFT_GPU_PAIR_IN = 16384,
-    GNI_FFT_GPU_PAIR_OUT = 32768,
-    GNI_FFT_GPU_FOLD_IN = 65536,
-    GNI_FFT_GPU_FOLD_OUT = 131072,
-    GNI_FFT_GPU_CONJ = 262144,
-    GNI_FFT_GPU_FOLD_TABLE = 524288,
-    GNI_FFT_GPU_RADIX = 16, // first word of the radices,
-    GNI_FFT_GPU_DIM = 28,   // and of the dimensions
-    GNI_FFT_GPU_DIM_WORDS = 7,
     GNI_FFT_GPU_MAX_DIMS = GN_MAX_RANK + 2,
     GNI_FFT_GPU_STAGES = 6,
     GNI_FFT_GPU_SPECIAL_STAGES = 4, // of kernels for one length
@@ -131,8 +108,8 @@ static int gni_fft_gpu_factor(int64_t n, int *radix) {
 static int gni_fft_gpu_deep(int64_t n, uint32_t flags, int *radix) {
     static const int list[][5] = {
         {1024, 1, 32, 32, 1}, {8192, 0, 16, 32, 16}, {16384, 0, 32, 16, 32}};
-    const uint32_t folds = GNI_FFT_GPU_FOLD_IN | GNI_FFT_GPU_FOLD_OUT | GNI_FFT_GPU_HALF_IN;
-    const int across = (flags & (GNI_FFT_GPU_ACROSS_IN | GNI_FFT_GPU_ACROSS_OUT)) != 0;
+    const uint32_t folds = GNI_F_FFT_FOLD_IN | GNI_F_FFT_FOLD_OUT | GNI_F_FFT_HALF_IN;
+    const int across = (flags & (GNI_F_FFT_ACROSS_IN | GNI_F_FFT_ACROSS_OUT)) != 0;
     for (int i = 0; i < GNI_COUNT(list); i++) {
         if (list[i][0] != n || list[i][1] != across || (across && (flags & folds))) continue;
         for (int k = 0; k < 3; k++) radix[k] = list[i][2 + k];
@@ -146,7 +123,7 @@ static int gni_fft_gpu_radices_of(gni_fft_gpu_kind kind, int64_t n, int *radix) 
     int count =
         kind == GNI_FFT_GPU_DEEP ? gni_fft_gpu_deep(n, 0, radix) : gni_fft_gpu_factor(n, radix);
     return count == 0 && kind == GNI_FFT_GPU_DEEP
-               ? gni_fft_gpu_deep(n, GNI_FFT_GPU_ACROSS_OUT, radix)
+               ? gni_fft_gpu_deep(n, GNI_F_FFT_ACROSS_OUT, radix)
                : count;
 }
 
@@ -336,7 +313,7 @@ typedef struct gni_fft_gpu_wide {
     double scale;
 } gni_fft_gpu_wide;
 
-enum { GNI_FFT_GPU_WIDE_LAST = 1, GNI_FFT_GPU_WIDE_CONJ = 2, GNI_FFT_GPU_WIDE_GROUP = 64 };
+enum { GNI_FFT_GPU_WIDE_GROUP = 64 };
 
 static gni_gpu_pipeline *gni_fft_gpu_wide_pipeline(gni_gpu *gpu, gni_gpu_mode mode) {
     gni_gpu_kernel kernel;
@@ -359,22 +336,22 @@ static bool gni_fft_gpu_wide_pass(gn_context *g, const gni_fft_gpu_wide *w, cons
                                   const gni_gpu_mem *to) {
     gni_gpu *gpu = g->gpu;
     gni_gpu_use use[5];
-    uint32_t param[8];
+    uint32_t param[GNI_P_FFT_WIDE_WORDS];
     const int64_t groups = (w->points + GNI_FFT_GPU_WIDE_GROUP - 1) / GNI_FFT_GPU_WIDE_GROUP;
     const int64_t x = GNI_MIN(groups, (int64_t)gpu->caps.max_groups[0]), y = (groups + x - 1) / x;
     memset(use, 0, sizeof use);
-    gni_fft_gpu_wide_use(&use[2], to, w->points, !(w->flags & GNI_FFT_GPU_WIDE_LAST), true);
+    gni_fft_gpu_wide_use(&use[2], to, w->points, !(w->flags & GNI_F_FFT_WIDE_LAST), true);
     use[4].mem = &w->circle->mem;
     use[4].bytes = (uint64_t)w->circle->size * 8;
     use[0] = use[1] = use[4];
     if (from != NULL) gni_fft_gpu_wide_use(&use[0], from, w->points, true, false);
-    param[0] = (uint32_t)w->points;
-    param[1] = (uint32_t)w->radix;
-    param[2] = (uint32_t)w->step;
-    param[3] = (uint32_t)w->chirp;
-    param[4] = w->flags;
-    param[5] = (uint32_t)gni_fft_gpu_circle_shift(w->circle->n);
-    gni_fft_gpu_two_floats(&param[6], w->scale);
+    param[GNI_P_FFT_WIDE_POINTS] = (uint32_t)w->points;
+    param[GNI_P_FFT_WIDE_RADIX] = (uint32_t)w->radix;
+    param[GNI_P_FFT_WIDE_STEP] = (uint32_t)w->step;
+    param[GNI_P_FFT_WIDE_CHIRP] = (uint32_t)w->chirp;
+    param[GNI_P_FFT_WIDE_FLAGS] = w->flags;
+    param[GNI_P_FFT_WIDE_SHIFT] = (uint32_t)gni_fft_gpu_circle_shift(w->circle->n);
+    gni_fft_gpu_two_floats(&param[GNI_P_FFT_WIDE_SCALE], w->scale);
     return y <= (int64_t)gpu->caps.max_groups[1] &&
            gni_gpu_dispatch(gpu, gni_fft_gpu_wide_pipeline(gpu, GNI_GPU_WAIT), use, 5, param,
                             sizeof param, (uint32_t)x, (uint32_t)y, 1);
@@ -385,7 +362,7 @@ static bool gni_fft_gpu_make_chirp(gn_context *g, const gni_fft_gpu_table *t) {
     memset(&w, 0, sizeof w);
     w.circle = gni_fft_gpu_table_get(g, GNI_FFT_GPU_CIRCLE, 2 * t->n, 0);
     w.points = w.chirp = t->n;
-    w.flags = GNI_FFT_GPU_WIDE_LAST;
+    w.flags = GNI_F_FFT_WIDE_LAST;
     w.scale = 1.0;
     return w.circle != NULL && gni_fft_gpu_wide_pass(g, &w, NULL, &t->mem);
 }
@@ -398,7 +375,7 @@ static bool gni_fft_gpu_fill_kernel(gn_context *g, const gni_fft_gpu_table *t,
     w.circle = gni_fft_gpu_table_get(g, GNI_FFT_GPU_CIRCLE, 2 * t->n, 0);
     w.points = t->size;
     w.chirp = t->n;
-    w.flags = GNI_FFT_GPU_WIDE_CONJ;
+    w.flags = GNI_F_FFT_WIDE_CONJ;
     w.step = 1;
     w.scale = 1.0 / (double)t->size;
     bool ok = w.circle != NULL && gni_fft_gpu_wide_pass(g, &w, NULL, mem);
@@ -408,7 +385,7 @@ static bool gni_fft_gpu_fill_kernel(gn_context *g, const gni_fft_gpu_table *t,
     for (int source = 0; w.step < t->size && ok; source = 2 - source, w.step *= w.radix) {
         const int64_t rest = t->size / w.step; // no other primes than 2, 3, 5 and 7
         w.radix = rest % 4 == 0 ? 4 : rest % 2 == 0 ? 2 : rest % 3 == 0 ? 3 : rest % 5 == 0 ? 5 : 7;
-        w.flags = rest == w.radix ? (uint32_t)GNI_FFT_GPU_WIDE_LAST : 0u;
+        w.flags = rest == w.radix ? (uint32_t)GNI_F_FFT_WIDE_LAST : 0u;
         ok = gni_fft_gpu_wide_pass(g, &w, &mem[source],
                                    rest == w.radix ? &t->mem : &mem[2 - source]);
     }

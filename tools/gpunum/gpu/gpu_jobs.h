@@ -26,11 +26,6 @@ static bool gni_gpu_run(gn_context *g, gni_job_kind kind, const void *job) {
 #else // GNI_GPU
 
 enum {
-    GNI_JOB_KERNEL = 32, // words of program.glsl's parameters
-    GNI_JOB_DIM = 48,
-    GNI_JOB_OP = 72,
-    GNI_JOB_CONST = 180,
-    GNI_JOB_PARAMS = 196,
     GNI_JOB_THREADS = 256,     // of a workgroup
     GNI_JOB_HITS = 256,        // programs remembered
     GNI_JOB_LOG_CHOICES = 6,   // log2 of the choices remembered
@@ -38,17 +33,15 @@ enum {
     GNI_JOB_COUNTERS = 1 << 14 // words
 };
 
-// How a kernel finds the elements of an operand: GN_K_* of program.glsl.
-typedef enum gni_operand_kind {
-    GNI_JOB_SCALAR,
-    GNI_JOB_VEC,
-    GNI_JOB_FLAT,
-    GNI_JOB_ROWVEC,
-    GNI_JOB_ROWREP,
-    GNI_JOB_ROWSTEP,
-    GNI_JOB_ANY,
-    GNI_JOB_COLVEC
-} gni_operand_kind;
+typedef uint32_t gni_operand_kind; // GNI_K_
+
+// Kernels know dtypes by these numbers.
+typedef char gni_job_dtypes_agree[GN_F32 == GNI_T_F32 && GN_F16 == GNI_T_F16 && GN_BF16 == GNI_T_BF16 &&
+                                  GN_F64 == GNI_T_F64 && GN_I32 == GNI_T_I32 && GN_I64 == GNI_T_I64 &&
+                                  GN_U8 == GNI_T_U8 && GN_I8 == GNI_T_I8 && GN_U32 == GNI_T_U32 &&
+                                  GN_BOOL == GNI_T_BOOL && GN_C64 == GNI_T_C64
+                                      ? 1
+                                      : -1];
 
 // A choice of room gpu_matmul.
 typedef struct gni_job_choice {
@@ -72,7 +65,7 @@ typedef struct gni_job_call {
     gni_gpu *gpu;
     gni_gpu_use use[GNI_GPU_MAX_USES];
     int n_use;
-    uint32_t param[GNI_JOB_PARAMS];
+    uint32_t param[GNI_P_PROGRAM_WORDS];
     uint32_t n_param;
     gni_gpu_kernel special, generic;
     gni_gpu_mem scratch[2];
@@ -85,6 +78,8 @@ static gni_gpu_jobs *gni_job_state(gni_gpu *gpu) {
     if (!gpu->jobs) gpu->jobs = gni_calloc(gpu->g, sizeof(gni_gpu_jobs));
     return (gni_gpu_jobs *)gpu->jobs;
 }
+
+static uint32_t gni_job_flag(bool on, uint32_t flag) { return on ? flag : 0; }
 
 static int64_t gni_job_ceil(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -163,22 +158,22 @@ static gni_operand_kind gni_operand_kind_of(const gni_job_space *s, const gni_op
         flat = flat && stride == step;
         step *= s->dim[i];
     }
-    if (still && !output) return GNI_JOB_SCALAR;
+    if (still && !output) return GNI_K_SCALAR;
     int inner = s->vectors - 1;
     // Groups of short elements are not written as a whole by wide kernels.
     bool groups = base % group == 0 && !(output && group == 2 && gn_dtype_size(o->dtype) < 4) &&
                   gni_job_even_steps(s, o, s->vectors, s->vectors + s->scalars, group);
-    if (flat) return groups ? GNI_JOB_VEC : GNI_JOB_FLAT;
-    if (s->dim[inner] % group != 0) return GNI_JOB_ANY;
+    if (flat) return groups ? GNI_K_VEC : GNI_K_FLAT;
+    if (s->dim[inner] % group != 0) return GNI_K_ANY;
     int64_t stride = gni_job_stride(s, o, inner);
-    if (stride == 0 && !output) return GNI_JOB_ROWREP;
+    if (stride == 0 && !output) return GNI_K_ROWREP;
     groups = groups && gni_job_even_steps(s, o, 0, inner, group);
-    return stride == 1 && groups ? GNI_JOB_ROWVEC : GNI_JOB_ROWSTEP;
+    return stride == 1 && groups ? GNI_K_ROWVEC : GNI_K_ROWSTEP;
 }
 
 static void gni_job_put_space(gni_job_call *c, const gni_job_space *s) {
     for (int i = 0; i < s->vectors + s->scalars; i++)
-        gni_job_divider(s->dim[i], &c->param[GNI_JOB_DIM + 3 * i]);
+        gni_job_divider(s->dim[i], &c->param[GNI_P_PROGRAM_DIM + 3 * i]);
 }
 
 // The buffer argument of a program's output or what comes after it: they follow the inputs, but bindings
@@ -200,7 +195,7 @@ static bool gni_job_put_operand(gni_job_call *c, const gni_job_space *s, const g
                                              : gni_job_out_use(c, slot - GNI_MAX_INPUTS, n_in);
     if (!gni_job_reach(c->gpu, o, s->dim, stride, rank, use, &base)) return false;
     use->write = slot >= GNI_MAX_INPUTS;
-    uint32_t *p = &c->param[GNI_JOB_OP + 9 * slot];
+    uint32_t *p = &c->param[GNI_P_PROGRAM_OP + 9 * slot];
     p[0] = base;
     for (int i = 0; i < rank; i++) p[1 + i] = (uint32_t)stride[i];
     *kind = gni_operand_kind_of(s, o, base, group, slot >= GNI_MAX_INPUTS);
@@ -270,33 +265,36 @@ static uint32_t gni_job_reg(const gni_program *p, uint32_t r) {
     return r - (uint32_t)(p->n_in + p->n_const) + 16u;
 }
 
-// Words 0 to 29 and the constants.
+// The words that say what the program is, and the constants.
 static void gni_job_put_program(gni_job_call *c, const gni_program *p, const gni_job_space *s,
                                 const gni_operand_kind *in_kind, const gni_operand_kind *out_kind) {
     uint32_t *w = c->param;
     bool coords = false;
     for (int i = 0; i < p->n_in; i++) {
-        w[1] |= (uint32_t)p->in_dtype[i] << (4 * i);
-        w[2] |= (uint32_t)in_kind[i] << (4 * i);
-        coords = coords || in_kind[i] >= GNI_JOB_ROWVEC;
+        w[GNI_P_PROGRAM_IN_DTYPES] |= (uint32_t)p->in_dtype[i] << (4 * i);
+        w[GNI_P_PROGRAM_IN_KINDS] |= in_kind[i] << (4 * i);
+        coords = coords || in_kind[i] >= GNI_K_ROWVEC;
     }
     for (int i = 0; i < p->n_out; i++) {
-        w[3] |= (uint32_t)p->out_dtype[i] << (4 * i) | (uint32_t)out_kind[i] << (16 + 4 * i);
-        w[4] |= gni_job_reg(p, (uint32_t)p->out_reg[i]) << (8 * i);
-        coords = coords || out_kind[i] >= GNI_JOB_ROWVEC;
+        w[GNI_P_PROGRAM_OUTPUTS] |=
+            (uint32_t)p->out_dtype[i] << (4 * i) | out_kind[i] << (16 + 4 * i);
+        w[GNI_P_PROGRAM_OUT_REGS] |= gni_job_reg(p, (uint32_t)p->out_reg[i]) << (8 * i);
+        coords = coords || out_kind[i] >= GNI_K_ROWVEC;
     }
-    w[0] = (uint32_t)p->n_in | (uint32_t)p->n_out << 4 | (uint32_t)p->n_insn << 8 |
-           (uint32_t)s->vectors << 16 | (uint32_t)s->scalars << 20 | (uint32_t)coords << 24;
+    w[GNI_P_PROGRAM_COUNTS] = (uint32_t)p->n_in | (uint32_t)p->n_out << 4 |
+                              (uint32_t)p->n_insn << 8 | (uint32_t)s->vectors << 16 |
+                              (uint32_t)s->scalars << 20 | (uint32_t)coords << 24;
     for (int i = 0; i < p->n_insn; i++) {
         uint32_t insn = p->insn[i];
-        w[6 + i] = GNI_INSN_CODE(insn) | gni_job_reg(p, GNI_INSN_A(insn)) << 11 |
-                   gni_job_reg(p, GNI_INSN_B(insn)) << 18 | gni_job_reg(p, GNI_INSN_C(insn)) << 25;
+        w[GNI_P_PROGRAM_STEPS + i] =
+            GNI_INSN_CODE(insn) | gni_job_reg(p, GNI_INSN_A(insn)) << 11 |
+            gni_job_reg(p, GNI_INSN_B(insn)) << 18 | gni_job_reg(p, GNI_INSN_C(insn)) << 25;
     }
     for (int i = 0; i < p->n_const; i++) {
-        w[GNI_JOB_CONST + 2 * i] = (uint32_t)p->konst[i];
-        w[GNI_JOB_CONST + 2 * i + 1] = (uint32_t)(p->konst[i] >> 32);
+        w[GNI_P_PROGRAM_CONST + 2 * i] = (uint32_t)p->konst[i];
+        w[GNI_P_PROGRAM_CONST + 2 * i + 1] = (uint32_t)(p->konst[i] >> 32);
     }
-    c->n_param = GNI_JOB_PARAMS;
+    c->n_param = GNI_P_PROGRAM_WORDS;
 }
 
 // ---- kernels
@@ -406,9 +404,9 @@ static bool gni_job_counters(gni_job_call *c, int64_t count, uint32_t *first) {
 static void gni_job_set_modules(gni_job_call *c, const gni_program *p, int special, int generic) {
     c->generic.module = generic;
     c->special.module = special;
-    c->special.n_spec = 6u + (uint32_t)p->n_insn;
+    c->special.n_spec = GNI_P_PROGRAM_STEPS + (uint32_t)p->n_insn;
     memcpy(c->special.spec, c->param, c->special.n_spec * sizeof(uint32_t));
-    c->special.first_code = 6;
+    c->special.first_code = GNI_P_PROGRAM_STEPS;
 }
 
 static void gni_job_map_modules(gni_job_call *c, const gni_program *p, bool little) {
@@ -463,10 +461,10 @@ static gni_operand_kind gni_job_tile_kind(const gni_map *m, const gni_operand *o
         even = even && (i == last || o->stride[i] % 4 == 0);
         even_rows = even_rows && (i == row || o->stride[i] % 4 == 0);
     }
-    if (still && !output) return GNI_JOB_SCALAR;
-    if (o->stride[last] == 1 && even) return GNI_JOB_ROWVEC;
-    if (o->stride[row] == 1 && even_rows && !output) return GNI_JOB_COLVEC;
-    return o->stride[last] == 0 && !output ? GNI_JOB_ROWREP : GNI_JOB_ANY;
+    if (still && !output) return GNI_K_SCALAR;
+    if (o->stride[last] == 1 && even) return GNI_K_ROWVEC;
+    if (o->stride[row] == 1 && even_rows && !output) return GNI_K_COLVEC;
+    return o->stride[last] == 0 && !output ? GNI_K_ROWREP : GNI_K_ANY;
 }
 
 // Tells the specialised kernel to go by tiles whose rows are dimension `row`. Returns how many.
@@ -474,21 +472,21 @@ static int64_t gni_job_map_tiles(gni_job_call *c, const gni_map *m, int row, int
     int last = m->rank - 1;
     int64_t rows = m->dim[row], columns = m->dim[last], between = 1;
     int64_t across = gni_job_ceil(columns, 64), down = gni_job_ceil(rows, 64);
-    uint32_t *k = &c->param[GNI_JOB_KERNEL], *w = c->special.spec;
+    uint32_t *k = c->param, *w = c->special.spec;
     for (int i = row + 1; i < last; i++) between *= m->dim[i];
-    k[2] = (uint32_t)row;
-    k[3] = (uint32_t)rows;
-    k[4] = (uint32_t)between;
-    k[5] = (uint32_t)across;
-    k[6] = (uint32_t)down;
-    w[2] = 0;
+    k[GNI_P_MAP_ROW_DIM] = (uint32_t)row;
+    k[GNI_P_MAP_ROWS] = (uint32_t)rows;
+    k[GNI_P_MAP_BETWEEN] = (uint32_t)between;
+    k[GNI_P_MAP_ACROSS] = (uint32_t)across;
+    k[GNI_P_MAP_DOWN] = (uint32_t)down;
+    w[GNI_P_PROGRAM_IN_KINDS] = 0;
     for (int i = 0; i < m->program.n_in; i++)
-        w[2] |= (uint32_t)gni_job_tile_kind(m, &m->in[i], c->param[GNI_JOB_OP + 9 * i], row, false)
-                << (4 * i);
+        w[GNI_P_PROGRAM_IN_KINDS] |=
+            gni_job_tile_kind(m, &m->in[i], k[GNI_P_PROGRAM_OP + 9 * i], row, false) << (4 * i);
     gni_operand_kind out =
-        gni_job_tile_kind(m, &m->out[0], c->param[GNI_JOB_OP + 9 * GNI_MAX_INPUTS], row, true);
-    w[3] = (w[3] & 0xffffu) | (uint32_t)out << 16;
-    w[5] = 2u | 1u << 4;
+        gni_job_tile_kind(m, &m->out[0], k[GNI_P_PROGRAM_OP + 9 * GNI_MAX_INPUTS], row, true);
+    w[GNI_P_PROGRAM_OUTPUTS] = (w[GNI_P_PROGRAM_OUTPUTS] & 0xffffu) | out << 16;
+    w[GNI_P_PROGRAM_HOW] = 2u | 1u << 4;
     return n / (rows * columns) * across * down;
 }
 
@@ -521,13 +519,14 @@ static bool gni_job_map_once(gni_gpu *gpu, const gni_map *m, int64_t n, bool *fi
     gni_job_put_space(&c, &s);
     gni_job_put_program(&c, p, &s, in, out);
     gni_job_map_modules(&c, p, little);
-    c.special.spec[5] = gni_job_map_groups(gpu, p);
+    c.special.spec[GNI_P_PROGRAM_HOW] = gni_job_map_groups(gpu, p);
     int64_t blocks =
-        gni_job_ceil(gni_job_ceil(n, group), (int64_t)GNI_JOB_THREADS << (c.special.spec[5] & 3u));
+        gni_job_ceil(gni_job_ceil(n, group),
+                     (int64_t)GNI_JOB_THREADS << (c.special.spec[GNI_P_PROGRAM_HOW] & 3u));
     int row = little && c.special.module >= 0 ? gni_job_tile_dim(m) : -1;
     if (row >= 0) blocks = gni_job_map_tiles(&c, m, row, n);
-    c.param[GNI_JOB_KERNEL] = (uint32_t)n;
-    c.param[GNI_JOB_KERNEL + 1] = (uint32_t)blocks;
+    c.param[GNI_P_MAP_N] = (uint32_t)n;
+    c.param[GNI_P_MAP_BLOCKS] = (uint32_t)blocks;
     gni_gpu_pipeline *pipeline = gni_job_pipeline(&c);
     if (pipeline && pipeline->module != c.special.module)
         blocks = gni_job_ceil(gni_job_ceil(n, group), GNI_JOB_THREADS);
@@ -704,7 +703,7 @@ static void gni_job_reduce_modules(gni_job_call *c, const gni_reduce *r, const g
                         p->wide ? GNI_MODULE_reduce_wide_generic : GNI_MODULE_reduce_generic);
     uint32_t steps = p->n_in <= 2 && gni_job_long_steps(p) == 0 ? 2 : p->n_in <= 4 ? 1 : 0;
     if (c->gpu->caps.kind == GNI_GPU_CPU && p->n_insn > 0) steps = 0; // its compilers are slow
-    c->special.spec[5] |= steps << 20;
+    c->special.spec[GNI_P_PROGRAM_HOW] |= steps << 20;
 }
 
 // A piece of the reduced elements, `splits` of all `total`. False in *fits: too large, nothing was done.
@@ -731,21 +730,22 @@ static bool gni_job_reduce_piece(gni_job_call *c, const gni_reduce *r, const gni
     *fits = *fits && gni_job_reach(c->gpu, &y, &plan->kept, &one, 1, use, &base);
     if (!*fits || dry) return true;
     use->write = true;
-    c->param[GNI_JOB_OP + 9 * GNI_MAX_INPUTS] = base;
+    c->param[GNI_P_PROGRAM_OP + 9 * GNI_MAX_INPUTS] = base;
     for (int i = 0; i < n_partials; i++) *gni_job_out_use(c, 1 + i, r->program.n_in) = partials[i];
-    out[0] = GNI_JOB_FLAT;
+    out[0] = GNI_K_FLAT;
     gni_job_put_space(c, &s);
     gni_job_put_program(c, &r->program, &s, in, out);
-    c->param[5] = ((uint32_t)r->op * 3u + (uint32_t)r->domain) | (uint32_t)plan->columns << 8 |
-                  (uint32_t)plan->log_lanes << 9 | (uint32_t)r->out.dtype << 16;
-    uint32_t *k = &c->param[GNI_JOB_KERNEL];
-    k[0] = (uint32_t)plan->kept;
-    k[1] = (uint32_t)reduced;
-    k[2] = (uint32_t)plan->units;
-    k[3] = (uint32_t)chunk;
-    k[4] = (uint32_t)total;
-    k[5] = (uint32_t)first;
-    k[6] = (uint32_t)index;
+    uint32_t *k = c->param;
+    k[GNI_P_PROGRAM_HOW] = ((uint32_t)r->op * 3u + (uint32_t)r->domain) |
+                           (uint32_t)plan->columns << 8 | (uint32_t)plan->log_lanes << 9 |
+                           (uint32_t)r->out.dtype << 16;
+    k[GNI_P_REDUCE_KEPT] = (uint32_t)plan->kept;
+    k[GNI_P_REDUCE_REDUCED] = (uint32_t)reduced;
+    k[GNI_P_REDUCE_UNITS] = (uint32_t)plan->units;
+    k[GNI_P_REDUCE_CHUNK] = (uint32_t)chunk;
+    k[GNI_P_REDUCE_SPLITS] = (uint32_t)total;
+    k[GNI_P_REDUCE_SPLIT0] = (uint32_t)first;
+    k[GNI_P_REDUCE_INDEX0] = (uint32_t)index;
     gni_job_reduce_modules(c, r, &s);
     c->waits = r->compiled;
     return gni_job_dispatch(c, gni_job_pipeline(c), plan->blocks, splits, 1);
@@ -897,17 +897,18 @@ static bool gni_job_softmax_long(gni_job_call *c, int64_t rows, int64_t n) {
     int64_t chunk = splits > 1 ? gni_job_ceil(groups, splits) : groups;
     splits = gni_job_ceil(groups, chunk);
     c->generic.module = GNI_MODULE_softmax_long;
-    c->generic.n_spec = 5;
-    c->generic.spec[4] = splits > 1 ? 1 : 3;
-    c->param[5] = (uint32_t)splits;
-    c->param[6] = (uint32_t)chunk;
+    c->generic.n_spec = GNI_S_SOFTMAX_PHASE + 1;
+    c->generic.spec[GNI_S_SOFTMAX_PHASE] =
+        splits > 1 ? GNI_F_SOFTMAX_MEASURES : GNI_F_SOFTMAX_MEASURES | GNI_F_SOFTMAX_WRITES;
+    c->param[GNI_P_SOFTMAX_SPLITS] = (uint32_t)splits;
+    c->param[GNI_P_SOFTMAX_CHUNK] = (uint32_t)chunk;
     if (splits > 1) ok = gni_job_scratch(c, (uint64_t)(rows * splits) * 8, "partial results");
     ok = ok &&
          gni_job_dispatch(c, gni_gpu_pipeline_get(gpu, &c->generic, GNI_GPU_WAIT), rows, splits, 1);
     if (ok && splits > 1) {
-        c->generic.spec[4] = 2;
+        c->generic.spec[GNI_S_SOFTMAX_PHASE] = GNI_F_SOFTMAX_WRITES;
         c->use[2].write = !gpu->caps.addresses; // bindings cannot tell
-        if (c->generic.spec[0] == GNI_LOGSUMEXP) splits = 1;
+        if (c->generic.spec[GNI_S_SOFTMAX_KIND] == GNI_LOGSUMEXP) splits = 1;
         ok = gni_job_dispatch(c, gni_gpu_pipeline_get(gpu, &c->generic, GNI_GPU_WAIT), rows, splits,
                               1);
     }
@@ -927,8 +928,9 @@ static bool gni_job_softmax(gni_gpu *gpu, const gni_softmax *s) {
     in_stride[1] = 1;
     out_stride[0] = out_n;
     out_stride[1] = s->kind == GNI_LOGSUMEXP ? 0 : 1;
-    if (!gni_job_reach(gpu, &s->in, dim, in_stride, 2, &c.use[0], &c.param[3]) ||
-        !gni_job_reach(gpu, &s->out, dim, out_stride, 2, &c.use[1], &c.param[4]) ||
+    uint32_t *in = &c.param[GNI_P_SOFTMAX_IN_BASE], *out = &c.param[GNI_P_SOFTMAX_OUT_BASE];
+    if (!gni_job_reach(gpu, &s->in, dim, in_stride, 2, &c.use[0], in) ||
+        !gni_job_reach(gpu, &s->out, dim, out_stride, 2, &c.use[1], out) ||
         s->rows >= INT32_MAX / 2) {
         gni_softmax part = *s;
         if (s->rows < 2) return false;
@@ -941,22 +943,23 @@ static bool gni_job_softmax(gni_gpu *gpu, const gni_softmax *s) {
     }
     c.use[1].write = true;
     c.n_use = 2;
-    c.n_param = 8;
-    c.param[0] = (uint32_t)s->rows;
-    c.param[1] = (uint32_t)s->n;
-    c.param[2] = (uint32_t)s->row_stride;
+    c.n_param = GNI_P_SOFTMAX_WORDS;
+    c.param[GNI_P_SOFTMAX_ROWS] = (uint32_t)s->rows;
+    c.param[GNI_P_SOFTMAX_N] = (uint32_t)s->n;
+    c.param[GNI_P_SOFTMAX_ROW_STRIDE] = (uint32_t)s->row_stride;
     // A team is as small as 4 vectors in each lane's registers allow.
     bool wide = s->n > 8192 && s->n <= 16384 && gpu->caps.max_invocations >= 512;
     int log_threads = wide ? 9 : 8;
     int log_lanes = GNI_MIN(gni_job_log2_up(gni_job_ceil(s->n, s->n <= 16 ? 4 : 16)), log_threads);
-    c.generic.spec[0] = (uint32_t)s->kind;
-    c.generic.spec[1] = (uint32_t)s->in.dtype;
-    c.generic.spec[2] = (uint32_t)log_lanes;
-    c.generic.spec[3] =
-        (uint32_t)(c.param[3] % 4 == 0 && (s->rows == 1 || s->row_stride % 4 == 0)) |
-        (uint32_t)(c.param[4] % 4 == 0 && (s->rows == 1 || s->n % 4 == 0)) << 1;
+    bool in_groups = *in % 4 == 0 && (s->rows == 1 || s->row_stride % 4 == 0);
+    bool out_groups = *out % 4 == 0 && (s->rows == 1 || s->n % 4 == 0);
+    c.generic.spec[GNI_S_SOFTMAX_KIND] = (uint32_t)s->kind;
+    c.generic.spec[GNI_S_SOFTMAX_DTYPE] = (uint32_t)s->in.dtype;
+    c.generic.spec[GNI_S_SOFTMAX_LOG_LANES] = (uint32_t)log_lanes;
+    c.generic.spec[GNI_S_SOFTMAX_ALIGNED] = gni_job_flag(in_groups, GNI_F_SOFTMAX_IN_GROUPS) |
+                                            gni_job_flag(out_groups, GNI_F_SOFTMAX_OUT_GROUPS);
     if (s->n > 8192 && !wide) return gni_job_softmax_long(&c, s->rows, s->n);
-    c.generic.n_spec = 4;
+    c.generic.n_spec = GNI_S_SOFTMAX_PHASE;
     c.generic.module = s->n <= 16     ? GNI_MODULE_softmax_1
                        : s->n <= 4096 ? GNI_MODULE_softmax_4
                        : wide         ? GNI_MODULE_softmax_wide
@@ -998,11 +1001,13 @@ static bool gni_job_take(gni_gpu *gpu, const gni_take *t) {
     if (t->extent == 0) return false;
     memset(&c, 0, sizeof c);
     c.gpu = gpu;
+    uint32_t *p = c.param, *from = &p[GNI_P_TAKE_IN_BASE], *to = &p[GNI_P_TAKE_OUT_BASE];
     bool fits = (in * size >> unit) < INT32_MAX &&
                 (out * size >> unit) < INT32_MAX - 4 * GNI_JOB_THREADS &&
-                gni_job_reach(gpu, &t->in, &in, &one, 1, &c.use[0], &c.param[8]) &&
-                gni_job_reach(gpu, &t->index, &t->count, &one, 1, &c.use[1], &c.param[9]) &&
-                gni_job_reach(gpu, &t->out, &out, &one, 1, &c.use[2], &c.param[10]);
+                gni_job_reach(gpu, &t->in, &in, &one, 1, &c.use[0], from) &&
+                gni_job_reach(gpu, &t->index, &t->count, &one, 1, &c.use[1],
+                              &p[GNI_P_TAKE_INDEX_BASE]) &&
+                gni_job_reach(gpu, &t->out, &out, &one, 1, &c.use[2], to);
     if (!fits) {
         gni_take part = *t;
         if (t->outer < 2) return false;
@@ -1015,18 +1020,19 @@ static bool gni_job_take(gni_gpu *gpu, const gni_take *t) {
     }
     c.use[2].write = true;
     c.n_use = 3;
-    c.n_param = 11;
-    c.param[0] = (uint32_t)(out * size >> unit);
-    gni_job_divider(inner, &c.param[1]);
-    gni_job_divider(t->count, &c.param[4]);
-    c.param[7] = (uint32_t)t->extent;
-    c.param[8] = (uint32_t)((int64_t)c.param[8] * size >> unit);
-    c.param[10] = (uint32_t)((int64_t)c.param[10] * size >> unit);
+    c.n_param = GNI_P_TAKE_WORDS;
+    p[GNI_P_TAKE_N] = (uint32_t)(out * size >> unit);
+    gni_job_divider(inner, &p[GNI_P_TAKE_INNER]);
+    gni_job_divider(t->count, &p[GNI_P_TAKE_COUNT]);
+    p[GNI_P_TAKE_EXTENT] = (uint32_t)t->extent;
+    *from = (uint32_t)((int64_t)*from * size >> unit);
+    *to = (uint32_t)((int64_t)*to * size >> unit);
     c.generic.module = GNI_MODULE_take;
-    c.generic.n_spec = 2;
-    c.generic.spec[0] = (uint32_t)t->index.dtype;
-    c.generic.spec[1] = (uint32_t)unit;
-    int64_t work = unit >= 2 ? (int64_t)c.param[0] : gni_job_ceil(c.param[0], unit == 1 ? 2 : 4);
+    c.generic.n_spec = GNI_S_TAKE_SPECS;
+    c.generic.spec[GNI_S_TAKE_INDEX_DTYPE] = (uint32_t)t->index.dtype;
+    c.generic.spec[GNI_S_TAKE_UNIT] = (uint32_t)unit;
+    int64_t work = p[GNI_P_TAKE_N];
+    if (unit < 2) work = gni_job_ceil(work, unit == 1 ? 2 : 4);
     return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT),
                             gni_job_ceil(work, 256), 1, 1);
 }
@@ -1045,7 +1051,7 @@ static bool gni_job_random(gni_gpu *gpu, const gni_random *r) {
     if (r->n == 0) return true;
     memset(&c, 0, sizeof c);
     c.gpu = gpu;
-    if (!gni_job_reach(gpu, &r->out, &r->n, &one, 1, &c.use[0], &c.param[1]) ||
+    if (!gni_job_reach(gpu, &r->out, &r->n, &one, 1, &c.use[0], &c.param[GNI_P_RANDOM_OUT_BASE]) ||
         r->n > INT32_MAX - 1024) {
         gni_random part = *r;
         if (r->n < 8) return false;
@@ -1058,19 +1064,19 @@ static bool gni_job_random(gni_gpu *gpu, const gni_random *r) {
     }
     c.use[0].write = true;
     c.n_use = 1;
-    c.n_param = 8;
-    c.param[0] = (uint32_t)r->n;
-    c.param[2] = (uint32_t)r->counter;
-    c.param[3] = (uint32_t)(r->counter >> 32);
-    c.param[4] = (uint32_t)r->seed;
-    c.param[5] = (uint32_t)(r->seed >> 32);
-    c.param[6] = (uint32_t)r->low;
-    c.param[7] = (uint32_t)r->range;
+    c.n_param = GNI_P_RANDOM_WORDS;
+    c.param[GNI_P_RANDOM_N] = (uint32_t)r->n;
+    c.param[GNI_P_RANDOM_COUNTER] = (uint32_t)r->counter;
+    c.param[GNI_P_RANDOM_COUNTER + 1] = (uint32_t)(r->counter >> 32);
+    c.param[GNI_P_RANDOM_KEY] = (uint32_t)r->seed;
+    c.param[GNI_P_RANDOM_KEY + 1] = (uint32_t)(r->seed >> 32);
+    c.param[GNI_P_RANDOM_LOW] = (uint32_t)r->low;
+    c.param[GNI_P_RANDOM_RANGE] = (uint32_t)r->range;
     c.generic.module = GNI_MODULE_random;
-    c.generic.n_spec = 3;
-    c.generic.spec[0] = (uint32_t)r->kind;
-    c.generic.spec[1] = gni_random_pairs(r);
-    c.generic.spec[2] = (uint32_t)r->out.dtype;
+    c.generic.n_spec = GNI_S_RANDOM_SPECS;
+    c.generic.spec[GNI_S_RANDOM_KIND] = (uint32_t)r->kind;
+    c.generic.spec[GNI_S_RANDOM_PAIRS] = gni_random_pairs(r);
+    c.generic.spec[GNI_S_RANDOM_DTYPE] = (uint32_t)r->out.dtype;
     return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT),
                             gni_job_ceil(r->n, 4096), 1, 1);
 }

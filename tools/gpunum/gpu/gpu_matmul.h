@@ -78,8 +78,6 @@ static const gni_job_tile gni_job_cpu_tile = {
 enum {
     GNI_JOB_STORE_INPUTS = 3, // epilogue.glsl's limits, beside the product
     GNI_JOB_STORE_INSNS = 8,
-    GNI_JOB_STORE_SPEC = 16, // its first specialisation constant and parameter
-    GNI_JOB_STORE_PARAM = 128,
     GNI_JOB_STORE_USES = 8 // buffer arguments of the kernel
 };
 enum { GNI_JOB_JOIN = 16 }; // parts of k that are added up at once: matrix.glsl's GN_JOIN
@@ -295,29 +293,30 @@ static void gni_job_matrix_params(gni_job_call *c, const gni_matmul *m, int64_t 
                                   const gni_gpu_use *use, const uint32_t *base) {
     for (int i = 0; i < 4; i++) c->use[i] = use[i];
     c->n_use = 4;
-    c->n_param = 50;
+    c->n_param = GNI_P_MATMUL_WORDS;
     uint32_t *p = c->param;
-    p[0] = (uint32_t)m->m;
-    p[1] = (uint32_t)m->n;
-    p[2] = (uint32_t)m->k;
-    p[3] = (uint32_t)batches;
-    p[4] = base[0];
-    p[5] = (uint32_t)m->a_rs;
-    p[6] = (uint32_t)m->a_cs;
-    p[7] = base[1];
-    p[8] = (uint32_t)m->b_rs;
-    p[9] = (uint32_t)m->b_cs;
-    p[10] = base[2];
-    p[11] = base[3];
-    p[12] = 1;
-    p[13] = (uint32_t)GNI_MAX(m->k, 1);
-    p[17] = (uint32_t)m->batch_rank;
+    p[GNI_P_MATMUL_M] = (uint32_t)m->m;
+    p[GNI_P_MATMUL_N] = (uint32_t)m->n;
+    p[GNI_P_MATMUL_K] = (uint32_t)m->k;
+    p[GNI_P_MATMUL_BATCHES] = (uint32_t)batches;
+    p[GNI_P_MATMUL_A_BASE] = base[0];
+    p[GNI_P_MATMUL_A_ROW] = (uint32_t)m->a_rs;
+    p[GNI_P_MATMUL_A_COLUMN] = (uint32_t)m->a_cs;
+    p[GNI_P_MATMUL_B_BASE] = base[1];
+    p[GNI_P_MATMUL_B_ROW] = (uint32_t)m->b_rs;
+    p[GNI_P_MATMUL_B_COLUMN] = (uint32_t)m->b_cs;
+    p[GNI_P_MATMUL_C_BASE] = base[2];
+    p[GNI_P_MATMUL_BIAS_BASE] = base[3];
+    p[GNI_P_MATMUL_SPLITS] = 1;
+    p[GNI_P_MATMUL_CHUNK] = (uint32_t)GNI_MAX(m->k, 1);
+    p[GNI_P_MATMUL_BATCH_RANK] = (uint32_t)m->batch_rank;
     for (int i = 0; i < m->batch_rank; i++) {
-        p[18 + 3 * i] = (uint32_t)m->batch_dim[i];
-        p[19 + 3 * i] = (uint32_t)m->a_batch[i];
-        p[20 + 3 * i] = (uint32_t)m->b_batch[i];
+        uint32_t *d = &p[GNI_P_MATMUL_BATCH + 3 * i];
+        d[0] = (uint32_t)m->batch_dim[i];
+        d[1] = (uint32_t)m->a_batch[i];
+        d[2] = (uint32_t)m->b_batch[i];
     }
-    p[48] = 8; // rows of tiles in a stripe
+    p[GNI_P_MATMUL_STRIPE] = 8;
 }
 
 static bool gni_job_batch_even(const gni_matmul *m, const int64_t *stride, int64_t group) {
@@ -331,22 +330,25 @@ static bool gni_job_split_k(gni_job_call *c, int64_t k, int64_t unit, int64_t sp
                             int64_t part_bytes, int64_t counters, int64_t *used) {
     int64_t chunk = gni_job_ceil(gni_job_ceil(k, GNI_MAX(splits, 1)), unit) * unit;
     *used = k > 0 ? gni_job_ceil(k, chunk) : 1;
-    c->param[12] = (uint32_t)*used;
-    c->param[13] = (uint32_t)GNI_MAX(chunk, 1);
-    c->param[14] = 0;
+    c->param[GNI_P_MATMUL_SPLITS] = (uint32_t)*used;
+    c->param[GNI_P_MATMUL_CHUNK] = (uint32_t)GNI_MAX(chunk, 1);
+    c->param[GNI_P_MATMUL_COUNTER0] = 0;
     if (*used <= 1) return true;
     return gni_job_scratch(c, (uint64_t)(tiles * *used * part_bytes), "partial products") &&
-           gni_job_counters(c, counters, &c->param[14]);
+           gni_job_counters(c, counters, &c->param[GNI_P_MATMUL_COUNTER0]);
 }
 
-// How a kernel reads an operand: GN_LAYOUT's bits of a, which is m x k with these strides.
+enum { GNI_JOB_ALONG_M = 1, GNI_JOB_GROUPS = 2, GNI_JOB_NEIGHBOURS = 4 };
+
+// How a kernel reads an operand, which is m x k with these strides.
 static uint32_t gni_job_operand_layout(int64_t m, int64_t rs, int64_t k, int64_t cs, uint32_t base,
                                        bool even, int64_t group) {
     bool along_m = cs != 1 && (rs == 1 || k == 1),
          neighbours = along_m ? rs == 1 || m == 1 : cs == 1 || k == 1;
     int64_t step = along_m ? cs : rs, lines = along_m ? k : m;
     bool groups = neighbours && even && (lines == 1 || step % group == 0) && base % group == 0;
-    return (uint32_t)along_m | (uint32_t)groups << 1 | (uint32_t)neighbours << 2;
+    return gni_job_flag(along_m, GNI_JOB_ALONG_M) | gni_job_flag(groups, GNI_JOB_GROUPS) |
+           gni_job_flag(neighbours, GNI_JOB_NEIGHBOURS);
 }
 
 // A buffer argument for a matrix of m x n elements and its batches.
@@ -389,23 +391,25 @@ static uint32_t gni_job_word_reg(const gni_program *p, uint32_t r, int first) {
 
 // All of the words but what they say of inputs.
 static void gni_job_put_words(gni_job_call *c, const gni_program *p, int first) {
-    uint32_t *spec = c->generic.spec + GNI_JOB_STORE_SPEC;
-    uint32_t *w = c->param + GNI_JOB_STORE_PARAM + 4 * GNI_JOB_STORE_INPUTS;
-    memset(c->generic.spec + c->generic.n_spec, 0,
-           (GNI_JOB_STORE_SPEC - c->generic.n_spec) * sizeof *spec);
-    spec[0] = 1u | (uint32_t)(p->n_in - first) << 4 | (uint32_t)p->n_insn << 8 |
+    uint32_t *spec = c->generic.spec, *w = &c->param[GNI_P_STORE + GNI_P_STORE_CONST];
+    memset(spec + c->generic.n_spec, 0, (GNI_S_STORE - c->generic.n_spec) * sizeof *spec);
+    spec[GNI_S_STORE] = 1u | (uint32_t)(p->n_in - first) << 4 | (uint32_t)p->n_insn << 8 |
               gni_job_word_reg(p, (uint32_t)p->out_reg[0], first) << 16;
-    spec[1] = 0;
+    spec[GNI_S_STORE_INPUTS] = 0;
     for (int i = 0; i < p->n_const; i++) w[i] = (uint32_t)p->konst[i];
-    c->n_param = GNI_JOB_STORE_PARAM + 4 * GNI_JOB_STORE_INPUTS + GNI_MAX_CONSTS;
+    c->n_param = GNI_P_STORE + GNI_P_STORE_WORDS;
     for (int i = 0; i < p->n_insn; i++) {
         uint32_t insn = p->insn[i];
-        spec[2 + i] = GNI_INSN_CODE(insn) | gni_job_word_reg(p, GNI_INSN_A(insn), first) << 11 |
+        spec[GNI_S_STORE_STEPS + i] = GNI_INSN_CODE(insn) | gni_job_word_reg(p, GNI_INSN_A(insn), first) << 11 |
                       gni_job_word_reg(p, GNI_INSN_B(insn), first) << 18 |
                       gni_job_word_reg(p, GNI_INSN_C(insn), first) << 25;
     }
-    c->generic.first_code = GNI_JOB_STORE_SPEC + 2;
-    c->generic.n_spec = GNI_JOB_STORE_SPEC + 2 + (uint32_t)p->n_insn;
+    c->generic.first_code = GNI_S_STORE_STEPS;
+    c->generic.n_spec = GNI_S_STORE_STEPS + (uint32_t)p->n_insn;
+}
+
+static uint32_t gni_job_store_input(const gni_operand *o, bool one, bool groups) {
+    return (uint32_t)o->dtype | (one ? GNI_F_STORE_ONE : gni_job_flag(groups, GNI_F_STORE_GROUPS));
 }
 
 // The program as words of epilogue.glsl: specialisation constants, parameters and buffer arguments.
@@ -413,7 +417,7 @@ static void gni_job_put_words(gni_job_call *c, const gni_program *p, int first) 
 static bool gni_job_put_store(gni_job_call *c, const gni_matmul *m, bool vector) {
     static const int place[GNI_JOB_STORE_INPUTS] = {3, 6, 7};
     const gni_program *p = &m->program;
-    uint32_t *spec = c->generic.spec + GNI_JOB_STORE_SPEC, *w = c->param + GNI_JOB_STORE_PARAM;
+    uint32_t *inputs = &c->generic.spec[GNI_S_STORE_INPUTS], *w = &c->param[GNI_P_STORE];
     gni_job_put_words(c, p, 1);
     for (int k = 1; k < p->n_in; k++, w += 4) {
         const gni_operand *o = &m->in[k];
@@ -427,7 +431,7 @@ static bool gni_job_put_store(gni_job_call *c, const gni_matmul *m, bool vector)
         w[1] = (uint32_t)(vector && m->m == 1 ? across : down);
         w[2] = (uint32_t)across;
         w[3] = (uint32_t)batch;
-        spec[1] |= ((uint32_t)o->dtype | (uint32_t)(one ? 1 : group ? 2 : 0) << 4) << (8 * (k - 1));
+        *inputs |= gni_job_store_input(o, one, group) << (8 * (k - 1));
     }
     return true;
 }
@@ -459,9 +463,12 @@ static bool gni_job_store_pays(const gni_gpu *gpu, const gni_matmul *m) {
 // The program of an operand that is made while it is read, as words of given.glsl. The kernel's layout is known.
 static bool gni_job_put_load(gni_job_call *c, const gni_matmul *m) {
     const gni_program *p = &m->load;
-    const bool first = m->prologue == 1,
-               along = ((c->generic.spec[3] >> (first ? 0 : 2)) & 1u) == first;
-    uint32_t *spec = c->generic.spec + GNI_JOB_STORE_SPEC, *w = c->param + GNI_JOB_STORE_PARAM;
+    const bool first = m->prologue == 1;
+    const uint32_t layout = c->generic.spec[GNI_S_MATMUL_LAYOUT];
+    // In memory neighbours follow each other along the operand's other dimension, not along k.
+    const bool along = first ? (layout & GNI_F_MATMUL_A_ALONG_M) != 0
+                             : (layout & GNI_F_MATMUL_B_ALONG_K) == 0;
+    uint32_t *inputs = &c->generic.spec[GNI_S_STORE_INPUTS], *w = &c->param[GNI_P_STORE];
     const int place[GNI_JOB_STORE_INPUTS] = {m->prologue - 1, 6, 7};
     gni_job_put_words(c, p, 0);
     for (int k = 0; k < p->n_in; k++, w += 4) {
@@ -477,9 +484,9 @@ static bool gni_job_put_load(gni_job_call *c, const gni_matmul *m) {
         w[1] = (uint32_t)(first ? down : across);
         w[2] = (uint32_t)(first ? across : down);
         w[3] = (uint32_t)batch;
-        spec[1] |= ((uint32_t)o->dtype | (uint32_t)(step == 0 ? 1 : group ? 2 : 0) << 4) << (8 * k);
+        *inputs |= gni_job_store_input(o, step == 0, group) << (8 * k);
     }
-    c->generic.spec[4] = (uint32_t)m->prologue;
+    c->generic.spec[GNI_S_PROLOGUE] = (uint32_t)m->prologue;
     return true;
 }
 
@@ -546,10 +553,19 @@ static int64_t gni_job_join_counters(int64_t splits) {
     return n;
 }
 
-// GN_LAYOUT's bits for the store of results of 16 bits.
+// The layout's flags for the store of c.
+static uint32_t gni_job_store_layout(const gni_job_call *c, const gni_matmul *m, int64_t row) {
+    bool groups = c->param[GNI_P_MATMUL_C_BASE] % 4 == 0 && row % 4 == 0;
+    return gni_job_flag(groups, GNI_F_MATMUL_C_GROUPS) |
+           gni_job_flag(m->bias.buf != NULL, GNI_F_MATMUL_BIAS) |
+           gni_job_flag(m->act == 1, GNI_F_MATMUL_RELU);
+}
+
+// More for results of 16 bits.
 static uint32_t gni_job_half_store(const gni_job_call *c, int64_t row) {
     bool exact = c->gpu->caps.round_half && c->gpu->caps.keep_half_denorms;
-    return (uint32_t)exact << 11 | (uint32_t)(c->param[10] % 8 == 0 && row % 8 == 0) << 12;
+    bool eights = c->param[GNI_P_MATMUL_C_BASE] % 8 == 0 && row % 8 == 0;
+    return gni_job_flag(exact, GNI_F_MATMUL_EXACT) | gni_job_flag(eights, GNI_F_MATMUL_C_EIGHTS);
 }
 
 // Whether the sums of b's columns are better made by the kernel than by a pass over b. On an H200 the kernel takes
@@ -574,49 +590,53 @@ static bool gni_job_matmul_tiled(gni_job_call *c, const gni_matmul *m, int64_t b
     int64_t group = m->c.dtype == GN_F64 ? 2 : t->units ? 8 : 4;
     int64_t down = gni_job_ceil(m->m, t->bm), across = gni_job_ceil(m->n, t->bn),
             tiles = down * across * batches;
-    uint32_t a = gni_job_operand_layout(m->m, m->a_rs, m->k, m->a_cs, c->param[4],
+    uint32_t a = gni_job_operand_layout(m->m, m->a_rs, m->k, m->a_cs, c->param[GNI_P_MATMUL_A_BASE],
                                         gni_job_batch_even(m, m->a_batch, group), group);
-    uint32_t b = gni_job_operand_layout(m->n, m->b_cs, m->k, m->b_rs, c->param[7],
+    uint32_t b = gni_job_operand_layout(m->n, m->b_cs, m->k, m->b_rs, c->param[GNI_P_MATMUL_B_BASE],
                                         gni_job_batch_even(m, m->b_batch, group), group);
-    bool c_groups = c->param[10] % 4 == 0 && row % 4 == 0;
     int64_t whole = gni_job_whole_tiles(c->gpu, t, tiles, splits);
     if (!t->units && whole + (tiles - whole) * splits > (int64_t)c->gpu->caps.max_groups[0]) {
         splits = 1;
         whole = tiles;
     }
     c->generic.module = t->module;
-    c->generic.n_spec = 4;
+    c->generic.n_spec = GNI_S_MATMUL_SPECS;
     c->generic.subgroup = t->units && c->gpu->caps.subgroup_control ? 32 : 0;
-    c->generic.spec[0] = (uint32_t)m->a.dtype;
-    c->generic.spec[1] = (uint32_t)m->b.dtype;
-    c->generic.spec[2] = (uint32_t)m->c.dtype;
-    c->generic.spec[3] = (a & 3u) | ((b & 1u) ^ 1u) << 2 | (b & 2u) << 2 | (uint32_t)c_groups << 4 |
-                         (uint32_t)(m->bias.buf != NULL) << 5 | (uint32_t)(m->act == 1) << 6 |
-                         (t->units ? (a & 4u) << 5 | (b & 4u) << 6 : 0u);
+    c->generic.spec[GNI_S_MATMUL_A_DTYPE] = (uint32_t)m->a.dtype;
+    c->generic.spec[GNI_S_MATMUL_B_DTYPE] = (uint32_t)m->b.dtype;
+    c->generic.spec[GNI_S_MATMUL_C_DTYPE] = (uint32_t)m->c.dtype;
+    uint32_t *layout = &c->generic.spec[GNI_S_MATMUL_LAYOUT];
+    *layout = gni_job_flag(a & GNI_JOB_ALONG_M, GNI_F_MATMUL_A_ALONG_M) |
+              gni_job_flag(a & GNI_JOB_GROUPS, GNI_F_MATMUL_A_GROUPS) |
+              gni_job_flag(!(b & GNI_JOB_ALONG_M), GNI_F_MATMUL_B_ALONG_K) |
+              gni_job_flag(b & GNI_JOB_GROUPS, GNI_F_MATMUL_B_GROUPS) |
+              gni_job_flag(t->units && (a & GNI_JOB_NEIGHBOURS), GNI_F_MATMUL_A_RUNS) |
+              gni_job_flag(t->units && (b & GNI_JOB_NEIGHBOURS), GNI_F_MATMUL_B_RUNS) |
+              gni_job_store_layout(c, m, row);
     gni_log(c->gpu->g, GN_LOG_DEBUG, "gn_matmul: kernel %s, %d part%s of k in %d of %d tiles",
             gni_modules[t->module].name, (int)splits, splits > 1 ? "s" : "",
             (int)(splits > 1 ? tiles - whole : tiles), (int)tiles);
-    if (splits > 1) c->generic.spec[3] |= 512u;
-    if (m->k % t->bk == 0) c->generic.spec[3] |= 1024u;
-    if (t->units) c->generic.spec[3] |= gni_job_half_store(c, row);
+    if (splits > 1) *layout |= GNI_F_MATMUL_SPLITS;
+    if (m->k % t->bk == 0) *layout |= GNI_F_MATMUL_WHOLE;
+    if (t->units) *layout |= gni_job_half_store(c, row);
     if (t->units && m->k > 0 && m->k % t->bk == 0 && m->m % t->bm == 0 && m->n % t->bn == 0)
-        c->generic.spec[3] |= 131072u;
-    c->param[15] = (uint32_t)down;
-    c->param[16] = (uint32_t)across;
-    c->param[46] = (uint32_t)row;
+        *layout |= GNI_F_MATMUL_INSIDE;
+    c->param[GNI_P_MATMUL_TILES_M] = (uint32_t)down;
+    c->param[GNI_P_MATMUL_TILES_N] = (uint32_t)across;
+    c->param[GNI_P_MATMUL_C_ROW] = (uint32_t)row;
     int64_t part = (int64_t)(t->bm + sums) * t->bn * (m->c.dtype == GN_F64 ? 8 : 4);
     int64_t rest = tiles - whole, counters = rest * gni_job_join_counters(splits);
-    c->param[49] = (uint32_t)whole;
+    c->param[GNI_P_MATMUL_WHOLE_TILES] = (uint32_t)whole;
     // On an H200, few multiply-adds in large tiles do not hide what a program at the store waits for.
     // Tiles of 128x128 have twice the invocations for it.
     bool apart = m->fused && !t->units && m->k <= 128 && t->bm * t->bn >= 64 * 128 &&
                  t->module != GNI_MODULE_matmul_128x128;
     if (m->fused && (apart || !gni_job_put_store(c, m, false)))
         return gni_job_matmul_apart(c->gpu, m);
-    if (m->prologue != 0 && c->gpu->caps.keep_half_denorms) c->generic.spec[3] |= 2048u;
+    if (m->prologue != 0 && c->gpu->caps.keep_half_denorms) *layout |= GNI_F_MATMUL_EXACT;
     if (m->prologue != 0 && !gni_job_put_load(c, m)) return gni_job_prologue_apart(c->gpu, m, true);
-    if (c->spare.mem != NULL) c->generic.spec[3] |= 65536u;
-    if (sums) c->generic.spec[3] |= 262144u;
+    if (c->spare.mem != NULL) *layout |= GNI_F_MATMUL_SPARE;
+    if (sums) *layout |= GNI_F_MATMUL_SUMS;
     gni_gpu_pipeline *pipeline = gni_job_matmul_pipeline(c, m);
     if (pipeline != NULL && m->prologue != 0)
         gni_log(c->gpu->g, GN_LOG_DEBUG, "gn_matmul: makes operand %d while it reads it", m->prologue);
@@ -631,7 +651,7 @@ static bool gni_job_matmul_tiled(gni_job_call *c, const gni_matmul *m, int64_t b
         c->use[6] = c->spare;
         c->n_use = 7;
     }
-    if (sums && !gni_job_reach(c->gpu, &m->sums, &m->n, &one, 1, &c->use[6], &c->param[11]))
+    if (sums && !gni_job_reach(c->gpu, &m->sums, &m->n, &one, 1, &c->use[6], &c->param[GNI_P_MATMUL_BIAS_BASE]))
         ok = false;
     c->use[6].write = sums;
     if (flat)
@@ -647,7 +667,7 @@ static bool gni_job_vector_groups(const gni_job_call *c, const gni_matmul *m, bo
                                   int64_t group) {
     bool lines = columns ? m->k == 1 || m->a_cs % group == 0
                          : m->a_cs == 1 && (m->m == 1 || m->a_rs % group == 0);
-    return lines && c->param[4] % group == 0 && gni_job_batch_even(m, m->a_batch, group);
+    return lines && c->param[GNI_P_MATMUL_A_BASE] % group == 0 && gni_job_batch_even(m, m->a_batch, group);
 }
 
 // `m` as the kernel sees it: a is the large operand, its rows the long dimension. `flip`: c, which is as
@@ -659,7 +679,7 @@ static bool gni_job_matvec(gni_job_call *c, const gni_matmul *job, const gni_mat
     bool x_groups = gni_job_vector_groups(c, m, columns, 4),
          eights = gni_job_is_half(m->a.dtype) && gni_job_vector_groups(c, m, columns, 8);
     bool y_groups = !columns && m->b_rs == 1 && (m->n == 1 || m->b_cs % 4 == 0) &&
-                    c->param[7] % 4 == 0 && gni_job_batch_even(m, m->b_batch, 4);
+                    c->param[GNI_P_MATMUL_B_BASE] % 4 == 0 && gni_job_batch_even(m, m->b_batch, 4);
     int64_t piece = eights ? 8 : 4; // elements in a load
     int64_t units = columns ? gni_job_ceil(m->m, piece) : m->m;
     int64_t steps = columns ? m->k : gni_job_ceil(m->k, piece);
@@ -671,17 +691,21 @@ static bool gni_job_matvec(gni_job_call *c, const gni_matmul *job, const gni_mat
     int64_t want = gni_job_enough(gpu) / GNI_MAX(blocks * batches, 1);
     if (want > 1) splits = GNI_MIN(GNI_MIN(want, steps / ((int64_t)8 << log_lanes)), 512);
     c->generic.module = GNI_MODULE_matvec;
-    c->generic.n_spec = 5;
-    c->generic.spec[0] = (uint32_t)m->a.dtype;
-    c->generic.spec[1] = (uint32_t)m->b.dtype;
-    c->generic.spec[2] = (uint32_t)m->c.dtype;
-    c->generic.spec[3] = (uint32_t)columns | (uint32_t)x_groups << 1 | (uint32_t)y_groups << 2 |
-                         (uint32_t)eights << 3 | (uint32_t)gpu->caps.keep_half_denorms << 4 |
-                         (uint32_t)(m->bias.buf != NULL) << 5 | (uint32_t)(m->act == 1) << 6;
-    c->generic.spec[4] = (uint32_t)log_lanes;
-    c->param[42] = flip ? 1u : (uint32_t)row;
-    c->param[44] = flip;
-    c->param[47] = (uint32_t)((flip ? 1 : m->m) * row);
+    c->generic.n_spec = GNI_S_MATVEC_SPECS;
+    c->generic.spec[GNI_S_MATMUL_A_DTYPE] = (uint32_t)m->a.dtype;
+    c->generic.spec[GNI_S_MATMUL_B_DTYPE] = (uint32_t)m->b.dtype;
+    c->generic.spec[GNI_S_MATMUL_C_DTYPE] = (uint32_t)m->c.dtype;
+    c->generic.spec[GNI_S_MATMUL_LAYOUT] =
+        gni_job_flag(columns, GNI_F_MATVEC_COLUMNS) |
+        gni_job_flag(x_groups, GNI_F_MATVEC_X_GROUPS) |
+        gni_job_flag(y_groups, GNI_F_MATVEC_Y_GROUPS) | gni_job_flag(eights, GNI_F_MATVEC_EIGHTS) |
+        gni_job_flag(gpu->caps.keep_half_denorms, GNI_F_MATVEC_EXACT) |
+        gni_job_flag(m->bias.buf != NULL, GNI_F_MATVEC_BIAS) |
+        gni_job_flag(m->act == 1, GNI_F_MATVEC_RELU);
+    c->generic.spec[GNI_S_MATVEC_LOG_LANES] = (uint32_t)log_lanes;
+    c->param[GNI_P_MATVEC_C_LONG] = flip ? 1u : (uint32_t)row;
+    c->param[GNI_P_MATVEC_BIAS_LONG] = flip;
+    c->param[GNI_P_MATVEC_C_BATCH] = (uint32_t)((flip ? 1 : m->m) * row);
     if (m->fused && !gni_job_put_store(c, job, true)) return gni_job_matmul_apart(gpu, job);
     gni_gpu_pipeline *pipeline = gni_job_matmul_pipeline(c, m);
     if (pipeline == NULL) return m->fused && !gpu->g->call_failed && gni_job_matmul_apart(gpu, job);

@@ -1,8 +1,7 @@
 // >>gpu_reflect
 // Reflections that make large matrices tridiagonal or bidiagonal on the GPU: reflect.comp, reflect_load.comp.
 //
-// Words of GNI_FACTOR_SIZE and GNI_FACTOR_LOAD are the parameters of reflect_load.comp; of GNI_FACTOR_REFLECT m, n,
-// whether it is symmetric, and the places of gni_job_reflect_plan.
+// Words of GNI_FACTOR_SIZE and GNI_FACTOR_LOAD are GNI_P_LOAD_, of GNI_FACTOR_REFLECT GNI_REFLECT_.
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
@@ -53,10 +52,10 @@ static bool gni_job_reflect_size(gni_gpu *gpu, const gni_factor *f) {
     gni_job_call c;
     gni_job_reflect_call(&c, gpu, f);
     c.use[1].write = true;
-    c.n_param = 6;
-    for (int i = 0; i < 6; i++) c.param[i] = (uint32_t)f->word[i];
+    c.n_param = GNI_P_LOAD_SIZE_WORDS;
+    for (int i = 0; i < GNI_P_LOAD_SIZE_WORDS; i++) c.param[i] = (uint32_t)f->word[i];
     c.generic.module = f->a.dtype == GN_F64 ? GNI_MODULE_reflect_size64 : GNI_MODULE_reflect_size;
-    const int64_t groups = f->word[3];
+    const int64_t groups = f->word[GNI_P_LOAD_M];
     return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT), groups,
                             gni_job_ceil(groups, (int64_t)gpu->caps.max_groups[0]), 1);
 }
@@ -69,10 +68,12 @@ static bool gni_job_reflect_load(gni_gpu *gpu, const gni_factor *f) {
     c.use[1] = c.use[2];
     c.use[2] = to;
     c.use[2].write = true;
-    c.n_param = 10;
-    for (int i = 0; i < 10; i++) c.param[i] = (uint32_t)f->word[i];
+    c.n_param = GNI_P_LOAD_WORDS;
+    for (int i = 0; i < GNI_P_LOAD_WORDS; i++) c.param[i] = (uint32_t)f->word[i];
     c.generic.module = f->a.dtype == GN_F64 ? GNI_MODULE_reflect_load64 : GNI_MODULE_reflect_load;
-    const int64_t groups = f->word[3] + (f->word[9] != 0 ? f->word[4] : 0);
+    const int64_t *w = f->word;
+    const int64_t groups =
+        w[GNI_P_LOAD_M] + (w[GNI_P_LOAD_TRANSPOSED_LD] != 0 ? w[GNI_P_LOAD_N] : 0);
     return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT), groups,
                             gni_job_ceil(groups, (int64_t)gpu->caps.max_groups[0]), 1);
 }
@@ -88,14 +89,15 @@ typedef struct gni_job_reflect_kernels {
 static bool gni_job_reflect_step(gni_job_call *c, const gni_job_reflect_kernels *k, int64_t begin,
                                  int64_t end) {
     const int64_t rows = GNI_MAX(end - begin, 0), most = GNI_JOB_REFLECT_ROWS;
-    const int64_t line = ((int64_t)c->param[6] - (int64_t)c->param[2]) * k->bytes;
+    const int64_t columns = c->param[GNI_P_REFLECT_COLUMNS],
+                  line = (columns - (int64_t)c->param[GNI_P_REFLECT_ROW]) * k->bytes;
     const int64_t groups =
         GNI_MAX((int64_t)c->gpu->caps.multiprocessors, 1) * (line > 8192 ? 2 : 1);
     gni_gpu_pipeline *p = line > 4096 ? k->many : k->few;
     const int64_t share = GNI_MAX(GNI_MIN(gni_job_ceil(rows, groups), most), 2);
-    c->param[4] = (uint32_t)begin;
-    c->param[5] = (uint32_t)end;
-    c->param[14] = (uint32_t)share;
+    c->param[GNI_P_REFLECT_BEGIN] = (uint32_t)begin;
+    c->param[GNI_P_REFLECT_END] = (uint32_t)end;
+    c->param[GNI_P_REFLECT_SHARE] = (uint32_t)share;
     return gni_job_dispatch(c, p, GNI_MAX(gni_job_ceil(rows, share), 1), 1, 1);
 }
 
@@ -107,17 +109,19 @@ typedef struct gni_job_reflect_plan {
 static bool gni_job_reflect_symmetric(gni_job_call *c, const gni_job_reflect_kernels *k,
                                       const gni_job_reflect_plan *l) {
     uint32_t *w = c->param;
-    w[0] = (uint32_t)l->matrix;
-    w[1] = (uint32_t)l->ld;
-    w[6] = (uint32_t)l->n;
+    w[GNI_P_REFLECT_BASE] = (uint32_t)l->matrix;
+    w[GNI_P_REFLECT_LD] = (uint32_t)l->ld;
+    w[GNI_P_REFLECT_COLUMNS] = (uint32_t)l->n;
     for (int64_t j = 0; j < l->n; j++) {
-        w[2] = (uint32_t)j;
-        w[3] = (uint32_t)(j + 1);
-        w[7] = w[9] = (uint32_t)(j > 0 ? l->left + (j - 1) * l->ld : l->zero);
-        w[8] = w[10] = (uint32_t)(j > 0 ? l->raw + (j + 1) % 2 * l->raw_ld : l->zero);
-        w[11] = (uint32_t)(l->left + j * l->ld);
-        w[12] = (uint32_t)(l->raw + j % 2 * l->raw_ld);
-        w[13] = (uint32_t)(l->numbers + 2 * j);
+        w[GNI_P_REFLECT_ROW] = (uint32_t)j;
+        w[GNI_P_REFLECT_FIRST] = (uint32_t)(j + 1);
+        const int64_t plain = j > 0 ? l->left + (j - 1) * l->ld : l->zero;
+        const int64_t raw = j > 0 ? l->raw + (j + 1) % 2 * l->raw_ld : l->zero;
+        w[GNI_P_REFLECT_PLAIN_A] = w[GNI_P_REFLECT_PLAIN_B] = (uint32_t)plain;
+        w[GNI_P_REFLECT_RAW_A] = w[GNI_P_REFLECT_RAW_B] = (uint32_t)raw;
+        w[GNI_P_REFLECT_V] = (uint32_t)(l->left + j * l->ld);
+        w[GNI_P_REFLECT_PRODUCT] = (uint32_t)(l->raw + j % 2 * l->raw_ld);
+        w[GNI_P_REFLECT_NUMBERS] = (uint32_t)(l->numbers + 2 * j);
         if (!gni_job_reflect_step(c, k, j + 1, l->n)) return false;
     }
     return true;
@@ -135,30 +139,30 @@ static bool gni_job_reflect_both(gni_job_call *c, const gni_job_reflect_kernels 
                        x = (uint32_t)(j > 0 ? l->raw + (2 + last) * l->raw_ld : l->zero),
                        next_left = (uint32_t)(l->left + j * l->ld_transposed),
                        next_y = (uint32_t)(l->raw + next * l->raw_ld);
-        w[0] = (uint32_t)l->transposed;
-        w[1] = (uint32_t)l->ld_transposed;
-        w[2] = w[3] = (uint32_t)j;
-        w[6] = (uint32_t)l->m;
-        w[7] = left;
-        w[8] = y;
-        w[9] = right;
-        w[10] = x;
-        w[11] = next_left;
-        w[12] = next_y;
-        w[13] = (uint32_t)(l->numbers + 4 * j);
+        w[GNI_P_REFLECT_BASE] = (uint32_t)l->transposed;
+        w[GNI_P_REFLECT_LD] = (uint32_t)l->ld_transposed;
+        w[GNI_P_REFLECT_ROW] = w[GNI_P_REFLECT_FIRST] = (uint32_t)j;
+        w[GNI_P_REFLECT_COLUMNS] = (uint32_t)l->m;
+        w[GNI_P_REFLECT_PLAIN_A] = left;
+        w[GNI_P_REFLECT_RAW_A] = y;
+        w[GNI_P_REFLECT_PLAIN_B] = right;
+        w[GNI_P_REFLECT_RAW_B] = x;
+        w[GNI_P_REFLECT_V] = next_left;
+        w[GNI_P_REFLECT_PRODUCT] = next_y;
+        w[GNI_P_REFLECT_NUMBERS] = (uint32_t)(l->numbers + 4 * j);
         if (!gni_job_reflect_step(c, k, j + 1, l->n)) return false;
         if (j + 1 == l->n) break;
-        w[0] = (uint32_t)l->matrix;
-        w[1] = (uint32_t)l->ld;
-        w[3] = (uint32_t)(j + 1);
-        w[6] = (uint32_t)l->n;
-        w[7] = right;
-        w[8] = x;
-        w[9] = next_left;
-        w[10] = next_y;
-        w[11] = (uint32_t)(l->right + j * l->ld);
-        w[12] = (uint32_t)(l->raw + (2 + next) * l->raw_ld);
-        w[13] += 2;
+        w[GNI_P_REFLECT_BASE] = (uint32_t)l->matrix;
+        w[GNI_P_REFLECT_LD] = (uint32_t)l->ld;
+        w[GNI_P_REFLECT_FIRST] = (uint32_t)(j + 1);
+        w[GNI_P_REFLECT_COLUMNS] = (uint32_t)l->n;
+        w[GNI_P_REFLECT_PLAIN_A] = right;
+        w[GNI_P_REFLECT_RAW_A] = x;
+        w[GNI_P_REFLECT_PLAIN_B] = next_left;
+        w[GNI_P_REFLECT_RAW_B] = next_y;
+        w[GNI_P_REFLECT_V] = (uint32_t)(l->right + j * l->ld);
+        w[GNI_P_REFLECT_PRODUCT] = (uint32_t)(l->raw + (2 + next) * l->raw_ld);
+        w[GNI_P_REFLECT_NUMBERS] += 2;
         if (!gni_job_reflect_step(c, k, j + 1, l->m)) return false;
     }
     return true;
@@ -168,34 +172,35 @@ static bool gni_job_reflect(gni_gpu *gpu, const gni_factor *f) {
     gni_job_call c;
     gni_job_reflect_plan l;
     const int64_t *w = f->word;
-    l.m = w[0];
-    l.n = w[1];
-    l.matrix = w[3];
-    l.ld = w[4];
-    l.transposed = w[5];
-    l.ld_transposed = w[6];
-    l.numbers = w[7];
-    l.left = w[8];
-    l.right = w[9];
-    l.raw = w[10];
-    l.raw_ld = w[11];
-    l.zero = w[12];
+    l.m = w[GNI_REFLECT_M];
+    l.n = w[GNI_REFLECT_N];
+    l.matrix = w[GNI_REFLECT_MATRIX];
+    l.ld = w[GNI_REFLECT_LD];
+    l.transposed = w[GNI_REFLECT_TRANSPOSED];
+    l.ld_transposed = w[GNI_REFLECT_LD_TRANSPOSED];
+    l.numbers = w[GNI_REFLECT_NUMBERS];
+    l.left = w[GNI_REFLECT_LEFT];
+    l.right = w[GNI_REFLECT_RIGHT];
+    l.raw = w[GNI_REFLECT_RAW];
+    l.raw_ld = w[GNI_REFLECT_RAW_LD];
+    l.zero = w[GNI_REFLECT_ZERO];
     gni_job_reflect_call(&c, gpu, f);
     c.use[0].write = c.use[1].write = true;
-    c.n_param = 15;
+    c.n_param = GNI_P_REFLECT_WORDS;
     c.generic.module = f->a.dtype == GN_F64 ? GNI_MODULE_reflect64 : GNI_MODULE_reflect;
-    c.generic.n_spec = 2;
+    c.generic.n_spec = GNI_S_REFLECT_SPECS;
     const uint32_t most = GNI_MIN(GNI_JOB_REFLECT_SUBGROUPS * GNI_MAX(gpu->caps.subgroup_min, 1u),
                                   GNI_MIN(gpu->caps.max_invocations, gpu->caps.max_size[0]));
     gni_job_reflect_kernels k;
-    c.generic.spec[0] = GNI_MIN(256u, most);
-    c.generic.spec[1] = w[2] != 0;
+    c.generic.spec[GNI_S_REFLECT_THREADS] = GNI_MIN(256u, most);
+    c.generic.spec[GNI_S_REFLECT_SYMMETRIC] = w[GNI_REFLECT_SYMMETRIC] != 0;
     k.bytes = (int64_t)gn_dtype_size(f->a.dtype);
     k.few = k.many = gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT);
-    c.generic.spec[0] = GNI_MIN(512u, most);
+    c.generic.spec[GNI_S_REFLECT_THREADS] = GNI_MIN(512u, most);
     if (l.m * k.bytes > 4096) k.many = gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT);
     if (k.few == NULL || k.many == NULL) return false;
-    return w[2] != 0 ? gni_job_reflect_symmetric(&c, &k, &l) : gni_job_reflect_both(&c, &k, &l);
+    return w[GNI_REFLECT_SYMMETRIC] != 0 ? gni_job_reflect_symmetric(&c, &k, &l)
+                                         : gni_job_reflect_both(&c, &k, &l);
 }
 
 #endif // GNI_GPU

@@ -12,12 +12,6 @@
 
 #if GNI_GPU
 
-enum {
-    GNI_JOB_SPLIT_WORDS = 64,   // control words before the rows' magnitudes, as in split.glsl
-    GNI_JOB_SPLIT_PATCHES = 28, // rows, and columns, that may be left out of a mode
-    GNI_JOB_SPLIT_PARAM = 96    // first parameter that only these kernels have
-};
-
 // Kernels of both modes for one size of tile: mode 0's figures, mode 1's module.
 typedef struct gni_job_split_tile {
     gni_job_tile tile;
@@ -59,7 +53,7 @@ static bool gni_job_split_side_init(gni_job_split *p, int i) {
     s->rows = i == 0 ? m->m : m->n;
     s->step_row = i == 0 ? m->a_rs : m->b_cs;
     s->step = i == 0 ? m->a_cs : m->b_rs;
-    s->base = p->c->param[i == 0 ? 4 : 7];
+    s->base = p->c->param[i == 0 ? GNI_P_MATMUL_A_BASE : GNI_P_MATMUL_B_BASE];
     s->use = p->c->use[i];
     for (int d = 0; d < m->batch_rank; d++)
         if (m->batch_dim[d] > 1 && s->batch[d] != 0) same = false;
@@ -68,8 +62,9 @@ static bool gni_job_split_side_init(gni_job_split *p, int i) {
     s->padded = gni_job_ceil(s->rows, unit) * unit;
     uint32_t layout = gni_job_operand_layout(s->rows, s->step_row, m->k, s->step, s->base,
                                              gni_job_batch_even(m, s->batch, 4), 4);
-    s->layout = layout & 3u;
-    s->groups = gni_job_ceil(s->rows, layout & 1u ? 64 : 16);
+    s->layout = gni_job_flag(layout & GNI_JOB_ALONG_M, GNI_F_SPLIT_ALONG_ROWS) |
+                gni_job_flag(layout & GNI_JOB_GROUPS, GNI_F_SPLIT_GROUPS);
+    s->groups = gni_job_ceil(s->rows, layout & GNI_JOB_ALONG_M ? 64 : 16);
     int64_t want = gni_job_enough(p->c->gpu) / GNI_MAX(s->groups * s->batches, 1);
     want = GNI_MAX(GNI_MIN(want, m->k / 256), 1);
     s->piece = gni_job_ceil(gni_job_ceil(m->k, want), 256) * 256;
@@ -80,7 +75,7 @@ static bool gni_job_split_side_init(gni_job_split *p, int i) {
 
 // One piece of memory for everything: control words, magnitudes, parts of a, parts of b.
 static bool gni_job_split_room(gni_job_split *p) {
-    uint64_t words = GNI_JOB_SPLIT_WORDS;
+    uint64_t words = GNI_SPLIT_CONTROL;
     for (int i = 0; i < 2; i++) {
         p->side[i].info = (uint32_t)words;
         words += (uint64_t)(2 * p->side[i].batches * p->side[i].padded);
@@ -108,8 +103,8 @@ static bool gni_job_split_side_run(const gni_job_split *p, int i, bool pack, boo
     memset(&c, 0, sizeof c);
     c.gpu = p->c->gpu;
     c.generic.module = pack ? GNI_MODULE_split_pack : GNI_MODULE_split_scan;
-    c.generic.n_spec = 1;
-    c.generic.spec[0] = s->layout;
+    c.generic.n_spec = GNI_S_SPLIT_SPECS;
+    c.generic.spec[GNI_S_SPLIT_LAYOUT] = s->layout;
     c.use[0] = s->use;
     c.use[5] = p->control;
     c.use[5].write = !pack;
@@ -119,27 +114,27 @@ static bool gni_job_split_side_run(const gni_job_split *p, int i, bool pack, boo
     }
     c.n_use = 6;
     uint32_t *q = c.param;
-    q[0] = (uint32_t)s->rows;
-    q[1] = (uint32_t)m->k;
-    q[2] = s->base;
-    q[3] = (uint32_t)s->step_row;
-    q[4] = (uint32_t)s->step;
-    q[5] = (uint32_t)s->padded;
-    q[6] = (uint32_t)p->slices;
-    q[7] = s->info;
-    q[8] = (uint32_t)s->piece;
-    q[9] = (uint32_t)(a->groups * a->pieces * a->batches + b->groups * b->pieces * b->batches);
-    q[10] = GNI_JOB_SPLIT_WORDS;
-    q[11] = (uint32_t)(a->padded * a->batches);
-    q[12] = (uint32_t)(b->padded * b->batches);
-    q[13] = (uint32_t)GNI_MAX(p->force - 1, 0);
-    q[14] = s->batches > 1 ? (uint32_t)m->batch_rank : 0u;
-    q[15] = bfloat;
+    q[GNI_P_SPLIT_ROWS] = (uint32_t)s->rows;
+    q[GNI_P_SPLIT_LENGTH] = (uint32_t)m->k;
+    q[GNI_P_SPLIT_BASE] = s->base;
+    q[GNI_P_SPLIT_STEP_ROW] = (uint32_t)s->step_row;
+    q[GNI_P_SPLIT_STEP] = (uint32_t)s->step;
+    q[GNI_P_SPLIT_PADDED] = (uint32_t)s->padded;
+    q[GNI_P_SPLIT_SLICES] = (uint32_t)p->slices;
+    q[GNI_P_SPLIT_INFO] = s->info;
+    q[GNI_P_SPLIT_PIECE] = (uint32_t)s->piece;
+    q[GNI_P_SPLIT_WORKGROUPS] = (uint32_t)(a->groups * a->pieces * a->batches + b->groups * b->pieces * b->batches);
+    q[GNI_P_SPLIT_FIRST_INFO] = GNI_SPLIT_CONTROL;
+    q[GNI_P_SPLIT_TOTAL_A] = (uint32_t)(a->padded * a->batches);
+    q[GNI_P_SPLIT_TOTAL_B] = (uint32_t)(b->padded * b->batches);
+    q[GNI_P_SPLIT_LEAST_MODE] = (uint32_t)GNI_MAX(p->force - 1, 0);
+    q[GNI_P_SPLIT_RANK] = s->batches > 1 ? (uint32_t)m->batch_rank : 0u;
+    q[GNI_P_SPLIT_BFLOAT] = bfloat;
     for (int d = 0; d < m->batch_rank; d++) {
-        q[16 + 2 * d] = (uint32_t)m->batch_dim[d];
-        q[17 + 2 * d] = (uint32_t)s->batch[d];
+        q[GNI_P_SPLIT_DIM + 2 * d] = (uint32_t)m->batch_dim[d];
+        q[GNI_P_SPLIT_DIM + 2 * d + 1] = (uint32_t)s->batch[d];
     }
-    c.n_param = 16 + 2 * GN_MAX_RANK;
+    c.n_param = GNI_P_SPLIT_WORDS;
     int64_t x = pack ? s->padded / 32 : s->groups,
             y = pack ? GNI_MIN(gni_job_ceil(p->slices, 4), 65535) : s->pieces;
     return gni_job_dispatch(&c, gni_gpu_pipeline_get(c.gpu, &c.generic, GNI_GPU_WAIT), x, y,
@@ -150,23 +145,21 @@ static bool gni_job_split_side_run(const gni_job_split *p, int i, bool pack, boo
 static gni_job_call gni_job_split_call(const gni_job_split *p, int module, int64_t row) {
     gni_job_call c = *p->c;
     c.generic.module = module;
-    c.generic.n_spec = 4;
+    c.generic.n_spec = GNI_S_MATMUL_SPECS;
     c.generic.subgroup = c.gpu->caps.subgroup_control ? 32 : 0;
-    c.generic.spec[0] = c.generic.spec[1] = GN_F32;
-    c.generic.spec[2] = (uint32_t)p->m->c.dtype;
-    bool groups = c.param[10] % 4 == 0 && row % 4 == 0;
-    c.generic.spec[3] = (uint32_t)groups << 4 | (uint32_t)(p->m->bias.buf != NULL) << 5 |
-                        (uint32_t)(p->m->act == 1) << 6;
-    c.param[46] = (uint32_t)row;
-    uint32_t *q = &c.param[GNI_JOB_SPLIT_PARAM];
-    q[0] = (uint32_t)p->side[0].padded;
-    q[1] = (uint32_t)p->side[1].padded;
-    q[2] = (uint32_t)p->slices;
-    q[3] = (uint32_t)p->side[0].batches;
-    q[4] = (uint32_t)p->side[1].batches;
-    q[5] = p->side[0].info;
-    q[6] = p->side[1].info;
-    c.n_param = GNI_JOB_SPLIT_PARAM + 7;
+    c.generic.spec[GNI_S_MATMUL_A_DTYPE] = c.generic.spec[GNI_S_MATMUL_B_DTYPE] = GN_F32;
+    c.generic.spec[GNI_S_MATMUL_C_DTYPE] = (uint32_t)p->m->c.dtype;
+    c.generic.spec[GNI_S_MATMUL_LAYOUT] = gni_job_store_layout(&c, p->m, row);
+    c.param[GNI_P_MATMUL_C_ROW] = (uint32_t)row;
+    uint32_t *q = c.param;
+    q[GNI_P_PARTS_PADDED_M] = (uint32_t)p->side[0].padded;
+    q[GNI_P_PARTS_PADDED_N] = (uint32_t)p->side[1].padded;
+    q[GNI_P_PARTS_SLICES] = (uint32_t)p->slices;
+    q[GNI_P_PARTS_A_PACKED] = (uint32_t)p->side[0].batches;
+    q[GNI_P_PARTS_B_PACKED] = (uint32_t)p->side[1].batches;
+    q[GNI_P_PARTS_A_INFO] = p->side[0].info;
+    q[GNI_P_PARTS_B_INFO] = p->side[1].info;
+    c.n_param = GNI_P_PARTS_WORDS;
     return c;
 }
 
@@ -174,12 +167,12 @@ static bool gni_job_split_product(const gni_job_split *p, int mode, int64_t row)
     gni_job_call c = gni_job_split_call(p, mode == 0 ? p->tile->module : p->module3, row);
     int64_t down = p->side[0].padded / p->tile->bm, across = p->side[1].padded / p->tile->bn,
             tiles = down * across * p->batches, splits = p->splits;
-    c.param[15] = (uint32_t)down;
-    c.param[16] = (uint32_t)across;
+    c.param[GNI_P_MATMUL_TILES_M] = (uint32_t)down;
+    c.param[GNI_P_MATMUL_TILES_N] = (uint32_t)across;
     bool ok = gni_job_split_k(&c, p->m->k, p->tile->bk, splits, tiles,
                               (int64_t)p->tile->bm * p->tile->bn * 4,
                               tiles * gni_job_join_counters(splits), &splits);
-    if (splits > 1) c.generic.spec[3] |= 512u;
+    if (splits > 1) c.generic.spec[GNI_S_MATMUL_LAYOUT] |= GNI_F_MATMUL_SPLITS;
     for (int i = 0; i < 2; i++) c.use[i] = p->side[i].packed;
     c.use[6] = p->control;
     c.n_use = 7;
@@ -196,7 +189,7 @@ static bool gni_job_split_patch(const gni_job_split *p, int64_t row) {
     c.n_use = 7;
     int64_t units = GNI_MAX(gni_job_ceil(p->m->n, 4), p->m->m);
     return gni_job_dispatch(&c, gni_gpu_pipeline_get(c.gpu, &c.generic, GNI_GPU_WAIT),
-                            GNI_MIN(gni_job_ceil(units, 8), 32), 2 * GNI_JOB_SPLIT_PATCHES,
+                            GNI_MIN(gni_job_ceil(units, 8), 32), 2 * GNI_SPLIT_PATCHES,
                             p->batches);
 }
 
@@ -285,7 +278,8 @@ static bool gni_job_matmul_split(gni_job_call *c, const gni_matmul *m, int64_t b
         size[0] = batches * m->m * m->n;
         step[0] = 1;
         *ok = gni_job_apart_begin(gpu, m, &apart);
-        *ok = *ok && gni_job_reach(gpu, &apart.plain.c, size, step, 1, &c->use[2], &c->param[10]);
+        *ok = *ok && gni_job_reach(gpu, &apart.plain.c, size, step, 1, &c->use[2],
+                                   &c->param[GNI_P_MATMUL_C_BASE]);
         c->use[2].write = true;
     } else {
         apart.plain = *m;

@@ -277,15 +277,15 @@ static void gni_ls_step_of(gni_ls *s, gni_factor *f, gni_factor_step step, gn_ar
     f->step = step;
     f->items = d->batch;
     f->order = GNI_MAX(d->m, d->n);
-    f->word[0] = from->offset;
-    f->word[1] = stride[0];
-    f->word[2] = matrix > 1 ? stride[1] : 0;
-    f->word[3] = from_step;
-    f->word[5] = columns;
-    f->word[6] = 1;
-    f->word[7] = d->m * columns;
-    f->word[8] = d->batch;
-    f->word[9] = d->m;
+    f->word[GNI_P_SMALL_BASE] = from->offset;
+    f->word[GNI_P_SMALL_ROW] = stride[0];
+    f->word[GNI_P_SMALL_COLUMN] = matrix > 1 ? stride[1] : 0;
+    f->word[GNI_P_SMALL_STEP] = from_step;
+    f->word[GNI_P_SMALL_TO_ROW] = columns;
+    f->word[GNI_P_SMALL_TO_COLUMN] = 1;
+    f->word[GNI_P_SMALL_TO_STEP] = d->m * columns;
+    f->word[GNI_P_SMALL_BATCH] = d->batch;
+    f->word[GNI_P_SMALL_N] = d->m;
     f->a.buf = from->buf;
     f->b.buf = to->buf;
     f->c.buf = s->w.state->buf;
@@ -312,7 +312,7 @@ static void gni_ls_det(gni_ls *s, gn_array *y) {
     gni_factor f;
     if (!s->w.ok) return;
     gni_ls_step_of(s, &f, GNI_FACTOR_LU, s->x, 2, s->x_step, s->w.state, s->d->n);
-    f.word[12] = 1;
+    f.word[GNI_P_SMALL_MODE] = GNI_SMALL_DETERMINANT;
     f.b = f.c;
     gni_ls_go(s, &f, y);
 }
@@ -329,8 +329,8 @@ static void gni_ls_solve(gni_ls *s, gn_array *y, int matrix) {
     gni_ls_go(s, &f, w->block);
     gn_array *b = s->b != NULL ? s->b : w->work;
     gni_ls_step_of(s, &f, GNI_FACTOR_BACK, b, matrix, s->b_step, y, k);
-    f.word[10] = k;
-    f.word[12] = s->b == NULL;
+    f.word[GNI_P_SMALL_MORE] = k;
+    f.word[GNI_P_SMALL_MODE] = s->b == NULL ? GNI_SMALL_IDENTITY : 0;
     f.c.buf = w->work->buf;
     f.c.dtype = w->t;
     gni_ls_go(s, &f, w->block);
@@ -421,7 +421,7 @@ static bool gni_ls_qr(gni_la_job *d, gn_array *a, gn_dtype t, const gn_shape *ba
     if (y[1] == NULL) s.w.ok = false;
     if (s.w.ok) {
         gni_ls_step_of(&s, &f, GNI_FACTOR_QR, s.x, 2, s.x_step, y[0], k);
-        f.word[10] = d->n;
+        f.word[GNI_P_SMALL_MORE] = d->n;
         gni_ls_go(&s, &f, y[1]);
     }
     const bool ok = s.w.ok;
@@ -450,19 +450,19 @@ static void gni_ls_values_of(gni_ls *s, gni_factor *f, gn_array *const *y) {
     if (y[1] != NULL) f->step = svd ? GNI_FACTOR_SINGULAR_VECTORS : GNI_FACTOR_EIGEN_VECTORS;
     f->items = d->batch;
     f->order = m;
-    f->word[0] = s->x->offset;
-    f->word[1] = stride[wide ? 1 : 0];
-    f->word[2] = stride[wide ? 0 : 1];
-    f->word[3] = s->x_step;
-    f->word[4] = d->batch;
-    f->word[5] = m;
-    f->word[6] = n;
-    f->word[7] = d->k;
-    f->word[8] = wide ? 1 : d->k;
-    f->word[9] = wide ? m : 1;
-    f->word[10] = m * d->k;
-    f->word[11] = wide ? n : 1;
-    f->word[12] = wide ? 1 : n;
+    f->word[GNI_P_EIGEN_BASE] = s->x->offset;
+    f->word[GNI_P_EIGEN_ROW] = stride[wide ? 1 : 0];
+    f->word[GNI_P_EIGEN_COLUMN] = stride[wide ? 0 : 1];
+    f->word[GNI_P_EIGEN_STEP] = s->x_step;
+    f->word[GNI_P_EIGEN_BATCH] = d->batch;
+    f->word[GNI_P_EIGEN_ROWS] = m;
+    f->word[GNI_P_EIGEN_N] = n;
+    f->word[GNI_P_EIGEN_FULL] = d->k;
+    f->word[GNI_P_EIGEN_LEFT_ROW] = wide ? 1 : d->k;
+    f->word[GNI_P_EIGEN_LEFT_COLUMN] = wide ? m : 1;
+    f->word[GNI_P_EIGEN_LEFT_STEP] = m * d->k;
+    f->word[GNI_P_EIGEN_RIGHT_ROW] = wide ? n : 1;
+    f->word[GNI_P_EIGEN_RIGHT_COLUMN] = wide ? 1 : n;
     f->a.buf = s->x->buf;
     f->b.buf = y[0]->buf;
     f->c.buf = s->w.state->buf;

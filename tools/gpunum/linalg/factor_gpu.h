@@ -8,6 +8,7 @@
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
 #include "../api/macros.h"
+#include "../core/slots.h"
 #include "../core/place.h"
 #endif
 
@@ -232,18 +233,18 @@ static void gni_lg_update(gni_lg *w, const gni_lg_matrix *c, const gni_lg_matrix
     memset(&f, 0, sizeof f);
     f.step = GNI_FACTOR_UPDATE;
     f.items = c->m;
-    f.word[0] = c->offset;
-    f.word[1] = c->rs;
-    f.word[2] = a->offset;
-    f.word[3] = a->rs;
-    f.word[4] = a->cs;
-    f.word[5] = b->offset;
-    f.word[6] = b->rs;
-    f.word[7] = b->cs;
-    f.word[8] = c->m;
-    f.word[9] = c->n;
-    f.word[10] = a->n;
-    f.word[11] = lower;
+    f.word[GNI_P_UPDATE_C_BASE] = c->offset;
+    f.word[GNI_P_UPDATE_C_ROW] = c->rs;
+    f.word[GNI_P_UPDATE_A_BASE] = a->offset;
+    f.word[GNI_P_UPDATE_A_ROW] = a->rs;
+    f.word[GNI_P_UPDATE_A_COLUMN] = a->cs;
+    f.word[GNI_P_UPDATE_B_BASE] = b->offset;
+    f.word[GNI_P_UPDATE_B_ROW] = b->rs;
+    f.word[GNI_P_UPDATE_B_COLUMN] = b->cs;
+    f.word[GNI_P_UPDATE_M] = c->m;
+    f.word[GNI_P_UPDATE_N] = c->n;
+    f.word[GNI_P_UPDATE_K] = a->n;
+    f.word[GNI_P_UPDATE_LOWER] = lower;
     f.a.buf = c->of->buf;
     f.b.buf = a->of->buf;
     f.c.buf = b->of->buf;
@@ -289,16 +290,16 @@ static void gni_lg_factor(gni_lg *w, gni_factor_step step, gn_array *a, gn_array
 // ill-conditioned it is.
 static void gni_lg_solve_panel(gni_lg *w, gni_lg_matrix t, gni_lg_matrix b, bool unit, bool more) {
     int64_t word[GNI_FACTOR_WORDS] = {0};
-    word[0] = b.offset;
-    word[1] = b.rs;
-    word[2] = b.cs;
-    word[3] = t.offset;
-    word[4] = t.rs;
-    word[5] = t.cs;
-    word[6] = t.n;
-    word[7] = b.n;
-    word[8] = unit;
-    word[9] = more;
+    word[GNI_P_SOLVE_B_BASE] = b.offset;
+    word[GNI_P_SOLVE_B_ROW] = b.rs;
+    word[GNI_P_SOLVE_B_COLUMN] = b.cs;
+    word[GNI_P_SOLVE_T_BASE] = t.offset;
+    word[GNI_P_SOLVE_T_ROW] = t.rs;
+    word[GNI_P_SOLVE_T_COLUMN] = t.cs;
+    word[GNI_P_SOLVE_ORDER] = t.n;
+    word[GNI_P_SOLVE_COLUMNS] = b.n;
+    word[GNI_P_SOLVE_UNIT] = unit;
+    word[GNI_P_SOLVE_MORE] = more;
     gni_lg_factor(w, GNI_FACTOR_SOLVE, b.of, t.of, b.n, word);
 }
 
@@ -310,19 +311,19 @@ static void gni_lg_lu_panel(gni_lg *w, int64_t begin, int64_t end) {
         const int64_t jb = GNI_MIN(GNI_LG_BLOCK, end - j);
         int64_t pick[GNI_FACTOR_WORDS] = {0}, swap[GNI_FACTOR_WORDS] = {0},
                 below[GNI_FACTOR_WORDS] = {0};
-        pick[1] = swap[1] = below[1] = w->ld;
-        pick[2] = swap[2] = below[2] = j;
-        pick[3] = n - j;
-        pick[4] = swap[4] = jb;
-        pick[5] = GNI_LG_COUNTERS;
-        pick[6] = GNI_LG_LISTS;
-        pick[7] = GNI_LG_PICKED;
-        swap[3] = n;
-        swap[5] = GNI_LG_PICKED;
-        swap[6] = w->order;
-        swap[7] = end;
-        below[3] = n;
-        below[4] = end;
+        pick[GNI_P_PICK_LD] = swap[GNI_P_SWAP_LD] = below[GNI_P_BELOW_LD] = w->ld;
+        pick[GNI_P_PICK_FIRST] = swap[GNI_P_SWAP_FIRST] = below[GNI_P_BELOW_FIRST] = j;
+        pick[GNI_P_PICK_COUNT] = n - j;
+        pick[GNI_P_PICK_WIDTH] = swap[GNI_P_SWAP_WIDTH] = jb;
+        pick[GNI_P_PICK_COUNTERS] = GNI_LG_COUNTERS;
+        pick[GNI_P_PICK_LISTS] = GNI_LG_LISTS;
+        pick[GNI_P_PICK_PICKED] = GNI_LG_PICKED;
+        swap[GNI_P_SWAP_COLUMNS] = n;
+        swap[GNI_P_SWAP_LIST] = GNI_LG_PICKED;
+        swap[GNI_P_SWAP_ORDER] = w->order;
+        swap[GNI_P_SWAP_END] = end;
+        below[GNI_P_BELOW_ALL_ROWS] = n;
+        below[GNI_P_BELOW_END] = end;
         gni_lg_factor(w, GNI_FACTOR_PICK, w->work, w->state, n - j, pick);
         gni_lg_factor(w, GNI_FACTOR_SWAP, w->work, w->state, n + 1, swap);
         if (j + jb < n) gni_lg_factor(w, GNI_FACTOR_BELOW, w->work, w->state, n - j - jb, below);
@@ -412,10 +413,10 @@ static void gni_lg_lu_solve(gni_lg *w, gni_lg_matrix b) {
 // Of at most a panel's order. `first`: its first row in the whole matrix.
 static void gni_lg_root(gni_lg *w, const gni_lg_matrix *a, int64_t first) {
     int64_t word[GNI_FACTOR_WORDS] = {0};
-    word[0] = a->offset;
-    word[1] = a->rs;
-    word[2] = a->n;
-    word[4] = first;
+    word[GNI_P_ROOT_BASE] = a->offset;
+    word[GNI_P_ROOT_LD] = a->rs;
+    word[GNI_P_ROOT_ORDER] = a->n;
+    word[GNI_P_ROOT_FIRST] = first;
     gni_lg_factor(w, GNI_FACTOR_ROOT, a->of, w->state, 1, word);
 }
 

@@ -1,0 +1,453 @@
+// >>slots
+// What the kernels in tools/shaders and those who call them agree on. Both include this room, so that it holds nothing
+// but #defines that mean the same to C and GLSL.
+//
+//   GNI_P_   a word of the parameters: gni_job_call.param, GN_PARAM
+//   GNI_S_   the number of a specialisation constant: gni_gpu_kernel.spec, constant_id
+//   GNI_F_   a flag in one of them
+//   GNI_T_   a gn_dtype
+//   GNI_K_   how a kernel finds the elements of an operand
+// _WORDS and _SPECS are how many there are.
+
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#endif
+
+// ---- dtypes
+
+#define GNI_T_F32 0
+#define GNI_T_F16 1
+#define GNI_T_BF16 2
+#define GNI_T_F64 3
+#define GNI_T_I32 4
+#define GNI_T_I64 5
+#define GNI_T_U8 6
+#define GNI_T_I8 7
+#define GNI_T_U32 8
+#define GNI_T_BOOL 9
+#define GNI_T_C64 10
+
+// ---- programs: program.glsl, elementwise.glsl, reduce.glsl
+
+#define GNI_K_SCALAR 0  // the same element for the whole group: no vector strides
+#define GNI_K_VEC 1     // element = vector index, groups aligned
+#define GNI_K_FLAT 2    // element = vector index, not aligned
+#define GNI_K_ROWVEC 3  // groups do not cross rows, elements neighbours, aligned
+#define GNI_K_ROWREP 4  // groups do not cross rows, one element
+#define GNI_K_ROWSTEP 5 // groups do not cross rows, any inner stride
+#define GNI_K_ANY 6     // every element on its own
+#define GNI_K_COLVEC 7  // tiles only: 4 rows of a column are neighbours, aligned
+
+// Words that are specialisation constants of the same number as well.
+#define GNI_P_PROGRAM_COUNTS 0    // inputs in bits 0-3, outputs 4-7, instructions 8-15, vector dimensions 16-19, scalar
+                                  // ones 20-23, bit 24: some operand needs the vector coordinates
+#define GNI_P_PROGRAM_IN_DTYPES 1 // 4 bits each
+#define GNI_P_PROGRAM_IN_KINDS 2  // 4 bits each
+#define GNI_P_PROGRAM_OUTPUTS 3   // dtypes from bit 0, kinds from bit 16, 4 bits each
+#define GNI_P_PROGRAM_OUT_REGS 4  // registers, 8 bits each
+#define GNI_P_PROGRAM_HOW 5       // elementwise: log2 of the groups of an invocation in bits 0-1, bit 4: tiles.
+                                  // reductions: gni_reduction * 3 + domain in bits 0-7, bit 8: columns, 9-12: log2 of the
+                                  // lanes of a team, 16-19: dtype of the result, 20-21: log2 of the steps of a lane that
+                                  // are loaded at a time
+#define GNI_P_PROGRAM_STEPS 6     // instructions, at most 24
+// Others.
+#define GNI_P_PROGRAM_KERNEL 32 // to 47: the kernel's own, below
+#define GNI_P_PROGRAM_DIM 48    // 8 x (extent, multiplier, shift): vector dimensions, then scalar ones
+#define GNI_P_PROGRAM_OP 72     // 12 x (base, 8 strides): inputs, then outputs from number 8 on
+#define GNI_P_PROGRAM_CONST 180 // 8 x 2
+#define GNI_P_PROGRAM_WORDS 196
+
+#define GNI_P_MAP_N 32       // elements
+#define GNI_P_MAP_BLOCKS 33  // stretches, or tiles
+#define GNI_P_MAP_ROW_DIM 34 // tiles: the dimension that the other operands run along,
+#define GNI_P_MAP_ROWS 35    // its extent,
+#define GNI_P_MAP_BETWEEN 36 // elements of the dimensions between it and the last one,
+#define GNI_P_MAP_ACROSS 37  // tiles along the last dimension
+#define GNI_P_MAP_DOWN 38    // and along the rows
+
+#define GNI_P_REDUCE_KEPT 32    // elements of the result
+#define GNI_P_REDUCE_REDUCED 33 // elements that go into each
+#define GNI_P_REDUCE_UNITS 34
+#define GNI_P_REDUCE_CHUNK 35   // steps of a split: groups (rows) or elements (columns)
+#define GNI_P_REDUCE_SPLITS 36  // of all dispatches of the job
+#define GNI_P_REDUCE_SPLIT0 37  // of this one
+#define GNI_P_REDUCE_INDEX0 38  // of the first reduced element
+#define GNI_P_REDUCE_COUNTER0 39 // first of one counter per workgroup along x
+
+// ---- softmax.comp
+
+#define GNI_S_SOFTMAX_KIND 0  // gni_softmax_kind
+#define GNI_S_SOFTMAX_DTYPE 1 // of input and output
+#define GNI_S_SOFTMAX_LOG_LANES 2
+#define GNI_S_SOFTMAX_ALIGNED 3
+#define GNI_F_SOFTMAX_IN_GROUPS 1u // rows of the input start at groups
+#define GNI_F_SOFTMAX_OUT_GROUPS 2u
+#define GNI_S_SOFTMAX_PHASE 4
+#define GNI_F_SOFTMAX_MEASURES 1u // long rows
+#define GNI_F_SOFTMAX_WRITES 2u
+
+#define GNI_P_SOFTMAX_ROWS 0
+#define GNI_P_SOFTMAX_N 1
+#define GNI_P_SOFTMAX_ROW_STRIDE 2
+#define GNI_P_SOFTMAX_IN_BASE 3
+#define GNI_P_SOFTMAX_OUT_BASE 4
+#define GNI_P_SOFTMAX_SPLITS 5
+#define GNI_P_SOFTMAX_CHUNK 6 // groups of a split
+#define GNI_P_SOFTMAX_WORDS 8
+
+// ---- take.comp
+
+#define GNI_S_TAKE_INDEX_DTYPE 0
+#define GNI_S_TAKE_UNIT 1 // log2 of its bytes
+#define GNI_S_TAKE_SPECS 2
+
+#define GNI_P_TAKE_N 0      // units of the output
+#define GNI_P_TAKE_INNER 1  // units of a row, and how to divide by it
+#define GNI_P_TAKE_COUNT 4  // rows picked, and how to divide by it
+#define GNI_P_TAKE_EXTENT 7 // rows there are
+#define GNI_P_TAKE_IN_BASE 8
+#define GNI_P_TAKE_INDEX_BASE 9
+#define GNI_P_TAKE_OUT_BASE 10
+#define GNI_P_TAKE_WORDS 11
+
+// ---- random.comp
+
+#define GNI_S_RANDOM_KIND 0 // gni_random_kind
+#define GNI_S_RANDOM_PAIRS 1
+#define GNI_S_RANDOM_DTYPE 2
+#define GNI_S_RANDOM_SPECS 3
+
+#define GNI_P_RANDOM_N 0
+#define GNI_P_RANDOM_OUT_BASE 1
+#define GNI_P_RANDOM_COUNTER 2 // two words
+#define GNI_P_RANDOM_KEY 4     // two words
+#define GNI_P_RANDOM_LOW 6
+#define GNI_P_RANDOM_RANGE 7 // 0: 2^32
+#define GNI_P_RANDOM_WORDS 8
+
+// ---- matrix products: matrix.glsl, matmul.comp, matmul_half.comp, matvec.comp
+
+#define GNI_S_MATMUL_A_DTYPE 0
+#define GNI_S_MATMUL_B_DTYPE 1
+#define GNI_S_MATMUL_C_DTYPE 2
+#define GNI_S_MATMUL_LAYOUT 3
+#define GNI_S_MATMUL_SPECS 4
+#define GNI_F_MATMUL_A_ALONG_M 1u // a is read along m, else along k,
+#define GNI_F_MATMUL_A_GROUPS 2u  // in aligned groups: of 4, of 8 halves, of 2 doubles
+#define GNI_F_MATMUL_B_ALONG_K 4u // b is read along k, else along n
+#define GNI_F_MATMUL_B_GROUPS 8u
+#define GNI_F_MATMUL_C_GROUPS 16u // of 4
+#define GNI_F_MATMUL_BIAS 32u
+#define GNI_F_MATMUL_RELU 64u
+#define GNI_F_MATMUL_A_RUNS 128u // neighbours in memory, not aligned
+#define GNI_F_MATMUL_B_RUNS 256u
+#define GNI_F_MATMUL_SPLITS 512u
+#define GNI_F_MATMUL_WHOLE 1024u     // k is a multiple of a tile's
+#define GNI_F_MATMUL_EXACT 2048u     // conversions from and to float16 keep subnormals, and round to nearest
+#define GNI_F_MATMUL_C_EIGHTS 4096u  // c is written in aligned groups of 8
+#define GNI_F_MATMUL_SPARE 65536u    // works if split.comp chose mode 2
+#define GNI_F_MATMUL_INSIDE 131072u  // all tiles are whole
+#define GNI_F_MATMUL_SUMS 262144u    // sums of b's columns go to buffer argument 6, as c's dtype
+
+#define GNI_P_MATMUL_M 0
+#define GNI_P_MATMUL_N 1
+#define GNI_P_MATMUL_K 2
+#define GNI_P_MATMUL_BATCHES 3
+#define GNI_P_MATMUL_A_BASE 4
+#define GNI_P_MATMUL_A_ROW 5 // strides
+#define GNI_P_MATMUL_A_COLUMN 6
+#define GNI_P_MATMUL_B_BASE 7
+#define GNI_P_MATMUL_B_ROW 8
+#define GNI_P_MATMUL_B_COLUMN 9
+#define GNI_P_MATMUL_C_BASE 10
+#define GNI_P_MATMUL_BIAS_BASE 11 // or of the sums of b's columns
+#define GNI_P_MATMUL_SPLITS 12
+#define GNI_P_MATMUL_CHUNK 13    // of k, for each split
+#define GNI_P_MATMUL_COUNTER0 14 // first of one counter for each batch and tile
+#define GNI_P_MATMUL_TILES_M 15
+#define GNI_P_MATMUL_TILES_N 16
+#define GNI_P_MATMUL_BATCH_RANK 17
+#define GNI_P_MATMUL_BATCH 18 // 8 x (extent, stride in a, stride in b)
+#define GNI_P_MATMUL_C_ROW 46
+#define GNI_P_MATMUL_STRIPE 48      // rows of tiles that are taken column by column
+#define GNI_P_MATMUL_WHOLE_TILES 49 // with splits: the first so many, counted over all batches, are not split
+#define GNI_P_MATMUL_WORDS 50
+
+#define GNI_S_MATVEC_LOG_LANES 4 // the others are those of matrices
+#define GNI_S_MATVEC_SPECS 5
+#define GNI_F_MATVEC_COLUMNS 1u
+#define GNI_F_MATVEC_X_GROUPS 2u
+#define GNI_F_MATVEC_Y_GROUPS 4u // y has aligned groups along k
+#define GNI_F_MATVEC_EIGHTS 8u   // x has aligned groups of 8 elements of 16 bits
+#define GNI_F_MATVEC_EXACT 16u   // conversions from float16 keep subnormals
+#define GNI_F_MATVEC_BIAS 32u
+#define GNI_F_MATVEC_RELU 64u
+#define GNI_P_MATVEC_C_LONG 42 // steps in c and in bias
+#define GNI_P_MATVEC_BIAS_LONG 44
+#define GNI_P_MATVEC_C_BATCH 47
+
+// Programs at the store or at the load of an operand: epilogue.glsl, given.glsl.
+#define GNI_S_PROLOGUE 4      // given.glsl: 1: a is made, 2: b
+#define GNI_S_STORE 16        // 0: there is none. Bit 0, inputs beside the product in bits 4-7, instructions 8-15, result's
+                              // register 16-23
+#define GNI_S_STORE_INPUTS 17 // 8 bits for each: dtype in 0-3, and
+#define GNI_F_STORE_ONE 16u   // the run has one element of it
+#define GNI_F_STORE_GROUPS 32u
+#define GNI_S_STORE_STEPS 18  // instructions, at most 8
+#define GNI_P_STORE 128      // 3 x (base, steps along m, n and batches), and from there on
+#define GNI_P_STORE_CONST 12 // 8
+#define GNI_P_STORE_WORDS 20
+
+// ---- float32 products on matrix units: split.comp, matmul_split.glsl
+
+#define GNI_S_SPLIT_LAYOUT 0
+#define GNI_S_SPLIT_SPECS 1
+#define GNI_F_SPLIT_ALONG_ROWS 1u // neighbours in memory are of neighbouring rows
+#define GNI_F_SPLIT_GROUPS 2u     // and come in aligned groups of 4
+
+#define GNI_P_SPLIT_ROWS 0
+#define GNI_P_SPLIT_LENGTH 1 // k
+#define GNI_P_SPLIT_BASE 2
+#define GNI_P_SPLIT_STEP_ROW 3
+#define GNI_P_SPLIT_STEP 4
+#define GNI_P_SPLIT_PADDED 5     // rows
+#define GNI_P_SPLIT_SLICES 6     // padded
+#define GNI_P_SPLIT_INFO 7       // where the rows' magnitudes are
+#define GNI_P_SPLIT_PIECE 8      // of k, for a workgroup of the scan
+#define GNI_P_SPLIT_WORKGROUPS 9 // of the scans of both operands
+#define GNI_P_SPLIT_FIRST_INFO 10
+#define GNI_P_SPLIT_TOTAL_A 11 // rows with magnitudes
+#define GNI_P_SPLIT_TOTAL_B 12
+#define GNI_P_SPLIT_LEAST_MODE 13
+#define GNI_P_SPLIT_RANK 14
+#define GNI_P_SPLIT_BFLOAT 15 // whether the device has bfloat16
+#define GNI_P_SPLIT_DIM 16    // 8 x (extent, stride)
+#define GNI_P_SPLIT_WORDS 32
+
+#define GNI_SPLIT_CONTROL 64 // control words before the rows' magnitudes
+#define GNI_SPLIT_PATCHES 28 // rows, and columns, that may be left out of a mode
+
+// Behind the words of matrix products.
+#define GNI_P_PARTS_PADDED_M 96 // rows of a, columns of b that were packed
+#define GNI_P_PARTS_PADDED_N 97
+#define GNI_P_PARTS_SLICES 98
+#define GNI_P_PARTS_A_PACKED 99 // as many batches
+#define GNI_P_PARTS_B_PACKED 100
+#define GNI_P_PARTS_A_INFO 101
+#define GNI_P_PARTS_B_INFO 102
+#define GNI_P_PARTS_WORDS 103
+
+// ---- Fourier transforms: fft.glsl, fft.comp, fft_any.comp
+
+#define GNI_F_FFT_REAL_IN 1u   // the operand has no imaginary parts
+#define GNI_F_FFT_HALF_IN 2u   // it is half a Hermitian sequence
+#define GNI_F_FFT_REAL_OUT 4u  // the result has no imaginary parts
+#define GNI_F_FFT_FACTOR_IN 8u // times buffer 3
+#define GNI_F_FFT_FACTOR_OUT 16u
+#define GNI_F_FFT_TWIST 32u
+#define GNI_F_FFT_SWAP_IN 64u      // exchange the parts: before the factor is applied to the operand,
+#define GNI_F_FFT_SWAP_IN_2 128u   // after that,
+#define GNI_F_FFT_SWAP_OUT 256u    // before the factor is applied to the result,
+#define GNI_F_FFT_SWAP_OUT_2 512u  // and after that
+#define GNI_F_FFT_ACROSS_IN 1024u  // neighbouring invocations read neighbouring lines, not points
+#define GNI_F_FFT_ACROSS_OUT 2048u
+#define GNI_F_FFT_CUT_IN 4096u     // some elements are beyond the count
+#define GNI_F_FFT_CUT_OUT 8192u
+#define GNI_F_FFT_PAIR_IN 16384u   // real and imaginary part are two elements of a real array
+#define GNI_F_FFT_PAIR_OUT 32768u
+#define GNI_F_FFT_FOLD_IN 65536u   // from the half spectrum of real numbers to that of their pairs,
+#define GNI_F_FFT_FOLD_OUT 131072u // and from that to this
+#define GNI_F_FFT_CONJ 262144u     // of the half spectrum
+#define GNI_F_FFT_FOLD_TABLE 524288u // a fold's turns are buffer 3 on the way in, 4 on the way out
+#define GNI_F_FFT_PARAMETER 0x80000000u // fft_any.comp: the flags are those of the parameters
+
+#define GNI_S_FFT_RADIX 0 // 4, applied first to last
+#define GNI_S_FFT_LINES 4 // of a workgroup
+#define GNI_S_FFT_TEAM 5  // invocations of a line
+#define GNI_S_FFT_FLAGS 6
+#define GNI_S_FFT_STEP_IN 7 // between points, if not 0
+#define GNI_S_FFT_STEP_OUT 8
+#define GNI_S_FFT_SPECS 9
+
+#define GNI_S_FFT_ANY_FLAGS 0
+#define GNI_S_FFT_ANY_RADICES 1 // bit r: radix r occurs
+#define GNI_S_FFT_ANY_SPECS 2
+
+#define GNI_P_FFT_LINES 0
+#define GNI_P_FFT_IN 1 // first element, step between points, elements that exist,
+#define GNI_P_FFT_IN_STEP 2
+#define GNI_P_FFT_IN_COUNT 3
+#define GNI_P_FFT_OUT 4 // and the same for the result
+#define GNI_P_FFT_OUT_STEP 5
+#define GNI_P_FFT_OUT_COUNT 6
+#define GNI_P_FFT_SCALE 7
+#define GNI_P_FFT_SPAN 8     // point j of a line is element j * span + unit of the operand,
+#define GNI_P_FFT_OUT_SPAN 9 // and of the result
+#define GNI_P_FFT_TWIST 10   // points of the transform that this pass is a part of
+#define GNI_P_FFT_FULL 11    // points of the whole transform
+#define GNI_P_FFT_RANK 12
+#define GNI_P_FFT_FLAGS 13
+#define GNI_P_FFT_TOGETHER 14 // lines in a workgroup
+#define GNI_P_FFT_POINTS 15
+#define GNI_P_FFT_RADIX 16         // 6, first applied first, 1 from the last one on
+#define GNI_P_FFT_TWIST_INVERSE 22 // 1 / twist in two parts
+#define GNI_P_FFT_FOLD_INVERSE 24  // 1 / (2 full) in two parts
+#define GNI_P_FFT_IN_EACH 26       // step between elements of a sequence
+#define GNI_P_FFT_OUT_EACH 27
+#define GNI_P_FFT_DIM 28 // size, 2^(31 + shift) / size, shift, step in the operand, in the result, unit, out unit
+#define GNI_P_FFT_DIM_WORDS 7
+
+// fft_wide.comp
+#define GNI_F_FFT_WIDE_LAST 1u // the result is scaled and has only first parts
+#define GNI_F_FFT_WIDE_CONJ 2u // of the chirp
+
+#define GNI_P_FFT_WIDE_POINTS 0
+#define GNI_P_FFT_WIDE_RADIX 1
+#define GNI_P_FFT_WIDE_STEP 2  // product of the radices before
+#define GNI_P_FFT_WIDE_CHIRP 3 // not 0: instead of an operand the chirp of so many points; the circle has twice as many
+#define GNI_P_FFT_WIDE_FLAGS 4
+#define GNI_P_FFT_WIDE_SHIFT 5
+#define GNI_P_FFT_WIDE_SCALE 6 // in two parts
+#define GNI_P_FFT_WIDE_WORDS 8
+
+// ---- decompositions of large matrices: factor.comp
+
+#define GNI_P_PICK_BASE 0
+#define GNI_P_PICK_LD 1
+#define GNI_P_PICK_FIRST 2 // first row, and first column
+#define GNI_P_PICK_COUNT 3 // rows that stand for election
+#define GNI_P_PICK_WIDTH 4
+#define GNI_P_PICK_COUNTERS 5 // first of them in the state, one for each workgroup from the second round on
+#define GNI_P_PICK_LISTS 6    // of rows, in the state
+#define GNI_P_PICK_PICKED 7   // list of those picked at last
+
+#define GNI_P_SWAP_BASE 0
+#define GNI_P_SWAP_LD 1
+#define GNI_P_SWAP_FIRST 2
+#define GNI_P_SWAP_COLUMNS 3
+#define GNI_P_SWAP_WIDTH 4
+#define GNI_P_SWAP_LIST 5
+#define GNI_P_SWAP_ORDER 6 // of the rows, in the state
+#define GNI_P_SWAP_END 7   // columns up to here are of the same panel
+
+#define GNI_P_BELOW_BASE 0
+#define GNI_P_BELOW_LD 1
+#define GNI_P_BELOW_FIRST 2
+#define GNI_P_BELOW_ALL_ROWS 3
+#define GNI_P_BELOW_END 4
+
+#define GNI_P_SOLVE_B_BASE 0
+#define GNI_P_SOLVE_B_ROW 1
+#define GNI_P_SOLVE_B_COLUMN 2
+#define GNI_P_SOLVE_T_BASE 3
+#define GNI_P_SOLVE_T_ROW 4
+#define GNI_P_SOLVE_T_COLUMN 5
+#define GNI_P_SOLVE_ORDER 6
+#define GNI_P_SOLVE_COLUMNS 7
+#define GNI_P_SOLVE_UNIT 8
+#define GNI_P_SOLVE_MORE 9 // for triangles that may be ill-conditioned
+
+#define GNI_P_UPDATE_C_BASE 0
+#define GNI_P_UPDATE_C_ROW 1
+#define GNI_P_UPDATE_A_BASE 2
+#define GNI_P_UPDATE_A_ROW 3
+#define GNI_P_UPDATE_A_COLUMN 4
+#define GNI_P_UPDATE_B_BASE 5
+#define GNI_P_UPDATE_B_ROW 6
+#define GNI_P_UPDATE_B_COLUMN 7
+#define GNI_P_UPDATE_M 8
+#define GNI_P_UPDATE_N 9
+#define GNI_P_UPDATE_K 10
+#define GNI_P_UPDATE_LOWER 11
+
+#define GNI_P_ROOT_BASE 0
+#define GNI_P_ROOT_LD 1
+#define GNI_P_ROOT_ORDER 2 // <= 128
+#define GNI_P_ROOT_FIRST 4 // of the whole matrix, for the state
+#define GNI_P_ROOT_INFO 5  // word of the state
+
+// ---- decompositions of batches: factor_small.glsl
+
+#define GNI_P_SMALL_BASE 0
+#define GNI_P_SMALL_ROW 1
+#define GNI_P_SMALL_COLUMN 2
+#define GNI_P_SMALL_STEP 3 // from matrix to matrix
+#define GNI_P_SMALL_TO 4
+#define GNI_P_SMALL_TO_ROW 5
+#define GNI_P_SMALL_TO_COLUMN 6
+#define GNI_P_SMALL_TO_STEP 7
+#define GNI_P_SMALL_BATCH 8
+#define GNI_P_SMALL_N 9
+#define GNI_P_SMALL_MORE 10  // back: columns of b; qr: columns
+#define GNI_P_SMALL_FIRST 11 // cholesky: of a large matrix
+#define GNI_P_SMALL_MODE 12
+#define GNI_SMALL_DETERMINANT 1 // lu
+#define GNI_SMALL_IDENTITY 1    // back: b is the identity
+
+// ---- eigenvalues and singular values of batches: eigen.glsl
+
+#define GNI_S_EIGEN_SIZE 0
+#define GNI_S_EIGEN_PAIRS 1 // of columns, in an invocation
+#define GNI_S_EIGEN_MODE 2  // 0: singular values, 1: and vectors, 2: eigenvalues, 3: and vectors
+#define GNI_S_EIGEN_THREADS 3
+#define GNI_S_EIGEN_SPECS 4
+
+#define GNI_P_EIGEN_BASE 0
+#define GNI_P_EIGEN_ROW 1
+#define GNI_P_EIGEN_COLUMN 2
+#define GNI_P_EIGEN_STEP 3 // from matrix to matrix
+#define GNI_P_EIGEN_BATCH 4
+#define GNI_P_EIGEN_ROWS 5
+#define GNI_P_EIGEN_N 6    // columns, no more than rows
+#define GNI_P_EIGEN_FULL 7 // columns of the left vectors
+#define GNI_P_EIGEN_LEFT_ROW 8
+#define GNI_P_EIGEN_LEFT_COLUMN 9
+#define GNI_P_EIGEN_LEFT_STEP 10
+#define GNI_P_EIGEN_RIGHT_ROW 11
+#define GNI_P_EIGEN_RIGHT_COLUMN 12
+
+// ---- reflections of large matrices: reflect_load.comp, reflect.comp
+
+#define GNI_P_LOAD_BASE 0
+#define GNI_P_LOAD_ROW 1
+#define GNI_P_LOAD_COLUMN 2
+#define GNI_P_LOAD_M 3
+#define GNI_P_LOAD_N 4
+#define GNI_P_LOAD_SYMMETRIC 5
+#define GNI_P_LOAD_SIZE_WORDS 6 // of reflect_size
+#define GNI_P_LOAD_TO 6         // (m, ld)
+#define GNI_P_LOAD_LD 7
+#define GNI_P_LOAD_TRANSPOSED 8 // (n, transposed_ld), if that is not 0
+#define GNI_P_LOAD_TRANSPOSED_LD 9
+#define GNI_P_LOAD_WORDS 10
+
+#define GNI_S_REFLECT_THREADS 0
+#define GNI_S_REFLECT_SYMMETRIC 1
+#define GNI_S_REFLECT_SPECS 2
+
+#define GNI_P_REFLECT_BASE 0
+#define GNI_P_REFLECT_LD 1
+#define GNI_P_REFLECT_ROW 2   // the row that is reflected
+#define GNI_P_REFLECT_FIRST 3 // the reflection's first column
+#define GNI_P_REFLECT_BEGIN 4 // rows from here
+#define GNI_P_REFLECT_END 5   // to here are multiplied
+#define GNI_P_REFLECT_COLUMNS 6
+#define GNI_P_REFLECT_PLAIN_A 7 // a -= raw_a plain_a^T + plain_b raw_b^T: places in the second buffer
+#define GNI_P_REFLECT_RAW_A 8
+#define GNI_P_REFLECT_PLAIN_B 9
+#define GNI_P_REFLECT_RAW_B 10
+#define GNI_P_REFLECT_V 11       // the reflection
+#define GNI_P_REFLECT_PRODUCT 12 // and where the products with it go
+#define GNI_P_REFLECT_NUMBERS 13 // the row's element on the diagonal, and what is left of the others
+#define GNI_P_REFLECT_SHARE 14   // rows of a workgroup
+#define GNI_P_REFLECT_WORDS 15
+
+// ---- selftest.comp
+
+#define GNI_S_SELFTEST_FACTOR 0
+#define GNI_S_SELFTEST_VECTORS 1
+#define GNI_S_SELFTEST_SPECS 2
+#define GNI_P_SELFTEST_COUNT 0
+#define GNI_P_SELFTEST_INPUTS 1
+#define GNI_P_SELFTEST_PLUS 2
+#define GNI_P_SELFTEST_WORDS 3
