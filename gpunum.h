@@ -1,4 +1,4 @@
-// gpunum.h - version 0.1.0 - made by tools/make_header.py from the rooms in tools/gpunum/: change those, not this
+// gpunum.h - version 0.2.0 - made by tools/make_header.py from the rooms in tools/gpunum/: change those, not this
 // MIT or public domain (LICENSE)
 //
 // NumPy arrays, FFT and training with autograd for C and C++ programs: on any GPU that has Vulkan, and on
@@ -15,7 +15,7 @@
 //             gn_array *x = gn_randn(g, GN_F32, GN_SHAPE(1000, 784));
 //             gn_array *w = gn_randn(g, GN_F32, GN_SHAPE(784, 10));
 //             gn_array *p = gn_softmax(gn_matmul(x, w), -1);
-//             gn_print(gn_mean(p, GN_AXIS(0)));
+//             gn_print(gn_mean(p, 0));
 //         }
 //         if (gn_status_get(g)) fprintf(stderr, "%s\n", gn_error(g));
 //         gn_close(g);
@@ -28,6 +28,7 @@
 //     types            What every call shares
 //     context          Opening and closing, errors, devices, synchronisation
 //     arrays           Making arrays, reading them, and who owns them
+//     elementwise_api  Elementwise functions
 //     views            Arrays that share memory with their source
 //     reductions       Sums, extremes and softmax over axes
 //     linalg           Products, sums of products and decompositions of matrices
@@ -37,10 +38,10 @@
 //     files            NumPy's .npy and MNIST's IDX
 //     watch            Profiles in Chrome's trace format
 //     host             Sharing with a program that has its own Vulkan device
-//     optable          What each elementwise op is, said once
 //     transforms       Fourier, cosine and sine transforms, complex numbers, convolution
 //     macros           Lists of arguments as macros and templates
 //     config           Switches resolved, system headers, compiler set-up
+//     optable          What each elementwise op is, said once
 //     kinds            The numbers of ops, domains, reductions
 //     tables           What one SIMD pass offers
 //     integers         Integer arithmetic as the ops define it
@@ -56,16 +57,18 @@
 //     fft_passes       Passes of the FFT over rows of vectors, columns, batches and short lengths
 //     simd_end         Takes the short names of one SIMD pass back
 //     platform         Threads, locks, atomics and clocks
+//     device           What a GPU is: one table of functions that a device layer fills
+//     slots            What kernels and their callers agree on: parameters, constants, flags
 //     structs          Every internal type that more than one room uses
 //     internal         The functions that rooms offer each other, by the room that defines them
 //     memory           CPU memory, counted, through the user's allocator
 //     log              Log lines, the sticky first error
 //     array            Array headers, buffers, references and scopes
-//     create           Arrays from nothing
-//     views_ops        Arrays that look at other arrays' memory
 //     lazy             Elementwise work stays an expression until somebody needs the value
 //     place            Which backend runs a job, and bringing the operands there
 //     access           Data in and out of arrays
+//     create           Arrays from nothing
+//     views_ops        Arrays that look at other arrays' memory
 //     threads          The CPU thread pool
 //     gemm_cpu         The matrix product on the CPU: which path, which blocks, which threads
 //     fft_cpu          The FFT on the CPU: plans and their cache, transforms of rows
@@ -74,21 +77,23 @@
 //     cpu              The CPU backend
 //     cpu_reduce       Reductions on the CPU, along rows and columns
 //     cpu_jobs         The other jobs on the CPU: softmax, take, random, matmul
-//     vk_loader        The Vulkan headers and the private table of function pointers
-//     vk_device        The types of all Vulkan rooms, the choice of a device
-//     vk_memory        The pool of device memory and the pools of staging memory
-//     vk_stream        The stream of commands: batches, barriers, data to and from the device
-//     vk_spirv         Cuts a SPIR-V module down to what one set of specialisation constants leaves of it
-//     vk_pipelines     Compute pipelines out of shaders.h
-//     vk_dispatch      Running a kernel
-//     fft_tables       Tables of the FFT on the GPU, made by the host or by the device
-//     fft_vk           The FFT on the GPU: the passes that a length is cut into
-//     vk_ops           Jobs on the Vulkan device
-//     vk_matmul        Matrix products on the Vulkan device: kernels, tiles, splits of k, matrix units
-//     vk_split         float32 products on matrix units: operands in parts, chosen by the device
-//     vk_eigen         Eigenvalues and singular values of batches on the Vulkan device
-//     vk_reflect       Reflections that make large matrices tridiagonal or bidiagonal on the Vulkan device
-//     vk_factor        Panels and triangles of matrix decompositions on the Vulkan device
+//     vulkan_loader    The Vulkan headers and the private table of function pointers
+//     vulkan_device    The types of all Vulkan rooms, the choice of a device
+//     vulkan_memory    The pool of device memory and the pools of staging memory
+//     vulkan_stream    The stream of commands: batches, barriers, data to and from the device
+//     vulkan_spirv     Cuts a SPIR-V module down to what one set of specialisation constants leaves of it
+//     unpack           Kernels out of the text that shaders.h keeps them in
+//     vulkan_pipelines Compute pipelines out of shaders.h
+//     vulkan_dispatch  Running a kernel
+//     vulkan_layer     Its functions as a device layer
+//     gpu_fft_tables   Tables of the FFT on the GPU, made by the host or by the device
+//     gpu_fft          The FFT on the GPU: the passes that a length is cut into
+//     gpu_jobs         Jobs on the Vulkan device
+//     gpu_matmul       Matrix products on the Vulkan device: kernels, tiles, splits of k, matrix units
+//     gpu_split        float32 products on matrix units: operands in parts, chosen by the device
+//     gpu_eigen        Eigenvalues and singular values of batches on the Vulkan device
+//     gpu_reflect      Reflections that make large matrices tridiagonal or bidiagonal on the Vulkan device
+//     gpu_factor       Panels and triangles of matrix decompositions on the Vulkan device
 //     async            gn_read_async
 //     elementwise      The public elementwise functions, from the op tables
 //     reduce_ops       The public reductions
@@ -129,8 +134,13 @@
 // opened them.
 //
 // Errors. Nothing aborts or prints. A function that makes an array returns NULL on failure and the
-// context keeps the first error (gn_status_get, gn_error) until gn_error_clear. Every function accepts
-// NULL arrays, so check once at the end of a chain.
+// context keeps the first error (gn_status_get, gn_error) until gn_error_clear. Its message starts with the function
+// that was called. Every function accepts NULL arrays, so check once at the end of a chain. A released array is an
+// error, GN_ERROR_STALE, as long as its address is not another one's: for 10,000 arrays at least.
+//
+// Log. gn_options.log is told errors as they happen, and at gn_close of errors that nobody asked for, scopes that are
+// still open and arrays still alive. GPUNUM_LOG=error, warning, info or debug in the environment writes to stderr what
+// a program takes no log of; nothing else does.
 //
 // dtypes. float32, float16, bfloat16, int32, uint8 and bool work everywhere; int8 and uint32 too; float64
 // and int64 on the CPU, and on GPUs that have them as far as these can compute with them, otherwise those
@@ -149,7 +159,9 @@
 // gives the same bits on every run. GPUs may flush subnormal numbers to zero.
 //
 // Threads. Any thread may use a context; calls on one context are serialised by a lock inside it.
-// Scopes and gn_no_grad_begin count per thread.
+// Scopes and gn_no_grad_begin count per thread. In the child of a fork() a context computes on one thread of the
+// CPU: its other threads and its GPU, and with that the data that is only there, stayed with the parent. No other
+// thread may be inside a call while the process forks.
 //
 // Switches, defined before including (all but the first two in the implementing file only):
 //     GPUNUM_IMPLEMENTATION   compile the implementation here
@@ -165,6 +177,27 @@
 //     GPUNUM_SHADERS          where the kernels are (default "shaders.h")
 //     GPUNUM_API              overrides how public functions are declared
 //
+// Names. A getter of an array is its word alone (gn_size, gn_rank, gn_grad), with _of where the word is a type's
+// (gn_shape_of, gn_dtype_of, gn_context_of); a getter of a context or an optimizer ends in _get (gn_status_get,
+// gn_device_get, gn_memory_get, gn_lr_get).
+//
+// Other languages. Every macro has a function behind it: gn_open gn_open_version (with gn_version() and
+// gn_options_size(); options may be NULL), GN_SCOPE gn_scope_begin and gn_scope_end, GN_SHAPE gn_shape_from, GN_AXES
+// gn_axes_from, GN_KEEP gn_axes_keep, gn_permute gn_permute_axes, gn_einsum gn_einsum_list.
+//
+// Changes from 0.1 to 0.2, with what to write instead:
+//     gn_sum(a, GN_AXIS(1))               gn_sum(a, 1); a plain number is that axis, so gn_sum(a, 0) is axis 0
+//     GN_AXIS(0) | GN_AXIS(2)             GN_AXES(0, 2); GN_AXES() is the empty set; an axis named twice is an error
+//     GN_AXIS(1) | GN_KEEP                GN_KEEP(1), GN_KEEP(GN_AXES(0, 2)), GN_KEEP(GN_ALL)
+//     gn_argmax(a, GN_FLAT)               gn_argmax(a, GN_ALL); gn_argmin and gn_argmax take GN_KEEP
+//     gn_one_hot(indices, classes, t)     gn_one_hot(indices, t, classes)
+//     gn_permutation(g, n)                gn_permutation(g, t, n)
+//     gn_he_normal(g, s)                  gn_he_normal(g, t, s), and gn_xavier_uniform too
+//     gn_get_lr, gn_set_lr                gn_lr_get, gn_lr_set
+//     gn_log_level                        rises from GN_LOG_ERROR to GN_LOG_DEBUG; 0 is GN_LOG_DEFAULT, warnings
+//     break in GN_SCOPE                   closes the scope, where it left it open; it ends no loop around it
+//     a log function for stderr           gn_log_stderr, or GPUNUM_LOG in the environment
+//
 // What it does not do: sparse arrays, strings, dates, ragged shapes, distributed arrays.
 
 #ifndef GPUNUM_H
@@ -178,7 +211,7 @@ extern "C" {
 // >>types
 // What every call shares: status codes, dtypes, shapes, options and the callbacks in them.
 
-#define GPUNUM_VERSION 100 /* major * 10000 + minor * 100 + patch */
+#define GPUNUM_VERSION 200 /* major * 10000 + minor * 100 + patch */
 #define GN_MAX_RANK 8
 
 // GPUNUM_API overrides how public functions are declared (default: extern, or static with GPUNUM_STATIC).
@@ -240,6 +273,17 @@ typedef struct gn_shape {
     int64_t dim[GN_MAX_RANK]; // in elements, outermost first
 } gn_shape;
 
+// The axes that a function works on. A plain number is that axis, negative ones count from the end: gn_sum(a, 0),
+// gn_sum(a, -1). GN_ALL is every axis, GN_AXES(0, 2) a set and GN_AXES() the empty one. GN_KEEP(axes), of any of
+// these, has reductions keep the reduced axes with size 1: gn_mean(a, GN_KEEP(1)), gn_sum(a, GN_KEEP(GN_AXES(0, -1))).
+// Sets are made by these names alone: numbers joined to one by | or +, an axis named twice and an axis outside -8
+// to 7 are errors.
+typedef int gn_axes;
+#define GN_ALL (1 << 30)
+#define GN_KEEP(axes) gn_axes_keep(axes)
+GPUNUM_API gn_axes gn_axes_from(int count, const int *axes); // GN_AXES from a list
+GPUNUM_API gn_axes gn_axes_keep(gn_axes axes);
+
 typedef enum gn_backend {
     GN_BACKEND_AUTO,   // the best GPU through Vulkan if there is one, else the CPU
     GN_BACKEND_CPU,    // CPU only
@@ -276,11 +320,12 @@ typedef enum gn_cpu {
 } gn_cpu;
 
 typedef enum gn_log_level {
-    GN_LOG_WARNING, // default
-    GN_LOG_ERROR,   // only errors
-    GN_LOG_INFO,    // device choice, placement rules, pipeline cache
-    GN_LOG_DEBUG,   // every placement decision
-    GN_LOG_NONE
+    GN_LOG_DEFAULT, // in gn_options: GN_LOG_WARNING
+    GN_LOG_NONE,    // in gn_options: nothing
+    GN_LOG_ERROR,
+    GN_LOG_WARNING,
+    GN_LOG_INFO, // device choice, placement rules, pipeline cache
+    GN_LOG_DEBUG // every placement decision
 } gn_log_level;
 
 typedef void (*gn_log_fn)(void *user, gn_log_level level, const char *text);
@@ -335,12 +380,14 @@ typedef struct gn_options {
     int threads;           // CPU threads; 0 = as many as the machine has
     gn_cpu cpu;            // widest instruction set to use
     uint64_t seed;         // of the random numbers
-    const char *cache_dir; // an existing folder for the pipeline cache and tools/tune; NULL = none
+    // Folder for the pipeline cache and what tools/tune measured, made where only the last part of its path is missing;
+    // one that cannot be had is a warning in the log. NULL = none.
+    const char *cache_dir;
     gn_thresholds thresholds;
     gn_allocator allocator; // {0} = malloc and free
-    gn_log_fn log;          // NULL = silent
+    gn_log_fn log;          // NULL = silent, unless GPUNUM_LOG is set in the environment; gn_log_stderr is one
     void *log_user;
-    gn_log_level log_level;
+    gn_log_level log_level; // this and what is more urgent
     const gn_vulkan_host *vulkan; // NULL = own device
     uint32_t vulkan_flags;
 } gn_options;
@@ -375,11 +422,16 @@ typedef struct gn_memory_stats {
 
 // Opens a context. `options` may be NULL. GN_BACKEND_AUTO always gives a working context; the other
 // backends return NULL when they cannot be had (gn_open_error says why).
-// The macro passes the version and size of the options this file was compiled with.
+// The macro passes the version and size of the options this file was compiled with. An implementation that is older
+// than that, or of another major version (while that is 0, another minor one), opens nothing.
 #define gn_open(options) gn_open_version((options), GPUNUM_VERSION, sizeof(gn_options))
 GPUNUM_API gn_context *gn_open_version(const gn_options *options, uint32_t version, size_t options_size);
-// Why the last gn_open on this thread returned NULL; "" if it did not.
+// Why the last gn_open on this thread returned NULL, and as a status; "" and GN_OK if it did not.
 GPUNUM_API const char *gn_open_error(void);
+GPUNUM_API gn_status gn_open_status(void);
+// GPUNUM_VERSION and sizeof(gn_options) of the implementation, for programs without this header.
+GPUNUM_API uint32_t gn_version(void);
+GPUNUM_API size_t gn_options_size(void);
 // Waits for the device, then frees everything, arrays still alive included. NULL is ignored.
 GPUNUM_API void gn_close(gn_context *g);
 
@@ -390,6 +442,8 @@ GPUNUM_API gn_status gn_status_get(const gn_context *g);
 GPUNUM_API const char *gn_error(const gn_context *g);
 GPUNUM_API void gn_error_clear(gn_context *g);
 GPUNUM_API const char *gn_status_string(gn_status status);
+// A function for gn_options.log: writes one line to stderr, such as "gpunum error: gn_matmul: ...". `user` may be NULL.
+GPUNUM_API void gn_log_stderr(void *user, gn_log_level level, const char *text);
 
 // Writes up to `capacity` devices and returns how many there are. `out` may be NULL if capacity is 0.
 // Entry i is device number i + 1 in gn_options.device. The CPU backend is not in the list.
@@ -414,10 +468,11 @@ GPUNUM_API void gn_memory_trim(gn_context *g); // give unused memory back to the
 #define GN_SCOPE_NAME2(line) gni_scope_##line
 #define GN_SCOPE_NAME(line) GN_SCOPE_NAME2(line)
 // GN_SCOPE(g) { ... }: gn_scope_begin and gn_scope_end around a block. Do not leave the block by
-// return, goto or an outer break; `continue` and `break` end the block and the scope is still closed.
+// return or goto; `continue` and `break` end the block alone, no loop around it, and the scope is closed.
 #define GN_SCOPE(g)                                                                                \
-    for (int GN_SCOPE_NAME(__LINE__) = (gn_scope_begin(g), 1); GN_SCOPE_NAME(__LINE__);            \
-         GN_SCOPE_NAME(__LINE__) = 0, gn_scope_end(g))
+    for (int GN_SCOPE_NAME(__LINE__) = (gn_scope_begin(g), 2); GN_SCOPE_NAME(__LINE__) > 0;        \
+         GN_SCOPE_NAME(__LINE__) = 0, gn_scope_end(g))                                             \
+        for (; GN_SCOPE_NAME(__LINE__) > 1; GN_SCOPE_NAME(__LINE__) = 1)
 GPUNUM_API void gn_scope_begin(gn_context *g);
 GPUNUM_API void gn_scope_end(gn_context *g);
 GPUNUM_API gn_array *gn_keep(gn_array *a);   // moves `a` to the enclosing scope, or to the caller; returns a
@@ -436,13 +491,14 @@ GPUNUM_API gn_array *gn_array_from(gn_context *g, gn_dtype t, gn_shape s, const 
 // a call that fails does not. `release` may be NULL. The CPU backend reads and writes it in place. Bytes of GN_BOOL must be 0 or 1.
 GPUNUM_API gn_array *gn_array_wrap(gn_context *g, gn_dtype t, gn_shape s, void *data,
                                    gn_free_fn release, void *user);
-GPUNUM_API gn_array *gn_empty(gn_context *g, gn_dtype t, gn_shape s); // contents undefined
+GPUNUM_API gn_array *gn_empty(gn_context *g, gn_dtype t, gn_shape s); // memory on first use; 0 where never written
 GPUNUM_API gn_array *gn_zeros(gn_context *g, gn_dtype t, gn_shape s);
 GPUNUM_API gn_array *gn_ones(gn_context *g, gn_dtype t, gn_shape s);
-GPUNUM_API gn_array *gn_full(gn_context *g, gn_dtype t, gn_shape s, double value); // converted as by gn_cast
+GPUNUM_API gn_array *gn_full(gn_context *g, gn_dtype t, gn_shape s, double value); // see gn_arange
 GPUNUM_API gn_array *gn_scalar(gn_context *g, gn_dtype t, double value); // 0-d
 GPUNUM_API gn_array *gn_eye(gn_context *g, gn_dtype t, int64_t n, int64_t m, int64_t k); // (n, m), ones on diagonal k
-// start, start + step, ... while before stop; length ceil((stop - start) / step).
+// start, start + step, ... while before stop; length ceil((stop - start) / step). Here, in gn_linspace, gn_full, gn_full_like
+// and gn_scalar, integer dtypes cut fractions off, and a number outside of their range is GN_ERROR_ARGUMENT.
 GPUNUM_API gn_array *gn_arange(gn_context *g, gn_dtype t, double start, double stop, double step);
 GPUNUM_API gn_array *gn_linspace(gn_context *g, gn_dtype t, double start, double stop, int64_t count);
 GPUNUM_API gn_array *gn_zeros_like(gn_array *a);
@@ -481,7 +537,7 @@ GPUNUM_API gn_array *gn_to(gn_array *a, gn_device device); // a copy of the data
 // already", or that it is still pending. Valid until the next gn_explain on this context.
 GPUNUM_API const char *gn_explain(gn_array *a);
 
-// NumPy's repr layout, summarised beyond 1000 elements. gn_to_string's result is freed with gn_string_free.
+// NumPy 2's repr layout, summarised beyond 1000 elements. gn_to_string's result is freed with gn_string_free.
 typedef struct gn_print_options {
     int precision;     // digits after the point; 0 = 8
     int64_t threshold; // summarise above so many elements; 0 = 1000
@@ -492,6 +548,130 @@ GPUNUM_API void gn_print(gn_array *a); // to stdout, the one function that print
 GPUNUM_API char *gn_to_string(gn_array *a, const gn_print_options *options); // options may be NULL
 GPUNUM_API void gn_string_free(gn_context *g, char *text);
 
+// >>elementwise_api
+// Elementwise functions. Operands broadcast against each other as NumPy's do and are promoted as the array API standard
+// says; results have the broadcast shape. They are lazy: a chain is computed in one pass when a value is needed. NULL
+// where an operand is NULL, of another context, or does not fit: GN_ERROR_SHAPE, GN_ERROR_DTYPE.
+
+// Of float dtypes; integers and bool become float32.
+GPUNUM_API gn_array *gn_sqrt(gn_array *a);     // square root; NaN below 0
+GPUNUM_API gn_array *gn_rsqrt(gn_array *a);    // 1 / sqrt(a)
+GPUNUM_API gn_array *gn_cbrt(gn_array *a);     // cube root, of negative numbers too
+GPUNUM_API gn_array *gn_recip(gn_array *a);    // 1 / a
+GPUNUM_API gn_array *gn_exp(gn_array *a);      // e to the power a
+GPUNUM_API gn_array *gn_exp2(gn_array *a);     // 2 to the power a
+GPUNUM_API gn_array *gn_expm1(gn_array *a);    // exp(a) - 1, exact near 0
+GPUNUM_API gn_array *gn_log(gn_array *a);      // natural logarithm; -Inf at 0, NaN below
+GPUNUM_API gn_array *gn_log2(gn_array *a);     // logarithm to base 2
+GPUNUM_API gn_array *gn_log10(gn_array *a);    // logarithm to base 10
+GPUNUM_API gn_array *gn_log1p(gn_array *a);    // log(1 + a), exact near 0
+GPUNUM_API gn_array *gn_sin(gn_array *a);      // sine of radians
+GPUNUM_API gn_array *gn_cos(gn_array *a);      // cosine of radians
+GPUNUM_API gn_array *gn_tan(gn_array *a);      // tangent of radians
+GPUNUM_API gn_array *gn_asin(gn_array *a);     // arc sine, -pi/2 to pi/2
+GPUNUM_API gn_array *gn_acos(gn_array *a);     // arc cosine, 0 to pi
+GPUNUM_API gn_array *gn_atan(gn_array *a);     // arc tangent, -pi/2 to pi/2
+GPUNUM_API gn_array *gn_sinh(gn_array *a);     // hyperbolic sine
+GPUNUM_API gn_array *gn_cosh(gn_array *a);     // hyperbolic cosine
+GPUNUM_API gn_array *gn_tanh(gn_array *a);     // hyperbolic tangent
+GPUNUM_API gn_array *gn_asinh(gn_array *a);    // inverse hyperbolic sine
+GPUNUM_API gn_array *gn_acosh(gn_array *a);    // inverse hyperbolic cosine, from 1
+GPUNUM_API gn_array *gn_atanh(gn_array *a);    // inverse hyperbolic tangent, -1 to 1
+GPUNUM_API gn_array *gn_erf(gn_array *a);      // error function
+GPUNUM_API gn_array *gn_sigmoid(gn_array *a);  // 1 / (1 + exp(-a))
+GPUNUM_API gn_array *gn_silu(gn_array *a);     // a sigmoid(a)
+GPUNUM_API gn_array *gn_gelu(gn_array *a);     // a Phi(a) with the normal distribution's Phi itself, not the tanh formula
+GPUNUM_API gn_array *gn_softplus(gn_array *a); // log(1 + exp(a))
+
+// Keep the dtype; gn_sign, the roundings and gn_relu are for real numbers.
+GPUNUM_API gn_array *gn_neg(gn_array *a);    // -a
+GPUNUM_API gn_array *gn_abs(gn_array *a);    // absolute value; magnitude of complex numbers
+GPUNUM_API gn_array *gn_sign(gn_array *a);   // -1, 0 or 1
+GPUNUM_API gn_array *gn_square(gn_array *a); // a a
+GPUNUM_API gn_array *gn_floor(gn_array *a);  // towards -Inf
+GPUNUM_API gn_array *gn_ceil(gn_array *a);   // towards +Inf
+GPUNUM_API gn_array *gn_round(gn_array *a);  // to the nearest integer, halves to the even one
+GPUNUM_API gn_array *gn_trunc(gn_array *a);  // towards 0
+GPUNUM_API gn_array *gn_relu(gn_array *a);   // max(a, 0)
+
+// Give bool.
+GPUNUM_API gn_array *gn_isnan(gn_array *a);
+GPUNUM_API gn_array *gn_isinf(gn_array *a);       // either infinity
+GPUNUM_API gn_array *gn_isfinite(gn_array *a);    // neither NaN nor infinite
+GPUNUM_API gn_array *gn_logical_not(gn_array *a); // a == 0
+
+// Of two arrays. The first three give a float dtype, the others the promoted one.
+GPUNUM_API gn_array *gn_div(gn_array *a, gn_array *b);       // a / b, float also of integers
+GPUNUM_API gn_array *gn_atan2(gn_array *a, gn_array *b);     // angle of the point (b, a), -pi to pi
+GPUNUM_API gn_array *gn_hypot(gn_array *a, gn_array *b);     // sqrt(a a + b b) without overflow on the way
+GPUNUM_API gn_array *gn_add(gn_array *a, gn_array *b);       // a + b
+GPUNUM_API gn_array *gn_sub(gn_array *a, gn_array *b);       // a - b
+GPUNUM_API gn_array *gn_mul(gn_array *a, gn_array *b);       // a b
+GPUNUM_API gn_array *gn_floor_div(gn_array *a, gn_array *b); // a / b rounded towards -Inf; integers by 0 give 0
+GPUNUM_API gn_array *gn_mod(gn_array *a, gn_array *b);       // what gn_floor_div leaves; has b's sign
+GPUNUM_API gn_array *gn_pow(gn_array *a, gn_array *b);       // a to the power b; integers to negative powers give 0, but of 1 and -1
+GPUNUM_API gn_array *gn_minimum(gn_array *a, gn_array *b);   // the smaller; NaN wins
+GPUNUM_API gn_array *gn_maximum(gn_array *a, gn_array *b);   // the larger; NaN wins
+
+// Give bool.
+GPUNUM_API gn_array *gn_eq(gn_array *a, gn_array *b);          // a == b
+GPUNUM_API gn_array *gn_ne(gn_array *a, gn_array *b);          // a != b
+GPUNUM_API gn_array *gn_lt(gn_array *a, gn_array *b);          // a < b
+GPUNUM_API gn_array *gn_le(gn_array *a, gn_array *b);          // a <= b
+GPUNUM_API gn_array *gn_gt(gn_array *a, gn_array *b);          // a > b
+GPUNUM_API gn_array *gn_ge(gn_array *a, gn_array *b);          // a >= b
+GPUNUM_API gn_array *gn_logical_and(gn_array *a, gn_array *b); // both are not 0
+GPUNUM_API gn_array *gn_logical_or(gn_array *a, gn_array *b);  // one is not 0
+GPUNUM_API gn_array *gn_logical_xor(gn_array *a, gn_array *b); // just one is not 0
+
+// Bitwise on integers, logical on bool. Shifts by less than 0 or by the width and more give 0 (-1 for right shifts of
+// negative numbers).
+GPUNUM_API gn_array *gn_and(gn_array *a, gn_array *b); // a & b
+GPUNUM_API gn_array *gn_or(gn_array *a, gn_array *b);  // a | b
+GPUNUM_API gn_array *gn_xor(gn_array *a, gn_array *b); // a ^ b
+GPUNUM_API gn_array *gn_shl(gn_array *a, gn_array *b); // a << b
+GPUNUM_API gn_array *gn_shr(gn_array *a, gn_array *b); // a >> b
+
+// The same with a number as b, which does not promote: the dtype of `a` stays, but an integer array and a fraction give
+// float32. A number outside of an integer array's dtype is GN_ERROR_ARGUMENT, but for comparisons, which see its true
+// value, and for gn_minimum_s, gn_maximum_s and gn_clamp where such a bound, or an infinite one, leaves `a` as it is.
+GPUNUM_API gn_array *gn_div_s(gn_array *a, double b);
+GPUNUM_API gn_array *gn_atan2_s(gn_array *a, double b);
+GPUNUM_API gn_array *gn_hypot_s(gn_array *a, double b);
+GPUNUM_API gn_array *gn_add_s(gn_array *a, double b);
+GPUNUM_API gn_array *gn_sub_s(gn_array *a, double b);
+GPUNUM_API gn_array *gn_mul_s(gn_array *a, double b);
+GPUNUM_API gn_array *gn_floor_div_s(gn_array *a, double b);
+GPUNUM_API gn_array *gn_mod_s(gn_array *a, double b);
+GPUNUM_API gn_array *gn_pow_s(gn_array *a, double b);
+GPUNUM_API gn_array *gn_minimum_s(gn_array *a, double b);
+GPUNUM_API gn_array *gn_maximum_s(gn_array *a, double b);
+GPUNUM_API gn_array *gn_eq_s(gn_array *a, double b);
+GPUNUM_API gn_array *gn_ne_s(gn_array *a, double b);
+GPUNUM_API gn_array *gn_lt_s(gn_array *a, double b);
+GPUNUM_API gn_array *gn_le_s(gn_array *a, double b);
+GPUNUM_API gn_array *gn_gt_s(gn_array *a, double b);
+GPUNUM_API gn_array *gn_ge_s(gn_array *a, double b);
+GPUNUM_API gn_array *gn_logical_and_s(gn_array *a, double b);
+GPUNUM_API gn_array *gn_logical_or_s(gn_array *a, double b);
+GPUNUM_API gn_array *gn_logical_xor_s(gn_array *a, double b);
+GPUNUM_API gn_array *gn_and_s(gn_array *a, double b);
+GPUNUM_API gn_array *gn_or_s(gn_array *a, double b);
+GPUNUM_API gn_array *gn_xor_s(gn_array *a, double b);
+GPUNUM_API gn_array *gn_shl_s(gn_array *a, double b);
+GPUNUM_API gn_array *gn_shr_s(gn_array *a, double b);
+GPUNUM_API gn_array *gn_rsub_s(gn_array *a, double b); // b - a
+GPUNUM_API gn_array *gn_rdiv_s(gn_array *a, double b); // b / a
+GPUNUM_API gn_array *gn_rpow_s(gn_array *a, double b); // b to the power a
+
+// With parameters.
+GPUNUM_API gn_array *gn_leaky_relu(gn_array *a, double slope);               // a, or slope a below 0
+GPUNUM_API gn_array *gn_elu(gn_array *a, double alpha);                      // a, or alpha (exp(a) - 1) below 0
+GPUNUM_API gn_array *gn_clamp(gn_array *a, double low, double high);         // min(max(a, low), high)
+GPUNUM_API gn_array *gn_where(gn_array *condition, gn_array *a, gn_array *b); // a where true, else b
+GPUNUM_API gn_array *gn_fma(gn_array *a, gn_array *b, gn_array *c);           // a * b + c
+GPUNUM_API gn_array *gn_lerp(gn_array *a, gn_array *b, gn_array *t);          // a + t * (b - a)
+
 // >>views
 // Views share memory with their source: no copy where strides allow. Evaluates a lazy source.
 
@@ -501,15 +681,15 @@ GPUNUM_API gn_array *gn_permute_axes(gn_array *a, const int *axes, int count);
 GPUNUM_API gn_array *gn_transpose(gn_array *a); // all axes reversed
 GPUNUM_API gn_array *gn_swap_axes(gn_array *a, int axis1, int axis2);
 GPUNUM_API gn_array *gn_move_axis(gn_array *a, int from, int to);
-GPUNUM_API gn_array *gn_expand_dims(gn_array *a, int axis); // a new axis of size 1 before `axis`
-GPUNUM_API gn_array *gn_squeeze(gn_array *a, uint32_t axes); // GN_ALL: every axis of size 1
+GPUNUM_API gn_array *gn_expand_dims(gn_array *a, gn_axes axes); // axes of size 1, where they are in the result
+GPUNUM_API gn_array *gn_squeeze(gn_array *a, gn_axes axes); // axes of size 1 go; GN_ALL: all that are
 GPUNUM_API gn_array *gn_broadcast_to(gn_array *a, gn_shape s);
-// a[..., start:stop:step, ...] on one axis, NumPy's rules; GN_NONE leaves start or stop out.
+// a[..., start:stop:step, ...] on one axis, NumPy's rules; GN_NONE leaves start, stop or step out.
 #define GN_NONE INT64_MIN
 GPUNUM_API gn_array *gn_slice(gn_array *a, int axis, int64_t start, int64_t stop, int64_t step);
 // NumPy's basic indexing as text: "1:5, ::-2, ..., -1, None".
 GPUNUM_API gn_array *gn_index(gn_array *a, const char *subscript);
-GPUNUM_API gn_array *gn_flip(gn_array *a, uint32_t axes); // GN_ALL: every axis
+GPUNUM_API gn_array *gn_flip(gn_array *a, gn_axes axes);
 
 // Joins and gathers: new arrays.
 GPUNUM_API gn_array *gn_concat(gn_array *const *arrays, int count, int axis);
@@ -517,29 +697,31 @@ GPUNUM_API gn_array *gn_stack(gn_array *const *arrays, int count, int axis); // 
 // Rows of `a` along `axis` picked by integer `indices` (any shape; negative count from the end; out of
 // range gives an error on the CPU, and on the GPU when the indices are on the CPU, else clamps).
 GPUNUM_API gn_array *gn_take(gn_array *a, gn_array *indices, int axis);
-GPUNUM_API gn_array *gn_one_hot(gn_array *indices, int64_t classes, gn_dtype t); // shape + (classes); others give 0s
+GPUNUM_API gn_array *gn_one_hot(gn_array *indices, gn_dtype t, int64_t classes); // shape + (classes); others give 0s
 
 // >>reductions
-// `axes` is a set: GN_ALL, or GN_AXIS(0) | GN_AXIS(-1), with GN_KEEP to keep reduced axes as size 1. A bare number is
-// an error: GN_AXIS(1), not 1. An axis named twice counts once. Join sets with | only: they hold a mark beside the
-// axes, so & and ~ do not tell or remove one. GN_AXIS evaluates its argument twice.
+// `axes` is said in room types: an axis, GN_ALL or a set, with GN_KEEP around it to keep reduced axes as size 1.
+// Over the empty set every element is reduced by itself.
 
-#define GN_ALL 0u
-#define GN_AXIS(i) ((unsigned)(i) + 8u > 15u ? 0x40000000u : 0x80000000u | 1u << ((unsigned)(i) & 15u)) /* -8 to 7 */
-#define GN_KEEP 0x10000u
-
-// gn_sum, gn_prod, gn_min, gn_max, gn_any and gn_all, and gn_argmin and gn_argmax over one axis, are in room
-// optable: integers and bool sum and multiply to int64, gn_any and gn_all give bool; NaN wins in gn_min and
-// gn_max, which have no value for an empty axis.
-GPUNUM_API gn_array *gn_mean(gn_array *a, uint32_t axes); // integers give float32
-GPUNUM_API gn_array *gn_var(gn_array *a, uint32_t axes, int ddof); // over n - ddof
-GPUNUM_API gn_array *gn_std(gn_array *a, uint32_t axes, int ddof);
-GPUNUM_API gn_array *gn_count_nonzero(gn_array *a, uint32_t axes); // int64
-GPUNUM_API gn_array *gn_norm(gn_array *a, uint32_t axes); // root of the sum of squares; gradient 0 at 0, as gn_std's
-GPUNUM_API gn_array *gn_logsumexp(gn_array *a, uint32_t axes);
-// gn_argmin and gn_argmax: index of the first smallest or largest element, NaN counts as such; int32.
-// Axis GN_FLAT: of the raveled array.
-#define GN_FLAT INT32_MIN
+// NULL with GN_ERROR_SHAPE for an axis that `a` does not have. The result has the other axes.
+// Partial sums of floats never overflow: gn_sum and gn_mean are infinite or NaN only where an element or the sum itself
+// is, on every backend.
+GPUNUM_API gn_array *gn_sum(gn_array *a, gn_axes axes);  // integers and bool give int64, as of gn_prod
+GPUNUM_API gn_array *gn_prod(gn_array *a, gn_axes axes);
+GPUNUM_API gn_array *gn_min(gn_array *a, gn_axes axes);  // NaN wins; no value for an empty axis: GN_ERROR_SHAPE
+GPUNUM_API gn_array *gn_max(gn_array *a, gn_axes axes);
+GPUNUM_API gn_array *gn_any(gn_array *a, gn_axes axes);  // bool: is one of them not 0
+GPUNUM_API gn_array *gn_all(gn_array *a, gn_axes axes);  // bool: are all of them not 0
+// Index of the first smallest or largest element, NaN counts as such; int32. Over one axis, or GN_ALL: then of the
+// raveled array.
+GPUNUM_API gn_array *gn_argmin(gn_array *a, gn_axes axis);
+GPUNUM_API gn_array *gn_argmax(gn_array *a, gn_axes axis);
+GPUNUM_API gn_array *gn_mean(gn_array *a, gn_axes axes); // integers give float32
+GPUNUM_API gn_array *gn_var(gn_array *a, gn_axes axes, int ddof); // over n - ddof
+GPUNUM_API gn_array *gn_std(gn_array *a, gn_axes axes, int ddof);
+GPUNUM_API gn_array *gn_count_nonzero(gn_array *a, gn_axes axes); // int64
+GPUNUM_API gn_array *gn_norm(gn_array *a, gn_axes axes); // root of the sum of squares; gradient 0 at 0, as gn_std's
+GPUNUM_API gn_array *gn_logsumexp(gn_array *a, gn_axes axes);
 GPUNUM_API gn_array *gn_softmax(gn_array *a, int axis);
 GPUNUM_API gn_array *gn_log_softmax(gn_array *a, int axis);
 
@@ -618,7 +800,7 @@ GPUNUM_API gn_array *gn_uniform(gn_context *g, gn_dtype t, gn_shape s, double lo
 GPUNUM_API gn_array *gn_normal(gn_context *g, gn_dtype t, gn_shape s, double mean, double deviation);
 GPUNUM_API gn_array *gn_randint(gn_context *g, gn_dtype t, gn_shape s, int64_t low, int64_t high); // [low, high)
 GPUNUM_API gn_array *gn_bernoulli(gn_context *g, gn_dtype t, gn_shape s, double p); // 1 with probability p
-GPUNUM_API gn_array *gn_permutation(gn_context *g, int64_t n); // 0 to n - 1 in random order; int32, int64 from 2^31 on
+GPUNUM_API gn_array *gn_permutation(gn_context *g, gn_dtype t, int64_t n); // integers 0 to n - 1 in random order
 
 // >>grad
 // Reverse-mode differentiation: ops on arrays that require a gradient are recorded, gn_backward runs
@@ -629,7 +811,11 @@ GPUNUM_API gn_array *gn_requires_grad(gn_array *a, bool on);
 GPUNUM_API bool gn_needs_grad(const gn_array *a); // requires one, or depends on one that does
 // Adds d loss / d x to gn_grad(x) of every x that requires it. `loss` has one element.
 GPUNUM_API gn_status gn_backward(gn_array *loss);
-GPUNUM_API gn_array *gn_grad(gn_array *a); // borrowed, NULL if there is none; gn_retain to keep it
+// Lent by `a`, until its gradient changes or its last owner (a caller, a scope, an optimizer) lets go of it: gn_retain
+// makes it yours, without that gn_release, gn_keep and gn_set refuse to give it away. NULL if there is none. Results of ops
+// have none: a parameter that is updated by hand, w = w - rate * gn_grad(w), needs gn_no_grad_begin around that, and a
+// warning in the log says so.
+GPUNUM_API gn_array *gn_grad(gn_array *a);
 GPUNUM_API void gn_zero_grad(gn_array *a);
 GPUNUM_API gn_array *gn_detach(gn_array *a); // the same memory, not recorded
 GPUNUM_API void gn_no_grad_begin(gn_context *g);
@@ -653,10 +839,10 @@ GPUNUM_API gn_array *gn_linear(gn_array *x, gn_array *w, gn_array *b);
 // outside 0 to classes - 1 gives an infinite loss.
 GPUNUM_API gn_array *gn_cross_entropy(gn_array *logits, gn_array *labels);
 GPUNUM_API gn_array *gn_mse_loss(gn_array *prediction, gn_array *target); // mean of squares
-// Weights for a layer of shape s = (in, out): He for relu, Glorot for tanh and linear layers. float32,
+// Weights for a layer of shape s = (in, out): He for relu, Glorot for tanh and linear layers. Float dtypes,
 // requires_grad on.
-GPUNUM_API gn_array *gn_he_normal(gn_context *g, gn_shape s);
-GPUNUM_API gn_array *gn_xavier_uniform(gn_context *g, gn_shape s);
+GPUNUM_API gn_array *gn_he_normal(gn_context *g, gn_dtype t, gn_shape s);
+GPUNUM_API gn_array *gn_xavier_uniform(gn_context *g, gn_dtype t, gn_shape s);
 
 typedef struct gn_optimizer gn_optimizer;
 typedef struct gn_sgd_options {
@@ -672,8 +858,8 @@ GPUNUM_API gn_optimizer *gn_adam(gn_array *const *params, int count, const gn_ad
 GPUNUM_API gn_optimizer *gn_adamw(gn_array *const *params, int count, const gn_adam_options *options);
 GPUNUM_API gn_status gn_step(gn_optimizer *opt);   // parameters without a gradient stay as they are
 GPUNUM_API void gn_zero_grads(gn_optimizer *opt);
-GPUNUM_API void gn_set_lr(gn_optimizer *opt, double lr);
-GPUNUM_API double gn_get_lr(const gn_optimizer *opt);
+GPUNUM_API void gn_lr_set(gn_optimizer *opt, double lr);
+GPUNUM_API double gn_lr_get(const gn_optimizer *opt);
 GPUNUM_API void gn_optimizer_free(gn_optimizer *opt); // gn_close frees those still alive
 
 // >>files
@@ -704,173 +890,6 @@ GPUNUM_API gn_array *gn_vulkan_wrap(gn_context *g, uint64_t buffer, uint64_t off
 GPUNUM_API gn_status gn_vulkan_record_begin(gn_context *g, void *command_buffer);
 GPUNUM_API gn_status gn_vulkan_record_end(gn_context *g, uint64_t *ticket);
 GPUNUM_API void gn_vulkan_record_done(gn_context *g, uint64_t ticket);
-
-// >>optable
-// What each elementwise op is, said once: enum, API, CPU loops, shader cases and gradients all come
-// from these tables. Columns:
-//   fn     the public function      NAME  of the enum GNI_OP_NAME
-//   F      float32 vectors a, b, c of the SIMD pass      D  double      I  integers of type T, UT unsigned
-//   gF, gI the same in GLSL (float, and int or uint), see tools/shaders/ops.glsl
-//   d...   derivative with respect to each operand from gy (of the result), a, b and y, as public calls
-// Results of the BOOL tables are masks in F and gF, truth values in D and I.
-//
-// Float ops turn integers into float32. ANY ops keep the promoted dtype.
-// gn_gelu is x Phi(x) with the normal distribution's Phi itself, not the tanh formula; gn_silu is x sigmoid(x).
-//
-//      fn              NAME        F                       D                   gF              da
-#define GNI_UNARY_FLOAT(X) \
-    X(gn_sqrt,        SQRT,       gni_vsqrt(a),           sqrt(a),            "gn_sqrt(a)",   gn_div(gn_mul_s(gy, 0.5), y)) \
-    X(gn_rsqrt,       RSQRT,      gni_vrsqrt(a),          1.0 / sqrt(a),      "gn_rsqrt(a)",  gn_mul_s(gn_mul(gy, gn_div(y, a)), -0.5)) \
-    X(gn_cbrt,        CBRT,       gni_vcbrt(a),           cbrt(a),            "gn_cbrt(a)",   gn_div(gy, gn_mul_s(gn_square(y), 3.0))) \
-    X(gn_recip,       RECIP,      gni_vset(1.0f) / a,     1.0 / a,            "gn_div(GN_F(1.0), a)", gn_neg(gn_mul(gy, gn_square(y)))) \
-    X(gn_exp,         EXP,        gni_vexp(a),            exp(a),             "gn_exp(a)",    gn_mul(gy, y)) \
-    X(gn_exp2,        EXP2,       gni_vexp2(a),           exp2(a),            "gn_exp2(a)",   gn_mul(gy, gn_mul_s(y, GNI_LN2))) \
-    X(gn_expm1,       EXPM1,      gni_vexpm1(a),          expm1(a),           "gn_expm1(a)",  gn_mul(gy, gn_add_s(y, 1.0))) \
-    X(gn_log,         LOG,        gni_vlog(a),            log(a),             "gn_log(a)",    gn_div(gy, a)) \
-    X(gn_log2,        LOG2,       gni_vlog2(a),           log2(a),            "gn_log2(a)",   gn_div(gy, gn_mul_s(a, GNI_LN2))) \
-    X(gn_log10,       LOG10,      gni_vlog10(a),          log10(a),           "gn_log10(a)",  gn_div(gy, gn_mul_s(a, GNI_LN10))) \
-    X(gn_log1p,       LOG1P,      gni_vlog1p(a),          log1p(a),           "gn_log1p(a)",  gn_div(gy, gn_add_s(a, 1.0))) \
-    X(gn_sin,         SIN,        gni_vsin(a),            sin(a),             "gn_sin(a)",    gn_mul(gy, gn_cos(a))) \
-    X(gn_cos,         COS,        gni_vcos(a),            cos(a),             "gn_cos(a)",    gn_neg(gn_mul(gy, gn_sin(a)))) \
-    X(gn_tan,         TAN,        gni_vtan(a),            tan(a),             "gn_tan(a)",    gn_mul(gy, gn_add_s(gn_square(y), 1.0))) \
-    X(gn_asin,        ASIN,       gni_vasin(a),           asin(a),            "gn_asin(a)",   gn_mul(gy, gn_rsqrt(gn_rsub_s(gn_square(a), 1.0)))) \
-    X(gn_acos,        ACOS,       gni_vacos(a),           acos(a),            "gn_acos(a)",   gn_neg(gn_mul(gy, gn_rsqrt(gn_rsub_s(gn_square(a), 1.0))))) \
-    X(gn_atan,        ATAN,       gni_vatan(a),           atan(a),            "gn_atan(a)",   gn_div(gy, gn_add_s(gn_square(a), 1.0))) \
-    X(gn_sinh,        SINH,       gni_vsinh(a),           sinh(a),            "gn_sinh(a)",   gn_mul(gy, gn_cosh(a))) \
-    X(gn_cosh,        COSH,       gni_vcosh(a),           cosh(a),            "gn_cosh(a)",   gn_mul(gy, gn_sinh(a))) \
-    X(gn_tanh,        TANH,       gni_vtanh(a),           tanh(a),            "gn_tanh(a)",   gn_mul(gy, gn_rsub_s(gn_square(y), 1.0))) \
-    X(gn_asinh,       ASINH,      gni_vasinh(a),          asinh(a),           "gn_asinh(a)",  gn_mul(gy, gn_rsqrt(gn_add_s(gn_square(a), 1.0)))) \
-    X(gn_acosh,       ACOSH,      gni_vacosh(a),          acosh(a),           "gn_acosh(a)",  gn_mul(gy, gn_rsqrt(gn_add_s(gn_square(a), -1.0)))) \
-    X(gn_atanh,       ATANH,      gni_vatanh(a),          atanh(a),           "gn_atanh(a)",  gn_div(gy, gn_rsub_s(gn_square(a), 1.0))) \
-    X(gn_erf,         ERF,        gni_verf(a),            erf(a),             "gn_erf(a)",    gn_mul(gy, gn_mul_s(gn_exp(gn_neg(gn_square(a))), GNI_2_SQRTPI))) \
-    X(gn_sigmoid,     SIGMOID,    gni_vsigmoid(a),        gni_dsigmoid(a),    "gn_sigmoid(a)", gn_mul(gy, gn_mul(y, gn_rsub_s(y, 1.0)))) \
-    X(gn_silu,        SILU,       gni_vsilu(a),           gni_dsilu(a),       "gn_silu(a)",   gni_grad_silu(gy, a)) \
-    X(gn_gelu,        GELU,       gni_vgelu(a),           gni_dgelu(a),       "gn_gelu(a)",   gni_grad_gelu(gy, a)) \
-    X(gn_softplus,    SOFTPLUS,   gni_vsoftplus(a),       gni_dsoftplus(a),   "gn_softplus(a)", gn_mul(gy, gn_sigmoid(a)))
-
-//      fn              NAME        F                       D                   I                    gF              gI        da
-#define GNI_UNARY_ANY(X) \
-    X(gn_neg,         NEG,        -a,                     -a,                 (T)((UT)0 - (UT)a),  "-a",           "-a",     gn_neg(gy)) \
-    X(gn_abs,         ABS,        gni_vabs(a),            fabs(a),            GNI_T(gni_iabs)(a),  "abs(a)",       "GN_ABS_INT(a)", gn_mul(gy, gn_sign(a))) \
-    X(gn_sign,        SIGN,       gni_vsign(a),           gni_dsign(a),       GNI_T(gni_isign)(a), "gn_sign(a)",   "GN_SIGN_INT(a)", gn_zeros_like(gy)) \
-    X(gn_square,      SQUARE,     a * a,                  a * a,              (T)((UT)a * (UT)a),  "a * a",        "a * a",  gn_mul(gy, gn_mul_s(a, 2.0))) \
-    X(gn_floor,       FLOOR,      gni_vfloor(a),          floor(a),           a,                   "floor(a)",     "a",      gn_zeros_like(gy)) \
-    X(gn_ceil,        CEIL,       gni_vceil(a),           ceil(a),            a,                   "ceil(a)",      "a",      gn_zeros_like(gy)) \
-    X(gn_round,       ROUND,      gni_vrint(a),           gni_drint(a),       a,                   "gn_rint(a)",   "a",      gn_zeros_like(gy)) \
-    X(gn_trunc,       TRUNC,      gni_vtrunc(a),          trunc(a),           a,                   "trunc(a)",     "a",      gn_zeros_like(gy)) \
-    X(gn_relu,        RELU,       gni_vmaxc(a, gni_vset(0.0f)), gni_dmax(a, 0.0), GNI_T(gni_irelu)(a), "gn_max(a, GN_F(0.0))", "GN_RELU_INT(a)", gni_grad_relu(gy, y))
-
-//      fn              NAME        F                       D                   I               gF                       gI
-#define GNI_UNARY_BOOL(X) \
-    X(gn_isnan,       ISNAN,      gni_vne(a, a),          a != a,             (T)(0 * a),     "gn_isnan(a)",           "notEqual(a, a)") \
-    X(gn_isinf,       ISINF,      gni_veq(gni_vabs(a), gni_vinf()), fabs(a) == GNI_INF, (T)(0 * a), "gn_isinf(a)",     "notEqual(a, a)") \
-    X(gn_isfinite,    ISFINITE,   gni_vlt(gni_vabs(a), gni_vinf()), fabs(a) < GNI_INF, (T)(0 * a + 1), "gn_isfinite(a)", "equal(a, a)") \
-    X(gn_logical_not, LOGICAL_NOT, gni_veq(a, gni_vset(0.0f)), a == 0.0,      a == 0,         "equal(a, GN_F(0.0))",   "equal(a, GN_ZERO_INT)")
-
-//      fn              NAME        F                       D                   gF                da, db
-#define GNI_BINARY_FLOAT(X) \
-    X(gn_div,         DIV,        a / b,                  a / b,              "gn_div(a, b)",   gn_div(gy, b), gn_neg(gn_div(gn_mul(gy, y), b))) \
-    X(gn_atan2,       ATAN2,      gni_vatan2(a, b),       atan2(a, b),        "gn_atan2(a, b)", gn_div(gn_mul(gy, b), gni_sum_squares(a, b)), gn_neg(gn_div(gn_mul(gy, a), gni_sum_squares(a, b)))) \
-    X(gn_hypot,       HYPOT,      gni_vhypot(a, b),       hypot(a, b),        "gn_hypot(a, b)", gn_mul(gy, gn_div(a, y)), gn_mul(gy, gn_div(b, y)))
-
-//      fn              NAME        F                       D                   I                        gF                  gI              da, db
-#define GNI_BINARY_ANY(X) \
-    X(gn_add,         ADD,        a + b,                  a + b,              (T)((UT)a + (UT)b),      "a + b",            "a + b",        gy, gy) \
-    X(gn_sub,         SUB,        a - b,                  a - b,              (T)((UT)a - (UT)b),      "a - b",            "a - b",        gy, gn_neg(gy)) \
-    X(gn_mul,         MUL,        a * b,                  a * b,              (T)((UT)a * (UT)b),      "a * b",            "a * b",        gn_mul(gy, b), gn_mul(gy, a)) \
-    X(gn_floor_div,   FLOOR_DIV,  gni_vfloor_div(a, b),   gni_dfloor_div(a, b), GNI_T(gni_ifloor_div)(a, b), "gn_floor_div(a, b)", "GN_FLOOR_DIV_INT(a, b)", gn_zeros_like(gy), gn_zeros_like(gy)) \
-    X(gn_mod,         MOD,        gni_vmod(a, b),         gni_dmod(a, b),     GNI_T(gni_imod)(a, b),   "gn_mod(a, b)",     "GN_MOD_INT(a, b)", gy, gn_neg(gn_mul(gy, gn_floor_div(a, b)))) \
-    X(gn_pow,         POW,        gni_vpow(a, b),         pow(a, b),          GNI_T(gni_ipow)(a, b),   "gn_pow(a, b)",     "GN_POW_INT(a, b)", gni_grad_pow_base(gy, a, b), gni_grad_pow_exponent(gy, a, b, y)) \
-    X(gn_minimum,     MIN,        gni_vmin(a, b),         gni_dmin(a, b),     a < b ? a : b,           "gn_min(a, b)",     "min(a, b)",    gni_grad_pick(gy, b, a), gni_grad_pick(gy, a, b)) \
-    X(gn_maximum,     MAX,        gni_vmax(a, b),         gni_dmax(a, b),     a > b ? a : b,           "gn_max(a, b)",     "max(a, b)",    gni_grad_pick(gy, a, b), gni_grad_pick(gy, b, a))
-
-//      fn              NAME        F                       D            I             gF                        gI
-#define GNI_COMPARE(X) \
-    X(gn_eq,          EQ,         gni_veq(a, b),          a == b,      a == b,       "equal(a, b)",            "equal(a, b)") \
-    X(gn_ne,          NE,         gni_vne(a, b),          a != b,      a != b,       "gn_not_equal(a, b)",     "notEqual(a, b)") \
-    X(gn_lt,          LT,         gni_vlt(a, b),          a < b,       a < b,        "lessThan(a, b)",         "lessThan(a, b)") \
-    X(gn_le,          LE,         gni_vle(a, b),          a <= b,      a <= b,       "lessThanEqual(a, b)",    "lessThanEqual(a, b)") \
-    X(gn_gt,          GT,         gni_vgt(a, b),          a > b,       a > b,        "greaterThan(a, b)",      "greaterThan(a, b)") \
-    X(gn_ge,          GE,         gni_vge(a, b),          a >= b,      a >= b,       "greaterThanEqual(a, b)", "greaterThanEqual(a, b)") \
-    X(gn_logical_and, LOGICAL_AND, gni_vtruth(a) & gni_vtruth(b), a != 0.0 && b != 0.0, a != 0 && b != 0, "GN_AND(gn_truth(a), gn_truth(b))", "GN_AND(GN_TRUTH_INT(a), GN_TRUTH_INT(b))") \
-    X(gn_logical_or,  LOGICAL_OR, gni_vtruth(a) | gni_vtruth(b), a != 0.0 || b != 0.0, a != 0 || b != 0, "GN_OR(gn_truth(a), gn_truth(b))", "GN_OR(GN_TRUTH_INT(a), GN_TRUTH_INT(b))") \
-    X(gn_logical_xor, LOGICAL_XOR, gni_vtruth(a) ^ gni_vtruth(b), (a != 0.0) != (b != 0.0), (a != 0) != (b != 0), "GN_XOR(gn_truth(a), gn_truth(b))", "GN_XOR(GN_TRUTH_INT(a), GN_TRUTH_INT(b))")
-
-// Bitwise on integers, logical on bool. Shifts by less than 0 or by the width and more give 0 (-1 for
-// right shifts of negative numbers).
-#define GNI_BINARY_INT(X) \
-    X(gn_and, AND, (T)(a & b), "a & b") \
-    X(gn_or, OR, (T)(a | b), "a | b") \
-    X(gn_xor, XOR, (T)(a ^ b), "a ^ b") \
-    X(gn_shl, SHL, GNI_T(gni_ishl)(a, b), "GN_SHL_INT(a, b)") \
-    X(gn_shr, SHR, GNI_T(gni_ishr)(a, b), "GN_SHR_INT(a, b)")
-
-// Reductions over a set of axes (room reductions says what they give). `form`: VALUES has CPU loops for
-// floats, signed and unsigned integers, TRUTH for floats and integers; `loop` is their name. The shaders'
-// numbers are in tools/shaders/ops.glsl too.
-//      fn       NAME  loop  form    gradient
-#define GNI_REDUCE_AXES(X) \
-    X(gn_sum,    SUM,  sum,  VALUES, gni_back_sum) \
-    X(gn_prod,   PROD, prod, VALUES, gni_back_prod) \
-    X(gn_min,    MIN,  min,  VALUES, gni_back_minmax) \
-    X(gn_max,    MAX,  max,  VALUES, gni_back_minmax) \
-    X(gn_any,    ANY,  any,  TRUTH,  NULL) \
-    X(gn_all,    ALL,  all,  TRUTH,  NULL)
-// And over one axis, to places: without gradient.
-//      fn         NAME    loop    form
-#define GNI_REDUCE_PLACE(X) \
-    X(gn_argmin,   ARGMIN, argmin, VALUES) \
-    X(gn_argmax,   ARGMAX, argmax, VALUES)
-
-// One function per row: gn_array *gn_sin(gn_array *a), gn_array *gn_add(gn_array *a, gn_array *b) with
-// NumPy broadcasting and promotion, gn_array *gn_add_s(gn_array *a, double b) with a Python-like scalar
-// that keeps the dtype of `a` (an integer array and a fraction give float32).
-#define GN_X(fn, NAME, F, D, gF, da) GPUNUM_API gn_array *fn(gn_array *a);
-GNI_UNARY_FLOAT(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, F, D, I, gF, gI, da) GPUNUM_API gn_array *fn(gn_array *a);
-GNI_UNARY_ANY(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, F, D, I, gF, gI) GPUNUM_API gn_array *fn(gn_array *a);
-GNI_UNARY_BOOL(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, F, D, gF, da, db)                                                           \
-    GPUNUM_API gn_array *fn(gn_array *a, gn_array *b);                                             \
-    GPUNUM_API gn_array *fn##_s(gn_array *a, double b);
-GNI_BINARY_FLOAT(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, F, D, I, gF, gI, da, db)                                                    \
-    GPUNUM_API gn_array *fn(gn_array *a, gn_array *b);                                             \
-    GPUNUM_API gn_array *fn##_s(gn_array *a, double b);
-GNI_BINARY_ANY(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, F, D, I, gF, gI)                                                            \
-    GPUNUM_API gn_array *fn(gn_array *a, gn_array *b);                                             \
-    GPUNUM_API gn_array *fn##_s(gn_array *a, double b);
-GNI_COMPARE(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, I, gI)                                                                      \
-    GPUNUM_API gn_array *fn(gn_array *a, gn_array *b);                                             \
-    GPUNUM_API gn_array *fn##_s(gn_array *a, double b);
-GNI_BINARY_INT(GN_X)
-#undef GN_X
-
-#define GN_X(fn, NAME, loop, form, back) GPUNUM_API gn_array *fn(gn_array *a, uint32_t axes);
-GNI_REDUCE_AXES(GN_X)
-#undef GN_X
-#define GN_X(fn, NAME, loop, form) GPUNUM_API gn_array *fn(gn_array *a, int axis);
-GNI_REDUCE_PLACE(GN_X)
-#undef GN_X
-
-GPUNUM_API gn_array *gn_rsub_s(gn_array *a, double b); // b - a
-GPUNUM_API gn_array *gn_rdiv_s(gn_array *a, double b); // b / a
-GPUNUM_API gn_array *gn_rpow_s(gn_array *a, double b); // b to the power a
-GPUNUM_API gn_array *gn_leaky_relu(gn_array *a, double slope);
-GPUNUM_API gn_array *gn_elu(gn_array *a, double alpha);
-GPUNUM_API gn_array *gn_clamp(gn_array *a, double low, double high);
-GPUNUM_API gn_array *gn_where(gn_array *condition, gn_array *a, gn_array *b); // a where true, else b
-GPUNUM_API gn_array *gn_fma(gn_array *a, gn_array *b, gn_array *c);           // a * b + c
-GPUNUM_API gn_array *gn_lerp(gn_array *a, gn_array *b, gn_array *t);          // a + t * (b - a)
 
 // >>transforms
 // Fourier, cosine and sine transforms, complex numbers, convolution. Any length, any axis of any view.
@@ -917,13 +936,13 @@ GPUNUM_API gn_array *gn_idst(gn_array *a, int type, int64_t n, int axis, gn_fft_
 // The frequencies of gn_fft's (n) and gn_rfft's (n / 2 + 1) results for samples `d` apart; t is GN_F32 or GN_F64.
 GPUNUM_API gn_array *gn_fftfreq(gn_context *g, gn_dtype t, int64_t n, double d);
 GPUNUM_API gn_array *gn_rfftfreq(gn_context *g, gn_dtype t, int64_t n, double d);
-// Frequency 0 to the middle of each axis in `axes` (GN_ALL: every one), and back.
-GPUNUM_API gn_array *gn_fftshift(gn_array *a, uint32_t axes);
-GPUNUM_API gn_array *gn_ifftshift(gn_array *a, uint32_t axes);
+// Frequency 0 to the middle of each axis in `axes`, and back.
+GPUNUM_API gn_array *gn_fftshift(gn_array *a, gn_axes axes);
+GPUNUM_API gn_array *gn_ifftshift(gn_array *a, gn_axes axes);
 
 // Parts of complex arrays are views of the same memory. Real arrays are their own real part. Complex arrays also go
 // into gn_add, gn_sub, gn_mul, gn_div, gn_eq, gn_ne (with complex or real arrays, or a number), gn_neg, gn_abs, gn_square,
-// gn_recip, gn_exp, gn_log, gn_sqrt, gn_isnan and its kin, gn_where, gn_cast, gn_sum, gn_mean, gn_var, gn_std, gn_norm,
+// gn_recip, gn_exp, gn_log, gn_sqrt (infinities and NaN as in C99), gn_isnan and its kin, gn_where, gn_cast, gn_sum, gn_mean, gn_var, gn_std, gn_norm,
 // gn_matmul, gn_dot of matrices and vectors, and gn_outer, each computed when it is called.
 GPUNUM_API gn_array *gn_real(gn_array *a);
 GPUNUM_API gn_array *gn_imag(gn_array *a);
@@ -958,6 +977,12 @@ template <class... Dim> inline gn_shape gni_shape_pack(Dim... dims) {
     return gn_shape_from(static_cast<int>(sizeof...(dims)), list + 1);
 }
 #define GN_SHAPE(...) gni_shape_pack(__VA_ARGS__)
+// GN_AXES(0, 2): a set of axes. GN_AXES() is empty.
+template <class... Axis> inline gn_axes gni_axes_pack(Axis... axes) {
+    const int list[] = {0, static_cast<int>(axes)...};
+    return gn_axes_from(static_cast<int>(sizeof...(axes)), list + 1);
+}
+#define GN_AXES(...) gni_axes_pack(__VA_ARGS__)
 template <class... Axis> inline gn_array *gn_permute(gn_array *a, Axis... axes) {
     const int list[] = {0, static_cast<int>(axes)...};
     return gn_permute_axes(a, list + 1, static_cast<int>(sizeof...(axes)));
@@ -970,6 +995,9 @@ template <class... Array> inline gn_array *gn_einsum(gn_context *g, const char *
 #define GN_SHAPE(...)                                                                              \
     gn_shape_from((int)(sizeof((int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t)) - 1,                \
                   (int64_t[]){0, __VA_ARGS__} + 1)
+// GN_AXES(0, 2): a set of axes. GN_AXES() is empty.
+#define GN_AXES(...)                                                                               \
+    gn_axes_from((int)(sizeof((int[]){0, __VA_ARGS__}) / sizeof(int)) - 1, (int[]){0, __VA_ARGS__} + 1)
 // gn_permute(a, 2, 0, 1): axis i of the result is axis axes[i] of `a`.
 #define gn_permute(a, ...)                                                                         \
     gn_permute_axes((a), (int[]){__VA_ARGS__}, (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)))
@@ -1012,6 +1040,7 @@ template <class... Array> inline gn_array *gn_einsum(gn_context *g, const char *
 #endif
 #include <windows.h>
 #else
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
 #ifdef __linux__
@@ -1091,6 +1120,121 @@ template <class... Array> inline gn_array *gn_einsum(gn_context *g, const char *
 #define GNI_SQRT1_2 0.70710678118654752440
 #define GNI_1_SQRT2PI 0.39894228040143267794
 
+// >>optable
+// What each elementwise op is, said once: enum, definitions, CPU loops, shader cases and gradients all come
+// from these tables. Columns:
+//   fn     the public function      NAME  of the enum GNI_OP_NAME
+//   F      float32 vectors a, b, c of the SIMD pass      D  double      I  integers of type T, UT unsigned
+//   gF, gI the same in GLSL (float, and int or uint), see tools/shaders/ops.glsl
+//   d...   derivative with respect to each operand from gy (of the result), a, b and y, as public calls
+// Results of the BOOL tables are masks in F and gF, truth values in D and I.
+//
+// Float ops turn integers into float32. ANY ops keep the promoted dtype. Rooms elementwise_api and reductions declare the
+// functions.
+
+//      fn              NAME        F                       D                   gF              da
+#define GNI_UNARY_FLOAT(X) \
+    X(gn_sqrt,        SQRT,       gni_vsqrt(a),           sqrt(a),            "gn_sqrt(a)",   gn_div(gn_mul_s(gy, 0.5), y)) \
+    X(gn_rsqrt,       RSQRT,      gni_vrsqrt(a),          1.0 / sqrt(a),      "gn_rsqrt(a)",  gn_mul_s(gn_mul(gy, gn_div(y, a)), -0.5)) \
+    X(gn_cbrt,        CBRT,       gni_vcbrt(a),           cbrt(a),            "gn_cbrt(a)",   gn_div(gy, gn_mul_s(gn_square(y), 3.0))) \
+    X(gn_recip,       RECIP,      gni_vset(1.0f) / a,     1.0 / a,            "gn_div(GN_F(1.0), a)", gn_neg(gn_mul(gy, gn_square(y)))) \
+    X(gn_exp,         EXP,        gni_vexp(a),            exp(a),             "gn_exp(a)",    gn_mul(gy, y)) \
+    X(gn_exp2,        EXP2,       gni_vexp2(a),           exp2(a),            "gn_exp2(a)",   gn_mul(gy, gn_mul_s(y, GNI_LN2))) \
+    X(gn_expm1,       EXPM1,      gni_vexpm1(a),          expm1(a),           "gn_expm1(a)",  gn_mul(gy, gn_add_s(y, 1.0))) \
+    X(gn_log,         LOG,        gni_vlog(a),            log(a),             "gn_log(a)",    gn_div(gy, a)) \
+    X(gn_log2,        LOG2,       gni_vlog2(a),           log2(a),            "gn_log2(a)",   gn_div(gy, gn_mul_s(a, GNI_LN2))) \
+    X(gn_log10,       LOG10,      gni_vlog10(a),          log10(a),           "gn_log10(a)",  gn_div(gy, gn_mul_s(a, GNI_LN10))) \
+    X(gn_log1p,       LOG1P,      gni_vlog1p(a),          log1p(a),           "gn_log1p(a)",  gn_div(gy, gn_add_s(a, 1.0))) \
+    X(gn_sin,         SIN,        gni_vsin(a),            sin(a),             "gn_sin(a)",    gn_mul(gy, gn_cos(a))) \
+    X(gn_cos,         COS,        gni_vcos(a),            cos(a),             "gn_cos(a)",    gn_neg(gn_mul(gy, gn_sin(a)))) \
+    X(gn_tan,         TAN,        gni_vtan(a),            tan(a),             "gn_tan(a)",    gn_mul(gy, gn_add_s(gn_square(y), 1.0))) \
+    X(gn_asin,        ASIN,       gni_vasin(a),           asin(a),            "gn_asin(a)",   gn_mul(gy, gn_rsqrt(gn_rsub_s(gn_square(a), 1.0)))) \
+    X(gn_acos,        ACOS,       gni_vacos(a),           acos(a),            "gn_acos(a)",   gn_neg(gn_mul(gy, gn_rsqrt(gn_rsub_s(gn_square(a), 1.0))))) \
+    X(gn_atan,        ATAN,       gni_vatan(a),           atan(a),            "gn_atan(a)",   gn_div(gy, gn_add_s(gn_square(a), 1.0))) \
+    X(gn_sinh,        SINH,       gni_vsinh(a),           sinh(a),            "gn_sinh(a)",   gn_mul(gy, gn_cosh(a))) \
+    X(gn_cosh,        COSH,       gni_vcosh(a),           cosh(a),            "gn_cosh(a)",   gn_mul(gy, gn_sinh(a))) \
+    X(gn_tanh,        TANH,       gni_vtanh(a),           tanh(a),            "gn_tanh(a)",   gn_mul(gy, gn_rsub_s(gn_square(y), 1.0))) \
+    X(gn_asinh,       ASINH,      gni_vasinh(a),          asinh(a),           "gn_asinh(a)",  gn_mul(gy, gn_rsqrt(gn_add_s(gn_square(a), 1.0)))) \
+    X(gn_acosh,       ACOSH,      gni_vacosh(a),          acosh(a),           "gn_acosh(a)",  gn_mul(gy, gn_rsqrt(gn_add_s(gn_square(a), -1.0)))) \
+    X(gn_atanh,       ATANH,      gni_vatanh(a),          atanh(a),           "gn_atanh(a)",  gn_div(gy, gn_rsub_s(gn_square(a), 1.0))) \
+    X(gn_erf,         ERF,        gni_verf(a),            erf(a),             "gn_erf(a)",    gn_mul(gy, gn_mul_s(gn_exp(gn_neg(gn_square(a))), GNI_2_SQRTPI))) \
+    X(gn_sigmoid,     SIGMOID,    gni_vsigmoid(a),        gni_dsigmoid(a),    "gn_sigmoid(a)", gn_mul(gy, gn_mul(y, gn_rsub_s(y, 1.0)))) \
+    X(gn_silu,        SILU,       gni_vsilu(a),           gni_dsilu(a),       "gn_silu(a)",   gni_grad_silu(gy, a)) \
+    X(gn_gelu,        GELU,       gni_vgelu(a),           gni_dgelu(a),       "gn_gelu(a)",   gni_grad_gelu(gy, a)) \
+    X(gn_softplus,    SOFTPLUS,   gni_vsoftplus(a),       gni_dsoftplus(a),   "gn_softplus(a)", gn_mul(gy, gn_sigmoid(a)))
+
+//      fn              NAME        F                       D                   I                    gF              gI        da
+#define GNI_UNARY_ANY(X) \
+    X(gn_neg,         NEG,        -a,                     -a,                 (T)((UT)0 - (UT)a),  "-a",           "-a",     gn_neg(gy)) \
+    X(gn_abs,         ABS,        gni_vabs(a),            fabs(a),            GNI_T(gni_iabs)(a),  "abs(a)",       "GN_ABS_INT(a)", gn_mul(gy, gn_sign(a))) \
+    X(gn_sign,        SIGN,       gni_vsign(a),           gni_dsign(a),       GNI_T(gni_isign)(a), "gn_sign(a)",   "GN_SIGN_INT(a)", gn_zeros_like(gy)) \
+    X(gn_square,      SQUARE,     a * a,                  a * a,              (T)((UT)a * (UT)a),  "a * a",        "a * a",  gn_mul(gy, gn_mul_s(a, 2.0))) \
+    X(gn_floor,       FLOOR,      gni_vfloor(a),          floor(a),           a,                   "floor(a)",     "a",      gn_zeros_like(gy)) \
+    X(gn_ceil,        CEIL,       gni_vceil(a),           ceil(a),            a,                   "ceil(a)",      "a",      gn_zeros_like(gy)) \
+    X(gn_round,       ROUND,      gni_vrint(a),           gni_drint(a),       a,                   "gn_rint(a)",   "a",      gn_zeros_like(gy)) \
+    X(gn_trunc,       TRUNC,      gni_vtrunc(a),          trunc(a),           a,                   "trunc(a)",     "a",      gn_zeros_like(gy)) \
+    X(gn_relu,        RELU,       gni_vmaxc(a, gni_vset(0.0f)), gni_dmax(a, 0.0), GNI_T(gni_irelu)(a), "gn_max(a, GN_F(0.0))", "GN_RELU_INT(a)", gni_grad_relu(gy, y))
+
+//      fn              NAME        F                       D                   I               gF                       gI
+#define GNI_UNARY_BOOL(X) \
+    X(gn_isnan,       ISNAN,      gni_vne(a, a),          a != a,             (T)(0 * a),     "gn_isnan(a)",           "notEqual(a, a)") \
+    X(gn_isinf,       ISINF,      gni_veq(gni_vabs(a), gni_vinf()), fabs(a) == GNI_INF, (T)(0 * a), "gn_isinf(a)",     "notEqual(a, a)") \
+    X(gn_isfinite,    ISFINITE,   gni_vlt(gni_vabs(a), gni_vinf()), fabs(a) < GNI_INF, (T)(0 * a + 1), "gn_isfinite(a)", "equal(a, a)") \
+    X(gn_logical_not, LOGICAL_NOT, gni_veq(a, gni_vset(0.0f)), a == 0.0,      a == 0,         "equal(a, GN_F(0.0))",   "equal(a, GN_ZERO_INT)")
+
+//      fn              NAME        F                       D                   gF                da, db
+#define GNI_BINARY_FLOAT(X) \
+    X(gn_div,         DIV,        a / b,                  a / b,              "gn_div(a, b)",   gn_div(gy, b), gn_neg(gn_div(gn_mul(gy, y), b))) \
+    X(gn_atan2,       ATAN2,      gni_vatan2(a, b),       atan2(a, b),        "gn_atan2(a, b)", gn_div(gn_mul(gy, b), gni_sum_squares(a, b)), gn_neg(gn_div(gn_mul(gy, a), gni_sum_squares(a, b)))) \
+    X(gn_hypot,       HYPOT,      gni_vhypot(a, b),       hypot(a, b),        "gn_hypot(a, b)", gn_mul(gy, gn_div(a, y)), gn_mul(gy, gn_div(b, y)))
+
+//      fn              NAME        F                       D                   I                        gF                  gI              da, db
+#define GNI_BINARY_ANY(X) \
+    X(gn_add,         ADD,        a + b,                  a + b,              (T)((UT)a + (UT)b),      "a + b",            "a + b",        gy, gy) \
+    X(gn_sub,         SUB,        a - b,                  a - b,              (T)((UT)a - (UT)b),      "a - b",            "a - b",        gy, gn_neg(gy)) \
+    X(gn_mul,         MUL,        a * b,                  a * b,              (T)((UT)a * (UT)b),      "a * b",            "a * b",        gn_mul(gy, b), gn_mul(gy, a)) \
+    X(gn_floor_div,   FLOOR_DIV,  gni_vfloor_div(a, b),   gni_dfloor_div(a, b), GNI_T(gni_ifloor_div)(a, b), "gn_floor_div(a, b)", "GN_FLOOR_DIV_INT(a, b)", gn_zeros_like(gy), gn_zeros_like(gy)) \
+    X(gn_mod,         MOD,        gni_vmod(a, b),         gni_dmod(a, b),     GNI_T(gni_imod)(a, b),   "gn_mod(a, b)",     "GN_MOD_INT(a, b)", gy, gn_neg(gn_mul(gy, gn_floor_div(a, b)))) \
+    X(gn_pow,         POW,        gni_vpow(a, b),         pow(a, b),          GNI_T(gni_ipow)(a, b),   "gn_pow(a, b)",     "GN_POW_INT(a, b)", gni_grad_pow_base(gy, a, b), gni_grad_pow_exponent(gy, a, b, y)) \
+    X(gn_minimum,     MIN,        gni_vmin(a, b),         gni_dmin(a, b),     a < b ? a : b,           "gn_min(a, b)",     "min(a, b)",    gni_grad_pick(gy, b, a), gni_grad_pick(gy, a, b)) \
+    X(gn_maximum,     MAX,        gni_vmax(a, b),         gni_dmax(a, b),     a > b ? a : b,           "gn_max(a, b)",     "max(a, b)",    gni_grad_pick(gy, a, b), gni_grad_pick(gy, b, a))
+
+//      fn              NAME        F                       D            I             gF                        gI
+#define GNI_COMPARE(X) \
+    X(gn_eq,          EQ,         gni_veq(a, b),          a == b,      a == b,       "equal(a, b)",            "equal(a, b)") \
+    X(gn_ne,          NE,         gni_vne(a, b),          a != b,      a != b,       "gn_not_equal(a, b)",     "notEqual(a, b)") \
+    X(gn_lt,          LT,         gni_vlt(a, b),          a < b,       a < b,        "lessThan(a, b)",         "lessThan(a, b)") \
+    X(gn_le,          LE,         gni_vle(a, b),          a <= b,      a <= b,       "lessThanEqual(a, b)",    "lessThanEqual(a, b)") \
+    X(gn_gt,          GT,         gni_vgt(a, b),          a > b,       a > b,        "greaterThan(a, b)",      "greaterThan(a, b)") \
+    X(gn_ge,          GE,         gni_vge(a, b),          a >= b,      a >= b,       "greaterThanEqual(a, b)", "greaterThanEqual(a, b)") \
+    X(gn_logical_and, LOGICAL_AND, gni_vtruth(a) & gni_vtruth(b), a != 0.0 && b != 0.0, a != 0 && b != 0, "GN_AND(gn_truth(a), gn_truth(b))", "GN_AND(GN_TRUTH_INT(a), GN_TRUTH_INT(b))") \
+    X(gn_logical_or,  LOGICAL_OR, gni_vtruth(a) | gni_vtruth(b), a != 0.0 || b != 0.0, a != 0 || b != 0, "GN_OR(gn_truth(a), gn_truth(b))", "GN_OR(GN_TRUTH_INT(a), GN_TRUTH_INT(b))") \
+    X(gn_logical_xor, LOGICAL_XOR, gni_vtruth(a) ^ gni_vtruth(b), (a != 0.0) != (b != 0.0), (a != 0) != (b != 0), "GN_XOR(gn_truth(a), gn_truth(b))", "GN_XOR(GN_TRUTH_INT(a), GN_TRUTH_INT(b))")
+
+#define GNI_BINARY_INT(X) \
+    X(gn_and, AND, (T)(a & b), "a & b") \
+    X(gn_or, OR, (T)(a | b), "a | b") \
+    X(gn_xor, XOR, (T)(a ^ b), "a ^ b") \
+    X(gn_shl, SHL, GNI_T(gni_ishl)(a, b), "GN_SHL_INT(a, b)") \
+    X(gn_shr, SHR, GNI_T(gni_ishr)(a, b), "GN_SHR_INT(a, b)")
+
+// Reductions over a set of axes (room reductions says what they give). `form`: VALUES has CPU loops for
+// floats, signed and unsigned integers, TRUTH for floats and integers; `loop` is their name. The shaders'
+// numbers are in tools/shaders/ops.glsl too.
+//      fn       NAME  loop  form    gradient
+#define GNI_REDUCE_AXES(X) \
+    X(gn_sum,    SUM,  sum,  VALUES, gni_back_sum) \
+    X(gn_prod,   PROD, prod, VALUES, gni_back_prod) \
+    X(gn_min,    MIN,  min,  VALUES, gni_back_minmax) \
+    X(gn_max,    MAX,  max,  VALUES, gni_back_minmax) \
+    X(gn_any,    ANY,  any,  TRUTH,  NULL) \
+    X(gn_all,    ALL,  all,  TRUTH,  NULL)
+// And over one axis, to places: without gradient.
+//      fn         NAME    loop    form
+#define GNI_REDUCE_PLACE(X) \
+    X(gn_argmin,   ARGMIN, argmin, VALUES) \
+    X(gn_argmax,   ARGMAX, argmax, VALUES)
+
 // >>kinds
 // The numbers of ops, register domains, reductions and softmax forms, which loops and kernels are indexed by.
 
@@ -1133,6 +1277,7 @@ typedef enum gni_op {
     GNI_OP_WRAP_I8,
     GNI_OP_WRAP_U32, // wide programs only
     GNI_OP_WRAP_I32, // wide programs only
+    GNI_OP_TO_ODD,   // I or U to F, so that rounding it to a shorter format rounds the integer once
     GNI_OP_COUNT,
     GNI_OP_PRODUCT = GNI_OP_COUNT // of expressions only: a matrix product that is pending
 } gni_op;
@@ -1188,6 +1333,7 @@ typedef void (*gni_convert_fn)(void *dst, const void *src, int64_t n);
 
 // What a reduction has gathered so far. `d` is for floats, `i` for integers and truth values; `e` is
 // what rounding took away from `d` in a wide sum, `at` the place of the smallest or largest.
+// Float sums are d + e, or d times 2^512 where a partial sum would leave float64's range and e is NaN.
 typedef struct gni_acc {
     double d, e;
     int64_t i, at;
@@ -1218,7 +1364,7 @@ typedef struct gni_softmax_fns {
                  double factor); // exp(x - most) * factor
     void (*emit_log)(void *y, const void *x, int64_t n, double most, double low); // x - most - low
     void (*columns)(float *x, int64_t n, int64_t rows,
-                    gni_softmax_kind kind); // many short rows, turned
+                    gni_softmax_kind kind); // many short rows, transposed
 } gni_softmax_fns;
 
 // What one pass offers. Kernels are indexed by GNI_INSN_CODE, folds by reduction * 3 + domain.
@@ -1305,7 +1451,7 @@ typedef struct gni_gemm_isa {
     void (*dots)(const gni_gemm_dots *d);
     void (*add_rows)(const gni_gemm_rows *d);
     // s (rows,cols) with rows of `width` into c as (cols,rows): c[j * c_rs + i], bias along i
-    void (*put_turned)(const gni_gemm_tile *t, const float *s, int64_t rows, int64_t cols,
+    void (*put_transposed)(const gni_gemm_tile *t, const float *s, int64_t rows, int64_t cols,
                        int64_t width);
     // n float32 numbers to float16 and bfloat16
     void (*narrow_f16)(uint16_t *d, const float *s, int64_t n);
@@ -1335,7 +1481,7 @@ typedef struct gni_la_isa {
     void (*solve_right)(const double *l, int64_t ldl, int64_t n, double *b, int64_t ldb, int64_t m);
     // `count` rotations of neighbouring rows p and p + step, one after the other, `width` columns:
     // p, q = c p + s q, c q - s p. cs holds c and s of each.
-    void (*turn)(double *row, int64_t step, const double *cs, int64_t count, int64_t width);
+    void (*rotate)(double *row, int64_t step, const double *cs, int64_t count, int64_t width);
     // Sums of square / (gap - t), and of the same with the divisor squared.
     void (*poles)(const double *gap, const double *square, double t, int64_t n, double *sum,
                   double *slope);
@@ -1597,6 +1743,16 @@ static inline uint16_t gni_f32_to_bf16(float x) {
     return (uint16_t)((u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
 }
 
+// The float next to x that has an odd last bit where x is not a float: rounding it once more to fewer
+// bits gives what rounding x would.
+static inline float gni_round_odd(double x) {
+    float f = (float)x;
+    if ((double)f == x || x != x || fabs(x) >= 3.4028234663852886e38) return f;
+    uint32_t u = gni_f32_bits(f);
+    if (fabs((double)f) > fabs(x)) u--;
+    return gni_bits_f32(u | 1u);
+}
+
 // >>passes
 // Compiles the SIMD rooms once per instruction set, by including this file again with GNI_SIMD_PASS set.
 //
@@ -1687,14 +1843,14 @@ static inline uint16_t gni_f32_to_bf16(float x) {
 // >>simd
 // Vectors of one SIMD pass: GNI_VW lanes of float, int32 or uint32, and what can be done with them.
 // Compiled once per pass; the rooms of the same pass use the short names, which 79-simd-end.h takes back.
-// A mask is a gni_vi with lanes 0 or -1. A gni_vk is the pass's cheapest mask (a bit mask on AVX-512): the gni_k...
+// A mask is a gni_vi with lanes 0 or -1. A gni_vmask is the pass's cheapest mask (a bit mask on AVX-512): the gni_k...
 // functions make and use it; gni_kmask turns it into a gni_vi.
 
 #define gni_vf GNI_FN(gni_vecf)
 #define gni_vi GNI_FN(gni_veci)
 #define gni_vu GNI_FN(gni_vecu)
 #define gni_vh GNI_FN(gni_vech) // uint16 lanes, only to narrow and widen
-#define gni_vk GNI_FN(gni_veck)
+#define gni_vmask GNI_FN(gni_veck)
 
 #if GNI_VW == 1
 typedef float gni_vf;
@@ -1708,9 +1864,9 @@ typedef uint32_t gni_vu __attribute__((vector_size(GNI_VW * 4)));
 typedef uint16_t gni_vh __attribute__((vector_size(GNI_VW * 2)));
 #endif
 #if defined(GNI_PASS_AVX512)
-typedef __mmask16 gni_vk;
+typedef __mmask16 gni_vmask;
 #else
-typedef gni_vi gni_vk;
+typedef gni_vi gni_vmask;
 #endif
 
 // What the base pass is made of, and whether gni_vfma rounds once.
@@ -1914,7 +2070,7 @@ GNI_INLINE gni_vf gni_vcopysign(gni_vf x, gni_vf s) {
     return gni_vu_float((gni_vf_ubits(x) & 0x7fffffffu) | (gni_vf_ubits(s) & 0x80000000u));
 }
 
-// Comparisons to a gni_vk. With a NaN operand only gni_kne is true.
+// Comparisons to a gni_vmask. With a NaN operand only gni_kne is true.
 #define gni_klt GNI_FN(gni_s_klt)
 #define gni_kle GNI_FN(gni_s_kle)
 #define gni_keq GNI_FN(gni_s_keq)
@@ -1937,69 +2093,69 @@ GNI_INLINE gni_vf gni_vcopysign(gni_vf x, gni_vf s) {
 #define gni_kselu(k, a, b) gni_vi_u(gni_kseli(k, gni_vu_i(a), gni_vu_i(b)))
 
 #if defined(GNI_PASS_AVX512)
-GNI_INLINE gni_vk gni_klt(gni_vf a, gni_vf b) {
+GNI_INLINE gni_vmask gni_klt(gni_vf a, gni_vf b) {
     return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_LT_OQ);
 }
-GNI_INLINE gni_vk gni_kle(gni_vf a, gni_vf b) {
+GNI_INLINE gni_vmask gni_kle(gni_vf a, gni_vf b) {
     return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_LE_OQ);
 }
-GNI_INLINE gni_vk gni_keq(gni_vf a, gni_vf b) {
+GNI_INLINE gni_vmask gni_keq(gni_vf a, gni_vf b) {
     return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_EQ_OQ);
 }
-GNI_INLINE gni_vk gni_kne(gni_vf a, gni_vf b) {
+GNI_INLINE gni_vmask gni_kne(gni_vf a, gni_vf b) {
     return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_NEQ_UQ);
 }
-GNI_INLINE gni_vk gni_kieq(gni_vi a, gni_vi b) {
+GNI_INLINE gni_vmask gni_kieq(gni_vi a, gni_vi b) {
     return _mm512_cmpeq_epi32_mask((__m512i)a, (__m512i)b);
 }
-GNI_INLINE gni_vk gni_kilt(gni_vi a, gni_vi b) {
+GNI_INLINE gni_vmask gni_kilt(gni_vi a, gni_vi b) {
     return _mm512_cmplt_epi32_mask((__m512i)a, (__m512i)b);
 }
-GNI_INLINE gni_vk gni_kult(gni_vu a, gni_vu b) {
+GNI_INLINE gni_vmask gni_kult(gni_vu a, gni_vu b) {
     return _mm512_cmplt_epu32_mask((__m512i)a, (__m512i)b);
 }
-GNI_INLINE gni_vi gni_kmask(gni_vk k) { return (gni_vi)_mm512_movm_epi32(k); }
-GNI_INLINE gni_vk gni_kfrom(gni_vi m) { return _mm512_movepi32_mask((__m512i)m); }
-GNI_INLINE gni_vk gni_kand(gni_vk a, gni_vk b) { return (gni_vk)(a & b); }
-GNI_INLINE gni_vk gni_kor(gni_vk a, gni_vk b) { return (gni_vk)(a | b); }
-GNI_INLINE gni_vk gni_knot(gni_vk a) { return (gni_vk)~a; }
-GNI_INLINE int gni_kany(gni_vk k) { return k != 0; }
-GNI_INLINE gni_vf gni_ksel(gni_vk k, gni_vf a, gni_vf b) {
+GNI_INLINE gni_vi gni_kmask(gni_vmask k) { return (gni_vi)_mm512_movm_epi32(k); }
+GNI_INLINE gni_vmask gni_kfrom(gni_vi m) { return _mm512_movepi32_mask((__m512i)m); }
+GNI_INLINE gni_vmask gni_kand(gni_vmask a, gni_vmask b) { return (gni_vmask)(a & b); }
+GNI_INLINE gni_vmask gni_kor(gni_vmask a, gni_vmask b) { return (gni_vmask)(a | b); }
+GNI_INLINE gni_vmask gni_knot(gni_vmask a) { return (gni_vmask)~a; }
+GNI_INLINE int gni_kany(gni_vmask k) { return k != 0; }
+GNI_INLINE gni_vf gni_ksel(gni_vmask k, gni_vf a, gni_vf b) {
     return (gni_vf)_mm512_mask_blend_ps(k, (__m512)b, (__m512)a);
 }
-GNI_INLINE gni_vi gni_kseli(gni_vk k, gni_vi a, gni_vi b) {
+GNI_INLINE gni_vi gni_kseli(gni_vmask k, gni_vi a, gni_vi b) {
     return (gni_vi)_mm512_mask_blend_epi32(k, (__m512i)b, (__m512i)a);
 }
 #elif GNI_VW == 1
-GNI_INLINE gni_vk gni_klt(gni_vf a, gni_vf b) { return -(int32_t)(a < b); }
-GNI_INLINE gni_vk gni_kle(gni_vf a, gni_vf b) { return -(int32_t)(a <= b); }
-GNI_INLINE gni_vk gni_keq(gni_vf a, gni_vf b) { return -(int32_t)(a == b); }
-GNI_INLINE gni_vk gni_kne(gni_vf a, gni_vf b) { return -(int32_t)(a != b); }
-GNI_INLINE gni_vk gni_kieq(gni_vi a, gni_vi b) { return -(int32_t)(a == b); }
-GNI_INLINE gni_vk gni_kilt(gni_vi a, gni_vi b) { return -(int32_t)(a < b); }
-GNI_INLINE gni_vk gni_kult(gni_vu a, gni_vu b) { return -(int32_t)(a < b); }
-GNI_INLINE gni_vi gni_kmask(gni_vk k) { return k; }
-GNI_INLINE gni_vk gni_kfrom(gni_vi m) { return m; }
-GNI_INLINE gni_vk gni_kand(gni_vk a, gni_vk b) { return a & b; }
-GNI_INLINE gni_vk gni_kor(gni_vk a, gni_vk b) { return a | b; }
-GNI_INLINE gni_vk gni_knot(gni_vk a) { return ~a; }
-GNI_INLINE int gni_kany(gni_vk k) { return k != 0; }
-GNI_INLINE gni_vf gni_ksel(gni_vk k, gni_vf a, gni_vf b) { return k ? a : b; }
-GNI_INLINE gni_vi gni_kseli(gni_vk k, gni_vi a, gni_vi b) { return k ? a : b; }
+GNI_INLINE gni_vmask gni_klt(gni_vf a, gni_vf b) { return -(int32_t)(a < b); }
+GNI_INLINE gni_vmask gni_kle(gni_vf a, gni_vf b) { return -(int32_t)(a <= b); }
+GNI_INLINE gni_vmask gni_keq(gni_vf a, gni_vf b) { return -(int32_t)(a == b); }
+GNI_INLINE gni_vmask gni_kne(gni_vf a, gni_vf b) { return -(int32_t)(a != b); }
+GNI_INLINE gni_vmask gni_kieq(gni_vi a, gni_vi b) { return -(int32_t)(a == b); }
+GNI_INLINE gni_vmask gni_kilt(gni_vi a, gni_vi b) { return -(int32_t)(a < b); }
+GNI_INLINE gni_vmask gni_kult(gni_vu a, gni_vu b) { return -(int32_t)(a < b); }
+GNI_INLINE gni_vi gni_kmask(gni_vmask k) { return k; }
+GNI_INLINE gni_vmask gni_kfrom(gni_vi m) { return m; }
+GNI_INLINE gni_vmask gni_kand(gni_vmask a, gni_vmask b) { return a & b; }
+GNI_INLINE gni_vmask gni_kor(gni_vmask a, gni_vmask b) { return a | b; }
+GNI_INLINE gni_vmask gni_knot(gni_vmask a) { return ~a; }
+GNI_INLINE int gni_kany(gni_vmask k) { return k != 0; }
+GNI_INLINE gni_vf gni_ksel(gni_vmask k, gni_vf a, gni_vf b) { return k ? a : b; }
+GNI_INLINE gni_vi gni_kseli(gni_vmask k, gni_vi a, gni_vi b) { return k ? a : b; }
 #else
-GNI_INLINE gni_vk gni_klt(gni_vf a, gni_vf b) { return (gni_vk)(a < b); }
-GNI_INLINE gni_vk gni_kle(gni_vf a, gni_vf b) { return (gni_vk)(a <= b); }
-GNI_INLINE gni_vk gni_keq(gni_vf a, gni_vf b) { return (gni_vk)(a == b); }
-GNI_INLINE gni_vk gni_kne(gni_vf a, gni_vf b) { return (gni_vk)(a != b); }
-GNI_INLINE gni_vk gni_kieq(gni_vi a, gni_vi b) { return (gni_vk)(a == b); }
-GNI_INLINE gni_vk gni_kilt(gni_vi a, gni_vi b) { return (gni_vk)(a < b); }
-GNI_INLINE gni_vk gni_kult(gni_vu a, gni_vu b) { return (gni_vk)(a < b); }
-GNI_INLINE gni_vi gni_kmask(gni_vk k) { return k; }
-GNI_INLINE gni_vk gni_kfrom(gni_vi m) { return m; }
-GNI_INLINE gni_vk gni_kand(gni_vk a, gni_vk b) { return a & b; }
-GNI_INLINE gni_vk gni_kor(gni_vk a, gni_vk b) { return a | b; }
-GNI_INLINE gni_vk gni_knot(gni_vk a) { return ~a; }
-GNI_INLINE int gni_kany(gni_vk k) {
+GNI_INLINE gni_vmask gni_klt(gni_vf a, gni_vf b) { return (gni_vmask)(a < b); }
+GNI_INLINE gni_vmask gni_kle(gni_vf a, gni_vf b) { return (gni_vmask)(a <= b); }
+GNI_INLINE gni_vmask gni_keq(gni_vf a, gni_vf b) { return (gni_vmask)(a == b); }
+GNI_INLINE gni_vmask gni_kne(gni_vf a, gni_vf b) { return (gni_vmask)(a != b); }
+GNI_INLINE gni_vmask gni_kieq(gni_vi a, gni_vi b) { return (gni_vmask)(a == b); }
+GNI_INLINE gni_vmask gni_kilt(gni_vi a, gni_vi b) { return (gni_vmask)(a < b); }
+GNI_INLINE gni_vmask gni_kult(gni_vu a, gni_vu b) { return (gni_vmask)(a < b); }
+GNI_INLINE gni_vi gni_kmask(gni_vmask k) { return k; }
+GNI_INLINE gni_vmask gni_kfrom(gni_vi m) { return m; }
+GNI_INLINE gni_vmask gni_kand(gni_vmask a, gni_vmask b) { return a & b; }
+GNI_INLINE gni_vmask gni_kor(gni_vmask a, gni_vmask b) { return a | b; }
+GNI_INLINE gni_vmask gni_knot(gni_vmask a) { return ~a; }
+GNI_INLINE int gni_kany(gni_vmask k) {
 #if defined(GNI_PASS_AVX2)
     return _mm256_movemask_ps((__m256)k) != 0;
 #elif GNI_V_SSE2
@@ -2012,7 +2168,7 @@ GNI_INLINE int gni_kany(gni_vk k) {
     return any != 0;
 #endif
 }
-GNI_INLINE gni_vi gni_kseli(gni_vk k, gni_vi a, gni_vi b) {
+GNI_INLINE gni_vi gni_kseli(gni_vmask k, gni_vi a, gni_vi b) {
 #if defined(GNI_PASS_AVX2)
     return (gni_vi)_mm256_blendv_ps((__m256)b, (__m256)a, (__m256)k);
 #elif GNI_V_NEON
@@ -2021,11 +2177,11 @@ GNI_INLINE gni_vi gni_kseli(gni_vk k, gni_vi a, gni_vi b) {
     return (k & a) | (~k & b);
 #endif
 }
-GNI_INLINE gni_vf gni_ksel(gni_vk k, gni_vf a, gni_vf b) {
+GNI_INLINE gni_vf gni_ksel(gni_vmask k, gni_vf a, gni_vf b) {
     return gni_vi_float(gni_kseli(k, gni_vf_bits(a), gni_vf_bits(b)));
 }
 #endif
-GNI_INLINE gni_vk gni_knan(gni_vf x) { return gni_kne(x, x); }
+GNI_INLINE gni_vmask gni_knan(gni_vf x) { return gni_kne(x, x); }
 
 // The same with masks as 0 / -1 lanes.
 #define gni_vlt(a, b) gni_kmask(gni_klt(a, b))
@@ -2143,16 +2299,16 @@ GNI_INLINE gni_vi gni_vtoi_fast(gni_vf x) {
 }
 GNI_INLINE gni_vi gni_vtoi(gni_vf x) {
     gni_vf top = gni_vset(2147483648.0f);
-    gni_vk in = gni_kand(gni_klt(x, top), gni_kge(x, -top));
+    gni_vmask in = gni_kand(gni_klt(x, top), gni_kge(x, -top));
     gni_vi r = gni_vtoi_fast(gni_ksel(in, x, gni_vset(0.0f)));
     r = gni_kseli(gni_kge(x, top), gni_vseti(INT32_MAX), r);
     return gni_kseli(gni_klt(x, -top), gni_vseti(INT32_MIN), r);
 }
 GNI_INLINE gni_vu gni_vtou(gni_vf x) {
     gni_vf half = gni_vset(2147483648.0f), top = gni_vset(4294967296.0f);
-    gni_vk in = gni_kand(gni_klt(x, top), gni_kge(x, gni_vset(0.0f)));
+    gni_vmask in = gni_kand(gni_klt(x, top), gni_kge(x, gni_vset(0.0f)));
     gni_vf y = gni_ksel(in, x, gni_vset(0.0f));
-    gni_vk high = gni_kge(y, half);
+    gni_vmask high = gni_kge(y, half);
     gni_vu r = gni_vi_u(gni_vtoi_fast(gni_ksel(high, y - half, y)));
     r ^= gni_vi_u(gni_kmask(high)) & 0x80000000u;
     return r | gni_vi_u(gni_vge(x, top));
@@ -2415,11 +2571,11 @@ GNI_INLINE gni_vf gni_vlog_split(gni_vf x, gni_vf *k) {
     return (gni_vf)m - gni_vset(1.0f);
 #else
     gni_vf least = gni_vset(1.17549435e-38f), zero = gni_vset(0.0f), inf = gni_vset(INFINITY);
-    gni_vk usual = gni_kand(gni_kge(x, least), gni_klt(x, inf));
+    gni_vmask usual = gni_kand(gni_kge(x, least), gni_klt(x, inf));
     gni_vf f = gni_vlog_bits(x, k) - gni_vset(1.0f);
     if (gni_kany(gni_knot(usual))) {
         gni_vf k2, f2 = gni_vlog_bits(x * gni_vset(8388608.0f), &k2) - gni_vset(1.0f);
-        gni_vk sub = gni_kand(gni_kgt(x, zero), gni_klt(x, least));
+        gni_vmask sub = gni_kand(gni_kgt(x, zero), gni_klt(x, least));
         // +Inf and NaN stay themselves, 0 gives -Inf, what is below 0 NaN.
         gni_vf k3 = gni_ksel(gni_keq(x, zero), -inf, gni_ksel(gni_klt(x, zero), inf - inf, x));
         f = gni_ksel(usual, f, gni_ksel(sub, f2, zero));
@@ -2574,7 +2730,7 @@ GNI_INLINE gni_vf gni_vsin(gni_vf x) {
     gni_vf a = gni_vabs(x), t = gni_vmad(a, gni_vset(0.318309873f), GNI_V_MAGIC);
     gni_vf r = gni_vpi_rest(a, t - gni_vset(GNI_V_MAGIC));
     gni_vu sign = gni_vf_ubits(t) << 31;
-    gni_vk rare = gni_kgt(a, gni_vset(GNI_V_TRIG_MAX));
+    gni_vmask rare = gni_kgt(a, gni_vset(GNI_V_TRIG_MAX));
     if (gni_kany(rare)) r = gni_vtrig_rare(a, r, &sign, 0, 0);
     return gni_vxor(gni_vsin_poly(r), sign ^ gni_vsignof(x));
 }
@@ -2583,7 +2739,7 @@ GNI_INLINE gni_vf gni_vcos(gni_vf x) {
     gni_vf a = gni_vabs(x), t = gni_vmad(a, gni_vset(0.318309873f), -0.5f) + gni_vset(GNI_V_MAGIC);
     gni_vf r = gni_vpi_rest(a, (t - gni_vset(GNI_V_MAGIC)) + gni_vset(0.5f));
     gni_vu sign = ~gni_vf_ubits(t) << 31;
-    gni_vk rare = gni_kgt(a, gni_vset(GNI_V_TRIG_MAX));
+    gni_vmask rare = gni_kgt(a, gni_vset(GNI_V_TRIG_MAX));
     if (gni_kany(rare)) r = gni_vtrig_rare(a, r, &sign, 0, 1);
     return gni_vxor(gni_vsin_poly(r), sign);
 }
@@ -2591,7 +2747,7 @@ GNI_INLINE gni_vf gni_vtan(gni_vf x) {
     gni_vf a = gni_vabs(x), t = gni_vmad(a, gni_vset(0.636619747f), GNI_V_MAGIC);
     gni_vf r = gni_vpi_rest(a, (t - gni_vset(GNI_V_MAGIC)) * gni_vset(0.5f));
     gni_vu odd = gni_vf_ubits(t) << 31;
-    gni_vk rare = gni_kgt(a, gni_vset(GNI_V_TRIG_MAX));
+    gni_vmask rare = gni_kgt(a, gni_vset(GNI_V_TRIG_MAX));
     if (gni_kany(rare)) r = gni_vtrig_rare(a, r, &odd, 1, 0);
     gni_vf z = r * r, p = gni_vset(0.00944519881f);
     p = gni_vmad(p, z, 0.0030206563f);
@@ -2614,7 +2770,7 @@ GNI_INLINE gni_vf gni_vtan(gni_vf x) {
 #define gni_vatan2 GNI_FN(gni_vm_atan2)
 
 // asin(a) for a <= 1/2, else asin(sqrt((1 - a) / 2)) with *upper set: asin(a) is pi/2 minus twice that.
-GNI_INLINE gni_vf gni_vasin_poly(gni_vf a, gni_vk *upper) {
+GNI_INLINE gni_vf gni_vasin_poly(gni_vf a, gni_vmask *upper) {
     gni_vf half = gni_vset(0.5f), folded = gni_vfnma(a, half, half);
     *upper = gni_kgt(a, half);
     gni_vf z = gni_ksel(*upper, folded, a * a), s = gni_ksel(*upper, gni_vsqrt(folded), a);
@@ -2626,13 +2782,13 @@ GNI_INLINE gni_vf gni_vasin_poly(gni_vf a, gni_vk *upper) {
     return gni_vfma(p * z, s, s);
 }
 GNI_INLINE gni_vf gni_vasin(gni_vf x) {
-    gni_vk upper;
+    gni_vmask upper;
     gni_vf p = gni_vasin_poly(gni_vabs(x), &upper), twice = p + p;
     gni_vf q = gni_vset(GNI_V_PIO2) - (twice - gni_vset(GNI_V_PIO2_LO));
     return gni_vcopysign(gni_ksel(upper, q, p), x);
 }
 GNI_INLINE gni_vf gni_vacos(gni_vf x) {
-    gni_vk upper, below = gni_klt(x, gni_vset(0.0f));
+    gni_vmask upper, below = gni_klt(x, gni_vset(0.0f));
     gni_vf p = gni_vasin_poly(gni_vabs(x), &upper), twice = p + p, low = gni_vset(GNI_V_PIO2_LO);
     gni_vf mid = gni_vset(GNI_V_PIO2) - (gni_vcopysign(p, x) - low);
     gni_vf end = gni_ksel(below, gni_vset(2 * GNI_V_PIO2) - (twice - (low + low)), twice);
@@ -2653,21 +2809,21 @@ GNI_INLINE gni_vf gni_vatan_poly(gni_vf t) {
 }
 GNI_INLINE gni_vf gni_vatan(gni_vf x) {
     gni_vf a = gni_vabs(x), one = gni_vset(1.0f);
-    gni_vk upper = gni_kgt(a, one);
+    gni_vmask upper = gni_kgt(a, one);
     gni_vf p = gni_vatan_poly(gni_ksel(upper, one / a, a));
     gni_vf q = gni_vset(GNI_V_PIO2) - (p - gni_vset(GNI_V_PIO2_LO));
     return gni_vcopysign(gni_ksel(upper, q, p), x);
 }
 GNI_INLINE gni_vf gni_vatan2(gni_vf y, gni_vf x) {
     gni_vf ay = gni_vabs(y), ax = gni_vabs(x), low = gni_vset(GNI_V_PIO2_LO);
-    gni_vk steep = gni_kgt(ay, ax);
+    gni_vmask steep = gni_kgt(ay, ax);
     gni_vf num = gni_ksel(steep, ax, ay), den = gni_ksel(steep, ay, ax), t = num / den;
     // 0/0 stands for 0 and Inf/Inf for 1.
     gni_vf one = gni_vset(1.0f), zero = gni_vset(0.0f);
     t = gni_ksel(gni_keq(num, den), gni_ksel(gni_kgt(den, zero), one, zero), t);
     gni_vf p = gni_vatan_poly(t);
     p = gni_ksel(steep, gni_vset(GNI_V_PIO2) - (p - low), p);
-    gni_vk left = gni_kilt(gni_vf_bits(x), gni_vseti(0));
+    gni_vmask left = gni_kilt(gni_vf_bits(x), gni_vseti(0));
     p = gni_ksel(left, gni_vset(2 * GNI_V_PIO2) - (p - (low + low)), p);
     return gni_vcopysign(p, y);
 }
@@ -2730,7 +2886,7 @@ GNI_INLINE gni_vf gni_vtanh(gni_vf x) {
 }
 GNI_INLINE gni_vf gni_vasinh(gni_vf x) {
     gni_vf a = gni_vabs(x), one = gni_vset(1.0f), zero = gni_vset(0.0f);
-    gni_vk big = gni_kge(a, gni_vset(268435456.0f));
+    gni_vmask big = gni_kge(a, gni_vset(268435456.0f));
     gni_vf z = a * a, v = a + z / (one + gni_vsqrt(z + one));
     // From 2^28 on asinh(a) is log(2 a).
     gni_vf y = gni_vlog1p_up(gni_ksel(big, a, v), gni_ksel(big, one, zero));
@@ -2739,7 +2895,7 @@ GNI_INLINE gni_vf gni_vasinh(gni_vf x) {
 }
 GNI_INLINE gni_vf gni_vacosh(gni_vf x) {
     gni_vf one = gni_vset(1.0f), zero = gni_vset(0.0f), inf = gni_vset(INFINITY), t = x - one;
-    gni_vk big = gni_kge(x, gni_vset(268435456.0f));
+    gni_vmask big = gni_kge(x, gni_vset(268435456.0f));
     gni_vf v = t + gni_vsqrt(gni_vfma(t, t, t + t));
     gni_vf y = gni_vlog1p_up(gni_ksel(big, x, v), gni_ksel(big, one, zero));
     return gni_ksel(gni_kand(gni_kge(x, one), gni_klt(x, inf)), y,
@@ -2837,10 +2993,10 @@ GNI_INLINE gni_vf gni_vsoftplus(gni_vf x) {
 GNI_INLINE gni_vf gni_vcbrt(gni_vf x) {
     gni_vf a = gni_vabs(x), third = gni_vset(0.333333343f), one = gni_vset(1.0f);
     gni_vf least = gni_vset(1.17549435e-38f), inf = gni_vset(INFINITY), back = one;
-    gni_vk usual = gni_kand(gni_kge(a, least), gni_klt(a, inf));
+    gni_vmask usual = gni_kand(gni_kge(a, least), gni_klt(a, inf));
     int rare = gni_kany(gni_knot(usual));
     if (rare) {
-        gni_vk sub = gni_klt(a, least);
+        gni_vmask sub = gni_klt(a, least);
         back = gni_ksel(sub, gni_vset(0.00390625f), one);
         a = gni_ksel(sub, a * gni_vset(16777216.0f), a);
     }
@@ -2867,9 +3023,9 @@ GNI_INLINE gni_vf gni_vcbrt(gni_vf x) {
 }
 GNI_INLINE gni_vf gni_vhypot(gni_vf x, gni_vf y) {
     gni_vf ax = gni_vabs(x), ay = gni_vabs(y), inf = gni_vset(INFINITY), one = gni_vset(1.0f);
-    gni_vk steep = gni_kgt(ay, ax);
+    gni_vmask steep = gni_kgt(ay, ax);
     gni_vf a = gni_ksel(steep, ay, ax), b = gni_ksel(steep, ax, ay);
-    gni_vk big = gni_kgt(a, gni_vset(1e18f)), tiny = gni_klt(a, gni_vset(1e-15f));
+    gni_vmask big = gni_kgt(a, gni_vset(1e18f)), tiny = gni_klt(a, gni_vset(1e-15f));
     gni_vf scale =
         gni_ksel(big, gni_vset(8.47032947e-22f), gni_ksel(tiny, gni_vset(1.2676506e+30f), one));
     gni_vf back =
@@ -2925,7 +3081,7 @@ static gni_vf gni_vpow_rare(gni_vf x, gni_vf y) {
     gni_vf zero = gni_vset(0.0f), one = gni_vset(1.0f), inf = gni_vset(INFINITY),
            limit = gni_vset(1099511627776.0f);
     gni_vf a = gni_vabs(x), ay = gni_vabs(y), bound = gni_vset(200.0f), z, low, rest;
-    gni_vk sub = gni_klt(a, gni_vset(1.17549435e-38f));
+    gni_vmask sub = gni_klt(a, gni_vset(1.17549435e-38f));
     gni_vf head = gni_vlog2_pair(gni_ksel(sub, a * gni_vset(8388608.0f), a), &rest);
     gni_vf shift = gni_ksel(sub, gni_vset(-23.0f), zero), sum = head + shift, h = gni_vhead(sum);
     rest = rest + ((head - sum) + shift) + (sum - h);
@@ -2935,15 +3091,15 @@ static gni_vf gni_vpow_rare(gni_vf x, gni_vf y) {
     gni_vf r = gni_vpow_end(z, low);
 
     gni_vf half = y * gni_vset(0.5f);
-    gni_vk whole = gni_keq(gni_vtrunc(y), y), below = gni_klt(y, zero);
-    gni_vk odd = gni_kand(gni_kand(whole, gni_kne(gni_vtrunc(half), half)),
+    gni_vmask whole = gni_keq(gni_vtrunc(y), y), below = gni_klt(y, zero);
+    gni_vmask odd = gni_kand(gni_kand(whole, gni_kne(gni_vtrunc(half), half)),
                           gni_klt(ay, gni_vset(16777216.0f)));
     r = gni_ksel(gni_keq(a, zero), gni_ksel(below, inf, zero), r);
     r = gni_ksel(gni_keq(a, inf), gni_ksel(below, zero, inf), r);
     r = gni_ksel(gni_keq(a, one), one, r);
-    gni_vk minus = gni_kilt(gni_vf_bits(x), gni_vseti(0));
+    gni_vmask minus = gni_kilt(gni_vf_bits(x), gni_vseti(0));
     r = gni_ksel(gni_kand(minus, odd), -r, r);
-    gni_vk none = gni_kand(gni_kand(gni_klt(x, zero), gni_kgt(x, -inf)), gni_knot(whole));
+    gni_vmask none = gni_kand(gni_kand(gni_klt(x, zero), gni_kgt(x, -inf)), gni_knot(whole));
     r = gni_ksel(none, inf - inf, r);
     r = gni_ksel(gni_kor(gni_knan(x), gni_knan(y)), x + y, r);
     return gni_ksel(gni_kor(gni_keq(x, one), gni_keq(y, zero)), one, r);
@@ -2952,7 +3108,7 @@ GNI_INLINE gni_vf gni_vpow(gni_vf x, gni_vf y) {
     gni_vf rest, head = gni_vlog2_pair(x, &rest), z, low;
     gni_vpow_product(y, head, rest, &z, &low);
     gni_vf r = gni_vpow_end(z, low);
-    gni_vk usual = gni_kand(gni_kge(x, gni_vset(1.17549435e-38f)), gni_klt(x, gni_vset(INFINITY)));
+    gni_vmask usual = gni_kand(gni_kge(x, gni_vset(1.17549435e-38f)), gni_klt(x, gni_vset(INFINITY)));
     usual = gni_kand(usual, gni_kle(gni_vabs(z + low), gni_vset(200.0f)));
     if (gni_kany(gni_knot(usual))) r = gni_ksel(usual, r, gni_vpow_rare(x, y));
     return r;
@@ -2965,7 +3121,7 @@ GNI_INLINE gni_vf gni_vpow(gni_vf x, gni_vf y) {
 #define gni_vmod GNI_FN(gni_vm_mod)
 #define gni_vfloor_div GNI_FN(gni_vm_floor_div)
 
-static gni_vf gni_vfmod_rare(gni_vf a, gni_vf b, gni_vf r, gni_vk usual) {
+static gni_vf gni_vfmod_rare(gni_vf a, gni_vf b, gni_vf r, gni_vmask usual) {
     float av[GNI_VW], bv[GNI_VW], rv[GNI_VW];
     int32_t skip[GNI_VW];
     gni_vstore(av, a);
@@ -2986,7 +3142,7 @@ GNI_INLINE gni_vf gni_vfmod(gni_vf x, gni_vf y) {
 #endif
     // Rounding can only have made the quotient too large.
     r = gni_ksel(gni_klt(r, gni_vset(0.0f)), r + b, r);
-    gni_vk usual = gni_kand(gni_klt(q, limit), gni_klt(b, gni_vset(INFINITY)));
+    gni_vmask usual = gni_kand(gni_klt(q, limit), gni_klt(b, gni_vset(INFINITY)));
     if (gni_kany(gni_knot(usual))) r = gni_vfmod_rare(a, b, r, usual);
     return gni_vcopysign(r, x);
 }
@@ -3001,7 +3157,7 @@ GNI_INLINE gni_vf gni_vmod(gni_vf x, gni_vf y) {
 GNI_INLINE gni_vf gni_vfloor_div(gni_vf x, gni_vf y) {
     gni_vf r = gni_vfmod(x, y), zero = gni_vset(0.0f), one = gni_vset(1.0f);
     gni_vf q = (x - r) / y;
-    gni_vk less = gni_kand(gni_kilt(gni_vf_bits(gni_vxor(r, gni_vsignof(y))), gni_vseti(0)),
+    gni_vmask less = gni_kand(gni_kilt(gni_vf_bits(gni_vxor(r, gni_vsignof(y))), gni_vseti(0)),
                            gni_kne(r, zero));
     q = gni_ksel(less, q - one, q);
     gni_vf f = gni_vfloor(q);
@@ -3043,13 +3199,13 @@ GNI_INLINE gni_vf gni_vmuladd(gni_vf a, gni_vf b, float c) { return a * b + gni_
 GNI_INLINE gni_vf gni_vexponential(gni_vu bits) {
     gni_vf one = gni_vset(1.0f), zero = gni_vset(0.0f);
     // The upper half is turned round, so that v / 2^32 is u or 1 - u with all its bits.
-    gni_vk upper = gni_kilt(gni_vu_i(bits), gni_vseti(0));
+    gni_vmask upper = gni_kilt(gni_vu_i(bits), gni_vseti(0));
     gni_vu w = gni_kselu(upper, ~bits, bits);
     gni_vf v = gni_itov(gni_vu_i(w >> 12)) * gni_vset(4096.0f) +
                (gni_itov(gni_vu_i(w & 0xfffu)) + gni_vset(0.5f));
     gni_vf p = v * gni_vset(2.32830644e-10f), k, m = gni_vlog_bits(v, &k);
     // log(u) = k ln 2 + log(1 + f)
-    gni_vk folded = gni_kgt(p, gni_vset(0.292893231f));
+    gni_vmask folded = gni_kgt(p, gni_vset(0.292893231f));
     gni_vf f1 = gni_ksel(folded, one - (p + p), -p), k1 = gni_ksel(folded, -one, zero);
     gni_vf f = gni_ksel(upper, f1, m - one);
     k = gni_ksel(upper, k1, k - gni_vset(32.0f));
@@ -3088,7 +3244,7 @@ GNI_INLINE void gni_vnormal2(gni_vu a, gni_vu b, gni_vf *n0, gni_vf *n1) {
     q = gni_vmuladd(q, z, -0.308425128f);
     p = r * (p * t);
     q = r * (q * z + gni_vset(1.0f));
-    gni_vk swap = gni_kieq(gni_vu_i(b & 0x20000000u), gni_vseti(0));
+    gni_vmask swap = gni_kieq(gni_vu_i(b & 0x20000000u), gni_vseti(0));
     *n0 = gni_vxor(gni_ksel(swap, p, q), b & 0x80000000u);
     *n1 = gni_vxor(gni_ksel(swap, q, p), (b << 1) & 0x80000000u);
 }
@@ -3116,7 +3272,7 @@ GNI_INLINE gni_vf gni_vrsqrt(gni_vf a) { return gni_vset(1.0f) / gni_vsqrt(a); }
 // a * sigmoid(a); far down the product stays normal for longer than the sigmoid does.
 GNI_INLINE gni_vf gni_vsilu(gni_vf a) {
     gni_vf y = a * gni_vsigmoid(a);
-    gni_vk below = gni_klt(a, gni_vset(-80.0f));
+    gni_vmask below = gni_klt(a, gni_vset(-80.0f));
     if (!gni_kany(below)) return y;
     gni_vf b = gni_vmaxc(a, gni_vset(-300.0f)), h = gni_vexp(b * gni_vset(0.5f));
     return gni_ksel(below, b * h * h, y);
@@ -3251,6 +3407,17 @@ GNI_INLINE gni_vf gni_vround_f16(gni_vf x) {
 }
 GNI_INLINE gni_vf gni_vround_bf16(gni_vf x) { return gni_vbf16_float(gni_vfloat_bf16(x)); }
 GNI_INLINE gni_vi gni_vwrap_i8(gni_vi x) { return gni_vu_i(gni_vi_u(x) << 24) >> 24; }
+#define gni_vodd GNI_FN(gni_ck_odd)
+#define gni_vodd_i GNI_FN(gni_ck_odd_i)
+#define gni_vodd_u GNI_FN(gni_ck_odd_u)
+// Of integers that float32 does not hold, the last of the 24 bits says whether anything was cut off.
+GNI_INLINE gni_vi gni_vodd(gni_vi x, gni_vu size) {
+    gni_vi cut = gni_vseti(255), none = gni_vseti(0);
+    gni_vmask fits = gni_kor(gni_kieq(gni_vu_i(size >> 24), none), gni_kieq(x & cut, none));
+    return gni_kseli(fits, x, (x & ~cut) | gni_vseti(256));
+}
+GNI_INLINE gni_vf gni_vodd_i(gni_vi x) { return gni_itov(gni_vodd(x, gni_vi_u(x ^ (x >> 31)))); }
+GNI_INLINE gni_vf gni_vodd_u(gni_vu x) { return gni_utov(gni_vi_u(gni_vodd(gni_vu_i(x), x))); }
 #define GNI_WRAP_U8(x) ((x)&255)
 #define GNI_SAME(x) (x)
 GNI_VECTOR_1(gni_kx_I_TO_F, gni_vloadi, int32_t, gni_vstore, float, gni_itov)
@@ -3261,6 +3428,8 @@ GNI_VECTOR_1(gni_kx_ROUND_F16, gni_vload, float, gni_vstore, float, gni_vround_f
 GNI_VECTOR_1(gni_kx_ROUND_BF16, gni_vload, float, gni_vstore, float, gni_vround_bf16)
 GNI_VECTOR_1(gni_kx_WRAP_U8, gni_vloadi, int32_t, gni_vstorei, int32_t, GNI_WRAP_U8)
 GNI_VECTOR_1(gni_kx_WRAP_I8, gni_vloadi, int32_t, gni_vstorei, int32_t, gni_vwrap_i8)
+GNI_VECTOR_1(gni_kx_I_TO_ODD, gni_vloadi, int32_t, gni_vstore, float, gni_vodd_i)
+GNI_VECTOR_1(gni_kx_U_TO_ODD, gni_vloadu, uint32_t, gni_vstore, float, gni_vodd_u)
 GNI_VECTOR_1(gni_kx_COPY, gni_vloadi, int32_t, gni_vstorei, int32_t, GNI_SAME)
 GNI_INT_1(gni_ki_TO_BOOL, int32_t, uint32_t, a != 0)
 #undef GNI_VECTOR_1
@@ -3269,7 +3438,7 @@ GNI_INT_1(gni_ki_TO_BOOL, int32_t, uint32_t, a != 0)
 
 GNI_KERNEL(gni_kx_WHERE) {
     for (int i = 0; i < n; i += GNI_VW) {
-        gni_vk no = gni_kieq(gni_vloadi((const int32_t *)pa + i), gni_vseti(0));
+        gni_vmask no = gni_kieq(gni_vloadi((const int32_t *)pa + i), gni_vseti(0));
         gni_vi b = gni_vloadi((const int32_t *)pb + i), c = gni_vloadi((const int32_t *)pc + i);
         gni_vstorei((int32_t *)dst + i, gni_kseli(no, c, b));
     }
@@ -3345,6 +3514,9 @@ static const gni_kernel GNI_FN(gni_kernels_narrow)[GNI_OP_COUNT * 3] = {
     GNI_SAME(gni_kx_WRAP_I8),
     GNI_SAME(gni_kx_COPY), // WRAP_U32
     GNI_SAME(gni_kx_COPY), // WRAP_I32
+    NULL,                  // TO_ODD
+    GNI_FN(gni_kx_I_TO_ODD),
+    GNI_FN(gni_kx_U_TO_ODD),
 #undef GNI_SAME
 };
 
@@ -3536,8 +3708,16 @@ static double GNI_FN(gni_sum_block)(const float *x, int64_t n) {
 }
 static void GNI_FN(gni_fold_sum_f)(gni_acc *acc, const void *x, int64_t n, int64_t at) {
     GNI_UNUSED(at);
-    for (int64_t i = 0; i < n; i += GNI_SUM_BLOCK)
-        acc->d += GNI_FN(gni_sum_block)((const float *)x + i, GNI_MIN(n - i, GNI_SUM_BLOCK));
+    for (int64_t i = 0; i < n; i += GNI_SUM_BLOCK) {
+        const float *p = (const float *)x + i;
+        int64_t m = GNI_MIN(n - i, GNI_SUM_BLOCK);
+        double s = GNI_FN(gni_sum_block)(p, m);
+        if (!(s - s == 0.0)) { // float64 has the range
+            s = 0.0;
+            for (int64_t k = 0; k < m; k++) s += (double)p[k];
+        }
+        acc->d += s;
+    }
 }
 static void GNI_FN(gni_fold_prod_f)(gni_acc *acc, const void *x, int64_t n, int64_t at) {
     const float *p = (const float *)x;
@@ -3564,7 +3744,7 @@ static void GNI_FN(gni_fold_prod_f)(gni_acc *acc, const void *x, int64_t n, int6
         }                                                                                          \
         gni_vf a = gni_vload(p), b = gni_vload(p + GNI_VW), c = gni_vload(p + 2 * GNI_VW),         \
                d = gni_vload(p + 3 * GNI_VW);                                                      \
-        gni_vk nan =                                                                               \
+        gni_vmask nan =                                                                               \
             gni_kor(gni_kor(gni_knan(a), gni_knan(b)), gni_kor(gni_knan(c), gni_knan(d)));         \
         for (int64_t i = 4 * GNI_VW; i < n; i += 4 * GNI_VW) {                                     \
             i = GNI_MIN(i, n - 4 * GNI_VW); /* the last vectors overlap those before */            \
@@ -3735,7 +3915,18 @@ static void GNI_FN(gni_columns_sum_f)(gni_acc_columns *acc, const void *x, int64
             }
         }
         int64_t c = 0;
-        for (; c + 16 <= n; c += 16)
+        float rest = 0.0f;
+        gni_vf past = gni_vset(0.0f); // NaN if a sum is past float32's range
+        for (; c < whole; c += GNI_VW) past += gni_vload(t + c) - gni_vload(t + c);
+        for (; c < n; c++) rest += t[c] - t[c];
+        for (c = 0; (rest != rest || gni_kany(gni_knan(past))) && c < n; c++) {
+            if (t[c] - t[c] == 0.0f) continue;
+            double s = 0.0; // which has the range
+            for (int64_t r = r0; r < last; r++) s += (double)((const float *)x)[r * stride + c];
+            v[c] += s;
+            t[c] = 0.0f;
+        }
+        for (c = 0; c + 16 <= n; c += 16)
             for (int j = 0; j < 16; j++) v[c + j] += (double)t[c + j];
         for (; c < n; c++) v[c] += (double)t[c];
     }
@@ -3776,7 +3967,7 @@ static void GNI_FN(gni_columns_sum_f)(gni_acc_columns *acc, const void *x, int64
             int64_t c = 0;                                                                         \
             for (; c + GNI_VW <= n; c += GNI_VW) {                                                 \
                 gni_vf m = gni_vload(v + c), y = gni_vload(p + c);                                 \
-                gni_vk k = gni_kor(BETTER_K(y, m), gni_kand(gni_knan(y), gni_knot(gni_knan(m))));  \
+                gni_vmask k = gni_kor(BETTER_K(y, m), gni_kand(gni_knan(y), gni_knot(gni_knan(m))));  \
                 if (!gni_kany(k)) continue;                                                        \
                 gni_vstore(v + c, gni_ksel(k, y, m));                                              \
                 gni_vstorei(where + c,                                                             \
@@ -3945,7 +4136,7 @@ static const gni_softmax_fns GNI_FN(gni_softmax_table) = {
 // GNI_VW Philox blocks at once. The lanes' blocks are numbered so that turning groups of four lanes
 // leaves every vector with four blocks' words in order.
 #define gni_vblocks GNI_FN(gni_ck_blocks)
-#define gni_vturn GNI_FN(gni_ck_turn)
+#define gni_vtranspose GNI_FN(gni_ck_turn)
 GNI_INLINE void gni_vblocks(uint64_t seed, uint64_t first, gni_vu w[4]) {
 #if GNI_VW == 16
     static const uint32_t order[16] = {0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15};
@@ -3960,7 +4151,7 @@ GNI_INLINE void gni_vblocks(uint64_t seed, uint64_t first, gni_vu w[4]) {
     gni_vphilox(lo, hi, gni_vsetu(0), gni_vsetu(0), (uint32_t)seed, (uint32_t)(seed >> 32), w);
 }
 // Stores w[k] of lane j as element 4 * j' + k, j' being the lane's block: 4 * GNI_VW words.
-GNI_INLINE void gni_vturn(uint32_t *dst, const gni_vu w[4]) {
+GNI_INLINE void gni_vtranspose(uint32_t *dst, const gni_vu w[4]) {
 #if GNI_VW == 16
     __m512i a = _mm512_unpacklo_epi32((__m512i)w[0], (__m512i)w[1]);
     __m512i b = _mm512_unpackhi_epi32((__m512i)w[0], (__m512i)w[1]);
@@ -4003,10 +4194,10 @@ GNI_INLINE void gni_vturn(uint32_t *dst, const gni_vu w[4]) {
             gni_vblocks(seed, first + (uint64_t)i, w);                                             \
             MAKE;                                                                                  \
             if (i + GNI_VW <= blocks) {                                                            \
-                gni_vturn((uint32_t *)(void *)(dst + 4 * i), w);                                   \
+                gni_vtranspose((uint32_t *)(void *)(dst + 4 * i), w);                                   \
                 continue;                                                                          \
             }                                                                                      \
-            gni_vturn(t, w);                                                                       \
+            gni_vtranspose(t, w);                                                                       \
             memcpy(dst + 4 * i, t, sizeof(uint32_t) * 4 * (size_t)(blocks - i));                   \
         }                                                                                          \
     }
@@ -4052,7 +4243,7 @@ GNI_TABLE gni_cpu_isa GNI_FN(gni_isa_table) = {
 #undef gni_vround_f16
 #undef gni_vround_bf16
 #undef gni_vwrap_i8
-#undef gni_vturn
+#undef gni_vtranspose
 #undef gni_vb
 #undef gni_vload_u8
 #undef gni_vload_i8
@@ -4439,7 +4630,7 @@ GNI_GM_DEFINE_PUT(f64)
 GNI_GM_DEFINE_PUT(i32)
 GNI_GM_DEFINE_PUT(i64)
 
-GNI_MAYBE_UNUSED static void gni_gm_put_turned_any(const gni_gemm_tile *t, const float *s, int64_t rows,
+GNI_MAYBE_UNUSED static void gni_gm_put_transposed_any(const gni_gemm_tile *t, const float *s, int64_t rows,
                                   int64_t cols, int64_t width) {
     float *c = (float *)t->c;
     for (int64_t j = 0; j < cols; j++, c += t->c_rs) {
@@ -4802,7 +4993,7 @@ GNI_GM_DEFINE_NARROW(bf16, gni_vstore_bf16, gni_f32_to_bf16)
 #undef GNI_GM_DEFINE_NARROW
 
 #if defined(GNI_PASS_AVX512) || defined(GNI_PASS_AVX2)
-// A square of r[0] to r[GNI_VW - 1], turned.
+// A square of r[0] to r[GNI_VW - 1], transposed.
 #if defined(GNI_PASS_AVX512)
 GNI_INLINE void GNI_FN(gni_gm_turn)(gni_vf *v) {
     __m512 t[16], r[16];
@@ -4858,8 +5049,8 @@ GNI_INLINE void GNI_FN(gni_gm_turn)(gni_vf *v) {
 }
 #endif
 
-// Loads a square of rows i0 and on from column p, turns it and stores it in d.
-#define GNI_GM_TURN_SQUARE(LOAD)                                                                   \
+// Loads a square of rows i0 and on from column p, transposes it and stores it in d.
+#define GNI_GM_TRANSPOSE_SQUARE(LOAD)                                                                   \
     gni_vf r[GNI_VW];                                                                              \
     _Pragma("GCC unroll 16") for (int i = 0; i < GNI_VW; i++) r[i] =                               \
         i0 + i < w ? LOAD(s + (i0 + i) * is + p, k - p) : gni_vset(0);                             \
@@ -4871,7 +5062,7 @@ GNI_INLINE void GNI_FN(gni_gm_turn)(gni_vf *v) {
         for (int64_t i0 = 0; i0 < dw; i0 += GNI_VW) {                                              \
             const int64_t width = i0 == 0 ? GNI_VW : dw - i0;                                      \
             for (int64_t p = 0; p < k; p += GNI_VW) {                                              \
-                GNI_GM_TURN_SQUARE(GNI_FN(gni_gm_part_##TYPE))                                     \
+                GNI_GM_TRANSPOSE_SQUARE(GNI_FN(gni_gm_part_##TYPE))                                     \
                 float *to = d + p * dw + i0;                                                       \
                 for (int i = 0; i < GNI_VW && i < k - p; i++)                                      \
                     GNI_FN(gni_gm_put_part)(to + i * dw, r[i], width);                             \
@@ -4898,14 +5089,14 @@ GNI_GM_VECTOR_PACK(f32, float)
 GNI_GM_VECTOR_PACK(f16, uint16_t)
 GNI_GM_VECTOR_PACK(bf16, uint16_t)
 
-static void GNI_FN(gni_gm_put_turned)(const gni_gemm_tile *t, const float *s, int64_t rows,
+static void GNI_FN(gni_gm_put_transposed)(const gni_gemm_tile *t, const float *s, int64_t rows,
                                       int64_t cols, int64_t width) {
     for (int64_t i0 = 0; i0 < rows; i0 += GNI_VW) {
         const gni_vf bias =
             t->bias == NULL ? gni_vset(-0.0f) : GNI_FN(gni_gm_part_f32)(t->bias + i0, rows - i0);
         for (int64_t p = 0; p < cols; p += GNI_VW) {
             const int64_t w = rows, is = width, k = cols;
-            GNI_GM_TURN_SQUARE(GNI_FN(gni_gm_part_f32))
+            GNI_GM_TRANSPOSE_SQUARE(GNI_FN(gni_gm_part_f32))
             float *c = (float *)t->c + p * t->c_rs + i0;
             for (int q = 0; q < GNI_VW && p + q < cols; q++, c += t->c_rs) {
                 gni_vf v = r[q];
@@ -4918,10 +5109,10 @@ static void GNI_FN(gni_gm_put_turned)(const gni_gemm_tile *t, const float *s, in
     }
 }
 #define GNI_GM_PACK(TYPE) GNI_FN(gni_gm_pack_##TYPE)
-#define GNI_GM_PUT_TURNED GNI_FN(gni_gm_put_turned)
+#define GNI_GM_PUT_TRANSPOSED GNI_FN(gni_gm_put_transposed)
 #else
 #define GNI_GM_PACK(TYPE) gni_gm_pack_any_##TYPE
-#define GNI_GM_PUT_TURNED gni_gm_put_turned_any
+#define GNI_GM_PUT_TRANSPOSED gni_gm_put_transposed_any
 #endif
 
 #if defined(GNI_PASS_AVX512)
@@ -4950,7 +5141,7 @@ static void GNI_FN(gni_gm_pack_pairs)(void *dst, int64_t dw, const void *src, in
         for (int64_t i0 = 0; i0 < dw; i0 += 16) {
             float *to = (float *)dst + i0;
             for (int64_t p = 0; p < k; p += 32) {
-                GNI_GM_TURN_SQUARE(GNI_FN(gni_gm_part_pairs))
+                GNI_GM_TRANSPOSE_SQUARE(GNI_FN(gni_gm_part_pairs))
                 for (int i = 0; i < 16 && 2 * i < k - p; i++, to += dw)
                     GNI_FN(gni_gm_put_part)(to, r[i], i0 == 0 ? 16 : dw - i0);
             }
@@ -5010,15 +5201,15 @@ GNI_TABLE gni_gemm_isa GNI_FN(gni_gemm_isa) = {&GNI_FN(gni_gm_family_f32),
                                                   GNI_GM_LEAST,
                                                   GNI_FN(gni_gm_dots),
                                                   GNI_FN(gni_gm_add_rows),
-                                                  GNI_GM_PUT_TURNED,
+                                                  GNI_GM_PUT_TRANSPOSED,
                                                   GNI_FN(gni_gm_narrow_f16),
                                                   GNI_FN(gni_gm_narrow_bf16)};
 #undef GNI_GM_PAIRS
 #undef GNI_GM_LEAST
 #undef GNI_GM_PACK_PAIRS
 #undef GNI_GM_PACK
-#undef GNI_GM_PUT_TURNED
-#undef GNI_GM_TURN_SQUARE
+#undef GNI_GM_PUT_TRANSPOSED
+#undef GNI_GM_TRANSPOSE_SQUARE
 #undef GNI_GM_VECTOR_PACK
 
 // >>linalg_micro
@@ -7143,7 +7334,7 @@ GNI_TABLE gni_ft_isa GNI_FT(gni_ft_table) = {GNI_FT_W,
 #undef gni_vi
 #undef gni_vu
 #undef gni_vh
-#undef gni_vk
+#undef gni_vmask
 #undef GNI_V_SSE2
 #undef GNI_V_NEON
 #undef GNI_V_FUSED
@@ -7471,6 +7662,21 @@ static void gni_lock_leave(gni_lock *l) {
     gni_mutex_unlock(&l->mutex);
 }
 
+#if defined(_WIN32) || defined(GPUNUM_NO_THREADS)
+enum { gni_forks };
+static void gni_watch_forks(void) {}
+#else
+// Of this process and its parents: a context of another number lost its threads and its GPU to the parent.
+static int gni_forks;
+static void gni_forked(void) { gni_forks++; }
+
+static void gni_watch_forks(void) {
+    static gni_atomic watched;
+    if (gni_atomic_load(&watched) == 0 && gni_atomic_add(&watched, 1) == 0)
+        pthread_atfork(NULL, NULL, gni_forked);
+}
+#endif
+
 static uint64_t gni_now_ns(void) {
 #ifdef _WIN32
     LARGE_INTEGER f, t;
@@ -7518,6 +7724,667 @@ static gni_isa gni_isa_best(void) {
 #endif
 }
 
+// >>device
+// What a GPU is to everything above its device layer: memory, kernels, the stream of work, all through one table of
+// functions. A device layer (Vulkan) fills the table and knows no jobs; the jobs know no layer. All calls are made under
+// the context's lock.
+
+enum {
+    GNI_GPU_MAX_SPEC = 48,     // specialisation constants of a kernel
+    GNI_GPU_MAX_USES = 16,     // buffer arguments of a dispatch
+    GNI_GPU_MAX_PARAMS = 4096, // bytes
+    GNI_GPU_MAX_COOP = 64      // matrix shapes remembered
+};
+
+// Bytes that a kernel may reach from the address of a buffer argument. Drivers compute what they add to it in 32 bits:
+// on an H200 a kernel that writes beyond 4 GiB writes to the front again.
+#define GNI_GPU_REACH ((int64_t)1 << 32)
+
+typedef struct gni_gpu gni_gpu; // an open device
+
+// Memory of the device.
+typedef struct gni_gpu_mem {
+    uint64_t handle, offset, size, address; // buffer, byte range in it, device address (0: none)
+    void *mapped;                           // NULL if the host cannot see it
+    void *block;                            // the layer's own; NULL for a host's buffer
+    int cls;                                // size class, for the pool
+} gni_gpu_mem;
+
+// A download in flight. Zeroed when idle.
+typedef struct gni_gpu_ticket {
+    gni_gpu_mem mem; // of the staging pool
+    uint64_t serial, bytes;
+    const void *data; // NULL: not in use
+} gni_gpu_ticket;
+
+// A byte range of `mem` that a dispatch reads or writes; also buffer argument k of its kernel.
+// `offset` is a multiple of 16, and of 256 without addresses.
+typedef struct gni_gpu_use {
+    const gni_gpu_mem *mem;
+    uint64_t offset, bytes;
+    bool write;
+} gni_gpu_use;
+
+typedef struct gni_gpu_kernel {
+    int module; // index into gni_modules of the variant with addresses
+    uint32_t n_spec;
+    uint32_t spec[GNI_GPU_MAX_SPEC]; // values of constant ids 0 to n_spec - 1
+    uint32_t subgroup;               // required size, with full subgroups; 0 = the driver's choice
+    // Constants from this id on name, in their low 11 bits, the cases of the module's large switch that
+    // are needed; the rest is cut off before the driver sees it. 0 = keep all.
+    uint32_t first_code;
+} gni_gpu_kernel;
+
+typedef enum gni_gpu_mode {
+    GNI_GPU_WAIT,   // compile here if need be
+    GNI_GPU_ASYNC,  // compile in the background, NULL until ready
+    GNI_GPU_BEHIND, // the same, one at a time and after all that others asked for
+    GNI_GPU_PEEK    // NULL if it is not there
+} gni_gpu_mode;
+
+// Values of Vulkan's VkComponentTypeKHR.
+enum {
+    GNI_GPU_COMPONENT_F16 = 0,
+    GNI_GPU_COMPONENT_F32 = 1,
+    GNI_GPU_COMPONENT_F64 = 2,
+    GNI_GPU_COMPONENT_I8 = 3,
+    GNI_GPU_COMPONENT_I32 = 5,
+    GNI_GPU_COMPONENT_U8 = 7,
+    GNI_GPU_COMPONENT_U32 = 9,
+    GNI_GPU_COMPONENT_BF16 = 1000141000
+};
+
+// A matrix shape: D (m,n) = A (m,k) x B (k,n) + C. For flexible ones m, n and k are granularities
+// and `invocations` is the workgroup size they need.
+typedef struct gni_gpu_coop {
+    uint32_t m, n, k;
+    int32_t a, b, c, result; // GNI_GPU_COMPONENT_*
+    bool saturating, workgroup_scope;
+    uint32_t invocations; // 0: an ordinary shape, of subgroup scope
+} gni_gpu_coop;
+
+typedef enum gni_gpu_kind {
+    GNI_GPU_DISCRETE,
+    GNI_GPU_INTEGRATED,
+    GNI_GPU_VIRTUAL,
+    GNI_GPU_CPU
+} gni_gpu_kind;
+
+typedef struct gni_gpu_caps {
+    gni_gpu_kind kind;
+    uint32_t vendor_id, device_id, driver_version;
+    uint32_t api_version;                          // what both the device and the instance have
+    uint32_t subgroup, subgroup_min, subgroup_max; // min = max = subgroup without size control
+    bool subgroup_control;                         // gni_gpu_kernel.subgroup works
+    bool subgroup_arithmetic, subgroup_ballot, subgroup_shuffle, subgroup_vote;
+    uint32_t max_invocations, max_size[3], max_groups[3], shared_bytes;
+    uint64_t max_storage_range; // bytes of one buffer argument without addresses
+    uint32_t max_buffers;       // buffer arguments of one dispatch
+    uint64_t max_allocation;    // bytes of one gni_vk_alloc
+    uint64_t device_bytes;      // device-local memory
+    bool addresses;             // kernels reach buffers by address, else by bindings
+    bool mapped;                // device memory is visible to the host and cached there
+    bool int64, float64, float16, int8, int16, storage8, storage16, memory_model;
+    bool keep_denorms, keep_nan; // kernels are told to keep float32 subnormals, infinities and NaN
+    bool keep_half_denorms;      // and float16 subnormals, in unpackHalf2x16 too
+    bool round_half;             // and to round what becomes float16 to nearest, ties to even
+    bool bfloat16, bfloat16_coop;
+    bool coop, coop2;
+    int coop_count;
+    gni_gpu_coop coops[GNI_GPU_MAX_COOP];
+    uint32_t coop2_reserved_shared; // bytes that workgroup scope takes from shared memory
+    uint32_t multiprocessors;       // exact where the driver says it, else an estimate
+    bool multiprocessors_exact;
+    float timestamp_ns; // nanoseconds of one timestamp tick; 0: no timestamps
+    char name[256];
+    char driver[128];
+} gni_gpu_caps;
+
+// A kernel's figures from a tuning file, as in gni_job_tile; all 0: none.
+typedef struct gni_gpu_rates {
+    int rate, alone, resident;
+} gni_gpu_rates;
+
+// What the device did, on gni_now_ns's clock.
+typedef struct gni_gpu_event {
+    const char *name; // of the kernel's module
+    uint64_t begin, end;
+} gni_gpu_event;
+
+// A kernel ready to run, or on its way there. A layer's own begins with this.
+typedef struct gni_gpu_pipeline {
+    int module;
+} gni_gpu_pipeline;
+
+// The functions of a device layer. Those that return bool have told gni_fail why when it is false.
+typedef struct gni_gpu_layer {
+    const char *name;
+    void (*close)(gni_gpu *gpu); // waits for the work under way
+    void (*info)(const gni_gpu *gpu, gn_device_info *out);
+    // memory: alloc's is at least `bytes`, its contents are undefined; free may come before the work that uses it is over
+    bool (*alloc)(gni_gpu *gpu, uint64_t bytes, gni_gpu_mem *out);
+    void (*free)(gni_gpu *gpu, gni_gpu_mem *mem);
+    void (*trim)(gni_gpu *gpu);
+    void (*memory_stats)(const gni_gpu *gpu, gn_memory_stats *out);
+    // data, in order with the work; download waits, a ticket's data is there when ticket_ready says so
+    bool (*upload)(gni_gpu *gpu, const gni_gpu_mem *dst, uint64_t offset, const void *src,
+                   uint64_t bytes);
+    bool (*download)(gni_gpu *gpu, const gni_gpu_mem *src, uint64_t offset, void *dst,
+                     uint64_t bytes);
+    bool (*download_begin)(gni_gpu *gpu, const gni_gpu_mem *src, uint64_t offset, uint64_t bytes,
+                           gni_gpu_ticket *t);
+    bool (*ticket_ready)(gni_gpu *gpu, gni_gpu_ticket *t, bool wait);
+    void (*ticket_release)(gni_gpu *gpu, gni_gpu_ticket *t);
+    bool (*fill)(gni_gpu *gpu, const gni_gpu_mem *dst, uint64_t offset, uint64_t bytes,
+                 uint32_t word);
+    bool (*copy)(gni_gpu *gpu, const gni_gpu_mem *dst, uint64_t to, const gni_gpu_mem *src,
+                 uint64_t from, uint64_t bytes);
+    // work: dispatch copies the parameters, and `uses` says all that the kernel reads and writes
+    gni_gpu_pipeline *(*pipeline_get)(gni_gpu *gpu, const gni_gpu_kernel *k, gni_gpu_mode mode);
+    bool (*dispatch)(gni_gpu *gpu, gni_gpu_pipeline *p, const gni_gpu_use *uses, int n_use,
+                     const void *params, uint32_t bytes, uint32_t x, uint32_t y, uint32_t z);
+    bool (*flush)(gni_gpu *gpu);
+    bool (*wait)(gni_gpu *gpu);
+    // watching: events since the last fetch, on gni_now_ns's clock
+    bool (*profile)(gni_gpu *gpu, bool on);
+    int (*profile_fetch)(gni_gpu *gpu, gni_gpu_event *out, int capacity);
+    // sharing with a host's own code; NULL where the layer cannot
+    bool (*wrap)(gni_gpu *gpu, uint64_t buffer, uint64_t offset, uint64_t bytes, gni_gpu_mem *out);
+    bool (*record_begin)(gni_gpu *gpu, void *commands);
+    uint64_t (*record_end)(gni_gpu *gpu);
+    void (*record_done)(gni_gpu *gpu, uint64_t token);
+} gni_gpu_layer;
+
+// What every layer's device begins with.
+struct gni_gpu {
+    const gni_gpu_layer *layer;
+    gn_context *g;
+    gni_gpu_caps caps;
+    bool lost;            // a call failed in a way that later calls cannot mend
+    uint32_t pipelines;   // made or asked for so far
+    gni_gpu_rates *rates; // by module, from a tuning file; NULL: there is none
+    void *jobs;           // state of room gpu_jobs, freed with the device
+};
+
+static inline bool gni_gpu_alloc(gni_gpu *gpu, uint64_t bytes, gni_gpu_mem *out) {
+    return gpu->layer->alloc(gpu, bytes, out);
+}
+// Of a GPU that stayed with this process's parent nothing is freed.
+static inline void gni_gpu_free(gni_gpu *gpu, gni_gpu_mem *mem) {
+    if (gpu != NULL) gpu->layer->free(gpu, mem);
+}
+static inline bool gni_gpu_upload(gni_gpu *gpu, const gni_gpu_mem *dst, uint64_t offset,
+                                  const void *src, uint64_t bytes) {
+    return gpu->layer->upload(gpu, dst, offset, src, bytes);
+}
+static inline bool gni_gpu_download(gni_gpu *gpu, const gni_gpu_mem *src, uint64_t offset,
+                                    void *dst, uint64_t bytes) {
+    return gpu->layer->download(gpu, src, offset, dst, bytes);
+}
+static inline bool gni_gpu_fill(gni_gpu *gpu, const gni_gpu_mem *dst, uint64_t offset,
+                                uint64_t bytes, uint32_t word) {
+    return gpu->layer->fill(gpu, dst, offset, bytes, word);
+}
+static inline gni_gpu_pipeline *gni_gpu_pipeline_get(gni_gpu *gpu, const gni_gpu_kernel *k,
+                                                     gni_gpu_mode mode) {
+    return gpu->layer->pipeline_get(gpu, k, mode);
+}
+static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni_gpu_use *uses,
+                                    int n_use, const void *params, uint32_t bytes, uint32_t x,
+                                    uint32_t y, uint32_t z) {
+    return gpu->layer->dispatch(gpu, p, uses, n_use, params, bytes, x, y, z);
+}
+
+// >>slots
+// What the kernels in tools/shaders and those who call them agree on. Both include this room, so that it holds nothing
+// but #defines that mean the same to C and GLSL.
+//
+//   GNI_P_   a word of the parameters: gni_job_call.param, GN_PARAM
+//   GNI_S_   the number of a specialisation constant: gni_gpu_kernel.spec, constant_id
+//   GNI_F_   a flag in one of them
+//   GNI_T_   a gn_dtype
+//   GNI_K_   how a kernel finds the elements of an operand
+// _WORDS and _SPECS are how many there are.
+
+// ---- dtypes
+
+#define GNI_T_F32 0
+#define GNI_T_F16 1
+#define GNI_T_BF16 2
+#define GNI_T_F64 3
+#define GNI_T_I32 4
+#define GNI_T_I64 5
+#define GNI_T_U8 6
+#define GNI_T_I8 7
+#define GNI_T_U32 8
+#define GNI_T_BOOL 9
+#define GNI_T_C64 10
+
+// ---- programs: program.glsl, elementwise.glsl, reduce.glsl
+
+#define GNI_K_SCALAR 0  // the same element for the whole group: no vector strides
+#define GNI_K_VEC 1     // element = vector index, groups aligned
+#define GNI_K_FLAT 2    // element = vector index, not aligned
+#define GNI_K_ROWVEC 3  // groups do not cross rows, elements neighbours, aligned
+#define GNI_K_ROWREP 4  // groups do not cross rows, one element
+#define GNI_K_ROWSTEP 5 // groups do not cross rows, any inner stride
+#define GNI_K_ANY 6     // every element on its own
+#define GNI_K_COLVEC 7  // tiles only: 4 rows of a column are neighbours, aligned
+
+// Words that are specialisation constants of the same number as well.
+#define GNI_P_PROGRAM_COUNTS 0    // inputs in bits 0-3, outputs 4-7, instructions 8-15, vector dimensions 16-19, scalar
+                                  // ones 20-23, bit 24: some operand needs the vector coordinates
+#define GNI_P_PROGRAM_IN_DTYPES 1 // 4 bits each
+#define GNI_P_PROGRAM_IN_KINDS 2  // 4 bits each
+#define GNI_P_PROGRAM_OUTPUTS 3   // dtypes from bit 0, kinds from bit 16, 4 bits each
+#define GNI_P_PROGRAM_OUT_REGS 4  // registers, 8 bits each
+#define GNI_P_PROGRAM_HOW 5       // elementwise: log2 of the groups of an invocation in bits 0-1, bit 4: tiles.
+                                  // reductions: gni_reduction * 3 + domain in bits 0-7, bit 8: columns, 9-12: log2 of the
+                                  // lanes of a team, 16-19: dtype of the result, 20-21: log2 of the steps of a lane that
+                                  // are loaded at a time
+#define GNI_P_PROGRAM_STEPS 6     // instructions, at most 24
+// Others.
+#define GNI_P_PROGRAM_KERNEL 32 // to 47: the kernel's own, below
+#define GNI_P_PROGRAM_DIM 48    // 8 x (extent, multiplier, shift): vector dimensions, then scalar ones
+#define GNI_P_PROGRAM_OP 72     // 12 x (base, 8 strides): inputs, then outputs from number 8 on
+#define GNI_P_PROGRAM_CONST 180 // 8 x 2
+#define GNI_P_PROGRAM_WORDS 196
+
+#define GNI_P_MAP_N 32       // elements
+#define GNI_P_MAP_BLOCKS 33  // stretches, or tiles
+#define GNI_P_MAP_ROW_DIM 34 // tiles: the dimension that the other operands run along,
+#define GNI_P_MAP_ROWS 35    // its extent,
+#define GNI_P_MAP_BETWEEN 36 // elements of the dimensions between it and the last one,
+#define GNI_P_MAP_ACROSS 37  // tiles along the last dimension
+#define GNI_P_MAP_DOWN 38    // and along the rows
+
+#define GNI_P_REDUCE_KEPT 32    // elements of the result
+#define GNI_P_REDUCE_REDUCED 33 // elements that go into each
+#define GNI_P_REDUCE_UNITS 34
+#define GNI_P_REDUCE_CHUNK 35   // steps of a split: groups (rows) or elements (columns)
+#define GNI_P_REDUCE_SPLITS 36  // of all dispatches of the job
+#define GNI_P_REDUCE_SPLIT0 37  // of this one
+#define GNI_P_REDUCE_INDEX0 38  // of the first reduced element
+#define GNI_P_REDUCE_COUNTER0 39 // first of one counter per workgroup along x
+
+// ---- softmax.comp
+
+#define GNI_S_SOFTMAX_KIND 0  // gni_softmax_kind
+#define GNI_S_SOFTMAX_DTYPE 1 // of input and output
+#define GNI_S_SOFTMAX_LOG_LANES 2
+#define GNI_S_SOFTMAX_ALIGNED 3
+#define GNI_F_SOFTMAX_IN_GROUPS 1u // rows of the input start at groups
+#define GNI_F_SOFTMAX_OUT_GROUPS 2u
+#define GNI_S_SOFTMAX_PHASE 4
+#define GNI_F_SOFTMAX_MEASURES 1u // long rows
+#define GNI_F_SOFTMAX_WRITES 2u
+
+#define GNI_P_SOFTMAX_ROWS 0
+#define GNI_P_SOFTMAX_N 1
+#define GNI_P_SOFTMAX_ROW_STRIDE 2
+#define GNI_P_SOFTMAX_IN_BASE 3
+#define GNI_P_SOFTMAX_OUT_BASE 4
+#define GNI_P_SOFTMAX_SPLITS 5
+#define GNI_P_SOFTMAX_CHUNK 6 // groups of a split
+#define GNI_P_SOFTMAX_WORDS 8
+
+// ---- take.comp
+
+#define GNI_S_TAKE_INDEX_DTYPE 0
+#define GNI_S_TAKE_UNIT 1 // log2 of its bytes
+#define GNI_S_TAKE_SPECS 2
+
+#define GNI_P_TAKE_N 0      // units of the output
+#define GNI_P_TAKE_INNER 1  // units of a row, and how to divide by it
+#define GNI_P_TAKE_COUNT 4  // rows picked, and how to divide by it
+#define GNI_P_TAKE_EXTENT 7 // rows there are
+#define GNI_P_TAKE_IN_BASE 8
+#define GNI_P_TAKE_INDEX_BASE 9
+#define GNI_P_TAKE_OUT_BASE 10
+#define GNI_P_TAKE_WORDS 11
+
+// ---- random.comp
+
+#define GNI_S_RANDOM_KIND 0 // gni_random_kind
+#define GNI_S_RANDOM_PAIRS 1
+#define GNI_S_RANDOM_DTYPE 2
+#define GNI_S_RANDOM_SPECS 3
+
+#define GNI_P_RANDOM_N 0
+#define GNI_P_RANDOM_OUT_BASE 1
+#define GNI_P_RANDOM_COUNTER 2 // two words
+#define GNI_P_RANDOM_KEY 4     // two words
+#define GNI_P_RANDOM_LOW 6
+#define GNI_P_RANDOM_RANGE 7 // 0: 2^32
+#define GNI_P_RANDOM_WORDS 8
+
+// ---- matrix products: matrix.glsl, matmul.comp, matmul_half.comp, matvec.comp
+
+#define GNI_S_MATMUL_A_DTYPE 0
+#define GNI_S_MATMUL_B_DTYPE 1
+#define GNI_S_MATMUL_C_DTYPE 2
+#define GNI_S_MATMUL_LAYOUT 3
+#define GNI_S_MATMUL_SPECS 4
+#define GNI_F_MATMUL_A_ALONG_M 1u // a is read along m, else along k,
+#define GNI_F_MATMUL_A_GROUPS 2u  // in aligned groups: of 4, of 8 halves, of 2 doubles
+#define GNI_F_MATMUL_B_ALONG_K 4u // b is read along k, else along n
+#define GNI_F_MATMUL_B_GROUPS 8u
+#define GNI_F_MATMUL_C_GROUPS 16u // of 4
+#define GNI_F_MATMUL_BIAS 32u
+#define GNI_F_MATMUL_RELU 64u
+#define GNI_F_MATMUL_A_RUNS 128u // neighbours in memory, not aligned
+#define GNI_F_MATMUL_B_RUNS 256u
+#define GNI_F_MATMUL_SPLITS 512u
+#define GNI_F_MATMUL_WHOLE 1024u     // k is a multiple of a tile's
+#define GNI_F_MATMUL_EXACT 2048u     // conversions from and to float16 keep subnormals, and round to nearest
+#define GNI_F_MATMUL_C_EIGHTS 4096u  // c is written in aligned groups of 8
+#define GNI_F_MATMUL_SPARE 65536u    // works if split.comp chose mode 2
+#define GNI_F_MATMUL_INSIDE 131072u  // all tiles are whole
+#define GNI_F_MATMUL_SUMS 262144u    // sums of b's columns go to buffer argument 6, as c's dtype
+
+#define GNI_P_MATMUL_M 0
+#define GNI_P_MATMUL_N 1
+#define GNI_P_MATMUL_K 2
+#define GNI_P_MATMUL_BATCHES 3
+#define GNI_P_MATMUL_A_BASE 4
+#define GNI_P_MATMUL_A_ROW 5 // strides
+#define GNI_P_MATMUL_A_COLUMN 6
+#define GNI_P_MATMUL_B_BASE 7
+#define GNI_P_MATMUL_B_ROW 8
+#define GNI_P_MATMUL_B_COLUMN 9
+#define GNI_P_MATMUL_C_BASE 10
+#define GNI_P_MATMUL_BIAS_BASE 11 // or of the sums of b's columns
+#define GNI_P_MATMUL_SPLITS 12
+#define GNI_P_MATMUL_CHUNK 13    // of k, for each split
+#define GNI_P_MATMUL_COUNTER0 14 // first of one counter for each batch and tile
+#define GNI_P_MATMUL_TILES_M 15
+#define GNI_P_MATMUL_TILES_N 16
+#define GNI_P_MATMUL_BATCH_RANK 17
+#define GNI_P_MATMUL_BATCH 18 // 8 x (extent, stride in a, stride in b)
+#define GNI_P_MATMUL_C_ROW 46
+#define GNI_P_MATMUL_STRIPE 48      // rows of tiles that are taken column by column
+#define GNI_P_MATMUL_WHOLE_TILES 49 // with splits: the first so many, counted over all batches, are not split
+#define GNI_P_MATMUL_WORDS 50
+
+#define GNI_S_MATVEC_LOG_LANES 4 // the others are those of matrices
+#define GNI_S_MATVEC_SPECS 5
+#define GNI_F_MATVEC_COLUMNS 1u
+#define GNI_F_MATVEC_X_GROUPS 2u
+#define GNI_F_MATVEC_Y_GROUPS 4u // y has aligned groups along k
+#define GNI_F_MATVEC_EIGHTS 8u   // x has aligned groups of 8 elements of 16 bits
+#define GNI_F_MATVEC_EXACT 16u   // conversions from float16 keep subnormals
+#define GNI_F_MATVEC_BIAS 32u
+#define GNI_F_MATVEC_RELU 64u
+#define GNI_P_MATVEC_C_LONG 42 // steps in c and in bias
+#define GNI_P_MATVEC_BIAS_LONG 44
+#define GNI_P_MATVEC_C_BATCH 47
+
+// Programs at the store or at the load of an operand: epilogue.glsl, given.glsl.
+#define GNI_S_PROLOGUE 4      // given.glsl: 1: a is made, 2: b
+#define GNI_S_STORE 16        // 0: there is none. Bit 0, inputs beside the product in bits 4-7, instructions 8-15, result's
+                              // register 16-23
+#define GNI_S_STORE_INPUTS 17 // 8 bits for each: dtype in 0-3, and
+#define GNI_F_STORE_ONE 16u   // the run has one element of it
+#define GNI_F_STORE_GROUPS 32u
+#define GNI_S_STORE_STEPS 18  // instructions, at most 8
+#define GNI_P_STORE 128      // 3 x (base, steps along m, n and batches), and from there on
+#define GNI_P_STORE_CONST 12 // 8
+#define GNI_P_STORE_WORDS 20
+
+// ---- float32 products on matrix units: split.comp, matmul_split.glsl
+
+#define GNI_S_SPLIT_LAYOUT 0
+#define GNI_S_SPLIT_SPECS 1
+#define GNI_F_SPLIT_ALONG_ROWS 1u // neighbours in memory are of neighbouring rows
+#define GNI_F_SPLIT_GROUPS 2u     // and come in aligned groups of 4
+
+#define GNI_P_SPLIT_ROWS 0
+#define GNI_P_SPLIT_LENGTH 1 // k
+#define GNI_P_SPLIT_BASE 2
+#define GNI_P_SPLIT_STEP_ROW 3
+#define GNI_P_SPLIT_STEP 4
+#define GNI_P_SPLIT_PADDED 5     // rows
+#define GNI_P_SPLIT_SLICES 6     // padded
+#define GNI_P_SPLIT_INFO 7       // where the rows' magnitudes are
+#define GNI_P_SPLIT_PIECE 8      // of k, for a workgroup of the scan
+#define GNI_P_SPLIT_WORKGROUPS 9 // of the scans of both operands
+#define GNI_P_SPLIT_FIRST_INFO 10
+#define GNI_P_SPLIT_TOTAL_A 11 // rows with magnitudes
+#define GNI_P_SPLIT_TOTAL_B 12
+#define GNI_P_SPLIT_LEAST_MODE 13
+#define GNI_P_SPLIT_RANK 14
+#define GNI_P_SPLIT_BFLOAT 15 // whether the device has bfloat16
+#define GNI_P_SPLIT_DIM 16    // 8 x (extent, stride)
+#define GNI_P_SPLIT_WORDS 32
+
+#define GNI_SPLIT_CONTROL 64 // control words before the rows' magnitudes
+#define GNI_SPLIT_PATCHES 28 // rows, and columns, that may be left out of a mode
+
+// Behind the words of matrix products.
+#define GNI_P_PARTS_PADDED_M 96 // rows of a, columns of b that were packed
+#define GNI_P_PARTS_PADDED_N 97
+#define GNI_P_PARTS_SLICES 98
+#define GNI_P_PARTS_A_PACKED 99 // as many batches
+#define GNI_P_PARTS_B_PACKED 100
+#define GNI_P_PARTS_A_INFO 101
+#define GNI_P_PARTS_B_INFO 102
+#define GNI_P_PARTS_WORDS 103
+
+// ---- Fourier transforms: fft.glsl, fft.comp, fft_any.comp
+
+#define GNI_F_FFT_REAL_IN 1u   // the operand has no imaginary parts
+#define GNI_F_FFT_HALF_IN 2u   // it is half a Hermitian sequence
+#define GNI_F_FFT_REAL_OUT 4u  // the result has no imaginary parts
+#define GNI_F_FFT_FACTOR_IN 8u // times buffer 3
+#define GNI_F_FFT_FACTOR_OUT 16u
+#define GNI_F_FFT_TWIST 32u
+#define GNI_F_FFT_SWAP_IN 64u      // exchange the parts: before the factor is applied to the operand,
+#define GNI_F_FFT_SWAP_IN_2 128u   // after that,
+#define GNI_F_FFT_SWAP_OUT 256u    // before the factor is applied to the result,
+#define GNI_F_FFT_SWAP_OUT_2 512u  // and after that
+#define GNI_F_FFT_ACROSS_IN 1024u  // neighbouring invocations read neighbouring lines, not points
+#define GNI_F_FFT_ACROSS_OUT 2048u
+#define GNI_F_FFT_CUT_IN 4096u     // some elements are beyond the count
+#define GNI_F_FFT_CUT_OUT 8192u
+#define GNI_F_FFT_PAIR_IN 16384u   // real and imaginary part are two elements of a real array
+#define GNI_F_FFT_PAIR_OUT 32768u
+#define GNI_F_FFT_FOLD_IN 65536u   // from the half spectrum of real numbers to that of their pairs,
+#define GNI_F_FFT_FOLD_OUT 131072u // and from that to this
+#define GNI_F_FFT_CONJ 262144u     // of the half spectrum
+#define GNI_F_FFT_FOLD_TABLE 524288u // a fold's turns are buffer 3 on the way in, 4 on the way out
+#define GNI_F_FFT_PARAMETER 0x80000000u // fft_any.comp: the flags are those of the parameters
+
+#define GNI_S_FFT_RADIX 0 // 4, applied first to last
+#define GNI_S_FFT_LINES 4 // of a workgroup
+#define GNI_S_FFT_TEAM 5  // invocations of a line
+#define GNI_S_FFT_FLAGS 6
+#define GNI_S_FFT_STEP_IN 7 // between points, if not 0
+#define GNI_S_FFT_STEP_OUT 8
+#define GNI_S_FFT_SPECS 9
+
+#define GNI_S_FFT_ANY_FLAGS 0
+#define GNI_S_FFT_ANY_RADICES 1 // bit r: radix r occurs
+#define GNI_S_FFT_ANY_SPECS 2
+
+#define GNI_P_FFT_LINES 0
+#define GNI_P_FFT_IN 1 // first element, step between points, elements that exist,
+#define GNI_P_FFT_IN_STEP 2
+#define GNI_P_FFT_IN_COUNT 3
+#define GNI_P_FFT_OUT 4 // and the same for the result
+#define GNI_P_FFT_OUT_STEP 5
+#define GNI_P_FFT_OUT_COUNT 6
+#define GNI_P_FFT_SCALE 7
+#define GNI_P_FFT_SPAN 8     // point j of a line is element j * span + unit of the operand,
+#define GNI_P_FFT_OUT_SPAN 9 // and of the result
+#define GNI_P_FFT_TWIST 10   // points of the transform that this pass is a part of
+#define GNI_P_FFT_FULL 11    // points of the whole transform
+#define GNI_P_FFT_RANK 12
+#define GNI_P_FFT_FLAGS 13
+#define GNI_P_FFT_TOGETHER 14 // lines in a workgroup
+#define GNI_P_FFT_POINTS 15
+#define GNI_P_FFT_RADIX 16         // 6, first applied first, 1 from the last one on
+#define GNI_P_FFT_TWIST_INVERSE 22 // 1 / twist in two parts
+#define GNI_P_FFT_FOLD_INVERSE 24  // 1 / (2 full) in two parts
+#define GNI_P_FFT_IN_EACH 26       // step between elements of a sequence
+#define GNI_P_FFT_OUT_EACH 27
+#define GNI_P_FFT_DIM 28 // size, 2^(31 + shift) / size, shift, step in the operand, in the result, unit, out unit
+#define GNI_P_FFT_DIM_WORDS 7
+
+// fft_wide.comp
+#define GNI_F_FFT_WIDE_LAST 1u // the result is scaled and has only first parts
+#define GNI_F_FFT_WIDE_CONJ 2u // of the chirp
+
+#define GNI_P_FFT_WIDE_POINTS 0
+#define GNI_P_FFT_WIDE_RADIX 1
+#define GNI_P_FFT_WIDE_STEP 2  // product of the radices before
+#define GNI_P_FFT_WIDE_CHIRP 3 // not 0: instead of an operand the chirp of so many points; the circle has twice as many
+#define GNI_P_FFT_WIDE_FLAGS 4
+#define GNI_P_FFT_WIDE_SHIFT 5
+#define GNI_P_FFT_WIDE_SCALE 6 // in two parts
+#define GNI_P_FFT_WIDE_WORDS 8
+
+// ---- decompositions of large matrices: factor.comp
+
+#define GNI_P_PICK_BASE 0
+#define GNI_P_PICK_LD 1
+#define GNI_P_PICK_FIRST 2 // first row, and first column
+#define GNI_P_PICK_COUNT 3 // rows that stand for election
+#define GNI_P_PICK_WIDTH 4
+#define GNI_P_PICK_COUNTERS 5 // first of them in the state, one for each workgroup from the second round on
+#define GNI_P_PICK_LISTS 6    // of rows, in the state
+#define GNI_P_PICK_PICKED 7   // list of those picked at last
+
+#define GNI_P_SWAP_BASE 0
+#define GNI_P_SWAP_LD 1
+#define GNI_P_SWAP_FIRST 2
+#define GNI_P_SWAP_COLUMNS 3
+#define GNI_P_SWAP_WIDTH 4
+#define GNI_P_SWAP_LIST 5
+#define GNI_P_SWAP_ORDER 6 // of the rows, in the state
+#define GNI_P_SWAP_END 7   // columns up to here are of the same panel
+
+#define GNI_P_BELOW_BASE 0
+#define GNI_P_BELOW_LD 1
+#define GNI_P_BELOW_FIRST 2
+#define GNI_P_BELOW_ALL_ROWS 3
+#define GNI_P_BELOW_END 4
+
+#define GNI_P_SOLVE_B_BASE 0
+#define GNI_P_SOLVE_B_ROW 1
+#define GNI_P_SOLVE_B_COLUMN 2
+#define GNI_P_SOLVE_T_BASE 3
+#define GNI_P_SOLVE_T_ROW 4
+#define GNI_P_SOLVE_T_COLUMN 5
+#define GNI_P_SOLVE_ORDER 6
+#define GNI_P_SOLVE_COLUMNS 7
+#define GNI_P_SOLVE_UNIT 8
+#define GNI_P_SOLVE_MORE 9 // for triangles that may be ill-conditioned
+
+#define GNI_P_UPDATE_C_BASE 0
+#define GNI_P_UPDATE_C_ROW 1
+#define GNI_P_UPDATE_A_BASE 2
+#define GNI_P_UPDATE_A_ROW 3
+#define GNI_P_UPDATE_A_COLUMN 4
+#define GNI_P_UPDATE_B_BASE 5
+#define GNI_P_UPDATE_B_ROW 6
+#define GNI_P_UPDATE_B_COLUMN 7
+#define GNI_P_UPDATE_M 8
+#define GNI_P_UPDATE_N 9
+#define GNI_P_UPDATE_K 10
+#define GNI_P_UPDATE_LOWER 11
+
+#define GNI_P_ROOT_BASE 0
+#define GNI_P_ROOT_LD 1
+#define GNI_P_ROOT_ORDER 2 // <= 128
+#define GNI_P_ROOT_FIRST 4 // of the whole matrix, for the state
+#define GNI_P_ROOT_INFO 5  // word of the state
+
+// ---- decompositions of batches: factor_small.glsl
+
+#define GNI_P_SMALL_BASE 0
+#define GNI_P_SMALL_ROW 1
+#define GNI_P_SMALL_COLUMN 2
+#define GNI_P_SMALL_STEP 3 // from matrix to matrix
+#define GNI_P_SMALL_TO 4
+#define GNI_P_SMALL_TO_ROW 5
+#define GNI_P_SMALL_TO_COLUMN 6
+#define GNI_P_SMALL_TO_STEP 7
+#define GNI_P_SMALL_BATCH 8
+#define GNI_P_SMALL_N 9
+#define GNI_P_SMALL_MORE 10  // back: columns of b; qr: columns
+#define GNI_P_SMALL_FIRST 11 // cholesky: of a large matrix
+#define GNI_P_SMALL_MODE 12
+#define GNI_SMALL_DETERMINANT 1 // lu
+#define GNI_SMALL_IDENTITY 1    // back: b is the identity
+
+// ---- eigenvalues and singular values of batches: eigen.glsl
+
+#define GNI_S_EIGEN_SIZE 0
+#define GNI_S_EIGEN_PAIRS 1 // of columns, in an invocation
+#define GNI_S_EIGEN_MODE 2  // 0: singular values, 1: and vectors, 2: eigenvalues, 3: and vectors
+#define GNI_S_EIGEN_THREADS 3
+#define GNI_S_EIGEN_SPECS 4
+
+#define GNI_P_EIGEN_BASE 0
+#define GNI_P_EIGEN_ROW 1
+#define GNI_P_EIGEN_COLUMN 2
+#define GNI_P_EIGEN_STEP 3 // from matrix to matrix
+#define GNI_P_EIGEN_BATCH 4
+#define GNI_P_EIGEN_ROWS 5
+#define GNI_P_EIGEN_N 6    // columns, no more than rows
+#define GNI_P_EIGEN_FULL 7 // columns of the left vectors
+#define GNI_P_EIGEN_LEFT_ROW 8
+#define GNI_P_EIGEN_LEFT_COLUMN 9
+#define GNI_P_EIGEN_LEFT_STEP 10
+#define GNI_P_EIGEN_RIGHT_ROW 11
+#define GNI_P_EIGEN_RIGHT_COLUMN 12
+
+// ---- reflections of large matrices: reflect_load.comp, reflect.comp
+
+#define GNI_P_LOAD_BASE 0
+#define GNI_P_LOAD_ROW 1
+#define GNI_P_LOAD_COLUMN 2
+#define GNI_P_LOAD_M 3
+#define GNI_P_LOAD_N 4
+#define GNI_P_LOAD_SYMMETRIC 5
+#define GNI_P_LOAD_SIZE_WORDS 6 // of reflect_size
+#define GNI_P_LOAD_TO 6         // (m, ld)
+#define GNI_P_LOAD_LD 7
+#define GNI_P_LOAD_TRANSPOSED 8 // (n, transposed_ld), if that is not 0
+#define GNI_P_LOAD_TRANSPOSED_LD 9
+#define GNI_P_LOAD_WORDS 10
+
+#define GNI_S_REFLECT_THREADS 0
+#define GNI_S_REFLECT_SYMMETRIC 1
+#define GNI_S_REFLECT_SPECS 2
+
+#define GNI_P_REFLECT_BASE 0
+#define GNI_P_REFLECT_LD 1
+#define GNI_P_REFLECT_ROW 2   // the row that is reflected
+#define GNI_P_REFLECT_FIRST 3 // the reflection's first column
+#define GNI_P_REFLECT_BEGIN 4 // rows from here
+#define GNI_P_REFLECT_END 5   // to here are multiplied
+#define GNI_P_REFLECT_COLUMNS 6
+#define GNI_P_REFLECT_PLAIN_A 7 // a -= raw_a plain_a^T + plain_b raw_b^T: places in the second buffer
+#define GNI_P_REFLECT_RAW_A 8
+#define GNI_P_REFLECT_PLAIN_B 9
+#define GNI_P_REFLECT_RAW_B 10
+#define GNI_P_REFLECT_V 11       // the reflection
+#define GNI_P_REFLECT_PRODUCT 12 // and where the products with it go
+#define GNI_P_REFLECT_NUMBERS 13 // the row's element on the diagonal, and what is left of the others
+#define GNI_P_REFLECT_SHARE 14   // rows of a workgroup
+#define GNI_P_REFLECT_WORDS 15
+
+// ---- selftest.comp
+
+#define GNI_S_SELFTEST_FACTOR 0
+#define GNI_S_SELFTEST_VECTORS 1
+#define GNI_S_SELFTEST_SPECS 2
+#define GNI_P_SELFTEST_COUNT 0
+#define GNI_P_SELFTEST_INPUTS 1
+#define GNI_P_SELFTEST_PLUS 2
+#define GNI_P_SELFTEST_WORDS 3
+
 // >>structs
 // Every internal type that more than one room uses, and how they hold each other:
 // gn_array -> gni_buffer (memory) or gni_expr (not computed yet), gn_array -> gni_node (its record for
@@ -7539,26 +8406,15 @@ enum { GNI_HOST_CACHE_SLOTS = 64, GNI_HOST_CACHE_LEAST = 1 << 14 };
 // Sizes below GNI_HOST_CACHE_LEAST that gni_host_bytes makes, and the most that is kept of them.
 enum { GNI_SMALL_CLASSES = 48, GNI_SMALL_CACHE_BYTES = 1 << 20 };
 
+// So many elements of the largest dtype have bytes that a size_t and an int64_t count.
+#define GNI_MOST_ELEMENTS ((int64_t)GNI_MIN((uint64_t)SIZE_MAX, (uint64_t)INT64_MAX) / 16)
+
 // Work that is pending may hold so many bytes that nobody else refers to before it is done.
 #define GNI_LAZY_BYTES ((uint64_t)256 << 20)
 
 enum { GNI_KEPT = 64 }; // kinds of matrix products that are remembered
 
 // Memory of one or more arrays, on the CPU, on the GPU, or on both with the same contents.
-typedef struct gni_vk_mem {
-    uint64_t handle, offset, size, address; // VkBuffer, byte range in it, device address (0: none)
-    void *mapped;                           // NULL if the host cannot see it
-    struct gni_vk_block *block;
-    int cls; // size class, for the pool
-} gni_vk_mem;
-
-// A download in flight. Zeroed when idle.
-typedef struct gni_vk_ticket {
-    gni_vk_mem mem; // of the staging pool
-    uint64_t serial, bytes;
-    const void *data; // NULL: not in use
-} gni_vk_ticket;
-
 typedef struct gni_buffer {
     int32_t refs;
     uint32_t version; // of the contents; autograd compares it
@@ -7571,7 +8427,7 @@ typedef struct gni_buffer {
     void *host_user;
     bool host_borrowed, device_borrowed;
     bool has_device;
-    gni_vk_mem device;
+    gni_gpu_mem device;
 } gni_buffer;
 
 // Elementwise work not done yet. Sources broadcast against the array's shape. GNI_OP_PRODUCT: the matrix
@@ -7583,11 +8439,11 @@ typedef struct gni_expr {
     gn_array *src[3]; // a reference each; NULL: the constant beside it
     double konst[3];
     int n_src;
-    bool given;                // a product made this while it read it: it does not do so twice
+    bool prologue;                // a product made this while it read it: it does not do so twice
     int insns, leaves, consts; // of the tree below, upper bounds
     int products;              // in the tree: matrix products, an upper bound
     bool wide;
-    bool spent; // a product that went into another array's store, so that it may never be asked for
+    bool consumed; // a product that went into another array's store, so that it may never be asked for
     gn_array *prev, *next; // the context's list of pending arrays, oldest first
     uint32_t mark;         // of the program being built, and the register it got there
     int reg;
@@ -7597,7 +8453,7 @@ typedef struct gni_expr {
 typedef struct gni_node gni_node;
 
 struct gn_array {
-    uint32_t magic;    // GNI_ALIVE; anything else is a stale or foreign pointer
+    uintptr_t mark;    // gni_mark_of; anything else is a stale or foreign pointer
     int32_t refs;      // all references
     int32_t user_refs; // of the caller and of scopes
     gn_context *ctx;
@@ -7611,12 +8467,15 @@ struct gn_array {
         *stack;            // owning scope: its thread's stack, its depth and the place in its list
     int scope, scope_slot; // slot -1: owned by the caller
     bool wants_grad;       // gn_requires_grad
+    bool is_grad;          // another array's gradient: one of user_refs is that array's
+    bool warned;           // that gn_grad gives nothing here
+    int32_t steppers;      // optimizers that step it
     int32_t lazy_refs;     // pending expressions that read this array
     bool orphan;           // only pending work holds it; counted in the context's lazy_bytes
     uint8_t reason;        // gni_reason, why it was computed where it was
     bool on_gpu;           // where that was
     gni_node *node;        // how autograd gets from here to the inputs
-    gn_array *grad;
+    gn_array *grad; // while the array has a user or an optimizer: it may be a pending expression that holds the array
     const char *maker;             // public name of the function that made it
     gn_array *all_prev, *all_next; // the context's list of live arrays; `all_next` links free ones
 };
@@ -7630,6 +8489,7 @@ struct gni_node {
     int n_in;
     gn_array **in;     // a reference each
     uint32_t *version; // of in[i] when recorded
+    uint32_t made;     // of the output then: what works in several steps writes its result several times
     uint64_t serial;   // recording order
     int64_t param[12]; // the op's own
     double real[2];
@@ -7734,8 +8594,8 @@ typedef struct gni_matmul {
     // 1: a is what `load` makes of these, 2: b is; 0: both are there. Their strides are over the batch dimensions and
     // the operand's rows (GNI_ALONG_M) and columns (GNI_ALONG_N). Operands are float32. If the other one has one row or
     // column, nothing is fused and there is no bias.
-    int given;
-    bool as_given; // given is 0, but sums are to be rounded as if it were not
+    int prologue;
+    bool as_prologue; // given is 0, but sums are to be rounded as if it were not
     gni_program load;
     gni_operand load_in[GNI_MAX_INPUTS];
 } gni_matmul;
@@ -7789,7 +8649,7 @@ typedef struct gni_fft {
 // their buffers hold and what the words mean. Up to GNI_FACTOR_UPDATE a is the matrix, b the state (uint32) or a triangle,
 // c the block, all may be written, and there is no d. Of the others a is read and b written; c and d are read by
 // GNI_FACTOR_BACK, written by the rest. From GNI_FACTOR_SINGULAR on there is e, and it and d are written where they are
-// there. From GNI_FACTOR_SIZE on: room vk_reflect.
+// there. From GNI_FACTOR_SIZE on: room gpu_reflect.
 typedef enum gni_factor_step {
     GNI_FACTOR_PICK,
     GNI_FACTOR_SWAP,
@@ -7811,6 +8671,23 @@ typedef enum gni_factor_step {
     GNI_FACTOR_STEPS
 } gni_factor_step;
 enum { GNI_FACTOR_WORDS = 13 };
+// The words of GNI_FACTOR_REFLECT: sizes, places and distances of rows in a and b. The others are GNI_P_ of
+// room slots.
+enum {
+    GNI_REFLECT_M,
+    GNI_REFLECT_N,
+    GNI_REFLECT_SYMMETRIC,
+    GNI_REFLECT_MATRIX,
+    GNI_REFLECT_LD,
+    GNI_REFLECT_TRANSPOSED, // where the matrix's transpose is
+    GNI_REFLECT_LD_TRANSPOSED,
+    GNI_REFLECT_NUMBERS,
+    GNI_REFLECT_LEFT, // vectors,
+    GNI_REFLECT_RIGHT,
+    GNI_REFLECT_RAW, // their products with the matrix,
+    GNI_REFLECT_RAW_LD,
+    GNI_REFLECT_ZERO // and zeros
+};
 typedef struct gni_factor {
     gni_factor_step step;
     int64_t items; // rows or columns that are dealt out; from GNI_FACTOR_CHOLESKY on matrices
@@ -7818,10 +8695,6 @@ typedef struct gni_factor {
     int64_t word[GNI_FACTOR_WORDS];
     gni_operand a, b, c, d, e; // stride[] unused, and offsets: they are among the words
 } gni_factor;
-
-// Bytes that a kernel may reach from the address of a buffer argument. Drivers compute what they add to it in 32 bits:
-// on an H200 a kernel that writes beyond 4 GiB writes to the front again.
-#define GNI_VK_REACH ((int64_t)1 << 32)
 
 // A backend. Every function returns false after gni_fail, or when it does not do the job: `supports`
 // is asked first. Operands are where the backend wants them when it is called.
@@ -7864,7 +8737,7 @@ typedef struct gni_read {
     gn_done_fn done;
     void *user;
     bool on_gpu;
-    gni_vk_ticket ticket;
+    gni_gpu_ticket ticket;
     struct gni_read *next;
 } gni_read;
 
@@ -7873,16 +8746,20 @@ struct gn_context {
     gn_options options; // strings copied
     gn_allocator allocator;
     gn_status status;
+    bool told;        // somebody asked for the error in `status`
     bool call_failed; // something failed inside the public call under way
     int call_depth;
+    int forks; // gni_forks when it was opened, or looked at last
+    const char *call; // name of that call; NULL while a callback of the caller's runs
+    const char *part; // the op whose gradient is being computed, or NULL
     char message[512];
     char explain[512];
     gn_device_info info;
     gni_isa isa;
     struct gni_pool *pool;
-    struct gni_vk *vk; // NULL: no GPU
+    gni_gpu *gpu;      // NULL: no GPU
     struct gni_gemm_work *gemm_work;
-    struct gni_fft_vk_state *fft_vk; // tables of the GPU's transforms
+    struct gni_fft_gpu_state *fft_gpu; // tables of the GPU's transforms
     struct gni_fft_state *fft; // plans and memory of the CPU's transforms; NULL until the first
     // memory
     gni_mutex stats_lock;
@@ -7898,7 +8775,10 @@ struct gn_context {
     uint64_t small_cached;
     // arrays
     gn_array *arrays, *free_arrays, *free_last;
+    int free_count;
     struct gni_slab *slabs;
+    char *slot_next; // of those that no header was in
+    int slots_left;
     uint64_t array_count;
     gni_stack *stacks; // one for each thread that has open scopes
     gni_stack *stack;  // of the thread inside the lock; NULL: it has none
@@ -7921,8 +8801,20 @@ struct gn_context {
     bool recording; // into a host's command buffer
 };
 
-#define GNI_ALIVE 0x6e756d21u
-#define GNI_DEAD 0x64656164u
+// Headers of arrays stand in slabs, aligned, so that any pointer to one leads to its context.
+#define GNI_SLAB_BYTES 65536
+typedef struct gni_slab {
+    gn_context *ctx;
+    void *block;           // in the first of a group: what was allocated, and the next group
+    struct gni_slab *next;
+} gni_slab;
+
+static gn_context *gni_home(const gn_array *a) {
+    return ((const gni_slab *)((uintptr_t)a & ~(uintptr_t)(GNI_SLAB_BYTES - 1)))->ctx;
+}
+
+// In a live header: no other word in a slab is equal to it.
+static uintptr_t gni_mark_of(const gn_array *a) { return (uintptr_t)a ^ (uintptr_t)0x6e756d216e756d21u; }
 
 // >>internal
 // The functions that rooms offer each other, by the room that defines them.
@@ -7950,45 +8842,46 @@ static gn_array *gni_end(gn_context *g,
 static gn_array *gni_adopt(gn_context *g, gn_array *y); // gni_end's hand-over without the end
 static gn_status gni_end_status(gn_context *g); // GN_OK, or the status of the failure inside
 static void gni_end_plain(gn_context *g);
+static void gni_after_fork(gn_context *g); // of room open: makes do with what a child has
 // For functions made of public calls: gni_begin; gn_scope_begin(g); ...; return gni_end_scope(g, y).
 static gn_array *gni_end_scope(gn_context *g, gn_array *y);
 
 // array: makers return one reference that belongs to their caller, to be passed to gni_end or gni_unref.
-static gn_array *gni_array_new(gn_context *g, gn_dtype t,
-                               const gn_shape *s); // no memory yet, C order strides
-static gn_array *gni_array_filled(gn_context *g, gn_dtype t, const gn_shape *s,
+// All of them report a shape that no array can have, in the name of `fn`.
+static gn_array *gni_array_new(gn_context *g, const char *fn, gn_dtype t,
+                               const gn_shape *s); // for an expression or a buffer; C order strides
+static gn_array *gni_array_empty(gn_context *g, const char *fn, gn_dtype t,
+                                 const gn_shape *s); // with a buffer, no memory yet
+static gn_array *gni_array_filled(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s,
                                   void **host); // with CPU memory to fill
 static gn_array *
-gni_array_view(gn_context *g, gn_array *base, const gn_shape *s, const int64_t *stride,
+gni_array_view(gn_context *g, const char *fn, gn_array *base, const gn_shape *s,
+               const int64_t *stride,
                int64_t offset); // materializes base; offset counts from the buffer's start
 static void gni_ref(gn_array *a);
 static void gni_unref(gn_context *g, gn_array *a); // NULL is ignored
-static int64_t gni_elements(const gn_shape *s);    // -1 if it overflows int64
+static int64_t gni_elements(const gn_shape *s);    // -1 if no array can have so many
+static int64_t gni_product(const int64_t *dim, int rank); // the same of some extents
 static bool gni_same_shape(const gn_shape *a, const gn_shape *b);
-static void gni_strides_of(const gn_shape *s, int64_t *stride);         // C order
+static void gni_strides_of(const gn_shape *s, int64_t *stride); // C order; 0 without elements
 static bool gni_is_contiguous(const gn_array *a);                       // C order
 static int gni_axis(gn_context *g, const char *fn, int axis, int rank); // -1 after gni_fail
-// GN_AXIS bits as a set of bits 0 to rank - 1, or ~0u after gni_fail.
-static uint32_t gni_axes(gn_context *g, const char *fn, uint32_t axes, int rank);
+// The axes as a set of bits 0 to rank - 1, or ~0u after gni_fail. `keep` gets whether GN_KEEP is around them; where
+// it is NULL that is an error.
+static uint32_t gni_axes(gn_context *g, const char *fn, gn_axes axes, int rank, bool *keep);
+static gn_axes gni_axes_of(uint32_t set); // and back
 static bool gni_broadcast(const gn_shape *a, const gn_shape *b, gn_shape *out);
 static gni_buffer *gni_buffer_new(gn_context *g, uint64_t bytes); // no memory yet
 static void gni_buffer_release(gn_context *g, gni_buffer *b);
-// Makes the contents valid on that side (copying from the other), with memory there.
+// Makes the contents valid on that side, with memory there: those of the other side, or zeros where nothing was written.
 static bool gni_buffer_need(gn_context *g, gni_buffer *b, uint32_t side);
 // Gives memory on that side to overwrite whole, and declares it the only valid one.
 static bool gni_buffer_claim(gn_context *g, gni_buffer *b, uint32_t side);
 
 static void gni_header_doom(gn_context *g, gn_array *a, gn_array **todo);
+// Checks what the functions above check, before work that would be in vain.
 static bool gni_shape_ok(gn_context *g, const char *fn, gn_dtype t,
                          const gn_shape *s); // or gni_fail
-
-// vk memory
-static bool gni_vk_alloc(struct gni_vk *vk, uint64_t bytes, gni_vk_mem *out);
-static void gni_vk_free(struct gni_vk *vk, gni_vk_mem *mem);
-static bool gni_vk_upload(struct gni_vk *vk, const gni_vk_mem *dst, uint64_t offset,
-                          const void *src, uint64_t bytes);
-static bool gni_vk_download(struct gni_vk *vk, const gni_vk_mem *src, uint64_t offset, void *dst,
-                            uint64_t bytes);
 
 // lazy
 static void gni_pending_remove(gn_context *g, gn_array *a);
@@ -8012,8 +8905,7 @@ static bool gni_run(gn_context *g, gni_job_kind kind, void *job,
                     gn_array *y); // places, moves, runs; y gets the result
 
 // backends
-static const gni_backend_api *gni_backend_cpu(void), *gni_backend_vulkan(void);
-static bool gni_vk_lost(const struct gni_vk *vk);
+static const gni_backend_api *gni_backend_cpu(void), *gni_backend_gpu(void);
 static void gni_profile_span(gn_context *g, const char *name, uint64_t start_ns, uint64_t end_ns,
                              int track);
 
@@ -8032,7 +8924,8 @@ static gn_array *gni_complex_product(gni_binary_fn f, gn_array *a, gn_array *b);
 static gn_array *gni_apply(gn_context *g, const char *fn, gni_op op, gn_dtype compute,
                            gn_dtype result, gn_array *const *src, const double *konst,
                            int n_src); // lazy; src[i] NULL: konst[i]
-static gn_array *gni_const(gn_context *g, gn_dtype t, const gn_shape *s, double value);
+static gn_array *gni_const(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s,
+                           double value);
 
 // autograd
 static bool gni_tracks(const gn_context *g, gn_array *const *in,
@@ -8073,6 +8966,7 @@ static bool gni_wanted(const gni_node *node,
                        int i); // the pass under way needs the gradient of in[i]
 static void gni_set_grad(gn_context *g, gn_array *a,
                          gn_array *grad); // takes over a reference to grad; NULL drops
+static void gni_drop_grad(gn_context *g, gn_array *a); // after an owner went: where it was the last one
 static bool gni_back_linear(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 static gn_array *gni_unbroadcast(gn_array *gx,
                                  const gn_shape *shape); // sums over repeated elements
@@ -8185,9 +9079,8 @@ static void gni_default_release(void *user, void *data, size_t size) {
 // Log lines, the sticky first error, and the frame around every public call.
 
 static void gni_log(gn_context *g, gn_log_level level, const char *format, ...) {
-    static const int rank[] = {1, 0, 2, 3, -1}; // of each gn_log_level, by how much it lets through
-    if (g->options.log == NULL || g->options.log_level == GN_LOG_NONE) return;
-    if (rank[level] > rank[g->options.log_level]) return;
+    const gn_log_level most = g->options.log_level == GN_LOG_DEFAULT ? GN_LOG_WARNING : g->options.log_level;
+    if (g->options.log == NULL || level > most) return;
     char text[768];
     va_list args;
     va_start(args, format);
@@ -8196,14 +9089,48 @@ static void gni_log(gn_context *g, gn_log_level level, const char *format, ...) 
     g->options.log(g->options.log_user, level, text);
 }
 
+static const gn_log_level gni_log_levels[] = {GN_LOG_ERROR, GN_LOG_WARNING, GN_LOG_INFO, GN_LOG_DEBUG};
+static const char *const gni_log_names[] = {"error", "warning", "info", "debug"};
+
+GPUNUM_API void gn_log_stderr(void *user, gn_log_level level, const char *text) {
+    GNI_UNUSED(user);
+    for (int i = 0; i < 4; i++)
+        if (gni_log_levels[i] == level) fprintf(stderr, "gpunum %s: %s\n", gni_log_names[i], text);
+}
+
+// GPUNUM_LOG asks for lines on stderr where the program takes none itself and does not forbid them.
+static void gni_log_environment(gn_options *o) {
+    const char *wanted = getenv("GPUNUM_LOG");
+    if (wanted == NULL || wanted[0] == 0 || strcmp(wanted, "none") == 0) return;
+    if (o->log != NULL || o->log_level == GN_LOG_NONE) return;
+    o->log = gn_log_stderr;
+    o->log_level = GN_LOG_WARNING;
+    for (int i = 0; i < 4; i++) {
+        if (strcmp(wanted, gni_log_names[i]) != 0) continue;
+        o->log_level = gni_log_levels[i];
+        return;
+    }
+    gn_log_stderr(NULL, GN_LOG_WARNING, "GPUNUM_LOG is not error, warning, info or debug; taken for warning");
+}
+
 static void gni_fail(gn_context *g, gn_status status, const char *format, ...) {
     g->call_failed = true;
     if (g->status != GN_OK) return;
     g->status = status;
+    g->told = false;
+    char text[sizeof g->message - 80]; // two names are shorter than that
     va_list args;
     va_start(args, format);
-    vsnprintf(g->message, sizeof g->message, format, args);
+    vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    // Public functions are made of others: the caller knows the one that was called.
+    const char *call = g->call != NULL ? g->call : "", *part = g->part != NULL ? g->part : "";
+    const size_t name = strncmp(text, "gn_", 3) == 0 ? strcspn(text, ": ") : 0;
+    const bool named = name > 0 && text[name] == ':';
+    if (call[0] == 0 || (named && strncmp(text, call, name) == 0 && call[name] == 0))
+        call = part = "";
+    snprintf(g->message, sizeof g->message, "%s%s%s%s%s", call, call[0] ? ": " : "", part,
+             part[0] ? ": " : "", text + (call[0] && named ? name + 2 : 0));
     gni_log(g, GN_LOG_ERROR, "%s", g->message);
 }
 
@@ -8214,7 +9141,7 @@ static void gni_fail_memory(gn_context *g, const char *what, uint64_t bytes) {
 
 static const char *gni_shape_text(char *text, size_t size, const gn_shape *s) {
     size_t at = 0;
-    for (int i = 0; i < s->rank && at + 24 < size; i++)
+    for (int i = 0; i < s->rank && i < GN_MAX_RANK && at + 24 < size; i++)
         at += (size_t)snprintf(text + at, size - at, "%s%lld", i ? "," : "(", (long long)s->dim[i]);
     snprintf(text + at, size - at, s->rank == 0 ? "()" : s->rank == 1 ? ",)" : ")");
     return text;
@@ -8236,9 +9163,11 @@ static gni_stack *gni_stack_here(gn_context *g, bool make) {
     return s;
 }
 
-static void gni_call_enter(gn_context *g) {
+static void gni_call_enter(gn_context *g, const char *fn) {
     gni_lock_enter(&g->lock);
     if (g->call_depth++ > 0) return;
+    g->call = fn;
+    if (g->forks != gni_forks) gni_after_fork(g);
     g->call_failed = false;
     g->stack = gni_stack_here(g, false);
     g->no_grad = g->stack != NULL ? g->stack->no_grad : 0;
@@ -8263,26 +9192,25 @@ static gn_status gni_end_status(gn_context *g) {
 }
 
 static bool gni_begin_context(const char *fn, gn_context *g) {
-    GNI_UNUSED(fn);
     if (g == NULL) return false;
-    gni_call_enter(g);
+    gni_call_enter(g, fn);
     return true;
 }
 
 static gn_context *gni_begin(const char *fn, gn_array *const *arrays, int count) {
     gn_context *g = NULL;
     for (int i = 0; i < count && arrays != NULL && g == NULL; i++)
-        if (arrays[i] != NULL) g = arrays[i]->ctx;
+        if (arrays[i] != NULL) g = gni_home(arrays[i]);
     if (g == NULL) return NULL;
-    gni_call_enter(g);
+    gni_call_enter(g, fn);
     for (int i = 0; i < count; i++) {
         const gn_array *a = arrays[i];
         if (a == NULL) // usually the result of a call that failed: that error came first
             gni_fail(g, GN_ERROR_ARGUMENT, "%s: array argument %d is NULL", fn, i + 1);
-        else if (a->ctx != g)
+        else if (gni_home(a) != g)
             gni_fail(g, GN_ERROR_ARGUMENT, "%s: array argument %d belongs to another context", fn,
                      i + 1);
-        else if (a->magic != GNI_ALIVE || (g->call_depth == 1 && a->user_refs <= 0))
+        else if (a->mark != gni_mark_of(a) || (g->call_depth == 1 && a->user_refs <= 0))
             gni_fail(g, GN_ERROR_STALE, "%s: array argument %d was released", fn, i + 1);
         else
             continue;
@@ -8292,13 +9220,17 @@ static gn_context *gni_begin(const char *fn, gn_array *const *arrays, int count)
     return g;
 }
 
-GPUNUM_API gn_status gn_status_get(const gn_context *g) {
-    if (g == NULL) return GN_ERROR_ARGUMENT;
+static gn_status gni_status_read(const gn_context *g, bool told) {
     gn_context *shared = (gn_context *)(uintptr_t)g; // another thread may be writing it
     gni_lock_enter(&shared->lock);
     gn_status status = shared->status;
+    if (status != GN_OK && told) shared->told = true;
     gni_lock_leave(&shared->lock);
     return status;
+}
+
+GPUNUM_API gn_status gn_status_get(const gn_context *g) {
+    return g != NULL ? gni_status_read(g, true) : GN_ERROR_ARGUMENT;
 }
 
 GPUNUM_API const char *gn_error(const gn_context *g) {
@@ -8328,24 +9260,29 @@ GPUNUM_API const char *gn_status_string(gn_status status) {
 // Array headers, buffers, references and scopes. Headers live in slabs that stay until gn_close, so that
 // a stale pointer can be told from a live one.
 
-#define GNI_SLAB_ARRAYS 128
+// A slot of a slab holds a header at one of several places, each time at the next, and waits for its turn behind
+// others that are free: an address comes back after 12,000 arrays at the soonest. Until then the word there is
+// no live header's mark.
+#define GNI_SLOT_BYTES 512
+#define GNI_SLOT_STEP 8
+#define GNI_SLOTS_FREE 400 // as many wait before one is used again
+#define GNI_SLAB_GROUP 4   // slabs made at once
 
-typedef struct gni_slab {
-    struct gni_slab *next;
-    gn_array arrays[GNI_SLAB_ARRAYS];
-} gni_slab;
+typedef char gni_slot_has_places[sizeof(gn_array) + 64 <= GNI_SLOT_BYTES ? 1 : -1];
 
-static int64_t gni_elements(const gn_shape *s) {
+// The product of extents, none of which is negative; -1 where bytes of so many elements have no number. 0 wins.
+static int64_t gni_product(const int64_t *dim, int rank) {
     int64_t n = 1;
-    for (int i = 0; i < s->rank; i++)
-        if (s->dim[i] == 0) return 0;
-    for (int i = 0; i < s->rank; i++) {
-        // Without a division where it cannot be; in bytes too.
-        if ((n | s->dim[i]) >> 29 != 0 && n > INT64_MAX / 16 / s->dim[i]) return -1;
-        n *= s->dim[i];
+    for (int i = 0; i < rank; i++)
+        if (dim[i] == 0) return 0;
+    for (int i = 0; i < rank; i++) {
+        if ((n | dim[i]) >> 29 != 0 && n > GNI_MOST_ELEMENTS / dim[i]) return -1;
+        n *= dim[i]; // the division is left out where it cannot be
     }
     return n;
 }
+
+static int64_t gni_elements(const gn_shape *s) { return gni_product(s->dim, s->rank); }
 
 static bool gni_same_shape(const gn_shape *a, const gn_shape *b) {
     if (a->rank != b->rank) return false;
@@ -8355,12 +9292,10 @@ static bool gni_same_shape(const gn_shape *a, const gn_shape *b) {
 }
 
 static void gni_strides_of(const gn_shape *s, int64_t *stride) {
-    int64_t step = 1;
+    int64_t step = gni_elements(s) > 0; // empty arrays may have extents too large to multiply
     for (int i = s->rank - 1; i >= 0; i--) {
         stride[i] = step;
-        // Empty arrays may have extents whose product does not fit.
-        const int64_t extent = GNI_MAX(s->dim[i], 1);
-        step = (step | extent) >> 31 != 0 && step > INT64_MAX / extent ? INT64_MAX : step * extent;
+        step *= s->dim[i];
     }
 }
 
@@ -8374,39 +9309,80 @@ static bool gni_is_contiguous(const gn_array *a) {
     return true;
 }
 
+// A gn_axes that is no plain number: its axes in bits 8 to 23, by their low four bits, with a mark above. The marks
+// are so far apart that the sum of two sets is none, and the low bits are 0 unless a number was joined to it.
+#define GNI_AXES_SET (1 << 24)
+#define GNI_AXES_KEEP (1 << 26)
+#define GNI_AXES_FAR (1 << 28)   // an axis outside -8 to 7
+#define GNI_AXES_TWICE (1 << 29) // an axis named twice
+#define GNI_AXES_BITS (0xffff << 8)
+
 static int gni_axis(gn_context *g, const char *fn, int axis, int rank) {
     int at = axis < 0 ? axis + rank : axis;
     if (at >= 0 && at < rank) return at;
-    gni_fail(g, GN_ERROR_ARGUMENT, "%s: axis %d is out of bounds for array of rank %d", fn, axis,
-             rank);
+    if (axis >= GNI_AXES_SET)
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: one axis is asked for, such as 0 or -1, not GN_ALL or a set", fn);
+    else
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: axis %d is out of bounds for array of rank %d", fn, axis, rank);
     return -1;
 }
 
-#define GNI_AXIS_BITS 0xffffu
-#define GNI_AXIS_BAD 0x40000000u  // GN_AXIS of a number out of range
-#define GNI_AXIS_MARK 0x80000000u // in every GN_AXIS, not in a number that someone wrote for one
+GPUNUM_API gn_axes gn_axes_from(int count, const int *axes) {
+    gn_axes set = GNI_AXES_SET;
+    for (int i = 0; i < count && axes != NULL; i++) {
+        const gn_axes bit = 1 << (8 + (axes[i] & 15));
+        if (axes[i] < -8 || axes[i] > 7)
+            set |= GNI_AXES_FAR;
+        else
+            set |= set & bit ? GNI_AXES_TWICE : bit;
+    }
+    return set;
+}
 
-static uint32_t gni_axes(gn_context *g, const char *fn, uint32_t axes, int rank) {
-    uint32_t set = 0, bits = axes & GNI_AXIS_BITS;
-    if (axes & GNI_AXIS_BAD) {
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: a GN_AXIS is not in -8 to 7", fn);
+GPUNUM_API gn_axes gn_axes_keep(gn_axes axes) {
+    return GNI_AXES_KEEP | (axes < GNI_AXES_SET ? gn_axes_from(1, &axes) : axes);
+}
+
+static uint32_t gni_axes(gn_context *g, const char *fn, gn_axes axes, int rank, bool *keep) {
+    const bool kept = axes >= GNI_AXES_SET && (axes & GNI_AXES_KEEP);
+    if (keep != NULL) *keep = kept;
+    if (axes < GNI_AXES_SET) {
+        const int at = gni_axis(g, fn, axes, rank);
+        return at < 0 ? ~0u : 1u << at;
+    }
+    const gn_axes named = axes & ~GNI_AXES_KEEP;
+    if (kept && keep == NULL) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: GN_KEEP is for reductions", fn);
         return ~0u;
     }
-    bool marked = (axes & GNI_AXIS_MARK) != 0;
-    if ((axes & ~(GNI_AXIS_MARK | GNI_AXIS_BITS | GN_KEEP)) || marked != (bits != 0)) {
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: 0x%x is not a set of axes such as GN_AXIS(1)", fn,
-                 (unsigned)axes);
+    if (named == GN_ALL) return (1u << rank) - 1u;
+    const char *wrong = NULL;
+    if ((named & ~(GNI_AXES_BITS | GNI_AXES_FAR | GNI_AXES_TWICE)) != GNI_AXES_SET)
+        wrong = "sets of axes are not joined to numbers: name all of them in one GN_AXES(0, 1)";
+    else if (named & GNI_AXES_FAR)
+        wrong = "an axis in GN_AXES or GN_KEEP is not in -8 to 7";
+    else if (named & GNI_AXES_TWICE)
+        wrong = "duplicate value in axis: GN_AXES names one twice";
+    if (wrong != NULL) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: %s", fn, wrong);
         return ~0u;
     }
-    if (bits == 0) return (1u << rank) - 1u;
-    for (int i = 0; i < 16; i++) {
-        if (!(bits >> i & 1u)) continue;
-        int at = gni_axis(g, fn, i < 8 ? i : i - 16, rank);
+    uint32_t set = 0;
+    for (int i = -8; i < 8; i++) {
+        if (!(named >> (8 + (i & 15)) & 1)) continue;
+        const int at = gni_axis(g, fn, i, rank);
         if (at < 0) return ~0u;
+        if (set >> at & 1u) {
+            gni_fail(g, GN_ERROR_ARGUMENT, "%s: duplicate value in axis: %d and %d are the same of rank %d", fn, at,
+                     at - rank, rank);
+            return ~0u;
+        }
         set |= 1u << at;
     }
     return set;
 }
+
+static gn_axes gni_axes_of(uint32_t set) { return GNI_AXES_SET | (gn_axes)(set << 8); }
 
 static bool gni_broadcast(const gn_shape *a, const gn_shape *b, gn_shape *out) {
     gn_shape s;
@@ -8470,6 +9446,7 @@ static void *gni_host_fresh(gn_context *g, size_t bytes) {
 }
 
 static void *gni_host_take(gn_context *g, uint64_t bytes) {
+    if (bytes > SIZE_MAX / 2) return NULL; // where a size_t is that small
     size_t need = gni_host_bytes(bytes);
     if (need < GNI_HOST_CACHE_LEAST) {
         void **list = gni_small_list(g, need), *first = *list;
@@ -8536,7 +9513,7 @@ static void gni_buffer_drop_host(gn_context *g, gni_buffer *b) {
 static void gni_buffer_release(gn_context *g, gni_buffer *b) {
     if (b == NULL || --b->refs > 0) return;
     gni_buffer_drop_host(g, b);
-    if (b->has_device && !b->device_borrowed) gni_vk_free(g->vk, &b->device);
+    if (b->has_device && !b->device_borrowed) gni_gpu_free(g->gpu, &b->device);
     gni_host_give(g, b, sizeof *b);
 }
 
@@ -8549,29 +9526,41 @@ static bool gni_buffer_memory(gn_context *g, gni_buffer *b, uint32_t side) {
         return b->host != NULL;
     }
     if (b->has_device) return true;
-    if (g->vk == NULL) {
+    if (g->gpu == NULL) {
         gni_fail(g, GN_ERROR_UNSUPPORTED, "gn_array: this context has no GPU");
         return false;
     }
-    b->has_device = gni_vk_alloc(g->vk, GNI_MAX(b->bytes, 16), &b->device);
+    b->has_device = gni_gpu_alloc(g->gpu, GNI_MAX(b->bytes, 16), &b->device);
     if (!b->has_device) gni_fail_memory(g, "gn_array: device memory", b->bytes);
     return b->has_device;
 }
 
+// Whether what is on the GPU can be had from there.
+static bool gni_gpu_reached(gn_context *g) {
+    if (g->gpu == NULL)
+        gni_fail(g, GN_ERROR_DEVICE_LOST, "gn_array: its data is on the GPU, which stayed with this process's parent");
+    return g->gpu != NULL;
+}
+
 static bool gni_buffer_need(gn_context *g, gni_buffer *b, uint32_t side) {
     if (b->where & side) return true;
+    if (b->where == GNI_ON_GPU && !gni_gpu_reached(g)) return false;
     if (!gni_buffer_memory(g, b, side)) return false;
-    if (b->where != 0 && b->bytes > 0) {
-        bool moved = side == GNI_ON_CPU ? gni_vk_download(g->vk, &b->device, 0, b->host, b->bytes)
-                                        : gni_vk_upload(g->vk, &b->device, 0, b->host, b->bytes);
-        if (!moved) {
-            gni_fail(g, GN_ERROR_DEVICE_LOST, "gn_array: copying %llu bytes %s the GPU failed",
-                     (unsigned long long)b->bytes, side == GNI_ON_CPU ? "from" : "to");
-            return false;
-        }
-    }
-    b->where |= side;
-    return true;
+    const bool cpu = side == GNI_ON_CPU;
+    bool ok = true;
+    if (b->where == 0 && cpu)
+        memset(b->host, 0, (size_t)b->bytes);
+    else if (b->where == 0)
+        ok = gni_gpu_fill(g->gpu, &b->device, 0, b->bytes, 0);
+    else if (b->bytes > 0)
+        ok = cpu ? gni_gpu_download(g->gpu, &b->device, 0, b->host, b->bytes)
+                 : gni_gpu_upload(g->gpu, &b->device, 0, b->host, b->bytes);
+    if (ok)
+        b->where |= side;
+    else
+        gni_fail(g, GN_ERROR_DEVICE_LOST, "gn_array: copying %llu bytes %s the GPU failed",
+                 (unsigned long long)b->bytes, cpu ? "from" : "to");
+    return ok;
 }
 
 static bool gni_buffer_claim(gn_context *g, gni_buffer *b, uint32_t side) {
@@ -8583,8 +9572,8 @@ static bool gni_buffer_claim(gn_context *g, gni_buffer *b, uint32_t side) {
 
 // ---- headers
 
-// The header that has been free for the longest is the next one used: a stale pointer shows for a while.
 static void gni_header_free(gn_context *g, gn_array *a) {
+    g->free_count++;
     a->all_next = NULL;
     if (g->free_arrays == NULL)
         g->free_arrays = a;
@@ -8599,25 +9588,51 @@ static void gni_header_clear(gn_array *a) {
     (void)clear(a, 0, sizeof *a);
 }
 
-static gn_array *gni_header_new(gn_context *g) {
-    if (g->free_arrays == NULL) {
-        gni_slab *slab = (gni_slab *)gni_calloc(g, sizeof(gni_slab));
-        if (slab == NULL) {
-            gni_fail_memory(g, "gn_array", sizeof(gni_slab));
-            return NULL;
-        }
+// A slot that no header was in, or NULL without memory.
+static gn_array *gni_slot_fresh(gn_context *g) {
+    if (g->slots_left == 0) {
+        char *block = (char *)gni_alloc(g, (GNI_SLAB_GROUP + 1) * (size_t)GNI_SLAB_BYTES);
+        if (block == NULL) return NULL;
+        char *first = (char *)(((uintptr_t)block + GNI_SLAB_BYTES - 1) & ~(uintptr_t)(GNI_SLAB_BYTES - 1));
+        for (int i = 0; i < GNI_SLAB_GROUP; i++) ((gni_slab *)(first + i * GNI_SLAB_BYTES))->ctx = g;
+        gni_slab *slab = (gni_slab *)first;
+        slab->block = block;
         slab->next = g->slabs;
         g->slabs = slab;
-        for (int i = 0; i < GNI_SLAB_ARRAYS; i++) {
-            slab->arrays[i].ctx = g;
-            slab->arrays[i].magic = GNI_DEAD;
-            gni_header_free(g, &slab->arrays[i]);
-        }
+        g->slot_next = first;
+        g->slots_left = GNI_SLAB_GROUP * GNI_SLAB_BYTES / GNI_SLOT_BYTES;
     }
-    gn_array *a = g->free_arrays;
-    g->free_arrays = a->all_next;
+    if (((uintptr_t)g->slot_next & (GNI_SLAB_BYTES - 1)) == 0) { // the slab's own
+        g->slot_next += GNI_SLOT_BYTES;
+        g->slots_left--;
+    }
+    gn_array *a = (gn_array *)g->slot_next;
+    g->slot_next += GNI_SLOT_BYTES;
+    g->slots_left--;
+    return a;
+}
+
+// The place after that of `a` in its slot.
+static gn_array *gni_slot_next(gn_array *a) {
+    const size_t at = ((uintptr_t)a & (GNI_SLOT_BYTES - 1)) + GNI_SLOT_STEP;
+    const uintptr_t slot = (uintptr_t)a & ~(uintptr_t)(GNI_SLOT_BYTES - 1);
+    return (gn_array *)(slot + (at + sizeof(gn_array) <= GNI_SLOT_BYTES ? at : 0));
+}
+
+static gn_array *gni_header_new(gn_context *g) {
+    gn_array *a = g->free_count >= GNI_SLOTS_FREE ? NULL : gni_slot_fresh(g);
+    if (a == NULL) {
+        a = g->free_arrays;
+        if (a == NULL) {
+            gni_fail_memory(g, "gn_array", GNI_SLAB_BYTES);
+            return NULL;
+        }
+        g->free_arrays = a->all_next;
+        g->free_count--;
+        a = gni_slot_next(a);
+    }
     gni_header_clear(a);
-    a->magic = GNI_ALIVE;
+    a->mark = gni_mark_of(a);
     a->ctx = g;
     a->refs = 1;
     a->maker = "";
@@ -8629,31 +9644,41 @@ static gn_array *gni_header_new(gn_context *g) {
     return a;
 }
 
-static gn_array *gni_array_new(gn_context *g, gn_dtype t, const gn_shape *s) {
-    gn_array *a = gni_header_new(g);
+// Every array comes from here, so that none has a shape that nobody checked.
+static gn_array *gni_array_new(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s) {
+    gn_array *a = gni_shape_ok(g, fn, t, s) ? gni_header_new(g) : NULL;
     if (a == NULL) return NULL;
     a->dtype = t;
     a->shape = *s;
+    a->maker = fn;
     gni_strides_of(s, a->stride);
     return a;
 }
 
-static gn_array *gni_array_filled(gn_context *g, gn_dtype t, const gn_shape *s, void **host) {
-    gn_array *a = gni_array_new(g, t, s);
+static gn_array *gni_array_empty(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s) {
+    gn_array *a = gni_array_new(g, fn, t, s);
     if (a == NULL) return NULL;
     a->buf = gni_buffer_new(g, (uint64_t)gni_elements(s) * gn_dtype_size(t));
-    if (a->buf == NULL || !gni_buffer_claim(g, a->buf, GNI_ON_CPU)) {
-        gni_unref(g, a);
-        return NULL;
-    }
-    *host = a->buf->host;
-    return a;
+    if (a->buf != NULL) return a;
+    gni_unref(g, a);
+    return NULL;
 }
 
-static gn_array *gni_array_view(gn_context *g, gn_array *base, const gn_shape *s,
+static gn_array *gni_array_filled(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s,
+                                  void **host) {
+    gn_array *a = gni_array_empty(g, fn, t, s);
+    if (a != NULL && gni_buffer_claim(g, a->buf, GNI_ON_CPU)) {
+        *host = a->buf->host;
+        return a;
+    }
+    gni_unref(g, a);
+    return NULL;
+}
+
+static gn_array *gni_array_view(gn_context *g, const char *fn, gn_array *base, const gn_shape *s,
                                 const int64_t *stride, int64_t offset) {
     if (!gni_materialize(g, base)) return NULL;
-    gn_array *a = gni_array_new(g, base->dtype, s);
+    gn_array *a = gni_array_new(g, fn, base->dtype, s);
     if (a == NULL) return NULL;
     memcpy(a->stride, stride, sizeof(int64_t) * (size_t)s->rank);
     a->offset = offset;
@@ -8684,10 +9709,6 @@ static void gni_header_empty(gn_context *g, gn_array *a, gn_array **todo) {
         node->n_in = 0;
         gni_node_free(g, node);
     }
-    if (a->grad != NULL) {
-        a->grad->user_refs--;
-        if (--a->grad->refs == 0) gni_header_doom(g, a->grad, todo);
-    }
     gni_buffer_release(g, a->buf);
 }
 
@@ -8699,7 +9720,7 @@ static void gni_header_doom(gn_context *g, gn_array *a, gn_array **todo) {
         g->arrays = a->all_next;
     if (a->all_next != NULL) a->all_next->all_prev = a->all_prev;
     g->array_count--;
-    a->magic = GNI_DEAD;
+    a->mark = 0;
     a->all_next = *todo;
     *todo = a;
 }
@@ -8714,7 +9735,6 @@ static void gni_unref(gn_context *g, gn_array *a) {
         gni_header_empty(g, dead, &todo);
         dead->expr = NULL;
         dead->node = NULL;
-        dead->grad = NULL;
         dead->buf = NULL;
         gni_header_free(g, dead);
     }
@@ -8758,10 +9778,29 @@ static void gni_scope_remove(gn_array *a) {
     a->scope_slot = -1;
 }
 
+// Whether someone can still ask for the gradient of `a`.
+static bool gni_has_owner(const gn_array *a) { return a->user_refs > 0 || a->steppers > 0; }
+
+// Its last owner went: the gradient, which nobody can ask for any more, may be all that holds the array.
+static void gni_drop_grad(gn_context *g, gn_array *a) {
+    if (a->grad != NULL && !gni_has_owner(a)) gni_set_grad(g, a, NULL);
+}
+
+// Whether the caller's references are all gone, but for the one by which an array holds its gradient.
+static bool gni_is_lent(gn_context *g, const char *fn, const gn_array *a) {
+    if (!a->is_grad || a->user_refs > 1) return false;
+    gni_fail(g, GN_ERROR_ARGUMENT,
+             "%s: this gradient belongs to the array that gn_grad was asked for; gn_zero_grad drops "
+             "it there, gn_retain gives a reference of your own",
+             fn);
+    return true;
+}
+
 // Drops one reference of the caller's or of a scope's.
 static void gni_user_release(gn_context *g, gn_array *a) {
     if (--a->user_refs == 0) {
         gni_scope_remove(a);
+        gni_drop_grad(g, a);
         gni_lazy_orphaned(g, a);
     }
     gni_unref(g, a);
@@ -8770,7 +9809,7 @@ static void gni_user_release(gn_context *g, gn_array *a) {
 // The creator's reference becomes the caller's, or that of the scope that is open.
 static gn_array *gni_adopt(gn_context *g, gn_array *y) {
     if (y != NULL && y->user_refs > 0) { // has an owner already: hand out a second header
-        gn_array *view = gni_array_view(g, y, &y->shape, y->stride, y->offset);
+        gn_array *view = gni_array_view(g, y->maker, y, &y->shape, y->stride, y->offset);
         gni_unref(g, y);
         y = view;
     }
@@ -8836,6 +9875,8 @@ GPUNUM_API void gn_scope_end(gn_context *g) {
     } else if (stack != NULL && stack->lost > 0) {
         stack->lost--;
     } else if (stack == NULL || stack->count == 0) {
+        // The first error alone is logged as one.
+        if (g->status != GN_OK) gni_log(g, GN_LOG_WARNING, "gn_scope_end: no scope is open");
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_scope_end: no scope is open");
     } else {
         gni_scope *s = &stack->scopes[stack->count];
@@ -8852,6 +9893,7 @@ GPUNUM_API void gn_scope_end(gn_context *g) {
 GPUNUM_API gn_array *gn_keep(gn_array *a) {
     gn_context *g = gni_begin("gn_keep", &a, 1);
     if (g == NULL) return NULL;
+    if (gni_is_lent(g, "gn_keep", a)) return gni_end(g, NULL);
     if (a->scope_slot >= 0) {
         gni_stack *stack = a->stack;
         int outer = a->scope - 1;
@@ -8874,7 +9916,7 @@ GPUNUM_API gn_array *gn_retain(gn_array *a) {
 GPUNUM_API void gn_release(gn_array *a) {
     gn_context *g = gni_begin("gn_release", &a, 1);
     if (g == NULL) return;
-    gni_user_release(g, a);
+    if (!gni_is_lent(g, "gn_release", a)) gni_user_release(g, a);
     gni_end_plain(g);
 }
 
@@ -8886,12 +9928,17 @@ GPUNUM_API void gn_set(gn_array **slot, gn_array *value) {
     both[1] = old != NULL ? old : value;
     gn_context *g = gni_begin("gn_set", both, 2);
     if (g == NULL) return;
-    if (value == NULL &&
-        g->status != GN_OK) { // keep what is there: the new value could not be made
+    // Keep what is there when the new value could not be made.
+    if ((value == NULL && g->status != GN_OK) ||
+        (old != NULL && gni_is_lent(g, "gn_set", old))) {
         gni_end_plain(g);
         return;
     }
     if (value != NULL) {
+        if (value->is_grad && value->user_refs == 1) { // lent by gn_grad: the slot gets its own reference
+            value->refs++;
+            value->user_refs++;
+        }
         gni_scope_remove(value);
         if (old != NULL && old->scope_slot >= 0) gni_scope_add(g, old->stack, old->scope, value);
         if (old != NULL && old->wants_grad && value->node == NULL) value->wants_grad = true;
@@ -8911,7 +9958,6 @@ GPUNUM_API gn_shape gn_shape_from(int rank, const int64_t *dims) {
     return s;
 }
 
-// Reports a shape that no array can have.
 static bool gni_shape_ok(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s) {
     char text[200];
     if ((unsigned)t >= (unsigned)GN_DTYPE_COUNT) {
@@ -8936,24 +9982,36 @@ static bool gni_shape_ok(gn_context *g, const char *fn, gn_dtype t, const gn_sha
     return true;
 }
 
-static bool gni_known(const gn_array *a) { return a != NULL && a->magic == GNI_ALIVE; }
+// True for a live array; a stale one is an error.
+static bool gni_known(const char *fn, const gn_array *a) {
+    if (a == NULL) return false;
+    if (a->mark == gni_mark_of(a)) return true;
+    gn_context *g = gni_home(a);
+    if (gni_begin_context(fn, g)) {
+        gni_fail(g, GN_ERROR_STALE, "%s: array argument 1 was released", fn);
+        gni_end_plain(g);
+    }
+    return false;
+}
 
 GPUNUM_API gn_shape gn_shape_of(const gn_array *a) {
-    if (gni_known(a)) return a->shape;
+    if (gni_known("gn_shape_of", a)) return a->shape;
     return gn_shape_from(0, NULL);
 }
-GPUNUM_API gn_dtype gn_dtype_of(const gn_array *a) { return gni_known(a) ? a->dtype : GN_F32; }
-GPUNUM_API int64_t gn_size(const gn_array *a) { return gni_known(a) ? gni_elements(&a->shape) : 0; }
-GPUNUM_API size_t gn_bytes(const gn_array *a) {
-    return gni_known(a) ? (size_t)gni_elements(&a->shape) * gn_dtype_size(a->dtype) : 0;
+GPUNUM_API gn_dtype gn_dtype_of(const gn_array *a) { return gni_known("gn_dtype_of", a) ? a->dtype : GN_F32; }
+GPUNUM_API int64_t gn_size(const gn_array *a) {
+    return gni_known("gn_size", a) ? gni_elements(&a->shape) : 0;
 }
-GPUNUM_API int gn_rank(const gn_array *a) { return gni_known(a) ? a->shape.rank : 0; }
+GPUNUM_API size_t gn_bytes(const gn_array *a) {
+    return gni_known("gn_bytes", a) ? (size_t)gni_elements(&a->shape) * gn_dtype_size(a->dtype) : 0;
+}
+GPUNUM_API int gn_rank(const gn_array *a) { return gni_known("gn_rank", a) ? a->shape.rank : 0; }
 GPUNUM_API int64_t gn_dim(const gn_array *a, int axis) {
-    if (!gni_known(a)) return -1;
+    if (!gni_known("gn_dim", a)) return -1;
     int at = axis < 0 ? axis + a->shape.rank : axis;
     return at >= 0 && at < a->shape.rank ? a->shape.dim[at] : -1;
 }
-GPUNUM_API gn_context *gn_context_of(const gn_array *a) { return a != NULL ? a->ctx : NULL; }
+GPUNUM_API gn_context *gn_context_of(const gn_array *a) { return a != NULL ? gni_home(a) : NULL; }
 
 GPUNUM_API size_t gn_dtype_size(gn_dtype t) {
     static const uint8_t size[] = {
@@ -8982,6 +10040,34 @@ static bool gni_is_integer(gn_dtype t) {
 }
 static bool gni_is_wide(gn_dtype t) { return t == GN_F64 || t == GN_I64; }
 
+// The smallest and largest value of an integer dtype.
+static void gni_integer_range(gn_dtype t, double *low, double *high) {
+    *low = t == GN_I64   ? -9223372036854775808.0
+           : t == GN_I32 ? -2147483648.0
+           : t == GN_I8  ? -128.0
+                         : 0.0;
+    *high = t == GN_I64   ? 9223372036854775807.0
+            : t == GN_I32 ? 2147483647.0
+            : t == GN_U32 ? 4294967295.0
+            : t == GN_I8  ? 127.0
+            : t == GN_U8  ? 255.0
+                          : 1.0;
+}
+
+// Whether the dtype holds that number, cut off at the point; what a float cannot hold it rounds.
+static bool gni_holds(gn_dtype t, double v) {
+    double low, high;
+    if (!gni_is_integer(t)) return true;
+    gni_integer_range(t, &low, &high); // whose 2^63 - 1 is 2^63
+    return trunc(v) >= low && trunc(v) <= high && v < 9223372036854775808.0;
+}
+
+static bool gni_number_ok(gn_context *g, const char *fn, gn_dtype t, double v) {
+    if (gni_holds(t, v)) return true;
+    gni_fail(g, GN_ERROR_ARGUMENT, "%s: %.17g is outside of %s", fn, v, gn_dtype_name(t));
+    return false;
+}
+
 GPUNUM_API gn_dtype gn_promote(gn_dtype a, gn_dtype b) {
     if ((unsigned)a >= (unsigned)GN_DTYPE_COUNT || (unsigned)b >= (unsigned)GN_DTYPE_COUNT)
         return GN_DTYPE_COUNT;
@@ -8998,963 +10084,6 @@ GPUNUM_API gn_dtype gn_promote(gn_dtype a, gn_dtype b) {
     bool has_u32 = a == GN_U32 || b == GN_U32, has_u8 = a == GN_U8 || b == GN_U8;
     if (has_u32) return has_u8 ? GN_U32 : GN_I64;
     return GN_I32; // i32 with a smaller one, u8 with i8
-}
-
-// >>create
-// Arrays from nothing: constants (lazy) and sequences (computed in double on the CPU, as NumPy does).
-// From outside: gni_store_double.
-
-// The float next to x that has an odd last bit where x is not a float: rounding it once more to fewer
-// bits gives what rounding x would.
-static float gni_round_odd(double x) {
-    float f = (float)x;
-    if ((double)f == x || x != x || fabs(x) >= 3.4028234663852886e38) return f;
-    uint32_t u = gni_f32_bits(f);
-    if (fabs((double)f) > fabs(x)) u--;
-    return gni_bits_f32(u | 1u);
-}
-
-// Truncates and saturates; NaN gives 0.
-static int64_t gni_double_to_int(double x, double low, double high) {
-    if (x != x) return 0;
-    if (x <= low) return (int64_t)low;
-    if (x >= high) return high >= 9223372036854775807.0 ? INT64_MAX : (int64_t)high;
-    return (int64_t)x;
-}
-
-// Element i of `data` becomes x, converted as gn_cast does.
-static void gni_store_double(gn_dtype t, void *data, int64_t i, double x) {
-    switch (t) {
-    case GN_F32: ((float *)data)[i] = (float)x; break;
-    case GN_F16: ((uint16_t *)data)[i] = gni_f32_to_f16(gni_round_odd(x)); break;
-    case GN_BF16: ((uint16_t *)data)[i] = gni_f32_to_bf16(gni_round_odd(x)); break;
-    case GN_F64: ((double *)data)[i] = x; break;
-    case GN_I32:
-        ((int32_t *)data)[i] = (int32_t)gni_double_to_int(x, -2147483648.0, 2147483647.0);
-        break;
-    case GN_I64:
-        ((int64_t *)data)[i] = gni_double_to_int(x, -9223372036854775808.0, 9223372036854775807.0);
-        break;
-    case GN_U8: ((uint8_t *)data)[i] = (uint8_t)gni_double_to_int(x, 0.0, 255.0); break;
-    case GN_I8: ((int8_t *)data)[i] = (int8_t)gni_double_to_int(x, -128.0, 127.0); break;
-    case GN_U32: ((uint32_t *)data)[i] = (uint32_t)gni_double_to_int(x, 0.0, 4294967295.0); break;
-    case GN_BOOL: ((uint8_t *)data)[i] = (uint8_t)(x != 0.0); break;
-    case GN_C64:
-        ((float *)data)[2 * i] = (float)x;
-        ((float *)data)[2 * i + 1] = 0.0f;
-        break;
-    case GN_C128:
-        ((double *)data)[2 * i] = x;
-        ((double *)data)[2 * i + 1] = 0.0;
-        break;
-    default: break;
-    }
-}
-
-static gn_array *gni_make_full(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s,
-                               double value) {
-    if (!gni_shape_ok(g, fn, t, s)) return NULL;
-    gn_array *y;
-    if (t != GN_C64 && t != GN_C128) {
-        y = gni_const(g, t, s, value);
-    } else { // programs have no complex registers
-        void *data;
-        y = gni_array_filled(g, t, s, &data);
-        int64_t n = gni_elements(s);
-        for (int64_t i = 0; y != NULL && i < n; i++) gni_store_double(t, data, i, value);
-    }
-    if (y != NULL) y->maker = fn;
-    return y;
-}
-
-static gn_array *gni_public_full(const char *fn, gn_context *g, gn_dtype t, const gn_shape *s,
-                                 double value) {
-    if (!gni_begin_context(fn, g)) return NULL;
-    return gni_end(g, gni_make_full(g, fn, t, s, value));
-}
-
-static gn_array *gni_public_full_like(const char *fn, gn_array *a, double value) {
-    gn_context *g = gni_begin(fn, &a, 1);
-    return g == NULL ? NULL : gni_end(g, gni_make_full(g, fn, a->dtype, &a->shape, value));
-}
-
-GPUNUM_API gn_array *gn_zeros(gn_context *g, gn_dtype t, gn_shape s) {
-    return gni_public_full("gn_zeros", g, t, &s, 0.0);
-}
-
-GPUNUM_API gn_array *gn_ones(gn_context *g, gn_dtype t, gn_shape s) {
-    return gni_public_full("gn_ones", g, t, &s, 1.0);
-}
-
-GPUNUM_API gn_array *gn_full(gn_context *g, gn_dtype t, gn_shape s, double value) {
-    return gni_public_full("gn_full", g, t, &s, value);
-}
-
-GPUNUM_API gn_array *gn_scalar(gn_context *g, gn_dtype t, double value) {
-    gn_shape s = gn_shape_from(0, NULL);
-    return gni_public_full("gn_scalar", g, t, &s, value);
-}
-
-GPUNUM_API gn_array *gn_zeros_like(gn_array *a) {
-    return gni_public_full_like("gn_zeros_like", a, 0.0);
-}
-
-GPUNUM_API gn_array *gn_ones_like(gn_array *a) {
-    return gni_public_full_like("gn_ones_like", a, 1.0);
-}
-
-GPUNUM_API gn_array *gn_full_like(gn_array *a, double value) {
-    return gni_public_full_like("gn_full_like", a, value);
-}
-
-// CPU memory for an array that the caller fills.
-static gn_array *gni_make_filled(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s,
-                                 void **data) {
-    if (!gni_shape_ok(g, fn, t, s)) return NULL;
-    gn_array *y = gni_array_filled(g, t, s, data);
-    if (y != NULL) y->maker = fn;
-    return y;
-}
-
-GPUNUM_API gn_array *gn_empty(gn_context *g, gn_dtype t, gn_shape s) {
-    if (!gni_begin_context("gn_empty", g)) return NULL;
-    gn_array *y = gni_shape_ok(g, "gn_empty", t, &s) ? gni_array_new(g, t, &s) : NULL;
-    if (y != NULL) y->maker = "gn_empty";
-    return gni_end(g, y);
-}
-
-// Of large ones a GPU makes more in the same time than a CPU sends it, and a pending one is mostly never stored.
-static gn_array *gni_pending_eye(gn_context *g, gn_dtype t, int64_t n, int64_t m, int64_t k) {
-    gn_scope_begin(g);
-    k = GNI_MAX(-n, GNI_MIN(k, m));
-    gn_dtype index = n < INT32_MAX / 2 && m < INT32_MAX / 2 ? GN_I32 : GN_I64;
-    gn_array *i = gn_expand_dims(gn_arange(g, index, (double)k, (double)(k + n), 1.0), -1);
-    gn_array *y = gn_cast(gn_eq(gn_arange(g, index, 0.0, (double)m, 1.0), i), t);
-    if (y != NULL) y->maker = "gn_eye";
-    return gni_end_scope(g, y);
-}
-
-GPUNUM_API gn_array *gn_eye(gn_context *g, gn_dtype t, int64_t n, int64_t m, int64_t k) {
-    if (!gni_begin_context("gn_eye", g)) return NULL;
-    gn_shape s = {2, {n, m}};
-    void *data;
-    if (!gni_is_complex(t) && n > 64 && m > 64 && gni_shape_ok(g, "gn_eye", t, &s))
-        return gni_pending_eye(g, t, n, m, k);
-    gn_array *y = gni_make_filled(g, "gn_eye", t, &s, &data);
-    if (y == NULL) return gni_end(g, NULL);
-    memset(data, 0, (size_t)(n * m) * gn_dtype_size(t)); // zero of every dtype is zero bits
-    int64_t row = k < 0 ? (k < -n ? n : -k) : 0;
-    for (; row < n && k < m - row; row++) gni_store_double(t, data, row * m + row + k, 1.0);
-    return gni_end(g, y);
-}
-
-GPUNUM_API gn_array *gn_arange(gn_context *g, gn_dtype t, double start, double stop, double step) {
-    if (!gni_begin_context("gn_arange", g)) return NULL;
-    double length = ceil((stop - start) / step);
-    if (!(fabs(length) < GNI_INF)) {
-        gni_fail(g, GN_ERROR_ARGUMENT,
-                 "gn_arange: cannot compute the length from start %g, stop %g, step %g", start,
-                 stop, step);
-        return gni_end(g, NULL);
-    }
-    if (length >= 9e18) {
-        gni_fail(g, GN_ERROR_SHAPE, "gn_arange: %g elements are too many", length);
-        return gni_end(g, NULL);
-    }
-    int64_t n = length > 0.0 ? (int64_t)length : 0;
-    gn_shape s = {1, {n}};
-    void *data;
-    gn_array *y = gni_make_filled(g, "gn_arange", t, &s, &data);
-    // NumPy's rule: the distance of the first two values, not `step`, is what is repeated.
-    double delta = (start + step) - start;
-    for (int64_t i = 0; y != NULL && i < n; i++)
-        gni_store_double(t, data, i, start + (double)i * delta);
-    return gni_end(g, y);
-}
-
-GPUNUM_API gn_array *gn_linspace(gn_context *g, gn_dtype t, double start, double stop,
-                                 int64_t count) {
-    if (!gni_begin_context("gn_linspace", g)) return NULL;
-    gn_shape s = {1, {count}};
-    void *data;
-    gn_array *y = gni_make_filled(g, "gn_linspace", t, &s, &data);
-    if (y == NULL) return gni_end(g, NULL);
-    double divisions = (double)(count - 1), delta = stop - start, step = delta / divisions;
-    bool whole = t == GN_I32 || t == GN_I64 || t == GN_U8 || t == GN_I8 || t == GN_U32;
-    for (int64_t i = 0; i < count; i++) {
-        double x = count == 1 ? start
-                   : step == 0
-                       ? (double)i / divisions * delta + start // step is below the smallest number
-                       : (double)i * step + start;
-        if (i > 0 && i == count - 1) x = stop;
-        gni_store_double(t, data, i, whole ? floor(x) : x);
-    }
-    return gni_end(g, y);
-}
-
-// >>views_ops
-// Arrays that look at other arrays' memory, and the joins and gathers that fill new memory.
-
-// ---- axes
-
-// The axes of a view's argument, which GN_KEEP has no meaning for; false after gni_fail.
-static bool gni_view_axes(gn_context *g, const char *fn, uint32_t bits, int rank, uint32_t *axes) {
-    if (bits & GN_KEEP) {
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: GN_KEEP is for reductions", fn);
-        return false;
-    }
-    *axes = gni_axes(g, fn, bits, rank);
-    return *axes != ~0u;
-}
-
-static gn_array *gni_view_of(gn_context *g, const char *fn, gn_array *a, const gn_shape *s,
-                             const int64_t *stride, int64_t offset) {
-    gn_array *y = gni_array_view(g, a, s, stride, offset);
-    if (y != NULL) y->maker = fn;
-    return y;
-}
-
-// ---- reshape
-
-// Strides that show a's elements as shape `s` in C order, if there are any. Old axes are gathered from
-// the innermost into runs of even steps, and new axes are cut from the runs.
-static bool gni_reshape_strides(const gn_array *a, const gn_shape *s, int64_t *stride) {
-    gni_strides_of(s, stride);
-    if (gni_elements(s) == 0) return true;
-    const int64_t *dim = a->shape.dim;
-    int at = a->shape.rank;
-    int64_t left = 1, step = 0; // elements of the run not handed out, and their distance
-    for (int i = s->rank - 1; i >= 0; i--) {
-        if (s->dim[i] == 1) continue;
-        if (left == 1) {
-            while (dim[at - 1] == 1) at--;
-            left = dim[--at];
-            step = a->stride[at];
-            for (; at > 0 && (dim[at - 1] == 1 || a->stride[at - 1] == step * left); at--)
-                left *= dim[at - 1];
-        }
-        if (left % s->dim[i] != 0) return false;
-        stride[i] = step;
-        step *= s->dim[i];
-        left /= s->dim[i];
-    }
-    return true;
-}
-
-// Fills in a -1 and checks the size; false after gni_fail.
-static bool gni_reshape_resolve(gn_context *g, const char *fn, const gn_array *a, gn_shape *s) {
-    char text[200];
-    int unknown = -1;
-    int64_t n = gni_elements(&a->shape);
-    gn_shape known = *s;
-    if (s->rank < 0 || s->rank > GN_MAX_RANK) return gni_shape_ok(g, fn, a->dtype, s);
-    gni_shape_text(text, sizeof text, s);
-    for (int i = 0; i < s->rank; i++) {
-        if (s->dim[i] != -1) continue;
-        if (unknown >= 0) {
-            gni_fail(g, GN_ERROR_SHAPE, "%s: only one dimension may be -1: %s", fn, text);
-            return false;
-        }
-        unknown = i;
-        known.dim[i] = 1;
-    }
-    if (!gni_shape_ok(g, fn, a->dtype, &known)) return false;
-    int64_t rest = gni_elements(&known);
-    if (unknown >= 0 ? rest == 0 || n % rest != 0 : rest != n) {
-        gni_fail(g, GN_ERROR_SHAPE, "%s: cannot reshape array of size %lld into shape %s", fn,
-                 (long long)n, text);
-        return false;
-    }
-    if (unknown >= 0) s->dim[unknown] = n / rest;
-    return true;
-}
-
-// A view of shape `s`, or of a copy; recorded.
-static gn_array *gni_reshaped(gn_context *g, const char *fn, gn_array *a, gn_shape s) {
-    int64_t stride[GN_MAX_RANK];
-    if (!gni_reshape_resolve(g, fn, a, &s) || !gni_materialize(g, a)) return NULL;
-    gn_array *y;
-    if (gni_reshape_strides(a, &s, stride)) {
-        y = gni_view_of(g, fn, a, &s, stride, a->offset);
-    } else {
-        gn_array *copy = gni_contiguous(g, a);
-        if (copy == NULL) return NULL;
-        gni_strides_of(&s, stride);
-        y = gni_view_of(g, fn, copy, &s, stride, copy->offset);
-        gni_unref(g, copy);
-    }
-    if (y != NULL && gni_tracks(g, &a, 1)) {
-        gni_node *n = gni_record(g, y, fn, gni_back_reshape, &a, 1);
-        if (n != NULL) n->shape = a->shape;
-    }
-    return y;
-}
-
-GPUNUM_API gn_array *gn_reshape(gn_array *a, gn_shape s) {
-    gn_context *g = gni_begin("gn_reshape", &a, 1);
-    return g == NULL ? NULL : gni_end(g, gni_reshaped(g, "gn_reshape", a, s));
-}
-
-GPUNUM_API gn_array *gn_ravel(gn_array *a) {
-    gn_context *g = gni_begin("gn_ravel", &a, 1);
-    if (g == NULL) return NULL;
-    int64_t n = gni_elements(&a->shape);
-    return gni_end(g, gni_reshaped(g, "gn_ravel", a, gn_shape_from(1, &n)));
-}
-
-GPUNUM_API gn_array *gn_expand_dims(gn_array *a, int axis) {
-    gn_context *g = gni_begin("gn_expand_dims", &a, 1);
-    if (g == NULL) return NULL;
-    gn_shape s = a->shape;
-    int at = gni_axis(g, "gn_expand_dims", axis, s.rank + 1);
-    if (at < 0) return gni_end(g, NULL);
-    if (s.rank == GN_MAX_RANK) {
-        gni_fail(g, GN_ERROR_SHAPE, "gn_expand_dims: the rank would be %d, the most is %d",
-                 s.rank + 1, GN_MAX_RANK);
-        return gni_end(g, NULL);
-    }
-    for (int i = s.rank++; i > at; i--) s.dim[i] = s.dim[i - 1];
-    s.dim[at] = 1;
-    return gni_end(g, gni_reshaped(g, "gn_expand_dims", a, s));
-}
-
-GPUNUM_API gn_array *gn_squeeze(gn_array *a, uint32_t axes) {
-    gn_context *g = gni_begin("gn_squeeze", &a, 1);
-    if (g == NULL) return NULL;
-    uint32_t set;
-    if (!gni_view_axes(g, "gn_squeeze", axes, a->shape.rank, &set)) return gni_end(g, NULL);
-    gn_shape s = gn_shape_from(0, NULL);
-    for (int i = 0; i < a->shape.rank; i++) {
-        bool drop = (set >> i) & 1u;
-        if (drop && a->shape.dim[i] != 1 && axes != GN_ALL) {
-            char text[200];
-            gni_fail(g, GN_ERROR_SHAPE, "gn_squeeze: axis %d of %s has size %lld, not 1", i,
-                     gni_shape_text(text, sizeof text, &a->shape), (long long)a->shape.dim[i]);
-            return gni_end(g, NULL);
-        }
-        if (!drop || a->shape.dim[i] != 1) s.dim[s.rank++] = a->shape.dim[i];
-    }
-    return gni_end(g, gni_reshaped(g, "gn_squeeze", a, s));
-}
-
-// ---- order of axes
-
-// `axes` is a permutation.
-static gn_array *gni_permuted(gn_context *g, const char *fn, gn_array *a, const int *axes) {
-    if (!gni_materialize(g, a)) return NULL;
-    gn_shape s = a->shape;
-    int64_t stride[GN_MAX_RANK];
-    for (int i = 0; i < s.rank; i++) {
-        s.dim[i] = a->shape.dim[axes[i]];
-        stride[i] = a->stride[axes[i]];
-    }
-    gn_array *y = gni_view_of(g, fn, a, &s, stride, a->offset);
-    if (y != NULL && gni_tracks(g, &a, 1)) {
-        gni_node *n = gni_record(g, y, fn, gni_back_permute, &a, 1);
-        for (int i = 0; n != NULL && i < s.rank; i++) n->param[i] = axes[i];
-    }
-    return y;
-}
-
-GPUNUM_API gn_array *gn_permute_axes(gn_array *a, const int *axes, int count) {
-    gn_context *g = gni_begin("gn_permute_axes", &a, 1);
-    if (g == NULL) return NULL;
-    int order[GN_MAX_RANK];
-    uint32_t seen = 0;
-    if (count != a->shape.rank || (axes == NULL && count > 0)) {
-        gni_fail(g, GN_ERROR_ARGUMENT, "gn_permute_axes: %d axes for an array of rank %d",
-                 axes ? count : 0, a->shape.rank);
-        return gni_end(g, NULL);
-    }
-    for (int i = 0; i < count; i++) {
-        order[i] = gni_axis(g, "gn_permute_axes", axes[i], count);
-        if (order[i] < 0) return gni_end(g, NULL);
-        if (seen & (1u << order[i])) {
-            gni_fail(g, GN_ERROR_ARGUMENT, "gn_permute_axes: axis %d comes twice", order[i]);
-            return gni_end(g, NULL);
-        }
-        seen |= 1u << order[i];
-    }
-    return gni_end(g, gni_permuted(g, "gn_permute_axes", a, order));
-}
-
-GPUNUM_API gn_array *gn_transpose(gn_array *a) {
-    gn_context *g = gni_begin("gn_transpose", &a, 1);
-    if (g == NULL) return NULL;
-    int order[GN_MAX_RANK];
-    for (int i = 0; i < a->shape.rank; i++) order[i] = a->shape.rank - 1 - i;
-    return gni_end(g, gni_permuted(g, "gn_transpose", a, order));
-}
-
-GPUNUM_API gn_array *gn_swap_axes(gn_array *a, int axis1, int axis2) {
-    gn_context *g = gni_begin("gn_swap_axes", &a, 1);
-    if (g == NULL) return NULL;
-    int order[GN_MAX_RANK];
-    int i1 = gni_axis(g, "gn_swap_axes", axis1, a->shape.rank);
-    int i2 = i1 < 0 ? -1 : gni_axis(g, "gn_swap_axes", axis2, a->shape.rank);
-    if (i2 < 0) return gni_end(g, NULL);
-    for (int i = 0; i < a->shape.rank; i++) order[i] = i == i1 ? i2 : i == i2 ? i1 : i;
-    return gni_end(g, gni_permuted(g, "gn_swap_axes", a, order));
-}
-
-GPUNUM_API gn_array *gn_move_axis(gn_array *a, int from, int to) {
-    gn_context *g = gni_begin("gn_move_axis", &a, 1);
-    if (g == NULL) return NULL;
-    int order[GN_MAX_RANK];
-    int source = gni_axis(g, "gn_move_axis", from, a->shape.rank);
-    int target = source < 0 ? -1 : gni_axis(g, "gn_move_axis", to, a->shape.rank);
-    if (target < 0) return gni_end(g, NULL);
-    for (int i = 0, next = 0; i < a->shape.rank; i++) {
-        if (next == source) next++;
-        order[i] = i == target ? source : next++;
-    }
-    return gni_end(g, gni_permuted(g, "gn_move_axis", a, order));
-}
-
-// ---- broadcasting, slices
-
-GPUNUM_API gn_array *gn_broadcast_to(gn_array *a, gn_shape s) {
-    gn_context *g = gni_begin("gn_broadcast_to", &a, 1);
-    if (g == NULL) return NULL;
-    if (!gni_shape_ok(g, "gn_broadcast_to", a->dtype, &s) || !gni_materialize(g, a))
-        return gni_end(g, NULL);
-    int64_t stride[GN_MAX_RANK] = {0, 0, 0, 0, 0, 0, 0, 0};
-    int lead = s.rank - a->shape.rank;
-    bool fits = lead >= 0;
-    for (int i = 0; fits && i < a->shape.rank; i++) {
-        fits = a->shape.dim[i] == 1 || a->shape.dim[i] == s.dim[lead + i];
-        if (a->shape.dim[i] != 1) stride[lead + i] = a->stride[i];
-    }
-    if (!fits) {
-        char from[200], to[200];
-        gni_fail(g, GN_ERROR_SHAPE, "gn_broadcast_to: shape %s does not broadcast to %s",
-                 gni_shape_text(from, sizeof from, &a->shape), gni_shape_text(to, sizeof to, &s));
-        return gni_end(g, NULL);
-    }
-    gn_array *y = gni_view_of(g, "gn_broadcast_to", a, &s, stride, a->offset);
-    if (y != NULL && gni_tracks(g, &a, 1)) {
-        gni_node *n = gni_record(g, y, "gn_broadcast_to", gni_back_broadcast, &a, 1);
-        if (n != NULL) n->shape = a->shape;
-    }
-    return gni_end(g, y);
-}
-
-// Python's rules for start:stop:step over n elements. Returns how many are taken; start and step then say
-// where. step is not 0.
-static int64_t gni_slice_range(int64_t n, int64_t *start, int64_t stop, int64_t *step) {
-    if (*step == GN_NONE) *step = 1;
-    bool up = *step > 0;
-    int64_t low = up ? 0 : -1, high = up ? n : n - 1; // what start and stop are clamped to
-    int64_t from = *start, to = stop;
-    if (from == GN_NONE)
-        from = up ? low : high;
-    else
-        from = GNI_MIN(GNI_MAX(from < 0 ? from + n : from, low), high);
-    if (to == GN_NONE)
-        to = up ? high : low;
-    else
-        to = GNI_MIN(GNI_MAX(to < 0 ? to + n : to, low), high);
-    int64_t count = 0;
-    if (up && from < to) count = (to - from - 1) / *step + 1;
-    if (!up && to < from) count = (from - to - 1) / -*step + 1;
-    if (count <= 1) *step = 1; // a huge step must not overflow a stride
-    *start = count == 0 ? 0 : from;
-    return count;
-}
-
-static gn_array *gni_sliced(gn_context *g, const char *fn, gn_array *a, int axis, int64_t start,
-                            int64_t stop, int64_t step) {
-    if (!gni_materialize(g, a)) return NULL;
-    gn_shape s = a->shape;
-    int64_t stride[GN_MAX_RANK];
-    memcpy(stride, a->stride, sizeof stride);
-    s.dim[axis] = gni_slice_range(s.dim[axis], &start, stop, &step);
-    int64_t offset = a->offset;
-    if (gni_elements(&s) > 0) { // strides of empty arrays may be too large to compute with
-        stride[axis] *= step;
-        offset += start * a->stride[axis];
-    }
-    gn_array *y = gni_view_of(g, fn, a, &s, stride, offset);
-    if (y != NULL && gni_tracks(g, &a, 1)) {
-        gni_node *n = gni_record(g, y, fn, gni_back_slice, &a, 1);
-        if (n != NULL) {
-            n->param[0] = axis;
-            n->param[1] = start;
-            n->param[2] = step;
-            n->shape = a->shape;
-        }
-    }
-    return y;
-}
-
-GPUNUM_API gn_array *gn_slice(gn_array *a, int axis, int64_t start, int64_t stop, int64_t step) {
-    gn_context *g = gni_begin("gn_slice", &a, 1);
-    if (g == NULL) return NULL;
-    int at = gni_axis(g, "gn_slice", axis, a->shape.rank);
-    if (at >= 0 && step == 0) gni_fail(g, GN_ERROR_ARGUMENT, "gn_slice: the step is 0");
-    return gni_end(g, at < 0 || step == 0 ? NULL
-                                          : gni_sliced(g, "gn_slice", a, at, start, stop, step));
-}
-
-GPUNUM_API gn_array *gn_flip(gn_array *a, uint32_t axes) {
-    gn_context *g = gni_begin("gn_flip", &a, 1);
-    if (g == NULL) return NULL;
-    uint32_t set;
-    if (!gni_view_axes(g, "gn_flip", axes, a->shape.rank, &set) || !gni_materialize(g, a))
-        return gni_end(g, NULL);
-    int64_t stride[GN_MAX_RANK], offset = a->offset;
-    for (int i = 0; i < a->shape.rank; i++) {
-        stride[i] = a->stride[i];
-        if (!((set >> i) & 1u) || gni_elements(&a->shape) == 0) continue;
-        offset += (a->shape.dim[i] - 1) * stride[i];
-        stride[i] = -stride[i];
-    }
-    gn_array *y = gni_view_of(g, "gn_flip", a, &a->shape, stride, offset);
-    if (y != NULL && gni_tracks(g, &a, 1)) {
-        gni_node *n = gni_record(g, y, "gn_flip", gni_back_flip, &a, 1);
-        if (n != NULL) n->param[0] = (int64_t)set;
-    }
-    return gni_end(g, y);
-}
-
-// ---- indexing by text
-
-typedef enum gni_item_kind {
-    GNI_ITEM_INT,
-    GNI_ITEM_SLICE,
-    GNI_ITEM_ELLIPSIS,
-    GNI_ITEM_NEW
-} gni_item_kind;
-typedef struct gni_item {
-    gni_item_kind kind;
-    int64_t start, stop, step; // an integer is in `start`
-} gni_item;
-
-enum { GNI_MAX_ITEMS = 2 * GN_MAX_RANK + 1 };
-
-typedef struct gni_subscript {
-    const char *text, *at;
-    const char *wrong;  // NULL, or what is wrong at `at`
-    int count, indexed; // items, and how many of them stand for an axis of the source
-    bool ellipsis;
-    gni_item item[GNI_MAX_ITEMS];
-} gni_subscript;
-
-static void gni_skip_blanks(gni_subscript *p) {
-    while (*p->at == ' ' || *p->at == '\t' || *p->at == '\n' || *p->at == '\r') p->at++;
-}
-
-static bool gni_accept(gni_subscript *p, const char *word) {
-    size_t n = strlen(word);
-    gni_skip_blanks(p);
-    if (strncmp(p->at, word, n) != 0) return false;
-    p->at += n;
-    return true;
-}
-
-// An optional integer; beyond 63 bits it saturates, like any index that is out of range.
-static bool gni_accept_int(gni_subscript *p, int64_t *value) {
-    gni_skip_blanks(p);
-    const char *start = p->at, *digit = start;
-    bool negative = *digit == '-';
-    if (*digit == '-' || *digit == '+') digit++;
-    if (*digit < '0' || *digit > '9') return false;
-    int64_t v = 0;
-    for (; *digit >= '0' && *digit <= '9'; digit++)
-        v = v > (INT64_MAX - 9) / 10 ? INT64_MAX : v * 10 + (*digit - '0');
-    *value = negative ? -v : v;
-    p->at = digit;
-    return true;
-}
-
-static void gni_parse_item(gni_subscript *p, gni_item *item) {
-    item->kind = GNI_ITEM_SLICE;
-    item->start = item->stop = item->step = GN_NONE;
-    if (gni_accept(p, "...")) {
-        item->kind = GNI_ITEM_ELLIPSIS;
-        if (p->ellipsis) p->wrong = "a second ellipsis";
-        p->ellipsis = true;
-        return;
-    }
-    if (gni_accept(p, "None") || gni_accept(p, "newaxis")) {
-        item->kind = GNI_ITEM_NEW;
-        return;
-    }
-    p->indexed++;
-    bool number = gni_accept_int(p, &item->start);
-    if (!gni_accept(p, ":")) {
-        item->kind = GNI_ITEM_INT;
-        if (!number) p->wrong = "an integer, a slice, '...' or None was expected";
-        return;
-    }
-    gni_accept_int(p, &item->stop);
-    if (!gni_accept(p, ":")) return;
-    gni_skip_blanks(p);
-    const char *before = p->at;
-    if (!gni_accept_int(p, &item->step) || item->step != 0) return;
-    p->at = before;
-    p->wrong = "the step is 0";
-}
-
-static void gni_parse_subscript(gni_subscript *p) {
-    gni_skip_blanks(p);
-    while (*p->at != 0 && p->wrong == NULL) {
-        if (p->count == GNI_MAX_ITEMS) {
-            p->wrong = "too many items";
-            return;
-        }
-        gni_parse_item(p, &p->item[p->count++]);
-        gni_skip_blanks(p);
-        if (p->wrong != NULL || *p->at == 0) return;
-        if (!gni_accept(p, ",")) p->wrong = "',' was expected";
-        gni_skip_blanks(p);
-    }
-}
-
-// Takes one integer or slice out of the array; the axis stays, with size 1 for an integer.
-static gn_array *gni_index_axis(gn_context *g, gn_array *a, int axis, const gni_item *item) {
-    int64_t n = a->shape.dim[axis], i = item->start;
-    if (item->kind == GNI_ITEM_SLICE) {
-        if (i == GN_NONE && item->stop == GN_NONE && (item->step == GN_NONE || item->step == 1)) {
-            gni_ref(a);
-            return a;
-        }
-        return gni_sliced(g, "gn_index", a, axis, i, item->stop, item->step);
-    }
-    if (i < -n || i >= n) {
-        gni_fail(g, GN_ERROR_ARGUMENT,
-                 "gn_index: index %lld is out of bounds for axis %d with size %lld", (long long)i,
-                 axis, (long long)n);
-        return NULL;
-    }
-    if (i < 0) i += n;
-    return gni_sliced(g, "gn_index", a, axis, i, i + 1, 1);
-}
-
-static gn_array *gni_indexed(gn_context *g, gn_array *a, const gni_subscript *p) {
-    gn_shape s = gn_shape_from(0, NULL);
-    int axis = 0,
-        kept = a->shape.rank - p->indexed; // axes that the ellipsis, or the end, stands for
-    gn_array *y = a;
-    gni_ref(y);
-    for (int i = 0; i <= p->count; i++) {
-        bool whole = i == p->count ? !p->ellipsis : p->item[i].kind == GNI_ITEM_ELLIPSIS;
-        for (int k = 0; whole && k < kept; k++, axis++)
-            if (s.rank++ < GN_MAX_RANK) s.dim[s.rank - 1] = a->shape.dim[axis];
-        if (i == p->count || whole) continue;
-        const gni_item *item = &p->item[i];
-        if (item->kind == GNI_ITEM_NEW) {
-            if (s.rank++ < GN_MAX_RANK) s.dim[s.rank - 1] = 1;
-            continue;
-        }
-        gn_array *next = gni_index_axis(g, y, axis, item);
-        gni_unref(g, y);
-        y = next;
-        if (y == NULL) return NULL;
-        if (item->kind == GNI_ITEM_SLICE && s.rank++ < GN_MAX_RANK)
-            s.dim[s.rank - 1] = y->shape.dim[axis];
-        axis++;
-    }
-    if (y != a && gni_same_shape(&y->shape, &s)) return y;
-    gn_array *z = gni_reshaped(g, "gn_index", y, s);
-    gni_unref(g, y);
-    return z;
-}
-
-GPUNUM_API gn_array *gn_index(gn_array *a, const char *subscript) {
-    gn_context *g = gni_begin("gn_index", &a, 1);
-    if (g == NULL) return NULL;
-    gni_subscript p;
-    memset(&p, 0, sizeof p);
-    p.text = p.at = subscript != NULL ? subscript : "";
-    gni_parse_subscript(&p);
-    if (p.wrong != NULL) {
-        gni_fail(g, GN_ERROR_ARGUMENT, "gn_index: %s at character %d of \"%.200s\"", p.wrong,
-                 (int)(p.at - p.text) + 1, p.text);
-        return gni_end(g, NULL);
-    }
-    if (p.indexed > a->shape.rank) {
-        gni_fail(g, GN_ERROR_ARGUMENT,
-                 "gn_index: \"%.200s\" has %d indices for an array of rank %d", p.text, p.indexed,
-                 a->shape.rank);
-        return gni_end(g, NULL);
-    }
-    return gni_end(g, gni_indexed(g, a, &p));
-}
-
-// ---- joins
-
-// The dtype that all of them promote to; GN_DTYPE_COUNT after gni_fail.
-static gn_dtype gni_join_dtype(gn_context *g, const char *fn, gn_array *const *arrays, int count) {
-    gn_dtype t = arrays[0]->dtype;
-    for (int i = 1; i < count; i++) {
-        gn_dtype both = gn_promote(t, arrays[i]->dtype);
-        if (both == GN_DTYPE_COUNT) {
-            gni_fail(g, GN_ERROR_DTYPE, "%s: %s and %s have no common dtype", fn, gn_dtype_name(t),
-                     gn_dtype_name(arrays[i]->dtype));
-            return both;
-        }
-        t = both;
-    }
-    for (int i = 0; i < count && gni_is_complex(t); i++) { // programs have no complex registers
-        if (arrays[i]->dtype == t) continue;
-        gni_fail(g, GN_ERROR_DTYPE,
-                 "%s: array %d is %s and others are %s: make it so with gn_complex", fn, i,
-                 gn_dtype_name(arrays[i]->dtype), gn_dtype_name(t));
-        return GN_DTYPE_COUNT;
-    }
-    return t;
-}
-
-// Copies array i to place[i] (elements) of y and records the join. Arrays of another dtype are cast first
-// when gradients flow, since the cast's own record turns the gradient back.
-static bool gni_join(gn_context *g, const char *fn, gn_array *y, gn_array *const *arrays, int count,
-                     const int64_t *place, const int64_t *stride, gni_backward_fn backward,
-                     int axis) {
-    y->buf = gni_buffer_new(g, (uint64_t)gni_elements(&y->shape) * gn_dtype_size(y->dtype));
-    if (y->buf == NULL) return false;
-    for (int i = 0; i < count; i++) {
-        if (gni_elements(&arrays[i]->shape) == 0) continue;
-        if (!gni_copy_into(g, y->buf, y->dtype, place[i], stride, arrays[i])) return false;
-    }
-    if (!gni_tracks(g, arrays, count)) return true;
-    gn_array **in = (gn_array **)gni_alloc(g, sizeof(gn_array *) * (size_t)count);
-    if (in == NULL) {
-        gni_fail_memory(g, fn, sizeof(gn_array *) * (size_t)count);
-        return false;
-    }
-    bool ok = true;
-    for (int i = 0; i < count && ok; i++) {
-        bool same = arrays[i]->dtype == y->dtype || !gni_tracks(g, &arrays[i], 1);
-        in[i] = same ? arrays[i] : gn_cast(arrays[i], y->dtype);
-        ok = in[i] != NULL;
-    }
-    gni_node *n = ok ? gni_record(g, y, fn, backward, in, count) : NULL;
-    if (n != NULL) n->param[0] = axis;
-    gni_free(g, in);
-    return n != NULL;
-}
-
-// Whether array i fits to array 0 on every axis but one (or all with axis -1).
-static bool gni_join_fits(gn_context *g, const char *fn, gn_array *const *arrays, int i, int axis) {
-    const gn_shape *a = &arrays[0]->shape, *b = &arrays[i]->shape;
-    bool fits = a->rank == b->rank;
-    for (int k = 0; fits && k < a->rank; k++) fits = k == axis || a->dim[k] == b->dim[k];
-    if (fits) return true;
-    char ta[200], tb[200];
-    gni_fail(g, GN_ERROR_SHAPE,
-             axis < 0 ? "%s: array 0 has shape %s, array %d has %s"
-                      : "%s: array 0 has shape %s, array %d has %s: only axis %d may differ",
-             fn, gni_shape_text(ta, sizeof ta, a), i, gni_shape_text(tb, sizeof tb, b), axis);
-    return false;
-}
-
-static gn_array *gni_concatenated(gn_context *g, gn_array *const *arrays, int count, int axis,
-                                  int64_t *place) {
-    const char *fn = "gn_concat";
-    gn_shape s = arrays[0]->shape;
-    if (s.rank == 0) {
-        gni_fail(g, GN_ERROR_SHAPE, "%s: arrays of rank 0 have no axis to join: use gn_stack", fn);
-        return NULL;
-    }
-    int at = gni_axis(g, fn, axis, s.rank);
-    gn_dtype t = at < 0 ? GN_DTYPE_COUNT : gni_join_dtype(g, fn, arrays, count);
-    if (t == GN_DTYPE_COUNT) return NULL;
-    s.dim[at] = 0;
-    for (int i = 0; i < count; i++) {
-        if (!gni_join_fits(g, fn, arrays, i, at)) return NULL;
-        place[i] = s.dim[at];
-        if (arrays[i]->shape.dim[at] > INT64_MAX - s.dim[at])
-            s.dim[at] = INT64_MAX;
-        else
-            s.dim[at] += arrays[i]->shape.dim[at];
-    }
-    if (!gni_shape_ok(g, fn, t, &s)) return NULL;
-    gn_array *y = gni_array_new(g, t, &s);
-    if (y == NULL) return NULL;
-    y->maker = fn;
-    for (int i = 0; i < count; i++) place[i] *= y->stride[at];
-    if (gni_join(g, fn, y, arrays, count, place, y->stride, gni_back_concat, at)) return y;
-    gni_unref(g, y);
-    return NULL;
-}
-
-static gn_array *gni_stacked(gn_context *g, gn_array *const *arrays, int count, int axis,
-                             int64_t *place) {
-    const char *fn = "gn_stack";
-    gn_shape s = arrays[0]->shape;
-    int at = gni_axis(g, fn, axis, s.rank + 1);
-    gn_dtype t = at < 0 ? GN_DTYPE_COUNT : gni_join_dtype(g, fn, arrays, count);
-    if (t == GN_DTYPE_COUNT) return NULL;
-    for (int i = 1; i < count; i++)
-        if (!gni_join_fits(g, fn, arrays, i, -1)) return NULL;
-    if (s.rank == GN_MAX_RANK) {
-        gni_fail(g, GN_ERROR_SHAPE, "%s: the rank would be %d, the most is %d", fn, s.rank + 1,
-                 GN_MAX_RANK);
-        return NULL;
-    }
-    for (int i = s.rank++; i > at; i--) s.dim[i] = s.dim[i - 1];
-    s.dim[at] = count;
-    if (!gni_shape_ok(g, fn, t, &s)) return NULL;
-    gn_array *y = gni_array_new(g, t, &s);
-    if (y == NULL) return NULL;
-    y->maker = fn;
-    int64_t stride[GN_MAX_RANK]; // of one array's place
-    for (int i = 0; i < s.rank - 1; i++) stride[i] = y->stride[i < at ? i : i + 1];
-    for (int i = 0; i < count; i++) place[i] = i * y->stride[at];
-    if (gni_join(g, fn, y, arrays, count, place, stride, gni_back_stack, at)) return y;
-    gni_unref(g, y);
-    return NULL;
-}
-
-static gn_array *gni_public_join(const char *fn, gn_array *const *arrays, int count, int axis,
-                                 bool stack) {
-    gn_context *g = count > 0 && arrays != NULL ? gni_begin(fn, arrays, count) : NULL;
-    if (g == NULL) return NULL;
-    gn_array *y = NULL;
-    int64_t *place = (int64_t *)gni_alloc(g, sizeof(int64_t) * (size_t)count);
-    if (place == NULL) {
-        gni_fail_memory(g, fn, sizeof(int64_t) * (size_t)count);
-        return gni_end(g, NULL);
-    }
-    gn_scope_begin(g); // for casts
-    y = stack ? gni_stacked(g, arrays, count, axis, place)
-              : gni_concatenated(g, arrays, count, axis, place);
-    gn_scope_end(g);
-    gni_free(g, place);
-    return gni_end(g, y);
-}
-
-GPUNUM_API gn_array *gn_concat(gn_array *const *arrays, int count, int axis) {
-    return gni_public_join("gn_concat", arrays, count, axis, false);
-}
-
-GPUNUM_API gn_array *gn_stack(gn_array *const *arrays, int count, int axis) {
-    return gni_public_join("gn_stack", arrays, count, axis, true);
-}
-
-// ---- gathers
-
-static bool gni_need_integers(gn_context *g, const char *fn, const gn_array *indices) {
-    if (gni_is_integer(indices->dtype)) return true;
-    gni_fail(g, GN_ERROR_DTYPE, "%s: indices must be integers, not %s", fn,
-             gn_dtype_name(indices->dtype));
-    return false;
-}
-
-// The indices in C order as int32 or int64; one reference.
-static gn_array *gni_take_indices(gn_context *g, gn_array *indices) {
-    gn_dtype t = indices->dtype;
-    if (t == GN_I32 || t == GN_I64) return gni_contiguous(g, indices);
-    gn_array *y = gni_array_new(g, t == GN_U32 ? GN_I64 : GN_I32, &indices->shape);
-    if (y == NULL) return NULL;
-    y->buf = gni_buffer_new(g, (uint64_t)gni_elements(&y->shape) * gn_dtype_size(y->dtype));
-    if (y->buf != NULL && gni_copy_into(g, y->buf, y->dtype, 0, y->stride, indices)) return y;
-    gni_unref(g, y);
-    return NULL;
-}
-
-// Indices that the CPU has are checked.
-static bool gni_take_in_range(gn_context *g, const gn_array *indices, int64_t extent, int axis) {
-    if (!(indices->buf->where & GNI_ON_CPU)) return true;
-    const int32_t *i32 = (const int32_t *)indices->buf->host + indices->offset;
-    const int64_t *i64 = (const int64_t *)indices->buf->host + indices->offset;
-    int64_t n = gni_elements(&indices->shape);
-    for (int64_t i = 0; i < n; i++) {
-        int64_t at = indices->dtype == GN_I64 ? i64[i] : i32[i];
-        if (at >= -extent && at < extent) continue;
-        gni_fail(g, GN_ERROR_ARGUMENT,
-                 "gn_take: index %lld is out of bounds for axis %d with size %lld", (long long)at,
-                 axis, (long long)extent);
-        return false;
-    }
-    return true;
-}
-
-static void gni_take_operand(const gn_array *a, gni_operand *o) {
-    memset(o, 0, sizeof *o);
-    o->buf = a->buf;
-    o->dtype = a->dtype;
-    o->offset = a->offset;
-}
-
-// `source` and `indices` are in C order.
-static gn_array *gni_taken(gn_context *g, gn_array *source, gn_array *indices, int axis) {
-    gn_shape s = gn_shape_from(0, NULL);
-    gni_take job;
-    memset(&job, 0, sizeof job);
-    job.outer = job.inner = 1;
-    job.extent = source->shape.dim[axis];
-    job.count = gni_elements(&indices->shape);
-    for (int i = 0; i < axis; i++) s.dim[s.rank++] = source->shape.dim[i];
-    for (int i = 0; i < indices->shape.rank; i++) s.dim[s.rank++] = indices->shape.dim[i];
-    for (int i = axis + 1; i < source->shape.rank; i++) s.dim[s.rank++] = source->shape.dim[i];
-    if (!gni_shape_ok(g, "gn_take", source->dtype, &s)) return NULL;
-    int64_t n = gni_elements(&s);
-    if (n > 0 && job.extent == 0) {
-        gni_fail(g, GN_ERROR_ARGUMENT, "gn_take: cannot take from axis %d with size 0", axis);
-        return NULL;
-    }
-    bool none = false; // no row is looked at
-    for (int i = 0; i < axis; i++) none = none || s.dim[i] == 0;
-    if (!none && !gni_take_in_range(g, indices, job.extent, axis)) return NULL;
-    gn_array *y = gni_array_new(g, source->dtype, &s);
-    if (y == NULL) return NULL;
-    y->maker = "gn_take";
-    for (int i = 0; i < axis && n > 0; i++) job.outer *= source->shape.dim[i];
-    for (int i = axis + 1; i < source->shape.rank && n > 0; i++) job.inner *= source->shape.dim[i];
-    y->buf = gni_buffer_new(g, (uint64_t)n * gn_dtype_size(y->dtype));
-    gni_take_operand(source, &job.in);
-    gni_take_operand(indices, &job.index);
-    if (y->buf != NULL) gni_take_operand(y, &job.out);
-    if (y->buf == NULL || (n > 0 && !gni_run(g, GNI_JOB_TAKE, &job, y))) {
-        gni_unref(g, y);
-        return NULL;
-    }
-    return y;
-}
-
-GPUNUM_API gn_array *gn_take(gn_array *a, gn_array *indices, int axis) {
-    gn_array *in[2];
-    in[0] = a;
-    in[1] = indices;
-    gn_context *g = gni_begin("gn_take", in, 2);
-    if (g == NULL) return NULL;
-    int at = gni_axis(g, "gn_take", axis, a->shape.rank);
-    if (at < 0 || !gni_need_integers(g, "gn_take", indices)) return gni_end(g, NULL);
-    if (a->shape.rank - 1 + indices->shape.rank > GN_MAX_RANK) {
-        gni_fail(g, GN_ERROR_SHAPE, "gn_take: the rank would be %d, the most is %d",
-                 a->shape.rank - 1 + indices->shape.rank, GN_MAX_RANK);
-        return gni_end(g, NULL);
-    }
-    gn_array *source = gni_contiguous(g, a), *index = NULL, *y = NULL;
-    if (source != NULL) index = gni_take_indices(g, indices);
-    if (index != NULL) y = gni_taken(g, source, index, at);
-    gni_unref(g, source);
-    gni_unref(g, index);
-    if (y != NULL && gni_tracks(g, &a, 1)) {
-        gni_node *n = gni_record(g, y, "gn_take", gni_back_take, in, 2);
-        if (n != NULL) n->param[0] = at;
-    }
-    return gni_end(g, y);
-}
-
-GPUNUM_API gn_array *gn_one_hot(gn_array *indices, int64_t classes, gn_dtype t) {
-    gn_context *g = gni_begin("gn_one_hot", &indices, 1);
-    if (g == NULL) return NULL;
-    gn_array *y = NULL;
-    gn_scope_begin(g);
-    if (classes < 0) {
-        gni_fail(g, GN_ERROR_ARGUMENT, "gn_one_hot: %lld classes", (long long)classes);
-    } else if (indices->shape.rank == GN_MAX_RANK) {
-        gni_fail(g, GN_ERROR_SHAPE, "gn_one_hot: the rank would be %d, the most is %d",
-                 GN_MAX_RANK + 1, GN_MAX_RANK);
-    } else if (gni_need_integers(g, "gn_one_hot", indices)) {
-        gn_array *all =
-            gn_arange(g, classes > INT32_MAX ? GN_I64 : GN_I32, 0.0, (double)classes, 1.0);
-        y = gn_cast(gn_eq(gn_expand_dims(indices, -1), all), t);
-    }
-    return gni_end_scope(g, y);
 }
 
 // >>lazy
@@ -10012,27 +10141,13 @@ static void gni_lazy_orphaned(gn_context *g, gn_array *a) {
     while (g->lazy_bytes > GNI_LAZY_BYTES) {
         gn_array *reader = NULL;
         for (gn_array *p = g->pending_first; p != NULL && reader == NULL; p = p->expr->next)
-            for (int i = 0; i < p->expr->n_src && !p->expr->spent; i++)
+            for (int i = 0; i < p->expr->n_src && !p->expr->consumed; i++)
                 if (p->expr->src[i] != NULL && p->expr->src[i]->orphan) reader = p;
         if (reader == NULL || !gni_materialize(g, reader)) return;
     }
 }
 
 // ---- dtypes and register domains
-
-// The smallest and largest value of an integer dtype.
-static void gni_integer_range(gn_dtype t, double *low, double *high) {
-    *low = t == GN_I64   ? -9223372036854775808.0
-           : t == GN_I32 ? -2147483648.0
-           : t == GN_I8  ? -128.0
-                         : 0.0;
-    *high = t == GN_I64   ? 9223372036854775807.0
-            : t == GN_I32 ? 2147483647.0
-            : t == GN_U32 ? 4294967295.0
-            : t == GN_I8  ? 127.0
-            : t == GN_U8  ? 255.0
-                          : 1.0;
-}
 
 static gni_domain gni_domain_of(gn_dtype t, bool wide) {
     if (gni_is_float(t)) return GNI_F;
@@ -10049,7 +10164,13 @@ static int gni_convert_ops(gn_dtype from, gn_dtype to, bool wide, gni_op *op) {
     }
     bool from_float = gni_is_float(from), to_float = gni_is_float(to);
     if (from_float && !to_float) op[n++] = to == GN_U32 && !wide ? GNI_OP_F_TO_U : GNI_OP_F_TO_I;
-    if (!from_float && to_float) op[n++] = from == GN_U32 && !wide ? GNI_OP_U_TO_F : GNI_OP_I_TO_F;
+    // Integers that the register's float does not hold would be rounded twice.
+    bool twice = wide ? from == GN_I64 && to != GN_F64
+                      : (from == GN_I32 || from == GN_U32) && to == GN_BF16;
+    if (!from_float && to_float)
+        op[n++] = twice                     ? GNI_OP_TO_ODD
+                  : from == GN_U32 && !wide ? GNI_OP_U_TO_F
+                                            : GNI_OP_I_TO_F;
     switch (to) {
     case GN_F16: op[n++] = GNI_OP_ROUND_F16; break;
     case GN_BF16: op[n++] = GNI_OP_ROUND_BF16; break;
@@ -10194,9 +10315,9 @@ static bool gni_expr_bound(gn_context *g, gn_array *y) {
     return true;
 }
 
-static gn_array *gni_expr_new(gn_context *g, gni_op op, gn_dtype compute, gn_dtype result,
-                              const gn_shape *s) {
-    gn_array *y = gni_array_new(g, result, s);
+static gn_array *gni_expr_new(gn_context *g, const char *fn, gni_op op, gn_dtype compute,
+                              gn_dtype result, const gn_shape *s) {
+    gn_array *y = gni_array_new(g, fn, result, s);
     if (y == NULL) return NULL;
     gni_expr *e = (gni_expr *)gni_calloc(g, sizeof(gni_expr));
     if (e == NULL) {
@@ -10212,8 +10333,9 @@ static gn_array *gni_expr_new(gn_context *g, gni_op op, gn_dtype compute, gn_dty
     return y;
 }
 
-static gn_array *gni_const(gn_context *g, gn_dtype t, const gn_shape *s, double value) {
-    gn_array *y = gni_expr_new(g, GNI_OP_CONST, t, t, s);
+static gn_array *gni_const(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s,
+                           double value) {
+    gn_array *y = gni_expr_new(g, fn, GNI_OP_CONST, t, t, s);
     if (y == NULL) return NULL;
     if (gni_is_integer(t)) { // a value of `t` at once, since programs read it without storing it
         double low, high;
@@ -10240,9 +10362,8 @@ static gn_array *gni_apply(gn_context *g, const char *fn, gni_op op, gn_dtype co
         }
         shape = joined;
     }
-    gn_array *y = gni_expr_new(g, op, compute, result, &shape);
+    gn_array *y = gni_expr_new(g, fn, op, compute, result, &shape);
     if (y == NULL) return NULL;
-    y->maker = fn;
     gni_expr *e = y->expr;
     e->n_src = n_src;
     for (int i = 0; i < n_src; i++) {
@@ -10266,8 +10387,8 @@ static gn_array *gni_apply(gn_context *g, const char *fn, gni_op op, gn_dtype co
 
 typedef struct gni_builder {
     gni_map map;
-    uint32_t mark; // expressions with this mark are in the program already
-    bool full;     // it does not fit
+    uint32_t mark;           // expressions with this mark are in the program already
+    bool full;               // it does not fit
     const gn_array *product; // the pending one that is input 0, or NULL
 } gni_builder;
 
@@ -10629,19 +10750,19 @@ static uint32_t gni_product_kind(const gn_array *product) {
 // its kind are kept.
 static void gni_product_keep(gn_context *g, const gn_array *product) {
     uint32_t kind = gni_product_kind(product);
-    if (product->expr->spent) g->kept[(kind >> 16) % GNI_KEPT] = kind;
+    if (product->expr->consumed) g->kept[(kind >> 16) % GNI_KEPT] = kind;
 }
 
 // Of room `matmul`: the operand that is made while the product reads it (1, 2), or 0. `by`: the other one's rows or
 // columns.
-static int gni_product_given(const gn_array *product, int64_t *by);
+static int gni_product_prologue(const gn_array *product, int64_t *by);
 
 // Whether elementwise work may go into the store of this product.
 static bool gni_product_open(const gn_context *g, const gn_array *product) {
     uint32_t kind = gni_product_kind(product);
     int64_t by = 0;
-    return !product->expr->spent && g->kept[(kind >> 16) % GNI_KEPT] != kind &&
-           (gni_product_given(product, &by) == 0 || by > 1);
+    return !product->expr->consumed && g->kept[(kind >> 16) % GNI_KEPT] != kind &&
+           (gni_product_prologue(product, &by) == 0 || by > 1);
 }
 
 static int64_t gni_product_depth(const gn_array *product) {
@@ -10651,7 +10772,7 @@ static int64_t gni_product_depth(const gn_array *product) {
 
 // Leaves one product at most in the root's tree, in *one, which its program is to follow; all are computed
 // where `fuse` is not set.
-static bool gni_tree_settle(gn_context *g, gn_array *root, bool fuse, gn_array **one) {
+static bool gni_tree_prepare(gn_context *g, gn_array *root, bool fuse, gn_array **one) {
     gn_array *list[GNI_MAX_INPUTS];
     *one = NULL;
     if (!gni_has_product(root)) return true;
@@ -10675,9 +10796,9 @@ static bool gni_tree_settle(gn_context *g, gn_array *root, bool fuse, gn_array *
     if (*one == NULL) return true;
     // Before the program is built, which may read them as well. What the product makes itself nobody else reads.
     int64_t by;
-    const int given = gni_product_given(*one, &by);
+    const int prologue = gni_product_prologue(*one, &by);
     for (int i = 0; i < 2; i++)
-        if (i + 1 != given && !gni_materialize(g, (*one)->expr->src[i])) return false;
+        if (i + 1 != prologue && !gni_materialize(g, (*one)->expr->src[i])) return false;
     return true;
 }
 
@@ -10700,12 +10821,13 @@ static bool gni_build_on(gni_builder *b, gn_context *g, const gn_array *product,
 }
 
 // Of several arrays none is fused into a product's store; each alone may be.
-static bool gni_settle(gn_context *g, gn_array *const *roots, gn_array *const *into, int count) {
+static bool gni_roots_prepare(gn_context *g, gn_array *const *roots, gn_array *const *into,
+                              int count) {
     gn_array *one;
     for (int i = 0; i < count; i++) {
         if (!gni_has_product(roots[i])) continue;
         if (into == NULL ? !gni_materialize(g, roots[i])
-                         : !gni_tree_settle(g, roots[i], false, &one))
+                         : !gni_tree_prepare(g, roots[i], false, &one))
             return false;
     }
     return true;
@@ -10715,12 +10837,12 @@ static bool gni_evaluate(gn_context *g, gn_array *const *roots, gn_array *const 
     gni_builder b;
     gn_array *product = NULL;
     if (count == 1 && into == NULL) {
-        if (!gni_tree_settle(g, roots[0], true, &product)) return false;
+        if (!gni_tree_prepare(g, roots[0], true, &product)) return false;
         if (product == roots[0]) return gni_product_run(g, product, product, NULL);
         if (product != NULL && gni_build_on(&b, g, product, roots[0]))
             return gni_product_run(g, product, roots[0], &b);
         if (product != NULL && !gni_materialize(g, product)) return false;
-    } else if (!gni_settle(g, roots, into, count)) {
+    } else if (!gni_roots_prepare(g, roots, into, count)) {
         return false;
     }
     bool fuse = count <= GNI_MAX_OUTPUTS;
@@ -10749,12 +10871,7 @@ static bool gni_evaluate(gn_context *g, gn_array *const *roots, gn_array *const 
 }
 
 static bool gni_materialize(gn_context *g, gn_array *a) {
-    if (a->buf != NULL) return true;
-    if (a->expr == NULL) { // gn_empty, or what a failed call left
-        a->buf = gni_buffer_new(g, (uint64_t)gni_elements(&a->shape) * gn_dtype_size(a->dtype));
-        return a->buf != NULL;
-    }
-    return gni_evaluate(g, &a, NULL, 1);
+    return a->buf != NULL || gni_evaluate(g, &a, NULL, 1);
 }
 
 static bool gni_copy_into(gn_context *g, gni_buffer *dst, gn_dtype t, int64_t offset,
@@ -10784,14 +10901,10 @@ static gn_array *gni_contiguous(gn_context *g, gn_array *a) {
         a->refs++;
         return a;
     }
-    gn_array *y = gni_array_new(g, a->dtype, &a->shape);
-    if (y == NULL) return NULL;
-    y->buf = gni_buffer_new(g, (uint64_t)gni_elements(&a->shape) * gn_dtype_size(a->dtype));
-    if (y->buf == NULL || !gni_copy_into(g, y->buf, y->dtype, 0, y->stride, a)) {
-        gni_unref(g, y);
-        return NULL;
-    }
-    return y;
+    gn_array *y = gni_array_empty(g, a->maker, a->dtype, &a->shape);
+    if (y != NULL && gni_copy_into(g, y->buf, y->dtype, 0, y->stride, a)) return y;
+    gni_unref(g, y);
+    return NULL;
 }
 
 static const void *gni_host(gn_context *g, gn_array *a) {
@@ -10815,7 +10928,7 @@ static gn_array *gni_find_reader(const gn_context *g, const gni_buffer *buf, uin
 
 // Gives `a` a buffer of its own with undefined contents; pending readers keep the old one.
 static bool gni_swap_buffer(gn_context *g, gn_array *a, uint32_t mark) {
-    gn_array *old = gni_array_new(g, a->dtype, &a->shape);
+    gn_array *old = gni_array_new(g, a->maker, a->dtype, &a->shape);
     gni_buffer *fresh = gni_buffer_new(g, a->buf->bytes);
     if (old == NULL || fresh == NULL) {
         gni_unref(g, old);
@@ -10896,12 +11009,6 @@ typedef struct gni_job_view {
     const char *name;
 } gni_job_view;
 
-static int64_t gni_product(const int64_t *dim, int rank) {
-    int64_t n = 1;
-    for (int i = 0; i < rank; i++) n *= dim[i];
-    return n;
-}
-
 static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
     v->n_in = v->n = 0;
     if (kind == GNI_JOB_MAP) {
@@ -10927,9 +11034,9 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
         v->name = "softmax";
     } else if (kind == GNI_JOB_MATMUL) {
         gni_matmul *m = (gni_matmul *)job;
-        if (m->given != 1) v->op[v->n++] = &m->a;
-        if (m->given != 2) v->op[v->n++] = &m->b;
-        for (int i = 0; m->given != 0 && i < m->load.n_in; i++) v->op[v->n++] = &m->load_in[i];
+        if (m->prologue != 1) v->op[v->n++] = &m->a;
+        if (m->prologue != 2) v->op[v->n++] = &m->b;
+        for (int i = 0; m->prologue != 0 && i < m->load.n_in; i++) v->op[v->n++] = &m->load_in[i];
         if (m->bias.buf != NULL) v->op[v->n++] = &m->bias;
         for (int i = 1; m->fused && i < m->program.n_in; i++) v->op[v->n++] = &m->in[i];
         v->n_in = v->n;
@@ -11069,11 +11176,11 @@ static uint32_t gni_place_auto(const gn_context *g, gni_job_kind kind, const voi
 static uint32_t gni_place(gn_context *g, gni_job_kind kind, const void *job, const gni_job_view *v,
                           gni_reason *why) {
     *why = GNI_WHY_NO_GPU;
-    if (g->vk == NULL) return GNI_ON_CPU;
+    if (g->gpu == NULL) return GNI_ON_CPU;
     *why = GNI_WHY_LOST;
-    if (gni_vk_lost(g->vk)) return GNI_ON_CPU;
+    if (g->gpu->lost) return GNI_ON_CPU;
     *why = GNI_WHY_CPU_ONLY;
-    if (!gni_backend_vulkan()->supports(g, kind, job)) return GNI_ON_CPU;
+    if (!gni_backend_gpu()->supports(g, kind, job)) return GNI_ON_CPU;
     *why = GNI_WHY_GPU_ONLY;
     if (g->recording || !gni_backend_cpu()->supports(g, kind, job)) return GNI_ON_GPU;
     *why = GNI_WHY_POLICY;
@@ -11094,7 +11201,7 @@ static bool gni_device_room(gn_context *g, const gni_job_view *v) {
     for (int i = 0; i < v->n; i++) {
         gni_buffer *b = v->op[i]->buf;
         if (b->has_device) continue;
-        b->has_device = gni_vk_alloc(g->vk, GNI_MAX(b->bytes, 16), &b->device);
+        b->has_device = gni_gpu_alloc(g->gpu, GNI_MAX(b->bytes, 16), &b->device);
         if (!b->has_device) return false;
     }
     return true;
@@ -11104,11 +11211,10 @@ static bool gni_bring(gn_context *g, const gni_job_view *v, uint32_t side) {
     for (int i = 0; i < v->n_in; i++)
         if (!gni_buffer_need(g, v->op[i]->buf, side)) return false;
     for (int i = v->n_in; i < v->n; i++) {
+        gni_buffer *b = v->op[i]->buf;
         // A place inside a buffer leaves the rest of it as it was.
-        bool fresh = v->op[i]->buf->where == 0;
-        if (!gni_buffer_need(g, v->op[i]->buf, side)) return false;
-        v->op[i]->buf->where = side;
-        if (!fresh) v->op[i]->buf->version++; // first contents are no overwriting
+        if (b->where != 0 && !gni_buffer_need(g, b, side)) return false;
+        if (!gni_buffer_claim(g, b, side)) return false;
     }
     return true;
 }
@@ -11117,6 +11223,9 @@ static bool gni_run(gn_context *g, gni_job_kind kind, void *job, gn_array *y) {
     gni_job_view v;
     gni_reason why;
     gni_view_job(kind, job, &v);
+    bool none = true; // nothing to compute
+    for (int i = v.n_in; i < v.n; i++) none = none && v.op[i]->buf->bytes == 0;
+    if (none) return true;
     uint32_t side = gni_place(g, kind, job, &v, &why);
     if (side == GNI_ON_GPU && why != GNI_WHY_GPU_ONLY && !gni_device_room(g, &v)) {
         side = GNI_ON_CPU;
@@ -11131,7 +11240,7 @@ static bool gni_run(gn_context *g, gni_job_kind kind, void *job, gn_array *y) {
     uint64_t start = g->profile != NULL ? gni_now_ns() : 0;
     if (why == GNI_WHY_SMALL) gni_note_reads(&v, kind, job);
     if (!gni_bring(g, &v, side)) return false;
-    const gni_backend_api *api = side == GNI_ON_GPU ? gni_backend_vulkan() : gni_backend_cpu();
+    const gni_backend_api *api = side == GNI_ON_GPU ? gni_backend_gpu() : gni_backend_cpu();
     gni_log(g, GN_LOG_DEBUG, "%s of %lld elements on %s", v.name, (long long)v.size, api->name);
     bool ok = api->run(g, kind, job);
     if (!ok && !g->call_failed)
@@ -11192,9 +11301,8 @@ static gn_array *gni_from_bytes(gn_context *g, const char *fn, gn_dtype t, const
         gni_fail(g, GN_ERROR_ARGUMENT, "%s: data is NULL", fn);
         return NULL;
     }
-    gn_array *y = gni_array_filled(g, t, s, &host);
+    gn_array *y = gni_array_filled(g, fn, t, s, &host);
     if (y == NULL) return NULL;
-    y->maker = fn;
     if (bytes > 0) memcpy(host, data, bytes);
     gni_make_truth(t, host, bytes);
     return y;
@@ -11217,28 +11325,21 @@ GPUNUM_API gn_array *gn_array_wrap(gn_context *g, gn_dtype t, gn_shape s, void *
             gni_fail(g, GN_ERROR_ARGUMENT, "gn_array_wrap: data is not aligned to %d bytes",
                      (int)item);
         else
-            y = gni_array_new(g, t, &s);
+            y = gni_array_empty(g, "gn_array_wrap", t, &s);
     }
     if (y != NULL) {
-        y->maker = "gn_array_wrap";
-        y->buf = gni_buffer_new(g, (uint64_t)gni_elements(&s) * gn_dtype_size(t));
-        if (y->buf == NULL) {
-            gni_unref(g, y);
-            y = NULL;
-        } else {
-            y->buf->host = data;
-            y->buf->host_borrowed = true;
-            y->buf->host_free = release;
-            y->buf->host_user = user;
-            y->buf->where = GNI_ON_CPU;
-        }
+        y->buf->host = data;
+        y->buf->host_borrowed = true;
+        y->buf->host_free = release;
+        y->buf->host_user = user;
+        y->buf->where = GNI_ON_CPU;
     }
     return gni_end(g, y);
 }
 
 // What a function with a status returns when gni_begin found its array to be NULL or stale.
 static gn_status gni_null_status(const gn_array *a) {
-    gn_status status = a != NULL ? gn_status_get(a->ctx) : GN_ERROR_ARGUMENT;
+    gn_status status = a != NULL ? gni_status_read(gni_home(a), false) : GN_ERROR_ARGUMENT;
     return status != GN_OK ? status : GN_ERROR_ARGUMENT;
 }
 
@@ -11246,18 +11347,16 @@ static gn_status gni_null_status(const gn_array *a) {
 static bool gni_copy_out(gn_context *g, gn_array *a, void *dst, size_t bytes) {
     gn_array *c = gni_contiguous(g, a);
     if (c == NULL) return false;
-    bool ok = true;
-    if (bytes > 0) {
+    bool ok = c->buf->where != 0 || gni_buffer_need(g, c->buf, GNI_ON_CPU); // never written
+    if (ok && bytes > 0) {
         uint64_t at = (uint64_t)c->offset * gn_dtype_size(c->dtype);
         if (c->buf->where & GNI_ON_CPU) {
             memcpy(dst, (const char *)c->buf->host + at, bytes);
-        } else if (c->buf->where & GNI_ON_GPU) {
-            ok = gni_vk_download(g->vk, &c->buf->device, at, dst, bytes);
+        } else {
+            ok = gni_gpu_reached(g) && gni_gpu_download(g->gpu, &c->buf->device, at, dst, bytes);
             if (!ok)
                 gni_fail(g, GN_ERROR_DEVICE_LOST, "gn_read: copying %llu bytes from the GPU failed",
                          (unsigned long long)bytes);
-        } else {
-            memset(dst, 0, bytes); // gn_empty, never written
         }
     }
     gni_unref(g, c);
@@ -11318,7 +11417,7 @@ GPUNUM_API gn_status gn_write(gn_array *a, const void *src, size_t bytes) {
             memcpy(a->buf->host, src, bytes);
             gni_make_truth(a->dtype, a->buf->host, bytes);
         }
-    } else {
+    } else if (a->buf->where != 0 || gni_buffer_need(g, a->buf, GNI_ON_CPU)) {
         gn_array *data = gni_from_bytes(g, "gn_write", a->dtype, &a->shape, src);
         if (data != NULL) gni_copy_into(g, a->buf, a->dtype, a->offset, a->stride, data);
         gni_unref(g, data);
@@ -11396,7 +11495,11 @@ GPUNUM_API gn_status gn_eval_all(gn_array **arrays, int count) {
 GPUNUM_API gn_array *gn_to(gn_array *a, gn_device device) {
     gn_context *g = gni_begin("gn_to", &a, 1);
     if (g == NULL) return NULL;
-    uint32_t side = device == GN_DEVICE_GPU && g->vk != NULL ? GNI_ON_GPU : GNI_ON_CPU;
+    if (device != GN_DEVICE_CPU && device != GN_DEVICE_GPU) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_to: %d is not a gn_device", (int)device);
+        return gni_end(g, NULL);
+    }
+    uint32_t side = device == GN_DEVICE_GPU && g->gpu != NULL ? GNI_ON_GPU : GNI_ON_CPU;
     // Without a GPU everything is on the CPU, which is as close as it gets.
     bool ok = gni_materialize(g, a) && gni_buffer_need(g, a->buf, side);
     if (ok && device == GN_DEVICE_GPU && side == GNI_ON_GPU && !a->buf->host_borrowed) {
@@ -11405,6 +11508,922 @@ GPUNUM_API gn_array *gn_to(gn_array *a, gn_device device) {
     }
     gni_end_plain(g);
     return ok ? a : NULL;
+}
+
+// >>create
+// Arrays from nothing: constants (lazy) and sequences (computed in double on the CPU, as NumPy does).
+// From outside: gni_store_double.
+
+// Truncates and saturates; NaN gives 0.
+static int64_t gni_double_to_int(double x, double low, double high) {
+    if (x != x) return 0;
+    if (x <= low) return (int64_t)low;
+    if (x >= high) return high >= 9223372036854775807.0 ? INT64_MAX : (int64_t)high;
+    return (int64_t)x;
+}
+
+// Element i of `data` becomes x, converted as gn_cast does.
+static void gni_store_double(gn_dtype t, void *data, int64_t i, double x) {
+    switch (t) {
+    case GN_F32: ((float *)data)[i] = (float)x; break;
+    case GN_F16: ((uint16_t *)data)[i] = gni_f32_to_f16(gni_round_odd(x)); break;
+    case GN_BF16: ((uint16_t *)data)[i] = gni_f32_to_bf16(gni_round_odd(x)); break;
+    case GN_F64: ((double *)data)[i] = x; break;
+    case GN_I32:
+        ((int32_t *)data)[i] = (int32_t)gni_double_to_int(x, -2147483648.0, 2147483647.0);
+        break;
+    case GN_I64:
+        ((int64_t *)data)[i] = gni_double_to_int(x, -9223372036854775808.0, 9223372036854775807.0);
+        break;
+    case GN_U8: ((uint8_t *)data)[i] = (uint8_t)gni_double_to_int(x, 0.0, 255.0); break;
+    case GN_I8: ((int8_t *)data)[i] = (int8_t)gni_double_to_int(x, -128.0, 127.0); break;
+    case GN_U32: ((uint32_t *)data)[i] = (uint32_t)gni_double_to_int(x, 0.0, 4294967295.0); break;
+    case GN_BOOL: ((uint8_t *)data)[i] = (uint8_t)(x != 0.0); break;
+    case GN_C64:
+        ((float *)data)[2 * i] = (float)x;
+        ((float *)data)[2 * i + 1] = 0.0f;
+        break;
+    case GN_C128:
+        ((double *)data)[2 * i] = x;
+        ((double *)data)[2 * i + 1] = 0.0;
+        break;
+    default: break;
+    }
+}
+
+static gn_array *gni_make_full(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s,
+                               double value) {
+    if (!gni_shape_ok(g, fn, t, s) || !gni_number_ok(g, fn, t, value)) return NULL;
+    if (t != GN_C64 && t != GN_C128) return gni_const(g, fn, t, s, value);
+    void *data; // programs have no complex registers
+    gn_array *y = gni_array_filled(g, fn, t, s, &data);
+    int64_t n = y != NULL ? gni_elements(s) : 0;
+    for (int64_t i = 0; i < n; i++) gni_store_double(t, data, i, value);
+    return y;
+}
+
+static gn_array *gni_public_full(const char *fn, gn_context *g, gn_dtype t, const gn_shape *s,
+                                 double value) {
+    if (!gni_begin_context(fn, g)) return NULL;
+    return gni_end(g, gni_make_full(g, fn, t, s, value));
+}
+
+static gn_array *gni_public_full_like(const char *fn, gn_array *a, double value) {
+    gn_context *g = gni_begin(fn, &a, 1);
+    return g == NULL ? NULL : gni_end(g, gni_make_full(g, fn, a->dtype, &a->shape, value));
+}
+
+GPUNUM_API gn_array *gn_zeros(gn_context *g, gn_dtype t, gn_shape s) {
+    return gni_public_full("gn_zeros", g, t, &s, 0.0);
+}
+
+GPUNUM_API gn_array *gn_ones(gn_context *g, gn_dtype t, gn_shape s) {
+    return gni_public_full("gn_ones", g, t, &s, 1.0);
+}
+
+GPUNUM_API gn_array *gn_full(gn_context *g, gn_dtype t, gn_shape s, double value) {
+    return gni_public_full("gn_full", g, t, &s, value);
+}
+
+GPUNUM_API gn_array *gn_scalar(gn_context *g, gn_dtype t, double value) {
+    gn_shape s = gn_shape_from(0, NULL);
+    return gni_public_full("gn_scalar", g, t, &s, value);
+}
+
+GPUNUM_API gn_array *gn_zeros_like(gn_array *a) {
+    return gni_public_full_like("gn_zeros_like", a, 0.0);
+}
+
+GPUNUM_API gn_array *gn_ones_like(gn_array *a) {
+    return gni_public_full_like("gn_ones_like", a, 1.0);
+}
+
+GPUNUM_API gn_array *gn_full_like(gn_array *a, double value) {
+    return gni_public_full_like("gn_full_like", a, value);
+}
+
+GPUNUM_API gn_array *gn_empty(gn_context *g, gn_dtype t, gn_shape s) {
+    if (!gni_begin_context("gn_empty", g)) return NULL;
+    return gni_end(g, gni_array_empty(g, "gn_empty", t, &s));
+}
+
+// Of large ones a GPU makes more in the same time than a CPU sends it, and a pending one is mostly never stored.
+static gn_array *gni_pending_eye(gn_context *g, gn_dtype t, int64_t n, int64_t m, int64_t k) {
+    gn_scope_begin(g);
+    k = GNI_MAX(-n, GNI_MIN(k, m));
+    gn_dtype index = n < INT32_MAX / 2 && m < INT32_MAX / 2 ? GN_I32 : GN_I64;
+    gn_array *i = gn_expand_dims(gn_arange(g, index, (double)k, (double)(k + n), 1.0), -1);
+    gn_array *y = gn_cast(gn_eq(gn_arange(g, index, 0.0, (double)m, 1.0), i), t);
+    if (y != NULL) y->maker = "gn_eye";
+    return gni_end_scope(g, y);
+}
+
+GPUNUM_API gn_array *gn_eye(gn_context *g, gn_dtype t, int64_t n, int64_t m, int64_t k) {
+    if (!gni_begin_context("gn_eye", g)) return NULL;
+    gn_shape s = {2, {n, m}};
+    void *data;
+    if (!gni_is_complex(t) && n > 64 && m > 64 && gni_shape_ok(g, "gn_eye", t, &s))
+        return gni_pending_eye(g, t, n, m, k);
+    gn_array *y = gni_array_filled(g, "gn_eye", t, &s, &data);
+    if (y == NULL) return gni_end(g, NULL);
+    memset(data, 0, (size_t)(n * m) * gn_dtype_size(t)); // zero of every dtype is zero bits
+    int64_t row = k < 0 ? (k < -n ? n : -k) : 0;
+    for (; row < n && k < m - row; row++) gni_store_double(t, data, row * m + row + k, 1.0);
+    return gni_end(g, y);
+}
+
+GPUNUM_API gn_array *gn_arange(gn_context *g, gn_dtype t, double start, double stop, double step) {
+    if (!gni_begin_context("gn_arange", g)) return NULL;
+    double length = ceil((stop - start) / step);
+    if (!(fabs(length) < GNI_INF)) {
+        gni_fail(g, GN_ERROR_ARGUMENT,
+                 "gn_arange: cannot compute the length from start %g, stop %g, step %g", start,
+                 stop, step);
+        return gni_end(g, NULL);
+    }
+    if (length >= 9e18) {
+        gni_fail(g, GN_ERROR_SHAPE, "gn_arange: %g elements are too many", length);
+        return gni_end(g, NULL);
+    }
+    int64_t n = length > 0.0 ? (int64_t)length : 0;
+    gn_shape s = {1, {n}};
+    void *data;
+    // NumPy's rule: the distance of the first two values, not `step`, is what is repeated.
+    double delta = (start + step) - start, last = start + (double)(n - 1) * delta;
+    bool ok = gni_shape_ok(g, "gn_arange", t, &s);
+    if (n > 0) ok = ok && gni_number_ok(g, "gn_arange", t, start) && gni_number_ok(g, "gn_arange", t, last);
+    gn_array *y = ok ? gni_array_filled(g, "gn_arange", t, &s, &data) : NULL;
+    for (int64_t i = 0; y != NULL && i < n; i++)
+        gni_store_double(t, data, i, start + (double)i * delta);
+    return gni_end(g, y);
+}
+
+GPUNUM_API gn_array *gn_linspace(gn_context *g, gn_dtype t, double start, double stop,
+                                 int64_t count) {
+    if (!gni_begin_context("gn_linspace", g)) return NULL;
+    gn_shape s = {1, {count}};
+    void *data;
+    bool ok = gni_shape_ok(g, "gn_linspace", t, &s);
+    if (count > 0) ok = ok && gni_number_ok(g, "gn_linspace", t, floor(start));
+    if (count > 1) ok = ok && gni_number_ok(g, "gn_linspace", t, floor(stop));
+    gn_array *y = ok ? gni_array_filled(g, "gn_linspace", t, &s, &data) : NULL;
+    if (y == NULL) return gni_end(g, NULL);
+    double divisions = (double)(count - 1), delta = stop - start, step = delta / divisions;
+    bool whole = t == GN_I32 || t == GN_I64 || t == GN_U8 || t == GN_I8 || t == GN_U32;
+    for (int64_t i = 0; i < count; i++) {
+        double x = count == 1 ? start
+                   : step == 0
+                       ? (double)i / divisions * delta + start // step is below the smallest number
+                       : (double)i * step + start;
+        if (i > 0 && i == count - 1) x = stop;
+        gni_store_double(t, data, i, whole ? floor(x) : x);
+    }
+    return gni_end(g, y);
+}
+
+// >>views_ops
+// Arrays that look at other arrays' memory, and the joins and gathers that fill new memory.
+
+// ---- reshape
+
+// Strides that show a's elements as shape `s` in C order, if there are any. Old axes are gathered from
+// the innermost into runs of even steps, and new axes are cut from the runs.
+static bool gni_reshape_strides(const gn_array *a, const gn_shape *s, int64_t *stride) {
+    gni_strides_of(s, stride);
+    if (gni_elements(s) == 0) return true;
+    const int64_t *dim = a->shape.dim;
+    int at = a->shape.rank;
+    int64_t left = 1, step = 0; // elements of the run not handed out, and their distance
+    for (int i = s->rank - 1; i >= 0; i--) {
+        if (s->dim[i] == 1) continue;
+        if (left == 1) {
+            while (dim[at - 1] == 1) at--;
+            left = dim[--at];
+            step = a->stride[at];
+            for (; at > 0 && (dim[at - 1] == 1 || a->stride[at - 1] == step * left); at--)
+                left *= dim[at - 1];
+        }
+        if (left % s->dim[i] != 0) return false;
+        stride[i] = step;
+        step *= s->dim[i];
+        left /= s->dim[i];
+    }
+    return true;
+}
+
+// Fills in a -1 and checks the size; false after gni_fail.
+static bool gni_reshape_resolve(gn_context *g, const char *fn, const gn_array *a, gn_shape *s) {
+    char text[200];
+    int unknown = -1;
+    int64_t n = gni_elements(&a->shape);
+    gn_shape known = *s;
+    if (s->rank < 0 || s->rank > GN_MAX_RANK) return gni_shape_ok(g, fn, a->dtype, s);
+    gni_shape_text(text, sizeof text, s);
+    for (int i = 0; i < s->rank; i++) {
+        if (s->dim[i] != -1) continue;
+        if (unknown >= 0) {
+            gni_fail(g, GN_ERROR_SHAPE, "%s: only one dimension may be -1: %s", fn, text);
+            return false;
+        }
+        unknown = i;
+        known.dim[i] = 1;
+    }
+    if (!gni_shape_ok(g, fn, a->dtype, &known)) return false;
+    int64_t rest = gni_elements(&known);
+    if (unknown >= 0 ? rest == 0 || n % rest != 0 : rest != n) {
+        gni_fail(g, GN_ERROR_SHAPE, "%s: cannot reshape array of size %lld into shape %s", fn,
+                 (long long)n, text);
+        return false;
+    }
+    if (unknown >= 0) s->dim[unknown] = n / rest;
+    return true;
+}
+
+// A view of shape `s`, or of a copy; recorded.
+static gn_array *gni_reshaped(gn_context *g, const char *fn, gn_array *a, gn_shape s) {
+    int64_t stride[GN_MAX_RANK];
+    if (!gni_reshape_resolve(g, fn, a, &s) || !gni_materialize(g, a)) return NULL;
+    gn_array *y;
+    if (gni_reshape_strides(a, &s, stride)) {
+        y = gni_array_view(g, fn, a, &s, stride, a->offset);
+    } else {
+        gn_array *copy = gni_contiguous(g, a);
+        if (copy == NULL) return NULL;
+        gni_strides_of(&s, stride);
+        y = gni_array_view(g, fn, copy, &s, stride, copy->offset);
+        gni_unref(g, copy);
+    }
+    if (y != NULL && gni_tracks(g, &a, 1)) {
+        gni_node *n = gni_record(g, y, fn, gni_back_reshape, &a, 1);
+        if (n != NULL) n->shape = a->shape;
+    }
+    return y;
+}
+
+GPUNUM_API gn_array *gn_reshape(gn_array *a, gn_shape s) {
+    gn_context *g = gni_begin("gn_reshape", &a, 1);
+    return g == NULL ? NULL : gni_end(g, gni_reshaped(g, "gn_reshape", a, s));
+}
+
+GPUNUM_API gn_array *gn_ravel(gn_array *a) {
+    gn_context *g = gni_begin("gn_ravel", &a, 1);
+    if (g == NULL) return NULL;
+    int64_t n = gni_elements(&a->shape);
+    return gni_end(g, gni_reshaped(g, "gn_ravel", a, gn_shape_from(1, &n)));
+}
+
+GPUNUM_API gn_array *gn_expand_dims(gn_array *a, gn_axes axes) {
+    gn_context *g = gni_begin("gn_expand_dims", &a, 1);
+    if (g == NULL) return NULL;
+    gn_shape s = a->shape;
+    int rank = s.rank + 1;
+    if (axes >= GNI_AXES_SET) {
+        rank = s.rank;
+        for (gn_axes left = axes & GNI_AXES_BITS; left != 0; left &= left - 1) rank++;
+    }
+    if (axes == GN_ALL) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_expand_dims: GN_ALL does not say which axes are made, GN_AXES(0, -1) does");
+        return gni_end(g, NULL);
+    }
+    uint32_t set = gni_axes(g, "gn_expand_dims", axes, rank, NULL);
+    if (set == ~0u) return gni_end(g, NULL);
+    if (rank > GN_MAX_RANK) {
+        gni_fail(g, GN_ERROR_SHAPE, "gn_expand_dims: the rank would be %d, the most is %d", rank,
+                 GN_MAX_RANK);
+        return gni_end(g, NULL);
+    }
+    for (int i = rank - 1, from = s.rank; i >= 0; i--) s.dim[i] = set >> i & 1u ? 1 : s.dim[--from];
+    s.rank = rank;
+    return gni_end(g, gni_reshaped(g, "gn_expand_dims", a, s));
+}
+
+GPUNUM_API gn_array *gn_squeeze(gn_array *a, gn_axes axes) {
+    gn_context *g = gni_begin("gn_squeeze", &a, 1);
+    if (g == NULL) return NULL;
+    uint32_t set = gni_axes(g, "gn_squeeze", axes, a->shape.rank, NULL);
+    if (set == ~0u) return gni_end(g, NULL);
+    gn_shape s = gn_shape_from(0, NULL);
+    for (int i = 0; i < a->shape.rank; i++) {
+        bool drop = (set >> i) & 1u;
+        if (drop && a->shape.dim[i] != 1 && axes != GN_ALL) {
+            char text[200];
+            gni_fail(g, GN_ERROR_SHAPE, "gn_squeeze: axis %d of %s has size %lld, not 1", i,
+                     gni_shape_text(text, sizeof text, &a->shape), (long long)a->shape.dim[i]);
+            return gni_end(g, NULL);
+        }
+        if (!drop || a->shape.dim[i] != 1) s.dim[s.rank++] = a->shape.dim[i];
+    }
+    return gni_end(g, gni_reshaped(g, "gn_squeeze", a, s));
+}
+
+// ---- order of axes
+
+// `axes` is a permutation.
+static gn_array *gni_permuted(gn_context *g, const char *fn, gn_array *a, const int *axes) {
+    if (!gni_materialize(g, a)) return NULL;
+    gn_shape s = a->shape;
+    int64_t stride[GN_MAX_RANK];
+    for (int i = 0; i < s.rank; i++) {
+        s.dim[i] = a->shape.dim[axes[i]];
+        stride[i] = a->stride[axes[i]];
+    }
+    gn_array *y = gni_array_view(g, fn, a, &s, stride, a->offset);
+    if (y != NULL && gni_tracks(g, &a, 1)) {
+        gni_node *n = gni_record(g, y, fn, gni_back_permute, &a, 1);
+        for (int i = 0; n != NULL && i < s.rank; i++) n->param[i] = axes[i];
+    }
+    return y;
+}
+
+GPUNUM_API gn_array *gn_permute_axes(gn_array *a, const int *axes, int count) {
+    gn_context *g = gni_begin("gn_permute_axes", &a, 1);
+    if (g == NULL) return NULL;
+    int order[GN_MAX_RANK];
+    uint32_t seen = 0;
+    if (count != a->shape.rank || (axes == NULL && count > 0)) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_permute_axes: %d axes for an array of rank %d",
+                 axes ? count : 0, a->shape.rank);
+        return gni_end(g, NULL);
+    }
+    for (int i = 0; i < count; i++) {
+        order[i] = gni_axis(g, "gn_permute_axes", axes[i], count);
+        if (order[i] < 0) return gni_end(g, NULL);
+        if (seen & (1u << order[i])) {
+            gni_fail(g, GN_ERROR_ARGUMENT, "gn_permute_axes: axis %d comes twice", order[i]);
+            return gni_end(g, NULL);
+        }
+        seen |= 1u << order[i];
+    }
+    return gni_end(g, gni_permuted(g, "gn_permute_axes", a, order));
+}
+
+GPUNUM_API gn_array *gn_transpose(gn_array *a) {
+    gn_context *g = gni_begin("gn_transpose", &a, 1);
+    if (g == NULL) return NULL;
+    int order[GN_MAX_RANK];
+    for (int i = 0; i < a->shape.rank; i++) order[i] = a->shape.rank - 1 - i;
+    return gni_end(g, gni_permuted(g, "gn_transpose", a, order));
+}
+
+GPUNUM_API gn_array *gn_swap_axes(gn_array *a, int axis1, int axis2) {
+    gn_context *g = gni_begin("gn_swap_axes", &a, 1);
+    if (g == NULL) return NULL;
+    int order[GN_MAX_RANK];
+    int i1 = gni_axis(g, "gn_swap_axes", axis1, a->shape.rank);
+    int i2 = i1 < 0 ? -1 : gni_axis(g, "gn_swap_axes", axis2, a->shape.rank);
+    if (i2 < 0) return gni_end(g, NULL);
+    for (int i = 0; i < a->shape.rank; i++) order[i] = i == i1 ? i2 : i == i2 ? i1 : i;
+    return gni_end(g, gni_permuted(g, "gn_swap_axes", a, order));
+}
+
+GPUNUM_API gn_array *gn_move_axis(gn_array *a, int from, int to) {
+    gn_context *g = gni_begin("gn_move_axis", &a, 1);
+    if (g == NULL) return NULL;
+    int order[GN_MAX_RANK];
+    int source = gni_axis(g, "gn_move_axis", from, a->shape.rank);
+    int target = source < 0 ? -1 : gni_axis(g, "gn_move_axis", to, a->shape.rank);
+    if (target < 0) return gni_end(g, NULL);
+    for (int i = 0, next = 0; i < a->shape.rank; i++) {
+        if (next == source) next++;
+        order[i] = i == target ? source : next++;
+    }
+    return gni_end(g, gni_permuted(g, "gn_move_axis", a, order));
+}
+
+// ---- broadcasting, slices
+
+GPUNUM_API gn_array *gn_broadcast_to(gn_array *a, gn_shape s) {
+    gn_context *g = gni_begin("gn_broadcast_to", &a, 1);
+    if (g == NULL) return NULL;
+    if (!gni_shape_ok(g, "gn_broadcast_to", a->dtype, &s) || !gni_materialize(g, a))
+        return gni_end(g, NULL);
+    int64_t stride[GN_MAX_RANK] = {0, 0, 0, 0, 0, 0, 0, 0};
+    int lead = s.rank - a->shape.rank;
+    bool fits = lead >= 0;
+    for (int i = 0; fits && i < a->shape.rank; i++) {
+        fits = a->shape.dim[i] == 1 || a->shape.dim[i] == s.dim[lead + i];
+        if (a->shape.dim[i] != 1) stride[lead + i] = a->stride[i];
+    }
+    if (!fits) {
+        char from[200], to[200];
+        gni_fail(g, GN_ERROR_SHAPE, "gn_broadcast_to: shape %s does not broadcast to %s",
+                 gni_shape_text(from, sizeof from, &a->shape), gni_shape_text(to, sizeof to, &s));
+        return gni_end(g, NULL);
+    }
+    gn_array *y = gni_array_view(g, "gn_broadcast_to", a, &s, stride, a->offset);
+    if (y != NULL && gni_tracks(g, &a, 1)) {
+        gni_node *n = gni_record(g, y, "gn_broadcast_to", gni_back_broadcast, &a, 1);
+        if (n != NULL) n->shape = a->shape;
+    }
+    return gni_end(g, y);
+}
+
+// Python's rules for start:stop:step over n elements. Returns how many are taken; start and step then say
+// where. step is not 0.
+static int64_t gni_slice_range(int64_t n, int64_t *start, int64_t stop, int64_t *step) {
+    if (*step == GN_NONE) *step = 1;
+    bool up = *step > 0;
+    int64_t low = up ? 0 : -1, high = up ? n : n - 1; // what start and stop are clamped to
+    int64_t from = *start, to = stop;
+    if (from == GN_NONE)
+        from = up ? low : high;
+    else
+        from = GNI_MIN(GNI_MAX(from < 0 ? from + n : from, low), high);
+    if (to == GN_NONE)
+        to = up ? high : low;
+    else
+        to = GNI_MIN(GNI_MAX(to < 0 ? to + n : to, low), high);
+    int64_t count = 0;
+    if (up && from < to) count = (to - from - 1) / *step + 1;
+    if (!up && to < from) count = (from - to - 1) / -*step + 1;
+    if (count <= 1) *step = 1; // a huge step must not overflow a stride
+    *start = count == 0 ? 0 : from;
+    return count;
+}
+
+static gn_array *gni_sliced(gn_context *g, const char *fn, gn_array *a, int axis, int64_t start,
+                            int64_t stop, int64_t step) {
+    if (!gni_materialize(g, a)) return NULL;
+    gn_shape s = a->shape;
+    int64_t stride[GN_MAX_RANK];
+    memcpy(stride, a->stride, sizeof stride);
+    s.dim[axis] = gni_slice_range(s.dim[axis], &start, stop, &step);
+    stride[axis] *= step;
+    gn_array *y = gni_array_view(g, fn, a, &s, stride, a->offset + start * a->stride[axis]);
+    if (y != NULL && gni_tracks(g, &a, 1)) {
+        gni_node *n = gni_record(g, y, fn, gni_back_slice, &a, 1);
+        if (n != NULL) {
+            n->param[0] = axis;
+            n->param[1] = start;
+            n->param[2] = step;
+            n->shape = a->shape;
+        }
+    }
+    return y;
+}
+
+GPUNUM_API gn_array *gn_slice(gn_array *a, int axis, int64_t start, int64_t stop, int64_t step) {
+    gn_context *g = gni_begin("gn_slice", &a, 1);
+    if (g == NULL) return NULL;
+    int at = gni_axis(g, "gn_slice", axis, a->shape.rank);
+    if (at >= 0 && step == 0) gni_fail(g, GN_ERROR_ARGUMENT, "gn_slice: the step is 0");
+    return gni_end(g, at < 0 || step == 0 ? NULL
+                                          : gni_sliced(g, "gn_slice", a, at, start, stop, step));
+}
+
+GPUNUM_API gn_array *gn_flip(gn_array *a, gn_axes axes) {
+    gn_context *g = gni_begin("gn_flip", &a, 1);
+    if (g == NULL) return NULL;
+    uint32_t set = gni_axes(g, "gn_flip", axes, a->shape.rank, NULL);
+    if (set == ~0u || !gni_materialize(g, a)) return gni_end(g, NULL);
+    int64_t stride[GN_MAX_RANK], offset = a->offset;
+    for (int i = 0; i < a->shape.rank; i++) {
+        stride[i] = a->stride[i];
+        if (!((set >> i) & 1u) || gni_elements(&a->shape) == 0) continue;
+        offset += (a->shape.dim[i] - 1) * stride[i];
+        stride[i] = -stride[i];
+    }
+    gn_array *y = gni_array_view(g, "gn_flip", a, &a->shape, stride, offset);
+    if (y != NULL && gni_tracks(g, &a, 1)) {
+        gni_node *n = gni_record(g, y, "gn_flip", gni_back_flip, &a, 1);
+        if (n != NULL) n->param[0] = (int64_t)set;
+    }
+    return gni_end(g, y);
+}
+
+// ---- indexing by text
+
+typedef enum gni_item_kind {
+    GNI_ITEM_INT,
+    GNI_ITEM_SLICE,
+    GNI_ITEM_ELLIPSIS,
+    GNI_ITEM_NEW
+} gni_item_kind;
+typedef struct gni_item {
+    gni_item_kind kind;
+    int64_t start, stop, step; // an integer is in `start`
+} gni_item;
+
+enum { GNI_MAX_ITEMS = 2 * GN_MAX_RANK + 1 };
+
+typedef struct gni_subscript {
+    const char *text, *at;
+    const char *wrong;  // NULL, or what is wrong at `at`
+    int count, indexed; // items, and how many of them stand for an axis of the source
+    bool ellipsis;
+    gni_item item[GNI_MAX_ITEMS];
+} gni_subscript;
+
+static void gni_skip_blanks(gni_subscript *p) {
+    while (*p->at == ' ' || *p->at == '\t' || *p->at == '\n' || *p->at == '\r') p->at++;
+}
+
+static bool gni_accept(gni_subscript *p, const char *word) {
+    size_t n = strlen(word);
+    gni_skip_blanks(p);
+    if (strncmp(p->at, word, n) != 0) return false;
+    p->at += n;
+    return true;
+}
+
+// An optional integer; beyond 63 bits it saturates, like any index that is out of range.
+static bool gni_accept_int(gni_subscript *p, int64_t *value) {
+    gni_skip_blanks(p);
+    const char *start = p->at, *digit = start;
+    bool negative = *digit == '-';
+    if (*digit == '-' || *digit == '+') digit++;
+    if (*digit < '0' || *digit > '9') return false;
+    int64_t v = 0;
+    for (; *digit >= '0' && *digit <= '9'; digit++)
+        v = v > (INT64_MAX - 9) / 10 ? INT64_MAX : v * 10 + (*digit - '0');
+    *value = negative ? -v : v;
+    p->at = digit;
+    return true;
+}
+
+static void gni_parse_item(gni_subscript *p, gni_item *item) {
+    item->kind = GNI_ITEM_SLICE;
+    item->start = item->stop = item->step = GN_NONE;
+    if (gni_accept(p, "...")) {
+        item->kind = GNI_ITEM_ELLIPSIS;
+        if (p->ellipsis) p->wrong = "a second ellipsis";
+        p->ellipsis = true;
+        return;
+    }
+    if (gni_accept(p, "None") || gni_accept(p, "newaxis")) {
+        item->kind = GNI_ITEM_NEW;
+        return;
+    }
+    p->indexed++;
+    bool number = gni_accept_int(p, &item->start);
+    if (!gni_accept(p, ":")) {
+        item->kind = GNI_ITEM_INT;
+        if (!number) p->wrong = "an integer, a slice, '...' or None was expected";
+        return;
+    }
+    gni_accept_int(p, &item->stop);
+    if (!gni_accept(p, ":")) return;
+    gni_skip_blanks(p);
+    const char *before = p->at;
+    if (!gni_accept_int(p, &item->step) || item->step != 0) return;
+    p->at = before;
+    p->wrong = "the step is 0";
+}
+
+static void gni_parse_subscript(gni_subscript *p) {
+    gni_skip_blanks(p);
+    while (*p->at != 0 && p->wrong == NULL) {
+        if (p->count == GNI_MAX_ITEMS) {
+            p->wrong = "too many items";
+            return;
+        }
+        gni_parse_item(p, &p->item[p->count++]);
+        gni_skip_blanks(p);
+        if (p->wrong != NULL || *p->at == 0) return;
+        if (!gni_accept(p, ",")) p->wrong = "',' was expected";
+        gni_skip_blanks(p);
+    }
+}
+
+// Takes one integer or slice out of the array; the axis stays, with size 1 for an integer.
+static gn_array *gni_index_axis(gn_context *g, gn_array *a, int axis, const gni_item *item) {
+    int64_t n = a->shape.dim[axis], i = item->start;
+    if (item->kind == GNI_ITEM_SLICE) {
+        if (i == GN_NONE && item->stop == GN_NONE && (item->step == GN_NONE || item->step == 1)) {
+            gni_ref(a);
+            return a;
+        }
+        return gni_sliced(g, "gn_index", a, axis, i, item->stop, item->step);
+    }
+    if (i < -n || i >= n) {
+        gni_fail(g, GN_ERROR_ARGUMENT,
+                 "gn_index: index %lld is out of bounds for axis %d with size %lld", (long long)i,
+                 axis, (long long)n);
+        return NULL;
+    }
+    if (i < 0) i += n;
+    return gni_sliced(g, "gn_index", a, axis, i, i + 1, 1);
+}
+
+static gn_array *gni_indexed(gn_context *g, gn_array *a, const gni_subscript *p) {
+    gn_shape s = gn_shape_from(0, NULL);
+    int axis = 0,
+        kept = a->shape.rank - p->indexed; // axes that the ellipsis, or the end, stands for
+    gn_array *y = a;
+    gni_ref(y);
+    for (int i = 0; i <= p->count; i++) {
+        bool whole = i == p->count ? !p->ellipsis : p->item[i].kind == GNI_ITEM_ELLIPSIS;
+        for (int k = 0; whole && k < kept; k++, axis++)
+            if (s.rank++ < GN_MAX_RANK) s.dim[s.rank - 1] = a->shape.dim[axis];
+        if (i == p->count || whole) continue;
+        const gni_item *item = &p->item[i];
+        if (item->kind == GNI_ITEM_NEW) {
+            if (s.rank++ < GN_MAX_RANK) s.dim[s.rank - 1] = 1;
+            continue;
+        }
+        gn_array *next = gni_index_axis(g, y, axis, item);
+        gni_unref(g, y);
+        y = next;
+        if (y == NULL) return NULL;
+        if (item->kind == GNI_ITEM_SLICE && s.rank++ < GN_MAX_RANK)
+            s.dim[s.rank - 1] = y->shape.dim[axis];
+        axis++;
+    }
+    if (y != a && gni_same_shape(&y->shape, &s)) return y;
+    gn_array *z = gni_reshaped(g, "gn_index", y, s);
+    gni_unref(g, y);
+    return z;
+}
+
+GPUNUM_API gn_array *gn_index(gn_array *a, const char *subscript) {
+    gn_context *g = gni_begin("gn_index", &a, 1);
+    if (g == NULL) return NULL;
+    gni_subscript p;
+    memset(&p, 0, sizeof p);
+    p.text = p.at = subscript != NULL ? subscript : "";
+    gni_parse_subscript(&p);
+    if (p.wrong != NULL) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_index: %s at character %d of \"%.200s\"", p.wrong,
+                 (int)(p.at - p.text) + 1, p.text);
+        return gni_end(g, NULL);
+    }
+    if (p.indexed > a->shape.rank) {
+        gni_fail(g, GN_ERROR_ARGUMENT,
+                 "gn_index: \"%.200s\" has %d indices for an array of rank %d", p.text, p.indexed,
+                 a->shape.rank);
+        return gni_end(g, NULL);
+    }
+    return gni_end(g, gni_indexed(g, a, &p));
+}
+
+// ---- joins
+
+// The dtype that all of them promote to; GN_DTYPE_COUNT after gni_fail.
+static gn_dtype gni_join_dtype(gn_context *g, const char *fn, gn_array *const *arrays, int count) {
+    gn_dtype t = arrays[0]->dtype;
+    for (int i = 1; i < count; i++) {
+        gn_dtype both = gn_promote(t, arrays[i]->dtype);
+        if (both == GN_DTYPE_COUNT) {
+            gni_fail(g, GN_ERROR_DTYPE, "%s: %s and %s have no common dtype", fn, gn_dtype_name(t),
+                     gn_dtype_name(arrays[i]->dtype));
+            return both;
+        }
+        t = both;
+    }
+    for (int i = 0; i < count && gni_is_complex(t); i++) { // programs have no complex registers
+        if (arrays[i]->dtype == t) continue;
+        gni_fail(g, GN_ERROR_DTYPE,
+                 "%s: array %d is %s and others are %s: make it so with gn_complex", fn, i,
+                 gn_dtype_name(arrays[i]->dtype), gn_dtype_name(t));
+        return GN_DTYPE_COUNT;
+    }
+    return t;
+}
+
+// Copies array i to place[i] (elements) of y and records the join. Arrays of another dtype are cast first
+// when gradients flow, since the cast's own record turns the gradient back.
+static bool gni_join(gn_context *g, const char *fn, gn_array *y, gn_array *const *arrays, int count,
+                     const int64_t *place, const int64_t *stride, gni_backward_fn backward,
+                     int axis) {
+    for (int i = 0; i < count; i++) {
+        if (gni_elements(&arrays[i]->shape) == 0) continue;
+        if (!gni_copy_into(g, y->buf, y->dtype, place[i], stride, arrays[i])) return false;
+    }
+    if (!gni_tracks(g, arrays, count)) return true;
+    gn_array **in = (gn_array **)gni_alloc(g, sizeof(gn_array *) * (size_t)count);
+    if (in == NULL) {
+        gni_fail_memory(g, fn, sizeof(gn_array *) * (size_t)count);
+        return false;
+    }
+    bool ok = true;
+    for (int i = 0; i < count && ok; i++) {
+        bool same = arrays[i]->dtype == y->dtype || !gni_tracks(g, &arrays[i], 1);
+        in[i] = same ? arrays[i] : gn_cast(arrays[i], y->dtype);
+        ok = in[i] != NULL;
+    }
+    gni_node *n = ok ? gni_record(g, y, fn, backward, in, count) : NULL;
+    if (n != NULL) n->param[0] = axis;
+    gni_free(g, in);
+    return n != NULL;
+}
+
+// Whether array i fits to array 0 on every axis but one (or all with axis -1).
+static bool gni_join_fits(gn_context *g, const char *fn, gn_array *const *arrays, int i, int axis) {
+    const gn_shape *a = &arrays[0]->shape, *b = &arrays[i]->shape;
+    bool fits = a->rank == b->rank;
+    for (int k = 0; fits && k < a->rank; k++) fits = k == axis || a->dim[k] == b->dim[k];
+    if (fits) return true;
+    char ta[200], tb[200];
+    gni_fail(g, GN_ERROR_SHAPE,
+             axis < 0 ? "%s: array 0 has shape %s, array %d has %s"
+                      : "%s: array 0 has shape %s, array %d has %s: only axis %d may differ",
+             fn, gni_shape_text(ta, sizeof ta, a), i, gni_shape_text(tb, sizeof tb, b), axis);
+    return false;
+}
+
+static gn_array *gni_concatenated(gn_context *g, gn_array *const *arrays, int count, int axis,
+                                  int64_t *place) {
+    const char *fn = "gn_concat";
+    gn_shape s = arrays[0]->shape;
+    if (s.rank == 0) {
+        gni_fail(g, GN_ERROR_SHAPE, "%s: arrays of rank 0 have no axis to join: use gn_stack", fn);
+        return NULL;
+    }
+    int at = gni_axis(g, fn, axis, s.rank);
+    gn_dtype t = at < 0 ? GN_DTYPE_COUNT : gni_join_dtype(g, fn, arrays, count);
+    if (t == GN_DTYPE_COUNT) return NULL;
+    s.dim[at] = 0;
+    for (int i = 0; i < count; i++) {
+        if (!gni_join_fits(g, fn, arrays, i, at)) return NULL;
+        place[i] = s.dim[at];
+        if (arrays[i]->shape.dim[at] > INT64_MAX - s.dim[at]) { // of arrays without elements
+            gni_fail(g, GN_ERROR_SHAPE, "%s: axis %d would be longer than 2^63 - 1", fn, at);
+            return NULL;
+        }
+        s.dim[at] += arrays[i]->shape.dim[at];
+    }
+    gn_array *y = gni_array_empty(g, fn, t, &s);
+    if (y == NULL) return NULL;
+    for (int i = 0; i < count; i++) place[i] *= y->stride[at];
+    if (gni_join(g, fn, y, arrays, count, place, y->stride, gni_back_concat, at)) return y;
+    gni_unref(g, y);
+    return NULL;
+}
+
+static gn_array *gni_stacked(gn_context *g, gn_array *const *arrays, int count, int axis,
+                             int64_t *place) {
+    const char *fn = "gn_stack";
+    gn_shape s = arrays[0]->shape;
+    int at = gni_axis(g, fn, axis, s.rank + 1);
+    gn_dtype t = at < 0 ? GN_DTYPE_COUNT : gni_join_dtype(g, fn, arrays, count);
+    if (t == GN_DTYPE_COUNT) return NULL;
+    for (int i = 1; i < count; i++)
+        if (!gni_join_fits(g, fn, arrays, i, -1)) return NULL;
+    if (s.rank == GN_MAX_RANK) {
+        gni_fail(g, GN_ERROR_SHAPE, "%s: the rank would be %d, the most is %d", fn, s.rank + 1,
+                 GN_MAX_RANK);
+        return NULL;
+    }
+    for (int i = s.rank++; i > at; i--) s.dim[i] = s.dim[i - 1];
+    s.dim[at] = count;
+    gn_array *y = gni_array_empty(g, fn, t, &s);
+    if (y == NULL) return NULL;
+    int64_t stride[GN_MAX_RANK]; // of one array's place
+    for (int i = 0; i < s.rank - 1; i++) stride[i] = y->stride[i < at ? i : i + 1];
+    for (int i = 0; i < count; i++) place[i] = i * y->stride[at];
+    if (gni_join(g, fn, y, arrays, count, place, stride, gni_back_stack, at)) return y;
+    gni_unref(g, y);
+    return NULL;
+}
+
+static gn_array *gni_public_join(const char *fn, gn_array *const *arrays, int count, int axis,
+                                 bool stack) {
+    gn_context *g = count > 0 && arrays != NULL ? gni_begin(fn, arrays, count) : NULL;
+    if (g == NULL) return NULL;
+    gn_array *y = NULL;
+    int64_t *place = (int64_t *)gni_alloc(g, sizeof(int64_t) * (size_t)count);
+    if (place == NULL) {
+        gni_fail_memory(g, fn, sizeof(int64_t) * (size_t)count);
+        return gni_end(g, NULL);
+    }
+    gn_scope_begin(g); // for casts
+    y = stack ? gni_stacked(g, arrays, count, axis, place)
+              : gni_concatenated(g, arrays, count, axis, place);
+    gn_scope_end(g);
+    gni_free(g, place);
+    return gni_end(g, y);
+}
+
+GPUNUM_API gn_array *gn_concat(gn_array *const *arrays, int count, int axis) {
+    return gni_public_join("gn_concat", arrays, count, axis, false);
+}
+
+GPUNUM_API gn_array *gn_stack(gn_array *const *arrays, int count, int axis) {
+    return gni_public_join("gn_stack", arrays, count, axis, true);
+}
+
+// ---- gathers
+
+static bool gni_need_integers(gn_context *g, const char *fn, const gn_array *indices) {
+    if (gni_is_integer(indices->dtype)) return true;
+    gni_fail(g, GN_ERROR_DTYPE, "%s: indices must be integers, not %s", fn,
+             gn_dtype_name(indices->dtype));
+    return false;
+}
+
+// The indices in C order as int32 or int64; one reference.
+static gn_array *gni_take_indices(gn_context *g, gn_array *indices) {
+    gn_dtype t = indices->dtype;
+    if (t == GN_I32 || t == GN_I64) return gni_contiguous(g, indices);
+    t = t == GN_U32 ? GN_I64 : GN_I32;
+    gn_array *y = gni_array_empty(g, "gn_take", t, &indices->shape);
+    if (y != NULL && gni_copy_into(g, y->buf, t, 0, y->stride, indices)) return y;
+    gni_unref(g, y);
+    return NULL;
+}
+
+// Indices that the CPU has are checked.
+static bool gni_take_in_range(gn_context *g, const gn_array *indices, int64_t extent, int axis) {
+    if (indices->buf->where == GNI_ON_GPU) return true;
+    if (!gni_buffer_need(g, indices->buf, GNI_ON_CPU)) return false;
+    const int32_t *i32 = (const int32_t *)indices->buf->host + indices->offset;
+    const int64_t *i64 = (const int64_t *)indices->buf->host + indices->offset;
+    int64_t n = gni_elements(&indices->shape);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t at = indices->dtype == GN_I64 ? i64[i] : i32[i];
+        if (at >= -extent && at < extent) continue;
+        gni_fail(g, GN_ERROR_ARGUMENT,
+                 "gn_take: index %lld is out of bounds for axis %d with size %lld", (long long)at,
+                 axis, (long long)extent);
+        return false;
+    }
+    return true;
+}
+
+static void gni_take_operand(const gn_array *a, gni_operand *o) {
+    memset(o, 0, sizeof *o);
+    o->buf = a->buf;
+    o->dtype = a->dtype;
+    o->offset = a->offset;
+}
+
+// `source` and `indices` are in C order.
+static gn_array *gni_taken(gn_context *g, gn_array *source, gn_array *indices, int axis) {
+    gn_shape s = gn_shape_from(0, NULL);
+    gni_take job;
+    memset(&job, 0, sizeof job);
+    job.outer = job.inner = 1;
+    job.extent = source->shape.dim[axis];
+    job.count = gni_elements(&indices->shape);
+    for (int i = 0; i < axis; i++) s.dim[s.rank++] = source->shape.dim[i];
+    for (int i = 0; i < indices->shape.rank; i++) s.dim[s.rank++] = indices->shape.dim[i];
+    for (int i = axis + 1; i < source->shape.rank; i++) s.dim[s.rank++] = source->shape.dim[i];
+    if (!gni_shape_ok(g, "gn_take", source->dtype, &s)) return NULL;
+    int64_t n = gni_elements(&s);
+    if (n > 0 && job.extent == 0) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_take: cannot take from axis %d with size 0", axis);
+        return NULL;
+    }
+    bool none = false; // no row is looked at
+    for (int i = 0; i < axis; i++) none = none || s.dim[i] == 0;
+    if (!none && !gni_take_in_range(g, indices, job.extent, axis)) return NULL;
+    gn_array *y = gni_array_empty(g, "gn_take", source->dtype, &s);
+    if (y == NULL) return NULL;
+    for (int i = 0; i < axis && n > 0; i++) job.outer *= source->shape.dim[i];
+    for (int i = axis + 1; i < source->shape.rank && n > 0; i++) job.inner *= source->shape.dim[i];
+    gni_take_operand(source, &job.in);
+    gni_take_operand(indices, &job.index);
+    gni_take_operand(y, &job.out);
+    if (gni_run(g, GNI_JOB_TAKE, &job, y)) return y;
+    gni_unref(g, y);
+    return NULL;
+}
+
+GPUNUM_API gn_array *gn_take(gn_array *a, gn_array *indices, int axis) {
+    gn_array *in[2];
+    in[0] = a;
+    in[1] = indices;
+    gn_context *g = gni_begin("gn_take", in, 2);
+    if (g == NULL) return NULL;
+    int at = gni_axis(g, "gn_take", axis, a->shape.rank);
+    if (at < 0 || !gni_need_integers(g, "gn_take", indices)) return gni_end(g, NULL);
+    if (a->shape.rank - 1 + indices->shape.rank > GN_MAX_RANK) {
+        gni_fail(g, GN_ERROR_SHAPE, "gn_take: the rank would be %d, the most is %d",
+                 a->shape.rank - 1 + indices->shape.rank, GN_MAX_RANK);
+        return gni_end(g, NULL);
+    }
+    gn_array *source = gni_contiguous(g, a), *index = NULL, *y = NULL;
+    if (source != NULL) index = gni_take_indices(g, indices);
+    if (index != NULL) y = gni_taken(g, source, index, at);
+    gni_unref(g, source);
+    gni_unref(g, index);
+    if (y != NULL && gni_tracks(g, &a, 1)) {
+        gni_node *n = gni_record(g, y, "gn_take", gni_back_take, in, 2);
+        if (n != NULL) n->param[0] = at;
+    }
+    return gni_end(g, y);
+}
+
+GPUNUM_API gn_array *gn_one_hot(gn_array *indices, gn_dtype t, int64_t classes) {
+    gn_context *g = gni_begin("gn_one_hot", &indices, 1);
+    if (g == NULL) return NULL;
+    gn_array *y = NULL;
+    gn_scope_begin(g);
+    if (classes < 1) { // 0: likely the dtype in the place of the number
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_one_hot: %lld classes", (long long)classes);
+    } else if (indices->shape.rank == GN_MAX_RANK) {
+        gni_fail(g, GN_ERROR_SHAPE, "gn_one_hot: the rank would be %d, the most is %d",
+                 GN_MAX_RANK + 1, GN_MAX_RANK);
+    } else if (gni_need_integers(g, "gn_one_hot", indices)) {
+        gn_shape s = indices->shape;
+        s.dim[s.rank++] = classes;
+        if (!gni_shape_ok(g, "gn_one_hot", t, &s)) return gni_end_scope(g, NULL);
+        if (gni_elements(&s) == 0) return gni_end_scope(g, gn_zeros(g, t, s));
+        gn_array *all =
+            gn_arange(g, classes > INT32_MAX ? GN_I64 : GN_I32, 0.0, (double)classes, 1.0);
+        y = gn_cast(gn_eq(gn_expand_dims(indices, -1), all), t);
+    }
+    return gni_end_scope(g, y);
 }
 
 // >>threads
@@ -11682,13 +12701,13 @@ typedef enum gni_gemm_path {
 #define GNI_GEMM_THREADED 130000.0 // multiply-adds below which one thread is faster
 
 typedef struct gni_gemm_job {
-    // The product that is computed: the caller's, or its transpose when `turned`; the row or the few
+    // The product that is computed: the caller's, or its transpose when `transposed`; the row or the few
     // rows are then always a's.
     int64_t m, n, k;
     const char *a, *b;
     char *c;
     int64_t a_rs, a_cs, b_rs, b_cs, c_rs, c_cs;
-    bool turned;
+    bool transposed;
     const gni_gemm *d;
     const gni_gemm_isa *isa;
     const gni_gemm_family *family;
@@ -11774,9 +12793,9 @@ typedef struct gni_gemm_block {
     char *c;
     int64_t index, i0, j0; // of the product, of the first row and column
     int64_t rows, cols;
-    const float *bias; // of the block's first column (or first row, when turned)
+    const float *bias; // of the block's first column (or first row, when transposed)
     char *pack_a, *pack_b;
-    float *apart; // sums (rows,cols), or where a turned tile waits
+    float *apart; // sums (rows,cols), or where a transposed tile waits
 } gni_gemm_block;
 
 // Hands finished sums of the block to the caller: (mc,nc) from (ic,jc) on.
@@ -11786,13 +12805,13 @@ static void gni_gemm_give(const gni_gemm_block *s, int64_t ic, int64_t mc, int64
     const float *sum = j->sums_apart ? s->apart : (const float *)(const void *)s->c;
     gni_gemm_part p;
     p.sum = sum + ic * rs + jc * cs;
-    p.sum_rs = j->turned ? cs : rs;
-    p.sum_cs = j->turned ? rs : cs;
+    p.sum_rs = j->transposed ? cs : rs;
+    p.sum_cs = j->transposed ? rs : cs;
     p.batch = s->index;
-    p.row = j->turned ? s->j0 + jc : s->i0 + ic;
-    p.col = j->turned ? s->i0 + ic : s->j0 + jc;
-    p.rows = j->turned ? nc : mc;
-    p.cols = j->turned ? mc : nc;
+    p.row = j->transposed ? s->j0 + jc : s->i0 + ic;
+    p.col = j->transposed ? s->i0 + ic : s->j0 + jc;
+    p.rows = j->transposed ? nc : mc;
+    p.cols = j->transposed ? mc : nc;
     j->d->store(j->d->store_arg, &p);
 }
 
@@ -11832,7 +12851,7 @@ static void gni_gemm_pack_a(const gni_gemm_block *s, int64_t ic, int64_t mc, int
 }
 
 // A tile of the transposed product, (rows,width) by way of memory that stays close.
-static void gni_gemm_turned_tile(const gni_gemm_block *s, const gni_gemm_tile *t,
+static void gni_gemm_transposed_tile(const gni_gemm_block *s, const gni_gemm_tile *t,
                                  gni_gemm_tile_fn tile, int64_t rows, int64_t width) {
     gni_gemm_tile aside = *t;
     aside.add = false;
@@ -11842,7 +12861,7 @@ static void gni_gemm_turned_tile(const gni_gemm_block *s, const gni_gemm_tile *t
     aside.c_rs = width;
     aside.cols = s->job->family->clip ? t->cols : (int)width;
     tile(&aside);
-    s->job->isa->put_turned(t, s->apart, rows, t->cols, width);
+    s->job->isa->put_transposed(t, s->apart, rows, t->cols, width);
 }
 
 // The tiles of one panel of b, nc columns wide or less, for mc rows of a from row ic.
@@ -11862,10 +12881,10 @@ static void gni_gemm_panel(const gni_gemm_block *s, gni_gemm_tile *t, int64_t ic
         } else {
             t->a = s->a + ((ic + i) * j->a_rs + pc * j->a_cs) * j->in_bytes;
         }
-        if (j->turned) {
+        if (j->transposed) {
             t->c = s->c + ((ic + i) * j->c_rs + jq * j->c_cs) * j->sum_bytes;
             if (bias != NULL) t->bias = bias + ic + i;
-            gni_gemm_turned_tile(s, t, tile[rows], rows, width);
+            gni_gemm_transposed_tile(s, t, tile[rows], rows, width);
         } else {
             char *c = j->sums_apart ? (char *)s->apart : s->c;
             t->c = c + ((ic + i) * t->c_rs + jq) * j->sum_bytes;
@@ -11888,11 +12907,11 @@ static void gni_gemm_tiles(const gni_gemm_block *s, int64_t ic, int64_t mc, int6
     t.act = last ? j->d->act : 0;
     t.fetch = j->fetch;
     t.add = pc > 0 || (j->d->accumulate && !j->sums_apart);
-    t.c_rs = j->sums_apart ? s->cols : j->turned ? j->c_cs : j->c_rs;
+    t.c_rs = j->sums_apart ? s->cols : j->transposed ? j->c_cs : j->c_rs;
     for (int64_t q = 0; q < nc;) {
         const int64_t width = gni_gemm_panel_cols(j->family, nc - q);
         t.cols = (int)GNI_MIN(width, nc - q);
-        t.bias = !last || s->bias == NULL ? NULL : j->turned ? s->bias : s->bias + jc + q;
+        t.bias = !last || s->bias == NULL ? NULL : j->transposed ? s->bias : s->bias + jc + q;
         if (j->pack_b || (t.cols < width && !j->family->clip)) {
             t.b = packed_b;
             t.b_rs = width;
@@ -11906,14 +12925,14 @@ static void gni_gemm_tiles(const gni_gemm_block *s, int64_t ic, int64_t mc, int6
     }
 }
 
-// Columns that are summed at a time, and rows that are widened or turned for it.
+// Columns that are summed at a time, and rows that are widened or transposed for it.
 enum { GNI_GEMM_SUMS = 64 };
 
 // sum (n) += the columns of a block b (k,n) of d's b.
 static void gni_gemm_add_block(const gni_gemm_isa *isa, const gni_gemm *d, const char *b, int64_t n,
                                int64_t k, float *sum) {
     static const float one = 1;
-    float turned[GNI_GEMM_SUMS * GNI_GEMM_SUMS + GNI_GEMM_MAX_LANES];
+    float transposed[GNI_GEMM_SUMS * GNI_GEMM_SUMS + GNI_GEMM_MAX_LANES];
     const int64_t item = d->in == GN_F32 ? 4 : 2;
     const gni_gemm_pack_fn pack = d->in == GN_F16    ? isa->pack_f16
                                   : d->in == GN_BF16 ? isa->pack_bf16
@@ -11926,9 +12945,9 @@ static void gni_gemm_add_block(const gni_gemm_isa *isa, const gni_gemm *d, const
     t.y = sum;
     for (int64_t l = 0; l < k; l += t.k, b += t.k * d->b_rs * item) {
         t.k = there ? k : GNI_MIN(k - l, (int64_t)GNI_GEMM_SUMS);
-        t.b = there ? (const float *)(const void *)b : turned;
+        t.b = there ? (const float *)(const void *)b : transposed;
         t.b_rs = there ? d->b_rs : n;
-        if (!there) pack(turned, n, b, d->b_cs, d->b_rs, n, t.k);
+        if (!there) pack(transposed, n, b, d->b_cs, d->b_rs, n, t.k);
         isa->add_rows(&t);
     }
 }
@@ -11978,8 +12997,8 @@ static void gni_gemm_run_dots(const gni_gemm_block *s) {
     t.c = (float *)(void *)s->c;
     t.c_rs = j->c_rs;
     t.c_cs = j->c_cs;
-    t.bias_rs = j->turned ? 1 : 0;
-    t.bias_cs = j->turned ? 0 : 1;
+    t.bias_rs = j->transposed ? 1 : 0;
+    t.bias_cs = j->transposed ? 0 : 1;
     for (int64_t pc = 0; pc < j->k; pc += j->kc) {
         t.k = GNI_MIN(j->kc, j->k - pc);
         const float *a = (const float *)(const void *)s->a + pc * j->a_cs;
@@ -12015,7 +13034,7 @@ static void gni_gemm_run_rows(const gni_gemm_block *s) {
     for (int64_t i = 0; i < t.n; i++) {
         float v = y[i];
         if (d->accumulate) v += c[i * j->c_cs];
-        if (d->bias != NULL) v += s->bias[j->turned ? 0 : i];
+        if (d->bias != NULL) v += s->bias[j->transposed ? 0 : i];
         c[i * j->c_cs] = d->act == 1 && v < 0 ? 0 : v;
     }
 }
@@ -12032,14 +13051,14 @@ static void gni_gemm_task(void *arg, int64_t begin, int64_t end, int worker) {
         const int64_t index = task / (j->tasks_m * j->tasks_n),
                       rest = task % (j->tasks_m * j->tasks_n);
         const int64_t i0 = rest / j->tasks_n * j->task_m, j0 = rest % j->tasks_n * j->task_n;
-        const int64_t *a_off = j->turned ? d->b_off : d->a_off,
-                      *b_off = j->turned ? d->a_off : d->b_off;
+        const int64_t *a_off = j->transposed ? d->b_off : d->a_off,
+                      *b_off = j->transposed ? d->a_off : d->b_off;
         s.index = index;
         s.i0 = i0;
         s.j0 = j0;
         s.rows = GNI_MIN(j->task_m, j->m - i0);
         s.cols = GNI_MIN(j->task_n, j->n - j0);
-        s.bias = d->bias == NULL ? NULL : d->bias + (j->turned ? i0 : j0);
+        s.bias = d->bias == NULL ? NULL : d->bias + (j->transposed ? i0 : j0);
         s.a = j->a + ((a_off != NULL ? a_off[index] : 0) + i0 * j->a_rs) * j->in_bytes;
         s.b = j->b + ((b_off != NULL ? b_off[index] : 0) + j0 * j->b_cs) * j->in_bytes;
         s.c = j->c + ((d->c_off != NULL ? d->c_off[index] : 0) + i0 * j->c_rs + j0 * j->c_cs) *
@@ -12050,7 +13069,7 @@ static void gni_gemm_task(void *arg, int64_t begin, int64_t end, int worker) {
             gni_gemm_run_rows(&s);
         } else {
             gni_gemm_run_tiles(&s);
-            if (!j->turned && d->store == NULL)
+            if (!j->transposed && d->store == NULL)
                 gni_gemm_finish(j, s.c, s.rows, s.cols, j0, j->sums_apart ? s.apart : NULL);
         }
         if (d->store != NULL && (j->sums_apart || j->path != GNI_GEMM_BY_TILES))
@@ -12122,12 +13141,12 @@ static void gni_gemm_choose_family(gni_gemm_job *j) {
     j->sums_apart = j->out_bytes < j->sum_bytes;
 }
 
-static void gni_gemm_take_operands(gni_gemm_job *j, bool turned) {
+static void gni_gemm_take_operands(gni_gemm_job *j, bool transposed) {
     const gni_gemm *d = j->d;
-    j->turned = turned;
+    j->transposed = transposed;
     j->c = (char *)d->c;
     j->k = d->k;
-    if (turned) {
+    if (transposed) {
         j->m = d->n, j->n = d->m;
         j->a = (const char *)d->b, j->a_rs = d->b_cs, j->a_cs = d->b_rs;
         j->b = (const char *)d->a, j->b_rs = d->a_cs, j->b_cs = d->a_rs;
@@ -12258,7 +13277,7 @@ static void gni_gemm_choose_memory(gni_gemm_job *j) {
     if (j->pack_b || !j->family->clip)
         j->b_bytes = gni_gemm_round(cols * kc * j->sum_bytes + pad, 64);
     if (j->sums_apart) j->apart_bytes = gni_gemm_round(j->task_m * j->task_n * 4, 64);
-    if (j->turned) j->apart_bytes = wide * GNI_GEMM_MAX_ROWS * 4;
+    if (j->transposed) j->apart_bytes = wide * GNI_GEMM_MAX_ROWS * 4;
 }
 
 static bool gni_gemm_reserve(gn_context *g, gni_gemm_work *w, size_t bytes) {
@@ -12601,7 +13620,7 @@ static bool gni_gemm_cpu(gn_context *g, gni_pool *pool, gni_gemm_work *w, int is
     }
     gni_gemm_choose_pairs(&j, pool, w);
     gni_gemm_choose_path(&j, w);
-    j.sums_here = d->column_sums != NULL && j.path == GNI_GEMM_BY_TILES && !j.turned;
+    j.sums_here = d->column_sums != NULL && j.path == GNI_GEMM_BY_TILES && !j.transposed;
     if (!j.sums_here) gni_gemm_sum_columns(pool, j.isa, d);
     gni_gemm_choose_blocks(&j, w);
     j.task_m = j.m;
@@ -12613,7 +13632,7 @@ static bool gni_gemm_cpu(gn_context *g, gni_pool *pool, gni_gemm_work *w, int is
     const int64_t tasks = d->batch * j.tasks_m * j.tasks_n;
     const int64_t grain = work < GNI_GEMM_THREADED ? tasks : 1;
     const int64_t each = j.a_bytes + j.b_bytes + j.apart_bytes;
-    if (!gni_gemm_reserve(g, w, (size_t)(each * (tasks > grain ? threads : 1)))) return false;
+    if (!gni_gemm_reserve(g, w, (size_t)GNI_MAX(each * (tasks > grain ? threads : 1), 1))) return false;
     j.work = (char *)w->data;
     gni_parallel(pool, tasks, grain, gni_gemm_task, &j);
     return true;
@@ -13768,6 +14787,11 @@ GNI_INLINE float gni_dodd(double x) {
     if (fabs((double)f) > fabs(x)) u--;
     return gni_bits_f32(u | 1u);
 }
+// An integer that float64 does not hold, with a last bit that says whether anything was cut off.
+GNI_INLINE int64_t gni_iodd(int64_t a) {
+    bool fits = (a < 0 ? ~a : a) >> 53 == 0;
+    return fits || (a & 1023) == 0 ? a : (a & ~(int64_t)1023) | 1024;
+}
 GNI_INLINE double gni_dround_f16(double x) {
     return (double)gni_f16_to_f32(gni_f32_to_f16(gni_dodd(x)));
 }
@@ -13855,6 +14879,7 @@ GNI_WIDE(gni_wf_FMA, double, double, double, double, fma(xa[i + j], xb[i + j], x
 GNI_WIDE(gni_wi_FMA, uint64_t, uint64_t, uint64_t, uint64_t, xa[i + j] * xb[i + j] + xc[i + j])
 GNI_WIDE_1(gni_wx_COPY, uint64_t, uint64_t, a)
 GNI_WIDE_1(gni_wx_I_TO_F, int64_t, double, a)
+GNI_WIDE_1(gni_wx_TO_ODD, int64_t, double, gni_iodd(a))
 GNI_WIDE_1(gni_wx_F_TO_I, double, int64_t, gni_dtoi(a))
 GNI_WIDE_1(gni_wx_F_TO_U, double, int64_t, gni_dtou(a))
 GNI_WIDE_1(gni_wf_TO_BOOL, double, int64_t, a != 0.0)
@@ -13913,6 +14938,7 @@ static const gni_kernel gni_kernels_wide[GNI_OP_COUNT * 3] = {
     GNI_SAME(gni_wx_WRAP_I8),
     GNI_SAME(gni_wx_WRAP_U32),
     GNI_SAME(gni_wx_WRAP_I32),
+    GNI_SAME(gni_wx_TO_ODD),
 #undef GNI_SAME
 };
 
@@ -13983,11 +15009,18 @@ static const gni_convert_fn gni_wide_store_table[GN_DTYPE_COUNT] = {gni_wide_sto
 
 // ---- folds of contiguous elements
 
+#define GNI_FAR 1.340780792994259709957e154  // 2^512
+#define GNI_NEAR 7.458340731200206743290e-155 // 2^-512
 // acc += x, keeping what rounding takes away (Neumaier 1974).
 static void gni_acc_add(double *d, double *e, double x) {
-    double t = *d + x;
-    *e += fabs(*d) >= fabs(x) ? (*d - t) + x : (x - t) + *d;
-    *d = t;
+    double t = *d + x, rest = *e + (fabs(*d) >= fabs(x) ? (*d - t) + x : (x - t) + *d);
+    if (rest - rest == 0.0) {
+        *d = t;
+    } else { // see gni_acc
+        *d = (*e == *e ? *d * GNI_NEAR + *e * GNI_NEAR : *d) + x * GNI_NEAR;
+        rest = GNI_NAN;
+    }
+    *e = rest;
 }
 
 static void gni_wide_fold_sum_f(gni_acc *acc, const void *x, int64_t n, int64_t at) {
@@ -14001,7 +15034,11 @@ static void gni_wide_fold_sum_f(gni_acc *acc, const void *x, int64_t n, int64_t 
         for (int j = 0; k < m; k++, j++) s[j] += p[k];
         for (int h = 8; h > 0; h /= 2)
             for (int j = 0; j < h; j++) s[j] += s[j + h];
-        gni_acc_add(&acc->d, &acc->e, s[0]);
+        if (s[0] - s[0] == 0.0) {
+            gni_acc_add(&acc->d, &acc->e, s[0]);
+            continue;
+        }
+        for (k = 0; k < m; k++) gni_acc_add(&acc->d, &acc->e, p[k]);
     }
 }
 static void gni_wide_fold_prod_f(gni_acc *acc, const void *x, int64_t n, int64_t at) {
@@ -14106,7 +15143,12 @@ static void gni_wide_columns_sum_f(gni_acc_columns *acc, const void *x, int64_t 
             }
             for (int64_t c = whole; c < n; c++) t[c] += p[c];
         }
-        for (int64_t c = 0; c < n; c++) gni_acc_add(&v[c], &acc->e[c], t[c]);
+        for (int64_t c = 0; c < n; c++) {
+            bool near = t[c] - t[c] == 0.0;
+            if (near) gni_acc_add(&v[c], &acc->e[c], t[c]);
+            for (int64_t r = r0; r < last && !near; r++)
+                gni_acc_add(&v[c], &acc->e[c], ((const double *)x)[r * stride + c]);
+        }
     }
 }
 
@@ -14445,7 +15487,7 @@ static void gni_copy_run(char *d, int64_t ds, const char *s, int64_t ss, int64_t
 }
 
 // d[i][j] = s[j][i] for i < rows and j < columns; inside, both sides are contiguous. Squares of items
-// that fill vectors of 16 bytes are turned by interleaving halves, the edges item by item.
+// that fill vectors of 16 bytes are transposed by interleaving halves, the edges item by item.
 #if defined(GNI_GNU) && !defined(GPUNUM_NO_SIMD)
 typedef uint16_t gni_turn16 __attribute__((vector_size(16)));
 typedef uint32_t gni_turn32 __attribute__((vector_size(16)));
@@ -14547,12 +15589,12 @@ static void gni_copy_box(char *d, const int64_t ds[3], const char *s, const int6
     int64_t far1 = GNI_MAX(ds[1] < 0 ? -ds[1] : ds[1], ss[1] < 0 ? -ss[1] : ss[1]);
     int64_t far2 = GNI_MAX(ds[2] < 0 ? -ds[2] : ds[2], ss[2] < 0 ? -ss[2] : ss[2]);
     int run = far1 < far2 && ext[1] >= 4 ? 1 : 2, rows = 3 - run;
-    bool turn = ext[1] > 1 && ext[2] > 1, turned = ds[1] == item && ss[2] == item;
-    turn = turn && ((ds[2] == item && ss[1] == item) || turned);
+    bool transpose = ext[1] > 1 && ext[2] > 1, transposed = ds[1] == item && ss[2] == item;
+    transpose = transpose && ((ds[2] == item && ss[1] == item) || transposed);
     for (int64_t i = 0; i < ext[0]; i++, d += ds[0], s += ss[0]) {
-        if (turn && turned)
+        if (transpose && transposed)
             gni_turn(d, ds[2], s, ss[1], ext[2], ext[1], item);
-        else if (turn)
+        else if (transpose)
             gni_turn(d, ds[1], s, ss[2], ext[1], ext[2], item);
         else
             for (int64_t j = 0; j < ext[rows]; j++)
@@ -14923,8 +15965,14 @@ static void gni_acc_join(const gni_reduce *r, gni_acc *a, const gni_acc *b) {
     bool real = gni_acc_is_float(r), better = false;
     switch (r->op) {
     case GNI_RED_SUM:
-        gni_acc_add(&a->d, &a->e, b->d);
-        a->e += b->e;
+        if (b->e == b->e) {
+            gni_acc_add(&a->d, &a->e, b->d);
+            a->e += b->e;
+        } else {
+            if (a->e == a->e) a->d = a->d * GNI_NEAR + a->e * GNI_NEAR;
+            a->d += b->d;
+            a->e = b->e;
+        }
         a->i = (int64_t)((uint64_t)a->i + (uint64_t)b->i);
         break;
     case GNI_RED_PROD:
@@ -14976,7 +16024,7 @@ static void gni_acc_store(const gni_reduce_job *j, int64_t index, const gni_acc 
     bool place = r->op == GNI_RED_ARGMIN || r->op == GNI_RED_ARGMAX;
     bool truth = r->op == GNI_RED_ANY || r->op == GNI_RED_ALL;
     bool real = gni_acc_is_float(r) && !place && !truth, to_real = gni_domain_of(t, true) == GNI_F;
-    double d = fabs(a->d) < GNI_INF ? a->d + a->e : a->d;
+    double d = a->e == a->e ? a->d + a->e : a->d * GNI_FAR;
     int64_t i = place ? a->at : a->i;
     if (to_real)
         gni_put_float(t, p, real ? d : (double)i);
@@ -15352,7 +16400,7 @@ static bool gni_cpu_reduce(gn_context *g, const gni_reduce *r) {
     gni_reduce narrow;
     if (gni_reduce_narrowed(r, &narrow)) j.r = r = &narrow;
     gni_plan_make(&j.plan, &r->program, g->isa, r->in, NULL);
-    // Short rows are turned into columns.
+    // Short rows are transposed into columns.
     bool columns =
         gni_reduce_by_columns(r) || (n <= 32 && r->kept > 0 && r->dim[r->kept - 1] >= 16);
     return columns ? gni_reduce_columns(g, &j, n) : gni_reduce_rows(g, &j, n);
@@ -15459,7 +16507,7 @@ static void gni_softmax_finish_task(void *arg, int64_t begin, int64_t end, int w
     for (int64_t b = begin; b < end; b++) gni_softmax_finish((const gni_softmax_job *)arg, b);
 }
 
-// Many short rows: several at a time, turned into columns.
+// Many short rows: several at a time, transposed into columns.
 static void gni_softmax_short_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_softmax_job *j = (const gni_softmax_job *)arg;
     const gni_softmax *d = j->d;
@@ -15818,9 +16866,9 @@ static void gni_product_plan(gn_context *g, const gni_matmul *d, gni_product_sto
 
 // ---- an operand that is made while it is read, by a vector
 
-enum { GNI_GIVEN_ROWS = 8, GNI_GIVEN_COLS = 2048 }; // made at once: they stay in the second cache
+enum { GNI_PROLOGUE_ROWS = 8, GNI_PROLOGUE_COLS = 2048 }; // made at once: they stay in the second cache
 
-typedef struct gni_given_job {
+typedef struct gni_prologue_job {
     const gni_matmul *d;
     gni_plan plan;
     const gni_gemm_isa *isa;
@@ -15831,11 +16879,11 @@ typedef struct gni_given_job {
     const float *vector;
     int64_t step; // of the vector
     float *work;  // of all workers
-} gni_given_job;
+} gni_prologue_job;
 
 // Bases and strides for one batch, from row and column on. The last operand is the worker's memory, rows of
 // `cols`.
-static void gni_given_space(const gni_given_job *j, gni_space *s, int64_t batch, int64_t row,
+static void gni_prologue_space(const gni_prologue_job *j, gni_space *s, int64_t batch, int64_t row,
                             int64_t col, int64_t cols, float *to) {
     const gni_matmul *d = j->d;
     gni_space_begin(s);
@@ -15861,11 +16909,11 @@ static void gni_given_space(const gni_given_job *j, gni_space *s, int64_t batch,
 }
 
 // y[0..count) of so many rows times the vector, or of the vector times so many columns, from `first` on. `made` has
-// room for the block, and after it for GNI_GIVEN_COLS elements of the vector.
-static void gni_given_block(const gni_given_job *j, gni_eval *e, int64_t batch, int64_t first,
+// room for the block, and after it for GNI_PROLOGUE_COLS elements of the vector.
+static void gni_prologue_block(const gni_prologue_job *j, gni_eval *e, int64_t batch, int64_t first,
                             int64_t count, const float *vector, float *y, float *made) {
-    float *aside = made + GNI_GIVEN_ROWS * GNI_GIVEN_COLS;
-    const int64_t deep = j->down ? GNI_GIVEN_ROWS : GNI_GIVEN_COLS,
+    float *aside = made + GNI_PROLOGUE_ROWS * GNI_PROLOGUE_COLS;
+    const int64_t deep = j->down ? GNI_PROLOGUE_ROWS : GNI_PROLOGUE_COLS,
                   end = j->down ? j->rows : j->cols;
     gni_map_job map;
     map.plan = j->plan;
@@ -15875,7 +16923,7 @@ static void gni_given_block(const gni_given_job *j, gni_eval *e, int64_t batch, 
     for (int64_t k = 0; k < end; k += deep) {
         const int64_t n = GNI_MIN(deep, end - k);
         const int64_t rows = j->down ? n : count, cols = j->down ? count : n;
-        gni_given_space(j, &map.space, batch, j->down ? k : first, j->down ? first : k, cols, made);
+        gni_prologue_space(j, &map.space, batch, j->down ? k : first, j->down ? first : k, cols, made);
         gni_map_block(&map, e, rows, cols);
         if (j->down) {
             gni_gemm_rows t;
@@ -15908,8 +16956,8 @@ static void gni_given_block(const gni_given_job *j, gni_eval *e, int64_t batch, 
     }
 }
 
-static void gni_given_task(void *arg, int64_t begin, int64_t end, int worker) {
-    const gni_given_job *j = (const gni_given_job *)arg;
+static void gni_prologue_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_prologue_job *j = (const gni_prologue_job *)arg;
     const gni_matmul *d = j->d;
     const int64_t wide = j->down ? j->cols : j->rows;
     char memory[GNI_SCRATCH + 64];
@@ -15918,25 +16966,25 @@ static void gni_given_task(void *arg, int64_t begin, int64_t end, int worker) {
     for (int64_t t = begin; t < end; t++) {
         int64_t batch = t / j->tasks, first = t % j->tasks * j->each, at = 0;
         for (int64_t i = d->batch_rank - 1, rest = batch; i >= 0; i--) {
-            at += rest % d->batch_dim[i] * (d->given == 1 ? d->b_batch[i] : d->a_batch[i]);
+            at += rest % d->batch_dim[i] * (d->prologue == 1 ? d->b_batch[i] : d->a_batch[i]);
             rest /= d->batch_dim[i];
         }
         float *y = (float *)(void *)gni_operand_data(&d->c) + batch * wide + first;
-        float *made = j->work + worker * (GNI_GIVEN_ROWS + 1) * GNI_GIVEN_COLS;
-        gni_given_block(j, &e, batch, first, GNI_MIN(j->each, wide - first), j->vector + at, y,
+        float *made = j->work + worker * (GNI_PROLOGUE_ROWS + 1) * GNI_PROLOGUE_COLS;
+        gni_prologue_block(j, &e, batch, first, GNI_MIN(j->each, wide - first), j->vector + at, y,
                         made);
     }
 }
 
-// A given product as two steps: the map that makes the operand in `memory`, whose elements are counted, and the
+// A product with a prologue as two steps: the map that makes the operand in `memory`, whose elements are counted, and the
 // plain product of it.
-static int64_t gni_given_apart(const gni_matmul *m, gni_matmul *plain, gni_map *job,
+static int64_t gni_prologue_apart(const gni_matmul *m, gni_matmul *plain, gni_map *job,
                                gni_buffer *memory) {
-    const bool first = m->given == 1;
+    const bool first = m->prologue == 1;
     const int n = m->batch_rank;
     gni_operand *to = first ? &plain->a : &plain->b;
     *plain = *m;
-    plain->given = 0;
+    plain->prologue = 0;
     memset(job, 0, sizeof *job);
     job->program = m->load;
     job->rank = n + 2;
@@ -15966,16 +17014,16 @@ static bool gni_cpu_matmul(gn_context *g, const gni_matmul *d);
 
 // Reading less than float32 would be, from memory, by a vector, is what it is for: in the caches two passes are as
 // fast.
-static bool gni_cpu_given_pays(const gni_matmul *d, int64_t elements) {
+static bool gni_cpu_prologue_pays(const gni_matmul *d, int64_t elements) {
     int64_t bytes = 0;
-    if ((d->given == 1 ? d->n : d->m) != 1) return false;
+    if ((d->prologue == 1 ? d->n : d->m) != 1) return false;
     for (int k = 0; k < d->load.n_in; k++)
         if (d->load_in[k].stride[GNI_ALONG_M] != 0 && d->load_in[k].stride[GNI_ALONG_N] != 0)
             bytes += gni_item_size(d->load_in[k].dtype);
     return elements >= (int64_t)1 << 21 && bytes < 4;
 }
 
-static bool gni_cpu_given_apart(gn_context *g, const gni_matmul *plain, const gni_map *job,
+static bool gni_cpu_prologue_apart(gn_context *g, const gni_matmul *plain, const gni_map *job,
                                 gni_buffer *memory, int64_t elements) {
     memory->host = gni_alloc(g, (size_t)elements * sizeof(float));
     if (memory->host == NULL) {
@@ -15987,22 +17035,22 @@ static bool gni_cpu_given_apart(gn_context *g, const gni_matmul *plain, const gn
     return ok;
 }
 
-static bool gni_cpu_matmul_given(gn_context *g, const gni_matmul *d) {
-    gni_given_job j;
+static bool gni_cpu_matmul_prologue(gn_context *g, const gni_matmul *d) {
+    gni_prologue_job j;
     gni_matmul plain;
     gni_map job;
     gni_buffer memory;
     memset(&memory, 0, sizeof memory);
-    const int64_t elements = gni_given_apart(d, &plain, &job, &memory);
-    if (!gni_cpu_given_pays(d, elements))
-        return gni_cpu_given_apart(g, &plain, &job, &memory, elements);
-    const gni_operand *v = d->given == 1 ? &d->b : &d->a;
+    const int64_t elements = gni_prologue_apart(d, &plain, &job, &memory);
+    if (!gni_cpu_prologue_pays(d, elements))
+        return gni_cpu_prologue_apart(g, &plain, &job, &memory, elements);
+    const gni_operand *v = d->prologue == 1 ? &d->b : &d->a;
     j.d = d;
     j.isa = gni_gemm_isa_of((int)g->isa);
-    j.down = d->given == 2;
+    j.down = d->prologue == 2;
     j.rows = j.down ? d->k : d->m;
     j.cols = j.down ? d->n : d->k;
-    j.each = j.down ? GNI_GIVEN_COLS : GNI_GIVEN_ROWS;
+    j.each = j.down ? GNI_PROLOGUE_COLS : GNI_PROLOGUE_ROWS;
     j.tasks = ((j.down ? j.cols : j.rows) + j.each - 1) / j.each;
     j.vector = (const float *)(const void *)gni_operand_data(v);
     j.step = j.down ? d->a_cs : d->b_rs;
@@ -16010,20 +17058,20 @@ static bool gni_cpu_matmul_given(gn_context *g, const gni_matmul *d) {
     int64_t batches = 1;
     for (int i = 0; i < d->batch_rank; i++) batches *= d->batch_dim[i];
     if (g->gemm_work == NULL) g->gemm_work = (gni_gemm_work *)gni_calloc(g, sizeof(gni_gemm_work));
-    size_t bytes = (size_t)gni_pool_threads(g->pool) * (GNI_GIVEN_ROWS + 1) * GNI_GIVEN_COLS * 4;
+    size_t bytes = (size_t)gni_pool_threads(g->pool) * (GNI_PROLOGUE_ROWS + 1) * GNI_PROLOGUE_COLS * 4;
     if (g->gemm_work == NULL || !gni_gemm_reserve(g, g->gemm_work, bytes)) {
         gni_fail_memory(g, "gn_matmul", bytes);
         return false;
     }
     j.work = (float *)g->gemm_work->data;
     int64_t work = j.each * (j.down ? j.rows : j.cols); // elements of a task
-    gni_parallel(g->pool, batches * j.tasks, 1 + GNI_GRAIN / GNI_MAX(work, 1), gni_given_task, &j);
+    gni_parallel(g->pool, batches * j.tasks, 1 + GNI_GRAIN / GNI_MAX(work, 1), gni_prologue_task, &j);
     return true;
 }
 
 static bool gni_cpu_matmul(gn_context *g, const gni_matmul *d) {
     gni_gemm m;
-    if (d->given != 0) return gni_cpu_matmul_given(g, d);
+    if (d->prologue != 0) return gni_cpu_matmul_prologue(g, d);
     memset(&m, 0, sizeof m);
     m.in = d->a.dtype;
     m.out = d->c.dtype;
@@ -16132,7 +17180,7 @@ static bool gni_cpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
         const gni_matmul *m = (const gni_matmul *)job;
         gn_dtype t = m->a.dtype;
         if (m->fused && !gni_cpu_runs(&m->program)) return false;
-        if (m->given != 0 && !gni_cpu_runs(&m->load)) return false;
+        if (m->prologue != 0 && !gni_cpu_runs(&m->load)) return false;
         return t == GN_F32 || t == GN_F64 || t == GN_F16 || t == GN_BF16 || t == GN_I32 ||
                t == GN_I64;
     }
@@ -16168,10 +17216,9 @@ static bool gni_cpu_run(gn_context *g, gni_job_kind kind, const void *job) {
 
 static const gni_backend_api gni_cpu_api = {"cpu", GNI_ON_CPU, gni_cpu_supports, gni_cpu_run};
 
-// >>vk_loader
+// >>vulkan_loader
 // The Vulkan headers, the private table of function pointers and where it is filled from.
-// GNI_VULKAN is 1 where the Vulkan rooms exist; without them gni_vk_open gives the reason and
-// nothing else does. No vk* symbol is defined or linked.
+// GNI_VULKAN is 1 where the Vulkan rooms exist. No vk* symbol is defined or linked.
 
 // Headers older than 1.2 do not know timeline semaphores. The host's own include comes first if
 // there is one, and its choice of prototypes stays as it is: vulkan_core.h only, so that a later
@@ -16191,98 +17238,11 @@ static const gni_backend_api gni_cpu_api = {"cpu", GNI_ON_CPU, gni_cpu_supports,
 #else
 #define GNI_VULKAN 0
 #endif
+#define GNI_GPU GNI_VULKAN // there is a device layer, and so the GPU rooms
 
 typedef struct gni_vk gni_vk; // an open Vulkan device: memory, stream, pipelines
 
-// What the device did, on gni_now_ns's clock.
-typedef struct gni_vk_event {
-    const char *name; // of the kernel's module
-    uint64_t begin, end;
-} gni_vk_event;
-
-#if !GNI_VULKAN
-
-// What other rooms call no matter what; a device never comes to be, so all but the first two are
-// never run.
-GNI_MAYBE_UNUSED static int gni_vk_list(gn_context *g, gn_device_info *out, int capacity) {
-    GNI_UNUSED(g);
-    GNI_UNUSED(out);
-    GNI_UNUSED(capacity);
-    return 0;
-}
-
-GNI_MAYBE_UNUSED static gni_vk *gni_vk_open(gn_context *g, const gn_options *o, char *why,
-                                            size_t why_size) {
-    GNI_UNUSED(g);
-    GNI_UNUSED(o);
-#ifdef GPUNUM_NO_VULKAN
-    snprintf(why, why_size, "compiled with GPUNUM_NO_VULKAN");
-#else
-    snprintf(why, why_size, "compiled without Vulkan headers");
-#endif
-    return NULL;
-}
-
-GNI_MAYBE_UNUSED static void gni_vk_close(gni_vk *vk) { GNI_UNUSED(vk); }
-GNI_MAYBE_UNUSED static bool gni_vk_lost(const gni_vk *vk) { return vk != NULL; }
-GNI_MAYBE_UNUSED static bool gni_vk_flush(gni_vk *vk) { return vk == NULL; }
-GNI_MAYBE_UNUSED static bool gni_vk_wait(gni_vk *vk) { return vk == NULL; }
-GNI_MAYBE_UNUSED static void gni_vk_trim(gni_vk *vk) { GNI_UNUSED(vk); }
-GNI_MAYBE_UNUSED static void gni_vk_memory_stats(const gni_vk *vk, gn_memory_stats *out) {
-    GNI_UNUSED(vk);
-    GNI_UNUSED(out);
-}
-GNI_MAYBE_UNUSED static bool gni_vk_alloc(gni_vk *vk, uint64_t bytes, gni_vk_mem *out) {
-    GNI_UNUSED(bytes);
-    GNI_UNUSED(out);
-    return vk == NULL && out == NULL;
-}
-GNI_MAYBE_UNUSED static void gni_vk_free(gni_vk *vk, gni_vk_mem *m) {
-    GNI_UNUSED(vk);
-    GNI_UNUSED(m);
-}
-GNI_MAYBE_UNUSED static bool gni_vk_upload(gni_vk *vk, const gni_vk_mem *dst, uint64_t offset,
-                                           const void *src, uint64_t bytes) {
-    GNI_UNUSED(dst);
-    GNI_UNUSED(src);
-    GNI_UNUSED(offset + bytes);
-    return vk == NULL;
-}
-GNI_MAYBE_UNUSED static bool gni_vk_download(gni_vk *vk, const gni_vk_mem *src, uint64_t offset,
-                                             void *dst, uint64_t bytes) {
-    GNI_UNUSED(src);
-    GNI_UNUSED(dst);
-    GNI_UNUSED(offset + bytes);
-    return vk == NULL;
-}
-
-GNI_MAYBE_UNUSED static bool gni_vk_download_begin(gni_vk *vk, const gni_vk_mem *src,
-                                                   uint64_t offset, uint64_t bytes,
-                                                   gni_vk_ticket *t) {
-    GNI_UNUSED(src);
-    GNI_UNUSED(t);
-    GNI_UNUSED(offset + bytes);
-    return vk == NULL;
-}
-GNI_MAYBE_UNUSED static bool gni_vk_ticket_ready(gni_vk *vk, gni_vk_ticket *t, bool wait) {
-    GNI_UNUSED(t);
-    GNI_UNUSED(wait);
-    return vk == NULL;
-}
-GNI_MAYBE_UNUSED static bool gni_vk_profile(gni_vk *vk, bool on) { return vk == NULL && on; }
-GNI_MAYBE_UNUSED static int gni_vk_profile_fetch(gni_vk *vk, gni_vk_event *out, int capacity) {
-    GNI_UNUSED(vk);
-    GNI_UNUSED(out);
-    GNI_UNUSED(capacity);
-    return 0;
-}
-GNI_MAYBE_UNUSED static const void *gni_vk_ticket_data(const gni_vk_ticket *t) { return t->data; }
-GNI_MAYBE_UNUSED static void gni_vk_ticket_release(gni_vk *vk, gni_vk_ticket *t) {
-    GNI_UNUSED(vk);
-    GNI_UNUSED(t);
-}
-
-#else // GNI_VULKAN
+#if GNI_VULKAN
 
 #ifndef _WIN32
 #include <dlfcn.h> // volk uses it too
@@ -16464,8 +17424,7 @@ typedef VkResult(VKAPI_PTR *gni_vk_get_coop2)(VkPhysicalDevice, uint32_t *,
 static const char *gni_vk_result_name(VkResult r) {
     switch ((int)r) {
 #define GNI_X(name)                                                                                \
-    case name:                                                                                     \
-        return #name;
+    case name: return #name;
         GNI_X(VK_SUCCESS)
         GNI_X(VK_NOT_READY)
         GNI_X(VK_TIMEOUT)
@@ -16597,26 +17556,13 @@ static bool gni_vk_load_device(gni_vk_functions *f, VkDevice device) {
 
 #endif // GNI_VULKAN
 
-// >>vk_device
-// The types of all Vulkan rooms, the choice of a device, its features and limits, and taking over a
-// host's device. Outside the Vulkan rooms only the functions named in the list below are used,
-// always under the context's lock.
-//
-//   open, close, list     gni_vk_open, gni_vk_close, gni_vk_list, gni_vk_caps_get
-//   memory                gni_vk_alloc, gni_vk_free, gni_vk_trim, gni_vk_memory_stats, gni_vk_wrap
-//   data                  gni_vk_upload, gni_vk_download, gni_vk_download_begin,
-//                         gni_vk_ticket_ready, _data, _release, gni_vk_copy, gni_vk_fill
-//   work                  gni_vk_pipeline_get, gni_vk_dispatch, gni_vk_flush, gni_vk_wait
-//   watching              gni_vk_profile, gni_vk_profile_fetch
-//   in a host's commands  gni_vk_record_begin, gni_vk_record_end, gni_vk_record_done
+// >>vulkan_device
+// The types of the Vulkan rooms, the choice of a device, its features and limits, and taking over a host's device. Other
+// rooms reach all of it through the table in room vulkan_layer, always under the context's lock.
 
 #if GNI_VULKAN
 
 enum {
-    GNI_VK_MAX_SPEC = 48,       // specialisation constants of a kernel
-    GNI_VK_MAX_USES = 16,       // buffer arguments of a dispatch
-    GNI_VK_MAX_PARAMS = 4096,   // bytes
-    GNI_VK_MAX_COOP = 64,       // matrix shapes remembered
     GNI_VK_BATCHES = 8,         // command buffers in flight
     GNI_VK_BATCH_COMMANDS = 64, // commands after which a batch is submitted
     GNI_VK_IDLE_COMMANDS = 8,   // every so many it is submitted if the device is idle
@@ -16625,91 +17571,8 @@ enum {
     GNI_VK_ADDRESS_BYTES = 128  // of the table of addresses in front of the parameters
 };
 
-typedef struct gni_vk_block gni_vk_block; // a gni_vk_mem's; NULL there for a host's buffer
+typedef struct gni_vk_block gni_vk_block; // a gni_gpu_mem's; NULL there for a host's buffer
 typedef struct gni_vk_pipeline gni_vk_pipeline;
-
-// A byte range of `mem` that a dispatch reads or writes; also buffer argument k of its kernel.
-// `offset` is a multiple of 16, and of 256 without addresses.
-typedef struct gni_vk_use {
-    const gni_vk_mem *mem;
-    uint64_t offset, bytes;
-    bool write;
-} gni_vk_use;
-
-typedef struct gni_vk_kernel {
-    int module; // index into gni_modules of the variant with addresses
-    uint32_t n_spec;
-    uint32_t spec[GNI_VK_MAX_SPEC]; // values of constant ids 0 to n_spec - 1
-    uint32_t subgroup;              // required size, with full subgroups; 0 = the driver's choice
-    // Constants from this id on name, in their low 11 bits, the cases of the module's large switch that
-    // are needed; the rest is cut off before the driver sees it. 0 = keep all.
-    uint32_t first_code;
-} gni_vk_kernel;
-
-typedef enum gni_vk_mode {
-    GNI_VK_WAIT,   // compile here if need be
-    GNI_VK_ASYNC,  // compile in the background, NULL until ready
-    GNI_VK_BEHIND, // the same, one at a time and after all that others asked for
-    GNI_VK_PEEK    // NULL if it is not there
-} gni_vk_mode;
-
-// Values of Vulkan's VkComponentTypeKHR.
-enum {
-    GNI_VK_COMPONENT_F16 = 0,
-    GNI_VK_COMPONENT_F32 = 1,
-    GNI_VK_COMPONENT_F64 = 2,
-    GNI_VK_COMPONENT_I8 = 3,
-    GNI_VK_COMPONENT_I32 = 5,
-    GNI_VK_COMPONENT_U8 = 7,
-    GNI_VK_COMPONENT_U32 = 9,
-    GNI_VK_COMPONENT_BF16 = 1000141000
-};
-
-// A matrix shape: D (m,n) = A (m,k) x B (k,n) + C. For flexible ones m, n and k are granularities
-// and `invocations` is the workgroup size they need.
-typedef struct gni_vk_coop {
-    uint32_t m, n, k;
-    int32_t a, b, c, result; // GNI_VK_COMPONENT_*
-    bool saturating, workgroup_scope;
-    uint32_t invocations; // 0: an ordinary shape, of subgroup scope
-} gni_vk_coop;
-
-typedef enum gni_vk_kind {
-    GNI_VK_DISCRETE,
-    GNI_VK_INTEGRATED,
-    GNI_VK_VIRTUAL,
-    GNI_VK_CPU
-} gni_vk_kind;
-
-typedef struct gni_vk_caps {
-    gni_vk_kind kind;
-    uint32_t vendor_id, device_id, driver_version;
-    uint32_t api_version;                          // what both the device and the instance have
-    uint32_t subgroup, subgroup_min, subgroup_max; // min = max = subgroup without size control
-    bool subgroup_control;                         // gni_vk_kernel.subgroup works
-    bool subgroup_arithmetic, subgroup_ballot, subgroup_shuffle, subgroup_vote;
-    uint32_t max_invocations, max_size[3], max_groups[3], shared_bytes;
-    uint64_t max_storage_range; // bytes of one buffer argument without addresses
-    uint32_t max_buffers;       // buffer arguments of one dispatch
-    uint64_t max_allocation;    // bytes of one gni_vk_alloc
-    uint64_t device_bytes;      // device-local memory
-    bool addresses;             // kernels reach buffers by address, else by bindings
-    bool mapped;                // device memory is visible to the host and cached there
-    bool int64, float64, float16, int8, int16, storage8, storage16, memory_model;
-    bool keep_denorms, keep_nan; // kernels are told to keep float32 subnormals, infinities and NaN
-    bool keep_half_denorms;      // and float16 subnormals, in unpackHalf2x16 too
-    bool round_half;             // and to round what becomes float16 to nearest, ties to even
-    bool bfloat16, bfloat16_coop;
-    bool coop, coop2;
-    int coop_count;
-    gni_vk_coop coops[GNI_VK_MAX_COOP];
-    uint32_t coop2_reserved_shared; // bytes that workgroup scope takes from shared memory
-    uint32_t multiprocessors;       // exact where the driver says it, else an estimate
-    bool multiprocessors_exact;
-    float timestamp_ns; // nanoseconds of one timestamp tick; 0: no timestamps
-    char name[256];
-    char driver[128];
-} gni_vk_caps;
 
 // ---- private types of the Vulkan rooms from here on
 
@@ -16725,6 +17588,10 @@ struct gni_vk_block {
     bool dedicated; // holds one allocation at a time
     gni_vk_block *next;
 };
+
+static inline gni_vk_block *gni_vk_block_of(const gni_gpu_mem *m) {
+    return (gni_vk_block *)m->block;
+}
 
 // A piece of a block, free or allocated. Units of GNI_VK_UNIT bytes.
 typedef struct gni_vk_chunk {
@@ -16768,7 +17635,7 @@ typedef struct gni_vk_mark {
 
 enum { GNI_VK_MARKS = 64 };
 typedef struct gni_vk_ring {
-    gni_vk_mem mem;
+    gni_gpu_mem mem;
     uint64_t size, head, tail; // running byte counts; head - tail <= size
     gni_vk_mark marks[GNI_VK_MARKS];
     uint32_t mark_first, mark_count;
@@ -16807,7 +17674,7 @@ typedef struct gni_vk_stream {
 // Parameters and descriptors of commands in a host's command buffer. They live until the host says
 // that it is done with the recording they belong to.
 typedef struct gni_vk_arena {
-    gni_vk_mem mem;
+    gni_gpu_mem mem;
     uint64_t fill, token;
     VkDescriptorPool descriptors;
     int sets;
@@ -16822,21 +17689,23 @@ typedef struct gni_vk_record {
 } gni_vk_record;
 
 struct gni_vk_pipeline {
-    gni_vk_kernel kernel;
+    gni_gpu_pipeline gpu; // first
+    gni_gpu_kernel kernel;
     uint64_t hash;
     const char *name;
     VkPipeline pipeline;
     VkResult result;
-    gni_atomic state; // GNI_VK_IDLE to GNI_VK_FAILED
-    bool reported, behind; // asked for with GNI_VK_BEHIND
+    gni_atomic state;      // GNI_VK_IDLE to GNI_VK_FAILED
+    bool reported, behind; // asked for with GNI_GPU_BEHIND
     gni_vk_pipeline *queue_next;
 };
 enum { GNI_VK_IDLE, GNI_VK_QUEUED, GNI_VK_COMPILING, GNI_VK_READY, GNI_VK_FAILED };
 
-// A kernel's figures from a tuning file, as in gni_vko_tile; all 0: none.
-typedef struct gni_vk_rates {
-    int rate, alone, resident;
-} gni_vk_rates;
+// A block of modules of shaders.h, decoded as far as kernels have needed it.
+typedef struct gni_vk_modules {
+    struct gni_unpack *unpack; // NULL: none has needed it
+    bool busy;                 // a thread is at it
+} gni_vk_modules;
 
 enum { GNI_VK_COMPILERS = 4 }; // threads, at most
 
@@ -16845,30 +17714,27 @@ typedef struct gni_vk_compiler {
     VkPipelineLayout layout;
     VkDescriptorSetLayout set_layout;
     int *variant;            // index of the module to use in this mode for each, -1: none
+    gni_vk_modules *modules; // as gni_module_blocks
     gni_vk_pipeline **table; // open addressing, a power of two
     uint32_t capacity, count;
     char *cache_path;
     size_t cache_bytes; // of the cache as it was loaded
-    gni_vk_rates *rates; // as gni_modules; NULL: there is no tuning file
     bool async;
 #ifndef GPUNUM_NO_THREADS
     gni_thread threads[GNI_VK_COMPILERS];
-    int running, idle, waiting; // threads, those with nothing to do, pipelines in the queue
-    bool locks, quit, busy_behind; // busy_behind: a pipeline of GNI_VK_BEHIND is being compiled
+    int running, idle, waiting;    // threads, those with nothing to do, pipelines in the queue
+    bool locks, quit, busy_behind; // busy_behind: a pipeline of GNI_GPU_BEHIND is being compiled
     gni_mutex mutex;
     gni_cond work, done;
-    gni_vk_pipeline *queue; // those of GNI_VK_BEHIND last
+    gni_vk_pipeline *queue; // those of GNI_GPU_BEHIND last
 #endif
 } gni_vk_compiler;
 
-#define GNI_VK_HAS_OPS 1
 struct gni_vk {
-    gn_context *g;
+    gni_gpu gpu; // what every device layer has; first, so that a gni_gpu of this layer is a gni_vk
     gni_vk_functions f;
-    gni_vk_caps caps;
     gn_vulkan_host host;
     bool adopted; // instance and device are the host's
-    bool lost;    // a call failed in a way that later calls cannot mend
     VkInstance instance;
     VkPhysicalDevice physical;
     VkDevice device;
@@ -16878,14 +17744,13 @@ struct gni_vk {
     uint64_t max_buffer;
     uint8_t cache_uuid[VK_UUID_SIZE];
     gni_vk_pool pools[GNI_VK_POOLS];
-    gni_vk_mem dummy; // bound where a kernel has no argument
+    gni_gpu_mem dummy; // bound where a kernel has no argument
     gni_vk_stream stream;
     gni_vk_record record;
     gni_vk_compiler compiler;
     bool profiling;
-    gni_vk_event *events;
+    gni_gpu_event *events;
     int event_count, event_capacity;
-    void *ops;                      // state of the room above; gni_free'd with the rest
     uint64_t clock_ns, clock_ticks; // the same moment on gni_now_ns's clock and on the device's
 };
 
@@ -16899,7 +17764,7 @@ static void gni_vk_stream_close(gni_vk *vk);
 static bool gni_vk_compiler_open(gni_vk *vk, const gn_options *o);
 static void gni_vk_compiler_close(gni_vk *vk);
 static void gni_vk_record_close(gni_vk *vk);
-static bool gni_vk_record_upload(gni_vk *vk, const gni_vk_mem *dst, uint64_t offset,
+static bool gni_vk_record_upload(gni_vk *vk, const gni_gpu_mem *dst, uint64_t offset,
                                  const void *src, uint64_t bytes);
 
 // Reports a failed call. After anything but a refused allocation the device counts as lost: no
@@ -16909,16 +17774,14 @@ static bool gni_vk_check(gni_vk *vk, VkResult r, const char *what) {
     bool memory = r == VK_ERROR_OUT_OF_HOST_MEMORY || r == VK_ERROR_OUT_OF_DEVICE_MEMORY ||
                   r == VK_ERROR_OUT_OF_POOL_MEMORY || r == VK_ERROR_FRAGMENTED_POOL;
     gn_status status = memory ? GN_ERROR_OUT_OF_MEMORY : GN_ERROR_DEVICE_LOST;
-    gni_fail(vk->g, status, "%s: %s (%s)", what, gni_vk_result_name(r), vk->caps.name);
-    if (status == GN_ERROR_DEVICE_LOST) vk->lost = true;
+    gni_fail(vk->gpu.g, status, "%s: %s (%s)", what, gni_vk_result_name(r), vk->gpu.caps.name);
+    if (status == GN_ERROR_DEVICE_LOST) vk->gpu.lost = true;
     return false;
 }
 
-static bool gni_vk_lost(const gni_vk *vk) { return vk->lost; }
-
 static bool gni_vk_usable(gni_vk *vk) {
-    if (!vk->lost) return true;
-    gni_fail(vk->g, GN_ERROR_DEVICE_LOST, "the Vulkan device %s was lost", vk->caps.name);
+    if (!vk->gpu.lost) return true;
+    gni_fail(vk->gpu.g, GN_ERROR_DEVICE_LOST, "the Vulkan device %s was lost", vk->gpu.caps.name);
     return false;
 }
 
@@ -16940,7 +17803,7 @@ static bool gni_vk_instance_has(const gni_vk_functions *f, const char *name) {
 static VkInstance gni_vk_make_instance(gni_vk_functions *f, uint32_t *used, char *why,
                                        size_t why_size) {
     if (!gni_vk_find_root(f)) {
-        snprintf(why, why_size, "no Vulkan loader was found");
+        snprintf(why, why_size, "no Vulkan loader was found: it comes with the GPU's driver");
         return NULL;
     }
     uint32_t version = 0;
@@ -16968,7 +17831,7 @@ static VkInstance gni_vk_make_instance(gni_vk_functions *f, uint32_t *used, char
     VkInstance instance = NULL;
     VkResult r = f->vkCreateInstance(&info, NULL, &instance);
     if (r != VK_SUCCESS) {
-        snprintf(why, why_size, "vkCreateInstance: %s", gni_vk_result_name(r));
+        snprintf(why, why_size, "no Vulkan driver works here (vkCreateInstance: %s)", gni_vk_result_name(r));
         return NULL;
     }
     gni_vk_keep_drivers();
@@ -16999,12 +17862,12 @@ static int gni_vk_pick_family(const gni_vk_functions *f, VkPhysicalDevice d) {
     return any;
 }
 
-static gni_vk_kind gni_vk_kind_of(VkPhysicalDeviceType t) {
+static gni_gpu_kind gni_vk_kind_of(VkPhysicalDeviceType t) {
     switch (t) {
-    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU: return GNI_VK_DISCRETE;
-    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU: return GNI_VK_INTEGRATED;
-    case VK_PHYSICAL_DEVICE_TYPE_CPU: return GNI_VK_CPU;
-    default: return GNI_VK_VIRTUAL;
+    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU: return GNI_GPU_DISCRETE;
+    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU: return GNI_GPU_INTEGRATED;
+    case VK_PHYSICAL_DEVICE_TYPE_CPU: return GNI_GPU_CPU;
+    default: return GNI_GPU_VIRTUAL;
     }
 }
 
@@ -17036,9 +17899,9 @@ static void gni_vk_describe(const gni_vk_functions *f, VkPhysicalDevice d, gn_de
     out->device_id = basic.deviceID;
     out->driver_version = basic.driverVersion;
     out->api_version = basic.apiVersion;
-    gni_vk_kind kind = gni_vk_kind_of(basic.deviceType);
-    out->integrated = kind == GNI_VK_INTEGRATED || kind == GNI_VK_CPU;
-    out->software = kind == GNI_VK_CPU;
+    gni_gpu_kind kind = gni_vk_kind_of(basic.deviceType);
+    out->integrated = kind == GNI_GPU_INTEGRATED || kind == GNI_GPU_CPU;
+    out->software = kind == GNI_GPU_CPU;
     VkPhysicalDeviceMemoryProperties memory;
     f->vkGetPhysicalDeviceMemoryProperties(d, &memory);
     out->memory = gni_vk_local_bytes(&memory);
@@ -17189,14 +18052,14 @@ static bool gni_vk_find_extensions(gni_vk *vk, bool *has) {
         return true;
     if (count == 0) return true;
     VkExtensionProperties *list =
-        (VkExtensionProperties *)gni_alloc(vk->g, count * sizeof(VkExtensionProperties));
+        (VkExtensionProperties *)gni_alloc(vk->gpu.g, count * sizeof(VkExtensionProperties));
     if (!list) return false;
     VkResult r = vk->f.vkEnumerateDeviceExtensionProperties(vk->physical, NULL, &count, list);
     if (r != VK_SUCCESS && r != VK_INCOMPLETE) count = 0;
     for (uint32_t i = 0; i < count; i++)
         for (int k = 0; k < GNI_VK_EXT_COUNT; k++)
             if (strcmp(list[i].extensionName, gni_vk_extension_name(k)) == 0) has[k] = true;
-    gni_free(vk->g, list);
+    gni_free(vk->gpu.g, list);
     return true;
 }
 
@@ -17267,7 +18130,7 @@ static void gni_vk_host_features(gni_vk_features *s, const gn_vulkan_host *h, ui
     s->base.features.shaderFloat64 = h->shader_float64 && !(flags & GN_VULKAN_NO_WIDE);
 }
 
-static void gni_vk_caps_features(gni_vk_caps *c, const gni_vk_features *s) {
+static void gni_vk_caps_features(gni_gpu_caps *c, const gni_vk_features *s) {
     c->addresses = s->v12.bufferDeviceAddress != 0;
     c->int64 = s->base.features.shaderInt64 != 0;
     c->float64 = s->base.features.shaderFloat64 != 0;
@@ -17286,10 +18149,10 @@ static void gni_vk_caps_features(gni_vk_caps *c, const gni_vk_features *s) {
 
 // ---- limits
 
-static uint32_t gni_vk_guess_multiprocessors(const gni_vk_caps *c) {
+static uint32_t gni_vk_guess_multiprocessors(const gni_gpu_caps *c) {
     // Nothing but a plausible grid size depends on the guess.
-    if (c->kind == GNI_VK_CPU) return (uint32_t)gni_cpu_count();
-    return c->kind == GNI_VK_INTEGRATED ? 8u : 32u;
+    if (c->kind == GNI_GPU_CPU) return (uint32_t)gni_cpu_count();
+    return c->kind == GNI_GPU_INTEGRATED ? 8u : 32u;
 }
 
 static void gni_vk_read_limits(gni_vk *vk, const bool *has) {
@@ -17327,7 +18190,7 @@ static void gni_vk_read_limits(gni_vk *vk, const bool *has) {
     if (has[GNI_VK_EXT_COOP2]) gni_vk_link(&tail, &coop2, &coop2.pNext);
     vk->f.vkGetPhysicalDeviceProperties2(vk->physical, &p);
 
-    gni_vk_caps *c = &vk->caps;
+    gni_gpu_caps *c = &vk->gpu.caps;
     const VkPhysicalDeviceLimits *l = &p.properties.limits;
     gni_vk_text(c->name, sizeof c->name, p.properties.deviceName);
     snprintf(c->driver, sizeof c->driver, "%.60s %.60s", v12.driverName, v12.driverInfo);
@@ -17367,36 +18230,36 @@ static void gni_vk_read_limits(gni_vk *vk, const bool *has) {
     uint32_t descriptors =
         GNI_MIN(l->maxPerStageDescriptorStorageBuffers, l->maxDescriptorSetStorageBuffers);
     descriptors = GNI_MIN(descriptors, l->maxPerStageResources);
-    c->max_buffers = c->addresses ? (uint32_t)GNI_VK_MAX_USES
-                                  : GNI_MIN(descriptors - 1u, (uint32_t)GNI_VK_MAX_USES);
+    c->max_buffers = c->addresses ? (uint32_t)GNI_GPU_MAX_USES
+                                  : GNI_MIN(descriptors - 1u, (uint32_t)GNI_GPU_MAX_USES);
     vk->max_buffer = maintenance4.max_buffer_size ? maintenance4.max_buffer_size : UINT64_MAX;
     c->coop2_reserved_shared = coop2.reserved_shared;
     uint32_t units = amd.engines * amd.arrays_per_engine * amd.units_per_array;
-    c->multiprocessors_exact = sm.sms || units || c->kind == GNI_VK_CPU;
+    c->multiprocessors_exact = sm.sms || units || c->kind == GNI_GPU_CPU;
     c->multiprocessors = sm.sms ? sm.sms : units ? units : gni_vk_guess_multiprocessors(c);
     vk->f.vkGetPhysicalDeviceMemoryProperties(vk->physical, &vk->memory);
     c->device_bytes = gni_vk_local_bytes(&vk->memory);
 }
 
-static void gni_vk_add_coop(gni_vk_caps *c, const gni_vk_coop *shape) {
-    if (c->coop_count < GNI_VK_MAX_COOP) c->coops[c->coop_count++] = *shape;
+static void gni_vk_add_coop(gni_gpu_caps *c, const gni_gpu_coop *shape) {
+    if (c->coop_count < GNI_GPU_MAX_COOP) c->coops[c->coop_count++] = *shape;
 }
 
 // The matrix shapes that the device multiplies. Leaves the list short when memory runs out.
 static void gni_vk_read_coop(gni_vk *vk) {
     gni_vk_get_coop get = NULL;
     uint32_t count = 0;
-    if (vk->caps.coop)
+    if (vk->gpu.caps.coop)
         get = (gni_vk_get_coop)vk->f.root(vk->instance,
                                           "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR");
     if (!get || get(vk->physical, &count, NULL) != VK_SUCCESS || count == 0) return;
     gni_vk_coop_properties *list =
-        (gni_vk_coop_properties *)gni_calloc(vk->g, count * sizeof(gni_vk_coop_properties));
+        (gni_vk_coop_properties *)gni_calloc(vk->gpu.g, count * sizeof(gni_vk_coop_properties));
     if (!list) return;
     for (uint32_t i = 0; i < count; i++) list[i].sType = GNI_VK_TYPE_COOP_PROPERTIES;
     if (get(vk->physical, &count, list) < 0) count = 0;
     for (uint32_t i = 0; i < count; i++) {
-        gni_vk_coop s;
+        gni_gpu_coop s;
         memset(&s, 0, sizeof s);
         s.m = list[i].m;
         s.n = list[i].n;
@@ -17407,25 +18270,25 @@ static void gni_vk_read_coop(gni_vk *vk) {
         s.result = list[i].result;
         s.saturating = list[i].saturating != 0;
         s.workgroup_scope = list[i].scope == 2;
-        if (list[i].scope == 2 || list[i].scope == 3) gni_vk_add_coop(&vk->caps, &s);
+        if (list[i].scope == 2 || list[i].scope == 3) gni_vk_add_coop(&vk->gpu.caps, &s);
     }
-    gni_free(vk->g, list);
+    gni_free(vk->gpu.g, list);
 }
 
 static void gni_vk_read_coop2(gni_vk *vk) {
     gni_vk_get_coop2 get = NULL;
     uint32_t count = 0;
-    if (vk->caps.coop2)
+    if (vk->gpu.caps.coop2)
         get = (gni_vk_get_coop2)vk->f.root(
             vk->instance, "vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV");
     if (!get || get(vk->physical, &count, NULL) != VK_SUCCESS || count == 0) return;
     gni_vk_coop2_dimensions *list =
-        (gni_vk_coop2_dimensions *)gni_calloc(vk->g, count * sizeof(gni_vk_coop2_dimensions));
+        (gni_vk_coop2_dimensions *)gni_calloc(vk->gpu.g, count * sizeof(gni_vk_coop2_dimensions));
     if (!list) return;
     for (uint32_t i = 0; i < count; i++) list[i].sType = GNI_VK_TYPE_COOP2_DIMENSIONS;
     if (get(vk->physical, &count, list) < 0) count = 0;
     for (uint32_t i = 0; i < count; i++) {
-        gni_vk_coop s;
+        gni_gpu_coop s;
         memset(&s, 0, sizeof s);
         s.m = list[i].m;
         s.n = list[i].n;
@@ -17437,9 +18300,9 @@ static void gni_vk_read_coop2(gni_vk *vk) {
         s.saturating = list[i].saturating != 0;
         s.workgroup_scope = list[i].scope == 2;
         s.invocations = list[i].invocations;
-        gni_vk_add_coop(&vk->caps, &s);
+        gni_vk_add_coop(&vk->gpu.caps, &s);
     }
-    gni_free(vk->g, list);
+    gni_free(vk->gpu.g, list);
 }
 
 // ---- opening
@@ -17468,7 +18331,7 @@ static bool gni_vk_make_device(gni_vk *vk, gni_vk_features *features, const bool
     VkResult r = vk->f.vkCreateDevice(vk->physical, &info, NULL, &vk->device);
     if (r == VK_SUCCESS) return true;
     vk->device = NULL;
-    snprintf(why, why_size, "%.100s: vkCreateDevice: %s", vk->caps.name, gni_vk_result_name(r));
+    snprintf(why, why_size, "%.100s: vkCreateDevice: %s", vk->gpu.caps.name, gni_vk_result_name(r));
     return false;
 }
 
@@ -17494,7 +18357,7 @@ static bool gni_vk_open_own(gni_vk *vk, const gn_options *o, char *why, size_t w
     gni_vk_chain_features(&features, has);
     vk->f.vkGetPhysicalDeviceFeatures2(vk->physical, &features.base);
     gni_vk_cut_features(&features, o->vulkan_flags);
-    gni_vk_caps_features(&vk->caps, &features);
+    gni_vk_caps_features(&vk->gpu.caps, &features);
     gni_vk_read_limits(vk, has);
     gni_vk_read_coop(vk);
     gni_vk_read_coop2(vk);
@@ -17545,7 +18408,7 @@ static bool gni_vk_open_host(gni_vk *vk, const gn_options *o, char *why, size_t 
     has[GNI_VK_EXT_SUBGROUP] = false;
     gni_vk_features features;
     gni_vk_host_features(&features, h, o->vulkan_flags);
-    gni_vk_caps_features(&vk->caps, &features);
+    gni_vk_caps_features(&vk->gpu.caps, &features);
     gni_vk_read_limits(vk, has);
     vk->device = (VkDevice)h->device;
     return true;
@@ -17559,11 +18422,12 @@ static gni_vk *gni_vk_open(gn_context *g, const gn_options *o, char *why, size_t
         snprintf(why, why_size, "out of memory");
         return NULL;
     }
-    vk->g = g;
+    vk->gpu.g = g;
     bool ok =
         o->vulkan ? gni_vk_open_host(vk, o, why, why_size) : gni_vk_open_own(vk, o, why, why_size);
     if (ok && !gni_vk_load_device(&vk->f, vk->device)) {
-        snprintf(why, why_size, "%.100s: the driver lacks functions of Vulkan 1.2", vk->caps.name);
+        snprintf(why, why_size, "%.100s: the driver lacks functions of Vulkan 1.2",
+                 vk->gpu.caps.name);
         // Nothing but destroying the device is possible, and only if there is a function for it.
         if (!vk->adopted && vk->f.vkDestroyDevice) vk->f.vkDestroyDevice(vk->device, NULL);
         vk->device = NULL;
@@ -17575,16 +18439,18 @@ static gni_vk *gni_vk_open(gn_context *g, const gn_options *o, char *why, size_t
         else
             vk->f.vkGetDeviceQueue(vk->device, vk->family, 0, &vk->queue);
         ok = gni_vk_memory_open(vk, o) && gni_vk_stream_open(vk) && gni_vk_compiler_open(vk, o);
-        if (!ok) snprintf(why, why_size, "%.100s: out of memory while opening it", vk->caps.name);
+        if (!ok)
+            snprintf(why, why_size, "%.100s: out of memory while opening it", vk->gpu.caps.name);
     }
     if (!ok) {
         gni_vk_close(vk);
         return NULL;
     }
     why[0] = 0;
-    gni_log(g, GN_LOG_INFO, "Vulkan device %s, driver %s, %s, subgroup %u, %u MiB", vk->caps.name,
-            vk->caps.driver, vk->caps.addresses ? "buffer addresses" : "bindings",
-            (unsigned)vk->caps.subgroup, (unsigned)(vk->caps.device_bytes >> 20));
+    gni_log(g, GN_LOG_INFO, "Vulkan device %s, driver %s, %s, subgroup %u, %u MiB",
+            vk->gpu.caps.name, vk->gpu.caps.driver,
+            vk->gpu.caps.addresses ? "buffer addresses" : "bindings",
+            (unsigned)vk->gpu.caps.subgroup, (unsigned)(vk->gpu.caps.device_bytes >> 20));
     return vk;
 }
 
@@ -17600,8 +18466,8 @@ static void gni_vk_wait_queue(gni_vk *vk) {
 static void gni_vk_close(gni_vk *vk) {
     if (!vk) return;
     if (vk->device) {
-        if (!vk->lost) gni_vk_wait(vk);
-        if (vk->lost) gni_vk_wait_queue(vk);
+        if (!vk->gpu.lost) gni_vk_wait(vk);
+        if (vk->gpu.lost) gni_vk_wait_queue(vk);
         gni_vk_compiler_close(vk);
         gni_vk_record_close(vk);
         gni_vk_stream_close(vk);
@@ -17610,16 +18476,14 @@ static void gni_vk_close(gni_vk *vk) {
     }
     if (vk->instance && !vk->adopted) vk->f.vkDestroyInstance(vk->instance, NULL);
     gni_vk_drop_root(&vk->f);
-    gni_free(vk->g, vk->ops);
-    gni_free(vk->g, vk->events);
-    gni_free(vk->g, vk);
+    gni_free(vk->gpu.g, vk->gpu.jobs);
+    gni_free(vk->gpu.g, vk->events);
+    gni_free(vk->gpu.g, vk);
 }
-
-GNI_MAYBE_UNUSED static const gni_vk_caps *gni_vk_caps_get(const gni_vk *vk) { return &vk->caps; }
 
 #endif // GNI_VULKAN
 
-// >>vk_memory
+// >>vulkan_memory
 // The pool of device memory and the pools of staging memory. Large blocks come from the driver and
 // are cut into chunks of 256 bytes and up; free chunks of a block merge, and wait in lists by size
 // (two levels: the power of two and eight steps in it). Requests over half a block get a block of
@@ -17632,7 +18496,7 @@ GNI_MAYBE_UNUSED static const gni_vk_caps *gni_vk_caps_get(const gni_vk *vk) { r
 
 #if GNI_VULKAN
 
-static bool gni_vk_idle(gni_vk *vk, const gni_vk_mem *m);
+static bool gni_vk_idle(gni_vk *vk, const gni_gpu_mem *m);
 
 // ---- chunks
 
@@ -17657,7 +18521,7 @@ static bool gni_vk_reserve_chunks(gni_vk *vk, gni_vk_pool *p, int count) {
     int capacity = p->chunk_capacity ? 2 * p->chunk_capacity : 64;
     size_t item = sizeof(gni_vk_chunk);
     gni_vk_chunk *grown = (gni_vk_chunk *)gni_realloc(
-        vk->g, p->chunks, (size_t)p->chunk_capacity * item, (size_t)capacity * item);
+        vk->gpu.g, p->chunks, (size_t)p->chunk_capacity * item, (size_t)capacity * item);
     if (!grown) return false;
     p->chunks = grown;
     p->chunk_capacity = capacity;
@@ -17770,7 +18634,7 @@ static void gni_vk_release_chunk(gni_vk_pool *p, int i) {
 static void gni_vk_destroy_block(gni_vk *vk, gni_vk_block *b) {
     vk->f.vkDestroyBuffer(vk->device, b->buffer, NULL);
     vk->f.vkFreeMemory(vk->device, b->memory, NULL);
-    gni_free(vk->g, b);
+    gni_free(vk->gpu.g, b);
 }
 
 static VkResult gni_vk_make_buffer(gni_vk *vk, uint64_t bytes, VkBuffer *out) {
@@ -17780,7 +18644,7 @@ static VkResult gni_vk_make_buffer(gni_vk *vk, uint64_t bytes, VkBuffer *out) {
     info.size = bytes;
     info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
                  VK_BUFFER_USAGE_TRANSFER_DST_BIT;
-    if (vk->caps.addresses) info.usage |= VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
+    if (vk->gpu.caps.addresses) info.usage |= VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
     info.sharingMode = VK_SHARING_MODE_EXCLUSIVE;
     return vk->f.vkCreateBuffer(vk->device, &info, NULL, out);
 }
@@ -17807,7 +18671,7 @@ static VkResult gni_vk_fill_block(gni_vk *vk, const gni_vk_pool *p, gni_vk_block
     VkMemoryAllocateInfo info;
     memset(&info, 0, sizeof info);
     info.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO;
-    info.pNext = vk->caps.addresses ? &flags : NULL;
+    info.pNext = vk->gpu.caps.addresses ? &flags : NULL;
     info.allocationSize = need.size;
     info.memoryTypeIndex = p->type;
     void *mapped = NULL;
@@ -17817,7 +18681,7 @@ static VkResult gni_vk_fill_block(gni_vk *vk, const gni_vk_pool *p, gni_vk_block
         r = vk->f.vkMapMemory(vk->device, b->memory, 0, VK_WHOLE_SIZE, 0, &mapped);
     if (r == VK_SUCCESS) {
         b->mapped = (char *)mapped;
-        b->address = vk->caps.addresses ? gni_vk_address_of(vk, b->buffer) : 0;
+        b->address = vk->gpu.caps.addresses ? gni_vk_address_of(vk, b->buffer) : 0;
         return r;
     }
     vk->f.vkDestroyBuffer(vk->device, b->buffer, NULL);
@@ -17827,14 +18691,15 @@ static VkResult gni_vk_fill_block(gni_vk *vk, const gni_vk_pool *p, gni_vk_block
 
 // Adds a block of `bytes`, all of it one free chunk. The caller has reserved two chunks.
 static gni_vk_block *gni_vk_add_block(gni_vk *vk, gni_vk_pool *p, uint64_t bytes, bool dedicated) {
-    if (vk->lost || bytes > vk->max_buffer || bytes > p->limit || p->reserved > p->limit - bytes)
+    if (vk->gpu.lost || bytes > vk->max_buffer || bytes > p->limit ||
+        p->reserved > p->limit - bytes)
         return NULL;
-    gni_vk_block *b = (gni_vk_block *)gni_calloc(vk->g, sizeof(gni_vk_block));
+    gni_vk_block *b = (gni_vk_block *)gni_calloc(vk->gpu.g, sizeof(gni_vk_block));
     if (!b) return NULL;
     VkResult r = gni_vk_fill_block(vk, p, b, bytes);
     if (r != VK_SUCCESS) {
         if (r == VK_ERROR_DEVICE_LOST) gni_vk_check(vk, r, "allocating device memory");
-        gni_free(vk->g, b);
+        gni_free(vk->gpu.g, b);
         return NULL;
     }
     b->pool = p;
@@ -17913,7 +18778,7 @@ static int gni_vk_try(gni_vk *vk, gni_vk_pool *p, uint64_t bytes, bool grow) {
     return i;
 }
 
-static bool gni_vk_pool_alloc(gni_vk *vk, gni_vk_pool *p, uint64_t bytes, gni_vk_mem *out) {
+static bool gni_vk_pool_alloc(gni_vk *vk, gni_vk_pool *p, uint64_t bytes, gni_gpu_mem *out) {
     memset(out, 0, sizeof *out);
     out->cls = -1;
     if (!gni_vk_usable(vk)) return false;
@@ -17927,7 +18792,7 @@ static bool gni_vk_pool_alloc(gni_vk *vk, gni_vk_pool *p, uint64_t bytes, gni_vk
         gni_vk_trim_pool(vk, p);
         i = gni_vk_try(vk, p, size, true);
     }
-    if (i < 0 && !vk->lost && gni_vk_wait(vk)) {
+    if (i < 0 && !vk->gpu.lost && gni_vk_wait(vk)) {
         gni_vk_trim_pool(vk, p);
         i = gni_vk_try(vk, p, size, true);
     }
@@ -17950,14 +18815,14 @@ static bool gni_vk_pool_alloc(gni_vk *vk, gni_vk_pool *p, uint64_t bytes, gni_vk
 
 // Device memory, 256-byte aligned. False when it is over the limit or the driver refuses; nothing
 // is reported then, since the caller may try with less.
-static bool gni_vk_alloc(gni_vk *vk, uint64_t bytes, gni_vk_mem *out) {
+static bool gni_vk_alloc(gni_vk *vk, uint64_t bytes, gni_gpu_mem *out) {
     return gni_vk_pool_alloc(vk, &vk->pools[GNI_VK_POOL_DEVICE], bytes, out);
 }
 
 // Commands that use the memory may be recorded or running. Also ends gni_vk_wrap.
-static void gni_vk_free(gni_vk *vk, gni_vk_mem *m) {
+static void gni_vk_free(gni_vk *vk, gni_gpu_mem *m) {
     if (m->block) {
-        gni_vk_pool *p = m->block->pool;
+        gni_vk_pool *p = gni_vk_block_of(m)->pool;
         gni_vk_chunk *c = &p->chunks[m->cls];
         if (c->record > vk->record.done) {
             c->free_next = p->held;
@@ -17990,14 +18855,14 @@ static void gni_vk_release_held(gni_vk *vk) {
 }
 
 // The open batch (or the host's command buffer that is being recorded) uses `m`.
-static void gni_vk_touch(gni_vk *vk, const gni_vk_mem *m) {
+static void gni_vk_touch(gni_vk *vk, const gni_gpu_mem *m) {
     if (!m->block) return;
-    gni_vk_chunk *c = &m->block->pool->chunks[m->cls];
+    gni_vk_chunk *c = &gni_vk_block_of(m)->pool->chunks[m->cls];
     if (vk->record.commands) {
         c->record = vk->record.token;
     } else {
         c->serial = vk->stream.next;
-        m->block->last_use = vk->stream.next;
+        gni_vk_block_of(m)->last_use = vk->stream.next;
     }
 }
 
@@ -18005,7 +18870,7 @@ static void gni_vk_touch(gni_vk *vk, const gni_vk_mem *m) {
 static void gni_vk_trim(gni_vk *vk) {
     int busy = 0;
     for (int k = 0; k < GNI_VK_POOLS; k++) busy += gni_vk_trim_pool(vk, &vk->pools[k]);
-    if (busy == 0 || vk->lost || !gni_vk_wait(vk)) return;
+    if (busy == 0 || vk->gpu.lost || !gni_vk_wait(vk)) return;
     for (int k = 0; k < GNI_VK_POOLS; k++) gni_vk_trim_pool(vk, &vk->pools[k]);
 }
 
@@ -18022,20 +18887,20 @@ static void gni_vk_memory_stats(const gni_vk *vk, gn_memory_stats *out) {
 // Makes a host's VkBuffer usable. It must outlive the use of `out` and the work that uses it:
 // gn_sync before destroying it. Its offset is a multiple of 16, of 256 without addresses.
 static bool gni_vk_wrap(gni_vk *vk, uint64_t vkbuffer, uint64_t offset, uint64_t bytes,
-                        gni_vk_mem *out) {
+                        gni_gpu_mem *out) {
     memset(out, 0, sizeof *out);
     out->cls = -1;
-    uint64_t align = vk->caps.addresses ? 16u : 256u;
+    uint64_t align = vk->gpu.caps.addresses ? 16u : 256u;
     if (!vkbuffer || bytes == 0 || offset % align) {
-        gni_fail(vk->g, GN_ERROR_ARGUMENT,
+        gni_fail(vk->gpu.g, GN_ERROR_ARGUMENT,
                  "wrapping a VkBuffer: it is NULL, empty, or its offset is no multiple of %d",
                  (int)align);
         return false;
     }
-    if (vk->caps.addresses) {
+    if (vk->gpu.caps.addresses) {
         uint64_t address = gni_vk_address_of(vk, gni_vk_buffer_of(vkbuffer));
         if (address == 0 || address % 16) {
-            gni_fail(vk->g, GN_ERROR_ARGUMENT,
+            gni_fail(vk->gpu.g, GN_ERROR_ARGUMENT,
                      "wrapping a VkBuffer: it has no device address (create it with "
                      "VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT, its memory with "
                      "VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT)");
@@ -18101,11 +18966,11 @@ static bool gni_vk_memory_open(gni_vk *vk, const gn_options *o) {
     const VkFlags coherent = VK_MEMORY_PROPERTY_HOST_COHERENT_BIT,
                   cached = VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
     uint32_t bits = gni_vk_type_bits(vk);
-    bool shared = vk->caps.kind == GNI_VK_INTEGRATED || vk->caps.kind == GNI_VK_CPU;
+    bool shared = vk->gpu.caps.kind == GNI_GPU_INTEGRATED || vk->gpu.caps.kind == GNI_GPU_CPU;
     int device = -1;
     if (shared && !(o->vulkan_flags & GN_VULKAN_NO_MAPPING))
         device = gni_vk_pick_type(vk, bits, local | visible | coherent | cached, 0, 0);
-    vk->caps.mapped = device >= 0;
+    vk->gpu.caps.mapped = device >= 0;
     if (device < 0) device = gni_vk_pick_type(vk, bits, local, 0, visible | cached);
     if (device < 0) device = gni_vk_pick_type(vk, bits, 0, local, 0);
     int upload = gni_vk_pick_type(vk, bits, visible | coherent, 0, local | cached);
@@ -18117,11 +18982,11 @@ static bool gni_vk_memory_open(gni_vk *vk, const gn_options *o) {
     if (limit == 0 || limit > heap) limit = heap;
     const uint64_t mib = (uint64_t)1 << 20;
     uint64_t block = GNI_MIN(GNI_MAX(heap / 64, 16 * mib), 256 * mib) & ~(mib - 1);
-    gni_vk_pool_open(&vk->pools[GNI_VK_POOL_DEVICE], device, vk->caps.mapped, block, limit);
+    gni_vk_pool_open(&vk->pools[GNI_VK_POOL_DEVICE], device, vk->gpu.caps.mapped, block, limit);
     gni_vk_pool_open(&vk->pools[GNI_VK_POOL_UPLOAD], upload, true, 32 * mib, UINT64_MAX / 2);
     gni_vk_pool_open(&vk->pools[GNI_VK_POOL_PARAMS], params, true, 8 * mib, UINT64_MAX / 2);
     gni_vk_pool_open(&vk->pools[GNI_VK_POOL_READBACK], readback, true, 64 * mib, UINT64_MAX / 2);
-    vk->caps.max_allocation = GNI_MIN(limit, vk->max_buffer);
+    vk->gpu.caps.max_allocation = GNI_MIN(limit, vk->max_buffer);
     return true;
 }
 
@@ -18133,14 +18998,14 @@ static void gni_vk_memory_close(gni_vk *vk) {
             p->blocks = b->next;
             gni_vk_destroy_block(vk, b);
         }
-        gni_free(vk->g, p->chunks);
+        gni_free(vk->gpu.g, p->chunks);
         p->chunks = NULL;
     }
 }
 
 #endif // GNI_VULKAN
 
-// >>vk_stream
+// >>vulkan_stream
 // The stream of commands: batches (a command buffer each, several in flight, counted by one
 // timeline semaphore), barriers where byte ranges meet, and the way of data to and from the device.
 // What a batch uses carries the batch's serial number, so that it is known when it is free.
@@ -18149,7 +19014,7 @@ static void gni_vk_memory_close(gni_vk *vk) {
 
 static bool gni_vk_check_lost(gni_vk *vk, VkResult r, const char *what) {
     if (gni_vk_check(vk, r, what)) return true;
-    vk->lost = true; // recorded work is gone, whatever the reason
+    vk->gpu.lost = true; // recorded work is gone, whatever the reason
     return false;
 }
 
@@ -18169,10 +19034,10 @@ static bool gni_vk_wait_serial(gni_vk *vk, uint64_t serial) {
     gni_vk_stream *s = &vk->stream;
     if (serial <= s->completed) return true;
     if (serial > s->submitted && !gni_vk_flush(vk)) return false;
-    if (vk->lost) return gni_vk_usable(vk);
+    if (vk->gpu.lost) return gni_vk_usable(vk);
     // A sleeping thread wakes late: look for a few microseconds first. A device made of CPU threads
     // needs the core that would be looking.
-    uint64_t start = vk->caps.kind == GNI_VK_CPU ? 0 : gni_now_ns();
+    uint64_t start = vk->gpu.caps.kind == GNI_GPU_CPU ? 0 : gni_now_ns();
     do {
         if (!gni_vk_poll(vk)) return false;
         if (serial <= s->completed) return true;
@@ -18196,9 +19061,9 @@ static bool gni_vk_wait(gni_vk *vk) {
 }
 
 // True if no recorded or running command uses the memory: the host may touch it.
-static bool gni_vk_idle(gni_vk *vk, const gni_vk_mem *m) {
+static bool gni_vk_idle(gni_vk *vk, const gni_gpu_mem *m) {
     if (!m->block) return false;
-    const gni_vk_chunk *c = &m->block->pool->chunks[m->cls];
+    const gni_vk_chunk *c = &gni_vk_block_of(m)->pool->chunks[m->cls];
     if (c->record > vk->record.done) return false;
     if (c->serial <= vk->stream.completed) return true;
     return c->serial <= vk->stream.submitted && gni_vk_poll(vk) &&
@@ -18209,7 +19074,7 @@ static bool gni_vk_idle(gni_vk *vk, const gni_vk_mem *m) {
 
 static uint64_t gni_vk_host_time(const gni_vk *vk, uint64_t ticks) {
     uint64_t mask = vk->timestamp_bits >= 64 ? UINT64_MAX : ((uint64_t)1 << vk->timestamp_bits) - 1;
-    double ns = (double)((ticks - vk->clock_ticks) & mask) * (double)vk->caps.timestamp_ns;
+    double ns = (double)((ticks - vk->clock_ticks) & mask) * (double)vk->gpu.caps.timestamp_ns;
     return vk->clock_ns + (uint64_t)ns;
 }
 
@@ -18218,21 +19083,21 @@ static void gni_vk_collect(gni_vk *vk, gni_vk_batch *b) {
     uint64_t ticks[2 * GNI_VK_BATCH_COMMANDS];
     int n = b->timed;
     b->timed = 0;
-    if (n == 0 || vk->lost) return;
+    if (n == 0 || vk->gpu.lost) return;
     VkResult r = vk->f.vkGetQueryPoolResults(vk->device, b->queries, 0, (uint32_t)(2 * n),
                                              sizeof ticks, ticks, 8, VK_QUERY_RESULT_64_BIT);
     if (r != VK_SUCCESS) return;
     if (vk->event_count + n > vk->event_capacity) {
         int capacity = GNI_MAX(2 * vk->event_capacity, vk->event_count + n);
-        size_t item = sizeof(gni_vk_event);
-        gni_vk_event *grown = (gni_vk_event *)gni_realloc(
-            vk->g, vk->events, (size_t)vk->event_capacity * item, (size_t)capacity * item);
+        size_t item = sizeof(gni_gpu_event);
+        gni_gpu_event *grown = (gni_gpu_event *)gni_realloc(
+            vk->gpu.g, vk->events, (size_t)vk->event_capacity * item, (size_t)capacity * item);
         if (!grown) return;
         vk->events = grown;
         vk->event_capacity = capacity;
     }
     for (int i = 0; i < n; i++) {
-        gni_vk_event *e = &vk->events[vk->event_count++];
+        gni_gpu_event *e = &vk->events[vk->event_count++];
         e->name = b->names[i];
         e->begin = gni_vk_host_time(vk, ticks[2 * i]);
         e->end = gni_vk_host_time(vk, ticks[2 * i + 1]);
@@ -18270,7 +19135,7 @@ static void gni_vk_free_batch(gni_vk *vk, gni_vk_batch *b) {
 static VkResult gni_vk_make_descriptor_pool(gni_vk *vk, VkDescriptorPool *out) {
     VkDescriptorPoolSize size;
     size.type = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
-    size.descriptorCount = GNI_VK_BATCH_COMMANDS * (vk->caps.max_buffers + 1u);
+    size.descriptorCount = GNI_VK_BATCH_COMMANDS * (vk->gpu.caps.max_buffers + 1u);
     VkDescriptorPoolCreateInfo info;
     memset(&info, 0, sizeof info);
     info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO;
@@ -18305,7 +19170,7 @@ static VkResult gni_vk_make_batch(gni_vk *vk, gni_vk_batch *b) {
         info.commandBufferCount = 1;
         r = vk->f.vkAllocateCommandBuffers(vk->device, &info, &b->commands);
     }
-    if (r == VK_SUCCESS && !vk->caps.addresses)
+    if (r == VK_SUCCESS && !vk->gpu.caps.addresses)
         r = gni_vk_make_descriptor_pool(vk, &b->descriptors);
     if (r != VK_SUCCESS) gni_vk_free_batch(vk, b);
     return r;
@@ -18362,9 +19227,9 @@ static bool gni_vk_flush(gni_vk *vk) {
     gni_vk_stream *s = &vk->stream;
     gni_vk_batch *b = s->open;
     s->open = NULL;
-    if (!b || vk->lost) return gni_vk_usable(vk);
+    if (!b || vk->gpu.lost) return gni_vk_usable(vk);
     // The end of a batch makes nothing visible to the host by itself.
-    if (s->to_host || vk->caps.mapped)
+    if (s->to_host || vk->gpu.caps.mapped)
         gni_vk_barrier(vk, b->commands, GNI_VK_STAGES, GNI_VK_WRITES, VK_PIPELINE_STAGE_HOST_BIT,
                        VK_ACCESS_HOST_READ_BIT);
     s->to_host = false;
@@ -18446,7 +19311,7 @@ static void gni_vk_order(gni_vk *vk, VkCommandBuffer c, const gni_vk_range *uses
         s->dispatches = true;
 }
 
-static gni_vk_range gni_vk_range_of(const gni_vk_mem *m, uint64_t offset, uint64_t bytes,
+static gni_vk_range gni_vk_range_of(const gni_gpu_mem *m, uint64_t offset, uint64_t bytes,
                                     bool write) {
     gni_vk_range r;
     r.key = m->handle;
@@ -18456,10 +19321,10 @@ static gni_vk_range gni_vk_range_of(const gni_vk_mem *m, uint64_t offset, uint64
     return r;
 }
 
-static bool gni_vk_inside(gni_vk *vk, const gni_vk_mem *m, uint64_t offset, uint64_t bytes,
+static bool gni_vk_inside(gni_vk *vk, const gni_gpu_mem *m, uint64_t offset, uint64_t bytes,
                           const char *what) {
     if (offset <= m->size && bytes <= m->size - offset) return true;
-    gni_fail(vk->g, GN_ERROR_ARGUMENT, "%s: bytes outside of a buffer", what);
+    gni_fail(vk->gpu.g, GN_ERROR_ARGUMENT, "%s: bytes outside of a buffer", what);
     return false;
 }
 
@@ -18470,8 +19335,8 @@ static VkCommandBuffer gni_vk_target(gni_vk *vk) {
     return b ? b->commands : NULL;
 }
 
-static bool gni_vk_copy_named(gni_vk *vk, const gni_vk_mem *dst, uint64_t doff,
-                              const gni_vk_mem *src, uint64_t soff, uint64_t bytes,
+static bool gni_vk_copy_named(gni_vk *vk, const gni_gpu_mem *dst, uint64_t doff,
+                              const gni_gpu_mem *src, uint64_t soff, uint64_t bytes,
                               const char *name) {
     VkCommandBuffer c = gni_vk_target(vk);
     if (!c) return false;
@@ -18493,8 +19358,8 @@ static bool gni_vk_copy_named(gni_vk *vk, const gni_vk_mem *dst, uint64_t doff,
 }
 
 // Device to device. The two ranges do not overlap.
-GNI_MAYBE_UNUSED static bool gni_vk_copy(gni_vk *vk, const gni_vk_mem *dst, uint64_t doff,
-                                         const gni_vk_mem *src, uint64_t soff, uint64_t bytes) {
+GNI_MAYBE_UNUSED static bool gni_vk_copy(gni_vk *vk, const gni_gpu_mem *dst, uint64_t doff,
+                                         const gni_gpu_mem *src, uint64_t soff, uint64_t bytes) {
     if (bytes == 0) return true;
     if (!gni_vk_inside(vk, dst, doff, bytes, "copy") ||
         !gni_vk_inside(vk, src, soff, bytes, "copy"))
@@ -18503,7 +19368,7 @@ GNI_MAYBE_UNUSED static bool gni_vk_copy(gni_vk *vk, const gni_vk_mem *dst, uint
 }
 
 // Repeats a 32-bit word. `offset` is a multiple of 4; `bytes` is rounded up to one.
-GNI_MAYBE_UNUSED static bool gni_vk_fill(gni_vk *vk, const gni_vk_mem *dst, uint64_t offset,
+GNI_MAYBE_UNUSED static bool gni_vk_fill(gni_vk *vk, const gni_gpu_mem *dst, uint64_t offset,
                                          uint64_t bytes, uint32_t word) {
     if (bytes == 0) return true;
     bytes = (bytes + 3u) & ~(uint64_t)3u;
@@ -18565,10 +19430,11 @@ static uint64_t gni_vk_ring_take(gni_vk *vk, gni_vk_ring *r, uint64_t bytes) {
 static bool gni_vk_ring_size(gni_vk *vk, gni_vk_ring *r, int pool, uint64_t bytes) {
     if (r->size >= bytes) return true;
     if (r->size && !gni_vk_wait(vk)) return false;
-    gni_vk_mem mem;
+    gni_gpu_mem mem;
     if (!gni_vk_pool_alloc(vk, &vk->pools[pool], bytes, &mem)) {
         if (r->size) return true; // the small one still does
-        gni_fail(vk->g, GN_ERROR_OUT_OF_MEMORY, "no staging memory of %d KiB", (int)(bytes >> 10));
+        gni_fail(vk->gpu.g, GN_ERROR_OUT_OF_MEMORY, "no staging memory of %d KiB",
+                 (int)(bytes >> 10));
         return false;
     }
     if (r->size) gni_vk_free(vk, &r->mem);
@@ -18603,15 +19469,15 @@ static void gni_vk_host_memcpy(gni_vk *vk, void *to, const void *from, uint64_t 
     c.from = (const char *)from;
     c.bytes = bytes;
     int64_t blocks = (int64_t)((bytes + GNI_VK_COPY_BLOCK - 1) / GNI_VK_COPY_BLOCK);
-    gni_parallel(vk->g->pool, blocks, 2, gni_vk_host_copy_task, &c);
+    gni_parallel(vk->gpu.g->pool, blocks, 2, gni_vk_host_copy_task, &c);
 }
 
 static uint64_t gni_vk_staging_bytes(const gni_vk *vk) {
-    return vk->caps.mapped ? (uint64_t)4 << 20 : (uint64_t)32 << 20;
+    return vk->gpu.caps.mapped ? (uint64_t)4 << 20 : (uint64_t)32 << 20;
 }
 
 // `src` may be reused on return.
-static bool gni_vk_upload(gni_vk *vk, const gni_vk_mem *dst, uint64_t offset, const void *src,
+static bool gni_vk_upload(gni_vk *vk, const gni_gpu_mem *dst, uint64_t offset, const void *src,
                           uint64_t bytes) {
     if (bytes == 0) return true;
     if (!gni_vk_usable(vk) || !gni_vk_inside(vk, dst, offset, bytes, "upload")) return false;
@@ -18641,17 +19507,18 @@ static bool gni_vk_upload(gni_vk *vk, const gni_vk_mem *dst, uint64_t offset, co
 }
 
 // Starts copying to the host. The source may change or be freed afterwards.
-static bool gni_vk_download_begin(gni_vk *vk, const gni_vk_mem *src, uint64_t offset,
-                                  uint64_t bytes, gni_vk_ticket *t) {
+static bool gni_vk_download_begin(gni_vk *vk, const gni_gpu_mem *src, uint64_t offset,
+                                  uint64_t bytes, gni_gpu_ticket *t) {
     memset(t, 0, sizeof *t);
     if (!gni_vk_usable(vk) || !gni_vk_inside(vk, src, offset, bytes, "download")) return false;
     if (vk->record.commands) {
-        gni_fail(vk->g, GN_ERROR_ARGUMENT,
+        gni_fail(vk->gpu.g, GN_ERROR_ARGUMENT,
                  "a value cannot be read while a host's command buffer is recorded");
         return false;
     }
     if (!gni_vk_pool_alloc(vk, &vk->pools[GNI_VK_POOL_READBACK], bytes, &t->mem)) {
-        gni_fail(vk->g, GN_ERROR_OUT_OF_MEMORY, "no staging memory of %.0f bytes", (double)bytes);
+        gni_fail(vk->gpu.g, GN_ERROR_OUT_OF_MEMORY, "no staging memory of %.0f bytes",
+                 (double)bytes);
         return false;
     }
     vk->stream.to_host = true;
@@ -18667,31 +19534,29 @@ static bool gni_vk_download_begin(gni_vk *vk, const gni_vk_mem *src, uint64_t of
 }
 
 // True once the data is there. With `wait` false means failure.
-static bool gni_vk_ticket_ready(gni_vk *vk, gni_vk_ticket *t, bool wait) {
+static bool gni_vk_ticket_ready(gni_vk *vk, gni_gpu_ticket *t, bool wait) {
     if (!t->data) return false;
     if (t->bytes == 0 || t->serial <= vk->stream.completed) return true;
     if (wait) return gni_vk_wait_serial(vk, t->serial);
     if (t->serial > vk->stream.submitted && !gni_vk_flush(vk)) return false;
-    return !vk->lost && gni_vk_poll(vk) && t->serial <= vk->stream.completed;
+    return !vk->gpu.lost && gni_vk_poll(vk) && t->serial <= vk->stream.completed;
 }
 
-static const void *gni_vk_ticket_data(const gni_vk_ticket *t) { return t->data; }
-
-static void gni_vk_ticket_release(gni_vk *vk, gni_vk_ticket *t) {
+static void gni_vk_ticket_release(gni_vk *vk, gni_gpu_ticket *t) {
     if (t->data) gni_vk_free(vk, &t->mem);
     memset(t, 0, sizeof *t);
 }
 
 // Pieces through two tickets: the host copies one out while the device copies the next.
-static bool gni_vk_download_staged(gni_vk *vk, const gni_vk_mem *src, uint64_t offset, char *dst,
+static bool gni_vk_download_staged(gni_vk *vk, const gni_gpu_mem *src, uint64_t offset, char *dst,
                                    uint64_t bytes) {
-    gni_vk_ticket t[2];
+    gni_gpu_ticket t[2];
     memset(t, 0, sizeof t);
     uint64_t piece = GNI_MIN(bytes, (uint64_t)8 << 20), asked = 0, done = 0;
     bool ok = true;
     for (int i = 0; ok && done < bytes; i ^= 1) {
         while (ok && asked < bytes && asked < done + 2 * piece) {
-            gni_vk_ticket *next = &t[(asked / piece) & 1];
+            gni_gpu_ticket *next = &t[(asked / piece) & 1];
             uint64_t n = GNI_MIN(piece, bytes - asked);
             ok = gni_vk_download_begin(vk, src, offset + asked, n, next) && gni_vk_flush(vk);
             asked += n;
@@ -18708,13 +19573,13 @@ static bool gni_vk_download_staged(gni_vk *vk, const gni_vk_mem *src, uint64_t o
 }
 
 // Blocks until `dst` is filled.
-static bool gni_vk_download(gni_vk *vk, const gni_vk_mem *src, uint64_t offset, void *dst,
+static bool gni_vk_download(gni_vk *vk, const gni_gpu_mem *src, uint64_t offset, void *dst,
                             uint64_t bytes) {
     if (bytes == 0) return true;
     if (!gni_vk_usable(vk) || !gni_vk_inside(vk, src, offset, bytes, "download")) return false;
     if (!src->mapped || vk->record.commands)
         return gni_vk_download_staged(vk, src, offset, (char *)dst, bytes);
-    const gni_vk_chunk *c = &src->block->pool->chunks[src->cls];
+    const gni_vk_chunk *c = &gni_vk_block_of(src)->pool->chunks[src->cls];
     if (!gni_vk_wait_serial(vk, c->serial)) return false;
     gni_vk_host_memcpy(vk, dst, (const char *)src->mapped + offset, bytes);
     return true;
@@ -18767,7 +19632,7 @@ static bool gni_vk_calibrate(gni_vk *vk) {
 
 // Switches the taking of times on or off. False: the device has no timestamps.
 static bool gni_vk_profile(gni_vk *vk, bool on) {
-    if (vk->caps.timestamp_ns <= 0.0f || vk->lost) return false;
+    if (vk->gpu.caps.timestamp_ns <= 0.0f || vk->gpu.lost) return false;
     if (!gni_vk_wait(vk)) return false;
     bool was = vk->profiling;
     vk->profiling = on;
@@ -18776,8 +19641,8 @@ static bool gni_vk_profile(gni_vk *vk, bool on) {
 }
 
 // Waits, then hands out up to `capacity` of the events so far, oldest first. Returns how many.
-static int gni_vk_profile_fetch(gni_vk *vk, gni_vk_event *out, int capacity) {
-    if (!vk->lost && gni_vk_wait(vk))
+static int gni_vk_profile_fetch(gni_vk *vk, gni_gpu_event *out, int capacity) {
+    if (!vk->gpu.lost && gni_vk_wait(vk))
         for (uint64_t i = 0; i < GNI_VK_BATCHES; i++)
             gni_vk_collect(vk, &vk->stream.batches[(vk->stream.next + i) % GNI_VK_BATCHES]);
     int n = GNI_MIN(capacity, vk->event_count);
@@ -18790,7 +19655,7 @@ static int gni_vk_profile_fetch(gni_vk *vk, gni_vk_event *out, int capacity) {
 
 #endif // GNI_VULKAN
 
-// >>vk_spirv
+// >>vulkan_spirv
 // Cuts a SPIR-V module down to what one set of specialisation constants leaves of it, because drivers take
 // their time from the size of what they are given: constants are put in, integer arithmetic on them is
 // done, branches that they decide are taken, and what nothing reaches or uses any more is left out.
@@ -19525,7 +20390,307 @@ static uint32_t gni_spv_specialise(gn_context *g, uint32_t *w, uint32_t n, const
 
 #endif // GNI_VULKAN
 
-// >>vk_pipelines
+// >>unpack
+// Kernels out of the text that shaders.h keeps them in and tools/pack_shaders.py writes. Modules that have much in
+// common make a block. From the outside in:
+//
+//   base 85  Five characters stand for four bytes, in strings that are short enough for every compiler.
+//   LZMA     The block's tokens, compressed, without a head (LZMA specification, Igor Pavlov, public domain).
+//   tokens   An instruction's first word as its place in the block's table, which also says what its operands are: an
+//            id as how many ids were used since it was, types counted apart; an id that is defined as its difference
+//            from the last one. So code that does the same mostly reads the same, wherever it stands. Numbers have 7
+//            bits a byte, the lowest first.
+//
+// All is checked while it is read: of a damaged text nothing else happens than that false is returned. From outside:
+// gni_unpack_begin, gni_unpack_to, gni_unpack_words.
+
+#if GNI_VULKAN
+
+enum {
+    GNI_UNPACK_LC = 2, // bits of the byte before that choose the model of a literal
+    // Where the models of each kind of bit are, in the specification's words.
+    GNI_UNPACK_MATCH = 0,
+    GNI_UNPACK_REP = 12,
+    GNI_UNPACK_REP_0 = 24,
+    GNI_UNPACK_REP_1 = 36,
+    GNI_UNPACK_REP_2 = 48,
+    GNI_UNPACK_REP_LONG = 60,
+    GNI_UNPACK_SLOT = 72,
+    GNI_UNPACK_SPECIAL = 328,
+    GNI_UNPACK_ALIGN = 456,
+    GNI_UNPACK_LENGTH = 472,
+    GNI_UNPACK_REP_LENGTH = 746,
+    GNI_UNPACK_LITERAL = 1020,
+    GNI_UNPACK_MODELS = GNI_UNPACK_LITERAL + (0x300 << GNI_UNPACK_LC)
+};
+
+// A block, decoded as far as anybody needed it.
+typedef struct gni_unpack {
+    const char *text;
+    uint32_t groups;        // of five characters that are left
+    uint32_t bytes, count;  // of the last group, those that are left
+    uint32_t range, code;   // of the range decoder
+    uint32_t state, rep[4]; // of LZMA: what came last, the last distances less 1
+    uint32_t at, size;      // bytes of `out` decoded, and in all
+    uint8_t *out;
+    bool damaged;
+    uint16_t model[GNI_UNPACK_MODELS]; // of each bit: how likely is 0, of 2048
+} gni_unpack;
+
+// ---- base 85 and LZMA
+
+static uint32_t gni_unpack_byte(gni_unpack *z) {
+    if (z->count == 0) {
+        if (z->groups == 0) {
+            z->damaged = true;
+            return 0;
+        }
+        if (*z->text == 0) z->text++; // the end of a line
+        z->bytes = 0;
+        for (int i = 4; i >= 0; i--) {
+            char c = z->text[i]; // two characters have stand-ins, without a meaning to C
+            z->bytes = z->bytes * 85 + (uint32_t)((c == '#' ? '\\' : c == '$' ? '\?' : c) - 40);
+        }
+        z->text += 5;
+        z->groups--;
+        z->count = 4;
+    }
+    uint32_t b = z->bytes & 255u;
+    z->bytes >>= 8;
+    z->count--;
+    return b;
+}
+
+static void gni_unpack_refill(gni_unpack *z) {
+    if (z->range >= 1u << 24) return;
+    z->range <<= 8;
+    z->code = z->code << 8 | gni_unpack_byte(z);
+}
+
+static uint32_t gni_unpack_bit(gni_unpack *z, uint32_t model) {
+    uint16_t *p = &z->model[model];
+    uint32_t bound = (z->range >> 11) * *p, bit = z->code >= bound;
+    if (bit) {
+        z->range -= bound;
+        z->code -= bound;
+        *p = (uint16_t)(*p - (*p >> 5));
+    } else {
+        z->range = bound;
+        *p = (uint16_t)(*p + ((2048 - *p) >> 5));
+    }
+    gni_unpack_refill(z);
+    return bit;
+}
+
+static uint32_t gni_unpack_tree(gni_unpack *z, uint32_t models, uint32_t bits) { // highest bit first
+    uint32_t m = 1;
+    for (uint32_t i = 0; i < bits; i++) m = m << 1 | gni_unpack_bit(z, models + m);
+    return m - (1u << bits);
+}
+
+static uint32_t gni_unpack_tree_back(gni_unpack *z, uint32_t models, uint32_t bits) { // lowest bit first
+    uint32_t m = 1, v = 0;
+    for (uint32_t i = 0; i < bits; i++) {
+        uint32_t bit = gni_unpack_bit(z, models + m);
+        m = m << 1 | bit;
+        v |= bit << i;
+    }
+    return v;
+}
+
+static void gni_unpack_literal(gni_unpack *z) {
+    uint32_t before = z->at > 0 ? z->out[z->at - 1] : 0, m = 1;
+    uint32_t models = GNI_UNPACK_LITERAL + 0x300u * (before >> (8 - GNI_UNPACK_LC));
+    if (z->state >= 7) { // after a match: its next byte is a hint, as long as it is right
+        uint32_t hint = z->out[z->at - z->rep[0] - 1], bit, guess;
+        do {
+            guess = hint >> 7 & 1u;
+            hint <<= 1;
+            bit = gni_unpack_bit(z, models + ((1 + guess) << 8) + m);
+            m = m << 1 | bit;
+        } while (guess == bit && m < 256);
+    }
+    while (m < 256) m = m << 1 | gni_unpack_bit(z, models + m);
+    z->out[z->at++] = (uint8_t)m;
+    z->state = z->state < 4 ? 0 : z->state < 10 ? z->state - 3 : z->state - 6;
+}
+
+static uint32_t gni_unpack_length(gni_unpack *z, uint32_t models) {
+    if (!gni_unpack_bit(z, models)) return 2 + gni_unpack_tree(z, models + 2, 3);
+    if (!gni_unpack_bit(z, models + 1)) return 10 + gni_unpack_tree(z, models + 10, 3);
+    return 18 + gni_unpack_tree(z, models + 18, 8);
+}
+
+static uint32_t gni_unpack_distance(gni_unpack *z, uint32_t length) { // less 1
+    uint32_t slot = gni_unpack_tree(z, GNI_UNPACK_SLOT + 64 * (length < 5 ? length - 2 : 3), 6);
+    if (slot < 4) return slot;
+    uint32_t bits = (slot >> 1) - 1, d = (2 | (slot & 1u)) << bits;
+    if (slot < 14) return d + gni_unpack_tree_back(z, GNI_UNPACK_SPECIAL + d - slot, bits);
+    for (uint32_t i = bits; i-- > 4;) { // without models
+        z->range >>= 1;
+        if (z->code >= z->range) {
+            z->code -= z->range;
+            d += 1u << i;
+        }
+        gni_unpack_refill(z);
+    }
+    return d + gni_unpack_tree_back(z, GNI_UNPACK_ALIGN, 4);
+}
+
+// One of the last four distances again, which becomes the last one. False: it is for a single byte.
+static bool gni_unpack_again(gni_unpack *z) {
+    uint32_t which = 0;
+    if (!gni_unpack_bit(z, GNI_UNPACK_REP_0 + z->state)) {
+        if (!gni_unpack_bit(z, GNI_UNPACK_REP_LONG + z->state)) return false;
+    } else {
+        which = 1;
+        if (gni_unpack_bit(z, GNI_UNPACK_REP_1 + z->state)) which = 2 + gni_unpack_bit(z, GNI_UNPACK_REP_2 + z->state);
+    }
+    uint32_t d = z->rep[which];
+    for (; which > 0; which--) z->rep[which] = z->rep[which - 1];
+    z->rep[0] = d;
+    return true;
+}
+
+static void gni_unpack_match(gni_unpack *z) {
+    uint32_t length = 1, late = z->state < 7 ? 0 : 3; // late: after another match
+    if (!gni_unpack_bit(z, GNI_UNPACK_REP + z->state)) {
+        memmove(z->rep + 1, z->rep, 3 * sizeof *z->rep);
+        length = gni_unpack_length(z, GNI_UNPACK_LENGTH);
+        z->rep[0] = gni_unpack_distance(z, length);
+        z->state = 7 + late;
+    } else if (gni_unpack_again(z)) {
+        length = gni_unpack_length(z, GNI_UNPACK_REP_LENGTH);
+        z->state = 8 + late;
+    } else {
+        z->state = late ? 11 : 9;
+    }
+    if (z->rep[0] >= z->at || length > z->size - z->at) {
+        z->damaged = true;
+        return;
+    }
+    for (; length > 0; length--, z->at++) z->out[z->at] = z->out[z->at - z->rep[0] - 1]; // it may overlap
+}
+
+// Begins with a block that is `groups` times five characters, in lines of a multiple of five with a 0 after each.
+// `out` takes its `size` bytes.
+static void gni_unpack_begin(gni_unpack *z, const char *text, uint32_t groups, uint8_t *out, uint32_t size) {
+    memset(z, 0, sizeof *z);
+    z->text = text;
+    z->groups = groups;
+    z->out = out;
+    z->size = size;
+    z->range = 0xffffffffu;
+    for (int i = 0; i < 5; i++) z->code = z->code << 8 | gni_unpack_byte(z);
+    for (int i = 0; i < GNI_UNPACK_MODELS; i++) z->model[i] = 1024;
+}
+
+// Decodes on until there are `end` bytes. False: the text is damaged.
+static bool gni_unpack_to(gni_unpack *z, uint32_t end) {
+    if (end > z->size) return false;
+    while (z->at < end && !z->damaged) {
+        if (gni_unpack_bit(z, GNI_UNPACK_MATCH + z->state)) gni_unpack_match(z);
+        else gni_unpack_literal(z);
+    }
+    return !z->damaged;
+}
+
+// ---- tokens
+
+enum { GNI_TOKENS = 512 }; // of a block, at most
+enum { GNI_TOKEN_NUMBER, GNI_TOKEN_ID, GNI_TOKEN_TYPE, GNI_TOKEN_NEW_ID, GNI_TOKEN_NEW_TYPE };
+
+typedef struct gni_tokens {
+    const uint8_t *at, *end;
+    bool damaged;
+    uint32_t last;                    // the id defined last
+    uint32_t *recent[2], count[2];    // ids and types, those used last at the end
+    uint32_t room;                    // for either
+    uint32_t head[GNI_TOKENS];        // the first word
+    const uint8_t *kinds[GNI_TOKENS]; // of the operands
+} gni_tokens;
+
+static uint32_t gni_tokens_number(gni_tokens *t) {
+    uint32_t v = 0;
+    for (uint32_t shift = 0; shift < 32 && t->at < t->end; shift += 7) {
+        uint32_t b = *t->at++;
+        v |= (b & 127u) << shift;
+        if (b < 128) return v;
+    }
+    t->damaged = true;
+    return 0;
+}
+
+static uint32_t gni_tokens_difference(gni_tokens *t) { // 0, -1, 1, -2, 2 are 0 to 4
+    uint32_t v = gni_tokens_number(t);
+    return v >> 1 ^ (0u - (v & 1u));
+}
+
+static uint32_t gni_tokens_operand(gni_tokens *t, uint32_t kind) {
+    if (kind == GNI_TOKEN_NUMBER) return gni_tokens_number(t);
+    uint32_t which = kind == GNI_TOKEN_TYPE || kind == GNI_TOKEN_NEW_TYPE;
+    uint32_t *end = t->recent[which] + t->count[which], v;
+    if (kind >= GNI_TOKEN_NEW_ID) {
+        t->last += 1 + gni_tokens_difference(t);
+        if (t->count[which] == t->room) {
+            t->damaged = true;
+            return 0;
+        }
+        t->count[which]++;
+        return *end = t->last;
+    }
+    uint32_t rank = gni_tokens_number(t);
+    if (rank == 0) return t->last + gni_tokens_difference(t); // not defined yet
+    if (rank > t->count[which]) {
+        t->damaged = true;
+        return 0;
+    }
+    v = *(end - rank);
+    memmove(end - rank, end - rank + 1, (rank - 1) * sizeof *end);
+    return end[-1] = v;
+}
+
+static bool gni_tokens_table(gni_tokens *t) {
+    uint32_t n = gni_tokens_number(t);
+    if (n > GNI_TOKENS) return false;
+    memset(t->head, 0, sizeof t->head);
+    for (uint32_t i = 0; i < n && !t->damaged; i++) {
+        uint32_t op = gni_tokens_number(t), count = gni_tokens_number(t);
+        if (count == 0 || count > 0xffffu || count - 1 > (size_t)(t->end - t->at)) return false;
+        t->head[i] = count << 16 | (op & 0xffffu);
+        t->kinds[i] = t->at;
+        t->at += count - 1;
+    }
+    return !t->damaged;
+}
+
+// The module whose tokens are the bytes `start` to `end` of a decoded block, n words. `spare` has room for n more.
+static bool gni_unpack_words(const uint8_t *block, uint32_t start, uint32_t end, uint32_t *w, uint32_t n,
+                             uint32_t *spare) {
+    gni_tokens t;
+    uint32_t at = 0;
+    memset(&t, 0, offsetof(gni_tokens, head));
+    t.at = block;
+    t.end = block + start;
+    if (start > end || !gni_tokens_table(&t)) return false;
+    t.at = block + start;
+    t.end = block + end;
+    t.room = n / 2; // what defines an id is at least two words
+    t.recent[0] = spare;
+    t.recent[1] = spare + t.room;
+    while (at < 5 && at < n) w[at++] = gni_tokens_number(&t);
+    while (at < n && !t.damaged) {
+        uint32_t token = gni_tokens_number(&t), head = token < GNI_TOKENS ? t.head[token] : 0, count = head >> 16;
+        if (count == 0 || count > n - at) return false;
+        w[at++] = head;
+        for (uint32_t i = 0; i + 1 < count; i++) w[at++] = gni_tokens_operand(&t, t.kinds[token][i]);
+    }
+    return at == n && t.at == t.end && !t.damaged;
+}
+
+#endif // GNI_VULKAN
+
+// >>vulkan_pipelines
 // Compute pipelines out of shaders.h: found by module and specialisation constants, compiled when
 // first asked for, here or on threads of their own, and kept in a VkPipelineCache on disk. Only
 // this room has a thread in it; what the two sides share is guarded by gni_vk_compiler.mutex.
@@ -19536,9 +20701,59 @@ static uint32_t gni_spv_specialise(gn_context *g, uint32_t *w, uint32_t n, const
 #include "shaders.h"
 #undef GNI_SHADERS_WANTED
 
+// ---- modules
+
+// Ends with the block in nobody else's hands.
+static void gni_vk_modules_lock(gni_vk_compiler *c, gni_vk_modules *b) {
+#ifndef GPUNUM_NO_THREADS
+    gni_mutex_lock(&c->mutex);
+    while (b->busy) gni_cond_wait(&c->done, &c->mutex);
+    b->busy = true;
+    gni_mutex_unlock(&c->mutex);
+#else
+    GNI_UNUSED(c);
+    GNI_UNUSED(b);
+#endif
+}
+
+static void gni_vk_modules_unlock(gni_vk_compiler *c, gni_vk_modules *b) {
+#ifndef GPUNUM_NO_THREADS
+    gni_mutex_lock(&c->mutex);
+    b->busy = false;
+    gni_cond_broadcast(&c->done);
+    gni_mutex_unlock(&c->mutex);
+#else
+    GNI_UNUSED(c);
+    GNI_UNUSED(b);
+#endif
+}
+
+// Decodes a block up to byte `end`. What is decoded stays until the device is closed: 20 KB to 1.2 MB.
+static VkResult gni_vk_modules_decode(gni_vk *vk, gni_vk_modules *b, const gni_module_block *from, uint32_t end) {
+    if (!b->unpack) {
+        b->unpack = (gni_unpack *)gni_alloc(vk->gpu.g, sizeof *b->unpack + from->bytes);
+        if (!b->unpack) return VK_ERROR_OUT_OF_HOST_MEMORY;
+        gni_unpack_begin(b->unpack, from->text, from->characters / 5, (uint8_t *)(b->unpack + 1), from->bytes);
+    }
+    return gni_unpack_to(b->unpack, end) ? VK_SUCCESS : VK_ERROR_INITIALIZATION_FAILED;
+}
+
+// The words of a module; `spare` has room for as many. What was decoded of its block never changes, so that only
+// decoding is one thread's at a time.
+static VkResult gni_vk_module_words(gni_vk *vk, const gni_module *m, uint32_t *words, uint32_t *spare) {
+    gni_vk_modules *b = &vk->compiler.modules[m->block];
+    gni_vk_modules_lock(&vk->compiler, b);
+    VkResult r = gni_vk_modules_decode(vk, b, &gni_module_blocks[m->block], m->start + m->bytes);
+    const uint8_t *tokens = r == VK_SUCCESS ? b->unpack->out : NULL;
+    gni_vk_modules_unlock(&vk->compiler, b);
+    if (r == VK_SUCCESS && !gni_unpack_words(tokens, m->start, m->start + m->bytes, words, m->words, spare))
+        r = VK_ERROR_INITIALIZATION_FAILED;
+    return r;
+}
+
 // ---- compiling
 
-static bool gni_vk_needs_code(const gni_vk_kernel *k, uint32_t code) {
+static bool gni_vk_needs_code(const gni_gpu_kernel *k, uint32_t code) {
     for (uint32_t i = k->first_code; i < k->n_spec; i++)
         if ((k->spec[i] & 2047u) == code) return true;
     return false;
@@ -19553,17 +20768,17 @@ enum { GNI_VK_MODES = 4, GNI_VK_MODE_WORDS = GNI_VK_MODES * 6 };
 static int gni_vk_float_modes(const gni_vk *vk, gni_vk_float_mode *out) {
     int n = 0;
     for (uint32_t bits = 16; bits <= 32; bits += 16) {
-        if (!(bits == 16 ? vk->caps.keep_half_denorms : vk->caps.keep_denorms)) continue;
+        if (!(bits == 16 ? vk->gpu.caps.keep_half_denorms : vk->gpu.caps.keep_denorms)) continue;
         out[n].capability = 4464; // DenormPreserve
         out[n].mode = 4459;
         out[n++].bits = bits;
     }
-    if (vk->caps.round_half) {
+    if (vk->gpu.caps.round_half) {
         out[n].capability = 4467; // RoundingModeRTE
         out[n].mode = 4462;
         out[n++].bits = 16;
     }
-    if (vk->caps.keep_nan) {
+    if (vk->gpu.caps.keep_nan) {
         out[n].capability = 4466; // SignedZeroInfNanPreserve
         out[n].mode = 4461;
         out[n++].bits = 32;
@@ -19572,7 +20787,7 @@ static int gni_vk_float_modes(const gni_vk *vk, gni_vk_float_mode *out) {
 }
 
 // Copies OpSwitch without the cases that the kernel does not need. Returns the number of words.
-static uint32_t gni_vk_cut_switch(const uint32_t *w, const gni_vk_kernel *k, uint32_t *out) {
+static uint32_t gni_vk_cut_switch(const uint32_t *w, const gni_gpu_kernel *k, uint32_t *out) {
     uint32_t count = w[0] >> 16, at = 3;
     out[1] = w[1];
     out[2] = w[2];
@@ -19589,7 +20804,7 @@ static uint32_t gni_vk_cut_switch(const uint32_t *w, const gni_vk_kernel *k, uin
 // kernel does not need. Drivers inline that switch once for every instruction of a program, so that a full
 // one takes them a second. `out` has GNI_VK_MODE_WORDS more than n words. Returns the number of words.
 static uint32_t gni_vk_copy_module(const gni_vk *vk, const uint32_t *w, uint32_t n,
-                                   const gni_vk_kernel *k, uint32_t *out) {
+                                   const gni_gpu_kernel *k, uint32_t *out) {
     gni_vk_float_mode modes[GNI_VK_MODES];
     int mode_count = gni_vk_float_modes(vk, modes);
     uint32_t at = 5;
@@ -19619,34 +20834,40 @@ static uint32_t gni_vk_copy_module(const gni_vk *vk, const uint32_t *w, uint32_t
 }
 
 // The module that the kernel is compiled from. `*specialised`: its constants are in it.
-static VkResult gni_vk_make_module(gni_vk *vk, const gni_vk_kernel *k, VkShaderModule *out,
+static VkResult gni_vk_make_module(gni_vk *vk, const gni_gpu_kernel *k, VkShaderModule *out,
                                    bool *specialised) {
     const gni_module *from = &gni_modules[vk->compiler.variant[k->module]];
-    uint32_t *words = (uint32_t *)gni_alloc(vk->g, from->bytes + GNI_VK_MODE_WORDS * 4u);
+    size_t room = from->words + GNI_VK_MODE_WORDS;
+    uint32_t *words = (uint32_t *)gni_alloc(vk->gpu.g, (room + from->words) * sizeof *words), left = 0;
     *out = VK_NULL_HANDLE;
     if (!words) return VK_ERROR_OUT_OF_HOST_MEMORY;
-    uint32_t count = gni_vk_copy_module(vk, from->words, from->bytes / 4, k, words), left = 0;
-    if (k->n_spec > 0) left = gni_spv_specialise(vk->g, words, count, k->spec, k->n_spec);
+    VkResult r = gni_vk_module_words(vk, from, words + room, words);
+    if (r != VK_SUCCESS) {
+        gni_free(vk->gpu.g, words);
+        return r;
+    }
+    uint32_t count = gni_vk_copy_module(vk, words + room, from->words, k, words);
+    if (k->n_spec > 0) left = gni_spv_specialise(vk->gpu.g, words, count, k->spec, k->n_spec);
     *specialised = left > 0;
     VkShaderModuleCreateInfo info;
     memset(&info, 0, sizeof info);
     info.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
     info.codeSize = (left > 0 ? left : count) * 4u;
     info.pCode = words;
-    VkResult r = vk->f.vkCreateShaderModule(vk->device, &info, NULL, out);
+    r = vk->f.vkCreateShaderModule(vk->device, &info, NULL, out);
     if (r != VK_SUCCESS) *out = VK_NULL_HANDLE;
-    gni_free(vk->g, words);
+    gni_free(vk->gpu.g, words);
     return r;
 }
 
-// Runs on either thread: touches nothing but `p` and handles that never change.
+// Runs on either thread: touches nothing but `p`, blocks of modules, and handles that never change.
 static void gni_vk_compile(gni_vk *vk, gni_vk_pipeline *p) {
     VkShaderModule module;
     bool specialised = false;
     p->pipeline = VK_NULL_HANDLE;
     p->result = gni_vk_make_module(vk, &p->kernel, &module, &specialised);
     if (p->result != VK_SUCCESS) return;
-    VkSpecializationMapEntry entries[GNI_VK_MAX_SPEC];
+    VkSpecializationMapEntry entries[GNI_GPU_MAX_SPEC];
     for (uint32_t i = 0; i < p->kernel.n_spec; i++) {
         entries[i].constantID = i;
         entries[i].offset = i * 4u;
@@ -19669,7 +20890,7 @@ static void gni_vk_compile(gni_vk *vk, gni_vk_pipeline *p) {
     info.stage.module = module;
     info.stage.pName = "main";
     info.stage.pSpecializationInfo = p->kernel.n_spec && !specialised ? &spec : NULL;
-    if (p->kernel.subgroup && vk->caps.subgroup_control) {
+    if (p->kernel.subgroup && vk->gpu.caps.subgroup_control) {
         info.stage.pNext = &subgroup;
         info.stage.flags = 2u; // VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT
     }
@@ -19814,7 +21035,7 @@ static void gni_vk_thread_close(gni_vk_compiler *c) { GNI_UNUSED(c); }
 
 // ---- the table
 
-static uint64_t gni_vk_kernel_hash(const gni_vk_kernel *k) {
+static uint64_t gni_vk_kernel_hash(const gni_gpu_kernel *k) {
     uint64_t h = 14695981039346656037u;
     h = (h ^ (uint32_t)k->module) * 1099511628211u;
     h = (h ^ k->n_spec) * 1099511628211u;
@@ -19823,12 +21044,12 @@ static uint64_t gni_vk_kernel_hash(const gni_vk_kernel *k) {
     return h ^ (h >> 29);
 }
 
-static bool gni_vk_same_kernel(const gni_vk_kernel *a, const gni_vk_kernel *b) {
+static bool gni_vk_same_kernel(const gni_gpu_kernel *a, const gni_gpu_kernel *b) {
     return a->module == b->module && a->n_spec == b->n_spec && a->subgroup == b->subgroup &&
            memcmp(a->spec, b->spec, a->n_spec * sizeof a->spec[0]) == 0;
 }
 
-static gni_vk_pipeline *gni_vk_find_pipeline(const gni_vk_compiler *c, const gni_vk_kernel *k,
+static gni_vk_pipeline *gni_vk_find_pipeline(const gni_vk_compiler *c, const gni_gpu_kernel *k,
                                              uint64_t hash) {
     if (c->capacity == 0) return NULL;
     for (uint64_t i = hash;; i++) {
@@ -19850,49 +21071,51 @@ static bool gni_vk_grow_table(gni_vk *vk) {
     gni_vk_pipeline **before = c->table;
     uint32_t capacity = old ? old * 2 : 64;
     gni_vk_pipeline **table =
-        (gni_vk_pipeline **)gni_calloc(vk->g, capacity * sizeof(gni_vk_pipeline *));
+        (gni_vk_pipeline **)gni_calloc(vk->gpu.g, capacity * sizeof(gni_vk_pipeline *));
     if (!table) return false;
     c->table = table;
     c->capacity = capacity;
     for (uint32_t i = 0; i < old; i++)
         if (before[i]) gni_vk_enter_pipeline(c, before[i]);
-    gni_free(vk->g, before);
+    gni_free(vk->gpu.g, before);
     return true;
 }
 
 // Whether this mode has a form of module `i`.
 static bool gni_vk_has_module(gni_vk *vk, int i) {
     if (i >= 0 && i < GNI_MODULE_COUNT && vk->compiler.variant[i] >= 0) return true;
-    gni_fail(vk->g, GN_ERROR_UNSUPPORTED,
+    gni_fail(vk->gpu.g, GN_ERROR_UNSUPPORTED,
              "kernel %s has no form for a device without buffer addresses",
              i >= 0 && i < GNI_MODULE_COUNT ? gni_modules[i].name : "?");
     return false;
 }
 
-static gni_vk_pipeline *gni_vk_add_pipeline(gni_vk *vk, const gni_vk_kernel *k, uint64_t hash) {
+static gni_vk_pipeline *gni_vk_add_pipeline(gni_vk *vk, const gni_gpu_kernel *k, uint64_t hash) {
     gni_vk_compiler *c = &vk->compiler;
-    if (k->n_spec > GNI_VK_MAX_SPEC || !gni_vk_has_module(vk, k->module) || !gni_vk_grow_table(vk))
+    if (k->n_spec > GNI_GPU_MAX_SPEC || !gni_vk_has_module(vk, k->module) || !gni_vk_grow_table(vk))
         return NULL;
-    gni_vk_pipeline *p = (gni_vk_pipeline *)gni_calloc(vk->g, sizeof(gni_vk_pipeline));
+    gni_vk_pipeline *p = (gni_vk_pipeline *)gni_calloc(vk->gpu.g, sizeof(gni_vk_pipeline));
     if (!p) return NULL;
     p->kernel = *k;
+    p->gpu.module = k->module;
     p->hash = hash;
     p->name = gni_modules[k->module].name;
     gni_vk_enter_pipeline(c, p);
     c->count++;
+    vk->gpu.pipelines = c->count;
     return p;
 }
 
-static void gni_vk_report_pipeline(gni_vk *vk, gni_vk_pipeline *p, gni_vk_mode mode) {
-    if (p->result == VK_ERROR_DEVICE_LOST) vk->lost = true;
+static void gni_vk_report_pipeline(gni_vk *vk, gni_vk_pipeline *p, gni_gpu_mode mode) {
+    if (p->result == VK_ERROR_DEVICE_LOST) vk->gpu.lost = true;
     if (!p->reported)
-        gni_log(vk->g, GN_LOG_WARNING, "kernel %s does not compile: %s", p->name,
+        gni_log(vk->gpu.g, GN_LOG_WARNING, "kernel %s does not compile: %s", p->name,
                 gni_vk_result_name(p->result));
     p->reported = true;
     bool memory = p->result == VK_ERROR_OUT_OF_HOST_MEMORY;
     if (memory) gni_atomic_store(&p->state, GNI_VK_IDLE); // there may be some the next time
-    if (mode == GNI_VK_WAIT)
-        gni_fail(vk->g,
+    if (mode == GNI_GPU_WAIT)
+        gni_fail(vk->gpu.g,
                  memory                              ? GN_ERROR_OUT_OF_MEMORY
                  : p->result == VK_ERROR_DEVICE_LOST ? GN_ERROR_DEVICE_LOST
                                                      : GN_ERROR_UNSUPPORTED,
@@ -19900,22 +21123,23 @@ static void gni_vk_report_pipeline(gni_vk *vk, gni_vk_pipeline *p, gni_vk_mode m
 }
 
 // NULL: not ready (all but WAIT), or failed, which WAIT reports.
-static gni_vk_pipeline *gni_vk_pipeline_get(gni_vk *vk, const gni_vk_kernel *k, gni_vk_mode mode) {
-    bool later = mode == GNI_VK_ASYNC || mode == GNI_VK_BEHIND;
+static gni_vk_pipeline *gni_vk_pipeline_get(gni_vk *vk, const gni_gpu_kernel *k,
+                                            gni_gpu_mode mode) {
+    bool later = mode == GNI_GPU_ASYNC || mode == GNI_GPU_BEHIND;
     uint64_t hash = gni_vk_kernel_hash(k);
     gni_vk_pipeline *p = gni_vk_find_pipeline(&vk->compiler, k, hash);
     if (!p) {
-        if (mode == GNI_VK_PEEK || !gni_vk_usable(vk)) return NULL;
+        if (mode == GNI_GPU_PEEK || !gni_vk_usable(vk)) return NULL;
         p = gni_vk_add_pipeline(vk, k, hash);
-        if (!p && mode == GNI_VK_WAIT)
-            gni_fail(vk->g, GN_ERROR_OUT_OF_MEMORY, "no memory for a pipeline");
+        if (!p && mode == GNI_GPU_WAIT)
+            gni_fail(vk->gpu.g, GN_ERROR_OUT_OF_MEMORY, "no memory for a pipeline");
         if (!p) return NULL;
     }
     int32_t state = gni_atomic_load(&p->state);
     if (state == GNI_VK_READY) return p;
-    if (state == GNI_VK_IDLE && later && gni_vk_compile_later(vk, p, mode == GNI_VK_BEHIND))
+    if (state == GNI_VK_IDLE && later && gni_vk_compile_later(vk, p, mode == GNI_GPU_BEHIND))
         return NULL;
-    if (state != GNI_VK_FAILED && (mode == GNI_VK_WAIT || (later && state == GNI_VK_IDLE)))
+    if (state != GNI_VK_FAILED && (mode == GNI_GPU_WAIT || (later && state == GNI_VK_IDLE)))
         gni_vk_compile_now(vk, p);
     state = gni_atomic_load(&p->state);
     if (state == GNI_VK_FAILED) gni_vk_report_pipeline(vk, p, mode);
@@ -19941,8 +21165,9 @@ static bool gni_vk_cache_fits(const gni_vk *vk, const unsigned char *data, size_
     uint32_t head[4];
     if (bytes < 16 + VK_UUID_SIZE) return false;
     memcpy(head, data, sizeof head);
-    return head[0] >= 32 && head[0] <= bytes && head[1] == 1 && head[2] == vk->caps.vendor_id &&
-           head[3] == vk->caps.device_id && memcmp(data + 16, vk->cache_uuid, VK_UUID_SIZE) == 0;
+    return head[0] >= 32 && head[0] <= bytes && head[1] == 1 && head[2] == vk->gpu.caps.vendor_id &&
+           head[3] == vk->gpu.caps.device_id &&
+           memcmp(data + 16, vk->cache_uuid, VK_UUID_SIZE) == 0;
 }
 
 // What the file holds, or NULL: none there, cut short, damaged, another driver's.
@@ -19954,13 +21179,13 @@ static unsigned char *gni_vk_cache_read(gni_vk *vk, size_t *bytes) {
     if (fread(&head, sizeof head, 1, file) == 1 && memcmp(head.magic, "gpunumC1", 8) == 0 &&
         head.bytes <= (uint64_t)1 << 30) {
         *bytes = (size_t)head.bytes;
-        data = (unsigned char *)gni_alloc(vk->g, *bytes + 1);
+        data = (unsigned char *)gni_alloc(vk->gpu.g, *bytes + 1);
         if (data && (fread(data, 1, *bytes, file) != *bytes ||
                      gni_vk_cache_hash(data, *bytes) != head.hash ||
                      !gni_vk_cache_fits(vk, data, *bytes))) {
-            gni_log(vk->g, GN_LOG_INFO, "pipeline cache %s is of another driver or damaged",
+            gni_log(vk->gpu.g, GN_LOG_INFO, "pipeline cache %s is of another driver or damaged",
                     vk->compiler.cache_path);
-            gni_free(vk->g, data);
+            gni_free(vk->gpu.g, data);
             data = NULL;
         }
     }
@@ -19972,7 +21197,7 @@ static unsigned char *gni_vk_cache_read(gni_vk *vk, size_t *bytes) {
 static bool gni_vk_cache_write(gni_vk *vk, const unsigned char *data, size_t bytes) {
     const char *path = vk->compiler.cache_path;
     size_t room = strlen(path) + 40;
-    char *temporary = (char *)gni_alloc(vk->g, room);
+    char *temporary = (char *)gni_alloc(vk->gpu.g, room);
     if (!temporary) return false;
     snprintf(temporary, room, "%s.%llx", path,
              (unsigned long long)(gni_now_ns() ^ (uint64_t)(uintptr_t)vk));
@@ -19991,23 +21216,36 @@ static bool gni_vk_cache_write(gni_vk *vk, const unsigned char *data, size_t byt
         ok = ok && rename(temporary, path) == 0;
         if (!ok) remove(temporary);
     }
-    gni_free(vk->g, temporary);
+    gni_free(vk->gpu.g, temporary);
     return ok;
 }
 
 static void gni_vk_cache_save(gni_vk *vk) {
     gni_vk_compiler *c = &vk->compiler;
     size_t bytes = 0;
-    if (!c->cache_path || !c->cache || c->count == 0 || vk->lost) return;
+    if (!c->cache_path || !c->cache || c->count == 0 || vk->gpu.lost) return;
     if (vk->f.vkGetPipelineCacheData(vk->device, c->cache, &bytes, NULL) != VK_SUCCESS) return;
     if (bytes == 0 || bytes == c->cache_bytes) return; // nothing was added
-    unsigned char *data = (unsigned char *)gni_alloc(vk->g, bytes);
+    unsigned char *data = (unsigned char *)gni_alloc(vk->gpu.g, bytes);
     if (!data) return;
     VkResult r = vk->f.vkGetPipelineCacheData(vk->device, c->cache, &bytes, data);
     if (r == VK_SUCCESS && gni_vk_cache_fits(vk, data, bytes) &&
         !gni_vk_cache_write(vk, data, bytes))
-        gni_log(vk->g, GN_LOG_WARNING, "pipeline cache %s cannot be written", c->cache_path);
-    gni_free(vk->g, data);
+        gni_log(vk->gpu.g, GN_LOG_WARNING, "pipeline cache %s cannot be written", c->cache_path);
+    gni_free(vk->gpu.g, data);
+}
+
+// Whether it is there or could be made; the folder that it lies in must exist.
+static bool gni_vk_cache_folder(const char *folder) {
+#ifdef _WIN32
+    DWORD is = GetFileAttributesA(folder);
+    if (is == INVALID_FILE_ATTRIBUTES) return CreateDirectoryA(folder, NULL) != 0;
+    return (is & FILE_ATTRIBUTE_DIRECTORY) != 0;
+#else
+    struct stat is;
+    if (stat(folder, &is) != 0) return mkdir(folder, 0700) == 0;
+    return S_ISDIR(is.st_mode);
+#endif
 }
 
 // A cache that cannot be had is no error: pipelines compile without one.
@@ -20015,16 +21253,18 @@ static void gni_vk_cache_open(gni_vk *vk, const char *folder) {
     gni_vk_compiler *c = &vk->compiler;
     unsigned char *data = NULL;
     size_t bytes = 0;
-    if (folder && folder[0]) {
+    if (folder && folder[0] && !gni_vk_cache_folder(folder)) {
+        gni_log(vk->gpu.g, GN_LOG_WARNING, "cache_dir %s is no folder and cannot be made: nothing is cached", folder);
+    } else if (folder && folder[0]) {
         size_t room = strlen(folder) + 96;
-        c->cache_path = (char *)gni_alloc(vk->g, room);
+        c->cache_path = (char *)gni_alloc(vk->gpu.g, room);
         if (c->cache_path) {
             const uint8_t *u = vk->cache_uuid;
             snprintf(c->cache_path, room,
                      "%s/gpunum-%04x-%04x-%08x-%02x%02x%02x%02x%02x%02x%02x%02x.bin", folder,
-                     (unsigned)vk->caps.vendor_id, (unsigned)vk->caps.device_id,
-                     (unsigned)vk->caps.driver_version, u[0], u[1], u[2], u[3], u[4], u[5], u[6],
-                     u[7]);
+                     (unsigned)vk->gpu.caps.vendor_id, (unsigned)vk->gpu.caps.device_id,
+                     (unsigned)vk->gpu.caps.driver_version, u[0], u[1], u[2], u[3], u[4], u[5],
+                     u[6], u[7]);
             data = gni_vk_cache_read(vk, &bytes);
         }
     }
@@ -20036,7 +21276,7 @@ static void gni_vk_cache_open(gni_vk *vk, const char *folder) {
     if (vk->f.vkCreatePipelineCache(vk->device, &info, NULL, &c->cache) != VK_SUCCESS)
         c->cache = VK_NULL_HANDLE;
     c->cache_bytes = data ? bytes : 0;
-    gni_free(vk->g, data);
+    gni_free(vk->gpu.g, data);
 }
 
 // ---- the tuning file
@@ -20044,30 +21284,30 @@ static void gni_vk_cache_open(gni_vk *vk, const char *folder) {
 // do the same. Text, and a file that is not exactly like this one, or another device's, is ignored:
 //
 //   gpunum tuning 1 10de 2335 9127c100    vendor, device, driver
-//   matmul_96x128 189 138 2               kernel, then its gni_vk_rates
+//   matmul_96x128 189 138 2               kernel, then its gni_gpu_rates
 //   end 1                                 the number of kernels
 
 enum { GNI_VK_MOST_RATE = 1000000, GNI_VK_MOST_RESIDENT = 64 };
 
 static void gni_vk_tuning_path(const gni_vk *vk, const char *folder, char *path, size_t room) {
     snprintf(path, room, "%s/gpunum-tuning-%04x-%04x-%08x.txt", folder,
-             (unsigned)vk->caps.vendor_id, (unsigned)vk->caps.device_id,
-             (unsigned)vk->caps.driver_version);
+             (unsigned)vk->gpu.caps.vendor_id, (unsigned)vk->gpu.caps.device_id,
+             (unsigned)vk->gpu.caps.driver_version);
 }
 
 static void gni_vk_tuning_head(const gni_vk *vk, char *line, size_t room) {
-    snprintf(line, room, "gpunum tuning 1 %04x %04x %08x\n", (unsigned)vk->caps.vendor_id,
-             (unsigned)vk->caps.device_id, (unsigned)vk->caps.driver_version);
+    snprintf(line, room, "gpunum tuning 1 %04x %04x %08x\n", (unsigned)vk->gpu.caps.vendor_id,
+             (unsigned)vk->gpu.caps.device_id, (unsigned)vk->gpu.caps.driver_version);
 }
 
-static void gni_vk_tuning_line(const char *name, const gni_vk_rates *r, char *line, size_t room) {
+static void gni_vk_tuning_line(const char *name, const gni_gpu_rates *r, char *line, size_t room) {
     snprintf(line, room, "%.60s %d %d %d\n", name, r->rate, r->alone, r->resident);
 }
 
 // Takes one kernel's line, which has to be what gni_vk_tuning_line would write.
-static bool gni_vk_tuning_take(gni_vk_rates *rates, const char *line) {
+static bool gni_vk_tuning_take(gni_gpu_rates *rates, const char *line) {
     char name[64], again[128];
-    gni_vk_rates r;
+    gni_gpu_rates r;
     if (sscanf(line, "%60s %7d %7d %3d", name, &r.rate, &r.alone, &r.resident) != 4) return false;
     gni_vk_tuning_line(name, &r, again, sizeof again);
     if (strcmp(line, again) != 0 || r.rate < 1 || r.rate > GNI_VK_MOST_RATE || r.alone < 1 ||
@@ -20082,7 +21322,7 @@ static bool gni_vk_tuning_take(gni_vk_rates *rates, const char *line) {
     return false;
 }
 
-static bool gni_vk_tuning_read(const gni_vk *vk, FILE *file, gni_vk_rates *rates) {
+static bool gni_vk_tuning_read(const gni_vk *vk, FILE *file, gni_gpu_rates *rates) {
     char line[128], want[128];
     int count = 0;
     gni_vk_tuning_head(vk, want, sizeof want);
@@ -20099,23 +21339,24 @@ static bool gni_vk_tuning_read(const gni_vk *vk, FILE *file, gni_vk_rates *rates
 static void gni_vk_tuning_open(gni_vk *vk, const char *folder) {
     if (!folder || !folder[0]) return;
     size_t room = strlen(folder) + 64;
-    char *path = (char *)gni_alloc(vk->g, room);
+    char *path = (char *)gni_alloc(vk->gpu.g, room);
     if (!path) return;
     gni_vk_tuning_path(vk, folder, path, room);
     FILE *file = fopen(path, "r");
-    gni_vk_rates *rates = NULL;
+    gni_gpu_rates *rates = NULL;
     if (file) {
-        rates = (gni_vk_rates *)gni_calloc(vk->g, GNI_MODULE_COUNT * sizeof(gni_vk_rates));
+        rates = (gni_gpu_rates *)gni_calloc(vk->gpu.g, GNI_MODULE_COUNT * sizeof(gni_gpu_rates));
         bool ok = rates && gni_vk_tuning_read(vk, file, rates);
-        gni_log(vk->g, GN_LOG_INFO, ok ? "kernels are chosen by %s" : "%s cannot be used", path);
+        gni_log(vk->gpu.g, GN_LOG_INFO, ok ? "kernels are chosen by %s" : "%s cannot be used",
+                path);
         if (!ok) {
-            gni_free(vk->g, rates);
+            gni_free(vk->gpu.g, rates);
             rates = NULL;
         }
         fclose(file);
     }
-    gni_free(vk->g, path);
-    vk->compiler.rates = rates;
+    gni_free(vk->gpu.g, path);
+    vk->gpu.rates = rates;
 }
 
 // ---- opening
@@ -20132,10 +21373,10 @@ static VkResult gni_vk_make_layout(gni_vk *vk) {
     info.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO;
     info.pushConstantRangeCount = 1;
     info.pPushConstantRanges = &push;
-    if (!vk->caps.addresses) {
-        VkDescriptorSetLayoutBinding bindings[GNI_VK_MAX_USES + 1];
+    if (!vk->gpu.caps.addresses) {
+        VkDescriptorSetLayoutBinding bindings[GNI_GPU_MAX_USES + 1];
         memset(bindings, 0, sizeof bindings);
-        for (uint32_t i = 0; i <= vk->caps.max_buffers; i++) {
+        for (uint32_t i = 0; i <= vk->gpu.caps.max_buffers; i++) {
             bindings[i].binding = i;
             bindings[i].descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
             bindings[i].descriptorCount = 1;
@@ -20144,7 +21385,7 @@ static VkResult gni_vk_make_layout(gni_vk *vk) {
         VkDescriptorSetLayoutCreateInfo set;
         memset(&set, 0, sizeof set);
         set.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO;
-        set.bindingCount = vk->caps.max_buffers + 1;
+        set.bindingCount = vk->gpu.caps.max_buffers + 1;
         set.pBindings = bindings;
         VkResult r = vk->f.vkCreateDescriptorSetLayout(vk->device, &set, NULL, &c->set_layout);
         if (r != VK_SUCCESS) return r;
@@ -20168,10 +21409,11 @@ static int gni_vk_bound_variant(int i) {
 static bool gni_vk_compiler_open(gni_vk *vk, const gn_options *o) {
     gni_vk_compiler *c = &vk->compiler;
     size_t n = (size_t)GNI_MODULE_COUNT + 1;
-    c->variant = (int *)gni_calloc(vk->g, n * sizeof(int));
-    if (!c->variant) return false;
+    c->variant = (int *)gni_calloc(vk->gpu.g, n * sizeof(int));
+    c->modules = (gni_vk_modules *)gni_calloc(vk->gpu.g, (GNI_MODULE_BLOCK_COUNT + 1) * sizeof(gni_vk_modules));
+    if (!c->variant || !c->modules) return false;
     for (int i = 0; i < GNI_MODULE_COUNT; i++)
-        c->variant[i] = vk->caps.addresses ? i : gni_vk_bound_variant(i);
+        c->variant[i] = vk->gpu.caps.addresses ? i : gni_vk_bound_variant(i);
     c->async = !(o->vulkan_flags & GN_VULKAN_NO_ASYNC_PIPELINES);
     if (gni_vk_make_layout(vk) != VK_SUCCESS || !gni_vk_thread_open(c)) return false;
     gni_vk_cache_open(vk, o->cache_dir);
@@ -20187,21 +21429,25 @@ static void gni_vk_compiler_close(gni_vk *vk) {
         gni_vk_pipeline *p = c->table[i];
         if (!p) continue;
         if (p->pipeline) vk->f.vkDestroyPipeline(vk->device, p->pipeline, NULL);
-        gni_free(vk->g, p);
+        gni_free(vk->gpu.g, p);
     }
     if (c->layout) vk->f.vkDestroyPipelineLayout(vk->device, c->layout, NULL);
     if (c->set_layout) vk->f.vkDestroyDescriptorSetLayout(vk->device, c->set_layout, NULL);
     if (c->cache) vk->f.vkDestroyPipelineCache(vk->device, c->cache, NULL);
-    gni_free(vk->g, c->table);
-    gni_free(vk->g, c->variant);
-    gni_free(vk->g, c->cache_path);
-    gni_free(vk->g, c->rates);
+    if (c->modules)
+        for (int i = 0; i < GNI_MODULE_BLOCK_COUNT; i++) gni_free(vk->gpu.g, c->modules[i].unpack);
+    gni_free(vk->gpu.g, c->modules);
+    gni_free(vk->gpu.g, c->table);
+    gni_free(vk->gpu.g, c->variant);
+    gni_free(vk->gpu.g, c->cache_path);
+    gni_free(vk->gpu.g, vk->gpu.rates);
+    vk->gpu.rates = NULL;
     memset(c, 0, sizeof *c);
 }
 
 #endif // GNI_VULKAN
 
-// >>vk_dispatch
+// >>vulkan_dispatch
 // Running a kernel: its parameters and buffers made known to it, into our own stream or into a
 // command buffer that a host records.
 //
@@ -20217,7 +21463,7 @@ static void gni_vk_compiler_close(gni_vk *vk) {
 static void gni_vk_free_arena(gni_vk *vk, gni_vk_arena *a) {
     if (a->descriptors) vk->f.vkDestroyDescriptorPool(vk->device, a->descriptors, NULL);
     gni_vk_free(vk, &a->mem);
-    gni_free(vk->g, a);
+    gni_free(vk->gpu.g, a);
 }
 
 // `bytes` of host-visible memory, and a descriptor set if `set`, that live as long as the
@@ -20227,15 +21473,15 @@ static gni_vk_arena *gni_vk_arena_take(gni_vk *vk, uint64_t bytes, bool set, uin
     bytes = (bytes + 255u) & ~(uint64_t)255u;
     if (!a || a->token != vk->record.token || a->mem.size - a->fill < bytes ||
         (set && a->sets == GNI_VK_BATCH_COMMANDS)) {
-        a = (gni_vk_arena *)gni_calloc(vk->g, sizeof(gni_vk_arena));
+        a = (gni_vk_arena *)gni_calloc(vk->gpu.g, sizeof(gni_vk_arena));
         if (!a) return NULL;
         a->token = vk->record.token;
         bool ok = gni_vk_pool_alloc(vk, &vk->pools[GNI_VK_POOL_PARAMS],
                                     GNI_MAX(bytes, (uint64_t)1 << 16), &a->mem);
-        if (ok && !vk->caps.addresses)
+        if (ok && !vk->gpu.caps.addresses)
             ok = gni_vk_make_descriptor_pool(vk, &a->descriptors) == VK_SUCCESS;
         if (!ok) {
-            gni_fail(vk->g, GN_ERROR_OUT_OF_MEMORY,
+            gni_fail(vk->gpu.g, GN_ERROR_OUT_OF_MEMORY,
                      "no memory for the parameters of recorded commands");
             gni_vk_free_arena(vk, a);
             return NULL;
@@ -20253,7 +21499,7 @@ static gni_vk_arena *gni_vk_arena_take(gni_vk *vk, uint64_t bytes, bool set, uin
 // state. What was recorded before is submitted, so that the host's submission comes after it.
 static bool gni_vk_record_begin(gni_vk *vk, void *commands) {
     if (!commands || vk->record.commands) {
-        gni_fail(vk->g, GN_ERROR_ARGUMENT,
+        gni_fail(vk->gpu.g, GN_ERROR_ARGUMENT,
                  "recording: no command buffer, or one is being recorded already");
         return false;
     }
@@ -20299,7 +21545,7 @@ static void gni_vk_record_close(gni_vk *vk) {
     gni_vk_record_done(vk, vk->record.token);
 }
 
-static bool gni_vk_record_upload(gni_vk *vk, const gni_vk_mem *dst, uint64_t offset,
+static bool gni_vk_record_upload(gni_vk *vk, const gni_gpu_mem *dst, uint64_t offset,
                                  const void *src, uint64_t bytes) {
     uint64_t at = 0;
     gni_vk_arena *a = gni_vk_arena_take(vk, bytes, false, &at);
@@ -20313,33 +21559,34 @@ static bool gni_vk_record_upload(gni_vk *vk, const gni_vk_mem *dst, uint64_t off
 // Everything about a dispatch on its way into a command buffer.
 typedef struct gni_vk_call {
     VkCommandBuffer commands;
-    const gni_vk_mem *block; // memory of the parameter block
-    uint64_t at, bytes;      // where in it
+    const gni_gpu_mem *block; // memory of the parameter block
+    uint64_t at, bytes;       // where in it
     VkDescriptorPool sets;
-    const gni_vk_use *uses;
+    const gni_gpu_use *uses;
     int n_use;
 } gni_vk_call;
 
 static bool gni_vk_refuse(gni_vk *vk, const gni_vk_pipeline *p, const char *what) {
-    gni_fail(vk->g, GN_ERROR_ARGUMENT, "dispatch of %s: %s", p->name, what);
+    gni_fail(vk->gpu.g, GN_ERROR_ARGUMENT, "dispatch of %s: %s", p->name, what);
     return false;
 }
 
-static bool gni_vk_dispatch_fits(gni_vk *vk, const gni_vk_pipeline *p, const gni_vk_use *uses,
+static bool gni_vk_dispatch_fits(gni_vk *vk, const gni_vk_pipeline *p, const gni_gpu_use *uses,
                                  int n_use, uint32_t params_bytes, const uint32_t *groups) {
-    if (n_use < 0 || n_use > (int)vk->caps.max_buffers)
+    if (n_use < 0 || n_use > (int)vk->gpu.caps.max_buffers)
         return gni_vk_refuse(vk, p, "too many buffers for this device");
-    if (params_bytes > GNI_VK_MAX_PARAMS) return gni_vk_refuse(vk, p, "too many parameters");
+    if (params_bytes > GNI_GPU_MAX_PARAMS) return gni_vk_refuse(vk, p, "too many parameters");
     for (int i = 0; i < 3; i++)
-        if (groups[i] > vk->caps.max_groups[i]) return gni_vk_refuse(vk, p, "too many workgroups");
-    uint64_t align = vk->caps.addresses ? 15u : 255u;
+        if (groups[i] > vk->gpu.caps.max_groups[i])
+            return gni_vk_refuse(vk, p, "too many workgroups");
+    uint64_t align = vk->gpu.caps.addresses ? 15u : 255u;
     for (int i = 0; i < n_use; i++) {
-        const gni_vk_use *u = &uses[i];
+        const gni_gpu_use *u = &uses[i];
         if (!u->mem && !u->bytes) continue; // a place that the kernel does not use
         if (!u->mem || u->offset > u->mem->size || u->bytes > u->mem->size - u->offset)
             return gni_vk_refuse(vk, p, "a buffer argument reaches outside of its memory");
         if (u->offset & align) return gni_vk_refuse(vk, p, "a buffer argument is not aligned");
-        if (!vk->caps.addresses && u->bytes > vk->caps.max_storage_range)
+        if (!vk->gpu.caps.addresses && u->bytes > vk->gpu.caps.max_storage_range)
             return gni_vk_refuse(vk, p, "a buffer argument is larger than this device can bind");
     }
     return true;
@@ -20350,7 +21597,7 @@ static bool gni_vk_put_params(gni_vk *vk, gni_vk_call *d, const void *params,
                               uint32_t params_bytes) {
     d->bytes = (uint64_t)GNI_VK_ADDRESS_BYTES + ((params_bytes + 15u) & ~15u);
     if (vk->record.commands) {
-        gni_vk_arena *a = gni_vk_arena_take(vk, d->bytes, !vk->caps.addresses, &d->at);
+        gni_vk_arena *a = gni_vk_arena_take(vk, d->bytes, !vk->gpu.caps.addresses, &d->at);
         if (!a) return false;
         d->block = &a->mem;
         d->sets = a->descriptors;
@@ -20360,7 +21607,7 @@ static bool gni_vk_put_params(gni_vk *vk, gni_vk_call *d, const void *params,
         d->block = &vk->stream.params.mem;
     }
     char *out = (char *)d->block->mapped + d->at;
-    uint64_t addresses[GNI_VK_MAX_USES];
+    uint64_t addresses[GNI_GPU_MAX_USES];
     memset(addresses, 0, sizeof addresses);
     for (int i = 0; i < d->n_use; i++)
         if (d->uses[i].mem) addresses[i] = d->uses[i].mem->address + d->uses[i].offset;
@@ -20369,7 +21616,7 @@ static bool gni_vk_put_params(gni_vk *vk, gni_vk_call *d, const void *params,
     return true;
 }
 
-static void gni_vk_descriptor(VkDescriptorBufferInfo *out, const gni_vk_mem *m, uint64_t offset,
+static void gni_vk_descriptor(VkDescriptorBufferInfo *out, const gni_gpu_mem *m, uint64_t offset,
                               uint64_t bytes) {
     out->buffer = gni_vk_buffer_of(m->handle);
     out->offset = m->offset + offset;
@@ -20389,8 +21636,8 @@ static bool gni_vk_bind_buffers(gni_vk *vk, const gni_vk_call *d) {
     if (!gni_vk_check(vk, vk->f.vkAllocateDescriptorSets(vk->device, &info, &set),
                       "vkAllocateDescriptorSets"))
         return false;
-    uint32_t count = vk->caps.max_buffers + 1;
-    VkDescriptorBufferInfo buffers[GNI_VK_MAX_USES + 1];
+    uint32_t count = vk->gpu.caps.max_buffers + 1;
+    VkDescriptorBufferInfo buffers[GNI_GPU_MAX_USES + 1];
     gni_vk_descriptor(&buffers[0], d->block, d->at, d->bytes);
     // Places that the kernel leaves alone get something that this dispatch writes anyway: checkers take
     // them for used, and no other dispatch is to wait for them.
@@ -20400,7 +21647,7 @@ static bool gni_vk_bind_buffers(gni_vk *vk, const gni_vk_call *d) {
         if (d->uses[i].write && d->uses[i].bytes)
             gni_vk_descriptor(&unused, d->uses[i].mem, d->uses[i].offset, d->uses[i].bytes);
     for (uint32_t i = 1; i < count; i++) {
-        const gni_vk_use *u = (int)i <= d->n_use ? &d->uses[i - 1] : NULL;
+        const gni_gpu_use *u = (int)i <= d->n_use ? &d->uses[i - 1] : NULL;
         buffers[i] = unused;
         if (u && u->bytes) gni_vk_descriptor(&buffers[i], u->mem, u->offset, u->bytes);
     }
@@ -20419,7 +21666,7 @@ static bool gni_vk_bind_buffers(gni_vk *vk, const gni_vk_call *d) {
 
 // Runs a kernel over a grid of workgroups. `params` is copied. The caller's uses say all that it
 // reads and writes.
-static bool gni_vk_dispatch(gni_vk *vk, gni_vk_pipeline *p, const gni_vk_use *uses, int n_use,
+static bool gni_vk_dispatch(gni_vk *vk, gni_vk_pipeline *p, const gni_gpu_use *uses, int n_use,
                             const void *params, uint32_t params_bytes, uint32_t gx, uint32_t gy,
                             uint32_t gz) {
     uint32_t groups[3];
@@ -20437,9 +21684,9 @@ static bool gni_vk_dispatch(gni_vk *vk, gni_vk_pipeline *p, const gni_vk_use *us
     d.commands = gni_vk_target(vk);
     if (!d.commands) return false;
     if (!vk->record.commands) d.sets = vk->stream.open->descriptors;
-    if (!vk->caps.addresses && !gni_vk_bind_buffers(vk, &d)) return false;
+    if (!vk->gpu.caps.addresses && !gni_vk_bind_buffers(vk, &d)) return false;
 
-    gni_vk_range ranges[GNI_VK_MAX_USES];
+    gni_vk_range ranges[GNI_GPU_MAX_USES];
     int n = 0;
     for (int i = 0; i < n_use; i++)
         if (uses[i].bytes)
@@ -20451,7 +21698,7 @@ static bool gni_vk_dispatch(gni_vk *vk, gni_vk_pipeline *p, const gni_vk_use *us
     if (*bound != p->pipeline)
         vk->f.vkCmdBindPipeline(d.commands, VK_PIPELINE_BIND_POINT_COMPUTE, p->pipeline);
     *bound = p->pipeline;
-    if (vk->caps.addresses) {
+    if (vk->gpu.caps.addresses) {
         uint64_t push[2];
         push[0] = d.block->address + d.at;
         push[1] = 0;
@@ -20468,105 +21715,211 @@ static bool gni_vk_dispatch(gni_vk *vk, gni_vk_pipeline *p, const gni_vk_use *us
 
 #endif // GNI_VULKAN
 
-// >>fft_tables
-// The FFT on the GPU: its types, radices and tables. Used by room `fft vk`; from outside: gni_fft_vk_free.
+// >>vulkan_layer
+// Vulkan's functions as a device layer. From outside: gni_vk_gpu_open, gni_vk_list.
 
 #if GNI_VULKAN
 
-// Flags and parameter words of fft.glsl.
+static void gni_vk_layer_close(gni_gpu *d) { gni_vk_close((gni_vk *)d); }
+// What the device of an open context can do, beyond what every device tells.
+static void gni_vk_layer_info(const gni_gpu *d, gn_device_info *out) {
+    const gni_vk *vk = (const gni_vk *)d;
+    gni_vk_describe(&vk->f, vk->physical, out);
+    out->usable = true;
+    out->subgroup = (int)d->caps.subgroup;
+    out->multiprocessors = (int)d->caps.multiprocessors;
+    out->has_f64 = d->caps.float64;
+    out->has_i64 = d->caps.int64;
+}
+static bool gni_vk_layer_alloc(gni_gpu *d, uint64_t bytes, gni_gpu_mem *out) {
+    return gni_vk_alloc((gni_vk *)d, bytes, out);
+}
+static void gni_vk_layer_free(gni_gpu *d, gni_gpu_mem *mem) { gni_vk_free((gni_vk *)d, mem); }
+static void gni_vk_layer_trim(gni_gpu *d) { gni_vk_trim((gni_vk *)d); }
+static void gni_vk_layer_memory_stats(const gni_gpu *d, gn_memory_stats *out) {
+    gni_vk_memory_stats((const gni_vk *)d, out);
+}
+static bool gni_vk_layer_upload(gni_gpu *d, const gni_gpu_mem *dst, uint64_t offset,
+                                const void *src, uint64_t bytes) {
+    return gni_vk_upload((gni_vk *)d, dst, offset, src, bytes);
+}
+static bool gni_vk_layer_download(gni_gpu *d, const gni_gpu_mem *src, uint64_t offset, void *dst,
+                                  uint64_t bytes) {
+    return gni_vk_download((gni_vk *)d, src, offset, dst, bytes);
+}
+static bool gni_vk_layer_download_begin(gni_gpu *d, const gni_gpu_mem *src, uint64_t offset,
+                                        uint64_t bytes, gni_gpu_ticket *t) {
+    return gni_vk_download_begin((gni_vk *)d, src, offset, bytes, t);
+}
+static bool gni_vk_layer_ticket_ready(gni_gpu *d, gni_gpu_ticket *t, bool wait) {
+    return gni_vk_ticket_ready((gni_vk *)d, t, wait);
+}
+static void gni_vk_layer_ticket_release(gni_gpu *d, gni_gpu_ticket *t) {
+    gni_vk_ticket_release((gni_vk *)d, t);
+}
+static bool gni_vk_layer_fill(gni_gpu *d, const gni_gpu_mem *dst, uint64_t offset, uint64_t bytes,
+                              uint32_t word) {
+    return gni_vk_fill((gni_vk *)d, dst, offset, bytes, word);
+}
+static bool gni_vk_layer_copy(gni_gpu *d, const gni_gpu_mem *dst, uint64_t to,
+                              const gni_gpu_mem *src, uint64_t from, uint64_t bytes) {
+    return gni_vk_copy((gni_vk *)d, dst, to, src, from, bytes);
+}
+static gni_gpu_pipeline *gni_vk_layer_pipeline_get(gni_gpu *d, const gni_gpu_kernel *k,
+                                                   gni_gpu_mode mode) {
+    return (gni_gpu_pipeline *)gni_vk_pipeline_get((gni_vk *)d, k, mode);
+}
+static bool gni_vk_layer_dispatch(gni_gpu *d, gni_gpu_pipeline *p, const gni_gpu_use *uses,
+                                  int n_use, const void *params, uint32_t bytes, uint32_t x,
+                                  uint32_t y, uint32_t z) {
+    return gni_vk_dispatch((gni_vk *)d, (gni_vk_pipeline *)p, uses, n_use, params, bytes, x, y, z);
+}
+static bool gni_vk_layer_flush(gni_gpu *d) { return gni_vk_flush((gni_vk *)d); }
+static bool gni_vk_layer_wait(gni_gpu *d) { return gni_vk_wait((gni_vk *)d); }
+static bool gni_vk_layer_profile(gni_gpu *d, bool on) { return gni_vk_profile((gni_vk *)d, on); }
+static int gni_vk_layer_profile_fetch(gni_gpu *d, gni_gpu_event *out, int capacity) {
+    return gni_vk_profile_fetch((gni_vk *)d, out, capacity);
+}
+static bool gni_vk_layer_wrap(gni_gpu *d, uint64_t buffer, uint64_t offset, uint64_t bytes,
+                              gni_gpu_mem *out) {
+    return gni_vk_wrap((gni_vk *)d, buffer, offset, bytes, out);
+}
+static bool gni_vk_layer_record_begin(gni_gpu *d, void *commands) {
+    return gni_vk_record_begin((gni_vk *)d, commands);
+}
+static uint64_t gni_vk_layer_record_end(gni_gpu *d) { return gni_vk_record_end((gni_vk *)d); }
+static void gni_vk_layer_record_done(gni_gpu *d, uint64_t token) {
+    gni_vk_record_done((gni_vk *)d, token);
+}
+
+static const gni_gpu_layer gni_vulkan_layer = {"vulkan",
+                                               gni_vk_layer_close,
+                                               gni_vk_layer_info,
+                                               gni_vk_layer_alloc,
+                                               gni_vk_layer_free,
+                                               gni_vk_layer_trim,
+                                               gni_vk_layer_memory_stats,
+                                               gni_vk_layer_upload,
+                                               gni_vk_layer_download,
+                                               gni_vk_layer_download_begin,
+                                               gni_vk_layer_ticket_ready,
+                                               gni_vk_layer_ticket_release,
+                                               gni_vk_layer_fill,
+                                               gni_vk_layer_copy,
+                                               gni_vk_layer_pipeline_get,
+                                               gni_vk_layer_dispatch,
+                                               gni_vk_layer_flush,
+                                               gni_vk_layer_wait,
+                                               gni_vk_layer_profile,
+                                               gni_vk_layer_profile_fetch,
+                                               gni_vk_layer_wrap,
+                                               gni_vk_layer_record_begin,
+                                               gni_vk_layer_record_end,
+                                               gni_vk_layer_record_done};
+
+static gni_gpu *gni_vk_gpu_open(gn_context *g, const gn_options *o, char *why, size_t why_size) {
+    gni_vk *vk = gni_vk_open(g, o, why, why_size);
+    if (vk == NULL) return NULL;
+    vk->gpu.layer = &gni_vulkan_layer;
+    return &vk->gpu;
+}
+
+#else // GNI_VULKAN
+
+static int gni_vk_list(gn_context *g, gn_device_info *out, int capacity) {
+    GNI_UNUSED(g);
+    GNI_UNUSED(out);
+    return 0 * capacity;
+}
+
+static gni_gpu *gni_vk_gpu_open(gn_context *g, const gn_options *o, char *why, size_t why_size) {
+    GNI_UNUSED(g);
+    GNI_UNUSED(o);
+#ifdef GPUNUM_NO_VULKAN
+    snprintf(why, why_size, "compiled with GPUNUM_NO_VULKAN");
+#else
+    snprintf(why, why_size, "compiled without Vulkan headers");
+#endif
+    return NULL;
+}
+
+#endif // GNI_VULKAN
+
+// >>gpu_fft_tables
+// The FFT on the GPU: its types, radices and tables. Used by room `fft gpu`; from outside: gni_fft_gpu_free.
+
+#if GNI_GPU
+
 enum {
-    GNI_FV_REAL_IN = 1,
-    GNI_FV_HALF_IN = 2,
-    GNI_FV_REAL_OUT = 4,
-    GNI_FV_FACTOR_IN = 8,
-    GNI_FV_FACTOR_OUT = 16,
-    GNI_FV_TWIST = 32,
-    GNI_FV_SWAP_IN = 64,
-    GNI_FV_SWAP_IN_2 = 128,
-    GNI_FV_SWAP_OUT = 256,
-    GNI_FV_SWAP_OUT_2 = 512,
-    GNI_FV_ACROSS_IN = 1024,
-    GNI_FV_ACROSS_OUT = 2048,
-    GNI_FV_CUT_IN = 4096,
-    GNI_FV_CUT_OUT = 8192,
-    GNI_FV_PAIR_IN = 16384,
-    GNI_FV_PAIR_OUT = 32768,
-    GNI_FV_FOLD_IN = 65536,
-    GNI_FV_FOLD_OUT = 131072,
-    GNI_FV_CONJ = 262144,
-    GNI_FV_FOLD_TABLE = 524288,
-    GNI_FV_RADIX = 16, // first word of the radices,
-    GNI_FV_DIM = 28,   // and of the dimensions
-    GNI_FV_DIM_WORDS = 7,
-    GNI_FV_MAX_DIMS = GN_MAX_RANK + 2,
-    GNI_FV_STAGES = 6,
-    GNI_FV_SPECIAL_STAGES = 4, // of kernels for one length
-    GNI_FV_REGISTERS = 20,     // points that an invocation of theirs can hold
-    GNI_FV_LARGEST = 16384,    // points of a line of theirs
-    GNI_FV_MANY = 32,          // lines from which those of GNI_FV_LARGEST points are one pass
-    GNI_FV_FIXED = 1 << 27,    // points apart up to which a kernel knows the step between them
-    GNI_FV_FOLDED = 65536,     // points up to which the turns of a fold are a table
-    GNI_FV_THREADS = 256
+    GNI_FFT_GPU_MAX_DIMS = GN_MAX_RANK + 2,
+    GNI_FFT_GPU_STAGES = 6,
+    GNI_FFT_GPU_SPECIAL_STAGES = 4, // of kernels for one length
+    GNI_FFT_GPU_REGISTERS = 20,     // points that an invocation of theirs can hold
+    GNI_FFT_GPU_LARGEST = 16384,    // points of a line of theirs
+    GNI_FFT_GPU_MANY = 32, // lines from which those of GNI_FFT_GPU_LARGEST points are one pass
+    GNI_FFT_GPU_FIXED = 1 << 27, // points apart up to which a kernel knows the step between them
+    GNI_FFT_GPU_FOLDED = 65536,  // points up to which the turns of a fold are a table
+    GNI_FFT_GPU_THREADS = 256
 };
 
-#define GNI_FV_TABLE_BYTES                                                                         \
+#define GNI_FFT_GPU_TABLE_BYTES                                                                    \
     ((uint64_t)64 << 20) // of all tables; more only while one call needs them
 
-typedef enum gni_fv_kind {
-    GNI_FV_ROOTS, // for each stage but the last, of radix r: exp(-2 pi i j q / (r m)) at (q - 1) m + j, j < m
-    GNI_FV_DEEP,   // the same with the radices of gni_fv_deep
-    GNI_FV_FOLD,   // exp(-pi i k / n), k <= n
-    GNI_FV_CIRCLE, // exp(-2 pi i k / n) as fft_wide.comp has it
-    GNI_FV_CHIRP,  // exp(-pi i k^2 / n), k < n
-    GNI_FV_KERNEL // the spectrum of the chirp's conjugate in a convolution of `size` points, over size
-} gni_fv_kind;
+typedef enum gni_fft_gpu_kind {
+    GNI_FFT_GPU_ROOTS, // for each stage but the last, of radix r: exp(-2 pi i j q / (r m)) at (q - 1) m + j, j < m
+    GNI_FFT_GPU_DEEP,   // the same with the radices of gni_fft_gpu_deep
+    GNI_FFT_GPU_FOLD,   // exp(-pi i k / n), k <= n
+    GNI_FFT_GPU_CIRCLE, // exp(-2 pi i k / n) as fft_wide.comp has it
+    GNI_FFT_GPU_CHIRP,  // exp(-pi i k^2 / n), k < n
+    GNI_FFT_GPU_KERNEL // the spectrum of the chirp's conjugate in a convolution of `size` points, over size
+} gni_fft_gpu_kind;
 
-typedef struct gni_fv_table {
-    struct gni_fv_table *next;
-    gni_fv_kind kind;
+typedef struct gni_fft_gpu_table {
+    struct gni_fft_gpu_table *next;
+    gni_fft_gpu_kind kind;
     int64_t n, size; // numbers that it has
     uint64_t used;
-    gni_vk_mem mem;
-} gni_fv_table;
+    gni_gpu_mem mem;
+} gni_fft_gpu_table;
 
 // How a length is cut into passes.
-typedef struct gni_fv_parts {
+typedef struct gni_fft_gpu_parts {
     int64_t n, part[3];
     bool apart; // the points do not follow each other in memory
     int count;  // 0: it is not
-} gni_fv_parts;
+} gni_fft_gpu_parts;
 
-#define GNI_FV_CUTS 16 // remembered
+#define GNI_FFT_GPU_CUTS 16 // remembered
 
-typedef struct gni_fft_vk_state {
-    gni_fv_table *tables;
+typedef struct gni_fft_gpu_state {
+    gni_fft_gpu_table *tables;
     uint64_t bytes, call;
-    gni_fv_parts cuts[GNI_FV_CUTS];
-} gni_fft_vk_state;
+    gni_fft_gpu_parts cuts[GNI_FFT_GPU_CUTS];
+} gni_fft_gpu_state;
 
 // One end of a transform: where its points are for each line of the batch.
-typedef struct gni_fv_end {
-    const gni_vk_mem *mem;
+typedef struct gni_fft_gpu_end {
+    const gni_gpu_mem *mem;
     uint64_t start, bytes;       // of what the kernels are given
     int64_t offset, step, count; // numbers beyond `count` are zero, or not written
     int64_t each;                // step between elements where a pair of them is a number
     int64_t stride[GN_MAX_RANK];
     uint32_t flags;
-    const gni_fv_table *factor;
-} gni_fv_end;
+    const gni_fft_gpu_table *factor;
+} gni_fft_gpu_end;
 
-typedef struct gni_fv_pass {
+typedef struct gni_fft_gpu_pass {
     int64_t n;     // points
     int64_t full;  // of the whole transform
     int64_t twist; // of the one that this is the first part of
     int64_t span, out_span, in_step, out_step;
     bool in_fixed, out_fixed; // the steps are the length's, not an array's
     int rank;
-    int64_t dim[GNI_FV_MAX_DIMS][5]; // size, in, out, unit, out unit
-} gni_fv_pass;
+    int64_t dim[GNI_FFT_GPU_MAX_DIMS][5]; // size, in, out, unit, out unit
+} gni_fft_gpu_pass;
 
 // The radices of n, as few as can be; 0 when it has a prime factor above 13. At most 64.
-static int gni_fv_factor(int64_t n, int *radix) {
+static int gni_fft_gpu_factor(int64_t n, int *radix) {
     static const int prime[] = {13, 11, 7, 5, 3, 2};
     int power[6] = {0}, best = INT_MAX, best_six = 0, best_ten = 0, count = 0;
     for (int i = 0; i < 6; i++)
@@ -20592,11 +21945,11 @@ static int gni_fv_factor(int64_t n, int *radix) {
 
 // Radices of lengths that kernels for one length do with up to 32 points in an invocation. Across lines, a
 // fold leaves no registers for that.
-static int gni_fv_deep(int64_t n, uint32_t flags, int *radix) {
+static int gni_fft_gpu_deep(int64_t n, uint32_t flags, int *radix) {
     static const int list[][5] = {
         {1024, 1, 32, 32, 1}, {8192, 0, 16, 32, 16}, {16384, 0, 32, 16, 32}};
-    const uint32_t folds = GNI_FV_FOLD_IN | GNI_FV_FOLD_OUT | GNI_FV_HALF_IN;
-    const int across = (flags & (GNI_FV_ACROSS_IN | GNI_FV_ACROSS_OUT)) != 0;
+    const uint32_t folds = GNI_F_FFT_FOLD_IN | GNI_F_FFT_FOLD_OUT | GNI_F_FFT_HALF_IN;
+    const int across = (flags & (GNI_F_FFT_ACROSS_IN | GNI_F_FFT_ACROSS_OUT)) != 0;
     for (int i = 0; i < GNI_COUNT(list); i++) {
         if (list[i][0] != n || list[i][1] != across || (across && (flags & folds))) continue;
         for (int k = 0; k < 3; k++) radix[k] = list[i][2 + k];
@@ -20605,35 +21958,38 @@ static int gni_fv_deep(int64_t n, uint32_t flags, int *radix) {
     return 0;
 }
 
-static int gni_fv_radices_of(gni_fv_kind kind, int64_t n, int *radix) {
+static int gni_fft_gpu_radices_of(gni_fft_gpu_kind kind, int64_t n, int *radix) {
     // Of each length there is only one list.
-    int count = kind == GNI_FV_DEEP ? gni_fv_deep(n, 0, radix) : gni_fv_factor(n, radix);
-    return count == 0 && kind == GNI_FV_DEEP ? gni_fv_deep(n, GNI_FV_ACROSS_OUT, radix) : count;
+    int count =
+        kind == GNI_FFT_GPU_DEEP ? gni_fft_gpu_deep(n, 0, radix) : gni_fft_gpu_factor(n, radix);
+    return count == 0 && kind == GNI_FFT_GPU_DEEP
+               ? gni_fft_gpu_deep(n, GNI_F_FFT_ACROSS_OUT, radix)
+               : count;
 }
 
-static bool gni_fv_smooth(int64_t n) {
+static bool gni_fft_gpu_smooth(int64_t n) {
     int radix[64];
-    return n == 1 || gni_fv_factor(n, radix) > 0;
+    return n == 1 || gni_fft_gpu_factor(n, radix) > 0;
 }
 
 // Points of a circle that are next to each other in its table, as a power of two; multiples of that many follow.
-static int gni_fv_circle_shift(int64_t n) {
+static int gni_fft_gpu_circle_shift(int64_t n) {
     int shift = 0;
     while ((int64_t)1 << (2 * shift) < n) shift++;
     return shift;
 }
 
-static int64_t gni_fv_table_size(gni_fv_kind kind, int64_t n, int64_t size) {
+static int64_t gni_fft_gpu_table_size(gni_fft_gpu_kind kind, int64_t n, int64_t size) {
     int radix[64], count;
     int64_t sum = 0;
-    if (kind == GNI_FV_KERNEL) return size;
-    if (kind == GNI_FV_CHIRP) return n;
-    if (kind == GNI_FV_FOLD) return n + 1;
-    if (kind == GNI_FV_CIRCLE) {
-        const int shift = gni_fv_circle_shift(n);
+    if (kind == GNI_FFT_GPU_KERNEL) return size;
+    if (kind == GNI_FFT_GPU_CHIRP) return n;
+    if (kind == GNI_FFT_GPU_FOLD) return n + 1;
+    if (kind == GNI_FFT_GPU_CIRCLE) {
+        const int shift = gni_fft_gpu_circle_shift(n);
         return 2 * (((int64_t)1 << shift) + (n >> shift) + 1);
     }
-    count = gni_fv_radices_of(kind, n, radix);
+    count = gni_fft_gpu_radices_of(kind, n, radix);
     for (int i = 0; i + 1 < count; i++) {
         n /= radix[i];
         sum += (radix[i] - 1) * n;
@@ -20641,7 +21997,7 @@ static int64_t gni_fv_table_size(gni_fv_kind kind, int64_t n, int64_t size) {
     return GNI_MAX(sum, 1);
 }
 
-static uint32_t gni_fv_bits(double value) {
+static uint32_t gni_fft_gpu_bits(double value) {
     float f = (float)value;
     uint32_t bits;
     memcpy(&bits, &f, 4);
@@ -20649,14 +22005,14 @@ static uint32_t gni_fv_bits(double value) {
 }
 
 // A number as the sum of two floats.
-static void gni_fv_two_floats(uint32_t *word, double value) {
-    word[0] = gni_fv_bits(value);
-    word[1] = gni_fv_bits(value - (double)(float)value);
+static void gni_fft_gpu_two_floats(uint32_t *word, double value) {
+    word[0] = gni_fft_gpu_bits(value);
+    word[1] = gni_fft_gpu_bits(value - (double)(float)value);
 }
 
 // Points of a circle as sums of two floats.
-static void gni_fv_fill_circle(int64_t n, float *out) {
-    const int shift = gni_fv_circle_shift(n);
+static void gni_fft_gpu_fill_circle(int64_t n, float *out) {
+    const int shift = gni_fft_gpu_circle_shift(n);
     const int64_t fine = (int64_t)1 << shift, coarse = (n >> shift) + 1;
     for (int64_t i = 0; i < fine + coarse; i++, out += 4) {
         double re, im;
@@ -20669,8 +22025,8 @@ static void gni_fv_fill_circle(int64_t n, float *out) {
 }
 
 // The numbers of a table are products of two in float64: an exact evaluation costs ten times as much.
-static bool gni_fv_fill_roots(gn_context *g, gni_fv_kind kind, int64_t n, float *out) {
-    int radix[64], count = gni_fv_radices_of(kind, n, radix);
+static bool gni_fft_gpu_fill_roots(gn_context *g, gni_fft_gpu_kind kind, int64_t n, float *out) {
+    int radix[64], count = gni_fft_gpu_radices_of(kind, n, radix);
     gni_ft_circle c;
     if (!gni_ft_circle_make(g, &c, n, false)) return false;
     for (int64_t i = 0, step = 1; i + 1 < count; step *= radix[i++]) {
@@ -20687,7 +22043,7 @@ static bool gni_fv_fill_roots(gn_context *g, gni_fv_kind kind, int64_t n, float 
     return true;
 }
 
-static bool gni_fv_fill_fold(gn_context *g, int64_t n, float *out) {
+static bool gni_fft_gpu_fill_fold(gn_context *g, int64_t n, float *out) {
     gni_ft_circle c;
     if (!gni_ft_circle_make(g, &c, 2 * n, false)) return false;
     for (int64_t i = 0; i <= n; i++) {
@@ -20700,84 +22056,84 @@ static bool gni_fv_fill_fold(gn_context *g, int64_t n, float *out) {
     return true;
 }
 
-static bool gni_fv_fill(gn_context *g, const gni_fv_table *t, float *out) {
-    if (t->kind == GNI_FV_FOLD) return gni_fv_fill_fold(g, t->n, out);
-    if (t->kind != GNI_FV_CIRCLE) return gni_fv_fill_roots(g, t->kind, t->n, out);
-    gni_fv_fill_circle(t->n, out);
+static bool gni_fft_gpu_fill(gn_context *g, const gni_fft_gpu_table *t, float *out) {
+    if (t->kind == GNI_FFT_GPU_FOLD) return gni_fft_gpu_fill_fold(g, t->n, out);
+    if (t->kind != GNI_FFT_GPU_CIRCLE) return gni_fft_gpu_fill_roots(g, t->kind, t->n, out);
+    gni_fft_gpu_fill_circle(t->n, out);
     return true;
 }
 
-static void gni_fv_table_free(gn_context *g, gni_fv_table *t) {
-    gni_vk_free(g->vk, &t->mem);
+static void gni_fft_gpu_table_free(gn_context *g, gni_fft_gpu_table *t) {
+    gni_gpu_free(g->gpu, &t->mem);
     gni_free(g, t);
 }
 
-static void gni_fft_vk_free(gn_context *g) {
-    gni_fft_vk_state *s = g->fft_vk;
+static void gni_fft_gpu_free(gn_context *g) {
+    gni_fft_gpu_state *s = g->fft_gpu;
     if (s == NULL) return;
     while (s->tables != NULL) {
-        gni_fv_table *t = s->tables;
+        gni_fft_gpu_table *t = s->tables;
         s->tables = t->next;
-        gni_fv_table_free(g, t);
+        gni_fft_gpu_table_free(g, t);
     }
     gni_free(g, s);
-    g->fft_vk = NULL;
+    g->fft_gpu = NULL;
 }
 
 // Drops the tables that have not been used for longest.
-static void gni_fv_evict(gn_context *g, uint64_t room) {
-    gni_fft_vk_state *s = g->fft_vk;
-    while (s->bytes + room > GNI_FV_TABLE_BYTES) {
-        gni_fv_table **oldest = NULL;
-        for (gni_fv_table **at = &s->tables; *at != NULL; at = &(*at)->next)
+static void gni_fft_gpu_evict(gn_context *g, uint64_t room) {
+    gni_fft_gpu_state *s = g->fft_gpu;
+    while (s->bytes + room > GNI_FFT_GPU_TABLE_BYTES) {
+        gni_fft_gpu_table **oldest = NULL;
+        for (gni_fft_gpu_table **at = &s->tables; *at != NULL; at = &(*at)->next)
             if ((*at)->used != s->call && (oldest == NULL || (*at)->used < (*oldest)->used))
                 oldest = at;
         if (oldest == NULL) return;
-        gni_fv_table *t = *oldest;
+        gni_fft_gpu_table *t = *oldest;
         *oldest = t->next;
         s->bytes -= t->mem.size;
-        gni_fv_table_free(g, t);
+        gni_fft_gpu_table_free(g, t);
     }
 }
 
-static bool gni_fv_make_chirp(gn_context *g, const gni_fv_table *t);
-static bool gni_fv_make_kernel(gn_context *g, const gni_fv_table *t);
+static bool gni_fft_gpu_make_chirp(gn_context *g, const gni_fft_gpu_table *t);
+static bool gni_fft_gpu_make_kernel(gn_context *g, const gni_fft_gpu_table *t);
 
 // In pieces that need no more staging memory than there is for little things.
-static bool gni_fv_upload(gn_context *g, const gni_fv_table *t) {
+static bool gni_fft_gpu_upload(gn_context *g, const gni_fft_gpu_table *t) {
     const uint64_t bytes = (uint64_t)t->size * 8, most = (uint64_t)256 << 10;
     char *data = (char *)gni_alloc(g, (size_t)bytes);
-    bool ok = data != NULL && gni_fv_fill(g, t, (float *)(void *)data);
+    bool ok = data != NULL && gni_fft_gpu_fill(g, t, (float *)(void *)data);
     for (uint64_t at = 0; at < bytes && ok; at += most)
-        ok = gni_vk_upload(g->vk, &t->mem, at, data + at, GNI_MIN(bytes - at, most));
+        ok = gni_gpu_upload(g->gpu, &t->mem, at, data + at, GNI_MIN(bytes - at, most));
     gni_free(g, data);
     return ok;
 }
 
-static const gni_fv_table *gni_fv_table_get(gn_context *g, gni_fv_kind kind, int64_t n,
-                                            int64_t size) {
-    gni_fft_vk_state *s = g->fft_vk;
-    size = gni_fv_table_size(kind, n, size);
-    for (gni_fv_table *t = s->tables; t != NULL; t = t->next)
+static const gni_fft_gpu_table *gni_fft_gpu_table_get(gn_context *g, gni_fft_gpu_kind kind,
+                                                      int64_t n, int64_t size) {
+    gni_fft_gpu_state *s = g->fft_gpu;
+    size = gni_fft_gpu_table_size(kind, n, size);
+    for (gni_fft_gpu_table *t = s->tables; t != NULL; t = t->next)
         if (t->kind == kind && t->n == n && t->size == size) {
             t->used = s->call;
             return t;
         }
-    gni_fv_table *t = (gni_fv_table *)gni_calloc(g, sizeof(gni_fv_table));
+    gni_fft_gpu_table *t = (gni_fft_gpu_table *)gni_calloc(g, sizeof(gni_fft_gpu_table));
     if (t == NULL) return NULL;
     t->kind = kind;
     t->n = n;
     t->size = size;
     t->used = s->call;
-    gni_fv_evict(g, (uint64_t)size * 8);
-    if (!gni_vk_alloc(g->vk, GNI_MAX((uint64_t)size * 8, 16), &t->mem)) {
+    gni_fft_gpu_evict(g, (uint64_t)size * 8);
+    if (!gni_gpu_alloc(g->gpu, GNI_MAX((uint64_t)size * 8, 16), &t->mem)) {
         gni_free(g, t);
         return NULL;
     }
-    if (!(kind == GNI_FV_CHIRP    ? gni_fv_make_chirp(g, t)
-          : kind == GNI_FV_KERNEL ? gni_fv_make_kernel(g, t)
-                                  : gni_fv_upload(g, t))) {
-        gni_fv_table_free(g, t);
+    if (!(kind == GNI_FFT_GPU_CHIRP    ? gni_fft_gpu_make_chirp(g, t)
+          : kind == GNI_FFT_GPU_KERNEL ? gni_fft_gpu_make_kernel(g, t)
+                                       : gni_fft_gpu_upload(g, t))) {
+        gni_fft_gpu_table_free(g, t);
         return NULL;
     }
     s->bytes += t->mem.size;
@@ -20790,25 +22146,25 @@ static const gni_fv_table *gni_fv_table_get(gn_context *g, gni_fv_kind kind, int
 // Those of a convolution: memory of their size, used for the first time, would cost the host more than all else.
 
 // A pass of fft_wide.comp.
-typedef struct gni_fv_wide {
-    const gni_fv_table *circle;
+typedef struct gni_fft_gpu_wide {
+    const gni_fft_gpu_table *circle;
     int64_t points, radix, step, chirp;
     uint32_t flags;
     double scale;
-} gni_fv_wide;
+} gni_fft_gpu_wide;
 
-enum { GNI_FV_WIDE_LAST = 1, GNI_FV_WIDE_CONJ = 2, GNI_FV_WIDE_GROUP = 64 };
+enum { GNI_FFT_GPU_WIDE_GROUP = 64 };
 
-static gni_vk_pipeline *gni_fv_wide_pipeline(gni_vk *vk, gni_vk_mode mode) {
-    gni_vk_kernel kernel;
+static gni_gpu_pipeline *gni_fft_gpu_wide_pipeline(gni_gpu *gpu, gni_gpu_mode mode) {
+    gni_gpu_kernel kernel;
     memset(&kernel, 0, sizeof kernel);
     kernel.module = GNI_MODULE_fft_wide;
-    return gni_vk_pipeline_get(vk, &kernel, mode);
+    return gni_gpu_pipeline_get(gpu, &kernel, mode);
 }
 
 // The first and second parts of numbers, or the first alone.
-static void gni_fv_wide_use(gni_vk_use *use, const gni_vk_mem *mem, int64_t points, bool both,
-                            bool write) {
+static void gni_fft_gpu_wide_use(gni_gpu_use *use, const gni_gpu_mem *mem, int64_t points,
+                                 bool both, bool write) {
     for (int i = 0; i < 2; i++) {
         use[i].mem = both ? mem + i : mem;
         use[i].bytes = (uint64_t)points * 8;
@@ -20816,111 +22172,114 @@ static void gni_fv_wide_use(gni_vk_use *use, const gni_vk_mem *mem, int64_t poin
     }
 }
 
-static bool gni_fv_wide_pass(gn_context *g, const gni_fv_wide *w, const gni_vk_mem *from,
-                             const gni_vk_mem *to) {
-    gni_vk *vk = g->vk;
-    gni_vk_use use[5];
-    uint32_t param[8];
-    const int64_t groups = (w->points + GNI_FV_WIDE_GROUP - 1) / GNI_FV_WIDE_GROUP;
-    const int64_t x = GNI_MIN(groups, (int64_t)vk->caps.max_groups[0]), y = (groups + x - 1) / x;
+static bool gni_fft_gpu_wide_pass(gn_context *g, const gni_fft_gpu_wide *w, const gni_gpu_mem *from,
+                                  const gni_gpu_mem *to) {
+    gni_gpu *gpu = g->gpu;
+    gni_gpu_use use[5];
+    uint32_t param[GNI_P_FFT_WIDE_WORDS];
+    const int64_t groups = (w->points + GNI_FFT_GPU_WIDE_GROUP - 1) / GNI_FFT_GPU_WIDE_GROUP;
+    const int64_t x = GNI_MIN(groups, (int64_t)gpu->caps.max_groups[0]), y = (groups + x - 1) / x;
     memset(use, 0, sizeof use);
-    gni_fv_wide_use(&use[2], to, w->points, !(w->flags & GNI_FV_WIDE_LAST), true);
+    gni_fft_gpu_wide_use(&use[2], to, w->points, !(w->flags & GNI_F_FFT_WIDE_LAST), true);
     use[4].mem = &w->circle->mem;
     use[4].bytes = (uint64_t)w->circle->size * 8;
     use[0] = use[1] = use[4];
-    if (from != NULL) gni_fv_wide_use(&use[0], from, w->points, true, false);
-    param[0] = (uint32_t)w->points;
-    param[1] = (uint32_t)w->radix;
-    param[2] = (uint32_t)w->step;
-    param[3] = (uint32_t)w->chirp;
-    param[4] = w->flags;
-    param[5] = (uint32_t)gni_fv_circle_shift(w->circle->n);
-    gni_fv_two_floats(&param[6], w->scale);
-    return y <= (int64_t)vk->caps.max_groups[1] &&
-           gni_vk_dispatch(vk, gni_fv_wide_pipeline(vk, GNI_VK_WAIT), use, 5, param, sizeof param,
-                           (uint32_t)x, (uint32_t)y, 1);
+    if (from != NULL) gni_fft_gpu_wide_use(&use[0], from, w->points, true, false);
+    param[GNI_P_FFT_WIDE_POINTS] = (uint32_t)w->points;
+    param[GNI_P_FFT_WIDE_RADIX] = (uint32_t)w->radix;
+    param[GNI_P_FFT_WIDE_STEP] = (uint32_t)w->step;
+    param[GNI_P_FFT_WIDE_CHIRP] = (uint32_t)w->chirp;
+    param[GNI_P_FFT_WIDE_FLAGS] = w->flags;
+    param[GNI_P_FFT_WIDE_SHIFT] = (uint32_t)gni_fft_gpu_circle_shift(w->circle->n);
+    gni_fft_gpu_two_floats(&param[GNI_P_FFT_WIDE_SCALE], w->scale);
+    return y <= (int64_t)gpu->caps.max_groups[1] &&
+           gni_gpu_dispatch(gpu, gni_fft_gpu_wide_pipeline(gpu, GNI_GPU_WAIT), use, 5, param,
+                            sizeof param, (uint32_t)x, (uint32_t)y, 1);
 }
 
-static bool gni_fv_make_chirp(gn_context *g, const gni_fv_table *t) {
-    gni_fv_wide w;
+static bool gni_fft_gpu_make_chirp(gn_context *g, const gni_fft_gpu_table *t) {
+    gni_fft_gpu_wide w;
     memset(&w, 0, sizeof w);
-    w.circle = gni_fv_table_get(g, GNI_FV_CIRCLE, 2 * t->n, 0);
+    w.circle = gni_fft_gpu_table_get(g, GNI_FFT_GPU_CIRCLE, 2 * t->n, 0);
     w.points = w.chirp = t->n;
-    w.flags = GNI_FV_WIDE_LAST;
+    w.flags = GNI_F_FFT_WIDE_LAST;
     w.scale = 1.0;
-    return w.circle != NULL && gni_fv_wide_pass(g, &w, NULL, &t->mem);
+    return w.circle != NULL && gni_fft_gpu_wide_pass(g, &w, NULL, &t->mem);
 }
 
 // The chirp's conjugate, there and mirrored, and the stages of its transform, between two pairs of `mem`.
-static bool gni_fv_fill_kernel(gn_context *g, const gni_fv_table *t, const gni_vk_mem *mem) {
-    gni_fv_wide w;
+static bool gni_fft_gpu_fill_kernel(gn_context *g, const gni_fft_gpu_table *t,
+                                    const gni_gpu_mem *mem) {
+    gni_fft_gpu_wide w;
     memset(&w, 0, sizeof w);
-    w.circle = gni_fv_table_get(g, GNI_FV_CIRCLE, 2 * t->n, 0);
+    w.circle = gni_fft_gpu_table_get(g, GNI_FFT_GPU_CIRCLE, 2 * t->n, 0);
     w.points = t->size;
     w.chirp = t->n;
-    w.flags = GNI_FV_WIDE_CONJ;
+    w.flags = GNI_F_FFT_WIDE_CONJ;
     w.step = 1;
     w.scale = 1.0 / (double)t->size;
-    bool ok = w.circle != NULL && gni_fv_wide_pass(g, &w, NULL, mem);
-    w.circle = gni_fv_table_get(g, GNI_FV_CIRCLE, t->size, 0);
+    bool ok = w.circle != NULL && gni_fft_gpu_wide_pass(g, &w, NULL, mem);
+    w.circle = gni_fft_gpu_table_get(g, GNI_FFT_GPU_CIRCLE, t->size, 0);
     w.chirp = 0;
     ok = ok && w.circle != NULL;
     for (int source = 0; w.step < t->size && ok; source = 2 - source, w.step *= w.radix) {
         const int64_t rest = t->size / w.step; // no other primes than 2, 3, 5 and 7
         w.radix = rest % 4 == 0 ? 4 : rest % 2 == 0 ? 2 : rest % 3 == 0 ? 3 : rest % 5 == 0 ? 5 : 7;
-        w.flags = rest == w.radix ? (uint32_t)GNI_FV_WIDE_LAST : 0u;
-        ok = gni_fv_wide_pass(g, &w, &mem[source], rest == w.radix ? &t->mem : &mem[2 - source]);
+        w.flags = rest == w.radix ? (uint32_t)GNI_F_FFT_WIDE_LAST : 0u;
+        ok = gni_fft_gpu_wide_pass(g, &w, &mem[source],
+                                   rest == w.radix ? &t->mem : &mem[2 - source]);
     }
     return ok;
 }
 
 // Each part has memory of its own: drivers limit the size of a buffer.
-static bool gni_fv_make_kernel(gn_context *g, const gni_fv_table *t) {
-    gni_vk_mem mem[4];
+static bool gni_fft_gpu_make_kernel(gn_context *g, const gni_fft_gpu_table *t) {
+    gni_gpu_mem mem[4];
     int count = 0;
-    while (count < 4 && gni_vk_alloc(g->vk, (uint64_t)t->size * 8, &mem[count])) count++;
-    bool ok = count == 4 && gni_fv_fill_kernel(g, t, mem);
-    while (count > 0) gni_vk_free(g->vk, &mem[--count]);
+    while (count < 4 && gni_gpu_alloc(g->gpu, (uint64_t)t->size * 8, &mem[count])) count++;
+    bool ok = count == 4 && gni_fft_gpu_fill_kernel(g, t, mem);
+    while (count > 0) gni_gpu_free(g->gpu, &mem[--count]);
     return ok;
 }
 
-#endif // GNI_VULKAN
+#endif // GNI_GPU
 
-// >>fft_vk
+// >>gpu_fft
 // The FFT on the GPU: the passes that a length is cut into, Bluestein's convolution for the other
-// lengths. From outside: gni_fft_vk_supports, gni_fft_vk.
+// lengths. From outside: gni_fft_gpu_supports, gni_fft_gpu.
 
-#if GNI_VULKAN
+#if GNI_GPU
 
 // ---- cutting a length into passes
 
 // Points that a workgroup of the kernel for all lengths holds.
-static int64_t gni_fv_points(const gni_vk *vk) {
-    return vk->caps.shared_bytes >= 49152 ? 3072 : vk->caps.shared_bytes >= 32768 ? 2048 : 1024;
+static int64_t gni_fft_gpu_points(const gni_gpu *gpu) {
+    return gpu->caps.shared_bytes >= 49152 ? 3072 : gpu->caps.shared_bytes >= 32768 ? 2048 : 1024;
 }
 
 // Kernels for one length take a device made of CPU threads a second to compile.
-static bool gni_fv_slow(const gni_vk *vk) {
-    return vk->caps.kind == GNI_VK_CPU &&
-           !(vk->g->options.vulkan_flags & GN_VULKAN_NO_ASYNC_PIPELINES);
+static bool gni_fft_gpu_slow(const gni_gpu *gpu) {
+    return gpu->caps.kind == GNI_GPU_CPU &&
+           !(gpu->g->options.vulkan_flags & GN_VULKAN_NO_ASYNC_PIPELINES);
 }
 
-// Lines of GNI_FV_LARGEST points in one workgroup.
-static bool gni_fv_has_large(const gni_vk *vk) {
-    return !gni_fv_slow(vk) && vk->caps.addresses && vk->caps.shared_bytes >= 49152 &&
-           vk->caps.max_invocations >= 512;
+// Lines of GNI_FFT_GPU_LARGEST points in one workgroup.
+static bool gni_fft_gpu_has_large(const gni_gpu *gpu) {
+    return !gni_fft_gpu_slow(gpu) && gpu->caps.addresses && gpu->caps.shared_bytes >= 49152 &&
+           gpu->caps.max_invocations >= 512;
 }
 
 // Parts of at most `points` each, as equal as can be, the largest first; where the kernels for one length do both
 // of two powers of two, the smaller one, because its pass across both ways is the dearer one. Returns how many.
-static int gni_fv_cut_now(const gni_vk *vk, int64_t n, bool apart, int64_t *part) {
-    const int64_t points = gni_fv_points(vk), two = GNI_MIN(points, 2048);
+static int gni_fft_gpu_cut_now(const gni_gpu *gpu, int64_t n, bool apart, int64_t *part) {
+    const int64_t points = gni_fft_gpu_points(gpu), two = GNI_MIN(points, 2048);
     int64_t divisor[512], best = INT64_MAX;
     int count = 0, parts = 0;
-    if (!gni_fv_smooth(n)) return 0;
+    if (!gni_fft_gpu_smooth(n)) return 0;
     part[0] = n;
     if (n <= points && (n <= two || !apart)) return 1;
-    if ((n & (n - 1)) == 0 && n <= GNI_FV_LARGEST && !apart && gni_fv_has_large(vk)) return 1;
+    if ((n & (n - 1)) == 0 && n <= GNI_FFT_GPU_LARGEST && !apart && gni_fft_gpu_has_large(gpu))
+        return 1;
     for (int64_t d = 2; d <= points && count < GNI_COUNT(divisor); d++)
         if (n % d == 0) divisor[count++] = d;
     for (int i = 0; i < count; i++) {
@@ -20931,7 +22290,7 @@ static int gni_fv_cut_now(const gni_vk *vk, int64_t n, bool apart, int64_t *part
         part[1] = GNI_MIN(divisor[i], rest);
         parts = 2;
     }
-    if (parts == 2 && (n & (n - 1)) == 0 && gni_fv_has_large(vk)) {
+    if (parts == 2 && (n & (n - 1)) == 0 && gni_fft_gpu_has_large(gpu)) {
         best = part[0];
         part[0] = part[1];
         part[1] = best;
@@ -20951,12 +22310,12 @@ static int gni_fv_cut_now(const gni_vk *vk, int64_t n, bool apart, int64_t *part
     return parts == 0 && n <= points ? 1 : parts;
 }
 
-static int gni_fv_cut(gn_context *g, int64_t n, bool apart, int64_t *part) {
-    gni_fv_parts *c = &g->fft_vk->cuts[(uint64_t)(n * 2 + apart) % GNI_FV_CUTS];
+static int gni_fft_gpu_cut(gn_context *g, int64_t n, bool apart, int64_t *part) {
+    gni_fft_gpu_parts *c = &g->fft_gpu->cuts[(uint64_t)(n * 2 + apart) % GNI_FFT_GPU_CUTS];
     if (c->n != n || c->apart != apart) {
         c->n = n;
         c->apart = apart;
-        c->count = gni_fv_cut_now(g->vk, n, apart, c->part);
+        c->count = gni_fft_gpu_cut_now(g->gpu, n, apart, c->part);
     }
     memcpy(part, c->part, sizeof c->part);
     return c->count;
@@ -20964,13 +22323,14 @@ static int gni_fv_cut(gn_context *g, int64_t n, bool apart, int64_t *part) {
 
 // Whether a transform takes several passes although one could do it: neighbouring points are not next to each
 // other, or so few lines that they would leave most of the device idle.
-static bool gni_fv_apart(const gni_fft *f, int64_t n, const gni_fv_end *in, const gni_fv_end *out) {
+static bool gni_fft_gpu_apart(const gni_fft *f, int64_t n, const gni_fft_gpu_end *in,
+                              const gni_fft_gpu_end *out) {
     if (in->step != 1 || out->step != 1) return true;
-    return n == GNI_FV_LARGEST && gni_product(f->dim, f->rank) < GNI_FV_MANY;
+    return n == GNI_FFT_GPU_LARGEST && gni_product(f->dim, f->rank) < GNI_FFT_GPU_MANY;
 }
 
 // The length of the convolution for a transform of n points.
-static int64_t gni_fv_convolution(int64_t n) {
+static int64_t gni_fft_gpu_convolution(int64_t n) {
     int64_t m = 64, best;
     while (m < 2 * n - 1) m *= 2;
     best = m;
@@ -20986,16 +22346,16 @@ static int64_t gni_fv_convolution(int64_t n) {
 // ---- one pass
 
 // The modules of fft.comp, smallest workgroups first.
-typedef struct gni_fv_module {
+typedef struct gni_fft_gpu_module {
     int module, prime;  // largest prime factor of its radices
     int threads, cells; // of a workgroup: invocations, and points that its memory has room for
     bool split;         // a cell is a float
     int hold;           // points that an invocation can hold
     int halves;         // in which points are exchanged
     int powers;         // turns that its memory has room for
-} gni_fv_module;
+} gni_fft_gpu_module;
 
-static const gni_fv_module gni_fv_modules[] = {
+static const gni_fft_gpu_module gni_fft_gpu_modules[] = {
     {GNI_MODULE_fft_two_64, 2, 64, 1344, false, 20, 1, 64},
     {GNI_MODULE_fft_two_128, 2, 128, 2688, false, 20, 1, 128},
     {GNI_MODULE_fft_two_128s, 2, 128, 2688, true, 20, 1, 128},
@@ -21021,67 +22381,67 @@ static const gni_fv_module gni_fv_modules[] = {
 // real numbers. Last: one that reads lines as they are and writes across them.
 // Full: lines that fill the device, if the module has work for seven eighths of its invocations.
 enum {
-    GNI_FV_ALONE,
-    GNI_FV_FULL,
-    GNI_FV_ROWS,
-    GNI_FV_FEW,
-    GNI_FV_FOLDS,
-    GNI_FV_LAST,
-    GNI_FV_ACROSS
+    GNI_FFT_GPU_ALONE,
+    GNI_FFT_GPU_FULL,
+    GNI_FFT_GPU_ROWS,
+    GNI_FFT_GPU_FEW,
+    GNI_FFT_GPU_FOLDS,
+    GNI_FFT_GPU_LAST,
+    GNI_FFT_GPU_ACROSS
 };
 
-typedef struct gni_fv_choice {
+typedef struct gni_fft_gpu_choice {
     int prime, kind;
     int64_t points; // of a line, at most
     int module;
     int hold; // points of an invocation, at most
-} gni_fv_choice;
+} gni_fft_gpu_choice;
 
-static const gni_fv_choice gni_fv_choices[] = {
-    {2, GNI_FV_ALONE, 1024, GNI_MODULE_fft_two_64, 16},
-    {2, GNI_FV_ALONE, 2048, GNI_MODULE_fft_two_128, 16}, // one line each
-    {2, GNI_FV_ALONE, 4096, GNI_MODULE_fft_two_256, 16},
-    {2, GNI_FV_ROWS, 256, GNI_MODULE_fft_two_64, 16}, // barriers of two subgroups
-    {2, GNI_FV_ROWS, 2048, GNI_MODULE_fft_two_128s, 16},
-    {2, GNI_FV_ROWS, 4096, GNI_MODULE_fft_deep_128, 32},
-    {2, GNI_FV_ROWS, 8192, GNI_MODULE_fft_deep_256, 32}, // two workgroups fit
-    {2, GNI_FV_ROWS, 16384, GNI_MODULE_fft_deep_512, 32},
-    {2, GNI_FV_FOLDS, 256, GNI_MODULE_fft_two_256, 16}, // half mirror images
-    {2, GNI_FV_FOLDS, 1024, GNI_MODULE_fft_two_256w, 16},
-    {2, GNI_FV_FOLDS, 16384, GNI_MODULE_fft_two_512, 16},
-    {2, GNI_FV_FEW, 256, GNI_MODULE_fft_two_64, 16}, // one transform of 2^16 is 64 workgroups
-    {2, GNI_FV_FEW, 512, GNI_MODULE_fft_two_128, 16},
-    {2, GNI_FV_FEW, 1024, GNI_MODULE_fft_deep_256, 32},
-    {2, GNI_FV_FEW, 2048, GNI_MODULE_fft_deep_512, 32},
-    {2, GNI_FV_LAST, 256, GNI_MODULE_fft_two_128, 16},
-    {2, GNI_FV_LAST, 512, GNI_MODULE_fft_two_256, 16},
-    {2, GNI_FV_LAST, 2048, GNI_MODULE_fft_deep_256, 32},
-    {2, GNI_FV_ACROSS, 64, GNI_MODULE_fft_two_256, 8},     // 32 lines
-    {2, GNI_FV_ACROSS, 512, GNI_MODULE_fft_two_256, 16},   // 32, 16 or 8 lines
-    {2, GNI_FV_ACROSS, 1024, GNI_MODULE_fft_deep_256, 32}, // 8 lines: 64 bytes
-    {2, GNI_FV_ACROSS, 16384, GNI_MODULE_fft_deep_512, 32},
-    {5, GNI_FV_ROWS, 512, GNI_MODULE_fft_five_128, 20},
-    {5, GNI_FV_FULL, 960, GNI_MODULE_fft_five_64, 20}, // a line
-    {5, GNI_FV_FULL, 960, GNI_MODULE_fft_five_96, 20},
-    {5, GNI_FV_ROWS, 960, GNI_MODULE_fft_five_64, 20},
-    {5, GNI_FV_FULL, 1280, GNI_MODULE_fft_five_64, 20},
-    {5, GNI_FV_FULL, 1920, GNI_MODULE_fft_five_96, 20},
-    {5, GNI_FV_FULL, 2560, GNI_MODULE_fft_five_128, 20},
-    {5, GNI_FV_FULL, 2560, GNI_MODULE_fft_five_160, 20}, // three lines of 1000
-    {5, GNI_FV_ROWS, 1280, GNI_MODULE_fft_five_64, 20},
-    {5, GNI_FV_ROWS, 8192, GNI_MODULE_fft_five_512, 10},
-    {5, GNI_FV_ACROSS, 512, GNI_MODULE_fft_five_256, 20}, // nine lines of 243
-    {5, GNI_FV_ACROSS, 8192, GNI_MODULE_fft_five_512, 20},
+static const gni_fft_gpu_choice gni_fft_gpu_choices[] = {
+    {2, GNI_FFT_GPU_ALONE, 1024, GNI_MODULE_fft_two_64, 16},
+    {2, GNI_FFT_GPU_ALONE, 2048, GNI_MODULE_fft_two_128, 16}, // one line each
+    {2, GNI_FFT_GPU_ALONE, 4096, GNI_MODULE_fft_two_256, 16},
+    {2, GNI_FFT_GPU_ROWS, 256, GNI_MODULE_fft_two_64, 16}, // barriers of two subgroups
+    {2, GNI_FFT_GPU_ROWS, 2048, GNI_MODULE_fft_two_128s, 16},
+    {2, GNI_FFT_GPU_ROWS, 4096, GNI_MODULE_fft_deep_128, 32},
+    {2, GNI_FFT_GPU_ROWS, 8192, GNI_MODULE_fft_deep_256, 32}, // two workgroups fit
+    {2, GNI_FFT_GPU_ROWS, 16384, GNI_MODULE_fft_deep_512, 32},
+    {2, GNI_FFT_GPU_FOLDS, 256, GNI_MODULE_fft_two_256, 16}, // half mirror images
+    {2, GNI_FFT_GPU_FOLDS, 1024, GNI_MODULE_fft_two_256w, 16},
+    {2, GNI_FFT_GPU_FOLDS, 16384, GNI_MODULE_fft_two_512, 16},
+    {2, GNI_FFT_GPU_FEW, 256, GNI_MODULE_fft_two_64, 16}, // one transform of 2^16 is 64 workgroups
+    {2, GNI_FFT_GPU_FEW, 512, GNI_MODULE_fft_two_128, 16},
+    {2, GNI_FFT_GPU_FEW, 1024, GNI_MODULE_fft_deep_256, 32},
+    {2, GNI_FFT_GPU_FEW, 2048, GNI_MODULE_fft_deep_512, 32},
+    {2, GNI_FFT_GPU_LAST, 256, GNI_MODULE_fft_two_128, 16},
+    {2, GNI_FFT_GPU_LAST, 512, GNI_MODULE_fft_two_256, 16},
+    {2, GNI_FFT_GPU_LAST, 2048, GNI_MODULE_fft_deep_256, 32},
+    {2, GNI_FFT_GPU_ACROSS, 64, GNI_MODULE_fft_two_256, 8},     // 32 lines
+    {2, GNI_FFT_GPU_ACROSS, 512, GNI_MODULE_fft_two_256, 16},   // 32, 16 or 8 lines
+    {2, GNI_FFT_GPU_ACROSS, 1024, GNI_MODULE_fft_deep_256, 32}, // 8 lines: 64 bytes
+    {2, GNI_FFT_GPU_ACROSS, 16384, GNI_MODULE_fft_deep_512, 32},
+    {5, GNI_FFT_GPU_ROWS, 512, GNI_MODULE_fft_five_128, 20},
+    {5, GNI_FFT_GPU_FULL, 960, GNI_MODULE_fft_five_64, 20}, // a line
+    {5, GNI_FFT_GPU_FULL, 960, GNI_MODULE_fft_five_96, 20},
+    {5, GNI_FFT_GPU_ROWS, 960, GNI_MODULE_fft_five_64, 20},
+    {5, GNI_FFT_GPU_FULL, 1280, GNI_MODULE_fft_five_64, 20},
+    {5, GNI_FFT_GPU_FULL, 1920, GNI_MODULE_fft_five_96, 20},
+    {5, GNI_FFT_GPU_FULL, 2560, GNI_MODULE_fft_five_128, 20},
+    {5, GNI_FFT_GPU_FULL, 2560, GNI_MODULE_fft_five_160, 20}, // three lines of 1000
+    {5, GNI_FFT_GPU_ROWS, 1280, GNI_MODULE_fft_five_64, 20},
+    {5, GNI_FFT_GPU_ROWS, 8192, GNI_MODULE_fft_five_512, 10},
+    {5, GNI_FFT_GPU_ACROSS, 512, GNI_MODULE_fft_five_256, 20}, // nine lines of 243
+    {5, GNI_FFT_GPU_ACROSS, 8192, GNI_MODULE_fft_five_512, 20},
 };
 
 // How a pass is done by a kernel of its own.
-typedef struct gni_fv_special {
-    int module;          // of gni_fv_modules
+typedef struct gni_fft_gpu_special {
+    int module;          // of gni_fft_gpu_modules
     int64_t lines, team; // of a workgroup, and invocations of a line
-} gni_fv_special;
+} gni_fft_gpu_special;
 
 // Invocations of a line, so that none of them holds more points than it can and few hold fewer.
-static int64_t gni_fv_team(int64_t n, const int *radix, int stages, int most, int registers) {
+static int64_t gni_fft_gpu_team(int64_t n, const int *radix, int stages, int most, int registers) {
     int64_t best = 0, least = INT64_MAX;
     for (int64_t hold = 8; hold <= most; hold++) {
         int64_t team = (n + hold - 1) / hold, sum = 0;
@@ -21095,10 +22455,10 @@ static int64_t gni_fv_team(int64_t n, const int *radix, int stages, int most, in
 }
 
 // Points of shared memory that a workgroup needs, as fft.comp lays them out.
-static int64_t gni_fv_cells(const int *radix, int stages, int64_t lines, int64_t team,
-                            uint32_t flags, int64_t banks, int halves) {
-    const uint32_t across = flags & (GNI_FV_ACROSS_IN | GNI_FV_ACROSS_OUT);
-    const bool woven = across == (GNI_FV_ACROSS_IN | GNI_FV_ACROSS_OUT);
+static int64_t gni_fft_gpu_cells(const int *radix, int stages, int64_t lines, int64_t team,
+                                 uint32_t flags, int64_t banks, int halves) {
+    const uint32_t across = flags & (GNI_F_FFT_ACROSS_IN | GNI_F_FFT_ACROSS_OUT);
+    const bool woven = across == (GNI_F_FFT_ACROSS_IN | GNI_F_FFT_ACROSS_OUT);
     int64_t n = woven ? lines : 1, step = n, most = 0;
     for (int i = 0; i < stages; i++) n *= radix[i];
     most = n /= halves;
@@ -21120,140 +22480,144 @@ static int64_t gni_fv_cells(const int *radix, int stages, int64_t lines, int64_t
 }
 
 // Lines that a workgroup of a module does.
-static int64_t gni_fv_lines(const gni_fv_module *m, const int *radix, int stages, int64_t team,
-                            uint32_t flags) {
+static int64_t gni_fft_gpu_lines(const gni_fft_gpu_module *m, const int *radix, int stages,
+                                 int64_t team, uint32_t flags) {
     int64_t lines = m->threads / team;
-    while (lines > 0 && gni_fv_cells(radix, stages, lines, team, flags, m->split ? 32 : 16,
-                                     m->halves) > m->cells)
+    while (lines > 0 && gni_fft_gpu_cells(radix, stages, lines, team, flags, m->split ? 32 : 16,
+                                          m->halves) > m->cells)
         lines--;
-    return flags & GNI_FV_FOLD_OUT && lines > 1 ? lines & ~(int64_t)1 : lines;
+    return flags & GNI_F_FFT_FOLD_OUT && lines > 1 ? lines & ~(int64_t)1 : lines;
 }
 
-static bool gni_fv_has_module(const gni_vk *vk, const gni_fv_module *m) {
+static bool gni_fft_gpu_has_module(const gni_gpu *gpu, const gni_fft_gpu_module *m) {
     const int64_t bytes = (int64_t)m->cells * (m->split ? 4 : 8) + m->powers * 8;
-    return bytes <= (int64_t)vk->caps.shared_bytes &&
-           m->threads <= (int64_t)vk->caps.max_invocations;
+    return bytes <= (int64_t)gpu->caps.shared_bytes &&
+           m->threads <= (int64_t)gpu->caps.max_invocations;
 }
 
 // Lines of a workgroup if this module does the pass, 0 if it cannot.
-static int64_t gni_fv_try(const gni_vk *vk, int module, int64_t n, uint32_t flags, const int *radix,
-                          int stages, int most, gni_fv_special *k) {
-    const gni_fv_module *m = &gni_fv_modules[module];
+static int64_t gni_fft_gpu_try(const gni_gpu *gpu, int module, int64_t n, uint32_t flags,
+                               const int *radix, int stages, int most, gni_fft_gpu_special *k) {
+    const gni_fft_gpu_module *m = &gni_fft_gpu_modules[module];
     k->module = module;
-    k->team = gni_fv_team(n, radix, stages, GNI_MIN(most, m->hold), m->hold);
+    k->team = gni_fft_gpu_team(n, radix, stages, GNI_MIN(most, m->hold), m->hold);
     k->lines = 0;
-    const bool woven = (flags & GNI_FV_FOLD_OUT) && (flags & GNI_FV_ACROSS_OUT);
-    if (k->team != 0 && gni_fv_has_module(vk, m) && !(woven && m->halves > 1))
-        k->lines = gni_fv_lines(m, radix, stages, k->team, flags);
+    const bool woven = (flags & GNI_F_FFT_FOLD_OUT) && (flags & GNI_F_FFT_ACROSS_OUT);
+    if (k->team != 0 && gni_fft_gpu_has_module(gpu, m) && !(woven && m->halves > 1))
+        k->lines = gni_fft_gpu_lines(m, radix, stages, k->team, flags);
     return k->lines;
 }
 
 // False: this pass is done by the kernel for all lengths.
-static bool gni_fv_specialise(const gni_vk *vk, int64_t n, int64_t lines, uint32_t flags,
-                              bool pairs, const int *radix, int stages, gni_fv_special *k) {
-    const bool across = (flags & (GNI_FV_ACROSS_IN | GNI_FV_ACROSS_OUT)) != 0;
-    const uint32_t folds = GNI_FV_FOLD_IN | GNI_FV_FOLD_OUT | GNI_FV_HALF_IN;
-    const bool few = lines * n < 8192 * (int64_t)vk->caps.multiprocessors;
+static bool gni_fft_gpu_specialise(const gni_gpu *gpu, int64_t n, int64_t lines, uint32_t flags,
+                                   bool pairs, const int *radix, int stages,
+                                   gni_fft_gpu_special *k) {
+    const bool across = (flags & (GNI_F_FFT_ACROSS_IN | GNI_F_FFT_ACROSS_OUT)) != 0;
+    const uint32_t folds = GNI_F_FFT_FOLD_IN | GNI_F_FFT_FOLD_OUT | GNI_F_FFT_HALF_IN;
+    const bool few = lines * n < 8192 * (int64_t)gpu->caps.multiprocessors;
     const int64_t least = pairs ? 2 : 1, wanted = across ? 4 : least;
-    if (n < 64 || n > GNI_FV_LARGEST || stages > GNI_FV_SPECIAL_STAGES || gni_fv_slow(vk) ||
-        !vk->caps.addresses)
+    if (n < 64 || n > GNI_FFT_GPU_LARGEST || stages > GNI_FFT_GPU_SPECIAL_STAGES ||
+        gni_fft_gpu_slow(gpu) || !gpu->caps.addresses)
         return false;
     int prime = 2;
     for (int i = 0; i < stages; i++)
         prime = GNI_MAX(prime, radix[i] == 7 || radix[i] == 11 || radix[i] == 13 ? 13
                                : (radix[i] & (radix[i] - 1)) != 0                ? 5
                                                                                  : 2);
-    for (int i = 0; i < GNI_COUNT(gni_fv_choices); i++) {
-        const gni_fv_choice *c = &gni_fv_choices[i];
-        const bool fits = c->kind == GNI_FV_ALONE   ? !across && few
-                          : c->kind == GNI_FV_FULL  ? !across && !few
-                          : c->kind == GNI_FV_ROWS  ? !across
-                          : c->kind == GNI_FV_FEW   ? across && few
-                          : c->kind == GNI_FV_FOLDS ? across && (flags & folds)
-                          : c->kind == GNI_FV_LAST  ? across && !(flags & GNI_FV_ACROSS_IN)
-                                                    : across;
+    for (int i = 0; i < GNI_COUNT(gni_fft_gpu_choices); i++) {
+        const gni_fft_gpu_choice *c = &gni_fft_gpu_choices[i];
+        const bool fits = c->kind == GNI_FFT_GPU_ALONE   ? !across && few
+                          : c->kind == GNI_FFT_GPU_FULL  ? !across && !few
+                          : c->kind == GNI_FFT_GPU_ROWS  ? !across
+                          : c->kind == GNI_FFT_GPU_FEW   ? across && few
+                          : c->kind == GNI_FFT_GPU_FOLDS ? across && (flags & folds)
+                          : c->kind == GNI_FFT_GPU_LAST ? across && !(flags & GNI_F_FFT_ACROSS_IN)
+                                                        : across;
         if (c->prime != prime || !fits || n > c->points) continue;
         bool done = false;
-        for (int m = 0; m < GNI_COUNT(gni_fv_modules) && !done; m++)
-            done = gni_fv_modules[m].module == c->module &&
-                   gni_fv_try(vk, m, n, flags, radix, stages, c->hold, k) >= least;
-        if (c->kind == GNI_FV_FULL &&
-            (!done || k->lines * k->team * 8 < gni_fv_modules[k->module].threads * 7))
+        for (int m = 0; m < GNI_COUNT(gni_fft_gpu_modules) && !done; m++)
+            done = gni_fft_gpu_modules[m].module == c->module &&
+                   gni_fft_gpu_try(gpu, m, n, flags, radix, stages, c->hold, k) >= least;
+        if (c->kind == GNI_FFT_GPU_FULL &&
+            (!done || k->lines * k->team * 8 < gni_fft_gpu_modules[k->module].threads * 7))
             continue;
         if (done) return true;
         break;
     }
-    gni_fv_special best;
+    gni_fft_gpu_special best;
     memset(&best, 0, sizeof best);
-    for (int m = 0; m < GNI_COUNT(gni_fv_modules) && best.lines < wanted; m++)
-        if (gni_fv_modules[m].prime == prime &&
-            gni_fv_try(vk, m, n, flags, radix, stages, gni_fv_modules[m].hold, k) > best.lines)
+    for (int m = 0; m < GNI_COUNT(gni_fft_gpu_modules) && best.lines < wanted; m++)
+        if (gni_fft_gpu_modules[m].prime == prime &&
+            gni_fft_gpu_try(gpu, m, n, flags, radix, stages, gni_fft_gpu_modules[m].hold, k) >
+                best.lines)
             best = *k;
     *k = best;
     return best.lines >= least;
 }
 
-static uint32_t gni_fv_radices(const uint32_t *param) {
+static uint32_t gni_fft_gpu_radices(const uint32_t *param) {
     uint32_t bits = 0;
-    for (int i = 0; i < GNI_FV_STAGES; i++) bits |= 1u << param[GNI_FV_RADIX + i];
+    for (int i = 0; i < GNI_FFT_GPU_STAGES; i++) bits |= 1u << param[GNI_P_FFT_RADIX + i];
     return bits;
 }
 
-// The kernel of one length for a pass, or the one for all lengths. `deep`: its radices are gni_fv_deep's.
-static gni_vk_pipeline *gni_fv_pipeline(gni_vk *vk, const gni_fv_pass *p, uint32_t *param,
-                                        int64_t lines, gni_vk_mode mode, int64_t *each,
-                                        bool *deep) {
-    const int64_t points = gni_fv_points(vk), n = param[15];
-    const bool pairs = (param[13] & GNI_FV_FOLD_OUT) && param[9] > 1;
-    const bool slow = gni_fv_slow(vk);
-    int radix[64], stages = gni_fv_deep(n, param[13], radix);
-    gni_vk_kernel kernel;
-    gni_fv_special special;
+// The kernel of one length for a pass, or the one for all lengths. `deep`: its radices are gni_fft_gpu_deep's.
+static gni_gpu_pipeline *gni_fft_gpu_pipeline(gni_gpu *gpu, const gni_fft_gpu_pass *p,
+                                              uint32_t *param, int64_t lines, gni_gpu_mode mode,
+                                              int64_t *each, bool *deep) {
+    const int64_t points = gni_fft_gpu_points(gpu), n = param[GNI_P_FFT_POINTS];
+    const bool pairs = (param[GNI_P_FFT_FLAGS] & GNI_F_FFT_FOLD_OUT) && param[GNI_P_FFT_OUT_SPAN] > 1;
+    const bool slow = gni_fft_gpu_slow(gpu);
+    int radix[64], stages = gni_fft_gpu_deep(n, param[GNI_P_FFT_FLAGS], radix);
+    gni_gpu_kernel kernel;
+    gni_fft_gpu_special special;
     memset(&kernel, 0, sizeof kernel);
-    *deep =
-        stages > 0 && gni_fv_specialise(vk, n, lines, param[13], pairs, radix, stages, &special);
-    if (!*deep) stages = gni_fv_factor(n, radix);
-    if (stages > GNI_FV_STAGES) return NULL;
-    for (int i = 0; i < GNI_FV_STAGES; i++)
-        param[GNI_FV_RADIX + i] = i < stages ? (uint32_t)radix[i] : 1;
+    *deep = stages > 0 &&
+            gni_fft_gpu_specialise(gpu, n, lines, param[GNI_P_FFT_FLAGS], pairs, radix, stages, &special);
+    if (!*deep) stages = gni_fft_gpu_factor(n, radix);
+    if (stages > GNI_FFT_GPU_STAGES) return NULL;
+    for (int i = 0; i < GNI_FFT_GPU_STAGES; i++)
+        param[GNI_P_FFT_RADIX + i] = i < stages ? (uint32_t)radix[i] : 1;
     int64_t all = points / n;
     if (pairs) all &= ~(int64_t)1;
-    if (*deep || gni_fv_specialise(vk, n, lines, param[13], pairs, radix, stages, &special)) {
-        kernel.module = gni_fv_modules[special.module].module;
-        kernel.n_spec = 9;
-        for (int i = 0; i < 4; i++) kernel.spec[i] = param[GNI_FV_RADIX + i];
-        kernel.spec[4] = (uint32_t)special.lines;
-        kernel.spec[5] = (uint32_t)special.team;
-        kernel.spec[6] = param[13];
+    if (*deep || gni_fft_gpu_specialise(gpu, n, lines, param[GNI_P_FFT_FLAGS], pairs, radix, stages, &special)) {
+        kernel.module = gni_fft_gpu_modules[special.module].module;
+        kernel.n_spec = GNI_S_FFT_SPECS;
+        for (int i = 0; i < GNI_FFT_GPU_SPECIAL_STAGES; i++)
+            kernel.spec[GNI_S_FFT_RADIX + i] = param[GNI_P_FFT_RADIX + i];
+        kernel.spec[GNI_S_FFT_LINES] = (uint32_t)special.lines;
+        kernel.spec[GNI_S_FFT_TEAM] = (uint32_t)special.team;
+        kernel.spec[GNI_S_FFT_FLAGS] = param[GNI_P_FFT_FLAGS];
         // Distances of constants stay far below 32 bits of bytes.
-        if ((p->in_fixed || p->in_step == 1) && n * p->in_step <= GNI_FV_FIXED)
-            kernel.spec[7] = param[2];
-        if ((p->out_fixed || p->out_step == 1) && n * p->out_step <= GNI_FV_FIXED)
-            kernel.spec[8] = param[5];
+        if ((p->in_fixed || p->in_step == 1) && n * p->in_step <= GNI_FFT_GPU_FIXED)
+            kernel.spec[GNI_S_FFT_STEP_IN] = param[GNI_P_FFT_IN_STEP];
+        if ((p->out_fixed || p->out_step == 1) && n * p->out_step <= GNI_FFT_GPU_FIXED)
+            kernel.spec[GNI_S_FFT_STEP_OUT] = param[GNI_P_FFT_OUT_STEP];
         *each = special.lines;
-        return gni_vk_pipeline_get(vk, &kernel, mode);
+        return gni_gpu_pipeline_get(gpu, &kernel, mode);
     }
     *each = GNI_MIN(all, pairs ? INT64_MAX : lines);
     if (*each < 1) return NULL;
     while ((*each & (*each - 1)) != 0) *each &= *each - 1; // the power of two below
-    param[14] = (uint32_t)*each;
+    param[GNI_P_FFT_TOGETHER] = (uint32_t)*each;
     kernel.module = points == 3072   ? GNI_MODULE_fft_any_3k
                     : points == 2048 ? GNI_MODULE_fft_any_2k
                                      : GNI_MODULE_fft_any_1k;
-    kernel.n_spec = 2;
-    kernel.spec[0] = slow ? 0x80000000u : param[13];
-    kernel.spec[1] = slow ? UINT32_MAX : gni_fv_radices(param);
-    return gni_vk_pipeline_get(vk, &kernel, mode);
+    kernel.n_spec = GNI_S_FFT_ANY_SPECS;
+    kernel.spec[GNI_S_FFT_ANY_FLAGS] = slow ? GNI_F_FFT_PARAMETER : param[GNI_P_FFT_FLAGS];
+    kernel.spec[GNI_S_FFT_ANY_RADICES] = slow ? UINT32_MAX : gni_fft_gpu_radices(param);
+    return gni_gpu_pipeline_get(gpu, &kernel, mode);
 }
 
-static void gni_fv_inverse(uint32_t *word, int64_t n) {
-    gni_fv_two_floats(word, 1.0 / (double)GNI_MAX(n, 1));
+static void gni_fft_gpu_inverse(uint32_t *word, int64_t n) {
+    gni_fft_gpu_two_floats(word, 1.0 / (double)GNI_MAX(n, 1));
 }
 
-static void gni_fv_params(const gni_fv_pass *p, const gni_fv_end *in, const gni_fv_end *out,
-                          uint32_t flags, double scale, uint32_t *param) {
+static void gni_fft_gpu_params(const gni_fft_gpu_pass *p, const gni_fft_gpu_end *in,
+                               const gni_fft_gpu_end *out, uint32_t flags, double scale,
+                               uint32_t *param) {
     for (int i = 0; i < p->rank; i++) {
-        uint32_t *word = &param[GNI_FV_DIM + GNI_FV_DIM_WORDS * i], shift = 0;
+        uint32_t *word = &param[GNI_P_FFT_DIM + GNI_P_FFT_DIM_WORDS * i], shift = 0;
         const uint64_t size = (uint64_t)p->dim[i][0]; // at least 2
         while (((uint64_t)1 << shift) < size) shift++;
         word[0] = (uint32_t)size;
@@ -21261,51 +22625,53 @@ static void gni_fv_params(const gni_fv_pass *p, const gni_fv_end *in, const gni_
         word[2] = shift - 1;
         for (int k = 1; k < 5; k++) word[2 + k] = (uint32_t)p->dim[i][k];
     }
-    param[1] = (uint32_t)in->offset;
-    param[2] = (uint32_t)p->in_step;
-    param[3] = (uint32_t)GNI_MIN(in->count, UINT32_MAX);
-    param[4] = (uint32_t)out->offset;
-    param[5] = (uint32_t)p->out_step;
-    param[6] = (uint32_t)GNI_MIN(out->count, UINT32_MAX);
-    param[7] = gni_fv_bits(scale);
-    param[8] = (uint32_t)p->span;
-    param[9] = (uint32_t)p->out_span;
-    param[10] = (uint32_t)p->twist;
-    param[11] = (uint32_t)p->full;
-    param[12] = (uint32_t)p->rank;
-    param[13] = flags;
-    param[15] = (uint32_t)p->n;
-    gni_fv_inverse(&param[22], p->twist);
-    gni_fv_inverse(&param[24], 2 * p->full);
-    param[26] = (uint32_t)in->each;
-    param[27] = (uint32_t)out->each;
+    param[GNI_P_FFT_IN] = (uint32_t)in->offset;
+    param[GNI_P_FFT_IN_STEP] = (uint32_t)p->in_step;
+    param[GNI_P_FFT_IN_COUNT] = (uint32_t)GNI_MIN(in->count, UINT32_MAX);
+    param[GNI_P_FFT_OUT] = (uint32_t)out->offset;
+    param[GNI_P_FFT_OUT_STEP] = (uint32_t)p->out_step;
+    param[GNI_P_FFT_OUT_COUNT] = (uint32_t)GNI_MIN(out->count, UINT32_MAX);
+    param[GNI_P_FFT_SCALE] = gni_fft_gpu_bits(scale);
+    param[GNI_P_FFT_SPAN] = (uint32_t)p->span;
+    param[GNI_P_FFT_OUT_SPAN] = (uint32_t)p->out_span;
+    param[GNI_P_FFT_TWIST] = (uint32_t)p->twist;
+    param[GNI_P_FFT_FULL] = (uint32_t)p->full;
+    param[GNI_P_FFT_RANK] = (uint32_t)p->rank;
+    param[GNI_P_FFT_FLAGS] = flags;
+    param[GNI_P_FFT_POINTS] = (uint32_t)p->n;
+    gni_fft_gpu_inverse(&param[GNI_P_FFT_TWIST_INVERSE], p->twist);
+    gni_fft_gpu_inverse(&param[GNI_P_FFT_FOLD_INVERSE], 2 * p->full);
+    param[GNI_P_FFT_IN_EACH] = (uint32_t)in->each;
+    param[GNI_P_FFT_OUT_EACH] = (uint32_t)out->each;
 }
 
-// With GNI_VK_ASYNC only compiles what will be needed.
-static bool gni_fv_dispatch(gn_context *g, const gni_fv_pass *p, const gni_fv_end *in,
-                            const gni_fv_end *out, uint32_t flags, double scale, gni_vk_mode mode) {
-    gni_vk *vk = g->vk;
-    gni_vk_use use[5];
-    uint32_t param[GNI_FV_DIM + GNI_FV_MAX_DIMS * GNI_FV_DIM_WORDS];
+// With GNI_GPU_ASYNC only compiles what will be needed.
+static bool gni_fft_gpu_dispatch(gn_context *g, const gni_fft_gpu_pass *p,
+                                 const gni_fft_gpu_end *in, const gni_fft_gpu_end *out,
+                                 uint32_t flags, double scale, gni_gpu_mode mode) {
+    gni_gpu *gpu = g->gpu;
+    gni_gpu_use use[5];
+    uint32_t param[GNI_P_FFT_DIM + GNI_FFT_GPU_MAX_DIMS * GNI_P_FFT_DIM_WORDS];
     int64_t lines = 1, each;
     bool deep;
     memset(use, 0, sizeof use);
     memset(param, 0, sizeof param);
     for (int i = 0; i < p->rank; i++) lines *= p->dim[i][0];
-    gni_fv_params(p, in, out, flags, scale, param);
-    param[0] = (uint32_t)lines;
-    const gni_fv_table *fold = NULL;
-    if ((flags & (GNI_FV_FOLD_IN | GNI_FV_FOLD_OUT)) && p->full <= GNI_FV_FOLDED) {
-        fold = gni_fv_table_get(g, GNI_FV_FOLD, p->full, 0);
+    gni_fft_gpu_params(p, in, out, flags, scale, param);
+    param[GNI_P_FFT_LINES] = (uint32_t)lines;
+    const gni_fft_gpu_table *fold = NULL;
+    if ((flags & (GNI_F_FFT_FOLD_IN | GNI_F_FFT_FOLD_OUT)) && p->full <= GNI_FFT_GPU_FOLDED) {
+        fold = gni_fft_gpu_table_get(g, GNI_FFT_GPU_FOLD, p->full, 0);
         if (fold == NULL) return false;
-        flags |= GNI_FV_FOLD_TABLE;
+        flags |= GNI_F_FFT_FOLD_TABLE;
     }
-    param[13] = flags;
-    gni_vk_pipeline *pipeline = gni_fv_pipeline(vk, p, param, lines, mode, &each, &deep);
-    const gni_fv_table *roots = gni_fv_table_get(g, deep ? GNI_FV_DEEP : GNI_FV_ROOTS, p->n, 0);
+    param[GNI_P_FFT_FLAGS] = flags;
+    gni_gpu_pipeline *pipeline = gni_fft_gpu_pipeline(gpu, p, param, lines, mode, &each, &deep);
+    const gni_fft_gpu_table *roots =
+        gni_fft_gpu_table_get(g, deep ? GNI_FFT_GPU_DEEP : GNI_FFT_GPU_ROOTS, p->n, 0);
     if (roots == NULL) return false;
     for (int i = 2; i < 5; i++) {
-        const gni_fv_table *t = i == 3 ? in->factor : i == 4 ? out->factor : NULL;
+        const gni_fft_gpu_table *t = i == 3 ? in->factor : i == 4 ? out->factor : NULL;
         if (i > 2 && fold != NULL) t = fold;
         use[i].mem = t != NULL ? &t->mem : &roots->mem;
         use[i].bytes = (uint64_t)(t != NULL ? t->size : roots->size) * 8;
@@ -21317,28 +22683,28 @@ static bool gni_fv_dispatch(gn_context *g, const gni_fv_pass *p, const gni_fv_en
     use[1].offset = out->start;
     use[1].bytes = out->bytes;
     use[1].write = true;
-    if (mode == GNI_VK_ASYNC) return true;
+    if (mode == GNI_GPU_ASYNC) return true;
     if (pipeline == NULL) return false;
     int64_t groups = (lines + each - 1) / each;
-    if ((flags & GNI_FV_FOLD_OUT) &&
+    if ((flags & GNI_F_FFT_FOLD_OUT) &&
         p->out_span > 1) // each group has as many lines from the front as from the back
         groups = lines / p->out_span * ((p->out_span / 2 + each / 2 - 1) / (each / 2));
-    int64_t x = GNI_MIN(groups, (int64_t)vk->caps.max_groups[0]), y = (groups + x - 1) / x;
-    if (lines > INT32_MAX || y > (int64_t)vk->caps.max_groups[1]) return false;
-    return gni_vk_dispatch(vk, pipeline, use, 5, param,
-                           (uint32_t)((GNI_FV_DIM + p->rank * GNI_FV_DIM_WORDS) * 4), (uint32_t)x,
-                           (uint32_t)y, 1);
+    int64_t x = GNI_MIN(groups, (int64_t)gpu->caps.max_groups[0]), y = (groups + x - 1) / x;
+    if (lines > INT32_MAX || y > (int64_t)gpu->caps.max_groups[1]) return false;
+    return gni_gpu_dispatch(gpu, pipeline, use, 5, param,
+                            (uint32_t)((GNI_P_FFT_DIM + p->rank * GNI_P_FFT_DIM_WORDS) * 4),
+                            (uint32_t)x, (uint32_t)y, 1);
 }
 
-static void gni_fv_dim(gni_fv_pass *p, int64_t size, int64_t in, int64_t out, int64_t unit,
-                       int64_t out_unit) {
+static void gni_fft_gpu_dim(gni_fft_gpu_pass *p, int64_t size, int64_t in, int64_t out,
+                            int64_t unit, int64_t out_unit) {
     if (size == 1) return;
     int64_t *d = p->dim[p->rank++];
     d[0] = size, d[1] = in, d[2] = out, d[3] = unit, d[4] = out_unit;
 }
 
-static gni_fv_end gni_fv_middle(const gni_vk_mem *mem, uint64_t bytes) {
-    gni_fv_end e;
+static gni_fft_gpu_end gni_fft_gpu_middle(const gni_gpu_mem *mem, uint64_t bytes) {
+    gni_fft_gpu_end e;
     memset(&e, 0, sizeof e);
     e.mem = mem;
     e.bytes = bytes;
@@ -21346,17 +22712,17 @@ static gni_fv_end gni_fv_middle(const gni_vk_mem *mem, uint64_t bytes) {
     return e;
 }
 
-static void gni_fv_batch(gni_fv_pass *p, const gni_fft *f, int skip, const gni_fv_end *in,
-                         const gni_fv_end *out) {
+static void gni_fft_gpu_batch(gni_fft_gpu_pass *p, const gni_fft *f, int skip,
+                              const gni_fft_gpu_end *in, const gni_fft_gpu_end *out) {
     for (int i = 0; i < f->rank; i++)
         if (f->dim[i] != 1 && i != skip)
-            gni_fv_dim(p, f->dim[i], in->stride[i], out->stride[i], 0, 0);
+            gni_fft_gpu_dim(p, f->dim[i], in->stride[i], out->stride[i], 0, 0);
 }
 
 // Rows of n numbers, or with `fast` columns: that dimension's numbers follow each other.
-static gni_fv_end gni_fv_between(const gni_fft *f, int64_t n, int fast, const gni_vk_mem *mem,
-                                 uint64_t bytes) {
-    gni_fv_end e = gni_fv_middle(mem, bytes);
+static gni_fft_gpu_end gni_fft_gpu_between(const gni_fft *f, int64_t n, int fast,
+                                           const gni_gpu_mem *mem, uint64_t bytes) {
+    gni_fft_gpu_end e = gni_fft_gpu_middle(mem, bytes);
     e.step = fast >= 0 ? f->dim[fast] : 1;
     int64_t rest = n * gni_product(f->dim, f->rank);
     if (fast >= 0) e.stride[fast] = 1;
@@ -21369,9 +22735,10 @@ static gni_fv_end gni_fv_between(const gni_fft *f, int64_t n, int fast, const gn
 }
 
 // One pass: the dimension whose lines lie next to each other comes first when the points do not.
-static bool gni_fv_single(gn_context *g, const gni_fft *f, int64_t n, const gni_fv_end *in,
-                          const gni_fv_end *out, double scale, gni_vk_mode mode) {
-    gni_fv_pass p;
+static bool gni_fft_gpu_single(gn_context *g, const gni_fft *f, int64_t n,
+                               const gni_fft_gpu_end *in, const gni_fft_gpu_end *out, double scale,
+                               gni_gpu_mode mode) {
+    gni_fft_gpu_pass p;
     uint32_t flags = in->flags | out->flags;
     memset(&p, 0, sizeof p);
     p.n = n;
@@ -21379,7 +22746,7 @@ static bool gni_fv_single(gn_context *g, const gni_fft *f, int64_t n, const gni_
     p.span = p.out_span = 1;
     p.in_step = in->step;
     p.out_step = out->step;
-    gni_fv_batch(&p, f, -1, in, out);
+    gni_fft_gpu_batch(&p, f, -1, in, out);
     for (int i = 1; i < p.rank; i++) {
         if (in->step == 1 || p.dim[i][1] != 1) continue;
         int64_t old[5];
@@ -21388,32 +22755,33 @@ static bool gni_fv_single(gn_context *g, const gni_fft *f, int64_t n, const gni_
         memcpy(p.dim[i], old, sizeof old);
         break;
     }
-    if (p.rank > 0 && in->step != 1 && p.dim[0][1] == 1) flags |= GNI_FV_ACROSS_IN;
-    if (p.rank > 0 && out->step != 1 && p.dim[0][2] == 1) flags |= GNI_FV_ACROSS_OUT;
-    if (in->count < n) flags |= GNI_FV_CUT_IN;
-    if (out->count < n) flags |= GNI_FV_CUT_OUT;
-    return gni_fv_dispatch(g, &p, in, out, flags, scale, mode);
+    if (p.rank > 0 && in->step != 1 && p.dim[0][1] == 1) flags |= GNI_F_FFT_ACROSS_IN;
+    if (p.rank > 0 && out->step != 1 && p.dim[0][2] == 1) flags |= GNI_F_FFT_ACROSS_OUT;
+    if (in->count < n) flags |= GNI_F_FFT_CUT_IN;
+    if (out->count < n) flags |= GNI_F_FFT_CUT_OUT;
+    return gni_fft_gpu_dispatch(g, &p, in, out, flags, scale, mode);
 }
 
 // A dimension of the batch along which numbers follow each other, where the points do not; or -1.
-static int gni_fv_fast(const gni_fft *f, const gni_fv_end *in, const gni_fv_end *out) {
-    if (in->step == 1 || (out->flags & GNI_FV_FOLD_OUT)) return -1;
+static int gni_fft_gpu_fast(const gni_fft *f, const gni_fft_gpu_end *in,
+                            const gni_fft_gpu_end *out) {
+    if (in->step == 1 || (out->flags & GNI_F_FFT_FOLD_OUT)) return -1;
     for (int i = 0; i < f->rank; i++)
         if (f->dim[i] >= 8 && in->stride[i] == 1 && out->stride[i] == 1) return i;
     return -1;
 }
 
 // The passes of part[0] = a, then, for three parts, b, and c points. All are compiled at the same time.
-static bool gni_fv_several(gn_context *g, const gni_fft *f, int64_t n, const int64_t *part,
-                           int parts, const gni_fv_end *in, const gni_fv_end *out, double scale,
-                           const gni_vk_mem *temporary, gni_vk_mode mode) {
+static bool gni_fft_gpu_several(gn_context *g, const gni_fft *f, int64_t n, const int64_t *part,
+                                int parts, const gni_fft_gpu_end *in, const gni_fft_gpu_end *out,
+                                double scale, const gni_gpu_mem *temporary, gni_gpu_mode mode) {
     const int64_t a = part[0], m = n / a, b = parts == 3 ? part[1] : 1, c = m / b;
-    const int fast = gni_fv_fast(f, in, out);
-    const bool half = (in->flags & (GNI_FV_HALF_IN | GNI_FV_FOLD_IN)) != 0;
-    const uint32_t across = GNI_FV_ACROSS_IN | GNI_FV_ACROSS_OUT;
-    gni_fv_pass pass[3];
-    gni_fv_end middle =
-        gni_fv_between(f, n, fast, temporary, (uint64_t)(n * gni_product(f->dim, f->rank)) * 8);
+    const int fast = gni_fft_gpu_fast(f, in, out);
+    const bool half = (in->flags & (GNI_F_FFT_HALF_IN | GNI_F_FFT_FOLD_IN)) != 0;
+    const uint32_t across = GNI_F_FFT_ACROSS_IN | GNI_F_FFT_ACROSS_OUT;
+    gni_fft_gpu_pass pass[3];
+    gni_fft_gpu_end middle = gni_fft_gpu_between(f, n, fast, temporary,
+                                                 (uint64_t)(n * gni_product(f->dim, f->rank)) * 8);
     const int64_t step = middle.step;
     uint32_t flags[3] = {0};
     memset(pass, 0, sizeof pass);
@@ -21421,116 +22789,119 @@ static bool gni_fv_several(gn_context *g, const gni_fft *f, int64_t n, const int
         pass[i].full = f->n;
         pass[i].in_fixed = fast < 0 && (i > 0 || in->step == 1);
         pass[i].out_fixed = fast < 0 && (i < 2 || out->step == 1);
-        if (fast >= 0) gni_fv_dim(&pass[i], f->dim[fast], 1, 1, 0, 0);
+        if (fast >= 0) gni_fft_gpu_dim(&pass[i], f->dim[fast], 1, 1, 0, 0);
     }
     pass[0].n = a;
     pass[0].twist = n;
     pass[0].span = m;
     pass[0].in_step = half ? in->step : m * in->step;
     pass[0].out_step = m * step;
-    gni_fv_dim(&pass[0], m, half ? 0 : in->step, step, 1, 0);
-    gni_fv_batch(&pass[0], f, fast, in, &middle);
-    flags[0] = in->flags | across | GNI_FV_TWIST | (in->count < n ? GNI_FV_CUT_IN : 0);
+    gni_fft_gpu_dim(&pass[0], m, half ? 0 : in->step, step, 1, 0);
+    gni_fft_gpu_batch(&pass[0], f, fast, in, &middle);
+    flags[0] = in->flags | across | GNI_F_FFT_TWIST | (in->count < n ? GNI_F_FFT_CUT_IN : 0);
     pass[1].n = b; // in place
     pass[1].twist = m;
     pass[1].in_step = pass[1].out_step = c * step;
-    gni_fv_dim(&pass[1], c, step, step, 1, 0);
-    gni_fv_dim(&pass[1], a, m * step, m * step, 0, 0);
-    gni_fv_batch(&pass[1], f, fast, &middle, &middle);
-    flags[1] = across | GNI_FV_TWIST;
+    gni_fft_gpu_dim(&pass[1], c, step, step, 1, 0);
+    gni_fft_gpu_dim(&pass[1], a, m * step, m * step, 0, 0);
+    gni_fft_gpu_batch(&pass[1], f, fast, &middle, &middle);
+    flags[1] = across | GNI_F_FFT_TWIST;
     pass[2].n = c;
     pass[2].in_step = step;
     pass[2].out_step = a * b * out->step;
     pass[2].out_span = a * b;
-    gni_fv_dim(&pass[2], a, m * step, out->step, 0, 1);
-    if (b > 1) gni_fv_dim(&pass[2], b, c * step, a * out->step, 0, a);
-    gni_fv_batch(&pass[2], f, fast, &middle, out);
-    flags[2] = out->flags | (fast >= 0 ? across : (uint32_t)GNI_FV_ACROSS_OUT) |
-               (out->count < n ? GNI_FV_CUT_OUT : 0);
-    for (int ahead = 1; ahead >= (mode == GNI_VK_ASYNC ? 1 : 0); ahead--)
-        for (int i = mode == GNI_VK_ASYNC ? 0 : ahead; i < 3; i++) {
+    gni_fft_gpu_dim(&pass[2], a, m * step, out->step, 0, 1);
+    if (b > 1) gni_fft_gpu_dim(&pass[2], b, c * step, a * out->step, 0, a);
+    gni_fft_gpu_batch(&pass[2], f, fast, &middle, out);
+    flags[2] = out->flags | (fast >= 0 ? across : GNI_F_FFT_ACROSS_OUT) |
+               (out->count < n ? GNI_F_FFT_CUT_OUT : 0);
+    for (int ahead = 1; ahead >= (mode == GNI_GPU_ASYNC ? 1 : 0); ahead--)
+        for (int i = mode == GNI_GPU_ASYNC ? 0 : ahead; i < 3; i++) {
             if (i == 1 && b == 1) continue;
-            if (!gni_fv_dispatch(g, &pass[i], i == 0 ? in : &middle, i == 2 ? out : &middle,
-                                 flags[i], i == 2 ? scale : 1.0,
-                                 ahead ? GNI_VK_ASYNC : GNI_VK_WAIT))
+            if (!gni_fft_gpu_dispatch(g, &pass[i], i == 0 ? in : &middle, i == 2 ? out : &middle,
+                                      flags[i], i == 2 ? scale : 1.0,
+                                      ahead ? GNI_GPU_ASYNC : GNI_GPU_WAIT))
                 return false;
         }
     return true;
 }
 
-// With GNI_VK_ASYNC only compiles what will be needed.
-static bool gni_fv_transform(gn_context *g, const gni_fft *f, int64_t n, const gni_fv_end *in,
-                             const gni_fv_end *out, double scale, gni_vk_mode mode) {
+// With GNI_GPU_ASYNC only compiles what will be needed.
+static bool gni_fft_gpu_transform(gn_context *g, const gni_fft *f, int64_t n,
+                                  const gni_fft_gpu_end *in, const gni_fft_gpu_end *out,
+                                  double scale, gni_gpu_mode mode) {
     int64_t part[3];
-    gni_vk_mem temporary;
-    int parts = gni_fv_cut(g, n, gni_fv_apart(f, n, in, out), part);
-    if (parts == 1) return gni_fv_single(g, f, n, in, out, scale, mode);
+    gni_gpu_mem temporary;
+    int parts = gni_fft_gpu_cut(g, n, gni_fft_gpu_apart(f, n, in, out), part);
+    if (parts == 1) return gni_fft_gpu_single(g, f, n, in, out, scale, mode);
     if (parts == 0) return false;
-    if (parts == 2 && (out->flags & GNI_FV_FOLD_OUT) && part[1] > GNI_MAX(part[0], 256)) {
+    if (parts == 2 && (out->flags & GNI_F_FFT_FOLD_OUT) && part[1] > GNI_MAX(part[0], 256)) {
         const int64_t last = part[0]; // a long last pass has few lines for their mirror images
         part[0] = part[1];
         part[1] = last;
     }
     memset(&temporary, 0, sizeof temporary);
-    if (mode == GNI_VK_ASYNC)
-        return gni_fv_several(g, f, n, part, parts, in, out, scale, &temporary, mode);
+    if (mode == GNI_GPU_ASYNC)
+        return gni_fft_gpu_several(g, f, n, part, parts, in, out, scale, &temporary, mode);
     uint64_t bytes = (uint64_t)(n * gni_product(f->dim, f->rank)) * 8;
-    if (!gni_vk_alloc(g->vk, bytes, &temporary)) {
+    if (!gni_gpu_alloc(g->gpu, bytes, &temporary)) {
         gni_fail_memory(g, "gn_fft: device memory", bytes);
         return false;
     }
-    bool ok = gni_fv_several(g, f, n, part, parts, in, out, scale, &temporary, mode);
-    gni_vk_free(g->vk, &temporary);
+    bool ok = gni_fft_gpu_several(g, f, n, part, parts, in, out, scale, &temporary, mode);
+    gni_gpu_free(g->gpu, &temporary);
     return ok;
 }
 
 // Bluestein: times the chirp, convolved with its conjugate, times the chirp.
-static bool gni_fv_chirped(gn_context *g, const gni_fft *f, gni_fv_end *in, gni_fv_end *out) {
-    const int64_t n = f->n, m = gni_fv_convolution(n);
+static bool gni_fft_gpu_chirped(gn_context *g, const gni_fft *f, gni_fft_gpu_end *in,
+                                gni_fft_gpu_end *out) {
+    const int64_t n = f->n, m = gni_fft_gpu_convolution(n);
     uint64_t bytes = (uint64_t)(m * gni_product(f->dim, f->rank)) * 8;
-    gni_vk_mem temporary;
-    if (!gni_vk_alloc(g->vk, bytes, &temporary)) {
+    gni_gpu_mem temporary;
+    if (!gni_gpu_alloc(g->gpu, bytes, &temporary)) {
         gni_fail_memory(g, "gn_fft: device memory", bytes);
         return false;
     }
-    gni_fv_end first = gni_fv_between(f, m, -1, &temporary, bytes), second = first;
-    first.flags = GNI_FV_FACTOR_OUT;
-    second.flags = GNI_FV_SWAP_IN;
-    in->flags |= GNI_FV_FACTOR_IN;
+    gni_fft_gpu_end first = gni_fft_gpu_between(f, m, -1, &temporary, bytes), second = first;
+    first.flags = GNI_F_FFT_FACTOR_OUT;
+    second.flags = GNI_F_FFT_SWAP_IN;
+    in->flags |= GNI_F_FFT_FACTOR_IN;
     in->count = GNI_MIN(in->count, n);
-    out->flags |=
-        GNI_FV_SWAP_OUT | GNI_FV_FACTOR_OUT | (f->inverse ? (uint32_t)GNI_FV_SWAP_OUT_2 : 0u);
-    gni_fv_wide_pipeline(g->vk, GNI_VK_ASYNC); // all compile at the same time
-    bool ok = gni_fv_transform(g, f, m, in, &first, 1.0, GNI_VK_ASYNC) &&
-              gni_fv_transform(g, f, m, &second, out, f->scale, GNI_VK_ASYNC);
+    out->flags |= GNI_F_FFT_SWAP_OUT | GNI_F_FFT_FACTOR_OUT |
+                  (f->inverse ? GNI_F_FFT_SWAP_OUT_2 : 0u);
+    gni_fft_gpu_wide_pipeline(g->gpu, GNI_GPU_ASYNC); // all compile at the same time
+    bool ok = gni_fft_gpu_transform(g, f, m, in, &first, 1.0, GNI_GPU_ASYNC) &&
+              gni_fft_gpu_transform(g, f, m, &second, out, f->scale, GNI_GPU_ASYNC);
     if (ok) {
-        in->factor = out->factor = gni_fv_table_get(g, GNI_FV_CHIRP, n, 0);
-        first.factor = in->factor != NULL ? gni_fv_table_get(g, GNI_FV_KERNEL, n, m) : NULL;
+        in->factor = out->factor = gni_fft_gpu_table_get(g, GNI_FFT_GPU_CHIRP, n, 0);
+        first.factor =
+            in->factor != NULL ? gni_fft_gpu_table_get(g, GNI_FFT_GPU_KERNEL, n, m) : NULL;
         if (first.factor == NULL) gni_fail_memory(g, "gn_fft: device memory", (uint64_t)m * 8);
     }
-    ok = first.factor != NULL && gni_fv_transform(g, f, m, in, &first, 1.0, GNI_VK_WAIT) &&
-         gni_fv_transform(g, f, m, &second, out, f->scale, GNI_VK_WAIT);
-    gni_vk_free(g->vk, &temporary);
+    ok = first.factor != NULL && gni_fft_gpu_transform(g, f, m, in, &first, 1.0, GNI_GPU_WAIT) &&
+         gni_fft_gpu_transform(g, f, m, &second, out, f->scale, GNI_GPU_WAIT);
+    gni_gpu_free(g->gpu, &temporary);
     return ok;
 }
 
 // Elements of a line of the input, or the output.
-static int64_t gni_fv_count(const gni_fft *f, bool output) {
+static int64_t gni_fft_gpu_count(const gni_fft *f, bool output) {
     if (!output) return f->n_in;
     return f->kind == GNI_FFT_R2C ? f->n / 2 + 1 : f->n;
 }
 
 // Points that the passes work on: more than the transform's where it is done as a convolution.
-static int64_t gni_fv_worked(gn_context *g, const gni_fft *f) {
+static int64_t gni_fft_gpu_worked(gn_context *g, const gni_fft *f) {
     int64_t part[3];
-    return gni_fv_cut(g, f->n, false, part) > 0 ? f->n : gni_fv_convolution(f->n);
+    return gni_fft_gpu_cut(g, f->n, false, part) > 0 ? f->n : gni_fft_gpu_convolution(f->n);
 }
 
 // Bytes from the first to the last element of the input, or the output: of one line, or of all with `first` given,
 // which gets the first one's place in the buffer.
-static int64_t gni_fv_extent(const gni_fft *f, bool output, int64_t *first) {
+static int64_t gni_fft_gpu_extent(const gni_fft *f, bool output, int64_t *first) {
     const gni_operand *o = output ? &f->out : &f->in;
-    const int64_t step = (gni_fv_count(f, output) - 1) * (output ? f->out_step : f->in_step);
+    const int64_t step = (gni_fft_gpu_count(f, output) - 1) * (output ? f->out_step : f->in_step);
     int64_t low = GNI_MIN(step, 0), high = GNI_MAX(step, 0);
     for (int i = 0; i < f->rank && first != NULL; i++) {
         const int64_t reach = (f->dim[i] - 1) * o->stride[i];
@@ -21541,29 +22912,31 @@ static int64_t gni_fv_extent(const gni_fft *f, bool output, int64_t *first) {
     return (high - low + 1) * (int64_t)gn_dtype_size(o->dtype);
 }
 
-static bool gni_fft_vk_supports(gn_context *g, const gni_fft *f) {
-    const gni_vk *vk = g->vk;
+static bool gni_fft_gpu_supports(gn_context *g, const gni_fft *f) {
+    const gni_gpu *gpu = g->gpu;
     int64_t part[3], batch = gni_product(f->dim, f->rank);
-    if (g->fft_vk == NULL) g->fft_vk = (gni_fft_vk_state *)gni_calloc(g, sizeof(gni_fft_vk_state));
-    if (g->fft_vk == NULL || vk->caps.shared_bytes < 16384 ||
-        vk->caps.max_invocations < GNI_FV_THREADS || vk->caps.max_buffers < 5)
+    if (g->fft_gpu == NULL)
+        g->fft_gpu = (gni_fft_gpu_state *)gni_calloc(g, sizeof(gni_fft_gpu_state));
+    if (g->fft_gpu == NULL || gpu->caps.shared_bytes < 16384 ||
+        gpu->caps.max_invocations < GNI_FFT_GPU_THREADS || gpu->caps.max_buffers < 5)
         return false;
     if (f->in.dtype != GN_F32 && f->in.dtype != GN_C64) return false;
-    int64_t n = gni_fv_worked(g, f);
+    int64_t n = gni_fft_gpu_worked(g, f);
     // A line has to be within a kernel's reach; more of them are done in parts.
-    if (n > GNI_VK_REACH / 8 || batch > INT64_MAX / 16 / n || gni_fv_cut(g, n, false, part) == 0)
+    if (n > GNI_GPU_REACH / 8 || batch > INT64_MAX / 16 / n ||
+        gni_fft_gpu_cut(g, n, false, part) == 0)
         return false;
     if (f->in.buf == NULL || f->out.buf == NULL) return false;
-    if (vk->caps.addresses)
-        return gni_fv_extent(f, false, NULL) <= GNI_VK_REACH &&
-               gni_fv_extent(f, true, NULL) <= GNI_VK_REACH;
-    return f->in.buf->bytes <= vk->caps.max_storage_range &&
-           f->out.buf->bytes <= vk->caps.max_storage_range &&
-           (uint64_t)(n * batch) * 8 <= vk->caps.max_storage_range;
+    if (gpu->caps.addresses)
+        return gni_fft_gpu_extent(f, false, NULL) <= GNI_GPU_REACH &&
+               gni_fft_gpu_extent(f, true, NULL) <= GNI_GPU_REACH;
+    return f->in.buf->bytes <= gpu->caps.max_storage_range &&
+           f->out.buf->bytes <= gpu->caps.max_storage_range &&
+           (uint64_t)(n * batch) * 8 <= gpu->caps.max_storage_range;
 }
 
 // Real numbers next to each other are used as complex ones where they lie; otherwise pair by pair.
-static uint32_t gni_fv_pair(gni_fv_end *e, int rank, uint32_t flag) {
+static uint32_t gni_fft_gpu_pair(gni_fft_gpu_end *e, int rank, uint32_t flag) {
     bool even = e->step == 1 && e->offset % 2 == 0 && e->count % 2 == 0;
     for (int i = 0; i < rank; i++) even = even && e->stride[i] % 2 == 0;
     e->each = e->step;
@@ -21577,197 +22950,186 @@ static uint32_t gni_fv_pair(gni_fv_end *e, int rank, uint32_t flag) {
 }
 
 // Transforms of real data of n points, n even, as complex ones of n / 2. False: not for this length.
-static bool gni_fv_halves(gn_context *g, const gni_fft *f, const gni_fv_end *in,
-                          const gni_fv_end *out, bool *ok) {
+static bool gni_fft_gpu_halves(gn_context *g, const gni_fft *f, const gni_fft_gpu_end *in,
+                               const gni_fft_gpu_end *out, bool *ok) {
     gni_fft h = *f;
-    gni_fv_end a = *in, b = *out;
+    gni_fft_gpu_end a = *in, b = *out;
     int64_t part[3];
     if (f->kind == GNI_FFT_C2C || f->n % 2 != 0 || f->n < 4) return false;
     const bool forward = f->kind == GNI_FFT_R2C;
     h.n = f->n / 2;
     if (forward) {
-        a.flags = gni_fv_pair(&a, f->rank, GNI_FV_PAIR_IN);
-        b.flags = GNI_FV_FOLD_OUT | (f->inverse ? (uint32_t)GNI_FV_CONJ : 0u);
+        a.flags = gni_fft_gpu_pair(&a, f->rank, GNI_F_FFT_PAIR_IN);
+        b.flags = GNI_F_FFT_FOLD_OUT | (f->inverse ? GNI_F_FFT_CONJ : 0u);
         b.each = b.step;
         b.count = h.n;
     } else {
-        b.flags = gni_fv_pair(&b, f->rank, GNI_FV_PAIR_OUT) | GNI_FV_SWAP_OUT;
+        b.flags = gni_fft_gpu_pair(&b, f->rank, GNI_F_FFT_PAIR_OUT) | GNI_F_FFT_SWAP_OUT;
         b.count = h.n;
-        a.flags = GNI_FV_FOLD_IN | GNI_FV_SWAP_IN | (f->inverse ? 0u : (uint32_t)GNI_FV_CONJ);
+        a.flags = GNI_F_FFT_FOLD_IN | GNI_F_FFT_SWAP_IN |
+                  (f->inverse ? 0u : GNI_F_FFT_CONJ);
     }
-    int parts = gni_fv_cut(g, h.n, gni_fv_apart(f, h.n, &a, &b), part);
+    int parts = gni_fft_gpu_cut(g, h.n, gni_fft_gpu_apart(f, h.n, &a, &b), part);
     // The fold wants pairs of lines in the last pass.
     const int64_t last = parts > 0 ? part[parts - 1] : 0;
-    const bool fits =
-        2 * last <= gni_fv_points(g->vk) || (gni_fv_has_large(g->vk) && (last & (last - 1)) == 0);
+    const bool fits = 2 * last <= gni_fft_gpu_points(g->gpu) ||
+                      (gni_fft_gpu_has_large(g->gpu) && (last & (last - 1)) == 0);
     if (parts == 0 || (forward && parts > 1 && (h.n / last % 2 != 0 || !fits))) return false;
-    *ok = gni_fv_transform(g, &h, h.n, &a, &b, f->scale, GNI_VK_WAIT);
+    *ok = gni_fft_gpu_transform(g, &h, h.n, &a, &b, f->scale, GNI_GPU_WAIT);
     return true;
 }
 
 // An operand's place from a start that keeps pairs of numbers and vectors aligned.
-static gni_fv_end gni_fv_operand(const gni_fft *f, bool output) {
+static gni_fft_gpu_end gni_fft_gpu_operand(const gni_fft *f, bool output) {
     const gni_operand *o = output ? &f->out : &f->in;
     const int64_t size = (int64_t)gn_dtype_size(o->dtype);
     int64_t first = 0, start;
-    gni_fv_extent(f, output, &first);
+    gni_fft_gpu_extent(f, output, &first);
     start = GNI_MAX(first, 0) * size / 256 * 256;
-    gni_fv_end e = gni_fv_middle(&o->buf->device, o->buf->bytes - (uint64_t)start);
+    gni_fft_gpu_end e = gni_fft_gpu_middle(&o->buf->device, o->buf->bytes - (uint64_t)start);
     e.start = (uint64_t)start;
     e.offset = o->offset - start / size;
     e.step = output ? f->out_step : f->in_step;
-    e.count = gni_fv_count(f, output);
+    e.count = gni_fft_gpu_count(f, output);
     return e;
 }
 
-static bool gni_fv_run(gn_context *g, const gni_fft *f) {
-    gni_fv_end in, out;
+static bool gni_fft_gpu_run(gn_context *g, const gni_fft *f) {
+    gni_fft_gpu_end in, out;
     int64_t part[3];
     bool ok = false;
-    in = gni_fv_operand(f, false);
-    out = gni_fv_operand(f, true);
+    in = gni_fft_gpu_operand(f, false);
+    out = gni_fft_gpu_operand(f, true);
     memcpy(in.stride, f->in.stride, sizeof in.stride);
     memcpy(out.stride, f->out.stride, sizeof out.stride);
-    if (gni_fv_halves(g, f, &in, &out, &ok)) return ok;
-    if (f->in.dtype == GN_F32) in.flags |= GNI_FV_REAL_IN;
-    if (f->kind == GNI_FFT_C2R) in.flags |= GNI_FV_HALF_IN, out.flags |= GNI_FV_REAL_OUT;
-    if (f->inverse) in.flags |= GNI_FV_SWAP_IN;
-    if (gni_fv_cut(g, f->n, in.step != 1 || out.step != 1, part) == 0)
-        return gni_fv_chirped(g, f, &in, &out);
-    if (f->inverse) out.flags |= GNI_FV_SWAP_OUT;
-    return gni_fv_transform(g, f, f->n, &in, &out, f->scale, GNI_VK_WAIT);
+    if (gni_fft_gpu_halves(g, f, &in, &out, &ok)) return ok;
+    if (f->in.dtype == GN_F32) in.flags |= GNI_F_FFT_REAL_IN;
+    if (f->kind == GNI_FFT_C2R) in.flags |= GNI_F_FFT_HALF_IN, out.flags |= GNI_F_FFT_REAL_OUT;
+    if (f->inverse) in.flags |= GNI_F_FFT_SWAP_IN;
+    if (gni_fft_gpu_cut(g, f->n, in.step != 1 || out.step != 1, part) == 0)
+        return gni_fft_gpu_chirped(g, f, &in, &out);
+    if (f->inverse) out.flags |= GNI_F_FFT_SWAP_OUT;
+    return gni_fft_gpu_transform(g, f, f->n, &in, &out, f->scale, GNI_GPU_WAIT);
 }
 
 // Whether the lines, or the numbers between two passes, are more than a kernel reaches, or counts.
-static bool gni_fv_too_far(gn_context *g, const gni_fft *f, int64_t batch) {
+static bool gni_fft_gpu_too_far(gn_context *g, const gni_fft *f, int64_t batch) {
     int64_t first;
-    return batch > GNI_VK_REACH / 8 / gni_fv_worked(g, f) ||
-           gni_fv_extent(f, false, &first) > GNI_VK_REACH ||
-           gni_fv_extent(f, true, &first) > GNI_VK_REACH;
+    return batch > GNI_GPU_REACH / 8 / gni_fft_gpu_worked(g, f) ||
+           gni_fft_gpu_extent(f, false, &first) > GNI_GPU_REACH ||
+           gni_fft_gpu_extent(f, true, &first) > GNI_GPU_REACH;
 }
 
-static bool gni_fv_in_parts(gn_context *g, const gni_fft *f) {
+static bool gni_fft_gpu_in_parts(gn_context *g, const gni_fft *f) {
     gni_fft half = *f;
     const int64_t batch = gni_product(f->dim, f->rank);
     int widest = 0;
     // One line is within reach, or would not have been taken on.
-    if (batch == 1 || !g->vk->caps.addresses || !gni_fv_too_far(g, f, batch))
-        return gni_fv_run(g, f);
+    if (batch == 1 || !g->gpu->caps.addresses || !gni_fft_gpu_too_far(g, f, batch))
+        return gni_fft_gpu_run(g, f);
     for (int i = 1; i < f->rank; i++)
         if (f->dim[i] > f->dim[widest]) widest = i;
     half.dim[widest] = f->dim[widest] / 2;
-    if (!gni_fv_in_parts(g, &half)) return false;
+    if (!gni_fft_gpu_in_parts(g, &half)) return false;
     half.in.offset += half.dim[widest] * f->in.stride[widest];
     half.out.offset += half.dim[widest] * f->out.stride[widest];
     half.dim[widest] = f->dim[widest] - half.dim[widest];
-    return gni_fv_in_parts(g, &half);
+    return gni_fft_gpu_in_parts(g, &half);
 }
 
 // Operands are on the GPU.
-static bool gni_fft_vk(gn_context *g, const gni_fft *f) {
-    g->fft_vk->call++; // made when support was asked for
-    return gni_product(f->dim, f->rank) == 0 || gni_fv_in_parts(g, f);
+static bool gni_fft_gpu(gn_context *g, const gni_fft *f) {
+    g->fft_gpu->call++; // made when support was asked for
+    return gni_product(f->dim, f->rank) == 0 || gni_fft_gpu_in_parts(g, f);
 }
 
 #else
 
-static void gni_fft_vk_free(gn_context *g) { GNI_UNUSED(g); }
+static void gni_fft_gpu_free(gn_context *g) { GNI_UNUSED(g); }
 
-#endif // GNI_VULKAN
+#endif // GNI_GPU
 
-// >>vk_ops
-// Jobs on the Vulkan device: which kernel of tools/shaders does one, in how many pieces, with which
-// specialisation constants and parameters. From outside: gni_vulkan_api.
+// >>gpu_jobs
+// Jobs on the GPU: which kernel of tools/shaders does one, in how many pieces, with which
+// specialisation constants and parameters. From outside: gni_gpu_backend.
 
-#if !GNI_VULKAN
+#if !GNI_GPU
 
-static bool gni_vk_supports(gn_context *g, gni_job_kind kind, const void *job) {
+static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) {
     GNI_UNUSED(g);
     GNI_UNUSED(kind);
     GNI_UNUSED(job);
     return false;
 }
 
-static bool gni_vk_run(gn_context *g, gni_job_kind kind, const void *job) {
+static bool gni_gpu_run(gn_context *g, gni_job_kind kind, const void *job) {
     GNI_UNUSED(kind);
     GNI_UNUSED(job);
     gni_fail(g, GN_ERROR_UNSUPPORTED, "compiled without Vulkan");
     return false;
 }
 
-#else // GNI_VULKAN
+#else // GNI_GPU
 
 enum {
-    GNI_VKO_KERNEL = 32, // words of program.glsl's parameters
-    GNI_VKO_DIM = 48,
-    GNI_VKO_OP = 72,
-    GNI_VKO_CONST = 180,
-    GNI_VKO_PARAMS = 196,
-    GNI_VKO_THREADS = 256,     // of a workgroup
-    GNI_VKO_HITS = 256,        // programs remembered
-    GNI_VKO_LOG_CHOICES = 6,   // log2 of the choices remembered
-    GNI_VKO_FEW = 4,           // pipelines of a program that is over soon
-    GNI_VKO_COUNTERS = 1 << 14 // words
+    GNI_JOB_THREADS = 256,     // of a workgroup
+    GNI_JOB_HITS = 256,        // programs remembered
+    GNI_JOB_LOG_CHOICES = 6,   // log2 of the choices remembered
+    GNI_JOB_FEW = 4,           // pipelines of a program that is over soon
+    GNI_JOB_COUNTERS = 1 << 14 // words
 };
 
-// How a kernel finds the elements of an operand: GN_K_* of program.glsl.
-typedef enum gni_vko_kind {
-    GNI_VKO_SCALAR,
-    GNI_VKO_VEC,
-    GNI_VKO_FLAT,
-    GNI_VKO_ROWVEC,
-    GNI_VKO_ROWREP,
-    GNI_VKO_ROWSTEP,
-    GNI_VKO_ANY,
-    GNI_VKO_COLVEC
-} gni_vko_kind;
+typedef uint32_t gni_operand_kind; // GNI_K_
 
-// A choice of room vk_matmul.
-typedef struct gni_vko_choice {
+// Kernels know dtypes by these numbers.
+typedef char gni_job_dtypes_agree[GN_F32 == GNI_T_F32 && GN_F16 == GNI_T_F16 && GN_BF16 == GNI_T_BF16 &&
+                                  GN_F64 == GNI_T_F64 && GN_I32 == GNI_T_I32 && GN_I64 == GNI_T_I64 &&
+                                  GN_U8 == GNI_T_U8 && GN_I8 == GNI_T_I8 && GN_U32 == GNI_T_U32 &&
+                                  GN_BOOL == GNI_T_BOOL && GN_C64 == GNI_T_C64
+                                      ? 1
+                                      : -1];
+
+// A choice of room gpu_matmul.
+typedef struct gni_job_choice {
     int64_t m, n, k, batches, splits;
-    const struct gni_vko_tile *among, *tile;
-} gni_vko_choice;
+    const struct gni_job_tile *among, *tile;
+} gni_job_choice;
 
 // What this room remembers of a device. Zeroed memory is its first state; nothing in it needs freeing
 // but itself.
-typedef struct gni_vk_ops {
-    uint64_t seen[GNI_VKO_HITS]; // hashes of specialised kernels that were asked for
-    gni_vk_mem counters;         // zeros; kernels leave zeros behind
+typedef struct gni_gpu_jobs {
+    uint64_t seen[GNI_JOB_HITS]; // hashes of specialised kernels that were asked for
+    gni_gpu_mem counters;        // zeros; kernels leave zeros behind
     bool has_counters;
     uint32_t next_counter;
-    gni_vko_choice choices[1 << GNI_VKO_LOG_CHOICES];
+    gni_job_choice choices[1 << GNI_JOB_LOG_CHOICES];
     int split_force; // tests: 1 to 3 asks for that mode of vk_split and above wherever it can work, -1 never
-} gni_vk_ops;
+} gni_gpu_jobs;
 
 // A dispatch being put together.
-typedef struct gni_vko_call {
-    gni_vk *vk;
-    gni_vk_use use[GNI_VK_MAX_USES];
+typedef struct gni_job_call {
+    gni_gpu *gpu;
+    gni_gpu_use use[GNI_GPU_MAX_USES];
     int n_use;
-    uint32_t param[GNI_VKO_PARAMS];
+    uint32_t param[GNI_P_PROGRAM_WORDS];
     uint32_t n_param;
-    gni_vk_kernel special, generic;
-    gni_vk_mem scratch[2];
+    gni_gpu_kernel special, generic;
+    gni_gpu_mem scratch[2];
     int n_scratch;
-    gni_vk_use spare; // of gni_vko_matmul_tiled: see vk_split
-    bool waits;       // for `special` to be compiled
-} gni_vko_call;
+    gni_gpu_use spare; // of gni_job_matmul_tiled: see vk_split
+    bool waits;        // for `special` to be compiled
+} gni_job_call;
 
-#ifdef GNI_VK_HAS_OPS
-static gni_vk_ops *gni_vko_state(gni_vk *vk) {
-    if (!vk->ops) vk->ops = gni_calloc(vk->g, sizeof(gni_vk_ops));
-    return (gni_vk_ops *)vk->ops;
+static gni_gpu_jobs *gni_job_state(gni_gpu *gpu) {
+    if (!gpu->jobs) gpu->jobs = gni_calloc(gpu->g, sizeof(gni_gpu_jobs));
+    return (gni_gpu_jobs *)gpu->jobs;
 }
-#else
-static gni_vk_ops *gni_vko_state(gni_vk *vk) {
-    GNI_UNUSED(vk);
-    return NULL;
-}
-#endif
 
-static int64_t gni_vko_ceil(int64_t a, int64_t b) { return (a + b - 1) / b; }
+static uint32_t gni_job_flag(bool on, uint32_t flag) { return on ? flag : 0; }
 
-static int gni_vko_log2_up(int64_t x) {
+static int64_t gni_job_ceil(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+static int gni_job_log2_up(int64_t x) {
     int n = 0;
     while (((int64_t)1 << n) < x) n++;
     return n;
@@ -21777,8 +23139,8 @@ static int gni_vko_log2_up(int64_t x) {
 
 // The range of `o` that `rank` dimensions reach, as a buffer argument, and where in it index 0 is, in
 // elements. False when that is more than one dispatch can address.
-static bool gni_vko_reach(const gni_vk *vk, const gni_operand *o, const int64_t *dim,
-                          const int64_t *stride, int rank, gni_vk_use *use, uint32_t *base) {
+static bool gni_job_reach(const gni_gpu *gpu, const gni_operand *o, const int64_t *dim,
+                          const int64_t *stride, int rank, gni_gpu_use *use, uint32_t *base) {
     int64_t size = (int64_t)gn_dtype_size(o->dtype), low = o->offset, high = o->offset;
     bool empty = false;
     for (int i = 0; i < rank; i++) {
@@ -21787,7 +23149,7 @@ static bool gni_vko_reach(const gni_vk *vk, const gni_operand *o, const int64_t 
         if (dim[i] > 0 && step < 0) low += step;
         if (dim[i] > 0 && step > 0) high += step;
     }
-    int64_t align = vk->caps.addresses ? 16 : 256;
+    int64_t align = gpu->caps.addresses ? 16 : 256;
     int64_t start = low * size / align * align, end = (high + 1) * size;
     use->mem = &o->buf->device;
     use->offset = (uint64_t)start;
@@ -21800,96 +23162,96 @@ static bool gni_vko_reach(const gni_vk *vk, const gni_operand *o, const int64_t 
         return empty;
     }
     *base = (uint32_t)((o->offset * size - start) / size);
-    return (end - start) / GNI_MIN(size, 4) < INT32_MAX && end - start <= GNI_VK_REACH &&
-           (vk->caps.addresses || use->bytes <= vk->caps.max_storage_range);
+    return (end - start) / GNI_MIN(size, 4) < INT32_MAX && end - start <= GNI_GPU_REACH &&
+           (gpu->caps.addresses || use->bytes <= gpu->caps.max_storage_range);
 }
 
 // Extent, multiplier and shift: i / d == (mulhigh(i, multiplier) + i) >> shift for i < 2^31.
-static void gni_vko_divider(int64_t d, uint32_t *out) {
+static void gni_job_divider(int64_t d, uint32_t *out) {
     d = GNI_MAX(d, 1); // of an empty dimension nothing is looked up
-    int s = gni_vko_log2_up(d);
+    int s = gni_job_log2_up(d);
     out[0] = (uint32_t)d;
     out[1] = (uint32_t)((((((uint64_t)1 << s) - (uint64_t)d) << 32) / (uint64_t)d) + 1);
     out[2] = (uint32_t)s;
 }
 
 // The index spaces of program.glsl: dimension i of the kernel is dimension from[i] of the job.
-typedef struct gni_vko_space {
+typedef struct gni_job_space {
     int vectors, scalars;
     int64_t dim[GN_MAX_RANK];
     int from[GN_MAX_RANK];
-} gni_vko_space;
+} gni_job_space;
 
-static int64_t gni_vko_stride(const gni_vko_space *s, const gni_operand *o, int i) {
+static int64_t gni_job_stride(const gni_job_space *s, const gni_operand *o, int i) {
     return s->from[i] < 0 ? 0 : o->stride[s->from[i]];
 }
 
-static bool gni_vko_even_steps(const gni_vko_space *s, const gni_operand *o, int first, int last,
+static bool gni_job_even_steps(const gni_job_space *s, const gni_operand *o, int first, int last,
                                int64_t group) {
     for (int i = first; i < last; i++)
-        if (s->dim[i] > 1 && gni_vko_stride(s, o, i) % group != 0) return false;
+        if (s->dim[i] > 1 && gni_job_stride(s, o, i) % group != 0) return false;
     return true;
 }
 
-static gni_vko_kind gni_vko_kind_of(const gni_vko_space *s, const gni_operand *o, uint32_t base,
-                                    int64_t group, bool output) {
+static gni_operand_kind gni_operand_kind_of(const gni_job_space *s, const gni_operand *o,
+                                            uint32_t base, int64_t group, bool output) {
     bool still = true, flat = true;
     int64_t step = 1;
     for (int i = s->vectors - 1; i >= 0; i--) {
-        int64_t stride = gni_vko_stride(s, o, i);
+        int64_t stride = gni_job_stride(s, o, i);
         if (s->dim[i] == 1) continue;
         still = still && stride == 0;
         flat = flat && stride == step;
         step *= s->dim[i];
     }
-    if (still && !output) return GNI_VKO_SCALAR;
+    if (still && !output) return GNI_K_SCALAR;
     int inner = s->vectors - 1;
     // Groups of short elements are not written as a whole by wide kernels.
     bool groups = base % group == 0 && !(output && group == 2 && gn_dtype_size(o->dtype) < 4) &&
-                  gni_vko_even_steps(s, o, s->vectors, s->vectors + s->scalars, group);
-    if (flat) return groups ? GNI_VKO_VEC : GNI_VKO_FLAT;
-    if (s->dim[inner] % group != 0) return GNI_VKO_ANY;
-    int64_t stride = gni_vko_stride(s, o, inner);
-    if (stride == 0 && !output) return GNI_VKO_ROWREP;
-    groups = groups && gni_vko_even_steps(s, o, 0, inner, group);
-    return stride == 1 && groups ? GNI_VKO_ROWVEC : GNI_VKO_ROWSTEP;
+                  gni_job_even_steps(s, o, s->vectors, s->vectors + s->scalars, group);
+    if (flat) return groups ? GNI_K_VEC : GNI_K_FLAT;
+    if (s->dim[inner] % group != 0) return GNI_K_ANY;
+    int64_t stride = gni_job_stride(s, o, inner);
+    if (stride == 0 && !output) return GNI_K_ROWREP;
+    groups = groups && gni_job_even_steps(s, o, 0, inner, group);
+    return stride == 1 && groups ? GNI_K_ROWVEC : GNI_K_ROWSTEP;
 }
 
-static void gni_vko_put_space(gni_vko_call *c, const gni_vko_space *s) {
+static void gni_job_put_space(gni_job_call *c, const gni_job_space *s) {
     for (int i = 0; i < s->vectors + s->scalars; i++)
-        gni_vko_divider(s->dim[i], &c->param[GNI_VKO_DIM + 3 * i]);
+        gni_job_divider(s->dim[i], &c->param[GNI_P_PROGRAM_DIM + 3 * i]);
 }
 
 // The buffer argument of a program's output or what comes after it: they follow the inputs, but bindings
 // have places of their own.
-static gni_vk_use *gni_vko_out_use(gni_vko_call *c, int output, int n_in) {
-    int k = output + (c->vk->caps.addresses ? n_in : GNI_MAX_INPUTS);
+static gni_gpu_use *gni_job_out_use(gni_job_call *c, int output, int n_in) {
+    int k = output + (c->gpu->caps.addresses ? n_in : GNI_MAX_INPUTS);
     c->n_use = GNI_MAX(c->n_use, k + 1);
     return &c->use[k];
 }
 
 // Adds `o` as a buffer argument and as operand `slot` (0 to 7 inputs, from 8 on outputs).
-static bool gni_vko_put_operand(gni_vko_call *c, const gni_vko_space *s, const gni_operand *o,
-                                int slot, int64_t group, gni_vko_kind *kind, int n_in) {
+static bool gni_job_put_operand(gni_job_call *c, const gni_job_space *s, const gni_operand *o,
+                                int slot, int64_t group, gni_operand_kind *kind, int n_in) {
     int64_t stride[GN_MAX_RANK];
     int rank = s->vectors + s->scalars;
     uint32_t base;
-    for (int i = 0; i < rank; i++) stride[i] = gni_vko_stride(s, o, i);
-    gni_vk_use *use = slot < GNI_MAX_INPUTS ? &c->use[c->n_use++]
-                                            : gni_vko_out_use(c, slot - GNI_MAX_INPUTS, n_in);
-    if (!gni_vko_reach(c->vk, o, s->dim, stride, rank, use, &base)) return false;
+    for (int i = 0; i < rank; i++) stride[i] = gni_job_stride(s, o, i);
+    gni_gpu_use *use = slot < GNI_MAX_INPUTS ? &c->use[c->n_use++]
+                                             : gni_job_out_use(c, slot - GNI_MAX_INPUTS, n_in);
+    if (!gni_job_reach(c->gpu, o, s->dim, stride, rank, use, &base)) return false;
     use->write = slot >= GNI_MAX_INPUTS;
-    uint32_t *p = &c->param[GNI_VKO_OP + 9 * slot];
+    uint32_t *p = &c->param[GNI_P_PROGRAM_OP + 9 * slot];
     p[0] = base;
     for (int i = 0; i < rank; i++) p[1 + i] = (uint32_t)stride[i];
-    *kind = gni_vko_kind_of(s, o, base, group, slot >= GNI_MAX_INPUTS);
+    *kind = gni_operand_kind_of(s, o, base, group, slot >= GNI_MAX_INPUTS);
     return true;
 }
 
 // ---- programs
 
 // Instructions that wide.glsl has.
-static bool gni_vko_wide_has(uint32_t code) {
+static bool gni_job_wide_has(uint32_t code) {
     uint32_t op = code / 3u, domain = code % 3u;
     if (op >= GNI_OP_WHERE && op != GNI_OP_FMA) return true;
     if (domain == GNI_U) return false;
@@ -21908,89 +23270,92 @@ static bool gni_vko_wide_has(uint32_t code) {
     }
 }
 
-static bool gni_vko_is_long(gn_dtype t) { return t == GN_F64 || t == GN_I64 || t == GN_C64; }
+static bool gni_job_is_long(gn_dtype t) { return t == GN_F64 || t == GN_I64 || t == GN_C64; }
 
 // Eight-byte elements that only move, or are filled in.
-static bool gni_vko_is_copy64(const gni_program *p) {
+static bool gni_job_is_copy64(const gni_program *p) {
     if (p->n_insn > 0 || p->n_out == 0) return false;
     for (int i = 0; i < p->n_in; i++)
-        if (!gni_vko_is_long(p->in_dtype[i])) return false;
+        if (!gni_job_is_long(p->in_dtype[i])) return false;
     for (int i = 0; i < p->n_out; i++) {
-        if (!gni_vko_is_long(p->out_dtype[i])) return false;
+        if (!gni_job_is_long(p->out_dtype[i])) return false;
         if (p->out_reg[i] < p->n_in && p->in_dtype[p->out_reg[i]] != p->out_dtype[i]) return false;
     }
     return true;
 }
 
-static bool gni_vko_enough_places(const gni_vk *vk, const gni_program *p, int extra_buffers) {
+static bool gni_job_enough_places(const gni_gpu *gpu, const gni_program *p, int extra_buffers) {
     // With bindings kernels declare all that programs may have.
-    int places = vk->caps.addresses ? p->n_in + extra_buffers : GNI_MAX_INPUTS + GNI_MAX_OUTPUTS;
-    return (uint32_t)places <= vk->caps.max_buffers;
+    int places = gpu->caps.addresses ? p->n_in + extra_buffers : GNI_MAX_INPUTS + GNI_MAX_OUTPUTS;
+    return (uint32_t)places <= gpu->caps.max_buffers;
 }
 
-static bool gni_vko_program_ok(const gni_vk *vk, const gni_program *p, int extra_buffers) {
-    if (!gni_vko_enough_places(vk, p, extra_buffers)) return false;
+static bool gni_job_program_ok(const gni_gpu *gpu, const gni_program *p, int extra_buffers) {
+    if (!gni_job_enough_places(gpu, p, extra_buffers)) return false;
     if (p->wide) {
-        if (!vk->caps.int64 || !vk->caps.float64) return false;
+        if (!gpu->caps.int64 || !gpu->caps.float64) return false;
         for (int i = 0; i < p->n_insn; i++)
-            if (!gni_vko_wide_has(GNI_INSN_CODE(p->insn[i]))) return false;
+            if (!gni_job_wide_has(GNI_INSN_CODE(p->insn[i]))) return false;
     }
     for (int i = 0; i < p->n_in; i++)
-        if (p->in_dtype[i] >= GN_C64 || (!p->wide && gni_vko_is_long(p->in_dtype[i]))) return false;
+        if (p->in_dtype[i] >= GN_C64 || (!p->wide && gni_job_is_long(p->in_dtype[i]))) return false;
     for (int i = 0; i < p->n_out; i++)
-        if (p->out_dtype[i] >= GN_C64 || (!p->wide && gni_vko_is_long(p->out_dtype[i])))
+        if (p->out_dtype[i] >= GN_C64 || (!p->wide && gni_job_is_long(p->out_dtype[i])))
             return false;
     return true;
 }
 
-static uint32_t gni_vko_reg(const gni_program *p, uint32_t r) {
+static uint32_t gni_job_reg(const gni_program *p, uint32_t r) {
     if (r < (uint32_t)p->n_in) return r;
     if (r < (uint32_t)(p->n_in + p->n_const)) return r - (uint32_t)p->n_in + 8u;
     return r - (uint32_t)(p->n_in + p->n_const) + 16u;
 }
 
-// Words 0 to 29 and the constants.
-static void gni_vko_put_program(gni_vko_call *c, const gni_program *p, const gni_vko_space *s,
-                                const gni_vko_kind *in_kind, const gni_vko_kind *out_kind) {
+// The words that say what the program is, and the constants.
+static void gni_job_put_program(gni_job_call *c, const gni_program *p, const gni_job_space *s,
+                                const gni_operand_kind *in_kind, const gni_operand_kind *out_kind) {
     uint32_t *w = c->param;
     bool coords = false;
     for (int i = 0; i < p->n_in; i++) {
-        w[1] |= (uint32_t)p->in_dtype[i] << (4 * i);
-        w[2] |= (uint32_t)in_kind[i] << (4 * i);
-        coords = coords || in_kind[i] >= GNI_VKO_ROWVEC;
+        w[GNI_P_PROGRAM_IN_DTYPES] |= (uint32_t)p->in_dtype[i] << (4 * i);
+        w[GNI_P_PROGRAM_IN_KINDS] |= in_kind[i] << (4 * i);
+        coords = coords || in_kind[i] >= GNI_K_ROWVEC;
     }
     for (int i = 0; i < p->n_out; i++) {
-        w[3] |= (uint32_t)p->out_dtype[i] << (4 * i) | (uint32_t)out_kind[i] << (16 + 4 * i);
-        w[4] |= gni_vko_reg(p, (uint32_t)p->out_reg[i]) << (8 * i);
-        coords = coords || out_kind[i] >= GNI_VKO_ROWVEC;
+        w[GNI_P_PROGRAM_OUTPUTS] |=
+            (uint32_t)p->out_dtype[i] << (4 * i) | out_kind[i] << (16 + 4 * i);
+        w[GNI_P_PROGRAM_OUT_REGS] |= gni_job_reg(p, (uint32_t)p->out_reg[i]) << (8 * i);
+        coords = coords || out_kind[i] >= GNI_K_ROWVEC;
     }
-    w[0] = (uint32_t)p->n_in | (uint32_t)p->n_out << 4 | (uint32_t)p->n_insn << 8 |
-           (uint32_t)s->vectors << 16 | (uint32_t)s->scalars << 20 | (uint32_t)coords << 24;
+    w[GNI_P_PROGRAM_COUNTS] = (uint32_t)p->n_in | (uint32_t)p->n_out << 4 |
+                              (uint32_t)p->n_insn << 8 | (uint32_t)s->vectors << 16 |
+                              (uint32_t)s->scalars << 20 | (uint32_t)coords << 24;
     for (int i = 0; i < p->n_insn; i++) {
         uint32_t insn = p->insn[i];
-        w[6 + i] = GNI_INSN_CODE(insn) | gni_vko_reg(p, GNI_INSN_A(insn)) << 11 |
-                   gni_vko_reg(p, GNI_INSN_B(insn)) << 18 | gni_vko_reg(p, GNI_INSN_C(insn)) << 25;
+        w[GNI_P_PROGRAM_STEPS + i] =
+            GNI_INSN_CODE(insn) | gni_job_reg(p, GNI_INSN_A(insn)) << 11 |
+            gni_job_reg(p, GNI_INSN_B(insn)) << 18 | gni_job_reg(p, GNI_INSN_C(insn)) << 25;
     }
     for (int i = 0; i < p->n_const; i++) {
-        w[GNI_VKO_CONST + 2 * i] = (uint32_t)p->konst[i];
-        w[GNI_VKO_CONST + 2 * i + 1] = (uint32_t)(p->konst[i] >> 32);
+        w[GNI_P_PROGRAM_CONST + 2 * i] = (uint32_t)p->konst[i];
+        w[GNI_P_PROGRAM_CONST + 2 * i + 1] = (uint32_t)(p->konst[i] >> 32);
     }
-    c->n_param = GNI_VKO_PARAMS;
+    c->n_param = GNI_P_PROGRAM_WORDS;
 }
 
 // ---- kernels
 
-static uint64_t gni_vko_hash(const gni_vk_kernel *k) {
+static uint64_t gni_job_hash(const gni_gpu_kernel *k) {
     uint64_t h = 1469598103934665603u ^ (uint64_t)k->module;
     for (uint32_t i = 0; i < k->n_spec; i++) h = (h ^ k->spec[i]) * 1099511628211u;
     return h | 1u;
 }
 
 // Whether the kernel was asked for before. Programs that come once are not worth a pipeline.
-static bool gni_vko_seen(gni_vk *vk, const gni_vk_kernel *k) {
-    gni_vk_ops *ops = gni_vko_state(vk);
+static bool gni_job_seen(gni_gpu *gpu, const gni_gpu_kernel *k) {
+    gni_gpu_jobs *ops = gni_job_state(gpu);
     if (!ops) return true;
-    uint64_t h = gni_vko_hash(k), at = (h >> 32) % GNI_VKO_HITS;
+    uint64_t h = gni_job_hash(k), at = (h >> 32) % GNI_JOB_HITS;
     bool seen = ops->seen[at] == h;
     ops->seen[at] = h;
     return seen;
@@ -22000,46 +23365,46 @@ static bool gni_vko_seen(gni_vk *vk, const gni_vk_kernel *k) {
 // longer, but only once: until it is there, the specialised one is worth waiting for. gn_close waits for what
 // is being compiled, so that programs of a few kernels do without it.
 // c->special.module -1: there is none.
-static gni_vk_pipeline *gni_vko_pipeline(gni_vko_call *c) {
-    gni_vk *vk = c->vk;
-    uint32_t flags = vk->g->options.vulkan_flags;
+static gni_gpu_pipeline *gni_job_pipeline(gni_job_call *c) {
+    gni_gpu *gpu = c->gpu;
+    uint32_t flags = gpu->g->options.vulkan_flags;
     if (c->special.module < 0 || (flags & GN_VULKAN_NO_SPECIALIZATION))
-        return gni_vk_pipeline_get(vk, &c->generic, GNI_VK_WAIT);
+        return gni_gpu_pipeline_get(gpu, &c->generic, GNI_GPU_WAIT);
     if (flags & GN_VULKAN_NO_ASYNC_PIPELINES)
-        return gni_vk_pipeline_get(vk, &c->special, GNI_VK_WAIT);
-    gni_vk_pipeline *p = gni_vk_pipeline_get(vk, &c->special, GNI_VK_PEEK);
+        return gni_gpu_pipeline_get(gpu, &c->special, GNI_GPU_WAIT);
+    gni_gpu_pipeline *p = gni_gpu_pipeline_get(gpu, &c->special, GNI_GPU_PEEK);
     if (p) return p;
     // A CPU compiles on the cores that it computes with: there, programs that come once are interpreted.
-    bool slow = vk->caps.kind == GNI_VK_CPU, few = vk->compiler.count < GNI_VKO_FEW;
-    if (c->waits && !slow) return gni_vk_pipeline_get(vk, &c->special, GNI_VK_WAIT);
-    p = gni_vk_pipeline_get(vk, &c->generic,
-                            slow  ? GNI_VK_WAIT
-                            : few ? GNI_VK_PEEK
-                                  : GNI_VK_BEHIND);
-    if (!p) return gni_vk_pipeline_get(vk, &c->special, GNI_VK_WAIT);
-    if (gni_vko_seen(vk, &c->special)) gni_vk_pipeline_get(vk, &c->special, GNI_VK_ASYNC);
+    bool slow = gpu->caps.kind == GNI_GPU_CPU, few = (int)gpu->pipelines < GNI_JOB_FEW;
+    if (c->waits && !slow) return gni_gpu_pipeline_get(gpu, &c->special, GNI_GPU_WAIT);
+    p = gni_gpu_pipeline_get(gpu, &c->generic,
+                             slow  ? GNI_GPU_WAIT
+                             : few ? GNI_GPU_PEEK
+                                   : GNI_GPU_BEHIND);
+    if (!p) return gni_gpu_pipeline_get(gpu, &c->special, GNI_GPU_WAIT);
+    if (gni_job_seen(gpu, &c->special)) gni_gpu_pipeline_get(gpu, &c->special, GNI_GPU_ASYNC);
     return p;
 }
 
-static bool gni_vko_dispatch(gni_vko_call *c, gni_vk_pipeline *p, int64_t gx, int64_t gy,
+static bool gni_job_dispatch(gni_job_call *c, gni_gpu_pipeline *p, int64_t gx, int64_t gy,
                              int64_t gz) {
     if (!p) return false;
-    const uint32_t *most = c->vk->caps.max_groups;
+    const uint32_t *most = c->gpu->caps.max_groups;
     uint32_t x = (uint32_t)GNI_MIN(gx, (int64_t)most[0]), y = (uint32_t)gy,
              z = (uint32_t)GNI_MIN(gz, (int64_t)most[2]);
-    return gni_vk_dispatch(c->vk, p, c->use, c->n_use, c->param, c->n_param * 4u, x, y, z);
+    return gni_gpu_dispatch(c->gpu, p, c->use, c->n_use, c->param, c->n_param * 4u, x, y, z);
 }
 
 // ---- scratch
 
-static bool gni_vko_scratch(gni_vko_call *c, uint64_t bytes, const char *what) {
-    gni_vk_mem *m = &c->scratch[c->n_scratch];
-    if (!gni_vk_alloc(c->vk, bytes, m)) {
-        gni_fail_memory(c->vk->g, what, bytes);
+static bool gni_job_scratch(gni_job_call *c, uint64_t bytes, const char *what) {
+    gni_gpu_mem *m = &c->scratch[c->n_scratch];
+    if (!gni_gpu_alloc(c->gpu, bytes, m)) {
+        gni_fail_memory(c->gpu->g, what, bytes);
         return false;
     }
     c->n_scratch++;
-    gni_vk_use *use = &c->use[c->n_use++];
+    gni_gpu_use *use = &c->use[c->n_use++];
     use->mem = m;
     use->offset = 0;
     use->bytes = bytes;
@@ -22047,31 +23412,31 @@ static bool gni_vko_scratch(gni_vko_call *c, uint64_t bytes, const char *what) {
     return true;
 }
 
-static void gni_vko_drop_scratch(gni_vko_call *c) {
-    for (int i = 0; i < c->n_scratch; i++) gni_vk_free(c->vk, &c->scratch[i]);
+static void gni_job_drop_scratch(gni_job_call *c) {
+    for (int i = 0; i < c->n_scratch; i++) gni_gpu_free(c->gpu, &c->scratch[i]);
     c->n_scratch = 0;
 }
 
 // `count` words of zeros as the next buffer argument; `first` is the first one's index in it.
-static bool gni_vko_counters(gni_vko_call *c, int64_t count, uint32_t *first) {
-    gni_vk_ops *ops = gni_vko_state(c->vk);
+static bool gni_job_counters(gni_job_call *c, int64_t count, uint32_t *first) {
+    gni_gpu_jobs *ops = gni_job_state(c->gpu);
     uint32_t words = (uint32_t)(count + 63) & ~63u;
     *first = 0;
-    if (!ops || words > GNI_VKO_COUNTERS) {
-        if (!gni_vko_scratch(c, (uint64_t)words * 4, "counters")) return false;
-        return gni_vk_fill(c->vk, &c->scratch[c->n_scratch - 1], 0, (uint64_t)words * 4, 0);
+    if (!ops || words > GNI_JOB_COUNTERS) {
+        if (!gni_job_scratch(c, (uint64_t)words * 4, "counters")) return false;
+        return gni_gpu_fill(c->gpu, &c->scratch[c->n_scratch - 1], 0, (uint64_t)words * 4, 0);
     }
     if (!ops->has_counters) {
-        if (!gni_vk_alloc(c->vk, GNI_VKO_COUNTERS * 4, &ops->counters)) {
-            gni_fail_memory(c->vk->g, "counters", GNI_VKO_COUNTERS * 4);
+        if (!gni_gpu_alloc(c->gpu, GNI_JOB_COUNTERS * 4, &ops->counters)) {
+            gni_fail_memory(c->gpu->g, "counters", GNI_JOB_COUNTERS * 4);
             return false;
         }
-        ops->has_counters = gni_vk_fill(c->vk, &ops->counters, 0, GNI_VKO_COUNTERS * 4, 0);
+        ops->has_counters = gni_gpu_fill(c->gpu, &ops->counters, 0, GNI_JOB_COUNTERS * 4, 0);
         if (!ops->has_counters) return false;
     }
     // Round and round, so that jobs near each other do not wait for each other's counters.
-    if (ops->next_counter + words > GNI_VKO_COUNTERS) ops->next_counter = 0;
-    gni_vk_use *use = &c->use[c->n_use++];
+    if (ops->next_counter + words > GNI_JOB_COUNTERS) ops->next_counter = 0;
+    gni_gpu_use *use = &c->use[c->n_use++];
     use->mem = &ops->counters;
     use->offset = ops->next_counter * 4u;
     use->bytes = words * 4u;
@@ -22082,28 +23447,26 @@ static bool gni_vko_counters(gni_vko_call *c, int64_t count, uint32_t *first) {
 
 // ---- elementwise
 
-static void gni_vko_set_modules(gni_vko_call *c, const gni_program *p, int special, int generic) {
+static void gni_job_set_modules(gni_job_call *c, const gni_program *p, int special, int generic) {
     c->generic.module = generic;
     c->special.module = special;
-    c->special.n_spec = 6u + (uint32_t)p->n_insn;
+    c->special.n_spec = GNI_P_PROGRAM_STEPS + (uint32_t)p->n_insn;
     memcpy(c->special.spec, c->param, c->special.n_spec * sizeof(uint32_t));
-#ifdef GNI_VK_HAS_OPS
-    c->special.first_code = 6;
-#endif
+    c->special.first_code = GNI_P_PROGRAM_STEPS;
 }
 
-static void gni_vko_map_modules(gni_vko_call *c, const gni_program *p, bool little) {
+static void gni_job_map_modules(gni_job_call *c, const gni_program *p, bool little) {
     int special = p->wide ? GNI_MODULE_map_wide_24 : little ? GNI_MODULE_map_8 : GNI_MODULE_map_24;
     int generic = p->wide ? GNI_MODULE_map_wide_generic : GNI_MODULE_map_generic;
-    if (gni_vko_is_copy64(p)) {
+    if (gni_job_is_copy64(p)) {
         special = -1;
         generic = GNI_MODULE_map_copy64;
     }
-    gni_vko_set_modules(c, p, special, generic);
+    gni_job_set_modules(c, p, special, generic);
 }
 
 // Instructions that are long code.
-static int gni_vko_long_steps(const gni_program *p) {
+static int gni_job_long_steps(const gni_program *p) {
     int n = 0;
     for (int i = 0; i < p->n_insn; i++) {
         uint32_t op = GNI_INSN_CODE(p->insn[i]) / 3u;
@@ -22114,15 +23477,15 @@ static int gni_vko_long_steps(const gni_program *p) {
 }
 
 // log2 of the groups that an invocation takes: several where their arithmetic takes long.
-static uint32_t gni_vko_map_groups(const gni_vk *vk, const gni_program *p) {
-    if (vk->caps.kind == GNI_VK_CPU) return p->n_insn == 0; // its compilers are slow
-    return gni_vko_long_steps(p) > 0;
+static uint32_t gni_job_map_groups(const gni_gpu *gpu, const gni_program *p) {
+    if (gpu->caps.kind == GNI_GPU_CPU) return p->n_insn == 0; // its compilers are slow
+    return gni_job_long_steps(p) > 0;
 }
 
 // ---- tiles
 
 // The dimension along which some input's elements are neighbours where the last one's are not, or -1.
-static int gni_vko_tile_dim(const gni_map *m) {
+static int gni_job_tile_dim(const gni_map *m) {
     int last = m->rank - 1;
     if (m->rank < 2 || m->rank > 4 || m->dim[last] < 8 || m->out[0].stride[last] != 1) return -1;
     for (int i = 0; i < m->program.n_in; i++) {
@@ -22134,8 +23497,8 @@ static int gni_vko_tile_dim(const gni_map *m) {
     return -1;
 }
 
-static gni_vko_kind gni_vko_tile_kind(const gni_map *m, const gni_operand *o, uint32_t base,
-                                      int row, bool output) {
+static gni_operand_kind gni_job_tile_kind(const gni_map *m, const gni_operand *o, uint32_t base,
+                                          int row, bool output) {
     int last = m->rank - 1;
     bool still = true, even = base % 4 == 0,
          even_rows = even; // in all dimensions but the last, but `row`
@@ -22144,44 +23507,44 @@ static gni_vko_kind gni_vko_tile_kind(const gni_map *m, const gni_operand *o, ui
         even = even && (i == last || o->stride[i] % 4 == 0);
         even_rows = even_rows && (i == row || o->stride[i] % 4 == 0);
     }
-    if (still && !output) return GNI_VKO_SCALAR;
-    if (o->stride[last] == 1 && even) return GNI_VKO_ROWVEC;
-    if (o->stride[row] == 1 && even_rows && !output) return GNI_VKO_COLVEC;
-    return o->stride[last] == 0 && !output ? GNI_VKO_ROWREP : GNI_VKO_ANY;
+    if (still && !output) return GNI_K_SCALAR;
+    if (o->stride[last] == 1 && even) return GNI_K_ROWVEC;
+    if (o->stride[row] == 1 && even_rows && !output) return GNI_K_COLVEC;
+    return o->stride[last] == 0 && !output ? GNI_K_ROWREP : GNI_K_ANY;
 }
 
 // Tells the specialised kernel to go by tiles whose rows are dimension `row`. Returns how many.
-static int64_t gni_vko_map_tiles(gni_vko_call *c, const gni_map *m, int row, int64_t n) {
+static int64_t gni_job_map_tiles(gni_job_call *c, const gni_map *m, int row, int64_t n) {
     int last = m->rank - 1;
     int64_t rows = m->dim[row], columns = m->dim[last], between = 1;
-    int64_t across = gni_vko_ceil(columns, 64), down = gni_vko_ceil(rows, 64);
-    uint32_t *k = &c->param[GNI_VKO_KERNEL], *w = c->special.spec;
+    int64_t across = gni_job_ceil(columns, 64), down = gni_job_ceil(rows, 64);
+    uint32_t *k = c->param, *w = c->special.spec;
     for (int i = row + 1; i < last; i++) between *= m->dim[i];
-    k[2] = (uint32_t)row;
-    k[3] = (uint32_t)rows;
-    k[4] = (uint32_t)between;
-    k[5] = (uint32_t)across;
-    k[6] = (uint32_t)down;
-    w[2] = 0;
+    k[GNI_P_MAP_ROW_DIM] = (uint32_t)row;
+    k[GNI_P_MAP_ROWS] = (uint32_t)rows;
+    k[GNI_P_MAP_BETWEEN] = (uint32_t)between;
+    k[GNI_P_MAP_ACROSS] = (uint32_t)across;
+    k[GNI_P_MAP_DOWN] = (uint32_t)down;
+    w[GNI_P_PROGRAM_IN_KINDS] = 0;
     for (int i = 0; i < m->program.n_in; i++)
-        w[2] |= (uint32_t)gni_vko_tile_kind(m, &m->in[i], c->param[GNI_VKO_OP + 9 * i], row, false)
-                << (4 * i);
-    gni_vko_kind out =
-        gni_vko_tile_kind(m, &m->out[0], c->param[GNI_VKO_OP + 9 * GNI_MAX_INPUTS], row, true);
-    w[3] = (w[3] & 0xffffu) | (uint32_t)out << 16;
-    w[5] = 2u | 1u << 4;
+        w[GNI_P_PROGRAM_IN_KINDS] |=
+            gni_job_tile_kind(m, &m->in[i], k[GNI_P_PROGRAM_OP + 9 * i], row, false) << (4 * i);
+    gni_operand_kind out =
+        gni_job_tile_kind(m, &m->out[0], k[GNI_P_PROGRAM_OP + 9 * GNI_MAX_INPUTS], row, true);
+    w[GNI_P_PROGRAM_OUTPUTS] = (w[GNI_P_PROGRAM_OUTPUTS] & 0xffffu) | out << 16;
+    w[GNI_P_PROGRAM_HOW] = 2u | 1u << 4;
     return n / (rows * columns) * across * down;
 }
 
 // One dispatch. `*fits` says whether it was possible; nothing is reported when it was not.
-static bool gni_vko_map_once(gni_vk *vk, const gni_map *m, int64_t n, bool *fits) {
-    gni_vko_call c;
-    gni_vko_space s;
-    gni_vko_kind in[GNI_MAX_INPUTS], out[GNI_MAX_OUTPUTS];
+static bool gni_job_map_once(gni_gpu *gpu, const gni_map *m, int64_t n, bool *fits) {
+    gni_job_call c;
+    gni_job_space s;
+    gni_operand_kind in[GNI_MAX_INPUTS], out[GNI_MAX_OUTPUTS];
     const gni_program *p = &m->program;
     memset(&c, 0, sizeof c);
     memset(&s, 0, sizeof s);
-    c.vk = vk;
+    c.gpu = gpu;
     s.vectors = GNI_MAX(m->rank, 1);
     s.dim[0] = 1;
     s.from[0] = -1;
@@ -22189,35 +23552,36 @@ static bool gni_vko_map_once(gni_vk *vk, const gni_map *m, int64_t n, bool *fits
         s.dim[i] = m->dim[i];
         s.from[i] = i;
     }
-    int64_t group = p->wide || gni_vko_is_copy64(p) ? 2 : 4;
-    *fits = n < INT32_MAX - 32 * GNI_VKO_THREADS;
+    int64_t group = p->wide || gni_job_is_copy64(p) ? 2 : 4;
+    *fits = n < INT32_MAX - 32 * GNI_JOB_THREADS;
     for (int i = 0; i < p->n_in && *fits; i++)
-        *fits = gni_vko_put_operand(&c, &s, &m->in[i], i, group, &in[i], p->n_in);
+        *fits = gni_job_put_operand(&c, &s, &m->in[i], i, group, &in[i], p->n_in);
     for (int i = 0; i < p->n_out && *fits; i++)
         *fits =
-            gni_vko_put_operand(&c, &s, &m->out[i], GNI_MAX_INPUTS + i, group, &out[i], p->n_in);
+            gni_job_put_operand(&c, &s, &m->out[i], GNI_MAX_INPUTS + i, group, &out[i], p->n_in);
     if (!*fits) return true;
     bool little = p->n_in <= 3 && p->n_out <= 1 && p->n_insn <= 8 && m->rank <= 4 && !p->wide &&
-                 vk->caps.addresses;
-    gni_vko_put_space(&c, &s);
-    gni_vko_put_program(&c, p, &s, in, out);
-    gni_vko_map_modules(&c, p, little);
-    c.special.spec[5] = gni_vko_map_groups(vk, p);
+                  gpu->caps.addresses;
+    gni_job_put_space(&c, &s);
+    gni_job_put_program(&c, p, &s, in, out);
+    gni_job_map_modules(&c, p, little);
+    c.special.spec[GNI_P_PROGRAM_HOW] = gni_job_map_groups(gpu, p);
     int64_t blocks =
-        gni_vko_ceil(gni_vko_ceil(n, group), (int64_t)GNI_VKO_THREADS << (c.special.spec[5] & 3u));
-    int row = little && c.special.module >= 0 ? gni_vko_tile_dim(m) : -1;
-    if (row >= 0) blocks = gni_vko_map_tiles(&c, m, row, n);
-    c.param[GNI_VKO_KERNEL] = (uint32_t)n;
-    c.param[GNI_VKO_KERNEL + 1] = (uint32_t)blocks;
-    gni_vk_pipeline *pipeline = gni_vko_pipeline(&c);
-    if (pipeline && pipeline->kernel.module != c.special.module)
-        blocks = gni_vko_ceil(gni_vko_ceil(n, group), GNI_VKO_THREADS);
-    return gni_vko_dispatch(&c, pipeline, blocks, 1, 1);
+        gni_job_ceil(gni_job_ceil(n, group),
+                     (int64_t)GNI_JOB_THREADS << (c.special.spec[GNI_P_PROGRAM_HOW] & 3u));
+    int row = little && c.special.module >= 0 ? gni_job_tile_dim(m) : -1;
+    if (row >= 0) blocks = gni_job_map_tiles(&c, m, row, n);
+    c.param[GNI_P_MAP_N] = (uint32_t)n;
+    c.param[GNI_P_MAP_BLOCKS] = (uint32_t)blocks;
+    gni_gpu_pipeline *pipeline = gni_job_pipeline(&c);
+    if (pipeline && pipeline->module != c.special.module)
+        blocks = gni_job_ceil(gni_job_ceil(n, group), GNI_JOB_THREADS);
+    return gni_job_dispatch(&c, pipeline, blocks, 1, 1);
 }
 
 // The dimension from `first` on whose halving helps most: the one over which an operand spreads widest.
 // -1: none can be halved.
-static int gni_vko_widest(const int64_t *dim, int first, int rank, const gni_operand *const *op,
+static int gni_job_widest(const int64_t *dim, int first, int rank, const gni_operand *const *op,
                           int n_op) {
     int best = -1;
     int64_t most = 0;
@@ -22237,13 +23601,13 @@ static int gni_vko_widest(const int64_t *dim, int first, int rank, const gni_ope
 }
 
 // Where to cut a dimension in two so that groups stay aligned.
-static int64_t gni_vko_half(int64_t n) {
+static int64_t gni_job_half(int64_t n) {
     int64_t h = n / 2;
     return h > 64 ? h / 64 * 64 : GNI_MAX(h, 1);
 }
 
 // Makes the dimension along which the output's elements are neighbours the last one.
-static void gni_vko_turn(gni_map *m) {
+static void gni_job_transpose(gni_map *m) {
     int last = m->rank - 1;
     if (m->program.n_out == 0 || m->rank < 2 || m->out[0].stride[last] == 1) return;
     for (int d = 0; d < last; d++) {
@@ -22261,43 +23625,43 @@ static void gni_vko_turn(gni_map *m) {
     }
 }
 
-static bool gni_vko_map(gni_vk *vk, const gni_map *m) {
+static bool gni_job_map(gni_gpu *gpu, const gni_map *m) {
     bool fits = false;
     int64_t n = 1;
     for (int i = 0; i < m->rank; i++) n *= m->dim[i];
     if (n == 0) return true;
-    gni_map turned = *m;
-    gni_vko_turn(&turned);
-    m = &turned;
-    if (!gni_vko_map_once(vk, m, n, &fits)) return false;
+    gni_map transposed = *m;
+    gni_job_transpose(&transposed);
+    m = &transposed;
+    if (!gni_job_map_once(gpu, m, n, &fits)) return false;
     if (fits) return true;
     const gni_operand *op[GNI_MAX_INPUTS + GNI_MAX_OUTPUTS];
     int n_op = 0;
     for (int i = 0; i < m->program.n_in; i++) op[n_op++] = &m->in[i];
     for (int i = 0; i < m->program.n_out; i++) op[n_op++] = &m->out[i];
-    int d = gni_vko_widest(m->dim, 0, m->rank, op, n_op);
+    int d = gni_job_widest(m->dim, 0, m->rank, op, n_op);
     if (d < 0) return false;
     gni_map part = *m;
-    int64_t half = gni_vko_half(m->dim[d]);
+    int64_t half = gni_job_half(m->dim[d]);
     part.dim[d] = half;
-    if (!gni_vko_map(vk, &part)) return false;
+    if (!gni_job_map(gpu, &part)) return false;
     part.dim[d] = m->dim[d] - half;
     for (int i = 0; i < m->program.n_in; i++) part.in[i].offset += half * m->in[i].stride[d];
     for (int i = 0; i < m->program.n_out; i++) part.out[i].offset += half * m->out[i].stride[d];
-    return gni_vko_map(vk, &part);
+    return gni_job_map(gpu, &part);
 }
 
 // ---- reductions
 
 // How one job is cut up. A plan holds for all pieces of the reduced dimensions.
-typedef struct gni_vko_plan {
+typedef struct gni_job_plan {
     bool columns;
     int log_lanes;
     int64_t kept, units, blocks, group;
-} gni_vko_plan;
+} gni_job_plan;
 
 // Columns when neighbours in memory are kept, not reduced.
-static bool gni_vko_by_columns(const gni_reduce *r) {
+static bool gni_job_by_columns(const gni_reduce *r) {
     int64_t rows = 0, columns = 0;
     if (r->kept == 0) return false;
     if (r->kept == r->rank) return true;
@@ -22311,7 +23675,7 @@ static bool gni_vko_by_columns(const gni_reduce *r) {
     return columns > rows;
 }
 
-static void gni_vko_reduce_space(const gni_reduce *r, bool columns, gni_vko_space *s) {
+static void gni_job_reduce_space(const gni_reduce *r, bool columns, gni_job_space *s) {
     memset(s, 0, sizeof *s);
     int n = 0, first = columns ? 0 : r->kept, last = columns ? r->kept : r->rank;
     for (int i = first; i < last; i++, n++) {
@@ -22332,127 +23696,128 @@ static void gni_vko_reduce_space(const gni_reduce *r, bool columns, gni_vko_spac
     s->scalars = n - s->vectors;
 }
 
-static void gni_vko_reduce_plan(const gni_vk *vk, const gni_reduce *r, int64_t kept,
-                                int64_t reduced, gni_vko_plan *p) {
-    p->columns = gni_vko_by_columns(r);
+static void gni_job_reduce_plan(const gni_gpu *gpu, const gni_reduce *r, int64_t kept,
+                                int64_t reduced, gni_job_plan *p) {
+    p->columns = gni_job_by_columns(r);
     p->group = r->program.wide ? 2 : 4;
     p->kept = kept;
-    p->units = p->columns ? gni_vko_ceil(kept, p->group) : kept;
-    int64_t steps = p->columns ? reduced : gni_vko_ceil(reduced, p->group);
+    p->units = p->columns ? gni_job_ceil(kept, p->group) : kept;
+    int64_t steps = p->columns ? reduced : gni_job_ceil(reduced, p->group);
     if (p->columns) {
         // At least 32 neighbouring groups for a lane's row, as long as there are so many.
-        int across = GNI_MIN(gni_vko_log2_up(p->units), 5);
-        p->log_lanes = GNI_MIN(8 - across, gni_vko_log2_up(steps));
+        int across = GNI_MIN(gni_job_log2_up(p->units), 5);
+        p->log_lanes = GNI_MIN(8 - across, gni_job_log2_up(steps));
     } else {
         // As few lanes as keep the device busy: what they hold must be joined in the end.
-        int most = GNI_MIN(8, gni_vko_log2_up(gni_vko_ceil(steps, 4)));
+        int most = GNI_MIN(8, gni_job_log2_up(gni_job_ceil(steps, 4)));
         p->log_lanes = GNI_MIN(5, most);
         while (p->log_lanes < most &&
-               p->units >> (8 - p->log_lanes) < 6 * (int64_t)vk->caps.multiprocessors)
+               p->units >> (8 - p->log_lanes) < 6 * (int64_t)gpu->caps.multiprocessors)
             p->log_lanes++;
     }
-    p->blocks = gni_vko_ceil(p->units, (int64_t)256 >> p->log_lanes);
+    p->blocks = gni_job_ceil(p->units, (int64_t)256 >> p->log_lanes);
 }
 
 // Workgroups that keep the device busy.
-static int64_t gni_vko_enough(const gni_vk *vk) {
-    return (int64_t)vk->caps.multiprocessors * (vk->caps.kind == GNI_VK_CPU ? 2 : 8);
+static int64_t gni_job_enough(const gni_gpu *gpu) {
+    return (int64_t)gpu->caps.multiprocessors * (gpu->caps.kind == GNI_GPU_CPU ? 2 : 8);
 }
 
 // Workgroups that a reduction is split into: what is at work at the same time, since each has several
 // loads under way, and a last round of few would keep the rest waiting.
-static int64_t gni_vko_enough_splits(const gni_vk *vk) {
-    return (int64_t)vk->caps.multiprocessors * (vk->caps.kind == GNI_VK_CPU ? 2 : 4);
+static int64_t gni_job_enough_splits(const gni_gpu *gpu) {
+    return (int64_t)gpu->caps.multiprocessors * (gpu->caps.kind == GNI_GPU_CPU ? 2 : 4);
 }
 
-static int64_t gni_vko_splits(const gni_vk *vk, const gni_vko_plan *p, int64_t steps,
+static int64_t gni_job_splits(const gni_gpu *gpu, const gni_job_plan *p, int64_t steps,
                               int64_t *chunk) {
     int64_t most = steps / ((int64_t)8 << p->log_lanes),
-            want = gni_vko_enough_splits(vk) / GNI_MAX(p->blocks, 1);
+            want = gni_job_enough_splits(gpu) / GNI_MAX(p->blocks, 1);
     int64_t splits = GNI_MAX(GNI_MIN(GNI_MIN(most, want), 1024), 1);
-    *chunk = GNI_MAX(gni_vko_ceil(steps, splits), 1);
-    return GNI_MAX(gni_vko_ceil(steps, *chunk), 1);
+    *chunk = GNI_MAX(gni_job_ceil(steps, splits), 1);
+    return GNI_MAX(gni_job_ceil(steps, *chunk), 1);
 }
 
-static void gni_vko_reduce_modules(gni_vko_call *c, const gni_reduce *r, const gni_vko_space *s) {
+static void gni_job_reduce_modules(gni_job_call *c, const gni_reduce *r, const gni_job_space *s) {
     const gni_program *p = &r->program;
     bool little = p->n_in <= 3 && p->n_insn <= 8 && s->vectors <= 4 && s->scalars <= 4 &&
-                 c->vk->caps.addresses;
-    int special = p->wide ? GNI_MODULE_reduce_wide_24
+                  c->gpu->caps.addresses;
+    int special = p->wide  ? GNI_MODULE_reduce_wide_24
                   : little ? GNI_MODULE_reduce_8
-                          : GNI_MODULE_reduce_24;
-    gni_vko_set_modules(c, p, special,
+                           : GNI_MODULE_reduce_24;
+    gni_job_set_modules(c, p, special,
                         p->wide ? GNI_MODULE_reduce_wide_generic : GNI_MODULE_reduce_generic);
-    uint32_t steps = p->n_in <= 2 && gni_vko_long_steps(p) == 0 ? 2 : p->n_in <= 4 ? 1 : 0;
-    if (c->vk->caps.kind == GNI_VK_CPU && p->n_insn > 0) steps = 0; // its compilers are slow
-    c->special.spec[5] |= steps << 20;
+    uint32_t steps = p->n_in <= 2 && gni_job_long_steps(p) == 0 ? 2 : p->n_in <= 4 ? 1 : 0;
+    if (c->gpu->caps.kind == GNI_GPU_CPU && p->n_insn > 0) steps = 0; // its compilers are slow
+    c->special.spec[GNI_P_PROGRAM_HOW] |= steps << 20;
 }
 
 // A piece of the reduced elements, `splits` of all `total`. False in *fits: too large, nothing was done.
 // With `dry` only asks.
-static bool gni_vko_reduce_piece(gni_vko_call *c, const gni_reduce *r, const gni_vko_plan *plan,
+static bool gni_job_reduce_piece(gni_job_call *c, const gni_reduce *r, const gni_job_plan *plan,
                                  int64_t reduced, int64_t index, int64_t chunk, int64_t splits,
                                  int64_t first, int64_t total, bool dry, bool *fits) {
-    gni_vko_space s;
-    gni_vko_kind in[GNI_MAX_INPUTS], out[GNI_MAX_OUTPUTS];
-    gni_vk_use partials[2] = {c->use[0], c->use[1]};
+    gni_job_space s;
+    gni_operand_kind in[GNI_MAX_INPUTS], out[GNI_MAX_OUTPUTS];
+    gni_gpu_use partials[2] = {c->use[0], c->use[1]};
     int n_partials = c->n_scratch > 0 || total > 1 ? 2 : 0;
-    gni_vko_reduce_space(r, plan->columns, &s);
+    gni_job_reduce_space(r, plan->columns, &s);
     c->n_use = 0;
     memset(c->use, 0, sizeof c->use);
     memset(c->param, 0, sizeof c->param);
-    *fits = reduced < INT32_MAX - 16 * 4 * GNI_VKO_THREADS &&
-            plan->kept < INT32_MAX - 4 * GNI_VKO_THREADS;
+    *fits = reduced < INT32_MAX - 16 * 4 * GNI_JOB_THREADS &&
+            plan->kept < INT32_MAX - 4 * GNI_JOB_THREADS;
     for (int i = 0; i < r->program.n_in && *fits; i++)
-        *fits = gni_vko_put_operand(c, &s, &r->in[i], i, plan->group, &in[i], r->program.n_in);
+        *fits = gni_job_put_operand(c, &s, &r->in[i], i, plan->group, &in[i], r->program.n_in);
     gni_operand y = r->out;
     int64_t one = 1;
     uint32_t base = 0;
-    gni_vk_use *use = gni_vko_out_use(c, 0, r->program.n_in);
-    *fits = *fits && gni_vko_reach(c->vk, &y, &plan->kept, &one, 1, use, &base);
+    gni_gpu_use *use = gni_job_out_use(c, 0, r->program.n_in);
+    *fits = *fits && gni_job_reach(c->gpu, &y, &plan->kept, &one, 1, use, &base);
     if (!*fits || dry) return true;
     use->write = true;
-    c->param[GNI_VKO_OP + 9 * GNI_MAX_INPUTS] = base;
-    for (int i = 0; i < n_partials; i++) *gni_vko_out_use(c, 1 + i, r->program.n_in) = partials[i];
-    out[0] = GNI_VKO_FLAT;
-    gni_vko_put_space(c, &s);
-    gni_vko_put_program(c, &r->program, &s, in, out);
-    c->param[5] = ((uint32_t)r->op * 3u + (uint32_t)r->domain) | (uint32_t)plan->columns << 8 |
-                  (uint32_t)plan->log_lanes << 9 | (uint32_t)r->out.dtype << 16;
-    uint32_t *k = &c->param[GNI_VKO_KERNEL];
-    k[0] = (uint32_t)plan->kept;
-    k[1] = (uint32_t)reduced;
-    k[2] = (uint32_t)plan->units;
-    k[3] = (uint32_t)chunk;
-    k[4] = (uint32_t)total;
-    k[5] = (uint32_t)first;
-    k[6] = (uint32_t)index;
-    gni_vko_reduce_modules(c, r, &s);
+    c->param[GNI_P_PROGRAM_OP + 9 * GNI_MAX_INPUTS] = base;
+    for (int i = 0; i < n_partials; i++) *gni_job_out_use(c, 1 + i, r->program.n_in) = partials[i];
+    out[0] = GNI_K_FLAT;
+    gni_job_put_space(c, &s);
+    gni_job_put_program(c, &r->program, &s, in, out);
+    uint32_t *k = c->param;
+    k[GNI_P_PROGRAM_HOW] = ((uint32_t)r->op * 3u + (uint32_t)r->domain) |
+                           (uint32_t)plan->columns << 8 | (uint32_t)plan->log_lanes << 9 |
+                           (uint32_t)r->out.dtype << 16;
+    k[GNI_P_REDUCE_KEPT] = (uint32_t)plan->kept;
+    k[GNI_P_REDUCE_REDUCED] = (uint32_t)reduced;
+    k[GNI_P_REDUCE_UNITS] = (uint32_t)plan->units;
+    k[GNI_P_REDUCE_CHUNK] = (uint32_t)chunk;
+    k[GNI_P_REDUCE_SPLITS] = (uint32_t)total;
+    k[GNI_P_REDUCE_SPLIT0] = (uint32_t)first;
+    k[GNI_P_REDUCE_INDEX0] = (uint32_t)index;
+    gni_job_reduce_modules(c, r, &s);
     c->waits = r->compiled;
-    return gni_vko_dispatch(c, gni_vko_pipeline(c), plan->blocks, splits, 1);
+    return gni_job_dispatch(c, gni_job_pipeline(c), plan->blocks, splits, 1);
 }
 
 // The outermost reduced dimension in pieces of `step`, in dispatches that finish together.
-static bool gni_vko_reduce_pieces(gni_vk *vk, const gni_reduce *r, const gni_vko_plan *plan,
+static bool gni_job_reduce_pieces(gni_gpu *gpu, const gni_reduce *r, const gni_job_plan *plan,
                                   int64_t reduced, int64_t step) {
-    gni_vko_call c;
+    gni_job_call c;
     int64_t extent = r->kept < r->rank ? r->dim[r->kept] : 1,
             inner = extent > 0 ? reduced / extent : 0;
-    int64_t chunk = 1, last_chunk = 1, pieces = GNI_MAX(gni_vko_ceil(extent, GNI_MAX(step, 1)), 1);
+    int64_t chunk = 1, last_chunk = 1, pieces = GNI_MAX(gni_job_ceil(extent, GNI_MAX(step, 1)), 1);
     int64_t rest = extent - (pieces - 1) * step, per_step = plan->columns ? 1 : plan->group;
     int64_t splits =
-        gni_vko_splits(vk, plan, gni_vko_ceil(GNI_MIN(step, extent) * inner, per_step), &chunk);
-    int64_t last = gni_vko_splits(vk, plan, gni_vko_ceil(rest * inner, per_step), &last_chunk);
+        gni_job_splits(gpu, plan, gni_job_ceil(GNI_MIN(step, extent) * inner, per_step), &chunk);
+    int64_t last = gni_job_splits(gpu, plan, gni_job_ceil(rest * inner, per_step), &last_chunk);
     int64_t total = (pieces - 1) * splits + last;
     bool ok = true, fits = true;
     uint32_t counter = 0;
     memset(&c, 0, sizeof c);
-    c.vk = vk;
+    c.gpu = gpu;
     if (total > 1) {
-        ok = gni_vko_scratch(&c, (uint64_t)(plan->units * total) * 32, "partial results") &&
-             gni_vko_counters(&c, plan->blocks, &counter);
+        ok = gni_job_scratch(&c, (uint64_t)(plan->units * total) * 32, "partial results") &&
+             gni_job_counters(&c, plan->blocks, &counter);
     }
-    gni_vk_use scratch[2] = {c.use[0], c.use[1]};
+    gni_gpu_use scratch[2] = {c.use[0], c.use[1]};
     for (int64_t i = 0; i < pieces && ok; i++) {
         gni_reduce part = *r;
         int64_t start = i * step, count = i + 1 < pieces ? step : rest;
@@ -22464,16 +23829,16 @@ static bool gni_vko_reduce_pieces(gni_vk *vk, const gni_reduce *r, const gni_vko
         c.use[0] = scratch[0];
         c.use[1] = scratch[1];
         bool at_end = i + 1 == pieces;
-        ok = gni_vko_reduce_piece(&c, &part, plan, count * inner, start * inner,
+        ok = gni_job_reduce_piece(&c, &part, plan, count * inner, start * inner,
                                   at_end ? last_chunk : chunk, at_end ? last : splits, i * splits,
                                   total, false, &fits) &&
              fits;
     }
-    gni_vko_drop_scratch(&c);
+    gni_job_drop_scratch(&c);
     return ok;
 }
 
-static void gni_vko_swap_dims(gni_reduce *r, int a, int b) {
+static void gni_job_swap_dims(gni_reduce *r, int a, int b) {
     int64_t t = r->dim[a];
     r->dim[a] = r->dim[b];
     r->dim[b] = t;
@@ -22485,171 +23850,174 @@ static void gni_vko_swap_dims(gni_reduce *r, int a, int b) {
 }
 
 // The reduced dimension along which an input reaches furthest; the first where their order tells the result's.
-static int gni_vko_widest_reduced(const gni_reduce *r) {
+static int gni_job_widest_reduced(const gni_reduce *r) {
     if (r->op == GNI_RED_ARGMIN || r->op == GNI_RED_ARGMAX) return r->kept;
     const gni_operand *op[GNI_MAX_INPUTS];
     for (int i = 0; i < r->program.n_in; i++) op[i] = &r->in[i];
-    return GNI_MAX(r->kept, gni_vko_widest(r->dim, r->kept, r->rank, op, r->program.n_in));
+    return GNI_MAX(r->kept, gni_job_widest(r->dim, r->kept, r->rank, op, r->program.n_in));
 }
 
-static bool gni_vko_reduce(gni_vk *vk, const gni_reduce *r) {
-    gni_vko_call c;
-    gni_vko_plan plan;
+static bool gni_job_reduce(gni_gpu *gpu, const gni_reduce *r) {
+    gni_job_call c;
+    gni_job_plan plan;
     int64_t kept = 1, reduced = 1;
     for (int i = 0; i < r->kept; i++) kept *= r->dim[i];
     for (int i = r->kept; i < r->rank; i++) reduced *= r->dim[i];
     if (kept == 0) return true;
-    gni_vko_reduce_plan(vk, r, kept, reduced, &plan);
+    gni_job_reduce_plan(gpu, r, kept, reduced, &plan);
     memset(&c, 0, sizeof c);
-    c.vk = vk;
+    c.gpu = gpu;
     bool fits = false;
     int64_t extent = r->kept < r->rank ? r->dim[r->kept] : 1, step = extent;
     for (;;) {
         gni_reduce part = *r;
         if (r->kept < r->rank) part.dim[r->kept] = step;
         int64_t some = extent > 0 ? reduced / extent * step : 0;
-        gni_vko_reduce_piece(&c, &part, &plan, some, 0, 1, 1, 0, 1, true, &fits);
-        if (fits) return gni_vko_reduce_pieces(vk, r, &plan, reduced, step);
+        gni_job_reduce_piece(&c, &part, &plan, some, 0, 1, 1, 0, 1, true, &fits);
+        if (fits) return gni_job_reduce_pieces(gpu, r, &plan, reduced, step);
         if (step <= 1) break;
-        step = gni_vko_half(step);
+        step = gni_job_half(step);
     }
     // Cutting the outermost reduced dimension was not enough.
     gni_reduce part = *r;
-    int widest = gni_vko_widest_reduced(r);
+    int widest = gni_job_widest_reduced(r);
     if (widest > r->kept) {
-        gni_vko_swap_dims(&part, r->kept, widest);
-        return gni_vko_reduce(vk, &part);
+        gni_job_swap_dims(&part, r->kept, widest);
+        return gni_job_reduce(gpu, &part);
     }
     if (r->kept > 1 && r->dim[0] == 1) {
-        for (int i = 1; i < r->rank; i++) gni_vko_swap_dims(&part, i - 1, i);
+        for (int i = 1; i < r->rank; i++) gni_job_swap_dims(&part, i - 1, i);
         part.kept--;
         part.rank--;
-        return gni_vko_reduce(vk, &part);
+        return gni_job_reduce(gpu, &part);
     }
     if (r->kept == 0 || r->dim[0] < 2) return false;
-    int64_t half = gni_vko_half(r->dim[0]);
+    int64_t half = gni_job_half(r->dim[0]);
     part.dim[0] = half;
-    if (!gni_vko_reduce(vk, &part)) return false;
+    if (!gni_job_reduce(gpu, &part)) return false;
     part.dim[0] = r->dim[0] - half;
     part.out.offset += half * (kept / r->dim[0]);
     for (int i = 0; i < r->program.n_in; i++) part.in[i].offset += half * r->in[i].stride[0];
-    return gni_vko_reduce(vk, &part);
+    return gni_job_reduce(gpu, &part);
 }
 
-static bool gni_vko_is_half(gn_dtype t) { return t == GN_F16 || t == GN_BF16; }
+static bool gni_job_is_half(gn_dtype t) { return t == GN_F16 || t == GN_BF16; }
 
 // Whether the reduced dimensions reach further than a kernel does, whatever the one that is cut is cut to.
-static bool gni_vko_reduce_is_far(const gni_reduce *r) {
-    int cut = gni_vko_widest_reduced(r);
+static bool gni_job_reduce_is_far(const gni_reduce *r) {
+    int cut = gni_job_widest_reduced(r);
     for (int i = 0; i < r->program.n_in; i++) {
         int64_t size = (int64_t)gn_dtype_size(r->in[i].dtype), reach = size;
         for (int d = r->kept; d < r->rank; d++) {
             int64_t step = r->in[i].stride[d] * size;
             if (d != cut) reach += (r->dim[d] - 1) * (step < 0 ? -step : step);
         }
-        if (reach > GNI_VK_REACH - 256) return true;
+        if (reach > GNI_GPU_REACH - 256) return true;
     }
     return false;
 }
 
-static bool gni_vko_reduce_ok(const gni_vk *vk, const gni_reduce *r) {
+static bool gni_job_reduce_ok(const gni_gpu *gpu, const gni_reduce *r) {
     gn_dtype t = r->out.dtype;
     bool wide = r->program.wide, index = r->op == GNI_RED_ARGMIN || r->op == GNI_RED_ARGMAX;
-    if (!gni_vko_program_ok(vk, &r->program, 3) || t >= GN_C64) return false;
-    if (gni_vko_reduce_is_far(r)) return false;
+    if (!gni_job_program_ok(gpu, &r->program, 3) || t >= GN_C64) return false;
+    if (gni_job_reduce_is_far(r)) return false;
     if (index) return t == GN_I32 || t == GN_I64;
     if (r->op == GNI_RED_ANY || r->op == GNI_RED_ALL) return t == GN_BOOL;
-    if (r->domain == GNI_F) return t == GN_F32 || gni_vko_is_half(t) || (wide && t == GN_F64);
-    return t != GN_F32 && t != GN_F64 && !gni_vko_is_half(t) && !(wide && r->domain == GNI_U);
+    if (r->domain == GNI_F) return t == GN_F32 || gni_job_is_half(t) || (wide && t == GN_F64);
+    return t != GN_F32 && t != GN_F64 && !gni_job_is_half(t) && !(wide && r->domain == GNI_U);
 }
 
 // ---- softmax
 
-static bool gni_vko_softmax_ok(const gni_softmax *s) {
+static bool gni_job_softmax_ok(const gni_softmax *s) {
     gn_dtype t = s->in.dtype;
-    return (t == GN_F32 || gni_vko_is_half(t)) && s->out.dtype == t && s->n < INT32_MAX / 2;
+    return (t == GN_F32 || gni_job_is_half(t)) && s->out.dtype == t && s->n < INT32_MAX / 2;
 }
 
-static bool gni_vko_softmax_long(gni_vko_call *c, int64_t rows, int64_t n) {
-    gni_vk *vk = c->vk;
+static bool gni_job_softmax_long(gni_job_call *c, int64_t rows, int64_t n) {
+    gni_gpu *gpu = c->gpu;
     bool ok = true;
-    int64_t groups = gni_vko_ceil(n, 4);
-    int64_t splits = GNI_MIN(GNI_MIN(gni_vko_enough(vk) / rows, groups / 1024), 256);
-    int64_t chunk = splits > 1 ? gni_vko_ceil(groups, splits) : groups;
-    splits = gni_vko_ceil(groups, chunk);
+    int64_t groups = gni_job_ceil(n, 4);
+    int64_t splits = GNI_MIN(GNI_MIN(gni_job_enough(gpu) / rows, groups / 1024), 256);
+    int64_t chunk = splits > 1 ? gni_job_ceil(groups, splits) : groups;
+    splits = gni_job_ceil(groups, chunk);
     c->generic.module = GNI_MODULE_softmax_long;
-    c->generic.n_spec = 5;
-    c->generic.spec[4] = splits > 1 ? 1 : 3;
-    c->param[5] = (uint32_t)splits;
-    c->param[6] = (uint32_t)chunk;
-    if (splits > 1) ok = gni_vko_scratch(c, (uint64_t)(rows * splits) * 8, "partial results");
+    c->generic.n_spec = GNI_S_SOFTMAX_PHASE + 1;
+    c->generic.spec[GNI_S_SOFTMAX_PHASE] =
+        splits > 1 ? GNI_F_SOFTMAX_MEASURES : GNI_F_SOFTMAX_MEASURES | GNI_F_SOFTMAX_WRITES;
+    c->param[GNI_P_SOFTMAX_SPLITS] = (uint32_t)splits;
+    c->param[GNI_P_SOFTMAX_CHUNK] = (uint32_t)chunk;
+    if (splits > 1) ok = gni_job_scratch(c, (uint64_t)(rows * splits) * 8, "partial results");
     ok = ok &&
-         gni_vko_dispatch(c, gni_vk_pipeline_get(vk, &c->generic, GNI_VK_WAIT), rows, splits, 1);
+         gni_job_dispatch(c, gni_gpu_pipeline_get(gpu, &c->generic, GNI_GPU_WAIT), rows, splits, 1);
     if (ok && splits > 1) {
-        c->generic.spec[4] = 2;
-        c->use[2].write = !vk->caps.addresses; // bindings cannot tell
-        if (c->generic.spec[0] == GNI_LOGSUMEXP) splits = 1;
-        ok =
-            gni_vko_dispatch(c, gni_vk_pipeline_get(vk, &c->generic, GNI_VK_WAIT), rows, splits, 1);
+        c->generic.spec[GNI_S_SOFTMAX_PHASE] = GNI_F_SOFTMAX_WRITES;
+        c->use[2].write = !gpu->caps.addresses; // bindings cannot tell
+        if (c->generic.spec[GNI_S_SOFTMAX_KIND] == GNI_LOGSUMEXP) splits = 1;
+        ok = gni_job_dispatch(c, gni_gpu_pipeline_get(gpu, &c->generic, GNI_GPU_WAIT), rows, splits,
+                              1);
     }
-    gni_vko_drop_scratch(c);
+    gni_job_drop_scratch(c);
     return ok;
 }
 
-static bool gni_vko_softmax(gni_vk *vk, const gni_softmax *s) {
-    gni_vko_call c;
+static bool gni_job_softmax(gni_gpu *gpu, const gni_softmax *s) {
+    gni_job_call c;
     int64_t out_n = s->kind == GNI_LOGSUMEXP ? 1 : s->n, dim[2], in_stride[2], out_stride[2];
     if (s->rows == 0 || s->n == 0) return true;
     memset(&c, 0, sizeof c);
-    c.vk = vk;
+    c.gpu = gpu;
     dim[0] = s->rows;
     dim[1] = s->n;
     in_stride[0] = s->row_stride;
     in_stride[1] = 1;
     out_stride[0] = out_n;
     out_stride[1] = s->kind == GNI_LOGSUMEXP ? 0 : 1;
-    if (!gni_vko_reach(vk, &s->in, dim, in_stride, 2, &c.use[0], &c.param[3]) ||
-        !gni_vko_reach(vk, &s->out, dim, out_stride, 2, &c.use[1], &c.param[4]) ||
+    uint32_t *in = &c.param[GNI_P_SOFTMAX_IN_BASE], *out = &c.param[GNI_P_SOFTMAX_OUT_BASE];
+    if (!gni_job_reach(gpu, &s->in, dim, in_stride, 2, &c.use[0], in) ||
+        !gni_job_reach(gpu, &s->out, dim, out_stride, 2, &c.use[1], out) ||
         s->rows >= INT32_MAX / 2) {
         gni_softmax part = *s;
         if (s->rows < 2) return false;
         part.rows = s->rows / 2;
-        if (!gni_vko_softmax(vk, &part)) return false;
+        if (!gni_job_softmax(gpu, &part)) return false;
         part.in.offset += part.rows * s->row_stride;
         part.out.offset += part.rows * out_n;
         part.rows = s->rows - part.rows;
-        return gni_vko_softmax(vk, &part);
+        return gni_job_softmax(gpu, &part);
     }
     c.use[1].write = true;
     c.n_use = 2;
-    c.n_param = 8;
-    c.param[0] = (uint32_t)s->rows;
-    c.param[1] = (uint32_t)s->n;
-    c.param[2] = (uint32_t)s->row_stride;
+    c.n_param = GNI_P_SOFTMAX_WORDS;
+    c.param[GNI_P_SOFTMAX_ROWS] = (uint32_t)s->rows;
+    c.param[GNI_P_SOFTMAX_N] = (uint32_t)s->n;
+    c.param[GNI_P_SOFTMAX_ROW_STRIDE] = (uint32_t)s->row_stride;
     // A team is as small as 4 vectors in each lane's registers allow.
-    bool wide = s->n > 8192 && s->n <= 16384 && vk->caps.max_invocations >= 512;
+    bool wide = s->n > 8192 && s->n <= 16384 && gpu->caps.max_invocations >= 512;
     int log_threads = wide ? 9 : 8;
-    int log_lanes = GNI_MIN(gni_vko_log2_up(gni_vko_ceil(s->n, s->n <= 16 ? 4 : 16)), log_threads);
-    c.generic.spec[0] = (uint32_t)s->kind;
-    c.generic.spec[1] = (uint32_t)s->in.dtype;
-    c.generic.spec[2] = (uint32_t)log_lanes;
-    c.generic.spec[3] =
-        (uint32_t)(c.param[3] % 4 == 0 && (s->rows == 1 || s->row_stride % 4 == 0)) |
-        (uint32_t)(c.param[4] % 4 == 0 && (s->rows == 1 || s->n % 4 == 0)) << 1;
-    if (s->n > 8192 && !wide) return gni_vko_softmax_long(&c, s->rows, s->n);
-    c.generic.n_spec = 4;
+    int log_lanes = GNI_MIN(gni_job_log2_up(gni_job_ceil(s->n, s->n <= 16 ? 4 : 16)), log_threads);
+    bool in_groups = *in % 4 == 0 && (s->rows == 1 || s->row_stride % 4 == 0);
+    bool out_groups = *out % 4 == 0 && (s->rows == 1 || s->n % 4 == 0);
+    c.generic.spec[GNI_S_SOFTMAX_KIND] = (uint32_t)s->kind;
+    c.generic.spec[GNI_S_SOFTMAX_DTYPE] = (uint32_t)s->in.dtype;
+    c.generic.spec[GNI_S_SOFTMAX_LOG_LANES] = (uint32_t)log_lanes;
+    c.generic.spec[GNI_S_SOFTMAX_ALIGNED] = gni_job_flag(in_groups, GNI_F_SOFTMAX_IN_GROUPS) |
+                                            gni_job_flag(out_groups, GNI_F_SOFTMAX_OUT_GROUPS);
+    if (s->n > 8192 && !wide) return gni_job_softmax_long(&c, s->rows, s->n);
+    c.generic.n_spec = GNI_S_SOFTMAX_PHASE;
     c.generic.module = s->n <= 16     ? GNI_MODULE_softmax_1
                        : s->n <= 4096 ? GNI_MODULE_softmax_4
                        : wide         ? GNI_MODULE_softmax_wide
                                       : GNI_MODULE_softmax_8;
-    int64_t groups = gni_vko_ceil(s->rows, (int64_t)1 << (log_threads - log_lanes));
-    return gni_vko_dispatch(&c, gni_vk_pipeline_get(vk, &c.generic, GNI_VK_WAIT), groups, 1, 1);
+    int64_t groups = gni_job_ceil(s->rows, (int64_t)1 << (log_threads - log_lanes));
+    return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT), groups, 1, 1);
 }
 
 // ---- take
 
 // log2 of the largest piece, up to 16 bytes, that rows and both places are made of.
-static int gni_vko_take_unit(const gni_take *t) {
+static int gni_job_take_unit(const gni_take *t) {
     int64_t size = (int64_t)gn_dtype_size(t->in.dtype);
     uint64_t bits = (uint64_t)(t->inner * size) | (uint64_t)(t->in.offset * size) |
                     (uint64_t)(t->out.offset * size) | 16u;
@@ -22658,11 +24026,11 @@ static int gni_vko_take_unit(const gni_take *t) {
     return unit;
 }
 
-static bool gni_vko_take_ok(const gni_vk *vk, const gni_take *t) {
+static bool gni_job_take_ok(const gni_gpu *gpu, const gni_take *t) {
     gn_dtype i = t->index.dtype;
-    int64_t size = (int64_t)gn_dtype_size(t->in.dtype), unit = (int64_t)1 << gni_vko_take_unit(t);
-    int64_t most = GNI_VK_REACH;
-    if (!vk->caps.addresses) most = (int64_t)GNI_MIN(vk->caps.max_storage_range, (uint64_t)most);
+    int64_t size = (int64_t)gn_dtype_size(t->in.dtype), unit = (int64_t)1 << gni_job_take_unit(t);
+    int64_t most = GNI_GPU_REACH;
+    if (!gpu->caps.addresses) most = (int64_t)GNI_MIN(gpu->caps.max_storage_range, (uint64_t)most);
     int64_t in = t->extent * t->inner * size, out = t->count * t->inner * size;
     bool integers = i == GN_I32 || i == GN_I64 || i == GN_U32 || i == GN_U8 || i == GN_I8;
     return integers && t->in.dtype == t->out.dtype && t->extent < INT32_MAX &&
@@ -22670,158 +24038,161 @@ static bool gni_vko_take_ok(const gni_vk *vk, const gni_take *t) {
            in < most - 256 && out < most - 256 && t->count * (int64_t)gn_dtype_size(i) < most - 256;
 }
 
-static bool gni_vko_take(gni_vk *vk, const gni_take *t) {
-    gni_vko_call c;
-    int unit = gni_vko_take_unit(t);
+static bool gni_job_take(gni_gpu *gpu, const gni_take *t) {
+    gni_job_call c;
+    int unit = gni_job_take_unit(t);
     int64_t size = (int64_t)gn_dtype_size(t->in.dtype), inner = t->inner * size >> unit, one = 1;
     int64_t in = t->outer * t->extent * t->inner, out = t->outer * t->count * t->inner;
     if (out == 0) return true;
     if (t->extent == 0) return false;
     memset(&c, 0, sizeof c);
-    c.vk = vk;
+    c.gpu = gpu;
+    uint32_t *p = c.param, *from = &p[GNI_P_TAKE_IN_BASE], *to = &p[GNI_P_TAKE_OUT_BASE];
     bool fits = (in * size >> unit) < INT32_MAX &&
-                (out * size >> unit) < INT32_MAX - 4 * GNI_VKO_THREADS &&
-                gni_vko_reach(vk, &t->in, &in, &one, 1, &c.use[0], &c.param[8]) &&
-                gni_vko_reach(vk, &t->index, &t->count, &one, 1, &c.use[1], &c.param[9]) &&
-                gni_vko_reach(vk, &t->out, &out, &one, 1, &c.use[2], &c.param[10]);
+                (out * size >> unit) < INT32_MAX - 4 * GNI_JOB_THREADS &&
+                gni_job_reach(gpu, &t->in, &in, &one, 1, &c.use[0], from) &&
+                gni_job_reach(gpu, &t->index, &t->count, &one, 1, &c.use[1],
+                              &p[GNI_P_TAKE_INDEX_BASE]) &&
+                gni_job_reach(gpu, &t->out, &out, &one, 1, &c.use[2], to);
     if (!fits) {
         gni_take part = *t;
         if (t->outer < 2) return false;
         part.outer = t->outer / 2;
-        if (!gni_vko_take(vk, &part)) return false;
+        if (!gni_job_take(gpu, &part)) return false;
         part.in.offset += part.outer * t->extent * t->inner;
         part.out.offset += part.outer * t->count * t->inner;
         part.outer = t->outer - part.outer;
-        return gni_vko_take(vk, &part);
+        return gni_job_take(gpu, &part);
     }
     c.use[2].write = true;
     c.n_use = 3;
-    c.n_param = 11;
-    c.param[0] = (uint32_t)(out * size >> unit);
-    gni_vko_divider(inner, &c.param[1]);
-    gni_vko_divider(t->count, &c.param[4]);
-    c.param[7] = (uint32_t)t->extent;
-    c.param[8] = (uint32_t)((int64_t)c.param[8] * size >> unit);
-    c.param[10] = (uint32_t)((int64_t)c.param[10] * size >> unit);
+    c.n_param = GNI_P_TAKE_WORDS;
+    p[GNI_P_TAKE_N] = (uint32_t)(out * size >> unit);
+    gni_job_divider(inner, &p[GNI_P_TAKE_INNER]);
+    gni_job_divider(t->count, &p[GNI_P_TAKE_COUNT]);
+    p[GNI_P_TAKE_EXTENT] = (uint32_t)t->extent;
+    *from = (uint32_t)((int64_t)*from * size >> unit);
+    *to = (uint32_t)((int64_t)*to * size >> unit);
     c.generic.module = GNI_MODULE_take;
-    c.generic.n_spec = 2;
-    c.generic.spec[0] = (uint32_t)t->index.dtype;
-    c.generic.spec[1] = (uint32_t)unit;
-    int64_t work = unit >= 2 ? (int64_t)c.param[0] : gni_vko_ceil(c.param[0], unit == 1 ? 2 : 4);
-    return gni_vko_dispatch(&c, gni_vk_pipeline_get(vk, &c.generic, GNI_VK_WAIT),
-                            gni_vko_ceil(work, 256), 1, 1);
+    c.generic.n_spec = GNI_S_TAKE_SPECS;
+    c.generic.spec[GNI_S_TAKE_INDEX_DTYPE] = (uint32_t)t->index.dtype;
+    c.generic.spec[GNI_S_TAKE_UNIT] = (uint32_t)unit;
+    int64_t work = p[GNI_P_TAKE_N];
+    if (unit < 2) work = gni_job_ceil(work, unit == 1 ? 2 : 4);
+    return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT),
+                            gni_job_ceil(work, 256), 1, 1);
 }
 
 // ---- random
 
-static bool gni_vko_random_ok(const gni_random *r) {
+static bool gni_job_random_ok(const gni_random *r) {
     bool real = r->kind == GNI_RAND_UNIFORM || r->kind == GNI_RAND_NORMAL;
-    if (real) return r->out.dtype == GN_F32 || gni_vko_is_half(r->out.dtype);
+    if (real) return r->out.dtype == GN_F32 || gni_job_is_half(r->out.dtype);
     return (r->out.dtype == GN_U32 || r->out.dtype == GN_I32) && r->range <= (uint64_t)1 << 32;
 }
 
-static bool gni_vko_random(gni_vk *vk, const gni_random *r) {
-    gni_vko_call c;
+static bool gni_job_random(gni_gpu *gpu, const gni_random *r) {
+    gni_job_call c;
     int64_t one = 1;
     if (r->n == 0) return true;
     memset(&c, 0, sizeof c);
-    c.vk = vk;
-    if (!gni_vko_reach(vk, &r->out, &r->n, &one, 1, &c.use[0], &c.param[1]) ||
+    c.gpu = gpu;
+    if (!gni_job_reach(gpu, &r->out, &r->n, &one, 1, &c.use[0], &c.param[GNI_P_RANDOM_OUT_BASE]) ||
         r->n > INT32_MAX - 1024) {
         gni_random part = *r;
         if (r->n < 8) return false;
         part.n = r->n / 2 / 4 * 4;
-        if (!gni_vko_random(vk, &part)) return false;
+        if (!gni_job_random(gpu, &part)) return false;
         part.counter += (uint64_t)part.n / (gni_random_pairs(r) ? 2 : 4);
         part.out.offset += part.n;
         part.n = r->n - part.n;
-        return gni_vko_random(vk, &part);
+        return gni_job_random(gpu, &part);
     }
     c.use[0].write = true;
     c.n_use = 1;
-    c.n_param = 8;
-    c.param[0] = (uint32_t)r->n;
-    c.param[2] = (uint32_t)r->counter;
-    c.param[3] = (uint32_t)(r->counter >> 32);
-    c.param[4] = (uint32_t)r->seed;
-    c.param[5] = (uint32_t)(r->seed >> 32);
-    c.param[6] = (uint32_t)r->low;
-    c.param[7] = (uint32_t)r->range;
+    c.n_param = GNI_P_RANDOM_WORDS;
+    c.param[GNI_P_RANDOM_N] = (uint32_t)r->n;
+    c.param[GNI_P_RANDOM_COUNTER] = (uint32_t)r->counter;
+    c.param[GNI_P_RANDOM_COUNTER + 1] = (uint32_t)(r->counter >> 32);
+    c.param[GNI_P_RANDOM_KEY] = (uint32_t)r->seed;
+    c.param[GNI_P_RANDOM_KEY + 1] = (uint32_t)(r->seed >> 32);
+    c.param[GNI_P_RANDOM_LOW] = (uint32_t)r->low;
+    c.param[GNI_P_RANDOM_RANGE] = (uint32_t)r->range;
     c.generic.module = GNI_MODULE_random;
-    c.generic.n_spec = 3;
-    c.generic.spec[0] = (uint32_t)r->kind;
-    c.generic.spec[1] = gni_random_pairs(r);
-    c.generic.spec[2] = (uint32_t)r->out.dtype;
-    return gni_vko_dispatch(&c, gni_vk_pipeline_get(vk, &c.generic, GNI_VK_WAIT),
-                            gni_vko_ceil(r->n, 4096), 1, 1);
+    c.generic.n_spec = GNI_S_RANDOM_SPECS;
+    c.generic.spec[GNI_S_RANDOM_KIND] = (uint32_t)r->kind;
+    c.generic.spec[GNI_S_RANDOM_PAIRS] = gni_random_pairs(r);
+    c.generic.spec[GNI_S_RANDOM_DTYPE] = (uint32_t)r->out.dtype;
+    return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT),
+                            gni_job_ceil(r->n, 4096), 1, 1);
 }
 
 // ---- the backend
 
 // Of the room below.
-static bool gni_vko_matmul_ok(const gni_vk *vk, const gni_matmul *m);
-static bool gni_vko_matmul(gni_vk *vk, const gni_matmul *m, int64_t row);
-static bool gni_vko_factor_ok(const gni_vk *vk, const gni_factor *f);
-static bool gni_vko_factor(gni_vk *vk, const gni_factor *f);
+static bool gni_job_matmul_ok(const gni_gpu *gpu, const gni_matmul *m);
+static bool gni_job_matmul(gni_gpu *gpu, const gni_matmul *m, int64_t row);
+static bool gni_job_factor_ok(const gni_gpu *gpu, const gni_factor *f);
+static bool gni_job_factor(gni_gpu *gpu, const gni_factor *f);
 
-static bool gni_vk_supports(gn_context *g, gni_job_kind kind, const void *job) {
-    const gni_vk *vk = g->vk;
-    if (!vk || vk->caps.max_invocations < GNI_VKO_THREADS) return false;
+static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) {
+    const gni_gpu *gpu = g->gpu;
+    if (!gpu || gpu->caps.max_invocations < GNI_JOB_THREADS) return false;
     switch (kind) {
     case GNI_JOB_MAP: {
         const gni_program *p = &((const gni_map *)job)->program;
-        if (gni_vko_is_copy64(p)) return gni_vko_enough_places(vk, p, p->n_out);
-        return gni_vko_program_ok(vk, p, p->n_out);
+        if (gni_job_is_copy64(p)) return gni_job_enough_places(gpu, p, p->n_out);
+        return gni_job_program_ok(gpu, p, p->n_out);
     }
-    case GNI_JOB_REDUCE: return gni_vko_reduce_ok(vk, (const gni_reduce *)job);
-    case GNI_JOB_SOFTMAX: return gni_vko_softmax_ok((const gni_softmax *)job);
-    case GNI_JOB_MATMUL: return gni_vko_matmul_ok(vk, (const gni_matmul *)job);
-    case GNI_JOB_TAKE: return gni_vko_take_ok(vk, (const gni_take *)job);
-    case GNI_JOB_RANDOM: return gni_vko_random_ok((const gni_random *)job);
-    case GNI_JOB_FFT: return gni_fft_vk_supports(g, (const gni_fft *)job);
-    case GNI_JOB_FACTOR: return gni_vko_factor_ok(vk, (const gni_factor *)job);
+    case GNI_JOB_REDUCE: return gni_job_reduce_ok(gpu, (const gni_reduce *)job);
+    case GNI_JOB_SOFTMAX: return gni_job_softmax_ok((const gni_softmax *)job);
+    case GNI_JOB_MATMUL: return gni_job_matmul_ok(gpu, (const gni_matmul *)job);
+    case GNI_JOB_TAKE: return gni_job_take_ok(gpu, (const gni_take *)job);
+    case GNI_JOB_RANDOM: return gni_job_random_ok((const gni_random *)job);
+    case GNI_JOB_FFT: return gni_fft_gpu_supports(g, (const gni_fft *)job);
+    case GNI_JOB_FACTOR: return gni_job_factor_ok(gpu, (const gni_factor *)job);
     default: return false;
     }
 }
 
-static bool gni_vk_run(gn_context *g, gni_job_kind kind, const void *job) {
-    gni_vk *vk = g->vk;
+static bool gni_gpu_run(gn_context *g, gni_job_kind kind, const void *job) {
+    gni_gpu *gpu = g->gpu;
     switch (kind) {
-    case GNI_JOB_MAP: return gni_vko_map(vk, (const gni_map *)job);
-    case GNI_JOB_REDUCE: return gni_vko_reduce(vk, (const gni_reduce *)job);
-    case GNI_JOB_SOFTMAX: return gni_vko_softmax(vk, (const gni_softmax *)job);
+    case GNI_JOB_MAP: return gni_job_map(gpu, (const gni_map *)job);
+    case GNI_JOB_REDUCE: return gni_job_reduce(gpu, (const gni_reduce *)job);
+    case GNI_JOB_SOFTMAX: return gni_job_softmax(gpu, (const gni_softmax *)job);
     case GNI_JOB_MATMUL:
-        return gni_vko_matmul(vk, (const gni_matmul *)job, ((const gni_matmul *)job)->n);
-    case GNI_JOB_TAKE: return gni_vko_take(vk, (const gni_take *)job);
-    case GNI_JOB_RANDOM: return gni_vko_random(vk, (const gni_random *)job);
-    case GNI_JOB_FFT: return gni_fft_vk(g, (const gni_fft *)job);
-    case GNI_JOB_FACTOR: return gni_vko_factor(vk, (const gni_factor *)job);
+        return gni_job_matmul(gpu, (const gni_matmul *)job, ((const gni_matmul *)job)->n);
+    case GNI_JOB_TAKE: return gni_job_take(gpu, (const gni_take *)job);
+    case GNI_JOB_RANDOM: return gni_job_random(gpu, (const gni_random *)job);
+    case GNI_JOB_FFT: return gni_fft_gpu(g, (const gni_fft *)job);
+    case GNI_JOB_FACTOR: return gni_job_factor(gpu, (const gni_factor *)job);
     default: return false;
     }
 }
 
-#endif // GNI_VULKAN
+#endif // GNI_GPU
 
-static const gni_backend_api gni_vulkan_api = {"vulkan", GNI_ON_GPU, gni_vk_supports, gni_vk_run};
+static const gni_backend_api gni_gpu_backend = {"gpu", GNI_ON_GPU, gni_gpu_supports, gni_gpu_run};
 
-// >>vk_matmul
-// Matrix products on the Vulkan device: which kernel and which tile, how k is split over workgroups, and
+// >>gpu_matmul
+// Matrix products on the GPU: which kernel and which tile, how k is split over workgroups, and
 // what goes through matrix units.
 
-#if GNI_VULKAN
+#if GNI_GPU
 
 // A kernel for one size of tile. `rate`: its multiply-adds per microsecond on one multiprocessor of an H200,
 // in thousands, with enough workgroups there, and `alone` with one. `begins`: steps of k that its beginning and its
 // end take as long as.
-typedef struct gni_vko_tile {
+typedef struct gni_job_tile {
     int module, bm, bn, bk;
     uint32_t shared;           // bytes
     int rate, alone, resident; // resident: workgroups that a multiprocessor runs at once
     int begins;
     bool units;
-} gni_vko_tile;
+} gni_job_tile;
 
-static const gni_vko_tile gni_vko_real_tiles[] = {
+static const gni_job_tile gni_job_real_tiles[] = {
     {GNI_MODULE_matmul_96x128, 96, 128, 16, 29700, 189, 163, 2, 48, false},
     {GNI_MODULE_matmul_128x128, 128, 128, 32, 16900, 176, 165, 2, 48, false},
     {GNI_MODULE_matmul_64x128, 64, 128, 16, 25604, 180, 152, 3, 48, false},
@@ -22839,7 +24210,7 @@ static const gni_vko_tile gni_vko_real_tiles[] = {
     {GNI_MODULE_matmul_32x32, 32, 32, 32, 18436, 100, 88, 3, 48, false},
 };
 // Those that make an operand while they read it (given.glsl).
-static const gni_vko_tile gni_vko_given_tiles[] = {
+static const gni_job_tile gni_job_prologue_tiles[] = {
     {GNI_MODULE_matmul_64x64, 64, 64, 16, 17412, 156, 128, 4, 48, false},
     {GNI_MODULE_matmul_64x64_4, 64, 64, 32, 34820, 120, 150, 2, 48, false},
     {GNI_MODULE_matmul_128x32, 128, 32, 32, 43012, 125, 89, 2, 48, false},
@@ -22851,67 +24222,65 @@ static const gni_vko_tile gni_vko_given_tiles[] = {
     {GNI_MODULE_matmul_32x64, 32, 64, 32, 26628, 115, 110, 2, 48, false},
     {GNI_MODULE_matmul_32x32, 32, 32, 32, 18436, 100, 88, 3, 48, false},
 };
-static const gni_vko_tile gni_vko_half_tiles[] = {
+static const gni_job_tile gni_job_half_tiles[] = {
     {GNI_MODULE_matmul_half_128x128, 128, 128, 64, 36868, 1250, 1060, 2, 192, true},
     {GNI_MODULE_matmul_half_64x128, 64, 128, 64, 27652, 1000, 680, 4, 192, true},
     {GNI_MODULE_matmul_half_64x64, 64, 64, 64, 18436, 800, 540, 3, 192, true},
     {GNI_MODULE_matmul_half_32x64, 32, 64, 64, 14340, 550, 340, 4, 192, true},
 };
-static const gni_vko_tile gni_vko_bfloat_tiles[] = {
+static const gni_job_tile gni_job_bfloat_tiles[] = {
     {GNI_MODULE_matmul_bfloat_128x128, 128, 128, 64, 36868, 1250, 1060, 2, 192, true},
     {GNI_MODULE_matmul_bfloat_64x128, 64, 128, 64, 27652, 1000, 680, 4, 192, true},
     {GNI_MODULE_matmul_bfloat_64x64, 64, 64, 64, 18436, 800, 540, 3, 192, true},
     {GNI_MODULE_matmul_bfloat_32x64, 32, 64, 64, 14340, 550, 340, 4, 192, true},
 };
-static const gni_vko_tile gni_vko_int_tile = {
+static const gni_job_tile gni_job_int_tile = {
     GNI_MODULE_matmul_int_64, 64, 64, 16, 8708, 100, 50, 2, 48, false};
 // A CPU's tiles are small, since its compilers are slow with much unrolled code: the last of these, and the next.
-static const gni_vko_tile gni_vko_f64_tiles[] = {
+static const gni_job_tile gni_job_f64_tiles[] = {
     {GNI_MODULE_matmul_f64_128x128, 128, 128, 8, 33284, 88, 84, 1, 40, false},
     {GNI_MODULE_matmul_f64_64x64, 64, 64, 8, 16900, 78, 39, 2, 12, false},
     {GNI_MODULE_matmul_f64_64x32, 64, 32, 16, 25604, 65, 31, 3, 12, false},
     {GNI_MODULE_matmul_f64_32, 32, 32, 16, 8708, 40, 12, 4, 12, false},
 };
-static const gni_vko_tile gni_vko_cpu_tile = {
+static const gni_job_tile gni_job_cpu_tile = {
     GNI_MODULE_matmul_32x32s, 32, 32, 16, 9220, 100, 100, 1, 48, false};
 
 enum {
-    GNI_VKO_STORE_INPUTS = 3, // epilogue.glsl's limits, beside the product
-    GNI_VKO_STORE_INSNS = 8,
-    GNI_VKO_STORE_SPEC = 16, // its first specialisation constant and parameter
-    GNI_VKO_STORE_PARAM = 128,
-    GNI_VKO_STORE_USES = 8 // buffer arguments of the kernel
+    GNI_JOB_STORE_INPUTS = 3, // epilogue.glsl's limits, beside the product
+    GNI_JOB_STORE_INSNS = 8,
+    GNI_JOB_STORE_USES = 8 // buffer arguments of the kernel
 };
-enum { GNI_VKO_JOIN = 16 }; // parts of k that are added up at once: matrix.glsl's GN_JOIN
+enum { GNI_JOB_JOIN = 16 }; // parts of k that are added up at once: matrix.glsl's GN_JOIN
 
 // Whether a row of a, or a column of b, alone reaches further than a kernel does.
-static bool gni_vko_is_far(const gni_matmul *m) {
+static bool gni_job_is_far(const gni_matmul *m) {
     int64_t a = m->a_cs * (int64_t)gn_dtype_size(m->a.dtype),
             b = m->b_rs * (int64_t)gn_dtype_size(m->b.dtype),
             most = GNI_MAX(GNI_MAX(a, -a), GNI_MAX(b, -b));
-    return m->k > 1 && most > (GNI_VK_REACH - 256) / m->k;
+    return m->k > 1 && most > (GNI_GPU_REACH - 256) / m->k;
 }
 
-static bool gni_vko_matmul_ok(const gni_vk *vk, const gni_matmul *m) {
+static bool gni_job_matmul_ok(const gni_gpu *gpu, const gni_matmul *m) {
     gn_dtype a = m->a.dtype, b = m->b.dtype, t = m->c.dtype;
-    if (vk->caps.max_buffers < 6 || m->k >= INT32_MAX || m->batch_rank > GN_MAX_RANK) return false;
-    bool real = (a == GN_F32 || gni_vko_is_half(a)) && (b == GN_F32 || gni_vko_is_half(b)) &&
-                (t == GN_F32 || gni_vko_is_half(t));
+    if (gpu->caps.max_buffers < 6 || m->k >= INT32_MAX || m->batch_rank > GN_MAX_RANK) return false;
+    bool real = (a == GN_F32 || gni_job_is_half(a)) && (b == GN_F32 || gni_job_is_half(b)) &&
+                (t == GN_F32 || gni_job_is_half(t));
     bool plain = a == b && a == t && m->bias.buf == NULL && m->act == 0;
-    if (m->fused && !gni_vko_program_ok(vk, &m->program, 1)) return false;
-    if (m->given != 0 && !gni_vko_program_ok(vk, &m->load, 1)) return false;
+    if (m->fused && !gni_job_program_ok(gpu, &m->program, 1)) return false;
+    if (m->prologue != 0 && !gni_job_program_ok(gpu, &m->load, 1)) return false;
     if (real) return m->bias.buf == NULL || m->bias.dtype == GN_F32;
-    if (gni_vko_is_far(m)) return false;
+    if (gni_job_is_far(m)) return false;
     if (plain && (a == GN_I32 || a == GN_U32)) return true;
-    return plain && a == GN_F64 && vk->caps.float64 && vk->caps.int64;
+    return plain && a == GN_F64 && gpu->caps.float64 && gpu->caps.int64;
 }
 
 // ---- which kernel
 
 // Whether subgroups multiply 16x16x16 of this type of component into sums of that one.
-static bool gni_vko_has_shape(const gni_vk_caps *c, int32_t in, int32_t sum) {
+static bool gni_job_has_shape(const gni_gpu_caps *c, int32_t in, int32_t sum) {
     for (int i = 0; i < c->coop_count; i++) {
-        const gni_vk_coop *s = &c->coops[i];
+        const gni_gpu_coop *s = &c->coops[i];
         if (s->m == 16 && s->n == 16 && s->k == 16 && s->a == in && s->b == in && s->c == sum &&
             s->result == sum && !s->saturating && !s->workgroup_scope && s->invocations == 0)
             return true;
@@ -22921,115 +24290,115 @@ static bool gni_vko_has_shape(const gni_vk_caps *c, int32_t in, int32_t sum) {
 
 // Whether the device multiplies 16x16x16 of this dtype into float32 sums, in subgroups of 32. Sums on their way to
 // float16 are rounded as a matrix of the unit's, which is a type that it has to have.
-static bool gni_vko_has_units(const gni_vk *vk, gn_dtype t) {
-    const gni_vk_caps *c = &vk->caps;
+static bool gni_job_has_units(const gni_gpu *gpu, gn_dtype t) {
+    const gni_gpu_caps *c = &gpu->caps;
     bool subgroups = c->subgroup_control ? c->subgroup_min <= 32 && c->subgroup_max >= 32
                                          : c->subgroup_min == 32 && c->subgroup_max == 32;
     bool types = t == GN_F16 ? c->float16 : t == GN_BF16 && c->bfloat16 && c->bfloat16_coop;
-    int32_t in = t == GN_F16 ? GNI_VK_COMPONENT_F16 : GNI_VK_COMPONENT_BF16;
+    int32_t in = t == GN_F16 ? GNI_GPU_COMPONENT_F16 : GNI_GPU_COMPONENT_BF16;
     if (!c->coop || !c->addresses || !subgroups || !types) return false;
-    return gni_vko_has_shape(c, in, GNI_VK_COMPONENT_F32) &&
-           (t != GN_F16 || gni_vko_has_shape(c, in, GNI_VK_COMPONENT_F16));
+    return gni_job_has_shape(c, in, GNI_GPU_COMPONENT_F32) &&
+           (t != GN_F16 || gni_job_has_shape(c, in, GNI_GPU_COMPONENT_F16));
 }
 
 // Sizes from which matrix units pay.
-static bool gni_vko_suits_units(const gni_matmul *m) { return m->m > 1 && m->n > 1 && m->k >= 16; }
+static bool gni_job_suits_units(const gni_matmul *m) { return m->m > 1 && m->n > 1 && m->k >= 16; }
 
 // Steps of k that a part of `chunk` takes as long as: a workgroup has its beginning and its end.
-static double gni_vko_tile_steps(const gni_vko_tile *t, int64_t chunk) {
+static double gni_job_tile_steps(const gni_job_tile *t, int64_t chunk) {
     return (double)(chunk + t->begins);
 }
 
-static gni_vk_rates gni_vko_tile_rates(const gni_vk *vk, const gni_vko_tile *t) {
-    gni_vk_rates own;
+static gni_gpu_rates gni_job_tile_rates(const gni_gpu *gpu, const gni_job_tile *t) {
+    gni_gpu_rates own;
     own.rate = t->rate;
     own.alone = t->alone;
     own.resident = t->resident;
-    const gni_vk_rates *tuned = vk->compiler.rates ? &vk->compiler.rates[t->module] : &own;
+    const gni_gpu_rates *tuned = gpu->rates ? &gpu->rates[t->module] : &own;
     return tuned->rate == 0 ? own : *tuned;
 }
 
 // Multiply-adds per microsecond with `each` workgroups on a multiprocessor.
-static double gni_vko_tile_rate(const gni_vk *vk, const gni_vko_tile *t, int64_t each) {
-    gni_vk_rates r = gni_vko_tile_rates(vk, t);
+static double gni_job_tile_rate(const gni_gpu *gpu, const gni_job_tile *t, int64_t each) {
+    gni_gpu_rates r = gni_job_tile_rates(gpu, t);
     if (each >= r.resident) return r.rate * 1000.0;
     return 1000.0 * (r.alone + (r.rate - r.alone) * (double)(each - 1) / (double)(r.resident - 1));
 }
 
 // Of so many tiles, those that come whole where k is in `splits` parts: as many as all multiprocessors
 // have an equal share of.
-static int64_t gni_vko_whole_tiles(const gni_vk *vk, const gni_vko_tile *t, int64_t tiles,
+static int64_t gni_job_whole_tiles(const gni_gpu *gpu, const gni_job_tile *t, int64_t tiles,
                                    int64_t splits) {
-    int64_t units = (int64_t)vk->caps.multiprocessors;
+    int64_t units = (int64_t)gpu->caps.multiprocessors;
     if (splits == 1) return tiles;
     return t->units ? 0 : tiles / units * units;
 }
 
 // Microseconds, about, that `whole` tiles and after them `parts` of others take, and their steps of k.
-static double gni_vko_wave_time(const gni_vk *vk, const gni_vko_tile *t, int64_t whole,
+static double gni_job_wave_time(const gni_gpu *gpu, const gni_job_tile *t, int64_t whole,
                                 double whole_steps, int64_t parts, double part_steps) {
-    int64_t units = (int64_t)vk->caps.multiprocessors,
-            resident = gni_vko_tile_rates(vk, t).resident,
-            each = GNI_MIN(resident, gni_vko_ceil(whole + parts, units)), room = units * each,
+    int64_t units = (int64_t)gpu->caps.multiprocessors,
+            resident = gni_job_tile_rates(gpu, t).resident,
+            each = GNI_MIN(resident, gni_job_ceil(whole + parts, units)), room = units * each,
             over = whole % room;
     // In one step of all that a multiprocessor runs at once, and in how many steps.
     double area = (double)t->bm * (double)t->bn,
-           step = area * (double)each / gni_vko_tile_rate(vk, t, each),
+           step = area * (double)each / gni_job_tile_rate(gpu, t, each),
            steps = (double)(whole / room) * whole_steps;
-    if (over == 0) return step * (steps + (double)gni_vko_ceil(parts, room) * part_steps);
+    if (over == 0) return step * (steps + (double)gni_job_ceil(parts, room) * part_steps);
     int64_t free_room = room - over, fit = free_room * (int64_t)(whole_steps / part_steps);
     if (parts > fit)
-        return step * (steps + whole_steps + (double)gni_vko_ceil(parts - fit, room) * part_steps);
+        return step * (steps + whole_steps + (double)gni_job_ceil(parts - fit, room) * part_steps);
     // The last whole tiles have their multiprocessors for themselves after a while. But without parts two go
     // wherever two have just ended.
-    int64_t left = parts == 0 && resident <= 2 ? each : gni_vko_ceil(over, units);
-    double beside = (double)gni_vko_ceil(parts, free_room) * part_steps;
+    int64_t left = parts == 0 && resident <= 2 ? each : gni_job_ceil(over, units);
+    double beside = (double)gni_job_ceil(parts, free_room) * part_steps;
     return step * (steps + beside) +
-           (whole_steps - beside) * area * (double)left / gni_vko_tile_rate(vk, t, left);
+           (whole_steps - beside) * area * (double)left / gni_job_tile_rate(gpu, t, left);
 }
 
 // Microseconds, about, that this tile takes with k in `splits` parts.
-static double gni_vko_tile_time(const gni_vk *vk, const gni_vko_tile *t, const gni_matmul *m,
+static double gni_job_tile_time(const gni_gpu *gpu, const gni_job_tile *t, const gni_matmul *m,
                                 int64_t batches, int64_t splits) {
-    int64_t units = (int64_t)vk->caps.multiprocessors;
-    int64_t tiles = gni_vko_ceil(m->m, t->bm) * gni_vko_ceil(m->n, t->bn) * batches;
-    int64_t chunk = gni_vko_ceil(gni_vko_ceil(m->k, splits), t->bk) * t->bk,
-            each = gni_vko_ceil(tiles * splits, units), whole = tiles;
+    int64_t units = (int64_t)gpu->caps.multiprocessors;
+    int64_t tiles = gni_job_ceil(m->m, t->bm) * gni_job_ceil(m->n, t->bn) * batches;
+    int64_t chunk = gni_job_ceil(gni_job_ceil(m->k, splits), t->bk) * t->bk,
+            each = gni_job_ceil(tiles * splits, units), whole = tiles;
     double area = (double)t->bm * (double)t->bn, time, bytes;
     if (t->units) {
-        time = (double)each * area * gni_vko_tile_steps(t, chunk) / gni_vko_tile_rate(vk, t, each);
+        time = (double)each * area * gni_job_tile_steps(t, chunk) / gni_job_tile_rate(gpu, t, each);
         bytes = (double)(splits * batches) * (double)m->m * (double)m->n * 8.0 / 3e6;
     } else {
-        whole = gni_vko_whole_tiles(vk, t, tiles, splits);
+        whole = gni_job_whole_tiles(gpu, t, tiles, splits);
         int64_t parts = (tiles - whole) * splits;
-        time = gni_vko_wave_time(vk, t, whole, gni_vko_tile_steps(t, m->k), parts,
-                                 gni_vko_tile_steps(t, chunk));
+        time = gni_job_wave_time(gpu, t, whole, gni_job_tile_steps(t, m->k), parts,
+                                 gni_job_tile_steps(t, chunk));
         bytes = (double)parts * area * 8.0 / 5e6;
     }
     // Parts are written and read once, and each time that they are joined someone waits for the last one.
     if (splits > 1) time += bytes;
     // Kernels of float64 have no registers to spare for it.
     if (splits > 1 && m->c.dtype == GN_F64) time *= 1.08;
-    for (int64_t left = splits; left > 1; left = gni_vko_ceil(left, GNI_VKO_JOIN)) time += 2.5;
+    for (int64_t left = splits; left > 1; left = gni_job_ceil(left, GNI_JOB_JOIN)) time += 2.5;
     return time;
 }
 
 // The number of parts to try after `splits`.
-static int64_t gni_vko_more_splits(const gni_vko_tile *t, int64_t splits) {
+static int64_t gni_job_more_splits(const gni_job_tile *t, int64_t splits) {
     if (t->units || splits >= 16) return 2 * splits;
     return splits < 8 ? splits + 1 : splits + 4;
 }
 
 // Where the choice for such a product is remembered. Its tile is NULL when it is yet to be made; NULL if nowhere.
-static gni_vko_choice *gni_vko_known_choice(const gni_vk *vk, const gni_vko_tile *tiles,
+static gni_job_choice *gni_job_known_choice(const gni_gpu *gpu, const gni_job_tile *tiles,
                                             const gni_matmul *m, int64_t batches) {
-    gni_vk_ops *ops = (gni_vk_ops *)vk->ops;
+    gni_gpu_jobs *ops = (gni_gpu_jobs *)gpu->jobs;
     if (ops == NULL) return NULL;
     uint64_t hash =
         (((uint64_t)m->m * 31 + (uint64_t)m->n) * 31 + (uint64_t)m->k) * 31 + (uint64_t)batches;
     // Both kinds of one product are asked for in turn.
     hash = hash * 31 + (uint64_t)(uintptr_t)tiles;
-    gni_vko_choice *c = &ops->choices[(hash * 0x9e3779b97f4a7c15u) >> (64 - GNI_VKO_LOG_CHOICES)];
+    gni_job_choice *c = &ops->choices[(hash * 0x9e3779b97f4a7c15u) >> (64 - GNI_JOB_LOG_CHOICES)];
     if (c->m == m->m && c->n == m->n && c->k == m->k && c->batches == batches && c->among == tiles)
         return c;
     c->m = m->m;
@@ -23042,41 +24411,41 @@ static gni_vko_choice *gni_vko_known_choice(const gni_vk *vk, const gni_vko_tile
 }
 
 // The tile and the number of parts of k that take the least time.
-static const gni_vko_tile *gni_vko_pick_tile(const gni_vk *vk, const gni_matmul *m, int64_t batches,
-                                             int64_t *splits) {
-    const gni_vko_tile *tiles = gni_vko_real_tiles, *best = NULL;
-    int count = (int)(sizeof gni_vko_real_tiles / sizeof gni_vko_real_tiles[0]);
+static const gni_job_tile *gni_job_pick_tile(const gni_gpu *gpu, const gni_matmul *m,
+                                             int64_t batches, int64_t *splits) {
+    const gni_job_tile *tiles = gni_job_real_tiles, *best = NULL;
+    int count = (int)(sizeof gni_job_real_tiles / sizeof gni_job_real_tiles[0]);
     *splits = 1;
     if (m->c.dtype == GN_F64) {
-        const int all = (int)(sizeof gni_vko_f64_tiles / sizeof gni_vko_f64_tiles[0]);
-        count = vk->caps.kind == GNI_VK_CPU ? 1 : all;
-        tiles = gni_vko_f64_tiles + (all - count);
+        const int all = (int)(sizeof gni_job_f64_tiles / sizeof gni_job_f64_tiles[0]);
+        count = gpu->caps.kind == GNI_GPU_CPU ? 1 : all;
+        tiles = gni_job_f64_tiles + (all - count);
     } else if (m->c.dtype == GN_I32 || m->c.dtype == GN_U32) {
-        tiles = &gni_vko_int_tile;
+        tiles = &gni_job_int_tile;
         count = 1;
-    } else if (m->a.dtype == m->b.dtype && gni_vko_has_units(vk, m->a.dtype) &&
-               gni_vko_suits_units(m)) {
-        tiles = m->a.dtype == GN_F16 ? gni_vko_half_tiles : gni_vko_bfloat_tiles;
-        count = (int)(sizeof gni_vko_half_tiles / sizeof gni_vko_half_tiles[0]);
-    } else if (vk->caps.kind == GNI_VK_CPU) {
-        tiles = &gni_vko_cpu_tile;
+    } else if (m->a.dtype == m->b.dtype && gni_job_has_units(gpu, m->a.dtype) &&
+               gni_job_suits_units(m)) {
+        tiles = m->a.dtype == GN_F16 ? gni_job_half_tiles : gni_job_bfloat_tiles;
+        count = (int)(sizeof gni_job_half_tiles / sizeof gni_job_half_tiles[0]);
+    } else if (gpu->caps.kind == GNI_GPU_CPU) {
+        tiles = &gni_job_cpu_tile;
         count = 1;
-    } else if (m->given != 0 || m->as_given) {
-        tiles = gni_vko_given_tiles;
-        count = (int)(sizeof gni_vko_given_tiles / sizeof gni_vko_given_tiles[0]);
+    } else if (m->prologue != 0 || m->as_prologue) {
+        tiles = gni_job_prologue_tiles;
+        count = (int)(sizeof gni_job_prologue_tiles / sizeof gni_job_prologue_tiles[0]);
     }
-    gni_vko_choice *known = gni_vko_known_choice(vk, tiles, m, batches);
+    gni_job_choice *known = gni_job_known_choice(gpu, tiles, m, batches);
     if (known != NULL && known->tile != NULL) {
         *splits = known->splits;
         return known->tile;
     }
     double least = 0.0;
     for (int i = 0; i < count; i++) {
-        const gni_vko_tile *t = &tiles[i];
-        if (t->shared > vk->caps.shared_bytes && i < count - 1) continue;
+        const gni_job_tile *t = &tiles[i];
+        if (t->shared > gpu->caps.shared_bytes && i < count - 1) continue;
         for (int64_t s = 1; s <= 1024 && (s == 1 || m->k >= s * 4 * t->bk);
-             s = gni_vko_more_splits(t, s)) {
-            double time = gni_vko_tile_time(vk, t, m, batches, s);
+             s = gni_job_more_splits(t, s)) {
+            double time = gni_job_tile_time(gpu, t, m, batches, s);
             if (best != NULL && time >= least) continue;
             best = t;
             least = time;
@@ -23091,68 +24460,72 @@ static const gni_vko_tile *gni_vko_pick_tile(const gni_vk *vk, const gni_matmul 
 }
 
 // What both kinds of matrix kernels are told. The strides are those of the kernel's own a and b.
-static void gni_vko_matrix_params(gni_vko_call *c, const gni_matmul *m, int64_t batches,
-                                  const gni_vk_use *use, const uint32_t *base) {
+static void gni_job_matrix_params(gni_job_call *c, const gni_matmul *m, int64_t batches,
+                                  const gni_gpu_use *use, const uint32_t *base) {
     for (int i = 0; i < 4; i++) c->use[i] = use[i];
     c->n_use = 4;
-    c->n_param = 50;
+    c->n_param = GNI_P_MATMUL_WORDS;
     uint32_t *p = c->param;
-    p[0] = (uint32_t)m->m;
-    p[1] = (uint32_t)m->n;
-    p[2] = (uint32_t)m->k;
-    p[3] = (uint32_t)batches;
-    p[4] = base[0];
-    p[5] = (uint32_t)m->a_rs;
-    p[6] = (uint32_t)m->a_cs;
-    p[7] = base[1];
-    p[8] = (uint32_t)m->b_rs;
-    p[9] = (uint32_t)m->b_cs;
-    p[10] = base[2];
-    p[11] = base[3];
-    p[12] = 1;
-    p[13] = (uint32_t)GNI_MAX(m->k, 1);
-    p[17] = (uint32_t)m->batch_rank;
+    p[GNI_P_MATMUL_M] = (uint32_t)m->m;
+    p[GNI_P_MATMUL_N] = (uint32_t)m->n;
+    p[GNI_P_MATMUL_K] = (uint32_t)m->k;
+    p[GNI_P_MATMUL_BATCHES] = (uint32_t)batches;
+    p[GNI_P_MATMUL_A_BASE] = base[0];
+    p[GNI_P_MATMUL_A_ROW] = (uint32_t)m->a_rs;
+    p[GNI_P_MATMUL_A_COLUMN] = (uint32_t)m->a_cs;
+    p[GNI_P_MATMUL_B_BASE] = base[1];
+    p[GNI_P_MATMUL_B_ROW] = (uint32_t)m->b_rs;
+    p[GNI_P_MATMUL_B_COLUMN] = (uint32_t)m->b_cs;
+    p[GNI_P_MATMUL_C_BASE] = base[2];
+    p[GNI_P_MATMUL_BIAS_BASE] = base[3];
+    p[GNI_P_MATMUL_SPLITS] = 1;
+    p[GNI_P_MATMUL_CHUNK] = (uint32_t)GNI_MAX(m->k, 1);
+    p[GNI_P_MATMUL_BATCH_RANK] = (uint32_t)m->batch_rank;
     for (int i = 0; i < m->batch_rank; i++) {
-        p[18 + 3 * i] = (uint32_t)m->batch_dim[i];
-        p[19 + 3 * i] = (uint32_t)m->a_batch[i];
-        p[20 + 3 * i] = (uint32_t)m->b_batch[i];
+        uint32_t *d = &p[GNI_P_MATMUL_BATCH + 3 * i];
+        d[0] = (uint32_t)m->batch_dim[i];
+        d[1] = (uint32_t)m->a_batch[i];
+        d[2] = (uint32_t)m->b_batch[i];
     }
-    p[48] = 8; // rows of tiles in a stripe
+    p[GNI_P_MATMUL_STRIPE] = 8;
 }
 
-static bool gni_vko_batch_even(const gni_matmul *m, const int64_t *stride, int64_t group) {
+static bool gni_job_batch_even(const gni_matmul *m, const int64_t *stride, int64_t group) {
     for (int i = 0; i < m->batch_rank; i++)
         if (m->batch_dim[i] > 1 && stride[i] % group != 0) return false;
     return true;
 }
 
 // Splits k over `splits` workgroups per tile, with room for what they leave: `part_bytes` each.
-static bool gni_vko_split_k(gni_vko_call *c, int64_t k, int64_t unit, int64_t splits, int64_t tiles,
+static bool gni_job_split_k(gni_job_call *c, int64_t k, int64_t unit, int64_t splits, int64_t tiles,
                             int64_t part_bytes, int64_t counters, int64_t *used) {
-    int64_t chunk = gni_vko_ceil(gni_vko_ceil(k, GNI_MAX(splits, 1)), unit) * unit;
-    *used = k > 0 ? gni_vko_ceil(k, chunk) : 1;
-    c->param[12] = (uint32_t)*used;
-    c->param[13] = (uint32_t)GNI_MAX(chunk, 1);
-    c->param[14] = 0;
+    int64_t chunk = gni_job_ceil(gni_job_ceil(k, GNI_MAX(splits, 1)), unit) * unit;
+    *used = k > 0 ? gni_job_ceil(k, chunk) : 1;
+    c->param[GNI_P_MATMUL_SPLITS] = (uint32_t)*used;
+    c->param[GNI_P_MATMUL_CHUNK] = (uint32_t)GNI_MAX(chunk, 1);
+    c->param[GNI_P_MATMUL_COUNTER0] = 0;
     if (*used <= 1) return true;
-    return gni_vko_scratch(c, (uint64_t)(tiles * *used * part_bytes), "partial products") &&
-           gni_vko_counters(c, counters, &c->param[14]);
+    return gni_job_scratch(c, (uint64_t)(tiles * *used * part_bytes), "partial products") &&
+           gni_job_counters(c, counters, &c->param[GNI_P_MATMUL_COUNTER0]);
 }
 
-// How a kernel reads an operand: GN_LAYOUT's bits of a, which is m x k with these strides.
-static uint32_t gni_vko_operand_layout(int64_t m, int64_t rs, int64_t k, int64_t cs, uint32_t base,
+enum { GNI_JOB_ALONG_M = 1, GNI_JOB_GROUPS = 2, GNI_JOB_NEIGHBOURS = 4 };
+
+// How a kernel reads an operand, which is m x k with these strides.
+static uint32_t gni_job_operand_layout(int64_t m, int64_t rs, int64_t k, int64_t cs, uint32_t base,
                                        bool even, int64_t group) {
     bool along_m = cs != 1 && (rs == 1 || k == 1),
          neighbours = along_m ? rs == 1 || m == 1 : cs == 1 || k == 1;
     int64_t step = along_m ? cs : rs, lines = along_m ? k : m;
     bool groups = neighbours && even && (lines == 1 || step % group == 0) && base % group == 0;
-    return (uint32_t)along_m | (uint32_t)groups << 1 | (uint32_t)neighbours << 2;
+    return gni_job_flag(along_m, GNI_JOB_ALONG_M) | gni_job_flag(groups, GNI_JOB_GROUPS) |
+           gni_job_flag(neighbours, GNI_JOB_NEIGHBOURS);
 }
 
 // A buffer argument for a matrix of m x n elements and its batches.
-static bool gni_vko_matrix_reach(const gni_vk *vk, const gni_matmul *m, const gni_operand *o,
+static bool gni_job_matrix_reach(const gni_gpu *gpu, const gni_matmul *m, const gni_operand *o,
                                  int64_t rows, int64_t rs, int64_t columns, int64_t cs,
-                                 const int64_t *batch, gni_vk_use *use, uint32_t *base) {
+                                 const int64_t *batch, gni_gpu_use *use, uint32_t *base) {
     int64_t dim[GN_MAX_RANK + 2], stride[GN_MAX_RANK + 2];
     for (int i = 0; i < m->batch_rank; i++) {
         dim[i] = m->batch_dim[i];
@@ -23162,15 +24535,15 @@ static bool gni_vko_matrix_reach(const gni_vk *vk, const gni_matmul *m, const gn
     stride[m->batch_rank] = rs;
     dim[m->batch_rank + 1] = columns;
     stride[m->batch_rank + 1] = cs;
-    return gni_vko_reach(vk, o, dim, stride, m->batch_rank + 2, use, base);
+    return gni_job_reach(gpu, o, dim, stride, m->batch_rank + 2, use, base);
 }
 
 // ---- the program of a fused product
 
 // Whether a kernel's words have room for the program, whose inputs are in[first] on.
-static bool gni_vko_words_have(const gni_matmul *m, const gni_program *p, const gni_operand *in,
+static bool gni_job_words_have(const gni_matmul *m, const gni_program *p, const gni_operand *in,
                                int first) {
-    if (p->n_in - first > GNI_VKO_STORE_INPUTS || p->n_insn > GNI_VKO_STORE_INSNS) return false;
+    if (p->n_in - first > GNI_JOB_STORE_INPUTS || p->n_insn > GNI_JOB_STORE_INSNS) return false;
     for (int i = 0; i < p->n_insn; i++) {
         uint32_t code = GNI_INSN_CODE(p->insn[i]);
         if (!gni_in_stores((gni_op)(code / 3u), (gni_domain)(code % 3u))) return false;
@@ -23183,114 +24556,119 @@ static bool gni_vko_words_have(const gni_matmul *m, const gni_program *p, const 
 }
 
 // Register 0 of the words is the sum of products; inputs of a program that has none begin with register 1.
-static uint32_t gni_vko_word_reg(const gni_program *p, uint32_t r, int first) {
-    return r < (uint32_t)p->n_in ? r + (uint32_t)(1 - first) : gni_vko_reg(p, r);
+static uint32_t gni_job_word_reg(const gni_program *p, uint32_t r, int first) {
+    return r < (uint32_t)p->n_in ? r + (uint32_t)(1 - first) : gni_job_reg(p, r);
 }
 
 // All of the words but what they say of inputs.
-static void gni_vko_put_words(gni_vko_call *c, const gni_program *p, int first) {
-    uint32_t *spec = c->generic.spec + GNI_VKO_STORE_SPEC;
-    uint32_t *w = c->param + GNI_VKO_STORE_PARAM + 4 * GNI_VKO_STORE_INPUTS;
-    memset(c->generic.spec + c->generic.n_spec, 0,
-           (GNI_VKO_STORE_SPEC - c->generic.n_spec) * sizeof *spec);
-    spec[0] = 1u | (uint32_t)(p->n_in - first) << 4 | (uint32_t)p->n_insn << 8 |
-              gni_vko_word_reg(p, (uint32_t)p->out_reg[0], first) << 16;
-    spec[1] = 0;
+static void gni_job_put_words(gni_job_call *c, const gni_program *p, int first) {
+    uint32_t *spec = c->generic.spec, *w = &c->param[GNI_P_STORE + GNI_P_STORE_CONST];
+    memset(spec + c->generic.n_spec, 0, (GNI_S_STORE - c->generic.n_spec) * sizeof *spec);
+    spec[GNI_S_STORE] = 1u | (uint32_t)(p->n_in - first) << 4 | (uint32_t)p->n_insn << 8 |
+              gni_job_word_reg(p, (uint32_t)p->out_reg[0], first) << 16;
+    spec[GNI_S_STORE_INPUTS] = 0;
     for (int i = 0; i < p->n_const; i++) w[i] = (uint32_t)p->konst[i];
-    c->n_param = GNI_VKO_STORE_PARAM + 4 * GNI_VKO_STORE_INPUTS + GNI_MAX_CONSTS;
+    c->n_param = GNI_P_STORE + GNI_P_STORE_WORDS;
     for (int i = 0; i < p->n_insn; i++) {
         uint32_t insn = p->insn[i];
-        spec[2 + i] = GNI_INSN_CODE(insn) | gni_vko_word_reg(p, GNI_INSN_A(insn), first) << 11 |
-                      gni_vko_word_reg(p, GNI_INSN_B(insn), first) << 18 |
-                      gni_vko_word_reg(p, GNI_INSN_C(insn), first) << 25;
+        spec[GNI_S_STORE_STEPS + i] = GNI_INSN_CODE(insn) | gni_job_word_reg(p, GNI_INSN_A(insn), first) << 11 |
+                      gni_job_word_reg(p, GNI_INSN_B(insn), first) << 18 |
+                      gni_job_word_reg(p, GNI_INSN_C(insn), first) << 25;
     }
-    c->generic.first_code = GNI_VKO_STORE_SPEC + 2;
-    c->generic.n_spec = GNI_VKO_STORE_SPEC + 2 + (uint32_t)p->n_insn;
+    c->generic.first_code = GNI_S_STORE_STEPS;
+    c->generic.n_spec = GNI_S_STORE_STEPS + (uint32_t)p->n_insn;
+}
+
+static uint32_t gni_job_store_input(const gni_operand *o, bool one, bool groups) {
+    return (uint32_t)o->dtype | (one ? GNI_F_STORE_ONE : gni_job_flag(groups, GNI_F_STORE_GROUPS));
 }
 
 // The program as words of epilogue.glsl: specialisation constants, parameters and buffer arguments.
 // `vector`: its rows are the elements of the result.
-static bool gni_vko_put_store(gni_vko_call *c, const gni_matmul *m, bool vector) {
-    static const int place[GNI_VKO_STORE_INPUTS] = {3, 6, 7};
+static bool gni_job_put_store(gni_job_call *c, const gni_matmul *m, bool vector) {
+    static const int place[GNI_JOB_STORE_INPUTS] = {3, 6, 7};
     const gni_program *p = &m->program;
-    uint32_t *spec = c->generic.spec + GNI_VKO_STORE_SPEC, *w = c->param + GNI_VKO_STORE_PARAM;
-    gni_vko_put_words(c, p, 1);
+    uint32_t *inputs = &c->generic.spec[GNI_S_STORE_INPUTS], *w = &c->param[GNI_P_STORE];
+    gni_job_put_words(c, p, 1);
     for (int k = 1; k < p->n_in; k++, w += 4) {
         const gni_operand *o = &m->in[k];
         int64_t down = o->stride[GNI_ALONG_M], across = o->stride[GNI_ALONG_N];
         int64_t batch = m->batch_rank > 0 ? o->stride[m->batch_rank - 1] : 0;
-        gni_vk_use *use = &c->use[place[k - 1]];
-        if (!gni_vko_matrix_reach(c->vk, m, o, m->m, down, m->n, across, o->stride, use, &w[0]))
+        gni_gpu_use *use = &c->use[place[k - 1]];
+        if (!gni_job_matrix_reach(c->gpu, m, o, m->m, down, m->n, across, o->stride, use, &w[0]))
             return false;
         bool one = across == 0 || m->n == 1 || vector,
              group = across == 1 && w[0] % 4 == 0 && (down % 4 == 0 || m->m == 1) && batch % 4 == 0;
         w[1] = (uint32_t)(vector && m->m == 1 ? across : down);
         w[2] = (uint32_t)across;
         w[3] = (uint32_t)batch;
-        spec[1] |= ((uint32_t)o->dtype | (uint32_t)(one ? 1 : group ? 2 : 0) << 4) << (8 * (k - 1));
+        *inputs |= gni_job_store_input(o, one, group) << (8 * (k - 1));
     }
     return true;
 }
 
 // The pipeline of a product. With a program it is NULL while that is not compiled, for then (or where
 // compiling costs more than a pass over memory) the program runs by itself.
-static gni_vk_pipeline *gni_vko_matmul_pipeline(gni_vko_call *c, const gni_matmul *m) {
-    gni_vk *vk = c->vk;
-    if (!m->fused && m->given == 0) {
+static gni_gpu_pipeline *gni_job_matmul_pipeline(gni_job_call *c, const gni_matmul *m) {
+    gni_gpu *gpu = c->gpu;
+    if (!m->fused && m->prologue == 0) {
         c->generic.first_code = c->generic.n_spec; // none: drivers need not see the instructions
-        return gni_vk_pipeline_get(vk, &c->generic, GNI_VK_WAIT);
+        return gni_gpu_pipeline_get(gpu, &c->generic, GNI_GPU_WAIT);
     }
-    if (vk->g->options.vulkan_flags & GN_VULKAN_NO_ASYNC_PIPELINES)
-        return gni_vk_pipeline_get(vk, &c->generic, GNI_VK_WAIT);
-    gni_vk_pipeline *p = gni_vk_pipeline_get(vk, &c->generic, GNI_VK_PEEK);
-    if (p == NULL && gni_vko_seen(vk, &c->generic))
-        gni_vk_pipeline_get(vk, &c->generic, GNI_VK_ASYNC);
+    if (gpu->g->options.vulkan_flags & GN_VULKAN_NO_ASYNC_PIPELINES)
+        return gni_gpu_pipeline_get(gpu, &c->generic, GNI_GPU_WAIT);
+    gni_gpu_pipeline *p = gni_gpu_pipeline_get(gpu, &c->generic, GNI_GPU_PEEK);
+    if (p == NULL && gni_job_seen(gpu, &c->generic))
+        gni_gpu_pipeline_get(gpu, &c->generic, GNI_GPU_ASYNC);
     return p;
 }
 
-static bool gni_vko_store_pays(const gni_vk *vk, const gni_matmul *m) {
-    uint32_t flags = vk->g->options.vulkan_flags;
-    if (!vk->caps.addresses || (flags & GN_VULKAN_NO_SPECIALIZATION)) return false;
+static bool gni_job_store_pays(const gni_gpu *gpu, const gni_matmul *m) {
+    uint32_t flags = gpu->g->options.vulkan_flags;
+    if (!gpu->caps.addresses || (flags & GN_VULKAN_NO_SPECIALIZATION)) return false;
     // A CPU compiles on the cores that it computes with.
-    if (vk->caps.kind == GNI_VK_CPU && !(flags & GN_VULKAN_NO_ASYNC_PIPELINES)) return false;
-    return gni_vko_words_have(m, &m->program, m->in, 1);
+    if (gpu->caps.kind == GNI_GPU_CPU && !(flags & GN_VULKAN_NO_ASYNC_PIPELINES)) return false;
+    return gni_job_words_have(m, &m->program, m->in, 1);
 }
 
 // The program of an operand that is made while it is read, as words of given.glsl. The kernel's layout is known.
-static bool gni_vko_put_load(gni_vko_call *c, const gni_matmul *m) {
+static bool gni_job_put_load(gni_job_call *c, const gni_matmul *m) {
     const gni_program *p = &m->load;
-    const bool first = m->given == 1,
-               along = ((c->generic.spec[3] >> (first ? 0 : 2)) & 1u) == first;
-    uint32_t *spec = c->generic.spec + GNI_VKO_STORE_SPEC, *w = c->param + GNI_VKO_STORE_PARAM;
-    const int place[GNI_VKO_STORE_INPUTS] = {m->given - 1, 6, 7};
-    gni_vko_put_words(c, p, 0);
+    const bool first = m->prologue == 1;
+    const uint32_t layout = c->generic.spec[GNI_S_MATMUL_LAYOUT];
+    // In memory neighbours follow each other along the operand's other dimension, not along k.
+    const bool along = first ? (layout & GNI_F_MATMUL_A_ALONG_M) != 0
+                             : (layout & GNI_F_MATMUL_B_ALONG_K) == 0;
+    uint32_t *inputs = &c->generic.spec[GNI_S_STORE_INPUTS], *w = &c->param[GNI_P_STORE];
+    const int place[GNI_JOB_STORE_INPUTS] = {m->prologue - 1, 6, 7};
+    gni_job_put_words(c, p, 0);
     for (int k = 0; k < p->n_in; k++, w += 4) {
         const gni_operand *o = &m->load_in[k];
         int64_t down = o->stride[GNI_ALONG_M], across = o->stride[GNI_ALONG_N];
         int64_t step = along == first ? down : across, other = along == first ? across : down;
         int64_t batch = m->batch_rank > 0 ? o->stride[m->batch_rank - 1] : 0;
-        gni_vk_use *use = &c->use[place[k]];
-        if (!gni_vko_matrix_reach(c->vk, m, o, first ? m->m : m->k, down, first ? m->k : m->n,
+        gni_gpu_use *use = &c->use[place[k]];
+        if (!gni_job_matrix_reach(c->gpu, m, o, first ? m->m : m->k, down, first ? m->k : m->n,
                                   across, o->stride, use, &w[0]))
             return false;
         bool group = step == 1 && w[0] % 4 == 0 && other % 4 == 0 && batch % 4 == 0;
         w[1] = (uint32_t)(first ? down : across);
         w[2] = (uint32_t)(first ? across : down);
         w[3] = (uint32_t)batch;
-        spec[1] |= ((uint32_t)o->dtype | (uint32_t)(step == 0 ? 1 : group ? 2 : 0) << 4) << (8 * k);
+        *inputs |= gni_job_store_input(o, step == 0, group) << (8 * k);
     }
-    c->generic.spec[4] = (uint32_t)m->given;
+    c->generic.spec[GNI_S_PROLOGUE] = (uint32_t)m->prologue;
     return true;
 }
 
 // A fused product with its program as a pass of its own over the sums.
-typedef struct gni_vko_apart {
+typedef struct gni_job_apart {
     gni_matmul plain; // the product alone
     gni_map job;
     gni_buffer buffer; // the sums, where c cannot hold them
-} gni_vko_apart;
+} gni_job_apart;
 
-static bool gni_vko_apart_begin(gni_vk *vk, const gni_matmul *m, gni_vko_apart *p) {
+static bool gni_job_apart_begin(gni_gpu *gpu, const gni_matmul *m, gni_job_apart *p) {
     int64_t step = 1, n = m->batch_rank + 2;
     memset(&p->job, 0, sizeof p->job);
     memset(&p->buffer, 0, sizeof p->buffer);
@@ -23311,8 +24689,8 @@ static bool gni_vko_apart_begin(gni_vk *vk, const gni_matmul *m, gni_vko_apart *
     p->plain.fused = false;
     p->plain.c.dtype = GN_F32;
     if (m->c.dtype != GN_F32) {
-        if (!gni_vk_alloc(vk, (uint64_t)step * 4, &p->buffer.device)) {
-            gni_fail_memory(vk->g, "gn_matmul", (uint64_t)step * 4);
+        if (!gni_gpu_alloc(gpu, (uint64_t)step * 4, &p->buffer.device)) {
+            gni_fail_memory(gpu->g, "gn_matmul", (uint64_t)step * 4);
             return false;
         }
         p->plain.c.buf = &p->buffer;
@@ -23327,176 +24705,192 @@ static bool gni_vko_apart_begin(gni_vk *vk, const gni_matmul *m, gni_vko_apart *
 }
 
 // `ok`: whether the product is there.
-static bool gni_vko_apart_end(gni_vk *vk, gni_vko_apart *p, bool ok) {
-    ok = ok && gni_vko_map(vk, &p->job);
-    if (p->plain.c.buf == &p->buffer) gni_vk_free(vk, &p->buffer.device);
+static bool gni_job_apart_end(gni_gpu *gpu, gni_job_apart *p, bool ok) {
+    ok = ok && gni_job_map(gpu, &p->job);
+    if (p->plain.c.buf == &p->buffer) gni_gpu_free(gpu, &p->buffer.device);
     return ok;
 }
 
-static bool gni_vko_matmul_apart(gni_vk *vk, const gni_matmul *m) {
-    gni_vko_apart p;
-    return gni_vko_apart_begin(vk, m, &p) &&
-           gni_vko_apart_end(vk, &p, gni_vko_matmul(vk, &p.plain, m->n));
+static bool gni_job_matmul_apart(gni_gpu *gpu, const gni_matmul *m) {
+    gni_job_apart p;
+    return gni_job_apart_begin(gpu, m, &p) &&
+           gni_job_apart_end(gpu, &p, gni_job_matmul(gpu, &p.plain, m->n));
 }
 
 // How many counters the parts of k of one tile need.
-static int64_t gni_vko_join_counters(int64_t splits) {
+static int64_t gni_job_join_counters(int64_t splits) {
     int64_t n = 0;
-    for (int64_t left = splits; left > 1; n += left) left = gni_vko_ceil(left, GNI_VKO_JOIN);
+    for (int64_t left = splits; left > 1; n += left) left = gni_job_ceil(left, GNI_JOB_JOIN);
     return n;
 }
 
-// GN_LAYOUT's bits for the store of results of 16 bits.
-static uint32_t gni_vko_half_store(const gni_vko_call *c, int64_t row) {
-    bool exact = c->vk->caps.round_half && c->vk->caps.keep_half_denorms;
-    return (uint32_t)exact << 11 | (uint32_t)(c->param[10] % 8 == 0 && row % 8 == 0) << 12;
+// The layout's flags for the store of c.
+static uint32_t gni_job_store_layout(const gni_job_call *c, const gni_matmul *m, int64_t row) {
+    bool groups = c->param[GNI_P_MATMUL_C_BASE] % 4 == 0 && row % 4 == 0;
+    return gni_job_flag(groups, GNI_F_MATMUL_C_GROUPS) |
+           gni_job_flag(m->bias.buf != NULL, GNI_F_MATMUL_BIAS) |
+           gni_job_flag(m->act == 1, GNI_F_MATMUL_RELU);
+}
+
+// More for results of 16 bits.
+static uint32_t gni_job_half_store(const gni_job_call *c, int64_t row) {
+    bool exact = c->gpu->caps.round_half && c->gpu->caps.keep_half_denorms;
+    bool eights = c->param[GNI_P_MATMUL_C_BASE] % 8 == 0 && row % 8 == 0;
+    return gni_job_flag(exact, GNI_F_MATMUL_EXACT) | gni_job_flag(eights, GNI_F_MATMUL_C_EIGHTS);
 }
 
 // Whether the sums of b's columns are better made by the kernel than by a pass over b. On an H200 the kernel takes
 // a twentieth more time for them, a tenth with matrix units; a dispatch is 2 us, and b is read at 4 TB/s.
-static bool gni_vko_sums_pay(const gni_vk *vk, const gni_vko_tile *t, const gni_matmul *m,
+static bool gni_job_sums_pay(const gni_gpu *gpu, const gni_job_tile *t, const gni_matmul *m,
                              int64_t splits) {
     double share = t->units ? 0.1 : 0.05,
            bytes = (double)m->k * (double)m->n * (double)gn_dtype_size(m->b.dtype);
-    return vk->caps.kind == GNI_VK_CPU ||
-           share * gni_vko_tile_time(vk, t, m, 1, splits) < 2.0 + bytes / 4e6;
+    return gpu->caps.kind == GNI_GPU_CPU ||
+           share * gni_job_tile_time(gpu, t, m, 1, splits) < 2.0 + bytes / 4e6;
 }
 
-static bool gni_vko_matmul_sums(gni_vk *vk, const gni_matmul *m);
-static bool gni_vko_given_apart(gni_vk *vk, const gni_matmul *m, bool tiled);
+static bool gni_job_matmul_sums(gni_gpu *gpu, const gni_matmul *m);
+static bool gni_job_prologue_apart(gni_gpu *gpu, const gni_matmul *m, bool tiled);
 
-static bool gni_vko_matmul_tiled(gni_vko_call *c, const gni_matmul *m, int64_t batches,
+static bool gni_job_matmul_tiled(gni_job_call *c, const gni_matmul *m, int64_t batches,
                                  int64_t row) {
     int64_t splits = 1, one = 1;
-    const gni_vko_tile *t = gni_vko_pick_tile(c->vk, m, batches, &splits);
+    const gni_job_tile *t = gni_job_pick_tile(c->gpu, m, batches, &splits);
     bool sums = m->sums.buf != NULL;
-    if (sums && !gni_vko_sums_pay(c->vk, t, m, splits)) return gni_vko_matmul_sums(c->vk, m);
+    if (sums && !gni_job_sums_pay(c->gpu, t, m, splits)) return gni_job_matmul_sums(c->gpu, m);
     int64_t group = m->c.dtype == GN_F64 ? 2 : t->units ? 8 : 4;
-    int64_t down = gni_vko_ceil(m->m, t->bm), across = gni_vko_ceil(m->n, t->bn),
+    int64_t down = gni_job_ceil(m->m, t->bm), across = gni_job_ceil(m->n, t->bn),
             tiles = down * across * batches;
-    uint32_t a = gni_vko_operand_layout(m->m, m->a_rs, m->k, m->a_cs, c->param[4],
-                                        gni_vko_batch_even(m, m->a_batch, group), group);
-    uint32_t b = gni_vko_operand_layout(m->n, m->b_cs, m->k, m->b_rs, c->param[7],
-                                        gni_vko_batch_even(m, m->b_batch, group), group);
-    bool c_groups = c->param[10] % 4 == 0 && row % 4 == 0;
-    int64_t whole = gni_vko_whole_tiles(c->vk, t, tiles, splits);
-    if (!t->units && whole + (tiles - whole) * splits > (int64_t)c->vk->caps.max_groups[0]) {
+    uint32_t a = gni_job_operand_layout(m->m, m->a_rs, m->k, m->a_cs, c->param[GNI_P_MATMUL_A_BASE],
+                                        gni_job_batch_even(m, m->a_batch, group), group);
+    uint32_t b = gni_job_operand_layout(m->n, m->b_cs, m->k, m->b_rs, c->param[GNI_P_MATMUL_B_BASE],
+                                        gni_job_batch_even(m, m->b_batch, group), group);
+    int64_t whole = gni_job_whole_tiles(c->gpu, t, tiles, splits);
+    if (!t->units && whole + (tiles - whole) * splits > (int64_t)c->gpu->caps.max_groups[0]) {
         splits = 1;
         whole = tiles;
     }
     c->generic.module = t->module;
-    c->generic.n_spec = 4;
-    c->generic.subgroup = t->units && c->vk->caps.subgroup_control ? 32 : 0;
-    c->generic.spec[0] = (uint32_t)m->a.dtype;
-    c->generic.spec[1] = (uint32_t)m->b.dtype;
-    c->generic.spec[2] = (uint32_t)m->c.dtype;
-    c->generic.spec[3] = (a & 3u) | ((b & 1u) ^ 1u) << 2 | (b & 2u) << 2 | (uint32_t)c_groups << 4 |
-                         (uint32_t)(m->bias.buf != NULL) << 5 | (uint32_t)(m->act == 1) << 6 |
-                         (t->units ? (a & 4u) << 5 | (b & 4u) << 6 : 0u);
-    gni_log(c->vk->g, GN_LOG_DEBUG, "gn_matmul: kernel %s, %d part%s of k in %d of %d tiles",
+    c->generic.n_spec = GNI_S_MATMUL_SPECS;
+    c->generic.subgroup = t->units && c->gpu->caps.subgroup_control ? 32 : 0;
+    c->generic.spec[GNI_S_MATMUL_A_DTYPE] = (uint32_t)m->a.dtype;
+    c->generic.spec[GNI_S_MATMUL_B_DTYPE] = (uint32_t)m->b.dtype;
+    c->generic.spec[GNI_S_MATMUL_C_DTYPE] = (uint32_t)m->c.dtype;
+    uint32_t *layout = &c->generic.spec[GNI_S_MATMUL_LAYOUT];
+    *layout = gni_job_flag(a & GNI_JOB_ALONG_M, GNI_F_MATMUL_A_ALONG_M) |
+              gni_job_flag(a & GNI_JOB_GROUPS, GNI_F_MATMUL_A_GROUPS) |
+              gni_job_flag(!(b & GNI_JOB_ALONG_M), GNI_F_MATMUL_B_ALONG_K) |
+              gni_job_flag(b & GNI_JOB_GROUPS, GNI_F_MATMUL_B_GROUPS) |
+              gni_job_flag(t->units && (a & GNI_JOB_NEIGHBOURS), GNI_F_MATMUL_A_RUNS) |
+              gni_job_flag(t->units && (b & GNI_JOB_NEIGHBOURS), GNI_F_MATMUL_B_RUNS) |
+              gni_job_store_layout(c, m, row);
+    gni_log(c->gpu->g, GN_LOG_DEBUG, "gn_matmul: kernel %s, %d part%s of k in %d of %d tiles",
             gni_modules[t->module].name, (int)splits, splits > 1 ? "s" : "",
             (int)(splits > 1 ? tiles - whole : tiles), (int)tiles);
-    if (splits > 1) c->generic.spec[3] |= 512u;
-    if (m->k % t->bk == 0) c->generic.spec[3] |= 1024u;
-    if (t->units) c->generic.spec[3] |= gni_vko_half_store(c, row);
+    if (splits > 1) *layout |= GNI_F_MATMUL_SPLITS;
+    if (m->k % t->bk == 0) *layout |= GNI_F_MATMUL_WHOLE;
+    if (t->units) *layout |= gni_job_half_store(c, row);
     if (t->units && m->k > 0 && m->k % t->bk == 0 && m->m % t->bm == 0 && m->n % t->bn == 0)
-        c->generic.spec[3] |= 131072u;
-    c->param[15] = (uint32_t)down;
-    c->param[16] = (uint32_t)across;
-    c->param[46] = (uint32_t)row;
+        *layout |= GNI_F_MATMUL_INSIDE;
+    c->param[GNI_P_MATMUL_TILES_M] = (uint32_t)down;
+    c->param[GNI_P_MATMUL_TILES_N] = (uint32_t)across;
+    c->param[GNI_P_MATMUL_C_ROW] = (uint32_t)row;
     int64_t part = (int64_t)(t->bm + sums) * t->bn * (m->c.dtype == GN_F64 ? 8 : 4);
-    int64_t rest = tiles - whole, counters = rest * gni_vko_join_counters(splits);
-    c->param[49] = (uint32_t)whole;
+    int64_t rest = tiles - whole, counters = rest * gni_job_join_counters(splits);
+    c->param[GNI_P_MATMUL_WHOLE_TILES] = (uint32_t)whole;
     // On an H200, few multiply-adds in large tiles do not hide what a program at the store waits for.
     // Tiles of 128x128 have twice the invocations for it.
     bool apart = m->fused && !t->units && m->k <= 128 && t->bm * t->bn >= 64 * 128 &&
                  t->module != GNI_MODULE_matmul_128x128;
-    if (m->fused && (apart || !gni_vko_put_store(c, m, false)))
-        return gni_vko_matmul_apart(c->vk, m);
-    if (m->given != 0 && c->vk->caps.keep_half_denorms) c->generic.spec[3] |= 2048u;
-    if (m->given != 0 && !gni_vko_put_load(c, m)) return gni_vko_given_apart(c->vk, m, true);
-    if (c->spare.mem != NULL) c->generic.spec[3] |= 65536u;
-    if (sums) c->generic.spec[3] |= 262144u;
-    gni_vk_pipeline *pipeline = gni_vko_matmul_pipeline(c, m);
-    if (pipeline != NULL && m->given != 0)
-        gni_log(c->vk->g, GN_LOG_DEBUG, "gn_matmul: makes operand %d while it reads it", m->given);
-    if (pipeline == NULL && !c->vk->g->call_failed && m->given != 0)
-        return gni_vko_given_apart(c->vk, m, true);
+    if (m->fused && (apart || !gni_job_put_store(c, m, false)))
+        return gni_job_matmul_apart(c->gpu, m);
+    if (m->prologue != 0 && c->gpu->caps.keep_half_denorms) *layout |= GNI_F_MATMUL_EXACT;
+    if (m->prologue != 0 && !gni_job_put_load(c, m)) return gni_job_prologue_apart(c->gpu, m, true);
+    if (c->spare.mem != NULL) *layout |= GNI_F_MATMUL_SPARE;
+    if (sums) *layout |= GNI_F_MATMUL_SUMS;
+    gni_gpu_pipeline *pipeline = gni_job_matmul_pipeline(c, m);
+    if (pipeline != NULL && m->prologue != 0)
+        gni_log(c->gpu->g, GN_LOG_DEBUG, "gn_matmul: makes operand %d while it reads it", m->prologue);
+    if (pipeline == NULL && !c->gpu->g->call_failed && m->prologue != 0)
+        return gni_job_prologue_apart(c->gpu, m, true);
     if (pipeline == NULL)
-        return m->fused && !c->vk->g->call_failed && gni_vko_matmul_apart(c->vk, m);
+        return m->fused && !c->gpu->g->call_failed && gni_job_matmul_apart(c->gpu, m);
     bool flat = splits > 1 && !t->units; // whole tiles and parts of others in one row of workgroups
-    bool ok = gni_vko_split_k(c, m->k, t->bk, splits, rest, part, counters, &splits);
-    if (m->fused || m->given != 0) c->n_use = GNI_VKO_STORE_USES;
+    bool ok = gni_job_split_k(c, m->k, t->bk, splits, rest, part, counters, &splits);
+    if (m->fused || m->prologue != 0) c->n_use = GNI_JOB_STORE_USES;
     if (c->spare.mem != NULL || sums) {
         c->use[6] = c->spare;
         c->n_use = 7;
     }
-    if (sums && !gni_vko_reach(c->vk, &m->sums, &m->n, &one, 1, &c->use[6], &c->param[11]))
+    if (sums && !gni_job_reach(c->gpu, &m->sums, &m->n, &one, 1, &c->use[6], &c->param[GNI_P_MATMUL_BIAS_BASE]))
         ok = false;
     c->use[6].write = sums;
     if (flat)
-        ok = ok && gni_vko_dispatch(c, pipeline, whole + rest * splits, 1, 1);
+        ok = ok && gni_job_dispatch(c, pipeline, whole + rest * splits, 1, 1);
     else
-        ok = ok && gni_vko_dispatch(c, pipeline, down * across, splits, batches);
-    gni_vko_drop_scratch(c);
+        ok = ok && gni_job_dispatch(c, pipeline, down * across, splits, batches);
+    gni_job_drop_scratch(c);
     return ok;
 }
 
 // Whether the large operand of matvec lies in aligned groups of this many elements.
-static bool gni_vko_vector_groups(const gni_vko_call *c, const gni_matmul *m, bool columns,
+static bool gni_job_vector_groups(const gni_job_call *c, const gni_matmul *m, bool columns,
                                   int64_t group) {
     bool lines = columns ? m->k == 1 || m->a_cs % group == 0
                          : m->a_cs == 1 && (m->m == 1 || m->a_rs % group == 0);
-    return lines && c->param[4] % group == 0 && gni_vko_batch_even(m, m->a_batch, group);
+    return lines && c->param[GNI_P_MATMUL_A_BASE] % group == 0 && gni_job_batch_even(m, m->a_batch, group);
 }
 
 // `m` as the kernel sees it: a is the large operand, its rows the long dimension. `flip`: c, which is as
 // `job` says, is the transpose of the kernel's.
-static bool gni_vko_matvec(gni_vko_call *c, const gni_matmul *job, const gni_matmul *m,
+static bool gni_job_matvec(gni_job_call *c, const gni_matmul *job, const gni_matmul *m,
                            int64_t batches, int64_t row, bool flip) {
-    gni_vk *vk = c->vk;
+    gni_gpu *gpu = c->gpu;
     bool columns = m->a_rs == 1 && m->a_cs != 1;
-    bool x_groups = gni_vko_vector_groups(c, m, columns, 4),
-         eights = gni_vko_is_half(m->a.dtype) && gni_vko_vector_groups(c, m, columns, 8);
+    bool x_groups = gni_job_vector_groups(c, m, columns, 4),
+         eights = gni_job_is_half(m->a.dtype) && gni_job_vector_groups(c, m, columns, 8);
     bool y_groups = !columns && m->b_rs == 1 && (m->n == 1 || m->b_cs % 4 == 0) &&
-                    c->param[7] % 4 == 0 && gni_vko_batch_even(m, m->b_batch, 4);
+                    c->param[GNI_P_MATMUL_B_BASE] % 4 == 0 && gni_job_batch_even(m, m->b_batch, 4);
     int64_t piece = eights ? 8 : 4; // elements in a load
-    int64_t units = columns ? gni_vko_ceil(m->m, piece) : m->m;
-    int64_t steps = columns ? m->k : gni_vko_ceil(m->k, piece);
+    int64_t units = columns ? gni_job_ceil(m->m, piece) : m->m;
+    int64_t steps = columns ? m->k : gni_job_ceil(m->k, piece);
     int log_lanes = columns
-                        ? GNI_MIN(8 - GNI_MIN(gni_vko_log2_up(units), 5), gni_vko_log2_up(steps))
-                        : GNI_MIN(gni_vko_log2_up(gni_vko_ceil(steps, 8)), eights ? 6 : 7);
+                        ? GNI_MIN(8 - GNI_MIN(gni_job_log2_up(units), 5), gni_job_log2_up(steps))
+                        : GNI_MIN(gni_job_log2_up(gni_job_ceil(steps, 8)), eights ? 6 : 7);
     if (units == 1 && steps >= (int64_t)8 << 8) log_lanes = 8; // no lanes without work
-    int64_t blocks = gni_vko_ceil(units, (int64_t)256 >> log_lanes), splits = 1;
-    int64_t want = gni_vko_enough(vk) / GNI_MAX(blocks * batches, 1);
+    int64_t blocks = gni_job_ceil(units, (int64_t)256 >> log_lanes), splits = 1;
+    int64_t want = gni_job_enough(gpu) / GNI_MAX(blocks * batches, 1);
     if (want > 1) splits = GNI_MIN(GNI_MIN(want, steps / ((int64_t)8 << log_lanes)), 512);
     c->generic.module = GNI_MODULE_matvec;
-    c->generic.n_spec = 5;
-    c->generic.spec[0] = (uint32_t)m->a.dtype;
-    c->generic.spec[1] = (uint32_t)m->b.dtype;
-    c->generic.spec[2] = (uint32_t)m->c.dtype;
-    c->generic.spec[3] = (uint32_t)columns | (uint32_t)x_groups << 1 | (uint32_t)y_groups << 2 |
-                         (uint32_t)eights << 3 | (uint32_t)vk->caps.keep_half_denorms << 4 |
-                         (uint32_t)(m->bias.buf != NULL) << 5 | (uint32_t)(m->act == 1) << 6;
-    c->generic.spec[4] = (uint32_t)log_lanes;
-    c->param[42] = flip ? 1u : (uint32_t)row;
-    c->param[44] = flip;
-    c->param[47] = (uint32_t)((flip ? 1 : m->m) * row);
-    if (m->fused && !gni_vko_put_store(c, job, true)) return gni_vko_matmul_apart(vk, job);
-    gni_vk_pipeline *pipeline = gni_vko_matmul_pipeline(c, m);
-    if (pipeline == NULL)
-        return m->fused && !vk->g->call_failed && gni_vko_matmul_apart(vk, job);
+    c->generic.n_spec = GNI_S_MATVEC_SPECS;
+    c->generic.spec[GNI_S_MATMUL_A_DTYPE] = (uint32_t)m->a.dtype;
+    c->generic.spec[GNI_S_MATMUL_B_DTYPE] = (uint32_t)m->b.dtype;
+    c->generic.spec[GNI_S_MATMUL_C_DTYPE] = (uint32_t)m->c.dtype;
+    c->generic.spec[GNI_S_MATMUL_LAYOUT] =
+        gni_job_flag(columns, GNI_F_MATVEC_COLUMNS) |
+        gni_job_flag(x_groups, GNI_F_MATVEC_X_GROUPS) |
+        gni_job_flag(y_groups, GNI_F_MATVEC_Y_GROUPS) | gni_job_flag(eights, GNI_F_MATVEC_EIGHTS) |
+        gni_job_flag(gpu->caps.keep_half_denorms, GNI_F_MATVEC_EXACT) |
+        gni_job_flag(m->bias.buf != NULL, GNI_F_MATVEC_BIAS) |
+        gni_job_flag(m->act == 1, GNI_F_MATVEC_RELU);
+    c->generic.spec[GNI_S_MATVEC_LOG_LANES] = (uint32_t)log_lanes;
+    c->param[GNI_P_MATVEC_C_LONG] = flip ? 1u : (uint32_t)row;
+    c->param[GNI_P_MATVEC_BIAS_LONG] = flip;
+    c->param[GNI_P_MATVEC_C_BATCH] = (uint32_t)((flip ? 1 : m->m) * row);
+    if (m->fused && !gni_job_put_store(c, job, true)) return gni_job_matmul_apart(gpu, job);
+    gni_gpu_pipeline *pipeline = gni_job_matmul_pipeline(c, m);
+    if (pipeline == NULL) return m->fused && !gpu->g->call_failed && gni_job_matmul_apart(gpu, job);
     int64_t part = columns && eights ? 32 : 16;
     bool ok =
-        gni_vko_split_k(c, m->k, piece, splits, batches * units, part, batches * blocks, &splits);
-    if (m->fused) c->n_use = GNI_VKO_STORE_USES;
-    ok = ok && gni_vko_dispatch(c, pipeline, blocks, splits, batches);
-    gni_vko_drop_scratch(c);
+        gni_job_split_k(c, m->k, piece, splits, batches * units, part, batches * blocks, &splits);
+    if (m->fused) c->n_use = GNI_JOB_STORE_USES;
+    ok = ok && gni_job_dispatch(c, pipeline, blocks, splits, batches);
+    gni_job_drop_scratch(c);
     return ok;
 }
 
 // `c` with its operands exchanged: the transposed product.
-static gni_matmul gni_vko_flipped(const gni_matmul *m) {
+static gni_matmul gni_job_flipped(const gni_matmul *m) {
     gni_matmul f = *m;
     f.m = m->n;
     f.n = m->m;
@@ -23511,24 +24905,24 @@ static gni_matmul gni_vko_flipped(const gni_matmul *m) {
     return f;
 }
 
-static bool gni_vko_matmul_split(gni_vko_call *c, const gni_matmul *m, int64_t batches, int64_t row,
+static bool gni_job_matmul_split(gni_job_call *c, const gni_matmul *m, int64_t batches, int64_t row,
                                  bool *ok);
 
 // In two parts, along batches, rows or columns. `row` is the distance of rows in c.
 // The sum over k in two halves, the second by way of memory of its own. No batches, nothing fused.
-static bool gni_vko_matmul_halves(gni_vk *vk, const gni_matmul *m, int64_t row) {
+static bool gni_job_matmul_halves(gni_gpu *gpu, const gni_matmul *m, int64_t row) {
     gni_matmul part = *m;
     gni_buffer buffer;
     gni_map job;
     const uint64_t bytes = (uint64_t)(m->m * m->n) * gn_dtype_size(m->c.dtype);
-    const int64_t half = gni_vko_half(m->k);
+    const int64_t half = gni_job_half(m->k);
     memset(&job, 0, sizeof job);
     memset(&buffer, 0, sizeof buffer);
     part.k = half;
     part.act = 0;
-    if (!gni_vko_matmul(vk, &part, row)) return false;
-    if (!gni_vk_alloc(vk, bytes, &buffer.device)) {
-        gni_fail_memory(vk->g, "gn_matmul", bytes);
+    if (!gni_job_matmul(gpu, &part, row)) return false;
+    if (!gni_gpu_alloc(gpu, bytes, &buffer.device)) {
+        gni_fail_memory(gpu->g, "gn_matmul", bytes);
         return false;
     }
     part.k = m->k - half;
@@ -23553,12 +24947,12 @@ static bool gni_vko_matmul_halves(gni_vk *vk, const gni_matmul *m, int64_t row) 
     job.in[1].stride[0] = m->n;
     job.in[0].stride[1] = job.in[1].stride[1] = job.out[0].stride[1] = 1;
     gni_map_merge(&job);
-    bool ok = gni_vko_matmul(vk, &part, m->n) && gni_vko_map(vk, &job);
-    gni_vk_free(vk, &buffer.device);
+    bool ok = gni_job_matmul(gpu, &part, m->n) && gni_job_map(gpu, &job);
+    gni_gpu_free(gpu, &buffer.device);
     return ok;
 }
 
-static bool gni_vko_matmul_parts(gni_vk *vk, const gni_matmul *m, int64_t row) {
+static bool gni_job_matmul_parts(gni_gpu *gpu, const gni_matmul *m, int64_t row) {
     gni_matmul part = *m;
     int64_t half;
     for (int d = 0; d < m->batch_rank; d++) {
@@ -23567,38 +24961,38 @@ static bool gni_vko_matmul_parts(gni_vk *vk, const gni_matmul *m, int64_t row) {
         for (int i = d + 1; i < m->batch_rank; i++) inner *= m->batch_dim[i];
         half = m->batch_dim[d] / 2;
         part.batch_dim[d] = half;
-        if (!gni_vko_matmul(vk, &part, row)) return false;
+        if (!gni_job_matmul(gpu, &part, row)) return false;
         part.batch_dim[d] = m->batch_dim[d] - half;
         part.a.offset += half * m->a_batch[d];
         part.b.offset += half * m->b_batch[d];
         part.c.offset += half * inner;
-        return gni_vko_matmul(vk, &part, row);
+        return gni_job_matmul(gpu, &part, row);
     }
-    if (gni_vko_is_far(m)) return gni_vko_matmul_halves(vk, m, row);
+    if (gni_job_is_far(m)) return gni_job_matmul_halves(gpu, m, row);
     if (m->m >= m->n && m->m > 1) {
-        half = gni_vko_half(m->m);
+        half = gni_job_half(m->m);
         part.m = half;
-        if (!gni_vko_matmul(vk, &part, row)) return false;
+        if (!gni_job_matmul(gpu, &part, row)) return false;
         part.m = m->m - half;
         part.a.offset += half * m->a_rs;
         part.c.offset += half * row;
-        return gni_vko_matmul(vk, &part, row);
+        return gni_job_matmul(gpu, &part, row);
     }
     if (m->n < 2) return false;
-    half = gni_vko_half(m->n);
+    half = gni_job_half(m->n);
     part.n = half;
-    if (!gni_vko_matmul(vk, &part, row)) return false;
+    if (!gni_job_matmul(gpu, &part, row)) return false;
     part.n = m->n - half;
     part.b.offset += half * m->b_cs;
     part.bias.offset += half;
     part.c.offset += half;
-    return gni_vko_matmul(vk, &part, row);
+    return gni_job_matmul(gpu, &part, row);
 }
 
 // ---- GN_PRECISION_FAST
 
 // The elements that an operand reaches, as they lie in memory: the first one's number, and how many.
-static int64_t gni_vko_span(const gni_matmul *m, const gni_operand *o, int64_t rows, int64_t rs,
+static int64_t gni_job_span(const gni_matmul *m, const gni_operand *o, int64_t rows, int64_t rs,
                             int64_t columns, int64_t cs, const int64_t *batch, int64_t *low) {
     int64_t high = o->offset, dim[GN_MAX_RANK + 2], stride[GN_MAX_RANK + 2];
     *low = o->offset;
@@ -23619,13 +25013,13 @@ static int64_t gni_vko_span(const gni_matmul *m, const gni_operand *o, int64_t r
 }
 
 // A bfloat16 copy of everything between an operand's first and last element, so that strides stay what they are.
-// `buffer` is freed with gni_vk_free(vk, &buffer->device).
-static bool gni_vko_narrowed(gni_vk *vk, gni_operand *o, int64_t low, int64_t count,
+// `buffer` is freed with gni_gpu_free(gpu, &buffer->device).
+static bool gni_job_narrowed(gni_gpu *gpu, gni_operand *o, int64_t low, int64_t count,
                              gni_buffer *buffer) {
     gni_map job;
     memset(&job, 0, sizeof job);
     memset(buffer, 0, sizeof *buffer);
-    if (!gni_vk_alloc(vk, (uint64_t)count * 2, &buffer->device)) return false;
+    if (!gni_gpu_alloc(gpu, (uint64_t)count * 2, &buffer->device)) return false;
     job.program.n_in = job.program.n_out = 1;
     job.program.in_dtype[0] = GN_F32;
     job.program.out_dtype[0] = GN_BF16;
@@ -23640,50 +25034,50 @@ static bool gni_vko_narrowed(gni_vk *vk, gni_operand *o, int64_t low, int64_t co
     job.out[0] = *o;
     job.out[0].offset = 0;
     job.out[0].stride[0] = 1;
-    if (gni_vko_map(vk, &job)) return true;
-    gni_vk_free(vk, &buffer->device);
+    if (gni_job_map(gpu, &job)) return true;
+    gni_gpu_free(gpu, &buffer->device);
     return false;
 }
 
 // Whether float32 operands are worth rounding first: enough work for each element, few elements between those
 // that are used.
-static bool gni_vko_wants_fast(const gni_vk *vk, const gni_matmul *m, const int64_t *spans) {
-    if (vk->g->options.matmul != GN_PRECISION_FAST || m->a.dtype != GN_F32 || m->b.dtype != GN_F32)
+static bool gni_job_wants_fast(const gni_gpu *gpu, const gni_matmul *m, const int64_t *spans) {
+    if (gpu->g->options.matmul != GN_PRECISION_FAST || m->a.dtype != GN_F32 || m->b.dtype != GN_F32)
         return false;
-    if (!gni_vko_has_units(vk, GN_BF16) || m->m < 64 || m->n < 64 || m->k < 64) return false;
+    if (!gni_job_has_units(gpu, GN_BF16) || m->m < 64 || m->n < 64 || m->k < 64) return false;
     int64_t batches = 1;
     for (int i = 0; i < m->batch_rank; i++) batches *= m->batch_dim[i];
     return spans[0] / 2 <= batches * m->m * m->k && spans[1] / 2 <= batches * m->k * m->n;
 }
 
 // False when the exact kernel has to do it; `ok` says how it went otherwise.
-static bool gni_vko_matmul_fast(gni_vk *vk, const gni_matmul *m, int64_t row, bool *ok) {
+static bool gni_job_matmul_fast(gni_gpu *gpu, const gni_matmul *m, int64_t row, bool *ok) {
     int64_t low[2], span[2];
     gni_buffer buffer[2];
-    span[0] = gni_vko_span(m, &m->a, m->m, m->a_rs, m->k, m->a_cs, m->a_batch, &low[0]);
-    span[1] = gni_vko_span(m, &m->b, m->k, m->b_rs, m->n, m->b_cs, m->b_batch, &low[1]);
-    if (!gni_vko_wants_fast(vk, m, span)) return false;
+    span[0] = gni_job_span(m, &m->a, m->m, m->a_rs, m->k, m->a_cs, m->a_batch, &low[0]);
+    span[1] = gni_job_span(m, &m->b, m->k, m->b_rs, m->n, m->b_cs, m->b_batch, &low[1]);
+    if (!gni_job_wants_fast(gpu, m, span)) return false;
     gni_matmul fast = *m;
-    if (!gni_vko_narrowed(vk, &fast.a, low[0], span[0], &buffer[0])) return false;
-    if (!gni_vko_narrowed(vk, &fast.b, low[1], span[1], &buffer[1])) {
-        gni_vk_free(vk, &buffer[0].device);
+    if (!gni_job_narrowed(gpu, &fast.a, low[0], span[0], &buffer[0])) return false;
+    if (!gni_job_narrowed(gpu, &fast.b, low[1], span[1], &buffer[1])) {
+        gni_gpu_free(gpu, &buffer[0].device);
         return false;
     }
-    *ok = gni_vko_matmul(vk, &fast, row);
-    gni_vk_free(vk, &buffer[0].device);
-    gni_vk_free(vk, &buffer[1].device);
+    *ok = gni_job_matmul(gpu, &fast, row);
+    gni_gpu_free(gpu, &buffer[0].device);
+    gni_gpu_free(gpu, &buffer[1].device);
     return true;
 }
 
 // ---- k = 1
 
 // A product of columns and rows is all writing, which elementwise kernels do best.
-static bool gni_vko_is_outer(const gni_matmul *m) {
+static bool gni_job_is_outer(const gni_matmul *m) {
     return m->k == 1 && m->a.dtype == GN_F32 && m->b.dtype == GN_F32 && m->c.dtype == GN_F32 &&
            m->bias.buf == NULL && m->act == 0 && !m->fused && m->batch_rank + 2 <= GN_MAX_RANK;
 }
 
-static bool gni_vko_matmul_outer(gni_vk *vk, const gni_matmul *m, int64_t row) {
+static bool gni_job_matmul_outer(gni_gpu *gpu, const gni_matmul *m, int64_t row) {
     gni_map job;
     int rank = m->batch_rank + 2;
     int64_t step = m->m * row;
@@ -23711,13 +25105,13 @@ static bool gni_vko_matmul_outer(gni_vk *vk, const gni_matmul *m, int64_t row) {
     job.out[0].stride[rank - 2] = row;
     job.out[0].stride[rank - 1] = 1;
     gni_map_merge(&job);
-    return gni_vko_map(vk, &job);
+    return gni_job_map(gpu, &job);
 }
 
 // ---- the sums of b's columns
 
 // By a pass of its own over b.
-static bool gni_vko_sums_run(gni_vk *vk, const gni_matmul *m) {
+static bool gni_job_sums_run(gni_gpu *gpu, const gni_matmul *m) {
     gni_reduce r;
     memset(&r, 0, sizeof r);
     r.program.n_in = r.program.n_out = 1;
@@ -23731,32 +25125,32 @@ static bool gni_vko_sums_run(gni_vk *vk, const gni_matmul *m) {
     r.in[0].stride[0] = m->b_cs;
     r.in[0].stride[1] = m->b_rs;
     r.out = m->sums;
-    return gni_vko_reduce(vk, &r);
+    return gni_job_reduce(gpu, &r);
 }
 
 // Where the kernel of the product has no part that makes them.
-static bool gni_vko_matmul_sums(gni_vk *vk, const gni_matmul *m) {
+static bool gni_job_matmul_sums(gni_gpu *gpu, const gni_matmul *m) {
     gni_matmul plain = *m;
     plain.sums.buf = NULL;
-    return gni_vko_matmul(vk, &plain, m->n) && gni_vko_sums_run(vk, m);
+    return gni_job_matmul(gpu, &plain, m->n) && gni_job_sums_run(gpu, m);
 }
 
 // Whether the product goes to kernels that cannot make them, or that round b first (GN_PRECISION_FAST).
-static bool gni_vko_sums_apart(const gni_vk *vk, const gni_matmul *m) {
-    bool rounds = vk->g->options.matmul == GN_PRECISION_FAST && m->b.dtype == GN_F32;
-    return !vk->caps.addresses || rounds || m->m == 1 || m->n == 1 || gni_vko_is_outer(m);
+static bool gni_job_sums_apart(const gni_gpu *gpu, const gni_matmul *m) {
+    bool rounds = gpu->g->options.matmul == GN_PRECISION_FAST && m->b.dtype == GN_F32;
+    return !gpu->caps.addresses || rounds || m->m == 1 || m->n == 1 || gni_job_is_outer(m);
 }
 
 // ---- an operand that is made while it is read
 
 // As a sum of products, with the vector as one more input: reductions run any program on the way.
-static void gni_vko_given_reduction(const gni_matmul *m, gni_reduce *r) {
+static void gni_job_prologue_reduction(const gni_matmul *m, gni_reduce *r) {
     const gni_program *p = &m->load;
-    const gni_operand *v = m->given == 1 ? &m->b : &m->a;
-    const int64_t *v_batch = m->given == 1 ? m->b_batch : m->a_batch;
+    const gni_operand *v = m->prologue == 1 ? &m->b : &m->a;
+    const int64_t *v_batch = m->prologue == 1 ? m->b_batch : m->a_batch;
     gni_operand *ops[GNI_MAX_INPUTS];
     int n = p->n_in, last = m->batch_rank + 1;
-    bool down = m->given == 2;
+    bool down = m->prologue == 2;
     memset(r, 0, sizeof *r);
     r->program = *p;
     r->program.n_in = n + 1;
@@ -23796,25 +25190,24 @@ static void gni_vko_given_reduction(const gni_matmul *m, gni_reduce *r) {
 }
 
 // By a pass of its own. `tiled`: the sums come from the tiles that would have made the operand.
-static bool gni_vko_given_apart(gni_vk *vk, const gni_matmul *m, bool tiled) {
+static bool gni_job_prologue_apart(gni_gpu *gpu, const gni_matmul *m, bool tiled) {
     gni_buffer buffer;
     gni_map job;
     gni_matmul plain;
     memset(&buffer, 0, sizeof buffer);
-    const uint64_t bytes =
-        (uint64_t)gni_given_apart(m, &plain, &job, &buffer) * sizeof(float);
-    if (!gni_vk_alloc(vk, bytes, &buffer.device)) {
-        gni_fail_memory(vk->g, "gn_matmul", bytes);
+    const uint64_t bytes = (uint64_t)gni_prologue_apart(m, &plain, &job, &buffer) * sizeof(float);
+    if (!gni_gpu_alloc(gpu, bytes, &buffer.device)) {
+        gni_fail_memory(gpu->g, "gn_matmul", bytes);
         return false;
     }
-    plain.as_given = tiled;
-    bool ok = gni_vko_map(vk, &job) && gni_vko_matmul(vk, &plain, m->n);
-    gni_vk_free(vk, &buffer.device);
+    plain.as_prologue = tiled;
+    bool ok = gni_job_map(gpu, &job) && gni_job_matmul(gpu, &plain, m->n);
+    gni_gpu_free(gpu, &buffer.device);
     return ok;
 }
 
 // The input that says how the operand is best read: one with all of its elements, neighbours if that can be.
-static const gni_operand *gni_vko_given_main(const gni_matmul *m) {
+static const gni_operand *gni_job_prologue_main(const gni_matmul *m) {
     const gni_operand *best = &m->load_in[0];
     int most = -1;
     for (int k = 0; k < m->load.n_in; k++) {
@@ -23830,43 +25223,43 @@ static const gni_operand *gni_vko_given_main(const gni_matmul *m) {
 
 // Whether the product takes less than one of an operand that is there and a pass before it: on an H200 that takes
 // 3 us and a microsecond for 3 MB that it reads or writes.
-static bool gni_vko_given_pays(const gni_vk *vk, const gni_matmul *m, int64_t batches) {
+static bool gni_job_prologue_pays(const gni_gpu *gpu, const gni_matmul *m, int64_t batches) {
     gni_matmul plain = *m;
     int64_t splits, apart;
     // A CPU compiles on the cores that it computes with.
-    if (vk->caps.kind == GNI_VK_CPU)
-        return (vk->g->options.vulkan_flags & GN_VULKAN_NO_ASYNC_PIPELINES) != 0;
+    if (gpu->caps.kind == GNI_GPU_CPU)
+        return (gpu->g->options.vulkan_flags & GN_VULKAN_NO_ASYNC_PIPELINES) != 0;
     // These may round operands first, or take them apart.
-    if (vk->g->options.matmul != GN_PRECISION_F32 && m->m >= 64 && m->n >= 64 && m->k >= 64)
+    if (gpu->g->options.matmul != GN_PRECISION_F32 && m->m >= 64 && m->n >= 64 && m->k >= 64)
         return false;
-    plain.given = 0;
-    const gni_vko_tile *t = gni_vko_pick_tile(vk, m, batches, &splits);
-    const gni_vko_tile *u = gni_vko_pick_tile(vk, &plain, batches, &apart);
-    double elements = (double)batches * (double)m->k * (double)(m->given == 1 ? m->m : m->n);
+    plain.prologue = 0;
+    const gni_job_tile *t = gni_job_pick_tile(gpu, m, batches, &splits);
+    const gni_job_tile *u = gni_job_pick_tile(gpu, &plain, batches, &apart);
+    double elements = (double)batches * (double)m->k * (double)(m->prologue == 1 ? m->m : m->n);
     // What caches do not hold is read from memory by each row or column of tiles.
-    if ((m->given == 1 ? m->n > t->bn : m->m > t->bm) && elements > 8e6) return false;
-    return gni_vko_tile_time(vk, t, m, batches, splits) * 1.05 <
-           gni_vko_tile_time(vk, u, m, batches, apart) + 3.0 + elements * 8.0 / 3e6;
+    if ((m->prologue == 1 ? m->n > t->bn : m->m > t->bm) && elements > 8e6) return false;
+    return gni_job_tile_time(gpu, t, m, batches, splits) * 1.05 <
+           gni_job_tile_time(gpu, u, m, batches, apart) + 3.0 + elements * 8.0 / 3e6;
 }
 
 // Whether kernels of tiles can make the operand at all.
-static bool gni_vko_given_has(const gni_vk *vk, const gni_matmul *m) {
-    if (!vk->caps.addresses || (vk->g->options.vulkan_flags & GN_VULKAN_NO_SPECIALIZATION))
+static bool gni_job_prologue_has(const gni_gpu *gpu, const gni_matmul *m) {
+    if (!gpu->caps.addresses || (gpu->g->options.vulkan_flags & GN_VULKAN_NO_SPECIALIZATION))
         return false;
-    return m->load.n_in > 0 && gni_vko_words_have(m, &m->load, m->load_in, 0) && !gni_vko_is_far(m);
+    return m->load.n_in > 0 && gni_job_words_have(m, &m->load, m->load_in, 0) && !gni_job_is_far(m);
 }
 
 // By a kernel of tiles that reads the operand once or a few times. False where none does; `ok` says how it went
 // otherwise.
-static bool gni_vko_given_tiled(gni_vk *vk, const gni_matmul *job, bool *ok) {
-    gni_vko_call c;
-    gni_vk_use use[4];
+static bool gni_job_prologue_tiled(gni_gpu *gpu, const gni_matmul *job, bool *ok) {
+    gni_job_call c;
+    gni_gpu_use use[4];
     uint32_t base[4] = {0, 0, 0, 0};
     gni_matmul m = *job;
     int64_t batches = 1, c_batch[GN_MAX_RANK], step = m.m * m.n, one = 1;
-    const gni_operand *o = gni_vko_given_main(job);
-    const bool first = m.given == 1;
-    if (!gni_vko_given_has(vk, job)) return false;
+    const gni_operand *o = gni_job_prologue_main(job);
+    const bool first = m.prologue == 1;
+    if (!gni_job_prologue_has(gpu, job)) return false;
     for (int i = m.batch_rank - 1; i >= 0; i--) {
         c_batch[i] = step;
         step *= m.batch_dim[i];
@@ -23879,49 +25272,50 @@ static bool gni_vko_given_tiled(gni_vk *vk, const gni_matmul *job, bool *ok) {
     memcpy(first ? m.a_batch : m.b_batch, o->stride, sizeof m.a_batch);
     const gni_operand *a = first ? o : &m.a, *b = first ? &m.b : o;
     bool fits =
-        batches <= (int64_t)vk->caps.max_groups[2] && m.m < INT32_MAX / 2 && m.n < INT32_MAX / 2 &&
-        gni_vko_ceil(m.m, 8) * gni_vko_ceil(m.n, 8) <= (int64_t)vk->caps.max_groups[0] &&
-        gni_vko_matrix_reach(vk, &m, a, m.m, m.a_rs, m.k, m.a_cs, m.a_batch, &use[0], &base[0]) &&
-        gni_vko_matrix_reach(vk, &m, b, m.k, m.b_rs, m.n, m.b_cs, m.b_batch, &use[1], &base[1]) &&
-        gni_vko_matrix_reach(vk, &m, &m.c, m.m, m.n, m.n, 1, c_batch, &use[2], &base[2]);
-    if (!fits || !gni_vko_given_pays(vk, &m, batches)) return false;
+        batches <= (int64_t)gpu->caps.max_groups[2] && m.m < INT32_MAX / 2 && m.n < INT32_MAX / 2 &&
+        gni_job_ceil(m.m, 8) * gni_job_ceil(m.n, 8) <= (int64_t)gpu->caps.max_groups[0] &&
+        gni_job_matrix_reach(gpu, &m, a, m.m, m.a_rs, m.k, m.a_cs, m.a_batch, &use[0], &base[0]) &&
+        gni_job_matrix_reach(gpu, &m, b, m.k, m.b_rs, m.n, m.b_cs, m.b_batch, &use[1], &base[1]) &&
+        gni_job_matrix_reach(gpu, &m, &m.c, m.m, m.n, m.n, 1, c_batch, &use[2], &base[2]);
+    if (!fits || !gni_job_prologue_pays(gpu, &m, batches)) return false;
     use[2].write = true;
     use[3] = use[1];
-    *ok = m.bias.buf == NULL || gni_vko_reach(vk, &m.bias, &m.n, &one, 1, &use[3], &base[3]);
+    *ok = m.bias.buf == NULL || gni_job_reach(gpu, &m.bias, &m.n, &one, 1, &use[3], &base[3]);
     if (!*ok) return true;
     memset(&c, 0, sizeof c);
-    c.vk = vk;
-    gni_vko_matrix_params(&c, &m, batches, use, base);
+    c.gpu = gpu;
+    gni_job_matrix_params(&c, &m, batches, use, base);
     c.use[6] = c.use[7] = use[1];
-    *ok = gni_vko_matmul_tiled(&c, &m, batches, m.n);
+    *ok = gni_job_matmul_tiled(&c, &m, batches, m.n);
     return true;
 }
 
 // The two round differently, so that which kernels are compiled already must not choose between them.
-static bool gni_vko_matmul_given(gni_vk *vk, const gni_matmul *m) {
+static bool gni_job_matmul_prologue(gni_gpu *gpu, const gni_matmul *m) {
     gni_reduce r;
     bool ok = true;
-    const int64_t width = m->given == 1 ? m->n : m->m;
+    const int64_t width = m->prologue == 1 ? m->n : m->m;
     if (width > 1) {
         int64_t batches = gni_product(m->batch_dim, m->batch_rank);
         // An outer product or one with a vector is better off with what is there.
-        if (m->k == 1 || m->m == 1 || m->n == 1) return gni_vko_given_apart(vk, m, false);
+        if (m->k == 1 || m->m == 1 || m->n == 1) return gni_job_prologue_apart(gpu, m, false);
         // One of two programs is a pass of its own, over the smaller array.
-        if (m->fused && 2 * width <= m->k && gni_vko_given_has(vk, m) &&
-            gni_vko_given_pays(vk, m, batches))
-            return gni_vko_matmul_apart(vk, m);
-        if (!m->fused && gni_vko_given_tiled(vk, m, &ok)) return ok;
-        return gni_vko_given_apart(vk, m, false);
+        if (m->fused && 2 * width <= m->k && gni_job_prologue_has(gpu, m) &&
+            gni_job_prologue_pays(gpu, m, batches))
+            return gni_job_matmul_apart(gpu, m);
+        if (!m->fused && gni_job_prologue_tiled(gpu, m, &ok)) return ok;
+        return gni_job_prologue_apart(gpu, m, false);
     }
-    gni_vko_given_reduction(m, &r);
-    return gni_vko_reduce_ok(vk, &r) ? gni_vko_reduce(vk, &r) : gni_vko_given_apart(vk, m, false);
+    gni_job_prologue_reduction(m, &r);
+    return gni_job_reduce_ok(gpu, &r) ? gni_job_reduce(gpu, &r)
+                                      : gni_job_prologue_apart(gpu, m, false);
 }
 
 // ---- the job
 
-static bool gni_vko_matmul(gni_vk *vk, const gni_matmul *m, int64_t row) {
-    gni_vko_call c;
-    gni_vk_use use[4];
+static bool gni_job_matmul(gni_gpu *gpu, const gni_matmul *m, int64_t row) {
+    gni_job_call c;
+    gni_gpu_use use[4];
     uint32_t base[4] = {0, 0, 0, 0};
     int64_t batches = 1, c_batch[GN_MAX_RANK], step = m->m * row, one = 1;
     for (int i = m->batch_rank - 1; i >= 0; i--) {
@@ -23930,124 +25324,121 @@ static bool gni_vko_matmul(gni_vk *vk, const gni_matmul *m, int64_t row) {
         batches *= m->batch_dim[i];
     }
     if (m->m == 0 || m->n == 0 || batches == 0) return true;
-    if (m->given != 0) return gni_vko_matmul_given(vk, m);
-    bool done = true, tiled = m->as_given;
-    if (m->sums.buf != NULL && gni_vko_sums_apart(vk, m)) return gni_vko_matmul_sums(vk, m);
-    if (!tiled && gni_vko_is_outer(m)) return gni_vko_matmul_outer(vk, m, row);
-    if (!tiled && m->k > 0 && gni_vko_matmul_fast(vk, m, row, &done)) return done;
-    if (m->fused && !gni_vko_store_pays(vk, m)) return gni_vko_matmul_apart(vk, m);
-    bool real = m->c.dtype == GN_F32 || gni_vko_is_half(m->c.dtype);
+    if (m->prologue != 0) return gni_job_matmul_prologue(gpu, m);
+    bool done = true, tiled = m->as_prologue;
+    if (m->sums.buf != NULL && gni_job_sums_apart(gpu, m)) return gni_job_matmul_sums(gpu, m);
+    if (!tiled && gni_job_is_outer(m)) return gni_job_matmul_outer(gpu, m, row);
+    if (!tiled && m->k > 0 && gni_job_matmul_fast(gpu, m, row, &done)) return done;
+    if (m->fused && !gni_job_store_pays(gpu, m)) return gni_job_matmul_apart(gpu, m);
+    bool real = m->c.dtype == GN_F32 || gni_job_is_half(m->c.dtype);
     bool flip = real && m->m == 1 && !tiled;
-    gni_matmul x = flip ? gni_vko_flipped(m) : *m;
+    gni_matmul x = flip ? gni_job_flipped(m) : *m;
     bool fits =
-        batches <= (x.n == 1 && real ? INT32_MAX - 1 : (int64_t)vk->caps.max_groups[2]) &&
+        batches <= (x.n == 1 && real ? INT32_MAX - 1 : (int64_t)gpu->caps.max_groups[2]) &&
         m->m < INT32_MAX / 2 && m->n < INT32_MAX / 2 &&
-        gni_vko_ceil(m->m, 32) * gni_vko_ceil(m->n, 32) <= (int64_t)vk->caps.max_groups[0] &&
-        gni_vko_matrix_reach(vk, m, &x.a, x.m, x.a_rs, x.k, x.a_cs, x.a_batch, &use[0], &base[0]) &&
-        gni_vko_matrix_reach(vk, m, &x.b, x.k, x.b_rs, x.n, x.b_cs, x.b_batch, &use[1], &base[1]) &&
-        gni_vko_matrix_reach(vk, m, &m->c, m->m, row, m->n, 1, c_batch, &use[2], &base[2]);
-    if (!fits && m->sums.buf != NULL) return gni_vko_matmul_sums(vk, m);
-    if (!fits) return m->fused ? gni_vko_matmul_apart(vk, m) : gni_vko_matmul_parts(vk, m, row);
+        gni_job_ceil(m->m, 32) * gni_job_ceil(m->n, 32) <= (int64_t)gpu->caps.max_groups[0] &&
+        gni_job_matrix_reach(gpu, m, &x.a, x.m, x.a_rs, x.k, x.a_cs, x.a_batch, &use[0],
+                             &base[0]) &&
+        gni_job_matrix_reach(gpu, m, &x.b, x.k, x.b_rs, x.n, x.b_cs, x.b_batch, &use[1],
+                             &base[1]) &&
+        gni_job_matrix_reach(gpu, m, &m->c, m->m, row, m->n, 1, c_batch, &use[2], &base[2]);
+    if (!fits && m->sums.buf != NULL) return gni_job_matmul_sums(gpu, m);
+    if (!fits) return m->fused ? gni_job_matmul_apart(gpu, m) : gni_job_matmul_parts(gpu, m, row);
     use[2].write = true;
     use[3] = use[1];
-    if (m->bias.buf != NULL && !gni_vko_reach(vk, &m->bias, &m->n, &one, 1, &use[3], &base[3]))
+    if (m->bias.buf != NULL && !gni_job_reach(gpu, &m->bias, &m->n, &one, 1, &use[3], &base[3]))
         return false;
     memset(&c, 0, sizeof c);
-    c.vk = vk;
-    gni_vko_matrix_params(&c, &x, batches, use, base);
-    if (real && x.n == 1 && !tiled) return gni_vko_matvec(&c, m, &x, batches, row, flip);
-    if (!tiled && gni_vko_matmul_split(&c, &x, batches, row, &done)) return done;
-    return gni_vko_matmul_tiled(&c, &x, batches, row);
+    c.gpu = gpu;
+    gni_job_matrix_params(&c, &x, batches, use, base);
+    if (real && x.n == 1 && !tiled) return gni_job_matvec(&c, m, &x, batches, row, flip);
+    if (!tiled && gni_job_matmul_split(&c, &x, batches, row, &done)) return done;
+    return gni_job_matmul_tiled(&c, &x, batches, row);
 }
 
-#endif // GNI_VULKAN
+#endif // GNI_GPU
 
-// >>vk_split
+// >>gpu_split
 // GN_PRECISION_HIGH, float32 products on matrix units: operands as sums of float16 numbers, or of bfloat16
 // ones where rows span too much, products of the parts summed in float32 outside of the units. Only the device
 // knows what the operands hold, so everything that may be needed is recorded, and what the scan does not
 // choose ends at once.
 // tools/shaders/split.comp tells the scheme, tools/matmul_error.c what it is worth.
 
-#if GNI_VULKAN
-
-enum {
-    GNI_VKO_SPLIT_WORDS = 64,   // control words before the rows' magnitudes, as in split.glsl
-    GNI_VKO_SPLIT_PATCHES = 28, // rows, and columns, that may be left out of a mode
-    GNI_VKO_SPLIT_PARAM = 96    // first parameter that only these kernels have
-};
+#if GNI_GPU
 
 // Kernels of both modes for one size of tile: mode 0's figures, mode 1's module.
-typedef struct gni_vko_split_tile {
-    gni_vko_tile tile;
+typedef struct gni_job_split_tile {
+    gni_job_tile tile;
     int module3;
-} gni_vko_split_tile;
+} gni_job_split_tile;
 
-static const gni_vko_split_tile gni_vko_split_tiles[] = {
+static const gni_job_split_tile gni_job_split_tiles[] = {
     {{GNI_MODULE_matmul_split_128x128, 128, 128, 32, 40964, 470, 315, 2, 96, true},
      GNI_MODULE_matmul_split3_128x128},
 };
 
 // An operand on its way into parts: a, or b with rows and columns exchanged.
-typedef struct gni_vko_split_side {
+typedef struct gni_job_split_side {
     int64_t rows, padded, batches; // batches 1 where all are the same
     int64_t step_row, step;        // strides
     const int64_t *batch;
     uint32_t base, info, layout;   // info: first word of the rows' magnitudes
     int64_t groups, pieces, piece; // the scan's grid, and its part of k
-    gni_vk_use use, packed;
-} gni_vko_split_side;
+    gni_gpu_use use, packed;
+} gni_job_split_side;
 
-typedef struct gni_vko_split {
-    gni_vko_call *c;
+typedef struct gni_job_split {
+    gni_job_call *c;
     const gni_matmul *m;
-    const gni_vko_tile *tile;
+    const gni_job_tile *tile;
     int module3;
     int64_t batches, splits, slices;
-    gni_vko_split_side side[2];
-    gni_vk_mem mem;
-    gni_vk_use control;
+    gni_job_split_side side[2];
+    gni_gpu_mem mem;
+    gni_gpu_use control;
     int force;
-} gni_vko_split;
+} gni_job_split;
 
-static bool gni_vko_split_side_init(gni_vko_split *p, int i) {
+static bool gni_job_split_side_init(gni_job_split *p, int i) {
     const gni_matmul *m = p->m;
-    gni_vko_split_side *s = &p->side[i];
+    gni_job_split_side *s = &p->side[i];
     bool same = true;
     s->batch = i == 0 ? m->a_batch : m->b_batch;
     s->rows = i == 0 ? m->m : m->n;
     s->step_row = i == 0 ? m->a_rs : m->b_cs;
     s->step = i == 0 ? m->a_cs : m->b_rs;
-    s->base = p->c->param[i == 0 ? 4 : 7];
+    s->base = p->c->param[i == 0 ? GNI_P_MATMUL_A_BASE : GNI_P_MATMUL_B_BASE];
     s->use = p->c->use[i];
     for (int d = 0; d < m->batch_rank; d++)
         if (m->batch_dim[d] > 1 && s->batch[d] != 0) same = false;
     s->batches = same ? 1 : p->batches;
     int64_t unit = i == 0 ? p->tile->bm : p->tile->bn;
-    s->padded = gni_vko_ceil(s->rows, unit) * unit;
-    uint32_t layout = gni_vko_operand_layout(s->rows, s->step_row, m->k, s->step, s->base,
-                                             gni_vko_batch_even(m, s->batch, 4), 4);
-    s->layout = layout & 3u;
-    s->groups = gni_vko_ceil(s->rows, layout & 1u ? 64 : 16);
-    int64_t want = gni_vko_enough(p->c->vk) / GNI_MAX(s->groups * s->batches, 1);
+    s->padded = gni_job_ceil(s->rows, unit) * unit;
+    uint32_t layout = gni_job_operand_layout(s->rows, s->step_row, m->k, s->step, s->base,
+                                             gni_job_batch_even(m, s->batch, 4), 4);
+    s->layout = gni_job_flag(layout & GNI_JOB_ALONG_M, GNI_F_SPLIT_ALONG_ROWS) |
+                gni_job_flag(layout & GNI_JOB_GROUPS, GNI_F_SPLIT_GROUPS);
+    s->groups = gni_job_ceil(s->rows, layout & GNI_JOB_ALONG_M ? 64 : 16);
+    int64_t want = gni_job_enough(p->c->gpu) / GNI_MAX(s->groups * s->batches, 1);
     want = GNI_MAX(GNI_MIN(want, m->k / 256), 1);
-    s->piece = gni_vko_ceil(gni_vko_ceil(m->k, want), 256) * 256;
-    s->pieces = gni_vko_ceil(m->k, s->piece);
-    return s->batches * s->padded * p->slices * 96 < GNI_VK_REACH && s->batches < 65536 &&
+    s->piece = gni_job_ceil(gni_job_ceil(m->k, want), 256) * 256;
+    s->pieces = gni_job_ceil(m->k, s->piece);
+    return s->batches * s->padded * p->slices * 96 < GNI_GPU_REACH && s->batches < 65536 &&
            s->groups * s->pieces * s->batches < INT32_MAX / 2;
 }
 
 // One piece of memory for everything: control words, magnitudes, parts of a, parts of b.
-static bool gni_vko_split_room(gni_vko_split *p) {
-    uint64_t words = GNI_VKO_SPLIT_WORDS;
+static bool gni_job_split_room(gni_job_split *p) {
+    uint64_t words = GNI_SPLIT_CONTROL;
     for (int i = 0; i < 2; i++) {
         p->side[i].info = (uint32_t)words;
         words += (uint64_t)(2 * p->side[i].batches * p->side[i].padded);
     }
-    if (words >= (uint64_t)GNI_VK_REACH / 4) return false;
+    if (words >= (uint64_t)GNI_GPU_REACH / 4) return false;
     uint64_t control = (words * 4 + 255u) & ~(uint64_t)255u, size = control;
     for (int i = 0; i < 2; i++) {
-        gni_vko_split_side *s = &p->side[i];
+        gni_job_split_side *s = &p->side[i];
         s->packed.mem = &p->mem;
         s->packed.offset = size;
         s->packed.bytes = (uint64_t)(s->batches * s->padded * p->slices) * 96u;
@@ -24055,19 +25446,20 @@ static bool gni_vko_split_room(gni_vko_split *p) {
     }
     p->control.mem = &p->mem;
     p->control.bytes = control;
-    return gni_vk_alloc(p->c->vk, size, &p->mem) && gni_vk_fill(p->c->vk, &p->mem, 0, control, 0);
+    return gni_gpu_alloc(p->c->gpu, size, &p->mem) &&
+           gni_gpu_fill(p->c->gpu, &p->mem, 0, control, 0);
 }
 
 // What split_scan and split_pack are told about one operand.
-static bool gni_vko_split_side_run(const gni_vko_split *p, int i, bool pack, bool bfloat) {
-    gni_vko_call c;
+static bool gni_job_split_side_run(const gni_job_split *p, int i, bool pack, bool bfloat) {
+    gni_job_call c;
     const gni_matmul *m = p->m;
-    const gni_vko_split_side *s = &p->side[i], *a = &p->side[0], *b = &p->side[1];
+    const gni_job_split_side *s = &p->side[i], *a = &p->side[0], *b = &p->side[1];
     memset(&c, 0, sizeof c);
-    c.vk = p->c->vk;
+    c.gpu = p->c->gpu;
     c.generic.module = pack ? GNI_MODULE_split_pack : GNI_MODULE_split_scan;
-    c.generic.n_spec = 1;
-    c.generic.spec[0] = s->layout;
+    c.generic.n_spec = GNI_S_SPLIT_SPECS;
+    c.generic.spec[GNI_S_SPLIT_LAYOUT] = s->layout;
     c.use[0] = s->use;
     c.use[5] = p->control;
     c.use[5].write = !pack;
@@ -24077,89 +25469,87 @@ static bool gni_vko_split_side_run(const gni_vko_split *p, int i, bool pack, boo
     }
     c.n_use = 6;
     uint32_t *q = c.param;
-    q[0] = (uint32_t)s->rows;
-    q[1] = (uint32_t)m->k;
-    q[2] = s->base;
-    q[3] = (uint32_t)s->step_row;
-    q[4] = (uint32_t)s->step;
-    q[5] = (uint32_t)s->padded;
-    q[6] = (uint32_t)p->slices;
-    q[7] = s->info;
-    q[8] = (uint32_t)s->piece;
-    q[9] = (uint32_t)(a->groups * a->pieces * a->batches + b->groups * b->pieces * b->batches);
-    q[10] = GNI_VKO_SPLIT_WORDS;
-    q[11] = (uint32_t)(a->padded * a->batches);
-    q[12] = (uint32_t)(b->padded * b->batches);
-    q[13] = (uint32_t)GNI_MAX(p->force - 1, 0);
-    q[14] = s->batches > 1 ? (uint32_t)m->batch_rank : 0u;
-    q[15] = bfloat;
+    q[GNI_P_SPLIT_ROWS] = (uint32_t)s->rows;
+    q[GNI_P_SPLIT_LENGTH] = (uint32_t)m->k;
+    q[GNI_P_SPLIT_BASE] = s->base;
+    q[GNI_P_SPLIT_STEP_ROW] = (uint32_t)s->step_row;
+    q[GNI_P_SPLIT_STEP] = (uint32_t)s->step;
+    q[GNI_P_SPLIT_PADDED] = (uint32_t)s->padded;
+    q[GNI_P_SPLIT_SLICES] = (uint32_t)p->slices;
+    q[GNI_P_SPLIT_INFO] = s->info;
+    q[GNI_P_SPLIT_PIECE] = (uint32_t)s->piece;
+    q[GNI_P_SPLIT_WORKGROUPS] = (uint32_t)(a->groups * a->pieces * a->batches + b->groups * b->pieces * b->batches);
+    q[GNI_P_SPLIT_FIRST_INFO] = GNI_SPLIT_CONTROL;
+    q[GNI_P_SPLIT_TOTAL_A] = (uint32_t)(a->padded * a->batches);
+    q[GNI_P_SPLIT_TOTAL_B] = (uint32_t)(b->padded * b->batches);
+    q[GNI_P_SPLIT_LEAST_MODE] = (uint32_t)GNI_MAX(p->force - 1, 0);
+    q[GNI_P_SPLIT_RANK] = s->batches > 1 ? (uint32_t)m->batch_rank : 0u;
+    q[GNI_P_SPLIT_BFLOAT] = bfloat;
     for (int d = 0; d < m->batch_rank; d++) {
-        q[16 + 2 * d] = (uint32_t)m->batch_dim[d];
-        q[17 + 2 * d] = (uint32_t)s->batch[d];
+        q[GNI_P_SPLIT_DIM + 2 * d] = (uint32_t)m->batch_dim[d];
+        q[GNI_P_SPLIT_DIM + 2 * d + 1] = (uint32_t)s->batch[d];
     }
-    c.n_param = 16 + 2 * GN_MAX_RANK;
+    c.n_param = GNI_P_SPLIT_WORDS;
     int64_t x = pack ? s->padded / 32 : s->groups,
-            y = pack ? GNI_MIN(gni_vko_ceil(p->slices, 4), 65535) : s->pieces;
-    return gni_vko_dispatch(&c, gni_vk_pipeline_get(c.vk, &c.generic, GNI_VK_WAIT), x, y,
+            y = pack ? GNI_MIN(gni_job_ceil(p->slices, 4), 65535) : s->pieces;
+    return gni_job_dispatch(&c, gni_gpu_pipeline_get(c.gpu, &c.generic, GNI_GPU_WAIT), x, y,
                             s->batches);
 }
 
 // A call of matmul_half.comp on what was packed.
-static gni_vko_call gni_vko_split_call(const gni_vko_split *p, int module, int64_t row) {
-    gni_vko_call c = *p->c;
+static gni_job_call gni_job_split_call(const gni_job_split *p, int module, int64_t row) {
+    gni_job_call c = *p->c;
     c.generic.module = module;
-    c.generic.n_spec = 4;
-    c.generic.subgroup = c.vk->caps.subgroup_control ? 32 : 0;
-    c.generic.spec[0] = c.generic.spec[1] = GN_F32;
-    c.generic.spec[2] = (uint32_t)p->m->c.dtype;
-    bool groups = c.param[10] % 4 == 0 && row % 4 == 0;
-    c.generic.spec[3] = (uint32_t)groups << 4 | (uint32_t)(p->m->bias.buf != NULL) << 5 |
-                        (uint32_t)(p->m->act == 1) << 6;
-    c.param[46] = (uint32_t)row;
-    uint32_t *q = &c.param[GNI_VKO_SPLIT_PARAM];
-    q[0] = (uint32_t)p->side[0].padded;
-    q[1] = (uint32_t)p->side[1].padded;
-    q[2] = (uint32_t)p->slices;
-    q[3] = (uint32_t)p->side[0].batches;
-    q[4] = (uint32_t)p->side[1].batches;
-    q[5] = p->side[0].info;
-    q[6] = p->side[1].info;
-    c.n_param = GNI_VKO_SPLIT_PARAM + 7;
+    c.generic.n_spec = GNI_S_MATMUL_SPECS;
+    c.generic.subgroup = c.gpu->caps.subgroup_control ? 32 : 0;
+    c.generic.spec[GNI_S_MATMUL_A_DTYPE] = c.generic.spec[GNI_S_MATMUL_B_DTYPE] = GN_F32;
+    c.generic.spec[GNI_S_MATMUL_C_DTYPE] = (uint32_t)p->m->c.dtype;
+    c.generic.spec[GNI_S_MATMUL_LAYOUT] = gni_job_store_layout(&c, p->m, row);
+    c.param[GNI_P_MATMUL_C_ROW] = (uint32_t)row;
+    uint32_t *q = c.param;
+    q[GNI_P_PARTS_PADDED_M] = (uint32_t)p->side[0].padded;
+    q[GNI_P_PARTS_PADDED_N] = (uint32_t)p->side[1].padded;
+    q[GNI_P_PARTS_SLICES] = (uint32_t)p->slices;
+    q[GNI_P_PARTS_A_PACKED] = (uint32_t)p->side[0].batches;
+    q[GNI_P_PARTS_B_PACKED] = (uint32_t)p->side[1].batches;
+    q[GNI_P_PARTS_A_INFO] = p->side[0].info;
+    q[GNI_P_PARTS_B_INFO] = p->side[1].info;
+    c.n_param = GNI_P_PARTS_WORDS;
     return c;
 }
 
-static bool gni_vko_split_product(const gni_vko_split *p, int mode, int64_t row) {
-    gni_vko_call c = gni_vko_split_call(p, mode == 0 ? p->tile->module : p->module3, row);
+static bool gni_job_split_product(const gni_job_split *p, int mode, int64_t row) {
+    gni_job_call c = gni_job_split_call(p, mode == 0 ? p->tile->module : p->module3, row);
     int64_t down = p->side[0].padded / p->tile->bm, across = p->side[1].padded / p->tile->bn,
             tiles = down * across * p->batches, splits = p->splits;
-    c.param[15] = (uint32_t)down;
-    c.param[16] = (uint32_t)across;
-    bool ok = gni_vko_split_k(&c, p->m->k, p->tile->bk, splits, tiles,
+    c.param[GNI_P_MATMUL_TILES_M] = (uint32_t)down;
+    c.param[GNI_P_MATMUL_TILES_N] = (uint32_t)across;
+    bool ok = gni_job_split_k(&c, p->m->k, p->tile->bk, splits, tiles,
                               (int64_t)p->tile->bm * p->tile->bn * 4,
-                              tiles * gni_vko_join_counters(splits), &splits);
-    if (splits > 1) c.generic.spec[3] |= 512u;
+                              tiles * gni_job_join_counters(splits), &splits);
+    if (splits > 1) c.generic.spec[GNI_S_MATMUL_LAYOUT] |= GNI_F_MATMUL_SPLITS;
     for (int i = 0; i < 2; i++) c.use[i] = p->side[i].packed;
     c.use[6] = p->control;
     c.n_use = 7;
-    ok = ok && gni_vko_dispatch(&c, gni_vk_pipeline_get(c.vk, &c.generic, GNI_VK_WAIT),
+    ok = ok && gni_job_dispatch(&c, gni_gpu_pipeline_get(c.gpu, &c.generic, GNI_GPU_WAIT),
                                 down * across, splits, p->batches);
-    gni_vko_drop_scratch(&c);
+    gni_job_drop_scratch(&c);
     return ok;
 }
 
-static bool gni_vko_split_patch(const gni_vko_split *p, int64_t row) {
-    gni_vko_call c = gni_vko_split_call(p, GNI_MODULE_matmul_patch, row);
+static bool gni_job_split_patch(const gni_job_split *p, int64_t row) {
+    gni_job_call c = gni_job_split_call(p, GNI_MODULE_matmul_patch, row);
     c.generic.subgroup = 0;
     c.use[6] = p->control;
     c.n_use = 7;
-    int64_t units = GNI_MAX(gni_vko_ceil(p->m->n, 4), p->m->m);
-    return gni_vko_dispatch(&c, gni_vk_pipeline_get(c.vk, &c.generic, GNI_VK_WAIT),
-                            GNI_MIN(gni_vko_ceil(units, 8), 32), 2 * GNI_VKO_SPLIT_PATCHES,
+    int64_t units = GNI_MAX(gni_job_ceil(p->m->n, 4), p->m->m);
+    return gni_job_dispatch(&c, gni_gpu_pipeline_get(c.gpu, &c.generic, GNI_GPU_WAIT),
+                            GNI_MIN(gni_job_ceil(units, 8), 32), 2 * GNI_SPLIT_PATCHES,
                             p->batches);
 }
 
 // Microseconds that the scan and the packing take, with what is recorded in vain.
-static double gni_vko_split_overhead(const gni_vko_split *p) {
+static double gni_job_split_overhead(const gni_job_split *p) {
     double bytes = 0.0;
     for (int i = 0; i < 2; i++)
         bytes += 12.0 * (double)p->side[i].batches * (double)p->side[i].rows * (double)p->m->k;
@@ -24167,20 +25557,20 @@ static double gni_vko_split_overhead(const gni_vko_split *p) {
 }
 
 // Whether the kernels can do it.
-static bool gni_vko_split_fits(const gni_vko_split *p) {
+static bool gni_job_split_fits(const gni_job_split *p) {
     const gni_matmul *m = p->m;
-    const gni_vk *vk = p->c->vk;
+    const gni_gpu *gpu = p->c->gpu;
     if (m->a.dtype != GN_F32 || m->b.dtype != GN_F32 || p->force < 0) return false;
-    return gni_vko_has_units(vk, GN_F16) && vk->caps.max_buffers >= 7 && m->m > 1 && m->n > 1 &&
-           m->k > 0 && p->batches < 65536 && p->tile->shared <= vk->caps.shared_bytes;
+    return gni_job_has_units(gpu, GN_F16) && gpu->caps.max_buffers >= 7 && m->m > 1 && m->n > 1 &&
+           m->k > 0 && p->batches < 65536 && p->tile->shared <= gpu->caps.shared_bytes;
 }
 
 // Whether they are faster than the exact ones, and the number of parts of k.
-static bool gni_vko_split_pays(gni_vko_split *p) {
-    const gni_vk *vk = p->c->vk;
+static bool gni_job_split_pays(gni_job_split *p) {
+    const gni_gpu *gpu = p->c->gpu;
     double least = 0.0;
     for (int64_t s = 1; s <= 64 && (s == 1 || p->m->k >= s * 8 * p->tile->bk); s *= 2) {
-        double time = gni_vko_tile_time(vk, p->tile, p->m, p->batches, s);
+        double time = gni_job_tile_time(gpu, p->tile, p->m, p->batches, s);
         if (s > 1 && time >= least) continue;
         least = time;
         p->splits = s;
@@ -24189,90 +25579,91 @@ static bool gni_vko_split_pays(gni_vko_split *p) {
     // Parts hold an element to 2^-23 and not to 2^-24, which shorter sums would show.
     if (p->m->k < 512) return false;
     int64_t splits;
-    const gni_vko_tile *exact = gni_vko_pick_tile(vk, p->m, p->batches, &splits);
-    return least + gni_vko_split_overhead(p) <
-           gni_vko_tile_time(vk, exact, p->m, p->batches, splits);
+    const gni_job_tile *exact = gni_job_pick_tile(gpu, p->m, p->batches, &splits);
+    return least + gni_job_split_overhead(p) <
+           gni_job_tile_time(gpu, exact, p->m, p->batches, splits);
 }
 
 // How it is to be done; false where the exact kernels are better.
-static bool gni_vko_split_plan(gni_vko_split *p, gni_vko_call *c, const gni_matmul *m,
+static bool gni_job_split_plan(gni_job_split *p, gni_job_call *c, const gni_matmul *m,
                                int64_t batches) {
-    gni_vk_ops *ops = gni_vko_state(c->vk);
+    gni_gpu_jobs *ops = gni_job_state(c->gpu);
     memset(p, 0, sizeof *p);
     p->c = c;
     p->m = m;
     p->batches = batches;
     p->force = ops ? ops->split_force : 0;
-    if (p->force == 0 && c->vk->g->options.matmul != GN_PRECISION_HIGH) return false;
-    p->tile = &gni_vko_split_tiles[0].tile;
-    p->module3 = gni_vko_split_tiles[0].module3;
+    if (p->force == 0 && c->gpu->g->options.matmul != GN_PRECISION_HIGH) return false;
+    p->tile = &gni_job_split_tiles[0].tile;
+    p->module3 = gni_job_split_tiles[0].module3;
     p->splits = 1;
-    p->slices = gni_vko_ceil(m->k, p->tile->bk) * (p->tile->bk / 16);
-    return gni_vko_split_fits(p) && gni_vko_split_side_init(p, 0) &&
-           gni_vko_split_side_init(p, 1) && gni_vko_split_pays(p);
+    p->slices = gni_job_ceil(m->k, p->tile->bk) * (p->tile->bk / 16);
+    return gni_job_split_fits(p) && gni_job_split_side_init(p, 0) &&
+           gni_job_split_side_init(p, 1) && gni_job_split_pays(p);
 }
 
 // What is recorded for a product that is planned; `c` writes m's result.
-static bool gni_vko_split_run(gni_vko_split *p, int64_t row) {
-    gni_vko_call *c = p->c;
-    bool bfloat = gni_vko_has_units(c->vk, GN_BF16), ok = true;
-    for (int i = 0; i < 4; i++) ok = ok && gni_vko_split_side_run(p, i & 1, i > 1, bfloat);
-    for (int mode = 0; mode < 1 + bfloat; mode++) ok = ok && gni_vko_split_product(p, mode, row);
-    gni_vko_call exact = *c;
+static bool gni_job_split_run(gni_job_split *p, int64_t row) {
+    gni_job_call *c = p->c;
+    bool bfloat = gni_job_has_units(c->gpu, GN_BF16), ok = true;
+    for (int i = 0; i < 4; i++) ok = ok && gni_job_split_side_run(p, i & 1, i > 1, bfloat);
+    for (int mode = 0; mode < 1 + bfloat; mode++) ok = ok && gni_job_split_product(p, mode, row);
+    gni_job_call exact = *c;
     exact.spare = p->control;
-    return ok && gni_vko_matmul_tiled(&exact, p->m, p->batches, row) && gni_vko_split_patch(p, row);
+    return ok && gni_job_matmul_tiled(&exact, p->m, p->batches, row) && gni_job_split_patch(p, row);
 }
 
 // False: the exact kernel has to do it. `ok` says how it went otherwise. A program at the store and the sums of b's
 // columns are passes of their own.
-static bool gni_vko_matmul_split(gni_vko_call *c, const gni_matmul *m, int64_t batches, int64_t row,
+static bool gni_job_matmul_split(gni_job_call *c, const gni_matmul *m, int64_t batches, int64_t row,
                                  bool *ok) {
-    gni_vko_split p;
-    gni_vko_apart apart;
-    gni_vk *vk = c->vk;
-    if (!gni_vko_split_plan(&p, c, m, batches)) return false;
-    if (!gni_vko_split_room(&p)) {
-        gni_vk_free(vk, &p.mem);
+    gni_job_split p;
+    gni_job_apart apart;
+    gni_gpu *gpu = c->gpu;
+    if (!gni_job_split_plan(&p, c, m, batches)) return false;
+    if (!gni_job_split_room(&p)) {
+        gni_gpu_free(gpu, &p.mem);
         return false;
     }
-    gni_log(vk->g, GN_LOG_DEBUG, "gn_matmul: kernel %s, %d part%s of k",
+    gni_log(gpu->g, GN_LOG_DEBUG, "gn_matmul: kernel %s, %d part%s of k",
             gni_modules[p.tile->module].name, (int)p.splits, p.splits > 1 ? "s" : "");
     *ok = true;
     if (m->fused) {
         int64_t size[1], step[1];
         size[0] = batches * m->m * m->n;
         step[0] = 1;
-        *ok = gni_vko_apart_begin(vk, m, &apart);
-        *ok = *ok && gni_vko_reach(vk, &apart.plain.c, size, step, 1, &c->use[2], &c->param[10]);
+        *ok = gni_job_apart_begin(gpu, m, &apart);
+        *ok = *ok && gni_job_reach(gpu, &apart.plain.c, size, step, 1, &c->use[2],
+                                   &c->param[GNI_P_MATMUL_C_BASE]);
         c->use[2].write = true;
     } else {
         apart.plain = *m;
         apart.plain.sums.buf = NULL;
     }
     p.m = &apart.plain;
-    *ok = *ok && gni_vko_split_run(&p, row);
-    gni_vk_free(vk, &p.mem);
-    if (m->fused) *ok = gni_vko_apart_end(vk, &apart, *ok);
-    if (m->sums.buf != NULL) *ok = *ok && gni_vko_sums_run(vk, m);
+    *ok = *ok && gni_job_split_run(&p, row);
+    gni_gpu_free(gpu, &p.mem);
+    if (m->fused) *ok = gni_job_apart_end(gpu, &apart, *ok);
+    if (m->sums.buf != NULL) *ok = *ok && gni_job_sums_run(gpu, m);
     return true;
 }
 
-#endif // GNI_VULKAN
+#endif // GNI_GPU
 
-// >>vk_eigen
-// Eigenvalues and singular values of batches on the Vulkan device: eigen.glsl.
+// >>gpu_eigen
+// Eigenvalues and singular values of batches on the GPU: eigen.glsl.
 
-#if GNI_VULKAN
+#if GNI_GPU
 
 // How a matrix lies in a workgroup: as many as fit into 32 invocations share one.
-typedef struct gni_vko_eigen_plan {
+typedef struct gni_job_eigen_plan {
     uint32_t size;              // rows and columns
     uint32_t pairs;             // of columns, in an invocation
     uint32_t threads, matrices; // of a workgroup
     uint32_t shared;            // bytes
-} gni_vko_eigen_plan;
+} gni_job_eigen_plan;
 
-static bool gni_vko_eigen_fit(const gni_vk_caps *c, const gni_factor *f, gni_vko_eigen_plan *p) {
+static bool gni_job_eigen_fit(const gni_gpu_caps *c, const gni_factor *f, gni_job_eigen_plan *p) {
     if (f->order > 128) return false;
     for (p->size = 8; (int64_t)p->size < f->order;) p->size *= 2;
     p->pairs = p->size == 8 ? 4 : p->size == 128 ? 16 : 8;
@@ -24286,25 +25677,25 @@ static bool gni_vko_eigen_fit(const gni_vk_caps *c, const gni_factor *f, gni_vko
            p->shared <= c->shared_bytes;
 }
 
-static bool gni_vko_eigen_reaches(const gni_operand *o) {
-    return o->buf == NULL || o->buf->bytes < (uint64_t)GNI_VK_REACH;
+static bool gni_job_eigen_reaches(const gni_operand *o) {
+    return o->buf == NULL || o->buf->bytes < (uint64_t)GNI_GPU_REACH;
 }
 
-static bool gni_vko_eigen_ok(const gni_vk *vk, const gni_factor *f) {
-    const gni_vk_caps *c = &vk->caps;
-    gni_vko_eigen_plan p;
+static bool gni_job_eigen_ok(const gni_gpu *gpu, const gni_factor *f) {
+    const gni_gpu_caps *c = &gpu->caps;
+    gni_job_eigen_plan p;
     if (!(f->a.dtype == GN_F64 ? c->float64 : f->a.dtype == GN_F32)) return false;
-    if (c->max_buffers < 5 || !c->addresses || !gni_vko_eigen_fit(c, f, &p)) return false;
-    return gni_vko_eigen_reaches(&f->a) && gni_vko_eigen_reaches(&f->b) &&
-           gni_vko_eigen_reaches(&f->c) && gni_vko_eigen_reaches(&f->d) &&
-           gni_vko_eigen_reaches(&f->e);
+    if (c->max_buffers < 5 || !c->addresses || !gni_job_eigen_fit(c, f, &p)) return false;
+    return gni_job_eigen_reaches(&f->a) && gni_job_eigen_reaches(&f->b) &&
+           gni_job_eigen_reaches(&f->c) && gni_job_eigen_reaches(&f->d) &&
+           gni_job_eigen_reaches(&f->e);
 }
 
-static bool gni_vko_eigen(gni_vk *vk, const gni_factor *f) {
+static bool gni_job_eigen(gni_gpu *gpu, const gni_factor *f) {
     const gni_operand *operands[5];
-    gni_vko_call c;
-    gni_vko_eigen_plan p;
-    if (!gni_vko_eigen_fit(&vk->caps, f, &p)) return false;
+    gni_job_call c;
+    gni_job_eigen_plan p;
+    if (!gni_job_eigen_fit(&gpu->caps, f, &p)) return false;
     memset(&c, 0, sizeof c);
     operands[0] = &f->a;
     operands[1] = &f->b;
@@ -24316,35 +25707,35 @@ static bool gni_vko_eigen(gni_vk *vk, const gni_factor *f) {
         c.use[i].bytes = operands[i]->buf->bytes;
         c.use[i].write = i > 0;
     }
-    c.vk = vk;
+    c.gpu = gpu;
     c.n_use = 5;
     c.n_param = GNI_FACTOR_WORDS;
     for (int i = 0; i < GNI_FACTOR_WORDS; i++) c.param[i] = (uint32_t)f->word[i];
     c.generic.module = f->a.dtype == GN_F64 ? GNI_MODULE_eigen64 : GNI_MODULE_eigen;
-    c.generic.n_spec = 4;
-    c.generic.spec[0] = p.size;
-    c.generic.spec[1] = p.pairs;
-    c.generic.spec[2] = (uint32_t)((int)f->step - (int)GNI_FACTOR_SINGULAR);
-    c.generic.spec[3] = p.threads;
-    const int64_t groups = gni_vko_ceil(f->items, (int64_t)p.matrices);
-    return gni_vko_dispatch(&c, gni_vk_pipeline_get(vk, &c.generic, GNI_VK_WAIT), groups,
-                            gni_vko_ceil(groups, (int64_t)vk->caps.max_groups[0]), 1);
+    c.generic.n_spec = GNI_S_EIGEN_SPECS;
+    c.generic.spec[GNI_S_EIGEN_SIZE] = p.size;
+    c.generic.spec[GNI_S_EIGEN_PAIRS] = p.pairs;
+    c.generic.spec[GNI_S_EIGEN_MODE] =
+        (uint32_t)((int)f->step - (int)GNI_FACTOR_SINGULAR);
+    c.generic.spec[GNI_S_EIGEN_THREADS] = p.threads;
+    const int64_t groups = gni_job_ceil(f->items, (int64_t)p.matrices);
+    return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT), groups,
+                            gni_job_ceil(groups, (int64_t)gpu->caps.max_groups[0]), 1);
 }
 
-#endif // GNI_VULKAN
+#endif // GNI_GPU
 
-// >>vk_reflect
-// Reflections that make large matrices tridiagonal or bidiagonal on the Vulkan device: reflect.comp, reflect_load.comp.
+// >>gpu_reflect
+// Reflections that make large matrices tridiagonal or bidiagonal on the GPU: reflect.comp, reflect_load.comp.
 //
-// Words of GNI_FACTOR_SIZE and GNI_FACTOR_LOAD are the parameters of reflect_load.comp; of GNI_FACTOR_REFLECT m, n,
-// whether it is symmetric, and the places of gni_vko_reflect_plan.
+// Words of GNI_FACTOR_SIZE and GNI_FACTOR_LOAD are GNI_P_LOAD_, of GNI_FACTOR_REFLECT GNI_REFLECT_.
 
-#if GNI_VULKAN
+#if GNI_GPU
 
-enum { GNI_VKO_REFLECT_ROWS = 64, GNI_VKO_REFLECT_SUBGROUPS = 32 }; // of a workgroup, at most
+enum { GNI_JOB_REFLECT_ROWS = 64, GNI_JOB_REFLECT_SUBGROUPS = 32 }; // of a workgroup, at most
 
-static bool gni_vko_reflect_ok(const gni_vk *vk, const gni_factor *f) {
-    const gni_vk_caps *c = &vk->caps;
+static bool gni_job_reflect_ok(const gni_gpu *gpu, const gni_factor *f) {
+    const gni_gpu_caps *c = &gpu->caps;
     const gni_operand *o[3];
     if (!(f->a.dtype == GN_F64 ? c->float64 : f->a.dtype == GN_F32)) return false;
     if (!c->subgroup_arithmetic || c->max_invocations < 256 || c->shared_bytes < 32768u)
@@ -24352,26 +25743,26 @@ static bool gni_vko_reflect_ok(const gni_vk *vk, const gni_factor *f) {
     // The matrix and its transpose, or the vectors of both sides; of an order below 2^20.
     const uint64_t order = (uint64_t)f->order + 256u;
     const uint64_t most = 2u * order * order * (uint64_t)gn_dtype_size(f->a.dtype);
-    if (order >= (uint64_t)1 << 20 || most >= (uint64_t)GNI_VK_REACH) return false;
+    if (order >= (uint64_t)1 << 20 || most >= (uint64_t)GNI_GPU_REACH) return false;
     if (!c->addresses && most > c->max_storage_range) return false;
     o[0] = &f->a;
     o[1] = &f->b;
     o[2] = &f->c;
     for (int i = 0; i < 3; i++) {
         if (o[i]->buf == NULL) continue;
-        if (o[i]->buf->bytes >= (uint64_t)GNI_VK_REACH) return false;
+        if (o[i]->buf->bytes >= (uint64_t)GNI_GPU_REACH) return false;
         if (!c->addresses && o[i]->buf->bytes > c->max_storage_range) return false;
     }
     return true;
 }
 
-static void gni_vko_reflect_call(gni_vko_call *c, gni_vk *vk, const gni_factor *f) {
+static void gni_job_reflect_call(gni_job_call *c, gni_gpu *gpu, const gni_factor *f) {
     const gni_operand *o[3];
     o[0] = &f->a;
     o[1] = &f->b;
     o[2] = &f->c;
     memset(c, 0, sizeof *c);
-    c->vk = vk;
+    c->gpu = gpu;
     for (int i = 0; i < 3 && o[i]->buf != NULL; i++) {
         c->use[i].mem = &o[i]->buf->device;
         c->use[i].bytes = o[i]->buf->bytes;
@@ -24379,218 +25770,226 @@ static void gni_vko_reflect_call(gni_vko_call *c, gni_vk *vk, const gni_factor *
     }
 }
 
-static bool gni_vko_reflect_size(gni_vk *vk, const gni_factor *f) {
-    gni_vko_call c;
-    gni_vko_reflect_call(&c, vk, f);
+static bool gni_job_reflect_size(gni_gpu *gpu, const gni_factor *f) {
+    gni_job_call c;
+    gni_job_reflect_call(&c, gpu, f);
     c.use[1].write = true;
-    c.n_param = 6;
-    for (int i = 0; i < 6; i++) c.param[i] = (uint32_t)f->word[i];
+    c.n_param = GNI_P_LOAD_SIZE_WORDS;
+    for (int i = 0; i < GNI_P_LOAD_SIZE_WORDS; i++) c.param[i] = (uint32_t)f->word[i];
     c.generic.module = f->a.dtype == GN_F64 ? GNI_MODULE_reflect_size64 : GNI_MODULE_reflect_size;
-    const int64_t groups = f->word[3];
-    return gni_vko_dispatch(&c, gni_vk_pipeline_get(vk, &c.generic, GNI_VK_WAIT), groups,
-                            gni_vko_ceil(groups, (int64_t)vk->caps.max_groups[0]), 1);
+    const int64_t groups = f->word[GNI_P_LOAD_M];
+    return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT), groups,
+                            gni_job_ceil(groups, (int64_t)gpu->caps.max_groups[0]), 1);
 }
 
-static bool gni_vko_reflect_load(gni_vk *vk, const gni_factor *f) {
-    gni_vko_call c;
-    gni_vk_use to;
-    gni_vko_reflect_call(&c, vk, f);
+static bool gni_job_reflect_load(gni_gpu *gpu, const gni_factor *f) {
+    gni_job_call c;
+    gni_gpu_use to;
+    gni_job_reflect_call(&c, gpu, f);
     to = c.use[1]; // the kernel has the state in front
     c.use[1] = c.use[2];
     c.use[2] = to;
     c.use[2].write = true;
-    c.n_param = 10;
-    for (int i = 0; i < 10; i++) c.param[i] = (uint32_t)f->word[i];
+    c.n_param = GNI_P_LOAD_WORDS;
+    for (int i = 0; i < GNI_P_LOAD_WORDS; i++) c.param[i] = (uint32_t)f->word[i];
     c.generic.module = f->a.dtype == GN_F64 ? GNI_MODULE_reflect_load64 : GNI_MODULE_reflect_load;
-    const int64_t groups = f->word[3] + (f->word[9] != 0 ? f->word[4] : 0);
-    return gni_vko_dispatch(&c, gni_vk_pipeline_get(vk, &c.generic, GNI_VK_WAIT), groups,
-                            gni_vko_ceil(groups, (int64_t)vk->caps.max_groups[0]), 1);
+    const int64_t *w = f->word;
+    const int64_t groups =
+        w[GNI_P_LOAD_M] + (w[GNI_P_LOAD_TRANSPOSED_LD] != 0 ? w[GNI_P_LOAD_N] : 0);
+    return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT), groups,
+                            gni_job_ceil(groups, (int64_t)gpu->caps.max_groups[0]), 1);
 }
 
 // Kernels for short rows, whose invocations are few and sooner together, and for long ones.
-typedef struct gni_vko_reflect_kernels {
-    gni_vk_pipeline *few, *many;
+typedef struct gni_job_reflect_kernels {
+    gni_gpu_pipeline *few, *many;
     int64_t bytes; // of a number
-} gni_vko_reflect_kernels;
+} gni_job_reflect_kernels;
 
 // A dispatch of reflect.comp, for the rows that are multiplied. Of very long ones two workgroups to a multiprocessor
 // read more at a time.
-static bool gni_vko_reflect_step(gni_vko_call *c, const gni_vko_reflect_kernels *k, int64_t begin,
+static bool gni_job_reflect_step(gni_job_call *c, const gni_job_reflect_kernels *k, int64_t begin,
                                  int64_t end) {
-    const int64_t rows = GNI_MAX(end - begin, 0), most = GNI_VKO_REFLECT_ROWS;
-    const int64_t line = ((int64_t)c->param[6] - (int64_t)c->param[2]) * k->bytes;
-    const int64_t groups = GNI_MAX((int64_t)c->vk->caps.multiprocessors, 1) * (line > 8192 ? 2 : 1);
-    gni_vk_pipeline *p = line > 4096 ? k->many : k->few;
-    const int64_t share = GNI_MAX(GNI_MIN(gni_vko_ceil(rows, groups), most), 2);
-    c->param[4] = (uint32_t)begin;
-    c->param[5] = (uint32_t)end;
-    c->param[14] = (uint32_t)share;
-    return gni_vko_dispatch(c, p, GNI_MAX(gni_vko_ceil(rows, share), 1), 1, 1);
+    const int64_t rows = GNI_MAX(end - begin, 0), most = GNI_JOB_REFLECT_ROWS;
+    const int64_t columns = c->param[GNI_P_REFLECT_COLUMNS],
+                  line = (columns - (int64_t)c->param[GNI_P_REFLECT_ROW]) * k->bytes;
+    const int64_t groups =
+        GNI_MAX((int64_t)c->gpu->caps.multiprocessors, 1) * (line > 8192 ? 2 : 1);
+    gni_gpu_pipeline *p = line > 4096 ? k->many : k->few;
+    const int64_t share = GNI_MAX(GNI_MIN(gni_job_ceil(rows, groups), most), 2);
+    c->param[GNI_P_REFLECT_BEGIN] = (uint32_t)begin;
+    c->param[GNI_P_REFLECT_END] = (uint32_t)end;
+    c->param[GNI_P_REFLECT_SHARE] = (uint32_t)share;
+    return gni_job_dispatch(c, p, GNI_MAX(gni_job_ceil(rows, share), 1), 1, 1);
 }
 
 // Where things are: the matrix and its transpose, numbers, vectors, their products with the matrix, zeros.
-typedef struct gni_vko_reflect_plan {
-    int64_t m, n, matrix, ld, turned, ld_turned, numbers, left, right, raw, raw_ld, zero;
-} gni_vko_reflect_plan;
+typedef struct gni_job_reflect_plan {
+    int64_t m, n, matrix, ld, transposed, ld_transposed, numbers, left, right, raw, raw_ld, zero;
+} gni_job_reflect_plan;
 
-static bool gni_vko_reflect_symmetric(gni_vko_call *c, const gni_vko_reflect_kernels *k,
-                                      const gni_vko_reflect_plan *l) {
+static bool gni_job_reflect_symmetric(gni_job_call *c, const gni_job_reflect_kernels *k,
+                                      const gni_job_reflect_plan *l) {
     uint32_t *w = c->param;
-    w[0] = (uint32_t)l->matrix;
-    w[1] = (uint32_t)l->ld;
-    w[6] = (uint32_t)l->n;
+    w[GNI_P_REFLECT_BASE] = (uint32_t)l->matrix;
+    w[GNI_P_REFLECT_LD] = (uint32_t)l->ld;
+    w[GNI_P_REFLECT_COLUMNS] = (uint32_t)l->n;
     for (int64_t j = 0; j < l->n; j++) {
-        w[2] = (uint32_t)j;
-        w[3] = (uint32_t)(j + 1);
-        w[7] = w[9] = (uint32_t)(j > 0 ? l->left + (j - 1) * l->ld : l->zero);
-        w[8] = w[10] = (uint32_t)(j > 0 ? l->raw + (j + 1) % 2 * l->raw_ld : l->zero);
-        w[11] = (uint32_t)(l->left + j * l->ld);
-        w[12] = (uint32_t)(l->raw + j % 2 * l->raw_ld);
-        w[13] = (uint32_t)(l->numbers + 2 * j);
-        if (!gni_vko_reflect_step(c, k, j + 1, l->n)) return false;
+        w[GNI_P_REFLECT_ROW] = (uint32_t)j;
+        w[GNI_P_REFLECT_FIRST] = (uint32_t)(j + 1);
+        const int64_t plain = j > 0 ? l->left + (j - 1) * l->ld : l->zero;
+        const int64_t raw = j > 0 ? l->raw + (j + 1) % 2 * l->raw_ld : l->zero;
+        w[GNI_P_REFLECT_PLAIN_A] = w[GNI_P_REFLECT_PLAIN_B] = (uint32_t)plain;
+        w[GNI_P_REFLECT_RAW_A] = w[GNI_P_REFLECT_RAW_B] = (uint32_t)raw;
+        w[GNI_P_REFLECT_V] = (uint32_t)(l->left + j * l->ld);
+        w[GNI_P_REFLECT_PRODUCT] = (uint32_t)(l->raw + j % 2 * l->raw_ld);
+        w[GNI_P_REFLECT_NUMBERS] = (uint32_t)(l->numbers + 2 * j);
+        if (!gni_job_reflect_step(c, k, j + 1, l->n)) return false;
     }
     return true;
 }
 
-// Columns by rows of the transpose, then rows. Products of two turns are there: y, y, x, x.
-static bool gni_vko_reflect_both(gni_vko_call *c, const gni_vko_reflect_kernels *k,
-                                 const gni_vko_reflect_plan *l) {
+// Columns by rows of the transpose, then rows. Products of two rounds are there: y, y, x, x.
+static bool gni_job_reflect_both(gni_job_call *c, const gni_job_reflect_kernels *k,
+                                 const gni_job_reflect_plan *l) {
     uint32_t *w = c->param;
     for (int64_t j = 0; j < l->n; j++) {
         const int64_t last = (j + 1) % 2, next = j % 2;
-        const uint32_t left = (uint32_t)(j > 0 ? l->left + (j - 1) * l->ld_turned : l->zero),
+        const uint32_t left = (uint32_t)(j > 0 ? l->left + (j - 1) * l->ld_transposed : l->zero),
                        right = (uint32_t)(j > 0 ? l->right + (j - 1) * l->ld : l->zero),
                        y = (uint32_t)(j > 0 ? l->raw + last * l->raw_ld : l->zero),
                        x = (uint32_t)(j > 0 ? l->raw + (2 + last) * l->raw_ld : l->zero),
-                       next_left = (uint32_t)(l->left + j * l->ld_turned),
+                       next_left = (uint32_t)(l->left + j * l->ld_transposed),
                        next_y = (uint32_t)(l->raw + next * l->raw_ld);
-        w[0] = (uint32_t)l->turned;
-        w[1] = (uint32_t)l->ld_turned;
-        w[2] = w[3] = (uint32_t)j;
-        w[6] = (uint32_t)l->m;
-        w[7] = left;
-        w[8] = y;
-        w[9] = right;
-        w[10] = x;
-        w[11] = next_left;
-        w[12] = next_y;
-        w[13] = (uint32_t)(l->numbers + 4 * j);
-        if (!gni_vko_reflect_step(c, k, j + 1, l->n)) return false;
+        w[GNI_P_REFLECT_BASE] = (uint32_t)l->transposed;
+        w[GNI_P_REFLECT_LD] = (uint32_t)l->ld_transposed;
+        w[GNI_P_REFLECT_ROW] = w[GNI_P_REFLECT_FIRST] = (uint32_t)j;
+        w[GNI_P_REFLECT_COLUMNS] = (uint32_t)l->m;
+        w[GNI_P_REFLECT_PLAIN_A] = left;
+        w[GNI_P_REFLECT_RAW_A] = y;
+        w[GNI_P_REFLECT_PLAIN_B] = right;
+        w[GNI_P_REFLECT_RAW_B] = x;
+        w[GNI_P_REFLECT_V] = next_left;
+        w[GNI_P_REFLECT_PRODUCT] = next_y;
+        w[GNI_P_REFLECT_NUMBERS] = (uint32_t)(l->numbers + 4 * j);
+        if (!gni_job_reflect_step(c, k, j + 1, l->n)) return false;
         if (j + 1 == l->n) break;
-        w[0] = (uint32_t)l->matrix;
-        w[1] = (uint32_t)l->ld;
-        w[3] = (uint32_t)(j + 1);
-        w[6] = (uint32_t)l->n;
-        w[7] = right;
-        w[8] = x;
-        w[9] = next_left;
-        w[10] = next_y;
-        w[11] = (uint32_t)(l->right + j * l->ld);
-        w[12] = (uint32_t)(l->raw + (2 + next) * l->raw_ld);
-        w[13] += 2;
-        if (!gni_vko_reflect_step(c, k, j + 1, l->m)) return false;
+        w[GNI_P_REFLECT_BASE] = (uint32_t)l->matrix;
+        w[GNI_P_REFLECT_LD] = (uint32_t)l->ld;
+        w[GNI_P_REFLECT_FIRST] = (uint32_t)(j + 1);
+        w[GNI_P_REFLECT_COLUMNS] = (uint32_t)l->n;
+        w[GNI_P_REFLECT_PLAIN_A] = right;
+        w[GNI_P_REFLECT_RAW_A] = x;
+        w[GNI_P_REFLECT_PLAIN_B] = next_left;
+        w[GNI_P_REFLECT_RAW_B] = next_y;
+        w[GNI_P_REFLECT_V] = (uint32_t)(l->right + j * l->ld);
+        w[GNI_P_REFLECT_PRODUCT] = (uint32_t)(l->raw + (2 + next) * l->raw_ld);
+        w[GNI_P_REFLECT_NUMBERS] += 2;
+        if (!gni_job_reflect_step(c, k, j + 1, l->m)) return false;
     }
     return true;
 }
 
-static bool gni_vko_reflect(gni_vk *vk, const gni_factor *f) {
-    gni_vko_call c;
-    gni_vko_reflect_plan l;
+static bool gni_job_reflect(gni_gpu *gpu, const gni_factor *f) {
+    gni_job_call c;
+    gni_job_reflect_plan l;
     const int64_t *w = f->word;
-    l.m = w[0];
-    l.n = w[1];
-    l.matrix = w[3];
-    l.ld = w[4];
-    l.turned = w[5];
-    l.ld_turned = w[6];
-    l.numbers = w[7];
-    l.left = w[8];
-    l.right = w[9];
-    l.raw = w[10];
-    l.raw_ld = w[11];
-    l.zero = w[12];
-    gni_vko_reflect_call(&c, vk, f);
+    l.m = w[GNI_REFLECT_M];
+    l.n = w[GNI_REFLECT_N];
+    l.matrix = w[GNI_REFLECT_MATRIX];
+    l.ld = w[GNI_REFLECT_LD];
+    l.transposed = w[GNI_REFLECT_TRANSPOSED];
+    l.ld_transposed = w[GNI_REFLECT_LD_TRANSPOSED];
+    l.numbers = w[GNI_REFLECT_NUMBERS];
+    l.left = w[GNI_REFLECT_LEFT];
+    l.right = w[GNI_REFLECT_RIGHT];
+    l.raw = w[GNI_REFLECT_RAW];
+    l.raw_ld = w[GNI_REFLECT_RAW_LD];
+    l.zero = w[GNI_REFLECT_ZERO];
+    gni_job_reflect_call(&c, gpu, f);
     c.use[0].write = c.use[1].write = true;
-    c.n_param = 15;
+    c.n_param = GNI_P_REFLECT_WORDS;
     c.generic.module = f->a.dtype == GN_F64 ? GNI_MODULE_reflect64 : GNI_MODULE_reflect;
-    c.generic.n_spec = 2;
-    const uint32_t most = GNI_MIN(GNI_VKO_REFLECT_SUBGROUPS * GNI_MAX(vk->caps.subgroup_min, 1u),
-                                  GNI_MIN(vk->caps.max_invocations, vk->caps.max_size[0]));
-    gni_vko_reflect_kernels k;
-    c.generic.spec[0] = GNI_MIN(256u, most);
-    c.generic.spec[1] = w[2] != 0;
+    c.generic.n_spec = GNI_S_REFLECT_SPECS;
+    const uint32_t most = GNI_MIN(GNI_JOB_REFLECT_SUBGROUPS * GNI_MAX(gpu->caps.subgroup_min, 1u),
+                                  GNI_MIN(gpu->caps.max_invocations, gpu->caps.max_size[0]));
+    gni_job_reflect_kernels k;
+    c.generic.spec[GNI_S_REFLECT_THREADS] = GNI_MIN(256u, most);
+    c.generic.spec[GNI_S_REFLECT_SYMMETRIC] = w[GNI_REFLECT_SYMMETRIC] != 0;
     k.bytes = (int64_t)gn_dtype_size(f->a.dtype);
-    k.few = k.many = gni_vk_pipeline_get(vk, &c.generic, GNI_VK_WAIT);
-    c.generic.spec[0] = GNI_MIN(512u, most);
-    if (l.m * k.bytes > 4096) k.many = gni_vk_pipeline_get(vk, &c.generic, GNI_VK_WAIT);
+    k.few = k.many = gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT);
+    c.generic.spec[GNI_S_REFLECT_THREADS] = GNI_MIN(512u, most);
+    if (l.m * k.bytes > 4096) k.many = gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT);
     if (k.few == NULL || k.many == NULL) return false;
-    return w[2] != 0 ? gni_vko_reflect_symmetric(&c, &k, &l) : gni_vko_reflect_both(&c, &k, &l);
+    return w[GNI_REFLECT_SYMMETRIC] != 0 ? gni_job_reflect_symmetric(&c, &k, &l)
+                                         : gni_job_reflect_both(&c, &k, &l);
 }
 
-#endif // GNI_VULKAN
+#endif // GNI_GPU
 
-// >>vk_factor
-// Steps of matrix decompositions on the Vulkan device that are no products: gni_factor, factor.comp.
+// >>gpu_factor
+// Steps of matrix decompositions on the GPU that are no products: gni_factor, factor.comp.
 
-#if GNI_VULKAN
+#if GNI_GPU
 
-static bool gni_vko_factor_reaches(const gni_vk *vk, const gni_operand *o) {
+static bool gni_job_factor_reaches(const gni_gpu *gpu, const gni_operand *o) {
     if (o->buf == NULL) return true;
-    return o->buf->bytes < (uint64_t)GNI_VK_REACH &&
-           (vk->caps.addresses || o->buf->bytes <= vk->caps.max_storage_range);
+    return o->buf->bytes < (uint64_t)GNI_GPU_REACH &&
+           (gpu->caps.addresses || o->buf->bytes <= gpu->caps.max_storage_range);
 }
 
 // The largest order of a matrix that GNI_FACTOR_CHOLESKY and those behind it take.
 static int64_t gni_factor_most(gn_dtype t) { return t == GN_F64 ? 64 : 128; }
 
-static bool gni_vko_factor_ok(const gni_vk *vk, const gni_factor *f) {
-    const gni_vk_caps *c = &vk->caps;
-    if (f->step >= GNI_FACTOR_SIZE) return gni_vko_reflect_ok(vk, f);
-    if (f->step >= GNI_FACTOR_SINGULAR) return gni_vko_eigen_ok(vk, f);
+static bool gni_job_factor_ok(const gni_gpu *gpu, const gni_factor *f) {
+    const gni_gpu_caps *c = &gpu->caps;
+    if (f->step >= GNI_FACTOR_SIZE) return gni_job_reflect_ok(gpu, f);
+    if (f->step >= GNI_FACTOR_SINGULAR) return gni_job_eigen_ok(gpu, f);
     const bool wide = f->a.dtype == GN_F64;
     if (!(wide ? c->float64 : f->a.dtype == GN_F32) || !c->subgroup_arithmetic) return false;
     if (c->max_buffers < 4 || c->shared_bytes < 32768u || c->max_invocations < 256) return false;
     if (f->order > gni_factor_most(f->a.dtype)) return false;
     if (!c->addresses && f->step >= GNI_FACTOR_CHOLESKY) return false;
-    return gni_vko_factor_reaches(vk, &f->a) && gni_vko_factor_reaches(vk, &f->b) &&
-           gni_vko_factor_reaches(vk, &f->c) && gni_vko_factor_reaches(vk, &f->d);
+    return gni_job_factor_reaches(gpu, &f->a) && gni_job_factor_reaches(gpu, &f->b) &&
+           gni_job_factor_reaches(gpu, &f->c) && gni_job_factor_reaches(gpu, &f->d);
 }
 
-static void gni_vko_factor_use(gni_vk_use *use, const gni_operand *o, bool write) {
+static void gni_job_factor_use(gni_gpu_use *use, const gni_operand *o, bool write) {
     use->mem = &o->buf->device;
     use->offset = 0;
     use->bytes = o->buf->bytes;
     use->write = write;
 }
 
-static bool gni_vko_factor_run(gni_vk *vk, const gni_factor *f, int module, const int64_t *word,
+static bool gni_job_factor_run(gni_gpu *gpu, const gni_factor *f, int module, const int64_t *word,
                                int64_t groups) {
-    gni_vko_call c;
+    gni_job_call c;
     memset(&c, 0, sizeof c);
-    c.vk = vk;
+    c.gpu = gpu;
     const bool alone = f->step >= GNI_FACTOR_CHOLESKY, back = f->step == GNI_FACTOR_BACK;
-    const int64_t most = (int64_t)vk->caps.max_groups[0];
-    gni_vko_factor_use(&c.use[0], &f->a, !alone);
-    gni_vko_factor_use(&c.use[1], &f->b,
+    const int64_t most = (int64_t)gpu->caps.max_groups[0];
+    gni_job_factor_use(&c.use[0], &f->a, !alone);
+    gni_job_factor_use(&c.use[1], &f->b,
                        f->step != GNI_FACTOR_SOLVE && f->step != GNI_FACTOR_UPDATE);
-    gni_vko_factor_use(&c.use[2], &f->c, alone ? !back : f->step == GNI_FACTOR_PICK);
-    if (alone) gni_vko_factor_use(&c.use[3], f->d.buf != NULL ? &f->d : &f->c, !back);
+    gni_job_factor_use(&c.use[2], &f->c, alone ? !back : f->step == GNI_FACTOR_PICK);
+    if (alone) gni_job_factor_use(&c.use[3], f->d.buf != NULL ? &f->d : &f->c, !back);
     c.n_use = alone ? 4 : 3;
     c.n_param = GNI_FACTOR_WORDS;
     for (int i = 0; i < GNI_FACTOR_WORDS; i++) c.param[i] = (uint32_t)word[i];
     c.generic.module = module;
-    return gni_vko_dispatch(&c, gni_vk_pipeline_get(vk, &c.generic, GNI_VK_WAIT), groups,
-                            gni_vko_ceil(groups, most), 1);
+    return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT), groups,
+                            gni_job_ceil(groups, most), 1);
 }
 
 // How many tiles c has.
-static int64_t gni_vko_factor_tiles(const gni_factor *f, int64_t size) {
-    const int64_t m = gni_vko_ceil(f->word[8], size), n = gni_vko_ceil(f->word[9], size);
-    return f->word[11] != 0 ? m * (m + 1) / 2 : m * n;
+static int64_t gni_job_factor_tiles(const gni_factor *f, int64_t size) {
+    const int64_t m = gni_job_ceil(f->word[GNI_P_UPDATE_M], size),
+                  n = gni_job_ceil(f->word[GNI_P_UPDATE_N], size);
+    return f->word[GNI_P_UPDATE_LOWER] != 0 ? m * (m + 1) / 2 : m * n;
 }
 
 // The kernel for matrices of this order, and how many workgroups that takes.
-static int gni_vko_small(const gni_factor *f, int64_t *groups) {
+static int gni_job_small(const gni_factor *f, int64_t *groups) {
 #define GNI_X(type, step)                                                                          \
     {                                                                                              \
         GNI_MODULE_##type##_##step##_16, GNI_MODULE_##type##_##step##_32,                          \
@@ -24607,13 +26006,13 @@ static int gni_vko_small(const gni_factor *f, int64_t *groups) {
     const int size = f->order <= 16 ? 0 : f->order <= 32 ? 1 : f->order <= 64 ? 2 : 3;
     *groups = f->items;
     if (f->step == GNI_FACTOR_BACK)
-        *groups *= gni_vko_ceil(f->word[10], 32);
+        *groups *= gni_job_ceil(f->word[GNI_P_SMALL_MORE], 32);
     else if (size == 0)
-        *groups = gni_vko_ceil(f->items, 2);
+        *groups = gni_job_ceil(f->items, 2);
     return size == 3 ? largest[step] : modules[wide][step][size];
 }
 
-static bool gni_vko_factor(gni_vk *vk, const gni_factor *f) {
+static bool gni_job_factor(gni_gpu *gpu, const gni_factor *f) {
     static const int modules[2][6] = {
         {GNI_MODULE_factor_pick, GNI_MODULE_factor_swap, GNI_MODULE_factor_below,
          GNI_MODULE_factor_solve, GNI_MODULE_factor_root, GNI_MODULE_factor_update},
@@ -24622,34 +26021,34 @@ static bool gni_vko_factor(gni_vk *vk, const gni_factor *f) {
     const bool wide = f->a.dtype == GN_F64;
     int64_t groups = 1;
     if (f->items == 0) return true;
-    if (f->step == GNI_FACTOR_SIZE) return gni_vko_reflect_size(vk, f);
-    if (f->step == GNI_FACTOR_LOAD) return gni_vko_reflect_load(vk, f);
-    if (f->step == GNI_FACTOR_REFLECT) return gni_vko_reflect(vk, f);
-    if (f->step >= GNI_FACTOR_SINGULAR) return gni_vko_eigen(vk, f);
+    if (f->step == GNI_FACTOR_SIZE) return gni_job_reflect_size(gpu, f);
+    if (f->step == GNI_FACTOR_LOAD) return gni_job_reflect_load(gpu, f);
+    if (f->step == GNI_FACTOR_REFLECT) return gni_job_reflect(gpu, f);
+    if (f->step >= GNI_FACTOR_SINGULAR) return gni_job_eigen(gpu, f);
     if (f->step >= GNI_FACTOR_CHOLESKY) {
-        const int module = gni_vko_small(f, &groups);
-        return gni_vko_factor_run(vk, f, module, f->word, groups);
+        const int module = gni_job_small(f, &groups);
+        return gni_job_factor_run(gpu, f, module, f->word, groups);
     }
     int module = modules[wide][f->step];
     if (f->step == GNI_FACTOR_PICK) {
-        const bool little = vk->caps.kind == GNI_VK_CPU || vk->caps.subgroup_min < 32;
+        const bool little = gpu->caps.kind == GNI_GPU_CPU || gpu->caps.subgroup_min < 32;
         if (little) module = wide ? GNI_MODULE_factor64_pick_little : GNI_MODULE_factor_pick_little;
-        groups = gni_vko_ceil(f->items, little ? 128 : 512);
+        groups = gni_job_ceil(f->items, little ? 128 : 512);
     } else if (f->step == GNI_FACTOR_SOLVE) {
-        groups = gni_vko_ceil(f->items, wide ? 16 : 32);
+        groups = gni_job_ceil(f->items, wide ? 16 : 32);
     } else if (f->step == GNI_FACTOR_UPDATE) {
-        groups = gni_vko_factor_tiles(f, 128);
-        if (!wide && groups >= 2 * (int64_t)vk->caps.multiprocessors)
+        groups = gni_job_factor_tiles(f, 128);
+        if (!wide && groups >= 2 * (int64_t)gpu->caps.multiprocessors)
             module = GNI_MODULE_factor_update_128;
         else
-            groups = gni_vko_factor_tiles(f, 64);
+            groups = gni_job_factor_tiles(f, 64);
     } else if (f->step != GNI_FACTOR_ROOT) {
-        groups = gni_vko_ceil(f->items, f->step == GNI_FACTOR_BELOW ? 32 : 64);
+        groups = gni_job_ceil(f->items, f->step == GNI_FACTOR_BELOW ? 32 : 64);
     }
-    return gni_vko_factor_run(vk, f, module, f->word, groups);
+    return gni_job_factor_run(gpu, f, module, f->word, groups);
 }
 
-#endif // GNI_VULKAN
+#endif // GNI_GPU
 
 // >>async
 // gn_read_async: reads that do not wait. Callbacks run inside later calls on the context.
@@ -24658,8 +26057,11 @@ static void gni_read_finish(gn_context *g, gni_read *r, bool ok) {
     gn_status status = ok ? GN_OK : g->status != GN_OK ? g->status : GN_ERROR_DEVICE_LOST;
     gni_unref(g, r->array);
     bool failed = g->call_failed; // of the call that delivers, not of those that `done` makes
+    const char *call = g->call;
     g->call_failed = false;
+    g->call = NULL;
     r->done(r->user, status);
+    g->call = call;
     g->call_failed = failed;
     gni_free(g, r);
 }
@@ -24670,25 +26072,20 @@ static void gni_deliver_reads(gn_context *g, bool wait) {
     g->delivering = true;
     while (g->reads != NULL) {
         gni_read *r = g->reads;
-#if GNI_VULKAN
-        if (r->on_gpu && !gni_vk_ticket_ready(g->vk, &r->ticket, wait)) {
-            if (!wait && !gni_vk_lost(g->vk)) break;
+        if (r->on_gpu && (g->gpu == NULL || !g->gpu->layer->ticket_ready(g->gpu, &r->ticket, wait))) {
+            if (!wait && g->gpu != NULL && !g->gpu->lost) break;
             g->reads = r->next;
-            gni_vk_ticket_release(g->vk, &r->ticket);
+            if (g->gpu != NULL) g->gpu->layer->ticket_release(g->gpu, &r->ticket);
             gni_read_finish(g, r, false);
             continue;
         }
         g->reads = r->next;
         if (r->on_gpu) {
-            memcpy(r->dst, gni_vk_ticket_data(&r->ticket), r->bytes);
-            gni_vk_ticket_release(g->vk, &r->ticket);
+            memcpy(r->dst, r->ticket.data, r->bytes);
+            g->gpu->layer->ticket_release(g->gpu, &r->ticket);
             gni_read_finish(g, r, true);
             continue;
         }
-#else
-        GNI_UNUSED(wait);
-        g->reads = r->next;
-#endif
         gni_read_finish(g, r, gni_copy_out(g, r->array, r->dst, r->bytes));
     }
     g->delivering = false;
@@ -24709,10 +26106,10 @@ GPUNUM_API void gn_read_async(gn_array *a, void *dst, size_t bytes, gn_done_fn d
     if (gni_bytes_fit(g, "gn_read_async", a, dst, bytes)) c = gni_contiguous(g, a);
     if (c != NULL) r = (gni_read *)gni_calloc(g, sizeof(gni_read));
     if (c != NULL && r == NULL) gni_fail_memory(g, "gn_read_async", sizeof(gni_read));
-#if GNI_VULKAN
     if (r != NULL && c->buf->where == GNI_ON_GPU && bytes > 0) {
         uint64_t at = (uint64_t)c->offset * gn_dtype_size(c->dtype);
-        r->on_gpu = gni_vk_download_begin(g->vk, &c->buf->device, at, bytes, &r->ticket);
+        r->on_gpu = gni_gpu_reached(g) &&
+                    g->gpu->layer->download_begin(g->gpu, &c->buf->device, at, bytes, &r->ticket);
         if (!r->on_gpu) {
             gni_fail(g, GN_ERROR_DEVICE_LOST,
                      "gn_read_async: copying from the GPU could not start");
@@ -24720,7 +26117,6 @@ GPUNUM_API void gn_read_async(gn_array *a, void *dst, size_t bytes, gn_done_fn d
             r = NULL;
         }
     }
-#endif
     if (r == NULL) {
         gn_status status = g->status;
         gni_unref(g, c);
@@ -24736,7 +26132,7 @@ GPUNUM_API void gn_read_async(gn_array *a, void *dst, size_t bytes, gn_done_fn d
     gni_read **end = &g->reads;
     while (*end != NULL) end = &(*end)->next;
     *end = r;
-    if (r->on_gpu) gni_vk_flush(g->vk);
+    if (r->on_gpu) g->gpu->layer->flush(g->gpu);
     gni_end_plain(g);
 }
 
@@ -24826,22 +26222,32 @@ static gn_array *gni_binary(const char *fn, gni_op op, gn_array *a, gn_array *b)
 }
 
 // A scalar keeps the array's dtype, unless that is an integer and the scalar is not.
-static gn_dtype gni_scalar_dtype(gn_dtype t, double s) {
+static gn_dtype gni_scalar_dtype(gni_op op, gn_dtype t, double s) {
+    bool bound = fabs(s) == GNI_INF && (op == GNI_OP_MIN || op == GNI_OP_MAX);
     if (gni_is_float(t)) return t;
-    if (s != floor(s) || s - s != 0.0) return GN_F32;
+    if (!bound && (s != floor(s) || s - s != 0.0)) return GN_F32;
     return t == GN_BOOL && s != 0.0 && s != 1.0 ? GN_I32 : t;
 }
 
 // A scalar that an integer dtype cannot hold: comparisons see its true value, minimum and maximum the
-// nearest one there is, arithmetic wraps.
-static gn_dtype gni_scalar_fit(gni_op op, gn_dtype t, double *s) {
+// nearest one there is if that leaves the array as it is.
+static bool gni_scalar_fit(gn_context *g, const char *fn, gni_op op, gn_dtype *t, double *s) {
     double low, high;
-    if (gni_is_float(t)) return t;
-    gni_integer_range(t, &low, &high);
-    if (*s >= low && *s <= high) return t;
-    if (op >= GNI_OP_EQ && op <= GNI_OP_GE) return t == GN_I64 ? GN_F64 : GN_I64;
-    if (op == GNI_OP_MIN || op == GNI_OP_MAX) *s = *s < low ? low : high;
-    return t;
+    if (gni_holds(*t, *s)) return true;
+    if (op >= GNI_OP_EQ && op <= GNI_OP_GE) {
+        bool beyond = !gni_holds(GN_I64, *s); // which float64 would take for INT64_MAX
+        if (beyond) *s = copysign(GNI_INF, *s);
+        *t = beyond ? GN_F64 : GN_I64;
+        return true;
+    }
+    if (op >= GNI_OP_LOGICAL_AND && op <= GNI_OP_LOGICAL_XOR) { // not 0
+        *s = 1.0;
+        return true;
+    }
+    if (op != (*s < 0.0 ? GNI_OP_MAX : GNI_OP_MIN)) return gni_number_ok(g, fn, *t, *s);
+    gni_integer_range(*t, &low, &high);
+    *s = *s < 0.0 ? low : high;
+    return true;
 }
 
 // Integers against a scalar between two integers: the same answers from one of these, where float32 would
@@ -24868,9 +26274,8 @@ static gn_array *gni_binary_s(const char *fn, gni_op op, gn_array *a, double s, 
     konst[scalar_first] = 0.0;
     s = gni_scalar_whole(op, a->dtype, s); // no comparison has its scalar first
     konst[!scalar_first] = s;
-    gn_dtype t = gni_binary_dtype(op, gni_scalar_dtype(a->dtype, s));
-    t = gni_scalar_fit(op, t, &konst[!scalar_first]);
-    if (gni_binary_ok(g, fn, op, t))
+    gn_dtype t = gni_binary_dtype(op, gni_scalar_dtype(op, a->dtype, s));
+    if (gni_binary_ok(g, fn, op, t) && gni_scalar_fit(g, fn, op, &t, &konst[!scalar_first]))
         y = gni_apply(g, fn, op, t, gni_is_compare(op) ? GN_BOOL : t, src, konst, 2);
     if (!gni_is_compare(op)) gni_record_op(g, y, fn, op, &a, 1, scalar_first ? 1 : 2, s);
     return gni_end(g, y);
@@ -24967,6 +26372,8 @@ GPUNUM_API gn_array *gn_clamp(gn_array *a, double low, double high) {
     gn_context *g = gni_begin("gn_clamp", &a, 1);
     if (g == NULL) return NULL;
     if (low > high) gni_fail(g, GN_ERROR_ARGUMENT, "gn_clamp: low %g is above high %g", low, high);
+    if (low > 0.0) gni_number_ok(g, "gn_clamp", gni_scalar_dtype(GNI_OP_MAX, a->dtype, low), low);
+    if (high < 0.0) gni_number_ok(g, "gn_clamp", gni_scalar_dtype(GNI_OP_MIN, a->dtype, high), high);
     gn_scope_begin(g);
     return gni_end_scope(g, gn_minimum_s(gn_maximum_s(a, low), high));
 }
@@ -25052,7 +26459,7 @@ static gn_array *gni_reduce_axes(gn_context *g, const char *fn, gni_reduction op
     gni_reduce r;
     bool wide = gni_is_wide(compute) || gni_is_wide(a->dtype);
     gn_array *product;
-    if (!gni_tree_settle(g, a, false, &product)) return NULL;
+    if (!gni_tree_prepare(g, a, false, &product)) return NULL;
     if (gni_is_pending(a) && !gni_is_const(a) &&
         (a->expr->wide != wide || a->expr->insns + 2 > GNI_MAX_INSNS) && !gni_materialize(g, a))
         return NULL;
@@ -25077,37 +26484,32 @@ static gn_array *gni_reduce_axes(gn_context *g, const char *fn, gni_reduction op
     memcpy(r.in, b.map.in, sizeof r.in);
     gni_reorder_dims(&r, set);
     gn_shape shape = gni_reduced_shape(&a->shape, set, keep);
-    gn_array *y = gni_array_new(g, result, &shape);
+    gn_array *y = gni_array_empty(g, fn, result, &shape);
     if (y == NULL) return NULL;
-    y->maker = fn;
-    y->buf = gni_buffer_new(g, (uint64_t)gni_elements(&shape) * gn_dtype_size(result));
-    if (y->buf != NULL && y->buf->bytes == 0) return y;
-    if (y->buf != NULL) {
-        gni_operand *ops[GNI_MAX_INPUTS + 1];
-        int n = 0;
-        for (int i = 0; i < r.program.n_in; i++) {
-            r.in[i].buf->refs++;
-            ops[n++] = &r.in[i];
-        }
-        r.out.buf = y->buf;
-        r.out.dtype = result;
-        r.kept = gni_merge_dims(&r.rank, r.dim, ops, n, r.kept);
-        bool ok = gni_run(g, GNI_JOB_REDUCE, &r, y);
-        for (int i = 0; i < r.program.n_in; i++) gni_buffer_release(g, r.in[i].buf);
-        if (ok) return y;
+    gni_operand *ops[GNI_MAX_INPUTS + 1];
+    int n = 0;
+    for (int i = 0; i < r.program.n_in; i++) {
+        r.in[i].buf->refs++;
+        ops[n++] = &r.in[i];
     }
+    r.out.buf = y->buf;
+    r.out.dtype = result;
+    r.kept = gni_merge_dims(&r.rank, r.dim, ops, n, r.kept);
+    bool ok = gni_run(g, GNI_JOB_REDUCE, &r, y);
+    for (int i = 0; i < r.program.n_in; i++) gni_buffer_release(g, r.in[i].buf);
+    if (ok) return y;
     gni_unref(g, y);
     return NULL;
 }
 
 static void gni_record_reduction(gn_context *g, gn_array *y, const char *fn,
                                  gni_backward_fn backward, gn_array *a, uint32_t set,
-                                 uint32_t axes) {
+                                 bool keep) {
     if (y == NULL || !gni_tracks(g, &a, 1)) return;
     gni_node *node = gni_record(g, y, fn, backward, &a, 1);
     if (node == NULL) return;
     node->param[0] = (int64_t)set;
-    node->param[1] = (axes & GN_KEEP) != 0;
+    node->param[1] = keep;
 }
 
 // min and max of nothing have no value.
@@ -25123,7 +26525,7 @@ static bool gni_not_empty(gn_context *g, const char *fn, const gn_array *a, uint
 }
 
 static gn_array *gni_simple_reduction(const char *fn, gni_reduction op, gni_backward_fn backward,
-                                      gn_array *a, uint32_t axes) {
+                                      gn_array *a, gn_axes axes) {
     gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
     if (op == GNI_RED_SUM && gni_is_complex(a->dtype)) {
@@ -25131,8 +26533,8 @@ static gn_array *gni_simple_reduction(const char *fn, gni_reduction op, gni_back
         return gni_end_scope(g, gn_complex(gn_sum(gn_real(a), axes), gn_sum(gn_imag(a), axes)));
     }
     gn_array *y = NULL;
-    uint32_t set = gni_axes(g, fn, axes, a->shape.rank);
-    bool keep = (axes & GN_KEEP) != 0;
+    bool keep;
+    uint32_t set = gni_axes(g, fn, axes, a->shape.rank, &keep);
     gn_dtype t = a->dtype, compute = t;
     if (op == GNI_RED_SUM || op == GNI_RED_PROD) t = compute = gni_is_float(t) ? t : GN_I64;
     if (op == GNI_RED_ANY || op == GNI_RED_ALL) t = compute = GN_BOOL;
@@ -25140,13 +26542,13 @@ static gn_array *gni_simple_reduction(const char *fn, gni_reduction op, gni_back
         bool extreme = op == GNI_RED_MIN || op == GNI_RED_MAX;
         if (!extreme || gni_not_empty(g, fn, a, set))
             y = gni_reduce_axes(g, fn, op, a, compute, t, set, keep);
-        if (backward != NULL) gni_record_reduction(g, y, fn, backward, a, set, axes);
+        if (backward != NULL) gni_record_reduction(g, y, fn, backward, a, set, keep);
     }
     return gni_end(g, y);
 }
 
 #define GN_X(fn, NAME, loop, form, back)                                                           \
-    GPUNUM_API gn_array *fn(gn_array *a, uint32_t axes) {                                          \
+    GPUNUM_API gn_array *fn(gn_array *a, gn_axes axes) {                                          \
         return gni_simple_reduction(#fn, GNI_RED_##NAME, back, a, axes);                           \
     }
 GNI_REDUCE_AXES(GN_X)
@@ -25159,7 +26561,13 @@ static int64_t gni_reduced_count(const gn_shape *s, uint32_t set) {
     return n < 0 ? INT64_MAX : n; // where there is no result
 }
 
-GPUNUM_API gn_array *gn_mean(gn_array *a, uint32_t axes) {
+// What sums of powers of integers are computed in: float32 holds those of 8 bits.
+static gn_dtype gni_moment_dtype(gn_dtype t) {
+    if (t == GN_F64 || t == GN_I64 || t == GN_I32 || t == GN_U32) return GN_F64;
+    return GN_F32;
+}
+
+GPUNUM_API gn_array *gn_mean(gn_array *a, gn_axes axes) {
     gn_context *g = gni_begin("gn_mean", &a, 1);
     if (g == NULL) return NULL;
     if (gni_is_complex(a->dtype)) {
@@ -25167,12 +26575,14 @@ GPUNUM_API gn_array *gn_mean(gn_array *a, uint32_t axes) {
         return gni_end_scope(g, gn_complex(gn_mean(gn_real(a), axes), gn_mean(gn_imag(a), axes)));
     }
     gn_array *y = NULL, *total = NULL;
-    uint32_t set = gni_axes(g, "gn_mean", axes, a->shape.rank);
+    bool keep;
+    uint32_t set = gni_axes(g, "gn_mean", axes, a->shape.rank, &keep);
     if (set != ~0u && gni_real_only(g, "gn_mean", &a, 1)) {
         gn_dtype t = gni_is_float(a->dtype) ? a->dtype : GN_F32;
-        // The sum of many float16 leaves their range long before the mean does.
-        gn_dtype acc = gni_is_float(a->dtype) ? (t == GN_F64 ? GN_F64 : GN_F32) : GN_I64;
-        total = gni_reduce_axes(g, "gn_mean", GNI_RED_SUM, a, acc, acc, set, (axes & GN_KEEP) != 0);
+        // The sum of many float16 leaves their range long before the mean does; that of int64 wraps.
+        bool exact = !gni_is_float(a->dtype) && a->dtype != GN_I64;
+        gn_dtype acc = exact ? GN_I64 : gni_moment_dtype(a->dtype);
+        total = gni_reduce_axes(g, "gn_mean", GNI_RED_SUM, a, acc, acc, set, keep);
         if (total != NULL) {
             gn_array *src[2];
             double konst[2] = {0.0, 0.0};
@@ -25189,24 +26599,25 @@ GPUNUM_API gn_array *gn_mean(gn_array *a, uint32_t axes) {
             }
             gni_unref(g, total);
         }
-        gni_record_reduction(g, y, "gn_mean", gni_back_mean, a, set, axes);
+        gni_record_reduction(g, y, "gn_mean", gni_back_mean, a, set, keep);
     }
     return gni_end(g, y);
 }
 
-GPUNUM_API gn_array *gn_var(gn_array *a, uint32_t axes, int ddof) {
+GPUNUM_API gn_array *gn_var(gn_array *a, gn_axes axes, int ddof) {
     gn_context *g = gni_begin("gn_var", &a, 1);
     if (g == NULL) return NULL;
     gn_array *y = NULL;
-    uint32_t set = gni_axes(g, "gn_var", axes, a->shape.rank);
+    bool keep;
+    uint32_t set = gni_axes(g, "gn_var", axes, a->shape.rank, &keep);
     gn_scope_begin(g);
     if (set != ~0u && gni_is_complex(a->dtype)) {
         y = gn_add(gn_var(gn_real(a), axes, ddof), gn_var(gn_imag(a), axes, ddof));
     } else if (set != ~0u) {
         gn_dtype t = gni_is_float(a->dtype) ? a->dtype : GN_F32;
-        gn_array *x =
-            t == GN_F16 || t == GN_BF16 || t != a->dtype ? gn_cast(a, t == GN_F64 ? t : GN_F32) : a;
-        gn_array *centred = gn_square(gn_sub(x, gn_mean(x, axes | GN_KEEP)));
+        gn_dtype inner = gni_moment_dtype(a->dtype);
+        gn_array *x = inner != a->dtype ? gn_cast(a, inner) : a;
+        gn_array *centred = gn_square(gn_sub(x, gn_mean(x, GN_KEEP(axes))));
         double n = (double)gni_reduced_count(&a->shape, set) - (double)ddof;
         y = gn_div_s(gn_sum(centred, axes), n > 0.0 ? n : 0.0);
         if (gn_dtype_of(y) != t) y = gn_cast(y, t);
@@ -25223,28 +26634,30 @@ static gn_array *gni_root(gn_context *g, gn_array *squares) {
                     gn_sqrt(gn_where(zero, gn_ones_like(squares), squares)));
 }
 
-GPUNUM_API gn_array *gn_std(gn_array *a, uint32_t axes, int ddof) {
+GPUNUM_API gn_array *gn_std(gn_array *a, gn_axes axes, int ddof) {
     gn_context *g = gni_begin("gn_std", &a, 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
     return gni_end_scope(g, gni_root(g, gn_var(a, axes, ddof)));
 }
 
-GPUNUM_API gn_array *gn_norm(gn_array *a, uint32_t axes) {
+GPUNUM_API gn_array *gn_norm(gn_array *a, gn_axes axes) {
     gn_context *g = gni_begin("gn_norm", &a, 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
     const bool parts = gni_is_complex(a->dtype);
     gn_array *x = parts ? gn_real(a) : a;
-    if (gn_dtype_of(x) != GN_F32 && gn_dtype_of(x) != GN_F64) x = gn_cast(x, GN_F32);
+    gn_dtype t = gn_dtype_of(x), inner = gni_moment_dtype(t);
+    if (inner != t) x = gn_cast(x, inner);
     gn_array *squares = gn_square(x);
     if (parts) squares = gn_add(squares, gn_square(gn_imag(a)));
     gn_array *y = gni_root(g, gn_sum(squares, axes));
-    if (gni_is_float(a->dtype) && gn_dtype_of(y) != a->dtype) y = gn_cast(y, a->dtype);
+    if (!gni_is_float(t)) t = GN_F32;
+    if (inner != t) y = gn_cast(y, t);
     return gni_end_scope(g, y);
 }
 
-GPUNUM_API gn_array *gn_count_nonzero(gn_array *a, uint32_t axes) {
+GPUNUM_API gn_array *gn_count_nonzero(gn_array *a, gn_axes axes) {
     gn_context *g = gni_begin("gn_count_nonzero", &a, 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
@@ -25252,27 +26665,29 @@ GPUNUM_API gn_array *gn_count_nonzero(gn_array *a, uint32_t axes) {
     return gni_end_scope(g, gn_sum(truth, axes));
 }
 
-static gn_array *gni_arg_reduction(const char *fn, gni_reduction op, gn_array *a, int axis) {
+static gn_array *gni_arg_reduction(const char *fn, gni_reduction op, gn_array *a, gn_axes axes) {
     gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
     gn_array *y = NULL;
-    uint32_t set = (1u << a->shape.rank) - 1u;
-    if (axis != GN_FLAT) {
-        int at = gni_axis(g, fn, axis, a->shape.rank);
-        set = at < 0 ? ~0u : 1u << at;
+    bool keep;
+    const int rank = a->shape.rank;
+    uint32_t set = gni_axes(g, fn, axes, rank, &keep);
+    if (set != ~0u && (set == 0 || (set & (set - 1)) != 0) && set != (1u << rank) - 1u) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: one axis or GN_ALL is asked for, not some", fn);
+        set = ~0u;
     }
     if (set != ~0u && gni_real_only(g, fn, &a, 1) && gni_not_empty(g, fn, a, set)) {
         if (gni_reduced_count(&a->shape, set) > INT32_MAX)
             gni_fail(g, GN_ERROR_SHAPE, "%s: more than 2^31 - 1 elements to choose from", fn);
         else
-            y = gni_reduce_axes(g, fn, op, a, a->dtype, GN_I32, set, false);
+            y = gni_reduce_axes(g, fn, op, a, a->dtype, GN_I32, set, keep);
     }
     return gni_end(g, y);
 }
 
 #define GN_X(fn, NAME, loop, form)                                                                 \
-    GPUNUM_API gn_array *fn(gn_array *a, int axis) {                                               \
-        return gni_arg_reduction(#fn, GNI_RED_##NAME, a, axis);                                    \
+    GPUNUM_API gn_array *fn(gn_array *a, gn_axes axes) {                                           \
+        return gni_arg_reduction(#fn, GNI_RED_##NAME, a, axes);                                    \
     }
 GNI_REDUCE_PLACE(GN_X)
 #undef GN_X
@@ -25286,19 +26701,15 @@ static gn_array *gni_softmax_last(gn_context *g, const char *fn, gni_softmax_kin
     if (x == NULL) return NULL;
     gn_shape shape = a->shape;
     if (kind == GNI_LOGSUMEXP) shape.dim[--shape.rank] = 0;
-    gn_array *y = gni_array_new(g, a->dtype, &shape);
-    if (y != NULL)
-        y->buf = gni_buffer_new(g, (uint64_t)gni_elements(&shape) * gn_dtype_size(a->dtype));
-    bool ok = y != NULL && y->buf != NULL;
-    if (ok && kind == GNI_LOGSUMEXP && a->shape.dim[a->shape.rank - 1] == 0) { // of nothing
+    if (kind == GNI_LOGSUMEXP && a->shape.dim[a->shape.rank - 1] == 0) { // of nothing
         gni_unref(g, x);
-        gni_unref(g, y);
-        return gni_const(g, a->dtype, &shape, -GNI_INF);
+        return gni_const(g, fn, a->dtype, &shape, -GNI_INF);
     }
+    gn_array *y = gni_array_empty(g, fn, a->dtype, &shape);
+    bool ok = y != NULL;
     if (ok && gni_elements(&a->shape) > 0) {
         gni_softmax s;
         memset(&s, 0, sizeof s);
-        y->maker = fn;
         s.kind = kind;
         s.n = a->shape.dim[a->shape.rank - 1];
         s.rows = gni_elements(&a->shape) / s.n;
@@ -25349,32 +26760,31 @@ GPUNUM_API gn_array *gn_log_softmax(gn_array *a, int axis) {
     return gni_softmax_axis("gn_log_softmax", GNI_LOG_SOFTMAX, gni_back_log_softmax, a, axis);
 }
 
-GPUNUM_API gn_array *gn_logsumexp(gn_array *a, uint32_t axes) {
+GPUNUM_API gn_array *gn_logsumexp(gn_array *a, gn_axes axes) {
     gn_context *g = gni_begin("gn_logsumexp", &a, 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
     gn_array *y = NULL;
-    uint32_t set = gni_axes(g, "gn_logsumexp", axes, a->shape.rank);
-    if (set != ~0u && gni_real_only(g, "gn_logsumexp", &a, 1)) {
+    bool keep;
+    uint32_t set = gni_axes(g, "gn_logsumexp", axes, a->shape.rank, &keep);
+    gn_shape shape = gni_reduced_shape(&a->shape, set, keep);
+    if (set != ~0u && gni_real_only(g, "gn_logsumexp", &a, 1) &&
+        gni_shape_ok(g, "gn_logsumexp", a->dtype, &shape)) {
         g->no_grad++;
         gn_array *x = gni_is_float(a->dtype) ? a : gn_cast(a, GN_F32);
         // Reduced axes to the back, as one.
         int order[GN_MAX_RANK], n = 0;
-        gn_shape flat = gni_reduced_shape(&a->shape, set, false);
         for (int i = 0; i < a->shape.rank; i++)
             if (!(set >> i & 1u)) order[n++] = i;
         for (int i = 0; i < a->shape.rank; i++)
             if (set >> i & 1u) order[n++] = i;
         gn_array *moved = a->shape.rank > 0 ? gn_permute_axes(x, order, n) : x;
-        flat.dim[flat.rank++] = gni_reduced_count(&a->shape, set);
-        gn_array *rows = gn_reshape(moved, flat);
+        gn_array *rows = gn_reshape(moved, GN_SHAPE(gni_elements(&shape), gni_reduced_count(&a->shape, set)));
         gn_array *result =
             rows != NULL ? gni_softmax_last(g, "gn_logsumexp", GNI_LOGSUMEXP, rows) : NULL;
-        result = gni_adopt(g, result);
-        gn_shape shape = gni_reduced_shape(&a->shape, set, (axes & GN_KEEP) != 0);
-        y = result != NULL && (axes & GN_KEEP) ? gn_reshape(result, shape) : result;
+        y = gn_reshape(gni_adopt(g, result), shape);
         g->no_grad--;
-        gni_record_reduction(g, y, "gn_logsumexp", gni_back_logsumexp, a, set, axes);
+        gni_record_reduction(g, y, "gn_logsumexp", gni_back_logsumexp, a, set, keep);
     }
     return gni_end_scope(g, y);
 }
@@ -25437,7 +26847,7 @@ static bool gni_matmul_shapes(gn_context *g, const char *fn, const gn_array *a, 
 static bool gni_matmul_even(const gni_matmul *m, int outer, int inner, int64_t count) {
     for (int k = 1; m->fused && k < m->program.n_in; k++)
         if (m->in[k].stride[outer] != m->in[k].stride[inner] * count) return false;
-    for (int k = 0; m->given != 0 && k < m->load.n_in; k++)
+    for (int k = 0; m->prologue != 0 && k < m->load.n_in; k++)
         if (m->load_in[k].stride[outer] != m->load_in[k].stride[inner] * count) return false;
     return true;
 }
@@ -25445,7 +26855,7 @@ static bool gni_matmul_even(const gni_matmul *m, int outer, int inner, int64_t c
 static void gni_matmul_move(gni_matmul *m, int from, int to) {
     for (int k = 1; m->fused && k < m->program.n_in; k++)
         m->in[k].stride[to] = m->in[k].stride[from];
-    for (int k = 0; m->given != 0 && k < m->load.n_in; k++)
+    for (int k = 0; m->prologue != 0 && k < m->load.n_in; k++)
         m->load_in[k].stride[to] = m->load_in[k].stride[from];
 }
 
@@ -25541,12 +26951,12 @@ static void gni_matmul_simplify(gni_matmul *m) {
 // ---- a pending operand of a product with a vector or a narrow matrix, made while it is read
 
 enum {
-    GNI_GIVEN_LEAST = 4096, // elements: below, a pass of its own costs nothing that shows
-    GNI_GIVEN_WIDEST = 256  // rows or columns of the other operand
+    GNI_PROLOGUE_LEAST = 4096, // elements: below, a pass of its own costs nothing that shows
+    GNI_PROLOGUE_WIDEST = 256  // rows or columns of the other operand
 };
 
 // Rows of a (side 2) or columns of b (side 1).
-static int64_t gni_given_width(const gn_array *a, const gn_array *b, int side) {
+static int64_t gni_prologue_width(const gn_array *a, const gn_array *b, int side) {
     const gn_shape *s = side == 1 ? &b->shape : &a->shape;
     return s->rank == 1 ? 1 : s->dim[side == 1 ? s->rank - 1 : s->rank - 2];
 }
@@ -25555,15 +26965,15 @@ static int64_t gni_given_width(const gn_array *a, const gn_array *b, int side) {
 // memory is what such products wait for. Only GPUs have it for more than a vector.
 static bool gni_may_give(const gn_array *a, const gn_array *b, int side) {
     const gn_array *x = side == 1 ? a : b, *v = side == 1 ? b : a;
-    int64_t width = gni_given_width(a, b, side);
-    if (width > 1 && (x->ctx->vk == NULL || width > GNI_GIVEN_WIDEST)) return false;
+    int64_t width = gni_prologue_width(a, b, side);
+    if (width > 1 && (x->ctx->gpu == NULL || width > GNI_PROLOGUE_WIDEST)) return false;
     if (width == 0 || !gni_is_pending(x) || gni_is_const(x) || x->dtype != GN_F32) return false;
-    return x != v && !x->expr->wide && !x->expr->given && x->expr->products == 0 &&
-           gni_elements(&x->shape) >= GNI_GIVEN_LEAST;
+    return x != v && !x->expr->wide && !x->expr->prologue && x->expr->products == 0 &&
+           gni_elements(&x->shape) >= GNI_PROLOGUE_LEAST;
 }
 
 // Nobody else reads it, and no batch twice.
-static int gni_product_given(const gn_array *product, int64_t *by) {
+static int gni_product_prologue(const gn_array *product, int64_t *by) {
     const gni_expr *e = product->expr;
     if (product->dtype != GN_F32) return 0;
     for (int side = 1; side <= 2; side++) {
@@ -25572,7 +26982,7 @@ static int gni_product_given(const gn_array *product, int64_t *by) {
         bool user = x->user_refs > 1 || (x->user_refs == 1 && x->scope_slot < 0);
         int64_t n = gni_elements(&product->shape), k = gni_product_depth(product);
         if (user || x->lazy_refs != 1 || x->refs != x->user_refs + 1) continue;
-        *by = gni_given_width(e->src[0], e->src[1], side);
+        *by = gni_prologue_width(e->src[0], e->src[1], side);
         if (gni_elements(&x->shape) * *by != n * k) continue;
         if (side == 2 || *by > 1 || !gni_may_give(v, x, 1)) return side;
     }
@@ -25591,7 +27001,7 @@ static bool gni_matmul_take_load(gn_context *g, gni_matmul *m, gn_array *x, int 
     int others = 1 + (m->fused ? m->program.n_in : 0);
     if (b.full || p->n_in + others > GNI_MAX_INPUTS || p->n_insn + 1 > GNI_MAX_INSNS) return false;
     gni_build_finish(p);
-    m->given = side;
+    m->prologue = side;
     m->load = *p;
     for (int k = 0; k < p->n_in; k++) {
         const int64_t *from = b.map.in[k].stride;
@@ -25611,7 +27021,7 @@ static bool gni_product_run(gn_context *g, gn_array *product, gn_array *root, gn
     gn_shape shape;
     gn_array *x = product->expr->src[0], *y = product->expr->src[1];
     int64_t by = 0;
-    int side = gni_product_given(product, &by);
+    int side = gni_product_prologue(product, &by);
     if (root == product) gni_product_keep(g, product);
     memset(&m, 0, sizeof m);
     if (side != 1 && !gni_materialize(g, x)) return false;
@@ -25634,14 +27044,14 @@ static bool gni_product_run(gn_context *g, gn_array *product, gn_array *root, gn
     m.c.buf = out;
     m.a.dtype = m.b.dtype = product->dtype;
     m.c.dtype = root->dtype;
-    if (m.given == 0 || by > 1) gni_matmul_merge(&m);
+    if (out->bytes > 0 && (m.prologue == 0 || by > 1)) gni_matmul_merge(&m);
     if (!gni_run(g, GNI_JOB_MATMUL, &m, root)) {
         gni_buffer_release(g, out);
         return false;
     }
     root->buf = out;
-    product->expr->spent = true;
-    if (m.given != 0) (m.given == 1 ? x : y)->expr->given = true;
+    product->expr->consumed = true;
+    if (m.prologue != 0) (m.prologue == 1 ? x : y)->expr->prologue = true;
     gni_expr_free(g, root);
     return true;
 }
@@ -25657,14 +27067,9 @@ static bool gni_product_and_sums(gn_context *g, const char *fn, gn_array *a, gn_
     if (!gni_matmul_shapes(g, fn, a, b, &m, &shape)) return false;
     row = gn_shape_from(1, &m.n);
     const gn_dtype t = a->dtype;
-    const uint64_t item = gn_dtype_size(t);
-    gn_array *y = gni_array_new(g, t, &shape), *z = gni_array_new(g, t, &row);
+    gn_array *y = gni_array_empty(g, fn, t, &shape), *z = gni_array_empty(g, fn, t, &row);
     bool ok = y != NULL && z != NULL;
-    if (ok) y->buf = gni_buffer_new(g, (uint64_t)gni_elements(&shape) * item);
-    if (ok) z->buf = gni_buffer_new(g, (uint64_t)m.n * item);
-    ok = ok && y->buf != NULL && z->buf != NULL;
     if (ok) {
-        y->maker = z->maker = fn;
         m.a.buf = a->buf;
         m.a.offset = a->offset;
         m.b.buf = b->buf;
@@ -25695,10 +27100,9 @@ static gn_array *gni_product_new(gn_context *g, const char *fn, gn_array *a, gn_
     if (!gni_shape_ok(g, fn, a->dtype, &shape)) return NULL;
     if (!gni_may_give(a, b, 1) && !gni_materialize(g, a)) return NULL;
     if (!gni_may_give(a, b, 2) && !gni_materialize(g, b)) return NULL;
-    gn_array *y = gni_expr_new(g, GNI_OP_PRODUCT, a->dtype, a->dtype, &shape);
+    gn_array *y = gni_expr_new(g, fn, GNI_OP_PRODUCT, a->dtype, a->dtype, &shape);
     if (y == NULL) return NULL;
     gni_expr *e = y->expr;
-    y->maker = fn;
     e->src[0] = a;
     e->src[1] = b;
     e->n_src = 2;
@@ -25883,10 +27287,10 @@ static void gni_la_rows_add_task(void *arg, int64_t begin, int64_t end, int work
     p->isa->rows_add(p->y + begin, p->a + begin, p->lda, p->x, p->m, end - begin);
 }
 
-// y (m) = a (m,n) x, or with `turned` y (n) += x (m) a (m,n), by all threads when that pays. The parts begin
+// y (m) = a (m,n) x, or with `transposed` y (n) += x (m) a (m,n), by all threads when that pays. The parts begin
 // where the vector loops begin a round, so that their bits do not depend on how it is cut.
 static void gni_la_times_vector(gni_la *w, double *y, const double *a, int64_t lda, const double *x,
-                                int64_t m, int64_t n, bool turned) {
+                                int64_t m, int64_t n, bool transposed) {
     gni_la_product p;
     p.isa = w->isa;
     p.a = a;
@@ -25895,9 +27299,9 @@ static void gni_la_times_vector(gni_la *w, double *y, const double *a, int64_t l
     p.lda = lda;
     p.m = m;
     p.n = n;
-    int64_t items = turned ? n : m, other = GNI_MAX(turned ? m : n, 1);
+    int64_t items = transposed ? n : m, other = GNI_MAX(transposed ? m : n, 1);
     int64_t grain = GNI_MAX(gni_la_round(65536 / other), 64);
-    gni_parallel(w->pool, items, grain, turned ? gni_la_rows_add_task : gni_la_rows_dot_task, &p);
+    gni_parallel(w->pool, items, grain, transposed ? gni_la_rows_add_task : gni_la_rows_dot_task, &p);
 }
 
 enum { GNI_LA_PARTS = 8 }; // of a symmetric matrix, at most
@@ -26167,10 +27571,10 @@ static void gni_la_block_factor(gni_la *w, const double *v, int64_t ldv, int64_t
 // Rows of c (rows,m) = c (I - V^T T V), or with T^T. `t` is -T.
 static void gni_la_block_apply(gni_la *w, double *c, int64_t ldc, int64_t rows, int64_t m,
                                const double *v, int64_t ldv, int64_t jb, const double *t,
-                               bool turned, double *x, double *y) {
+                               bool transposed, double *x, double *y) {
     if (rows <= 0) return;
     gni_la_gemm(w, rows, jb, m, x, jb, c, ldc, 1, v, 1, ldv, false);
-    gni_la_gemm(w, rows, jb, jb, y, jb, x, jb, 1, t, turned ? 1 : jb, turned ? jb : 1, false);
+    gni_la_gemm(w, rows, jb, jb, y, jb, x, jb, 1, t, transposed ? 1 : jb, transposed ? jb : 1, false);
     gni_la_gemm(w, rows, m, jb, c, ldc, y, jb, 1, v, ldv, 1, true);
 }
 
@@ -26263,7 +27667,7 @@ typedef struct gni_la_chain {
 #define GNI_LA_CHAINS 64
 #define GNI_LA_STRIP 32 // columns that take all waiting rotations in one go
 
-typedef struct gni_la_turns {
+typedef struct gni_la_rotations {
     gni_la *w;
     double *z; // (rows,width); NULL: nobody wants the vectors
     int64_t ld, width;
@@ -26271,35 +27675,35 @@ typedef struct gni_la_turns {
     int64_t used, capacity; // rotations
     int chains;
     gni_la_chain chain[GNI_LA_CHAINS];
-} gni_la_turns;
+} gni_la_rotations;
 
-static void gni_la_turns_task(void *arg, int64_t begin, int64_t end, int worker) {
-    const gni_la_turns *t = (const gni_la_turns *)arg;
+static void gni_la_rotations_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_la_rotations *t = (const gni_la_rotations *)arg;
     GNI_UNUSED(worker);
     for (int64_t strip = begin; strip < end; strip++) {
         const int64_t j = strip * GNI_LA_STRIP, width = GNI_MIN(GNI_LA_STRIP, t->width - j);
         for (int i = 0; i < t->chains; i++) {
             const gni_la_chain *c = &t->chain[i];
-            t->w->isa->turn(t->z + c->row * t->ld + j, c->step * t->ld, t->cs + 2 * c->at, c->count,
+            t->w->isa->rotate(t->z + c->row * t->ld + j, c->step * t->ld, t->cs + 2 * c->at, c->count,
                             width);
         }
     }
 }
 
-static void gni_la_turns_flush(gni_la_turns *t) {
+static void gni_la_rotations_flush(gni_la_rotations *t) {
     if (t->chains > 0) {
         const int64_t strips = (t->width + GNI_LA_STRIP - 1) / GNI_LA_STRIP;
         gni_parallel(t->w->pool, strips, t->used * t->width < 100000 ? strips : 1,
-                     gni_la_turns_task, t);
+                     gni_la_rotations_task, t);
     }
     t->chains = 0;
     t->used = 0;
 }
 
 // Room for `count` <= capacity rotations of the rows row, row + step, ...; NULL if nobody wants them.
-static double *gni_la_turns_add(gni_la_turns *t, int64_t row, int64_t step, int64_t count) {
+static double *gni_la_rotations_add(gni_la_rotations *t, int64_t row, int64_t step, int64_t count) {
     if (t->z == NULL) return NULL;
-    if (t->chains == GNI_LA_CHAINS || t->used + count > t->capacity) gni_la_turns_flush(t);
+    if (t->chains == GNI_LA_CHAINS || t->used + count > t->capacity) gni_la_rotations_flush(t);
     gni_la_chain *c = &t->chain[t->chains++];
     c->row = row;
     c->step = step;
@@ -26309,9 +27713,9 @@ static double *gni_la_turns_add(gni_la_turns *t, int64_t row, int64_t step, int6
     return t->cs + 2 * c->at;
 }
 
-static int64_t gni_la_turns_memory(int64_t n) { return gni_la_round(64 * GNI_MAX(n, 1)); }
+static int64_t gni_la_rotations_memory(int64_t n) { return gni_la_round(64 * GNI_MAX(n, 1)); }
 
-static void gni_la_turns_begin(gni_la_turns *t, gni_la *w, double *z, int64_t ld, int64_t width,
+static void gni_la_rotations_begin(gni_la_rotations *t, gni_la *w, double *z, int64_t ld, int64_t width,
                                int64_t n) {
     t->w = w;
     t->z = z;
@@ -26428,11 +27832,11 @@ static bool gni_la_negligible_square(double e, double d0, double d1) {
 // One implicit QL step on the `count` elements from `lo` on, or with dir -1 the same backwards (QR), so that
 // the small end of a graded matrix converges first; GVL 8.3.5, EISPACK's tql2.
 static void gni_la_ql_step(double *d, double *e, int64_t lo, int64_t count, int64_t dir,
-                           gni_la_turns *turns) {
+                           gni_la_rotations *rotations) {
     const int64_t hi = lo + count - 1, top = dir > 0 ? lo : hi, edge = dir > 0 ? lo : hi - 1;
     double p = d[top], g = (d[top + dir] - p) / (2.0 * e[edge]), r = hypot(g, 1.0), s = 1.0,
            c = 1.0;
-    double *cs = gni_la_turns_add(turns, dir > 0 ? hi : lo, -dir, count - 1);
+    double *cs = gni_la_rotations_add(rotations, dir > 0 ? hi : lo, -dir, count - 1);
     g = d[top + dir * (count - 1)] - p + e[edge] / (g >= 0.0 ? g + r : g - r);
     p = 0.0;
     for (int64_t i = count - 2; i >= 0; i--) {
@@ -26474,8 +27878,8 @@ static void gni_la_ql_squares(double *d, double *e, int64_t lo, int64_t count, i
 
 // Eigenvalues of the tridiagonal matrix d (n), e (n - 1) into d, unsorted. Its elements are 1 or less.
 static void gni_la_tridiagonal_values(gni_la *w, double *d, double *e, int64_t n,
-                                      gni_la_turns *turns) {
-    const bool alone = turns->z == NULL;
+                                      gni_la_rotations *rotations) {
+    const bool alone = rotations->z == NULL;
     int64_t steps = 0;
     for (int64_t i = 0; alone && i < n - 1; i++) e[i] *= e[i];
     for (int64_t lo = 0; lo < n;) {
@@ -26496,9 +27900,9 @@ static void gni_la_tridiagonal_values(gni_la *w, double *d, double *e, int64_t n
         if (alone)
             gni_la_ql_squares(d, e, lo, hi - lo + 1, dir);
         else
-            gni_la_ql_step(d, e, lo, hi - lo + 1, dir, turns);
+            gni_la_ql_step(d, e, lo, hi - lo + 1, dir, rotations);
     }
-    gni_la_turns_flush(turns);
+    gni_la_rotations_flush(rotations);
 }
 
 // The order that sorts d: upwards, or downwards.
@@ -26524,14 +27928,14 @@ static int64_t gni_la_eigh_memory(int64_t n, bool vectors) {
     int64_t count = (4 * GNI_LA_PANEL + GNI_LA_PARTS + 1) * ld + 2 * GNI_LA_PANEL +
                     4 * gni_la_round(n + 1) + 64;
     if (!vectors) return count;
-    return count + gni_la_block_memory(n, n) + gni_la_turns_memory(n) + gni_dc_memory(n);
+    return count + gni_la_block_memory(n, n) + gni_la_rotations_memory(n) + gni_dc_memory(n);
 }
 
 // Eigenvalues of the symmetric a (n,n) into d, unsorted, and unless z is NULL the vectors as rows of z (n,n).
 // Destroys a.
 static void gni_la_eigh(gni_la *w, double *a, int64_t ld, int64_t n, double *d, double *z) {
     double *e = gni_la_take(w, n + 1), *tau = gni_la_take(w, n + 1);
-    gni_la_turns turns;
+    gni_la_rotations rotations;
     gni_la_tridiagonalize(w, a, ld, n, d, e, tau);
     gni_la_block b;
     if (z != NULL) gni_la_block_take(w, &b, n, n);
@@ -26546,8 +27950,8 @@ static void gni_la_eigh(gni_la *w, double *a, int64_t ld, int64_t n, double *d, 
         z[0] = 1.0;
         if (n > 1) gni_la_form_q(w, a + 1, ld, n - 1, n - 1, tau, z + ld + 1, ld, n - 1, &b);
     }
-    gni_la_turns_begin(&turns, w, z, ld, n, n);
-    gni_la_tridiagonal_values(w, d, e, n, &turns);
+    gni_la_rotations_begin(&rotations, w, z, ld, n, n);
+    gni_la_tridiagonal_values(w, d, e, n, &rotations);
 }
 
 // ---- singular values
@@ -26628,8 +28032,8 @@ static void gni_la_bidiagonalize(gni_la *w, double *a, double *vt, int64_t ld, i
 }
 
 // A row of the sweep over [k, p): two rotations for each j, of V's rows and of U's.
-static void gni_la_svd_step(double *d, double *e, int64_t k, int64_t p, gni_la_turns *u,
-                            gni_la_turns *v) {
+static void gni_la_svd_step(double *d, double *e, int64_t k, int64_t p, gni_la_rotations *u,
+                            gni_la_rotations *v) {
     double scale = GNI_MAX(GNI_MAX(fabs(d[p - 1]), fabs(d[p - 2])), fabs(e[p - 2]));
     scale = GNI_MAX(scale, GNI_MAX(fabs(d[k]), fabs(e[k])));
     double sp = d[p - 1] / scale, sm = d[p - 2] / scale, em = e[p - 2] / scale, sk = d[k] / scale,
@@ -26641,7 +28045,7 @@ static void gni_la_svd_step(double *d, double *e, int64_t k, int64_t p, gni_la_t
         shift = c / (b + (b < 0.0 ? -shift : shift));
     }
     double f = (sk + sp) * (sk - sp) + shift, g = sk * ek;
-    double *cu = gni_la_turns_add(u, k, 1, p - 1 - k), *cv = gni_la_turns_add(v, k, 1, p - 1 - k);
+    double *cu = gni_la_rotations_add(u, k, 1, p - 1 - k), *cv = gni_la_rotations_add(v, k, 1, p - 1 - k);
     for (int64_t j = k; j < p - 1; j++) {
         r = gni_la_rotation(f, g, &c, &s);
         if (j != k) e[j - 1] = r;
@@ -26661,7 +28065,7 @@ static void gni_la_svd_step(double *d, double *e, int64_t k, int64_t p, gni_la_t
 }
 
 // d[p-1] is 0: rotates e[p-2] away, upwards to k.
-static void gni_la_svd_last(double *d, double *e, int64_t k, int64_t p, gni_la_turns *v) {
+static void gni_la_svd_last(double *d, double *e, int64_t k, int64_t p, gni_la_rotations *v) {
     double f = e[p - 2], c, s;
     e[p - 2] = 0.0;
     for (int64_t j = p - 2; j >= k; j--) {
@@ -26670,26 +28074,26 @@ static void gni_la_svd_last(double *d, double *e, int64_t k, int64_t p, gni_la_t
             f = -s * e[j - 1];
             e[j - 1] *= c;
         }
-        gni_la_put(gni_la_turns_add(v, j, p - 1 - j, 1), 0, c, s);
+        gni_la_put(gni_la_rotations_add(v, j, p - 1 - j, 1), 0, c, s);
     }
 }
 
 // d[k-1] is 0: rotates e[k-1] away, downwards to p.
-static void gni_la_svd_inner(double *d, double *e, int64_t k, int64_t p, gni_la_turns *u) {
+static void gni_la_svd_inner(double *d, double *e, int64_t k, int64_t p, gni_la_rotations *u) {
     double f = e[k - 1], c, s;
     e[k - 1] = 0.0;
     for (int64_t j = k; j < p; j++) {
         d[j] = gni_la_rotation(d[j], f, &c, &s);
         f = -s * e[j];
         e[j] *= c;
-        gni_la_put(gni_la_turns_add(u, j, k - 1 - j, 1), 0, c, s);
+        gni_la_put(gni_la_rotations_add(u, j, k - 1 - j, 1), 0, c, s);
     }
 }
 
 // Singular values of the bidiagonal matrix d, e (n each) into d, unsorted, some of them negative; GVL 8.6.2 with
 // the splitting of LINPACK's dsvdc.
-static void gni_la_bidiagonal_values(gni_la *w, double *d, double *e, int64_t n, gni_la_turns *u,
-                                     gni_la_turns *v) {
+static void gni_la_bidiagonal_values(gni_la *w, double *d, double *e, int64_t n, gni_la_rotations *u,
+                                     gni_la_rotations *v) {
     const double eps = 2.2204460492503131e-16, tiny = 1e-290;
     int64_t steps = 0;
     for (int64_t p = n; p > 1;) {
@@ -26721,15 +28125,15 @@ static void gni_la_bidiagonal_values(gni_la *w, double *d, double *e, int64_t n,
         else
             gni_la_svd_inner(d, e, at + 1, p, u);
     }
-    gni_la_turns_flush(u);
-    gni_la_turns_flush(v);
+    gni_la_rotations_flush(u);
+    gni_la_rotations_flush(v);
 }
 
 static int64_t gni_la_svd_memory(int64_t n) {
     int64_t ld = gni_la_ld(n);
     return ld * n + 4 * GNI_LA_PANEL * ld + 5 * gni_la_round(n + 1) + 2 * GNI_LA_PANEL +
            gni_la_block_memory(n, n) +
-           GNI_MAX(2 * gni_la_turns_memory(n), gni_dc_values_memory(n)) + 128;
+           GNI_MAX(2 * gni_la_rotations_memory(n), gni_dc_values_memory(n)) + 128;
 }
 
 // Singular values of a (n,n) into d, unsorted, and unless they are NULL the vectors as rows of ut and vt (n,n).
@@ -26738,7 +28142,7 @@ static void gni_la_svd_square(gni_la *w, double *a, int64_t ld, int64_t n, doubl
                               double *vt) {
     double *left = gni_la_take(w, ld * n), *e = gni_la_take(w, n + 1);
     double *tau_v = gni_la_take(w, n + 1), *tau_u = gni_la_take(w, n + 1);
-    gni_la_turns u, v;
+    gni_la_rotations u, v;
     gni_la_block b;
     gni_la_bidiagonalize(w, a, left, ld, n, d, e, tau_v, tau_u);
     e[n - 1] = e[n] = 0.0;
@@ -26755,8 +28159,8 @@ static void gni_la_svd_square(gni_la *w, double *a, int64_t ld, int64_t n, doubl
         vt[0] = 1.0;
         if (n > 1) gni_la_form_q(w, a + 1, ld, n - 1, n - 1, tau_u, vt + ld + 1, ld, n - 1, &b);
     }
-    gni_la_turns_begin(&u, w, ut, ld, n, n);
-    gni_la_turns_begin(&v, w, vt, ld, n, n);
+    gni_la_rotations_begin(&u, w, ut, ld, n, n);
+    gni_la_rotations_begin(&v, w, vt, ld, n, n);
     gni_la_bidiagonal_values(w, d, e, n, &u, &v);
     for (int64_t i = 0; i < n; i++) {
         if (!(d[i] < 0.0)) continue;
@@ -26784,7 +28188,7 @@ typedef struct gni_dc {
     int64_t ld;
     double *rows, *s, *mix; // (n,n): the vectors of the halves, how to mix them, and a part of that
     double *s_left;         // the same as s for left singular vectors
-    gni_la_turns turns, turns_right;
+    gni_la_rotations rotations, rotations_right;
     bool singular; // poles are the squares of `pole`
     // of the merge under way: poles, weights and their squares, roots, weights of the nearby problem
     int64_t count;
@@ -26800,13 +28204,13 @@ typedef struct gni_dc {
 
 static int64_t gni_dc_memory(int64_t n) {
     if (n < GNI_DC_LEAST) return 0;
-    return 3 * n * gni_la_ld(n) + 15 * gni_la_round(n + 1) + gni_la_turns_memory(GNI_DC_LEAF + 1) +
+    return 3 * n * gni_la_ld(n) + 15 * gni_la_round(n + 1) + gni_la_rotations_memory(GNI_DC_LEAF + 1) +
            128;
 }
 
 static int64_t gni_dc_values_memory(int64_t n) {
     if (n < GNI_DC_LEAST) return 0;
-    return gni_dc_memory(n) + n * gni_la_ld(n) + gni_la_turns_memory(GNI_DC_LEAF + 1);
+    return gni_dc_memory(n) + n * gni_la_ld(n) + gni_la_rotations_memory(GNI_DC_LEAF + 1);
 }
 
 static void gni_dc_take(gni_dc *c, gni_la *w, double *z, int64_t ld, int64_t n) {
@@ -26829,7 +28233,7 @@ static void gni_dc_take(gni_dc *c, gni_la *w, double *z, int64_t ld, int64_t n) 
     c->list = (int64_t *)(void *)gni_la_take(w, n);
     c->left = (int64_t *)(void *)gni_la_take(w, n);
     c->right = (int64_t *)(void *)gni_la_take(w, n);
-    gni_la_turns_begin(&c->turns, w, z, ld, GNI_DC_LEAF, GNI_DC_LEAF + 1);
+    gni_la_rotations_begin(&c->rotations, w, z, ld, GNI_DC_LEAF, GNI_DC_LEAF + 1);
 }
 
 // ---- the secular equation 1 / rho + sum of weight^2 / (pole - x) = 0
@@ -26978,7 +28382,7 @@ static void gni_dc_sort(const double *d, int64_t *order, int64_t *spare, int64_t
     }
 }
 
-static void gni_dg_turn(struct gni_dg *p, const double *z, int64_t i, int64_t j, double cs,
+static void gni_dg_rotate(struct gni_dg *p, const double *z, int64_t i, int64_t j, double cs,
                         double sn);
 static double gni_dg_edge(const struct gni_dg *p, int64_t i, bool last);
 
@@ -26987,11 +28391,11 @@ static double gni_dc_edge(const gni_dc *c, const double *z, int64_t i, int64_t k
     return c->apart != NULL ? gni_dg_edge(c->apart, i, last) : z[i * c->ld + k];
 }
 
-// Rows i and j of z turn so that the weight of i becomes 0.
-static void gni_dc_turn(const gni_dc *c, double *z, int64_t n, int64_t i, int64_t j, double cs,
+// Rows i and j of z rotate so that the weight of i becomes 0.
+static void gni_dc_rotate(const gni_dc *c, double *z, int64_t n, int64_t i, int64_t j, double cs,
                         double sn) {
     if (c->apart != NULL) {
-        gni_dg_turn(c->apart, z, i, j, cs, sn);
+        gni_dg_rotate(c->apart, z, i, j, cs, sn);
         return;
     }
     double *x = z + i * c->ld, *y = z + j * c->ld;
@@ -27026,7 +28430,7 @@ static int64_t gni_dc_deflate(gni_dc *c, double *z, double *d, double *weight, d
                 double a = d[at], b = d[i];
                 weight[i] = r;
                 weight[at] = 0.0;
-                gni_dc_turn(c, z, n, at, i, cs, sn);
+                gni_dc_rotate(c, z, n, at, i, cs, sn);
                 d[at] = a * cs * cs + b * sn * sn;
                 d[i] = a * sn * sn + b * cs * cs;
                 c->list[--gone] = at;
@@ -27079,7 +28483,7 @@ static void gni_dc_replace(gni_dc *c, double *z, const double *s, int64_t n, int
         const double *row = z + c->list[i] * ld;
         memcpy(c->rows + i * ld, row, bytes);
         if (i >= kept) continue;
-        // Rows that were turned belong to both sides.
+        // Rows that were rotated belong to both sides.
         if (gni_dc_any(row, h)) c->left[left++] = i;
         if (gni_dc_any(row + h, width - h)) c->right[right++] = i;
     }
@@ -27119,9 +28523,9 @@ static int64_t gni_dc_join(gni_dc *c, double *z, double *d, int64_t n, int64_t h
 // d (n), e (n - 1): eigenvalues to d, unsorted, vectors to the rows of z, which is the unit matrix at first.
 static void gni_dc_solve(gni_dc *c, double *z, double *d, double *e, int64_t n) {
     if (n <= GNI_DC_LEAF) {
-        c->turns.z = z;
-        c->turns.width = n;
-        gni_la_tridiagonal_values(c->w, d, e, n, &c->turns);
+        c->rotations.z = z;
+        c->rotations.width = n;
+        gni_la_tridiagonal_values(c->w, d, e, n, &c->rotations);
         return;
     }
     const int64_t h = gni_la_round(n / 2);
@@ -27161,8 +28565,8 @@ static int64_t gni_dc_deflate_values(gni_dc *c, double *u, double *v, const doub
         if (at >= 0 && d[i] - d[at] <= tolerance) {
             const double r = hypot(weight[at], weight[i]), cs = weight[i] / r, sn = -weight[at] / r;
             weight[i] = r;
-            gni_dc_turn(c, u, n, at, i, cs, sn);
-            gni_dc_turn(c, v, width, at, i, cs, sn);
+            gni_dc_rotate(c, u, n, at, i, cs, sn);
+            gni_dc_rotate(c, v, width, at, i, cs, sn);
             c->list[--gone] = at;
         } else if (at >= 0) {
             c->list[kept++] = at;
@@ -27194,7 +28598,7 @@ static int64_t gni_dc_join_values(gni_dc *c, double *u, double *v, double *d, do
                            : below * gni_dc_edge(c, v, i, h + 1, false);
     if (extra > 0) { // both halves have a right vector without a value: one becomes the whole's
         const double a = weight[h], b = below * gni_dc_edge(c, v, n, h + 1, false), r = hypot(a, b);
-        if (r > 0.0) gni_dc_turn(c, v, width, h, n, a / r, b / r);
+        if (r > 0.0) gni_dc_rotate(c, v, width, h, n, a / r, b / r);
         weight[h] = r;
     }
     if (fabs(weight[h]) <= tolerance) weight[h] = tolerance;
@@ -27214,11 +28618,11 @@ static void gni_dc_solve_values(gni_dc *c, double *u, double *v, double *d, cons
         values[n] = next[n - 1] = next[n] = 0.0; // a row of zeros below makes it square
         memcpy(values, d, (size_t)n * sizeof *d);
         memcpy(next, e, (size_t)(n - 1 + extra) * sizeof *e);
-        c->turns.z = u;
-        c->turns.width = n;
-        c->turns_right.z = v;
-        c->turns_right.width = n + extra;
-        gni_la_bidiagonal_values(c->w, values, next, n + extra, &c->turns, &c->turns_right);
+        c->rotations.z = u;
+        c->rotations.width = n;
+        c->rotations_right.z = v;
+        c->rotations_right.width = n + extra;
+        gni_la_bidiagonal_values(c->w, values, next, n + extra, &c->rotations, &c->rotations_right);
         for (int64_t i = 0; i < n; i++) {
             d[i] = fabs(values[i]);
             if (values[i] < 0.0) gni_la_negate(v + i * c->ld, n + extra);
@@ -27239,7 +28643,7 @@ static void gni_dc_run_values(gni_la *w, double *d, const double *e, double *u, 
                               int64_t ld, int64_t n) {
     gni_dc c;
     gni_dc_take(&c, w, u, ld, n);
-    gni_la_turns_begin(&c.turns_right, w, v, ld, GNI_DC_LEAF + 1, GNI_DC_LEAF + 1);
+    gni_la_rotations_begin(&c.rotations_right, w, v, ld, GNI_DC_LEAF + 1, GNI_DC_LEAF + 1);
     c.s_left = gni_la_take(w, n * ld);
     c.singular = true;
     gni_la_unit(u, ld, n, n);
@@ -27258,7 +28662,7 @@ static gn_array *gni_diagonal_view(gn_context *g, const char *fn, gn_array *a, i
 // Elements of the diagonal j - i = k of an (n, m) matrix; 0 if it lies outside.
 static int64_t gni_diagonal_length(int64_t n, int64_t m, int64_t k) {
     if (k >= 0) return k >= m ? 0 : GNI_MIN(n, m - k);
-    return -k >= n || k == INT64_MIN ? 0 : GNI_MIN(n + k, m);
+    return k <= -n ? 0 : GNI_MIN(n + k, m);
 }
 
 static bool gni_back_scatter_diagonal(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
@@ -27310,7 +28714,7 @@ static gn_array *gni_diagonal_view(gn_context *g, const char *fn, gn_array *a, i
         s.dim[s.rank++] = i == row ? length : a->shape.dim[i];
     }
     int64_t offset = length == 0 ? 0 : k >= 0 ? k * a->stride[column] : -k * a->stride[row];
-    gn_array *y = gni_view_of(g, fn, a, &s, stride, a->offset + offset);
+    gn_array *y = gni_array_view(g, fn, a, &s, stride, a->offset + offset);
     gni_node *node =
         y != NULL && gni_tracks(g, &a, 1) ? gni_record(g, y, fn, gni_back_diagonal, &a, 1) : NULL;
     if (node != NULL) {
@@ -27348,7 +28752,7 @@ GPUNUM_API gn_array *gn_trace(gn_array *a, int64_t k) {
     gn_context *g = gni_begin("gn_trace", &a, 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
-    return gni_end_scope(g, gn_sum(gni_diagonal("gn_trace", a, k), GN_AXIS(-1)));
+    return gni_end_scope(g, gn_sum(gni_diagonal("gn_trace", a, k), -1));
 }
 
 // Elements with j - i <= k (lower) or j - i >= k; the others become 0.
@@ -27357,7 +28761,9 @@ static gn_array *gni_triangle(const char *fn, gn_array *a, int64_t k, bool lower
     if (g == NULL) return NULL;
     gn_scope_begin(g);
     gn_array *y = NULL;
-    if (gni_is_matrix(g, fn, a) && gni_real_only(g, fn, &a, 1)) {
+    if (gni_elements(&a->shape) == 0 && a->shape.rank >= 2) {
+        y = gn_reshape(a, a->shape);
+    } else if (gni_is_matrix(g, fn, a) && gni_real_only(g, fn, &a, 1)) {
         int64_t n = a->shape.dim[a->shape.rank - 2], m = a->shape.dim[a->shape.rank - 1];
         k = GNI_MAX(-n, GNI_MIN(k, m));
         gn_dtype t = n < INT32_MAX / 2 && m < INT32_MAX / 2 ? GN_I32 : GN_I64;
@@ -27404,13 +28810,13 @@ static void gni_term_sum(gni_term *t, uint64_t set) {
     int n = 0;
     for (int i = 0; i < t->rank; i++) {
         if (set & gni_label_bit(t->label[i]))
-            axes |= GN_AXIS(i);
+            axes |= 1u << i;
         else
             t->label[n++] = t->label[i];
     }
     if (axes == 0 || t->a == NULL) return;
     gn_dtype dtype = t->a->dtype;
-    t->a = gn_sum(t->a, axes);
+    t->a = gn_sum(t->a, gni_axes_of(axes));
     t->rank = n;
     if (t->a != NULL && t->a->dtype != dtype) t->a = gn_cast(t->a, dtype);
 }
@@ -27481,7 +28887,9 @@ static gn_array *gni_pair_operand(const gni_term *t, const gni_pair *p, const in
     for (int i = 0; i < n; i++) {
         int at =
             i < p->n_batch ? GNI_MAX(i - merged, 0) : s.rank - (i < p->n_batch + n_rows ? 2 : 1);
-        s.dim[at] *= y->shape.dim[i];
+        const int64_t extent = y->shape.dim[i];
+        // Without elements it may not fit; what is made of it then has none either, or too many.
+        s.dim[at] = extent > 0 && s.dim[at] > INT64_MAX / extent ? INT64_MAX : s.dim[at] * extent;
     }
     return gni_same_shape(&y->shape, &s) ? y : gn_reshape(y, s);
 }
@@ -27500,12 +28908,12 @@ static gn_array *gni_pair_mul(const gni_term *a, const gni_term *b, const gni_pa
     uint32_t axes = 0;
     memcpy(all, labels, sizeof(int) * (size_t)count);
     for (int i = 0; i < p->n_inner; i++) {
-        axes |= GN_AXIS(count);
+        axes |= 1u << count;
         all[count++] = p->inner[i];
     }
     gn_array *x = gni_term_arranged(a, all, count);
     gn_array *y = gn_mul(x, gni_term_arranged(b, all, count));
-    return axes != 0 ? gn_sum(y, axes) : y;
+    return axes != 0 ? gn_sum(y, gni_axes_of(axes)) : y;
 }
 
 // The product of two terms, summed over the labels that they share and that are not in `keep`.
@@ -27859,7 +29267,12 @@ GPUNUM_API gn_array *gn_einsum_list(gn_context *g, const char *subscripts, gn_ar
         return gni_end(g, NULL);
     }
     gn_context *home = gni_begin("gn_einsum", arrays, count);
-    if (home == NULL) return NULL;
+    if (home != g) {
+        if (home != NULL) gni_end_plain(home);
+        gni_begin_context("gn_einsum", g);
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_einsum: operands are NULL or belong to another context");
+        return gni_end(g, NULL);
+    }
     gn_scope_begin(home);
     gn_array *y = NULL;
     size_t bytes = sizeof(gni_term) * (size_t)count;
@@ -27937,15 +29350,13 @@ static int64_t gni_lg_places(int64_t n) { return n / 2 + 128; }
 // Device memory without an error when there is none: the CPU can do it then.
 static bool gni_lg_room(gn_context *g, gni_buffer *b) {
     if (b->has_device) return true;
-    b->has_device = gni_vk_alloc(g->vk, GNI_MAX(b->bytes, 16), &b->device);
+    b->has_device = gni_gpu_alloc(g->gpu, GNI_MAX(b->bytes, 16), &b->device);
     return b->has_device;
 }
 
 static gn_array *gni_lg_array(gn_context *g, gn_dtype t, const gn_shape *s) {
-    gn_array *y = gni_array_new(g, t, s);
-    if (y == NULL) return NULL;
-    y->buf = gni_buffer_new(g, (uint64_t)gni_elements(s) * gn_dtype_size(t));
-    if (y->buf != NULL && (y->buf->bytes == 0 || gni_lg_room(g, y->buf))) return y;
+    gn_array *y = gni_array_empty(g, "", t, s);
+    if (y != NULL && (y->buf->bytes == 0 || gni_lg_room(g, y->buf))) return y;
     gni_unref(g, y);
     return NULL;
 }
@@ -27953,13 +29364,13 @@ static gn_array *gni_lg_array(gn_context *g, gn_dtype t, const gn_shape *s) {
 // What the kernels can number the bytes of.
 static bool gni_lg_reaches(int64_t batch, int64_t rows, int64_t columns, gn_dtype t) {
     return (double)batch * (double)rows * (double)columns * (double)gn_dtype_size(t) <
-           (double)GNI_VK_REACH;
+           (double)GNI_GPU_REACH;
 }
 
 // Whether `a` (..., m, n) is decomposed on the GPU, with its dtype there.
 static bool gni_lg_wanted(gn_context *g, gn_array *a, gn_dtype t) {
     gni_factor f;
-    if (g->vk == NULL || g->recording || gni_vk_lost(g->vk)) return false;
+    if (g->gpu == NULL || g->recording || g->gpu->lost) return false;
     if (g->options.placement == GN_PLACE_CPU || !gni_materialize(g, a)) return false;
     const int rank = a->shape.rank;
     const int64_t rows = a->shape.dim[rank - 2], columns = a->shape.dim[rank - 1];
@@ -27967,7 +29378,7 @@ static bool gni_lg_wanted(gn_context *g, gn_array *a, gn_dtype t) {
     f.a.dtype = t;
     if (rows >= INT32_MAX / 64 || columns >= INT32_MAX / 64 || a->buf == NULL) return false;
     if (rows * gni_lg_up(columns, 4) * (int64_t)gn_dtype_size(t) >= (int64_t)1 << 32) return false;
-    if (!gni_backend_vulkan()->supports(g, GNI_JOB_FACTOR, &f)) return false;
+    if (!gni_backend_gpu()->supports(g, GNI_JOB_FACTOR, &f)) return false;
     const bool there = (a->buf->where & GNI_ON_GPU) != 0;
     if (!there && g->options.placement == GN_PLACE_STAY) return false;
     int64_t least = gni_threshold(g, GNI_JOB_FACTOR);
@@ -28000,7 +29411,7 @@ static void gni_lg_end(gni_lg *w) {
 static gn_array *gni_lg_state(gn_context *g, int64_t n, int64_t order) {
     void *data = NULL;
     gn_shape s = GN_SHAPE(order + n);
-    gn_array *y = gni_array_filled(g, GN_U32, &s, &data);
+    gn_array *y = gni_array_filled(g, "", GN_U32, &s, &data);
     if (y == NULL) return NULL;
     memset(data, 0, (size_t)(order + n) * sizeof(uint32_t));
     for (int64_t i = 0; i < n; i++) ((uint32_t *)data)[order + i] = (uint32_t)i;
@@ -28039,7 +29450,7 @@ static gni_lg_matrix gni_lg_part(gni_lg_matrix a, int64_t i, int64_t j, int64_t 
     return a;
 }
 
-static gni_lg_matrix gni_lg_turned(gni_lg_matrix a) {
+static gni_lg_matrix gni_lg_transposed(gni_lg_matrix a) {
     gni_lg_matrix y = a;
     y.rs = a.cs;
     y.cs = a.rs;
@@ -28100,7 +29511,7 @@ static void gni_lg_copy(gni_lg *w, const gni_lg_matrix *to, const gni_lg_matrix 
     int64_t stride[2];
     stride[0] = from->rs;
     stride[1] = from->cs;
-    gn_array *x = w->ok ? gni_array_view(w->g, from->of, &s, stride, from->offset) : NULL;
+    gn_array *x = w->ok ? gni_array_view(w->g, w->fn, from->of, &s, stride, from->offset) : NULL;
     stride[0] = to->rs;
     stride[1] = to->cs;
     w->ok = x != NULL && gni_copy_into(w->g, to->of->buf, to->of->dtype, to->offset, stride, x);
@@ -28114,18 +29525,18 @@ static void gni_lg_update(gni_lg *w, const gni_lg_matrix *c, const gni_lg_matrix
     memset(&f, 0, sizeof f);
     f.step = GNI_FACTOR_UPDATE;
     f.items = c->m;
-    f.word[0] = c->offset;
-    f.word[1] = c->rs;
-    f.word[2] = a->offset;
-    f.word[3] = a->rs;
-    f.word[4] = a->cs;
-    f.word[5] = b->offset;
-    f.word[6] = b->rs;
-    f.word[7] = b->cs;
-    f.word[8] = c->m;
-    f.word[9] = c->n;
-    f.word[10] = a->n;
-    f.word[11] = lower;
+    f.word[GNI_P_UPDATE_C_BASE] = c->offset;
+    f.word[GNI_P_UPDATE_C_ROW] = c->rs;
+    f.word[GNI_P_UPDATE_A_BASE] = a->offset;
+    f.word[GNI_P_UPDATE_A_ROW] = a->rs;
+    f.word[GNI_P_UPDATE_A_COLUMN] = a->cs;
+    f.word[GNI_P_UPDATE_B_BASE] = b->offset;
+    f.word[GNI_P_UPDATE_B_ROW] = b->rs;
+    f.word[GNI_P_UPDATE_B_COLUMN] = b->cs;
+    f.word[GNI_P_UPDATE_M] = c->m;
+    f.word[GNI_P_UPDATE_N] = c->n;
+    f.word[GNI_P_UPDATE_K] = a->n;
+    f.word[GNI_P_UPDATE_LOWER] = lower;
     f.a.buf = c->of->buf;
     f.b.buf = a->of->buf;
     f.c.buf = b->of->buf;
@@ -28171,16 +29582,16 @@ static void gni_lg_factor(gni_lg *w, gni_factor_step step, gn_array *a, gn_array
 // ill-conditioned it is.
 static void gni_lg_solve_panel(gni_lg *w, gni_lg_matrix t, gni_lg_matrix b, bool unit, bool more) {
     int64_t word[GNI_FACTOR_WORDS] = {0};
-    word[0] = b.offset;
-    word[1] = b.rs;
-    word[2] = b.cs;
-    word[3] = t.offset;
-    word[4] = t.rs;
-    word[5] = t.cs;
-    word[6] = t.n;
-    word[7] = b.n;
-    word[8] = unit;
-    word[9] = more;
+    word[GNI_P_SOLVE_B_BASE] = b.offset;
+    word[GNI_P_SOLVE_B_ROW] = b.rs;
+    word[GNI_P_SOLVE_B_COLUMN] = b.cs;
+    word[GNI_P_SOLVE_T_BASE] = t.offset;
+    word[GNI_P_SOLVE_T_ROW] = t.rs;
+    word[GNI_P_SOLVE_T_COLUMN] = t.cs;
+    word[GNI_P_SOLVE_ORDER] = t.n;
+    word[GNI_P_SOLVE_COLUMNS] = b.n;
+    word[GNI_P_SOLVE_UNIT] = unit;
+    word[GNI_P_SOLVE_MORE] = more;
     gni_lg_factor(w, GNI_FACTOR_SOLVE, b.of, t.of, b.n, word);
 }
 
@@ -28192,19 +29603,19 @@ static void gni_lg_lu_panel(gni_lg *w, int64_t begin, int64_t end) {
         const int64_t jb = GNI_MIN(GNI_LG_BLOCK, end - j);
         int64_t pick[GNI_FACTOR_WORDS] = {0}, swap[GNI_FACTOR_WORDS] = {0},
                 below[GNI_FACTOR_WORDS] = {0};
-        pick[1] = swap[1] = below[1] = w->ld;
-        pick[2] = swap[2] = below[2] = j;
-        pick[3] = n - j;
-        pick[4] = swap[4] = jb;
-        pick[5] = GNI_LG_COUNTERS;
-        pick[6] = GNI_LG_LISTS;
-        pick[7] = GNI_LG_PICKED;
-        swap[3] = n;
-        swap[5] = GNI_LG_PICKED;
-        swap[6] = w->order;
-        swap[7] = end;
-        below[3] = n;
-        below[4] = end;
+        pick[GNI_P_PICK_LD] = swap[GNI_P_SWAP_LD] = below[GNI_P_BELOW_LD] = w->ld;
+        pick[GNI_P_PICK_FIRST] = swap[GNI_P_SWAP_FIRST] = below[GNI_P_BELOW_FIRST] = j;
+        pick[GNI_P_PICK_COUNT] = n - j;
+        pick[GNI_P_PICK_WIDTH] = swap[GNI_P_SWAP_WIDTH] = jb;
+        pick[GNI_P_PICK_COUNTERS] = GNI_LG_COUNTERS;
+        pick[GNI_P_PICK_LISTS] = GNI_LG_LISTS;
+        pick[GNI_P_PICK_PICKED] = GNI_LG_PICKED;
+        swap[GNI_P_SWAP_COLUMNS] = n;
+        swap[GNI_P_SWAP_LIST] = GNI_LG_PICKED;
+        swap[GNI_P_SWAP_ORDER] = w->order;
+        swap[GNI_P_SWAP_END] = end;
+        below[GNI_P_BELOW_ALL_ROWS] = n;
+        below[GNI_P_BELOW_END] = end;
         gni_lg_factor(w, GNI_FACTOR_PICK, w->work, w->state, n - j, pick);
         gni_lg_factor(w, GNI_FACTOR_SWAP, w->work, w->state, n + 1, swap);
         if (j + jb < n) gni_lg_factor(w, GNI_FACTOR_BELOW, w->work, w->state, n - j - jb, below);
@@ -28294,10 +29705,10 @@ static void gni_lg_lu_solve(gni_lg *w, gni_lg_matrix b) {
 // Of at most a panel's order. `first`: its first row in the whole matrix.
 static void gni_lg_root(gni_lg *w, const gni_lg_matrix *a, int64_t first) {
     int64_t word[GNI_FACTOR_WORDS] = {0};
-    word[0] = a->offset;
-    word[1] = a->rs;
-    word[2] = a->n;
-    word[4] = first;
+    word[GNI_P_ROOT_BASE] = a->offset;
+    word[GNI_P_ROOT_LD] = a->rs;
+    word[GNI_P_ROOT_ORDER] = a->n;
+    word[GNI_P_ROOT_FIRST] = first;
     gni_lg_factor(w, GNI_FACTOR_ROOT, a->of, w->state, 1, word);
 }
 
@@ -28313,14 +29724,14 @@ static void gni_lg_cholesky(gni_lg *w) {
                           beside = gni_lg_part(below, 0, 0, end - stop, ib);
             gni_lg_root(w, &top, i);
             if (stop == n) break;
-            gni_lg_solve_panel(w, top, gni_lg_turned(below), false, true);
+            gni_lg_solve_panel(w, top, gni_lg_transposed(below), false, true);
             gni_lg_subtract(w, gni_lg_part(w->a, stop, stop, n - stop, end - stop), below,
-                            gni_lg_turned(beside), false);
+                            gni_lg_transposed(beside), false);
         }
         if (end == n) break;
         gni_lg_matrix below = gni_lg_part(w->a, end, j, n - end, end - j);
         gni_lg_subtract(w, gni_lg_part(w->a, end, end, n - end, n - end), below,
-                        gni_lg_turned(below), true);
+                        gni_lg_transposed(below), true);
     }
 }
 
@@ -28337,7 +29748,7 @@ static gn_array *gni_lg_item(gn_context *g, gn_array *x, const gn_shape *batch, 
         if (axis >= 0 && x->shape.dim[axis] != 1) offset += index % batch->dim[i] * x->stride[axis];
         index /= batch->dim[i];
     }
-    return gni_array_view(g, x, &s, x->stride + own, offset);
+    return gni_array_view(g, "", x, &s, x->stride + own, offset);
 }
 
 // Copies the matrix into the work area.
@@ -28401,7 +29812,7 @@ static double gni_lg_det(gni_lg *w) {
     gn_array *u = NULL;
     gn_shape s = GN_SHAPE(w->n);
     int64_t stride = w->ld + 1, one = 1;
-    gn_array *diagonal = gni_array_view(w->g, w->work, &s, &stride, 0);
+    gn_array *diagonal = gni_array_view(w->g, w->fn, w->work, &s, &stride, 0);
     if (diagonal != NULL) u = gni_lg_array(w->g, w->t, &s);
     if (u == NULL || !gni_copy_into(w->g, u->buf, w->t, 0, &one, diagonal)) w->ok = false;
     const void *x = w->ok ? gni_host(w->g, u) : NULL;
@@ -28449,7 +29860,7 @@ typedef struct gni_lg_qr {
 static void gni_lg_zero(gni_lg *w, gn_array *a) {
     int64_t stride[GN_MAX_RANK];
     gni_strides_of(&a->shape, stride);
-    gn_array *zero = gni_const(w->g, a->dtype, &a->shape, 0.0);
+    gn_array *zero = gni_const(w->g, w->fn, a->dtype, &a->shape, 0.0);
     w->ok = w->ok && zero != NULL && gni_copy_into(w->g, a->buf, a->dtype, 0, stride, zero);
     gni_unref(w->g, zero);
 }
@@ -28501,7 +29912,7 @@ static void gni_lg_qr_begin(gni_lg_qr *p, gn_context *g, gn_dtype t, int64_t m, 
     p->s2 = gni_lg_plane(w, t, p->k, b);
     p->check = gni_lg_plane(w, GN_F64, 1, p->k);
     if (w->ok) w->state = gni_lg_state(g, 1, GNI_LG_LISTS);
-    if (w->ok) p->ones = gni_array_filled(g, GN_F64, &s, &ones);
+    if (w->ok) p->ones = gni_array_filled(g, "", GN_F64, &s, &ones);
     if (w->state == NULL || p->ones == NULL) w->ok = false;
     for (int i = 0; i < GNI_LG_SLICES && w->ok; i++) ((double *)ones)[i] = 1.0;
     if (w->ok) gni_lg_zero(w, p->wide); // rows that fill the last slice up stay 0
@@ -28535,25 +29946,25 @@ static void gni_lg_orthonormal(gni_lg_qr *p, gn_array *l, int64_t j, int64_t jb,
     w->ok = w->ok && gni_run(w->g, GNI_JOB_MATMUL, &d, NULL);
     gni_lg_product(w, &flat, &ones, &sums);
     gni_lg_root(w, &gram, j);
-    gni_lg_solve_panel(w, gram, gni_lg_turned(x), false, false);
+    gni_lg_solve_panel(w, gram, gni_lg_transposed(x), false, false);
     gni_lg_copy(w, to, &x);
 }
 
 // s (j,jb) = q^T panel, panel -= q s, with the first j columns of q.
 static void gni_lg_project(gni_lg_qr *p, gn_array *s, int64_t j, int64_t jb) {
-    gni_lg_matrix q = gni_lg_part(p->q, 0, 0, p->m, j), turned = gni_lg_turned(q);
+    gni_lg_matrix q = gni_lg_part(p->q, 0, 0, p->m, j), transposed = gni_lg_transposed(q);
     gni_lg_matrix x = gni_lg_matrix_of(p->panel, 0, p->m, jb, GNI_LG_PANEL),
                   y = gni_lg_matrix_of(s, 0, j, jb, jb);
     if (j == 0) return;
-    gni_lg_product(&p->w, &y, &turned, &x);
+    gni_lg_product(&p->w, &y, &transposed, &x);
     gni_lg_subtract(&p->w, x, q, y, false);
 }
 
 // Columns j to j + jb of r: s1 + s2 first^T above, second^T first^T on the diagonal.
 static void gni_lg_qr_put(gni_lg_qr *p, int64_t j, int64_t jb) {
     gni_lg *w = &p->w;
-    gni_lg_matrix first = gni_lg_turned(gni_lg_matrix_of(p->first, 0, jb, jb, jb)),
-                  second = gni_lg_turned(gni_lg_matrix_of(p->second, 0, jb, jb, jb)),
+    gni_lg_matrix first = gni_lg_transposed(gni_lg_matrix_of(p->first, 0, jb, jb, jb)),
+                  second = gni_lg_transposed(gni_lg_matrix_of(p->second, 0, jb, jb, jb)),
                   product = gni_lg_matrix_of(p->product, 0, jb, jb, jb),
                   factor = gni_lg_matrix_of(p->factor, 0, jb, jb, jb),
                   s1 = gni_lg_matrix_of(p->s1, 0, j, jb, jb), s2 = s1,
@@ -28599,7 +30010,7 @@ static bool gni_lg_qr_run(gni_lg_qr *p) {
     if (p->n > p->k) {
         gni_lg_matrix rest = gni_lg_part(p->r, 0, p->k, p->k, p->n - p->k),
                       from = gni_lg_part(p->a, 0, p->k, p->m, p->n - p->k),
-                      turned = gni_lg_turned(p->q);
+                      transposed = gni_lg_transposed(p->q);
         for (int64_t j = 0; j < rest.n && w->ok; j += GNI_LG_PANEL) {
             const int64_t jb = GNI_MIN(GNI_LG_PANEL, rest.n - j);
             gni_lg_matrix x = gni_lg_matrix_of(w->temp, 0, p->k, jb, jb),
@@ -28607,7 +30018,7 @@ static bool gni_lg_qr_run(gni_lg_qr *p) {
                           part = gni_lg_part(from, 0, j, p->m, jb),
                           to = gni_lg_part(rest, 0, j, p->k, jb);
             gni_lg_copy(w, &panel, &part);
-            gni_lg_product(w, &x, &turned, &panel);
+            gni_lg_product(w, &x, &transposed, &panel);
             gni_lg_copy(w, &to, &x);
         }
     }
@@ -28689,10 +30100,10 @@ static void gni_la_store(const gni_la_operand *o, int64_t index, const double *f
 // The same out into the columns of the result: column i is row order[i] of `from`.
 static void gni_la_store_columns(const gni_la_operand *o, int64_t index, const double *from,
                                  int64_t ld, int64_t m, int64_t n, const int64_t *order) {
-    gni_la_operand turned = *o;
-    turned.rs = o->cs;
-    turned.cs = o->rs;
-    gni_la_store(&turned, index, from, ld, 1, n, m, order);
+    gni_la_operand transposed = *o;
+    transposed.rs = o->cs;
+    transposed.cs = o->rs;
+    gni_la_store(&transposed, index, from, ld, 1, n, m, order);
 }
 
 // Divides by a power of two that makes the largest element about 1, and returns that power: squares must
@@ -28987,10 +30398,8 @@ static gn_array *gni_la_output(gni_la_job *d, int i, gn_dtype t, const gn_shape 
     void *data = NULL;
     if (matrix > 0) s.dim[s.rank++] = m;
     if (matrix > 1) s.dim[s.rank++] = n;
-    if (!gni_shape_ok(d->g, d->fn, t, &s)) return NULL;
-    gn_array *y = gni_array_filled(d->g, t, &s, &data);
+    gn_array *y = gni_array_filled(d->g, d->fn, t, &s, &data);
     if (y == NULL) return NULL;
-    y->maker = d->fn;
     gni_la_describe(&d->out[i], y, batch, matrix);
     d->out[i].data = (char *)data;
     return y;
@@ -29008,14 +30417,15 @@ static void gni_la_begin(gni_la_job *d, gn_context *g, gni_la_kind kind, const c
 }
 
 static void gni_la_batch(gni_la_job *d, const gn_shape *batch) {
-    d->batch = 1;
-    for (int i = 0; i < batch->rank; i++) d->batch *= batch->dim[i];
+    d->batch = GNI_MAX(gni_product(batch->dim, batch->rank), 0);
 }
 
 // Runs a decomposition of `in` into the `count` results; a NULL place in `y` stays out. Results are of the
 // operand's dtype. All or none: false after gni_fail.
 static bool gni_la_finish(gni_la_job *d, gn_array **y, int count, gn_dtype result) {
-    bool ok = !d->g->call_failed && gni_la_run(d);
+    bool any = false; // elements to compute: batches without them may be of any size
+    for (int i = 0; i < count; i++) any = any || (y[i] != NULL && gni_elements(&y[i]->shape) > 0);
+    bool ok = !d->g->call_failed && (!any || gni_la_run(d));
     for (int i = 0; i < count; i++) {
         if (y[i] == NULL) continue;
         gn_array *cast = y[i];
@@ -29054,7 +30464,7 @@ static void gni_lg_do_cholesky(gni_lg *w, gn_array *y, int64_t index) {
     stride[0] = w->ld;
     stride[1] = 1;
     gni_lg_cholesky(w);
-    gn_array *view = w->ok ? gni_array_view(w->g, w->work, &s, stride, 0) : NULL;
+    gn_array *view = w->ok ? gni_array_view(w->g, w->fn, w->work, &s, stride, 0) : NULL;
     gn_scope_begin(w->g);
     w->ok = w->ok && gni_lg_store(w, y, index, gn_tril(view, 0), w->n, w->n);
     gn_scope_end(w->g);
@@ -29067,7 +30477,7 @@ static void gni_lg_do_inv(gni_lg *w, gn_array *y, int64_t index) {
     const int64_t n = w->n, one = 1;
     gn_shape s = GN_SHAPE(n);
     gni_lg_matrix b = gni_lg_matrix_of(y, index * n * n, n, n, n);
-    gn_array *order = w->ok ? gni_array_view(g, w->state, &s, &one, w->order) : NULL;
+    gn_array *order = w->ok ? gni_array_view(g, w->fn, w->state, &s, &one, w->order) : NULL;
     gn_scope_begin(g);
     gn_array *place = gn_arange(g, GN_U32, 0.0, (double)n, 1.0);
     w->ok = w->ok && gni_lg_store(w, y, index, gn_eq(gn_expand_dims(order, -1), place), n, n);
@@ -29204,13 +30614,13 @@ static bool gni_ls_wanted(gni_la_job *d, gn_array *a, gn_dtype t, gni_factor_ste
     gn_context *g = d->g;
     gni_factor f;
     if (d->batch < 2 || d->m == 0 || d->n == 0) return false;
-    if (g->vk == NULL || g->recording || gni_vk_lost(g->vk)) return false;
+    if (g->gpu == NULL || g->recording || g->gpu->lost) return false;
     if (g->options.placement == GN_PLACE_CPU || !gni_materialize(g, a)) return false;
     memset(&f, 0, sizeof f);
     f.a.dtype = t;
     f.order = GNI_MAX(d->m, d->n);
     f.step = step;
-    if (a->buf == NULL || !gni_backend_vulkan()->supports(g, GNI_JOB_FACTOR, &f)) return false;
+    if (a->buf == NULL || !gni_backend_gpu()->supports(g, GNI_JOB_FACTOR, &f)) return false;
     if (!gni_lg_reaches(d->batch, f.order, GNI_MAX(f.order, d->k), t)) return false;
     const bool there = (a->buf->where & GNI_ON_GPU) != 0;
     if (!there && g->options.placement == GN_PLACE_STAY) return false;
@@ -29250,7 +30660,7 @@ static gn_array *gni_ls_operand(gni_ls *s, gn_array *a, const gn_shape *batch, i
     else
         x = gni_apply(w->g, w->fn, GNI_OP_CAST, a->dtype, w->t, &a, NULL, 1);
     if (x == NULL || !gni_materialize(w->g, x)) w->ok = false;
-    const bool beyond = w->ok && x->buf->bytes >= (uint64_t)GNI_VK_REACH;
+    const bool beyond = w->ok && x->buf->bytes >= (uint64_t)GNI_GPU_REACH;
     if (w->ok && (beyond || !gni_ls_step(x, batch, matrix, step))) {
         const int own = x->shape.rank - matrix;
         for (int i = 0; i < batch->rank; i++) {
@@ -29261,7 +30671,7 @@ static gn_array *gni_ls_operand(gni_ls *s, gn_array *a, const gn_shape *batch, i
             stride[whole.rank] = x->stride[own + i];
             whole.dim[whole.rank++] = x->shape.dim[own + i];
         }
-        gn_array *view = gni_array_view(w->g, x, &whole, stride, x->offset), *copy = NULL;
+        gn_array *view = gni_array_view(w->g, w->fn, x, &whole, stride, x->offset), *copy = NULL;
         if (view != NULL) copy = gni_apply(w->g, w->fn, GNI_OP_CAST, w->t, w->t, &view, NULL, 1);
         gni_unref(w->g, view);
         gni_unref(w->g, x);
@@ -29307,15 +30717,15 @@ static void gni_ls_step_of(gni_ls *s, gni_factor *f, gni_factor_step step, gn_ar
     f->step = step;
     f->items = d->batch;
     f->order = GNI_MAX(d->m, d->n);
-    f->word[0] = from->offset;
-    f->word[1] = stride[0];
-    f->word[2] = matrix > 1 ? stride[1] : 0;
-    f->word[3] = from_step;
-    f->word[5] = columns;
-    f->word[6] = 1;
-    f->word[7] = d->m * columns;
-    f->word[8] = d->batch;
-    f->word[9] = d->m;
+    f->word[GNI_P_SMALL_BASE] = from->offset;
+    f->word[GNI_P_SMALL_ROW] = stride[0];
+    f->word[GNI_P_SMALL_COLUMN] = matrix > 1 ? stride[1] : 0;
+    f->word[GNI_P_SMALL_STEP] = from_step;
+    f->word[GNI_P_SMALL_TO_ROW] = columns;
+    f->word[GNI_P_SMALL_TO_COLUMN] = 1;
+    f->word[GNI_P_SMALL_TO_STEP] = d->m * columns;
+    f->word[GNI_P_SMALL_BATCH] = d->batch;
+    f->word[GNI_P_SMALL_N] = d->m;
     f->a.buf = from->buf;
     f->b.buf = to->buf;
     f->c.buf = s->w.state->buf;
@@ -29342,7 +30752,7 @@ static void gni_ls_det(gni_ls *s, gn_array *y) {
     gni_factor f;
     if (!s->w.ok) return;
     gni_ls_step_of(s, &f, GNI_FACTOR_LU, s->x, 2, s->x_step, s->w.state, s->d->n);
-    f.word[12] = 1;
+    f.word[GNI_P_SMALL_MODE] = GNI_SMALL_DETERMINANT;
     f.b = f.c;
     gni_ls_go(s, &f, y);
 }
@@ -29359,8 +30769,8 @@ static void gni_ls_solve(gni_ls *s, gn_array *y, int matrix) {
     gni_ls_go(s, &f, w->block);
     gn_array *b = s->b != NULL ? s->b : w->work;
     gni_ls_step_of(s, &f, GNI_FACTOR_BACK, b, matrix, s->b_step, y, k);
-    f.word[10] = k;
-    f.word[12] = s->b == NULL;
+    f.word[GNI_P_SMALL_MORE] = k;
+    f.word[GNI_P_SMALL_MODE] = s->b == NULL ? GNI_SMALL_IDENTITY : 0;
     f.c.buf = w->work->buf;
     f.c.dtype = w->t;
     gni_ls_go(s, &f, w->block);
@@ -29373,7 +30783,7 @@ static void gni_ls_info(gni_ls *s) {
     const int64_t stride = 1;
     const uint32_t *state = NULL;
     if (s->d->batch > 4096) {
-        gn_array *view = w->ok ? gni_array_view(w->g, w->state, &one, &stride, 0) : NULL,
+        gn_array *view = w->ok ? gni_array_view(w->g, w->fn, w->state, &one, &stride, 0) : NULL,
                  *word = view != NULL ? gni_lg_array(w->g, GN_U32, &one) : NULL;
         w->ok = word != NULL && gni_copy_into(w->g, word->buf, GN_U32, 0, &stride, view);
         const uint32_t *any = w->ok ? (const uint32_t *)gni_host(w->g, word) : NULL;
@@ -29451,7 +30861,7 @@ static bool gni_ls_qr(gni_la_job *d, gn_array *a, gn_dtype t, const gn_shape *ba
     if (y[1] == NULL) s.w.ok = false;
     if (s.w.ok) {
         gni_ls_step_of(&s, &f, GNI_FACTOR_QR, s.x, 2, s.x_step, y[0], k);
-        f.word[10] = d->n;
+        f.word[GNI_P_SMALL_MORE] = d->n;
         gni_ls_go(&s, &f, y[1]);
     }
     const bool ok = s.w.ok;
@@ -29480,19 +30890,19 @@ static void gni_ls_values_of(gni_ls *s, gni_factor *f, gn_array *const *y) {
     if (y[1] != NULL) f->step = svd ? GNI_FACTOR_SINGULAR_VECTORS : GNI_FACTOR_EIGEN_VECTORS;
     f->items = d->batch;
     f->order = m;
-    f->word[0] = s->x->offset;
-    f->word[1] = stride[wide ? 1 : 0];
-    f->word[2] = stride[wide ? 0 : 1];
-    f->word[3] = s->x_step;
-    f->word[4] = d->batch;
-    f->word[5] = m;
-    f->word[6] = n;
-    f->word[7] = d->k;
-    f->word[8] = wide ? 1 : d->k;
-    f->word[9] = wide ? m : 1;
-    f->word[10] = m * d->k;
-    f->word[11] = wide ? n : 1;
-    f->word[12] = wide ? 1 : n;
+    f->word[GNI_P_EIGEN_BASE] = s->x->offset;
+    f->word[GNI_P_EIGEN_ROW] = stride[wide ? 1 : 0];
+    f->word[GNI_P_EIGEN_COLUMN] = stride[wide ? 0 : 1];
+    f->word[GNI_P_EIGEN_STEP] = s->x_step;
+    f->word[GNI_P_EIGEN_BATCH] = d->batch;
+    f->word[GNI_P_EIGEN_ROWS] = m;
+    f->word[GNI_P_EIGEN_N] = n;
+    f->word[GNI_P_EIGEN_FULL] = d->k;
+    f->word[GNI_P_EIGEN_LEFT_ROW] = wide ? 1 : d->k;
+    f->word[GNI_P_EIGEN_LEFT_COLUMN] = wide ? m : 1;
+    f->word[GNI_P_EIGEN_LEFT_STEP] = m * d->k;
+    f->word[GNI_P_EIGEN_RIGHT_ROW] = wide ? n : 1;
+    f->word[GNI_P_EIGEN_RIGHT_COLUMN] = wide ? 1 : n;
     f->a.buf = s->x->buf;
     f->b.buf = y[0]->buf;
     f->c.buf = s->w.state->buf;
@@ -29571,10 +30981,10 @@ static gn_array *gni_lg_result(gni_la_job *d, gn_array *y, gn_dtype result) {
 // Parts of this order are left to one thread; and the columns that each row has in their memory.
 enum { GNI_DG_PART = 128, GNI_DG_COLUMNS = 136 };
 
-typedef struct gni_dg_turns {
+typedef struct gni_dg_rotations {
     int64_t count, *row; // pairs of rows
     double *cs;
-} gni_dg_turns;
+} gni_dg_rotations;
 
 typedef struct gni_dg {
     gni_lg *w;        // NULL: values alone
@@ -29589,8 +30999,8 @@ typedef struct gni_dg {
     int64_t *rank; // of the values, in the end
     int64_t *leaf; // where parts begin, their rows, and whether there is a column more
     int64_t leaves;
-    gni_dg_turns turns[2];
-    gn_array *parts[2], *z[2][2]; // right and left: of the parts, and of what they become by turns
+    gni_dg_rotations rotations[2];
+    gn_array *parts[2], *z[2][2]; // right and left: of the parts, and of what they become by rotations
     // of the merge under way
     int64_t kept, rows, width, half, base;
     int side;
@@ -29598,8 +31008,8 @@ typedef struct gni_dg {
     void *mix;
 } gni_dg;
 
-static void gni_dg_turn(gni_dg *p, const double *z, int64_t i, int64_t j, double cs, double sn) {
-    gni_dg_turns *t = &p->turns[z == NULL ? 1 : 0];
+static void gni_dg_rotate(gni_dg *p, const double *z, int64_t i, int64_t j, double cs, double sn) {
+    gni_dg_rotations *t = &p->rotations[z == NULL ? 1 : 0];
     t->row[2 * t->count] = i;
     t->row[2 * t->count + 1] = j;
     t->cs[2 * t->count] = cs;
@@ -29640,7 +31050,7 @@ static void gni_dg_part(gni_dg *p, gni_la *w, const int64_t *leaf) {
     z[1] = gni_la_take(w, width * ld);
     if (p->singular) {
         gni_dc_take(&c, w, z[1], ld, width);
-        gni_la_turns_begin(&c.turns_right, w, z[0], ld, GNI_DC_LEAF + 1, GNI_DC_LEAF + 1);
+        gni_la_rotations_begin(&c.rotations_right, w, z[0], ld, GNI_DC_LEAF + 1, GNI_DC_LEAF + 1);
         c.s_left = gni_la_take(w, width * ld);
         c.singular = true;
         gni_la_unit(z[0], ld, width, width);
@@ -29707,7 +31117,7 @@ static void gni_dg_divide(gni_dg *p, int64_t at, int64_t n, int64_t extra) {
 static void gni_dg_mix_task(void *arg, int64_t begin, int64_t end, int worker) {
     gni_dg *p = (gni_dg *)arg;
     const gni_dc *c = &p->c;
-    const gni_dg_turns *t = &p->turns[p->side];
+    const gni_dg_rotations *t = &p->rotations[p->side];
     const int64_t n = p->width, h = p->half;
     double *row = p->row + 3 * (int64_t)worker * p->ld, *s = row + p->ld, *left = s + p->ld;
     for (int64_t r = begin; r < end; r++) {
@@ -29750,7 +31160,7 @@ static gni_lg_matrix gni_dg_mix(gni_dg *p, int side, const gni_lg_matrix *first,
     p->side = side;
     p->mix = NULL;
     if (p->w != NULL) {
-        mix = p->w->ok ? gni_array_filled(p->w->g, p->w->t, &s, &p->mix) : NULL;
+        mix = p->w->ok ? gni_array_filled(p->w->g, "", p->w->t, &s, &p->mix) : NULL;
         if (mix == NULL) {
             p->w->ok = false;
             return to;
@@ -29761,8 +31171,8 @@ static gni_lg_matrix gni_dg_mix(gni_dg *p, int side, const gni_lg_matrix *first,
     gni_parallel(p->la.pool, n, 1 + 20000 / n, gni_dg_mix_task, p);
     if (p->w == NULL) return to;
     to = gni_lg_matrix_of(p->z[side][depth & 1], p->base * p->wide, n, columns, columns);
-    gni_lg_matrix up = gni_lg_turned(gni_lg_matrix_of(mix, 0, columns, h, n)),
-                  down = gni_lg_turned(gni_lg_matrix_of(mix, h, columns, n - h, n)),
+    gni_lg_matrix up = gni_lg_transposed(gni_lg_matrix_of(mix, 0, columns, h, n)),
+                  down = gni_lg_transposed(gni_lg_matrix_of(mix, h, columns, n - h, n)),
                   to_up = gni_lg_part(to, 0, 0, h, columns),
                   to_down = gni_lg_part(to, h, 0, n - h, columns);
     gni_lg_product(p->w, &to_up, first, &up);
@@ -29788,7 +31198,7 @@ static void gni_dg_merge(gni_dg *p, int64_t at, int64_t n, int64_t extra, int de
     p->width = n + extra;
     p->half = behind;
     p->top = depth == 0;
-    p->turns[0].count = p->turns[1].count = 0;
+    p->rotations[0].count = p->rotations[1].count = 0;
     if (p->singular) {
         p->kept = gni_dc_join_values(c, NULL, p->first, d, p->e[at + h], n, h, extra);
     } else {
@@ -29834,7 +31244,7 @@ static bool gni_dg_arrays(gni_dg *p) {
     gn_shape s = GN_SHAPE(p->n, p->wide), parts = GN_SHAPE(p->n, GNI_DG_COLUMNS);
     if (p->w == NULL) return true;
     for (int side = 0; side < (p->singular ? 2 : 1); side++) {
-        p->parts[side] = gni_array_filled(g, p->w->t, &parts, &data);
+        p->parts[side] = gni_array_filled(g, "", p->w->t, &parts, &data);
         if (p->parts[side] == NULL) return false;
         for (int i = 0; i < 2 && p->n > GNI_DG_PART; i++) {
             p->z[side][i] = gni_lg_array(g, p->w->t, &s);
@@ -29887,12 +31297,12 @@ static bool gni_dg_open(gni_dg *p, gn_context *g, gni_lg *w, bool singular, int6
     lists[2] = &c->left;
     lists[3] = &p->rank;
     lists[4] = &c->base;
-    lists[5] = &p->turns[0].row;
-    lists[6] = &p->turns[1].row;
+    lists[5] = &p->rotations[0].row;
+    lists[6] = &p->rotations[1].row;
     for (int i = 0; i < 14; i++) *vectors[i] = gni_la_take(&p->la, line);
     for (int i = 0; i < 7; i++)
         *lists[i] = (int64_t *)(void *)gni_la_take(&p->la, i < 5 ? line : 2 * line);
-    for (int i = 0; i < 2; i++) p->turns[i].cs = gni_la_take(&p->la, 2 * line);
+    for (int i = 0; i < 2; i++) p->rotations[i].cs = gni_la_take(&p->la, 2 * line);
     p->leaf = (int64_t *)(void *)gni_la_take(&p->la, parts);
     p->row = gni_la_take(&p->la, 3 * p->threads * p->ld);
     c->lines = p->row;
@@ -29932,7 +31342,7 @@ typedef struct gni_lv {
     gni_dg dg;
     bool svd, vectors, full;
     int64_t m, n;                           // m >= n: wide matrices are taken transposed
-    int64_t ld, ld_turned;                  // rows of the matrix and of its transpose
+    int64_t ld, ld_transposed;                  // rows of the matrix and of its transpose
     int64_t left, right, raw, raw_ld, zero; // places in `reflections`
     gn_array *matrix, *reflections, *numbers;
     // Products of reflections in a block, and with the vectors; left vectors of a tall matrix.
@@ -29962,8 +31372,8 @@ static void gni_lv_end(gni_lv *p) {
 
 // Elements that the vectors and their products take, of which the last is `zero`.
 static int64_t gni_lv_places(gni_lv *p) {
-    const int64_t rows = gni_lg_up(p->n, GNI_LG_PANEL), of_left = p->svd ? p->ld_turned : p->ld;
-    p->raw_ld = GNI_MAX(p->ld, p->ld_turned);
+    const int64_t rows = gni_lg_up(p->n, GNI_LG_PANEL), of_left = p->svd ? p->ld_transposed : p->ld;
+    p->raw_ld = GNI_MAX(p->ld, p->ld_transposed);
     p->left = gni_lg_up(4 * p->n, 4);
     p->right = p->left + rows * of_left;
     p->raw = p->right + (p->svd ? rows * p->ld : 0);
@@ -29983,10 +31393,10 @@ static void gni_lv_begin(gni_lv *p, gni_la_job *d, gn_dtype t, bool vectors, boo
     p->m = GNI_MAX(d->m, d->n);
     p->n = GNI_MIN(d->m, d->n);
     p->ld = gni_lg_up(p->n, 4);
-    p->ld_turned = p->svd ? gni_lg_up(p->m, 4) : 0;
+    p->ld_transposed = p->svd ? gni_lg_up(p->m, 4) : 0;
     const int64_t blocks = gni_lg_up(p->n, GNI_LG_PANEL) / GNI_LG_PANEL,
                   widest = full ? p->m : p->n;
-    p->matrix = gni_lv_line(p, t, p->m * p->ld + p->n * p->ld_turned);
+    p->matrix = gni_lv_line(p, t, p->m * p->ld + p->n * p->ld_transposed);
     p->reflections = gni_lv_line(p, t, gni_lv_places(p));
     p->numbers = gni_lv_line(p, t, 4 * p->n);
     w->state = gni_lv_line(p, GN_U32, 4);
@@ -30026,20 +31436,20 @@ static double gni_lv_reflect(gni_lv *p, gn_array *x) {
     gni_lg *w = &p->w;
     const bool wide = x->shape.dim[0] < x->shape.dim[1], precise = w->t == GN_F64;
     int64_t load[GNI_FACTOR_WORDS] = {0}, word[GNI_FACTOR_WORDS] = {0};
-    load[0] = x->offset;
-    load[1] = x->stride[wide ? 1 : 0];
-    load[2] = x->stride[wide ? 0 : 1];
-    load[3] = word[0] = p->m;
-    load[4] = word[1] = p->n;
-    load[5] = word[2] = !p->svd;
-    load[7] = word[4] = p->ld;
-    load[8] = word[5] = p->m * p->ld;
-    load[9] = word[6] = p->ld_turned;
-    word[8] = p->left;
-    word[9] = p->right;
-    word[10] = p->raw;
-    word[11] = p->raw_ld;
-    word[12] = p->zero;
+    load[GNI_P_LOAD_BASE] = x->offset;
+    load[GNI_P_LOAD_ROW] = x->stride[wide ? 1 : 0];
+    load[GNI_P_LOAD_COLUMN] = x->stride[wide ? 0 : 1];
+    load[GNI_P_LOAD_M] = word[GNI_REFLECT_M] = p->m;
+    load[GNI_P_LOAD_N] = word[GNI_REFLECT_N] = p->n;
+    load[GNI_P_LOAD_SYMMETRIC] = word[GNI_REFLECT_SYMMETRIC] = !p->svd;
+    load[GNI_P_LOAD_LD] = word[GNI_REFLECT_LD] = p->ld;
+    load[GNI_P_LOAD_TRANSPOSED] = word[GNI_REFLECT_TRANSPOSED] = p->m * p->ld;
+    load[GNI_P_LOAD_TRANSPOSED_LD] = word[GNI_REFLECT_LD_TRANSPOSED] = p->ld_transposed;
+    word[GNI_REFLECT_LEFT] = p->left;
+    word[GNI_REFLECT_RIGHT] = p->right;
+    word[GNI_REFLECT_RAW] = p->raw;
+    word[GNI_REFLECT_RAW_LD] = p->raw_ld;
+    word[GNI_REFLECT_ZERO] = p->zero;
     gni_lg_zero(w, w->state);
     gni_lg_zero(w, p->reflections);
     gni_lv_job(p, GNI_FACTOR_SIZE, x, w->state, NULL, load);
@@ -30108,7 +31518,7 @@ static void gni_lv_apply(gni_lv *p, int64_t at, int64_t ld, int64_t count, int64
         back.offset += (jb - 1) * z.n;
         back.rs = -z.n;
         gni_lg_solve_panel(w, t, back, true, false);
-        gni_lg_subtract(w, rows, gni_lg_turned(part), x, false);
+        gni_lg_subtract(w, rows, gni_lg_transposed(part), x, false);
     }
 }
 
@@ -30123,7 +31533,7 @@ static gni_lg_matrix gni_lv_tall(gni_lv *p, gni_lg_matrix z, int64_t columns) {
     if (columns == p->n) return to;
     gn_shape s = GN_SHAPE(p->m - p->n);
     const int64_t stride = to.rs + 1;
-    gn_array *one = w->ok ? gni_const(w->g, w->t, &s, 1.0) : NULL;
+    gn_array *one = w->ok ? gni_const(w->g, "", w->t, &s, 1.0) : NULL;
     w->ok = one != NULL && gni_copy_into(w->g, p->tall->buf, w->t, p->n * stride, &stride, one);
     gni_unref(w->g, one);
     return to;
@@ -30156,9 +31566,9 @@ static int64_t gni_lv_item(gni_lv *p, gn_array *x, int64_t index, gn_array **y) 
     }
     z[1].n = n;
     if (p->m > n) z[1] = gni_lv_tall(p, z[1], k);
-    gni_lv_apply(p, p->left, p->ld_turned, n, 0, z[1]);
+    gni_lv_apply(p, p->left, p->ld_transposed, n, 0, z[1]);
     // Left vectors are columns of u, right ones rows of vt; of a wide matrix they have changed places.
-    gni_lg_matrix u = wide ? z[0] : z[1], v = gni_lg_turned(wide ? z[1] : z[0]);
+    gni_lg_matrix u = wide ? z[0] : z[1], v = gni_lg_transposed(wide ? z[1] : z[0]);
     if (y[1] != NULL) {
         to = gni_lg_matrix_of(y[1], index * u.m * u.n, u.m, u.n, u.n);
         gni_lg_copy(w, &to, &u);
@@ -30175,7 +31585,7 @@ static bool gni_lv_wanted(gni_la_job *d, gn_array *a, gn_dtype t) {
     gn_context *g = d->g;
     gni_factor f;
     const int64_t m = GNI_MAX(d->m, d->n), n = GNI_MIN(d->m, d->n);
-    if (d->batch == 0 || n == 0 || g->vk == NULL || g->recording || gni_vk_lost(g->vk))
+    if (d->batch == 0 || n == 0 || g->gpu == NULL || g->recording || g->gpu->lost)
         return false;
     if (g->options.placement == GN_PLACE_CPU || !gni_materialize(g, a) || a->buf == NULL)
         return false;
@@ -30184,10 +31594,10 @@ static bool gni_lv_wanted(gni_la_job *d, gn_array *a, gn_dtype t) {
     f.order = m;
     f.a.buf = a->buf;
     f.a.dtype = t;
-    if (m >= INT32_MAX || !gni_backend_vulkan()->supports(g, GNI_JOB_FACTOR, &f)) return false;
+    if (m >= INT32_MAX || !gni_backend_gpu()->supports(g, GNI_JOB_FACTOR, &f)) return false;
     f.step = GNI_FACTOR_SOLVE;
     f.order = 0;
-    if (!gni_backend_vulkan()->supports(g, GNI_JOB_FACTOR, &f)) return false;
+    if (!gni_backend_gpu()->supports(g, GNI_JOB_FACTOR, &f)) return false;
     if (!gni_lg_reaches(d->batch, m, m, t)) return false;
     const bool there = (a->buf->where & GNI_ON_GPU) != 0;
     if (!there && g->options.placement == GN_PLACE_STAY) return false;
@@ -30213,7 +31623,7 @@ static bool gni_lv_values(gni_la_job *d, gn_array *a, gn_dtype t, const gn_shape
     if (from == NULL || !gni_materialize(g, from)) p.w.ok = false;
     gn_shape s = *batch;
     s.dim[s.rank++] = p.n;
-    y[0] = p.w.ok ? gni_array_filled(g, t, &s, &data) : NULL;
+    y[0] = p.w.ok ? gni_array_filled(g, "", t, &s, &data) : NULL;
     if (y[0] == NULL) p.w.ok = false;
     for (int i = 1; i < (svd ? 3 : 2) && p.w.ok; i++) {
         if (place[i] == NULL) continue;
@@ -30455,7 +31865,7 @@ GPUNUM_API gn_array *gn_svd(gn_array *a, bool full, gn_array **u, gn_array **vt)
 
 static gn_array *gni_products_before(gn_array *x, int axis);
 
-static gn_array *gni_turned(gn_array *a) { return gn_swap_axes(a, -1, -2); }
+static gn_array *gni_transposed(gn_array *a) { return gn_swap_axes(a, -1, -2); }
 
 // x = a^-1 b: gb = a^-T gx, ga = -gb x^T (Giles 2008).
 static bool gni_back_solve(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
@@ -30466,18 +31876,18 @@ static bool gni_back_solve(gn_context *g, gni_node *node, gn_array *gy, gn_array
         gy = gn_expand_dims(gy, -1);
         x = gn_expand_dims(x, -1);
     }
-    gn_array *gb = gn_solve(gni_turned(a), gy);
+    gn_array *gb = gn_solve(gni_transposed(a), gy);
     if (gni_wanted(node, 0))
-        gx[0] = gni_unbroadcast(gn_neg(gn_matmul(gb, gni_turned(x))), &a->shape);
+        gx[0] = gni_unbroadcast(gn_neg(gn_matmul(gb, gni_transposed(x))), &a->shape);
     if (gni_wanted(node, 1))
-        gx[1] = gni_unbroadcast(vector ? gn_squeeze(gb, GN_AXIS(-1)) : gb, &b->shape);
+        gx[1] = gni_unbroadcast(vector ? gn_squeeze(gb, -1) : gb, &b->shape);
     return true;
 }
 
 // -y^T gy y^T
 static bool gni_back_inv(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     GNI_UNUSED(g);
-    gn_array *t = gni_turned(node->output);
+    gn_array *t = gni_transposed(node->output);
     gx[0] = gn_neg(gn_matmul(gn_matmul(t, gy), t));
     return true;
 }
@@ -30492,7 +31902,7 @@ static gn_array *gni_cofactors(gn_array *a) {
     if (s == NULL) return NULL;
     int last = s->shape.rank - 1;
     gn_array *before = gni_products_before(s, last);
-    gn_array *after = gn_flip(gni_products_before(gn_flip(s, GN_AXIS(-1)), last), GN_AXIS(-1));
+    gn_array *after = gn_flip(gni_products_before(gn_flip(s, -1), last), -1);
     gn_array *others = gn_expand_dims(gn_mul(before, after), -2);
     gn_array *sign = gn_expand_dims(gn_expand_dims(gn_mul(gn_det(u), gn_det(vt)), -1), -1);
     return gn_mul(sign, gn_matmul(gn_mul(u, others), vt));
@@ -30510,7 +31920,7 @@ static bool gni_back_det(gn_context *g, gni_node *node, gn_array *gy, gn_array *
         cofactors = gni_cofactors(a);
     } else {
         gn_array *det = gn_expand_dims(gn_expand_dims(node->output, -1), -1);
-        cofactors = gn_mul(det, gni_turned(gn_inv(a)));
+        cofactors = gn_mul(det, gni_transposed(gn_inv(a)));
     }
     gx[0] = gn_mul(gy, cofactors);
     return true;
@@ -30519,10 +31929,10 @@ static bool gni_back_det(gn_context *g, gni_node *node, gn_array *gy, gn_array *
 // With P the lower triangle of l^T gl and its diagonal halved, l^-T P l^-1, made symmetric (Murray 2016).
 static bool gni_back_cholesky(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     GNI_UNUSED(g);
-    gn_array *l = node->output, *t = gni_turned(l), *p = gn_matmul(t, gy);
+    gn_array *l = node->output, *t = gni_transposed(l), *p = gn_matmul(t, gy);
     gn_array *half = gn_mul_s(gn_add(gn_tril(p, 0), gn_tril(p, -1)), 0.5);
-    gn_array *s = gni_turned(gn_solve(t, gni_turned(gn_solve(t, half))));
-    gx[0] = gn_mul_s(gn_add(s, gni_turned(s)), 0.5);
+    gn_array *s = gni_transposed(gn_solve(t, gni_transposed(gn_solve(t, half))));
+    gx[0] = gn_mul_s(gn_add(s, gni_transposed(s)), 0.5);
     return true;
 }
 
@@ -30542,31 +31952,31 @@ static bool gni_back_eigh(gn_context *g, gni_node *node, gn_array *gy, gn_array 
     gn_array *v = NULL, *w;
     if (node->param[0] == 0) {
         if (gn_eigh(node->in[0], &v) == NULL) return false;
-        gx[0] = gn_matmul(gn_mul(v, gn_expand_dims(gy, -2)), gni_turned(v));
+        gx[0] = gn_matmul(gn_mul(v, gn_expand_dims(gy, -2)), gni_transposed(v));
         return true;
     }
     // The vectors that the loss saw: once more they might be computed elsewhere, with other signs.
     v = node->output;
     w = gn_eigh(node->in[0], NULL);
-    gn_array *t = gni_turned(v);
+    gn_array *t = gni_transposed(v);
     if (w == NULL || t == NULL) return false;
     gn_array *inner = gni_over_gaps(g, gn_matmul(t, gy), w);
     gn_array *s = gn_matmul(gn_matmul(v, inner), t);
-    gx[0] = gn_mul_s(gn_add(s, gni_turned(s)), 0.5);
+    gx[0] = gn_mul_s(gn_add(s, gni_transposed(s)), 0.5);
     return true;
 }
 
 // Of a matrix that is not wide: (gq + q S) r^-T with S symmetric, its lower triangle that of r gr^T - gq^T q
 // (Walter and Lehmann 2010). gr may be NULL, and so may gq.
 static gn_array *gni_back_qr_tall(gn_array *q, gn_array *r, gn_array *gq, gn_array *gr) {
-    gn_array *m = gr != NULL ? gn_matmul(r, gni_turned(gr)) : NULL;
+    gn_array *m = gr != NULL ? gn_matmul(r, gni_transposed(gr)) : NULL;
     if (gq != NULL) {
-        gn_array *x = gn_matmul(gni_turned(gq), q);
+        gn_array *x = gn_matmul(gni_transposed(gq), q);
         m = m != NULL ? gn_sub(m, x) : gn_neg(x);
     }
-    gn_array *y = gn_matmul(q, gn_add(gn_tril(m, 0), gni_turned(gn_tril(m, -1))));
+    gn_array *y = gn_matmul(q, gn_add(gn_tril(m, 0), gni_transposed(gn_tril(m, -1))));
     if (gq != NULL) y = gn_add(y, gq);
-    return gni_turned(gn_solve(r, gni_turned(y)));
+    return gni_transposed(gn_solve(r, gni_transposed(y)));
 }
 
 // q and r once more, with the signs that they had: the GPU's r has a positive diagonal, the CPU's any.
@@ -30595,7 +32005,7 @@ static bool gni_back_qr(gn_context *g, gni_node *node, gn_array *gy, gn_array **
     gn_array *part[2], *rest = gn_slice(a, -1, m, n, 1);
     part[1] = gr == NULL ? gn_zeros_like(rest) : gn_matmul(q, gn_slice(gr, -1, m, n, 1));
     if (gr != NULL) {
-        gq = gn_matmul(rest, gni_turned(gn_slice(gr, -1, m, n, 1)));
+        gq = gn_matmul(rest, gni_transposed(gn_slice(gr, -1, m, n, 1)));
         gr = gn_slice(gr, -1, 0, m, 1);
     }
     part[0] = gni_back_qr_tall(q, gn_slice(r, -1, 0, m, 1), gq, gr);
@@ -30614,17 +32024,17 @@ static bool gni_back_svd(gn_context *g, gni_node *node, gn_array *gy, gn_array *
         gx[0] = gn_matmul(gn_mul(u, gn_expand_dims(gy, -2)), vt);
         return true;
     }
-    gn_array *x = right ? gni_turned(vt) : u, *other = right ? gni_turned(u) : vt;
-    gn_array *seen = right ? gni_turned(node->output) : node->output;
+    gn_array *x = right ? gni_transposed(vt) : u, *other = right ? gni_transposed(u) : vt;
+    gn_array *seen = right ? gni_transposed(node->output) : node->output;
     // Computed elsewhere they may have other signs than those that the loss saw.
-    gn_array *turn = gn_sign(gn_sum(gn_detach(gn_mul(x, seen)), GN_AXIS(-2) | GN_KEEP));
-    gn_array *gz = gn_mul(right ? gni_turned(gy) : gy, turn), *t = gn_matmul(gni_turned(x), gz);
+    gn_array *flip = gn_sign(gn_sum(gn_detach(gn_mul(x, seen)), GN_KEEP(-2)));
+    gn_array *gz = gn_mul(right ? gni_transposed(gy) : gy, flip), *t = gn_matmul(gni_transposed(x), gz);
     gn_array *j = gni_over_gaps(g, t, gn_square(s));
-    gn_array *inner = gn_mul(gn_matmul(x, gn_add(j, gni_turned(j))), row);
+    gn_array *inner = gn_mul(gn_matmul(x, gn_add(j, gni_transposed(j))), row);
     if (x->shape.dim[x->shape.rank - 2] > x->shape.dim[x->shape.rank - 1])
         inner = gn_add(inner, gn_div(gn_sub(gz, gn_matmul(x, t)), row));
     gn_array *y = gn_matmul(inner, other);
-    gx[0] = right ? gni_turned(y) : y;
+    gx[0] = right ? gni_transposed(y) : y;
     return true;
 }
 
@@ -30662,11 +32072,9 @@ static gn_array *gni_part(const char *fn, gn_array *a, int which) {
     if (g == NULL) return NULL;
     int64_t stride[GN_MAX_RANK];
     for (int i = 0; i < a->shape.rank; i++) stride[i] = 2 * a->stride[i];
-    gn_array *y = gni_array_view(g, a, &a->shape, stride, 0);
+    gn_array *y = gni_array_view(g, fn, a, &a->shape, stride, 2 * a->offset + which);
     if (y != NULL) {
         y->dtype = gni_part_of(a->dtype);
-        y->offset = 2 * a->offset + which;
-        y->maker = fn;
         gni_node *node = gni_tracks(g, &a, 1) ? gni_record(g, y, fn, gni_back_real, &a, 1) : NULL;
         if (node != NULL) node->param[0] = which;
     }
@@ -30674,13 +32082,17 @@ static gn_array *gni_part(const char *fn, gn_array *a, int which) {
 }
 
 GPUNUM_API gn_array *gn_real(gn_array *a) {
-    if (!gni_known(a) || gni_is_complex(a->dtype)) return gni_part("gn_real", a, 0);
-    return gn_reshape(a, a->shape);
+    gn_context *g = gni_begin("gn_real", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    return gni_end_scope(g, gni_is_complex(a->dtype) ? gni_part("gn_real", a, 0) : gn_reshape(a, a->shape));
 }
 
 GPUNUM_API gn_array *gn_imag(gn_array *a) {
-    if (!gni_known(a) || gni_is_complex(a->dtype)) return gni_part("gn_imag", a, 1);
-    return gn_zeros_like(a);
+    gn_context *g = gni_begin("gn_imag", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    return gni_end_scope(g, gni_is_complex(a->dtype) ? gni_part("gn_imag", a, 1) : gn_zeros_like(a));
 }
 
 // One program that writes both parts, of dtype t; what is pending is taken in.
@@ -30690,7 +32102,7 @@ static bool gni_complex_program(gn_context *g, gni_builder *b, gn_array *const *
                     t == GN_F64 || gni_is_wide(in[0]->dtype) || gni_is_wide(in[1]->dtype));
     for (int i = 0; i < 2; i++) {
         gn_array *product;
-        if (!gni_tree_settle(g, in[i], false, &product)) return false;
+        if (!gni_tree_prepare(g, in[i], false, &product)) return false;
         bool pending = gni_is_pending(in[i]) && !gni_is_const(in[i]);
         if (pending && in[i]->expr->wide != b->map.program.wide && !gni_materialize(g, in[i]))
             return false;
@@ -30712,14 +32124,14 @@ static bool gni_complex_program(gn_context *g, gni_builder *b, gn_array *const *
 
 static bool gni_complex_fill(gn_context *g, gn_array *const *in, gn_array *y, gn_dtype t) {
     gni_builder b;
-    y->buf = gni_buffer_new(g, (uint64_t)gni_elements(&y->shape) * gn_dtype_size(y->dtype));
-    if (y->buf == NULL || !gni_complex_program(g, &b, in, y, t)) return false;
+    if (!gni_complex_program(g, &b, in, y, t)) return false;
     if (b.full && (!gni_materialize(g, in[0]) || !gni_materialize(g, in[1]) ||
                    !gni_complex_program(g, &b, in, y, t)))
         return false;
     for (int i = 0; i < b.map.program.n_in; i++) b.map.in[i].buf->refs++;
     gni_map_merge(&b.map);
     bool ok = gni_run(g, GNI_JOB_MAP, &b.map, y);
+    y->buf->version = 0; // the second part overwrites nothing either
     for (int i = 0; i < b.map.program.n_in; i++) gni_buffer_release(g, b.map.in[i].buf);
     return ok;
 }
@@ -30738,8 +32150,7 @@ GPUNUM_API gn_array *gn_complex(gn_array *re, gn_array *im) {
                  gni_shape_text(tb, sizeof tb, &im->shape));
     } else if (gni_real_only(g, "gn_complex", in, 2)) {
         gn_dtype t = re->dtype == GN_F64 || im->dtype == GN_F64 ? GN_F64 : GN_F32;
-        y = gni_array_new(g, gni_complex_of(t), &shape);
-        if (y != NULL) y->maker = "gn_complex";
+        y = gni_array_empty(g, "gn_complex", gni_complex_of(t), &shape);
         if (y != NULL && !gni_complex_fill(g, in, y, t)) {
             gni_unref(g, y);
             y = NULL;
@@ -30854,12 +32265,26 @@ static gn_array *gni_complex_abs(gn_context *g, gn_array *a) {
     return gn_where(none, gn_zeros_like(re), gn_hypot(gn_where(none, gn_ones_like(re), re), im));
 }
 
-// An infinite exp of the real part would make NaN of an imaginary part of 0.
-static gn_array *gni_complex_exp(gn_array *a) {
-    gn_array *im = gn_imag(a), *size = gn_exp(gn_real(a));
-    gn_array *none = gn_logical_and(gn_eq_s(im, 0.0), gn_isinf(size));
-    gn_array *sine = gn_mul(gn_where(none, gn_ones_like(size), size), gn_sin(im));
-    return gn_complex(gn_mul(size, gn_cos(im)), sine);
+static bool gni_back_complex_exp(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    GNI_UNUSED(g);
+    gx[0] = gn_mul(gy, gn_conj(node->output));
+    return true;
+}
+
+// exp(x) cos(y) and exp(x) sin(y), multiplied by exp(x / 2) twice where exp(x) would overflow. Infinities and NaN are as
+// in C99's Annex G: an imaginary part of 0 stays, -inf gives 0 and inf an infinite real part whatever the angle.
+static gn_array *gni_complex_exp(gn_context *g, gn_array *a) {
+    g->no_grad++; // recorded as one op
+    gn_array *x = gn_real(a), *y = gn_imag(a), *one = gn_ones_like(x), *half = gn_exp(gn_mul_s(x, 0.5));
+    gn_array *far = gn_gt_s(x, gn_dtype_of(x) == GN_F64 ? 709.0 : 88.0), *no_angle = gn_logical_not(gn_isfinite(y));
+    gn_array *size = gn_where(far, half, gn_exp(x)), *again = gn_where(far, half, one);
+    gn_array *c = gn_where(gn_logical_and(no_angle, gn_isinf(x)), one, gn_cos(y));
+    gn_array *s = gn_where(gn_logical_and(no_angle, gn_eq_s(x, -GNI_INF)), one, gn_sin(y));
+    gn_array *im = gn_where(gn_eq_s(y, 0.0), y, gn_mul(gn_mul(size, s), again));
+    gn_array *z = gn_complex(gn_mul(gn_mul(size, c), again), im);
+    g->no_grad--;
+    gni_record(g, z, "gn_exp", gni_back_complex_exp, &a, 1);
+    return z;
 }
 
 // A power of two by which the parts of a are multiplied without overflow of its magnitude: 1, or 1/16 where it is large.
@@ -30887,11 +32312,43 @@ static gn_array *gni_complex_sqrt(gn_context *g, gn_array *a) {
     return gn_complex(gn_where(up, gn_abs(y), gn_mul(re, back)), gn_where(up, y, gn_mul(im, back)));
 }
 
-// log of the magnitude, of parts that are scaled where it overflows, and the angle.
+// What rounding took from y = x * x, by halves whose products are exact (Dekker 1971).
+static gn_array *gni_square_rest(gn_array *x, gn_array *y) {
+    gn_array *c = gn_mul_s(x, gn_dtype_of(x) == GN_F64 ? 134217729.0 : 4097.0); // 2^27 + 1, 2^12 + 1
+    gn_array *head = gn_sub(c, gn_sub(c, x)), *tail = gn_sub(x, head);
+    gn_array *rest = gn_add(gn_sub(gn_mul(head, head), y), gn_mul_s(gn_mul(head, tail), 2.0));
+    return gn_add(rest, gn_mul(tail, tail));
+}
+
+// What rounding took from sum = a + b (Knuth).
+static gn_array *gni_sum_rest(gn_array *a, gn_array *b, gn_array *sum) {
+    gn_array *t = gn_sub(sum, a);
+    return gn_add(gn_sub(a, gn_sub(sum, t)), gn_sub(b, t));
+}
+
+static bool gni_back_complex_log(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    GNI_UNUSED(g);
+    gx[0] = gn_div(gy, gn_conj(node->in[0]));
+    return true;
+}
+
+// log of the magnitude, of parts that are scaled where it overflows, and the angle. Near 1 half of log1p of p + q - 1, the
+// sum of the parts' squares without their rounding errors, which is all that is left there.
 static gn_array *gni_complex_log(gn_context *g, gn_array *a) {
+    g->no_grad++; // recorded as one op
     gn_array *re = gn_real(a), *im = gn_imag(a), *scale = gni_complex_scale(re, im);
-    gn_array *size = gni_complex_abs(g, gn_complex(gn_mul(re, scale), gn_mul(im, scale)));
-    return gn_complex(gn_sub(gn_log(size), gn_log(scale)), gn_atan2(im, re));
+    gn_array *size = gn_log(gn_hypot(gn_mul(re, scale), gn_mul(im, scale)));
+    gn_array *p = gn_square(re), *q = gn_square(im), *pq = gn_add(p, q);
+    gn_array *p1 = gni_square_rest(re, p), *q1 = gni_square_rest(im, q), *u = gn_add(p1, q1);
+    gn_array *pq1 = gni_sum_rest(p, q, pq), *u1 = gni_sum_rest(p1, q1, u);
+    gn_array *w = gn_add(pq1, u), *w1 = gni_sum_rest(pq1, u, w), *most = gn_sub_s(pq, 1.0);
+    gn_array *sum = gn_add(most, w), *rest = gn_add(gn_add(gni_sum_rest(most, w, sum), w1), u1);
+    gn_array *near = gn_logical_and(gn_gt_s(pq, 0.25), gn_lt_s(pq, 4.0));
+    gn_array *close = gn_mul_s(gn_log1p(gn_add(sum, rest)), 0.5);
+    gn_array *z = gn_complex(gn_where(near, close, gn_sub(size, gn_log(scale))), gn_atan2(im, re));
+    g->no_grad--;
+    gni_record(g, z, "gn_log", gni_back_complex_log, &a, 1);
+    return z;
 }
 
 static gn_array *gni_complex_unary(gn_context *g, const char *fn, gni_op op, gn_array *a) {
@@ -30901,7 +32358,7 @@ static gn_array *gni_complex_unary(gn_context *g, const char *fn, gni_op op, gn_
     case GNI_OP_ABS: return gni_complex_abs(g, a);
     case GNI_OP_SQUARE: return gni_complex_mul(a, a);
     case GNI_OP_RECIP: return gni_complex_div(gn_scalar(g, gni_part_of(a->dtype), 1.0), a);
-    case GNI_OP_EXP: return gni_complex_exp(a);
+    case GNI_OP_EXP: return gni_complex_exp(g, a);
     case GNI_OP_LOG: return gni_complex_log(g, a);
     case GNI_OP_SQRT: return gni_complex_sqrt(g, a);
     case GNI_OP_ISNAN: return gn_logical_or(gn_isnan(re), gn_isnan(im));
@@ -30940,7 +32397,7 @@ static gn_array *gni_scatter_slice(gn_context *g, gn_array *x, const gn_shape *s
 
 static bool gni_back_fft(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 
-// What the transform computes for an array with memory; `y` gets memory too. `axis` counts from 0, n is the
+// What the transform computes for an array with memory. `axis` counts from 0, n is the
 // number of points.
 static bool gni_fft_fill(gn_context *g, gni_fft_kind kind, bool inverse, int64_t n, int axis,
                          double scale, gn_array *a, gn_array *y) {
@@ -30964,11 +32421,9 @@ static bool gni_fft_fill(gn_context *g, gni_fft_kind kind, bool inverse, int64_t
         f.in.stride[f.rank] = a->stride[i];
         f.out.stride[f.rank++] = y->stride[i];
     }
-    if (y->buf == NULL)
-        y->buf = gni_buffer_new(g, (uint64_t)gni_elements(&y->shape) * gn_dtype_size(y->dtype));
     f.out.buf = y->buf;
     a->buf->refs++;
-    bool ok = y->buf != NULL && gni_run(g, GNI_JOB_FFT, &f, y);
+    bool ok = gni_run(g, GNI_JOB_FFT, &f, y);
     gni_buffer_release(g, f.in.buf);
     return ok;
 }
@@ -30976,7 +32431,7 @@ static bool gni_fft_fill(gn_context *g, gni_fft_kind kind, bool inverse, int64_t
 // Whether the next axis can be transformed where the last one left its numbers: the CPU reads the rows or columns that
 // it works on before it writes them, unless a vector of columns reaches back.
 static bool gni_fft_in_place(gn_context *g, gni_fft_kind kind, int64_t n, int axis, gn_array *y) {
-    if (g->vk != NULL || kind != GNI_FFT_C2C || y->shape.dim[axis] != n || gni_tracks(g, &y, 1))
+    if (g->gpu != NULL || kind != GNI_FFT_C2C || y->shape.dim[axis] != n || gni_tracks(g, &y, 1))
         return false;
     if (y->buf == NULL || y->buf->refs != 1 || y->dtype != gni_complex_of(y->dtype)) return false;
     for (int i = 0; i < y->shape.rank; i++)
@@ -30991,9 +32446,8 @@ static gn_array *gni_fft_make(gn_context *g, const char *fn, gni_fft_kind kind, 
     shape.dim[axis] = kind == GNI_FFT_R2C ? n / 2 + 1 : n;
     gn_dtype t = kind == GNI_FFT_C2R ? gni_part_of(a->dtype) : gni_complex_of(a->dtype);
     if (!gni_shape_ok(g, fn, t, &shape) || !gni_materialize(g, a)) return NULL;
-    gn_array *y = gni_array_new(g, t, &shape);
+    gn_array *y = gni_array_empty(g, fn, t, &shape);
     if (y == NULL) return NULL;
-    y->maker = fn;
     if (!gni_fft_fill(g, kind, inverse, n, axis, scale, a, y)) {
         gni_unref(g, y);
         return NULL;
@@ -31041,7 +32495,7 @@ static gn_array *gni_half_weights(gn_context *g, gn_dtype t, int64_t n) {
     void *data = NULL;
     s.dim[0] = n / 2 + 1;
     if (!gni_begin_context("gn_irfft", g)) return NULL;
-    gn_array *w = gni_array_filled(g, t, &s, &data);
+    gn_array *w = gni_array_filled(g, "gn_irfft", t, &s, &data);
     for (int64_t k = 0; w != NULL && k <= n / 2; k++)
         gni_store_double(t, data, k, k == 0 || 2 * k == n ? 1.0 : 2.0);
     return gni_end(g, w);
@@ -31054,6 +32508,10 @@ static bool gni_back_fft(gn_context *g, gni_node *node, gn_array *gy, gn_array *
     int64_t n = node->param[2];
     int axis = (int)node->param[3];
     gn_array *a = node->in[0], *y;
+    if (gni_elements(&gy->shape) == 0) {
+        gx[0] = gn_zeros_like(a);
+        return true;
+    }
     if (kind == GNI_FFT_C2R) {
         y = gni_fft_axis(node->name, GNI_FFT_R2C, inverse, n, axis, node->real[0], gy);
         gn_array *w = gni_along(gni_half_weights(g, gy->dtype, n), axis, a->shape.rank);
@@ -31094,7 +32552,8 @@ static bool gni_fft_checked(gn_context *g, const char *fn, gni_fft_kind kind, co
     }
     *axis = gni_axis(g, fn, *axis, a->shape.rank);
     if (*axis < 0) return false;
-    int64_t length = a->shape.dim[*axis];
+    // An axis of an array without elements may be longer.
+    int64_t length = GNI_MIN(a->shape.dim[*axis], GNI_MOST_ELEMENTS + 1);
     if (*n == 0) {
         *n = kind == GNI_FFT_C2R ? 2 * (length - 1) : length;
         if (*n < 1) {
@@ -31106,6 +32565,10 @@ static bool gni_fft_checked(gn_context *g, const char *fn, gni_fft_kind kind, co
     if (*n < 1) {
         gni_fail(g, GN_ERROR_ARGUMENT,
                  "%s: n is %lld, it must be positive, or 0 for the axis's own", fn, (long long)*n);
+        return false;
+    }
+    if (*n > GNI_MOST_ELEMENTS) {
+        gni_fail(g, GN_ERROR_SHAPE, "%s: %lld points are too many", fn, (long long)*n);
         return false;
     }
     if ((unsigned)norm > GN_FFT_FORWARD) {
@@ -31245,13 +32708,12 @@ static gn_array *gni_frequencies(const char *fn, gn_context *g, gn_dtype t, int6
     } else {
         gn_shape s = gn_shape_from(1, &n);
         if (half) s.dim[0] = n / 2 + 1;
-        y = gni_array_filled(g, t, &s, &data);
+        y = gni_array_filled(g, fn, t, &s, &data);
         for (int64_t i = 0; y != NULL && i < s.dim[0]; i++) {
             int64_t k = half || 2 * i < n ? i : i - n;
             gni_store_double(t, data, i, (double)k / ((double)n * d));
         }
     }
-    if (y != NULL) y->maker = fn;
     return gni_end(g, y);
 }
 
@@ -31262,11 +32724,11 @@ GPUNUM_API gn_array *gn_rfftfreq(gn_context *g, gn_dtype t, int64_t n, double d)
     return gni_frequencies("gn_rfftfreq", g, t, n, d, true);
 }
 
-static gn_array *gni_shift(const char *fn, gn_array *a, uint32_t axes, bool back) {
+static gn_array *gni_shift(const char *fn, gn_array *a, gn_axes axes, bool back) {
     gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
-    uint32_t set = gni_axes(g, fn, axes, a->shape.rank);
+    uint32_t set = gni_axes(g, fn, axes, a->shape.rank, NULL);
     gn_array *y = set == ~0u ? NULL : gn_reshape(a, a->shape);
     for (int i = 0; i < a->shape.rank && y != NULL; i++) {
         int64_t n = a->shape.dim[i], at = back ? n / 2 : n - n / 2; // what becomes element 0
@@ -31279,10 +32741,10 @@ static gn_array *gni_shift(const char *fn, gn_array *a, uint32_t axes, bool back
     return gni_end_scope(g, y);
 }
 
-GPUNUM_API gn_array *gn_fftshift(gn_array *a, uint32_t axes) {
+GPUNUM_API gn_array *gn_fftshift(gn_array *a, gn_axes axes) {
     return gni_shift("gn_fftshift", a, axes, false);
 }
-GPUNUM_API gn_array *gn_ifftshift(gn_array *a, uint32_t axes) {
+GPUNUM_API gn_array *gn_ifftshift(gn_array *a, gn_axes axes) {
     return gni_shift("gn_ifftshift", a, axes, true);
 }
 
@@ -31294,7 +32756,7 @@ static gn_array *gni_turns(gn_context *g, gn_dtype t, int64_t n, int64_t a, int6
     gn_shape s = gn_shape_from(1, &n);
     void *data = NULL;
     if (!gni_begin_context("gn_dct", g)) return NULL;
-    gn_array *y = gni_array_filled(g, t, &s, &data);
+    gn_array *y = gni_array_filled(g, "gn_dct", t, &s, &data);
     for (int64_t k = 0; y != NULL && k < n; k++) {
         double re, im;
         gni_ft_turn(a * k + b, period, &re, &im);
@@ -31311,7 +32773,7 @@ static gn_array *gni_scale_ends(gn_array *x, double first, double last) {
     gn_shape s = gn_shape_from(1, &n);
     void *data = NULL;
     if (!gni_begin_context("gn_dct", g)) return NULL;
-    gn_array *w = gni_array_filled(g, x->dtype, &s, &data);
+    gn_array *w = gni_array_filled(g, "gn_dct", x->dtype, &s, &data);
     for (int64_t k = 0; w != NULL && k < n; k++)
         gni_store_double(x->dtype, data, k,
                          k == 0       ? (n == 1 ? first * last : first)
@@ -31325,7 +32787,7 @@ static gn_array *gni_fold_order(gn_context *g, int64_t n, bool back) {
     gn_shape s = gn_shape_from(1, &n);
     void *data = NULL;
     if (!gni_begin_context("gn_dct", g)) return NULL;
-    gn_array *y = gni_array_filled(g, GN_I64, &s, &data);
+    gn_array *y = gni_array_filled(g, "gn_dct", GN_I64, &s, &data);
     for (int64_t i = 0; y != NULL && i < n; i++) {
         int64_t even = (n + 1) / 2, from = i < even ? 2 * i : 2 * (n - 1 - i) + 1;
         ((int64_t *)data)[back ? from : i] = back ? i : from;
@@ -31335,6 +32797,7 @@ static gn_array *gni_fold_order(gn_context *g, int64_t n, bool back) {
 
 // 2 sum x[j] cos(pi k (2 j + 1) / (2 n)), by a Fourier transform of n points (Makhoul 1980).
 static gn_array *gni_dct_2(gn_context *g, gn_array *x, int64_t n) {
+    if (x == NULL) return NULL;
     int last = x->shape.rank - 1;
     gn_array *v = gn_take(x, gni_fold_order(g, n, false), last);
     gn_array *f = gni_fft_axis("gn_dct", GNI_FFT_C2C, false, n, last, 2.0, v);
@@ -31351,7 +32814,7 @@ static gn_array *gni_dct_3(gn_context *g, gn_array *x, int64_t n) {
         gn_array *c = gni_turns(g, x->dtype, h + 1, 1, 0, 4 * n, 0, 1.0);
         gn_array *s = gni_turns(g, x->dtype, h + 1, 1, 0, 4 * n, 1, -1.0);
         // x[n - k], and 0 for k = 0
-        gn_array *b = gn_flip(gn_slice(x, last, n - h, n, 1), GN_AXIS(-1));
+        gn_array *b = gn_flip(gn_slice(x, last, n - h, n, 1), -1);
         gn_shape shape = a != NULL ? a->shape : gn_shape_from(0, NULL);
         if (a == NULL || b == NULL) return NULL;
         b = gni_scatter_slice(g, b, &shape, last, 1, 1);
@@ -31369,7 +32832,7 @@ static gn_array *gni_dct_1(gn_context *g, gn_array *x, int64_t n) {
     gn_array *part[2];
     GNI_UNUSED(g);
     part[0] = x;
-    part[1] = gn_flip(gn_slice(x, last, 1, n - 1, 1), GN_AXIS(-1));
+    part[1] = gn_flip(gn_slice(x, last, 1, n - 1, 1), -1);
     gn_array *even = n > 2 ? gn_concat(part, 2, last) : x;
     return gn_real(gni_fft_axis("gn_dct", GNI_FFT_R2C, false, 2 * (n - 1), last, 1.0, even));
 }
@@ -31393,7 +32856,7 @@ static gn_array *gni_dst_1(gn_context *g, gn_array *x, int64_t n) {
     s.dim[last] = 1;
     part[0] = part[2] = gn_zeros(g, x->dtype, s);
     part[1] = x;
-    part[3] = gn_neg(gn_flip(x, GN_AXIS(-1)));
+    part[3] = gn_neg(gn_flip(x, -1));
     gn_array *f = gni_fft_axis("gn_dst", GNI_FFT_R2C, false, 2 * (n + 1), last, -1.0,
                                gn_concat(part, 4, last));
     return gn_slice(gn_imag(f), last, 1, n + 1, 1);
@@ -31409,9 +32872,9 @@ static gn_array *gni_cosine(gn_context *g, gn_array *x, int type, int64_t n, boo
     if (type == 1) return sine ? gni_dst_1(g, x, n) : gni_dct_1(g, x, n);
     if (type == 2) {
         y = gni_dct_2(g, sine ? gni_alternate(g, x, n) : x, n);
-        return sine ? gn_flip(y, GN_AXIS(-1)) : y;
+        return sine ? gn_flip(y, -1) : y;
     }
-    if (sine) x = gn_flip(x, GN_AXIS(-1));
+    if (sine) x = gn_flip(x, -1);
     if (x == NULL) return NULL;
     y = type == 3 ? gni_dct_3(g, x, n) : gni_dct_4(g, x, n);
     return sine ? gni_alternate(g, y, n) : y;
@@ -31435,6 +32898,7 @@ static gn_array *gni_trigonometric(const char *fn, gn_array *a, int type, int64_
                                                                : sine    ? n + 1
                                                                          : n - 1);
         gn_array *x = gni_resize_axis(gni_fft_input(a, GNI_FFT_R2C), axis, n);
+        if (gn_size(x) == 0) return gni_end_scope(g, gn_reshape(x, gn_shape_of(x)));
         x = gn_move_axis(x, axis, -1);
         // The matrix is orthogonal once its edges are scaled.
         if (ortho && type == 1 && !sine) x = gni_scale_ends(x, root, root);
@@ -31469,12 +32933,16 @@ GPUNUM_API gn_array *gn_idst(gn_array *a, int type, int64_t n, int axis, gn_fft_
 
 #define GNI_CONV_DIRECT 32 // kernels of so many elements are summed directly
 
-// The next length that transforms well.
-static int64_t gni_fft_good_length(int64_t n) {
-    int radix[64];
-    while (gni_ft_factor(n, 16, radix) == 0 && n > 1) n++;
-    return n;
+// The least product from n on of p, any power of 2 and primes from number `prime` on, if it is below `best`.
+static int64_t gni_fft_smooth(int64_t n, int64_t p, int prime, int64_t best) {
+    static const int odd[] = {3, 5, 7, 11, 13};
+    for (; prime < GNI_COUNT(odd) && p < n; prime++) best = gni_fft_smooth(n, p * odd[prime], prime, best);
+    while (p < n) p *= 2;
+    return GNI_MIN(p, best);
 }
+
+// The next length that transforms well.
+static int64_t gni_fft_good_length(int64_t n) { return gni_fft_smooth(n, 1, 0, INT64_MAX); }
 
 // All overlaps by FFT; every axis.
 static gn_array *gni_convolve_fft(gn_array *a, gn_array *b, const gn_shape *full) {
@@ -31484,6 +32952,7 @@ static gn_array *gni_convolve_fft(gn_array *a, gn_array *b, const gn_shape *full
     for (int i = 0; i < rank; i++) n[i] = gni_fft_good_length(full->dim[i]);
     gni_fft_kind in = cplx ? GNI_FFT_C2C : GNI_FFT_R2C, out = cplx ? GNI_FFT_C2C : GNI_FFT_C2R;
     gn_array *fa = gni_fft_many("gn_convolve", in, false, a, n, NULL, rank, GN_FFT_BACKWARD);
+    if (fa == NULL) return NULL;
     gn_array *fb = gni_fft_many("gn_convolve", in, false, b, n, NULL, rank, GN_FFT_BACKWARD);
     gn_array *y = gni_fft_many("gn_convolve", out, true, gni_complex_mul(fa, fb), n, NULL, rank,
                                GN_FFT_BACKWARD);
@@ -31570,6 +33039,7 @@ static gn_array *gni_convolved(const char *fn, gn_array *a, gn_array *b, int ran
             full.dim[i] += b->shape.dim[i] - 1;
             swap = swap && a->shape.dim[i] <= b->shape.dim[i];
         }
+        if (!gni_shape_ok(g, fn, t, &full)) return gni_end_scope(g, NULL);
         for (int i = 0; i < full.rank && mode == GN_CONV_VALID && !swap; i++)
             if (a->shape.dim[i] < b->shape.dim[i])
                 gni_fail(g, GN_ERROR_SHAPE, "%s: neither operand covers the other on every axis",
@@ -31585,8 +33055,8 @@ static gn_array *gni_convolved(const char *fn, gn_array *a, gn_array *b, int ran
             y = small_b ? gni_convolve_direct(x, k, &full) : gni_convolve_direct(k, x, &full);
         else
             y = gni_convolve_fft(x, k, &full);
-        bool turned = mode == GN_CONV_VALID && swap;
-        y = gni_convolve_cut(y, turned ? &b->shape : &a->shape, turned ? &a->shape : &b->shape,
+        bool swapped = mode == GN_CONV_VALID && swap;
+        y = gni_convolve_cut(y, swapped ? &b->shape : &a->shape, swapped ? &a->shape : &b->shape,
                              mode);
         if (whole)
             y = gn_cast(gn_round(y), t == GN_BOOL ? GN_BOOL : t);
@@ -31598,7 +33068,7 @@ static gn_array *gni_convolved(const char *fn, gn_array *a, gn_array *b, int ran
 }
 
 GPUNUM_API gn_array *gn_convolve(gn_array *a, gn_array *b, gn_convolution mode) {
-    if (gni_known(a) && gni_known(b) && gn_size(a) < gn_size(b))
+    if (gni_known("gn_convolve", a) && gni_known("gn_convolve", b) && gn_size(a) < gn_size(b))
         return gni_convolved("gn_convolve", b, a, 1, mode, false);
     return gni_convolved("gn_convolve", a, b, 1, mode, false);
 }
@@ -31644,24 +33114,18 @@ GPUNUM_API void gn_seed(gn_context *g, uint64_t seed) {
 // Runs one random job into a new array; `job` says the kind and its range.
 static gn_array *gni_random_array(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s,
                                   gni_random *job) {
-    gn_array *y = gni_array_new(g, t, s);
+    gn_array *y = gni_array_empty(g, fn, t, s);
     if (y == NULL) return NULL;
-    y->maker = fn;
     job->seed = g->seed;
     job->counter = g->counter;
     job->n = gni_elements(s);
-    y->buf = gni_buffer_new(g, (uint64_t)job->n * gn_dtype_size(t));
-    if (y->buf == NULL) {
-        gni_unref(g, y);
-        return NULL;
-    }
     memset(&job->out, 0, sizeof job->out);
     job->out.buf = y->buf;
     job->out.dtype = t;
     job->out.stride[0] = 1;
     int64_t per_block = gni_random_pairs(job) ? 2 : 4;
     g->counter += (uint64_t)(job->n / per_block + (job->n % per_block != 0));
-    if (job->n == 0 || gni_run(g, GNI_JOB_RANDOM, job, y)) return y;
+    if (gni_run(g, GNI_JOB_RANDOM, job, y)) return y;
     gni_unref(g, y);
     return NULL;
 }
@@ -31820,11 +33284,13 @@ static uint64_t gni_draw_below(gni_draws *d, uint64_t range) {
 
 // Fisher-Yates.
 static bool gni_shuffled(gn_context *g, gn_dtype t, void *data, int64_t n) {
-    int32_t *p32 = (int32_t *)data;
+    uint32_t few[256]; // as many as one byte tells apart
+    const size_t item = gn_dtype_size(t);
+    uint32_t *p32 = item == 1 ? few : (uint32_t *)data;
     int64_t *p64 = (int64_t *)data;
     for (int64_t i = 0; i < n; i++) {
-        if (t == GN_I32)
-            p32[i] = (int32_t)i;
+        if (item < 8)
+            p32[i] = (uint32_t)i;
         else
             p64[i] = i;
     }
@@ -31836,8 +33302,8 @@ static bool gni_shuffled(gn_context *g, gn_dtype t, void *data, int64_t n) {
     if (d.buf == NULL) return false;
     for (int64_t i = n - 1; i > 0 && !d.failed; i--) {
         int64_t k = (int64_t)gni_draw_below(&d, (uint64_t)i + 1);
-        if (t == GN_I32) {
-            int32_t other = p32[k];
+        if (item < 8) {
+            uint32_t other = p32[k];
             p32[k] = p32[i];
             p32[i] = other;
         } else {
@@ -31846,18 +33312,25 @@ static bool gni_shuffled(gn_context *g, gn_dtype t, void *data, int64_t n) {
             p64[i] = other;
         }
     }
+    for (int64_t i = 0; item == 1 && i < n; i++) ((uint8_t *)data)[i] = (uint8_t)few[i];
     gni_buffer_release(g, d.buf);
     return !d.failed;
 }
 
-GPUNUM_API gn_array *gn_permutation(gn_context *g, int64_t n) {
+GPUNUM_API gn_array *gn_permutation(gn_context *g, gn_dtype t, int64_t n) {
     if (!gni_begin_context("gn_permutation", g)) return NULL;
-    gn_dtype t = n > INT32_MAX ? GN_I64 : GN_I32;
     gn_shape s = gn_shape_from(1, &n);
     void *data = NULL;
-    gn_array *y =
-        gni_shape_ok(g, "gn_permutation", t, &s) ? gni_array_filled(g, t, &s, &data) : NULL;
-    if (y != NULL) y->maker = "gn_permutation";
+    bool ok = gni_shape_ok(g, "gn_permutation", t, &s);
+    if (ok && !gni_is_integer(t)) {
+        gni_fail(g, GN_ERROR_DTYPE, "gn_permutation: %s is not an integer dtype", gn_dtype_name(t));
+        ok = false;
+    } else if (ok && n > 0 && !gni_range_fits(t, 0, n - 1)) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_permutation: 0 to %lld does not fit %s", (long long)n - 1,
+                 gn_dtype_name(t));
+        ok = false;
+    }
+    gn_array *y = ok ? gni_array_filled(g, "gn_permutation", t, &s, &data) : NULL;
     if (y != NULL && n > 1 && !gni_shuffled(g, t, data, n)) {
         gni_unref(g, y);
         y = NULL;
@@ -31905,6 +33378,7 @@ static gni_node *gni_record(gn_context *g, gn_array *y, const char *name, gni_ba
     if (node == NULL) return NULL;
     node->backward = backward;
     node->serial = ++g->serial;
+    node->made = gni_version(y);
     for (int i = 0; i < n_in; i++) {
         node->in[i] = in[i];
         if (in[i] == NULL) continue;
@@ -32005,7 +33479,8 @@ static bool gni_pass_collect(gni_pass *p, gn_array *loss) {
         const gni_node *node = p->list[at]->node;
         for (int i = 0; i < node->n_in; i++) {
             gn_array *a = node->in[i];
-            if (a == NULL || (a->node == NULL && !(p->leaves && a->wants_grad))) continue;
+            if (a == NULL) continue;
+            if (a->node == NULL && !(p->leaves && a->wants_grad && gni_has_owner(a))) continue;
             if (!gni_pass_add(p, a)) return false;
         }
     }
@@ -32117,7 +33592,7 @@ static bool gni_pass_check(gni_pass *p, const gni_node *node) {
             gni_shape_text(text, sizeof text, &a->shape));
         return false;
     }
-    if ((reads & GNI_READS_OUTPUT) && gni_version(node->output) != 0) {
+    if ((reads & GNI_READS_OUTPUT) && gni_version(node->output) != node->made) {
         gni_fail(g, GN_ERROR_GRADIENT, "%s: the result of %s, %s %s, was overwritten by gn_write",
                  p->fn, node->name, gn_dtype_name(node->output->dtype),
                  gni_shape_text(text, sizeof text, &node->output->shape));
@@ -32135,10 +33610,12 @@ static bool gni_pass_step(gni_pass *p, gni_node *node, gn_array **gx) {
     if (!gni_pass_check(p, node)) return false;
     memset(gx, 0, sizeof(gn_array *) * (size_t)node->n_in);
     gn_scope_begin(p->g);
+    p->g->part = node->name;
     bool ok = node->backward(p->g, node, node->gy, gx);
     for (int i = 0; i < node->n_in && ok; i++)
         if (gni_wanted(node, i)) ok = gni_pass_give(p, node, i, gx[i]);
     gn_scope_end(p->g);
+    p->g->part = NULL;
     if (!p->keep) {
         node->backward = gni_back_used;
         gni_node_drop_inputs(p->g, node);
@@ -32183,7 +33660,7 @@ static bool gni_pass_run(gni_pass *p, gn_array *loss) {
     gni_pass_mark(p);
     gn_array **gx = (gn_array **)gni_alloc(g, sizeof(gn_array *) * (size_t)GNI_MAX(p->widest, 1));
     if (gx == NULL) gni_fail_memory(g, p->fn, sizeof(gn_array *) * (size_t)p->widest);
-    loss->node->gy = gni_const(g, loss->dtype, &loss->shape, 1.0);
+    loss->node->gy = gni_const(g, p->fn, loss->dtype, &loss->shape, 1.0);
     bool ok = gx != NULL && loss->node->gy != NULL;
     for (int64_t at = 0; at < p->count && ok; at++) {
         gni_node *node = p->list[at]->node;
@@ -32206,9 +33683,15 @@ static bool gni_is_sole(const gn_array *a) {
 
 static void gni_set_grad(gn_context *g, gn_array *a, gn_array *grad) {
     gn_array *old = a->grad;
-    if (grad != NULL) grad->user_refs++;
+    if (grad != NULL) {
+        grad->user_refs++;
+        grad->is_grad = true;
+    }
     a->grad = grad;
-    if (old != NULL) gni_user_release(g, old);
+    if (old != NULL) {
+        old->is_grad = false;
+        gni_user_release(g, old);
+    }
 }
 
 // What gn_grad(a) will be: the sum with what is there, in C order, and nobody else's array.
@@ -32298,7 +33781,9 @@ GPUNUM_API gn_status gn_gradients(gn_array *loss, gn_array *const *params, int c
     if (count > 0 && (params == NULL || out == NULL))
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_gradients: params or out is NULL");
     for (int i = 0; i < count && !g->call_failed; i++) {
-        if (params[i] == NULL || params[i]->ctx != g || params[i]->magic != GNI_ALIVE)
+        if (params[i] != NULL && (params[i]->mark != gni_mark_of(params[i]) || params[i]->user_refs <= 0))
+            gni_fail(g, GN_ERROR_STALE, "gn_gradients: parameter %d was released", i + 1);
+        else if (params[i] == NULL || gni_home(params[i]) != g)
             gni_fail(g, GN_ERROR_ARGUMENT,
                      "gn_gradients: parameter %d is not an array of this context", i + 1);
         else if (!gni_wants_grad(params[i]))
@@ -32342,12 +33827,20 @@ GPUNUM_API gn_array *gn_requires_grad(gn_array *a, bool on) {
     return gni_end_status(g) == GN_OK ? a : NULL;
 }
 
-GPUNUM_API bool gn_needs_grad(const gn_array *a) { return gni_known(a) && gni_wants_grad(a); }
+GPUNUM_API bool gn_needs_grad(const gn_array *a) { return gni_known("gn_needs_grad", a) && gni_wants_grad(a); }
 
 GPUNUM_API gn_array *gn_grad(gn_array *a) {
     gn_context *g = gni_begin("gn_grad", &a, 1);
     if (g == NULL) return NULL;
     gn_array *grad = a->grad;
+    if (grad == NULL && a->node != NULL && !a->warned) {
+        a->warned = true;
+        gni_log(g, GN_LOG_WARNING,
+                "gn_grad: NULL, for %s made this array and gn_backward fills in only those that "
+                "gn_requires_grad was called on. Update parameters between gn_no_grad_begin and "
+                "gn_no_grad_end, or make them leaves again by gn_requires_grad(gn_detach(a), true)",
+                a->maker);
+    }
     gni_end_plain(g);
     return grad;
 }
@@ -32362,10 +33855,7 @@ GPUNUM_API void gn_zero_grad(gn_array *a) {
 GPUNUM_API gn_array *gn_detach(gn_array *a) {
     gn_context *g = gni_begin("gn_detach", &a, 1);
     if (g == NULL) return NULL;
-    if (!gni_materialize(g, a)) return gni_end(g, NULL);
-    gn_array *y = gni_array_view(g, a, &a->shape, a->stride, a->offset);
-    if (y != NULL) y->maker = "gn_detach";
-    return gni_end(g, y);
+    return gni_end(g, gni_array_view(g, "gn_detach", a, &a->shape, a->stride, a->offset));
 }
 
 GPUNUM_API void gn_no_grad_begin(gn_context *g) {
@@ -32393,22 +33883,25 @@ typedef struct gni_check {
     void *user;
 } gni_check;
 
-static double gni_check_value(const gni_check *c) {
-    double value = GNI_NAN;
-    gn_scope_begin(c->g);
-    // Recorded as well: `fn` may take gradients of its own.
-    gn_array *y = c->fn(c->g, c->inputs, c->count, c->user);
-    if (y != NULL) value = gn_item(y);
-    gn_scope_end(c->g);
-    return value;
-}
-
+// bytes 0: not for want of memory.
 static double gni_check_failed(gn_context *g, size_t bytes) {
     if (gni_begin_context("gn_gradcheck", g)) {
-        gni_fail_memory(g, "gn_gradcheck", bytes);
+        if (bytes > 0)
+            gni_fail_memory(g, "gn_gradcheck", bytes);
+        else
+            gni_fail(g, GN_ERROR_ARGUMENT, "gn_gradcheck: the function gave no array of this context");
         gni_end_plain(g);
     }
     return GNI_NAN;
+}
+
+static double gni_check_value(const gni_check *c) {
+    gn_scope_begin(c->g);
+    // Recorded as well: `fn` may take gradients of its own.
+    gn_array *y = c->fn(c->g, c->inputs, c->count, c->user);
+    double value = gn_context_of(y) == c->g ? gn_item(y) : gni_check_failed(c->g, 0);
+    gn_scope_end(c->g);
+    return value;
 }
 
 static double gni_check_get(const void *data, gn_dtype t, int64_t i) {
@@ -32462,7 +33955,10 @@ static double gni_check_all(const gni_check *c, double step) {
         if (gn_needs_grad(c->inputs[i])) params[n++] = c->inputs[i];
     gn_scope_begin(g);
     gn_array *y = c->fn(g, c->inputs, c->count, c->user);
-    if (y == NULL || gn_gradients(y, params, n, false, grads) != GN_OK) worst = GNI_NAN;
+    if (gn_context_of(y) != g)
+        worst = gni_check_failed(g, 0);
+    else if (gn_gradients(y, params, n, false, grads) != GN_OK)
+        worst = GNI_NAN;
     for (int i = 0; i < n && worst == worst; i++) {
         // Central differences: the error of the formula, step^2, and of rounding, eps / step, are about equal.
         double h = step > 0.0 ? step : params[i]->dtype == GN_F64 ? 1e-5 : 5e-3;
@@ -32477,9 +33973,9 @@ static double gni_check_all(const gni_check *c, double step) {
 GPUNUM_API double gn_gradcheck(gn_function fn, gn_array *const *inputs, int count, double step,
                                void *user) {
     gni_check c;
-    if (fn == NULL || count <= 0) return GNI_NAN;
     c.g = gni_begin("gn_gradcheck", inputs, count);
     if (c.g == NULL) return GNI_NAN;
+    if (fn == NULL) gni_fail(c.g, GN_ERROR_ARGUMENT, "gn_gradcheck: the function is NULL");
     c.fn = fn;
     c.inputs = inputs;
     c.count = count;
@@ -32506,10 +34002,10 @@ GPUNUM_API double gn_gradcheck(gn_function fn, gn_array *const *inputs, int coun
 static gn_array *gni_unbroadcast(gn_array *gx, const gn_shape *shape) {
     if (gx == NULL || gni_same_shape(&gx->shape, shape)) return gx;
     int lead = gx->shape.rank - shape->rank;
-    uint32_t axes = 0;
+    uint32_t set = 0;
     for (int i = 0; i < gx->shape.rank; i++)
-        if (i < lead || (shape->dim[i - lead] == 1 && gx->shape.dim[i] != 1)) axes |= GN_AXIS(i);
-    if (axes != 0) gx = gn_sum(gx, axes | GN_KEEP);
+        if (i < lead || (shape->dim[i - lead] == 1 && gx->shape.dim[i] != 1)) set |= 1u << i;
+    if (set != 0) gx = gn_sum(gx, GN_KEEP(gni_axes_of(set)));
     return gx == NULL || gni_same_shape(&gx->shape, shape) ? gx : gn_reshape(gx, *shape);
 }
 
@@ -32717,8 +34213,8 @@ static gn_array *gni_with_axes(const gni_node *node, gn_array *r) {
     return r == NULL || gni_same_shape(&r->shape, &s) ? r : gn_reshape(r, s);
 }
 
-static uint32_t gni_kept_axes(const gni_node *node) {
-    return (uint32_t)node->param[0] | (node->param[0] != 0 ? GNI_AXIS_MARK : 0u) | GN_KEEP;
+static gn_axes gni_kept_axes(const gni_node *node) {
+    return GN_KEEP(gni_axes_of((uint32_t)node->param[0]));
 }
 
 static bool gni_back_sum(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
@@ -32776,8 +34272,8 @@ static gn_array *gni_products_of_others(const gni_node *node) {
     if (rows == NULL) return NULL;
     int last = flat.rank - 1;
     gn_array *before = gni_products_before(rows, last);
-    gn_array *after = gni_products_before(gn_flip(rows, GN_AXIS(last)), last);
-    gn_array *others = gn_mul(before, gn_flip(after, GN_AXIS(last)));
+    gn_array *after = gni_products_before(gn_flip(rows, last), last);
+    gn_array *others = gn_mul(before, gn_flip(after, last));
     return gn_permute_axes(gn_reshape(others, moved_shape), back, rank);
 }
 
@@ -32825,14 +34321,14 @@ static bool gni_back_logsumexp(gn_context *g, gni_node *node, gn_array *gy, gn_a
 static bool gni_back_softmax(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     GNI_UNUSED(g);
     gn_array *y = node->output;
-    gn_array *dot = gn_sum(gn_mul(gy, y), GN_AXIS(node->param[0]) | GN_KEEP);
+    gn_array *dot = gn_sum(gn_mul(gy, y), GN_KEEP((gn_axes)node->param[0]));
     gx[0] = gn_mul(y, gn_sub(gy, dot));
     return true;
 }
 
 static bool gni_back_log_softmax(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     GNI_UNUSED(g);
-    gn_array *total = gn_sum(gy, GN_AXIS(node->param[0]) | GN_KEEP);
+    gn_array *total = gn_sum(gy, GN_KEEP((gn_axes)node->param[0]));
     gx[0] = gn_sub(gy, gn_mul(gn_exp(node->output), total));
     return true;
 }
@@ -32886,9 +34382,9 @@ static bool gni_back_linear(gn_context *g, gni_node *node, gn_array *gy, gn_arra
         gni_elements(&gy->shape) > 0 && node->in[1]->shape.dim[0] > 0) {
         bool flat = node->in[0]->shape.rank == 1; // one row
         gn_array *x = flat ? gn_expand_dims(node->in[0], 0) : gni_as_rows(node->in[0]), *w, *b;
-        gn_array *rows = flat ? gn_expand_dims(gy, 0) : gni_as_rows(gy), *turned = gn_transpose(x);
-        if (rows == NULL || turned == NULL) return false;
-        if (!gni_product_and_sums(g, "gn_linear", turned, rows, &w, &b)) return false;
+        gn_array *rows = flat ? gn_expand_dims(gy, 0) : gni_as_rows(gy), *transposed = gn_transpose(x);
+        if (rows == NULL || transposed == NULL) return false;
+        if (!gni_product_and_sums(g, "gn_linear", transposed, rows, &w, &b)) return false;
         gx[1] = gni_adopt(g, w);
         gx[2] = gni_adopt(g, b);
         if (gni_wanted(node, 0)) gx[0] = gn_matmul(gy, gn_transpose(node->in[1]));
@@ -32922,7 +34418,7 @@ static bool gni_back_broadcast(gn_context *g, gni_node *node, gn_array *gy, gn_a
 
 static bool gni_back_flip(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     GNI_UNUSED(g);
-    gx[0] = node->param[0] != 0 ? gn_flip(gy, (uint32_t)node->param[0] | GNI_AXIS_MARK) : gy;
+    gx[0] = gn_flip(gy, gni_axes_of((uint32_t)node->param[0]));
     return true;
 }
 
@@ -32997,6 +34493,7 @@ static int64_t gni_label_at(const gn_array *index, const void *data, int64_t i, 
 static void gni_scatter_add(const gn_array *index, const void *places, const void *x, gn_array *y,
                             int axis) {
     int64_t outer = 1, inner = 1, extent = y->shape.dim[axis], count = gni_elements(&index->shape);
+    if (gni_elements(&y->shape) == 0) return;
     for (int i = 0; i < axis; i++) outer *= y->shape.dim[i];
     for (int i = axis + 1; i < y->shape.rank; i++) inner *= y->shape.dim[i];
     for (int64_t o = 0; o < outer; o++)
@@ -33029,7 +34526,7 @@ static gn_array *gni_scatter_rows(gn_context *g, gn_array *x, gn_array *indices,
     in[1] = indices;
     if (gni_begin("gn_take", in, 2) == NULL) return NULL;
     void *data = NULL;
-    gn_array *y = gni_array_filled(g, x->dtype, s, &data);
+    gn_array *y = gni_array_filled(g, "gn_take", x->dtype, s, &data);
     gn_array *rows = gni_contiguous(g, x), *index = gni_take_indices(g, indices);
     const void *from = rows != NULL ? gni_host(g, rows) : NULL;
     const void *places = index != NULL ? gni_host(g, index) : NULL;
@@ -33044,7 +34541,6 @@ static gn_array *gni_scatter_rows(gn_context *g, gn_array *x, gn_array *indices,
         gni_unref(g, y);
         return gni_end(g, NULL);
     }
-    y->maker = "gn_take";
     gni_node *node = gni_record(g, y, "gn_take", gni_back_scatter_rows, in, 2);
     if (node != NULL) node->param[0] = axis;
     return gni_end(g, y);
@@ -33072,9 +34568,12 @@ static uint32_t gni_back_reads(const gni_node *node) {
         return 0;
     if (back == gni_back_diagonal || back == gni_back_scatter_diagonal) return 0;
     if (back == gni_back_solve || back == gni_back_det) return 1u | GNI_READS_OUTPUT;
+    if ((back == gni_back_eigh || back == gni_back_svd) && node->param[0] != 0)
+        return 1u | GNI_READS_OUTPUT;
     if (back == gni_back_inv || back == gni_back_cholesky) return GNI_READS_OUTPUT;
     if (back == gni_back_take || back == gni_back_scatter_rows) return 2;
     if (back == gni_back_softmax || back == gni_back_log_softmax) return GNI_READS_OUTPUT;
+    if (back == gni_back_complex_exp) return GNI_READS_OUTPUT;
     if (back == gni_back_minmax || back == gni_back_logsumexp) return 1u | GNI_READS_OUTPUT;
     return ~0u & ~GNI_READS_OUTPUT; // all operands
 }
@@ -33159,10 +34658,10 @@ GPUNUM_API gn_array *gn_cross_entropy(gn_array *logits, gn_array *labels) {
     int64_t classes = logits->shape.dim[1];
     gn_array *all = gn_arange(g, classes > INT32_MAX ? GN_I64 : GN_I32, 0.0, (double)classes, 1.0);
     gn_array *hit = gn_eq(gn_expand_dims(labels, 1), all);
-    gn_array *lse = gn_logsumexp(logits, GN_AXIS(1) | GN_KEEP);
+    gn_array *lse = gn_logsumexp(logits, GN_KEEP(1));
     // The largest of what is left where the label is: a label out of range leaves -inf, an infinite loss.
     gn_array *rest = gn_where(hit, logits, gn_scalar(g, logits->dtype, -GNI_INF));
-    gn_array *y = gn_mean(gn_sub(lse, gn_max(rest, GN_AXIS(1) | GN_KEEP)), GN_ALL);
+    gn_array *y = gn_mean(gn_sub(lse, gn_max(rest, GN_KEEP(1))), GN_ALL);
     g->no_grad--;
     in[1] = hit;
     in[2] = lse;
@@ -33188,8 +34687,9 @@ GPUNUM_API gn_array *gn_mse_loss(gn_array *prediction, gn_array *target) {
     return gni_end_scope(g, gn_mean(gn_square(gn_sub(prediction, target)), GN_ALL));
 }
 
-static bool gni_is_layer_shape(gn_context *g, const char *fn, const gn_shape *s) {
+static bool gni_is_layer(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s) {
     char text[200];
+    if (!gni_shape_ok(g, fn, t, s) || !gni_need_float(g, fn, t)) return false;
     if (s->rank == 2 && s->dim[0] > 0 && s->dim[1] > 0) return true;
     gni_fail(g, GN_ERROR_SHAPE, "%s: %s is not (in, out)", fn,
              gni_shape_text(text, sizeof text, s));
@@ -33197,23 +34697,23 @@ static bool gni_is_layer_shape(gn_context *g, const char *fn, const gn_shape *s)
 }
 
 // Normal with variance 2 / in: keeps the variance through relu (He et al., 2015, arXiv:1502.01852).
-GPUNUM_API gn_array *gn_he_normal(gn_context *g, gn_shape s) {
+GPUNUM_API gn_array *gn_he_normal(gn_context *g, gn_dtype t, gn_shape s) {
     if (!gni_begin_context("gn_he_normal", g)) return NULL;
     gn_scope_begin(g);
     gn_array *w = NULL;
-    if (gni_is_layer_shape(g, "gn_he_normal", &s))
-        w = gn_requires_grad(gn_normal(g, GN_F32, s, 0.0, sqrt(2.0 / (double)s.dim[0])), true);
+    if (gni_is_layer(g, "gn_he_normal", t, &s))
+        w = gn_requires_grad(gn_normal(g, t, s, 0.0, sqrt(2.0 / (double)s.dim[0])), true);
     return gni_end_scope(g, w);
 }
 
 // Uniform with variance 2 / (in + out) (Glorot and Bengio, 2010).
-GPUNUM_API gn_array *gn_xavier_uniform(gn_context *g, gn_shape s) {
+GPUNUM_API gn_array *gn_xavier_uniform(gn_context *g, gn_dtype t, gn_shape s) {
     if (!gni_begin_context("gn_xavier_uniform", g)) return NULL;
     gn_scope_begin(g);
     gn_array *w = NULL;
-    if (gni_is_layer_shape(g, "gn_xavier_uniform", &s)) {
+    if (gni_is_layer(g, "gn_xavier_uniform", t, &s)) {
         double limit = sqrt(6.0 / ((double)s.dim[0] + (double)s.dim[1]));
-        w = gn_requires_grad(gn_uniform(g, GN_F32, s, -limit, limit), true);
+        w = gn_requires_grad(gn_uniform(g, t, s, -limit, limit), true);
     }
     return gni_end_scope(g, w);
 }
@@ -33243,6 +34743,8 @@ struct gn_optimizer {
 
 static void gni_optimizer_release(gn_context *g, gn_optimizer *opt) {
     for (int i = 0; i < opt->count; i++) {
+        opt->items[i].param->steppers--;
+        gni_drop_grad(g, opt->items[i].param);
         gni_unref(g, opt->items[i].param);
         gni_unref(g, opt->items[i].m);
         gni_unref(g, opt->items[i].v);
@@ -33296,6 +34798,7 @@ static gn_optimizer *gni_optimizer_new(gn_context *g, const char *fn, gni_optimi
     for (int i = 0; i < count; i++) {
         items[i].param = params[i];
         gni_ref(params[i]);
+        params[i]->steppers++;
     }
     opt->next = g->optimizers;
     g->optimizers = opt;
@@ -33370,7 +34873,7 @@ static gn_array *gni_as(gn_array *a, gn_dtype t) { return gn_dtype_of(a) == t ? 
 
 // Zero-filled state in memory of its own.
 static bool gni_state(gn_context *g, gn_array **state, const gn_array *param, gn_dtype t) {
-    if (*state == NULL) *state = gni_const(g, t, &param->shape, 0.0);
+    if (*state == NULL) *state = gni_const(g, "gn_step", t, &param->shape, 0.0);
     return *state != NULL && gni_materialize(g, *state);
 }
 
@@ -33445,13 +34948,13 @@ GPUNUM_API void gn_zero_grads(gn_optimizer *opt) {
     gni_end_plain(opt->ctx);
 }
 
-GPUNUM_API void gn_set_lr(gn_optimizer *opt, double lr) {
-    if (opt == NULL || !gni_begin_context("gn_set_lr", opt->ctx)) return;
-    if (gni_settings_ok(opt->ctx, "gn_set_lr", &lr, 1)) opt->lr = lr;
+GPUNUM_API void gn_lr_set(gn_optimizer *opt, double lr) {
+    if (opt == NULL || !gni_begin_context("gn_lr_set", opt->ctx)) return;
+    if (gni_settings_ok(opt->ctx, "gn_lr_set", &lr, 1)) opt->lr = lr;
     gni_end_plain(opt->ctx);
 }
 
-GPUNUM_API double gn_get_lr(const gn_optimizer *opt) { return opt != NULL ? opt->lr : GNI_NAN; }
+GPUNUM_API double gn_lr_get(const gn_optimizer *opt) { return opt != NULL ? opt->lr : GNI_NAN; }
 
 GPUNUM_API void gn_optimizer_free(gn_optimizer *opt) {
     if (opt == NULL) return;
@@ -33579,9 +35082,8 @@ static gn_array *gni_file_array(gni_file *file, gn_dtype t, const gn_shape *s, b
         return NULL;
     }
     void *data;
-    gn_array *y = gni_array_filled(file->g, t, s, &data);
+    gn_array *y = gni_array_filled(file->g, file->fn, t, s, &data);
     if (y == NULL) return NULL;
-    y->maker = file->fn;
     if (!gni_file_read(file, data, (size_t)bytes)) {
         gni_unref(file->g, y);
         return NULL;
@@ -33768,9 +35270,8 @@ static gn_array *gni_npy_load(gni_file *file) {
     gn_array *base = gni_file_array(file, t, &reversed, little);
     if (base == NULL) return NULL;
     for (int i = 0; i < h.shape.rank; i++) stride[i] = base->stride[h.shape.rank - 1 - i];
-    gn_array *y = gni_array_view(file->g, base, &h.shape, stride, 0);
+    gn_array *y = gni_array_view(file->g, file->fn, base, &h.shape, stride, 0);
     gni_unref(file->g, base);
-    if (y != NULL) y->maker = file->fn;
     return y;
 }
 
@@ -34189,7 +35690,8 @@ static void gni_float_choose(gni_float_format *f) {
     double ratio = f->most / f->least; // in the array's own precision, as NumPy has it
     if (f->t != GN_F64) ratio = (double)((float)f->most / (float)f->least);
     if (f->t == GN_F16) ratio = (double)gni_f16_to_f32(gni_f32_to_f16((float)ratio));
-    f->scientific = f->most >= 1e8 || f->least < 1e-4 || ratio > 1000.0;
+    double small = f->t == GN_F64 ? 1e-4 : (double)1e-4f;
+    f->scientific = f->most >= 1e8 || f->least < small || ratio > 1000.0;
 }
 
 // Second look: how many columns.
@@ -34204,7 +35706,7 @@ static void gni_float_measure(gni_float_format *f, const void *p) {
     if (f->scientific) f->exponent = GNI_MAX(f->exponent, w.n - mantissa - 2);
 }
 
-static void gni_float_settle(gni_float_format *f) {
+static void gni_float_finish(gni_float_format *f) {
     if (f->scientific) {
         f->precision = f->right;
         f->right += f->exponent + 2; // what NaN and Inf are padded to
@@ -34328,8 +35830,8 @@ static void gni_print_formats(gni_printer *pr, const char *p) {
     gni_float_choose(&pr->real);
     gni_float_choose(&pr->imag);
     gni_print_visit(pr, 0, p, 1);
-    gni_float_settle(&pr->real);
-    gni_float_settle(&pr->imag);
+    gni_float_finish(&pr->real);
+    gni_float_finish(&pr->imag);
 }
 
 // ---- layout
@@ -34405,14 +35907,6 @@ static void gni_print_body(gni_printer *pr, int64_t size) {
     const gn_array *a = pr->a;
     if (size == 0) {
         gni_print_text(pr, "[]");
-        if (a->shape.rank == 1) return;
-        gni_print_text(pr, ", shape=(");
-        for (int i = 0; i < a->shape.rank; i++) {
-            char dim[32];
-            snprintf(dim, sizeof dim, "%s%lld", i > 0 ? ", " : "", (long long)a->shape.dim[i]);
-            gni_print_text(pr, dim);
-        }
-        gni_print_text(pr, ")");
         return;
     }
     const char *p = (const char *)gni_host(pr->g, (gn_array *)(uintptr_t)a);
@@ -34433,23 +35927,27 @@ static void gni_print_body(gni_printer *pr, int64_t size) {
 }
 
 static void gni_print_array(gni_printer *pr) {
+    const gn_shape *s = &pr->a->shape;
     gn_dtype t = pr->a->dtype;
-    int64_t size = gni_elements(&pr->a->shape);
+    int64_t size = gni_elements(s);
     gni_print_text(pr, "array(");
     gni_print_body(pr, size);
-    // Python's own kinds of number go without saying.
-    if (size > 0 && (t == GN_I64 || t == GN_F64 || t == GN_BOOL || t == GN_C128)) {
-        gni_print_text(pr, ")");
-        return;
-    }
-    char dtype[32];
-    int n = snprintf(dtype, sizeof dtype, "dtype=%s)", gn_dtype_name(t));
-    gni_print_text(pr, ",");
-    if ((int)(pr->n - pr->line) + n + 1 > pr->o.line_width)
+    // What the text does not tell: the shape of what is cut short or empty. Python's own kinds of number go without saying.
+    bool shape = pr->summary || (size == 0 && s->rank != 1);
+    bool dtype = size == 0 || !(t == GN_I64 || t == GN_F64 || t == GN_BOOL || t == GN_C128);
+    char more[GN_MAX_RANK * 24 + 48];
+    int n = shape ? snprintf(more, sizeof more, "shape=(") : 0;
+    for (int i = 0; i < s->rank && shape; i++)
+        n += snprintf(more + n, sizeof more - (size_t)n, "%s%lld", i > 0 ? ", " : "", (long long)s->dim[i]);
+    if (shape) n += snprintf(more + n, sizeof more - (size_t)n, "%s)%s", s->rank == 1 ? "," : "", dtype ? ", " : "");
+    if (dtype) n += snprintf(more + n, sizeof more - (size_t)n, "dtype=%s", gn_dtype_name(t));
+    if (n > 0) gni_print_text(pr, ",");
+    if (n > 0 && (int)(pr->n - pr->line) + n + 2 > pr->o.line_width)
         gni_print_newlines(pr, 1, 6);
-    else
+    else if (n > 0)
         gni_print_text(pr, " ");
-    gni_print_text(pr, dtype);
+    gni_print_add(pr, more, (size_t)n);
+    gni_print_text(pr, ")");
 }
 
 GPUNUM_API char *gn_to_string(gn_array *a, const gn_print_options *options) {
@@ -34546,11 +36044,11 @@ static void gni_profile_span(gn_context *g, const char *name, uint64_t start_ns,
 
 // Enters what the device did since the last time.
 static void gni_profile_fetch(gn_context *g) {
-    gni_vk_event events[64];
+    gni_gpu_event events[64];
     struct gni_profile *p = g->profile;
     p->fetching = true;
-    for (int n = 1; n > 0 && g->vk != NULL && p->device;) {
-        n = gni_vk_profile_fetch(g->vk, events, GNI_COUNT(events));
+    for (int n = 1; n > 0 && g->gpu != NULL && p->device;) {
+        n = g->gpu->layer->profile_fetch(g->gpu, events, GNI_COUNT(events));
         for (int i = 0; i < n; i++)
             gni_profile_span(g, events[i].name, events[i].begin, events[i].end, GNI_TRACK_GPU);
     }
@@ -34560,7 +36058,7 @@ static void gni_profile_fetch(gn_context *g) {
 static void gni_profile_start(gn_context *g) {
     struct gni_profile *p = g->profile;
     p->start = UINT64_MAX; // so that nothing from before is entered
-    p->device = g->vk != NULL && gni_vk_profile(g->vk, true);
+    p->device = g->gpu != NULL && g->gpu->layer->profile(g->gpu, true);
     gni_profile_fetch(g);
     p->start = gni_now_ns();
 }
@@ -34643,7 +36141,7 @@ GPUNUM_API gn_status gn_profile_end(gn_context *g, const char *path) {
     gn_sync(g); // spans of work still under way
     if (g->profile != NULL) {
         gni_profile_fetch(g);
-        if (g->profile->device) gni_vk_profile(g->vk, false);
+        if (g->profile->device && g->gpu != NULL) g->gpu->layer->profile(g->gpu, false);
     }
     if (g->profile == NULL) {
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_profile_end: gn_profile_begin was not called");
@@ -34670,36 +36168,32 @@ GPUNUM_API gn_status gn_profile_end(gn_context *g, const char *path) {
 // gn_open and gn_close, devices, synchronisation, statistics, and the bridges to a host's Vulkan.
 
 static const gni_backend_api *gni_backend_cpu(void) { return &gni_cpu_api; }
-static const gni_backend_api *gni_backend_vulkan(void) { return &gni_vulkan_api; }
-
-// What the device of an open context can do, beyond what every device tells.
-static void gni_vk_info(const gni_vk *vk, gn_device_info *out) {
-#if GNI_VULKAN
-    gni_vk_describe(&vk->f, vk->physical, out);
-    out->usable = true;
-    out->subgroup = (int)vk->caps.subgroup;
-    out->multiprocessors = (int)vk->caps.multiprocessors;
-    out->has_f64 = vk->caps.float64;
-    out->has_i64 = vk->caps.int64;
-#else
-    GNI_UNUSED(vk);
-    memset(out, 0, sizeof *out);
-#endif
-}
-
-enum { GNI_OPEN_TEXT = 640 };
+static const gni_backend_api *gni_backend_gpu(void) { return &gni_gpu_backend; }
 
 // The last failure of gn_open on this thread: there is no context yet to keep it.
-static char *gni_open_text(void) {
-    static GNI_THREAD_LOCAL char text[GNI_OPEN_TEXT];
-    return text;
+typedef struct gni_open_result {
+    gn_status status;
+    char text[640];
+} gni_open_result;
+
+static gni_open_result *gni_open_last(void) {
+    static GNI_THREAD_LOCAL gni_open_result last;
+    return &last;
 }
 
-GPUNUM_API const char *gn_open_error(void) { return gni_open_text(); }
+GPUNUM_API const char *gn_open_error(void) { return gni_open_last()->text; }
+GPUNUM_API gn_status gn_open_status(void) { return gni_open_last()->status; }
+GPUNUM_API uint32_t gn_version(void) { return GPUNUM_VERSION; }
+GPUNUM_API size_t gn_options_size(void) { return sizeof(gn_options); }
 
-static gn_context *gni_open_fail(gn_context *g, const char *why) {
-    snprintf(gni_open_text(), GNI_OPEN_TEXT, "gn_open: %s", why);
-    if (g != NULL) gn_close(g);
+static gn_context *gni_open_fail(const gn_options *o, gn_context *g, gn_status status, const char *why) {
+    gni_open_result *last = gni_open_last();
+    last->status = status;
+    snprintf(last->text, sizeof last->text, "gn_open: %s", why);
+    bool logged = g != NULL && g->status != GN_OK;
+    if (g != NULL) g->status = GN_OK; // gn_open_error has it
+    gn_close(g);
+    if (!logged && o->log != NULL && o->log_level != GN_LOG_NONE) o->log(o->log_user, GN_LOG_ERROR, last->text);
     return NULL;
 }
 
@@ -34720,6 +36214,8 @@ static gn_context *gni_context_new(const gn_options *o) {
         return NULL;
     }
     g->seed = o->seed;
+    gni_watch_forks();
+    g->forks = gni_forks;
     return g;
 }
 
@@ -34737,6 +36233,18 @@ static void gni_cpu_info(const gn_context *g, gn_device_info *info, const char *
     info->subgroup = lanes[g->isa];
 }
 
+// Nothing that the parent's threads or its driver work on is touched; what they hold goes with the process.
+static void gni_after_fork(gn_context *g) {
+    g->forks = gni_forks;
+    gni_free(g, g->pool);
+    g->pool = NULL; // one thread
+    if (g->gpu == NULL) return;
+    g->gpu = NULL;
+    g->recording = false;
+    gni_cpu_info(g, &g->info, "the GPU stayed with the parent of this process");
+    gni_log(g, GN_LOG_WARNING, "%s: after fork() the child computes on the CPU", g->call);
+}
+
 static gni_isa gni_isa_choose(gn_cpu wanted) {
     gni_isa best = gni_isa_best();
     if (wanted == GN_CPU_BEST) return best;
@@ -34750,9 +36258,9 @@ static bool gni_open_gpu(gn_context *g, const gn_options *o, char *why, size_t s
         snprintf(why, size, "gn_options.backend asks for the CPU");
         return true;
     }
-    g->vk = gni_vk_open(g, o, why, size);
-    if (g->vk != NULL) gni_vk_info(g->vk, &g->info);
-    return g->vk != NULL || o->backend == GN_BACKEND_AUTO;
+    g->gpu = gni_vk_gpu_open(g, o, why, size);
+    if (g->gpu != NULL) g->gpu->layer->info(g->gpu, &g->info);
+    return g->gpu != NULL || o->backend == GN_BACKEND_AUTO;
 }
 
 // The first field that is out of range, or NULL.
@@ -34763,7 +36271,7 @@ static const char *gni_options_wrong(const gn_options *o) {
     if (o->device < 0) return "device";
     if ((unsigned)o->cpu > GN_CPU_AVX512) return "cpu";
     if ((unsigned)o->matmul > GN_PRECISION_HIGH) return "matmul";
-    return (unsigned)o->log_level > GN_LOG_NONE ? "log_level" : NULL;
+    return (unsigned)o->log_level > GN_LOG_DEBUG ? "log_level" : NULL;
 }
 
 GPUNUM_API gn_context *gn_open_version(const gn_options *options, uint32_t version,
@@ -34771,28 +36279,38 @@ GPUNUM_API gn_context *gn_open_version(const gn_options *options, uint32_t versi
     gn_options o;
     char why[256] = "";
     memset(&o, 0, sizeof o);
-    gni_open_text()[0] = 0;
+    gni_open_last()->status = GN_OK;
+    gni_open_last()->text[0] = 0;
+    const uint32_t like = GPUNUM_VERSION < 10000 ? 100 : 10000; // versions that are alike down to this fit
+    gni_log_environment(&o);
+    if (version > GPUNUM_VERSION || version / like != GPUNUM_VERSION / like || options_size > sizeof o) {
+        snprintf(why, sizeof why,
+                 "the caller was compiled with gpunum.h %u.%u.%u and gn_options of %u bytes, the implementation is "
+                 "%d.%d.%d with %u bytes: compile both with the same header",
+                 version / 10000, version / 100 % 100, version % 100, (unsigned)options_size, GPUNUM_VERSION / 10000,
+                 GPUNUM_VERSION / 100 % 100, GPUNUM_VERSION % 100, (unsigned)sizeof o);
+        return gni_open_fail(&o, NULL, GN_ERROR_VERSION, why);
+    }
     // An older caller's smaller struct leaves the fields it does not know zero.
-    if (options != NULL) memcpy(&o, options, GNI_MIN(options_size, sizeof o));
-    if (version / 10000 != GPUNUM_VERSION / 10000)
-        return gni_open_fail(
-            NULL,
-            "this file was compiled with another major version of gpunum.h than the implementation");
+    if (options != NULL) {
+        memcpy(&o, options, options_size);
+        gni_log_environment(&o);
+    }
     if (o.backend == GN_BACKEND_WEBGPU)
-        return gni_open_fail(NULL, "the WebGPU backend does not exist yet");
+        return gni_open_fail(&o, NULL, GN_ERROR_UNSUPPORTED, "the WebGPU backend does not exist yet");
     const char *wrong = gni_options_wrong(&o);
     if (wrong != NULL) {
         snprintf(why, sizeof why, "gn_options.%s is out of range", wrong);
-        return gni_open_fail(NULL, why);
+        return gni_open_fail(&o, NULL, GN_ERROR_ARGUMENT, why);
     }
     gn_context *g = gni_context_new(&o);
-    if (g == NULL) return gni_open_fail(NULL, "out of memory");
+    if (g == NULL) return gni_open_fail(&o, NULL, GN_ERROR_OUT_OF_MEMORY, "out of memory");
     g->isa = gni_isa_choose(o.cpu);
     int threads = o.threads > 0 ? o.threads : gni_cpu_count();
     g->pool = gni_pool_open(g, threads);
     if (o.cache_dir != NULL) {
         char *copy = (char *)gni_alloc(g, strlen(o.cache_dir) + 1);
-        if (copy == NULL) return gni_open_fail(g, "out of memory");
+        if (copy == NULL) return gni_open_fail(&o, g, GN_ERROR_OUT_OF_MEMORY, "out of memory");
         memcpy(copy, o.cache_dir, strlen(o.cache_dir) + 1);
         g->options.cache_dir = copy;
     }
@@ -34801,9 +36319,9 @@ GPUNUM_API gn_context *gn_open_version(const gn_options *options, uint32_t versi
     if (!ok || g->status != GN_OK) {
         char text[600];
         snprintf(text, sizeof text, "%s", g->status != GN_OK ? g->message : why);
-        return gni_open_fail(g, text);
+        return gni_open_fail(&o, g, g->status != GN_OK ? g->status : GN_ERROR_UNSUPPORTED, text);
     }
-    if (g->vk == NULL) gni_cpu_info(g, &g->info, why);
+    if (g->gpu == NULL) gni_cpu_info(g, &g->info, why);
     gni_log(g, GN_LOG_INFO, "gpunum computes on %s%s%s", g->info.name, why[0] ? ": " : "", why);
     return g;
 }
@@ -34818,26 +36336,45 @@ static void gni_stacks_free(gn_context *g) {
     }
 }
 
+// What a program may want to know about itself at its end.
+static void gni_close_report(gn_context *g) {
+    int scopes = g->lost_scopes, no_grad = 0, arrays = 0;
+    uint64_t bytes = 0;
+    for (const gni_stack *s = g->stacks; s != NULL; s = s->next) {
+        scopes += s->count + s->lost;
+        no_grad += s->no_grad;
+    }
+    if (g->status != GN_OK && !g->told)
+        gni_log(g, GN_LOG_WARNING, "gn_close: nobody asked for the error (gn_status_get, gn_error): %s", g->message);
+    if (scopes > 0) gni_log(g, GN_LOG_WARNING, "gn_close: %d gn_scope_begin without gn_scope_end", scopes);
+    if (no_grad > 0) gni_log(g, GN_LOG_WARNING, "gn_close: %d gn_no_grad_begin without gn_no_grad_end", no_grad);
+    for (const gn_array *a = g->arrays; a != NULL; a = a->all_next) {
+        if (a->user_refs <= 0) continue;
+        arrays++;
+        if (a->buf == NULL || a->buf->read == UINT64_MAX) continue;
+        bytes += a->buf->bytes;
+        a->buf->read = UINT64_MAX; // counted: nothing is read any more
+    }
+    if (arrays > 0)
+        gni_log(g, GN_LOG_INFO, "gn_close: arrays still alive: %d (%llu bytes)", arrays, (unsigned long long)bytes);
+}
+
 GPUNUM_API void gn_close(gn_context *g) {
-    if (g == NULL) return;
-    gni_call_enter(g);
+    if (!gni_begin_context("gn_close", g)) return;
     gni_deliver_reads(g, true);
     while (g->optimizers != NULL) gn_optimizer_free(g->optimizers);
-    while (g->arrays != NULL) { // whatever holds what: every buffer goes when its last array does
-        gn_array *a = g->arrays;
-        a->refs++;
+    gni_close_report(g);
+    // Whatever holds what: none goes before all have let go of each other.
+    for (gn_array *a = g->arrays; a != NULL; a = a->all_next) a->refs++;
+    for (gn_array *a = g->arrays; a != NULL; a = a->all_next) {
         if (a->expr != NULL) gni_expr_free(g, a);
         if (a->node != NULL) gni_node_free(g, a->node);
         a->node = NULL;
-        gni_buffer_release(g, a->buf);
-        a->buf = NULL;
-        if (a->grad != NULL) {
-            a->grad->user_refs--;
-            gni_unref(g, a->grad);
-            a->grad = NULL;
-        }
-        a->refs = 1;
-        gni_unref(g, a);
+        a->grad = NULL;
+    }
+    while (g->arrays != NULL) {
+        g->arrays->refs = 1;
+        gni_unref(g, g->arrays);
     }
     gni_host_cache_trim(g);
     gni_stacks_free(g);
@@ -34845,13 +36382,13 @@ GPUNUM_API void gn_close(gn_context *g) {
     if (g->gemm_work != NULL) gni_gemm_work_free(g, g->gemm_work);
     gni_free(g, g->gemm_work);
     gni_fft_free(g);
-    gni_fft_vk_free(g);
-    gni_vk_close(g->vk);
+    gni_fft_gpu_free(g);
+    if (g->gpu != NULL) g->gpu->layer->close(g->gpu);
     gni_pool_close(g->pool);
     while (g->slabs != NULL) {
         gni_slab *slab = g->slabs;
         g->slabs = slab->next;
-        gni_free(g, slab);
+        gni_free(g, slab->block);
     }
     gni_free(g, (void *)(uintptr_t)g->options.cache_dir);
     g->call_depth = 0;
@@ -34874,14 +36411,14 @@ GPUNUM_API int gn_device_list(gn_device_info *out, int capacity) {
 
 GPUNUM_API gn_status gn_flush(gn_context *g) {
     if (!gni_begin_context("gn_flush", g)) return GN_ERROR_ARGUMENT;
-    if (g->vk != NULL && !gni_vk_flush(g->vk))
+    if (g->gpu != NULL && !g->gpu->layer->flush(g->gpu))
         gni_fail(g, GN_ERROR_DEVICE_LOST, "gn_flush: submitting failed");
     return gni_end_status(g);
 }
 
 GPUNUM_API gn_status gn_sync(gn_context *g) {
     if (!gni_begin_context("gn_sync", g)) return GN_ERROR_ARGUMENT;
-    if (g->vk != NULL && !gni_vk_wait(g->vk))
+    if (g->gpu != NULL && !g->gpu->layer->wait(g->gpu))
         gni_fail(g, GN_ERROR_DEVICE_LOST, "gn_sync: waiting failed");
     gni_deliver_reads(g, true);
     return gni_end_status(g);
@@ -34891,7 +36428,7 @@ GPUNUM_API void gn_memory_get(gn_context *g, gn_memory_stats *out) {
     if (out == NULL) return;
     memset(out, 0, sizeof *out);
     if (!gni_begin_context("gn_memory_get", g)) return;
-    if (g->vk != NULL) gni_vk_memory_stats(g->vk, out);
+    if (g->gpu != NULL) g->gpu->layer->memory_stats(g->gpu, out);
     gni_count_get(g, &out->host_used, &out->host_peak);
     out->arrays = g->array_count;
     gni_end_plain(g);
@@ -34900,7 +36437,7 @@ GPUNUM_API void gn_memory_get(gn_context *g, gn_memory_stats *out) {
 GPUNUM_API void gn_memory_trim(gn_context *g) {
     if (!gni_begin_context("gn_memory_trim", g)) return;
     gni_host_cache_trim(g);
-    if (g->vk != NULL) gni_vk_trim(g->vk);
+    if (g->gpu != NULL) g->gpu->layer->trim(g->gpu);
     gni_end_plain(g);
 }
 
@@ -34912,12 +36449,13 @@ GPUNUM_API gn_status gn_vulkan_buffer(gn_array *a, uint64_t *buffer, uint64_t *o
     if (g == NULL) return gni_null_status(a);
     if (buffer == NULL || offset == NULL || size == NULL)
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_vulkan_buffer: an output pointer is NULL");
-    else if (g->vk == NULL)
+    else if (g->gpu == NULL)
         gni_fail(g, GN_ERROR_UNSUPPORTED, "gn_vulkan_buffer: this context has no GPU");
     else if (gni_materialize(g, a) && !gni_is_contiguous(a))
         gni_fail(g, GN_ERROR_SHAPE,
                  "gn_vulkan_buffer: the array is a strided view; gn_copy it first");
-    else if (!g->call_failed && gni_buffer_need(g, a->buf, GNI_ON_GPU) && gni_vk_wait(g->vk)) {
+    else if (!g->call_failed && gni_buffer_need(g, a->buf, GNI_ON_GPU) &&
+             g->gpu->layer->wait(g->gpu)) {
         gni_buffer_drop_host(g, a->buf); // the host may write: the device copy is the only true one
         a->buf->where = GNI_ON_GPU;
         *buffer = a->buf->device.handle;
@@ -34927,35 +36465,16 @@ GPUNUM_API gn_status gn_vulkan_buffer(gn_array *a, uint64_t *buffer, uint64_t *o
     return gni_end_status(g);
 }
 
-#if !GNI_VULKAN // what the functions below would call, were there ever a device
-static bool gni_vk_wrap(gni_vk *vk, uint64_t buffer, uint64_t offset, uint64_t bytes,
-                        gni_vk_mem *out) {
-    GNI_UNUSED(buffer + offset + bytes);
-    return vk == NULL && out == NULL;
-}
-static bool gni_vk_record_begin(gni_vk *vk, void *commands) {
-    return vk == NULL && commands == NULL;
-}
-static uint64_t gni_vk_record_end(gni_vk *vk) { return vk != NULL; }
-static void gni_vk_record_done(gni_vk *vk, uint64_t ticket) {
-    GNI_UNUSED(vk != NULL && ticket > 0);
-}
-#endif
-
 GPUNUM_API gn_array *gn_vulkan_wrap(gn_context *g, uint64_t buffer, uint64_t offset, gn_dtype t,
                                     gn_shape s) {
     if (!gni_begin_context("gn_vulkan_wrap", g)) return NULL;
     gn_array *y = NULL;
-    if (g->vk == NULL)
+    if (g->gpu == NULL)
         gni_fail(g, GN_ERROR_UNSUPPORTED, "gn_vulkan_wrap: this context has no GPU");
-    else if (gni_shape_ok(g, "gn_vulkan_wrap", t, &s))
-        y = gni_array_new(g, t, &s);
+    else
+        y = gni_array_empty(g, "gn_vulkan_wrap", t, &s);
     if (y != NULL) {
-        uint64_t bytes = (uint64_t)gni_elements(&s) * gn_dtype_size(t);
-        y->maker = "gn_vulkan_wrap";
-        y->buf = gni_buffer_new(g, bytes);
-        bool ok = y->buf != NULL && gni_vk_wrap(g->vk, buffer, offset, bytes, &y->buf->device);
-        if (ok) {
+        if (g->gpu->layer->wrap(g->gpu, buffer, offset, y->buf->bytes, &y->buf->device)) {
             y->buf->has_device = y->buf->device_borrowed = true;
             y->buf->where = GNI_ON_GPU;
         } else {
@@ -34970,13 +36489,13 @@ GPUNUM_API gn_array *gn_vulkan_wrap(gn_context *g, uint64_t buffer, uint64_t off
 
 GPUNUM_API gn_status gn_vulkan_record_begin(gn_context *g, void *command_buffer) {
     if (!gni_begin_context("gn_vulkan_record_begin", g)) return GN_ERROR_ARGUMENT;
-    if (g->vk == NULL)
+    if (g->gpu == NULL)
         gni_fail(g, GN_ERROR_UNSUPPORTED, "gn_vulkan_record_begin: this context has no GPU");
     else if (g->recording)
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_vulkan_record_begin: already recording");
     else if (command_buffer == NULL)
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_vulkan_record_begin: no command buffer");
-    else if (gni_vk_record_begin(g->vk, command_buffer))
+    else if (g->gpu->layer->record_begin(g->gpu, command_buffer))
         g->recording = true;
     else if (!g->call_failed)
         gni_fail(g, GN_ERROR_UNSUPPORTED, "gn_vulkan_record_begin: the device refused");
@@ -34989,7 +36508,7 @@ GPUNUM_API gn_status gn_vulkan_record_end(gn_context *g, uint64_t *ticket) {
     if (!g->recording) {
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_vulkan_record_end: not recording");
     } else {
-        uint64_t number = gni_vk_record_end(g->vk);
+        uint64_t number = g->gpu->layer->record_end(g->gpu);
         if (ticket != NULL) *ticket = number;
     }
     g->recording = false;
@@ -34998,7 +36517,7 @@ GPUNUM_API gn_status gn_vulkan_record_end(gn_context *g, uint64_t *ticket) {
 
 GPUNUM_API void gn_vulkan_record_done(gn_context *g, uint64_t ticket) {
     if (!gni_begin_context("gn_vulkan_record_done", g)) return;
-    if (g->vk != NULL) gni_vk_record_done(g->vk, ticket);
+    if (g->gpu != NULL) g->gpu->layer->record_done(g->gpu, ticket);
     gni_end_plain(g);
 }
 
