@@ -36282,8 +36282,8 @@ GPUNUM_API gn_context *gn_open_version(const gn_options *options, uint32_t versi
     gni_open_last()->status = GN_OK;
     gni_open_last()->text[0] = 0;
     const uint32_t like = GPUNUM_VERSION < 10000 ? 100 : 10000; // versions that are alike down to this fit
-    gni_log_environment(&o);
     if (version > GPUNUM_VERSION || version / like != GPUNUM_VERSION / like || options_size > sizeof o) {
+        gni_log_environment(&o);
         snprintf(why, sizeof why,
                  "the caller was compiled with gpunum.h %u.%u.%u and gn_options of %u bytes, the implementation is "
                  "%d.%d.%d with %u bytes: compile both with the same header",
@@ -36292,10 +36292,8 @@ GPUNUM_API gn_context *gn_open_version(const gn_options *options, uint32_t versi
         return gni_open_fail(&o, NULL, GN_ERROR_VERSION, why);
     }
     // An older caller's smaller struct leaves the fields it does not know zero.
-    if (options != NULL) {
-        memcpy(&o, options, options_size);
-        gni_log_environment(&o);
-    }
+    if (options != NULL) memcpy(&o, options, options_size);
+    gni_log_environment(&o);
     if (o.backend == GN_BACKEND_WEBGPU)
         return gni_open_fail(&o, NULL, GN_ERROR_UNSUPPORTED, "the WebGPU backend does not exist yet");
     const char *wrong = gni_options_wrong(&o);

@@ -84,7 +84,8 @@ static void test_stale_stays(void **state) {
         gn_release(slot);
         gn_memory_get(g, &after);
         assert_int_equal(after.arrays, before.arrays);
-        assert_true(after.host_used - before.host_used < 700000);
+        if (!test_on_vulkan()) // where kernels are decoded and compiled meanwhile
+            assert_true(after.host_used - before.host_used < 700000);
         test_close(g);
     }
 }

@@ -186,7 +186,11 @@ typedef struct scalar_entry {
     gn_array *(*fn)(gn_array *a, double b);
 } scalar_entry;
 static const scalar_entry scalar[] = {
-    ONE(gn_add_s), ONE(gn_rsub_s), ONE(gn_rdiv_s), ONE(gn_rpow_s), ONE(gn_leaky_relu), ONE(gn_elu), ONE(gn_full_like)};
+    ONE(gn_add_s), ONE(gn_sub_s), ONE(gn_mul_s), ONE(gn_div_s), ONE(gn_floor_div_s), ONE(gn_mod_s), ONE(gn_pow_s),
+    ONE(gn_atan2_s), ONE(gn_hypot_s), ONE(gn_minimum_s), ONE(gn_maximum_s), ONE(gn_eq_s), ONE(gn_ne_s), ONE(gn_lt_s),
+    ONE(gn_le_s), ONE(gn_gt_s), ONE(gn_ge_s), ONE(gn_logical_and_s), ONE(gn_logical_or_s), ONE(gn_logical_xor_s),
+    ONE(gn_rsub_s), ONE(gn_rdiv_s), ONE(gn_rpow_s), ONE(gn_leaky_relu), ONE(gn_elu), ONE(gn_full_like)};
+static const scalar_entry scalar_of_integers[] = {ONE(gn_and_s), ONE(gn_or_s), ONE(gn_xor_s), ONE(gn_shl_s), ONE(gn_shr_s)};
 #define COUNT(list) ((int)(sizeof(list) / sizeof((list)[0])))
 
 static gn_array *wide(gn_context *g, gn_dtype t, gn_shape s) { return gn_broadcast_to(gn_ones(g, t, GN_SHAPE()), s); }
@@ -196,6 +200,9 @@ static void test_elementwise(void **state) {
     gn_array *none = gn_empty(g, GN_F32, GN_SHAPE(H, 0, 3));
     for (int i = 0; i < COUNT(unary); i++) expect_shape(gn_eval(unary[i].fn(none)), H, 0, 3);
     for (int i = 0; i < COUNT(scalar); i++) expect_shape(gn_eval(scalar[i].fn(none, 2)), H, 0, 3);
+    gn_array *integers = gn_empty(g, GN_I32, GN_SHAPE(H, 0, 3));
+    for (int i = 0; i < COUNT(scalar_of_integers); i++)
+        expect_shape(gn_eval(scalar_of_integers[i].fn(integers, 2)), H, 0, 3);
     for (int i = 0; i < COUNT(binary); i++) {
         const bool whole = strstr("gn_and gn_or gn_xor gn_shl gn_shr", binary[i].name) != NULL;
         gn_dtype t = whole ? GN_I32 : GN_F32;
