@@ -10567,8 +10567,9 @@ static int gni_merge_dims(int *rank, int64_t *dim, gni_operand **op, int n_op, i
         if (dim[i] == 1) continue;
         bool join = out > 0 && !(i >= kept && out == out_kept);
         for (int k = 0; k < n_op && join; k++)
-            join = op[k]->stride[out - 1] == op[k]->stride[i] * dim[i];
-        if (join) {
+            join = (uint64_t)op[k]->stride[out - 1] == (uint64_t)op[k]->stride[i] * (uint64_t)dim[i];
+        // Beside an empty group the others may have more elements than an integer says.
+        if (join && (dim[i] == 0 || dim[out - 1] <= INT64_MAX / dim[i])) {
             dim[out - 1] *= dim[i];
             for (int k = 0; k < n_op; k++) op[k]->stride[out - 1] = op[k]->stride[i];
             continue;
@@ -15144,9 +15145,9 @@ static void gni_wide_columns_sum_f(gni_acc_columns *acc, const void *x, int64_t 
             for (int64_t c = whole; c < n; c++) t[c] += p[c];
         }
         for (int64_t c = 0; c < n; c++) {
-            bool near = t[c] - t[c] == 0.0;
-            if (near) gni_acc_add(&v[c], &acc->e[c], t[c]);
-            for (int64_t r = r0; r < last && !near; r++)
+            bool exact = t[c] - t[c] == 0.0;
+            if (exact) gni_acc_add(&v[c], &acc->e[c], t[c]);
+            for (int64_t r = r0; r < last && !exact; r++)
                 gni_acc_add(&v[c], &acc->e[c], ((const double *)x)[r * stride + c]);
         }
     }
@@ -32276,8 +32277,8 @@ static bool gni_back_complex_exp(gn_context *g, gni_node *node, gn_array *gy, gn
 static gn_array *gni_complex_exp(gn_context *g, gn_array *a) {
     g->no_grad++; // recorded as one op
     gn_array *x = gn_real(a), *y = gn_imag(a), *one = gn_ones_like(x), *half = gn_exp(gn_mul_s(x, 0.5));
-    gn_array *far = gn_gt_s(x, gn_dtype_of(x) == GN_F64 ? 709.0 : 88.0), *no_angle = gn_logical_not(gn_isfinite(y));
-    gn_array *size = gn_where(far, half, gn_exp(x)), *again = gn_where(far, half, one);
+    gn_array *beyond = gn_gt_s(x, gn_dtype_of(x) == GN_F64 ? 709.0 : 88.0), *no_angle = gn_logical_not(gn_isfinite(y));
+    gn_array *size = gn_where(beyond, half, gn_exp(x)), *again = gn_where(beyond, half, one);
     gn_array *c = gn_where(gn_logical_and(no_angle, gn_isinf(x)), one, gn_cos(y));
     gn_array *s = gn_where(gn_logical_and(no_angle, gn_eq_s(x, -GNI_INF)), one, gn_sin(y));
     gn_array *im = gn_where(gn_eq_s(y, 0.0), y, gn_mul(gn_mul(size, s), again));
@@ -32343,9 +32344,9 @@ static gn_array *gni_complex_log(gn_context *g, gn_array *a) {
     gn_array *pq1 = gni_sum_rest(p, q, pq), *u1 = gni_sum_rest(p1, q1, u);
     gn_array *w = gn_add(pq1, u), *w1 = gni_sum_rest(pq1, u, w), *most = gn_sub_s(pq, 1.0);
     gn_array *sum = gn_add(most, w), *rest = gn_add(gn_add(gni_sum_rest(most, w, sum), w1), u1);
-    gn_array *near = gn_logical_and(gn_gt_s(pq, 0.25), gn_lt_s(pq, 4.0));
+    gn_array *by_one = gn_logical_and(gn_gt_s(pq, 0.25), gn_lt_s(pq, 4.0));
     gn_array *close = gn_mul_s(gn_log1p(gn_add(sum, rest)), 0.5);
-    gn_array *z = gn_complex(gn_where(near, close, gn_sub(size, gn_log(scale))), gn_atan2(im, re));
+    gn_array *z = gn_complex(gn_where(by_one, close, gn_sub(size, gn_log(scale))), gn_atan2(im, re));
     g->no_grad--;
     gni_record(g, z, "gn_log", gni_back_complex_log, &a, 1);
     return z;
@@ -35690,8 +35691,8 @@ static void gni_float_choose(gni_float_format *f) {
     double ratio = f->most / f->least; // in the array's own precision, as NumPy has it
     if (f->t != GN_F64) ratio = (double)((float)f->most / (float)f->least);
     if (f->t == GN_F16) ratio = (double)gni_f16_to_f32(gni_f32_to_f16((float)ratio));
-    double small = f->t == GN_F64 ? 1e-4 : (double)1e-4f;
-    f->scientific = f->most >= 1e8 || f->least < small || ratio > 1000.0;
+    double least_plain = f->t == GN_F64 ? 1e-4 : (double)1e-4f;
+    f->scientific = f->most >= 1e8 || f->least < least_plain || ratio > 1000.0;
 }
 
 // Second look: how many columns.

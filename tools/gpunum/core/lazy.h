@@ -485,8 +485,9 @@ static int gni_merge_dims(int *rank, int64_t *dim, gni_operand **op, int n_op, i
         if (dim[i] == 1) continue;
         bool join = out > 0 && !(i >= kept && out == out_kept);
         for (int k = 0; k < n_op && join; k++)
-            join = op[k]->stride[out - 1] == op[k]->stride[i] * dim[i];
-        if (join) {
+            join = (uint64_t)op[k]->stride[out - 1] == (uint64_t)op[k]->stride[i] * (uint64_t)dim[i];
+        // Beside an empty group the others may have more elements than an integer says.
+        if (join && (dim[i] == 0 || dim[out - 1] <= INT64_MAX / dim[i])) {
             dim[out - 1] *= dim[i];
             for (int k = 0; k < n_op; k++) op[k]->stride[out - 1] = op[k]->stride[i];
             continue;

@@ -405,9 +405,9 @@ static void gni_wide_columns_sum_f(gni_acc_columns *acc, const void *x, int64_t 
             for (int64_t c = whole; c < n; c++) t[c] += p[c];
         }
         for (int64_t c = 0; c < n; c++) {
-            bool near = t[c] - t[c] == 0.0;
-            if (near) gni_acc_add(&v[c], &acc->e[c], t[c]);
-            for (int64_t r = r0; r < last && !near; r++)
+            bool exact = t[c] - t[c] == 0.0;
+            if (exact) gni_acc_add(&v[c], &acc->e[c], t[c]);
+            for (int64_t r = r0; r < last && !exact; r++)
                 gni_acc_add(&v[c], &acc->e[c], ((const double *)x)[r * stride + c]);
         }
     }

@@ -244,8 +244,8 @@ static bool gni_back_complex_exp(gn_context *g, gni_node *node, gn_array *gy, gn
 static gn_array *gni_complex_exp(gn_context *g, gn_array *a) {
     g->no_grad++; // recorded as one op
     gn_array *x = gn_real(a), *y = gn_imag(a), *one = gn_ones_like(x), *half = gn_exp(gn_mul_s(x, 0.5));
-    gn_array *far = gn_gt_s(x, gn_dtype_of(x) == GN_F64 ? 709.0 : 88.0), *no_angle = gn_logical_not(gn_isfinite(y));
-    gn_array *size = gn_where(far, half, gn_exp(x)), *again = gn_where(far, half, one);
+    gn_array *beyond = gn_gt_s(x, gn_dtype_of(x) == GN_F64 ? 709.0 : 88.0), *no_angle = gn_logical_not(gn_isfinite(y));
+    gn_array *size = gn_where(beyond, half, gn_exp(x)), *again = gn_where(beyond, half, one);
     gn_array *c = gn_where(gn_logical_and(no_angle, gn_isinf(x)), one, gn_cos(y));
     gn_array *s = gn_where(gn_logical_and(no_angle, gn_eq_s(x, -GNI_INF)), one, gn_sin(y));
     gn_array *im = gn_where(gn_eq_s(y, 0.0), y, gn_mul(gn_mul(size, s), again));
@@ -311,9 +311,9 @@ static gn_array *gni_complex_log(gn_context *g, gn_array *a) {
     gn_array *pq1 = gni_sum_rest(p, q, pq), *u1 = gni_sum_rest(p1, q1, u);
     gn_array *w = gn_add(pq1, u), *w1 = gni_sum_rest(pq1, u, w), *most = gn_sub_s(pq, 1.0);
     gn_array *sum = gn_add(most, w), *rest = gn_add(gn_add(gni_sum_rest(most, w, sum), w1), u1);
-    gn_array *near = gn_logical_and(gn_gt_s(pq, 0.25), gn_lt_s(pq, 4.0));
+    gn_array *by_one = gn_logical_and(gn_gt_s(pq, 0.25), gn_lt_s(pq, 4.0));
     gn_array *close = gn_mul_s(gn_log1p(gn_add(sum, rest)), 0.5);
-    gn_array *z = gn_complex(gn_where(near, close, gn_sub(size, gn_log(scale))), gn_atan2(im, re));
+    gn_array *z = gn_complex(gn_where(by_one, close, gn_sub(size, gn_log(scale))), gn_atan2(im, re));
     g->no_grad--;
     gni_record(g, z, "gn_log", gni_back_complex_log, &a, 1);
     return z;
