@@ -265,7 +265,7 @@ if(GPUNUM_CHECKS)
     gpunum_rebuild(thread_sanitizer ${sanitizing} -DGPUNUM_SANITIZE=thread)
     # Most of their time one file is compiled, which leaves a core to the other.
     set_tests_properties(check.address_sanitizer check.thread_sanitizer
-        PROPERTIES RUN_SERIAL OFF)
+        PROPERTIES RUN_SERIAL OFF TIMEOUT 3000)
 
     find_program(GPUNUM_VALGRIND valgrind)
     mark_as_advanced(GPUNUM_VALGRIND)
