@@ -311,7 +311,7 @@ static gn_array *call_facts(calls *c) {
     c->number = (double)gn_size(a) + (double)gn_bytes(a) + gn_rank(a) +
                 (double)gn_dim(a, small(c, 0)) + s.rank;
     c->number +=
-        (double)gn_dtype_size(gn_dtype_of(a)) + gn_promote(gn_dtype_of(a), type(c, GN_F64));
+        (double)gn_dtype_size(gn_dtype_of(a)) + (int)gn_promote(gn_dtype_of(a), type(c, GN_F64));
     c->number += gn_needs_grad(a) + (gn_explain(a) != NULL);
     gn_memory_get(c->g, &stats);
     gn_device_get(c->g, &info);
