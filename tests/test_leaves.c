@@ -98,8 +98,19 @@ static void test_lent_gradients(void **state) {
     assert_true(gn_item(gn_sum(other, GN_ALL)) == 64.0);
     assert_true(gn_item(gn_sum(gn_grad(x), GN_ALL)) == 128.0);
     gn_release(other);
+    // One that a scope owns, released before its end: what is left is x's.
+    GN_SCOPE(g) {
+        slot = gn_ones(g, GN_F32, GN_SHAPE());
+        gn_set(&slot, gn_grad(x));
+        gn_release(slot);
+    }
     gn_retain(gn_grad(x));
     gn_release(gn_grad(x));
+    // Integers do not become parameters by taking the place of one.
+    gn_array *parameter = one_leaf(g, GN_F32);
+    gn_set(&parameter, gn_ones(g, GN_I32, GN_SHAPE(3)));
+    assert_false(gn_needs_grad(parameter));
+    gn_release(parameter);
     assert_true(gn_item(gn_sum(gn_grad(x), GN_ALL)) == 128.0);
     assert_int_equal(gn_status_get(g), GN_OK);
     test_close(g);

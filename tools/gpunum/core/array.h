@@ -545,8 +545,8 @@ static bool gni_is_lent(gn_context *g, const char *fn, const gn_array *a) {
 
 // Drops one reference of the caller's or of a scope's.
 static void gni_user_release(gn_context *g, gn_array *a) {
-    if (--a->user_refs == 0) {
-        gni_scope_remove(a);
+    if (--a->user_refs == (a->is_grad ? 1 : 0)) gni_scope_remove(a); // what is left is nobody's to release
+    if (a->user_refs == 0) {
         gni_drop_grad(g, a);
         gni_lazy_orphaned(g, a);
     }
@@ -688,7 +688,8 @@ GPUNUM_API void gn_set(gn_array **slot, gn_array *value) {
         }
         gni_scope_remove(value);
         if (old != NULL && old->scope_slot >= 0) gni_scope_add(g, old->stack, old->scope, value);
-        if (old != NULL && old->wants_grad && value->node == NULL) value->wants_grad = true;
+        if (old != NULL && old->wants_grad && value->node == NULL)
+            value->wants_grad = gni_is_float(value->dtype);
     }
     *slot = value;
     if (old != NULL) gni_user_release(g, old);

@@ -49,6 +49,7 @@ static void gni_ref(gn_array *a);
 static void gni_unref(gn_context *g, gn_array *a); // NULL is ignored
 static int64_t gni_elements(const gn_shape *s);    // -1 if no array can have so many
 static int64_t gni_product(const int64_t *dim, int rank); // the same of some extents
+static bool gni_is_float(gn_dtype t);
 static bool gni_same_shape(const gn_shape *a, const gn_shape *b);
 static void gni_strides_of(const gn_shape *s, int64_t *stride); // C order; 0 without elements
 static bool gni_is_contiguous(const gn_array *a);                       // C order
