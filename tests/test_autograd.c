@@ -610,6 +610,30 @@ static void test_dtypes(void **state) {
 
 // ---- the rules -------------------------------------------------------------------------------
 
+// An operand of a narrower dtype is widened before it is squared or its logarithm is rounded.
+static void test_mixed_dtypes(void **state) {
+    (void)state;
+    gn_context *g = open_context();
+    const int32_t far = 70000; // its square is beyond int32
+    const float near = 7.0f, base = 3.0f, ten = 10.0f;
+    gn_scope_begin(g);
+    gn_array *b = gn_requires_grad(gn_array_from(g, GN_F32, GN_SHAPE(1), &near), true);
+    gn_array *a = gn_array_from(g, GN_I32, GN_SHAPE(1), &far);
+    gn_backward(gn_sum(gn_atan2(a, b), GN_ALL));
+    const double turned = -70000.0 / (70000.0 * 70000.0 + 49.0);
+    assert_true(fabs(gn_item(gn_grad(b)) / turned - 1.0) < 1e-6);
+    gn_zero_grad(b);
+    a = gn_full(g, GN_F16, GN_SHAPE(1), 300.0); // and that beyond float16
+    gn_backward(gn_sum(gn_atan2(a, b), GN_ALL));
+    assert_true(fabs(gn_item(gn_grad(b)) / (-300.0 / 90049.0) - 1.0) < 1e-6);
+    gn_array *c = gn_requires_grad(gn_array_from(g, GN_F32, GN_SHAPE(1), &ten), true);
+    a = gn_cast(gn_array_from(g, GN_F32, GN_SHAPE(1), &base), GN_BF16);
+    gn_backward(gn_sum(gn_pow(a, c), GN_ALL));
+    assert_true(fabs(gn_item(gn_grad(c)) / (59049.0 * log(3.0)) - 1.0) < 1e-6);
+    gn_scope_end(g);
+    close_context(g);
+}
+
 static void test_accumulation(void **state) {
     (void)state;
     gn_context *g = open_context();
@@ -984,6 +1008,7 @@ int main(void) {
         cmocka_unit_test(test_roots_of_nothing),
         cmocka_unit_test(test_steps_are_flat),
         cmocka_unit_test(test_dtypes),
+        cmocka_unit_test(test_mixed_dtypes),
         cmocka_unit_test(test_accumulation),
         cmocka_unit_test(test_what_is_recorded),
         cmocka_unit_test(test_requires_grad_refuses),

@@ -71,7 +71,7 @@
 //      fn              NAME        F                       D                   gF                da, db
 #define GNI_BINARY_FLOAT(X) \
     X(gn_div,         DIV,        a / b,                  a / b,              "gn_div(a, b)",   gn_div(gy, b), gn_neg(gn_div(gn_mul(gy, y), b))) \
-    X(gn_atan2,       ATAN2,      gni_vatan2(a, b),       atan2(a, b),        "gn_atan2(a, b)", gn_div(gn_mul(gy, b), gni_sum_squares(a, b)), gn_neg(gn_div(gn_mul(gy, a), gni_sum_squares(a, b)))) \
+    X(gn_atan2,       ATAN2,      gni_vatan2(a, b),       atan2(a, b),        "gn_atan2(a, b)", gn_div(gn_mul(gy, b), gni_sum_squares(gy, a, b)), gn_neg(gn_div(gn_mul(gy, a), gni_sum_squares(gy, a, b)))) \
     X(gn_hypot,       HYPOT,      gni_vhypot(a, b),       hypot(a, b),        "gn_hypot(a, b)", gn_mul(gy, gn_div(a, y)), gn_mul(gy, gn_div(b, y)))
 
 //      fn              NAME        F                       D                   I                        gF                  gI              da, db

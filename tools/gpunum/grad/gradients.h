@@ -27,8 +27,13 @@ static gn_array *gni_zero_like(const gn_array *a) { return gn_scalar(a->ctx, a->
 
 // ---- elementwise: what the derivative columns call
 
-static gn_array *gni_sum_squares(gn_array *a, gn_array *b) {
-    return gn_add(gn_square(a), gn_square(b));
+// An operand in the dtype of the result, before anything is rounded to a shorter one or wraps.
+static gn_array *gni_widened(gn_array *a, const gn_array *gy) {
+    return a == NULL || a->dtype == gy->dtype ? a : gn_cast(a, gy->dtype);
+}
+
+static gn_array *gni_sum_squares(gn_array *gy, gn_array *a, gn_array *b) {
+    return gn_add(gn_square(gni_widened(a, gy)), gn_square(gni_widened(b, gy)));
 }
 
 // y (x sigmoid(x))' = s (1 + x (1 - s))
@@ -57,14 +62,14 @@ static gn_array *gni_grad_pick(gn_array *gy, gn_array *a, gn_array *b) {
 
 // b a^(b - 1), and 0 for b = 0 whatever a is.
 static gn_array *gni_grad_pow_base(gn_array *gy, gn_array *a, gn_array *b) {
-    gn_array *slope = gn_mul(b, gn_pow(a, gn_add_s(b, -1.0)));
+    gn_array *slope = gn_mul(b, gn_pow(a, gn_add_s(gni_widened(b, gy), -1.0)));
     return gn_where(gn_eq_s(b, 0.0), gni_zero_like(gy), gn_mul(gy, slope));
 }
 
 // y log a, and 0 where 0^b stays 0.
 static gn_array *gni_grad_pow_exponent(gn_array *gy, gn_array *a, gn_array *b, gn_array *y) {
     gn_array *flat = gn_logical_and(gn_eq_s(a, 0.0), gn_ge_s(b, 0.0));
-    return gn_where(flat, gni_zero_like(gy), gn_mul(gy, gn_mul(y, gn_log(a))));
+    return gn_where(flat, gni_zero_like(gy), gn_mul(gy, gn_mul(y, gn_log(gni_widened(a, gy)))));
 }
 
 static gn_array *gni_derivative_unary(gni_op op, gn_array *gy, gn_array *a, gn_array *y) {
