@@ -170,6 +170,13 @@ def square(rng):
     yield case('cholesky', [s], np.linalg.cholesky(s), np.float64)
 
 
+def signed_qr(x):
+    """NumPy's, with a diagonal of r that is not negative."""
+    q, r = np.linalg.qr(x)
+    sign = np.where(np.diagonal(r) < 0, -1.0, 1.0)
+    return q * sign, r * sign[:, None]
+
+
 def rectangular(rng):
     for shape in [(0, 0), (0, 3), (3, 0), (1, 1), (1, 5), (5, 1), (3, 3), (4, 7), (7, 4), (32, 32), (33, 33), (40, 70),
                   (70, 40), (100, 100), (2, 3, 5), (2, 2, 6, 4), (0, 4, 3), (30, 3, 3), (200, 5), (5, 200)]:
@@ -179,9 +186,9 @@ def rectangular(rng):
                 x = wide(viewed(a, view))
                 q, r = np.empty(0), np.empty(0)
                 if x.ndim == 2:  # old NumPys do one matrix at a time
-                    q, r = np.linalg.qr(x)
+                    q, r = signed_qr(x)
                 else:
-                    pairs = [np.linalg.qr(y) for y in x.reshape((-1,) + x.shape[-2:])]
+                    pairs = [signed_qr(y) for y in x.reshape((-1,) + x.shape[-2:])]
                     k = min(x.shape[-2:])
                     q = np.array([p[0] for p in pairs]).reshape(x.shape[:-1] + (k,))
                     r = np.array([p[1] for p in pairs]).reshape(x.shape[:-2] + (k, x.shape[-1]))

@@ -5,7 +5,7 @@
 // cholesky  L L^T = a
 // lu        P a = L U by partial pivoting, or the determinant
 // back      U^-1 L^-1 P b
-// qr        Householder's reflections with LAPACK's signs
+// qr        Householder's reflections; rows of r and columns of q change signs so that r's diagonal is positive
 //
 // Blocks of GN_S columns (or rows) turn in their registers: the one that is next is always the first of the block.
 // The others stay where they are, so that their loops unroll, without one over the columns that would.
@@ -414,7 +414,7 @@ void main() {
 #define GN_LINE (GN_T + 4u)
 shared GN_R4 gn_line[2][GN_T / 4u];
 shared GN_R4 gn_lines[GN_C * GN_LINE / 4u];
-shared GN_R gn_tau[GN_T];
+shared GN_R gn_tau[GN_T], gn_sign[GN_T];
 
 // A power of two that makes x about 1.
 GN_R gn_scale(GN_R x) {
@@ -490,11 +490,15 @@ void main() {
                 }
             }
     }
+    GN_R sign = GN_R(1);
+    GN_LINES(k, GN_P) if (k == c && x[k] < GN_R(0)) sign = GN_R(-1);
+    gn_sign[me] = sign;
+    barrier();
     GN_LINES(k, GN_P) {
-        if (there && k < k_ && c < n) gn_put(3u, r_at + k * n + c, k <= c ? x[k] : GN_R(0));
+        if (there && k < k_ && c < n) gn_put(3u, r_at + k * n + c, k <= c ? x[k] * gn_sign[place + k] : GN_R(0));
         // The reflections wait where q will be.
         if (there && k < m && c < k_) gn_put_shared(1u, q_at + k * k_ + c, k > c ? x[k] : GN_R(k == c ? 1 : 0));
-        x[k] = GN_R(k == c ? 1 : 0);
+        x[k] = k == c ? sign : GN_R(0);
     }
     memoryBarrierBuffer();
     barrier();

@@ -51,8 +51,8 @@ GPUNUM_API gn_array *gn_det(gn_array *a); // (...); 0 for singular matrices
 // Lower L with L L^T = a. Reads the lower triangle; the gradient is symmetric. Not positive definite is an error.
 GPUNUM_API gn_array *gn_cholesky(gn_array *a);
 // a (..., m, n) = q r with q (..., m, k) orthonormal columns, r (..., k, n) upper, k = min(m, n). `r` may be
-// NULL. Signs are LAPACK's; of large matrices on the GPU r's diagonal is positive. Derivatives need independent columns, of a wide
-// matrix the first m.
+// NULL. r's diagonal is not negative, so that independent columns have one q and one r (LAPACK's signs differ).
+// Derivatives need independent columns, of a wide matrix the first m.
 GPUNUM_API gn_array *gn_qr(gn_array *a, gn_array **r);
 // Eigenvalues (..., n) of symmetric matrices, in ascending order, and into *v (unless NULL) the eigenvectors as
 // columns: a v = v diag(w). Reads the lower triangle. NaN and infinity are errors. The derivative of the values is

@@ -3,8 +3,8 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
-#include "../linalg/decompose.h"
 #include "../ops/linalg_ops.h"
+#include "../linalg/decompose.h"
 #endif
 
 typedef enum gni_la_kind {
@@ -160,9 +160,13 @@ static void gni_la_do_qr(gni_la *w, const gni_la_job *d, int64_t index) {
     gni_la_load(&d->in[0], index, at, 1, ld, m, n);
     gni_la_qr(w, at, ld, m, n, tau, &b);
     gni_la_form_q(w, at, ld, m, k, tau, q, ld, k, &b);
-    gni_la_store_columns(&d->out[0], index, q, ld, m, k, NULL);
-    for (int64_t j = 0; j < k; j++)
+    for (int64_t j = 0; j < k; j++) {
         memset(at + j * ld + j + 1, 0, (size_t)(m - j - 1) * sizeof(double));
+        if (at[j * ld + j] >= 0.0) continue;
+        for (int64_t i = 0; i < m; i++) q[j * ld + i] = -q[j * ld + i];
+        for (int64_t i = j; i < n; i++) at[i * ld + j] = -at[i * ld + j];
+    }
+    gni_la_store_columns(&d->out[0], index, q, ld, m, k, NULL);
     gni_la_store_columns(&d->out[1], index, at, ld, k, n, NULL);
 }
 

@@ -138,9 +138,7 @@ static void gni_la_several(gn_context *g, const char *fn, gni_la_kind kind, gn_a
     const bool svd = kind == GNI_LA_SVD, qr = kind == GNI_LA_QR;
     d.k = full ? GNI_MAX(m, n) : k;
     const gn_dtype result = gni_la_result(a->dtype);
-    const bool batched = qr && gni_ls_qr(&d, a, t, &batch, y);
-    const bool large = qr && !batched && gni_lg_qr_all(&d, a, t, &batch, y);
-    if (batched || large) {
+    if (qr && (gni_ls_qr(&d, a, t, &batch, y) || gni_lg_qr_all(&d, a, t, &batch, y))) {
         if (place[1] == NULL) {
             gni_unref(g, y[1]);
             y[1] = NULL;
@@ -167,7 +165,6 @@ static void gni_la_several(gn_context *g, const char *fn, gni_la_kind kind, gn_a
         gni_node *node = gni_record(g, y[i], fn, more ? NULL : back, &a, 1);
         if (node == NULL) continue;
         node->param[0] = i;
-        node->param[1] = large;
     }
 }
 
@@ -324,22 +321,10 @@ static gn_array *gni_back_qr_tall(gn_array *q, gn_array *r, gn_array *gq, gn_arr
     return gni_transposed(gn_solve(r, gni_transposed(y)));
 }
 
-// q and r once more, with the signs that they had: the GPU's r has a positive diagonal, the CPU's any.
-static gn_array *gni_qr_again(gn_context *g, const gni_node *node, gn_array **r) {
-    const gn_placement placement = g->options.placement;
-    if (node->param[1] == 0) g->options.placement = GN_PLACE_CPU;
-    gn_array *q = gn_qr(node->in[0], r);
-    g->options.placement = placement;
-    if (node->param[1] == 0 || q == NULL || *r == NULL) return q;
-    gn_array *negative = gn_lt(gn_diagonal(gn_detach(*r), 0), gn_scalar(g, (*r)->dtype, 0.0));
-    gn_array *sign = gn_add_s(gn_mul_s(gn_cast(negative, (*r)->dtype), -2.0), 1.0);
-    *r = gn_mul(*r, gn_expand_dims(sign, -1));
-    return gn_mul(q, gn_expand_dims(sign, -2));
-}
-
 // A wide matrix is a square one, which has the q, beside q gv.
 static bool gni_back_qr(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
-    gn_array *a = node->in[0], *r = NULL, *q = gni_qr_again(g, node, &r);
+    gn_array *a = node->in[0], *r = NULL, *q = gn_qr(a, &r);
+    (void)g;
     gn_array *gq = node->param[0] == 0 ? gy : NULL, *gr = node->param[0] == 1 ? gy : NULL;
     if (q == NULL || r == NULL) return false;
     const int64_t m = a->shape.dim[a->shape.rank - 2], n = a->shape.dim[a->shape.rank - 1];
