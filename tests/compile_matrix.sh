@@ -163,7 +163,7 @@ for c in $compilers; do
         try "$p hostile $config" "$p" -std=c++11 $warnings -fsyntax-only -I$include -D$config \
             hostile.cpp
     done
-    for switch in GPUNUM_NO_THREADS GPUNUM_NO_SIMD GPUNUM_NO_AVX512; do
+    for switch in GPUNUM_NO_THREADS GPUNUM_NO_SIMD GPUNUM_NO_AVX512 GPUNUM_NO_FFT GPUNUM_NO_LINALG; do
         try "$c $switch" "$c" -std=c99 $warnings -fsyntax-only -I$include -D$switch implementation.c
     done
     [ -n "$vulkan" ] && try "$c host_prototypes" "$c" -std=c99 $warnings -fsyntax-only \
@@ -196,6 +196,38 @@ for config in $configs; do
     try "link C with C++ implementation $config" g++ main.o cpp_$config.o -o app -lm -lpthread -ldl
     try "run, C user of C++ implementation $config" ./app
 done
+
+# Without transforms and decompositions: their functions say so, the others work.
+cat >without.c <<'TEXT'
+#define GPUNUM_IMPLEMENTATION
+#define GPUNUM_NO_VULKAN
+#define GPUNUM_NO_FFT
+#define GPUNUM_NO_LINALG
+#include "gpunum.h"
+#include <string.h>
+
+static int said(gn_context *g, gn_array *y, const char *what) {
+    const int ok = y == NULL && gn_status_get(g) == GN_ERROR_UNSUPPORTED && strstr(gn_error(g), what) != NULL;
+    gn_error_clear(g);
+    return ok;
+}
+
+int main(void) {
+    gn_context *g = gn_open(NULL);
+    gn_array *a = gn_eye(g, GN_F32, 3, 3, 0), *x = gn_arange(g, GN_F32, 0.0, 5.0, 1.0), *other = NULL;
+    int ok = gn_item(gn_sum(gn_convolve(x, x, GN_CONV_FULL), GN_ALL)) == 100.0;
+    ok = ok && said(g, gn_fft(x, 0, -1, GN_FFT_BACKWARD), "gn_fft: GPUNUM_NO_FFT");
+    ok = ok && said(g, gn_dct(x, 2, 0, -1, GN_FFT_BACKWARD), "gn_dct: GPUNUM_NO_FFT");
+    ok = ok && said(g, gn_inv(a), "gn_inv: GPUNUM_NO_LINALG") && said(g, gn_det(a), "gn_det: ");
+    ok = ok && said(g, gn_cholesky(a), "gn_cholesky: ") && said(g, gn_solve(a, a), "gn_solve: ");
+    ok = ok && said(g, gn_qr(a, &other), "gn_qr: ") && said(g, gn_eigh(a, &other), "gn_eigh: ");
+    ok = ok && said(g, gn_svd(a, true, &other, NULL), "gn_svd: ") && other == NULL;
+    gn_close(g);
+    return !ok;
+}
+TEXT
+try "without" gcc -std=c99 -O0 $warnings -I$include without.c -o without -lm -lpthread
+try "run, without" ./without
 
 # In parts, and beside a user that links them.
 for part in 1 2 3 4; do

@@ -49,7 +49,9 @@ extern "C" {
 #include "simd/cpu_kernels.h"        // Loops of the CPU backend, compiled per pass
 #include "simd/gemm_micro.h"         // Register tiles, dot products and panel packing of the matrix product
 #include "simd/linalg_micro.h"       // Loops of the matrix decompositions over rows of float64
+#ifndef GPUNUM_NO_FFT
 #include "simd/fft_precisions.h"     // Compiles the FFT rooms for float32 and float64 in one pass
+#endif
 #endif
 #ifdef GNI_FFT_PASS
 #include "simd/fft_micro.h"          // Butterflies of the FFT, on vectors
@@ -66,6 +68,7 @@ extern "C" {
 #include "core/slots.h"              // What kernels and their callers agree on: parameters, constants, flags
 #include "core/structs.h"            // Every internal type that more than one room uses
 #include "core/internal.h"           // The functions that rooms offer each other, by the room that defines them
+#include "core/circle.h"             // Points of the unit circle
 #include "core/memory.h"             // CPU memory, counted, through the user's allocator
 #include "core/log.h"                // Log lines, the sticky first error
 #include "core/array.h"              // Array headers, buffers, references and scopes
@@ -76,8 +79,10 @@ extern "C" {
 #include "ops/views_ops.h"           // Arrays that look at other arrays' memory
 #include "cpu/threads.h"             // The CPU thread pool
 #include "cpu/gemm_cpu.h"            // The matrix product on the CPU: which path, which blocks, which threads
+#ifndef GPUNUM_NO_FFT
 #include "cpu/fft_cpu.h"             // The FFT on the CPU: plans and their cache, transforms of rows
 #include "cpu/fft_jobs.h"            // Its jobs: axes, columns, real data, threads
+#endif
 #include "cpu/cpu_wide.h"            // The CPU backend's loops over 64-bit registers
 #include "cpu/cpu.h"                 // The CPU backend
 #include "cpu/cpu_reduce.h"          // Reductions on the CPU, along rows and columns
@@ -91,27 +96,35 @@ extern "C" {
 #include "vulkan/vulkan_pipelines.h" // Compute pipelines out of shaders.h
 #include "vulkan/vulkan_dispatch.h"  // Running a kernel
 #include "vulkan/vulkan_layer.h"     // Its functions as a device layer
+#ifndef GPUNUM_NO_FFT
 #include "gpu/gpu_fft_tables.h"      // Tables of the FFT on the GPU, made by the host or by the device
 #include "gpu/gpu_fft.h"             // The FFT on the GPU: the passes that a length is cut into
+#endif
 #include "gpu/gpu_jobs.h"            // Jobs on the Vulkan device
 #include "gpu/gpu_matmul.h"          // Matrix products on the Vulkan device: kernels, tiles, splits of k, matrix units
 #include "gpu/gpu_split.h"           // float32 products on matrix units: operands in parts, chosen by the device
+#ifndef GPUNUM_NO_LINALG
 #include "gpu/gpu_eigen.h"           // Eigenvalues and singular values of batches on the Vulkan device
 #include "gpu/gpu_reflect.h"         // Reflections that make large matrices tridiagonal or bidiagonal on the Vulkan device
 #include "gpu/gpu_factor.h"          // Panels and triangles of matrix decompositions on the Vulkan device
+#endif
 #include "ops/async.h"               // gn_read_async
 #include "ops/elementwise.h"         // The public elementwise functions, from the op tables
 #include "ops/reduce_ops.h"          // The public reductions
 #include "ops/matmul.h"              // The public matrix product
+#include "ops/linalg_ops.h"          // Diagonals and triangles, einsum and its relatives
+#ifndef GPUNUM_NO_LINALG
 #include "linalg/decompose.h"        // Matrix decompositions of one matrix on the CPU
 #include "linalg/divide.h"           // Eigenvectors and singular vectors by divide and conquer
-#include "ops/linalg_ops.h"          // Diagonals and triangles, einsum and its relatives
 #include "linalg/factor_gpu.h"       // Decompositions of large matrices on the GPU, by blocks
 #include "linalg/factor_cpu.h"       // Decompositions of a batch on the CPU
 #include "linalg/factor_batch.h"     // The same on the GPU: large matrices, batches of small ones
 #include "linalg/divide_gpu.h"       // Divide and conquer whose vectors are on the GPU
 #include "linalg/values_gpu.h"       // Eigenvalues and singular values of large matrices on the GPU
 #include "linalg/factor_ops.h"       // The public decompositions and their gradients
+#else
+#include "linalg/factor_none.h"      // What they say where they are left out
+#endif
 #include "ops/complex.h"             // Complex arrays: parts and arithmetic
 #include "ops/fft.h"                 // The public transforms
 #include "ops/random_ops.h"          // Random arrays

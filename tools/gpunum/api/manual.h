@@ -76,6 +76,9 @@
 //                             (also where the implementation comes before volk.h in one file)
 //     GPUNUM_NO_THREADS       no threads and no locks
 //     GPUNUM_NO_SIMD          plain C kernels only
+//     GPUNUM_NO_AVX512        leaves the widest of x86's instruction sets out, a third of the compile time
+//     GPUNUM_NO_FFT           no transforms: they and convolutions that need them are GN_ERROR_UNSUPPORTED
+//     GPUNUM_NO_LINALG        no decompositions (gn_solve to gn_svd): they are GN_ERROR_UNSUPPORTED
 //     GPUNUM_USE_CBLAS        cblas_sgemm and cblas_dgemm (32-bit sizes), which you link, for all but small
 //                             matrix products on the CPU, with that library's rounding and threads
 //     GPUNUM_SELF             how this file includes itself, if it was renamed (default "gpunum.h")

@@ -201,6 +201,11 @@ static uint32_t gni_place_auto(const gn_context *g, gni_job_kind kind, const voi
     return *why == GNI_WHY_SMALL ? GNI_ON_CPU : GNI_ON_GPU;
 }
 
+static void gni_place_as_asked(gn_context *g) {
+    g->placement = g->options.placement;
+    g->precision = g->options.matmul;
+}
+
 static uint32_t gni_place(gn_context *g, gni_job_kind kind, const void *job, const gni_job_view *v,
                           gni_reason *why) {
     *why = GNI_WHY_NO_GPU;
@@ -212,9 +217,9 @@ static uint32_t gni_place(gn_context *g, gni_job_kind kind, const void *job, con
     *why = GNI_WHY_GPU_ONLY;
     if (g->recording || !gni_backend_cpu()->supports(g, kind, job)) return GNI_ON_GPU;
     *why = GNI_WHY_POLICY;
-    if (g->options.placement == GN_PLACE_CPU) return GNI_ON_CPU;
-    if (g->options.placement == GN_PLACE_GPU) return GNI_ON_GPU;
-    if (g->options.placement == GN_PLACE_STAY && v->n_in > 0) {
+    if (g->placement == GN_PLACE_CPU) return GNI_ON_CPU;
+    if (g->placement == GN_PLACE_GPU) return GNI_ON_GPU;
+    if (g->placement == GN_PLACE_STAY && v->n_in > 0) {
         const gni_buffer *largest = v->op[0]->buf;
         for (int i = 1; i < v->n_in; i++)
             if (v->op[i]->buf->bytes > largest->bytes) largest = v->op[i]->buf;

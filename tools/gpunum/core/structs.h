@@ -365,6 +365,9 @@ typedef struct gni_read {
 struct gn_context {
     gni_lock lock;
     gn_options options; // strings copied
+    // In force: those of the options, but while a large decomposition runs on the GPU.
+    gn_placement placement;
+    gn_precision precision;
     gn_allocator allocator;
     gn_status status;
     bool told;        // somebody asked for the error in `status`

@@ -787,7 +787,9 @@ static bool gni_cpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
         gn_dtype t = ((const gni_take *)job)->index.dtype;
         return t == GN_I32 || t == GN_I64 || t == GN_U8 || t == GN_I8 || t == GN_U32;
     }
+#ifndef GPUNUM_NO_FFT
     case GNI_JOB_FFT: return gni_fft_cpu_supports((const gni_fft *)job);
+#endif
     case GNI_JOB_RANDOM: {
         const gni_random *d = (const gni_random *)job;
         gn_dtype t = d->out.dtype;
@@ -808,7 +810,9 @@ static bool gni_cpu_run(gn_context *g, gni_job_kind kind, const void *job) {
     case GNI_JOB_MATMUL: return gni_cpu_matmul(g, (const gni_matmul *)job);
     case GNI_JOB_TAKE: return gni_cpu_take(g, (const gni_take *)job);
     case GNI_JOB_RANDOM: return gni_cpu_random(g, (const gni_random *)job);
+#ifndef GPUNUM_NO_FFT
     case GNI_JOB_FFT: return gni_fft_cpu(g, (const gni_fft *)job);
+#endif
     default: return false;
     }
 }

@@ -1,6 +1,6 @@
 // >>fft_cpu
 // The FFT on the CPU: plans and their cache, transforms of contiguous numbers.
-// From outside: gni_fft_free, gni_ft_turn, gni_ft_factor, and what room `fft jobs` runs.
+// From outside: gni_fft_free, gni_ft_factor, and what room `fft jobs` runs.
 //
 // A length of primes up to 13 is done as a b: column transforms of a points, a twist, row transforms
 // of b points, both W at a time (Bailey's four-step with the transpose inside the twist). Short ones are
@@ -8,6 +8,7 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
+#include "../core/circle.h"
 #include "../cpu/threads.h"
 #endif
 
@@ -16,26 +17,6 @@ static const gni_ft_isa *gni_ft_isa_of(int isa, bool wide) {
 }
 
 // ---- factors and tables
-
-// exp(-2 pi i k / n), correctly rounded but for the last bit's ties: the angle is reduced exactly to an
-// eighth of a turn and carried in two parts.
-static void gni_ft_turn(int64_t k, int64_t n, double *re, double *im) {
-    k %= n;
-    if (k < 0) k += n;
-    // k / n = octant / 8 + rest / (8 n), with n below 2^60
-    int64_t rest = 8 * (k % n), octant = rest / n;
-    rest -= octant * n;
-    if (octant & 1) rest = n - rest; // measured from the next axis or diagonal
-    const double pi4 = 0.78539816339744830962, pi4_low = 3.0616169978683829e-17;
-    double q = (double)rest / (double)n;
-    double back = fma(-q, (double)n, (double)rest) / (double)n;
-    double angle = q * pi4, low = fma(q, pi4, -angle) + q * pi4_low + back * pi4;
-    double c = cos(angle), s = sin(angle), cr = c - s * low, sr = s + c * low;
-    double a = cr, b = sr; // of the angle within the octant
-    if (((octant + 1) >> 1) & 1) a = sr, b = cr;
-    *re = octant >= 2 && octant < 6 ? -a : a;
-    *im = octant < 4 ? -b : b;
-}
 
 // Points of a circle of n. For float tables they are products of a coarse and a fine one: a sine takes ten
 // times as long, and the products' error of 2^-52 vanishes in the rounding.

@@ -1086,8 +1086,10 @@ static bool gni_job_random(gni_gpu *gpu, const gni_random *r) {
 // Of the room below.
 static bool gni_job_matmul_ok(const gni_gpu *gpu, const gni_matmul *m);
 static bool gni_job_matmul(gni_gpu *gpu, const gni_matmul *m, int64_t row);
+#ifndef GPUNUM_NO_LINALG
 static bool gni_job_factor_ok(const gni_gpu *gpu, const gni_factor *f);
 static bool gni_job_factor(gni_gpu *gpu, const gni_factor *f);
+#endif
 
 static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) {
     const gni_gpu *gpu = g->gpu;
@@ -1103,8 +1105,12 @@ static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
     case GNI_JOB_MATMUL: return gni_job_matmul_ok(gpu, (const gni_matmul *)job);
     case GNI_JOB_TAKE: return gni_job_take_ok(gpu, (const gni_take *)job);
     case GNI_JOB_RANDOM: return gni_job_random_ok((const gni_random *)job);
+#ifndef GPUNUM_NO_FFT
     case GNI_JOB_FFT: return gni_fft_gpu_supports(g, (const gni_fft *)job);
+#endif
+#ifndef GPUNUM_NO_LINALG
     case GNI_JOB_FACTOR: return gni_job_factor_ok(gpu, (const gni_factor *)job);
+#endif
     default: return false;
     }
 }
@@ -1119,8 +1125,12 @@ static bool gni_gpu_run(gn_context *g, gni_job_kind kind, const void *job) {
         return gni_job_matmul(gpu, (const gni_matmul *)job, ((const gni_matmul *)job)->n);
     case GNI_JOB_TAKE: return gni_job_take(gpu, (const gni_take *)job);
     case GNI_JOB_RANDOM: return gni_job_random(gpu, (const gni_random *)job);
+#ifndef GPUNUM_NO_FFT
     case GNI_JOB_FFT: return gni_fft_gpu(g, (const gni_fft *)job);
+#endif
+#ifndef GPUNUM_NO_LINALG
     case GNI_JOB_FACTOR: return gni_job_factor(gpu, (const gni_factor *)job);
+#endif
     default: return false;
     }
 }

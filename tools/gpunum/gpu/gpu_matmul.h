@@ -871,7 +871,7 @@ static bool gni_job_narrowed(gni_gpu *gpu, gni_operand *o, int64_t low, int64_t 
 // Whether float32 operands are worth rounding first: enough work for each element, few elements between those
 // that are used.
 static bool gni_job_wants_fast(const gni_gpu *gpu, const gni_matmul *m, const int64_t *spans) {
-    if (gpu->g->options.matmul != GN_PRECISION_FAST || m->a.dtype != GN_F32 || m->b.dtype != GN_F32)
+    if (gpu->g->precision != GN_PRECISION_FAST || m->a.dtype != GN_F32 || m->b.dtype != GN_F32)
         return false;
     if (!gni_job_has_units(gpu, GN_BF16) || m->m < 64 || m->n < 64 || m->k < 64) return false;
     int64_t batches = 1;
@@ -966,7 +966,7 @@ static bool gni_job_matmul_sums(gni_gpu *gpu, const gni_matmul *m) {
 
 // Whether the product goes to kernels that cannot make them, or that round b first (GN_PRECISION_FAST).
 static bool gni_job_sums_apart(const gni_gpu *gpu, const gni_matmul *m) {
-    bool rounds = gpu->g->options.matmul == GN_PRECISION_FAST && m->b.dtype == GN_F32;
+    bool rounds = gpu->g->precision == GN_PRECISION_FAST && m->b.dtype == GN_F32;
     return !gpu->caps.addresses || rounds || m->m == 1 || m->n == 1 || gni_job_is_outer(m);
 }
 
@@ -1059,7 +1059,7 @@ static bool gni_job_prologue_pays(const gni_gpu *gpu, const gni_matmul *m, int64
     if (gpu->caps.kind == GNI_GPU_CPU)
         return (gpu->g->options.vulkan_flags & GN_VULKAN_NO_ASYNC_PIPELINES) != 0;
     // These may round operands first, or take them apart.
-    if (gpu->g->options.matmul != GN_PRECISION_F32 && m->m >= 64 && m->n >= 64 && m->k >= 64)
+    if (gpu->g->precision != GN_PRECISION_F32 && m->m >= 64 && m->n >= 64 && m->k >= 64)
         return false;
     plain.prologue = 0;
     const gni_job_tile *t = gni_job_pick_tile(gpu, m, batches, &splits);

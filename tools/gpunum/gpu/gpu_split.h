@@ -238,7 +238,7 @@ static bool gni_job_split_plan(gni_job_split *p, gni_job_call *c, const gni_matm
     p->m = m;
     p->batches = batches;
     p->force = ops ? ops->split_force : 0;
-    if (p->force == 0 && c->gpu->g->options.matmul != GN_PRECISION_HIGH) return false;
+    if (p->force == 0 && c->gpu->g->precision != GN_PRECISION_HIGH) return false;
     p->tile = &gni_job_split_tiles[0].tile;
     p->module3 = gni_job_split_tiles[0].module3;
     p->splits = 1;

@@ -586,10 +586,12 @@ static uint32_t gni_back_reads(const gni_node *node) {
         back == gni_back_real || back == gni_back_complex)
         return 0;
     if (back == gni_back_diagonal || back == gni_back_scatter_diagonal) return 0;
+#ifndef GPUNUM_NO_LINALG
     if (back == gni_back_solve || back == gni_back_det) return 1u | GNI_READS_OUTPUT;
     if ((back == gni_back_eigh || back == gni_back_svd) && node->param[0] != 0)
         return 1u | GNI_READS_OUTPUT;
     if (back == gni_back_inv || back == gni_back_cholesky) return GNI_READS_OUTPUT;
+#endif
     if (back == gni_back_take || back == gni_back_scatter_rows) return 2;
     if (back == gni_back_softmax || back == gni_back_log_softmax) return GNI_READS_OUTPUT;
     if (back == gni_back_complex_exp) return GNI_READS_OUTPUT;

@@ -175,7 +175,7 @@ static bool gni_ls_wanted(gni_la_job *d, gn_array *a, gn_dtype t, gni_factor_ste
     gni_factor f;
     if (d->batch < 2 || d->m == 0 || d->n == 0) return false;
     if (g->gpu == NULL || g->recording || g->gpu->lost) return false;
-    if (g->options.placement == GN_PLACE_CPU || !gni_materialize(g, a)) return false;
+    if (g->placement == GN_PLACE_CPU || !gni_materialize(g, a)) return false;
     memset(&f, 0, sizeof f);
     f.a.dtype = t;
     f.order = GNI_MAX(d->m, d->n);
@@ -183,7 +183,7 @@ static bool gni_ls_wanted(gni_la_job *d, gn_array *a, gn_dtype t, gni_factor_ste
     if (a->buf == NULL || !gni_backend_gpu()->supports(g, GNI_JOB_FACTOR, &f)) return false;
     if (!gni_lg_reaches(d->batch, f.order, GNI_MAX(f.order, d->k), t)) return false;
     const bool there = (a->buf->where & GNI_ON_GPU) != 0;
-    if (!there && g->options.placement == GN_PLACE_STAY) return false;
+    if (!there && g->placement == GN_PLACE_STAY) return false;
     // Eigenvalues and singular values are more work: fewer are worth it.
     const int64_t least = gni_threshold(g, GNI_JOB_FACTOR),
                   part = step >= GNI_FACTOR_SINGULAR ? 16 : 4;
@@ -402,7 +402,7 @@ static bool gni_ls_run(gni_la_job *d, gn_array *a, gn_array *b, const gn_shape *
     return true;
 }
 
-// Whether the GPU did it, with LAPACK's signs.
+// Whether the GPU did it.
 static bool gni_ls_qr(gni_la_job *d, gn_array *a, gn_dtype t, const gn_shape *batch, gn_array **y) {
     gn_context *g = d->g;
     gni_ls s;

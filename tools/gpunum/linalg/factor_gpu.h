@@ -33,8 +33,6 @@ typedef struct gni_lg {
     int64_t n, ld, order; // order: place of the rows' numbers in the state
     gn_array *work, *state, *block, *temp;
     gni_lg_matrix a;
-    gn_placement placement; // of the options
-    gn_precision precision;
     bool ok;
 } gni_lg;
 
@@ -79,7 +77,7 @@ static bool gni_lg_reaches(int64_t batch, int64_t rows, int64_t columns, gn_dtyp
 static bool gni_lg_wanted(gn_context *g, gn_array *a, gn_dtype t) {
     gni_factor f;
     if (g->gpu == NULL || g->recording || g->gpu->lost) return false;
-    if (g->options.placement == GN_PLACE_CPU || !gni_materialize(g, a)) return false;
+    if (g->placement == GN_PLACE_CPU || !gni_materialize(g, a)) return false;
     const int rank = a->shape.rank;
     const int64_t rows = a->shape.dim[rank - 2], columns = a->shape.dim[rank - 1];
     memset(&f, 0, sizeof f);
@@ -88,7 +86,7 @@ static bool gni_lg_wanted(gn_context *g, gn_array *a, gn_dtype t) {
     if (rows * gni_lg_up(columns, 4) * (int64_t)gn_dtype_size(t) >= (int64_t)1 << 32) return false;
     if (!gni_backend_gpu()->supports(g, GNI_JOB_FACTOR, &f)) return false;
     const bool there = (a->buf->where & GNI_ON_GPU) != 0;
-    if (!there && g->options.placement == GN_PLACE_STAY) return false;
+    if (!there && g->placement == GN_PLACE_STAY) return false;
     int64_t least = gni_threshold(g, GNI_JOB_FACTOR);
     return rows * columns >= (there ? (least + 3) / 4 : least);
 }
@@ -100,10 +98,8 @@ static void gni_lg_start(gni_lg *w, gn_context *g, const char *fn, gn_dtype t) {
     w->fn = fn;
     w->t = t;
     w->ok = true;
-    w->placement = g->options.placement;
-    w->precision = g->options.matmul;
-    g->options.placement = GN_PLACE_GPU;
-    g->options.matmul = GN_PRECISION_F32;
+    g->placement = GN_PLACE_GPU;
+    g->precision = GN_PRECISION_F32;
 }
 
 static void gni_lg_end(gni_lg *w) {
@@ -111,8 +107,7 @@ static void gni_lg_end(gni_lg *w) {
     gni_unref(w->g, w->state);
     gni_unref(w->g, w->block);
     gni_unref(w->g, w->temp);
-    w->g->options.placement = w->placement;
-    w->g->options.matmul = w->precision;
+    gni_place_as_asked(w->g);
 }
 
 // The state: zeros, and the numbers of the rows.

@@ -259,7 +259,7 @@ static bool gni_lv_wanted(gni_la_job *d, gn_array *a, gn_dtype t) {
     const int64_t m = GNI_MAX(d->m, d->n), n = GNI_MIN(d->m, d->n);
     if (d->batch == 0 || n == 0 || g->gpu == NULL || g->recording || g->gpu->lost)
         return false;
-    if (g->options.placement == GN_PLACE_CPU || !gni_materialize(g, a) || a->buf == NULL)
+    if (g->placement == GN_PLACE_CPU || !gni_materialize(g, a) || a->buf == NULL)
         return false;
     memset(&f, 0, sizeof f);
     f.step = GNI_FACTOR_REFLECT;
@@ -272,7 +272,7 @@ static bool gni_lv_wanted(gni_la_job *d, gn_array *a, gn_dtype t) {
     if (!gni_backend_gpu()->supports(g, GNI_JOB_FACTOR, &f)) return false;
     if (!gni_lg_reaches(d->batch, m, m, t)) return false;
     const bool there = (a->buf->where & GNI_ON_GPU) != 0;
-    if (!there && g->options.placement == GN_PLACE_STAY) return false;
+    if (!there && g->placement == GN_PLACE_STAY) return false;
     const int64_t least = gni_threshold(g, GNI_JOB_FACTOR), few = d->batch > 1 ? 4 : 1;
     return d->m * d->n >= (there ? (least + 3) / 4 : least) * few;
 }

@@ -4,8 +4,8 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
+#include "../core/circle.h"
 #include "../ops/create.h"
-#include "../cpu/fft_cpu.h"
 #include "../ops/complex.h"
 #endif
 
@@ -42,7 +42,12 @@ static bool gni_fft_fill(gn_context *g, gni_fft_kind kind, bool inverse, int64_t
     }
     f.out.buf = y->buf;
     a->buf->refs++;
+#ifdef GPUNUM_NO_FFT
+    bool ok = false;
+    gni_fail(g, GN_ERROR_UNSUPPORTED, "%s: GPUNUM_NO_FFT leaves it out", g->call);
+#else
     bool ok = gni_run(g, GNI_JOB_FFT, &f, y);
+#endif
     gni_buffer_release(g, f.in.buf);
     return ok;
 }

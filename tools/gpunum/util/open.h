@@ -54,6 +54,7 @@ static gn_context *gni_context_new(const gn_options *o) {
     g->allocator = allocator;
     g->options = *o;
     g->options.cache_dir = NULL;
+    gni_place_as_asked(g);
     if (!gni_mutex_init(&g->lock.mutex) || !gni_mutex_init(&g->stats_lock)) {
         allocator.release(allocator.user, g, sizeof(gn_context));
         return NULL;
@@ -224,8 +225,10 @@ GPUNUM_API void gn_close(gn_context *g) {
     gni_profile_free(g);
     if (g->gemm_work != NULL) gni_gemm_work_free(g, g->gemm_work);
     gni_free(g, g->gemm_work);
+#ifndef GPUNUM_NO_FFT
     gni_fft_free(g);
     gni_fft_gpu_free(g);
+#endif
     if (g->gpu != NULL) g->gpu->layer->close(g->gpu);
     gni_pool_close(g->pool);
     while (g->slabs != NULL) {
