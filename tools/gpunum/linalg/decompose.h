@@ -80,36 +80,65 @@ static void gni_la_unit(double *a, int64_t ld, int64_t m, int64_t n) {
 
 // ---- products
 
-// c (m,n) = a (m,k) b (k,n), or added to c.
-static void gni_la_gemm(gni_la *w, int64_t m, int64_t n, int64_t k, double *c, int64_t ldc,
-                        const double *a, int64_t a_rs, int64_t a_cs, const double *b, int64_t b_rs,
-                        int64_t b_cs, bool add) {
+// A matrix in somebody's memory: m rows and n columns, rs and cs numbers apart.
+typedef struct gni_la_matrix {
+    double *p;
+    int64_t m, n, rs, cs;
+} gni_la_matrix;
+
+static gni_la_matrix gni_la_rows(double *p, int64_t ld, int64_t m, int64_t n) {
+    gni_la_matrix a;
+    a.p = p;
+    a.m = m;
+    a.n = n;
+    a.rs = ld;
+    a.cs = 1;
+    return a;
+}
+
+// m rows from row i on, n columns from column j on.
+static gni_la_matrix gni_la_part(gni_la_matrix a, int64_t i, int64_t j, int64_t m, int64_t n) {
+    a.p += i * a.rs + j * a.cs;
+    a.m = m;
+    a.n = n;
+    return a;
+}
+
+static gni_la_matrix gni_la_transposed(gni_la_matrix a) {
+    const gni_la_matrix t = a;
+    a.m = t.n;
+    a.n = t.m;
+    a.rs = t.cs;
+    a.cs = t.rs;
+    return a;
+}
+
+// c = a b, or added to c, whose rows are contiguous.
+static void gni_la_gemm(gni_la *w, gni_la_matrix c, gni_la_matrix a, gni_la_matrix b, bool add) {
     gni_gemm d;
     memset(&d, 0, sizeof d);
     d.in = d.out = GN_F64;
-    d.m = m;
-    d.n = n;
-    d.k = k;
-    d.a = a;
-    d.a_rs = a_rs;
-    d.a_cs = a_cs;
-    d.b = b;
-    d.b_rs = b_rs;
-    d.b_cs = b_cs;
-    d.c = c;
-    d.c_rs = ldc;
+    d.m = c.m;
+    d.n = c.n;
+    d.k = a.n;
+    d.a = a.p;
+    d.a_rs = a.rs;
+    d.a_cs = a.cs;
+    d.b = b.p;
+    d.b_rs = b.rs;
+    d.b_cs = b.cs;
+    d.c = c.p;
+    d.c_rs = c.rs;
     d.accumulate = add;
     d.batch = 1;
     if (!gni_gemm_cpu(w->g, w->pool, &w->gemm, (int)w->g->isa, &d)) w->info = GNI_LA_NO_MEMORY;
 }
 
-// c (m,n) -= a (m,k) b (k,n), rows of a contiguous. w->aside has room for a.
-static void gni_la_subtract(gni_la *w, int64_t m, int64_t n, int64_t k, double *c, int64_t ldc,
-                            const double *a, int64_t lda, const double *b, int64_t b_rs,
-                            int64_t b_cs) {
-    for (int64_t i = 0; i < m; i++)
-        for (int64_t p = 0; p < k; p++) w->aside[i * k + p] = -a[i * lda + p];
-    gni_la_gemm(w, m, n, k, c, ldc, w->aside, k, 1, b, b_rs, b_cs, true);
+// c -= a b, rows of a contiguous. w->aside has room for a.
+static void gni_la_subtract(gni_la *w, gni_la_matrix c, gni_la_matrix a, gni_la_matrix b) {
+    for (int64_t i = 0; i < a.m; i++)
+        for (int64_t k = 0; k < a.n; k++) w->aside[i * a.n + k] = -a.p[i * a.rs + k];
+    gni_la_gemm(w, c, gni_la_rows(w->aside, a.n, a.m, a.n), b, true);
 }
 
 typedef struct gni_la_product {
@@ -133,17 +162,16 @@ static void gni_la_rows_add_task(void *arg, int64_t begin, int64_t end, int work
 
 // y (m) = a (m,n) x, or with `transposed` y (n) += x (m) a (m,n), by all threads when that pays. The parts begin
 // where the vector loops begin a round, so that their bits do not depend on how it is cut.
-static void gni_la_times_vector(gni_la *w, double *y, const double *a, int64_t lda, const double *x,
-                                int64_t m, int64_t n, bool transposed) {
+static void gni_la_times_vector(gni_la *w, double *y, gni_la_matrix a, const double *x, bool transposed) {
     gni_la_product p;
     p.isa = w->isa;
-    p.a = a;
+    p.a = a.p;
     p.x = x;
     p.y = y;
-    p.lda = lda;
-    p.m = m;
-    p.n = n;
-    int64_t items = transposed ? n : m, other = GNI_MAX(transposed ? m : n, 1);
+    p.lda = a.rs;
+    p.m = a.m;
+    p.n = a.n;
+    int64_t items = transposed ? a.n : a.m, other = GNI_MAX(transposed ? a.m : a.n, 1);
     int64_t grain = GNI_MAX(gni_la_round(65536 / other), 64);
     gni_parallel(w->pool, items, grain, transposed ? gni_la_rows_add_task : gni_la_rows_dot_task, &p);
 }
@@ -171,15 +199,14 @@ static void gni_la_symmetric_task(void *arg, int64_t begin, int64_t end, int wor
 
 // y (n) = a x with the symmetric a whose upper triangle is there. The parts are of one size and depend on n
 // only, and so do the bits. `sum` has room for GNI_LA_PARTS rows.
-static void gni_la_times_symmetric(gni_la *w, double *y, const double *a, int64_t lda,
-                                   const double *x, int64_t n, double *sum) {
+static void gni_la_times_symmetric(gni_la *w, double *y, gni_la_matrix a, const double *x, double *sum) {
     gni_la_symmetric p;
-    const int64_t parts = GNI_MIN(GNI_MAX(n * n / 131072, 1), (int64_t)GNI_LA_PARTS);
+    const int64_t n = a.n, parts = GNI_MIN(GNI_MAX(n * n / 131072, 1), (int64_t)GNI_LA_PARTS);
     p.isa = w->isa;
-    p.a = a;
+    p.a = a.p;
     p.x = x;
     p.sum = parts > 1 ? sum : y;
-    p.lda = lda;
+    p.lda = a.rs;
     p.n = n;
     for (int64_t i = 0; i < parts; i++)
         p.row[i] = (int64_t)((double)n * (1.0 - sqrt(1.0 - (double)i / (double)parts))) / 16 * 16;
@@ -193,52 +220,54 @@ static void gni_la_times_symmetric(gni_la *w, double *y, const double *a, int64_
 
 // ---- triangular systems
 
-// b (n,m) = l^-1 b with the lower triangle of l (n,n), its diagonal 1 when `unit`. By halves; GVL 3.1.
-static void gni_la_solve_lower(gni_la *w, const double *l, int64_t ldl, int64_t n, double *b,
-                               int64_t ldb, int64_t m, bool unit) {
+// b = l^-1 b with the lower triangle of l (n,n), its diagonal 1 when `unit`. By halves; GVL 3.1.
+static void gni_la_solve_lower(gni_la *w, gni_la_matrix l, gni_la_matrix b, bool unit) {
+    const int64_t n = l.n, m = b.n, ldb = b.rs;
     const bool column = m == 1 && ldb == 1;
     if (n > GNI_LA_LEAF && !column) {
-        int64_t h = gni_la_round(n / 2);
-        gni_la_solve_lower(w, l, ldl, h, b, ldb, m, unit);
-        gni_la_subtract(w, n - h, m, h, b + h * ldb, ldb, l + h * ldl, ldl, b, ldb, 1);
-        gni_la_solve_lower(w, l + h * ldl + h, ldl, n - h, b + h * ldb, ldb, m, unit);
+        const int64_t h = gni_la_round(n / 2);
+        const gni_la_matrix top = gni_la_part(b, 0, 0, h, m), rest = gni_la_part(b, h, 0, n - h, m);
+        gni_la_solve_lower(w, gni_la_part(l, 0, 0, h, h), top, unit);
+        gni_la_subtract(w, rest, gni_la_part(l, h, 0, n - h, h), top);
+        gni_la_solve_lower(w, gni_la_part(l, h, h, n - h, n - h), rest, unit);
         return;
     }
     double factor[GNI_LA_LEAF];
     for (int64_t i = 0; i < n; i++) {
-        const double *row = l + i * ldl;
-        double *y = b + i * ldb;
+        const double *row = l.p + i * l.rs;
+        double *y = b.p + i * ldb;
         if (column) {
-            y[0] -= w->isa->dot(row, b, i);
+            y[0] -= w->isa->dot(row, b.p, i);
         } else {
             for (int64_t k = 0; k < i; k++) factor[k] = -row[k];
-            w->isa->rows_add(y, b, ldb, factor, i, m);
+            w->isa->rows_add(y, b.p, ldb, factor, i, m);
         }
         if (unit) continue;
         for (int64_t j = 0; j < m; j++) y[j] /= row[i];
     }
 }
 
-// b (n,m) = u^-1 b with the upper triangle of u.
-static void gni_la_solve_upper(gni_la *w, const double *u, int64_t ldu, int64_t n, double *b,
-                               int64_t ldb, int64_t m) {
+// b = u^-1 b with the upper triangle of u (n,n).
+static void gni_la_solve_upper(gni_la *w, gni_la_matrix u, gni_la_matrix b) {
+    const int64_t n = u.n, m = b.n, ldb = b.rs;
     const bool column = m == 1 && ldb == 1;
     if (n > GNI_LA_LEAF && !column) {
-        int64_t h = gni_la_round(n / 2);
-        gni_la_solve_upper(w, u + h * ldu + h, ldu, n - h, b + h * ldb, ldb, m);
-        gni_la_subtract(w, h, m, n - h, b, ldb, u + h, ldu, b + h * ldb, ldb, 1);
-        gni_la_solve_upper(w, u, ldu, h, b, ldb, m);
+        const int64_t h = gni_la_round(n / 2);
+        const gni_la_matrix top = gni_la_part(b, 0, 0, h, m), rest = gni_la_part(b, h, 0, n - h, m);
+        gni_la_solve_upper(w, gni_la_part(u, h, h, n - h, n - h), rest);
+        gni_la_subtract(w, top, gni_la_part(u, 0, h, h, n - h), rest);
+        gni_la_solve_upper(w, gni_la_part(u, 0, 0, h, h), top);
         return;
     }
     double factor[GNI_LA_LEAF];
     for (int64_t i = n; i-- > 0;) {
-        const double *row = u + i * ldu;
-        double *y = b + i * ldb;
+        const double *row = u.p + i * u.rs;
+        double *y = b.p + i * ldb;
         if (column) {
-            y[0] -= w->isa->dot(row + i + 1, b + i + 1, n - i - 1);
+            y[0] -= w->isa->dot(row + i + 1, b.p + i + 1, n - i - 1);
         } else {
             for (int64_t k = i + 1; k < n; k++) factor[k - i - 1] = -row[k];
-            w->isa->rows_add(y, b + (i + 1) * ldb, ldb, factor, n - i - 1, m);
+            w->isa->rows_add(y, b.p + (i + 1) * ldb, ldb, factor, n - i - 1, m);
         }
         for (int64_t j = 0; j < m; j++) y[j] /= row[i];
     }
@@ -246,120 +275,106 @@ static void gni_la_solve_upper(gni_la *w, const double *u, int64_t ldu, int64_t 
 
 // ---- LU
 
-typedef struct gni_la_lu_job {
-    double *a;
-    int64_t ld, n, *pivot;
-} gni_la_lu_job;
+static void gni_la_swap_rows(double *x, double *y, int64_t n) {
+    for (int64_t i = 0; i < n && x != y; i++) {
+        const double t = x[i];
+        x[i] = y[i];
+        y[i] = t;
+    }
+}
 
 // Columns j0 to j1 of the rows from j0 on. A row that moves moves as a whole.
-static void gni_la_lu_leaf(gni_la *w, const gni_la_lu_job *p, int64_t j0, int64_t j1) {
-    double *a = p->a;
-    const int64_t ld = p->ld, n = p->n;
+static void gni_la_lu_leaf(gni_la *w, gni_la_matrix a, int64_t *pivot, int64_t j0, int64_t j1) {
+    const int64_t ld = a.rs;
     for (int64_t j = j0; j < j1; j++) {
         int64_t at = j;
-        for (int64_t i = j + 1; i < n; i++)
-            if (fabs(a[i * ld + j]) > fabs(a[at * ld + j])) at = i;
-        p->pivot[j] = at;
-        double *top = a + j * ld, *other = a + at * ld;
-        for (int64_t k = 0; k < n && at != j; k++) {
-            double t = top[k];
-            top[k] = other[k];
-            other[k] = t;
-        }
+        for (int64_t i = j + 1; i < a.n; i++)
+            if (fabs(a.p[i * ld + j]) > fabs(a.p[at * ld + j])) at = i;
+        pivot[j] = at;
+        double *top = a.p + j * ld;
+        gni_la_swap_rows(top, a.p + at * ld, a.n);
         if (top[j] == 0.0) { // so are all below
             if (w->info == 0) w->info = j + 1;
             continue;
         }
-        for (int64_t i = j + 1; i < n; i++) {
-            double *row = a + i * ld, f = row[j] / top[j];
+        for (int64_t i = j + 1; i < a.n; i++) {
+            double *row = a.p + i * ld, f = row[j] / top[j];
             row[j] = f;
             for (int64_t k = j + 1; k < j1; k++) row[k] -= f * top[k];
         }
     }
 }
 
-static void gni_la_lu_columns(gni_la *w, const gni_la_lu_job *p, int64_t j0, int64_t j1) {
+static void gni_la_lu_columns(gni_la *w, gni_la_matrix a, int64_t *pivot, int64_t j0, int64_t j1) {
     if (j1 - j0 <= 8) {
-        gni_la_lu_leaf(w, p, j0, j1);
+        gni_la_lu_leaf(w, a, pivot, j0, j1);
         return;
     }
-    const int64_t ld = p->ld, h = j0 + gni_la_round((j1 - j0) / 2);
-    gni_la_lu_columns(w, p, j0, h);
-    double *right = p->a + j0 * ld + h;
-    gni_la_solve_lower(w, p->a + j0 * ld + j0, ld, h - j0, right, ld, j1 - h, true);
-    gni_la_subtract(w, p->n - h, j1 - h, h - j0, p->a + h * ld + h, ld, p->a + h * ld + j0, ld,
-                    right, ld, 1);
-    gni_la_lu_columns(w, p, h, j1);
+    const int64_t done = gni_la_round((j1 - j0) / 2), h = j0 + done, rest = a.n - h;
+    gni_la_lu_columns(w, a, pivot, j0, h);
+    const gni_la_matrix right = gni_la_part(a, j0, h, done, j1 - h);
+    gni_la_solve_lower(w, gni_la_part(a, j0, j0, done, done), right, true);
+    gni_la_subtract(w, gni_la_part(a, h, h, rest, j1 - h), gni_la_part(a, h, j0, rest, done), right);
+    gni_la_lu_columns(w, a, pivot, h, j1);
 }
 
 // P a = L U with partial pivoting, by halves of the columns (Toledo 1997). Step j swapped row j with row
 // pivot[j]. w->info becomes the first j + 1 whose pivot is 0.
-static void gni_la_lu(gni_la *w, double *a, int64_t ld, int64_t n, int64_t *pivot) {
-    gni_la_lu_job p;
-    p.a = a;
-    p.ld = ld;
-    p.n = n;
-    p.pivot = pivot;
-    gni_la_lu_columns(w, &p, 0, n);
-}
+static void gni_la_lu(gni_la *w, gni_la_matrix a, int64_t *pivot) { gni_la_lu_columns(w, a, pivot, 0, a.n); }
 
-// b (n,m) = a^-1 b from the LU of a.
-static void gni_la_lu_solve(gni_la *w, const double *a, int64_t ld, int64_t n, const int64_t *pivot,
-                            double *b, int64_t ldb, int64_t m) {
-    for (int64_t i = 0; i < n; i++) {
-        double *x = b + i * ldb, *y = b + pivot[i] * ldb;
-        for (int64_t j = 0; j < m && x != y; j++) {
-            double t = x[j];
-            x[j] = y[j];
-            y[j] = t;
-        }
-    }
-    gni_la_solve_lower(w, a, ld, n, b, ldb, m, true);
-    gni_la_solve_upper(w, a, ld, n, b, ldb, m);
+// b = a^-1 b from the LU of a.
+static void gni_la_lu_solve(gni_la *w, gni_la_matrix a, const int64_t *pivot, gni_la_matrix b) {
+    for (int64_t i = 0; i < a.n; i++) gni_la_swap_rows(b.p + i * b.rs, b.p + pivot[i] * b.rs, b.n);
+    gni_la_solve_lower(w, a, b, true);
+    gni_la_solve_upper(w, a, b);
 }
 
 // ---- Cholesky
 
-// b (m,n) = b l^-T
-static void gni_la_solve_right(gni_la *w, const double *l, int64_t ldl, int64_t n, double *b,
-                               int64_t ldb, int64_t m) {
+// b = b l^-T with the lower triangle of l (n,n)
+static void gni_la_solve_right(gni_la *w, gni_la_matrix l, gni_la_matrix b) {
+    const int64_t n = l.n, m = b.m;
     if (n > GNI_LA_LEAF) {
-        int64_t h = gni_la_round(n / 2);
-        gni_la_solve_right(w, l, ldl, h, b, ldb, m);
-        gni_la_subtract(w, m, n - h, h, b + h, ldb, b, ldb, l + h * ldl, 1, ldl);
-        gni_la_solve_right(w, l + h * ldl + h, ldl, n - h, b + h, ldb, m);
+        const int64_t h = gni_la_round(n / 2);
+        const gni_la_matrix left = gni_la_part(b, 0, 0, m, h), right = gni_la_part(b, 0, h, m, n - h);
+        gni_la_solve_right(w, gni_la_part(l, 0, 0, h, h), left);
+        gni_la_subtract(w, right, left, gni_la_transposed(gni_la_part(l, h, 0, n - h, h)));
+        gni_la_solve_right(w, gni_la_part(l, h, h, n - h, n - h), right);
         return;
     }
-    w->isa->solve_right(l, ldl, n, b, ldb, m);
+    w->isa->solve_right(l.p, l.rs, n, b.p, b.rs, m);
 }
 
 // The lower triangle of c (n,n) -= a (n,k) a^T; above it anything may be written.
-static void gni_la_subtract_square(gni_la *w, double *c, int64_t ldc, int64_t n, const double *a,
-                                   int64_t lda, int64_t k) {
+static void gni_la_subtract_square(gni_la *w, gni_la_matrix c, gni_la_matrix a) {
+    const int64_t n = c.n;
     if (n <= 128) {
-        gni_la_subtract(w, n, n, k, c, ldc, a, lda, a, 1, lda);
+        gni_la_subtract(w, c, a, gni_la_transposed(a));
         return;
     }
-    int64_t h = gni_la_round(n / 2);
-    gni_la_subtract_square(w, c, ldc, h, a, lda, k);
-    gni_la_subtract(w, n - h, h, k, c + h * ldc, ldc, a + h * lda, lda, a, 1, lda);
-    gni_la_subtract_square(w, c + h * ldc + h, ldc, n - h, a + h * lda, lda, k);
+    const int64_t h = gni_la_round(n / 2);
+    const gni_la_matrix top = gni_la_part(a, 0, 0, h, a.n), rest = gni_la_part(a, h, 0, n - h, a.n);
+    gni_la_subtract_square(w, gni_la_part(c, 0, 0, h, h), top);
+    gni_la_subtract(w, gni_la_part(c, h, 0, n - h, h), rest, gni_la_transposed(top));
+    gni_la_subtract_square(w, gni_la_part(c, h, h, n - h, n - h), rest);
 }
 
 // The lower triangle of a becomes L with L L^T = a, by halves; GVL 4.2. Rows before `first` are done.
 // w->info becomes the order of the leading block that is not positive definite.
-static void gni_la_cholesky(gni_la *w, double *a, int64_t ld, int64_t n, int64_t first) {
+static void gni_la_cholesky(gni_la *w, gni_la_matrix a, int64_t first) {
+    const int64_t n = a.n;
     if (n > GNI_LA_LEAF) {
-        int64_t h = gni_la_round(n / 2);
-        double *below = a + h * ld;
-        gni_la_cholesky(w, a, ld, h, first);
+        const int64_t h = gni_la_round(n / 2);
+        const gni_la_matrix top = gni_la_part(a, 0, 0, h, h), below = gni_la_part(a, h, 0, n - h, h),
+                            rest = gni_la_part(a, h, h, n - h, n - h);
+        gni_la_cholesky(w, top, first);
         if (w->info != 0) return;
-        gni_la_solve_right(w, a, ld, h, below, ld, n - h);
-        gni_la_subtract_square(w, below + h, ld, n - h, below, ld, h);
-        gni_la_cholesky(w, below + h, ld, n - h, first + h);
+        gni_la_solve_right(w, top, below);
+        gni_la_subtract_square(w, rest, below);
+        gni_la_cholesky(w, rest, first + h);
         return;
     }
-    const int64_t bad = w->isa->cholesky(a, ld, n);
+    const int64_t bad = w->isa->cholesky(a.p, a.rs, n);
     if (bad > 0) w->info = first + bad;
 }
 
@@ -395,42 +410,16 @@ static double gni_la_reflector(const gni_la *w, double *x, int64_t n, double *ta
     return beta;
 }
 
-// t (jb,jb), upper, of the product H_0 H_1 ... = I - V^T t V with the vectors as rows of v (jb,m), times
-// `sign`; GVL 5.1.7. gram is (jb,jb).
-static void gni_la_block_factor(gni_la *w, const double *v, int64_t ldv, int64_t jb, int64_t m,
-                                const double *tau, double sign, double *gram, double *t) {
-    gni_la_gemm(w, jb, jb, m, gram, jb, v, ldv, 1, v, 1, ldv, false);
-    memset(t, 0, (size_t)(jb * jb) * sizeof(double));
-    for (int64_t i = 0; i < jb; i++) {
-        for (int64_t r = 0; r < i; r++) {
-            double sum = 0.0;
-            for (int64_t k = r; k < i; k++) sum += t[r * jb + k] * gram[k * jb + i];
-            t[r * jb + i] = -tau[i] * sum;
-        }
-        t[i * jb + i] = tau[i];
-    }
-    for (int64_t i = 0; i < jb * jb; i++) t[i] *= sign;
-}
-
-// Rows of c (rows,m) = c (I - V^T T V), or with T^T. `t` is -T.
-static void gni_la_block_apply(gni_la *w, double *c, int64_t ldc, int64_t rows, int64_t m,
-                               const double *v, int64_t ldv, int64_t jb, const double *t,
-                               bool transposed, double *x, double *y) {
-    if (rows <= 0) return;
-    gni_la_gemm(w, rows, jb, m, x, jb, c, ldc, 1, v, 1, ldv, false);
-    gni_la_gemm(w, rows, jb, jb, y, jb, x, jb, 1, t, transposed ? 1 : jb, transposed ? jb : 1, false);
-    gni_la_gemm(w, rows, m, jb, c, ldc, y, jb, 1, v, ldv, 1, true);
-}
+// A panel of reflections: their vectors as rows of v, and -T of their product I - V^T T V.
+typedef struct gni_la_block {
+    double *v, *gram, *t, *x, *y;
+    int64_t ldv;
+} gni_la_block;
 
 // Memory that the reflections of `count` rows of length m take.
 static int64_t gni_la_block_memory(int64_t count, int64_t m) {
     return GNI_LA_PANEL * (gni_la_ld(m) + 2 * GNI_LA_PANEL + 2 * count) + 64;
 }
-
-typedef struct gni_la_block {
-    double *v, *gram, *t, *x, *y;
-    int64_t ldv;
-} gni_la_block;
 
 static void gni_la_block_take(gni_la *w, gni_la_block *b, int64_t count, int64_t m) {
     b->ldv = gni_la_ld(m);
@@ -441,62 +430,86 @@ static void gni_la_block_take(gni_la *w, gni_la_block *b, int64_t count, int64_t
     b->y = gni_la_take(w, GNI_LA_PANEL * count);
 }
 
+// -T (jb,jb), upper, of the product H_0 H_1 ... of jb reflections of length m; GVL 5.1.7.
+static void gni_la_block_factor(gni_la *w, gni_la_block *b, int64_t jb, int64_t m, const double *tau) {
+    const gni_la_matrix v = gni_la_rows(b->v, b->ldv, jb, m);
+    double *gram = b->gram, *t = b->t;
+    gni_la_gemm(w, gni_la_rows(gram, jb, jb, jb), v, gni_la_transposed(v), false);
+    memset(t, 0, (size_t)(jb * jb) * sizeof(double));
+    for (int64_t i = 0; i < jb; i++) {
+        for (int64_t r = 0; r < i; r++) {
+            double sum = 0.0;
+            for (int64_t k = r; k < i; k++) sum += t[r * jb + k] * gram[k * jb + i];
+            t[r * jb + i] = -tau[i] * sum;
+        }
+        t[i * jb + i] = tau[i];
+    }
+    for (int64_t i = 0; i < jb * jb; i++) t[i] = -t[i];
+}
+
+// c = c (I - V^T T V), or with T^T, of the block's jb reflections.
+static void gni_la_block_apply(gni_la *w, const gni_la_block *b, int64_t jb, gni_la_matrix c, bool transposed) {
+    const gni_la_matrix v = gni_la_rows(b->v, b->ldv, jb, c.n), t = gni_la_rows(b->t, jb, jb, jb),
+                        x = gni_la_rows(b->x, jb, c.m, jb), y = gni_la_rows(b->y, jb, c.m, jb);
+    if (c.m <= 0) return;
+    gni_la_gemm(w, x, c, gni_la_transposed(v), false);
+    gni_la_gemm(w, y, x, transposed ? gni_la_transposed(t) : t, false);
+    gni_la_gemm(w, c, y, v, true);
+}
+
 // Vectors j0 to j0 + jb, of which vector j starts at row j of `a` and column j, to b->v and b->t.
-static void gni_la_block_load(gni_la *w, gni_la_block *b, const double *a, int64_t ld, int64_t j0,
-                              int64_t jb, int64_t m, const double *tau) {
+static void gni_la_block_load(gni_la *w, gni_la_block *b, gni_la_matrix a, int64_t j0, int64_t jb,
+                              const double *tau) {
     for (int64_t j = 0; j < jb; j++) {
         double *v = b->v + j * b->ldv;
+        const int64_t at = j0 + j;
         memset(v, 0, (size_t)j * sizeof(double));
         v[j] = 1.0;
-        memcpy(v + j + 1, a + (j0 + j) * ld + j0 + j + 1,
-               (size_t)(m - j0 - j - 1) * sizeof(double));
+        memcpy(v + j + 1, a.p + at * a.rs + at + 1, (size_t)(a.n - at - 1) * sizeof(double));
     }
-    gni_la_block_factor(w, b->v, b->ldv, jb, m - j0, tau + j0, -1.0, b->gram, b->t);
+    gni_la_block_factor(w, b, jb, a.n - j0, tau + j0);
 }
 
 // at (n,m) is a transposed: its rows are the columns of a (m,n). R comes to stand in at[j][0..j], the vectors
 // of min(m,n) reflections behind it; GVL 5.2.3.
-static void gni_la_qr(gni_la *w, double *at, int64_t ld, int64_t m, int64_t n, double *tau,
-                      gni_la_block *b) {
-    const int64_t k = GNI_MIN(m, n);
+static void gni_la_qr(gni_la *w, gni_la_matrix at, double *tau, gni_la_block *b) {
+    const int64_t m = at.n, n = at.m, ld = at.rs, k = GNI_MIN(m, n);
     for (int64_t j0 = 0; j0 < k; j0 += GNI_LA_PANEL) {
         const int64_t jb = GNI_MIN(GNI_LA_PANEL, k - j0), end = j0 + jb;
         for (int64_t j = j0; j < j0 + jb; j++) {
-            double *v = at + j * ld + j, beta = gni_la_reflector(w, v, m - j, &tau[j]);
+            double *v = at.p + j * ld + j, beta = gni_la_reflector(w, v, m - j, &tau[j]);
             for (int64_t r = j + 1; r < end && tau[j] != 0.0; r++) {
-                double *c = at + r * ld + j;
+                double *c = at.p + r * ld + j;
                 w->isa->axpy(c, -tau[j] * w->isa->dot(v, c, m - j), v, m - j);
             }
             v[0] = beta;
         }
         if (end >= n) break;
-        gni_la_block_load(w, b, at, ld, j0, jb, m, tau);
-        gni_la_block_apply(w, at + end * ld + j0, ld, n - end, m - j0, b->v, b->ldv, jb, b->t,
-                           false, b->x, b->y);
+        gni_la_block_load(w, b, at, j0, jb, tau);
+        gni_la_block_apply(w, b, jb, gni_la_part(at, end, j0, n - end, m - j0), false);
     }
 }
 
-// The first `count` columns of the product of k reflections as rows of q (count,m); the vectors stand in `a` as
+// Where the last panel of k reflections begins; below 0 if there is none.
+static int64_t gni_la_last_panel(int64_t k) { return k > 0 ? (k - 1) / GNI_LA_PANEL * GNI_LA_PANEL : -1; }
+
+// The first columns of the product of reflections as rows of q (count,m); their vectors stand in a (k,m) as
 // gni_la_qr leaves them.
-static void gni_la_form_q(gni_la *w, const double *a, int64_t ld, int64_t m, int64_t k,
-                          const double *tau, double *q, int64_t ldq, int64_t count,
-                          gni_la_block *b) {
-    gni_la_unit(q, ldq, count, m);
-    for (int64_t j0 = (k - 1) / GNI_LA_PANEL * GNI_LA_PANEL; j0 >= 0 && k > 0; j0 -= GNI_LA_PANEL) {
-        const int64_t jb = GNI_MIN(GNI_LA_PANEL, k - j0);
-        gni_la_block_load(w, b, a, ld, j0, jb, m, tau);
-        gni_la_block_apply(w, q + j0 * ldq + j0, ldq, count - j0, m - j0, b->v, b->ldv, jb, b->t,
-                           true, b->x, b->y);
+static void gni_la_form_q(gni_la *w, gni_la_matrix a, const double *tau, gni_la_matrix q, gni_la_block *b) {
+    gni_la_unit(q.p, q.rs, q.m, q.n);
+    for (int64_t j0 = gni_la_last_panel(a.m); j0 >= 0; j0 -= GNI_LA_PANEL) {
+        const int64_t jb = GNI_MIN(GNI_LA_PANEL, a.m - j0);
+        gni_la_block_load(w, b, a, j0, jb, tau);
+        gni_la_block_apply(w, b, jb, gni_la_part(q, j0, j0, q.m - j0, q.n - j0), true);
     }
 }
 
-// c (rows,m) = c Q^T for the product Q of m reflections of length m.
-static void gni_la_apply_q(gni_la *w, const double *a, int64_t ld, int64_t m, const double *tau,
-                           double *c, int64_t ldc, int64_t rows, gni_la_block *b) {
-    for (int64_t j0 = (m - 1) / GNI_LA_PANEL * GNI_LA_PANEL; j0 >= 0 && m > 0; j0 -= GNI_LA_PANEL) {
-        const int64_t jb = GNI_MIN(GNI_LA_PANEL, m - j0);
-        gni_la_block_load(w, b, a, ld, j0, jb, m, tau);
-        gni_la_block_apply(w, c + j0, ldc, rows, m - j0, b->v, b->ldv, jb, b->t, true, b->x, b->y);
+// c (rows,m) = c Q^T for the product Q of the m reflections in a (m,m).
+static void gni_la_apply_q(gni_la *w, gni_la_matrix a, const double *tau, gni_la_matrix c, gni_la_block *b) {
+    for (int64_t j0 = gni_la_last_panel(a.m); j0 >= 0; j0 -= GNI_LA_PANEL) {
+        const int64_t jb = GNI_MIN(GNI_LA_PANEL, a.m - j0);
+        gni_la_block_load(w, b, a, j0, jb, tau);
+        gni_la_block_apply(w, b, jb, gni_la_part(c, 0, j0, c.m, c.n - j0), true);
     }
 }
 
@@ -589,6 +602,8 @@ static void gni_la_put(double *cs, int64_t i, double c, double s) {
 // ---- symmetric eigenproblem
 
 typedef struct gni_la_tridiagonal {
+    gni_la_matrix a;
+    double *d, *e, *tau;
     double *v, *w;  // vectors of the panel as rows, 2 GNI_LA_PANEL of n: v above w
     double *minus;  // -w above -v
     double *factor; // 2 GNI_LA_PANEL
@@ -598,10 +613,9 @@ typedef struct gni_la_tridiagonal {
 
 // One column: a[j][j+1..] becomes the vector of the reflection, d and e the elements of T. The block's earlier
 // `i` reflections are not in the rest of `a` yet.
-static void gni_la_tridiagonal_step(gni_la *w, double *a, int64_t ld, int64_t n, int64_t j,
-                                    int64_t i, double *d, double *e, double *tau,
-                                    gni_la_tridiagonal *x) {
-    double *row = a + j * ld, *f = x->factor;
+static void gni_la_tridiagonal_step(gni_la *w, gni_la_tridiagonal *x, int64_t j, int64_t i) {
+    const int64_t ld = x->a.rs, n = x->a.n;
+    double *row = x->a.p + j * ld, *f = x->factor, *tau = x->tau;
     const gni_la_isa *isa = w->isa;
     for (int64_t k = 0; k < i; k++) {
         f[k] = -x->w[k * ld + j];
@@ -609,12 +623,12 @@ static void gni_la_tridiagonal_step(gni_la *w, double *a, int64_t ld, int64_t n,
     }
     isa->rows_add(row + j, x->v + j, ld, f, i, n - j);
     isa->rows_add(row + j, x->w + j, ld, f + i, i, n - j);
-    d[j] = row[j];
+    x->d[j] = row[j];
     if (j == n - 1) return;
     const int64_t from = j + 1, left = n - from;
     double *v = row + from, *p = x->p + from;
-    e[j] = gni_la_reflector(w, v, left, &tau[j]);
-    gni_la_times_symmetric(w, p, a + from * ld + from, ld, v, left, x->sum);
+    x->e[j] = gni_la_reflector(w, v, left, &tau[j]);
+    gni_la_times_symmetric(w, p, gni_la_part(x->a, from, from, left, left), v, x->sum);
     isa->rows_dot(f, x->w + from, ld, v, i, left);
     isa->rows_dot(f + i, x->v + from, ld, v, i, left);
     for (int64_t k = 0; k < 2 * i; k++) f[k] = -f[k];
@@ -629,23 +643,27 @@ static void gni_la_tridiagonal_step(gni_la *w, double *a, int64_t ld, int64_t n,
 }
 
 // The upper triangle of c (n,n) += x^T y with x and y (k,n); below it anything may be written.
-static void gni_la_add_triangle(gni_la *w, double *c, int64_t ld, int64_t n, const double *x,
-                                const double *y, int64_t k) {
-    const int64_t h = n <= 128 ? n : gni_la_round(n / 2);
+static void gni_la_add_triangle(gni_la *w, gni_la_matrix c, gni_la_matrix x, gni_la_matrix y) {
+    const int64_t n = c.n, k = x.m, h = n <= 128 ? n : gni_la_round(n / 2), rest = n - h;
     if (h == n) {
-        gni_la_gemm(w, n, n, k, c, ld, x, 1, ld, y, ld, 1, true);
+        gni_la_gemm(w, c, gni_la_transposed(x), y, true);
         return;
     }
-    gni_la_add_triangle(w, c, ld, h, x, y, k);
-    gni_la_gemm(w, h, n - h, k, c + h, ld, x, 1, ld, y + h, ld, 1, true);
-    gni_la_add_triangle(w, c + h * ld + h, ld, n - h, x + h, y + h, k);
+    const gni_la_matrix left = gni_la_part(x, 0, 0, k, h), right = gni_la_part(y, 0, h, k, rest);
+    gni_la_add_triangle(w, gni_la_part(c, 0, 0, h, h), left, gni_la_part(y, 0, 0, k, h));
+    gni_la_gemm(w, gni_la_part(c, 0, h, h, rest), gni_la_transposed(left), right, true);
+    gni_la_add_triangle(w, gni_la_part(c, h, h, rest, rest), gni_la_part(x, 0, h, k, rest), right);
 }
 
-// The symmetric a (n,n), of which the upper triangle is there, = Q T Q^T with T tridiagonal; GVL 8.3.1, a panel at a time (Dongarra, Sorensen,
-// Hammarling 1989).
-static void gni_la_tridiagonalize(gni_la *w, double *a, int64_t ld, int64_t n, double *d, double *e,
-                                  double *tau) {
+// The symmetric a (n,n), of which the upper triangle is there, = Q T Q^T with T tridiagonal; GVL 8.3.1, a panel at
+// a time (Dongarra, Sorensen, Hammarling 1989).
+static void gni_la_tridiagonalize(gni_la *w, gni_la_matrix a, double *d, double *e, double *tau) {
+    const int64_t n = a.n, ld = a.rs;
     gni_la_tridiagonal x;
+    x.a = a;
+    x.d = d;
+    x.e = e;
+    x.tau = tau;
     x.v = gni_la_take(w, 2 * GNI_LA_PANEL * ld);
     x.minus = gni_la_take(w, 2 * GNI_LA_PANEL * ld);
     x.factor = gni_la_take(w, 2 * GNI_LA_PANEL);
@@ -655,12 +673,13 @@ static void gni_la_tridiagonalize(gni_la *w, double *a, int64_t ld, int64_t n, d
         const int64_t jb = GNI_MIN(GNI_LA_PANEL, n - j0), end = j0 + jb;
         x.w = x.v + jb * ld;
         for (int64_t i = 0; i < jb; i++)
-            gni_la_tridiagonal_step(w, a, ld, n, j0 + i, i, d, e, tau, &x);
+            gni_la_tridiagonal_step(w, &x, j0 + i, i);
         if (end >= n) break;
         for (int64_t i = 0; i < 2 * jb; i++)
             for (int64_t k = end; k < n; k++)
                 x.minus[i * ld + k] = -x.v[(i < jb ? i + jb : i - jb) * ld + k];
-        gni_la_add_triangle(w, a + end * ld + end, ld, n - end, x.v + end, x.minus + end, 2 * jb);
+        gni_la_add_triangle(w, gni_la_part(a, end, end, n - end, n - end), gni_la_rows(x.v + end, ld, 2 * jb, n - end),
+                            gni_la_rows(x.minus + end, ld, 2 * jb, n - end));
     }
 }
 
@@ -777,22 +796,24 @@ static int64_t gni_la_eigh_memory(int64_t n, bool vectors) {
 
 // Eigenvalues of the symmetric a (n,n) into d, unsorted, and unless z is NULL the vectors as rows of z (n,n).
 // Destroys a.
-static void gni_la_eigh(gni_la *w, double *a, int64_t ld, int64_t n, double *d, double *z) {
+static void gni_la_eigh(gni_la *w, gni_la_matrix a, double *d, double *z) {
+    const int64_t n = a.n, ld = a.rs;
     double *e = gni_la_take(w, n + 1), *tau = gni_la_take(w, n + 1);
+    const gni_la_matrix reflections = gni_la_part(a, 0, 1, n - 1, n - 1);
     gni_la_rotations rotations;
-    gni_la_tridiagonalize(w, a, ld, n, d, e, tau);
+    gni_la_tridiagonalize(w, a, d, e, tau);
     gni_la_block b;
     if (z != NULL) gni_la_block_take(w, &b, n, n);
     if (z != NULL && n >= GNI_DC_LEAST) {
         gni_dc_run(w, d, e, z, ld, n);
-        gni_la_apply_q(w, a + 1, ld, n - 1, tau, z + 1, ld, n, &b);
+        gni_la_apply_q(w, reflections, tau, gni_la_rows(z + 1, ld, n, n - 1), &b);
         return;
     }
     if (z != NULL) {
         memset(z, 0, (size_t)n * sizeof(double));
         for (int64_t i = 1; i < n; i++) z[i * ld] = 0.0;
         z[0] = 1.0;
-        if (n > 1) gni_la_form_q(w, a + 1, ld, n - 1, n - 1, tau, z + ld + 1, ld, n - 1, &b);
+        if (n > 1) gni_la_form_q(w, reflections, tau, gni_la_rows(z + ld + 1, ld, n - 1, n - 1), &b);
     }
     gni_la_rotations_begin(&rotations, w, z, ld, n, n);
     gni_la_tridiagonal_values(w, d, e, n, &rotations);
@@ -801,6 +822,8 @@ static void gni_la_eigh(gni_la *w, double *a, int64_t ld, int64_t n, double *d, 
 // ---- singular values
 
 typedef struct gni_la_bidiagonal {
+    gni_la_matrix a;
+    double *vt, *d, *e, *tau_v, *tau_u; // vt has a's rows
     double *left,
         *right; // rows v_0, x_0, v_1, x_1, ... and y_0, u_0, y_1, u_1, ...: a - left^T right is up to date
     double *factor; // 2 GNI_LA_PANEL
@@ -822,56 +845,62 @@ static double *gni_la_padded(double *row, const double *x, int64_t from, int64_t
 }
 
 // One column and row. v goes to the row j of vt, u to a[j][j+1..]; i is the place in the panel.
-static void gni_la_bidiagonal_step(gni_la *w, double *a, double *vt, int64_t ld, int64_t n,
-                                   int64_t j, int64_t i, double *d, double *e, double *tau_v,
-                                   double *tau_u, gni_la_bidiagonal *x) {
+static void gni_la_bidiagonal_step(gni_la *w, gni_la_bidiagonal *x, int64_t j, int64_t i) {
     const gni_la_isa *isa = w->isa;
-    const int64_t from = j + 1, rest = n - from;
-    double *f = x->factor, *row = a + j * ld, *v = vt + j * ld + j;
+    const int64_t ld = x->a.rs, n = x->a.n, from = j + 1, rest = n - from;
+    double *f = x->factor, *row = x->a.p + j * ld, *v = x->vt + j * ld + j;
     double *pair_left = x->left + 2 * i * ld, *pair_right = x->right + 2 * i * ld;
-    for (int64_t r = j; r < n; r++) v[r - j] = a[r * ld + j];
+    for (int64_t r = j; r < n; r++) v[r - j] = x->a.p[r * ld + j];
     for (int64_t k = 0; k < 2 * i; k++) f[k] = -x->right[k * ld + j];
     isa->rows_add(v, x->left + j, ld, f, 2 * i, n - j);
-    d[j] = gni_la_reflector(w, v, n - j, &tau_v[j]);
+    x->d[j] = gni_la_reflector(w, v, n - j, &x->tau_v[j]);
     gni_la_padded(pair_left, v, j, n);
     gni_la_padded(pair_left + ld, NULL, n, n);
     gni_la_padded(pair_right, NULL, n, n);
     gni_la_padded(pair_right + ld, NULL, n, n);
     if (rest == 0) return;
     double *y = pair_right + from;
-    gni_la_times_vector(w, y, row + from, ld, v, n - j, rest, true);
+    gni_la_times_vector(w, y, gni_la_part(x->a, j, from, n - j, rest), v, true);
     isa->rows_dot(f, x->left + j, ld, v, 2 * i, n - j);
     gni_la_negate(f, 2 * i);
     isa->rows_add(y, x->right + from, ld, f, 2 * i, rest);
-    for (int64_t k = 0; k < rest; k++) y[k] *= tau_v[j];
+    for (int64_t k = 0; k < rest; k++) y[k] *= x->tau_v[j];
     for (int64_t k = 0; k < 2 * i + 1; k++) f[k] = -x->left[k * ld + j];
     isa->rows_add(row + from, x->right + from, ld, f, 2 * i + 1, rest);
     double *u = row + from, *z = pair_left + ld + from;
-    e[j] = gni_la_reflector(w, u, rest, &tau_u[j]);
+    x->e[j] = gni_la_reflector(w, u, rest, &x->tau_u[j]);
     memcpy(pair_right + ld + from, u, (size_t)rest * sizeof(double));
-    gni_la_times_vector(w, z, a + from * ld + from, ld, u, rest, rest, false);
+    gni_la_times_vector(w, z, gni_la_part(x->a, from, from, rest, rest), u, false);
     isa->rows_dot(f, x->right + from, ld, u, 2 * i + 1, rest);
     gni_la_negate(f, 2 * i + 1);
     isa->rows_add(z, x->left + from, ld, f, 2 * i + 1, rest);
-    for (int64_t k = 0; k < rest; k++) z[k] *= tau_u[j];
+    for (int64_t k = 0; k < rest; k++) z[k] *= x->tau_u[j];
 }
 
 // a (n,n) = Q B P^T with B upper bidiagonal: d (n), e (n - 1); GVL 5.4.8, a panel at a time. The vectors of Q
 // are left in vt, those of P in a.
-static void gni_la_bidiagonalize(gni_la *w, double *a, double *vt, int64_t ld, int64_t n, double *d,
-                                 double *e, double *tau_v, double *tau_u) {
+static void gni_la_bidiagonalize(gni_la *w, gni_la_matrix a, double *vt, double *d, double *e, double *tau_v,
+                                 double *tau_u) {
+    const int64_t n = a.n, ld = a.rs;
     gni_la_bidiagonal x;
+    x.a = a;
+    x.vt = vt;
+    x.d = d;
+    x.e = e;
+    x.tau_v = tau_v;
+    x.tau_u = tau_u;
     x.left = gni_la_take(w, 2 * GNI_LA_PANEL * ld);
     x.right = gni_la_take(w, 2 * GNI_LA_PANEL * ld);
     x.factor = gni_la_take(w, 2 * GNI_LA_PANEL + 8);
     for (int64_t j0 = 0; j0 < n; j0 += GNI_LA_PANEL) {
         const int64_t jb = GNI_MIN(GNI_LA_PANEL, n - j0), end = j0 + jb;
         for (int64_t i = 0; i < jb; i++)
-            gni_la_bidiagonal_step(w, a, vt, ld, n, j0 + i, i, d, e, tau_v, tau_u, &x);
+            gni_la_bidiagonal_step(w, &x, j0 + i, i);
         if (end >= n) break;
         for (int64_t i = 0; i < 2 * jb; i++) gni_la_negate(x.right + i * ld + end, n - end);
-        gni_la_gemm(w, n - end, n - end, 2 * jb, a + end * ld + end, ld, x.left + end, 1, ld,
-                    x.right + end, ld, 1, true);
+        gni_la_gemm(w, gni_la_part(a, end, end, n - end, n - end),
+                    gni_la_transposed(gni_la_rows(x.left + end, ld, 2 * jb, n - end)),
+                    gni_la_rows(x.right + end, ld, 2 * jb, n - end), true);
     }
 }
 
@@ -982,26 +1011,27 @@ static int64_t gni_la_svd_memory(int64_t n) {
 
 // Singular values of a (n,n) into d, unsorted, and unless they are NULL the vectors as rows of ut and vt (n,n).
 // Negative values: the rows of vt belong to the positive ones. Destroys a.
-static void gni_la_svd_square(gni_la *w, double *a, int64_t ld, int64_t n, double *d, double *ut,
-                              double *vt) {
+static void gni_la_svd_square(gni_la *w, gni_la_matrix a, double *d, double *ut, double *vt) {
+    const int64_t n = a.n, ld = a.rs;
     double *left = gni_la_take(w, ld * n), *e = gni_la_take(w, n + 1);
     double *tau_v = gni_la_take(w, n + 1), *tau_u = gni_la_take(w, n + 1);
+    const gni_la_matrix columns = gni_la_rows(left, ld, n, n), rows = gni_la_part(a, 0, 1, n - 1, n - 1);
     gni_la_rotations u, v;
     gni_la_block b;
-    gni_la_bidiagonalize(w, a, left, ld, n, d, e, tau_v, tau_u);
+    gni_la_bidiagonalize(w, a, left, d, e, tau_v, tau_u);
     e[n - 1] = e[n] = 0.0;
     gni_la_block_take(w, &b, n, n);
     if (ut != NULL && vt != NULL && n >= GNI_DC_LEAST) {
         gni_dc_run_values(w, d, e, ut, vt, ld, n);
-        gni_la_apply_q(w, left, ld, n, tau_v, ut, ld, n, &b);
-        gni_la_apply_q(w, a + 1, ld, n - 1, tau_u, vt + 1, ld, n, &b);
+        gni_la_apply_q(w, columns, tau_v, gni_la_rows(ut, ld, n, n), &b);
+        gni_la_apply_q(w, rows, tau_u, gni_la_rows(vt + 1, ld, n, n - 1), &b);
         return;
     }
-    if (ut != NULL) gni_la_form_q(w, left, ld, n, n, tau_v, ut, ld, n, &b);
+    if (ut != NULL) gni_la_form_q(w, columns, tau_v, gni_la_rows(ut, ld, n, n), &b);
     if (vt != NULL) {
         gni_la_clear(vt, ld, n, n);
         vt[0] = 1.0;
-        if (n > 1) gni_la_form_q(w, a + 1, ld, n - 1, n - 1, tau_u, vt + ld + 1, ld, n - 1, &b);
+        if (n > 1) gni_la_form_q(w, rows, tau_u, gni_la_rows(vt + ld + 1, ld, n - 1, n - 1), &b);
     }
     gni_la_rotations_begin(&u, w, ut, ld, n, n);
     gni_la_rotations_begin(&v, w, vt, ld, n, n);

@@ -296,8 +296,8 @@ static void gni_dc_mix(gni_dc *c, double *z, const double *s, int64_t kept, cons
                    (size_t)(to - from) * sizeof *z);
     for (int64_t r = 0; r < kept; r++)
         for (int64_t i = 0; i < count; i++) mix[r * ld + i] = s[r * ld + which[i]];
-    gni_la_gemm(c->w, kept, to - from, count, z + from, ld, mix, ld, 1, c->rows + from, ld, 1,
-                false);
+    gni_la_gemm(c->w, gni_la_rows(z + from, ld, kept, to - from), gni_la_rows(mix, ld, kept, count),
+                gni_la_rows(c->rows + from, ld, count, to - from), false);
 }
 
 static bool gni_dc_any(const double *x, int64_t n) {

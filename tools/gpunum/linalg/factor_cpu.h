@@ -114,7 +114,7 @@ static void gni_la_do_solve(gni_la *w, const gni_la_job *d, int64_t index) {
     int64_t *pivot = (int64_t *)(void *)gni_la_take(w, n);
     w->aside = gni_la_take(w, n * n / 4);
     gni_la_load(&d->in[0], index, a, ld, 1, n, n);
-    gni_la_lu(w, a, ld, n, pivot);
+    gni_la_lu(w, gni_la_rows(a, ld, n, n), pivot);
     if (d->kind == GNI_LA_DET) {
         int exponent = 0; // apart, so that no product on the way overflows
         double det = 1.0;
@@ -134,7 +134,7 @@ static void gni_la_do_solve(gni_la *w, const gni_la_job *d, int64_t index) {
     } else {
         gni_la_unit(b, ldb, n, n);
     }
-    gni_la_lu_solve(w, a, ld, n, pivot, b, ldb, k);
+    gni_la_lu_solve(w, gni_la_rows(a, ld, n, n), pivot, gni_la_rows(b, ldb, n, k));
     gni_la_store(&d->out[0], index, b, ldb, 1, n, k, NULL);
 }
 
@@ -144,7 +144,7 @@ static void gni_la_do_cholesky(gni_la *w, const gni_la_job *d, int64_t index) {
     double *a = gni_la_take(w, n * ld);
     w->aside = gni_la_take(w, n * n / 4);
     gni_la_load(&d->in[0], index, a, ld, 1, n, n);
-    gni_la_cholesky(w, a, ld, n, 0);
+    gni_la_cholesky(w, gni_la_rows(a, ld, n, n), 0);
     if (w->info != 0) return;
     for (int64_t i = 0; i < n; i++)
         memset(a + i * ld + i + 1, 0, (size_t)(n - i - 1) * sizeof(double));
@@ -158,8 +158,8 @@ static void gni_la_do_qr(gni_la *w, const gni_la_job *d, int64_t index) {
     double *at = gni_la_take(w, n * ld), *q = gni_la_take(w, k * ld), *tau = gni_la_take(w, k);
     gni_la_block_take(w, &b, n, m);
     gni_la_load(&d->in[0], index, at, 1, ld, m, n);
-    gni_la_qr(w, at, ld, m, n, tau, &b);
-    gni_la_form_q(w, at, ld, m, k, tau, q, ld, k, &b);
+    gni_la_qr(w, gni_la_rows(at, ld, n, m), tau, &b);
+    gni_la_form_q(w, gni_la_rows(at, ld, k, m), tau, gni_la_rows(q, ld, k, m), &b);
     for (int64_t j = 0; j < k; j++) {
         memset(at + j * ld + j + 1, 0, (size_t)(m - j - 1) * sizeof(double));
         if (at[j * ld + j] >= 0.0) continue;
@@ -191,7 +191,7 @@ static void gni_la_do_eigh(gni_la *w, const gni_la_job *d, int64_t index) {
         w->info = GNI_LA_NOT_FINITE;
         return;
     }
-    if (n > 0) gni_la_eigh(w, a, ld, n, values, z);
+    if (n > 0) gni_la_eigh(w, gni_la_rows(a, ld, n, n), values, z);
     if (w->info != 0) return;
     gni_la_order(values, n, false, order);
     gni_la_store_scaled(&d->out[0], index, values, n, power, order);
@@ -223,21 +223,22 @@ static void gni_la_do_svd(gni_la *w, const gni_la_job *d, int64_t index) {
     if (m > n) {
         gni_la_block b;
         gni_la_block_take(w, &b, k, m);
-        gni_la_qr(w, at, ldm, m, n, tau, &b);
+        gni_la_qr(w, gni_la_rows(at, ldm, n, m), tau, &b);
         if (vectors) {
             q = gni_la_take(w, k * ldm);
             qu = gni_la_take(w, n * ldm);
-            gni_la_form_q(w, at, ldm, m, n, tau, q, ldm, k, &b);
+            gni_la_form_q(w, gni_la_rows(at, ldm, n, m), tau, gni_la_rows(q, ldm, k, m), &b);
         }
     }
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < n; j++) a[i * ld + j] = m > n && j < i ? 0.0 : at[j * ldm + i];
-    if (n > 0) gni_la_svd_square(w, a, ld, n, values, ut, vt);
+    if (n > 0) gni_la_svd_square(w, gni_la_rows(a, ld, n, n), values, ut, vt);
     if (w->info != 0) return;
     gni_la_order(values, n, true, order);
     gni_la_store_scaled(&d->out[0], index, values, n, power, order);
     if (!vectors) return;
-    if (q != NULL) gni_la_gemm(w, n, m, n, qu, ldm, ut, ld, 1, q, ldm, 1, false);
+    if (q != NULL)
+        gni_la_gemm(w, gni_la_rows(qu, ldm, n, m), gni_la_rows(ut, ld, n, n), gni_la_rows(q, ldm, n, m), false);
     // What is tall is u, or for a wide matrix v; each has its vectors in columns but vt.
     gni_la_operand long_side = *tall, short_side = *square;
     gni_la_operand *v = wide ? &long_side : &short_side;
