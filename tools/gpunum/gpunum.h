@@ -104,9 +104,7 @@ extern "C" {
 #include "gpu/gpu_matmul.h"          // Matrix products on the Vulkan device: kernels, tiles, splits of k, matrix units
 #include "gpu/gpu_split.h"           // float32 products on matrix units: operands in parts, chosen by the device
 #ifndef GPUNUM_NO_LINALG
-#include "gpu/gpu_eigen.h"           // Eigenvalues and singular values of batches on the Vulkan device
-#include "gpu/gpu_reflect.h"         // Reflections that make large matrices tridiagonal or bidiagonal on the Vulkan device
-#include "gpu/gpu_factor.h"          // Panels and triangles of matrix decompositions on the Vulkan device
+#include "gpu/gpu_factor.h"        // Matrix decompositions on the GPU, as far as they are no products
 #endif
 #include "ops/async.h"               // gn_read_async
 #include "ops/elementwise.h"         // The public elementwise functions, from the op tables
@@ -119,7 +117,6 @@ extern "C" {
 #include "linalg/factor_gpu.h"       // Decompositions of large matrices on the GPU, by blocks
 #include "linalg/factor_cpu.h"       // Decompositions of a batch on the CPU
 #include "linalg/factor_batch.h"     // The same on the GPU: large matrices, batches of small ones
-#include "linalg/divide_gpu.h"       // Divide and conquer whose vectors are on the GPU
 #include "linalg/values_gpu.h"       // Eigenvalues and singular values of large matrices on the GPU
 #include "linalg/factor_ops.h"       // The public decompositions and their gradients
 #else

@@ -1,7 +1,7 @@
 // >>decompose
 // Matrix decompositions on the CPU, in float64 over rows that are contiguous: LU, Cholesky, QR,
 // symmetric eigenproblem and singular values of one matrix. From outside: gni_la and the functions
-// gni_la_lu to gni_la_svd_square.
+// gni_la_lu to gni_la_svd_square (la: linear algebra).
 //
 // Everything that costs n^3 goes through the matrix product or through rows long enough for the vector
 // loops; results do not depend on the number of threads. Sources: Golub and Van Loan, Matrix

@@ -1,6 +1,6 @@
 // >>divide
 // Eigenvectors of symmetric tridiagonal matrices and singular vectors of bidiagonal ones by divide and conquer.
-// From outside: gni_dc_run, gni_dc_run_values and their memory.
+// From outside: gni_dc_run, gni_dc_run_values and their memory (dc: divide and conquer).
 //
 // Cuppen's (1981) division into two halves and a change of rank one, whose eigenvalues are the roots of a secular
 // equation, with deflation as in LAPACK's dlaed2. Vectors are those of the nearby problem that the computed roots
@@ -33,7 +33,7 @@ typedef struct gni_dc {
     double *lines; // a row for each thread where there is no s
     double *scratch, *carry, rho;
     int64_t *order, *list, *left, *right;
-    struct gni_dg *apart; // whose rows these are, if they are not here: see divide_gpu
+    struct gni_dg *apart; // whose rows these are, if they are not here: see values_gpu
 } gni_dc;
 
 static int64_t gni_dc_memory(int64_t n) {

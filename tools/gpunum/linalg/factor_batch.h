@@ -1,6 +1,6 @@
 // >>factor_batch
 // Decompositions of a batch on the GPU: large matrices one after the other, small ones all at once. From outside:
-// gni_lg_run, gni_lg_qr_all, gni_ls_run, gni_ls_qr, gni_ls_values and gni_lg_result.
+// gni_lg_run, gni_lg_qr_all, gni_ls_run, gni_ls_qr, gni_ls_values and gni_lg_result (ls: many small matrices).
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once

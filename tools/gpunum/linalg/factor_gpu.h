@@ -1,6 +1,6 @@
 // >>factor_gpu
 // Decompositions of large matrices on the GPU: panels of 128 columns by kernels of their own, everything else
-// by matrix products. From outside: gni_lg_wanted and the functions that end in _large.
+// by matrix products. From outside: gni_lg_wanted and what room factor_batch calls (lg: linear algebra on the GPU).
 //
 // LU is right-looking. Pivots of panels with more rows than a workgroup has threads are found in a tournament
 // (Grigori, Demmel, Xiang 2011), which bounds the growth almost as partial pivoting does.
