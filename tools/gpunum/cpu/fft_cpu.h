@@ -263,7 +263,7 @@ static bool gni_ft_make_twist(gn_context *g, gni_ft_plan *p, const gni_ft_circle
     const bool full = p->n <= GNI_FT_FULL;
     const size_t item = gni_ft_item(p->wide);
     p->groups = (b + w - 1) / w;
-    p->head = full && a == w && w > 1;
+    p->head = full && a == w && p->isa->head != NULL;
     p->turn = gni_alloc(g, (size_t)((full ? p->groups : 1) * a * w) * item);
     p->more = full ? NULL : gni_alloc(g, (size_t)(p->groups * a) * item);
     if (p->turn == NULL || (!full && p->more == NULL)) return false;
@@ -380,8 +380,9 @@ static bool gni_ft_is_small(gn_context *g, gni_ft_plan *p) {
     for (int isa = (int)g->isa; isa >= 0 && p->form != GNI_FT_COLUMNS; isa--) {
         const gni_ft_isa *one = gni_ft_isa_of(isa, p->wide);
         const int64_t w = one->lanes, b = p->n / w;
-        if (w == 1) return false;
-        if (p->n % w != 0 || b > w || w % b != 0 || (p->form == GNI_FT_ROWS && b < w)) continue;
+        if (one->whole == NULL) return false;
+        if (p->n % w != 0 || b > w || w % b != 0 || (b < w && (p->form == GNI_FT_ROWS || p->n <= GNI_FT_MAX_TINY)))
+            continue;
         p->isa = one;
         return true;
     }
@@ -427,7 +428,7 @@ static bool gni_ft_make_direct(gn_context *g, gni_ft_plan *p) {
 
 static bool gni_ft_make_smooth(gn_context *g, gni_ft_plan *p, const gni_ft_circle *circle) {
     int64_t a = 0;
-    if (p->form == GNI_FT_BATCH && p->n >= 2 && p->n <= GNI_FT_MAX_TINY && p->isa->lanes > 1) {
+    if (p->form == GNI_FT_BATCH && p->n >= 2 && p->n <= GNI_FT_MAX_TINY && p->isa->tiny != NULL) {
         p->method = GNI_FT_TINY;
         // Vectors of eight numbers are worth their longer shuffles where several rows fill them.
         if (p->isa->lanes == 16 && p->n != 2 && p->n != 4)

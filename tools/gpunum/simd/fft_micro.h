@@ -68,6 +68,21 @@ typedef struct GNI_FT(gni_ft_c) {
 #define gni_fput GNI_FT(gni_ft_put)
 #define gni_ftranspose GNI_FT(gni_ft_transpose)
 
+// x86 without AVX2 gets what is needed, not what is fast.
+#if defined(GNI_X86) && defined(GNI_PASS_BASE)
+#define GNI_FT_SLIM 1
+#else
+#define GNI_FT_SLIM 0
+#endif
+// Up to this length, many transforms are done without passes; 0 if there are none of the forms that live in registers.
+#if GNI_FT_SLIM || GNI_FT_W == 1
+#define GNI_FT_TINY_MOST 0
+#elif GNI_FT_W == 16
+#define GNI_FT_TINY_MOST 4 // shorter vectors do the others
+#else
+#define GNI_FT_TINY_MOST GNI_FT_MAX_TINY
+#endif
+
 GNI_FT_INLINE gni_fv gni_fload(const GNI_FT_T *p) {
     gni_fv r;
     memcpy(&r, p, sizeof r);

@@ -69,8 +69,8 @@
     x[q].r = gni_fload(a + q * step);                                                              \
     x[q].i = gni_fload(a + q * step + GNI_FT_W);
 #define GNI_FT_GET(q)                                                                              \
-    GNI_FT_PREFETCH(a + q * step + ld);                                                            \
-    GNI_FT_PREFETCH(a + q * step + ld + GNI_FT_W);                                                 \
+    GNI_FT_PREFETCH(a + q * step + across);                                                        \
+    GNI_FT_PREFETCH(a + q * step + across + GNI_FT_W);                                             \
     x[q] = gni_fget(a + q * step, swap);
 #define GNI_FT_TURN(q)                                                                             \
     if (q > 0) y[q] = gni_fcmul(y[q], gni_fset(w[2 * q]), gni_fset(w[2 * q + 1]));                 \
@@ -87,9 +87,13 @@
     y[q].i = y[q].i * gni_fset(scale);                                                             \
     gni_fput(b + q * out, y[q], swap);
 
-// Rows to rows; memory (numbers one after the other, rows `ld` apart) to rows, always the first pass;
-// rows to memory, always the last.
-#define GNI_FT_PASS(R)                                                                             \
+// One pass. With src_ld = 0 from rows, else from memory, numbers one after the other and rows that far apart; likewise to
+// dst, where the results are scaled. Memory is the source of a first pass only, and the target of a last one.
+typedef void (*GNI_FT(gni_ft_pass_fn))(const gni_ft_pass *p, const GNI_FT_T *src, int64_t src_ld,
+                                       GNI_FT_T *dst, int64_t dst_ld, GNI_FT_T scale, bool swap);
+
+// The radices that most lengths are made of have a function for each of the three.
+#define GNI_FT_MID(R)                                                                              \
     static void GNI_FT(gni_ft_mid##R)(const gni_ft_pass *p, const GNI_FT_T *src, GNI_FT_T *dst) {  \
         const int64_t s = p->s, m = p->m, step = s * m * 2 * GNI_FT_W, out = s * 2 * GNI_FT_W;     \
         const GNI_FT_T *w = (const GNI_FT_T *)p->turn - 2;                                         \
@@ -101,18 +105,20 @@
                 GNI_FT_DO##R(GNI_FT_LOAD, GNI_FT_TURN)                                             \
             }                                                                                      \
         }                                                                                          \
-    }                                                                                              \
-    static void GNI_FT(gni_ft_first##R)(const gni_ft_pass *p, const GNI_FT_T *src, int64_t ld,     \
+    }
+#define GNI_FT_FIRST(R)                                                                            \
+    static void GNI_FT(gni_ft_first##R)(const gni_ft_pass *p, const GNI_FT_T *src, int64_t across, \
                                         GNI_FT_T *dst, bool swap) {                                \
-        const int64_t m = p->m, step = m * ld, out = 2 * GNI_FT_W;                                 \
+        const int64_t m = p->m, step = m * across, out = 2 * GNI_FT_W;                             \
         const GNI_FT_T *w = (const GNI_FT_T *)p->turn - 2;                                         \
         for (int64_t j = 0; j < m; j++, w += 2 * (R - 1)) {                                        \
-            const GNI_FT_T *a = src + j * ld;                                                      \
+            const GNI_FT_T *a = src + j * across;                                                  \
             GNI_FT_T *b = dst + j * out * R;                                                       \
             gni_fc x[R], y[R];                                                                     \
             GNI_FT_DO##R(GNI_FT_GET, GNI_FT_TURN)                                                  \
         }                                                                                          \
-    }                                                                                              \
+    }
+#define GNI_FT_LAST(R)                                                                             \
     static void GNI_FT(gni_ft_last##R)(const gni_ft_pass *p, const GNI_FT_T *src, GNI_FT_T *dst,   \
                                        int64_t ld, GNI_FT_T scale, bool swap) {                    \
         const int64_t s = p->s, step = s * 2 * GNI_FT_W, out = s * ld;                             \
@@ -124,6 +130,55 @@
         }                                                                                          \
     }
 
+#define GNI_FT_PASS(R)                                                                             \
+    GNI_FT_MID(R)                                                                                  \
+    GNI_FT_FIRST(R)                                                                                \
+    GNI_FT_LAST(R)                                                                                 \
+    static void GNI_FT(gni_ft_pass##R)(const gni_ft_pass *p, const GNI_FT_T *src, int64_t src_ld,  \
+                                       GNI_FT_T *dst, int64_t dst_ld, GNI_FT_T scale, bool swap) { \
+        if (src_ld != 0)                                                                           \
+            GNI_FT(gni_ft_first##R)(p, src, src_ld, dst, swap);                                    \
+        else if (dst_ld != 0)                                                                      \
+            GNI_FT(gni_ft_last##R)(p, src, dst, dst_ld, scale, swap);                              \
+        else                                                                                       \
+            GNI_FT(gni_ft_mid##R)(p, src, dst);                                                    \
+    }
+// The others choose for every butterfly.
+#define GNI_FT_ENDS(R)                                                                             \
+    static void GNI_FT(gni_ft_pass##R)(const gni_ft_pass *p, const GNI_FT_T *src, int64_t src_ld,  \
+                                       GNI_FT_T *dst, int64_t dst_ld, GNI_FT_T scale, bool swap) { \
+        const int64_t s = p->s, m = p->m, row = 2 * GNI_FT_W;                                      \
+        const int64_t across = src_ld != 0 ? src_ld : s * row, step = m * across;                  \
+        const int64_t along = dst_ld != 0 ? dst_ld : row, out = s * along;                         \
+        const GNI_FT_T *w = (const GNI_FT_T *)p->turn - 2;                                         \
+        for (int64_t j = 0; j < m; j++, w += 2 * (R - 1)) {                                        \
+            const GNI_FT_T *a = src + j * across;                                                  \
+            GNI_FT_T *b = dst + j * out * R;                                                       \
+            for (int64_t k = 0; k < s; k++, a += row, b += along) {                                \
+                gni_fc x[R], *y = x;                                                               \
+                if (src_ld != 0) {                                                                 \
+                    GNI_FT_E##R(GNI_FT_GET)                                                        \
+                } else {                                                                           \
+                    GNI_FT_E##R(GNI_FT_LOAD)                                                       \
+                }                                                                                  \
+                gni_fbf##R(x);                                                                     \
+                if (dst_ld != 0) {                                                                 \
+                    GNI_FT_E##R(GNI_FT_PUT)                                                        \
+                } else {                                                                           \
+                    GNI_FT_E##R(GNI_FT_TURN)                                                       \
+                }                                                                                  \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+#if GNI_FT_SLIM
+GNI_FT_ENDS(2)
+GNI_FT_ENDS(3)
+GNI_FT_ENDS(4)
+GNI_FT_ENDS(5)
+GNI_FT_ENDS(7)
+GNI_FT_ENDS(8)
+#else
 GNI_FT_PASS(2)
 GNI_FT_PASS(3)
 GNI_FT_PASS(4)
@@ -131,11 +186,86 @@ GNI_FT_PASS(5)
 GNI_FT_PASS(7)
 GNI_FT_PASS(8)
 GNI_FT_PASS(9)
-GNI_FT_PASS(11)
-GNI_FT_PASS(13)
-#if GNI_FT_MAX_RADIX >= 16
-GNI_FT_PASS(16)
 #endif
+#if GNI_FT_MAX_RADIX >= 16 // there are registers for them
+GNI_FT_PASS(16)
+GNI_FT_ENDS(11)
+GNI_FT_ENDS(13)
+#endif
+
+// ---- the other radices, whose butterflies lie in memory
+
+// x becomes its DFT of n points.
+typedef void (*GNI_FT(gni_ft_points_fn))(gni_fc *x);
+#define GNI_FT_POINTS(n)                                                                           \
+    static void GNI_FT(gni_ft_points##n)(gni_fc * x) { GNI_FT(gni_ft_bf##n)(x); }
+#if GNI_FT_MAX_RADIX < 16 || GNI_FT_TINY_MOST > 4
+GNI_FT_POINTS(11)
+GNI_FT_POINTS(13)
+#endif
+#if GNI_FT_SLIM || GNI_FT_TINY_MOST > 4
+GNI_FT_POINTS(9)
+#endif
+#if GNI_FT_TINY_MOST > 4
+// Good's algorithm: a b points without factors in between, as a and b have no common divisor. `one_a` is 1 modulo a and 0
+// modulo b, `one_b` the other way round.
+GNI_FT_INLINE void GNI_FT(gni_ft_coprime)(gni_fc *x, const int a, const int b, const int one_a,
+                                          const int one_b) {
+    gni_fc y[GNI_FT_MAX_TINY], t[8];
+    GNI_FT_UNROLL
+    for (int j = 0; j < b; j++) {
+        GNI_FT_UNROLL
+        for (int i = 0; i < a; i++) t[i] = x[(b * i + a * j) % (a * b)];
+        if (a == 2)
+            gni_fbf2(t);
+        else
+            gni_fbf3(t);
+        GNI_FT_UNROLL
+        for (int i = 0; i < a; i++) y[b * i + j] = t[i];
+    }
+    GNI_FT_UNROLL
+    for (int i = 0; i < a; i++) {
+        GNI_FT_UNROLL
+        for (int j = 0; j < b; j++) t[j] = y[b * i + j];
+        if (b == 3) gni_fbf3(t);
+        if (b == 4) gni_fbf4(t);
+        if (b == 5) gni_fbf5(t);
+        if (b == 7) gni_fbf7(t);
+        GNI_FT_UNROLL
+        for (int j = 0; j < b; j++) x[(one_a * i + one_b * j) % (a * b)] = t[j];
+    }
+}
+#define GNI_FT_COPRIME(n, a, b, one_a, one_b)                                                      \
+    static void GNI_FT(gni_ft_points##n)(gni_fc * x) {                                             \
+        GNI_FT(gni_ft_coprime)(x, a, b, one_a, one_b);                                             \
+    }
+GNI_FT_COPRIME(10, 2, 5, 5, 6)
+GNI_FT_COPRIME(12, 3, 4, 4, 9)
+GNI_FT_COPRIME(14, 2, 7, 7, 8)
+GNI_FT_COPRIME(15, 3, 5, 10, 6)
+GNI_FT_POINTS(16)
+#undef GNI_FT_COPRIME
+#endif
+#undef GNI_FT_POINTS
+static GNI_FT(gni_ft_points_fn) GNI_FT(gni_ft_points)(int n) {
+    switch (n) {
+#if GNI_FT_MAX_RADIX < 16 || GNI_FT_TINY_MOST > 4
+    case 11: return GNI_FT(gni_ft_points11);
+    case 13: return GNI_FT(gni_ft_points13);
+#endif
+#if GNI_FT_SLIM || GNI_FT_TINY_MOST > 4
+    case 9: return GNI_FT(gni_ft_points9);
+#endif
+#if GNI_FT_TINY_MOST > 4
+    case 10: return GNI_FT(gni_ft_points10);
+    case 12: return GNI_FT(gni_ft_points12);
+    case 14: return GNI_FT(gni_ft_points14);
+    case 15: return GNI_FT(gni_ft_points15);
+    case 16: return GNI_FT(gni_ft_points16);
+#endif
+    default: return NULL;
+    }
+}
 
 // Odd primes up to GNI_FT_MAX_PRIME: p->circle has the p numbers cos, sin of 2 pi q / p.
 static void GNI_FT(gni_ft_bf_prime)(const gni_ft_pass *p, gni_fc *x) {
@@ -162,106 +292,60 @@ static void GNI_FT(gni_ft_bf_prime)(const gni_ft_pass *p, gni_fc *x) {
     }
 }
 
-static void GNI_FT(gni_ft_mid_prime)(const gni_ft_pass *p, const GNI_FT_T *src, GNI_FT_T *dst) {
-    const int64_t s = p->s, m = p->m, step = s * m * 2 * GNI_FT_W, out = s * 2 * GNI_FT_W;
-    const GNI_FT_T *w = (const GNI_FT_T *)p->turn - 2;
-    gni_fc x[GNI_FT_MAX_PRIME];
-    for (int64_t i = 0; i < m * s; i++) {
-        const GNI_FT_T *a = src + i * 2 * GNI_FT_W, *turn = w + i / s * 2 * (p->radix - 1);
-        GNI_FT_T *b = dst + i / s * out * p->radix + i % s * 2 * GNI_FT_W;
-        for (int q = 0; q < p->radix; q++) {
-            GNI_FT_ANY_LOAD(x[q], a + q * step)
-        }
+static void GNI_FT(gni_ft_bf_any)(const gni_ft_pass *p, gni_fc *x) {
+    const GNI_FT(gni_ft_points_fn) points = GNI_FT(gni_ft_points)(p->radix);
+    if (points != NULL)
+        points(x);
+    else
         GNI_FT(gni_ft_bf_prime)(p, x);
-        for (int q = 0; q < p->radix; q++) {
-            if (q > 0) x[q] = gni_fcmul(x[q], gni_fset(turn[2 * q]), gni_fset(turn[2 * q + 1]));
-            GNI_FT_ANY_STORE(b + q * out, x[q])
-        }
-    }
 }
 
-static void GNI_FT(gni_ft_first_prime)(const gni_ft_pass *p, const GNI_FT_T *src, int64_t ld,
-                                       GNI_FT_T *dst, bool swap) {
-    const int64_t m = p->m, out = 2 * GNI_FT_W;
-    const GNI_FT_T *w = (const GNI_FT_T *)p->turn - 2;
+static void GNI_FT(gni_ft_pass_any)(const gni_ft_pass *p, const GNI_FT_T *src, int64_t src_ld,
+                                    GNI_FT_T *dst, int64_t dst_ld, GNI_FT_T scale, bool swap) {
+    const int64_t s = p->s, m = p->m, row = 2 * GNI_FT_W, across = src_ld != 0 ? src_ld : s * row;
+    const int64_t along = dst_ld != 0 ? dst_ld : row, out = s * along;
+    const GNI_FT_T *w = (const GNI_FT_T *)p->turn;
     gni_fc x[GNI_FT_MAX_PRIME];
-    for (int64_t j = 0; j < m; j++, w += 2 * (p->radix - 1)) {
-        GNI_FT_T *b = dst + j * out * p->radix;
-        for (int q = 0; q < p->radix; q++) x[q] = gni_fget(src + (j + q * m) * ld, swap);
-        GNI_FT(gni_ft_bf_prime)(p, x);
-        for (int q = 0; q < p->radix; q++) {
-            if (q > 0) x[q] = gni_fcmul(x[q], gni_fset(w[2 * q]), gni_fset(w[2 * q + 1]));
-            GNI_FT_ANY_STORE(b + q * out, x[q])
+    for (int64_t j = 0; j < m; j++, w += 2 * (p->radix - 1))
+        for (int64_t k = 0; k < s; k++) {
+            const GNI_FT_T *a = src + j * across + k * row;
+            GNI_FT_T *b = dst + j * out * p->radix + k * along;
+            for (int q = 0; q < p->radix; q++, a += m * across) {
+                if (src_ld != 0) {
+                    x[q] = gni_fget(a, swap);
+                } else {
+                    GNI_FT_ANY_LOAD(x[q], a)
+                }
+            }
+            GNI_FT(gni_ft_bf_any)(p, x);
+            for (int q = 0; q < p->radix; q++, b += out) {
+                if (dst_ld != 0) {
+                    gni_fput(b, gni_fmul((double)scale, x[q]), swap);
+                    continue;
+                }
+                if (q > 0) x[q] = gni_fcmul(x[q], gni_fset(w[2 * q - 2]), gni_fset(w[2 * q - 1]));
+                GNI_FT_ANY_STORE(b, x[q])
+            }
         }
-    }
 }
 
-static void GNI_FT(gni_ft_last_prime)(const gni_ft_pass *p, const GNI_FT_T *src, GNI_FT_T *dst,
-                                      int64_t ld, GNI_FT_T scale, bool swap) {
-    gni_fc x[GNI_FT_MAX_PRIME];
-    for (int64_t k = 0; k < p->s; k++) {
-        for (int q = 0; q < p->radix; q++) {
-            GNI_FT_ANY_LOAD(x[q], src + (k + q * p->s) * 2 * GNI_FT_W)
-        }
-        GNI_FT(gni_ft_bf_prime)(p, x);
-        for (int q = 0; q < p->radix; q++)
-            gni_fput(dst + (k + q * p->s) * ld, gni_fmul((double)scale, x[q]), swap);
-    }
-}
-
-static void GNI_FT(gni_ft_mid)(const gni_ft_pass *p, const GNI_FT_T *src, GNI_FT_T *dst) {
+static GNI_FT(gni_ft_pass_fn) GNI_FT(gni_ft_pass_of)(const gni_ft_pass *p) {
     switch (p->radix) {
-    case 2: GNI_FT(gni_ft_mid2)(p, src, dst); break;
-    case 3: GNI_FT(gni_ft_mid3)(p, src, dst); break;
-    case 4: GNI_FT(gni_ft_mid4)(p, src, dst); break;
-    case 5: GNI_FT(gni_ft_mid5)(p, src, dst); break;
-    case 7: GNI_FT(gni_ft_mid7)(p, src, dst); break;
-    case 8: GNI_FT(gni_ft_mid8)(p, src, dst); break;
-    case 9: GNI_FT(gni_ft_mid9)(p, src, dst); break;
-    case 11: GNI_FT(gni_ft_mid11)(p, src, dst); break;
-    case 13: GNI_FT(gni_ft_mid13)(p, src, dst); break;
-#if GNI_FT_MAX_RADIX >= 16
-    case 16: GNI_FT(gni_ft_mid16)(p, src, dst); break;
+    case 2: return GNI_FT(gni_ft_pass2);
+    case 3: return GNI_FT(gni_ft_pass3);
+    case 4: return GNI_FT(gni_ft_pass4);
+    case 5: return GNI_FT(gni_ft_pass5);
+    case 7: return GNI_FT(gni_ft_pass7);
+    case 8: return GNI_FT(gni_ft_pass8);
+#if !GNI_FT_SLIM
+    case 9: return GNI_FT(gni_ft_pass9);
 #endif
-    default: GNI_FT(gni_ft_mid_prime)(p, src, dst); break;
-    }
-}
-
-static void GNI_FT(gni_ft_first)(const gni_ft_pass *p, const GNI_FT_T *src, int64_t ld,
-                                 GNI_FT_T *dst, bool swap) {
-    switch (p->radix) {
-    case 2: GNI_FT(gni_ft_first2)(p, src, ld, dst, swap); break;
-    case 3: GNI_FT(gni_ft_first3)(p, src, ld, dst, swap); break;
-    case 4: GNI_FT(gni_ft_first4)(p, src, ld, dst, swap); break;
-    case 5: GNI_FT(gni_ft_first5)(p, src, ld, dst, swap); break;
-    case 7: GNI_FT(gni_ft_first7)(p, src, ld, dst, swap); break;
-    case 8: GNI_FT(gni_ft_first8)(p, src, ld, dst, swap); break;
-    case 9: GNI_FT(gni_ft_first9)(p, src, ld, dst, swap); break;
-    case 11: GNI_FT(gni_ft_first11)(p, src, ld, dst, swap); break;
-    case 13: GNI_FT(gni_ft_first13)(p, src, ld, dst, swap); break;
 #if GNI_FT_MAX_RADIX >= 16
-    case 16: GNI_FT(gni_ft_first16)(p, src, ld, dst, swap); break;
+    case 11: return GNI_FT(gni_ft_pass11);
+    case 13: return GNI_FT(gni_ft_pass13);
+    case 16: return GNI_FT(gni_ft_pass16);
 #endif
-    default: GNI_FT(gni_ft_first_prime)(p, src, ld, dst, swap); break;
-    }
-}
-
-static void GNI_FT(gni_ft_last)(const gni_ft_pass *p, const GNI_FT_T *src, GNI_FT_T *dst,
-                                int64_t ld, GNI_FT_T scale, bool swap) {
-    switch (p->radix) {
-    case 2: GNI_FT(gni_ft_last2)(p, src, dst, ld, scale, swap); break;
-    case 3: GNI_FT(gni_ft_last3)(p, src, dst, ld, scale, swap); break;
-    case 4: GNI_FT(gni_ft_last4)(p, src, dst, ld, scale, swap); break;
-    case 5: GNI_FT(gni_ft_last5)(p, src, dst, ld, scale, swap); break;
-    case 7: GNI_FT(gni_ft_last7)(p, src, dst, ld, scale, swap); break;
-    case 8: GNI_FT(gni_ft_last8)(p, src, dst, ld, scale, swap); break;
-    case 9: GNI_FT(gni_ft_last9)(p, src, dst, ld, scale, swap); break;
-    case 11: GNI_FT(gni_ft_last11)(p, src, dst, ld, scale, swap); break;
-    case 13: GNI_FT(gni_ft_last13)(p, src, dst, ld, scale, swap); break;
-#if GNI_FT_MAX_RADIX >= 16
-    case 16: GNI_FT(gni_ft_last16)(p, src, dst, ld, scale, swap); break;
-#endif
-    default: GNI_FT(gni_ft_last_prime)(p, src, dst, ld, scale, swap); break;
+    default: return GNI_FT(gni_ft_pass_any);
     }
 }
 
@@ -275,7 +359,7 @@ static GNI_FT_T *GNI_FT(gni_ft_passes)(const gni_ft_lane *f, int from, int to, G
     half[1] = work + f->n * 2 * GNI_FT_W;
     for (int i = from; i < to; i++) {
         GNI_FT_T *y = x == half[0] ? half[1] : half[0];
-        GNI_FT(gni_ft_mid)(&f->pass[i], x, y);
+        GNI_FT(gni_ft_pass_of) (&f->pass[i])(&f->pass[i], x, 0, y, 0, 1, false);
         x = y;
     }
     return x;
@@ -285,7 +369,7 @@ static GNI_FT_T *GNI_FT(gni_ft_passes)(const gni_ft_lane *f, int from, int to, G
 static void *GNI_FT(gni_ft_columns_in)(const gni_ft_lane *f, const void *src, int64_t ld, bool swap,
                                        void *work) {
     GNI_FT_T *w = (GNI_FT_T *)work;
-    GNI_FT(gni_ft_first)(&f->pass[0], (const GNI_FT_T *)src, 2 * ld, w, swap);
+    GNI_FT(gni_ft_pass_of)(f->pass)(f->pass, (const GNI_FT_T *)src, 2 * ld, w, 0, 1, swap);
     return GNI_FT(gni_ft_passes)(f, 1, f->count, w, w);
 }
 
@@ -293,12 +377,14 @@ static void *GNI_FT(gni_ft_columns_in)(const gni_ft_lane *f, const void *src, in
 static void GNI_FT(gni_ft_columns_out)(const gni_ft_lane *f, void *rows, void *dst, int64_t ld,
                                        double scale, bool swap, void *work) {
     GNI_FT_T *x = GNI_FT(gni_ft_passes)(f, 0, f->count - 1, (GNI_FT_T *)rows, (GNI_FT_T *)work);
-    GNI_FT(gni_ft_last)(&f->pass[f->count - 1], x, (GNI_FT_T *)dst, 2 * ld, (GNI_FT_T)scale, swap);
+    const gni_ft_pass *last = &f->pass[f->count - 1];
+    GNI_FT(gni_ft_pass_of)(last)(last, x, 0, (GNI_FT_T *)dst, 2 * ld, (GNI_FT_T)scale, swap);
 }
 
 // Columns of memory to columns of memory, which may be the same.
 static void GNI_FT(gni_ft_columns)(const gni_ft_lane *f, const void *src, int64_t src_ld, void *dst,
                                    int64_t dst_ld, double scale, bool swap, void *work) {
+    const gni_ft_pass *last = &f->pass[f->count - 1];
     GNI_FT_T *w = (GNI_FT_T *)work;
     if (f->count == 1) {
         for (int64_t q = 0; q < f->n; q++) {
@@ -307,11 +393,10 @@ static void GNI_FT(gni_ft_columns)(const gni_ft_lane *f, const void *src, int64_
             gni_fstore(w + 2 * q * GNI_FT_W + GNI_FT_W, x.i);
         }
     } else {
-        GNI_FT(gni_ft_first)(&f->pass[0], (const GNI_FT_T *)src, 2 * src_ld, w, swap);
+        GNI_FT(gni_ft_pass_of)(f->pass)(f->pass, (const GNI_FT_T *)src, 2 * src_ld, w, 0, 1, swap);
         w = GNI_FT(gni_ft_passes)(f, 1, f->count - 1, w, (GNI_FT_T *)work);
     }
-    GNI_FT(gni_ft_last)
-    (&f->pass[f->count - 1], w, (GNI_FT_T *)dst, 2 * dst_ld, (GNI_FT_T)scale, swap);
+    GNI_FT(gni_ft_pass_of)(last)(last, w, 0, (GNI_FT_T *)dst, 2 * dst_ld, (GNI_FT_T)scale, swap);
 }
 
 // X for each of the W numbers of a block, and the butterfly of W.
@@ -389,10 +474,10 @@ static void GNI_FT(gni_ft_batch)(const gni_ft_lane *f, const void *src, int64_t 
 }
 
 // n = W b points, where b divides W: W / b transforms at a time, in registers all the way. A vector holds
-// b neighbours of each of them; `table` is that of the twist.
-#if GNI_FT_W == 1
-#define GNI_FT_SMALL_MIX GNI_UNUSED(x);
-#elif GNI_FT_W == 2
+// b neighbours of each of them; `table` is that of the twist. Up to GNI_FT_MAX_TINY points are left to gni_ft_tiny, but where one transform by
+// itself fills the vectors.
+#if GNI_FT_W > 1
+#if GNI_FT_W == 2
 #define GNI_FT_SMALL_MIX GNI_FT_EACH(GNI_FT_MIX1)
 #elif GNI_FT_W == 4
 #define GNI_FT_SMALL_MIX GNI_FT_EACH(GNI_FT_MIX2) GNI_FT_EACH(GNI_FT_MIX1)
@@ -430,57 +515,101 @@ static void GNI_FT(gni_ft_batch)(const gni_ft_lane *f, const void *src, int64_t 
 #define GNI_FT_TO_X(q) x[q] = y[q];
 GNI_FT_INLINE void GNI_FT(gni_ft_small_b)(const GNI_FT_T *a, int64_t src_ld, GNI_FT_T *to,
                                           int64_t dst_ld, const int b, int count, const GNI_FT_T *u,
-                                          GNI_FT_T scale, const bool swap) {
+                                          GNI_FT_T scale, const bool back) {
     const int per = GNI_FT_W / b, most = per == 1 ? 1 : GNI_MIN(count, per);
     gni_fc x[GNI_FT_W], y[GNI_FT_W];
     if (count > per) {
         GNI_FT_EACH(GNI_FT_SMALL_AHEAD)
     }
-    if (per == 1) {
+#if GNI_FT_W == 16
+    if (per == 1) { // as many numbers as there are registers come and go with the arithmetic
+        const bool swap = back;
         GNI_FT_DOW(GNI_FT_SMALL_GET, GNI_FT_TURN_V)
         gni_ftranspose(y);
         GNI_FT_EACH(GNI_FT_TO_X)
         GNI_FT_DOW(GNI_FT_NOTHING, GNI_FT_SMALL_PUT)
         return;
     }
-    GNI_FT_EACH(GNI_FT_SMALL_GET)
-    GNI_FT_SMALL_MIX
+#endif
+    if (back) {
+        const bool swap = true;
+        GNI_FT_EACH(GNI_FT_SMALL_GET)
+    } else {
+        const bool swap = false;
+        GNI_FT_EACH(GNI_FT_SMALL_GET)
+    }
+    if (per > 1) {
+        GNI_FT_SMALL_MIX
+    }
     GNI_FT_DOW(GNI_FT_NOTHING, GNI_FT_TURN_V)
     gni_ftranspose(y);
     GNI_FT_EACH(GNI_FT_TO_X)
-    GNI_FT_EACH(GNI_FT_SMALL_BF)
-    GNI_FT_EACH(GNI_FT_TO_Y)
-    GNI_FT_EACH(GNI_FT_SMALL_PUT)
-}
-// Each direction has its own copy: a choice for every vector costs a lone transform a tenth.
-#define GNI_FT_SMALL_CASE(B)                                                                       \
-    if (b == B && swap) {                                                                          \
-        for (int64_t i = 0; i < count; i += GNI_FT_W / B) GNI_FT(gni_ft_small_b)                   \
-        (x + 2 * i * src_ld, src_ld, y + 2 * i * dst_ld, dst_ld, B,                                \
-         (int)GNI_MIN(count - i, GNI_FT_W + 1), u, (GNI_FT_T)scale, true);                         \
-    } else if (b == B) {                                                                           \
-        for (int64_t i = 0; i < count; i += GNI_FT_W / B) GNI_FT(gni_ft_small_b)                   \
-        (x + 2 * i * src_ld, src_ld, y + 2 * i * dst_ld, dst_ld, B,                                \
-         (int)GNI_MIN(count - i, GNI_FT_W + 1), u, (GNI_FT_T)scale, false);                        \
+    if (per == 1) {
+        GNI_FT_DOW(GNI_FT_NOTHING, GNI_FT_NOTHING)
+    } else {
+        GNI_FT_EACH(GNI_FT_SMALL_BF)
+        GNI_FT_EACH(GNI_FT_TO_Y)
     }
-static void GNI_FT(gni_ft_small)(const void *src, int64_t src_ld, void *dst, int64_t dst_ld, int b,
-                                 int64_t count, const void *table, double scale, bool swap) {
-    const GNI_FT_T *x = (const GNI_FT_T *)src, *u = (const GNI_FT_T *)table;
-    GNI_FT_T *y = (GNI_FT_T *)dst;
-    GNI_FT_SMALL_CASE(1)
-#if GNI_FT_W >= 2
-    GNI_FT_SMALL_CASE(2)
-#endif
-#if GNI_FT_W >= 4
-    GNI_FT_SMALL_CASE(4)
+    if (back) {
+        const bool swap = true;
+        GNI_FT_EACH(GNI_FT_SMALL_PUT)
+    } else {
+        const bool swap = false;
+        GNI_FT_EACH(GNI_FT_SMALL_PUT)
+    }
+}
+GNI_FT_INLINE void GNI_FT(gni_ft_small_rows)(const GNI_FT_T *x, int64_t src_ld, GNI_FT_T *y,
+                                             int64_t dst_ld, const int b, int64_t count,
+                                             const GNI_FT_T *u, GNI_FT_T scale, const bool swap) {
+    for (int64_t i = 0; i < count; i += GNI_FT_W / b) GNI_FT(gni_ft_small_b)
+    (x + 2 * i * src_ld, src_ld, y + 2 * i * dst_ld, dst_ld, b,
+     (int)GNI_MIN(count - i, GNI_FT_W + 1), u, scale, swap);
+}
+// Of the longest, each direction has its own copy: a choice for every number costs a lone transform a tenth.
+#define GNI_FT_SMALL_CASE(B)                                                                       \
+    static void GNI_FT(gni_ft_small##B)(const GNI_FT_T *x, int64_t src_ld, GNI_FT_T *y,            \
+                                        int64_t dst_ld, int64_t count, const GNI_FT_T *u,          \
+                                        GNI_FT_T scale, bool swap) {                               \
+        if (B < 16)                                                                                \
+            GNI_FT(gni_ft_small_rows)(x, src_ld, y, dst_ld, B, count, u, scale, swap);             \
+        else if (swap)                                                                             \
+            GNI_FT(gni_ft_small_rows)(x, src_ld, y, dst_ld, B, count, u, scale, true);             \
+        else                                                                                       \
+            GNI_FT(gni_ft_small_rows)(x, src_ld, y, dst_ld, B, count, u, scale, false);            \
+    }
+#if GNI_FT_W == 2
+GNI_FT_SMALL_CASE(2)
+#elif GNI_FT_W >= 4
+GNI_FT_SMALL_CASE(4)
 #endif
 #if GNI_FT_W >= 8
-    GNI_FT_SMALL_CASE(8)
+GNI_FT_SMALL_CASE(8)
 #endif
 #if GNI_FT_W >= 16
-    GNI_FT_SMALL_CASE(16)
+GNI_FT_SMALL_CASE(2)
+GNI_FT_SMALL_CASE(16)
 #endif
+static void GNI_FT(gni_ft_small)(const void *src, int64_t src_ld, void *dst, int64_t dst_ld, int b,
+                                 int64_t count, const void *table, double scale, bool swap) {
+    void (*run)(const GNI_FT_T *, int64_t, GNI_FT_T *, int64_t, int64_t, const GNI_FT_T *, GNI_FT_T,
+                bool);
+#if GNI_FT_W == 2
+    run = GNI_FT(gni_ft_small2);
+#elif GNI_FT_W == 4
+    run = GNI_FT(gni_ft_small4);
+#elif GNI_FT_W == 8
+    run = b == 4 ? GNI_FT(gni_ft_small4) : GNI_FT(gni_ft_small8);
+#else
+    run = b == 2   ? GNI_FT(gni_ft_small2)
+          : b == 4 ? GNI_FT(gni_ft_small4)
+          : b == 8 ? GNI_FT(gni_ft_small8)
+                   : GNI_FT(gni_ft_small16);
+#endif
+    GNI_UNUSED(b);
+    run((const GNI_FT_T *)src, src_ld, (GNI_FT_T *)dst, dst_ld, count, (const GNI_FT_T *)table,
+        (GNI_FT_T)scale, swap);
 }
+#endif
 
 // ---- between the two steps of a long transform of a b points
 
@@ -521,30 +650,32 @@ static void GNI_FT(gni_ft_twist)(const void *columns, int64_t a, int64_t b, int6
 }
 
 // The whole first step with a = W for the W columns from j on.
+#if GNI_FT_TINY_MOST
 #define GNI_FT_HEAD_GET(q) x[q] = gni_fget(a + q * step, swap);
 #define GNI_FT_HEAD_AHEAD(q)                                                                       \
     GNI_FT_PREFETCH(a + q * step + 2 * GNI_FT_W);                                                  \
     GNI_FT_PREFETCH(a + q * step + 3 * GNI_FT_W);
-GNI_FT_INLINE void GNI_FT(gni_ft_head_of)(const GNI_FT_T *a, int64_t b, const GNI_FT_T *u,
-                                          const bool swap, GNI_FT_T *to) {
+static void GNI_FT(gni_ft_head)(const void *src, int64_t b, int64_t j, const void *table, bool back,
+                                void *dst) {
+    const GNI_FT_T *a = (const GNI_FT_T *)src + 2 * j, *u = (const GNI_FT_T *)table;
+    GNI_FT_T *to = (GNI_FT_T *)dst + 2 * j * GNI_FT_W;
     const int64_t step = 2 * b;
     gni_fc x[GNI_FT_W], y[GNI_FT_W];
     if (b * GNI_FT_W > 2048) {
         GNI_FT_EACH(GNI_FT_HEAD_AHEAD)
     }
-    GNI_FT_DOW(GNI_FT_HEAD_GET, GNI_FT_TURN_V)
+    if (back) {
+        const bool swap = true;
+        GNI_FT_EACH(GNI_FT_HEAD_GET)
+    } else {
+        const bool swap = false;
+        GNI_FT_EACH(GNI_FT_HEAD_GET)
+    }
+    GNI_FT_DOW(GNI_FT_NOTHING, GNI_FT_TURN_V)
     gni_ftranspose(y);
     GNI_FT_EACH(GNI_FT_OUT)
 }
-static void GNI_FT(gni_ft_head)(const void *src, int64_t b, int64_t j, const void *table, bool swap,
-                                void *dst) {
-    const GNI_FT_T *a = (const GNI_FT_T *)src + 2 * j, *u = (const GNI_FT_T *)table;
-    GNI_FT_T *to = (GNI_FT_T *)dst + 2 * j * GNI_FT_W;
-    if (swap)
-        GNI_FT(gni_ft_head_of)(a, b, u, true, to);
-    else
-        GNI_FT(gni_ft_head_of)(a, b, u, false, to);
-}
+#endif
 
 // ---- helpers of real transforms and of Bluestein's
 
@@ -682,7 +813,7 @@ static void GNI_FT(gni_ft_direct)(const void *src, void *dst, int n, const void 
 
 // ---- 2 to GNI_FT_MAX_TINY points, W transforms side by side, without passes in between
 
-#if GNI_FT_W > 1
+#if GNI_FT_TINY_MOST
 #define GNI_FT_H (GNI_FT_W / 2)
 // Blocks of b lanes of two vectors change places.
 #define GNI_FT_BLOCKS(b, p, q)                                                                     \
@@ -720,91 +851,70 @@ GNI_FT_INLINE void GNI_FT(gni_ft_tile)(gni_fv *v, const int side) {
     GNI_UNUSED(side);
 }
 
-// Good's algorithm: a b points without factors in between, as a and b have no common divisor. `one_a` is 1 modulo a and 0
-// modulo b, `one_b` the other way round.
-GNI_FT_INLINE void GNI_FT(gni_ft_coprime)(gni_fc *x, const int a, const int b, const int one_a,
-                                          const int one_b) {
-    gni_fc y[GNI_FT_MAX_TINY], t[8];
-    GNI_FT_UNROLL
-    for (int j = 0; j < b; j++) {
-        GNI_FT_UNROLL
-        for (int i = 0; i < a; i++) t[i] = x[(b * i + a * j) % (a * b)];
-        if (a == 2)
-            gni_fbf2(t);
-        else
-            gni_fbf3(t);
-        GNI_FT_UNROLL
-        for (int i = 0; i < a; i++) y[b * i + j] = t[i];
+// A tile of 2 `side` rows of `side` numbers between memory and x; `side` is H, or n where several rows fill a vector and
+// no part of one. Of each row there are `have` numbers, and whatever follows.
+#define GNI_FT_TINY_LOAD(l)                                                                        \
+    if (l < side) {                                                                                \
+        v[l] = gni_fload(a + 2 * l * ld);                                                          \
+        w[l] = gni_fload(a + 2 * (l + side) * ld);                                                 \
     }
-    GNI_FT_UNROLL
-    for (int i = 0; i < a; i++) {
-        GNI_FT_UNROLL
-        for (int j = 0; j < b; j++) t[j] = y[b * i + j];
-        if (b == 3) gni_fbf3(t);
-        if (b == 4) gni_fbf4(t);
-        if (b == 5) gni_fbf5(t);
-        if (b == 7) gni_fbf7(t);
-        GNI_FT_UNROLL
-        for (int j = 0; j < b; j++) x[(one_a * i + one_b * j) % (a * b)] = t[j];
+#define GNI_FT_TINY_TAKE(l)                                                                        \
+    if (l < side && l < have) {                                                                    \
+        x[l].r = gni_feven(v[l], w[l]);                                                            \
+        x[l].i = gni_fodd(v[l], w[l]);                                                             \
     }
+GNI_FT_INLINE void GNI_FT(gni_ft_tile_in)(gni_fc *x, const GNI_FT_T *a, int64_t ld, const int side,
+                                          const int have) {
+    gni_fv v[8], w[8];
+    GNI_FT_E8(GNI_FT_TINY_LOAD)
+    GNI_FT(gni_ft_tile)(v, side);
+    GNI_FT(gni_ft_tile)(w, side);
+    GNI_FT_E8(GNI_FT_TINY_TAKE)
+}
+#define GNI_FT_TINY_GIVE(l)                                                                        \
+    if (l < side) {                                                                                \
+        const gni_fc z = x[GNI_MIN(l, have - 1)];                                                  \
+        v[l] = gni_flow(z.r, z.i);                                                                 \
+        w[l] = gni_fhigh(z.r, z.i);                                                                \
+    }
+#define GNI_FT_TINY_STORE(l)                                                                       \
+    if (l < side) gni_fstore(b + 2 * l * ld, v[l]);
+#define GNI_FT_TINY_STORE_2(l)                                                                     \
+    if (l < side) gni_fstore(b + 2 * (l + side) * ld, w[l]);
+GNI_FT_INLINE void GNI_FT(gni_ft_tile_out)(const gni_fc *x, GNI_FT_T *b, int64_t ld, const int side,
+                                           const int have) {
+    gni_fv v[8], w[8];
+    GNI_FT_E8(GNI_FT_TINY_GIVE)
+    GNI_FT(gni_ft_tile)(v, side);
+    GNI_FT(gni_ft_tile)(w, side);
+    GNI_FT_E8(GNI_FT_TINY_STORE)
+    GNI_FT_E8(GNI_FT_TINY_STORE_2)
 }
 
+// Butterflies that stay in registers.
 GNI_FT_INLINE void GNI_FT(gni_ft_tiny_bf)(gni_fc *x, const int n) {
     if (n == 2) gni_fbf2(x);
     if (n == 3) gni_fbf3(x);
     if (n == 4) gni_fbf4(x);
     if (n == 5) gni_fbf5(x);
+#if GNI_FT_TINY_MOST > 4
     if (n == 6) GNI_FT(gni_ft_coprime)(x, 2, 3, 3, 4);
+#endif
     if (n == 7) gni_fbf7(x);
     if (n == 8) gni_fbf8(x);
-    if (n == 9) gni_fbf9(x);
-    if (n == 10) GNI_FT(gni_ft_coprime)(x, 2, 5, 5, 6);
-    if (n == 11) gni_fbf11(x);
-    if (n == 12) GNI_FT(gni_ft_coprime)(x, 3, 4, 4, 9);
-    if (n == 13) gni_fbf13(x);
-    if (n == 14) GNI_FT(gni_ft_coprime)(x, 2, 7, 7, 8);
-    if (n == 15) GNI_FT(gni_ft_coprime)(x, 3, 5, 10, 6);
-    if (n == 16) gni_fbf16(x);
 }
-
-#define GNI_FT_TINY_LOAD(l)                                                                        \
-    if (l < side) {                                                                                \
-        v[l] = gni_fload(a + 2 * (l * src_ld + at));                                               \
-        w[l] = gni_fload(a + 2 * ((l + side) * src_ld + at));                                      \
-    }
-#define GNI_FT_TINY_TAKE(l)                                                                        \
-    if (l < side && at + l < n) {                                                                  \
-        x[at + l].r = gni_feven(v[l], w[l]);                                                       \
-        x[at + l].i = gni_fodd(v[l], w[l]);                                                        \
-    }
-#define GNI_FT_TINY_GIVE(l)                                                                        \
-    if (l < side) {                                                                                \
-        const gni_fc z = x[GNI_MIN(at + l, n - 1)];                                                \
-        v[l] = gni_flow(z.r, z.i);                                                                 \
-        w[l] = gni_fhigh(z.r, z.i);                                                                \
-    }
-#define GNI_FT_TINY_STORE(l)                                                                       \
-    if (l < side) gni_fstore(b + 2 * (l * dst_ld + at), v[l]);
-#define GNI_FT_TINY_STORE_2(l)                                                                     \
-    if (l < side) gni_fstore(b + 2 * ((l + side) * dst_ld + at), w[l]);
-// Where several rows fill a vector, and no part of one.
 #define GNI_FT_DENSE(n) ((n) < GNI_FT_H && GNI_FT_H % (n) == 0)
 // W rows. Each is read and written up to the next multiple of H numbers, in ascending order; dense ones lie one behind the
-// other.
+// other. A row's last tile covers the start of the rows behind it: they must come later.
 GNI_FT_INLINE void GNI_FT(gni_ft_tiny_block)(const GNI_FT_T *a, int64_t src_ld, GNI_FT_T *b,
                                              int64_t dst_ld, const int n, GNI_FT_T scale,
                                              bool back) {
     const int side = GNI_FT_DENSE(n) ? n : GNI_FT_H;
-    gni_fc x[GNI_FT_MAX_TINY];
-    gni_fv v[8], w[8];
+    gni_fc x[8];
     if (GNI_FT_DENSE(n)) src_ld = dst_ld = GNI_FT_H;
     GNI_FT_UNROLL
-    for (int at = 0; at < n; at += GNI_FT_H) {
-        GNI_FT_E8(GNI_FT_TINY_LOAD)
-        GNI_FT(gni_ft_tile)(v, side);
-        GNI_FT(gni_ft_tile)(w, side);
-        GNI_FT_E8(GNI_FT_TINY_TAKE)
-    }
+    for (int at = 0; at < n; at += GNI_FT_H)
+        GNI_FT(gni_ft_tile_in)(x + at, a + 2 * at, src_ld, side, n - at);
     GNI_FT(gni_ft_tiny_bf)(x, n);
     if (back) {
         GNI_FT_UNROLL
@@ -816,121 +926,125 @@ GNI_FT_INLINE void GNI_FT(gni_ft_tiny_block)(const GNI_FT_T *a, int64_t src_ld, 
     }
     if (scale != (GNI_FT_T)1) {
         GNI_FT_UNROLL
-        for (int q = 0; q < n; q++) {
-            x[q].r = x[q].r * gni_fset(scale);
-            x[q].i = x[q].i * gni_fset(scale);
-        }
+        for (int q = 0; q < n; q++) x[q] = gni_fmul((double)scale, x[q]);
     }
-    // A row's last tile covers the start of the rows behind it: they must come later.
     GNI_FT_UNROLL
-    for (int at = (n - 1) / GNI_FT_H * GNI_FT_H; at >= 0; at -= GNI_FT_H) {
-        GNI_FT_E8(GNI_FT_TINY_GIVE)
-        GNI_FT(gni_ft_tile)(v, side);
-        GNI_FT(gni_ft_tile)(w, side);
-        GNI_FT_E8(GNI_FT_TINY_STORE)
-        GNI_FT_E8(GNI_FT_TINY_STORE_2)
-    }
+    for (int at = (n - 1) / GNI_FT_H * GNI_FT_H; at >= 0; at -= GNI_FT_H)
+        GNI_FT(gni_ft_tile_out)(x + at, b + 2 * at, dst_ld, side, n - at);
 }
-
-// Where rows follow that will be written later, blocks are read and written where they lie.
-GNI_FT_INLINE void GNI_FT(gni_ft_tiny_rows)(const GNI_FT_T *a, int64_t src_ld, GNI_FT_T *b,
-                                            int64_t dst_ld, const int n, int64_t count,
-                                            GNI_FT_T scale, bool back) {
-    const size_t row = (size_t)n * 2 * sizeof(GNI_FT_T);
-    const bool apart = (const void *)a != (const void *)b;
-    GNI_FT_T in[2 * (GNI_FT_MAX_TINY + 1) * GNI_FT_W], out[2 * (GNI_FT_MAX_TINY + 1) * GNI_FT_W];
-    memset(in, 0, sizeof in);
-    for (int64_t i = 0; i < count; i += GNI_FT_W) {
-        const int64_t rows = GNI_MIN(count - i, GNI_FT_W);
-        const bool dense = GNI_FT_DENSE(n), more = count - i >= GNI_FT_W + (dense ? 0 : 8);
-        const bool here = more && (dense ? src_ld == n : src_ld > 0),
-                   there = more && (apart || dense) && dst_ld == n;
-        const GNI_FT_T *from = a + 2 * i * src_ld;
-        GNI_FT_T *to = b + 2 * i * dst_ld;
-        for (int64_t l = 0; !here && l < rows; l++)
-            memcpy(in + 2 * l * n, from + 2 * l * src_ld, row);
-        GNI_FT(gni_ft_tiny_block)
-        (here ? from : in, here ? src_ld : n, there ? to : out, n, n, scale, back);
-        for (int64_t l = 0; !there && l < rows; l++)
-            memcpy(to + 2 * l * dst_ld, out + 2 * l * n, row);
-    }
-}
-
-#define GNI_FT_TINY_CASE(n)                                                                        \
-    static void GNI_FT(gni_ft_tiny##n)(const GNI_FT_T *a, int64_t src_ld, GNI_FT_T *b,             \
-                                       int64_t dst_ld, int64_t count, GNI_FT_T scale, bool back) { \
-        GNI_FT(gni_ft_tiny_rows)(a, src_ld, b, dst_ld, n, count, scale, back);                     \
+// `blocks` times W rows of 2 to 8 points, and of more.
+typedef void (*GNI_FT(gni_ft_tiny_fn))(const GNI_FT_T *a, int64_t src_ld, GNI_FT_T *b,
+                                       int64_t dst_ld, int n, int64_t blocks, GNI_FT_T scale,
+                                       bool back);
+#define GNI_FT_TINY_CASE(N)                                                                        \
+    static void GNI_FT(gni_ft_tiny##N)(const GNI_FT_T *a, int64_t src_ld, GNI_FT_T *b,             \
+                                       int64_t dst_ld, int n, int64_t blocks, GNI_FT_T scale,      \
+                                       bool back) {                                                \
+        GNI_UNUSED(n);                                                                             \
+        for (; blocks > 0; blocks--, a += 2 * GNI_FT_W * src_ld, b += 2 * GNI_FT_W * dst_ld)       \
+            GNI_FT(gni_ft_tiny_block)(a, src_ld, b, dst_ld, N, scale, back);                       \
     }
 GNI_FT_TINY_CASE(2)
-GNI_FT_TINY_CASE(3)
 GNI_FT_TINY_CASE(4)
+#if GNI_FT_TINY_MOST > 4
+GNI_FT_TINY_CASE(3)
 GNI_FT_TINY_CASE(5)
 GNI_FT_TINY_CASE(6)
 GNI_FT_TINY_CASE(7)
 GNI_FT_TINY_CASE(8)
-GNI_FT_TINY_CASE(9)
-GNI_FT_TINY_CASE(10)
-GNI_FT_TINY_CASE(11)
-GNI_FT_TINY_CASE(12)
-GNI_FT_TINY_CASE(13)
-GNI_FT_TINY_CASE(14)
-GNI_FT_TINY_CASE(15)
-GNI_FT_TINY_CASE(16)
-#undef GNI_FT_TINY_CASE
-#endif
-
-static void GNI_FT(gni_ft_tiny)(const void *src, int64_t src_ld, void *dst, int64_t dst_ld, int n,
-                                int64_t count, double scale, bool back) {
-#if GNI_FT_W > 1
-#define GNI_FT_TINY_CASE(N)                                                                        \
-    case N:                                                                                        \
-        GNI_FT(gni_ft_tiny##N)                                                                     \
-        ((const GNI_FT_T *)src, src_ld, (GNI_FT_T *)dst, dst_ld, count, (GNI_FT_T)scale, back);    \
-        break;
-    switch (n) {
-        GNI_FT_TINY_CASE(2)
-        GNI_FT_TINY_CASE(3)
-        GNI_FT_TINY_CASE(4)
-        GNI_FT_TINY_CASE(5)
-        GNI_FT_TINY_CASE(6)
-        GNI_FT_TINY_CASE(7)
-        GNI_FT_TINY_CASE(8)
-        GNI_FT_TINY_CASE(9)
-        GNI_FT_TINY_CASE(10)
-        GNI_FT_TINY_CASE(11)
-        GNI_FT_TINY_CASE(12)
-        GNI_FT_TINY_CASE(13)
-        GNI_FT_TINY_CASE(14)
-        GNI_FT_TINY_CASE(15)
-        GNI_FT_TINY_CASE(16)
-    default: break;
+static void GNI_FT(gni_ft_tiny_long)(const GNI_FT_T *a, int64_t src_ld, GNI_FT_T *b, int64_t dst_ld,
+                                     int n, int64_t blocks, GNI_FT_T scale, bool back) {
+    gni_fc x[GNI_FT_MAX_TINY + GNI_FT_H], y[GNI_FT_H];
+    int from[GNI_FT_MAX_TINY + GNI_FT_H];
+    for (int q = 0; q < GNI_FT_MAX_TINY + GNI_FT_H; q++)
+        from[q] = back && q > 0 && q < n ? n - q : q;
+    for (; blocks > 0; blocks--, a += 2 * GNI_FT_W * src_ld, b += 2 * GNI_FT_W * dst_ld) {
+        for (int at = 0; at < n; at += GNI_FT_H)
+            GNI_FT(gni_ft_tile_in)(x + at, a + 2 * at, src_ld, GNI_FT_H, GNI_FT_H);
+        GNI_FT(gni_ft_points)(n)(x);
+        for (int at = (n - 1) / GNI_FT_H * GNI_FT_H; at >= 0; at -= GNI_FT_H) {
+            GNI_FT_UNROLL
+            for (int l = 0; l < GNI_FT_H; l++) y[l] = gni_fmul((double)scale, x[from[at + l]]);
+            GNI_FT(gni_ft_tile_out)(y, b + 2 * at, dst_ld, GNI_FT_H, GNI_FT_H);
+        }
     }
-#undef GNI_FT_TINY_CASE
-#else
-    GNI_UNUSED(src);
-    GNI_UNUSED(src_ld);
-    GNI_UNUSED(dst);
-    GNI_UNUSED(dst_ld);
-    GNI_UNUSED(n);
-    GNI_UNUSED(count);
-    GNI_UNUSED(scale);
-    GNI_UNUSED(back);
+}
 #endif
+#undef GNI_FT_TINY_CASE
+static GNI_FT(gni_ft_tiny_fn) GNI_FT(gni_ft_tiny_of)(int n) {
+    switch (n) {
+    case 2: return GNI_FT(gni_ft_tiny2);
+#if GNI_FT_TINY_MOST > 4
+    case 3: return GNI_FT(gni_ft_tiny3);
+    case 5: return GNI_FT(gni_ft_tiny5);
+    case 6: return GNI_FT(gni_ft_tiny6);
+    case 7: return GNI_FT(gni_ft_tiny7);
+    case 8: return GNI_FT(gni_ft_tiny8);
+    case 4: return GNI_FT(gni_ft_tiny4);
+    default: return GNI_FT(gni_ft_tiny_long);
+#else
+    default: return GNI_FT(gni_ft_tiny4);
+#endif
+    }
 }
 
+// Blocks are read and written where they lie while there are rows behind them that will be written later.
+static void GNI_FT(gni_ft_tiny)(const void *src, int64_t src_ld, void *dst, int64_t dst_ld, int n,
+                                int64_t count, double scale, bool back) {
+    const GNI_FT(gni_ft_tiny_fn) run = GNI_FT(gni_ft_tiny_of)(n);
+    const size_t row = (size_t)n * 2 * sizeof(GNI_FT_T);
+    const bool dense = GNI_FT_DENSE(n);
+    const bool here = dense ? src_ld == n : src_ld > 0,
+               there = (src != dst || dense) && dst_ld == n;
+    const GNI_FT_T *a = (const GNI_FT_T *)src, s = (GNI_FT_T)scale;
+    GNI_FT_T *b = (GNI_FT_T *)dst;
+    int64_t more = GNI_MAX(count - (dense ? 0 : 8), 0) / GNI_FT_W;
+    if (here && there) {
+        run(a, src_ld, b, dst_ld, n, more, s, back);
+        a += 2 * more * GNI_FT_W * src_ld, b += 2 * more * GNI_FT_W * dst_ld;
+        count -= more * GNI_FT_W;
+        more = 0;
+    }
+    GNI_FT_T in[2 * (GNI_FT_MAX_TINY + 1) * GNI_FT_W], out[2 * (GNI_FT_MAX_TINY + 1) * GNI_FT_W];
+    if (count > 0) memset(in, 0, sizeof in);
+    for (; count > 0; count -= GNI_FT_W, more--) {
+        const int64_t rows = GNI_MIN(count, GNI_FT_W);
+        const bool from_a = here && more > 0, to_b = there && more > 0;
+        for (int64_t l = 0; !from_a && l < rows; l++)
+            memcpy(in + 2 * l * n, a + 2 * l * src_ld, row);
+        run(from_a ? a : in, from_a ? src_ld : n, to_b ? b : out, n, n, 1, s, back);
+        for (int64_t l = 0; !to_b && l < rows; l++)
+            memcpy(b + 2 * l * dst_ld, out + 2 * l * n, row);
+        a += 2 * GNI_FT_W * src_ld, b += 2 * GNI_FT_W * dst_ld;
+    }
+}
+#endif
+
+#if GNI_FT_W > 1
+#define GNI_FT_WIDER(name) GNI_FT(name)
+#else
+#define GNI_FT_WIDER(name) NULL
+#endif
+#if GNI_FT_TINY_MOST
+#define GNI_FT_MAY(name) GNI_FT(name)
+#else
+#define GNI_FT_MAY(name) NULL
+#endif
 GNI_TABLE gni_ft_isa GNI_FT(gni_ft_table) = {GNI_FT_W,
-                                                GNI_FT_MAX_RADIX,
-                                                GNI_FT(gni_ft_columns_in),
-                                                GNI_FT(gni_ft_columns_out),
-                                                GNI_FT(gni_ft_columns),
-                                                GNI_FT(gni_ft_batch),
-                                                GNI_FT(gni_ft_small),
-                                                GNI_FT(gni_ft_twist),
-                                                GNI_FT(gni_ft_head),
-                                                GNI_FT(gni_ft_product),
-                                                GNI_FT(gni_ft_fold),
-                                                GNI_FT(gni_ft_direct),
-                                                GNI_FT(gni_ft_tiny)};
+                                             GNI_FT_MAX_RADIX,
+                                             GNI_FT(gni_ft_columns_in),
+                                             GNI_FT(gni_ft_columns_out),
+                                             GNI_FT(gni_ft_columns),
+                                             GNI_FT(gni_ft_batch),
+                                             GNI_FT_WIDER(gni_ft_small),
+                                             GNI_FT(gni_ft_twist),
+                                             GNI_FT_MAY(gni_ft_head),
+                                             GNI_FT(gni_ft_product),
+                                             GNI_FT(gni_ft_fold),
+                                             GNI_FT(gni_ft_direct),
+                                             GNI_FT_MAY(gni_ft_tiny)};
+#undef GNI_FT_MAY
+#undef GNI_FT_WIDER
 
 #undef gni_fv
 #undef gni_fvi
@@ -969,6 +1083,14 @@ GNI_TABLE gni_ft_isa GNI_FT(gni_ft_table) = {GNI_FT_W,
 #undef gni_fget
 #undef gni_fput
 #undef gni_ftranspose
+#undef GNI_FT_MID
+#undef GNI_FT_PASS
+#undef GNI_FT_ENDS
+#undef GNI_FT_DENSE
+#undef GNI_FT_FIRST
+#undef GNI_FT_LAST
+#undef GNI_FT_TINY_MOST
+#undef GNI_FT_SLIM
 #undef GNI_FT_EIGHTH
 #undef GNI_FT_P
 #undef GNI_FT_SWAP
@@ -1005,8 +1127,6 @@ GNI_TABLE gni_ft_isa GNI_FT(gni_ft_table) = {GNI_FT_W,
 #undef GNI_FT_PUT
 #undef GNI_FT_ANY_LOAD
 #undef GNI_FT_ANY_STORE
-#undef GNI_FT_PASS
-#undef GNI_FT_SMALL_CASE
 #undef GNI_FT_SMALL_PUT
 #undef GNI_FT_SMALL_BF
 #undef GNI_FT_SMALL_GET
@@ -1031,7 +1151,6 @@ GNI_TABLE gni_ft_isa GNI_FT(gni_ft_table) = {GNI_FT_W,
 #undef GNI_FT_EACH
 #undef GNI_FT_DOW
 #undef GNI_FT_H
-#undef GNI_FT_DENSE
 #undef GNI_FT_BLOCKS
 #undef GNI_FT_TINY_LOAD
 #undef GNI_FT_TINY_TAKE
