@@ -211,7 +211,7 @@ typedef struct gni_ft_lane {
     void *table;
 } gni_ft_lane;
 
-// What one instruction set offers in one precision; said in room `fft passes`.
+// What one instruction set offers in one precision; said in room `fft passes`. `whole`, `head` and `tiny` may be NULL.
 typedef struct gni_ft_isa {
     int lanes, max_radix;
     void *(*columns_in)(const gni_ft_lane *f, const void *src, int64_t ld, bool swap, void *work);

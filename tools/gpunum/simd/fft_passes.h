@@ -88,7 +88,8 @@
     gni_fput(b + q * out, y[q], swap);
 
 // One pass. With src_ld = 0 from rows, else from memory, numbers one after the other and rows that far apart; likewise to
-// dst, where the results are scaled. Memory is the source of a first pass only, and the target of a last one.
+// dst, where the results are scaled. Memory is the source of a first pass only, and the target of a last one; both of the
+// only pass there is, if it is one of GNI_FT_ONE.
 typedef void (*GNI_FT(gni_ft_pass_fn))(const gni_ft_pass *p, const GNI_FT_T *src, int64_t src_ld,
                                        GNI_FT_T *dst, int64_t dst_ld, GNI_FT_T scale, bool swap);
 
@@ -144,6 +145,7 @@ typedef void (*GNI_FT(gni_ft_pass_fn))(const gni_ft_pass *p, const GNI_FT_T *src
             GNI_FT(gni_ft_mid##R)(p, src, dst);                                                    \
     }
 // The others choose for every butterfly.
+#define GNI_FT_ONE(radix) (GNI_FT_SLIM || (radix) == 11 || ((radix) >= 13 && (radix) != 16))
 #define GNI_FT_ENDS(R)                                                                             \
     static void GNI_FT(gni_ft_pass##R)(const gni_ft_pass *p, const GNI_FT_T *src, int64_t src_ld,  \
                                        GNI_FT_T *dst, int64_t dst_ld, GNI_FT_T scale, bool swap) { \
@@ -199,69 +201,22 @@ GNI_FT_ENDS(13)
 typedef void (*GNI_FT(gni_ft_points_fn))(gni_fc *x);
 #define GNI_FT_POINTS(n)                                                                           \
     static void GNI_FT(gni_ft_points##n)(gni_fc * x) { GNI_FT(gni_ft_bf##n)(x); }
-#if GNI_FT_MAX_RADIX < 16 || GNI_FT_TINY_MOST > 4
+#if GNI_FT_MAX_RADIX < 16
 GNI_FT_POINTS(11)
 GNI_FT_POINTS(13)
 #endif
-#if GNI_FT_SLIM || GNI_FT_TINY_MOST > 4
+#if GNI_FT_SLIM
 GNI_FT_POINTS(9)
-#endif
-#if GNI_FT_TINY_MOST > 4
-// Good's algorithm: a b points without factors in between, as a and b have no common divisor. `one_a` is 1 modulo a and 0
-// modulo b, `one_b` the other way round.
-GNI_FT_INLINE void GNI_FT(gni_ft_coprime)(gni_fc *x, const int a, const int b, const int one_a,
-                                          const int one_b) {
-    gni_fc y[GNI_FT_MAX_TINY], t[8];
-    GNI_FT_UNROLL
-    for (int j = 0; j < b; j++) {
-        GNI_FT_UNROLL
-        for (int i = 0; i < a; i++) t[i] = x[(b * i + a * j) % (a * b)];
-        if (a == 2)
-            gni_fbf2(t);
-        else
-            gni_fbf3(t);
-        GNI_FT_UNROLL
-        for (int i = 0; i < a; i++) y[b * i + j] = t[i];
-    }
-    GNI_FT_UNROLL
-    for (int i = 0; i < a; i++) {
-        GNI_FT_UNROLL
-        for (int j = 0; j < b; j++) t[j] = y[b * i + j];
-        if (b == 3) gni_fbf3(t);
-        if (b == 4) gni_fbf4(t);
-        if (b == 5) gni_fbf5(t);
-        if (b == 7) gni_fbf7(t);
-        GNI_FT_UNROLL
-        for (int j = 0; j < b; j++) x[(one_a * i + one_b * j) % (a * b)] = t[j];
-    }
-}
-#define GNI_FT_COPRIME(n, a, b, one_a, one_b)                                                      \
-    static void GNI_FT(gni_ft_points##n)(gni_fc * x) {                                             \
-        GNI_FT(gni_ft_coprime)(x, a, b, one_a, one_b);                                             \
-    }
-GNI_FT_COPRIME(10, 2, 5, 5, 6)
-GNI_FT_COPRIME(12, 3, 4, 4, 9)
-GNI_FT_COPRIME(14, 2, 7, 7, 8)
-GNI_FT_COPRIME(15, 3, 5, 10, 6)
-GNI_FT_POINTS(16)
-#undef GNI_FT_COPRIME
 #endif
 #undef GNI_FT_POINTS
 static GNI_FT(gni_ft_points_fn) GNI_FT(gni_ft_points)(int n) {
     switch (n) {
-#if GNI_FT_MAX_RADIX < 16 || GNI_FT_TINY_MOST > 4
+#if GNI_FT_MAX_RADIX < 16
     case 11: return GNI_FT(gni_ft_points11);
     case 13: return GNI_FT(gni_ft_points13);
 #endif
-#if GNI_FT_SLIM || GNI_FT_TINY_MOST > 4
+#if GNI_FT_SLIM
     case 9: return GNI_FT(gni_ft_points9);
-#endif
-#if GNI_FT_TINY_MOST > 4
-    case 10: return GNI_FT(gni_ft_points10);
-    case 12: return GNI_FT(gni_ft_points12);
-    case 14: return GNI_FT(gni_ft_points14);
-    case 15: return GNI_FT(gni_ft_points15);
-    case 16: return GNI_FT(gni_ft_points16);
 #endif
     default: return NULL;
     }
@@ -292,19 +247,12 @@ static void GNI_FT(gni_ft_bf_prime)(const gni_ft_pass *p, gni_fc *x) {
     }
 }
 
-static void GNI_FT(gni_ft_bf_any)(const gni_ft_pass *p, gni_fc *x) {
-    const GNI_FT(gni_ft_points_fn) points = GNI_FT(gni_ft_points)(p->radix);
-    if (points != NULL)
-        points(x);
-    else
-        GNI_FT(gni_ft_bf_prime)(p, x);
-}
-
 static void GNI_FT(gni_ft_pass_any)(const gni_ft_pass *p, const GNI_FT_T *src, int64_t src_ld,
                                     GNI_FT_T *dst, int64_t dst_ld, GNI_FT_T scale, bool swap) {
     const int64_t s = p->s, m = p->m, row = 2 * GNI_FT_W, across = src_ld != 0 ? src_ld : s * row;
     const int64_t along = dst_ld != 0 ? dst_ld : row, out = s * along;
     const GNI_FT_T *w = (const GNI_FT_T *)p->turn;
+    const GNI_FT(gni_ft_points_fn) points = GNI_FT(gni_ft_points)(p->radix);
     gni_fc x[GNI_FT_MAX_PRIME];
     for (int64_t j = 0; j < m; j++, w += 2 * (p->radix - 1))
         for (int64_t k = 0; k < s; k++) {
@@ -317,7 +265,10 @@ static void GNI_FT(gni_ft_pass_any)(const gni_ft_pass *p, const GNI_FT_T *src, i
                     GNI_FT_ANY_LOAD(x[q], a)
                 }
             }
-            GNI_FT(gni_ft_bf_any)(p, x);
+            if (points != NULL)
+                points(x);
+            else
+                GNI_FT(gni_ft_bf_prime)(p, x);
             for (int q = 0; q < p->radix; q++, b += out) {
                 if (dst_ld != 0) {
                     gni_fput(b, gni_fmul((double)scale, x[q]), swap);
@@ -386,6 +337,12 @@ static void GNI_FT(gni_ft_columns)(const gni_ft_lane *f, const void *src, int64_
                                    int64_t dst_ld, double scale, bool swap, void *work) {
     const gni_ft_pass *last = &f->pass[f->count - 1];
     GNI_FT_T *w = (GNI_FT_T *)work;
+    if (f->count == 1 && GNI_FT_ONE(last->radix)) {
+        GNI_FT(gni_ft_pass_of)
+        (last)(last, (const GNI_FT_T *)src, 2 * src_ld, (GNI_FT_T *)dst, 2 * dst_ld,
+               (GNI_FT_T)scale, swap);
+        return;
+    }
     if (f->count == 1) {
         for (int64_t q = 0; q < f->n; q++) {
             gni_fc x = gni_fget((const GNI_FT_T *)src + 2 * q * src_ld, swap);
@@ -474,8 +431,8 @@ static void GNI_FT(gni_ft_batch)(const gni_ft_lane *f, const void *src, int64_t 
 }
 
 // n = W b points, where b divides W: W / b transforms at a time, in registers all the way. A vector holds
-// b neighbours of each of them; `table` is that of the twist. Up to GNI_FT_MAX_TINY points are left to gni_ft_tiny, but where one transform by
-// itself fills the vectors.
+// b neighbours of each of them; `table` is that of the twist. Up to GNI_FT_MAX_TINY points are left to gni_ft_tiny, but
+// where one transform by itself fills the vectors.
 #if GNI_FT_W > 1
 #if GNI_FT_W == 2
 #define GNI_FT_SMALL_MIX GNI_FT_EACH(GNI_FT_MIX1)
@@ -891,17 +848,55 @@ GNI_FT_INLINE void GNI_FT(gni_ft_tile_out)(const gni_fc *x, GNI_FT_T *b, int64_t
     GNI_FT_E8(GNI_FT_TINY_STORE_2)
 }
 
-// Butterflies that stay in registers.
+#if GNI_FT_TINY_MOST > 4
+// Good's algorithm: a b points without factors in between, as a and b have no common divisor. `one_a` is 1 modulo a and 0
+// modulo b, `one_b` the other way round.
+GNI_FT_INLINE void GNI_FT(gni_ft_coprime)(gni_fc *x, const int a, const int b, const int one_a,
+                                          const int one_b) {
+    gni_fc y[GNI_FT_MAX_TINY], t[8];
+    GNI_FT_UNROLL
+    for (int j = 0; j < b; j++) {
+        GNI_FT_UNROLL
+        for (int i = 0; i < a; i++) t[i] = x[(b * i + a * j) % (a * b)];
+        if (a == 2)
+            gni_fbf2(t);
+        else
+            gni_fbf3(t);
+        GNI_FT_UNROLL
+        for (int i = 0; i < a; i++) y[b * i + j] = t[i];
+    }
+    GNI_FT_UNROLL
+    for (int i = 0; i < a; i++) {
+        GNI_FT_UNROLL
+        for (int j = 0; j < b; j++) t[j] = y[b * i + j];
+        if (b == 3) gni_fbf3(t);
+        if (b == 4) gni_fbf4(t);
+        if (b == 5) gni_fbf5(t);
+        if (b == 7) gni_fbf7(t);
+        GNI_FT_UNROLL
+        for (int j = 0; j < b; j++) x[(one_a * i + one_b * j) % (a * b)] = t[j];
+    }
+}
+#endif
+// Without factors in memory.
 GNI_FT_INLINE void GNI_FT(gni_ft_tiny_bf)(gni_fc *x, const int n) {
     if (n == 2) gni_fbf2(x);
-    if (n == 3) gni_fbf3(x);
     if (n == 4) gni_fbf4(x);
-    if (n == 5) gni_fbf5(x);
 #if GNI_FT_TINY_MOST > 4
+    if (n == 3) gni_fbf3(x);
+    if (n == 5) gni_fbf5(x);
     if (n == 6) GNI_FT(gni_ft_coprime)(x, 2, 3, 3, 4);
-#endif
     if (n == 7) gni_fbf7(x);
     if (n == 8) gni_fbf8(x);
+    if (n == 9) gni_fbf9(x);
+    if (n == 10) GNI_FT(gni_ft_coprime)(x, 2, 5, 5, 6);
+    if (n == 11) gni_fbf11(x);
+    if (n == 12) GNI_FT(gni_ft_coprime)(x, 3, 4, 4, 9);
+    if (n == 13) gni_fbf13(x);
+    if (n == 14) GNI_FT(gni_ft_coprime)(x, 2, 7, 7, 8);
+    if (n == 15) GNI_FT(gni_ft_coprime)(x, 3, 5, 10, 6);
+    if (n == 16) gni_fbf16(x);
+#endif
 }
 #define GNI_FT_DENSE(n) ((n) < GNI_FT_H && GNI_FT_H % (n) == 0)
 // W rows. Each is read and written up to the next multiple of H numbers, in ascending order; dense ones lie one behind the
@@ -910,7 +905,7 @@ GNI_FT_INLINE void GNI_FT(gni_ft_tiny_block)(const GNI_FT_T *a, int64_t src_ld, 
                                              int64_t dst_ld, const int n, GNI_FT_T scale,
                                              bool back) {
     const int side = GNI_FT_DENSE(n) ? n : GNI_FT_H;
-    gni_fc x[8];
+    gni_fc x[GNI_FT_TINY_MOST];
     if (GNI_FT_DENSE(n)) src_ld = dst_ld = GNI_FT_H;
     GNI_FT_UNROLL
     for (int at = 0; at < n; at += GNI_FT_H)
@@ -932,15 +927,13 @@ GNI_FT_INLINE void GNI_FT(gni_ft_tiny_block)(const GNI_FT_T *a, int64_t src_ld, 
     for (int at = (n - 1) / GNI_FT_H * GNI_FT_H; at >= 0; at -= GNI_FT_H)
         GNI_FT(gni_ft_tile_out)(x + at, b + 2 * at, dst_ld, side, n - at);
 }
-// `blocks` times W rows of 2 to 8 points, and of more.
+// `blocks` times W rows.
 typedef void (*GNI_FT(gni_ft_tiny_fn))(const GNI_FT_T *a, int64_t src_ld, GNI_FT_T *b,
-                                       int64_t dst_ld, int n, int64_t blocks, GNI_FT_T scale,
-                                       bool back);
+                                       int64_t dst_ld, int64_t blocks, GNI_FT_T scale, bool back);
 #define GNI_FT_TINY_CASE(N)                                                                        \
     static void GNI_FT(gni_ft_tiny##N)(const GNI_FT_T *a, int64_t src_ld, GNI_FT_T *b,             \
-                                       int64_t dst_ld, int n, int64_t blocks, GNI_FT_T scale,      \
+                                       int64_t dst_ld, int64_t blocks, GNI_FT_T scale,             \
                                        bool back) {                                                \
-        GNI_UNUSED(n);                                                                             \
         for (; blocks > 0; blocks--, a += 2 * GNI_FT_W * src_ld, b += 2 * GNI_FT_W * dst_ld)       \
             GNI_FT(gni_ft_tiny_block)(a, src_ld, b, dst_ld, N, scale, back);                       \
     }
@@ -952,23 +945,14 @@ GNI_FT_TINY_CASE(5)
 GNI_FT_TINY_CASE(6)
 GNI_FT_TINY_CASE(7)
 GNI_FT_TINY_CASE(8)
-static void GNI_FT(gni_ft_tiny_long)(const GNI_FT_T *a, int64_t src_ld, GNI_FT_T *b, int64_t dst_ld,
-                                     int n, int64_t blocks, GNI_FT_T scale, bool back) {
-    gni_fc x[GNI_FT_MAX_TINY + GNI_FT_H], y[GNI_FT_H];
-    int from[GNI_FT_MAX_TINY + GNI_FT_H];
-    for (int q = 0; q < GNI_FT_MAX_TINY + GNI_FT_H; q++)
-        from[q] = back && q > 0 && q < n ? n - q : q;
-    for (; blocks > 0; blocks--, a += 2 * GNI_FT_W * src_ld, b += 2 * GNI_FT_W * dst_ld) {
-        for (int at = 0; at < n; at += GNI_FT_H)
-            GNI_FT(gni_ft_tile_in)(x + at, a + 2 * at, src_ld, GNI_FT_H, GNI_FT_H);
-        GNI_FT(gni_ft_points)(n)(x);
-        for (int at = (n - 1) / GNI_FT_H * GNI_FT_H; at >= 0; at -= GNI_FT_H) {
-            GNI_FT_UNROLL
-            for (int l = 0; l < GNI_FT_H; l++) y[l] = gni_fmul((double)scale, x[from[at + l]]);
-            GNI_FT(gni_ft_tile_out)(y, b + 2 * at, dst_ld, GNI_FT_H, GNI_FT_H);
-        }
-    }
-}
+GNI_FT_TINY_CASE(9)
+GNI_FT_TINY_CASE(10)
+GNI_FT_TINY_CASE(11)
+GNI_FT_TINY_CASE(12)
+GNI_FT_TINY_CASE(13)
+GNI_FT_TINY_CASE(14)
+GNI_FT_TINY_CASE(15)
+GNI_FT_TINY_CASE(16)
 #endif
 #undef GNI_FT_TINY_CASE
 static GNI_FT(gni_ft_tiny_fn) GNI_FT(gni_ft_tiny_of)(int n) {
@@ -980,27 +964,39 @@ static GNI_FT(gni_ft_tiny_fn) GNI_FT(gni_ft_tiny_of)(int n) {
     case 6: return GNI_FT(gni_ft_tiny6);
     case 7: return GNI_FT(gni_ft_tiny7);
     case 8: return GNI_FT(gni_ft_tiny8);
-    case 4: return GNI_FT(gni_ft_tiny4);
-    default: return GNI_FT(gni_ft_tiny_long);
-#else
-    default: return GNI_FT(gni_ft_tiny4);
+    case 9: return GNI_FT(gni_ft_tiny9);
+    case 10: return GNI_FT(gni_ft_tiny10);
+    case 11: return GNI_FT(gni_ft_tiny11);
+    case 12: return GNI_FT(gni_ft_tiny12);
+    case 13: return GNI_FT(gni_ft_tiny13);
+    case 14: return GNI_FT(gni_ft_tiny14);
+    case 15: return GNI_FT(gni_ft_tiny15);
+    case 16: return GNI_FT(gni_ft_tiny16);
 #endif
+    default: return GNI_FT(gni_ft_tiny4);
     }
+}
+
+static void GNI_FT(gni_ft_tiny_copy)(GNI_FT_T *to, int64_t to_ld, const GNI_FT_T *from,
+                                     int64_t from_ld, int64_t n, int64_t rows) {
+    if (to_ld == n && from_ld == n) n *= rows, rows = 1;
+    for (; rows > 0; rows--, to += 2 * to_ld, from += 2 * from_ld)
+        memcpy(to, from, (size_t)n * 2 * sizeof(GNI_FT_T));
 }
 
 // Blocks are read and written where they lie while there are rows behind them that will be written later.
 static void GNI_FT(gni_ft_tiny)(const void *src, int64_t src_ld, void *dst, int64_t dst_ld, int n,
                                 int64_t count, double scale, bool back) {
     const GNI_FT(gni_ft_tiny_fn) run = GNI_FT(gni_ft_tiny_of)(n);
-    const size_t row = (size_t)n * 2 * sizeof(GNI_FT_T);
     const bool dense = GNI_FT_DENSE(n);
     const bool here = dense ? src_ld == n : src_ld > 0,
-               there = (src != dst || dense) && dst_ld == n;
+               there = dense ? dst_ld == n
+                             : src != dst && dst_ld >= n && (dst_ld == n || n % GNI_FT_H == 0);
     const GNI_FT_T *a = (const GNI_FT_T *)src, s = (GNI_FT_T)scale;
     GNI_FT_T *b = (GNI_FT_T *)dst;
-    int64_t more = GNI_MAX(count - (dense ? 0 : 8), 0) / GNI_FT_W;
+    int64_t more = GNI_MAX(count - (n % GNI_FT_H == 0 || dense ? 0 : 8), 0) / GNI_FT_W;
     if (here && there) {
-        run(a, src_ld, b, dst_ld, n, more, s, back);
+        run(a, src_ld, b, dst_ld, more, s, back);
         a += 2 * more * GNI_FT_W * src_ld, b += 2 * more * GNI_FT_W * dst_ld;
         count -= more * GNI_FT_W;
         more = 0;
@@ -1010,11 +1006,9 @@ static void GNI_FT(gni_ft_tiny)(const void *src, int64_t src_ld, void *dst, int6
     for (; count > 0; count -= GNI_FT_W, more--) {
         const int64_t rows = GNI_MIN(count, GNI_FT_W);
         const bool from_a = here && more > 0, to_b = there && more > 0;
-        for (int64_t l = 0; !from_a && l < rows; l++)
-            memcpy(in + 2 * l * n, a + 2 * l * src_ld, row);
-        run(from_a ? a : in, from_a ? src_ld : n, to_b ? b : out, n, n, 1, s, back);
-        for (int64_t l = 0; !to_b && l < rows; l++)
-            memcpy(b + 2 * l * dst_ld, out + 2 * l * n, row);
+        if (!from_a) GNI_FT(gni_ft_tiny_copy)(in, n, a, src_ld, n, rows);
+        run(from_a ? a : in, from_a ? src_ld : n, to_b ? b : out, to_b ? dst_ld : n, 1, s, back);
+        if (!to_b) GNI_FT(gni_ft_tiny_copy)(b, dst_ld, out, n, n, rows);
         a += 2 * GNI_FT_W * src_ld, b += 2 * GNI_FT_W * dst_ld;
     }
 }
@@ -1086,6 +1080,7 @@ GNI_TABLE gni_ft_isa GNI_FT(gni_ft_table) = {GNI_FT_W,
 #undef GNI_FT_MID
 #undef GNI_FT_PASS
 #undef GNI_FT_ENDS
+#undef GNI_FT_ONE
 #undef GNI_FT_DENSE
 #undef GNI_FT_FIRST
 #undef GNI_FT_LAST
