@@ -402,8 +402,9 @@ void fold_pairs() {
                   own ? x[2u * r - 1u - (w - middle)] : x[2u * r - 1u - w], FOLD_TURN(w - middle - 1u))
     if (own) {
         gn_words2 result = gn_words2(address_at(gn_address1, to));
-        result.v[0] = floatBitsToUint(vec2((x[0].x + x[0].y) * scale, HAS(CONJ) ? -0.0 : 0.0));
-        result.v[POINTS * STEP_OUT] = floatBitsToUint(vec2((x[0].x - x[0].y) * scale, 0.0));
+        precise vec2 ends = vec2(x[0].x + x[0].y, x[0].x - x[0].y) * scale;
+        result.v[0] = floatBitsToUint(vec2(ends.x, imaginary(ends.x, HAS(CONJ) ? -0.0 : 0.0)));
+        result.v[POINTS * STEP_OUT] = floatBitsToUint(vec2(ends.y, imaginary(ends.x, 0.0)));
     }
 }
 
@@ -444,6 +445,7 @@ void main() {
         EACH_POINT(RADIX0) x[z] = read_point(POINT(RADIX0));
     }
     BUTTERFLIES(RADIX0)
+    [[unroll]] for (uint i = 0u; i < COUNT(RADIX0); i++) { SPOIL(i * RADIX0, RADIX0) }
     if (RADIX1 != 1u) {
         TURNS(RADIX0, 1u, 0u)
         PASS_ON(1, RADIX0, RADIX1, RADIX2 == 1u ? HAS(ACROSS_OUT) : ACROSS_BOTH)

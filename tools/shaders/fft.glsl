@@ -190,6 +190,11 @@ void write_point(uint k, vec2 v, vec2 w) {
     }
 }
 
+// The imaginary part of a real number of the spectrum: NaN if that is.
+float imaginary(float re, float none) {
+    return (floatBitsToUint(re) & 0x7fffffffu) > 0x7f800000u ? re : none;
+}
+
 // Number k of a line out of the spectrum of pairs of real numbers: a is there, b at its mirror image. `first`:
 // k may be 0.
 void write_folded(uint k, vec2 a, vec2 b, const bool first) {
@@ -199,8 +204,8 @@ void write_folded(uint k, vec2 a, vec2 b, const bool first) {
     precise vec2 y = vec2(e.x + o.y, e.y - o.x) * (0.5 * scale);
     if (first && element == 0u) {
         precise vec2 ends = vec2(a.x + a.y, a.x - a.y) * scale;
-        y = vec2(ends.x, 0.0);
-        gn_store2(1, at + full * out_each, floatBitsToUint(vec2(ends.y, 0.0)));
+        y = vec2(ends.x, imaginary(ends.x, 0.0));
+        gn_store2(1, at + full * out_each, floatBitsToUint(vec2(ends.y, y.y)));
     }
     if (HAS(CONJ)) y.y = -y.y;
     gn_store2(1, at, floatBitsToUint(y));
@@ -213,6 +218,21 @@ uvec2 mirrored(uint slot, uint k) {
     if (out_unit * 2u == units) return uvec2(slot, POINTS - 1u - k);
     return uvec2(slot < few ? slot + few : slot - few, POINTS - 1u - k);
 }
+
+// Whether a part of it is infinite or NaN.
+bool not_finite(vec2 a) {
+    uvec2 u = floatBitsToUint(a) & 0x7f800000u;
+    return max(u.x, u.y) == 0x7f800000u;
+}
+// The results of a first butterfly of r points, x[o] and those that follow: NaN if one of the points is infinite or NaN,
+// which the sum, x[o], shows and then every other one. So the line becomes NaN throughout, whatever the way.
+#define SPOIL(o, r)                                                                                \
+    if (not_finite(x[o])) {                                                                          \
+        bool all_of_them = true;                                                                   \
+        [[unroll]] for (uint q = 1u; q < (r); q++) all_of_them = all_of_them && not_finite(x[(o) + q]); \
+        [[unroll]] for (uint q = 0u; q < (r); q++)                                                 \
+            if (all_of_them) x[(o) + q] = uintBitsToFloat(uvec2(0x7fc00000u));                     \
+    }
 
 void bf2(const uint a, const uint b) {
     vec2 t = x[a];

@@ -40,6 +40,7 @@ vec2 turned_by(uint at, uint apart, uint q) {
             uint put = (1u - source) * GN_FFT_SHARED + line * n + k + s * R * j;                   \
             [[unroll]] for (uint q = 0u; q < R; q++) x[q] = points[at + q * each];                 \
             BUTTERFLY;                                                                             \
+            if (s == 1u) { SPOIL(0u, R) }                                                          \
             points[put] = x[0];                                                                    \
             [[unroll]] for (uint q = 1u; q < R; q++)                                               \
                 points[put + s * q] =                                                              \

@@ -3,7 +3,8 @@
 //
 // float32 and smaller inputs give complex64, float64 gives complex128; integers become float32. `n` cuts
 // the axis or pads it with zeros, 0 keeps its length. Any length works; products of primes up to 13
-// are fastest. Everything is differentiable; the gradient of a complex array z is dL/d Re z + i dL/d Im z.
+// are fastest. An infinity or NaN makes all of its line's result NaN. Everything is differentiable; the gradient
+// of a complex array z is dL/d Re z + i dL/d Im z.
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
@@ -54,8 +55,9 @@ GPUNUM_API gn_array *gn_ifftshift(gn_array *a, gn_axes axes);
 
 // Parts of complex arrays are views of the same memory. Real arrays are their own real part. Complex arrays also go
 // into gn_add, gn_sub, gn_mul, gn_div, gn_eq, gn_ne (with complex or real arrays, or a number), gn_neg, gn_abs, gn_square,
-// gn_recip, gn_exp, gn_log, gn_sqrt (infinities and NaN as in C99), gn_isnan and its kin, gn_where, gn_cast, gn_sum, gn_mean, gn_var, gn_std, gn_norm,
-// gn_matmul, gn_dot of matrices and vectors, and gn_outer, each computed when it is called.
+// gn_recip, gn_exp, gn_log, gn_sqrt (infinities and NaN as in C99), gn_isnan and its kin, gn_where, gn_cast, gn_sum,
+// gn_mean, gn_var, gn_std, gn_norm, gn_matmul, gn_dot of matrices and vectors, and gn_outer, each computed when it is
+// called.
 GPUNUM_API gn_array *gn_real(gn_array *a);
 GPUNUM_API gn_array *gn_imag(gn_array *a);
 GPUNUM_API gn_array *gn_complex(gn_array *re, gn_array *im); // broadcasts

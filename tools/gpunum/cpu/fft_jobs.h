@@ -192,6 +192,57 @@ static void gni_ft_do_rows(const gni_ft_run *r, const char *src, int64_t src_ld,
     }
 }
 
+// ---- lines with an infinity or NaN: NaN throughout, whatever became of it on its way
+
+// Whether the parts of a number of 1 or 2 of them are.
+static bool gni_ft_finite(const char *p, int parts, bool wide) {
+    const double *d = (const double *)(const void *)p;
+    const float *s = (const float *)(const void *)p;
+    if (wide) return d[0] - d[0] == 0.0 && (parts == 1 || d[1] - d[1] == 0.0);
+    return s[0] - s[0] == 0.0f && (parts == 1 || s[1] - s[1] == 0.0f);
+}
+
+// Whether the first two parts of lines are all finite, `apart` and `step` in bytes. Every number of a line goes into its
+// first result, or into the second one of a real result.
+static bool gni_ft_all_finite(const char *y, int64_t step, int64_t count, int64_t apart, bool wide) {
+    const uint64_t narrow = (uint64_t)0x7f800000 << 32 | 0x7f800000, one = (uint64_t)0x00800000 << 32 | 0x00800000;
+    uint64_t seen = 0, u; // where exponents are the largest they carry into the place of the sign
+    if (wide || apart != 4) {
+        bool all = true;
+        for (int64_t i = 0; i < count; i++, y += step) all = all && gni_ft_finite(y, 1, wide) && gni_ft_finite(y + apart, 1, wide);
+        return all;
+    }
+    for (int64_t i = 0; i < count; i++, y += step) {
+        memcpy(&u, y, sizeof u);
+        seen |= (u & narrow) + one;
+    }
+    return (seen & ((uint64_t)1 << 63 | (uint64_t)1 << 31)) == 0;
+}
+
+// The line that starts at `in` and gave that at `out`, both in numbers.
+static void gni_ft_check_line(const gni_ft_run *r, int64_t in, int64_t out) {
+    const gni_fft *f = r->f;
+    const bool wide = r->p->wide, c2r = f->kind == GNI_FFT_C2R;
+    const int64_t item = (int64_t)r->out_item, step = f->out_step * item, n = f->kind == GNI_FFT_R2C ? f->n / 2 + 1 : f->n;
+    const int parts = c2r ? 1 : 2, in_parts = (int)(r->in_item / r->real);
+    char *y = r->out + out * item;
+    bool spoilt = r->in == r->out;
+    for (int64_t j = 0; j < f->n_in && r->in != r->out && !spoilt; j++) {
+        const char *x = r->in + (in + j * f->in_step) * (int64_t)r->in_item;
+        spoilt = !gni_ft_finite(x, c2r && (j == 0 || 2 * j == n) ? 1 : in_parts, wide);
+    }
+    // In place what comes of finite numbers that overflow has finite ones among it.
+    for (int64_t k = 0; k < n && r->in == r->out; k++) spoilt = spoilt && !gni_ft_finite(y + k * step, parts, wide);
+    for (int64_t k = 0; k < n && spoilt; k++) memset(y + k * step, 0xff, r->out_item); // the bits of a NaN
+}
+
+// Complex lines so far apart, fresh from their transform.
+static void gni_ft_check(const gni_ft_run *r, int64_t in, int64_t in_ld, int64_t out, int64_t out_ld, int64_t count) {
+    const int64_t item = (int64_t)r->out_item;
+    if (gni_ft_all_finite(r->out + out * item, out_ld * item, count, (int64_t)r->real, r->p->wide)) return;
+    for (int64_t i = 0; i < count; i++) gni_ft_check_line(r, in + i * in_ld, out + i * out_ld);
+}
+
 static void gni_ft_group(const gni_ft_run *r, int64_t first, int64_t count, char *work) {
     const gni_fft *f = r->f;
     const int64_t per = (int64_t)(2 * r->real); // bytes of a complex number
@@ -225,10 +276,12 @@ static void gni_ft_group(const gni_ft_run *r, int64_t first, int64_t count, char
     // Groups of rows follow each other at the same distance when there is one dimension of them.
     const int64_t reach = r->ahead && direct && put ? f->rank == 1 ? r->batch - first : count : 0;
     gni_ft_do_rows(r, src, src_ld, dst, dst_ld, count, reach, middle, rest);
-    if (put) return;
     const int64_t n = f->kind == GNI_FFT_R2C ? f->n / 2 + 1 : f->n;
     const int64_t step = f->kind == GNI_FFT_C2R && r->fold != NULL ? (int64_t)r->real : per;
-    gni_ft_scatter(r, out, count, done, (size_t)(r->out_row * per), step, n);
+    if (!put) gni_ft_scatter(r, out, count, done, (size_t)(r->out_row * per), step, n);
+    const int64_t apart = f->kind == GNI_FFT_C2C ? (int64_t)r->real : f->kind == GNI_FFT_C2R && f->n > 1 ? step : 0;
+    if (gni_ft_all_finite(dst, dst_ld * per, count, apart, r->p->wide)) return;
+    for (int64_t i = 0; i < count; i++) gni_ft_check_line(r, in[i], out[i]);
 }
 
 // Whether rows are transformed where they lie and all are evenly spaced, on both sides.
@@ -243,9 +296,14 @@ static void gni_ft_plain(const gni_ft_run *r, int64_t first, int64_t count, char
     const gni_fft *f = r->f;
     const int64_t item = (int64_t)r->in_item, src_ld = f->rank > 0 ? f->in.stride[0] : 0,
                   dst_ld = f->rank > 0 ? f->out.stride[0] : 0;
-    gni_ft_rows(r->p, r->inner, r->in + (f->in.offset + first * src_ld) * item, src_ld,
-                r->out + (f->out.offset + first * dst_ld) * item, dst_ld, count,
-                r->ahead ? r->batch - first : 0, f->scale, f->inverse, work);
+    // Few enough to be in the first cache when they are looked at.
+    const int64_t each = GNI_MAX(1, 65536 / (f->n * item * r->group)) * r->group;
+    for (int64_t end = first + count; first < end; first += each) {
+        const int64_t in = f->in.offset + first * src_ld, out = f->out.offset + first * dst_ld, lines = GNI_MIN(each, end - first);
+        gni_ft_rows(r->p, r->inner, r->in + in * item, src_ld, r->out + out * item, dst_ld, lines,
+                    r->ahead ? r->batch - first : 0, f->scale, f->inverse, work);
+        gni_ft_check(r, in, src_ld, out, dst_ld, lines);
+    }
 }
 
 static void gni_ft_groups(void *arg, int64_t begin, int64_t end, int worker) {
@@ -298,6 +356,7 @@ static void gni_ft_column_sets(void *arg, int64_t begin, int64_t end, int worker
             else
                 isa->columns(&r->p->b, src, f->in_step, dst, f->out_step, f->scale, f->inverse,
                              work);
+            gni_ft_check(r, in + from, 1, out + from, 1, count);
         }
     }
 }
