@@ -96,7 +96,7 @@ def print_cases(path):
             with np.printoptions(precision=precision or 8, threshold=threshold or 1000, edgeitems=edge or 3,
                                  linewidth=width or 75):
                 shown = repr(a)
-            if NUMPY < (2, 0) and a.ndim and a.size and float_boundary(a):
+            if NUMPY < (2, 0) and a.ndim and a.size and float_boundary(a) or NUMPY < (2, 3) and newly_scientific(a):
                 continue
             if NUMPY < (2, 2) and (a.size > (threshold or 1000) or (a.size == 0 and a.ndim > 1)):
                 shown = with_shape(shown, a.shape, width or 75)
@@ -121,6 +121,18 @@ def float_boundary(a):
         return False
     v = np.abs(a[np.isfinite(a) & (a != 0)])
     return bool(v.size) and bool(np.any(v == a.dtype.type(1e-4)))
+
+
+def newly_scientific(a):
+    """NumPy 2.3 writes numbers of short floats with an exponent from smaller ones on."""
+    if a.dtype not in (np.float16, np.float32, np.complex64):
+        return False
+    limit = 1e3 if a.dtype == np.float16 else 1e6
+    for part in (a.real, a.imag):
+        v = np.abs(part[np.isfinite(part)]).astype(np.float64)
+        if v.size and limit <= v.max() < 1e8:
+            return True
+    return False
 
 
 # --- creation ------------------------------------------------------------------------------------

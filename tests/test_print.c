@@ -35,7 +35,13 @@ static void test_by_hand(void **state) {
     expect_text(gn_scalar(g, GN_BF16, 3.140625), "array(3.14, dtype=bfloat16)");
     expect_text(gn_zeros(g, GN_F32, GN_SHAPE(2, 0)), "array([], shape=(2, 0), dtype=float32)");
     expect_text(gn_zeros(g, GN_F32, GN_SHAPE(0)), "array([], dtype=float32)");
-    // NumPy 2: limits in the array's own precision, and the shape of what is cut short.
+    // NumPy 2.3: limits by the array's own precision, and the shape of what is cut short.
+    const float large[] = {1e6f, 1e3f, 999999.0f};
+    expect_text(gn_array_from(g, GN_F32, GN_SHAPE(2), large), "array([1.e+06, 1.e+03], dtype=float32)");
+    expect_text(gn_array_from(g, GN_F32, GN_SHAPE(2), large + 1), "array([  1000., 999999.], dtype=float32)");
+    expect_text(gn_array_from(g, GN_F32, GN_SHAPE(1), large + 2), "array([999999.], dtype=float32)");
+    expect_text(gn_full(g, GN_F16, GN_SHAPE(2), 1000.0), "array([1.e+03, 1.e+03], dtype=float16)");
+    expect_text(gn_full(g, GN_F16, GN_SHAPE(2), 999.5), "array([999.5, 999.5], dtype=float16)");
     const float small[] = {1e-4f, 1.0f};
     expect_text(gn_array_from(g, GN_F32, GN_SHAPE(1), small), "array([0.0001], dtype=float32)");
     expect_text(gn_array_from(g, GN_F32, GN_SHAPE(2), small), "array([1.e-04, 1.e+00], dtype=float32)");

@@ -281,7 +281,8 @@ static void gni_float_choose(gni_float_format *f) {
     if (f->t != GN_F64) ratio = (double)((float)f->most / (float)f->least);
     if (f->t == GN_F16) ratio = (double)gni_f16_to_f32(gni_f32_to_f16((float)ratio));
     double least_plain = f->t == GN_F64 ? 1e-4 : (double)1e-4f;
-    f->scientific = f->most >= 1e8 || f->least < least_plain || ratio > 1000.0;
+    double most_plain = f->t == GN_F64 ? 1e8 : f->t == GN_F16 ? 1e3 : 1e6; // by the dtype's decimal digits
+    f->scientific = f->most >= most_plain || f->least < least_plain || ratio > 1000.0;
 }
 
 // Second look: how many columns.
