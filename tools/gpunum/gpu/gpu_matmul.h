@@ -30,8 +30,6 @@ static const gni_job_tile gni_job_real_tiles[] = {
     {GNI_MODULE_matmul_128x32, 128, 32, 32, 43012, 125, 89, 2, 48, false},
     {GNI_MODULE_matmul_32x128, 32, 128, 32, 43012, 125, 89, 2, 48, false},
     {GNI_MODULE_matmul_32x64, 32, 64, 32, 26628, 115, 110, 2, 48, false},
-    {GNI_MODULE_matmul_64x16, 64, 16, 32, 22532, 90, 50, 8, 48, false},
-    {GNI_MODULE_matmul_16x64, 16, 64, 32, 22532, 90, 50, 8, 48, false},
     {GNI_MODULE_matmul_128x16, 128, 16, 32, 38916, 96, 51, 2, 48, false},
     {GNI_MODULE_matmul_16x128, 16, 128, 32, 38916, 110, 80, 2, 48, false},
     {GNI_MODULE_matmul_128x8, 128, 8, 32, 36868, 66, 37, 2, 48, false},
