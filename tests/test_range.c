@@ -1,4 +1,4 @@
-// Numbers at the edge of their format: integers that must be rounded once, sums whose parts leave the range, moments of
+// Numbers at the edge of their format: integers that must be rounded once, sums and products whose parts leave the range, moments of
 // large integers. References: integer arithmetic, sums of powers of two that are exact, long double.
 
 #include "test.h"
@@ -175,6 +175,75 @@ static void test_sums(void **state) {
     on_every_cpu((gn_context *)*state, check_sums);
 }
 
+// The product of n numbers +-2^far and +-2^-far, whose partial products leave the range.
+static void check_product(gn_context *g, gn_dtype t, int64_t n, int64_t lines, int axis, int order) {
+    const int far = t == GN_F64 ? 800 : 100;
+    double *x = (double *)malloc(sizeof(double) * (size_t)(n * lines)), *products = (double *)malloc(sizeof(double) * (size_t)lines);
+    int8_t *sign = (int8_t *)malloc((size_t)n);
+    if (x == NULL || products == NULL || sign == NULL) fail_msg("out of memory");
+    for (int64_t l = 0; l < lines; l++) {
+        int64_t units = 0; // of far: the exponent of the product
+        bool negative = false;
+        fill_signs(sign, n, order);
+        for (int64_t i = 0; i < n; i++) {
+            int v = i == n / 3 && l % 3 == 1 ? 0 : sign[i];
+            bool minus = draw(3) == 0;
+            units += v;
+            negative ^= minus;
+            x[axis == 1 ? l * n + i : i * lines + l] = ldexp(minus ? -1.0 : 1.0, v * far);
+        }
+        products[l] = units > 1 ? (double)INFINITY : units < -1 ? 0.0 : ldexp(1.0, (int)units * far);
+        if (l % 5 == 4) products[l] = x[axis == 1 ? l * n + n / 2 : n / 2 * lines + l] = 0.0;
+        if (l % 5 == 3) products[l] = x[axis == 1 ? l * n : l] = (double)NAN;
+        if (negative) products[l] = -products[l];
+    }
+    gn_scope_begin(g);
+    gn_array *a = gn_array_from(g, GN_F64, axis == 1 ? GN_SHAPE(lines, n) : GN_SHAPE(n, lines), x);
+    gn_array *y = gn_eval(gn_prod(gn_eval(gn_cast(a, t)), lines == 1 ? GN_KEEP(GN_ALL) : axis));
+    unsigned char data[64 * 8];
+    assert_true(lines <= 64);
+    assert_int_equal(gn_read(y, data, (size_t)lines * gn_dtype_size(t)), GN_OK);
+    for (int64_t l = 0; l < lines; l++) {
+        double have = test_element(t, data, l), want = products[l];
+        if (!(have == want || (have != have && want != want)))
+            fail_msg("%s, %lld numbers, axis %d, order %d, line %lld: product %g, expected %g", gn_dtype_name(t), (long long)n,
+                     axis, order, (long long)l, have, want);
+    }
+    gn_scope_end(g);
+    free(x);
+    free(products);
+    free(sign);
+}
+
+static void check_products(gn_context *g) {
+    static const gn_dtype dtypes[] = {GN_F32, GN_BF16, GN_F64};
+    static const int64_t sizes[] = {2, 4, 5, 31, 100, 1030, 20000, 300000};
+    for (int d = 0; d < 3; d++)
+        for (int s = 0; s < 8; s++)
+            for (int order = 0; order < 4; order++) {
+                if (test_on_vulkan() && s > 4 && (s + order + d) % 2) continue;
+                check_product(g, dtypes[d], sizes[s], 1, 1, order);
+                if (sizes[s] > 2000) continue;
+                check_product(g, dtypes[d], sizes[s], 37, 1, order);
+                check_product(g, dtypes[d], sizes[s], 37, 0, order);
+            }
+    // Of ordinary numbers, against long double: nothing is lost on the way down and up again.
+    float v[4096];
+    double want = 1.0, scale = 0.0;
+    for (int i = 0; i < 4096; i++) v[i] = (float)ldexp(1.0 + (double)draw(1000) / 1000.0, (i < 2048 ? -60 : 59) - (i < 233)); // near 1
+    for (int i = 0; i < 4096; i++) {
+        int e;
+        want = frexp(want * (double)v[i], &e);
+        scale += e;
+    }
+    double have = gn_item(gn_prod(gn_array_from(g, GN_F32, GN_SHAPE(4096), v), GN_ALL));
+    if (!(fabs(have / ldexp(want, (int)scale) - 1.0) < 4096 * 0x1p-24)) fail_msg("product %g of 2^%g", have, scale);
+}
+
+static void test_products(void **state) {
+    on_every_cpu((gn_context *)*state, check_products);
+}
+
 // ---- moments of integers
 
 static void check_moments(gn_context *g, gn_dtype t, double base, double step, int n) {
@@ -218,6 +287,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         GN_TEST(test_rounded_once),
         GN_TEST(test_sums),
+        GN_TEST(test_products),
         GN_TEST(test_moments),
     };
     return cmocka_run_group_tests_name("range", tests, NULL, NULL);

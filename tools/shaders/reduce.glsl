@@ -10,6 +10,7 @@
 // What a lane carries along is (s, c), one for each element of a group:
 //   sum of floats    the sum and what rounding cut off it (Neumaier); where a partial sum would leave the
 //                    range, s times GN_FAR, and c is NaN
+//   product of floats  s times c powers of GN_FAR
 //   sum of integers  64-bit sums of 32-bit integers are low and high words
 //   argmin, argmax   value and index; the lower index wins ties, NaN wins over all
 //   others           c unused
@@ -77,6 +78,8 @@ shared uint gn_last;
 #define GN_NAN uvec4(0u, 0x7ff80000u, 0u, 0x7ff80000u)
 #define GN_FAR 1.340780792994259709957e154lf // 2^512
 #define GN_NEAR 7.458340731200206743290e-155lf // 2^-512
+#define GN_LEAST 2.2250738585072014e-308lf
+#define GN_COUNTS(c) ivec2((c).xz)
 #define GN_ONE_I uvec4(1u, 0u, 1u, 0u)
 #define GN_LOWEST uvec4(0u, 0x80000000u, 0u, 0x80000000u)
 #define GN_HIGHEST uvec4(0xffffffffu, 0x7fffffffu, 0xffffffffu, 0x7fffffffu)
@@ -98,6 +101,8 @@ bvec2 gn_less_u(uvec4 a, uvec4 b) { return lessThan(a.xz, b.xz); } // of indices
 #define GN_NAN uvec4(0x7fc00000u)
 #define GN_FAR 18446744073709551616.0 // 2^64
 #define GN_NEAR 5.421010862427522170037e-20 // 2^-64
+#define GN_LEAST 1.17549435e-38
+#define GN_COUNTS(c) ivec4(c)
 #define GN_ONE_I uvec4(1u)
 #define GN_LOWEST uvec4(0x80000000u)
 #define GN_HIGHEST uvec4(0x7fffffffu)
@@ -148,8 +153,18 @@ void gn_join(inout uvec4 s, inout uvec4 c, uvec4 s2, uvec4 c2) {
         break;
     }
     case GN_PROD: {
-        precise GN_REAL y = GN_TO_REAL(s) * GN_TO_REAL(s2);
+        GN_REAL a = GN_TO_REAL(s), b = GN_TO_REAL(s2);
+        precise GN_REAL y = a * b;
         s = GN_FROM_REAL(y);
+        c += c2;
+        GN_BOOLS near = GN_BOTH(gn_isfinite(y), greaterThanEqual(abs(y), GN_REAL(GN_LEAST)));
+        if (!all(near)) { // towards 1, so that their product is in the range
+            GN_BOOLS p = greaterThan(abs(a), GN_REAL(1.0)), q = greaterThan(abs(b), GN_REAL(1.0));
+            precise GN_REAL z = mix(a * GN_FAR, a * GN_NEAR, p) * mix(b * GN_FAR, b * GN_NEAR, q);
+            const uvec4 up = uvec4(1u), down = uvec4(0xffffffffu);
+            s = GN_PICK(near, s, GN_FROM_REAL(z));
+            c += GN_PICK(near, uvec4(0u), GN_PICK(p, up, down) + GN_PICK(q, up, down));
+        }
         break;
     }
     case GN_MIN: s = GN_FROM_REAL(gn_min(GN_TO_REAL(s), GN_TO_REAL(s2))); break;
@@ -243,6 +258,17 @@ void gn_enter(uvec4 v, uvec4 index, out uvec4 s, out uvec4 c) {
 #endif
 }
 
+// A product of floats out of its parts: five powers are beyond any range.
+uvec4 gn_product(uvec4 s, uvec4 c) {
+    GN_REAL a = GN_TO_REAL(s);
+    for (int i = 0; i < 5; i++) {
+        precise GN_REAL up = a * GN_FAR, down = a * GN_NEAR;
+        a = mix(a, up, greaterThan(GN_COUNTS(c), GN_COUNTS(uvec4(i))));
+        a = mix(a, down, lessThan(GN_COUNTS(c), GN_COUNTS(uvec4(-i))));
+    }
+    return GN_FROM_REAL(a);
+}
+
 // Element e of the result in memory's form: low and high word.
 uvec2 gn_leave(uvec4 s, uvec4 c, uint e) {
     uint op = GN_CODE - GN_CODE % 3u, d = GN_CODE % 3u;
@@ -253,6 +279,7 @@ uvec2 gn_leave(uvec4 s, uvec4 c, uint e) {
         precise dvec2 y = mix(a + b, a * GN_FAR, gn_isnan(b));
         v = gn_bits(y);
     }
+    if (op == GN_PROD && d == 0u) v = gn_product(s, c);
     if (op == GN_ARGMIN || op == GN_ARGMAX) v = c;
     else if (op == GN_ANY || op == GN_ALL) v &= uvec4(1u, 0u, 1u, 0u);
     if (op != GN_ARGMIN && op != GN_ARGMAX) v = gn_narrow(v, GN_RESULT_DTYPE);
@@ -264,6 +291,7 @@ uvec2 gn_leave(uvec4 s, uvec4 c, uint e) {
         precise vec4 y = mix(a + b, a * GN_FAR, gn_isnan(b));
         v = floatBitsToUint(y);
     }
+    if (op == GN_PROD && d == 0u) v = gn_product(s, c);
     if (op == GN_ARGMIN || op == GN_ARGMAX) return uvec2(c[e], 0u);
     v = gn_narrow(v, GN_RESULT_DTYPE);
     bool wide_int = (op == GN_SUM || op == GN_PROD) && d != 0u;

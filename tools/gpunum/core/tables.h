@@ -29,11 +29,28 @@ typedef void (*gni_convert_fn)(void *dst, const void *src, int64_t n);
 
 // What a reduction has gathered so far. `d` is for floats, `i` for integers and truth values; `e` is
 // what rounding took away from `d` in a wide sum, `at` the place of the smallest or largest.
-// Float sums are d + e, or d times 2^512 where a partial sum would leave float64's range and e is NaN.
+// Float sums are d + e, or d times 2^512 where a partial sum would leave float64's range and e is NaN. Float products are
+// d times 2^e.
 typedef struct gni_acc {
     double d, e;
     int64_t i, at;
 } gni_acc;
+// Not 0 if x is NaN or beyond 2^(2^(bits - 1)) on either side of 1. Sums of them by | tell of several.
+GNI_INLINE uint64_t gni_beyond(double x, int bits) {
+    uint64_t u;
+    memcpy(&u, &x, sizeof u);
+    return ((u & (uint64_t)0x7ff << 52) - ((uint64_t)(1024 - (1 << (bits - 1))) << 52)) >> (52 + bits);
+}
+// d times 2^e is multiplied by x.
+GNI_INLINE void gni_acc_multiply(double *d, double *e, double x) {
+    double y = *d * x;
+    if (gni_beyond(y, 10) != 0) {
+        int i = 0, k = 0;
+        y = frexp(*d, &i) * frexp(x, &k);
+        *e += i + k;
+    }
+    *d = y;
+}
 // Takes n elements in; `at` is the place of the first. A place is an index among the reduced elements.
 typedef void (*gni_fold_fn)(gni_acc *acc, const void *x, int64_t n, int64_t at);
 

@@ -67,7 +67,8 @@ static void gni_acc_join(const gni_reduce *r, gni_acc *a, const gni_acc *b) {
         a->i = (int64_t)((uint64_t)a->i + (uint64_t)b->i);
         break;
     case GNI_RED_PROD:
-        a->d *= b->d;
+        gni_acc_multiply(&a->d, &a->e, b->d);
+        a->e += b->e;
         a->i = (int64_t)((uint64_t)a->i * (uint64_t)b->i);
         break;
     case GNI_RED_ANY: a->i |= b->i; break;
@@ -116,6 +117,7 @@ static void gni_acc_store(const gni_reduce_job *j, int64_t index, const gni_acc 
     bool truth = r->op == GNI_RED_ANY || r->op == GNI_RED_ALL;
     bool real = gni_acc_is_float(r) && !place && !truth, to_real = gni_domain_of(t, true) == GNI_F;
     double d = a->e == a->e ? a->d + a->e : a->d * GNI_FAR;
+    if (r->op == GNI_RED_PROD) d = a->e == 0.0 ? a->d : ldexp(a->d, (int)GNI_MAX(GNI_MIN(a->e, 4096.0), -4096.0));
     int64_t i = place ? a->at : a->i;
     if (to_real)
         gni_put_float(t, p, real ? d : (double)i);

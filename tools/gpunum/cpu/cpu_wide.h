@@ -305,7 +305,7 @@ static void gni_wide_fold_sum_f(gni_acc *acc, const void *x, int64_t n, int64_t 
 static void gni_wide_fold_prod_f(gni_acc *acc, const void *x, int64_t n, int64_t at) {
     const double *p = (const double *)x;
     GNI_UNUSED(at);
-    for (int64_t i = 0; i < n; i++) acc->d *= p[i];
+    for (int64_t i = 0; i < n; i++) gni_acc_multiply(&acc->d, &acc->e, p[i]);
 }
 #define GNI_FOLD_EXTREME(name, OP)                                                                 \
     static void name(gni_acc *acc, const void *x, int64_t n, int64_t at) {                         \
@@ -413,6 +413,24 @@ static void gni_wide_columns_sum_f(gni_acc_columns *acc, const void *x, int64_t 
     }
 }
 
+static void gni_wide_columns_prod_f(gni_acc_columns *acc, const void *x, int64_t rows, int64_t stride, int64_t n, int64_t at) {
+    double *v = (double *)acc->v;
+    GNI_UNUSED(at);
+    for (int64_t r = 0; r < rows; r++) {
+        const double *p = (const double *)x + r * stride;
+        int64_t c = 0;
+        for (; c + 8 <= n; c += 8) {
+            double y[8];
+            uint64_t beyond = 0;
+            for (int j = 0; j < 8; j++) y[j] = v[c + j] * p[c + j];
+            for (int j = 0; j < 8; j++) beyond |= gni_beyond(y[j], 10);
+            for (int j = 0; j < 8 && beyond != 0; j++) gni_acc_multiply(&v[c + j], &acc->e[c + j], p[c + j]);
+            if (beyond == 0) memcpy(v + c, y, sizeof y);
+        }
+        for (; c < n; c++) gni_acc_multiply(&v[c], &acc->e[c], p[c]);
+    }
+}
+
 #define GNI_COLUMNS(name, T, S, STEP)                                                              \
     static void name(gni_acc_columns *acc, const void *x, int64_t rows, int64_t stride, int64_t n, \
                      int64_t at) {                                                                 \
@@ -432,7 +450,6 @@ static void gni_wide_columns_sum_f(gni_acc_columns *acc, const void *x, int64_t 
         v[c] = y;                                                                                  \
         acc->at[c] = row;                                                                          \
     }
-GNI_COLUMNS(gni_wide_columns_prod_f, double, double, v[c] *= y)
 GNI_COLUMNS(gni_wide_columns_min_f, double, double, v[c] = y < v[c] || y != y ? y : v[c])
 GNI_COLUMNS(gni_wide_columns_max_f, double, double, v[c] = y > v[c] || y != y ? y : v[c])
 GNI_COLUMNS(gni_wide_columns_argmin_f, double, double,

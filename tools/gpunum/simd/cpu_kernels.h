@@ -474,18 +474,25 @@ static void GNI_FN(gni_fold_sum_f)(gni_acc *acc, const void *x, int64_t n, int64
         acc->d += s;
     }
 }
+#define GNI_PROD_BLOCK 5 // float32 numbers that one within 2^-256 and 2^256 can be multiplied by in float64
 static void GNI_FN(gni_fold_prod_f)(gni_acc *acc, const void *x, int64_t n, int64_t at) {
     const float *p = (const float *)x;
     double s[16];
-    int64_t i = 0;
+    uint64_t beyond = 0;
     GNI_UNUSED(at);
     for (int j = 0; j < 16; j++) s[j] = 1.0;
-    for (; i + 16 <= n; i += 16)
-        for (int j = 0; j < 16; j++) s[j] *= (double)p[i + j];
-    for (; i < n; i++) s[i & 15] *= (double)p[i];
-    for (int h = 8; h > 0; h /= 2)
+    for (int64_t i = 0; i < n; beyond = 0) {
+        const int64_t stop = GNI_MIN(n, i + 16 * GNI_PROD_BLOCK);
+        for (; i + 16 <= stop; i += 16)
+            for (int j = 0; j < 16; j++) s[j] *= (double)p[i + j];
+        for (; i < stop; i++) s[i & 15] *= (double)p[i];
+        for (int j = 0; j < 16 && i < n; j++) beyond |= gni_beyond(s[j], 9);
+        for (int j = 0; j < 16 && beyond != 0; j++) gni_acc_multiply(&acc->d, &acc->e, s[j]), s[j] = 1.0;
+    }
+    for (int j = 0; j < 16; j++) beyond |= gni_beyond(s[j], 6); // the product of all has 2^-512 to 2^512
+    for (int h = 8; h > 0 && beyond == 0; h /= 2)
         for (int j = 0; j < h; j++) s[j] *= s[j + h];
-    acc->d *= s[0];
+    for (int j = 0; j < (beyond != 0 ? 16 : 1); j++) gni_acc_multiply(&acc->d, &acc->e, s[j]);
 }
 
 // The smallest (PICK gni_vminc) or largest element; NaN if there is one.
@@ -744,6 +751,35 @@ GNI_COLUMNS_PLACE(gni_columns_argmax_f, gni_kgt, >)
 #undef GNI_COLUMNS_EXTREME
 #undef GNI_COLUMNS_PLACE
 
+static void GNI_FN(gni_columns_prod_f)(gni_acc_columns *acc, const void *x, int64_t rows, int64_t stride, int64_t n,
+                                       int64_t at) {
+    double *v = (double *)acc->v;
+    GNI_UNUSED(at);
+    for (int64_t r = 0; r < rows; r += GNI_PROD_BLOCK) {
+        const float *p = (const float *)x + r * stride;
+        const int64_t few = GNI_MIN(rows - r, GNI_PROD_BLOCK);
+        for (int64_t c = 0; c < n; c += 16) {
+            const int64_t m = GNI_MIN(n - c, 16);
+            double s[16];
+            uint64_t beyond = 0;
+            if (m == 16) {
+                memcpy(s, v + c, sizeof s);
+                for (int64_t k = 0; k < few; k++)
+                    for (int j = 0; j < 16; j++) s[j] *= (double)p[k * stride + c + j];
+                for (int j = 0; j < 16; j++) beyond |= gni_beyond(s[j], 9);
+                memcpy(v + c, s, sizeof s);
+            }
+            for (int64_t k = 0; k < few && m < 16; k++)
+                for (int64_t j = 0; j < m; j++) v[c + j] *= (double)p[k * stride + c + j];
+            for (int64_t j = 0; j < m && (m < 16 || beyond != 0); j++) {
+                int e = 0;
+                v[c + j] = frexp(v[c + j], &e);
+                acc->e[c + j] += e;
+            }
+        }
+    }
+}
+
 // The rest element by element: S is the accumulator, y the element.
 #define GNI_COLUMNS(name, T, S, STEP)                                                              \
     static void GNI_FN(name)(gni_acc_columns * acc, const void *x, int64_t rows, int64_t stride,   \
@@ -764,7 +800,6 @@ GNI_COLUMNS_PLACE(gni_columns_argmax_f, gni_kgt, >)
         v[c] = y;                                                                                  \
         acc->at[c] = row;                                                                          \
     }
-GNI_COLUMNS(gni_columns_prod_f, float, double, v[c] *= (double)y)
 GNI_COLUMNS(gni_columns_sum_i, int32_t, uint64_t, v[c] += (uint64_t)(int64_t)y)
 GNI_COLUMNS(gni_columns_sum_u, uint32_t, uint64_t, v[c] += (uint64_t)y)
 GNI_COLUMNS(gni_columns_prod_i, int32_t, uint64_t, v[c] *= (uint64_t)(int64_t)y)
