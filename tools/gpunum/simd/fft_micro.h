@@ -57,8 +57,8 @@ typedef struct GNI_FT(gni_ft_c) {
 #define gni_fbf13 GNI_FT(gni_ft_bf13)
 #define gni_fbf16 GNI_FT(gni_ft_bf16)
 #define gni_ffirst4 GNI_FT(gni_ft_stage4)
-#define gni_fthen8 GNI_FT(gni_ft_then8)
-#define gni_fthen16 GNI_FT(gni_ft_then16)
+#define gni_fthen8(k) GNI_FT(gni_ft_then8_##k)
+#define gni_fthen16(k) GNI_FT(gni_ft_then16_##k)
 #define gni_feven GNI_FT(gni_ft_even)
 #define gni_fodd GNI_FT(gni_ft_odd)
 #define gni_flow GNI_FT(gni_ft_low)
@@ -214,29 +214,31 @@ GNI_FT_INLINE void gni_ffirst4(gni_fc *x, const int q, const int step) {
     x[q] = t[0], x[q + step] = t[1], x[q + 2 * step] = t[2], x[q + 3 * step] = t[3];
 }
 
-// Then what makes y[k] and y[k + 4].
-GNI_FT_INLINE void gni_fthen8(const gni_fc *x, gni_fc *y, const int k) {
-    const gni_fc e = x[2 * k], o = x[2 * k + 1];
-    if (k == 0) {
-        y[0] = gni_fadd(e, o);
-        y[4] = gni_fsub(e, o);
-    } else if (k == 1) {
-        GNI_FT_EIGHTH(e, o.r + o.i, o.i - o.r, y[1], y[5]);
-    } else if (k == 2) {
-        gni_fpair(e, o, &y[2], &y[6]);
-    } else {
-        GNI_FT_EIGHTH(e, o.i - o.r, -o.i - o.r, y[3], y[7]);
-    }
+// Then what makes y[k] and y[k + 4], in a function for each k: compilers would read all four in every place.
+GNI_FT_INLINE void GNI_FT(gni_ft_then8_0)(const gni_fc *x, gni_fc *y) {
+    y[0] = gni_fadd(x[0], x[1]);
+    y[4] = gni_fsub(x[0], x[1]);
+}
+GNI_FT_INLINE void GNI_FT(gni_ft_then8_1)(const gni_fc *x, gni_fc *y) {
+    const gni_fc e = x[2], o = x[3];
+    GNI_FT_EIGHTH(e, o.r + o.i, o.i - o.r, y[1], y[5]);
+}
+GNI_FT_INLINE void GNI_FT(gni_ft_then8_2)(const gni_fc *x, gni_fc *y) {
+    gni_fpair(x[4], x[5], &y[2], &y[6]);
+}
+GNI_FT_INLINE void GNI_FT(gni_ft_then8_3)(const gni_fc *x, gni_fc *y) {
+    const gni_fc e = x[6], o = x[7];
+    GNI_FT_EIGHTH(e, o.i - o.r, -o.i - o.r, y[3], y[7]);
 }
 
 GNI_FT_INLINE void gni_fbf8(gni_fc *x) {
     gni_fc y[8];
     gni_ffirst4(x, 0, 2);
     gni_ffirst4(x, 1, 2);
-    gni_fthen8(x, y, 0);
-    gni_fthen8(x, y, 1);
-    gni_fthen8(x, y, 2);
-    gni_fthen8(x, y, 3);
+    gni_fthen8(0)(x, y);
+    gni_fthen8(1)(x, y);
+    gni_fthen8(2)(x, y);
+    gni_fthen8(3)(x, y);
     x[0] = y[0], x[1] = y[1], x[2] = y[2], x[3] = y[3];
     x[4] = y[4], x[5] = y[5], x[6] = y[6], x[7] = y[7];
 }
@@ -266,39 +268,47 @@ GNI_FT_INLINE void gni_fbf9(gni_fc *x) {
 }
 
 // The same of 16: y[k], y[k + 4], y[k + 8] and y[k + 12].
-GNI_FT_INLINE void gni_fthen16(const gni_fc *x, gni_fc *y, const int k) {
-    gni_fc t[4];
-    t[0] = x[4 * k], t[1] = x[4 * k + 1], t[2] = x[4 * k + 2], t[3] = x[4 * k + 3];
-    if (k == 2) { // a quarter turn of t[2] is in the signs
-        gni_fc p, q;
-        gni_fpair(t[0], t[2], &p, &q);
-        t[1] = gni_fturn(t[1], GNI_FT_SQRT1_2, GNI_FT_SQRT1_2);
-        t[3] = gni_fturn(t[3], -GNI_FT_SQRT1_2, GNI_FT_SQRT1_2);
-        t[0] = gni_fadd(t[1], t[3]), t[2] = gni_fsub(t[1], t[3]);
-        y[2] = gni_fadd(p, t[0]), y[10] = gni_fsub(p, t[0]);
-        gni_fpair(q, t[2], &y[6], &y[14]);
-        return;
-    }
-    if (k == 1) {
-        t[1] = gni_fturn(t[1], GNI_FT_C16, GNI_FT_S16);
-        t[2] = gni_fturn(t[2], GNI_FT_SQRT1_2, GNI_FT_SQRT1_2);
-        t[3] = gni_fturn(t[3], GNI_FT_S16, GNI_FT_C16);
-    } else if (k == 3) {
-        t[1] = gni_fturn(t[1], GNI_FT_S16, GNI_FT_C16);
-        t[2] = gni_fturn(t[2], -GNI_FT_SQRT1_2, GNI_FT_SQRT1_2);
-        t[3] = gni_fturn(t[3], -GNI_FT_C16, -GNI_FT_S16);
-    }
-    gni_fbf4(t);
+#define GNI_FT_THEN16(k)                                                                           \
+    gni_fbf4(t);                                                                                   \
     y[k] = t[0], y[k + 4] = t[1], y[k + 8] = t[2], y[k + 12] = t[3];
+GNI_FT_INLINE void GNI_FT(gni_ft_then16_0)(const gni_fc *x, gni_fc *y) {
+    gni_fc t[4];
+    t[0] = x[0], t[1] = x[1], t[2] = x[2], t[3] = x[3];
+    GNI_FT_THEN16(0)
+}
+GNI_FT_INLINE void GNI_FT(gni_ft_then16_1)(const gni_fc *x, gni_fc *y) {
+    gni_fc t[4];
+    t[0] = x[4];
+    t[1] = gni_fturn(x[5], GNI_FT_C16, GNI_FT_S16);
+    t[2] = gni_fturn(x[6], GNI_FT_SQRT1_2, GNI_FT_SQRT1_2);
+    t[3] = gni_fturn(x[7], GNI_FT_S16, GNI_FT_C16);
+    GNI_FT_THEN16(1)
+}
+GNI_FT_INLINE void GNI_FT(gni_ft_then16_2)(const gni_fc *x, gni_fc *y) {
+    gni_fc p, q, t1, t3, d;
+    gni_fpair(x[8], x[10], &p, &q); // a quarter turn of x[10] is in the signs
+    t1 = gni_fturn(x[9], GNI_FT_SQRT1_2, GNI_FT_SQRT1_2);
+    t3 = gni_fturn(x[11], -GNI_FT_SQRT1_2, GNI_FT_SQRT1_2);
+    d = gni_fsub(t1, t3), t1 = gni_fadd(t1, t3);
+    y[2] = gni_fadd(p, t1), y[10] = gni_fsub(p, t1);
+    gni_fpair(q, d, &y[6], &y[14]);
+}
+GNI_FT_INLINE void GNI_FT(gni_ft_then16_3)(const gni_fc *x, gni_fc *y) {
+    gni_fc t[4];
+    t[0] = x[12];
+    t[1] = gni_fturn(x[13], GNI_FT_S16, GNI_FT_C16);
+    t[2] = gni_fturn(x[14], -GNI_FT_SQRT1_2, GNI_FT_SQRT1_2);
+    t[3] = gni_fturn(x[15], -GNI_FT_C16, -GNI_FT_S16);
+    GNI_FT_THEN16(3)
 }
 
 GNI_FT_INLINE void gni_fbf16(gni_fc *x) {
     gni_fc y[16];
     for (int q = 0; q < 4; q++) gni_ffirst4(x, q, 4);
-    gni_fthen16(x, y, 0);
-    gni_fthen16(x, y, 1);
-    gni_fthen16(x, y, 2);
-    gni_fthen16(x, y, 3);
+    gni_fthen16(0)(x, y);
+    gni_fthen16(1)(x, y);
+    gni_fthen16(2)(x, y);
+    gni_fthen16(3)(x, y);
     for (int q = 0; q < 16; q++) x[q] = y[q];
 }
 

@@ -12,12 +12,17 @@
 #define GNI_FT_E3(X) GNI_FT_E2(X) X(2)
 #define GNI_FT_E4(X) GNI_FT_E3(X) X(3)
 #define GNI_FT_E5(X) GNI_FT_E4(X) X(4)
-#define GNI_FT_E7(X) GNI_FT_E5(X) X(5) X(6)
+#define GNI_FT_E6(X) GNI_FT_E5(X) X(5)
+#define GNI_FT_E7(X) GNI_FT_E6(X) X(6)
 #define GNI_FT_E8(X) GNI_FT_E7(X) X(7)
 #define GNI_FT_E9(X) GNI_FT_E8(X) X(8)
-#define GNI_FT_E11(X) GNI_FT_E9(X) X(9) X(10)
-#define GNI_FT_E13(X) GNI_FT_E11(X) X(11) X(12)
-#define GNI_FT_E16(X) GNI_FT_E13(X) X(13) X(14) X(15)
+#define GNI_FT_E10(X) GNI_FT_E9(X) X(9)
+#define GNI_FT_E11(X) GNI_FT_E10(X) X(10)
+#define GNI_FT_E12(X) GNI_FT_E11(X) X(11)
+#define GNI_FT_E13(X) GNI_FT_E12(X) X(12)
+#define GNI_FT_E14(X) GNI_FT_E13(X) X(13)
+#define GNI_FT_E15(X) GNI_FT_E14(X) X(14)
+#define GNI_FT_E16(X) GNI_FT_E15(X) X(15)
 
 // A butterfly of x into y: IN(q) makes x[q], OUT(q) takes y[q]. The wide ones alternate the two with their
 // arithmetic, as all numbers at once would not fit the registers.
@@ -40,10 +45,10 @@
 #define GNI_FT_DO8(IN, OUT)                                                                        \
     IN(0) IN(2) IN(4) IN(6) gni_ffirst4(x, 0, 2);                                                  \
     IN(1) IN(3) IN(5) IN(7) gni_ffirst4(x, 1, 2);                                                  \
-    gni_fthen8(x, y, 0);                                                                           \
-    OUT(0) OUT(4) gni_fthen8(x, y, 1);                                                             \
-    OUT(1) OUT(5) gni_fthen8(x, y, 2);                                                             \
-    OUT(2) OUT(6) gni_fthen8(x, y, 3);                                                             \
+    gni_fthen8(0)(x, y);                                                                           \
+    OUT(0) OUT(4) gni_fthen8(1)(x, y);                                                             \
+    OUT(1) OUT(5) gni_fthen8(2)(x, y);                                                             \
+    OUT(2) OUT(6) gni_fthen8(3)(x, y);                                                             \
     OUT(3) OUT(7)
 #define GNI_FT_DO9(IN, OUT)                                                                        \
     GNI_FT_E9(IN) gni_fbf9(x);                                                                     \
@@ -59,10 +64,10 @@
     IN(1) IN(5) IN(9) IN(13) gni_ffirst4(x, 1, 4);                                                 \
     IN(2) IN(6) IN(10) IN(14) gni_ffirst4(x, 2, 4);                                                \
     IN(3) IN(7) IN(11) IN(15) gni_ffirst4(x, 3, 4);                                                \
-    gni_fthen16(x, y, 0);                                                                          \
-    OUT(0) OUT(4) OUT(8) OUT(12) gni_fthen16(x, y, 1);                                             \
-    OUT(1) OUT(5) OUT(9) OUT(13) gni_fthen16(x, y, 2);                                             \
-    OUT(2) OUT(6) OUT(10) OUT(14) gni_fthen16(x, y, 3);                                            \
+    gni_fthen16(0)(x, y);                                                                          \
+    OUT(0) OUT(4) OUT(8) OUT(12) gni_fthen16(1)(x, y);                                             \
+    OUT(1) OUT(5) OUT(9) OUT(13) gni_fthen16(2)(x, y);                                             \
+    OUT(2) OUT(6) OUT(10) OUT(14) gni_fthen16(3)(x, y);                                            \
     OUT(3) OUT(7) OUT(11) OUT(15)
 
 #define GNI_FT_LOAD(q)                                                                             \
@@ -470,97 +475,92 @@ static void GNI_FT(gni_ft_batch)(const gni_ft_lane *f, const void *src, int64_t 
     }
 #define GNI_FT_NOTHING(q)
 #define GNI_FT_TO_X(q) x[q] = y[q];
-GNI_FT_INLINE void GNI_FT(gni_ft_small_b)(const GNI_FT_T *a, int64_t src_ld, GNI_FT_T *to,
-                                          int64_t dst_ld, const int b, int count, const GNI_FT_T *u,
-                                          GNI_FT_T scale, const bool back) {
-    const int per = GNI_FT_W / b, most = per == 1 ? 1 : GNI_MIN(count, per);
-    gni_fc x[GNI_FT_W], y[GNI_FT_W];
-    if (count > per) {
-        GNI_FT_EACH(GNI_FT_SMALL_AHEAD)
+#define GNI_FT_SMALL_EACH(X)                                                                       \
+    if (back) {                                                                                    \
+        const bool swap = true;                                                                    \
+        GNI_FT_EACH(X)                                                                             \
+    } else {                                                                                       \
+        const bool swap = false;                                                                   \
+        GNI_FT_EACH(X)                                                                             \
     }
-#if GNI_FT_W == 16
-    if (per == 1) { // as many numbers as there are registers come and go with the arithmetic
+#define GNI_FT_SMALL_CASE(B)                                                                       \
+    static void GNI_FT(gni_ft_small##B)(const GNI_FT_T *a, int64_t src_ld, GNI_FT_T *to,           \
+                                        int64_t dst_ld, int64_t rows, const GNI_FT_T *u,           \
+                                        GNI_FT_T scale, bool back) {                               \
+        enum { b = B, per = GNI_FT_W / B };                                                        \
+        for (; rows > 0; rows -= per, a += 2 * per * src_ld, to += 2 * per * dst_ld) {             \
+            const int most = (int)GNI_MIN(rows, per);                                              \
+            gni_fc x[GNI_FT_W], y[GNI_FT_W];                                                       \
+            if (rows > per) {                                                                      \
+                GNI_FT_EACH(GNI_FT_SMALL_AHEAD)                                                    \
+            }                                                                                      \
+            GNI_FT_SMALL_EACH(GNI_FT_SMALL_GET)                                                    \
+            GNI_FT_SMALL_MIX                                                                       \
+            GNI_FT_DOW(GNI_FT_NOTHING, GNI_FT_TURN_V)                                              \
+            gni_ftranspose(y);                                                                     \
+            GNI_FT_EACH(GNI_FT_TO_X)                                                               \
+            GNI_FT_EACH(GNI_FT_SMALL_BF)                                                           \
+            GNI_FT_EACH(GNI_FT_TO_Y)                                                               \
+            GNI_FT_SMALL_EACH(GNI_FT_SMALL_PUT)                                                    \
+        }                                                                                          \
+    }
+#if GNI_FT_W >= 8
+GNI_FT_SMALL_CASE(4)
+#endif
+#if GNI_FT_W >= 16
+GNI_FT_SMALL_CASE(2)
+GNI_FT_SMALL_CASE(8)
+#endif
+
+// W W points.
+GNI_FT_INLINE void GNI_FT(gni_ft_small_whole)(const GNI_FT_T *a, int64_t src_ld, GNI_FT_T *to,
+                                              int64_t dst_ld, int64_t rows, const GNI_FT_T *u,
+                                              GNI_FT_T scale, const bool back) {
+    enum { b = GNI_FT_W, per = 1, most = 1 };
+    for (; rows > 0; rows--, a += 2 * src_ld, to += 2 * dst_ld) {
+        gni_fc x[GNI_FT_W], y[GNI_FT_W];
+        if (rows > 1) {
+            GNI_FT_EACH(GNI_FT_SMALL_AHEAD)
+        }
+#if GNI_FT_W == 16 // as many numbers as there are registers come and go with the arithmetic
         const bool swap = back;
         GNI_FT_DOW(GNI_FT_SMALL_GET, GNI_FT_TURN_V)
         gni_ftranspose(y);
         GNI_FT_EACH(GNI_FT_TO_X)
         GNI_FT_DOW(GNI_FT_NOTHING, GNI_FT_SMALL_PUT)
+#else
+        GNI_FT_SMALL_EACH(GNI_FT_SMALL_GET)
+        GNI_FT_DOW(GNI_FT_NOTHING, GNI_FT_TURN_V)
+        gni_ftranspose(y);
+        GNI_FT_EACH(GNI_FT_TO_X)
+        GNI_FT_DOW(GNI_FT_NOTHING, GNI_FT_NOTHING)
+        GNI_FT_SMALL_EACH(GNI_FT_SMALL_PUT)
+#endif
+    }
+}
+static void GNI_FT(gni_ft_small_square)(const GNI_FT_T *a, int64_t src_ld, GNI_FT_T *to,
+                                        int64_t dst_ld, int64_t rows, const GNI_FT_T *u,
+                                        GNI_FT_T scale, bool back) {
+#if GNI_FT_W == 16 // a copy for each direction: a choice for every number costs a lone transform a tenth
+    if (back) {
+        GNI_FT(gni_ft_small_whole)(a, src_ld, to, dst_ld, rows, u, scale, true);
         return;
     }
+    back = false;
 #endif
-    if (back) {
-        const bool swap = true;
-        GNI_FT_EACH(GNI_FT_SMALL_GET)
-    } else {
-        const bool swap = false;
-        GNI_FT_EACH(GNI_FT_SMALL_GET)
-    }
-    if (per > 1) {
-        GNI_FT_SMALL_MIX
-    }
-    GNI_FT_DOW(GNI_FT_NOTHING, GNI_FT_TURN_V)
-    gni_ftranspose(y);
-    GNI_FT_EACH(GNI_FT_TO_X)
-    if (per == 1) {
-        GNI_FT_DOW(GNI_FT_NOTHING, GNI_FT_NOTHING)
-    } else {
-        GNI_FT_EACH(GNI_FT_SMALL_BF)
-        GNI_FT_EACH(GNI_FT_TO_Y)
-    }
-    if (back) {
-        const bool swap = true;
-        GNI_FT_EACH(GNI_FT_SMALL_PUT)
-    } else {
-        const bool swap = false;
-        GNI_FT_EACH(GNI_FT_SMALL_PUT)
-    }
+    GNI_FT(gni_ft_small_whole)(a, src_ld, to, dst_ld, rows, u, scale, back);
 }
-GNI_FT_INLINE void GNI_FT(gni_ft_small_rows)(const GNI_FT_T *x, int64_t src_ld, GNI_FT_T *y,
-                                             int64_t dst_ld, const int b, int64_t count,
-                                             const GNI_FT_T *u, GNI_FT_T scale, const bool swap) {
-    for (int64_t i = 0; i < count; i += GNI_FT_W / b) GNI_FT(gni_ft_small_b)
-    (x + 2 * i * src_ld, src_ld, y + 2 * i * dst_ld, dst_ld, b,
-     (int)GNI_MIN(count - i, GNI_FT_W + 1), u, scale, swap);
-}
-// Of the longest, each direction has its own copy: a choice for every number costs a lone transform a tenth.
-#define GNI_FT_SMALL_CASE(B)                                                                       \
-    static void GNI_FT(gni_ft_small##B)(const GNI_FT_T *x, int64_t src_ld, GNI_FT_T *y,            \
-                                        int64_t dst_ld, int64_t count, const GNI_FT_T *u,          \
-                                        GNI_FT_T scale, bool swap) {                               \
-        if (B < 16)                                                                                \
-            GNI_FT(gni_ft_small_rows)(x, src_ld, y, dst_ld, B, count, u, scale, swap);             \
-        else if (swap)                                                                             \
-            GNI_FT(gni_ft_small_rows)(x, src_ld, y, dst_ld, B, count, u, scale, true);             \
-        else                                                                                       \
-            GNI_FT(gni_ft_small_rows)(x, src_ld, y, dst_ld, B, count, u, scale, false);            \
-    }
-#if GNI_FT_W == 2
-GNI_FT_SMALL_CASE(2)
-#elif GNI_FT_W >= 4
-GNI_FT_SMALL_CASE(4)
-#endif
-#if GNI_FT_W >= 8
-GNI_FT_SMALL_CASE(8)
-#endif
-#if GNI_FT_W >= 16
-GNI_FT_SMALL_CASE(2)
-GNI_FT_SMALL_CASE(16)
-#endif
 static void GNI_FT(gni_ft_small)(const void *src, int64_t src_ld, void *dst, int64_t dst_ld, int b,
                                  int64_t count, const void *table, double scale, bool swap) {
     void (*run)(const GNI_FT_T *, int64_t, GNI_FT_T *, int64_t, int64_t, const GNI_FT_T *, GNI_FT_T,
                 bool);
-#if GNI_FT_W == 2
-    run = GNI_FT(gni_ft_small2);
-#elif GNI_FT_W == 4
-    run = GNI_FT(gni_ft_small4);
-#elif GNI_FT_W == 8
-    run = b == 4 ? GNI_FT(gni_ft_small4) : GNI_FT(gni_ft_small8);
-#else
-    run = b == 2   ? GNI_FT(gni_ft_small2)
-          : b == 4 ? GNI_FT(gni_ft_small4)
-          : b == 8 ? GNI_FT(gni_ft_small8)
-                   : GNI_FT(gni_ft_small16);
+    run = GNI_FT(gni_ft_small_square);
+#if GNI_FT_W >= 8
+    if (b == 4) run = GNI_FT(gni_ft_small4);
+#endif
+#if GNI_FT_W >= 16
+    if (b == 2) run = GNI_FT(gni_ft_small2);
+    if (b == 8) run = GNI_FT(gni_ft_small8);
 #endif
     GNI_UNUSED(b);
     run((const GNI_FT_T *)src, src_ld, (GNI_FT_T *)dst, dst_ld, count, (const GNI_FT_T *)table,
@@ -850,92 +850,79 @@ GNI_FT_INLINE void GNI_FT(gni_ft_tile_out)(const gni_fc *x, GNI_FT_T *b, int64_t
 
 #if GNI_FT_TINY_MOST > 4
 // Good's algorithm: a b points without factors in between, as a and b have no common divisor. `one_a` is 1 modulo a and 0
-// modulo b, `one_b` the other way round.
-GNI_FT_INLINE void GNI_FT(gni_ft_coprime)(gni_fc *x, const int a, const int b, const int one_a,
-                                          const int one_b) {
-    gni_fc y[GNI_FT_MAX_TINY], t[8];
-    GNI_FT_UNROLL
-    for (int j = 0; j < b; j++) {
-        GNI_FT_UNROLL
-        for (int i = 0; i < a; i++) t[i] = x[(b * i + a * j) % (a * b)];
-        if (a == 2)
-            gni_fbf2(t);
-        else
-            gni_fbf3(t);
-        GNI_FT_UNROLL
-        for (int i = 0; i < a; i++) y[b * i + j] = t[i];
+// modulo b, `one_b` the other way round. All indices are constants that the compiler's first look folds.
+#define GNI_FT_GOOD_2(j)                                                                           \
+    t[0] = x[2 * j % n], t[1] = x[(b + 2 * j) % n];                                                \
+    gni_fbf2(t);                                                                                   \
+    y[j] = t[0], y[b + j] = t[1];
+#define GNI_FT_GOOD_3(j)                                                                           \
+    t[0] = x[3 * j % n], t[1] = x[(b + 3 * j) % n], t[2] = x[(2 * b + 3 * j) % n];                 \
+    gni_fbf3(t);                                                                                   \
+    y[j] = t[0], y[b + j] = t[1], y[2 * b + j] = t[2];
+#define GNI_FT_GOOD_OUT(q) x[(one_a * (q / b) + one_b * (q % b)) % n] = y[q];
+#define GNI_FT_GOOD(N, A, B, ONE_A, ONE_B)                                                         \
+    GNI_FT_INLINE void GNI_FT(gni_ft_bf##N)(gni_fc * x) {                                          \
+        enum { n = N, b = B, one_a = ONE_A, one_b = ONE_B };                                       \
+        gni_fc y[N], t[A];                                                                         \
+        GNI_FT_E##B(GNI_FT_GOOD_##A);                                                              \
+        gni_fbf##B(y);                                                                             \
+        gni_fbf##B(y + b);                                                                         \
+        if (A == 3) gni_fbf##B(y + (A - 1) * b);                                                   \
+        GNI_FT_E##N(GNI_FT_GOOD_OUT)                                                               \
     }
-    GNI_FT_UNROLL
-    for (int i = 0; i < a; i++) {
-        GNI_FT_UNROLL
-        for (int j = 0; j < b; j++) t[j] = y[b * i + j];
-        if (b == 3) gni_fbf3(t);
-        if (b == 4) gni_fbf4(t);
-        if (b == 5) gni_fbf5(t);
-        if (b == 7) gni_fbf7(t);
-        GNI_FT_UNROLL
-        for (int j = 0; j < b; j++) x[(one_a * i + one_b * j) % (a * b)] = t[j];
-    }
-}
+GNI_FT_GOOD(6, 2, 3, 3, 4)
+GNI_FT_GOOD(10, 2, 5, 5, 6)
+GNI_FT_GOOD(12, 3, 4, 4, 9)
+GNI_FT_GOOD(14, 2, 7, 7, 8)
+GNI_FT_GOOD(15, 3, 5, 10, 6)
+#undef GNI_FT_GOOD_2
+#undef GNI_FT_GOOD_3
+#undef GNI_FT_GOOD_OUT
+#undef GNI_FT_GOOD
 #endif
-// Without factors in memory.
-GNI_FT_INLINE void GNI_FT(gni_ft_tiny_bf)(gni_fc *x, const int n) {
-    if (n == 2) gni_fbf2(x);
-    if (n == 4) gni_fbf4(x);
-#if GNI_FT_TINY_MOST > 4
-    if (n == 3) gni_fbf3(x);
-    if (n == 5) gni_fbf5(x);
-    if (n == 6) GNI_FT(gni_ft_coprime)(x, 2, 3, 3, 4);
-    if (n == 7) gni_fbf7(x);
-    if (n == 8) gni_fbf8(x);
-    if (n == 9) gni_fbf9(x);
-    if (n == 10) GNI_FT(gni_ft_coprime)(x, 2, 5, 5, 6);
-    if (n == 11) gni_fbf11(x);
-    if (n == 12) GNI_FT(gni_ft_coprime)(x, 3, 4, 4, 9);
-    if (n == 13) gni_fbf13(x);
-    if (n == 14) GNI_FT(gni_ft_coprime)(x, 2, 7, 7, 8);
-    if (n == 15) GNI_FT(gni_ft_coprime)(x, 3, 5, 10, 6);
-    if (n == 16) gni_fbf16(x);
-#endif
-}
 #define GNI_FT_DENSE(n) ((n) < GNI_FT_H && GNI_FT_H % (n) == 0)
 // W rows. Each is read and written up to the next multiple of H numbers, in ascending order; dense ones lie one behind the
 // other. A row's last tile covers the start of the rows behind it: they must come later.
-GNI_FT_INLINE void GNI_FT(gni_ft_tiny_block)(const GNI_FT_T *a, int64_t src_ld, GNI_FT_T *b,
-                                             int64_t dst_ld, const int n, GNI_FT_T scale,
-                                             bool back) {
-    const int side = GNI_FT_DENSE(n) ? n : GNI_FT_H;
-    gni_fc x[GNI_FT_TINY_MOST];
-    if (GNI_FT_DENSE(n)) src_ld = dst_ld = GNI_FT_H;
-    GNI_FT_UNROLL
-    for (int at = 0; at < n; at += GNI_FT_H)
-        GNI_FT(gni_ft_tile_in)(x + at, a + 2 * at, src_ld, side, n - at);
-    GNI_FT(gni_ft_tiny_bf)(x, n);
-    if (back) {
-        GNI_FT_UNROLL
-        for (int q = 1; q < (n + 1) / 2; q++) {
-            const gni_fc z = x[q];
-            x[q] = x[n - q];
-            x[n - q] = z;
-        }
-    }
-    if (scale != (GNI_FT_T)1) {
-        GNI_FT_UNROLL
-        for (int q = 0; q < n; q++) x[q] = gni_fmul((double)scale, x[q]);
-    }
-    GNI_FT_UNROLL
-    for (int at = (n - 1) / GNI_FT_H * GNI_FT_H; at >= 0; at -= GNI_FT_H)
-        GNI_FT(gni_ft_tile_out)(x + at, b + 2 * at, dst_ld, side, n - at);
-}
-// `blocks` times W rows.
+// `blocks` times that.
 typedef void (*GNI_FT(gni_ft_tiny_fn))(const GNI_FT_T *a, int64_t src_ld, GNI_FT_T *b,
                                        int64_t dst_ld, int64_t blocks, GNI_FT_T scale, bool back);
+// An inverse transform gives its numbers in reverse. Sixteen do not stay in registers, where that is cheap: it takes and
+// gives their complex conjugates.
+#define GNI_FT_TINY_SIGN(q) x[q].i = x[q].i * sign_in;
+#define GNI_FT_TINY_SCALE(q) x[q].r = x[q].r * re, x[q].i = x[q].i * im;
 #define GNI_FT_TINY_CASE(N)                                                                        \
     static void GNI_FT(gni_ft_tiny##N)(const GNI_FT_T *a, int64_t src_ld, GNI_FT_T *b,             \
                                        int64_t dst_ld, int64_t blocks, GNI_FT_T scale,             \
                                        bool back) {                                                \
-        for (; blocks > 0; blocks--, a += 2 * GNI_FT_W * src_ld, b += 2 * GNI_FT_W * dst_ld)       \
-            GNI_FT(gni_ft_tiny_block)(a, src_ld, b, dst_ld, N, scale, back);                       \
+        enum { n = N, side = GNI_FT_DENSE(N) ? N : GNI_FT_H };                                     \
+        const int64_t from = GNI_FT_DENSE(N) ? GNI_FT_H : src_ld,                                  \
+                      to = GNI_FT_DENSE(N) ? GNI_FT_H : dst_ld;                                    \
+        const GNI_FT_T sign = n == 16 && back ? (GNI_FT_T)-1 : (GNI_FT_T)1;                        \
+        const gni_fv sign_in = gni_fset(sign), re = gni_fset(scale), im = gni_fset(sign * scale);  \
+        for (; blocks > 0; blocks--, a += 2 * GNI_FT_W * src_ld, b += 2 * GNI_FT_W * dst_ld) {     \
+            gni_fc x[N];                                                                           \
+            GNI_FT_UNROLL                                                                          \
+            for (int at = 0; at < n; at += GNI_FT_H)                                               \
+                GNI_FT(gni_ft_tile_in)(x + at, a + 2 * at, from, side, n - at);                    \
+            if (n == 16) {                                                                         \
+                GNI_FT_E##N(GNI_FT_TINY_SIGN)                                                      \
+            }                                                                                      \
+            GNI_FT(gni_ft_bf##N)(x);                                                               \
+            if (n < 16 && back) {                                                                  \
+                GNI_FT_UNROLL                                                                      \
+                for (int q = 1; q < (n + 1) / 2; q++) {                                            \
+                    const gni_fc z = x[q];                                                         \
+                    x[q] = x[n - q];                                                               \
+                    x[n - q] = z;                                                                  \
+                }                                                                                  \
+            }                                                                                      \
+            if (n == 16 || scale != (GNI_FT_T)1) {                                                 \
+                GNI_FT_E##N(GNI_FT_TINY_SCALE)                                                     \
+            }                                                                                      \
+            GNI_FT_UNROLL                                                                          \
+            for (int at = (n - 1) / GNI_FT_H * GNI_FT_H; at >= 0; at -= GNI_FT_H)                  \
+                GNI_FT(gni_ft_tile_out)(x + at, b + 2 * at, to, side, n - at);                     \
+        }                                                                                          \
     }
 GNI_FT_TINY_CASE(2)
 GNI_FT_TINY_CASE(4)
@@ -955,6 +942,8 @@ GNI_FT_TINY_CASE(15)
 GNI_FT_TINY_CASE(16)
 #endif
 #undef GNI_FT_TINY_CASE
+#undef GNI_FT_TINY_SIGN
+#undef GNI_FT_TINY_SCALE
 static GNI_FT(gni_ft_tiny_fn) GNI_FT(gni_ft_tiny_of)(int n) {
     switch (n) {
     case 2: return GNI_FT(gni_ft_tiny2);
@@ -1099,12 +1088,18 @@ GNI_TABLE gni_ft_isa GNI_FT(gni_ft_table) = {GNI_FT_W,
 #undef GNI_FT_E3
 #undef GNI_FT_E4
 #undef GNI_FT_E5
+#undef GNI_FT_E6
 #undef GNI_FT_E7
 #undef GNI_FT_E8
 #undef GNI_FT_E9
+#undef GNI_FT_E10
 #undef GNI_FT_E11
+#undef GNI_FT_E12
 #undef GNI_FT_E13
+#undef GNI_FT_E14
+#undef GNI_FT_E15
 #undef GNI_FT_E16
+#undef GNI_FT_THEN16
 #undef GNI_FT_LOAD
 #undef GNI_FT_GET
 #undef GNI_FT_TURN
@@ -1134,6 +1129,8 @@ GNI_TABLE gni_ft_isa GNI_FT(gni_ft_table) = {GNI_FT_W,
 #undef GNI_FT_MIX1
 #undef GNI_FT_MIX
 #undef GNI_FT_SMALL_MIX
+#undef GNI_FT_SMALL_EACH
+#undef GNI_FT_SMALL_CASE
 #undef GNI_FT_ROW_PUT
 #undef GNI_FT_ROW_STORE
 #undef GNI_FT_ROW_LOAD
