@@ -129,9 +129,11 @@ static void gni_gemm_finish(const gni_gemm_job *j, void *c, int64_t rows, int64_
     }
 }
 
-// Rows of the next panel of a when `left` remain: full tiles, the last two of about equal height.
+// Rows of the next panel of a when `left` remain: full tiles, the last two of about equal height. Where there is no tile
+// of as many, the next larger one, or two in the place of the last.
 static int64_t gni_gemm_panel_rows(const gni_gemm_family *f, int64_t left) {
     int64_t rows = left >= 2 * f->rows ? f->rows : left > f->rows ? (left + 1) / 2 : left;
+    if (f->tile[0][rows] == NULL && rows > 8) rows = left > f->rows ? rows + 1 : (rows + 1) / 2;
     while (f->tile[0][rows] == NULL) rows--;
     return rows;
 }

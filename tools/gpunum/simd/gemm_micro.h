@@ -198,10 +198,8 @@
 #define GNI_GM_MAKE8(KIND, F, N) GNI_GM_MAKE4(KIND, F, N) GNI_GM_##KIND##_TILE(F, 8, N)
 #define GNI_GM_MAKE14(KIND, F, N)                                                                  \
     GNI_GM_MAKE6(KIND, F, N)                                                                       \
-    GNI_GM_##KIND##_TILE(F, 7, N) GNI_GM_##KIND##_TILE(F, 8, N) GNI_GM_##KIND##_TILE(F, 9, N)      \
-        GNI_GM_##KIND##_TILE(F, 10, N) GNI_GM_##KIND##_TILE(F, 11, N)                              \
-            GNI_GM_##KIND##_TILE(F, 12, N) GNI_GM_##KIND##_TILE(F, 13, N)                          \
-                GNI_GM_##KIND##_TILE(F, 14, N)
+    GNI_GM_##KIND##_TILE(F, 7, N) GNI_GM_##KIND##_TILE(F, 8, N) GNI_GM_##KIND##_TILE(F, 10, N)     \
+        GNI_GM_##KIND##_TILE(F, 12, N) GNI_GM_##KIND##_TILE(F, 14, N)
 // Their table by rows.
 #define GNI_GM_TILES4(F, N)                                                                        \
     {                                                                                              \
@@ -222,9 +220,9 @@
     {                                                                                              \
         NULL, GNI_FN(gni_gm_##F##_1_##N), GNI_FN(gni_gm_##F##_2_##N), GNI_FN(gni_gm_##F##_3_##N),  \
             GNI_FN(gni_gm_##F##_4_##N), GNI_FN(gni_gm_##F##_5_##N), GNI_FN(gni_gm_##F##_6_##N),    \
-            GNI_FN(gni_gm_##F##_7_##N), GNI_FN(gni_gm_##F##_8_##N), GNI_FN(gni_gm_##F##_9_##N),    \
-            GNI_FN(gni_gm_##F##_10_##N), GNI_FN(gni_gm_##F##_11_##N), GNI_FN(gni_gm_##F##_12_##N), \
-            GNI_FN(gni_gm_##F##_13_##N), GNI_FN(gni_gm_##F##_14_##N)                               \
+            GNI_FN(gni_gm_##F##_7_##N), GNI_FN(gni_gm_##F##_8_##N), NULL,                          \
+            GNI_FN(gni_gm_##F##_10_##N), NULL, GNI_FN(gni_gm_##F##_12_##N), NULL,                  \
+            GNI_FN(gni_gm_##F##_14_##N)                                                            \
     }
 #define GNI_GM_JOIN_(a, b) a##b
 #define GNI_GM_JOIN(a, b) GNI_GM_JOIN_(a, b)
