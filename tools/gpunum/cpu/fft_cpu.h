@@ -99,6 +99,11 @@ static void gni_ft_lane_free(gn_context *g, gni_ft_lane *f) {
     f->table = NULL;
 }
 
+// Primes from 7 on may have no butterfly of their own.
+static bool gni_ft_has_circle(int radix) {
+    return radix > 16 || radix == 7 || radix == 11 || radix == 13;
+}
+
 // n divides the number of points of the circle.
 static bool gni_ft_lane_make(gn_context *g, const gni_ft_isa *isa, bool wide, int64_t n,
                              const gni_ft_circle *circle, gni_ft_lane *f) {
@@ -113,7 +118,7 @@ static bool gni_ft_lane_make(gn_context *g, const gni_ft_isa *isa, bool wide, in
         p->s = s;
         s *= radix[i];
         p->m = n / s;
-        size += p->m * (radix[i] - 1) + (radix[i] > 16 ? radix[i] : 0);
+        size += p->m * (radix[i] - 1) + (gni_ft_has_circle(radix[i]) ? radix[i] : 0);
     }
     f->table = gni_alloc(g, (size_t)(size + 1) * gni_ft_item(wide));
     if (f->table == NULL) return false;
@@ -128,7 +133,7 @@ static bool gni_ft_lane_make(gn_context *g, const gni_ft_isa *isa, bool wide, in
                 gni_ft_set(f->table, wide, at++, re, im);
             }
         p->circle = (char *)f->table + (size_t)at * gni_ft_item(wide);
-        for (int q = 0; q < p->radix && p->radix > 16; q++) {
+        for (int q = 0; q < p->radix && gni_ft_has_circle(p->radix); q++) {
             double re, im;
             gni_ft_turn(q, p->radix, &re, &im);
             gni_ft_set(f->table, wide, at++, re, -im);

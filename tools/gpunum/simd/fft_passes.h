@@ -183,7 +183,6 @@ GNI_FT_ENDS(2)
 GNI_FT_ENDS(3)
 GNI_FT_ENDS(4)
 GNI_FT_ENDS(5)
-GNI_FT_ENDS(7)
 GNI_FT_ENDS(8)
 #else
 GNI_FT_PASS(2)
@@ -206,22 +205,20 @@ GNI_FT_ENDS(13)
 typedef void (*GNI_FT(gni_ft_points_fn))(gni_fc *x);
 #define GNI_FT_POINTS(n)                                                                           \
     static void GNI_FT(gni_ft_points##n)(gni_fc * x) { GNI_FT(gni_ft_bf##n)(x); }
-#if GNI_FT_MAX_RADIX < 16
-GNI_FT_POINTS(11)
-GNI_FT_POINTS(13)
-#endif
 #if GNI_FT_SLIM
 GNI_FT_POINTS(9)
+#elif GNI_FT_MAX_RADIX < 16
+GNI_FT_POINTS(11)
+GNI_FT_POINTS(13)
 #endif
 #undef GNI_FT_POINTS
 static GNI_FT(gni_ft_points_fn) GNI_FT(gni_ft_points)(int n) {
     switch (n) {
-#if GNI_FT_MAX_RADIX < 16
-    case 11: return GNI_FT(gni_ft_points11);
-    case 13: return GNI_FT(gni_ft_points13);
-#endif
 #if GNI_FT_SLIM
     case 9: return GNI_FT(gni_ft_points9);
+#elif GNI_FT_MAX_RADIX < 16
+    case 11: return GNI_FT(gni_ft_points11);
+    case 13: return GNI_FT(gni_ft_points13);
 #endif
     default: return NULL;
     }
@@ -291,9 +288,9 @@ static GNI_FT(gni_ft_pass_fn) GNI_FT(gni_ft_pass_of)(const gni_ft_pass *p) {
     case 3: return GNI_FT(gni_ft_pass3);
     case 4: return GNI_FT(gni_ft_pass4);
     case 5: return GNI_FT(gni_ft_pass5);
-    case 7: return GNI_FT(gni_ft_pass7);
     case 8: return GNI_FT(gni_ft_pass8);
 #if !GNI_FT_SLIM
+    case 7: return GNI_FT(gni_ft_pass7);
     case 9: return GNI_FT(gni_ft_pass9);
 #endif
 #if GNI_FT_MAX_RADIX >= 16
