@@ -25,9 +25,9 @@ layout(constant_id = GNI_S_STORE_STEPS + 4) const uint GN_E4 = 0u;
 layout(constant_id = GNI_S_STORE_STEPS + 5) const uint GN_E5 = 0u;
 layout(constant_id = GNI_S_STORE_STEPS + 6) const uint GN_E6 = 0u;
 layout(constant_id = GNI_S_STORE_STEPS + 7) const uint GN_E7 = 0u;
-#ifdef GN_GIVES // given.glsl
-layout(constant_id = GNI_S_PROLOGUE) const uint GN_GIVEN = 0u;
-#define GN_HAS_PROGRAM (GN_E != 0u && GN_GIVEN == 0u)
+#ifdef GN_HAS_PROLOGUE // prologue.glsl
+layout(constant_id = GNI_S_PROLOGUE) const uint GN_PROLOGUE = 0u;
+#define GN_HAS_PROGRAM (GN_E != 0u && GN_PROLOGUE == 0u)
 #else
 #define GN_HAS_PROGRAM (GN_E != 0u)
 #endif

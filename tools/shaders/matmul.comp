@@ -4,17 +4,17 @@
 //! variant matmul_96x128 -DGN_BM=96 -DGN_BN=128 -DGN_BK=16 -DGN_TM=12 -DGN_TN=8
 //! variant matmul_128x128 -DGN_BM=128 -DGN_BN=128 -DGN_BK=32 -DGN_SLICES=4 -DGN_TM=8 -DGN_TN=8 -DGN_DELAY=4 -DGN_ODD=1
 //! variant matmul_64x128 -DGN_BM=64 -DGN_BN=128 -DGN_BK=16 -DGN_TM=8 -DGN_TN=8 -DGN_PM=8 -DGN_PN=4
-//! variant matmul_64x64 -DGN_BM=64 -DGN_BN=64 -DGN_BK=16 -DGN_TM=8 -DGN_TN=4 -DGN_GIVES
-//! variant matmul_64x64_4 -DGN_BM=64 -DGN_BN=64 -DGN_BK=32 -DGN_TM=8 -DGN_TN=8 -DGN_PM=8 -DGN_PN=4 -DGN_TEAMS=4 -DGN_GIVES
-//! variant matmul_128x32 -DGN_BM=128 -DGN_BN=32 -DGN_BK=32 -DGN_TM=8 -DGN_TN=8 -DGN_PM=8 -DGN_PN=4 -DGN_TEAMS=2 -DGN_GIVES
-//! variant matmul_32x128 -DGN_BM=32 -DGN_BN=128 -DGN_BK=32 -DGN_TM=8 -DGN_TN=8 -DGN_TEAMS=2 -DGN_GIVES
-//! variant matmul_32x64 -DGN_BM=32 -DGN_BN=64 -DGN_BK=32 -DGN_TM=4 -DGN_TN=4 -DGN_TEAMS=2 -DGN_GIVES
-//! variant matmul_32x32 -DGN_BM=32 -DGN_BN=32 -DGN_BK=32 -DGN_TM=4 -DGN_TN=4 -DGN_TEAMS=4 -DGN_GIVES
-//! variant matmul_128x16 -DGN_BM=128 -DGN_BN=16 -DGN_BK=32 -DGN_TM=8 -DGN_TN=4 -DGN_PM=8 -DGN_PN=4 -DGN_TEAMS=2 -DGN_GIVES
-//! variant matmul_16x128 -DGN_BM=16 -DGN_BN=128 -DGN_BK=32 -DGN_TM=4 -DGN_TN=8 -DGN_PM=4 -DGN_PN=8 -DGN_TEAMS=2 -DGN_GIVES
-//! variant matmul_128x8 -DGN_BM=128 -DGN_BN=8 -DGN_BK=32 -DGN_TM=8 -DGN_TN=4 -DGN_PM=16 -DGN_PN=2 -DGN_TEAMS=4 -DGN_GIVES
-//! variant matmul_8x128 -DGN_BM=8 -DGN_BN=128 -DGN_BK=32 -DGN_TM=4 -DGN_TN=8 -DGN_PM=2 -DGN_PN=16 -DGN_TEAMS=4 -DGN_GIVES
-//! variant matmul_32x32s -DGN_BM=32 -DGN_BN=32 -DGN_BK=16 -DGN_TM=4 -DGN_TN=4 -DGN_SMALL_CODE -DGN_GIVES
+//! variant matmul_64x64 -DGN_BM=64 -DGN_BN=64 -DGN_BK=16 -DGN_TM=8 -DGN_TN=4 -DGN_HAS_PROLOGUE
+//! variant matmul_64x64_4 -DGN_BM=64 -DGN_BN=64 -DGN_BK=32 -DGN_TM=8 -DGN_TN=8 -DGN_PM=8 -DGN_PN=4 -DGN_TEAMS=4 -DGN_HAS_PROLOGUE
+//! variant matmul_128x32 -DGN_BM=128 -DGN_BN=32 -DGN_BK=32 -DGN_TM=8 -DGN_TN=8 -DGN_PM=8 -DGN_PN=4 -DGN_TEAMS=2 -DGN_HAS_PROLOGUE
+//! variant matmul_32x128 -DGN_BM=32 -DGN_BN=128 -DGN_BK=32 -DGN_TM=8 -DGN_TN=8 -DGN_TEAMS=2 -DGN_HAS_PROLOGUE
+//! variant matmul_32x64 -DGN_BM=32 -DGN_BN=64 -DGN_BK=32 -DGN_TM=4 -DGN_TN=4 -DGN_TEAMS=2 -DGN_HAS_PROLOGUE
+//! variant matmul_32x32 -DGN_BM=32 -DGN_BN=32 -DGN_BK=32 -DGN_TM=4 -DGN_TN=4 -DGN_TEAMS=4 -DGN_HAS_PROLOGUE
+//! variant matmul_128x16 -DGN_BM=128 -DGN_BN=16 -DGN_BK=32 -DGN_TM=8 -DGN_TN=4 -DGN_PM=8 -DGN_PN=4 -DGN_TEAMS=2 -DGN_HAS_PROLOGUE
+//! variant matmul_16x128 -DGN_BM=16 -DGN_BN=128 -DGN_BK=32 -DGN_TM=4 -DGN_TN=8 -DGN_PM=4 -DGN_PN=8 -DGN_TEAMS=2 -DGN_HAS_PROLOGUE
+//! variant matmul_128x8 -DGN_BM=128 -DGN_BN=8 -DGN_BK=32 -DGN_TM=8 -DGN_TN=4 -DGN_PM=16 -DGN_PN=2 -DGN_TEAMS=4 -DGN_HAS_PROLOGUE
+//! variant matmul_8x128 -DGN_BM=8 -DGN_BN=128 -DGN_BK=32 -DGN_TM=4 -DGN_TN=8 -DGN_PM=2 -DGN_PN=16 -DGN_TEAMS=4 -DGN_HAS_PROLOGUE
+//! variant matmul_32x32s -DGN_BM=32 -DGN_BN=32 -DGN_BK=16 -DGN_TM=4 -DGN_TN=4 -DGN_SMALL_CODE -DGN_HAS_PROLOGUE
 //! variant matmul_int_64 -DGN_BM=64 -DGN_BN=64 -DGN_BK=8 -DGN_TM=4 -DGN_TN=4 -DGN_SMALL_CODE -DGN_INT32
 //! variant matmul_f64_128x128 -DGN_BM=128 -DGN_BN=128 -DGN_BK=8 -DGN_TM=8 -DGN_TN=8 -DGN_X64
 //! variant matmul_f64_64x64 -DGN_BM=64 -DGN_BN=64 -DGN_BK=8 -DGN_TM=8 -DGN_TN=4 -DGN_X64
@@ -39,7 +39,7 @@
 #endif
 #define GN_READONLY 0xb
 #ifdef GN_BINDINGS
-#undef GN_GIVES
+#undef GN_HAS_PROLOGUE
 #endif
 #include "gn.glsl"
 #include "matrix.glsl"
@@ -111,8 +111,8 @@ layout(constant_id = GNI_S_MATMUL_LAYOUT) const uint GN_LAYOUT = 0u;
 #define GN_B0 (2 * GN_A_SLICE)
 shared GN_VALUES gn_slices[2 * (GN_A_SLICE + GN_B_SLICE)]; // two of a, two of b
 
-#ifdef GN_GIVES
-#include "given.glsl"
+#ifdef GN_HAS_PROLOGUE
+#include "prologue.glsl"
 #endif
 
 #define GN_A_LOADS ((GN_BM * GN_SLICE / GN_EACH + GN_THREADS - 1) / GN_THREADS)
@@ -272,33 +272,33 @@ void gn_write_columns(uint column, GN_VALUES v) {
         if (GN_HAS_SUMS) gn_add_kept(columns, i, kept, inside);                                                        \
     }
 
-#ifdef GN_GIVES
+#ifdef GN_HAS_PROLOGUE
 // Where an operand is made: load number i, an invocation's place in u, v and w, is put into shared memory, then asked
 // for at k.
-void gn_given_a(inout uvec4 u, inout uvec4 v, inout uvec4 w, bool keeps, uint i, uint stage, uint inside, uint at,
+void gn_prologue_a(inout uvec4 u, inout uvec4 v, inout uvec4 w, bool keeps, uint i, uint stage, uint inside, uint at,
                 uint base, uint m0, uint k, uint end, uint batch) {
-    if (keeps) gn_a_keep(stage, i, GN_GIVEN == 1u ? gn_given_make(u, v, w) : u, inside);
-    if (GN_GIVEN == 1u) gn_given_fetch(u, v, w, gn_a_place(i), m0, k, uvec2(GN_M, end), GN_A_ALONG_M, batch);
+    if (keeps) gn_a_keep(stage, i, GN_PROLOGUE == 1u ? gn_prologue_make(u, v, w) : u, inside);
+    if (GN_PROLOGUE == 1u) gn_prologue_fetch(u, v, w, gn_a_place(i), m0, k, uvec2(GN_M, end), GN_A_ALONG_M, batch);
     else u = gn_a_read(i, base, at, m0, k, end);
 }
-void gn_given_b(inout uvec4 u, inout uvec4 v, inout uvec4 w, bool keeps, uint i, uint stage, uint inside, uint at,
+void gn_prologue_b(inout uvec4 u, inout uvec4 v, inout uvec4 w, bool keeps, uint i, uint stage, uint inside, uint at,
                 uint base, uint n0, uint k, uint end, uint batch) {
-    if (keeps) gn_b_keep(stage, i, GN_GIVEN == 2u ? gn_given_make(u, v, w) : u, inside);
-    if (GN_GIVEN == 2u) gn_given_fetch(u, v, w, gn_b_place(i).yx, n0, k, uvec2(GN_N, end), !GN_B_ALONG_K, batch);
+    if (keeps) gn_b_keep(stage, i, GN_PROLOGUE == 2u ? gn_prologue_make(u, v, w) : u, inside);
+    if (GN_PROLOGUE == 2u) gn_prologue_fetch(u, v, w, gn_b_place(i).yx, n0, k, uvec2(GN_N, end), !GN_B_ALONG_K, batch);
     else u = gn_b_read(i, base, at, n0, k, end);
 }
-#define GN_GIVEN_A(i, keeps)                                                                                           \
+#define GN_PROLOGUE_A(i, keeps)                                                                                           \
     if (GN_A_HAS(i))                                                                                                   \
-        gn_given_a(next_a[i], second[i], third[i], keeps, me + (i) * GN_THREADS, stage, inside, at_a[i], base.x, m0,   \
+        gn_prologue_a(next_a[i], second[i], third[i], keeps, me + (i) * GN_THREADS, stage, inside, at_a[i], base.x, m0,   \
                    ahead, end, batch);
-#define GN_GIVEN_B(i, keeps)                                                                                           \
+#define GN_PROLOGUE_B(i, keeps)                                                                                           \
     if (GN_B_HAS(i))                                                                                                   \
-        gn_given_b(next_b[i], second[i], third[i], keeps, me + (i) * GN_THREADS, stage, inside, at_b[i], base.y, n0,   \
+        gn_prologue_b(next_b[i], second[i], third[i], keeps, me + (i) * GN_THREADS, stage, inside, at_b[i], base.y, n0,   \
                    ahead, end, batch);
-#define GN_ASK_A(i) GN_GIVEN_A(i, false)
-#define GN_ASK_B(i) GN_GIVEN_B(i, false)
-#define GN_PASS_A(i) GN_GIVEN_A(i, true)
-#define GN_PASS_B(i) GN_GIVEN_B(i, true)
+#define GN_ASK_A(i) GN_PROLOGUE_A(i, false)
+#define GN_ASK_B(i) GN_PROLOGUE_B(i, false)
+#define GN_PASS_A(i) GN_PROLOGUE_A(i, true)
+#define GN_PASS_B(i) GN_PROLOGUE_B(i, true)
 // Without loops: drivers do not write out those with so much in them, and what they index goes to memory.
 #define GN_FOR_1(X) X(0)
 #define GN_FOR_2(X) X(0) X(1)
@@ -329,7 +329,7 @@ void gn_given_b(inout uvec4 u, inout uvec4 v, inout uvec4 w, bool keeps, uint i,
         GN_STEP(k)
 #define GN_WORK_A(i) GN_PASS_A(i) GN_STEPS_AT(i)
 #define GN_WORK_B(i) GN_PASS_B(i) GN_STEPS_AT(GN_A_LOADS + (i))
-#define GN_GIVEN_LOADS (GN_A_LOADS > GN_B_LOADS ? GN_A_LOADS : GN_B_LOADS)
+#define GN_PROLOGUE_LOADS (GN_A_LOADS > GN_B_LOADS ? GN_A_LOADS : GN_B_LOADS)
 #endif
 
 // The step in which load number i is put into shared memory, with GN_DELAY.
@@ -385,16 +385,16 @@ void main() {
     if (GN_HAS_SUMS)
         [[unroll]] for (uint i = 0u; i < GN_GATHERED; i++) columns[i] = GN_ZERO;
     uvec4 next_a[GN_A_LOADS], next_b[GN_B_LOADS];
-#ifdef GN_GIVES
-    uvec4 second[GN_GIVEN_LOADS], third[GN_GIVEN_LOADS]; // second and third inputs of an operand that is made
+#ifdef GN_HAS_PROLOGUE
+    uvec4 second[GN_PROLOGUE_LOADS], third[GN_PROLOGUE_LOADS]; // second and third inputs of an operand that is made
 #endif
     uint at_a[GN_A_LOADS], at_b[GN_B_LOADS];
     [[unroll]] for (uint i = 0u; i < GN_A_LOADS; i++)
         at_a[i] = gn_group_at(base.x, m0, gn_a_place(me + i * GN_THREADS), GN_M, GN_A_ROW, GN_A_COLUMN, GN_A_ALONG_M);
     [[unroll]] for (uint i = 0u; i < GN_B_LOADS; i++)
         at_b[i] = gn_group_at(base.y, n0, gn_b_place(me + i * GN_THREADS).yx, GN_N, GN_B_COLUMN, GN_B_ROW, !GN_B_ALONG_K);
-#ifdef GN_GIVES
-    if (GN_GIVEN != 0u && start < end) {
+#ifdef GN_HAS_PROLOGUE
+    if (GN_PROLOGUE != 0u && start < end) {
         uint inside = end - start, stage = 0u, ahead = start;
         GN_FOR_A(GN_ASK_A)
         GN_FOR_B(GN_ASK_B)
@@ -431,8 +431,8 @@ void main() {
             uint ahead = GN_DELAY == 0 ? next + GN_SLICE : next;
             stage = 1u - stage;
 #ifdef GN_SMALL_CODE
-#ifdef GN_GIVES
-            if (GN_GIVEN != 0u) {
+#ifdef GN_HAS_PROLOGUE
+            if (GN_PROLOGUE != 0u) {
                 GN_FOR_A(GN_PASS_A)
                 GN_FOR_B(GN_PASS_B)
             } else
@@ -449,8 +449,8 @@ void main() {
             }
             for (uint k = 0u; k < GN_STEPS; k++) GN_STEP(k)
 #elif GN_DELAY == 0
-#ifdef GN_GIVES
-            if (GN_GIVEN != 0u) {
+#ifdef GN_HAS_PROLOGUE
+            if (GN_PROLOGUE != 0u) {
                 GN_FOR_A(GN_WORK_A)
                 GN_FOR_B(GN_WORK_B)
             } else

@@ -186,8 +186,8 @@
 #define GNI_P_MATVEC_BIAS_LONG 44
 #define GNI_P_MATVEC_C_BATCH 47
 
-// Programs at the store or at the load of an operand: epilogue.glsl, given.glsl.
-#define GNI_S_PROLOGUE 4      // given.glsl: 1: a is made, 2: b
+// Programs at the store or at the load of an operand: epilogue.glsl, prologue.glsl.
+#define GNI_S_PROLOGUE 4      // prologue.glsl: 1: a is made, 2: b
 #define GNI_S_STORE 16        // 0: there is none. Bit 0, inputs beside the product in bits 4-7, instructions 8-15, result's
                               // register 16-23
 #define GNI_S_STORE_INPUTS 17 // 8 bits for each: dtype in 0-3, and

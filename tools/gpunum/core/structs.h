@@ -216,7 +216,7 @@ typedef struct gni_matmul {
     // the operand's rows (GNI_ALONG_M) and columns (GNI_ALONG_N). Operands are float32. If the other one has one row or
     // column, nothing is fused and there is no bias.
     int prologue;
-    bool as_prologue; // given is 0, but sums are to be rounded as if it were not
+    bool as_prologue; // prologue is 0, but sums are to be rounded as if it were not
     gni_program load;
     gni_operand load_in[GNI_MAX_INPUTS];
 } gni_matmul;

@@ -36,7 +36,7 @@ static const gni_job_tile gni_job_real_tiles[] = {
     {GNI_MODULE_matmul_8x128, 8, 128, 32, 36868, 93, 68, 2, 48, false},
     {GNI_MODULE_matmul_32x32, 32, 32, 32, 18436, 100, 88, 3, 48, false},
 };
-// Those that make an operand while they read it (given.glsl).
+// Those that make an operand while they read it (prologue.glsl).
 static const gni_job_tile gni_job_prologue_tiles[] = {
     {GNI_MODULE_matmul_64x64, 64, 64, 16, 17412, 156, 128, 4, 48, false},
     {GNI_MODULE_matmul_64x64_4, 64, 64, 32, 34820, 120, 150, 2, 48, false},
@@ -458,7 +458,7 @@ static bool gni_job_store_pays(const gni_gpu *gpu, const gni_matmul *m) {
     return gni_job_words_have(m, &m->program, m->in, 1);
 }
 
-// The program of an operand that is made while it is read, as words of given.glsl. The kernel's layout is known.
+// The program of an operand that is made while it is read, as words of prologue.glsl. The kernel's layout is known.
 static bool gni_job_put_load(gni_job_call *c, const gni_matmul *m) {
     const gni_program *p = &m->load;
     const bool first = m->prologue == 1;
