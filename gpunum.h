@@ -61,6 +61,7 @@
 //     slots            What kernels and their callers agree on: parameters, constants, flags
 //     structs          Every internal type that more than one room uses
 //     internal         The functions that rooms offer each other, by the room that defines them
+//     circle           Points of the unit circle
 //     memory           CPU memory, counted, through the user's allocator
 //     log              Log lines, the sticky first error
 //     array            Array headers, buffers, references and scopes
@@ -91,22 +92,20 @@
 //     gpu_jobs         Jobs on the Vulkan device
 //     gpu_matmul       Matrix products on the Vulkan device: kernels, tiles, splits of k, matrix units
 //     gpu_split        float32 products on matrix units: operands in parts, chosen by the device
-//     gpu_eigen        Eigenvalues and singular values of batches on the Vulkan device
-//     gpu_reflect      Reflections that make large matrices tridiagonal or bidiagonal on the Vulkan device
-//     gpu_factor       Panels and triangles of matrix decompositions on the Vulkan device
+//     gpu_factor       Matrix decompositions on the GPU, as far as they are no products
 //     async            gn_read_async
 //     elementwise      The public elementwise functions, from the op tables
 //     reduce_ops       The public reductions
 //     matmul           The public matrix product
+//     linalg_ops       Diagonals and triangles, einsum and its relatives
 //     decompose        Matrix decompositions of one matrix on the CPU
 //     divide           Eigenvectors and singular vectors by divide and conquer
-//     linalg_ops       Diagonals and triangles, einsum and its relatives
 //     factor_gpu       Decompositions of large matrices on the GPU, by blocks
 //     factor_cpu       Decompositions of a batch on the CPU
 //     factor_batch     The same on the GPU: large matrices, batches of small ones
-//     divide_gpu       Divide and conquer whose vectors are on the GPU
 //     values_gpu       Eigenvalues and singular values of large matrices on the GPU
 //     factor_ops       The public decompositions and their gradients
+//     factor_none      What they say where they are left out
 //     complex          Complex arrays: parts and arithmetic
 //     fft              The public transforms
 //     random_ops       Random arrays
@@ -171,6 +170,9 @@
 //                             (also where the implementation comes before volk.h in one file)
 //     GPUNUM_NO_THREADS       no threads and no locks
 //     GPUNUM_NO_SIMD          plain C kernels only
+//     GPUNUM_NO_AVX512        leaves the widest of x86's instruction sets out, a third of the compile time
+//     GPUNUM_NO_FFT           no transforms: they and convolutions that need them are GN_ERROR_UNSUPPORTED
+//     GPUNUM_NO_LINALG        no decompositions (gn_solve to gn_svd): they are GN_ERROR_UNSUPPORTED
 //     GPUNUM_USE_CBLAS        cblas_sgemm and cblas_dgemm (32-bit sizes), which you link, for all but small
 //                             matrix products on the CPU, with that library's rounding and threads
 //     GPUNUM_SELF             how this file includes itself, if it was renamed (default "gpunum.h")
@@ -704,8 +706,8 @@ GPUNUM_API gn_array *gn_one_hot(gn_array *indices, gn_dtype t, int64_t classes);
 // Over the empty set every element is reduced by itself.
 
 // NULL with GN_ERROR_SHAPE for an axis that `a` does not have. The result has the other axes.
-// Partial sums of floats never overflow: gn_sum and gn_mean are infinite or NaN only where an element or the sum itself
-// is, on every backend.
+// Partial results of floats never overflow: gn_sum, gn_mean and gn_prod are infinite or NaN only where an element or the
+// result itself is, on every backend.
 GPUNUM_API gn_array *gn_sum(gn_array *a, gn_axes axes);  // integers and bool give int64, as of gn_prod
 GPUNUM_API gn_array *gn_prod(gn_array *a, gn_axes axes);
 GPUNUM_API gn_array *gn_min(gn_array *a, gn_axes axes);  // NaN wins; no value for an empty axis: GN_ERROR_SHAPE
@@ -773,8 +775,8 @@ GPUNUM_API gn_array *gn_det(gn_array *a); // (...); 0 for singular matrices
 // Lower L with L L^T = a. Reads the lower triangle; the gradient is symmetric. Not positive definite is an error.
 GPUNUM_API gn_array *gn_cholesky(gn_array *a);
 // a (..., m, n) = q r with q (..., m, k) orthonormal columns, r (..., k, n) upper, k = min(m, n). `r` may be
-// NULL. Signs are LAPACK's; of large matrices on the GPU r's diagonal is positive. Derivatives need independent columns, of a wide
-// matrix the first m.
+// NULL. r's diagonal is not negative, so that independent columns have one q and one r (LAPACK's signs differ).
+// Derivatives need independent columns, of a wide matrix the first m.
 GPUNUM_API gn_array *gn_qr(gn_array *a, gn_array **r);
 // Eigenvalues (..., n) of symmetric matrices, in ascending order, and into *v (unless NULL) the eigenvectors as
 // columns: a v = v diag(w). Reads the lower triangle. NaN and infinity are errors. The derivative of the values is
@@ -896,7 +898,8 @@ GPUNUM_API void gn_vulkan_record_done(gn_context *g, uint64_t ticket);
 //
 // float32 and smaller inputs give complex64, float64 gives complex128; integers become float32. `n` cuts
 // the axis or pads it with zeros, 0 keeps its length. Any length works; products of primes up to 13
-// are fastest. Everything is differentiable; the gradient of a complex array z is dL/d Re z + i dL/d Im z.
+// are fastest. An infinity or NaN makes all of its line's result NaN. Everything is differentiable; the gradient
+// of a complex array z is dL/d Re z + i dL/d Im z.
 
 typedef enum gn_fft_norm {
     GN_FFT_BACKWARD, // 1 / n on the inverse transform
@@ -942,8 +945,9 @@ GPUNUM_API gn_array *gn_ifftshift(gn_array *a, gn_axes axes);
 
 // Parts of complex arrays are views of the same memory. Real arrays are their own real part. Complex arrays also go
 // into gn_add, gn_sub, gn_mul, gn_div, gn_eq, gn_ne (with complex or real arrays, or a number), gn_neg, gn_abs, gn_square,
-// gn_recip, gn_exp, gn_log, gn_sqrt (infinities and NaN as in C99), gn_isnan and its kin, gn_where, gn_cast, gn_sum, gn_mean, gn_var, gn_std, gn_norm,
-// gn_matmul, gn_dot of matrices and vectors, and gn_outer, each computed when it is called.
+// gn_recip, gn_exp, gn_log, gn_sqrt (infinities and NaN as in C99), gn_isnan and its kin, gn_where, gn_cast, gn_sum,
+// gn_mean, gn_var, gn_std, gn_norm, gn_matmul, gn_dot of matrices and vectors, and gn_outer, each computed when it is
+// called.
 GPUNUM_API gn_array *gn_real(gn_array *a);
 GPUNUM_API gn_array *gn_imag(gn_array *a);
 GPUNUM_API gn_array *gn_complex(gn_array *re, gn_array *im); // broadcasts
@@ -1185,7 +1189,7 @@ template <class... Array> inline gn_array *gn_einsum(gn_context *g, const char *
 //      fn              NAME        F                       D                   gF                da, db
 #define GNI_BINARY_FLOAT(X) \
     X(gn_div,         DIV,        a / b,                  a / b,              "gn_div(a, b)",   gn_div(gy, b), gn_neg(gn_div(gn_mul(gy, y), b))) \
-    X(gn_atan2,       ATAN2,      gni_vatan2(a, b),       atan2(a, b),        "gn_atan2(a, b)", gn_div(gn_mul(gy, b), gni_sum_squares(a, b)), gn_neg(gn_div(gn_mul(gy, a), gni_sum_squares(a, b)))) \
+    X(gn_atan2,       ATAN2,      gni_vatan2(a, b),       atan2(a, b),        "gn_atan2(a, b)", gn_div(gn_mul(gy, b), gni_sum_squares(gy, a, b)), gn_neg(gn_div(gn_mul(gy, a), gni_sum_squares(gy, a, b)))) \
     X(gn_hypot,       HYPOT,      gni_vhypot(a, b),       hypot(a, b),        "gn_hypot(a, b)", gn_mul(gy, gn_div(a, y)), gn_mul(gy, gn_div(b, y)))
 
 //      fn              NAME        F                       D                   I                        gF                  gI              da, db
@@ -1333,11 +1337,28 @@ typedef void (*gni_convert_fn)(void *dst, const void *src, int64_t n);
 
 // What a reduction has gathered so far. `d` is for floats, `i` for integers and truth values; `e` is
 // what rounding took away from `d` in a wide sum, `at` the place of the smallest or largest.
-// Float sums are d + e, or d times 2^512 where a partial sum would leave float64's range and e is NaN.
+// Float sums are d + e, or d times 2^512 where a partial sum would leave float64's range and e is NaN. Float products are
+// d times 2^e.
 typedef struct gni_acc {
     double d, e;
     int64_t i, at;
 } gni_acc;
+// Not 0 if x is NaN or beyond 2^(2^(bits - 1)) on either side of 1. Sums of them by | tell of several.
+GNI_INLINE uint64_t gni_beyond(double x, int bits) {
+    uint64_t u;
+    memcpy(&u, &x, sizeof u);
+    return ((u & (uint64_t)0x7ff << 52) - ((uint64_t)(1024 - (1 << (bits - 1))) << 52)) >> (52 + bits);
+}
+// d times 2^e is multiplied by x.
+GNI_INLINE void gni_acc_multiply(double *d, double *e, double x) {
+    double y = *d * x;
+    if (gni_beyond(y, 10) != 0) {
+        int i = 0, k = 0;
+        y = frexp(*d, &i) * frexp(x, &k);
+        *e += i + k;
+    }
+    *d = y;
+}
 // Takes n elements in; `at` is the place of the first. A place is an index among the reduced elements.
 typedef void (*gni_fold_fn)(gni_acc *acc, const void *x, int64_t n, int64_t at);
 
@@ -1504,7 +1525,7 @@ typedef struct gni_ft_pass {
     int radix;
     int64_t s, m;     // product of the radices before and after
     const void *turn; // (m, radix - 1) complex factors
-    const void *circle; // of a radix above 16: cosines and sines
+    const void *circle; // of a prime radix from 7 on: cosines and sines
 } gni_ft_pass;
 
 // A transform of n points on rows.
@@ -1515,7 +1536,7 @@ typedef struct gni_ft_lane {
     void *table;
 } gni_ft_lane;
 
-// What one instruction set offers in one precision; said in room `fft passes`.
+// What one instruction set offers in one precision; said in room `fft passes`. `whole`, `head` and `tiny` may be NULL.
 typedef struct gni_ft_isa {
     int lanes, max_radix;
     void *(*columns_in)(const gni_ft_lane *f, const void *src, int64_t ld, bool swap, void *work);
@@ -3719,18 +3740,25 @@ static void GNI_FN(gni_fold_sum_f)(gni_acc *acc, const void *x, int64_t n, int64
         acc->d += s;
     }
 }
+#define GNI_PROD_BLOCK 5 // float32 numbers that one within 2^-256 and 2^256 can be multiplied by in float64
 static void GNI_FN(gni_fold_prod_f)(gni_acc *acc, const void *x, int64_t n, int64_t at) {
     const float *p = (const float *)x;
     double s[16];
-    int64_t i = 0;
+    uint64_t beyond = 0;
     GNI_UNUSED(at);
     for (int j = 0; j < 16; j++) s[j] = 1.0;
-    for (; i + 16 <= n; i += 16)
-        for (int j = 0; j < 16; j++) s[j] *= (double)p[i + j];
-    for (; i < n; i++) s[i & 15] *= (double)p[i];
-    for (int h = 8; h > 0; h /= 2)
+    for (int64_t i = 0; i < n; beyond = 0) {
+        const int64_t stop = GNI_MIN(n, i + 16 * GNI_PROD_BLOCK);
+        for (; i + 16 <= stop; i += 16)
+            for (int j = 0; j < 16; j++) s[j] *= (double)p[i + j];
+        for (; i < stop; i++) s[i & 15] *= (double)p[i];
+        for (int j = 0; j < 16 && i < n; j++) beyond |= gni_beyond(s[j], 9);
+        for (int j = 0; j < 16 && beyond != 0; j++) gni_acc_multiply(&acc->d, &acc->e, s[j]), s[j] = 1.0;
+    }
+    for (int j = 0; j < 16; j++) beyond |= gni_beyond(s[j], 6); // the product of all has 2^-512 to 2^512
+    for (int h = 8; h > 0 && beyond == 0; h /= 2)
         for (int j = 0; j < h; j++) s[j] *= s[j + h];
-    acc->d *= s[0];
+    for (int j = 0; j < (beyond != 0 ? 16 : 1); j++) gni_acc_multiply(&acc->d, &acc->e, s[j]);
 }
 
 // The smallest (PICK gni_vminc) or largest element; NaN if there is one.
@@ -3989,6 +4017,35 @@ GNI_COLUMNS_PLACE(gni_columns_argmax_f, gni_kgt, >)
 #undef GNI_COLUMNS_EXTREME
 #undef GNI_COLUMNS_PLACE
 
+static void GNI_FN(gni_columns_prod_f)(gni_acc_columns *acc, const void *x, int64_t rows, int64_t stride, int64_t n,
+                                       int64_t at) {
+    double *v = (double *)acc->v;
+    GNI_UNUSED(at);
+    for (int64_t r = 0; r < rows; r += GNI_PROD_BLOCK) {
+        const float *p = (const float *)x + r * stride;
+        const int64_t few = GNI_MIN(rows - r, GNI_PROD_BLOCK);
+        for (int64_t c = 0; c < n; c += 16) {
+            const int64_t m = GNI_MIN(n - c, 16);
+            double s[16];
+            uint64_t beyond = 0;
+            if (m == 16) {
+                memcpy(s, v + c, sizeof s);
+                for (int64_t k = 0; k < few; k++)
+                    for (int j = 0; j < 16; j++) s[j] *= (double)p[k * stride + c + j];
+                for (int j = 0; j < 16; j++) beyond |= gni_beyond(s[j], 9);
+                memcpy(v + c, s, sizeof s);
+            }
+            for (int64_t k = 0; k < few && m < 16; k++)
+                for (int64_t j = 0; j < m; j++) v[c + j] *= (double)p[k * stride + c + j];
+            for (int64_t j = 0; j < m && (m < 16 || beyond != 0); j++) {
+                int e = 0;
+                v[c + j] = frexp(v[c + j], &e);
+                acc->e[c + j] += e;
+            }
+        }
+    }
+}
+
 // The rest element by element: S is the accumulator, y the element.
 #define GNI_COLUMNS(name, T, S, STEP)                                                              \
     static void GNI_FN(name)(gni_acc_columns * acc, const void *x, int64_t rows, int64_t stride,   \
@@ -4009,7 +4066,6 @@ GNI_COLUMNS_PLACE(gni_columns_argmax_f, gni_kgt, >)
         v[c] = y;                                                                                  \
         acc->at[c] = row;                                                                          \
     }
-GNI_COLUMNS(gni_columns_prod_f, float, double, v[c] *= (double)y)
 GNI_COLUMNS(gni_columns_sum_i, int32_t, uint64_t, v[c] += (uint64_t)(int64_t)y)
 GNI_COLUMNS(gni_columns_sum_u, uint32_t, uint64_t, v[c] += (uint64_t)y)
 GNI_COLUMNS(gni_columns_prod_i, int32_t, uint64_t, v[c] *= (uint64_t)(int64_t)y)
@@ -4442,10 +4498,8 @@ GNI_TABLE gni_cpu_isa GNI_FN(gni_isa_table) = {
 #define GNI_GM_MAKE8(KIND, F, N) GNI_GM_MAKE4(KIND, F, N) GNI_GM_##KIND##_TILE(F, 8, N)
 #define GNI_GM_MAKE14(KIND, F, N)                                                                  \
     GNI_GM_MAKE6(KIND, F, N)                                                                       \
-    GNI_GM_##KIND##_TILE(F, 7, N) GNI_GM_##KIND##_TILE(F, 8, N) GNI_GM_##KIND##_TILE(F, 9, N)      \
-        GNI_GM_##KIND##_TILE(F, 10, N) GNI_GM_##KIND##_TILE(F, 11, N)                              \
-            GNI_GM_##KIND##_TILE(F, 12, N) GNI_GM_##KIND##_TILE(F, 13, N)                          \
-                GNI_GM_##KIND##_TILE(F, 14, N)
+    GNI_GM_##KIND##_TILE(F, 7, N) GNI_GM_##KIND##_TILE(F, 8, N) GNI_GM_##KIND##_TILE(F, 10, N)     \
+        GNI_GM_##KIND##_TILE(F, 12, N) GNI_GM_##KIND##_TILE(F, 14, N)
 // Their table by rows.
 #define GNI_GM_TILES4(F, N)                                                                        \
     {                                                                                              \
@@ -4466,9 +4520,9 @@ GNI_TABLE gni_cpu_isa GNI_FN(gni_isa_table) = {
     {                                                                                              \
         NULL, GNI_FN(gni_gm_##F##_1_##N), GNI_FN(gni_gm_##F##_2_##N), GNI_FN(gni_gm_##F##_3_##N),  \
             GNI_FN(gni_gm_##F##_4_##N), GNI_FN(gni_gm_##F##_5_##N), GNI_FN(gni_gm_##F##_6_##N),    \
-            GNI_FN(gni_gm_##F##_7_##N), GNI_FN(gni_gm_##F##_8_##N), GNI_FN(gni_gm_##F##_9_##N),    \
-            GNI_FN(gni_gm_##F##_10_##N), GNI_FN(gni_gm_##F##_11_##N), GNI_FN(gni_gm_##F##_12_##N), \
-            GNI_FN(gni_gm_##F##_13_##N), GNI_FN(gni_gm_##F##_14_##N)                               \
+            GNI_FN(gni_gm_##F##_7_##N), GNI_FN(gni_gm_##F##_8_##N), NULL,                          \
+            GNI_FN(gni_gm_##F##_10_##N), NULL, GNI_FN(gni_gm_##F##_12_##N), NULL,                  \
+            GNI_FN(gni_gm_##F##_14_##N)                                                            \
     }
 #define GNI_GM_JOIN_(a, b) a##b
 #define GNI_GM_JOIN(a, b) GNI_GM_JOIN_(a, b)
@@ -5552,6 +5606,7 @@ GNI_TABLE gni_la_isa GNI_FN(gni_la_isa) = {
 #undef GNI_LA_FMA
 #undef GNI_LA_SUM
 
+#ifndef GPUNUM_NO_FFT
 // >>fft_precisions
 // Compiles rooms fft_micro and fft_passes for float32 and float64 in one SIMD pass, by including this file again with
 // GNI_FFT_PASS set: GNI_FT_W numbers of type GNI_FT_T in a vector.
@@ -5628,6 +5683,7 @@ GNI_TABLE gni_la_isa GNI_FN(gni_la_isa) = {
 #undef GNI_FFT_PASS
 
 #endif
+#endif
 #ifdef GNI_FFT_PASS
 // >>fft_micro
 // Butterflies of the FFT, once per instruction set and precision (GNI_FT_T, GNI_FT_W lanes), with room
@@ -5674,8 +5730,8 @@ typedef struct GNI_FT(gni_ft_c) {
 #define gni_fbf13 GNI_FT(gni_ft_bf13)
 #define gni_fbf16 GNI_FT(gni_ft_bf16)
 #define gni_ffirst4 GNI_FT(gni_ft_stage4)
-#define gni_fthen8 GNI_FT(gni_ft_then8)
-#define gni_fthen16 GNI_FT(gni_ft_then16)
+#define gni_fthen8(k) GNI_FT(gni_ft_then8_##k)
+#define gni_fthen16(k) GNI_FT(gni_ft_then16_##k)
 #define gni_feven GNI_FT(gni_ft_even)
 #define gni_fodd GNI_FT(gni_ft_odd)
 #define gni_flow GNI_FT(gni_ft_low)
@@ -5684,6 +5740,21 @@ typedef struct GNI_FT(gni_ft_c) {
 #define gni_fget GNI_FT(gni_ft_get)
 #define gni_fput GNI_FT(gni_ft_put)
 #define gni_ftranspose GNI_FT(gni_ft_transpose)
+
+// x86 without AVX2 gets what is needed, not what is fast.
+#if defined(GNI_X86) && defined(GNI_PASS_BASE)
+#define GNI_FT_SLIM 1
+#else
+#define GNI_FT_SLIM 0
+#endif
+// Up to this length, many transforms are done without passes; 0 if there are none of the forms that live in registers.
+#if GNI_FT_SLIM || GNI_FT_W == 1
+#define GNI_FT_TINY_MOST 0
+#elif GNI_FT_W == 16
+#define GNI_FT_TINY_MOST 4 // shorter vectors do the others
+#else
+#define GNI_FT_TINY_MOST GNI_FT_MAX_TINY
+#endif
 
 GNI_FT_INLINE gni_fv gni_fload(const GNI_FT_T *p) {
     gni_fv r;
@@ -5816,29 +5887,31 @@ GNI_FT_INLINE void gni_ffirst4(gni_fc *x, const int q, const int step) {
     x[q] = t[0], x[q + step] = t[1], x[q + 2 * step] = t[2], x[q + 3 * step] = t[3];
 }
 
-// Then what makes y[k] and y[k + 4].
-GNI_FT_INLINE void gni_fthen8(const gni_fc *x, gni_fc *y, const int k) {
-    const gni_fc e = x[2 * k], o = x[2 * k + 1];
-    if (k == 0) {
-        y[0] = gni_fadd(e, o);
-        y[4] = gni_fsub(e, o);
-    } else if (k == 1) {
-        GNI_FT_EIGHTH(e, o.r + o.i, o.i - o.r, y[1], y[5]);
-    } else if (k == 2) {
-        gni_fpair(e, o, &y[2], &y[6]);
-    } else {
-        GNI_FT_EIGHTH(e, o.i - o.r, -o.i - o.r, y[3], y[7]);
-    }
+// Then what makes y[k] and y[k + 4], in a function for each k: compilers would read all four in every place.
+GNI_FT_INLINE void GNI_FT(gni_ft_then8_0)(const gni_fc *x, gni_fc *y) {
+    y[0] = gni_fadd(x[0], x[1]);
+    y[4] = gni_fsub(x[0], x[1]);
+}
+GNI_FT_INLINE void GNI_FT(gni_ft_then8_1)(const gni_fc *x, gni_fc *y) {
+    const gni_fc e = x[2], o = x[3];
+    GNI_FT_EIGHTH(e, o.r + o.i, o.i - o.r, y[1], y[5]);
+}
+GNI_FT_INLINE void GNI_FT(gni_ft_then8_2)(const gni_fc *x, gni_fc *y) {
+    gni_fpair(x[4], x[5], &y[2], &y[6]);
+}
+GNI_FT_INLINE void GNI_FT(gni_ft_then8_3)(const gni_fc *x, gni_fc *y) {
+    const gni_fc e = x[6], o = x[7];
+    GNI_FT_EIGHTH(e, o.i - o.r, -o.i - o.r, y[3], y[7]);
 }
 
 GNI_FT_INLINE void gni_fbf8(gni_fc *x) {
     gni_fc y[8];
     gni_ffirst4(x, 0, 2);
     gni_ffirst4(x, 1, 2);
-    gni_fthen8(x, y, 0);
-    gni_fthen8(x, y, 1);
-    gni_fthen8(x, y, 2);
-    gni_fthen8(x, y, 3);
+    gni_fthen8(0)(x, y);
+    gni_fthen8(1)(x, y);
+    gni_fthen8(2)(x, y);
+    gni_fthen8(3)(x, y);
     x[0] = y[0], x[1] = y[1], x[2] = y[2], x[3] = y[3];
     x[4] = y[4], x[5] = y[5], x[6] = y[6], x[7] = y[7];
 }
@@ -5868,39 +5941,47 @@ GNI_FT_INLINE void gni_fbf9(gni_fc *x) {
 }
 
 // The same of 16: y[k], y[k + 4], y[k + 8] and y[k + 12].
-GNI_FT_INLINE void gni_fthen16(const gni_fc *x, gni_fc *y, const int k) {
-    gni_fc t[4];
-    t[0] = x[4 * k], t[1] = x[4 * k + 1], t[2] = x[4 * k + 2], t[3] = x[4 * k + 3];
-    if (k == 2) { // a quarter turn of t[2] is in the signs
-        gni_fc p, q;
-        gni_fpair(t[0], t[2], &p, &q);
-        t[1] = gni_fturn(t[1], GNI_FT_SQRT1_2, GNI_FT_SQRT1_2);
-        t[3] = gni_fturn(t[3], -GNI_FT_SQRT1_2, GNI_FT_SQRT1_2);
-        t[0] = gni_fadd(t[1], t[3]), t[2] = gni_fsub(t[1], t[3]);
-        y[2] = gni_fadd(p, t[0]), y[10] = gni_fsub(p, t[0]);
-        gni_fpair(q, t[2], &y[6], &y[14]);
-        return;
-    }
-    if (k == 1) {
-        t[1] = gni_fturn(t[1], GNI_FT_C16, GNI_FT_S16);
-        t[2] = gni_fturn(t[2], GNI_FT_SQRT1_2, GNI_FT_SQRT1_2);
-        t[3] = gni_fturn(t[3], GNI_FT_S16, GNI_FT_C16);
-    } else if (k == 3) {
-        t[1] = gni_fturn(t[1], GNI_FT_S16, GNI_FT_C16);
-        t[2] = gni_fturn(t[2], -GNI_FT_SQRT1_2, GNI_FT_SQRT1_2);
-        t[3] = gni_fturn(t[3], -GNI_FT_C16, -GNI_FT_S16);
-    }
-    gni_fbf4(t);
+#define GNI_FT_THEN16(k)                                                                           \
+    gni_fbf4(t);                                                                                   \
     y[k] = t[0], y[k + 4] = t[1], y[k + 8] = t[2], y[k + 12] = t[3];
+GNI_FT_INLINE void GNI_FT(gni_ft_then16_0)(const gni_fc *x, gni_fc *y) {
+    gni_fc t[4];
+    t[0] = x[0], t[1] = x[1], t[2] = x[2], t[3] = x[3];
+    GNI_FT_THEN16(0)
+}
+GNI_FT_INLINE void GNI_FT(gni_ft_then16_1)(const gni_fc *x, gni_fc *y) {
+    gni_fc t[4];
+    t[0] = x[4];
+    t[1] = gni_fturn(x[5], GNI_FT_C16, GNI_FT_S16);
+    t[2] = gni_fturn(x[6], GNI_FT_SQRT1_2, GNI_FT_SQRT1_2);
+    t[3] = gni_fturn(x[7], GNI_FT_S16, GNI_FT_C16);
+    GNI_FT_THEN16(1)
+}
+GNI_FT_INLINE void GNI_FT(gni_ft_then16_2)(const gni_fc *x, gni_fc *y) {
+    gni_fc p, q, t1, t3, d;
+    gni_fpair(x[8], x[10], &p, &q); // a quarter turn of x[10] is in the signs
+    t1 = gni_fturn(x[9], GNI_FT_SQRT1_2, GNI_FT_SQRT1_2);
+    t3 = gni_fturn(x[11], -GNI_FT_SQRT1_2, GNI_FT_SQRT1_2);
+    d = gni_fsub(t1, t3), t1 = gni_fadd(t1, t3);
+    y[2] = gni_fadd(p, t1), y[10] = gni_fsub(p, t1);
+    gni_fpair(q, d, &y[6], &y[14]);
+}
+GNI_FT_INLINE void GNI_FT(gni_ft_then16_3)(const gni_fc *x, gni_fc *y) {
+    gni_fc t[4];
+    t[0] = x[12];
+    t[1] = gni_fturn(x[13], GNI_FT_S16, GNI_FT_C16);
+    t[2] = gni_fturn(x[14], -GNI_FT_SQRT1_2, GNI_FT_SQRT1_2);
+    t[3] = gni_fturn(x[15], -GNI_FT_C16, -GNI_FT_S16);
+    GNI_FT_THEN16(3)
 }
 
 GNI_FT_INLINE void gni_fbf16(gni_fc *x) {
     gni_fc y[16];
     for (int q = 0; q < 4; q++) gni_ffirst4(x, q, 4);
-    gni_fthen16(x, y, 0);
-    gni_fthen16(x, y, 1);
-    gni_fthen16(x, y, 2);
-    gni_fthen16(x, y, 3);
+    gni_fthen16(0)(x, y);
+    gni_fthen16(1)(x, y);
+    gni_fthen16(2)(x, y);
+    gni_fthen16(3)(x, y);
     for (int q = 0; q < 16; q++) x[q] = y[q];
 }
 
@@ -6298,12 +6379,17 @@ GNI_FT_INLINE void gni_ftranspose(gni_fc *x) {
 #define GNI_FT_E3(X) GNI_FT_E2(X) X(2)
 #define GNI_FT_E4(X) GNI_FT_E3(X) X(3)
 #define GNI_FT_E5(X) GNI_FT_E4(X) X(4)
-#define GNI_FT_E7(X) GNI_FT_E5(X) X(5) X(6)
+#define GNI_FT_E6(X) GNI_FT_E5(X) X(5)
+#define GNI_FT_E7(X) GNI_FT_E6(X) X(6)
 #define GNI_FT_E8(X) GNI_FT_E7(X) X(7)
 #define GNI_FT_E9(X) GNI_FT_E8(X) X(8)
-#define GNI_FT_E11(X) GNI_FT_E9(X) X(9) X(10)
-#define GNI_FT_E13(X) GNI_FT_E11(X) X(11) X(12)
-#define GNI_FT_E16(X) GNI_FT_E13(X) X(13) X(14) X(15)
+#define GNI_FT_E10(X) GNI_FT_E9(X) X(9)
+#define GNI_FT_E11(X) GNI_FT_E10(X) X(10)
+#define GNI_FT_E12(X) GNI_FT_E11(X) X(11)
+#define GNI_FT_E13(X) GNI_FT_E12(X) X(12)
+#define GNI_FT_E14(X) GNI_FT_E13(X) X(13)
+#define GNI_FT_E15(X) GNI_FT_E14(X) X(14)
+#define GNI_FT_E16(X) GNI_FT_E15(X) X(15)
 
 // A butterfly of x into y: IN(q) makes x[q], OUT(q) takes y[q]. The wide ones alternate the two with their
 // arithmetic, as all numbers at once would not fit the registers.
@@ -6326,10 +6412,10 @@ GNI_FT_INLINE void gni_ftranspose(gni_fc *x) {
 #define GNI_FT_DO8(IN, OUT)                                                                        \
     IN(0) IN(2) IN(4) IN(6) gni_ffirst4(x, 0, 2);                                                  \
     IN(1) IN(3) IN(5) IN(7) gni_ffirst4(x, 1, 2);                                                  \
-    gni_fthen8(x, y, 0);                                                                           \
-    OUT(0) OUT(4) gni_fthen8(x, y, 1);                                                             \
-    OUT(1) OUT(5) gni_fthen8(x, y, 2);                                                             \
-    OUT(2) OUT(6) gni_fthen8(x, y, 3);                                                             \
+    gni_fthen8(0)(x, y);                                                                           \
+    OUT(0) OUT(4) gni_fthen8(1)(x, y);                                                             \
+    OUT(1) OUT(5) gni_fthen8(2)(x, y);                                                             \
+    OUT(2) OUT(6) gni_fthen8(3)(x, y);                                                             \
     OUT(3) OUT(7)
 #define GNI_FT_DO9(IN, OUT)                                                                        \
     GNI_FT_E9(IN) gni_fbf9(x);                                                                     \
@@ -6345,18 +6431,18 @@ GNI_FT_INLINE void gni_ftranspose(gni_fc *x) {
     IN(1) IN(5) IN(9) IN(13) gni_ffirst4(x, 1, 4);                                                 \
     IN(2) IN(6) IN(10) IN(14) gni_ffirst4(x, 2, 4);                                                \
     IN(3) IN(7) IN(11) IN(15) gni_ffirst4(x, 3, 4);                                                \
-    gni_fthen16(x, y, 0);                                                                          \
-    OUT(0) OUT(4) OUT(8) OUT(12) gni_fthen16(x, y, 1);                                             \
-    OUT(1) OUT(5) OUT(9) OUT(13) gni_fthen16(x, y, 2);                                             \
-    OUT(2) OUT(6) OUT(10) OUT(14) gni_fthen16(x, y, 3);                                            \
+    gni_fthen16(0)(x, y);                                                                          \
+    OUT(0) OUT(4) OUT(8) OUT(12) gni_fthen16(1)(x, y);                                             \
+    OUT(1) OUT(5) OUT(9) OUT(13) gni_fthen16(2)(x, y);                                             \
+    OUT(2) OUT(6) OUT(10) OUT(14) gni_fthen16(3)(x, y);                                            \
     OUT(3) OUT(7) OUT(11) OUT(15)
 
 #define GNI_FT_LOAD(q)                                                                             \
     x[q].r = gni_fload(a + q * step);                                                              \
     x[q].i = gni_fload(a + q * step + GNI_FT_W);
 #define GNI_FT_GET(q)                                                                              \
-    GNI_FT_PREFETCH(a + q * step + ld);                                                            \
-    GNI_FT_PREFETCH(a + q * step + ld + GNI_FT_W);                                                 \
+    GNI_FT_PREFETCH(a + q * step + across);                                                        \
+    GNI_FT_PREFETCH(a + q * step + across + GNI_FT_W);                                             \
     x[q] = gni_fget(a + q * step, swap);
 #define GNI_FT_TURN(q)                                                                             \
     if (q > 0) y[q] = gni_fcmul(y[q], gni_fset(w[2 * q]), gni_fset(w[2 * q + 1]));                 \
@@ -6373,9 +6459,14 @@ GNI_FT_INLINE void gni_ftranspose(gni_fc *x) {
     y[q].i = y[q].i * gni_fset(scale);                                                             \
     gni_fput(b + q * out, y[q], swap);
 
-// Rows to rows; memory (numbers one after the other, rows `ld` apart) to rows, always the first pass;
-// rows to memory, always the last.
-#define GNI_FT_PASS(R)                                                                             \
+// One pass. With src_ld = 0 from rows, else from memory, numbers one after the other and rows that far apart; likewise to
+// dst, where the results are scaled. Memory is the source of a first pass only, and the target of a last one; both of the
+// only pass there is, if it is one of GNI_FT_ONE.
+typedef void (*GNI_FT(gni_ft_pass_fn))(const gni_ft_pass *p, const GNI_FT_T *src, int64_t src_ld,
+                                       GNI_FT_T *dst, int64_t dst_ld, GNI_FT_T scale, bool swap);
+
+// The radices that most lengths are made of have a function for each of the three.
+#define GNI_FT_MID(R)                                                                              \
     static void GNI_FT(gni_ft_mid##R)(const gni_ft_pass *p, const GNI_FT_T *src, GNI_FT_T *dst) {  \
         const int64_t s = p->s, m = p->m, step = s * m * 2 * GNI_FT_W, out = s * 2 * GNI_FT_W;     \
         const GNI_FT_T *w = (const GNI_FT_T *)p->turn - 2;                                         \
@@ -6387,18 +6478,20 @@ GNI_FT_INLINE void gni_ftranspose(gni_fc *x) {
                 GNI_FT_DO##R(GNI_FT_LOAD, GNI_FT_TURN)                                             \
             }                                                                                      \
         }                                                                                          \
-    }                                                                                              \
-    static void GNI_FT(gni_ft_first##R)(const gni_ft_pass *p, const GNI_FT_T *src, int64_t ld,     \
+    }
+#define GNI_FT_FIRST(R)                                                                            \
+    static void GNI_FT(gni_ft_first##R)(const gni_ft_pass *p, const GNI_FT_T *src, int64_t across, \
                                         GNI_FT_T *dst, bool swap) {                                \
-        const int64_t m = p->m, step = m * ld, out = 2 * GNI_FT_W;                                 \
+        const int64_t m = p->m, step = m * across, out = 2 * GNI_FT_W;                             \
         const GNI_FT_T *w = (const GNI_FT_T *)p->turn - 2;                                         \
         for (int64_t j = 0; j < m; j++, w += 2 * (R - 1)) {                                        \
-            const GNI_FT_T *a = src + j * ld;                                                      \
+            const GNI_FT_T *a = src + j * across;                                                  \
             GNI_FT_T *b = dst + j * out * R;                                                       \
             gni_fc x[R], y[R];                                                                     \
             GNI_FT_DO##R(GNI_FT_GET, GNI_FT_TURN)                                                  \
         }                                                                                          \
-    }                                                                                              \
+    }
+#define GNI_FT_LAST(R)                                                                             \
     static void GNI_FT(gni_ft_last##R)(const gni_ft_pass *p, const GNI_FT_T *src, GNI_FT_T *dst,   \
                                        int64_t ld, GNI_FT_T scale, bool swap) {                    \
         const int64_t s = p->s, step = s * 2 * GNI_FT_W, out = s * ld;                             \
@@ -6410,6 +6503,55 @@ GNI_FT_INLINE void gni_ftranspose(gni_fc *x) {
         }                                                                                          \
     }
 
+#define GNI_FT_PASS(R)                                                                             \
+    GNI_FT_MID(R)                                                                                  \
+    GNI_FT_FIRST(R)                                                                                \
+    GNI_FT_LAST(R)                                                                                 \
+    static void GNI_FT(gni_ft_pass##R)(const gni_ft_pass *p, const GNI_FT_T *src, int64_t src_ld,  \
+                                       GNI_FT_T *dst, int64_t dst_ld, GNI_FT_T scale, bool swap) { \
+        if (src_ld != 0)                                                                           \
+            GNI_FT(gni_ft_first##R)(p, src, src_ld, dst, swap);                                    \
+        else if (dst_ld != 0)                                                                      \
+            GNI_FT(gni_ft_last##R)(p, src, dst, dst_ld, scale, swap);                              \
+        else                                                                                       \
+            GNI_FT(gni_ft_mid##R)(p, src, dst);                                                    \
+    }
+// The others choose for every butterfly.
+#define GNI_FT_ONE(radix) (GNI_FT_SLIM || (radix) == 11 || ((radix) >= 13 && (radix) != 16))
+#define GNI_FT_ENDS(R)                                                                             \
+    static void GNI_FT(gni_ft_pass##R)(const gni_ft_pass *p, const GNI_FT_T *src, int64_t src_ld,  \
+                                       GNI_FT_T *dst, int64_t dst_ld, GNI_FT_T scale, bool swap) { \
+        const int64_t s = p->s, m = p->m, row = 2 * GNI_FT_W;                                      \
+        const int64_t across = src_ld != 0 ? src_ld : s * row, step = m * across;                  \
+        const int64_t along = dst_ld != 0 ? dst_ld : row, out = s * along;                         \
+        const GNI_FT_T *w = (const GNI_FT_T *)p->turn - 2;                                         \
+        for (int64_t j = 0; j < m; j++, w += 2 * (R - 1)) {                                        \
+            const GNI_FT_T *a = src + j * across;                                                  \
+            GNI_FT_T *b = dst + j * out * R;                                                       \
+            for (int64_t k = 0; k < s; k++, a += row, b += along) {                                \
+                gni_fc x[R], *y = x;                                                               \
+                if (src_ld != 0) {                                                                 \
+                    GNI_FT_E##R(GNI_FT_GET)                                                        \
+                } else {                                                                           \
+                    GNI_FT_E##R(GNI_FT_LOAD)                                                       \
+                }                                                                                  \
+                gni_fbf##R(x);                                                                     \
+                if (dst_ld != 0) {                                                                 \
+                    GNI_FT_E##R(GNI_FT_PUT)                                                        \
+                } else {                                                                           \
+                    GNI_FT_E##R(GNI_FT_TURN)                                                       \
+                }                                                                                  \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+#if GNI_FT_SLIM
+GNI_FT_ENDS(2)
+GNI_FT_ENDS(3)
+GNI_FT_ENDS(4)
+GNI_FT_ENDS(5)
+GNI_FT_ENDS(8)
+#else
 GNI_FT_PASS(2)
 GNI_FT_PASS(3)
 GNI_FT_PASS(4)
@@ -6417,11 +6559,37 @@ GNI_FT_PASS(5)
 GNI_FT_PASS(7)
 GNI_FT_PASS(8)
 GNI_FT_PASS(9)
-GNI_FT_PASS(11)
-GNI_FT_PASS(13)
-#if GNI_FT_MAX_RADIX >= 16
-GNI_FT_PASS(16)
 #endif
+#if GNI_FT_MAX_RADIX >= 16 // there are registers for them
+GNI_FT_PASS(16)
+GNI_FT_ENDS(11)
+GNI_FT_ENDS(13)
+#endif
+
+// ---- the other radices, whose butterflies lie in memory
+
+// x becomes its DFT of n points.
+typedef void (*GNI_FT(gni_ft_points_fn))(gni_fc *x);
+#define GNI_FT_POINTS(n)                                                                           \
+    static void GNI_FT(gni_ft_points##n)(gni_fc * x) { GNI_FT(gni_ft_bf##n)(x); }
+#if GNI_FT_SLIM
+GNI_FT_POINTS(9)
+#elif GNI_FT_MAX_RADIX < 16
+GNI_FT_POINTS(11)
+GNI_FT_POINTS(13)
+#endif
+#undef GNI_FT_POINTS
+static GNI_FT(gni_ft_points_fn) GNI_FT(gni_ft_points)(int n) {
+    switch (n) {
+#if GNI_FT_SLIM
+    case 9: return GNI_FT(gni_ft_points9);
+#elif GNI_FT_MAX_RADIX < 16
+    case 11: return GNI_FT(gni_ft_points11);
+    case 13: return GNI_FT(gni_ft_points13);
+#endif
+    default: return NULL;
+    }
+}
 
 // Odd primes up to GNI_FT_MAX_PRIME: p->circle has the p numbers cos, sin of 2 pi q / p.
 static void GNI_FT(gni_ft_bf_prime)(const gni_ft_pass *p, gni_fc *x) {
@@ -6448,106 +6616,56 @@ static void GNI_FT(gni_ft_bf_prime)(const gni_ft_pass *p, gni_fc *x) {
     }
 }
 
-static void GNI_FT(gni_ft_mid_prime)(const gni_ft_pass *p, const GNI_FT_T *src, GNI_FT_T *dst) {
-    const int64_t s = p->s, m = p->m, step = s * m * 2 * GNI_FT_W, out = s * 2 * GNI_FT_W;
-    const GNI_FT_T *w = (const GNI_FT_T *)p->turn - 2;
+static void GNI_FT(gni_ft_pass_any)(const gni_ft_pass *p, const GNI_FT_T *src, int64_t src_ld,
+                                    GNI_FT_T *dst, int64_t dst_ld, GNI_FT_T scale, bool swap) {
+    const int64_t s = p->s, m = p->m, row = 2 * GNI_FT_W, across = src_ld != 0 ? src_ld : s * row;
+    const int64_t along = dst_ld != 0 ? dst_ld : row, out = s * along;
+    const GNI_FT_T *w = (const GNI_FT_T *)p->turn;
+    const GNI_FT(gni_ft_points_fn) points = GNI_FT(gni_ft_points)(p->radix);
     gni_fc x[GNI_FT_MAX_PRIME];
-    for (int64_t i = 0; i < m * s; i++) {
-        const GNI_FT_T *a = src + i * 2 * GNI_FT_W, *turn = w + i / s * 2 * (p->radix - 1);
-        GNI_FT_T *b = dst + i / s * out * p->radix + i % s * 2 * GNI_FT_W;
-        for (int q = 0; q < p->radix; q++) {
-            GNI_FT_ANY_LOAD(x[q], a + q * step)
+    for (int64_t j = 0; j < m; j++, w += 2 * (p->radix - 1))
+        for (int64_t k = 0; k < s; k++) {
+            const GNI_FT_T *a = src + j * across + k * row;
+            GNI_FT_T *b = dst + j * out * p->radix + k * along;
+            for (int q = 0; q < p->radix; q++, a += m * across) {
+                if (src_ld != 0) {
+                    x[q] = gni_fget(a, swap);
+                } else {
+                    GNI_FT_ANY_LOAD(x[q], a)
+                }
+            }
+            if (points != NULL)
+                points(x);
+            else
+                GNI_FT(gni_ft_bf_prime)(p, x);
+            for (int q = 0; q < p->radix; q++, b += out) {
+                if (dst_ld != 0) {
+                    gni_fput(b, gni_fmul((double)scale, x[q]), swap);
+                    continue;
+                }
+                if (q > 0) x[q] = gni_fcmul(x[q], gni_fset(w[2 * q - 2]), gni_fset(w[2 * q - 1]));
+                GNI_FT_ANY_STORE(b, x[q])
+            }
         }
-        GNI_FT(gni_ft_bf_prime)(p, x);
-        for (int q = 0; q < p->radix; q++) {
-            if (q > 0) x[q] = gni_fcmul(x[q], gni_fset(turn[2 * q]), gni_fset(turn[2 * q + 1]));
-            GNI_FT_ANY_STORE(b + q * out, x[q])
-        }
-    }
 }
 
-static void GNI_FT(gni_ft_first_prime)(const gni_ft_pass *p, const GNI_FT_T *src, int64_t ld,
-                                       GNI_FT_T *dst, bool swap) {
-    const int64_t m = p->m, out = 2 * GNI_FT_W;
-    const GNI_FT_T *w = (const GNI_FT_T *)p->turn - 2;
-    gni_fc x[GNI_FT_MAX_PRIME];
-    for (int64_t j = 0; j < m; j++, w += 2 * (p->radix - 1)) {
-        GNI_FT_T *b = dst + j * out * p->radix;
-        for (int q = 0; q < p->radix; q++) x[q] = gni_fget(src + (j + q * m) * ld, swap);
-        GNI_FT(gni_ft_bf_prime)(p, x);
-        for (int q = 0; q < p->radix; q++) {
-            if (q > 0) x[q] = gni_fcmul(x[q], gni_fset(w[2 * q]), gni_fset(w[2 * q + 1]));
-            GNI_FT_ANY_STORE(b + q * out, x[q])
-        }
-    }
-}
-
-static void GNI_FT(gni_ft_last_prime)(const gni_ft_pass *p, const GNI_FT_T *src, GNI_FT_T *dst,
-                                      int64_t ld, GNI_FT_T scale, bool swap) {
-    gni_fc x[GNI_FT_MAX_PRIME];
-    for (int64_t k = 0; k < p->s; k++) {
-        for (int q = 0; q < p->radix; q++) {
-            GNI_FT_ANY_LOAD(x[q], src + (k + q * p->s) * 2 * GNI_FT_W)
-        }
-        GNI_FT(gni_ft_bf_prime)(p, x);
-        for (int q = 0; q < p->radix; q++)
-            gni_fput(dst + (k + q * p->s) * ld, gni_fmul((double)scale, x[q]), swap);
-    }
-}
-
-static void GNI_FT(gni_ft_mid)(const gni_ft_pass *p, const GNI_FT_T *src, GNI_FT_T *dst) {
+static GNI_FT(gni_ft_pass_fn) GNI_FT(gni_ft_pass_of)(const gni_ft_pass *p) {
     switch (p->radix) {
-    case 2: GNI_FT(gni_ft_mid2)(p, src, dst); break;
-    case 3: GNI_FT(gni_ft_mid3)(p, src, dst); break;
-    case 4: GNI_FT(gni_ft_mid4)(p, src, dst); break;
-    case 5: GNI_FT(gni_ft_mid5)(p, src, dst); break;
-    case 7: GNI_FT(gni_ft_mid7)(p, src, dst); break;
-    case 8: GNI_FT(gni_ft_mid8)(p, src, dst); break;
-    case 9: GNI_FT(gni_ft_mid9)(p, src, dst); break;
-    case 11: GNI_FT(gni_ft_mid11)(p, src, dst); break;
-    case 13: GNI_FT(gni_ft_mid13)(p, src, dst); break;
-#if GNI_FT_MAX_RADIX >= 16
-    case 16: GNI_FT(gni_ft_mid16)(p, src, dst); break;
+    case 2: return GNI_FT(gni_ft_pass2);
+    case 3: return GNI_FT(gni_ft_pass3);
+    case 4: return GNI_FT(gni_ft_pass4);
+    case 5: return GNI_FT(gni_ft_pass5);
+    case 8: return GNI_FT(gni_ft_pass8);
+#if !GNI_FT_SLIM
+    case 7: return GNI_FT(gni_ft_pass7);
+    case 9: return GNI_FT(gni_ft_pass9);
 #endif
-    default: GNI_FT(gni_ft_mid_prime)(p, src, dst); break;
-    }
-}
-
-static void GNI_FT(gni_ft_first)(const gni_ft_pass *p, const GNI_FT_T *src, int64_t ld,
-                                 GNI_FT_T *dst, bool swap) {
-    switch (p->radix) {
-    case 2: GNI_FT(gni_ft_first2)(p, src, ld, dst, swap); break;
-    case 3: GNI_FT(gni_ft_first3)(p, src, ld, dst, swap); break;
-    case 4: GNI_FT(gni_ft_first4)(p, src, ld, dst, swap); break;
-    case 5: GNI_FT(gni_ft_first5)(p, src, ld, dst, swap); break;
-    case 7: GNI_FT(gni_ft_first7)(p, src, ld, dst, swap); break;
-    case 8: GNI_FT(gni_ft_first8)(p, src, ld, dst, swap); break;
-    case 9: GNI_FT(gni_ft_first9)(p, src, ld, dst, swap); break;
-    case 11: GNI_FT(gni_ft_first11)(p, src, ld, dst, swap); break;
-    case 13: GNI_FT(gni_ft_first13)(p, src, ld, dst, swap); break;
 #if GNI_FT_MAX_RADIX >= 16
-    case 16: GNI_FT(gni_ft_first16)(p, src, ld, dst, swap); break;
+    case 11: return GNI_FT(gni_ft_pass11);
+    case 13: return GNI_FT(gni_ft_pass13);
+    case 16: return GNI_FT(gni_ft_pass16);
 #endif
-    default: GNI_FT(gni_ft_first_prime)(p, src, ld, dst, swap); break;
-    }
-}
-
-static void GNI_FT(gni_ft_last)(const gni_ft_pass *p, const GNI_FT_T *src, GNI_FT_T *dst,
-                                int64_t ld, GNI_FT_T scale, bool swap) {
-    switch (p->radix) {
-    case 2: GNI_FT(gni_ft_last2)(p, src, dst, ld, scale, swap); break;
-    case 3: GNI_FT(gni_ft_last3)(p, src, dst, ld, scale, swap); break;
-    case 4: GNI_FT(gni_ft_last4)(p, src, dst, ld, scale, swap); break;
-    case 5: GNI_FT(gni_ft_last5)(p, src, dst, ld, scale, swap); break;
-    case 7: GNI_FT(gni_ft_last7)(p, src, dst, ld, scale, swap); break;
-    case 8: GNI_FT(gni_ft_last8)(p, src, dst, ld, scale, swap); break;
-    case 9: GNI_FT(gni_ft_last9)(p, src, dst, ld, scale, swap); break;
-    case 11: GNI_FT(gni_ft_last11)(p, src, dst, ld, scale, swap); break;
-    case 13: GNI_FT(gni_ft_last13)(p, src, dst, ld, scale, swap); break;
-#if GNI_FT_MAX_RADIX >= 16
-    case 16: GNI_FT(gni_ft_last16)(p, src, dst, ld, scale, swap); break;
-#endif
-    default: GNI_FT(gni_ft_last_prime)(p, src, dst, ld, scale, swap); break;
+    default: return GNI_FT(gni_ft_pass_any);
     }
 }
 
@@ -6561,7 +6679,7 @@ static GNI_FT_T *GNI_FT(gni_ft_passes)(const gni_ft_lane *f, int from, int to, G
     half[1] = work + f->n * 2 * GNI_FT_W;
     for (int i = from; i < to; i++) {
         GNI_FT_T *y = x == half[0] ? half[1] : half[0];
-        GNI_FT(gni_ft_mid)(&f->pass[i], x, y);
+        GNI_FT(gni_ft_pass_of) (&f->pass[i])(&f->pass[i], x, 0, y, 0, 1, false);
         x = y;
     }
     return x;
@@ -6571,7 +6689,7 @@ static GNI_FT_T *GNI_FT(gni_ft_passes)(const gni_ft_lane *f, int from, int to, G
 static void *GNI_FT(gni_ft_columns_in)(const gni_ft_lane *f, const void *src, int64_t ld, bool swap,
                                        void *work) {
     GNI_FT_T *w = (GNI_FT_T *)work;
-    GNI_FT(gni_ft_first)(&f->pass[0], (const GNI_FT_T *)src, 2 * ld, w, swap);
+    GNI_FT(gni_ft_pass_of)(f->pass)(f->pass, (const GNI_FT_T *)src, 2 * ld, w, 0, 1, swap);
     return GNI_FT(gni_ft_passes)(f, 1, f->count, w, w);
 }
 
@@ -6579,13 +6697,21 @@ static void *GNI_FT(gni_ft_columns_in)(const gni_ft_lane *f, const void *src, in
 static void GNI_FT(gni_ft_columns_out)(const gni_ft_lane *f, void *rows, void *dst, int64_t ld,
                                        double scale, bool swap, void *work) {
     GNI_FT_T *x = GNI_FT(gni_ft_passes)(f, 0, f->count - 1, (GNI_FT_T *)rows, (GNI_FT_T *)work);
-    GNI_FT(gni_ft_last)(&f->pass[f->count - 1], x, (GNI_FT_T *)dst, 2 * ld, (GNI_FT_T)scale, swap);
+    const gni_ft_pass *last = &f->pass[f->count - 1];
+    GNI_FT(gni_ft_pass_of)(last)(last, x, 0, (GNI_FT_T *)dst, 2 * ld, (GNI_FT_T)scale, swap);
 }
 
 // Columns of memory to columns of memory, which may be the same.
 static void GNI_FT(gni_ft_columns)(const gni_ft_lane *f, const void *src, int64_t src_ld, void *dst,
                                    int64_t dst_ld, double scale, bool swap, void *work) {
+    const gni_ft_pass *last = &f->pass[f->count - 1];
     GNI_FT_T *w = (GNI_FT_T *)work;
+    if (f->count == 1 && GNI_FT_ONE(last->radix)) {
+        GNI_FT(gni_ft_pass_of)
+        (last)(last, (const GNI_FT_T *)src, 2 * src_ld, (GNI_FT_T *)dst, 2 * dst_ld,
+               (GNI_FT_T)scale, swap);
+        return;
+    }
     if (f->count == 1) {
         for (int64_t q = 0; q < f->n; q++) {
             gni_fc x = gni_fget((const GNI_FT_T *)src + 2 * q * src_ld, swap);
@@ -6593,11 +6719,10 @@ static void GNI_FT(gni_ft_columns)(const gni_ft_lane *f, const void *src, int64_
             gni_fstore(w + 2 * q * GNI_FT_W + GNI_FT_W, x.i);
         }
     } else {
-        GNI_FT(gni_ft_first)(&f->pass[0], (const GNI_FT_T *)src, 2 * src_ld, w, swap);
+        GNI_FT(gni_ft_pass_of)(f->pass)(f->pass, (const GNI_FT_T *)src, 2 * src_ld, w, 0, 1, swap);
         w = GNI_FT(gni_ft_passes)(f, 1, f->count - 1, w, (GNI_FT_T *)work);
     }
-    GNI_FT(gni_ft_last)
-    (&f->pass[f->count - 1], w, (GNI_FT_T *)dst, 2 * dst_ld, (GNI_FT_T)scale, swap);
+    GNI_FT(gni_ft_pass_of)(last)(last, w, 0, (GNI_FT_T *)dst, 2 * dst_ld, (GNI_FT_T)scale, swap);
 }
 
 // X for each of the W numbers of a block, and the butterfly of W.
@@ -6675,10 +6800,10 @@ static void GNI_FT(gni_ft_batch)(const gni_ft_lane *f, const void *src, int64_t 
 }
 
 // n = W b points, where b divides W: W / b transforms at a time, in registers all the way. A vector holds
-// b neighbours of each of them; `table` is that of the twist.
-#if GNI_FT_W == 1
-#define GNI_FT_SMALL_MIX GNI_UNUSED(x);
-#elif GNI_FT_W == 2
+// b neighbours of each of them; `table` is that of the twist. Up to GNI_FT_MAX_TINY points are left to gni_ft_tiny, but
+// where one transform by itself fills the vectors.
+#if GNI_FT_W > 1
+#if GNI_FT_W == 2
 #define GNI_FT_SMALL_MIX GNI_FT_EACH(GNI_FT_MIX1)
 #elif GNI_FT_W == 4
 #define GNI_FT_SMALL_MIX GNI_FT_EACH(GNI_FT_MIX2) GNI_FT_EACH(GNI_FT_MIX1)
@@ -6714,59 +6839,98 @@ static void GNI_FT(gni_ft_batch)(const gni_ft_lane *f, const void *src, int64_t 
     }
 #define GNI_FT_NOTHING(q)
 #define GNI_FT_TO_X(q) x[q] = y[q];
-GNI_FT_INLINE void GNI_FT(gni_ft_small_b)(const GNI_FT_T *a, int64_t src_ld, GNI_FT_T *to,
-                                          int64_t dst_ld, const int b, int count, const GNI_FT_T *u,
-                                          GNI_FT_T scale, const bool swap) {
-    const int per = GNI_FT_W / b, most = per == 1 ? 1 : GNI_MIN(count, per);
-    gni_fc x[GNI_FT_W], y[GNI_FT_W];
-    if (count > per) {
-        GNI_FT_EACH(GNI_FT_SMALL_AHEAD)
+#define GNI_FT_SMALL_EACH(X)                                                                       \
+    if (back) {                                                                                    \
+        const bool swap = true;                                                                    \
+        GNI_FT_EACH(X)                                                                             \
+    } else {                                                                                       \
+        const bool swap = false;                                                                   \
+        GNI_FT_EACH(X)                                                                             \
     }
-    if (per == 1) {
+#define GNI_FT_SMALL_CASE(B)                                                                       \
+    static void GNI_FT(gni_ft_small##B)(const GNI_FT_T *a, int64_t src_ld, GNI_FT_T *to,           \
+                                        int64_t dst_ld, int64_t rows, const GNI_FT_T *u,           \
+                                        GNI_FT_T scale, bool back) {                               \
+        enum { b = B, per = GNI_FT_W / B };                                                        \
+        for (; rows > 0; rows -= per, a += 2 * per * src_ld, to += 2 * per * dst_ld) {             \
+            const int most = (int)GNI_MIN(rows, per);                                              \
+            gni_fc x[GNI_FT_W], y[GNI_FT_W];                                                       \
+            if (rows > per) {                                                                      \
+                GNI_FT_EACH(GNI_FT_SMALL_AHEAD)                                                    \
+            }                                                                                      \
+            GNI_FT_SMALL_EACH(GNI_FT_SMALL_GET)                                                    \
+            GNI_FT_SMALL_MIX                                                                       \
+            GNI_FT_DOW(GNI_FT_NOTHING, GNI_FT_TURN_V)                                              \
+            gni_ftranspose(y);                                                                     \
+            GNI_FT_EACH(GNI_FT_TO_X)                                                               \
+            GNI_FT_EACH(GNI_FT_SMALL_BF)                                                           \
+            GNI_FT_EACH(GNI_FT_TO_Y)                                                               \
+            GNI_FT_SMALL_EACH(GNI_FT_SMALL_PUT)                                                    \
+        }                                                                                          \
+    }
+#if GNI_FT_W >= 8
+GNI_FT_SMALL_CASE(4)
+#endif
+#if GNI_FT_W >= 16
+GNI_FT_SMALL_CASE(2)
+GNI_FT_SMALL_CASE(8)
+#endif
+
+// W W points.
+GNI_FT_INLINE void GNI_FT(gni_ft_small_whole)(const GNI_FT_T *a, int64_t src_ld, GNI_FT_T *to,
+                                              int64_t dst_ld, int64_t rows, const GNI_FT_T *u,
+                                              GNI_FT_T scale, const bool back) {
+    enum { b = GNI_FT_W, per = 1, most = 1 };
+    for (; rows > 0; rows--, a += 2 * src_ld, to += 2 * dst_ld) {
+        gni_fc x[GNI_FT_W], y[GNI_FT_W];
+        if (rows > 1) {
+            GNI_FT_EACH(GNI_FT_SMALL_AHEAD)
+        }
+#if GNI_FT_W == 16 // as many numbers as there are registers come and go with the arithmetic
+        const bool swap = back;
         GNI_FT_DOW(GNI_FT_SMALL_GET, GNI_FT_TURN_V)
         gni_ftranspose(y);
         GNI_FT_EACH(GNI_FT_TO_X)
         GNI_FT_DOW(GNI_FT_NOTHING, GNI_FT_SMALL_PUT)
+#else
+        GNI_FT_SMALL_EACH(GNI_FT_SMALL_GET)
+        GNI_FT_DOW(GNI_FT_NOTHING, GNI_FT_TURN_V)
+        gni_ftranspose(y);
+        GNI_FT_EACH(GNI_FT_TO_X)
+        GNI_FT_DOW(GNI_FT_NOTHING, GNI_FT_NOTHING)
+        GNI_FT_SMALL_EACH(GNI_FT_SMALL_PUT)
+#endif
+    }
+}
+static void GNI_FT(gni_ft_small_square)(const GNI_FT_T *a, int64_t src_ld, GNI_FT_T *to,
+                                        int64_t dst_ld, int64_t rows, const GNI_FT_T *u,
+                                        GNI_FT_T scale, bool back) {
+#if GNI_FT_W == 16 // a copy for each direction: a choice for every number costs a lone transform a tenth
+    if (back) {
+        GNI_FT(gni_ft_small_whole)(a, src_ld, to, dst_ld, rows, u, scale, true);
         return;
     }
-    GNI_FT_EACH(GNI_FT_SMALL_GET)
-    GNI_FT_SMALL_MIX
-    GNI_FT_DOW(GNI_FT_NOTHING, GNI_FT_TURN_V)
-    gni_ftranspose(y);
-    GNI_FT_EACH(GNI_FT_TO_X)
-    GNI_FT_EACH(GNI_FT_SMALL_BF)
-    GNI_FT_EACH(GNI_FT_TO_Y)
-    GNI_FT_EACH(GNI_FT_SMALL_PUT)
+    back = false;
+#endif
+    GNI_FT(gni_ft_small_whole)(a, src_ld, to, dst_ld, rows, u, scale, back);
 }
-// Each direction has its own copy: a choice for every vector costs a lone transform a tenth.
-#define GNI_FT_SMALL_CASE(B)                                                                       \
-    if (b == B && swap) {                                                                          \
-        for (int64_t i = 0; i < count; i += GNI_FT_W / B) GNI_FT(gni_ft_small_b)                   \
-        (x + 2 * i * src_ld, src_ld, y + 2 * i * dst_ld, dst_ld, B,                                \
-         (int)GNI_MIN(count - i, GNI_FT_W + 1), u, (GNI_FT_T)scale, true);                         \
-    } else if (b == B) {                                                                           \
-        for (int64_t i = 0; i < count; i += GNI_FT_W / B) GNI_FT(gni_ft_small_b)                   \
-        (x + 2 * i * src_ld, src_ld, y + 2 * i * dst_ld, dst_ld, B,                                \
-         (int)GNI_MIN(count - i, GNI_FT_W + 1), u, (GNI_FT_T)scale, false);                        \
-    }
 static void GNI_FT(gni_ft_small)(const void *src, int64_t src_ld, void *dst, int64_t dst_ld, int b,
                                  int64_t count, const void *table, double scale, bool swap) {
-    const GNI_FT_T *x = (const GNI_FT_T *)src, *u = (const GNI_FT_T *)table;
-    GNI_FT_T *y = (GNI_FT_T *)dst;
-    GNI_FT_SMALL_CASE(1)
-#if GNI_FT_W >= 2
-    GNI_FT_SMALL_CASE(2)
-#endif
-#if GNI_FT_W >= 4
-    GNI_FT_SMALL_CASE(4)
-#endif
+    void (*run)(const GNI_FT_T *, int64_t, GNI_FT_T *, int64_t, int64_t, const GNI_FT_T *, GNI_FT_T,
+                bool);
+    run = GNI_FT(gni_ft_small_square);
 #if GNI_FT_W >= 8
-    GNI_FT_SMALL_CASE(8)
+    if (b == 4) run = GNI_FT(gni_ft_small4);
 #endif
 #if GNI_FT_W >= 16
-    GNI_FT_SMALL_CASE(16)
+    if (b == 2) run = GNI_FT(gni_ft_small2);
+    if (b == 8) run = GNI_FT(gni_ft_small8);
 #endif
+    GNI_UNUSED(b);
+    run((const GNI_FT_T *)src, src_ld, (GNI_FT_T *)dst, dst_ld, count, (const GNI_FT_T *)table,
+        (GNI_FT_T)scale, swap);
 }
+#endif
 
 // ---- between the two steps of a long transform of a b points
 
@@ -6807,30 +6971,32 @@ static void GNI_FT(gni_ft_twist)(const void *columns, int64_t a, int64_t b, int6
 }
 
 // The whole first step with a = W for the W columns from j on.
+#if GNI_FT_TINY_MOST
 #define GNI_FT_HEAD_GET(q) x[q] = gni_fget(a + q * step, swap);
 #define GNI_FT_HEAD_AHEAD(q)                                                                       \
     GNI_FT_PREFETCH(a + q * step + 2 * GNI_FT_W);                                                  \
     GNI_FT_PREFETCH(a + q * step + 3 * GNI_FT_W);
-GNI_FT_INLINE void GNI_FT(gni_ft_head_of)(const GNI_FT_T *a, int64_t b, const GNI_FT_T *u,
-                                          const bool swap, GNI_FT_T *to) {
+static void GNI_FT(gni_ft_head)(const void *src, int64_t b, int64_t j, const void *table, bool back,
+                                void *dst) {
+    const GNI_FT_T *a = (const GNI_FT_T *)src + 2 * j, *u = (const GNI_FT_T *)table;
+    GNI_FT_T *to = (GNI_FT_T *)dst + 2 * j * GNI_FT_W;
     const int64_t step = 2 * b;
     gni_fc x[GNI_FT_W], y[GNI_FT_W];
     if (b * GNI_FT_W > 2048) {
         GNI_FT_EACH(GNI_FT_HEAD_AHEAD)
     }
-    GNI_FT_DOW(GNI_FT_HEAD_GET, GNI_FT_TURN_V)
+    if (back) {
+        const bool swap = true;
+        GNI_FT_EACH(GNI_FT_HEAD_GET)
+    } else {
+        const bool swap = false;
+        GNI_FT_EACH(GNI_FT_HEAD_GET)
+    }
+    GNI_FT_DOW(GNI_FT_NOTHING, GNI_FT_TURN_V)
     gni_ftranspose(y);
     GNI_FT_EACH(GNI_FT_OUT)
 }
-static void GNI_FT(gni_ft_head)(const void *src, int64_t b, int64_t j, const void *table, bool swap,
-                                void *dst) {
-    const GNI_FT_T *a = (const GNI_FT_T *)src + 2 * j, *u = (const GNI_FT_T *)table;
-    GNI_FT_T *to = (GNI_FT_T *)dst + 2 * j * GNI_FT_W;
-    if (swap)
-        GNI_FT(gni_ft_head_of)(a, b, u, true, to);
-    else
-        GNI_FT(gni_ft_head_of)(a, b, u, false, to);
-}
+#endif
 
 // ---- helpers of real transforms and of Bluestein's
 
@@ -6968,7 +7134,7 @@ static void GNI_FT(gni_ft_direct)(const void *src, void *dst, int n, const void 
 
 // ---- 2 to GNI_FT_MAX_TINY points, W transforms side by side, without passes in between
 
-#if GNI_FT_W > 1
+#if GNI_FT_TINY_MOST
 #define GNI_FT_H (GNI_FT_W / 2)
 // Blocks of b lanes of two vectors change places.
 #define GNI_FT_BLOCKS(b, p, q)                                                                     \
@@ -7006,150 +7172,126 @@ GNI_FT_INLINE void GNI_FT(gni_ft_tile)(gni_fv *v, const int side) {
     GNI_UNUSED(side);
 }
 
-// Good's algorithm: a b points without factors in between, as a and b have no common divisor. `one_a` is 1 modulo a and 0
-// modulo b, `one_b` the other way round.
-GNI_FT_INLINE void GNI_FT(gni_ft_coprime)(gni_fc *x, const int a, const int b, const int one_a,
-                                          const int one_b) {
-    gni_fc y[GNI_FT_MAX_TINY], t[8];
-    GNI_FT_UNROLL
-    for (int j = 0; j < b; j++) {
-        GNI_FT_UNROLL
-        for (int i = 0; i < a; i++) t[i] = x[(b * i + a * j) % (a * b)];
-        if (a == 2)
-            gni_fbf2(t);
-        else
-            gni_fbf3(t);
-        GNI_FT_UNROLL
-        for (int i = 0; i < a; i++) y[b * i + j] = t[i];
-    }
-    GNI_FT_UNROLL
-    for (int i = 0; i < a; i++) {
-        GNI_FT_UNROLL
-        for (int j = 0; j < b; j++) t[j] = y[b * i + j];
-        if (b == 3) gni_fbf3(t);
-        if (b == 4) gni_fbf4(t);
-        if (b == 5) gni_fbf5(t);
-        if (b == 7) gni_fbf7(t);
-        GNI_FT_UNROLL
-        for (int j = 0; j < b; j++) x[(one_a * i + one_b * j) % (a * b)] = t[j];
-    }
-}
-
-GNI_FT_INLINE void GNI_FT(gni_ft_tiny_bf)(gni_fc *x, const int n) {
-    if (n == 2) gni_fbf2(x);
-    if (n == 3) gni_fbf3(x);
-    if (n == 4) gni_fbf4(x);
-    if (n == 5) gni_fbf5(x);
-    if (n == 6) GNI_FT(gni_ft_coprime)(x, 2, 3, 3, 4);
-    if (n == 7) gni_fbf7(x);
-    if (n == 8) gni_fbf8(x);
-    if (n == 9) gni_fbf9(x);
-    if (n == 10) GNI_FT(gni_ft_coprime)(x, 2, 5, 5, 6);
-    if (n == 11) gni_fbf11(x);
-    if (n == 12) GNI_FT(gni_ft_coprime)(x, 3, 4, 4, 9);
-    if (n == 13) gni_fbf13(x);
-    if (n == 14) GNI_FT(gni_ft_coprime)(x, 2, 7, 7, 8);
-    if (n == 15) GNI_FT(gni_ft_coprime)(x, 3, 5, 10, 6);
-    if (n == 16) gni_fbf16(x);
-}
-
+// A tile of 2 `side` rows of `side` numbers between memory and x; `side` is H, or n where several rows fill a vector and
+// no part of one. Of each row there are `have` numbers, and whatever follows.
 #define GNI_FT_TINY_LOAD(l)                                                                        \
     if (l < side) {                                                                                \
-        v[l] = gni_fload(a + 2 * (l * src_ld + at));                                               \
-        w[l] = gni_fload(a + 2 * ((l + side) * src_ld + at));                                      \
+        v[l] = gni_fload(a + 2 * l * ld);                                                          \
+        w[l] = gni_fload(a + 2 * (l + side) * ld);                                                 \
     }
 #define GNI_FT_TINY_TAKE(l)                                                                        \
-    if (l < side && at + l < n) {                                                                  \
-        x[at + l].r = gni_feven(v[l], w[l]);                                                       \
-        x[at + l].i = gni_fodd(v[l], w[l]);                                                        \
+    if (l < side && l < have) {                                                                    \
+        x[l].r = gni_feven(v[l], w[l]);                                                            \
+        x[l].i = gni_fodd(v[l], w[l]);                                                             \
     }
+GNI_FT_INLINE void GNI_FT(gni_ft_tile_in)(gni_fc *x, const GNI_FT_T *a, int64_t ld, const int side,
+                                          const int have) {
+    gni_fv v[8], w[8];
+    GNI_FT_E8(GNI_FT_TINY_LOAD)
+    GNI_FT(gni_ft_tile)(v, side);
+    GNI_FT(gni_ft_tile)(w, side);
+    GNI_FT_E8(GNI_FT_TINY_TAKE)
+}
 #define GNI_FT_TINY_GIVE(l)                                                                        \
     if (l < side) {                                                                                \
-        const gni_fc z = x[GNI_MIN(at + l, n - 1)];                                                \
+        const gni_fc z = x[GNI_MIN(l, have - 1)];                                                  \
         v[l] = gni_flow(z.r, z.i);                                                                 \
         w[l] = gni_fhigh(z.r, z.i);                                                                \
     }
 #define GNI_FT_TINY_STORE(l)                                                                       \
-    if (l < side) gni_fstore(b + 2 * (l * dst_ld + at), v[l]);
+    if (l < side) gni_fstore(b + 2 * l * ld, v[l]);
 #define GNI_FT_TINY_STORE_2(l)                                                                     \
-    if (l < side) gni_fstore(b + 2 * ((l + side) * dst_ld + at), w[l]);
-// Where several rows fill a vector, and no part of one.
+    if (l < side) gni_fstore(b + 2 * (l + side) * ld, w[l]);
+GNI_FT_INLINE void GNI_FT(gni_ft_tile_out)(const gni_fc *x, GNI_FT_T *b, int64_t ld, const int side,
+                                           const int have) {
+    gni_fv v[8], w[8];
+    GNI_FT_E8(GNI_FT_TINY_GIVE)
+    GNI_FT(gni_ft_tile)(v, side);
+    GNI_FT(gni_ft_tile)(w, side);
+    GNI_FT_E8(GNI_FT_TINY_STORE)
+    GNI_FT_E8(GNI_FT_TINY_STORE_2)
+}
+
+#if GNI_FT_TINY_MOST > 4
+// Good's algorithm: a b points without factors in between, as a and b have no common divisor. `one_a` is 1 modulo a and 0
+// modulo b, `one_b` the other way round. All indices are constants that the compiler's first look folds.
+#define GNI_FT_GOOD_2(j)                                                                           \
+    t[0] = x[2 * j % n], t[1] = x[(b + 2 * j) % n];                                                \
+    gni_fbf2(t);                                                                                   \
+    y[j] = t[0], y[b + j] = t[1];
+#define GNI_FT_GOOD_3(j)                                                                           \
+    t[0] = x[3 * j % n], t[1] = x[(b + 3 * j) % n], t[2] = x[(2 * b + 3 * j) % n];                 \
+    gni_fbf3(t);                                                                                   \
+    y[j] = t[0], y[b + j] = t[1], y[2 * b + j] = t[2];
+#define GNI_FT_GOOD_OUT(q) x[(one_a * (q / b) + one_b * (q % b)) % n] = y[q];
+#define GNI_FT_GOOD(N, A, B, ONE_A, ONE_B)                                                         \
+    GNI_FT_INLINE void GNI_FT(gni_ft_bf##N)(gni_fc * x) {                                          \
+        enum { n = N, b = B, one_a = ONE_A, one_b = ONE_B };                                       \
+        gni_fc y[N], t[A];                                                                         \
+        GNI_FT_E##B(GNI_FT_GOOD_##A);                                                              \
+        gni_fbf##B(y);                                                                             \
+        gni_fbf##B(y + b);                                                                         \
+        if (A == 3) gni_fbf##B(y + (A - 1) * b);                                                   \
+        GNI_FT_E##N(GNI_FT_GOOD_OUT)                                                               \
+    }
+GNI_FT_GOOD(6, 2, 3, 3, 4)
+GNI_FT_GOOD(10, 2, 5, 5, 6)
+GNI_FT_GOOD(12, 3, 4, 4, 9)
+GNI_FT_GOOD(14, 2, 7, 7, 8)
+GNI_FT_GOOD(15, 3, 5, 10, 6)
+#undef GNI_FT_GOOD_2
+#undef GNI_FT_GOOD_3
+#undef GNI_FT_GOOD_OUT
+#undef GNI_FT_GOOD
+#endif
 #define GNI_FT_DENSE(n) ((n) < GNI_FT_H && GNI_FT_H % (n) == 0)
 // W rows. Each is read and written up to the next multiple of H numbers, in ascending order; dense ones lie one behind the
-// other.
-GNI_FT_INLINE void GNI_FT(gni_ft_tiny_block)(const GNI_FT_T *a, int64_t src_ld, GNI_FT_T *b,
-                                             int64_t dst_ld, const int n, GNI_FT_T scale,
-                                             bool back) {
-    const int side = GNI_FT_DENSE(n) ? n : GNI_FT_H;
-    gni_fc x[GNI_FT_MAX_TINY];
-    gni_fv v[8], w[8];
-    if (GNI_FT_DENSE(n)) src_ld = dst_ld = GNI_FT_H;
-    GNI_FT_UNROLL
-    for (int at = 0; at < n; at += GNI_FT_H) {
-        GNI_FT_E8(GNI_FT_TINY_LOAD)
-        GNI_FT(gni_ft_tile)(v, side);
-        GNI_FT(gni_ft_tile)(w, side);
-        GNI_FT_E8(GNI_FT_TINY_TAKE)
-    }
-    GNI_FT(gni_ft_tiny_bf)(x, n);
-    if (back) {
-        GNI_FT_UNROLL
-        for (int q = 1; q < (n + 1) / 2; q++) {
-            const gni_fc z = x[q];
-            x[q] = x[n - q];
-            x[n - q] = z;
-        }
-    }
-    if (scale != (GNI_FT_T)1) {
-        GNI_FT_UNROLL
-        for (int q = 0; q < n; q++) {
-            x[q].r = x[q].r * gni_fset(scale);
-            x[q].i = x[q].i * gni_fset(scale);
-        }
-    }
-    // A row's last tile covers the start of the rows behind it: they must come later.
-    GNI_FT_UNROLL
-    for (int at = (n - 1) / GNI_FT_H * GNI_FT_H; at >= 0; at -= GNI_FT_H) {
-        GNI_FT_E8(GNI_FT_TINY_GIVE)
-        GNI_FT(gni_ft_tile)(v, side);
-        GNI_FT(gni_ft_tile)(w, side);
-        GNI_FT_E8(GNI_FT_TINY_STORE)
-        GNI_FT_E8(GNI_FT_TINY_STORE_2)
-    }
-}
-
-// Where rows follow that will be written later, blocks are read and written where they lie.
-GNI_FT_INLINE void GNI_FT(gni_ft_tiny_rows)(const GNI_FT_T *a, int64_t src_ld, GNI_FT_T *b,
-                                            int64_t dst_ld, const int n, int64_t count,
-                                            GNI_FT_T scale, bool back) {
-    const size_t row = (size_t)n * 2 * sizeof(GNI_FT_T);
-    const bool apart = (const void *)a != (const void *)b;
-    GNI_FT_T in[2 * (GNI_FT_MAX_TINY + 1) * GNI_FT_W], out[2 * (GNI_FT_MAX_TINY + 1) * GNI_FT_W];
-    memset(in, 0, sizeof in);
-    for (int64_t i = 0; i < count; i += GNI_FT_W) {
-        const int64_t rows = GNI_MIN(count - i, GNI_FT_W);
-        const bool dense = GNI_FT_DENSE(n), more = count - i >= GNI_FT_W + (dense ? 0 : 8);
-        const bool here = more && (dense ? src_ld == n : src_ld > 0),
-                   there = more && (apart || dense) && dst_ld == n;
-        const GNI_FT_T *from = a + 2 * i * src_ld;
-        GNI_FT_T *to = b + 2 * i * dst_ld;
-        for (int64_t l = 0; !here && l < rows; l++)
-            memcpy(in + 2 * l * n, from + 2 * l * src_ld, row);
-        GNI_FT(gni_ft_tiny_block)
-        (here ? from : in, here ? src_ld : n, there ? to : out, n, n, scale, back);
-        for (int64_t l = 0; !there && l < rows; l++)
-            memcpy(to + 2 * l * dst_ld, out + 2 * l * n, row);
-    }
-}
-
-#define GNI_FT_TINY_CASE(n)                                                                        \
-    static void GNI_FT(gni_ft_tiny##n)(const GNI_FT_T *a, int64_t src_ld, GNI_FT_T *b,             \
-                                       int64_t dst_ld, int64_t count, GNI_FT_T scale, bool back) { \
-        GNI_FT(gni_ft_tiny_rows)(a, src_ld, b, dst_ld, n, count, scale, back);                     \
+// other. A row's last tile covers the start of the rows behind it: they must come later.
+// `blocks` times that.
+typedef void (*GNI_FT(gni_ft_tiny_fn))(const GNI_FT_T *a, int64_t src_ld, GNI_FT_T *b,
+                                       int64_t dst_ld, int64_t blocks, GNI_FT_T scale, bool back);
+// An inverse transform gives its numbers in reverse. Sixteen do not stay in registers, where that is cheap: it takes and
+// gives their complex conjugates.
+#define GNI_FT_TINY_SIGN(q) x[q].i = x[q].i * sign_in;
+#define GNI_FT_TINY_SCALE(q) x[q].r = x[q].r * re, x[q].i = x[q].i * im;
+#define GNI_FT_TINY_CASE(N)                                                                        \
+    static void GNI_FT(gni_ft_tiny##N)(const GNI_FT_T *a, int64_t src_ld, GNI_FT_T *b,             \
+                                       int64_t dst_ld, int64_t blocks, GNI_FT_T scale,             \
+                                       bool back) {                                                \
+        enum { n = N, side = GNI_FT_DENSE(N) ? N : GNI_FT_H };                                     \
+        const int64_t from = GNI_FT_DENSE(N) ? GNI_FT_H : src_ld,                                  \
+                      to = GNI_FT_DENSE(N) ? GNI_FT_H : dst_ld;                                    \
+        const GNI_FT_T sign = n == 16 && back ? (GNI_FT_T)-1 : (GNI_FT_T)1;                        \
+        const gni_fv sign_in = gni_fset(sign), re = gni_fset(scale), im = gni_fset(sign * scale);  \
+        for (; blocks > 0; blocks--, a += 2 * GNI_FT_W * src_ld, b += 2 * GNI_FT_W * dst_ld) {     \
+            gni_fc x[N];                                                                           \
+            GNI_FT_UNROLL                                                                          \
+            for (int at = 0; at < n; at += GNI_FT_H)                                               \
+                GNI_FT(gni_ft_tile_in)(x + at, a + 2 * at, from, side, n - at);                    \
+            if (n == 16) {                                                                         \
+                GNI_FT_E##N(GNI_FT_TINY_SIGN)                                                      \
+            }                                                                                      \
+            GNI_FT(gni_ft_bf##N)(x);                                                               \
+            if (n < 16 && back) {                                                                  \
+                GNI_FT_UNROLL                                                                      \
+                for (int q = 1; q < (n + 1) / 2; q++) {                                            \
+                    const gni_fc z = x[q];                                                         \
+                    x[q] = x[n - q];                                                               \
+                    x[n - q] = z;                                                                  \
+                }                                                                                  \
+            }                                                                                      \
+            if (n == 16 || scale != (GNI_FT_T)1) {                                                 \
+                GNI_FT_E##N(GNI_FT_TINY_SCALE)                                                     \
+            }                                                                                      \
+            GNI_FT_UNROLL                                                                          \
+            for (int at = (n - 1) / GNI_FT_H * GNI_FT_H; at >= 0; at -= GNI_FT_H)                  \
+                GNI_FT(gni_ft_tile_out)(x + at, b + 2 * at, to, side, n - at);                     \
+        }                                                                                          \
     }
 GNI_FT_TINY_CASE(2)
-GNI_FT_TINY_CASE(3)
 GNI_FT_TINY_CASE(4)
+#if GNI_FT_TINY_MOST > 4
+GNI_FT_TINY_CASE(3)
 GNI_FT_TINY_CASE(5)
 GNI_FT_TINY_CASE(6)
 GNI_FT_TINY_CASE(7)
@@ -7162,61 +7304,94 @@ GNI_FT_TINY_CASE(13)
 GNI_FT_TINY_CASE(14)
 GNI_FT_TINY_CASE(15)
 GNI_FT_TINY_CASE(16)
-#undef GNI_FT_TINY_CASE
 #endif
-
-static void GNI_FT(gni_ft_tiny)(const void *src, int64_t src_ld, void *dst, int64_t dst_ld, int n,
-                                int64_t count, double scale, bool back) {
-#if GNI_FT_W > 1
-#define GNI_FT_TINY_CASE(N)                                                                        \
-    case N:                                                                                        \
-        GNI_FT(gni_ft_tiny##N)                                                                     \
-        ((const GNI_FT_T *)src, src_ld, (GNI_FT_T *)dst, dst_ld, count, (GNI_FT_T)scale, back);    \
-        break;
+#undef GNI_FT_TINY_CASE
+#undef GNI_FT_TINY_SIGN
+#undef GNI_FT_TINY_SCALE
+static GNI_FT(gni_ft_tiny_fn) GNI_FT(gni_ft_tiny_of)(int n) {
     switch (n) {
-        GNI_FT_TINY_CASE(2)
-        GNI_FT_TINY_CASE(3)
-        GNI_FT_TINY_CASE(4)
-        GNI_FT_TINY_CASE(5)
-        GNI_FT_TINY_CASE(6)
-        GNI_FT_TINY_CASE(7)
-        GNI_FT_TINY_CASE(8)
-        GNI_FT_TINY_CASE(9)
-        GNI_FT_TINY_CASE(10)
-        GNI_FT_TINY_CASE(11)
-        GNI_FT_TINY_CASE(12)
-        GNI_FT_TINY_CASE(13)
-        GNI_FT_TINY_CASE(14)
-        GNI_FT_TINY_CASE(15)
-        GNI_FT_TINY_CASE(16)
-    default: break;
-    }
-#undef GNI_FT_TINY_CASE
-#else
-    GNI_UNUSED(src);
-    GNI_UNUSED(src_ld);
-    GNI_UNUSED(dst);
-    GNI_UNUSED(dst_ld);
-    GNI_UNUSED(n);
-    GNI_UNUSED(count);
-    GNI_UNUSED(scale);
-    GNI_UNUSED(back);
+    case 2: return GNI_FT(gni_ft_tiny2);
+#if GNI_FT_TINY_MOST > 4
+    case 3: return GNI_FT(gni_ft_tiny3);
+    case 5: return GNI_FT(gni_ft_tiny5);
+    case 6: return GNI_FT(gni_ft_tiny6);
+    case 7: return GNI_FT(gni_ft_tiny7);
+    case 8: return GNI_FT(gni_ft_tiny8);
+    case 9: return GNI_FT(gni_ft_tiny9);
+    case 10: return GNI_FT(gni_ft_tiny10);
+    case 11: return GNI_FT(gni_ft_tiny11);
+    case 12: return GNI_FT(gni_ft_tiny12);
+    case 13: return GNI_FT(gni_ft_tiny13);
+    case 14: return GNI_FT(gni_ft_tiny14);
+    case 15: return GNI_FT(gni_ft_tiny15);
+    case 16: return GNI_FT(gni_ft_tiny16);
 #endif
+    default: return GNI_FT(gni_ft_tiny4);
+    }
 }
 
+static void GNI_FT(gni_ft_tiny_copy)(GNI_FT_T *to, int64_t to_ld, const GNI_FT_T *from,
+                                     int64_t from_ld, int64_t n, int64_t rows) {
+    if (to_ld == n && from_ld == n) n *= rows, rows = 1;
+    for (; rows > 0; rows--, to += 2 * to_ld, from += 2 * from_ld)
+        memcpy(to, from, (size_t)n * 2 * sizeof(GNI_FT_T));
+}
+
+// Blocks are read and written where they lie while there are rows behind them that will be written later.
+static void GNI_FT(gni_ft_tiny)(const void *src, int64_t src_ld, void *dst, int64_t dst_ld, int n,
+                                int64_t count, double scale, bool back) {
+    const GNI_FT(gni_ft_tiny_fn) run = GNI_FT(gni_ft_tiny_of)(n);
+    const bool dense = GNI_FT_DENSE(n);
+    const bool here = dense ? src_ld == n : src_ld > 0,
+               there = dense ? dst_ld == n
+                             : src != dst && dst_ld >= n && (dst_ld == n || n % GNI_FT_H == 0);
+    const GNI_FT_T *a = (const GNI_FT_T *)src, s = (GNI_FT_T)scale;
+    GNI_FT_T *b = (GNI_FT_T *)dst;
+    int64_t more = GNI_MAX(count - (n % GNI_FT_H == 0 || dense ? 0 : 8), 0) / GNI_FT_W;
+    if (here && there) {
+        run(a, src_ld, b, dst_ld, more, s, back);
+        a += 2 * more * GNI_FT_W * src_ld, b += 2 * more * GNI_FT_W * dst_ld;
+        count -= more * GNI_FT_W;
+        more = 0;
+    }
+    GNI_FT_T in[2 * (GNI_FT_MAX_TINY + 1) * GNI_FT_W], out[2 * (GNI_FT_MAX_TINY + 1) * GNI_FT_W];
+    if (count > 0) memset(in, 0, sizeof in);
+    for (; count > 0; count -= GNI_FT_W, more--) {
+        const int64_t rows = GNI_MIN(count, GNI_FT_W);
+        const bool from_a = here && more > 0, to_b = there && more > 0;
+        if (!from_a) GNI_FT(gni_ft_tiny_copy)(in, n, a, src_ld, n, rows);
+        run(from_a ? a : in, from_a ? src_ld : n, to_b ? b : out, to_b ? dst_ld : n, 1, s, back);
+        if (!to_b) GNI_FT(gni_ft_tiny_copy)(b, dst_ld, out, n, n, rows);
+        a += 2 * GNI_FT_W * src_ld, b += 2 * GNI_FT_W * dst_ld;
+    }
+}
+#endif
+
+#if GNI_FT_W > 1
+#define GNI_FT_WIDER(name) GNI_FT(name)
+#else
+#define GNI_FT_WIDER(name) NULL
+#endif
+#if GNI_FT_TINY_MOST
+#define GNI_FT_MAY(name) GNI_FT(name)
+#else
+#define GNI_FT_MAY(name) NULL
+#endif
 GNI_TABLE gni_ft_isa GNI_FT(gni_ft_table) = {GNI_FT_W,
-                                                GNI_FT_MAX_RADIX,
-                                                GNI_FT(gni_ft_columns_in),
-                                                GNI_FT(gni_ft_columns_out),
-                                                GNI_FT(gni_ft_columns),
-                                                GNI_FT(gni_ft_batch),
-                                                GNI_FT(gni_ft_small),
-                                                GNI_FT(gni_ft_twist),
-                                                GNI_FT(gni_ft_head),
-                                                GNI_FT(gni_ft_product),
-                                                GNI_FT(gni_ft_fold),
-                                                GNI_FT(gni_ft_direct),
-                                                GNI_FT(gni_ft_tiny)};
+                                             GNI_FT_MAX_RADIX,
+                                             GNI_FT(gni_ft_columns_in),
+                                             GNI_FT(gni_ft_columns_out),
+                                             GNI_FT(gni_ft_columns),
+                                             GNI_FT(gni_ft_batch),
+                                             GNI_FT_WIDER(gni_ft_small),
+                                             GNI_FT(gni_ft_twist),
+                                             GNI_FT_MAY(gni_ft_head),
+                                             GNI_FT(gni_ft_product),
+                                             GNI_FT(gni_ft_fold),
+                                             GNI_FT(gni_ft_direct),
+                                             GNI_FT_MAY(gni_ft_tiny)};
+#undef GNI_FT_MAY
+#undef GNI_FT_WIDER
 
 #undef gni_fv
 #undef gni_fvi
@@ -7255,6 +7430,15 @@ GNI_TABLE gni_ft_isa GNI_FT(gni_ft_table) = {GNI_FT_W,
 #undef gni_fget
 #undef gni_fput
 #undef gni_ftranspose
+#undef GNI_FT_MID
+#undef GNI_FT_PASS
+#undef GNI_FT_ENDS
+#undef GNI_FT_ONE
+#undef GNI_FT_DENSE
+#undef GNI_FT_FIRST
+#undef GNI_FT_LAST
+#undef GNI_FT_TINY_MOST
+#undef GNI_FT_SLIM
 #undef GNI_FT_EIGHTH
 #undef GNI_FT_P
 #undef GNI_FT_SWAP
@@ -7268,12 +7452,18 @@ GNI_TABLE gni_ft_isa GNI_FT(gni_ft_table) = {GNI_FT_W,
 #undef GNI_FT_E3
 #undef GNI_FT_E4
 #undef GNI_FT_E5
+#undef GNI_FT_E6
 #undef GNI_FT_E7
 #undef GNI_FT_E8
 #undef GNI_FT_E9
+#undef GNI_FT_E10
 #undef GNI_FT_E11
+#undef GNI_FT_E12
 #undef GNI_FT_E13
+#undef GNI_FT_E14
+#undef GNI_FT_E15
 #undef GNI_FT_E16
+#undef GNI_FT_THEN16
 #undef GNI_FT_LOAD
 #undef GNI_FT_GET
 #undef GNI_FT_TURN
@@ -7291,8 +7481,6 @@ GNI_TABLE gni_ft_isa GNI_FT(gni_ft_table) = {GNI_FT_W,
 #undef GNI_FT_PUT
 #undef GNI_FT_ANY_LOAD
 #undef GNI_FT_ANY_STORE
-#undef GNI_FT_PASS
-#undef GNI_FT_SMALL_CASE
 #undef GNI_FT_SMALL_PUT
 #undef GNI_FT_SMALL_BF
 #undef GNI_FT_SMALL_GET
@@ -7305,6 +7493,8 @@ GNI_TABLE gni_ft_isa GNI_FT(gni_ft_table) = {GNI_FT_W,
 #undef GNI_FT_MIX1
 #undef GNI_FT_MIX
 #undef GNI_FT_SMALL_MIX
+#undef GNI_FT_SMALL_EACH
+#undef GNI_FT_SMALL_CASE
 #undef GNI_FT_ROW_PUT
 #undef GNI_FT_ROW_STORE
 #undef GNI_FT_ROW_LOAD
@@ -7317,7 +7507,6 @@ GNI_TABLE gni_ft_isa GNI_FT(gni_ft_table) = {GNI_FT_W,
 #undef GNI_FT_EACH
 #undef GNI_FT_DOW
 #undef GNI_FT_H
-#undef GNI_FT_DENSE
 #undef GNI_FT_BLOCKS
 #undef GNI_FT_TINY_LOAD
 #undef GNI_FT_TINY_TAKE
@@ -8119,8 +8308,8 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_P_MATVEC_BIAS_LONG 44
 #define GNI_P_MATVEC_C_BATCH 47
 
-// Programs at the store or at the load of an operand: epilogue.glsl, given.glsl.
-#define GNI_S_PROLOGUE 4      // given.glsl: 1: a is made, 2: b
+// Programs at the store or at the load of an operand: epilogue.glsl, prologue.glsl.
+#define GNI_S_PROLOGUE 4      // prologue.glsl: 1: a is made, 2: b
 #define GNI_S_STORE 16        // 0: there is none. Bit 0, inputs beside the product in bits 4-7, instructions 8-15, result's
                               // register 16-23
 #define GNI_S_STORE_INPUTS 17 // 8 bits for each: dtype in 0-3, and
@@ -8595,7 +8784,7 @@ typedef struct gni_matmul {
     // the operand's rows (GNI_ALONG_M) and columns (GNI_ALONG_N). Operands are float32. If the other one has one row or
     // column, nothing is fused and there is no bias.
     int prologue;
-    bool as_prologue; // given is 0, but sums are to be rounded as if it were not
+    bool as_prologue; // prologue is 0, but sums are to be rounded as if it were not
     gni_program load;
     gni_operand load_in[GNI_MAX_INPUTS];
 } gni_matmul;
@@ -8649,7 +8838,7 @@ typedef struct gni_fft {
 // their buffers hold and what the words mean. Up to GNI_FACTOR_UPDATE a is the matrix, b the state (uint32) or a triangle,
 // c the block, all may be written, and there is no d. Of the others a is read and b written; c and d are read by
 // GNI_FACTOR_BACK, written by the rest. From GNI_FACTOR_SINGULAR on there is e, and it and d are written where they are
-// there. From GNI_FACTOR_SIZE on: room gpu_reflect.
+// there. From GNI_FACTOR_SIZE on: reflections, in room gpu_factor.
 typedef enum gni_factor_step {
     GNI_FACTOR_PICK,
     GNI_FACTOR_SWAP,
@@ -8744,6 +8933,9 @@ typedef struct gni_read {
 struct gn_context {
     gni_lock lock;
     gn_options options; // strings copied
+    // In force: those of the options, but while a large decomposition runs on the GPU.
+    gn_placement placement;
+    gn_precision precision;
     gn_allocator allocator;
     gn_status status;
     bool told;        // somebody asked for the error in `status`
@@ -8862,6 +9054,7 @@ static void gni_ref(gn_array *a);
 static void gni_unref(gn_context *g, gn_array *a); // NULL is ignored
 static int64_t gni_elements(const gn_shape *s);    // -1 if no array can have so many
 static int64_t gni_product(const int64_t *dim, int rank); // the same of some extents
+static bool gni_is_float(gn_dtype t);
 static bool gni_same_shape(const gn_shape *a, const gn_shape *b);
 static void gni_strides_of(const gn_shape *s, int64_t *stride); // C order; 0 without elements
 static bool gni_is_contiguous(const gn_array *a);                       // C order
@@ -8970,6 +9163,29 @@ static void gni_drop_grad(gn_context *g, gn_array *a); // after an owner went: w
 static bool gni_back_linear(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 static gn_array *gni_unbroadcast(gn_array *gx,
                                  const gn_shape *shape); // sums over repeated elements
+
+// >>circle
+// Points of the unit circle, from which transforms make their factors.
+
+// exp(-2 pi i k / n), correctly rounded but for the last bit's ties: the angle is reduced exactly to an
+// eighth of a turn and carried in two parts.
+static void gni_ft_turn(int64_t k, int64_t n, double *re, double *im) {
+    k %= n;
+    if (k < 0) k += n;
+    // k / n = octant / 8 + rest / (8 n), with n below 2^60
+    int64_t rest = 8 * (k % n), octant = rest / n;
+    rest -= octant * n;
+    if (octant & 1) rest = n - rest; // measured from the next axis or diagonal
+    const double pi4 = 0.78539816339744830962, pi4_low = 3.0616169978683829e-17;
+    double q = (double)rest / (double)n;
+    double back = fma(-q, (double)n, (double)rest) / (double)n;
+    double angle = q * pi4, low = fma(q, pi4, -angle) + q * pi4_low + back * pi4;
+    double c = cos(angle), s = sin(angle), cr = c - s * low, sr = s + c * low;
+    double a = cr, b = sr; // of the angle within the octant
+    if (((octant + 1) >> 1) & 1) a = sr, b = cr;
+    *re = octant >= 2 && octant < 6 ? -a : a;
+    *im = octant < 4 ? -b : b;
+}
 
 // >>memory
 // CPU memory, counted, through the user's allocator. Each block starts with a header that knows its size.
@@ -9798,8 +10014,8 @@ static bool gni_is_lent(gn_context *g, const char *fn, const gn_array *a) {
 
 // Drops one reference of the caller's or of a scope's.
 static void gni_user_release(gn_context *g, gn_array *a) {
-    if (--a->user_refs == 0) {
-        gni_scope_remove(a);
+    if (--a->user_refs == (a->is_grad ? 1 : 0)) gni_scope_remove(a); // what is left is nobody's to release
+    if (a->user_refs == 0) {
         gni_drop_grad(g, a);
         gni_lazy_orphaned(g, a);
     }
@@ -9941,7 +10157,8 @@ GPUNUM_API void gn_set(gn_array **slot, gn_array *value) {
         }
         gni_scope_remove(value);
         if (old != NULL && old->scope_slot >= 0) gni_scope_add(g, old->stack, old->scope, value);
-        if (old != NULL && old->wants_grad && value->node == NULL) value->wants_grad = true;
+        if (old != NULL && old->wants_grad && value->node == NULL)
+            value->wants_grad = gni_is_float(value->dtype);
     }
     *slot = value;
     if (old != NULL) gni_user_release(g, old);
@@ -11174,6 +11391,11 @@ static uint32_t gni_place_auto(const gn_context *g, gni_job_kind kind, const voi
     return *why == GNI_WHY_SMALL ? GNI_ON_CPU : GNI_ON_GPU;
 }
 
+static void gni_place_as_asked(gn_context *g) {
+    g->placement = g->options.placement;
+    g->precision = g->options.matmul;
+}
+
 static uint32_t gni_place(gn_context *g, gni_job_kind kind, const void *job, const gni_job_view *v,
                           gni_reason *why) {
     *why = GNI_WHY_NO_GPU;
@@ -11185,9 +11407,9 @@ static uint32_t gni_place(gn_context *g, gni_job_kind kind, const void *job, con
     *why = GNI_WHY_GPU_ONLY;
     if (g->recording || !gni_backend_cpu()->supports(g, kind, job)) return GNI_ON_GPU;
     *why = GNI_WHY_POLICY;
-    if (g->options.placement == GN_PLACE_CPU) return GNI_ON_CPU;
-    if (g->options.placement == GN_PLACE_GPU) return GNI_ON_GPU;
-    if (g->options.placement == GN_PLACE_STAY && v->n_in > 0) {
+    if (g->placement == GN_PLACE_CPU) return GNI_ON_CPU;
+    if (g->placement == GN_PLACE_GPU) return GNI_ON_GPU;
+    if (g->placement == GN_PLACE_STAY && v->n_in > 0) {
         const gni_buffer *largest = v->op[0]->buf;
         for (int i = 1; i < v->n_in; i++)
             if (v->op[i]->buf->bytes > largest->bytes) largest = v->op[i]->buf;
@@ -12768,9 +12990,11 @@ static void gni_gemm_finish(const gni_gemm_job *j, void *c, int64_t rows, int64_
     }
 }
 
-// Rows of the next panel of a when `left` remain: full tiles, the last two of about equal height.
+// Rows of the next panel of a when `left` remain: full tiles, the last two of about equal height. Where there is no tile
+// of as many, the next larger one, or two in the place of the last.
 static int64_t gni_gemm_panel_rows(const gni_gemm_family *f, int64_t left) {
     int64_t rows = left >= 2 * f->rows ? f->rows : left > f->rows ? (left + 1) / 2 : left;
+    if (f->tile[0][rows] == NULL && rows > 8) rows = left > f->rows ? rows + 1 : (rows + 1) / 2;
     while (f->tile[0][rows] == NULL) rows--;
     return rows;
 }
@@ -13639,9 +13863,10 @@ static bool gni_gemm_cpu(gn_context *g, gni_pool *pool, gni_gemm_work *w, int is
     return true;
 }
 
+#ifndef GPUNUM_NO_FFT
 // >>fft_cpu
 // The FFT on the CPU: plans and their cache, transforms of contiguous numbers.
-// From outside: gni_fft_free, gni_ft_turn, gni_ft_factor, and what room `fft jobs` runs.
+// From outside: gni_fft_free, gni_ft_factor, and what room `fft jobs` runs.
 //
 // A length of primes up to 13 is done as a b: column transforms of a points, a twist, row transforms
 // of b points, both W at a time (Bailey's four-step with the transpose inside the twist). Short ones are
@@ -13652,26 +13877,6 @@ static const gni_ft_isa *gni_ft_isa_of(int isa, bool wide) {
 }
 
 // ---- factors and tables
-
-// exp(-2 pi i k / n), correctly rounded but for the last bit's ties: the angle is reduced exactly to an
-// eighth of a turn and carried in two parts.
-static void gni_ft_turn(int64_t k, int64_t n, double *re, double *im) {
-    k %= n;
-    if (k < 0) k += n;
-    // k / n = octant / 8 + rest / (8 n), with n below 2^60
-    int64_t rest = 8 * (k % n), octant = rest / n;
-    rest -= octant * n;
-    if (octant & 1) rest = n - rest; // measured from the next axis or diagonal
-    const double pi4 = 0.78539816339744830962, pi4_low = 3.0616169978683829e-17;
-    double q = (double)rest / (double)n;
-    double back = fma(-q, (double)n, (double)rest) / (double)n;
-    double angle = q * pi4, low = fma(q, pi4, -angle) + q * pi4_low + back * pi4;
-    double c = cos(angle), s = sin(angle), cr = c - s * low, sr = s + c * low;
-    double a = cr, b = sr; // of the angle within the octant
-    if (((octant + 1) >> 1) & 1) a = sr, b = cr;
-    *re = octant >= 2 && octant < 6 ? -a : a;
-    *im = octant < 4 ? -b : b;
-}
 
 // Points of a circle of n. For float tables they are products of a coarse and a fine one: a sine takes ten
 // times as long, and the products' error of 2^-52 vanishes in the rounding.
@@ -13754,6 +13959,11 @@ static void gni_ft_lane_free(gn_context *g, gni_ft_lane *f) {
     f->table = NULL;
 }
 
+// Primes from 7 on may have no butterfly of their own.
+static bool gni_ft_has_circle(int radix) {
+    return radix > 16 || radix == 7 || radix == 11 || radix == 13;
+}
+
 // n divides the number of points of the circle.
 static bool gni_ft_lane_make(gn_context *g, const gni_ft_isa *isa, bool wide, int64_t n,
                              const gni_ft_circle *circle, gni_ft_lane *f) {
@@ -13768,7 +13978,7 @@ static bool gni_ft_lane_make(gn_context *g, const gni_ft_isa *isa, bool wide, in
         p->s = s;
         s *= radix[i];
         p->m = n / s;
-        size += p->m * (radix[i] - 1) + (radix[i] > 16 ? radix[i] : 0);
+        size += p->m * (radix[i] - 1) + (gni_ft_has_circle(radix[i]) ? radix[i] : 0);
     }
     f->table = gni_alloc(g, (size_t)(size + 1) * gni_ft_item(wide));
     if (f->table == NULL) return false;
@@ -13783,7 +13993,7 @@ static bool gni_ft_lane_make(gn_context *g, const gni_ft_isa *isa, bool wide, in
                 gni_ft_set(f->table, wide, at++, re, im);
             }
         p->circle = (char *)f->table + (size_t)at * gni_ft_item(wide);
-        for (int q = 0; q < p->radix && p->radix > 16; q++) {
+        for (int q = 0; q < p->radix && gni_ft_has_circle(p->radix); q++) {
             double re, im;
             gni_ft_turn(q, p->radix, &re, &im);
             gni_ft_set(f->table, wide, at++, re, -im);
@@ -13918,7 +14128,7 @@ static bool gni_ft_make_twist(gn_context *g, gni_ft_plan *p, const gni_ft_circle
     const bool full = p->n <= GNI_FT_FULL;
     const size_t item = gni_ft_item(p->wide);
     p->groups = (b + w - 1) / w;
-    p->head = full && a == w && w > 1;
+    p->head = full && a == w && p->isa->head != NULL;
     p->turn = gni_alloc(g, (size_t)((full ? p->groups : 1) * a * w) * item);
     p->more = full ? NULL : gni_alloc(g, (size_t)(p->groups * a) * item);
     if (p->turn == NULL || (!full && p->more == NULL)) return false;
@@ -14035,8 +14245,9 @@ static bool gni_ft_is_small(gn_context *g, gni_ft_plan *p) {
     for (int isa = (int)g->isa; isa >= 0 && p->form != GNI_FT_COLUMNS; isa--) {
         const gni_ft_isa *one = gni_ft_isa_of(isa, p->wide);
         const int64_t w = one->lanes, b = p->n / w;
-        if (w == 1) return false;
-        if (p->n % w != 0 || b > w || w % b != 0 || (p->form == GNI_FT_ROWS && b < w)) continue;
+        if (one->whole == NULL) return false;
+        if (p->n % w != 0 || b > w || w % b != 0 || (b < w && (p->form == GNI_FT_ROWS || p->n <= GNI_FT_MAX_TINY)))
+            continue;
         p->isa = one;
         return true;
     }
@@ -14082,7 +14293,7 @@ static bool gni_ft_make_direct(gn_context *g, gni_ft_plan *p) {
 
 static bool gni_ft_make_smooth(gn_context *g, gni_ft_plan *p, const gni_ft_circle *circle) {
     int64_t a = 0;
-    if (p->form == GNI_FT_BATCH && p->n >= 2 && p->n <= GNI_FT_MAX_TINY && p->isa->lanes > 1) {
+    if (p->form == GNI_FT_BATCH && p->n >= 2 && p->n <= GNI_FT_MAX_TINY && p->isa->tiny != NULL) {
         p->method = GNI_FT_TINY;
         // Vectors of eight numbers are worth their longer shuffles where several rows fill them.
         if (p->isa->lanes == 16 && p->n != 2 && p->n != 4)
@@ -14523,6 +14734,57 @@ static void gni_ft_do_rows(const gni_ft_run *r, const char *src, int64_t src_ld,
     }
 }
 
+// ---- lines with an infinity or NaN: NaN throughout, whatever became of it on its way
+
+// Whether the parts of a number of 1 or 2 of them are.
+static bool gni_ft_finite(const char *p, int parts, bool wide) {
+    const double *d = (const double *)(const void *)p;
+    const float *s = (const float *)(const void *)p;
+    if (wide) return d[0] - d[0] == 0.0 && (parts == 1 || d[1] - d[1] == 0.0);
+    return s[0] - s[0] == 0.0f && (parts == 1 || s[1] - s[1] == 0.0f);
+}
+
+// Whether the first two parts of lines are all finite, `apart` and `step` in bytes. Every number of a line goes into its
+// first result, or into the second one of a real result.
+static bool gni_ft_all_finite(const char *y, int64_t step, int64_t count, int64_t apart, bool wide) {
+    const uint64_t narrow = (uint64_t)0x7f800000 << 32 | 0x7f800000, one = (uint64_t)0x00800000 << 32 | 0x00800000;
+    uint64_t seen = 0, u; // where exponents are the largest they carry into the place of the sign
+    if (wide || apart != 4) {
+        bool all = true;
+        for (int64_t i = 0; i < count; i++, y += step) all = all && gni_ft_finite(y, 1, wide) && gni_ft_finite(y + apart, 1, wide);
+        return all;
+    }
+    for (int64_t i = 0; i < count; i++, y += step) {
+        memcpy(&u, y, sizeof u);
+        seen |= (u & narrow) + one;
+    }
+    return (seen & ((uint64_t)1 << 63 | (uint64_t)1 << 31)) == 0;
+}
+
+// The line that starts at `in` and gave that at `out`, both in numbers.
+static void gni_ft_check_line(const gni_ft_run *r, int64_t in, int64_t out) {
+    const gni_fft *f = r->f;
+    const bool wide = r->p->wide, c2r = f->kind == GNI_FFT_C2R;
+    const int64_t item = (int64_t)r->out_item, step = f->out_step * item, n = f->kind == GNI_FFT_R2C ? f->n / 2 + 1 : f->n;
+    const int parts = c2r ? 1 : 2, in_parts = (int)(r->in_item / r->real);
+    char *y = r->out + out * item;
+    bool spoilt = r->in == r->out;
+    for (int64_t j = 0; j < f->n_in && r->in != r->out && !spoilt; j++) {
+        const char *x = r->in + (in + j * f->in_step) * (int64_t)r->in_item;
+        spoilt = !gni_ft_finite(x, c2r && (j == 0 || 2 * j == n) ? 1 : in_parts, wide);
+    }
+    // In place what comes of finite numbers that overflow has finite ones among it.
+    for (int64_t k = 0; k < n && r->in == r->out; k++) spoilt = spoilt && !gni_ft_finite(y + k * step, parts, wide);
+    for (int64_t k = 0; k < n && spoilt; k++) memset(y + k * step, 0xff, r->out_item); // the bits of a NaN
+}
+
+// Complex lines so far apart, fresh from their transform.
+static void gni_ft_check(const gni_ft_run *r, int64_t in, int64_t in_ld, int64_t out, int64_t out_ld, int64_t count) {
+    const int64_t item = (int64_t)r->out_item;
+    if (gni_ft_all_finite(r->out + out * item, out_ld * item, count, (int64_t)r->real, r->p->wide)) return;
+    for (int64_t i = 0; i < count; i++) gni_ft_check_line(r, in + i * in_ld, out + i * out_ld);
+}
+
 static void gni_ft_group(const gni_ft_run *r, int64_t first, int64_t count, char *work) {
     const gni_fft *f = r->f;
     const int64_t per = (int64_t)(2 * r->real); // bytes of a complex number
@@ -14556,10 +14818,12 @@ static void gni_ft_group(const gni_ft_run *r, int64_t first, int64_t count, char
     // Groups of rows follow each other at the same distance when there is one dimension of them.
     const int64_t reach = r->ahead && direct && put ? f->rank == 1 ? r->batch - first : count : 0;
     gni_ft_do_rows(r, src, src_ld, dst, dst_ld, count, reach, middle, rest);
-    if (put) return;
     const int64_t n = f->kind == GNI_FFT_R2C ? f->n / 2 + 1 : f->n;
     const int64_t step = f->kind == GNI_FFT_C2R && r->fold != NULL ? (int64_t)r->real : per;
-    gni_ft_scatter(r, out, count, done, (size_t)(r->out_row * per), step, n);
+    if (!put) gni_ft_scatter(r, out, count, done, (size_t)(r->out_row * per), step, n);
+    const int64_t apart = f->kind == GNI_FFT_C2C ? (int64_t)r->real : f->kind == GNI_FFT_C2R && f->n > 1 ? step : 0;
+    if (gni_ft_all_finite(dst, dst_ld * per, count, apart, r->p->wide)) return;
+    for (int64_t i = 0; i < count; i++) gni_ft_check_line(r, in[i], out[i]);
 }
 
 // Whether rows are transformed where they lie and all are evenly spaced, on both sides.
@@ -14574,9 +14838,14 @@ static void gni_ft_plain(const gni_ft_run *r, int64_t first, int64_t count, char
     const gni_fft *f = r->f;
     const int64_t item = (int64_t)r->in_item, src_ld = f->rank > 0 ? f->in.stride[0] : 0,
                   dst_ld = f->rank > 0 ? f->out.stride[0] : 0;
-    gni_ft_rows(r->p, r->inner, r->in + (f->in.offset + first * src_ld) * item, src_ld,
-                r->out + (f->out.offset + first * dst_ld) * item, dst_ld, count,
-                r->ahead ? r->batch - first : 0, f->scale, f->inverse, work);
+    // Few enough to be in the first cache when they are looked at.
+    const int64_t each = GNI_MAX(1, 65536 / (f->n * item * r->group)) * r->group;
+    for (int64_t end = first + count; first < end; first += each) {
+        const int64_t in = f->in.offset + first * src_ld, out = f->out.offset + first * dst_ld, lines = GNI_MIN(each, end - first);
+        gni_ft_rows(r->p, r->inner, r->in + in * item, src_ld, r->out + out * item, dst_ld, lines,
+                    r->ahead ? r->batch - first : 0, f->scale, f->inverse, work);
+        gni_ft_check(r, in, src_ld, out, dst_ld, lines);
+    }
 }
 
 static void gni_ft_groups(void *arg, int64_t begin, int64_t end, int worker) {
@@ -14629,6 +14898,7 @@ static void gni_ft_column_sets(void *arg, int64_t begin, int64_t end, int worker
             else
                 isa->columns(&r->p->b, src, f->in_step, dst, f->out_step, f->scale, f->inverse,
                              work);
+            gni_ft_check(r, in + from, 1, out + from, 1, count);
         }
     }
 }
@@ -14744,6 +15014,7 @@ static bool gni_fft_cpu(gn_context *g, const gni_fft *f) {
     return true;
 }
 
+#endif
 // >>cpu_wide
 // The CPU backend's loops over 64-bit registers, float64 and int64. From outside: gni_isa_wide, whose
 // random functions are NULL.
@@ -15045,7 +15316,7 @@ static void gni_wide_fold_sum_f(gni_acc *acc, const void *x, int64_t n, int64_t 
 static void gni_wide_fold_prod_f(gni_acc *acc, const void *x, int64_t n, int64_t at) {
     const double *p = (const double *)x;
     GNI_UNUSED(at);
-    for (int64_t i = 0; i < n; i++) acc->d *= p[i];
+    for (int64_t i = 0; i < n; i++) gni_acc_multiply(&acc->d, &acc->e, p[i]);
 }
 #define GNI_FOLD_EXTREME(name, OP)                                                                 \
     static void name(gni_acc *acc, const void *x, int64_t n, int64_t at) {                         \
@@ -15153,6 +15424,24 @@ static void gni_wide_columns_sum_f(gni_acc_columns *acc, const void *x, int64_t 
     }
 }
 
+static void gni_wide_columns_prod_f(gni_acc_columns *acc, const void *x, int64_t rows, int64_t stride, int64_t n, int64_t at) {
+    double *v = (double *)acc->v;
+    GNI_UNUSED(at);
+    for (int64_t r = 0; r < rows; r++) {
+        const double *p = (const double *)x + r * stride;
+        int64_t c = 0;
+        for (; c + 8 <= n; c += 8) {
+            double y[8];
+            uint64_t beyond = 0;
+            for (int j = 0; j < 8; j++) y[j] = v[c + j] * p[c + j];
+            for (int j = 0; j < 8; j++) beyond |= gni_beyond(y[j], 10);
+            for (int j = 0; j < 8 && beyond != 0; j++) gni_acc_multiply(&v[c + j], &acc->e[c + j], p[c + j]);
+            if (beyond == 0) memcpy(v + c, y, sizeof y);
+        }
+        for (; c < n; c++) gni_acc_multiply(&v[c], &acc->e[c], p[c]);
+    }
+}
+
 #define GNI_COLUMNS(name, T, S, STEP)                                                              \
     static void name(gni_acc_columns *acc, const void *x, int64_t rows, int64_t stride, int64_t n, \
                      int64_t at) {                                                                 \
@@ -15172,7 +15461,6 @@ static void gni_wide_columns_sum_f(gni_acc_columns *acc, const void *x, int64_t 
         v[c] = y;                                                                                  \
         acc->at[c] = row;                                                                          \
     }
-GNI_COLUMNS(gni_wide_columns_prod_f, double, double, v[c] *= y)
 GNI_COLUMNS(gni_wide_columns_min_f, double, double, v[c] = y < v[c] || y != y ? y : v[c])
 GNI_COLUMNS(gni_wide_columns_max_f, double, double, v[c] = y > v[c] || y != y ? y : v[c])
 GNI_COLUMNS(gni_wide_columns_argmin_f, double, double,
@@ -15977,7 +16265,8 @@ static void gni_acc_join(const gni_reduce *r, gni_acc *a, const gni_acc *b) {
         a->i = (int64_t)((uint64_t)a->i + (uint64_t)b->i);
         break;
     case GNI_RED_PROD:
-        a->d *= b->d;
+        gni_acc_multiply(&a->d, &a->e, b->d);
+        a->e += b->e;
         a->i = (int64_t)((uint64_t)a->i * (uint64_t)b->i);
         break;
     case GNI_RED_ANY: a->i |= b->i; break;
@@ -16026,6 +16315,7 @@ static void gni_acc_store(const gni_reduce_job *j, int64_t index, const gni_acc 
     bool truth = r->op == GNI_RED_ANY || r->op == GNI_RED_ALL;
     bool real = gni_acc_is_float(r) && !place && !truth, to_real = gni_domain_of(t, true) == GNI_F;
     double d = a->e == a->e ? a->d + a->e : a->d * GNI_FAR;
+    if (r->op == GNI_RED_PROD) d = a->e == 0.0 ? a->d : ldexp(a->d, (int)GNI_MAX(GNI_MIN(a->e, 4096.0), -4096.0));
     int64_t i = place ? a->at : a->i;
     if (to_real)
         gni_put_float(t, p, real ? d : (double)i);
@@ -17189,7 +17479,9 @@ static bool gni_cpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
         gn_dtype t = ((const gni_take *)job)->index.dtype;
         return t == GN_I32 || t == GN_I64 || t == GN_U8 || t == GN_I8 || t == GN_U32;
     }
+#ifndef GPUNUM_NO_FFT
     case GNI_JOB_FFT: return gni_fft_cpu_supports((const gni_fft *)job);
+#endif
     case GNI_JOB_RANDOM: {
         const gni_random *d = (const gni_random *)job;
         gn_dtype t = d->out.dtype;
@@ -17210,7 +17502,9 @@ static bool gni_cpu_run(gn_context *g, gni_job_kind kind, const void *job) {
     case GNI_JOB_MATMUL: return gni_cpu_matmul(g, (const gni_matmul *)job);
     case GNI_JOB_TAKE: return gni_cpu_take(g, (const gni_take *)job);
     case GNI_JOB_RANDOM: return gni_cpu_random(g, (const gni_random *)job);
+#ifndef GPUNUM_NO_FFT
     case GNI_JOB_FFT: return gni_fft_cpu(g, (const gni_fft *)job);
+#endif
     default: return false;
     }
 }
@@ -21846,6 +22140,7 @@ static gni_gpu *gni_vk_gpu_open(gn_context *g, const gn_options *o, char *why, s
 
 #endif // GNI_VULKAN
 
+#ifndef GPUNUM_NO_FFT
 // >>gpu_fft_tables
 // The FFT on the GPU: its types, radices and tables. Used by room `fft gpu`; from outside: gni_fft_gpu_free.
 
@@ -23050,6 +23345,7 @@ static void gni_fft_gpu_free(gn_context *g) { GNI_UNUSED(g); }
 
 #endif // GNI_GPU
 
+#endif
 // >>gpu_jobs
 // Jobs on the GPU: which kernel of tools/shaders does one, in how many pieces, with which
 // specialisation constants and parameters. From outside: gni_gpu_backend.
@@ -24133,8 +24429,10 @@ static bool gni_job_random(gni_gpu *gpu, const gni_random *r) {
 // Of the room below.
 static bool gni_job_matmul_ok(const gni_gpu *gpu, const gni_matmul *m);
 static bool gni_job_matmul(gni_gpu *gpu, const gni_matmul *m, int64_t row);
+#ifndef GPUNUM_NO_LINALG
 static bool gni_job_factor_ok(const gni_gpu *gpu, const gni_factor *f);
 static bool gni_job_factor(gni_gpu *gpu, const gni_factor *f);
+#endif
 
 static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) {
     const gni_gpu *gpu = g->gpu;
@@ -24150,8 +24448,12 @@ static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
     case GNI_JOB_MATMUL: return gni_job_matmul_ok(gpu, (const gni_matmul *)job);
     case GNI_JOB_TAKE: return gni_job_take_ok(gpu, (const gni_take *)job);
     case GNI_JOB_RANDOM: return gni_job_random_ok((const gni_random *)job);
+#ifndef GPUNUM_NO_FFT
     case GNI_JOB_FFT: return gni_fft_gpu_supports(g, (const gni_fft *)job);
+#endif
+#ifndef GPUNUM_NO_LINALG
     case GNI_JOB_FACTOR: return gni_job_factor_ok(gpu, (const gni_factor *)job);
+#endif
     default: return false;
     }
 }
@@ -24166,8 +24468,12 @@ static bool gni_gpu_run(gn_context *g, gni_job_kind kind, const void *job) {
         return gni_job_matmul(gpu, (const gni_matmul *)job, ((const gni_matmul *)job)->n);
     case GNI_JOB_TAKE: return gni_job_take(gpu, (const gni_take *)job);
     case GNI_JOB_RANDOM: return gni_job_random(gpu, (const gni_random *)job);
+#ifndef GPUNUM_NO_FFT
     case GNI_JOB_FFT: return gni_fft_gpu(g, (const gni_fft *)job);
+#endif
+#ifndef GPUNUM_NO_LINALG
     case GNI_JOB_FACTOR: return gni_job_factor(gpu, (const gni_factor *)job);
+#endif
     default: return false;
     }
 }
@@ -24202,15 +24508,13 @@ static const gni_job_tile gni_job_real_tiles[] = {
     {GNI_MODULE_matmul_128x32, 128, 32, 32, 43012, 125, 89, 2, 48, false},
     {GNI_MODULE_matmul_32x128, 32, 128, 32, 43012, 125, 89, 2, 48, false},
     {GNI_MODULE_matmul_32x64, 32, 64, 32, 26628, 115, 110, 2, 48, false},
-    {GNI_MODULE_matmul_64x16, 64, 16, 32, 22532, 90, 50, 8, 48, false},
-    {GNI_MODULE_matmul_16x64, 16, 64, 32, 22532, 90, 50, 8, 48, false},
     {GNI_MODULE_matmul_128x16, 128, 16, 32, 38916, 96, 51, 2, 48, false},
     {GNI_MODULE_matmul_16x128, 16, 128, 32, 38916, 110, 80, 2, 48, false},
     {GNI_MODULE_matmul_128x8, 128, 8, 32, 36868, 66, 37, 2, 48, false},
     {GNI_MODULE_matmul_8x128, 8, 128, 32, 36868, 93, 68, 2, 48, false},
     {GNI_MODULE_matmul_32x32, 32, 32, 32, 18436, 100, 88, 3, 48, false},
 };
-// Those that make an operand while they read it (given.glsl).
+// Those that make an operand while they read it (prologue.glsl).
 static const gni_job_tile gni_job_prologue_tiles[] = {
     {GNI_MODULE_matmul_64x64, 64, 64, 16, 17412, 156, 128, 4, 48, false},
     {GNI_MODULE_matmul_64x64_4, 64, 64, 32, 34820, 120, 150, 2, 48, false},
@@ -24632,7 +24936,7 @@ static bool gni_job_store_pays(const gni_gpu *gpu, const gni_matmul *m) {
     return gni_job_words_have(m, &m->program, m->in, 1);
 }
 
-// The program of an operand that is made while it is read, as words of given.glsl. The kernel's layout is known.
+// The program of an operand that is made while it is read, as words of prologue.glsl. The kernel's layout is known.
 static bool gni_job_put_load(gni_job_call *c, const gni_matmul *m) {
     const gni_program *p = &m->load;
     const bool first = m->prologue == 1;
@@ -25043,7 +25347,7 @@ static bool gni_job_narrowed(gni_gpu *gpu, gni_operand *o, int64_t low, int64_t 
 // Whether float32 operands are worth rounding first: enough work for each element, few elements between those
 // that are used.
 static bool gni_job_wants_fast(const gni_gpu *gpu, const gni_matmul *m, const int64_t *spans) {
-    if (gpu->g->options.matmul != GN_PRECISION_FAST || m->a.dtype != GN_F32 || m->b.dtype != GN_F32)
+    if (gpu->g->precision != GN_PRECISION_FAST || m->a.dtype != GN_F32 || m->b.dtype != GN_F32)
         return false;
     if (!gni_job_has_units(gpu, GN_BF16) || m->m < 64 || m->n < 64 || m->k < 64) return false;
     int64_t batches = 1;
@@ -25138,7 +25442,7 @@ static bool gni_job_matmul_sums(gni_gpu *gpu, const gni_matmul *m) {
 
 // Whether the product goes to kernels that cannot make them, or that round b first (GN_PRECISION_FAST).
 static bool gni_job_sums_apart(const gni_gpu *gpu, const gni_matmul *m) {
-    bool rounds = gpu->g->options.matmul == GN_PRECISION_FAST && m->b.dtype == GN_F32;
+    bool rounds = gpu->g->precision == GN_PRECISION_FAST && m->b.dtype == GN_F32;
     return !gpu->caps.addresses || rounds || m->m == 1 || m->n == 1 || gni_job_is_outer(m);
 }
 
@@ -25231,7 +25535,7 @@ static bool gni_job_prologue_pays(const gni_gpu *gpu, const gni_matmul *m, int64
     if (gpu->caps.kind == GNI_GPU_CPU)
         return (gpu->g->options.vulkan_flags & GN_VULKAN_NO_ASYNC_PIPELINES) != 0;
     // These may round operands first, or take them apart.
-    if (gpu->g->options.matmul != GN_PRECISION_F32 && m->m >= 64 && m->n >= 64 && m->k >= 64)
+    if (gpu->g->precision != GN_PRECISION_F32 && m->m >= 64 && m->n >= 64 && m->k >= 64)
         return false;
     plain.prologue = 0;
     const gni_job_tile *t = gni_job_pick_tile(gpu, m, batches, &splits);
@@ -25594,7 +25898,7 @@ static bool gni_job_split_plan(gni_job_split *p, gni_job_call *c, const gni_matm
     p->m = m;
     p->batches = batches;
     p->force = ops ? ops->split_force : 0;
-    if (p->force == 0 && c->gpu->g->options.matmul != GN_PRECISION_HIGH) return false;
+    if (p->force == 0 && c->gpu->g->precision != GN_PRECISION_HIGH) return false;
     p->tile = &gni_job_split_tiles[0].tile;
     p->module3 = gni_job_split_tiles[0].module3;
     p->splits = 1;
@@ -25651,10 +25955,15 @@ static bool gni_job_matmul_split(gni_job_call *c, const gni_matmul *m, int64_t b
 
 #endif // GNI_GPU
 
-// >>gpu_eigen
-// Eigenvalues and singular values of batches on the GPU: eigen.glsl.
+#ifndef GPUNUM_NO_LINALG
+// >>gpu_factor
+// Decompositions on the GPU, as far as they are no products: batches of eigenvalues and singular values (eigen.glsl),
+// reflections that make large matrices tridiagonal or bidiagonal (reflect.comp, reflect_load.comp), panels, triangles and
+// batches of small matrices (factor.comp, factor_small.glsl).
 
 #if GNI_GPU
+
+// ---- eigenvalues and singular values of batches
 
 // How a matrix lies in a workgroup: as many as fit into 32 invocations share one.
 typedef struct gni_job_eigen_plan {
@@ -25724,14 +26033,9 @@ static bool gni_job_eigen(gni_gpu *gpu, const gni_factor *f) {
                             gni_job_ceil(groups, (int64_t)gpu->caps.max_groups[0]), 1);
 }
 
-#endif // GNI_GPU
+// ---- reflections
 
-// >>gpu_reflect
-// Reflections that make large matrices tridiagonal or bidiagonal on the GPU: reflect.comp, reflect_load.comp.
-//
 // Words of GNI_FACTOR_SIZE and GNI_FACTOR_LOAD are GNI_P_LOAD_, of GNI_FACTOR_REFLECT GNI_REFLECT_.
-
-#if GNI_GPU
 
 enum { GNI_JOB_REFLECT_ROWS = 64, GNI_JOB_REFLECT_SUBGROUPS = 32 }; // of a workgroup, at most
 
@@ -25926,12 +26230,7 @@ static bool gni_job_reflect(gni_gpu *gpu, const gni_factor *f) {
                                          : gni_job_reflect_both(&c, &k, &l);
 }
 
-#endif // GNI_GPU
-
-// >>gpu_factor
-// Steps of matrix decompositions on the GPU that are no products: gni_factor, factor.comp.
-
-#if GNI_GPU
+// ---- panels and triangles
 
 static bool gni_job_factor_reaches(const gni_gpu *gpu, const gni_operand *o) {
     if (o->buf == NULL) return true;
@@ -26051,6 +26350,7 @@ static bool gni_job_factor(gni_gpu *gpu, const gni_factor *f) {
 
 #endif // GNI_GPU
 
+#endif
 // >>async
 // gn_read_async: reads that do not wait. Callbacks run inside later calls on the context.
 
@@ -27160,1498 +27460,6 @@ GPUNUM_API gn_array *gn_matmul(gn_array *a, gn_array *b) {
     return gni_end(g, y);
 }
 
-// >>decompose
-// Matrix decompositions on the CPU, in float64 over rows that are contiguous: LU, Cholesky, QR,
-// symmetric eigenproblem and singular values of one matrix. From outside: gni_la and the functions
-// gni_la_lu to gni_la_svd_square.
-//
-// Everything that costs n^3 goes through the matrix product or through rows long enough for the vector
-// loops; results do not depend on the number of threads. Sources: Golub and Van Loan, Matrix
-// Computations, 4th edition (GVL); the LAPACK Users' Guide for stopping rules and blocked reductions.
-
-#define GNI_LA_PANEL 32 // reflections that are applied together
-
-enum { GNI_LA_NO_MEMORY = -1, GNI_LA_NOT_FINITE = -2, GNI_LA_NO_CONVERGENCE = -3 };
-
-// One thread's tools: the pool for a matrix that has all threads, NULL for one of a batch.
-typedef struct gni_la {
-    gn_context *g;
-    gni_pool *pool;
-    gni_gemm_work gemm;
-    const gni_la_isa *isa;
-    double *memory, *next; // and what of it is not taken yet
-    int64_t capacity;
-    double *aside; // room for a negated operand, the quarter of a matrix
-    int64_t info;  // 0, or what went wrong
-} gni_la;
-
-// ---- memory
-
-static int64_t gni_la_round(int64_t n) { return (n + 7) / 8 * 8; }
-
-// Row length of a matrix with n columns: rows that are a multiple of 512 bytes apart would fall into few
-// sets of the caches.
-static int64_t gni_la_ld(int64_t n) {
-    int64_t ld = gni_la_round(GNI_MAX(n, 1));
-    return ld % 64 == 0 ? ld + 8 : ld;
-}
-
-// Makes room for `count` numbers, to be handed out by gni_la_take.
-static bool gni_la_reserve(gni_la *w, int64_t count) {
-    if (count > w->capacity || w->memory == NULL) {
-        gni_free(w->g, w->memory);
-        w->capacity = 0;
-        w->memory = count < INT64_MAX / 16
-                        ? (double *)gni_alloc(w->g, (size_t)count * sizeof(double))
-                        : NULL;
-        if (w->memory == NULL) {
-            w->info = GNI_LA_NO_MEMORY;
-            return false;
-        }
-        w->capacity = count;
-    }
-    w->next = w->memory;
-    return true;
-}
-
-static double *gni_la_take(gni_la *w, int64_t count) {
-    double *p = w->next;
-    w->next += gni_la_round(count);
-    return p;
-}
-
-static void gni_la_free(gni_la *w) {
-    gni_free(w->g, w->memory);
-    gni_gemm_work_free(w->g, &w->gemm);
-}
-
-static void gni_la_clear(double *a, int64_t ld, int64_t m, int64_t n) {
-    for (int64_t i = 0; i < m; i++) memset(a + i * ld, 0, (size_t)n * sizeof(double));
-}
-
-// The first m <= n rows of the unit matrix.
-static void gni_la_unit(double *a, int64_t ld, int64_t m, int64_t n) {
-    gni_la_clear(a, ld, m, n);
-    for (int64_t i = 0; i < m; i++) a[i * ld + i] = 1.0;
-}
-
-// ---- products
-
-// c (m,n) = a (m,k) b (k,n), or added to c.
-static void gni_la_gemm(gni_la *w, int64_t m, int64_t n, int64_t k, double *c, int64_t ldc,
-                        const double *a, int64_t a_rs, int64_t a_cs, const double *b, int64_t b_rs,
-                        int64_t b_cs, bool add) {
-    gni_gemm d;
-    memset(&d, 0, sizeof d);
-    d.in = d.out = GN_F64;
-    d.m = m;
-    d.n = n;
-    d.k = k;
-    d.a = a;
-    d.a_rs = a_rs;
-    d.a_cs = a_cs;
-    d.b = b;
-    d.b_rs = b_rs;
-    d.b_cs = b_cs;
-    d.c = c;
-    d.c_rs = ldc;
-    d.accumulate = add;
-    d.batch = 1;
-    if (!gni_gemm_cpu(w->g, w->pool, &w->gemm, (int)w->g->isa, &d)) w->info = GNI_LA_NO_MEMORY;
-}
-
-// c (m,n) -= a (m,k) b (k,n), rows of a contiguous. w->aside has room for a.
-static void gni_la_subtract(gni_la *w, int64_t m, int64_t n, int64_t k, double *c, int64_t ldc,
-                            const double *a, int64_t lda, const double *b, int64_t b_rs,
-                            int64_t b_cs) {
-    for (int64_t i = 0; i < m; i++)
-        for (int64_t p = 0; p < k; p++) w->aside[i * k + p] = -a[i * lda + p];
-    gni_la_gemm(w, m, n, k, c, ldc, w->aside, k, 1, b, b_rs, b_cs, true);
-}
-
-typedef struct gni_la_product {
-    const gni_la_isa *isa;
-    const double *a, *x;
-    double *y;
-    int64_t lda, m, n;
-} gni_la_product;
-
-static void gni_la_rows_dot_task(void *arg, int64_t begin, int64_t end, int worker) {
-    const gni_la_product *p = (const gni_la_product *)arg;
-    GNI_UNUSED(worker);
-    p->isa->rows_dot(p->y + begin, p->a + begin * p->lda, p->lda, p->x, end - begin, p->n);
-}
-
-static void gni_la_rows_add_task(void *arg, int64_t begin, int64_t end, int worker) {
-    const gni_la_product *p = (const gni_la_product *)arg;
-    GNI_UNUSED(worker);
-    p->isa->rows_add(p->y + begin, p->a + begin, p->lda, p->x, p->m, end - begin);
-}
-
-// y (m) = a (m,n) x, or with `transposed` y (n) += x (m) a (m,n), by all threads when that pays. The parts begin
-// where the vector loops begin a round, so that their bits do not depend on how it is cut.
-static void gni_la_times_vector(gni_la *w, double *y, const double *a, int64_t lda, const double *x,
-                                int64_t m, int64_t n, bool transposed) {
-    gni_la_product p;
-    p.isa = w->isa;
-    p.a = a;
-    p.x = x;
-    p.y = y;
-    p.lda = lda;
-    p.m = m;
-    p.n = n;
-    int64_t items = transposed ? n : m, other = GNI_MAX(transposed ? m : n, 1);
-    int64_t grain = GNI_MAX(gni_la_round(65536 / other), 64);
-    gni_parallel(w->pool, items, grain, transposed ? gni_la_rows_add_task : gni_la_rows_dot_task, &p);
-}
-
-enum { GNI_LA_PARTS = 8 }; // of a symmetric matrix, at most
-
-typedef struct gni_la_symmetric {
-    const gni_la_isa *isa;
-    const double *a, *x;
-    double *sum; // a row of n for each part
-    int64_t lda, n, row[GNI_LA_PARTS + 1];
-} gni_la_symmetric;
-
-static void gni_la_symmetric_task(void *arg, int64_t begin, int64_t end, int worker) {
-    const gni_la_symmetric *p = (const gni_la_symmetric *)arg;
-    GNI_UNUSED(worker);
-    for (int64_t i = begin; i < end; i++) {
-        const int64_t r = p->row[i];
-        double *sum = p->sum + i * p->n;
-        memset(sum, 0, (size_t)p->n * sizeof *sum);
-        p->isa->triangle(sum + r, p->a + r * (p->lda + 1), p->lda, p->x + r, p->row[i + 1] - r,
-                         p->n - r);
-    }
-}
-
-// y (n) = a x with the symmetric a whose upper triangle is there. The parts are of one size and depend on n
-// only, and so do the bits. `sum` has room for GNI_LA_PARTS rows.
-static void gni_la_times_symmetric(gni_la *w, double *y, const double *a, int64_t lda,
-                                   const double *x, int64_t n, double *sum) {
-    gni_la_symmetric p;
-    const int64_t parts = GNI_MIN(GNI_MAX(n * n / 131072, 1), (int64_t)GNI_LA_PARTS);
-    p.isa = w->isa;
-    p.a = a;
-    p.x = x;
-    p.sum = parts > 1 ? sum : y;
-    p.lda = lda;
-    p.n = n;
-    for (int64_t i = 0; i < parts; i++)
-        p.row[i] = (int64_t)((double)n * (1.0 - sqrt(1.0 - (double)i / (double)parts))) / 16 * 16;
-    p.row[parts] = n;
-    gni_parallel(w->pool, parts, 1, gni_la_symmetric_task, &p);
-    if (parts == 1) return;
-    memcpy(y, sum, (size_t)n * sizeof *y);
-    for (int64_t i = 1; i < parts; i++)
-        w->isa->axpy(y + p.row[i], 1.0, sum + i * n + p.row[i], n - p.row[i]);
-}
-
-// ---- triangular systems
-
-// b (n,m) = l^-1 b with the lower triangle of l (n,n), its diagonal 1 when `unit`. By halves; GVL 3.1.
-static void gni_la_solve_lower(gni_la *w, const double *l, int64_t ldl, int64_t n, double *b,
-                               int64_t ldb, int64_t m, bool unit) {
-    const bool column = m == 1 && ldb == 1;
-    if (n > GNI_LA_LEAF && !column) {
-        int64_t h = gni_la_round(n / 2);
-        gni_la_solve_lower(w, l, ldl, h, b, ldb, m, unit);
-        gni_la_subtract(w, n - h, m, h, b + h * ldb, ldb, l + h * ldl, ldl, b, ldb, 1);
-        gni_la_solve_lower(w, l + h * ldl + h, ldl, n - h, b + h * ldb, ldb, m, unit);
-        return;
-    }
-    double factor[GNI_LA_LEAF];
-    for (int64_t i = 0; i < n; i++) {
-        const double *row = l + i * ldl;
-        double *y = b + i * ldb;
-        if (column) {
-            y[0] -= w->isa->dot(row, b, i);
-        } else {
-            for (int64_t k = 0; k < i; k++) factor[k] = -row[k];
-            w->isa->rows_add(y, b, ldb, factor, i, m);
-        }
-        if (unit) continue;
-        for (int64_t j = 0; j < m; j++) y[j] /= row[i];
-    }
-}
-
-// b (n,m) = u^-1 b with the upper triangle of u.
-static void gni_la_solve_upper(gni_la *w, const double *u, int64_t ldu, int64_t n, double *b,
-                               int64_t ldb, int64_t m) {
-    const bool column = m == 1 && ldb == 1;
-    if (n > GNI_LA_LEAF && !column) {
-        int64_t h = gni_la_round(n / 2);
-        gni_la_solve_upper(w, u + h * ldu + h, ldu, n - h, b + h * ldb, ldb, m);
-        gni_la_subtract(w, h, m, n - h, b, ldb, u + h, ldu, b + h * ldb, ldb, 1);
-        gni_la_solve_upper(w, u, ldu, h, b, ldb, m);
-        return;
-    }
-    double factor[GNI_LA_LEAF];
-    for (int64_t i = n; i-- > 0;) {
-        const double *row = u + i * ldu;
-        double *y = b + i * ldb;
-        if (column) {
-            y[0] -= w->isa->dot(row + i + 1, b + i + 1, n - i - 1);
-        } else {
-            for (int64_t k = i + 1; k < n; k++) factor[k - i - 1] = -row[k];
-            w->isa->rows_add(y, b + (i + 1) * ldb, ldb, factor, n - i - 1, m);
-        }
-        for (int64_t j = 0; j < m; j++) y[j] /= row[i];
-    }
-}
-
-// ---- LU
-
-typedef struct gni_la_lu_job {
-    double *a;
-    int64_t ld, n, *pivot;
-} gni_la_lu_job;
-
-// Columns j0 to j1 of the rows from j0 on. A row that moves moves as a whole.
-static void gni_la_lu_leaf(gni_la *w, const gni_la_lu_job *p, int64_t j0, int64_t j1) {
-    double *a = p->a;
-    const int64_t ld = p->ld, n = p->n;
-    for (int64_t j = j0; j < j1; j++) {
-        int64_t at = j;
-        for (int64_t i = j + 1; i < n; i++)
-            if (fabs(a[i * ld + j]) > fabs(a[at * ld + j])) at = i;
-        p->pivot[j] = at;
-        double *top = a + j * ld, *other = a + at * ld;
-        for (int64_t k = 0; k < n && at != j; k++) {
-            double t = top[k];
-            top[k] = other[k];
-            other[k] = t;
-        }
-        if (top[j] == 0.0) { // so are all below
-            if (w->info == 0) w->info = j + 1;
-            continue;
-        }
-        for (int64_t i = j + 1; i < n; i++) {
-            double *row = a + i * ld, f = row[j] / top[j];
-            row[j] = f;
-            for (int64_t k = j + 1; k < j1; k++) row[k] -= f * top[k];
-        }
-    }
-}
-
-static void gni_la_lu_columns(gni_la *w, const gni_la_lu_job *p, int64_t j0, int64_t j1) {
-    if (j1 - j0 <= 8) {
-        gni_la_lu_leaf(w, p, j0, j1);
-        return;
-    }
-    const int64_t ld = p->ld, h = j0 + gni_la_round((j1 - j0) / 2);
-    gni_la_lu_columns(w, p, j0, h);
-    double *right = p->a + j0 * ld + h;
-    gni_la_solve_lower(w, p->a + j0 * ld + j0, ld, h - j0, right, ld, j1 - h, true);
-    gni_la_subtract(w, p->n - h, j1 - h, h - j0, p->a + h * ld + h, ld, p->a + h * ld + j0, ld,
-                    right, ld, 1);
-    gni_la_lu_columns(w, p, h, j1);
-}
-
-// P a = L U with partial pivoting, by halves of the columns (Toledo 1997). Step j swapped row j with row
-// pivot[j]. w->info becomes the first j + 1 whose pivot is 0.
-static void gni_la_lu(gni_la *w, double *a, int64_t ld, int64_t n, int64_t *pivot) {
-    gni_la_lu_job p;
-    p.a = a;
-    p.ld = ld;
-    p.n = n;
-    p.pivot = pivot;
-    gni_la_lu_columns(w, &p, 0, n);
-}
-
-// b (n,m) = a^-1 b from the LU of a.
-static void gni_la_lu_solve(gni_la *w, const double *a, int64_t ld, int64_t n, const int64_t *pivot,
-                            double *b, int64_t ldb, int64_t m) {
-    for (int64_t i = 0; i < n; i++) {
-        double *x = b + i * ldb, *y = b + pivot[i] * ldb;
-        for (int64_t j = 0; j < m && x != y; j++) {
-            double t = x[j];
-            x[j] = y[j];
-            y[j] = t;
-        }
-    }
-    gni_la_solve_lower(w, a, ld, n, b, ldb, m, true);
-    gni_la_solve_upper(w, a, ld, n, b, ldb, m);
-}
-
-// ---- Cholesky
-
-// b (m,n) = b l^-T
-static void gni_la_solve_right(gni_la *w, const double *l, int64_t ldl, int64_t n, double *b,
-                               int64_t ldb, int64_t m) {
-    if (n > GNI_LA_LEAF) {
-        int64_t h = gni_la_round(n / 2);
-        gni_la_solve_right(w, l, ldl, h, b, ldb, m);
-        gni_la_subtract(w, m, n - h, h, b + h, ldb, b, ldb, l + h * ldl, 1, ldl);
-        gni_la_solve_right(w, l + h * ldl + h, ldl, n - h, b + h, ldb, m);
-        return;
-    }
-    w->isa->solve_right(l, ldl, n, b, ldb, m);
-}
-
-// The lower triangle of c (n,n) -= a (n,k) a^T; above it anything may be written.
-static void gni_la_subtract_square(gni_la *w, double *c, int64_t ldc, int64_t n, const double *a,
-                                   int64_t lda, int64_t k) {
-    if (n <= 128) {
-        gni_la_subtract(w, n, n, k, c, ldc, a, lda, a, 1, lda);
-        return;
-    }
-    int64_t h = gni_la_round(n / 2);
-    gni_la_subtract_square(w, c, ldc, h, a, lda, k);
-    gni_la_subtract(w, n - h, h, k, c + h * ldc, ldc, a + h * lda, lda, a, 1, lda);
-    gni_la_subtract_square(w, c + h * ldc + h, ldc, n - h, a + h * lda, lda, k);
-}
-
-// The lower triangle of a becomes L with L L^T = a, by halves; GVL 4.2. Rows before `first` are done.
-// w->info becomes the order of the leading block that is not positive definite.
-static void gni_la_cholesky(gni_la *w, double *a, int64_t ld, int64_t n, int64_t first) {
-    if (n > GNI_LA_LEAF) {
-        int64_t h = gni_la_round(n / 2);
-        double *below = a + h * ld;
-        gni_la_cholesky(w, a, ld, h, first);
-        if (w->info != 0) return;
-        gni_la_solve_right(w, a, ld, h, below, ld, n - h);
-        gni_la_subtract_square(w, below + h, ld, n - h, below, ld, h);
-        gni_la_cholesky(w, below + h, ld, n - h, first + h);
-        return;
-    }
-    const int64_t bad = w->isa->cholesky(a, ld, n);
-    if (bad > 0) w->info = first + bad;
-}
-
-// ---- Householder reflections
-
-static double gni_la_norm(const gni_la *w, const double *x, int64_t n) {
-    double sum = w->isa->dot(x, x, n), most = 0.0;
-    if (sum > 1e-280 && sum < 1e280) return sqrt(sum);
-    for (int64_t i = 0; i < n; i++) most = x[i] != x[i] ? x[i] : GNI_MAX(most, fabs(x[i]));
-    if (!(most > 0.0) || most > 1.7976931348623157e308) return most;
-    sum = 0.0;
-    for (int64_t i = 0; i < n; i++) sum += (x[i] / most) * (x[i] / most);
-    return most * sqrt(sum);
-}
-
-// The reflection I - tau v v^T that turns x (n) into (beta, 0, ...); v overwrites x, v[0] = 1. GVL 5.1, with
-// LAPACK's choice of signs. Returns beta.
-static double gni_la_reflector(const gni_la *w, double *x, int64_t n, double *tau) {
-    double alpha = x[0], rest = gni_la_norm(w, x + 1, n - 1);
-    x[0] = 1.0;
-    *tau = 0.0;
-    if (rest == 0.0) return alpha;
-    double beta = hypot(alpha, rest), d;
-    if (beta < 1e-290) { // numbers near the smallest ones have too few digits for tau
-        x[0] = alpha;
-        for (int64_t i = 0; i < n; i++) x[i] *= 1e200;
-        return gni_la_reflector(w, x, n, tau) * 1e-200;
-    }
-    if (!(alpha < 0.0)) beta = -beta;
-    d = alpha - beta;
-    *tau = -d / beta;
-    for (int64_t i = 1; i < n; i++) x[i] *= 1.0 / d;
-    return beta;
-}
-
-// t (jb,jb), upper, of the product H_0 H_1 ... = I - V^T t V with the vectors as rows of v (jb,m), times
-// `sign`; GVL 5.1.7. gram is (jb,jb).
-static void gni_la_block_factor(gni_la *w, const double *v, int64_t ldv, int64_t jb, int64_t m,
-                                const double *tau, double sign, double *gram, double *t) {
-    gni_la_gemm(w, jb, jb, m, gram, jb, v, ldv, 1, v, 1, ldv, false);
-    memset(t, 0, (size_t)(jb * jb) * sizeof(double));
-    for (int64_t i = 0; i < jb; i++) {
-        for (int64_t r = 0; r < i; r++) {
-            double sum = 0.0;
-            for (int64_t k = r; k < i; k++) sum += t[r * jb + k] * gram[k * jb + i];
-            t[r * jb + i] = -tau[i] * sum;
-        }
-        t[i * jb + i] = tau[i];
-    }
-    for (int64_t i = 0; i < jb * jb; i++) t[i] *= sign;
-}
-
-// Rows of c (rows,m) = c (I - V^T T V), or with T^T. `t` is -T.
-static void gni_la_block_apply(gni_la *w, double *c, int64_t ldc, int64_t rows, int64_t m,
-                               const double *v, int64_t ldv, int64_t jb, const double *t,
-                               bool transposed, double *x, double *y) {
-    if (rows <= 0) return;
-    gni_la_gemm(w, rows, jb, m, x, jb, c, ldc, 1, v, 1, ldv, false);
-    gni_la_gemm(w, rows, jb, jb, y, jb, x, jb, 1, t, transposed ? 1 : jb, transposed ? jb : 1, false);
-    gni_la_gemm(w, rows, m, jb, c, ldc, y, jb, 1, v, ldv, 1, true);
-}
-
-// Memory that the reflections of `count` rows of length m take.
-static int64_t gni_la_block_memory(int64_t count, int64_t m) {
-    return GNI_LA_PANEL * (gni_la_ld(m) + 2 * GNI_LA_PANEL + 2 * count) + 64;
-}
-
-typedef struct gni_la_block {
-    double *v, *gram, *t, *x, *y;
-    int64_t ldv;
-} gni_la_block;
-
-static void gni_la_block_take(gni_la *w, gni_la_block *b, int64_t count, int64_t m) {
-    b->ldv = gni_la_ld(m);
-    b->v = gni_la_take(w, GNI_LA_PANEL * b->ldv);
-    b->gram = gni_la_take(w, GNI_LA_PANEL * GNI_LA_PANEL);
-    b->t = gni_la_take(w, GNI_LA_PANEL * GNI_LA_PANEL);
-    b->x = gni_la_take(w, GNI_LA_PANEL * count);
-    b->y = gni_la_take(w, GNI_LA_PANEL * count);
-}
-
-// Vectors j0 to j0 + jb, of which vector j starts at row j of `a` and column j, to b->v and b->t.
-static void gni_la_block_load(gni_la *w, gni_la_block *b, const double *a, int64_t ld, int64_t j0,
-                              int64_t jb, int64_t m, const double *tau) {
-    for (int64_t j = 0; j < jb; j++) {
-        double *v = b->v + j * b->ldv;
-        memset(v, 0, (size_t)j * sizeof(double));
-        v[j] = 1.0;
-        memcpy(v + j + 1, a + (j0 + j) * ld + j0 + j + 1,
-               (size_t)(m - j0 - j - 1) * sizeof(double));
-    }
-    gni_la_block_factor(w, b->v, b->ldv, jb, m - j0, tau + j0, -1.0, b->gram, b->t);
-}
-
-// at (n,m) is a transposed: its rows are the columns of a (m,n). R comes to stand in at[j][0..j], the vectors
-// of min(m,n) reflections behind it; GVL 5.2.3.
-static void gni_la_qr(gni_la *w, double *at, int64_t ld, int64_t m, int64_t n, double *tau,
-                      gni_la_block *b) {
-    const int64_t k = GNI_MIN(m, n);
-    for (int64_t j0 = 0; j0 < k; j0 += GNI_LA_PANEL) {
-        const int64_t jb = GNI_MIN(GNI_LA_PANEL, k - j0), end = j0 + jb;
-        for (int64_t j = j0; j < j0 + jb; j++) {
-            double *v = at + j * ld + j, beta = gni_la_reflector(w, v, m - j, &tau[j]);
-            for (int64_t r = j + 1; r < end && tau[j] != 0.0; r++) {
-                double *c = at + r * ld + j;
-                w->isa->axpy(c, -tau[j] * w->isa->dot(v, c, m - j), v, m - j);
-            }
-            v[0] = beta;
-        }
-        if (end >= n) break;
-        gni_la_block_load(w, b, at, ld, j0, jb, m, tau);
-        gni_la_block_apply(w, at + end * ld + j0, ld, n - end, m - j0, b->v, b->ldv, jb, b->t,
-                           false, b->x, b->y);
-    }
-}
-
-// The first `count` columns of the product of k reflections as rows of q (count,m); the vectors stand in `a` as
-// gni_la_qr leaves them.
-static void gni_la_form_q(gni_la *w, const double *a, int64_t ld, int64_t m, int64_t k,
-                          const double *tau, double *q, int64_t ldq, int64_t count,
-                          gni_la_block *b) {
-    gni_la_unit(q, ldq, count, m);
-    for (int64_t j0 = (k - 1) / GNI_LA_PANEL * GNI_LA_PANEL; j0 >= 0 && k > 0; j0 -= GNI_LA_PANEL) {
-        const int64_t jb = GNI_MIN(GNI_LA_PANEL, k - j0);
-        gni_la_block_load(w, b, a, ld, j0, jb, m, tau);
-        gni_la_block_apply(w, q + j0 * ldq + j0, ldq, count - j0, m - j0, b->v, b->ldv, jb, b->t,
-                           true, b->x, b->y);
-    }
-}
-
-// c (rows,m) = c Q^T for the product Q of m reflections of length m.
-static void gni_la_apply_q(gni_la *w, const double *a, int64_t ld, int64_t m, const double *tau,
-                           double *c, int64_t ldc, int64_t rows, gni_la_block *b) {
-    for (int64_t j0 = (m - 1) / GNI_LA_PANEL * GNI_LA_PANEL; j0 >= 0 && m > 0; j0 -= GNI_LA_PANEL) {
-        const int64_t jb = GNI_MIN(GNI_LA_PANEL, m - j0);
-        gni_la_block_load(w, b, a, ld, j0, jb, m, tau);
-        gni_la_block_apply(w, c + j0, ldc, rows, m - j0, b->v, b->ldv, jb, b->t, true, b->x, b->y);
-    }
-}
-
-// ---- sequences of rotations
-
-// Rotations wait until there are many, and then go over strips of the rows that stay in the cache (Van Zee,
-// van de Geijn, Quintana-Orti 2014).
-typedef struct gni_la_chain {
-    int64_t row, step, count, at; // first row, to the next one, rotations, where they are in cs
-} gni_la_chain;
-
-#define GNI_LA_CHAINS 64
-#define GNI_LA_STRIP 32 // columns that take all waiting rotations in one go
-
-typedef struct gni_la_rotations {
-    gni_la *w;
-    double *z; // (rows,width); NULL: nobody wants the vectors
-    int64_t ld, width;
-    double *cs;
-    int64_t used, capacity; // rotations
-    int chains;
-    gni_la_chain chain[GNI_LA_CHAINS];
-} gni_la_rotations;
-
-static void gni_la_rotations_task(void *arg, int64_t begin, int64_t end, int worker) {
-    const gni_la_rotations *t = (const gni_la_rotations *)arg;
-    GNI_UNUSED(worker);
-    for (int64_t strip = begin; strip < end; strip++) {
-        const int64_t j = strip * GNI_LA_STRIP, width = GNI_MIN(GNI_LA_STRIP, t->width - j);
-        for (int i = 0; i < t->chains; i++) {
-            const gni_la_chain *c = &t->chain[i];
-            t->w->isa->rotate(t->z + c->row * t->ld + j, c->step * t->ld, t->cs + 2 * c->at, c->count,
-                            width);
-        }
-    }
-}
-
-static void gni_la_rotations_flush(gni_la_rotations *t) {
-    if (t->chains > 0) {
-        const int64_t strips = (t->width + GNI_LA_STRIP - 1) / GNI_LA_STRIP;
-        gni_parallel(t->w->pool, strips, t->used * t->width < 100000 ? strips : 1,
-                     gni_la_rotations_task, t);
-    }
-    t->chains = 0;
-    t->used = 0;
-}
-
-// Room for `count` <= capacity rotations of the rows row, row + step, ...; NULL if nobody wants them.
-static double *gni_la_rotations_add(gni_la_rotations *t, int64_t row, int64_t step, int64_t count) {
-    if (t->z == NULL) return NULL;
-    if (t->chains == GNI_LA_CHAINS || t->used + count > t->capacity) gni_la_rotations_flush(t);
-    gni_la_chain *c = &t->chain[t->chains++];
-    c->row = row;
-    c->step = step;
-    c->count = count;
-    c->at = t->used;
-    t->used += count;
-    return t->cs + 2 * c->at;
-}
-
-static int64_t gni_la_rotations_memory(int64_t n) { return gni_la_round(64 * GNI_MAX(n, 1)); }
-
-static void gni_la_rotations_begin(gni_la_rotations *t, gni_la *w, double *z, int64_t ld, int64_t width,
-                               int64_t n) {
-    t->w = w;
-    t->z = z;
-    t->ld = ld;
-    t->width = width;
-    t->used = 0;
-    t->chains = 0;
-    t->capacity = 32 * GNI_MAX(n, 1);
-    t->cs = z != NULL ? gni_la_take(w, 2 * t->capacity) : NULL;
-}
-
-// c = f / r and s = g / r with r = root of f^2 + g^2, which is returned.
-static double gni_la_rotation(double f, double g, double *c, double *s) {
-    double sum = f * f + g * g;
-    double r = sum > 1e-280 && sum < 1e280 ? sqrt(sum) : hypot(f, g);
-    *c = r == 0.0 ? 1.0 : f / r;
-    *s = r == 0.0 ? 0.0 : g / r;
-    return r;
-}
-
-static void gni_la_put(double *cs, int64_t i, double c, double s) {
-    if (cs == NULL) return;
-    cs[2 * i] = c;
-    cs[2 * i + 1] = s;
-}
-
-// ---- symmetric eigenproblem
-
-typedef struct gni_la_tridiagonal {
-    double *v, *w;  // vectors of the panel as rows, 2 GNI_LA_PANEL of n: v above w
-    double *minus;  // -w above -v
-    double *factor; // 2 GNI_LA_PANEL
-    double *p;      // n
-    double *sum;    // GNI_LA_PARTS of n
-} gni_la_tridiagonal;
-
-// One column: a[j][j+1..] becomes the vector of the reflection, d and e the elements of T. The block's earlier
-// `i` reflections are not in the rest of `a` yet.
-static void gni_la_tridiagonal_step(gni_la *w, double *a, int64_t ld, int64_t n, int64_t j,
-                                    int64_t i, double *d, double *e, double *tau,
-                                    gni_la_tridiagonal *x) {
-    double *row = a + j * ld, *f = x->factor;
-    const gni_la_isa *isa = w->isa;
-    for (int64_t k = 0; k < i; k++) {
-        f[k] = -x->w[k * ld + j];
-        f[i + k] = -x->v[k * ld + j];
-    }
-    isa->rows_add(row + j, x->v + j, ld, f, i, n - j);
-    isa->rows_add(row + j, x->w + j, ld, f + i, i, n - j);
-    d[j] = row[j];
-    if (j == n - 1) return;
-    const int64_t from = j + 1, left = n - from;
-    double *v = row + from, *p = x->p + from;
-    e[j] = gni_la_reflector(w, v, left, &tau[j]);
-    gni_la_times_symmetric(w, p, a + from * ld + from, ld, v, left, x->sum);
-    isa->rows_dot(f, x->w + from, ld, v, i, left);
-    isa->rows_dot(f + i, x->v + from, ld, v, i, left);
-    for (int64_t k = 0; k < 2 * i; k++) f[k] = -f[k];
-    isa->rows_add(p, x->v + from, ld, f, i, left);
-    isa->rows_add(p, x->w + from, ld, f + i, i, left);
-    for (int64_t k = 0; k < left; k++) p[k] *= tau[j];
-    isa->axpy(p, -0.5 * tau[j] * isa->dot(p, v, left), v, left);
-    memset(x->v + i * ld, 0, (size_t)from * sizeof(double));
-    memset(x->w + i * ld, 0, (size_t)from * sizeof(double));
-    memcpy(x->v + i * ld + from, v, (size_t)left * sizeof(double));
-    memcpy(x->w + i * ld + from, p, (size_t)left * sizeof(double));
-}
-
-// The upper triangle of c (n,n) += x^T y with x and y (k,n); below it anything may be written.
-static void gni_la_add_triangle(gni_la *w, double *c, int64_t ld, int64_t n, const double *x,
-                                const double *y, int64_t k) {
-    const int64_t h = n <= 128 ? n : gni_la_round(n / 2);
-    if (h == n) {
-        gni_la_gemm(w, n, n, k, c, ld, x, 1, ld, y, ld, 1, true);
-        return;
-    }
-    gni_la_add_triangle(w, c, ld, h, x, y, k);
-    gni_la_gemm(w, h, n - h, k, c + h, ld, x, 1, ld, y + h, ld, 1, true);
-    gni_la_add_triangle(w, c + h * ld + h, ld, n - h, x + h, y + h, k);
-}
-
-// The symmetric a (n,n), of which the upper triangle is there, = Q T Q^T with T tridiagonal; GVL 8.3.1, a panel at a time (Dongarra, Sorensen,
-// Hammarling 1989).
-static void gni_la_tridiagonalize(gni_la *w, double *a, int64_t ld, int64_t n, double *d, double *e,
-                                  double *tau) {
-    gni_la_tridiagonal x;
-    x.v = gni_la_take(w, 2 * GNI_LA_PANEL * ld);
-    x.minus = gni_la_take(w, 2 * GNI_LA_PANEL * ld);
-    x.factor = gni_la_take(w, 2 * GNI_LA_PANEL);
-    x.p = gni_la_take(w, ld);
-    x.sum = gni_la_take(w, GNI_LA_PARTS * ld);
-    for (int64_t j0 = 0; j0 < n; j0 += GNI_LA_PANEL) {
-        const int64_t jb = GNI_MIN(GNI_LA_PANEL, n - j0), end = j0 + jb;
-        x.w = x.v + jb * ld;
-        for (int64_t i = 0; i < jb; i++)
-            gni_la_tridiagonal_step(w, a, ld, n, j0 + i, i, d, e, tau, &x);
-        if (end >= n) break;
-        for (int64_t i = 0; i < 2 * jb; i++)
-            for (int64_t k = end; k < n; k++)
-                x.minus[i * ld + k] = -x.v[(i < jb ? i + jb : i - jb) * ld + k];
-        gni_la_add_triangle(w, a + end * ld + end, ld, n - end, x.v + end, x.minus + end, 2 * jb);
-    }
-}
-
-static bool gni_la_negligible(double e, double d0, double d1) {
-    return fabs(e) <= 2.2204460492503131e-16 * (sqrt(fabs(d0)) * sqrt(fabs(d1))) ||
-           fabs(e) < 1e-300;
-}
-
-static bool gni_la_negligible_square(double e, double d0, double d1) {
-    return e <= 4.9303806576313238e-32 * fabs(d0 * d1) || e < 1e-300;
-}
-
-// One implicit QL step on the `count` elements from `lo` on, or with dir -1 the same backwards (QR), so that
-// the small end of a graded matrix converges first; GVL 8.3.5, EISPACK's tql2.
-static void gni_la_ql_step(double *d, double *e, int64_t lo, int64_t count, int64_t dir,
-                           gni_la_rotations *rotations) {
-    const int64_t hi = lo + count - 1, top = dir > 0 ? lo : hi, edge = dir > 0 ? lo : hi - 1;
-    double p = d[top], g = (d[top + dir] - p) / (2.0 * e[edge]), r = hypot(g, 1.0), s = 1.0,
-           c = 1.0;
-    double *cs = gni_la_rotations_add(rotations, dir > 0 ? hi : lo, -dir, count - 1);
-    g = d[top + dir * (count - 1)] - p + e[edge] / (g >= 0.0 ? g + r : g - r);
-    p = 0.0;
-    for (int64_t i = count - 2; i >= 0; i--) {
-        double *di = d + top + dir * i, *ei = e + edge + dir * i;
-        double f = s * *ei, b = c * *ei;
-        r = gni_la_rotation(g, f, &c, &s);
-        if (i < count - 2) ei[dir] = r;
-        g = di[dir] - p;
-        r = (*di - g) * s + 2.0 * c * b;
-        p = s * r;
-        di[dir] = g + p;
-        g = c * r - b;
-        gni_la_put(cs, count - 2 - i, c, s);
-    }
-    d[top] -= p;
-    e[edge] = g;
-}
-
-// The same for eigenvalues alone, with the squares of e, which needs no root at each element (Pal, Walker and
-// Kahan; Parlett 1980, 8.15).
-static void gni_la_ql_squares(double *d, double *e, int64_t lo, int64_t count, int64_t dir) {
-    const int64_t hi = lo + count - 1, top = dir > 0 ? lo : hi, edge = dir > 0 ? lo : hi - 1;
-    const double root = sqrt(e[edge]), ratio = (d[top + dir] - d[top]) / (2.0 * root);
-    const double shift = d[top] - root / (ratio + copysign(sqrt(ratio * ratio + 1.0), ratio));
-    double c = 1.0, s = 0.0, g = d[top + dir * (count - 1)] - shift, p = g * g;
-    for (int64_t i = count - 2; i >= 0; i--) {
-        double *di = d + top + dir * i, *ei = e + edge + dir * i;
-        const double square = *ei, r = p + square, last_c = c, last_g = g;
-        if (i < count - 2) ei[dir] = s * r;
-        c = p / r;
-        s = square / r;
-        g = c * (*di - shift) - s * g;
-        di[dir] = last_g + (*di - g);
-        p = c != 0.0 ? g * g / c : last_c * square;
-    }
-    e[edge] = s * p;
-    d[top] = shift + g;
-}
-
-// Eigenvalues of the tridiagonal matrix d (n), e (n - 1) into d, unsorted. Its elements are 1 or less.
-static void gni_la_tridiagonal_values(gni_la *w, double *d, double *e, int64_t n,
-                                      gni_la_rotations *rotations) {
-    const bool alone = rotations->z == NULL;
-    int64_t steps = 0;
-    for (int64_t i = 0; alone && i < n - 1; i++) e[i] *= e[i];
-    for (int64_t lo = 0; lo < n;) {
-        int64_t hi = lo;
-        while (hi < n - 1 && !(alone ? gni_la_negligible_square(e[hi], d[hi], d[hi + 1])
-                                     : gni_la_negligible(e[hi], d[hi], d[hi + 1])))
-            hi++;
-        if (hi < n - 1) e[hi] = 0.0;
-        if (hi == lo) {
-            lo++;
-            continue;
-        }
-        if (steps++ > 60 * n) {
-            w->info = GNI_LA_NO_CONVERGENCE;
-            break;
-        }
-        const int64_t dir = fabs(d[hi]) < fabs(d[lo]) ? -1 : 1;
-        if (alone)
-            gni_la_ql_squares(d, e, lo, hi - lo + 1, dir);
-        else
-            gni_la_ql_step(d, e, lo, hi - lo + 1, dir, rotations);
-    }
-    gni_la_rotations_flush(rotations);
-}
-
-// The order that sorts d: upwards, or downwards.
-static void gni_la_order(const double *d, int64_t n, bool down, int64_t *order) {
-    for (int64_t i = 0; i < n; i++) {
-        int64_t at = i;
-        for (; at > 0 && (down ? d[order[at - 1]] < d[i] : d[order[at - 1]] > d[i]); at--)
-            order[at] = order[at - 1];
-        order[at] = i;
-    }
-}
-
-// Of the room below.
-enum { GNI_DC_LEAST = 64 }; // smaller matrices are left to QL
-static int64_t gni_dc_memory(int64_t n);
-static void gni_dc_run(gni_la *w, double *d, double *e, double *z, int64_t ld, int64_t n);
-static int64_t gni_dc_values_memory(int64_t n);
-static void gni_dc_run_values(gni_la *w, double *d, const double *e, double *u, double *v,
-                              int64_t ld, int64_t n);
-
-static int64_t gni_la_eigh_memory(int64_t n, bool vectors) {
-    int64_t ld = gni_la_ld(n);
-    int64_t count = (4 * GNI_LA_PANEL + GNI_LA_PARTS + 1) * ld + 2 * GNI_LA_PANEL +
-                    4 * gni_la_round(n + 1) + 64;
-    if (!vectors) return count;
-    return count + gni_la_block_memory(n, n) + gni_la_rotations_memory(n) + gni_dc_memory(n);
-}
-
-// Eigenvalues of the symmetric a (n,n) into d, unsorted, and unless z is NULL the vectors as rows of z (n,n).
-// Destroys a.
-static void gni_la_eigh(gni_la *w, double *a, int64_t ld, int64_t n, double *d, double *z) {
-    double *e = gni_la_take(w, n + 1), *tau = gni_la_take(w, n + 1);
-    gni_la_rotations rotations;
-    gni_la_tridiagonalize(w, a, ld, n, d, e, tau);
-    gni_la_block b;
-    if (z != NULL) gni_la_block_take(w, &b, n, n);
-    if (z != NULL && n >= GNI_DC_LEAST) {
-        gni_dc_run(w, d, e, z, ld, n);
-        gni_la_apply_q(w, a + 1, ld, n - 1, tau, z + 1, ld, n, &b);
-        return;
-    }
-    if (z != NULL) {
-        memset(z, 0, (size_t)n * sizeof(double));
-        for (int64_t i = 1; i < n; i++) z[i * ld] = 0.0;
-        z[0] = 1.0;
-        if (n > 1) gni_la_form_q(w, a + 1, ld, n - 1, n - 1, tau, z + ld + 1, ld, n - 1, &b);
-    }
-    gni_la_rotations_begin(&rotations, w, z, ld, n, n);
-    gni_la_tridiagonal_values(w, d, e, n, &rotations);
-}
-
-// ---- singular values
-
-typedef struct gni_la_bidiagonal {
-    double *left,
-        *right; // rows v_0, x_0, v_1, x_1, ... and y_0, u_0, y_1, u_1, ...: a - left^T right is up to date
-    double *factor; // 2 GNI_LA_PANEL
-    double *column; // n
-} gni_la_bidiagonal;
-
-static void gni_la_negate(double *x, int64_t n) {
-    for (int64_t i = 0; i < n; i++) x[i] = -x[i];
-}
-
-// A row of zeros up to `from`, then x.
-static double *gni_la_padded(double *row, const double *x, int64_t from, int64_t n) {
-    memset(row, 0, (size_t)from * sizeof(double));
-    if (x != NULL)
-        memcpy(row + from, x, (size_t)(n - from) * sizeof(double));
-    else
-        memset(row + from, 0, (size_t)(n - from) * sizeof(double));
-    return row;
-}
-
-// One column and row. v goes to the row j of vt, u to a[j][j+1..]; i is the place in the panel.
-static void gni_la_bidiagonal_step(gni_la *w, double *a, double *vt, int64_t ld, int64_t n,
-                                   int64_t j, int64_t i, double *d, double *e, double *tau_v,
-                                   double *tau_u, gni_la_bidiagonal *x) {
-    const gni_la_isa *isa = w->isa;
-    const int64_t from = j + 1, rest = n - from;
-    double *f = x->factor, *row = a + j * ld, *v = vt + j * ld + j;
-    double *pair_left = x->left + 2 * i * ld, *pair_right = x->right + 2 * i * ld;
-    for (int64_t r = j; r < n; r++) v[r - j] = a[r * ld + j];
-    for (int64_t k = 0; k < 2 * i; k++) f[k] = -x->right[k * ld + j];
-    isa->rows_add(v, x->left + j, ld, f, 2 * i, n - j);
-    d[j] = gni_la_reflector(w, v, n - j, &tau_v[j]);
-    gni_la_padded(pair_left, v, j, n);
-    gni_la_padded(pair_left + ld, NULL, n, n);
-    gni_la_padded(pair_right, NULL, n, n);
-    gni_la_padded(pair_right + ld, NULL, n, n);
-    if (rest == 0) return;
-    double *y = pair_right + from;
-    gni_la_times_vector(w, y, row + from, ld, v, n - j, rest, true);
-    isa->rows_dot(f, x->left + j, ld, v, 2 * i, n - j);
-    gni_la_negate(f, 2 * i);
-    isa->rows_add(y, x->right + from, ld, f, 2 * i, rest);
-    for (int64_t k = 0; k < rest; k++) y[k] *= tau_v[j];
-    for (int64_t k = 0; k < 2 * i + 1; k++) f[k] = -x->left[k * ld + j];
-    isa->rows_add(row + from, x->right + from, ld, f, 2 * i + 1, rest);
-    double *u = row + from, *z = pair_left + ld + from;
-    e[j] = gni_la_reflector(w, u, rest, &tau_u[j]);
-    memcpy(pair_right + ld + from, u, (size_t)rest * sizeof(double));
-    gni_la_times_vector(w, z, a + from * ld + from, ld, u, rest, rest, false);
-    isa->rows_dot(f, x->right + from, ld, u, 2 * i + 1, rest);
-    gni_la_negate(f, 2 * i + 1);
-    isa->rows_add(z, x->left + from, ld, f, 2 * i + 1, rest);
-    for (int64_t k = 0; k < rest; k++) z[k] *= tau_u[j];
-}
-
-// a (n,n) = Q B P^T with B upper bidiagonal: d (n), e (n - 1); GVL 5.4.8, a panel at a time. The vectors of Q
-// are left in vt, those of P in a.
-static void gni_la_bidiagonalize(gni_la *w, double *a, double *vt, int64_t ld, int64_t n, double *d,
-                                 double *e, double *tau_v, double *tau_u) {
-    gni_la_bidiagonal x;
-    x.left = gni_la_take(w, 2 * GNI_LA_PANEL * ld);
-    x.right = gni_la_take(w, 2 * GNI_LA_PANEL * ld);
-    x.factor = gni_la_take(w, 2 * GNI_LA_PANEL + 8);
-    for (int64_t j0 = 0; j0 < n; j0 += GNI_LA_PANEL) {
-        const int64_t jb = GNI_MIN(GNI_LA_PANEL, n - j0), end = j0 + jb;
-        for (int64_t i = 0; i < jb; i++)
-            gni_la_bidiagonal_step(w, a, vt, ld, n, j0 + i, i, d, e, tau_v, tau_u, &x);
-        if (end >= n) break;
-        for (int64_t i = 0; i < 2 * jb; i++) gni_la_negate(x.right + i * ld + end, n - end);
-        gni_la_gemm(w, n - end, n - end, 2 * jb, a + end * ld + end, ld, x.left + end, 1, ld,
-                    x.right + end, ld, 1, true);
-    }
-}
-
-// A row of the sweep over [k, p): two rotations for each j, of V's rows and of U's.
-static void gni_la_svd_step(double *d, double *e, int64_t k, int64_t p, gni_la_rotations *u,
-                            gni_la_rotations *v) {
-    double scale = GNI_MAX(GNI_MAX(fabs(d[p - 1]), fabs(d[p - 2])), fabs(e[p - 2]));
-    scale = GNI_MAX(scale, GNI_MAX(fabs(d[k]), fabs(e[k])));
-    double sp = d[p - 1] / scale, sm = d[p - 2] / scale, em = e[p - 2] / scale, sk = d[k] / scale,
-           ek = e[k] / scale;
-    double b = ((sm + sp) * (sm - sp) + em * em) / 2.0, c = (sp * em) * (sp * em), shift = 0.0, s,
-           r;
-    if (b != 0.0 || c != 0.0) {
-        shift = sqrt(b * b + c);
-        shift = c / (b + (b < 0.0 ? -shift : shift));
-    }
-    double f = (sk + sp) * (sk - sp) + shift, g = sk * ek;
-    double *cu = gni_la_rotations_add(u, k, 1, p - 1 - k), *cv = gni_la_rotations_add(v, k, 1, p - 1 - k);
-    for (int64_t j = k; j < p - 1; j++) {
-        r = gni_la_rotation(f, g, &c, &s);
-        if (j != k) e[j - 1] = r;
-        f = c * d[j] + s * e[j];
-        e[j] = c * e[j] - s * d[j];
-        g = s * d[j + 1];
-        d[j + 1] *= c;
-        gni_la_put(cv, j - k, c, s);
-        d[j] = gni_la_rotation(f, g, &c, &s);
-        f = c * e[j] + s * d[j + 1];
-        d[j + 1] = c * d[j + 1] - s * e[j];
-        g = s * e[j + 1];
-        e[j + 1] *= c;
-        gni_la_put(cu, j - k, c, s);
-    }
-    e[p - 2] = f;
-}
-
-// d[p-1] is 0: rotates e[p-2] away, upwards to k.
-static void gni_la_svd_last(double *d, double *e, int64_t k, int64_t p, gni_la_rotations *v) {
-    double f = e[p - 2], c, s;
-    e[p - 2] = 0.0;
-    for (int64_t j = p - 2; j >= k; j--) {
-        d[j] = gni_la_rotation(d[j], f, &c, &s);
-        if (j != k) {
-            f = -s * e[j - 1];
-            e[j - 1] *= c;
-        }
-        gni_la_put(gni_la_rotations_add(v, j, p - 1 - j, 1), 0, c, s);
-    }
-}
-
-// d[k-1] is 0: rotates e[k-1] away, downwards to p.
-static void gni_la_svd_inner(double *d, double *e, int64_t k, int64_t p, gni_la_rotations *u) {
-    double f = e[k - 1], c, s;
-    e[k - 1] = 0.0;
-    for (int64_t j = k; j < p; j++) {
-        d[j] = gni_la_rotation(d[j], f, &c, &s);
-        f = -s * e[j];
-        e[j] *= c;
-        gni_la_put(gni_la_rotations_add(u, j, k - 1 - j, 1), 0, c, s);
-    }
-}
-
-// Singular values of the bidiagonal matrix d, e (n each) into d, unsorted, some of them negative; GVL 8.6.2 with
-// the splitting of LINPACK's dsvdc.
-static void gni_la_bidiagonal_values(gni_la *w, double *d, double *e, int64_t n, gni_la_rotations *u,
-                                     gni_la_rotations *v) {
-    const double eps = 2.2204460492503131e-16, tiny = 1e-290;
-    int64_t steps = 0;
-    for (int64_t p = n; p > 1;) {
-        int64_t k = p - 2, at = p - 1;
-        for (; k >= 0; k--) {
-            if (fabs(e[k]) > tiny + eps * (fabs(d[k]) + fabs(d[k + 1]))) continue;
-            e[k] = 0.0;
-            break;
-        }
-        if (k == p - 2) {
-            p--;
-            continue;
-        }
-        if (steps++ > 60 * n) {
-            w->info = GNI_LA_NO_CONVERGENCE;
-            break;
-        }
-        for (; at > k; at--) { // a diagonal element that is nothing beside its neighbours
-            double near_by =
-                (at < p - 1 ? fabs(e[at]) : 0.0) + (at > k + 1 ? fabs(e[at - 1]) : 0.0);
-            if (fabs(d[at]) > tiny + eps * near_by) continue;
-            d[at] = 0.0;
-            break;
-        }
-        if (at == k)
-            gni_la_svd_step(d, e, k + 1, p, u, v);
-        else if (at == p - 1)
-            gni_la_svd_last(d, e, k + 1, p, v);
-        else
-            gni_la_svd_inner(d, e, at + 1, p, u);
-    }
-    gni_la_rotations_flush(u);
-    gni_la_rotations_flush(v);
-}
-
-static int64_t gni_la_svd_memory(int64_t n) {
-    int64_t ld = gni_la_ld(n);
-    return ld * n + 4 * GNI_LA_PANEL * ld + 5 * gni_la_round(n + 1) + 2 * GNI_LA_PANEL +
-           gni_la_block_memory(n, n) +
-           GNI_MAX(2 * gni_la_rotations_memory(n), gni_dc_values_memory(n)) + 128;
-}
-
-// Singular values of a (n,n) into d, unsorted, and unless they are NULL the vectors as rows of ut and vt (n,n).
-// Negative values: the rows of vt belong to the positive ones. Destroys a.
-static void gni_la_svd_square(gni_la *w, double *a, int64_t ld, int64_t n, double *d, double *ut,
-                              double *vt) {
-    double *left = gni_la_take(w, ld * n), *e = gni_la_take(w, n + 1);
-    double *tau_v = gni_la_take(w, n + 1), *tau_u = gni_la_take(w, n + 1);
-    gni_la_rotations u, v;
-    gni_la_block b;
-    gni_la_bidiagonalize(w, a, left, ld, n, d, e, tau_v, tau_u);
-    e[n - 1] = e[n] = 0.0;
-    gni_la_block_take(w, &b, n, n);
-    if (ut != NULL && vt != NULL && n >= GNI_DC_LEAST) {
-        gni_dc_run_values(w, d, e, ut, vt, ld, n);
-        gni_la_apply_q(w, left, ld, n, tau_v, ut, ld, n, &b);
-        gni_la_apply_q(w, a + 1, ld, n - 1, tau_u, vt + 1, ld, n, &b);
-        return;
-    }
-    if (ut != NULL) gni_la_form_q(w, left, ld, n, n, tau_v, ut, ld, n, &b);
-    if (vt != NULL) {
-        gni_la_clear(vt, ld, n, n);
-        vt[0] = 1.0;
-        if (n > 1) gni_la_form_q(w, a + 1, ld, n - 1, n - 1, tau_u, vt + ld + 1, ld, n - 1, &b);
-    }
-    gni_la_rotations_begin(&u, w, ut, ld, n, n);
-    gni_la_rotations_begin(&v, w, vt, ld, n, n);
-    gni_la_bidiagonal_values(w, d, e, n, &u, &v);
-    for (int64_t i = 0; i < n; i++) {
-        if (!(d[i] < 0.0)) continue;
-        d[i] = -d[i];
-        if (vt != NULL) gni_la_negate(vt + i * ld, n);
-    }
-}
-
-// >>divide
-// Eigenvectors of symmetric tridiagonal matrices and singular vectors of bidiagonal ones by divide and conquer.
-// From outside: gni_dc_run, gni_dc_run_values and their memory.
-//
-// Cuppen's (1981) division into two halves and a change of rank one, whose eigenvalues are the roots of a secular
-// equation, with deflation as in LAPACK's dlaed2. Vectors are those of the nearby problem that the computed roots
-// solve exactly (Gu and Eisenstat 1994), so they are orthogonal. Vectors stand in rows.
-//
-// A bidiagonal matrix is divided by leaving a row out (Gu and Eisenstat 1995): with the halves' vectors it becomes
-// that row, z, above a diagonal d, and z^T z + d^2 has the same secular equation, with the squares of d as poles.
-// Their distances are formed from d itself, so that small singular values keep their digits.
-
-enum { GNI_DC_LEAF = 32 }; // parts of this order are left to QL
-
-typedef struct gni_dc {
-    gni_la *w;
-    int64_t ld;
-    double *rows, *s, *mix; // (n,n): the vectors of the halves, how to mix them, and a part of that
-    double *s_left;         // the same as s for left singular vectors
-    gni_la_rotations rotations, rotations_right;
-    bool singular; // poles are the squares of `pole`
-    // of the merge under way: poles, weights and their squares, roots, weights of the nearby problem
-    int64_t count;
-    double *pole, *weight, *square, *root, *near_by;
-    // Root j is so far from pole number base[j], or its square from that pole's.
-    double *shift;
-    int64_t *base;
-    double *lines; // a row for each thread where there is no s
-    double *scratch, *carry, rho;
-    int64_t *order, *list, *left, *right;
-    struct gni_dg *apart; // whose rows these are, if they are not here: see divide_gpu
-} gni_dc;
-
-static int64_t gni_dc_memory(int64_t n) {
-    if (n < GNI_DC_LEAST) return 0;
-    return 3 * n * gni_la_ld(n) + 15 * gni_la_round(n + 1) + gni_la_rotations_memory(GNI_DC_LEAF + 1) +
-           128;
-}
-
-static int64_t gni_dc_values_memory(int64_t n) {
-    if (n < GNI_DC_LEAST) return 0;
-    return gni_dc_memory(n) + n * gni_la_ld(n) + gni_la_rotations_memory(GNI_DC_LEAF + 1);
-}
-
-static void gni_dc_take(gni_dc *c, gni_la *w, double *z, int64_t ld, int64_t n) {
-    memset(c, 0, sizeof *c);
-    c->w = w;
-    c->ld = ld;
-    c->rows = gni_la_take(w, n * ld);
-    c->s = gni_la_take(w, n * ld);
-    c->mix = gni_la_take(w, n * ld);
-    c->pole = gni_la_take(w, n);
-    c->weight = gni_la_take(w, n);
-    c->square = gni_la_take(w, n);
-    c->root = gni_la_take(w, n);
-    c->near_by = gni_la_take(w, n);
-    c->shift = gni_la_take(w, n);
-    c->base = (int64_t *)(void *)gni_la_take(w, n);
-    c->scratch = gni_la_take(w, n);
-    c->carry = gni_la_take(w, n);
-    c->order = (int64_t *)(void *)gni_la_take(w, n);
-    c->list = (int64_t *)(void *)gni_la_take(w, n);
-    c->left = (int64_t *)(void *)gni_la_take(w, n);
-    c->right = (int64_t *)(void *)gni_la_take(w, n);
-    gni_la_rotations_begin(&c->rotations, w, z, ld, GNI_DC_LEAF, GNI_DC_LEAF + 1);
-}
-
-// ---- the secular equation 1 / rho + sum of weight^2 / (pole - x) = 0
-
-// Its value and what it is made of, t above the pole that `gap` starts from, with the poles up to `split` apart
-// from the others.
-typedef struct gni_dc_value {
-    double f, low, high, low_slope, high_slope;
-} gni_dc_value;
-
-static void gni_dc_evaluate(const gni_dc *c, const double *gap, int64_t split, double t,
-                            gni_dc_value *v) {
-    const gni_la_isa *isa = c->w->isa;
-    const int64_t n = c->count;
-    isa->poles(gap, c->square, t, split, &v->low, &v->low_slope);
-    isa->poles(gap + split, c->square + split, t, n - split, &v->high, &v->high_slope);
-    v->f = 1.0 / c->rho + v->low + v->high;
-}
-
-// The step from t to the root of an interpolation that has poles at distances p and q (Li 1993, the middle way);
-// for the last root there is no pole above.
-static double gni_dc_step(const gni_dc_value *v, double p, double q, bool last) {
-    if (last) {
-        double rest = v->f - p * v->low_slope;
-        return rest > 0.0 ? p + p * p * v->low_slope / rest : HUGE_VAL;
-    }
-    double slope = v->low_slope + v->high_slope;
-    double rest = v->f - p * v->low_slope - q * v->high_slope;
-    double a = (p + q) * v->f - p * q * slope, b = p * q * v->f;
-    double root = sqrt(fabs(a * a - 4.0 * b * rest));
-    if (a <= 0.0) return rest == 0.0 ? HUGE_VAL : (a - root) / (2.0 * rest);
-    return 2.0 * b / (a + root);
-}
-
-// Root number j, between pole j and the next one. `gap` is room for all poles.
-static void gni_dc_root(const gni_dc *c, int64_t j, double *gap) {
-    const int64_t n = c->count;
-    const double eps = 2.2204460492503131e-16;
-    const bool last = j == n - 1;
-    double origin = c->pole[j];
-    c->base[j] = j;
-    c->w->isa->gaps(gap, c->pole, origin, 0.0, c->singular, n);
-    double width = last ? c->rho * c->w->isa->dot(c->weight, c->weight, n) : gap[j + 1];
-    double lo = 0.0, hi = last ? width * 1.000000000000001 : 0.5 * width, t = 0.5 * width;
-    gni_dc_value v;
-    gni_dc_evaluate(c, gap, j + 1, t, &v);
-    if (v.f < 0.0 && !last) { // nearer to the pole above
-        origin = c->pole[j + 1];
-        c->base[j] = j + 1;
-        c->w->isa->gaps(gap, c->pole, origin, 0.0, c->singular, n);
-        t -= width;
-        lo = t;
-        hi = 0.0;
-    }
-    for (int i = 0; i < 100; i++) {
-        double slope = v.low_slope + v.high_slope, sum = 1.0 / c->rho + fabs(v.low) + fabs(v.high);
-        if (fabs(v.f) <= eps * (8.0 * sum + fabs(t) * slope)) break;
-        if (v.f < 0.0)
-            lo = GNI_MAX(lo, t);
-        else
-            hi = GNI_MIN(hi, t);
-        double p = gap[j] - t, q = last ? 0.0 : gap[j + 1] - t;
-        double to = t + gni_dc_step(&v, p, q, last);
-        if (!(to > lo && to < hi)) {
-            to = lo + 0.5 * (hi - lo);
-            if (lo > 0.0) to = sqrt(lo) * sqrt(hi); // near a pole by halves of the exponent
-            if (hi < 0.0) to = -sqrt(-lo) * sqrt(-hi);
-        }
-        if (to == t || !(to > lo && to < hi)) break;
-        t = to;
-        gni_dc_evaluate(c, gap, j + 1, t, &v);
-    }
-    c->root[j] = c->singular ? origin + t / (origin + sqrt(origin * origin + t)) : origin + t;
-    c->shift[j] = t;
-}
-
-static void gni_dc_root_task(void *arg, int64_t begin, int64_t end, int worker) {
-    const gni_dc *c = (const gni_dc *)arg;
-    for (int64_t j = begin; j < end; j++)
-        gni_dc_root(c, j, c->lines != NULL ? c->lines + worker * c->ld : c->s + j * c->ld);
-}
-
-// Weights whose secular equation has exactly the computed roots (Loewner's formula).
-static void gni_dc_weights_task(void *arg, int64_t begin, int64_t end, int worker) {
-    const gni_dc *c = (const gni_dc *)arg;
-    GNI_UNUSED(worker);
-    double *y = c->near_by;
-    for (int64_t i = begin; i < end; i++) y[i] = 1.0;
-    for (int64_t j = 0; j < c->count; j++) {
-        const double at = c->pole[c->base[j]], t = c->shift[j], other = c->pole[j];
-        const int64_t lo = GNI_MAX(begin, GNI_MIN(j, end)),
-                      hi = GNI_MAX(begin, GNI_MIN(j + 1, end));
-        c->w->isa->ratios(y + begin, c->pole + begin, at, t, other, c->singular, lo - begin);
-        if (lo < hi) y[j] *= (c->singular ? (other - at) * (other + at) : other - at) - t;
-        c->w->isa->ratios(y + hi, c->pole + hi, at, t, other, c->singular, end - hi);
-    }
-    for (int64_t i = begin; i < end; i++) y[i] = copysign(sqrt(fabs(y[i])), c->weight[i]);
-}
-
-// Vector number j of the secular equation, and unless it is NULL the left one.
-static void gni_dc_vector(const gni_dc *c, int64_t j, double *row, double *left) {
-    c->w->isa->gaps(row, c->pole, c->pole[c->base[j]], c->shift[j], c->singular, c->count);
-    const double norm = sqrt(c->w->isa->quotients(row, c->near_by, c->count));
-    if (left != NULL) { // the matrix times the right vector
-        for (int64_t i = 0; i < c->count; i++) left[i] = c->pole[i] * row[i];
-        left[0] = -1.0;
-        const double length = sqrt(c->w->isa->dot(left, left, c->count));
-        for (int64_t i = 0; i < c->count; i++) left[i] /= length;
-    }
-    for (int64_t i = 0; i < c->count; i++) row[i] /= norm;
-}
-
-static void gni_dc_vectors_task(void *arg, int64_t begin, int64_t end, int worker) {
-    const gni_dc *c = (const gni_dc *)arg;
-    GNI_UNUSED(worker);
-    for (int64_t j = begin; j < end; j++)
-        gni_dc_vector(c, j, c->s + j * c->ld, c->singular ? c->s_left + j * c->ld : NULL);
-}
-
-// From c->pole and c->weight to c->root, and where there is room for them c->s and c->s_left.
-static void gni_dc_secular(gni_dc *c, double rho, int64_t count) {
-    const int64_t grain = 1 + 20000 / count;
-    c->count = count;
-    c->rho = rho;
-    for (int64_t i = 0; i < count; i++) c->square[i] = c->weight[i] * c->weight[i];
-    gni_parallel(c->w->pool, count, grain, gni_dc_root_task, c);
-    const int64_t wide = GNI_MAX(gni_la_round(grain), gni_la_round(GNI_MAX(count / 32, 64)));
-    gni_parallel(c->w->pool, count, wide, gni_dc_weights_task, c);
-    if (c->s != NULL) gni_parallel(c->w->pool, count, grain, gni_dc_vectors_task, c);
-}
-
-// ---- merging
-
-// Sorts numbers of rows by their value: two sorted runs are the common case.
-static void gni_dc_sort(const double *d, int64_t *order, int64_t *spare, int64_t n) {
-    for (int64_t width = 1; width < n; width *= 2) {
-        for (int64_t lo = 0; lo + width < n; lo += 2 * width) {
-            const int64_t mid = lo + width, hi = GNI_MIN(mid + width, n);
-            int64_t i = lo, j = mid, to = 0;
-            if (!(d[order[mid]] < d[order[mid - 1]])) continue;
-            while (i < mid || j < hi)
-                spare[to++] =
-                    j == hi || (i < mid && !(d[order[j]] < d[order[i]])) ? order[i++] : order[j++];
-            memcpy(order + lo, spare, (size_t)to * sizeof *order);
-        }
-    }
-}
-
-static void gni_dg_rotate(struct gni_dg *p, const double *z, int64_t i, int64_t j, double cs,
-                        double sn);
-static double gni_dg_edge(const struct gni_dg *p, int64_t i, bool last);
-
-// Of row i of z the element k, which is its last or its first.
-static double gni_dc_edge(const gni_dc *c, const double *z, int64_t i, int64_t k, bool last) {
-    return c->apart != NULL ? gni_dg_edge(c->apart, i, last) : z[i * c->ld + k];
-}
-
-// Rows i and j of z rotate so that the weight of i becomes 0.
-static void gni_dc_rotate(const gni_dc *c, double *z, int64_t n, int64_t i, int64_t j, double cs,
-                        double sn) {
-    if (c->apart != NULL) {
-        gni_dg_rotate(c->apart, z, i, j, cs, sn);
-        return;
-    }
-    double *x = z + i * c->ld, *y = z + j * c->ld;
-    for (int64_t k = 0; k < n; k++) {
-        double a = x[k], b = y[k];
-        x[k] = cs * a + sn * b;
-        y[k] = cs * b - sn * a;
-    }
-}
-
-// The rows that the secular equation needs, in order, to c->list, and the others behind them. Returns how many.
-static int64_t gni_dc_deflate(gni_dc *c, double *z, double *d, double *weight, double rho,
-                              int64_t n) {
-    double most = 0.0, heaviest = 0.0;
-    int64_t kept = 0, gone = n, at = -1;
-    for (int64_t i = 0; i < n; i++) {
-        most = GNI_MAX(most, fabs(d[i]));
-        heaviest = GNI_MAX(heaviest, fabs(weight[i]));
-        c->order[i] = i;
-    }
-    const double tolerance = 8.0 * 2.2204460492503131e-16 * GNI_MAX(most, heaviest);
-    gni_dc_sort(d, c->order, c->list, n);
-    for (int64_t k = 0; k < n; k++) {
-        const int64_t i = c->order[k];
-        if (rho * fabs(weight[i]) <= tolerance) {
-            c->list[--gone] = i;
-            continue;
-        }
-        if (at >= 0) {
-            double r = hypot(weight[at], weight[i]), cs = weight[i] / r, sn = -weight[at] / r;
-            if (fabs((d[i] - d[at]) * cs * sn) <= tolerance) {
-                double a = d[at], b = d[i];
-                weight[i] = r;
-                weight[at] = 0.0;
-                gni_dc_rotate(c, z, n, at, i, cs, sn);
-                d[at] = a * cs * cs + b * sn * sn;
-                d[i] = a * sn * sn + b * cs * cs;
-                c->list[--gone] = at;
-            } else {
-                c->list[kept++] = at;
-            }
-        }
-        at = i;
-    }
-    if (at >= 0) c->list[kept++] = at;
-    return kept;
-}
-
-// Columns `from` to `to` of the first `kept` rows of z become mixtures of those rows of c->rows that are not 0
-// there: their numbers among the kept ones are in `which`.
-static void gni_dc_mix(gni_dc *c, double *z, const double *s, int64_t kept, const int64_t *which,
-                       int64_t count, int64_t from, int64_t to) {
-    const int64_t ld = c->ld;
-    double *mix = c->mix;
-    if (count == 0) {
-        for (int64_t i = 0; i < kept; i++)
-            memset(z + i * ld + from, 0, (size_t)(to - from) * sizeof *z);
-        return;
-    }
-    // The rows move together, which keeps their order; so do the columns of the mixture.
-    for (int64_t i = 0; i < count; i++)
-        if (which[i] != i)
-            memcpy(c->rows + i * ld + from, c->rows + which[i] * ld + from,
-                   (size_t)(to - from) * sizeof *z);
-    for (int64_t r = 0; r < kept; r++)
-        for (int64_t i = 0; i < count; i++) mix[r * ld + i] = s[r * ld + which[i]];
-    gni_la_gemm(c->w, kept, to - from, count, z + from, ld, mix, ld, 1, c->rows + from, ld, 1,
-                false);
-}
-
-static bool gni_dc_any(const double *x, int64_t n) {
-    for (int64_t i = 0; i < n; i++)
-        if (x[i] != 0.0) return true;
-    return false;
-}
-
-// The rows of z (n,width) in the order of c->list, the first `kept` of them mixed by s. The halves' rows are 0
-// on the other side of column h.
-static void gni_dc_replace(gni_dc *c, double *z, const double *s, int64_t n, int64_t width,
-                           int64_t kept, int64_t h) {
-    const int64_t ld = c->ld;
-    const size_t bytes = (size_t)width * sizeof *z;
-    int64_t left = 0, right = 0;
-    for (int64_t i = 0; i < n; i++) {
-        const double *row = z + c->list[i] * ld;
-        memcpy(c->rows + i * ld, row, bytes);
-        if (i >= kept) continue;
-        // Rows that were rotated belong to both sides.
-        if (gni_dc_any(row, h)) c->left[left++] = i;
-        if (gni_dc_any(row + h, width - h)) c->right[right++] = i;
-    }
-    for (int64_t i = kept; i < n; i++) memcpy(z + i * ld, c->rows + i * ld, bytes);
-    if (kept == 0) return;
-    gni_dc_mix(c, z, s, kept, c->left, left, 0, h);
-    gni_dc_mix(c, z, s, kept, c->right, right, h, width);
-}
-
-// The poles and weights of the rows that the secular equation needs, and its solution; d as gni_dc_replace orders it.
-static void gni_dc_new_values(gni_dc *c, double *d, const double *weight, double rho, int64_t n,
-                              int64_t kept, double least) {
-    for (int64_t i = 0; i < n; i++) c->carry[i] = d[c->list[i]];
-    for (int64_t i = 0; i < kept; i++) {
-        c->pole[i] = i > 0 ? GNI_MAX(c->carry[i], least) : c->carry[i];
-        c->weight[i] = weight[c->list[i]];
-    }
-    if (kept > 0) gni_dc_secular(c, rho, kept);
-    memcpy(d, c->root, (size_t)kept * sizeof *d);
-    memcpy(d + kept, c->carry + kept, (size_t)(n - kept) * sizeof *d);
-}
-
-// The first h and the other rows of z (n,n) are the eigenvectors of two halves, with values d; the whole has rho v v^T
-// besides, v = (.., 0, 1, sign, 0, ..) around h. Afterwards d is that of the whole, and c->list and c->s say what z is.
-// Returns how many of the rows c->s mixes.
-static int64_t gni_dc_join(gni_dc *c, double *z, double *d, int64_t n, int64_t h, double rho,
-                           double sign) {
-    double *weight = c->scratch;
-    for (int64_t i = 0; i < n; i++)
-        weight[i] = 0.70710678118654752 * (i < h ? gni_dc_edge(c, z, i, h - 1, true)
-                                                 : sign * gni_dc_edge(c, z, i, h, false));
-    const int64_t kept = gni_dc_deflate(c, z, d, weight, 2.0 * rho, n);
-    gni_dc_new_values(c, d, weight, 2.0 * rho, n, kept, -HUGE_VAL);
-    return kept;
-}
-
-// d (n), e (n - 1): eigenvalues to d, unsorted, vectors to the rows of z, which is the unit matrix at first.
-static void gni_dc_solve(gni_dc *c, double *z, double *d, double *e, int64_t n) {
-    if (n <= GNI_DC_LEAF) {
-        c->rotations.z = z;
-        c->rotations.width = n;
-        gni_la_tridiagonal_values(c->w, d, e, n, &c->rotations);
-        return;
-    }
-    const int64_t h = gni_la_round(n / 2);
-    const double rho = fabs(e[h - 1]), sign = e[h - 1] < 0.0 ? -1.0 : 1.0;
-    d[h - 1] -= rho;
-    d[h] -= rho;
-    gni_dc_solve(c, z, d, e, h);
-    gni_dc_solve(c, z + h * c->ld + h, d + h, e + h, n - h);
-    if (c->w->info != 0) return;
-    const int64_t kept = gni_dc_join(c, z, d, n, h, rho, sign);
-    gni_dc_replace(c, z, c->s, n, n, kept, h);
-}
-
-static void gni_dc_run(gni_la *w, double *d, double *e, double *z, int64_t ld, int64_t n) {
-    gni_dc c;
-    gni_dc_take(&c, w, z, ld, n);
-    gni_la_unit(z, ld, n, n);
-    gni_dc_solve(&c, z, d, e, n);
-}
-
-// ---- singular values
-
-// As gni_dc_deflate; row h is the one with the pole 0, which stays, in front.
-static int64_t gni_dc_deflate_values(gni_dc *c, double *u, double *v, const double *d,
-                                     double *weight, double tolerance, int64_t n, int64_t width,
-                                     int64_t h) {
-    int64_t kept = 0, gone = n, at = -1;
-    for (int64_t i = 1; i < n; i++) c->order[i] = i <= h ? i - 1 : i;
-    gni_dc_sort(d, c->order + 1, c->list, n - 1);
-    c->list[kept++] = h;
-    for (int64_t k = 1; k < n; k++) {
-        const int64_t i = c->order[k];
-        if (fabs(weight[i]) <= tolerance) {
-            c->list[--gone] = i;
-            continue;
-        }
-        if (at >= 0 && d[i] - d[at] <= tolerance) {
-            const double r = hypot(weight[at], weight[i]), cs = weight[i] / r, sn = -weight[at] / r;
-            weight[i] = r;
-            gni_dc_rotate(c, u, n, at, i, cs, sn);
-            gni_dc_rotate(c, v, width, at, i, cs, sn);
-            c->list[--gone] = at;
-        } else if (at >= 0) {
-            c->list[kept++] = at;
-        }
-        at = i;
-    }
-    if (at >= 0) c->list[kept++] = at;
-    return kept;
-}
-
-// The rows of u (n,n) and v (n + extra, n + extra) are the singular vectors of what is above and below row h, with
-// values d; row h itself has d[h] and e behind it. As gni_dc_join, c->s_left being for u.
-static int64_t gni_dc_join_values(gni_dc *c, double *u, double *v, double *d, double e, int64_t n,
-                                  int64_t h, int64_t extra) {
-    const int64_t width = n + extra;
-    double *weight = c->scratch, most = fabs(e);
-    int power = 0;
-    for (int64_t i = 0; i < n; i++) {
-        most = GNI_MAX(most, fabs(d[i]));
-        c->list[i] = i;
-    }
-    if (most == 0.0) return 0;
-    frexp(most, &power); // squares must not underflow
-    for (int64_t i = 0; i < n; i++) d[i] = ldexp(d[i], -power);
-    const double above = d[h], below = ldexp(e, -power);
-    const double tolerance = 32.0 * 2.2204460492503131e-16 * ldexp(most, -power);
-    for (int64_t i = 0; i < n; i++)
-        weight[i] = i <= h ? above * gni_dc_edge(c, v, i, h, true)
-                           : below * gni_dc_edge(c, v, i, h + 1, false);
-    if (extra > 0) { // both halves have a right vector without a value: one becomes the whole's
-        const double a = weight[h], b = below * gni_dc_edge(c, v, n, h + 1, false), r = hypot(a, b);
-        if (r > 0.0) gni_dc_rotate(c, v, width, h, n, a / r, b / r);
-        weight[h] = r;
-    }
-    if (fabs(weight[h]) <= tolerance) weight[h] = tolerance;
-    d[h] = 0.0;
-    const int64_t kept = gni_dc_deflate_values(c, u, v, d, weight, tolerance, n, width, h);
-    gni_dc_new_values(c, d, weight, 1.0, n, kept, 0.5 * tolerance);
-    for (int64_t i = 0; i < n; i++) d[i] = ldexp(d[i], power);
-    return kept;
-}
-
-// d (n), e (n - 1 + extra): singular values to d, unsorted, vectors to the rows of u and v, which are unit matrices at
-// first. `extra`: 1 where there is a column more than rows.
-static void gni_dc_solve_values(gni_dc *c, double *u, double *v, double *d, const double *e,
-                                int64_t n, int64_t extra) {
-    if (n <= GNI_DC_LEAF) {
-        double values[GNI_DC_LEAF + 1], next[GNI_DC_LEAF + 1];
-        values[n] = next[n - 1] = next[n] = 0.0; // a row of zeros below makes it square
-        memcpy(values, d, (size_t)n * sizeof *d);
-        memcpy(next, e, (size_t)(n - 1 + extra) * sizeof *e);
-        c->rotations.z = u;
-        c->rotations.width = n;
-        c->rotations_right.z = v;
-        c->rotations_right.width = n + extra;
-        gni_la_bidiagonal_values(c->w, values, next, n + extra, &c->rotations, &c->rotations_right);
-        for (int64_t i = 0; i < n; i++) {
-            d[i] = fabs(values[i]);
-            if (values[i] < 0.0) gni_la_negate(v + i * c->ld, n + extra);
-        }
-        return;
-    }
-    const int64_t h = gni_la_round(n / 2) - 1, behind = (h + 1) * (c->ld + 1);
-    gni_dc_solve_values(c, u, v, d, e, h, 1);
-    gni_dc_solve_values(c, u + behind, v + behind, d + h + 1, e + h + 1, n - h - 1, extra);
-    if (c->w->info != 0) return;
-    const int64_t kept = gni_dc_join_values(c, u, v, d, e[h], n, h, extra);
-    if (kept == 0) return; // all of it is zeros
-    gni_dc_replace(c, v, c->s, n, n + extra, kept, h + 1);
-    gni_dc_replace(c, u, c->s_left, n, n, kept, h);
-}
-
-static void gni_dc_run_values(gni_la *w, double *d, const double *e, double *u, double *v,
-                              int64_t ld, int64_t n) {
-    gni_dc c;
-    gni_dc_take(&c, w, u, ld, n);
-    gni_la_rotations_begin(&c.rotations_right, w, v, ld, GNI_DC_LEAF + 1, GNI_DC_LEAF + 1);
-    c.s_left = gni_la_take(w, n * ld);
-    c.singular = true;
-    gni_la_unit(u, ld, n, n);
-    gni_la_unit(v, ld, n, n);
-    gni_dc_solve_values(&c, u, v, d, e, n, 0);
-}
-
 // >>linalg_ops
 // Diagonals and triangles, einsum and its relatives, as compositions of public calls.
 
@@ -29298,9 +28106,1532 @@ GPUNUM_API gn_array *gn_einsum_list(gn_context *g, const char *subscripts, gn_ar
     return gni_end_scope(home, y);
 }
 
+#ifndef GPUNUM_NO_LINALG
+// >>decompose
+// Matrix decompositions on the CPU, in float64 over rows that are contiguous: LU, Cholesky, QR,
+// symmetric eigenproblem and singular values of one matrix. From outside: gni_la and the functions
+// gni_la_lu to gni_la_svd_square (la: linear algebra).
+//
+// Everything that costs n^3 goes through the matrix product or through rows long enough for the vector
+// loops; results do not depend on the number of threads. Sources: Golub and Van Loan, Matrix
+// Computations, 4th edition (GVL); the LAPACK Users' Guide for stopping rules and blocked reductions.
+
+#define GNI_LA_PANEL 32 // reflections that are applied together
+
+enum { GNI_LA_NO_MEMORY = -1, GNI_LA_NOT_FINITE = -2, GNI_LA_NO_CONVERGENCE = -3 };
+
+// One thread's tools: the pool for a matrix that has all threads, NULL for one of a batch.
+typedef struct gni_la {
+    gn_context *g;
+    gni_pool *pool;
+    gni_gemm_work gemm;
+    const gni_la_isa *isa;
+    double *memory, *next; // and what of it is not taken yet
+    int64_t capacity;
+    double *aside; // room for a negated operand, the quarter of a matrix
+    int64_t info;  // 0, or what went wrong
+} gni_la;
+
+// ---- memory
+
+static int64_t gni_la_round(int64_t n) { return (n + 7) / 8 * 8; }
+
+// Row length of a matrix with n columns: rows that are a multiple of 512 bytes apart would fall into few
+// sets of the caches.
+static int64_t gni_la_ld(int64_t n) {
+    int64_t ld = gni_la_round(GNI_MAX(n, 1));
+    return ld % 64 == 0 ? ld + 8 : ld;
+}
+
+// Makes room for `count` numbers, to be handed out by gni_la_take.
+static bool gni_la_reserve(gni_la *w, int64_t count) {
+    if (count > w->capacity || w->memory == NULL) {
+        gni_free(w->g, w->memory);
+        w->capacity = 0;
+        w->memory = count < INT64_MAX / 16
+                        ? (double *)gni_alloc(w->g, (size_t)count * sizeof(double))
+                        : NULL;
+        if (w->memory == NULL) {
+            w->info = GNI_LA_NO_MEMORY;
+            return false;
+        }
+        w->capacity = count;
+    }
+    w->next = w->memory;
+    return true;
+}
+
+static double *gni_la_take(gni_la *w, int64_t count) {
+    double *p = w->next;
+    w->next += gni_la_round(count);
+    return p;
+}
+
+static void gni_la_free(gni_la *w) {
+    gni_free(w->g, w->memory);
+    gni_gemm_work_free(w->g, &w->gemm);
+}
+
+static void gni_la_clear(double *a, int64_t ld, int64_t m, int64_t n) {
+    for (int64_t i = 0; i < m; i++) memset(a + i * ld, 0, (size_t)n * sizeof(double));
+}
+
+// The first m <= n rows of the unit matrix.
+static void gni_la_unit(double *a, int64_t ld, int64_t m, int64_t n) {
+    gni_la_clear(a, ld, m, n);
+    for (int64_t i = 0; i < m; i++) a[i * ld + i] = 1.0;
+}
+
+// ---- products
+
+// A matrix in somebody's memory: m rows and n columns, rs and cs numbers apart.
+typedef struct gni_la_matrix {
+    double *p;
+    int64_t m, n, rs, cs;
+} gni_la_matrix;
+
+static gni_la_matrix gni_la_rows(double *p, int64_t ld, int64_t m, int64_t n) {
+    gni_la_matrix a;
+    a.p = p;
+    a.m = m;
+    a.n = n;
+    a.rs = ld;
+    a.cs = 1;
+    return a;
+}
+
+// m rows from row i on, n columns from column j on.
+static gni_la_matrix gni_la_part(gni_la_matrix a, int64_t i, int64_t j, int64_t m, int64_t n) {
+    a.p += i * a.rs + j * a.cs;
+    a.m = m;
+    a.n = n;
+    return a;
+}
+
+static gni_la_matrix gni_la_transposed(gni_la_matrix a) {
+    const gni_la_matrix t = a;
+    a.m = t.n;
+    a.n = t.m;
+    a.rs = t.cs;
+    a.cs = t.rs;
+    return a;
+}
+
+// c = a b, or added to c, whose rows are contiguous.
+static void gni_la_gemm(gni_la *w, gni_la_matrix c, gni_la_matrix a, gni_la_matrix b, bool add) {
+    gni_gemm d;
+    memset(&d, 0, sizeof d);
+    d.in = d.out = GN_F64;
+    d.m = c.m;
+    d.n = c.n;
+    d.k = a.n;
+    d.a = a.p;
+    d.a_rs = a.rs;
+    d.a_cs = a.cs;
+    d.b = b.p;
+    d.b_rs = b.rs;
+    d.b_cs = b.cs;
+    d.c = c.p;
+    d.c_rs = c.rs;
+    d.accumulate = add;
+    d.batch = 1;
+    if (!gni_gemm_cpu(w->g, w->pool, &w->gemm, (int)w->g->isa, &d)) w->info = GNI_LA_NO_MEMORY;
+}
+
+// c -= a b, rows of a contiguous. w->aside has room for a.
+static void gni_la_subtract(gni_la *w, gni_la_matrix c, gni_la_matrix a, gni_la_matrix b) {
+    for (int64_t i = 0; i < a.m; i++)
+        for (int64_t k = 0; k < a.n; k++) w->aside[i * a.n + k] = -a.p[i * a.rs + k];
+    gni_la_gemm(w, c, gni_la_rows(w->aside, a.n, a.m, a.n), b, true);
+}
+
+typedef struct gni_la_product {
+    const gni_la_isa *isa;
+    const double *a, *x;
+    double *y;
+    int64_t lda, m, n;
+} gni_la_product;
+
+static void gni_la_rows_dot_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_la_product *p = (const gni_la_product *)arg;
+    GNI_UNUSED(worker);
+    p->isa->rows_dot(p->y + begin, p->a + begin * p->lda, p->lda, p->x, end - begin, p->n);
+}
+
+static void gni_la_rows_add_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_la_product *p = (const gni_la_product *)arg;
+    GNI_UNUSED(worker);
+    p->isa->rows_add(p->y + begin, p->a + begin, p->lda, p->x, p->m, end - begin);
+}
+
+// y (m) = a (m,n) x, or with `transposed` y (n) += x (m) a (m,n), by all threads when that pays. The parts begin
+// where the vector loops begin a round, so that their bits do not depend on how it is cut.
+static void gni_la_times_vector(gni_la *w, double *y, gni_la_matrix a, const double *x, bool transposed) {
+    gni_la_product p;
+    p.isa = w->isa;
+    p.a = a.p;
+    p.x = x;
+    p.y = y;
+    p.lda = a.rs;
+    p.m = a.m;
+    p.n = a.n;
+    int64_t items = transposed ? a.n : a.m, other = GNI_MAX(transposed ? a.m : a.n, 1);
+    int64_t grain = GNI_MAX(gni_la_round(65536 / other), 64);
+    gni_parallel(w->pool, items, grain, transposed ? gni_la_rows_add_task : gni_la_rows_dot_task, &p);
+}
+
+enum { GNI_LA_PARTS = 8 }; // of a symmetric matrix, at most
+
+typedef struct gni_la_symmetric {
+    const gni_la_isa *isa;
+    const double *a, *x;
+    double *sum; // a row of n for each part
+    int64_t lda, n, row[GNI_LA_PARTS + 1];
+} gni_la_symmetric;
+
+static void gni_la_symmetric_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_la_symmetric *p = (const gni_la_symmetric *)arg;
+    GNI_UNUSED(worker);
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t r = p->row[i];
+        double *sum = p->sum + i * p->n;
+        memset(sum, 0, (size_t)p->n * sizeof *sum);
+        p->isa->triangle(sum + r, p->a + r * (p->lda + 1), p->lda, p->x + r, p->row[i + 1] - r,
+                         p->n - r);
+    }
+}
+
+// y (n) = a x with the symmetric a whose upper triangle is there. The parts are of one size and depend on n
+// only, and so do the bits. `sum` has room for GNI_LA_PARTS rows.
+static void gni_la_times_symmetric(gni_la *w, double *y, gni_la_matrix a, const double *x, double *sum) {
+    gni_la_symmetric p;
+    const int64_t n = a.n, parts = GNI_MIN(GNI_MAX(n * n / 131072, 1), (int64_t)GNI_LA_PARTS);
+    p.isa = w->isa;
+    p.a = a.p;
+    p.x = x;
+    p.sum = parts > 1 ? sum : y;
+    p.lda = a.rs;
+    p.n = n;
+    for (int64_t i = 0; i < parts; i++)
+        p.row[i] = (int64_t)((double)n * (1.0 - sqrt(1.0 - (double)i / (double)parts))) / 16 * 16;
+    p.row[parts] = n;
+    gni_parallel(w->pool, parts, 1, gni_la_symmetric_task, &p);
+    if (parts == 1) return;
+    memcpy(y, sum, (size_t)n * sizeof *y);
+    for (int64_t i = 1; i < parts; i++)
+        w->isa->axpy(y + p.row[i], 1.0, sum + i * n + p.row[i], n - p.row[i]);
+}
+
+// ---- triangular systems
+
+// b = l^-1 b with the lower triangle of l (n,n), its diagonal 1 when `unit`. By halves; GVL 3.1.
+static void gni_la_solve_lower(gni_la *w, gni_la_matrix l, gni_la_matrix b, bool unit) {
+    const int64_t n = l.n, m = b.n, ldb = b.rs;
+    const bool column = m == 1 && ldb == 1;
+    if (n > GNI_LA_LEAF && !column) {
+        const int64_t h = gni_la_round(n / 2);
+        const gni_la_matrix top = gni_la_part(b, 0, 0, h, m), rest = gni_la_part(b, h, 0, n - h, m);
+        gni_la_solve_lower(w, gni_la_part(l, 0, 0, h, h), top, unit);
+        gni_la_subtract(w, rest, gni_la_part(l, h, 0, n - h, h), top);
+        gni_la_solve_lower(w, gni_la_part(l, h, h, n - h, n - h), rest, unit);
+        return;
+    }
+    double factor[GNI_LA_LEAF];
+    for (int64_t i = 0; i < n; i++) {
+        const double *row = l.p + i * l.rs;
+        double *y = b.p + i * ldb;
+        if (column) {
+            y[0] -= w->isa->dot(row, b.p, i);
+        } else {
+            for (int64_t k = 0; k < i; k++) factor[k] = -row[k];
+            w->isa->rows_add(y, b.p, ldb, factor, i, m);
+        }
+        if (unit) continue;
+        for (int64_t j = 0; j < m; j++) y[j] /= row[i];
+    }
+}
+
+// b = u^-1 b with the upper triangle of u (n,n).
+static void gni_la_solve_upper(gni_la *w, gni_la_matrix u, gni_la_matrix b) {
+    const int64_t n = u.n, m = b.n, ldb = b.rs;
+    const bool column = m == 1 && ldb == 1;
+    if (n > GNI_LA_LEAF && !column) {
+        const int64_t h = gni_la_round(n / 2);
+        const gni_la_matrix top = gni_la_part(b, 0, 0, h, m), rest = gni_la_part(b, h, 0, n - h, m);
+        gni_la_solve_upper(w, gni_la_part(u, h, h, n - h, n - h), rest);
+        gni_la_subtract(w, top, gni_la_part(u, 0, h, h, n - h), rest);
+        gni_la_solve_upper(w, gni_la_part(u, 0, 0, h, h), top);
+        return;
+    }
+    double factor[GNI_LA_LEAF];
+    for (int64_t i = n; i-- > 0;) {
+        const double *row = u.p + i * u.rs;
+        double *y = b.p + i * ldb;
+        if (column) {
+            y[0] -= w->isa->dot(row + i + 1, b.p + i + 1, n - i - 1);
+        } else {
+            for (int64_t k = i + 1; k < n; k++) factor[k - i - 1] = -row[k];
+            w->isa->rows_add(y, b.p + (i + 1) * ldb, ldb, factor, n - i - 1, m);
+        }
+        for (int64_t j = 0; j < m; j++) y[j] /= row[i];
+    }
+}
+
+// ---- LU
+
+static void gni_la_swap_rows(double *x, double *y, int64_t n) {
+    for (int64_t i = 0; i < n && x != y; i++) {
+        const double t = x[i];
+        x[i] = y[i];
+        y[i] = t;
+    }
+}
+
+// Columns j0 to j1 of the rows from j0 on. A row that moves moves as a whole.
+static void gni_la_lu_leaf(gni_la *w, gni_la_matrix a, int64_t *pivot, int64_t j0, int64_t j1) {
+    const int64_t ld = a.rs;
+    for (int64_t j = j0; j < j1; j++) {
+        int64_t at = j;
+        for (int64_t i = j + 1; i < a.n; i++)
+            if (fabs(a.p[i * ld + j]) > fabs(a.p[at * ld + j])) at = i;
+        pivot[j] = at;
+        double *top = a.p + j * ld;
+        gni_la_swap_rows(top, a.p + at * ld, a.n);
+        if (top[j] == 0.0) { // so are all below
+            if (w->info == 0) w->info = j + 1;
+            continue;
+        }
+        for (int64_t i = j + 1; i < a.n; i++) {
+            double *row = a.p + i * ld, f = row[j] / top[j];
+            row[j] = f;
+            for (int64_t k = j + 1; k < j1; k++) row[k] -= f * top[k];
+        }
+    }
+}
+
+static void gni_la_lu_columns(gni_la *w, gni_la_matrix a, int64_t *pivot, int64_t j0, int64_t j1) {
+    if (j1 - j0 <= 8) {
+        gni_la_lu_leaf(w, a, pivot, j0, j1);
+        return;
+    }
+    const int64_t done = gni_la_round((j1 - j0) / 2), h = j0 + done, rest = a.n - h;
+    gni_la_lu_columns(w, a, pivot, j0, h);
+    const gni_la_matrix right = gni_la_part(a, j0, h, done, j1 - h);
+    gni_la_solve_lower(w, gni_la_part(a, j0, j0, done, done), right, true);
+    gni_la_subtract(w, gni_la_part(a, h, h, rest, j1 - h), gni_la_part(a, h, j0, rest, done), right);
+    gni_la_lu_columns(w, a, pivot, h, j1);
+}
+
+// P a = L U with partial pivoting, by halves of the columns (Toledo 1997). Step j swapped row j with row
+// pivot[j]. w->info becomes the first j + 1 whose pivot is 0.
+static void gni_la_lu(gni_la *w, gni_la_matrix a, int64_t *pivot) { gni_la_lu_columns(w, a, pivot, 0, a.n); }
+
+// b = a^-1 b from the LU of a.
+static void gni_la_lu_solve(gni_la *w, gni_la_matrix a, const int64_t *pivot, gni_la_matrix b) {
+    for (int64_t i = 0; i < a.n; i++) gni_la_swap_rows(b.p + i * b.rs, b.p + pivot[i] * b.rs, b.n);
+    gni_la_solve_lower(w, a, b, true);
+    gni_la_solve_upper(w, a, b);
+}
+
+// ---- Cholesky
+
+// b = b l^-T with the lower triangle of l (n,n)
+static void gni_la_solve_right(gni_la *w, gni_la_matrix l, gni_la_matrix b) {
+    const int64_t n = l.n, m = b.m;
+    if (n > GNI_LA_LEAF) {
+        const int64_t h = gni_la_round(n / 2);
+        const gni_la_matrix left = gni_la_part(b, 0, 0, m, h), right = gni_la_part(b, 0, h, m, n - h);
+        gni_la_solve_right(w, gni_la_part(l, 0, 0, h, h), left);
+        gni_la_subtract(w, right, left, gni_la_transposed(gni_la_part(l, h, 0, n - h, h)));
+        gni_la_solve_right(w, gni_la_part(l, h, h, n - h, n - h), right);
+        return;
+    }
+    w->isa->solve_right(l.p, l.rs, n, b.p, b.rs, m);
+}
+
+// The lower triangle of c (n,n) -= a (n,k) a^T; above it anything may be written.
+static void gni_la_subtract_square(gni_la *w, gni_la_matrix c, gni_la_matrix a) {
+    const int64_t n = c.n;
+    if (n <= 128) {
+        gni_la_subtract(w, c, a, gni_la_transposed(a));
+        return;
+    }
+    const int64_t h = gni_la_round(n / 2);
+    const gni_la_matrix top = gni_la_part(a, 0, 0, h, a.n), rest = gni_la_part(a, h, 0, n - h, a.n);
+    gni_la_subtract_square(w, gni_la_part(c, 0, 0, h, h), top);
+    gni_la_subtract(w, gni_la_part(c, h, 0, n - h, h), rest, gni_la_transposed(top));
+    gni_la_subtract_square(w, gni_la_part(c, h, h, n - h, n - h), rest);
+}
+
+// The lower triangle of a becomes L with L L^T = a, by halves; GVL 4.2. Rows before `first` are done.
+// w->info becomes the order of the leading block that is not positive definite.
+static void gni_la_cholesky(gni_la *w, gni_la_matrix a, int64_t first) {
+    const int64_t n = a.n;
+    if (n > GNI_LA_LEAF) {
+        const int64_t h = gni_la_round(n / 2);
+        const gni_la_matrix top = gni_la_part(a, 0, 0, h, h), below = gni_la_part(a, h, 0, n - h, h),
+                            rest = gni_la_part(a, h, h, n - h, n - h);
+        gni_la_cholesky(w, top, first);
+        if (w->info != 0) return;
+        gni_la_solve_right(w, top, below);
+        gni_la_subtract_square(w, rest, below);
+        gni_la_cholesky(w, rest, first + h);
+        return;
+    }
+    const int64_t bad = w->isa->cholesky(a.p, a.rs, n);
+    if (bad > 0) w->info = first + bad;
+}
+
+// ---- Householder reflections
+
+static double gni_la_norm(const gni_la *w, const double *x, int64_t n) {
+    double sum = w->isa->dot(x, x, n), most = 0.0;
+    if (sum > 1e-280 && sum < 1e280) return sqrt(sum);
+    for (int64_t i = 0; i < n; i++) most = x[i] != x[i] ? x[i] : GNI_MAX(most, fabs(x[i]));
+    if (!(most > 0.0) || most > 1.7976931348623157e308) return most;
+    sum = 0.0;
+    for (int64_t i = 0; i < n; i++) sum += (x[i] / most) * (x[i] / most);
+    return most * sqrt(sum);
+}
+
+// The reflection I - tau v v^T that turns x (n) into (beta, 0, ...); v overwrites x, v[0] = 1. GVL 5.1, with
+// LAPACK's choice of signs. Returns beta.
+static double gni_la_reflector(const gni_la *w, double *x, int64_t n, double *tau) {
+    double alpha = x[0], rest = gni_la_norm(w, x + 1, n - 1);
+    x[0] = 1.0;
+    *tau = 0.0;
+    if (rest == 0.0) return alpha;
+    double beta = hypot(alpha, rest), d;
+    if (beta < 1e-290) { // numbers near the smallest ones have too few digits for tau
+        x[0] = alpha;
+        for (int64_t i = 0; i < n; i++) x[i] *= 1e200;
+        return gni_la_reflector(w, x, n, tau) * 1e-200;
+    }
+    if (!(alpha < 0.0)) beta = -beta;
+    d = alpha - beta;
+    *tau = -d / beta;
+    for (int64_t i = 1; i < n; i++) x[i] *= 1.0 / d;
+    return beta;
+}
+
+// A panel of reflections: their vectors as rows of v, and -T of their product I - V^T T V.
+typedef struct gni_la_block {
+    double *v, *gram, *t, *x, *y;
+    int64_t ldv;
+} gni_la_block;
+
+// Memory that the reflections of `count` rows of length m take.
+static int64_t gni_la_block_memory(int64_t count, int64_t m) {
+    return GNI_LA_PANEL * (gni_la_ld(m) + 2 * GNI_LA_PANEL + 2 * count) + 64;
+}
+
+static void gni_la_block_take(gni_la *w, gni_la_block *b, int64_t count, int64_t m) {
+    b->ldv = gni_la_ld(m);
+    b->v = gni_la_take(w, GNI_LA_PANEL * b->ldv);
+    b->gram = gni_la_take(w, GNI_LA_PANEL * GNI_LA_PANEL);
+    b->t = gni_la_take(w, GNI_LA_PANEL * GNI_LA_PANEL);
+    b->x = gni_la_take(w, GNI_LA_PANEL * count);
+    b->y = gni_la_take(w, GNI_LA_PANEL * count);
+}
+
+// -T (jb,jb), upper, of the product H_0 H_1 ... of jb reflections of length m; GVL 5.1.7.
+static void gni_la_block_factor(gni_la *w, gni_la_block *b, int64_t jb, int64_t m, const double *tau) {
+    const gni_la_matrix v = gni_la_rows(b->v, b->ldv, jb, m);
+    double *gram = b->gram, *t = b->t;
+    gni_la_gemm(w, gni_la_rows(gram, jb, jb, jb), v, gni_la_transposed(v), false);
+    memset(t, 0, (size_t)(jb * jb) * sizeof(double));
+    for (int64_t i = 0; i < jb; i++) {
+        for (int64_t r = 0; r < i; r++) {
+            double sum = 0.0;
+            for (int64_t k = r; k < i; k++) sum += t[r * jb + k] * gram[k * jb + i];
+            t[r * jb + i] = -tau[i] * sum;
+        }
+        t[i * jb + i] = tau[i];
+    }
+    for (int64_t i = 0; i < jb * jb; i++) t[i] = -t[i];
+}
+
+// c = c (I - V^T T V), or with T^T, of the block's jb reflections.
+static void gni_la_block_apply(gni_la *w, const gni_la_block *b, int64_t jb, gni_la_matrix c, bool transposed) {
+    const gni_la_matrix v = gni_la_rows(b->v, b->ldv, jb, c.n), t = gni_la_rows(b->t, jb, jb, jb),
+                        x = gni_la_rows(b->x, jb, c.m, jb), y = gni_la_rows(b->y, jb, c.m, jb);
+    if (c.m <= 0) return;
+    gni_la_gemm(w, x, c, gni_la_transposed(v), false);
+    gni_la_gemm(w, y, x, transposed ? gni_la_transposed(t) : t, false);
+    gni_la_gemm(w, c, y, v, true);
+}
+
+// Vectors j0 to j0 + jb, of which vector j starts at row j of `a` and column j, to b->v and b->t.
+static void gni_la_block_load(gni_la *w, gni_la_block *b, gni_la_matrix a, int64_t j0, int64_t jb,
+                              const double *tau) {
+    for (int64_t j = 0; j < jb; j++) {
+        double *v = b->v + j * b->ldv;
+        const int64_t at = j0 + j;
+        memset(v, 0, (size_t)j * sizeof(double));
+        v[j] = 1.0;
+        memcpy(v + j + 1, a.p + at * a.rs + at + 1, (size_t)(a.n - at - 1) * sizeof(double));
+    }
+    gni_la_block_factor(w, b, jb, a.n - j0, tau + j0);
+}
+
+// at (n,m) is a transposed: its rows are the columns of a (m,n). R comes to stand in at[j][0..j], the vectors
+// of min(m,n) reflections behind it; GVL 5.2.3.
+static void gni_la_qr(gni_la *w, gni_la_matrix at, double *tau, gni_la_block *b) {
+    const int64_t m = at.n, n = at.m, ld = at.rs, k = GNI_MIN(m, n);
+    for (int64_t j0 = 0; j0 < k; j0 += GNI_LA_PANEL) {
+        const int64_t jb = GNI_MIN(GNI_LA_PANEL, k - j0), end = j0 + jb;
+        for (int64_t j = j0; j < j0 + jb; j++) {
+            double *v = at.p + j * ld + j, beta = gni_la_reflector(w, v, m - j, &tau[j]);
+            for (int64_t r = j + 1; r < end && tau[j] != 0.0; r++) {
+                double *c = at.p + r * ld + j;
+                w->isa->axpy(c, -tau[j] * w->isa->dot(v, c, m - j), v, m - j);
+            }
+            v[0] = beta;
+        }
+        if (end >= n) break;
+        gni_la_block_load(w, b, at, j0, jb, tau);
+        gni_la_block_apply(w, b, jb, gni_la_part(at, end, j0, n - end, m - j0), false);
+    }
+}
+
+// Where the last panel of k reflections begins; below 0 if there is none.
+static int64_t gni_la_last_panel(int64_t k) { return k > 0 ? (k - 1) / GNI_LA_PANEL * GNI_LA_PANEL : -1; }
+
+// The first columns of the product of reflections as rows of q (count,m); their vectors stand in a (k,m) as
+// gni_la_qr leaves them.
+static void gni_la_form_q(gni_la *w, gni_la_matrix a, const double *tau, gni_la_matrix q, gni_la_block *b) {
+    gni_la_unit(q.p, q.rs, q.m, q.n);
+    for (int64_t j0 = gni_la_last_panel(a.m); j0 >= 0; j0 -= GNI_LA_PANEL) {
+        const int64_t jb = GNI_MIN(GNI_LA_PANEL, a.m - j0);
+        gni_la_block_load(w, b, a, j0, jb, tau);
+        gni_la_block_apply(w, b, jb, gni_la_part(q, j0, j0, q.m - j0, q.n - j0), true);
+    }
+}
+
+// c (rows,m) = c Q^T for the product Q of the m reflections in a (m,m).
+static void gni_la_apply_q(gni_la *w, gni_la_matrix a, const double *tau, gni_la_matrix c, gni_la_block *b) {
+    for (int64_t j0 = gni_la_last_panel(a.m); j0 >= 0; j0 -= GNI_LA_PANEL) {
+        const int64_t jb = GNI_MIN(GNI_LA_PANEL, a.m - j0);
+        gni_la_block_load(w, b, a, j0, jb, tau);
+        gni_la_block_apply(w, b, jb, gni_la_part(c, 0, j0, c.m, c.n - j0), true);
+    }
+}
+
+// ---- sequences of rotations
+
+// Rotations wait until there are many, and then go over strips of the rows that stay in the cache (Van Zee,
+// van de Geijn, Quintana-Orti 2014).
+typedef struct gni_la_chain {
+    int64_t row, step, count, at; // first row, to the next one, rotations, where they are in cs
+} gni_la_chain;
+
+#define GNI_LA_CHAINS 64
+#define GNI_LA_STRIP 32 // columns that take all waiting rotations in one go
+
+typedef struct gni_la_rotations {
+    gni_la *w;
+    double *z; // (rows,width); NULL: nobody wants the vectors
+    int64_t ld, width;
+    double *cs;
+    int64_t used, capacity; // rotations
+    int chains;
+    gni_la_chain chain[GNI_LA_CHAINS];
+} gni_la_rotations;
+
+static void gni_la_rotations_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_la_rotations *t = (const gni_la_rotations *)arg;
+    GNI_UNUSED(worker);
+    for (int64_t strip = begin; strip < end; strip++) {
+        const int64_t j = strip * GNI_LA_STRIP, width = GNI_MIN(GNI_LA_STRIP, t->width - j);
+        for (int i = 0; i < t->chains; i++) {
+            const gni_la_chain *c = &t->chain[i];
+            t->w->isa->rotate(t->z + c->row * t->ld + j, c->step * t->ld, t->cs + 2 * c->at, c->count,
+                            width);
+        }
+    }
+}
+
+static void gni_la_rotations_flush(gni_la_rotations *t) {
+    if (t->chains > 0) {
+        const int64_t strips = (t->width + GNI_LA_STRIP - 1) / GNI_LA_STRIP;
+        gni_parallel(t->w->pool, strips, t->used * t->width < 100000 ? strips : 1,
+                     gni_la_rotations_task, t);
+    }
+    t->chains = 0;
+    t->used = 0;
+}
+
+// Room for `count` <= capacity rotations of the rows row, row + step, ...; NULL if nobody wants them.
+static double *gni_la_rotations_add(gni_la_rotations *t, int64_t row, int64_t step, int64_t count) {
+    if (t->z == NULL) return NULL;
+    if (t->chains == GNI_LA_CHAINS || t->used + count > t->capacity) gni_la_rotations_flush(t);
+    gni_la_chain *c = &t->chain[t->chains++];
+    c->row = row;
+    c->step = step;
+    c->count = count;
+    c->at = t->used;
+    t->used += count;
+    return t->cs + 2 * c->at;
+}
+
+static int64_t gni_la_rotations_memory(int64_t n) { return gni_la_round(64 * GNI_MAX(n, 1)); }
+
+static void gni_la_rotations_begin(gni_la_rotations *t, gni_la *w, double *z, int64_t ld, int64_t width,
+                               int64_t n) {
+    t->w = w;
+    t->z = z;
+    t->ld = ld;
+    t->width = width;
+    t->used = 0;
+    t->chains = 0;
+    t->capacity = 32 * GNI_MAX(n, 1);
+    t->cs = z != NULL ? gni_la_take(w, 2 * t->capacity) : NULL;
+}
+
+// c = f / r and s = g / r with r = root of f^2 + g^2, which is returned.
+static double gni_la_rotation(double f, double g, double *c, double *s) {
+    double sum = f * f + g * g;
+    double r = sum > 1e-280 && sum < 1e280 ? sqrt(sum) : hypot(f, g);
+    *c = r == 0.0 ? 1.0 : f / r;
+    *s = r == 0.0 ? 0.0 : g / r;
+    return r;
+}
+
+static void gni_la_put(double *cs, int64_t i, double c, double s) {
+    if (cs == NULL) return;
+    cs[2 * i] = c;
+    cs[2 * i + 1] = s;
+}
+
+// ---- symmetric eigenproblem
+
+typedef struct gni_la_tridiagonal {
+    gni_la_matrix a;
+    double *d, *e, *tau;
+    double *v, *w;  // vectors of the panel as rows, 2 GNI_LA_PANEL of n: v above w
+    double *minus;  // -w above -v
+    double *factor; // 2 GNI_LA_PANEL
+    double *p;      // n
+    double *sum;    // GNI_LA_PARTS of n
+} gni_la_tridiagonal;
+
+// One column: a[j][j+1..] becomes the vector of the reflection, d and e the elements of T. The block's earlier
+// `i` reflections are not in the rest of `a` yet.
+static void gni_la_tridiagonal_step(gni_la *w, gni_la_tridiagonal *x, int64_t j, int64_t i) {
+    const int64_t ld = x->a.rs, n = x->a.n;
+    double *row = x->a.p + j * ld, *f = x->factor, *tau = x->tau;
+    const gni_la_isa *isa = w->isa;
+    for (int64_t k = 0; k < i; k++) {
+        f[k] = -x->w[k * ld + j];
+        f[i + k] = -x->v[k * ld + j];
+    }
+    isa->rows_add(row + j, x->v + j, ld, f, i, n - j);
+    isa->rows_add(row + j, x->w + j, ld, f + i, i, n - j);
+    x->d[j] = row[j];
+    if (j == n - 1) return;
+    const int64_t from = j + 1, left = n - from;
+    double *v = row + from, *p = x->p + from;
+    x->e[j] = gni_la_reflector(w, v, left, &tau[j]);
+    gni_la_times_symmetric(w, p, gni_la_part(x->a, from, from, left, left), v, x->sum);
+    isa->rows_dot(f, x->w + from, ld, v, i, left);
+    isa->rows_dot(f + i, x->v + from, ld, v, i, left);
+    for (int64_t k = 0; k < 2 * i; k++) f[k] = -f[k];
+    isa->rows_add(p, x->v + from, ld, f, i, left);
+    isa->rows_add(p, x->w + from, ld, f + i, i, left);
+    for (int64_t k = 0; k < left; k++) p[k] *= tau[j];
+    isa->axpy(p, -0.5 * tau[j] * isa->dot(p, v, left), v, left);
+    memset(x->v + i * ld, 0, (size_t)from * sizeof(double));
+    memset(x->w + i * ld, 0, (size_t)from * sizeof(double));
+    memcpy(x->v + i * ld + from, v, (size_t)left * sizeof(double));
+    memcpy(x->w + i * ld + from, p, (size_t)left * sizeof(double));
+}
+
+// The upper triangle of c (n,n) += x^T y with x and y (k,n); below it anything may be written.
+static void gni_la_add_triangle(gni_la *w, gni_la_matrix c, gni_la_matrix x, gni_la_matrix y) {
+    const int64_t n = c.n, k = x.m, h = n <= 128 ? n : gni_la_round(n / 2), rest = n - h;
+    if (h == n) {
+        gni_la_gemm(w, c, gni_la_transposed(x), y, true);
+        return;
+    }
+    const gni_la_matrix left = gni_la_part(x, 0, 0, k, h), right = gni_la_part(y, 0, h, k, rest);
+    gni_la_add_triangle(w, gni_la_part(c, 0, 0, h, h), left, gni_la_part(y, 0, 0, k, h));
+    gni_la_gemm(w, gni_la_part(c, 0, h, h, rest), gni_la_transposed(left), right, true);
+    gni_la_add_triangle(w, gni_la_part(c, h, h, rest, rest), gni_la_part(x, 0, h, k, rest), right);
+}
+
+// The symmetric a (n,n), of which the upper triangle is there, = Q T Q^T with T tridiagonal; GVL 8.3.1, a panel at
+// a time (Dongarra, Sorensen, Hammarling 1989).
+static void gni_la_tridiagonalize(gni_la *w, gni_la_matrix a, double *d, double *e, double *tau) {
+    const int64_t n = a.n, ld = a.rs;
+    gni_la_tridiagonal x;
+    x.a = a;
+    x.d = d;
+    x.e = e;
+    x.tau = tau;
+    x.v = gni_la_take(w, 2 * GNI_LA_PANEL * ld);
+    x.minus = gni_la_take(w, 2 * GNI_LA_PANEL * ld);
+    x.factor = gni_la_take(w, 2 * GNI_LA_PANEL);
+    x.p = gni_la_take(w, ld);
+    x.sum = gni_la_take(w, GNI_LA_PARTS * ld);
+    for (int64_t j0 = 0; j0 < n; j0 += GNI_LA_PANEL) {
+        const int64_t jb = GNI_MIN(GNI_LA_PANEL, n - j0), end = j0 + jb;
+        x.w = x.v + jb * ld;
+        for (int64_t i = 0; i < jb; i++)
+            gni_la_tridiagonal_step(w, &x, j0 + i, i);
+        if (end >= n) break;
+        for (int64_t i = 0; i < 2 * jb; i++)
+            for (int64_t k = end; k < n; k++)
+                x.minus[i * ld + k] = -x.v[(i < jb ? i + jb : i - jb) * ld + k];
+        gni_la_add_triangle(w, gni_la_part(a, end, end, n - end, n - end), gni_la_rows(x.v + end, ld, 2 * jb, n - end),
+                            gni_la_rows(x.minus + end, ld, 2 * jb, n - end));
+    }
+}
+
+static bool gni_la_negligible(double e, double d0, double d1) {
+    return fabs(e) <= 2.2204460492503131e-16 * (sqrt(fabs(d0)) * sqrt(fabs(d1))) ||
+           fabs(e) < 1e-300;
+}
+
+static bool gni_la_negligible_square(double e, double d0, double d1) {
+    return e <= 4.9303806576313238e-32 * fabs(d0 * d1) || e < 1e-300;
+}
+
+// One implicit QL step on the `count` elements from `lo` on, or with dir -1 the same backwards (QR), so that
+// the small end of a graded matrix converges first; GVL 8.3.5, EISPACK's tql2.
+static void gni_la_ql_step(double *d, double *e, int64_t lo, int64_t count, int64_t dir,
+                           gni_la_rotations *rotations) {
+    const int64_t hi = lo + count - 1, top = dir > 0 ? lo : hi, edge = dir > 0 ? lo : hi - 1;
+    double p = d[top], g = (d[top + dir] - p) / (2.0 * e[edge]), r = hypot(g, 1.0), s = 1.0,
+           c = 1.0;
+    double *cs = gni_la_rotations_add(rotations, dir > 0 ? hi : lo, -dir, count - 1);
+    g = d[top + dir * (count - 1)] - p + e[edge] / (g >= 0.0 ? g + r : g - r);
+    p = 0.0;
+    for (int64_t i = count - 2; i >= 0; i--) {
+        double *di = d + top + dir * i, *ei = e + edge + dir * i;
+        double f = s * *ei, b = c * *ei;
+        r = gni_la_rotation(g, f, &c, &s);
+        if (i < count - 2) ei[dir] = r;
+        g = di[dir] - p;
+        r = (*di - g) * s + 2.0 * c * b;
+        p = s * r;
+        di[dir] = g + p;
+        g = c * r - b;
+        gni_la_put(cs, count - 2 - i, c, s);
+    }
+    d[top] -= p;
+    e[edge] = g;
+}
+
+// The same for eigenvalues alone, with the squares of e, which needs no root at each element (Pal, Walker and
+// Kahan; Parlett 1980, 8.15).
+static void gni_la_ql_squares(double *d, double *e, int64_t lo, int64_t count, int64_t dir) {
+    const int64_t hi = lo + count - 1, top = dir > 0 ? lo : hi, edge = dir > 0 ? lo : hi - 1;
+    const double root = sqrt(e[edge]), ratio = (d[top + dir] - d[top]) / (2.0 * root);
+    const double shift = d[top] - root / (ratio + copysign(sqrt(ratio * ratio + 1.0), ratio));
+    double c = 1.0, s = 0.0, g = d[top + dir * (count - 1)] - shift, p = g * g;
+    for (int64_t i = count - 2; i >= 0; i--) {
+        double *di = d + top + dir * i, *ei = e + edge + dir * i;
+        const double square = *ei, r = p + square, last_c = c, last_g = g;
+        if (i < count - 2) ei[dir] = s * r;
+        c = p / r;
+        s = square / r;
+        g = c * (*di - shift) - s * g;
+        di[dir] = last_g + (*di - g);
+        p = c != 0.0 ? g * g / c : last_c * square;
+    }
+    e[edge] = s * p;
+    d[top] = shift + g;
+}
+
+// Eigenvalues of the tridiagonal matrix d (n), e (n - 1) into d, unsorted. Its elements are 1 or less.
+static void gni_la_tridiagonal_values(gni_la *w, double *d, double *e, int64_t n,
+                                      gni_la_rotations *rotations) {
+    const bool alone = rotations->z == NULL;
+    int64_t steps = 0;
+    for (int64_t i = 0; alone && i < n - 1; i++) e[i] *= e[i];
+    for (int64_t lo = 0; lo < n;) {
+        int64_t hi = lo;
+        while (hi < n - 1 && !(alone ? gni_la_negligible_square(e[hi], d[hi], d[hi + 1])
+                                     : gni_la_negligible(e[hi], d[hi], d[hi + 1])))
+            hi++;
+        if (hi < n - 1) e[hi] = 0.0;
+        if (hi == lo) {
+            lo++;
+            continue;
+        }
+        if (steps++ > 60 * n) {
+            w->info = GNI_LA_NO_CONVERGENCE;
+            break;
+        }
+        const int64_t dir = fabs(d[hi]) < fabs(d[lo]) ? -1 : 1;
+        if (alone)
+            gni_la_ql_squares(d, e, lo, hi - lo + 1, dir);
+        else
+            gni_la_ql_step(d, e, lo, hi - lo + 1, dir, rotations);
+    }
+    gni_la_rotations_flush(rotations);
+}
+
+// The order that sorts d: upwards, or downwards.
+static void gni_la_order(const double *d, int64_t n, bool down, int64_t *order) {
+    for (int64_t i = 0; i < n; i++) {
+        int64_t at = i;
+        for (; at > 0 && (down ? d[order[at - 1]] < d[i] : d[order[at - 1]] > d[i]); at--)
+            order[at] = order[at - 1];
+        order[at] = i;
+    }
+}
+
+// Of the room below.
+enum { GNI_DC_LEAST = 64 }; // smaller matrices are left to QL
+static int64_t gni_dc_memory(int64_t n);
+static void gni_dc_run(gni_la *w, double *d, double *e, double *z, int64_t ld, int64_t n);
+static int64_t gni_dc_values_memory(int64_t n);
+static void gni_dc_run_values(gni_la *w, double *d, const double *e, double *u, double *v,
+                              int64_t ld, int64_t n);
+
+static int64_t gni_la_eigh_memory(int64_t n, bool vectors) {
+    int64_t ld = gni_la_ld(n);
+    int64_t count = (4 * GNI_LA_PANEL + GNI_LA_PARTS + 1) * ld + 2 * GNI_LA_PANEL +
+                    4 * gni_la_round(n + 1) + 64;
+    if (!vectors) return count;
+    return count + gni_la_block_memory(n, n) + gni_la_rotations_memory(n) + gni_dc_memory(n);
+}
+
+// Eigenvalues of the symmetric a (n,n) into d, unsorted, and unless z is NULL the vectors as rows of z (n,n).
+// Destroys a.
+static void gni_la_eigh(gni_la *w, gni_la_matrix a, double *d, double *z) {
+    const int64_t n = a.n, ld = a.rs;
+    double *e = gni_la_take(w, n + 1), *tau = gni_la_take(w, n + 1);
+    const gni_la_matrix reflections = gni_la_part(a, 0, 1, n - 1, n - 1);
+    gni_la_rotations rotations;
+    gni_la_tridiagonalize(w, a, d, e, tau);
+    gni_la_block b;
+    if (z != NULL) gni_la_block_take(w, &b, n, n);
+    if (z != NULL && n >= GNI_DC_LEAST) {
+        gni_dc_run(w, d, e, z, ld, n);
+        gni_la_apply_q(w, reflections, tau, gni_la_rows(z + 1, ld, n, n - 1), &b);
+        return;
+    }
+    if (z != NULL) {
+        memset(z, 0, (size_t)n * sizeof(double));
+        for (int64_t i = 1; i < n; i++) z[i * ld] = 0.0;
+        z[0] = 1.0;
+        if (n > 1) gni_la_form_q(w, reflections, tau, gni_la_rows(z + ld + 1, ld, n - 1, n - 1), &b);
+    }
+    gni_la_rotations_begin(&rotations, w, z, ld, n, n);
+    gni_la_tridiagonal_values(w, d, e, n, &rotations);
+}
+
+// ---- singular values
+
+typedef struct gni_la_bidiagonal {
+    gni_la_matrix a;
+    double *vt, *d, *e, *tau_v, *tau_u; // vt has a's rows
+    double *left,
+        *right; // rows v_0, x_0, v_1, x_1, ... and y_0, u_0, y_1, u_1, ...: a - left^T right is up to date
+    double *factor; // 2 GNI_LA_PANEL
+    double *column; // n
+} gni_la_bidiagonal;
+
+static void gni_la_negate(double *x, int64_t n) {
+    for (int64_t i = 0; i < n; i++) x[i] = -x[i];
+}
+
+// A row of zeros up to `from`, then x.
+static double *gni_la_padded(double *row, const double *x, int64_t from, int64_t n) {
+    memset(row, 0, (size_t)from * sizeof(double));
+    if (x != NULL)
+        memcpy(row + from, x, (size_t)(n - from) * sizeof(double));
+    else
+        memset(row + from, 0, (size_t)(n - from) * sizeof(double));
+    return row;
+}
+
+// One column and row. v goes to the row j of vt, u to a[j][j+1..]; i is the place in the panel.
+static void gni_la_bidiagonal_step(gni_la *w, gni_la_bidiagonal *x, int64_t j, int64_t i) {
+    const gni_la_isa *isa = w->isa;
+    const int64_t ld = x->a.rs, n = x->a.n, from = j + 1, rest = n - from;
+    double *f = x->factor, *row = x->a.p + j * ld, *v = x->vt + j * ld + j;
+    double *pair_left = x->left + 2 * i * ld, *pair_right = x->right + 2 * i * ld;
+    for (int64_t r = j; r < n; r++) v[r - j] = x->a.p[r * ld + j];
+    for (int64_t k = 0; k < 2 * i; k++) f[k] = -x->right[k * ld + j];
+    isa->rows_add(v, x->left + j, ld, f, 2 * i, n - j);
+    x->d[j] = gni_la_reflector(w, v, n - j, &x->tau_v[j]);
+    gni_la_padded(pair_left, v, j, n);
+    gni_la_padded(pair_left + ld, NULL, n, n);
+    gni_la_padded(pair_right, NULL, n, n);
+    gni_la_padded(pair_right + ld, NULL, n, n);
+    if (rest == 0) return;
+    double *y = pair_right + from;
+    gni_la_times_vector(w, y, gni_la_part(x->a, j, from, n - j, rest), v, true);
+    isa->rows_dot(f, x->left + j, ld, v, 2 * i, n - j);
+    gni_la_negate(f, 2 * i);
+    isa->rows_add(y, x->right + from, ld, f, 2 * i, rest);
+    for (int64_t k = 0; k < rest; k++) y[k] *= x->tau_v[j];
+    for (int64_t k = 0; k < 2 * i + 1; k++) f[k] = -x->left[k * ld + j];
+    isa->rows_add(row + from, x->right + from, ld, f, 2 * i + 1, rest);
+    double *u = row + from, *z = pair_left + ld + from;
+    x->e[j] = gni_la_reflector(w, u, rest, &x->tau_u[j]);
+    memcpy(pair_right + ld + from, u, (size_t)rest * sizeof(double));
+    gni_la_times_vector(w, z, gni_la_part(x->a, from, from, rest, rest), u, false);
+    isa->rows_dot(f, x->right + from, ld, u, 2 * i + 1, rest);
+    gni_la_negate(f, 2 * i + 1);
+    isa->rows_add(z, x->left + from, ld, f, 2 * i + 1, rest);
+    for (int64_t k = 0; k < rest; k++) z[k] *= x->tau_u[j];
+}
+
+// a (n,n) = Q B P^T with B upper bidiagonal: d (n), e (n - 1); GVL 5.4.8, a panel at a time. The vectors of Q
+// are left in vt, those of P in a.
+static void gni_la_bidiagonalize(gni_la *w, gni_la_matrix a, double *vt, double *d, double *e, double *tau_v,
+                                 double *tau_u) {
+    const int64_t n = a.n, ld = a.rs;
+    gni_la_bidiagonal x;
+    x.a = a;
+    x.vt = vt;
+    x.d = d;
+    x.e = e;
+    x.tau_v = tau_v;
+    x.tau_u = tau_u;
+    x.left = gni_la_take(w, 2 * GNI_LA_PANEL * ld);
+    x.right = gni_la_take(w, 2 * GNI_LA_PANEL * ld);
+    x.factor = gni_la_take(w, 2 * GNI_LA_PANEL + 8);
+    for (int64_t j0 = 0; j0 < n; j0 += GNI_LA_PANEL) {
+        const int64_t jb = GNI_MIN(GNI_LA_PANEL, n - j0), end = j0 + jb;
+        for (int64_t i = 0; i < jb; i++)
+            gni_la_bidiagonal_step(w, &x, j0 + i, i);
+        if (end >= n) break;
+        for (int64_t i = 0; i < 2 * jb; i++) gni_la_negate(x.right + i * ld + end, n - end);
+        gni_la_gemm(w, gni_la_part(a, end, end, n - end, n - end),
+                    gni_la_transposed(gni_la_rows(x.left + end, ld, 2 * jb, n - end)),
+                    gni_la_rows(x.right + end, ld, 2 * jb, n - end), true);
+    }
+}
+
+// A row of the sweep over [k, p): two rotations for each j, of V's rows and of U's.
+static void gni_la_svd_step(double *d, double *e, int64_t k, int64_t p, gni_la_rotations *u,
+                            gni_la_rotations *v) {
+    double scale = GNI_MAX(GNI_MAX(fabs(d[p - 1]), fabs(d[p - 2])), fabs(e[p - 2]));
+    scale = GNI_MAX(scale, GNI_MAX(fabs(d[k]), fabs(e[k])));
+    double sp = d[p - 1] / scale, sm = d[p - 2] / scale, em = e[p - 2] / scale, sk = d[k] / scale,
+           ek = e[k] / scale;
+    double b = ((sm + sp) * (sm - sp) + em * em) / 2.0, c = (sp * em) * (sp * em), shift = 0.0, s,
+           r;
+    if (b != 0.0 || c != 0.0) {
+        shift = sqrt(b * b + c);
+        shift = c / (b + (b < 0.0 ? -shift : shift));
+    }
+    double f = (sk + sp) * (sk - sp) + shift, g = sk * ek;
+    double *cu = gni_la_rotations_add(u, k, 1, p - 1 - k), *cv = gni_la_rotations_add(v, k, 1, p - 1 - k);
+    for (int64_t j = k; j < p - 1; j++) {
+        r = gni_la_rotation(f, g, &c, &s);
+        if (j != k) e[j - 1] = r;
+        f = c * d[j] + s * e[j];
+        e[j] = c * e[j] - s * d[j];
+        g = s * d[j + 1];
+        d[j + 1] *= c;
+        gni_la_put(cv, j - k, c, s);
+        d[j] = gni_la_rotation(f, g, &c, &s);
+        f = c * e[j] + s * d[j + 1];
+        d[j + 1] = c * d[j + 1] - s * e[j];
+        g = s * e[j + 1];
+        e[j + 1] *= c;
+        gni_la_put(cu, j - k, c, s);
+    }
+    e[p - 2] = f;
+}
+
+// d[p-1] is 0: rotates e[p-2] away, upwards to k.
+static void gni_la_svd_last(double *d, double *e, int64_t k, int64_t p, gni_la_rotations *v) {
+    double f = e[p - 2], c, s;
+    e[p - 2] = 0.0;
+    for (int64_t j = p - 2; j >= k; j--) {
+        d[j] = gni_la_rotation(d[j], f, &c, &s);
+        if (j != k) {
+            f = -s * e[j - 1];
+            e[j - 1] *= c;
+        }
+        gni_la_put(gni_la_rotations_add(v, j, p - 1 - j, 1), 0, c, s);
+    }
+}
+
+// d[k-1] is 0: rotates e[k-1] away, downwards to p.
+static void gni_la_svd_inner(double *d, double *e, int64_t k, int64_t p, gni_la_rotations *u) {
+    double f = e[k - 1], c, s;
+    e[k - 1] = 0.0;
+    for (int64_t j = k; j < p; j++) {
+        d[j] = gni_la_rotation(d[j], f, &c, &s);
+        f = -s * e[j];
+        e[j] *= c;
+        gni_la_put(gni_la_rotations_add(u, j, k - 1 - j, 1), 0, c, s);
+    }
+}
+
+// Singular values of the bidiagonal matrix d, e (n each) into d, unsorted, some of them negative; GVL 8.6.2 with
+// the splitting of LINPACK's dsvdc.
+static void gni_la_bidiagonal_values(gni_la *w, double *d, double *e, int64_t n, gni_la_rotations *u,
+                                     gni_la_rotations *v) {
+    const double eps = 2.2204460492503131e-16, tiny = 1e-290;
+    int64_t steps = 0;
+    for (int64_t p = n; p > 1;) {
+        int64_t k = p - 2, at = p - 1;
+        for (; k >= 0; k--) {
+            if (fabs(e[k]) > tiny + eps * (fabs(d[k]) + fabs(d[k + 1]))) continue;
+            e[k] = 0.0;
+            break;
+        }
+        if (k == p - 2) {
+            p--;
+            continue;
+        }
+        if (steps++ > 60 * n) {
+            w->info = GNI_LA_NO_CONVERGENCE;
+            break;
+        }
+        for (; at > k; at--) { // a diagonal element that is nothing beside its neighbours
+            double near_by =
+                (at < p - 1 ? fabs(e[at]) : 0.0) + (at > k + 1 ? fabs(e[at - 1]) : 0.0);
+            if (fabs(d[at]) > tiny + eps * near_by) continue;
+            d[at] = 0.0;
+            break;
+        }
+        if (at == k)
+            gni_la_svd_step(d, e, k + 1, p, u, v);
+        else if (at == p - 1)
+            gni_la_svd_last(d, e, k + 1, p, v);
+        else
+            gni_la_svd_inner(d, e, at + 1, p, u);
+    }
+    gni_la_rotations_flush(u);
+    gni_la_rotations_flush(v);
+}
+
+static int64_t gni_la_svd_memory(int64_t n) {
+    int64_t ld = gni_la_ld(n);
+    return ld * n + 4 * GNI_LA_PANEL * ld + 5 * gni_la_round(n + 1) + 2 * GNI_LA_PANEL +
+           gni_la_block_memory(n, n) +
+           GNI_MAX(2 * gni_la_rotations_memory(n), gni_dc_values_memory(n)) + 128;
+}
+
+// Singular values of a (n,n) into d, unsorted, and unless they are NULL the vectors as rows of ut and vt (n,n).
+// Negative values: the rows of vt belong to the positive ones. Destroys a.
+static void gni_la_svd_square(gni_la *w, gni_la_matrix a, double *d, double *ut, double *vt) {
+    const int64_t n = a.n, ld = a.rs;
+    double *left = gni_la_take(w, ld * n), *e = gni_la_take(w, n + 1);
+    double *tau_v = gni_la_take(w, n + 1), *tau_u = gni_la_take(w, n + 1);
+    const gni_la_matrix columns = gni_la_rows(left, ld, n, n), rows = gni_la_part(a, 0, 1, n - 1, n - 1);
+    gni_la_rotations u, v;
+    gni_la_block b;
+    gni_la_bidiagonalize(w, a, left, d, e, tau_v, tau_u);
+    e[n - 1] = e[n] = 0.0;
+    gni_la_block_take(w, &b, n, n);
+    if (ut != NULL && vt != NULL && n >= GNI_DC_LEAST) {
+        gni_dc_run_values(w, d, e, ut, vt, ld, n);
+        gni_la_apply_q(w, columns, tau_v, gni_la_rows(ut, ld, n, n), &b);
+        gni_la_apply_q(w, rows, tau_u, gni_la_rows(vt + 1, ld, n, n - 1), &b);
+        return;
+    }
+    if (ut != NULL) gni_la_form_q(w, columns, tau_v, gni_la_rows(ut, ld, n, n), &b);
+    if (vt != NULL) {
+        gni_la_clear(vt, ld, n, n);
+        vt[0] = 1.0;
+        if (n > 1) gni_la_form_q(w, rows, tau_u, gni_la_rows(vt + ld + 1, ld, n - 1, n - 1), &b);
+    }
+    gni_la_rotations_begin(&u, w, ut, ld, n, n);
+    gni_la_rotations_begin(&v, w, vt, ld, n, n);
+    gni_la_bidiagonal_values(w, d, e, n, &u, &v);
+    for (int64_t i = 0; i < n; i++) {
+        if (!(d[i] < 0.0)) continue;
+        d[i] = -d[i];
+        if (vt != NULL) gni_la_negate(vt + i * ld, n);
+    }
+}
+
+// >>divide
+// Eigenvectors of symmetric tridiagonal matrices and singular vectors of bidiagonal ones by divide and conquer.
+// From outside: gni_dc_run, gni_dc_run_values and their memory (dc: divide and conquer).
+//
+// Cuppen's (1981) division into two halves and a change of rank one, whose eigenvalues are the roots of a secular
+// equation, with deflation as in LAPACK's dlaed2. Vectors are those of the nearby problem that the computed roots
+// solve exactly (Gu and Eisenstat 1994), so they are orthogonal. Vectors stand in rows.
+//
+// A bidiagonal matrix is divided by leaving a row out (Gu and Eisenstat 1995): with the halves' vectors it becomes
+// that row, z, above a diagonal d, and z^T z + d^2 has the same secular equation, with the squares of d as poles.
+// Their distances are formed from d itself, so that small singular values keep their digits.
+
+enum { GNI_DC_LEAF = 32 }; // parts of this order are left to QL
+
+typedef struct gni_dc {
+    gni_la *w;
+    int64_t ld;
+    double *rows, *s, *mix; // (n,n): the vectors of the halves, how to mix them, and a part of that
+    double *s_left;         // the same as s for left singular vectors
+    gni_la_rotations rotations, rotations_right;
+    bool singular; // poles are the squares of `pole`
+    // of the merge under way: poles, weights and their squares, roots, weights of the nearby problem
+    int64_t count;
+    double *pole, *weight, *square, *root, *near_by;
+    // Root j is so far from pole number base[j], or its square from that pole's.
+    double *shift;
+    int64_t *base;
+    double *lines; // a row for each thread where there is no s
+    double *scratch, *carry, rho;
+    int64_t *order, *list, *left, *right;
+    struct gni_dg *apart; // whose rows these are, if they are not here: see values_gpu
+} gni_dc;
+
+static int64_t gni_dc_memory(int64_t n) {
+    if (n < GNI_DC_LEAST) return 0;
+    return 3 * n * gni_la_ld(n) + 15 * gni_la_round(n + 1) + gni_la_rotations_memory(GNI_DC_LEAF + 1) +
+           128;
+}
+
+static int64_t gni_dc_values_memory(int64_t n) {
+    if (n < GNI_DC_LEAST) return 0;
+    return gni_dc_memory(n) + n * gni_la_ld(n) + gni_la_rotations_memory(GNI_DC_LEAF + 1);
+}
+
+static void gni_dc_take(gni_dc *c, gni_la *w, double *z, int64_t ld, int64_t n) {
+    memset(c, 0, sizeof *c);
+    c->w = w;
+    c->ld = ld;
+    c->rows = gni_la_take(w, n * ld);
+    c->s = gni_la_take(w, n * ld);
+    c->mix = gni_la_take(w, n * ld);
+    c->pole = gni_la_take(w, n);
+    c->weight = gni_la_take(w, n);
+    c->square = gni_la_take(w, n);
+    c->root = gni_la_take(w, n);
+    c->near_by = gni_la_take(w, n);
+    c->shift = gni_la_take(w, n);
+    c->base = (int64_t *)(void *)gni_la_take(w, n);
+    c->scratch = gni_la_take(w, n);
+    c->carry = gni_la_take(w, n);
+    c->order = (int64_t *)(void *)gni_la_take(w, n);
+    c->list = (int64_t *)(void *)gni_la_take(w, n);
+    c->left = (int64_t *)(void *)gni_la_take(w, n);
+    c->right = (int64_t *)(void *)gni_la_take(w, n);
+    gni_la_rotations_begin(&c->rotations, w, z, ld, GNI_DC_LEAF, GNI_DC_LEAF + 1);
+}
+
+// ---- the secular equation 1 / rho + sum of weight^2 / (pole - x) = 0
+
+// Its value and what it is made of, t above the pole that `gap` starts from, with the poles up to `split` apart
+// from the others.
+typedef struct gni_dc_value {
+    double f, low, high, low_slope, high_slope;
+} gni_dc_value;
+
+static void gni_dc_evaluate(const gni_dc *c, const double *gap, int64_t split, double t,
+                            gni_dc_value *v) {
+    const gni_la_isa *isa = c->w->isa;
+    const int64_t n = c->count;
+    isa->poles(gap, c->square, t, split, &v->low, &v->low_slope);
+    isa->poles(gap + split, c->square + split, t, n - split, &v->high, &v->high_slope);
+    v->f = 1.0 / c->rho + v->low + v->high;
+}
+
+// The step from t to the root of an interpolation that has poles at distances p and q (Li 1993, the middle way);
+// for the last root there is no pole above.
+static double gni_dc_step(const gni_dc_value *v, double p, double q, bool last) {
+    if (last) {
+        double rest = v->f - p * v->low_slope;
+        return rest > 0.0 ? p + p * p * v->low_slope / rest : HUGE_VAL;
+    }
+    double slope = v->low_slope + v->high_slope;
+    double rest = v->f - p * v->low_slope - q * v->high_slope;
+    double a = (p + q) * v->f - p * q * slope, b = p * q * v->f;
+    double root = sqrt(fabs(a * a - 4.0 * b * rest));
+    if (a <= 0.0) return rest == 0.0 ? HUGE_VAL : (a - root) / (2.0 * rest);
+    return 2.0 * b / (a + root);
+}
+
+// Root number j, between pole j and the next one. `gap` is room for all poles.
+static void gni_dc_root(const gni_dc *c, int64_t j, double *gap) {
+    const int64_t n = c->count;
+    const double eps = 2.2204460492503131e-16;
+    const bool last = j == n - 1;
+    double origin = c->pole[j];
+    c->base[j] = j;
+    c->w->isa->gaps(gap, c->pole, origin, 0.0, c->singular, n);
+    double width = last ? c->rho * c->w->isa->dot(c->weight, c->weight, n) : gap[j + 1];
+    double lo = 0.0, hi = last ? width * 1.000000000000001 : 0.5 * width, t = 0.5 * width;
+    gni_dc_value v;
+    gni_dc_evaluate(c, gap, j + 1, t, &v);
+    if (v.f < 0.0 && !last) { // nearer to the pole above
+        origin = c->pole[j + 1];
+        c->base[j] = j + 1;
+        c->w->isa->gaps(gap, c->pole, origin, 0.0, c->singular, n);
+        t -= width;
+        lo = t;
+        hi = 0.0;
+    }
+    for (int i = 0; i < 100; i++) {
+        double slope = v.low_slope + v.high_slope, sum = 1.0 / c->rho + fabs(v.low) + fabs(v.high);
+        if (fabs(v.f) <= eps * (8.0 * sum + fabs(t) * slope)) break;
+        if (v.f < 0.0)
+            lo = GNI_MAX(lo, t);
+        else
+            hi = GNI_MIN(hi, t);
+        double p = gap[j] - t, q = last ? 0.0 : gap[j + 1] - t;
+        double to = t + gni_dc_step(&v, p, q, last);
+        if (!(to > lo && to < hi)) {
+            to = lo + 0.5 * (hi - lo);
+            if (lo > 0.0) to = sqrt(lo) * sqrt(hi); // near a pole by halves of the exponent
+            if (hi < 0.0) to = -sqrt(-lo) * sqrt(-hi);
+        }
+        if (to == t || !(to > lo && to < hi)) break;
+        t = to;
+        gni_dc_evaluate(c, gap, j + 1, t, &v);
+    }
+    c->root[j] = c->singular ? origin + t / (origin + sqrt(origin * origin + t)) : origin + t;
+    c->shift[j] = t;
+}
+
+static void gni_dc_root_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_dc *c = (const gni_dc *)arg;
+    for (int64_t j = begin; j < end; j++)
+        gni_dc_root(c, j, c->lines != NULL ? c->lines + worker * c->ld : c->s + j * c->ld);
+}
+
+// Weights whose secular equation has exactly the computed roots (Loewner's formula).
+static void gni_dc_weights_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_dc *c = (const gni_dc *)arg;
+    GNI_UNUSED(worker);
+    double *y = c->near_by;
+    for (int64_t i = begin; i < end; i++) y[i] = 1.0;
+    for (int64_t j = 0; j < c->count; j++) {
+        const double at = c->pole[c->base[j]], t = c->shift[j], other = c->pole[j];
+        const int64_t lo = GNI_MAX(begin, GNI_MIN(j, end)),
+                      hi = GNI_MAX(begin, GNI_MIN(j + 1, end));
+        c->w->isa->ratios(y + begin, c->pole + begin, at, t, other, c->singular, lo - begin);
+        if (lo < hi) y[j] *= (c->singular ? (other - at) * (other + at) : other - at) - t;
+        c->w->isa->ratios(y + hi, c->pole + hi, at, t, other, c->singular, end - hi);
+    }
+    for (int64_t i = begin; i < end; i++) y[i] = copysign(sqrt(fabs(y[i])), c->weight[i]);
+}
+
+// Vector number j of the secular equation, and unless it is NULL the left one.
+static void gni_dc_vector(const gni_dc *c, int64_t j, double *row, double *left) {
+    c->w->isa->gaps(row, c->pole, c->pole[c->base[j]], c->shift[j], c->singular, c->count);
+    const double norm = sqrt(c->w->isa->quotients(row, c->near_by, c->count));
+    if (left != NULL) { // the matrix times the right vector
+        for (int64_t i = 0; i < c->count; i++) left[i] = c->pole[i] * row[i];
+        left[0] = -1.0;
+        const double length = sqrt(c->w->isa->dot(left, left, c->count));
+        for (int64_t i = 0; i < c->count; i++) left[i] /= length;
+    }
+    for (int64_t i = 0; i < c->count; i++) row[i] /= norm;
+}
+
+static void gni_dc_vectors_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_dc *c = (const gni_dc *)arg;
+    GNI_UNUSED(worker);
+    for (int64_t j = begin; j < end; j++)
+        gni_dc_vector(c, j, c->s + j * c->ld, c->singular ? c->s_left + j * c->ld : NULL);
+}
+
+// From c->pole and c->weight to c->root, and where there is room for them c->s and c->s_left.
+static void gni_dc_secular(gni_dc *c, double rho, int64_t count) {
+    const int64_t grain = 1 + 20000 / count;
+    c->count = count;
+    c->rho = rho;
+    for (int64_t i = 0; i < count; i++) c->square[i] = c->weight[i] * c->weight[i];
+    gni_parallel(c->w->pool, count, grain, gni_dc_root_task, c);
+    const int64_t wide = GNI_MAX(gni_la_round(grain), gni_la_round(GNI_MAX(count / 32, 64)));
+    gni_parallel(c->w->pool, count, wide, gni_dc_weights_task, c);
+    if (c->s != NULL) gni_parallel(c->w->pool, count, grain, gni_dc_vectors_task, c);
+}
+
+// ---- merging
+
+// Sorts numbers of rows by their value: two sorted runs are the common case.
+static void gni_dc_sort(const double *d, int64_t *order, int64_t *spare, int64_t n) {
+    for (int64_t width = 1; width < n; width *= 2) {
+        for (int64_t lo = 0; lo + width < n; lo += 2 * width) {
+            const int64_t mid = lo + width, hi = GNI_MIN(mid + width, n);
+            int64_t i = lo, j = mid, to = 0;
+            if (!(d[order[mid]] < d[order[mid - 1]])) continue;
+            while (i < mid || j < hi)
+                spare[to++] =
+                    j == hi || (i < mid && !(d[order[j]] < d[order[i]])) ? order[i++] : order[j++];
+            memcpy(order + lo, spare, (size_t)to * sizeof *order);
+        }
+    }
+}
+
+static void gni_dg_rotate(struct gni_dg *p, const double *z, int64_t i, int64_t j, double cs,
+                        double sn);
+static double gni_dg_edge(const struct gni_dg *p, int64_t i, bool last);
+
+// Of row i of z the element k, which is its last or its first.
+static double gni_dc_edge(const gni_dc *c, const double *z, int64_t i, int64_t k, bool last) {
+    return c->apart != NULL ? gni_dg_edge(c->apart, i, last) : z[i * c->ld + k];
+}
+
+// Rows i and j of z rotate so that the weight of i becomes 0.
+static void gni_dc_rotate(const gni_dc *c, double *z, int64_t n, int64_t i, int64_t j, double cs,
+                        double sn) {
+    if (c->apart != NULL) {
+        gni_dg_rotate(c->apart, z, i, j, cs, sn);
+        return;
+    }
+    double *x = z + i * c->ld, *y = z + j * c->ld;
+    for (int64_t k = 0; k < n; k++) {
+        double a = x[k], b = y[k];
+        x[k] = cs * a + sn * b;
+        y[k] = cs * b - sn * a;
+    }
+}
+
+// The rows that the secular equation needs, in order, to c->list, and the others behind them. Returns how many.
+static int64_t gni_dc_deflate(gni_dc *c, double *z, double *d, double *weight, double rho,
+                              int64_t n) {
+    double most = 0.0, heaviest = 0.0;
+    int64_t kept = 0, gone = n, at = -1;
+    for (int64_t i = 0; i < n; i++) {
+        most = GNI_MAX(most, fabs(d[i]));
+        heaviest = GNI_MAX(heaviest, fabs(weight[i]));
+        c->order[i] = i;
+    }
+    const double tolerance = 8.0 * 2.2204460492503131e-16 * GNI_MAX(most, heaviest);
+    gni_dc_sort(d, c->order, c->list, n);
+    for (int64_t k = 0; k < n; k++) {
+        const int64_t i = c->order[k];
+        if (rho * fabs(weight[i]) <= tolerance) {
+            c->list[--gone] = i;
+            continue;
+        }
+        if (at >= 0) {
+            double r = hypot(weight[at], weight[i]), cs = weight[i] / r, sn = -weight[at] / r;
+            if (fabs((d[i] - d[at]) * cs * sn) <= tolerance) {
+                double a = d[at], b = d[i];
+                weight[i] = r;
+                weight[at] = 0.0;
+                gni_dc_rotate(c, z, n, at, i, cs, sn);
+                d[at] = a * cs * cs + b * sn * sn;
+                d[i] = a * sn * sn + b * cs * cs;
+                c->list[--gone] = at;
+            } else {
+                c->list[kept++] = at;
+            }
+        }
+        at = i;
+    }
+    if (at >= 0) c->list[kept++] = at;
+    return kept;
+}
+
+// Columns `from` to `to` of the first `kept` rows of z become mixtures of those rows of c->rows that are not 0
+// there: their numbers among the kept ones are in `which`.
+static void gni_dc_mix(gni_dc *c, double *z, const double *s, int64_t kept, const int64_t *which,
+                       int64_t count, int64_t from, int64_t to) {
+    const int64_t ld = c->ld;
+    double *mix = c->mix;
+    if (count == 0) {
+        for (int64_t i = 0; i < kept; i++)
+            memset(z + i * ld + from, 0, (size_t)(to - from) * sizeof *z);
+        return;
+    }
+    // The rows move together, which keeps their order; so do the columns of the mixture.
+    for (int64_t i = 0; i < count; i++)
+        if (which[i] != i)
+            memcpy(c->rows + i * ld + from, c->rows + which[i] * ld + from,
+                   (size_t)(to - from) * sizeof *z);
+    for (int64_t r = 0; r < kept; r++)
+        for (int64_t i = 0; i < count; i++) mix[r * ld + i] = s[r * ld + which[i]];
+    gni_la_gemm(c->w, gni_la_rows(z + from, ld, kept, to - from), gni_la_rows(mix, ld, kept, count),
+                gni_la_rows(c->rows + from, ld, count, to - from), false);
+}
+
+static bool gni_dc_any(const double *x, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        if (x[i] != 0.0) return true;
+    return false;
+}
+
+// The rows of z (n,width) in the order of c->list, the first `kept` of them mixed by s. The halves' rows are 0
+// on the other side of column h.
+static void gni_dc_replace(gni_dc *c, double *z, const double *s, int64_t n, int64_t width,
+                           int64_t kept, int64_t h) {
+    const int64_t ld = c->ld;
+    const size_t bytes = (size_t)width * sizeof *z;
+    int64_t left = 0, right = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const double *row = z + c->list[i] * ld;
+        memcpy(c->rows + i * ld, row, bytes);
+        if (i >= kept) continue;
+        // Rows that were rotated belong to both sides.
+        if (gni_dc_any(row, h)) c->left[left++] = i;
+        if (gni_dc_any(row + h, width - h)) c->right[right++] = i;
+    }
+    for (int64_t i = kept; i < n; i++) memcpy(z + i * ld, c->rows + i * ld, bytes);
+    if (kept == 0) return;
+    gni_dc_mix(c, z, s, kept, c->left, left, 0, h);
+    gni_dc_mix(c, z, s, kept, c->right, right, h, width);
+}
+
+// The poles and weights of the rows that the secular equation needs, and its solution; d as gni_dc_replace orders it.
+static void gni_dc_new_values(gni_dc *c, double *d, const double *weight, double rho, int64_t n,
+                              int64_t kept, double least) {
+    for (int64_t i = 0; i < n; i++) c->carry[i] = d[c->list[i]];
+    for (int64_t i = 0; i < kept; i++) {
+        c->pole[i] = i > 0 ? GNI_MAX(c->carry[i], least) : c->carry[i];
+        c->weight[i] = weight[c->list[i]];
+    }
+    if (kept > 0) gni_dc_secular(c, rho, kept);
+    memcpy(d, c->root, (size_t)kept * sizeof *d);
+    memcpy(d + kept, c->carry + kept, (size_t)(n - kept) * sizeof *d);
+}
+
+// The first h and the other rows of z (n,n) are the eigenvectors of two halves, with values d; the whole has rho v v^T
+// besides, v = (.., 0, 1, sign, 0, ..) around h. Afterwards d is that of the whole, and c->list and c->s say what z is.
+// Returns how many of the rows c->s mixes.
+static int64_t gni_dc_join(gni_dc *c, double *z, double *d, int64_t n, int64_t h, double rho,
+                           double sign) {
+    double *weight = c->scratch;
+    for (int64_t i = 0; i < n; i++)
+        weight[i] = 0.70710678118654752 * (i < h ? gni_dc_edge(c, z, i, h - 1, true)
+                                                 : sign * gni_dc_edge(c, z, i, h, false));
+    const int64_t kept = gni_dc_deflate(c, z, d, weight, 2.0 * rho, n);
+    gni_dc_new_values(c, d, weight, 2.0 * rho, n, kept, -HUGE_VAL);
+    return kept;
+}
+
+// d (n), e (n - 1): eigenvalues to d, unsorted, vectors to the rows of z, which is the unit matrix at first.
+static void gni_dc_solve(gni_dc *c, double *z, double *d, double *e, int64_t n) {
+    if (n <= GNI_DC_LEAF) {
+        c->rotations.z = z;
+        c->rotations.width = n;
+        gni_la_tridiagonal_values(c->w, d, e, n, &c->rotations);
+        return;
+    }
+    const int64_t h = gni_la_round(n / 2);
+    const double rho = fabs(e[h - 1]), sign = e[h - 1] < 0.0 ? -1.0 : 1.0;
+    d[h - 1] -= rho;
+    d[h] -= rho;
+    gni_dc_solve(c, z, d, e, h);
+    gni_dc_solve(c, z + h * c->ld + h, d + h, e + h, n - h);
+    if (c->w->info != 0) return;
+    const int64_t kept = gni_dc_join(c, z, d, n, h, rho, sign);
+    gni_dc_replace(c, z, c->s, n, n, kept, h);
+}
+
+static void gni_dc_run(gni_la *w, double *d, double *e, double *z, int64_t ld, int64_t n) {
+    gni_dc c;
+    gni_dc_take(&c, w, z, ld, n);
+    gni_la_unit(z, ld, n, n);
+    gni_dc_solve(&c, z, d, e, n);
+}
+
+// ---- singular values
+
+// As gni_dc_deflate; row h is the one with the pole 0, which stays, in front.
+static int64_t gni_dc_deflate_values(gni_dc *c, double *u, double *v, const double *d,
+                                     double *weight, double tolerance, int64_t n, int64_t width,
+                                     int64_t h) {
+    int64_t kept = 0, gone = n, at = -1;
+    for (int64_t i = 1; i < n; i++) c->order[i] = i <= h ? i - 1 : i;
+    gni_dc_sort(d, c->order + 1, c->list, n - 1);
+    c->list[kept++] = h;
+    for (int64_t k = 1; k < n; k++) {
+        const int64_t i = c->order[k];
+        if (fabs(weight[i]) <= tolerance) {
+            c->list[--gone] = i;
+            continue;
+        }
+        if (at >= 0 && d[i] - d[at] <= tolerance) {
+            const double r = hypot(weight[at], weight[i]), cs = weight[i] / r, sn = -weight[at] / r;
+            weight[i] = r;
+            gni_dc_rotate(c, u, n, at, i, cs, sn);
+            gni_dc_rotate(c, v, width, at, i, cs, sn);
+            c->list[--gone] = at;
+        } else if (at >= 0) {
+            c->list[kept++] = at;
+        }
+        at = i;
+    }
+    if (at >= 0) c->list[kept++] = at;
+    return kept;
+}
+
+// The rows of u (n,n) and v (n + extra, n + extra) are the singular vectors of what is above and below row h, with
+// values d; row h itself has d[h] and e behind it. As gni_dc_join, c->s_left being for u.
+static int64_t gni_dc_join_values(gni_dc *c, double *u, double *v, double *d, double e, int64_t n,
+                                  int64_t h, int64_t extra) {
+    const int64_t width = n + extra;
+    double *weight = c->scratch, most = fabs(e);
+    int power = 0;
+    for (int64_t i = 0; i < n; i++) {
+        most = GNI_MAX(most, fabs(d[i]));
+        c->list[i] = i;
+    }
+    if (most == 0.0) return 0;
+    frexp(most, &power); // squares must not underflow
+    for (int64_t i = 0; i < n; i++) d[i] = ldexp(d[i], -power);
+    const double above = d[h], below = ldexp(e, -power);
+    const double tolerance = 32.0 * 2.2204460492503131e-16 * ldexp(most, -power);
+    for (int64_t i = 0; i < n; i++)
+        weight[i] = i <= h ? above * gni_dc_edge(c, v, i, h, true)
+                           : below * gni_dc_edge(c, v, i, h + 1, false);
+    if (extra > 0) { // both halves have a right vector without a value: one becomes the whole's
+        const double a = weight[h], b = below * gni_dc_edge(c, v, n, h + 1, false), r = hypot(a, b);
+        if (r > 0.0) gni_dc_rotate(c, v, width, h, n, a / r, b / r);
+        weight[h] = r;
+    }
+    if (fabs(weight[h]) <= tolerance) weight[h] = tolerance;
+    d[h] = 0.0;
+    const int64_t kept = gni_dc_deflate_values(c, u, v, d, weight, tolerance, n, width, h);
+    gni_dc_new_values(c, d, weight, 1.0, n, kept, 0.5 * tolerance);
+    for (int64_t i = 0; i < n; i++) d[i] = ldexp(d[i], power);
+    return kept;
+}
+
+// d (n), e (n - 1 + extra): singular values to d, unsorted, vectors to the rows of u and v, which are unit matrices at
+// first. `extra`: 1 where there is a column more than rows.
+static void gni_dc_solve_values(gni_dc *c, double *u, double *v, double *d, const double *e,
+                                int64_t n, int64_t extra) {
+    if (n <= GNI_DC_LEAF) {
+        double values[GNI_DC_LEAF + 1], next[GNI_DC_LEAF + 1];
+        values[n] = next[n - 1] = next[n] = 0.0; // a row of zeros below makes it square
+        memcpy(values, d, (size_t)n * sizeof *d);
+        memcpy(next, e, (size_t)(n - 1 + extra) * sizeof *e);
+        c->rotations.z = u;
+        c->rotations.width = n;
+        c->rotations_right.z = v;
+        c->rotations_right.width = n + extra;
+        gni_la_bidiagonal_values(c->w, values, next, n + extra, &c->rotations, &c->rotations_right);
+        for (int64_t i = 0; i < n; i++) {
+            d[i] = fabs(values[i]);
+            if (values[i] < 0.0) gni_la_negate(v + i * c->ld, n + extra);
+        }
+        return;
+    }
+    const int64_t h = gni_la_round(n / 2) - 1, behind = (h + 1) * (c->ld + 1);
+    gni_dc_solve_values(c, u, v, d, e, h, 1);
+    gni_dc_solve_values(c, u + behind, v + behind, d + h + 1, e + h + 1, n - h - 1, extra);
+    if (c->w->info != 0) return;
+    const int64_t kept = gni_dc_join_values(c, u, v, d, e[h], n, h, extra);
+    if (kept == 0) return; // all of it is zeros
+    gni_dc_replace(c, v, c->s, n, n + extra, kept, h + 1);
+    gni_dc_replace(c, u, c->s_left, n, n, kept, h);
+}
+
+static void gni_dc_run_values(gni_la *w, double *d, const double *e, double *u, double *v,
+                              int64_t ld, int64_t n) {
+    gni_dc c;
+    gni_dc_take(&c, w, u, ld, n);
+    gni_la_rotations_begin(&c.rotations_right, w, v, ld, GNI_DC_LEAF + 1, GNI_DC_LEAF + 1);
+    c.s_left = gni_la_take(w, n * ld);
+    c.singular = true;
+    gni_la_unit(u, ld, n, n);
+    gni_la_unit(v, ld, n, n);
+    gni_dc_solve_values(&c, u, v, d, e, n, 0);
+}
+
 // >>factor_gpu
 // Decompositions of large matrices on the GPU: panels of 128 columns by kernels of their own, everything else
-// by matrix products. From outside: gni_lg_wanted and the functions that end in _large.
+// by matrix products. From outside: gni_lg_wanted and what room factor_batch calls (lg: linear algebra on the GPU).
 //
 // LU is right-looking. Pivots of panels with more rows than a workgroup has threads are found in a tournament
 // (Grigori, Demmel, Xiang 2011), which bounds the growth almost as partial pivoting does.
@@ -29326,8 +29657,6 @@ typedef struct gni_lg {
     int64_t n, ld, order; // order: place of the rows' numbers in the state
     gn_array *work, *state, *block, *temp;
     gni_lg_matrix a;
-    gn_placement placement; // of the options
-    gn_precision precision;
     bool ok;
 } gni_lg;
 
@@ -29372,7 +29701,7 @@ static bool gni_lg_reaches(int64_t batch, int64_t rows, int64_t columns, gn_dtyp
 static bool gni_lg_wanted(gn_context *g, gn_array *a, gn_dtype t) {
     gni_factor f;
     if (g->gpu == NULL || g->recording || g->gpu->lost) return false;
-    if (g->options.placement == GN_PLACE_CPU || !gni_materialize(g, a)) return false;
+    if (g->placement == GN_PLACE_CPU || !gni_materialize(g, a)) return false;
     const int rank = a->shape.rank;
     const int64_t rows = a->shape.dim[rank - 2], columns = a->shape.dim[rank - 1];
     memset(&f, 0, sizeof f);
@@ -29381,7 +29710,7 @@ static bool gni_lg_wanted(gn_context *g, gn_array *a, gn_dtype t) {
     if (rows * gni_lg_up(columns, 4) * (int64_t)gn_dtype_size(t) >= (int64_t)1 << 32) return false;
     if (!gni_backend_gpu()->supports(g, GNI_JOB_FACTOR, &f)) return false;
     const bool there = (a->buf->where & GNI_ON_GPU) != 0;
-    if (!there && g->options.placement == GN_PLACE_STAY) return false;
+    if (!there && g->placement == GN_PLACE_STAY) return false;
     int64_t least = gni_threshold(g, GNI_JOB_FACTOR);
     return rows * columns >= (there ? (least + 3) / 4 : least);
 }
@@ -29393,10 +29722,8 @@ static void gni_lg_start(gni_lg *w, gn_context *g, const char *fn, gn_dtype t) {
     w->fn = fn;
     w->t = t;
     w->ok = true;
-    w->placement = g->options.placement;
-    w->precision = g->options.matmul;
-    g->options.placement = GN_PLACE_GPU;
-    g->options.matmul = GN_PRECISION_F32;
+    g->placement = GN_PLACE_GPU;
+    g->precision = GN_PRECISION_F32;
 }
 
 static void gni_lg_end(gni_lg *w) {
@@ -29404,8 +29731,7 @@ static void gni_lg_end(gni_lg *w) {
     gni_unref(w->g, w->state);
     gni_unref(w->g, w->block);
     gni_unref(w->g, w->temp);
-    w->g->options.placement = w->placement;
-    w->g->options.matmul = w->precision;
+    gni_place_as_asked(w->g);
 }
 
 // The state: zeros, and the numbers of the rows.
@@ -30136,7 +30462,7 @@ static void gni_la_do_solve(gni_la *w, const gni_la_job *d, int64_t index) {
     int64_t *pivot = (int64_t *)(void *)gni_la_take(w, n);
     w->aside = gni_la_take(w, n * n / 4);
     gni_la_load(&d->in[0], index, a, ld, 1, n, n);
-    gni_la_lu(w, a, ld, n, pivot);
+    gni_la_lu(w, gni_la_rows(a, ld, n, n), pivot);
     if (d->kind == GNI_LA_DET) {
         int exponent = 0; // apart, so that no product on the way overflows
         double det = 1.0;
@@ -30156,7 +30482,7 @@ static void gni_la_do_solve(gni_la *w, const gni_la_job *d, int64_t index) {
     } else {
         gni_la_unit(b, ldb, n, n);
     }
-    gni_la_lu_solve(w, a, ld, n, pivot, b, ldb, k);
+    gni_la_lu_solve(w, gni_la_rows(a, ld, n, n), pivot, gni_la_rows(b, ldb, n, k));
     gni_la_store(&d->out[0], index, b, ldb, 1, n, k, NULL);
 }
 
@@ -30166,7 +30492,7 @@ static void gni_la_do_cholesky(gni_la *w, const gni_la_job *d, int64_t index) {
     double *a = gni_la_take(w, n * ld);
     w->aside = gni_la_take(w, n * n / 4);
     gni_la_load(&d->in[0], index, a, ld, 1, n, n);
-    gni_la_cholesky(w, a, ld, n, 0);
+    gni_la_cholesky(w, gni_la_rows(a, ld, n, n), 0);
     if (w->info != 0) return;
     for (int64_t i = 0; i < n; i++)
         memset(a + i * ld + i + 1, 0, (size_t)(n - i - 1) * sizeof(double));
@@ -30180,11 +30506,15 @@ static void gni_la_do_qr(gni_la *w, const gni_la_job *d, int64_t index) {
     double *at = gni_la_take(w, n * ld), *q = gni_la_take(w, k * ld), *tau = gni_la_take(w, k);
     gni_la_block_take(w, &b, n, m);
     gni_la_load(&d->in[0], index, at, 1, ld, m, n);
-    gni_la_qr(w, at, ld, m, n, tau, &b);
-    gni_la_form_q(w, at, ld, m, k, tau, q, ld, k, &b);
-    gni_la_store_columns(&d->out[0], index, q, ld, m, k, NULL);
-    for (int64_t j = 0; j < k; j++)
+    gni_la_qr(w, gni_la_rows(at, ld, n, m), tau, &b);
+    gni_la_form_q(w, gni_la_rows(at, ld, k, m), tau, gni_la_rows(q, ld, k, m), &b);
+    for (int64_t j = 0; j < k; j++) {
         memset(at + j * ld + j + 1, 0, (size_t)(m - j - 1) * sizeof(double));
+        if (at[j * ld + j] >= 0.0) continue;
+        for (int64_t i = 0; i < m; i++) q[j * ld + i] = -q[j * ld + i];
+        for (int64_t i = j; i < n; i++) at[i * ld + j] = -at[i * ld + j];
+    }
+    gni_la_store_columns(&d->out[0], index, q, ld, m, k, NULL);
     gni_la_store_columns(&d->out[1], index, at, ld, k, n, NULL);
 }
 
@@ -30209,7 +30539,7 @@ static void gni_la_do_eigh(gni_la *w, const gni_la_job *d, int64_t index) {
         w->info = GNI_LA_NOT_FINITE;
         return;
     }
-    if (n > 0) gni_la_eigh(w, a, ld, n, values, z);
+    if (n > 0) gni_la_eigh(w, gni_la_rows(a, ld, n, n), values, z);
     if (w->info != 0) return;
     gni_la_order(values, n, false, order);
     gni_la_store_scaled(&d->out[0], index, values, n, power, order);
@@ -30241,21 +30571,22 @@ static void gni_la_do_svd(gni_la *w, const gni_la_job *d, int64_t index) {
     if (m > n) {
         gni_la_block b;
         gni_la_block_take(w, &b, k, m);
-        gni_la_qr(w, at, ldm, m, n, tau, &b);
+        gni_la_qr(w, gni_la_rows(at, ldm, n, m), tau, &b);
         if (vectors) {
             q = gni_la_take(w, k * ldm);
             qu = gni_la_take(w, n * ldm);
-            gni_la_form_q(w, at, ldm, m, n, tau, q, ldm, k, &b);
+            gni_la_form_q(w, gni_la_rows(at, ldm, n, m), tau, gni_la_rows(q, ldm, k, m), &b);
         }
     }
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < n; j++) a[i * ld + j] = m > n && j < i ? 0.0 : at[j * ldm + i];
-    if (n > 0) gni_la_svd_square(w, a, ld, n, values, ut, vt);
+    if (n > 0) gni_la_svd_square(w, gni_la_rows(a, ld, n, n), values, ut, vt);
     if (w->info != 0) return;
     gni_la_order(values, n, true, order);
     gni_la_store_scaled(&d->out[0], index, values, n, power, order);
     if (!vectors) return;
-    if (q != NULL) gni_la_gemm(w, n, m, n, qu, ldm, ut, ld, 1, q, ldm, 1, false);
+    if (q != NULL)
+        gni_la_gemm(w, gni_la_rows(qu, ldm, n, m), gni_la_rows(ut, ld, n, n), gni_la_rows(q, ldm, n, m), false);
     // What is tall is u, or for a wide matrix v; each has its vectors in columns but vt.
     gni_la_operand long_side = *tall, short_side = *square;
     gni_la_operand *v = wide ? &long_side : &short_side;
@@ -30447,7 +30778,7 @@ static gn_dtype gni_la_result(gn_dtype t) { return gni_is_float(t) ? t : GN_F32;
 
 // >>factor_batch
 // Decompositions of a batch on the GPU: large matrices one after the other, small ones all at once. From outside:
-// gni_lg_run, gni_lg_qr_all, gni_ls_run, gni_ls_qr, gni_ls_values and gni_lg_result.
+// gni_lg_run, gni_lg_qr_all, gni_ls_run, gni_ls_qr, gni_ls_values and gni_lg_result (ls: many small matrices).
 
 // ---- large ones
 
@@ -30616,7 +30947,7 @@ static bool gni_ls_wanted(gni_la_job *d, gn_array *a, gn_dtype t, gni_factor_ste
     gni_factor f;
     if (d->batch < 2 || d->m == 0 || d->n == 0) return false;
     if (g->gpu == NULL || g->recording || g->gpu->lost) return false;
-    if (g->options.placement == GN_PLACE_CPU || !gni_materialize(g, a)) return false;
+    if (g->placement == GN_PLACE_CPU || !gni_materialize(g, a)) return false;
     memset(&f, 0, sizeof f);
     f.a.dtype = t;
     f.order = GNI_MAX(d->m, d->n);
@@ -30624,7 +30955,7 @@ static bool gni_ls_wanted(gni_la_job *d, gn_array *a, gn_dtype t, gni_factor_ste
     if (a->buf == NULL || !gni_backend_gpu()->supports(g, GNI_JOB_FACTOR, &f)) return false;
     if (!gni_lg_reaches(d->batch, f.order, GNI_MAX(f.order, d->k), t)) return false;
     const bool there = (a->buf->where & GNI_ON_GPU) != 0;
-    if (!there && g->options.placement == GN_PLACE_STAY) return false;
+    if (!there && g->placement == GN_PLACE_STAY) return false;
     // Eigenvalues and singular values are more work: fewer are worth it.
     const int64_t least = gni_threshold(g, GNI_JOB_FACTOR),
                   part = step >= GNI_FACTOR_SINGULAR ? 16 : 4;
@@ -30843,7 +31174,7 @@ static bool gni_ls_run(gni_la_job *d, gn_array *a, gn_array *b, const gn_shape *
     return true;
 }
 
-// Whether the GPU did it, with LAPACK's signs.
+// Whether the GPU did it.
 static bool gni_ls_qr(gni_la_job *d, gn_array *a, gn_dtype t, const gn_shape *batch, gn_array **y) {
     gn_context *g = d->g;
     gni_ls s;
@@ -30972,12 +31303,16 @@ static gn_array *gni_lg_result(gni_la_job *d, gn_array *y, gn_dtype result) {
     return cast;
 }
 
-// >>divide_gpu
-// Divide and conquer whose vectors are on the GPU: the CPU solves small parts whole, and of larger ones the secular
-// equations. It keeps the first and last elements of all vectors, which is what those need, and hands the GPU a matrix for
-// each merge. From outside: gni_dg_open, gni_dg_run, gni_dg_close.
-//
-// Vectors are columns here; of n rows with a column more than rows there are n + 1, and the last left one is a unit vector.
+// >>values_gpu
+// Eigenvalues and singular values of large matrices on the GPU, one after the other: reflections to tridiagonal or
+// bidiagonal form (reflect.comp), divide and conquer, and the reflections again on the vectors, by products. From
+// outside: gni_lv_values (lv: values of large matrices; dg: divide and conquer with the GPU).
+
+// ---- divide and conquer
+
+// The CPU solves small parts whole, and of larger ones the secular equations. It keeps the first and last elements of all
+// vectors, which is what those need, and hands the GPU a matrix for each merge. Vectors are columns here; of n rows with a
+// column more than rows there are n + 1, and the last left one is a unit vector.
 
 // Parts of this order are left to one thread; and the columns that each row has in their memory.
 enum { GNI_DG_PART = 128, GNI_DG_COLUMNS = 136 };
@@ -31333,10 +31668,7 @@ static int64_t gni_dg_run(gni_dg *p, double *d, gni_lg_matrix *out) {
     return 0;
 }
 
-// >>values_gpu
-// Eigenvalues and singular values of large matrices on the GPU, one after the other: reflections to tridiagonal or
-// bidiagonal form (reflect.comp), divide and conquer, and the reflections again on the vectors, by products. From
-// outside: gni_lv_values.
+// ---- one matrix after the other
 
 typedef struct gni_lv {
     gni_lg w; // w.state: the highest bits of the largest element
@@ -31588,7 +31920,7 @@ static bool gni_lv_wanted(gni_la_job *d, gn_array *a, gn_dtype t) {
     const int64_t m = GNI_MAX(d->m, d->n), n = GNI_MIN(d->m, d->n);
     if (d->batch == 0 || n == 0 || g->gpu == NULL || g->recording || g->gpu->lost)
         return false;
-    if (g->options.placement == GN_PLACE_CPU || !gni_materialize(g, a) || a->buf == NULL)
+    if (g->placement == GN_PLACE_CPU || !gni_materialize(g, a) || a->buf == NULL)
         return false;
     memset(&f, 0, sizeof f);
     f.step = GNI_FACTOR_REFLECT;
@@ -31601,7 +31933,7 @@ static bool gni_lv_wanted(gni_la_job *d, gn_array *a, gn_dtype t) {
     if (!gni_backend_gpu()->supports(g, GNI_JOB_FACTOR, &f)) return false;
     if (!gni_lg_reaches(d->batch, m, m, t)) return false;
     const bool there = (a->buf->where & GNI_ON_GPU) != 0;
-    if (!there && g->options.placement == GN_PLACE_STAY) return false;
+    if (!there && g->placement == GN_PLACE_STAY) return false;
     const int64_t least = gni_threshold(g, GNI_JOB_FACTOR), few = d->batch > 1 ? 4 : 1;
     return d->m * d->n >= (there ? (least + 3) / 4 : least) * few;
 }
@@ -31794,9 +32126,7 @@ static void gni_la_several(gn_context *g, const char *fn, gni_la_kind kind, gn_a
     const bool svd = kind == GNI_LA_SVD, qr = kind == GNI_LA_QR;
     d.k = full ? GNI_MAX(m, n) : k;
     const gn_dtype result = gni_la_result(a->dtype);
-    const bool batched = qr && gni_ls_qr(&d, a, t, &batch, y);
-    const bool large = qr && !batched && gni_lg_qr_all(&d, a, t, &batch, y);
-    if (batched || large) {
+    if (qr && (gni_ls_qr(&d, a, t, &batch, y) || gni_lg_qr_all(&d, a, t, &batch, y))) {
         if (place[1] == NULL) {
             gni_unref(g, y[1]);
             y[1] = NULL;
@@ -31823,7 +32153,6 @@ static void gni_la_several(gn_context *g, const char *fn, gni_la_kind kind, gn_a
         gni_node *node = gni_record(g, y[i], fn, more ? NULL : back, &a, 1);
         if (node == NULL) continue;
         node->param[0] = i;
-        node->param[1] = large;
     }
 }
 
@@ -31980,22 +32309,10 @@ static gn_array *gni_back_qr_tall(gn_array *q, gn_array *r, gn_array *gq, gn_arr
     return gni_transposed(gn_solve(r, gni_transposed(y)));
 }
 
-// q and r once more, with the signs that they had: the GPU's r has a positive diagonal, the CPU's any.
-static gn_array *gni_qr_again(gn_context *g, const gni_node *node, gn_array **r) {
-    const gn_placement placement = g->options.placement;
-    if (node->param[1] == 0) g->options.placement = GN_PLACE_CPU;
-    gn_array *q = gn_qr(node->in[0], r);
-    g->options.placement = placement;
-    if (node->param[1] == 0 || q == NULL || *r == NULL) return q;
-    gn_array *negative = gn_lt(gn_diagonal(gn_detach(*r), 0), gn_scalar(g, (*r)->dtype, 0.0));
-    gn_array *sign = gn_add_s(gn_mul_s(gn_cast(negative, (*r)->dtype), -2.0), 1.0);
-    *r = gn_mul(*r, gn_expand_dims(sign, -1));
-    return gn_mul(q, gn_expand_dims(sign, -2));
-}
-
 // A wide matrix is a square one, which has the q, beside q gv.
 static bool gni_back_qr(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
-    gn_array *a = node->in[0], *r = NULL, *q = gni_qr_again(g, node, &r);
+    gn_array *a = node->in[0], *r = NULL, *q = gn_qr(a, &r);
+    (void)g;
     gn_array *gq = node->param[0] == 0 ? gy : NULL, *gr = node->param[0] == 1 ? gy : NULL;
     if (q == NULL || r == NULL) return false;
     const int64_t m = a->shape.dim[a->shape.rank - 2], n = a->shape.dim[a->shape.rank - 1];
@@ -32039,6 +32356,46 @@ static bool gni_back_svd(gn_context *g, gni_node *node, gn_array *gy, gn_array *
     return true;
 }
 
+#else
+// >>factor_none
+// The public decompositions of a program that was compiled with GPUNUM_NO_LINALG.
+
+static gn_array *gni_no_linalg(const char *fn, gn_array **in, int count) {
+    gn_context *g = gni_begin(fn, in, count);
+    if (g == NULL) return NULL;
+    gni_fail(g, GN_ERROR_UNSUPPORTED, "%s: GPUNUM_NO_LINALG leaves it out", fn);
+    return gni_end(g, NULL);
+}
+
+GPUNUM_API gn_array *gn_inv(gn_array *a) { return gni_no_linalg("gn_inv", &a, 1); }
+GPUNUM_API gn_array *gn_det(gn_array *a) { return gni_no_linalg("gn_det", &a, 1); }
+GPUNUM_API gn_array *gn_cholesky(gn_array *a) { return gni_no_linalg("gn_cholesky", &a, 1); }
+
+GPUNUM_API gn_array *gn_solve(gn_array *a, gn_array *b) {
+    gn_array *in[2];
+    in[0] = a;
+    in[1] = b;
+    return gni_no_linalg("gn_solve", in, 2);
+}
+
+GPUNUM_API gn_array *gn_qr(gn_array *a, gn_array **r) {
+    if (r != NULL) *r = NULL;
+    return gni_no_linalg("gn_qr", &a, 1);
+}
+
+GPUNUM_API gn_array *gn_eigh(gn_array *a, gn_array **v) {
+    if (v != NULL) *v = NULL;
+    return gni_no_linalg("gn_eigh", &a, 1);
+}
+
+GPUNUM_API gn_array *gn_svd(gn_array *a, bool full, gn_array **u, gn_array **vt) {
+    (void)full;
+    if (u != NULL) *u = NULL;
+    if (vt != NULL) *vt = NULL;
+    return gni_no_linalg("gn_svd", &a, 1);
+}
+
+#endif
 // >>complex
 // Complex arrays: their parts, which are views, and arithmetic on them. A function here computes both parts of its
 // result in one program, and is made of public calls on real arrays, so that it differentiates: the gradient of
@@ -32424,7 +32781,12 @@ static bool gni_fft_fill(gn_context *g, gni_fft_kind kind, bool inverse, int64_t
     }
     f.out.buf = y->buf;
     a->buf->refs++;
+#ifdef GPUNUM_NO_FFT
+    bool ok = false;
+    gni_fail(g, GN_ERROR_UNSUPPORTED, "%s: GPUNUM_NO_FFT leaves it out", g->call);
+#else
     bool ok = gni_run(g, GNI_JOB_FFT, &f, y);
+#endif
     gni_buffer_release(g, f.in.buf);
     return ok;
 }
@@ -34014,8 +34376,13 @@ static gn_array *gni_zero_like(const gn_array *a) { return gn_scalar(a->ctx, a->
 
 // ---- elementwise: what the derivative columns call
 
-static gn_array *gni_sum_squares(gn_array *a, gn_array *b) {
-    return gn_add(gn_square(a), gn_square(b));
+// An operand in the dtype of the result, before anything is rounded to a shorter one or wraps.
+static gn_array *gni_widened(gn_array *a, const gn_array *gy) {
+    return a == NULL || a->dtype == gy->dtype ? a : gn_cast(a, gy->dtype);
+}
+
+static gn_array *gni_sum_squares(gn_array *gy, gn_array *a, gn_array *b) {
+    return gn_add(gn_square(gni_widened(a, gy)), gn_square(gni_widened(b, gy)));
 }
 
 // y (x sigmoid(x))' = s (1 + x (1 - s))
@@ -34044,14 +34411,14 @@ static gn_array *gni_grad_pick(gn_array *gy, gn_array *a, gn_array *b) {
 
 // b a^(b - 1), and 0 for b = 0 whatever a is.
 static gn_array *gni_grad_pow_base(gn_array *gy, gn_array *a, gn_array *b) {
-    gn_array *slope = gn_mul(b, gn_pow(a, gn_add_s(b, -1.0)));
+    gn_array *slope = gn_mul(b, gn_pow(a, gn_add_s(gni_widened(b, gy), -1.0)));
     return gn_where(gn_eq_s(b, 0.0), gni_zero_like(gy), gn_mul(gy, slope));
 }
 
 // y log a, and 0 where 0^b stays 0.
 static gn_array *gni_grad_pow_exponent(gn_array *gy, gn_array *a, gn_array *b, gn_array *y) {
     gn_array *flat = gn_logical_and(gn_eq_s(a, 0.0), gn_ge_s(b, 0.0));
-    return gn_where(flat, gni_zero_like(gy), gn_mul(gy, gn_mul(y, gn_log(a))));
+    return gn_where(flat, gni_zero_like(gy), gn_mul(gy, gn_mul(y, gn_log(gni_widened(a, gy)))));
 }
 
 static gn_array *gni_derivative_unary(gni_op op, gn_array *gy, gn_array *a, gn_array *y) {
@@ -34568,10 +34935,12 @@ static uint32_t gni_back_reads(const gni_node *node) {
         back == gni_back_real || back == gni_back_complex)
         return 0;
     if (back == gni_back_diagonal || back == gni_back_scatter_diagonal) return 0;
+#ifndef GPUNUM_NO_LINALG
     if (back == gni_back_solve || back == gni_back_det) return 1u | GNI_READS_OUTPUT;
     if ((back == gni_back_eigh || back == gni_back_svd) && node->param[0] != 0)
         return 1u | GNI_READS_OUTPUT;
     if (back == gni_back_inv || back == gni_back_cholesky) return GNI_READS_OUTPUT;
+#endif
     if (back == gni_back_take || back == gni_back_scatter_rows) return 2;
     if (back == gni_back_softmax || back == gni_back_log_softmax) return GNI_READS_OUTPUT;
     if (back == gni_back_complex_exp) return GNI_READS_OUTPUT;
@@ -35692,7 +36061,8 @@ static void gni_float_choose(gni_float_format *f) {
     if (f->t != GN_F64) ratio = (double)((float)f->most / (float)f->least);
     if (f->t == GN_F16) ratio = (double)gni_f16_to_f32(gni_f32_to_f16((float)ratio));
     double least_plain = f->t == GN_F64 ? 1e-4 : (double)1e-4f;
-    f->scientific = f->most >= 1e8 || f->least < least_plain || ratio > 1000.0;
+    double most_plain = f->t == GN_F64 ? 1e8 : f->t == GN_F16 ? 1e3 : 1e6; // by the dtype's decimal digits
+    f->scientific = f->most >= most_plain || f->least < least_plain || ratio > 1000.0;
 }
 
 // Second look: how many columns.
@@ -36210,6 +36580,7 @@ static gn_context *gni_context_new(const gn_options *o) {
     g->allocator = allocator;
     g->options = *o;
     g->options.cache_dir = NULL;
+    gni_place_as_asked(g);
     if (!gni_mutex_init(&g->lock.mutex) || !gni_mutex_init(&g->stats_lock)) {
         allocator.release(allocator.user, g, sizeof(gn_context));
         return NULL;
@@ -36380,8 +36751,10 @@ GPUNUM_API void gn_close(gn_context *g) {
     gni_profile_free(g);
     if (g->gemm_work != NULL) gni_gemm_work_free(g, g->gemm_work);
     gni_free(g, g->gemm_work);
+#ifndef GPUNUM_NO_FFT
     gni_fft_free(g);
     gni_fft_gpu_free(g);
+#endif
     if (g->gpu != NULL) g->gpu->layer->close(g->gpu);
     gni_pool_close(g->pool);
     while (g->slabs != NULL) {
