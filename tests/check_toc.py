@@ -2,7 +2,7 @@
 """Checks the shape of gpunum.h: its contents list against its rooms, and their sizes.
 
 The list stands between a line "// Contents" and an empty comment line, one room a line:
-//   name    what lives there
+//     name    what lives there
 A room opens with "// >>name" and reaches to the next one.
 """
 import os
@@ -19,7 +19,7 @@ def contents(lines):
         if re.match(r"//\s*Contents\b", line):
             inside = True
         elif inside:
-            entry = re.match(r"//\s+(\w+)\s{2,}\S", line)
+            entry = re.match(r"//\s{4,}(\w+)\s+\S", line)
             if entry:
                 names.append(entry.group(1))
             elif names or not line.startswith("//"):

@@ -1,5 +1,6 @@
 // How long a fuzzer runs, and from which seed on: PROGRAM [seconds [seed [least]]]. Without an argument the environment's
-// GPUNUM_FUZZ_SECONDS says the seconds, or it is half a minute; the seed comes from the clock and is printed.
+// GPUNUM_FUZZ_SECONDS says the seconds, or it is half a minute, and GPUNUM_FUZZ_SEED the seed, or it comes from the clock;
+// it is printed.
 #ifndef GPUNUM_FUZZ_H
 #define GPUNUM_FUZZ_H
 
@@ -21,7 +22,8 @@ static fuzz_run fuzz_begin(int argc, char **argv) {
     fuzz_run r;
     r.seconds = seconds != NULL ? strtod(seconds, NULL) : 30.0;
     r.start = time(NULL);
-    r.seed = argc > 2 ? strtoull(argv[2], NULL, 0) : (uint64_t)r.start * 1000003u;
+    const char *seed = argc > 2 ? argv[2] : getenv("GPUNUM_FUZZ_SEED");
+    r.seed = seed != NULL ? strtoull(seed, NULL, 0) : (uint64_t)r.start * 1000003u;
     r.least = argc > 3 ? strtol(argv[3], NULL, 0) : 0;
     printf("seed %llu\n", (unsigned long long)r.seed);
     fflush(stdout);

@@ -571,6 +571,7 @@ static void slopes_of_lines(const node *x, const node *a, iv *out) {
                 iv part = ends(must ? 1 / (real)possible : 0, may ? 1 / (real)(certain > 0 ? certain : 1) : 0);
                 g = grown(times(*gy, part), 2, 0, x->t);
                 if (!may && !says_nothing(*gy)) g = point(0); // NaN times 0 is NaN
+                if (says_nothing(m)) g = anything(); // of a NaN nothing is the largest
             }
             out[start + i * step] = g;
         }

@@ -417,7 +417,7 @@ static void release_any(void *user, void *data, size_t size) {
 // Whatever has that size on a device: an error, or the right values by other means.
 static void test_merge_fails(void **state) {
     const int64_t n = 600;
-    int failed = 0;
+    int refusals = 0;
     bool patient = false;
     (void)state;
     if (!test_on_vulkan()) skip();
@@ -439,11 +439,11 @@ static void test_merge_fails(void **state) {
             gn_array *w = svd ? gn_svd(a, false, &u, &vt) : gn_eigh(a, &u);
             merge.size = 0;
             refused = merge.refused > 0;
+            refusals += merge.refused;
             if (w == NULL) {
                 assert_true(refused);
                 assert_int_equal(gn_status_get(g), GN_ERROR_OUT_OF_MEMORY);
                 assert_true(u == NULL && vt == NULL);
-                failed++;
             } else if (refused) {
                 gn_array *want = on_cpu(a, svd ? singular_values : eigenvalues);
                 const double most = gn_item(gn_max(gn_abs(want), GN_ALL));
@@ -455,7 +455,7 @@ static void test_merge_fails(void **state) {
             gn_close(g);
         }
     }
-    assert_true(failed > 0 || patient); // all may be had by other means
+    assert_true(refusals > 0 || patient); // a GPU may have no allocation of that size
 }
 
 int main(void) {

@@ -13,7 +13,7 @@ typedef struct arguments {
     gn_shape shape;
     size_t bytes;
     uint64_t words[4];
-    char memory[256];
+    void *memory;
     const char *text;
 } arguments;
 
@@ -24,6 +24,9 @@ typedef struct public_function {
     bool list;  // has a list of arrays
     bool maker; // returns an array
 } public_function;
+
+// What a shape of three dimensions up to 16 takes in any dtype.
+static double memory[16 * 16 * 16 * 2];
 
 static void done(void *user, gn_status status) {
     (void)user;
@@ -57,6 +60,7 @@ static void draw_arguments(gn_context *g, arguments *v) {
     const gn_axes axes[] = {0, 1, -1, 5, GN_ALL, GN_AXES(0, 1), GN_KEEP(0), GN_AXES(0, 0), GN_AXES(), GN_AXES(0) + 1};
     memset(v, 0, sizeof *v);
     v->g = g;
+    v->memory = memory;
     // Mostly what works alone: else the first check hides the others.
     const uint32_t kind = draw(10), form = draw(10);
     for (int k = 0; k < 4; k++) v->a[k] = array_of(g, draw(3) ? kind : draw(10), draw(3) ? form : draw(10));
@@ -86,7 +90,7 @@ static void bound(const public_function *f, arguments *v) {
                       strcmp(f->name, "gn_eval_all") == 0;
     if (many && v->i[0] > 4) v->i[0] = 4;
     if (many && v->i[1] > 4) v->i[1] = 4;
-    if (v->bytes > sizeof v->memory) v->bytes = sizeof v->memory;
+    if (v->bytes > sizeof memory) v->bytes = sizeof memory;
 }
 
 static bool message_fits(gn_context *g, const public_function *f) {

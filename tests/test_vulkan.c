@@ -830,20 +830,20 @@ static bool tuned(const char *head, const char *text, const char *expected) {
 
 static void test_tuning(void **state) {
     (void)state;
-    static const char good[] = "matmul_16x128 1000000 1000000 1\nmatmul_32x32 90 50 8\nend 2\n";
+    static const char good[] = "matmul_64x64 1000000 1000000 1\nmatmul_32x32 90 50 8\nend 2\n";
     static const char *const bad[] = {
-        "matmul_16x128 1000000 1000000 1\n",                          // cut off
-        "matmul_16x128 1000000 1000000 1\nend 2\n",                   // a line is missing
-        "matmul_16x128 1000000 1000000 1\nend 1\n\n",                 // something after the end
-        "matmul_16x128 1000000 1000000 1\nend 1",                     // half a line
-        "matmul_16x128 1000000 1000000\nend 1\n",                     // a number is missing
-        "matmul_16x128 1000000 1000000 1 1\nend 1\n",                 // one too many
-        "matmul_16x128 1000000 1000000 0\nend 1\n",                   // out of range
-        "matmul_16x128 1000001 1000000 1\nend 1\n",
-        "matmul_16x128 1000000 -1 1\nend 1\n",
-        "matmul_16x128 99999999999999999999 1 1\nend 1\n",
-        "matmul_16x63 1000000 1000000 1\nend 1\n",                   // no such kernel
-        "matmul_16x128 1 1 1\nmatmul_16x128 1 1 1\nend 2\n",           // twice
+        "matmul_64x64 1000000 1000000 1\n",                          // cut off
+        "matmul_64x64 1000000 1000000 1\nend 2\n",                   // a line is missing
+        "matmul_64x64 1000000 1000000 1\nend 1\n\n",                 // something after the end
+        "matmul_64x64 1000000 1000000 1\nend 1",                     // half a line
+        "matmul_64x64 1000000 1000000\nend 1\n",                     // a number is missing
+        "matmul_64x64 1000000 1000000 1 1\nend 1\n",                 // one too many
+        "matmul_64x64 1000000 1000000 0\nend 1\n",                   // out of range
+        "matmul_64x64 1000001 1000000 1\nend 1\n",
+        "matmul_64x64 1000000 -1 1\nend 1\n",
+        "matmul_64x64 99999999999999999999 1 1\nend 1\n",
+        "matmul_64x63 1000000 1000000 1\nend 1\n",                   // no such kernel
+        "matmul_64x64 1 1 1\nmatmul_64x64 1 1 1\nend 2\n",           // twice
         "\177ELF\1\2\3", "end\n", "\n",
     };
     if (!test_on_vulkan()) skip();
@@ -852,9 +852,9 @@ static void test_tuning(void **state) {
     if (!open_mode(&f, 0, 0, NULL)) fail_msg("no device");
     snprintf(usual, sizeof usual, "%s", chosen(&f, 1024));
     close_mode(&f);
-    assert_string_not_equal(usual, "matmul_16x128");
+    assert_string_not_equal(usual, "matmul_64x64");
     assert_false(tuned(NULL, "", usual));
-    assert_true(tuned(NULL, good, "matmul_16x128"));
+    assert_true(tuned(NULL, good, "matmul_64x64"));
     assert_false(tuned("gpunum tuning 1 0000 0000 00000000\n", good, usual)); // of another device
     assert_false(tuned("gpunum tuning 2 ", good, usual));
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)

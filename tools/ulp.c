@@ -116,10 +116,13 @@ TWO_ARGUMENTS(ON_BASE_2)
 #define AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,bmi2")))
 #define ON_AVX2_1(name, ref, bound) LOOP1(name, avx2, 8, AVX2)
 #define ON_AVX2_2(name, ref, bound) LOOP2(name, avx2, 8, AVX2)
-#define ON_AVX512_1(name, ref, bound) LOOP1(name, avx512, 16, AVX512)
-#define ON_AVX512_2(name, ref, bound) LOOP2(name, avx512, 16, AVX512)
 ONE_ARGUMENT(ON_AVX2_1)
 TWO_ARGUMENTS(ON_AVX2_2)
+#endif
+#if defined(HAVE_AVX) && defined(GNI_AVX512)
+#define HAVE_AVX512 1
+#define ON_AVX512_1(name, ref, bound) LOOP1(name, avx512, 16, AVX512)
+#define ON_AVX512_2(name, ref, bound) LOOP2(name, avx512, 16, AVX512)
 ONE_ARGUMENT(ON_AVX512_1)
 TWO_ARGUMENTS(ON_AVX512_2)
 #endif
@@ -136,9 +139,11 @@ typedef struct function {
     loop_fn loop[PASSES];
 } function;
 
-#ifdef HAVE_AVX
+#ifdef HAVE_AVX512
 #define LOOPS(name)                                                                                \
     { NULL, loop_##name##_base, loop_##name##_avx2, loop_##name##_avx512 }
+#elif defined(HAVE_AVX)
+#define LOOPS(name) { NULL, loop_##name##_base, loop_##name##_avx2, NULL }
 #elif defined(HAVE_BASE)
 #define LOOPS(name) { loop_##name##_plain, loop_##name##_base, NULL, NULL }
 #else
