@@ -870,8 +870,6 @@ GNI_FT_INLINE void GNI_FT(gni_ft_tile_out)(const gni_fc *x, GNI_FT_T *b, int64_t
 GNI_FT_GOOD(6, 2, 3, 3, 4)
 GNI_FT_GOOD(10, 2, 5, 5, 6)
 GNI_FT_GOOD(12, 3, 4, 4, 9)
-GNI_FT_GOOD(14, 2, 7, 7, 8)
-GNI_FT_GOOD(15, 3, 5, 10, 6)
 #undef GNI_FT_GOOD_2
 #undef GNI_FT_GOOD_3
 #undef GNI_FT_GOOD_OUT
@@ -931,11 +929,7 @@ GNI_FT_TINY_CASE(7)
 GNI_FT_TINY_CASE(8)
 GNI_FT_TINY_CASE(9)
 GNI_FT_TINY_CASE(10)
-GNI_FT_TINY_CASE(11)
 GNI_FT_TINY_CASE(12)
-GNI_FT_TINY_CASE(13)
-GNI_FT_TINY_CASE(14)
-GNI_FT_TINY_CASE(15)
 GNI_FT_TINY_CASE(16)
 #endif
 #undef GNI_FT_TINY_CASE
@@ -952,11 +946,7 @@ static GNI_FT(gni_ft_tiny_fn) GNI_FT(gni_ft_tiny_of)(int n) {
     case 8: return GNI_FT(gni_ft_tiny8);
     case 9: return GNI_FT(gni_ft_tiny9);
     case 10: return GNI_FT(gni_ft_tiny10);
-    case 11: return GNI_FT(gni_ft_tiny11);
     case 12: return GNI_FT(gni_ft_tiny12);
-    case 13: return GNI_FT(gni_ft_tiny13);
-    case 14: return GNI_FT(gni_ft_tiny14);
-    case 15: return GNI_FT(gni_ft_tiny15);
     case 16: return GNI_FT(gni_ft_tiny16);
 #endif
     default: return GNI_FT(gni_ft_tiny4);
