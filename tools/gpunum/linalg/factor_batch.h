@@ -4,8 +4,8 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
-#include "../linalg/factor_gpu.h"
 #include "../linalg/factor_cpu.h"
+#include "../linalg/factor_gpu.h"
 #endif
 
 // ---- large ones

@@ -6,8 +6,8 @@
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
 #include "../linalg/divide.h"
-#include "../linalg/factor_gpu.h"
 #include "../linalg/factor_cpu.h"
+#include "../linalg/factor_gpu.h"
 #endif
 
 // ---- divide and conquer
