@@ -7,9 +7,12 @@
 //   GN_TEST_CPU            plain, base, avx2 or avx512: widest instruction set
 //   GN_TEST_THREADS        a number
 //   GN_TEST_LOG            set: prints gpunum's log
+//   GN_TEST_ALONE          set: every test has a context of its own on Vulkan too
 //
 // static void test_something(void **state) { gn_context *g = *state; ... }
-// with cmocka_unit_test_setup_teardown(test_something, test_setup, test_teardown), in short GN_TEST(test_something).
+// with cmocka_unit_test_setup_teardown(test_something, test_setup, test_teardown), in short GN_TEST(test_something),
+// and main returns test_run(tests). On Vulkan these tests share one context, for lavapipe compiles each kernel in each
+// context anew; one that needs a fresh context, or leaves it in another state, says GN_TEST_FRESH.
 
 #ifndef GPUNUM_TEST_H
 #define GPUNUM_TEST_H
@@ -34,6 +37,8 @@
 #endif
 
 #define GN_TEST(fn) cmocka_unit_test_setup_teardown(fn, test_setup, test_teardown)
+#define GN_TEST_FRESH(fn) cmocka_unit_test_setup_teardown(fn, test_setup_fresh, test_teardown)
+#define test_run(tests) test_end(cmocka_run_group_tests(tests, NULL, NULL))
 
 // Counted with atomics: the thread that compiles pipelines allocates too.
 typedef struct test_memory {
@@ -133,26 +138,42 @@ static gn_context *test_open(void) {
     return test_open_with(&o);
 }
 
-// Closes and fails if anything is left.
-static TEST_MAYBE_UNUSED void test_close(gn_context *g) {
-    gn_close(g);
-    int64_t blocks = test_heap.blocks, bytes = test_heap.bytes;
-    test_heap.blocks = test_heap.bytes = 0; // so that the next test is not blamed
-    if (blocks != 0)
-        fail_msg("%lld blocks, %lld bytes were not freed", (long long)blocks, (long long)bytes);
-}
+// Contexts that tests of one program share, and their memory: others are opened and closed beside them.
+static struct {
+    gn_options options;
+    gn_context *g;
+    bool lent;
+} test_shared[8];
+static test_memory test_shared_heap = {0, 0, -1, 0, 0, INT64_MAX, false};
 
-static TEST_MAYBE_UNUSED int test_setup(void **state) {
-    gn_context *g = test_open();
+// One of these on Vulkan, made like a fresh one but for its kernels; else a context of its own. A scope has begun in it.
+// Give it back with test_close.
+static TEST_MAYBE_UNUSED gn_context *test_share(const gn_options *options) {
+    gn_options o = *options;
+    gn_context *g = NULL;
+    if (test_on_vulkan() && getenv("GN_TEST_ALONE") == NULL) {
+        int i = 0;
+        o.allocator.user = &test_shared_heap;
+        while (i < 7 && test_shared[i].g != NULL && memcmp(&test_shared[i].options, &o, sizeof o) != 0) i++;
+        if (test_shared[i].g != NULL && (i == 7 || test_shared[i].lent)) { // one more kind, or its test failed
+            gn_close(test_shared[i].g);
+            test_shared[i].g = NULL;
+        }
+        if (test_shared[i].g == NULL) test_shared[i].g = test_open_with(&o);
+        memcpy(&test_shared[i].options, &o, sizeof o);
+        test_shared[i].lent = true;
+        g = test_shared[i].g;
+        gn_memory_trim(g);
+        gn_seed(g, o.seed);
+    } else {
+        g = test_open_with(&o);
+    }
     gn_scope_begin(g); // arrays of the test go with it
-    *state = g;
-    return g == NULL;
+    return g;
 }
 
-// An error that the test did not expect, arrays that outlive their scope and memory that outlives the
-// context all fail the test.
-static TEST_MAYBE_UNUSED int test_teardown(void **state) {
-    gn_context *g = (gn_context *)*state;
+// An error that the test did not expect or arrays that outlive their scope.
+static TEST_MAYBE_UNUSED bool test_left(gn_context *g) {
     gn_memory_stats stats;
     gn_status status = gn_status_get(g);
     if (status != GN_OK) fprintf(stderr, "unexpected error: %s\n", gn_error(g));
@@ -160,22 +181,64 @@ static TEST_MAYBE_UNUSED int test_teardown(void **state) {
     gn_memory_get(g, &stats);
     if (stats.arrays != 0)
         fprintf(stderr, "%llu arrays were not released\n", (unsigned long long)stats.arrays);
-    gn_close(g);
-    int64_t blocks = test_heap.blocks;
+    return status != GN_OK || stats.arrays != 0;
+}
+
+static bool test_leaks(test_memory *m) {
+    int64_t blocks = m->blocks;
     if (blocks != 0)
-        fprintf(stderr, "%lld blocks, %lld bytes were not freed\n", (long long)blocks,
-                (long long)test_heap.bytes);
-    test_heap.blocks = test_heap.bytes = 0;
-    return status != GN_OK || stats.arrays != 0 || blocks != 0;
+        fprintf(stderr, "%lld blocks, %lld bytes were not freed\n", (long long)blocks, (long long)m->bytes);
+    m->blocks = m->bytes = 0; // so that the next test is not blamed
+    return blocks != 0;
+}
+
+// Closes, or gives back what is shared; true if anything is left.
+static TEST_MAYBE_UNUSED bool test_done(gn_context *g, bool scope) {
+    for (int i = 0; i < 8; i++)
+        if (g != NULL && test_shared[i].g == g) return test_shared[i].lent = test_left(g);
+    bool left = scope && test_left(g);
+    gn_close(g);
+    return test_leaks(&test_heap) || left;
+}
+
+// Closes and fails if anything is left.
+static TEST_MAYBE_UNUSED void test_close(gn_context *g) {
+    if (test_done(g, false)) fail_msg("something is left in the context");
+}
+
+static TEST_MAYBE_UNUSED int test_setup(void **state) {
+    gn_options o = test_options();
+    return (*state = test_share(&o)) == NULL;
+}
+
+static TEST_MAYBE_UNUSED int test_setup_fresh(void **state) {
+    gn_context *g = test_open();
+    gn_scope_begin(g);
+    *state = g;
+    return g == NULL;
+}
+
+// An error that the test did not expect, arrays that outlive their scope and memory that outlives the
+// context all fail the test.
+static TEST_MAYBE_UNUSED int test_teardown(void **state) { return test_done((gn_context *)*state, true); }
+
+// What main returns: how many tests failed, and whether memory is left of the contexts that they shared.
+static TEST_MAYBE_UNUSED int test_end(int failed) {
+    for (int i = 0; i < 8; i++) gn_close(test_shared[i].g);
+    memset(test_shared, 0, sizeof test_shared);
+    return test_leaks(&test_shared_heap) ? failed + 1 : failed;
 }
 
 // Runs fn with allocation number k failing, which must be reported or do no harm. False: it needs fewer.
 static TEST_MAYBE_UNUSED bool test_allocation_fails(gn_context *g, void (*fn)(gn_context *g),
                                                     int64_t k) {
-    __atomic_store_n(&test_heap.until_failure, k, __ATOMIC_SEQ_CST);
+    test_memory *m = &test_heap;
+    for (int i = 0; i < 8; i++)
+        if (test_shared[i].g == g) m = &test_shared_heap;
+    __atomic_store_n(&m->until_failure, k, __ATOMIC_SEQ_CST);
     fn(g);
-    bool failed = __atomic_load_n(&test_heap.until_failure, __ATOMIC_SEQ_CST) == 0;
-    __atomic_store_n(&test_heap.until_failure, -1, __ATOMIC_SEQ_CST);
+    bool failed = __atomic_load_n(&m->until_failure, __ATOMIC_SEQ_CST) == 0;
+    __atomic_store_n(&m->until_failure, -1, __ATOMIC_SEQ_CST);
     gn_status status = gn_status_get(g);
     if (status != GN_OK && (!failed || status != GN_ERROR_OUT_OF_MEMORY))
         fail_msg("allocation %lld: %s: %s", (long long)k, gn_status_string(status), gn_error(g));
@@ -204,8 +267,9 @@ static TEST_MAYBE_UNUSED void test_every_allocation_in(gn_context *g, void (*fn)
 
 // On fresh contexts, but on Vulkan in one.
 static TEST_MAYBE_UNUSED void test_most_allocations(void (*fn)(gn_context *g)) {
+    gn_options o = test_options();
     if (test_on_vulkan())
-        test_every_allocation_in(test_open(), fn);
+        test_every_allocation_in(test_share(&o), fn);
     else
         test_every_allocation(fn);
 }

@@ -308,5 +308,5 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_list_is_whole),
                                        cmocka_unit_test(test_every_function),
                                        cmocka_unit_test(test_fresh_contexts)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_run(tests);
 }

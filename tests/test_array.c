@@ -760,5 +760,5 @@ int main(void) {
         cmocka_unit_test(test_every_allocation_fails_once),
         cmocka_unit_test(test_device_memory_limit),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_run(tests);
 }

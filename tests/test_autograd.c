@@ -1,41 +1,24 @@
 // Gradients: every differentiable op against central differences, once and twice; the tape's rules;
 // errors; what is left in memory.
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-#include "gpunum.h"
+#include "test.h"
 
 #ifndef GNI_ROOMS // the op table is no part of what users see
 #define GNI_ROOMS
 #endif
 #include "../tools/gpunum/core/optable.h"
 
-static gn_backend test_backend(void) {
-    const char *name = getenv("GN_TEST_BACKEND");
-    return name != NULL && strcmp(name, "vulkan") == 0 ? GN_BACKEND_VULKAN : GN_BACKEND_CPU;
-}
-
 static gn_context *open_context(void) {
-    gn_options options;
-    memset(&options, 0, sizeof options);
-    options.backend = test_backend();
-    options.placement = options.backend == GN_BACKEND_VULKAN ? GN_PLACE_GPU : GN_PLACE_AUTO;
-    gn_context *g = gn_open(&options);
-    if (g == NULL) fail_msg("%s", gn_open_error());
-    return g;
+    gn_options options = test_options();
+    return test_share(&options);
 }
 
 static void close_context(gn_context *g) {
     if (gn_status_get(g) != GN_OK) fail_msg("%s", gn_error(g));
-    gn_close(g);
+    test_close(g);
 }
 
+#undef expect_error
+#undef expect_values
 static void expect_error(gn_context *g, gn_status status, const char *part) {
     if (gn_status_get(g) != status || strstr(gn_error(g), part) == NULL)
         fail_msg("expected %s (%s), got %s (%s)", gn_status_string(status), part,
@@ -431,7 +414,7 @@ static void check_all(gn_dtype t, double tolerance) {
 
 static void test_every_op_float64(void **state) {
     (void)state;
-    if (test_backend() != GN_BACKEND_CPU) skip(); // the formulas are the same, and GPUs lack float64
+    if (test_on_vulkan()) skip(); // the formulas are the same, and GPUs lack float64
     check_all(GN_F64, 5e-8);
 }
 
@@ -839,7 +822,7 @@ static void test_overwritten_operands(void **state) {
 static void test_long_chains(void **state) {
     (void)state;
     gn_context *g = open_context();
-    int links = test_backend() == GN_BACKEND_CPU ? 100000 : 3000;
+    int links = !test_on_vulkan() ? 100000 : 3000;
     const double one = 1.0;
     GN_SCOPE(g) {
         gn_array *x = scalar_leaf(g, 1.0), *y = gn_retain(gn_add_s(x, 0.001));
@@ -1021,5 +1004,5 @@ int main(void) {
         cmocka_unit_test(test_allocation_failures),
         cmocka_unit_test(test_nothing_is_left),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_run(tests);
 }

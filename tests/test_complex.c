@@ -520,5 +520,5 @@ int main(void) {
         GN_TEST(test_special),    GN_TEST(test_reductions), GN_TEST(test_matrices), GN_TEST(test_gradients),
         GN_TEST(test_errors),     cmocka_unit_test(test_allocations),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_run(tests);
 }

@@ -177,5 +177,5 @@ int main(void) {
         GN_TEST(test_refused),
         GN_TEST(test_like_numpy),
     };
-    return cmocka_run_group_tests_name("create", tests, NULL, NULL);
+    return test_run(tests);
 }

@@ -6,7 +6,7 @@ static gn_context *open_gpu(void) {
     gn_options o = test_options();
     if (!test_on_vulkan()) return NULL;
     o.thresholds.linalg = 1;
-    return test_open_with(&o);
+    return test_share(&o);
 }
 
 static gn_array *symmetric(gn_array *a) { return gn_add(gn_tril(a, 0), turned(gn_tril(a, -1))); }
@@ -288,7 +288,7 @@ static void test_bindings(void **state) {
     if (!test_on_vulkan()) skip();
     o.thresholds.linalg = 1;
     o.vulkan_flags |= GN_VULKAN_NO_ADDRESSES;
-    gn_context *g = test_open_with(&o);
+    gn_context *g = test_share(&o);
     gn_scope_begin(g);
     check_eigh("bound", gn_randn(g, GN_F32, GN_SHAPE(40, 40)));
     check_svd("bound", gn_randn(g, GN_F64, GN_SHAPE(30, 41)));
@@ -394,8 +394,7 @@ static void test_allocations(void **state) {
     (void)state;
     if (g == NULL) skip();
     test_every_allocation_in(g, use_batch);
-    g = open_gpu();
-    test_every_allocation_in(g, use_large);
+    test_every_allocation_in(open_gpu(), use_large);
 }
 
 // Refuses one of the allocations that are as large as the matrix of a merge below the last one.
@@ -466,5 +465,5 @@ int main(void) {
         cmocka_unit_test(test_wrong),       cmocka_unit_test(test_gradients),
         cmocka_unit_test(test_allocations), cmocka_unit_test(test_merge_fails),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_run(tests);
 }

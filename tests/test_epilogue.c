@@ -734,5 +734,5 @@ int main(void) {
         GN_TEST(test_training_jobs),  GN_TEST(test_no_features),
         GN_TEST(test_layer_gradients),
     };
-    return cmocka_run_group_tests_name("epilogue", tests, NULL, NULL);
+    return test_run(tests);
 }

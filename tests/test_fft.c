@@ -616,5 +616,5 @@ int main(void) {
         cmocka_unit_test(test_kernels_of_lengths), GN_TEST(test_short_rows),
         GN_TEST(test_gradients), GN_TEST(test_second_gradient),
         GN_TEST(test_errors),  cmocka_unit_test(test_out_of_memory), GN_TEST(test_plan_cache)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_run(tests);
 }

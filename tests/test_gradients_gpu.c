@@ -123,7 +123,7 @@ static void check(gn_context *g, const op *o, gn_dtype t, const double *const *d
 static void check_all(int64_t n, bool batch) {
     gn_options options = test_options();
     options.thresholds.linalg = options.thresholds.fft = 1;
-    gn_context *g = test_open_with(&options);
+    gn_context *g = test_share(&options);
     options.backend = GN_BACKEND_CPU;
     gn_context *cpu = test_open_with(&options);
     gn_scope_begin(cpu);
@@ -168,5 +168,5 @@ static void test_large(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_batches),
                                        cmocka_unit_test(test_large)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_run(tests);
 }

@@ -247,5 +247,5 @@ int main(void) {
         GN_TEST(test_damaged),
         cmocka_unit_test(test_out_of_memory),
     };
-    return cmocka_run_group_tests_name("io", tests, NULL, NULL);
+    return test_run(tests);
 }

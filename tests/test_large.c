@@ -232,5 +232,5 @@ int main(void) {
         GN_TEST(test_elementwise), GN_TEST(test_reductions), GN_TEST(test_take),
         GN_TEST(test_products),    GN_TEST(test_transforms), GN_TEST(test_batches),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_run(tests);
 }

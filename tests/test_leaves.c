@@ -154,5 +154,5 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_unread_gradients_go),
                                        cmocka_unit_test(test_lent_gradients),
                                        cmocka_unit_test(test_forgotten_no_grad)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_run(tests);
 }

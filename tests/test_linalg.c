@@ -594,7 +594,7 @@ static gn_context *open_large(int64_t least) {
     gn_options o = test_options();
     if (!test_on_vulkan()) return NULL;
     o.thresholds.linalg = least;
-    return test_open_with(&o);
+    return test_share(&o);
 }
 
 // Residuals as LAPACK's tests have them: relative to n eps and the norms.
@@ -756,5 +756,5 @@ int main(void) {
                                        cmocka_unit_test(test_large),
                                        cmocka_unit_test(test_qr_sides),
                                        cmocka_unit_test(test_large_allocations)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_run(tests);
 }

@@ -7,7 +7,7 @@ static gn_context *open_with(int64_t least, uint32_t flags) {
     if (!test_on_vulkan()) return NULL;
     o.thresholds.linalg = least;
     o.vulkan_flags |= flags;
-    return test_open_with(&o);
+    return test_share(&o);
 }
 
 // a (..., n, n), b (..., n, k)
@@ -353,5 +353,5 @@ int main(void) {
         cmocka_unit_test(test_gradients), cmocka_unit_test(test_allocations),
         cmocka_unit_test(test_bindings),  cmocka_unit_test(test_large),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_run(tests);
 }

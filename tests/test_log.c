@@ -233,5 +233,5 @@ int main(void) {
         cmocka_unit_test(test_unasked_error), cmocka_unit_test(test_scopes_left_open),
         cmocka_unit_test(test_scope_ends_alone), cmocka_unit_test(test_arrays_alive),
         GN_TEST(test_scope_break), cmocka_unit_test(test_environment)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_run(tests);
 }

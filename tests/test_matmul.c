@@ -432,5 +432,5 @@ int main(void) {
         cmocka_unit_test(test_fast),
         cmocka_unit_test(test_which),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_run(tests);
 }

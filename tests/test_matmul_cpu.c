@@ -503,5 +503,5 @@ int main(void) {
 #endif
         cmocka_unit_test(test_allocations),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_run(tests);
 }

@@ -185,5 +185,5 @@ static void test_stale(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_refused), cmocka_unit_test(test_stale)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_run(tests);
 }

@@ -468,5 +468,5 @@ int main(void) {
         GN_TEST(test_fused),
         GN_TEST(test_special_rows),
     };
-    return cmocka_run_group_tests_name("ops", tests, NULL, NULL);
+    return test_run(tests);
 }

@@ -123,5 +123,5 @@ int main(void) {
         GN_TEST(test_options_checked),
         cmocka_unit_test(test_out_of_memory), GN_TEST(test_like_numpy),
     };
-    return cmocka_run_group_tests_name("print", tests, NULL, NULL);
+    return test_run(tests);
 }

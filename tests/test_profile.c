@@ -67,5 +67,5 @@ int main(void) {
         GN_TEST(test_refused),
         cmocka_unit_test(test_out_of_memory),
     };
-    return cmocka_run_group_tests_name("profile", tests, NULL, NULL);
+    return test_run(tests);
 }

@@ -459,5 +459,5 @@ int main(void) {
         GN_TEST(test_read_beside), GN_TEST(test_same_bits), GN_TEST(test_same_bits_wide), GN_TEST(test_read_twice),
         cmocka_unit_test(test_wide_compiled),
     };
-    return cmocka_run_group_tests_name("prologue", tests, NULL, NULL);
+    return test_run(tests);
 }

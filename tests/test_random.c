@@ -214,5 +214,5 @@ int main(void) {
         GN_TEST(test_statistics), GN_TEST(test_permutation),
         GN_TEST(test_refused),    cmocka_unit_test(test_out_of_memory),
     };
-    return cmocka_run_group_tests_name("random", tests, NULL, NULL);
+    return test_run(tests);
 }

@@ -290,5 +290,5 @@ int main(void) {
         GN_TEST(test_products),
         GN_TEST(test_moments),
     };
-    return cmocka_run_group_tests_name("range", tests, NULL, NULL);
+    return test_run(tests);
 }

@@ -864,5 +864,5 @@ int main(void) {
         GN_TEST(test_reductions),   GN_TEST(test_products), GN_TEST(test_matrices),    GN_TEST(test_transforms),
         GN_TEST(test_convolutions), GN_TEST(test_padding),  GN_TEST(test_unwritten),   GN_TEST(test_arguments),
         cmocka_unit_test(test_transform_allocations), cmocka_unit_test(test_fork), cmocka_unit_test(test_all_are_here)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_run(tests);
 }

@@ -364,7 +364,7 @@ int main(void) {
         GN_TEST(test_numbers),
         GN_TEST(test_bias),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_run(tests);
 }
 
 #endif

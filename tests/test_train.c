@@ -1,38 +1,21 @@
 // Layers, losses, initialisation and optimizers: against PyTorch's numbers (torch_values.h), against
 // plain C, and on a small problem from start to end.
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-#include "gpunum.h"
+#include "test.h"
 #include "torch_values.h"
 
-static gn_backend test_backend(void) {
-    const char *name = getenv("GN_TEST_BACKEND");
-    return name != NULL && strcmp(name, "vulkan") == 0 ? GN_BACKEND_VULKAN : GN_BACKEND_CPU;
-}
-
 static gn_context *open_context(void) {
-    gn_options options;
-    memset(&options, 0, sizeof options);
-    options.backend = test_backend();
-    options.placement = options.backend == GN_BACKEND_VULKAN ? GN_PLACE_GPU : GN_PLACE_AUTO;
+    gn_options options = test_options();
     options.seed = 7;
-    gn_context *g = gn_open(&options);
-    if (g == NULL) fail_msg("%s", gn_open_error());
-    return g;
+    return test_share(&options);
 }
 
 static void close_context(gn_context *g) {
     if (gn_status_get(g) != GN_OK) fail_msg("%s", gn_error(g));
-    gn_close(g);
+    test_close(g);
 }
 
+#undef expect_error
+#undef expect_values
 static void expect_error(gn_context *g, gn_status status, const char *part) {
     if (gn_status_get(g) != status || strstr(gn_error(g), part) == NULL)
         fail_msg("expected %s (%s), got %s (%s)", gn_status_string(status), part,
@@ -140,7 +123,7 @@ static void test_optimizers_half(void **state) {
 
 static void test_learning_rate(void **state) {
     (void)state;
-    gn_context *g = open_context();
+    gn_context *g = test_open(); // none that is shared
     GN_SCOPE(g) {
         gn_array *p = gn_requires_grad(gn_ones(g, GN_F32, GN_SHAPE(2)), true);
         gn_array *idle = gn_requires_grad(gn_ones(g, GN_F32, GN_SHAPE(2)), true), *both[2];
@@ -163,7 +146,7 @@ static void test_learning_rate(void **state) {
         assert_true(isnan(gn_lr_get(NULL)));
         gn_optimizer_free(NULL);
     } // the optimizer is freed by gn_close
-    close_context(g);
+    test_close(g);
 }
 
 static void test_optimizer_arguments(void **state) {
@@ -214,6 +197,7 @@ static void test_steps_and_graphs(void **state) {
         expect_values(pending, twenty, 3, 1e-6);
         assert_int_equal(gn_backward(loss), GN_ERROR_GRADIENT);
         expect_error(g, GN_ERROR_GRADIENT, "gn_step");
+        gn_optimizer_free(opt);
     }
     close_context(g);
 }
@@ -428,5 +412,5 @@ int main(void) {
         cmocka_unit_test(test_initialisation),
         cmocka_unit_test(test_training),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_run(tests);
 }

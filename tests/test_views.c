@@ -435,5 +435,5 @@ int main(void) {
         cmocka_unit_test(test_out_of_memory),
         GN_TEST(test_like_numpy),
     };
-    return cmocka_run_group_tests_name("views", tests, NULL, NULL);
+    return test_run(tests);
 }

@@ -989,7 +989,7 @@ int main(void) {
         cmocka_unit_test(test_tuning),
         cmocka_unit_test(test_allocation_failures), cmocka_unit_test(test_device_lost),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_run(tests);
 }
 
 #endif

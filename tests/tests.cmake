@@ -50,7 +50,8 @@ if(GPUNUM_SANITIZE)
     # Listing devices loads every driver, and some leak.
     list(APPEND on_cpu VK_DRIVER_FILES=none VK_ICD_FILENAMES=none)
 endif()
-set(on_vulkan GN_TEST_BACKEND=vulkan ${common})
+# Programs use again what lavapipe compiled for another one.
+set(on_vulkan GN_TEST_BACKEND=vulkan ${common} MESA_SHADER_CACHE_DIR=${PROJECT_BINARY_DIR}/lavapipe)
 if(GPUNUM_TEST_ICD AND NOT GPUNUM_TEST_ICD STREQUAL "system")
     list(APPEND on_vulkan "VK_DRIVER_FILES=${GPUNUM_TEST_ICD}" "VK_ICD_FILENAMES=${GPUNUM_TEST_ICD}")
 endif()
