@@ -4,7 +4,8 @@
 #
 #   tests/compile_matrix.sh [FOLDER]   FOLDER holds gpunum.h and shaders.h; default: this repository
 #
-# What is not installed (clang, mingw-w64, Vulkan headers, volk) is left out, and said so.
+# What is not installed (clang, mingw-w64, Vulkan headers, volk) is left out, and said so; with GN_REQUIRE_ALL in the
+# environment that is a failure.
 set -u
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -21,6 +22,11 @@ failed=0
 done=0
 
 have() { command -v "$1" >/dev/null; }
+
+without() {
+    echo "left out: no $1"
+    [ -z "${GN_REQUIRE_ALL:-}" ] || failed=$((failed + 1))
+}
 
 # Runs a command; shows its name and output if it fails.
 try() {
@@ -45,12 +51,12 @@ for dir in ${VULKAN_SDK:+"$VULKAN_SDK/include"} /usr/include /usr/local/include;
     [ -f "$dir/vulkan/vulkan.h" ] && vulkan=$dir && break
 done
 configs="GPUNUM_NO_VULKAN"
-[ -n "$vulkan" ] && configs="$configs GPUNUM_FULL" || echo "left out: no Vulkan headers"
+[ -n "$vulkan" ] && configs="$configs GPUNUM_FULL" || without "Vulkan headers"
 volk=
 [ -n "$vulkan" ] && for dir in "$vulkan" "$vulkan/volk" "$vulkan/Volk"; do
     [ -f "$dir/volk.h" ] && volk=$dir && break
 done
-[ -n "$volk" ] || echo "left out: no volk"
+[ -n "$volk" ] || without "volk"
 with_volk=
 [ -n "$volk" ] && [ "$volk" != /usr/include ] && with_volk="-isystem $volk"
 
@@ -142,7 +148,7 @@ TEXT
 
 compilers=
 for c in gcc clang; do
-    have $c && compilers="$compilers $c" || echo "left out: no $c"
+    have $c && compilers="$compilers $c" || without "$c"
 done
 cxx() { case $1 in gcc) echo g++ ;; *) echo clang++ ;; esac; }
 
@@ -153,15 +159,15 @@ for c in $compilers; do
         try "$c c99 $config" "$c" -std=c99 $warnings -fsyntax-only -I$include -D$config implementation.c public.c
         try "$p c++20 $config" "$p" -std=c++20 $warnings -fsyntax-only -I$include -D$config implementation.cpp \
             public.cpp
-        for std in c11 c17; do
-            try "$c $std" "$c" -std=$std $warnings -fsyntax-only -I$include public.c
-        done
-        for std in c++11 c++17; do
-            try "$p $std" "$p" -std=$std $warnings -fsyntax-only -I$include public.cpp
-        done
         try "$c hostile $config" "$c" -std=c99 $warnings -fsyntax-only -I$include -D$config hostile.c
         try "$p hostile $config" "$p" -std=c++11 $warnings -fsyntax-only -I$include -D$config \
             hostile.cpp
+    done
+    for std in c11 c17; do
+        try "$c $std" "$c" -std=$std $warnings -fsyntax-only -I$include public.c
+    done
+    for std in c++11 c++17; do
+        try "$p $std" "$p" -std=$std $warnings -fsyntax-only -I$include public.cpp
     done
     for switch in GPUNUM_NO_THREADS GPUNUM_NO_SIMD GPUNUM_NO_AVX512 GPUNUM_NO_FFT GPUNUM_NO_LINALG; do
         try "$c $switch" "$c" -std=c99 $warnings -fsyntax-only -I$include -D$switch implementation.c
@@ -178,9 +184,11 @@ done
 for config in $configs; do
     flags="$warnings -I$include -D$config"
     try "twice $config" gcc -std=c99 $flags -fsyntax-only twice.c
-    # Optimised: some warnings come only then. Not position independent: so that constant tables
-    # with pointers count as read-only below.
-    try "object $config" gcc -std=c99 -O2 -fno-pic $flags -c implementation.c -o $config.o
+    # Optimised: some warnings come only then, with Vulkan those of the build's own objects. Not position independent:
+    # so that constant tables with pointers count as read-only below.
+    optimise=-O0
+    [ $config = GPUNUM_FULL ] || optimise=-O2
+    try "object $config" gcc -std=c99 $optimise -fno-pic $flags -c implementation.c -o $config.o
     for unity in unity_first unity_last; do
         try "$unity $config" gcc -std=c99 $flags -fsyntax-only $unity.c
     done
@@ -190,7 +198,7 @@ for config in $configs; do
     try "two files, C++ user $config" g++ -std=c++11 $flags main.cpp public.cpp $config.o -no-pie \
         -o app -lm -lpthread -ldl
     try "run, C++ user $config" ./app
-    try "implementation as C++ $config" g++ -std=c++11 -O1 $flags -c implementation.cpp \
+    try "implementation as C++ $config" g++ -std=c++11 -O0 $flags -c implementation.cpp \
         -o cpp_$config.o
     try "C user of C++ implementation $config" gcc -std=c99 -c $flags main.c -o main.o
     try "link C with C++ implementation $config" g++ main.o cpp_$config.o -o app -lm -lpthread -ldl
@@ -231,7 +239,7 @@ try "run, without" ./without
 
 # In parts, and beside a user that links them.
 for part in 1 2 3 4; do
-    try "part $part" gcc -std=c99 -O1 $warnings -I$include -DGPUNUM_PART=$part -c implementation.c -o part_$part.o
+    try "part $part" gcc -std=c99 -O0 $warnings -I$include -DGPUNUM_PART=$part -c implementation.c -o part_$part.o
 done
 try "link the parts" gcc -std=c99 -I$include -DGPUNUM_PART=0 implementation.c main.c part_1.o part_2.o part_3.o part_4.o \
     -o app -lm -lpthread -ldl
@@ -287,13 +295,13 @@ if have x86_64-w64-mingw32-gcc; then
     done
     for config in $configs; do
         flags="$warnings -I$include -isystem windows -D$config"
-        try "mingw-w64 C $config" x86_64-w64-mingw32-gcc -std=c99 -O1 $flags main.c public.c \
+        try "mingw-w64 C $config" x86_64-w64-mingw32-gcc -std=c99 -O0 $flags main.c public.c \
             implementation.c -o app.exe
         have x86_64-w64-mingw32-g++ && try "mingw-w64 C++ $config" x86_64-w64-mingw32-g++ -std=c++11 \
             $flags -fsyntax-only implementation.cpp
     done
 else
-    echo "left out: no mingw-w64"
+    without "mingw-w64"
 fi
 
 echo "$done compilations and checks, $failed failed"

@@ -7,6 +7,8 @@
 //   GN_TEST_CPU            plain, base, avx2 or avx512: widest instruction set
 //   GN_TEST_THREADS        a number
 //   GN_TEST_LOG            set: prints gpunum's log
+//   GN_CASES               a folder of case files; those that it lacks are made in the working folder
+//   GN_REQUIRE_ALL         set: what is missing (NumPy, SciPy) fails the test instead of skipping it
 //   GN_TEST_ALONE          set: every test has a context of its own on Vulkan too
 //
 // static void test_something(void **state) { gn_context *g = *state; ... }
@@ -389,11 +391,17 @@ static TEST_MAYBE_UNUSED const char *test_source_file(const char *name) {
     return path;
 }
 
+// What a test skips without, CI has to have.
+static TEST_MAYBE_UNUSED bool test_lacks(const char *what) {
+    if (getenv("GN_REQUIRE_ALL") != NULL) fail_msg("there is no %s, and GN_REQUIRE_ALL is set", what);
+    return false;
+}
+
 // Runs tests/make_cases.py, which writes expected values made by NumPy. False where there is no NumPy.
 static TEST_MAYBE_UNUSED bool test_make_cases(const char *what, const char *output) {
     char command[2304];
     const char *python = getenv("GN_PYTHON");
-    if (python == NULL || python[0] == 0) return false;
+    if (python == NULL || python[0] == 0) return test_lacks("NumPy");
     snprintf(command, sizeof command, "\"%s\" \"%s\" %s %s", python,
              test_source_file("tests/make_cases.py"), what, output);
     if (system(command) != 0) fail_msg("%s failed", command);
@@ -478,15 +486,32 @@ static TEST_MAYBE_UNUSED bool test_take_array(test_cases *c, test_array *a) {
     return true;
 }
 
-// Makes and opens a case file; false where there is no NumPy.
-static TEST_MAYBE_UNUSED bool test_cases_open(test_cases *c, const char *what) {
-    char path[64];
-    memset(c, 0, sizeof *c);
-    snprintf(path, sizeof path, "%s.cases", what);
-    if (!test_make_cases(what, path)) return false;
+static TEST_MAYBE_UNUSED void test_cases_read(test_cases *c, const char *path) {
     c->data = test_read_file(path, &c->size);
     c->at = c->data;
     c->count = test_take_int(c);
+}
+
+// Reads WHAT.cases in the folder that GN_CASES names, which the build has made; false where it is not.
+static TEST_MAYBE_UNUSED bool test_cases_made(test_cases *c, const char *what) {
+    char path[1100];
+    const char *folder = getenv("GN_CASES");
+    memset(c, 0, sizeof *c);
+    snprintf(path, sizeof path, "%s/%s.cases", folder != NULL ? folder : ".", what);
+    FILE *f = folder != NULL ? fopen(path, "rb") : NULL;
+    if (f == NULL) return false;
+    fclose(f);
+    test_cases_read(c, path);
+    return true;
+}
+
+// Opens a case file, made here if it has to be; false where there is no NumPy.
+static TEST_MAYBE_UNUSED bool test_cases_open(test_cases *c, const char *what) {
+    char path[64];
+    if (test_cases_made(c, what)) return true;
+    snprintf(path, sizeof path, "%s.cases", what);
+    if (!test_make_cases(what, path)) return false;
+    test_cases_read(c, path);
     return true;
 }
 

@@ -3,6 +3,8 @@
 #   GN_TEST_BACKEND   cpu or vulkan
 #   GN_SOURCE_DIR     this repository
 #   GN_PYTHON         a Python that has NumPy, or empty
+#   GN_CASES          a folder of what NumPy and SciPy say, made once for all of them
+#   GN_REQUIRE_ALL    set where a test that has not what it needs fails, instead of being skipped
 # and runs in a folder of its own.
 
 find_path(GPUNUM_CMOCKA_INCLUDE_DIR cmocka.h)
@@ -43,8 +45,58 @@ find_file(GPUNUM_VALIDATION_LAYER VkLayer_khronos_validation.json
     $ENV{VULKAN_SDK}/share/vulkan/explicit_layer.d)
 mark_as_advanced(GPUNUM_VALIDATION_LAYER)
 
+# With GPUNUM_REQUIRE_ALL, which CI sets, nothing is left out silently.
+option(GPUNUM_REQUIRE_ALL "Fail where a test or check would be left out" OFF)
+function(gpunum_required what)
+    foreach(found ${ARGN})
+        if(NOT ${found} AND GPUNUM_REQUIRE_ALL)
+            message(FATAL_ERROR "gpunum: GPUNUM_REQUIRE_ALL is set, and there is no ${what}")
+        endif()
+    endforeach()
+endfunction()
+gpunum_required("cmocka" GPUNUM_CMOCKA_INCLUDE_DIR GPUNUM_CMOCKA_LIBRARY)
+gpunum_required("Python with NumPy" GPUNUM_PYTHON)
+gpunum_required("Vulkan header" GPUNUM_VULKAN_INCLUDE_DIR)
+gpunum_required("volk" GPUNUM_VOLK_SOURCE)
+gpunum_required("lavapipe" GPUNUM_TEST_ICD)
+gpunum_required("Vulkan validation layer" GPUNUM_VALIDATION_LAYER)
+
 set(validation_messages "Validation Error|Validation Warning|VUID-|SYNC-HAZARD|UNASSIGNED")
 set(common "GN_SOURCE_DIR=${PROJECT_SOURCE_DIR}" "GN_PYTHON=${GPUNUM_PYTHON}")
+if(GPUNUM_REQUIRE_ALL)
+    list(APPEND common GN_REQUIRE_ALL=1)
+endif()
+# What NumPy and SciPy say, once for all programs, builds and backends: another build folder names this one's.
+set(GPUNUM_CASES "" CACHE PATH "Folder of case files that another build has made; empty: make them")
+set(cases "")
+if(GPUNUM_CASES)
+    list(APPEND common "GN_CASES=${GPUNUM_CASES}")
+elseif(GPUNUM_PYTHON)
+    list(APPEND common "GN_CASES=${PROJECT_BINARY_DIR}/cases")
+    file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/cases)
+    execute_process(COMMAND ${GPUNUM_PYTHON} -c "import scipy" RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
+    set(names ops print create random views linalg)
+    if(NOT failed)
+        list(APPEND names fft)
+    elseif(GPUNUM_REQUIRE_ALL)
+        message(FATAL_ERROR "gpunum: GPUNUM_REQUIRE_ALL is set, and there is no SciPy")
+    endif()
+    foreach(name ${names})
+        set(file ${PROJECT_BINARY_DIR}/cases/${name}.cases)
+        set(script ${PROJECT_SOURCE_DIR}/tests/make_cases.py)
+        set(what ${name})
+        if(name MATCHES "^(fft|linalg)$")
+            set(script ${PROJECT_SOURCE_DIR}/tests/make_${name}.py)
+            set(what "")
+        endif()
+        add_custom_command(OUTPUT ${file} COMMAND ${GPUNUM_PYTHON} ${script} ${what} ${file}.new
+            COMMAND ${CMAKE_COMMAND} -E rename ${file}.new ${file} DEPENDS ${script} VERBATIM)
+        add_custom_target(gpunum_cases_${name} DEPENDS ${file})
+        list(APPEND cases gpunum_cases_${name})
+    endforeach()
+    add_custom_target(gpunum_cases ALL)
+    add_dependencies(gpunum_cases ${cases})
+endif()
 set(on_cpu GN_TEST_BACKEND=cpu ${common})
 if(GPUNUM_SANITIZE)
     # Listing devices loads every driver, and some leak.
@@ -139,6 +191,9 @@ if(GPUNUM_CMOCKA_INCLUDE_DIR AND GPUNUM_CMOCKA_LIBRARY)
         target_include_directories(${target} SYSTEM PRIVATE ${GPUNUM_CMOCKA_INCLUDE_DIR})
         target_link_libraries(${target} PRIVATE ${GPUNUM_CMOCKA_LIBRARY})
         string(REGEX REPLACE "^test_" "" name ${target})
+        if(TARGET gpunum_cases_${name})
+            add_dependencies(${target} gpunum_cases_${name})
+        endif()
         gpunum_test(${name}.cpu cpu "${on_cpu}" ${launcher} $<TARGET_FILE:${target}>)
         if(GPUNUM_TEST_VULKAN)
             gpunum_vulkan_test(${name}.vulkan $<TARGET_FILE:${target}>)
@@ -267,8 +322,9 @@ if(GPUNUM_CHECKS)
     # The whole test suite again, in a build folder of its own.
     function(gpunum_rebuild name)
         gpunum_test(check.${name} check "${common}" ${PROJECT_SOURCE_DIR}/tests/rebuild.sh
-            ${PROJECT_BINARY_DIR}/${name} -DGPUNUM_PYTHON=${GPUNUM_PYTHON} ${ARGN})
-        set_tests_properties(check.${name} PROPERTIES RUN_SERIAL ON)
+            ${PROJECT_BINARY_DIR}/${name} -DGPUNUM_PYTHON=${GPUNUM_PYTHON}
+            -DGPUNUM_CASES=${PROJECT_BINARY_DIR}/cases -DGPUNUM_REQUIRE_ALL=${GPUNUM_REQUIRE_ALL} ${ARGN})
+        set_tests_properties(check.${name} PROPERTIES TIMEOUT 3000)
     endfunction()
     find_program(GPUNUM_CLANG clang)
     find_program(GPUNUM_CLANGXX clang++)
@@ -282,11 +338,10 @@ if(GPUNUM_CHECKS)
         -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS_RELEASE=-O1)
     gpunum_rebuild(address_sanitizer ${sanitizing} -DGPUNUM_SANITIZE=address,undefined)
     gpunum_rebuild(thread_sanitizer ${sanitizing} -DGPUNUM_SANITIZE=thread)
-    # Most of their time one file is compiled, which leaves a core to the other.
-    set_tests_properties(check.address_sanitizer check.thread_sanitizer
-        PROPERTIES RUN_SERIAL OFF TIMEOUT 3000)
 
     find_program(GPUNUM_VALGRIND valgrind)
+    gpunum_required("clang" GPUNUM_CLANG GPUNUM_CLANGXX)
+    gpunum_required("valgrind" GPUNUM_VALGRIND)
     mark_as_advanced(GPUNUM_VALGRIND)
     foreach(target ${GPUNUM_VALGRIND_TESTS})
         if(GPUNUM_VALGRIND AND TARGET ${target})

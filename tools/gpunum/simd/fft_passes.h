@@ -486,7 +486,7 @@ static void GNI_FT(gni_ft_batch)(const gni_ft_lane *f, const void *src, int64_t 
                                         GNI_FT_T scale, bool back) {                               \
         enum { b = B, per = GNI_FT_W / B };                                                        \
         for (; rows > 0; rows -= per, a += 2 * per * src_ld, to += 2 * per * dst_ld) {             \
-            const int most = (int)GNI_MIN(rows, per);                                              \
+            const int most = (int)GNI_MIN(rows, (int64_t)per);                                     \
             gni_fc x[GNI_FT_W], y[GNI_FT_W];                                                       \
             if (rows > per) {                                                                      \
                 GNI_FT_EACH(GNI_FT_SMALL_AHEAD)                                                    \
