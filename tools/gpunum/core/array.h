@@ -18,7 +18,7 @@
 typedef char gni_slot_has_places[sizeof(gn_array) + 64 <= GNI_SLOT_BYTES ? 1 : -1];
 
 // The product of extents, none of which is negative; -1 where bytes of so many elements have no number. 0 wins.
-static int64_t gni_product(const int64_t *dim, int rank) {
+static int64_t gni_extent_product(const int64_t *dim, int rank) {
     int64_t n = 1;
     for (int i = 0; i < rank; i++)
         if (dim[i] == 0) return 0;
@@ -29,7 +29,7 @@ static int64_t gni_product(const int64_t *dim, int rank) {
     return n;
 }
 
-static int64_t gni_elements(const gn_shape *s) { return gni_product(s->dim, s->rank); }
+static int64_t gni_elements(const gn_shape *s) { return gni_extent_product(s->dim, s->rank); }
 
 static bool gni_same_shape(const gn_shape *a, const gn_shape *b) {
     if (a->rank != b->rank) return false;

@@ -99,7 +99,7 @@ typedef struct gni_gpu_caps {
     uint32_t max_invocations, max_size[3], max_groups[3], shared_bytes;
     uint64_t max_storage_range; // bytes of one buffer argument without addresses
     uint32_t max_buffers;       // buffer arguments of one dispatch
-    uint64_t max_allocation;    // bytes of one gni_vk_alloc
+    uint64_t max_allocation;    // bytes of one gni_gpu_alloc
     uint64_t device_bytes;      // device-local memory
     bool addresses;             // kernels reach buffers by address, else by bindings
     bool mapped;                // device memory is visible to the host and cached there

@@ -19,7 +19,7 @@ static void gni_fail_memory(gn_context *g, const char *what, uint64_t bytes);
 static void gni_log(gn_context *g, gn_log_level level, const char *format, ...) GNI_PRINTF(3, 4);
 static const char *gni_shape_text(char *text, size_t size, const gn_shape *s); // "(3,4)"
 
-// calls: every public function that takes arrays starts with gni_begin, which checks them and takes the
+// calls (rooms log, array, open): every public function that takes arrays starts with gni_begin, which checks them and takes the
 // lock, and ends with one of the others. gni_begin returns NULL (unlocked) when one is NULL or stale.
 static gn_context *gni_begin(const char *fn, gn_array *const *arrays, int count);
 static bool gni_begin_context(const char *fn, gn_context *g); // for functions that take a context
@@ -48,7 +48,7 @@ gni_array_view(gn_context *g, const char *fn, gn_array *base, const gn_shape *s,
 static void gni_ref(gn_array *a);
 static void gni_unref(gn_context *g, gn_array *a); // NULL is ignored
 static int64_t gni_elements(const gn_shape *s);    // -1 if no array can have so many
-static int64_t gni_product(const int64_t *dim, int rank); // the same of some extents
+static int64_t gni_extent_product(const int64_t *dim, int rank); // the same of some extents
 static bool gni_is_float(gn_dtype t);
 static bool gni_same_shape(const gn_shape *a, const gn_shape *b);
 static void gni_strides_of(const gn_shape *s, int64_t *stride); // C order; 0 without elements
@@ -75,6 +75,8 @@ static bool gni_shape_ok(gn_context *g, const char *fn, gn_dtype t,
 static void gni_pending_remove(gn_context *g, gn_array *a);
 static bool gni_source_drop(gn_context *g, gn_array *src); // true: that was its last reference
 static void gni_lazy_orphaned(gn_context *g, gn_array *a); // the caller let go of it
+
+// evaluate
 static bool gni_materialize(gn_context *g, gn_array *a);   // a->buf afterwards
 static gn_array *gni_contiguous(gn_context *g,
                                 gn_array *a); // a itself (one more reference) or a C order copy
@@ -89,10 +91,12 @@ static bool gni_copy_into(gn_context *g, gni_buffer *dst, gn_dtype t, int64_t of
 // Computes several arrays of one shape in one program, into `into[i]`'s own memory where into[i] is not NULL
 // (same shape and dtype, contiguous; its pending readers keep the old values).
 static bool gni_evaluate(gn_context *g, gn_array *const *roots, gn_array *const *into, int count);
+
+// place
 static bool gni_run(gn_context *g, gni_job_kind kind, void *job,
                     gn_array *y); // places, moves, runs; y gets the result
 
-// backends
+// backends (rooms cpu_jobs, gpu_jobs) and profile
 static const gni_backend_api *gni_backend_cpu(void), *gni_backend_gpu(void);
 static void gni_profile_span(gn_context *g, const char *name, uint64_t start_ns, uint64_t end_ns,
                              int track);
@@ -108,7 +112,7 @@ static gn_array *gni_complex_where(gn_array *condition, gn_array *a, gn_array *b
 static gn_array *gni_complex_cast(gn_context *g, gn_array *a, gn_dtype t);
 static gn_array *gni_complex_product(gni_binary_fn f, gn_array *a, gn_array *b); // bilinear f
 
-// elementwise (unlocked makers behind the public ops)
+// lazy: the unlocked makers behind the public ops
 static gn_array *gni_apply(gn_context *g, const char *fn, gni_op op, gn_dtype compute,
                            gn_dtype result, gn_array *const *src, const double *konst,
                            int n_src); // lazy; src[i] NULL: konst[i]

@@ -44,14 +44,14 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
         for (int i = 0; i < m->program.n_in; i++) v->op[v->n++] = &m->in[i];
         v->n_in = v->n;
         for (int i = 0; i < m->program.n_out; i++) v->op[v->n++] = &m->out[i];
-        v->size = gni_product(m->dim, m->rank);
+        v->size = gni_extent_product(m->dim, m->rank);
         v->name = "elementwise";
     } else if (kind == GNI_JOB_REDUCE) {
         gni_reduce *r = (gni_reduce *)job;
         for (int i = 0; i < r->program.n_in; i++) v->op[v->n++] = &r->in[i];
         v->n_in = v->n;
         v->op[v->n++] = &r->out;
-        v->size = gni_product(r->dim, r->rank);
+        v->size = gni_extent_product(r->dim, r->rank);
         v->name = "reduce";
     } else if (kind == GNI_JOB_SOFTMAX) {
         gni_softmax *s = (gni_softmax *)job;
@@ -71,7 +71,7 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
         v->op[v->n++] = &m->c;
         if (m->sums.buf != NULL) v->op[v->n++] = &m->sums;
         double work = (double)m->m * (double)m->n * (double)GNI_MAX(m->k, 1) *
-                      (double)gni_product(m->batch_dim, m->batch_rank);
+                      (double)gni_extent_product(m->batch_dim, m->batch_rank);
         v->size = work < 9e18 ? (int64_t)work : INT64_MAX;
         v->name = "matmul";
     } else if (kind == GNI_JOB_TAKE) {
@@ -87,7 +87,7 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
         v->op[v->n++] = &f->in;
         v->n_in = v->n;
         v->op[v->n++] = &f->out;
-        v->size = gni_product(f->dim, f->rank) * f->n;
+        v->size = gni_extent_product(f->dim, f->rank) * f->n;
         v->name = "fft";
     } else if (kind == GNI_JOB_FACTOR) {
         gni_factor *f = (gni_factor *)job;
@@ -215,7 +215,7 @@ static uint32_t gni_place(gn_context *g, gni_job_kind kind, const void *job, con
     *why = GNI_WHY_CPU_ONLY;
     if (!gni_backend_gpu()->supports(g, kind, job)) return GNI_ON_CPU;
     *why = GNI_WHY_GPU_ONLY;
-    if (g->recording || !gni_backend_cpu()->supports(g, kind, job)) return GNI_ON_GPU;
+    if (g->host_recording || !gni_backend_cpu()->supports(g, kind, job)) return GNI_ON_GPU;
     *why = GNI_WHY_POLICY;
     if (g->placement == GN_PLACE_CPU) return GNI_ON_CPU;
     if (g->placement == GN_PLACE_GPU) return GNI_ON_GPU;

@@ -156,6 +156,7 @@ GNI_MAYBE_UNUSED static bool gni_in_stores(gni_op op, gni_domain domain) {
     }
 }
 
+// Straight-line code over registers: inputs, constants, then one result for each instruction (GNI_INSN).
 typedef struct gni_program {
     bool wide; // 64-bit registers
     int n_in, n_const, n_insn, n_out;
@@ -422,7 +423,7 @@ struct gn_context {
     gni_read *reads;
     bool delivering;
     struct gni_profile *profile;
-    bool recording; // into a host's command buffer
+    bool host_recording; // into a host's command buffer
 };
 
 // Headers of arrays stand in slabs, aligned, so that any pointer to one leads to its context.

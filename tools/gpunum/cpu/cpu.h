@@ -1,6 +1,6 @@
 // >>cpu
 // The CPU backend: jobs cut into tiles that stay in the first cache, spread over the thread pool. No
-// result depends on the number of threads. From outside: gni_cpu_api.
+// result depends on the number of threads. From outside: gni_cpu_map, for room `cpu_jobs`, where the backend's table is.
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
@@ -370,7 +370,7 @@ typedef struct gni_plan {
     int block;                   // elements of a register
     int slot[GNI_MAX_REGS];      // of each register
     int raw;                     // the slot for items on their way from or to memory
-    bool gather[GNI_MAX_INPUTS]; // never read in place
+    bool copied[GNI_MAX_INPUTS]; // first, as they never can be read in place
     int out_of[GNI_MAX_INSNS];   // output that the instruction may write in place, or -1
 } gni_plan;
 
@@ -425,7 +425,7 @@ static void gni_plan_make(gni_plan *plan, const gni_program *p, gni_isa isa, con
         for (int k = 0; k < p->n_in; k++) {
             if (in[k].buf != out[o].buf) continue;
             free_then = free_then && gni_last_use(p, k) <= i;
-            if (p->n_out > 1) plan->gather[k] = plan->gather[k] || gni_last_use(p, k) == p->n_insn;
+            if (p->n_out > 1) plan->copied[k] = plan->copied[k] || gni_last_use(p, k) == p->n_insn;
         }
         if (free_then) plan->out_of[i] = o;
     }
@@ -470,14 +470,14 @@ static void gni_eval_load(gni_eval *e, int k, const char *from, const int64_t st
     gni_convert_fn load = plan->isa->load[t];
     int64_t item = gni_item_size(t), dense[3];
     bool contiguous = gni_extent_contiguous(ext, stride, item);
-    if (contiguous && in_place && load == NULL && !plan->gather[k]) {
+    if (contiguous && in_place && load == NULL && !plan->copied[k]) {
         e->reg[k] = from;
         return;
     }
     char *to = gni_eval_slot(e, plan->slot[k]);
     e->reg[k] = to;
     if (e->have[k] == from && memcmp(e->have_ext[k], ext, sizeof e->have_ext[k]) == 0) return;
-    e->have[k] = plan->gather[k] ? NULL : from;
+    e->have[k] = plan->copied[k] ? NULL : from;
     memcpy(e->have_ext[k], ext, sizeof e->have_ext[k]);
     if (!contiguous) {
         char *raw = load == NULL ? to : gni_eval_slot(e, plan->raw);

@@ -3,6 +3,7 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
+#include "../core/evaluate.h"
 #include "../cpu/gemm_cpu.h"
 #include "../cpu/fft_jobs.h"
 #include "../cpu/cpu_reduce.h"
@@ -818,3 +819,4 @@ static bool gni_cpu_run(gn_context *g, gni_job_kind kind, const void *job) {
 }
 
 static const gni_backend_api gni_cpu_api = {"cpu", GNI_ON_CPU, gni_cpu_supports, gni_cpu_run};
+static const gni_backend_api *gni_backend_cpu(void) { return &gni_cpu_api; }

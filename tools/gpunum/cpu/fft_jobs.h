@@ -389,7 +389,7 @@ static bool gni_ft_prepare(gn_context *g, gni_ft_run *r) {
     r->real = wide ? 8 : 4;
     r->in_item = gn_dtype_size(f->in.dtype);
     r->out_item = gn_dtype_size(f->out.dtype);
-    r->batch = gni_product(f->dim, f->rank);
+    r->batch = gni_extent_product(f->dim, f->rank);
     r->axis =
         r->in_item == 2 * r->real ? gni_ft_column_axis(f, gni_ft_isa_of((int)g->isa, wide)) : -1;
     if (r->axis >= 0) {

@@ -86,7 +86,7 @@ static int gni_fft_gpu_cut(gn_context *g, int64_t n, bool apart, int64_t *part) 
 static bool gni_fft_gpu_apart(const gni_fft *f, int64_t n, const gni_fft_gpu_end *in,
                               const gni_fft_gpu_end *out) {
     if (in->step != 1 || out->step != 1) return true;
-    return n == GNI_FFT_GPU_LARGEST && gni_product(f->dim, f->rank) < GNI_FFT_GPU_MANY;
+    return n == GNI_FFT_GPU_LARGEST && gni_extent_product(f->dim, f->rank) < GNI_FFT_GPU_MANY;
 }
 
 // The length of the convolution for a transform of n points.
@@ -484,7 +484,7 @@ static gni_fft_gpu_end gni_fft_gpu_between(const gni_fft *f, int64_t n, int fast
                                            const gni_gpu_mem *mem, uint64_t bytes) {
     gni_fft_gpu_end e = gni_fft_gpu_middle(mem, bytes);
     e.step = fast >= 0 ? f->dim[fast] : 1;
-    int64_t rest = n * gni_product(f->dim, f->rank);
+    int64_t rest = n * gni_extent_product(f->dim, f->rank);
     if (fast >= 0) e.stride[fast] = 1;
     for (int i = 0; i < f->rank; i++) {
         if (i == fast) continue;
@@ -541,7 +541,7 @@ static bool gni_fft_gpu_several(gn_context *g, const gni_fft *f, int64_t n, cons
     const uint32_t across = GNI_F_FFT_ACROSS_IN | GNI_F_FFT_ACROSS_OUT;
     gni_fft_gpu_pass pass[3];
     gni_fft_gpu_end middle = gni_fft_gpu_between(f, n, fast, temporary,
-                                                 (uint64_t)(n * gni_product(f->dim, f->rank)) * 8);
+                                                 (uint64_t)(n * gni_extent_product(f->dim, f->rank)) * 8);
     const int64_t step = middle.step;
     uint32_t flags[3] = {0};
     memset(pass, 0, sizeof pass);
@@ -603,7 +603,7 @@ static bool gni_fft_gpu_transform(gn_context *g, const gni_fft *f, int64_t n,
     memset(&temporary, 0, sizeof temporary);
     if (mode == GNI_GPU_ASYNC)
         return gni_fft_gpu_several(g, f, n, part, parts, in, out, scale, &temporary, mode);
-    uint64_t bytes = (uint64_t)(n * gni_product(f->dim, f->rank)) * 8;
+    uint64_t bytes = (uint64_t)(n * gni_extent_product(f->dim, f->rank)) * 8;
     if (!gni_gpu_alloc(g->gpu, bytes, &temporary)) {
         gni_fail_memory(g, "gn_fft: device memory", bytes);
         return false;
@@ -617,7 +617,7 @@ static bool gni_fft_gpu_transform(gn_context *g, const gni_fft *f, int64_t n,
 static bool gni_fft_gpu_chirped(gn_context *g, const gni_fft *f, gni_fft_gpu_end *in,
                                 gni_fft_gpu_end *out) {
     const int64_t n = f->n, m = gni_fft_gpu_convolution(n);
-    uint64_t bytes = (uint64_t)(m * gni_product(f->dim, f->rank)) * 8;
+    uint64_t bytes = (uint64_t)(m * gni_extent_product(f->dim, f->rank)) * 8;
     gni_gpu_mem temporary;
     if (!gni_gpu_alloc(g->gpu, bytes, &temporary)) {
         gni_fail_memory(g, "gn_fft: device memory", bytes);
@@ -674,7 +674,7 @@ static int64_t gni_fft_gpu_extent(const gni_fft *f, bool output, int64_t *first)
 
 static bool gni_fft_gpu_supports(gn_context *g, const gni_fft *f) {
     const gni_gpu *gpu = g->gpu;
-    int64_t part[3], batch = gni_product(f->dim, f->rank);
+    int64_t part[3], batch = gni_extent_product(f->dim, f->rank);
     if (g->fft_gpu == NULL)
         g->fft_gpu = (gni_fft_gpu_state *)gni_calloc(g, sizeof(gni_fft_gpu_state));
     if (g->fft_gpu == NULL || gpu->caps.shared_bytes < 16384 ||
@@ -782,7 +782,7 @@ static bool gni_fft_gpu_too_far(gn_context *g, const gni_fft *f, int64_t batch) 
 
 static bool gni_fft_gpu_in_parts(gn_context *g, const gni_fft *f) {
     gni_fft half = *f;
-    const int64_t batch = gni_product(f->dim, f->rank);
+    const int64_t batch = gni_extent_product(f->dim, f->rank);
     int widest = 0;
     // One line is within reach, or would not have been taken on.
     if (batch == 1 || !g->gpu->caps.addresses || !gni_fft_gpu_too_far(g, f, batch))
@@ -800,7 +800,7 @@ static bool gni_fft_gpu_in_parts(gn_context *g, const gni_fft *f) {
 // Operands are on the GPU.
 static bool gni_fft_gpu(gn_context *g, const gni_fft *f) {
     g->fft_gpu->call++; // made when support was asked for
-    return gni_product(f->dim, f->rank) == 0 || gni_fft_gpu_in_parts(g, f);
+    return gni_extent_product(f->dim, f->rank) == 0 || gni_fft_gpu_in_parts(g, f);
 }
 
 #else

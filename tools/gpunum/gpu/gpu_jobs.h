@@ -57,7 +57,7 @@ typedef struct gni_gpu_jobs {
     bool has_counters;
     uint32_t next_counter;
     gni_job_choice choices[1 << GNI_JOB_LOG_CHOICES];
-    int split_force; // tests: 1 to 3 asks for that mode of vk_split and above wherever it can work, -1 never
+    int split_force; // tests: 1 to 3 asks for that mode of room `gpu_split` and above wherever it can work, -1 never
 } gni_gpu_jobs;
 
 // A dispatch being put together.
@@ -70,7 +70,7 @@ typedef struct gni_job_call {
     gni_gpu_kernel special, generic;
     gni_gpu_mem scratch[2];
     int n_scratch;
-    gni_gpu_use spare; // of gni_job_matmul_tiled: see vk_split
+    gni_gpu_use spare; // of gni_job_matmul_tiled: see room `gpu_split`
     bool waits;        // for `special` to be compiled
 } gni_job_call;
 
@@ -409,6 +409,7 @@ static void gni_job_set_modules(gni_job_call *c, const gni_program *p, int speci
     c->special.first_code = GNI_P_PROGRAM_STEPS;
 }
 
+// Which kernel: their names are those of the `//! variant` lines in elementwise.comp.
 static void gni_job_map_modules(gni_job_call *c, const gni_program *p, bool little) {
     int special = p->wide ? GNI_MODULE_map_wide_24 : little ? GNI_MODULE_map_8 : GNI_MODULE_map_24;
     int generic = p->wide ? GNI_MODULE_map_wide_generic : GNI_MODULE_map_generic;
@@ -1083,7 +1084,7 @@ static bool gni_job_random(gni_gpu *gpu, const gni_random *r) {
 
 // ---- the backend
 
-// Of the room below.
+// Of rooms `gpu_matmul` and `gpu_factor`.
 static bool gni_job_matmul_ok(const gni_gpu *gpu, const gni_matmul *m);
 static bool gni_job_matmul(gni_gpu *gpu, const gni_matmul *m, int64_t row);
 #ifndef GPUNUM_NO_LINALG
@@ -1138,3 +1139,4 @@ static bool gni_gpu_run(gn_context *g, gni_job_kind kind, const void *job) {
 #endif // GNI_GPU
 
 static const gni_backend_api gni_gpu_backend = {"gpu", GNI_ON_GPU, gni_gpu_supports, gni_gpu_run};
+static const gni_backend_api *gni_backend_gpu(void) { return &gni_gpu_backend; }

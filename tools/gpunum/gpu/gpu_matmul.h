@@ -735,7 +735,6 @@ static gni_matmul gni_job_flipped(const gni_matmul *m) {
 static bool gni_job_matmul_split(gni_job_call *c, const gni_matmul *m, int64_t batches, int64_t row,
                                  bool *ok);
 
-// In two parts, along batches, rows or columns. `row` is the distance of rows in c.
 // The sum over k in two halves, the second by way of memory of its own. No batches, nothing fused.
 static bool gni_job_matmul_halves(gni_gpu *gpu, const gni_matmul *m, int64_t row) {
     gni_matmul part = *m;
@@ -779,6 +778,7 @@ static bool gni_job_matmul_halves(gni_gpu *gpu, const gni_matmul *m, int64_t row
     return ok;
 }
 
+// In two parts, along batches, rows or columns. `row` is the distance of rows in c.
 static bool gni_job_matmul_parts(gni_gpu *gpu, const gni_matmul *m, int64_t row) {
     gni_matmul part = *m;
     int64_t half;
@@ -1123,7 +1123,7 @@ static bool gni_job_matmul_prologue(gni_gpu *gpu, const gni_matmul *m) {
     bool ok = true;
     const int64_t width = m->prologue == 1 ? m->n : m->m;
     if (width > 1) {
-        int64_t batches = gni_product(m->batch_dim, m->batch_rank);
+        int64_t batches = gni_extent_product(m->batch_dim, m->batch_rank);
         // An outer product or one with a vector is better off with what is there.
         if (m->k == 1 || m->m == 1 || m->n == 1) return gni_job_prologue_apart(gpu, m, false);
         // One of two programs is a pass of its own, over the smaller array.

@@ -410,7 +410,7 @@ GPUNUM_API gn_status gn_backward(gn_array *loss) {
     p.g = g;
     p.fn = "gn_backward";
     p.leaves = true;
-    g->no_grad++;
+    g->no_grad++; // the ops of derivatives are not recorded themselves
     if (gni_pass_run(&p, loss)) gni_pass_accumulate(&p);
     gni_pass_end(&p);
     g->no_grad--;

@@ -401,7 +401,7 @@ static void gni_la_begin(gni_la_job *d, gn_context *g, gni_la_kind kind, const c
 }
 
 static void gni_la_batch(gni_la_job *d, const gn_shape *batch) {
-    d->batch = GNI_MAX(gni_product(batch->dim, batch->rank), 0);
+    d->batch = GNI_MAX(gni_extent_product(batch->dim, batch->rank), 0);
 }
 
 // Runs a decomposition of `in` into the `count` results; a NULL place in `y` stays out. Results are of the

@@ -5,6 +5,7 @@
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
 #include "../api/views.h"
+#include "../core/half.h"
 #include "../core/lazy.h"
 #endif
 

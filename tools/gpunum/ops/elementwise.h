@@ -3,7 +3,7 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
-#include "../core/lazy.h"
+#include "../core/evaluate.h"
 #endif
 
 static bool gni_real_only(gn_context *g, const char *fn, gn_array *const *in, int n) {
@@ -36,7 +36,7 @@ static gn_array *gni_unary(const char *fn, gni_op op, gn_array *a) {
     }
     gn_array *y = NULL;
     gn_dtype t = a->dtype;
-    if (op <= GNI_OP_SOFTPLUS && !gni_is_float(t)) t = GN_F32;
+    if (op <= GNI_OP_SOFTPLUS && !gni_is_float(t)) t = GN_F32; // ranges of ops are in the order of the op table
     bool truth = op >= GNI_OP_ISNAN && op <= GNI_OP_LOGICAL_NOT;
     if (a->dtype == GN_BOOL && op == GNI_OP_NEG)
         gni_fail(g, GN_ERROR_DTYPE, "%s: bool has no negative; use gn_logical_not", fn);

@@ -6,6 +6,7 @@
 #pragma once
 #include "../api/random.h"
 #include "../core/place.h"
+#include "../cpu/cpu_jobs.h"
 #endif
 
 GPUNUM_API void gn_seed(gn_context *g, uint64_t seed) {

@@ -1,6 +1,6 @@
 // >>simd
 // Vectors of one SIMD pass: GNI_VW lanes of float, int32 or uint32, and what can be done with them.
-// Compiled once per pass; the rooms of the same pass use the short names, which 79-simd-end.h takes back.
+// Compiled once per pass; the rooms of the same pass use the short names, which room `simd_end` takes back.
 // A mask is a gni_vi with lanes 0 or -1. A gni_vmask is the pass's cheapest mask (a bit mask on AVX-512): the gni_k...
 // functions make and use it; gni_kmask turns it into a gni_vi.
 

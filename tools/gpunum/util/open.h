@@ -4,16 +4,13 @@
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
 #include "../api/host.h"
-#include "../cpu/cpu_jobs.h"
+#include "../cpu/gemm_cpu.h"
 #include "../vulkan/vulkan_layer.h"
-#include "../gpu/gpu_jobs.h"
+#include "../gpu/gpu_fft_tables.h"
 #include "../ops/async.h"
 #include "../grad/autograd.h"
 #include "../util/profile.h"
 #endif
-
-static const gni_backend_api *gni_backend_cpu(void) { return &gni_cpu_api; }
-static const gni_backend_api *gni_backend_gpu(void) { return &gni_gpu_backend; }
 
 // The last failure of gn_open on this thread: there is no context yet to keep it.
 typedef struct gni_open_result {
@@ -86,7 +83,7 @@ static void gni_after_fork(gn_context *g) {
     g->pool = NULL; // one thread
     if (g->gpu == NULL) return;
     g->gpu = NULL;
-    g->recording = false;
+    g->host_recording = false;
     gni_cpu_info(g, &g->info, "the GPU stayed with the parent of this process");
     gni_log(g, GN_LOG_WARNING, "%s: after fork() the child computes on the CPU", g->call);
 }
@@ -166,7 +163,7 @@ GPUNUM_API gn_context *gn_open_version(const gn_options *options, uint32_t versi
         return gni_open_fail(&o, g, g->status != GN_OK ? g->status : GN_ERROR_UNSUPPORTED, text);
     }
     if (g->gpu == NULL) gni_cpu_info(g, &g->info, why);
-    gni_log(g, GN_LOG_INFO, "gpunum computes on %s%s%s", g->info.name, why[0] ? ": " : "", why);
+    gni_log(g, GN_LOG_INFO, "gpunum computes on %s%s%s", g->info.name, why[0] ? "; not on a GPU: " : "", why);
     return g;
 }
 
@@ -337,12 +334,12 @@ GPUNUM_API gn_status gn_vulkan_record_begin(gn_context *g, void *command_buffer)
     if (!gni_begin_context("gn_vulkan_record_begin", g)) return GN_ERROR_ARGUMENT;
     if (g->gpu == NULL)
         gni_fail(g, GN_ERROR_UNSUPPORTED, "gn_vulkan_record_begin: this context has no GPU");
-    else if (g->recording)
+    else if (g->host_recording)
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_vulkan_record_begin: already recording");
     else if (command_buffer == NULL)
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_vulkan_record_begin: no command buffer");
     else if (g->gpu->layer->record_begin(g->gpu, command_buffer))
-        g->recording = true;
+        g->host_recording = true;
     else if (!g->call_failed)
         gni_fail(g, GN_ERROR_UNSUPPORTED, "gn_vulkan_record_begin: the device refused");
     return gni_end_status(g);
@@ -351,13 +348,13 @@ GPUNUM_API gn_status gn_vulkan_record_begin(gn_context *g, void *command_buffer)
 GPUNUM_API gn_status gn_vulkan_record_end(gn_context *g, uint64_t *ticket) {
     if (!gni_begin_context("gn_vulkan_record_end", g)) return GN_ERROR_ARGUMENT;
     if (ticket != NULL) *ticket = 0;
-    if (!g->recording) {
+    if (!g->host_recording) {
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_vulkan_record_end: not recording");
     } else {
         uint64_t number = g->gpu->layer->record_end(g->gpu);
         if (ticket != NULL) *ticket = number;
     }
-    g->recording = false;
+    g->host_recording = false;
     return gni_end_status(g);
 }
 
