@@ -23,7 +23,12 @@ echo "== set-up"
 "$root/tools/setup.sh" test
 mkdir -p "$build"
 log=$build/build.log
-cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS_RELEASE=-O2 \
+launcher=
+if command -v ccache >/dev/null; then
+    launcher="-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache"
+    export CCACHE_DIR="${CCACHE_DIR:-$root/build/ccache}" CCACHE_BASEDIR="$root" CCACHE_NOHASHDIR=1
+fi
+cmake -S "$root" -B "$build" -G Ninja $launcher -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS_RELEASE=-O2 \
     -DGPUNUM_WARNINGS_AS_ERRORS=ON -DGPUNUM_CHECKS="${GPUNUM_CHECKS:-ON}" \
     -DGPUNUM_REQUIRE_ALL="${GPUNUM_REQUIRE_ALL:-$everything}" >"$log" 2>&1 || { cat "$log"; exit 1; }
 names=$(cd "$build" && ctest -N "$@" | sed -n 's/^ *Test *#[0-9]*: //p')
@@ -39,7 +44,7 @@ done | sort -u | tr '\n' ' ')
 case " $targets " in *" all "*) "$root/tools/shader_tools.sh" ;; esac
 
 echo "== build"
-[ $# -gt 0 ] || echo "all tests take half an hour on 2 cores; -R '^array' takes those of a name," \
+[ $# -gt 0 ] || echo "all tests take 12 minutes on 2 cores; -R '^array' takes those of a name," \
     "GPUNUM_CHECKS=OFF leaves the slow checks out"
 [ -f "$build/libgpunum_implementation.a" ] ||
     echo "compiles the library (two minutes on 2 cores, once) and what is to be tested into $build: $targets"
@@ -49,8 +54,10 @@ grep -i 'warning' "$log" || true
 echo "== tests: $(echo "$names" | wc -w)"
 cd "$build"
 status=0
-{ ctest --parallel "$jobs" --no-tests=error "$@" || echo "exit status $?"; } 2>&1 | tee ctest.log
+{ ctest --parallel "$jobs" --no-tests=error "$@" || echo "exit status $?"; } 2>&1 | tee ctest.log |
+    python3 "$root/tests/progress.py" "$jobs"
 # The summary comes last, after CTest's list of failures and of times.
 grep -q '^exit status' ctest.log && status=1
+grep -q 'tests passed' ctest.log || status=1
 grep 'tests passed' ctest.log | tail -n 1
 exit $status

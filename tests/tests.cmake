@@ -135,12 +135,23 @@ if(GPUNUM_SANITIZE STREQUAL "thread")
     endif()
 endif()
 
+# The longest start first, so that all cores end together.
+set(test_seconds "")
+if(EXISTS ${PROJECT_SOURCE_DIR}/tests/seconds.txt)
+    file(STRINGS ${PROJECT_SOURCE_DIR}/tests/seconds.txt test_seconds REGEX "^[^#]")
+endif()
+
 function(gpunum_test name label environment)
     set(folder ${PROJECT_BINARY_DIR}/run/${name})
     file(MAKE_DIRECTORY ${folder})
     add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${folder})
     set_tests_properties(${name} PROPERTIES LABELS ${label} ENVIRONMENT "${environment}"
         TIMEOUT 1200)
+    foreach(line ${test_seconds})
+        if(line MATCHES "^${name} ([0-9]+)$")
+            set_tests_properties(${name} PROPERTIES COST ${CMAKE_MATCH_1})
+        endif()
+    endforeach()
 endfunction()
 
 # One that runs on Vulkan; what the validation layer says is a failure.

@@ -17,7 +17,7 @@ case $level in
 run) ;;
 test)
     need="$need clang libcmocka-dev python3-numpy binutils pkg-config"
-    want="$want mesa-vulkan-drivers vulkan-validationlayers vulkan-tools spirv-tools valgrind libc6-dbg
+    want="$want ccache mesa-vulkan-drivers vulkan-validationlayers vulkan-tools spirv-tools valgrind libc6-dbg
         libclang-rt-dev gcc-mingw-w64-x86-64 g++-mingw-w64-x86-64
         python3-scipy python3-torch libopenblas-dev libfftw3-dev librandom123-dev"
     ;;
