@@ -8,7 +8,7 @@
 
 // exp(-2 pi i k / n), correctly rounded but for the last bit's ties: the angle is reduced exactly to an
 // eighth of a turn and carried in two parts.
-static void gni_ft_turn(int64_t k, int64_t n, double *re, double *im) {
+static void gni_ft_twiddle(int64_t k, int64_t n, double *re, double *im) {
     k %= n;
     if (k < 0) k += n;
     // k / n = octant / 8 + rest / (8 n), with n below 2^60

@@ -216,7 +216,7 @@ typedef struct gni_la_isa {
 typedef struct gni_ft_pass {
     int radix;
     int64_t s, m;     // product of the radices before and after
-    const void *turn; // (m, radix - 1) complex factors
+    const void *twiddle; // (m, radix - 1) complex factors
     const void *circle; // of a prime radix from 7 on: cosines and sines
 } gni_ft_pass;
 

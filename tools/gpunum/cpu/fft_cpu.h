@@ -35,9 +35,9 @@ static bool gni_ft_circle_make(gn_context *g, gni_ft_circle *c, int64_t n, bool 
     c->fine = (double *)gni_alloc(g, (size_t)(fine + coarse) * 2 * sizeof(double));
     if (c->fine == NULL) return false;
     c->coarse = c->fine + 2 * fine;
-    for (int64_t k = 0; k < fine; k++) gni_ft_turn(k, n, &c->fine[2 * k], &c->fine[2 * k + 1]);
+    for (int64_t k = 0; k < fine; k++) gni_ft_twiddle(k, n, &c->fine[2 * k], &c->fine[2 * k + 1]);
     for (int64_t k = 0; k < coarse; k++)
-        gni_ft_turn(k << c->shift, n, &c->coarse[2 * k], &c->coarse[2 * k + 1]);
+        gni_ft_twiddle(k << c->shift, n, &c->coarse[2 * k], &c->coarse[2 * k + 1]);
     return true;
 }
 
@@ -46,7 +46,7 @@ static void gni_ft_circle_free(gn_context *g, gni_ft_circle *c) { gni_free(g, c-
 // exp(-2 pi i k / n), 0 <= k
 static void gni_ft_circle_get(const gni_ft_circle *c, int64_t k, double *re, double *im) {
     if (c->fine == NULL) {
-        gni_ft_turn(k, c->n, re, im);
+        gni_ft_twiddle(k, c->n, re, im);
         return;
     }
     k %= c->n;
@@ -125,7 +125,7 @@ static bool gni_ft_lane_make(gn_context *g, const gni_ft_isa *isa, bool wide, in
     int64_t at = 0;
     for (int i = 0; i < f->count; i++) {
         gni_ft_pass *p = &f->pass[i];
-        p->turn = (char *)f->table + (size_t)at * gni_ft_item(wide);
+        p->twiddle = (char *)f->table + (size_t)at * gni_ft_item(wide);
         for (int64_t j = 0; j < p->m; j++)
             for (int q = 1; q < p->radix; q++) {
                 double re, im;
@@ -135,7 +135,7 @@ static bool gni_ft_lane_make(gn_context *g, const gni_ft_isa *isa, bool wide, in
         p->circle = (char *)f->table + (size_t)at * gni_ft_item(wide);
         for (int q = 0; q < p->radix && gni_ft_has_circle(p->radix); q++) {
             double re, im;
-            gni_ft_turn(q, p->radix, &re, &im);
+            gni_ft_twiddle(q, p->radix, &re, &im);
             gni_ft_set(f->table, wide, at++, re, -im);
         }
     }
@@ -176,7 +176,7 @@ typedef struct gni_ft_plan {
     gni_ft_lane a, b;         // STEPS: both; otherwise b
     int64_t groups;           // of W columns
     bool head;                // a is W
-    void *turn, *more;        // of the twist; of a fold, and of sums: `turn`
+    void *twiddle, *more;        // of the twist; of a fold, and of sums: `twiddle`
     struct gni_ft_plan *conv; // CHIRP: of the convolution
     void *chirp, *kernel;
     size_t shared, each; // bytes of work: one part, and one for each thread that takes part
@@ -203,7 +203,7 @@ static void gni_ft_plan_free(gn_context *g, gni_ft_plan *p) {
     gni_ft_plan_free(g, p->conv);
     gni_ft_lane_free(g, &p->a);
     gni_ft_lane_free(g, &p->b);
-    gni_free(g, p->turn);
+    gni_free(g, p->twiddle);
     gni_free(g, p->more);
     gni_free(g, p->chirp);
     gni_free(g, p->kernel);
@@ -269,9 +269,9 @@ static bool gni_ft_make_twist(gn_context *g, gni_ft_plan *p, const gni_ft_circle
     const size_t item = gni_ft_item(p->wide);
     p->groups = (b + w - 1) / w;
     p->head = full && a == w && p->isa->head != NULL;
-    p->turn = gni_alloc(g, (size_t)((full ? p->groups : 1) * a * w) * item);
+    p->twiddle = gni_alloc(g, (size_t)((full ? p->groups : 1) * a * w) * item);
     p->more = full ? NULL : gni_alloc(g, (size_t)(p->groups * a) * item);
-    if (p->turn == NULL || (!full && p->more == NULL)) return false;
+    if (p->twiddle == NULL || (!full && p->more == NULL)) return false;
     for (int64_t group = 0; group < (full ? p->groups : 1); group++)
         for (int64_t k = 0; k < a; k++)
             for (int64_t l = 0; l < w; l++) {
@@ -279,7 +279,7 @@ static bool gni_ft_make_twist(gn_context *g, gni_ft_plan *p, const gni_ft_circle
                 const int64_t at = gni_ft_number(l, w, p->wide);
                 int64_t j = !full ? at : b < w ? at % b : GNI_MIN(group * w, b - w) + at;
                 gni_ft_circle_get(circle, j * k, &re, &im);
-                char *v = (char *)p->turn + (size_t)((group * a + k) * w) * item;
+                char *v = (char *)p->twiddle + (size_t)((group * a + k) * w) * item;
                 if (p->wide)
                     ((double *)(void *)v)[l] = re, ((double *)(void *)v)[w + l] = im;
                 else
@@ -351,13 +351,13 @@ static bool gni_ft_make_chirp(gn_context *g, gni_ft_plan *p) {
 
 static bool gni_ft_make_fold(gn_context *g, gni_ft_plan *p) {
     const int64_t size = GNI_MIN(p->n / 2 + 1, GNI_FT_FOLD_BLOCK);
-    p->turn = gni_alloc(g, (size_t)size * gni_ft_item(p->wide));
-    if (p->turn == NULL) return false;
+    p->twiddle = gni_alloc(g, (size_t)size * gni_ft_item(p->wide));
+    if (p->twiddle == NULL) return false;
     p->bytes += (size_t)size * gni_ft_item(p->wide);
     for (int64_t k = 0; k < size; k++) {
         double re, im;
-        gni_ft_turn(k, 2 * p->n, &re, &im);
-        gni_ft_set(p->turn, p->wide, k, re, im);
+        gni_ft_twiddle(k, 2 * p->n, &re, &im);
+        gni_ft_set(p->twiddle, p->wide, k, re, im);
     }
     return true;
 }
@@ -414,19 +414,19 @@ static bool gni_ft_make_direct(gn_context *g, gni_ft_plan *p) {
     const int64_t w = p->isa->lanes, h = (p->n - 1) / 2, blocks = (p->n / 2 + w - 1) / w;
     const size_t bytes = (size_t)(blocks * h * w) * gni_ft_item(p->wide);
     p->method = GNI_FT_DIRECT;
-    p->turn = gni_alloc(g, bytes);
-    if (p->turn == NULL) return false;
+    p->twiddle = gni_alloc(g, bytes);
+    if (p->twiddle == NULL) return false;
     p->bytes += bytes;
     for (int64_t i = 0; i < blocks * h * w; i++) {
         const int64_t l = i % w, q = i / w % h + 1, v = i / w / h;
         const int64_t k = v * w + gni_ft_number(l, w, p->wide) + 1, at = 2 * (i / w * w) + l;
         double re, im;
-        gni_ft_turn(k * q, p->n, &re, &im);
+        gni_ft_twiddle(k * q, p->n, &re, &im);
         if (q == h) re = k % 2 == 0 ? 1.0 : -1.0; // of the number without a mirror image
         if (p->wide)
-            ((double *)p->turn)[at] = re, ((double *)p->turn)[at + w] = -im;
+            ((double *)p->twiddle)[at] = re, ((double *)p->twiddle)[at + w] = -im;
         else
-            ((float *)p->turn)[at] = (float)re, ((float *)p->turn)[at + w] = (float)-im;
+            ((float *)p->twiddle)[at] = (float)re, ((float *)p->twiddle)[at + w] = (float)-im;
     }
     return true;
 }
@@ -571,10 +571,10 @@ static void gni_ft_step_1(void *arg, int64_t begin, int64_t end, int worker) {
     if (end == p->groups - 1 && b % w != 0) end = p->groups;
     for (int64_t group = begin; group < end; group++) {
         const int64_t j = GNI_MIN(group * w, b - w);
-        const char *turn = (const char *)p->turn + (full ? (size_t)(group * a * w) * item : 0);
+        const char *twiddle = (const char *)p->twiddle + (full ? (size_t)(group * a * w) * item : 0);
         if (t->next_src != 0) gni_ft_fetch_next(t, 2 * group, 3 * p->groups);
         if (p->head) {
-            p->isa->head(t->src, b, j, turn, t->swap, t->rows);
+            p->isa->head(t->src, b, j, twiddle, t->swap, t->rows);
             if (t->next_src != 0) gni_ft_fetch_next(t, 2 * group + 1, 3 * p->groups);
             continue;
         }
@@ -582,7 +582,7 @@ static void gni_ft_step_1(void *arg, int64_t begin, int64_t end, int worker) {
                                      t->each + (size_t)worker * p->each);
         const char *more = full ? NULL : (const char *)p->more + (size_t)(group * a) * item;
         if (t->next_src != 0) gni_ft_fetch_next(t, 2 * group + 1, 3 * p->groups);
-        p->isa->twist(x, a, b, j, turn, more, t->rows);
+        p->isa->twist(x, a, b, j, twiddle, more, t->rows);
     }
 }
 
@@ -639,9 +639,9 @@ static void gni_ft_transform(const gni_ft_plan *p, gni_pool *pool, const void *s
     if (p->method == GNI_FT_SIDE_BY_SIDE) {
         p->isa->batch(&p->b, src, p->n, dst, p->n, 1, scale, swap, work);
     } else if (p->method == GNI_FT_SMALL) {
-        p->isa->whole(src, p->n, dst, p->n, (int)p->b.n, 1, p->turn, scale, swap);
+        p->isa->whole(src, p->n, dst, p->n, (int)p->b.n, 1, p->twiddle, scale, swap);
     } else if (p->method == GNI_FT_DIRECT) {
-        p->isa->direct(src, dst, (int)p->n, p->turn, scale, swap);
+        p->isa->direct(src, dst, (int)p->n, p->twiddle, scale, swap);
     } else if (p->method == GNI_FT_STEPS) {
         gni_ft_two_steps(p, pool, src, dst, 0, 0, scale, swap, work);
     } else if (!gni_ft_constant(p, src, dst, scale)) {
@@ -669,7 +669,7 @@ static void gni_ft_rows(const gni_ft_plan *p, gni_pool *pool, const char *src, i
         return;
     }
     if (p->method == GNI_FT_SMALL) {
-        p->isa->whole(src, src_ld, dst, dst_ld, (int)p->b.n, count, p->turn, scale, swap);
+        p->isa->whole(src, src_ld, dst, dst_ld, (int)p->b.n, count, p->twiddle, scale, swap);
         return;
     }
     for (int64_t i = 0; i < count; i += unit) {

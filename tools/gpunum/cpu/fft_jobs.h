@@ -141,8 +141,8 @@ static void gni_ft_fold_row(const gni_ft_run *r, char *dst, const char *src, boo
     for (int64_t from = 0; from < end; from += GNI_FT_FOLD_BLOCK) {
         double cr = 1.0, ci = 0.0;
         int64_t skip = from == 0 ? 1 : 0;
-        if (from > 0) gni_ft_turn(from, 2 * h, &cr, &ci);
-        r->fold->isa->fold(dst, src, (const char *)r->fold->turn + (size_t)skip * 2 * r->real,
+        if (from > 0) gni_ft_twiddle(from, 2 * h, &cr, &ci);
+        r->fold->isa->fold(dst, src, (const char *)r->fold->twiddle + (size_t)skip * 2 * r->real,
                            from + skip, GNI_MIN(from + GNI_FT_FOLD_BLOCK, end), h, cr, ci, back,
                            conj);
     }

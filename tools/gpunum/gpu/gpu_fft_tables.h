@@ -176,7 +176,7 @@ static void gni_fft_gpu_fill_circle(int64_t n, float *out) {
     const int64_t fine = (int64_t)1 << shift, coarse = (n >> shift) + 1;
     for (int64_t i = 0; i < fine + coarse; i++, out += 4) {
         double re, im;
-        gni_ft_turn(i < fine ? i : (i - fine) << shift, n, &re, &im);
+        gni_ft_twiddle(i < fine ? i : (i - fine) << shift, n, &re, &im);
         out[0] = (float)re;
         out[1] = (float)(re - (double)out[0]);
         out[2] = (float)im;

@@ -375,7 +375,7 @@ GPUNUM_API gn_array *gn_ifftshift(gn_array *a, gn_axes axes) {
 // ---- cosine and sine transforms of the last axis
 
 // Element k is the real (part 0) or imaginary part (1) of exp(-2 pi i (a k + b) / period) times scale.
-static gn_array *gni_turns(gn_context *g, gn_dtype t, int64_t n, int64_t a, int64_t b,
+static gn_array *gni_twiddles(gn_context *g, gn_dtype t, int64_t n, int64_t a, int64_t b,
                            int64_t period, int part, double scale) {
     gn_shape s = gn_shape_from(1, &n);
     void *data = NULL;
@@ -383,7 +383,7 @@ static gn_array *gni_turns(gn_context *g, gn_dtype t, int64_t n, int64_t a, int6
     gn_array *y = gni_array_filled(g, "gn_dct", t, &s, &data);
     for (int64_t k = 0; y != NULL && k < n; k++) {
         double re, im;
-        gni_ft_turn(a * k + b, period, &re, &im);
+        gni_ft_twiddle(a * k + b, period, &re, &im);
         gni_store_double(t, data, k, scale * (part == 0 ? re : im));
     }
     return gni_end(g, y);
@@ -425,8 +425,8 @@ static gn_array *gni_dct_2(gn_context *g, gn_array *x, int64_t n) {
     int last = x->shape.rank - 1;
     gn_array *v = gn_take(x, gni_fold_order(g, n, false), last);
     gn_array *f = gni_fft_axis("gn_dct", GNI_FFT_C2C, false, n, last, 2.0, v);
-    return gn_sub(gn_mul(gn_real(f), gni_turns(g, x->dtype, n, 1, 0, 4 * n, 0, 1.0)),
-                  gn_mul(gn_imag(f), gni_turns(g, x->dtype, n, 1, 0, 4 * n, 1, 1.0)));
+    return gn_sub(gn_mul(gn_real(f), gni_twiddles(g, x->dtype, n, 1, 0, 4 * n, 0, 1.0)),
+                  gn_mul(gn_imag(f), gni_twiddles(g, x->dtype, n, 1, 0, 4 * n, 1, 1.0)));
 }
 
 // x[0] + 2 sum x[j] cos(pi (2 k + 1) j / (2 n)), the same backwards.
@@ -435,8 +435,8 @@ static gn_array *gni_dct_3(gn_context *g, gn_array *x, int64_t n) {
     int64_t h = n / 2;
     gn_array *a = gn_slice(x, last, 0, h + 1, 1);
     if (n > 1) {
-        gn_array *c = gni_turns(g, x->dtype, h + 1, 1, 0, 4 * n, 0, 1.0);
-        gn_array *s = gni_turns(g, x->dtype, h + 1, 1, 0, 4 * n, 1, -1.0);
+        gn_array *c = gni_twiddles(g, x->dtype, h + 1, 1, 0, 4 * n, 0, 1.0);
+        gn_array *s = gni_twiddles(g, x->dtype, h + 1, 1, 0, 4 * n, 1, -1.0);
         // x[n - k], and 0 for k = 0
         gn_array *b = gn_flip(gn_slice(x, last, n - h, n, 1), -1);
         gn_shape shape = a != NULL ? a->shape : gn_shape_from(0, NULL);
@@ -464,12 +464,12 @@ static gn_array *gni_dct_1(gn_context *g, gn_array *x, int64_t n) {
 // 2 sum x[j] cos(pi (2 k + 1) (2 j + 1) / (4 n)), by a transform of 2 n points.
 static gn_array *gni_dct_4(gn_context *g, gn_array *x, int64_t n) {
     int last = x->shape.rank - 1;
-    gn_array *z = gn_complex(gn_mul(x, gni_turns(g, x->dtype, n, 1, 0, 4 * n, 0, 1.0)),
-                             gn_mul(x, gni_turns(g, x->dtype, n, 1, 0, 4 * n, 1, 1.0)));
+    gn_array *z = gn_complex(gn_mul(x, gni_twiddles(g, x->dtype, n, 1, 0, 4 * n, 0, 1.0)),
+                             gn_mul(x, gni_twiddles(g, x->dtype, n, 1, 0, 4 * n, 1, 1.0)));
     gn_array *f =
         gn_slice(gni_fft_axis("gn_dct", GNI_FFT_C2C, false, 2 * n, last, 2.0, z), last, 0, n, 1);
-    return gn_sub(gn_mul(gn_real(f), gni_turns(g, x->dtype, n, 2, 1, 8 * n, 0, 1.0)),
-                  gn_mul(gn_imag(f), gni_turns(g, x->dtype, n, 2, 1, 8 * n, 1, 1.0)));
+    return gn_sub(gn_mul(gn_real(f), gni_twiddles(g, x->dtype, n, 2, 1, 8 * n, 0, 1.0)),
+                  gn_mul(gn_imag(f), gni_twiddles(g, x->dtype, n, 2, 1, 8 * n, 1, 1.0)));
 }
 
 // 2 sum x[j] sin(pi (k + 1) (j + 1) / (n + 1)): an odd sequence's transform.
@@ -488,7 +488,7 @@ static gn_array *gni_dst_1(gn_context *g, gn_array *x, int64_t n) {
 
 // 1, -1, 1, ... on the last axis.
 static gn_array *gni_alternate(gn_context *g, gn_array *x, int64_t n) {
-    return x == NULL ? NULL : gn_mul(x, gni_turns(g, x->dtype, n, 1, 0, 2, 0, 1.0));
+    return x == NULL ? NULL : gn_mul(x, gni_twiddles(g, x->dtype, n, 1, 0, 2, 0, 1.0));
 }
 
 static gn_array *gni_cosine(gn_context *g, gn_array *x, int type, int64_t n, bool sine) {

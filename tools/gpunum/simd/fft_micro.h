@@ -44,7 +44,7 @@ typedef struct GNI_FT(gni_ft_c) {
 #define gni_fmadd GNI_FT(gni_ft_madd)
 #define gni_fpair GNI_FT(gni_ft_pair)
 #define gni_fspair GNI_FT(gni_ft_spair)
-#define gni_fturn GNI_FT(gni_ft_turn)
+#define gni_ftwiddle GNI_FT(gni_ft_twiddle)
 #define gni_fcmul GNI_FT(gni_ft_cmul)
 #define gni_fbf2 GNI_FT(gni_ft_bf2)
 #define gni_fbf3 GNI_FT(gni_ft_bf3)
@@ -154,7 +154,7 @@ GNI_FT_INLINE gni_fc gni_fcmul(gni_fc a, gni_fv wr, gni_fv wi) {
     y.i = gni_ffma(a.i, wr, a.r * wi);
     return y;
 }
-GNI_FT_INLINE gni_fc gni_fturn(gni_fc a, double c, double s) { // a (c - i s)
+GNI_FT_INLINE gni_fc gni_ftwiddle(gni_fc a, double c, double s) { // a (c - i s)
     gni_fc y;
     y.r = gni_ffma(gni_fset((GNI_FT_T)s), a.i, gni_fset((GNI_FT_T)c) * a.r);
     y.i = gni_ffnma(gni_fset((GNI_FT_T)s), a.r, gni_fset((GNI_FT_T)c) * a.i);
@@ -251,10 +251,10 @@ GNI_FT_INLINE void gni_fbf9(gni_fc *x) {
     gni_fbf3(a);
     gni_fbf3(b);
     gni_fbf3(c);
-    b[1] = gni_fturn(b[1], GNI_FT_C9_1, GNI_FT_S9_1);
-    c[1] = gni_fturn(c[1], GNI_FT_C9_2, GNI_FT_S9_2);
-    b[2] = gni_fturn(b[2], GNI_FT_C9_2, GNI_FT_S9_2);
-    c[2] = gni_fturn(c[2], GNI_FT_C9_4, GNI_FT_S9_4);
+    b[1] = gni_ftwiddle(b[1], GNI_FT_C9_1, GNI_FT_S9_1);
+    c[1] = gni_ftwiddle(c[1], GNI_FT_C9_2, GNI_FT_S9_2);
+    b[2] = gni_ftwiddle(b[2], GNI_FT_C9_2, GNI_FT_S9_2);
+    c[2] = gni_ftwiddle(c[2], GNI_FT_C9_4, GNI_FT_S9_4);
     gni_fc t[3];
     t[0] = a[0], t[1] = b[0], t[2] = c[0];
     gni_fbf3(t);
@@ -279,16 +279,16 @@ GNI_FT_INLINE void GNI_FT(gni_ft_then16_0)(const gni_fc *x, gni_fc *y) {
 GNI_FT_INLINE void GNI_FT(gni_ft_then16_1)(const gni_fc *x, gni_fc *y) {
     gni_fc t[4];
     t[0] = x[4];
-    t[1] = gni_fturn(x[5], GNI_FT_C16, GNI_FT_S16);
-    t[2] = gni_fturn(x[6], GNI_FT_SQRT1_2, GNI_FT_SQRT1_2);
-    t[3] = gni_fturn(x[7], GNI_FT_S16, GNI_FT_C16);
+    t[1] = gni_ftwiddle(x[5], GNI_FT_C16, GNI_FT_S16);
+    t[2] = gni_ftwiddle(x[6], GNI_FT_SQRT1_2, GNI_FT_SQRT1_2);
+    t[3] = gni_ftwiddle(x[7], GNI_FT_S16, GNI_FT_C16);
     GNI_FT_THEN16(1)
 }
 GNI_FT_INLINE void GNI_FT(gni_ft_then16_2)(const gni_fc *x, gni_fc *y) {
     gni_fc p, q, t1, t3, d;
     gni_fpair(x[8], x[10], &p, &q); // a quarter turn of x[10] is in the signs
-    t1 = gni_fturn(x[9], GNI_FT_SQRT1_2, GNI_FT_SQRT1_2);
-    t3 = gni_fturn(x[11], -GNI_FT_SQRT1_2, GNI_FT_SQRT1_2);
+    t1 = gni_ftwiddle(x[9], GNI_FT_SQRT1_2, GNI_FT_SQRT1_2);
+    t3 = gni_ftwiddle(x[11], -GNI_FT_SQRT1_2, GNI_FT_SQRT1_2);
     d = gni_fsub(t1, t3), t1 = gni_fadd(t1, t3);
     y[2] = gni_fadd(p, t1), y[10] = gni_fsub(p, t1);
     gni_fpair(q, d, &y[6], &y[14]);
@@ -296,9 +296,9 @@ GNI_FT_INLINE void GNI_FT(gni_ft_then16_2)(const gni_fc *x, gni_fc *y) {
 GNI_FT_INLINE void GNI_FT(gni_ft_then16_3)(const gni_fc *x, gni_fc *y) {
     gni_fc t[4];
     t[0] = x[12];
-    t[1] = gni_fturn(x[13], GNI_FT_S16, GNI_FT_C16);
-    t[2] = gni_fturn(x[14], -GNI_FT_SQRT1_2, GNI_FT_SQRT1_2);
-    t[3] = gni_fturn(x[15], -GNI_FT_C16, -GNI_FT_S16);
+    t[1] = gni_ftwiddle(x[13], GNI_FT_S16, GNI_FT_C16);
+    t[2] = gni_ftwiddle(x[14], -GNI_FT_SQRT1_2, GNI_FT_SQRT1_2);
+    t[3] = gni_ftwiddle(x[15], -GNI_FT_C16, -GNI_FT_S16);
     GNI_FT_THEN16(3)
 }
 

@@ -77,7 +77,7 @@
     GNI_FT_PREFETCH(a + q * step + across);                                                        \
     GNI_FT_PREFETCH(a + q * step + across + GNI_FT_W);                                             \
     x[q] = gni_fget(a + q * step, swap);
-#define GNI_FT_TURN(q)                                                                             \
+#define GNI_FT_TWIDDLE(q)                                                                             \
     if (q > 0) y[q] = gni_fcmul(y[q], gni_fset(w[2 * q]), gni_fset(w[2 * q + 1]));                 \
     gni_fstore(b + q * out, y[q].r);                                                               \
     gni_fstore(b + q * out + GNI_FT_W, y[q].i);
@@ -102,13 +102,13 @@ typedef void (*GNI_FT(gni_ft_pass_fn))(const gni_ft_pass *p, const GNI_FT_T *src
 #define GNI_FT_MID(R)                                                                              \
     static void GNI_FT(gni_ft_mid##R)(const gni_ft_pass *p, const GNI_FT_T *src, GNI_FT_T *dst) {  \
         const int64_t s = p->s, m = p->m, step = s * m * 2 * GNI_FT_W, out = s * 2 * GNI_FT_W;     \
-        const GNI_FT_T *w = (const GNI_FT_T *)p->turn - 2;                                         \
+        const GNI_FT_T *w = (const GNI_FT_T *)p->twiddle - 2;                                         \
         for (int64_t j = 0; j < m; j++, w += 2 * (R - 1)) {                                        \
             const GNI_FT_T *a = src + j * out;                                                     \
             GNI_FT_T *b = dst + j * out * R;                                                       \
             for (int64_t k = 0; k < s; k++, a += 2 * GNI_FT_W, b += 2 * GNI_FT_W) {                \
                 gni_fc x[R], y[R];                                                                 \
-                GNI_FT_DO##R(GNI_FT_LOAD, GNI_FT_TURN)                                             \
+                GNI_FT_DO##R(GNI_FT_LOAD, GNI_FT_TWIDDLE)                                             \
             }                                                                                      \
         }                                                                                          \
     }
@@ -116,12 +116,12 @@ typedef void (*GNI_FT(gni_ft_pass_fn))(const gni_ft_pass *p, const GNI_FT_T *src
     static void GNI_FT(gni_ft_first##R)(const gni_ft_pass *p, const GNI_FT_T *src, int64_t across, \
                                         GNI_FT_T *dst, bool swap) {                                \
         const int64_t m = p->m, step = m * across, out = 2 * GNI_FT_W;                             \
-        const GNI_FT_T *w = (const GNI_FT_T *)p->turn - 2;                                         \
+        const GNI_FT_T *w = (const GNI_FT_T *)p->twiddle - 2;                                         \
         for (int64_t j = 0; j < m; j++, w += 2 * (R - 1)) {                                        \
             const GNI_FT_T *a = src + j * across;                                                  \
             GNI_FT_T *b = dst + j * out * R;                                                       \
             gni_fc x[R], y[R];                                                                     \
-            GNI_FT_DO##R(GNI_FT_GET, GNI_FT_TURN)                                                  \
+            GNI_FT_DO##R(GNI_FT_GET, GNI_FT_TWIDDLE)                                                  \
         }                                                                                          \
     }
 #define GNI_FT_LAST(R)                                                                             \
@@ -157,7 +157,7 @@ typedef void (*GNI_FT(gni_ft_pass_fn))(const gni_ft_pass *p, const GNI_FT_T *src
         const int64_t s = p->s, m = p->m, row = 2 * GNI_FT_W;                                      \
         const int64_t across = src_ld != 0 ? src_ld : s * row, step = m * across;                  \
         const int64_t along = dst_ld != 0 ? dst_ld : row, out = s * along;                         \
-        const GNI_FT_T *w = (const GNI_FT_T *)p->turn - 2;                                         \
+        const GNI_FT_T *w = (const GNI_FT_T *)p->twiddle - 2;                                         \
         for (int64_t j = 0; j < m; j++, w += 2 * (R - 1)) {                                        \
             const GNI_FT_T *a = src + j * across;                                                  \
             GNI_FT_T *b = dst + j * out * R;                                                       \
@@ -172,7 +172,7 @@ typedef void (*GNI_FT(gni_ft_pass_fn))(const gni_ft_pass *p, const GNI_FT_T *src
                 if (dst_ld != 0) {                                                                 \
                     GNI_FT_E##R(GNI_FT_PUT)                                                        \
                 } else {                                                                           \
-                    GNI_FT_E##R(GNI_FT_TURN)                                                       \
+                    GNI_FT_E##R(GNI_FT_TWIDDLE)                                                       \
                 }                                                                                  \
             }                                                                                      \
         }                                                                                          \
@@ -253,7 +253,7 @@ static void GNI_FT(gni_ft_pass_any)(const gni_ft_pass *p, const GNI_FT_T *src, i
                                     GNI_FT_T *dst, int64_t dst_ld, GNI_FT_T scale, bool swap) {
     const int64_t s = p->s, m = p->m, row = 2 * GNI_FT_W, across = src_ld != 0 ? src_ld : s * row;
     const int64_t along = dst_ld != 0 ? dst_ld : row, out = s * along;
-    const GNI_FT_T *w = (const GNI_FT_T *)p->turn;
+    const GNI_FT_T *w = (const GNI_FT_T *)p->twiddle;
     const GNI_FT(gni_ft_points_fn) points = GNI_FT(gni_ft_points)(p->radix);
     gni_fc x[GNI_FT_MAX_PRIME];
     for (int64_t j = 0; j < m; j++, w += 2 * (p->radix - 1))
@@ -386,7 +386,7 @@ static void GNI_FT(gni_ft_columns)(const gni_ft_lane *f, const void *src, int64_
     gni_fstore(to + q * out, x[q].r);                                                              \
     gni_fstore(to + q * out + GNI_FT_W, x[q].i);
 #define GNI_FT_ROW_PUT(q) gni_fput(b + 2 * j + q * out, x[q], swap);
-#define GNI_FT_TURN_V(q)                                                                           \
+#define GNI_FT_TWIDDLE_V(q)                                                                           \
     if (q > 0)                                                                                     \
         y[q] = gni_fcmul(y[q], gni_fload(u + 2 * q * GNI_FT_W),                                    \
                          gni_fload(u + 2 * q * GNI_FT_W + GNI_FT_W));
@@ -493,7 +493,7 @@ static void GNI_FT(gni_ft_batch)(const gni_ft_lane *f, const void *src, int64_t 
             }                                                                                      \
             GNI_FT_SMALL_EACH(GNI_FT_SMALL_GET)                                                    \
             GNI_FT_SMALL_MIX                                                                       \
-            GNI_FT_DOW(GNI_FT_NOTHING, GNI_FT_TURN_V)                                              \
+            GNI_FT_DOW(GNI_FT_NOTHING, GNI_FT_TWIDDLE_V)                                              \
             gni_ftranspose(y);                                                                     \
             GNI_FT_EACH(GNI_FT_TO_X)                                                               \
             GNI_FT_EACH(GNI_FT_SMALL_BF)                                                           \
@@ -521,13 +521,13 @@ GNI_FT_INLINE void GNI_FT(gni_ft_small_whole)(const GNI_FT_T *a, int64_t src_ld,
         }
 #if GNI_FT_W == 16 // as many numbers as there are registers come and go with the arithmetic
         const bool swap = back;
-        GNI_FT_DOW(GNI_FT_SMALL_GET, GNI_FT_TURN_V)
+        GNI_FT_DOW(GNI_FT_SMALL_GET, GNI_FT_TWIDDLE_V)
         gni_ftranspose(y);
         GNI_FT_EACH(GNI_FT_TO_X)
         GNI_FT_DOW(GNI_FT_NOTHING, GNI_FT_SMALL_PUT)
 #else
         GNI_FT_SMALL_EACH(GNI_FT_SMALL_GET)
-        GNI_FT_DOW(GNI_FT_NOTHING, GNI_FT_TURN_V)
+        GNI_FT_DOW(GNI_FT_NOTHING, GNI_FT_TWIDDLE_V)
         gni_ftranspose(y);
         GNI_FT_EACH(GNI_FT_TO_X)
         GNI_FT_DOW(GNI_FT_NOTHING, GNI_FT_NOTHING)
@@ -569,7 +569,7 @@ static void GNI_FT(gni_ft_small)(const void *src, int64_t src_ld, void *dst, int
 
 #define GNI_FT_TWIST(q)                                                                            \
     {                                                                                              \
-        const GNI_FT_T *u = turn + 2 * (k + q) * GNI_FT_W;                                         \
+        const GNI_FT_T *u = twiddle + 2 * (k + q) * GNI_FT_W;                                         \
         gni_fv wr = gni_fload(u), wi = gni_fload(u + GNI_FT_W);                                    \
         y[q].r = gni_fload(rows + 2 * (k + q) * GNI_FT_W);                                         \
         y[q].i = gni_fload(rows + 2 * (k + q) * GNI_FT_W + GNI_FT_W);                              \
@@ -588,10 +588,10 @@ static void GNI_FT(gni_ft_small)(const void *src, int64_t src_ld, void *dst, int
     gni_fstore(to + 2 * q * GNI_FT_W + GNI_FT_W, y[q].i);
 
 // Column transforms of a points to the rows of the second step: number j + l of block k / W, for the W
-// columns from j on. `turn` has a vector for each row, `more` (or NULL) a factor for each.
+// columns from j on. `twiddle` has a vector for each row, `more` (or NULL) a factor for each.
 static void GNI_FT(gni_ft_twist)(const void *columns, int64_t a, int64_t b, int64_t j,
                                  const void *table, const void *factors, void *dst) {
-    const GNI_FT_T *rows = (const GNI_FT_T *)columns, *turn = (const GNI_FT_T *)table;
+    const GNI_FT_T *rows = (const GNI_FT_T *)columns, *twiddle = (const GNI_FT_T *)table;
     const GNI_FT_T *more = (const GNI_FT_T *)factors;
     GNI_FT_T *to = (GNI_FT_T *)dst + 2 * j * GNI_FT_W;
     for (int64_t at = 0; at < a; at += GNI_FT_W, to += 2 * b * GNI_FT_W) {
@@ -625,7 +625,7 @@ static void GNI_FT(gni_ft_head)(const void *src, int64_t b, int64_t j, const voi
         const bool swap = false;
         GNI_FT_EACH(GNI_FT_HEAD_GET)
     }
-    GNI_FT_DOW(GNI_FT_NOTHING, GNI_FT_TURN_V)
+    GNI_FT_DOW(GNI_FT_NOTHING, GNI_FT_TWIDDLE_V)
     gni_ftranspose(y);
     GNI_FT_EACH(GNI_FT_OUT)
 }
@@ -656,9 +656,9 @@ static void GNI_FT(gni_ft_product)(void *dst, const void *src, const void *facto
 }
 
 // Pairs k, h - k of a real transform of 2 h points and the complex one of h points over its even and
-// odd elements, for k = from to to - 1 <= h / 2. turn[k] = exp(-pi i k / h) = table[k - from] times (cr, ci).
-//   z to x:  e = (z[k] + z*[h-k]) / 2, o = (z[k] - z*[h-k]) / 2, x[k] = e - i turn o, x[h-k] = (e + i turn o)*
-//   x to z:  the same with +i turn* and without the halves.
+// odd elements, for k = from to to - 1 <= h / 2. twiddle[k] = exp(-pi i k / h) = table[k - from] times (cr, ci).
+//   z to x:  e = (z[k] + z*[h-k]) / 2, o = (z[k] - z*[h-k]) / 2, x[k] = e - i twiddle o, x[h-k] = (e + i twiddle o)*
+//   x to z:  the same with +i twiddle* and without the halves.
 // `conj` takes the complex conjugate of x. In place too.
 static void GNI_FT(gni_ft_fold)(void *dst, const void *src, const void *factors, int64_t from,
                                 int64_t to, int64_t h, double cr, double ci, bool back, bool conj) {
@@ -1030,7 +1030,7 @@ GNI_TABLE gni_ft_isa GNI_FT(gni_ft_table) = {GNI_FT_W,
 #undef gni_fmadd
 #undef gni_fpair
 #undef gni_fspair
-#undef gni_fturn
+#undef gni_ftwiddle
 #undef gni_fcmul
 #undef gni_fbf2
 #undef gni_fbf3
@@ -1089,7 +1089,7 @@ GNI_TABLE gni_ft_isa GNI_FT(gni_ft_table) = {GNI_FT_W,
 #undef GNI_FT_THEN16
 #undef GNI_FT_LOAD
 #undef GNI_FT_GET
-#undef GNI_FT_TURN
+#undef GNI_FT_TWIDDLE
 #undef GNI_FT_DO2
 #undef GNI_FT_DO3
 #undef GNI_FT_DO4
@@ -1126,7 +1126,7 @@ GNI_TABLE gni_ft_isa GNI_FT(gni_ft_table) = {GNI_FT_W,
 #undef GNI_FT_HEAD_GET
 #undef GNI_FT_HEAD_AHEAD
 #undef GNI_FT_OUT
-#undef GNI_FT_TURN_V
+#undef GNI_FT_TWIDDLE_V
 #undef GNI_FT_EACH
 #undef GNI_FT_DOW
 #undef GNI_FT_H
