@@ -245,6 +245,14 @@ try "link the parts" gcc -std=c99 -I$include -DGPUNUM_PART=0 implementation.c ma
     -o app -lm -lpthread -ldl
 try "run the parts" ./app
 
+# The kernels under another name.
+if [ -n "$vulkan" ]; then
+    mkdir renamed
+    cp $include/gpunum.h renamed
+    cp $include/shaders.h renamed/kernels.h
+    try "kernels.h" gcc -std=c99 -O0 $warnings -Irenamed -I"$vulkan" '-DGPUNUM_SHADERS="kernels.h"' -fsyntax-only implementation.c
+fi
+
 # Vulkan headers newer than the host's, where tools/shader_tools.sh has fetched some.
 newer=$root/build/shader-tools/root/usr/include
 if [ -n "$vulkan" ] && [ -f "$newer/vulkan/vulkan.h" ]; then
