@@ -6,6 +6,7 @@
     make_cases.py create FILE     sequences, for test_create.c
     make_cases.py random FILE     Philox numbers, for test_random.c
     make_cases.py views FILE      chains of views and joins, for test_views.c
+    make_cases.py arrays FILE     arrangements, statistics and products, for test_arrays.c
     make_cases.py npy FILE        .npy files beside a list of them, for test_io.c
     make_cases.py npy_check FILE  checks what test_io.c saved
     make_cases.py trace_check FILE  checks what test_profile.c saved
@@ -1109,6 +1110,153 @@ def op_cases(path):
     cases.write(path)
 
 
+# --- arrangements, statistics, products: a case has a name, operands as arrays and subscripts, numbers, results -------
+
+class ArrayCases:
+    def __init__(self):
+        self.parts = []
+
+    def add(self, name, operands, p=(), x=(), out=None, near=0.0, kept='', as_dtype=None):
+        """`out`: results, or None where it is refused. `near`: 0 for the same bytes, else the largest error in units of the
+        result's largest value. `as_dtype` is what operands are cast to, and results from."""
+        data = text(name) + struct.pack('<i', CODE[as_dtype] if as_dtype else -1) + struct.pack('<i', len(operands))
+        for base, subscript in operands:
+            data += array(base) + text(subscript)
+        data += struct.pack('<i%dq' % len(p), len(p), *(int(v) for v in p)) + struct.pack('<i%dd' % len(x), len(x), *x)
+        data += struct.pack('<di', near, -1 if out is None else len(out))
+        self.parts.append(data + b''.join(array(np.asarray(o)) for o in out or ()))
+
+    def write(self, path):
+        with open(path, 'wb') as f:
+            f.write(struct.pack('<i', len(self.parts)))
+            f.writelines(self.parts)
+
+
+def array_values(rng, shape, dtype, special=False):
+    a = rng.integers(-40, 41, shape)
+    if dtype == 'bool':
+        return np.asarray(a > 0)
+    if dtype.startswith('uint'):
+        return np.asarray(abs(a)).astype(dtype)
+    if dtype.startswith('int'):
+        return np.asarray(a).astype(dtype)
+    a = np.asarray(a + np.round(rng.standard_normal(shape), 2))
+    if special and a.size:
+        a = np.where(rng.random(a.shape) < 0.2, rng.choice([np.nan, np.inf, -np.inf, -0.0], a.shape), a)
+    return a.astype(dtype) * (1 + 2j if dtype.startswith('complex') else 1)
+
+
+def array_operand(rng, dtype, rank=None, dims=(0, 1, 2, 3, 5), special=False):
+    """(base, subscript, the view), and whether that is bfloat16"""
+    rank = int(rng.integers(0, 4)) if rank is None else rank
+    shape = [int(rng.choice(dims)) for _ in range(rank)]
+    kind = rng.integers(0, 4)
+    if dtype == 'bfloat16':
+        base = array_values(rng, shape, 'int32').astype('float32')
+    else:
+        base = array_values(rng, shape, dtype, special)
+    subscript = ''
+    if kind == 0 and rank:
+        base = np.repeat(base, 2, -1)
+        subscript = '..., ::2'
+    if kind == 1 and rank:
+        subscript = '::-1'
+    return base, subscript, eval('base[%s]' % subscript) if subscript else base
+
+
+def walked(n, mode, before, after):
+    """Indices of n elements and of their border, by walking away from them"""
+    if n == 0:
+        raise ValueError('empty')
+
+    def walk(at, step, count):
+        found = []
+        for _ in range(count):
+            at += step
+            if mode == 'edge':
+                at = min(max(at, 0), n - 1)
+            elif mode == 'wrap':
+                at %= n
+            elif not 0 <= at < n:
+                step = -step
+                at += step * (1 if mode == 'symmetric' else 2)
+                at = min(max(at, 0), n - 1)
+            found.append(at)
+        return found
+    return walk(0, -1, before)[::-1] + list(range(n)) + walk(n - 1, 1, after)
+
+
+def arrange_cases(cases, rng):
+    for i in range(300):
+        dtype = DTYPES[i % len(DTYPES)]
+        as_dtype = 'bfloat16' if dtype == 'bfloat16' else None
+        base, subscript, a = array_operand(rng, dtype, special=True)
+        operands = [(base, subscript)]
+        axis = int(rng.integers(-a.ndim - (rng.integers(0, 12) == 0), max(a.ndim, 1)))
+
+        def case(name, p, f):
+            try:
+                out = f()
+            except (ValueError, IndexError):
+                out = None
+            cases.add(name, operands, p, out=out, as_dtype=as_dtype)
+
+        shift = int(rng.choice([0, 1, -1, 2, 5, -9, 2 ** 40 + 1, -2 ** 62]))
+        case('roll', [shift, axis], lambda: [np.roll(a, shift, axis)] if a.ndim else None)
+        case('roll_flat', [shift], lambda: [np.roll(a, shift % max(a.size, 1))])
+        if a.ndim > 1:
+            case('roll_two', [shift], lambda: [np.roll(a, (shift, shift), (0, -1))])
+        repeats = [int(v) for v in rng.choice([0, 1, 1, 2, 3], rng.integers(0, 4))]
+        case('tile', repeats, lambda: [np.tile(a, repeats)])
+        many = int(rng.choice([0, 1, 2, 3, 4]))
+        case('repeat', [many, axis], lambda: [np.repeat(a, many, axis)] if a.ndim else None)
+        case('repeat_flat', [many], lambda: [np.repeat(a, many)])
+        widths = [int(v) for v in rng.integers(0, 4 if rng.integers(0, 3) else 12, 2 * a.ndim)]
+        pairs = [(widths[2 * k], widths[2 * k + 1]) for k in range(a.ndim)]
+        value = 1 if dtype == 'bool' else 7
+        case('pad', [0, value] + widths, lambda: [np.pad(a, pairs, constant_values=value)] if a.ndim else [a])
+        for k, mode in enumerate(['edge', 'reflect', 'symmetric', 'wrap']):
+            def padded():
+                y = a
+                for j, (before, after) in enumerate(pairs):
+                    if before + after:
+                        y = np.take(y, walked(a.shape[j], mode, before, after), j)
+                        if max(before, after) < a.shape[j]:
+                            some = [(before, after) if m == j else (0, 0) for m in range(a.ndim)]
+                            again = np.pad(a, some, mode=mode)
+                            assert np.array_equal(np.take(a, walked(a.shape[j], mode, before, after), j), again,
+                                                  equal_nan=again.dtype.kind in 'fc')
+                return [y]
+            case('pad', [k + 1, 0] + widths, padded)
+        if a.ndim:
+            case('pad', [0, 0, 2], lambda: [np.pad(a, 2)])
+            case('pad', [0, 0, 1, 3], lambda: [np.pad(a, (1, 3))])
+        sections = int(rng.integers(1, 6))
+        case('split', [sections, axis], lambda: np.split(a, sections, axis) if a.ndim else None)
+        case('array_split', [sections, axis], lambda: np.array_split(a, sections, axis) if a.ndim else None)
+        if -a.ndim <= axis < a.ndim and a.shape[axis] > 0:
+            case('unstack', [axis, a.shape[axis]], lambda: list(np.moveaxis(a, axis, 0)))
+        window = int(rng.integers(1, 6))
+        case('window', [window, axis], lambda: [np.lib.stride_tricks.sliding_window_view(a, window, axis)] if a.ndim else None)
+        if not as_dtype and a.ndim and a.size < 600:
+            n = int(rng.integers(0, 4))
+            with np.errstate(all='ignore'):
+                case('diff', [n, axis], lambda: [np.diff(a, n, axis)])
+        if i % 3 == 0:
+            others = [array_operand(rng, dtype, int(rng.integers(0, 2)), (0, 1, 2, 3)) for _ in range(rng.integers(1, 5))]
+            operands = [(b, s) for b, s, _ in others]
+            views = [v for _, _, v in others]
+            for ij in (False, True):
+                case('meshgrid', [ij], lambda: np.meshgrid(*views, indexing='ij' if ij else 'xy'))
+
+
+def array_cases(path):
+    rng = np.random.default_rng(21)
+    cases = ArrayCases()
+    arrange_cases(cases, rng)
+    cases.write(path)
+
+
 # --- files ---------------------------------------------------------------------------------------
 
 def npy_files(path):
@@ -1166,5 +1314,5 @@ def trace_check(path):
 
 if __name__ == '__main__':
     what, where = sys.argv[1:3]
-    {'print': print_cases, 'create': create_cases, 'random': random_cases, 'views': view_cases, 'ops': op_cases, 'npy': npy_files,
+    {'print': print_cases, 'create': create_cases, 'random': random_cases, 'views': view_cases, 'ops': op_cases, 'arrays': array_cases, 'npy': npy_files,
      'npy_check': npy_check, 'trace_check': trace_check}[what](where)

@@ -115,6 +115,41 @@ static gn_array *call_permute(calls *c) {
     return gn_permute_axes(a, order, c->wild && draw(4) == 0 ? small(c, 2) : gn_rank(a));
 }
 
+static int64_t few(calls *c, int64_t tame) { return c->wild ? (int64_t)draw(6) - 1 : tame; }
+
+static gn_array *call_pad(calls *c) {
+    int64_t widths[6] = {1, 2, 0, 3, 1, 1};
+    if (c->wild) widths[draw(6)] = draw(40) ? few(c, 1) : whole(c, 1);
+    gn_array *a = any_of(c);
+    const int count = !c->wild || draw(2) ? 2 * gn_rank(a) : (int)draw(4);
+    return gn_pad(a, widths, count > 6 ? 6 : count, (gn_pad_mode)(c->wild ? draw(6) : 2), number(c, 1.0));
+}
+
+// The first two parts.
+static gn_array *call_split(calls *c, gn_status (*fn)(gn_array *, int, int, gn_array **)) {
+    gn_array *part[5] = {NULL, NULL, NULL, NULL, NULL};
+    fn(any_of(c), c->wild ? (int)draw(7) - 1 : 2, small(c, 0), part);
+    c->more[0] = part[1];
+    return part[0];
+}
+
+static gn_array *call_unstack(calls *c) {
+    gn_array *a = any_of(c), *part[17] = {NULL};
+    const int axis = small(c, 1);
+    const int64_t n = gn_dim(a, axis);
+    gn_unstack(a, axis, part, n >= 0 && n <= 17 ? (int)n : c->wild ? (int)draw(3) : 0);
+    c->more[0] = part[1];
+    return part[0];
+}
+
+static gn_array *call_meshgrid(calls *c) {
+    gn_array *list[2], *grid[2] = {NULL, NULL};
+    for (int i = 0; i < 2; i++) list[i] = c->find(c, ROW, i);
+    gn_meshgrid(list, 2, c->wild && draw(2), grid);
+    c->more[0] = grid[1];
+    return grid[0];
+}
+
 static gn_array *call_broadcast(calls *c) {
     gn_array *a = any_of(c);
     return gn_broadcast_to(a, c->wild ? shape(c) : GN_SHAPE(3, gn_dim(a, 0), gn_dim(a, 1)));
@@ -368,6 +403,16 @@ static gn_array *call_facts(calls *c) {
     X(gn_stack, 0, call_list(c, gn_stack))                                                         \
     X(gn_take, 0, gn_take(any_of(c), c->find(c, INDEX, 1), small(c, 0)))                           \
     X(gn_one_hot, 0, gn_one_hot(c->find(c, INDEX, 0), type(c, GN_F32), whole(c, 5)))               \
+    X(gn_roll, 0, gn_roll(any_of(c), whole(c, 1), axes(c)))                                        \
+    X(gn_tile, 0, gn_tile(any_of(c), c->wild ? shape(c) : GN_SHAPE(2, 1, 2)))                      \
+    X(gn_repeat, 0, gn_repeat(any_of(c), few(c, 2), axes(c)))                                      \
+    X(gn_pad, 0, call_pad(c))                                                                      \
+    X(gn_split, SEVERAL, call_split(c, gn_split))                                                  \
+    X(gn_array_split, SEVERAL, call_split(c, gn_array_split))                                      \
+    X(gn_unstack, SEVERAL, call_unstack(c))                                                        \
+    X(gn_meshgrid, SEVERAL, call_meshgrid(c))                                                      \
+    X(gn_diff, 0, gn_diff(any_of(c), small(c, 1), small(c, 0)))                                    \
+    X(gn_sliding_window, HUGE_OK, gn_sliding_window(any_of(c), whole(c, 2), small(c, 0)))          \
     X(gn_mean, 0, gn_mean(floats(c), axes(c)))                                                     \
     X(gn_var, 0, gn_var(floats(c), axes(c), small(c, 1)))                                          \
     X(gn_std, 0, gn_std(floats(c), axes(c), small(c, 0)))                                          \

@@ -87,9 +87,11 @@ static void draw_arguments(gn_context *g, arguments *v) {
 // The counts that go with lists stay within them.
 static void bound(const public_function *f, arguments *v) {
     const bool many = f->list || strstr(f->name, "fft") || strstr(f->name, "tensordot") || strstr(f->name, "permute") ||
+                      strstr(f->name, "split") || strstr(f->name, "unstack") || strstr(f->name, "gn_pad") ||
                       strcmp(f->name, "gn_eval_all") == 0;
     if (many && v->i[0] > 4) v->i[0] = 4;
     if (many && v->i[1] > 4) v->i[1] = 4;
+    for (int k = 0; k < 8 && strcmp(f->name, "gn_pad") == 0; k++) v->longs[k] %= 2; // of eight axes
     if (v->bytes > sizeof memory) v->bytes = sizeof memory;
 }
 

@@ -297,6 +297,49 @@ static const reduction_entry reductions[] = {
     ONE(gn_sum), ONE(gn_prod), ONE(gn_any), ONE(gn_all), ONE(gn_mean), {"gn_var", var}, {"gn_std", std},
     ONE(gn_norm), ONE(gn_logsumexp), ONE(gn_count_nonzero), ONE(gn_min), ONE(gn_max), ONE(gn_argmin), ONE(gn_argmax)};
 
+// Arrangements of arrays without elements, and results that are too large.
+static void test_arrangements(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_array *none = gn_zeros(g, GN_F32, GN_SHAPE(H, 0)), *eight = gn_ones(g, GN_F32, GN_SHAPE(1, 1, 1, 1, 1, 1, 1, 2));
+    gn_array *huge = wide(g, GN_F32, GN_SHAPE(P * P / 16)), *a = gn_arange(g, GN_F32, 0, 3, 1), *part[3];
+    const int64_t far[] = {H, 0}, one = 1, none_of_them = 0;
+    expect_shape(gn_roll(none, H, GN_ALL), H, 0);
+    expect_shape(gn_roll(none, INT64_MIN, 0), H, 0);
+    expect_values(gn_roll(a, INT64_MIN, 0), 2, 0, 1); // -2^63 is 1 modulo 3
+    expect_values(gn_roll(a, H, 0), 2, 0, 1);
+    FAILS(MEMORY, "gn_roll", gn_roll(huge, 1, 0));
+    FAILS(SHAPE, "gn_tile", gn_tile(a, GN_SHAPE(H)));
+    FAILS(SHAPE, "gn_tile", gn_tile(a, GN_SHAPE(P, P)));
+    FAILS(MEMORY, "gn_tile", gn_tile(a, GN_SHAPE(P * P / 64)));
+    expect_shape(gn_tile(none, GN_SHAPE(H, 1, 1)), H, H, 0);
+    expect_shape(gn_tile(a, GN_SHAPE(P, 0)), P, 0);
+    expect_shape(gn_tile(eight, GN_SHAPE(3, 1, 3, 1, 2, 1, 2, 2)), 3, 1, 3, 1, 2, 1, 2, 4);
+    FAILS(SHAPE, "gn_repeat", gn_repeat(a, H, 0));
+    FAILS(MEMORY, "gn_repeat", gn_repeat(a, P * P / 64, 0));
+    expect_shape(gn_repeat(none, H, 1), H, 0);
+    expect_shape(gn_repeat(none, 0, 0), 0, 0);
+    expect_shape(gn_repeat(none, 2, GN_ALL), 0);
+    FAILS(SHAPE, "gn_pad", gn_pad(a, far, 2, GN_PAD_CONSTANT, 0));
+    FAILS(SHAPE, "gn_pad", gn_pad(a, far, 1, GN_PAD_WRAP, 0));
+    FAILS(SHAPE, "gn_pad", gn_pad(none, &one, 1, GN_PAD_CONSTANT, 0));
+    expect_shape(gn_pad(none, &none_of_them, 1, GN_PAD_REFLECT, 0), H, 0);
+    FAILS(SHAPE, "gn_sliding_window", gn_sliding_window(eight, 1, 0));
+    FAILS(ARGUMENT, "gn_sliding_window", gn_sliding_window(none, 1, 1));
+    expect_shape(gn_sliding_window(none, H, 0), 1, 0, H);
+    expect_shape(gn_sliding_window(none, 5, 0), H - 4, 0, 5);
+    expect_shape(gn_diff(none, INT32_MAX, 1), H, 0);
+    expect_shape(gn_diff(none, 2, 0), H - 2, 0);
+    expect_shape(gn_diff(a, INT32_MAX, 0), 0);
+    assert_int_equal(gn_split(none, 3, 1, part), GN_OK);
+    for (int i = 0; i < 3; i++) expect_shape(part[i], H, 0);
+    assert_int_equal(gn_array_split(none, 2, 0, part), GN_OK);
+    expect_shape(part[0], H / 2 + 1, 0);
+    assert_int_equal(gn_unstack(none, 1, NULL, 0), GN_OK);
+    gn_array *lines[] = {huge, huge, huge};
+    assert_int_equal(gn_meshgrid(lines, 3, true, part), GN_ERROR_SHAPE);
+    FAILS(SHAPE, "gn_meshgrid", part[0]);
+}
+
 static void test_reductions(void **state) {
     gn_context *g = (gn_context *)*state;
     const double of_nothing[] = {0, 1, 0, 1, NAN, NAN, NAN, 0, -INFINITY, 0};
@@ -860,7 +903,7 @@ static void test_all_are_here(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        GN_TEST(test_makers),       GN_TEST(test_counts),   GN_TEST(test_elementwise), GN_TEST(test_views),
+        GN_TEST(test_makers),       GN_TEST(test_counts),   GN_TEST(test_elementwise), GN_TEST(test_views),    GN_TEST(test_arrangements),
         GN_TEST(test_reductions),   GN_TEST(test_products), GN_TEST(test_matrices),    GN_TEST(test_transforms),
         GN_TEST(test_convolutions), GN_TEST(test_padding),  GN_TEST(test_unwritten),   GN_TEST(test_arguments),
         cmocka_unit_test(test_transform_allocations), cmocka_unit_test(test_fork), cmocka_unit_test(test_all_are_here)};

@@ -123,6 +123,7 @@ extern "C" {
 #endif
 #include "ops/async.h"               // gn_read_async
 #include "ops/elementwise.h"         // The public elementwise functions, from the op tables
+#include "ops/arrange.h"             // Arrays cut up, repeated, padded and shifted
 #include "ops/reduce_ops.h"          // The public reductions
 #include "ops/matmul.h"              // The public matrix product
 #include "ops/linalg_ops.h"          // Diagonals and triangles, einsum and its relatives

@@ -29,3 +29,31 @@ GPUNUM_API gn_array *gn_stack(gn_array *const *arrays, int count, int axis); // 
 // range gives an error on the CPU, and on the GPU when the indices are on the CPU, else clamps).
 GPUNUM_API gn_array *gn_take(gn_array *a, gn_array *indices, int axis);
 GPUNUM_API gn_array *gn_one_hot(gn_array *indices, gn_dtype t, int64_t classes); // shape + (classes); others give 0s
+
+// Arrangements: new arrays, but where they are called views. The derivative of a repeated element is the sum over its copies.
+// The last `shift` elements of the axes come to their front. GN_ALL: of the raveled array, as in NumPy.
+GPUNUM_API gn_array *gn_roll(gn_array *a, int64_t shift, gn_axes axes);
+GPUNUM_API gn_array *gn_tile(gn_array *a, gn_shape repeats); // `a` repeated as a block, repeats.dim[i] times along axis i
+// Each element `repeats` times in succession, along one axis, or with GN_ALL of the raveled array.
+GPUNUM_API gn_array *gn_repeat(gn_array *a, int64_t repeats, gn_axes axis);
+typedef enum gn_pad_mode {
+    GN_PAD_CONSTANT,  // `value`; the other modes do not read it, and need elements: GN_ERROR_SHAPE
+    GN_PAD_EDGE,      // a a a | a b c | c c c
+    GN_PAD_REFLECT,   // b c b | a b c | b a b
+    GN_PAD_SYMMETRIC, // c b a | a b c | c b a
+    GN_PAD_WRAP       // a b c | a b c | a b c
+} gn_pad_mode;
+// A border. Of widths there is one (on all sides), two (in front of each axis and behind it), or two for each axis.
+GPUNUM_API gn_array *gn_pad(gn_array *a, const int64_t *widths, int count, gn_pad_mode mode, double value);
+// Views of parts along an axis, `sections` of them: equal ones, or with gn_array_split first those that are longer by 1; and
+// of all its elements, for which the caller says how many there are. They go to parts[0], parts[1], ... and belong to the
+// scope or to the caller as any new array does; after a failure all are NULL.
+GPUNUM_API gn_status gn_split(gn_array *a, int sections, int axis, gn_array **parts);
+GPUNUM_API gn_status gn_array_split(gn_array *a, int sections, int axis, gn_array **parts);
+GPUNUM_API gn_status gn_unstack(gn_array *a, int axis, gn_array **parts, int count);
+// Coordinates as views that repeat the raveled arrays: arrays[i] runs along axis i of grids[i], but for NumPy's "xy" order
+// (`ij` false) the first runs along axis 1 and the second along axis 0. Ownership as of gn_split.
+GPUNUM_API gn_status gn_meshgrid(gn_array *const *arrays, int count, bool ij, gn_array **grids);
+GPUNUM_API gn_array *gn_diff(gn_array *a, int n, int axis); // a[i + 1] - a[i], n times; of bool a[i + 1] != a[i]
+// The windows of that size on one axis, as a new last axis: a view, whose elements share memory. It can be read alone.
+GPUNUM_API gn_array *gn_sliding_window(gn_array *a, int64_t window, int axis);

@@ -106,6 +106,20 @@ GPUNUM_API gn_status gn_read(gn_array *a, void *dst, size_t bytes) {
     return gni_end_status(g);
 }
 
+// Whether an axis steps less far than the axes of smaller steps reach together. No view but of windows does.
+static bool gni_elements_overlap(const gn_array *a) {
+    for (int i = 0; i < a->shape.rank; i++) {
+        int64_t step = a->stride[i] < 0 ? -a->stride[i] : a->stride[i], reach = 0;
+        if (a->shape.dim[i] < 2) continue;
+        for (int k = 0; k < a->shape.rank; k++) {
+            const int64_t other = a->stride[k] < 0 ? -a->stride[k] : a->stride[k];
+            if (k != i && (other < step || (other == step && k < i))) reach += (a->shape.dim[k] - 1) * other;
+        }
+        if (step <= reach) return true;
+    }
+    return false;
+}
+
 GPUNUM_API gn_status gn_write(gn_array *a, const void *src, size_t bytes) {
     gn_context *g = gni_begin("gn_write", &a, 1);
     if (g == NULL) return gni_null_status(a);
@@ -123,6 +137,11 @@ GPUNUM_API gn_status gn_write(gn_array *a, const void *src, size_t bytes) {
                  "gn_write: axis %d of this array repeats one element (gn_broadcast_to); write "
                  "to a gn_copy",
                  i);
+        return gni_end_status(g);
+    }
+    if (gni_elements_overlap(a)) {
+        gni_fail(g, GN_ERROR_ARGUMENT,
+                 "gn_write: elements of this array share memory (gn_sliding_window); write to a gn_copy");
         return gni_end_status(g);
     }
     if (!gni_materialize(g, a)) return gni_end_status(g);

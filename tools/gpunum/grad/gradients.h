@@ -5,7 +5,6 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
-#include "../ops/views_ops.h"
 #include "../ops/matmul.h"
 #include "../linalg/factor_ops.h"
 #include "../ops/fft.h"
@@ -566,6 +565,13 @@ static gn_array *gni_scatter_rows(gn_context *g, gn_array *x, gn_array *indices,
 }
 
 static bool gni_back_take(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    if (gni_is_complex(gy->dtype)) {
+        const gn_shape *s = &node->in[0]->shape;
+        const int axis = (int)node->param[0];
+        gx[0] = gn_complex(gni_scatter_rows(g, gn_real(gy), node->in[1], s, axis),
+                           gni_scatter_rows(g, gn_imag(gy), node->in[1], s, axis));
+        return true;
+    }
     if (gy->dtype != GN_F64 && gy->dtype != GN_F32)
         gy = gn_cast(gy, GN_F32); // halves are summed wider
     gx[0] = gni_scatter_rows(g, gy, node->in[1], &node->in[0]->shape, (int)node->param[0]);
@@ -585,7 +591,7 @@ static uint32_t gni_back_reads(const gni_node *node) {
         back == gni_back_stack || back == gni_back_copy || back == gni_back_fft ||
         back == gni_back_real || back == gni_back_complex)
         return 0;
-    if (back == gni_back_diagonal || back == gni_back_scatter_diagonal) return 0;
+    if (back == gni_back_diagonal || back == gni_back_scatter_diagonal || back == gni_back_pad) return 0;
 #ifndef GPUNUM_NO_LINALG
     if (back == gni_back_solve || back == gni_back_det) return 1u | GNI_READS_OUTPUT;
     if ((back == gni_back_eigh || back == gni_back_svd) && node->param[0] != 0)

@@ -5,7 +5,7 @@
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
 #include "../core/circle.h"
-#include "../ops/create.h"
+#include "../ops/arrange.h"
 #include "../ops/complex.h"
 #endif
 
@@ -356,11 +356,7 @@ static gn_array *gni_shift(const char *fn, gn_array *a, gn_axes axes, bool back)
     gn_array *y = set == ~0u ? NULL : gn_reshape(a, a->shape);
     for (int i = 0; i < a->shape.rank && y != NULL; i++) {
         int64_t n = a->shape.dim[i], at = back ? n / 2 : n - n / 2; // what becomes element 0
-        if (!(set >> i & 1u) || n < 2) continue;
-        gn_array *part[2];
-        part[0] = gn_slice(y, i, at, n, 1);
-        part[1] = gn_slice(y, i, 0, at, 1);
-        y = gn_concat(part, 2, i);
+        if ((set >> i & 1u) && n > 1) y = gni_rolled(y, i, at);
     }
     return gni_end_scope(g, y);
 }
