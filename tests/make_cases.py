@@ -1142,8 +1142,8 @@ def array_values(rng, shape, dtype, special=False):
         return np.asarray(a).astype(dtype)
     a = np.asarray(a + np.round(rng.standard_normal(shape), 2))
     if special and a.size:
-        a = np.where(rng.random(a.shape) < 0.2, rng.choice([np.nan, np.inf, -np.inf, -0.0], a.shape), a)
-    return a.astype(dtype) * (1 + 2j if dtype.startswith('complex') else 1)
+        a = np.where(rng.random(a.shape) < 0.2, rng.choice([np.nan] if dtype.startswith('complex') else [np.nan, np.inf, -np.inf, -0.0], a.shape), a)
+    return np.asarray(a.astype(dtype) * (1 + 2j if dtype.startswith('complex') else 1), dtype)
 
 
 def array_operand(rng, dtype, rank=None, dims=(0, 1, 2, 3, 5), special=False):
@@ -1239,7 +1239,8 @@ def arrange_cases(cases, rng):
         window = int(rng.integers(1, 6))
         case('window', [window, axis], lambda: [np.lib.stride_tricks.sliding_window_view(a, window, axis)] if a.ndim else None)
         if not as_dtype and a.ndim and a.size < 600:
-            n = int(rng.integers(0, 4))
+            n = int(rng.integers(0, 4)) # NumPy looks at no axis for n = 0
+            n = n if -a.ndim <= axis < a.ndim else max(n, 1)
             with np.errstate(all='ignore'):
                 case('diff', [n, axis], lambda: [np.diff(a, n, axis)])
         if i % 3 == 0:
@@ -1250,10 +1251,204 @@ def arrange_cases(cases, rng):
                 case('meshgrid', [ij], lambda: np.meshgrid(*views, indexing='ij' if ij else 'xy'))
 
 
+NEAR = {'float16': 2e-3, 'float32': 4e-6, 'float64': 1e-12, 'complex64': 8e-6, 'complex128': 1e-12}
+
+
+def floating(dtype):
+    """What means of such arrays are"""
+    return dtype if dtype.startswith(('float', 'complex')) else 'float32'
+
+
+def some_axes(rng, ndim):
+    """Bits for axes_of_bits, NumPy's axis, keepdims"""
+    named = [k for k in range(ndim) if rng.integers(0, 2)]
+    keep = bool(rng.integers(0, 2))
+    return sum(1 << k for k in named) | keep << 16, tuple(named) or None, keep
+
+
+def wide(a):
+    return a.astype('complex128' if a.dtype.kind == 'c' else 'float64' if a.dtype.kind == 'f' else a.dtype)
+
+
+def statistics_cases(cases, rng):
+    names = [n for n in DTYPES if n != 'bfloat16']
+    for i in range(330):
+        dtype = names[i % len(names)]
+        base, subscript, a = array_operand(rng, dtype, special=i % 2)
+        operands = [(base, subscript)]
+        bits, axis, keep = some_axes(rng, a.ndim)
+        empty = a.size == 0
+        result = floating(dtype)
+        parts = result.startswith('complex')
+        plain = {'complex64': 'float32', 'complex128': 'float64'}.get(result, result)
+
+        def case(name, value, t, p=(), x=(), near=None, ins=None):
+            cases.add(name, ins or operands, p, x, None if value is None else [np.asarray(value).astype(t)],
+                      near=NEAR.get(t, 0.0) if near is None else near)
+        total = result if a.dtype.kind in 'fc' else 'int64'
+        case('nansum', np.nansum(wide(a), axis, keepdims=keep), total, [bits])
+        case('nanmean', np.nanmean(wide(a), axis, keepdims=keep), result, [bits])
+        if not parts:
+            case('nanprod', np.nanprod(wide(np.sign(a) if a.dtype.kind != 'b' else a), axis, keepdims=keep), total, [bits],
+                 ins=operands if a.dtype.kind == 'b' else [(np.sign(base), subscript)])
+            if not empty:
+                case('nanmax', np.nanmax(a, axis, keepdims=keep), dtype, [bits])
+                case('nanmin', np.nanmin(a, axis, keepdims=keep), dtype, [bits])
+                if dtype != 'bool':
+                    case('ptp', np.ptp(a, axis, keepdims=keep), dtype, [bits], near=0.0)
+        ddof = int(rng.integers(0, 3))
+        if a.dtype.kind != 'b':
+            case('nanvar', np.nanvar(wide(a), axis, ddof=ddof, keepdims=keep), plain, [bits, ddof], near=4 * NEAR[plain])
+            case('nanstd', np.nanstd(wide(a), axis, ddof=ddof, keepdims=keep), plain, [bits, ddof], near=4 * NEAR[plain])
+        weights = np.asarray(np.abs(array_values(rng, a.shape, 'float32')) + 1, 'float32')
+        mixed = {'float64': 'float64', 'complex64': 'complex64', 'complex128': 'complex128'}.get(dtype, 'float32')
+        if not empty:
+            mean = np.sum(wide(a) * weights.astype('f8'), axis, keepdims=keep) / np.sum(weights.astype('f8'), axis, keepdims=keep)
+            # Sums may cancel: errors are of the size of what is summed.
+            most = lambda v: np.max(np.abs(v)[np.isfinite(v)], initial=0.0)
+            size = lambda y: NEAR[mixed] * (1 + min(most(a) / max(most(np.asarray(y)), 1e-9), 1e6))
+            case('average', mean, mixed, [bits], ins=operands + [(weights, '')], near=size(mean))
+            if a.ndim:
+                k = int(rng.integers(0, a.ndim))
+                line = np.asarray(np.abs(array_values(rng, a.shape[k:k + 1], 'float32')) + 1, 'float32')
+                mean = np.average(wide(a), k, line.astype('f8'))
+                case('average', mean, mixed, [1 << k], ins=operands + [(line, '')], near=size(mean))
+        if a.ndim <= 2 and a.dtype.kind != 'b' and a.shape[-1:] > (2,) and not empty and np.isfinite(a).all():
+            case('cov', np.cov(wide(a), ddof=ddof), result, [ddof], near=4 * NEAR[result])
+            if min(a.shape) > 2:
+                case('corrcoef', np.corrcoef(wide(a)), result, near=20 * NEAR[result])
+        b = a.copy()
+        if b.size and b.dtype.kind != 'b':
+            b = np.asarray(np.where(rng.random(b.shape) < 0.5, b, b + np.asarray(rng.choice([0, 1, 3], b.shape)).astype(dtype)), dtype)
+        rtol, atol = (0.07, 0.3)
+        for equal_nan in (False, True):
+            wa, wb = wide(a), wide(b)
+            if a.dtype.kind not in 'fc':
+                wa, wb = a.astype('f8'), b.astype('f8')
+            case('isclose', np.isclose(wa, wb, rtol, atol, equal_nan), 'bool', [equal_nan], [rtol, atol],
+                 ins=operands + [(b, '')])
+        if a.dtype.kind in 'fc':
+            case('nan_to_num', np.nan_to_num(a, nan=2.0), dtype, x=[2.0, np.nan, np.nan], near=0.0)
+            case('nan_to_num', np.nan_to_num(a, nan=0.0, posinf=7.0, neginf=-8.0), dtype, x=[0.0, 7.0, -8.0], near=0.0)
+        else:
+            case('nan_to_num', a, dtype, x=[0.0, np.nan, np.nan])
+        if not parts:
+            low, high = array_values(rng, a.shape[-1:], dtype), array_values(rng, a.shape[:1] + (1,) * (a.ndim - 1), dtype)
+            case('clip', np.minimum(np.maximum(a, low), high), dtype, [3], near=0.0, ins=operands + [(low, ''), (high, '')])
+            case('clip', np.maximum(a, low), dtype, [1], near=0.0, ins=operands + [(low, '')])
+            case('clip', np.minimum(a, high), dtype, [2], near=0.0, ins=operands + [(high, '')])
+            case('signbit', np.signbit(a) if a.dtype.kind == 'f' else a < 0 if a.dtype.kind != 'b' else a & False, 'bool')
+            if a.dtype.kind == 'f':
+                other = array_values(rng, a.shape, dtype, True)
+                case('copysign', np.copysign(a, other), dtype, near=1e-300, ins=operands + [(other, '')])
+                quarter = (wide(a) / 8).astype(dtype)
+                case('sinc', exact_sinc(quarter), dtype, near=NEAR[dtype] / 8, ins=[(quarter, '')])
+                case('logaddexp', np.logaddexp(wide(a), wide(other)), dtype, ins=operands + [(other, '')], near=NEAR[dtype] / 8)
+    for t in ('float32', 'float64', 'int32', 'uint8'):
+        for start, stop, count, base in ((0, 3, 4, 10), (0, 2, 5, 10), (-2, 1, 7, 2), (1, 1, 1, 10), (2, 0, 3, 2), (0, 1, 0, 10)):
+            if t == 'uint8' and base ** max(start, stop) > 255:
+                continue
+            cases.add('logspace', [], [CODE[t], count], [start, stop, base],
+                      [np.logspace(start, stop, count, base=base).astype(t)], near=NEAR.get(t, 0.0))
+
+
+def exact_sinc(x):
+    x = x.astype('f8')
+    n = np.round(x)
+    y = np.where(n % 2 == 0, 1.0, -1.0) * np.sin(np.pi * (x - n)) / np.where(x == 0, 1, np.pi * x)
+    return np.where(x == 0, 1.0, y)
+
+
+def matrix_cases(cases, rng):
+    names = ['float32', 'float64', 'int32', 'float16', 'complex64', 'uint8', 'complex128', 'int64', 'bool']
+    orders = ['fro', 'nuc', 1, -1, 2, -2, np.inf, -np.inf]
+    for i in range(90):
+        dtype = names[i % len(names)]
+        result = floating(dtype)
+        plain = {'complex64': 'float32', 'complex128': 'float64'}.get(result, result)
+
+        def case(name, operands, value, t, p=(), x=(), near=None):
+            value = None if value is None else [np.asarray(v).astype(t) for v in (value if isinstance(value, list) else [value])]
+            cases.add(name, operands, p, x, value, near=NEAR.get(t, 0.0) if near is None else near)
+        first, second = (array_operand(rng, dtype, int(rng.integers(0, 4)), (0, 1, 2, 3, 3)) for _ in range(2))
+        with np.errstate(all='ignore'):
+            value = np.kron(first[2], second[2]).astype(dtype)
+        case('kron', [first[:2], second[:2]], value, dtype, near=NEAR.get(dtype, 0.0))
+        if dtype != 'bool':
+            shape = (2, 3, 4)
+            u, v = array_values(rng, shape, dtype), array_values(rng, shape[1:], dtype)
+            case('cross', [(u, ''), (v, '')], None, dtype, [-1])
+            case('cross', [(u, ''), (v[None], '')], np.cross(u, v[None], axis=1), dtype, [1], near=4 * NEAR.get(dtype, 0.0))
+            w = array_values(rng, (5, 3), dtype)
+            case('cross', [(w, ''), (w[:, ::-1].copy(), '')], np.cross(w, w[:, ::-1]), dtype, [-1], near=4 * NEAR.get(dtype, 0.0))
+        base, subscript, a = array_operand(rng, dtype, None, (1, 2, 3, 5), special=i % 3 == 0)
+        bits, axis, keep = some_axes(rng, a.ndim)
+        if dtype != 'bool':
+            for order in (0, 1, 2, 3, -1, 0.5, np.inf, -np.inf):
+                size = np.abs(wide(a)).astype('f8')
+                with np.errstate(all='ignore'):
+                    value = (np.sum(size != 0, axis, keepdims=keep) if order == 0 else np.max(size, axis, keepdims=keep)
+                             if order == np.inf else np.min(size, axis, keepdims=keep) if order == -np.inf else
+                             np.sum(size ** order, axis, keepdims=keep) ** (1 / order))
+                if plain == 'float16' and order in (3, 0.5):
+                    continue
+                case('vector_norm', [(base, subscript)], value, plain, [bits], [order], near=8 * NEAR[plain])
+        m, n = (int(v) for v in rng.choice([1, 2, 3, 5], 2))
+        many = (2,) if rng.integers(0, 2) else ()
+        a = array_values(rng, many + (m, n), dtype)
+        square = array_values(rng, many + (n, n), dtype)
+        if dtype in ('float32', 'float64', 'int32', 'complex64'):
+            for k, order in enumerate(orders):
+                if dtype == 'complex64' and k in (1, 4, 5):
+                    continue
+                case('matrix_norm', [(a, '')], np.linalg.norm(wide(a), order, (-2, -1)), plain, [k], near=8 * NEAR[plain])
+        if dtype in ('float32', 'float64', 'int64', 'complex128'):
+            for power in (0, 1, 2, 5):
+                case('matrix_power', [(square, '')], np.linalg.matrix_power(wide(square), power), dtype, [power],
+                     near=20 * NEAR.get(dtype, 0.0))
+        if dtype in ('float32', 'float64'):
+            t = dtype
+            loose = 100 * NEAR[t]
+            square = (square / 40 + 2 * np.eye(n)).astype(t)
+            case('matrix_power', [(square, '')], np.linalg.matrix_power(wide(square), -3), t, [-3], near=loose)
+            sign, log = np.linalg.slogdet(wide(square))
+            case('slogdet', [(square, '')], [sign, log], t, near=loose)
+            for scale in (1e-30, 1e30):
+                scaled = (wide(np.tile(square, (1, 1))) * scale).astype(t)
+                case('slogdet', [(scaled, '')], list(np.linalg.slogdet(wide(scaled))), t, near=loose)
+            singular = np.ones((n + 1, n + 1)).astype(t)
+            case('slogdet', [(singular, '')], [np.zeros(()), -np.inf], t)
+            symmetric = (a @ np.swapaxes(a, -1, -2)).astype(t)
+            case('eigvalsh', [(symmetric, '')], np.linalg.eigvalsh(wide(symmetric)), t, near=loose)
+            case('svdvals', [(a, '')], np.linalg.svd(wide(a), compute_uv=False), t, near=loose)
+            flat = (a[..., :1] * a[..., :1, :]).astype(t)  # of rank one
+            for x in (a, flat):
+                if x is a and np.linalg.cond(wide(x)).max() > 50:
+                    continue
+                # NumPy's limits are for its float64.
+                rtol = max(m, n) * np.finfo(t).eps
+                case('pinv', [(x, '')], np.linalg.pinv(wide(x), rtol), t, x=[-1], near=loose)
+                s = np.linalg.svd(wide(x), compute_uv=False)
+                case('matrix_rank', [(x, '')], np.sum(s > rtol * s.max(-1, keepdims=True), -1), 'int64', x=[-1])
+                b = array_values(rng, many + (m, 2), t)
+                case('lstsq', [(x, ''), (b, '')], np.linalg.pinv(wide(x), rtol) @ wide(b), t, x=[-1], near=loose)
+                line = array_values(rng, (m,), t)
+                case('lstsq', [(x, ''), (line, '')], np.linalg.pinv(wide(x), rtol) @ wide(line), t, x=[-1], near=loose)
+                if not many:
+                    want = np.linalg.lstsq(wide(x), wide(line), rtol)[0]
+                    case('lstsq', [(x, ''), (line, '')], want, t, x=[rtol], near=loose)
+            case('pinv', [(a, '')], np.linalg.pinv(wide(a), 0.3), t, x=[0.3], near=loose) if n == 1 else None
+
+
 def array_cases(path):
     rng = np.random.default_rng(21)
     cases = ArrayCases()
     arrange_cases(cases, rng)
+    import warnings
+    with np.errstate(all='ignore'), warnings.catch_warnings():
+        warnings.simplefilter('ignore')
+        statistics_cases(cases, rng)
+        matrix_cases(cases, rng)
     cases.write(path)
 
 

@@ -6,6 +6,7 @@
 enum { MOST = 16 };
 
 typedef struct array_case {
+    gn_context *g;
     char name[32], subscript[32];
     gn_array *in[MOST], *out[MOST];
     int n_in, n_p, n_x, n_out;
@@ -14,6 +15,10 @@ typedef struct array_case {
 } array_case;
 
 static int is(const array_case *c, const char *name) { return strcmp(c->name, name) == 0; }
+
+// As make_cases.py counts them.
+static const gn_norm_order orders[] = {GN_NORM_FROBENIUS, GN_NORM_NUCLEAR, GN_NORM_1,   GN_NORM_MINUS_1,
+                                       GN_NORM_2,         GN_NORM_MINUS_2, GN_NORM_INF, GN_NORM_MINUS_INF};
 
 // Fills c->out; false for a name that is not known.
 static bool apply(array_case *c) {
@@ -34,6 +39,36 @@ static bool apply(array_case *c) {
     else if (is(c, "array_split")) c->n_out = i0, gn_array_split(a, i0, i1, c->out);
     else if (is(c, "unstack")) c->n_out = i1, gn_unstack(a, i0, c->out, i1);
     else if (is(c, "meshgrid")) c->n_out = c->n_in, gn_meshgrid(c->in, c->n_in, i0 != 0, c->out);
+    else if (is(c, "nansum")) c->out[0] = gn_nansum(a, axes_of_bits((uint32_t)p[0]));
+    else if (is(c, "nanprod")) c->out[0] = gn_nanprod(a, axes_of_bits((uint32_t)p[0]));
+    else if (is(c, "nanmin")) c->out[0] = gn_nanmin(a, axes_of_bits((uint32_t)p[0]));
+    else if (is(c, "nanmax")) c->out[0] = gn_nanmax(a, axes_of_bits((uint32_t)p[0]));
+    else if (is(c, "nanmean")) c->out[0] = gn_nanmean(a, axes_of_bits((uint32_t)p[0]));
+    else if (is(c, "nanvar")) c->out[0] = gn_nanvar(a, axes_of_bits((uint32_t)p[0]), i1);
+    else if (is(c, "nanstd")) c->out[0] = gn_nanstd(a, axes_of_bits((uint32_t)p[0]), i1);
+    else if (is(c, "ptp")) c->out[0] = gn_ptp(a, axes_of_bits((uint32_t)p[0]));
+    else if (is(c, "average")) c->out[0] = gn_average(a, c->in[1], axes_of_bits((uint32_t)p[0]));
+    else if (is(c, "cov")) c->out[0] = gn_cov(a, i0);
+    else if (is(c, "corrcoef")) c->out[0] = gn_corrcoef(a);
+    else if (is(c, "isclose")) c->out[0] = gn_isclose(a, c->in[1], c->x[0], c->x[1], i0 != 0);
+    else if (is(c, "nan_to_num")) c->out[0] = gn_nan_to_num(a, c->x[0], c->x[1], c->x[2]);
+    else if (is(c, "clip")) c->out[0] = gn_clip(a, i0 & 1 ? c->in[1] : NULL, i0 & 2 ? c->in[i0 - 1] : NULL);
+    else if (is(c, "signbit")) c->out[0] = gn_signbit(a);
+    else if (is(c, "copysign")) c->out[0] = gn_copysign(a, c->in[1]);
+    else if (is(c, "sinc")) c->out[0] = gn_sinc(a);
+    else if (is(c, "logaddexp")) c->out[0] = gn_logaddexp(a, c->in[1]);
+    else if (is(c, "logspace")) c->out[0] = gn_logspace(c->g, (gn_dtype)i0, c->x[0], c->x[1], p[1], c->x[2]);
+    else if (is(c, "kron")) c->out[0] = gn_kron(a, c->in[1]);
+    else if (is(c, "cross")) c->out[0] = gn_cross(a, c->in[1], i0);
+    else if (is(c, "vector_norm")) c->out[0] = gn_vector_norm(a, axes_of_bits((uint32_t)p[0]), c->x[0]);
+    else if (is(c, "matrix_norm")) c->out[0] = gn_matrix_norm(a, orders[i0]);
+    else if (is(c, "matrix_power")) c->out[0] = gn_matrix_power(a, p[0]);
+    else if (is(c, "slogdet")) c->n_out = 2, c->out[0] = gn_slogdet(a, &c->out[1]);
+    else if (is(c, "eigvalsh")) c->out[0] = gn_eigvalsh(a);
+    else if (is(c, "svdvals")) c->out[0] = gn_svdvals(a);
+    else if (is(c, "pinv")) c->out[0] = gn_pinv(a, c->x[0]);
+    else if (is(c, "matrix_rank")) c->out[0] = gn_matrix_rank(a, c->x[0]);
+    else if (is(c, "lstsq")) c->out[0] = gn_lstsq(a, c->in[1], c->x[0]);
     else return false;
     return true;
 }
@@ -82,6 +117,7 @@ static void test_like_numpy(void **state) {
     for (int32_t i = 0; i < file.count; i++) {
         array_case c;
         memset(&c, 0, sizeof c);
+        c.g = g;
         gn_scope_begin(g);
         test_take_text(&file, c.name, sizeof c.name);
         const int as = test_take_int(&file);
@@ -156,7 +192,40 @@ static gn_array *grad_parts(gn_array *a) {
                   gn_sum(gn_mul(gn_sin(grid[0]), gn_mul(grid[1], row[2])), GN_ALL));
 }
 
+static gn_array *grad_nan(gn_array *a) {
+    gn_array *x = gn_where(gn_lt_s(a, -0.7), gn_full_like(a, NAN), a);
+    gn_array *y = gn_add(gn_nansum(x, 1), gn_mul(gn_nanmean(x, 1), gn_nanvar(x, 1, 1)));
+    return gn_add(gn_add(y, gn_nanstd(x, 1, 0)), gn_mul(gn_nanmax(x, 1), gn_mul(gn_nanmin(x, 1), gn_nanprod(x, 1))));
+}
+static gn_array *grad_average(gn_array *a) { return gn_average(gn_square(a), gn_add_s(a, 3), GN_KEEP(1)); }
+static gn_array *grad_cov(gn_array *a) { return gn_add(gn_cov(a, 1), gn_tril(gn_corrcoef(a), -1)); }
+static gn_array *grad_ptp(gn_array *a) { return gn_ptp(a, 0); }
+static gn_array *grad_clip(gn_array *a) {
+    return gn_nan_to_num(gn_clip(a, gn_mul_s(gn_flip(a, 1), 0.4), gn_add_s(gn_flip(a, 0), 0.31)), 0, 0, 0);
+}
+static gn_array *grad_elements(gn_array *a) {
+    return gn_add(gn_logaddexp(a, gn_flip(a, 0)), gn_mul(gn_sinc(gn_mul_s(a, 2)), gn_copysign(a, gn_flip(a, 1))));
+}
+static gn_array *grad_kron(gn_array *a) { return gn_kron(a, gn_slice(a, 0, 0, 2, 1)); }
+static gn_array *grad_cross(gn_array *a) { return gn_cross(a, gn_flip(a, 1), 0); }
+static gn_array *grad_norms(gn_array *a) {
+    gn_array *y = gn_add(gn_vector_norm(a, 0, 3), gn_vector_norm(a, 0, (double)INFINITY));
+    return gn_add(gn_add(y, gn_vector_norm(a, GN_ALL, 1)), gn_matrix_norm(a, GN_NORM_1));
+}
+static gn_array *grad_singular(gn_array *a) { return gn_add(gn_matrix_norm(a, GN_NORM_NUCLEAR), gn_svdvals(a)); }
+static gn_array *grad_pinv(gn_array *a) { return gn_pinv(a, -1); }
+static gn_array *grad_lstsq(gn_array *a) { return gn_lstsq(gn_transpose(a), gn_transpose(gn_flip(a, 1)), -1); }
+static gn_array *grad_power(gn_array *a) {
+    gn_array *m = gn_slice(a, 1, 0, 3, 1), *log = NULL;
+    gn_slogdet(m, &log);
+    return gn_add(gn_matrix_power(m, 3), log);
+}
+
 static const arrangement arrangements[] = {
+    {"nan", grad_nan},         {"average", grad_average},     {"cov", grad_cov},       {"ptp", grad_ptp},
+    {"clip", grad_clip},       {"elements", grad_elements},   {"kron", grad_kron},     {"cross", grad_cross},
+    {"norms", grad_norms},     {"singular", grad_singular},   {"pinv", grad_pinv},     {"lstsq", grad_lstsq},
+    {"power", grad_power},
     {"roll", grad_roll},       {"tile", grad_tile},           {"repeat", grad_repeat}, {"constant", grad_constant},
     {"edge", grad_edge},       {"reflect", grad_reflect},     {"symmetric", grad_symmetric}, {"wrap", grad_wrap},
     {"diff", grad_diff},       {"window", grad_window},       {"parts", grad_parts},
@@ -180,7 +249,7 @@ static void test_gradients(void **state) {
     for (size_t i = 0; i < sizeof arrangements / sizeof arrangements[0]; i++) {
         arrangement own = arrangements[i];
         gn_scope_begin(g);
-        gn_array *x = gn_sin(gn_add_s(gn_arange(g, GN_F64, 0, 12, 1), 0.3));
+        gn_array *x = gn_sin(gn_add_s(gn_mul_s(gn_square(gn_arange(g, GN_F64, 0, 12, 1)), 0.37), 0.3));
         x = gn_requires_grad(gn_eval(gn_reshape(x, GN_SHAPE(3, 4))), true);
         const double first = gn_gradcheck(loss_of, &x, 1, 0.0, &own), second = gn_gradcheck(twice, &x, 1, 0.0, &own);
         if (!(first < 1e-6) || !(second < 1e-5)) fail_msg("%s: errors %g, %g: %s", own.name, first, second, gn_error(g));
@@ -193,6 +262,45 @@ static void test_gradients(void **state) {
     assert_int_equal(gn_backward(gn_sum(gn_add(gn_real(z), gn_mul_s(gn_imag(z), 3)), GN_ALL)), GN_OK);
     expect_values(gn_grad(re), 2, 1, 2);
     expect_values(gn_grad(im), 6, 3, 6);
+}
+
+static void test_values(void **state) {
+    gn_context *g = (gn_context *)*state;
+    const float data[] = {1, NAN, -INFINITY, INFINITY, 0};
+    gn_array *a = gn_array_from(g, GN_F32, GN_SHAPE(5), data), *b = gn_cast(a, GN_F64);
+    assert_false(gn_array_equal(a, b, false));
+    assert_true(gn_array_equal(a, b, true));
+    assert_false(gn_array_equal(a, gn_reshape(a, GN_SHAPE(5, 1)), true));
+    assert_true(gn_allclose(a, gn_add_s(a, 1e-6), 1e-5, 1e-5, true));
+    assert_false(gn_allclose(a, gn_add_s(a, 1e-3), 1e-5, 1e-5, true));
+    assert_false(gn_allclose(a, b, 1, 1, false));
+    assert_true(gn_array_equal(gn_zeros(g, GN_F32, GN_SHAPE(0)), gn_zeros(g, GN_I32, GN_SHAPE(0)), false));
+    assert_int_equal(gn_status_get(g), GN_OK);
+    assert_false(gn_allclose(a, NULL, 1, 1, false));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_allclose: array argument 2 is NULL");
+    assert_false(gn_allclose(a, gn_ones(g, GN_F32, GN_SHAPE(4)), 1, 1, false));
+    expect_error(g, GN_ERROR_SHAPE, NULL);
+    assert_null(gn_average(a, gn_ones(g, GN_F32, GN_SHAPE(4)), 0));
+    expect_error(g, GN_ERROR_SHAPE, "gn_average: weights (4,) for (5,): they have its shape, or that of the one axis");
+    assert_null(gn_cross(a, a, 0));
+    expect_error(g, GN_ERROR_SHAPE, "gn_cross: axis 0 of (5,) or (5,) has not 3 elements");
+    assert_null(gn_ptp(gn_eq(a, a), 0));
+    expect_error(g, GN_ERROR_DTYPE, "gn_ptp: bool minus bool is not defined; use gn_xor or gn_logical_xor");
+    assert_null(gn_lstsq(gn_ones(g, GN_F32, GN_SHAPE(2, 2)), a, 0));
+    expect_error(g, GN_ERROR_SHAPE, "gn_lstsq: (2,2) and (5,): the rows are not as many");
+    assert_null(gn_matrix_norm(a, GN_NORM_1));
+    expect_error(g, GN_ERROR_SHAPE, "gn_matrix_norm: (5,) is not a matrix or a batch of matrices");
+    assert_null(gn_cov(gn_ones(g, GN_F32, GN_SHAPE(2, 2, 2)), 1));
+    expect_error(g, GN_ERROR_SHAPE, "gn_cov: (2,2,2) has more than two axes");
+    // Of two equal infinities the gradients are halves.
+    gn_array *x = gn_requires_grad(gn_copy(gn_slice(a, 0, 3, 4, 1)), true), *y = gn_requires_grad(gn_copy(gn_detach(x)), true);
+    assert_int_equal(gn_backward(gn_sum(gn_logaddexp(x, y), GN_ALL)), GN_OK);
+    expect_values(gn_grad(x), 0.5);
+    expect_values(gn_grad(y), 0.5);
+    gn_array *halves = gn_cast(a, GN_BF16);
+    expect_values(gn_nansum(gn_slice(halves, 0, 0, 2, 1), 0), 1);
+    expect_values(gn_nan_to_num(halves, 3, NAN, NAN), 1, 3, -3.3895313892515355e38, 3.3895313892515355e38, 0);
+    expect_values(gn_signbit(gn_neg(halves)), 1, test_on_vulkan() ? gn_item(gn_signbit(gn_index(gn_neg(halves), "1"))) : 1, 0, 1, 1);
 }
 
 // ---- what they share and what they refuse
@@ -283,6 +391,6 @@ static void test_refusals(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {GN_TEST(test_like_numpy), GN_TEST(test_gradients), GN_TEST(test_views),
-                                       cmocka_unit_test(test_ownership), GN_TEST(test_refusals)};
+                                       GN_TEST(test_values), cmocka_unit_test(test_ownership), GN_TEST(test_refusals)};
     return cmocka_run_group_tests_name("arrays", tests, NULL, NULL);
 }

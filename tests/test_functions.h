@@ -136,8 +136,9 @@ static gn_array *call_split(calls *c, gn_status (*fn)(gn_array *, int, int, gn_a
 static gn_array *call_unstack(calls *c) {
     gn_array *a = any_of(c), *part[17] = {NULL};
     const int axis = small(c, 1);
+    if (!c->wild) a = gn_slice(a, axis, 0, 2, 1);
     const int64_t n = gn_dim(a, axis);
-    gn_unstack(a, axis, part, n >= 0 && n <= 17 ? (int)n : c->wild ? (int)draw(3) : 0);
+    gn_unstack(a, axis, part, n >= 0 && n <= 17 ? (int)n : (int)draw(3));
     c->more[0] = part[1];
     return part[0];
 }
@@ -148,6 +149,17 @@ static gn_array *call_meshgrid(calls *c) {
     gn_meshgrid(list, 2, c->wild && draw(2), grid);
     c->more[0] = grid[1];
     return grid[0];
+}
+
+static gn_array *call_truth(calls *c, bool equal) {
+    gn_array *a = any_of(c), *b = second(c);
+    c->number = equal ? gn_array_equal(a, b, true) : gn_allclose(a, b, number(c, 0.1), 0.0, false);
+    return NULL;
+}
+
+static gn_array *call_cross(calls *c) {
+    gn_array *a = floats(c), *b = second(c);
+    return c->wild ? gn_cross(a, b, small(c, -1)) : gn_cross(gn_slice(a, -1, 0, 3, 1), gn_slice(b, -1, 0, 3, 1), -1);
 }
 
 static gn_array *call_broadcast(calls *c) {
@@ -421,6 +433,29 @@ static gn_array *call_facts(calls *c) {
     X(gn_logsumexp, 0, gn_logsumexp(floats(c), axes(c)))                                           \
     X(gn_softmax, 0, gn_softmax(floats(c), small(c, -1)))                                          \
     X(gn_log_softmax, 0, gn_log_softmax(floats(c), small(c, -1)))                                  \
+    X(gn_average, 0, gn_average(floats(c), second(c), axes(c)))                                    \
+    X(gn_nanvar, 0, gn_nanvar(floats(c), axes(c), small(c, 1)))                                    \
+    X(gn_nanstd, 0, gn_nanstd(floats(c), axes(c), small(c, 0)))                                    \
+    X(gn_cov, 0, gn_cov(floats(c), small(c, 1)))                                                   \
+    X(gn_corrcoef, 0, gn_corrcoef(floats(c)))                                                      \
+    X(gn_isclose, 0, gn_isclose(any_of(c), second(c), number(c, 0.1), number(c, 0.0), c->wild && draw(2)))   \
+    X(gn_allclose, NO_ARRAY | SEVERAL, call_truth(c, false))                                       \
+    X(gn_array_equal, NO_ARRAY | SEVERAL, call_truth(c, true))                                     \
+    X(gn_nan_to_num, 0, gn_nan_to_num(any_of(c), number(c, 0.0), number(c, 1.0), number(c, 2.0)))  \
+    X(gn_clip, 0, gn_clip(any_of(c), floats(c), second(c)))                                        \
+    X(gn_logspace, HUGE_OK,                                                                        \
+      gn_logspace(c->g, type(c, GN_F32), number(c, 0.0), number(c, 2.0), whole(c, 5), number(c, 10.0))) \
+    X(gn_kron, 0, gn_kron(c->find(c, ROW, 0), any_of(c)))                                          \
+    X(gn_cross, 0, call_cross(c))                                                                  \
+    X(gn_vector_norm, 0, gn_vector_norm(floats(c), axes(c), number(c, 3.0)))                       \
+    X(gn_matrix_norm, SLOW, gn_matrix_norm(floats(c), (gn_norm_order)(c->wild ? draw(9) : 1)))     \
+    X(gn_matrix_power, SLOW, gn_matrix_power(floats(c), c->wild ? few(c, 3) - 2 : 3))              \
+    X(gn_slogdet, SLOW, gn_slogdet(floats(c), &c->more[0]))                                        \
+    X(gn_eigvalsh, SLOW, gn_eigvalsh(floats(c)))                                                   \
+    X(gn_svdvals, SLOW, gn_svdvals(floats(c)))                                                     \
+    X(gn_pinv, SLOW, gn_pinv(floats(c), number(c, 0.01)))                                          \
+    X(gn_matrix_rank, SLOW, gn_matrix_rank(floats(c), number(c, 0.01)))                            \
+    X(gn_lstsq, SLOW, gn_lstsq(floats(c), second(c), number(c, 0.01)))                             \
     X(gn_matmul, 0, gn_matmul(floats(c), second(c)))                                               \
     X(gn_dot, 0, gn_dot(floats(c), second(c)))                                                     \
     X(gn_outer, 0, gn_outer(c->find(c, ROW, 0), c->find(c, ROW, 1)))                               \
@@ -540,6 +575,7 @@ static const function functions[] = {
 #define TWO(fn)                                                                                    \
     {"gn_" #fn, HUGE_OK | ALIKE, NULL, NULL, gn_##fn, NULL, NULL},                                 \
         {"gn_" #fn "_s", HUGE_OK | ALIKE, NULL, NULL, NULL, gn_##fn##_s, NULL},
+#define PAIR(fn) {"gn_" #fn, HUGE_OK | ALIKE, NULL, NULL, gn_##fn, NULL, NULL},
 #define OVER(fn) {"gn_" #fn, 0, NULL, NULL, NULL, NULL, gn_##fn},
     // clang-format off
     ONE(sqrt) ONE(rsqrt) ONE(cbrt) ONE(recip) ONE(exp) ONE(exp2) ONE(expm1) ONE(log) ONE(log2)
@@ -547,13 +583,16 @@ static const function functions[] = {
     ONE(cosh) ONE(tanh) ONE(asinh) ONE(acosh) ONE(atanh) ONE(erf) ONE(sigmoid) ONE(silu) ONE(gelu)
     ONE(softplus) ONE(neg) ONE(abs) ONE(sign) ONE(square) ONE(floor) ONE(ceil) ONE(round)
     ONE(trunc) ONE(relu) ONE(isnan) ONE(isinf) ONE(isfinite) ONE(logical_not)
+    ONE(sinc) ONE(signbit)
     TWO(div) TWO(atan2) TWO(hypot) TWO(add) TWO(sub) TWO(mul) TWO(floor_div) TWO(mod) TWO(pow)
     TWO(minimum) TWO(maximum) TWO(eq) TWO(ne) TWO(lt) TWO(le) TWO(gt) TWO(ge) TWO(logical_and)
-    TWO(logical_or) TWO(logical_xor) TWO(and) TWO(or) TWO(xor) TWO(shl) TWO(shr)
+    TWO(logical_or) TWO(logical_xor) PAIR(logaddexp) PAIR(copysign) TWO(and) TWO(or) TWO(xor) TWO(shl) TWO(shr)
     OVER(sum) OVER(prod) OVER(min) OVER(max) OVER(any) OVER(all) OVER(argmin) OVER(argmax)
+    OVER(ptp) OVER(nansum) OVER(nanprod) OVER(nanmin) OVER(nanmax) OVER(nanmean)
 // clang-format on
 #undef ONE
 #undef TWO
+#undef PAIR
 #undef OVER
 };
 enum { FUNCTIONS = sizeof functions / sizeof *functions };

@@ -335,9 +335,57 @@ static void test_arrangements(void **state) {
     assert_int_equal(gn_array_split(none, 2, 0, part), GN_OK);
     expect_shape(part[0], H / 2 + 1, 0);
     assert_int_equal(gn_unstack(none, 1, NULL, 0), GN_OK);
+    FAILS(SHAPE, "gn_logspace", gn_logspace(g, GN_F32, 0, 1, -1, 10));
+    expect_shape(gn_logspace(g, GN_F32, 0, 1, 0, 10), 0);
     gn_array *lines[] = {huge, huge, huge};
     assert_int_equal(gn_meshgrid(lines, 3, true, part), GN_ERROR_SHAPE);
     FAILS(SHAPE, "gn_meshgrid", part[0]);
+}
+
+// Compositions of arrays without elements.
+static void test_compositions(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_array *none = gn_empty(g, GN_F32, GN_SHAPE(H, 0, 3)), *rows = gn_zeros(g, GN_F32, GN_SHAPE(3, 0)), *log = NULL;
+    gn_array *row = wide(g, GN_F32, GN_SHAPE(P)), *column = wide(g, GN_F32, GN_SHAPE(P, 1)), *points = gn_empty(g, GN_F32, GN_SHAPE(H, 0, 0));
+    expect_shape(gn_eval(gn_sinc(none)), H, 0, 3);
+    expect_shape(gn_eval(gn_signbit(none)), H, 0, 3);
+    expect_shape(gn_eval(gn_copysign(none, none)), H, 0, 3);
+    expect_shape(gn_eval(gn_logaddexp(none, none)), H, 0, 3);
+    expect_shape(gn_eval(gn_clip(none, none, NULL)), H, 0, 3);
+    expect_shape(gn_eval(gn_isclose(none, none, 0, 0, true)), H, 0, 3);
+    expect_shape(gn_eval(gn_nan_to_num(none, 0, 0, 0)), H, 0, 3);
+    FAILS(SHAPE, "gn_logaddexp", gn_logaddexp(row, column));
+    FAILS(SHAPE, "gn_copysign", gn_copysign(row, column));
+    FAILS(SHAPE, "gn_clip", gn_clip(row, column, NULL));
+    FAILS(SHAPE, "gn_isclose", gn_isclose(row, column, 0, 0, false));
+    FAILS(SHAPE, "gn_kron", gn_kron(row, column));
+    FAILS(SHAPE, "gn_ptp", gn_ptp(rows, 1));
+    FAILS(SHAPE, "gn_nanmax", gn_nanmax(rows, 1));
+    FAILS(SHAPE, "gn_nanmin", gn_nanmin(rows, 1));
+    expect_values(gn_nansum(rows, 1), 0, 0, 0);
+    expect_values(gn_nanprod(rows, 1), 1, 1, 1);
+    expect_values(gn_nanmean(rows, 1), NAN, NAN, NAN);
+    expect_values(gn_nanvar(rows, 1, 0), NAN, NAN, NAN);
+    expect_values(gn_nanstd(rows, 1, 0), NAN, NAN, NAN);
+    expect_values(gn_average(rows, rows, 1), NAN, NAN, NAN);
+    expect_shape(gn_cov(gn_transpose(rows), 1), 0, 0);
+    expect_shape(gn_corrcoef(gn_transpose(rows)), 0, 0);
+    FAILS(SHAPE, "gn_cov", gn_cov(none, 1));
+    expect_shape(gn_kron(rows, gn_ones(g, GN_F32, GN_SHAPE(2, 2))), 6, 0);
+    expect_shape(gn_eval(gn_cross(none, none, -1)), H, 0, 3);
+    expect_values(gn_vector_norm(rows, 1, 3), 0, 0, 0);
+    FAILS(SHAPE, "gn_vector_norm", gn_vector_norm(rows, 1, (double)INFINITY));
+    expect_values(gn_matrix_norm(rows, GN_NORM_NUCLEAR), 0);
+    FAILS(SHAPE, "gn_matrix_norm", gn_matrix_norm(rows, GN_NORM_2));
+    FAILS(SHAPE, "gn_matrix_power", gn_matrix_power(rows, 2));
+    expect_shape(gn_matrix_power(points, 3), H, 0, 0);
+    expect_shape(gn_eigvalsh(points), H, 0);
+    expect_shape(gn_svdvals(rows), 0);
+    expect_shape(gn_pinv(rows, -1), 0, 3);
+    expect_values(gn_matrix_rank(rows, -1), 0);
+    expect_shape(gn_lstsq(rows, gn_ones(g, GN_F32, GN_SHAPE(3)), -1), 0);
+    expect_values(gn_slogdet(gn_empty(g, GN_F32, GN_SHAPE(2, 0, 0)), &log), 1, 1);
+    expect_values(log, 0, 0);
 }
 
 static void test_reductions(void **state) {
@@ -903,7 +951,7 @@ static void test_all_are_here(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        GN_TEST(test_makers),       GN_TEST(test_counts),   GN_TEST(test_elementwise), GN_TEST(test_views),    GN_TEST(test_arrangements),
+        GN_TEST(test_makers),       GN_TEST(test_counts),   GN_TEST(test_elementwise), GN_TEST(test_views),    GN_TEST(test_arrangements), GN_TEST(test_compositions),
         GN_TEST(test_reductions),   GN_TEST(test_products), GN_TEST(test_matrices),    GN_TEST(test_transforms),
         GN_TEST(test_convolutions), GN_TEST(test_padding),  GN_TEST(test_unwritten),   GN_TEST(test_arguments),
         cmocka_unit_test(test_transform_allocations), cmocka_unit_test(test_fork), cmocka_unit_test(test_all_are_here)};

@@ -146,6 +146,8 @@ extern "C" {
 #include "linalg/factor_none.h"      // What they say where they are left out
 #endif
 #include "ops/complex.h"             // Complex arrays: parts and arithmetic
+#include "ops/statistics.h"          // Reductions without NaN, means with weights, covariances, nearness
+#include "linalg/products.h"         // Kronecker and cross products, norms, powers, pseudo-inverses
 #include "ops/fft.h"                 // The public transforms
 #include "ops/random_ops.h"          // Random arrays
 #include "grad/autograd.h"           // The record of what was computed, and the pass back over it

@@ -126,3 +126,10 @@ GPUNUM_API gn_array *gn_clamp(gn_array *a, double low, double high);         // 
 GPUNUM_API gn_array *gn_where(gn_array *condition, gn_array *a, gn_array *b); // a where true, else b
 GPUNUM_API gn_array *gn_fma(gn_array *a, gn_array *b, gn_array *c);           // a * b + c
 GPUNUM_API gn_array *gn_lerp(gn_array *a, gn_array *b, gn_array *t);          // a + t * (b - a)
+// These numbers for NaN and the infinities; NaN as posinf or neginf stands for the largest number of the dtype.
+GPUNUM_API gn_array *gn_nan_to_num(gn_array *a, double nan, double posinf, double neginf);
+GPUNUM_API gn_array *gn_clip(gn_array *a, gn_array *low, gn_array *high); // gn_clamp by arrays; a bound that is NULL is none
+GPUNUM_API gn_array *gn_logaddexp(gn_array *a, gn_array *b); // log(exp(a) + exp(b)) without overflow on the way
+GPUNUM_API gn_array *gn_sinc(gn_array *a);                   // sin(pi a) / (pi a), 1 at 0; exact near whole numbers
+GPUNUM_API gn_array *gn_signbit(gn_array *a);                // bool: is it negative, -0 or such a NaN
+GPUNUM_API gn_array *gn_copysign(gn_array *a, gn_array *b);  // the magnitude of a with the sign bit of b

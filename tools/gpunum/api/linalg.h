@@ -66,3 +66,30 @@ GPUNUM_API gn_array *gn_eigh(gn_array *a, gn_array **v);
 // the squares of all pairs of values, and unless the matrix is square by the values: where two are equal, or one is 0,
 // the gradient has infinities and NaN in it, without an error. Vectors that `full` adds have none.
 GPUNUM_API gn_array *gn_svd(gn_array *a, bool full, gn_array **u, gn_array **vt);
+
+GPUNUM_API gn_array *gn_eigvalsh(gn_array *a); // gn_eigh's values alone
+GPUNUM_API gn_array *gn_svdvals(gn_array *a);  // gn_svd's
+// The sign of the determinant (...), 0 for singular matrices, and into *logdet (unless NULL) the logarithm of its magnitude.
+GPUNUM_API gn_array *gn_slogdet(gn_array *a, gn_array **logdet);
+// The pseudo-inverse (..., n, m). Singular values up to rtol times the largest count as 0; rtol below 0 stands for the larger
+// of m and n times the dtype's epsilon. The derivative is that of matrices whose rank stays.
+GPUNUM_API gn_array *gn_pinv(gn_array *a, double rtol);
+GPUNUM_API gn_array *gn_matrix_rank(gn_array *a, double rtol); // int64: how many singular values count
+// The shortest x for which a x - b is the shortest: a (..., m, n), b (m) or (..., m, k).
+GPUNUM_API gn_array *gn_lstsq(gn_array *a, gn_array *b, double rtol);
+GPUNUM_API gn_array *gn_matrix_power(gn_array *a, int64_t n); // below 0 of the inverse
+GPUNUM_API gn_array *gn_kron(gn_array *a, gn_array *b);       // blocks a[i, j] b, of any rank
+GPUNUM_API gn_array *gn_cross(gn_array *a, gn_array *b, int axis); // of vectors of 3 elements along that axis
+// (sum of |a|^order)^(1/order); the largest or smallest magnitude for an order of +-infinity, how many are not 0 for 0.
+GPUNUM_API gn_array *gn_vector_norm(gn_array *a, gn_axes axes, double order);
+typedef enum gn_norm_order {
+    GN_NORM_FROBENIUS, // root of the sum of squares
+    GN_NORM_NUCLEAR,   // sum of the singular values
+    GN_NORM_1,         // the largest sum of a column's magnitudes, and the smallest
+    GN_NORM_MINUS_1,
+    GN_NORM_2, // the largest singular value, and the smallest
+    GN_NORM_MINUS_2,
+    GN_NORM_INF, // the largest sum of a row's magnitudes, and the smallest
+    GN_NORM_MINUS_INF
+} gn_norm_order;
+GPUNUM_API gn_array *gn_matrix_norm(gn_array *a, gn_norm_order order);

@@ -28,3 +28,24 @@ GPUNUM_API gn_array *gn_norm(gn_array *a, gn_axes axes); // root of the sum of s
 GPUNUM_API gn_array *gn_logsumexp(gn_array *a, gn_axes axes);
 GPUNUM_API gn_array *gn_softmax(gn_array *a, int axis);
 GPUNUM_API gn_array *gn_log_softmax(gn_array *a, int axis);
+
+GPUNUM_API gn_array *gn_ptp(gn_array *a, gn_axes axes); // the largest less the smallest
+// Sum of a w over sum of w: weights of a's shape, or 1-d ones of the one axis. A sum of 0 gives infinities or NaN.
+GPUNUM_API gn_array *gn_average(gn_array *a, gn_array *weights, gn_axes axes);
+// The same without the elements that are NaN. Of nothing else gn_nansum is 0 and gn_nanprod 1, the others are NaN; so are
+// gn_nanvar and gn_nanstd where no more than ddof numbers are left.
+GPUNUM_API gn_array *gn_nansum(gn_array *a, gn_axes axes);
+GPUNUM_API gn_array *gn_nanprod(gn_array *a, gn_axes axes);
+GPUNUM_API gn_array *gn_nanmin(gn_array *a, gn_axes axes);
+GPUNUM_API gn_array *gn_nanmax(gn_array *a, gn_axes axes);
+GPUNUM_API gn_array *gn_nanmean(gn_array *a, gn_axes axes);
+GPUNUM_API gn_array *gn_nanvar(gn_array *a, gn_axes axes, int ddof);
+GPUNUM_API gn_array *gn_nanstd(gn_array *a, gn_axes axes, int ddof);
+// Of variables in rows and observations in columns (variables, variables); 0-d of one variable, as a 1-d array is. NumPy's ddof is 1.
+GPUNUM_API gn_array *gn_cov(gn_array *a, int ddof);
+GPUNUM_API gn_array *gn_corrcoef(gn_array *a);
+// |a - b| <= atol + rtol |b|, bool, as NumPy has it; its defaults are 1e-5, 1e-8 and false. The next two say whether it holds
+// of all elements, and whether shapes and elements are the same: they wait for the values; false after an error.
+GPUNUM_API gn_array *gn_isclose(gn_array *a, gn_array *b, double rtol, double atol, bool equal_nan);
+GPUNUM_API bool gn_allclose(gn_array *a, gn_array *b, double rtol, double atol, bool equal_nan);
+GPUNUM_API bool gn_array_equal(gn_array *a, gn_array *b, bool equal_nan);

@@ -153,15 +153,16 @@ GPUNUM_API gn_array *gn_arange(gn_context *g, gn_dtype t, double start, double s
     return gni_end(g, y);
 }
 
-GPUNUM_API gn_array *gn_linspace(gn_context *g, gn_dtype t, double start, double stop,
-                                 int64_t count) {
-    if (!gni_begin_context("gn_linspace", g)) return NULL;
+// Numbers at even distances; with `base` that to their power.
+static gn_array *gni_spaced(const char *fn, gn_context *g, gn_dtype t, double start, double stop, int64_t count,
+                            const double *base) {
+    if (!gni_begin_context(fn, g)) return NULL;
     gn_shape s = {1, {count}};
     void *data;
-    bool ok = gni_shape_ok(g, "gn_linspace", t, &s);
-    if (count > 0) ok = ok && gni_number_ok(g, "gn_linspace", t, floor(start));
-    if (count > 1) ok = ok && gni_number_ok(g, "gn_linspace", t, floor(stop));
-    gn_array *y = ok ? gni_array_filled(g, "gn_linspace", t, &s, &data) : NULL;
+    bool ok = gni_shape_ok(g, fn, t, &s);
+    if (count > 0) ok = ok && gni_number_ok(g, fn, t, base != NULL ? pow(*base, start) : floor(start));
+    if (count > 1) ok = ok && gni_number_ok(g, fn, t, base != NULL ? pow(*base, stop) : floor(stop));
+    gn_array *y = ok ? gni_array_filled(g, fn, t, &s, &data) : NULL;
     if (y == NULL) return gni_end(g, NULL);
     double divisions = (double)(count - 1), delta = stop - start, step = delta / divisions;
     bool whole = t == GN_I32 || t == GN_I64 || t == GN_U8 || t == GN_I8 || t == GN_U32;
@@ -171,7 +172,16 @@ GPUNUM_API gn_array *gn_linspace(gn_context *g, gn_dtype t, double start, double
                        ? (double)i / divisions * delta + start // step is below the smallest number
                        : (double)i * step + start;
         if (i > 0 && i == count - 1) x = stop;
-        gni_store_double(t, data, i, whole ? floor(x) : x);
+        gni_store_double(t, data, i, base != NULL ? pow(*base, x) : whole ? floor(x) : x);
     }
     return gni_end(g, y);
+}
+
+GPUNUM_API gn_array *gn_linspace(gn_context *g, gn_dtype t, double start, double stop,
+                                 int64_t count) {
+    return gni_spaced("gn_linspace", g, t, start, stop, count, NULL);
+}
+
+GPUNUM_API gn_array *gn_logspace(gn_context *g, gn_dtype t, double start, double stop, int64_t count, double base) {
+    return gni_spaced("gn_logspace", g, t, start, stop, count, &base);
 }

@@ -1,0 +1,272 @@
+// >>products
+// Kronecker and cross products, norms, powers, pseudo-inverses: compositions of products and decompositions.
+
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../ops/arrange.h"
+#include "../ops/linalg_ops.h"
+#include "../ops/statistics.h"
+#endif
+
+GPUNUM_API gn_array *gn_kron(gn_array *a, gn_array *b) {
+    gn_array *in[2];
+    in[0] = a;
+    in[1] = b;
+    gn_context *g = gni_begin("gn_kron", in, 2);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    // An axis of both becomes two, a's in front; one of size 1 in either is one.
+    const int rank = GNI_MAX(a->shape.rank, b->shape.rank);
+    gn_shape sa = gni_shape_of_rank(0), sb = sa, s = gni_shape_of_rank(rank);
+    int n = 0;
+    for (int i = 0; i < rank; i++) {
+        const int ia = i - rank + a->shape.rank, ib = i - rank + b->shape.rank;
+        const int64_t na = ia < 0 ? 1 : a->shape.dim[ia], nb = ib < 0 ? 1 : b->shape.dim[ib];
+        s.dim[i] = gni_extent_times(na, nb);
+        for (int k = 0; k < 2; k++) {
+            if (k == 0 ? na == 1 : nb == 1 && na != 1) continue;
+            if (n++ >= GN_MAX_RANK) continue;
+            sa.dim[sa.rank++] = k == 0 ? na : 1;
+            sb.dim[sb.rank++] = k == 0 ? 1 : nb;
+        }
+    }
+    if (n > GN_MAX_RANK)
+        gni_fail(g, GN_ERROR_SHAPE, "gn_kron: the product has %d axes on the way, the most is %d", n, GN_MAX_RANK);
+    if (n > GN_MAX_RANK || !gni_shape_ok(g, "gn_kron", a->dtype, &s)) return gni_end_scope(g, NULL);
+    return gni_end_scope(g, gn_reshape(gn_mul(gn_reshape(a, sa), gn_reshape(b, sb)), s));
+}
+
+GPUNUM_API gn_array *gn_cross(gn_array *a, gn_array *b, int axis) {
+    gn_array *in[2], *part[3];
+    char ta[200], tb[200];
+    in[0] = a;
+    in[1] = b;
+    gn_context *g = gni_begin("gn_cross", in, 2);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    const int ia = gni_axis(g, "gn_cross", axis, a->shape.rank), ib = ia < 0 ? -1 : gni_axis(g, "gn_cross", axis, b->shape.rank);
+    if (ib < 0) return gni_end_scope(g, NULL);
+    if (a->shape.dim[ia] != 3 || b->shape.dim[ib] != 3) {
+        gni_fail(g, GN_ERROR_SHAPE, "gn_cross: axis %d of %s or %s has not 3 elements", axis,
+                 gni_shape_text(ta, sizeof ta, &a->shape), gni_shape_text(tb, sizeof tb, &b->shape));
+        return gni_end_scope(g, NULL);
+    }
+    a = gn_move_axis(a, axis, -1);
+    b = gn_move_axis(b, axis, -1);
+    for (int i = 0; i < 3; i++) {
+        const int next = (i + 1) % 3, last = (i + 2) % 3;
+        part[i] = gn_sub(gn_mul(gn_slice(a, -1, next, next + 1, 1), gn_slice(b, -1, last, last + 1, 1)),
+                         gn_mul(gn_slice(a, -1, last, last + 1, 1), gn_slice(b, -1, next, next + 1, 1)));
+    }
+    return gni_end_scope(g, gn_move_axis(gn_concat(part, 3, -1), -1, axis));
+}
+
+// ---- norms
+
+// x to the power 1 / order; where x is 0 so is the gradient, as of gn_norm.
+static gn_array *gni_root_of_order(gn_context *g, gn_array *x, double order) {
+    if (x == NULL || order == 1.0) return x;
+    if (!gni_tracks(g, &x, 1)) return gn_pow_s(x, 1.0 / order);
+    gn_array *zero = gn_eq_s(x, 0.0);
+    return gn_where(zero, gn_full_like(x, order > 0.0 ? 0.0 : GNI_INF), gn_pow_s(gn_where(zero, gn_ones_like(x), x), 1.0 / order));
+}
+
+GPUNUM_API gn_array *gn_vector_norm(gn_array *a, gn_axes axes, double order) {
+    gn_context *g = gni_begin("gn_vector_norm", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    if (order != order) gni_fail(g, GN_ERROR_ARGUMENT, "gn_vector_norm: the order is NaN");
+    if (order != order) return gni_end_scope(g, NULL);
+    if (order == 2.0) return gni_end_scope(g, gn_norm(a, axes));
+    gn_array *x = gn_abs(a), *y;
+    if (x == NULL) return gni_end_scope(g, NULL);
+    const gn_dtype t = gni_is_float(x->dtype) ? x->dtype : GN_F32;
+    x = gni_in_moments(x);
+    if (order == GNI_INF)
+        y = gn_max(x, axes);
+    else if (order == -GNI_INF)
+        y = gn_min(x, axes);
+    else if (order == 0.0)
+        y = gn_cast(gn_count_nonzero(x, axes), t);
+    else
+        y = gni_root_of_order(g, gn_sum(order == 1.0 ? x : gn_pow_s(x, order), axes), order);
+    return gni_end_scope(g, gni_from_moments(y, t));
+}
+
+GPUNUM_API gn_array *gn_matrix_norm(gn_array *a, gn_norm_order order) {
+    gn_context *g = gni_begin("gn_matrix_norm", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    gn_array *y = NULL;
+    if (!gni_is_matrix(g, "gn_matrix_norm", a)) return gni_end_scope(g, NULL);
+    switch (order) {
+    case GN_NORM_FROBENIUS: y = gn_norm(a, GN_AXES(-2, -1)); break;
+    case GN_NORM_NUCLEAR: y = gn_sum(gn_svd(a, false, NULL, NULL), -1); break;
+    case GN_NORM_2: y = gn_max(gn_svd(a, false, NULL, NULL), -1); break;
+    case GN_NORM_MINUS_2: y = gn_min(gn_svd(a, false, NULL, NULL), -1); break;
+    case GN_NORM_1: y = gn_max(gn_vector_norm(a, -2, 1.0), -1); break;
+    case GN_NORM_MINUS_1: y = gn_min(gn_vector_norm(a, -2, 1.0), -1); break;
+    case GN_NORM_INF: y = gn_max(gn_vector_norm(a, -1, 1.0), -1); break;
+    case GN_NORM_MINUS_INF: y = gn_min(gn_vector_norm(a, -1, 1.0), -1); break;
+    default: gni_fail(g, GN_ERROR_ARGUMENT, "gn_matrix_norm: %d is not a gn_norm_order", (int)order);
+    }
+    return gni_end_scope(g, y);
+}
+
+// ---- powers, singular values, least squares
+
+GPUNUM_API gn_array *gn_matrix_power(gn_array *a, int64_t n) {
+    char text[200];
+    gn_context *g = gni_begin("gn_matrix_power", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    if (!gni_is_matrix(g, "gn_matrix_power", a)) return gni_end_scope(g, NULL);
+    const int64_t m = a->shape.dim[a->shape.rank - 1];
+    if (a->shape.dim[a->shape.rank - 2] != m) {
+        gni_fail(g, GN_ERROR_SHAPE, "gn_matrix_power: %s: the matrices are not square",
+                 gni_shape_text(text, sizeof text, &a->shape));
+        return gni_end_scope(g, NULL);
+    }
+    if (n == 0) return gni_end_scope(g, gn_broadcast_to(gn_eye(g, a->dtype, m, m, 0), a->shape));
+    gn_array *square = n < 0 ? gn_inv(a) : gn_reshape(a, a->shape), *y = NULL;
+    for (uint64_t left = n < 0 ? 0 - (uint64_t)n : (uint64_t)n; left > 0 && square != NULL; left >>= 1) {
+        if (left & 1) y = y != NULL ? gn_matmul(y, square) : square;
+        if (left > 1) square = gn_matmul(square, square);
+    }
+    return gni_end_scope(g, square != NULL ? y : NULL);
+}
+
+GPUNUM_API gn_array *gn_eigvalsh(gn_array *a) {
+    gn_context *g = gni_begin("gn_eigvalsh", &a, 1);
+    return g == NULL ? NULL : (gn_scope_begin(g), gni_end_scope(g, gn_eigh(a, NULL)));
+}
+
+GPUNUM_API gn_array *gn_svdvals(gn_array *a) {
+    gn_context *g = gni_begin("gn_svdvals", &a, 1);
+    return g == NULL ? NULL : (gn_scope_begin(g), gni_end_scope(g, gn_svd(a, false, NULL, NULL)));
+}
+
+// Which singular values count: those above rtol times the largest; below 0 stands for the larger extent times epsilon.
+static gn_array *gni_singular(const gn_array *a, gn_array *s, double rtol) {
+    if (s == NULL) return NULL;
+    const int rank = a->shape.rank;
+    const double eps = ldexp(1.0, s->dtype == GN_F64 ? -52 : s->dtype == GN_F16 ? -10 : s->dtype == GN_BF16 ? -7 : -23);
+    if (!(rtol >= 0.0)) rtol = eps * (double)GNI_MAX(a->shape.dim[rank - 1], a->shape.dim[rank - 2]);
+    if (s->shape.dim[s->shape.rank - 1] == 0) return gn_gt_s(s, 0.0);
+    return gn_gt(s, gn_mul_s(gn_max(s, GN_KEEP(-1)), rtol));
+}
+
+GPUNUM_API gn_array *gn_matrix_rank(gn_array *a, double rtol) {
+    gn_context *g = gni_begin("gn_matrix_rank", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    g->no_grad++; // a count
+    gn_array *y = gn_sum(gni_singular(a, gn_svd(a, false, NULL, NULL), rtol), -1);
+    g->no_grad--;
+    return gni_end_scope(g, y);
+}
+
+static gn_array *gni_turned(gn_array *a) { return gn_swap_axes(a, -1, -2); }
+
+// v diag(1 / s) (u^T b) of a = u diag(s) v^T over the singular values that count; b NULL: without it.
+static gn_array *gni_by_singular(gn_context *g, gn_array *a, gn_array *b, double rtol) {
+    gn_array *u = NULL, *vt = NULL;
+    g->no_grad++; // recorded as one op
+    gn_array *s = gn_svd(a, false, &u, &vt), *counts = gni_singular(a, s, rtol);
+    gn_array *inverse = gn_where(counts, gn_recip(gn_where(counts, s, gn_ones_like(s))), gn_zeros_like(s));
+    gn_array *right = gni_turned(u);
+    if (b != NULL) right = gn_matmul(right, b);
+    gn_array *y = gn_matmul(gni_turned(vt), gn_mul(gn_expand_dims(inverse, -1), right));
+    g->no_grad--;
+    return y;
+}
+
+// The gradient of a's pseudo-inverse p, where its rank stays (Golub and Pereyra 1973).
+static gn_array *gni_pinv_gradient(gn_array *a, gn_array *p, gn_array *gp) {
+    gn_array *pt = gni_turned(p), *gt = gni_turned(gp), *along = gn_matmul(gn_matmul(pt, gp), pt);
+    gn_array *left = gn_matmul(gn_matmul(gt, p), pt), *right = gn_matmul(gn_matmul(pt, p), gt);
+    left = gn_sub(left, gn_matmul(a, gn_matmul(p, left)));
+    right = gn_sub(right, gn_matmul(gn_matmul(right, p), a));
+    return gn_sub(gn_add(left, right), along);
+}
+
+static bool gni_back_pinv(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    GNI_UNUSED(g);
+    gn_array *a = node->in[0];
+    gx[0] = gni_pinv_gradient(a, gn_pinv(a, node->real[0]), gy);
+    return true;
+}
+
+GPUNUM_API gn_array *gn_pinv(gn_array *a, double rtol) {
+    gn_context *g = gni_begin("gn_pinv", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    gn_array *y = gni_by_singular(g, a, NULL, rtol);
+    gni_node *node = y != NULL && gni_tracks(g, &a, 1) ? gni_record(g, y, "gn_pinv", gni_back_pinv, &a, 1) : NULL;
+    if (node != NULL) node->real[0] = rtol;
+    return gni_end_scope(g, y);
+}
+
+// x = p b
+static bool gni_back_lstsq(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    GNI_UNUSED(g);
+    gn_array *a = node->in[0], *b = node->in[1], *p = gn_pinv(a, node->real[0]);
+    if (gni_wanted(node, 0))
+        gx[0] = gni_unbroadcast(gni_pinv_gradient(a, p, gn_matmul(gy, gni_turned(b))), &a->shape);
+    if (gni_wanted(node, 1)) gx[1] = gni_unbroadcast(gn_matmul(gni_turned(p), gy), &b->shape);
+    return true;
+}
+
+GPUNUM_API gn_array *gn_lstsq(gn_array *a, gn_array *b, double rtol) {
+    gn_array *in[2], *y = NULL;
+    char ta[200], tb[200];
+    in[0] = a;
+    in[1] = b;
+    gn_context *g = gni_begin("gn_lstsq", in, 2);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    const int rank = b->shape.rank;
+    if (!gni_is_matrix(g, "gn_lstsq", a) || !gni_real_only(g, "gn_lstsq", in, 2)) return gni_end_scope(g, NULL);
+    if (rank == 0 || b->shape.dim[GNI_MAX(rank - 2, 0)] != a->shape.dim[a->shape.rank - 2]) {
+        gni_fail(g, GN_ERROR_SHAPE, "gn_lstsq: %s and %s: the rows are not as many", gni_shape_text(ta, sizeof ta, &a->shape),
+                 gni_shape_text(tb, sizeof tb, &b->shape));
+        return gni_end_scope(g, NULL);
+    }
+    if (rank == 1) in[1] = gn_expand_dims(b, 1);
+    if (in[1] != NULL) y = gni_by_singular(g, a, in[1], rtol);
+    gni_node *node = y != NULL && gni_tracks(g, in, 2) ? gni_record(g, y, "gn_lstsq", gni_back_lstsq, in, 2) : NULL;
+    if (node != NULL) node->real[0] = rtol;
+    return gni_end_scope(g, rank == 1 ? gn_squeeze(y, -1) : y);
+}
+
+// ---- determinants by their logarithm
+
+static bool gni_back_slogdet(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    GNI_UNUSED(g);
+    gx[0] = gn_mul(gn_expand_dims(gy, GN_AXES(-2, -1)), gni_turned(gn_inv(node->in[0])));
+    return true;
+}
+
+GPUNUM_API gn_array *gn_slogdet(gn_array *a, gn_array **logdet) {
+    if (logdet != NULL) *logdet = NULL;
+    gn_context *g = gni_begin("gn_slogdet", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    g->no_grad++; // the sign has no slope, the logarithm one of its own
+    gn_array *r = NULL, *x = gni_in_moments(a), *det = gn_det(x), *q = det != NULL ? gn_qr(x, &r) : NULL;
+    // The product of r's diagonal, which is not negative, has no exponents to leave the range; the pivots of a small
+    // determinant tell singular matrices apart.
+    gn_array *sum = gn_sum(gn_log(gn_diagonal(r, 0)), -1);
+    gn_array *beyond = gn_gt_s(gn_abs(sum), gn_dtype_of(sum) == GN_F64 ? 600.0 : 70.0);
+    gn_array *none = gn_eq_s(sum, -GNI_INF), *turn = gn_round(gn_det(q));
+    gn_array *sign = gn_where(beyond, gn_where(none, gn_zeros_like(turn), turn), gn_sign(det));
+    gn_array *log = gni_from_moments(gn_where(beyond, sum, gn_log(gn_abs(det))), a->dtype);
+    g->no_grad--;
+    if (log != NULL && gni_tracks(g, &a, 1)) gni_record(g, log, "gn_slogdet", gni_back_slogdet, &a, 1);
+    if (logdet != NULL) *logdet = gn_keep(log);
+    sign = gni_end_scope(g, gni_from_moments(sign, a->dtype));
+    if (sign != NULL || logdet == NULL || *logdet == NULL) return sign;
+    gn_release(*logdet);
+    *logdet = NULL;
+    return NULL;
+}
