@@ -137,7 +137,7 @@ static void test_like_numpy(void **state) {
         const double near = test_take_double(&file);
         const int n = test_take_int(&file);
         if (gn_status_get(g) != GN_OK) fail_msg("operands: %s", gn_error(g));
-        const bool left_out = test_on_vulkan() && i % 4 != 0; // a device takes its time to compile kernels
+        const bool left_out = test_on_vulkan() && i % 12 != 0; // a device takes its time to compile kernels
         if (!left_out && !apply(&c)) fail_msg("%s is not known", c.name);
         bool ok = left_out ? true : n < 0 ? gn_status_get(g) != GN_OK : n == c.n_out && gn_status_get(g) == GN_OK;
         for (int k = 0; k < c.n_out && n < 0; k++) ok = ok && c.out[k] == NULL;
