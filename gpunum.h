@@ -50,8 +50,8 @@
 //     simd             Vectors of one SIMD pass
 //     vmath            The float32 functions of one SIMD pass
 //     cpu_kernels      Loops of the CPU backend, compiled per pass
-//     gemm_micro       Register tiles, dot products and panel packing of the matrix product
 //     linalg_micro     Loops of the matrix decompositions over rows of float64
+//     gemm_micro       Register tiles, dot products and panel packing of the matrix product
 //     fft_precisions   Compiles the FFT rooms for float32 and float64 in one pass
 //     fft_micro        Butterflies of the FFT, on vectors
 //     fft_passes       Passes of the FFT over rows of vectors, columns, batches and short lengths
@@ -63,9 +63,10 @@
 //     internal         The functions that rooms offer each other, by the room that defines them
 //     circle           Points of the unit circle
 //     memory           CPU memory, counted, through the user's allocator
-//     log              Log lines, the sticky first error
+//     log              The frame of every public call, log lines, the sticky first error
 //     array            Array headers, buffers, references and scopes
 //     lazy             Elementwise work stays an expression until somebody needs the value
+//     evaluate         Pending expressions become one program, which runs
 //     place            Which backend runs a job, and bringing the operands there
 //     access           Data in and out of arrays
 //     create           Arrays from nothing
@@ -89,24 +90,27 @@
 //     vulkan_layer     Its functions as a device layer
 //     gpu_fft_tables   Tables of the FFT on the GPU, made by the host or by the device
 //     gpu_fft          The FFT on the GPU: the passes that a length is cut into
-//     gpu_jobs         Jobs on the Vulkan device
-//     gpu_matmul       Matrix products on the Vulkan device: kernels, tiles, splits of k, matrix units
+//     gpu_jobs         Jobs on a GPU: elementwise programs, reductions, copies, random numbers
+//     gpu_matmul       Matrix products on a GPU: kernels, tiles, splits of k, matrix units
 //     gpu_split        float32 products on matrix units: operands in parts, chosen by the device
 //     gpu_factor       Matrix decompositions on the GPU, as far as they are no products
 //     async            gn_read_async
 //     elementwise      The public elementwise functions, from the op tables
+//     arrange          Arrays cut up, repeated, padded and shifted
 //     reduce_ops       The public reductions
 //     matmul           The public matrix product
 //     linalg_ops       Diagonals and triangles, einsum and its relatives
 //     decompose        Matrix decompositions of one matrix on the CPU
 //     divide           Eigenvectors and singular vectors by divide and conquer
-//     factor_gpu       Decompositions of large matrices on the GPU, by blocks
 //     factor_cpu       Decompositions of a batch on the CPU
+//     factor_gpu       Decompositions of large matrices on the GPU, by blocks
 //     factor_batch     The same on the GPU: large matrices, batches of small ones
 //     values_gpu       Eigenvalues and singular values of large matrices on the GPU
 //     factor_ops       The public decompositions and their gradients
 //     factor_none      What they say where they are left out
 //     complex          Complex arrays: parts and arithmetic
+//     statistics       Reductions without NaN, means with weights, covariances, nearness
+//     products         Kronecker and cross products, norms, powers, pseudo-inverses
 //     fft              The public transforms
 //     random_ops       Random arrays
 //     autograd         The record of what was computed, and the pass back over it
@@ -503,6 +507,8 @@ GPUNUM_API gn_array *gn_eye(gn_context *g, gn_dtype t, int64_t n, int64_t m, int
 // and gn_scalar, integer dtypes cut fractions off, and a number outside of their range is GN_ERROR_ARGUMENT.
 GPUNUM_API gn_array *gn_arange(gn_context *g, gn_dtype t, double start, double stop, double step);
 GPUNUM_API gn_array *gn_linspace(gn_context *g, gn_dtype t, double start, double stop, int64_t count);
+// base to the power of what gn_linspace gives.
+GPUNUM_API gn_array *gn_logspace(gn_context *g, gn_dtype t, double start, double stop, int64_t count, double base);
 GPUNUM_API gn_array *gn_zeros_like(gn_array *a);
 GPUNUM_API gn_array *gn_ones_like(gn_array *a);
 GPUNUM_API gn_array *gn_full_like(gn_array *a, double value);
@@ -673,6 +679,13 @@ GPUNUM_API gn_array *gn_clamp(gn_array *a, double low, double high);         // 
 GPUNUM_API gn_array *gn_where(gn_array *condition, gn_array *a, gn_array *b); // a where true, else b
 GPUNUM_API gn_array *gn_fma(gn_array *a, gn_array *b, gn_array *c);           // a * b + c
 GPUNUM_API gn_array *gn_lerp(gn_array *a, gn_array *b, gn_array *t);          // a + t * (b - a)
+// These numbers for NaN and the infinities; NaN as posinf or neginf stands for the largest number of the dtype.
+GPUNUM_API gn_array *gn_nan_to_num(gn_array *a, double nan, double posinf, double neginf);
+GPUNUM_API gn_array *gn_clip(gn_array *a, gn_array *low, gn_array *high); // gn_clamp by arrays; a bound that is NULL is none
+GPUNUM_API gn_array *gn_logaddexp(gn_array *a, gn_array *b); // log(exp(a) + exp(b)) without overflow on the way
+GPUNUM_API gn_array *gn_sinc(gn_array *a);                   // sin(pi a) / (pi a), 1 at 0; exact near whole numbers
+GPUNUM_API gn_array *gn_signbit(gn_array *a);                // bool: is it negative, -0 or such a NaN
+GPUNUM_API gn_array *gn_copysign(gn_array *a, gn_array *b);  // the magnitude of a with the sign bit of b
 
 // >>views
 // Views share memory with their source: no copy where strides allow. Evaluates a lazy source.
@@ -701,6 +714,34 @@ GPUNUM_API gn_array *gn_stack(gn_array *const *arrays, int count, int axis); // 
 GPUNUM_API gn_array *gn_take(gn_array *a, gn_array *indices, int axis);
 GPUNUM_API gn_array *gn_one_hot(gn_array *indices, gn_dtype t, int64_t classes); // shape + (classes); others give 0s
 
+// Arrangements: new arrays, but where they are called views. The derivative of a repeated element is the sum over its copies.
+// The last `shift` elements of the axes come to their front. GN_ALL: of the raveled array, as in NumPy.
+GPUNUM_API gn_array *gn_roll(gn_array *a, int64_t shift, gn_axes axes);
+GPUNUM_API gn_array *gn_tile(gn_array *a, gn_shape repeats); // `a` repeated as a block, repeats.dim[i] times along axis i
+// Each element `repeats` times in succession, along one axis, or with GN_ALL of the raveled array.
+GPUNUM_API gn_array *gn_repeat(gn_array *a, int64_t repeats, gn_axes axis);
+typedef enum gn_pad_mode {
+    GN_PAD_CONSTANT,  // `value`; the other modes do not read it, and need elements: GN_ERROR_SHAPE
+    GN_PAD_EDGE,      // a a a | a b c | c c c
+    GN_PAD_REFLECT,   // b c b | a b c | b a b
+    GN_PAD_SYMMETRIC, // c b a | a b c | c b a
+    GN_PAD_WRAP       // a b c | a b c | a b c
+} gn_pad_mode;
+// A border. Of widths there is one (on all sides), two (in front of each axis and behind it), or two for each axis.
+GPUNUM_API gn_array *gn_pad(gn_array *a, const int64_t *widths, int count, gn_pad_mode mode, double value);
+// Views of parts along an axis, `sections` of them: equal ones, or with gn_array_split first those that are longer by 1; and
+// of all its elements, for which the caller says how many there are. They go to parts[0], parts[1], ... and belong to the
+// scope or to the caller as any new array does; after a failure all are NULL.
+GPUNUM_API gn_status gn_split(gn_array *a, int sections, int axis, gn_array **parts);
+GPUNUM_API gn_status gn_array_split(gn_array *a, int sections, int axis, gn_array **parts);
+GPUNUM_API gn_status gn_unstack(gn_array *a, int axis, gn_array **parts, int count);
+// Coordinates as views that repeat the raveled arrays: arrays[i] runs along axis i of grids[i], but for NumPy's "xy" order
+// (`ij` false) the first runs along axis 1 and the second along axis 0. Ownership as of gn_split.
+GPUNUM_API gn_status gn_meshgrid(gn_array *const *arrays, int count, bool ij, gn_array **grids);
+GPUNUM_API gn_array *gn_diff(gn_array *a, int n, int axis); // a[i + 1] - a[i], n times; of bool a[i + 1] != a[i]
+// The windows of that size on one axis, as a new last axis: a view, whose elements share memory. It can be read alone.
+GPUNUM_API gn_array *gn_sliding_window(gn_array *a, int64_t window, int axis);
+
 // >>reductions
 // `axes` is said in room types: an axis, GN_ALL or a set, with GN_KEEP around it to keep reduced axes as size 1.
 // Over the empty set every element is reduced by itself.
@@ -726,6 +767,27 @@ GPUNUM_API gn_array *gn_norm(gn_array *a, gn_axes axes); // root of the sum of s
 GPUNUM_API gn_array *gn_logsumexp(gn_array *a, gn_axes axes);
 GPUNUM_API gn_array *gn_softmax(gn_array *a, int axis);
 GPUNUM_API gn_array *gn_log_softmax(gn_array *a, int axis);
+
+GPUNUM_API gn_array *gn_ptp(gn_array *a, gn_axes axes); // the largest less the smallest
+// Sum of a w over sum of w: weights of a's shape, or 1-d ones of the one axis. A sum of 0 gives infinities or NaN.
+GPUNUM_API gn_array *gn_average(gn_array *a, gn_array *weights, gn_axes axes);
+// The same without the elements that are NaN. Of nothing else gn_nansum is 0 and gn_nanprod 1, the others are NaN; so are
+// gn_nanvar and gn_nanstd where no more than ddof numbers are left.
+GPUNUM_API gn_array *gn_nansum(gn_array *a, gn_axes axes);
+GPUNUM_API gn_array *gn_nanprod(gn_array *a, gn_axes axes);
+GPUNUM_API gn_array *gn_nanmin(gn_array *a, gn_axes axes);
+GPUNUM_API gn_array *gn_nanmax(gn_array *a, gn_axes axes);
+GPUNUM_API gn_array *gn_nanmean(gn_array *a, gn_axes axes);
+GPUNUM_API gn_array *gn_nanvar(gn_array *a, gn_axes axes, int ddof);
+GPUNUM_API gn_array *gn_nanstd(gn_array *a, gn_axes axes, int ddof);
+// Of variables in rows and observations in columns (variables, variables); 0-d of one variable, as a 1-d array is. NumPy's ddof is 1.
+GPUNUM_API gn_array *gn_cov(gn_array *a, int ddof);
+GPUNUM_API gn_array *gn_corrcoef(gn_array *a);
+// |a - b| <= atol + rtol |b|, bool, as NumPy has it; its defaults are 1e-5, 1e-8 and false. The next two say whether it holds
+// of all elements, and whether shapes and elements are the same: they wait for the values; false after an error.
+GPUNUM_API gn_array *gn_isclose(gn_array *a, gn_array *b, double rtol, double atol, bool equal_nan);
+GPUNUM_API bool gn_allclose(gn_array *a, gn_array *b, double rtol, double atol, bool equal_nan);
+GPUNUM_API bool gn_array_equal(gn_array *a, gn_array *b, bool equal_nan);
 
 // >>linalg
 // Products, sums of products and decompositions of matrices. A matrix is the last two axes of an array, the
@@ -790,6 +852,33 @@ GPUNUM_API gn_array *gn_eigh(gn_array *a, gn_array **v);
 // the squares of all pairs of values, and unless the matrix is square by the values: where two are equal, or one is 0,
 // the gradient has infinities and NaN in it, without an error. Vectors that `full` adds have none.
 GPUNUM_API gn_array *gn_svd(gn_array *a, bool full, gn_array **u, gn_array **vt);
+
+GPUNUM_API gn_array *gn_eigvalsh(gn_array *a); // gn_eigh's values alone
+GPUNUM_API gn_array *gn_svdvals(gn_array *a);  // gn_svd's
+// The sign of the determinant (...), 0 for singular matrices, and into *logdet (unless NULL) the logarithm of its magnitude.
+GPUNUM_API gn_array *gn_slogdet(gn_array *a, gn_array **logdet);
+// The pseudo-inverse (..., n, m). Singular values up to rtol times the largest count as 0; rtol below 0 stands for the larger
+// of m and n times the dtype's epsilon. The derivative is that of matrices whose rank stays.
+GPUNUM_API gn_array *gn_pinv(gn_array *a, double rtol);
+GPUNUM_API gn_array *gn_matrix_rank(gn_array *a, double rtol); // int64: how many singular values count
+// The shortest x for which a x - b is the shortest: a (..., m, n), b (m) or (..., m, k).
+GPUNUM_API gn_array *gn_lstsq(gn_array *a, gn_array *b, double rtol);
+GPUNUM_API gn_array *gn_matrix_power(gn_array *a, int64_t n); // below 0 of the inverse
+GPUNUM_API gn_array *gn_kron(gn_array *a, gn_array *b);       // blocks a[i, j] b, of any rank
+GPUNUM_API gn_array *gn_cross(gn_array *a, gn_array *b, int axis); // of vectors of 3 elements along that axis
+// (sum of |a|^order)^(1/order); the largest or smallest magnitude for an order of +-infinity, how many are not 0 for 0.
+GPUNUM_API gn_array *gn_vector_norm(gn_array *a, gn_axes axes, double order);
+typedef enum gn_norm_order {
+    GN_NORM_FROBENIUS, // root of the sum of squares
+    GN_NORM_NUCLEAR,   // sum of the singular values
+    GN_NORM_1,         // the largest sum of a column's magnitudes, and the smallest
+    GN_NORM_MINUS_1,
+    GN_NORM_2, // the largest singular value, and the smallest
+    GN_NORM_MINUS_2,
+    GN_NORM_INF, // the largest sum of a row's magnitudes, and the smallest
+    GN_NORM_MINUS_INF
+} gn_norm_order;
+GPUNUM_API gn_array *gn_matrix_norm(gn_array *a, gn_norm_order order);
 
 // >>random
 // Philox 4x32-10, counter based: the same seed gives the same numbers on every backend, bit for bit.
@@ -1086,6 +1175,13 @@ template <class... Array> inline gn_array *gn_einsum(gn_context *g, const char *
 #ifndef __OPTIMIZE__ // intrinsics are macros then, and warn where they are used
 #pragma GCC diagnostic ignored "-Wsign-conversion"
 #endif
+#endif
+
+// Transforms, whose passes are written in vectors without a loop to improve, and what waits for a device: -O1 makes them as
+// fast as -O2 does, in two thirds of the time. The list of rooms says which these are. (Products and decompositions lose by
+// it: up to half of their speed where matrices are small.)
+#if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
+#define GNI_O1 1
 #endif
 
 #define GNI_UNUSED(x) ((void)(x))
@@ -1524,7 +1620,7 @@ typedef struct gni_la_isa {
 typedef struct gni_ft_pass {
     int radix;
     int64_t s, m;     // product of the radices before and after
-    const void *turn; // (m, radix - 1) complex factors
+    const void *twiddle; // (m, radix - 1) complex factors
     const void *circle; // of a prime radix from 7 on: cosines and sines
 } gni_ft_pass;
 
@@ -1863,7 +1959,7 @@ static inline float gni_round_odd(double x) {
 #if defined(GNI_SIMD_PASS) && !defined(GNI_FFT_PASS)
 // >>simd
 // Vectors of one SIMD pass: GNI_VW lanes of float, int32 or uint32, and what can be done with them.
-// Compiled once per pass; the rooms of the same pass use the short names, which 79-simd-end.h takes back.
+// Compiled once per pass; the rooms of the same pass use the short names, which room `simd_end` takes back.
 // A mask is a gni_vi with lanes 0 or -1. A gni_vmask is the pass's cheapest mask (a bit mask on AVX-512): the gni_k...
 // functions make and use it; gni_kmask turns it into a gni_vi.
 
@@ -4306,6 +4402,346 @@ GNI_TABLE gni_cpu_isa GNI_FN(gni_isa_table) = {
 #undef gni_vstore_8
 #undef gni_vblocks
 
+// >>linalg_micro
+// Loops of the matrix decompositions over rows of float64, once per instruction set.
+// From outside: the table GNI_FN(gni_la_isa).
+
+#if defined(GNI_PASS_PLAIN)
+#define GNI_LA_LANES 1
+#define GNI_LA_V double
+#define GNI_LA_LD(p) (*(p))
+#define GNI_LA_ST(p, v) (*(p) = (v))
+#define GNI_LA_SET(x) (x)
+#define GNI_LA_FMA(a, b, c) ((a) * (b) + (c))
+#define GNI_LA_SUM(v) (v)
+#else
+#define GNI_LA_LANES (GNI_VW / 2)
+typedef double GNI_FN(gni_la_v) __attribute__((vector_size(GNI_VW * 4)));
+typedef double GNI_FN(gni_la_m) __attribute__((vector_size(GNI_VW * 4), aligned(8), may_alias));
+#define GNI_LA_V GNI_FN(gni_la_v)
+#define GNI_LA_LD(p) ((GNI_LA_V)(*(const GNI_FN(gni_la_m) *)(p)))
+#define GNI_LA_ST(p, v) (*(GNI_FN(gni_la_m) *)(p) = (GNI_FN(gni_la_m))(v))
+#if defined(GNI_PASS_AVX512)
+#define GNI_LA_SET(x) ((GNI_LA_V)_mm512_set1_pd(x))
+#define GNI_LA_FMA(a, b, c) ((GNI_LA_V)_mm512_fmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(c)))
+#elif defined(GNI_PASS_AVX2)
+#define GNI_LA_SET(x) ((GNI_LA_V)_mm256_set1_pd(x))
+#define GNI_LA_FMA(a, b, c) ((GNI_LA_V)_mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c)))
+#else
+#define GNI_LA_SET(x) GNI_FN(gni_la_set)(x)
+#define GNI_LA_FMA(a, b, c) ((a) * (b) + (c))
+GNI_INLINE GNI_LA_V GNI_FN(gni_la_set)(double x) {
+    GNI_LA_V v = {x, x};
+    return v;
+}
+#endif
+#define GNI_LA_SUM(v) GNI_FN(gni_la_sum)((const double *)&(v))
+GNI_INLINE double GNI_FN(gni_la_sum)(const double *v) {
+    double sum = 0;
+    for (int i = 0; i < GNI_LA_LANES; i++) sum += v[i];
+    return sum;
+}
+#endif
+
+static double GNI_FN(gni_la_dot)(const double *x, const double *y, int64_t n) {
+    GNI_LA_V a = GNI_LA_SET(0.0), b = a, c = a, d = a;
+    int64_t i = 0;
+    for (; i + 4 * GNI_LA_LANES <= n; i += 4 * GNI_LA_LANES) {
+        a = GNI_LA_FMA(GNI_LA_LD(x + i), GNI_LA_LD(y + i), a);
+        b = GNI_LA_FMA(GNI_LA_LD(x + i + GNI_LA_LANES), GNI_LA_LD(y + i + GNI_LA_LANES), b);
+        c = GNI_LA_FMA(GNI_LA_LD(x + i + 2 * GNI_LA_LANES), GNI_LA_LD(y + i + 2 * GNI_LA_LANES), c);
+        d = GNI_LA_FMA(GNI_LA_LD(x + i + 3 * GNI_LA_LANES), GNI_LA_LD(y + i + 3 * GNI_LA_LANES), d);
+    }
+    for (; i + GNI_LA_LANES <= n; i += GNI_LA_LANES)
+        a = GNI_LA_FMA(GNI_LA_LD(x + i), GNI_LA_LD(y + i), a);
+    a = (a + b) + (c + d);
+    double sum = GNI_LA_SUM(a);
+    for (; i < n; i++) sum += x[i] * y[i];
+    return sum;
+}
+
+static void GNI_FN(gni_la_axpy)(double *y, double s, const double *x, int64_t n) {
+    GNI_LA_V f = GNI_LA_SET(s);
+    int64_t i = 0;
+    for (; i + GNI_LA_LANES <= n; i += GNI_LA_LANES) {
+        GNI_LA_ST(y + i, GNI_LA_FMA(f, GNI_LA_LD(x + i), GNI_LA_LD(y + i)));
+    }
+    for (; i < n; i++) y[i] += s * x[i];
+}
+
+// Four rows at a time, so that x is loaded once for them.
+static void GNI_FN(gni_la_rows_dot)(double *y, const double *a, int64_t lda, const double *x,
+                                    int64_t m, int64_t n) {
+    int64_t i = 0;
+    for (; i + 4 <= m; i += 4, a += 4 * lda) {
+        const double *a1 = a + lda, *a2 = a1 + lda, *a3 = a2 + lda;
+        GNI_LA_V s0 = GNI_LA_SET(0.0), s1 = s0, s2 = s0, s3 = s0;
+        int64_t j = 0;
+        for (; j + GNI_LA_LANES <= n; j += GNI_LA_LANES) {
+            GNI_LA_V v = GNI_LA_LD(x + j);
+            s0 = GNI_LA_FMA(GNI_LA_LD(a + j), v, s0);
+            s1 = GNI_LA_FMA(GNI_LA_LD(a1 + j), v, s1);
+            s2 = GNI_LA_FMA(GNI_LA_LD(a2 + j), v, s2);
+            s3 = GNI_LA_FMA(GNI_LA_LD(a3 + j), v, s3);
+        }
+        double t0 = GNI_LA_SUM(s0), t1 = GNI_LA_SUM(s1), t2 = GNI_LA_SUM(s2), t3 = GNI_LA_SUM(s3);
+        for (; j < n; j++) {
+            t0 += a[j] * x[j];
+            t1 += a1[j] * x[j];
+            t2 += a2[j] * x[j];
+            t3 += a3[j] * x[j];
+        }
+        y[i] = t0;
+        y[i + 1] = t1;
+        y[i + 2] = t2;
+        y[i + 3] = t3;
+    }
+    for (; i < m; i++, a += lda) y[i] = GNI_FN(gni_la_dot)(a, x, n);
+}
+
+static void GNI_FN(gni_la_rows_add)(double *y, const double *a, int64_t lda, const double *x,
+                                    int64_t m, int64_t n) {
+    int64_t i = 0;
+    for (; i + 4 <= m; i += 4, a += 4 * lda) {
+        const double *a1 = a + lda, *a2 = a1 + lda, *a3 = a2 + lda;
+        GNI_LA_V x0 = GNI_LA_SET(x[i]), x1 = GNI_LA_SET(x[i + 1]), x2 = GNI_LA_SET(x[i + 2]),
+                 x3 = GNI_LA_SET(x[i + 3]);
+        int64_t j = 0;
+        for (; j + GNI_LA_LANES <= n; j += GNI_LA_LANES) {
+            GNI_LA_V v = GNI_LA_FMA(GNI_LA_LD(a + j), x0, GNI_LA_LD(y + j));
+            v = GNI_LA_FMA(GNI_LA_LD(a1 + j), x1, v);
+            v = GNI_LA_FMA(GNI_LA_LD(a2 + j), x2, v);
+            GNI_LA_ST(y + j, GNI_LA_FMA(GNI_LA_LD(a3 + j), x3, v));
+        }
+        for (; j < n; j++)
+            y[j] += (a[j] * x[i] + a1[j] * x[i + 1]) + (a2[j] * x[i + 2] + a3[j] * x[i + 3]);
+    }
+    for (; i < m; i++, a += lda) GNI_FN(gni_la_axpy)(y, x[i], a, n);
+}
+
+// Each element of the triangle is loaded once, four rows at a time.
+static void GNI_FN(gni_la_triangle)(double *y, const double *a, int64_t lda, const double *x,
+                                    int64_t m, int64_t n) {
+    int64_t i = 0;
+    for (; i + 4 <= m; i += 4, a += 4 * lda) {
+        const double *a1 = a + lda, *a2 = a1 + lda, *a3 = a2 + lda;
+        GNI_LA_V x0 = GNI_LA_SET(x[i]), x1 = GNI_LA_SET(x[i + 1]), x2 = GNI_LA_SET(x[i + 2]),
+                 x3 = GNI_LA_SET(x[i + 3]);
+        GNI_LA_V s0 = GNI_LA_SET(0.0), s1 = s0, s2 = s0, s3 = s0;
+        int64_t j = i + 4;
+        for (; j + GNI_LA_LANES <= n; j += GNI_LA_LANES) {
+            GNI_LA_V v = GNI_LA_LD(x + j), sum = GNI_LA_LD(y + j), b0 = GNI_LA_LD(a + j),
+                     b1 = GNI_LA_LD(a1 + j), b2 = GNI_LA_LD(a2 + j), b3 = GNI_LA_LD(a3 + j);
+            s0 = GNI_LA_FMA(b0, v, s0);
+            s1 = GNI_LA_FMA(b1, v, s1);
+            s2 = GNI_LA_FMA(b2, v, s2);
+            s3 = GNI_LA_FMA(b3, v, s3);
+            sum = GNI_LA_FMA(b0, x0, sum);
+            sum = GNI_LA_FMA(b1, x1, sum);
+            sum = GNI_LA_FMA(b2, x2, sum);
+            GNI_LA_ST(y + j, GNI_LA_FMA(b3, x3, sum));
+        }
+        double t0 = GNI_LA_SUM(s0), t1 = GNI_LA_SUM(s1), t2 = GNI_LA_SUM(s2), t3 = GNI_LA_SUM(s3);
+        for (; j < n; j++) {
+            t0 += a[j] * x[j];
+            t1 += a1[j] * x[j];
+            t2 += a2[j] * x[j];
+            t3 += a3[j] * x[j];
+            y[j] += (a[j] * x[i] + a1[j] * x[i + 1]) + (a2[j] * x[i + 2] + a3[j] * x[i + 3]);
+        }
+        const double *p = x + i, *b = a + i, *b1 = a1 + i, *b2 = a2 + i;
+        y[i] += t0 + b[0] * p[0] + b[1] * p[1] + b[2] * p[2] + b[3] * p[3];
+        y[i + 1] += t1 + b[1] * p[0] + b1[1] * p[1] + b1[2] * p[2] + b1[3] * p[3];
+        y[i + 2] += t2 + b[2] * p[0] + b1[2] * p[1] + b2[2] * p[2] + b2[3] * p[3];
+        y[i + 3] += t3 + b[3] * p[0] + b1[3] * p[1] + b2[3] * p[2] + a3[i + 3] * p[3];
+    }
+    for (; i < m; i++, a += lda) {
+        y[i] += a[i] * x[i] + GNI_FN(gni_la_dot)(a + i + 1, x + i + 1, n - i - 1);
+        GNI_FN(gni_la_axpy)(y + i + 1, x[i], a + i + 1, n - i - 1);
+    }
+}
+
+// By columns, which are rows of t: the lanes have neighbouring rows of a.
+static int64_t GNI_FN(gni_la_cholesky)(double *a, int64_t lda, int64_t n) {
+    double t[GNI_LA_LEAF * GNI_LA_LEAF];
+    for (int64_t i = 0; i < GNI_LA_LEAF; i++)
+        for (int64_t j = 0; j < n; j++)
+            t[j * GNI_LA_LEAF + i] = i >= j && i < n ? a[i * lda + j] : 0.0;
+    for (int64_t j = 0; j < n; j++) {
+        double *column = t + j * GNI_LA_LEAF;
+        const int64_t from = j / (2 * GNI_LA_LANES) * (2 * GNI_LA_LANES);
+        for (int64_t i = from; i < n; i += 2 * GNI_LA_LANES) {
+            GNI_LA_V x = GNI_LA_LD(column + i), y = GNI_LA_LD(column + i + GNI_LA_LANES);
+            for (int64_t k = 0; k < j; k++) {
+                const double *known = t + k * GNI_LA_LEAF;
+                GNI_LA_V f = GNI_LA_SET(-known[j]);
+                x = GNI_LA_FMA(f, GNI_LA_LD(known + i), x);
+                y = GNI_LA_FMA(f, GNI_LA_LD(known + i + GNI_LA_LANES), y);
+            }
+            GNI_LA_ST(column + i, x);
+            GNI_LA_ST(column + i + GNI_LA_LANES, y);
+        }
+        if (!(column[j] > 0.0)) return j + 1;
+        const double root = sqrt(column[j]), part = 1.0 / root;
+        column[j] = root;
+        for (int64_t i = j + 1; i < n; i++) column[i] *= part;
+    }
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j <= i; j++) a[i * lda + j] = t[j * GNI_LA_LEAF + i];
+    return 0;
+}
+
+// The lanes have rows of b, which stand in t as columns.
+static void GNI_FN(gni_la_solve_right)(const double *l, int64_t ldl, int64_t n, double *b,
+                                       int64_t ldb, int64_t m) {
+    double t[GNI_LA_LEAF * 2 * GNI_LA_LANES], part[GNI_LA_LEAF];
+    for (int64_t j = 0; j < n; j++) part[j] = 1.0 / l[j * ldl + j];
+    for (int64_t i = 0; i < m; i += 2 * GNI_LA_LANES, b += 2 * GNI_LA_LANES * ldb) {
+        const int64_t rows = GNI_MIN(m - i, 2 * GNI_LA_LANES);
+        if (rows < 2 * GNI_LA_LANES) memset(t, 0, sizeof t);
+        for (int64_t r = 0; r < rows; r++)
+            for (int64_t j = 0; j < n; j++) t[j * 2 * GNI_LA_LANES + r] = b[r * ldb + j];
+        for (int64_t j = 0; j < n; j++) {
+            double *column = t + j * 2 * GNI_LA_LANES;
+            GNI_LA_V x = GNI_LA_LD(column), y = GNI_LA_LD(column + GNI_LA_LANES);
+            for (int64_t k = 0; k < j; k++) {
+                const double *known = t + k * 2 * GNI_LA_LANES;
+                GNI_LA_V f = GNI_LA_SET(-l[j * ldl + k]);
+                x = GNI_LA_FMA(f, GNI_LA_LD(known), x);
+                y = GNI_LA_FMA(f, GNI_LA_LD(known + GNI_LA_LANES), y);
+            }
+            GNI_LA_V f = GNI_LA_SET(part[j]);
+            GNI_LA_ST(column, f * x);
+            GNI_LA_ST(column + GNI_LA_LANES, f * y);
+        }
+        for (int64_t r = 0; r < rows; r++)
+            for (int64_t j = 0; j < n; j++) b[r * ldb + j] = t[j * 2 * GNI_LA_LANES + r];
+    }
+}
+
+// The row that two rotations share stays in registers.
+static void GNI_FN(gni_la_turn)(double *row, int64_t step, const double *cs, int64_t count,
+                                int64_t width) {
+    int64_t j = 0;
+    for (; j + 4 * GNI_LA_LANES <= width; j += 4 * GNI_LA_LANES) {
+        double *p = row + j;
+        GNI_LA_V x0 = GNI_LA_LD(p), x1 = GNI_LA_LD(p + GNI_LA_LANES),
+                 x2 = GNI_LA_LD(p + 2 * GNI_LA_LANES), x3 = GNI_LA_LD(p + 3 * GNI_LA_LANES);
+        for (int64_t t = 0; t < count; t++, p += step) {
+            double *q = p + step;
+            GNI_LA_V c = GNI_LA_SET(cs[2 * t]), s = GNI_LA_SET(cs[2 * t + 1]),
+                     m = GNI_LA_SET(-cs[2 * t + 1]);
+            GNI_LA_V y0 = GNI_LA_LD(q), y1 = GNI_LA_LD(q + GNI_LA_LANES),
+                     y2 = GNI_LA_LD(q + 2 * GNI_LA_LANES), y3 = GNI_LA_LD(q + 3 * GNI_LA_LANES);
+            GNI_LA_ST(p, GNI_LA_FMA(s, y0, c * x0));
+            GNI_LA_ST(p + GNI_LA_LANES, GNI_LA_FMA(s, y1, c * x1));
+            GNI_LA_ST(p + 2 * GNI_LA_LANES, GNI_LA_FMA(s, y2, c * x2));
+            GNI_LA_ST(p + 3 * GNI_LA_LANES, GNI_LA_FMA(s, y3, c * x3));
+            x0 = GNI_LA_FMA(m, x0, c * y0);
+            x1 = GNI_LA_FMA(m, x1, c * y1);
+            x2 = GNI_LA_FMA(m, x2, c * y2);
+            x3 = GNI_LA_FMA(m, x3, c * y3);
+        }
+        GNI_LA_ST(p, x0);
+        GNI_LA_ST(p + GNI_LA_LANES, x1);
+        GNI_LA_ST(p + 2 * GNI_LA_LANES, x2);
+        GNI_LA_ST(p + 3 * GNI_LA_LANES, x3);
+    }
+    for (; j < width; j++) {
+        double *p = row + j, x = *p;
+        for (int64_t t = 0; t < count; t++, p += step) {
+            double y = p[step];
+            *p = cs[2 * t] * x + cs[2 * t + 1] * y;
+            x = cs[2 * t] * y - cs[2 * t + 1] * x;
+        }
+        *p = x;
+    }
+}
+
+static void GNI_FN(gni_la_poles)(const double *gap, const double *square, double t, int64_t n,
+                                 double *sum, double *slope) {
+    GNI_LA_V one = GNI_LA_SET(1.0), a = GNI_LA_SET(0.0), b = a, c = a, d = a, v = GNI_LA_SET(t);
+    int64_t i = 0;
+    for (; i + 2 * GNI_LA_LANES <= n; i += 2 * GNI_LA_LANES) {
+        GNI_LA_V p = one / (GNI_LA_LD(gap + i) - v),
+                 q = one / (GNI_LA_LD(gap + i + GNI_LA_LANES) - v);
+        GNI_LA_V x = GNI_LA_LD(square + i) * p, y = GNI_LA_LD(square + i + GNI_LA_LANES) * q;
+        a = a + x;
+        b = b + y;
+        c = GNI_LA_FMA(x, p, c);
+        d = GNI_LA_FMA(y, q, d);
+    }
+    a = a + b;
+    c = c + d;
+    *sum = GNI_LA_SUM(a);
+    *slope = GNI_LA_SUM(c);
+    for (; i < n; i++) {
+        double p = 1.0 / (gap[i] - t), x = square[i] * p;
+        *sum += x;
+        *slope += x * p;
+    }
+}
+
+static void GNI_FN(gni_la_gaps)(double *y, const double *pole, double at, double t, bool squares,
+                                int64_t n) {
+    const GNI_LA_V a = GNI_LA_SET(at), b = GNI_LA_SET(t);
+    int64_t i = 0;
+    for (; i + GNI_LA_LANES <= n; i += GNI_LA_LANES) {
+        const GNI_LA_V p = GNI_LA_LD(pole + i);
+        GNI_LA_ST(y + i, (squares ? (p - a) * (p + a) : p - a) - b);
+    }
+    for (; i < n; i++) {
+        const double gap = pole[i] - at;
+        y[i] = (squares ? gap * (pole[i] + at) : gap) - t;
+    }
+}
+
+static void GNI_FN(gni_la_ratios)(double *y, const double *pole, double at, double t, double other,
+                                  bool squares, int64_t n) {
+    const GNI_LA_V a = GNI_LA_SET(at), b = GNI_LA_SET(t), c = GNI_LA_SET(other);
+    int64_t i = 0;
+    for (; i + GNI_LA_LANES <= n; i += GNI_LA_LANES) {
+        const GNI_LA_V p = GNI_LA_LD(pole + i);
+        const GNI_LA_V x = squares ? (p - a) * (p + a) : p - a,
+                       z = squares ? (p - c) * (p + c) : p - c;
+        GNI_LA_ST(y + i, GNI_LA_LD(y + i) * ((x - b) / z));
+    }
+    for (; i < n; i++) {
+        const double x = pole[i] - at, z = pole[i] - other;
+        y[i] *= ((squares ? x * (pole[i] + at) : x) - t) / (squares ? z * (pole[i] + other) : z);
+    }
+}
+
+static double GNI_FN(gni_la_quotients)(double *y, const double *x, int64_t n) {
+    GNI_LA_V a = GNI_LA_SET(0.0);
+    int64_t i = 0;
+    for (; i + GNI_LA_LANES <= n; i += GNI_LA_LANES) {
+        GNI_LA_V q = GNI_LA_LD(x + i) / GNI_LA_LD(y + i);
+        GNI_LA_ST(y + i, q);
+        a = GNI_LA_FMA(q, q, a);
+    }
+    double sum = GNI_LA_SUM(a);
+    for (; i < n; i++) {
+        y[i] = x[i] / y[i];
+        sum += y[i] * y[i];
+    }
+    return sum;
+}
+
+GNI_TABLE gni_la_isa GNI_FN(gni_la_isa) = {
+    GNI_FN(gni_la_dot),         GNI_FN(gni_la_axpy),     GNI_FN(gni_la_rows_dot),
+    GNI_FN(gni_la_rows_add),    GNI_FN(gni_la_triangle), GNI_FN(gni_la_cholesky),
+    GNI_FN(gni_la_solve_right), GNI_FN(gni_la_turn),     GNI_FN(gni_la_poles),
+    GNI_FN(gni_la_gaps),        GNI_FN(gni_la_ratios),   GNI_FN(gni_la_quotients)};
+
+#undef GNI_LA_LANES
+#undef GNI_LA_V
+#undef GNI_LA_LD
+#undef GNI_LA_ST
+#undef GNI_LA_SET
+#undef GNI_LA_FMA
+#undef GNI_LA_SUM
+
 // >>gemm_micro
 // Register tiles, dot products and panel packing of the matrix product, once per instruction set.
 // From outside: the table GNI_FN(gni_gemm_isa).
@@ -5266,346 +5702,6 @@ GNI_TABLE gni_gemm_isa GNI_FN(gni_gemm_isa) = {&GNI_FN(gni_gm_family_f32),
 #undef GNI_GM_TRANSPOSE_SQUARE
 #undef GNI_GM_VECTOR_PACK
 
-// >>linalg_micro
-// Loops of the matrix decompositions over rows of float64, once per instruction set.
-// From outside: the table GNI_FN(gni_la_isa).
-
-#if defined(GNI_PASS_PLAIN)
-#define GNI_LA_LANES 1
-#define GNI_LA_V double
-#define GNI_LA_LD(p) (*(p))
-#define GNI_LA_ST(p, v) (*(p) = (v))
-#define GNI_LA_SET(x) (x)
-#define GNI_LA_FMA(a, b, c) ((a) * (b) + (c))
-#define GNI_LA_SUM(v) (v)
-#else
-#define GNI_LA_LANES (GNI_VW / 2)
-typedef double GNI_FN(gni_la_v) __attribute__((vector_size(GNI_VW * 4)));
-typedef double GNI_FN(gni_la_m) __attribute__((vector_size(GNI_VW * 4), aligned(8), may_alias));
-#define GNI_LA_V GNI_FN(gni_la_v)
-#define GNI_LA_LD(p) ((GNI_LA_V)(*(const GNI_FN(gni_la_m) *)(p)))
-#define GNI_LA_ST(p, v) (*(GNI_FN(gni_la_m) *)(p) = (GNI_FN(gni_la_m))(v))
-#if defined(GNI_PASS_AVX512)
-#define GNI_LA_SET(x) ((GNI_LA_V)_mm512_set1_pd(x))
-#define GNI_LA_FMA(a, b, c) ((GNI_LA_V)_mm512_fmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(c)))
-#elif defined(GNI_PASS_AVX2)
-#define GNI_LA_SET(x) ((GNI_LA_V)_mm256_set1_pd(x))
-#define GNI_LA_FMA(a, b, c) ((GNI_LA_V)_mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c)))
-#else
-#define GNI_LA_SET(x) GNI_FN(gni_la_set)(x)
-#define GNI_LA_FMA(a, b, c) ((a) * (b) + (c))
-GNI_INLINE GNI_LA_V GNI_FN(gni_la_set)(double x) {
-    GNI_LA_V v = {x, x};
-    return v;
-}
-#endif
-#define GNI_LA_SUM(v) GNI_FN(gni_la_sum)((const double *)&(v))
-GNI_INLINE double GNI_FN(gni_la_sum)(const double *v) {
-    double sum = 0;
-    for (int i = 0; i < GNI_LA_LANES; i++) sum += v[i];
-    return sum;
-}
-#endif
-
-static double GNI_FN(gni_la_dot)(const double *x, const double *y, int64_t n) {
-    GNI_LA_V a = GNI_LA_SET(0.0), b = a, c = a, d = a;
-    int64_t i = 0;
-    for (; i + 4 * GNI_LA_LANES <= n; i += 4 * GNI_LA_LANES) {
-        a = GNI_LA_FMA(GNI_LA_LD(x + i), GNI_LA_LD(y + i), a);
-        b = GNI_LA_FMA(GNI_LA_LD(x + i + GNI_LA_LANES), GNI_LA_LD(y + i + GNI_LA_LANES), b);
-        c = GNI_LA_FMA(GNI_LA_LD(x + i + 2 * GNI_LA_LANES), GNI_LA_LD(y + i + 2 * GNI_LA_LANES), c);
-        d = GNI_LA_FMA(GNI_LA_LD(x + i + 3 * GNI_LA_LANES), GNI_LA_LD(y + i + 3 * GNI_LA_LANES), d);
-    }
-    for (; i + GNI_LA_LANES <= n; i += GNI_LA_LANES)
-        a = GNI_LA_FMA(GNI_LA_LD(x + i), GNI_LA_LD(y + i), a);
-    a = (a + b) + (c + d);
-    double sum = GNI_LA_SUM(a);
-    for (; i < n; i++) sum += x[i] * y[i];
-    return sum;
-}
-
-static void GNI_FN(gni_la_axpy)(double *y, double s, const double *x, int64_t n) {
-    GNI_LA_V f = GNI_LA_SET(s);
-    int64_t i = 0;
-    for (; i + GNI_LA_LANES <= n; i += GNI_LA_LANES) {
-        GNI_LA_ST(y + i, GNI_LA_FMA(f, GNI_LA_LD(x + i), GNI_LA_LD(y + i)));
-    }
-    for (; i < n; i++) y[i] += s * x[i];
-}
-
-// Four rows at a time, so that x is loaded once for them.
-static void GNI_FN(gni_la_rows_dot)(double *y, const double *a, int64_t lda, const double *x,
-                                    int64_t m, int64_t n) {
-    int64_t i = 0;
-    for (; i + 4 <= m; i += 4, a += 4 * lda) {
-        const double *a1 = a + lda, *a2 = a1 + lda, *a3 = a2 + lda;
-        GNI_LA_V s0 = GNI_LA_SET(0.0), s1 = s0, s2 = s0, s3 = s0;
-        int64_t j = 0;
-        for (; j + GNI_LA_LANES <= n; j += GNI_LA_LANES) {
-            GNI_LA_V v = GNI_LA_LD(x + j);
-            s0 = GNI_LA_FMA(GNI_LA_LD(a + j), v, s0);
-            s1 = GNI_LA_FMA(GNI_LA_LD(a1 + j), v, s1);
-            s2 = GNI_LA_FMA(GNI_LA_LD(a2 + j), v, s2);
-            s3 = GNI_LA_FMA(GNI_LA_LD(a3 + j), v, s3);
-        }
-        double t0 = GNI_LA_SUM(s0), t1 = GNI_LA_SUM(s1), t2 = GNI_LA_SUM(s2), t3 = GNI_LA_SUM(s3);
-        for (; j < n; j++) {
-            t0 += a[j] * x[j];
-            t1 += a1[j] * x[j];
-            t2 += a2[j] * x[j];
-            t3 += a3[j] * x[j];
-        }
-        y[i] = t0;
-        y[i + 1] = t1;
-        y[i + 2] = t2;
-        y[i + 3] = t3;
-    }
-    for (; i < m; i++, a += lda) y[i] = GNI_FN(gni_la_dot)(a, x, n);
-}
-
-static void GNI_FN(gni_la_rows_add)(double *y, const double *a, int64_t lda, const double *x,
-                                    int64_t m, int64_t n) {
-    int64_t i = 0;
-    for (; i + 4 <= m; i += 4, a += 4 * lda) {
-        const double *a1 = a + lda, *a2 = a1 + lda, *a3 = a2 + lda;
-        GNI_LA_V x0 = GNI_LA_SET(x[i]), x1 = GNI_LA_SET(x[i + 1]), x2 = GNI_LA_SET(x[i + 2]),
-                 x3 = GNI_LA_SET(x[i + 3]);
-        int64_t j = 0;
-        for (; j + GNI_LA_LANES <= n; j += GNI_LA_LANES) {
-            GNI_LA_V v = GNI_LA_FMA(GNI_LA_LD(a + j), x0, GNI_LA_LD(y + j));
-            v = GNI_LA_FMA(GNI_LA_LD(a1 + j), x1, v);
-            v = GNI_LA_FMA(GNI_LA_LD(a2 + j), x2, v);
-            GNI_LA_ST(y + j, GNI_LA_FMA(GNI_LA_LD(a3 + j), x3, v));
-        }
-        for (; j < n; j++)
-            y[j] += (a[j] * x[i] + a1[j] * x[i + 1]) + (a2[j] * x[i + 2] + a3[j] * x[i + 3]);
-    }
-    for (; i < m; i++, a += lda) GNI_FN(gni_la_axpy)(y, x[i], a, n);
-}
-
-// Each element of the triangle is loaded once, four rows at a time.
-static void GNI_FN(gni_la_triangle)(double *y, const double *a, int64_t lda, const double *x,
-                                    int64_t m, int64_t n) {
-    int64_t i = 0;
-    for (; i + 4 <= m; i += 4, a += 4 * lda) {
-        const double *a1 = a + lda, *a2 = a1 + lda, *a3 = a2 + lda;
-        GNI_LA_V x0 = GNI_LA_SET(x[i]), x1 = GNI_LA_SET(x[i + 1]), x2 = GNI_LA_SET(x[i + 2]),
-                 x3 = GNI_LA_SET(x[i + 3]);
-        GNI_LA_V s0 = GNI_LA_SET(0.0), s1 = s0, s2 = s0, s3 = s0;
-        int64_t j = i + 4;
-        for (; j + GNI_LA_LANES <= n; j += GNI_LA_LANES) {
-            GNI_LA_V v = GNI_LA_LD(x + j), sum = GNI_LA_LD(y + j), b0 = GNI_LA_LD(a + j),
-                     b1 = GNI_LA_LD(a1 + j), b2 = GNI_LA_LD(a2 + j), b3 = GNI_LA_LD(a3 + j);
-            s0 = GNI_LA_FMA(b0, v, s0);
-            s1 = GNI_LA_FMA(b1, v, s1);
-            s2 = GNI_LA_FMA(b2, v, s2);
-            s3 = GNI_LA_FMA(b3, v, s3);
-            sum = GNI_LA_FMA(b0, x0, sum);
-            sum = GNI_LA_FMA(b1, x1, sum);
-            sum = GNI_LA_FMA(b2, x2, sum);
-            GNI_LA_ST(y + j, GNI_LA_FMA(b3, x3, sum));
-        }
-        double t0 = GNI_LA_SUM(s0), t1 = GNI_LA_SUM(s1), t2 = GNI_LA_SUM(s2), t3 = GNI_LA_SUM(s3);
-        for (; j < n; j++) {
-            t0 += a[j] * x[j];
-            t1 += a1[j] * x[j];
-            t2 += a2[j] * x[j];
-            t3 += a3[j] * x[j];
-            y[j] += (a[j] * x[i] + a1[j] * x[i + 1]) + (a2[j] * x[i + 2] + a3[j] * x[i + 3]);
-        }
-        const double *p = x + i, *b = a + i, *b1 = a1 + i, *b2 = a2 + i;
-        y[i] += t0 + b[0] * p[0] + b[1] * p[1] + b[2] * p[2] + b[3] * p[3];
-        y[i + 1] += t1 + b[1] * p[0] + b1[1] * p[1] + b1[2] * p[2] + b1[3] * p[3];
-        y[i + 2] += t2 + b[2] * p[0] + b1[2] * p[1] + b2[2] * p[2] + b2[3] * p[3];
-        y[i + 3] += t3 + b[3] * p[0] + b1[3] * p[1] + b2[3] * p[2] + a3[i + 3] * p[3];
-    }
-    for (; i < m; i++, a += lda) {
-        y[i] += a[i] * x[i] + GNI_FN(gni_la_dot)(a + i + 1, x + i + 1, n - i - 1);
-        GNI_FN(gni_la_axpy)(y + i + 1, x[i], a + i + 1, n - i - 1);
-    }
-}
-
-// By columns, which are rows of t: the lanes have neighbouring rows of a.
-static int64_t GNI_FN(gni_la_cholesky)(double *a, int64_t lda, int64_t n) {
-    double t[GNI_LA_LEAF * GNI_LA_LEAF];
-    for (int64_t i = 0; i < GNI_LA_LEAF; i++)
-        for (int64_t j = 0; j < n; j++)
-            t[j * GNI_LA_LEAF + i] = i >= j && i < n ? a[i * lda + j] : 0.0;
-    for (int64_t j = 0; j < n; j++) {
-        double *column = t + j * GNI_LA_LEAF;
-        const int64_t from = j / (2 * GNI_LA_LANES) * (2 * GNI_LA_LANES);
-        for (int64_t i = from; i < n; i += 2 * GNI_LA_LANES) {
-            GNI_LA_V x = GNI_LA_LD(column + i), y = GNI_LA_LD(column + i + GNI_LA_LANES);
-            for (int64_t k = 0; k < j; k++) {
-                const double *known = t + k * GNI_LA_LEAF;
-                GNI_LA_V f = GNI_LA_SET(-known[j]);
-                x = GNI_LA_FMA(f, GNI_LA_LD(known + i), x);
-                y = GNI_LA_FMA(f, GNI_LA_LD(known + i + GNI_LA_LANES), y);
-            }
-            GNI_LA_ST(column + i, x);
-            GNI_LA_ST(column + i + GNI_LA_LANES, y);
-        }
-        if (!(column[j] > 0.0)) return j + 1;
-        const double root = sqrt(column[j]), part = 1.0 / root;
-        column[j] = root;
-        for (int64_t i = j + 1; i < n; i++) column[i] *= part;
-    }
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t j = 0; j <= i; j++) a[i * lda + j] = t[j * GNI_LA_LEAF + i];
-    return 0;
-}
-
-// The lanes have rows of b, which stand in t as columns.
-static void GNI_FN(gni_la_solve_right)(const double *l, int64_t ldl, int64_t n, double *b,
-                                       int64_t ldb, int64_t m) {
-    double t[GNI_LA_LEAF * 2 * GNI_LA_LANES], part[GNI_LA_LEAF];
-    for (int64_t j = 0; j < n; j++) part[j] = 1.0 / l[j * ldl + j];
-    for (int64_t i = 0; i < m; i += 2 * GNI_LA_LANES, b += 2 * GNI_LA_LANES * ldb) {
-        const int64_t rows = GNI_MIN(m - i, 2 * GNI_LA_LANES);
-        if (rows < 2 * GNI_LA_LANES) memset(t, 0, sizeof t);
-        for (int64_t r = 0; r < rows; r++)
-            for (int64_t j = 0; j < n; j++) t[j * 2 * GNI_LA_LANES + r] = b[r * ldb + j];
-        for (int64_t j = 0; j < n; j++) {
-            double *column = t + j * 2 * GNI_LA_LANES;
-            GNI_LA_V x = GNI_LA_LD(column), y = GNI_LA_LD(column + GNI_LA_LANES);
-            for (int64_t k = 0; k < j; k++) {
-                const double *known = t + k * 2 * GNI_LA_LANES;
-                GNI_LA_V f = GNI_LA_SET(-l[j * ldl + k]);
-                x = GNI_LA_FMA(f, GNI_LA_LD(known), x);
-                y = GNI_LA_FMA(f, GNI_LA_LD(known + GNI_LA_LANES), y);
-            }
-            GNI_LA_V f = GNI_LA_SET(part[j]);
-            GNI_LA_ST(column, f * x);
-            GNI_LA_ST(column + GNI_LA_LANES, f * y);
-        }
-        for (int64_t r = 0; r < rows; r++)
-            for (int64_t j = 0; j < n; j++) b[r * ldb + j] = t[j * 2 * GNI_LA_LANES + r];
-    }
-}
-
-// The row that two rotations share stays in registers.
-static void GNI_FN(gni_la_turn)(double *row, int64_t step, const double *cs, int64_t count,
-                                int64_t width) {
-    int64_t j = 0;
-    for (; j + 4 * GNI_LA_LANES <= width; j += 4 * GNI_LA_LANES) {
-        double *p = row + j;
-        GNI_LA_V x0 = GNI_LA_LD(p), x1 = GNI_LA_LD(p + GNI_LA_LANES),
-                 x2 = GNI_LA_LD(p + 2 * GNI_LA_LANES), x3 = GNI_LA_LD(p + 3 * GNI_LA_LANES);
-        for (int64_t t = 0; t < count; t++, p += step) {
-            double *q = p + step;
-            GNI_LA_V c = GNI_LA_SET(cs[2 * t]), s = GNI_LA_SET(cs[2 * t + 1]),
-                     m = GNI_LA_SET(-cs[2 * t + 1]);
-            GNI_LA_V y0 = GNI_LA_LD(q), y1 = GNI_LA_LD(q + GNI_LA_LANES),
-                     y2 = GNI_LA_LD(q + 2 * GNI_LA_LANES), y3 = GNI_LA_LD(q + 3 * GNI_LA_LANES);
-            GNI_LA_ST(p, GNI_LA_FMA(s, y0, c * x0));
-            GNI_LA_ST(p + GNI_LA_LANES, GNI_LA_FMA(s, y1, c * x1));
-            GNI_LA_ST(p + 2 * GNI_LA_LANES, GNI_LA_FMA(s, y2, c * x2));
-            GNI_LA_ST(p + 3 * GNI_LA_LANES, GNI_LA_FMA(s, y3, c * x3));
-            x0 = GNI_LA_FMA(m, x0, c * y0);
-            x1 = GNI_LA_FMA(m, x1, c * y1);
-            x2 = GNI_LA_FMA(m, x2, c * y2);
-            x3 = GNI_LA_FMA(m, x3, c * y3);
-        }
-        GNI_LA_ST(p, x0);
-        GNI_LA_ST(p + GNI_LA_LANES, x1);
-        GNI_LA_ST(p + 2 * GNI_LA_LANES, x2);
-        GNI_LA_ST(p + 3 * GNI_LA_LANES, x3);
-    }
-    for (; j < width; j++) {
-        double *p = row + j, x = *p;
-        for (int64_t t = 0; t < count; t++, p += step) {
-            double y = p[step];
-            *p = cs[2 * t] * x + cs[2 * t + 1] * y;
-            x = cs[2 * t] * y - cs[2 * t + 1] * x;
-        }
-        *p = x;
-    }
-}
-
-static void GNI_FN(gni_la_poles)(const double *gap, const double *square, double t, int64_t n,
-                                 double *sum, double *slope) {
-    GNI_LA_V one = GNI_LA_SET(1.0), a = GNI_LA_SET(0.0), b = a, c = a, d = a, v = GNI_LA_SET(t);
-    int64_t i = 0;
-    for (; i + 2 * GNI_LA_LANES <= n; i += 2 * GNI_LA_LANES) {
-        GNI_LA_V p = one / (GNI_LA_LD(gap + i) - v),
-                 q = one / (GNI_LA_LD(gap + i + GNI_LA_LANES) - v);
-        GNI_LA_V x = GNI_LA_LD(square + i) * p, y = GNI_LA_LD(square + i + GNI_LA_LANES) * q;
-        a = a + x;
-        b = b + y;
-        c = GNI_LA_FMA(x, p, c);
-        d = GNI_LA_FMA(y, q, d);
-    }
-    a = a + b;
-    c = c + d;
-    *sum = GNI_LA_SUM(a);
-    *slope = GNI_LA_SUM(c);
-    for (; i < n; i++) {
-        double p = 1.0 / (gap[i] - t), x = square[i] * p;
-        *sum += x;
-        *slope += x * p;
-    }
-}
-
-static void GNI_FN(gni_la_gaps)(double *y, const double *pole, double at, double t, bool squares,
-                                int64_t n) {
-    const GNI_LA_V a = GNI_LA_SET(at), b = GNI_LA_SET(t);
-    int64_t i = 0;
-    for (; i + GNI_LA_LANES <= n; i += GNI_LA_LANES) {
-        const GNI_LA_V p = GNI_LA_LD(pole + i);
-        GNI_LA_ST(y + i, (squares ? (p - a) * (p + a) : p - a) - b);
-    }
-    for (; i < n; i++) {
-        const double gap = pole[i] - at;
-        y[i] = (squares ? gap * (pole[i] + at) : gap) - t;
-    }
-}
-
-static void GNI_FN(gni_la_ratios)(double *y, const double *pole, double at, double t, double other,
-                                  bool squares, int64_t n) {
-    const GNI_LA_V a = GNI_LA_SET(at), b = GNI_LA_SET(t), c = GNI_LA_SET(other);
-    int64_t i = 0;
-    for (; i + GNI_LA_LANES <= n; i += GNI_LA_LANES) {
-        const GNI_LA_V p = GNI_LA_LD(pole + i);
-        const GNI_LA_V x = squares ? (p - a) * (p + a) : p - a,
-                       z = squares ? (p - c) * (p + c) : p - c;
-        GNI_LA_ST(y + i, GNI_LA_LD(y + i) * ((x - b) / z));
-    }
-    for (; i < n; i++) {
-        const double x = pole[i] - at, z = pole[i] - other;
-        y[i] *= ((squares ? x * (pole[i] + at) : x) - t) / (squares ? z * (pole[i] + other) : z);
-    }
-}
-
-static double GNI_FN(gni_la_quotients)(double *y, const double *x, int64_t n) {
-    GNI_LA_V a = GNI_LA_SET(0.0);
-    int64_t i = 0;
-    for (; i + GNI_LA_LANES <= n; i += GNI_LA_LANES) {
-        GNI_LA_V q = GNI_LA_LD(x + i) / GNI_LA_LD(y + i);
-        GNI_LA_ST(y + i, q);
-        a = GNI_LA_FMA(q, q, a);
-    }
-    double sum = GNI_LA_SUM(a);
-    for (; i < n; i++) {
-        y[i] = x[i] / y[i];
-        sum += y[i] * y[i];
-    }
-    return sum;
-}
-
-GNI_TABLE gni_la_isa GNI_FN(gni_la_isa) = {
-    GNI_FN(gni_la_dot),         GNI_FN(gni_la_axpy),     GNI_FN(gni_la_rows_dot),
-    GNI_FN(gni_la_rows_add),    GNI_FN(gni_la_triangle), GNI_FN(gni_la_cholesky),
-    GNI_FN(gni_la_solve_right), GNI_FN(gni_la_turn),     GNI_FN(gni_la_poles),
-    GNI_FN(gni_la_gaps),        GNI_FN(gni_la_ratios),   GNI_FN(gni_la_quotients)};
-
-#undef GNI_LA_LANES
-#undef GNI_LA_V
-#undef GNI_LA_LD
-#undef GNI_LA_ST
-#undef GNI_LA_SET
-#undef GNI_LA_FMA
-#undef GNI_LA_SUM
-
 #ifndef GPUNUM_NO_FFT
 // >>fft_precisions
 // Compiles rooms fft_micro and fft_passes for float32 and float64 in one SIMD pass, by including this file again with
@@ -5685,6 +5781,10 @@ GNI_TABLE gni_la_isa GNI_FN(gni_la_isa) = {
 #endif
 #endif
 #ifdef GNI_FFT_PASS
+#ifdef GNI_O1
+#pragma GCC push_options
+#pragma GCC optimize("O1")
+#endif
 // >>fft_micro
 // Butterflies of the FFT, once per instruction set and precision (GNI_FT_T, GNI_FT_W lanes), with room
 // `fft passes`. Both are compiled by room `fft cpu`, which also holds the types.
@@ -5717,7 +5817,7 @@ typedef struct GNI_FT(gni_ft_c) {
 #define gni_fmadd GNI_FT(gni_ft_madd)
 #define gni_fpair GNI_FT(gni_ft_pair)
 #define gni_fspair GNI_FT(gni_ft_spair)
-#define gni_fturn GNI_FT(gni_ft_turn)
+#define gni_ftwiddle GNI_FT(gni_ft_twiddle)
 #define gni_fcmul GNI_FT(gni_ft_cmul)
 #define gni_fbf2 GNI_FT(gni_ft_bf2)
 #define gni_fbf3 GNI_FT(gni_ft_bf3)
@@ -5827,7 +5927,7 @@ GNI_FT_INLINE gni_fc gni_fcmul(gni_fc a, gni_fv wr, gni_fv wi) {
     y.i = gni_ffma(a.i, wr, a.r * wi);
     return y;
 }
-GNI_FT_INLINE gni_fc gni_fturn(gni_fc a, double c, double s) { // a (c - i s)
+GNI_FT_INLINE gni_fc gni_ftwiddle(gni_fc a, double c, double s) { // a (c - i s)
     gni_fc y;
     y.r = gni_ffma(gni_fset((GNI_FT_T)s), a.i, gni_fset((GNI_FT_T)c) * a.r);
     y.i = gni_ffnma(gni_fset((GNI_FT_T)s), a.r, gni_fset((GNI_FT_T)c) * a.i);
@@ -5924,10 +6024,10 @@ GNI_FT_INLINE void gni_fbf9(gni_fc *x) {
     gni_fbf3(a);
     gni_fbf3(b);
     gni_fbf3(c);
-    b[1] = gni_fturn(b[1], GNI_FT_C9_1, GNI_FT_S9_1);
-    c[1] = gni_fturn(c[1], GNI_FT_C9_2, GNI_FT_S9_2);
-    b[2] = gni_fturn(b[2], GNI_FT_C9_2, GNI_FT_S9_2);
-    c[2] = gni_fturn(c[2], GNI_FT_C9_4, GNI_FT_S9_4);
+    b[1] = gni_ftwiddle(b[1], GNI_FT_C9_1, GNI_FT_S9_1);
+    c[1] = gni_ftwiddle(c[1], GNI_FT_C9_2, GNI_FT_S9_2);
+    b[2] = gni_ftwiddle(b[2], GNI_FT_C9_2, GNI_FT_S9_2);
+    c[2] = gni_ftwiddle(c[2], GNI_FT_C9_4, GNI_FT_S9_4);
     gni_fc t[3];
     t[0] = a[0], t[1] = b[0], t[2] = c[0];
     gni_fbf3(t);
@@ -5952,16 +6052,16 @@ GNI_FT_INLINE void GNI_FT(gni_ft_then16_0)(const gni_fc *x, gni_fc *y) {
 GNI_FT_INLINE void GNI_FT(gni_ft_then16_1)(const gni_fc *x, gni_fc *y) {
     gni_fc t[4];
     t[0] = x[4];
-    t[1] = gni_fturn(x[5], GNI_FT_C16, GNI_FT_S16);
-    t[2] = gni_fturn(x[6], GNI_FT_SQRT1_2, GNI_FT_SQRT1_2);
-    t[3] = gni_fturn(x[7], GNI_FT_S16, GNI_FT_C16);
+    t[1] = gni_ftwiddle(x[5], GNI_FT_C16, GNI_FT_S16);
+    t[2] = gni_ftwiddle(x[6], GNI_FT_SQRT1_2, GNI_FT_SQRT1_2);
+    t[3] = gni_ftwiddle(x[7], GNI_FT_S16, GNI_FT_C16);
     GNI_FT_THEN16(1)
 }
 GNI_FT_INLINE void GNI_FT(gni_ft_then16_2)(const gni_fc *x, gni_fc *y) {
     gni_fc p, q, t1, t3, d;
     gni_fpair(x[8], x[10], &p, &q); // a quarter turn of x[10] is in the signs
-    t1 = gni_fturn(x[9], GNI_FT_SQRT1_2, GNI_FT_SQRT1_2);
-    t3 = gni_fturn(x[11], -GNI_FT_SQRT1_2, GNI_FT_SQRT1_2);
+    t1 = gni_ftwiddle(x[9], GNI_FT_SQRT1_2, GNI_FT_SQRT1_2);
+    t3 = gni_ftwiddle(x[11], -GNI_FT_SQRT1_2, GNI_FT_SQRT1_2);
     d = gni_fsub(t1, t3), t1 = gni_fadd(t1, t3);
     y[2] = gni_fadd(p, t1), y[10] = gni_fsub(p, t1);
     gni_fpair(q, d, &y[6], &y[14]);
@@ -5969,9 +6069,9 @@ GNI_FT_INLINE void GNI_FT(gni_ft_then16_2)(const gni_fc *x, gni_fc *y) {
 GNI_FT_INLINE void GNI_FT(gni_ft_then16_3)(const gni_fc *x, gni_fc *y) {
     gni_fc t[4];
     t[0] = x[12];
-    t[1] = gni_fturn(x[13], GNI_FT_S16, GNI_FT_C16);
-    t[2] = gni_fturn(x[14], -GNI_FT_SQRT1_2, GNI_FT_SQRT1_2);
-    t[3] = gni_fturn(x[15], -GNI_FT_C16, -GNI_FT_S16);
+    t[1] = gni_ftwiddle(x[13], GNI_FT_S16, GNI_FT_C16);
+    t[2] = gni_ftwiddle(x[14], -GNI_FT_SQRT1_2, GNI_FT_SQRT1_2);
+    t[3] = gni_ftwiddle(x[15], -GNI_FT_C16, -GNI_FT_S16);
     GNI_FT_THEN16(3)
 }
 
@@ -6444,7 +6544,7 @@ GNI_FT_INLINE void gni_ftranspose(gni_fc *x) {
     GNI_FT_PREFETCH(a + q * step + across);                                                        \
     GNI_FT_PREFETCH(a + q * step + across + GNI_FT_W);                                             \
     x[q] = gni_fget(a + q * step, swap);
-#define GNI_FT_TURN(q)                                                                             \
+#define GNI_FT_TWIDDLE(q)                                                                             \
     if (q > 0) y[q] = gni_fcmul(y[q], gni_fset(w[2 * q]), gni_fset(w[2 * q + 1]));                 \
     gni_fstore(b + q * out, y[q].r);                                                               \
     gni_fstore(b + q * out + GNI_FT_W, y[q].i);
@@ -6469,13 +6569,13 @@ typedef void (*GNI_FT(gni_ft_pass_fn))(const gni_ft_pass *p, const GNI_FT_T *src
 #define GNI_FT_MID(R)                                                                              \
     static void GNI_FT(gni_ft_mid##R)(const gni_ft_pass *p, const GNI_FT_T *src, GNI_FT_T *dst) {  \
         const int64_t s = p->s, m = p->m, step = s * m * 2 * GNI_FT_W, out = s * 2 * GNI_FT_W;     \
-        const GNI_FT_T *w = (const GNI_FT_T *)p->turn - 2;                                         \
+        const GNI_FT_T *w = (const GNI_FT_T *)p->twiddle - 2;                                         \
         for (int64_t j = 0; j < m; j++, w += 2 * (R - 1)) {                                        \
             const GNI_FT_T *a = src + j * out;                                                     \
             GNI_FT_T *b = dst + j * out * R;                                                       \
             for (int64_t k = 0; k < s; k++, a += 2 * GNI_FT_W, b += 2 * GNI_FT_W) {                \
                 gni_fc x[R], y[R];                                                                 \
-                GNI_FT_DO##R(GNI_FT_LOAD, GNI_FT_TURN)                                             \
+                GNI_FT_DO##R(GNI_FT_LOAD, GNI_FT_TWIDDLE)                                             \
             }                                                                                      \
         }                                                                                          \
     }
@@ -6483,12 +6583,12 @@ typedef void (*GNI_FT(gni_ft_pass_fn))(const gni_ft_pass *p, const GNI_FT_T *src
     static void GNI_FT(gni_ft_first##R)(const gni_ft_pass *p, const GNI_FT_T *src, int64_t across, \
                                         GNI_FT_T *dst, bool swap) {                                \
         const int64_t m = p->m, step = m * across, out = 2 * GNI_FT_W;                             \
-        const GNI_FT_T *w = (const GNI_FT_T *)p->turn - 2;                                         \
+        const GNI_FT_T *w = (const GNI_FT_T *)p->twiddle - 2;                                         \
         for (int64_t j = 0; j < m; j++, w += 2 * (R - 1)) {                                        \
             const GNI_FT_T *a = src + j * across;                                                  \
             GNI_FT_T *b = dst + j * out * R;                                                       \
             gni_fc x[R], y[R];                                                                     \
-            GNI_FT_DO##R(GNI_FT_GET, GNI_FT_TURN)                                                  \
+            GNI_FT_DO##R(GNI_FT_GET, GNI_FT_TWIDDLE)                                                  \
         }                                                                                          \
     }
 #define GNI_FT_LAST(R)                                                                             \
@@ -6524,7 +6624,7 @@ typedef void (*GNI_FT(gni_ft_pass_fn))(const gni_ft_pass *p, const GNI_FT_T *src
         const int64_t s = p->s, m = p->m, row = 2 * GNI_FT_W;                                      \
         const int64_t across = src_ld != 0 ? src_ld : s * row, step = m * across;                  \
         const int64_t along = dst_ld != 0 ? dst_ld : row, out = s * along;                         \
-        const GNI_FT_T *w = (const GNI_FT_T *)p->turn - 2;                                         \
+        const GNI_FT_T *w = (const GNI_FT_T *)p->twiddle - 2;                                         \
         for (int64_t j = 0; j < m; j++, w += 2 * (R - 1)) {                                        \
             const GNI_FT_T *a = src + j * across;                                                  \
             GNI_FT_T *b = dst + j * out * R;                                                       \
@@ -6539,7 +6639,7 @@ typedef void (*GNI_FT(gni_ft_pass_fn))(const gni_ft_pass *p, const GNI_FT_T *src
                 if (dst_ld != 0) {                                                                 \
                     GNI_FT_E##R(GNI_FT_PUT)                                                        \
                 } else {                                                                           \
-                    GNI_FT_E##R(GNI_FT_TURN)                                                       \
+                    GNI_FT_E##R(GNI_FT_TWIDDLE)                                                       \
                 }                                                                                  \
             }                                                                                      \
         }                                                                                          \
@@ -6620,7 +6720,7 @@ static void GNI_FT(gni_ft_pass_any)(const gni_ft_pass *p, const GNI_FT_T *src, i
                                     GNI_FT_T *dst, int64_t dst_ld, GNI_FT_T scale, bool swap) {
     const int64_t s = p->s, m = p->m, row = 2 * GNI_FT_W, across = src_ld != 0 ? src_ld : s * row;
     const int64_t along = dst_ld != 0 ? dst_ld : row, out = s * along;
-    const GNI_FT_T *w = (const GNI_FT_T *)p->turn;
+    const GNI_FT_T *w = (const GNI_FT_T *)p->twiddle;
     const GNI_FT(gni_ft_points_fn) points = GNI_FT(gni_ft_points)(p->radix);
     gni_fc x[GNI_FT_MAX_PRIME];
     for (int64_t j = 0; j < m; j++, w += 2 * (p->radix - 1))
@@ -6753,7 +6853,7 @@ static void GNI_FT(gni_ft_columns)(const gni_ft_lane *f, const void *src, int64_
     gni_fstore(to + q * out, x[q].r);                                                              \
     gni_fstore(to + q * out + GNI_FT_W, x[q].i);
 #define GNI_FT_ROW_PUT(q) gni_fput(b + 2 * j + q * out, x[q], swap);
-#define GNI_FT_TURN_V(q)                                                                           \
+#define GNI_FT_TWIDDLE_V(q)                                                                           \
     if (q > 0)                                                                                     \
         y[q] = gni_fcmul(y[q], gni_fload(u + 2 * q * GNI_FT_W),                                    \
                          gni_fload(u + 2 * q * GNI_FT_W + GNI_FT_W));
@@ -6853,14 +6953,14 @@ static void GNI_FT(gni_ft_batch)(const gni_ft_lane *f, const void *src, int64_t 
                                         GNI_FT_T scale, bool back) {                               \
         enum { b = B, per = GNI_FT_W / B };                                                        \
         for (; rows > 0; rows -= per, a += 2 * per * src_ld, to += 2 * per * dst_ld) {             \
-            const int most = (int)GNI_MIN(rows, per);                                              \
+            const int most = (int)GNI_MIN(rows, (int64_t)per);                                     \
             gni_fc x[GNI_FT_W], y[GNI_FT_W];                                                       \
             if (rows > per) {                                                                      \
                 GNI_FT_EACH(GNI_FT_SMALL_AHEAD)                                                    \
             }                                                                                      \
             GNI_FT_SMALL_EACH(GNI_FT_SMALL_GET)                                                    \
             GNI_FT_SMALL_MIX                                                                       \
-            GNI_FT_DOW(GNI_FT_NOTHING, GNI_FT_TURN_V)                                              \
+            GNI_FT_DOW(GNI_FT_NOTHING, GNI_FT_TWIDDLE_V)                                              \
             gni_ftranspose(y);                                                                     \
             GNI_FT_EACH(GNI_FT_TO_X)                                                               \
             GNI_FT_EACH(GNI_FT_SMALL_BF)                                                           \
@@ -6888,13 +6988,13 @@ GNI_FT_INLINE void GNI_FT(gni_ft_small_whole)(const GNI_FT_T *a, int64_t src_ld,
         }
 #if GNI_FT_W == 16 // as many numbers as there are registers come and go with the arithmetic
         const bool swap = back;
-        GNI_FT_DOW(GNI_FT_SMALL_GET, GNI_FT_TURN_V)
+        GNI_FT_DOW(GNI_FT_SMALL_GET, GNI_FT_TWIDDLE_V)
         gni_ftranspose(y);
         GNI_FT_EACH(GNI_FT_TO_X)
         GNI_FT_DOW(GNI_FT_NOTHING, GNI_FT_SMALL_PUT)
 #else
         GNI_FT_SMALL_EACH(GNI_FT_SMALL_GET)
-        GNI_FT_DOW(GNI_FT_NOTHING, GNI_FT_TURN_V)
+        GNI_FT_DOW(GNI_FT_NOTHING, GNI_FT_TWIDDLE_V)
         gni_ftranspose(y);
         GNI_FT_EACH(GNI_FT_TO_X)
         GNI_FT_DOW(GNI_FT_NOTHING, GNI_FT_NOTHING)
@@ -6936,7 +7036,7 @@ static void GNI_FT(gni_ft_small)(const void *src, int64_t src_ld, void *dst, int
 
 #define GNI_FT_TWIST(q)                                                                            \
     {                                                                                              \
-        const GNI_FT_T *u = turn + 2 * (k + q) * GNI_FT_W;                                         \
+        const GNI_FT_T *u = twiddle + 2 * (k + q) * GNI_FT_W;                                         \
         gni_fv wr = gni_fload(u), wi = gni_fload(u + GNI_FT_W);                                    \
         y[q].r = gni_fload(rows + 2 * (k + q) * GNI_FT_W);                                         \
         y[q].i = gni_fload(rows + 2 * (k + q) * GNI_FT_W + GNI_FT_W);                              \
@@ -6955,10 +7055,10 @@ static void GNI_FT(gni_ft_small)(const void *src, int64_t src_ld, void *dst, int
     gni_fstore(to + 2 * q * GNI_FT_W + GNI_FT_W, y[q].i);
 
 // Column transforms of a points to the rows of the second step: number j + l of block k / W, for the W
-// columns from j on. `turn` has a vector for each row, `more` (or NULL) a factor for each.
+// columns from j on. `twiddle` has a vector for each row, `more` (or NULL) a factor for each.
 static void GNI_FT(gni_ft_twist)(const void *columns, int64_t a, int64_t b, int64_t j,
                                  const void *table, const void *factors, void *dst) {
-    const GNI_FT_T *rows = (const GNI_FT_T *)columns, *turn = (const GNI_FT_T *)table;
+    const GNI_FT_T *rows = (const GNI_FT_T *)columns, *twiddle = (const GNI_FT_T *)table;
     const GNI_FT_T *more = (const GNI_FT_T *)factors;
     GNI_FT_T *to = (GNI_FT_T *)dst + 2 * j * GNI_FT_W;
     for (int64_t at = 0; at < a; at += GNI_FT_W, to += 2 * b * GNI_FT_W) {
@@ -6992,7 +7092,7 @@ static void GNI_FT(gni_ft_head)(const void *src, int64_t b, int64_t j, const voi
         const bool swap = false;
         GNI_FT_EACH(GNI_FT_HEAD_GET)
     }
-    GNI_FT_DOW(GNI_FT_NOTHING, GNI_FT_TURN_V)
+    GNI_FT_DOW(GNI_FT_NOTHING, GNI_FT_TWIDDLE_V)
     gni_ftranspose(y);
     GNI_FT_EACH(GNI_FT_OUT)
 }
@@ -7023,9 +7123,9 @@ static void GNI_FT(gni_ft_product)(void *dst, const void *src, const void *facto
 }
 
 // Pairs k, h - k of a real transform of 2 h points and the complex one of h points over its even and
-// odd elements, for k = from to to - 1 <= h / 2. turn[k] = exp(-pi i k / h) = table[k - from] times (cr, ci).
-//   z to x:  e = (z[k] + z*[h-k]) / 2, o = (z[k] - z*[h-k]) / 2, x[k] = e - i turn o, x[h-k] = (e + i turn o)*
-//   x to z:  the same with +i turn* and without the halves.
+// odd elements, for k = from to to - 1 <= h / 2. twiddle[k] = exp(-pi i k / h) = table[k - from] times (cr, ci).
+//   z to x:  e = (z[k] + z*[h-k]) / 2, o = (z[k] - z*[h-k]) / 2, x[k] = e - i twiddle o, x[h-k] = (e + i twiddle o)*
+//   x to z:  the same with +i twiddle* and without the halves.
 // `conj` takes the complex conjugate of x. In place too.
 static void GNI_FT(gni_ft_fold)(void *dst, const void *src, const void *factors, int64_t from,
                                 int64_t to, int64_t h, double cr, double ci, bool back, bool conj) {
@@ -7237,8 +7337,6 @@ GNI_FT_INLINE void GNI_FT(gni_ft_tile_out)(const gni_fc *x, GNI_FT_T *b, int64_t
 GNI_FT_GOOD(6, 2, 3, 3, 4)
 GNI_FT_GOOD(10, 2, 5, 5, 6)
 GNI_FT_GOOD(12, 3, 4, 4, 9)
-GNI_FT_GOOD(14, 2, 7, 7, 8)
-GNI_FT_GOOD(15, 3, 5, 10, 6)
 #undef GNI_FT_GOOD_2
 #undef GNI_FT_GOOD_3
 #undef GNI_FT_GOOD_OUT
@@ -7298,11 +7396,7 @@ GNI_FT_TINY_CASE(7)
 GNI_FT_TINY_CASE(8)
 GNI_FT_TINY_CASE(9)
 GNI_FT_TINY_CASE(10)
-GNI_FT_TINY_CASE(11)
 GNI_FT_TINY_CASE(12)
-GNI_FT_TINY_CASE(13)
-GNI_FT_TINY_CASE(14)
-GNI_FT_TINY_CASE(15)
 GNI_FT_TINY_CASE(16)
 #endif
 #undef GNI_FT_TINY_CASE
@@ -7319,11 +7413,7 @@ static GNI_FT(gni_ft_tiny_fn) GNI_FT(gni_ft_tiny_of)(int n) {
     case 8: return GNI_FT(gni_ft_tiny8);
     case 9: return GNI_FT(gni_ft_tiny9);
     case 10: return GNI_FT(gni_ft_tiny10);
-    case 11: return GNI_FT(gni_ft_tiny11);
     case 12: return GNI_FT(gni_ft_tiny12);
-    case 13: return GNI_FT(gni_ft_tiny13);
-    case 14: return GNI_FT(gni_ft_tiny14);
-    case 15: return GNI_FT(gni_ft_tiny15);
     case 16: return GNI_FT(gni_ft_tiny16);
 #endif
     default: return GNI_FT(gni_ft_tiny4);
@@ -7407,7 +7497,7 @@ GNI_TABLE gni_ft_isa GNI_FT(gni_ft_table) = {GNI_FT_W,
 #undef gni_fmadd
 #undef gni_fpair
 #undef gni_fspair
-#undef gni_fturn
+#undef gni_ftwiddle
 #undef gni_fcmul
 #undef gni_fbf2
 #undef gni_fbf3
@@ -7466,7 +7556,7 @@ GNI_TABLE gni_ft_isa GNI_FT(gni_ft_table) = {GNI_FT_W,
 #undef GNI_FT_THEN16
 #undef GNI_FT_LOAD
 #undef GNI_FT_GET
-#undef GNI_FT_TURN
+#undef GNI_FT_TWIDDLE
 #undef GNI_FT_DO2
 #undef GNI_FT_DO3
 #undef GNI_FT_DO4
@@ -7503,7 +7593,7 @@ GNI_TABLE gni_ft_isa GNI_FT(gni_ft_table) = {GNI_FT_W,
 #undef GNI_FT_HEAD_GET
 #undef GNI_FT_HEAD_AHEAD
 #undef GNI_FT_OUT
-#undef GNI_FT_TURN_V
+#undef GNI_FT_TWIDDLE_V
 #undef GNI_FT_EACH
 #undef GNI_FT_DOW
 #undef GNI_FT_H
@@ -7514,6 +7604,9 @@ GNI_TABLE gni_ft_isa GNI_FT(gni_ft_table) = {GNI_FT_W,
 #undef GNI_FT_TINY_STORE
 #undef GNI_FT_TINY_STORE_2
 
+#ifdef GNI_O1
+#pragma GCC pop_options
+#endif
 #endif
 #if defined(GNI_SIMD_PASS) && !defined(GNI_FFT_PASS)
 // >>simd_end
@@ -8009,7 +8102,7 @@ typedef struct gni_gpu_caps {
     uint32_t max_invocations, max_size[3], max_groups[3], shared_bytes;
     uint64_t max_storage_range; // bytes of one buffer argument without addresses
     uint32_t max_buffers;       // buffer arguments of one dispatch
-    uint64_t max_allocation;    // bytes of one gni_vk_alloc
+    uint64_t max_allocation;    // bytes of one gni_gpu_alloc
     uint64_t device_bytes;      // device-local memory
     bool addresses;             // kernels reach buffers by address, else by bindings
     bool mapped;                // device memory is visible to the host and cached there
@@ -8724,6 +8817,7 @@ GNI_MAYBE_UNUSED static bool gni_in_stores(gni_op op, gni_domain domain) {
     }
 }
 
+// Straight-line code over registers: inputs, constants, then one result for each instruction (GNI_INSN).
 typedef struct gni_program {
     bool wide; // 64-bit registers
     int n_in, n_const, n_insn, n_out;
@@ -8990,7 +9084,7 @@ struct gn_context {
     gni_read *reads;
     bool delivering;
     struct gni_profile *profile;
-    bool recording; // into a host's command buffer
+    bool host_recording; // into a host's command buffer
 };
 
 // Headers of arrays stand in slabs, aligned, so that any pointer to one leads to its context.
@@ -9024,7 +9118,7 @@ static void gni_fail_memory(gn_context *g, const char *what, uint64_t bytes);
 static void gni_log(gn_context *g, gn_log_level level, const char *format, ...) GNI_PRINTF(3, 4);
 static const char *gni_shape_text(char *text, size_t size, const gn_shape *s); // "(3,4)"
 
-// calls: every public function that takes arrays starts with gni_begin, which checks them and takes the
+// calls (rooms log, array, open): every public function that takes arrays starts with gni_begin, which checks them and takes the
 // lock, and ends with one of the others. gni_begin returns NULL (unlocked) when one is NULL or stale.
 static gn_context *gni_begin(const char *fn, gn_array *const *arrays, int count);
 static bool gni_begin_context(const char *fn, gn_context *g); // for functions that take a context
@@ -9053,7 +9147,7 @@ gni_array_view(gn_context *g, const char *fn, gn_array *base, const gn_shape *s,
 static void gni_ref(gn_array *a);
 static void gni_unref(gn_context *g, gn_array *a); // NULL is ignored
 static int64_t gni_elements(const gn_shape *s);    // -1 if no array can have so many
-static int64_t gni_product(const int64_t *dim, int rank); // the same of some extents
+static int64_t gni_extent_product(const int64_t *dim, int rank); // the same of some extents
 static bool gni_is_float(gn_dtype t);
 static bool gni_same_shape(const gn_shape *a, const gn_shape *b);
 static void gni_strides_of(const gn_shape *s, int64_t *stride); // C order; 0 without elements
@@ -9080,6 +9174,8 @@ static bool gni_shape_ok(gn_context *g, const char *fn, gn_dtype t,
 static void gni_pending_remove(gn_context *g, gn_array *a);
 static bool gni_source_drop(gn_context *g, gn_array *src); // true: that was its last reference
 static void gni_lazy_orphaned(gn_context *g, gn_array *a); // the caller let go of it
+
+// evaluate
 static bool gni_materialize(gn_context *g, gn_array *a);   // a->buf afterwards
 static gn_array *gni_contiguous(gn_context *g,
                                 gn_array *a); // a itself (one more reference) or a C order copy
@@ -9094,10 +9190,12 @@ static bool gni_copy_into(gn_context *g, gni_buffer *dst, gn_dtype t, int64_t of
 // Computes several arrays of one shape in one program, into `into[i]`'s own memory where into[i] is not NULL
 // (same shape and dtype, contiguous; its pending readers keep the old values).
 static bool gni_evaluate(gn_context *g, gn_array *const *roots, gn_array *const *into, int count);
+
+// place
 static bool gni_run(gn_context *g, gni_job_kind kind, void *job,
                     gn_array *y); // places, moves, runs; y gets the result
 
-// backends
+// backends (rooms cpu_jobs, gpu_jobs) and profile
 static const gni_backend_api *gni_backend_cpu(void), *gni_backend_gpu(void);
 static void gni_profile_span(gn_context *g, const char *name, uint64_t start_ns, uint64_t end_ns,
                              int track);
@@ -9113,7 +9211,7 @@ static gn_array *gni_complex_where(gn_array *condition, gn_array *a, gn_array *b
 static gn_array *gni_complex_cast(gn_context *g, gn_array *a, gn_dtype t);
 static gn_array *gni_complex_product(gni_binary_fn f, gn_array *a, gn_array *b); // bilinear f
 
-// elementwise (unlocked makers behind the public ops)
+// lazy: the unlocked makers behind the public ops
 static gn_array *gni_apply(gn_context *g, const char *fn, gni_op op, gn_dtype compute,
                            gn_dtype result, gn_array *const *src, const double *konst,
                            int n_src); // lazy; src[i] NULL: konst[i]
@@ -9169,7 +9267,7 @@ static gn_array *gni_unbroadcast(gn_array *gx,
 
 // exp(-2 pi i k / n), correctly rounded but for the last bit's ties: the angle is reduced exactly to an
 // eighth of a turn and carried in two parts.
-static void gni_ft_turn(int64_t k, int64_t n, double *re, double *im) {
+static void gni_ft_twiddle(int64_t k, int64_t n, double *re, double *im) {
     k %= n;
     if (k < 0) k += n;
     // k / n = octant / 8 + rest / (8 n), with n below 2^60
@@ -9487,7 +9585,7 @@ GPUNUM_API const char *gn_status_string(gn_status status) {
 typedef char gni_slot_has_places[sizeof(gn_array) + 64 <= GNI_SLOT_BYTES ? 1 : -1];
 
 // The product of extents, none of which is negative; -1 where bytes of so many elements have no number. 0 wins.
-static int64_t gni_product(const int64_t *dim, int rank) {
+static int64_t gni_extent_product(const int64_t *dim, int rank) {
     int64_t n = 1;
     for (int i = 0; i < rank; i++)
         if (dim[i] == 0) return 0;
@@ -9498,7 +9596,7 @@ static int64_t gni_product(const int64_t *dim, int rank) {
     return n;
 }
 
-static int64_t gni_elements(const gn_shape *s) { return gni_product(s->dim, s->rank); }
+static int64_t gni_elements(const gn_shape *s) { return gni_extent_product(s->dim, s->rank); }
 
 static bool gni_same_shape(const gn_shape *a, const gn_shape *b) {
     if (a->rank != b->rank) return false;
@@ -10304,8 +10402,8 @@ GPUNUM_API gn_dtype gn_promote(gn_dtype a, gn_dtype b) {
 }
 
 // >>lazy
-// Elementwise work stays an expression until somebody needs the value. From outside: gni_apply and
-// gni_const make expressions, gni_materialize and gni_evaluate compute them.
+// Elementwise work stays an expression until somebody needs the value, which room `evaluate` then computes. From outside:
+// gni_apply and gni_const make expressions.
 
 static void gni_pending_add(gn_context *g, gn_array *a) {
     a->expr->prev = g->pending_last;
@@ -10599,6 +10697,10 @@ static gn_array *gni_apply(gn_context *g, const char *fn, gni_op op, gn_dtype co
     }
     return y;
 }
+
+// >>evaluate
+// Pending expressions become one program, which runs; writes first give pending readers the old values. From outside:
+// gni_materialize, gni_evaluate, gni_host, gni_contiguous, gni_copy_into, gni_before_write.
 
 // ---- from expressions to programs
 
@@ -11234,14 +11336,14 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
         for (int i = 0; i < m->program.n_in; i++) v->op[v->n++] = &m->in[i];
         v->n_in = v->n;
         for (int i = 0; i < m->program.n_out; i++) v->op[v->n++] = &m->out[i];
-        v->size = gni_product(m->dim, m->rank);
+        v->size = gni_extent_product(m->dim, m->rank);
         v->name = "elementwise";
     } else if (kind == GNI_JOB_REDUCE) {
         gni_reduce *r = (gni_reduce *)job;
         for (int i = 0; i < r->program.n_in; i++) v->op[v->n++] = &r->in[i];
         v->n_in = v->n;
         v->op[v->n++] = &r->out;
-        v->size = gni_product(r->dim, r->rank);
+        v->size = gni_extent_product(r->dim, r->rank);
         v->name = "reduce";
     } else if (kind == GNI_JOB_SOFTMAX) {
         gni_softmax *s = (gni_softmax *)job;
@@ -11261,7 +11363,7 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
         v->op[v->n++] = &m->c;
         if (m->sums.buf != NULL) v->op[v->n++] = &m->sums;
         double work = (double)m->m * (double)m->n * (double)GNI_MAX(m->k, 1) *
-                      (double)gni_product(m->batch_dim, m->batch_rank);
+                      (double)gni_extent_product(m->batch_dim, m->batch_rank);
         v->size = work < 9e18 ? (int64_t)work : INT64_MAX;
         v->name = "matmul";
     } else if (kind == GNI_JOB_TAKE) {
@@ -11277,7 +11379,7 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
         v->op[v->n++] = &f->in;
         v->n_in = v->n;
         v->op[v->n++] = &f->out;
-        v->size = gni_product(f->dim, f->rank) * f->n;
+        v->size = gni_extent_product(f->dim, f->rank) * f->n;
         v->name = "fft";
     } else if (kind == GNI_JOB_FACTOR) {
         gni_factor *f = (gni_factor *)job;
@@ -11405,7 +11507,7 @@ static uint32_t gni_place(gn_context *g, gni_job_kind kind, const void *job, con
     *why = GNI_WHY_CPU_ONLY;
     if (!gni_backend_gpu()->supports(g, kind, job)) return GNI_ON_CPU;
     *why = GNI_WHY_GPU_ONLY;
-    if (g->recording || !gni_backend_cpu()->supports(g, kind, job)) return GNI_ON_GPU;
+    if (g->host_recording || !gni_backend_cpu()->supports(g, kind, job)) return GNI_ON_GPU;
     *why = GNI_WHY_POLICY;
     if (g->placement == GN_PLACE_CPU) return GNI_ON_CPU;
     if (g->placement == GN_PLACE_GPU) return GNI_ON_GPU;
@@ -11609,6 +11711,20 @@ GPUNUM_API gn_status gn_read(gn_array *a, void *dst, size_t bytes) {
     return gni_end_status(g);
 }
 
+// Whether an axis steps less far than the axes of smaller steps reach together. No view but of windows does.
+static bool gni_elements_overlap(const gn_array *a) {
+    for (int i = 0; i < a->shape.rank; i++) {
+        int64_t step = a->stride[i] < 0 ? -a->stride[i] : a->stride[i], reach = 0;
+        if (a->shape.dim[i] < 2) continue;
+        for (int k = 0; k < a->shape.rank; k++) {
+            const int64_t other = a->stride[k] < 0 ? -a->stride[k] : a->stride[k];
+            if (k != i && (other < step || (other == step && k < i))) reach += (a->shape.dim[k] - 1) * other;
+        }
+        if (step <= reach) return true;
+    }
+    return false;
+}
+
 GPUNUM_API gn_status gn_write(gn_array *a, const void *src, size_t bytes) {
     gn_context *g = gni_begin("gn_write", &a, 1);
     if (g == NULL) return gni_null_status(a);
@@ -11626,6 +11742,11 @@ GPUNUM_API gn_status gn_write(gn_array *a, const void *src, size_t bytes) {
                  "gn_write: axis %d of this array repeats one element (gn_broadcast_to); write "
                  "to a gn_copy",
                  i);
+        return gni_end_status(g);
+    }
+    if (gni_elements_overlap(a)) {
+        gni_fail(g, GN_ERROR_ARGUMENT,
+                 "gn_write: elements of this array share memory (gn_sliding_window); write to a gn_copy");
         return gni_end_status(g);
     }
     if (!gni_materialize(g, a)) return gni_end_status(g);
@@ -11881,15 +12002,16 @@ GPUNUM_API gn_array *gn_arange(gn_context *g, gn_dtype t, double start, double s
     return gni_end(g, y);
 }
 
-GPUNUM_API gn_array *gn_linspace(gn_context *g, gn_dtype t, double start, double stop,
-                                 int64_t count) {
-    if (!gni_begin_context("gn_linspace", g)) return NULL;
+// Numbers at even distances; with `base` that to their power.
+static gn_array *gni_spaced(const char *fn, gn_context *g, gn_dtype t, double start, double stop, int64_t count,
+                            const double *base) {
+    if (!gni_begin_context(fn, g)) return NULL;
     gn_shape s = {1, {count}};
     void *data;
-    bool ok = gni_shape_ok(g, "gn_linspace", t, &s);
-    if (count > 0) ok = ok && gni_number_ok(g, "gn_linspace", t, floor(start));
-    if (count > 1) ok = ok && gni_number_ok(g, "gn_linspace", t, floor(stop));
-    gn_array *y = ok ? gni_array_filled(g, "gn_linspace", t, &s, &data) : NULL;
+    bool ok = gni_shape_ok(g, fn, t, &s);
+    if (count > 0) ok = ok && gni_number_ok(g, fn, t, base != NULL ? pow(*base, start) : floor(start));
+    if (count > 1) ok = ok && gni_number_ok(g, fn, t, base != NULL ? pow(*base, stop) : floor(stop));
+    gn_array *y = ok ? gni_array_filled(g, fn, t, &s, &data) : NULL;
     if (y == NULL) return gni_end(g, NULL);
     double divisions = (double)(count - 1), delta = stop - start, step = delta / divisions;
     bool whole = t == GN_I32 || t == GN_I64 || t == GN_U8 || t == GN_I8 || t == GN_U32;
@@ -11899,9 +12021,18 @@ GPUNUM_API gn_array *gn_linspace(gn_context *g, gn_dtype t, double start, double
                        ? (double)i / divisions * delta + start // step is below the smallest number
                        : (double)i * step + start;
         if (i > 0 && i == count - 1) x = stop;
-        gni_store_double(t, data, i, whole ? floor(x) : x);
+        gni_store_double(t, data, i, base != NULL ? pow(*base, x) : whole ? floor(x) : x);
     }
     return gni_end(g, y);
+}
+
+GPUNUM_API gn_array *gn_linspace(gn_context *g, gn_dtype t, double start, double stop,
+                                 int64_t count) {
+    return gni_spaced("gn_linspace", g, t, start, stop, count, NULL);
+}
+
+GPUNUM_API gn_array *gn_logspace(gn_context *g, gn_dtype t, double start, double stop, int64_t count, double base) {
+    return gni_spaced("gn_logspace", g, t, start, stop, count, &base);
 }
 
 // >>views_ops
@@ -13895,9 +14026,9 @@ static bool gni_ft_circle_make(gn_context *g, gni_ft_circle *c, int64_t n, bool 
     c->fine = (double *)gni_alloc(g, (size_t)(fine + coarse) * 2 * sizeof(double));
     if (c->fine == NULL) return false;
     c->coarse = c->fine + 2 * fine;
-    for (int64_t k = 0; k < fine; k++) gni_ft_turn(k, n, &c->fine[2 * k], &c->fine[2 * k + 1]);
+    for (int64_t k = 0; k < fine; k++) gni_ft_twiddle(k, n, &c->fine[2 * k], &c->fine[2 * k + 1]);
     for (int64_t k = 0; k < coarse; k++)
-        gni_ft_turn(k << c->shift, n, &c->coarse[2 * k], &c->coarse[2 * k + 1]);
+        gni_ft_twiddle(k << c->shift, n, &c->coarse[2 * k], &c->coarse[2 * k + 1]);
     return true;
 }
 
@@ -13906,7 +14037,7 @@ static void gni_ft_circle_free(gn_context *g, gni_ft_circle *c) { gni_free(g, c-
 // exp(-2 pi i k / n), 0 <= k
 static void gni_ft_circle_get(const gni_ft_circle *c, int64_t k, double *re, double *im) {
     if (c->fine == NULL) {
-        gni_ft_turn(k, c->n, re, im);
+        gni_ft_twiddle(k, c->n, re, im);
         return;
     }
     k %= c->n;
@@ -13985,7 +14116,7 @@ static bool gni_ft_lane_make(gn_context *g, const gni_ft_isa *isa, bool wide, in
     int64_t at = 0;
     for (int i = 0; i < f->count; i++) {
         gni_ft_pass *p = &f->pass[i];
-        p->turn = (char *)f->table + (size_t)at * gni_ft_item(wide);
+        p->twiddle = (char *)f->table + (size_t)at * gni_ft_item(wide);
         for (int64_t j = 0; j < p->m; j++)
             for (int q = 1; q < p->radix; q++) {
                 double re, im;
@@ -13995,7 +14126,7 @@ static bool gni_ft_lane_make(gn_context *g, const gni_ft_isa *isa, bool wide, in
         p->circle = (char *)f->table + (size_t)at * gni_ft_item(wide);
         for (int q = 0; q < p->radix && gni_ft_has_circle(p->radix); q++) {
             double re, im;
-            gni_ft_turn(q, p->radix, &re, &im);
+            gni_ft_twiddle(q, p->radix, &re, &im);
             gni_ft_set(f->table, wide, at++, re, -im);
         }
     }
@@ -14036,7 +14167,7 @@ typedef struct gni_ft_plan {
     gni_ft_lane a, b;         // STEPS: both; otherwise b
     int64_t groups;           // of W columns
     bool head;                // a is W
-    void *turn, *more;        // of the twist; of a fold, and of sums: `turn`
+    void *twiddle, *more;        // of the twist; of a fold, and of sums: `twiddle`
     struct gni_ft_plan *conv; // CHIRP: of the convolution
     void *chirp, *kernel;
     size_t shared, each; // bytes of work: one part, and one for each thread that takes part
@@ -14063,7 +14194,7 @@ static void gni_ft_plan_free(gn_context *g, gni_ft_plan *p) {
     gni_ft_plan_free(g, p->conv);
     gni_ft_lane_free(g, &p->a);
     gni_ft_lane_free(g, &p->b);
-    gni_free(g, p->turn);
+    gni_free(g, p->twiddle);
     gni_free(g, p->more);
     gni_free(g, p->chirp);
     gni_free(g, p->kernel);
@@ -14129,9 +14260,9 @@ static bool gni_ft_make_twist(gn_context *g, gni_ft_plan *p, const gni_ft_circle
     const size_t item = gni_ft_item(p->wide);
     p->groups = (b + w - 1) / w;
     p->head = full && a == w && p->isa->head != NULL;
-    p->turn = gni_alloc(g, (size_t)((full ? p->groups : 1) * a * w) * item);
+    p->twiddle = gni_alloc(g, (size_t)((full ? p->groups : 1) * a * w) * item);
     p->more = full ? NULL : gni_alloc(g, (size_t)(p->groups * a) * item);
-    if (p->turn == NULL || (!full && p->more == NULL)) return false;
+    if (p->twiddle == NULL || (!full && p->more == NULL)) return false;
     for (int64_t group = 0; group < (full ? p->groups : 1); group++)
         for (int64_t k = 0; k < a; k++)
             for (int64_t l = 0; l < w; l++) {
@@ -14139,7 +14270,7 @@ static bool gni_ft_make_twist(gn_context *g, gni_ft_plan *p, const gni_ft_circle
                 const int64_t at = gni_ft_number(l, w, p->wide);
                 int64_t j = !full ? at : b < w ? at % b : GNI_MIN(group * w, b - w) + at;
                 gni_ft_circle_get(circle, j * k, &re, &im);
-                char *v = (char *)p->turn + (size_t)((group * a + k) * w) * item;
+                char *v = (char *)p->twiddle + (size_t)((group * a + k) * w) * item;
                 if (p->wide)
                     ((double *)(void *)v)[l] = re, ((double *)(void *)v)[w + l] = im;
                 else
@@ -14211,13 +14342,13 @@ static bool gni_ft_make_chirp(gn_context *g, gni_ft_plan *p) {
 
 static bool gni_ft_make_fold(gn_context *g, gni_ft_plan *p) {
     const int64_t size = GNI_MIN(p->n / 2 + 1, GNI_FT_FOLD_BLOCK);
-    p->turn = gni_alloc(g, (size_t)size * gni_ft_item(p->wide));
-    if (p->turn == NULL) return false;
+    p->twiddle = gni_alloc(g, (size_t)size * gni_ft_item(p->wide));
+    if (p->twiddle == NULL) return false;
     p->bytes += (size_t)size * gni_ft_item(p->wide);
     for (int64_t k = 0; k < size; k++) {
         double re, im;
-        gni_ft_turn(k, 2 * p->n, &re, &im);
-        gni_ft_set(p->turn, p->wide, k, re, im);
+        gni_ft_twiddle(k, 2 * p->n, &re, &im);
+        gni_ft_set(p->twiddle, p->wide, k, re, im);
     }
     return true;
 }
@@ -14274,26 +14405,27 @@ static bool gni_ft_make_direct(gn_context *g, gni_ft_plan *p) {
     const int64_t w = p->isa->lanes, h = (p->n - 1) / 2, blocks = (p->n / 2 + w - 1) / w;
     const size_t bytes = (size_t)(blocks * h * w) * gni_ft_item(p->wide);
     p->method = GNI_FT_DIRECT;
-    p->turn = gni_alloc(g, bytes);
-    if (p->turn == NULL) return false;
+    p->twiddle = gni_alloc(g, bytes);
+    if (p->twiddle == NULL) return false;
     p->bytes += bytes;
     for (int64_t i = 0; i < blocks * h * w; i++) {
         const int64_t l = i % w, q = i / w % h + 1, v = i / w / h;
         const int64_t k = v * w + gni_ft_number(l, w, p->wide) + 1, at = 2 * (i / w * w) + l;
         double re, im;
-        gni_ft_turn(k * q, p->n, &re, &im);
+        gni_ft_twiddle(k * q, p->n, &re, &im);
         if (q == h) re = k % 2 == 0 ? 1.0 : -1.0; // of the number without a mirror image
         if (p->wide)
-            ((double *)p->turn)[at] = re, ((double *)p->turn)[at + w] = -im;
+            ((double *)p->twiddle)[at] = re, ((double *)p->twiddle)[at + w] = -im;
         else
-            ((float *)p->turn)[at] = (float)re, ((float *)p->turn)[at + w] = (float)-im;
+            ((float *)p->twiddle)[at] = (float)re, ((float *)p->twiddle)[at + w] = (float)-im;
     }
     return true;
 }
 
 static bool gni_ft_make_smooth(gn_context *g, gni_ft_plan *p, const gni_ft_circle *circle) {
     int64_t a = 0;
-    if (p->form == GNI_FT_BATCH && p->n >= 2 && p->n <= GNI_FT_MAX_TINY && p->isa->tiny != NULL) {
+    const bool tiny = p->n == 16 || (p->n >= 2 && p->n <= 12 && p->n != 11); // each is text: the rest is rare
+    if (p->form == GNI_FT_BATCH && tiny && p->isa->tiny != NULL) {
         p->method = GNI_FT_TINY;
         // Vectors of eight numbers are worth their longer shuffles where several rows fill them.
         if (p->isa->lanes == 16 && p->n != 2 && p->n != 4)
@@ -14430,10 +14562,10 @@ static void gni_ft_step_1(void *arg, int64_t begin, int64_t end, int worker) {
     if (end == p->groups - 1 && b % w != 0) end = p->groups;
     for (int64_t group = begin; group < end; group++) {
         const int64_t j = GNI_MIN(group * w, b - w);
-        const char *turn = (const char *)p->turn + (full ? (size_t)(group * a * w) * item : 0);
+        const char *twiddle = (const char *)p->twiddle + (full ? (size_t)(group * a * w) * item : 0);
         if (t->next_src != 0) gni_ft_fetch_next(t, 2 * group, 3 * p->groups);
         if (p->head) {
-            p->isa->head(t->src, b, j, turn, t->swap, t->rows);
+            p->isa->head(t->src, b, j, twiddle, t->swap, t->rows);
             if (t->next_src != 0) gni_ft_fetch_next(t, 2 * group + 1, 3 * p->groups);
             continue;
         }
@@ -14441,7 +14573,7 @@ static void gni_ft_step_1(void *arg, int64_t begin, int64_t end, int worker) {
                                      t->each + (size_t)worker * p->each);
         const char *more = full ? NULL : (const char *)p->more + (size_t)(group * a) * item;
         if (t->next_src != 0) gni_ft_fetch_next(t, 2 * group + 1, 3 * p->groups);
-        p->isa->twist(x, a, b, j, turn, more, t->rows);
+        p->isa->twist(x, a, b, j, twiddle, more, t->rows);
     }
 }
 
@@ -14498,9 +14630,9 @@ static void gni_ft_transform(const gni_ft_plan *p, gni_pool *pool, const void *s
     if (p->method == GNI_FT_SIDE_BY_SIDE) {
         p->isa->batch(&p->b, src, p->n, dst, p->n, 1, scale, swap, work);
     } else if (p->method == GNI_FT_SMALL) {
-        p->isa->whole(src, p->n, dst, p->n, (int)p->b.n, 1, p->turn, scale, swap);
+        p->isa->whole(src, p->n, dst, p->n, (int)p->b.n, 1, p->twiddle, scale, swap);
     } else if (p->method == GNI_FT_DIRECT) {
-        p->isa->direct(src, dst, (int)p->n, p->turn, scale, swap);
+        p->isa->direct(src, dst, (int)p->n, p->twiddle, scale, swap);
     } else if (p->method == GNI_FT_STEPS) {
         gni_ft_two_steps(p, pool, src, dst, 0, 0, scale, swap, work);
     } else if (!gni_ft_constant(p, src, dst, scale)) {
@@ -14528,7 +14660,7 @@ static void gni_ft_rows(const gni_ft_plan *p, gni_pool *pool, const char *src, i
         return;
     }
     if (p->method == GNI_FT_SMALL) {
-        p->isa->whole(src, src_ld, dst, dst_ld, (int)p->b.n, count, p->turn, scale, swap);
+        p->isa->whole(src, src_ld, dst, dst_ld, (int)p->b.n, count, p->twiddle, scale, swap);
         return;
     }
     for (int64_t i = 0; i < count; i += unit) {
@@ -14683,8 +14815,8 @@ static void gni_ft_fold_row(const gni_ft_run *r, char *dst, const char *src, boo
     for (int64_t from = 0; from < end; from += GNI_FT_FOLD_BLOCK) {
         double cr = 1.0, ci = 0.0;
         int64_t skip = from == 0 ? 1 : 0;
-        if (from > 0) gni_ft_turn(from, 2 * h, &cr, &ci);
-        r->fold->isa->fold(dst, src, (const char *)r->fold->turn + (size_t)skip * 2 * r->real,
+        if (from > 0) gni_ft_twiddle(from, 2 * h, &cr, &ci);
+        r->fold->isa->fold(dst, src, (const char *)r->fold->twiddle + (size_t)skip * 2 * r->real,
                            from + skip, GNI_MIN(from + GNI_FT_FOLD_BLOCK, end), h, cr, ci, back,
                            conj);
     }
@@ -14931,7 +15063,7 @@ static bool gni_ft_prepare(gn_context *g, gni_ft_run *r) {
     r->real = wide ? 8 : 4;
     r->in_item = gn_dtype_size(f->in.dtype);
     r->out_item = gn_dtype_size(f->out.dtype);
-    r->batch = gni_product(f->dim, f->rank);
+    r->batch = gni_extent_product(f->dim, f->rank);
     r->axis =
         r->in_item == 2 * r->real ? gni_ft_column_axis(f, gni_ft_isa_of((int)g->isa, wide)) : -1;
     if (r->axis >= 0) {
@@ -15543,7 +15675,7 @@ static const gni_cpu_isa gni_isa_wide = {gni_kernels_wide,
 
 // >>cpu
 // The CPU backend: jobs cut into tiles that stay in the first cache, spread over the thread pool. No
-// result depends on the number of threads. From outside: gni_cpu_api.
+// result depends on the number of threads. From outside: gni_cpu_map, for room `cpu_jobs`, where the backend's table is.
 
 static const gni_cpu_isa *gni_cpu_isa_of(gni_isa isa) { return GNI_OF_ISA(isa, gni_isa_table); }
 
@@ -15907,7 +16039,7 @@ typedef struct gni_plan {
     int block;                   // elements of a register
     int slot[GNI_MAX_REGS];      // of each register
     int raw;                     // the slot for items on their way from or to memory
-    bool gather[GNI_MAX_INPUTS]; // never read in place
+    bool copied[GNI_MAX_INPUTS]; // first, as they never can be read in place
     int out_of[GNI_MAX_INSNS];   // output that the instruction may write in place, or -1
 } gni_plan;
 
@@ -15962,7 +16094,7 @@ static void gni_plan_make(gni_plan *plan, const gni_program *p, gni_isa isa, con
         for (int k = 0; k < p->n_in; k++) {
             if (in[k].buf != out[o].buf) continue;
             free_then = free_then && gni_last_use(p, k) <= i;
-            if (p->n_out > 1) plan->gather[k] = plan->gather[k] || gni_last_use(p, k) == p->n_insn;
+            if (p->n_out > 1) plan->copied[k] = plan->copied[k] || gni_last_use(p, k) == p->n_insn;
         }
         if (free_then) plan->out_of[i] = o;
     }
@@ -16007,14 +16139,14 @@ static void gni_eval_load(gni_eval *e, int k, const char *from, const int64_t st
     gni_convert_fn load = plan->isa->load[t];
     int64_t item = gni_item_size(t), dense[3];
     bool contiguous = gni_extent_contiguous(ext, stride, item);
-    if (contiguous && in_place && load == NULL && !plan->gather[k]) {
+    if (contiguous && in_place && load == NULL && !plan->copied[k]) {
         e->reg[k] = from;
         return;
     }
     char *to = gni_eval_slot(e, plan->slot[k]);
     e->reg[k] = to;
     if (e->have[k] == from && memcmp(e->have_ext[k], ext, sizeof e->have_ext[k]) == 0) return;
-    e->have[k] = plan->gather[k] ? NULL : from;
+    e->have[k] = plan->copied[k] ? NULL : from;
     memcpy(e->have_ext[k], ext, sizeof e->have_ext[k]);
     if (!contiguous) {
         char *raw = load == NULL ? to : gni_eval_slot(e, plan->raw);
@@ -17510,7 +17642,12 @@ static bool gni_cpu_run(gn_context *g, gni_job_kind kind, const void *job) {
 }
 
 static const gni_backend_api gni_cpu_api = {"cpu", GNI_ON_CPU, gni_cpu_supports, gni_cpu_run};
+static const gni_backend_api *gni_backend_cpu(void) { return &gni_cpu_api; }
 
+#ifdef GNI_O1
+#pragma GCC push_options
+#pragma GCC optimize("O1")
+#endif
 // >>vulkan_loader
 // The Vulkan headers, the private table of function pointers and where it is filled from.
 // GNI_VULKAN is 1 where the Vulkan rooms exist. No vk* symbol is defined or linked.
@@ -20993,7 +21130,10 @@ static bool gni_unpack_words(const uint8_t *block, uint32_t start, uint32_t end,
 #if GNI_VULKAN
 
 #define GNI_SHADERS_WANTED
-#include "shaders.h"
+#ifndef GPUNUM_SHADERS
+#define GPUNUM_SHADERS "shaders.h"
+#endif
+#include GPUNUM_SHADERS
 #undef GNI_SHADERS_WANTED
 
 // ---- modules
@@ -21575,7 +21715,7 @@ static void gni_vk_cache_open(gni_vk *vk, const char *folder) {
 }
 
 // ---- the tuning file
-// What tools/tune measured on a device: how fast kernels are, by which vk_matmul chooses among kernels that all
+// What tools/tune measured on a device: how fast kernels are, by which room `gpu_matmul` chooses among kernels that all
 // do the same. Text, and a file that is not exactly like this one, or another device's, is ignored:
 //
 //   gpunum tuning 1 10de 2335 9127c100    vendor, device, driver
@@ -22312,7 +22452,7 @@ static void gni_fft_gpu_fill_circle(int64_t n, float *out) {
     const int64_t fine = (int64_t)1 << shift, coarse = (n >> shift) + 1;
     for (int64_t i = 0; i < fine + coarse; i++, out += 4) {
         double re, im;
-        gni_ft_turn(i < fine ? i : (i - fine) << shift, n, &re, &im);
+        gni_ft_twiddle(i < fine ? i : (i - fine) << shift, n, &re, &im);
         out[0] = (float)re;
         out[1] = (float)(re - (double)out[0]);
         out[2] = (float)im;
@@ -22622,7 +22762,7 @@ static int gni_fft_gpu_cut(gn_context *g, int64_t n, bool apart, int64_t *part) 
 static bool gni_fft_gpu_apart(const gni_fft *f, int64_t n, const gni_fft_gpu_end *in,
                               const gni_fft_gpu_end *out) {
     if (in->step != 1 || out->step != 1) return true;
-    return n == GNI_FFT_GPU_LARGEST && gni_product(f->dim, f->rank) < GNI_FFT_GPU_MANY;
+    return n == GNI_FFT_GPU_LARGEST && gni_extent_product(f->dim, f->rank) < GNI_FFT_GPU_MANY;
 }
 
 // The length of the convolution for a transform of n points.
@@ -23020,7 +23160,7 @@ static gni_fft_gpu_end gni_fft_gpu_between(const gni_fft *f, int64_t n, int fast
                                            const gni_gpu_mem *mem, uint64_t bytes) {
     gni_fft_gpu_end e = gni_fft_gpu_middle(mem, bytes);
     e.step = fast >= 0 ? f->dim[fast] : 1;
-    int64_t rest = n * gni_product(f->dim, f->rank);
+    int64_t rest = n * gni_extent_product(f->dim, f->rank);
     if (fast >= 0) e.stride[fast] = 1;
     for (int i = 0; i < f->rank; i++) {
         if (i == fast) continue;
@@ -23077,7 +23217,7 @@ static bool gni_fft_gpu_several(gn_context *g, const gni_fft *f, int64_t n, cons
     const uint32_t across = GNI_F_FFT_ACROSS_IN | GNI_F_FFT_ACROSS_OUT;
     gni_fft_gpu_pass pass[3];
     gni_fft_gpu_end middle = gni_fft_gpu_between(f, n, fast, temporary,
-                                                 (uint64_t)(n * gni_product(f->dim, f->rank)) * 8);
+                                                 (uint64_t)(n * gni_extent_product(f->dim, f->rank)) * 8);
     const int64_t step = middle.step;
     uint32_t flags[3] = {0};
     memset(pass, 0, sizeof pass);
@@ -23139,7 +23279,7 @@ static bool gni_fft_gpu_transform(gn_context *g, const gni_fft *f, int64_t n,
     memset(&temporary, 0, sizeof temporary);
     if (mode == GNI_GPU_ASYNC)
         return gni_fft_gpu_several(g, f, n, part, parts, in, out, scale, &temporary, mode);
-    uint64_t bytes = (uint64_t)(n * gni_product(f->dim, f->rank)) * 8;
+    uint64_t bytes = (uint64_t)(n * gni_extent_product(f->dim, f->rank)) * 8;
     if (!gni_gpu_alloc(g->gpu, bytes, &temporary)) {
         gni_fail_memory(g, "gn_fft: device memory", bytes);
         return false;
@@ -23153,7 +23293,7 @@ static bool gni_fft_gpu_transform(gn_context *g, const gni_fft *f, int64_t n,
 static bool gni_fft_gpu_chirped(gn_context *g, const gni_fft *f, gni_fft_gpu_end *in,
                                 gni_fft_gpu_end *out) {
     const int64_t n = f->n, m = gni_fft_gpu_convolution(n);
-    uint64_t bytes = (uint64_t)(m * gni_product(f->dim, f->rank)) * 8;
+    uint64_t bytes = (uint64_t)(m * gni_extent_product(f->dim, f->rank)) * 8;
     gni_gpu_mem temporary;
     if (!gni_gpu_alloc(g->gpu, bytes, &temporary)) {
         gni_fail_memory(g, "gn_fft: device memory", bytes);
@@ -23210,7 +23350,7 @@ static int64_t gni_fft_gpu_extent(const gni_fft *f, bool output, int64_t *first)
 
 static bool gni_fft_gpu_supports(gn_context *g, const gni_fft *f) {
     const gni_gpu *gpu = g->gpu;
-    int64_t part[3], batch = gni_product(f->dim, f->rank);
+    int64_t part[3], batch = gni_extent_product(f->dim, f->rank);
     if (g->fft_gpu == NULL)
         g->fft_gpu = (gni_fft_gpu_state *)gni_calloc(g, sizeof(gni_fft_gpu_state));
     if (g->fft_gpu == NULL || gpu->caps.shared_bytes < 16384 ||
@@ -23318,7 +23458,7 @@ static bool gni_fft_gpu_too_far(gn_context *g, const gni_fft *f, int64_t batch) 
 
 static bool gni_fft_gpu_in_parts(gn_context *g, const gni_fft *f) {
     gni_fft half = *f;
-    const int64_t batch = gni_product(f->dim, f->rank);
+    const int64_t batch = gni_extent_product(f->dim, f->rank);
     int widest = 0;
     // One line is within reach, or would not have been taken on.
     if (batch == 1 || !g->gpu->caps.addresses || !gni_fft_gpu_too_far(g, f, batch))
@@ -23336,7 +23476,7 @@ static bool gni_fft_gpu_in_parts(gn_context *g, const gni_fft *f) {
 // Operands are on the GPU.
 static bool gni_fft_gpu(gn_context *g, const gni_fft *f) {
     g->fft_gpu->call++; // made when support was asked for
-    return gni_product(f->dim, f->rank) == 0 || gni_fft_gpu_in_parts(g, f);
+    return gni_extent_product(f->dim, f->rank) == 0 || gni_fft_gpu_in_parts(g, f);
 }
 
 #else
@@ -23400,7 +23540,7 @@ typedef struct gni_gpu_jobs {
     bool has_counters;
     uint32_t next_counter;
     gni_job_choice choices[1 << GNI_JOB_LOG_CHOICES];
-    int split_force; // tests: 1 to 3 asks for that mode of vk_split and above wherever it can work, -1 never
+    int split_force; // tests: 1 to 3 asks for that mode of room `gpu_split` and above wherever it can work, -1 never
 } gni_gpu_jobs;
 
 // A dispatch being put together.
@@ -23413,7 +23553,7 @@ typedef struct gni_job_call {
     gni_gpu_kernel special, generic;
     gni_gpu_mem scratch[2];
     int n_scratch;
-    gni_gpu_use spare; // of gni_job_matmul_tiled: see vk_split
+    gni_gpu_use spare; // of gni_job_matmul_tiled: see room `gpu_split`
     bool waits;        // for `special` to be compiled
 } gni_job_call;
 
@@ -23752,6 +23892,7 @@ static void gni_job_set_modules(gni_job_call *c, const gni_program *p, int speci
     c->special.first_code = GNI_P_PROGRAM_STEPS;
 }
 
+// Which kernel: their names are those of the `//! variant` lines in elementwise.comp.
 static void gni_job_map_modules(gni_job_call *c, const gni_program *p, bool little) {
     int special = p->wide ? GNI_MODULE_map_wide_24 : little ? GNI_MODULE_map_8 : GNI_MODULE_map_24;
     int generic = p->wide ? GNI_MODULE_map_wide_generic : GNI_MODULE_map_generic;
@@ -24426,7 +24567,7 @@ static bool gni_job_random(gni_gpu *gpu, const gni_random *r) {
 
 // ---- the backend
 
-// Of the room below.
+// Of rooms `gpu_matmul` and `gpu_factor`.
 static bool gni_job_matmul_ok(const gni_gpu *gpu, const gni_matmul *m);
 static bool gni_job_matmul(gni_gpu *gpu, const gni_matmul *m, int64_t row);
 #ifndef GPUNUM_NO_LINALG
@@ -24481,6 +24622,7 @@ static bool gni_gpu_run(gn_context *g, gni_job_kind kind, const void *job) {
 #endif // GNI_GPU
 
 static const gni_backend_api gni_gpu_backend = {"gpu", GNI_ON_GPU, gni_gpu_supports, gni_gpu_run};
+static const gni_backend_api *gni_backend_gpu(void) { return &gni_gpu_backend; }
 
 // >>gpu_matmul
 // Matrix products on the GPU: which kernel and which tile, how k is split over workgroups, and
@@ -25213,7 +25355,6 @@ static gni_matmul gni_job_flipped(const gni_matmul *m) {
 static bool gni_job_matmul_split(gni_job_call *c, const gni_matmul *m, int64_t batches, int64_t row,
                                  bool *ok);
 
-// In two parts, along batches, rows or columns. `row` is the distance of rows in c.
 // The sum over k in two halves, the second by way of memory of its own. No batches, nothing fused.
 static bool gni_job_matmul_halves(gni_gpu *gpu, const gni_matmul *m, int64_t row) {
     gni_matmul part = *m;
@@ -25257,6 +25398,7 @@ static bool gni_job_matmul_halves(gni_gpu *gpu, const gni_matmul *m, int64_t row
     return ok;
 }
 
+// In two parts, along batches, rows or columns. `row` is the distance of rows in c.
 static bool gni_job_matmul_parts(gni_gpu *gpu, const gni_matmul *m, int64_t row) {
     gni_matmul part = *m;
     int64_t half;
@@ -25601,7 +25743,7 @@ static bool gni_job_matmul_prologue(gni_gpu *gpu, const gni_matmul *m) {
     bool ok = true;
     const int64_t width = m->prologue == 1 ? m->n : m->m;
     if (width > 1) {
-        int64_t batches = gni_product(m->batch_dim, m->batch_rank);
+        int64_t batches = gni_extent_product(m->batch_dim, m->batch_rank);
         // An outer product or one with a vector is better off with what is there.
         if (m->k == 1 || m->m == 1 || m->n == 1) return gni_job_prologue_apart(gpu, m, false);
         // One of two programs is a pass of its own, over the smaller array.
@@ -26351,6 +26493,9 @@ static bool gni_job_factor(gni_gpu *gpu, const gni_factor *f) {
 #endif // GNI_GPU
 
 #endif
+#ifdef GNI_O1
+#pragma GCC pop_options
+#endif
 // >>async
 // gn_read_async: reads that do not wait. Callbacks run inside later calls on the context.
 
@@ -26470,7 +26615,7 @@ static gn_array *gni_unary(const char *fn, gni_op op, gn_array *a) {
     }
     gn_array *y = NULL;
     gn_dtype t = a->dtype;
-    if (op <= GNI_OP_SOFTPLUS && !gni_is_float(t)) t = GN_F32;
+    if (op <= GNI_OP_SOFTPLUS && !gni_is_float(t)) t = GN_F32; // ranges of ops are in the order of the op table
     bool truth = op >= GNI_OP_ISNAN && op <= GNI_OP_LOGICAL_NOT;
     if (a->dtype == GN_BOOL && op == GNI_OP_NEG)
         gni_fail(g, GN_ERROR_DTYPE, "%s: bool has no negative; use gn_logical_not", fn);
@@ -26722,6 +26867,350 @@ GPUNUM_API gn_array *gn_copy(gn_array *a) {
     }
     if (y != NULL && gni_tracks(g, &a, 1)) gni_record(g, y, "gn_copy", gni_back_copy, &a, 1);
     return gni_end(g, y);
+}
+
+// >>arrange
+// Arrays cut up, repeated, padded and shifted: compositions of views, joins and gathers, which bring their derivatives.
+
+static gn_shape gni_shape_of_rank(int rank) {
+    gn_shape s = gn_shape_from(0, NULL);
+    s.rank = rank;
+    return s;
+}
+
+// Without elements, of that shape, and what autograd knows of `a`.
+static gn_array *gni_nothing(gn_array *a, gn_shape s) {
+    return gn_reshape(gni_elements(&a->shape) == 0 ? a : gn_slice(gn_ravel(a), 0, 0, 0, 1), s);
+}
+
+// The product of extents, or so large a number that no array has it.
+static int64_t gni_extent_times(int64_t n, int64_t times) {
+    return n > 0 && times > INT64_MAX / n ? INT64_MAX : n * times;
+}
+
+// ---- shifts
+
+// Element `at` of the axis becomes the first one.
+static gn_array *gni_rolled(gn_array *a, int axis, int64_t at) {
+    gn_array *part[2];
+    part[0] = gn_slice(a, axis, at, GN_NONE, 1);
+    part[1] = gn_slice(a, axis, 0, at, 1);
+    return gn_concat(part, 2, axis);
+}
+
+// Where the element stands that a shift brings to the front of n.
+static int64_t gni_roll_start(int64_t n, int64_t shift) { return shift % n > 0 ? n - shift % n : -(shift % n); }
+
+GPUNUM_API gn_array *gn_roll(gn_array *a, int64_t shift, gn_axes axes) {
+    gn_context *g = gni_begin("gn_roll", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    const uint32_t set = gni_axes(g, "gn_roll", axes, a->shape.rank, NULL);
+    const int64_t n = gni_elements(&a->shape);
+    gn_array *y = a;
+    if (axes == GN_ALL && n > 0) y = gn_reshape(gni_rolled(gn_ravel(a), 0, gni_roll_start(n, shift)), a->shape);
+    for (int i = 0; i < a->shape.rank && n > 0 && y != NULL && axes != GN_ALL && set != ~0u; i++)
+        if (set >> i & 1u) y = gni_rolled(y, i, gni_roll_start(a->shape.dim[i], shift));
+    return gni_end_scope(g, set == ~0u ? NULL : y == a ? gn_copy(a) : y);
+}
+
+// ---- repetitions
+
+static gn_array *gni_tiled(gn_array *a, gn_shape repeats, const gn_shape *result) {
+    // A repeated axis becomes two, the first of them repeats; others are joined to their left neighbours.
+    gn_shape s, once;
+    int last = 0, lead = repeats.rank - (a != NULL ? a->shape.rank : 0), n = 0;
+    int64_t from[2 * GN_MAX_RANK + 1], to[2 * GN_MAX_RANK + 1];
+    if (a == NULL) return NULL;
+    for (int i = 0; i < repeats.rank; i++) {
+        const int64_t extent = i < lead ? 1 : a->shape.dim[i - lead];
+        if (repeats.dim[i] != 1) {
+            last = i;
+            from[n] = 1;
+            to[n++] = repeats.dim[i];
+        } else if (n > 0) {
+            to[n - 1] = from[n - 1] *= extent;
+            continue;
+        }
+        from[n] = to[n] = extent;
+        n++;
+    }
+    if (n <= GN_MAX_RANK) return gn_reshape(gn_broadcast_to(gn_reshape(a, gn_shape_from(n, from)), gn_shape_from(n, to)), *result);
+    // Too many axes at once: the innermost one goes first.
+    once = s = repeats;
+    for (int i = 0; i < repeats.rank; i++) {
+        if (i != last) once.dim[i] = 1;
+        s.dim[i] = once.dim[i] * (i < lead ? 1 : a->shape.dim[i - lead]);
+    }
+    a = gni_tiled(a, once, &s);
+    repeats.dim[last] = 1;
+    return gni_tiled(a, repeats, result);
+}
+
+GPUNUM_API gn_array *gn_tile(gn_array *a, gn_shape repeats) {
+    gn_context *g = gni_begin("gn_tile", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    bool bad = repeats.rank < 0 || repeats.rank > GN_MAX_RANK;
+    for (int i = 0; !bad && i < repeats.rank; i++) bad = repeats.dim[i] < 0;
+    if (bad && !gni_shape_ok(g, "gn_tile", a->dtype, &repeats)) return gni_end_scope(g, NULL);
+    const int lead = GNI_MAX(a->shape.rank - repeats.rank, 0), rank = lead + repeats.rank;
+    gn_shape all = gni_shape_of_rank(GNI_MIN(rank, GN_MAX_RANK)), s = all;
+    bool once = true;
+    for (int i = 0; i < rank; i++) {
+        all.dim[i] = i < lead ? 1 : repeats.dim[i - lead];
+        s.dim[i] = gni_extent_times(all.dim[i], i < rank - a->shape.rank ? 1 : a->shape.dim[i - rank + a->shape.rank]);
+        once = once && all.dim[i] == 1;
+    }
+    if (!gni_shape_ok(g, "gn_tile", a->dtype, &s)) return gni_end_scope(g, NULL);
+    if (gni_elements(&s) == 0) return gni_end_scope(g, gni_nothing(a, s));
+    return gni_end_scope(g, once ? gn_reshape(gn_copy(a), s) : gni_tiled(a, all, &s));
+}
+
+GPUNUM_API gn_array *gn_repeat(gn_array *a, int64_t repeats, gn_axes axis) {
+    gn_context *g = gni_begin("gn_repeat", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    gn_array *x = axis == GN_ALL ? gn_ravel(a) : a;
+    const int at = x == NULL ? -1 : axis == GN_ALL ? 0 : gni_axis(g, "gn_repeat", axis, a->shape.rank);
+    if (repeats < 0) gni_fail(g, GN_ERROR_ARGUMENT, "gn_repeat: %lld repetitions", (long long)repeats);
+    if (at < 0 || repeats < 0) return gni_end_scope(g, NULL);
+    gn_shape s = x->shape;
+    const int64_t n = s.dim[at];
+    s.dim[at] = gni_extent_times(n, repeats);
+    if (!gni_shape_ok(g, "gn_repeat", a->dtype, &s)) return gni_end_scope(g, NULL);
+    if (gni_elements(&s) == 0) return gni_end_scope(g, gni_nothing(x, s));
+    if (repeats == 1) return gni_end_scope(g, gn_copy(x));
+    const int64_t inner = gni_extent_product(s.dim + at + 1, s.rank - at - 1), rows = gni_extent_product(s.dim, at) * n;
+    gn_array *y = gn_broadcast_to(gn_reshape(x, GN_SHAPE(rows, 1, inner)), GN_SHAPE(rows, repeats, inner));
+    return gni_end_scope(g, gn_reshape(y, s));
+}
+
+// ---- borders
+
+static bool gni_back_pad(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    GNI_UNUSED(g);
+    for (int i = 0; i < node->shape.rank; i++)
+        gy = gn_slice(gy, i, node->param[i], node->param[i] + node->shape.dim[i], 1);
+    gx[0] = gy;
+    return true;
+}
+
+// `a` from before[i] on within an array of that shape that is full of `value`.
+static gn_array *gni_pad_constant(gn_context *g, gn_array *a, const int64_t *before, const gn_shape *s, double value) {
+    gn_array *y = gni_make_full(g, "gn_pad", a->dtype, s, value);
+    int64_t offset = 0;
+    if (y == NULL || !gni_materialize(g, y)) return y;
+    for (int i = 0; i < s->rank; i++) offset += before[i] * y->stride[i];
+    if (gni_elements(&a->shape) > 0 && !gni_copy_into(g, y->buf, y->dtype, offset, y->stride, a)) return y;
+    gni_node *node = gni_tracks(g, &a, 1) ? gni_record(g, y, "gn_pad", gni_back_pad, &a, 1) : NULL;
+    if (node == NULL) return y;
+    node->shape = a->shape;
+    for (int i = 0; i < s->rank; i++) node->param[i] = before[i];
+    return y;
+}
+
+// Which of n elements stands at place i, that may lie outside of them.
+static int64_t gni_pad_source(gn_pad_mode mode, int64_t i, int64_t n) {
+    if (mode == GN_PAD_EDGE) return GNI_MAX(0, GNI_MIN(i, n - 1));
+    const int64_t edge = mode == GN_PAD_SYMMETRIC, period = mode == GN_PAD_WRAP ? n : GNI_MAX(1, 2 * (n - 1 + edge));
+    const int64_t at = (i % period + period) % period;
+    return at < n ? at : period - edge - at;
+}
+
+static gn_array *gni_pad_axis(gn_context *g, gn_array *a, int axis, gn_pad_mode mode, int64_t before, int64_t count) {
+    void *data = NULL;
+    const int64_t n = a != NULL ? a->shape.dim[axis] : 0;
+    const gn_dtype t = count < INT32_MAX ? GN_I32 : GN_I64;
+    gn_shape s = gn_shape_from(1, &count);
+    if (a == NULL) return NULL;
+    if (n == 0) {
+        gni_fail(g, GN_ERROR_SHAPE, "gn_pad: axis %d is empty: around it there is only GN_PAD_CONSTANT", axis);
+        return NULL;
+    }
+    gn_array *index = gni_array_filled(g, "gn_pad", t, &s, &data);
+    for (int64_t i = 0; i < count && index != NULL; i++) {
+        const int64_t from = gni_pad_source(mode, i - before, n);
+        if (t == GN_I32)
+            ((int32_t *)data)[i] = (int32_t)from;
+        else
+            ((int64_t *)data)[i] = from;
+    }
+    return gn_take(a, gni_adopt(g, index), axis);
+}
+
+GPUNUM_API gn_array *gn_pad(gn_array *a, const int64_t *widths, int count, gn_pad_mode mode, double value) {
+    gn_context *g = gni_begin("gn_pad", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    gn_shape s = a->shape;
+    int64_t before[GN_MAX_RANK] = {0};
+    const int rank = s.rank;
+    if (count < 0 || (count != 1 && count != 2 && count != 2 * rank) || (widths == NULL && count > 0))
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_pad: %d widths for rank %d: one, two, or two for each axis", count, rank);
+    else if ((unsigned)mode > (unsigned)GN_PAD_WRAP)
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_pad: %d is not a gn_pad_mode", (int)mode);
+    for (int i = 0; i < rank && !g->call_failed; i++) {
+        const int64_t *w = widths + (count > 2 ? 2 * i : 0), behind = w[count > 1];
+        before[i] = w[0];
+        if (w[0] < 0 || behind < 0)
+            gni_fail(g, GN_ERROR_ARGUMENT, "gn_pad: width %lld is negative", (long long)GNI_MIN(w[0], behind));
+        else
+            s.dim[i] = w[0] > INT64_MAX - behind || s.dim[i] > INT64_MAX - w[0] - behind ? INT64_MAX
+                                                                                         : s.dim[i] + w[0] + behind;
+    }
+    if (g->call_failed || !gni_shape_ok(g, "gn_pad", a->dtype, &s)) return gni_end_scope(g, NULL);
+    if (mode == GN_PAD_CONSTANT) return gni_end_scope(g, gni_adopt(g, gni_pad_constant(g, a, before, &s, value)));
+    gn_array *y = a;
+    for (int i = 0; i < rank && y != NULL; i++)
+        if (s.dim[i] != a->shape.dim[i]) y = gni_pad_axis(g, y, i, mode, before[i], s.dim[i]);
+    return gni_end_scope(g, y == a ? gn_copy(a) : y);
+}
+
+// ---- parts, as views
+
+// Ends a call that made several arrays: all of them are the caller's, or none.
+static gn_status gni_end_several(gn_context *g, gn_array **y, int count) {
+    for (int i = 0; i < count && g->call_failed; i++) {
+        if (y[i] != NULL) gni_user_release(g, y[i]);
+        y[i] = NULL;
+    }
+    return gni_end_status(g);
+}
+
+// `count` parts along an axis, the first of them longer by one where they cannot be alike; that axis goes with `drop`.
+static void gni_cut(gn_context *g, const char *fn, gn_array *a, int axis, int count, bool drop, gn_array **parts) {
+    const int64_t n = a->shape.dim[axis];
+    for (int64_t i = 0, from = 0; i < count && !g->call_failed; i++) {
+        const int64_t to = from + n / count + (i < n % count);
+        gn_array *y = gni_sliced(g, fn, a, axis, from, to, 1);
+        if (y != NULL && drop) {
+            gn_shape s = y->shape;
+            for (int k = axis; k < s.rank - 1; k++) s.dim[k] = s.dim[k + 1];
+            s.rank--;
+            gn_array *z = gni_reshaped(g, fn, y, s);
+            gni_unref(g, y);
+            y = z;
+        }
+        parts[i] = gni_adopt(g, y);
+        from = to;
+    }
+}
+
+static gn_status gni_split(const char *fn, gn_array *a, int sections, int axis, bool even, gn_array **parts) {
+    char text[200];
+    for (int i = 0; i < sections && parts != NULL; i++) parts[i] = NULL;
+    gn_context *g = gni_begin(fn, &a, 1);
+    if (g == NULL) return gni_null_status(a);
+    const int at = gni_axis(g, fn, axis, a->shape.rank);
+    if (sections < 1 || parts == NULL)
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: %d parts%s", fn, sections, parts == NULL ? ", and no room for them" : "");
+    else if (at >= 0 && even && a->shape.dim[at] % sections != 0)
+        gni_fail(g, GN_ERROR_SHAPE, "%s: axis %d of %s cannot be cut into %d equal parts", fn, at,
+                 gni_shape_text(text, sizeof text, &a->shape), sections);
+    else if (at >= 0)
+        gni_cut(g, fn, a, at, sections, false, parts);
+    return gni_end_several(g, parts, parts != NULL ? sections : 0);
+}
+
+GPUNUM_API gn_status gn_split(gn_array *a, int sections, int axis, gn_array **parts) {
+    return gni_split("gn_split", a, sections, axis, true, parts);
+}
+GPUNUM_API gn_status gn_array_split(gn_array *a, int sections, int axis, gn_array **parts) {
+    return gni_split("gn_array_split", a, sections, axis, false, parts);
+}
+
+GPUNUM_API gn_status gn_unstack(gn_array *a, int axis, gn_array **parts, int count) {
+    char text[200];
+    for (int i = 0; i < count && parts != NULL; i++) parts[i] = NULL;
+    gn_context *g = gni_begin("gn_unstack", &a, 1);
+    if (g == NULL) return gni_null_status(a);
+    const int at = gni_axis(g, "gn_unstack", axis, a->shape.rank);
+    if (at >= 0 && a->shape.dim[at] != count)
+        gni_fail(g, GN_ERROR_SHAPE, "gn_unstack: axis %d of %s is not %d arrays", at,
+                 gni_shape_text(text, sizeof text, &a->shape), count);
+    else if (parts == NULL && count > 0)
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_unstack: no room for the arrays");
+    else if (at >= 0 && count > 0)
+        gni_cut(g, "gn_unstack", a, at, count, true, parts);
+    return gni_end_several(g, parts, parts != NULL ? count : 0);
+}
+
+GPUNUM_API gn_status gn_meshgrid(gn_array *const *arrays, int count, bool ij, gn_array **grids) {
+    for (int i = 0; i < count && grids != NULL; i++) grids[i] = NULL;
+    gn_context *g = count > 0 && arrays != NULL ? gni_begin("gn_meshgrid", arrays, count) : NULL;
+    if (g == NULL) return count > 0 && arrays != NULL ? gni_null_status(arrays[0]) : GN_ERROR_ARGUMENT;
+    gn_shape all = gni_shape_of_rank(GNI_MIN(count, GN_MAX_RANK));
+    if (count > GN_MAX_RANK)
+        gni_fail(g, GN_ERROR_SHAPE, "gn_meshgrid: the rank would be %d, the most is %d", count, GN_MAX_RANK);
+    if (grids == NULL) gni_fail(g, GN_ERROR_ARGUMENT, "gn_meshgrid: no room for the grids");
+    const bool swap = !ij && count > 1; // the first array runs along axis 1
+    for (int i = 0; i < count && !g->call_failed; i++) all.dim[swap && i < 2 ? 1 - i : i] = gni_elements(&arrays[i]->shape);
+    gn_scope_begin(g);
+    for (int i = 0; i < count && !g->call_failed; i++) {
+        gn_shape s = all;
+        for (int k = 0; k < count; k++)
+            if (k != (swap && i < 2 ? 1 - i : i)) s.dim[k] = 1;
+        grids[i] = gn_keep(gn_broadcast_to(gn_reshape(arrays[i], s), all));
+    }
+    gn_scope_end(g);
+    return gni_end_several(g, grids, grids != NULL ? count : 0);
+}
+
+// ---- neighbours
+
+GPUNUM_API gn_array *gn_diff(gn_array *a, int n, int axis) {
+    gn_context *g = gni_begin("gn_diff", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    const int at = gni_axis(g, "gn_diff", axis, a->shape.rank);
+    if (n < 0) gni_fail(g, GN_ERROR_ARGUMENT, "gn_diff: %d times", n);
+    if (at < 0 || n < 0) return gni_end_scope(g, NULL);
+    gn_array *y = gn_reshape(a, a->shape);
+    for (; n > 0 && y != NULL && y->shape.dim[at] > 0; n--) {
+        gn_array *next = gn_slice(y, at, 1, GN_NONE, 1), *last = gn_slice(y, at, 0, -1, 1);
+        y = a->dtype == GN_BOOL ? gn_ne(next, last) : gn_sub(next, last);
+    }
+    return gni_end_scope(g, y);
+}
+
+// The windows of an axis as that axis and one behind it. For autograd it is what gn_take makes of their places.
+static gn_array *gni_windows(gn_context *g, gn_array *a, int axis, int64_t window) {
+    if (!gni_materialize(g, a)) return NULL;
+    gn_shape s = gni_shape_of_rank(a->shape.rank + 1);
+    int64_t stride[GN_MAX_RANK];
+    for (int i = 0; i < s.rank; i++) {
+        s.dim[i] = a->shape.dim[i <= axis ? i : i - 1];
+        stride[i] = a->stride[i <= axis ? i : i - 1];
+    }
+    const int64_t n = s.dim[axis] - window + 1;
+    s.dim[axis] = n;
+    s.dim[axis + 1] = window;
+    gn_array *y = gni_array_view(g, "gn_sliding_window", a, &s, stride, a->offset);
+    if (y == NULL || !gni_tracks(g, &a, 1)) return y;
+    const gn_dtype t = a->shape.dim[axis] < INT32_MAX ? GN_I32 : GN_I64;
+    gn_array *in[2];
+    in[0] = a;
+    in[1] = gn_add(gn_expand_dims(gn_arange(g, t, 0, (double)n, 1), 1), gn_arange(g, t, 0, (double)window, 1));
+    gni_node *node = in[1] != NULL ? gni_record(g, y, "gn_sliding_window", gni_back_take, in, 2) : NULL;
+    if (node != NULL) node->param[0] = axis;
+    return y;
+}
+
+GPUNUM_API gn_array *gn_sliding_window(gn_array *a, int64_t window, int axis) {
+    gn_context *g = gni_begin("gn_sliding_window", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    gn_array *y = NULL;
+    const int rank = a->shape.rank, at = gni_axis(g, "gn_sliding_window", axis, rank);
+    if (at >= 0 && rank == GN_MAX_RANK)
+        gni_fail(g, GN_ERROR_SHAPE, "gn_sliding_window: the rank would be %d, the most is %d", rank + 1, GN_MAX_RANK);
+    else if (at >= 0 && (window < 1 || window > a->shape.dim[at]))
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_sliding_window: a window of %lld on axis %d with size %lld", (long long)window, at,
+                 (long long)a->shape.dim[at]);
+    else if (at >= 0)
+        y = gn_move_axis(gni_adopt(g, gni_windows(g, a, at, window)), at + 1, -1);
+    return gni_end_scope(g, y);
 }
 
 // >>reduce_ops
@@ -29629,6 +30118,434 @@ static void gni_dc_run_values(gni_la *w, double *d, const double *e, double *u, 
     gni_dc_solve_values(&c, u, v, d, e, n, 0);
 }
 
+// >>factor_cpu
+// Decompositions of a batch on the CPU: one matrix in, its results out; threads, errors, operands and results.
+
+typedef enum gni_la_kind {
+    GNI_LA_SOLVE,
+    GNI_LA_INV,
+    GNI_LA_DET,
+    GNI_LA_CHOLESKY,
+    GNI_LA_QR,
+    GNI_LA_EIGH,
+    GNI_LA_SVD
+} gni_la_kind;
+
+// A matrix of each item of the batch. `dim` and `step` are of the batch's dimensions, steps in elements.
+typedef struct gni_la_operand {
+    char *data; // NULL: not there
+    gn_dtype t;
+    int64_t rs, cs;
+    int rank;
+    int64_t dim[GN_MAX_RANK], step[GN_MAX_RANK];
+} gni_la_operand;
+
+typedef struct gni_la_job {
+    gn_context *g;
+    gni_la_kind kind;
+    const char *fn;
+    int64_t batch, m, n, k; // matrices a (m,n); k columns of b or of u
+    gni_la_operand in[2], out[3];
+    int64_t *info; // of each matrix
+    gni_la *workers;
+} gni_la_job;
+
+static int64_t gni_la_offset(const gni_la_operand *o, int64_t index) {
+    int64_t at = 0;
+    for (int i = o->rank - 1; i >= 0; i--) {
+        at += index % o->dim[i] * o->step[i];
+        index /= o->dim[i];
+    }
+    return at;
+}
+
+// Copies a matrix in, element (i,j) to to[i * rs + j * cs].
+static void gni_la_load(const gni_la_operand *o, int64_t index, double *to, int64_t rs, int64_t cs,
+                        int64_t m, int64_t n) {
+    int64_t at = gni_la_offset(o, index);
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++) {
+            int64_t from = at + i * o->rs + j * o->cs;
+            to[i * rs + j * cs] = o->t == GN_F64 ? ((const double *)(void *)o->data)[from]
+                                                 : (double)((const float *)(void *)o->data)[from];
+        }
+}
+
+static void gni_la_put_element(const gni_la_operand *o, int64_t at, double x) {
+    if (o->t == GN_F64)
+        ((double *)(void *)o->data)[at] = x;
+    else
+        ((float *)(void *)o->data)[at] = (float)x;
+}
+
+// Copies a matrix out. Row i of it is row order[i] of `from` unless `order` is NULL.
+static void gni_la_store(const gni_la_operand *o, int64_t index, const double *from, int64_t rs,
+                         int64_t cs, int64_t m, int64_t n, const int64_t *order) {
+    if (o->data == NULL) return;
+    int64_t at = gni_la_offset(o, index);
+    for (int64_t i = 0; i < m; i++) {
+        const double *row = from + (order != NULL ? order[i] : i) * rs;
+        for (int64_t j = 0; j < n; j++)
+            gni_la_put_element(o, at + i * o->rs + j * o->cs, row[j * cs]);
+    }
+}
+
+// The same out into the columns of the result: column i is row order[i] of `from`.
+static void gni_la_store_columns(const gni_la_operand *o, int64_t index, const double *from,
+                                 int64_t ld, int64_t m, int64_t n, const int64_t *order) {
+    gni_la_operand transposed = *o;
+    transposed.rs = o->cs;
+    transposed.cs = o->rs;
+    gni_la_store(&transposed, index, from, ld, 1, n, m, order);
+}
+
+// Divides by a power of two that makes the largest element about 1, and returns that power: squares must
+// not overflow. False if an element is NaN or infinite.
+static bool gni_la_scale(double *a, int64_t ld, int64_t m, int64_t n, int *power) {
+    double most = 0.0;
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++) {
+            if (!(fabs(a[i * ld + j]) <= 1.7976931348623157e308)) return false;
+            most = GNI_MAX(most, fabs(a[i * ld + j]));
+        }
+    *power = 0;
+    if (most == 0.0) return true;
+    frexp(most, power);
+    // In two steps: the inverse of the smallest numbers is no number.
+    const double factor = ldexp(1.0, -*power / 2), other = ldexp(1.0, -*power - -*power / 2);
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++) a[i * ld + j] = a[i * ld + j] * factor * other;
+    return true;
+}
+
+// ---- one matrix
+
+static void gni_la_do_solve(gni_la *w, const gni_la_job *d, int64_t index) {
+    const int64_t n = d->n, k = d->kind == GNI_LA_SOLVE ? d->k : d->kind == GNI_LA_INV ? n : 0;
+    const int64_t ld = gni_la_ld(n), ldb = k == 1 ? 1 : gni_la_ld(k);
+    if (!gni_la_reserve(w, n * (ld + ldb) + n * n / 4 + 2 * n + 64)) return;
+    double *a = gni_la_take(w, n * ld), *b = gni_la_take(w, n * ldb);
+    int64_t *pivot = (int64_t *)(void *)gni_la_take(w, n);
+    w->aside = gni_la_take(w, n * n / 4);
+    gni_la_load(&d->in[0], index, a, ld, 1, n, n);
+    gni_la_lu(w, gni_la_rows(a, ld, n, n), pivot);
+    if (d->kind == GNI_LA_DET) {
+        int exponent = 0; // apart, so that no product on the way overflows
+        double det = 1.0;
+        for (int64_t i = 0; i < n; i++) {
+            int e = 0;
+            det = frexp(det * (pivot[i] != i ? -a[i * ld + i] : a[i * ld + i]), &e);
+            exponent = det == 0.0 ? 0 : GNI_MAX(-100000, GNI_MIN(exponent + e, 100000));
+        }
+        det = w->info > 0 ? 0.0 : ldexp(det, exponent); // never -0
+        gni_la_store(&d->out[0], index, &det, 1, 1, 1, 1, NULL);
+        if (w->info > 0) w->info = 0;
+        return;
+    }
+    if (w->info != 0) return;
+    if (d->kind == GNI_LA_SOLVE) {
+        gni_la_load(&d->in[1], index, b, ldb, 1, n, k);
+    } else {
+        gni_la_unit(b, ldb, n, n);
+    }
+    gni_la_lu_solve(w, gni_la_rows(a, ld, n, n), pivot, gni_la_rows(b, ldb, n, k));
+    gni_la_store(&d->out[0], index, b, ldb, 1, n, k, NULL);
+}
+
+static void gni_la_do_cholesky(gni_la *w, const gni_la_job *d, int64_t index) {
+    const int64_t n = d->n, ld = gni_la_ld(n);
+    if (!gni_la_reserve(w, n * ld + n * n / 4 + 64)) return;
+    double *a = gni_la_take(w, n * ld);
+    w->aside = gni_la_take(w, n * n / 4);
+    gni_la_load(&d->in[0], index, a, ld, 1, n, n);
+    gni_la_cholesky(w, gni_la_rows(a, ld, n, n), 0);
+    if (w->info != 0) return;
+    for (int64_t i = 0; i < n; i++)
+        memset(a + i * ld + i + 1, 0, (size_t)(n - i - 1) * sizeof(double));
+    gni_la_store(&d->out[0], index, a, ld, 1, n, n, NULL);
+}
+
+static void gni_la_do_qr(gni_la *w, const gni_la_job *d, int64_t index) {
+    const int64_t m = d->m, n = d->n, k = GNI_MIN(m, n), ld = gni_la_ld(m);
+    gni_la_block b;
+    if (!gni_la_reserve(w, ld * (n + k) + k + gni_la_block_memory(n, m) + 64)) return;
+    double *at = gni_la_take(w, n * ld), *q = gni_la_take(w, k * ld), *tau = gni_la_take(w, k);
+    gni_la_block_take(w, &b, n, m);
+    gni_la_load(&d->in[0], index, at, 1, ld, m, n);
+    gni_la_qr(w, gni_la_rows(at, ld, n, m), tau, &b);
+    gni_la_form_q(w, gni_la_rows(at, ld, k, m), tau, gni_la_rows(q, ld, k, m), &b);
+    for (int64_t j = 0; j < k; j++) {
+        memset(at + j * ld + j + 1, 0, (size_t)(m - j - 1) * sizeof(double));
+        if (at[j * ld + j] >= 0.0) continue;
+        for (int64_t i = 0; i < m; i++) q[j * ld + i] = -q[j * ld + i];
+        for (int64_t i = j; i < n; i++) at[i * ld + j] = -at[i * ld + j];
+    }
+    gni_la_store_columns(&d->out[0], index, q, ld, m, k, NULL);
+    gni_la_store_columns(&d->out[1], index, at, ld, k, n, NULL);
+}
+
+static void gni_la_store_scaled(const gni_la_operand *o, int64_t index, double *x, int64_t n,
+                                int power, const int64_t *order) {
+    for (int64_t i = 0; i < n; i++) x[i] = ldexp(x[i], power);
+    gni_la_store(o, index, x, 1, 1, n, 1, order);
+}
+
+static void gni_la_do_eigh(gni_la *w, const gni_la_job *d, int64_t index) {
+    const int64_t n = d->n, ld = gni_la_ld(n);
+    const bool vectors = d->out[1].data != NULL;
+    int power = 0;
+    if (!gni_la_reserve(w, 2 * n * ld + 2 * n + gni_la_eigh_memory(n, vectors) + 64)) return;
+    double *a = gni_la_take(w, n * ld), *z = vectors ? gni_la_take(w, n * ld) : NULL,
+           *values = gni_la_take(w, n);
+    int64_t *order = (int64_t *)(void *)gni_la_take(w, n);
+    gni_la_load(&d->in[0], index, a, ld, 1, n, n);
+    for (int64_t i = 0; i < n; i++) // the lower triangle counts
+        for (int64_t j = 0; j < i; j++) a[j * ld + i] = a[i * ld + j];
+    if (!gni_la_scale(a, ld, n, n, &power)) {
+        w->info = GNI_LA_NOT_FINITE;
+        return;
+    }
+    if (n > 0) gni_la_eigh(w, gni_la_rows(a, ld, n, n), values, z);
+    if (w->info != 0) return;
+    gni_la_order(values, n, false, order);
+    gni_la_store_scaled(&d->out[0], index, values, n, power, order);
+    if (vectors) gni_la_store_columns(&d->out[1], index, z, ld, n, n, order);
+}
+
+// A tall matrix is the Q of its QR times a square one, a wide one is taken transposed.
+static void gni_la_do_svd(gni_la *w, const gni_la_job *d, int64_t index) {
+    const bool wide = d->m < d->n;
+    const int64_t m = wide ? d->n : d->m, n = wide ? d->m : d->n, k = d->k;
+    const int64_t ld = gni_la_ld(n), ldm = gni_la_ld(m);
+    const gni_la_operand *tall = wide ? &d->out[2] : &d->out[1],
+                         *square = wide ? &d->out[1] : &d->out[2];
+    const bool vectors = tall->data != NULL || square->data != NULL;
+    int power = 0;
+    int64_t need = 3 * n * ld + ldm * (n + 2 * k) + 3 * n + gni_la_svd_memory(n) +
+                   gni_la_block_memory(k, m) + 128;
+    if (!gni_la_reserve(w, need)) return;
+    double *at = gni_la_take(w, n * ldm), *a = gni_la_take(w, n * ld), *values = gni_la_take(w, n);
+    double *ut = vectors ? gni_la_take(w, n * ld) : NULL,
+           *vt = vectors ? gni_la_take(w, n * ld) : NULL;
+    double *tau = gni_la_take(w, n), *q = NULL, *qu = NULL;
+    int64_t *order = (int64_t *)(void *)gni_la_take(w, n);
+    gni_la_load(&d->in[0], index, at, wide ? ldm : 1, wide ? 1 : ldm, d->m, d->n);
+    if (!gni_la_scale(at, ldm, n, m, &power)) {
+        w->info = GNI_LA_NOT_FINITE;
+        return;
+    }
+    if (m > n) {
+        gni_la_block b;
+        gni_la_block_take(w, &b, k, m);
+        gni_la_qr(w, gni_la_rows(at, ldm, n, m), tau, &b);
+        if (vectors) {
+            q = gni_la_take(w, k * ldm);
+            qu = gni_la_take(w, n * ldm);
+            gni_la_form_q(w, gni_la_rows(at, ldm, n, m), tau, gni_la_rows(q, ldm, k, m), &b);
+        }
+    }
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < n; j++) a[i * ld + j] = m > n && j < i ? 0.0 : at[j * ldm + i];
+    if (n > 0) gni_la_svd_square(w, gni_la_rows(a, ld, n, n), values, ut, vt);
+    if (w->info != 0) return;
+    gni_la_order(values, n, true, order);
+    gni_la_store_scaled(&d->out[0], index, values, n, power, order);
+    if (!vectors) return;
+    if (q != NULL)
+        gni_la_gemm(w, gni_la_rows(qu, ldm, n, m), gni_la_rows(ut, ld, n, n), gni_la_rows(q, ldm, n, m), false);
+    // What is tall is u, or for a wide matrix v; each has its vectors in columns but vt.
+    gni_la_operand long_side = *tall, short_side = *square;
+    gni_la_operand *v = wide ? &long_side : &short_side;
+    int64_t rs = v->rs;
+    v->rs = v->cs;
+    v->cs = rs;
+    gni_la_store_columns(&short_side, index, vt, ld, n, n, order);
+    gni_la_store_columns(&long_side, index, q != NULL ? qu : ut, q != NULL ? ldm : ld, m, n, order);
+    if (k == n || long_side.data == NULL) return;
+    long_side.data += n * long_side.cs * (int64_t)gn_dtype_size(long_side.t);
+    gni_la_store_columns(&long_side, index, q + n * ldm, ldm, m, k - n, NULL);
+}
+
+static void gni_la_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_la_job *d = (const gni_la_job *)arg;
+    gni_la *w = &d->workers[worker];
+    for (int64_t i = begin; i < end; i++) {
+        w->info = 0;
+        switch (d->kind) {
+        case GNI_LA_CHOLESKY: gni_la_do_cholesky(w, d, i); break;
+        case GNI_LA_QR: gni_la_do_qr(w, d, i); break;
+        case GNI_LA_EIGH: gni_la_do_eigh(w, d, i); break;
+        case GNI_LA_SVD: gni_la_do_svd(w, d, i); break;
+        default: gni_la_do_solve(w, d, i);
+        }
+        d->info[i] = w->info;
+    }
+}
+
+// Reports what went wrong with the first matrix that something went wrong with.
+static bool gni_la_report(const gni_la_job *d) {
+    char which[64];
+    for (int64_t i = 0; i < d->batch; i++) {
+        long long info = (long long)d->info[i];
+        if (info == 0) continue;
+        if (d->batch == 1)
+            snprintf(which, sizeof which, "the matrix");
+        else
+            snprintf(which, sizeof which, "matrix %lld of %lld", (long long)i, (long long)d->batch);
+        if (info == GNI_LA_NO_MEMORY)
+            gni_fail_memory(d->g, d->fn, (uint64_t)d->m * (uint64_t)d->n * sizeof(double));
+        else if (info == GNI_LA_NOT_FINITE)
+            gni_fail(d->g, GN_ERROR_ARGUMENT, "%s: %s holds NaN or infinity", d->fn, which);
+        else if (info == GNI_LA_NO_CONVERGENCE)
+            gni_fail(d->g, GN_ERROR_ARGUMENT, "%s: %s did not converge", d->fn, which);
+        else if (d->kind == GNI_LA_CHOLESKY)
+            gni_fail(d->g, GN_ERROR_ARGUMENT,
+                     "%s: %s is not positive definite (its leading %lld x %lld block is not)",
+                     d->fn, which, info, info);
+        else
+            gni_fail(d->g, GN_ERROR_ARGUMENT, "%s: %s is singular (pivot %lld is 0)", d->fn, which,
+                     info - 1);
+        return false;
+    }
+    return true;
+}
+
+// A matrix for each thread, or all threads for one matrix after the other.
+static bool gni_la_run(gni_la_job *d) {
+    gn_context *g = d->g;
+    if (d->batch == 0) return true;
+    const int threads = gni_pool_threads(g->pool);
+    const double size = (double)d->m * (double)d->n, work = size * (double)GNI_MIN(d->m, d->n);
+    const bool apart = d->batch > 1 && (size < 128.0 * 128.0 || d->batch >= 2 * threads);
+    const int count = apart ? threads : 1;
+    const size_t bytes = (size_t)count * sizeof(gni_la) + (size_t)d->batch * sizeof(int64_t);
+    d->workers = (gni_la *)gni_calloc(g, bytes);
+    if (d->workers == NULL) {
+        gni_fail_memory(g, d->fn, bytes);
+        return false;
+    }
+    d->info = (int64_t *)(void *)(d->workers + count);
+    for (int i = 0; i < count; i++) {
+        d->workers[i].g = g;
+        d->workers[i].pool = apart ? NULL : g->pool;
+        d->workers[i].isa = gni_la_isa_of((int)g->isa);
+    }
+    if (apart)
+        gni_parallel(g->pool, d->batch, 1 + (int64_t)(20000.0 / (work + 100.0)), gni_la_task, d);
+    else
+        gni_la_task(d, 0, d->batch, 0);
+    for (int i = 0; i < count; i++) gni_la_free(&d->workers[i]);
+    bool ok = gni_la_report(d);
+    gni_free(g, d->workers);
+    return ok;
+}
+
+// ---- the public decompositions
+
+// float32 or float64: what is computed and returned, before halves are rounded.
+static gn_dtype gni_la_dtype(gn_dtype t) { return t == GN_F64 ? GN_F64 : GN_F32; }
+
+static bool gni_la_square(gn_context *g, const char *fn, const gn_array *a) {
+    char text[200];
+    int rank = a->shape.rank;
+    if (!gni_is_matrix(g, fn, a)) return false;
+    if (a->shape.dim[rank - 1] == a->shape.dim[rank - 2]) return true;
+    gni_fail(g, GN_ERROR_SHAPE, "%s: %s: the matrices are not square", fn,
+             gni_shape_text(text, sizeof text, &a->shape));
+    return false;
+}
+
+// Describes the matrices of `a`, with its last `matrix` axes (2, 1: one column, 0), over the batch's shape.
+static void gni_la_describe(gni_la_operand *o, const gn_array *a, const gn_shape *batch,
+                            int matrix) {
+    int own = a->shape.rank - matrix;
+    o->t = a->dtype;
+    o->rank = batch->rank;
+    o->rs = matrix > 0 ? a->stride[own] : 0;
+    o->cs = matrix > 1 ? a->stride[own + 1] : 0;
+    for (int i = 0; i < batch->rank; i++) {
+        int axis = i - batch->rank + own;
+        o->dim[i] = batch->dim[i];
+        o->step[i] = axis >= 0 && a->shape.dim[axis] != 1 ? a->stride[axis] : 0;
+    }
+}
+
+// The operand in the dtype of the computation, on the CPU. One reference; NULL after gni_fail.
+static gn_array *gni_la_input(gni_la_job *d, int i, gn_array *a, gn_dtype t, const gn_shape *batch,
+                              int matrix) {
+    gn_context *g = d->g;
+    gn_array *x = a;
+    if (a->dtype == t)
+        gni_ref(x);
+    else
+        x = gni_apply(g, d->fn, GNI_OP_CAST, a->dtype, t, &x, NULL, 1);
+    const void *data = x != NULL ? gni_host(g, x) : NULL;
+    if (data == NULL) {
+        gni_unref(g, x);
+        return NULL;
+    }
+    gni_la_describe(&d->in[i], x, batch, matrix);
+    d->in[i].data = (char *)x->buf->host + x->offset * (int64_t)gn_dtype_size(t);
+    return x;
+}
+
+// A result of the batch's shape with up to two more axes.
+static gn_array *gni_la_output(gni_la_job *d, int i, gn_dtype t, const gn_shape *batch, int matrix,
+                               int64_t m, int64_t n) {
+    gn_shape s = *batch;
+    void *data = NULL;
+    if (matrix > 0) s.dim[s.rank++] = m;
+    if (matrix > 1) s.dim[s.rank++] = n;
+    gn_array *y = gni_array_filled(d->g, d->fn, t, &s, &data);
+    if (y == NULL) return NULL;
+    gni_la_describe(&d->out[i], y, batch, matrix);
+    d->out[i].data = (char *)data;
+    return y;
+}
+
+static void gni_la_begin(gni_la_job *d, gn_context *g, gni_la_kind kind, const char *fn,
+                         const gn_array *a, gn_shape *batch) {
+    memset(d, 0, sizeof *d);
+    d->g = g;
+    d->kind = kind;
+    d->fn = fn;
+    d->m = a->shape.dim[a->shape.rank - 2];
+    d->n = a->shape.dim[a->shape.rank - 1];
+    *batch = gn_shape_from(a->shape.rank - 2, a->shape.dim);
+}
+
+static void gni_la_batch(gni_la_job *d, const gn_shape *batch) {
+    d->batch = GNI_MAX(gni_extent_product(batch->dim, batch->rank), 0);
+}
+
+// Runs a decomposition of `in` into the `count` results; a NULL place in `y` stays out. Results are of the
+// operand's dtype. All or none: false after gni_fail.
+static bool gni_la_finish(gni_la_job *d, gn_array **y, int count, gn_dtype result) {
+    bool any = false; // elements to compute: batches without them may be of any size
+    for (int i = 0; i < count; i++) any = any || (y[i] != NULL && gni_elements(&y[i]->shape) > 0);
+    bool ok = !d->g->call_failed && (!any || gni_la_run(d));
+    for (int i = 0; i < count; i++) {
+        if (y[i] == NULL) continue;
+        gn_array *cast = y[i];
+        if (ok && y[i]->dtype != result)
+            cast = gni_apply(d->g, d->fn, GNI_OP_CAST, y[i]->dtype, result, &y[i], NULL, 1);
+        if (cast != y[i] || !ok) gni_unref(d->g, y[i]);
+        y[i] = ok ? cast : NULL;
+        ok = ok && cast != NULL;
+    }
+    for (int i = 0; i < count && !ok; i++) {
+        gni_unref(d->g, y[i]);
+        y[i] = NULL;
+    }
+    return ok;
+}
+
+static gn_dtype gni_la_result(gn_dtype t) { return gni_is_float(t) ? t : GN_F32; }
+
+#ifdef GNI_O1
+#pragma GCC push_options
+#pragma GCC optimize("O1")
+#endif
 // >>factor_gpu
 // Decompositions of large matrices on the GPU: panels of 128 columns by kernels of their own, everything else
 // by matrix products. From outside: gni_lg_wanted and what room factor_batch calls (lg: linear algebra on the GPU).
@@ -29700,7 +30617,7 @@ static bool gni_lg_reaches(int64_t batch, int64_t rows, int64_t columns, gn_dtyp
 // Whether `a` (..., m, n) is decomposed on the GPU, with its dtype there.
 static bool gni_lg_wanted(gn_context *g, gn_array *a, gn_dtype t) {
     gni_factor f;
-    if (g->gpu == NULL || g->recording || g->gpu->lost) return false;
+    if (g->gpu == NULL || g->host_recording || g->gpu->lost) return false;
     if (g->placement == GN_PLACE_CPU || !gni_materialize(g, a)) return false;
     const int rank = a->shape.rank;
     const int64_t rows = a->shape.dim[rank - 2], columns = a->shape.dim[rank - 1];
@@ -30352,430 +31269,6 @@ static bool gni_lg_qr_run(gni_lg_qr *p) {
     return gni_lg_qr_good(p);
 }
 
-// >>factor_cpu
-// Decompositions of a batch on the CPU: one matrix in, its results out; threads, errors, operands and results.
-
-typedef enum gni_la_kind {
-    GNI_LA_SOLVE,
-    GNI_LA_INV,
-    GNI_LA_DET,
-    GNI_LA_CHOLESKY,
-    GNI_LA_QR,
-    GNI_LA_EIGH,
-    GNI_LA_SVD
-} gni_la_kind;
-
-// A matrix of each item of the batch. `dim` and `step` are of the batch's dimensions, steps in elements.
-typedef struct gni_la_operand {
-    char *data; // NULL: not there
-    gn_dtype t;
-    int64_t rs, cs;
-    int rank;
-    int64_t dim[GN_MAX_RANK], step[GN_MAX_RANK];
-} gni_la_operand;
-
-typedef struct gni_la_job {
-    gn_context *g;
-    gni_la_kind kind;
-    const char *fn;
-    int64_t batch, m, n, k; // matrices a (m,n); k columns of b or of u
-    gni_la_operand in[2], out[3];
-    int64_t *info; // of each matrix
-    gni_la *workers;
-} gni_la_job;
-
-static int64_t gni_la_offset(const gni_la_operand *o, int64_t index) {
-    int64_t at = 0;
-    for (int i = o->rank - 1; i >= 0; i--) {
-        at += index % o->dim[i] * o->step[i];
-        index /= o->dim[i];
-    }
-    return at;
-}
-
-// Copies a matrix in, element (i,j) to to[i * rs + j * cs].
-static void gni_la_load(const gni_la_operand *o, int64_t index, double *to, int64_t rs, int64_t cs,
-                        int64_t m, int64_t n) {
-    int64_t at = gni_la_offset(o, index);
-    for (int64_t i = 0; i < m; i++)
-        for (int64_t j = 0; j < n; j++) {
-            int64_t from = at + i * o->rs + j * o->cs;
-            to[i * rs + j * cs] = o->t == GN_F64 ? ((const double *)(void *)o->data)[from]
-                                                 : (double)((const float *)(void *)o->data)[from];
-        }
-}
-
-static void gni_la_put_element(const gni_la_operand *o, int64_t at, double x) {
-    if (o->t == GN_F64)
-        ((double *)(void *)o->data)[at] = x;
-    else
-        ((float *)(void *)o->data)[at] = (float)x;
-}
-
-// Copies a matrix out. Row i of it is row order[i] of `from` unless `order` is NULL.
-static void gni_la_store(const gni_la_operand *o, int64_t index, const double *from, int64_t rs,
-                         int64_t cs, int64_t m, int64_t n, const int64_t *order) {
-    if (o->data == NULL) return;
-    int64_t at = gni_la_offset(o, index);
-    for (int64_t i = 0; i < m; i++) {
-        const double *row = from + (order != NULL ? order[i] : i) * rs;
-        for (int64_t j = 0; j < n; j++)
-            gni_la_put_element(o, at + i * o->rs + j * o->cs, row[j * cs]);
-    }
-}
-
-// The same out into the columns of the result: column i is row order[i] of `from`.
-static void gni_la_store_columns(const gni_la_operand *o, int64_t index, const double *from,
-                                 int64_t ld, int64_t m, int64_t n, const int64_t *order) {
-    gni_la_operand transposed = *o;
-    transposed.rs = o->cs;
-    transposed.cs = o->rs;
-    gni_la_store(&transposed, index, from, ld, 1, n, m, order);
-}
-
-// Divides by a power of two that makes the largest element about 1, and returns that power: squares must
-// not overflow. False if an element is NaN or infinite.
-static bool gni_la_scale(double *a, int64_t ld, int64_t m, int64_t n, int *power) {
-    double most = 0.0;
-    for (int64_t i = 0; i < m; i++)
-        for (int64_t j = 0; j < n; j++) {
-            if (!(fabs(a[i * ld + j]) <= 1.7976931348623157e308)) return false;
-            most = GNI_MAX(most, fabs(a[i * ld + j]));
-        }
-    *power = 0;
-    if (most == 0.0) return true;
-    frexp(most, power);
-    // In two steps: the inverse of the smallest numbers is no number.
-    const double factor = ldexp(1.0, -*power / 2), other = ldexp(1.0, -*power - -*power / 2);
-    for (int64_t i = 0; i < m; i++)
-        for (int64_t j = 0; j < n; j++) a[i * ld + j] = a[i * ld + j] * factor * other;
-    return true;
-}
-
-// ---- one matrix
-
-static void gni_la_do_solve(gni_la *w, const gni_la_job *d, int64_t index) {
-    const int64_t n = d->n, k = d->kind == GNI_LA_SOLVE ? d->k : d->kind == GNI_LA_INV ? n : 0;
-    const int64_t ld = gni_la_ld(n), ldb = k == 1 ? 1 : gni_la_ld(k);
-    if (!gni_la_reserve(w, n * (ld + ldb) + n * n / 4 + 2 * n + 64)) return;
-    double *a = gni_la_take(w, n * ld), *b = gni_la_take(w, n * ldb);
-    int64_t *pivot = (int64_t *)(void *)gni_la_take(w, n);
-    w->aside = gni_la_take(w, n * n / 4);
-    gni_la_load(&d->in[0], index, a, ld, 1, n, n);
-    gni_la_lu(w, gni_la_rows(a, ld, n, n), pivot);
-    if (d->kind == GNI_LA_DET) {
-        int exponent = 0; // apart, so that no product on the way overflows
-        double det = 1.0;
-        for (int64_t i = 0; i < n; i++) {
-            int e = 0;
-            det = frexp(det * (pivot[i] != i ? -a[i * ld + i] : a[i * ld + i]), &e);
-            exponent = det == 0.0 ? 0 : GNI_MAX(-100000, GNI_MIN(exponent + e, 100000));
-        }
-        det = w->info > 0 ? 0.0 : ldexp(det, exponent); // never -0
-        gni_la_store(&d->out[0], index, &det, 1, 1, 1, 1, NULL);
-        if (w->info > 0) w->info = 0;
-        return;
-    }
-    if (w->info != 0) return;
-    if (d->kind == GNI_LA_SOLVE) {
-        gni_la_load(&d->in[1], index, b, ldb, 1, n, k);
-    } else {
-        gni_la_unit(b, ldb, n, n);
-    }
-    gni_la_lu_solve(w, gni_la_rows(a, ld, n, n), pivot, gni_la_rows(b, ldb, n, k));
-    gni_la_store(&d->out[0], index, b, ldb, 1, n, k, NULL);
-}
-
-static void gni_la_do_cholesky(gni_la *w, const gni_la_job *d, int64_t index) {
-    const int64_t n = d->n, ld = gni_la_ld(n);
-    if (!gni_la_reserve(w, n * ld + n * n / 4 + 64)) return;
-    double *a = gni_la_take(w, n * ld);
-    w->aside = gni_la_take(w, n * n / 4);
-    gni_la_load(&d->in[0], index, a, ld, 1, n, n);
-    gni_la_cholesky(w, gni_la_rows(a, ld, n, n), 0);
-    if (w->info != 0) return;
-    for (int64_t i = 0; i < n; i++)
-        memset(a + i * ld + i + 1, 0, (size_t)(n - i - 1) * sizeof(double));
-    gni_la_store(&d->out[0], index, a, ld, 1, n, n, NULL);
-}
-
-static void gni_la_do_qr(gni_la *w, const gni_la_job *d, int64_t index) {
-    const int64_t m = d->m, n = d->n, k = GNI_MIN(m, n), ld = gni_la_ld(m);
-    gni_la_block b;
-    if (!gni_la_reserve(w, ld * (n + k) + k + gni_la_block_memory(n, m) + 64)) return;
-    double *at = gni_la_take(w, n * ld), *q = gni_la_take(w, k * ld), *tau = gni_la_take(w, k);
-    gni_la_block_take(w, &b, n, m);
-    gni_la_load(&d->in[0], index, at, 1, ld, m, n);
-    gni_la_qr(w, gni_la_rows(at, ld, n, m), tau, &b);
-    gni_la_form_q(w, gni_la_rows(at, ld, k, m), tau, gni_la_rows(q, ld, k, m), &b);
-    for (int64_t j = 0; j < k; j++) {
-        memset(at + j * ld + j + 1, 0, (size_t)(m - j - 1) * sizeof(double));
-        if (at[j * ld + j] >= 0.0) continue;
-        for (int64_t i = 0; i < m; i++) q[j * ld + i] = -q[j * ld + i];
-        for (int64_t i = j; i < n; i++) at[i * ld + j] = -at[i * ld + j];
-    }
-    gni_la_store_columns(&d->out[0], index, q, ld, m, k, NULL);
-    gni_la_store_columns(&d->out[1], index, at, ld, k, n, NULL);
-}
-
-static void gni_la_store_scaled(const gni_la_operand *o, int64_t index, double *x, int64_t n,
-                                int power, const int64_t *order) {
-    for (int64_t i = 0; i < n; i++) x[i] = ldexp(x[i], power);
-    gni_la_store(o, index, x, 1, 1, n, 1, order);
-}
-
-static void gni_la_do_eigh(gni_la *w, const gni_la_job *d, int64_t index) {
-    const int64_t n = d->n, ld = gni_la_ld(n);
-    const bool vectors = d->out[1].data != NULL;
-    int power = 0;
-    if (!gni_la_reserve(w, 2 * n * ld + 2 * n + gni_la_eigh_memory(n, vectors) + 64)) return;
-    double *a = gni_la_take(w, n * ld), *z = vectors ? gni_la_take(w, n * ld) : NULL,
-           *values = gni_la_take(w, n);
-    int64_t *order = (int64_t *)(void *)gni_la_take(w, n);
-    gni_la_load(&d->in[0], index, a, ld, 1, n, n);
-    for (int64_t i = 0; i < n; i++) // the lower triangle counts
-        for (int64_t j = 0; j < i; j++) a[j * ld + i] = a[i * ld + j];
-    if (!gni_la_scale(a, ld, n, n, &power)) {
-        w->info = GNI_LA_NOT_FINITE;
-        return;
-    }
-    if (n > 0) gni_la_eigh(w, gni_la_rows(a, ld, n, n), values, z);
-    if (w->info != 0) return;
-    gni_la_order(values, n, false, order);
-    gni_la_store_scaled(&d->out[0], index, values, n, power, order);
-    if (vectors) gni_la_store_columns(&d->out[1], index, z, ld, n, n, order);
-}
-
-// A tall matrix is the Q of its QR times a square one, a wide one is taken transposed.
-static void gni_la_do_svd(gni_la *w, const gni_la_job *d, int64_t index) {
-    const bool wide = d->m < d->n;
-    const int64_t m = wide ? d->n : d->m, n = wide ? d->m : d->n, k = d->k;
-    const int64_t ld = gni_la_ld(n), ldm = gni_la_ld(m);
-    const gni_la_operand *tall = wide ? &d->out[2] : &d->out[1],
-                         *square = wide ? &d->out[1] : &d->out[2];
-    const bool vectors = tall->data != NULL || square->data != NULL;
-    int power = 0;
-    int64_t need = 3 * n * ld + ldm * (n + 2 * k) + 3 * n + gni_la_svd_memory(n) +
-                   gni_la_block_memory(k, m) + 128;
-    if (!gni_la_reserve(w, need)) return;
-    double *at = gni_la_take(w, n * ldm), *a = gni_la_take(w, n * ld), *values = gni_la_take(w, n);
-    double *ut = vectors ? gni_la_take(w, n * ld) : NULL,
-           *vt = vectors ? gni_la_take(w, n * ld) : NULL;
-    double *tau = gni_la_take(w, n), *q = NULL, *qu = NULL;
-    int64_t *order = (int64_t *)(void *)gni_la_take(w, n);
-    gni_la_load(&d->in[0], index, at, wide ? ldm : 1, wide ? 1 : ldm, d->m, d->n);
-    if (!gni_la_scale(at, ldm, n, m, &power)) {
-        w->info = GNI_LA_NOT_FINITE;
-        return;
-    }
-    if (m > n) {
-        gni_la_block b;
-        gni_la_block_take(w, &b, k, m);
-        gni_la_qr(w, gni_la_rows(at, ldm, n, m), tau, &b);
-        if (vectors) {
-            q = gni_la_take(w, k * ldm);
-            qu = gni_la_take(w, n * ldm);
-            gni_la_form_q(w, gni_la_rows(at, ldm, n, m), tau, gni_la_rows(q, ldm, k, m), &b);
-        }
-    }
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t j = 0; j < n; j++) a[i * ld + j] = m > n && j < i ? 0.0 : at[j * ldm + i];
-    if (n > 0) gni_la_svd_square(w, gni_la_rows(a, ld, n, n), values, ut, vt);
-    if (w->info != 0) return;
-    gni_la_order(values, n, true, order);
-    gni_la_store_scaled(&d->out[0], index, values, n, power, order);
-    if (!vectors) return;
-    if (q != NULL)
-        gni_la_gemm(w, gni_la_rows(qu, ldm, n, m), gni_la_rows(ut, ld, n, n), gni_la_rows(q, ldm, n, m), false);
-    // What is tall is u, or for a wide matrix v; each has its vectors in columns but vt.
-    gni_la_operand long_side = *tall, short_side = *square;
-    gni_la_operand *v = wide ? &long_side : &short_side;
-    int64_t rs = v->rs;
-    v->rs = v->cs;
-    v->cs = rs;
-    gni_la_store_columns(&short_side, index, vt, ld, n, n, order);
-    gni_la_store_columns(&long_side, index, q != NULL ? qu : ut, q != NULL ? ldm : ld, m, n, order);
-    if (k == n || long_side.data == NULL) return;
-    long_side.data += n * long_side.cs * (int64_t)gn_dtype_size(long_side.t);
-    gni_la_store_columns(&long_side, index, q + n * ldm, ldm, m, k - n, NULL);
-}
-
-static void gni_la_task(void *arg, int64_t begin, int64_t end, int worker) {
-    const gni_la_job *d = (const gni_la_job *)arg;
-    gni_la *w = &d->workers[worker];
-    for (int64_t i = begin; i < end; i++) {
-        w->info = 0;
-        switch (d->kind) {
-        case GNI_LA_CHOLESKY: gni_la_do_cholesky(w, d, i); break;
-        case GNI_LA_QR: gni_la_do_qr(w, d, i); break;
-        case GNI_LA_EIGH: gni_la_do_eigh(w, d, i); break;
-        case GNI_LA_SVD: gni_la_do_svd(w, d, i); break;
-        default: gni_la_do_solve(w, d, i);
-        }
-        d->info[i] = w->info;
-    }
-}
-
-// Reports what went wrong with the first matrix that something went wrong with.
-static bool gni_la_report(const gni_la_job *d) {
-    char which[64];
-    for (int64_t i = 0; i < d->batch; i++) {
-        long long info = (long long)d->info[i];
-        if (info == 0) continue;
-        if (d->batch == 1)
-            snprintf(which, sizeof which, "the matrix");
-        else
-            snprintf(which, sizeof which, "matrix %lld of %lld", (long long)i, (long long)d->batch);
-        if (info == GNI_LA_NO_MEMORY)
-            gni_fail_memory(d->g, d->fn, (uint64_t)d->m * (uint64_t)d->n * sizeof(double));
-        else if (info == GNI_LA_NOT_FINITE)
-            gni_fail(d->g, GN_ERROR_ARGUMENT, "%s: %s holds NaN or infinity", d->fn, which);
-        else if (info == GNI_LA_NO_CONVERGENCE)
-            gni_fail(d->g, GN_ERROR_ARGUMENT, "%s: %s did not converge", d->fn, which);
-        else if (d->kind == GNI_LA_CHOLESKY)
-            gni_fail(d->g, GN_ERROR_ARGUMENT,
-                     "%s: %s is not positive definite (its leading %lld x %lld block is not)",
-                     d->fn, which, info, info);
-        else
-            gni_fail(d->g, GN_ERROR_ARGUMENT, "%s: %s is singular (pivot %lld is 0)", d->fn, which,
-                     info - 1);
-        return false;
-    }
-    return true;
-}
-
-// A matrix for each thread, or all threads for one matrix after the other.
-static bool gni_la_run(gni_la_job *d) {
-    gn_context *g = d->g;
-    if (d->batch == 0) return true;
-    const int threads = gni_pool_threads(g->pool);
-    const double size = (double)d->m * (double)d->n, work = size * (double)GNI_MIN(d->m, d->n);
-    const bool apart = d->batch > 1 && (size < 128.0 * 128.0 || d->batch >= 2 * threads);
-    const int count = apart ? threads : 1;
-    const size_t bytes = (size_t)count * sizeof(gni_la) + (size_t)d->batch * sizeof(int64_t);
-    d->workers = (gni_la *)gni_calloc(g, bytes);
-    if (d->workers == NULL) {
-        gni_fail_memory(g, d->fn, bytes);
-        return false;
-    }
-    d->info = (int64_t *)(void *)(d->workers + count);
-    for (int i = 0; i < count; i++) {
-        d->workers[i].g = g;
-        d->workers[i].pool = apart ? NULL : g->pool;
-        d->workers[i].isa = gni_la_isa_of((int)g->isa);
-    }
-    if (apart)
-        gni_parallel(g->pool, d->batch, 1 + (int64_t)(20000.0 / (work + 100.0)), gni_la_task, d);
-    else
-        gni_la_task(d, 0, d->batch, 0);
-    for (int i = 0; i < count; i++) gni_la_free(&d->workers[i]);
-    bool ok = gni_la_report(d);
-    gni_free(g, d->workers);
-    return ok;
-}
-
-// ---- the public decompositions
-
-// float32 or float64: what is computed and returned, before halves are rounded.
-static gn_dtype gni_la_dtype(gn_dtype t) { return t == GN_F64 ? GN_F64 : GN_F32; }
-
-static bool gni_la_square(gn_context *g, const char *fn, const gn_array *a) {
-    char text[200];
-    int rank = a->shape.rank;
-    if (!gni_is_matrix(g, fn, a)) return false;
-    if (a->shape.dim[rank - 1] == a->shape.dim[rank - 2]) return true;
-    gni_fail(g, GN_ERROR_SHAPE, "%s: %s: the matrices are not square", fn,
-             gni_shape_text(text, sizeof text, &a->shape));
-    return false;
-}
-
-// Describes the matrices of `a`, with its last `matrix` axes (2, 1: one column, 0), over the batch's shape.
-static void gni_la_describe(gni_la_operand *o, const gn_array *a, const gn_shape *batch,
-                            int matrix) {
-    int own = a->shape.rank - matrix;
-    o->t = a->dtype;
-    o->rank = batch->rank;
-    o->rs = matrix > 0 ? a->stride[own] : 0;
-    o->cs = matrix > 1 ? a->stride[own + 1] : 0;
-    for (int i = 0; i < batch->rank; i++) {
-        int axis = i - batch->rank + own;
-        o->dim[i] = batch->dim[i];
-        o->step[i] = axis >= 0 && a->shape.dim[axis] != 1 ? a->stride[axis] : 0;
-    }
-}
-
-// The operand in the dtype of the computation, on the CPU. One reference; NULL after gni_fail.
-static gn_array *gni_la_input(gni_la_job *d, int i, gn_array *a, gn_dtype t, const gn_shape *batch,
-                              int matrix) {
-    gn_context *g = d->g;
-    gn_array *x = a;
-    if (a->dtype == t)
-        gni_ref(x);
-    else
-        x = gni_apply(g, d->fn, GNI_OP_CAST, a->dtype, t, &x, NULL, 1);
-    const void *data = x != NULL ? gni_host(g, x) : NULL;
-    if (data == NULL) {
-        gni_unref(g, x);
-        return NULL;
-    }
-    gni_la_describe(&d->in[i], x, batch, matrix);
-    d->in[i].data = (char *)x->buf->host + x->offset * (int64_t)gn_dtype_size(t);
-    return x;
-}
-
-// A result of the batch's shape with up to two more axes.
-static gn_array *gni_la_output(gni_la_job *d, int i, gn_dtype t, const gn_shape *batch, int matrix,
-                               int64_t m, int64_t n) {
-    gn_shape s = *batch;
-    void *data = NULL;
-    if (matrix > 0) s.dim[s.rank++] = m;
-    if (matrix > 1) s.dim[s.rank++] = n;
-    gn_array *y = gni_array_filled(d->g, d->fn, t, &s, &data);
-    if (y == NULL) return NULL;
-    gni_la_describe(&d->out[i], y, batch, matrix);
-    d->out[i].data = (char *)data;
-    return y;
-}
-
-static void gni_la_begin(gni_la_job *d, gn_context *g, gni_la_kind kind, const char *fn,
-                         const gn_array *a, gn_shape *batch) {
-    memset(d, 0, sizeof *d);
-    d->g = g;
-    d->kind = kind;
-    d->fn = fn;
-    d->m = a->shape.dim[a->shape.rank - 2];
-    d->n = a->shape.dim[a->shape.rank - 1];
-    *batch = gn_shape_from(a->shape.rank - 2, a->shape.dim);
-}
-
-static void gni_la_batch(gni_la_job *d, const gn_shape *batch) {
-    d->batch = GNI_MAX(gni_product(batch->dim, batch->rank), 0);
-}
-
-// Runs a decomposition of `in` into the `count` results; a NULL place in `y` stays out. Results are of the
-// operand's dtype. All or none: false after gni_fail.
-static bool gni_la_finish(gni_la_job *d, gn_array **y, int count, gn_dtype result) {
-    bool any = false; // elements to compute: batches without them may be of any size
-    for (int i = 0; i < count; i++) any = any || (y[i] != NULL && gni_elements(&y[i]->shape) > 0);
-    bool ok = !d->g->call_failed && (!any || gni_la_run(d));
-    for (int i = 0; i < count; i++) {
-        if (y[i] == NULL) continue;
-        gn_array *cast = y[i];
-        if (ok && y[i]->dtype != result)
-            cast = gni_apply(d->g, d->fn, GNI_OP_CAST, y[i]->dtype, result, &y[i], NULL, 1);
-        if (cast != y[i] || !ok) gni_unref(d->g, y[i]);
-        y[i] = ok ? cast : NULL;
-        ok = ok && cast != NULL;
-    }
-    for (int i = 0; i < count && !ok; i++) {
-        gni_unref(d->g, y[i]);
-        y[i] = NULL;
-    }
-    return ok;
-}
-
-static gn_dtype gni_la_result(gn_dtype t) { return gni_is_float(t) ? t : GN_F32; }
-
 // >>factor_batch
 // Decompositions of a batch on the GPU: large matrices one after the other, small ones all at once. From outside:
 // gni_lg_run, gni_lg_qr_all, gni_ls_run, gni_ls_qr, gni_ls_values and gni_lg_result (ls: many small matrices).
@@ -30946,7 +31439,7 @@ static bool gni_ls_wanted(gni_la_job *d, gn_array *a, gn_dtype t, gni_factor_ste
     gn_context *g = d->g;
     gni_factor f;
     if (d->batch < 2 || d->m == 0 || d->n == 0) return false;
-    if (g->gpu == NULL || g->recording || g->gpu->lost) return false;
+    if (g->gpu == NULL || g->host_recording || g->gpu->lost) return false;
     if (g->placement == GN_PLACE_CPU || !gni_materialize(g, a)) return false;
     memset(&f, 0, sizeof f);
     f.a.dtype = t;
@@ -31918,7 +32411,7 @@ static bool gni_lv_wanted(gni_la_job *d, gn_array *a, gn_dtype t) {
     gn_context *g = d->g;
     gni_factor f;
     const int64_t m = GNI_MAX(d->m, d->n), n = GNI_MIN(d->m, d->n);
-    if (d->batch == 0 || n == 0 || g->gpu == NULL || g->recording || g->gpu->lost)
+    if (d->batch == 0 || n == 0 || g->gpu == NULL || g->host_recording || g->gpu->lost)
         return false;
     if (g->placement == GN_PLACE_CPU || !gni_materialize(g, a) || a->buf == NULL)
         return false;
@@ -31993,6 +32486,9 @@ static bool gni_lv_values(gni_la_job *d, gn_array *a, gn_dtype t, const gn_shape
     return ok || g->call_failed;
 }
 
+#ifdef GNI_O1
+#pragma GCC pop_options
+#endif
 // >>factor_ops
 // The public decompositions and their gradients.
 
@@ -32744,6 +33240,605 @@ static gn_array *gni_complex_cast(gn_context *g, gn_array *a, gn_dtype t) {
     return gn_complex(gn_cast(gn_real(a), part), gn_cast(gn_imag(a), part));
 }
 
+// >>statistics
+// Reductions that leave NaN out, weighted means, covariances, tests of nearness, and elementwise functions that are made of others.
+
+// ---- reductions
+
+GPUNUM_API gn_array *gn_ptp(gn_array *a, gn_axes axes) {
+    gn_context *g = gni_begin("gn_ptp", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    return gni_end_scope(g, gn_sub(gn_max(a, axes), gn_min(a, axes)));
+}
+
+// `a` in the dtype that its moments are computed in.
+static gn_array *gni_in_moments(gn_array *a) {
+    if (a == NULL || gni_is_complex(a->dtype) || gni_moment_dtype(a->dtype) == a->dtype) return a;
+    return gn_cast(a, gni_moment_dtype(a->dtype));
+}
+
+// A mean or moment of such, in the dtype that it has of arrays of dtype t.
+static gn_array *gni_from_moments(gn_array *y, gn_dtype t) {
+    if (!gni_is_float(t) && !gni_is_complex(t)) t = GN_F32;
+    return y == NULL || y->dtype == t || gni_is_complex(y->dtype) ? y : gn_cast(y, t);
+}
+
+GPUNUM_API gn_array *gn_average(gn_array *a, gn_array *weights, gn_axes axes) {
+    gn_array *in[2];
+    char ta[200], tw[200];
+    in[0] = a;
+    in[1] = weights;
+    gn_context *g = gni_begin("gn_average", in, 2);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    bool keep;
+    const uint32_t set = gni_axes(g, "gn_average", axes, a->shape.rank, &keep);
+    const gn_dtype t = gn_promote(a->dtype, weights->dtype);
+    gn_array *w = weights;
+    if (set != ~0u && !gni_same_shape(&a->shape, &w->shape)) {
+        gn_shape s = a->shape;
+        int at = -1;
+        for (int i = 0; i < s.rank; i++)
+            if (set == 1u << i) at = i;
+        if (at < 0 || w->shape.rank != 1 || w->shape.dim[0] != s.dim[at]) {
+            gni_fail(g, GN_ERROR_SHAPE, "gn_average: weights %s for %s: they have its shape, or that of the one axis",
+                     gni_shape_text(tw, sizeof tw, &w->shape), gni_shape_text(ta, sizeof ta, &a->shape));
+            return gni_end_scope(g, NULL);
+        }
+        for (int i = 0; i < s.rank; i++)
+            if (i != at) s.dim[i] = 1;
+        w = gn_reshape(w, s);
+    }
+    if (set == ~0u) return gni_end_scope(g, NULL);
+    if (!gni_is_complex(weights->dtype)) w = gn_cast(w, gni_is_complex(t) ? gni_part_of(t) : gni_moment_dtype(t));
+    w = gn_broadcast_to(w, a->shape);
+    gn_array *y = gn_div(gn_sum(gn_mul(gni_in_moments(a), w), axes), gn_sum(w, axes));
+    return gni_end_scope(g, gni_from_moments(y, t));
+}
+
+// Whether the dtype has NaN.
+static bool gni_has_nan(gn_dtype t) { return gni_is_float(t) || gni_is_complex(t); }
+
+// `a` with `value` in the place of NaN.
+static gn_array *gni_nan_as(gn_array *a, gn_array *nan, double value) { return gn_where(nan, gn_full_like(a, value), a); }
+
+static gn_array *gni_nan_reduction(const char *fn, gn_array *(*reduce)(gn_array *, gn_axes), gn_array *a, gn_axes axes,
+                                   double neutral, bool extreme) {
+    gn_context *g = gni_begin(fn, &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    if (!gni_has_nan(a->dtype) || (extreme && !gni_real_only(g, fn, &a, 1))) return gni_end_scope(g, reduce(a, axes));
+    gn_array *nan = gn_isnan(a), *y = reduce(gni_nan_as(a, nan, neutral), axes);
+    if (extreme && y != NULL) y = gni_nan_as(y, gn_all(nan, axes), GNI_NAN);
+    return gni_end_scope(g, y);
+}
+
+GPUNUM_API gn_array *gn_nansum(gn_array *a, gn_axes axes) {
+    return gni_nan_reduction("gn_nansum", gn_sum, a, axes, 0.0, false);
+}
+GPUNUM_API gn_array *gn_nanprod(gn_array *a, gn_axes axes) {
+    return gni_nan_reduction("gn_nanprod", gn_prod, a, axes, 1.0, false);
+}
+GPUNUM_API gn_array *gn_nanmax(gn_array *a, gn_axes axes) {
+    return gni_nan_reduction("gn_nanmax", gn_max, a, axes, -GNI_INF, true);
+}
+GPUNUM_API gn_array *gn_nanmin(gn_array *a, gn_axes axes) {
+    return gni_nan_reduction("gn_nanmin", gn_min, a, axes, GNI_INF, true);
+}
+
+// Numbers that are not NaN, as they are counted in x's dtype.
+static gn_array *gni_nan_count(gn_array *x, gn_array *nan, gn_axes axes) {
+    const gn_dtype t = gn_dtype_of(x) == GN_F64 || gn_dtype_of(x) == GN_C128 ? GN_F64 : GN_F32;
+    return gn_cast(gn_sum(gn_logical_not(nan), axes), t);
+}
+
+GPUNUM_API gn_array *gn_nanmean(gn_array *a, gn_axes axes) {
+    gn_context *g = gni_begin("gn_nanmean", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    if (!gni_has_nan(a->dtype)) return gni_end_scope(g, gn_mean(a, axes));
+    gn_array *x = gni_in_moments(a), *nan = gn_isnan(x);
+    gn_array *y = gn_div(gn_sum(gni_nan_as(x, nan, 0.0), axes), gni_nan_count(x, nan, axes));
+    return gni_end_scope(g, gni_from_moments(y, a->dtype));
+}
+
+static gn_array *gni_nanvar(const char *fn, gn_array *a, gn_axes axes, int ddof, bool root) {
+    gn_context *g = gni_begin(fn, &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    gn_array *x = gni_in_moments(a), *y;
+    if (!gni_has_nan(a->dtype)) return gni_end_scope(g, root ? gn_std(a, axes, ddof) : gn_var(a, axes, ddof));
+    const bool parts = gni_is_complex(a->dtype);
+    gn_array *nan = gn_isnan(x), *rest = gn_sub(x, gn_nanmean(x, GN_KEEP(axes))), *none;
+    rest = gni_nan_as(rest, nan, 0.0);
+    y = parts ? gn_add(gn_square(gn_real(rest)), gn_square(gn_imag(rest))) : gn_square(rest);
+    gn_array *n = gn_sub_s(gni_nan_count(x, nan, axes), (double)ddof);
+    none = gn_le_s(n, 0.0);
+    y = gni_nan_as(gn_div(gn_sum(y, axes), gni_nan_as(n, none, 1.0)), none, GNI_NAN);
+    y = gni_from_moments(root ? gni_root(g, y) : y, parts ? gni_part_of(a->dtype) : a->dtype);
+    return gni_end_scope(g, y);
+}
+
+GPUNUM_API gn_array *gn_nanvar(gn_array *a, gn_axes axes, int ddof) {
+    return gni_nanvar("gn_nanvar", a, axes, ddof, false);
+}
+GPUNUM_API gn_array *gn_nanstd(gn_array *a, gn_axes axes, int ddof) {
+    return gni_nanvar("gn_nanstd", a, axes, ddof, true);
+}
+
+// ---- covariances
+
+static gn_array *gni_cov(gn_context *g, const char *fn, gn_array *a, int ddof) {
+    char text[200];
+    gn_array *x = gni_in_moments(a);
+    if (a->shape.rank > 2) {
+        gni_fail(g, GN_ERROR_SHAPE, "%s: %s has more than two axes", fn, gni_shape_text(text, sizeof text, &a->shape));
+        return NULL;
+    }
+    if (a->shape.rank < 2) x = gn_reshape(x, GN_SHAPE(1, gni_elements(&a->shape)));
+    if (x == NULL) return NULL;
+    const double n = (double)x->shape.dim[1] - (double)ddof;
+    gn_array *rest = gn_sub(x, gn_mean(x, GN_KEEP(1)));
+    gn_array *y = gn_div_s(gn_matmul(rest, gn_transpose(gn_conj(rest))), n > 0.0 ? n : 0.0);
+    return x->shape.dim[0] == 1 ? gn_reshape(y, GN_SHAPE()) : y;
+}
+
+GPUNUM_API gn_array *gn_cov(gn_array *a, int ddof) {
+    gn_context *g = gni_begin("gn_cov", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    return gni_end_scope(g, gni_from_moments(gni_cov(g, "gn_cov", a, ddof), a->dtype));
+}
+
+GPUNUM_API gn_array *gn_corrcoef(gn_array *a) {
+    gn_context *g = gni_begin("gn_corrcoef", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    gn_array *c = gni_cov(g, "gn_corrcoef", a, 1), *y = NULL;
+    if (c != NULL && c->shape.rank == 0) {
+        y = gn_div(c, c);
+    } else if (c != NULL) {
+        gn_array *d = gn_sqrt(gn_real(gn_diagonal(c, 0)));
+        y = gn_div(gn_div(c, gn_expand_dims(d, 1)), d);
+        y = gni_is_complex(c->dtype) ? gn_complex(gn_clamp(gn_real(y), -1.0, 1.0), gn_clamp(gn_imag(y), -1.0, 1.0))
+                                     : gn_clamp(y, -1.0, 1.0);
+    }
+    return gni_end_scope(g, gni_from_moments(y, a->dtype));
+}
+
+// ---- nearness
+
+// `a` as numbers that differences are exact enough in.
+static gn_array *gni_as_close(gn_array *a) {
+    const gn_dtype t = a->dtype;
+    if (gni_is_complex(t) || t == GN_F64 || t == GN_F32) return a;
+    return gn_cast(a, gni_is_float(t) ? GN_F32 : GN_F64);
+}
+
+static gn_array *gni_isclose(gn_array *a, gn_array *b, double rtol, double atol, bool equal_nan) {
+    gn_array *x = gni_as_close(a), *y = gni_as_close(b);
+    gn_array *limit = gn_add_s(gn_mul_s(gn_abs(y), rtol), atol);
+    gn_array *near_by = gn_logical_and(gn_le(gn_abs(gn_sub(x, y)), limit), gn_isfinite(y));
+    near_by = gn_logical_or(near_by, gn_eq(x, y));
+    return equal_nan ? gn_logical_or(near_by, gn_logical_and(gn_isnan(x), gn_isnan(y))) : near_by;
+}
+
+GPUNUM_API gn_array *gn_isclose(gn_array *a, gn_array *b, double rtol, double atol, bool equal_nan) {
+    gn_array *in[2];
+    in[0] = a;
+    in[1] = b;
+    gn_context *g = gni_begin("gn_isclose", in, 2);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    return gni_end_scope(g, gni_isclose(a, b, rtol, atol, equal_nan));
+}
+
+// Whether all elements are true; ends the call.
+static bool gni_end_truth(gn_context *g, gn_array *truth) {
+    const bool yes = truth != NULL && gn_item(gn_all(truth, GN_ALL)) != 0.0;
+    gn_scope_end(g);
+    return gni_end_status(g) == GN_OK && yes;
+}
+
+GPUNUM_API bool gn_allclose(gn_array *a, gn_array *b, double rtol, double atol, bool equal_nan) {
+    gn_array *in[2];
+    in[0] = a;
+    in[1] = b;
+    gn_context *g = gni_begin("gn_allclose", in, 2);
+    if (g == NULL) return false;
+    gn_scope_begin(g);
+    return gni_end_truth(g, gni_isclose(a, b, rtol, atol, equal_nan));
+}
+
+GPUNUM_API bool gn_array_equal(gn_array *a, gn_array *b, bool equal_nan) {
+    gn_array *in[2];
+    in[0] = a;
+    in[1] = b;
+    gn_context *g = gni_begin("gn_array_equal", in, 2);
+    if (g == NULL) return false;
+    gn_scope_begin(g);
+    gn_array *same = gni_same_shape(&a->shape, &b->shape) ? gn_eq(a, b) : NULL;
+    if (same != NULL && equal_nan) same = gn_logical_or(same, gn_logical_and(gn_isnan(a), gn_isnan(b)));
+    return gni_end_truth(g, same);
+}
+
+// ---- elementwise
+
+// The largest finite number of a float dtype.
+static double gni_largest(gn_dtype t) {
+    return t == GN_F64    ? ldexp(9007199254740991.0, 971)
+           : t == GN_F16  ? 65504.0
+           : t == GN_BF16 ? ldexp(255.0, 120)
+                          : ldexp(16777215.0, 104);
+}
+
+static gn_array *gni_nan_to_num(gn_array *a, double nan, double posinf, double neginf) {
+    if (a == NULL) return NULL;
+    if (gni_is_complex(a->dtype))
+        return gn_complex(gni_nan_to_num(gn_real(a), nan, posinf, neginf), gni_nan_to_num(gn_imag(a), nan, posinf, neginf));
+    if (!gni_is_float(a->dtype)) return gn_copy(a);
+    const double most = gni_largest(a->dtype);
+    gn_array *y = gni_nan_as(a, gn_isnan(a), nan);
+    y = gn_where(gn_eq_s(a, GNI_INF), gn_full_like(a, posinf != posinf ? most : posinf), y);
+    return gn_where(gn_eq_s(a, -GNI_INF), gn_full_like(a, neginf != neginf ? -most : neginf), y);
+}
+
+GPUNUM_API gn_array *gn_nan_to_num(gn_array *a, double nan, double posinf, double neginf) {
+    gn_context *g = gni_begin("gn_nan_to_num", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    return gni_end_scope(g, gni_nan_to_num(a, nan, posinf, neginf));
+}
+
+GPUNUM_API gn_array *gn_clip(gn_array *a, gn_array *low, gn_array *high) {
+    gn_array *in[3];
+    int n = 1;
+    in[0] = a;
+    if (low != NULL) in[n++] = low;
+    if (high != NULL) in[n++] = high;
+    gn_context *g = a != NULL ? gni_begin("gn_clip", in, n) : NULL;
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    gn_array *y = low != NULL ? gn_maximum(a, low) : a;
+    if (high != NULL) y = gn_minimum(y, high);
+    return gni_end_scope(g, y == a ? gn_copy(a) : y);
+}
+
+GPUNUM_API gn_array *gn_logaddexp(gn_array *a, gn_array *b) {
+    gn_array *in[2];
+    in[0] = a;
+    in[1] = b;
+    gn_context *g = gni_begin("gn_logaddexp", in, 2);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    if (!gni_real_only(g, "gn_logaddexp", in, 2)) return gni_end_scope(g, NULL);
+    const gn_dtype t = gn_promote(a->dtype, b->dtype);
+    if (!gni_is_float(t)) a = gn_cast(a, GN_F32);
+    gn_array *apart = gn_sub(a, b);
+    apart = gn_where(gn_eq(a, b), gn_zeros_like(apart), apart); // infinities have no difference
+    return gni_end_scope(g, gn_add(gn_maximum(a, b), gn_log1p(gn_exp(gn_neg(gn_abs(apart))))));
+}
+
+// sin(pi x) / (pi x), with x brought to -1/2 .. 1/2 first, where nothing is lost.
+GPUNUM_API gn_array *gn_sinc(gn_array *a) {
+    const double pi = 3.14159265358979323846;
+    gn_context *g = gni_begin("gn_sinc", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    if (!gni_real_only(g, "gn_sinc", &a, 1)) return gni_end_scope(g, NULL);
+    const gn_dtype t = gni_is_float(a->dtype) ? a->dtype : GN_F32;
+    gn_array *x = a->dtype == GN_F64 || a->dtype == GN_F32 ? a : gn_cast(a, GN_F32);
+    g->no_grad++; // these are constant between their steps
+    gn_array *zero = gn_eq_s(x, 0.0), *n = gn_round(x), *sign = gn_rsub_s(gn_mul_s(gn_mod_s(n, 2.0), 2.0), 1.0);
+    g->no_grad--;
+    gn_array *y = gn_mul(gn_sin(gn_mul_s(gn_sub(x, n), pi)), sign);
+    y = gn_div(y, gn_mul_s(gni_nan_as(x, zero, 1.0), pi));
+    y = gni_nan_as(y, zero, 1.0);
+    return gni_end_scope(g, t != gn_dtype_of(y) ? gn_cast(y, t) : y);
+}
+
+// The sign bits of a float array: the last byte of each element is negative.
+static gn_array *gni_sign_bits(gn_context *g, const char *fn, gn_array *a) {
+    const int64_t size = (int64_t)gn_dtype_size(a->dtype);
+    int64_t stride[GN_MAX_RANK];
+    if (!gni_is_float(a->dtype)) return gn_lt_s(a, 0.0);
+    if (!gni_materialize(g, a)) return NULL;
+    for (int i = 0; i < a->shape.rank; i++) stride[i] = a->stride[i] * size;
+    gn_array *bytes = gni_array_view(g, fn, a, &a->shape, stride, a->offset * size + size - 1);
+    if (bytes != NULL) bytes->dtype = GN_I8;
+    return gn_lt_s(gni_adopt(g, bytes), 0.0);
+}
+
+GPUNUM_API gn_array *gn_signbit(gn_array *a) {
+    gn_context *g = gni_begin("gn_signbit", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    return gni_end_scope(g, gni_real_only(g, "gn_signbit", &a, 1) ? gni_sign_bits(g, "gn_signbit", a) : NULL);
+}
+
+GPUNUM_API gn_array *gn_copysign(gn_array *a, gn_array *b) {
+    gn_array *in[2], *x = a;
+    in[0] = a;
+    in[1] = b;
+    gn_context *g = gni_begin("gn_copysign", in, 2);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    if (!gni_real_only(g, "gn_copysign", in, 2)) return gni_end_scope(g, NULL);
+    gn_dtype t = gn_promote(a->dtype, b->dtype);
+    if (!gni_is_float(t)) t = GN_F32;
+    if (x->dtype != t) x = gn_cast(x, t);
+    if (x == NULL) return gni_end_scope(g, NULL);
+    gn_array *turn = gn_logical_xor(gni_sign_bits(g, "gn_copysign", a), gni_sign_bits(g, "gn_copysign", b));
+    return gni_end_scope(g, gn_where(turn, gn_neg(x), x));
+}
+
+// >>products
+// Kronecker and cross products, norms, powers, pseudo-inverses: compositions of products and decompositions.
+
+GPUNUM_API gn_array *gn_kron(gn_array *a, gn_array *b) {
+    gn_array *in[2];
+    in[0] = a;
+    in[1] = b;
+    gn_context *g = gni_begin("gn_kron", in, 2);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    // An axis of both becomes two, a's in front; one of size 1 in either is one.
+    const int rank = GNI_MAX(a->shape.rank, b->shape.rank);
+    gn_shape sa = gni_shape_of_rank(0), sb = sa, s = gni_shape_of_rank(rank);
+    int n = 0;
+    for (int i = 0; i < rank; i++) {
+        const int ia = i - rank + a->shape.rank, ib = i - rank + b->shape.rank;
+        const int64_t na = ia < 0 ? 1 : a->shape.dim[ia], nb = ib < 0 ? 1 : b->shape.dim[ib];
+        s.dim[i] = gni_extent_times(na, nb);
+        for (int k = 0; k < 2; k++) {
+            if (k == 0 ? na == 1 : nb == 1 && na != 1) continue;
+            if (n++ >= GN_MAX_RANK) continue;
+            sa.dim[sa.rank++] = k == 0 ? na : 1;
+            sb.dim[sb.rank++] = k == 0 ? 1 : nb;
+        }
+    }
+    if (n > GN_MAX_RANK)
+        gni_fail(g, GN_ERROR_SHAPE, "gn_kron: the product has %d axes on the way, the most is %d", n, GN_MAX_RANK);
+    if (n > GN_MAX_RANK || !gni_shape_ok(g, "gn_kron", a->dtype, &s)) return gni_end_scope(g, NULL);
+    return gni_end_scope(g, gn_reshape(gn_mul(gn_reshape(a, sa), gn_reshape(b, sb)), s));
+}
+
+GPUNUM_API gn_array *gn_cross(gn_array *a, gn_array *b, int axis) {
+    gn_array *in[2], *part[3];
+    char ta[200], tb[200];
+    in[0] = a;
+    in[1] = b;
+    gn_context *g = gni_begin("gn_cross", in, 2);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    const int ia = gni_axis(g, "gn_cross", axis, a->shape.rank), ib = ia < 0 ? -1 : gni_axis(g, "gn_cross", axis, b->shape.rank);
+    if (ib < 0) return gni_end_scope(g, NULL);
+    if (a->shape.dim[ia] != 3 || b->shape.dim[ib] != 3) {
+        gni_fail(g, GN_ERROR_SHAPE, "gn_cross: axis %d of %s or %s has not 3 elements", axis,
+                 gni_shape_text(ta, sizeof ta, &a->shape), gni_shape_text(tb, sizeof tb, &b->shape));
+        return gni_end_scope(g, NULL);
+    }
+    a = gn_move_axis(a, axis, -1);
+    b = gn_move_axis(b, axis, -1);
+    for (int i = 0; i < 3; i++) {
+        const int next = (i + 1) % 3, last = (i + 2) % 3;
+        part[i] = gn_sub(gn_mul(gn_slice(a, -1, next, next + 1, 1), gn_slice(b, -1, last, last + 1, 1)),
+                         gn_mul(gn_slice(a, -1, last, last + 1, 1), gn_slice(b, -1, next, next + 1, 1)));
+    }
+    return gni_end_scope(g, gn_move_axis(gn_concat(part, 3, -1), -1, axis));
+}
+
+// ---- norms
+
+// x to the power 1 / order; where x is 0 so is the gradient, as of gn_norm.
+static gn_array *gni_root_of_order(gn_context *g, gn_array *x, double order) {
+    if (x == NULL || order == 1.0) return x;
+    if (!gni_tracks(g, &x, 1)) return gn_pow_s(x, 1.0 / order);
+    gn_array *zero = gn_eq_s(x, 0.0);
+    return gn_where(zero, gn_full_like(x, order > 0.0 ? 0.0 : GNI_INF), gn_pow_s(gn_where(zero, gn_ones_like(x), x), 1.0 / order));
+}
+
+GPUNUM_API gn_array *gn_vector_norm(gn_array *a, gn_axes axes, double order) {
+    gn_context *g = gni_begin("gn_vector_norm", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    if (order != order) gni_fail(g, GN_ERROR_ARGUMENT, "gn_vector_norm: the order is NaN");
+    if (order != order) return gni_end_scope(g, NULL);
+    if (order == 2.0) return gni_end_scope(g, gn_norm(a, axes));
+    gn_array *x = gn_abs(a), *y;
+    if (x == NULL) return gni_end_scope(g, NULL);
+    const gn_dtype t = gni_is_float(x->dtype) ? x->dtype : GN_F32;
+    x = gni_in_moments(x);
+    if (order == GNI_INF)
+        y = gn_max(x, axes);
+    else if (order == -GNI_INF)
+        y = gn_min(x, axes);
+    else if (order == 0.0)
+        y = gn_cast(gn_count_nonzero(x, axes), t);
+    else
+        y = gni_root_of_order(g, gn_sum(order == 1.0 ? x : gn_pow_s(x, order), axes), order);
+    return gni_end_scope(g, gni_from_moments(y, t));
+}
+
+GPUNUM_API gn_array *gn_matrix_norm(gn_array *a, gn_norm_order order) {
+    gn_context *g = gni_begin("gn_matrix_norm", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    gn_array *y = NULL;
+    if (!gni_is_matrix(g, "gn_matrix_norm", a)) return gni_end_scope(g, NULL);
+    switch (order) {
+    case GN_NORM_FROBENIUS: y = gn_norm(a, GN_AXES(-2, -1)); break;
+    case GN_NORM_NUCLEAR: y = gn_sum(gn_svd(a, false, NULL, NULL), -1); break;
+    case GN_NORM_2: y = gn_max(gn_svd(a, false, NULL, NULL), -1); break;
+    case GN_NORM_MINUS_2: y = gn_min(gn_svd(a, false, NULL, NULL), -1); break;
+    case GN_NORM_1: y = gn_max(gn_vector_norm(a, -2, 1.0), -1); break;
+    case GN_NORM_MINUS_1: y = gn_min(gn_vector_norm(a, -2, 1.0), -1); break;
+    case GN_NORM_INF: y = gn_max(gn_vector_norm(a, -1, 1.0), -1); break;
+    case GN_NORM_MINUS_INF: y = gn_min(gn_vector_norm(a, -1, 1.0), -1); break;
+    default: gni_fail(g, GN_ERROR_ARGUMENT, "gn_matrix_norm: %d is not a gn_norm_order", (int)order);
+    }
+    return gni_end_scope(g, y);
+}
+
+// ---- powers, singular values, least squares
+
+GPUNUM_API gn_array *gn_matrix_power(gn_array *a, int64_t n) {
+    char text[200];
+    gn_context *g = gni_begin("gn_matrix_power", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    if (!gni_is_matrix(g, "gn_matrix_power", a)) return gni_end_scope(g, NULL);
+    const int64_t m = a->shape.dim[a->shape.rank - 1];
+    if (a->shape.dim[a->shape.rank - 2] != m) {
+        gni_fail(g, GN_ERROR_SHAPE, "gn_matrix_power: %s: the matrices are not square",
+                 gni_shape_text(text, sizeof text, &a->shape));
+        return gni_end_scope(g, NULL);
+    }
+    if (n == 0) return gni_end_scope(g, gn_broadcast_to(gn_eye(g, a->dtype, m, m, 0), a->shape));
+    gn_array *square = n < 0 ? gn_inv(a) : gn_reshape(a, a->shape), *y = NULL;
+    for (uint64_t left = n < 0 ? 0 - (uint64_t)n : (uint64_t)n; left > 0 && square != NULL; left >>= 1) {
+        if (left & 1) y = y != NULL ? gn_matmul(y, square) : square;
+        if (left > 1) square = gn_matmul(square, square);
+    }
+    return gni_end_scope(g, square != NULL ? y : NULL);
+}
+
+GPUNUM_API gn_array *gn_eigvalsh(gn_array *a) {
+    gn_context *g = gni_begin("gn_eigvalsh", &a, 1);
+    return g == NULL ? NULL : (gn_scope_begin(g), gni_end_scope(g, gn_eigh(a, NULL)));
+}
+
+GPUNUM_API gn_array *gn_svdvals(gn_array *a) {
+    gn_context *g = gni_begin("gn_svdvals", &a, 1);
+    return g == NULL ? NULL : (gn_scope_begin(g), gni_end_scope(g, gn_svd(a, false, NULL, NULL)));
+}
+
+// Which singular values count: those above rtol times the largest; below 0 stands for the larger extent times epsilon.
+static gn_array *gni_singular(const gn_array *a, gn_array *s, double rtol) {
+    if (s == NULL) return NULL;
+    const int rank = a->shape.rank;
+    const double eps = ldexp(1.0, s->dtype == GN_F64 ? -52 : s->dtype == GN_F16 ? -10 : s->dtype == GN_BF16 ? -7 : -23);
+    if (!(rtol >= 0.0)) rtol = eps * (double)GNI_MAX(a->shape.dim[rank - 1], a->shape.dim[rank - 2]);
+    if (s->shape.dim[s->shape.rank - 1] == 0) return gn_gt_s(s, 0.0);
+    return gn_gt(s, gn_mul_s(gn_max(s, GN_KEEP(-1)), rtol));
+}
+
+GPUNUM_API gn_array *gn_matrix_rank(gn_array *a, double rtol) {
+    gn_context *g = gni_begin("gn_matrix_rank", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    g->no_grad++; // a count
+    gn_array *y = gn_sum(gni_singular(a, gn_svd(a, false, NULL, NULL), rtol), -1);
+    g->no_grad--;
+    return gni_end_scope(g, y);
+}
+
+static gn_array *gni_turned(gn_array *a) { return gn_swap_axes(a, -1, -2); }
+
+// v diag(1 / s) (u^T b) of a = u diag(s) v^T over the singular values that count; b NULL: without it.
+static gn_array *gni_by_singular(gn_context *g, gn_array *a, gn_array *b, double rtol) {
+    gn_array *u = NULL, *vt = NULL;
+    g->no_grad++; // recorded as one op
+    gn_array *s = gn_svd(a, false, &u, &vt), *counts = gni_singular(a, s, rtol);
+    gn_array *inverse = gn_where(counts, gn_recip(gn_where(counts, s, gn_ones_like(s))), gn_zeros_like(s));
+    gn_array *right = gni_turned(u);
+    if (b != NULL) right = gn_matmul(right, b);
+    gn_array *y = gn_matmul(gni_turned(vt), gn_mul(gn_expand_dims(inverse, -1), right));
+    g->no_grad--;
+    return y;
+}
+
+// The gradient of a's pseudo-inverse p, where its rank stays (Golub and Pereyra 1973).
+static gn_array *gni_pinv_gradient(gn_array *a, gn_array *p, gn_array *gp) {
+    gn_array *pt = gni_turned(p), *gt = gni_turned(gp), *along = gn_matmul(gn_matmul(pt, gp), pt);
+    gn_array *left = gn_matmul(gn_matmul(gt, p), pt), *right = gn_matmul(gn_matmul(pt, p), gt);
+    left = gn_sub(left, gn_matmul(a, gn_matmul(p, left)));
+    right = gn_sub(right, gn_matmul(gn_matmul(right, p), a));
+    return gn_sub(gn_add(left, right), along);
+}
+
+static bool gni_back_pinv(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    GNI_UNUSED(g);
+    gn_array *a = node->in[0];
+    gx[0] = gni_pinv_gradient(a, gn_pinv(a, node->real[0]), gy);
+    return true;
+}
+
+GPUNUM_API gn_array *gn_pinv(gn_array *a, double rtol) {
+    gn_context *g = gni_begin("gn_pinv", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    gn_array *y = gni_by_singular(g, a, NULL, rtol);
+    gni_node *node = y != NULL && gni_tracks(g, &a, 1) ? gni_record(g, y, "gn_pinv", gni_back_pinv, &a, 1) : NULL;
+    if (node != NULL) node->real[0] = rtol;
+    return gni_end_scope(g, y);
+}
+
+// x = p b
+static bool gni_back_lstsq(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    GNI_UNUSED(g);
+    gn_array *a = node->in[0], *b = node->in[1], *p = gn_pinv(a, node->real[0]);
+    if (gni_wanted(node, 0))
+        gx[0] = gni_unbroadcast(gni_pinv_gradient(a, p, gn_matmul(gy, gni_turned(b))), &a->shape);
+    if (gni_wanted(node, 1)) gx[1] = gni_unbroadcast(gn_matmul(gni_turned(p), gy), &b->shape);
+    return true;
+}
+
+GPUNUM_API gn_array *gn_lstsq(gn_array *a, gn_array *b, double rtol) {
+    gn_array *in[2], *y = NULL;
+    char ta[200], tb[200];
+    in[0] = a;
+    in[1] = b;
+    gn_context *g = gni_begin("gn_lstsq", in, 2);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    const int rank = b->shape.rank;
+    if (!gni_is_matrix(g, "gn_lstsq", a) || !gni_real_only(g, "gn_lstsq", in, 2)) return gni_end_scope(g, NULL);
+    if (rank == 0 || b->shape.dim[GNI_MAX(rank - 2, 0)] != a->shape.dim[a->shape.rank - 2]) {
+        gni_fail(g, GN_ERROR_SHAPE, "gn_lstsq: %s and %s: the rows are not as many", gni_shape_text(ta, sizeof ta, &a->shape),
+                 gni_shape_text(tb, sizeof tb, &b->shape));
+        return gni_end_scope(g, NULL);
+    }
+    if (rank == 1) in[1] = gn_expand_dims(b, 1);
+    if (in[1] != NULL) y = gni_by_singular(g, a, in[1], rtol);
+    gni_node *node = y != NULL && gni_tracks(g, in, 2) ? gni_record(g, y, "gn_lstsq", gni_back_lstsq, in, 2) : NULL;
+    if (node != NULL) node->real[0] = rtol;
+    return gni_end_scope(g, rank == 1 ? gn_squeeze(y, -1) : y);
+}
+
+// ---- determinants by their logarithm
+
+static bool gni_back_slogdet(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    GNI_UNUSED(g);
+    gx[0] = gn_mul(gn_expand_dims(gy, GN_AXES(-2, -1)), gni_turned(gn_inv(node->in[0])));
+    return true;
+}
+
+GPUNUM_API gn_array *gn_slogdet(gn_array *a, gn_array **logdet) {
+    if (logdet != NULL) *logdet = NULL;
+    gn_context *g = gni_begin("gn_slogdet", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    g->no_grad++; // the sign has no slope, the logarithm one of its own
+    gn_array *r = NULL, *x = gni_in_moments(a), *det = gn_det(x), *q = det != NULL ? gn_qr(x, &r) : NULL;
+    // The product of r's diagonal, which is not negative, has no exponents to leave the range; the pivots of a small
+    // determinant tell singular matrices apart.
+    gn_array *sum = gn_sum(gn_log(gn_diagonal(r, 0)), -1);
+    gn_array *beyond = gn_gt_s(gn_abs(sum), gn_dtype_of(sum) == GN_F64 ? 600.0 : 70.0);
+    gn_array *none = gn_eq_s(sum, -GNI_INF), *turn = gn_round(gn_det(q));
+    gn_array *sign = gn_where(beyond, gn_where(none, gn_zeros_like(turn), turn), gn_sign(det));
+    gn_array *log = gni_from_moments(gn_where(beyond, sum, gn_log(gn_abs(det))), a->dtype);
+    g->no_grad--;
+    if (log != NULL && gni_tracks(g, &a, 1)) gni_record(g, log, "gn_slogdet", gni_back_slogdet, &a, 1);
+    if (logdet != NULL) *logdet = gn_keep(log);
+    sign = gni_end_scope(g, gni_from_moments(sign, a->dtype));
+    if (sign != NULL || logdet == NULL || *logdet == NULL) return sign;
+    gn_release(*logdet);
+    *logdet = NULL;
+    return NULL;
+}
+
 // >>fft
 // The public transforms: dtypes, shapes and norms turned into one job for each axis; cosine and sine
 // transforms and convolutions as compositions of public calls, so that they differentiate.
@@ -33095,11 +34190,7 @@ static gn_array *gni_shift(const char *fn, gn_array *a, gn_axes axes, bool back)
     gn_array *y = set == ~0u ? NULL : gn_reshape(a, a->shape);
     for (int i = 0; i < a->shape.rank && y != NULL; i++) {
         int64_t n = a->shape.dim[i], at = back ? n / 2 : n - n / 2; // what becomes element 0
-        if (!(set >> i & 1u) || n < 2) continue;
-        gn_array *part[2];
-        part[0] = gn_slice(y, i, at, n, 1);
-        part[1] = gn_slice(y, i, 0, at, 1);
-        y = gn_concat(part, 2, i);
+        if ((set >> i & 1u) && n > 1) y = gni_rolled(y, i, at);
     }
     return gni_end_scope(g, y);
 }
@@ -33114,7 +34205,7 @@ GPUNUM_API gn_array *gn_ifftshift(gn_array *a, gn_axes axes) {
 // ---- cosine and sine transforms of the last axis
 
 // Element k is the real (part 0) or imaginary part (1) of exp(-2 pi i (a k + b) / period) times scale.
-static gn_array *gni_turns(gn_context *g, gn_dtype t, int64_t n, int64_t a, int64_t b,
+static gn_array *gni_twiddles(gn_context *g, gn_dtype t, int64_t n, int64_t a, int64_t b,
                            int64_t period, int part, double scale) {
     gn_shape s = gn_shape_from(1, &n);
     void *data = NULL;
@@ -33122,7 +34213,7 @@ static gn_array *gni_turns(gn_context *g, gn_dtype t, int64_t n, int64_t a, int6
     gn_array *y = gni_array_filled(g, "gn_dct", t, &s, &data);
     for (int64_t k = 0; y != NULL && k < n; k++) {
         double re, im;
-        gni_ft_turn(a * k + b, period, &re, &im);
+        gni_ft_twiddle(a * k + b, period, &re, &im);
         gni_store_double(t, data, k, scale * (part == 0 ? re : im));
     }
     return gni_end(g, y);
@@ -33164,8 +34255,8 @@ static gn_array *gni_dct_2(gn_context *g, gn_array *x, int64_t n) {
     int last = x->shape.rank - 1;
     gn_array *v = gn_take(x, gni_fold_order(g, n, false), last);
     gn_array *f = gni_fft_axis("gn_dct", GNI_FFT_C2C, false, n, last, 2.0, v);
-    return gn_sub(gn_mul(gn_real(f), gni_turns(g, x->dtype, n, 1, 0, 4 * n, 0, 1.0)),
-                  gn_mul(gn_imag(f), gni_turns(g, x->dtype, n, 1, 0, 4 * n, 1, 1.0)));
+    return gn_sub(gn_mul(gn_real(f), gni_twiddles(g, x->dtype, n, 1, 0, 4 * n, 0, 1.0)),
+                  gn_mul(gn_imag(f), gni_twiddles(g, x->dtype, n, 1, 0, 4 * n, 1, 1.0)));
 }
 
 // x[0] + 2 sum x[j] cos(pi (2 k + 1) j / (2 n)), the same backwards.
@@ -33174,8 +34265,8 @@ static gn_array *gni_dct_3(gn_context *g, gn_array *x, int64_t n) {
     int64_t h = n / 2;
     gn_array *a = gn_slice(x, last, 0, h + 1, 1);
     if (n > 1) {
-        gn_array *c = gni_turns(g, x->dtype, h + 1, 1, 0, 4 * n, 0, 1.0);
-        gn_array *s = gni_turns(g, x->dtype, h + 1, 1, 0, 4 * n, 1, -1.0);
+        gn_array *c = gni_twiddles(g, x->dtype, h + 1, 1, 0, 4 * n, 0, 1.0);
+        gn_array *s = gni_twiddles(g, x->dtype, h + 1, 1, 0, 4 * n, 1, -1.0);
         // x[n - k], and 0 for k = 0
         gn_array *b = gn_flip(gn_slice(x, last, n - h, n, 1), -1);
         gn_shape shape = a != NULL ? a->shape : gn_shape_from(0, NULL);
@@ -33203,12 +34294,12 @@ static gn_array *gni_dct_1(gn_context *g, gn_array *x, int64_t n) {
 // 2 sum x[j] cos(pi (2 k + 1) (2 j + 1) / (4 n)), by a transform of 2 n points.
 static gn_array *gni_dct_4(gn_context *g, gn_array *x, int64_t n) {
     int last = x->shape.rank - 1;
-    gn_array *z = gn_complex(gn_mul(x, gni_turns(g, x->dtype, n, 1, 0, 4 * n, 0, 1.0)),
-                             gn_mul(x, gni_turns(g, x->dtype, n, 1, 0, 4 * n, 1, 1.0)));
+    gn_array *z = gn_complex(gn_mul(x, gni_twiddles(g, x->dtype, n, 1, 0, 4 * n, 0, 1.0)),
+                             gn_mul(x, gni_twiddles(g, x->dtype, n, 1, 0, 4 * n, 1, 1.0)));
     gn_array *f =
         gn_slice(gni_fft_axis("gn_dct", GNI_FFT_C2C, false, 2 * n, last, 2.0, z), last, 0, n, 1);
-    return gn_sub(gn_mul(gn_real(f), gni_turns(g, x->dtype, n, 2, 1, 8 * n, 0, 1.0)),
-                  gn_mul(gn_imag(f), gni_turns(g, x->dtype, n, 2, 1, 8 * n, 1, 1.0)));
+    return gn_sub(gn_mul(gn_real(f), gni_twiddles(g, x->dtype, n, 2, 1, 8 * n, 0, 1.0)),
+                  gn_mul(gn_imag(f), gni_twiddles(g, x->dtype, n, 2, 1, 8 * n, 1, 1.0)));
 }
 
 // 2 sum x[j] sin(pi (k + 1) (j + 1) / (n + 1)): an odd sequence's transform.
@@ -33227,7 +34318,7 @@ static gn_array *gni_dst_1(gn_context *g, gn_array *x, int64_t n) {
 
 // 1, -1, 1, ... on the last axis.
 static gn_array *gni_alternate(gn_context *g, gn_array *x, int64_t n) {
-    return x == NULL ? NULL : gn_mul(x, gni_turns(g, x->dtype, n, 1, 0, 2, 0, 1.0));
+    return x == NULL ? NULL : gn_mul(x, gni_twiddles(g, x->dtype, n, 1, 0, 2, 0, 1.0));
 }
 
 static gn_array *gni_cosine(gn_context *g, gn_array *x, int type, int64_t n, bool sine) {
@@ -34107,7 +35198,7 @@ GPUNUM_API gn_status gn_backward(gn_array *loss) {
     p.g = g;
     p.fn = "gn_backward";
     p.leaves = true;
-    g->no_grad++;
+    g->no_grad++; // the ops of derivatives are not recorded themselves
     if (gni_pass_run(&p, loss)) gni_pass_accumulate(&p);
     gni_pass_end(&p);
     g->no_grad--;
@@ -34915,6 +36006,13 @@ static gn_array *gni_scatter_rows(gn_context *g, gn_array *x, gn_array *indices,
 }
 
 static bool gni_back_take(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    if (gni_is_complex(gy->dtype)) {
+        const gn_shape *s = &node->in[0]->shape;
+        const int axis = (int)node->param[0];
+        gx[0] = gn_complex(gni_scatter_rows(g, gn_real(gy), node->in[1], s, axis),
+                           gni_scatter_rows(g, gn_imag(gy), node->in[1], s, axis));
+        return true;
+    }
     if (gy->dtype != GN_F64 && gy->dtype != GN_F32)
         gy = gn_cast(gy, GN_F32); // halves are summed wider
     gx[0] = gni_scatter_rows(g, gy, node->in[1], &node->in[0]->shape, (int)node->param[0]);
@@ -34934,7 +36032,7 @@ static uint32_t gni_back_reads(const gni_node *node) {
         back == gni_back_stack || back == gni_back_copy || back == gni_back_fft ||
         back == gni_back_real || back == gni_back_complex)
         return 0;
-    if (back == gni_back_diagonal || back == gni_back_scatter_diagonal) return 0;
+    if (back == gni_back_diagonal || back == gni_back_scatter_diagonal || back == gni_back_pad) return 0;
 #ifndef GPUNUM_NO_LINALG
     if (back == gni_back_solve || back == gni_back_det) return 1u | GNI_READS_OUTPUT;
     if ((back == gni_back_eigh || back == gni_back_svd) && node->param[0] != 0)
@@ -34948,6 +36046,10 @@ static uint32_t gni_back_reads(const gni_node *node) {
     return ~0u & ~GNI_READS_OUTPUT; // all operands
 }
 
+#ifdef GNI_O1
+#pragma GCC push_options
+#pragma GCC optimize("O1")
+#endif
 // >>nn
 // Layers and losses.
 
@@ -36538,9 +37640,6 @@ GPUNUM_API gn_status gn_profile_end(gn_context *g, const char *path) {
 // >>open
 // gn_open and gn_close, devices, synchronisation, statistics, and the bridges to a host's Vulkan.
 
-static const gni_backend_api *gni_backend_cpu(void) { return &gni_cpu_api; }
-static const gni_backend_api *gni_backend_gpu(void) { return &gni_gpu_backend; }
-
 // The last failure of gn_open on this thread: there is no context yet to keep it.
 typedef struct gni_open_result {
     gn_status status;
@@ -36612,7 +37711,7 @@ static void gni_after_fork(gn_context *g) {
     g->pool = NULL; // one thread
     if (g->gpu == NULL) return;
     g->gpu = NULL;
-    g->recording = false;
+    g->host_recording = false;
     gni_cpu_info(g, &g->info, "the GPU stayed with the parent of this process");
     gni_log(g, GN_LOG_WARNING, "%s: after fork() the child computes on the CPU", g->call);
 }
@@ -36692,7 +37791,7 @@ GPUNUM_API gn_context *gn_open_version(const gn_options *options, uint32_t versi
         return gni_open_fail(&o, g, g->status != GN_OK ? g->status : GN_ERROR_UNSUPPORTED, text);
     }
     if (g->gpu == NULL) gni_cpu_info(g, &g->info, why);
-    gni_log(g, GN_LOG_INFO, "gpunum computes on %s%s%s", g->info.name, why[0] ? ": " : "", why);
+    gni_log(g, GN_LOG_INFO, "gpunum computes on %s%s%s", g->info.name, why[0] ? "; not on a GPU: " : "", why);
     return g;
 }
 
@@ -36863,12 +37962,12 @@ GPUNUM_API gn_status gn_vulkan_record_begin(gn_context *g, void *command_buffer)
     if (!gni_begin_context("gn_vulkan_record_begin", g)) return GN_ERROR_ARGUMENT;
     if (g->gpu == NULL)
         gni_fail(g, GN_ERROR_UNSUPPORTED, "gn_vulkan_record_begin: this context has no GPU");
-    else if (g->recording)
+    else if (g->host_recording)
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_vulkan_record_begin: already recording");
     else if (command_buffer == NULL)
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_vulkan_record_begin: no command buffer");
     else if (g->gpu->layer->record_begin(g->gpu, command_buffer))
-        g->recording = true;
+        g->host_recording = true;
     else if (!g->call_failed)
         gni_fail(g, GN_ERROR_UNSUPPORTED, "gn_vulkan_record_begin: the device refused");
     return gni_end_status(g);
@@ -36877,13 +37976,13 @@ GPUNUM_API gn_status gn_vulkan_record_begin(gn_context *g, void *command_buffer)
 GPUNUM_API gn_status gn_vulkan_record_end(gn_context *g, uint64_t *ticket) {
     if (!gni_begin_context("gn_vulkan_record_end", g)) return GN_ERROR_ARGUMENT;
     if (ticket != NULL) *ticket = 0;
-    if (!g->recording) {
+    if (!g->host_recording) {
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_vulkan_record_end: not recording");
     } else {
         uint64_t number = g->gpu->layer->record_end(g->gpu);
         if (ticket != NULL) *ticket = number;
     }
-    g->recording = false;
+    g->host_recording = false;
     return gni_end_status(g);
 }
 
@@ -36893,6 +37992,9 @@ GPUNUM_API void gn_vulkan_record_done(gn_context *g, uint64_t ticket) {
     gni_end_plain(g);
 }
 
+#ifdef GNI_O1
+#pragma GCC pop_options
+#endif
 #endif
 
 #if defined(GPUNUM_IMPLEMENTED) && !defined(GNI_SIMD_PASS) && !defined(GPUNUM_RESTORED)
