@@ -38,6 +38,15 @@
 #define TEST_MAYBE_UNUSED
 #endif
 
+// The thread sanitizer makes programs ten times as slow. It does not look at a test's own arithmetic.
+#if defined(__SANITIZE_THREAD__)
+enum { TEST_THREAD_SANITIZER = 1 };
+#define TEST_UNWATCHED __attribute__((no_sanitize_thread))
+#else
+enum { TEST_THREAD_SANITIZER = 0 };
+#define TEST_UNWATCHED
+#endif
+
 #define GN_TEST(fn) cmocka_unit_test_setup_teardown(fn, test_setup, test_teardown)
 #define GN_TEST_FRESH(fn) cmocka_unit_test_setup_teardown(fn, test_setup_fresh, test_teardown)
 #define test_run(tests) test_end(cmocka_run_group_tests(tests, NULL, NULL))

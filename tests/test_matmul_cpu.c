@@ -100,7 +100,7 @@ static bool agrees(double have, double want, double bound) {
 }
 
 // One element. x and y hold k elements that lie x_step and y_step apart.
-static bool element_agrees(gn_dtype t, double have, const double *x, int64_t x_step,
+TEST_UNWATCHED static bool element_agrees(gn_dtype t, double have, const double *x, int64_t x_step,
                            const double *y, int64_t y_step, int64_t k) {
     if (is_integer(t)) {
         uint64_t sum = 0;

@@ -329,9 +329,9 @@ static void test_like_numpy(void **state) {
         if ((c.flags & SUBNORMAL) && test_on_vulkan()) continue; // devices may flush them
         if ((c.flags & MORE) && test_on_vulkan() && !all) continue;
         bool good = true;
-        // Software devices are slow: one layout of each case.
+        // Software devices are slow, and so is the thread sanitizer: one layout of each case.
         for (int layout = 0; layout < LAYOUTS && good; layout++)
-            if (!test_on_vulkan() || layout == i % LAYOUTS) good = run_case(g, &c, layout);
+            if (!(test_on_vulkan() || TEST_THREAD_SANITIZER) || layout == i % LAYOUTS) good = run_case(g, &c, layout);
         if (!good && ++failed > (all ? 1000000 : 10)) break;
     }
     for (int i = 0; i < worst_count && all; i++)
