@@ -44,7 +44,7 @@ done | sort -u | tr '\n' ' ')
 case " $targets " in *" all "*) "$root/tools/shader_tools.sh" ;; esac
 
 echo "== build"
-[ $# -gt 0 ] || echo "all tests take 12 minutes on 2 cores; -R '^array' takes those of a name," \
+[ $# -gt 0 ] || echo "all tests take half an hour on 2 cores; -R '^array' takes those of a name," \
     "GPUNUM_CHECKS=OFF leaves the slow checks out"
 [ -f "$build/libgpunum_implementation.a" ] ||
     echo "compiles the library (two minutes on 2 cores, once) and what is to be tested into $build: $targets"
