@@ -1184,7 +1184,11 @@ template <class... Array> inline gn_array *gn_einsum(gn_context *g, const char *
 // fast as -O2 does, in two thirds of the time. The list of rooms says which these are. (Products and decompositions lose by
 // it: up to half of their speed where matrices are small.)
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
-#define GNI_O1 1
+#define GNI_O1_BEGIN _Pragma("GCC push_options") _Pragma("GCC optimize(\"O1\")")
+#define GNI_O1_END _Pragma("GCC pop_options")
+#else
+#define GNI_O1_BEGIN
+#define GNI_O1_END
 #endif
 
 #define GNI_UNUSED(x) ((void)(x))
@@ -1617,7 +1621,8 @@ typedef struct gni_la_isa {
 
 #define GNI_FT_MAX_PASSES 40
 #define GNI_FT_MAX_PRIME 61  // larger prime factors are convolved
-#define GNI_FT_MAX_TINY 16   // many transforms up to this length stay in registers
+#define GNI_FT_MAX_TINY 16   // many transforms of these lengths stay in registers; each is text, and the rest is rare
+#define GNI_FT_IS_TINY(n) ((n) == GNI_FT_MAX_TINY || ((n) >= 2 && (n) <= 12 && (n) != 11))
 #define GNI_FT_MAX_DIRECT 64 // a lone transform up to this length may be a sum for each frequency
 
 typedef struct gni_ft_pass {
@@ -5784,10 +5789,7 @@ GNI_TABLE gni_gemm_isa GNI_FN(gni_gemm_isa) = {&GNI_FN(gni_gm_family_f32),
 #endif
 #endif
 #ifdef GNI_FFT_PASS
-#ifdef GNI_O1
-#pragma GCC push_options
-#pragma GCC optimize("O1")
-#endif
+GNI_O1_BEGIN
 // >>fft_micro
 // Butterflies of the FFT, once per instruction set and precision (GNI_FT_T, GNI_FT_W lanes), with room
 // `fft passes`. Both are compiled by room `fft cpu`, which also holds the types.
@@ -7607,9 +7609,7 @@ GNI_TABLE gni_ft_isa GNI_FT(gni_ft_table) = {GNI_FT_W,
 #undef GNI_FT_TINY_STORE
 #undef GNI_FT_TINY_STORE_2
 
-#ifdef GNI_O1
-#pragma GCC pop_options
-#endif
+GNI_O1_END
 #endif
 #if defined(GNI_SIMD_PASS) && !defined(GNI_FFT_PASS)
 // >>simd_end
@@ -14427,8 +14427,7 @@ static bool gni_ft_make_direct(gn_context *g, gni_ft_plan *p) {
 
 static bool gni_ft_make_smooth(gn_context *g, gni_ft_plan *p, const gni_ft_circle *circle) {
     int64_t a = 0;
-    const bool tiny = p->n == 16 || (p->n >= 2 && p->n <= 12 && p->n != 11); // each is text: the rest is rare
-    if (p->form == GNI_FT_BATCH && tiny && p->isa->tiny != NULL) {
+    if (p->form == GNI_FT_BATCH && GNI_FT_IS_TINY(p->n) && p->isa->tiny != NULL) {
         p->method = GNI_FT_TINY;
         // Vectors of eight numbers are worth their longer shuffles where several rows fill them.
         if (p->isa->lanes == 16 && p->n != 2 && p->n != 4)
@@ -17647,10 +17646,7 @@ static bool gni_cpu_run(gn_context *g, gni_job_kind kind, const void *job) {
 static const gni_backend_api gni_cpu_api = {"cpu", GNI_ON_CPU, gni_cpu_supports, gni_cpu_run};
 static const gni_backend_api *gni_backend_cpu(void) { return &gni_cpu_api; }
 
-#ifdef GNI_O1
-#pragma GCC push_options
-#pragma GCC optimize("O1")
-#endif
+GNI_O1_BEGIN
 // >>vulkan_loader
 // The Vulkan headers, the private table of function pointers and where it is filled from.
 // GNI_VULKAN is 1 where the Vulkan rooms exist. No vk* symbol is defined or linked.
@@ -26496,9 +26492,7 @@ static bool gni_job_factor(gni_gpu *gpu, const gni_factor *f) {
 #endif // GNI_GPU
 
 #endif
-#ifdef GNI_O1
-#pragma GCC pop_options
-#endif
+GNI_O1_END
 // >>async
 // gn_read_async: reads that do not wait. Callbacks run inside later calls on the context.
 
@@ -28035,6 +28029,18 @@ static bool gni_is_matrix(gn_context *g, const char *fn, const gn_array *a) {
              gni_shape_text(text, sizeof text, &a->shape));
     return false;
 }
+
+static bool gni_is_square(gn_context *g, const char *fn, const gn_array *a) {
+    char text[200];
+    int rank = a->shape.rank;
+    if (!gni_is_matrix(g, fn, a)) return false;
+    if (a->shape.dim[rank - 1] == a->shape.dim[rank - 2]) return true;
+    gni_fail(g, GN_ERROR_SHAPE, "%s: %s: the matrices are not square", fn,
+             gni_shape_text(text, sizeof text, &a->shape));
+    return false;
+}
+
+static gn_array *gni_transposed(gn_array *a) { return gn_swap_axes(a, -1, -2); }
 
 static gn_array *gni_diagonal(const char *fn, gn_array *a, int64_t k) {
     gn_context *g = gni_begin(fn, &a, 1);
@@ -30448,16 +30454,6 @@ static bool gni_la_run(gni_la_job *d) {
 // float32 or float64: what is computed and returned, before halves are rounded.
 static gn_dtype gni_la_dtype(gn_dtype t) { return t == GN_F64 ? GN_F64 : GN_F32; }
 
-static bool gni_la_square(gn_context *g, const char *fn, const gn_array *a) {
-    char text[200];
-    int rank = a->shape.rank;
-    if (!gni_is_matrix(g, fn, a)) return false;
-    if (a->shape.dim[rank - 1] == a->shape.dim[rank - 2]) return true;
-    gni_fail(g, GN_ERROR_SHAPE, "%s: %s: the matrices are not square", fn,
-             gni_shape_text(text, sizeof text, &a->shape));
-    return false;
-}
-
 // Describes the matrices of `a`, with its last `matrix` axes (2, 1: one column, 0), over the batch's shape.
 static void gni_la_describe(gni_la_operand *o, const gn_array *a, const gn_shape *batch,
                             int matrix) {
@@ -30545,10 +30541,7 @@ static bool gni_la_finish(gni_la_job *d, gn_array **y, int count, gn_dtype resul
 
 static gn_dtype gni_la_result(gn_dtype t) { return gni_is_float(t) ? t : GN_F32; }
 
-#ifdef GNI_O1
-#pragma GCC push_options
-#pragma GCC optimize("O1")
-#endif
+GNI_O1_BEGIN
 // >>factor_gpu
 // Decompositions of large matrices on the GPU: panels of 128 columns by kernels of their own, everything else
 // by matrix products. From outside: gni_lg_wanted and what room factor_batch calls (lg: linear algebra on the GPU).
@@ -32489,9 +32482,7 @@ static bool gni_lv_values(gni_la_job *d, gn_array *a, gn_dtype t, const gn_shape
     return ok || g->call_failed;
 }
 
-#ifdef GNI_O1
-#pragma GCC pop_options
-#endif
+GNI_O1_END
 // >>factor_ops
 // The public decompositions and their gradients.
 
@@ -32501,7 +32492,7 @@ static gn_array *gni_la_single(const char *fn, gni_la_kind kind, gn_array *a,
     gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
     gn_array *y = NULL;
-    if (gni_real_only(g, fn, &a, 1) && gni_la_square(g, fn, a)) {
+    if (gni_real_only(g, fn, &a, 1) && gni_is_square(g, fn, a)) {
         gni_la_job d;
         gn_shape batch;
         gn_dtype t = gni_la_dtype(a->dtype);
@@ -32593,7 +32584,7 @@ GPUNUM_API gn_array *gn_solve(gn_array *a, gn_array *b) {
     in[1] = b;
     gn_context *g = gni_begin("gn_solve", in, 2);
     if (g == NULL) return NULL;
-    if (gni_real_only(g, "gn_solve", in, 2) && gni_la_square(g, "gn_solve", a))
+    if (gni_real_only(g, "gn_solve", in, 2) && gni_is_square(g, "gn_solve", a))
         y = gni_la_solve(g, a, b);
     if (y != NULL && gni_tracks(g, in, 2)) gni_record(g, y, "gn_solve", gni_back_solve, in, 2);
     return gni_end(g, y);
@@ -32672,7 +32663,7 @@ GPUNUM_API gn_array *gn_eigh(gn_array *a, gn_array **v) {
     if (v != NULL) *v = NULL;
     gn_context *g = gni_begin("gn_eigh", &a, 1);
     if (g == NULL) return NULL;
-    if (gni_real_only(g, "gn_eigh", &a, 1) && gni_la_square(g, "gn_eigh", a))
+    if (gni_real_only(g, "gn_eigh", &a, 1) && gni_is_square(g, "gn_eigh", a))
         gni_la_several(g, "gn_eigh", GNI_LA_EIGH, a, false, y, place);
     return gni_la_return(g, y, place);
 }
@@ -32693,8 +32684,6 @@ GPUNUM_API gn_array *gn_svd(gn_array *a, bool full, gn_array **u, gn_array **vt)
 // ---- gradients
 
 static gn_array *gni_products_before(gn_array *x, int axis);
-
-static gn_array *gni_transposed(gn_array *a) { return gn_swap_axes(a, -1, -2); }
 
 // x = a^-1 b: gb = a^-T gx, ga = -gb x^T (Giles 2008).
 static bool gni_back_solve(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
@@ -33687,17 +33676,11 @@ GPUNUM_API gn_array *gn_matrix_norm(gn_array *a, gn_norm_order order) {
 // ---- powers, singular values, least squares
 
 GPUNUM_API gn_array *gn_matrix_power(gn_array *a, int64_t n) {
-    char text[200];
     gn_context *g = gni_begin("gn_matrix_power", &a, 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
-    if (!gni_is_matrix(g, "gn_matrix_power", a)) return gni_end_scope(g, NULL);
+    if (!gni_is_square(g, "gn_matrix_power", a)) return gni_end_scope(g, NULL);
     const int64_t m = a->shape.dim[a->shape.rank - 1];
-    if (a->shape.dim[a->shape.rank - 2] != m) {
-        gni_fail(g, GN_ERROR_SHAPE, "gn_matrix_power: %s: the matrices are not square",
-                 gni_shape_text(text, sizeof text, &a->shape));
-        return gni_end_scope(g, NULL);
-    }
     if (n == 0) return gni_end_scope(g, gn_broadcast_to(gn_eye(g, a->dtype, m, m, 0), a->shape));
     gn_array *square = n < 0 ? gn_inv(a) : gn_reshape(a, a->shape), *y = NULL;
     for (uint64_t left = n < 0 ? 0 - (uint64_t)n : (uint64_t)n; left > 0 && square != NULL; left >>= 1) {
@@ -33737,24 +33720,22 @@ GPUNUM_API gn_array *gn_matrix_rank(gn_array *a, double rtol) {
     return gni_end_scope(g, y);
 }
 
-static gn_array *gni_turned(gn_array *a) { return gn_swap_axes(a, -1, -2); }
-
 // v diag(1 / s) (u^T b) of a = u diag(s) v^T over the singular values that count; b NULL: without it.
 static gn_array *gni_by_singular(gn_context *g, gn_array *a, gn_array *b, double rtol) {
     gn_array *u = NULL, *vt = NULL;
     g->no_grad++; // recorded as one op
     gn_array *s = gn_svd(a, false, &u, &vt), *counts = gni_singular(a, s, rtol);
     gn_array *inverse = gn_where(counts, gn_recip(gn_where(counts, s, gn_ones_like(s))), gn_zeros_like(s));
-    gn_array *right = gni_turned(u);
+    gn_array *right = gni_transposed(u);
     if (b != NULL) right = gn_matmul(right, b);
-    gn_array *y = gn_matmul(gni_turned(vt), gn_mul(gn_expand_dims(inverse, -1), right));
+    gn_array *y = gn_matmul(gni_transposed(vt), gn_mul(gn_expand_dims(inverse, -1), right));
     g->no_grad--;
     return y;
 }
 
 // The gradient of a's pseudo-inverse p, where its rank stays (Golub and Pereyra 1973).
 static gn_array *gni_pinv_gradient(gn_array *a, gn_array *p, gn_array *gp) {
-    gn_array *pt = gni_turned(p), *gt = gni_turned(gp), *along = gn_matmul(gn_matmul(pt, gp), pt);
+    gn_array *pt = gni_transposed(p), *gt = gni_transposed(gp), *along = gn_matmul(gn_matmul(pt, gp), pt);
     gn_array *left = gn_matmul(gn_matmul(gt, p), pt), *right = gn_matmul(gn_matmul(pt, p), gt);
     left = gn_sub(left, gn_matmul(a, gn_matmul(p, left)));
     right = gn_sub(right, gn_matmul(gn_matmul(right, p), a));
@@ -33783,8 +33764,8 @@ static bool gni_back_lstsq(gn_context *g, gni_node *node, gn_array *gy, gn_array
     GNI_UNUSED(g);
     gn_array *a = node->in[0], *b = node->in[1], *p = gn_pinv(a, node->real[0]);
     if (gni_wanted(node, 0))
-        gx[0] = gni_unbroadcast(gni_pinv_gradient(a, p, gn_matmul(gy, gni_turned(b))), &a->shape);
-    if (gni_wanted(node, 1)) gx[1] = gni_unbroadcast(gn_matmul(gni_turned(p), gy), &b->shape);
+        gx[0] = gni_unbroadcast(gni_pinv_gradient(a, p, gn_matmul(gy, gni_transposed(b))), &a->shape);
+    if (gni_wanted(node, 1)) gx[1] = gni_unbroadcast(gn_matmul(gni_transposed(p), gy), &b->shape);
     return true;
 }
 
@@ -33814,7 +33795,7 @@ GPUNUM_API gn_array *gn_lstsq(gn_array *a, gn_array *b, double rtol) {
 
 static bool gni_back_slogdet(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     GNI_UNUSED(g);
-    gx[0] = gn_mul(gn_expand_dims(gy, GN_AXES(-2, -1)), gni_turned(gn_inv(node->in[0])));
+    gx[0] = gn_mul(gn_expand_dims(gy, GN_AXES(-2, -1)), gni_transposed(gn_inv(node->in[0])));
     return true;
 }
 
@@ -35816,7 +35797,7 @@ static gn_array *gni_matmul_grad_b(gn_array *a, gn_array *b, gn_array *gy) {
     if (a == NULL || b == NULL) return NULL;
     if (b->shape.rank == 2 && a->shape.rank > 2)
         return gn_matmul(gn_transpose(gni_as_rows(a)), gni_as_rows(gy));
-    return gni_unbroadcast(gn_matmul(gn_swap_axes(a, -1, -2), gy), &b->shape);
+    return gni_unbroadcast(gn_matmul(gni_transposed(a), gy), &b->shape);
 }
 
 // 1-d operands take part as a row and as a column.
@@ -35828,7 +35809,7 @@ static bool gni_back_matmul(gn_context *g, gni_node *node, gn_array *gy, gn_arra
     if (row) gy = gn_expand_dims(gy, -2);
     if (a == NULL || b == NULL || gy == NULL) return false;
     if (gni_wanted(node, 0)) {
-        gx[0] = gni_unbroadcast(gn_matmul(gy, gn_swap_axes(b, -1, -2)), &a->shape);
+        gx[0] = gni_unbroadcast(gn_matmul(gy, gni_transposed(b)), &a->shape);
         if (row) gx[0] = gn_reshape(gx[0], node->in[0]->shape);
     }
     if (gni_wanted(node, 1)) {
@@ -36049,10 +36030,7 @@ static uint32_t gni_back_reads(const gni_node *node) {
     return ~0u & ~GNI_READS_OUTPUT; // all operands
 }
 
-#ifdef GNI_O1
-#pragma GCC push_options
-#pragma GCC optimize("O1")
-#endif
+GNI_O1_BEGIN
 // >>nn
 // Layers and losses.
 
@@ -37995,9 +37973,7 @@ GPUNUM_API void gn_vulkan_record_done(gn_context *g, uint64_t ticket) {
     gni_end_plain(g);
 }
 
-#ifdef GNI_O1
-#pragma GCC pop_options
-#endif
+GNI_O1_END
 #endif
 
 #if defined(GPUNUM_IMPLEMENTED) && !defined(GNI_SIMD_PASS) && !defined(GPUNUM_RESTORED)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Passes CTest's output on, and says between its lines how far it is and about how long the rest takes.
 
-    ctest ... | tests/progress.py JOBS          estimates from tests/seconds.txt
+    ctest ... | tests/progress.py JOBS NAME ...   estimates for these tests from tests/seconds.txt
     tests/progress.py --write ctest.log ...     writes that file anew from logs of whole runs
 
 tests/seconds.txt holds NAME SECONDS for each test on 2 cores; CMake takes the order of starting from it as well,
@@ -35,23 +35,24 @@ def write(logs):
         f.writelines("%s %d\n" % (name, round(s)) for name, s in sorted(seconds.items(), key=lambda x: (-round(x[1]), x[0])))
 
 
-def left(expected, done, running, total, jobs):
+def left(expected, done, running, jobs):
     """Seconds. What runs counts with what it has left, at the pace of what has ended."""
-    usual = sum(expected.get(n, 5.0) for n in done)
+    usual = sum(expected[n] for n in done)
     pace = (sum(done.values()) + 30.0) / (usual + 30.0)
-    rest = [max(expected.get(n, 5.0) * pace - (time.time() - t), 1.0) for n, t in running.items()]
-    waiting = sorted((s for n, s in expected.items() if n not in done and n not in running), reverse=True)
-    waiting = waiting[:max(total - len(done) - len(running), 0)]
-    return max([sum(rest) / jobs + pace * sum(waiting) / jobs] + rest)
+    rest = [max(expected[n] * pace - (time.time() - t), 1.0) for n, t in running.items()]
+    waiting = sum(s for n, s in expected.items() if n not in done and n not in running)
+    return max([(sum(rest) + pace * waiting) / jobs] + rest)
 
 
-def follow(jobs):
-    expected, done, running, said = recorded(), {}, {}, 0.0
+def follow(jobs, names):
+    seconds, done, running, said = recorded(), {}, {}, 0.0
+    expected = {name: seconds.get(name, 5.0) for name in names}
     for line in iter(sys.stdin.readline, ""):
         sys.stdout.write(line)
         m = START.match(line)
         if m:
             running[m.group(1)] = time.time()
+            expected.setdefault(m.group(1), 5.0)
         m = DONE.match(line)
         if m:
             total, name = int(m.group(2)), m.group(3)
@@ -59,7 +60,7 @@ def follow(jobs):
             running.pop(name, None)
             if time.time() - said >= EVERY and len(done) < total:
                 said = time.time()
-                minutes = left(expected, done, running, total, jobs) / 60.0
+                minutes = left(expected, done, running, jobs) / 60.0
                 print("-- %d/%d done, about %s left" % (len(done), total, "%d min" % round(minutes) if minutes >= 1.0
                                                        else "a minute"))
         sys.stdout.flush()
@@ -71,4 +72,4 @@ if __name__ == "__main__":
     else:
         sys.stdin.reconfigure(errors="replace")
         sys.stdout.reconfigure(errors="replace")
-        follow(max(int(sys.argv[1]), 1))
+        follow(max(int(sys.argv[1]), 1), sys.argv[2:])

@@ -55,7 +55,7 @@ echo "== tests: $(echo "$names" | wc -w)"
 cd "$build"
 status=0
 { ctest --parallel "$jobs" --no-tests=error "$@" || echo "exit status $?"; } 2>&1 | tee ctest.log |
-    python3 "$root/tests/progress.py" "$jobs"
+    python3 "$root/tests/progress.py" "$jobs" $names
 # The summary comes last, after CTest's list of failures and of times.
 grep -q '^exit status' ctest.log && status=1
 grep -q 'tests passed' ctest.log || status=1

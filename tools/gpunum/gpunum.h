@@ -54,15 +54,10 @@ extern "C" {
 #endif
 #endif
 #ifdef GNI_FFT_PASS
-#ifdef GNI_O1
-#pragma GCC push_options
-#pragma GCC optimize("O1")
-#endif
+GNI_O1_BEGIN
 #include "simd/fft_micro.h"          // Butterflies of the FFT, on vectors
 #include "simd/fft_passes.h"         // Passes of the FFT over rows of vectors, columns, batches and short lengths
-#ifdef GNI_O1
-#pragma GCC pop_options
-#endif
+GNI_O1_END
 #endif
 #if defined(GNI_SIMD_PASS) && !defined(GNI_FFT_PASS)
 #include "simd/simd_end.h"           // Takes the short names of one SIMD pass back
@@ -95,10 +90,7 @@ extern "C" {
 #include "cpu/cpu.h"                 // The CPU backend
 #include "cpu/cpu_reduce.h"          // Reductions on the CPU, along rows and columns
 #include "cpu/cpu_jobs.h"            // The other jobs on the CPU: softmax, take, random, matmul
-#ifdef GNI_O1
-#pragma GCC push_options
-#pragma GCC optimize("O1")
-#endif
+GNI_O1_BEGIN
 #include "vulkan/vulkan_loader.h"    // The Vulkan headers and the private table of function pointers
 #include "vulkan/vulkan_device.h"    // The types of all Vulkan rooms, the choice of a device
 #include "vulkan/vulkan_memory.h"    // The pool of device memory and the pools of staging memory
@@ -118,9 +110,7 @@ extern "C" {
 #ifndef GPUNUM_NO_LINALG
 #include "gpu/gpu_factor.h"        // Matrix decompositions on the GPU, as far as they are no products
 #endif
-#ifdef GNI_O1
-#pragma GCC pop_options
-#endif
+GNI_O1_END
 #include "ops/async.h"               // gn_read_async
 #include "ops/elementwise.h"         // The public elementwise functions, from the op tables
 #include "ops/arrange.h"             // Arrays cut up, repeated, padded and shifted
@@ -131,16 +121,11 @@ extern "C" {
 #include "linalg/decompose.h"        // Matrix decompositions of one matrix on the CPU
 #include "linalg/divide.h"           // Eigenvectors and singular vectors by divide and conquer
 #include "linalg/factor_cpu.h"       // Decompositions of a batch on the CPU
-#ifdef GNI_O1
-#pragma GCC push_options
-#pragma GCC optimize("O1")
-#endif
+GNI_O1_BEGIN
 #include "linalg/factor_gpu.h"       // Decompositions of large matrices on the GPU, by blocks
 #include "linalg/factor_batch.h"     // The same on the GPU: large matrices, batches of small ones
 #include "linalg/values_gpu.h"       // Eigenvalues and singular values of large matrices on the GPU
-#ifdef GNI_O1
-#pragma GCC pop_options
-#endif
+GNI_O1_END
 #include "linalg/factor_ops.h"       // The public decompositions and their gradients
 #else
 #include "linalg/factor_none.h"      // What they say where they are left out
@@ -152,19 +137,14 @@ extern "C" {
 #include "ops/random_ops.h"          // Random arrays
 #include "grad/autograd.h"           // The record of what was computed, and the pass back over it
 #include "grad/gradients.h"          // The derivative of each op, as public calls
-#ifdef GNI_O1
-#pragma GCC push_options
-#pragma GCC optimize("O1")
-#endif
+GNI_O1_BEGIN
 #include "grad/nn.h"                 // Layers and losses
 #include "grad/optim.h"              // Optimizers
 #include "util/io.h"                 // Array files
 #include "util/print.h"              // Arrays as text, laid out as NumPy's repr does
 #include "util/profile.h"            // Spans of work written as a Chrome trace (JSON, "X" events)
 #include "util/open.h"               // gn_open and gn_close, devices, synchronisation, statistics
-#ifdef GNI_O1
-#pragma GCC pop_options
-#endif
+GNI_O1_END
 #endif
 
 #if defined(GPUNUM_IMPLEMENTED) && !defined(GNI_SIMD_PASS) && !defined(GPUNUM_RESTORED)

@@ -81,7 +81,11 @@
 // fast as -O2 does, in two thirds of the time. The list of rooms says which these are. (Products and decompositions lose by
 // it: up to half of their speed where matrices are small.)
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
-#define GNI_O1 1
+#define GNI_O1_BEGIN _Pragma("GCC push_options") _Pragma("GCC optimize(\"O1\")")
+#define GNI_O1_END _Pragma("GCC pop_options")
+#else
+#define GNI_O1_BEGIN
+#define GNI_O1_END
 #endif
 
 #define GNI_UNUSED(x) ((void)(x))

@@ -210,7 +210,8 @@ typedef struct gni_la_isa {
 
 #define GNI_FT_MAX_PASSES 40
 #define GNI_FT_MAX_PRIME 61  // larger prime factors are convolved
-#define GNI_FT_MAX_TINY 16   // many transforms up to this length stay in registers
+#define GNI_FT_MAX_TINY 16   // many transforms of these lengths stay in registers; each is text, and the rest is rare
+#define GNI_FT_IS_TINY(n) ((n) == GNI_FT_MAX_TINY || ((n) >= 2 && (n) <= 12 && (n) != 11))
 #define GNI_FT_MAX_DIRECT 64 // a lone transform up to this length may be a sum for each frequency
 
 typedef struct gni_ft_pass {

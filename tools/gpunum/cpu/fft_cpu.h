@@ -433,8 +433,7 @@ static bool gni_ft_make_direct(gn_context *g, gni_ft_plan *p) {
 
 static bool gni_ft_make_smooth(gn_context *g, gni_ft_plan *p, const gni_ft_circle *circle) {
     int64_t a = 0;
-    const bool tiny = p->n == 16 || (p->n >= 2 && p->n <= 12 && p->n != 11); // each is text: the rest is rare
-    if (p->form == GNI_FT_BATCH && tiny && p->isa->tiny != NULL) {
+    if (p->form == GNI_FT_BATCH && GNI_FT_IS_TINY(p->n) && p->isa->tiny != NULL) {
         p->method = GNI_FT_TINY;
         // Vectors of eight numbers are worth their longer shuffles where several rows fill them.
         if (p->isa->lanes == 16 && p->n != 2 && p->n != 4)

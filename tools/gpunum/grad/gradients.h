@@ -372,7 +372,7 @@ static gn_array *gni_matmul_grad_b(gn_array *a, gn_array *b, gn_array *gy) {
     if (a == NULL || b == NULL) return NULL;
     if (b->shape.rank == 2 && a->shape.rank > 2)
         return gn_matmul(gn_transpose(gni_as_rows(a)), gni_as_rows(gy));
-    return gni_unbroadcast(gn_matmul(gn_swap_axes(a, -1, -2), gy), &b->shape);
+    return gni_unbroadcast(gn_matmul(gni_transposed(a), gy), &b->shape);
 }
 
 // 1-d operands take part as a row and as a column.
@@ -384,7 +384,7 @@ static bool gni_back_matmul(gn_context *g, gni_node *node, gn_array *gy, gn_arra
     if (row) gy = gn_expand_dims(gy, -2);
     if (a == NULL || b == NULL || gy == NULL) return false;
     if (gni_wanted(node, 0)) {
-        gx[0] = gni_unbroadcast(gn_matmul(gy, gn_swap_axes(b, -1, -2)), &a->shape);
+        gx[0] = gni_unbroadcast(gn_matmul(gy, gni_transposed(b)), &a->shape);
         if (row) gx[0] = gn_reshape(gx[0], node->in[0]->shape);
     }
     if (gni_wanted(node, 1)) {

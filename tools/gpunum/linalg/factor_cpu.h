@@ -3,7 +3,7 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
-#include "../ops/linalg_ops.h"
+#include "../core/evaluate.h"
 #include "../linalg/decompose.h"
 #endif
 
@@ -330,16 +330,6 @@ static bool gni_la_run(gni_la_job *d) {
 
 // float32 or float64: what is computed and returned, before halves are rounded.
 static gn_dtype gni_la_dtype(gn_dtype t) { return t == GN_F64 ? GN_F64 : GN_F32; }
-
-static bool gni_la_square(gn_context *g, const char *fn, const gn_array *a) {
-    char text[200];
-    int rank = a->shape.rank;
-    if (!gni_is_matrix(g, fn, a)) return false;
-    if (a->shape.dim[rank - 1] == a->shape.dim[rank - 2]) return true;
-    gni_fail(g, GN_ERROR_SHAPE, "%s: %s: the matrices are not square", fn,
-             gni_shape_text(text, sizeof text, &a->shape));
-    return false;
-}
 
 // Describes the matrices of `a`, with its last `matrix` axes (2, 1: one column, 0), over the batch's shape.
 static void gni_la_describe(gni_la_operand *o, const gn_array *a, const gn_shape *batch,

@@ -4,6 +4,7 @@
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
 #include "../api/grad.h"
+#include "../ops/linalg_ops.h"
 #include "../linalg/factor_batch.h"
 #include "../linalg/values_gpu.h"
 #endif
@@ -14,7 +15,7 @@ static gn_array *gni_la_single(const char *fn, gni_la_kind kind, gn_array *a,
     gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
     gn_array *y = NULL;
-    if (gni_real_only(g, fn, &a, 1) && gni_la_square(g, fn, a)) {
+    if (gni_real_only(g, fn, &a, 1) && gni_is_square(g, fn, a)) {
         gni_la_job d;
         gn_shape batch;
         gn_dtype t = gni_la_dtype(a->dtype);
@@ -106,7 +107,7 @@ GPUNUM_API gn_array *gn_solve(gn_array *a, gn_array *b) {
     in[1] = b;
     gn_context *g = gni_begin("gn_solve", in, 2);
     if (g == NULL) return NULL;
-    if (gni_real_only(g, "gn_solve", in, 2) && gni_la_square(g, "gn_solve", a))
+    if (gni_real_only(g, "gn_solve", in, 2) && gni_is_square(g, "gn_solve", a))
         y = gni_la_solve(g, a, b);
     if (y != NULL && gni_tracks(g, in, 2)) gni_record(g, y, "gn_solve", gni_back_solve, in, 2);
     return gni_end(g, y);
@@ -185,7 +186,7 @@ GPUNUM_API gn_array *gn_eigh(gn_array *a, gn_array **v) {
     if (v != NULL) *v = NULL;
     gn_context *g = gni_begin("gn_eigh", &a, 1);
     if (g == NULL) return NULL;
-    if (gni_real_only(g, "gn_eigh", &a, 1) && gni_la_square(g, "gn_eigh", a))
+    if (gni_real_only(g, "gn_eigh", &a, 1) && gni_is_square(g, "gn_eigh", a))
         gni_la_several(g, "gn_eigh", GNI_LA_EIGH, a, false, y, place);
     return gni_la_return(g, y, place);
 }
@@ -207,7 +208,6 @@ GPUNUM_API gn_array *gn_svd(gn_array *a, bool full, gn_array **u, gn_array **vt)
 
 static gn_array *gni_products_before(gn_array *x, int axis);
 
-static gn_array *gni_transposed(gn_array *a) { return gn_swap_axes(a, -1, -2); }
 
 // x = a^-1 b: gb = a^-T gx, ga = -gb x^T (Giles 2008).
 static bool gni_back_solve(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {

@@ -116,17 +116,11 @@ GPUNUM_API gn_array *gn_matrix_norm(gn_array *a, gn_norm_order order) {
 // ---- powers, singular values, least squares
 
 GPUNUM_API gn_array *gn_matrix_power(gn_array *a, int64_t n) {
-    char text[200];
     gn_context *g = gni_begin("gn_matrix_power", &a, 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
-    if (!gni_is_matrix(g, "gn_matrix_power", a)) return gni_end_scope(g, NULL);
+    if (!gni_is_square(g, "gn_matrix_power", a)) return gni_end_scope(g, NULL);
     const int64_t m = a->shape.dim[a->shape.rank - 1];
-    if (a->shape.dim[a->shape.rank - 2] != m) {
-        gni_fail(g, GN_ERROR_SHAPE, "gn_matrix_power: %s: the matrices are not square",
-                 gni_shape_text(text, sizeof text, &a->shape));
-        return gni_end_scope(g, NULL);
-    }
     if (n == 0) return gni_end_scope(g, gn_broadcast_to(gn_eye(g, a->dtype, m, m, 0), a->shape));
     gn_array *square = n < 0 ? gn_inv(a) : gn_reshape(a, a->shape), *y = NULL;
     for (uint64_t left = n < 0 ? 0 - (uint64_t)n : (uint64_t)n; left > 0 && square != NULL; left >>= 1) {
@@ -166,24 +160,22 @@ GPUNUM_API gn_array *gn_matrix_rank(gn_array *a, double rtol) {
     return gni_end_scope(g, y);
 }
 
-static gn_array *gni_turned(gn_array *a) { return gn_swap_axes(a, -1, -2); }
-
 // v diag(1 / s) (u^T b) of a = u diag(s) v^T over the singular values that count; b NULL: without it.
 static gn_array *gni_by_singular(gn_context *g, gn_array *a, gn_array *b, double rtol) {
     gn_array *u = NULL, *vt = NULL;
     g->no_grad++; // recorded as one op
     gn_array *s = gn_svd(a, false, &u, &vt), *counts = gni_singular(a, s, rtol);
     gn_array *inverse = gn_where(counts, gn_recip(gn_where(counts, s, gn_ones_like(s))), gn_zeros_like(s));
-    gn_array *right = gni_turned(u);
+    gn_array *right = gni_transposed(u);
     if (b != NULL) right = gn_matmul(right, b);
-    gn_array *y = gn_matmul(gni_turned(vt), gn_mul(gn_expand_dims(inverse, -1), right));
+    gn_array *y = gn_matmul(gni_transposed(vt), gn_mul(gn_expand_dims(inverse, -1), right));
     g->no_grad--;
     return y;
 }
 
 // The gradient of a's pseudo-inverse p, where its rank stays (Golub and Pereyra 1973).
 static gn_array *gni_pinv_gradient(gn_array *a, gn_array *p, gn_array *gp) {
-    gn_array *pt = gni_turned(p), *gt = gni_turned(gp), *along = gn_matmul(gn_matmul(pt, gp), pt);
+    gn_array *pt = gni_transposed(p), *gt = gni_transposed(gp), *along = gn_matmul(gn_matmul(pt, gp), pt);
     gn_array *left = gn_matmul(gn_matmul(gt, p), pt), *right = gn_matmul(gn_matmul(pt, p), gt);
     left = gn_sub(left, gn_matmul(a, gn_matmul(p, left)));
     right = gn_sub(right, gn_matmul(gn_matmul(right, p), a));
@@ -212,8 +204,8 @@ static bool gni_back_lstsq(gn_context *g, gni_node *node, gn_array *gy, gn_array
     GNI_UNUSED(g);
     gn_array *a = node->in[0], *b = node->in[1], *p = gn_pinv(a, node->real[0]);
     if (gni_wanted(node, 0))
-        gx[0] = gni_unbroadcast(gni_pinv_gradient(a, p, gn_matmul(gy, gni_turned(b))), &a->shape);
-    if (gni_wanted(node, 1)) gx[1] = gni_unbroadcast(gn_matmul(gni_turned(p), gy), &b->shape);
+        gx[0] = gni_unbroadcast(gni_pinv_gradient(a, p, gn_matmul(gy, gni_transposed(b))), &a->shape);
+    if (gni_wanted(node, 1)) gx[1] = gni_unbroadcast(gn_matmul(gni_transposed(p), gy), &b->shape);
     return true;
 }
 
@@ -243,7 +235,7 @@ GPUNUM_API gn_array *gn_lstsq(gn_array *a, gn_array *b, double rtol) {
 
 static bool gni_back_slogdet(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     GNI_UNUSED(g);
-    gx[0] = gn_mul(gn_expand_dims(gy, GN_AXES(-2, -1)), gni_turned(gn_inv(node->in[0])));
+    gx[0] = gn_mul(gn_expand_dims(gy, GN_AXES(-2, -1)), gni_transposed(gn_inv(node->in[0])));
     return true;
 }
 

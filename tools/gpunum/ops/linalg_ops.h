@@ -89,6 +89,18 @@ static bool gni_is_matrix(gn_context *g, const char *fn, const gn_array *a) {
     return false;
 }
 
+static bool gni_is_square(gn_context *g, const char *fn, const gn_array *a) {
+    char text[200];
+    int rank = a->shape.rank;
+    if (!gni_is_matrix(g, fn, a)) return false;
+    if (a->shape.dim[rank - 1] == a->shape.dim[rank - 2]) return true;
+    gni_fail(g, GN_ERROR_SHAPE, "%s: %s: the matrices are not square", fn,
+             gni_shape_text(text, sizeof text, &a->shape));
+    return false;
+}
+
+static gn_array *gni_transposed(gn_array *a) { return gn_swap_axes(a, -1, -2); }
+
 static gn_array *gni_diagonal(const char *fn, gn_array *a, int64_t k) {
     gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
