@@ -225,6 +225,12 @@ static gn_array *call_write(calls *c) {
     return a;
 }
 
+static gn_array *call_assign(calls *c) {
+    gn_array *a = gn_copy(any_of(c)), *value = second(c);
+    gn_assign(c->wild && draw(2) ? gn_index(a, "..., ::-2") : a, value);
+    return a;
+}
+
 static gn_array *call_read(calls *c) {
     static char data[65536];
     gn_array *a = any_of(c);
@@ -411,6 +417,7 @@ static gn_array *call_facts(calls *c) {
     X(gn_slice, HUGE_OK, gn_slice(any_of(c), small(c, 0), whole(c, 1), whole(c, 3), whole(c, 1)))  \
     X(gn_index, HUGE_OK, gn_index(any_of(c), c->wild &&draw(2) ? "..., None, -1" : "1:3, ::-2"))   \
     X(gn_flip, HUGE_OK, gn_flip(any_of(c), axes(c)))                                               \
+    X(gn_assign, SEVERAL, call_assign(c))                                                          \
     X(gn_concat, 0, call_list(c, gn_concat))                                                       \
     X(gn_stack, 0, call_list(c, gn_stack))                                                         \
     X(gn_take, 0, gn_take(any_of(c), c->find(c, INDEX, 1), small(c, 0)))                           \

@@ -132,6 +132,9 @@ GNI_O1_END
 #endif
 #include "ops/complex.h"             // Complex arrays: parts and arithmetic
 #include "ops/statistics.h"          // Reductions without NaN, means with weights, covariances, nearness
+GNI_O1_BEGIN
+#include "ops/assign.h"              // Writing to views
+GNI_O1_END
 #include "linalg/products.h"         // Kronecker and cross products, norms, powers, pseudo-inverses
 #include "ops/fft.h"                 // The public transforms
 #include "ops/random_ops.h"          // Random arrays

@@ -22,6 +22,13 @@ GPUNUM_API gn_array *gn_slice(gn_array *a, int axis, int64_t start, int64_t stop
 GPUNUM_API gn_array *gn_index(gn_array *a, const char *subscript);
 GPUNUM_API gn_array *gn_flip(gn_array *a, gn_axes axes);
 
+// Writes `value` to the elements of `a`, a view mostly: gn_assign(gn_index(x, "::2"), y) is x[::2] = y. It broadcasts to a's shape
+// and is converted as by gn_cast; where both share memory the old values are written. All that shows that memory has the new
+// values, what was computed from it before keeps the old ones. Gradients reach the value, and the old elements but for those
+// that were overwritten; a leaf that requires a gradient is GN_ERROR_GRADIENT, but between gn_no_grad_begin and gn_no_grad_end,
+// and a value that autograd still needs is reported by gn_backward. Through a gn_detach'ed array autograd sees no writing.
+GPUNUM_API gn_status gn_assign(gn_array *a, gn_array *value);
+
 // Joins and gathers: new arrays.
 GPUNUM_API gn_array *gn_concat(gn_array *const *arrays, int count, int axis);
 GPUNUM_API gn_array *gn_stack(gn_array *const *arrays, int count, int axis); // along a new axis

@@ -120,6 +120,22 @@ static bool gni_elements_overlap(const gn_array *a) {
     return false;
 }
 
+// Whether the elements have places of their own; else an error.
+static bool gni_can_write(gn_context *g, const char *fn, const gn_array *a) {
+    for (int i = 0; i < a->shape.rank; i++) {
+        if (a->shape.dim[i] <= 1 || a->stride[i] != 0) continue;
+        gni_fail(g, GN_ERROR_ARGUMENT,
+                 "%s: axis %d of this array repeats one element (gn_broadcast_to); write "
+                 "to a gn_copy",
+                 fn, i);
+        return false;
+    }
+    if (!gni_elements_overlap(a)) return true;
+    gni_fail(g, GN_ERROR_ARGUMENT,
+             "%s: elements of this array share memory (gn_sliding_window); write to a gn_copy", fn);
+    return false;
+}
+
 GPUNUM_API gn_status gn_write(gn_array *a, const void *src, size_t bytes) {
     gn_context *g = gni_begin("gn_write", &a, 1);
     if (g == NULL) return gni_null_status(a);
@@ -131,19 +147,7 @@ GPUNUM_API gn_status gn_write(gn_array *a, const void *src, size_t bytes) {
                  a->maker);
         return gni_end_status(g);
     }
-    for (int i = 0; i < a->shape.rank; i++) {
-        if (a->shape.dim[i] == 1 || a->stride[i] != 0) continue;
-        gni_fail(g, GN_ERROR_ARGUMENT,
-                 "gn_write: axis %d of this array repeats one element (gn_broadcast_to); write "
-                 "to a gn_copy",
-                 i);
-        return gni_end_status(g);
-    }
-    if (gni_elements_overlap(a)) {
-        gni_fail(g, GN_ERROR_ARGUMENT,
-                 "gn_write: elements of this array share memory (gn_sliding_window); write to a gn_copy");
-        return gni_end_status(g);
-    }
+    if (!gni_can_write(g, "gn_write", a)) return gni_end_status(g);
     if (!gni_materialize(g, a)) return gni_end_status(g);
     gni_buffer *was = a->buf;
     was->refs++;

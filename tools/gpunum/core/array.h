@@ -432,6 +432,7 @@ static gn_array *gni_array_view(gn_context *g, const char *fn, gn_array *base, c
     a->buf = base->buf;
     a->buf->refs++;
     a->on_gpu = base->on_gpu;
+    a->apart = base->apart;
     return a;
 }
 

@@ -126,6 +126,7 @@ static bool gni_tracks(const gn_context *g, gn_array *const *in,
 static gni_node *gni_record(gn_context *g, gn_array *y, const char *name, gni_backward_fn backward,
                             gn_array *const *in, int n_in);
 static void gni_node_free(gn_context *g, gni_node *node);
+static gni_node *gni_node_new(gn_context *g, const char *name, int n_in);
 
 // gradients: how the gradient of a result reaches its operands, one function per kind of op.
 static bool gni_back_elementwise(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);

@@ -181,6 +181,8 @@ static uint32_t gni_place_auto(const gn_context *g, gni_job_kind kind, const voi
         if (b->where == (GNI_ON_CPU | GNI_ON_GPU) && !b->host_borrowed) both += b->bytes;
         if (b->where == GNI_ON_CPU && gni_read_before(b) / 2 >= b->bytes) again += b->bytes;
     }
+    for (int i = v->n_in; i < v->n; i++) // of which a part is written
+        if (v->op[i]->buf->where == GNI_ON_GPU) gpu_only += v->op[i]->buf->bytes;
     if (gpu_only > 0) {
         // Bringing data back waits for the GPU, so it must save much.
         bool heavy = cpu_only > ((uint64_t)64 << 20) && cpu_only / 16 > gpu_only;

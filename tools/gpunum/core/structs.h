@@ -88,6 +88,7 @@ struct gn_array {
         *stack;            // owning scope: its thread's stack, its depth and the place in its list
     int scope, scope_slot; // slot -1: owned by the caller
     bool wants_grad;       // gn_requires_grad
+    bool apart;            // made by gn_detach, or a view of what was: autograd sees no writing to others' memory through it
     bool is_grad;          // another array's gradient: one of user_refs is that array's
     bool warned;           // that gn_grad gives nothing here
     int32_t steppers;      // optimizers that step it
@@ -415,6 +416,7 @@ struct gn_context {
     uint32_t kept[GNI_KEPT]; // kinds of products that were asked for after going into a store
     // autograd
     int no_grad; // of the thread inside the lock
+    bool learns; // gn_requires_grad was called
     uint64_t serial;
     gn_optimizer *optimizers;
     // random

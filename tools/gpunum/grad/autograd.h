@@ -253,13 +253,13 @@ static bool gni_pass_check(gni_pass *p, const gni_node *node) {
             continue;
         gni_fail(
             g, GN_ERROR_GRADIENT,
-            "%s: operand %d of %s, %s %s, was overwritten by gn_write or gn_step after it was used",
+            "%s: operand %d of %s, %s %s, was overwritten by gn_write, gn_assign or gn_step after it was used",
             p->fn, i + 1, node->name, gn_dtype_name(a->dtype),
             gni_shape_text(text, sizeof text, &a->shape));
         return false;
     }
     if ((reads & GNI_READS_OUTPUT) && gni_version(node->output) != node->made) {
-        gni_fail(g, GN_ERROR_GRADIENT, "%s: the result of %s, %s %s, was overwritten by gn_write",
+        gni_fail(g, GN_ERROR_GRADIENT, "%s: the result of %s, %s %s, was overwritten by gn_write or gn_assign",
                  p->fn, node->name, gn_dtype_name(node->output->dtype),
                  gni_shape_text(text, sizeof text, &node->output->shape));
         return false;
@@ -489,7 +489,7 @@ GPUNUM_API gn_array *gn_requires_grad(gn_array *a, bool on) {
                  "gn_requires_grad: only floating point arrays can, this one is %s",
                  gn_dtype_name(a->dtype));
     else
-        a->wants_grad = on;
+        a->wants_grad = on, g->learns = true;
     return gni_end_status(g) == GN_OK ? a : NULL;
 }
 
@@ -521,7 +521,9 @@ GPUNUM_API void gn_zero_grad(gn_array *a) {
 GPUNUM_API gn_array *gn_detach(gn_array *a) {
     gn_context *g = gni_begin("gn_detach", &a, 1);
     if (g == NULL) return NULL;
-    return gni_end(g, gni_array_view(g, "gn_detach", a, &a->shape, a->stride, a->offset));
+    gn_array *y = gni_array_view(g, "gn_detach", a, &a->shape, a->stride, a->offset);
+    if (y != NULL) y->apart = true;
+    return gni_end(g, y);
 }
 
 GPUNUM_API void gn_no_grad_begin(gn_context *g) {

@@ -591,7 +591,9 @@ static uint32_t gni_back_reads(const gni_node *node) {
         back == gni_back_stack || back == gni_back_copy || back == gni_back_fft ||
         back == gni_back_real || back == gni_back_complex)
         return 0;
-    if (back == gni_back_diagonal || back == gni_back_scatter_diagonal || back == gni_back_pad) return 0;
+    if (back == gni_back_diagonal || back == gni_back_scatter_diagonal || back == gni_back_pad || back == gni_back_assign ||
+        back == gni_back_flat_view || back == gni_back_flat_put)
+        return 0;
 #ifndef GPUNUM_NO_LINALG
     if (back == gni_back_solve || back == gni_back_det) return 1u | GNI_READS_OUTPUT;
     if ((back == gni_back_eigh || back == gni_back_svd) && node->param[0] != 0)

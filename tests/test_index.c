@@ -1,0 +1,254 @@
+// Writing to views, gathers and scatters, masks: against NumPy in all dtypes, of views, empty arrays and special values; their
+// derivatives; what readers that are pending see; what they refuse.
+
+#include "test.h"
+
+// ---- gn_assign
+
+static gn_array *numbers(gn_context *g, gn_dtype t, int64_t n) { return gn_eval(gn_cast(gn_arange(g, GN_I32, 0, (double)n, 1), t)); }
+
+static void test_assign_values(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_array *a = gn_reshape(numbers(g, GN_F32, 12), GN_SHAPE(3, 4));
+    assert_int_equal(gn_assign(gn_index(a, "1"), gn_scalar(g, GN_F32, -1)), GN_OK);
+    expect_values(a, 0, 1, 2, 3, -1, -1, -1, -1, 8, 9, 10, 11);
+    assert_int_equal(gn_assign(gn_index(a, ":, ::-2"), numbers(g, GN_I64, 2)), GN_OK); // another dtype, repeated
+    expect_values(a, 0, 1, 2, 0, -1, 1, -1, 0, 8, 1, 10, 0);
+    assert_int_equal(gn_assign(gn_transpose(a), gn_mul_s(gn_transpose(a), 2)), GN_OK); // pending, of the same memory
+    expect_values(a, 0, 2, 4, 0, -2, 2, -2, 0, 16, 2, 20, 0);
+    assert_int_equal(gn_assign(gn_index(a, "1:, 1:"), gn_index(a, ":-1, :-1")), GN_OK); // overlapping
+    expect_values(a, 0, 2, 4, 0, -2, 0, 2, 4, 16, -2, 2, -2);
+    gn_array *row = gn_reshape(numbers(g, GN_F32, 4), GN_SHAPE(1, 1, 1, 4));
+    assert_int_equal(gn_assign(gn_index(a, "0, ::-1"), row), GN_OK); // axes of size 1 in front
+    expect_values(gn_index(a, "0"), 3, 2, 1, 0);
+    assert_int_equal(gn_assign(a, a), GN_OK);
+    assert_int_equal(gn_assign(gn_flip(a, 1), a), GN_OK);
+    expect_values(gn_index(a, "0"), 0, 1, 2, 3);
+    assert_int_equal(gn_assign(gn_index(a, "2, 1"), gn_scalar(g, GN_F64, 0.1)), GN_OK); // 0-d
+    assert_true(gn_item(gn_index(a, "2, 1")) == (double)0.1f);
+    assert_int_equal(gn_assign(gn_index(a, "0:0"), gn_ones(g, GN_F32, GN_SHAPE(0, 4))), GN_OK);
+    gn_array *e = gn_empty(g, GN_I32, GN_SHAPE(5));
+    assert_int_equal(gn_assign(gn_index(e, "1::2"), gn_full(g, GN_F32, GN_SHAPE(), 2.9)), GN_OK);
+    expect_values(e, 0, 2, 0, 2, 0);
+    gn_array *p = gn_add_s(e, 1); // pending itself
+    assert_int_equal(gn_assign(p, gn_scalar(g, GN_I32, 7)), GN_OK);
+    expect_values(p, 7, 7, 7, 7, 7);
+    gn_array *z = gn_complex(gn_ones(g, GN_F32, GN_SHAPE(3)), gn_zeros(g, GN_F32, GN_SHAPE(3)));
+    assert_int_equal(gn_assign(gn_imag(z), numbers(g, GN_F32, 3)), GN_OK);
+    assert_int_equal(gn_assign(gn_index(z, "0"), gn_scalar(g, GN_F32, 5)), GN_OK);
+    assert_int_equal(gn_assign(gn_index(z, "2"), gn_index(z, "1")), GN_OK);
+    expect_values(gn_real(z), 5, 1, 1);
+    expect_values(gn_imag(z), 0, 1, 1);
+}
+
+// Every pair of dtypes, as gn_cast has it.
+static void test_assign_dtypes(void **state) {
+    gn_context *g = (gn_context *)*state;
+    for (int to = 0; to < GN_DTYPE_COUNT; to++)
+        for (int from = 0; from < GN_DTYPE_COUNT; from++) {
+            const bool parts = (from == GN_C64 || from == GN_C128) && to != GN_C64 && to != GN_C128;
+            if (parts || (test_on_vulkan() && (to + 2 * from) % 5 != 0)) continue;
+            gn_scope_begin(g);
+            gn_array *x = gn_cast(gn_mul_s(gn_arange(g, GN_F32, -3, 4, 1), 25.5), (gn_dtype)from);
+            gn_array *a = gn_zeros(g, (gn_dtype)to, GN_SHAPE(7, 3)), *column = gn_index(a, "::-1, 1");
+            assert_int_equal(gn_assign(column, x), GN_OK);
+            gn_array *want = gn_zeros(g, (gn_dtype)to, GN_SHAPE(7));
+            gn_array *list[3] = {want, gn_flip(gn_cast(x, (gn_dtype)to), 0), want};
+            if (to == GN_C64 || to == GN_C128)
+                assert_true(gn_array_equal(gn_real(a), gn_real(gn_stack(list, 3, 1)), false));
+            else
+                assert_true(gn_array_equal(a, gn_stack(list, 3, 1), false));
+            gn_scope_end(g);
+        }
+    assert_int_equal(gn_status_get(g), GN_OK);
+}
+
+// What was computed before keeps the old values, in whatever way it was written.
+static void test_assign_hazards(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_array *a = numbers(g, GN_F32, 6), *view = gn_index(a, "::2"), *views = gn_index(view, "1:");
+    gn_array *before = gn_mul_s(a, 10), *product = gn_matmul(gn_reshape(a, GN_SHAPE(2, 3)), gn_ones(g, GN_F32, GN_SHAPE(3, 1)));
+    gn_array *chain = gn_add(gn_add_s(views, 1), gn_neg(view = gn_index(view, ":2")));
+    assert_int_equal(gn_assign(views, gn_scalar(g, GN_F32, -5)), GN_OK);
+    gn_array *between = gn_mul_s(a, 10);
+    assert_int_equal(gn_assign(a, gn_add_s(between, 1)), GN_OK); // whole, of a pending reader
+    expect_values(before, 0, 10, 20, 30, 40, 50);
+    expect_values(product, 3, 12);
+    expect_values(chain, 3, 3);
+    expect_values(between, 0, 10, -50, 30, -50, 50);
+    expect_values(a, 1, 11, -49, 31, -49, 51);
+    expect_values(view, 1, -49);
+    gn_array *c = numbers(g, GN_F32, 4), *late = gn_exp(gn_mul_s(c, 0)); // c alone shows its memory
+    assert_int_equal(gn_assign(c, gn_add(late, gn_flip(c, 0))), GN_OK);
+    expect_values(late, 1, 1, 1, 1);
+    expect_values(c, 4, 3, 2, 1);
+    gn_array *sent = numbers(g, GN_F32, 4);
+    float data[4];
+    gn_to(sent, GN_DEVICE_GPU);
+    assert_int_equal(gn_assign(gn_index(sent, "1:3"), gn_scalar(g, GN_F32, 9)), GN_OK);
+    gn_to(sent, GN_DEVICE_CPU);
+    assert_int_equal(gn_read(sent, data, sizeof data), GN_OK);
+    assert_true(data[0] == 0 && data[1] == 9 && data[2] == 9 && data[3] == 3);
+}
+
+// Life of cells that nobody writes in a loop without an update through a view: the same as with whole arrays.
+static void test_assign_stencil(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_array *u = gn_eval(gn_sin(gn_reshape(numbers(g, GN_F64, 49), GN_SHAPE(7, 7))));
+    double want[49], have[49], next[49];
+    assert_int_equal(gn_read(u, want, sizeof want), GN_OK);
+    for (int step = 0; step < 5; step++) {
+        gn_scope_begin(g);
+        gn_array *sum = gn_add(gn_add(gn_index(u, ":-2, 1:-1"), gn_index(u, "2:, 1:-1")),
+                               gn_add(gn_index(u, "1:-1, :-2"), gn_index(u, "1:-1, 2:")));
+        assert_int_equal(gn_assign(gn_index(u, "1:-1, 1:-1"), gn_mul_s(sum, 0.25)), GN_OK);
+        gn_scope_end(g);
+        memcpy(next, want, sizeof want);
+        for (int i = 8; i < 41; i++)
+            if (i % 7 != 0 && i % 7 != 6) next[i] = ((want[i - 7] + want[i + 7]) + (want[i - 1] + want[i + 1])) * 0.25;
+        memcpy(want, next, sizeof want);
+    }
+    assert_int_equal(gn_read(u, have, sizeof have), GN_OK);
+    assert_memory_equal(have, want, sizeof want);
+}
+
+static void test_assign_refusals(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_array *a = gn_eval(gn_ones(g, GN_F32, GN_SHAPE(2, 3))), *b = gn_ones(g, GN_F32, GN_SHAPE(2));
+    assert_int_equal(gn_assign(a, b), GN_ERROR_SHAPE);
+    expect_error(g, GN_ERROR_SHAPE, "gn_assign: shape (2,) does not broadcast to (2,3)");
+    assert_int_equal(gn_assign(gn_index(a, ":, 0:1"), a), GN_ERROR_SHAPE);
+    expect_error(g, GN_ERROR_SHAPE, "gn_assign: shape (2,3) does not broadcast to (2,1)");
+    assert_int_equal(gn_assign(gn_broadcast_to(b, GN_SHAPE(3, 2)), b), GN_ERROR_ARGUMENT);
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_assign: axis 0 of this array repeats one element (gn_broadcast_to); write to a gn_copy");
+    assert_int_equal(gn_assign(gn_sliding_window(a, 2, 1), gn_scalar(g, GN_F32, 0)), GN_ERROR_ARGUMENT);
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_assign: elements of this array share memory (gn_sliding_window); write to a gn_copy");
+    assert_int_equal(gn_assign(a, NULL), GN_ERROR_ARGUMENT);
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_assign: array argument 2 is NULL");
+    gn_array *leaf = gn_requires_grad(gn_eval(gn_ones(g, GN_F32, GN_SHAPE(4))), true), *view = gn_index(leaf, "1:3");
+    assert_int_equal(gn_assign(view, gn_scalar(g, GN_F32, 0)), GN_ERROR_GRADIENT);
+    expect_error(g, GN_ERROR_GRADIENT,
+                 "gn_assign: this memory is that of a leaf that requires a gradient; write to it between gn_no_grad_begin and "
+                 "gn_no_grad_end, or to a gn_copy");
+    expect_values(leaf, 1, 1, 1, 1);
+    gn_no_grad_begin(g);
+    assert_int_equal(gn_assign(view, gn_scalar(g, GN_F32, 3)), GN_OK);
+    gn_no_grad_end(g);
+    assert_int_equal(gn_assign(gn_index(gn_detach(leaf), "0"), gn_scalar(g, GN_F32, 2)), GN_OK);
+    expect_values(leaf, 2, 3, 3, 1);
+    assert_false(gn_needs_grad(gn_detach(leaf)));
+}
+
+// ---- derivatives
+
+typedef struct function {
+    const char *name;
+    gn_array *(*fn)(gn_array *a);
+} function;
+
+static gn_array *cut(gn_array *a, const char *text) { return gn_index(a, text); }
+static gn_array *times(gn_array *a, double by) { return gn_mul_s(gn_sin(a), by); }
+
+static gn_array *assign_constant(gn_array *a) { // only what is left counts
+    gn_array *y = times(a, 2);
+    gn_assign(cut(y, "1:, ::2"), gn_scalar(gn_context_of(a), GN_F64, 0.5));
+    return y;
+}
+static gn_array *assign_to_constant(gn_array *a) {
+    gn_array *y = gn_ones_like(a), *row = cut(y, "1"), *column = cut(y, ":, 2");
+    gn_assign(row, times(cut(a, "0"), 3));
+    gn_assign(column, gn_square(cut(a, ":, 1")));
+    return gn_add(gn_mul(y, row), gn_sum(column, 0));
+}
+static gn_array *assign_both(gn_array *a) {
+    gn_array *y = times(a, 2), *x = gn_transpose(y), *first = gn_mul_s(y, 3); // before it is written to
+    gn_assign(cut(x, "::-1, 1"), times(cut(a, "2"), 0.7));
+    gn_array *second = gn_mul_s(x, -1);
+    gn_array *corner = gn_copy(cut(y, "1:, 2:")); // its values are needed again
+    gn_assign(cut(y, "0:2, 1:3"), gn_mul(corner, corner));
+    return gn_add(gn_add(first, gn_transpose(second)), gn_square(y));
+}
+static gn_array *assign_broadcast(gn_array *a) {
+    gn_array *y = gn_cast(times(a, 2), GN_F64), *flipped = gn_flip(y, 1);
+    gn_assign(cut(flipped, "1:, 1:3"), gn_sum(a, GN_KEEP(GN_ALL)));
+    gn_assign(cut(y, "0"), cut(a, "1:2"));
+    gn_assign(gn_reshape(y, GN_SHAPE(4, 3)), gn_reshape(gn_add(y, flipped), GN_SHAPE(4, 3))); // all of it
+    return gn_mul(flipped, y);
+}
+
+static const function functions[] = {
+    {"constant", assign_constant}, {"to_constant", assign_to_constant}, {"both", assign_both}, {"broadcast", assign_broadcast},
+};
+
+// Elements weigh differently in the loss; twice: the gradient's own loss.
+static gn_array *loss_of(gn_context *g, gn_array *const *x, int count, void *user) {
+    gn_array *y = ((const function *)user)->fn(x[0]);
+    (void)count;
+    gn_array *weights = gn_reshape(gn_sin(gn_arange(g, GN_F64, 1, (double)gn_size(y) + 1, 1)), gn_shape_of(y));
+    return gn_sum(gn_mul(gn_mul(y, y), weights), GN_ALL);
+}
+static gn_array *twice(gn_context *g, gn_array *const *x, int count, void *user) {
+    gn_array *dx = NULL;
+    if (gn_gradients(loss_of(g, x, count, user), x, 1, true, &dx) != GN_OK) return NULL;
+    return gn_sum(gn_square(dx), GN_ALL);
+}
+
+static void test_gradients(void **state) {
+    gn_context *g = (gn_context *)*state;
+    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
+        function own = functions[i];
+        gn_scope_begin(g);
+        gn_array *x = gn_sin(gn_add_s(gn_mul_s(gn_square(gn_arange(g, GN_F64, 0, 12, 1)), 0.37), 0.3));
+        x = gn_requires_grad(gn_eval(gn_reshape(x, GN_SHAPE(3, 4))), true);
+        const double first = gn_gradcheck(loss_of, &x, 1, 0.0, &own), second = gn_gradcheck(twice, &x, 1, 0.0, &own);
+        if (!(first < 1e-6) || !(second < 1e-5)) fail_msg("%s: errors %g, %g: %s", own.name, first, second, gn_error(g));
+        gn_scope_end(g);
+    }
+}
+
+// A pass that needs what was overwritten says so; one that does not is right.
+static void test_overwritten(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_array *x = gn_requires_grad(gn_full(g, GN_F32, GN_SHAPE(4), 2), true);
+    gn_array *y = gn_exp(x), *loss = gn_sum(y, GN_ALL), *half = gn_scalar(g, GN_F32, 0.5);
+    assert_int_equal(gn_assign(gn_index(y, "1:"), half), GN_OK);
+    assert_int_equal(gn_backward(loss), GN_ERROR_GRADIENT); // exp reads its result
+    assert_non_null(strstr(gn_error(g), "was overwritten by gn_write or gn_assign"));
+    gn_error_clear(g);
+    gn_array *s = gn_add_s(x, 1), *product = gn_mul(s, x), *sum = gn_sum(s, GN_ALL);
+    assert_int_equal(gn_assign(s, half), GN_OK);
+    assert_int_equal(gn_backward(gn_sum(product, GN_ALL)), GN_ERROR_GRADIENT);
+    assert_non_null(strstr(gn_error(g), "operand 1 of gn_mul, float32 (4,), was overwritten"));
+    gn_error_clear(g);
+    assert_int_equal(gn_backward(sum), GN_OK); // that of the old elements
+    expect_values(gn_grad(x), 1, 1, 1, 1);
+    gn_zero_grad(x);
+    assert_int_equal(gn_backward(gn_sum(gn_mul(s, x), GN_ALL)), GN_OK);
+    expect_values(gn_grad(x), 0.5, 0.5, 0.5, 0.5);
+    gn_zero_grad(x);
+    // Through another dtype's view of the memory there is no way back, and none is made up.
+    gn_array *z = gn_complex(gn_mul_s(x, 1), x);
+    assert_int_equal(gn_assign(gn_real(z), gn_mul_s(x, 3)), GN_OK);
+    assert_int_equal(gn_backward(gn_sum(gn_imag(z), GN_ALL)), GN_ERROR_GRADIENT);
+    expect_error(g, GN_ERROR_GRADIENT, "gn_backward: gn_assign has no derivative");
+}
+
+static void assign_some(gn_context *g) {
+    gn_scope_begin(g);
+    gn_array *x = gn_requires_grad(gn_full(g, GN_F32, GN_SHAPE(4, 2), 2), true), *y = gn_mul_s(x, 2);
+    gn_assign(gn_index(y, "1:, 0"), gn_sum(x, 1) == NULL ? NULL : gn_index(gn_sum(x, 1), ":-1"));
+    gn_backward(gn_sum(y, GN_ALL));
+    gn_scope_end(g);
+}
+static void test_out_of_memory(void **state) {
+    (void)state;
+    test_most_allocations(assign_some);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        GN_TEST(test_assign_values),   GN_TEST(test_assign_dtypes), GN_TEST(test_assign_hazards), GN_TEST(test_assign_stencil),
+        GN_TEST(test_assign_refusals), GN_TEST(test_gradients),     GN_TEST(test_overwritten),    cmocka_unit_test(test_out_of_memory),
+    };
+    return test_run(tests);
+}
