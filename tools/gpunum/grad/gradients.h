@@ -7,6 +7,7 @@
 #pragma once
 #include "../ops/matmul.h"
 #include "../linalg/factor_ops.h"
+#include "../ops/assign.h"
 #include "../ops/fft.h"
 #include "../grad/autograd.h"
 #endif

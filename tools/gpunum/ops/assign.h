@@ -4,10 +4,9 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
+#include "../core/place.h"
 #include "../core/access.h"
 #include "../ops/create.h"
-#include "../ops/elementwise.h"
-#include "../ops/views_ops.h"
 #endif
 
 // The bytes of its buffer among which the elements are.
