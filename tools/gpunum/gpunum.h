@@ -17,6 +17,7 @@ extern "C" {
 #include "api/elementwise_api.h"     // Elementwise functions
 #include "api/views.h"               // Arrays that share memory with their source
 #include "api/reductions.h"          // Sums, extremes and softmax over axes
+#include "api/order.h"               // Scans, sorts, quantiles, sets, histograms
 #include "api/linalg.h"              // Products, sums of products and decompositions of matrices
 #include "api/random.h"              // Philox 4x32-10, counter based
 #include "api/grad.h"                // Reverse-mode differentiation
@@ -89,6 +90,7 @@ GNI_O1_END
 #include "cpu/cpu_wide.h"            // The CPU backend's loops over 64-bit registers
 #include "cpu/cpu.h"                 // The CPU backend
 #include "cpu/cpu_reduce.h"          // Reductions on the CPU, along rows and columns
+#include "cpu/cpu_order.h"           // Scans, sorts, searches and counts on the CPU
 #include "cpu/cpu_jobs.h"            // The other jobs on the CPU: softmax, take, random, matmul
 GNI_O1_BEGIN
 #include "vulkan/vulkan_loader.h"    // The Vulkan headers and the private table of function pointers
@@ -134,6 +136,7 @@ GNI_O1_END
 #include "ops/statistics.h"          // Reductions without NaN, means with weights, covariances, nearness
 GNI_O1_BEGIN
 #include "ops/assign.h"              // Writing to views
+#include "ops/order_ops.h"           // The public scans and sorts, quantiles, sets, histograms
 GNI_O1_END
 #include "linalg/products.h"         // Kronecker and cross products, norms, powers, pseudo-inverses
 #include "ops/fft.h"                 // The public transforms

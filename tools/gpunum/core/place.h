@@ -104,6 +104,37 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
         if (f->step >= GNI_FACTOR_SINGULAR && f->e.buf != NULL) v->op[v->n++] = &f->e;
         v->size = f->items;
         v->name = "factor";
+    } else if (kind == GNI_JOB_SCAN) {
+        gni_scan *s = (gni_scan *)job;
+        v->op[v->n++] = &s->in;
+        v->n_in = v->n;
+        v->op[v->n++] = &s->out;
+        v->size = s->outer * s->n * s->inner;
+        v->name = "scan";
+    } else if (kind == GNI_JOB_SORT) {
+        gni_sort *s = (gni_sort *)job;
+        v->op[v->n++] = &s->in;
+        v->n_in = v->n;
+        if (s->out.buf != NULL) v->op[v->n++] = &s->out;
+        if (s->index.buf != NULL) v->op[v->n++] = &s->index;
+        v->size = s->rows * s->n;
+        v->name = "sort";
+    } else if (kind == GNI_JOB_SEARCH) {
+        gni_search *s = (gni_search *)job;
+        v->op[v->n++] = &s->sorted;
+        v->op[v->n++] = &s->in;
+        v->n_in = v->n;
+        v->op[v->n++] = &s->out;
+        v->size = s->count;
+        v->name = "search";
+    } else if (kind == GNI_JOB_COUNT) {
+        gni_count *c = (gni_count *)job;
+        v->op[v->n++] = &c->in;
+        if (c->weight.buf != NULL) v->op[v->n++] = &c->weight;
+        v->n_in = v->n;
+        v->op[v->n++] = &c->out;
+        v->size = c->n;
+        v->name = "count";
     } else {
         gni_random *r = (gni_random *)job;
         v->op[v->n++] = &r->out;
@@ -116,6 +147,10 @@ static int64_t gni_threshold_of(const gn_thresholds *t, gni_job_kind kind) {
     switch (kind) {
     case GNI_JOB_MAP: return t->elementwise;
     case GNI_JOB_REDUCE:
+    case GNI_JOB_SCAN:
+    case GNI_JOB_SORT:
+    case GNI_JOB_SEARCH:
+    case GNI_JOB_COUNT:
     case GNI_JOB_SOFTMAX: return t->reduction;
     case GNI_JOB_MATMUL: return t->matmul;
     case GNI_JOB_RANDOM: return t->random;

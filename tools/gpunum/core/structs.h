@@ -229,6 +229,35 @@ typedef struct gni_take {
     gni_operand in, index, out;
 } gni_take;
 
+typedef enum gni_scan_op { GNI_SCAN_SUM, GNI_SCAN_PROD, GNI_SCAN_MAX, GNI_SCAN_MIN, GNI_SCAN_LOGSUMEXP } gni_scan_op;
+// Along the middle axis of (outer, n, inner), all contiguous, in and out of one dtype.
+typedef struct gni_scan {
+    gni_scan_op op;
+    int64_t outer, n, inner;
+    gni_operand in, out;
+} gni_scan;
+
+// Elements `first` to `first` + count of each sorted row of in (rows, n): as values out and int64 places index, both
+// (rows, count) and one of them without a buffer if it is not asked for. Stable, NaN last.
+typedef struct gni_sort {
+    int64_t rows, n, first, count;
+    bool descending;
+    gni_operand in, out, index;
+} gni_sort;
+
+// out (count) int64: where each of in (count) goes into sorted (n), of its dtype.
+typedef struct gni_search {
+    int64_t n, count;
+    bool right;
+    gni_operand sorted, in, out;
+} gni_search;
+
+// out (bins): how often each number is among in (n), int64; with weight (n), float64, their sums. Numbers outside are left out.
+typedef struct gni_count {
+    int64_t n, bins;
+    gni_operand in, weight, out;
+} gni_count;
+
 typedef enum gni_random_kind {
     GNI_RAND_UNIFORM,
     GNI_RAND_NORMAL,
@@ -329,7 +358,11 @@ typedef enum gni_job_kind {
     GNI_JOB_TAKE,
     GNI_JOB_RANDOM,
     GNI_JOB_FFT,
-    GNI_JOB_FACTOR
+    GNI_JOB_FACTOR,
+    GNI_JOB_SCAN,
+    GNI_JOB_SORT,
+    GNI_JOB_SEARCH,
+    GNI_JOB_COUNT
 } gni_job_kind;
 typedef struct gni_backend_api {
     const char *name;

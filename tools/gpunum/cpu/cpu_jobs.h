@@ -791,6 +791,10 @@ static bool gni_cpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
 #ifndef GPUNUM_NO_FFT
     case GNI_JOB_FFT: return gni_fft_cpu_supports((const gni_fft *)job);
 #endif
+    case GNI_JOB_SCAN:
+    case GNI_JOB_SORT:
+    case GNI_JOB_SEARCH:
+    case GNI_JOB_COUNT: return true; // real dtypes, which is all that is asked for
     case GNI_JOB_RANDOM: {
         const gni_random *d = (const gni_random *)job;
         gn_dtype t = d->out.dtype;
@@ -810,6 +814,10 @@ static bool gni_cpu_run(gn_context *g, gni_job_kind kind, const void *job) {
     case GNI_JOB_SOFTMAX: return gni_cpu_softmax(g, (const gni_softmax *)job);
     case GNI_JOB_MATMUL: return gni_cpu_matmul(g, (const gni_matmul *)job);
     case GNI_JOB_TAKE: return gni_cpu_take(g, (const gni_take *)job);
+    case GNI_JOB_SCAN: return gni_cpu_scan(g, (const gni_scan *)job);
+    case GNI_JOB_SORT: return gni_cpu_sort(g, (const gni_sort *)job);
+    case GNI_JOB_SEARCH: return gni_cpu_search(g, (const gni_search *)job);
+    case GNI_JOB_COUNT: return gni_cpu_counts(g, (const gni_count *)job);
     case GNI_JOB_RANDOM: return gni_cpu_random(g, (const gni_random *)job);
 #ifndef GPUNUM_NO_FFT
     case GNI_JOB_FFT: return gni_fft_cpu(g, (const gni_fft *)job);

@@ -601,9 +601,10 @@ static uint32_t gni_back_reads(const gni_node *node) {
         return 1u | GNI_READS_OUTPUT;
     if (back == gni_back_inv || back == gni_back_cholesky) return GNI_READS_OUTPUT;
 #endif
+    if (back == gni_back_cumsum) return 0;
     if (back == gni_back_take || back == gni_back_scatter_rows) return 2;
     if (back == gni_back_softmax || back == gni_back_log_softmax) return GNI_READS_OUTPUT;
     if (back == gni_back_complex_exp) return GNI_READS_OUTPUT;
-    if (back == gni_back_minmax || back == gni_back_logsumexp) return 1u | GNI_READS_OUTPUT;
+    if (back == gni_back_minmax || back == gni_back_logsumexp || back == gni_back_logcumsumexp) return 1u | GNI_READS_OUTPUT;
     return ~0u & ~GNI_READS_OUTPUT; // all operands
 }

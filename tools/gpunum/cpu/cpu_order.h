@@ -1,0 +1,714 @@
+// >>cpu_order
+// Scans, sorts, searches and counts on the CPU. Order is that of keys: unsigned integers of the element's size that
+// compare as the elements do. From outside: gni_cpu_scan, gni_cpu_sort, gni_cpu_search, gni_cpu_counts.
+
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../cpu/threads.h"
+#include "../cpu/cpu.h"
+#endif
+
+// ---- scans
+
+enum { GNI_SCAN_BLOCK = 1024, GNI_SCAN_CHUNK = 1 << 16, GNI_SCAN_COLUMNS = 256 };
+
+// What the elements so far come to: a, of logsumexp the largest a and b = sum of exp(x - a); integers in i.
+typedef struct gni_scan_acc {
+    double a, b;
+    int64_t i;
+} gni_scan_acc;
+
+typedef struct gni_scan_job {
+    const gni_scan *d;
+    const char *x;
+    char *y;
+    int64_t item, chunks; // bytes of an element, parts of a row
+    bool is_float, totals;
+    gni_convert_fn load, store;
+    gni_scan_acc *parts; // by row and chunk: totals, then what is in front
+} gni_scan_job;
+
+static gni_scan_acc gni_scan_none(gni_scan_op op) {
+    gni_scan_acc acc = {0.0, 0.0, 0};
+    if (op == GNI_SCAN_PROD) acc.a = 1.0, acc.i = 1;
+    if (op == GNI_SCAN_MAX || op == GNI_SCAN_LOGSUMEXP) acc.a = -GNI_INF, acc.i = INT64_MIN;
+    if (op == GNI_SCAN_MIN) acc.a = GNI_INF, acc.i = INT64_MAX;
+    return acc;
+}
+
+// (a, b) joined by (x, s), exp(x) s times.
+GNI_INLINE void gni_scan_logsumexp(double *a, double *b, double x, double s) {
+    if (x == *a || s == 0.0) {
+        *b += s;
+    } else if (x < *a) {
+        *b += s * exp(x - *a);
+    } else if (x > *a) {
+        *b = (*b == 0.0 ? 0.0 : *b * exp(*a - x)) + s;
+        *a = x;
+    } else { // NaN, which stays
+        *a = x != x ? x : *a;
+    }
+}
+
+GNI_INLINE double gni_scan_double(gni_scan_op op, double a, double x) {
+    if (op == GNI_SCAN_SUM) return a + x;
+    if (op == GNI_SCAN_PROD) return a * x;
+    if (op == GNI_SCAN_MAX) return a > x || a != a ? a : x;
+    return a < x || a != a ? a : x;
+}
+
+GNI_INLINE int64_t gni_scan_integer(gni_scan_op op, int64_t a, int64_t x) {
+    if (op == GNI_SCAN_SUM) return (int64_t)((uint64_t)a + (uint64_t)x);
+    if (op == GNI_SCAN_PROD) return (int64_t)((uint64_t)a * (uint64_t)x);
+    if (op == GNI_SCAN_MAX) return a > x ? a : x;
+    return a < x ? a : x;
+}
+
+// Four elements wait for one operation on what is in front of them.
+GNI_INLINE void gni_scan_doubles(gni_scan_op op, double *x, int64_t n, gni_scan_acc *acc) {
+    double a = acc->a;
+    int64_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        const double x0 = x[i], x01 = gni_scan_double(op, x0, x[i + 1]), x02 = gni_scan_double(op, x01, x[i + 2]);
+        const double x03 = gni_scan_double(op, x01, gni_scan_double(op, x[i + 2], x[i + 3]));
+        x[i] = gni_scan_double(op, a, x0);
+        x[i + 1] = gni_scan_double(op, a, x01);
+        x[i + 2] = gni_scan_double(op, a, x02);
+        a = x[i + 3] = gni_scan_double(op, a, x03);
+    }
+    for (; i < n; i++) a = x[i] = gni_scan_double(op, a, x[i]);
+    acc->a = a;
+}
+
+GNI_INLINE void gni_scan_integers(gni_scan_op op, int64_t *x, int64_t n, gni_scan_acc *acc) {
+    int64_t a = acc->i;
+    for (int64_t i = 0; i < n; i++) a = x[i] = gni_scan_integer(op, a, x[i]);
+    acc->i = a;
+}
+
+static double gni_scan_log(double a, double b) { return a == -GNI_INF || a != a ? a : a + log(b); }
+
+static void gni_scan_registers(gni_scan_op op, bool is_float, void *reg, int64_t n, gni_scan_acc *acc) {
+    double *x = (double *)reg;
+    if (op == GNI_SCAN_LOGSUMEXP) {
+        for (int64_t i = 0; i < n; i++) {
+            gni_scan_logsumexp(&acc->a, &acc->b, x[i], 1.0);
+            x[i] = gni_scan_log(acc->a, acc->b);
+        }
+        return;
+    }
+    switch ((int)op * 2 + is_float) {
+    case GNI_SCAN_SUM * 2 + 1: gni_scan_doubles(GNI_SCAN_SUM, x, n, acc); break;
+    case GNI_SCAN_PROD * 2 + 1: gni_scan_doubles(GNI_SCAN_PROD, x, n, acc); break;
+    case GNI_SCAN_MAX * 2 + 1: gni_scan_doubles(GNI_SCAN_MAX, x, n, acc); break;
+    case GNI_SCAN_MIN * 2 + 1: gni_scan_doubles(GNI_SCAN_MIN, x, n, acc); break;
+    default: gni_scan_integers(op, (int64_t *)reg, n, acc); break;
+    }
+}
+
+static void gni_scan_join(gni_scan_op op, gni_scan_acc *acc, const gni_scan_acc *more) {
+    if (op == GNI_SCAN_LOGSUMEXP)
+        gni_scan_logsumexp(&acc->a, &acc->b, more->a, more->b);
+    else
+        acc->a = gni_scan_double(op, acc->a, more->a);
+    acc->i = gni_scan_integer(op, acc->i, more->i);
+}
+
+static void gni_scan_load(const gni_scan_job *j, void *reg, const char *x, int64_t n) {
+    if (j->load != NULL)
+        j->load(reg, x, n);
+    else
+        memcpy(reg, x, (size_t)n * 8);
+}
+
+static void gni_scan_store(const gni_scan_job *j, char *y, const void *reg, int64_t n) {
+    if (j->store != NULL)
+        j->store(y, reg, n);
+    else
+        memcpy(y, reg, (size_t)n * 8);
+}
+
+// Items are chunks of rows. Chunks are as long for any number of threads, so that results are the same bits.
+static void gni_scan_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_scan_job *j = (const gni_scan_job *)arg;
+    double reg[GNI_SCAN_BLOCK];
+    GNI_UNUSED(worker);
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t row = item / j->chunks, from = item % j->chunks * GNI_SCAN_CHUNK;
+        const int64_t to = GNI_MIN(j->d->n, from + GNI_SCAN_CHUNK);
+        gni_scan_acc acc = j->totals || j->parts == NULL ? gni_scan_none(j->d->op) : j->parts[item];
+        for (int64_t i = from; i < to; i += GNI_SCAN_BLOCK) {
+            const int64_t n = GNI_MIN(to - i, (int64_t)GNI_SCAN_BLOCK), at = (row * j->d->n + i) * j->item;
+            gni_scan_load(j, reg, j->x + at, n);
+            gni_scan_registers(j->d->op, j->is_float, reg, n, &acc);
+            if (!j->totals) gni_scan_store(j, j->y + at, reg, n);
+        }
+        if (j->totals) j->parts[item] = acc;
+    }
+}
+
+// Items are blocks of columns.
+static void gni_scan_columns_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_scan_job *j = (const gni_scan_job *)arg;
+    const gni_scan *d = j->d;
+    const int64_t blocks = (d->inner - 1) / GNI_SCAN_COLUMNS + 1;
+    gni_scan_acc acc[GNI_SCAN_COLUMNS];
+    double reg[GNI_SCAN_COLUMNS], last[GNI_SCAN_COLUMNS];
+    GNI_UNUSED(worker);
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t column = item % blocks * GNI_SCAN_COLUMNS, n = GNI_MIN(d->inner - column, (int64_t)GNI_SCAN_COLUMNS);
+        for (int64_t c = 0; c < n; c++) acc[c] = gni_scan_none(d->op);
+        for (int64_t i = 0; i < d->n; i++) {
+            const int64_t at = ((item / blocks * d->n + i) * d->inner + column) * j->item;
+            int64_t *whole = (int64_t *)(void *)reg, *front = (int64_t *)(void *)last;
+            gni_scan_load(j, reg, j->x + at, n);
+            if (d->op == GNI_SCAN_LOGSUMEXP) {
+                for (int64_t c = 0; c < n; c++) {
+                    gni_scan_logsumexp(&acc[c].a, &acc[c].b, reg[c], 1.0);
+                    reg[c] = gni_scan_log(acc[c].a, acc[c].b);
+                }
+            } else if (i > 0 && !j->is_float) {
+                for (int64_t c = 0; c < n; c++) whole[c] = gni_scan_integer(d->op, front[c], whole[c]);
+            } else if (i > 0 && d->op == GNI_SCAN_SUM) {
+                for (int64_t c = 0; c < n; c++) reg[c] += last[c];
+            } else if (i > 0) {
+                for (int64_t c = 0; c < n; c++) reg[c] = gni_scan_double(d->op, last[c], reg[c]);
+            }
+            memcpy(last, reg, (size_t)n * 8);
+            gni_scan_store(j, j->y + at, reg, n);
+        }
+    }
+}
+
+static bool gni_cpu_scan(gn_context *g, const gni_scan *d) {
+    gni_scan_job j;
+    memset(&j, 0, sizeof j);
+    j.d = d;
+    j.x = gni_operand_data(&d->in);
+    j.y = gni_operand_data(&d->out);
+    j.item = gni_item_size(d->in.dtype);
+    j.is_float = gni_is_float(d->in.dtype);
+    j.load = gni_wide_load_table[d->in.dtype];
+    j.store = gni_wide_store_table[d->in.dtype];
+    if (d->inner > 1) {
+        const int64_t work = d->n * GNI_MIN(d->inner, (int64_t)GNI_SCAN_COLUMNS);
+        gni_parallel(g->pool, d->outer * ((d->inner - 1) / GNI_SCAN_COLUMNS + 1), GNI_MAX(GNI_GRAIN / work, 1),
+                     gni_scan_columns_task, &j);
+        return true;
+    }
+    j.chunks = (d->n - 1) / GNI_SCAN_CHUNK + 1;
+    const int64_t items = d->outer * j.chunks, grain = GNI_MAX(GNI_GRAIN / d->n, 1);
+    if (j.chunks > 1) {
+        const size_t bytes = (size_t)items * sizeof(gni_scan_acc);
+        j.parts = (gni_scan_acc *)gni_alloc(g, bytes);
+        if (j.parts == NULL) {
+            gni_fail_memory(g, "scan", bytes);
+            return false;
+        }
+        j.totals = true;
+        gni_parallel(g->pool, items, grain, gni_scan_task, &j);
+        j.totals = false;
+        gni_scan_acc acc = gni_scan_none(d->op);
+        for (int64_t i = 0; i < items; i++) {
+            if (i % j.chunks == 0) acc = gni_scan_none(d->op);
+            const gni_scan_acc total = j.parts[i];
+            j.parts[i] = acc;
+            gni_scan_join(d->op, &acc, &total);
+        }
+    }
+    gni_parallel(g->pool, items, grain, gni_scan_task, &j);
+    gni_free(g, j.parts);
+    return true;
+}
+
+// ---- keys
+
+// How elements become keys and back.
+typedef struct gni_key {
+    int bytes;
+    bool is_float, descending, zeros; // zeros: both have one key
+    uint64_t sign, inf, all;          // bits of the sign (0: there is none), of infinity, all of them
+} gni_key;
+
+static gni_key gni_key_of_dtype(gn_dtype t, bool descending) {
+    gni_key k;
+    double low = 0.0, high = 0.0;
+    memset(&k, 0, sizeof k);
+    k.bytes = (int)gn_dtype_size(t);
+    k.all = ~(uint64_t)0 >> (64 - 8 * k.bytes);
+    k.is_float = gni_is_float(t);
+    k.descending = descending;
+    if (gni_is_integer(t)) gni_integer_range(t, &low, &high);
+    if (k.is_float || low < 0.0) k.sign = (uint64_t)1 << (8 * k.bytes - 1);
+    k.inf = t == GN_F64 ? (uint64_t)0x7ff << 52 : t == GN_F32 ? 0x7f800000u : t == GN_F16 ? 0x7c00u : 0x7f80u;
+    return k;
+}
+
+// NaN has the largest key, in descending order too: it comes last.
+GNI_INLINE uint64_t gni_key_of(const gni_key *k, bool is_float, uint64_t u) {
+    if (is_float) {
+        const uint64_t size = u & ~k->sign;
+        if (size > k->inf) return k->all;
+        if (size == 0 && k->zeros) u = 0;
+        u = (u & k->sign) != 0 ? ~u & k->all : u | k->sign;
+    } else {
+        u ^= k->sign;
+    }
+    return k->descending ? ~u & k->all : u;
+}
+
+GNI_INLINE uint64_t gni_key_back(const gni_key *k, uint64_t u) {
+    if (k->is_float && u == k->all) return k->inf | k->inf >> 1; // a NaN
+    if (k->descending) u = ~u & k->all;
+    if (!k->is_float) return u ^ k->sign;
+    return (u & k->sign) != 0 ? u & ~k->sign : ~u & k->all;
+}
+
+GNI_INLINE uint64_t gni_get_bits(const void *p, int64_t i, int bytes) {
+    if (bytes == 1) return ((const uint8_t *)p)[i];
+    if (bytes == 2) return ((const uint16_t *)p)[i];
+    if (bytes == 4) return ((const uint32_t *)p)[i];
+    return ((const uint64_t *)p)[i];
+}
+
+GNI_INLINE void gni_put_bits(void *p, int64_t i, int bytes, uint64_t u) {
+    if (bytes == 1) ((uint8_t *)p)[i] = (uint8_t)u;
+    else if (bytes == 2) ((uint16_t *)p)[i] = (uint16_t)u;
+    else if (bytes == 4) ((uint32_t *)p)[i] = (uint32_t)u;
+    else ((uint64_t *)p)[i] = u;
+}
+
+// ---- records: what is sorted
+
+// Keys of 4 or 8 bytes; a key and its place in one word, the key above; or each in a word of its own.
+typedef enum gni_layout { GNI_RECORD_KEY4, GNI_RECORD_KEY8, GNI_RECORD_PACKED, GNI_RECORD_PAIR } gni_layout;
+
+static int64_t gni_record_size(gni_layout r) { return r == GNI_RECORD_KEY4 ? 4 : r == GNI_RECORD_PAIR ? 16 : 8; }
+
+typedef struct gni_keyed {
+    uint64_t key, at;
+} gni_keyed;
+
+GNI_INLINE uint64_t gni_record_key(gni_layout r, const void *p, int64_t i) {
+    if (r == GNI_RECORD_KEY4) return ((const uint32_t *)p)[i];
+    if (r == GNI_RECORD_PAIR) return ((const gni_keyed *)p)[i].key;
+    return ((const uint64_t *)p)[i] >> (r == GNI_RECORD_PACKED ? 32 : 0);
+}
+
+GNI_INLINE void gni_record_copy(gni_layout r, void *to, int64_t i, const void *from, int64_t k) {
+    if (r == GNI_RECORD_KEY4) ((uint32_t *)to)[i] = ((const uint32_t *)from)[k];
+    else if (r == GNI_RECORD_PAIR) ((gni_keyed *)to)[i] = ((const gni_keyed *)from)[k];
+    else ((uint64_t *)to)[i] = ((const uint64_t *)from)[k];
+}
+
+// Whether record k comes in front of record i. Places make all of them differ, where there are places.
+GNI_INLINE bool gni_record_less(gni_layout r, const void *p, int64_t k, const void *q, int64_t i) {
+    if (r == GNI_RECORD_KEY4) return ((const uint32_t *)p)[k] < ((const uint32_t *)q)[i];
+    if (r != GNI_RECORD_PAIR) return ((const uint64_t *)p)[k] < ((const uint64_t *)q)[i];
+    const gni_keyed *a = (const gni_keyed *)p + k, *b = (const gni_keyed *)q + i;
+    return a->key < b->key || (a->key == b->key && a->at < b->at);
+}
+
+GNI_INLINE void gni_records_loop(const gni_key *key, bool is_float, int bytes, gni_layout r, const char *x, int64_t n, int64_t at,
+                                 void *to) {
+    const gni_key k = *key;
+    for (int64_t i = 0; i < n; i++) {
+        const uint64_t u = gni_key_of(&k, is_float, gni_get_bits(x, i, bytes));
+        if (r == GNI_RECORD_KEY4) ((uint32_t *)to)[i] = (uint32_t)u;
+        if (r == GNI_RECORD_KEY8) ((uint64_t *)to)[i] = u;
+        if (r == GNI_RECORD_PACKED) ((uint64_t *)to)[i] = u << 32 | (uint64_t)(at + i);
+        if (r == GNI_RECORD_PAIR) ((gni_keyed *)to)[i].key = u, ((gni_keyed *)to)[i].at = (uint64_t)(at + i);
+    }
+}
+
+// Records of n elements, the first of which is number `at` of its row.
+static void gni_records_make(const gni_key *k, gni_layout r, const char *x, int64_t n, int64_t at, void *to) {
+    const int bytes = k->bytes;
+    if (bytes == 4 && k->is_float && r == GNI_RECORD_KEY4) gni_records_loop(k, true, 4, GNI_RECORD_KEY4, x, n, at, to);
+    else if (bytes == 4 && k->is_float && r == GNI_RECORD_PACKED) gni_records_loop(k, true, 4, GNI_RECORD_PACKED, x, n, at, to);
+    else if (bytes == 8 && k->is_float && r == GNI_RECORD_KEY8) gni_records_loop(k, true, 8, GNI_RECORD_KEY8, x, n, at, to);
+    else gni_records_loop(k, k->is_float, bytes, r, x, n, at, to);
+}
+
+// ---- sorts of records
+
+GNI_INLINE void gni_records_insert(gni_layout r, void *p, int64_t n) {
+    for (int64_t i = 1; i < n; i++) {
+        gni_keyed own[1];
+        int64_t k = i;
+        gni_record_copy(r, own, 0, p, i);
+        for (; k > 0 && gni_record_less(r, own, 0, p, k - 1); k--) gni_record_copy(r, p, k, p, k - 1);
+        gni_record_copy(r, p, k, own, 0);
+    }
+}
+
+// By insertion in runs, then by merging; where the result is.
+GNI_INLINE void *gni_records_merge(gni_layout r, void *a, void *b, int64_t n) {
+    const int64_t size = gni_record_size(r), first = 12;
+    for (int64_t i = 0; i < n; i += first) gni_records_insert(r, (char *)a + i * size, GNI_MIN(first, n - i));
+    for (int64_t run = first; run < n; run *= 2) {
+        for (int64_t at = 0; at < n; at += 2 * run) {
+            const int64_t end = GNI_MIN(at + 2 * run, n), middle = GNI_MIN(at + run, end);
+            int64_t i = at, k = middle, o = at;
+            while (i < middle && k < end) {
+                const bool second = gni_record_less(r, a, k, a, i);
+                gni_record_copy(r, b, o++, a, second ? k : i);
+                k += second;
+                i += !second;
+            }
+            memcpy((char *)b + o * size, (char *)a + i * size, (size_t)((middle - i) * size));
+            memcpy((char *)b + (o + middle - i) * size, (char *)a + k * size, (size_t)((end - k) * size));
+        }
+        void *t = a;
+        a = b;
+        b = t;
+    }
+    return a;
+}
+
+enum { GNI_DIGITS = 256, GNI_RADIX_LEAST = 600, GNI_RADIX_PARTS = 32 };
+
+GNI_INLINE void gni_radix_count(gni_layout r, const void *p, int64_t n, int shift, uint64_t *count) {
+    for (int64_t i = 0; i < n; i++) count[gni_record_key(r, p, i) >> shift & 255u]++;
+}
+
+GNI_INLINE void gni_radix_move(gni_layout r, const void *from, void *to, int64_t n, int shift, uint64_t *place) {
+    for (int64_t i = 0; i < n; i++) gni_record_copy(r, to, (int64_t)place[gni_record_key(r, from, i) >> shift & 255u]++, from, i);
+}
+
+// One pass of a radix sort by eight bits of the key; false if all have the same.
+GNI_INLINE bool gni_radix_pass(gni_layout r, const void *from, void *to, int64_t n, int shift) {
+    uint64_t count[GNI_DIGITS] = {0}, at = 0;
+    gni_radix_count(r, from, n, shift, count);
+    if (count[gni_record_key(r, from, 0) >> shift & 255u] == (uint64_t)n) return false;
+    for (int i = 0; i < GNI_DIGITS; i++) {
+        const uint64_t own = count[i];
+        count[i] = at;
+        at += own;
+    }
+    gni_radix_move(r, from, to, n, shift, count);
+    return true;
+}
+
+GNI_INLINE void *gni_records_sort_as(gni_layout r, void *a, void *b, int64_t n, int bits) {
+    if (n < GNI_RADIX_LEAST) return gni_records_merge(r, a, b, n);
+    for (int shift = 0; shift < bits; shift += 8) {
+        if (!gni_radix_pass(r, a, b, n, shift)) continue;
+        void *t = a;
+        a = b;
+        b = t;
+    }
+    return a;
+}
+
+// Sorts n records in `a` with the help of b; says which of the two has the result.
+static void *gni_records_sort(gni_layout r, void *a, void *b, int64_t n, int bits) {
+    if (n < 2) return a;
+    if (r == GNI_RECORD_KEY4) return gni_records_sort_as(GNI_RECORD_KEY4, a, b, n, bits);
+    if (r == GNI_RECORD_KEY8) return gni_records_sort_as(GNI_RECORD_KEY8, a, b, n, bits);
+    if (r == GNI_RECORD_PACKED) return gni_records_sort_as(GNI_RECORD_PACKED, a, b, n, bits);
+    return gni_records_sort_as(GNI_RECORD_PAIR, a, b, n, bits);
+}
+
+typedef struct gni_sort_job {
+    const gni_sort *d;
+    gni_key key;
+    gni_layout record;
+    int64_t size; // of a record
+    const char *x;
+    char *y, *index;
+    char *work;         // two rows of records for each worker
+    const char *a;      // of one long row: where the records are, and where they go
+    char *b;
+    int shift, parts;
+    int64_t n, first;   // records there, and the first one that is wanted
+    uint64_t low, high; // digits that are kept
+    uint64_t *count;    // by part and digit
+} gni_sort_job;
+
+// Elements `first` to `first` + count of sorted records as values and places.
+static void gni_records_write(const gni_sort_job *j, int64_t row, const char *sorted, int64_t first, int64_t from, int64_t to) {
+    const gni_sort *d = j->d;
+    const gni_layout r = j->record;
+    for (int64_t i = from; i < to; i++) {
+        const int64_t o = row * d->count + i;
+        int64_t at = 0;
+        if (r == GNI_RECORD_PACKED) at = (int64_t)(((const uint64_t *)(const void *)sorted)[first + i] & UINT32_MAX);
+        if (r == GNI_RECORD_PAIR) at = (int64_t)((const gni_keyed *)(const void *)sorted)[first + i].at;
+        if (j->index != NULL) ((int64_t *)(void *)j->index)[o] = at;
+        if (j->y == NULL) continue;
+        uint64_t u = r >= GNI_RECORD_PACKED ? gni_get_bits(j->x, row * d->n + at, j->key.bytes)
+                                            : gni_key_back(&j->key, gni_record_key(r, sorted, first + i));
+        gni_put_bits(j->y, o, j->key.bytes, u);
+    }
+}
+
+// Keeps those of n records that may stand at places *first to *first + count of the sorted row: fewer of them, in
+// their order, and *first among these. Digits of 11 bits, from the top.
+static int64_t gni_records_select(gni_layout r, char *p, int64_t n, int64_t *first, int64_t count, int bits) {
+    enum { WIDTH = 11 };
+    uint64_t seen[1 << WIDTH];
+    for (int shift = bits > WIDTH ? bits - WIDTH : 0; n > 2048 && n / 2 > count; shift = GNI_MAX(shift - WIDTH, 0)) {
+        const uint64_t mask = (1u << WIDTH) - 1u;
+        memset(seen, 0, sizeof seen);
+        for (int64_t i = 0; i < n; i++) seen[gni_record_key(r, p, i) >> shift & mask]++;
+        uint64_t low = 0, high, before = 0, at;
+        while (before + seen[low] <= (uint64_t)*first) before += seen[low++];
+        for (at = before, high = low; at + seen[high] < (uint64_t)(*first + count); high++) at += seen[high];
+        int64_t kept = 0;
+        for (int64_t i = 0; i < n; i++) {
+            const uint64_t digit = gni_record_key(r, p, i) >> shift & mask;
+            if (digit < low || digit > high) continue;
+            gni_record_copy(r, p, kept++, p, i);
+        }
+        n = kept;
+        *first -= (int64_t)before;
+        if (low != high || shift == 0) break;
+    }
+    return n;
+}
+
+// Items are rows.
+static void gni_sort_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_sort_job *j = (const gni_sort_job *)arg;
+    const gni_sort *d = j->d;
+    char *a = j->work + 2 * worker * d->n * j->size, *b = a + d->n * j->size;
+    for (int64_t row = begin; row < end; row++) {
+        int64_t first = d->first;
+        gni_records_make(&j->key, j->record, j->x + row * d->n * j->key.bytes, d->n, 0, a);
+        const int64_t n = gni_records_select(j->record, a, d->n, &first, d->count, 8 * j->key.bytes);
+        const char *sorted = (const char *)gni_records_sort(j->record, a, b, n, 8 * j->key.bytes);
+        gni_records_write(j, row, sorted, first, 0, d->count);
+    }
+}
+
+// ---- one long row: its parts are dealt out, the same ones in every pass
+
+static int64_t gni_part_begin(const gni_sort_job *j, int64_t n, int64_t part) { return n / j->parts * part + GNI_MIN(part, n % j->parts); }
+
+static void gni_part_make_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_sort_job *j = (const gni_sort_job *)arg;
+    GNI_UNUSED(worker);
+    for (int64_t p = begin; p < end; p++) {
+        const int64_t from = gni_part_begin(j, j->n, p), to = gni_part_begin(j, j->n, p + 1);
+        gni_records_make(&j->key, j->record, j->x + from * j->key.bytes, to - from, from, j->b + from * j->size);
+    }
+}
+
+static void gni_part_count_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_sort_job *j = (const gni_sort_job *)arg;
+    GNI_UNUSED(worker);
+    for (int64_t p = begin; p < end; p++) {
+        const int64_t from = gni_part_begin(j, j->n, p), n = gni_part_begin(j, j->n, p + 1) - from;
+        const char *a = j->a + from * j->size;
+        uint64_t *count = j->count + p * GNI_DIGITS;
+        memset(count, 0, GNI_DIGITS * sizeof *count);
+        if (j->record == GNI_RECORD_KEY4) gni_radix_count(GNI_RECORD_KEY4, a, n, j->shift, count);
+        else if (j->record == GNI_RECORD_PACKED) gni_radix_count(GNI_RECORD_PACKED, a, n, j->shift, count);
+        else gni_radix_count(j->record, a, n, j->shift, count);
+    }
+}
+
+static void gni_part_move_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_sort_job *j = (const gni_sort_job *)arg;
+    GNI_UNUSED(worker);
+    for (int64_t p = begin; p < end; p++) {
+        const int64_t from = gni_part_begin(j, j->n, p), n = gni_part_begin(j, j->n, p + 1) - from;
+        const char *a = j->a + from * j->size;
+        uint64_t *place = j->count + p * GNI_DIGITS;
+        if (j->record == GNI_RECORD_KEY4) gni_radix_move(GNI_RECORD_KEY4, a, j->b, n, j->shift, place);
+        else if (j->record == GNI_RECORD_PACKED) gni_radix_move(GNI_RECORD_PACKED, a, j->b, n, j->shift, place);
+        else gni_radix_move(j->record, a, j->b, n, j->shift, place);
+    }
+}
+
+static void gni_part_write_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_sort_job *j = (const gni_sort_job *)arg;
+    GNI_UNUSED(worker);
+    gni_records_write(j, 0, j->a, j->first, gni_part_begin(j, j->d->count, begin), gni_part_begin(j, j->d->count, end));
+}
+
+static void gni_sort_long(gn_context *g, gni_sort_job *j) {
+    const int64_t parts = j->parts;
+    char *a = j->work, *b = a + j->n * j->size;
+    j->b = a;
+    gni_parallel(g->pool, parts, 1, gni_part_make_task, j);
+    for (j->shift = 0; j->shift < 8 * j->key.bytes; j->shift += 8) {
+        uint64_t at = 0;
+        bool same = false;
+        j->a = a;
+        j->b = b;
+        gni_parallel(g->pool, parts, 1, gni_part_count_task, j);
+        for (int i = 0; i < GNI_DIGITS; i++) {
+            const uint64_t before = at;
+            for (int64_t p = 0; p < parts; p++) {
+                uint64_t *place = j->count + p * GNI_DIGITS + i, own = *place;
+                *place = at;
+                at += own;
+            }
+            same = same || at - before == (uint64_t)j->n;
+        }
+        if (same) continue;
+        gni_parallel(g->pool, parts, 1, gni_part_move_task, j);
+        a = j->b;
+        b = j->work == a ? j->work + j->n * j->size : j->work;
+    }
+    j->a = a;
+    gni_parallel(g->pool, parts, 1, gni_part_write_task, j);
+}
+
+static bool gni_cpu_sort(gn_context *g, const gni_sort *d) {
+    gni_sort_job j;
+    memset(&j, 0, sizeof j);
+    j.d = d;
+    j.key = gni_key_of_dtype(d->in.dtype, d->descending);
+    const bool places = d->index.buf != NULL, wide = j.key.bytes == 8;
+    j.key.zeros = places;
+    j.record = !places ? (wide ? GNI_RECORD_KEY8 : GNI_RECORD_KEY4)
+                       : wide || d->n > UINT32_MAX ? GNI_RECORD_PAIR : GNI_RECORD_PACKED;
+    j.size = gni_record_size(j.record);
+    j.x = gni_operand_data(&d->in);
+    j.y = d->out.buf != NULL ? gni_operand_data(&d->out) : NULL;
+    j.index = places ? gni_operand_data(&d->index) : NULL;
+    j.n = d->n;
+    j.first = d->first;
+    const int threads = gni_pool_threads(g->pool);
+    const bool together = d->count > d->n / 4 && d->n >= GNI_GRAIN && d->rows < 2 * threads && threads > 1;
+    const uint64_t rows = together ? 1 : (uint64_t)GNI_MIN(d->rows, (int64_t)threads);
+    const uint64_t bytes = 2 * rows * (uint64_t)d->n * (uint64_t)j.size, counts = GNI_RADIX_PARTS * GNI_DIGITS * 8;
+    j.work = (char *)gni_host_take(g, bytes + counts);
+    if (j.work == NULL) {
+        gni_fail_memory(g, "gn_sort", bytes);
+        return false;
+    }
+    if (together) {
+        j.parts = GNI_MIN(threads, GNI_RADIX_PARTS);
+        j.count = (uint64_t *)(void *)(j.work + bytes);
+        for (int64_t row = 0; row < d->rows; row++) {
+            gni_sort_job own = j;
+            gni_sort one = *d;
+            own.d = &one;
+            one.rows = 1;
+            own.x += row * d->n * j.key.bytes;
+            if (own.y != NULL) own.y += row * d->count * j.key.bytes;
+            if (own.index != NULL) own.index += row * d->count * 8;
+            gni_sort_long(g, &own);
+        }
+    } else {
+        gni_parallel(g->pool, d->rows, GNI_MAX(GNI_GRAIN / 16 / d->n, 1), gni_sort_task, &j);
+    }
+    gni_host_give(g, j.work, bytes + counts);
+    return true;
+}
+
+// ---- searches and counts
+
+typedef struct gni_search_job {
+    const gni_search *d;
+    gni_key key;
+    const uint64_t *keys;
+    const char *x;
+    int64_t *out;
+} gni_search_job;
+
+// The first of n keys that is not below u, with `right` the first above it.
+GNI_INLINE int64_t gni_key_search(const uint64_t *keys, int64_t n, uint64_t u, bool right) {
+    int64_t at = 0;
+    while (n > 0) {
+        const int64_t half = n / 2;
+        const bool up = right ? keys[at + half] <= u : keys[at + half] < u;
+        at = up ? at + half + 1 : at;
+        n = up ? n - half - 1 : half;
+    }
+    return at;
+}
+
+static void gni_search_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_search_job *j = (const gni_search_job *)arg;
+    GNI_UNUSED(worker);
+    for (int64_t i = begin; i < end; i++)
+        j->out[i] = gni_key_search(j->keys, j->d->n, gni_key_of(&j->key, j->key.is_float, gni_get_bits(j->x, i, j->key.bytes)),
+                                   j->d->right);
+}
+
+// The keys of `n` elements, to be freed.
+static uint64_t *gni_keys_of(gn_context *g, const gni_key *key, const char *x, int64_t n) {
+    uint64_t *keys = (uint64_t *)gni_alloc(g, (size_t)n * 8);
+    if (keys == NULL) gni_fail_memory(g, "gn_searchsorted", (uint64_t)n * 8);
+    else gni_records_make(key, GNI_RECORD_KEY8, x, n, 0, keys);
+    return keys;
+}
+
+static bool gni_cpu_search(gn_context *g, const gni_search *d) {
+    gni_search_job j;
+    j.d = d;
+    j.key = gni_key_of_dtype(d->sorted.dtype, false);
+    j.key.zeros = true;
+    uint64_t *keys = gni_keys_of(g, &j.key, gni_operand_data(&d->sorted), d->n);
+    if (keys == NULL) return false;
+    j.keys = keys;
+    j.x = gni_operand_data(&d->in);
+    j.out = (int64_t *)(void *)gni_operand_data(&d->out);
+    gni_parallel(g->pool, d->count, GNI_GRAIN / 16, gni_search_task, &j);
+    gni_free(g, keys);
+    return true;
+}
+
+enum { GNI_COUNT_PARTS = 16 };
+
+typedef struct gni_count_job {
+    const gni_count *d;
+    const int64_t *x;
+    const double *weight;
+    int64_t *counts; // of each part; the first one's are the result's
+    int parts;
+} gni_count_job;
+
+static void gni_count_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_count_job *j = (const gni_count_job *)arg;
+    const gni_count *d = j->d;
+    GNI_UNUSED(worker);
+    for (int64_t p = begin; p < end; p++) {
+        const int64_t from = d->n / j->parts * p + GNI_MIN(p, d->n % j->parts);
+        const int64_t to = d->n / j->parts * (p + 1) + GNI_MIN(p + 1, d->n % j->parts);
+        int64_t *counts = j->counts + p * d->bins;
+        double *sums = (double *)(void *)counts;
+        memset(counts, 0, (size_t)d->bins * 8);
+        for (int64_t i = from; i < to; i++) {
+            if (j->x[i] < 0 || j->x[i] >= d->bins) continue;
+            if (j->weight != NULL)
+                sums[j->x[i]] += j->weight[i];
+            else
+                counts[j->x[i]]++;
+        }
+    }
+}
+
+// Parts are as many for any number of threads: sums of weights are the same bits.
+static bool gni_cpu_counts(gn_context *g, const gni_count *d) {
+    gni_count_job j;
+    j.d = d;
+    j.x = (const int64_t *)(const void *)gni_operand_data(&d->in);
+    j.weight = d->weight.buf != NULL ? (const double *)(const void *)gni_operand_data(&d->weight) : NULL;
+    j.parts = (int)GNI_MAX(1, GNI_MIN((int64_t)GNI_COUNT_PARTS, GNI_MIN(d->n / GNI_GRAIN, d->n / GNI_MAX(d->bins, 1))));
+    const size_t bytes = (size_t)d->bins * (size_t)j.parts * 8;
+    int64_t *out = (int64_t *)(void *)gni_operand_data(&d->out);
+    j.counts = j.parts > 1 ? (int64_t *)gni_alloc(g, bytes) : out;
+    if (j.counts == NULL) {
+        gni_fail_memory(g, "gn_bincount", bytes);
+        return false;
+    }
+    gni_parallel(g->pool, j.parts, 1, gni_count_task, &j);
+    if (j.parts == 1) return true;
+    memcpy(out, j.counts, (size_t)d->bins * 8);
+    for (int p = 1; p < j.parts; p++)
+        for (int64_t i = 0; i < d->bins; i++) {
+            const int64_t at = p * d->bins + i;
+            if (j.weight != NULL)
+                ((double *)(void *)out)[i] += ((const double *)(const void *)j.counts)[at];
+            else
+                out[i] += j.counts[at];
+        }
+    gni_free(g, j.counts);
+    return true;
+}

@@ -1,0 +1,770 @@
+// >>order_ops
+// The public scans and sorts, and what is made of them: places in sorted arrays, quantiles, sets, histograms.
+
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../ops/statistics.h"
+#endif
+
+// `a`, or where all axes are meant its ravel, and the axis; NULL after gni_fail.
+static gn_array *gni_one_axis(gn_context *g, const char *fn, gn_array *a, gn_axes axis, int *at) {
+    const int rank = a->shape.rank;
+    const uint32_t set = gni_axes(g, fn, axis, rank, NULL);
+    *at = 0;
+    if (set == ~0u) return NULL;
+    if (set == (1u << rank) - 1u) return rank == 1 ? a : gn_ravel(a);
+    while (*at < rank && set != 1u << *at) ++*at;
+    if (*at < rank) return a;
+    gni_fail(g, GN_ERROR_ARGUMENT, "%s: one axis or GN_ALL is asked for, not some", fn);
+    return NULL;
+}
+
+static gn_array *gni_to_last(gn_array *x, int at) { return x == NULL || at == x->shape.rank - 1 ? x : gn_move_axis(x, at, -1); }
+static gn_array *gni_from_last(gn_array *x, int at) { return x == NULL || at == x->shape.rank - 1 ? x : gn_move_axis(x, -1, at); }
+
+// What x (..., n) has at places `index` (..., k) of its last axis.
+static gn_array *gni_from_rows(gn_context *g, gn_array *x, gn_array *index) {
+    if (x == NULL || index == NULL) return NULL;
+    const int64_t n = x->shape.dim[x->shape.rank - 1], k = index->shape.dim[index->shape.rank - 1];
+    const int64_t rows = gni_extent_product(x->shape.dim, x->shape.rank - 1);
+    if (gni_elements(&index->shape) == 0) return gn_empty(g, x->dtype, index->shape);
+    gn_array *at = gn_reshape(index, GN_SHAPE(rows, k));
+    if (rows > 1) at = gn_add(at, gn_reshape(gn_arange(g, GN_I64, 0.0, (double)(rows * n), (double)n), GN_SHAPE(rows, 1)));
+    return gn_reshape(gn_take(gn_reshape(x, GN_SHAPE(rows * n)), at, 0), index->shape);
+}
+
+static gn_array *gni_bordered(gn_array *x, int at, int64_t before, int64_t behind, double value) {
+    int64_t widths[2 * GN_MAX_RANK] = {0};
+    if (x == NULL) return NULL;
+    widths[2 * at] = before;
+    widths[2 * at + 1] = behind;
+    return gn_pad(x, widths, 2 * x->shape.rank, GN_PAD_CONSTANT, value);
+}
+
+// ---- scans
+
+static gn_array *gni_scanned(gn_context *g, const char *fn, gni_scan_op op, gn_array *x, int at) {
+    gni_scan job;
+    memset(&job, 0, sizeof job);
+    gn_array *from = gni_contiguous(g, x), *y = from != NULL ? gni_array_empty(g, fn, x->dtype, &x->shape) : NULL;
+    bool ok = y != NULL;
+    if (ok && gni_elements(&x->shape) > 0) {
+        job.op = op;
+        job.outer = gni_extent_product(x->shape.dim, at);
+        job.n = x->shape.dim[at];
+        job.inner = gni_extent_product(x->shape.dim + at + 1, x->shape.rank - at - 1);
+        gni_take_operand(from, &job.in);
+        gni_take_operand(y, &job.out);
+        ok = gni_run(g, GNI_JOB_SCAN, &job, y);
+    }
+    gni_unref(g, from);
+    if (ok) return gni_adopt(g, y);
+    gni_unref(g, y);
+    return NULL;
+}
+
+// Sums from the other end.
+static gn_array *gni_sums_behind(gn_array *x, int at) { return gn_flip(gn_cumsum(gn_flip(x, at), at), at); }
+
+static bool gni_back_cumsum(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    GNI_UNUSED(g);
+    gx[0] = gni_sums_behind(gy, (int)node->param[0]);
+    return true;
+}
+
+// The product in front of an element times s[i] = gy[i] + x[i + 1] s[i + 1], which holds for zeros too. s by doubling: after
+// each step it is the part of the sum over `step` terms, whose factors' product is p.
+static bool gni_back_cumprod(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    GNI_UNUSED(g);
+    gn_array *x = node->in[0], *s = gy;
+    const int at = (int)node->param[0];
+    const int64_t n = x->shape.dim[at];
+    gn_array *p = gni_bordered(gn_slice(x, at, 1, n, 1), at, 0, GNI_MIN(n, 1), 0.0);
+    for (int64_t step = 1; step < n; step *= 2) {
+        s = gn_add(s, gn_mul(p, gni_bordered(gn_slice(s, at, step, n, 1), at, 0, step, 0.0)));
+        if (2 * step < n) p = gn_mul(p, gni_bordered(gn_slice(p, at, step, n, 1), at, 0, step, 0.0));
+    }
+    gx[0] = gn_mul(s, gni_bordered(gn_slice(gn_cumprod(x, at), at, 0, GNI_MAX(n - 1, 0), 1), at, GNI_MIN(n, 1), 0, 1.0));
+    return true;
+}
+
+// exp(x) times the sum of exp(log gy - y) behind, for gy above 0 and below 0 apart.
+static gn_array *gni_logsumexp_part(gn_array *x, gn_array *y, gn_array *gy, int at) {
+    gn_array *none = gn_logical_or(gn_le_s(gy, 0.0), gn_eq_s(y, -GNI_INF));
+    gn_array *log = gn_sub(gn_log(gn_where(none, gn_ones_like(gy), gy)), gn_where(none, gn_zeros_like(y), y));
+    log = gn_where(none, gn_full_like(gy, -GNI_INF), log);
+    return gn_exp(gn_add(x, gn_flip(gn_logcumsumexp(gn_flip(log, at), at), at)));
+}
+
+static bool gni_back_logcumsumexp(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    GNI_UNUSED(g);
+    gn_array *x = node->in[0], *y = node->output;
+    const int at = (int)node->param[0];
+    gx[0] = gn_sub(gni_logsumexp_part(x, y, gy, at), gni_logsumexp_part(x, y, gn_neg(gy), at));
+    return true;
+}
+
+// Of complex numbers, by doubling.
+static gn_array *gni_complex_cumprod(gn_array *x, int at) {
+    const int64_t n = x->shape.dim[at];
+    gn_array *part[2];
+    for (int64_t step = 1; step < n && x != NULL; step *= 2) {
+        part[0] = gn_slice(x, at, 0, step, 1);
+        part[1] = gn_mul(gn_slice(x, at, step, n, 1), gn_slice(x, at, 0, n - step, 1));
+        x = part[0] == NULL || part[1] == NULL ? NULL : gn_concat(part, 2, at);
+    }
+    return x;
+}
+
+// The running extreme y of x as a choice among x's elements, for its derivative: the last that is as large or small.
+static gn_array *gni_scan_choice(gn_context *g, gn_array *x, gn_array *y, int at) {
+    const int64_t n = x->shape.dim[at];
+    x = gni_to_last(x, at);
+    y = gni_to_last(y, at);
+    g->no_grad++;
+    gn_array *hit = gn_logical_or(gn_eq(x, y), gn_isnan(x)), *place = gn_arange(g, GN_I64, 0.0, (double)n, 1.0);
+    gn_array *index = gn_cummax(gn_where(hit, place, gn_scalar(g, GN_I64, 0.0)), -1);
+    g->no_grad--;
+    return gni_from_last(gni_from_rows(g, x, index), at);
+}
+
+static gn_array *gni_scan_axis(const char *fn, gni_scan_op op, gn_array *a, gn_axes axis) {
+    gn_context *g = gni_begin(fn, &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    int at;
+    gn_array *x = gni_one_axis(g, fn, a, axis, &at), *y = NULL;
+    const bool sums = op == GNI_SCAN_SUM || op == GNI_SCAN_PROD;
+    if (x != NULL && gni_is_complex(x->dtype) && sums) {
+        if (op == GNI_SCAN_SUM) return gni_end_scope(g, gn_complex(gn_cumsum(gn_real(x), at), gn_cumsum(gn_imag(x), at)));
+        y = gni_complex_cumprod(x, at);
+        return gni_end_scope(g, y == a ? gn_copy(a) : y);
+    }
+    if (x == NULL || !gni_real_only(g, fn, &x, 1)) return gni_end_scope(g, NULL);
+    if (!gni_is_float(x->dtype) && (sums || op == GNI_SCAN_LOGSUMEXP))
+        x = gn_cast(x, sums ? GN_I64 : GN_F32);
+    const bool tracks = x != NULL && gni_tracks(g, &x, 1), extreme = op == GNI_SCAN_MAX || op == GNI_SCAN_MIN;
+    if (x == NULL) return gni_end_scope(g, NULL);
+    g->no_grad++; // recorded as one op
+    const int64_t inner = gni_extent_product(x->shape.dim + at + 1, x->shape.rank - at - 1);
+    const bool turn = inner > 1 && inner < 16 && x->shape.dim[at] > 1024; // few columns
+    gn_array *rows = turn ? gni_to_last(x, at) : x;
+    if (rows != NULL) y = gni_scanned(g, fn, op, rows, turn ? x->shape.rank - 1 : at);
+    if (turn) y = gni_from_last(y, at);
+    g->no_grad--;
+    if (y != NULL && tracks && extreme) y = gni_scan_choice(g, x, y, at);
+    if (y != NULL && tracks && !extreme) {
+        gni_node *node = gni_record(g, y, fn, op == GNI_SCAN_SUM ? gni_back_cumsum
+                                              : op == GNI_SCAN_PROD ? gni_back_cumprod : gni_back_logcumsumexp, &x, 1);
+        if (node != NULL) node->param[0] = at;
+    }
+    return gni_end_scope(g, y);
+}
+
+GPUNUM_API gn_array *gn_cumsum(gn_array *a, gn_axes axis) { return gni_scan_axis("gn_cumsum", GNI_SCAN_SUM, a, axis); }
+GPUNUM_API gn_array *gn_cumprod(gn_array *a, gn_axes axis) { return gni_scan_axis("gn_cumprod", GNI_SCAN_PROD, a, axis); }
+GPUNUM_API gn_array *gn_cummax(gn_array *a, gn_axes axis) { return gni_scan_axis("gn_cummax", GNI_SCAN_MAX, a, axis); }
+GPUNUM_API gn_array *gn_cummin(gn_array *a, gn_axes axis) { return gni_scan_axis("gn_cummin", GNI_SCAN_MIN, a, axis); }
+GPUNUM_API gn_array *gn_logcumsumexp(gn_array *a, gn_axes axis) {
+    return gni_scan_axis("gn_logcumsumexp", GNI_SCAN_LOGSUMEXP, a, axis);
+}
+
+// ---- sorts
+
+// Elements `first` to `first` + count of the sorted last axis of x: into *values and *index, those that are not NULL.
+static bool gni_sorted(gn_context *g, const char *fn, gn_array *x, int64_t first, int64_t count, bool descending,
+                       gn_array **values, gn_array **index) {
+    gni_sort job;
+    memset(&job, 0, sizeof job);
+    gn_shape s = x->shape;
+    job.n = s.dim[s.rank - 1];
+    s.dim[s.rank - 1] = count;
+    gn_array *from = gni_contiguous(g, x), *v = NULL, *i = NULL;
+    bool ok = from != NULL;
+    if (ok && values != NULL) ok = (v = gni_array_empty(g, fn, x->dtype, &s)) != NULL;
+    if (ok && index != NULL) ok = (i = gni_array_empty(g, fn, GN_I64, &s)) != NULL;
+    if (ok && gni_elements(&s) > 0) {
+        job.rows = gni_extent_product(s.dim, s.rank - 1);
+        job.first = first;
+        job.count = count;
+        job.descending = descending;
+        gni_take_operand(from, &job.in);
+        if (v != NULL) gni_take_operand(v, &job.out);
+        if (i != NULL) gni_take_operand(i, &job.index);
+        ok = gni_run(g, GNI_JOB_SORT, &job, v != NULL ? v : i);
+    }
+    gni_unref(g, from);
+    if (!ok) {
+        gni_unref(g, v);
+        gni_unref(g, i);
+        return false;
+    }
+    if (values != NULL) *values = gni_adopt(g, v);
+    if (index != NULL) *index = gni_adopt(g, i);
+    return true;
+}
+
+// The same along axis `at`, recorded as a choice among x's elements. Without `index` the values, with it places as well.
+static gn_array *gni_sorted_axis(gn_context *g, const char *fn, gn_array *x, int at, int64_t first, int64_t count,
+                                 bool descending, gn_array **index) {
+    gn_array *rows = gni_to_last(x, at), *values = NULL, *places = NULL;
+    if (rows == NULL) return NULL;
+    const bool tracks = gni_tracks(g, &rows, 1);
+    g->no_grad++;
+    const bool ok = gni_sorted(g, fn, rows, first, count, descending, tracks ? NULL : &values,
+                               tracks || index != NULL ? &places : NULL);
+    g->no_grad--;
+    if (!ok) return NULL;
+    if (tracks) values = gni_from_rows(g, rows, places);
+    if (index != NULL) *index = gni_from_last(places, at);
+    return gni_from_last(values, at);
+}
+
+GPUNUM_API gn_array *gn_sort(gn_array *a, gn_axes axis, bool descending) {
+    gn_context *g = gni_begin("gn_sort", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    int at;
+    gn_array *x = gni_one_axis(g, "gn_sort", a, axis, &at), *y = NULL;
+    if (x != NULL && gni_real_only(g, "gn_sort", &x, 1))
+        y = gni_sorted_axis(g, "gn_sort", x, at, 0, x->shape.dim[at], descending, NULL);
+    return gni_end_scope(g, y);
+}
+
+GPUNUM_API gn_array *gn_argsort(gn_array *a, gn_axes axis, bool descending) {
+    gn_context *g = gni_begin("gn_argsort", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    int at;
+    gn_array *x = gni_one_axis(g, "gn_argsort", a, axis, &at), *y = NULL;
+    if (x != NULL && gni_real_only(g, "gn_argsort", &x, 1)) {
+        g->no_grad++;
+        x = gni_to_last(x, at);
+        if (x != NULL) gni_sorted(g, "gn_argsort", x, 0, x->shape.dim[x->shape.rank - 1], descending, NULL, &y);
+        y = gni_from_last(y, at);
+        g->no_grad--;
+    }
+    return gni_end_scope(g, y);
+}
+
+// Ends a call that gives y and n more arrays, into places that may be NULL; all of them or none.
+static gn_array *gni_end_with(gn_context *g, gn_array *y, gn_array *const *more, gn_array **const *place, int n) {
+    bool ok = y != NULL;
+    for (int i = 0; i < n; i++) {
+        if (place[i] == NULL) continue;
+        ok = ok && more[i] != NULL;
+        *place[i] = ok ? gn_keep(more[i]) : NULL;
+    }
+    y = gni_end_scope(g, ok ? y : NULL);
+    for (int i = 0; i < n && y == NULL; i++) {
+        if (place[i] == NULL) continue;
+        if (*place[i] != NULL) gn_release(*place[i]);
+        *place[i] = NULL;
+    }
+    return y;
+}
+
+GPUNUM_API gn_array *gn_topk(gn_array *a, int64_t k, gn_axes axis, gn_array **indices) {
+    if (indices != NULL) *indices = NULL;
+    gn_context *g = gni_begin("gn_topk", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    int at;
+    gn_array *x = gni_one_axis(g, "gn_topk", a, axis, &at), *y = NULL, *index = NULL;
+    if (x != NULL && (k < 0 || k > x->shape.dim[at]))
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_topk: %lld of %lld elements are asked for", (long long)k,
+                 (long long)x->shape.dim[at]);
+    else if (x != NULL && gni_real_only(g, "gn_topk", &x, 1))
+        y = gni_sorted_axis(g, "gn_topk", x, at, 0, k, true, indices != NULL ? &index : NULL);
+    return gni_end_with(g, y, &index, &indices, 1);
+}
+
+GPUNUM_API gn_array *gn_partition(gn_array *a, int64_t kth, gn_axes axis) {
+    gn_context *g = gni_begin("gn_partition", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    int at;
+    gn_array *x = gni_one_axis(g, "gn_partition", a, axis, &at), *y = NULL;
+    const int64_t n = x != NULL ? x->shape.dim[at] : 0;
+    if (x != NULL && (kth < -n || kth >= n))
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_partition: element %lld of %lld is asked for", (long long)kth, (long long)n);
+    else if (x != NULL && gni_real_only(g, "gn_partition", &x, 1))
+        y = gni_sorted_axis(g, "gn_partition", x, at, 0, n, false, NULL); // sorted arrays are parted at every place
+    return gni_end_scope(g, y);
+}
+
+GPUNUM_API gn_array *gn_lexsort(gn_array *const *arrays, int count, int axis) {
+    gn_context *g = count > 0 && arrays != NULL ? gni_begin("gn_lexsort", arrays, count) : NULL;
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    g->no_grad++;
+    gn_array *y = NULL;
+    const int at = gni_axis(g, "gn_lexsort", axis, arrays[0]->shape.rank);
+    bool ok = at >= 0;
+    for (int i = 1; i < count && ok; i++) ok = gni_join_fits(g, "gn_lexsort", arrays, i, -1);
+    for (int i = 0; i < count && ok; i++) {
+        gn_array *x = gni_to_last(arrays[i], at);
+        x = i == 0 ? gn_argsort(x, -1, false) : gn_argsort(gni_from_rows(g, x, y), -1, false);
+        y = i == 0 ? x : gni_from_rows(g, y, x);
+        ok = y != NULL;
+    }
+    y = ok ? gni_from_last(y, at) : NULL;
+    g->no_grad--;
+    return gni_end_scope(g, y);
+}
+
+// ---- quantiles
+
+static gn_array *gni_quantile(const char *fn, gn_array *a, double q, gn_axes axes, bool middle) {
+    gn_context *g = gni_begin(fn, &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    bool keep;
+    int order[GN_MAX_RANK], kept = 0;
+    const int rank = a->shape.rank;
+    const uint32_t set = gni_axes(g, fn, axes, rank, &keep);
+    if (set != ~0u && !(q >= 0.0 && q <= 1.0))
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: %g is not in 0 to %d", fn, strcmp(fn, "gn_percentile") == 0 ? 100.0 * q : q,
+                 strcmp(fn, "gn_percentile") == 0 ? 100 : 1);
+    if (g->call_failed || !gni_real_only(g, fn, &a, 1)) return gni_end_scope(g, NULL);
+    gn_shape s = gn_shape_from(0, NULL);
+    const gn_shape out = gni_reduced_shape(&a->shape, set, keep);
+    const int64_t n = gni_reduced_count(&a->shape, set);
+    const gn_dtype t = gni_is_float(a->dtype) ? a->dtype : GN_F32;
+    if (!gni_shape_ok(g, fn, t, &out)) return gni_end_scope(g, NULL);
+    if (n == 0 || gni_elements(&out) == 0) return gni_end_scope(g, gn_full(g, t, out, GNI_NAN));
+    for (int i = 0; i < rank; i++) {
+        if (set >> i & 1u) continue;
+        order[s.rank++] = i;
+        s.dim[s.rank - 1] = a->shape.dim[i];
+    }
+    kept = s.rank;
+    for (int i = 0; i < rank; i++)
+        if (set >> i & 1u) order[kept++] = i;
+    s.dim[s.rank++] = n; // all elements of a result are the last axis
+    gn_array *x = s.rank <= GN_MAX_RANK ? gn_reshape(rank > 0 ? gn_permute_axes(a, order, rank) : a, s)
+                                        : gn_reshape(a, GN_SHAPE(gni_elements(&out), n));
+    if (x == NULL) return gni_end_scope(g, NULL);
+    const double at = q * (double)(n - 1), first = floor(at), part = at - first;
+    gn_array *y = gni_sorted_axis(g, fn, x, x->shape.rank - 1, (int64_t)first, part > 0.0 ? 2 : 1, false, NULL);
+    y = gni_in_moments(y);
+    if (part > 0.0 && middle) {
+        y = gn_mean(y, -1);
+    } else if (part > 0.0) {
+        gn_array *low = gn_slice(y, -1, 0, 1, 1), *high = gn_slice(y, -1, 1, 2, 1), *rest = gn_sub(high, low);
+        y = part < 0.5 ? gn_add(low, gn_mul_s(rest, part)) : gn_sub(high, gn_mul_s(rest, 1.0 - part));
+    }
+    y = gn_reshape(y, out);
+    if (gni_is_float(a->dtype)) y = gni_nan_as(y, gn_reshape(gn_any(gn_isnan(x), -1), out), GNI_NAN);
+    return gni_end_scope(g, gni_from_moments(y, t));
+}
+
+GPUNUM_API gn_array *gn_median(gn_array *a, gn_axes axes) { return gni_quantile("gn_median", a, 0.5, axes, true); }
+GPUNUM_API gn_array *gn_quantile(gn_array *a, double q, gn_axes axes) { return gni_quantile("gn_quantile", a, q, axes, false); }
+GPUNUM_API gn_array *gn_percentile(gn_array *a, double percent, gn_axes axes) {
+    return gni_quantile("gn_percentile", a, percent / 100.0, axes, false);
+}
+
+// ---- places in sorted arrays
+
+static gn_array *gni_searched(gn_context *g, const char *fn, gn_array *sorted, gn_array *values, bool right) {
+    gni_search job;
+    memset(&job, 0, sizeof job);
+    char text[200];
+    gn_array *in[2];
+    in[0] = sorted;
+    in[1] = values;
+    if (sorted == NULL || values == NULL || !gni_real_only(g, fn, in, 2)) return NULL;
+    const gn_dtype t = gn_promote(sorted->dtype, values->dtype);
+    if (sorted->shape.rank != 1) {
+        gni_fail(g, GN_ERROR_SHAPE, "%s: %s is not 1-d", fn, gni_shape_text(text, sizeof text, &sorted->shape));
+        return NULL;
+    }
+    if (sorted->shape.dim[0] == 0) return gn_zeros(g, GN_I64, values->shape);
+    g->no_grad++;
+    gn_array *s = sorted->dtype == t ? sorted : gn_cast(sorted, t), *v = values->dtype == t ? values : gn_cast(values, t);
+    g->no_grad--;
+    s = s != NULL && v != NULL ? gni_contiguous(g, s) : NULL;
+    v = s != NULL ? gni_contiguous(g, v) : NULL;
+    gn_array *y = v != NULL ? gni_array_empty(g, fn, GN_I64, &values->shape) : NULL;
+    bool ok = y != NULL;
+    if (ok && gni_elements(&values->shape) > 0) {
+        job.n = s->shape.dim[0];
+        job.count = gni_elements(&values->shape);
+        job.right = right;
+        gni_take_operand(s, &job.sorted);
+        gni_take_operand(v, &job.in);
+        gni_take_operand(y, &job.out);
+        ok = gni_run(g, GNI_JOB_SEARCH, &job, y);
+    }
+    gni_unref(g, s);
+    gni_unref(g, v);
+    if (ok) return gni_adopt(g, y);
+    gni_unref(g, y);
+    return NULL;
+}
+
+static gn_context *gni_begin_pair(const char *fn, gn_array *a, gn_array *b) {
+    gn_array *in[2];
+    in[0] = a;
+    in[1] = b;
+    gn_context *g = gni_begin(fn, in, 2);
+    if (g != NULL) gn_scope_begin(g);
+    return g;
+}
+
+GPUNUM_API gn_array *gn_searchsorted(gn_array *sorted, gn_array *values, bool right) {
+    gn_context *g = gni_begin_pair("gn_searchsorted", sorted, values);
+    if (g == NULL) return NULL;
+    return gni_end_scope(g, gni_searched(g, "gn_searchsorted", sorted, values, right));
+}
+
+// Whether the caller may wait for values.
+static bool gni_may_wait(gn_context *g, const char *fn) {
+    if (!g->host_recording) return true;
+    gni_fail(g, GN_ERROR_UNSUPPORTED, "%s: waits for values, which a host's commands that are recorded cannot", fn);
+    return false;
+}
+
+// 1 where the elements of a 1-d array rise or stay, -1 where they fall or stay; 0 after gni_fail. Waits for them.
+static int gni_direction(gn_context *g, const char *fn, gn_array *a) {
+    char text[200];
+    if (a->shape.rank != 1) {
+        gni_fail(g, GN_ERROR_SHAPE, "%s: %s is not 1-d", fn, gni_shape_text(text, sizeof text, &a->shape));
+        return 0;
+    }
+    const int64_t n = a->shape.dim[0];
+    gn_array *front = gn_slice(a, 0, 0, GNI_MAX(n - 1, 0), 1), *behind = gn_slice(a, 0, GNI_MIN(n, 1), n, 1);
+    if (!gni_may_wait(g, fn)) return 0;
+    if (gn_item(gn_all(gn_le(front, behind), 0)) != 0.0) return 1;
+    if (gn_item(gn_all(gn_ge(front, behind), 0)) != 0.0) return -1;
+    if (!g->call_failed) gni_fail(g, GN_ERROR_ARGUMENT, "%s: the edges of bins neither rise nor fall", fn);
+    return 0;
+}
+
+GPUNUM_API gn_array *gn_digitize(gn_array *a, gn_array *bins, bool right) {
+    gn_context *g = gni_begin_pair("gn_digitize", a, bins);
+    if (g == NULL) return NULL;
+    const int up = gni_real_only(g, "gn_digitize", &bins, 1) ? gni_direction(g, "gn_digitize", bins) : 0;
+    if (up == 0) return gni_end_scope(g, NULL);
+    gn_array *y = gni_searched(g, "gn_digitize", up > 0 ? bins : gn_flip(bins, 0), a, (up > 0) != right);
+    return gni_end_scope(g, up > 0 ? y : gn_sub(gn_scalar(g, GN_I64, (double)bins->shape.dim[0]), y));
+}
+
+static gn_array *gni_isin(gn_context *g, const char *fn, gn_array *a, gn_array *values) {
+    gn_array *list = gn_ravel(values), *in[2], *s = NULL;
+    in[0] = a;
+    in[1] = values;
+    if (list == NULL || !gni_real_only(g, fn, in, 2)) return NULL;
+    const int64_t n = list->shape.dim[0];
+    if (n == 0) return gn_zeros(g, GN_BOOL, a->shape);
+    const gn_dtype t = gn_promote(a->dtype, values->dtype);
+    g->no_grad++;
+    if (list->dtype != t) list = gn_cast(list, t);
+    if (list != NULL) gni_sorted(g, fn, list, 0, n, false, &s, NULL);
+    gn_array *at = gni_searched(g, fn, s, a, false);
+    gn_array *y = gn_eq(gn_take(s, gn_minimum_s(at, (double)(n - 1)), 0), a);
+    g->no_grad--;
+    return y;
+}
+
+GPUNUM_API gn_array *gn_isin(gn_array *a, gn_array *values) {
+    gn_context *g = gni_begin_pair("gn_isin", a, values);
+    if (g == NULL) return NULL;
+    return gni_end_scope(g, gni_isin(g, "gn_isin", a, values));
+}
+
+GPUNUM_API gn_array *gn_interp(gn_array *a, gn_array *points, gn_array *values) {
+    gn_array *in[3];
+    char tp[200], tv[200];
+    in[0] = a;
+    in[1] = points;
+    in[2] = values;
+    gn_context *g = gni_begin("gn_interp", in, 3);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    if (!gni_real_only(g, "gn_interp", in, 3)) return gni_end_scope(g, NULL);
+    const int64_t n = points->shape.rank == 1 ? points->shape.dim[0] : 0;
+    if (n == 0 || !gni_same_shape(&points->shape, &values->shape)) {
+        gni_fail(g, GN_ERROR_SHAPE, "gn_interp: points %s and values %s: both are 1-d, as long, and not empty",
+                 gni_shape_text(tp, sizeof tp, &points->shape), gni_shape_text(tv, sizeof tv, &values->shape));
+        return gni_end_scope(g, NULL);
+    }
+    const gn_dtype t = gn_promote(gn_promote(a->dtype, points->dtype), values->dtype), inner = gni_moment_dtype(t);
+    for (int i = 0; i < 3; i++) in[i] = in[i]->dtype == inner ? in[i] : gn_cast(in[i], inner);
+    gn_array *x = in[0], *p = in[1], *v = in[2], *first = gn_slice(v, 0, 0, 1, 1), *last = gn_slice(v, 0, n - 1, n, 1);
+    gn_array *y = gn_broadcast_to(gn_reshape(first, GN_SHAPE()), a->shape);
+    if (n > 1) {
+        gn_array *at = gn_clamp(gn_sub_s(gni_searched(g, "gn_interp", p, x, true), 1.0), 0.0, (double)(n - 2));
+        gn_array *next = gn_add_s(at, 1.0), *x0 = gn_take(p, at, 0), *y0 = gn_take(v, at, 0);
+        gn_array *slope = gn_div(gn_sub(gn_take(v, next, 0), y0), gn_sub(gn_take(p, next, 0), x0));
+        y = gn_add(y0, gn_mul(slope, gn_sub(x, x0)));
+        y = gn_where(gn_lt(x, gn_slice(p, 0, 0, 1, 1)), first, y);
+        y = gn_where(gn_ge(x, gn_slice(p, 0, n - 1, n, 1)), last, y);
+        y = gn_reshape(y, a->shape);
+    } else {
+        y = gn_where(gn_isnan(x), x, y);
+    }
+    return gni_end_scope(g, gni_from_moments(y, t));
+}
+
+// ---- sets
+
+// What gn_unique finds: the elements, and those of the others that are not NULL.
+static gn_array *gni_unique(gn_context *g, const char *fn, gn_array *a, gn_array **index, gn_array **inverse, gn_array **counts) {
+    gn_array *x = gni_real_only(g, fn, &a, 1) ? gn_ravel(a) : NULL, *sorted = NULL, *order = NULL, *y = NULL;
+    const bool places = index != NULL || inverse != NULL;
+    if (x == NULL || !gni_may_wait(g, fn)) return NULL;
+    const int64_t n = x->shape.dim[0];
+    g->no_grad++;
+    const bool ok = gni_sorted(g, fn, x, 0, n, false, &sorted, places ? &order : NULL);
+    g->no_grad--;
+    const void *data = ok ? gni_host(g, sorted) : NULL;
+    const int64_t *from = places && data != NULL ? (const int64_t *)gni_host(g, order) : NULL;
+    if (data == NULL || (places && from == NULL)) return NULL;
+    gni_key key = gni_key_of_dtype(x->dtype, false);
+    key.zeros = true;
+    int64_t groups = 0, *at = NULL, *who = NULL, *many = NULL;
+    uint64_t before = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const uint64_t u = gni_key_of(&key, key.is_float, gni_get_bits(data, i, key.bytes));
+        groups += i == 0 || u != before;
+        before = u;
+    }
+    const gn_shape s = GN_SHAPE(groups);
+    void *out = NULL, *p = NULL;
+    y = gni_adopt(g, gni_array_filled(g, fn, x->dtype, &s, &out));
+    if (y != NULL && index != NULL && (*index = gni_adopt(g, gni_array_filled(g, fn, GN_I64, &s, &p))) != NULL) at = (int64_t *)p;
+    if (y != NULL && counts != NULL && (*counts = gni_adopt(g, gni_array_filled(g, fn, GN_I64, &s, &p))) != NULL)
+        many = (int64_t *)p;
+    if (y != NULL && inverse != NULL && (*inverse = gni_adopt(g, gni_array_filled(g, fn, GN_I64, &a->shape, &p))) != NULL)
+        who = (int64_t *)p;
+    groups = -1;
+    for (int64_t i = 0; i < n && !g->call_failed; i++) {
+        const uint64_t bits = gni_get_bits(data, i, key.bytes), u = gni_key_of(&key, key.is_float, bits);
+        if (i == 0 || u != before) {
+            groups++;
+            gni_put_bits(out, groups, key.bytes, bits);
+            if (at != NULL) at[groups] = from[i];
+            if (many != NULL) many[groups] = 0;
+        }
+        if (who != NULL) who[from[i]] = groups;
+        if (many != NULL) many[groups]++;
+        before = u;
+    }
+    return g->call_failed ? NULL : y;
+}
+
+GPUNUM_API gn_array *gn_unique(gn_array *a, gn_array **index, gn_array **inverse, gn_array **counts) {
+    gn_array *more[3] = {NULL, NULL, NULL}, **place[3];
+    place[0] = index;
+    place[1] = inverse;
+    place[2] = counts;
+    for (int i = 0; i < 3; i++)
+        if (place[i] != NULL) *place[i] = NULL;
+    gn_context *g = gni_begin("gn_unique", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    gn_array *y = gni_unique(g, "gn_unique", a, index != NULL ? &more[0] : NULL, inverse != NULL ? &more[1] : NULL,
+                             counts != NULL ? &more[2] : NULL);
+    return gni_end_with(g, y, more, place, 3);
+}
+
+// The elements of 1-d x where `mask` is what `wanted` says.
+static gn_array *gni_kept(gn_context *g, const char *fn, gn_array *x, gn_array *mask, bool wanted) {
+    if (x == NULL || mask == NULL) return NULL;
+    const uint8_t *keep = (const uint8_t *)gni_host(g, mask);
+    const char *from = keep != NULL ? (const char *)gni_host(g, x) : NULL;
+    if (from == NULL) return NULL;
+    const size_t item = gn_dtype_size(x->dtype);
+    int64_t n = 0;
+    for (int64_t i = 0; i < x->shape.dim[0]; i++) n += (keep[i] != 0) == wanted;
+    const gn_shape s = GN_SHAPE(n);
+    void *out = NULL;
+    gn_array *y = gni_adopt(g, gni_array_filled(g, fn, x->dtype, &s, &out));
+    char *to = (char *)out;
+    for (int64_t i = 0; i < x->shape.dim[0] && y != NULL; i++) {
+        if ((keep[i] != 0) != wanted) continue;
+        memcpy(to, from + i * (int64_t)item, item);
+        to += item;
+    }
+    return y;
+}
+
+static gn_array *gni_raveled_join(gn_array *a, gn_array *b) {
+    gn_array *in[2];
+    in[0] = gn_ravel(a);
+    in[1] = gn_ravel(b);
+    return in[0] != NULL && in[1] != NULL ? gn_concat(in, 2, 0) : NULL;
+}
+
+GPUNUM_API gn_array *gn_union1d(gn_array *a, gn_array *b) {
+    gn_context *g = gni_begin_pair("gn_union1d", a, b);
+    if (g == NULL) return NULL;
+    gn_array *both = gni_raveled_join(a, b);
+    return gni_end_scope(g, both != NULL ? gni_unique(g, "gn_union1d", both, NULL, NULL, NULL) : NULL);
+}
+
+// The different elements of `a` that are in b, or that are not.
+static gn_array *gni_set_part(gn_context *g, const char *fn, gn_array *a, gn_array *b, bool wanted) {
+    gn_array *own = gni_unique(g, fn, a, NULL, NULL, NULL);
+    return own != NULL ? gni_kept(g, fn, own, gni_isin(g, fn, own, b), wanted) : NULL;
+}
+
+GPUNUM_API gn_array *gn_intersect1d(gn_array *a, gn_array *b) {
+    gn_context *g = gni_begin_pair("gn_intersect1d", a, b);
+    if (g == NULL) return NULL;
+    gn_array *y = gni_set_part(g, "gn_intersect1d", a, b, true);
+    const gn_dtype t = gn_promote(a->dtype, b->dtype);
+    return gni_end_scope(g, y != NULL && y->dtype != t ? gn_cast(y, t) : y);
+}
+
+GPUNUM_API gn_array *gn_setdiff1d(gn_array *a, gn_array *b) {
+    gn_context *g = gni_begin_pair("gn_setdiff1d", a, b);
+    if (g == NULL) return NULL;
+    return gni_end_scope(g, gni_set_part(g, "gn_setdiff1d", a, b, false));
+}
+
+GPUNUM_API gn_array *gn_setxor1d(gn_array *a, gn_array *b) {
+    gn_context *g = gni_begin_pair("gn_setxor1d", a, b);
+    if (g == NULL) return NULL;
+    gn_array *first = gni_set_part(g, "gn_setxor1d", a, b, false), *second = NULL, *both = NULL;
+    if (first != NULL) second = gni_set_part(g, "gn_setxor1d", b, a, false);
+    if (second != NULL) both = gni_raveled_join(first, second);
+    return gni_end_scope(g, both != NULL ? gn_sort(both, 0, false) : NULL);
+}
+
+// ---- counts
+
+// How often each of 0 to bins - 1 is in x (int64, 1-d), whose other elements count nowhere; or the sums of weights (float64).
+static gn_array *gni_counted(gn_context *g, const char *fn, gn_array *x, gn_array *weights, int64_t bins) {
+    gni_count job;
+    memset(&job, 0, sizeof job);
+    const gn_shape s = GN_SHAPE(bins);
+    const gn_dtype t = weights != NULL ? GN_F64 : GN_I64;
+    if (x == NULL || !gni_shape_ok(g, fn, t, &s)) return NULL;
+    job.n = gni_elements(&x->shape);
+    job.bins = bins;
+    if (job.n == 0) return gn_zeros(g, t, s);
+    gn_array *from = gni_contiguous(g, x), *w = from != NULL && weights != NULL ? gni_contiguous(g, weights) : NULL;
+    gn_array *y = from != NULL && (w != NULL || weights == NULL) ? gni_array_empty(g, fn, t, &s) : NULL;
+    bool ok = y != NULL;
+    if (ok && bins > 0) {
+        gni_take_operand(from, &job.in);
+        if (w != NULL) gni_take_operand(w, &job.weight);
+        gni_take_operand(y, &job.out);
+        ok = gni_run(g, GNI_JOB_COUNT, &job, y);
+    }
+    gni_unref(g, from);
+    gni_unref(g, w);
+    if (ok) return gni_adopt(g, y);
+    gni_unref(g, y);
+    return NULL;
+}
+
+GPUNUM_API gn_array *gn_bincount(gn_array *a, gn_array *weights, int64_t length) {
+    gn_array *in[2];
+    char ta[200], tw[200];
+    in[0] = a;
+    in[1] = weights;
+    gn_context *g = gni_begin("gn_bincount", in, weights != NULL ? 2 : 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    if (a->shape.rank != 1 || (weights != NULL && !gni_same_shape(&a->shape, &weights->shape)))
+        gni_fail(g, GN_ERROR_SHAPE, "gn_bincount: %s%s%s: 1-d arrays are asked for, weights of the same length",
+                 gni_shape_text(ta, sizeof ta, &a->shape), weights != NULL ? " and " : "",
+                 weights != NULL ? gni_shape_text(tw, sizeof tw, &weights->shape) : "");
+    else if (length < 0)
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_bincount: length %lld is negative", (long long)length);
+    else if (!gni_is_integer(a->dtype) && a->dtype != GN_BOOL)
+        gni_fail(g, GN_ERROR_DTYPE, "gn_bincount: numbers must be integers, not %s", gn_dtype_name(a->dtype));
+    if (g->call_failed || !gni_may_wait(g, "gn_bincount") || (weights != NULL && !gni_real_only(g, "gn_bincount", &weights, 1)))
+        return gni_end_scope(g, NULL);
+    g->no_grad++;
+    gn_array *y = NULL, *x = gn_cast(a, GN_I64), *w = weights != NULL ? gn_cast(weights, GN_F64) : NULL;
+    int64_t most[2] = {0, -1}; // smallest and largest
+    if (a->shape.dim[0] > 0 && (gn_read(gn_min(x, 0), &most[0], 8) != GN_OK || gn_read(gn_max(x, 0), &most[1], 8) != GN_OK))
+        most[0] = most[1] = -1;
+    if (most[0] < 0 && !g->call_failed)
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_bincount: %lld is negative", (long long)most[0]);
+    const bool beyond = most[1] == INT64_MAX;
+    if (!g->call_failed)
+        y = gni_counted(g, "gn_bincount", x, w, GNI_MAX(length, beyond ? INT64_MAX : most[1] + 1));
+    g->no_grad--;
+    return gni_end_scope(g, y);
+}
+
+// x and edges of one float dtype. The last part has its upper bound: the search takes the next number for it.
+static gn_array *gni_histogram(gn_context *g, const char *fn, gn_array *x, gn_array *edges) {
+    const int64_t n = edges != NULL ? edges->shape.dim[0] : 0;
+    if (x == NULL || n == 0 || !gni_materialize(g, edges)) return NULL;
+    gn_array *part[2];
+    part[0] = gn_slice(edges, 0, 0, n - 1, 1);
+    part[1] = gn_slice(edges, 0, n - 1, n, 1);
+    union { double d; float f; uint64_t u; uint32_t v; } last;
+    last.u = 0;
+    if (gn_read(part[1], &last, gn_dtype_size(edges->dtype)) != GN_OK) return NULL;
+    if (edges->dtype == GN_F64)
+        last.d = nextafter(last.d, GNI_INF);
+    else
+        last.f = nextafterf(last.f, (float)GNI_INF);
+    part[1] = gn_array_from(g, edges->dtype, GN_SHAPE(1), &last);
+    gn_array *bounds = part[0] != NULL && part[1] != NULL ? gn_concat(part, 2, 0) : NULL;
+    gn_array *at = gni_searched(g, fn, bounds, x, true);
+    return gni_counted(g, fn, gn_sub_s(at, 1.0), NULL, n - 1);
+}
+
+GPUNUM_API gn_array *gn_histogram(gn_array *a, int64_t bins, double low, double high, gn_array **edges) {
+    if (edges != NULL) *edges = NULL;
+    gn_context *g = gni_begin("gn_histogram", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    void *data = NULL;
+    gn_array *bounds = NULL, *y = NULL;
+    g->no_grad++;
+    if (bins < 1 || bins == INT64_MAX)
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_histogram: %lld bins", (long long)bins);
+    else if (gni_real_only(g, "gn_histogram", &a, 1) && gni_may_wait(g, "gn_histogram")) {
+        const gn_dtype t = gni_moment_dtype(a->dtype);
+        const gn_shape s = GN_SHAPE(bins + 1);
+        gn_array *x = gn_ravel(a->dtype == t ? a : gn_cast(a, t));
+        if (low == 0.0 && high == 0.0 && gni_elements(&a->shape) > 0) {
+            low = gn_item(gn_min(x, 0));
+            high = gn_item(gn_max(x, 0));
+        } else if (low == 0.0 && high == 0.0) {
+            high = 1.0;
+        }
+        if (!(low <= high) || low - low != 0.0 || high - high != 0.0)
+            gni_fail(g, GN_ERROR_ARGUMENT, "gn_histogram: the range %g to %g does not rise or is not finite", low, high);
+        if (low == high) low -= 0.5, high += 0.5;
+        if (!g->call_failed) bounds = gni_adopt(g, gni_array_filled(g, "gn_histogram", t, &s, &data));
+        const double step = high / (double)bins - low / (double)bins;
+        for (int64_t i = 0; i <= bins && bounds != NULL; i++) {
+            const double v = i == bins ? high : low + (double)i * step;
+            if (t == GN_F64) ((double *)data)[i] = v;
+            else ((float *)data)[i] = (float)v;
+        }
+        y = gni_histogram(g, "gn_histogram", x, bounds);
+    }
+    g->no_grad--;
+    return gni_end_with(g, y, &bounds, &edges, 1);
+}
+
+GPUNUM_API gn_array *gn_histogram_edges(gn_array *a, gn_array *edges) {
+    gn_context *g = gni_begin_pair("gn_histogram_edges", a, edges);
+    if (g == NULL) return NULL;
+    gn_array *in[2], *y = NULL;
+    in[0] = a;
+    in[1] = edges;
+    g->no_grad++;
+    const bool real = gni_real_only(g, "gn_histogram_edges", in, 2);
+    const int up = real ? gni_direction(g, "gn_histogram_edges", edges) : 0;
+    if (up != 0 && (up < 0 || edges->shape.dim[0] < 2)) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_histogram_edges: two or more edges that rise are asked for");
+    } else if (up != 0) {
+        const gn_dtype t = gni_moment_dtype(gn_promote(a->dtype, edges->dtype));
+        y = gni_histogram(g, "gn_histogram_edges", gn_ravel(gn_cast(a, t)), gn_cast(edges, t));
+    }
+    g->no_grad--;
+    return gni_end_scope(g, y);
+}
