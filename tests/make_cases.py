@@ -7,6 +7,7 @@
     make_cases.py random FILE     Philox numbers, for test_random.c
     make_cases.py views FILE      chains of views and joins, for test_views.c
     make_cases.py arrays FILE     arrangements, statistics and products, for test_arrays.c
+    make_cases.py order FILE      scans, sorts and what stands on them, for test_order.c
     make_cases.py npy FILE        .npy files beside a list of them, for test_io.c
     make_cases.py npy_check FILE  checks what test_io.c saved
     make_cases.py trace_check FILE  checks what test_profile.c saved
@@ -1452,6 +1453,195 @@ def array_cases(path):
     cases.write(path)
 
 
+# --- scans, sorts and what stands on them ---------------------------------------------------------
+
+def falling(a):
+    """Stable places in descending order, NaN last, along the last axis"""
+    return np.argsort(-a.astype('f8' if a.dtype.kind == 'f' else 'i8' if a.dtype != 'uint64' else object), -1, kind='stable')
+
+
+def scan_values(a, name):
+    """Along the last axis, widened"""
+    if name == 'cumsum':
+        return np.cumsum(wide(a), -1)
+    if name == 'cumprod':
+        return np.cumprod(wide(a), -1)
+    if name == 'logcumsumexp':
+        return np.logaddexp.accumulate(a.astype('f8'), -1)
+    return (np.maximum if name == 'cummax' else np.minimum).accumulate(a, -1)
+
+
+def row_cases(cases, rng, base, subscript, a, axis, as_dtype=None):
+    """Functions along one axis, or (axis None) of the raveled array"""
+    dtype = a.dtype.name
+    real, result = a.dtype.kind != 'c', floating(dtype)
+    flat = axis is None
+    rows = a.reshape(-1) if flat else np.moveaxis(a, axis, -1)
+    back = (lambda y: y) if flat else (lambda y: np.moveaxis(y, -1, axis))
+    p = [99 if flat else axis]
+    total = dtype if a.dtype.kind in 'fc' else 'int64'
+
+    def case(name, out, q=(), x=(), near=1e-300):
+        out = None if out is None else [np.asarray(o) for o in (out if isinstance(out, list) else [out])]
+        cases.add(name, [(base, subscript)], p + list(q), x, out, near=near, as_dtype=as_dtype)
+    few = (a / 16).astype(dtype) if a.dtype.kind in 'fc' else np.sign(a) if a.dtype.kind != 'b' else a
+    if not as_dtype:
+        case('cumsum', back(scan_values(rows, 'cumsum')).astype(total), near=2 * NEAR.get(total, 1e-300))
+        few_rows = few.reshape(-1) if flat else np.moveaxis(few, axis, -1)
+        if few_rows.shape[-1] < 20:
+            cases.add('cumprod', [(few, '')], p, [], [back(scan_values(few_rows, 'cumprod')).astype(total)],
+                      near=4 * NEAR.get(total, 1e-300))
+    if not real:
+        for name in ('cummax', 'logcumsumexp', 'sort', 'argsort', 'topk'):
+            case(name, None, [0])
+        return
+    for name in ('cummax', 'cummin'):
+        case(name, back(scan_values(rows, name)))
+    if not as_dtype:
+        case('logcumsumexp', back(scan_values(rows, 'logcumsumexp')).astype(result), near=NEAR[result])
+    down = falling(rows)
+    case('sort', back(np.sort(rows, -1)), [0])
+    case('sort', back(np.take_along_axis(rows, down, -1)), [1])
+    if not as_dtype:
+        case('argsort', back(np.argsort(rows, -1, kind='stable')), [0])
+        case('argsort', back(down), [1])
+        n = rows.shape[-1]
+        for k in {0, min(n, 3), n // 2, n}:
+            case('topk', [back(np.take_along_axis(rows, down, -1)[..., :k]), back(down[..., :k])], [k])
+        case('topk', None, [n + 1])
+        case('topk', None, [-1])
+        case('partition', None, [n])
+        if n:
+            case('partition', back(np.sort(rows, -1)), [int(rng.integers(-n, n))])
+
+
+def quantile_cases(cases, base, subscript, a, bits, axis, keep):
+    result = floating(a.dtype.name)
+    values = a.astype('f8')
+    for q in (0.5, 0.0, 1.0, 0.3, 0.77, 2.0 ** -30):
+        out = np.quantile(values, q, axis, keepdims=keep) if a.size else np.full(np.sum(values, axis, keepdims=keep).shape, np.nan)
+        cases.add('quantile', [(base, subscript)], [bits], [q], [np.asarray(out).astype(result)], near=NEAR[result])
+    out = np.median(values, axis, keepdims=keep) if a.size else out
+    cases.add('median', [(base, subscript)], [bits], [], [np.asarray(out).astype(result)], near=NEAR[result])
+    cases.add('percentile', [(base, subscript)], [bits], [50.0], [np.asarray(out).astype(result)], near=NEAR[result])
+    cases.add('percentile', [(base, subscript)], [bits], [100.5])
+    cases.add('quantile', [(base, subscript)], [bits], [np.nan])
+
+
+def place_cases(cases, rng, dtype):
+    """Searches, sets, counts"""
+    def case(name, operands, out, p=(), x=(), near=1e-300):
+        out = None if out is None else [np.asarray(o) for o in (out if isinstance(out, list) else [out])]
+        cases.add(name, operands, p, x, out, near=near)
+    kind = np.dtype(dtype).kind
+    base, subscript, a = array_operand(rng, dtype, special=True)
+    operand = (base, subscript)
+    n = int(rng.choice([0, 1, 2, 7, 40]))
+    values = array_values(rng, (n,), dtype, True)
+    line = np.sort(values)
+    for right in (0, 1):
+        case('searchsorted', [(line, ''), operand], np.searchsorted(line, a, 'right' if right else 'left'), [right])
+        clean = line[~np.isnan(line)] if kind == 'f' else line
+        case('digitize', [operand, (clean, '')], np.digitize(a, clean, bool(right)), [right])
+        case('digitize', [operand, (clean[::-1].copy(), '')], np.digitize(a, clean[::-1], bool(right)), [right])
+    case('searchsorted', [(line[None], ''), operand], None, [0])
+    case('isin', [operand, (values.reshape(-1, 1), '')], np.isin(a, values))
+    other = array_values(rng, a.shape, 'int32')
+    case('isin', [operand, (other, '')], np.isin(a.astype('f8'), other.astype('f8')))
+    found = np.unique(a, True, True, True)
+    case('unique', [operand], [found[0], found[1], found[2].reshape(a.shape), found[3]])
+    sets = a.reshape(-1)
+    if kind == 'f': # NaN is none of the elements in NumPy's joins of two sets, with exceptions
+        base, subscript, a = array_operand(rng, dtype)
+        operand, sets, values = (base, subscript), a.reshape(-1), array_values(rng, (n,), dtype)
+    for name, f in (('union1d', np.union1d), ('intersect1d', np.intersect1d), ('setdiff1d', np.setdiff1d), ('setxor1d', np.setxor1d)):
+        case(name, [operand, (values, '')], f(sets, values).astype(dtype))
+    if kind in 'iub':
+        counts = np.abs(sets.astype('i8')).astype(dtype)
+        length = int(rng.integers(0, 60))
+        weights = array_values(rng, counts.shape, 'float32')
+        case('bincount', [(counts, '')], np.bincount(counts.astype('i8'), None, length), [length])
+        case('bincount', [(counts, ''), (weights, '')], np.bincount(counts.astype('i8'), weights, length).astype('f8'), [length],
+             near=1e-13)
+        if counts.size and dtype.startswith('int'):
+            case('bincount', [(-1 - counts, '')], None, [0])
+    else:
+        case('bincount', [(sets, '')], None, [0])
+    inner = 'float64' if dtype in ('float64', 'int32', 'int64', 'uint32') else 'float32'
+    x = sets.astype(inner)
+    for bins, low, high in ((1, 0, 0), (10, 0, 0), (7, -16, 16), (64, -32, 32), (5, 3, 3)):
+        if low == high == 0 and x.size == 0:
+            low_high = (0.0, 1.0)
+        else:
+            low_high = (float(x.min()), float(x.max())) if low == high == 0 else (low, high)
+        counts, edges = np.histogram(x.astype('f8'), bins, low_high)
+        edges = edges.astype(inner)
+        # What is in which part is for the edges as they are rounded to say.
+        counts = np.histogram(x, edges)[0] if x.size else counts
+        case('histogram', [operand], [counts, edges], [bins], [low, high], near=1e-6)
+    case('histogram', [operand], None, [0], [0, 1])
+    case('histogram', [operand], None, [3], [1, 0])
+    case('histogram', [operand], None, [3], [0, np.inf])
+    edges = np.unique(array_values(rng, (8,), 'float32')).astype(inner)
+    if edges.size > 1:
+        case('histogram_edges', [operand, (edges, '')], np.histogram(x, edges)[0])
+        case('histogram_edges', [operand, (edges[::-1].copy(), '')], None)
+    if n:
+        points, result = np.unique(values).astype(inner), floating(dtype)
+        y = array_values(rng, points.shape, dtype).astype(inner)
+        out = np.interp(a.astype('f8'), points.astype('f8'), y.astype('f8'))
+        t = 'float64' if inner == 'float64' and kind == 'f' else 'float32'
+        if kind == 'f' and dtype != 'float16':
+            case('interp', [operand, (points, ''), (y, '')], out.astype(t), near=4 * NEAR[t])
+        case('interp', [operand, (points, ''), (y[:-1].copy(), '')], None)
+
+
+def order_cases(path):
+    rng = np.random.default_rng(23)
+    cases = ArrayCases()
+    names = [n for n in DTYPES if n != 'bfloat16']
+    import warnings
+    with np.errstate(all='ignore'), warnings.catch_warnings():
+        warnings.simplefilter('ignore')
+        for i in range(8 * len(names)):
+            dtype = names[i % len(names)]
+            base, subscript, a = array_operand(rng, dtype, special=i % 2)
+            row_cases(cases, rng, base, subscript, a, None)
+            for axis in range(-a.ndim, a.ndim, 2):
+                row_cases(cases, rng, base, subscript, a, axis)
+            if a.dtype.kind == 'c':
+                continue
+            base, subscript, a = array_operand(rng, dtype)
+            if a.dtype.kind == 'f' and a.size and i % 2:
+                base.reshape(-1)[rng.integers(0, base.size)] = np.nan
+            quantile_cases(cases, base, subscript, a, *some_axes(rng, a.ndim))
+            place_cases(cases, rng, dtype)
+        for n in (1, 2, 11, 13, 599, 601, 4099):
+            for dtype in ('float32', 'int8', 'int64', 'float16', 'float64', 'uint32'):
+                a = array_values(rng, (n,), dtype, True) if n != 601 else array_values(rng, (3, n), dtype)
+                row_cases(cases, rng, a, '', a, -1)
+        base = array_values(rng, (3, 700), 'int32').astype('float32')
+        row_cases(cases, rng, base, '', base, 1, 'bfloat16')
+        for n, dtype in ((70001, 'float32'), (33001, 'float64'), (33001, 'int32')): # several parts, each with its thread
+            a = array_values(rng, (n,), dtype)
+            if dtype != 'int32':
+                a = (a * rng.standard_normal(a.shape)).astype(dtype)
+            row_cases(cases, rng, a, '', a, 0)
+            if n > 70000:
+                quantile_cases(cases, a, '', a, 1, 0, False)
+        a = array_values(rng, (5000, 3), 'float32')
+        row_cases(cases, rng, a, '', a, 0)
+        a = array_values(rng, (3, 70, 300), 'float32')
+        row_cases(cases, rng, a, '', a, 1)
+        for dtype in names[:-2]:
+            keys = [np.asarray(array_values(rng, (3, 40), dtype, True) // 16 * 16, dtype) if dtype != 'bool' else
+                    array_values(rng, (3, 40), dtype) for _ in range(3)]
+            for axis in (0, 1, -1):
+                cases.add('lexsort', [(k, '') for k in keys], [axis], [], [np.lexsort(keys, axis)], near=1e-300)
+            cases.add('lexsort', [(keys[0], ''), (keys[1][:2].copy(), '')], [0])
+    cases.write(path)
+
+
 # --- files ---------------------------------------------------------------------------------------
 
 def npy_files(path):
@@ -1509,5 +1699,5 @@ def trace_check(path):
 
 if __name__ == '__main__':
     what, where = sys.argv[1:3]
-    {'print': print_cases, 'create': create_cases, 'random': random_cases, 'views': view_cases, 'ops': op_cases, 'arrays': array_cases, 'npy': npy_files,
+    {'print': print_cases, 'create': create_cases, 'random': random_cases, 'views': view_cases, 'ops': op_cases, 'arrays': array_cases, 'order': order_cases, 'npy': npy_files,
      'npy_check': npy_check, 'trace_check': trace_check}[what](where)

@@ -117,6 +117,33 @@ static gn_array *call_permute(calls *c) {
 
 static int64_t few(calls *c, int64_t tame) { return c->wild ? (int64_t)draw(6) - 1 : tame; }
 
+static gn_array *call_interp(calls *c) {
+    gn_array *line = c->find(c, ROW, 1);
+    return gn_interp(floats(c), line, c->wild && draw(8) == 0 ? second(c) : line);
+}
+
+static gn_array *call_digitize(calls *c) {
+    c->more[0] = gn_sort(c->find(c, ROW, 1), 0, false);
+    return gn_digitize(any_of(c), c->more[0], c->wild && draw(2));
+}
+
+static gn_array *call_unique(calls *c) {
+    gn_array *inverse = NULL, *y = gn_unique(any_of(c), &c->more[0], &inverse, &c->more[1]);
+    if (inverse != NULL) gn_release(inverse);
+    return y;
+}
+
+static gn_array *call_bincount(calls *c) {
+    gn_array *numbers = c->find(c, INDEX, 0);
+    if (!c->wild || draw(2)) c->more[0] = numbers = gn_mod_s(gn_ravel(numbers), 50.0);
+    return gn_bincount(numbers, c->wild && draw(2) ? c->find(c, ROW, 1) : NULL, few(c, 3));
+}
+
+static gn_array *call_histogram_edges(calls *c) {
+    c->more[0] = gn_sort(c->find(c, ROW, 1), 0, false);
+    return gn_histogram_edges(floats(c), c->more[0]);
+}
+
 static gn_array *call_pad(calls *c) {
     int64_t widths[6] = {1, 2, 0, 3, 1, 1};
     if (c->wild) widths[draw(6)] = draw(40) ? few(c, 1) : whole(c, 1);
@@ -463,6 +490,26 @@ static gn_array *call_facts(calls *c) {
     X(gn_pinv, SLOW, gn_pinv(floats(c), number(c, 0.01)))                                          \
     X(gn_matrix_rank, SLOW, gn_matrix_rank(floats(c), number(c, 0.01)))                            \
     X(gn_lstsq, SLOW, gn_lstsq(floats(c), second(c), number(c, 0.01)))                             \
+    X(gn_sort, 0, gn_sort(any_of(c), axes(c), c->wild && draw(2)))                                 \
+    X(gn_argsort, 0, gn_argsort(any_of(c), axes(c), c->wild && draw(2)))                           \
+    X(gn_topk, 0, gn_topk(floats(c), few(c, 2), axes(c), &c->more[0]))                             \
+    X(gn_partition, 0, gn_partition(floats(c), few(c, 1), axes(c)))                                \
+    X(gn_lexsort, 0, call_list(c, gn_lexsort))                                                     \
+    X(gn_median, 0, gn_median(floats(c), axes(c)))                                                 \
+    X(gn_quantile, 0, gn_quantile(floats(c), c->wild && draw(2) ? (double)draw(9) / 7 : 0.3, axes(c)))\
+    X(gn_percentile, 0, gn_percentile(floats(c), number(c, 30.0), axes(c)))                        \
+    X(gn_searchsorted, 0, gn_searchsorted(c->find(c, ROW, 0), second(c), c->wild && draw(2)))      \
+    X(gn_digitize, SEVERAL, call_digitize(c))                                                      \
+    X(gn_isin, 0, gn_isin(any_of(c), second(c)))                                                   \
+    X(gn_interp, 0, call_interp(c))                                                                \
+    X(gn_unique, SEVERAL, call_unique(c))                                                          \
+    X(gn_union1d, 0, gn_union1d(any_of(c), second(c)))                                             \
+    X(gn_intersect1d, 0, gn_intersect1d(any_of(c), second(c)))                                     \
+    X(gn_setdiff1d, 0, gn_setdiff1d(any_of(c), second(c)))                                         \
+    X(gn_setxor1d, 0, gn_setxor1d(any_of(c), second(c)))                                           \
+    X(gn_bincount, SEVERAL, call_bincount(c))                                                      \
+    X(gn_histogram, 0, gn_histogram(floats(c), few(c, 4), number(c, 0.0), number(c, 0.0), &c->more[0]))\
+    X(gn_histogram_edges, SEVERAL, call_histogram_edges(c))                                        \
     X(gn_matmul, 0, gn_matmul(floats(c), second(c)))                                               \
     X(gn_dot, 0, gn_dot(floats(c), second(c)))                                                     \
     X(gn_outer, 0, gn_outer(c->find(c, ROW, 0), c->find(c, ROW, 1)))                               \
@@ -595,6 +642,7 @@ static const function functions[] = {
     TWO(minimum) TWO(maximum) TWO(eq) TWO(ne) TWO(lt) TWO(le) TWO(gt) TWO(ge) TWO(logical_and)
     TWO(logical_or) TWO(logical_xor) PAIR(logaddexp) PAIR(copysign) TWO(and) TWO(or) TWO(xor) TWO(shl) TWO(shr)
     OVER(sum) OVER(prod) OVER(min) OVER(max) OVER(any) OVER(all) OVER(argmin) OVER(argmax)
+    OVER(cumsum) OVER(cumprod) OVER(cummax) OVER(cummin) OVER(logcumsumexp)
     OVER(ptp) OVER(nansum) OVER(nanprod) OVER(nanmin) OVER(nanmax) OVER(nanmean)
 // clang-format on
 #undef ONE

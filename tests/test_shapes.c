@@ -388,6 +388,65 @@ static void test_compositions(void **state) {
     expect_values(log, 0, 0);
 }
 
+// Scans, sorts and what stands on them.
+static void test_orders(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_array *none = gn_empty(g, GN_F32, GN_SHAPE(H, 0)), *both = gn_empty(g, GN_F32, GN_SHAPE(H, 0, H)), *more, *inverse, *counts;
+    gn_array *row = gn_arange(g, GN_F32, 0, 3, 1), *nobody = gn_empty(g, GN_F32, GN_SHAPE(0)), *huge = wide(g, GN_F32, GN_SHAPE(P * P / 16));
+    gn_array *many[] = {none, none}, *uneven[] = {row, nobody};
+    expect_shape(gn_cumsum(none, 0), H, 0);
+    expect_shape(gn_cumprod(none, 1), H, 0);
+    expect_shape(gn_cummax(both, -1), H, 0, H);
+    expect_shape(gn_cummin(none, GN_ALL), 0);
+    expect_shape(gn_logcumsumexp(none, 0), H, 0);
+    FAILS(MEMORY, "gn_cumsum", gn_cumsum(huge, 0));
+    FAILS(MEMORY, "gn_sort", gn_sort(huge, 0, true));
+    expect_values(gn_cumsum(gn_full(g, GN_F32, GN_SHAPE(), 3), GN_ALL), 3);
+    FAILS(ARGUMENT, "gn_cumsum", gn_cumsum(gn_full(g, GN_F32, GN_SHAPE(), 3), 0));
+    expect_shape(gn_sort(both, 0, false), H, 0, H);
+    expect_shape(gn_sort(none, GN_ALL, true), 0);
+    expect_shape(gn_argsort(none, 1, false), H, 0);
+    expect_shape(gn_topk(none, 7, 0, &more), 7, 0);
+    expect_shape(more, 7, 0);
+    FAILS(ARGUMENT, "gn_topk", gn_topk(none, 1, 1, &more));
+    FAILS(ARGUMENT, "gn_topk", gn_topk(row, H, 0, NULL));
+    expect_shape(gn_partition(none, H - 1, 0), H, 0);
+    FAILS(ARGUMENT, "gn_partition", gn_partition(none, 0, 1));
+    expect_shape(gn_lexsort(many, 2, 0), H, 0);
+    FAILS(SHAPE, "gn_lexsort", gn_lexsort(uneven, 2, 0));
+    expect_shape(gn_median(none, 0), 0);
+    FAILS(SHAPE, "gn_median", gn_median(both, 1));
+    FAILS(SHAPE, "gn_quantile", gn_quantile(both, 0.3, 1));
+    expect_values(gn_quantile(nobody, 0.5, GN_KEEP(0)), NAN);
+    expect_values(gn_percentile(gn_empty(g, GN_F32, GN_SHAPE(2, 0)), 50, 1), NAN, NAN);
+    expect_shape(gn_searchsorted(nobody, none, true), H, 0);
+    expect_values(gn_searchsorted(nobody, row, true), 0, 0, 0);
+    expect_shape(gn_digitize(none, row, false), H, 0);
+    expect_values(gn_digitize(row, nobody, false), 0, 0, 0);
+    expect_shape(gn_isin(none, row), H, 0);
+    expect_values(gn_isin(row, none), 0, 0, 0);
+    expect_shape(gn_interp(none, row, row), H, 0);
+    FAILS(SHAPE, "gn_interp", gn_interp(row, nobody, nobody));
+    expect_shape(gn_unique(none, &more, &inverse, &counts), 0);
+    expect_shape(inverse, H, 0);
+    expect_shape(counts, 0);
+    expect_values(gn_union1d(none, row), 0, 1, 2);
+    expect_shape(gn_intersect1d(none, row), 0);
+    expect_values(gn_setdiff1d(row, none), 0, 1, 2);
+    expect_values(gn_setxor1d(none, row), 0, 1, 2);
+    gn_array *numbers = gn_cast(row, GN_I32), *nothing = gn_empty(g, GN_I32, GN_SHAPE(0));
+    expect_values(gn_bincount(nothing, NULL, 2), 0, 0);
+    expect_shape(gn_bincount(nothing, nobody, 0), 0);
+    FAILS(SHAPE, "gn_bincount", gn_bincount(nothing, NULL, H));
+    FAILS(SHAPE, "gn_bincount", gn_bincount(gn_full(g, GN_I64, GN_SHAPE(2), 9e18), NULL, 0));
+    FAILS(SHAPE, "gn_bincount", gn_bincount(numbers, nobody, 0));
+    expect_values(gn_histogram(none, 2, 0, 0, &more), 0, 0);
+    expect_values(more, 0, 0.5, 1);
+    FAILS(ARGUMENT, "gn_histogram", gn_histogram(row, H, 0, 0, NULL));
+    FAILS(SHAPE, "gn_histogram", gn_histogram(row, H - 1, 0, 0, &more));
+    expect_values(gn_histogram_edges(none, row), 0, 0);
+}
+
 static void test_reductions(void **state) {
     gn_context *g = (gn_context *)*state;
     const double of_nothing[] = {0, 1, 0, 1, NAN, NAN, NAN, 0, -INFINITY, 0};
@@ -951,7 +1010,7 @@ static void test_all_are_here(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        GN_TEST(test_makers),       GN_TEST(test_counts),   GN_TEST(test_elementwise), GN_TEST(test_views),    GN_TEST(test_arrangements), GN_TEST(test_compositions),
+        GN_TEST(test_makers),       GN_TEST(test_counts),   GN_TEST(test_elementwise), GN_TEST(test_views),    GN_TEST(test_arrangements), GN_TEST(test_compositions), GN_TEST(test_orders),
         GN_TEST(test_reductions),   GN_TEST(test_products), GN_TEST(test_matrices),    GN_TEST(test_transforms),
         GN_TEST(test_convolutions), GN_TEST(test_padding),  GN_TEST(test_unwritten),   GN_TEST(test_arguments),
         cmocka_unit_test(test_transform_allocations), cmocka_unit_test(test_fork), cmocka_unit_test(test_all_are_here)};

@@ -143,7 +143,7 @@ static gn_array *gni_scan_axis(const char *fn, gni_scan_op op, gn_array *a, gn_a
     if (x == NULL || !gni_real_only(g, fn, &x, 1)) return gni_end_scope(g, NULL);
     if (!gni_is_float(x->dtype) && (sums || op == GNI_SCAN_LOGSUMEXP))
         x = gn_cast(x, sums ? GN_I64 : GN_F32);
-    const bool tracks = x != NULL && gni_tracks(g, &x, 1), extreme = op == GNI_SCAN_MAX || op == GNI_SCAN_MIN;
+    const bool tracks = x != NULL && gni_elements(&x->shape) > 0 && gni_tracks(g, &x, 1), extreme = op == GNI_SCAN_MAX || op == GNI_SCAN_MIN;
     if (x == NULL) return gni_end_scope(g, NULL);
     g->no_grad++; // recorded as one op
     const int64_t inner = gni_extent_product(x->shape.dim + at + 1, x->shape.rank - at - 1);
@@ -447,7 +447,7 @@ GPUNUM_API gn_array *gn_digitize(gn_array *a, gn_array *bins, bool right) {
     if (g == NULL) return NULL;
     const int up = gni_real_only(g, "gn_digitize", &bins, 1) ? gni_direction(g, "gn_digitize", bins) : 0;
     if (up == 0) return gni_end_scope(g, NULL);
-    gn_array *y = gni_searched(g, "gn_digitize", up > 0 ? bins : gn_flip(bins, 0), a, (up > 0) != right);
+    gn_array *y = gni_searched(g, "gn_digitize", up > 0 ? bins : gn_flip(bins, 0), a, !right);
     return gni_end_scope(g, up > 0 ? y : gn_sub(gn_scalar(g, GN_I64, (double)bins->shape.dim[0]), y));
 }
 
