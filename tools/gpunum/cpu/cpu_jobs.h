@@ -7,6 +7,7 @@
 #include "../cpu/gemm_cpu.h"
 #include "../cpu/fft_jobs.h"
 #include "../cpu/cpu_reduce.h"
+#include "../cpu/cpu_order.h"
 #endif
 
 enum { GNI_SOFT_BLOCK = 2048, GNI_SOFT_PARTS = 64 };

@@ -4,7 +4,7 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
-#include "../cpu/threads.h"
+#include "../core/array.h"
 #include "../cpu/cpu.h"
 #endif
 

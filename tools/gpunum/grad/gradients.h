@@ -8,6 +8,7 @@
 #include "../ops/matmul.h"
 #include "../linalg/factor_ops.h"
 #include "../ops/assign.h"
+#include "../ops/order_ops.h"
 #include "../ops/fft.h"
 #include "../grad/autograd.h"
 #endif

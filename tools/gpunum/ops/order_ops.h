@@ -3,6 +3,9 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
+#include "../api/order.h"
+#include "../ops/views_ops.h"
+#include "../cpu/cpu_order.h"
 #include "../ops/statistics.h"
 #endif
 
