@@ -26,18 +26,18 @@ static integer_node integers[INTEGER_NODES];
 static int integer_nodes;
 
 static int bits_of(gn_dtype t) { return t == GN_BOOL ? 1 : 8 * (int)gn_dtype_size(t); }
-static bool is_unsigned(gn_dtype t) { return t == GN_U8 || t == GN_U32 || t == GN_BOOL; }
+static bool is_unsigned(gn_dtype t) { return t == GN_U8 || t == GN_U16 || t == GN_U32 || t == GN_U64 || t == GN_BOOL; }
 
 // The number of dtype t that is v modulo 2^bits.
 static int64_t wrapped(uint64_t v, gn_dtype t) {
     int bits = bits_of(t);
-    if (t == GN_I64) return (int64_t)v;
+    if (bits == 64) return (int64_t)v; // uint64 is kept as the same bits
     v &= ((uint64_t)1 << bits) - 1;
     if (is_unsigned(t) || v >> (bits - 1) == 0) return (int64_t)v;
     return (int64_t)v - ((int64_t)1 << bits);
 }
 
-// The array API's promotion.
+// The array API's promotion; GN_F64 where there is no integer dtype for both.
 static gn_dtype join_integers(gn_dtype a, gn_dtype b) {
     if (a == b || b == GN_BOOL) return a;
     if (a == GN_BOOL) return b;
@@ -45,7 +45,7 @@ static gn_dtype join_integers(gn_dtype a, gn_dtype b) {
     if (is_unsigned(a) == is_unsigned(b)) return bits_of(a) > bits_of(b) ? a : b;
     int unsigned_bits = is_unsigned(a) ? bits_of(a) : bits_of(b);
     if (unsigned_bits >= most) most = 2 * unsigned_bits;
-    return most <= 8 ? GN_I8 : most <= 32 ? GN_I32 : GN_I64; // there is no int16
+    return most <= 8 ? GN_I8 : most <= 16 ? GN_I16 : most <= 32 ? GN_I32 : most <= 64 ? GN_I64 : GN_F64;
 }
 
 static int64_t floor_quotient(int64_t a, int64_t b) {
@@ -60,8 +60,27 @@ static int64_t shifted(int64_t a, int64_t by, gn_dtype t, bool left) {
     return a < 0 ? ~(~a >> by) : a >> by;
 }
 
-static int64_t integer_result(const integer_node *x, int64_t a, int64_t b, int64_t c) {
-    uint64_t ua = (uint64_t)a, ub = (uint64_t)b;
+// Of two uint64, where that differs from int64.
+static bool unsigned_result(integer_op kind, uint64_t a, uint64_t b, uint64_t *y) {
+    switch (kind) {
+    case I_MINIMUM: *y = a < b ? a : b; return true;
+    case I_MAXIMUM: *y = a > b ? a : b; return true;
+    case I_FLOOR_DIV: *y = b == 0 ? 0 : a / b; return true;
+    case I_MOD: *y = b == 0 ? 0 : a % b; return true;
+    case I_SHR: *y = b >= 64 ? 0 : a >> b; return true;
+    case I_LT: *y = a < b; return true;
+    case I_LE: *y = a <= b; return true;
+    case I_GT: *y = a > b; return true;
+    case I_GE: *y = a >= b; return true;
+    case I_ABS: *y = a; return true;
+    case I_SIGN: *y = a != 0; return true;
+    default: return false;
+    }
+}
+
+static int64_t integer_result(const integer_node *x, gn_dtype t, int64_t a, int64_t b, int64_t c) {
+    uint64_t ua = (uint64_t)a, ub = (uint64_t)b, y;
+    if (t == GN_U64 && unsigned_result(x->op, ua, ub, &y)) return (int64_t)y;
     switch (x->op) {
     case I_ADD: return wrapped(ua + ub, x->t);
     case I_SUB: return wrapped(ua - ub, x->t);
@@ -113,7 +132,7 @@ static void compute_integers(integer_node *x) {
             for (int k = 0; k < n; k++) v[k] = operand(x, k, i);
             gn_dtype t = x->op >= I_EQ && x->op <= I_LOGICAL_XOR ? join_integers(a->t, integers[x->in[1]].t) : x->t;
             for (int k = x->op == I_WHERE; k < n && n > 1; k++) v[k] = wrapped((uint64_t)v[k], t);
-            x->v[i] = integer_result(x, v[0], v[1], v[2]);
+            x->v[i] = integer_result(x, t, v[0], v[1], v[2]);
         }
         return;
     }
@@ -124,7 +143,7 @@ static void compute_integers(integer_node *x) {
             y = x->op == I_SUM                ? wrapped((uint64_t)y + (uint64_t)v, GN_I64)
                 : x->op == I_ANY              ? y || v != 0
                 : x->op == I_ALL              ? y && v != 0
-                : (x->op == I_MAX) == (v > y) ? v
+                : (x->op == I_MAX) == (a->t == GN_U64 ? (uint64_t)v > (uint64_t)y : v > y) ? v
                                               : y;
         }
         x->v[i] = y;
@@ -148,10 +167,10 @@ static void integer_leaf(gn_dtype t, int64_t rows, int64_t columns) {
 }
 
 static void make_integers(void) {
-    static const gn_dtype types[] = {GN_I32, GN_I64, GN_U8, GN_I8, GN_U32, GN_BOOL};
+    static const gn_dtype types[] = {GN_I32, GN_I64, GN_U8, GN_I8, GN_U32, GN_BOOL, GN_I16, GN_U16, GN_U64};
     int64_t rows = 1 + draw(20), columns = 1 + draw(30);
     integer_nodes = 0;
-    for (int i = 0; i < 3; i++) integer_leaf(types[draw(6)], draw(3) ? rows : 1, draw(3) ? columns : 1);
+    for (int i = 0; i < 3; i++) integer_leaf(types[draw(9)], draw(3) ? rows : 1, draw(3) ? columns : 1);
     int most = 5 + (int)draw(INTEGER_NODES - 5);
     for (int tries = 0; tries < 200 && integer_nodes < most; tries++) {
         integer_node *x = &integers[integer_nodes];
@@ -159,7 +178,7 @@ static void make_integers(void) {
         x->op = (integer_op)(1 + draw(I_OPS - 1));
         x->c = (int64_t)draw(9) - 3;
         int n = operands_of(x->op);
-        bool truths = false;
+        bool truths = false, none = false;
         for (int k = 0; k < n; k++) x->in[k] = (int)draw((uint32_t)integer_nodes);
         const integer_node *a = &integers[x->in[0]];
         x->t = a->t;
@@ -168,16 +187,18 @@ static void make_integers(void) {
             const integer_node *b = &integers[x->in[k]];
             truths = truths || (b->t == GN_BOOL && !(k == 0 && x->op == I_WHERE));
             x->t = k == 1 && x->op == I_WHERE ? b->t : join_integers(x->t, b->t);
+            none = none || x->t == GN_F64;
             if (x->rows == 1) x->rows = b->rows;
             if (x->columns == 1) x->columns = b->columns;
         }
+        if (none) continue;
         // Of arithmetic with bool too little is promised, and negative numbers do not fit unsigned dtypes.
         bool bitwise = x->op >= I_AND && x->op <= I_XOR, number = x->op == I_ADD_S || x->op == I_MUL_S;
         if (truths && !bitwise && !(x->op >= I_EQ && x->op <= I_LOGICAL_XOR) && x->op < I_NOT) continue;
         if (number && (x->t == GN_BOOL || (is_unsigned(x->t) && x->c < 0))) continue;
-        if (x->op == I_CAST) x->t = types[draw(6)];
+        if (x->op == I_CAST) x->t = types[draw(9)];
         if ((x->op >= I_EQ && x->op <= I_LOGICAL_XOR) || x->op == I_NOT || x->op == I_ANY || x->op == I_ALL) x->t = GN_BOOL;
-        if (x->op == I_SUM) x->t = GN_I64;
+        if (x->op == I_SUM) x->t = is_unsigned(a->t) && a->t != GN_BOOL ? GN_U64 : GN_I64;
         if (x->op >= I_SUM) x->columns = 1;
         compute_integers(x);
         integer_nodes++;

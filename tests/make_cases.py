@@ -20,7 +20,7 @@ import sys
 import numpy as np
 
 DTYPES = ['float32', 'float16', 'bfloat16', 'float64', 'int32', 'int64', 'uint8', 'int8', 'uint32', 'bool',
-          'complex64', 'complex128']
+          'complex64', 'complex128', 'int16', 'uint16', 'uint64']
 CODE = {name: i for i, name in enumerate(DTYPES)}
 NUMPY = tuple(int(n) for n in np.__version__.split('.')[:2])
 
@@ -65,6 +65,9 @@ def print_arrays(rng):
         yield rng.integers(-2 ** 62, 2 ** 62, shape)
         yield rng.integers(0, 256, shape).astype(np.uint8)
         yield rng.integers(-128, 128, shape).astype(np.int8)
+        yield rng.integers(-2 ** 15, 2 ** 15, shape).astype(np.int16)
+        yield rng.integers(0, 2 ** 16, shape).astype(np.uint16)
+        yield rng.integers(0, 2 ** 64, shape, dtype=np.uint64)
         yield rng.integers(0, 2 ** 32, shape).astype(np.uint32)
         yield rng.integers(0, 2, shape).astype(bool)
         yield (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(np.complex64)
@@ -412,10 +415,10 @@ def view_cases(path):
 # may be off: `ulp` units in the last place of the result's dtype, plus `slack` (absolute, per element).
 # Expected values come from long double or exact arithmetic.
 
-REAL = DTYPES[:10]
+REAL = DTYPES[:10] + DTYPES[12:]
 FLOATS = ['float32', 'float16', 'bfloat16', 'float64']
-INTS = ['int32', 'int64', 'uint8', 'int8', 'uint32']
-BITS = {'int32': 32, 'int64': 64, 'uint8': 8, 'int8': 8, 'uint32': 32}
+INTS = ['int32', 'int64', 'uint8', 'int8', 'uint32', 'int16', 'uint16', 'uint64']
+BITS = {t: 8 * np.dtype(t).itemsize for t in INTS}
 EPS = {'float32': 2.0 ** -23, 'float16': 2.0 ** -10, 'bfloat16': 2.0 ** -7, 'float64': 2.0 ** -52}
 L = np.longdouble
 
@@ -440,11 +443,7 @@ def promote(a, b):
         return a if is_float(a) else b
     if is_float(a):
         return 'float64' if 'float64' in (a, b) else 'float32'
-    if 'int64' in (a, b):
-        return 'int64'
-    if 'uint32' in (a, b):
-        return 'uint32' if 'uint8' in (a, b) else 'int64'
-    return 'int32'
+    return np.promote_types(a, b).name
 
 
 def limits(t):
@@ -538,7 +537,7 @@ class Cases:
                 with np.errstate(over='ignore'):
                     parts.append(array(e.astype(np.float64)))
             else:
-                parts.append(array(e.astype(np.int64)))
+                parts.append(array(np.array([(int(v) + 2 ** 63) % 2 ** 64 - 2 ** 63 for v in e.ravel()], np.int64).reshape(e.shape)))
             parts.append(struct.pack('<di', ulp, slack is not None))
             if slack is not None:
                 slack = np.where(np.isfinite(slack), slack, 0.0)
@@ -752,7 +751,8 @@ def binary_case(cases, op, a, b, flags=0):
     if t is None:
         cases.add(op, [a, b], 'bool', None)
         return
-    result, e, ulp = binary_expected(op, a.to(t), b.to(t), t)
+    exact = op in COMPARE and not is_float(a.t) and not is_float(b.t)  # uint64 with a signed dtype
+    result, e, ulp = binary_expected(op, *((a.v, b.v) if exact else (a.to(t), b.to(t))), t)
     if t == 'float64' and ulp == 4:
         ulp = 2
     cases.add(op, [a, b], result, e, ulp=ulp, slack=floor_div_slack(op, t, e), flags=flags)
@@ -781,7 +781,7 @@ def ops_binary(cases, rng):
             a, b = samples(rng, t, 61), second_operand(op, rng, samples(rng, t, 53))
             binary_case(cases, op, Values(a.v.reshape(61, 1), t), Values(b.v.reshape(1, 53), t))  # every pair
             binary_case(cases, op, a, second_operand(op, rng, Values(rng.permutation(a.v), t)))
-    for op in ('gn_add', 'gn_lt', 'gn_div', 'gn_maximum', 'gn_floor_div', 'gn_xor'):
+    for op in ('gn_add', 'gn_lt', 'gn_ge', 'gn_eq', 'gn_ne', 'gn_div', 'gn_maximum', 'gn_floor_div', 'gn_xor'):
         for ta, tb in itertools.product(REAL, REAL):
             if ta != tb:
                 binary_case(cases, op, samples(rng, ta, 61), samples(rng, tb, 61))
@@ -845,7 +845,7 @@ def ops_scalar(cases, rng):
             with np.errstate(all='ignore'):
                 bounds = [Values(np.array([v if is_float(given) else int(v)], dtype=None if is_float(given) else object), given).v
                           for v in (low, high)]
-                if given in ('uint8', 'uint32', 'bool') and low < 0 or t == 'bool' and high > 1:
+                if (given[0] == 'u' or given == 'bool') and low < 0 or t == 'bool' and high > 1:
                     continue
                 cases.add('gn_clamp', [a], given, np.minimum(np.maximum(x, bounds[0]), bounds[1]), numbers=[low, high], ulp=0)
         inf = float('inf')
@@ -947,7 +947,8 @@ def reduce_case(cases, op, a, bits, numbers=()):
             cases.add(op, [a], 'int64', np.sum(v != 0, **k), numbers=numbers)
         elif op in ('gn_sum', 'gn_prod') and not is_float(t):
             g = np.sum if op == 'gn_sum' else np.prod
-            cases.add(op, [a], 'int64', rounded(np.asarray(g(v.astype(object), **k), dtype=object), 'int64'), numbers=numbers)
+            total = 'uint64' if t[0] == 'u' else 'int64'
+            cases.add(op, [a], total, rounded(np.asarray(g(v.astype(object), **k), dtype=object), total), numbers=numbers)
         elif op == 'gn_sum':
             cases.add(op, [a], t, np.sum(x, **k), numbers=numbers, ulp=0.5, slack=depth * eps * np.sum(np.abs(v), **k))
         elif op == 'gn_prod':
@@ -1286,7 +1287,7 @@ def statistics_cases(cases, rng):
         def case(name, value, t, p=(), x=(), near=None, ins=None):
             cases.add(name, ins or operands, p, x, None if value is None else [np.asarray(value).astype(t)],
                       near=NEAR.get(t, 0.0) if near is None else near)
-        total = result if a.dtype.kind in 'fc' else 'int64'
+        total = result if a.dtype.kind in 'fc' else 'uint64' if a.dtype.kind == 'u' else 'int64'
         case('nansum', np.nansum(wide(a), axis, keepdims=keep), total, [bits])
         case('nanmean', np.nanmean(wide(a), axis, keepdims=keep), result, [bits])
         if not parts:

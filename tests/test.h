@@ -333,6 +333,9 @@ static TEST_MAYBE_UNUSED double test_element(gn_dtype t, const void *data, int64
     case GN_I64: return (double)v.i64;
     case GN_U32: return (double)v.u32;
     case GN_I8: return (double)v.i8;
+    case GN_I16: return (double)(int16_t)v.u16;
+    case GN_U16: return (double)v.u16;
+    case GN_U64: return (double)(uint64_t)v.i64;
     default: return (double)v.u8;
     }
 }

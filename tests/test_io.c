@@ -126,9 +126,9 @@ static void test_headers(void **state) {
         snprintf(text, sizeof text, "gn_load_npy: header.npy: %s", bad[i][1]);
         expect_error(g, GN_ERROR_FORMAT, text);
     }
-    write_npy("header.npy", "{'descr': '<i2', 'fortran_order': False, 'shape': (2,)}");
+    write_npy("header.npy", "{'descr': '<i3', 'fortran_order': False, 'shape': (2,)}");
     assert_null(gn_load_npy(g, "header.npy"));
-    expect_error(g, GN_ERROR_DTYPE, "gn_load_npy: header.npy: dtype '<i2' has no counterpart here");
+    expect_error(g, GN_ERROR_DTYPE, "gn_load_npy: header.npy: dtype '<i3' has no counterpart here");
     write_npy("header.npy",
               "{'descr': '<f4', 'fortran_order': False, 'shape': (1099511627776, 1099511627776)}");
     assert_null(gn_load_npy(g, "header.npy"));
@@ -151,7 +151,8 @@ static void test_idx(void **state) {
     const unsigned char ints[] = {0, 0, 0x0c, 1, 0, 0, 0, 2, 0, 0, 1, 2, 255, 255, 255, 254};
     const unsigned char floats[] = {0, 0, 0x0d, 1, 0, 0, 0, 1, 0x3f, 0xc0, 0, 0};
     const unsigned char doubles[] = {0, 0, 0x0e, 0, 0x40, 0x09, 0x21, 0xfb, 0x54, 0x44, 0x2d, 0x18};
-    const unsigned char shorts[] = {0, 0, 0x0b, 1, 0, 0, 0, 0};
+    const unsigned char odd[] = {0, 0, 0x0a, 1, 0, 0, 0, 0};
+    const unsigned char shorts[] = {0, 0, 0x0b, 1, 0, 0, 0, 2, 255, 254, 1, 2};
     test_write_file("a.idx", bytes, sizeof bytes);
     gn_array *a = gn_load_idx(g, "a.idx");
     assert_int_equal(gn_dtype_of(a), GN_U8);
@@ -172,9 +173,11 @@ static void test_idx(void **state) {
     expect_error(g, GN_ERROR_FORMAT,
                  "gn_load_idx: a.idx: the file ends after 9 bytes, 3 more were expected");
     test_write_file("a.idx", shorts, sizeof shorts);
+    expect_values(gn_load_idx(g, "a.idx"), -2, 258);
+    test_write_file("a.idx", odd, sizeof odd);
     assert_null(gn_load_idx(g, "a.idx"));
     expect_error(g, GN_ERROR_FORMAT,
-                 "gn_load_idx: a.idx: IDX type 0x0b of rank 1 is not supported");
+                 "gn_load_idx: a.idx: IDX type 0x0a of rank 1 is not supported");
     test_write_file("a.idx", "\x1f\x8b\x08\x00", 4);
     assert_null(gn_load_idx(g, "a.idx"));
     expect_error(g, GN_ERROR_FORMAT, "gn_load_idx: a.idx: the file is compressed: gunzip it first");

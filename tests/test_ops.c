@@ -201,7 +201,7 @@ static bool is_float(gn_dtype t) {
 
 static int64_t integer_at(gn_dtype t, const void *data, int64_t i) {
     int64_t v;
-    if (t != GN_I64) return (int64_t)test_element(t, data, i);
+    if (t != GN_I64 && t != GN_U64) return (int64_t)test_element(t, data, i);
     memcpy(&v, (const char *)data + 8 * i, sizeof v);
     return v;
 }

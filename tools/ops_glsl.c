@@ -23,7 +23,8 @@ static bool wide_float(gni_op op) {
 }
 
 static void row(const char *kind, gni_op op, gni_domain domain, const char *glsl) {
-    bool narrow = domain == GNI_U || (domain == GNI_F && !wide_float(op)), few = gni_in_stores(op, domain);
+    bool narrow = (domain == GNI_U && !gni_wide_unsigned(op)) || (domain == GNI_F && !wide_float(op)),
+         few = gni_in_stores(op, domain);
     if (narrow && !few) puts("#if !defined(GN_X64) && !defined(GN_FEW)");
     else if (narrow) puts("#ifndef GN_X64");
     else if (!few) puts("#ifndef GN_FEW");
@@ -126,6 +127,8 @@ int main(void) {
     comment("TO_ODD");
     printf("#ifndef GN_FEW\n    case %uu: GN_BITS(GN_I_TO_ODD)\n    case %uu: GN_BITS(GN_U_TO_ODD)\n#endif\n",
            (unsigned)GNI_OP_TO_ODD * 3u + 1u, (unsigned)GNI_OP_TO_ODD * 3u + 2u);
+    bits("WRAP_U16", GNI_OP_WRAP_U16, "GN_WRAP_U16");
+    bits("WRAP_I16", GNI_OP_WRAP_I16, "GN_WRAP_I16");
     puts("    default: break;\n"
          "    }\n"
          "    return r;\n"

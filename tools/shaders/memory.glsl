@@ -18,6 +18,9 @@
 #define GN_T_U32 uint(GNI_T_U32)
 #define GN_T_BOOL uint(GNI_T_BOOL)
 #define GN_T_C64 uint(GNI_T_C64)
+#define GN_T_I16 uint(GNI_T_I16)
+#define GN_T_U16 uint(GNI_T_U16)
+#define GN_T_U64 uint(GNI_T_U64)
 
 #if defined(GN_X64) || defined(GN_RAW64)
 #define GN_GROUP_SIZE 2u
@@ -90,11 +93,14 @@ uvec4 gn_pack_bf16(uvec4 u) {
 #define GN_SET_BITS(h, i, x) atomicOr(gn_words(h).v[i], x)
 #endif
 
+#define GN_PACKINGS (1u << (2 * GNI_T_F16) | 1u << (2 * GNI_T_BF16) | 1u << (2 * GNI_T_I16) | 1u << (2 * GNI_T_U16) | \
+                     2u << (2 * GNI_T_U8) | 2u << (2 * GNI_T_I8) | 2u << (2 * GNI_T_BOOL))
+#define GN_LONG (1u << GNI_T_F64 | 1u << GNI_T_I64 | 1u << GNI_T_C64 | 1u << GNI_T_U64)
 // log2 of the elements in a word, by dtype; 8-byte elements count as words.
 uint gn_packing(uint t) {
-    return t == GN_T_F16 || t == GN_T_BF16 ? 1u : t == GN_T_U8 || t == GN_T_I8 || t == GN_T_BOOL ? 2u : 0u;
+    return (GN_PACKINGS >> (2u * t)) & 3u;
 }
-bool gn_is_long(uint t) { return t == GN_T_F64 || t == GN_T_I64 || t == GN_T_C64; }
+bool gn_is_long(uint t) { return ((GN_LONG >> t) & 1u) != 0u; }
 
 // The element in its word's low bits, from the word that holds it.
 uvec4 gn_extract(uvec4 w, uvec4 j, uint packing) {
@@ -107,6 +113,7 @@ uvec4 gn_widen(uvec4 v, uint t) {
     if (t == GN_T_F16) return gn_unpack_f16(v);
     if (t == GN_T_BF16) return v << 16;
     if (t == GN_T_I8) return uvec4(ivec4(v << 24) >> 24);
+    if (t == GN_T_I16) return uvec4(ivec4(v << 16) >> 16);
     return v;
 }
 uvec4 gn_narrow(uvec4 v, uint t) {
@@ -114,6 +121,7 @@ uvec4 gn_narrow(uvec4 v, uint t) {
     if (t == GN_T_BF16) return gn_pack_bf16(v);
     if (t == GN_T_BOOL) return min(v, uvec4(1u));
     if (t == GN_T_U8 || t == GN_T_I8) return v & 0xffu;
+    if (t == GN_T_U16 || t == GN_T_I16) return v & 0xffffu;
     return v;
 }
 // Elements j of a buffer, or only j.x four times, or the group at j.x.

@@ -111,5 +111,7 @@ uvec4 gn_int_odd(uvec4 a, uvec4 size) {
 #define GN_ROUND_F32 ra
 #define GN_WRAP_U8 (ra & 0xffu)
 #define GN_WRAP_I8 uvec4(ivec4(ra << 24) >> 24)
+#define GN_WRAP_U16 (ra & 0xffffu)
+#define GN_WRAP_I16 uvec4(ivec4(ra << 16) >> 16)
 #define GN_WRAP_U32 ra
 #define GN_WRAP_I32 ra

@@ -135,7 +135,7 @@ uvec4 gn_exec(uint code, uvec4 ra, uvec4 rb, uvec4 rc) {
 #ifndef GN_FEW
     case 88u: GN_VALUE_I(GN_ABS_INT(a))
 #endif
-#if !defined(GN_X64) && !defined(GN_FEW)
+#ifndef GN_FEW
     case 89u: GN_VALUE_U(GN_ABS_INT(a))
 #endif
     // SIGN
@@ -143,7 +143,7 @@ uvec4 gn_exec(uint code, uvec4 ra, uvec4 rb, uvec4 rc) {
 #ifndef GN_FEW
     case 91u: GN_VALUE_I(GN_SIGN_INT(a))
 #endif
-#if !defined(GN_X64) && !defined(GN_FEW)
+#ifndef GN_FEW
     case 92u: GN_VALUE_U(GN_SIGN_INT(a))
 #endif
     // SQUARE
@@ -191,7 +191,7 @@ uvec4 gn_exec(uint code, uvec4 ra, uvec4 rb, uvec4 rc) {
 #ifndef GN_FEW
     case 109u: GN_VALUE_I(GN_RELU_INT(a))
 #endif
-#if !defined(GN_X64) && !defined(GN_FEW)
+#ifndef GN_FEW
     case 110u: GN_VALUE_U(GN_RELU_INT(a))
 #endif
     // ISNAN
@@ -275,7 +275,7 @@ uvec4 gn_exec(uint code, uvec4 ra, uvec4 rb, uvec4 rc) {
 #ifndef GN_FEW
     case 142u: GN_VALUE_I(GN_FLOOR_DIV_INT(a, b))
 #endif
-#if !defined(GN_X64) && !defined(GN_FEW)
+#ifndef GN_FEW
     case 143u: GN_VALUE_U(GN_FLOOR_DIV_INT(a, b))
 #endif
     // MOD
@@ -285,7 +285,7 @@ uvec4 gn_exec(uint code, uvec4 ra, uvec4 rb, uvec4 rc) {
 #ifndef GN_FEW
     case 145u: GN_VALUE_I(GN_MOD_INT(a, b))
 #endif
-#if !defined(GN_X64) && !defined(GN_FEW)
+#ifndef GN_FEW
     case 146u: GN_VALUE_U(GN_MOD_INT(a, b))
 #endif
     // POW
@@ -295,7 +295,7 @@ uvec4 gn_exec(uint code, uvec4 ra, uvec4 rb, uvec4 rc) {
 #ifndef GN_FEW
     case 148u: GN_VALUE_I(GN_POW_INT(a, b))
 #endif
-#if !defined(GN_X64) && !defined(GN_FEW)
+#ifndef GN_FEW
     case 149u: GN_VALUE_U(GN_POW_INT(a, b))
 #endif
     // MIN
@@ -303,7 +303,7 @@ uvec4 gn_exec(uint code, uvec4 ra, uvec4 rb, uvec4 rc) {
 #ifndef GN_FEW
     case 151u: GN_VALUE_I(min(a, b))
 #endif
-#if !defined(GN_X64) && !defined(GN_FEW)
+#ifndef GN_FEW
     case 152u: GN_VALUE_U(min(a, b))
 #endif
     // MAX
@@ -311,7 +311,7 @@ uvec4 gn_exec(uint code, uvec4 ra, uvec4 rb, uvec4 rc) {
 #ifndef GN_FEW
     case 154u: GN_VALUE_I(max(a, b))
 #endif
-#if !defined(GN_X64) && !defined(GN_FEW)
+#ifndef GN_FEW
     case 155u: GN_VALUE_U(max(a, b))
 #endif
     // EQ
@@ -335,7 +335,7 @@ uvec4 gn_exec(uint code, uvec4 ra, uvec4 rb, uvec4 rc) {
 #ifndef GN_FEW
     case 163u: GN_TRUTH_I(lessThan(a, b))
 #endif
-#if !defined(GN_X64) && !defined(GN_FEW)
+#ifndef GN_FEW
     case 164u: GN_TRUTH_U(lessThan(a, b))
 #endif
     // LE
@@ -343,7 +343,7 @@ uvec4 gn_exec(uint code, uvec4 ra, uvec4 rb, uvec4 rc) {
 #ifndef GN_FEW
     case 166u: GN_TRUTH_I(lessThanEqual(a, b))
 #endif
-#if !defined(GN_X64) && !defined(GN_FEW)
+#ifndef GN_FEW
     case 167u: GN_TRUTH_U(lessThanEqual(a, b))
 #endif
     // GT
@@ -351,7 +351,7 @@ uvec4 gn_exec(uint code, uvec4 ra, uvec4 rb, uvec4 rc) {
 #ifndef GN_FEW
     case 169u: GN_TRUTH_I(greaterThan(a, b))
 #endif
-#if !defined(GN_X64) && !defined(GN_FEW)
+#ifndef GN_FEW
     case 170u: GN_TRUTH_U(greaterThan(a, b))
 #endif
     // GE
@@ -359,7 +359,7 @@ uvec4 gn_exec(uint code, uvec4 ra, uvec4 rb, uvec4 rc) {
 #ifndef GN_FEW
     case 172u: GN_TRUTH_I(greaterThanEqual(a, b))
 #endif
-#if !defined(GN_X64) && !defined(GN_FEW)
+#ifndef GN_FEW
     case 173u: GN_TRUTH_U(greaterThanEqual(a, b))
 #endif
     // LOGICAL_AND
@@ -424,7 +424,7 @@ uvec4 gn_exec(uint code, uvec4 ra, uvec4 rb, uvec4 rc) {
 #ifndef GN_FEW
     case 196u: GN_VALUE_I(GN_SHR_INT(a, b))
 #endif
-#if !defined(GN_X64) && !defined(GN_FEW)
+#ifndef GN_FEW
     case 197u: GN_VALUE_U(GN_SHR_INT(a, b))
 #endif
     // WHERE
@@ -482,6 +482,14 @@ uvec4 gn_exec(uint code, uvec4 ra, uvec4 rb, uvec4 rc) {
 #ifndef GN_FEW
     case 247u: GN_BITS(GN_I_TO_ODD)
     case 248u: GN_BITS(GN_U_TO_ODD)
+#endif
+    // WRAP_U16
+#ifndef GN_FEW
+    case 249u: case 250u: case 251u: GN_BITS(GN_WRAP_U16)
+#endif
+    // WRAP_I16
+#ifndef GN_FEW
+    case 252u: case 253u: case 254u: GN_BITS(GN_WRAP_I16)
 #endif
     default: break;
     }

@@ -38,7 +38,7 @@ uint gn_pick(uint c) {
     }
     uint s = gn_packing(GN_INDEX_DTYPE);
     uvec4 v = gn_widen(gn_extract(uvec4(gn_fetch(1u, j >> s)), uvec4(j), s), GN_INDEX_DTYPE);
-    bool negative = (GN_INDEX_DTYPE == GN_T_I32 || GN_INDEX_DTYPE == GN_T_I8) && int(v.x) < 0;
+    bool negative = (GN_INDEX_DTYPE == GN_T_I32 || GN_INDEX_DTYPE == GN_T_I8 || GN_INDEX_DTYPE == GN_T_I16) && int(v.x) < 0;
     if (negative) return v.x < 0u - GN_EXTENT ? 0u : v.x + GN_EXTENT;
     return min(v.x, last);
 }

@@ -18,6 +18,8 @@ u64vec2 gn_ulong(i64vec2 v) { return u64vec2(v); }
 
 #define GN_VALUE_F(x) { dvec2 a = gn_double(ra), b = gn_double(rb), c = gn_double(rc); precise dvec2 y = x; r = gn_bits(y); break; }
 #define GN_VALUE_I(x) { i64vec2 a = gn_long(ra), b = gn_long(rb), c = gn_long(rc); r = gn_bits(x); break; }
+#define GN_VALUE_U(x) { u64vec2 a = gn_ulong(gn_long(ra)), b = gn_ulong(gn_long(rb)); r = gn_bits(x); break; }
+#define GN_TRUTH_U(x) GN_VALUE_U(x)
 #define GN_TRUTH_F(x) { dvec2 a = gn_double(ra), b = gn_double(rb); r = gn_bits(x); break; }
 #define GN_TRUTH_I(x) { i64vec2 a = gn_long(ra), b = gn_long(rb); r = gn_bits(x); break; }
 #define GN_BITS(x) { r = x; break; }
@@ -77,6 +79,26 @@ i64vec2 gn_int_abs(i64vec2 a) { return mix(a, -a, lessThan(a, i64vec2(0))); }
 i64vec2 gn_int_sign(i64vec2 a) {
     return mix(mix(i64vec2(0), i64vec2(1), greaterThan(a, i64vec2(0))), i64vec2(-1), lessThan(a, i64vec2(0)));
 }
+u64vec2 gn_int_abs(u64vec2 a) { return a; }
+u64vec2 gn_int_sign(u64vec2 a) { return min(a, u64vec2(1)); }
+u64vec2 gn_int_floor_div(u64vec2 a, u64vec2 b) {
+    bvec2 zero = equal(b, u64vec2(0));
+    return mix(a / mix(b, u64vec2(1), zero), u64vec2(0), zero);
+}
+u64vec2 gn_int_mod(u64vec2 a, u64vec2 b) { return mix(a - gn_int_floor_div(a, b) * b, u64vec2(0), equal(b, u64vec2(0))); }
+u64vec2 gn_int_pow(u64vec2 a, u64vec2 b) {
+    u64vec2 y = u64vec2(1);
+    for (int i = 0; i < 64; i++) {
+        y = mix(y, y * a, notEqual(b & u64vec2(1), u64vec2(0)));
+        a *= a;
+        b >>= 1;
+    }
+    return y;
+}
+u64vec2 gn_int_shr(u64vec2 a, u64vec2 b) {
+    ivec2 s = ivec2(b) & 63;
+    return mix(u64vec2(0), u64vec2(a.x >> s.x, a.y >> s.y), lessThan(b, u64vec2(64)));
+}
 // A divisor of 0 gives 0. Magnitudes, since the sign of % is not defined for negative numbers.
 i64vec2 gn_int_floor_div(i64vec2 a, i64vec2 b) {
     u64vec2 n = u64vec2(gn_int_abs(a)), d = u64vec2(gn_int_abs(b));
@@ -95,12 +117,7 @@ i64vec2 gn_int_pow(i64vec2 a, i64vec2 b) {
     i64vec2 odd = mix(i64vec2(1), i64vec2(-1), notEqual(b & i64vec2(1), i64vec2(0)));
     i64vec2 small = mix(mix(i64vec2(0), odd, equal(a, i64vec2(-1))), i64vec2(1), equal(a, i64vec2(1)));
     bvec2 negative = lessThan(b, i64vec2(0));
-    i64vec2 y = i64vec2(1);
-    for (int i = 0; i < 63; i++) {
-        y = mix(y, y * a, notEqual(b & i64vec2(1), i64vec2(0)));
-        a *= a;
-        b >>= 1;
-    }
+    i64vec2 y = i64vec2(gn_int_pow(u64vec2(a), u64vec2(b)));
     return mix(y, small, negative);
 }
 i64vec2 gn_int_shl(i64vec2 a, i64vec2 b) {
@@ -132,6 +149,14 @@ i64vec2 gn_int_odd(i64vec2 a) {
     fits = GN_OR(fits, equal(a & i64vec2(1023L), i64vec2(0L)));
     return mix((a & i64vec2(~1023L)) | i64vec2(1024L), a, fits);
 }
+u64vec2 gn_int_odd(u64vec2 a) {
+    bvec2 fits = GN_OR(lessThan(a, u64vec2(1UL << 53)), equal(a & u64vec2(2047UL), u64vec2(0UL)));
+    return mix((a & u64vec2(~2047UL)) | u64vec2(2048UL), a, fits);
+}
+u64vec2 gn_f_to_u(dvec2 a) {
+    u64vec2 y = u64vec2(mix(clamp(a, dvec2(0.0), dvec2(18446744073709549568.0lf)), dvec2(0.0), gn_isnan(a)));
+    return mix(y, u64vec2(0xffffffffffffffffUL), greaterThanEqual(a, dvec2(18446744073709551616.0lf)));
+}
 i64vec2 gn_f_to_i(dvec2 a) {
     dvec2 t = clamp(a, dvec2(-9223372036854775808.0lf), dvec2(9223372036854774784.0lf));
     bvec2 nan = gn_isnan(a);
@@ -148,6 +173,7 @@ uvec4 gn_widen(uvec4 v, uint t) {
     if (t == GN_T_BF16) return gn_float_to_double(v << 16);
     if (t == GN_T_I32) return gn_sign_extend(v);
     if (t == GN_T_I8) return gn_sign_extend(uvec4(ivec4(v << 24) >> 24));
+    if (t == GN_T_I16) return gn_sign_extend(uvec4(ivec4(v << 16) >> 16));
     return v;
 }
 uvec4 gn_narrow(uvec4 v, uint t) {
@@ -156,16 +182,17 @@ uvec4 gn_narrow(uvec4 v, uint t) {
     if (t == GN_T_BF16) return gn_pack_bf16(gn_round_odd(gn_double(v))).xxyy;
     if (t == GN_T_BOOL) return uvec4((v.x | v.y) != 0u ? 1u : 0u, 0u, (v.z | v.w) != 0u ? 1u : 0u, 0u);
     if (t == GN_T_U8 || t == GN_T_I8) return v & 0xffu;
+    if (t == GN_T_U16 || t == GN_T_I16) return v & 0xffffu;
     return v;
 }
 
 #define GN_WHERE uvec4((ra.x | ra.y) != 0u ? rb.xy : rc.xy, (ra.z | ra.w) != 0u ? rb.zw : rc.zw)
 #define GN_I_TO_F gn_bits(dvec2(gn_long(ra)))
-#define GN_U_TO_F gn_bits(dvec2(gn_long(ra)))
+#define GN_U_TO_F gn_bits(dvec2(gn_ulong(gn_long(ra))))
 #define GN_I_TO_ODD gn_bits(dvec2(gn_int_odd(gn_long(ra))))
-#define GN_U_TO_ODD GN_I_TO_ODD
+#define GN_U_TO_ODD gn_bits(dvec2(gn_int_odd(gn_ulong(gn_long(ra)))))
 #define GN_F_TO_I gn_bits(gn_f_to_i(gn_double(ra)))
-#define GN_F_TO_U gn_bits(gn_f_to_i(gn_double(ra)))
+#define GN_F_TO_U gn_bits(gn_f_to_u(gn_double(ra)))
 #define GN_F_TO_BOOL gn_bits(gn_truth(gn_double(ra)))
 #define GN_I_TO_BOOL uvec4((ra.x | ra.y) != 0u ? 1u : 0u, 0u, (ra.z | ra.w) != 0u ? 1u : 0u, 0u)
 #define GN_ROUND_F16 gn_float_to_double(gn_unpack_f16(gn_pack_f16(gn_round_odd(gn_double(ra)))).xxyy)
@@ -173,5 +200,7 @@ uvec4 gn_narrow(uvec4 v, uint t) {
 #define GN_ROUND_F32 gn_bits(dvec2(vec2(gn_double(ra))))
 #define GN_WRAP_U8 (ra & uvec4(0xffu, 0u, 0xffu, 0u))
 #define GN_WRAP_I8 gn_sign_extend(uvec4(ivec4(ra << 24) >> 24))
+#define GN_WRAP_U16 (ra & uvec4(0xffffu, 0u, 0xffffu, 0u))
+#define GN_WRAP_I16 gn_sign_extend(uvec4(ivec4(ra << 16) >> 16))
 #define GN_WRAP_U32 (ra & uvec4(0xffffffffu, 0u, 0xffffffffu, 0u))
 #define GN_WRAP_I32 gn_sign_extend(ra)

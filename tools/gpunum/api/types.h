@@ -57,7 +57,10 @@ typedef enum gn_status {
     X(GN_U32, 4, "uint32", "U32")                                                                  \
     X(GN_BOOL, 1, "bool", "BOOL")                                                                  \
     X(GN_C64, 8, "complex64", "C64")                                                               \
-    X(GN_C128, 16, "complex128", "C128")
+    X(GN_C128, 16, "complex128", "C128")                                                           \
+    X(GN_I16, 2, "int16", "I16")                                                                   \
+    X(GN_U16, 2, "uint16", "U16")                                                                  \
+    X(GN_U64, 8, "uint64", "U64")
 typedef enum gn_dtype {
 #define GN_X(name, bytes, numpy, safetensors) name,
     GN_DTYPE_LIST(GN_X)

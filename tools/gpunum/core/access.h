@@ -187,6 +187,9 @@ static double gni_element(gn_dtype t, const void *p) {
     case GN_I64: memcpy(&l, p, sizeof l); return (double)l;
     case GN_U32: memcpy(&u, p, sizeof u); return (double)u;
     case GN_I8: return (double)*(const int8_t *)p;
+    case GN_U64: memcpy(&l, p, sizeof l); return (double)(uint64_t)l;
+    case GN_U16: memcpy(&h, p, sizeof h); return (double)h;
+    case GN_I16: memcpy(&h, p, sizeof h); return (double)(int16_t)h;
     default: return (double)*(const uint8_t *)p;
     }
 }

@@ -787,28 +787,37 @@ static bool gni_is_complex(gn_dtype t) { return t == GN_C64 || t == GN_C128; }
 static bool gni_is_integer(gn_dtype t) {
     return !gni_is_float(t) && !gni_is_complex(t) && t != GN_BOOL;
 }
-static bool gni_is_wide(gn_dtype t) { return t == GN_F64 || t == GN_I64; }
+static bool gni_is_unsigned(gn_dtype t) { return t == GN_U8 || t == GN_U16 || t == GN_U32 || t == GN_U64; }
+static bool gni_is_wide(gn_dtype t) { return t == GN_F64 || t == GN_I64 || t == GN_U64; }
+
+// The low bits of an integer into an element; bool is its truth.
+static void gni_put_int(gn_dtype t, char *p, int64_t v) {
+    uint64_t u = t == GN_BOOL ? v != 0 : (uint64_t)v;
+    uint32_t w = (uint32_t)(u & 0xffffffffu);
+    uint16_t h = (uint16_t)(u & 0xffffu);
+    uint8_t b = (uint8_t)(u & 255u);
+    switch (gn_dtype_size(t)) {
+    case 8: memcpy(p, &u, 8); break;
+    case 4: memcpy(p, &w, 4); break;
+    case 2: memcpy(p, &h, 2); break;
+    default: memcpy(p, &b, 1); break;
+    }
+}
 
 // The smallest and largest value of an integer dtype.
 static void gni_integer_range(gn_dtype t, double *low, double *high) {
-    *low = t == GN_I64   ? -9223372036854775808.0
-           : t == GN_I32 ? -2147483648.0
-           : t == GN_I8  ? -128.0
-                         : 0.0;
-    *high = t == GN_I64   ? 9223372036854775807.0
-            : t == GN_I32 ? 2147483647.0
-            : t == GN_U32 ? 4294967295.0
-            : t == GN_I8  ? 127.0
-            : t == GN_U8  ? 255.0
-                          : 1.0;
+    int bits = t == GN_BOOL ? 1 : 8 * (int)gn_dtype_size(t);
+    bool natural = t == GN_BOOL || gni_is_unsigned(t);
+    *low = natural ? 0.0 : -ldexp(1.0, bits - 1);
+    *high = ldexp(1.0, natural ? bits : bits - 1) - 1.0;
 }
 
 // Whether the dtype holds that number, cut off at the point; what a float cannot hold it rounds.
 static bool gni_holds(gn_dtype t, double v) {
     double low, high;
     if (!gni_is_integer(t)) return true;
-    gni_integer_range(t, &low, &high); // whose 2^63 - 1 is 2^63
-    return trunc(v) >= low && trunc(v) <= high && v < 9223372036854775808.0;
+    gni_integer_range(t, &low, &high); // whose 2^63 - 1 is 2^63, and 2^64 - 1 2^64
+    return trunc(v) >= low && trunc(v) <= high && v < (t == GN_U64 ? 18446744073709551616.0 : 9223372036854775808.0);
 }
 
 static bool gni_number_ok(gn_context *g, const char *fn, gn_dtype t, double v) {
@@ -829,8 +838,8 @@ GPUNUM_API gn_dtype gn_promote(gn_dtype a, gn_dtype b) {
     if (b == GN_BOOL) return a;
     if (gni_is_float(a) != gni_is_float(b)) return gni_is_float(a) ? a : b;
     if (gni_is_float(a)) return a == GN_F64 || b == GN_F64 ? GN_F64 : GN_F32; // f16 with bf16 too
-    if (a == GN_I64 || b == GN_I64) return GN_I64;
-    bool has_u32 = a == GN_U32 || b == GN_U32, has_u8 = a == GN_U8 || b == GN_U8;
-    if (has_u32) return has_u8 ? GN_U32 : GN_I64;
-    return GN_I32; // i32 with a smaller one, u8 with i8
+    if (gni_is_unsigned(a) == gni_is_unsigned(b)) return gn_dtype_size(a) > gn_dtype_size(b) ? a : b;
+    gn_dtype u = gni_is_unsigned(a) ? a : b, s = u == a ? b : a;
+    if (gn_dtype_size(s) > gn_dtype_size(u)) return s;
+    return u == GN_U8 ? GN_I16 : u == GN_U16 ? GN_I32 : u == GN_U32 ? GN_I64 : GN_F64;
 }

@@ -29,6 +29,8 @@ static uint64_t gni_const_bits(double v, gni_domain d, bool wide) {
     }
     // Integers wrap like the results of integer arithmetic; beyond int64 and NaN there is nothing to wrap.
     if (v != v) return 0;
+    if (d == GNI_U && wide && v >= 9223372036854775808.0)
+        return v >= 18446744073709551616.0 ? UINT64_MAX : (uint64_t)v;
     int64_t i = v <= -9223372036854775808.0  ? INT64_MIN
                 : v >= 9223372036854775807.0 ? INT64_MAX
                                              : (int64_t)v;
@@ -87,6 +89,7 @@ static int gni_build_input(gni_builder *b, const gn_array *a) {
 // GNI_MAX_INPUTS + GNI_MAX_CONSTS..; gni_build_finish packs them.
 static int gni_build_insn(gni_builder *b, gni_op op, gni_domain d, const int *r) {
     gni_program *p = &b->map.program;
+    if (d == GNI_U && p->wide && !gni_wide_unsigned(op)) d = GNI_I;
     uint32_t insn = GNI_INSN(op, d, r[0], r[1], r[2]);
     for (int i = 0; i < p->n_insn; i++)
         if (p->insn[i] == insn) return GNI_MAX_INPUTS + GNI_MAX_CONSTS + i;
@@ -107,7 +110,7 @@ static int gni_build_convert(gni_builder *b, int reg, gn_dtype from, gn_dtype to
         r[0] = reg;
         // Rounding and wrapping act on what the conversion before them made.
         gni_domain d = gni_domain_of(i == 0 ? from : to, wide);
-        if (ops[i] == GNI_OP_WRAP_U8 || ops[i] == GNI_OP_WRAP_I8) d = GNI_I;
+        if (ops[i] == GNI_OP_WRAP_U8 || ops[i] == GNI_OP_WRAP_I8 || ops[i] >= GNI_OP_WRAP_U16) d = GNI_I;
         if (gni_saturates(from, ops[i])) {
             double low, high;
             gni_integer_range(to, &low, &high);

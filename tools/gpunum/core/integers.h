@@ -34,16 +34,20 @@ GNI_DEFINE_SIGNED(i32, int32_t, uint32_t, 32)
 GNI_DEFINE_SIGNED(i64, int64_t, uint64_t, 64)
 #undef GNI_DEFINE_SIGNED
 
-GNI_INLINE uint32_t gni_iabs_u32(uint32_t a) { return a; }
-GNI_INLINE uint32_t gni_isign_u32(uint32_t a) { return a != 0; }
-GNI_INLINE uint32_t gni_irelu_u32(uint32_t a) { return a; }
-GNI_INLINE uint32_t gni_ifloor_div_u32(uint32_t a, uint32_t b) { return b == 0 ? 0 : a / b; }
-GNI_INLINE uint32_t gni_imod_u32(uint32_t a, uint32_t b) { return b == 0 ? 0 : a % b; }
-GNI_INLINE uint32_t gni_ipow_u32(uint32_t a, uint32_t b) {
-    uint32_t r = 1;
-    for (; b != 0; b >>= 1, a *= a)
-        if ((b & 1u) != 0) r *= a;
-    return r;
-}
-GNI_INLINE uint32_t gni_ishl_u32(uint32_t a, uint32_t b) { return b >= 32 ? 0 : a << b; }
-GNI_INLINE uint32_t gni_ishr_u32(uint32_t a, uint32_t b) { return b >= 32 ? 0 : a >> b; }
+#define GNI_DEFINE_UNSIGNED(S, T, BITS)                                                            \
+    GNI_INLINE T gni_iabs_##S(T a) { return a; }                                                   \
+    GNI_INLINE T gni_isign_##S(T a) { return a != 0; }                                             \
+    GNI_INLINE T gni_irelu_##S(T a) { return a; }                                                  \
+    GNI_INLINE T gni_ifloor_div_##S(T a, T b) { return b == 0 ? 0 : a / b; }                       \
+    GNI_INLINE T gni_imod_##S(T a, T b) { return b == 0 ? 0 : a % b; }                             \
+    GNI_INLINE T gni_ipow_##S(T a, T b) {                                                          \
+        T r = 1;                                                                                   \
+        for (; b != 0; b >>= 1, a *= a)                                                            \
+            if ((b & 1u) != 0) r *= a;                                                             \
+        return r;                                                                                  \
+    }                                                                                              \
+    GNI_INLINE T gni_ishl_##S(T a, T b) { return b >= BITS ? 0 : a << b; }                         \
+    GNI_INLINE T gni_ishr_##S(T a, T b) { return b >= BITS ? 0 : a >> b; }
+GNI_DEFINE_UNSIGNED(u32, uint32_t, 32)
+GNI_DEFINE_UNSIGNED(u64, uint64_t, 64)
+#undef GNI_DEFINE_UNSIGNED

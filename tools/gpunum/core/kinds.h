@@ -46,12 +46,31 @@ typedef enum gni_op {
     GNI_OP_WRAP_U32, // wide programs only
     GNI_OP_WRAP_I32, // wide programs only
     GNI_OP_TO_ODD,   // I or U to F, so that rounding it to a shorter format rounds the integer once
+    GNI_OP_WRAP_U16,
+    GNI_OP_WRAP_I16,
     GNI_OP_COUNT,
     GNI_OP_PRODUCT = GNI_OP_COUNT // of expressions only: a matrix product that is pending
 } gni_op;
 
-// What a register holds. Narrow programs use F, I and U (32 bits), wide ones F (double) and I (int64).
+// What a register holds. Narrow programs use F, I and U (32 bits), wide ones F (double), I (int64) and U (uint64).
 typedef enum gni_domain { GNI_F, GNI_I, GNI_U, GNI_DOMAINS } gni_domain;
+
+// Ops that tell uint64 from int64. The others of wide programs are I's.
+GNI_MAYBE_UNUSED static bool gni_wide_unsigned(gni_op op) {
+    switch (op) {
+    case GNI_OP_ABS:
+    case GNI_OP_SIGN:
+    case GNI_OP_RELU:
+    case GNI_OP_FLOOR_DIV:
+    case GNI_OP_MOD:
+    case GNI_OP_POW:
+    case GNI_OP_MIN:
+    case GNI_OP_MAX:
+    case GNI_OP_SHR:
+    case GNI_OP_TO_ODD: return true;
+    default: return op >= GNI_OP_LT && op <= GNI_OP_GE;
+    }
+}
 
 // One instruction in one word: op * 3 + domain in bits 0-10, operand registers in 11-17, 18-24, 25-31.
 // Instruction i writes register n_in + n_const + i.

@@ -68,7 +68,7 @@ static void gni_lazy_orphaned(gn_context *g, gn_array *a) {
 
 static gni_domain gni_domain_of(gn_dtype t, bool wide) {
     if (gni_is_float(t)) return GNI_F;
-    return t == GN_U32 && !wide ? GNI_U : GNI_I;
+    return (t == GN_U32 && !wide) || t == GN_U64 ? GNI_U : GNI_I;
 }
 
 // The instructions that turn a register of dtype `from` into one of dtype `to`; at most two.
@@ -79,15 +79,15 @@ static int gni_convert_ops(gn_dtype from, gn_dtype to, bool wide, gni_op *op) {
         op[n++] = GNI_OP_TO_BOOL;
         return n;
     }
-    bool from_float = gni_is_float(from), to_float = gni_is_float(to);
-    if (from_float && !to_float) op[n++] = to == GN_U32 && !wide ? GNI_OP_F_TO_U : GNI_OP_F_TO_I;
+    bool from_float = gni_is_float(from), to_float = gni_is_float(to), natural = from == GN_BOOL || from == GN_U8;
+    if (from_float && !to_float) op[n++] = gni_domain_of(to, wide) == GNI_U ? GNI_OP_F_TO_U : GNI_OP_F_TO_I;
     // Integers that the register's float does not hold would be rounded twice.
-    bool twice = wide ? from == GN_I64 && to != GN_F64
+    bool twice = wide ? (from == GN_I64 || from == GN_U64) && to != GN_F64
                       : (from == GN_I32 || from == GN_U32) && to == GN_BF16;
     if (!from_float && to_float)
-        op[n++] = twice                     ? GNI_OP_TO_ODD
-                  : from == GN_U32 && !wide ? GNI_OP_U_TO_F
-                                            : GNI_OP_I_TO_F;
+        op[n++] = twice                                ? GNI_OP_TO_ODD
+                  : gni_domain_of(from, wide) == GNI_U ? GNI_OP_U_TO_F
+                                                       : GNI_OP_I_TO_F;
     switch (to) {
     case GN_F16: op[n++] = GNI_OP_ROUND_F16; break;
     case GN_BF16: op[n++] = GNI_OP_ROUND_BF16; break;
@@ -100,11 +100,17 @@ static int gni_convert_ops(gn_dtype from, gn_dtype to, bool wide, gni_op *op) {
     case GN_I8:
         if (from != GN_BOOL) op[n++] = GNI_OP_WRAP_I8;
         break;
+    case GN_U16:
+        if (!natural) op[n++] = GNI_OP_WRAP_U16;
+        break;
+    case GN_I16:
+        if (!natural && from != GN_I8) op[n++] = GNI_OP_WRAP_I16;
+        break;
     case GN_U32:
-        if (wide && from != GN_BOOL && from != GN_U8) op[n++] = GNI_OP_WRAP_U32;
+        if (wide && !natural && from != GN_U16) op[n++] = GNI_OP_WRAP_U32;
         break;
     case GN_I32:
-        if (wide && from != GN_BOOL && from != GN_U8 && from != GN_I8) op[n++] = GNI_OP_WRAP_I32;
+        if (wide && (from_float || gn_dtype_size(from) >= 4)) op[n++] = GNI_OP_WRAP_I32;
         break;
     default: break;
     }
@@ -114,7 +120,7 @@ static int gni_convert_ops(gn_dtype from, gn_dtype to, bool wide, gni_op *op) {
 // Floats saturate on their way to an integer dtype narrower than the register: two instructions and two
 // constants in the place of the wrapping that gni_convert_ops names.
 static bool gni_saturates(gn_dtype from, gni_op op) {
-    return gni_is_float(from) && op >= GNI_OP_WRAP_U8 && op <= GNI_OP_WRAP_I32;
+    return gni_is_float(from) && op >= GNI_OP_WRAP_U8 && op <= GNI_OP_WRAP_I16 && op != GNI_OP_TO_ODD;
 }
 
 // The instruction that brings the raw result of an op computed in `t` back to the values of `t`.
@@ -132,6 +138,8 @@ static bool gni_normalize_op(gni_op op, gn_dtype t, bool wide, gni_op *out) {
         break;
     case GN_U8: *out = GNI_OP_WRAP_U8; break;
     case GN_I8: *out = GNI_OP_WRAP_I8; break;
+    case GN_U16: *out = GNI_OP_WRAP_U16; break;
+    case GN_I16: *out = GNI_OP_WRAP_I16; break;
     case GN_BOOL: *out = GNI_OP_TO_BOOL; break;
     case GN_U32:
         if (!wide) return false;

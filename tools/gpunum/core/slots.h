@@ -26,6 +26,9 @@
 #define GNI_T_U32 8
 #define GNI_T_BOOL 9
 #define GNI_T_C64 10
+#define GNI_T_I16 12
+#define GNI_T_U16 13
+#define GNI_T_U64 14
 
 // ---- programs: program.glsl, elementwise.glsl, reduce.glsl
 

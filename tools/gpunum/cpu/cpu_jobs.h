@@ -186,14 +186,11 @@ typedef struct gni_take_job {
 static int64_t gni_index_at(gn_dtype t, const char *p, int64_t i) {
     int64_t v;
     int32_t w;
-    uint32_t u;
-    switch (t) {
-    case GN_I64: memcpy(&v, p + 8 * i, 8); return v;
-    case GN_I32: memcpy(&w, p + 4 * i, 4); return w;
-    case GN_U32: memcpy(&u, p + 4 * i, 4); return (int64_t)u;
-    case GN_I8: return (int8_t)p[i];
-    default: return (uint8_t)p[i];
-    }
+    memcpy(&w, p + 4 * i, 4);
+    if (t == GN_U32) return (int64_t)(uint32_t)w;
+    if (t == GN_I32) return w;
+    memcpy(&v, p + 8 * i, 8);
+    return v;
 }
 
 static void gni_take_task(void *arg, int64_t begin, int64_t end, int worker) {
@@ -749,11 +746,11 @@ static bool gni_cpu_runs(const gni_program *p) {
     bool odd = false, wide = false;
     for (int i = 0; i < p->n_in; i++) {
         odd = odd || p->in_dtype[i] == GN_C64 || p->in_dtype[i] == GN_C128;
-        wide = wide || p->in_dtype[i] == GN_F64 || p->in_dtype[i] == GN_I64;
+        wide = wide || gni_is_wide(p->in_dtype[i]);
     }
     for (int o = 0; o < p->n_out; o++) {
         odd = odd || p->out_dtype[o] == GN_C64 || p->out_dtype[o] == GN_C128;
-        wide = wide || p->out_dtype[o] == GN_F64 || p->out_dtype[o] == GN_I64;
+        wide = wide || gni_is_wide(p->out_dtype[o]);
     }
     if (gni_is_copy(p)) return true;
     const gni_kernel *kernel = p->wide ? gni_kernels_wide : gni_cpu_isa_of(GNI_ISA_PLAIN)->kernel;
@@ -787,7 +784,7 @@ static bool gni_cpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
     }
     case GNI_JOB_TAKE: {
         gn_dtype t = ((const gni_take *)job)->index.dtype;
-        return t == GN_I32 || t == GN_I64 || t == GN_U8 || t == GN_I8 || t == GN_U32;
+        return t == GN_I32 || t == GN_I64 || t == GN_U32; // others are converted
     }
 #ifndef GPUNUM_NO_FFT
     case GNI_JOB_FFT: return gni_fft_cpu_supports((const gni_fft *)job);
@@ -801,7 +798,7 @@ static bool gni_cpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
         gn_dtype t = d->out.dtype;
         if (d->kind == GNI_RAND_BITS) return t == GN_U32 || t == GN_I32;
         if (d->kind == GNI_RAND_RANGE)
-            return gni_domain_of(t, true) == GNI_I && t != GN_C64 && t != GN_C128;
+            return gni_is_integer(t) || t == GN_BOOL;
         return t == GN_F32 || t == GN_F64 || t == GN_F16 || t == GN_BF16;
     }
     default: return false;

@@ -99,16 +99,6 @@ static void gni_put_float(gn_dtype t, char *p, double v) {
     }
 }
 
-static void gni_put_int(gn_dtype t, char *p, int64_t v) {
-    uint32_t w = (uint32_t)((uint64_t)v & 0xffffffffu);
-    uint8_t b = (uint8_t)(t == GN_BOOL ? v != 0 : (int)(v & 255));
-    switch (gni_item_size(t)) {
-    case 8: memcpy(p, &v, 8); break;
-    case 4: memcpy(p, &w, 4); break;
-    default: memcpy(p, &b, 1); break;
-    }
-}
-
 static void gni_acc_store(const gni_reduce_job *j, int64_t index, const gni_acc *a) {
     const gni_reduce *r = j->r;
     gn_dtype t = r->out.dtype;
@@ -463,7 +453,7 @@ static bool gni_reduce_narrowed(const gni_reduce *r, gni_reduce *narrow) {
     const gni_program *p = &r->program;
     if (!p->wide || p->n_insn != 0 || p->out_reg[0] >= p->n_in || r->domain != GNI_I) return false;
     gn_dtype t = p->in_dtype[p->out_reg[0]];
-    if (t != GN_I32 && t != GN_U32 && t != GN_U8 && t != GN_I8 && t != GN_BOOL) return false;
+    if (gni_is_float(t) || gn_dtype_size(t) > 4) return false;
     *narrow = *r;
     narrow->in[0] = r->in[p->out_reg[0]];
     narrow->program.wide = false;

@@ -49,6 +49,10 @@ GNI_INLINE float gni_dodd(double x) {
     return gni_bits_f32(u | 1u);
 }
 // An integer that float64 does not hold, with a last bit that says whether anything was cut off.
+GNI_INLINE uint64_t gni_uodd(uint64_t a) {
+    bool fits = a >> 53 == 0;
+    return fits || (a & 2047) == 0 ? a : (a & ~(uint64_t)2047) | 2048;
+}
 GNI_INLINE int64_t gni_iodd(int64_t a) {
     bool fits = (a < 0 ? ~a : a) >> 53 == 0;
     return fits || (a & 1023) == 0 ? a : (a & ~(int64_t)1023) | 1024;
@@ -64,8 +68,8 @@ GNI_INLINE int64_t gni_dtoi(double x) {
     if (x < -9223372036854775808.0) return INT64_MIN;
     return x == x ? (int64_t)x : 0;
 }
-GNI_INLINE int64_t gni_dtou(double x) {
-    return x >= 4294967295.0 ? (int64_t)UINT32_MAX : x > 0.0 ? (int64_t)x : 0;
+GNI_INLINE uint64_t gni_dtou(double x) {
+    return x >= 18446744073709551616.0 ? UINT64_MAX : x > 0.0 ? (uint64_t)x : 0;
 }
 
 // ---- kernels
@@ -135,6 +139,44 @@ GNI_BINARY_INT(GN_X)
 #undef GN_X
 #undef GNI_T
 
+// uint64, where gni_wide_unsigned says that it differs.
+#define GNI_T(name) name##_u64
+GNI_WIDE_1(gni_wu_ABS, uint64_t, uint64_t, a)
+GNI_WIDE_1(gni_wu_SIGN, uint64_t, uint64_t, a != 0)
+GNI_WIDE_2(gni_wu_FLOOR_DIV, uint64_t, uint64_t, GNI_T(gni_ifloor_div)(a, b))
+GNI_WIDE_2(gni_wu_MOD, uint64_t, uint64_t, GNI_T(gni_imod)(a, b))
+GNI_WIDE_2(gni_wu_POW, uint64_t, uint64_t, GNI_T(gni_ipow)(a, b))
+GNI_WIDE_2(gni_wu_MIN, uint64_t, uint64_t, a < b ? a : b)
+GNI_WIDE_2(gni_wu_MAX, uint64_t, uint64_t, a > b ? a : b)
+GNI_WIDE_2(gni_wu_LT, uint64_t, uint64_t, a < b)
+GNI_WIDE_2(gni_wu_LE, uint64_t, uint64_t, a <= b)
+GNI_WIDE_2(gni_wu_GT, uint64_t, uint64_t, a > b)
+GNI_WIDE_2(gni_wu_GE, uint64_t, uint64_t, a >= b)
+GNI_WIDE_2(gni_wu_SHR, uint64_t, uint64_t, GNI_T(gni_ishr)(a, b))
+#undef GNI_T
+#define gni_wu_RELU gni_wu_ABS
+#define gni_wu_NEG NULL
+#define gni_wu_SQUARE NULL
+#define gni_wu_FLOOR NULL
+#define gni_wu_CEIL NULL
+#define gni_wu_ROUND NULL
+#define gni_wu_TRUNC NULL
+#define gni_wu_ISNAN NULL
+#define gni_wu_ISINF NULL
+#define gni_wu_ISFINITE NULL
+#define gni_wu_LOGICAL_NOT NULL
+#define gni_wu_ADD NULL
+#define gni_wu_SUB NULL
+#define gni_wu_MUL NULL
+#define gni_wu_EQ NULL
+#define gni_wu_NE NULL
+#define gni_wu_LOGICAL_AND NULL
+#define gni_wu_LOGICAL_OR NULL
+#define gni_wu_LOGICAL_XOR NULL
+#define gni_wu_AND NULL
+#define gni_wu_OR NULL
+#define gni_wu_XOR NULL
+#define gni_wu_SHL NULL
 GNI_WIDE(gni_wx_WHERE, int64_t, int64_t, int64_t, int64_t, xa[i + j] != 0 ? xb[i + j] : xc[i + j])
 GNI_WIDE(gni_wf_FMA, double, double, double, double, fma(xa[i + j], xb[i + j], xc[i + j]))
 GNI_WIDE(gni_wi_FMA, uint64_t, uint64_t, uint64_t, uint64_t, xa[i + j] * xb[i + j] + xc[i + j])
@@ -142,7 +184,9 @@ GNI_WIDE_1(gni_wx_COPY, uint64_t, uint64_t, a)
 GNI_WIDE_1(gni_wx_I_TO_F, int64_t, double, a)
 GNI_WIDE_1(gni_wx_TO_ODD, int64_t, double, gni_iodd(a))
 GNI_WIDE_1(gni_wx_F_TO_I, double, int64_t, gni_dtoi(a))
-GNI_WIDE_1(gni_wx_F_TO_U, double, int64_t, gni_dtou(a))
+GNI_WIDE_1(gni_wx_F_TO_U, double, uint64_t, gni_dtou(a))
+GNI_WIDE_1(gni_wx_U_TO_F, uint64_t, double, a)
+GNI_WIDE_1(gni_wx_U_TO_ODD, uint64_t, double, gni_uodd(a))
 GNI_WIDE_1(gni_wf_TO_BOOL, double, int64_t, a != 0.0)
 GNI_WIDE_1(gni_wi_TO_BOOL, int64_t, int64_t, a != 0)
 GNI_WIDE_1(gni_wx_ROUND_F16, double, double, gni_dround_f16(a))
@@ -150,6 +194,8 @@ GNI_WIDE_1(gni_wx_ROUND_BF16, double, double, gni_dround_bf16(a))
 GNI_WIDE_1(gni_wx_ROUND_F32, double, double, (float)a)
 GNI_WIDE_1(gni_wx_WRAP_U8, int64_t, int64_t, a & 255)
 GNI_WIDE_1(gni_wx_WRAP_I8, int64_t, int64_t, ((a & 255) ^ 128) - 128)
+GNI_WIDE_1(gni_wx_WRAP_U16, int64_t, int64_t, a & 65535)
+GNI_WIDE_1(gni_wx_WRAP_I16, int64_t, int64_t, ((a & 65535) ^ 32768) - 32768)
 GNI_WIDE_1(gni_wx_WRAP_U32, int64_t, int64_t, a &(int64_t)UINT32_MAX)
 GNI_WIDE_1(gni_wx_WRAP_I32, int64_t, int64_t, ((a & (int64_t)UINT32_MAX) ^ 0x80000000) - 0x80000000)
 #undef GNI_WIDE
@@ -160,22 +206,22 @@ static const gni_kernel gni_kernels_wide[GNI_OP_COUNT * 3] = {
 #define GN_X(fn, NAME, F, D, gF, da) gni_wf_##NAME, NULL, NULL,
     GNI_UNARY_FLOAT(GN_X)
 #undef GN_X
-#define GN_X(fn, NAME, F, D, I, gF, gI, da) gni_wf_##NAME, gni_wi_##NAME, gni_wi_##NAME,
+#define GN_X(fn, NAME, F, D, I, gF, gI, da) gni_wf_##NAME, gni_wi_##NAME, gni_wu_##NAME,
         GNI_UNARY_ANY(GN_X)
 #undef GN_X
-#define GN_X(fn, NAME, F, D, I, gF, gI) gni_wf_##NAME, gni_wi_##NAME, gni_wi_##NAME,
+#define GN_X(fn, NAME, F, D, I, gF, gI) gni_wf_##NAME, gni_wi_##NAME, gni_wu_##NAME,
             GNI_UNARY_BOOL(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, F, D, gF, da, db) gni_wf_##NAME, NULL, NULL,
                 GNI_BINARY_FLOAT(GN_X)
 #undef GN_X
-#define GN_X(fn, NAME, F, D, I, gF, gI, da, db) gni_wf_##NAME, gni_wi_##NAME, gni_wi_##NAME,
+#define GN_X(fn, NAME, F, D, I, gF, gI, da, db) gni_wf_##NAME, gni_wi_##NAME, gni_wu_##NAME,
                     GNI_BINARY_ANY(GN_X)
 #undef GN_X
-#define GN_X(fn, NAME, F, D, I, gF, gI) gni_wf_##NAME, gni_wi_##NAME, gni_wi_##NAME,
+#define GN_X(fn, NAME, F, D, I, gF, gI) gni_wf_##NAME, gni_wi_##NAME, gni_wu_##NAME,
                         GNI_COMPARE(GN_X)
 #undef GN_X
-#define GN_X(fn, NAME, I, gI) NULL, gni_wi_##NAME, gni_wi_##NAME,
+#define GN_X(fn, NAME, I, gI) NULL, gni_wi_##NAME, gni_wu_##NAME,
                             GNI_BINARY_INT(GN_X)
 #undef GN_X
 #define GNI_SAME(name) name, name, name
@@ -186,7 +232,7 @@ static const gni_kernel gni_kernels_wide[GNI_OP_COUNT * 3] = {
     GNI_SAME(gni_wx_COPY), // CAST
     GNI_SAME(gni_wx_COPY), // CONST
     GNI_SAME(gni_wx_I_TO_F),
-    GNI_SAME(gni_wx_I_TO_F), // U_TO_F
+    GNI_SAME(gni_wx_U_TO_F),
     GNI_SAME(gni_wx_F_TO_I),
     GNI_SAME(gni_wx_F_TO_U),
     gni_wf_TO_BOOL,
@@ -199,7 +245,11 @@ static const gni_kernel gni_kernels_wide[GNI_OP_COUNT * 3] = {
     GNI_SAME(gni_wx_WRAP_I8),
     GNI_SAME(gni_wx_WRAP_U32),
     GNI_SAME(gni_wx_WRAP_I32),
-    GNI_SAME(gni_wx_TO_ODD),
+    NULL, // TO_ODD
+    gni_wx_TO_ODD,
+    gni_wx_U_TO_ODD,
+    GNI_SAME(gni_wx_WRAP_U16),
+    GNI_SAME(gni_wx_WRAP_I16),
 #undef GNI_SAME
 };
 
@@ -221,6 +271,7 @@ static const gni_kernel gni_kernels_wide[GNI_OP_COUNT * 3] = {
 #define GNI_BF16_OF(x) gni_f32_to_bf16(gni_dodd(x))
 #define GNI_TRUTH(x) ((x) != 0)
 #define GNI_LOW8(x) ((x)&255)
+#define GNI_LOW16(x) ((x)&65535)
 #define GNI_LOW32(x) ((x) & (int64_t)UINT32_MAX)
 GNI_CONVERT(gni_wide_load_f32, double, float, )
 GNI_CONVERT(gni_wide_load_f16, double, uint16_t, gni_f16_to_f32)
@@ -229,10 +280,13 @@ GNI_CONVERT(gni_wide_load_i32, int64_t, int32_t, )
 GNI_CONVERT(gni_wide_load_u32, int64_t, uint32_t, )
 GNI_CONVERT(gni_wide_load_u8, int64_t, uint8_t, )
 GNI_CONVERT(gni_wide_load_i8, int64_t, int8_t, )
+GNI_CONVERT(gni_wide_load_i16, int64_t, int16_t, )
+GNI_CONVERT(gni_wide_load_u16, int64_t, uint16_t, )
 GNI_CONVERT(gni_wide_store_f32, float, double, )
 GNI_CONVERT(gni_wide_store_f16, uint16_t, double, GNI_F16_OF)
 GNI_CONVERT(gni_wide_store_bf16, uint16_t, double, GNI_BF16_OF)
 GNI_CONVERT(gni_wide_store_32, uint32_t, int64_t, GNI_LOW32)
+GNI_CONVERT(gni_wide_store_16, uint16_t, int64_t, GNI_LOW16)
 GNI_CONVERT(gni_wide_store_8, uint8_t, int64_t, GNI_LOW8)
 GNI_CONVERT(gni_wide_store_bool, uint8_t, int64_t, GNI_TRUTH)
 #undef GNI_CONVERT
@@ -240,9 +294,10 @@ GNI_CONVERT(gni_wide_store_bool, uint8_t, int64_t, GNI_TRUTH)
 #undef GNI_BF16_OF
 #undef GNI_TRUTH
 #undef GNI_LOW8
+#undef GNI_LOW16
 #undef GNI_LOW32
 
-// By dtype: F32, F16, BF16, F64, I32, I64, U8, I8, U32, BOOL, C64, C128.
+// By dtype: F32, F16, BF16, F64, I32, I64, U8, I8, U32, BOOL, C64, C128, I16, U16, U64.
 static const gni_convert_fn gni_wide_load_table[GN_DTYPE_COUNT] = {gni_wide_load_f32,
                                                                    gni_wide_load_f16,
                                                                    gni_wide_load_bf16,
@@ -254,6 +309,9 @@ static const gni_convert_fn gni_wide_load_table[GN_DTYPE_COUNT] = {gni_wide_load
                                                                    gni_wide_load_u32,
                                                                    gni_wide_load_u8,
                                                                    NULL,
+                                                                   NULL,
+                                                                   gni_wide_load_i16,
+                                                                   gni_wide_load_u16,
                                                                    NULL};
 static const gni_convert_fn gni_wide_store_table[GN_DTYPE_COUNT] = {gni_wide_store_f32,
                                                                     gni_wide_store_f16,
@@ -266,6 +324,9 @@ static const gni_convert_fn gni_wide_store_table[GN_DTYPE_COUNT] = {gni_wide_sto
                                                                     gni_wide_store_32,
                                                                     gni_wide_store_bool,
                                                                     NULL,
+                                                                    NULL,
+                                                                    gni_wide_store_16,
+                                                                    gni_wide_store_16,
                                                                     NULL};
 
 // ---- folds of contiguous elements

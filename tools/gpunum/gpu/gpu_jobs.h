@@ -39,7 +39,8 @@ typedef uint32_t gni_operand_kind; // GNI_K_
 typedef char gni_job_dtypes_agree[GN_F32 == GNI_T_F32 && GN_F16 == GNI_T_F16 && GN_BF16 == GNI_T_BF16 &&
                                   GN_F64 == GNI_T_F64 && GN_I32 == GNI_T_I32 && GN_I64 == GNI_T_I64 &&
                                   GN_U8 == GNI_T_U8 && GN_I8 == GNI_T_I8 && GN_U32 == GNI_T_U32 &&
-                                  GN_BOOL == GNI_T_BOOL && GN_C64 == GNI_T_C64
+                                  GN_BOOL == GNI_T_BOOL && GN_C64 == GNI_T_C64 &&
+                                  GN_I16 == GNI_T_I16 && GN_U16 == GNI_T_U16 && GN_U64 == GNI_T_U64
                                       ? 1
                                       : -1];
 
@@ -208,7 +209,7 @@ static bool gni_job_put_operand(gni_job_call *c, const gni_job_space *s, const g
 static bool gni_job_wide_has(uint32_t code) {
     uint32_t op = code / 3u, domain = code % 3u;
     if (op >= GNI_OP_WHERE && op != GNI_OP_FMA) return true;
-    if (domain == GNI_U) return false;
+    if (domain == GNI_U) return gni_wide_unsigned((gni_op)op);
     if (domain == GNI_I) return true;
     switch (op) {
     case GNI_OP_SQRT:
@@ -224,7 +225,7 @@ static bool gni_job_wide_has(uint32_t code) {
     }
 }
 
-static bool gni_job_is_long(gn_dtype t) { return t == GN_F64 || t == GN_I64 || t == GN_C64; }
+static bool gni_job_is_long(gn_dtype t) { return gni_is_wide(t) || t == GN_C64; }
 
 // Eight-byte elements that only move, or are filled in.
 static bool gni_job_is_copy64(const gni_program *p) {
@@ -252,9 +253,9 @@ static bool gni_job_program_ok(const gni_gpu *gpu, const gni_program *p, int ext
             if (!gni_job_wide_has(GNI_INSN_CODE(p->insn[i]))) return false;
     }
     for (int i = 0; i < p->n_in; i++)
-        if (p->in_dtype[i] >= GN_C64 || (!p->wide && gni_job_is_long(p->in_dtype[i]))) return false;
+        if (gni_is_complex(p->in_dtype[i]) || (!p->wide && gni_job_is_long(p->in_dtype[i]))) return false;
     for (int i = 0; i < p->n_out; i++)
-        if (p->out_dtype[i] >= GN_C64 || (!p->wide && gni_job_is_long(p->out_dtype[i])))
+        if (gni_is_complex(p->out_dtype[i]) || (!p->wide && gni_job_is_long(p->out_dtype[i])))
             return false;
     return true;
 }
@@ -875,7 +876,7 @@ static bool gni_job_reduce_is_far(const gni_reduce *r) {
 static bool gni_job_reduce_ok(const gni_gpu *gpu, const gni_reduce *r) {
     gn_dtype t = r->out.dtype;
     bool wide = r->program.wide, index = r->op == GNI_RED_ARGMIN || r->op == GNI_RED_ARGMAX;
-    if (!gni_job_program_ok(gpu, &r->program, 3) || t >= GN_C64) return false;
+    if (!gni_job_program_ok(gpu, &r->program, 3) || gni_is_complex(t)) return false;
     if (gni_job_reduce_is_far(r)) return false;
     if (index) return t == GN_I32 || t == GN_I64;
     if (r->op == GNI_RED_ANY || r->op == GNI_RED_ALL) return t == GN_BOOL;
@@ -987,7 +988,7 @@ static bool gni_job_take_ok(const gni_gpu *gpu, const gni_take *t) {
     int64_t most = GNI_GPU_REACH;
     if (!gpu->caps.addresses) most = (int64_t)GNI_MIN(gpu->caps.max_storage_range, (uint64_t)most);
     int64_t in = t->extent * t->inner * size, out = t->count * t->inner * size;
-    bool integers = i == GN_I32 || i == GN_I64 || i == GN_U32 || i == GN_U8 || i == GN_I8;
+    bool integers = gni_is_integer(i) && i != GN_U64;
     return integers && t->in.dtype == t->out.dtype && t->extent < INT32_MAX &&
            t->count < INT32_MAX / 2 && in / unit < INT32_MAX / 2 && out / unit < INT32_MAX / 2 &&
            in < most - 256 && out < most - 256 && t->count * (int64_t)gn_dtype_size(i) < most - 256;

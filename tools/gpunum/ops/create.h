@@ -9,12 +9,14 @@
 #include "../core/lazy.h"
 #endif
 
-// Truncates and saturates; NaN gives 0.
-static int64_t gni_double_to_int(double x, double low, double high) {
+// An integer of dtype t: truncated and saturated; NaN gives 0. Of uint64 the same bits.
+static int64_t gni_double_to_int(gn_dtype t, double x) {
+    double low, high;
+    gni_integer_range(t, &low, &high);
     if (x != x) return 0;
     if (x <= low) return (int64_t)low;
-    if (x >= high) return high >= 9223372036854775807.0 ? INT64_MAX : (int64_t)high;
-    return (int64_t)x;
+    if (x >= high) return t == GN_U64 ? -1 : t == GN_I64 ? INT64_MAX : (int64_t)high;
+    return t == GN_U64 ? (int64_t)(uint64_t)x : (int64_t)x;
 }
 
 // Element i of `data` becomes x, converted as gn_cast does.
@@ -24,15 +26,6 @@ static void gni_store_double(gn_dtype t, void *data, int64_t i, double x) {
     case GN_F16: ((uint16_t *)data)[i] = gni_f32_to_f16(gni_round_odd(x)); break;
     case GN_BF16: ((uint16_t *)data)[i] = gni_f32_to_bf16(gni_round_odd(x)); break;
     case GN_F64: ((double *)data)[i] = x; break;
-    case GN_I32:
-        ((int32_t *)data)[i] = (int32_t)gni_double_to_int(x, -2147483648.0, 2147483647.0);
-        break;
-    case GN_I64:
-        ((int64_t *)data)[i] = gni_double_to_int(x, -9223372036854775808.0, 9223372036854775807.0);
-        break;
-    case GN_U8: ((uint8_t *)data)[i] = (uint8_t)gni_double_to_int(x, 0.0, 255.0); break;
-    case GN_I8: ((int8_t *)data)[i] = (int8_t)gni_double_to_int(x, -128.0, 127.0); break;
-    case GN_U32: ((uint32_t *)data)[i] = (uint32_t)gni_double_to_int(x, 0.0, 4294967295.0); break;
     case GN_BOOL: ((uint8_t *)data)[i] = (uint8_t)(x != 0.0); break;
     case GN_C64:
         ((float *)data)[2 * i] = (float)x;
@@ -42,7 +35,7 @@ static void gni_store_double(gn_dtype t, void *data, int64_t i, double x) {
         ((double *)data)[2 * i] = x;
         ((double *)data)[2 * i + 1] = 0.0;
         break;
-    default: break;
+    default: gni_put_int(t, (char *)data + i * (int64_t)gn_dtype_size(t), gni_double_to_int(t, x)); break;
     }
 }
 
@@ -165,7 +158,7 @@ static gn_array *gni_spaced(const char *fn, gn_context *g, gn_dtype t, double st
     gn_array *y = ok ? gni_array_filled(g, fn, t, &s, &data) : NULL;
     if (y == NULL) return gni_end(g, NULL);
     double divisions = (double)(count - 1), delta = stop - start, step = delta / divisions;
-    bool whole = t == GN_I32 || t == GN_I64 || t == GN_U8 || t == GN_I8 || t == GN_U32;
+    bool whole = gni_is_integer(t);
     for (int64_t i = 0; i < count; i++) {
         double x = count == 1 ? start
                    : step == 0

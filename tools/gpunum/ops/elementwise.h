@@ -70,6 +70,20 @@ static bool gni_binary_ok(gn_context *g, const char *fn, gni_op op, gn_dtype t) 
 
 static bool gni_is_compare(gni_op op) { return op >= GNI_OP_EQ && op <= GNI_OP_LOGICAL_XOR; }
 
+static gn_array *gni_binary(const char *fn, gni_op op, gn_array *a, gn_array *b);
+
+// uint64 and a signed dtype have no common integer dtype, but an order: that of uint64, with what is below 0 below all.
+static bool gni_signs_differ(gni_op op, gn_dtype a, gn_dtype b) {
+    if (op < GNI_OP_EQ || op > GNI_OP_GE || (a != GN_U64 && b != GN_U64)) return false;
+    return gni_is_integer(a) && gni_is_integer(b) && gni_is_unsigned(a) != gni_is_unsigned(b);
+}
+static gn_array *gni_compare_signs(const char *fn, gni_op op, gn_array *a, gn_array *b) {
+    const bool swap = a->dtype == GN_U64, up = op == GNI_OP_GT || op == GNI_OP_GE, equal = op <= GNI_OP_NE;
+    gn_array *below = gn_lt_s(swap ? b : a, 0.0), *y = gni_binary(fn, op, gn_cast(a, GN_U64), gn_cast(b, GN_U64));
+    if (equal ? op == GNI_OP_NE : up == swap) return gn_logical_or(y, below);
+    return gn_logical_and(y, gn_logical_not(below));
+}
+
 static gn_array *gni_binary(const char *fn, gni_op op, gn_array *a, gn_array *b) {
     gn_array *in[2];
     in[0] = a;
@@ -81,6 +95,10 @@ static gn_array *gni_binary(const char *fn, gni_op op, gn_array *a, gn_array *b)
         return gni_end_scope(g, gni_complex_binary(g, fn, op, a, b));
     }
     gn_array *y = NULL;
+    if (gni_signs_differ(op, a->dtype, b->dtype)) {
+        gn_scope_begin(g);
+        return gni_end_scope(g, gni_compare_signs(fn, op, a, b));
+    }
     gn_dtype t = gni_binary_dtype(op, gn_promote(a->dtype, b->dtype));
     if (gni_binary_ok(g, fn, op, t))
         y = gni_apply(g, fn, op, t, gni_is_compare(op) ? GN_BOOL : t, in, NULL, 2);
@@ -102,7 +120,7 @@ static bool gni_scalar_fit(gn_context *g, const char *fn, gni_op op, gn_dtype *t
     double low, high;
     if (gni_holds(*t, *s)) return true;
     if (op >= GNI_OP_EQ && op <= GNI_OP_GE) {
-        bool beyond = !gni_holds(GN_I64, *s); // which float64 would take for INT64_MAX
+        bool beyond = *t == GN_U64 || !gni_holds(GN_I64, *s); // which float64 would take for INT64_MAX
         if (beyond) *s = copysign(GNI_INF, *s);
         *t = beyond ? GN_F64 : GN_I64;
         return true;

@@ -11,7 +11,7 @@
 // Dtype the product is computed in; operands of other dtypes are cast to it first.
 static gn_dtype gni_matmul_dtype(gn_dtype t) {
     if (gni_is_float(t) || t == GN_I32 || t == GN_I64) return t;
-    return t == GN_U32 ? GN_I64 : GN_I32;
+    return t == GN_U32 || t == GN_U64 ? GN_I64 : GN_I32;
 }
 
 static bool gni_matmul_misfit(gn_context *g, const char *fn, const gn_array *a, const gn_array *b,

@@ -189,16 +189,9 @@ static uint64_t gni_draw_below(gni_draws *d, uint64_t range) {
 
 // Fisher-Yates.
 static bool gni_shuffled(gn_context *g, gn_dtype t, void *data, int64_t n) {
-    uint32_t few[256]; // as many as one byte tells apart
     const size_t item = gn_dtype_size(t);
-    uint32_t *p32 = item == 1 ? few : (uint32_t *)data;
-    int64_t *p64 = (int64_t *)data;
-    for (int64_t i = 0; i < n; i++) {
-        if (item < 8)
-            p32[i] = (uint32_t)i;
-        else
-            p64[i] = i;
-    }
+    char *p = (char *)data, other[8];
+    for (int64_t i = 0; i < n; i++) gni_put_int(t, p + (size_t)i * item, i);
     gni_draws d;
     memset(&d, 0, sizeof d);
     d.g = g;
@@ -206,18 +199,11 @@ static bool gni_shuffled(gn_context *g, gn_dtype t, void *data, int64_t n) {
     d.buf = gni_buffer_new(g, (uint64_t)d.batch * 4);
     if (d.buf == NULL) return false;
     for (int64_t i = n - 1; i > 0 && !d.failed; i--) {
-        int64_t k = (int64_t)gni_draw_below(&d, (uint64_t)i + 1);
-        if (item < 8) {
-            uint32_t other = p32[k];
-            p32[k] = p32[i];
-            p32[i] = other;
-        } else {
-            int64_t other = p64[k];
-            p64[k] = p64[i];
-            p64[i] = other;
-        }
+        size_t k = (size_t)gni_draw_below(&d, (uint64_t)i + 1) * item, last = (size_t)i * item;
+        memcpy(other, p + k, item);
+        memcpy(p + k, p + last, item);
+        memcpy(p + last, other, item);
     }
-    for (int64_t i = 0; item == 1 && i < n; i++) ((uint8_t *)data)[i] = (uint8_t)few[i];
     gni_buffer_release(g, d.buf);
     return !d.failed;
 }

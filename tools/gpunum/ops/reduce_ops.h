@@ -62,6 +62,7 @@ static gn_array *gni_reduce_axes(gn_context *g, const char *fn, gni_reduction op
     r.program = *p;
     r.op = op;
     r.domain = gni_domain_of(compute, wide);
+    if (wide && r.domain == GNI_U) r.domain = GNI_I; // the same sums and products
     r.rank = b.map.rank;
     memcpy(r.dim, b.map.dim, sizeof r.dim);
     memcpy(r.in, b.map.in, sizeof r.in);
@@ -107,6 +108,13 @@ static bool gni_not_empty(gn_context *g, const char *fn, const gn_array *a, uint
     return true;
 }
 
+// uint64 as int64 of the same order, and back.
+static gn_array *gni_flip_sign(gn_array *a) {
+    bool natural = gn_dtype_of(a) == GN_U64;
+    const double bit = -9223372036854775808.0;
+    return natural ? gn_xor_s(gn_cast(a, GN_I64), bit) : gn_cast(gn_xor_s(a, bit), GN_U64);
+}
+
 static gn_array *gni_simple_reduction(const char *fn, gni_reduction op, gni_backward_fn backward,
                                       gn_array *a, gn_axes axes) {
     gn_context *g = gni_begin(fn, &a, 1);
@@ -115,11 +123,17 @@ static gn_array *gni_simple_reduction(const char *fn, gni_reduction op, gni_back
         gn_scope_begin(g);
         return gni_end_scope(g, gn_complex(gn_sum(gn_real(a), axes), gn_sum(gn_imag(a), axes)));
     }
+    if (a->dtype == GN_U64 && (op == GNI_RED_MIN || op == GNI_RED_MAX)) {
+        gn_scope_begin(g);
+        gn_array *y = gni_simple_reduction(fn, op, NULL, gni_flip_sign(a), axes);
+        return gni_end_scope(g, y == NULL ? NULL : gni_flip_sign(y));
+    }
     gn_array *y = NULL;
     bool keep;
     uint32_t set = gni_axes(g, fn, axes, a->shape.rank, &keep);
     gn_dtype t = a->dtype, compute = t;
-    if (op == GNI_RED_SUM || op == GNI_RED_PROD) t = compute = gni_is_float(t) ? t : GN_I64;
+    if (op == GNI_RED_SUM || op == GNI_RED_PROD)
+        t = compute = gni_is_float(t) ? t : gni_is_unsigned(t) ? GN_U64 : GN_I64;
     if (op == GNI_RED_ANY || op == GNI_RED_ALL) t = compute = GN_BOOL;
     if (set != ~0u && gni_real_only(g, fn, &a, 1)) {
         bool extreme = op == GNI_RED_MIN || op == GNI_RED_MAX;
@@ -146,7 +160,7 @@ static int64_t gni_reduced_count(const gn_shape *s, uint32_t set) {
 
 // What sums of powers of integers are computed in: float32 holds those of 8 bits.
 static gn_dtype gni_moment_dtype(gn_dtype t) {
-    if (t == GN_F64 || t == GN_I64 || t == GN_I32 || t == GN_U32) return GN_F64;
+    if (t == GN_I16 || t == GN_U16 || (!gni_is_complex(t) && gn_dtype_size(t) >= 4 && t != GN_F32)) return GN_F64;
     return GN_F32;
 }
 
@@ -163,7 +177,7 @@ GPUNUM_API gn_array *gn_mean(gn_array *a, gn_axes axes) {
     if (set != ~0u && gni_real_only(g, "gn_mean", &a, 1)) {
         gn_dtype t = gni_is_float(a->dtype) ? a->dtype : GN_F32;
         // The sum of many float16 leaves their range long before the mean does; that of int64 wraps.
-        bool exact = !gni_is_float(a->dtype) && a->dtype != GN_I64;
+        bool exact = !gni_is_float(a->dtype) && gn_dtype_size(a->dtype) < 8;
         gn_dtype acc = exact ? GN_I64 : gni_moment_dtype(a->dtype);
         total = gni_reduce_axes(g, "gn_mean", GNI_RED_SUM, a, acc, acc, set, keep);
         if (total != NULL) {
@@ -251,6 +265,10 @@ GPUNUM_API gn_array *gn_count_nonzero(gn_array *a, gn_axes axes) {
 static gn_array *gni_arg_reduction(const char *fn, gni_reduction op, gn_array *a, gn_axes axes) {
     gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
+    if (a->dtype == GN_U64) {
+        gn_scope_begin(g);
+        return gni_end_scope(g, gni_arg_reduction(fn, op, gni_flip_sign(a), axes));
+    }
     gn_array *y = NULL;
     bool keep;
     const int rank = a->shape.rank;

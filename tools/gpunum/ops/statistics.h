@@ -278,10 +278,11 @@ GPUNUM_API gn_array *gn_logaddexp(gn_array *a, gn_array *b) {
     gn_scope_begin(g);
     if (!gni_real_only(g, "gn_logaddexp", in, 2)) return gni_end_scope(g, NULL);
     const gn_dtype t = gn_promote(a->dtype, b->dtype);
-    if (!gni_is_float(t)) a = gn_cast(a, GN_F32);
+    if (t != GN_F32 && t != GN_F64) a = gn_cast(a, GN_F32), b = gn_cast(b, GN_F32); // rounded once at the end
     gn_array *apart = gn_sub(a, b);
     apart = gn_where(gn_eq(a, b), gn_zeros_like(apart), apart); // infinities have no difference
-    return gni_end_scope(g, gn_add(gn_maximum(a, b), gn_log1p(gn_exp(gn_neg(gn_abs(apart))))));
+    gn_array *y = gn_add(gn_maximum(a, b), gn_log1p(gn_exp(gn_neg(gn_abs(apart)))));
+    return gni_end_scope(g, t == GN_F16 || t == GN_BF16 ? gn_cast(y, t) : y);
 }
 
 // sin(pi x) / (pi x), with x brought to -1/2 .. 1/2 first, where nothing is lost.

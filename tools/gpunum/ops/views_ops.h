@@ -639,7 +639,7 @@ static bool gni_need_integers(gn_context *g, const char *fn, const gn_array *ind
 static gn_array *gni_take_indices(gn_context *g, gn_array *indices) {
     gn_dtype t = indices->dtype;
     if (t == GN_I32 || t == GN_I64) return gni_contiguous(g, indices);
-    t = t == GN_U32 ? GN_I64 : GN_I32;
+    t = t == GN_U32 || t == GN_U64 ? GN_I64 : GN_I32;
     gn_array *y = gni_array_empty(g, "gn_take", t, &indices->shape);
     if (y != NULL && gni_copy_into(g, y->buf, t, 0, y->stride, indices)) return y;
     gni_unref(g, y);

@@ -187,6 +187,8 @@ GNI_VECTOR_1(gni_kx_I_TO_ODD, gni_vloadi, int32_t, gni_vstore, float, gni_vodd_i
 GNI_VECTOR_1(gni_kx_U_TO_ODD, gni_vloadu, uint32_t, gni_vstore, float, gni_vodd_u)
 GNI_VECTOR_1(gni_kx_COPY, gni_vloadi, int32_t, gni_vstorei, int32_t, GNI_SAME)
 GNI_INT_1(gni_ki_TO_BOOL, int32_t, uint32_t, a != 0)
+GNI_INT_1(gni_kx_WRAP_U16, int32_t, uint32_t, a & 65535)
+GNI_INT_1(gni_kx_WRAP_I16, int32_t, uint32_t, ((a & 65535) ^ 32768) - 32768)
 #undef GNI_VECTOR_1
 #undef GNI_WRAP_U8
 #undef GNI_SAME
@@ -272,6 +274,8 @@ static const gni_kernel GNI_FN(gni_kernels_narrow)[GNI_OP_COUNT * 3] = {
     NULL,                  // TO_ODD
     GNI_FN(gni_kx_I_TO_ODD),
     GNI_FN(gni_kx_U_TO_ODD),
+    GNI_SAME(gni_kx_WRAP_U16),
+    GNI_SAME(gni_kx_WRAP_I16),
 #undef GNI_SAME
 };
 
@@ -368,6 +372,23 @@ GNI_INLINE void gni_vstore_8(uint8_t *p, gni_vi x) {
         }                                                                                          \
         for (; i < n; i++) d[i] = (uint8_t)E(s[i]);                                                \
     }
+// 16-bit integers, 16 at a time in loops of fixed length.
+#define GNI_MOVE_16(name, TD, TS)                                                                  \
+    static void GNI_FN(name)(void *dst, const void *src, int64_t n) {                              \
+        TD *GNI_RESTRICT d = (TD *)dst;                                                            \
+        const TS *GNI_RESTRICT s = (const TS *)src;                                                \
+        int64_t i = 0;                                                                             \
+        for (; i + 16 <= n; i += 16) {                                                             \
+            TD r[16];                                                                              \
+            for (int j = 0; j < 16; j++) r[j] = (TD)s[i + j];                                      \
+            memcpy(d + i, r, sizeof r);                                                            \
+        }                                                                                          \
+        for (; i < n; i++) d[i] = (TD)s[i];                                                        \
+    }
+GNI_MOVE_16(gni_load_i16, int32_t, int16_t)
+GNI_MOVE_16(gni_load_u16, int32_t, uint16_t)
+GNI_MOVE_16(gni_store_16, uint16_t, uint32_t)
+#undef GNI_MOVE_16
 #define GNI_TRUTH(x) ((x) != 0)
 #define GNI_LOW(x) ((x)&255)
 GNI_LOAD_HALF(gni_load_f16, gni_vload_f16)
@@ -385,7 +406,7 @@ GNI_STORE_8(gni_store_bool, gni_kmask(gni_knot(gni_kieq(x, gni_vseti(0)))) & 1, 
 #undef GNI_TRUTH
 #undef GNI_LOW
 
-// By dtype: F32, F16, BF16, F64, I32, I64, U8, I8, U32, BOOL, C64, C128.
+// By dtype: F32, F16, BF16, F64, I32, I64, U8, I8, U32, BOOL, C64, C128, I16, U16, U64.
 static const gni_convert_fn GNI_FN(gni_load_table)[GN_DTYPE_COUNT] = {NULL,
                                                                       GNI_FN(gni_load_f16),
                                                                       GNI_FN(gni_load_bf16),
@@ -397,6 +418,9 @@ static const gni_convert_fn GNI_FN(gni_load_table)[GN_DTYPE_COUNT] = {NULL,
                                                                       NULL,
                                                                       GNI_FN(gni_load_u8),
                                                                       NULL,
+                                                                      NULL,
+                                                                      GNI_FN(gni_load_i16),
+                                                                      GNI_FN(gni_load_u16),
                                                                       NULL};
 static const gni_convert_fn GNI_FN(gni_store_table)[GN_DTYPE_COUNT] = {NULL,
                                                                        GNI_FN(gni_store_f16),
@@ -409,6 +433,9 @@ static const gni_convert_fn GNI_FN(gni_store_table)[GN_DTYPE_COUNT] = {NULL,
                                                                        NULL,
                                                                        GNI_FN(gni_store_bool),
                                                                        NULL,
+                                                                       NULL,
+                                                                       GNI_FN(gni_store_16),
+                                                                       GNI_FN(gni_store_16),
                                                                        NULL};
 
 // Registers to memory past the caches, for results that no cache could hold. Both sides are aligned to

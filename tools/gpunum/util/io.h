@@ -226,7 +226,8 @@ typedef struct gni_npy_type {
 } gni_npy_type;
 static const gni_npy_type gni_npy_types[] = {
     {"f4", GN_F32}, {"f2", GN_F16}, {"f8", GN_F64},  {"i4", GN_I32}, {"i8", GN_I64},  {"u1", GN_U8},
-    {"i1", GN_I8},  {"u4", GN_U32}, {"b1", GN_BOOL}, {"c8", GN_C64}, {"c16", GN_C128}};
+    {"i1", GN_I8},  {"u4", GN_U32}, {"b1", GN_BOOL}, {"c8", GN_C64}, {"c16", GN_C128},
+    {"i2", GN_I16}, {"u2", GN_U16}, {"u8", GN_U64}};
 
 // The dtype of a descr such as "<f4"; GN_DTYPE_COUNT after gni_fail.
 static gn_dtype gni_npy_dtype(const gni_file *file, const char *descr, bool *little) {
@@ -405,6 +406,7 @@ static gn_array *gni_idx_load(gni_file *file) {
     }
     gn_dtype t = head[2] == 0x08   ? GN_U8
                  : head[2] == 0x09 ? GN_I8
+                 : head[2] == 0x0b ? GN_I16
                  : head[2] == 0x0c ? GN_I32
                  : head[2] == 0x0d ? GN_F32
                  : head[2] == 0x0e ? GN_F64

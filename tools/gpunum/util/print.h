@@ -346,11 +346,11 @@ static gn_dtype gni_part_dtype(gn_dtype t) {
 
 static void gni_integer_text(gn_dtype t, const void *p, gni_word *w) {
     int64_t v = 0;
-    if (t == GN_I64)
+    if (gn_dtype_size(t) == 8)
         memcpy(&v, p, sizeof v); // as a double it would lose digits
     else
         v = (int64_t)gni_element(t, p);
-    w->n = snprintf(w->text, sizeof w->text, "%lld", (long long)v);
+    w->n = snprintf(w->text, sizeof w->text, t == GN_U64 ? "%llu" : "%lld", (long long)v);
 }
 
 static void gni_element_text(const gni_printer *pr, const char *p, gni_word *w) {
