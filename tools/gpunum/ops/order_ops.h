@@ -144,8 +144,12 @@ static gn_array *gni_scan_axis(const char *fn, gni_scan_op op, gn_array *a, gn_a
         return gni_end_scope(g, y == a ? gn_copy(a) : y);
     }
     if (x == NULL || !gni_real_only(g, fn, &x, 1)) return gni_end_scope(g, NULL);
+    if (x->dtype == GN_U64 && !sums && op != GNI_SCAN_LOGSUMEXP) {
+        y = gni_scan_axis(fn, op, gni_flip_sign(x), axis);
+        return gni_end_scope(g, y != NULL ? gni_flip_sign(y) : NULL);
+    }
     if (!gni_is_float(x->dtype) && (sums || op == GNI_SCAN_LOGSUMEXP))
-        x = gn_cast(x, sums ? GN_I64 : GN_F32);
+        x = gn_cast(x, !sums ? GN_F32 : gni_is_unsigned(x->dtype) ? GN_U64 : GN_I64);
     const bool tracks = x != NULL && gni_elements(&x->shape) > 0 && gni_tracks(g, &x, 1), extreme = op == GNI_SCAN_MAX || op == GNI_SCAN_MIN;
     if (x == NULL) return gni_end_scope(g, NULL);
     g->no_grad++; // recorded as one op
