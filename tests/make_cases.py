@@ -8,6 +8,7 @@
     make_cases.py views FILE      chains of views and joins, for test_views.c
     make_cases.py arrays FILE     arrangements, statistics and products, for test_arrays.c
     make_cases.py order FILE      scans, sorts and what stands on them, for test_order.c
+    make_cases.py index FILE      gathers, scatters and masks, for test_index.c
     make_cases.py npy FILE        .npy files beside a list of them, for test_io.c
     make_cases.py npy_check FILE  checks what test_io.c saved
     make_cases.py trace_check FILE  checks what test_profile.c saved
@@ -1033,13 +1034,13 @@ def ops_arg(cases, rng):
                 a = normals(rng, t, shape)
                 for axis in (None, *range(-1, len(shape) - 1)):
                     e = f(a.v if is_float(t) else a.v.astype(np.int64), axis)
-                    cases.add(op, [a], 'int32', e, numbers=[2 ** 30 if axis is None else axis])
+                    cases.add(op, [a], 'int64', e, numbers=[2 ** 30 if axis is None else axis])
         for v in ([1, np.nan, 5, np.nan], [np.inf, -np.inf, np.inf, -np.inf], [0.0, -0.0, 0.0], [-np.inf] * 5, [np.nan] * 3):
             for t in FLOATS:
                 a = Values(np.array(v * 5), t)
-                cases.add(op, [a], 'int32', f(a.v), numbers=[2 ** 30])
-        cases.add(op, [normals(rng, 'float32', (0,))], 'int32', None, numbers=[0])
-        cases.add(op, [normals(rng, 'float32', (3, 0))], 'int32', f(np.zeros((3, 0)), 0), numbers=[0])
+                cases.add(op, [a], 'int64', f(a.v), numbers=[2 ** 30])
+        cases.add(op, [normals(rng, 'float32', (0,))], 'int64', None, numbers=[0])
+        cases.add(op, [normals(rng, 'float32', (3, 0))], 'int64', f(np.zeros((3, 0)), 0), numbers=[0])
 
 
 def ops_softmax(cases, rng):
@@ -1643,6 +1644,110 @@ def order_cases(path):
     cases.write(path)
 
 
+# --- gathers, scatters, masks --------------------------------------------------------------------
+
+def index_operand(rng, shape, extent, outside):
+    """(base, subscript, the view): indices into an axis; with `outside` one of them is none"""
+    dtype = str(rng.choice(['int64', 'int64', 'int32', 'int8', 'uint8', 'uint32']))
+    low = 0 if dtype.startswith('u') else -extent
+    a = rng.integers(low, max(extent, low + 1), shape) if extent else np.zeros(shape, int)
+    if outside and a.size:
+        a.flat[int(rng.integers(0, a.size))] = int(rng.choice([extent] if low == 0 else [extent, -extent - 1]))
+    a = np.asarray(a).astype(dtype)
+    if a.ndim and rng.integers(0, 3) == 0:
+        return (np.ascontiguousarray(a[::-1]), '::-1'), a
+    if a.ndim and rng.integers(0, 3) == 0:
+        return (np.repeat(a, 2, -1), '..., ::2'), a
+    return (a, ''), a
+
+
+def scattered(f, a, index, values, axis, dtype):
+    """`a` with `values` at the places that indices beside an axis name"""
+    y = np.array(a, dtype=dtype)
+    places = list(np.meshgrid(*[np.arange(n) for n in index.shape], indexing='ij')) if index.ndim else []
+    places[axis] = index
+    f(y, tuple(places), values.astype(dtype))
+    return y
+
+
+def index_cases(path):
+    rng = np.random.default_rng(77)
+    cases = ArrayCases()
+    for i in range(480):
+        dtype = DTYPES[i % len(DTYPES)]
+        as_dtype = 'bfloat16' if dtype == 'bfloat16' else None
+        base, subscript, a = array_operand(rng, dtype, special=i % 3 == 0, rank=None if i % 7 == 0 else int(rng.integers(1, 4)))
+        axis = int(rng.integers(-a.ndim, a.ndim)) if a.ndim else 0
+        extent = a.shape[axis] if a.ndim else 0
+        outside = rng.integers(0, 8) == 0
+
+        def case(name, operands, p, f, near=0.0, got=None):
+            try:
+                with np.errstate(all='ignore'):
+                    out = f()
+            except (ValueError, IndexError):
+                out = None
+            cases.add(name, [(base, subscript)] + operands, p, out=out, near=near, as_dtype=as_dtype)
+
+        count = [int(v) for v in rng.choice([0, 1, 2, 5, 9], rng.integers(0, 3))]
+        operand, index = index_operand(rng, count, extent, outside)
+        case('take', [operand], [axis], lambda: [np.take(a, index, axis)] if a.ndim else None)
+        case('nonzero', [], [], lambda: [np.array(np.nonzero(a)).reshape(a.ndim, -1).astype('int64')] if a.ndim else None)
+        case('flatnonzero', [], [], lambda: [np.flatnonzero(a).astype('int64')])
+        masks = int(rng.integers(0, a.ndim + 1))
+        m = np.asarray(rng.integers(0, 3, a.shape[:masks]) > 0) & bool(rng.integers(0, 9))
+        case('mask', [(m, '')], [], lambda: [a[m]])
+        rest, true = a.shape[masks:], int(m.sum())
+        for shape in [(), rest, (1,) * len(rest), (true,) + rest, (1,) + rest, (true + 2,) + rest, (1, 1) + rest]:
+            values = array_values(rng, shape, 'int32' if as_dtype else str(rng.choice([dtype, 'bool'])))
+            values = values.astype('float32') if as_dtype else values
+
+            def assigned():
+                if len(shape) > 1 + len(rest):
+                    raise ValueError # NumPy takes axes of size 1 in front
+                y = np.array(a)
+                y[m] = values
+                return [y]
+            case('assign_mask', [(m, ''), (values, '')], [], assigned)
+        if not a.ndim:
+            continue
+        condition = np.asarray(rng.integers(0, 2, int(rng.integers(0, extent + 1))) > 0)
+        case('compress', [(condition, '')], [axis], lambda: [np.compress(condition, a, axis)])
+        flat = np.asarray(rng.integers(0, 2, a.size) > 0)
+        case('compress_flat', [(flat, '')], [], lambda: [np.compress(flat, a)])
+        shape = [1 if rng.integers(0, 4) == 0 else n for n in a.shape] if rng.integers(0, 3) else [1] * a.ndim
+        shape[axis] = int(rng.choice([0, 1, 4, 11]))
+        operand, index = index_operand(rng, shape, extent, outside and a.size)
+        full = list(a.shape)
+        full[axis] = shape[axis]
+        spread = np.broadcast_to(index, full)
+        if not extent and spread.size:
+            continue
+        # Indices that nothing is at are looked at nevertheless, or not.
+        if spread.size or not index.size:
+            case('take_along', [operand], [axis], lambda: [np.take_along_axis(a, spread, axis)])
+        values = array_values(rng, full if rng.integers(0, 2) else [full[-1]] if rng.integers(0, 2) else [], 'int32' if as_dtype else dtype)
+        values = values.astype('float32') if as_dtype else values
+        many = np.broadcast_to(values, full)
+        operands = [operand, (values, '')]
+
+        def put():
+            y = np.array(a)
+            np.put_along_axis(y, spread, many, axis)
+            return [y]
+        if spread.size or not index.size:
+            case('put_along', operands, [axis], put)
+            wide = {'float16': 'float32', 'bfloat16': 'float32'}.get(dtype, dtype)
+            near = {'float16': 1e-3, 'bfloat16': 8e-3, 'float32': 1e-6, 'float64': 1e-14, 'complex64': 1e-6, 'complex128': 1e-14}.get(dtype, 0.0)
+            add = lambda: [scattered(np.logical_or.at if dtype == 'bool' else np.add.at, a, spread, many, axis, wide).astype(a.dtype)]
+            case('scatter_add', operands, [axis], add, near)
+            if dtype == 'bool' or dtype.startswith('complex'):
+                continue
+            case('scatter_max', operands, [axis], lambda: [scattered(np.maximum.at, a, spread, many, axis, a.dtype)], near)
+            case('scatter_min', operands, [axis], lambda: [scattered(np.minimum.at, a, spread, many, axis, a.dtype)], near)
+    cases.write(path)
+
+
 # --- files ---------------------------------------------------------------------------------------
 
 def npy_files(path):
@@ -1700,5 +1805,5 @@ def trace_check(path):
 
 if __name__ == '__main__':
     what, where = sys.argv[1:3]
-    {'print': print_cases, 'create': create_cases, 'random': random_cases, 'views': view_cases, 'ops': op_cases, 'arrays': array_cases, 'order': order_cases, 'npy': npy_files,
+    {'print': print_cases, 'create': create_cases, 'random': random_cases, 'views': view_cases, 'ops': op_cases, 'arrays': array_cases, 'order': order_cases, 'index': index_cases, 'npy': npy_files,
      'npy_check': npy_check, 'trace_check': trace_check}[what](where)

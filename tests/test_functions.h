@@ -258,6 +258,18 @@ static gn_array *call_assign(calls *c) {
     return a;
 }
 
+static gn_array *call_assign_mask(calls *c) {
+    gn_array *a = gn_copy(any_of(c)), *value = c->wild && draw(2) ? second(c) : gn_scalar(c->g, GN_F32, 1.0);
+    gn_assign_mask(a, c->wild ? c->find(c, TRUTH, 1) : gn_eq(a, a), value);
+    return a;
+}
+
+// Indices of an array's shape, mostly.
+static gn_array *along(calls *c) {
+    if (c->wild && draw(3) == 0) return c->find(c, INDEX, 1);
+    return gn_zeros(c->g, GN_I64, gn_shape_of(any_of(c)));
+}
+
 static gn_array *call_read(calls *c) {
     static char data[65536];
     gn_array *a = any_of(c);
@@ -448,6 +460,16 @@ static gn_array *call_facts(calls *c) {
     X(gn_concat, 0, call_list(c, gn_concat))                                                       \
     X(gn_stack, 0, call_list(c, gn_stack))                                                         \
     X(gn_take, 0, gn_take(any_of(c), c->find(c, INDEX, 1), small(c, 0)))                           \
+    X(gn_take_along, 0, gn_take_along(any_of(c), along(c), small(c, 0)))                           \
+    X(gn_put_along, 0, gn_put_along(any_of(c), along(c), second(c), small(c, 0)))                  \
+    X(gn_scatter_add, 0, gn_scatter_add(any_of(c), along(c), second(c), small(c, 0)))              \
+    X(gn_scatter_max, 0, gn_scatter_max(floats(c), along(c), second(c), small(c, 0)))              \
+    X(gn_scatter_min, ALIKE, gn_scatter_min(floats(c), along(c), second(c), small(c, 0)))          \
+    X(gn_nonzero, 0, gn_nonzero(any_of(c)))                                                        \
+    X(gn_flatnonzero, 0, gn_flatnonzero(any_of(c)))                                                \
+    X(gn_compress, 0, gn_compress(c->find(c, ROW, 0), any_of(c), axes(c)))           \
+    X(gn_mask, 0, gn_mask(any_of(c), c->find(c, TRUTH, 1)))                                        \
+    X(gn_assign_mask, SEVERAL, call_assign_mask(c))                                                \
     X(gn_one_hot, 0, gn_one_hot(c->find(c, INDEX, 0), type(c, GN_F32), whole(c, 5)))               \
     X(gn_roll, 0, gn_roll(any_of(c), whole(c, 1), axes(c)))                                        \
     X(gn_tile, 0, gn_tile(any_of(c), c->wild ? shape(c) : GN_SHAPE(2, 1, 2)))                      \

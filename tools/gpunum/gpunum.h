@@ -137,6 +137,7 @@ GNI_O1_END
 GNI_O1_BEGIN
 #include "ops/assign.h"              // Writing to views
 #include "ops/order_ops.h"           // The public scans and sorts, quantiles, sets, histograms
+#include "ops/indexing.h"            // Gathers and scatters by an index for each element, masks
 GNI_O1_END
 #include "linalg/products.h"         // Kronecker and cross products, norms, powers, pseudo-inverses
 #include "ops/fft.h"                 // The public transforms

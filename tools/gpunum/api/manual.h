@@ -105,6 +105,7 @@
 //     gn_log_level                        rises from GN_LOG_ERROR to GN_LOG_DEBUG; 0 is GN_LOG_DEFAULT, warnings
 //     break in GN_SCOPE                   closes the scope, where it left it open; it ends no loop around it
 //     a log function for stderr           gn_log_stderr, or GPUNUM_LOG in the environment
+//     int32 of gn_argmin and gn_argmax    int64
 //     gn_qr                               r's diagonal is never negative, whichever backend computes it
 //     sections of a gn_array              gn_split, gn_array_split, gn_unstack; and gn_roll, gn_tile, gn_repeat, gn_pad, gn_diff,
 //                                         gn_meshgrid, gn_clip, nan-forms of reductions, gn_lstsq, gn_pinv and more are new

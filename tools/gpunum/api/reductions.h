@@ -16,7 +16,7 @@ GPUNUM_API gn_array *gn_min(gn_array *a, gn_axes axes);  // NaN wins; no value f
 GPUNUM_API gn_array *gn_max(gn_array *a, gn_axes axes);
 GPUNUM_API gn_array *gn_any(gn_array *a, gn_axes axes);  // bool: is one of them not 0
 GPUNUM_API gn_array *gn_all(gn_array *a, gn_axes axes);  // bool: are all of them not 0
-// Index of the first smallest or largest element, NaN counts as such; int32. Over one axis, or GN_ALL: then of the
+// Index of the first smallest or largest element, NaN counts as such; int64. Over one axis, or GN_ALL: then of the
 // raveled array.
 GPUNUM_API gn_array *gn_argmin(gn_array *a, gn_axes axis);
 GPUNUM_API gn_array *gn_argmax(gn_array *a, gn_axes axis);

@@ -35,6 +35,26 @@ GPUNUM_API gn_array *gn_stack(gn_array *const *arrays, int count, int axis); // 
 // Rows of `a` along `axis` picked by integer `indices` (any shape; negative count from the end; out of
 // range gives an error on the CPU, and on the GPU when the indices are on the CPU, else clamps).
 GPUNUM_API gn_array *gn_take(gn_array *a, gn_array *indices, int axis);
+// An index for each element: y[i][j] = a[indices[i][j]][j] for axis 0. Beside the axis both have the same sizes, or one of them 1.
+GPUNUM_API gn_array *gn_take_along(gn_array *a, gn_array *indices, int axis);
+// A copy of `a` with values at such places: y[indices[i][j]][j] = values[i][j], of several the last; or their sum with what is
+// there, the largest or smallest of all (NaN wins). Values broadcast to the indices, these to a's sizes beside the axis, and are
+// converted to its dtype; of bool the sum is `or`. Every run gives the same bits. gn_assign(a, gn_put_along(a, ...)) is in place.
+GPUNUM_API gn_array *gn_put_along(gn_array *a, gn_array *indices, gn_array *values, int axis);
+GPUNUM_API gn_array *gn_scatter_add(gn_array *a, gn_array *indices, gn_array *values, int axis);
+GPUNUM_API gn_array *gn_scatter_max(gn_array *a, gn_array *indices, gn_array *values, int axis);
+GPUNUM_API gn_array *gn_scatter_min(gn_array *a, gn_array *indices, gn_array *values, int axis);
+
+// What is true. The shapes of these results depend on values, for which they wait: GN_ERROR_UNSUPPORTED while a host records.
+// Places of elements that are not 0, int64: row i has the indices on axis i (NumPy's tuple), in C order; or of the raveled array.
+GPUNUM_API gn_array *gn_nonzero(gn_array *a); // (rank, count)
+GPUNUM_API gn_array *gn_flatnonzero(gn_array *a);
+// Rows along the axis where a 1-d condition, no longer than it, is true; GN_ALL: of the raveled array.
+GPUNUM_API gn_array *gn_compress(gn_array *condition, gn_array *a, gn_axes axis);
+// a[m] and a[m] = value: a bool mask covers a's first axes, which become one, of those that are true. The value broadcasts to that
+// and is written as by gn_assign; it is waited for only where it has a row for each that is true.
+GPUNUM_API gn_array *gn_mask(gn_array *a, gn_array *m);
+GPUNUM_API gn_status gn_assign_mask(gn_array *a, gn_array *m, gn_array *value);
 GPUNUM_API gn_array *gn_one_hot(gn_array *indices, gn_dtype t, int64_t classes); // shape + (classes); others give 0s
 
 // Arrangements: new arrays, but where they are called views. The derivative of a repeated element is the sum over its copies.

@@ -146,6 +146,9 @@ static bool gni_back_flip(gn_context *g, gni_node *node, gn_array *gy, gn_array 
 static bool gni_back_concat(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 static bool gni_back_stack(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 static bool gni_back_take(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
+// Of room `indexing`; the result is the scope's.
+static gn_array *gni_scattered(gn_context *g, const char *fn, gni_scatter_op op, gn_array *a, gn_array *index, gn_array *values,
+                               int axis, bool along);
 static bool gni_back_copy(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 // What a backward function reads: bit i for the value of in[i], GNI_READS_OUTPUT for that of the output.
 #define GNI_READS_OUTPUT 0x80000000u

@@ -80,8 +80,16 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
         v->op[v->n++] = &t->index;
         v->n_in = v->n;
         v->op[v->n++] = &t->out;
-        v->size = t->outer * t->count * t->inner;
+        v->size = t->at.outer * t->at.count * t->at.inner;
         v->name = "take";
+    } else if (kind == GNI_JOB_SCATTER) {
+        gni_scatter *t = (gni_scatter *)job;
+        v->op[v->n++] = &t->in;
+        v->op[v->n++] = &t->index;
+        v->n_in = v->n;
+        v->op[v->n++] = &t->out;
+        v->size = t->at.outer * t->at.count * t->at.inner;
+        v->name = "scatter";
     } else if (kind == GNI_JOB_FFT) {
         gni_fft *f = (gni_fft *)job;
         v->op[v->n++] = &f->in;

@@ -223,9 +223,19 @@ typedef struct gni_matmul {
     gni_operand load_in[GNI_MAX_INPUTS];
 } gni_matmul;
 
-// out (outer, count, inner) = in (outer, extent, inner)[:, indices, :], all contiguous.
-typedef struct gni_take {
+// Where indices lead: into the axis in the middle of (outer, extent, inner). They are `count`, int32 or int64, or with
+// `along` (outer, count, inner), one for each element. All is contiguous.
+typedef struct gni_places {
     int64_t outer, extent, inner, count;
+    bool along;
+    bool checked; // all are known to be within the axis
+    const char *fn; // that asked, and its axis, for an error
+    int axis;
+} gni_places;
+
+// out (outer, count, inner) = in (outer, extent, inner) there.
+typedef struct gni_take {
+    gni_places at;
     gni_operand in, index, out;
 } gni_take;
 
@@ -257,6 +267,15 @@ typedef struct gni_count {
     int64_t n, bins;
     gni_operand in, weight, out;
 } gni_count;
+
+typedef enum gni_scatter_op { GNI_SCATTER_ADD, GNI_SCATTER_MAX, GNI_SCATTER_MIN } gni_scatter_op;
+// To out (outer, extent, inner), float32, float64 or an integer of 32 or 64 bits, go the elements of in (outer, count, inner). Sums are
+// the same in every run.
+typedef struct gni_scatter {
+    gni_places at;
+    gni_scatter_op op;
+    gni_operand in, index, out;
+} gni_scatter;
 
 typedef enum gni_random_kind {
     GNI_RAND_UNIFORM,
@@ -356,6 +375,7 @@ typedef enum gni_job_kind {
     GNI_JOB_SOFTMAX,
     GNI_JOB_MATMUL,
     GNI_JOB_TAKE,
+    GNI_JOB_SCATTER,
     GNI_JOB_RANDOM,
     GNI_JOB_FFT,
     GNI_JOB_FACTOR,

@@ -193,20 +193,47 @@ static int64_t gni_index_at(gn_dtype t, const char *p, int64_t i) {
     return v;
 }
 
+// The first index that is none, or -1.
+static int64_t gni_wrong_index(const gni_places *at, gn_dtype t, const char *index) {
+    const int64_t n = at->along ? at->outer * at->count * at->inner : at->count;
+    for (int64_t i = 0; i < n && !at->checked; i++) {
+        const int64_t k = gni_index_at(t, index, i);
+        if (k < -at->extent || k >= at->extent) return i;
+    }
+    return -1;
+}
+
+static bool gni_indices_ok(gn_context *g, const gni_places *at, const gni_operand *index) {
+    const char *p = gni_operand_data(index);
+    const int64_t wrong = gni_wrong_index(at, index->dtype, p);
+    if (wrong < 0) return true;
+    gni_fail(g, GN_ERROR_ARGUMENT, "%s: index %lld is out of bounds for axis %d with size %lld", at->fn,
+             (long long)gni_index_at(index->dtype, p, wrong), at->axis, (long long)at->extent);
+    return false;
+}
+
+static void gni_move_item(char *to, const char *from, int64_t bytes) {
+    switch (bytes) {
+    case 1: *to = *from; break;
+    case 4: memcpy(to, from, 4); break;
+    case 8: memcpy(to, from, 8); break;
+    default: memcpy(to, from, (size_t)bytes); break;
+    }
+}
+
 static void gni_take_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_take_job *j = (const gni_take_job *)arg;
-    const gni_take *d = j->d;
+    const gni_places *d = &j->d->at;
+    const gn_dtype t = j->d->index.dtype;
+    const int64_t each = d->along ? d->inner : 1, item = j->run / each;
     GNI_UNUSED(worker);
     for (int64_t i = begin; i < end; i++) {
-        int64_t outer = i / d->count, at = gni_index_at(d->index.dtype, j->index, i % d->count);
-        if (at < 0) at += d->extent;
-        const char *from = j->in + (outer * d->extent + at) * j->run;
+        const char *from = j->in + i / d->count * d->extent * j->run;
         char *to = j->out + i * j->run;
-        switch (j->run) {
-        case 1: *to = *from; break;
-        case 4: memcpy(to, from, 4); break;
-        case 8: memcpy(to, from, 8); break;
-        default: memcpy(to, from, (size_t)j->run); break;
+        for (int64_t u = 0; u < each; u++) {
+            int64_t at = gni_index_at(t, j->index, d->along ? i * each + u : i % d->count);
+            if (at < 0) at += d->extent;
+            gni_move_item(to + u * item, from + at * j->run + u * item, item);
         }
     }
 }
@@ -217,17 +244,83 @@ static bool gni_cpu_take(gn_context *g, const gni_take *d) {
     j.in = gni_operand_data(&d->in);
     j.index = gni_operand_data(&d->index);
     j.out = gni_operand_data(&d->out);
-    j.run = d->inner * gni_item_size(d->in.dtype);
-    for (int64_t i = 0; i < d->count; i++) {
-        int64_t at = gni_index_at(d->index.dtype, j.index, i);
-        if (at >= -d->extent && at < d->extent) continue;
-        gni_fail(g, GN_ERROR_ARGUMENT, "gn_take: index %lld out of range for axis of size %lld",
-                 (long long)at, (long long)d->extent);
-        return false;
-    }
+    j.run = d->at.inner * gni_item_size(d->in.dtype);
+    if (!gni_indices_ok(g, &d->at, &d->index)) return false;
     if (j.run == 0) return true;
     int64_t grain = GNI_MAX(GNI_GRAIN * 2 / (j.run + 8), 1);
-    gni_parallel(g->pool, d->outer * d->count, grain, gni_take_task, &j);
+    gni_parallel(g->pool, d->at.outer * d->at.count, grain, gni_take_task, &j);
+    return true;
+}
+
+// ---- scatter
+
+typedef struct gni_scatter_job {
+    const gni_scatter *d;
+    const char *in, *index;
+    char *out;
+    int64_t parts; // of the axis: each part looks at all indices and takes those that lead into it, in their order
+} gni_scatter_job;
+
+#define GNI_SCATTER_TYPE(name, T, S)                                                                                  \
+    GNI_INLINE void name##_one(T *to, T x, gni_scatter_op op) {                                                       \
+        if (op == GNI_SCATTER_ADD)                                                                                    \
+            *to = (T)((S)*to + (S)x);                                                                                 \
+        else if (x != x || (op == GNI_SCATTER_MAX ? x > *to : x < *to))                                               \
+            *to = x;                                                                                                  \
+    }                                                                                                                 \
+    static void name(const gni_scatter_job *j, int64_t o, int64_t first, int64_t last) {                              \
+        const gni_places *d = &j->d->at;                                                                              \
+        const gni_scatter_op op = j->d->op;                                                                           \
+        const gn_dtype t = j->d->index.dtype;                                                                         \
+        const int64_t each = d->along ? 1 : d->inner;                                                                 \
+        T *out = (T *)(void *)j->out + o * d->extent * d->inner;                                                      \
+        const T *in = (const T *)(const void *)j->in + o * d->count * d->inner;                                       \
+        for (int64_t i = 0; i < d->count * (d->along ? d->inner : 1); i++) {                                          \
+            int64_t at = gni_index_at(t, j->index, d->along ? o * d->count * d->inner + i : i);                       \
+            if (at < 0) at += d->extent;                                                                              \
+            if (at < first || at >= last) continue;                                                                   \
+            T *to = out + at * d->inner + (d->along ? i % d->inner : 0);                                              \
+            for (int64_t u = 0; u < each; u++) name##_one(to + u, in[i * each + u], op);                              \
+        }                                                                                                             \
+    }
+GNI_SCATTER_TYPE(gni_scatter_f32, float, float)
+GNI_SCATTER_TYPE(gni_scatter_f64, double, double)
+GNI_SCATTER_TYPE(gni_scatter_i32, int32_t, uint32_t)
+GNI_SCATTER_TYPE(gni_scatter_u32, uint32_t, uint32_t)
+GNI_SCATTER_TYPE(gni_scatter_i64, int64_t, uint64_t)
+GNI_SCATTER_TYPE(gni_scatter_u64, uint64_t, uint64_t)
+#undef GNI_SCATTER_TYPE
+
+static void gni_scatter_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_scatter_job *j = (const gni_scatter_job *)arg;
+    const int64_t extent = j->d->at.extent;
+    GNI_UNUSED(worker);
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t part = i % j->parts, first = extent / j->parts * part,
+                      last = part + 1 < j->parts ? extent / j->parts * (part + 1) : extent;
+        switch (j->d->out.dtype) {
+        case GN_F32: gni_scatter_f32(j, i / j->parts, first, last); break;
+        case GN_F64: gni_scatter_f64(j, i / j->parts, first, last); break;
+        case GN_I32: gni_scatter_i32(j, i / j->parts, first, last); break;
+        case GN_U32: gni_scatter_u32(j, i / j->parts, first, last); break;
+        case GN_U64: gni_scatter_u64(j, i / j->parts, first, last); break;
+        default: gni_scatter_i64(j, i / j->parts, first, last); break;
+        }
+    }
+}
+
+static bool gni_cpu_scatter(gn_context *g, const gni_scatter *d) {
+    gni_scatter_job j;
+    const int threads = gni_pool_threads(g->pool);
+    const int64_t work = d->at.outer * d->at.count * d->at.inner;
+    j.d = d;
+    j.in = gni_operand_data(&d->in);
+    j.index = gni_operand_data(&d->index);
+    j.out = gni_operand_data(&d->out);
+    j.parts = work > GNI_GRAIN && d->at.outer < threads ? GNI_MIN(threads, d->at.extent) : 1;
+    if (!gni_indices_ok(g, &d->at, &d->index)) return false;
+    if (work == 0) return true;
+    gni_parallel(g->pool, d->at.outer * j.parts, GNI_MAX(GNI_GRAIN * j.parts / (work / d->at.outer + 1), 1), gni_scatter_task, &j);
     return true;
 }
 
@@ -782,6 +875,7 @@ static bool gni_cpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
         return t == GN_F32 || t == GN_F64 || t == GN_F16 || t == GN_BF16 || t == GN_I32 ||
                t == GN_I64;
     }
+    case GNI_JOB_SCATTER: return true;
     case GNI_JOB_TAKE: {
         gn_dtype t = ((const gni_take *)job)->index.dtype;
         return t == GN_I32 || t == GN_I64 || t == GN_U32; // others are converted
@@ -816,6 +910,7 @@ static bool gni_cpu_run(gn_context *g, gni_job_kind kind, const void *job) {
     case GNI_JOB_SORT: return gni_cpu_sort(g, (const gni_sort *)job);
     case GNI_JOB_SEARCH: return gni_cpu_search(g, (const gni_search *)job);
     case GNI_JOB_COUNT: return gni_cpu_counts(g, (const gni_count *)job);
+    case GNI_JOB_SCATTER: return gni_cpu_scatter(g, (const gni_scatter *)job);
     case GNI_JOB_RANDOM: return gni_cpu_random(g, (const gni_random *)job);
 #ifndef GPUNUM_NO_FFT
     case GNI_JOB_FFT: return gni_fft_cpu(g, (const gni_fft *)job);

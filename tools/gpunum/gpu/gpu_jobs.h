@@ -975,7 +975,7 @@ static bool gni_job_softmax(gni_gpu *gpu, const gni_softmax *s) {
 // log2 of the largest piece, up to 16 bytes, that rows and both places are made of.
 static int gni_job_take_unit(const gni_take *t) {
     int64_t size = (int64_t)gn_dtype_size(t->in.dtype);
-    uint64_t bits = (uint64_t)(t->inner * size) | (uint64_t)(t->in.offset * size) |
+    uint64_t bits = (uint64_t)(t->at.inner * size) | (uint64_t)(t->in.offset * size) |
                     (uint64_t)(t->out.offset * size) | 16u;
     int unit = 0;
     while (!(bits >> unit & 1u)) unit++;
@@ -987,37 +987,37 @@ static bool gni_job_take_ok(const gni_gpu *gpu, const gni_take *t) {
     int64_t size = (int64_t)gn_dtype_size(t->in.dtype), unit = (int64_t)1 << gni_job_take_unit(t);
     int64_t most = GNI_GPU_REACH;
     if (!gpu->caps.addresses) most = (int64_t)GNI_MIN(gpu->caps.max_storage_range, (uint64_t)most);
-    int64_t in = t->extent * t->inner * size, out = t->count * t->inner * size;
+    int64_t in = t->at.extent * t->at.inner * size, out = t->at.count * t->at.inner * size;
     bool integers = gni_is_integer(i) && i != GN_U64;
-    return integers && t->in.dtype == t->out.dtype && t->extent < INT32_MAX &&
-           t->count < INT32_MAX / 2 && in / unit < INT32_MAX / 2 && out / unit < INT32_MAX / 2 &&
-           in < most - 256 && out < most - 256 && t->count * (int64_t)gn_dtype_size(i) < most - 256;
+    return integers && !t->at.along && t->in.dtype == t->out.dtype && t->at.extent < INT32_MAX &&
+           t->at.count < INT32_MAX / 2 && in / unit < INT32_MAX / 2 && out / unit < INT32_MAX / 2 &&
+           in < most - 256 && out < most - 256 && t->at.count * (int64_t)gn_dtype_size(i) < most - 256;
 }
 
 static bool gni_job_take(gni_gpu *gpu, const gni_take *t) {
     gni_job_call c;
     int unit = gni_job_take_unit(t);
-    int64_t size = (int64_t)gn_dtype_size(t->in.dtype), inner = t->inner * size >> unit, one = 1;
-    int64_t in = t->outer * t->extent * t->inner, out = t->outer * t->count * t->inner;
+    int64_t size = (int64_t)gn_dtype_size(t->in.dtype), inner = t->at.inner * size >> unit, one = 1;
+    int64_t in = t->at.outer * t->at.extent * t->at.inner, out = t->at.outer * t->at.count * t->at.inner;
     if (out == 0) return true;
-    if (t->extent == 0) return false;
+    if (t->at.extent == 0) return false;
     memset(&c, 0, sizeof c);
     c.gpu = gpu;
     uint32_t *p = c.param, *from = &p[GNI_P_TAKE_IN_BASE], *to = &p[GNI_P_TAKE_OUT_BASE];
     bool fits = (in * size >> unit) < INT32_MAX &&
                 (out * size >> unit) < INT32_MAX - 4 * GNI_JOB_THREADS &&
                 gni_job_reach(gpu, &t->in, &in, &one, 1, &c.use[0], from) &&
-                gni_job_reach(gpu, &t->index, &t->count, &one, 1, &c.use[1],
+                gni_job_reach(gpu, &t->index, &t->at.count, &one, 1, &c.use[1],
                               &p[GNI_P_TAKE_INDEX_BASE]) &&
                 gni_job_reach(gpu, &t->out, &out, &one, 1, &c.use[2], to);
     if (!fits) {
         gni_take part = *t;
-        if (t->outer < 2) return false;
-        part.outer = t->outer / 2;
+        if (t->at.outer < 2) return false;
+        part.at.outer = t->at.outer / 2;
         if (!gni_job_take(gpu, &part)) return false;
-        part.in.offset += part.outer * t->extent * t->inner;
-        part.out.offset += part.outer * t->count * t->inner;
-        part.outer = t->outer - part.outer;
+        part.in.offset += part.at.outer * t->at.extent * t->at.inner;
+        part.out.offset += part.at.outer * t->at.count * t->at.inner;
+        part.at.outer = t->at.outer - part.at.outer;
         return gni_job_take(gpu, &part);
     }
     c.use[2].write = true;
@@ -1025,8 +1025,8 @@ static bool gni_job_take(gni_gpu *gpu, const gni_take *t) {
     c.n_param = GNI_P_TAKE_WORDS;
     p[GNI_P_TAKE_N] = (uint32_t)(out * size >> unit);
     gni_job_divider(inner, &p[GNI_P_TAKE_INNER]);
-    gni_job_divider(t->count, &p[GNI_P_TAKE_COUNT]);
-    p[GNI_P_TAKE_EXTENT] = (uint32_t)t->extent;
+    gni_job_divider(t->at.count, &p[GNI_P_TAKE_COUNT]);
+    p[GNI_P_TAKE_EXTENT] = (uint32_t)t->at.extent;
     *from = (uint32_t)((int64_t)*from * size >> unit);
     *to = (uint32_t)((int64_t)*to * size >> unit);
     c.generic.module = GNI_MODULE_take;

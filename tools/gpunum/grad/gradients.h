@@ -7,8 +7,7 @@
 #pragma once
 #include "../ops/matmul.h"
 #include "../linalg/factor_ops.h"
-#include "../ops/assign.h"
-#include "../ops/order_ops.h"
+#include "../ops/indexing.h"
 #include "../ops/fft.h"
 #include "../grad/autograd.h"
 #endif
@@ -501,82 +500,26 @@ static bool gni_back_stack(gn_context *g, gni_node *node, gn_array *gy, gn_array
     return true;
 }
 
-// ---- take
-
-static int64_t gni_label_at(const gn_array *index, const void *data, int64_t i, int64_t extent) {
-    int64_t at = index->dtype == GN_I64 ? ((const int64_t *)data)[i] : ((const int32_t *)data)[i];
-    if (at < 0) at += extent;
-    return GNI_MAX(0, GNI_MIN(at, extent - 1)); // out of range clamps, as in gn_take on the GPU
-}
-
-// y (outer, extent, inner) += x (outer, count, inner) at [:, index, :], in the order of the index.
-static void gni_scatter_add(const gn_array *index, const void *places, const void *x, gn_array *y,
-                            int axis) {
-    int64_t outer = 1, inner = 1, extent = y->shape.dim[axis], count = gni_elements(&index->shape);
-    if (gni_elements(&y->shape) == 0) return;
-    for (int i = 0; i < axis; i++) outer *= y->shape.dim[i];
-    for (int i = axis + 1; i < y->shape.rank; i++) inner *= y->shape.dim[i];
-    for (int64_t o = 0; o < outer; o++)
-        for (int64_t i = 0; i < count; i++) {
-            int64_t from = (o * count + i) * inner;
-            int64_t to = (o * extent + gni_label_at(index, places, i, extent)) * inner;
-            const float *xf = (const float *)x + from;
-            const double *xd = (const double *)x + from;
-            float *yf = (float *)y->buf->host + to;
-            double *yd = (double *)y->buf->host + to;
-            if (y->dtype == GN_F64)
-                for (int64_t k = 0; k < inner; k++) yd[k] += xd[k];
-            else
-                for (int64_t k = 0; k < inner; k++) yf[k] += xf[k];
-        }
-}
-
-static bool gni_back_scatter_rows(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
-    GNI_UNUSED(g);
-    gx[0] = gn_take(gy, node->in[1], (int)node->param[0]);
-    return true;
-}
-
-// Zeros of shape `s` to which x, float32 or float64, is added at the places along `axis` that `indices`
-// names. On the CPU, one after the other: the same sum every time.
-static gn_array *gni_scatter_rows(gn_context *g, gn_array *x, gn_array *indices, const gn_shape *s,
-                                  int axis) {
-    gn_array *in[2];
-    in[0] = x;
-    in[1] = indices;
-    if (gni_begin("gn_take", in, 2) == NULL) return NULL;
-    void *data = NULL;
-    gn_array *y = gni_array_filled(g, "gn_take", x->dtype, s, &data);
-    gn_array *rows = gni_contiguous(g, x), *index = gni_take_indices(g, indices);
-    const void *from = rows != NULL ? gni_host(g, rows) : NULL;
-    const void *places = index != NULL ? gni_host(g, index) : NULL;
-    bool ok = y != NULL && from != NULL && places != NULL;
-    if (ok) {
-        memset(data, 0, (size_t)gni_elements(s) * gn_dtype_size(x->dtype));
-        gni_scatter_add(index, places, from, y, axis);
-    }
-    gni_unref(g, rows);
-    gni_unref(g, index);
-    if (!ok) {
-        gni_unref(g, y);
-        return gni_end(g, NULL);
-    }
-    gni_node *node = gni_record(g, y, "gn_take", gni_back_scatter_rows, in, 2);
-    if (node != NULL) node->param[0] = axis;
-    return gni_end(g, y);
-}
+// ---- take and its opposite
 
 static bool gni_back_take(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    const gn_shape *s = &node->in[0]->shape;
     if (gni_is_complex(gy->dtype)) {
-        const gn_shape *s = &node->in[0]->shape;
-        const int axis = (int)node->param[0];
-        gx[0] = gn_complex(gni_scatter_rows(g, gn_real(gy), node->in[1], s, axis),
-                           gni_scatter_rows(g, gn_imag(gy), node->in[1], s, axis));
+        gn_array *parts[2];
+        for (int i = 0; i < 2; i++) {
+            gn_array *part = i == 0 ? gn_real(gy) : gn_imag(gy);
+            parts[i] = part == NULL ? NULL
+                                    : gni_scattered(g, node->name, GNI_SCATTER_ADD, gn_zeros(g, part->dtype, *s), node->in[1], part,
+                                                    (int)node->param[0], node->param[1] != 0);
+        }
+        gx[0] = gn_complex(parts[0], parts[1]);
         return true;
     }
     if (gy->dtype != GN_F64 && gy->dtype != GN_F32)
         gy = gn_cast(gy, GN_F32); // halves are summed wider
-    gx[0] = gni_scatter_rows(g, gy, node->in[1], &node->in[0]->shape, (int)node->param[0]);
+    if (gy != NULL)
+        gx[0] = gni_scattered(g, node->name, GNI_SCATTER_ADD, gn_zeros(g, gy->dtype, *s), node->in[1], gy, (int)node->param[0],
+                              node->param[1] != 0);
     return true;
 }
 
@@ -603,7 +546,8 @@ static uint32_t gni_back_reads(const gni_node *node) {
     if (back == gni_back_inv || back == gni_back_cholesky) return GNI_READS_OUTPUT;
 #endif
     if (back == gni_back_cumsum) return 0;
-    if (back == gni_back_take || back == gni_back_scatter_rows) return 2;
+    if (back == gni_back_take) return 2;
+    if (back == gni_back_scatter) return node->param[2] == GNI_SCATTER_ADD ? 4u : 7u | GNI_READS_OUTPUT;
     if (back == gni_back_softmax || back == gni_back_log_softmax) return GNI_READS_OUTPUT;
     if (back == gni_back_complex_exp) return GNI_READS_OUTPUT;
     if (back == gni_back_minmax || back == gni_back_logsumexp || back == gni_back_logcumsumexp) return 1u | GNI_READS_OUTPUT;

@@ -482,9 +482,10 @@ static void gni_lg_again(gni_lg *w) {
 static void gni_lg_permute(gni_lg *w, gn_array *x, gn_array *y, int64_t k, int64_t offset) {
     gni_take d;
     memset(&d, 0, sizeof d);
-    d.outer = 1;
-    d.extent = d.count = w->n;
-    d.inner = k;
+    d.at.outer = 1;
+    d.at.checked = true;
+    d.at.extent = d.at.count = w->n;
+    d.at.inner = k;
     d.in.buf = x->buf;
     d.in.offset = x->offset;
     d.out.buf = y->buf;

@@ -283,6 +283,11 @@ static gn_array *gni_arg_reduction(const char *fn, gni_reduction op, gn_array *a
         else
             y = gni_reduce_axes(g, fn, op, a, a->dtype, GN_I32, set, keep);
     }
+    if (y != NULL) {
+        gn_array *place = gni_apply(g, fn, GNI_OP_CAST, GN_I32, GN_I64, &y, NULL, 1);
+        gni_unref(g, y);
+        y = place;
+    }
     return gni_end(g, y);
 }
 

@@ -646,22 +646,43 @@ static gn_array *gni_take_indices(gn_context *g, gn_array *indices) {
     return NULL;
 }
 
-// Indices that the CPU has are checked.
-static bool gni_take_in_range(gn_context *g, const gn_array *indices, int64_t extent, int axis) {
-    if (indices->buf->where == GNI_ON_GPU) return true;
+// Indices that the CPU has are checked, unless they are never looked at.
+static bool gni_indices_in_range(gn_context *g, gni_places *at, const gn_array *indices) {
+    at->checked = at->outer == 0 || (at->along && at->inner == 0);
+    if (at->checked || (indices->buf->where == GNI_ON_GPU && (at->inner > 0 || g->host_recording))) return true;
     if (!gni_buffer_need(g, indices->buf, GNI_ON_CPU)) return false;
     const int32_t *i32 = (const int32_t *)indices->buf->host + indices->offset;
     const int64_t *i64 = (const int64_t *)indices->buf->host + indices->offset;
-    int64_t n = gni_elements(&indices->shape);
+    const int64_t n = gni_elements(&indices->shape), extent = at->extent;
     for (int64_t i = 0; i < n; i++) {
-        int64_t at = indices->dtype == GN_I64 ? i64[i] : i32[i];
-        if (at >= -extent && at < extent) continue;
-        gni_fail(g, GN_ERROR_ARGUMENT,
-                 "gn_take: index %lld is out of bounds for axis %d with size %lld", (long long)at,
-                 axis, (long long)extent);
+        const int64_t k = indices->dtype == GN_I64 ? i64[i] : i32[i];
+        if (k >= -extent && k < extent) continue;
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: index %lld is out of bounds for axis %d with size %lld", at->fn, (long long)k,
+                 at->axis, (long long)extent);
         return false;
     }
+    at->checked = true;
     return true;
+}
+
+// The places in the axis of an array of that shape. With `along` the indices have its shape but for the axis.
+static bool gni_places_of(gn_context *g, const char *fn, const gn_shape *s, const gn_array *indices, int axis, bool along,
+                          gni_places *at) {
+    memset(at, 0, sizeof *at);
+    at->fn = fn;
+    at->axis = axis;
+    at->along = along;
+    at->extent = s->dim[axis];
+    at->count = along ? indices->shape.dim[axis] : gni_elements(&indices->shape);
+    at->outer = gni_extent_product(s->dim, axis);
+    at->inner = gni_extent_product(s->dim + axis + 1, s->rank - axis - 1);
+    if (at->inner < 0) at->inner = 0; // beside an empty axis
+    if (at->outer < 0) at->outer = 0;
+    if (at->extent == 0 && at->outer > 0 && at->inner > 0 && at->count > 0) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: cannot take from axis %d with size 0", fn, axis);
+        return false;
+    }
+    return gni_indices_in_range(g, at, indices);
 }
 
 static void gni_take_operand(const gn_array *a, gni_operand *o) {
@@ -672,35 +693,43 @@ static void gni_take_operand(const gn_array *a, gni_operand *o) {
 }
 
 // `source` and `indices` are in C order.
-static gn_array *gni_taken(gn_context *g, gn_array *source, gn_array *indices, int axis) {
+static gn_array *gni_taken(gn_context *g, const char *fn, gn_array *source, gn_array *indices, int axis, bool along) {
     gn_shape s = gn_shape_from(0, NULL);
     gni_take job;
-    memset(&job, 0, sizeof job);
-    job.outer = job.inner = 1;
-    job.extent = source->shape.dim[axis];
-    job.count = gni_elements(&indices->shape);
     for (int i = 0; i < axis; i++) s.dim[s.rank++] = source->shape.dim[i];
-    for (int i = 0; i < indices->shape.rank; i++) s.dim[s.rank++] = indices->shape.dim[i];
+    if (along)
+        s.dim[s.rank++] = indices->shape.dim[axis];
+    else
+        for (int i = 0; i < indices->shape.rank; i++) s.dim[s.rank++] = indices->shape.dim[i];
     for (int i = axis + 1; i < source->shape.rank; i++) s.dim[s.rank++] = source->shape.dim[i];
-    if (!gni_shape_ok(g, "gn_take", source->dtype, &s)) return NULL;
-    int64_t n = gni_elements(&s);
-    if (n > 0 && job.extent == 0) {
-        gni_fail(g, GN_ERROR_ARGUMENT, "gn_take: cannot take from axis %d with size 0", axis);
-        return NULL;
-    }
-    bool none = false; // no row is looked at
-    for (int i = 0; i < axis; i++) none = none || s.dim[i] == 0;
-    if (!none && !gni_take_in_range(g, indices, job.extent, axis)) return NULL;
-    gn_array *y = gni_array_empty(g, "gn_take", source->dtype, &s);
-    if (y == NULL) return NULL;
-    for (int i = 0; i < axis && n > 0; i++) job.outer *= source->shape.dim[i];
-    for (int i = axis + 1; i < source->shape.rank && n > 0; i++) job.inner *= source->shape.dim[i];
+    if (!gni_shape_ok(g, fn, source->dtype, &s)) return NULL;
+    if (!gni_places_of(g, fn, &source->shape, indices, axis, along, &job.at)) return NULL;
+    gn_array *y = gni_array_empty(g, fn, source->dtype, &s);
+    if (y == NULL || gni_elements(&s) == 0) return y;
     gni_take_operand(source, &job.in);
     gni_take_operand(indices, &job.index);
     gni_take_operand(y, &job.out);
     if (gni_run(g, GNI_JOB_TAKE, &job, y)) return y;
     gni_unref(g, y);
     return NULL;
+}
+
+// The same of any, recorded.
+static gn_array *gni_take_any(gn_context *g, const char *fn, gn_array *a, gn_array *indices, int axis, bool along) {
+    gn_array *source = a != NULL && indices != NULL ? gni_contiguous(g, a) : NULL, *in[2], *y = NULL;
+    in[0] = a;
+    in[1] = source != NULL ? gni_take_indices(g, indices) : NULL;
+    if (in[1] != NULL) y = gni_taken(g, fn, source, in[1], axis, along);
+    if (y != NULL && gni_tracks(g, &a, 1)) {
+        gni_node *n = gni_record(g, y, fn, gni_back_take, in, 2);
+        if (n != NULL) {
+            n->param[0] = axis;
+            n->param[1] = along;
+        }
+    }
+    gni_unref(g, source);
+    gni_unref(g, in[1]);
+    return y;
 }
 
 GPUNUM_API gn_array *gn_take(gn_array *a, gn_array *indices, int axis) {
@@ -716,16 +745,7 @@ GPUNUM_API gn_array *gn_take(gn_array *a, gn_array *indices, int axis) {
                  a->shape.rank - 1 + indices->shape.rank, GN_MAX_RANK);
         return gni_end(g, NULL);
     }
-    gn_array *source = gni_contiguous(g, a), *index = NULL, *y = NULL;
-    if (source != NULL) index = gni_take_indices(g, indices);
-    if (index != NULL) y = gni_taken(g, source, index, at);
-    gni_unref(g, source);
-    gni_unref(g, index);
-    if (y != NULL && gni_tracks(g, &a, 1)) {
-        gni_node *n = gni_record(g, y, "gn_take", gni_back_take, in, 2);
-        if (n != NULL) n->param[0] = at;
-    }
-    return gni_end(g, y);
+    return gni_end(g, gni_take_any(g, "gn_take", a, indices, at, false));
 }
 
 GPUNUM_API gn_array *gn_one_hot(gn_array *indices, gn_dtype t, int64_t classes) {

@@ -1,0 +1,356 @@
+// >>indexing
+// Gathers and scatters by an index for each element, and masks: what is where they are true. From outside: gni_scattered.
+
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../ops/arrange.h"
+#include "../ops/assign.h"
+#include "../ops/order_ops.h"
+#endif
+
+// ---- scatter
+
+// in: the array before, the values, the indices; param: axis, whether each element has an index, the op
+static bool gni_back_scatter(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gn_array *index = node->in[2], *a = node->in[0], *x = node->in[1], *y = node->output;
+    const int axis = (int)node->param[0];
+    const bool along = node->param[1] != 0;
+    if (node->param[2] == GNI_SCATTER_ADD) {
+        gx[0] = gy;
+        if (gni_wanted(node, 1)) gx[1] = gni_adopt(g, gni_take_any(g, node->name, gy, index, axis, along));
+        return true;
+    }
+    // Elements that share the extreme value share the gradient.
+    gn_array *from = gn_cast(gn_eq(x, gni_adopt(g, gni_take_any(g, node->name, y, index, axis, along))), gy->dtype);
+    gn_array *kept = gn_cast(gn_eq(a, y), gy->dtype);
+    gn_array *count = gni_scattered(g, node->name, GNI_SCATTER_ADD, kept, index, from, axis, along);
+    gn_array *share = gn_div(gy, gn_maximum_s(count, 1)); // NaN has none
+    gx[0] = gn_mul(share, kept);
+    if (gni_wanted(node, 1)) gx[1] = gn_mul(from, gni_adopt(g, gni_take_any(g, node->name, share, index, axis, along)));
+    return true;
+}
+
+// `a` and then `values` at the places that the index names; of one dtype that a gni_scatter has.
+static gn_array *gni_scattered(gn_context *g, const char *fn, gni_scatter_op op, gn_array *a, gn_array *index, gn_array *values,
+                               int axis, bool along) {
+    gn_array *in[3];
+    gni_scatter job;
+    in[0] = a;
+    in[1] = values;
+    in[2] = index;
+    if (a == NULL || values == NULL || index == NULL) return NULL;
+    gn_array *from = gni_contiguous(g, values), *places = gni_take_indices(g, index);
+    gn_array *y = gni_array_empty(g, fn, a->dtype, &a->shape);
+    bool ok = from != NULL && places != NULL && y != NULL && gni_places_of(g, fn, &a->shape, places, axis, along, &job.at);
+    if (ok && gni_elements(&a->shape) > 0) {
+        job.op = op;
+        ok = gni_assign_run(g, y, a);
+        if (ok && gni_elements(&values->shape) > 0) {
+            gni_take_operand(from, &job.in);
+            gni_take_operand(places, &job.index);
+            gni_take_operand(y, &job.out);
+            ok = gni_run(g, GNI_JOB_SCATTER, &job, y);
+        }
+    }
+    gni_unref(g, from);
+    gni_unref(g, places);
+    if (!ok) {
+        gni_unref(g, y);
+        return NULL;
+    }
+    gni_node *node = gni_tracks(g, in, 2) ? gni_record(g, y, fn, gni_back_scatter, in, 3) : NULL;
+    if (node != NULL) {
+        node->param[0] = axis;
+        node->param[1] = along;
+        node->param[2] = op;
+    }
+    return gni_adopt(g, y);
+}
+
+// What elements of that dtype are scattered as.
+static gn_dtype gni_scatter_dtype(gn_dtype t) {
+    if (t == GN_F32 || t == GN_F64 || t == GN_I32 || t == GN_I64 || t == GN_U32 || t == GN_U64) return t;
+    return gni_is_float(t) ? GN_F32 : GN_I32;
+}
+
+// The indices broadcast to a shape that differs from a's on the axis alone, as int32 or int64 in C order. Where they are the same
+// for all other axes, only those: *along is false then. Both of these are the scope's.
+static gn_array *gni_index_along(gn_context *g, const char *fn, const gn_array *a, gn_array *indices, int axis, gn_shape *s, bool *along) {
+    char from[200], to[200];
+    gn_shape own = indices->shape, other = a->shape, all;
+    if (!gni_need_integers(g, fn, indices)) return NULL;
+    bool fits = own.rank == other.rank;
+    if (fits) other.dim[axis] = own.dim[axis];
+    if (!fits || !gni_broadcast(&own, &other, &all)) {
+        gni_fail(g, GN_ERROR_SHAPE, "%s: indices %s for %s: beside axis %d they have its shape, or 1", fn,
+                 gni_shape_text(from, sizeof from, &own), gni_shape_text(to, sizeof to, &a->shape), axis);
+        return NULL;
+    }
+    *s = all;
+    *along = gni_elements(&own) != own.dim[axis] || gni_elements(&own) == 0;
+    gn_array *index = *along ? gn_broadcast_to(indices, all) : gn_ravel(indices);
+    return index == NULL ? NULL : gni_adopt(g, gni_take_indices(g, index));
+}
+
+GPUNUM_API gn_array *gn_take_along(gn_array *a, gn_array *indices, int axis) {
+    gn_array *in[2];
+    in[0] = a;
+    in[1] = indices;
+    gn_context *g = gni_begin("gn_take_along", in, 2);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    const int at = gni_axis(g, "gn_take_along", axis, a->shape.rank);
+    bool along;
+    gn_shape s;
+    gn_array *index = at < 0 ? NULL : gni_index_along(g, "gn_take_along", a, indices, at, &s, &along);
+    if (index == NULL) return gni_end_scope(g, NULL);
+    s.dim[at] = a->shape.dim[at];
+    gn_array *x = gni_same_shape(&s, &a->shape) ? a : gn_broadcast_to(a, s);
+    return gni_end_scope(g, x == NULL ? NULL : gni_adopt(g, gni_take_any(g, "gn_take_along", x, index, at, along)));
+}
+
+// The indices and the values for them, made fit to `a`.
+static bool gni_scatter_operands(gn_context *g, const char *fn, gn_array *a, gn_array *indices, gn_array *values, int axis,
+                                 gn_array **index, gn_array **x, bool *along) {
+    gn_shape s, want = a->shape;
+    char from[200], to[200];
+    *index = gni_index_along(g, fn, a, indices, axis, &s, along);
+    if (*index == NULL) return false;
+    want.dim[axis] = s.dim[axis];
+    if (!gni_same_shape(&s, &want)) {
+        gni_fail(g, GN_ERROR_SHAPE, "%s: indices %s for %s: beside axis %d they have its shape, or 1", fn,
+                 gni_shape_text(from, sizeof from, &indices->shape), gni_shape_text(to, sizeof to, &a->shape), axis);
+        return false;
+    }
+    *x = gn_broadcast_to(values, s);
+    return *x != NULL;
+}
+
+static gn_array *gni_scatter_parts(gn_context *g, const char *fn, gni_scatter_op op, gn_array *a, gn_array *index, gn_array *x,
+                                   int axis, bool along) {
+    if (a == NULL || x == NULL) return NULL;
+    if (gni_is_complex(a->dtype)) {
+        gn_array *re = gni_scatter_parts(g, fn, op, gn_real(a), index, gn_real(x), axis, along);
+        return gn_complex(re, gni_scatter_parts(g, fn, op, gn_imag(a), index, gn_imag(x), axis, along));
+    }
+    const gn_dtype t = a->dtype, inner = gni_scatter_dtype(t);
+    if (t == GN_BOOL && op == GNI_SCATTER_ADD) op = GNI_SCATTER_MAX;
+    if (t != x->dtype) x = gn_cast(x, t);
+    if (t != inner) x = gn_cast(x, inner);
+    gn_array *y = gni_scattered(g, fn, op, t != inner ? gn_cast(a, inner) : a, index, x, axis, along);
+    return t != inner ? gn_cast(y, t) : y;
+}
+
+static gn_array *gni_scatter_public(const char *fn, gni_scatter_op op, gn_array *a, gn_array *indices, gn_array *values, int axis) {
+    gn_array *in[3], *index, *x;
+    in[0] = a;
+    in[1] = indices;
+    in[2] = values;
+    gn_context *g = gni_begin(fn, in, 3);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    const int at = gni_axis(g, fn, axis, a->shape.rank);
+    bool along, ok = at >= 0 && (op == GNI_SCATTER_ADD || gni_real_only(g, fn, in, 3));
+    if (!ok || !gni_scatter_operands(g, fn, a, indices, values, at, &index, &x, &along)) return gni_end_scope(g, NULL);
+    if (gni_is_complex(x->dtype) != gni_is_complex(a->dtype)) x = gn_cast(x, a->dtype);
+    return gni_end_scope(g, gni_scatter_parts(g, fn, op, a, index, x, at, along));
+}
+
+GPUNUM_API gn_array *gn_scatter_add(gn_array *a, gn_array *indices, gn_array *values, int axis) {
+    return gni_scatter_public("gn_scatter_add", GNI_SCATTER_ADD, a, indices, values, axis);
+}
+GPUNUM_API gn_array *gn_scatter_max(gn_array *a, gn_array *indices, gn_array *values, int axis) {
+    return gni_scatter_public("gn_scatter_max", GNI_SCATTER_MAX, a, indices, values, axis);
+}
+GPUNUM_API gn_array *gn_scatter_min(gn_array *a, gn_array *indices, gn_array *values, int axis) {
+    return gni_scatter_public("gn_scatter_min", GNI_SCATTER_MIN, a, indices, values, axis);
+}
+
+// The last value for a place wins, in whatever order they are looked at: first the number of that value is found.
+GPUNUM_API gn_array *gn_put_along(gn_array *a, gn_array *indices, gn_array *values, int axis) {
+    const char *fn = "gn_put_along";
+    gn_array *in[3], *index, *x;
+    in[0] = a;
+    in[1] = indices;
+    in[2] = values;
+    gn_context *g = gni_begin(fn, in, 3);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    const int at = gni_axis(g, fn, axis, a->shape.rank);
+    bool along;
+    if (at < 0 || !gni_scatter_operands(g, fn, a, indices, values, at, &index, &x, &along)) return gni_end_scope(g, NULL);
+    if (gni_elements(&x->shape) == 0) return gni_end_scope(g, gn_copy(a));
+    gn_shape s = a->shape, line = s;
+    const int64_t count = x->shape.dim[at];
+    const gn_dtype t = count < INT32_MAX ? GN_I32 : GN_I64;
+    for (int i = 0; i < s.rank; i++) {
+        line.dim[i] = i == at ? count : 1;
+        if (!along && i != at) s.dim[i] = 1;
+    }
+    gn_array *number = gn_reshape(gn_arange(g, t, 1, (double)count + 1, 1), line);
+    if (along) number = gn_broadcast_to(number, x->shape);
+    gn_array *last = gni_scattered(g, fn, GNI_SCATTER_MAX, gn_zeros(g, t, s), index, number, at, along);
+    gn_array *place = gn_maximum_s(gn_add_s(last, -1), 0);
+    gn_array *new_ones = gn_take_along(x, place, at);
+    if (new_ones != NULL && new_ones->dtype != a->dtype) new_ones = gn_cast(new_ones, a->dtype);
+    return gni_end_scope(g, gn_where(gn_gt_s(last, 0), new_ones, a));
+}
+
+// ---- what is true
+
+// One byte for each element in C order, whether it is true; the array that holds them is the scope's.
+static const uint8_t *gni_truth(gn_context *g, const char *fn, gn_array *a, int64_t *count) {
+    if (!gni_may_wait(g, fn)) return NULL;
+    gn_array *truth = a->dtype == GN_BOOL ? a : gn_ne_s(a, 0.0);
+    truth = truth != NULL ? gni_adopt(g, gni_contiguous(g, truth)) : NULL;
+    const uint8_t *p = truth != NULL ? (const uint8_t *)gni_host(g, truth) : NULL;
+    *count = 0;
+    for (int64_t i = 0, n = p != NULL ? gni_elements(&truth->shape) : 0; i < n; i++) *count += p[i];
+    return p;
+}
+
+// Their numbers, (rank, count) with a row for each axis, or (count) of the raveled array.
+static gn_array *gni_true_places(gn_context *g, const char *fn, gn_array *a, bool flat) {
+    int64_t count, *to = NULL, n = gni_elements(&a->shape);
+    const uint8_t *truth = gni_truth(g, fn, a, &count);
+    gn_shape s = GN_SHAPE(a->shape.rank, count);
+    if (flat) s = gn_shape_from(1, &count);
+    gn_array *y = truth != NULL ? gni_array_filled(g, fn, GN_I64, &s, (void **)&to) : NULL;
+    if (y == NULL || count == 0) return gni_adopt(g, y);
+    const int last = flat ? 0 : a->shape.rank - 1;
+    int64_t *row = to + last * count, k = 0;
+    for (int64_t i = 0; i < n; i++)
+        if (truth[i]) row[k++] = i;
+    for (int axis = 0; axis < last; axis++) {
+        const int64_t inner = gni_extent_product(a->shape.dim + axis + 1, last - axis);
+        for (k = 0; k < count; k++) to[axis * count + k] = row[k] / inner % a->shape.dim[axis];
+    }
+    for (k = 0; k < count && last > 0; k++) row[k] %= a->shape.dim[last];
+    return gni_adopt(g, y);
+}
+
+GPUNUM_API gn_array *gn_flatnonzero(gn_array *a) {
+    gn_context *g = gni_begin("gn_flatnonzero", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    return gni_end_scope(g, gni_true_places(g, "gn_flatnonzero", a, true));
+}
+
+GPUNUM_API gn_array *gn_nonzero(gn_array *a) {
+    gn_context *g = gni_begin("gn_nonzero", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    if (a->shape.rank == 0) {
+        gni_fail(g, GN_ERROR_SHAPE, "gn_nonzero: rank 0 has no axes that a place could be on");
+        return gni_end_scope(g, NULL);
+    }
+    return gni_end_scope(g, gni_true_places(g, "gn_nonzero", a, false));
+}
+
+GPUNUM_API gn_array *gn_compress(gn_array *condition, gn_array *a, gn_axes axis) {
+    gn_array *in[2];
+    in[0] = condition;
+    in[1] = a;
+    gn_context *g = gni_begin("gn_compress", in, 2);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    char text[200];
+    gn_array *x = axis == GN_ALL ? gn_ravel(a) : a;
+    const int at = x == NULL ? -1 : axis == GN_ALL ? 0 : gni_axis(g, "gn_compress", axis, a->shape.rank);
+    if (at >= 0 && (condition->shape.rank != 1 || condition->shape.dim[0] > x->shape.dim[at]))
+        gni_fail(g, GN_ERROR_SHAPE, "gn_compress: condition %s for an axis of %lld", gni_shape_text(text, sizeof text, &condition->shape),
+                 (long long)x->shape.dim[at]);
+    if (at < 0 || g->call_failed) return gni_end_scope(g, NULL);
+    gn_array *index = gni_true_places(g, "gn_compress", condition, true);
+    return gni_end_scope(g, index == NULL ? NULL : gni_adopt(g, gni_take_any(g, "gn_compress", x, index, at, false)));
+}
+
+// Whether the mask covers a's leading axes; `s` gets (covered, rest...).
+static bool gni_mask_fits(gn_context *g, const char *fn, const gn_array *a, const gn_array *m, gn_shape *s) {
+    char ta[200], tm[200];
+    bool fits = m->shape.rank <= a->shape.rank;
+    for (int i = 0; fits && i < m->shape.rank; i++) fits = m->shape.dim[i] == a->shape.dim[i];
+    if (m->dtype != GN_BOOL)
+        gni_fail(g, GN_ERROR_DTYPE, "%s: the mask is %s, not bool; gn_take is for indices", fn, gn_dtype_name(m->dtype));
+    else if (!fits)
+        gni_fail(g, GN_ERROR_SHAPE, "%s: mask %s does not cover the first axes of %s", fn, gni_shape_text(tm, sizeof tm, &m->shape),
+                 gni_shape_text(ta, sizeof ta, &a->shape));
+    else if (m->shape.rank == 0 && a->shape.rank == GN_MAX_RANK)
+        gni_fail(g, GN_ERROR_SHAPE, "%s: the rank would be %d, the most is %d", fn, GN_MAX_RANK + 1, GN_MAX_RANK);
+    if (g->call_failed) return false;
+    *s = gni_shape_of_rank(1 + a->shape.rank - m->shape.rank);
+    s->dim[0] = gni_elements(&m->shape);
+    for (int i = 1; i < s->rank; i++) s->dim[i] = a->shape.dim[m->shape.rank + i - 1];
+    return true;
+}
+
+GPUNUM_API gn_array *gn_mask(gn_array *a, gn_array *m) {
+    gn_array *in[2];
+    gn_shape s;
+    in[0] = a;
+    in[1] = m;
+    gn_context *g = gni_begin("gn_mask", in, 2);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    gn_array *index = gni_mask_fits(g, "gn_mask", a, m, &s) ? gni_true_places(g, "gn_mask", m, true) : NULL;
+    gn_array *rows = index != NULL ? gn_reshape(a, s) : NULL;
+    return gni_end_scope(g, rows == NULL ? NULL : gni_adopt(g, gni_take_any(g, "gn_mask", rows, index, 0, false)));
+}
+
+// A row of values for each that is true, as many rows as there are elements of the mask: others are not looked at.
+static gn_array *gni_masked_rows(gn_context *g, const char *fn, gn_array *m, gn_array *value, gn_shape s) {
+    int64_t count, *to = NULL, k = 0, n = s.dim[0];
+    const gn_shape line = gn_shape_from(1, &n);
+    char tv[200], ts[200];
+    const uint8_t *truth = gni_truth(g, fn, m, &count);
+    if (truth == NULL) return NULL;
+    gn_shape all;
+    s.dim[0] = count;
+    if (!gni_broadcast(&value->shape, &s, &all) || !gni_same_shape(&all, &s)) {
+        gni_fail(g, GN_ERROR_SHAPE, "%s: shape %s does not broadcast to %s, what the mask names", fn,
+                 gni_shape_text(tv, sizeof tv, &value->shape), gni_shape_text(ts, sizeof ts, &s));
+        return NULL;
+    }
+    if (count == 0) return NULL; // nothing is written
+    gn_array *number = gni_array_filled(g, fn, GN_I64, &line, (void **)&to);
+    for (int64_t i = 0; number != NULL && i < n; i++) {
+        to[i] = GNI_MIN(k, count - 1);
+        k += truth[i];
+    }
+    number = gni_adopt(g, number);
+    if (number == NULL) return NULL;
+    return gni_adopt(g, gni_take_any(g, fn, value, number, 0, false));
+}
+
+GPUNUM_API gn_status gn_assign_mask(gn_array *a, gn_array *m, gn_array *value) {
+    const char *fn = "gn_assign_mask";
+    gn_array *in[3];
+    gn_shape s, wide;
+    in[0] = a;
+    in[1] = m;
+    in[2] = value;
+    gn_context *g = gni_begin(fn, in, 3);
+    if (g == NULL) return gni_null_status(a != NULL ? a : m != NULL ? m : value);
+    gn_scope_begin(g);
+    if (gni_mask_fits(g, fn, a, m, &s)) {
+        gn_array *x = value, *y = NULL;
+        if (value->shape.rank > s.rank) {
+            gni_fail(g, GN_ERROR_SHAPE, "%s: a value of rank %d for one of rank %d, what the mask names", fn, value->shape.rank, s.rank);
+        } else if (value->shape.rank == s.rank && value->shape.dim[0] == 1) {
+            x = gn_squeeze(value, 0);
+        } else if (value->shape.rank == s.rank) {
+            x = gni_masked_rows(g, fn, m, value, s);
+            wide = a->shape;
+            for (int i = m->shape.rank; i < wide.rank && x != NULL; i++) wide.dim[i] = x->shape.dim[i - m->shape.rank + 1];
+            if (x != NULL) x = gn_reshape(x, wide);
+        }
+        wide = m->shape;
+        wide.rank = a->shape.rank;
+        for (int i = m->shape.rank; i < wide.rank; i++) wide.dim[i] = 1;
+        if (x != NULL && x->dtype != a->dtype) x = gn_cast(x, a->dtype);
+        if (x != NULL && !g->call_failed) y = gn_where(gn_reshape(m, wide), x, a);
+        if (y != NULL) gni_assign(g, fn, a, y);
+    }
+    gn_scope_end(g);
+    return gni_end_status(g);
+}
