@@ -113,6 +113,65 @@
 #define GNI_P_TAKE_OUT_BASE 10
 #define GNI_P_TAKE_WORDS 11
 
+// ---- order.glsl: sort.comp, find.comp
+
+#define GNI_S_ORDER_LOG_BYTES 0
+#define GNI_S_ORDER_FLAGS 1
+#define GNI_F_ORDER_FLOAT 1u
+#define GNI_F_ORDER_SIGNED 2u
+#define GNI_F_ORDER_DESCENDING 4u
+#define GNI_F_ORDER_ZEROS 8u // both have one key
+#define GNI_S_ORDER_INF 2
+#define GNI_S_ORDER_SPECS 3
+
+#define GNI_S_SORT_PLACES 3
+#define GNI_S_SORT_VALUES 4
+#define GNI_S_SORT_FIRST 5
+#define GNI_S_SORT_LOG_ROW 6
+#define GNI_S_SORT_SPECS 7
+#define GNI_SORT_TILE 2048 // elements of a workgroup
+#define GNI_P_SORT_ROWS 0
+#define GNI_P_SORT_N 1
+#define GNI_P_SORT_IN_BASE 2
+#define GNI_P_SORT_TILES 3
+#define GNI_P_SORT_SHIFT 4
+#define GNI_P_SORT_SKIP 5 // sorted elements in front of those that are asked for
+#define GNI_P_SORT_TAKE 6 // and how many those are
+#define GNI_P_SORT_OUT_BASE 7
+#define GNI_P_SORT_INDEX_BASE 8
+#define GNI_P_SORT_WORDS 9
+
+#define GNI_P_FIND_N 0
+#define GNI_P_FIND_LINE 1
+#define GNI_P_FIND_IN_BASE 2
+#define GNI_P_FIND_LINE_BASE 3
+#define GNI_P_FIND_OUT_BASE 4
+#define GNI_P_FIND_RIGHT 5
+#define GNI_P_FIND_LEAST 6 // the first number that is counted
+#define GNI_P_FIND_WORDS 7
+
+// ---- scan.comp
+
+#define GNI_S_SCAN_OP 0 // gni_scan_op
+#define GNI_S_SCAN_DTYPE 1
+#define GNI_S_SCAN_INTEGER 2
+#define GNI_S_SCAN_PHASE 3
+#define GNI_F_SCAN_TOTALS 0u
+#define GNI_F_SCAN_TILES 1u
+#define GNI_F_SCAN_COLUMNS 2u
+#define GNI_S_SCAN_FLAGS 4
+#define GNI_F_SCAN_CARRY 1u     // there are parts
+#define GNI_F_SCAN_EXCLUSIVE 2u // without the element itself
+#define GNI_S_SCAN_SPECS 5
+#define GNI_SCAN_TILE 2048 // elements of a workgroup
+#define GNI_P_SCAN_OUTER 0
+#define GNI_P_SCAN_N 1
+#define GNI_P_SCAN_INNER 2
+#define GNI_P_SCAN_IN_BASE 3
+#define GNI_P_SCAN_OUT_BASE 4
+#define GNI_P_SCAN_TILES 5
+#define GNI_P_SCAN_WORDS 6
+
 // ---- random.comp
 
 #define GNI_S_RANDOM_KIND 0 // gni_random_kind

@@ -255,16 +255,19 @@ typedef struct gni_sort {
     gni_operand in, out, index;
 } gni_sort;
 
-// out (count) int64: where each of in (count) goes into sorted (n), of its dtype.
+// out (count) int64: where each of in (count) goes into sorted (n), of its dtype. With a scale, which is for float32 and
+// float64, x is about at (x - start) scale.
 typedef struct gni_search {
     int64_t n, count;
     bool right;
+    double start, scale;
     gni_operand sorted, in, out;
 } gni_search;
 
-// out (bins): how often each number is among in (n), int64; with weight (n), float64, their sums. Numbers outside are left out.
+// out (bins): how often each number from `least` on is among in (n), int64; with weight (n), float64, their sums. Numbers
+// outside are left out.
 typedef struct gni_count {
-    int64_t n, bins;
+    int64_t n, bins, least;
     gni_operand in, weight, out;
 } gni_count;
 

@@ -281,30 +281,30 @@ GNI_INLINE void gni_put_bits(void *p, int64_t i, int bytes, uint64_t u) {
 // ---- records: what is sorted
 
 // Keys of 4 or 8 bytes; a key and its place in one word, the key above; or each in a word of its own.
-typedef enum gni_layout { GNI_RECORD_KEY4, GNI_RECORD_KEY8, GNI_RECORD_PACKED, GNI_RECORD_PAIR } gni_layout;
+typedef enum gni_layout { GNI_LAYOUT_KEY4, GNI_LAYOUT_KEY8, GNI_LAYOUT_PACKED, GNI_LAYOUT_PAIR } gni_layout;
 
-static int64_t gni_record_size(gni_layout r) { return r == GNI_RECORD_KEY4 ? 4 : r == GNI_RECORD_PAIR ? 16 : 8; }
+static int64_t gni_record_size(gni_layout r) { return r == GNI_LAYOUT_KEY4 ? 4 : r == GNI_LAYOUT_PAIR ? 16 : 8; }
 
 typedef struct gni_keyed {
     uint64_t key, at;
 } gni_keyed;
 
 GNI_INLINE uint64_t gni_record_key(gni_layout r, const void *p, int64_t i) {
-    if (r == GNI_RECORD_KEY4) return ((const uint32_t *)p)[i];
-    if (r == GNI_RECORD_PAIR) return ((const gni_keyed *)p)[i].key;
-    return ((const uint64_t *)p)[i] >> (r == GNI_RECORD_PACKED ? 32 : 0);
+    if (r == GNI_LAYOUT_KEY4) return ((const uint32_t *)p)[i];
+    if (r == GNI_LAYOUT_PAIR) return ((const gni_keyed *)p)[i].key;
+    return ((const uint64_t *)p)[i] >> (r == GNI_LAYOUT_PACKED ? 32 : 0);
 }
 
 GNI_INLINE void gni_record_copy(gni_layout r, void *to, int64_t i, const void *from, int64_t k) {
-    if (r == GNI_RECORD_KEY4) ((uint32_t *)to)[i] = ((const uint32_t *)from)[k];
-    else if (r == GNI_RECORD_PAIR) ((gni_keyed *)to)[i] = ((const gni_keyed *)from)[k];
+    if (r == GNI_LAYOUT_KEY4) ((uint32_t *)to)[i] = ((const uint32_t *)from)[k];
+    else if (r == GNI_LAYOUT_PAIR) ((gni_keyed *)to)[i] = ((const gni_keyed *)from)[k];
     else ((uint64_t *)to)[i] = ((const uint64_t *)from)[k];
 }
 
 // Whether record k comes in front of record i. Places make all of them differ, where there are places.
 GNI_INLINE bool gni_record_less(gni_layout r, const void *p, int64_t k, const void *q, int64_t i) {
-    if (r == GNI_RECORD_KEY4) return ((const uint32_t *)p)[k] < ((const uint32_t *)q)[i];
-    if (r != GNI_RECORD_PAIR) return ((const uint64_t *)p)[k] < ((const uint64_t *)q)[i];
+    if (r == GNI_LAYOUT_KEY4) return ((const uint32_t *)p)[k] < ((const uint32_t *)q)[i];
+    if (r != GNI_LAYOUT_PAIR) return ((const uint64_t *)p)[k] < ((const uint64_t *)q)[i];
     const gni_keyed *a = (const gni_keyed *)p + k, *b = (const gni_keyed *)q + i;
     return a->key < b->key || (a->key == b->key && a->at < b->at);
 }
@@ -314,19 +314,19 @@ GNI_INLINE void gni_records_loop(const gni_key *key, bool is_float, int bytes, g
     const gni_key k = *key;
     for (int64_t i = 0; i < n; i++) {
         const uint64_t u = gni_key_of(&k, is_float, gni_get_bits(x, i, bytes));
-        if (r == GNI_RECORD_KEY4) ((uint32_t *)to)[i] = (uint32_t)u;
-        if (r == GNI_RECORD_KEY8) ((uint64_t *)to)[i] = u;
-        if (r == GNI_RECORD_PACKED) ((uint64_t *)to)[i] = u << 32 | (uint64_t)(at + i);
-        if (r == GNI_RECORD_PAIR) ((gni_keyed *)to)[i].key = u, ((gni_keyed *)to)[i].at = (uint64_t)(at + i);
+        if (r == GNI_LAYOUT_KEY4) ((uint32_t *)to)[i] = (uint32_t)u;
+        if (r == GNI_LAYOUT_KEY8) ((uint64_t *)to)[i] = u;
+        if (r == GNI_LAYOUT_PACKED) ((uint64_t *)to)[i] = u << 32 | (uint64_t)(at + i);
+        if (r == GNI_LAYOUT_PAIR) ((gni_keyed *)to)[i].key = u, ((gni_keyed *)to)[i].at = (uint64_t)(at + i);
     }
 }
 
 // Records of n elements, the first of which is number `at` of its row.
 static void gni_records_make(const gni_key *k, gni_layout r, const char *x, int64_t n, int64_t at, void *to) {
     const int bytes = k->bytes;
-    if (bytes == 4 && k->is_float && r == GNI_RECORD_KEY4) gni_records_loop(k, true, 4, GNI_RECORD_KEY4, x, n, at, to);
-    else if (bytes == 4 && k->is_float && r == GNI_RECORD_PACKED) gni_records_loop(k, true, 4, GNI_RECORD_PACKED, x, n, at, to);
-    else if (bytes == 8 && k->is_float && r == GNI_RECORD_KEY8) gni_records_loop(k, true, 8, GNI_RECORD_KEY8, x, n, at, to);
+    if (bytes == 4 && k->is_float && r == GNI_LAYOUT_KEY4) gni_records_loop(k, true, 4, GNI_LAYOUT_KEY4, x, n, at, to);
+    else if (bytes == 4 && k->is_float && r == GNI_LAYOUT_PACKED) gni_records_loop(k, true, 4, GNI_LAYOUT_PACKED, x, n, at, to);
+    else if (bytes == 8 && k->is_float && r == GNI_LAYOUT_KEY8) gni_records_loop(k, true, 8, GNI_LAYOUT_KEY8, x, n, at, to);
     else gni_records_loop(k, k->is_float, bytes, r, x, n, at, to);
 }
 
@@ -376,24 +376,29 @@ GNI_INLINE void gni_radix_move(gni_layout r, const void *from, void *to, int64_t
     for (int64_t i = 0; i < n; i++) gni_record_copy(r, to, (int64_t)place[gni_record_key(r, from, i) >> shift & 255u]++, from, i);
 }
 
-// One pass of a radix sort by eight bits of the key; false if all have the same.
-GNI_INLINE bool gni_radix_pass(gni_layout r, const void *from, void *to, int64_t n, int shift) {
-    uint64_t count[GNI_DIGITS] = {0}, at = 0;
-    gni_radix_count(r, from, n, shift, count);
-    if (count[gni_record_key(r, from, 0) >> shift & 255u] == (uint64_t)n) return false;
-    for (int i = 0; i < GNI_DIGITS; i++) {
-        const uint64_t own = count[i];
-        count[i] = at;
-        at += own;
+// By eight bits of the key at a time, from the lowest on, but for those that all keys share. One look counts all digits.
+GNI_INLINE void *gni_records_radix(gni_layout r, void *a, void *b, int64_t n, int bits) {
+    uint64_t count[8][GNI_DIGITS];
+    memset(count, 0, (size_t)(bits / 8) * sizeof count[0]);
+    for (int64_t i = 0; i < n; i++) {
+        const uint64_t u = gni_record_key(r, a, i);
+        if (r == GNI_LAYOUT_KEY4 || r == GNI_LAYOUT_PACKED) {
+            count[0][u & 255u]++;
+            if (bits > 8) count[1][u >> 8 & 255u]++;
+            if (bits > 16) count[2][u >> 16 & 255u]++, count[3][u >> 24 & 255u]++;
+        } else {
+            for (int d = 0; d < 8; d++) count[d][u >> (8 * d) & 255u]++;
+        }
     }
-    gni_radix_move(r, from, to, n, shift, count);
-    return true;
-}
-
-GNI_INLINE void *gni_records_sort_as(gni_layout r, void *a, void *b, int64_t n, int bits) {
-    if (n < GNI_RADIX_LEAST) return gni_records_merge(r, a, b, n);
     for (int shift = 0; shift < bits; shift += 8) {
-        if (!gni_radix_pass(r, a, b, n, shift)) continue;
+        uint64_t *place = count[shift / 8], at = 0;
+        if (place[gni_record_key(r, a, 0) >> shift & 255u] == (uint64_t)n) continue;
+        for (int i = 0; i < GNI_DIGITS; i++) {
+            const uint64_t own = place[i];
+            place[i] = at;
+            at += own;
+        }
+        gni_radix_move(r, a, b, n, shift, place);
         void *t = a;
         a = b;
         b = t;
@@ -401,13 +406,17 @@ GNI_INLINE void *gni_records_sort_as(gni_layout r, void *a, void *b, int64_t n, 
     return a;
 }
 
+GNI_INLINE void *gni_records_sort_as(gni_layout r, void *a, void *b, int64_t n, int bits) {
+    return n < GNI_RADIX_LEAST ? gni_records_merge(r, a, b, n) : gni_records_radix(r, a, b, n, bits);
+}
+
 // Sorts n records in `a` with the help of b; says which of the two has the result.
 static void *gni_records_sort(gni_layout r, void *a, void *b, int64_t n, int bits) {
     if (n < 2) return a;
-    if (r == GNI_RECORD_KEY4) return gni_records_sort_as(GNI_RECORD_KEY4, a, b, n, bits);
-    if (r == GNI_RECORD_KEY8) return gni_records_sort_as(GNI_RECORD_KEY8, a, b, n, bits);
-    if (r == GNI_RECORD_PACKED) return gni_records_sort_as(GNI_RECORD_PACKED, a, b, n, bits);
-    return gni_records_sort_as(GNI_RECORD_PAIR, a, b, n, bits);
+    if (r == GNI_LAYOUT_KEY4) return gni_records_sort_as(GNI_LAYOUT_KEY4, a, b, n, bits);
+    if (r == GNI_LAYOUT_KEY8) return gni_records_sort_as(GNI_LAYOUT_KEY8, a, b, n, 64);
+    if (r == GNI_LAYOUT_PACKED) return gni_records_sort_as(GNI_LAYOUT_PACKED, a, b, n, bits);
+    return gni_records_sort_as(GNI_LAYOUT_PAIR, a, b, n, 64);
 }
 
 typedef struct gni_sort_job {
@@ -426,20 +435,34 @@ typedef struct gni_sort_job {
     uint64_t *count;    // by part and digit
 } gni_sort_job;
 
-// Elements `first` to `first` + count of sorted records as values and places.
+GNI_INLINE void gni_values_loop(const gni_key *key, bool is_float, int bytes, gni_layout r, const char *sorted, int64_t n, char *y) {
+    const gni_key k = *key;
+    for (int64_t i = 0; i < n; i++) {
+        gni_key own = k;
+        own.is_float = is_float;
+        gni_put_bits(y, i, bytes, gni_key_back(&own, gni_record_key(r, sorted, i)));
+    }
+}
+
+// Elements `from` to `to` of those that are asked for, out of sorted records, as values and places.
 static void gni_records_write(const gni_sort_job *j, int64_t row, const char *sorted, int64_t first, int64_t from, int64_t to) {
     const gni_sort *d = j->d;
     const gni_layout r = j->record;
+    const int bytes = j->key.bytes;
+    if (r < GNI_LAYOUT_PACKED) {
+        const char *p = sorted + (first + from) * j->size;
+        char *y = j->y + (row * d->count + from) * bytes;
+        if (bytes == 4 && j->key.is_float) gni_values_loop(&j->key, true, 4, GNI_LAYOUT_KEY4, p, to - from, y);
+        else if (bytes == 8 && j->key.is_float) gni_values_loop(&j->key, true, 8, GNI_LAYOUT_KEY8, p, to - from, y);
+        else gni_values_loop(&j->key, j->key.is_float, bytes, r, p, to - from, y);
+        return;
+    }
     for (int64_t i = from; i < to; i++) {
         const int64_t o = row * d->count + i;
-        int64_t at = 0;
-        if (r == GNI_RECORD_PACKED) at = (int64_t)(((const uint64_t *)(const void *)sorted)[first + i] & UINT32_MAX);
-        if (r == GNI_RECORD_PAIR) at = (int64_t)((const gni_keyed *)(const void *)sorted)[first + i].at;
-        if (j->index != NULL) ((int64_t *)(void *)j->index)[o] = at;
-        if (j->y == NULL) continue;
-        uint64_t u = r >= GNI_RECORD_PACKED ? gni_get_bits(j->x, row * d->n + at, j->key.bytes)
-                                            : gni_key_back(&j->key, gni_record_key(r, sorted, first + i));
-        gni_put_bits(j->y, o, j->key.bytes, u);
+        const int64_t at = r == GNI_LAYOUT_PAIR ? (int64_t)((const gni_keyed *)(const void *)sorted)[first + i].at
+                                                : (int64_t)(((const uint64_t *)(const void *)sorted)[first + i] & UINT32_MAX);
+        ((int64_t *)(void *)j->index)[o] = at;
+        if (j->y != NULL) gni_put_bits(j->y, o, bytes, gni_get_bits(j->x, row * d->n + at, bytes));
     }
 }
 
@@ -503,8 +526,8 @@ static void gni_part_count_task(void *arg, int64_t begin, int64_t end, int worke
         const char *a = j->a + from * j->size;
         uint64_t *count = j->count + p * GNI_DIGITS;
         memset(count, 0, GNI_DIGITS * sizeof *count);
-        if (j->record == GNI_RECORD_KEY4) gni_radix_count(GNI_RECORD_KEY4, a, n, j->shift, count);
-        else if (j->record == GNI_RECORD_PACKED) gni_radix_count(GNI_RECORD_PACKED, a, n, j->shift, count);
+        if (j->record == GNI_LAYOUT_KEY4) gni_radix_count(GNI_LAYOUT_KEY4, a, n, j->shift, count);
+        else if (j->record == GNI_LAYOUT_PACKED) gni_radix_count(GNI_LAYOUT_PACKED, a, n, j->shift, count);
         else gni_radix_count(j->record, a, n, j->shift, count);
     }
 }
@@ -516,8 +539,8 @@ static void gni_part_move_task(void *arg, int64_t begin, int64_t end, int worker
         const int64_t from = gni_part_begin(j, j->n, p), n = gni_part_begin(j, j->n, p + 1) - from;
         const char *a = j->a + from * j->size;
         uint64_t *place = j->count + p * GNI_DIGITS;
-        if (j->record == GNI_RECORD_KEY4) gni_radix_move(GNI_RECORD_KEY4, a, j->b, n, j->shift, place);
-        else if (j->record == GNI_RECORD_PACKED) gni_radix_move(GNI_RECORD_PACKED, a, j->b, n, j->shift, place);
+        if (j->record == GNI_LAYOUT_KEY4) gni_radix_move(GNI_LAYOUT_KEY4, a, j->b, n, j->shift, place);
+        else if (j->record == GNI_LAYOUT_PACKED) gni_radix_move(GNI_LAYOUT_PACKED, a, j->b, n, j->shift, place);
         else gni_radix_move(j->record, a, j->b, n, j->shift, place);
     }
 }
@@ -564,8 +587,8 @@ static bool gni_cpu_sort(gn_context *g, const gni_sort *d) {
     j.key = gni_key_of_dtype(d->in.dtype, d->descending);
     const bool places = d->index.buf != NULL, wide = j.key.bytes == 8;
     j.key.zeros = places;
-    j.record = !places ? (wide ? GNI_RECORD_KEY8 : GNI_RECORD_KEY4)
-                       : wide || d->n > UINT32_MAX ? GNI_RECORD_PAIR : GNI_RECORD_PACKED;
+    j.record = !places ? (wide ? GNI_LAYOUT_KEY8 : GNI_LAYOUT_KEY4)
+                       : wide || d->n > UINT32_MAX ? GNI_LAYOUT_PAIR : GNI_LAYOUT_PACKED;
     j.size = gni_record_size(j.record);
     j.x = gni_operand_data(&d->in);
     j.y = d->out.buf != NULL ? gni_operand_data(&d->out) : NULL;
@@ -625,8 +648,18 @@ GNI_INLINE int64_t gni_key_search(const uint64_t *keys, int64_t n, uint64_t u, b
 
 static void gni_search_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_search_job *j = (const gni_search_job *)arg;
+    const int64_t n = j->d->n;
     GNI_UNUSED(worker);
-    for (int64_t i = begin; i < end; i++)
+    for (int64_t i = begin; i < end && j->d->scale != 0.0; i++) {
+        const uint64_t u = gni_key_of(&j->key, true, gni_get_bits(j->x, i, j->key.bytes));
+        const double x = j->key.bytes == 8 ? ((const double *)(const void *)j->x)[i] : (double)((const float *)(const void *)j->x)[i];
+        const double about = (x - j->d->start) * j->d->scale;
+        int64_t at = about < 0.0 ? 0 : about < (double)n ? (int64_t)about : n; // NaN goes behind all
+        while (at > 0 && (j->d->right ? j->keys[at - 1] > u : j->keys[at - 1] >= u)) at--;
+        while (at < n && (j->d->right ? j->keys[at] <= u : j->keys[at] < u)) at++;
+        j->out[i] = at;
+    }
+    for (int64_t i = begin; i < end && j->d->scale == 0.0; i++)
         j->out[i] = gni_key_search(j->keys, j->d->n, gni_key_of(&j->key, j->key.is_float, gni_get_bits(j->x, i, j->key.bytes)),
                                    j->d->right);
 }
@@ -635,7 +668,7 @@ static void gni_search_task(void *arg, int64_t begin, int64_t end, int worker) {
 static uint64_t *gni_keys_of(gn_context *g, const gni_key *key, const char *x, int64_t n) {
     uint64_t *keys = (uint64_t *)gni_alloc(g, (size_t)n * 8);
     if (keys == NULL) gni_fail_memory(g, "gn_searchsorted", (uint64_t)n * 8);
-    else gni_records_make(key, GNI_RECORD_KEY8, x, n, 0, keys);
+    else gni_records_make(key, GNI_LAYOUT_KEY8, x, n, 0, keys);
     return keys;
 }
 
@@ -675,11 +708,12 @@ static void gni_count_task(void *arg, int64_t begin, int64_t end, int worker) {
         double *sums = (double *)(void *)counts;
         memset(counts, 0, (size_t)d->bins * 8);
         for (int64_t i = from; i < to; i++) {
-            if (j->x[i] < 0 || j->x[i] >= d->bins) continue;
+            const uint64_t at = (uint64_t)j->x[i] - (uint64_t)d->least;
+            if (at >= (uint64_t)d->bins) continue;
             if (j->weight != NULL)
-                sums[j->x[i]] += j->weight[i];
+                sums[at] += j->weight[i];
             else
-                counts[j->x[i]]++;
+                counts[at]++;
         }
     }
 }

@@ -1093,6 +1093,16 @@ static bool gni_job_factor_ok(const gni_gpu *gpu, const gni_factor *f);
 static bool gni_job_factor(gni_gpu *gpu, const gni_factor *f);
 #endif
 
+// Of room `gpu_order`.
+static bool gni_job_scan_ok(const gni_gpu *gpu, const gni_scan *s);
+static bool gni_job_scan(gni_gpu *gpu, const gni_scan *d);
+static bool gni_job_sort_ok(const gni_gpu *gpu, const gni_sort *s);
+static bool gni_job_sort(gni_gpu *gpu, const gni_sort *s);
+static bool gni_job_search_ok(const gni_gpu *gpu, const gni_search *s);
+static bool gni_job_search(gni_gpu *gpu, const gni_search *s);
+static bool gni_job_count_ok(const gni_gpu *gpu, const gni_count *d);
+static bool gni_job_count(gni_gpu *gpu, const gni_count *d);
+
 static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) {
     const gni_gpu *gpu = g->gpu;
     if (!gpu || gpu->caps.max_invocations < GNI_JOB_THREADS) return false;
@@ -1106,6 +1116,10 @@ static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
     case GNI_JOB_SOFTMAX: return gni_job_softmax_ok((const gni_softmax *)job);
     case GNI_JOB_MATMUL: return gni_job_matmul_ok(gpu, (const gni_matmul *)job);
     case GNI_JOB_TAKE: return gni_job_take_ok(gpu, (const gni_take *)job);
+    case GNI_JOB_SCAN: return gni_job_scan_ok(gpu, (const gni_scan *)job);
+    case GNI_JOB_SORT: return gni_job_sort_ok(gpu, (const gni_sort *)job);
+    case GNI_JOB_SEARCH: return gni_job_search_ok(gpu, (const gni_search *)job);
+    case GNI_JOB_COUNT: return gni_job_count_ok(gpu, (const gni_count *)job);
     case GNI_JOB_RANDOM: return gni_job_random_ok((const gni_random *)job);
 #ifndef GPUNUM_NO_FFT
     case GNI_JOB_FFT: return gni_fft_gpu_supports(g, (const gni_fft *)job);
@@ -1126,6 +1140,10 @@ static bool gni_gpu_run(gn_context *g, gni_job_kind kind, const void *job) {
     case GNI_JOB_MATMUL:
         return gni_job_matmul(gpu, (const gni_matmul *)job, ((const gni_matmul *)job)->n);
     case GNI_JOB_TAKE: return gni_job_take(gpu, (const gni_take *)job);
+    case GNI_JOB_SCAN: return gni_job_scan(gpu, (const gni_scan *)job);
+    case GNI_JOB_SORT: return gni_job_sort(gpu, (const gni_sort *)job);
+    case GNI_JOB_SEARCH: return gni_job_search(gpu, (const gni_search *)job);
+    case GNI_JOB_COUNT: return gni_job_count(gpu, (const gni_count *)job);
     case GNI_JOB_RANDOM: return gni_job_random(gpu, (const gni_random *)job);
 #ifndef GPUNUM_NO_FFT
     case GNI_JOB_FFT: return gni_fft_gpu(g, (const gni_fft *)job);

@@ -374,7 +374,10 @@ GPUNUM_API gn_array *gn_percentile(gn_array *a, double percent, gn_axes axes) {
 
 // ---- places in sorted arrays
 
-static gn_array *gni_searched(gn_context *g, const char *fn, gn_array *sorted, gn_array *values, bool right) {
+// Where values go into `sorted`; elements that are floats of
+// values' dtype and a distance of `step` from `start` on are found sooner, others say 0.
+static gn_array *gni_searched(gn_context *g, const char *fn, gn_array *sorted, gn_array *values, bool right, double start,
+                              double step) {
     gni_search job;
     memset(&job, 0, sizeof job);
     char text[200];
@@ -399,6 +402,9 @@ static gn_array *gni_searched(gn_context *g, const char *fn, gn_array *sorted, g
         job.n = s->shape.dim[0];
         job.count = gni_elements(&values->shape);
         job.right = right;
+        if (step > 0.0) job.scale = 1.0 / step;
+        if (job.scale - job.scale != 0.0) job.scale = 0.0;
+        job.start = start;
         gni_take_operand(s, &job.sorted);
         gni_take_operand(v, &job.in);
         gni_take_operand(y, &job.out);
@@ -423,7 +429,7 @@ static gn_context *gni_begin_pair(const char *fn, gn_array *a, gn_array *b) {
 GPUNUM_API gn_array *gn_searchsorted(gn_array *sorted, gn_array *values, bool right) {
     gn_context *g = gni_begin_pair("gn_searchsorted", sorted, values);
     if (g == NULL) return NULL;
-    return gni_end_scope(g, gni_searched(g, "gn_searchsorted", sorted, values, right));
+    return gni_end_scope(g, gni_searched(g, "gn_searchsorted", sorted, values, right, 0.0, 0.0));
 }
 
 // Whether the caller may wait for values.
@@ -454,7 +460,7 @@ GPUNUM_API gn_array *gn_digitize(gn_array *a, gn_array *bins, bool right) {
     if (g == NULL) return NULL;
     const int up = gni_real_only(g, "gn_digitize", &bins, 1) ? gni_direction(g, "gn_digitize", bins) : 0;
     if (up == 0) return gni_end_scope(g, NULL);
-    gn_array *y = gni_searched(g, "gn_digitize", up > 0 ? bins : gn_flip(bins, 0), a, !right);
+    gn_array *y = gni_searched(g, "gn_digitize", up > 0 ? bins : gn_flip(bins, 0), a, !right, 0.0, 0.0);
     return gni_end_scope(g, up > 0 ? y : gn_sub(gn_scalar(g, GN_I64, (double)bins->shape.dim[0]), y));
 }
 
@@ -469,7 +475,7 @@ static gn_array *gni_isin(gn_context *g, const char *fn, gn_array *a, gn_array *
     g->no_grad++;
     if (list->dtype != t) list = gn_cast(list, t);
     if (list != NULL) gni_sorted(g, fn, list, 0, n, false, &s, NULL);
-    gn_array *at = gni_searched(g, fn, s, a, false);
+    gn_array *at = gni_searched(g, fn, s, a, false, 0.0, 0.0);
     gn_array *y = gn_eq(gn_take(s, gn_minimum_s(at, (double)(n - 1)), 0), a);
     g->no_grad--;
     return y;
@@ -502,7 +508,7 @@ GPUNUM_API gn_array *gn_interp(gn_array *a, gn_array *points, gn_array *values) 
     gn_array *x = in[0], *p = in[1], *v = in[2], *first = gn_slice(v, 0, 0, 1, 1), *last = gn_slice(v, 0, n - 1, n, 1);
     gn_array *y = gn_broadcast_to(gn_reshape(first, GN_SHAPE()), a->shape);
     if (n > 1) {
-        gn_array *at = gn_clamp(gn_sub_s(gni_searched(g, "gn_interp", p, x, true), 1.0), 0.0, (double)(n - 2));
+        gn_array *at = gn_clamp(gn_sub_s(gni_searched(g, "gn_interp", p, x, true, 0.0, 0.0), 1.0), 0.0, (double)(n - 2));
         gn_array *next = gn_add_s(at, 1.0), *x0 = gn_take(p, at, 0), *y0 = gn_take(v, at, 0);
         gn_array *slope = gn_div(gn_sub(gn_take(v, next, 0), y0), gn_sub(gn_take(p, next, 0), x0));
         y = gn_add(y0, gn_mul(slope, gn_sub(x, x0)));
@@ -643,8 +649,8 @@ GPUNUM_API gn_array *gn_setxor1d(gn_array *a, gn_array *b) {
 
 // ---- counts
 
-// How often each of 0 to bins - 1 is in x (int64, 1-d), whose other elements count nowhere; or the sums of weights (float64).
-static gn_array *gni_counted(gn_context *g, const char *fn, gn_array *x, gn_array *weights, int64_t bins) {
+// How often each of `bins` numbers from `least` on is in x (int64, 1-d), whose other elements count nowhere; or the sums of weights (float64).
+static gn_array *gni_counted(gn_context *g, const char *fn, gn_array *x, gn_array *weights, int64_t least, int64_t bins) {
     gni_count job;
     memset(&job, 0, sizeof job);
     const gn_shape s = GN_SHAPE(bins);
@@ -652,6 +658,7 @@ static gn_array *gni_counted(gn_context *g, const char *fn, gn_array *x, gn_arra
     if (x == NULL || !gni_shape_ok(g, fn, t, &s)) return NULL;
     job.n = gni_elements(&x->shape);
     job.bins = bins;
+    job.least = least;
     if (job.n == 0) return gn_zeros(g, t, s);
     gn_array *from = gni_contiguous(g, x), *w = from != NULL && weights != NULL ? gni_contiguous(g, weights) : NULL;
     gn_array *y = from != NULL && (w != NULL || weights == NULL) ? gni_array_empty(g, fn, t, &s) : NULL;
@@ -696,13 +703,13 @@ GPUNUM_API gn_array *gn_bincount(gn_array *a, gn_array *weights, int64_t length)
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_bincount: %lld is negative", (long long)most[0]);
     const bool beyond = most[1] == INT64_MAX;
     if (!g->call_failed)
-        y = gni_counted(g, "gn_bincount", x, w, GNI_MAX(length, beyond ? INT64_MAX : most[1] + 1));
+        y = gni_counted(g, "gn_bincount", x, w, 0, GNI_MAX(length, beyond ? INT64_MAX : most[1] + 1));
     g->no_grad--;
     return gni_end_scope(g, y);
 }
 
 // x and edges of one float dtype. The last part has its upper bound: the search takes the next number for it.
-static gn_array *gni_histogram(gn_context *g, const char *fn, gn_array *x, gn_array *edges) {
+static gn_array *gni_histogram(gn_context *g, const char *fn, gn_array *x, gn_array *edges, double start, double step) {
     const int64_t n = edges != NULL ? edges->shape.dim[0] : 0;
     if (x == NULL || n == 0 || !gni_materialize(g, edges)) return NULL;
     gn_array *part[2];
@@ -717,8 +724,7 @@ static gn_array *gni_histogram(gn_context *g, const char *fn, gn_array *x, gn_ar
         last.f = nextafterf(last.f, (float)GNI_INF);
     part[1] = gn_array_from(g, edges->dtype, GN_SHAPE(1), &last);
     gn_array *bounds = part[0] != NULL && part[1] != NULL ? gn_concat(part, 2, 0) : NULL;
-    gn_array *at = gni_searched(g, fn, bounds, x, true);
-    return gni_counted(g, fn, gn_sub_s(at, 1.0), NULL, n - 1);
+    return gni_counted(g, fn, gni_searched(g, fn, bounds, x, true, start, step), NULL, 1, n - 1);
 }
 
 GPUNUM_API gn_array *gn_histogram(gn_array *a, int64_t bins, double low, double high, gn_array **edges) {
@@ -751,7 +757,7 @@ GPUNUM_API gn_array *gn_histogram(gn_array *a, int64_t bins, double low, double 
             if (t == GN_F64) ((double *)data)[i] = v;
             else ((float *)data)[i] = (float)v;
         }
-        y = gni_histogram(g, "gn_histogram", x, bounds);
+        y = gni_histogram(g, "gn_histogram", x, bounds, low, step);
     }
     g->no_grad--;
     return gni_end_with(g, y, &bounds, &edges, 1);
@@ -770,7 +776,7 @@ GPUNUM_API gn_array *gn_histogram_edges(gn_array *a, gn_array *edges) {
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_histogram_edges: two or more edges that rise are asked for");
     } else if (up != 0) {
         const gn_dtype t = gni_moment_dtype(gn_promote(a->dtype, edges->dtype));
-        y = gni_histogram(g, "gn_histogram_edges", gn_ravel(gn_cast(a, t)), gn_cast(edges, t));
+        y = gni_histogram(g, "gn_histogram_edges", gn_ravel(gn_cast(a, t)), gn_cast(edges, t), 0.0, 0.0);
     }
     g->no_grad--;
     return gni_end_scope(g, y);
