@@ -4,6 +4,7 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
+#include "../cpu/cpu_order.h"
 #include "../gpu/gpu_jobs.h"
 #endif
 
