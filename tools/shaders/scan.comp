@@ -87,7 +87,7 @@ uvec2 gn_get(uint j) {
     uint v = gn_widen(gn_extract(uvec4(gn_load(0u, j >> s)), uvec4(j), s), GN_DTYPE).x;
     if (GN_OP == GN_LOGSUMEXP) return uvec2(v, 0x3f800000u);
     if (GN_INTEGER == 0u) return uvec2(v, 0u);
-    return uvec2(v, GN_DTYPE == GN_T_I32 || GN_DTYPE == GN_T_I8 ? uint(int(v) >> 31) : 0u);
+    return uvec2(v, GN_DTYPE == GN_T_I32 || GN_DTYPE == GN_T_I16 || GN_DTYPE == GN_T_I8 ? uint(int(v) >> 31) : 0u);
 }
 
 void gn_put(uint j, uvec2 v) {

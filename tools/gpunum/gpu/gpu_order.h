@@ -8,7 +8,7 @@
 #include "../gpu/gpu_jobs.h"
 #endif
 
-#ifdef GNI_GPU
+#if GNI_GPU
 
 // The kernel of that name, or -1.
 static int gni_order_module(const char *name) {
@@ -115,8 +115,7 @@ static bool gni_order_scan_run(gni_gpu *gpu, const gni_order_scan *s) {
 
 static bool gni_job_scan_ok(const gni_gpu *gpu, const gni_scan *s) {
     const gn_dtype t = s->in.dtype;
-    const bool has = t == GN_F32 || gni_job_is_half(t) || t == GN_I32 || t == GN_U32 || t == GN_U8 || t == GN_I8 ||
-                     t == GN_BOOL || t == GN_I64;
+    const bool sums = s->op == GNI_SCAN_SUM || s->op == GNI_SCAN_PROD, has = t != GN_F64 && (t != GN_U64 || sums);
     return has && gpu->caps.max_buffers >= 3 && gni_order_module("scan") >= 0 &&
            gni_order_reaches(gpu, s->outer * s->n * s->inner, GNI_MAX((int64_t)gn_dtype_size(t), 8));
 }
@@ -126,7 +125,7 @@ static bool gni_job_scan(gni_gpu *gpu, const gni_scan *d) {
     memset(&s, 0, sizeof s);
     const int64_t count = d->outer * d->n * d->inner;
     s.op = d->op;
-    s.dtype = (uint32_t)d->in.dtype;
+    s.dtype = d->in.dtype == GN_U64 ? GNI_T_I64 : (uint32_t)d->in.dtype;
     s.integer = !gni_is_float(d->in.dtype);
     s.outer = d->outer;
     s.n = d->n;
