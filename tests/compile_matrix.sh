@@ -155,8 +155,9 @@ cxx() { case $1 in gcc) echo g++ ;; *) echo clang++ ;; esac; }
 for c in $compilers; do
     p=$(cxx "$c")
     for config in $configs; do
-        # The implementation in the oldest C and the newest C++, which the tests below take the other way round.
-        try "$c c99 $config" "$c" -std=c99 $warnings -fsyntax-only -I$include -D$config implementation.c public.c
+        # The implementation in the oldest C, among a host's macros, and in the newest C++; the tests below take these the
+        # other way round.
+        try "$c c99 $config" "$c" -std=c99 $warnings -fsyntax-only -I$include -D$config public.c
         try "$p c++20 $config" "$p" -std=c++20 $warnings -fsyntax-only -I$include -D$config implementation.cpp \
             public.cpp
         try "$c hostile $config" "$c" -std=c99 $warnings -fsyntax-only -I$include -D$config hostile.c
@@ -198,7 +199,7 @@ for config in $configs; do
     try "two files, C++ user $config" g++ -std=c++11 $flags main.cpp public.cpp $config.o -no-pie \
         -o app -lm -lpthread -ldl
     try "run, C++ user $config" ./app
-    try "implementation as C++ $config" g++ -std=c++11 -O1 $flags -c implementation.cpp \
+    try "implementation as C++ $config" g++ -std=c++11 -O0 $flags -c implementation.cpp \
         -o cpp_$config.o
     try "C user of C++ implementation $config" gcc -std=c99 -c $flags main.c -o main.o
     try "link C with C++ implementation $config" g++ main.o cpp_$config.o -o app -lm -lpthread -ldl

@@ -246,6 +246,7 @@ if(GPUNUM_CMOCKA_INCLUDE_DIR AND GPUNUM_CMOCKA_LIBRARY)
         set_target_properties(test_matmul_cblas PROPERTIES
             C_STANDARD 99 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF)
         target_compile_definitions(test_matmul_cblas PRIVATE GPUNUM_USE_CBLAS)
+        target_compile_options(test_matmul_cblas PRIVATE ${GPUNUM_OWN_FLAGS})
         target_include_directories(test_matmul_cblas SYSTEM PRIVATE ${GPUNUM_CMOCKA_INCLUDE_DIR})
         target_link_libraries(test_matmul_cblas PRIVATE
             gpunum_flags gpunum_passes ${GPUNUM_CMOCKA_LIBRARY} ${GPUNUM_OPENBLAS})
@@ -276,6 +277,7 @@ if(GPUNUM_TEST_VULKAN AND NOT GPUNUM_SANITIZE)
             message(STATUS "gpunum: ${target} is left out, it needs volk or the Vulkan loader")
             continue()
         endif()
+        target_compile_options(${target} PRIVATE ${GPUNUM_OWN_FLAGS})
         set_target_properties(${target} PROPERTIES
             C_STANDARD 99 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF)
         gpunum_vulkan_test(${target} $<TARGET_FILE:${target}>)
@@ -347,7 +349,7 @@ if(GPUNUM_CHECKS)
     function(gpunum_rebuild name)
         gpunum_test(check.${name} check "${common}" ${PROJECT_SOURCE_DIR}/tests/rebuild.sh
             ${PROJECT_BINARY_DIR}/${name} -DGPUNUM_PYTHON=${GPUNUM_PYTHON}
-            -DGPUNUM_CASES=${PROJECT_BINARY_DIR}/cases -DGPUNUM_REQUIRE_ALL=${GPUNUM_REQUIRE_ALL} ${ARGN})
+            -DGPUNUM_CASES=${PROJECT_BINARY_DIR}/cases -DGPUNUM_OWN_FLAGS=-O0 -DGPUNUM_REQUIRE_ALL=${GPUNUM_REQUIRE_ALL} ${ARGN})
         set_tests_properties(check.${name} PROPERTIES TIMEOUT 3000)
     endfunction()
     find_program(GPUNUM_CLANG clang)
