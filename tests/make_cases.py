@@ -635,6 +635,73 @@ def int_map(f):
     return lambda *v: np.array([f(*[int(y) for y in x]) for x in zip(*[w.ravel() for w in v])], dtype=object).reshape(v[0].shape)
 
 
+def rare(cases, rng):
+    """Functions that are computed in double, against mpmath"""
+    import mpmath
+    mpmath.mp.dps = 40
+    pi = mpmath.pi
+
+    def lgamma(x):
+        if x <= 0 and x == mpmath.floor(x):
+            return mpmath.inf
+        return mpmath.loggamma(x) if x > 0 else mpmath.log(pi / abs(mpmath.sinpi(x) * x)) - mpmath.loggamma(-x)
+
+    def psi(x):
+        return mpmath.nan if x <= 0 and x == mpmath.floor(x) else mpmath.psi(0, x)
+    inf = float('inf')
+    ends = {'gn_erfc': {inf: 0, -inf: 2}, 'gn_erfinv': {1: inf, -1: -inf}, 'gn_lgamma': {inf: inf, -inf: inf},
+            'gn_digamma': {inf: inf, -inf: np.nan, 0: -inf}}
+    table = {'gn_erfc': lambda x: mpmath.erfc(x) if abs(x) < 40 else 2 if x < 0 else 0, 'gn_erfinv': lambda x: mpmath.erfinv(x) if abs(x) < 1 else mpmath.nan, 'gn_lgamma': lgamma,
+             'gn_digamma': psi}
+    for op, f in table.items():
+        for t in (*FLOATS, 'int16', 'bool'):
+            a = samples(rng, t, 151)
+            if op == 'gn_erfinv' and is_float(t):
+                edge = 1 - np.array([2.0 ** -k for k in range(1, 54)])
+                a = Values(np.concatenate([a.v, edge, -edge, rng.uniform(-1, 1, 60)]), t)
+            elif is_float(t):
+                a = Values(np.concatenate([a.v, rng.uniform(-20, 20, 60), rng.uniform(0.9, 2.6, 30)]), t)
+            result = t if is_float(t) else 'float32'
+
+            def one(x):
+                x = float(x)
+                if x != x:
+                    return x
+                if x in ends[op]:
+                    return float(ends[op][x]) if op != 'gn_digamma' or x or not np.signbit(x) else inf
+                try:
+                    return float(f(mpmath.mpf(x)))
+                except OverflowError:
+                    return inf
+            x = np.asarray(a.to(result), np.float64)
+            # A float64 argument below -1 says too little of its fraction for reflected values: those are for float32.
+            if t == 'float64' and op in ('gn_lgamma', 'gn_digamma'):
+                a = Values(np.where((x < 0) & (x != np.floor(x)), np.maximum(np.round(x * 16) / 16, -300), x), t)
+                x = np.asarray(a.v, np.float64)
+            e = np.array([one(v) for v in x])
+            size = np.where(np.isfinite(e), np.maximum(np.abs(e), 1), 0)
+            slack = {'gn_lgamma': 4, 'gn_digamma': 8}.get(op, 0) * 2.0 ** -52 * size
+            cases.add(op, [a], result, e, ulp=0.5 if result == 'float32' else 4, slack=slack + 1e-300)
+
+
+def ops_bits(cases, rng):
+    for t in (*INTS, 'bool'):
+        a = samples(rng, t)
+        cases.add('gn_invert', [a], t, rounded(int_map(lambda x: 1 - x if t == 'bool' else ~x)(a.v), t))
+    cases.add('gn_invert', [samples(rng, 'float32')], 'float32', None)
+    for t in ('float32', 'float16', 'float64'):
+        v = np.concatenate([samples(rng, t, 99).v, [0, -0.0, np.finfo(t).tiny, -np.finfo(t).tiny, np.finfo(t).max, -np.finfo(t).max,
+                                                    np.finfo(t).smallest_subnormal, -np.finfo(t).smallest_subnormal]])
+        a, b = Values(v.reshape(-1, 1), t), Values(rng.permutation(v)[:20], t)
+        with np.errstate(all='ignore'):
+            e = np.where(a.v == b.v, b.v, np.nextafter(a.v.astype(t), b.v.astype(t)))  # NumPy's halves keep a's zero
+        cases.add('gn_nextafter', [a, b], t, e.astype(np.float64), ulp=0, flags=SUBNORMAL | ZERO_SIGN)
+    cases.add('gn_nextafter', [Values(np.array([1, 7]), 'int32'), Values(np.array([2.0, 0]), 'float32')], 'float32',
+              np.nextafter(np.array([1, 7], 'f4'), np.array([2, 0], 'f4')).astype('f8'), ulp=0)
+    cases.add('gn_nextafter', [Values(np.array([1.0, 1, 256]), 'bfloat16'), Values(np.array([2.0, 0, 1e9]), 'bfloat16')], 'bfloat16',
+              np.array([1 + 2.0 ** -7, 1 - 2.0 ** -8, 258]), ulp=0)
+
+
 # op: for floats, for integers
 UNARY_ANY = {
     'gn_neg': (lambda x: -x, lambda x: -x), 'gn_abs': (np.abs, abs),
@@ -1108,7 +1175,7 @@ def op_cases(path):
     cases = Cases()
     with np.errstate(all='ignore'):
         for part in (ops_unary_float, ops_unary_any, ops_binary, ops_scalar, ops_ternary, ops_cast, ops_reduce, ops_arg,
-                     ops_softmax, ops_matmul):
+                     ops_softmax, ops_matmul, rare, ops_bits):
             part(cases, rng)
     cases.write(path)
 

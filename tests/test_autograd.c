@@ -71,6 +71,10 @@ GNI_BINARY_FLOAT(GN_X)
 GNI_BINARY_ANY(GN_X)
 #undef GN_X
 
+#define GN_X(fn, NAME, D, da) UNARY(fn)
+GNI_UNARY_RARE(GN_X)
+#undef GN_X
+
 OP(add_s, gn_add_s(a, 1.5))
 OP(rsub_s, gn_rsub_s(a, 1.5))
 OP(mul_s, gn_mul_s(a, -2.5))
@@ -291,6 +295,10 @@ static const op_case ranges[] = {
     CASE(gn_rsqrt, 0.3, 2, "2,3"),
     CASE(gn_cbrt, 0.3, 2, "2,3"),
     CASE(gn_recip, 0.4, 2, "2,3"),
+    CASE(gn_erfc, -2, 2, "2,3"),
+    CASE(gn_erfinv, -0.8, 0.8, "2,3"),
+    CASE(gn_lgamma, 0.4, 4, "2,3"),
+    CASE(gn_digamma, 0.4, 4, "2,3"),
     CASE(gn_log, 0.3, 2, "2,3"),
     CASE(gn_log2, 0.3, 2, "2,3"),
     CASE(gn_log10, 0.3, 2, "2,3"),

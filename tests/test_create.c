@@ -170,11 +170,45 @@ static void test_like_numpy(void **state) {
     test_cases_close(&c);
 }
 
+// Numbers that float64 does not hold.
+static void test_exact_integers(void **state) {
+    gn_context *g = (gn_context *)*state;
+    static const int64_t numbers[] = {INT64_MAX, INT64_MIN, INT64_MIN + 1, ((int64_t)1 << 53) + 1, -((int64_t)1 << 60) - 7, -1, 0, 5};
+    gn_scope_begin(g);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        int64_t v = numbers[i], data[2];
+        assert_int_equal(gn_item_int(gn_full_int(g, GN_I64, GN_SHAPE(), v)), v);
+        gn_array *sum = gn_add(gn_full_int(g, GN_I64, GN_SHAPE(2), v), gn_full_int(g, GN_I64, GN_SHAPE(), 3));
+        assert_int_equal(gn_read(sum, data, sizeof data), GN_OK);
+        assert_true((uint64_t)data[1] == (uint64_t)v + 3u);
+        expect_values(gn_full_int(g, GN_F64, GN_SHAPE(), v), (double)v);
+        expect_values(gn_full_int(g, GN_BOOL, GN_SHAPE(), v), v != 0);
+        if (v >= 0) assert_int_equal(gn_item_int(gn_full_int(g, GN_U64, GN_SHAPE(1, 1), v)), v);
+    }
+    const uint64_t large[] = {UINT64_MAX, 1, UINT64_MAX - 1};
+    gn_array *a = gn_array_from(g, GN_U64, GN_SHAPE(3), large);
+    assert_true((uint64_t)gn_item_int(gn_max(a, GN_ALL)) == UINT64_MAX);
+    assert_int_equal(gn_item_int(gn_min(a, GN_ALL)), 1);
+    assert_int_equal(gn_item_int(gn_argmin(a, GN_ALL)), 1);
+    assert_true((uint64_t)gn_item_int(gn_sum(a, GN_ALL)) == UINT64_MAX - 1);
+    assert_int_equal(gn_item_int(gn_scalar(g, GN_F32, -2.75)), -2);
+    expect_values(gn_lt_s(a, -1), 0, 0, 0);
+    expect_values(gn_gt_s(a, 1e19), 1, 0, 1);
+    assert_null(gn_full_int(g, GN_U8, GN_SHAPE(1), 256));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_full_int: 256 is outside of uint8");
+    assert_null(gn_full_int(g, GN_U64, GN_SHAPE(1), -1));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_full_int: -1 is outside of uint64");
+    assert_int_equal(gn_item_int(a), 0);
+    expect_error(g, GN_ERROR_SHAPE, "gn_item_int: (3,) has more or less than one element");
+    gn_scope_end(g);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         GN_TEST(test_constants),
         GN_TEST(test_between_integers),
         GN_TEST(test_refused),
+        GN_TEST(test_exact_integers),
         GN_TEST(test_like_numpy),
     };
     return test_run(tests);

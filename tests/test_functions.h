@@ -287,6 +287,11 @@ static gn_array *call_read_async(calls *c) {
     return NULL;
 }
 
+static gn_array *call_item_int(calls *c) {
+    c->number = (double)gn_item_int(gn_sum(gn_abs(floats(c)), GN_ALL));
+    return NULL;
+}
+
 static gn_array *call_item(calls *c) {
     c->number = gn_item(gn_sum(gn_abs(floats(c)), GN_ALL));
     return NULL;
@@ -436,6 +441,8 @@ static gn_array *call_facts(calls *c) {
     X(gn_read_async, NO_ARRAY | SEVERAL, call_read_async(c))                                       \
     X(gn_write, SEVERAL, call_write(c))                                                            \
     X(gn_item, NO_ARRAY | SEVERAL, call_item(c))                                                   \
+    X(gn_item_int, NO_ARRAY | SEVERAL, call_item_int(c))                                           \
+    X(gn_full_int, HUGE_OK | SEVERAL, gn_full_int(c->g, type(c, GN_F32), shape(c), whole(c, 7)))   \
     X(gn_cast, HUGE_OK, gn_cast(any_of(c), type(c, GN_F64)))                                       \
     X(gn_copy, 0, gn_copy(any_of(c)))                                                              \
     X(gn_eval, SEVERAL, gn_eval(gn_mul_s(floats(c), 2.0)))                                         \
@@ -659,10 +666,10 @@ static const function functions[] = {
     ONE(cosh) ONE(tanh) ONE(asinh) ONE(acosh) ONE(atanh) ONE(erf) ONE(sigmoid) ONE(silu) ONE(gelu)
     ONE(softplus) ONE(neg) ONE(abs) ONE(sign) ONE(square) ONE(floor) ONE(ceil) ONE(round)
     ONE(trunc) ONE(relu) ONE(isnan) ONE(isinf) ONE(isfinite) ONE(logical_not)
-    ONE(sinc) ONE(signbit)
+    ONE(sinc) ONE(signbit) ONE(erfc) ONE(erfinv) ONE(lgamma) ONE(digamma) ONE(invert)
     TWO(div) TWO(atan2) TWO(hypot) TWO(add) TWO(sub) TWO(mul) TWO(floor_div) TWO(mod) TWO(pow)
     TWO(minimum) TWO(maximum) TWO(eq) TWO(ne) TWO(lt) TWO(le) TWO(gt) TWO(ge) TWO(logical_and)
-    TWO(logical_or) TWO(logical_xor) PAIR(logaddexp) PAIR(copysign) TWO(and) TWO(or) TWO(xor) TWO(shl) TWO(shr)
+    TWO(logical_or) TWO(logical_xor) PAIR(logaddexp) PAIR(copysign) PAIR(nextafter) TWO(and) TWO(or) TWO(xor) TWO(shl) TWO(shr)
     OVER(sum) OVER(prod) OVER(min) OVER(max) OVER(any) OVER(all) OVER(argmin) OVER(argmax)
     OVER(cumsum) OVER(cumprod) OVER(cummax) OVER(cummin) OVER(logcumsumexp)
     OVER(ptp) OVER(nansum) OVER(nanprod) OVER(nanmin) OVER(nanmax) OVER(nanmean)

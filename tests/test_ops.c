@@ -38,6 +38,10 @@ static const unary_entry unary[] = {
 #define GN_X(fn, NAME, F, D, gF, da) {#fn, fn},
     GNI_UNARY_FLOAT(GN_X)
 #undef GN_X
+#define GN_X(fn, NAME, D, da) {#fn, fn},
+        GNI_UNARY_RARE(GN_X)
+#undef GN_X
+        {"gn_invert", gn_invert},
 #define GN_X(fn, NAME, F, D, I, gF, gI, da) {#fn, fn},
         GNI_UNARY_ANY(GN_X)
 #undef GN_X
@@ -56,7 +60,7 @@ static const unary_entry unary[] = {
 #define SCALAR_ANY(fn, NAME, F, D, I, gF, gI, da, db) {#fn "_s", fn##_s},
 #define SCALAR_COMPARE(fn, NAME, F, D, I, gF, gI)     {#fn "_s", fn##_s},
 #define SCALAR_INT(fn, NAME, I, gI)                   {#fn "_s", fn##_s},
-static const binary_entry binary[] = {BINARY_TABLES(ARRAY){"gn_matmul", gn_matmul}};
+static const binary_entry binary[] = {BINARY_TABLES(ARRAY){"gn_matmul", gn_matmul}, {"gn_nextafter", gn_nextafter}};
 static const scalar_entry scalar[] = {BINARY_TABLES(SCALAR){"gn_rsub_s", gn_rsub_s},
                                       {"gn_rdiv_s", gn_rdiv_s},
                                       {"gn_rpow_s", gn_rpow_s},

@@ -168,7 +168,7 @@ static const unary_entry unary[] = {
     ONE(gn_sqrt),  ONE(gn_rsqrt), ONE(gn_cbrt),  ONE(gn_recip), ONE(gn_exp),     ONE(gn_exp2),     ONE(gn_expm1),
     ONE(gn_log),   ONE(gn_log2),  ONE(gn_log10), ONE(gn_log1p), ONE(gn_sin),     ONE(gn_cos),      ONE(gn_tan),
     ONE(gn_asin),  ONE(gn_acos),  ONE(gn_atan),  ONE(gn_sinh),  ONE(gn_cosh),    ONE(gn_tanh),     ONE(gn_asinh),
-    ONE(gn_acosh), ONE(gn_atanh), ONE(gn_erf),   ONE(gn_neg),   ONE(gn_sigmoid), ONE(gn_silu),     ONE(gn_gelu),
+    ONE(gn_acosh), ONE(gn_atanh), ONE(gn_erf),   ONE(gn_erfc), ONE(gn_erfinv), ONE(gn_lgamma), ONE(gn_digamma), ONE(gn_neg),   ONE(gn_sigmoid), ONE(gn_silu),     ONE(gn_gelu),
     ONE(gn_abs),   ONE(gn_sign),  ONE(gn_floor), ONE(gn_ceil),  ONE(gn_square),  ONE(gn_softplus), ONE(gn_round),
     ONE(gn_trunc), ONE(gn_relu),  ONE(gn_isnan), ONE(gn_isinf), ONE(gn_isfinite), ONE(gn_logical_not), ONE(gn_copy),
     ONE(gn_real),  ONE(gn_imag),  ONE(gn_conj),  ONE(gn_angle), ONE(gn_detach),  ONE(gn_zeros_like), ONE(gn_ones_like)};
@@ -369,6 +369,10 @@ static void test_compositions(void **state) {
     gn_array *row = wide(g, GN_F32, GN_SHAPE(P)), *column = wide(g, GN_F32, GN_SHAPE(P, 1)), *points = gn_empty(g, GN_F32, GN_SHAPE(H, 0, 0));
     expect_shape(gn_eval(gn_sinc(none)), H, 0, 3);
     expect_shape(gn_eval(gn_signbit(none)), H, 0, 3);
+    expect_shape(gn_eval(gn_nextafter(none, none)), H, 0, 3);
+    expect_shape(gn_eval(gn_invert(gn_empty(g, GN_I16, GN_SHAPE(H, 0)))), H, 0);
+    expect_shape(gn_full_int(g, GN_I64, GN_SHAPE(P, 3), 7), P, 3);
+    FAILS(SHAPE, "gn_nextafter", gn_nextafter(row, column));
     expect_shape(gn_eval(gn_copysign(none, none)), H, 0, 3);
     expect_shape(gn_eval(gn_logaddexp(none, none)), H, 0, 3);
     expect_shape(gn_eval(gn_clip(none, none, NULL)), H, 0, 3);

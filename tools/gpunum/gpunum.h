@@ -87,6 +87,9 @@ GNI_O1_END
 #include "cpu/fft_cpu.h"             // The FFT on the CPU: plans and their cache, transforms of rows
 #include "cpu/fft_jobs.h"            // Its jobs: axes, columns, real data, threads
 #endif
+GNI_O1_BEGIN
+#include "cpu/cpu_special.h"         // Elementwise functions that are rare and long
+GNI_O1_END
 #include "cpu/cpu_wide.h"            // The CPU backend's loops over 64-bit registers
 #include "cpu/cpu.h"                 // The CPU backend
 #include "cpu/cpu_reduce.h"          // Reductions on the CPU, along rows and columns

@@ -95,12 +95,12 @@ uvec4 gn_pack_bf16(uvec4 u) {
 
 #define GN_PACKINGS (1u << (2 * GNI_T_F16) | 1u << (2 * GNI_T_BF16) | 1u << (2 * GNI_T_I16) | 1u << (2 * GNI_T_U16) | \
                      2u << (2 * GNI_T_U8) | 2u << (2 * GNI_T_I8) | 2u << (2 * GNI_T_BOOL))
-#define GN_LONG (1u << GNI_T_F64 | 1u << GNI_T_I64 | 1u << GNI_T_C64 | 1u << GNI_T_U64)
+#define GN_LONG_DTYPES (1u << GNI_T_F64 | 1u << GNI_T_I64 | 1u << GNI_T_C64 | 1u << GNI_T_U64)
 // log2 of the elements in a word, by dtype; 8-byte elements count as words.
 uint gn_packing(uint t) {
     return (GN_PACKINGS >> (2u * t)) & 3u;
 }
-bool gn_is_long(uint t) { return ((GN_LONG >> t) & 1u) != 0u; }
+bool gn_is_long(uint t) { return ((GN_LONG_DTYPES >> t) & 1u) != 0u; }
 
 // The element in its word's low bits, from the word that holds it.
 uvec4 gn_extract(uvec4 w, uvec4 j, uint packing) {

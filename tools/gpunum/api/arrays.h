@@ -42,6 +42,8 @@ GPUNUM_API gn_array *gn_zeros(gn_context *g, gn_dtype t, gn_shape s);
 GPUNUM_API gn_array *gn_ones(gn_context *g, gn_dtype t, gn_shape s);
 GPUNUM_API gn_array *gn_full(gn_context *g, gn_dtype t, gn_shape s, double value); // see gn_arange
 GPUNUM_API gn_array *gn_scalar(gn_context *g, gn_dtype t, double value); // 0-d
+// gn_full with a number that float64 may not hold. GN_SHAPE() makes an operand for exact int64 arithmetic of it.
+GPUNUM_API gn_array *gn_full_int(gn_context *g, gn_dtype t, gn_shape s, int64_t value);
 GPUNUM_API gn_array *gn_eye(gn_context *g, gn_dtype t, int64_t n, int64_t m, int64_t k); // (n, m), ones on diagonal k
 // start, start + step, ... while before stop; length ceil((stop - start) / step). Here, in gn_linspace, gn_full, gn_full_like
 // and gn_scalar, integer dtypes cut fractions off, and a number outside of their range is GN_ERROR_ARGUMENT.
@@ -64,6 +66,8 @@ GPUNUM_API void gn_read_async(gn_array *a, void *dst, size_t bytes, gn_done_fn d
 GPUNUM_API gn_status gn_write(gn_array *a, const void *src, size_t bytes);
 // The value of a 1-element array as double (NaN on error). int64 beyond 2^53 loses digits: use gn_read.
 GPUNUM_API double gn_item(gn_array *a);
+// The same exactly, of int64 and uint64 (from 2^63 on the int64 of the same bits); floats are cut off as by gn_cast. 0 on errors.
+GPUNUM_API int64_t gn_item_int(gn_array *a);
 
 GPUNUM_API gn_shape gn_shape_of(const gn_array *a);
 GPUNUM_API gn_dtype gn_dtype_of(const gn_array *a);

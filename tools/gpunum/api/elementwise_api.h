@@ -33,6 +33,12 @@ GPUNUM_API gn_array *gn_asinh(gn_array *a);    // inverse hyperbolic sine
 GPUNUM_API gn_array *gn_acosh(gn_array *a);    // inverse hyperbolic cosine, from 1
 GPUNUM_API gn_array *gn_atanh(gn_array *a);    // inverse hyperbolic tangent, -1 to 1
 GPUNUM_API gn_array *gn_erf(gn_array *a);      // error function
+// The next four are computed in double, on the CPU in any case. gn_lgamma and its derivatives are exact to some 1e-15 of the
+// larger of the value and 1, so that relative errors grow next to their roots.
+GPUNUM_API gn_array *gn_erfc(gn_array *a);     // 1 - erf(a), exact where that is small
+GPUNUM_API gn_array *gn_erfinv(gn_array *a);   // the number whose error function is a; infinite at -1 and 1, NaN beyond
+GPUNUM_API gn_array *gn_lgamma(gn_array *a);   // log |Gamma(a)|; Inf at 0, -1, -2, ...
+GPUNUM_API gn_array *gn_digamma(gn_array *a);  // derivative of gn_lgamma; NaN at -1, -2, ..., infinite at 0; no second gradient
 GPUNUM_API gn_array *gn_sigmoid(gn_array *a);  // 1 / (1 + exp(-a))
 GPUNUM_API gn_array *gn_silu(gn_array *a);     // a sigmoid(a)
 GPUNUM_API gn_array *gn_gelu(gn_array *a);     // a Phi(a) with the normal distribution's Phi itself, not the tanh formula
@@ -132,4 +138,6 @@ GPUNUM_API gn_array *gn_clip(gn_array *a, gn_array *low, gn_array *high); // gn_
 GPUNUM_API gn_array *gn_logaddexp(gn_array *a, gn_array *b); // log(exp(a) + exp(b)) without overflow on the way
 GPUNUM_API gn_array *gn_sinc(gn_array *a);                   // sin(pi a) / (pi a), 1 at 0; exact near whole numbers
 GPUNUM_API gn_array *gn_signbit(gn_array *a);                // bool: is it negative, -0 or such a NaN
+GPUNUM_API gn_array *gn_nextafter(gn_array *a, gn_array *b); // the number after a on the way to b, of their float dtype
+GPUNUM_API gn_array *gn_invert(gn_array *a);                 // ~a of integers, gn_logical_not of bool
 GPUNUM_API gn_array *gn_copysign(gn_array *a, gn_array *b);  // the magnitude of a with the sign bit of b

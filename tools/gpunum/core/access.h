@@ -211,6 +211,28 @@ GPUNUM_API double gn_item(gn_array *a) {
     return value;
 }
 
+GPUNUM_API int64_t gn_item_int(gn_array *a) {
+    int64_t value = 0;
+    gn_context *g = gni_begin("gn_item_int", &a, 1);
+    if (g == NULL) return 0;
+    char text[200];
+    if (gni_elements(&a->shape) != 1) {
+        gni_fail(g, GN_ERROR_SHAPE, "gn_item_int: %s has more or less than one element",
+                 gni_shape_text(text, sizeof text, &a->shape));
+    } else if (gni_is_complex(a->dtype)) {
+        gni_fail(g, GN_ERROR_DTYPE, "gn_item_int: %s is not a real number", gn_dtype_name(a->dtype));
+    } else {
+        gn_scope_begin(g);
+        g->no_grad++;
+        gn_array *whole = gn_reshape(a->dtype == GN_U64 ? a : gn_cast(a, GN_I64), gn_shape_from(0, NULL));
+        g->no_grad--;
+        if (whole == NULL || !gni_copy_out(g, whole, &value, sizeof value)) value = 0;
+        gn_scope_end(g);
+    }
+    gni_end_plain(g);
+    return value;
+}
+
 GPUNUM_API gn_array *gn_eval(gn_array *a) {
     gn_context *g = gni_begin("gn_eval", &a, 1);
     if (g == NULL) return NULL;

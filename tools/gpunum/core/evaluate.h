@@ -37,13 +37,15 @@ static uint64_t gni_const_bits(double v, gni_domain d, bool wide) {
     return wide ? (uint64_t)i : (uint64_t)(uint32_t)i;
 }
 
-static int gni_build_const(gni_builder *b, double v, gn_dtype t) {
+// v and `more`, a small whole number that float64 could not add to v, of integer dtypes.
+static int gni_build_const(gni_builder *b, double v, double more, gn_dtype t) {
     gni_program *p = &b->map.program;
     if (t == GN_F16) v = (double)gni_f16_to_f32(gni_f32_to_f16(gni_round_odd(v)));
     if (t == GN_BF16) v = (double)gni_bf16_to_f32(gni_f32_to_bf16(gni_round_odd(v)));
     if (t == GN_F32) v = (double)(float)v;
     if (t == GN_BOOL) v = v != 0.0 ? 1.0 : 0.0;
     uint64_t bits = gni_const_bits(v, gni_domain_of(t, p->wide), p->wide);
+    if (more != 0.0) bits += (uint64_t)more;
     for (int i = 0; i < p->n_const; i++)
         if (p->konst[i] == bits) return GNI_MAX_INPUTS + i;
     if (p->n_const == GNI_MAX_CONSTS) {
@@ -115,9 +117,9 @@ static int gni_build_convert(gni_builder *b, int reg, gn_dtype from, gn_dtype to
             double low, high;
             gni_integer_range(to, &low, &high);
             gn_dtype t = wide ? GN_I64 : GN_I32;
-            r[1] = gni_build_const(b, low, t);
+            r[1] = gni_build_const(b, low, 0.0, t);
             r[0] = gni_build_insn(b, GNI_OP_MAX, GNI_I, r);
-            r[1] = gni_build_const(b, high, t);
+            r[1] = gni_build_const(b, high, 0.0, t);
             reg = gni_build_insn(b, GNI_OP_MIN, GNI_I, r);
             continue;
         }
@@ -132,7 +134,7 @@ static int gni_build_value(gni_builder *b, gn_array *a) {
     if (e->mark == b->mark) return e->reg;
     bool wide = b->map.program.wide;
     int r[3] = {0, 0, 0};
-    if (e->op == GNI_OP_CONST) return gni_build_const(b, e->konst[0], a->dtype);
+    if (e->op == GNI_OP_CONST) return gni_build_const(b, e->konst[0], e->konst[1], a->dtype);
     if (e->op == GNI_OP_PRODUCT) {
         b->full = b->full || a != b->product;
         return 0;
@@ -140,7 +142,7 @@ static int gni_build_value(gni_builder *b, gn_array *a) {
     for (int i = 0; i < e->n_src; i++) {
         gn_dtype t = gni_source_dtype(e->op, i, e->compute);
         if (e->src[i] == NULL)
-            r[i] = gni_build_const(b, e->konst[i], t);
+            r[i] = gni_build_const(b, e->konst[i], 0.0, t);
         else
             r[i] = gni_build_convert(b, gni_build_value(b, e->src[i]), e->src[i]->dtype, t);
     }

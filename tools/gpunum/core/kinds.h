@@ -32,7 +32,7 @@ typedef enum gni_op {
                                 GNI_OP_WHERE, // a != 0 ? b : c
     GNI_OP_FMA,                               // a * b + c, rounded once where the hardware can
     GNI_OP_CAST,                              // becomes one of the conversions below
-    GNI_OP_CONST,                             // every element is konst[0]
+    GNI_OP_CONST,                             // every element is konst[0] + konst[1]
     GNI_OP_I_TO_F, // conversions between register domains; in wide programs F is double, I int64
     GNI_OP_U_TO_F,
     GNI_OP_F_TO_I, // truncates and saturates, NaN gives 0
@@ -48,6 +48,10 @@ typedef enum gni_op {
     GNI_OP_TO_ODD,   // I or U to F, so that rounding it to a shorter format rounds the integer once
     GNI_OP_WRAP_U16,
     GNI_OP_WRAP_I16,
+#define GN_X(fn, NAME, D, da) GNI_OP_##NAME,
+    GNI_UNARY_RARE(GN_X)
+    GNI_UNARY_HIDDEN(GN_X)
+#undef GN_X
     GNI_OP_COUNT,
     GNI_OP_PRODUCT = GNI_OP_COUNT // of expressions only: a matrix product that is pending
 } gni_op;

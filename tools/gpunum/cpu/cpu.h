@@ -5,6 +5,7 @@
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
 #include "../cpu/threads.h"
+#include "../cpu/cpu_special.h"
 #include "../cpu/cpu_wide.h"
 #endif
 
@@ -502,9 +503,11 @@ static void gni_eval_run(gni_eval *e, int64_t n, char *const *direct) {
         uint32_t insn = p->insn[i];
         int reg = p->n_in + p->n_const + i, o = plan->out_of[i];
         char *to = o >= 0 && direct[o] != NULL ? direct[o] : gni_eval_slot(e, plan->slot[reg]);
-        plan->isa->kernel[GNI_INSN_CODE(insn)](to, e->reg[GNI_INSN_A(insn)],
-                                               e->reg[GNI_INSN_B(insn)], e->reg[GNI_INSN_C(insn)],
-                                               count);
+        const uint32_t code = GNI_INSN_CODE(insn);
+        if (gni_is_rare(code))
+            gni_rare_kernel(code, to, e->reg[GNI_INSN_A(insn)], p->wide, count);
+        else
+            plan->isa->kernel[code](to, e->reg[GNI_INSN_A(insn)], e->reg[GNI_INSN_B(insn)], e->reg[GNI_INSN_C(insn)], count);
         e->reg[reg] = to;
     }
 }

@@ -849,7 +849,7 @@ static bool gni_cpu_runs(const gni_program *p) {
     const gni_kernel *kernel = p->wide ? gni_kernels_wide : gni_cpu_isa_of(GNI_ISA_PLAIN)->kernel;
     for (int i = 0; i < p->n_insn; i++)
         if (GNI_INSN_CODE(p->insn[i]) >= GNI_OP_COUNT * 3u ||
-            kernel[GNI_INSN_CODE(p->insn[i])] == NULL)
+            (kernel[GNI_INSN_CODE(p->insn[i])] == NULL && !gni_is_rare(GNI_INSN_CODE(p->insn[i]))))
             return false;
     return !odd && (!wide || p->wide);
 }

@@ -247,6 +247,8 @@ static bool gni_job_enough_places(const gni_gpu *gpu, const gni_program *p, int 
 
 static bool gni_job_program_ok(const gni_gpu *gpu, const gni_program *p, int extra_buffers) {
     if (!gni_job_enough_places(gpu, p, extra_buffers)) return false;
+    for (int i = 0; i < p->n_insn; i++)
+        if (GNI_INSN_CODE(p->insn[i]) >= GNI_OP_ERFC * 3u) return false;
     if (p->wide) {
         if (!gpu->caps.int64 || !gpu->caps.float64) return false;
         for (int i = 0; i < p->n_insn; i++)

@@ -82,6 +82,11 @@ static gn_array *gni_derivative_unary(gni_op op, gn_array *gy, gn_array *a, gn_a
     case GNI_OP_##NAME: return da;
         GNI_UNARY_ANY(GN_X)
 #undef GN_X
+#define GN_X(fn, NAME, D, da)                                                                      \
+    case GNI_OP_##NAME: return da;
+        GNI_UNARY_RARE(GN_X)
+        GNI_UNARY_HIDDEN(GN_X)
+#undef GN_X
     default: return NULL;
     }
 }
@@ -128,6 +133,11 @@ static const char *gni_derivative_text(gni_op op, int operand) {
     case GNI_OP_##NAME: return #da;
         GNI_UNARY_ANY(GN_X)
 #undef GN_X
+#define GN_X(fn, NAME, D, da)                                                                      \
+    case GNI_OP_##NAME: return #da;
+        GNI_UNARY_RARE(GN_X)
+        GNI_UNARY_HIDDEN(GN_X)
+#undef GN_X
 #define GN_X(fn, NAME, F, D, gF, da, db)                                                           \
     case GNI_OP_##NAME: return operand == 0 ? #da : #db;
         GNI_BINARY_FLOAT(GN_X)
@@ -151,7 +161,7 @@ static bool gni_mentions(const char *text, char name) {
     return false;
 }
 
-static bool gni_is_unary(gni_op op) { return op < GNI_OP_ISNAN; }
+static bool gni_is_unary(gni_op op) { return op < GNI_OP_ISNAN || op >= GNI_OP_ERFC; }
 
 // With one operand a constant there is one array; it stands for operand 1 (b) when the constant was first.
 static int gni_operand_place(const gni_node *node, int i) { return node->param[1] == 1 ? 1 : i; }

@@ -73,6 +73,26 @@ GPUNUM_API gn_array *gn_full(gn_context *g, gn_dtype t, gn_shape s, double value
     return gni_public_full("gn_full", g, t, &s, value);
 }
 
+GPUNUM_API gn_array *gn_full_int(gn_context *g, gn_dtype t, gn_shape s, int64_t value) {
+    static const char *const fn = "gn_full_int";
+    if (!gni_begin_context(fn, g)) return NULL;
+    gn_scope_begin(g);
+    gn_array *y = NULL;
+    if (gni_shape_ok(g, fn, t, &s)) {
+        double low = 0.0, high = 0.0;
+        if (gni_is_integer(t)) gni_integer_range(t, &low, &high);
+        if (high != 0.0 && gn_dtype_size(t) < 8 ? (double)value < low || (double)value > high : t == GN_U64 && value < 0)
+            gni_fail(g, GN_ERROR_ARGUMENT, "%s: %lld is outside of %s", fn, (long long)value, gn_dtype_name(t));
+        else
+            y = gni_adopt(g, gni_const(g, fn, GN_I64, &s, (double)(value & ~(int64_t)1023)));
+        if (y != NULL) {
+            y->expr->konst[1] = (double)(value & 1023);
+            if (t != GN_I64) y = gn_cast(y, t);
+        }
+    }
+    return gni_end_scope(g, y);
+}
+
 GPUNUM_API gn_array *gn_scalar(gn_context *g, gn_dtype t, double value) {
     gn_shape s = gn_shape_from(0, NULL);
     return gni_public_full("gn_scalar", g, t, &s, value);

@@ -36,7 +36,7 @@ static gn_array *gni_unary(const char *fn, gni_op op, gn_array *a) {
     }
     gn_array *y = NULL;
     gn_dtype t = a->dtype;
-    if (op <= GNI_OP_SOFTPLUS && !gni_is_float(t)) t = GN_F32; // ranges of ops are in the order of the op table
+    if ((op <= GNI_OP_SOFTPLUS || op >= GNI_OP_ERFC) && !gni_is_float(t)) t = GN_F32; // ranges of ops are in the order of the op table
     bool truth = op >= GNI_OP_ISNAN && op <= GNI_OP_LOGICAL_NOT;
     if (a->dtype == GN_BOOL && op == GNI_OP_NEG)
         gni_fail(g, GN_ERROR_DTYPE, "%s: bool has no negative; use gn_logical_not", fn);
@@ -178,6 +178,11 @@ GNI_UNARY_ANY(GN_X)
     GPUNUM_API gn_array *fn(gn_array *a) { return gni_unary(#fn, GNI_OP_##NAME, a); }
 GNI_UNARY_BOOL(GN_X)
 #undef GN_X
+#define GN_X(fn, NAME, D, da)                                                                      \
+    GPUNUM_API gn_array *fn(gn_array *a) { return gni_unary(#fn, GNI_OP_##NAME, a); }
+GNI_UNARY_RARE(GN_X)
+#undef GN_X
+static gn_array *gni_trigamma(gn_array *a) { return gni_unary("gn_digamma's derivative", GNI_OP_TRIGAMMA, a); }
 #define GNI_BINARY_FUNCTIONS(fn, NAME)                                                             \
     GPUNUM_API gn_array *fn(gn_array *a, gn_array *b) {                                            \
         return gni_binary(#fn, GNI_OP_##NAME, a, b);                                               \

@@ -322,6 +322,60 @@ GPUNUM_API gn_array *gn_signbit(gn_array *a) {
     return gni_end_scope(g, gni_real_only(g, "gn_signbit", &a, 1) ? gni_sign_bits(g, "gn_signbit", a) : NULL);
 }
 
+// Bits of a float array as integers of its size, or back.
+static gn_array *gni_bits_as(gn_context *g, const char *fn, gn_array *a, gn_dtype t) {
+    if (a == NULL || !gni_materialize(g, a)) return NULL;
+    gn_array *y = gni_array_view(g, fn, a, &a->shape, a->stride, a->offset);
+    if (y != NULL) y->dtype = t;
+    return gni_adopt(g, y);
+}
+
+// Floats as integers of the same order, with one zero; and back.
+static gn_array *gni_ordered(gn_array *bits, double lowest) {
+    return gn_where(gn_lt_s(bits, 0.0), gn_rsub_s(bits, lowest), bits);
+}
+
+GPUNUM_API gn_array *gn_nextafter(gn_array *a, gn_array *b) {
+    static const char *const fn = "gn_nextafter";
+    gn_array *in[2];
+    in[0] = a;
+    in[1] = b;
+    gn_context *g = gni_begin(fn, in, 2);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    if (!gni_real_only(g, fn, in, 2)) return gni_end_scope(g, NULL);
+    gn_dtype t = gn_promote(a->dtype, b->dtype);
+    if (!gni_is_float(t)) t = GN_F32;
+    const gn_dtype i = gn_dtype_size(t) == 2 ? GN_I16 : t == GN_F32 ? GN_I32 : GN_I64;
+    const double lowest = -ldexp(1.0, 8 * (int)gn_dtype_size(t) - 1);
+    g->no_grad++;
+    gn_array *x = gn_cast(a, t), *y = gn_cast(b, t), *bx = gni_bits_as(g, fn, x, i), *by = gni_bits_as(g, fn, y, i);
+    gn_array *kx = gni_ordered(bx, lowest), *ky = gni_ordered(by, lowest);
+    gn_array *step = gn_sub(gn_cast(gn_gt(ky, kx), i), gn_cast(gn_lt(ky, kx), i)), *k = gn_add(kx, step);
+    gn_array *bits = gn_where(gn_logical_and(gn_eq_s(k, 0.0), gn_lt_s(kx, 0.0)), gn_full_like(k, lowest), gni_ordered(k, lowest));
+    gn_array *next = gni_bits_as(g, fn, gn_where(gn_eq_s(step, 0.0), by, bits), t);
+    gn_array *none = gn_add(x, y); // NaN where one is
+    next = gn_where(gn_logical_or(gn_isnan(x), gn_isnan(y)), none, next);
+    g->no_grad--;
+    return gni_end_scope(g, next);
+}
+
+GPUNUM_API gn_array *gn_invert(gn_array *a) {
+    gn_context *g = gni_begin("gn_invert", &a, 1);
+    if (g == NULL) return NULL;
+    gn_array *y = NULL, *src[2];
+    double konst[2] = {0.0, -1.0}, low = -1.0;
+    src[0] = a;
+    src[1] = NULL;
+    if (gni_is_unsigned(a->dtype)) gni_integer_range(a->dtype, &low, &konst[1]);
+    const bool truth = a->dtype == GN_BOOL;
+    if (!truth && !gni_is_integer(a->dtype))
+        gni_fail(g, GN_ERROR_DTYPE, "gn_invert: %s is not an integer or bool", gn_dtype_name(a->dtype));
+    else
+        y = gni_apply(g, "gn_invert", truth ? GNI_OP_LOGICAL_NOT : GNI_OP_XOR, a->dtype, a->dtype, src, konst, truth ? 1 : 2);
+    return gni_end(g, y);
+}
+
 GPUNUM_API gn_array *gn_copysign(gn_array *a, gn_array *b) {
     gn_array *in[2], *x = a;
     in[0] = a;
