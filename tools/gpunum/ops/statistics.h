@@ -349,13 +349,13 @@ GPUNUM_API gn_array *gn_nextafter(gn_array *a, gn_array *b) {
     const gn_dtype i = gn_dtype_size(t) == 2 ? GN_I16 : t == GN_F32 ? GN_I32 : GN_I64;
     const double lowest = -ldexp(1.0, 8 * (int)gn_dtype_size(t) - 1);
     g->no_grad++;
-    gn_array *x = gn_cast(a, t), *y = gn_cast(b, t), *bx = gni_bits_as(g, fn, x, i), *by = gni_bits_as(g, fn, y, i);
+    gn_array *x = a->dtype == t ? a : gn_cast(a, t), *y = b->dtype == t ? b : gn_cast(b, t), *none = gn_add(x, y);
+    gn_array *bx = none == NULL ? NULL : gni_bits_as(g, fn, x, i), *by = none == NULL ? NULL : gni_bits_as(g, fn, y, i);
     gn_array *kx = gni_ordered(bx, lowest), *ky = gni_ordered(by, lowest);
     gn_array *step = gn_sub(gn_cast(gn_gt(ky, kx), i), gn_cast(gn_lt(ky, kx), i)), *k = gn_add(kx, step);
     gn_array *bits = gn_where(gn_logical_and(gn_eq_s(k, 0.0), gn_lt_s(kx, 0.0)), gn_full_like(k, lowest), gni_ordered(k, lowest));
     gn_array *next = gni_bits_as(g, fn, gn_where(gn_eq_s(step, 0.0), by, bits), t);
-    gn_array *none = gn_add(x, y); // NaN where one is
-    next = gn_where(gn_logical_or(gn_isnan(x), gn_isnan(y)), none, next);
+    next = gn_where(gn_logical_or(gn_isnan(x), gn_isnan(y)), none, next); // NaN where one is
     g->no_grad--;
     return gni_end_scope(g, next);
 }
