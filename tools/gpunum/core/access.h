@@ -3,6 +3,7 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
+#include "../api/views.h"
 #include "../core/evaluate.h"
 #endif
 
