@@ -1778,6 +1778,12 @@ def index_cases(path):
             case('assign_mask', [(m, ''), (values, '')], [], assigned)
         if not a.ndim:
             continue
+        for where in (axis, None):
+            n = a.size if where is None else extent
+            counts = rng.integers(0, 4, 1 if rng.integers(0, 4) == 0 else n) - (rng.integers(0, 20) == 0)
+            counts = np.asarray(counts).astype(str(rng.choice(['int64', 'int32', 'int8'])))
+            name = 'repeat_counts' + ('' if where is not None else '_flat')
+            case(name, [(counts, '')], [] if where is None else [axis], lambda: [np.repeat(a, counts.astype('int64'), where)])
         condition = np.asarray(rng.integers(0, 2, int(rng.integers(0, extent + 1))) > 0)
         case('compress', [(condition, '')], [axis], lambda: [np.compress(condition, a, axis)])
         flat = np.asarray(rng.integers(0, 2, a.size) > 0)

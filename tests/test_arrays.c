@@ -55,7 +55,7 @@ static bool apply(array_case *c) {
     else if (is(c, "svdvals")) c->out[0] = gn_svdvals(a);
     else if (is(c, "pinv")) c->out[0] = gn_pinv(a, c->x[0]);
     else if (is(c, "matrix_rank")) c->out[0] = gn_matrix_rank(a, c->x[0]);
-    else if (is(c, "lstsq")) c->out[0] = gn_lstsq(a, c->in[1], c->x[0]);
+    else if (is(c, "lstsq")) c->out[0] = gn_lstsq(a, c->in[1], c->x[0], NULL, NULL);
     else return false;
     return true;
 }
@@ -116,7 +116,7 @@ static gn_array *grad_norms(gn_array *a) {
 }
 static gn_array *grad_singular(gn_array *a) { return gn_add(gn_matrix_norm(a, GN_NORM_NUCLEAR), gn_svdvals(a)); }
 static gn_array *grad_pinv(gn_array *a) { return gn_pinv(a, -1); }
-static gn_array *grad_lstsq(gn_array *a) { return gn_lstsq(gn_transpose(a), gn_transpose(gn_flip(a, 1)), -1); }
+static gn_array *grad_lstsq(gn_array *a) { return gn_lstsq(gn_transpose(a), gn_transpose(gn_flip(a, 1)), -1, NULL, NULL); }
 static gn_array *grad_power(gn_array *a) {
     gn_array *m = gn_slice(a, 1, 0, 3, 1), *log = NULL;
     gn_slogdet(m, &log);
@@ -188,7 +188,7 @@ static void test_values(void **state) {
     expect_error(g, GN_ERROR_SHAPE, "gn_cross: axis 0 of (5,) or (5,) has not 3 elements");
     assert_null(gn_ptp(gn_eq(a, a), 0));
     expect_error(g, GN_ERROR_DTYPE, "gn_ptp: bool minus bool is not defined; use gn_xor or gn_logical_xor");
-    assert_null(gn_lstsq(gn_ones(g, GN_F32, GN_SHAPE(2, 2)), a, 0));
+    assert_null(gn_lstsq(gn_ones(g, GN_F32, GN_SHAPE(2, 2)), a, 0, NULL, NULL));
     expect_error(g, GN_ERROR_SHAPE, "gn_lstsq: (2,2) and (5,): the rows are not as many");
     assert_null(gn_matrix_norm(a, GN_NORM_1));
     expect_error(g, GN_ERROR_SHAPE, "gn_matrix_norm: (5,) is not a matrix or a batch of matrices");

@@ -160,6 +160,15 @@ static gn_array *call_split(calls *c, gn_status (*fn)(gn_array *, int, int, gn_a
     return part[0];
 }
 
+static gn_array *call_split_at(calls *c) {
+    gn_array *part[4] = {NULL, NULL, NULL, NULL};
+    int64_t places[3] = {1, 2, 3};
+    if (c->wild) places[draw(3)] = whole(c, 2);
+    gn_split_at(any_of(c), places, c->wild ? (int)draw(4) : 1, small(c, 0), part);
+    c->more[0] = part[1];
+    return part[0];
+}
+
 static gn_array *call_unstack(calls *c) {
     gn_array *a = any_of(c), *part[17] = {NULL};
     const int axis = small(c, 1);
@@ -434,6 +443,8 @@ static gn_array *call_facts(calls *c) {
       gn_arange(c->g, type(c, GN_F32), number(c, 0.0), number(c, 5.0), number(c, 0.5)))            \
     X(gn_linspace, HUGE_OK,                                                                        \
       gn_linspace(c->g, type(c, GN_F32), number(c, 0.0), number(c, 5.0), whole(c, 7)))             \
+    X(gn_linspace_open, HUGE_OK,                                                                   \
+      gn_linspace_open(c->g, type(c, GN_F32), number(c, 0.0), number(c, 5.0), whole(c, 7)))        \
     X(gn_zeros_like, HUGE_OK, gn_zeros_like(any_of(c)))                                            \
     X(gn_ones_like, HUGE_OK, gn_ones_like(any_of(c)))                                              \
     X(gn_full_like, HUGE_OK, gn_full_like(any_of(c), number(c, 2.0)))                              \
@@ -484,6 +495,8 @@ static gn_array *call_facts(calls *c) {
     X(gn_pad, 0, call_pad(c))                                                                      \
     X(gn_split, SEVERAL, call_split(c, gn_split))                                                  \
     X(gn_array_split, SEVERAL, call_split(c, gn_array_split))                                      \
+    X(gn_split_at, SEVERAL, call_split_at(c))                                                      \
+    X(gn_repeat_counts, 0, gn_repeat_counts(any_of(c), gn_full(c->g, GN_I32, GN_SHAPE(1), (double)few(c, 2)), axes(c))) \
     X(gn_unstack, SEVERAL, call_unstack(c))                                                        \
     X(gn_meshgrid, SEVERAL, call_meshgrid(c))                                                      \
     X(gn_diff, 0, gn_diff(any_of(c), small(c, 1), small(c, 0)))                                    \
@@ -518,7 +531,7 @@ static gn_array *call_facts(calls *c) {
     X(gn_svdvals, SLOW, gn_svdvals(floats(c)))                                                     \
     X(gn_pinv, SLOW, gn_pinv(floats(c), number(c, 0.01)))                                          \
     X(gn_matrix_rank, SLOW, gn_matrix_rank(floats(c), number(c, 0.01)))                            \
-    X(gn_lstsq, SLOW, gn_lstsq(floats(c), second(c), number(c, 0.01)))                             \
+    X(gn_lstsq, SLOW, gn_lstsq(floats(c), second(c), number(c, 0.01), &c->more[0], &c->more[1]))                             \
     X(gn_sort, 0, gn_sort(any_of(c), axes(c), c->wild && draw(2)))                                 \
     X(gn_argsort, 0, gn_argsort(any_of(c), axes(c), c->wild && draw(2)))                           \
     X(gn_topk, 0, gn_topk(floats(c), few(c, 2), axes(c), &c->more[0]))                             \

@@ -28,6 +28,8 @@ static gn_array *apply(const index_case *c) {
     if (is(c, "flatnonzero")) return gn_flatnonzero(a);
     if (is(c, "compress")) return gn_compress(b, a, axis);
     if (is(c, "compress_flat")) return gn_compress(b, a, GN_ALL);
+    if (is(c, "repeat_counts")) return gn_repeat_counts(a, b, axis);
+    if (is(c, "repeat_counts_flat")) return gn_repeat_counts(a, b, GN_ALL);
     if (is(c, "mask")) return gn_mask(a, b);
     if (is(c, "assign_mask")) return gn_assign_mask(a, b, c->in[2]) == GN_OK ? a : NULL;
     fail_msg("%s is not known", c->name);
@@ -77,6 +79,7 @@ static void test_like_numpy(void **state) {
             c.in[k] = gn_array_from(g, base.t, base.s, base.data);
             if (subscript[0] != 0) c.in[k] = gn_index(c.in[k], subscript);
             if (as >= 0 && base.t == GN_F32) c.in[k] = gn_cast(c.in[k], (gn_dtype)as); // pending, of a view
+            if (test_on_vulkan() && i % 2 == 0) gn_to(gn_eval(c.in[k]), GN_DEVICE_GPU); // where nobody looks at indices
         }
         const int n_p = test_take_int(&file);
         test_take_bytes(&file, c.p, sizeof(int64_t) * (size_t)n_p);
@@ -251,6 +254,8 @@ static void test_assign_refusals(void **state) {
     assert_false(gn_needs_grad(gn_detach(leaf)));
 }
 
+static void note_status(void *user, gn_status status) { *(gn_status *)user = status; }
+
 // ---- derivatives
 
 typedef struct function {
@@ -377,6 +382,114 @@ static void test_overwritten(void **state) {
     expect_error(g, GN_ERROR_GRADIENT, "gn_backward: gn_assign has no derivative");
 }
 
+// NumPy's answers.
+static void test_siblings(void **state) {
+    gn_context *g = (gn_context *)*state;
+    expect_values(gn_linspace_open(g, GN_F64, 1, 2, 4), 1, 1.25, 1.5, 1.75);
+    expect_values(gn_linspace_open(g, GN_I32, 0, 10, 4), 0, 2, 5, 7);
+    expect_values(gn_linspace_open(g, GN_F32, 3, 9, 1), 3);
+    expect_values(gn_linspace_open(g, GN_U8, 0, 256, 2), 0, 128); // which is left out need not fit
+    gn_array *a = gn_reshape(numbers(g, GN_F64, 6), GN_SHAPE(2, 3)), *part[4];
+    expect_values(gn_var(a, 1, 0.5), 0.8, 0.8);
+    expect_values(gn_std(a, 0, 1.75), 4.242640687119285, 4.242640687119285, 4.242640687119285);
+    expect_values(gn_nanvar(a, GN_ALL, 2.5), 5);
+    assert_int_equal(gn_split_at(gn_transpose(a), (const int64_t[]){1, 1, -1}, 3, 0, part), GN_OK);
+    expect_shape(part[1], 0, 2);
+    expect_values(part[0], 0, 3);
+    expect_values(part[2], 1, 4);
+    expect_values(part[3], 2, 5);
+    assert_int_equal(gn_split_at(a, (const int64_t[]){2, 1, 9}, 3, 1, part), GN_OK);
+    expect_values(part[0], 0, 1, 3, 4);
+    expect_shape(part[1], 2, 0);
+    expect_values(part[2], 1, 2, 4, 5);
+    expect_shape(part[3], 2, 0);
+    assert_int_equal(gn_split_at(a, NULL, 1, 0, part), GN_ERROR_ARGUMENT);
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_split_at: 1 places");
+    // A line through (0, 1), (1, 3), (2, 4), and one that it meets.
+    const double points[] = {0, 1, 1, 1, 2, 1}, values[] = {1, 2, 3, 5, 4, 8};
+    gn_array *m = gn_array_from(g, GN_F64, GN_SHAPE(3, 2), points), *b = gn_array_from(g, GN_F64, GN_SHAPE(3, 2), values);
+    gn_array *left = NULL, *rank = NULL, *x = gn_lstsq(m, b, -1, &left, &rank);
+    const double want[] = {1.5, 3, 7.0 / 6, 2}, none[] = {1.0 / 6, 0};
+    assert_true(gn_allclose(x, gn_array_from(g, GN_F64, GN_SHAPE(2, 2), want), 0, 1e-13, false));
+    assert_true(gn_allclose(left, gn_array_from(g, GN_F64, GN_SHAPE(2), none), 0, 1e-13, false));
+    expect_values(rank, 2);
+    gn_lstsq(m, gn_index(b, ":, 0"), -1, &left, NULL);
+    expect_shape(left, );
+    gn_lstsq(gn_ones(g, GN_F64, GN_SHAPE(3, 2)), b, -1, NULL, &rank);
+    expect_values(rank, 1);
+    left = x;
+    assert_null(gn_lstsq(m, a, -1, &left, NULL));
+    expect_error(g, GN_ERROR_SHAPE, NULL);
+    assert_null(left);
+}
+
+// Indices that only the device has are looked at by its kernels: the next wait tells of those that are none.
+static void test_told_later(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_array *a = gn_to(numbers(g, GN_F32, 6), GN_DEVICE_GPU), *bad = gn_to(gn_eval(gn_sub(numbers(g, GN_I64, 4), gn_full(g, GN_I64, GN_SHAPE(4), 7))), GN_DEVICE_GPU);
+    gn_array *good = gn_to(numbers(g, GN_I32, 4), GN_DEVICE_GPU), *y = gn_take(a, bad, 0);
+    const bool late = test_on_vulkan();
+    if (late) {
+        float have[4];
+        assert_int_equal(gn_status_get(g), GN_OK);
+        assert_int_equal(gn_read(gn_take(a, good, 0), have, sizeof have), GN_ERROR_ARGUMENT);
+        expect_error(g, GN_ERROR_ARGUMENT, "gn_read: an index of gn_take is out of bounds for axis 0 with size 6");
+        assert_int_equal(gn_read(y, have, sizeof have), GN_OK); // told once
+        gn_scatter_add(a, bad, y, 0);
+        assert_int_equal(gn_sync(g), GN_ERROR_ARGUMENT);
+        expect_error(g, GN_ERROR_ARGUMENT, "gn_sync: an index of gn_scatter_add is out of bounds for axis 0 with size 6");
+        gn_status told = GN_OK;
+        for (int i = 0; i < 70; i++) gn_take_along(a, good, 0); // more than there are flags
+        gn_read_async(gn_take_along(a, bad, 0), have, sizeof have, note_status, &told);
+        gn_sync(g);
+        assert_int_equal(told, GN_ERROR_ARGUMENT);
+        assert_int_equal(gn_status_get(g), GN_ERROR_ARGUMENT);
+        gn_error_clear(g);
+    } else {
+        assert_null(y);
+        expect_error(g, GN_ERROR_ARGUMENT, "gn_take: index -7 is out of bounds for axis 0 with size 6");
+    }
+    expect_values(gn_take(a, good, 0), 0, 1, 2, 3);
+    assert_int_equal(gn_sync(g), GN_OK);
+}
+
+// Sums of floats: the same bits whatever the order, correctly rounded where the array before is zeros on a device; infinities, NaN,
+// subnormal numbers and those that leave the range.
+static void test_sums(void **state) {
+    gn_context *g = (gn_context *)*state;
+    enum { N = 5000, PLACES = 37 };
+    static float values[N];
+    static int32_t places[N];
+    float have[PLACES], again[PLACES];
+    double want[PLACES] = {0}, sizes[PLACES] = {0};
+    for (int i = 0; i < N; i++) {
+        places[i] = (int32_t)draw(PLACES);
+        values[i] = ldexpf((float)((int)draw(1 << 24) - (1 << 23)), (int)draw(40) - 30);
+        want[places[i]] += (double)values[i];
+        sizes[places[i]] += fabs((double)values[i]);
+    }
+    gn_array *x = gn_array_from(g, GN_F32, GN_SHAPE(N), values), *at = gn_array_from(g, GN_I32, GN_SHAPE(N), places);
+    gn_array *zeros = gn_zeros(g, GN_F32, GN_SHAPE(PLACES));
+    assert_int_equal(gn_read(gn_scatter_add(zeros, at, x, 0), have, sizeof have), GN_OK);
+    assert_int_equal(gn_read(gn_scatter_add(zeros, at, x, 0), again, sizeof again), GN_OK);
+    assert_memory_equal(have, again, sizeof have);
+    for (int i = 0; i < PLACES; i++) assert_true(fabs((double)have[i] - want[i]) <= 1.5e-7 * fabs(want[i]) + (test_on_vulkan() ? 1e-12 : 1e-5) * sizes[i]);
+    if (test_on_vulkan()) { // in another order
+        assert_int_equal(gn_read(gn_scatter_add(zeros, gn_copy(gn_flip(at, 0)), gn_copy(gn_flip(x, 0)), 0), again, sizeof again), GN_OK);
+        assert_memory_equal(have, again, sizeof have);
+    }
+    const float odd[] = {INFINITY, 1, -INFINITY, INFINITY, -INFINITY, NAN, 1e-44f, 3e-45f, 3e38f, 3e38f, -1e30f, 1e30f, 16777216, 1, 1, 0.1f};
+    const int32_t to[] = {0, 0, 1, 2, 2, 3, 4, 4, 5, 5, 6, 6, 7, 7, 7, 8};
+    gn_array *y = gn_scatter_add(gn_zeros(g, GN_F32, GN_SHAPE(10)), gn_array_from(g, GN_I32, GN_SHAPE(16), to), gn_array_from(g, GN_F32, GN_SHAPE(16), odd), 0);
+    if (test_on_vulkan())
+        expect_values(y, (double)INFINITY, -(double)INFINITY, NAN, NAN, (double)1e-44f + (double)3e-45f, (double)INFINITY, 0, 16777218, (double)0.1f, 0);
+    else
+        expect_values(y, (double)INFINITY, -(double)INFINITY, NAN, NAN, (double)1e-44f + (double)3e-45f, (double)INFINITY, 0, 16777216, (double)0.1f, 0);
+    gn_array *base = gn_full(g, GN_F32, GN_SHAPE(10), 0.5);
+    expect_values(gn_index(gn_scatter_add(base, gn_array_from(g, GN_I32, GN_SHAPE(16), to), gn_array_from(g, GN_F32, GN_SHAPE(16), odd), 0), "6:"),
+                  test_on_vulkan() ? 0.5 : 0, 16777218.0 - (test_on_vulkan() ? 0 : 2), (double)(0.5f + 0.1f), 0.5);
+}
+
 static void assign_some(gn_context *g) {
     gn_scope_begin(g);
     gn_array *x = gn_requires_grad(gn_full(g, GN_F32, GN_SHAPE(4, 2), 2), true), *y = gn_mul_s(x, 2);
@@ -391,7 +504,7 @@ static void test_out_of_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        GN_TEST(test_like_numpy),
+        GN_TEST(test_like_numpy), GN_TEST(test_siblings), GN_TEST(test_told_later), GN_TEST(test_sums),
         GN_TEST(test_assign_values),   GN_TEST(test_assign_dtypes), GN_TEST(test_assign_hazards), GN_TEST(test_assign_stencil),
         GN_TEST(test_assign_refusals), GN_TEST(test_gradients),     GN_TEST(test_overwritten),    cmocka_unit_test(test_out_of_memory),
     };

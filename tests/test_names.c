@@ -91,6 +91,7 @@ static void bound(const public_function *f, arguments *v) {
                       strcmp(f->name, "gn_eval_all") == 0;
     if (many && v->i[0] > 4) v->i[0] = 4;
     if (many && v->i[1] > 4) v->i[1] = 4;
+    if (strcmp(f->name, "gn_split_at") == 0 && v->i[0] > 3) v->i[0] = 3; // one part more
     for (int k = 0; k < 8 && strcmp(f->name, "gn_pad") == 0; k++) v->longs[k] %= 2; // of eight axes
     if (v->bytes > sizeof memory) v->bytes = sizeof memory;
 }

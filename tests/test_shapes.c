@@ -141,6 +141,7 @@ static void test_counts(void **state) {
     FAILS(SHAPE, "gn_linspace", gn_linspace(g, GN_F32, 0, 1, -1));
     FAILS(SHAPE, "gn_linspace", gn_linspace(g, GN_F32, 0, 1, H));
     expect_shape(gn_linspace(g, GN_F32, 0, 1, 0), 0);
+    FAILS(SHAPE, "gn_linspace_open", gn_linspace_open(g, GN_F32, 0, 1, H));
     FAILS(SHAPE, "gn_permutation", gn_permutation(g, GN_I64, -1));
     FAILS(SHAPE, "gn_permutation", gn_permutation(g, GN_I64, H));
     FAILS(ARGUMENT, "gn_fftfreq", gn_fftfreq(g, GN_F32, -1, 1));
@@ -349,6 +350,10 @@ static void test_arrangements(void **state) {
     expect_shape(gn_nonzero(none), 2, 0);
     expect_shape(gn_flatnonzero(none), 0);
     FAILS(SHAPE, "gn_compress", gn_compress(truth, a, 0));
+    gn_array *many = gn_full(g, GN_I64, GN_SHAPE(1), 4e18);
+    FAILS(SHAPE, "gn_repeat_counts", gn_repeat_counts(a, many, 0));
+    FAILS(SHAPE, "gn_repeat_counts", gn_repeat_counts(none, gn_zeros(g, GN_I64, GN_SHAPE(3)), 1));
+    expect_shape(gn_repeat_counts(none, many, 1), H, 0);
     expect_shape(gn_compress(gn_ones(g, GN_BOOL, GN_SHAPE(1)), none, 0), 1, 0);
     expect_shape(gn_compress(gn_zeros(g, GN_BOOL, GN_SHAPE(0)), none, GN_ALL), 0);
     FAILS(SHAPE, "gn_mask", gn_mask(none, gn_zeros(g, GN_BOOL, GN_SHAPE(3))));
@@ -407,7 +412,7 @@ static void test_compositions(void **state) {
     expect_shape(gn_svdvals(rows), 0);
     expect_shape(gn_pinv(rows, -1), 0, 3);
     expect_values(gn_matrix_rank(rows, -1), 0);
-    expect_shape(gn_lstsq(rows, gn_ones(g, GN_F32, GN_SHAPE(3)), -1), 0);
+    expect_shape(gn_lstsq(rows, gn_ones(g, GN_F32, GN_SHAPE(3)), -1, NULL, NULL), 0);
     expect_values(gn_slogdet(gn_empty(g, GN_F32, GN_SHAPE(2, 0, 0)), &log), 1, 1);
     expect_values(log, 0, 0);
 }

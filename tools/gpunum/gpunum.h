@@ -111,6 +111,7 @@ GNI_O1_BEGIN
 #endif
 #include "gpu/gpu_jobs.h"            // Jobs on a GPU: elementwise programs, reductions, copies, random numbers
 #include "gpu/gpu_order.h"           // Scans, sorts, searches and counts on a GPU
+#include "gpu/gpu_places.h"          // Jobs with indices on a GPU: take, scatter, and what is told of indices that are none
 #include "gpu/gpu_matmul.h"          // Matrix products on a GPU: kernels, tiles, splits of k, matrix units
 #include "gpu/gpu_split.h"           // float32 products on matrix units: operands in parts, chosen by the device
 #ifndef GPUNUM_NO_LINALG

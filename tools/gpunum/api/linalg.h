@@ -76,7 +76,8 @@ GPUNUM_API gn_array *gn_slogdet(gn_array *a, gn_array **logdet);
 GPUNUM_API gn_array *gn_pinv(gn_array *a, double rtol);
 GPUNUM_API gn_array *gn_matrix_rank(gn_array *a, double rtol); // int64: how many singular values count
 // The shortest x for which a x - b is the shortest: a (..., m, n), b (m) or (..., m, k).
-GPUNUM_API gn_array *gn_lstsq(gn_array *a, gn_array *b, double rtol);
+// Into *residuals and *rank, unless they are NULL, go the sums of squares of a x - b, (...) or (..., k), and gn_matrix_rank of a.
+GPUNUM_API gn_array *gn_lstsq(gn_array *a, gn_array *b, double rtol, gn_array **residuals, gn_array **rank);
 GPUNUM_API gn_array *gn_matrix_power(gn_array *a, int64_t n); // below 0 of the inverse
 GPUNUM_API gn_array *gn_kron(gn_array *a, gn_array *b);       // blocks a[i, j] b, of any rank
 GPUNUM_API gn_array *gn_cross(gn_array *a, gn_array *b, int axis); // of vectors of 3 elements along that axis

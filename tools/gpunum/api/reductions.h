@@ -21,8 +21,8 @@ GPUNUM_API gn_array *gn_all(gn_array *a, gn_axes axes);  // bool: are all of the
 GPUNUM_API gn_array *gn_argmin(gn_array *a, gn_axes axis);
 GPUNUM_API gn_array *gn_argmax(gn_array *a, gn_axes axis);
 GPUNUM_API gn_array *gn_mean(gn_array *a, gn_axes axes); // integers give float32
-GPUNUM_API gn_array *gn_var(gn_array *a, gn_axes axes, int ddof); // over n - ddof
-GPUNUM_API gn_array *gn_std(gn_array *a, gn_axes axes, int ddof);
+GPUNUM_API gn_array *gn_var(gn_array *a, gn_axes axes, double ddof); // over n - ddof
+GPUNUM_API gn_array *gn_std(gn_array *a, gn_axes axes, double ddof);
 GPUNUM_API gn_array *gn_count_nonzero(gn_array *a, gn_axes axes); // int64
 GPUNUM_API gn_array *gn_norm(gn_array *a, gn_axes axes); // root of the sum of squares; gradient 0 at 0, as gn_std's
 GPUNUM_API gn_array *gn_logsumexp(gn_array *a, gn_axes axes);
@@ -39,8 +39,8 @@ GPUNUM_API gn_array *gn_nanprod(gn_array *a, gn_axes axes);
 GPUNUM_API gn_array *gn_nanmin(gn_array *a, gn_axes axes);
 GPUNUM_API gn_array *gn_nanmax(gn_array *a, gn_axes axes);
 GPUNUM_API gn_array *gn_nanmean(gn_array *a, gn_axes axes);
-GPUNUM_API gn_array *gn_nanvar(gn_array *a, gn_axes axes, int ddof);
-GPUNUM_API gn_array *gn_nanstd(gn_array *a, gn_axes axes, int ddof);
+GPUNUM_API gn_array *gn_nanvar(gn_array *a, gn_axes axes, double ddof);
+GPUNUM_API gn_array *gn_nanstd(gn_array *a, gn_axes axes, double ddof);
 // Of variables in rows and observations in columns (variables, variables); 0-d of one variable, as a 1-d array is. NumPy's ddof is 1.
 GPUNUM_API gn_array *gn_cov(gn_array *a, int ddof);
 GPUNUM_API gn_array *gn_corrcoef(gn_array *a);

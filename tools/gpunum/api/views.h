@@ -32,8 +32,9 @@ GPUNUM_API gn_status gn_assign(gn_array *a, gn_array *value);
 // Joins and gathers: new arrays.
 GPUNUM_API gn_array *gn_concat(gn_array *const *arrays, int count, int axis);
 GPUNUM_API gn_array *gn_stack(gn_array *const *arrays, int count, int axis); // along a new axis
-// Rows of `a` along `axis` picked by integer `indices` (any shape; negative count from the end; out of
-// range gives an error on the CPU, and on the GPU when the indices are on the CPU, else clamps).
+// Rows of `a` along `axis` picked by integer `indices` (any shape; negative ones count from the end). One that is out of range is
+// GN_ERROR_ARGUMENT: here and in the next functions at once where the CPU has the indices, else of the next call that waits for
+// the GPU (gn_read, gn_item, gn_sync).
 GPUNUM_API gn_array *gn_take(gn_array *a, gn_array *indices, int axis);
 // An index for each element: y[i][j] = a[indices[i][j]][j] for axis 0. Beside the axis both have the same sizes, or one of them 1.
 GPUNUM_API gn_array *gn_take_along(gn_array *a, gn_array *indices, int axis);
@@ -63,6 +64,8 @@ GPUNUM_API gn_array *gn_roll(gn_array *a, int64_t shift, gn_axes axes);
 GPUNUM_API gn_array *gn_tile(gn_array *a, gn_shape repeats); // `a` repeated as a block, repeats.dim[i] times along axis i
 // Each element `repeats` times in succession, along one axis, or with GN_ALL of the raveled array.
 GPUNUM_API gn_array *gn_repeat(gn_array *a, int64_t repeats, gn_axes axis);
+// As often as its count says: a 1-d array of integers, one for each place on the axis or one for all. Waits for them, as gn_nonzero.
+GPUNUM_API gn_array *gn_repeat_counts(gn_array *a, gn_array *counts, gn_axes axis);
 typedef enum gn_pad_mode {
     GN_PAD_CONSTANT,  // `value`; the other modes do not read it, and need elements: GN_ERROR_SHAPE
     GN_PAD_EDGE,      // a a a | a b c | c c c
@@ -77,6 +80,8 @@ GPUNUM_API gn_array *gn_pad(gn_array *a, const int64_t *widths, int count, gn_pa
 // scope or to the caller as any new array does; after a failure all are NULL.
 GPUNUM_API gn_status gn_split(gn_array *a, int sections, int axis, gn_array **parts);
 GPUNUM_API gn_status gn_array_split(gn_array *a, int sections, int axis, gn_array **parts);
+// Cut in front of `count` places, which are said as in a slice: count + 1 parts.
+GPUNUM_API gn_status gn_split_at(gn_array *a, const int64_t *places, int count, int axis, gn_array **parts);
 GPUNUM_API gn_status gn_unstack(gn_array *a, int axis, gn_array **parts, int count);
 // Coordinates as views that repeat the raveled arrays: arrays[i] runs along axis i of grids[i], but for NumPy's "xy" order
 // (`ij` false) the first runs along axis 1 and the second along axis 0. Ownership as of gn_split.

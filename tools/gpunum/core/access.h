@@ -74,7 +74,7 @@ static bool gni_copy_out(gn_context *g, gn_array *a, void *dst, size_t bytes) {
         if (c->buf->where & GNI_ON_CPU) {
             memcpy(dst, (const char *)c->buf->host + at, bytes);
         } else {
-            ok = gni_gpu_reached(g) && gni_gpu_download(g->gpu, &c->buf->device, at, dst, bytes);
+            ok = gni_gpu_reached(g) && gni_download(g, &c->buf->device, at, dst, bytes);
             if (!ok)
                 gni_fail(g, GN_ERROR_DEVICE_LOST, "gn_read: copying %llu bytes from the GPU failed",
                          (unsigned long long)bytes);

@@ -289,6 +289,14 @@ static bool gni_gpu_reached(gn_context *g) {
     return g->gpu != NULL;
 }
 
+// False also for an index that was none, after gni_fail.
+static bool gni_download(gn_context *g, const gni_gpu_mem *from, uint64_t at, void *dst, uint64_t bytes) {
+    gni_gpu_ticket t;
+    const bool watched = gni_faults_begin(g, &t);
+    const bool ok = gni_gpu_download(g->gpu, from, at, dst, bytes);
+    return (!watched || gni_faults_end(g, &t)) && ok;
+}
+
 static bool gni_buffer_need(gn_context *g, gni_buffer *b, uint32_t side) {
     if (b->where & side) return true;
     if (b->where == GNI_ON_GPU && !gni_gpu_reached(g)) return false;
@@ -300,7 +308,7 @@ static bool gni_buffer_need(gn_context *g, gni_buffer *b, uint32_t side) {
     else if (b->where == 0)
         ok = gni_gpu_fill(g->gpu, &b->device, 0, b->bytes, 0);
     else if (b->bytes > 0)
-        ok = cpu ? gni_gpu_download(g->gpu, &b->device, 0, b->host, b->bytes)
+        ok = cpu ? gni_download(g, &b->device, 0, b->host, b->bytes)
                  : gni_gpu_upload(g->gpu, &b->device, 0, b->host, b->bytes);
     if (ok)
         b->where |= side;

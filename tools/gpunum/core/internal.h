@@ -98,6 +98,8 @@ static bool gni_run(gn_context *g, gni_job_kind kind, void *job,
 
 // backends (rooms cpu_jobs, gpu_jobs) and profile
 static const gni_backend_api *gni_backend_cpu(void), *gni_backend_gpu(void);
+// Of room `gpu_places`: around a wait for the GPU, which tells then of indices that were none.
+static bool gni_faults_begin(gn_context *g, gni_gpu_ticket *t), gni_faults_end(gn_context *g, gni_gpu_ticket *t);
 static void gni_profile_span(gn_context *g, const char *name, uint64_t start_ns, uint64_t end_ns,
                              int track);
 

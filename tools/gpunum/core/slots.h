@@ -98,11 +98,12 @@
 #define GNI_P_SOFTMAX_CHUNK 6 // groups of a split
 #define GNI_P_SOFTMAX_WORDS 8
 
-// ---- take.comp
+// ---- places.glsl: take.comp, scatter.comp
 
 #define GNI_S_TAKE_INDEX_DTYPE 0
 #define GNI_S_TAKE_UNIT 1 // log2 of its bytes
-#define GNI_S_TAKE_SPECS 2
+#define GNI_S_TAKE_ALONG 2
+#define GNI_S_TAKE_SPECS 3
 
 #define GNI_P_TAKE_N 0      // units of the output
 #define GNI_P_TAKE_INNER 1  // units of a row, and how to divide by it
@@ -112,6 +113,22 @@
 #define GNI_P_TAKE_INDEX_BASE 9
 #define GNI_P_TAKE_OUT_BASE 10
 #define GNI_P_TAKE_WORDS 11
+
+#define GNI_S_SCATTER_STEP 3 // the others are those of take.comp
+#define GNI_S_SCATTER_DTYPE 4
+#define GNI_S_SCATTER_LEAST 5
+#define GNI_S_SCATTER_SPECS 6
+#define GNI_SCATTER_ADD_WORD 0 // steps over the elements
+#define GNI_SCATTER_ADD_WIDE 1
+#define GNI_SCATTER_EXTREME 2
+#define GNI_SCATTER_MEASURE 3
+#define GNI_SCATTER_ADD_FLOAT 4
+#define GNI_SCATTER_TO_KEYS 5 // and over the places
+#define GNI_SCATTER_FROM_KEYS 6
+#define GNI_SCATTER_FINISH 7
+#define GNI_P_SCATTER_PLACES 11
+#define GNI_P_SCATTER_BITS 12
+#define GNI_P_SCATTER_WORDS 13
 
 // ---- order.glsl: sort.comp, find.comp
 

@@ -415,8 +415,8 @@ typedef struct gni_read {
     size_t bytes;
     gn_done_fn done;
     void *user;
-    bool on_gpu;
-    gni_gpu_ticket ticket;
+    bool on_gpu, watched;
+    gni_gpu_ticket ticket, faults; // of `watched` ones
     struct gni_read *next;
 } gni_read;
 

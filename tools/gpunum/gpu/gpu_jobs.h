@@ -30,7 +30,9 @@ enum {
     GNI_JOB_HITS = 256,        // programs remembered
     GNI_JOB_LOG_CHOICES = 6,   // log2 of the choices remembered
     GNI_JOB_FEW = 4,           // pipelines of a program that is over soon
-    GNI_JOB_COUNTERS = 1 << 14 // words
+    GNI_JOB_COUNTERS = 1 << 14, // words
+    GNI_JOB_FAULTS = 32,
+    GNI_JOB_FAULT_BYTES = 256 // of each flag, so that jobs do not wait for each other
 };
 
 typedef uint32_t gni_operand_kind; // GNI_K_
@@ -57,6 +59,14 @@ typedef struct gni_gpu_jobs {
     gni_gpu_mem counters;        // zeros; kernels leave zeros behind
     bool has_counters;
     uint32_t next_counter;
+    gni_gpu_mem faults; // a flag for each of the last jobs that look at indices, which are not known to be good
+    bool has_faults, watch;
+    int next_fault;
+    struct {
+        const char *fn;
+        int axis;
+        int64_t extent;
+    } fault[GNI_JOB_FAULTS];
     gni_job_choice choices[1 << GNI_JOB_LOG_CHOICES];
     int split_force; // tests: 1 to 3 asks for that mode of room `gpu_split` and above wherever it can work, -1 never
 } gni_gpu_jobs;
@@ -972,75 +982,6 @@ static bool gni_job_softmax(gni_gpu *gpu, const gni_softmax *s) {
     return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT), groups, 1, 1);
 }
 
-// ---- take
-
-// log2 of the largest piece, up to 16 bytes, that rows and both places are made of.
-static int gni_job_take_unit(const gni_take *t) {
-    int64_t size = (int64_t)gn_dtype_size(t->in.dtype);
-    uint64_t bits = (uint64_t)(t->at.inner * size) | (uint64_t)(t->in.offset * size) |
-                    (uint64_t)(t->out.offset * size) | 16u;
-    int unit = 0;
-    while (!(bits >> unit & 1u)) unit++;
-    return unit;
-}
-
-static bool gni_job_take_ok(const gni_gpu *gpu, const gni_take *t) {
-    gn_dtype i = t->index.dtype;
-    int64_t size = (int64_t)gn_dtype_size(t->in.dtype), unit = (int64_t)1 << gni_job_take_unit(t);
-    int64_t most = GNI_GPU_REACH;
-    if (!gpu->caps.addresses) most = (int64_t)GNI_MIN(gpu->caps.max_storage_range, (uint64_t)most);
-    int64_t in = t->at.extent * t->at.inner * size, out = t->at.count * t->at.inner * size;
-    bool integers = gni_is_integer(i) && i != GN_U64;
-    return integers && !t->at.along && t->in.dtype == t->out.dtype && t->at.extent < INT32_MAX &&
-           t->at.count < INT32_MAX / 2 && in / unit < INT32_MAX / 2 && out / unit < INT32_MAX / 2 &&
-           in < most - 256 && out < most - 256 && t->at.count * (int64_t)gn_dtype_size(i) < most - 256;
-}
-
-static bool gni_job_take(gni_gpu *gpu, const gni_take *t) {
-    gni_job_call c;
-    int unit = gni_job_take_unit(t);
-    int64_t size = (int64_t)gn_dtype_size(t->in.dtype), inner = t->at.inner * size >> unit, one = 1;
-    int64_t in = t->at.outer * t->at.extent * t->at.inner, out = t->at.outer * t->at.count * t->at.inner;
-    if (out == 0) return true;
-    if (t->at.extent == 0) return false;
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
-    uint32_t *p = c.param, *from = &p[GNI_P_TAKE_IN_BASE], *to = &p[GNI_P_TAKE_OUT_BASE];
-    bool fits = (in * size >> unit) < INT32_MAX &&
-                (out * size >> unit) < INT32_MAX - 4 * GNI_JOB_THREADS &&
-                gni_job_reach(gpu, &t->in, &in, &one, 1, &c.use[0], from) &&
-                gni_job_reach(gpu, &t->index, &t->at.count, &one, 1, &c.use[1],
-                              &p[GNI_P_TAKE_INDEX_BASE]) &&
-                gni_job_reach(gpu, &t->out, &out, &one, 1, &c.use[2], to);
-    if (!fits) {
-        gni_take part = *t;
-        if (t->at.outer < 2) return false;
-        part.at.outer = t->at.outer / 2;
-        if (!gni_job_take(gpu, &part)) return false;
-        part.in.offset += part.at.outer * t->at.extent * t->at.inner;
-        part.out.offset += part.at.outer * t->at.count * t->at.inner;
-        part.at.outer = t->at.outer - part.at.outer;
-        return gni_job_take(gpu, &part);
-    }
-    c.use[2].write = true;
-    c.n_use = 3;
-    c.n_param = GNI_P_TAKE_WORDS;
-    p[GNI_P_TAKE_N] = (uint32_t)(out * size >> unit);
-    gni_job_divider(inner, &p[GNI_P_TAKE_INNER]);
-    gni_job_divider(t->at.count, &p[GNI_P_TAKE_COUNT]);
-    p[GNI_P_TAKE_EXTENT] = (uint32_t)t->at.extent;
-    *from = (uint32_t)((int64_t)*from * size >> unit);
-    *to = (uint32_t)((int64_t)*to * size >> unit);
-    c.generic.module = GNI_MODULE_take;
-    c.generic.n_spec = GNI_S_TAKE_SPECS;
-    c.generic.spec[GNI_S_TAKE_INDEX_DTYPE] = (uint32_t)t->index.dtype;
-    c.generic.spec[GNI_S_TAKE_UNIT] = (uint32_t)unit;
-    int64_t work = p[GNI_P_TAKE_N];
-    if (unit < 2) work = gni_job_ceil(work, unit == 1 ? 2 : 4);
-    return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT),
-                            gni_job_ceil(work, 256), 1, 1);
-}
-
 // ---- random
 
 static bool gni_job_random_ok(const gni_random *r) {
@@ -1087,7 +1028,11 @@ static bool gni_job_random(gni_gpu *gpu, const gni_random *r) {
 
 // ---- the backend
 
-// Of rooms `gpu_matmul` and `gpu_factor`.
+// Of rooms `gpu_matmul`, `gpu_places` and `gpu_factor`.
+static bool gni_job_take_ok(const gni_gpu *gpu, const gni_take *t);
+static bool gni_job_take(gni_gpu *gpu, const gni_take *t);
+static bool gni_job_scatter_ok(const gni_gpu *gpu, const gni_scatter *t);
+static bool gni_job_scatter(gni_gpu *gpu, const gni_scatter *t);
 static bool gni_job_matmul_ok(const gni_gpu *gpu, const gni_matmul *m);
 static bool gni_job_matmul(gni_gpu *gpu, const gni_matmul *m, int64_t row);
 #ifndef GPUNUM_NO_LINALG
@@ -1122,6 +1067,7 @@ static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
     case GNI_JOB_SORT: return gni_job_sort_ok(gpu, (const gni_sort *)job);
     case GNI_JOB_SEARCH: return gni_job_search_ok(gpu, (const gni_search *)job);
     case GNI_JOB_COUNT: return gni_job_count_ok(gpu, (const gni_count *)job);
+    case GNI_JOB_SCATTER: return gni_job_scatter_ok(gpu, (const gni_scatter *)job);
     case GNI_JOB_RANDOM: return gni_job_random_ok((const gni_random *)job);
 #ifndef GPUNUM_NO_FFT
     case GNI_JOB_FFT: return gni_fft_gpu_supports(g, (const gni_fft *)job);
@@ -1146,6 +1092,7 @@ static bool gni_gpu_run(gn_context *g, gni_job_kind kind, const void *job) {
     case GNI_JOB_SORT: return gni_job_sort(gpu, (const gni_sort *)job);
     case GNI_JOB_SEARCH: return gni_job_search(gpu, (const gni_search *)job);
     case GNI_JOB_COUNT: return gni_job_count(gpu, (const gni_count *)job);
+    case GNI_JOB_SCATTER: return gni_job_scatter(gpu, (const gni_scatter *)job);
     case GNI_JOB_RANDOM: return gni_job_random(gpu, (const gni_random *)job);
 #ifndef GPUNUM_NO_FFT
     case GNI_JOB_FFT: return gni_fft_gpu(g, (const gni_fft *)job);

@@ -209,8 +209,10 @@ static bool gni_back_lstsq(gn_context *g, gni_node *node, gn_array *gy, gn_array
     return true;
 }
 
-GPUNUM_API gn_array *gn_lstsq(gn_array *a, gn_array *b, double rtol) {
-    gn_array *in[2], *y = NULL;
+GPUNUM_API gn_array *gn_lstsq(gn_array *a, gn_array *b, double rtol, gn_array **residuals, gn_array **matrix_rank) {
+    gn_array *in[2], *y = NULL, *squares = NULL, *count = NULL;
+    if (residuals != NULL) *residuals = NULL;
+    if (matrix_rank != NULL) *matrix_rank = NULL;
     char ta[200], tb[200];
     in[0] = a;
     in[1] = b;
@@ -228,7 +230,20 @@ GPUNUM_API gn_array *gn_lstsq(gn_array *a, gn_array *b, double rtol) {
     if (in[1] != NULL) y = gni_by_singular(g, a, in[1], rtol);
     gni_node *node = y != NULL && gni_tracks(g, in, 2) ? gni_record(g, y, "gn_lstsq", gni_back_lstsq, in, 2) : NULL;
     if (node != NULL) node->real[0] = rtol;
-    return gni_end_scope(g, rank == 1 ? gn_squeeze(y, -1) : y);
+    if (y != NULL && residuals != NULL) {
+        squares = gn_sum(gn_square(gn_sub(gn_matmul(a, y), in[1])), -2);
+        squares = gn_keep(rank == 1 ? gn_squeeze(squares, -1) : squares);
+    }
+    if (y != NULL && matrix_rank != NULL) count = gn_keep(gn_matrix_rank(a, rtol));
+    y = gni_end_scope(g, rank == 1 ? gn_squeeze(y, -1) : y);
+    if (y == NULL) {
+        gn_release(squares);
+        gn_release(count);
+        return NULL;
+    }
+    if (residuals != NULL) *residuals = squares;
+    if (matrix_rank != NULL) *matrix_rank = count;
+    return y;
 }
 
 // ---- determinants by their logarithm

@@ -257,6 +257,18 @@ GPUNUM_API gn_status gn_array_split(gn_array *a, int sections, int axis, gn_arra
     return gni_split("gn_array_split", a, sections, axis, false, parts);
 }
 
+GPUNUM_API gn_status gn_split_at(gn_array *a, const int64_t *places, int count, int axis, gn_array **parts) {
+    for (int i = 0; i <= count && parts != NULL; i++) parts[i] = NULL;
+    gn_context *g = gni_begin("gn_split_at", &a, 1);
+    if (g == NULL) return gni_null_status(a);
+    const int at = gni_axis(g, "gn_split_at", axis, a->shape.rank);
+    if (count < 0 || parts == NULL || (places == NULL && count > 0))
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_split_at: %d places%s", count, parts == NULL ? ", and no room for the parts" : "");
+    for (int i = 0; i <= count && !g->call_failed; i++)
+        parts[i] = gni_adopt(g, gni_sliced(g, "gn_split_at", a, at, i > 0 ? places[i - 1] : GN_NONE, i < count ? places[i] : GN_NONE, 1));
+    return gni_end_several(g, parts, parts != NULL ? count + 1 : 0);
+}
+
 GPUNUM_API gn_status gn_unstack(gn_array *a, int axis, gn_array **parts, int count) {
     char text[200];
     for (int i = 0; i < count && parts != NULL; i++) parts[i] = NULL;

@@ -4,6 +4,7 @@
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
 #include "../core/access.h"
+#include "../gpu/gpu_places.h"
 #endif
 
 static void gni_read_finish(gn_context *g, gni_read *r, bool ok) {
@@ -29,6 +30,7 @@ static void gni_deliver_reads(gn_context *g, bool wait) {
             if (!wait && g->gpu != NULL && !g->gpu->lost) break;
             g->reads = r->next;
             if (g->gpu != NULL) g->gpu->layer->ticket_release(g->gpu, &r->ticket);
+            if (r->watched) gni_faults_end(g, &r->faults);
             gni_read_finish(g, r, false);
             continue;
         }
@@ -36,7 +38,7 @@ static void gni_deliver_reads(gn_context *g, bool wait) {
         if (r->on_gpu) {
             memcpy(r->dst, r->ticket.data, r->bytes);
             g->gpu->layer->ticket_release(g->gpu, &r->ticket);
-            gni_read_finish(g, r, true);
+            gni_read_finish(g, r, !r->watched || gni_faults_end(g, &r->faults));
             continue;
         }
         gni_read_finish(g, r, gni_copy_out(g, r->array, r->dst, r->bytes));
@@ -68,6 +70,8 @@ GPUNUM_API void gn_read_async(gn_array *a, void *dst, size_t bytes, gn_done_fn d
                      "gn_read_async: copying from the GPU could not start");
             gni_free(g, r);
             r = NULL;
+        } else {
+            r->watched = gni_faults_begin(g, &r->faults);
         }
     }
     if (r == NULL) {

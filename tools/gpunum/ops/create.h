@@ -166,25 +166,27 @@ GPUNUM_API gn_array *gn_arange(gn_context *g, gn_dtype t, double start, double s
     return gni_end(g, y);
 }
 
-// Numbers at even distances; with `base` that to their power.
+// Numbers at even distances, the last one of them `stop` or, if that is left open, the next one would be; with `base` that to
+// their power.
 static gn_array *gni_spaced(const char *fn, gn_context *g, gn_dtype t, double start, double stop, int64_t count,
-                            const double *base) {
+                            const double *base, bool open) {
     if (!gni_begin_context(fn, g)) return NULL;
     gn_shape s = {1, {count}};
     void *data;
     bool ok = gni_shape_ok(g, fn, t, &s);
     if (count > 0) ok = ok && gni_number_ok(g, fn, t, base != NULL ? pow(*base, start) : floor(start));
-    if (count > 1) ok = ok && gni_number_ok(g, fn, t, base != NULL ? pow(*base, stop) : floor(stop));
+    double divisions = (double)(open ? count : count - 1), delta = stop - start, step = delta / divisions;
+    const double last = open ? start + (double)(count - 1) * step : stop;
+    if (count > 1) ok = ok && gni_number_ok(g, fn, t, base != NULL ? pow(*base, last) : floor(last));
     gn_array *y = ok ? gni_array_filled(g, fn, t, &s, &data) : NULL;
     if (y == NULL) return gni_end(g, NULL);
-    double divisions = (double)(count - 1), delta = stop - start, step = delta / divisions;
     bool whole = gni_is_integer(t);
     for (int64_t i = 0; i < count; i++) {
         double x = count == 1 ? start
                    : step == 0
                        ? (double)i / divisions * delta + start // step is below the smallest number
                        : (double)i * step + start;
-        if (i > 0 && i == count - 1) x = stop;
+        if (i > 0 && i == count - 1 && !open) x = stop;
         gni_store_double(t, data, i, base != NULL ? pow(*base, x) : whole ? floor(x) : x);
     }
     return gni_end(g, y);
@@ -192,9 +194,13 @@ static gn_array *gni_spaced(const char *fn, gn_context *g, gn_dtype t, double st
 
 GPUNUM_API gn_array *gn_linspace(gn_context *g, gn_dtype t, double start, double stop,
                                  int64_t count) {
-    return gni_spaced("gn_linspace", g, t, start, stop, count, NULL);
+    return gni_spaced("gn_linspace", g, t, start, stop, count, NULL, false);
+}
+
+GPUNUM_API gn_array *gn_linspace_open(gn_context *g, gn_dtype t, double start, double stop, int64_t count) {
+    return gni_spaced("gn_linspace_open", g, t, start, stop, count, NULL, true);
 }
 
 GPUNUM_API gn_array *gn_logspace(gn_context *g, gn_dtype t, double start, double stop, int64_t count, double base) {
-    return gni_spaced("gn_logspace", g, t, start, stop, count, &base);
+    return gni_spaced("gn_logspace", g, t, start, stop, count, &base, false);
 }

@@ -265,6 +265,39 @@ GPUNUM_API gn_array *gn_compress(gn_array *condition, gn_array *a, gn_axes axis)
     return gni_end_scope(g, index == NULL ? NULL : gni_adopt(g, gni_take_any(g, "gn_compress", x, index, at, false)));
 }
 
+GPUNUM_API gn_array *gn_repeat_counts(gn_array *a, gn_array *counts, gn_axes axis) {
+    const char *fn = "gn_repeat_counts";
+    gn_array *in[2];
+    in[0] = a;
+    in[1] = counts;
+    gn_context *g = gni_begin(fn, in, 2);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    char text[200];
+    int64_t total = 0, *to = NULL;
+    gn_array *x = axis == GN_ALL ? gn_ravel(a) : a, *each = NULL;
+    const int at = x == NULL ? -1 : axis == GN_ALL ? 0 : gni_axis(g, fn, axis, a->shape.rank);
+    const int64_t n = at >= 0 ? x->shape.dim[at] : 0, given = gni_elements(&counts->shape);
+    if (at >= 0 && (counts->shape.rank != 1 || (given != n && given != 1)))
+        gni_fail(g, GN_ERROR_SHAPE, "%s: counts %s for an axis of %lld", fn, gni_shape_text(text, sizeof text, &counts->shape),
+                 (long long)n);
+    gn_array *wide = at >= 0 && !g->call_failed && gni_need_integers(g, fn, counts) && gni_may_wait(g, fn) ? gn_cast(counts, GN_I64) : NULL;
+    if (wide != NULL) each = gni_adopt(g, gni_contiguous(g, wide));
+    const int64_t *p = each != NULL ? (const int64_t *)gni_host(g, each) : NULL;
+    if (p == NULL) return gni_end_scope(g, NULL);
+    for (int64_t i = 0; i < n && !g->call_failed; i++) {
+        const int64_t k = p[given == 1 ? 0 : i];
+        if (k < 0) gni_fail(g, GN_ERROR_ARGUMENT, "%s: %lld repetitions", fn, (long long)k);
+        total = total > INT64_MAX - k ? INT64_MAX : total + k;
+    }
+    const gn_shape s = gn_shape_from(1, &total);
+    gn_array *index = g->call_failed ? NULL : gni_array_filled(g, fn, GN_I64, &s, (void **)&to);
+    if (index == NULL) return gni_end_scope(g, NULL);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t k = p[given == 1 ? 0 : i]; k > 0; k--) *to++ = i;
+    return gni_end_scope(g, gni_adopt(g, gni_take_any(g, fn, x, gni_adopt(g, index), at, false)));
+}
+
 // Whether the mask covers a's leading axes; `s` gets (covered, rest...).
 static bool gni_mask_fits(gn_context *g, const char *fn, const gn_array *a, const gn_array *m, gn_shape *s) {
     char ta[200], tm[200];

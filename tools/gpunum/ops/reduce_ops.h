@@ -201,7 +201,7 @@ GPUNUM_API gn_array *gn_mean(gn_array *a, gn_axes axes) {
     return gni_end(g, y);
 }
 
-GPUNUM_API gn_array *gn_var(gn_array *a, gn_axes axes, int ddof) {
+GPUNUM_API gn_array *gn_var(gn_array *a, gn_axes axes, double ddof) {
     gn_context *g = gni_begin("gn_var", &a, 1);
     if (g == NULL) return NULL;
     gn_array *y = NULL;
@@ -215,7 +215,7 @@ GPUNUM_API gn_array *gn_var(gn_array *a, gn_axes axes, int ddof) {
         gn_dtype inner = gni_moment_dtype(a->dtype);
         gn_array *x = inner != a->dtype ? gn_cast(a, inner) : a;
         gn_array *centred = gn_square(gn_sub(x, gn_mean(x, GN_KEEP(axes))));
-        double n = (double)gni_reduced_count(&a->shape, set) - (double)ddof;
+        double n = (double)gni_reduced_count(&a->shape, set) - ddof;
         y = gn_div_s(gn_sum(centred, axes), n > 0.0 ? n : 0.0);
         if (gn_dtype_of(y) != t) y = gn_cast(y, t);
     }
@@ -231,7 +231,7 @@ static gn_array *gni_root(gn_context *g, gn_array *squares) {
                     gn_sqrt(gn_where(zero, gn_ones_like(squares), squares)));
 }
 
-GPUNUM_API gn_array *gn_std(gn_array *a, gn_axes axes, int ddof) {
+GPUNUM_API gn_array *gn_std(gn_array *a, gn_axes axes, double ddof) {
     gn_context *g = gni_begin("gn_std", &a, 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);

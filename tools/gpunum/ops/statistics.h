@@ -107,7 +107,7 @@ GPUNUM_API gn_array *gn_nanmean(gn_array *a, gn_axes axes) {
     return gni_end_scope(g, gni_from_moments(y, a->dtype));
 }
 
-static gn_array *gni_nanvar(const char *fn, gn_array *a, gn_axes axes, int ddof, bool root) {
+static gn_array *gni_nanvar(const char *fn, gn_array *a, gn_axes axes, double ddof, bool root) {
     gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
@@ -124,10 +124,10 @@ static gn_array *gni_nanvar(const char *fn, gn_array *a, gn_axes axes, int ddof,
     return gni_end_scope(g, y);
 }
 
-GPUNUM_API gn_array *gn_nanvar(gn_array *a, gn_axes axes, int ddof) {
+GPUNUM_API gn_array *gn_nanvar(gn_array *a, gn_axes axes, double ddof) {
     return gni_nanvar("gn_nanvar", a, axes, ddof, false);
 }
-GPUNUM_API gn_array *gn_nanstd(gn_array *a, gn_axes axes, int ddof) {
+GPUNUM_API gn_array *gn_nanstd(gn_array *a, gn_axes axes, double ddof) {
     return gni_nanvar("gn_nanstd", a, axes, ddof, true);
 }
 

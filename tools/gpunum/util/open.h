@@ -6,7 +6,6 @@
 #include "../api/host.h"
 #include "../cpu/gemm_cpu.h"
 #include "../vulkan/vulkan_layer.h"
-#include "../gpu/gpu_fft_tables.h"
 #include "../ops/async.h"
 #include "../grad/autograd.h"
 #include "../util/profile.h"
@@ -260,7 +259,9 @@ GPUNUM_API gn_status gn_flush(gn_context *g) {
 }
 
 GPUNUM_API gn_status gn_sync(gn_context *g) {
+    gni_gpu_ticket faults;
     if (!gni_begin_context("gn_sync", g)) return GN_ERROR_ARGUMENT;
+    if (gni_faults_begin(g, &faults)) gni_faults_end(g, &faults);
     if (g->gpu != NULL && !g->gpu->layer->wait(g->gpu))
         gni_fail(g, GN_ERROR_DEVICE_LOST, "gn_sync: waiting failed");
     gni_deliver_reads(g, true);

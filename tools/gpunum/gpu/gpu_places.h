@@ -1,0 +1,232 @@
+// >>gpu_places
+// Jobs with indices on the GPU: take and scatter, and what is told of indices that are none. A kernel sets a flag, which the next
+// wait for the device's work reads.
+
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../gpu/gpu_jobs.h"
+#endif
+
+#if !GNI_GPU
+
+static bool gni_faults_begin(gn_context *g, gni_gpu_ticket *t) {
+    GNI_UNUSED(g);
+    GNI_UNUSED(t);
+    return false;
+}
+
+static bool gni_faults_end(gn_context *g, gni_gpu_ticket *t) {
+    GNI_UNUSED(g);
+    GNI_UNUSED(t);
+    return true;
+}
+
+#else
+
+// ---- flags
+
+// Its flag as the next buffer argument.
+static bool gni_job_fault(gni_job_call *c, const gni_places *at) {
+    gni_gpu_jobs *ops = gni_job_state(c->gpu);
+    const uint64_t bytes = (uint64_t)GNI_JOB_FAULTS * GNI_JOB_FAULT_BYTES;
+    if (!ops) return false;
+    if (!ops->has_faults) {
+        if (!gni_gpu_alloc(c->gpu, bytes, &ops->faults)) {
+            gni_fail_memory(c->gpu->g, at->fn, bytes);
+            return false;
+        }
+        ops->has_faults = gni_gpu_fill(c->gpu, &ops->faults, 0, bytes, 0);
+        if (!ops->has_faults) return false;
+    }
+    const int k = ops->next_fault;
+    if (!at->checked) {
+        ops->fault[k].fn = at->fn;
+        ops->fault[k].axis = at->axis;
+        ops->fault[k].extent = at->extent;
+        ops->watch = true;
+        ops->next_fault = (k + 1) % GNI_JOB_FAULTS;
+    }
+    gni_gpu_use *use = &c->use[c->n_use++];
+    use->mem = &ops->faults;
+    use->offset = (uint64_t)k * GNI_JOB_FAULT_BYTES;
+    use->bytes = 16;
+    use->write = !at->checked;
+    return true;
+}
+
+// Starts to read the flags, if a job since the last time may have set one; gni_faults_end must follow then.
+static bool gni_faults_begin(gn_context *g, gni_gpu_ticket *t) {
+    gni_gpu_jobs *ops = g->gpu != NULL ? (gni_gpu_jobs *)g->gpu->jobs : NULL;
+    memset(t, 0, sizeof *t);
+    if (ops == NULL || !ops->watch || g->gpu->lost || g->host_recording) return false;
+    if (!g->gpu->layer->download_begin(g->gpu, &ops->faults, 0, (uint64_t)GNI_JOB_FAULTS * GNI_JOB_FAULT_BYTES, t)) return false;
+    ops->watch = false;
+    return true;
+}
+
+// Waits for them. False after gni_fail where one is set.
+static bool gni_faults_end(gn_context *g, gni_gpu_ticket *t) {
+    gni_gpu_jobs *ops = g->gpu != NULL ? (gni_gpu_jobs *)g->gpu->jobs : NULL;
+    int found = -1;
+    if (ops == NULL) return true;
+    if (g->gpu->layer->ticket_ready(g->gpu, t, true))
+        for (int i = 0; i < GNI_JOB_FAULTS && found < 0; i++) {
+            const int k = (ops->next_fault + i) % GNI_JOB_FAULTS; // the oldest first
+            uint32_t word;
+            memcpy(&word, (const char *)t->data + k * GNI_JOB_FAULT_BYTES, sizeof word);
+            if (word != 0) found = k;
+        }
+    g->gpu->layer->ticket_release(g->gpu, t);
+    if (found < 0) return true;
+    gni_gpu_fill(g->gpu, &ops->faults, 0, (uint64_t)GNI_JOB_FAULTS * GNI_JOB_FAULT_BYTES, 0);
+    const char *by = ops->fault[found].fn;
+    gni_fail(g, GN_ERROR_ARGUMENT, "an index of %s is out of bounds for axis %d with size %lld", by, ops->fault[found].axis,
+             (long long)ops->fault[found].extent);
+    return false;
+}
+
+// ---- take
+
+// The kernel of that name, or -1.
+static int gni_job_module(const char *name) {
+    for (int i = 0; i < (int)GNI_MODULE_COUNT; i++)
+        if (strcmp(gni_modules[i].name, name) == 0) return i;
+    return -1;
+}
+
+static int64_t gni_places_indices(const gni_places *at) { return at->along ? at->outer * at->count * at->inner : at->count; }
+
+// log2 of the largest piece, up to 16 bytes, that rows and both places are made of; with an index for each of an element.
+static int gni_job_take_unit(const gni_take *t) {
+    int64_t size = (int64_t)gn_dtype_size(t->in.dtype);
+    uint64_t bits = (uint64_t)((t->at.along ? 1 : t->at.inner) * size) | 16u;
+    if (!t->at.along) bits |= (uint64_t)(t->in.offset * size) | (uint64_t)(t->out.offset * size);
+    int unit = 0;
+    while (!(bits >> unit & 1u)) unit++;
+    return unit;
+}
+
+static int64_t gni_job_most_bytes(const gni_gpu *gpu) {
+    int64_t most = GNI_GPU_REACH;
+    if (!gpu->caps.addresses) most = (int64_t)GNI_MIN(gpu->caps.max_storage_range, (uint64_t)most);
+    return most - 256;
+}
+
+static bool gni_job_index_ok(gn_dtype t) { return t == GN_I32 || t == GN_I64 || t == GN_U32; }
+
+static bool gni_job_take_ok(const gni_gpu *gpu, const gni_take *t) {
+    const gni_places *at = &t->at;
+    int64_t size = (int64_t)gn_dtype_size(t->in.dtype), unit = (int64_t)1 << gni_job_take_unit(t);
+    int64_t most = gni_job_most_bytes(gpu), in = at->extent * at->inner * size, out = at->count * at->inner * size;
+    if (at->along && gni_job_module("scatter") < 0) return false; // kernels of another time
+    int64_t indices = (at->along ? at->count * at->inner : at->count) * (int64_t)gn_dtype_size(t->index.dtype);
+    return gni_job_index_ok(t->index.dtype) && t->in.dtype == t->out.dtype && at->extent < INT32_MAX && at->count < INT32_MAX / 2 &&
+           in / unit < INT32_MAX / 2 && out / unit < INT32_MAX / 2 && in < most && out < most && indices < most;
+}
+
+// The parameters that kernels share, in units of `inner` to a row.
+static bool gni_job_places(gni_job_call *c, const gni_places *at, const gni_operand *in, const gni_operand *index,
+                           const gni_operand *out, int64_t in_items, int64_t out_items, int64_t inner) {
+    const int64_t one = 1, indices = gni_places_indices(at);
+    uint32_t *p = c->param;
+    if (!gni_job_reach(c->gpu, in, &in_items, &one, 1, &c->use[0], &p[GNI_P_TAKE_IN_BASE]) ||
+        !gni_job_reach(c->gpu, index, &indices, &one, 1, &c->use[1], &p[GNI_P_TAKE_INDEX_BASE]) ||
+        !gni_job_reach(c->gpu, out, &out_items, &one, 1, &c->use[2], &p[GNI_P_TAKE_OUT_BASE]))
+        return false;
+    c->use[2].write = true;
+    c->n_use = 3;
+    gni_job_divider(inner, &p[GNI_P_TAKE_INNER]);
+    gni_job_divider(at->count, &p[GNI_P_TAKE_COUNT]);
+    p[GNI_P_TAKE_EXTENT] = (uint32_t)at->extent;
+    c->generic.spec[GNI_S_TAKE_INDEX_DTYPE] = (uint32_t)index->dtype;
+    c->generic.spec[GNI_S_TAKE_ALONG] = at->along;
+    return true;
+}
+
+static bool gni_job_take(gni_gpu *gpu, const gni_take *t) {
+    gni_job_call c;
+    const gni_places *at = &t->at;
+    int unit = gni_job_take_unit(t);
+    int64_t size = (int64_t)gn_dtype_size(t->in.dtype), inner = at->inner * size >> unit;
+    int64_t in = at->outer * at->extent * at->inner, out = at->outer * at->count * at->inner;
+    if (out == 0) return true;
+    if (at->extent == 0) return false;
+    memset(&c, 0, sizeof c);
+    c.gpu = gpu;
+    bool fits = (in * size >> unit) < INT32_MAX && (out * size >> unit) < INT32_MAX - 4 * GNI_JOB_THREADS &&
+                gni_job_places(&c, at, &t->in, &t->index, &t->out, in, out, inner);
+    if (!fits) {
+        gni_take part = *t;
+        if (at->outer < 2) return false;
+        part.at.outer = at->outer / 2;
+        if (!gni_job_take(gpu, &part)) return false;
+        part.in.offset += part.at.outer * at->extent * at->inner;
+        part.out.offset += part.at.outer * at->count * at->inner;
+        if (at->along) part.index.offset += part.at.outer * at->count * at->inner;
+        part.at.outer = at->outer - part.at.outer;
+        return gni_job_take(gpu, &part);
+    }
+    if (!gni_job_fault(&c, at)) return false;
+    uint32_t *p = c.param, *from = &p[GNI_P_TAKE_IN_BASE], *to = &p[GNI_P_TAKE_OUT_BASE];
+    c.n_param = GNI_P_TAKE_WORDS;
+    p[GNI_P_TAKE_N] = (uint32_t)(out * size >> unit);
+    *from = (uint32_t)((int64_t)*from * size >> unit);
+    *to = (uint32_t)((int64_t)*to * size >> unit);
+    c.generic.module = GNI_MODULE_take;
+    c.generic.n_spec = GNI_S_TAKE_SPECS;
+    c.generic.spec[GNI_S_TAKE_UNIT] = (uint32_t)unit;
+    int64_t work = p[GNI_P_TAKE_N];
+    if (unit < 2) work = gni_job_ceil(work, unit == 1 ? 2 : 4);
+    return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT),
+                            gni_job_ceil(work, 256), 1, 1);
+}
+
+// ---- scatter
+
+static bool gni_job_scatter_ok(const gni_gpu *gpu, const gni_scatter *t) {
+    const gni_places *at = &t->at;
+    const gn_dtype d = t->out.dtype;
+    const int64_t most = gni_job_most_bytes(gpu), in = at->outer * at->count * at->inner, out = at->outer * at->extent * at->inner;
+    const bool word = d == GN_F32 || d == GN_I32 || d == GN_U32, wide = (d == GN_I64 || d == GN_U64) && t->op == GNI_SCATTER_ADD;
+    return gni_job_module("scatter") >= 0 && (word || wide) && gni_job_index_ok(t->index.dtype) && in < INT32_MAX / 4 &&
+           out < INT32_MAX / 8 && in * 8 < most && out * 12 < most && at->extent < INT32_MAX;
+}
+
+static bool gni_job_scatter_step(gni_job_call *c, uint32_t step, int64_t work) {
+    c->generic.spec[GNI_S_SCATTER_STEP] = step;
+    return gni_job_dispatch(c, gni_gpu_pipeline_get(c->gpu, &c->generic, GNI_GPU_WAIT), gni_job_ceil(work, 256), 1, 1);
+}
+
+static bool gni_job_scatter(gni_gpu *gpu, const gni_scatter *t) {
+    gni_job_call c;
+    const gni_places *at = &t->at;
+    const int64_t in = at->outer * at->count * at->inner, out = at->outer * at->extent * at->inner;
+    const bool wide = gn_dtype_size(t->out.dtype) == 8, floats = t->op == GNI_SCATTER_ADD && t->out.dtype == GN_F32;
+    if (in == 0) return true;
+    memset(&c, 0, sizeof c);
+    c.gpu = gpu;
+    if (!gni_job_places(&c, at, &t->in, &t->index, &t->out, in, out, at->inner) || !gni_job_fault(&c, at)) return false;
+    const uint64_t bytes = floats ? (uint64_t)out * 12 : 16;
+    bool ok = gni_job_scratch(&c, bytes, at->fn);
+    if (ok && floats) ok = gni_gpu_fill(gpu, &c.scratch[0], 0, bytes, 0);
+    c.n_param = GNI_P_SCATTER_WORDS;
+    c.param[GNI_P_TAKE_N] = (uint32_t)in;
+    c.param[GNI_P_SCATTER_PLACES] = (uint32_t)out;
+    c.param[GNI_P_SCATTER_BITS] = (uint32_t)(61 - gni_job_log2_up(at->count));
+    c.generic.module = gni_job_module("scatter");
+    c.generic.n_spec = GNI_S_SCATTER_SPECS;
+    c.generic.spec[GNI_S_SCATTER_DTYPE] = (uint32_t)t->out.dtype;
+    c.generic.spec[GNI_S_SCATTER_LEAST] = t->op == GNI_SCATTER_MIN;
+    if (floats)
+        ok = ok && gni_job_scatter_step(&c, GNI_SCATTER_MEASURE, in) && gni_job_scatter_step(&c, GNI_SCATTER_ADD_FLOAT, in) &&
+             gni_job_scatter_step(&c, GNI_SCATTER_FINISH, out);
+    else if (t->op == GNI_SCATTER_ADD)
+        ok = ok && gni_job_scatter_step(&c, wide ? GNI_SCATTER_ADD_WIDE : GNI_SCATTER_ADD_WORD, in);
+    else
+        ok = ok && gni_job_scatter_step(&c, GNI_SCATTER_TO_KEYS, out) && gni_job_scatter_step(&c, GNI_SCATTER_EXTREME, in) &&
+             gni_job_scatter_step(&c, GNI_SCATTER_FROM_KEYS, out);
+    gni_job_drop_scratch(&c);
+    return ok;
+}
+
+#endif // GNI_GPU
