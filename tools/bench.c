@@ -107,6 +107,38 @@ static gn_array *run_sum_columns(const bench_case *c, gn_array *const *in) {
     (void)c;
     return gn_sum(in[0], 0);
 }
+static gn_array *run_cumsum(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_cumsum(in[0], 0);
+}
+static gn_array *run_cumsum_rows(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_cumsum(in[0], 1);
+}
+static gn_array *run_sort(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_sort(in[0], 0, false);
+}
+static gn_array *run_sort_rows(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_sort(in[0], 1, false);
+}
+static gn_array *run_argsort(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_argsort(in[0], 0, false);
+}
+static gn_array *run_topk(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_topk(in[0], 100, 0, NULL);
+}
+static gn_array *run_median(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_median(in[0], 0);
+}
+static gn_array *run_histogram(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_histogram(in[0], 100, -4.0, 4.0, NULL);
+}
 static gn_array *run_softmax(const bench_case *c, gn_array *const *in) {
     (void)c;
     return gn_softmax(in[0], -1);
@@ -317,6 +349,9 @@ static void bench_vector(gn_context *g, int64_t n, const bench_options *o, bench
         {"reduce", "sum", 1, run_sum},            {"reduce", "max", 1, run_max},
         {"reduce", "var", 1, run_var},            {"reduce", "argmax", 1, run_argmax},
         {"random", "uniform", 1, run_uniform},    {"random", "normal", 1, run_normal},
+        {"order", "cumsum", 2, run_cumsum},       {"order", "sort", 2, run_sort},
+        {"order", "argsort", 3, run_argsort},     {"order", "topk(100)", 1, run_topk},
+        {"order", "median", 1, run_median},       {"order", "histogram(100)", 1, run_histogram},
     };
     GN_SCOPE(g) {
         bench_case c;
@@ -345,6 +380,8 @@ static void bench_square(gn_context *g, int64_t n, const bench_options *o, bench
         {"reduce", "sum of rows", 1, run_sum_rows},
         {"reduce", "sum of columns", 1, run_sum_columns},
         {"softmax", "softmax", 2, run_softmax},
+        {"order", "cumsum of rows", 2, run_cumsum_rows}, {"order", "cumsum of columns", 2, run_cumsum},
+        {"order", "sort of rows", 2, run_sort_rows},
         {"copy", "transpose", 2, run_transpose},
     };
     GN_SCOPE(g) {

@@ -90,6 +90,15 @@ def runner(row, device):
         "sum of columns": lambda: a.sum(0),
         "softmax": lambda: torch.softmax(a, -1),
         "transpose": lambda: a.t().contiguous(),
+        "cumsum": lambda: a.cumsum(0),
+        "cumsum of rows": lambda: a.cumsum(1),
+        "cumsum of columns": lambda: a.cumsum(0),
+        "sort": lambda: a.sort()[0],
+        "sort of rows": lambda: a.sort(1)[0],
+        "argsort": lambda: a.argsort(stable=True),
+        "topk(100)": lambda: a.topk(100),
+        "median": lambda: a.median(),
+        "histogram(100)": lambda: torch.histc(a, 100, -4, 4),
     }
     return ops[name.rsplit(" ", 1)[0]]
 
