@@ -1567,7 +1567,9 @@ def row_cases(cases, rng, base, subscript, a, axis, as_dtype=None):
     for name in ('cummax', 'cummin'):
         case(name, back(scan_values(rows, name)))
     if not as_dtype:
-        case('logcumsumexp', back(scan_values(rows, 'logcumsumexp')).astype(result), near=NEAR[result])
+        value = scan_values(rows, 'logcumsumexp')
+        most = np.max(np.abs(value)[np.isfinite(value)], initial=0.0) # a sum of exponentials near 1 errs by its own last digits
+        case('logcumsumexp', back(value).astype(result), near=NEAR[result] * max(1.0, 1.0 / max(most, 1e-9)))
     down = falling(rows)
     case('sort', back(np.sort(rows, -1)), [0])
     case('sort', back(np.take_along_axis(rows, down, -1)), [1])
@@ -1689,6 +1691,12 @@ def order_cases(path):
             for dtype in ('float32', 'int8', 'int64', 'float16', 'float64', 'uint32'):
                 a = array_values(rng, (n,), dtype, True) if n != 601 else array_values(rng, (3, n), dtype)
                 row_cases(cases, rng, a, '', a, -1)
+        for n, dtype in ((1, 'float32'), (5, 'float32'), (70, 'float64'), (256, 'float32'), (33, 'int64'), (100, 'uint8')): # side by side
+            a = array_values(rng, (19, n), dtype, True)
+            row_cases(cases, rng, a, '', a, -1)
+        a = np.asarray(rng.integers(0, 3, (2, 9000)), 'float32') # of many equal ones
+        row_cases(cases, rng, a, '', a, 1)
+        quantile_cases(cases, a, '', a, 2, 1, False)
         base = array_values(rng, (3, 700), 'int32').astype('float32')
         row_cases(cases, rng, base, '', base, 1, 'bfloat16')
         for n, dtype in ((70001, 'float32'), (33001, 'float64'), (33001, 'int32')): # several parts, each with its thread

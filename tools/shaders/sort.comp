@@ -7,7 +7,7 @@
 // end    keys and places to values and int64 places, those that are asked for
 //
 //! variant sort_rows -DGN_ROWS
-//! variant sort_rows64 -DGN_ROWS -DGN_LONG
+//! variant sort_rows64 -DGN_ROWS -DGN_LONG_KEYS
 //! variant sort_count -DGN_COUNT
 //! variant sort_move -DGN_MOVE
 //! variant sort_end -DGN_END
@@ -22,7 +22,7 @@ layout(local_size_x = 256) in;
 
 layout(constant_id = GNI_S_SORT_PLACES) const uint GN_PLACES = 0u; // places are asked for
 layout(constant_id = GNI_S_SORT_VALUES) const uint GN_VALUES = 0u;
-layout(constant_id = GNI_S_SORT_FIRST) const uint GN_FIRST = 0u;   // the first pass: keys come from the elements
+layout(constant_id = GNI_S_SORT_FIRST) const uint GN_FIRST = 0u;   // keys come from the elements, else they are there
 layout(constant_id = GNI_S_SORT_LOG_ROW) const uint GN_LOG_ROW = 0u; // log2 of a short row's places in memory
 
 // Buffers: elements; keys, places; keys and places that are written, or values and int64 places; counts.
@@ -50,13 +50,13 @@ void gn_finish(uint row, uint o, uint place, uvec2 u) {
     uint to = row * GN_TAKE + o;
     if (GN_PLACES != 0u) gn_store2(4u, GN_INDEX_BASE + to, uvec2(place, 0u));
     if (GN_VALUES == 0u) return;
-    if (GN_PLACES != 0u) u = gn_bits(0u, GN_IN_BASE + row * GN_N + place);
+    if (GN_PLACES != 0u) u = gn_bits(0u, GN_IN_BASE + row * GN_PARAM(GNI_P_SORT_ROW) + place);
     else u = gn_key_back(u);
     gn_put_bits(3u, GN_OUT_BASE + to, u);
 }
 
 #ifdef GN_ROWS
-#ifdef GN_LONG
+#ifdef GN_LONG_KEYS
 const uint GN_HOLDS = 1024u;
 shared uint gn_high[1024];
 #else
@@ -67,7 +67,7 @@ shared uint gn_from[GN_HOLDS];
 
 // Whether slot a belongs behind slot b. Places are all different.
 bool gn_behind(uint a, uint b) {
-#ifdef GN_LONG
+#ifdef GN_LONG_KEYS
     if (gn_high[a] != gn_high[b]) return gn_high[a] > gn_high[b];
 #endif
     return gn_low[a] > gn_low[b] || (gn_low[a] == gn_low[b] && gn_from[a] > gn_from[b]);
@@ -79,12 +79,18 @@ void main() {
     for (uint s = me; s < GN_HOLDS; s += 256u) {
         uint row = row0 + (s >> GN_LOG_ROW), i = s & (size - 1u);
         uvec2 u = uvec2(0xffffffffu);
-        if (row < GN_ROW_COUNT && i < GN_N) u = gn_key_of(gn_bits(0u, GN_IN_BASE + row * GN_N + i));
+        uint from = i;
+        if (row < GN_ROW_COUNT && i < GN_N) {
+            u = gn_key_at(row * GN_N + i);
+            if (GN_FIRST == 0u) from = gn_load(2u, row * GN_N + i);
+        } else {
+            from |= 0x80000000u; // behind all
+        }
         gn_low[s] = u.x;
-#ifdef GN_LONG
+#ifdef GN_LONG_KEYS
         gn_high[s] = u.y;
 #endif
-        gn_from[s] = i;
+        gn_from[s] = from;
     }
     barrier();
     for (uint k = 1u; k <= GN_LOG_ROW; k++)
@@ -98,7 +104,7 @@ void main() {
                     gn_low[b] = low;
                     gn_from[a] = gn_from[b];
                     gn_from[b] = from;
-#ifdef GN_LONG
+#ifdef GN_LONG_KEYS
                     uint high = gn_high[a];
                     gn_high[a] = gn_high[b];
                     gn_high[b] = high;
@@ -111,7 +117,7 @@ void main() {
         uint row = row0 + (s >> GN_LOG_ROW), o = (s & (size - 1u)) - GN_LEFT;
         if (row >= GN_ROW_COUNT || o >= GN_TAKE) continue; // what is in front of the first one has a large o
         uvec2 u = uvec2(gn_low[s], 0u);
-#ifdef GN_LONG
+#ifdef GN_LONG_KEYS
         u.y = gn_high[s];
 #endif
         gn_finish(row, o, gn_from[s], u);

@@ -143,7 +143,7 @@
 
 #define GNI_S_SORT_PLACES 3
 #define GNI_S_SORT_VALUES 4
-#define GNI_S_SORT_FIRST 5
+#define GNI_S_SORT_FIRST 5 // keys come from the elements
 #define GNI_S_SORT_LOG_ROW 6
 #define GNI_S_SORT_SPECS 7
 #define GNI_SORT_TILE 2048 // elements of a workgroup
@@ -156,7 +156,19 @@
 #define GNI_P_SORT_TAKE 6 // and how many those are
 #define GNI_P_SORT_OUT_BASE 7
 #define GNI_P_SORT_INDEX_BASE 8
-#define GNI_P_SORT_WORDS 9
+#define GNI_P_SORT_ROW 9 // elements from one row to the next
+#define GNI_P_SORT_WORDS 10
+
+#define GNI_P_SELECT_ROWS 0
+#define GNI_P_SELECT_N 1
+#define GNI_P_SELECT_IN_BASE 2
+#define GNI_P_SELECT_SEARCHES 3
+#define GNI_P_SELECT_SPLITS 4
+#define GNI_P_SELECT_SHIFT 5
+#define GNI_P_SELECT_WIDTH 6
+#define GNI_P_SELECT_OUT_BASE 7
+#define GNI_P_SELECT_TAKE 8
+#define GNI_P_SELECT_WORDS 9
 
 #define GNI_P_FIND_N 0
 #define GNI_P_FIND_LINE 1

@@ -491,11 +491,68 @@ static int64_t gni_records_select(gni_layout r, char *p, int64_t n, int64_t *fir
     return n;
 }
 
+// ---- short rows: 16 of them side by side, so that each comparison is one of vectors
+
+enum { GNI_NET_ROWS = 16, GNI_NET_MOST = 256 };
+
+// Batcher's odd-even merge sort of n keys, of 16 rows each.
+#define GNI_NET(name, T)                                                                           \
+    static void name(T *x, int64_t n) {                                                            \
+        for (int64_t p = 1; p < n; p *= 2)                                                         \
+            for (int64_t k = p; k >= 1; k /= 2)                                                    \
+                for (int64_t j = k % p; j + k < n; j += 2 * k)                                     \
+                    for (int64_t i = j; i < GNI_MIN(j + k, n - k); i++) {                          \
+                        T *GNI_RESTRICT a = x + GNI_NET_ROWS * i, *GNI_RESTRICT b = a + GNI_NET_ROWS * k; \
+                        if (i / (2 * p) != (i + k) / (2 * p)) continue;                            \
+                        for (int l = 0; l < GNI_NET_ROWS; l++) {                                   \
+                            const T u = a[l], v = b[l];                                            \
+                            a[l] = u < v ? u : v;                                                  \
+                            b[l] = u < v ? v : u;                                                  \
+                        }                                                                          \
+                    }                                                                              \
+    }
+GNI_NET(gni_net_32, int32_t)
+GNI_NET(gni_net_64, int64_t)
+#undef GNI_NET
+
+// Up to 16 rows from `row` on.
+static void gni_sort_side_by_side(const gni_sort_job *j, int64_t row, int64_t count) {
+    const gni_sort *d = j->d;
+    const int64_t n = d->n;
+    int64_t side[GNI_NET_ROWS * GNI_NET_MOST], own[GNI_NET_MOST];
+    int32_t *side4 = (int32_t *)(void *)side;
+    const bool four = j->record == GNI_LAYOUT_KEY4;
+    memset(side, 0, (size_t)(GNI_NET_ROWS * n * j->size));
+    for (int64_t l = 0; l < count; l++) {
+        gni_records_make(&j->key, j->record, j->x + (row + l) * n * j->key.bytes, n, 0, own);
+        const uint32_t *u = (const uint32_t *)(const void *)own;
+        for (int64_t i = 0; i < n && four; i++) side4[GNI_NET_ROWS * i + l] = (int32_t)(u[i] ^ 0x80000000u);
+        for (int64_t i = 0; i < n && !four; i++)
+            side[GNI_NET_ROWS * i + l] = (int64_t)((uint64_t)own[i] ^ (uint64_t)1 << 63);
+    }
+    if (four)
+        gni_net_32(side4, n);
+    else
+        gni_net_64(side, n);
+    for (int64_t l = 0; l < count; l++) {
+        uint32_t *u = (uint32_t *)(void *)own;
+        for (int64_t i = 0; i < n && four; i++) u[i] = (uint32_t)side4[GNI_NET_ROWS * i + l] ^ 0x80000000u;
+        for (int64_t i = 0; i < n && !four; i++)
+            own[i] = (int64_t)((uint64_t)side[GNI_NET_ROWS * i + l] ^ (uint64_t)1 << 63);
+        gni_records_write(j, row + l, (const char *)own, d->first, 0, d->count);
+    }
+}
+
 // Items are rows.
 static void gni_sort_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_sort_job *j = (const gni_sort_job *)arg;
     const gni_sort *d = j->d;
     char *a = j->work + 2 * worker * d->n * j->size, *b = a + d->n * j->size;
+    if (d->n <= GNI_NET_MOST && d->rows >= GNI_NET_ROWS / 2 && j->record != GNI_LAYOUT_PAIR) {
+        for (int64_t row = begin; row < end; row += GNI_NET_ROWS)
+            gni_sort_side_by_side(j, row, GNI_MIN(end - row, (int64_t)GNI_NET_ROWS));
+        return;
+    }
     for (int64_t row = begin; row < end; row++) {
         int64_t first = d->first;
         gni_records_make(&j->key, j->record, j->x + row * d->n * j->key.bytes, d->n, 0, a);
@@ -618,7 +675,8 @@ static bool gni_cpu_sort(gn_context *g, const gni_sort *d) {
             gni_sort_long(g, &own);
         }
     } else {
-        gni_parallel(g->pool, d->rows, GNI_MAX(GNI_GRAIN / 16 / d->n, 1), gni_sort_task, &j);
+        const int64_t grain = GNI_MAX(GNI_GRAIN / 16 / d->n, 1);
+        gni_parallel(g->pool, d->rows, d->n <= GNI_NET_MOST ? (grain + 15) / 16 * 16 : grain, gni_sort_task, &j);
     }
     gni_host_give(g, j.work, bytes + counts);
     return true;

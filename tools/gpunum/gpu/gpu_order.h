@@ -206,12 +206,104 @@ static bool gni_job_sort_long(gni_job_call *c, const gni_sort *s, const gni_gpu_
     return ok;
 }
 
+// ---- selection
+
+// How many of the first elements a workgroup sorts.
+static int64_t gni_order_slots(const gni_sort *s) { return gn_dtype_size(s->in.dtype) == 8 ? 1024 : 2048; }
+
+// Whether the elements that are asked for are found without sorting all: one or two, or the first few.
+static bool gni_job_selects(const gni_sort *s) {
+    if (s->n <= 4 * gni_order_slots(s) || s->rows > 64 || gni_order_module("select_keep") < 0) return false;
+    return (s->count <= 2 && s->index.buf == NULL) || (s->first == 0 && s->count <= gni_order_slots(s));
+}
+
+// `from` is what the kernels of sorts would get. Values alone: each one by a search of its own. Places too: the last one by a
+// search, and all up to there, which a workgroup sorts.
+static bool gni_job_sort_some(gni_job_call *from, const gni_sort *s, const gni_gpu_use *out, const gni_gpu_use *index) {
+    static const char *const step[] = {"select_count", "select_pick"};
+    gni_gpu *gpu = from->gpu;
+    const bool all = s->count > 2 || s->index.buf != NULL;
+    const int bits = 8 * (int)gn_dtype_size(s->in.dtype), word = GNI_MIN(bits, 32);
+    const int64_t searches = all ? 1 : s->count, total = s->rows * searches, tiles = gni_job_ceil(s->n, GNI_SORT_TILE);
+    const int64_t most = 16 * (int64_t)GNI_MAX(gpu->caps.multiprocessors, 1u);
+    const int64_t splits = GNI_MAX(1, GNI_MIN(gni_job_ceil(s->n, 4096), gni_job_ceil(most, total)));
+    const uint64_t state = ((uint64_t)total * 16 + 255) / 256 * 256, counts = (uint64_t)total * 8192;
+    const uint64_t sums = all ? ((uint64_t)(2 * s->rows * tiles) * 4 + 255) / 256 * 256 : 0;
+    const uint64_t keys = all ? ((uint64_t)(s->rows * s->count) * 8 + 255) / 256 * 256 : 0;
+    const uint64_t bytes = state + counts + sums + 2 * keys;
+    gni_job_call c = *from;
+    gni_gpu_mem mem;
+    if (!gni_gpu_alloc(gpu, bytes, &mem)) {
+        gni_fail_memory(gpu->g, "select: device memory", bytes);
+        return false;
+    }
+    // What is searched for: two words of nothing yet, its place, and a word that nobody reads.
+    bool ok = gni_gpu_fill(gpu, &mem, 0, state + counts, 0);
+    for (int64_t i = 0; i < total && ok; i++) {
+        const uint64_t place = (uint64_t)(all ? s->count - 1 : s->first + i / s->rows);
+        ok = gni_gpu_fill(gpu, &mem, (uint64_t)i * 16 + 8, 4, (uint32_t)place);
+    }
+    c.use[1] = gni_order_use(&mem, 0, state);
+    c.use[2] = gni_order_use(&mem, state, counts);
+    c.use[3] = c.use[4] = c.use[2];
+    c.n_use = 5;
+    c.generic.n_spec = GNI_S_ORDER_SPECS;
+    c.n_param = GNI_P_SELECT_WORDS;
+    uint32_t *p = c.param;
+    p[GNI_P_SELECT_ROWS] = (uint32_t)s->rows;
+    p[GNI_P_SELECT_N] = (uint32_t)s->n;
+    p[GNI_P_SELECT_IN_BASE] = from->param[GNI_P_SORT_IN_BASE];
+    p[GNI_P_SELECT_SEARCHES] = (uint32_t)searches;
+    p[GNI_P_SELECT_SPLITS] = (uint32_t)splits;
+    p[GNI_P_SELECT_OUT_BASE] = from->param[GNI_P_SORT_OUT_BASE];
+    p[GNI_P_SELECT_TAKE] = (uint32_t)s->count;
+    for (int high = bits; high > 0 && ok;) { // digits of 11 bits from the top, each in one word
+        const int left = (high - 1) % word + 1, width = GNI_MIN(left, 11);
+        high -= width;
+        p[GNI_P_SELECT_SHIFT] = (uint32_t)high;
+        p[GNI_P_SELECT_WIDTH] = (uint32_t)width;
+        for (int i = 0; i < 2 && ok; i++) ok = gni_order_dispatch(&c, step[i], i == 0 ? total * splits : total);
+    }
+    if (!all) {
+        c.use[2] = c.use[3] = c.use[4] = *out;
+        ok = ok && gni_order_dispatch(&c, "select_end", gni_job_ceil(total, 256));
+        gni_gpu_free(gpu, &mem);
+        return ok;
+    }
+    gni_order_scan scan;
+    memset(&scan, 0, sizeof scan);
+    scan.op = GNI_SCAN_SUM;
+    scan.dtype = GNI_T_U32;
+    scan.flags = GNI_F_SCAN_EXCLUSIVE;
+    scan.integer = true;
+    scan.outer = 2 * s->rows;
+    scan.n = tiles;
+    scan.inner = 1;
+    scan.in = scan.out = c.use[2] = gni_order_use(&mem, state + counts, sums);
+    c.use[3] = gni_order_use(&mem, state + counts + sums, keys);
+    c.use[4] = gni_order_use(&mem, state + counts + sums + keys, keys);
+    p[GNI_P_SELECT_SPLITS] = (uint32_t)tiles;
+    ok = ok && gni_order_dispatch(&c, "select_tally", s->rows * tiles) && gni_order_scan_run(gpu, &scan) &&
+         gni_order_dispatch(&c, "select_keep", s->rows * tiles);
+    const int log_row = gni_job_log2_up(s->count);
+    from->use[1] = c.use[3];
+    from->use[2] = c.use[4];
+    from->use[3] = *out;
+    from->use[4] = from->use[5] = *index;
+    from->param[GNI_P_SORT_N] = (uint32_t)s->count;
+    from->generic.spec[GNI_S_SORT_LOG_ROW] = (uint32_t)log_row;
+    ok = ok && gni_order_dispatch(from, bits == 64 ? "sort_rows64" : "sort_rows",
+                                  gni_job_ceil(s->rows, gni_order_slots(s) >> log_row));
+    gni_gpu_free(gpu, &mem);
+    return ok;
+}
+
 static bool gni_job_sort(gni_gpu *gpu, const gni_sort *s) {
     gni_job_call c;
     memset(&c, 0, sizeof c);
     c.gpu = gpu;
     const bool places = s->index.buf != NULL, values = s->out.buf != NULL, wide = gn_dtype_size(s->in.dtype) == 8;
-    const int64_t took = s->rows * s->count, slots = wide ? 1024 : 2048;
+    const int64_t took = s->rows * s->count, slots = gni_order_slots(s);
     gni_gpu_use out, index;
     uint32_t *p = c.param;
     if (!gni_order_operand(gpu, &s->in, s->rows * s->n, &c.use[0], &p[GNI_P_SORT_IN_BASE], false)) return false;
@@ -229,9 +321,12 @@ static bool gni_job_sort(gni_gpu *gpu, const gni_sort *s) {
     p[GNI_P_SORT_N] = (uint32_t)s->n;
     p[GNI_P_SORT_SKIP] = (uint32_t)s->first;
     p[GNI_P_SORT_TAKE] = (uint32_t)s->count;
+    p[GNI_P_SORT_ROW] = (uint32_t)s->n;
+    if (gni_job_selects(s)) return gni_job_sort_some(&c, s, &out, &index);
     if (s->n > slots) return gni_job_sort_long(&c, s, &out, &index);
     const int log_row = gni_job_log2_up(s->n);
     c.generic.spec[GNI_S_SORT_LOG_ROW] = (uint32_t)log_row;
+    c.generic.spec[GNI_S_SORT_FIRST] = 1;
     c.use[1] = c.use[3] = out;
     c.use[2] = c.use[4] = c.use[5] = index;
     return gni_order_dispatch(&c, wide ? "sort_rows64" : "sort_rows", gni_job_ceil(s->rows, slots >> log_row));

@@ -1,0 +1,159 @@
+#version 450
+// The key at a place of a sorted row, without sorting it, and the elements up to there.
+//
+// count  how often each digit is among the keys of a row that begin as found so far
+// pick   the next digit of what is searched for; clears the counts
+// end    it as an element
+// tally  how many keys of each tile are below what was found, and how many are as large
+// keep   with the sums of these in front: the `take` smallest keys of a row and where they are, those below first
+//
+//! variant select_count -DGN_COUNT
+//! variant select_pick -DGN_PICK
+//! variant select_end -DGN_END
+//! variant select_tally -DGN_TALLY
+//! variant select_keep -DGN_KEEP
+#extension GL_GOOGLE_include_directive : require
+#define GN_BUFFERS 5
+#define GN_READONLY 1
+#include "gn.glsl"
+#include "memory.glsl"
+#include "order.glsl"
+
+layout(local_size_x = 256) in;
+
+// Buffers: elements; what is searched for, with its place among those that begin as it does and a word of nothing;
+// counts, or the element; keys, places. Searches are several for a row, one after the other for all rows.
+#define GN_ROW_COUNT GN_PARAM(GNI_P_SELECT_ROWS)
+#define GN_N GN_PARAM(GNI_P_SELECT_N)
+#define GN_IN_BASE GN_PARAM(GNI_P_SELECT_IN_BASE)
+#define GN_SEARCHES GN_PARAM(GNI_P_SELECT_SEARCHES) // of a row
+#define GN_SPLITS GN_PARAM(GNI_P_SELECT_SPLITS)     // or tiles of a row
+#define GN_SHIFT GN_PARAM(GNI_P_SELECT_SHIFT)
+#define GN_WIDTH GN_PARAM(GNI_P_SELECT_WIDTH)       // bits of the digit, 11 at most, all in one word
+#define GN_OUT_BASE GN_PARAM(GNI_P_SELECT_OUT_BASE)
+#define GN_TAKE GN_PARAM(GNI_P_SELECT_TAKE)
+
+uint gn_digit(uvec2 u) { return ((GN_SHIFT >= 32u ? u.y : u.x) >> (GN_SHIFT & 31u)) & ((1u << GN_WIDTH) - 1u); }
+
+// The bits above the digit.
+uvec2 gn_above() {
+    uint end = GN_SHIFT + GN_WIDTH;
+    if (end >= 64u) return uvec2(0u);
+    if (end >= 32u) return uvec2(0u, 0xffffffffu << (end - 32u));
+    return uvec2(0xffffffffu << end, 0xffffffffu);
+}
+
+#ifdef GN_COUNT
+shared uint gn_counts[2048];
+
+void main() {
+    uint me = gl_LocalInvocationIndex, search = GN_GROUP / GN_SPLITS, part = GN_GROUP % GN_SPLITS;
+    if (search >= GN_ROW_COUNT * GN_SEARCHES) return;
+    for (uint i = me; i < 2048u; i += 256u) gn_counts[i] = 0u;
+    barrier();
+    uint base = GN_IN_BASE + search % GN_ROW_COUNT * GN_N;
+    uvec2 found = gn_load2(1u, 2u * search), above = gn_above();
+    for (uint i = part * 256u + me; i < GN_N; i += GN_SPLITS * 256u) {
+        uvec2 u = gn_key_of(gn_bits(0u, base + i));
+        if (((u ^ found) & above) == uvec2(0u)) atomicAdd(gn_counts[gn_digit(u)], 1u);
+    }
+    barrier();
+    for (uint i = me; i < (1u << GN_WIDTH); i += 256u) {
+        uint c = gn_counts[i];
+        if (c != 0u) gn_atomic_add(2u, search * 2048u + i, c);
+    }
+}
+#endif
+
+#ifdef GN_PICK
+shared uint gn_sums[256];
+
+void main() {
+    uint me = gl_LocalInvocationIndex, search = GN_GROUP, own[8], v = 0u;
+    if (search >= GN_ROW_COUNT * GN_SEARCHES) return;
+    uint place = gn_load(1u, 4u * search + 2u);
+    for (uint e = 0u; e < 8u; e++) {
+        own[e] = gn_load(2u, search * 2048u + me * 8u + e);
+        gn_store(2u, search * 2048u + me * 8u + e, 0u);
+        v += own[e];
+    }
+    uint total = v;
+    gn_sums[me] = v;
+    barrier();
+    for (uint step = 1u; step < 256u; step *= 2u) {
+        if (me >= step) v += gn_sums[me - step];
+        barrier();
+        gn_sums[me] = v;
+        barrier();
+    }
+    v -= total;
+    for (uint e = 0u; e < 8u; e++) {
+        if (place >= v && place - v < own[e]) {
+            uint word = 4u * search + (GN_SHIFT >= 32u ? 1u : 0u);
+            gn_store(1u, word, gn_load(1u, word) | ((me * 8u + e) << (GN_SHIFT & 31u)));
+            gn_store(1u, 4u * search + 2u, place - v);
+        }
+        v += own[e];
+    }
+}
+#endif
+
+#ifdef GN_END
+void main() {
+    for (uint t = gl_GlobalInvocationID.x; t < GN_ROW_COUNT * GN_SEARCHES; t += gl_NumWorkGroups.x * 256u) {
+        uint search = t / GN_SEARCHES + t % GN_SEARCHES * GN_ROW_COUNT;
+        gn_put_bits(2u, GN_OUT_BASE + t, gn_key_back(gn_load2(1u, 2u * search)));
+    }
+}
+#endif
+
+#if defined(GN_TALLY) || defined(GN_KEEP)
+const uint GN_TILE = uint(GNI_SORT_TILE);
+const uint GN_EACH = GN_TILE / 256u;
+shared uint gn_sums[256];
+
+// 1 for a key below what was found, 2^16 for one as large.
+uint gn_class(uvec2 u, uvec2 found) {
+    if (u == found) return 65536u;
+    return u.y < found.y || (u.y == found.y && u.x < found.x) ? 1u : 0u;
+}
+
+void main() {
+    uint me = gl_LocalInvocationIndex, row = GN_GROUP / GN_SPLITS, tile = GN_GROUP % GN_SPLITS, v = 0u;
+    if (row >= GN_ROW_COUNT) return;
+    uvec2 found = gn_load2(1u, 2u * row), own[GN_EACH];
+    uint first = tile * GN_TILE + me * GN_EACH, last = min(first + GN_EACH, GN_N);
+    for (uint e = 0u; e < GN_EACH && first + e < last; e++) {
+        own[e] = gn_key_of(gn_bits(0u, GN_IN_BASE + row * GN_N + first + e));
+        v += gn_class(own[e], found);
+    }
+    uint total = v;
+    gn_sums[me] = v;
+    barrier();
+    for (uint step = 1u; step < 256u; step *= 2u) {
+        if (me >= step) v += gn_sums[me - step];
+        barrier();
+        gn_sums[me] = v;
+        barrier();
+    }
+    uint below = row * GN_SPLITS + tile, equal = below + GN_ROW_COUNT * GN_SPLITS;
+#ifdef GN_TALLY
+    if (me != 255u) return;
+    gn_store(2u, below, v & 0xffffu);
+    gn_store(2u, equal, v >> 16);
+#else
+    v -= total;
+    uint less = gn_load(2u, below) + (v & 0xffffu), same = gn_load(2u, equal) + (v >> 16);
+    uint all_less = GN_TAKE - 1u - gn_load(1u, 4u * row + 2u); // what was found is number take - 1
+    for (uint e = 0u; e < GN_EACH && first + e < last; e++) {
+        uint c = gn_class(own[e], found), slot = c == 1u ? less++ : all_less + same;
+        if (c == 65536u) same++;
+        if (c == 0u || slot >= GN_TAKE) continue;
+        slot += row * GN_TAKE;
+        if (GN_LOG_BYTES == 3u) gn_store2(3u, slot, own[e]);
+        else gn_store(3u, slot, own[e].x);
+        gn_store(4u, slot, first + e);
+    }
+#endif
+}
+#endif
