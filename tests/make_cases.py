@@ -11,6 +11,7 @@
     make_cases.py index FILE      gathers, scatters and masks, for test_index.c
     make_cases.py npy FILE        .npy files beside a list of them, for test_io.c
     make_cases.py npy_check FILE  checks what test_io.c saved
+    make_cases.py random_check FILE  tests the distributions that test_random.c saved
     make_cases.py trace_check FILE  checks what test_profile.c saved
 """
 import itertools
@@ -1873,6 +1874,35 @@ def npy_check(path):
         assert b.flags.c_contiguous and b.tobytes() == a.astype(b.dtype).tobytes(), name
 
 
+def random_check(path):
+    """Kolmogorov-Smirnov and chi-square tests of saved numbers. Seeds are fixed: a fair generator passes for good."""
+    import scipy.stats
+    for line in open(path).read().splitlines():
+        name, text = line.split()
+        a, kind = np.load(name), text[:text.index('(')]
+        numbers = [float(x) for x in text[text.index('(') + 1:-1].split(',')]
+        if kind == 'apart':  # the first is in proportion to the weights; none without weight, none twice
+            p = np.array(numbers) / np.sum(numbers)
+            assert (p[a] > 0).all() and all(len(set(row)) == len(row) for row in a), text
+            a, kind, numbers = a[:, 0], 'weights', numbers
+        if kind == 'weights':
+            p = np.array(numbers) / np.sum(numbers)
+            counts = np.bincount(a, minlength=len(p))
+            assert (counts[p == 0] == 0).all(), text
+            value = scipy.stats.chisquare(counts[p > 0], p[p > 0] * a.size).pvalue
+        elif kind in ('poisson', 'binom'):
+            d = getattr(scipy.stats, kind)(*numbers)
+            low, high = int(d.ppf(1e-3)), int(d.ppf(1 - 1e-3))  # each bin holds 20 and more of 20000, the ends are joined
+            k = np.clip(a.astype(np.int64), low, high)
+            p = d.pmf(np.arange(low, high + 1))
+            p[0], p[-1] = d.cdf(low), d.sf(high - 1)
+            assert (a == np.floor(a)).all(), text
+            value = scipy.stats.chisquare(np.bincount(k - low, minlength=len(p)), p * a.size).pvalue
+        else:
+            value = scipy.stats.kstest(a.astype(np.float64), getattr(scipy.stats, kind)(*numbers).cdf).pvalue
+        assert value > 1e-3, (text, value)
+
+
 def trace_check(path):
     """A Chrome trace: valid JSON, spans on named tracks"""
     import json
@@ -1887,4 +1917,4 @@ def trace_check(path):
 if __name__ == '__main__':
     what, where = sys.argv[1:3]
     {'print': print_cases, 'create': create_cases, 'random': random_cases, 'views': view_cases, 'ops': op_cases, 'arrays': array_cases, 'order': order_cases, 'index': index_cases, 'npy': npy_files,
-     'npy_check': npy_check, 'trace_check': trace_check}[what](where)
+     'npy_check': npy_check, 'random_check': random_check, 'trace_check': trace_check}[what](where)

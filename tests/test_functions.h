@@ -296,6 +296,11 @@ static gn_array *call_read_async(calls *c) {
     return NULL;
 }
 
+static gn_array *call_choice(calls *c) {
+    gn_array *weights = c->wild && draw(2) ? any_of(c) : NULL;
+    return gn_choice(c->g, c->wild ? shape(c) : GN_SHAPE(3), weights != NULL ? gn_size(weights) : few(c, 5), c->wild && draw(2), weights);
+}
+
 static gn_array *call_item_int(calls *c) {
     c->number = (double)gn_item_int(gn_sum(gn_abs(floats(c)), GN_ALL));
     return NULL;
@@ -576,6 +581,16 @@ static gn_array *call_facts(calls *c) {
       gn_normal(c->g, type(c, GN_F32), shape(c), number(c, 0.0), number(c, 1.0)))                  \
     X(gn_randint, HUGE_OK, gn_randint(c->g, type(c, GN_I32), shape(c), whole(c, 0), whole(c, 9)))  \
     X(gn_bernoulli, HUGE_OK, gn_bernoulli(c->g, type(c, GN_F32), shape(c), number(c, 0.5)))        \
+    X(gn_exponential, 0, gn_exponential(c->g, type(c, GN_F32), shape(c), number(c, 2.0)))          \
+    X(gn_gamma, 0, gn_gamma(c->g, type(c, GN_F32), shape(c), number(c, 2.0), number(c, 1.0)))      \
+    X(gn_beta, 0, gn_beta(c->g, type(c, GN_F32), shape(c), number(c, 2.0), number(c, 0.5)))        \
+    X(gn_poisson, 0, gn_poisson(c->g, type(c, GN_I32), shape(c), number(c, 20.0)))                 \
+    X(gn_binomial, 0, gn_binomial(c->g, type(c, GN_I32), shape(c), whole(c, 90), number(c, 0.5)))  \
+    X(gn_truncated_normal, 0,                                                                      \
+      gn_truncated_normal(c->g, type(c, GN_F32), shape(c), number(c, 0.0), number(c, 1.0),         \
+                          number(c, -1.0), number(c, 2.0)))                                        \
+    X(gn_choice, SEVERAL, call_choice(c))                                                          \
+    X(gn_shuffle, SEVERAL, gn_shuffle(any_of(c), small(c, 0)))                                     \
     X(gn_permutation, HUGE_OK, gn_permutation(c->g, type(c, GN_I32), whole(c, 6)))                 \
     X(gn_requires_grad, SEVERAL, call_requires_grad(c))                                            \
     X(gn_backward, SEVERAL, call_backward(c))                                                      \
@@ -642,7 +657,7 @@ static const char *const other_functions[] = {
     "gn_memory_trim", "gn_scope_end", "gn_keep", "gn_retain", "gn_release", "gn_set",
     "gn_shape_from", "gn_axes_from", "gn_axes_keep", "gn_shape_of", "gn_dtype_of", "gn_bytes",
     "gn_rank", "gn_dim", "gn_context_of", "gn_dtype_size", "gn_dtype_name", "gn_promote",
-    "gn_explain", "gn_print", "gn_string_free", "gn_seed", "gn_needs_grad", "gn_grad",
+    "gn_explain", "gn_print", "gn_string_free", "gn_seed", "gn_seed_split", "gn_needs_grad", "gn_grad",
     "gn_zero_grad", "gn_no_grad_end", "gn_step", "gn_zero_grads", "gn_lr_set", "gn_lr_get",
     "gn_optimizer_free", "gn_save_npy", "gn_profile_end", "gn_vulkan_buffer", "gn_vulkan_wrap",
     "gn_vulkan_record_begin", "gn_vulkan_record_end", "gn_vulkan_record_done",

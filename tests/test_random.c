@@ -164,6 +164,106 @@ static void test_permutation(void **state) {
     assert_true(gn_item(gn_all(gn_eq(a, b), GN_ALL)) == 0);
 }
 
+// Saved for SciPy to look at.
+static void test_distributions(void **state) {
+    gn_context *g = (gn_context *)*state;
+    const gn_shape n = GN_SHAPE(20000);
+    if (getenv("GN_PYTHON") == NULL || *getenv("GN_PYTHON") == 0) skip();
+    gn_seed(g, 20261122);
+    FILE *f = fopen("random.txt", "w");
+    assert_non_null(f);
+    int count = 0;
+    char name[40];
+#define SAVE(text, array)                                                                          \
+    do {                                                                                           \
+        snprintf(name, sizeof name, "random.%d.npy", count++);                                     \
+        assert_int_equal(gn_save_npy((array), name), GN_OK);                                       \
+        fprintf(f, "%s %s\n", name, text);                                                         \
+    } while (0)
+    SAVE("expon(0,3)", gn_exponential(g, GN_F64, n, 3));
+    SAVE("gamma(0.05)", gn_gamma(g, GN_F64, n, 0.05, 1));
+    SAVE("gamma(0.7,0,2)", gn_gamma(g, GN_F64, n, 0.7, 2));
+    SAVE("gamma(1)", gn_gamma(g, GN_F32, n, 1, 1));
+    SAVE("gamma(40,0,0.5)", gn_gamma(g, GN_F64, n, 40, 0.5));
+    SAVE("beta(0.3,0.6)", gn_beta(g, GN_F64, n, 0.3, 0.6));
+    SAVE("beta(0.02,3)", gn_beta(g, GN_F64, n, 0.02, 3));
+    SAVE("beta(5,2)", gn_beta(g, GN_F64, n, 5, 2));
+    SAVE("truncnorm(-1,2)", gn_truncated_normal(g, GN_F64, n, 0, 1, -1, 2));
+    SAVE("truncnorm(3,inf)", gn_truncated_normal(g, GN_F64, n, 0, 1, 3, (double)INFINITY));
+    SAVE("truncnorm(-inf,-4,1,2)", gn_truncated_normal(g, GN_F64, n, 1, 2, -(double)INFINITY, -7));
+    SAVE("truncnorm(0.2,0.6)", gn_truncated_normal(g, GN_F64, n, 0, 1, 0.2, 0.6));
+    SAVE("truncnorm(-3,4,1,2)", gn_truncated_normal(g, GN_F64, n, 1, 2, -5, 9));
+    SAVE("poisson(0.3)", gn_poisson(g, GN_I64, n, 0.3));
+    SAVE("poisson(9.5)", gn_poisson(g, GN_U16, n, 9.5));
+    SAVE("poisson(10.5)", gn_poisson(g, GN_I32, n, 10.5));
+    SAVE("poisson(400)", gn_poisson(g, GN_F64, n, 400));
+    SAVE("binom(7,0.9)", gn_binomial(g, GN_U8, n, 7, 0.9));
+    SAVE("binom(1000,0.004)", gn_binomial(g, GN_I64, n, 1000, 0.004));
+    SAVE("binom(50,0.5)", gn_binomial(g, GN_I64, n, 50, 0.5));
+    SAVE("binom(5000,0.83)", gn_binomial(g, GN_I64, n, 5000, 0.83));
+    const float weights[] = {1, 0, 5, 0.5f, 0, 2, 0};
+    gn_array *w = gn_array_from(g, GN_F32, GN_SHAPE(7), weights);
+    SAVE("weights(1,0,5,0.5,0,2,0)", gn_choice(g, n, 7, true, w));
+    SAVE("weights(1,1,1,1,1)", gn_choice(g, n, 5, true, NULL));
+    gn_array *first[500];
+    for (int i = 0; i < 500; i++) first[i] = gn_choice(g, GN_SHAPE(4), 7, false, w);
+    SAVE("apart(1,0,5,0.5,0,2,0)", gn_stack(first, 500, 0));
+    for (int i = 0; i < 500; i++) first[i] = gn_choice(g, GN_SHAPE(1), 4, false, NULL);
+    SAVE("weights(1,1,1,1)", gn_concat(first, 500, 0));
+    fclose(f);
+    assert_true(test_make_cases("random_check", "random.txt"));
+}
+
+static void test_own_streams(void **state) {
+    gn_context *g = (gn_context *)*state;
+    // An element is the same whatever its neighbours and the number of them are.
+    gn_seed(g, 7);
+    gn_array *a = gn_gamma(g, GN_F64, GN_SHAPE(1000), 0.6, 1);
+    gn_seed(g, 7);
+    gn_array *b = gn_gamma(g, GN_F64, GN_SHAPE(300), 0.6, 1);
+    assert_true(gn_item(gn_all(gn_eq(b, gn_slice(a, 0, 0, 300, 1)), GN_ALL)) == 1);
+    const uint64_t s0 = gn_seed_split(g), s1 = gn_seed_split(g);
+    assert_true(s0 != s1);
+    gn_seed(g, 7);
+    gn_gamma(g, GN_F64, GN_SHAPE(300), 0.6, 1);
+    assert_true(gn_seed_split(g) == s0);
+    gn_seed(g, s0);
+    b = gn_rand(g, GN_F32, GN_SHAPE(64));
+    gn_seed(g, s1);
+    assert_true(gn_item(gn_any(gn_eq(b, gn_rand(g, GN_F32, GN_SHAPE(64))), GN_ALL)) == 0);
+    a = gn_reshape(gn_arange(g, GN_F32, 0, 60, 1), GN_SHAPE(3, 20));
+    b = gn_shuffle(a, -1);
+    assert_true(gn_item(gn_all(gn_eq(gn_sort(b, -1, false), a), GN_ALL)) == 1);
+    assert_true(gn_item(gn_all(gn_eq(b, a), GN_ALL)) == 0);
+    expect_shape(gn_choice(g, GN_SHAPE(0, 3), 0, true, NULL), 0, 3);
+    expect_values(gn_sort(gn_choice(g, GN_SHAPE(5), 5, false, NULL), 0, false), 0, 1, 2, 3, 4);
+    expect_values(gn_poisson(g, GN_U8, GN_SHAPE(2), 1e6), 255, 255);
+    expect_values(gn_binomial(g, GN_F32, GN_SHAPE(2), 12, 1), 12, 12);
+    expect_values(gn_exponential(g, GN_F16, GN_SHAPE(2), 0), 0, 0);
+    const double far_out = gn_item(gn_truncated_normal(g, GN_F64, GN_SHAPE(), 0, 1, 1e12, 1e300));
+    assert_true(far_out >= 1e12 && far_out < 1.0001e12);
+    assert_null(gn_gamma(g, GN_F32, GN_SHAPE(2), 0, 1));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_gamma: shape and scale are not both above 0 (0, 1)");
+    assert_null(gn_beta(g, GN_I32, GN_SHAPE(2), 1, 1));
+    expect_error(g, GN_ERROR_DTYPE, "gn_beta: int32 is not a float dtype");
+    assert_null(gn_poisson(g, GN_C64, GN_SHAPE(2), 1));
+    expect_error(g, GN_ERROR_DTYPE, "gn_poisson: complex64 is neither a float nor an integer dtype");
+    assert_null(gn_binomial(g, GN_I32, GN_SHAPE(2), -1, 0.5));
+    expect_error(g, GN_ERROR_ARGUMENT, NULL);
+    assert_null(gn_truncated_normal(g, GN_F32, GN_SHAPE(2), 0, 1, 2, 2));
+    expect_error(g, GN_ERROR_ARGUMENT, NULL);
+    assert_null(gn_choice(g, GN_SHAPE(6), 5, false, NULL));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_choice: 6 without replacement of 5");
+    assert_null(gn_choice(g, GN_SHAPE(6), 0, true, NULL));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_choice: there is nothing to choose from");
+    assert_null(gn_choice(g, GN_SHAPE(1), 60, true, a));
+    expect_error(g, GN_ERROR_SHAPE, NULL);
+    assert_null(gn_choice(g, GN_SHAPE(1), 3, true, gn_arange(g, GN_F32, -1, 2, 1)));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_choice: the weights are not numbers from 0 on with some above");
+    assert_null(gn_shuffle(a, 2));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_shuffle: axis 2 is not one of 2");
+}
+
 static void test_refused(void **state) {
     gn_context *g = (gn_context *)*state;
     assert_null(gn_rand(g, GN_I32, GN_SHAPE(2)));
@@ -200,6 +300,8 @@ static void everything(gn_context *g) {
     gn_eval(gn_uniform(g, GN_F16, GN_SHAPE(100), 1, 2));
     gn_eval(gn_bernoulli(g, GN_I32, GN_SHAPE(100), 0.5));
     gn_permutation(g, GN_I32, 10000);
+    gn_gamma(g, GN_F32, GN_SHAPE(1000), 2, 1);
+    gn_choice(g, GN_SHAPE(10), 30, false, gn_arange(g, GN_F32, 0, 30, 1));
     gn_scope_end(g);
 }
 
@@ -212,6 +314,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         GN_TEST(test_philox),     GN_TEST(test_same_everywhere),
         GN_TEST(test_statistics), GN_TEST(test_permutation),
+        GN_TEST(test_distributions), GN_TEST(test_own_streams),
         GN_TEST(test_refused),    cmocka_unit_test(test_out_of_memory),
     };
     return test_run(tests);

@@ -47,6 +47,13 @@ static gn_array *make_zeros(gn_context *g, gn_shape s) { return gn_zeros(g, GN_I
 static gn_array *make_ones(gn_context *g, gn_shape s) { return gn_ones(g, GN_C64, s); }
 static gn_array *make_full(gn_context *g, gn_shape s) { return gn_full(g, GN_F64, s, 3); }
 static gn_array *make_rand(gn_context *g, gn_shape s) { return gn_rand(g, GN_F32, s); }
+static gn_array *make_exponential(gn_context *g, gn_shape s) { return gn_exponential(g, GN_F32, s, 1); }
+static gn_array *make_gamma(gn_context *g, gn_shape s) { return gn_gamma(g, GN_F32, s, 2, 1); }
+static gn_array *make_beta(gn_context *g, gn_shape s) { return gn_beta(g, GN_F32, s, 2, 1); }
+static gn_array *make_poisson(gn_context *g, gn_shape s) { return gn_poisson(g, GN_I16, s, 3); }
+static gn_array *make_binomial(gn_context *g, gn_shape s) { return gn_binomial(g, GN_I16, s, 3, 0.5); }
+static gn_array *make_truncated(gn_context *g, gn_shape s) { return gn_truncated_normal(g, GN_F32, s, 0, 1, -1, 1); }
+static gn_array *make_choice(gn_context *g, gn_shape s) { return gn_choice(g, s, 5, true, NULL); }
 static gn_array *make_randn(gn_context *g, gn_shape s) { return gn_randn(g, GN_F64, s); }
 static gn_array *make_uniform(gn_context *g, gn_shape s) { return gn_uniform(g, GN_F16, s, 0, 1); }
 static gn_array *make_normal(gn_context *g, gn_shape s) { return gn_normal(g, GN_F32, s, 0, 1); }
@@ -76,7 +83,9 @@ typedef struct maker {
 } maker;
 static const maker makers[] = {
     {"gn_empty", make_empty},       {"gn_zeros", make_zeros},           {"gn_ones", make_ones},
-    {"gn_full", make_full},         {"gn_rand", make_rand},             {"gn_randn", make_randn},
+    {"gn_full", make_full},         {"gn_rand", make_rand},             {"gn_randn", make_randn}, {"gn_exponential", make_exponential}, {"gn_gamma", make_gamma}, {"gn_beta", make_beta},
+    {"gn_poisson", make_poisson}, {"gn_binomial", make_binomial}, {"gn_truncated_normal", make_truncated},
+    {"gn_choice", make_choice},
     {"gn_uniform", make_uniform},   {"gn_normal", make_normal},         {"gn_randint", make_randint},
     {"gn_bernoulli", make_bernoulli}, {"gn_he_normal", make_he},        {"gn_xavier_uniform", make_xavier},
     {"gn_array_from", make_from},   {"gn_array_wrap", make_wrap},       {"gn_broadcast_to", make_broadcast},
@@ -375,6 +384,7 @@ static void test_compositions(void **state) {
     expect_shape(gn_eval(gn_sinc(none)), H, 0, 3);
     expect_shape(gn_eval(gn_signbit(none)), H, 0, 3);
     expect_shape(gn_eval(gn_nextafter(none, none)), H, 0, 3);
+    expect_shape(gn_eval(gn_shuffle(none, 1)), H, 0, 3);
     expect_shape(gn_eval(gn_invert(gn_empty(g, GN_I16, GN_SHAPE(H, 0)))), H, 0);
     expect_shape(gn_full_int(g, GN_I64, GN_SHAPE(P, 3), 7), P, 3);
     FAILS(SHAPE, "gn_nextafter", gn_nextafter(row, column));

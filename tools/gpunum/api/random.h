@@ -7,6 +7,8 @@
 #endif
 
 GPUNUM_API void gn_seed(gn_context *g, uint64_t seed);
+// A seed for another context, drawn from this one's stream: streams that are split off like this are independent.
+GPUNUM_API uint64_t gn_seed_split(gn_context *g);
 GPUNUM_API gn_array *gn_rand(gn_context *g, gn_dtype t, gn_shape s);  // uniform in [0, 1)
 GPUNUM_API gn_array *gn_randn(gn_context *g, gn_dtype t, gn_shape s); // standard normal
 // low + u (high - low) with u from gn_rand; rounding may give `high` itself.
@@ -15,3 +17,18 @@ GPUNUM_API gn_array *gn_normal(gn_context *g, gn_dtype t, gn_shape s, double mea
 GPUNUM_API gn_array *gn_randint(gn_context *g, gn_dtype t, gn_shape s, int64_t low, int64_t high); // [low, high)
 GPUNUM_API gn_array *gn_bernoulli(gn_context *g, gn_dtype t, gn_shape s, double p); // 1 with probability p
 GPUNUM_API gn_array *gn_permutation(gn_context *g, gn_dtype t, int64_t n); // integers 0 to n - 1 in random order
+
+// These are made on the CPU in double and rounded to t; an element depends on the seed and its place, not on other elements.
+// Parameters outside of what is said are GN_ERROR_ARGUMENT.
+GPUNUM_API gn_array *gn_exponential(gn_context *g, gn_dtype t, gn_shape s, double scale); // mean `scale`
+GPUNUM_API gn_array *gn_gamma(gn_context *g, gn_dtype t, gn_shape s, double shape, double scale); // both above 0
+GPUNUM_API gn_array *gn_beta(gn_context *g, gn_dtype t, gn_shape s, double a, double b);          // both above 0
+GPUNUM_API gn_array *gn_poisson(gn_context *g, gn_dtype t, gn_shape s, double mean);      // integer or float dtypes, saturated
+GPUNUM_API gn_array *gn_binomial(gn_context *g, gn_dtype t, gn_shape s, int64_t n, double p); // successes of n; dtypes as above
+// Normal numbers between low and high; either may be infinite.
+GPUNUM_API gn_array *gn_truncated_normal(gn_context *g, gn_dtype t, gn_shape s, double mean, double deviation, double low,
+                                         double high);
+// int64 from [0, n): each alike, or in proportion to weights (n) from 0 on, whose sum need not be 1, or NULL. Without
+// replacement no number comes twice. Waits for the weights.
+GPUNUM_API gn_array *gn_choice(gn_context *g, gn_shape s, int64_t n, bool replace, gn_array *weights);
+GPUNUM_API gn_array *gn_shuffle(gn_array *a, int axis); // the parts of a along the axis in random order
