@@ -248,8 +248,9 @@ static gn_array *call_wrap(calls *c) {
     gn_shape s = shape(c);
     double n = (double)gn_dtype_size(GN_C128);
     for (int i = 0; i < s.rank && i < GN_MAX_RANK; i++) n *= (double)s.dim[i];
-    return gn_array_wrap(c->g, type(c, GN_F32), s, n > (double)sizeof data ? NULL : (void *)data,
-                         NULL, NULL);
+    const gn_dtype t = type(c, GN_F32);
+    if (t == GN_BOOL) memset(data, 0, sizeof data); // another array may have written anything there
+    return gn_array_wrap(c->g, t, s, n > (double)sizeof data ? NULL : (void *)data, NULL, NULL);
 }
 
 static gn_array *call_write(calls *c) {
