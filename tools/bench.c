@@ -28,7 +28,7 @@ struct bench_case {
     int turned;      // 1: its first operand is a transposed view, 2: the second, 3: both
     double bytes, flops;
     gn_array *(*run)(const bench_case *c, gn_array *const *in);
-    gn_array *in[3];
+    gn_array *in[4];
 };
 
 typedef struct bench_options {
@@ -156,6 +156,56 @@ static gn_array *run_uniform(const bench_case *c, gn_array *const *in) {
 }
 static gn_array *run_normal(const bench_case *c, gn_array *const *in) {
     return gn_randn(gn_context_of(in[0]), GN_F32, GN_SHAPE(c->m));
+}
+
+// in: two vectors, random places in them, a random mask
+static gn_array *run_gather(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_take(in[0], in[2], 0);
+}
+static gn_array *run_scatter_add(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_scatter_add(in[0], in[2], in[1], 0);
+}
+static gn_array *run_put(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_put_along(in[0], in[2], in[1], 0);
+}
+static gn_array *run_assign(const bench_case *c, gn_array *const *in) {
+    gn_assign(gn_slice(in[1], 0, 0, c->m, 2), gn_slice(in[0], 0, 0, (c->m + 1) / 2, 1));
+    return in[1];
+}
+static gn_array *run_assign_inner(const bench_case *c, gn_array *const *in) {
+    gn_array *to = gn_reshape(in[1], GN_SHAPE(c->m / 1000, 1000)), *from = gn_reshape(in[0], GN_SHAPE(c->m / 1000, 1000));
+    gn_assign(gn_index(to, ":, 1:-1"), gn_index(from, ":, 1:-1"));
+    return in[1];
+}
+static gn_array *run_compress(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_compress(in[3], in[0], 0);
+}
+static gn_array *run_nonzero(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_flatnonzero(in[3]);
+}
+static gn_array *run_mask(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    gn_assign_mask(in[1], in[3], in[0]);
+    return in[1];
+}
+static gn_array *run_concat(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_concat(in, 2, 0);
+}
+static gn_array *run_pad(const bench_case *c, gn_array *const *in) {
+    const int64_t width = 5;
+    (void)c;
+    return gn_pad(in[0], &width, 1, GN_PAD_CONSTANT, 0.0);
+}
+static gn_array *run_roll(const bench_case *c, gn_array *const *in) { return gn_roll(in[0], c->m / 3, 0); }
+static gn_array *run_tile(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gn_tile(in[0], GN_SHAPE(2));
 }
 
 static gn_array *run_fft(const bench_case *c, gn_array *const *in) {
@@ -401,6 +451,43 @@ static void bench_square(gn_context *g, int64_t n, const bench_options *o, bench
     }
 }
 
+static void bench_index(gn_context *g, int64_t n, const bench_options *o, bench_report *report) {
+    static const struct {
+        const char *name;
+        double bytes; // for each element
+        gn_array *(*run)(const bench_case *c, gn_array *const *in);
+    } list[] = {
+        {"gather", 16, run_gather},       {"scatter_add", 20, run_scatter_add}, {"put_along", 20, run_put},
+        {"assign ::2", 4, run_assign},    {"assign rows", 8, run_assign_inner}, {"compress", 5, run_compress},
+        {"flatnonzero", 5, run_nonzero},  {"concat", 16, run_concat},           {"pad", 8, run_pad},
+        {"roll", 8, run_roll},            {"tile", 12, run_tile},               {"where mask", 13, run_mask},
+    };
+    if (o->only != NULL && strstr("index", o->only) == NULL) {
+        bool any = false;
+        for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) any = any || strstr(list[i].name, o->only) != NULL;
+        if (!any) return;
+    }
+    GN_SCOPE(g) {
+        bench_case c;
+        memset(&c, 0, sizeof c);
+        c.in[0] = gn_eval(gn_randn(g, GN_F32, GN_SHAPE(n)));
+        c.in[1] = gn_eval(gn_randn(g, GN_F32, GN_SHAPE(n)));
+        c.in[2] = gn_eval(gn_cast(gn_randint(g, GN_I32, GN_SHAPE(n), 0, n), GN_I64));
+        c.in[3] = gn_eval(gn_gt_s(c.in[0], 0.0));
+        c.family = "index";
+        c.m = n;
+        for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
+            char name[64];
+            if (list[i].run == run_mask) c.in[0] = gn_eval(gn_scalar(g, GN_F32, 1.5));
+            snprintf(name, sizeof name, "%s %gM", list[i].name, (double)n * 1e-6);
+            c.name = name;
+            c.bytes = list[i].bytes * (double)n;
+            c.run = list[i].run;
+            run_case(g, &c, o, report);
+        }
+    }
+}
+
 // A random matrix, or `batch` of them; turned: a transposed view of one that lies the other way.
 static gn_array *matrix(gn_context *g, gn_dtype t, int64_t batch, int64_t rows, int64_t columns, bool turned) {
     int64_t r = turned ? columns : rows, c = turned ? rows : columns;
@@ -560,6 +647,7 @@ static void bench_all(gn_context *g, const bench_options *o, bench_report *repor
     static const int64_t shapes[][3] = {{128, 256, 784}, {128, 128, 256}, {128, 10, 128}, {784, 256, 128},
                                         {64, 64, 65536}, {8192, 1, 8192}, {1, 8192, 8192}};
     for (int i = 0; i < (big ? 5 : o->quick ? 2 : 3); i++) bench_vector(g, vectors[i], o, report);
+    for (int i = 1; i < (big ? 4 : o->quick ? 2 : 3); i++) bench_index(g, vectors[i], o, report);
     for (int i = 0; i < (big ? 3 : o->quick ? 1 : 2); i++) bench_square(g, squares[i], o, report);
     for (int i = 0; i < (big ? 8 : o->quick ? 4 : 6); i++)
         bench_matmul(g, GN_F32, products[i], products[i], products[i], o, report);

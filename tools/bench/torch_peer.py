@@ -56,12 +56,36 @@ def pocketfft_runner(row, threads):
             "c2r": lambda: scipy.fft.irfft(a, row["m"], workers=workers)}[kind]
 
 
+def index_runner(row, device):
+    m = row["m"]
+    a, b = torch.randn(m, device=device), torch.randn(m, device=device)
+    places = torch.randint(0, m, (m,), device=device)
+    mask = a > 0
+    even, inner = b[::2], b.view(-1, 1000)[:, 1:-1]
+    return {
+        "gather": lambda: a[places],
+        "scatter_add": lambda: a.scatter_add(0, places, b),
+        "put_along": lambda: a.scatter(0, places, b),
+        "assign ::2": lambda: even.copy_(a[:even.numel()]),
+        "assign rows": lambda: inner.copy_(a.view(-1, 1000)[:, 1:-1]),
+        "compress": lambda: a[mask],
+        "flatnonzero": lambda: torch.nonzero(mask),
+        "concat": lambda: torch.cat((a, b)),
+        "pad": lambda: torch.nn.functional.pad(a, (5, 5)),
+        "roll": lambda: torch.roll(a, m // 3),
+        "tile": lambda: torch.tile(a, (2,)),
+        "where mask": lambda: b.masked_fill_(mask, 1.5),
+    }[row["name"].rsplit(" ", 1)[0]]
+
+
 def runner(row, device):
     """A function that does the row's op once."""
     m, n, k = row["m"], row["n"], row["k"]
     name = row["name"]
     if row["family"] == "fft":
         return transform_runner(row, device)
+    if row["family"] == "index":
+        return index_runner(row, device)
     if row["family"] == "matmul":
         dtype = getattr(torch, name.split()[0])
         batch, turned = row.get("batch", 0), row.get("turned", 0)
