@@ -494,6 +494,48 @@ static void test_recording(void **state) {
     }
 }
 
+// Writing to views within a host's commands: what was recorded before sees the old values, and nothing waits.
+static void test_recorded_writes(void **state) {
+    (void)state;
+    if (!test_on_vulkan()) skip();
+    gn_options o = test_options();
+    gn_context *g = test_share(&o);
+    gni_vk *vk = (gni_vk *)(void *)g->gpu;
+    VkCommandPoolCreateInfo info;
+    VkCommandPool pool = VK_NULL_HANDLE;
+    memset(&info, 0, sizeof info);
+    info.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
+    info.queueFamilyIndex = vk->family;
+    assert_int_equal(vk->f.vkCreateCommandPool(vk->device, &info, NULL, &pool), VK_SUCCESS);
+    gn_array *a = gn_to(gn_eval(gn_arange(g, GN_F32, 0, 8, 1)), GN_DEVICE_GPU), *before = gn_mul_s(a, 10);
+    gn_array *b = gn_to(gn_eval(gn_ones(g, GN_F32, GN_SHAPE(4))), GN_DEVICE_GPU);
+    uint64_t ticket = 0;
+    VkCommandBuffer c = host_commands(vk, pool);
+    assert_int_equal(gn_vulkan_record_begin(g, c), GN_OK);
+    assert_int_equal(gn_assign(gn_index(a, "1::2"), gn_mul_s(b, 5)), GN_OK);
+    assert_null(gn_nonzero(a));
+    expect_error(g, GN_ERROR_UNSUPPORTED, NULL);
+    assert_null(gn_mask(a, gn_gt_s(a, 1)));
+    expect_error(g, GN_ERROR_UNSUPPORTED, NULL);
+    assert_null(gn_compress(gn_gt_s(a, 1), a, 0));
+    expect_error(g, GN_ERROR_UNSUPPORTED, NULL);
+    assert_int_equal(gn_assign_mask(a, gn_gt_s(a, 5.5), gn_scalar(g, GN_F32, 100)), GN_OK);
+    assert_int_equal(gn_vulkan_record_end(g, &ticket), GN_OK);
+    VkSubmitInfo submit;
+    memset(&submit, 0, sizeof submit);
+    submit.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
+    submit.commandBufferCount = 1;
+    submit.pCommandBuffers = &c;
+    assert_int_equal(vk->f.vkEndCommandBuffer(c), VK_SUCCESS);
+    assert_int_equal(vk->f.vkQueueSubmit(vk->queue, 1, &submit, VK_NULL_HANDLE), VK_SUCCESS);
+    assert_int_equal(vk->f.vkQueueWaitIdle(vk->queue), VK_SUCCESS);
+    gn_vulkan_record_done(g, ticket);
+    expect_values(a, 0, 5, 2, 5, 4, 5, 100, 5);
+    expect_values(before, 0, 10, 20, 30, 40, 50, 60, 70);
+    vk->f.vkDestroyCommandPool(vk->device, pool, NULL);
+    test_close(g);
+}
+
 // ---- profiling
 
 static void test_profile(void **state) {
@@ -977,7 +1019,7 @@ int main(void) {
         cmocka_unit_test(test_list),          cmocka_unit_test(test_random_work),
         cmocka_unit_test(test_large_buffers), cmocka_unit_test(test_limit),
         cmocka_unit_test(test_pool_ranges),   cmocka_unit_test(test_pool_limits),
-        cmocka_unit_test(test_refusals),      cmocka_unit_test(test_recording),
+        cmocka_unit_test(test_refusals),      cmocka_unit_test(test_recording), cmocka_unit_test(test_recorded_writes),
         cmocka_unit_test(test_profile),       cmocka_unit_test(test_cache),
         cmocka_unit_test(test_cache_folder),
         cmocka_unit_test(test_specialise),    cmocka_unit_test(test_specialise_leaves_out),
