@@ -271,7 +271,8 @@ typedef struct gni_count {
     gni_operand in, weight, out;
 } gni_count;
 
-typedef enum gni_scatter_op { GNI_SCATTER_ADD, GNI_SCATTER_MAX, GNI_SCATTER_MIN } gni_scatter_op;
+// GNI_SCATTER_PUT: the last one is what stays, on the CPU.
+typedef enum gni_scatter_op { GNI_SCATTER_ADD, GNI_SCATTER_MAX, GNI_SCATTER_MIN, GNI_SCATTER_PUT } gni_scatter_op;
 // To out (outer, extent, inner), float32, float64 or an integer of 32 or 64 bits, go the elements of in (outer, count, inner). Sums are
 // the same in every run.
 typedef struct gni_scatter {

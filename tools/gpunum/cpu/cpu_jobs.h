@@ -227,14 +227,18 @@ static void gni_take_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gn_dtype t = j->d->index.dtype;
     const int64_t each = d->along ? d->inner : 1, item = j->run / each;
     GNI_UNUSED(worker);
-    for (int64_t i = begin; i < end; i++) {
-        const char *from = j->in + i / d->count * d->extent * j->run;
-        char *to = j->out + i * j->run;
+    int64_t c = begin % d->count; // divisions take as long as all the rest
+    const char *from = j->in + begin / d->count * d->extent * j->run;
+    char *to = j->out + begin * j->run;
+    for (int64_t i = begin; i < end; i++, to += j->run) {
         for (int64_t u = 0; u < each; u++) {
-            int64_t at = gni_index_at(t, j->index, d->along ? i * each + u : i % d->count);
+            int64_t at = gni_index_at(t, j->index, d->along ? i * each + u : c);
             if (at < 0) at += d->extent;
             gni_move_item(to + u * item, from + at * j->run + u * item, item);
         }
+        if (++c < d->count) continue;
+        c = 0;
+        from += d->extent * j->run;
     }
 }
 
@@ -258,29 +262,28 @@ typedef struct gni_scatter_job {
     const gni_scatter *d;
     const char *in, *index;
     char *out;
-    int64_t parts; // of the axis: each part looks at all indices and takes those that lead into it, in their order
+    int64_t parts; // of the inner dimension
 } gni_scatter_job;
 
 #define GNI_SCATTER_TYPE(name, T, S)                                                                                  \
     GNI_INLINE void name##_one(T *to, T x, gni_scatter_op op) {                                                       \
         if (op == GNI_SCATTER_ADD)                                                                                    \
             *to = (T)((S)*to + (S)x);                                                                                 \
-        else if (x != x || (op == GNI_SCATTER_MAX ? x > *to : x < *to))                                               \
+        else if (op == GNI_SCATTER_PUT || x != x || (op == GNI_SCATTER_MAX ? x > *to : x < *to))                      \
             *to = x;                                                                                                  \
     }                                                                                                                 \
-    static void name(const gni_scatter_job *j, int64_t o, int64_t first, int64_t last) {                              \
+    static void name(const gni_scatter_job *j, int64_t o, int64_t first, int64_t last) {                            \
         const gni_places *d = &j->d->at;                                                                              \
         const gni_scatter_op op = j->d->op;                                                                           \
         const gn_dtype t = j->d->index.dtype;                                                                         \
-        const int64_t each = d->along ? 1 : d->inner;                                                                 \
         T *out = (T *)(void *)j->out + o * d->extent * d->inner;                                                      \
         const T *in = (const T *)(const void *)j->in + o * d->count * d->inner;                                       \
-        for (int64_t i = 0; i < d->count * (d->along ? d->inner : 1); i++) {                                          \
-            int64_t at = gni_index_at(t, j->index, d->along ? o * d->count * d->inner + i : i);                       \
-            if (at < 0) at += d->extent;                                                                              \
-            if (at < first || at >= last) continue;                                                                   \
-            T *to = out + at * d->inner + (d->along ? i % d->inner : 0);                                              \
-            for (int64_t u = 0; u < each; u++) name##_one(to + u, in[i * each + u], op);                              \
+        for (int64_t c = 0; c < d->count; c++, in += d->inner) {                                                      \
+            int64_t at = d->along ? 0 : gni_index_at(t, j->index, c);                                                 \
+            for (int64_t u = first; u < last; u++) {                                                                  \
+                if (d->along) at = gni_index_at(t, j->index, (o * d->count + c) * d->inner + u);                      \
+                name##_one(out + (at < 0 ? at + d->extent : at) * d->inner + u, in[u], op);                           \
+            }                                                                                                         \
         }                                                                                                             \
     }
 GNI_SCATTER_TYPE(gni_scatter_f32, float, float)
@@ -293,11 +296,11 @@ GNI_SCATTER_TYPE(gni_scatter_u64, uint64_t, uint64_t)
 
 static void gni_scatter_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_scatter_job *j = (const gni_scatter_job *)arg;
-    const int64_t extent = j->d->at.extent;
+    const int64_t inner = j->d->at.inner;
     GNI_UNUSED(worker);
     for (int64_t i = begin; i < end; i++) {
-        const int64_t part = i % j->parts, first = extent / j->parts * part,
-                      last = part + 1 < j->parts ? extent / j->parts * (part + 1) : extent;
+        const int64_t part = i % j->parts, first = inner / j->parts * part,
+                      last = part + 1 < j->parts ? inner / j->parts * (part + 1) : inner;
         switch (j->d->out.dtype) {
         case GN_F32: gni_scatter_f32(j, i / j->parts, first, last); break;
         case GN_F64: gni_scatter_f64(j, i / j->parts, first, last); break;
@@ -317,7 +320,7 @@ static bool gni_cpu_scatter(gn_context *g, const gni_scatter *d) {
     j.in = gni_operand_data(&d->in);
     j.index = gni_operand_data(&d->index);
     j.out = gni_operand_data(&d->out);
-    j.parts = work > GNI_GRAIN && d->at.outer < threads ? GNI_MIN(threads, d->at.extent) : 1;
+    j.parts = work > GNI_GRAIN && d->at.outer < threads ? GNI_MAX(GNI_MIN(threads, d->at.inner / 16), 1) : 1;
     if (!gni_indices_ok(g, &d->at, &d->index)) return false;
     if (work == 0) return true;
     gni_parallel(g->pool, d->at.outer * j.parts, GNI_MAX(GNI_GRAIN * j.parts / (work / d->at.outer + 1), 1), gni_scatter_task, &j);

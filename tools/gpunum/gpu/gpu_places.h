@@ -188,7 +188,7 @@ static bool gni_job_scatter_ok(const gni_gpu *gpu, const gni_scatter *t) {
     const gn_dtype d = t->out.dtype;
     const int64_t most = gni_job_most_bytes(gpu), in = at->outer * at->count * at->inner, out = at->outer * at->extent * at->inner;
     const bool word = d == GN_F32 || d == GN_I32 || d == GN_U32, wide = (d == GN_I64 || d == GN_U64) && t->op == GNI_SCATTER_ADD;
-    return gni_job_module("scatter") >= 0 && (word || wide) && gni_job_index_ok(t->index.dtype) && in < INT32_MAX / 4 &&
+    return t->op != GNI_SCATTER_PUT && gni_job_module("scatter") >= 0 && (word || wide) && gni_job_index_ok(t->index.dtype) && in < INT32_MAX / 4 &&
            out < INT32_MAX / 8 && in * 8 < most && out * 12 < most && at->extent < INT32_MAX;
 }
 

@@ -180,6 +180,8 @@ GPUNUM_API gn_array *gn_put_along(gn_array *a, gn_array *indices, gn_array *valu
     bool along;
     if (at < 0 || !gni_scatter_operands(g, fn, a, indices, values, at, &index, &x, &along)) return gni_end_scope(g, NULL);
     if (gni_elements(&x->shape) == 0) return gni_end_scope(g, gn_copy(a));
+    if (g->gpu == NULL && !gni_tracks(g, in, 3) && gni_scatter_dtype(a->dtype) == a->dtype && !gni_is_complex(x->dtype)) // in their order
+        return gni_end_scope(g, gni_scattered(g, fn, GNI_SCATTER_PUT, a, index, x->dtype != a->dtype ? gn_cast(x, a->dtype) : x, at, along));
     gn_shape s = a->shape, line = s;
     const int64_t count = x->shape.dim[at];
     const gn_dtype t = count < INT32_MAX ? GN_I32 : GN_I64;
@@ -211,7 +213,7 @@ static const uint8_t *gni_truth(gn_context *g, const char *fn, gn_array *a, int6
 
 // Their numbers, (rank, count) with a row for each axis, or (count) of the raveled array.
 static gn_array *gni_true_places(gn_context *g, const char *fn, gn_array *a, bool flat) {
-    int64_t count, *to = NULL, n = gni_elements(&a->shape);
+    int64_t count, *to = NULL;
     const uint8_t *truth = gni_truth(g, fn, a, &count);
     gn_shape s = GN_SHAPE(a->shape.rank, count);
     if (flat) s = gn_shape_from(1, &count);
@@ -219,8 +221,10 @@ static gn_array *gni_true_places(gn_context *g, const char *fn, gn_array *a, boo
     if (y == NULL || count == 0) return gni_adopt(g, y);
     const int last = flat ? 0 : a->shape.rank - 1;
     int64_t *row = to + last * count, k = 0;
-    for (int64_t i = 0; i < n; i++)
-        if (truth[i]) row[k++] = i;
+    for (int64_t i = 0; k < count; i++) { // whose branch can be foreseen
+        row[k] = i;
+        k += truth[i];
+    }
     for (int axis = 0; axis < last; axis++) {
         const int64_t inner = gni_extent_product(a->shape.dim + axis + 1, last - axis);
         for (k = 0; k < count; k++) to[axis * count + k] = row[k] / inner % a->shape.dim[axis];
