@@ -168,8 +168,53 @@ static void test_ownership(void **state) {
     test_close(g);
 }
 
+// What a device does with bindings in the place of addresses is what the CPU does.
+static int work(gn_context *g, gn_array **out) {
+    int n = 0;
+    gn_array *a = gn_sub_s(gn_mod_s(gn_mul_s(gn_arange(g, GN_F32, 0, 9009, 1), 37), 541), 270), *whole = gn_cast(a, GN_I64), *rows = gn_reshape(a, GN_SHAPE(9, 1001));
+    out[n++] = gn_cumsum(whole, 0);
+    out[n++] = gn_cummax(rows, 0);
+    out[n++] = gn_sort(a, 0, true);
+    out[n++] = gn_argsort(whole, 0, false);
+    out[n++] = gn_argsort(rows, 1, false);
+    out[n] = gn_topk(a, 7, 0, &out[n + 1]);
+    n += 2;
+    out[n++] = gn_quantile(a, 0.37, 0);
+    out[n++] = gn_searchsorted(gn_sort(whole, 0, false), whole, true);
+    out[n++] = gn_bincount(gn_add_s(whole, 300), NULL, 0);
+    return n;
+}
+
+static void test_bindings(void **state) {
+    (void)state;
+    if (!test_on_vulkan()) skip();
+    gn_options o = test_options();
+    gn_array *have[16], *want[16];
+    o.vulkan_flags |= GN_VULKAN_NO_ADDRESSES;
+    o.placement = GN_PLACE_GPU;
+    gn_context *g = gn_open(&o);
+    o.backend = GN_BACKEND_CPU;
+    o.vulkan_flags = 0;
+    gn_context *h = gn_open(&o);
+    if (g == NULL || h == NULL) fail_msg("%s", gn_open_error());
+    const int n = work(g, have);
+    assert_int_equal(work(h, want), n);
+    for (int i = 0; i < n; i++) {
+        unsigned char *x = (unsigned char *)malloc(gn_bytes(want[i])), *y = (unsigned char *)malloc(gn_bytes(want[i]));
+        assert_int_equal(gn_bytes(have[i]), gn_bytes(want[i]));
+        assert_int_equal(gn_read(have[i], x, gn_bytes(want[i])), GN_OK);
+        assert_int_equal(gn_read(want[i], y, gn_bytes(want[i])), GN_OK);
+        if (memcmp(x, y, gn_bytes(want[i])) != 0) fail_msg("result %d differs", i);
+        free(x);
+        free(y);
+    }
+    if (gn_status_get(g) != GN_OK) fail_msg("%s", gn_error(g));
+    gn_close(g);
+    gn_close(h);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {GN_TEST(test_like_numpy), GN_TEST(test_gradients), GN_TEST(test_refusals),
-                                       cmocka_unit_test(test_ownership)};
+                                       cmocka_unit_test(test_ownership), cmocka_unit_test(test_bindings)};
     return cmocka_run_group_tests_name("order", tests, NULL, NULL);
 }

@@ -25,17 +25,6 @@ static gn_array *gni_one_axis(gn_context *g, const char *fn, gn_array *a, gn_axe
 static gn_array *gni_to_last(gn_array *x, int at) { return x == NULL || at == x->shape.rank - 1 ? x : gn_move_axis(x, at, -1); }
 static gn_array *gni_from_last(gn_array *x, int at) { return x == NULL || at == x->shape.rank - 1 ? x : gn_move_axis(x, -1, at); }
 
-// What x (..., n) has at places `index` (..., k) of its last axis.
-static gn_array *gni_from_rows(gn_context *g, gn_array *x, gn_array *index) {
-    if (x == NULL || index == NULL) return NULL;
-    const int64_t n = x->shape.dim[x->shape.rank - 1], k = index->shape.dim[index->shape.rank - 1];
-    const int64_t rows = gni_extent_product(x->shape.dim, x->shape.rank - 1);
-    if (gni_elements(&index->shape) == 0) return gn_empty(g, x->dtype, index->shape);
-    gn_array *at = gn_reshape(index, GN_SHAPE(rows, k));
-    if (rows > 1) at = gn_add(at, gn_reshape(gn_arange(g, GN_I64, 0.0, (double)(rows * n), (double)n), GN_SHAPE(rows, 1)));
-    return gn_reshape(gn_take(gn_reshape(x, GN_SHAPE(rows * n)), at, 0), index->shape);
-}
-
 static gn_array *gni_bordered(gn_array *x, int at, int64_t before, int64_t behind, double value) {
     int64_t widths[2 * GN_MAX_RANK] = {0};
     if (x == NULL) return NULL;
@@ -128,7 +117,7 @@ static gn_array *gni_scan_choice(gn_context *g, gn_array *x, gn_array *y, int at
     gn_array *hit = gn_logical_or(gn_eq(x, y), gn_isnan(x)), *place = gn_arange(g, GN_I64, 0.0, (double)n, 1.0);
     gn_array *index = gn_cummax(gn_where(hit, place, gn_scalar(g, GN_I64, 0.0)), -1);
     g->no_grad--;
-    return gni_from_last(gni_from_rows(g, x, index), at);
+    return gni_from_last(gn_take_along(x, index, -1), at);
 }
 
 static gn_array *gni_scan_axis(const char *fn, gni_scan_op op, gn_array *a, gn_axes axis) {
@@ -222,7 +211,7 @@ static gn_array *gni_sorted_axis(gn_context *g, const char *fn, gn_array *x, int
                                tracks || index != NULL ? &places : NULL);
     g->no_grad--;
     if (!ok) return NULL;
-    if (tracks) values = gni_from_rows(g, rows, places);
+    if (tracks) values = gn_take_along(rows, places, -1);
     if (index != NULL) *index = gni_from_last(places, at);
     return gni_from_last(values, at);
 }
@@ -311,8 +300,8 @@ GPUNUM_API gn_array *gn_lexsort(gn_array *const *arrays, int count, int axis) {
     for (int i = 1; i < count && ok; i++) ok = gni_join_fits(g, "gn_lexsort", arrays, i, -1);
     for (int i = 0; i < count && ok; i++) {
         gn_array *x = gni_to_last(arrays[i], at);
-        x = i == 0 ? gn_argsort(x, -1, false) : gn_argsort(gni_from_rows(g, x, y), -1, false);
-        y = i == 0 ? x : gni_from_rows(g, y, x);
+        x = i == 0 ? gn_argsort(x, -1, false) : gn_argsort(gn_take_along(x, y, -1), -1, false);
+        y = i == 0 ? x : gn_take_along(y, x, -1);
         ok = y != NULL;
     }
     y = ok ? gni_from_last(y, at) : NULL;
@@ -583,27 +572,6 @@ GPUNUM_API gn_array *gn_unique(gn_array *a, gn_array **index, gn_array **inverse
     return gni_end_with(g, y, more, place, 3);
 }
 
-// The elements of 1-d x where `mask` is what `wanted` says.
-static gn_array *gni_kept(gn_context *g, const char *fn, gn_array *x, gn_array *mask, bool wanted) {
-    if (x == NULL || mask == NULL) return NULL;
-    const uint8_t *keep = (const uint8_t *)gni_host(g, mask);
-    const char *from = keep != NULL ? (const char *)gni_host(g, x) : NULL;
-    if (from == NULL) return NULL;
-    const size_t item = gn_dtype_size(x->dtype);
-    int64_t n = 0;
-    for (int64_t i = 0; i < x->shape.dim[0]; i++) n += (keep[i] != 0) == wanted;
-    const gn_shape s = GN_SHAPE(n);
-    void *out = NULL;
-    gn_array *y = gni_adopt(g, gni_array_filled(g, fn, x->dtype, &s, &out));
-    char *to = (char *)out;
-    for (int64_t i = 0; i < x->shape.dim[0] && y != NULL; i++) {
-        if ((keep[i] != 0) != wanted) continue;
-        memcpy(to, from + i * (int64_t)item, item);
-        to += item;
-    }
-    return y;
-}
-
 static gn_array *gni_raveled_join(gn_array *a, gn_array *b) {
     gn_array *in[2];
     in[0] = gn_ravel(a);
@@ -621,7 +589,8 @@ GPUNUM_API gn_array *gn_union1d(gn_array *a, gn_array *b) {
 // The different elements of `a` that are in b, or that are not.
 static gn_array *gni_set_part(gn_context *g, const char *fn, gn_array *a, gn_array *b, bool wanted) {
     gn_array *own = gni_unique(g, fn, a, NULL, NULL, NULL);
-    return own != NULL ? gni_kept(g, fn, own, gni_isin(g, fn, own, b), wanted) : NULL;
+    gn_array *in = own != NULL ? gni_isin(g, fn, own, b) : NULL;
+    return in != NULL ? gn_compress(wanted ? in : gn_logical_not(in), own, 0) : NULL;
 }
 
 GPUNUM_API gn_array *gn_intersect1d(gn_array *a, gn_array *b) {
@@ -695,7 +664,7 @@ GPUNUM_API gn_array *gn_bincount(gn_array *a, gn_array *weights, int64_t length)
     if (g->call_failed || !gni_may_wait(g, "gn_bincount") || (weights != NULL && !gni_real_only(g, "gn_bincount", &weights, 1)))
         return gni_end_scope(g, NULL);
     g->no_grad++;
-    gn_array *y = NULL, *x = gn_cast(a, GN_I64), *w = weights != NULL ? gn_cast(weights, GN_F64) : NULL;
+    gn_array *y = NULL, *x = a->dtype == GN_I64 ? a : gn_cast(a, GN_I64), *w = weights != NULL ? gn_cast(weights, GN_F64) : NULL;
     int64_t most[2] = {0, -1}; // smallest and largest
     if (a->shape.dim[0] > 0 && (gn_read(gn_min(x, 0), &most[0], 8) != GN_OK || gn_read(gn_max(x, 0), &most[1], 8) != GN_OK))
         most[0] = most[1] = -1;
