@@ -423,6 +423,30 @@ static void test_siblings(void **state) {
     assert_null(left);
 }
 
+// As many that a device counts them itself.
+static void test_many_true(void **state) {
+    gn_context *g = (gn_context *)*state;
+    enum { ROWS = 61, COLUMNS = 83, N = ROWS * COLUMNS };
+    static int64_t want[2][N], have[2 * N];
+    gn_array *a = gn_eval(gn_randint(g, GN_I32, GN_SHAPE(ROWS, COLUMNS), 0, 3));
+    static int32_t data[N];
+    size_t n = 0;
+    assert_int_equal(gn_read(a, data, sizeof data), GN_OK);
+    for (int i = 0; i < N; i++)
+        if (data[i] != 0) want[0][n] = i / COLUMNS, want[1][n++] = i % COLUMNS;
+    gn_to(a, GN_DEVICE_GPU);
+    gn_array *y = gn_nonzero(a), *none = gn_nonzero(gn_gt_s(a, 5));
+    expect_shape(y, 2, (int64_t)n);
+    expect_shape(none, 2, 0);
+    assert_int_equal(gn_dtype_of(y), GN_I64);
+    assert_int_equal(gn_read(y, have, 16 * n), GN_OK);
+    assert_memory_equal(have, want[0], 8 * n);
+    assert_memory_equal(have + n, want[1], 8 * n);
+    expect_shape(gn_flatnonzero(gn_ge_s(a, 0)), N);
+    gn_array *ones = gn_mask(a, gn_eq_s(a, 1));
+    assert_true(gn_size(ones) > 1000 && gn_item(gn_sum(ones, GN_ALL)) == (double)gn_size(ones));
+}
+
 // Indices that only the device has are looked at by its kernels: the next wait tells of those that are none.
 static void test_told_later(void **state) {
     gn_context *g = (gn_context *)*state;
@@ -504,7 +528,7 @@ static void test_out_of_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        GN_TEST(test_like_numpy), GN_TEST(test_siblings), GN_TEST(test_told_later), GN_TEST(test_sums),
+        GN_TEST(test_like_numpy), GN_TEST(test_siblings), GN_TEST(test_told_later), GN_TEST(test_many_true), GN_TEST(test_sums),
         GN_TEST(test_assign_values),   GN_TEST(test_assign_dtypes), GN_TEST(test_assign_hazards), GN_TEST(test_assign_stencil),
         GN_TEST(test_assign_refusals), GN_TEST(test_gradients),     GN_TEST(test_overwritten),    cmocka_unit_test(test_out_of_memory),
     };

@@ -200,21 +200,49 @@ GPUNUM_API gn_array *gn_put_along(gn_array *a, gn_array *indices, gn_array *valu
 
 // ---- what is true
 
-// One byte for each element in C order, whether it is true; the array that holds them is the scope's.
-static const uint8_t *gni_truth(gn_context *g, const char *fn, gn_array *a, int64_t *count) {
+// Of each element in C order whether it is true; the scope's.
+static gn_array *gni_truth_of(gn_context *g, const char *fn, gn_array *a) {
     if (!gni_may_wait(g, fn)) return NULL;
     gn_array *truth = a->dtype == GN_BOOL ? a : gn_ne_s(a, 0.0);
-    truth = truth != NULL ? gni_adopt(g, gni_contiguous(g, truth)) : NULL;
+    return truth != NULL ? gni_adopt(g, gni_contiguous(g, truth)) : NULL;
+}
+
+// A byte for each, and how many are true.
+static const uint8_t *gni_truth(gn_context *g, const char *fn, gn_array *a, int64_t *count) {
+    gn_array *truth = gni_truth_of(g, fn, a);
     const uint8_t *p = truth != NULL ? (const uint8_t *)gni_host(g, truth) : NULL;
     *count = 0;
     for (int64_t i = 0, n = p != NULL ? gni_elements(&truth->shape) : 0; i < n; i++) *count += p[i];
     return p;
 }
 
+// The same as gni_true_places where the device alone has the elements: the k-th that is true is the first up to which there are k.
+static gn_array *gni_true_on_device(gn_context *g, gn_array *truth, bool flat) {
+    const gn_shape *s = &truth->shape;
+    const int64_t n = gni_elements(s);
+    gn_array *sums = gn_cumsum(gn_ravel(truth), 0), *rows[GN_MAX_RANK];
+    const double count = gn_item(gn_slice(sums, 0, n - 1, n, 1));
+    if (count != count) return NULL;
+    gn_array *numbers = gn_cumsum(gn_ones(g, GN_BOOL, GN_SHAPE((int64_t)count)), 0), *y = gn_searchsorted(sums, numbers, false);
+    if (flat || y == NULL) return y;
+    for (int i = 0; i < s->rank; i++) {
+        const int64_t inner = gni_extent_product(s->dim + i + 1, s->rank - i - 1);
+        rows[i] = gn_mod_s(inner > 1 ? gn_floor_div_s(y, (double)inner) : y, (double)s->dim[i]);
+        if (rows[i] == NULL) return NULL;
+    }
+    return gn_stack(rows, s->rank, 0);
+}
+
+enum { GNI_TRUE_ON_DEVICE = 1 << 12 }; // elements: fewer are as soon looked at here
+
 // Their numbers, (rank, count) with a row for each axis, or (count) of the raveled array.
 static gn_array *gni_true_places(gn_context *g, const char *fn, gn_array *a, bool flat) {
     int64_t count, *to = NULL;
-    const uint8_t *truth = gni_truth(g, fn, a, &count);
+    gn_array *on = gni_truth_of(g, fn, a);
+    if (on == NULL) return NULL;
+    if (on->buf->where == GNI_ON_GPU && g->gpu != NULL && g->gpu->caps.int64 && gni_elements(&a->shape) >= GNI_TRUE_ON_DEVICE)
+        return gni_true_on_device(g, on, flat);
+    const uint8_t *truth = gni_truth(g, fn, on, &count);
     gn_shape s = GN_SHAPE(a->shape.rank, count);
     if (flat) s = gn_shape_from(1, &count);
     gn_array *y = truth != NULL ? gni_array_filled(g, fn, GN_I64, &s, (void **)&to) : NULL;
