@@ -10,7 +10,7 @@
     make_cases.py order FILE      scans, sorts and what stands on them, for test_order.c
     make_cases.py index FILE      gathers, scatters and masks, for test_index.c
     make_cases.py npy FILE        .npy files beside a list of them, for test_io.c
-    make_cases.py npy_check FILE  checks what test_io.c saved
+    make_cases.py npy_check FILE  checks what test_io.c saved; npz, npz_check, csv, csv_check as well
     make_cases.py random_check FILE  tests the distributions that test_random.c saved
     make_cases.py trace_check FILE  checks what test_profile.c saved
 """
@@ -1903,6 +1903,72 @@ def random_check(path):
         assert value > 1e-3, (text, value)
 
 
+def npz_files(path):
+    """Archives of several arrays, stored and deflated: name of the file, names of its arrays, and these."""
+    rng = np.random.default_rng(3)
+    parts = []
+    arrays = {name: (rng.standard_normal((5, 7)) * 50).astype(name) for name in DTYPES
+              if name != 'bfloat16' and not name.startswith('u')}
+    noise = rng.integers(0, 256, 70000).astype(np.uint8)          # which does not get smaller
+    steps = np.repeat(np.arange(3000, dtype=np.int32), 50)        # long copies, far back
+    skewed = rng.geometric(0.3, 90001).astype(np.uint8)           # long codes
+    for name, write, content in [
+            ('dtypes.npz', np.savez, arrays), ('packed.npz', np.savez_compressed, arrays),
+            ('one.npz', np.savez_compressed, {'x': np.zeros((300, 40), np.float32)}),
+            ('large.npz', np.savez_compressed, {'noise': noise, 'steps': steps, 'skewed': skewed,
+                                                'fortran': np.asfortranarray(rng.standard_normal((9, 11))),
+                                                'empty': np.zeros((0, 3), np.int8), 'scalar': np.float64(2.5)})]:
+        write(name, **content)
+        parts += [text(name) + text(key) + array(np.asarray(a)) for key, a in content.items()]
+    with open(path, 'wb') as f:
+        f.write(struct.pack('<i', len(parts)))
+        f.writelines(parts)
+
+
+def npz_check(path):
+    """Archive `path`.npz, written by test_io.c out of what npz_files wrote"""
+    import zipfile
+    assert zipfile.ZipFile(path).testzip() is None
+    a = np.load(path)
+    steps = np.repeat(np.arange(3000, dtype=np.int32), 50)
+    assert sorted(a.files) == ['half', 'steps', 'view'], a.files
+    assert a['steps'].dtype == np.int32 and (a['steps'] == steps).all()
+    assert (a['view'] == np.arange(6, dtype=np.float32).reshape(2, 3).T[::-1]).all() and a['view'].shape == (3, 2)
+    assert a['half'].dtype == np.float16 and a['half'].shape == () and a['half'] == 1.5
+
+
+def csv_files(path):
+    """Tables as np.savetxt writes them, and what np.loadtxt reads from them"""
+    rng = np.random.default_rng(4)
+    parts = []
+    for name, dtype, fmt, delimiter in [('f8', 'float64', '%.18e', ','), ('f4', 'float32', '%.9g', ';'),
+                                        ('i8', 'int64', '%d', '\t'), ('f2', 'float16', '%.5g', ' '), ('u1', 'uint8', '%d', ',')]:
+        a = (rng.standard_normal((23, 5)) * 10.0 ** rng.integers(0, 4, (23, 5))).astype(np.float64)
+        a = np.abs(a) % 256 if name == 'u1' else a
+        if name == 'i8':
+            a = rng.integers(-2**63, 2**63 - 1, (23, 5))
+        if name == 'f8':
+            a *= 10.0 ** rng.integers(-300, 300, (23, 5))
+        np.savetxt(name + '.csv', a.astype(dtype), fmt=fmt, delimiter=delimiter, header='a b c', comments='')
+        parts.append(text(name + '.csv') + text(delimiter)
+                     + array(np.loadtxt(name + '.csv', dtype=dtype, delimiter=delimiter, skiprows=1)))
+    with open(path, 'wb') as f:
+        f.write(struct.pack('<i', len(parts)))
+        f.writelines(parts)
+
+
+def csv_check(path):
+    """saved.NAME.csv, written by test_io.c, holds what NAME.csv holds"""
+    for name, delimiter in [('f8', ','), ('f4', ';'), ('i8', '\t'), ('f2', ' '), ('u1', ',')]:
+        dtype = np.dtype(name)
+        a = np.loadtxt(name + '.csv', dtype=dtype, delimiter=delimiter, skiprows=1)
+        b = np.loadtxt('saved.' + name + '.csv', dtype=dtype, delimiter=delimiter, skiprows=1)
+        assert a.shape == b.shape and (a == b).all(), name
+        if name == 'f8': # as short as Python's own
+            words = open('saved.f8.csv').read().split('\n')[1].split(',')
+            assert [len(w.replace('e+', 'e')) for w in words] <= [len(repr(float(w))) + 1 for w in words], words
+
+
 def trace_check(path):
     """A Chrome trace: valid JSON, spans on named tracks"""
     import json
@@ -1917,4 +1983,5 @@ def trace_check(path):
 if __name__ == '__main__':
     what, where = sys.argv[1:3]
     {'print': print_cases, 'create': create_cases, 'random': random_cases, 'views': view_cases, 'ops': op_cases, 'arrays': array_cases, 'order': order_cases, 'index': index_cases, 'npy': npy_files,
-     'npy_check': npy_check, 'random_check': random_check, 'trace_check': trace_check}[what](where)
+     'npy_check': npy_check, 'npz': npz_files, 'npz_check': npz_check, 'csv': csv_files, 'csv_check': csv_check,
+     'random_check': random_check, 'trace_check': trace_check}[what](where)

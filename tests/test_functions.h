@@ -382,6 +382,43 @@ static gn_array *call_npy(calls *c) {
     return gn_load_npy(c->g, "functions.npy");
 }
 
+static gn_array *call_npz(calls *c) {
+    gn_array *a = any_of(c);
+    const char *name = "a";
+    if (gn_bytes(a) > 65536 || gn_save_npz("functions.npz", &a, &name, 1) != GN_OK) return NULL;
+    gn_string_free(c->g, gn_npz_names(c->g, "functions.npz"));
+    return gn_load_npz(c->g, "functions.npz", NULL);
+}
+
+static gn_array *call_csv(calls *c) {
+    gn_array *a = any_of(c);
+    if (gn_bytes(a) > 65536 || gn_save_csv(a, "functions.csv", "a", 0) != GN_OK) return NULL;
+    return gn_load_csv(c->g, "functions.csv", gn_dtype_of(a), 1, 0);
+}
+
+// Every form to memory and back.
+static gn_array *call_memory(calls *c) {
+    gn_array *a = any_of(c), *y = NULL;
+    const char *name = "a";
+    if (gn_bytes(a) > 65536) return NULL;
+    const size_t npy = gn_save_npy_memory(a, NULL, 0), npz = gn_save_npz_memory(&a, &name, 1, NULL, 0);
+    const size_t csv = gn_save_csv_memory(a, NULL, ';', NULL, 0), most = npy + npz + csv;
+    char *memory = (char *)malloc(most + 1);
+    if (memory == NULL) return NULL;
+    if (csv > 0 && gn_save_csv_memory(a, NULL, ';', memory, most) == csv)
+        y = gn_load_csv_memory(c->g, memory, csv, gn_dtype_of(a), 0, ';');
+    if (npz > 0 && gn_save_npz_memory(&a, &name, 1, memory, most) == npz) {
+        gn_release(y);
+        y = gn_load_npz_memory(c->g, memory, npz, name);
+    }
+    if (npy > 0 && gn_save_npy_memory(a, memory, most) == npy) {
+        gn_release(y);
+        y = gn_load_npy_memory(c->g, memory, npy);
+    }
+    free(memory);
+    return y;
+}
+
 static gn_array *call_idx(calls *c) {
     static const unsigned char data[] = {0, 0, 8, 1, 0, 0, 0, 3, 7, 8, 9};
     FILE *f = fopen("functions.idx", "wb");
@@ -608,6 +645,9 @@ static gn_array *call_facts(calls *c) {
     X(gn_adam, SEVERAL, call_adam(c))                                                              \
     X(gn_adamw, SEVERAL, call_adamw(c))                                                            \
     X(gn_load_npy, SEVERAL, call_npy(c))                                                           \
+    X(gn_load_npz, SEVERAL, call_npz(c))                                                           \
+    X(gn_load_csv, SEVERAL, call_csv(c))                                                           \
+    X(gn_load_npy_memory, SEVERAL, call_memory(c))                                                 \
     X(gn_load_idx, HUGE_OK | SEVERAL, call_idx(c))                                                 \
     X(gn_profile_begin, SEVERAL, call_profile(c))                                                  \
     X(gn_size, NO_ARRAY | SEVERAL, call_facts(c))                                                  \
@@ -660,7 +700,8 @@ static const char *const other_functions[] = {
     "gn_rank", "gn_dim", "gn_context_of", "gn_dtype_size", "gn_dtype_name", "gn_promote",
     "gn_explain", "gn_print", "gn_string_free", "gn_seed", "gn_seed_split", "gn_needs_grad", "gn_grad",
     "gn_zero_grad", "gn_no_grad_end", "gn_step", "gn_zero_grads", "gn_lr_set", "gn_lr_get",
-    "gn_optimizer_free", "gn_save_npy", "gn_profile_end", "gn_vulkan_buffer", "gn_vulkan_wrap",
+    "gn_optimizer_free", "gn_save_npy", "gn_save_npz", "gn_save_csv", "gn_npz_names", "gn_save_npy_memory",
+    "gn_save_npz_memory", "gn_save_csv_memory", "gn_load_npz_memory", "gn_load_csv_memory", "gn_profile_end", "gn_vulkan_buffer", "gn_vulkan_wrap",
     "gn_vulkan_record_begin", "gn_vulkan_record_end", "gn_vulkan_record_done",
 };
 

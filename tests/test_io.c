@@ -1,4 +1,4 @@
-// .npy and IDX files: NumPy's own, damaged ones, and ones that cannot be written.
+// .npy, .npz, CSV and IDX files: NumPy's own, damaged ones, and ones that cannot be written.
 
 #include "test.h"
 
@@ -136,7 +136,7 @@ static void test_headers(void **state) {
     test_write_file("header.npy", "PK\3\4 and so on", 14);
     assert_null(gn_load_npy(g, "header.npy"));
     expect_error(g, GN_ERROR_FORMAT,
-                 "gn_load_npy: header.npy: this is an .npz archive: unpack it first");
+                 "gn_load_npy: header.npy: this is an .npz archive: gn_load_npz reads it");
     test_write_file("header.npy", "\x93NUMPY\7\0\1\0\0\0", 12);
     assert_null(gn_load_npy(g, "header.npy"));
     expect_error(g, GN_ERROR_FORMAT, "gn_load_npy: header.npy: .npy version 7.0 is not known");
@@ -186,6 +186,189 @@ static void test_idx(void **state) {
     expect_error(g, GN_ERROR_FORMAT, "gn_load_idx: a.idx: this is not an IDX file");
 }
 
+static void test_npz(void **state) {
+    gn_context *g = (gn_context *)*state;
+    test_cases c;
+    char name[64], key[64];
+    if (!test_cases_open(&c, "npz")) skip();
+    for (int32_t i = 0; i < c.count; i++) {
+        test_array expected;
+        test_take_text(&c, name, sizeof name);
+        test_take_text(&c, key, sizeof key);
+        test_take_array(&c, &expected);
+        gn_scope_begin(g);
+        if (!test_same_bytes(gn_load_npz(g, name, key), &expected)) fail_msg("%s: %s: %s", name, key, gn_error(g));
+        size_t size;
+        unsigned char *data = test_read_file(name, &size);
+        assert_true(test_same_bytes(gn_load_npz_memory(g, data, size, key), &expected));
+        free(data);
+        gn_scope_end(g);
+    }
+    test_cases_close(&c);
+    gn_array *one = gn_load_npz(g, "one.npz", NULL);
+    expect_shape(one, 300, 40);
+    assert_null(gn_load_npz(g, "one.npz", "y"));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_load_npz: one.npz: there is no array 'y', but: x");
+    assert_null(gn_load_npz(g, "large.npz", NULL));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_load_npz: large.npz: which of its 6 arrays? noise steps skewed fortran empty scalar");
+    char *names = gn_npz_names(g, "large.npz");
+    assert_string_equal(names, "noise\nsteps\nskewed\nfortran\nempty\nscalar");
+    gn_string_free(g, names);
+    // What is saved is what NumPy reads.
+    gn_array *arrays[3] = {gn_load_npz(g, "large.npz", "steps"), NULL, gn_scalar(g, GN_F16, 1.5)};
+    const char *keys[3] = {"steps", "view", "half"};
+    arrays[1] = gn_flip(gn_transpose(gn_reshape(gn_arange(g, GN_F32, 0, 6, 1), GN_SHAPE(2, 3))), 0);
+    assert_int_equal(gn_save_npz("made.npz", arrays, keys, 3), GN_OK);
+    assert_true(test_make_cases("npz_check", "made.npz"));
+    size_t size, written = gn_save_npz_memory(arrays, keys, 3, NULL, 0);
+    unsigned char *file = test_read_file("made.npz", &size), *memory = (unsigned char *)malloc(written);
+    assert_int_equal(written, size);
+    assert_int_equal(gn_save_npz_memory(arrays, keys, 3, memory, written), size);
+    assert_memory_equal(memory, file, size);
+    gn_array *view = gn_load_npz_memory(g, memory, size, "view");
+    expect_values(view, 2, 5, 1, 4, 0, 3);
+    // Every byte of the data counts.
+    size_t wrong = 0, tried = 0;
+    for (size_t at = 0; at < 3000; at += 29, tried++) {
+        memory[at] ^= 0x10;
+        gn_scope_begin(g);
+        wrong += gn_load_npz_memory(g, memory, size, "steps") == NULL;
+        gn_error_clear(g);
+        gn_scope_end(g);
+        memory[at] ^= 0x10;
+    }
+    assert_true(wrong + 3 >= tried); // but for the local header's, whose numbers the directory has as well
+    free(memory);
+    free(file);
+}
+
+static void test_npz_arguments(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_array *a = gn_zeros(g, GN_F32, GN_SHAPE(3)), *arrays[2] = {a, a};
+    const char *same[2] = {"a", "a"}, *none[2] = {"a", ""};
+    assert_int_equal(gn_save_npz("n.npz", arrays, same, 2), GN_ERROR_ARGUMENT);
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_save_npz: name 2 is there twice");
+    assert_int_equal(gn_save_npz("n.npz", arrays, none, 2), GN_ERROR_ARGUMENT);
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_save_npz: name 2 is NULL, empty, of several lines or longer than 255 bytes");
+    assert_int_equal(gn_save_npz("n.npz", arrays, NULL, 2), GN_ERROR_ARGUMENT);
+    gn_error_clear(g);
+    assert_int_equal(gn_save_npz(NULL, arrays, same, 1), GN_ERROR_ARGUMENT);
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_save_npz: the path is NULL");
+    arrays[1] = gn_cast(a, GN_BF16);
+    const char *names[2] = {"a", "b"};
+    assert_int_equal(gn_save_npz("n.npz", arrays, names, 2), GN_ERROR_DTYPE);
+    expect_error(g, GN_ERROR_DTYPE, "gn_save_npz: .npy has no bfloat16: gn_cast to float32 first");
+    assert_int_equal(gn_save_npz_memory(arrays, names, 2, NULL, 0), 0);
+    gn_error_clear(g);
+    assert_int_equal(gn_save_npz("n.npz", NULL, names, 2), GN_ERROR_ARGUMENT);
+    gn_error_clear(g);
+    test_write_file("n.npz", "this is no archive at all", 25);
+    assert_null(gn_load_npz(g, "n.npz", "a"));
+    expect_error(g, GN_ERROR_FORMAT, "gn_load_npz: n.npz: this is not an .npz archive, or its end is missing");
+    assert_null(gn_load_npz_memory(g, NULL, 0, "a"));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_load_npz_memory: data is NULL");
+    assert_null(gn_npz_names(g, "missing.npz"));
+    expect_error(g, GN_ERROR_IO, "gn_npz_names: cannot open missing.npz: No such file or directory");
+}
+
+static void test_npy_memory(void **state) {
+    gn_context *g = (gn_context *)*state;
+    unsigned char memory[256];
+    gn_array *a = gn_transpose(gn_reshape(gn_arange(g, GN_I16, 0, 6, 1), GN_SHAPE(2, 3)));
+    size_t n = gn_save_npy_memory(a, NULL, 0), size;
+    assert_int_equal(n, 128 + 12);
+    memset(memory, 7, sizeof memory);
+    assert_int_equal(gn_save_npy_memory(a, memory, n), n);
+    assert_int_equal(memory[n], 7);
+    gn_save_npy(a, "same.npy");
+    unsigned char *file = test_read_file("same.npy", &size);
+    assert_int_equal(size, n);
+    assert_memory_equal(file, memory, n);
+    free(file);
+    gn_array *b = gn_load_npy_memory(g, memory, n);
+    assert_int_equal(gn_dtype_of(b), GN_I16);
+    expect_values(b, 0, 3, 1, 4, 2, 5);
+    assert_null(gn_load_npy_memory(g, memory, n - 1));
+    expect_error(g, GN_ERROR_FORMAT, "gn_load_npy_memory: memory: the header asks for 12 bytes, the file has 11");
+    memset(memory, 7, sizeof memory); // too small: nothing is written behind the end
+    assert_int_equal(gn_save_npy_memory(a, memory, 130), n);
+    assert_int_equal(memory[130], 7);
+}
+
+static gn_array *csv(gn_context *g, const char *text, gn_dtype t) {
+    return gn_load_csv_memory(g, text, strlen(text), t, 0, 0);
+}
+
+static void test_csv(void **state) {
+    gn_context *g = (gn_context *)*state;
+    test_cases c;
+    char name[64], saved[80], delimiter[8];
+    if (!test_cases_open(&c, "csv")) skip();
+    for (int32_t i = 0; i < c.count; i++) {
+        test_array expected;
+        test_take_text(&c, name, sizeof name);
+        test_take_text(&c, delimiter, sizeof delimiter);
+        test_take_array(&c, &expected);
+        gn_array *a = gn_load_csv(g, name, expected.t, 1, delimiter[0]);
+        if (!test_same_bytes(a, &expected)) fail_msg("%s: %s", name, gn_error(g));
+        snprintf(saved, sizeof saved, "saved.%s", name);
+        assert_int_equal(gn_save_csv(a, saved, "a b c", delimiter[0]), GN_OK);
+        assert_true(test_same_bytes(gn_load_csv(g, saved, expected.t, 1, delimiter[0]), &expected));
+    }
+    test_cases_close(&c);
+    assert_true(test_make_cases("csv_check", "saved"));
+}
+
+static void test_csv_text(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_array *a = csv(g, "\xef\xbb\xbf 1, \"-2.5\" ,inf\r\n\r\n  \n+3e2,nan,.5", GN_F64);
+    expect_shape(a, 2, 3);
+    expect_values(a, 1, -2.5, INFINITY, 300, NAN, .5);
+    expect_shape(csv(g, "", GN_F32), 0, 0);
+    expect_values(csv(g, "1,0,true,False\n", GN_BOOL), 1, 0, 1, 0);
+    expect_values(csv(g, "18446744073709551615,0", GN_U64), 18446744073709551615.0, 0);
+    static const struct {
+        const char *text;
+        gn_dtype t;
+        const char *says;
+    } bad[] = {
+        {"1,2\n3\n", GN_F32, "line 2, column 1: the lines before have 2 columns"},
+        {"1,2\n3,4,5\n", GN_F32, "line 2, column 3: the lines before have 2 columns"},
+        {"1,,3\n", GN_F32, "line 1, column 2: there is no number"},
+        {"1,2,\n", GN_F32, "line 1, column 3: there is no number"},
+        {"1,2\n\n3,x1\n", GN_F32, "line 3, column 2: 'x1' is not a number of dtype float32"},
+        {"1,0x10\n", GN_F64, "line 1, column 2: '0x10' is not a number of dtype float64"},
+        {"1.5\n", GN_I32, "line 1, column 1: '1.5' is not a number of dtype int32"},
+        {"128\n", GN_I8, "line 1, column 1: '128' is out of the range of int8"},
+        {"-1\n", GN_U8, "line 1, column 1: '-1' is out of the range of uint8"},
+        {"-1\n", GN_U64, "line 1, column 1: '-1' is out of the range of uint64"},
+        {"9223372036854775808\n", GN_I64, "line 1, column 1: '9223372036854775808' is out of the range of int64"},
+        {"2\n", GN_BOOL, "line 1, column 1: '2' is not a number of dtype bool"},
+        {"1 2\n", GN_F32, "line 1, column 1: '1 2' is not a number of dtype float32"},
+    };
+    char text[160];
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_null(csv(g, bad[i].text, bad[i].t));
+        snprintf(text, sizeof text, "gn_load_csv_memory: memory: %s", bad[i].says);
+        expect_error(g, GN_ERROR_FORMAT, text);
+    }
+    assert_null(csv(g, "1", GN_C64));
+    expect_error(g, GN_ERROR_DTYPE, "gn_load_csv_memory: complex64 has no form in a table of numbers");
+    assert_null(gn_load_csv_memory(g, "1", 1, GN_F32, -1, 0));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_load_csv_memory: -1 lines to skip");
+    assert_null(gn_load_csv_memory(g, "1", 1, GN_F32, 0, '.'));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_load_csv_memory: '.' cannot separate numbers");
+    char out[64] = "";
+    a = gn_mul_s(gn_reshape(gn_arange(g, GN_F32, 0, 6, 1), GN_SHAPE(2, 3)), 0.1);
+    size_t n = gn_save_csv_memory(a, "a,b,c", 0, out, sizeof out - 1);
+    assert_string_equal(out, "a,b,c\n0,0.1,0.2\n0.3,0.4,0.5\n");
+    assert_int_equal(n, strlen(out));
+    assert_int_equal(gn_save_csv_memory(gn_zeros(g, GN_F32, GN_SHAPE(1, 2, 2)), NULL, 0, NULL, 0), 0);
+    expect_error(g, GN_ERROR_SHAPE, "gn_save_csv_memory: an array of 3 dimensions is no table");
+    assert_int_equal(gn_save_csv(a, "x.csv", "a\nb", 0), GN_ERROR_ARGUMENT);
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_save_csv: the header has more than one line");
+}
+
 static uint32_t noise(uint32_t *s) {
     *s = *s * 1664525u + 1013904223u;
     return *s >> 8;
@@ -194,7 +377,7 @@ static uint32_t noise(uint32_t *s) {
 // Loads damaged files: each gives an array or an error, never both or neither.
 static void damage(gn_context *g, const unsigned char *good, size_t size, size_t header,
                    gn_array *(*load)(gn_context *g, const char *path)) {
-    unsigned char file[512];
+    unsigned char file[1024];
     uint32_t s = 7;
     assert_true(size <= sizeof file);
     for (size_t i = 0; i < size + 3000; i++) {
@@ -215,6 +398,8 @@ static void damage(gn_context *g, const unsigned char *good, size_t size, size_t
     }
 }
 
+static gn_array *load_first(gn_context *g, const char *path) { return gn_load_npz(g, path, NULL); }
+
 static void test_damaged(void **state) {
     gn_context *g = (gn_context *)*state;
     const unsigned char idx[] = {0, 0, 8, 2, 0, 0, 0, 2, 0, 0, 0, 3, 1, 2, 3, 4, 5, 255};
@@ -225,6 +410,17 @@ static void test_damaged(void **state) {
     damage(g, npy, size, 128, gn_load_npy);
     damage(g, idx, sizeof idx, 12, gn_load_idx);
     free(npy);
+    // Archives: the first entry, stored and deflated, and the directory behind it.
+    gn_array *arrays[2] = {a, gn_scalar(g, GN_U8, 3)};
+    const char *names[2] = {"a", "b"};
+    assert_int_equal(gn_save_npz("good.npz", arrays, names, 1), GN_OK);
+    npy = test_read_file("good.npz", &size);
+    damage(g, npy, size, size, load_first);
+    free(npy);
+    if (!test_make_cases("npz", "npz.cases")) skip();
+    npy = test_read_file("one.npz", &size);
+    damage(g, npy, size, size, load_first);
+    free(npy);
 }
 
 static void save_and_load(gn_context *g) {
@@ -232,6 +428,12 @@ static void save_and_load(gn_context *g) {
     gn_array *a = gn_transpose(gn_reshape(gn_arange(g, GN_F32, 0, 6, 1), GN_SHAPE(2, 3)));
     gn_save_npy(a, "memory.npy");
     gn_load_npy(g, "memory.npy");
+    const char *names[1] = {"a"};
+    gn_save_npz("memory.npz", &a, names, 1);
+    gn_load_npz(g, "memory.npz", "a");
+    gn_string_free(g, gn_npz_names(g, "memory.npz"));
+    gn_save_csv(a, "memory.csv", NULL, 0);
+    gn_load_csv(g, "memory.csv", GN_F32, 0, 0);
     gn_scope_end(g);
 }
 
@@ -247,6 +449,11 @@ int main(void) {
         GN_TEST(test_paths),
         GN_TEST(test_headers),
         GN_TEST(test_idx),
+        GN_TEST(test_npy_memory),
+        GN_TEST(test_npz),
+        GN_TEST(test_npz_arguments),
+        GN_TEST(test_csv),
+        GN_TEST(test_csv_text),
         GN_TEST(test_damaged),
         cmocka_unit_test(test_out_of_memory),
     };

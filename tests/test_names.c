@@ -15,6 +15,7 @@ typedef struct arguments {
     uint64_t words[4];
     void *memory;
     const char *text;
+    const char *texts[8];
 } arguments;
 
 typedef struct public_function {
@@ -82,6 +83,7 @@ static void draw_arguments(gn_context *g, arguments *v) {
     v->shape = gn_shape_from((int)draw(4), v->longs);
     v->bytes = draw(2) ? gn_bytes(v->a[0]) : 7;
     v->text = texts[draw(8)];
+    for (int k = 0; k < 8; k++) v->texts[k] = texts[(draw(8) + k) % 8];
 }
 
 // The counts that go with lists stay within them.

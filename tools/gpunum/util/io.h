@@ -6,88 +6,8 @@
 #pragma once
 #include "../api/files.h"
 #include "../core/access.h"
+#include "../util/stream.h"
 #endif
-
-typedef struct gni_file {
-    gn_context *g;
-    const char *fn, *path;
-    FILE *f;
-    uint64_t size, at; // bytes in the file (UINT64_MAX: not known, as of a pipe), and read so far
-} gni_file;
-
-static void gni_file_close(gni_file *file) {
-    if (file->f != NULL) fclose(file->f);
-    file->f = NULL;
-}
-
-static void gni_file_fail(const gni_file *file, const char *what) {
-    int code = errno;
-    gni_fail(file->g, GN_ERROR_IO, "%s: cannot %s %.200s: %s", file->fn, what, file->path,
-             code != 0 ? strerror(code) : "unknown error");
-}
-
-static void gni_file_malformed(const gni_file *file, const char *what) {
-    gni_fail(file->g, GN_ERROR_FORMAT, "%s: %.200s: %s", file->fn, file->path, what);
-}
-
-static uint64_t gni_file_measure(FILE *f) {
-#ifdef _WIN32
-    if (_fseeki64(f, 0, SEEK_END) != 0) return UINT64_MAX;
-    long long end = _ftelli64(f);
-    if (end < 0 || _fseeki64(f, 0, SEEK_SET) != 0) return UINT64_MAX;
-#else
-    if (fseek(f, 0, SEEK_END) != 0) return UINT64_MAX;
-    long end = ftell(f);
-    // A folder pretends to be as long as can be.
-    if (end < 0 || fseek(f, 0, SEEK_SET) != 0 || end == LONG_MAX) return UINT64_MAX;
-#endif
-    return (uint64_t)end;
-}
-
-static bool gni_file_open(gni_file *file, gn_context *g, const char *fn, const char *path) {
-    memset(file, 0, sizeof *file);
-    file->g = g;
-    file->fn = fn;
-    file->path = path;
-    if (path == NULL) {
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: the path is NULL", fn);
-        return false;
-    }
-    errno = 0;
-    file->f = fopen(path, "rb");
-    if (file->f == NULL) {
-        gni_file_fail(file, "open");
-        return false;
-    }
-    file->size = gni_file_measure(file->f);
-    return true;
-}
-
-static bool gni_file_read(gni_file *file, void *dst, size_t bytes) {
-    errno = 0;
-    size_t got = bytes > 0 ? fread(dst, 1, bytes, file->f) : 0;
-    file->at += got;
-    if (got == bytes) return true;
-    if (ferror(file->f)) {
-        gni_file_fail(file, "read");
-        return false;
-    }
-    gni_fail(file->g, GN_ERROR_FORMAT,
-             "%s: %.200s: the file ends after %llu bytes, %llu more were expected", file->fn,
-             file->path, (unsigned long long)file->at, (unsigned long long)(bytes - got));
-    return false;
-}
-
-// Checks that the file can hold so many more bytes.
-static bool gni_file_holds(const gni_file *file, uint64_t bytes) {
-    if (file->size == UINT64_MAX || (file->size >= file->at && bytes <= file->size - file->at))
-        return true;
-    gni_fail(file->g, GN_ERROR_FORMAT,
-             "%s: %.200s: the header asks for %llu bytes, the file has %llu", file->fn, file->path,
-             (unsigned long long)bytes,
-             (unsigned long long)(file->size >= file->at ? file->size - file->at : 0));
-    return false;
-}
 
 static bool gni_little_endian(void) {
     const uint16_t one = 1;
@@ -247,7 +167,7 @@ static char *gni_npy_read_header(gni_file *file) {
     unsigned char head[12];
     if (!gni_file_read(file, head, 4)) return NULL;
     if (memcmp(head, "PK\3\4", 4) == 0) {
-        gni_file_malformed(file, "this is an .npz archive: unpack it first");
+        gni_file_malformed(file, "this is an .npz archive: gn_load_npz reads it");
         return NULL;
     }
     if (!gni_file_read(file, head + 4, 4)) return NULL;
@@ -322,6 +242,13 @@ GPUNUM_API gn_array *gn_load_npy(gn_context *g, const char *path) {
     return gni_end(g, y);
 }
 
+GPUNUM_API gn_array *gn_load_npy_memory(gn_context *g, const void *data, size_t bytes) {
+    if (!gni_begin_context("gn_load_npy_memory", g)) return NULL;
+    gni_file file;
+    bool ok = gni_file_open_memory(&file, g, "gn_load_npy_memory", data, bytes);
+    return gni_end(g, ok ? gni_npy_load(&file) : NULL);
+}
+
 // The header of version 1.0, blank-padded so that the data starts at a multiple of 64. Returns its size.
 static size_t gni_npy_header(const gn_array *a, char *head, size_t size) {
     const char *code = "";
@@ -346,52 +273,54 @@ static size_t gni_npy_header(const gn_array *a, char *head, size_t size) {
     return total;
 }
 
-static void gni_npy_save(gni_file *file, gn_array *a) {
-    gn_context *g = file->g;
-    if (file->path == NULL) {
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: the path is NULL", file->fn);
-        return;
-    }
-    if (a->dtype == GN_BF16) {
-        gni_fail(g, GN_ERROR_DTYPE, "%s: .npy has no bfloat16: gn_cast to float32 first", file->fn);
-        return;
-    }
-    gn_array *c = gni_contiguous(g, a); // before the file is touched
-    const void *data = c != NULL ? gni_host(g, c) : NULL;
-    if (data != NULL) {
-        char head[512];
-        size_t length = gni_npy_header(a, head, sizeof head), bytes = gn_bytes(a);
-        errno = 0;
-        file->f = fopen(file->path, "wb");
-        if (file->f == NULL) {
-            gni_file_fail(file, "create");
-        } else {
-            bool ok = fwrite(head, 1, length, file->f) == length &&
-                      (bytes == 0 || fwrite(data, 1, bytes, file->f) == bytes);
-            ok = fflush(file->f) == 0 && ok;
-            if (!ok) gni_file_fail(file, "write");
-            ok = fclose(file->f) == 0 && ok;
-            if (!ok && !g->call_failed) gni_file_fail(file, "close");
-            file->f = NULL;
-            if (!ok) { // an empty file is no array, half of one might pass for it
-                FILE *cut = fopen(file->path, "wb");
-                if (cut != NULL) fclose(cut);
-            }
-        }
-    }
+static bool gni_npy_has(gn_context *g, const char *fn, gn_dtype t) {
+    if (t == GN_BF16) gni_fail(g, GN_ERROR_DTYPE, "%s: .npy has no bfloat16: gn_cast to float32 first", fn);
+    return t != GN_BF16;
+}
+
+// The array as it is written: in C order and on the CPU. NULL after gni_fail; the caller's to gni_unref.
+static gn_array *gni_npy_ready(gn_context *g, const char *fn, gn_array *a, const void **data) {
+    if (!gni_npy_has(g, fn, a->dtype)) return NULL;
+    gn_array *c = gni_contiguous(g, a);
+    *data = c != NULL ? gni_host(g, c) : NULL;
+    if (*data != NULL) return c;
     gni_unref(g, c);
+    return NULL;
+}
+
+static void gni_npy_write(gni_file *file, const gn_array *a, const void *data) {
+    char head[512];
+    gni_file_write(file, head, gni_npy_header(a, head, sizeof head));
+    gni_file_write(file, data, gn_bytes(a));
 }
 
 GPUNUM_API gn_status gn_save_npy(gn_array *a, const char *path) {
     gn_context *g = gni_begin("gn_save_npy", &a, 1);
     if (g == NULL) return gni_null_status(a);
-    gni_file file;
-    memset(&file, 0, sizeof file);
-    file.g = g;
-    file.fn = "gn_save_npy";
-    file.path = path;
-    gni_npy_save(&file, a);
+    gni_file file = gni_file_of(g, "gn_save_npy", path);
+    const void *data;
+    gn_array *c = gni_npy_ready(g, file.fn, a, &data); // before the file is touched
+    if (c != NULL && gni_file_create(&file)) {
+        gni_npy_write(&file, c, data);
+        gni_file_finish(&file);
+    }
+    gni_unref(g, c);
     return gni_end_status(g);
+}
+
+GPUNUM_API size_t gn_save_npy_memory(gn_array *a, void *out, size_t capacity) {
+    gn_context *g = gni_begin("gn_save_npy_memory", &a, 1);
+    if (g == NULL) return 0;
+    gni_file file = gni_file_of(g, "gn_save_npy_memory", "memory");
+    const void *data;
+    gn_array *c = gni_npy_ready(g, file.fn, a, &data);
+    file.to = (unsigned char *)out;
+    file.size = capacity;
+    if (c != NULL) gni_npy_write(&file, c, data);
+    gni_unref(g, c);
+    size_t bytes = gni_file_written(&file);
+    gni_end_plain(g);
+    return bytes;
 }
 
 // ---- IDX: two zero bytes, dtype, rank, then big-endian 32-bit sizes and data
