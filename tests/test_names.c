@@ -83,7 +83,7 @@ static void draw_arguments(gn_context *g, arguments *v) {
     v->shape = gn_shape_from((int)draw(4), v->longs);
     v->bytes = draw(2) ? gn_bytes(v->a[0]) : 7;
     v->text = texts[draw(8)];
-    for (int k = 0; k < 8; k++) v->texts[k] = texts[(draw(8) + k) % 8];
+    for (int k = 0; k < 8; k++) v->texts[k] = texts[(draw(8) + (uint32_t)k) % 8];
 }
 
 // The counts that go with lists stay within them.
