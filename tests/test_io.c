@@ -374,9 +374,9 @@ static uint32_t noise(uint32_t *s) {
     return *s >> 8;
 }
 
-// Loads damaged files: each gives an array or an error, never both or neither.
+// Loads what was a file: each gives an array or an error, never both or neither.
 static void damage(gn_context *g, const unsigned char *good, size_t size, size_t header,
-                   gn_array *(*load)(gn_context *g, const char *path)) {
+                   gn_array *(*load)(gn_context *g, const void *data, size_t bytes)) {
     unsigned char file[1024];
     uint32_t s = 7;
     assert_true(size <= sizeof file);
@@ -388,9 +388,8 @@ static void damage(gn_context *g, const unsigned char *good, size_t size, size_t
             static const unsigned char likely[] = "0123456789,()'{}:-<>|L \0\xff";
             file[at] = noise(&s) % 2 ? (unsigned char)noise(&s) : likely[noise(&s) % sizeof likely];
         }
-        test_write_file("damaged", file, n);
         gn_scope_begin(g);
-        gn_array *a = load(g, "damaged");
+        gn_array *a = load(g, file, n);
         if (a != NULL) gn_eval(a);
         assert_true((a == NULL) == (gn_status_get(g) != GN_OK));
         gn_error_clear(g);
@@ -398,7 +397,12 @@ static void damage(gn_context *g, const unsigned char *good, size_t size, size_t
     }
 }
 
-static gn_array *load_first(gn_context *g, const char *path) { return gn_load_npz(g, path, NULL); }
+static gn_array *load_idx(gn_context *g, const void *data, size_t bytes) {
+    test_write_file("damaged", data, bytes);
+    return gn_load_idx(g, "damaged");
+}
+
+static gn_array *load_npz(gn_context *g, const void *data, size_t bytes) { return gn_load_npz_memory(g, data, bytes, NULL); }
 
 static void test_damaged(void **state) {
     gn_context *g = (gn_context *)*state;
@@ -407,19 +411,19 @@ static void test_damaged(void **state) {
     assert_int_equal(gn_save_npy(a, "good.npy"), GN_OK);
     size_t size;
     unsigned char *npy = test_read_file("good.npy", &size);
-    damage(g, npy, size, 128, gn_load_npy);
-    damage(g, idx, sizeof idx, 12, gn_load_idx);
+    damage(g, npy, size, 128, gn_load_npy_memory);
+    damage(g, idx, sizeof idx, 12, load_idx);
     free(npy);
     // Archives: the first entry, stored and deflated, and the directory behind it.
     gn_array *arrays[2] = {a, gn_scalar(g, GN_U8, 3)};
     const char *names[2] = {"a", "b"};
     assert_int_equal(gn_save_npz("good.npz", arrays, names, 1), GN_OK);
     npy = test_read_file("good.npz", &size);
-    damage(g, npy, size, size, load_first);
+    damage(g, npy, size, size, load_npz);
     free(npy);
     if (!test_make_cases("npz", "npz.cases")) skip();
     npy = test_read_file("one.npz", &size);
-    damage(g, npy, size, size, load_first);
+    damage(g, npy, size, size, load_npz);
     free(npy);
 }
 
