@@ -188,9 +188,29 @@ static gn_array *gni_complex_div(gn_array *a, gn_array *b) {
                       gn_div(gn_where(real, im, gn_neg(im)), scale));
 }
 
+static gn_array *gni_complex_log(gn_context *g, gn_array *a);
+static gn_array *gni_complex_exp(gn_context *g, gn_array *a);
+
+static gn_array *gni_nonzero(gn_array *a) { return gni_has_complex(a) ? gn_ne_s(a, 0.0) : a; }
+
+// exp(b log a). 0 to a power is 1 for 0, 0 for a real part above 0, and else NaN.
+static gn_array *gni_complex_pow(gn_context *g, gn_array *a, gn_array *b) {
+    const gn_dtype t = gn_promote(gn_dtype_of(a), gn_dtype_of(b));
+    gn_array *base = gn_cast(a, t), *zero = gn_eq_s(base, 0.0), *none = gn_eq_s(b, 0.0);
+    gn_array *size = gn_mul(gni_complex_log(g, gn_where(zero, gn_ones_like(base), base)), b);
+    gn_array *y = gni_complex_exp(g, size), *part = gn_real(y);
+    gn_array *end = gn_where(none, gn_ones_like(part),
+                             gn_where(gn_gt_s(gn_real(b), 0.0), gn_zeros_like(part), gn_full_like(part, GNI_NAN)));
+    return gn_where(gn_logical_or(zero, none), end, y);
+}
+
 static gn_array *gni_complex_binary(gn_context *g, const char *fn, gni_op op, gn_array *a,
                                     gn_array *b) {
     switch (op) {
+    case GNI_OP_POW: return gni_complex_pow(g, a, b);
+    case GNI_OP_LOGICAL_AND: return gn_logical_and(gni_nonzero(a), gni_nonzero(b));
+    case GNI_OP_LOGICAL_OR: return gn_logical_or(gni_nonzero(a), gni_nonzero(b));
+    case GNI_OP_LOGICAL_XOR: return gn_logical_xor(gni_nonzero(a), gni_nonzero(b));
     case GNI_OP_ADD: return gni_complex_add(a, b);
     case GNI_OP_SUB: return gni_complex_sub(a, b);
     case GNI_OP_MUL: return gni_complex_mul(a, b);
@@ -216,6 +236,10 @@ static gn_array *gni_complex_binary_s(gn_context *g, const char *fn, gni_op op, 
     case GNI_OP_DIV:
         return first ? gni_complex_div(gn_scalar(g, gni_part_of(a->dtype), s), a)
                      : gn_complex(gn_div_s(re, s), gn_div_s(im, s));
+    case GNI_OP_POW:
+        if (!first && s == 2.0) return gni_complex_mul(a, a);
+        re = gn_scalar(g, gni_part_of(a->dtype), s);
+        return first ? gni_complex_pow(g, re, a) : gni_complex_pow(g, a, re);
     case GNI_OP_EQ: return gn_logical_and(gn_eq_s(re, s), gn_eq_s(im, 0.0));
     case GNI_OP_NE: return gn_logical_or(gn_ne_s(re, s), gn_ne_s(im, 0.0));
     default: gni_fail(g, GN_ERROR_DTYPE, "%s: complex numbers are not supported here", fn);
@@ -319,9 +343,66 @@ static gn_array *gni_complex_log(gn_context *g, gn_array *a) {
     return z;
 }
 
+// a / i.
+static gn_array *gni_turned_back(gn_array *a) { return gn_complex(gn_imag(a), gn_neg(gn_real(a))); }
+
+// a b, and 0 with a's sign where that is 0 and b infinite or NaN.
+static gn_array *gni_zero_mul(gn_array *a, gn_array *b) {
+    return gn_where(gn_logical_and(gn_eq_s(a, 0.0), gn_logical_not(gn_isfinite(b))), a, gn_mul(a, b));
+}
+
+static gn_array *gni_complex_sinh(gn_array *x, gn_array *y) {
+    return gn_complex(gni_zero_mul(gn_sinh(x), gn_cos(y)), gni_zero_mul(gn_sin(y), gn_cosh(x)));
+}
+static gn_array *gni_complex_cosh(gn_array *x, gn_array *y) {
+    gn_array *im = gn_mul(gn_sinh(x), gn_sin(y)), *flat = gn_logical_or(gn_eq_s(x, 0.0), gn_eq_s(y, 0.0));
+    flat = gn_logical_and(flat, gn_isnan(im)); // an infinity on an axis
+    return gn_complex(gn_mul(gn_cosh(x), gn_cos(y)), gn_where(flat, gn_zeros_like(im), im));
+}
+
+// Kahan's tanh (1987): t = tan y, s = sinh x, (1 + t^2) s sqrt(1 + s^2) + i t, over 1 + (1 + t^2) s^2; far out 1 and a rest.
+static gn_array *gni_complex_tanh(gn_array *x, gn_array *y) {
+    gn_array *beyond = gn_gt_s(gn_abs(x), gn_dtype_of(x) == GN_F64 ? 22.0 : 11.0), *near_x = gn_where(beyond, gn_zeros_like(x), x);
+    gn_array *t = gn_tan(y), *s = gn_sinh(near_x), *b = gn_add_s(gn_square(t), 1.0), *d = gn_add_s(gn_mul(b, gn_square(s)), 1.0);
+    gn_array *rest = gn_exp(gn_mul_s(gn_abs(gn_where(beyond, x, gn_zeros_like(x))), -2.0));
+    gn_array *far_im = gn_mul_s(gn_mul(gn_mul(gn_sin(y), gn_cos(y)), rest), 4.0);
+    far_im = gn_where(gn_isinf(x), gn_zeros_like(far_im), far_im);
+    return gn_complex(gn_where(beyond, gn_sign(x), gn_div(gn_mul(gn_mul(b, s), gn_cosh(near_x)), d)),
+                      gn_where(beyond, far_im, gn_div(t, d)));
+}
+
+static gn_array *gni_complex_expm1(gn_array *x, gn_array *y) {
+    gn_array *half = gn_sin(gn_mul_s(y, 0.5)), *up = gn_exp(x);
+    gn_array *re = gn_sub(gn_mul(gn_expm1(x), gn_cos(y)), gn_mul_s(gn_square(half), 2.0));
+    return gn_complex(gn_where(gn_eq_s(x, -GNI_INF), gn_full_like(x, -1.0), re), gni_zero_mul(gn_sin(y), up));
+}
+
+// Of small numbers half of log1p of what the square of |1 + a| is beyond 1.
+static gn_array *gni_complex_log1p(gn_context *g, gn_array *a) {
+    gn_array *x = gn_real(a), *y = gn_imag(a), *one = gn_add_s(x, 1.0), *z = gni_complex_log(g, gn_complex(one, y));
+    gn_array *close = gn_lt_s(gn_maximum(gn_abs(x), gn_abs(y)), 0.25), *none = gn_zeros_like(x);
+    gn_array *u = gn_where(close, x, none), *v = gn_where(close, y, none);
+    gn_array *re = gn_mul_s(gn_log1p(gn_add(gn_mul(u, gn_add_s(u, 2.0)), gn_square(v))), 0.5);
+    return gn_complex(gn_where(close, re, gn_real(z)), gn_imag(z));
+}
+
 static gn_array *gni_complex_unary(gn_context *g, const char *fn, gni_op op, gn_array *a) {
-    gn_array *re = gn_real(a), *im = gn_imag(a);
+    gn_array *re = gn_real(a), *im = gn_imag(a), *size;
     switch (op) {
+    case GNI_OP_ROUND: return gn_complex(gn_round(re), gn_round(im));
+    case GNI_OP_SIGN: // a over its magnitude; what is infinite in one part only goes along the axes
+        size = gni_complex_abs(g, a);
+        return gn_where(gn_eq_s(size, 0.0), gn_zeros_like(size), gn_div(a, gn_where(gn_eq_s(size, 0.0), gn_ones_like(size), size)));
+    case GNI_OP_SINH: return gni_complex_sinh(re, im);
+    case GNI_OP_COSH: return gni_complex_cosh(re, im);
+    case GNI_OP_TANH: return gni_complex_tanh(re, im);
+    case GNI_OP_SIN: return gni_turned_back(gni_complex_sinh(gn_neg(im), re));
+    case GNI_OP_COS: return gni_complex_cosh(gn_neg(im), re);
+    case GNI_OP_TAN: return gni_turned_back(gni_complex_tanh(gn_neg(im), re));
+    case GNI_OP_EXPM1: return gni_complex_expm1(re, im);
+    case GNI_OP_LOG1P: return gni_complex_log1p(g, a);
+    case GNI_OP_LOG2: return gn_mul_s(gni_complex_log(g, a), 1.0 / GNI_LN2);
+    case GNI_OP_LOG10: return gn_mul_s(gni_complex_log(g, a), 1.0 / GNI_LN10);
     case GNI_OP_NEG: return gn_complex(gn_neg(re), gn_neg(im));
     case GNI_OP_ABS: return gni_complex_abs(g, a);
     case GNI_OP_SQUARE: return gni_complex_mul(a, a);

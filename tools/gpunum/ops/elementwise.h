@@ -297,7 +297,7 @@ GPUNUM_API gn_array *gn_cast(gn_array *a, gn_dtype t) {
         gni_fail(g, GN_ERROR_DTYPE, "gn_cast: %d is not a dtype", (int)t);
     else
         y = gni_apply(g, "gn_cast", GNI_OP_CAST, a->dtype, t, &a, NULL, 1);
-    if (gni_is_float(t)) gni_record_op(g, y, "gn_cast", GNI_OP_CAST, &a, 1, 0, 0.0);
+    if (gni_is_float(t) || gni_is_complex(t)) gni_record_op(g, y, "gn_cast", GNI_OP_CAST, &a, 1, 0, 0.0);
     return gni_end(g, y);
 }
 

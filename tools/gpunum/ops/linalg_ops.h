@@ -129,7 +129,7 @@ static gn_array *gni_triangle(const char *fn, gn_array *a, int64_t k, bool lower
     gn_array *y = NULL;
     if (gni_elements(&a->shape) == 0 && a->shape.rank >= 2) {
         y = gn_reshape(a, a->shape);
-    } else if (gni_is_matrix(g, fn, a) && gni_real_only(g, fn, &a, 1)) {
+    } else if (gni_is_matrix(g, fn, a)) {
         int64_t n = a->shape.dim[a->shape.rank - 2], m = a->shape.dim[a->shape.rank - 1];
         k = GNI_MAX(-n, GNI_MIN(k, m));
         gn_dtype t = n < INT32_MAX / 2 && m < INT32_MAX / 2 ? GN_I32 : GN_I64;
@@ -388,8 +388,7 @@ GPUNUM_API gn_array *gn_tensordot(gn_array *a, gn_array *b, const int *a_axes, c
     gn_context *g = gni_begin("gn_tensordot", in, 2);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
-    if (gni_real_only(g, "gn_tensordot", in, 2) &&
-        gni_tensordot_axes(g, a, a_axes, count, true, at_a) &&
+    if (gni_tensordot_axes(g, a, a_axes, count, true, at_a) &&
         gni_tensordot_axes(g, b, b_axes, count, false, at_b))
         y = gni_tensordot(g, a, b, at_a, at_b, count);
     return gni_end_scope(g, y);
@@ -412,7 +411,7 @@ GPUNUM_API gn_array *gn_dot(gn_array *a, gn_array *b) {
                  (long long)a->shape.dim[ra - 1], (long long)b->shape.dim[at]);
     } else if (rb <= 2) {
         y = gn_matmul(a, b);
-    } else if (gni_real_only(g, "gn_dot", in, 2)) {
+    } else {
         int at_a[1];
         at_a[0] = ra - 1;
         y = gni_tensordot(g, a, b, at_a, &at, 1);
@@ -648,7 +647,7 @@ GPUNUM_API gn_array *gn_einsum_list(gn_context *g, const char *subscripts, gn_ar
     e.term = (gni_term *)gni_calloc(home, bytes);
     if (e.term == NULL) {
         gni_fail_memory(home, "gn_einsum", bytes);
-    } else if (gni_real_only(home, "gn_einsum", arrays, count)) {
+    } else {
         gn_dtype t = arrays[0]->dtype;
         for (int i = 0; i < count; i++) {
             e.term[i].a = arrays[i];

@@ -115,6 +115,29 @@ static gn_array *gni_flip_sign(gn_array *a) {
     return natural ? gn_xor_s(gn_cast(a, GN_I64), bit) : gn_cast(gn_xor_s(a, bit), GN_U64);
 }
 
+// A product of complex numbers: of the halves of the axes that are reduced, which stand last, again and again.
+static gn_array *gni_complex_prod(gn_context *g, gn_array *a, uint32_t set, bool keep) {
+    const gn_shape out = gni_reduced_shape(&a->shape, set, keep), kept = gni_reduced_shape(&a->shape, set, false);
+    int order[GN_MAX_RANK], at = 0;
+    for (int last = 0; last < 2; last++)
+        for (int i = 0; i < a->shape.rank; i++)
+            if ((int)(set >> i & 1u) == last) order[at++] = i;
+    int64_t n = 1;
+    gn_shape s = kept;
+    for (int i = kept.rank; i < a->shape.rank; i++) n *= a->shape.dim[order[i]];
+    if (n == 0) return gn_ones(g, a->dtype, out);
+    if (s.rank == GN_MAX_RANK) return gn_reshape(a, out); // nothing is reduced
+    s.dim[s.rank++] = n;
+    gn_array *y = gn_reshape(gn_permute_axes(a, order, a->shape.rank), s);
+    for (; n > 1 && y != NULL; n = (n + 1) / 2) {
+        gn_array *head = gn_slice(y, -1, 0, n / 2, 1), *tail = gn_slice(y, -1, (n + 1) / 2, n, 1), *part[2];
+        part[0] = gn_mul(head, tail);
+        part[1] = n % 2 != 0 ? gn_slice(y, -1, n / 2, n / 2 + 1, 1) : NULL;
+        y = part[1] != NULL ? gn_concat(part, 2, -1) : part[0];
+    }
+    return gn_reshape(y, out);
+}
+
 static gn_array *gni_simple_reduction(const char *fn, gni_reduction op, gni_backward_fn backward,
                                       gn_array *a, gn_axes axes) {
     gn_context *g = gni_begin(fn, &a, 1);
@@ -122,6 +145,16 @@ static gn_array *gni_simple_reduction(const char *fn, gni_reduction op, gni_back
     if (op == GNI_RED_SUM && gni_is_complex(a->dtype)) {
         gn_scope_begin(g);
         return gni_end_scope(g, gn_complex(gn_sum(gn_real(a), axes), gn_sum(gn_imag(a), axes)));
+    }
+    if (gni_is_complex(a->dtype) && (op == GNI_RED_ANY || op == GNI_RED_ALL)) {
+        gn_scope_begin(g);
+        return gni_end_scope(g, gni_simple_reduction(fn, op, NULL, gn_ne_s(a, 0.0), axes));
+    }
+    if (gni_is_complex(a->dtype) && op == GNI_RED_PROD) {
+        bool keep_axes;
+        const uint32_t which = gni_axes(g, fn, axes, a->shape.rank, &keep_axes);
+        gn_scope_begin(g);
+        return gni_end_scope(g, which == ~0u ? NULL : gni_complex_prod(g, a, which, keep_axes));
     }
     if (a->dtype == GN_U64 && (op == GNI_RED_MIN || op == GNI_RED_MAX)) {
         gn_scope_begin(g);
