@@ -47,11 +47,12 @@
 // still open and arrays still alive. GPUNUM_LOG=error, warning, info or debug in the environment writes to stderr what
 // a program takes no log of; nothing else does.
 //
-// dtypes. float32, float16, bfloat16, int32, uint8 and bool work everywhere; int8 and uint32 too; float64
-// and int64 on the CPU, and on GPUs that have them as far as these can compute with them, otherwise those
+// dtypes. float32, float16, bfloat16, bool and integers of 8, 16 and 32 bits work everywhere; float64, int64
+// and uint64 on the CPU, and on GPUs that have them as far as these can compute with them, otherwise those
 // ops run on the CPU; complex64 and complex128 can be made, viewed, copied, read, transformed (gn_fft) and
 // computed with (gn_complex's comment says by what).
-// Promotion follows the array API standard; integers with floats give the float's dtype, and functions
+// Promotion follows the array API standard, uint64 and a signed dtype give float64 as in NumPy (but compare
+// exactly); tools/gpunum/ARRAY_API.md compares function by function. Integers with floats give the float's dtype, and functions
 // that need a float turn integers into float32. float16 and bfloat16 round after every op.
 //
 // Placement. With a GPU, each op runs where its operands are; work on CPU data goes to the GPU when it is
