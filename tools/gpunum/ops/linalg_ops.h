@@ -4,8 +4,8 @@
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
 #include "../api/macros.h"
+#include "../core/evaluate.h"
 #include "../ops/create.h"
-#include "../ops/elementwise.h"
 #endif
 
 // ---- diagonals and triangles
