@@ -31,6 +31,7 @@
 //     elementwise_api  Elementwise functions
 //     views            Arrays that share memory with their source
 //     reductions       Sums, extremes and softmax over axes
+//     order            Scans, sorts, quantiles, sets, histograms
 //     linalg           Products, sums of products and decompositions of matrices
 //     random           Philox 4x32-10, counter based
 //     grad             Reverse-mode differentiation
@@ -75,9 +76,11 @@
 //     gemm_cpu         The matrix product on the CPU: which path, which blocks, which threads
 //     fft_cpu          The FFT on the CPU: plans and their cache, transforms of rows
 //     fft_jobs         Its jobs: axes, columns, real data, threads
+//     cpu_special      Elementwise functions that are rare and long
 //     cpu_wide         The CPU backend's loops over 64-bit registers
 //     cpu              The CPU backend
 //     cpu_reduce       Reductions on the CPU, along rows and columns
+//     cpu_order        Scans, sorts, searches and counts on the CPU
 //     cpu_jobs         The other jobs on the CPU: softmax, take, random, matmul
 //     vulkan_loader    The Vulkan headers and the private table of function pointers
 //     vulkan_device    The types of all Vulkan rooms, the choice of a device
@@ -91,6 +94,8 @@
 //     gpu_fft_tables   Tables of the FFT on the GPU, made by the host or by the device
 //     gpu_fft          The FFT on the GPU: the passes that a length is cut into
 //     gpu_jobs         Jobs on a GPU: elementwise programs, reductions, copies, random numbers
+//     gpu_order        Scans, sorts, searches and counts on a GPU
+//     gpu_places       Jobs with indices on a GPU: take, scatter, and what is told of indices that are none
 //     gpu_matmul       Matrix products on a GPU: kernels, tiles, splits of k, matrix units
 //     gpu_split        float32 products on matrix units: operands in parts, chosen by the device
 //     gpu_factor       Matrix decompositions on the GPU, as far as they are no products
@@ -110,6 +115,9 @@
 //     factor_none      What they say where they are left out
 //     complex          Complex arrays: parts and arithmetic
 //     statistics       Reductions without NaN, means with weights, covariances, nearness
+//     assign           Writing to views
+//     order_ops        The public scans and sorts, quantiles, sets, histograms
+//     indexing         Gathers and scatters by an index for each element, masks
 //     products         Kronecker and cross products, norms, powers, pseudo-inverses
 //     fft              The public transforms
 //     random_ops       Random arrays
@@ -117,8 +125,11 @@
 //     gradients        The derivative of each op, as public calls
 //     nn               Layers and losses
 //     optim            Optimizers
-//     io               Array files
+//     stream           Files and memory that are read and written
+//     io               Array files: .npy and IDX
+//     npz              Archives of arrays, inflate
 //     print            Arrays as text, laid out as NumPy's repr does
+//     csv              Tables of numbers as text
 //     profile          Spans of work written as a Chrome trace (JSON, "X" events)
 //     open             gn_open and gn_close, devices, synchronisation, statistics
 //     config_end       Takes the set-up of the compiler back
@@ -145,11 +156,12 @@
 // still open and arrays still alive. GPUNUM_LOG=error, warning, info or debug in the environment writes to stderr what
 // a program takes no log of; nothing else does.
 //
-// dtypes. float32, float16, bfloat16, int32, uint8 and bool work everywhere; int8 and uint32 too; float64
-// and int64 on the CPU, and on GPUs that have them as far as these can compute with them, otherwise those
+// dtypes. float32, float16, bfloat16, bool and integers of 8, 16 and 32 bits work everywhere; float64, int64
+// and uint64 on the CPU, and on GPUs that have them as far as these can compute with them, otherwise those
 // ops run on the CPU; complex64 and complex128 can be made, viewed, copied, read, transformed (gn_fft) and
 // computed with (gn_complex's comment says by what).
-// Promotion follows the array API standard; integers with floats give the float's dtype, and functions
+// Promotion follows the array API standard, uint64 and a signed dtype give float64 as in NumPy (but compare
+// exactly); tools/gpunum/ARRAY_API.md compares function by function. Integers with floats give the float's dtype, and functions
 // that need a float turn integers into float32. float16 and bfloat16 round after every op.
 //
 // Placement. With a GPU, each op runs where its operands are; work on CPU data goes to the GPU when it is
@@ -203,6 +215,7 @@
 //     gn_log_level                        rises from GN_LOG_ERROR to GN_LOG_DEBUG; 0 is GN_LOG_DEFAULT, warnings
 //     break in GN_SCOPE                   closes the scope, where it left it open; it ends no loop around it
 //     a log function for stderr           gn_log_stderr, or GPUNUM_LOG in the environment
+//     int32 of gn_argmin and gn_argmax    int64
 //     gn_qr                               r's diagonal is never negative, whichever backend computes it
 //     sections of a gn_array              gn_split, gn_array_split, gn_unstack; and gn_roll, gn_tile, gn_repeat, gn_pad, gn_diff,
 //                                         gn_meshgrid, gn_clip, nan-forms of reductions, gn_lstsq, gn_pinv and more are new
@@ -269,7 +282,10 @@ typedef enum gn_status {
     X(GN_U32, 4, "uint32", "U32")                                                                  \
     X(GN_BOOL, 1, "bool", "BOOL")                                                                  \
     X(GN_C64, 8, "complex64", "C64")                                                               \
-    X(GN_C128, 16, "complex128", "C128")
+    X(GN_C128, 16, "complex128", "C128")                                                           \
+    X(GN_I16, 2, "int16", "I16")                                                                   \
+    X(GN_U16, 2, "uint16", "U16")                                                                  \
+    X(GN_U64, 8, "uint64", "U64")
 typedef enum gn_dtype {
 #define GN_X(name, bytes, numpy, safetensors) name,
     GN_DTYPE_LIST(GN_X)
@@ -505,11 +521,14 @@ GPUNUM_API gn_array *gn_zeros(gn_context *g, gn_dtype t, gn_shape s);
 GPUNUM_API gn_array *gn_ones(gn_context *g, gn_dtype t, gn_shape s);
 GPUNUM_API gn_array *gn_full(gn_context *g, gn_dtype t, gn_shape s, double value); // see gn_arange
 GPUNUM_API gn_array *gn_scalar(gn_context *g, gn_dtype t, double value); // 0-d
+// gn_full with a number that float64 may not hold. GN_SHAPE() makes an operand for exact int64 arithmetic of it.
+GPUNUM_API gn_array *gn_full_int(gn_context *g, gn_dtype t, gn_shape s, int64_t value);
 GPUNUM_API gn_array *gn_eye(gn_context *g, gn_dtype t, int64_t n, int64_t m, int64_t k); // (n, m), ones on diagonal k
 // start, start + step, ... while before stop; length ceil((stop - start) / step). Here, in gn_linspace, gn_full, gn_full_like
 // and gn_scalar, integer dtypes cut fractions off, and a number outside of their range is GN_ERROR_ARGUMENT.
 GPUNUM_API gn_array *gn_arange(gn_context *g, gn_dtype t, double start, double stop, double step);
 GPUNUM_API gn_array *gn_linspace(gn_context *g, gn_dtype t, double start, double stop, int64_t count);
+GPUNUM_API gn_array *gn_linspace_open(gn_context *g, gn_dtype t, double start, double stop, int64_t count); // without stop
 // base to the power of what gn_linspace gives.
 GPUNUM_API gn_array *gn_logspace(gn_context *g, gn_dtype t, double start, double stop, int64_t count, double base);
 GPUNUM_API gn_array *gn_zeros_like(gn_array *a);
@@ -527,6 +546,8 @@ GPUNUM_API void gn_read_async(gn_array *a, void *dst, size_t bytes, gn_done_fn d
 GPUNUM_API gn_status gn_write(gn_array *a, const void *src, size_t bytes);
 // The value of a 1-element array as double (NaN on error). int64 beyond 2^53 loses digits: use gn_read.
 GPUNUM_API double gn_item(gn_array *a);
+// The same exactly, of int64 and uint64 (from 2^63 on the int64 of the same bits); floats are cut off as by gn_cast. 0 on errors.
+GPUNUM_API int64_t gn_item_int(gn_array *a);
 
 GPUNUM_API gn_shape gn_shape_of(const gn_array *a);
 GPUNUM_API gn_dtype gn_dtype_of(const gn_array *a);
@@ -589,6 +610,12 @@ GPUNUM_API gn_array *gn_asinh(gn_array *a);    // inverse hyperbolic sine
 GPUNUM_API gn_array *gn_acosh(gn_array *a);    // inverse hyperbolic cosine, from 1
 GPUNUM_API gn_array *gn_atanh(gn_array *a);    // inverse hyperbolic tangent, -1 to 1
 GPUNUM_API gn_array *gn_erf(gn_array *a);      // error function
+// The next four are computed in double, on the CPU in any case. gn_lgamma and its derivatives are exact to some 1e-15 of the
+// larger of the value and 1, so that relative errors grow next to their roots.
+GPUNUM_API gn_array *gn_erfc(gn_array *a);     // 1 - erf(a), exact where that is small
+GPUNUM_API gn_array *gn_erfinv(gn_array *a);   // the number whose error function is a; infinite at -1 and 1, NaN beyond
+GPUNUM_API gn_array *gn_lgamma(gn_array *a);   // log |Gamma(a)|; Inf at 0, -1, -2, ...
+GPUNUM_API gn_array *gn_digamma(gn_array *a);  // derivative of gn_lgamma; NaN at -1, -2, ..., infinite at 0; no second gradient
 GPUNUM_API gn_array *gn_sigmoid(gn_array *a);  // 1 / (1 + exp(-a))
 GPUNUM_API gn_array *gn_silu(gn_array *a);     // a sigmoid(a)
 GPUNUM_API gn_array *gn_gelu(gn_array *a);     // a Phi(a) with the normal distribution's Phi itself, not the tanh formula
@@ -688,6 +715,8 @@ GPUNUM_API gn_array *gn_clip(gn_array *a, gn_array *low, gn_array *high); // gn_
 GPUNUM_API gn_array *gn_logaddexp(gn_array *a, gn_array *b); // log(exp(a) + exp(b)) without overflow on the way
 GPUNUM_API gn_array *gn_sinc(gn_array *a);                   // sin(pi a) / (pi a), 1 at 0; exact near whole numbers
 GPUNUM_API gn_array *gn_signbit(gn_array *a);                // bool: is it negative, -0 or such a NaN
+GPUNUM_API gn_array *gn_nextafter(gn_array *a, gn_array *b); // the number after a on the way to b, of their float dtype
+GPUNUM_API gn_array *gn_invert(gn_array *a);                 // ~a of integers, gn_logical_not of bool
 GPUNUM_API gn_array *gn_copysign(gn_array *a, gn_array *b);  // the magnitude of a with the sign bit of b
 
 // >>views
@@ -709,12 +738,40 @@ GPUNUM_API gn_array *gn_slice(gn_array *a, int axis, int64_t start, int64_t stop
 GPUNUM_API gn_array *gn_index(gn_array *a, const char *subscript);
 GPUNUM_API gn_array *gn_flip(gn_array *a, gn_axes axes);
 
+// Writes `value` to the elements of `a`, a view mostly: gn_assign(gn_index(x, "::2"), y) is x[::2] = y. It broadcasts to a's shape
+// and is converted as by gn_cast; where both share memory the old values are written. All that shows that memory has the new
+// values, what was computed from it before keeps the old ones. Gradients reach the value, and the old elements but for those
+// that were overwritten; a leaf that requires a gradient is GN_ERROR_GRADIENT, but between gn_no_grad_begin and gn_no_grad_end,
+// and a value that autograd still needs is reported by gn_backward. Through a gn_detach'ed array autograd sees no writing.
+GPUNUM_API gn_status gn_assign(gn_array *a, gn_array *value);
+
 // Joins and gathers: new arrays.
 GPUNUM_API gn_array *gn_concat(gn_array *const *arrays, int count, int axis);
 GPUNUM_API gn_array *gn_stack(gn_array *const *arrays, int count, int axis); // along a new axis
-// Rows of `a` along `axis` picked by integer `indices` (any shape; negative count from the end; out of
-// range gives an error on the CPU, and on the GPU when the indices are on the CPU, else clamps).
+// Rows of `a` along `axis` picked by integer `indices` (any shape; negative ones count from the end). One that is out of range is
+// GN_ERROR_ARGUMENT: here and in the next functions at once where the CPU has the indices, else of the next call that waits for
+// the GPU (gn_read, gn_item, gn_sync).
 GPUNUM_API gn_array *gn_take(gn_array *a, gn_array *indices, int axis);
+// An index for each element: y[i][j] = a[indices[i][j]][j] for axis 0. Beside the axis both have the same sizes, or one of them 1.
+GPUNUM_API gn_array *gn_take_along(gn_array *a, gn_array *indices, int axis);
+// A copy of `a` with values at such places: y[indices[i][j]][j] = values[i][j], of several the last; or their sum with what is
+// there, the largest or smallest of all (NaN wins). Values broadcast to the indices, these to a's sizes beside the axis, and are
+// converted to its dtype; of bool the sum is `or`. Every run gives the same bits. gn_assign(a, gn_put_along(a, ...)) is in place.
+GPUNUM_API gn_array *gn_put_along(gn_array *a, gn_array *indices, gn_array *values, int axis);
+GPUNUM_API gn_array *gn_scatter_add(gn_array *a, gn_array *indices, gn_array *values, int axis);
+GPUNUM_API gn_array *gn_scatter_max(gn_array *a, gn_array *indices, gn_array *values, int axis);
+GPUNUM_API gn_array *gn_scatter_min(gn_array *a, gn_array *indices, gn_array *values, int axis);
+
+// What is true. The shapes of these results depend on values, for which they wait: GN_ERROR_UNSUPPORTED while a host records.
+// Places of elements that are not 0, int64: row i has the indices on axis i (NumPy's tuple), in C order; or of the raveled array.
+GPUNUM_API gn_array *gn_nonzero(gn_array *a); // (rank, count)
+GPUNUM_API gn_array *gn_flatnonzero(gn_array *a);
+// Rows along the axis where a 1-d condition, no longer than it, is true; GN_ALL: of the raveled array.
+GPUNUM_API gn_array *gn_compress(gn_array *condition, gn_array *a, gn_axes axis);
+// a[m] and a[m] = value: a bool mask covers a's first axes, which become one, of those that are true. The value broadcasts to that
+// and is written as by gn_assign; it is waited for only where it has a row for each that is true.
+GPUNUM_API gn_array *gn_mask(gn_array *a, gn_array *m);
+GPUNUM_API gn_status gn_assign_mask(gn_array *a, gn_array *m, gn_array *value);
 GPUNUM_API gn_array *gn_one_hot(gn_array *indices, gn_dtype t, int64_t classes); // shape + (classes); others give 0s
 
 // Arrangements: new arrays, but where they are called views. The derivative of a repeated element is the sum over its copies.
@@ -723,6 +780,8 @@ GPUNUM_API gn_array *gn_roll(gn_array *a, int64_t shift, gn_axes axes);
 GPUNUM_API gn_array *gn_tile(gn_array *a, gn_shape repeats); // `a` repeated as a block, repeats.dim[i] times along axis i
 // Each element `repeats` times in succession, along one axis, or with GN_ALL of the raveled array.
 GPUNUM_API gn_array *gn_repeat(gn_array *a, int64_t repeats, gn_axes axis);
+// As often as its count says: a 1-d array of integers, one for each place on the axis or one for all. Waits for them, as gn_nonzero.
+GPUNUM_API gn_array *gn_repeat_counts(gn_array *a, gn_array *counts, gn_axes axis);
 typedef enum gn_pad_mode {
     GN_PAD_CONSTANT,  // `value`; the other modes do not read it, and need elements: GN_ERROR_SHAPE
     GN_PAD_EDGE,      // a a a | a b c | c c c
@@ -737,6 +796,8 @@ GPUNUM_API gn_array *gn_pad(gn_array *a, const int64_t *widths, int count, gn_pa
 // scope or to the caller as any new array does; after a failure all are NULL.
 GPUNUM_API gn_status gn_split(gn_array *a, int sections, int axis, gn_array **parts);
 GPUNUM_API gn_status gn_array_split(gn_array *a, int sections, int axis, gn_array **parts);
+// Cut in front of `count` places, which are said as in a slice: count + 1 parts.
+GPUNUM_API gn_status gn_split_at(gn_array *a, const int64_t *places, int count, int axis, gn_array **parts);
 GPUNUM_API gn_status gn_unstack(gn_array *a, int axis, gn_array **parts, int count);
 // Coordinates as views that repeat the raveled arrays: arrays[i] runs along axis i of grids[i], but for NumPy's "xy" order
 // (`ij` false) the first runs along axis 1 and the second along axis 0. Ownership as of gn_split.
@@ -758,13 +819,13 @@ GPUNUM_API gn_array *gn_min(gn_array *a, gn_axes axes);  // NaN wins; no value f
 GPUNUM_API gn_array *gn_max(gn_array *a, gn_axes axes);
 GPUNUM_API gn_array *gn_any(gn_array *a, gn_axes axes);  // bool: is one of them not 0
 GPUNUM_API gn_array *gn_all(gn_array *a, gn_axes axes);  // bool: are all of them not 0
-// Index of the first smallest or largest element, NaN counts as such; int32. Over one axis, or GN_ALL: then of the
+// Index of the first smallest or largest element, NaN counts as such; int64. Over one axis, or GN_ALL: then of the
 // raveled array.
 GPUNUM_API gn_array *gn_argmin(gn_array *a, gn_axes axis);
 GPUNUM_API gn_array *gn_argmax(gn_array *a, gn_axes axis);
 GPUNUM_API gn_array *gn_mean(gn_array *a, gn_axes axes); // integers give float32
-GPUNUM_API gn_array *gn_var(gn_array *a, gn_axes axes, int ddof); // over n - ddof
-GPUNUM_API gn_array *gn_std(gn_array *a, gn_axes axes, int ddof);
+GPUNUM_API gn_array *gn_var(gn_array *a, gn_axes axes, double ddof); // over n - ddof
+GPUNUM_API gn_array *gn_std(gn_array *a, gn_axes axes, double ddof);
 GPUNUM_API gn_array *gn_count_nonzero(gn_array *a, gn_axes axes); // int64
 GPUNUM_API gn_array *gn_norm(gn_array *a, gn_axes axes); // root of the sum of squares; gradient 0 at 0, as gn_std's
 GPUNUM_API gn_array *gn_logsumexp(gn_array *a, gn_axes axes);
@@ -781,8 +842,8 @@ GPUNUM_API gn_array *gn_nanprod(gn_array *a, gn_axes axes);
 GPUNUM_API gn_array *gn_nanmin(gn_array *a, gn_axes axes);
 GPUNUM_API gn_array *gn_nanmax(gn_array *a, gn_axes axes);
 GPUNUM_API gn_array *gn_nanmean(gn_array *a, gn_axes axes);
-GPUNUM_API gn_array *gn_nanvar(gn_array *a, gn_axes axes, int ddof);
-GPUNUM_API gn_array *gn_nanstd(gn_array *a, gn_axes axes, int ddof);
+GPUNUM_API gn_array *gn_nanvar(gn_array *a, gn_axes axes, double ddof);
+GPUNUM_API gn_array *gn_nanstd(gn_array *a, gn_axes axes, double ddof);
 // Of variables in rows and observations in columns (variables, variables); 0-d of one variable, as a 1-d array is. NumPy's ddof is 1.
 GPUNUM_API gn_array *gn_cov(gn_array *a, int ddof);
 GPUNUM_API gn_array *gn_corrcoef(gn_array *a);
@@ -791,6 +852,59 @@ GPUNUM_API gn_array *gn_corrcoef(gn_array *a);
 GPUNUM_API gn_array *gn_isclose(gn_array *a, gn_array *b, double rtol, double atol, bool equal_nan);
 GPUNUM_API bool gn_allclose(gn_array *a, gn_array *b, double rtol, double atol, bool equal_nan);
 GPUNUM_API bool gn_array_equal(gn_array *a, gn_array *b, bool equal_nan);
+
+// >>order
+// Scans, sorts and what stands on them: places in sorted arrays, quantiles, sets, histograms.
+
+// Each element becomes what it and all in front of it come to, along one axis, or with GN_ALL of the raveled array. Sums and
+// products of integers and bool are int64, as of gn_sum, and wrap. NaN stays from where it is.
+GPUNUM_API gn_array *gn_cumsum(gn_array *a, gn_axes axis);
+GPUNUM_API gn_array *gn_cumprod(gn_array *a, gn_axes axis);
+GPUNUM_API gn_array *gn_cummax(gn_array *a, gn_axes axis);
+GPUNUM_API gn_array *gn_cummin(gn_array *a, gn_axes axis);
+GPUNUM_API gn_array *gn_logcumsumexp(gn_array *a, gn_axes axis); // integers give float32
+
+// Sorted along one axis, or with GN_ALL the raveled array. Equal elements keep their order, also in descending order; NaN
+// comes last in both. Indices are int64.
+GPUNUM_API gn_array *gn_sort(gn_array *a, gn_axes axis, bool descending);
+GPUNUM_API gn_array *gn_argsort(gn_array *a, gn_axes axis, bool descending);
+// The k largest in descending order, and into *indices (unless NULL) where they are. NaN counts as less than all numbers.
+GPUNUM_API gn_array *gn_topk(gn_array *a, int64_t k, gn_axes axis, gn_array **indices);
+// The element at kth is the one that sorting puts there, those in front of it are not larger, those behind it not smaller.
+GPUNUM_API gn_array *gn_partition(gn_array *a, int64_t kth, gn_axes axis);
+// Indices that sort by the last of the arrays, where it has equal elements by the one in front of it, and so on.
+GPUNUM_API gn_array *gn_lexsort(gn_array *const *arrays, int count, int axis);
+
+// The middle element, or the mean of the two; the element at q (n - 1) of the sorted ones, between two of them in proportion.
+// 0 <= q <= 1, percentages up to 100. NaN where there is one, or nothing; integers give float32. Derivatives go to the
+// elements that are taken.
+GPUNUM_API gn_array *gn_median(gn_array *a, gn_axes axes);
+GPUNUM_API gn_array *gn_quantile(gn_array *a, double q, gn_axes axes);
+GPUNUM_API gn_array *gn_percentile(gn_array *a, double percent, gn_axes axes);
+
+// Where values go into a sorted 1-d array to keep it sorted: in front of equal elements, with `right` behind them.
+GPUNUM_API gn_array *gn_searchsorted(gn_array *sorted, gn_array *values, bool right);
+// The number i of the bin bins[i - 1] <= a < bins[i], with `right` bins[i - 1] < a <= bins[i]; 1-d bins may rise or fall.
+GPUNUM_API gn_array *gn_digitize(gn_array *a, gn_array *bins, bool right);
+GPUNUM_API gn_array *gn_isin(gn_array *a, gn_array *values); // bool: whether each element is one of the values; NaN is none
+// Straight lines between the points (points, values), both 1-d, points rising; beyond them the first and the last value.
+GPUNUM_API gn_array *gn_interp(gn_array *a, gn_array *points, gn_array *values);
+
+// The different elements in ascending order, NaN once, 1-d. Into those of the others that are not NULL: where each is first;
+// which of them each element is, in a's shape; how often each is there. What gives as many elements as there turn out to
+// be waits for them: GN_ERROR_UNSUPPORTED while a host's commands are recorded. So do the sets.
+GPUNUM_API gn_array *gn_unique(gn_array *a, gn_array **index, gn_array **inverse, gn_array **counts);
+GPUNUM_API gn_array *gn_union1d(gn_array *a, gn_array *b);     // elements of either
+GPUNUM_API gn_array *gn_intersect1d(gn_array *a, gn_array *b); // of both
+GPUNUM_API gn_array *gn_setdiff1d(gn_array *a, gn_array *b);   // of `a` alone
+GPUNUM_API gn_array *gn_setxor1d(gn_array *a, gn_array *b);    // of one of them alone
+// How often each number from 0 to the largest is in a 1-d integer array, at least `length` of them; or with weights, unless
+// NULL, their sum in float64.
+GPUNUM_API gn_array *gn_bincount(gn_array *a, gn_array *weights, int64_t length);
+// How many elements are in each of `bins` equal parts of low to high, which is in the last one; both 0: of what there is.
+// Into *edges (unless NULL) their bins + 1 bounds, float32, or float64 of float64 and integers beyond 16 bits.
+GPUNUM_API gn_array *gn_histogram(gn_array *a, int64_t bins, double low, double high, gn_array **edges);
+GPUNUM_API gn_array *gn_histogram_edges(gn_array *a, gn_array *edges); // in parts between rising edges
 
 // >>linalg
 // Products, sums of products and decompositions of matrices. A matrix is the last two axes of an array, the
@@ -865,7 +979,8 @@ GPUNUM_API gn_array *gn_slogdet(gn_array *a, gn_array **logdet);
 GPUNUM_API gn_array *gn_pinv(gn_array *a, double rtol);
 GPUNUM_API gn_array *gn_matrix_rank(gn_array *a, double rtol); // int64: how many singular values count
 // The shortest x for which a x - b is the shortest: a (..., m, n), b (m) or (..., m, k).
-GPUNUM_API gn_array *gn_lstsq(gn_array *a, gn_array *b, double rtol);
+// Into *residuals and *rank, unless they are NULL, go the sums of squares of a x - b, (...) or (..., k), and gn_matrix_rank of a.
+GPUNUM_API gn_array *gn_lstsq(gn_array *a, gn_array *b, double rtol, gn_array **residuals, gn_array **rank);
 GPUNUM_API gn_array *gn_matrix_power(gn_array *a, int64_t n); // below 0 of the inverse
 GPUNUM_API gn_array *gn_kron(gn_array *a, gn_array *b);       // blocks a[i, j] b, of any rank
 GPUNUM_API gn_array *gn_cross(gn_array *a, gn_array *b, int axis); // of vectors of 3 elements along that axis
@@ -887,6 +1002,8 @@ GPUNUM_API gn_array *gn_matrix_norm(gn_array *a, gn_norm_order order);
 // Philox 4x32-10, counter based: the same seed gives the same numbers on every backend, bit for bit.
 
 GPUNUM_API void gn_seed(gn_context *g, uint64_t seed);
+// A seed for another context, drawn from this one's stream: streams that are split off like this are independent.
+GPUNUM_API uint64_t gn_seed_split(gn_context *g);
 GPUNUM_API gn_array *gn_rand(gn_context *g, gn_dtype t, gn_shape s);  // uniform in [0, 1)
 GPUNUM_API gn_array *gn_randn(gn_context *g, gn_dtype t, gn_shape s); // standard normal
 // low + u (high - low) with u from gn_rand; rounding may give `high` itself.
@@ -895,6 +1012,21 @@ GPUNUM_API gn_array *gn_normal(gn_context *g, gn_dtype t, gn_shape s, double mea
 GPUNUM_API gn_array *gn_randint(gn_context *g, gn_dtype t, gn_shape s, int64_t low, int64_t high); // [low, high)
 GPUNUM_API gn_array *gn_bernoulli(gn_context *g, gn_dtype t, gn_shape s, double p); // 1 with probability p
 GPUNUM_API gn_array *gn_permutation(gn_context *g, gn_dtype t, int64_t n); // integers 0 to n - 1 in random order
+
+// These are made on the CPU in double and rounded to t; an element depends on the seed and its place, not on other elements.
+// Parameters outside of what is said are GN_ERROR_ARGUMENT.
+GPUNUM_API gn_array *gn_exponential(gn_context *g, gn_dtype t, gn_shape s, double scale); // mean `scale`
+GPUNUM_API gn_array *gn_gamma(gn_context *g, gn_dtype t, gn_shape s, double shape, double scale); // both above 0
+GPUNUM_API gn_array *gn_beta(gn_context *g, gn_dtype t, gn_shape s, double a, double b);          // both above 0
+GPUNUM_API gn_array *gn_poisson(gn_context *g, gn_dtype t, gn_shape s, double mean);      // integer or float dtypes, saturated
+GPUNUM_API gn_array *gn_binomial(gn_context *g, gn_dtype t, gn_shape s, int64_t n, double p); // successes of n; dtypes as above
+// Normal numbers between low and high; either may be infinite.
+GPUNUM_API gn_array *gn_truncated_normal(gn_context *g, gn_dtype t, gn_shape s, double mean, double deviation, double low,
+                                         double high);
+// int64 from [0, n): each alike, or in proportion to weights (n) from 0 on, whose sum need not be 1, or NULL. Without
+// replacement no number comes twice. Waits for the weights.
+GPUNUM_API gn_array *gn_choice(gn_context *g, gn_shape s, int64_t n, bool replace, gn_array *weights);
+GPUNUM_API gn_array *gn_shuffle(gn_array *a, int axis); // the parts of a along the axis in random order
 
 // >>grad
 // Reverse-mode differentiation: ops on arrays that require a gradient are recorded, gn_backward runs
@@ -957,11 +1089,35 @@ GPUNUM_API double gn_lr_get(const gn_optimizer *opt);
 GPUNUM_API void gn_optimizer_free(gn_optimizer *opt); // gn_close frees those still alive
 
 // >>files
-// NumPy's .npy and MNIST's IDX.
+// Array files: NumPy's .npy and .npz, tables as CSV, MNIST's IDX. Each also from and to memory.
+//
+// A save to memory returns the bytes of the whole, and 0 after an error. Of what does not fit into `capacity` nothing useful
+// is written: ask with a capacity of 0 first.
 
 GPUNUM_API gn_array *gn_load_npy(gn_context *g, const char *path);
+GPUNUM_API gn_array *gn_load_npy_memory(gn_context *g, const void *data, size_t bytes);
 GPUNUM_API gn_status gn_save_npy(gn_array *a, const char *path); // version 1.0, C order; bfloat16 is refused
-GPUNUM_API gn_array *gn_load_idx(gn_context *g, const char *path); // ubyte, byte, int, float, double
+GPUNUM_API size_t gn_save_npy_memory(gn_array *a, void *out, size_t capacity);
+
+// One array of an archive that np.savez or np.savez_compressed made; `name` as there, NULL: the only one.
+GPUNUM_API gn_array *gn_load_npz(gn_context *g, const char *path, const char *name);
+GPUNUM_API gn_array *gn_load_npz_memory(gn_context *g, const void *data, size_t bytes, const char *name);
+GPUNUM_API char *gn_npz_names(gn_context *g, const char *path); // its names, one a line; gn_string_free takes them back
+// Stored, not compressed, with a name for each of the `count` arrays.
+GPUNUM_API gn_status gn_save_npz(const char *path, gn_array *const *arrays, const char *const *names, int count);
+GPUNUM_API size_t gn_save_npz_memory(gn_array *const *arrays, const char *const *names, int count, void *out,
+                                     size_t capacity);
+
+// A table of numbers, (lines, columns), behind `skip_lines` lines of names; delimiter 0: a comma. Blank lines do not count.
+// Strict: what is no number of the dtype, or a line with more or fewer columns, is GN_ERROR_FORMAT and says where.
+GPUNUM_API gn_array *gn_load_csv(gn_context *g, const char *path, gn_dtype t, int skip_lines, char delimiter);
+GPUNUM_API gn_array *gn_load_csv_memory(gn_context *g, const void *text, size_t bytes, gn_dtype t, int skip_lines,
+                                        char delimiter);
+// At most 2 dimensions, each number as short as reads back the same; `header` is the first line, NULL: none.
+GPUNUM_API gn_status gn_save_csv(gn_array *a, const char *path, const char *header, char delimiter);
+GPUNUM_API size_t gn_save_csv_memory(gn_array *a, const char *header, char delimiter, void *out, size_t capacity);
+
+GPUNUM_API gn_array *gn_load_idx(gn_context *g, const char *path); // ubyte, byte, short, int, float, double
 
 // >>watch
 // Profiles in Chrome's trace format.
@@ -1037,9 +1193,10 @@ GPUNUM_API gn_array *gn_ifftshift(gn_array *a, gn_axes axes);
 
 // Parts of complex arrays are views of the same memory. Real arrays are their own real part. Complex arrays also go
 // into gn_add, gn_sub, gn_mul, gn_div, gn_eq, gn_ne (with complex or real arrays, or a number), gn_neg, gn_abs, gn_square,
-// gn_recip, gn_exp, gn_log, gn_sqrt (infinities and NaN as in C99), gn_isnan and its kin, gn_where, gn_cast, gn_sum,
-// gn_mean, gn_var, gn_std, gn_norm, gn_matmul, gn_dot of matrices and vectors, and gn_outer, each computed when it is
-// called.
+// gn_recip, gn_exp, gn_log, gn_sqrt (infinities and NaN as in C99), gn_expm1, gn_log1p, gn_log2, gn_log10, gn_sin, gn_cos,
+// gn_tan, gn_sinh, gn_cosh, gn_tanh, gn_pow, gn_sign (a / |a|), gn_round, gn_isnan and its kin, gn_logical_and and its kin,
+// gn_where, gn_cast, gn_sum, gn_prod, gn_any, gn_all, gn_mean, gn_var, gn_std, gn_norm, gn_matmul, gn_dot, gn_tensordot,
+// gn_einsum, gn_tril, gn_triu and gn_outer, each computed when it is called.
 GPUNUM_API gn_array *gn_real(gn_array *a);
 GPUNUM_API gn_array *gn_imag(gn_array *a);
 GPUNUM_API gn_array *gn_complex(gn_array *re, gn_array *im); // broadcasts
@@ -1121,6 +1278,7 @@ template <class... Array> inline gn_array *gn_einsum(gn_context *g, const char *
 
 #include <errno.h>
 #include <limits.h>
+#include <locale.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -1325,6 +1483,15 @@ template <class... Array> inline gn_array *gn_einsum(gn_context *g, const char *
     X(gn_shl, SHL, GNI_T(gni_ishl)(a, b), "GN_SHL_INT(a, b)") \
     X(gn_shr, SHR, GNI_T(gni_ishr)(a, b), "GN_SHR_INT(a, b)")
 
+// Rare and long functions of floats: one loop in double on the CPU (room cpu_special), none on a GPU.
+//      fn             NAME      D                   da
+#define GNI_UNARY_RARE(X) \
+    X(gn_erfc,      ERFC,     erfc(a),            gn_neg(gn_mul(gy, gn_mul_s(gn_exp(gn_neg(gn_square(a))), GNI_2_SQRTPI)))) \
+    X(gn_erfinv,    ERFINV,   gni_derfinv(a),     gn_mul(gy, gn_mul_s(gn_exp(gn_square(y)), 1.0 / GNI_2_SQRTPI))) \
+    X(gn_lgamma,    LGAMMA,   gni_dlgamma(a),     gn_mul(gy, gn_digamma(a))) \
+    X(gn_digamma,   DIGAMMA,  gni_ddigamma(a),    gn_mul(gy, gni_trigamma(a)))
+#define GNI_UNARY_HIDDEN(X) X(gni_trigamma, TRIGAMMA, gni_dtrigamma(a), NULL)
+
 // Reductions over a set of axes (room reductions says what they give). `form`: VALUES has CPU loops for
 // floats, signed and unsigned integers, TRUTH for floats and integers; `loop` is their name. The shaders'
 // numbers are in tools/shaders/ops.glsl too.
@@ -1371,7 +1538,7 @@ typedef enum gni_op {
                                 GNI_OP_WHERE, // a != 0 ? b : c
     GNI_OP_FMA,                               // a * b + c, rounded once where the hardware can
     GNI_OP_CAST,                              // becomes one of the conversions below
-    GNI_OP_CONST,                             // every element is konst[0]
+    GNI_OP_CONST,                             // every element is konst[0] + konst[1]
     GNI_OP_I_TO_F, // conversions between register domains; in wide programs F is double, I int64
     GNI_OP_U_TO_F,
     GNI_OP_F_TO_I, // truncates and saturates, NaN gives 0
@@ -1385,12 +1552,35 @@ typedef enum gni_op {
     GNI_OP_WRAP_U32, // wide programs only
     GNI_OP_WRAP_I32, // wide programs only
     GNI_OP_TO_ODD,   // I or U to F, so that rounding it to a shorter format rounds the integer once
+    GNI_OP_WRAP_U16,
+    GNI_OP_WRAP_I16,
+#define GN_X(fn, NAME, D, da) GNI_OP_##NAME,
+    GNI_UNARY_RARE(GN_X)
+    GNI_UNARY_HIDDEN(GN_X)
+#undef GN_X
     GNI_OP_COUNT,
     GNI_OP_PRODUCT = GNI_OP_COUNT // of expressions only: a matrix product that is pending
 } gni_op;
 
-// What a register holds. Narrow programs use F, I and U (32 bits), wide ones F (double) and I (int64).
+// What a register holds. Narrow programs use F, I and U (32 bits), wide ones F (double), I (int64) and U (uint64).
 typedef enum gni_domain { GNI_F, GNI_I, GNI_U, GNI_DOMAINS } gni_domain;
+
+// Ops that tell uint64 from int64. The others of wide programs are I's.
+GNI_MAYBE_UNUSED static bool gni_wide_unsigned(gni_op op) {
+    switch (op) {
+    case GNI_OP_ABS:
+    case GNI_OP_SIGN:
+    case GNI_OP_RELU:
+    case GNI_OP_FLOOR_DIV:
+    case GNI_OP_MOD:
+    case GNI_OP_POW:
+    case GNI_OP_MIN:
+    case GNI_OP_MAX:
+    case GNI_OP_SHR:
+    case GNI_OP_TO_ODD: return true;
+    default: return op >= GNI_OP_LT && op <= GNI_OP_GE;
+    }
+}
 
 // One instruction in one word: op * 3 + domain in bits 0-10, operand registers in 11-17, 18-24, 25-31.
 // Instruction i writes register n_in + n_const + i.
@@ -1805,19 +1995,23 @@ GNI_DEFINE_SIGNED(i32, int32_t, uint32_t, 32)
 GNI_DEFINE_SIGNED(i64, int64_t, uint64_t, 64)
 #undef GNI_DEFINE_SIGNED
 
-GNI_INLINE uint32_t gni_iabs_u32(uint32_t a) { return a; }
-GNI_INLINE uint32_t gni_isign_u32(uint32_t a) { return a != 0; }
-GNI_INLINE uint32_t gni_irelu_u32(uint32_t a) { return a; }
-GNI_INLINE uint32_t gni_ifloor_div_u32(uint32_t a, uint32_t b) { return b == 0 ? 0 : a / b; }
-GNI_INLINE uint32_t gni_imod_u32(uint32_t a, uint32_t b) { return b == 0 ? 0 : a % b; }
-GNI_INLINE uint32_t gni_ipow_u32(uint32_t a, uint32_t b) {
-    uint32_t r = 1;
-    for (; b != 0; b >>= 1, a *= a)
-        if ((b & 1u) != 0) r *= a;
-    return r;
-}
-GNI_INLINE uint32_t gni_ishl_u32(uint32_t a, uint32_t b) { return b >= 32 ? 0 : a << b; }
-GNI_INLINE uint32_t gni_ishr_u32(uint32_t a, uint32_t b) { return b >= 32 ? 0 : a >> b; }
+#define GNI_DEFINE_UNSIGNED(S, T, BITS)                                                            \
+    GNI_INLINE T gni_iabs_##S(T a) { return a; }                                                   \
+    GNI_INLINE T gni_isign_##S(T a) { return a != 0; }                                             \
+    GNI_INLINE T gni_irelu_##S(T a) { return a; }                                                  \
+    GNI_INLINE T gni_ifloor_div_##S(T a, T b) { return b == 0 ? 0 : a / b; }                       \
+    GNI_INLINE T gni_imod_##S(T a, T b) { return b == 0 ? 0 : a % b; }                             \
+    GNI_INLINE T gni_ipow_##S(T a, T b) {                                                          \
+        T r = 1;                                                                                   \
+        for (; b != 0; b >>= 1, a *= a)                                                            \
+            if ((b & 1u) != 0) r *= a;                                                             \
+        return r;                                                                                  \
+    }                                                                                              \
+    GNI_INLINE T gni_ishl_##S(T a, T b) { return b >= BITS ? 0 : a << b; }                         \
+    GNI_INLINE T gni_ishr_##S(T a, T b) { return b >= BITS ? 0 : a >> b; }
+GNI_DEFINE_UNSIGNED(u32, uint32_t, 32)
+GNI_DEFINE_UNSIGNED(u64, uint64_t, 64)
+#undef GNI_DEFINE_UNSIGNED
 
 // >>half
 // float16 and bfloat16 to and from float32, one value at a time, by integer code: round to nearest even, subnormals
@@ -3557,6 +3751,8 @@ GNI_VECTOR_1(gni_kx_I_TO_ODD, gni_vloadi, int32_t, gni_vstore, float, gni_vodd_i
 GNI_VECTOR_1(gni_kx_U_TO_ODD, gni_vloadu, uint32_t, gni_vstore, float, gni_vodd_u)
 GNI_VECTOR_1(gni_kx_COPY, gni_vloadi, int32_t, gni_vstorei, int32_t, GNI_SAME)
 GNI_INT_1(gni_ki_TO_BOOL, int32_t, uint32_t, a != 0)
+GNI_INT_1(gni_kx_WRAP_U16, int32_t, uint32_t, a & 65535)
+GNI_INT_1(gni_kx_WRAP_I16, int32_t, uint32_t, ((a & 65535) ^ 32768) - 32768)
 #undef GNI_VECTOR_1
 #undef GNI_WRAP_U8
 #undef GNI_SAME
@@ -3642,6 +3838,8 @@ static const gni_kernel GNI_FN(gni_kernels_narrow)[GNI_OP_COUNT * 3] = {
     NULL,                  // TO_ODD
     GNI_FN(gni_kx_I_TO_ODD),
     GNI_FN(gni_kx_U_TO_ODD),
+    GNI_SAME(gni_kx_WRAP_U16),
+    GNI_SAME(gni_kx_WRAP_I16),
 #undef GNI_SAME
 };
 
@@ -3738,6 +3936,23 @@ GNI_INLINE void gni_vstore_8(uint8_t *p, gni_vi x) {
         }                                                                                          \
         for (; i < n; i++) d[i] = (uint8_t)E(s[i]);                                                \
     }
+// 16-bit integers, 16 at a time in loops of fixed length.
+#define GNI_MOVE_16(name, TD, TS)                                                                  \
+    static void GNI_FN(name)(void *dst, const void *src, int64_t n) {                              \
+        TD *GNI_RESTRICT d = (TD *)dst;                                                            \
+        const TS *GNI_RESTRICT s = (const TS *)src;                                                \
+        int64_t i = 0;                                                                             \
+        for (; i + 16 <= n; i += 16) {                                                             \
+            TD r[16];                                                                              \
+            for (int j = 0; j < 16; j++) r[j] = (TD)s[i + j];                                      \
+            memcpy(d + i, r, sizeof r);                                                            \
+        }                                                                                          \
+        for (; i < n; i++) d[i] = (TD)s[i];                                                        \
+    }
+GNI_MOVE_16(gni_load_i16, int32_t, int16_t)
+GNI_MOVE_16(gni_load_u16, int32_t, uint16_t)
+GNI_MOVE_16(gni_store_16, uint16_t, uint32_t)
+#undef GNI_MOVE_16
 #define GNI_TRUTH(x) ((x) != 0)
 #define GNI_LOW(x) ((x)&255)
 GNI_LOAD_HALF(gni_load_f16, gni_vload_f16)
@@ -3755,7 +3970,7 @@ GNI_STORE_8(gni_store_bool, gni_kmask(gni_knot(gni_kieq(x, gni_vseti(0)))) & 1, 
 #undef GNI_TRUTH
 #undef GNI_LOW
 
-// By dtype: F32, F16, BF16, F64, I32, I64, U8, I8, U32, BOOL, C64, C128.
+// By dtype: F32, F16, BF16, F64, I32, I64, U8, I8, U32, BOOL, C64, C128, I16, U16, U64.
 static const gni_convert_fn GNI_FN(gni_load_table)[GN_DTYPE_COUNT] = {NULL,
                                                                       GNI_FN(gni_load_f16),
                                                                       GNI_FN(gni_load_bf16),
@@ -3767,6 +3982,9 @@ static const gni_convert_fn GNI_FN(gni_load_table)[GN_DTYPE_COUNT] = {NULL,
                                                                       NULL,
                                                                       GNI_FN(gni_load_u8),
                                                                       NULL,
+                                                                      NULL,
+                                                                      GNI_FN(gni_load_i16),
+                                                                      GNI_FN(gni_load_u16),
                                                                       NULL};
 static const gni_convert_fn GNI_FN(gni_store_table)[GN_DTYPE_COUNT] = {NULL,
                                                                        GNI_FN(gni_store_f16),
@@ -3779,6 +3997,9 @@ static const gni_convert_fn GNI_FN(gni_store_table)[GN_DTYPE_COUNT] = {NULL,
                                                                        NULL,
                                                                        GNI_FN(gni_store_bool),
                                                                        NULL,
+                                                                       NULL,
+                                                                       GNI_FN(gni_store_16),
+                                                                       GNI_FN(gni_store_16),
                                                                        NULL};
 
 // Registers to memory past the caches, for results that no cache could hold. Both sides are aligned to
@@ -8244,6 +8465,9 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_T_U32 8
 #define GNI_T_BOOL 9
 #define GNI_T_C64 10
+#define GNI_T_I16 12
+#define GNI_T_U16 13
+#define GNI_T_U64 14
 
 // ---- programs: program.glsl, elementwise.glsl, reduce.glsl
 
@@ -8313,11 +8537,12 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_P_SOFTMAX_CHUNK 6 // groups of a split
 #define GNI_P_SOFTMAX_WORDS 8
 
-// ---- take.comp
+// ---- places.glsl: take.comp, scatter.comp
 
 #define GNI_S_TAKE_INDEX_DTYPE 0
 #define GNI_S_TAKE_UNIT 1 // log2 of its bytes
-#define GNI_S_TAKE_SPECS 2
+#define GNI_S_TAKE_ALONG 2
+#define GNI_S_TAKE_SPECS 3
 
 #define GNI_P_TAKE_N 0      // units of the output
 #define GNI_P_TAKE_INNER 1  // units of a row, and how to divide by it
@@ -8327,6 +8552,93 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_P_TAKE_INDEX_BASE 9
 #define GNI_P_TAKE_OUT_BASE 10
 #define GNI_P_TAKE_WORDS 11
+
+#define GNI_S_SCATTER_STEP 3 // the others are those of take.comp
+#define GNI_S_SCATTER_DTYPE 4
+#define GNI_S_SCATTER_LEAST 5
+#define GNI_S_SCATTER_SPECS 6
+#define GNI_SCATTER_ADD_WORD 0 // steps over the elements
+#define GNI_SCATTER_ADD_WIDE 1
+#define GNI_SCATTER_EXTREME 2
+#define GNI_SCATTER_MEASURE 3
+#define GNI_SCATTER_ADD_FLOAT 4
+#define GNI_SCATTER_TO_KEYS 5 // and over the places
+#define GNI_SCATTER_FROM_KEYS 6
+#define GNI_SCATTER_FINISH 7
+#define GNI_P_SCATTER_PLACES 11
+#define GNI_P_SCATTER_BITS 12
+#define GNI_P_SCATTER_WORDS 13
+
+// ---- order.glsl: sort.comp, find.comp
+
+#define GNI_S_ORDER_LOG_BYTES 0
+#define GNI_S_ORDER_FLAGS 1
+#define GNI_F_ORDER_FLOAT 1u
+#define GNI_F_ORDER_SIGNED 2u
+#define GNI_F_ORDER_DESCENDING 4u
+#define GNI_F_ORDER_ZEROS 8u // both have one key
+#define GNI_S_ORDER_INF 2
+#define GNI_S_ORDER_SPECS 3
+
+#define GNI_S_SORT_PLACES 3
+#define GNI_S_SORT_VALUES 4
+#define GNI_S_SORT_FIRST 5 // keys come from the elements
+#define GNI_S_SORT_LOG_ROW 6
+#define GNI_S_SORT_SPECS 7
+#define GNI_SORT_TILE 2048 // elements of a workgroup
+#define GNI_P_SORT_ROWS 0
+#define GNI_P_SORT_N 1
+#define GNI_P_SORT_IN_BASE 2
+#define GNI_P_SORT_TILES 3
+#define GNI_P_SORT_SHIFT 4
+#define GNI_P_SORT_SKIP 5 // sorted elements in front of those that are asked for
+#define GNI_P_SORT_TAKE 6 // and how many those are
+#define GNI_P_SORT_OUT_BASE 7
+#define GNI_P_SORT_INDEX_BASE 8
+#define GNI_P_SORT_ROW 9 // elements from one row to the next
+#define GNI_P_SORT_WORDS 10
+
+#define GNI_P_SELECT_ROWS 0
+#define GNI_P_SELECT_N 1
+#define GNI_P_SELECT_IN_BASE 2
+#define GNI_P_SELECT_SEARCHES 3
+#define GNI_P_SELECT_SPLITS 4
+#define GNI_P_SELECT_SHIFT 5
+#define GNI_P_SELECT_WIDTH 6
+#define GNI_P_SELECT_OUT_BASE 7
+#define GNI_P_SELECT_TAKE 8
+#define GNI_P_SELECT_WORDS 9
+
+#define GNI_P_FIND_N 0
+#define GNI_P_FIND_LINE 1
+#define GNI_P_FIND_IN_BASE 2
+#define GNI_P_FIND_LINE_BASE 3
+#define GNI_P_FIND_OUT_BASE 4
+#define GNI_P_FIND_RIGHT 5
+#define GNI_P_FIND_LEAST 6 // the first number that is counted
+#define GNI_P_FIND_WORDS 7
+
+// ---- scan.comp
+
+#define GNI_S_SCAN_OP 0 // gni_scan_op
+#define GNI_S_SCAN_DTYPE 1
+#define GNI_S_SCAN_INTEGER 2
+#define GNI_S_SCAN_PHASE 3
+#define GNI_F_SCAN_TOTALS 0u
+#define GNI_F_SCAN_TILES 1u
+#define GNI_F_SCAN_COLUMNS 2u
+#define GNI_S_SCAN_FLAGS 4
+#define GNI_F_SCAN_CARRY 1u     // there are parts
+#define GNI_F_SCAN_EXCLUSIVE 2u // without the element itself
+#define GNI_S_SCAN_SPECS 5
+#define GNI_SCAN_TILE 2048 // elements of a workgroup
+#define GNI_P_SCAN_OUTER 0
+#define GNI_P_SCAN_N 1
+#define GNI_P_SCAN_INNER 2
+#define GNI_P_SCAN_IN_BASE 3
+#define GNI_P_SCAN_OUT_BASE 4
+#define GNI_P_SCAN_TILES 5
+#define GNI_P_SCAN_WORDS 6
 
 // ---- random.comp
 
@@ -8752,6 +9064,7 @@ struct gn_array {
         *stack;            // owning scope: its thread's stack, its depth and the place in its list
     int scope, scope_slot; // slot -1: owned by the caller
     bool wants_grad;       // gn_requires_grad
+    bool apart;            // made by gn_detach, or a view of what was: autograd sees no writing to others' memory through it
     bool is_grad;          // another array's gradient: one of user_refs is that array's
     bool warned;           // that gn_grad gives nothing here
     int32_t steppers;      // optimizers that step it
@@ -8886,11 +9199,63 @@ typedef struct gni_matmul {
     gni_operand load_in[GNI_MAX_INPUTS];
 } gni_matmul;
 
-// out (outer, count, inner) = in (outer, extent, inner)[:, indices, :], all contiguous.
-typedef struct gni_take {
+// Where indices lead: into the axis in the middle of (outer, extent, inner). They are `count`, int32 or int64, or with
+// `along` (outer, count, inner), one for each element. All is contiguous.
+typedef struct gni_places {
     int64_t outer, extent, inner, count;
+    bool along;
+    bool checked; // all are known to be within the axis
+    const char *fn; // that asked, and its axis, for an error
+    int axis;
+} gni_places;
+
+// out (outer, count, inner) = in (outer, extent, inner) there.
+typedef struct gni_take {
+    gni_places at;
     gni_operand in, index, out;
 } gni_take;
+
+typedef enum gni_scan_op { GNI_SCAN_SUM, GNI_SCAN_PROD, GNI_SCAN_MAX, GNI_SCAN_MIN, GNI_SCAN_LOGSUMEXP } gni_scan_op;
+// Along the middle axis of (outer, n, inner), all contiguous, in and out of one dtype.
+typedef struct gni_scan {
+    gni_scan_op op;
+    int64_t outer, n, inner;
+    gni_operand in, out;
+} gni_scan;
+
+// Elements `first` to `first` + count of each sorted row of in (rows, n): as values out and int64 places index, both
+// (rows, count) and one of them without a buffer if it is not asked for. Stable, NaN last.
+typedef struct gni_sort {
+    int64_t rows, n, first, count;
+    bool descending;
+    gni_operand in, out, index;
+} gni_sort;
+
+// out (count) int64: where each of in (count) goes into sorted (n), of its dtype. With a scale, which is for float32 and
+// float64, x is about at (x - start) scale.
+typedef struct gni_search {
+    int64_t n, count;
+    bool right;
+    double start, scale;
+    gni_operand sorted, in, out;
+} gni_search;
+
+// out (bins): how often each number from `least` on is among in (n), int64; with weight (n), float64, their sums. Numbers
+// outside are left out.
+typedef struct gni_count {
+    int64_t n, bins, least;
+    gni_operand in, weight, out;
+} gni_count;
+
+// GNI_SCATTER_PUT: the last one is what stays, on the CPU.
+typedef enum gni_scatter_op { GNI_SCATTER_ADD, GNI_SCATTER_MAX, GNI_SCATTER_MIN, GNI_SCATTER_PUT } gni_scatter_op;
+// To out (outer, extent, inner), float32, float64 or an integer of 32 or 64 bits, go the elements of in (outer, count, inner). Sums are
+// the same in every run.
+typedef struct gni_scatter {
+    gni_places at;
+    gni_scatter_op op;
+    gni_operand in, index, out;
+} gni_scatter;
 
 typedef enum gni_random_kind {
     GNI_RAND_UNIFORM,
@@ -8990,9 +9355,14 @@ typedef enum gni_job_kind {
     GNI_JOB_SOFTMAX,
     GNI_JOB_MATMUL,
     GNI_JOB_TAKE,
+    GNI_JOB_SCATTER,
     GNI_JOB_RANDOM,
     GNI_JOB_FFT,
-    GNI_JOB_FACTOR
+    GNI_JOB_FACTOR,
+    GNI_JOB_SCAN,
+    GNI_JOB_SORT,
+    GNI_JOB_SEARCH,
+    GNI_JOB_COUNT
 } gni_job_kind;
 typedef struct gni_backend_api {
     const char *name;
@@ -9022,8 +9392,8 @@ typedef struct gni_read {
     size_t bytes;
     gn_done_fn done;
     void *user;
-    bool on_gpu;
-    gni_gpu_ticket ticket;
+    bool on_gpu, watched;
+    gni_gpu_ticket ticket, faults; // of `watched` ones
     struct gni_read *next;
 } gni_read;
 
@@ -9079,6 +9449,7 @@ struct gn_context {
     uint32_t kept[GNI_KEPT]; // kinds of products that were asked for after going into a store
     // autograd
     int no_grad; // of the thread inside the lock
+    bool learns; // gn_requires_grad was called
     uint64_t serial;
     gn_optimizer *optimizers;
     // random
@@ -9200,6 +9571,8 @@ static bool gni_run(gn_context *g, gni_job_kind kind, void *job,
 
 // backends (rooms cpu_jobs, gpu_jobs) and profile
 static const gni_backend_api *gni_backend_cpu(void), *gni_backend_gpu(void);
+// Of room `gpu_places`: around a wait for the GPU, which tells then of indices that were none.
+static bool gni_faults_begin(gn_context *g, gni_gpu_ticket *t), gni_faults_end(gn_context *g, gni_gpu_ticket *t);
 static void gni_profile_span(gn_context *g, const char *name, uint64_t start_ns, uint64_t end_ns,
                              int track);
 
@@ -9228,6 +9601,7 @@ static bool gni_tracks(const gn_context *g, gn_array *const *in,
 static gni_node *gni_record(gn_context *g, gn_array *y, const char *name, gni_backward_fn backward,
                             gn_array *const *in, int n_in);
 static void gni_node_free(gn_context *g, gni_node *node);
+static gni_node *gni_node_new(gn_context *g, const char *name, int n_in);
 
 // gradients: how the gradient of a result reaches its operands, one function per kind of op.
 static bool gni_back_elementwise(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
@@ -9247,6 +9621,9 @@ static bool gni_back_flip(gn_context *g, gni_node *node, gn_array *gy, gn_array 
 static bool gni_back_concat(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 static bool gni_back_stack(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 static bool gni_back_take(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
+// Of room `indexing`; the result is the scope's.
+static gn_array *gni_scattered(gn_context *g, const char *fn, gni_scatter_op op, gn_array *a, gn_array *index, gn_array *values,
+                               int axis, bool along);
 static bool gni_back_copy(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
 // What a backward function reads: bit i for the value of in[i], GNI_READS_OUTPUT for that of the output.
 #define GNI_READS_OUTPUT 0x80000000u
@@ -9859,6 +10236,14 @@ static bool gni_gpu_reached(gn_context *g) {
     return g->gpu != NULL;
 }
 
+// False also for an index that was none, after gni_fail.
+static bool gni_download(gn_context *g, const gni_gpu_mem *from, uint64_t at, void *dst, uint64_t bytes) {
+    gni_gpu_ticket t;
+    const bool watched = gni_faults_begin(g, &t);
+    const bool ok = gni_gpu_download(g->gpu, from, at, dst, bytes);
+    return (!watched || gni_faults_end(g, &t)) && ok;
+}
+
 static bool gni_buffer_need(gn_context *g, gni_buffer *b, uint32_t side) {
     if (b->where & side) return true;
     if (b->where == GNI_ON_GPU && !gni_gpu_reached(g)) return false;
@@ -9870,7 +10255,7 @@ static bool gni_buffer_need(gn_context *g, gni_buffer *b, uint32_t side) {
     else if (b->where == 0)
         ok = gni_gpu_fill(g->gpu, &b->device, 0, b->bytes, 0);
     else if (b->bytes > 0)
-        ok = cpu ? gni_gpu_download(g->gpu, &b->device, 0, b->host, b->bytes)
+        ok = cpu ? gni_download(g, &b->device, 0, b->host, b->bytes)
                  : gni_gpu_upload(g->gpu, &b->device, 0, b->host, b->bytes);
     if (ok)
         b->where |= side;
@@ -10002,6 +10387,7 @@ static gn_array *gni_array_view(gn_context *g, const char *fn, gn_array *base, c
     a->buf = base->buf;
     a->buf->refs++;
     a->on_gpu = base->on_gpu;
+    a->apart = base->apart;
     return a;
 }
 
@@ -10356,28 +10742,37 @@ static bool gni_is_complex(gn_dtype t) { return t == GN_C64 || t == GN_C128; }
 static bool gni_is_integer(gn_dtype t) {
     return !gni_is_float(t) && !gni_is_complex(t) && t != GN_BOOL;
 }
-static bool gni_is_wide(gn_dtype t) { return t == GN_F64 || t == GN_I64; }
+static bool gni_is_unsigned(gn_dtype t) { return t == GN_U8 || t == GN_U16 || t == GN_U32 || t == GN_U64; }
+static bool gni_is_wide(gn_dtype t) { return t == GN_F64 || t == GN_I64 || t == GN_U64; }
+
+// The low bits of an integer into an element; bool is its truth.
+static void gni_put_int(gn_dtype t, char *p, int64_t v) {
+    uint64_t u = t == GN_BOOL ? v != 0 : (uint64_t)v;
+    uint32_t w = (uint32_t)(u & 0xffffffffu);
+    uint16_t h = (uint16_t)(u & 0xffffu);
+    uint8_t b = (uint8_t)(u & 255u);
+    switch (gn_dtype_size(t)) {
+    case 8: memcpy(p, &u, 8); break;
+    case 4: memcpy(p, &w, 4); break;
+    case 2: memcpy(p, &h, 2); break;
+    default: memcpy(p, &b, 1); break;
+    }
+}
 
 // The smallest and largest value of an integer dtype.
 static void gni_integer_range(gn_dtype t, double *low, double *high) {
-    *low = t == GN_I64   ? -9223372036854775808.0
-           : t == GN_I32 ? -2147483648.0
-           : t == GN_I8  ? -128.0
-                         : 0.0;
-    *high = t == GN_I64   ? 9223372036854775807.0
-            : t == GN_I32 ? 2147483647.0
-            : t == GN_U32 ? 4294967295.0
-            : t == GN_I8  ? 127.0
-            : t == GN_U8  ? 255.0
-                          : 1.0;
+    int bits = t == GN_BOOL ? 1 : 8 * (int)gn_dtype_size(t);
+    bool natural = t == GN_BOOL || gni_is_unsigned(t);
+    *low = natural ? 0.0 : -ldexp(1.0, bits - 1);
+    *high = ldexp(1.0, natural ? bits : bits - 1) - 1.0;
 }
 
 // Whether the dtype holds that number, cut off at the point; what a float cannot hold it rounds.
 static bool gni_holds(gn_dtype t, double v) {
     double low, high;
     if (!gni_is_integer(t)) return true;
-    gni_integer_range(t, &low, &high); // whose 2^63 - 1 is 2^63
-    return trunc(v) >= low && trunc(v) <= high && v < 9223372036854775808.0;
+    gni_integer_range(t, &low, &high); // whose 2^63 - 1 is 2^63, and 2^64 - 1 2^64
+    return trunc(v) >= low && trunc(v) <= high && v < (t == GN_U64 ? 18446744073709551616.0 : 9223372036854775808.0);
 }
 
 static bool gni_number_ok(gn_context *g, const char *fn, gn_dtype t, double v) {
@@ -10398,10 +10793,10 @@ GPUNUM_API gn_dtype gn_promote(gn_dtype a, gn_dtype b) {
     if (b == GN_BOOL) return a;
     if (gni_is_float(a) != gni_is_float(b)) return gni_is_float(a) ? a : b;
     if (gni_is_float(a)) return a == GN_F64 || b == GN_F64 ? GN_F64 : GN_F32; // f16 with bf16 too
-    if (a == GN_I64 || b == GN_I64) return GN_I64;
-    bool has_u32 = a == GN_U32 || b == GN_U32, has_u8 = a == GN_U8 || b == GN_U8;
-    if (has_u32) return has_u8 ? GN_U32 : GN_I64;
-    return GN_I32; // i32 with a smaller one, u8 with i8
+    if (gni_is_unsigned(a) == gni_is_unsigned(b)) return gn_dtype_size(a) > gn_dtype_size(b) ? a : b;
+    gn_dtype u = gni_is_unsigned(a) ? a : b, s = u == a ? b : a;
+    if (gn_dtype_size(s) > gn_dtype_size(u)) return s;
+    return u == GN_U8 ? GN_I16 : u == GN_U16 ? GN_I32 : u == GN_U32 ? GN_I64 : GN_F64;
 }
 
 // >>lazy
@@ -10469,7 +10864,7 @@ static void gni_lazy_orphaned(gn_context *g, gn_array *a) {
 
 static gni_domain gni_domain_of(gn_dtype t, bool wide) {
     if (gni_is_float(t)) return GNI_F;
-    return t == GN_U32 && !wide ? GNI_U : GNI_I;
+    return (t == GN_U32 && !wide) || t == GN_U64 ? GNI_U : GNI_I;
 }
 
 // The instructions that turn a register of dtype `from` into one of dtype `to`; at most two.
@@ -10480,15 +10875,15 @@ static int gni_convert_ops(gn_dtype from, gn_dtype to, bool wide, gni_op *op) {
         op[n++] = GNI_OP_TO_BOOL;
         return n;
     }
-    bool from_float = gni_is_float(from), to_float = gni_is_float(to);
-    if (from_float && !to_float) op[n++] = to == GN_U32 && !wide ? GNI_OP_F_TO_U : GNI_OP_F_TO_I;
+    bool from_float = gni_is_float(from), to_float = gni_is_float(to), natural = from == GN_BOOL || from == GN_U8;
+    if (from_float && !to_float) op[n++] = gni_domain_of(to, wide) == GNI_U ? GNI_OP_F_TO_U : GNI_OP_F_TO_I;
     // Integers that the register's float does not hold would be rounded twice.
-    bool twice = wide ? from == GN_I64 && to != GN_F64
+    bool twice = wide ? (from == GN_I64 || from == GN_U64) && to != GN_F64
                       : (from == GN_I32 || from == GN_U32) && to == GN_BF16;
     if (!from_float && to_float)
-        op[n++] = twice                     ? GNI_OP_TO_ODD
-                  : from == GN_U32 && !wide ? GNI_OP_U_TO_F
-                                            : GNI_OP_I_TO_F;
+        op[n++] = twice                                ? GNI_OP_TO_ODD
+                  : gni_domain_of(from, wide) == GNI_U ? GNI_OP_U_TO_F
+                                                       : GNI_OP_I_TO_F;
     switch (to) {
     case GN_F16: op[n++] = GNI_OP_ROUND_F16; break;
     case GN_BF16: op[n++] = GNI_OP_ROUND_BF16; break;
@@ -10501,11 +10896,17 @@ static int gni_convert_ops(gn_dtype from, gn_dtype to, bool wide, gni_op *op) {
     case GN_I8:
         if (from != GN_BOOL) op[n++] = GNI_OP_WRAP_I8;
         break;
+    case GN_U16:
+        if (!natural) op[n++] = GNI_OP_WRAP_U16;
+        break;
+    case GN_I16:
+        if (!natural && from != GN_I8) op[n++] = GNI_OP_WRAP_I16;
+        break;
     case GN_U32:
-        if (wide && from != GN_BOOL && from != GN_U8) op[n++] = GNI_OP_WRAP_U32;
+        if (wide && !natural && from != GN_U16) op[n++] = GNI_OP_WRAP_U32;
         break;
     case GN_I32:
-        if (wide && from != GN_BOOL && from != GN_U8 && from != GN_I8) op[n++] = GNI_OP_WRAP_I32;
+        if (wide && (from_float || gn_dtype_size(from) >= 4)) op[n++] = GNI_OP_WRAP_I32;
         break;
     default: break;
     }
@@ -10515,7 +10916,7 @@ static int gni_convert_ops(gn_dtype from, gn_dtype to, bool wide, gni_op *op) {
 // Floats saturate on their way to an integer dtype narrower than the register: two instructions and two
 // constants in the place of the wrapping that gni_convert_ops names.
 static bool gni_saturates(gn_dtype from, gni_op op) {
-    return gni_is_float(from) && op >= GNI_OP_WRAP_U8 && op <= GNI_OP_WRAP_I32;
+    return gni_is_float(from) && op >= GNI_OP_WRAP_U8 && op <= GNI_OP_WRAP_I16 && op != GNI_OP_TO_ODD;
 }
 
 // The instruction that brings the raw result of an op computed in `t` back to the values of `t`.
@@ -10533,6 +10934,8 @@ static bool gni_normalize_op(gni_op op, gn_dtype t, bool wide, gni_op *out) {
         break;
     case GN_U8: *out = GNI_OP_WRAP_U8; break;
     case GN_I8: *out = GNI_OP_WRAP_I8; break;
+    case GN_U16: *out = GNI_OP_WRAP_U16; break;
+    case GN_I16: *out = GNI_OP_WRAP_I16; break;
     case GN_BOOL: *out = GNI_OP_TO_BOOL; break;
     case GN_U32:
         if (!wide) return false;
@@ -10726,19 +11129,23 @@ static uint64_t gni_const_bits(double v, gni_domain d, bool wide) {
     }
     // Integers wrap like the results of integer arithmetic; beyond int64 and NaN there is nothing to wrap.
     if (v != v) return 0;
+    if (d == GNI_U && wide && v >= 9223372036854775808.0)
+        return v >= 18446744073709551616.0 ? UINT64_MAX : (uint64_t)v;
     int64_t i = v <= -9223372036854775808.0  ? INT64_MIN
                 : v >= 9223372036854775807.0 ? INT64_MAX
                                              : (int64_t)v;
     return wide ? (uint64_t)i : (uint64_t)(uint32_t)i;
 }
 
-static int gni_build_const(gni_builder *b, double v, gn_dtype t) {
+// v and `more`, a small whole number that float64 could not add to v, of integer dtypes.
+static int gni_build_const(gni_builder *b, double v, double more, gn_dtype t) {
     gni_program *p = &b->map.program;
     if (t == GN_F16) v = (double)gni_f16_to_f32(gni_f32_to_f16(gni_round_odd(v)));
     if (t == GN_BF16) v = (double)gni_bf16_to_f32(gni_f32_to_bf16(gni_round_odd(v)));
     if (t == GN_F32) v = (double)(float)v;
     if (t == GN_BOOL) v = v != 0.0 ? 1.0 : 0.0;
     uint64_t bits = gni_const_bits(v, gni_domain_of(t, p->wide), p->wide);
+    if (more != 0.0) bits += (uint64_t)more;
     for (int i = 0; i < p->n_const; i++)
         if (p->konst[i] == bits) return GNI_MAX_INPUTS + i;
     if (p->n_const == GNI_MAX_CONSTS) {
@@ -10784,6 +11191,7 @@ static int gni_build_input(gni_builder *b, const gn_array *a) {
 // GNI_MAX_INPUTS + GNI_MAX_CONSTS..; gni_build_finish packs them.
 static int gni_build_insn(gni_builder *b, gni_op op, gni_domain d, const int *r) {
     gni_program *p = &b->map.program;
+    if (d == GNI_U && p->wide && !gni_wide_unsigned(op)) d = GNI_I;
     uint32_t insn = GNI_INSN(op, d, r[0], r[1], r[2]);
     for (int i = 0; i < p->n_insn; i++)
         if (p->insn[i] == insn) return GNI_MAX_INPUTS + GNI_MAX_CONSTS + i;
@@ -10804,14 +11212,14 @@ static int gni_build_convert(gni_builder *b, int reg, gn_dtype from, gn_dtype to
         r[0] = reg;
         // Rounding and wrapping act on what the conversion before them made.
         gni_domain d = gni_domain_of(i == 0 ? from : to, wide);
-        if (ops[i] == GNI_OP_WRAP_U8 || ops[i] == GNI_OP_WRAP_I8) d = GNI_I;
+        if (ops[i] == GNI_OP_WRAP_U8 || ops[i] == GNI_OP_WRAP_I8 || ops[i] >= GNI_OP_WRAP_U16) d = GNI_I;
         if (gni_saturates(from, ops[i])) {
             double low, high;
             gni_integer_range(to, &low, &high);
             gn_dtype t = wide ? GN_I64 : GN_I32;
-            r[1] = gni_build_const(b, low, t);
+            r[1] = gni_build_const(b, low, 0.0, t);
             r[0] = gni_build_insn(b, GNI_OP_MAX, GNI_I, r);
-            r[1] = gni_build_const(b, high, t);
+            r[1] = gni_build_const(b, high, 0.0, t);
             reg = gni_build_insn(b, GNI_OP_MIN, GNI_I, r);
             continue;
         }
@@ -10826,7 +11234,7 @@ static int gni_build_value(gni_builder *b, gn_array *a) {
     if (e->mark == b->mark) return e->reg;
     bool wide = b->map.program.wide;
     int r[3] = {0, 0, 0};
-    if (e->op == GNI_OP_CONST) return gni_build_const(b, e->konst[0], a->dtype);
+    if (e->op == GNI_OP_CONST) return gni_build_const(b, e->konst[0], e->konst[1], a->dtype);
     if (e->op == GNI_OP_PRODUCT) {
         b->full = b->full || a != b->product;
         return 0;
@@ -10834,7 +11242,7 @@ static int gni_build_value(gni_builder *b, gn_array *a) {
     for (int i = 0; i < e->n_src; i++) {
         gn_dtype t = gni_source_dtype(e->op, i, e->compute);
         if (e->src[i] == NULL)
-            r[i] = gni_build_const(b, e->konst[i], t);
+            r[i] = gni_build_const(b, e->konst[i], 0.0, t);
         else
             r[i] = gni_build_convert(b, gni_build_value(b, e->src[i]), e->src[i]->dtype, t);
     }
@@ -11375,8 +11783,16 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
         v->op[v->n++] = &t->index;
         v->n_in = v->n;
         v->op[v->n++] = &t->out;
-        v->size = t->outer * t->count * t->inner;
+        v->size = t->at.outer * t->at.count * t->at.inner;
         v->name = "take";
+    } else if (kind == GNI_JOB_SCATTER) {
+        gni_scatter *t = (gni_scatter *)job;
+        v->op[v->n++] = &t->in;
+        v->op[v->n++] = &t->index;
+        v->n_in = v->n;
+        v->op[v->n++] = &t->out;
+        v->size = t->at.outer * t->at.count * t->at.inner;
+        v->name = "scatter";
     } else if (kind == GNI_JOB_FFT) {
         gni_fft *f = (gni_fft *)job;
         v->op[v->n++] = &f->in;
@@ -11399,6 +11815,37 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
         if (f->step >= GNI_FACTOR_SINGULAR && f->e.buf != NULL) v->op[v->n++] = &f->e;
         v->size = f->items;
         v->name = "factor";
+    } else if (kind == GNI_JOB_SCAN) {
+        gni_scan *s = (gni_scan *)job;
+        v->op[v->n++] = &s->in;
+        v->n_in = v->n;
+        v->op[v->n++] = &s->out;
+        v->size = s->outer * s->n * s->inner;
+        v->name = "scan";
+    } else if (kind == GNI_JOB_SORT) {
+        gni_sort *s = (gni_sort *)job;
+        v->op[v->n++] = &s->in;
+        v->n_in = v->n;
+        if (s->out.buf != NULL) v->op[v->n++] = &s->out;
+        if (s->index.buf != NULL) v->op[v->n++] = &s->index;
+        v->size = s->rows * s->n;
+        v->name = "sort";
+    } else if (kind == GNI_JOB_SEARCH) {
+        gni_search *s = (gni_search *)job;
+        v->op[v->n++] = &s->sorted;
+        v->op[v->n++] = &s->in;
+        v->n_in = v->n;
+        v->op[v->n++] = &s->out;
+        v->size = s->count;
+        v->name = "search";
+    } else if (kind == GNI_JOB_COUNT) {
+        gni_count *c = (gni_count *)job;
+        v->op[v->n++] = &c->in;
+        if (c->weight.buf != NULL) v->op[v->n++] = &c->weight;
+        v->n_in = v->n;
+        v->op[v->n++] = &c->out;
+        v->size = c->n;
+        v->name = "count";
     } else {
         gni_random *r = (gni_random *)job;
         v->op[v->n++] = &r->out;
@@ -11411,6 +11858,10 @@ static int64_t gni_threshold_of(const gn_thresholds *t, gni_job_kind kind) {
     switch (kind) {
     case GNI_JOB_MAP: return t->elementwise;
     case GNI_JOB_REDUCE:
+    case GNI_JOB_SCAN:
+    case GNI_JOB_SORT:
+    case GNI_JOB_SEARCH:
+    case GNI_JOB_COUNT:
     case GNI_JOB_SOFTMAX: return t->reduction;
     case GNI_JOB_MATMUL: return t->matmul;
     case GNI_JOB_RANDOM: return t->random;
@@ -11476,6 +11927,8 @@ static uint32_t gni_place_auto(const gn_context *g, gni_job_kind kind, const voi
         if (b->where == (GNI_ON_CPU | GNI_ON_GPU) && !b->host_borrowed) both += b->bytes;
         if (b->where == GNI_ON_CPU && gni_read_before(b) / 2 >= b->bytes) again += b->bytes;
     }
+    for (int i = v->n_in; i < v->n; i++) // of which a part is written
+        if (v->op[i]->buf->where == GNI_ON_GPU) gpu_only += v->op[i]->buf->bytes;
     if (gpu_only > 0) {
         // Bringing data back waits for the GPU, so it must save much.
         bool heavy = cpu_only > ((uint64_t)64 << 20) && cpu_only / 16 > gpu_only;
@@ -11681,7 +12134,7 @@ static bool gni_copy_out(gn_context *g, gn_array *a, void *dst, size_t bytes) {
         if (c->buf->where & GNI_ON_CPU) {
             memcpy(dst, (const char *)c->buf->host + at, bytes);
         } else {
-            ok = gni_gpu_reached(g) && gni_gpu_download(g->gpu, &c->buf->device, at, dst, bytes);
+            ok = gni_gpu_reached(g) && gni_download(g, &c->buf->device, at, dst, bytes);
             if (!ok)
                 gni_fail(g, GN_ERROR_DEVICE_LOST, "gn_read: copying %llu bytes from the GPU failed",
                          (unsigned long long)bytes);
@@ -11728,6 +12181,22 @@ static bool gni_elements_overlap(const gn_array *a) {
     return false;
 }
 
+// Whether the elements have places of their own; else an error.
+static bool gni_can_write(gn_context *g, const char *fn, const gn_array *a) {
+    for (int i = 0; i < a->shape.rank; i++) {
+        if (a->shape.dim[i] <= 1 || a->stride[i] != 0) continue;
+        gni_fail(g, GN_ERROR_ARGUMENT,
+                 "%s: axis %d of this array repeats one element (gn_broadcast_to); write "
+                 "to a gn_copy",
+                 fn, i);
+        return false;
+    }
+    if (!gni_elements_overlap(a)) return true;
+    gni_fail(g, GN_ERROR_ARGUMENT,
+             "%s: elements of this array share memory (gn_sliding_window); write to a gn_copy", fn);
+    return false;
+}
+
 GPUNUM_API gn_status gn_write(gn_array *a, const void *src, size_t bytes) {
     gn_context *g = gni_begin("gn_write", &a, 1);
     if (g == NULL) return gni_null_status(a);
@@ -11739,19 +12208,7 @@ GPUNUM_API gn_status gn_write(gn_array *a, const void *src, size_t bytes) {
                  a->maker);
         return gni_end_status(g);
     }
-    for (int i = 0; i < a->shape.rank; i++) {
-        if (a->shape.dim[i] == 1 || a->stride[i] != 0) continue;
-        gni_fail(g, GN_ERROR_ARGUMENT,
-                 "gn_write: axis %d of this array repeats one element (gn_broadcast_to); write "
-                 "to a gn_copy",
-                 i);
-        return gni_end_status(g);
-    }
-    if (gni_elements_overlap(a)) {
-        gni_fail(g, GN_ERROR_ARGUMENT,
-                 "gn_write: elements of this array share memory (gn_sliding_window); write to a gn_copy");
-        return gni_end_status(g);
-    }
+    if (!gni_can_write(g, "gn_write", a)) return gni_end_status(g);
     if (!gni_materialize(g, a)) return gni_end_status(g);
     gni_buffer *was = a->buf;
     was->refs++;
@@ -11791,6 +12248,9 @@ static double gni_element(gn_dtype t, const void *p) {
     case GN_I64: memcpy(&l, p, sizeof l); return (double)l;
     case GN_U32: memcpy(&u, p, sizeof u); return (double)u;
     case GN_I8: return (double)*(const int8_t *)p;
+    case GN_U64: memcpy(&l, p, sizeof l); return (double)(uint64_t)l;
+    case GN_U16: memcpy(&h, p, sizeof h); return (double)h;
+    case GN_I16: memcpy(&h, p, sizeof h); return (double)(int16_t)h;
     default: return (double)*(const uint8_t *)p;
     }
 }
@@ -11808,6 +12268,28 @@ GPUNUM_API double gn_item(gn_array *a) {
         gni_fail(g, GN_ERROR_DTYPE, "gn_item: %s is not a real number", gn_dtype_name(a->dtype));
     else if (gni_copy_out(g, a, bytes, gn_bytes(a)))
         value = gni_element(a->dtype, bytes);
+    gni_end_plain(g);
+    return value;
+}
+
+GPUNUM_API int64_t gn_item_int(gn_array *a) {
+    int64_t value = 0;
+    gn_context *g = gni_begin("gn_item_int", &a, 1);
+    if (g == NULL) return 0;
+    char text[200];
+    if (gni_elements(&a->shape) != 1) {
+        gni_fail(g, GN_ERROR_SHAPE, "gn_item_int: %s has more or less than one element",
+                 gni_shape_text(text, sizeof text, &a->shape));
+    } else if (gni_is_complex(a->dtype)) {
+        gni_fail(g, GN_ERROR_DTYPE, "gn_item_int: %s is not a real number", gn_dtype_name(a->dtype));
+    } else {
+        gn_scope_begin(g);
+        g->no_grad++;
+        gn_array *whole = gn_reshape(a->dtype == GN_U64 ? a : gn_cast(a, GN_I64), gn_shape_from(0, NULL));
+        g->no_grad--;
+        if (whole == NULL || !gni_copy_out(g, whole, &value, sizeof value)) value = 0;
+        gn_scope_end(g);
+    }
     gni_end_plain(g);
     return value;
 }
@@ -11861,12 +12343,14 @@ GPUNUM_API gn_array *gn_to(gn_array *a, gn_device device) {
 // Arrays from nothing: constants (lazy) and sequences (computed in double on the CPU, as NumPy does).
 // From outside: gni_store_double.
 
-// Truncates and saturates; NaN gives 0.
-static int64_t gni_double_to_int(double x, double low, double high) {
+// An integer of dtype t: truncated and saturated; NaN gives 0. Of uint64 the same bits.
+static int64_t gni_double_to_int(gn_dtype t, double x) {
+    double low, high;
+    gni_integer_range(t, &low, &high);
     if (x != x) return 0;
     if (x <= low) return (int64_t)low;
-    if (x >= high) return high >= 9223372036854775807.0 ? INT64_MAX : (int64_t)high;
-    return (int64_t)x;
+    if (x >= high) return t == GN_U64 ? -1 : t == GN_I64 ? INT64_MAX : (int64_t)high;
+    return t == GN_U64 ? (int64_t)(uint64_t)x : (int64_t)x;
 }
 
 // Element i of `data` becomes x, converted as gn_cast does.
@@ -11876,15 +12360,6 @@ static void gni_store_double(gn_dtype t, void *data, int64_t i, double x) {
     case GN_F16: ((uint16_t *)data)[i] = gni_f32_to_f16(gni_round_odd(x)); break;
     case GN_BF16: ((uint16_t *)data)[i] = gni_f32_to_bf16(gni_round_odd(x)); break;
     case GN_F64: ((double *)data)[i] = x; break;
-    case GN_I32:
-        ((int32_t *)data)[i] = (int32_t)gni_double_to_int(x, -2147483648.0, 2147483647.0);
-        break;
-    case GN_I64:
-        ((int64_t *)data)[i] = gni_double_to_int(x, -9223372036854775808.0, 9223372036854775807.0);
-        break;
-    case GN_U8: ((uint8_t *)data)[i] = (uint8_t)gni_double_to_int(x, 0.0, 255.0); break;
-    case GN_I8: ((int8_t *)data)[i] = (int8_t)gni_double_to_int(x, -128.0, 127.0); break;
-    case GN_U32: ((uint32_t *)data)[i] = (uint32_t)gni_double_to_int(x, 0.0, 4294967295.0); break;
     case GN_BOOL: ((uint8_t *)data)[i] = (uint8_t)(x != 0.0); break;
     case GN_C64:
         ((float *)data)[2 * i] = (float)x;
@@ -11894,7 +12369,7 @@ static void gni_store_double(gn_dtype t, void *data, int64_t i, double x) {
         ((double *)data)[2 * i] = x;
         ((double *)data)[2 * i + 1] = 0.0;
         break;
-    default: break;
+    default: gni_put_int(t, (char *)data + i * (int64_t)gn_dtype_size(t), gni_double_to_int(t, x)); break;
     }
 }
 
@@ -11930,6 +12405,26 @@ GPUNUM_API gn_array *gn_ones(gn_context *g, gn_dtype t, gn_shape s) {
 
 GPUNUM_API gn_array *gn_full(gn_context *g, gn_dtype t, gn_shape s, double value) {
     return gni_public_full("gn_full", g, t, &s, value);
+}
+
+GPUNUM_API gn_array *gn_full_int(gn_context *g, gn_dtype t, gn_shape s, int64_t value) {
+    static const char *const fn = "gn_full_int";
+    if (!gni_begin_context(fn, g)) return NULL;
+    gn_scope_begin(g);
+    gn_array *y = NULL;
+    if (gni_shape_ok(g, fn, t, &s)) {
+        double low = 0.0, high = 0.0;
+        if (gni_is_integer(t)) gni_integer_range(t, &low, &high);
+        if (high != 0.0 && gn_dtype_size(t) < 8 ? (double)value < low || (double)value > high : t == GN_U64 && value < 0)
+            gni_fail(g, GN_ERROR_ARGUMENT, "%s: %lld is outside of %s", fn, (long long)value, gn_dtype_name(t));
+        else
+            y = gni_adopt(g, gni_const(g, fn, GN_I64, &s, (double)(value & ~(int64_t)1023)));
+        if (y != NULL) {
+            y->expr->konst[1] = (double)(value & 1023);
+            if (t != GN_I64) y = gn_cast(y, t);
+        }
+    }
+    return gni_end_scope(g, y);
 }
 
 GPUNUM_API gn_array *gn_scalar(gn_context *g, gn_dtype t, double value) {
@@ -12005,25 +12500,27 @@ GPUNUM_API gn_array *gn_arange(gn_context *g, gn_dtype t, double start, double s
     return gni_end(g, y);
 }
 
-// Numbers at even distances; with `base` that to their power.
+// Numbers at even distances, the last one of them `stop` or, if that is left open, the next one would be; with `base` that to
+// their power.
 static gn_array *gni_spaced(const char *fn, gn_context *g, gn_dtype t, double start, double stop, int64_t count,
-                            const double *base) {
+                            const double *base, bool open) {
     if (!gni_begin_context(fn, g)) return NULL;
     gn_shape s = {1, {count}};
     void *data;
     bool ok = gni_shape_ok(g, fn, t, &s);
     if (count > 0) ok = ok && gni_number_ok(g, fn, t, base != NULL ? pow(*base, start) : floor(start));
-    if (count > 1) ok = ok && gni_number_ok(g, fn, t, base != NULL ? pow(*base, stop) : floor(stop));
+    double divisions = (double)(open ? count : count - 1), delta = stop - start, step = delta / divisions;
+    const double last = open ? start + (double)(count - 1) * step : stop;
+    if (count > 1) ok = ok && gni_number_ok(g, fn, t, base != NULL ? pow(*base, last) : floor(last));
     gn_array *y = ok ? gni_array_filled(g, fn, t, &s, &data) : NULL;
     if (y == NULL) return gni_end(g, NULL);
-    double divisions = (double)(count - 1), delta = stop - start, step = delta / divisions;
-    bool whole = t == GN_I32 || t == GN_I64 || t == GN_U8 || t == GN_I8 || t == GN_U32;
+    bool whole = gni_is_integer(t);
     for (int64_t i = 0; i < count; i++) {
         double x = count == 1 ? start
                    : step == 0
                        ? (double)i / divisions * delta + start // step is below the smallest number
                        : (double)i * step + start;
-        if (i > 0 && i == count - 1) x = stop;
+        if (i > 0 && i == count - 1 && !open) x = stop;
         gni_store_double(t, data, i, base != NULL ? pow(*base, x) : whole ? floor(x) : x);
     }
     return gni_end(g, y);
@@ -12031,11 +12528,15 @@ static gn_array *gni_spaced(const char *fn, gn_context *g, gn_dtype t, double st
 
 GPUNUM_API gn_array *gn_linspace(gn_context *g, gn_dtype t, double start, double stop,
                                  int64_t count) {
-    return gni_spaced("gn_linspace", g, t, start, stop, count, NULL);
+    return gni_spaced("gn_linspace", g, t, start, stop, count, NULL, false);
+}
+
+GPUNUM_API gn_array *gn_linspace_open(gn_context *g, gn_dtype t, double start, double stop, int64_t count) {
+    return gni_spaced("gn_linspace_open", g, t, start, stop, count, NULL, true);
 }
 
 GPUNUM_API gn_array *gn_logspace(gn_context *g, gn_dtype t, double start, double stop, int64_t count, double base) {
-    return gni_spaced("gn_logspace", g, t, start, stop, count, &base);
+    return gni_spaced("gn_logspace", g, t, start, stop, count, &base, false);
 }
 
 // >>views_ops
@@ -12672,29 +13173,50 @@ static bool gni_need_integers(gn_context *g, const char *fn, const gn_array *ind
 static gn_array *gni_take_indices(gn_context *g, gn_array *indices) {
     gn_dtype t = indices->dtype;
     if (t == GN_I32 || t == GN_I64) return gni_contiguous(g, indices);
-    t = t == GN_U32 ? GN_I64 : GN_I32;
+    t = t == GN_U32 || t == GN_U64 ? GN_I64 : GN_I32;
     gn_array *y = gni_array_empty(g, "gn_take", t, &indices->shape);
     if (y != NULL && gni_copy_into(g, y->buf, t, 0, y->stride, indices)) return y;
     gni_unref(g, y);
     return NULL;
 }
 
-// Indices that the CPU has are checked.
-static bool gni_take_in_range(gn_context *g, const gn_array *indices, int64_t extent, int axis) {
-    if (indices->buf->where == GNI_ON_GPU) return true;
+// Indices that the CPU has are checked, unless they are never looked at.
+static bool gni_indices_in_range(gn_context *g, gni_places *at, const gn_array *indices) {
+    at->checked = at->outer == 0 || (at->along && at->inner == 0);
+    if (at->checked || (indices->buf->where == GNI_ON_GPU && (at->inner > 0 || g->host_recording))) return true;
     if (!gni_buffer_need(g, indices->buf, GNI_ON_CPU)) return false;
     const int32_t *i32 = (const int32_t *)indices->buf->host + indices->offset;
     const int64_t *i64 = (const int64_t *)indices->buf->host + indices->offset;
-    int64_t n = gni_elements(&indices->shape);
+    const int64_t n = gni_elements(&indices->shape), extent = at->extent;
     for (int64_t i = 0; i < n; i++) {
-        int64_t at = indices->dtype == GN_I64 ? i64[i] : i32[i];
-        if (at >= -extent && at < extent) continue;
-        gni_fail(g, GN_ERROR_ARGUMENT,
-                 "gn_take: index %lld is out of bounds for axis %d with size %lld", (long long)at,
-                 axis, (long long)extent);
+        const int64_t k = indices->dtype == GN_I64 ? i64[i] : i32[i];
+        if (k >= -extent && k < extent) continue;
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: index %lld is out of bounds for axis %d with size %lld", at->fn, (long long)k,
+                 at->axis, (long long)extent);
         return false;
     }
+    at->checked = true;
     return true;
+}
+
+// The places in the axis of an array of that shape. With `along` the indices have its shape but for the axis.
+static bool gni_places_of(gn_context *g, const char *fn, const gn_shape *s, const gn_array *indices, int axis, bool along,
+                          gni_places *at) {
+    memset(at, 0, sizeof *at);
+    at->fn = fn;
+    at->axis = axis;
+    at->along = along;
+    at->extent = s->dim[axis];
+    at->count = along ? indices->shape.dim[axis] : gni_elements(&indices->shape);
+    at->outer = gni_extent_product(s->dim, axis);
+    at->inner = gni_extent_product(s->dim + axis + 1, s->rank - axis - 1);
+    if (at->inner < 0) at->inner = 0; // beside an empty axis
+    if (at->outer < 0) at->outer = 0;
+    if (at->extent == 0 && at->outer > 0 && at->inner > 0 && at->count > 0) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: cannot take from axis %d with size 0", fn, axis);
+        return false;
+    }
+    return gni_indices_in_range(g, at, indices);
 }
 
 static void gni_take_operand(const gn_array *a, gni_operand *o) {
@@ -12705,35 +13227,43 @@ static void gni_take_operand(const gn_array *a, gni_operand *o) {
 }
 
 // `source` and `indices` are in C order.
-static gn_array *gni_taken(gn_context *g, gn_array *source, gn_array *indices, int axis) {
+static gn_array *gni_taken(gn_context *g, const char *fn, gn_array *source, gn_array *indices, int axis, bool along) {
     gn_shape s = gn_shape_from(0, NULL);
     gni_take job;
-    memset(&job, 0, sizeof job);
-    job.outer = job.inner = 1;
-    job.extent = source->shape.dim[axis];
-    job.count = gni_elements(&indices->shape);
     for (int i = 0; i < axis; i++) s.dim[s.rank++] = source->shape.dim[i];
-    for (int i = 0; i < indices->shape.rank; i++) s.dim[s.rank++] = indices->shape.dim[i];
+    if (along)
+        s.dim[s.rank++] = indices->shape.dim[axis];
+    else
+        for (int i = 0; i < indices->shape.rank; i++) s.dim[s.rank++] = indices->shape.dim[i];
     for (int i = axis + 1; i < source->shape.rank; i++) s.dim[s.rank++] = source->shape.dim[i];
-    if (!gni_shape_ok(g, "gn_take", source->dtype, &s)) return NULL;
-    int64_t n = gni_elements(&s);
-    if (n > 0 && job.extent == 0) {
-        gni_fail(g, GN_ERROR_ARGUMENT, "gn_take: cannot take from axis %d with size 0", axis);
-        return NULL;
-    }
-    bool none = false; // no row is looked at
-    for (int i = 0; i < axis; i++) none = none || s.dim[i] == 0;
-    if (!none && !gni_take_in_range(g, indices, job.extent, axis)) return NULL;
-    gn_array *y = gni_array_empty(g, "gn_take", source->dtype, &s);
-    if (y == NULL) return NULL;
-    for (int i = 0; i < axis && n > 0; i++) job.outer *= source->shape.dim[i];
-    for (int i = axis + 1; i < source->shape.rank && n > 0; i++) job.inner *= source->shape.dim[i];
+    if (!gni_shape_ok(g, fn, source->dtype, &s)) return NULL;
+    if (!gni_places_of(g, fn, &source->shape, indices, axis, along, &job.at)) return NULL;
+    gn_array *y = gni_array_empty(g, fn, source->dtype, &s);
+    if (y == NULL || gni_elements(&s) == 0) return y;
     gni_take_operand(source, &job.in);
     gni_take_operand(indices, &job.index);
     gni_take_operand(y, &job.out);
     if (gni_run(g, GNI_JOB_TAKE, &job, y)) return y;
     gni_unref(g, y);
     return NULL;
+}
+
+// The same of any, recorded.
+static gn_array *gni_take_any(gn_context *g, const char *fn, gn_array *a, gn_array *indices, int axis, bool along) {
+    gn_array *source = a != NULL && indices != NULL ? gni_contiguous(g, a) : NULL, *in[2], *y = NULL;
+    in[0] = a;
+    in[1] = source != NULL ? gni_take_indices(g, indices) : NULL;
+    if (in[1] != NULL) y = gni_taken(g, fn, source, in[1], axis, along);
+    if (y != NULL && gni_tracks(g, &a, 1)) {
+        gni_node *n = gni_record(g, y, fn, gni_back_take, in, 2);
+        if (n != NULL) {
+            n->param[0] = axis;
+            n->param[1] = along;
+        }
+    }
+    gni_unref(g, source);
+    gni_unref(g, in[1]);
+    return y;
 }
 
 GPUNUM_API gn_array *gn_take(gn_array *a, gn_array *indices, int axis) {
@@ -12749,16 +13279,7 @@ GPUNUM_API gn_array *gn_take(gn_array *a, gn_array *indices, int axis) {
                  a->shape.rank - 1 + indices->shape.rank, GN_MAX_RANK);
         return gni_end(g, NULL);
     }
-    gn_array *source = gni_contiguous(g, a), *index = NULL, *y = NULL;
-    if (source != NULL) index = gni_take_indices(g, indices);
-    if (index != NULL) y = gni_taken(g, source, index, at);
-    gni_unref(g, source);
-    gni_unref(g, index);
-    if (y != NULL && gni_tracks(g, &a, 1)) {
-        gni_node *n = gni_record(g, y, "gn_take", gni_back_take, in, 2);
-        if (n != NULL) n->param[0] = at;
-    }
-    return gni_end(g, y);
+    return gni_end(g, gni_take_any(g, "gn_take", a, indices, at, false));
 }
 
 GPUNUM_API gn_array *gn_one_hot(gn_array *indices, gn_dtype t, int64_t classes) {
@@ -15149,6 +15670,147 @@ static bool gni_fft_cpu(gn_context *g, const gni_fft *f) {
 }
 
 #endif
+GNI_O1_BEGIN
+// >>cpu_special
+// Elementwise functions that are rare and long: one loop in double for all instruction sets, on the CPU. From outside:
+// gni_rare_kernel.
+
+// log Gamma(2 + z) for |z| up to 1/2: (1 - gamma) z and the sum of (-1)^k (zeta(k) - 1) z^k / k.
+static double gni_lgamma_near_2(double z) {
+    static const double c[] = {
+        1.3304764374244489481e-10, -2.7595228851242331452e-10, 5.7313672416788620133e-10, -1.1921401405860912074e-9,
+        2.4836745438024783172e-9, -5.1834750419700466551e-9, 1.0838659214896954091e-8, -2.271109460894316491e-8,
+        4.7698101693639805658e-8, -1.0043224823968099609e-7, 2.1207184805554665869e-7, -4.4924691987645660433e-7,
+        9.5514121304074198329e-7, -2.0392157538013662368e-6, 4.3748667899074878042e-6, -9.439488275268395904e-6,
+        0.000020507212775670691553, -0.0000449262367381331417, 0.000099457512781808533715, -0.00022315475845357937976,
+        0.00050966952474304242234, -0.0011927539117032609771, 0.0028905103307415232858, -0.0073855510286739852663,
+        0.020580808427784547879, -0.067352301053198095133, 0.32246703342411321824,
+    };
+    double p = 0.0;
+    for (int i = 0; i < GNI_COUNT(c); i++) p = p * z + c[i];
+    return (p * z + 0.42278433509846713939) * z;
+}
+
+// sin(pi x), with x brought to -1/2 .. 1/2 first; and the cosine of what that is.
+static double gni_dsinpi(double x, double *cosine) {
+    double n = floor(x + 0.5), r = (x - n) * 3.14159265358979323846;
+    if (cosine != NULL) *cosine = cos(r);
+    return fmod(n, 2.0) == 0.0 ? sin(r) : -sin(r);
+}
+
+static double gni_lgamma_positive(double x) {
+    if (x < 0.5) return gni_lgamma_near_2(x) - log1p(x) - log(x);
+    if (x < 1.5) return gni_lgamma_near_2(x - 1.0) - log(x);
+    if (x < 8.0) {
+        double product = 1.0;
+        for (; x > 2.5; product *= x) x -= 1.0;
+        return gni_lgamma_near_2(x - 2.0) + log(product);
+    }
+    if (x > 1e300) return x * (log(x) - 1.0);
+    const double z = 1.0 / (x * x);
+    static const double c[] = {-3617.0 / 122400, 1.0 / 156, -691.0 / 360360, 1.0 / 1188, -1.0 / 1680, 1.0 / 1260, -1.0 / 360,
+                               1.0 / 12};
+    double p = 0.0;
+    for (int i = 0; i < GNI_COUNT(c); i++) p = p * z + c[i];
+    return (x - 0.5) * log(x) - x + (0.91893853320467274178 + p / x);
+}
+
+// The logarithm of |Gamma(x)|. C's lgamma writes a global.
+static double gni_dlgamma(double x) {
+    if (x != x || x > 0.0) return x < GNI_INF ? gni_lgamma_positive(x) : x;
+    if (x == floor(x)) return GNI_INF;
+    if (x > -1e-100) return -log(-x);
+    return log(3.14159265358979323846 / fabs(x * gni_dsinpi(x, NULL))) - gni_lgamma_positive(-x);
+}
+
+static double gni_ddigamma(double x) {
+    double y = 0.0, cosine;
+    if (x == 0.0) return -copysign(GNI_INF, x);
+    if (x < 0.0) {
+        if (x == floor(x)) return GNI_NAN;
+        const double n = floor(x + 0.5), sine = sin((x - n) * 3.14159265358979323846);
+        gni_dsinpi(x, &cosine);
+        y = -3.14159265358979323846 * cosine / sine;
+        x = 1.0 - x;
+    }
+    for (; x < 10.0; x += 1.0) y -= 1.0 / x;
+    static const double c[] = {-3617.0 / 8160, 1.0 / 12, -691.0 / 32760, 1.0 / 132, -1.0 / 240, 1.0 / 252, -1.0 / 120, 1.0 / 12};
+    const double z = 1.0 / (x * x);
+    double p = 0.0;
+    for (int i = 0; i < GNI_COUNT(c); i++) p = (p + c[i]) * z;
+    return y + (log(x) - 0.5 / x - p);
+}
+
+static double gni_dtrigamma(double x) {
+    double y = 0.0, sign = 1.0;
+    if (x <= 0.0) {
+        if (x == floor(x)) return x < -GNI_INF ? GNI_NAN : GNI_INF;
+        y = 3.14159265358979323846 / gni_dsinpi(x, NULL);
+        y *= y;
+        sign = -1.0;
+        x = 1.0 - x;
+    }
+    double s = 0.0;
+    for (; x < 10.0; x += 1.0) s += 1.0 / (x * x);
+    static const double c[] = {-3617.0 / 510, 7.0 / 6, -691.0 / 2730, 5.0 / 66, -1.0 / 30, 1.0 / 42, -1.0 / 30, 1.0 / 6};
+    const double z = 1.0 / (x * x);
+    double p = 0.0;
+    for (int i = 0; i < GNI_COUNT(c); i++) p = (p + c[i]) * z;
+    return y + sign * (s + (1.0 + p + 0.5 / x) / x);
+}
+
+// A first value after Giles (2012), or of the tail; then Halley's steps on erf, or erfc where that loses nothing.
+static double gni_derfinv(double x) {
+    static const double middle[] = {2.81022636e-08,  3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087,
+                                    -0.00125372503, -0.00417768164, 0.246640727,    1.50140941};
+    static const double tail[] = {-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773,
+                                  -0.0076224613,   0.00943887047,  1.00167406,    2.83297682};
+    const double size = fabs(x), rest = 1.0 - size;
+    if (!(size < 1.0)) return size == 1.0 ? copysign(GNI_INF, x) : GNI_NAN;
+    double w = -log(rest * (1.0 + size)), y = 0.0;
+    if (w < 16.0) {
+        const double *c = w < 5.0 ? middle : tail, t = w < 5.0 ? w - 2.5 : sqrt(w) - 3.0;
+        for (int i = 0; i < 9; i++) y = y * t + c[i];
+        y *= size;
+    } else {
+        w = -log(rest * 1.7724538509055160273);
+        y = sqrt(w - 0.5 * log(w));
+    }
+    for (int i = 0; i < 3; i++) {
+        const double f = size < 0.5 ? erf(y) - size : rest - erfc(y), u = f * exp(y * y) * 0.88622692545275801365;
+        y -= u / (1.0 + u * y);
+    }
+    return copysign(y, x);
+}
+
+#define GN_X(fn, NAME, D, da)                                                                      \
+    static void gni_rare_##NAME(void *dst, const void *pa, bool wide, int n) {                     \
+        for (int i = 0; i < n; i++) {                                                              \
+            const double a = wide ? ((const double *)pa)[i] : (double)((const float *)pa)[i], y = D; \
+            if (wide)                                                                              \
+                ((double *)dst)[i] = y;                                                            \
+            else                                                                                   \
+                ((float *)dst)[i] = (float)y;                                                      \
+        }                                                                                          \
+    }
+GNI_UNARY_RARE(GN_X)
+GNI_UNARY_HIDDEN(GN_X)
+#undef GN_X
+
+static bool gni_is_rare(uint32_t code) { return code / 3u >= GNI_OP_ERFC && code / 3u < GNI_OP_COUNT; }
+
+static void gni_rare_kernel(uint32_t code, void *dst, const void *pa, bool wide, int n) {
+    switch (code / 3u) {
+#define GN_X(fn, NAME, D, da)                                                                      \
+    case GNI_OP_##NAME: gni_rare_##NAME(dst, pa, wide, n); break;
+        GNI_UNARY_RARE(GN_X)
+        GNI_UNARY_HIDDEN(GN_X)
+#undef GN_X
+    default: break;
+    }
+}
+
+GNI_O1_END
 // >>cpu_wide
 // The CPU backend's loops over 64-bit registers, float64 and int64. From outside: gni_isa_wide, whose
 // random functions are NULL.
@@ -15194,6 +15856,10 @@ GNI_INLINE float gni_dodd(double x) {
     return gni_bits_f32(u | 1u);
 }
 // An integer that float64 does not hold, with a last bit that says whether anything was cut off.
+GNI_INLINE uint64_t gni_uodd(uint64_t a) {
+    bool fits = a >> 53 == 0;
+    return fits || (a & 2047) == 0 ? a : (a & ~(uint64_t)2047) | 2048;
+}
 GNI_INLINE int64_t gni_iodd(int64_t a) {
     bool fits = (a < 0 ? ~a : a) >> 53 == 0;
     return fits || (a & 1023) == 0 ? a : (a & ~(int64_t)1023) | 1024;
@@ -15209,8 +15875,8 @@ GNI_INLINE int64_t gni_dtoi(double x) {
     if (x < -9223372036854775808.0) return INT64_MIN;
     return x == x ? (int64_t)x : 0;
 }
-GNI_INLINE int64_t gni_dtou(double x) {
-    return x >= 4294967295.0 ? (int64_t)UINT32_MAX : x > 0.0 ? (int64_t)x : 0;
+GNI_INLINE uint64_t gni_dtou(double x) {
+    return x >= 18446744073709551616.0 ? UINT64_MAX : x > 0.0 ? (uint64_t)x : 0;
 }
 
 // ---- kernels
@@ -15280,6 +15946,44 @@ GNI_BINARY_INT(GN_X)
 #undef GN_X
 #undef GNI_T
 
+// uint64, where gni_wide_unsigned says that it differs.
+#define GNI_T(name) name##_u64
+GNI_WIDE_1(gni_wu_ABS, uint64_t, uint64_t, a)
+GNI_WIDE_1(gni_wu_SIGN, uint64_t, uint64_t, a != 0)
+GNI_WIDE_2(gni_wu_FLOOR_DIV, uint64_t, uint64_t, GNI_T(gni_ifloor_div)(a, b))
+GNI_WIDE_2(gni_wu_MOD, uint64_t, uint64_t, GNI_T(gni_imod)(a, b))
+GNI_WIDE_2(gni_wu_POW, uint64_t, uint64_t, GNI_T(gni_ipow)(a, b))
+GNI_WIDE_2(gni_wu_MIN, uint64_t, uint64_t, a < b ? a : b)
+GNI_WIDE_2(gni_wu_MAX, uint64_t, uint64_t, a > b ? a : b)
+GNI_WIDE_2(gni_wu_LT, uint64_t, uint64_t, a < b)
+GNI_WIDE_2(gni_wu_LE, uint64_t, uint64_t, a <= b)
+GNI_WIDE_2(gni_wu_GT, uint64_t, uint64_t, a > b)
+GNI_WIDE_2(gni_wu_GE, uint64_t, uint64_t, a >= b)
+GNI_WIDE_2(gni_wu_SHR, uint64_t, uint64_t, GNI_T(gni_ishr)(a, b))
+#undef GNI_T
+#define gni_wu_RELU gni_wu_ABS
+#define gni_wu_NEG NULL
+#define gni_wu_SQUARE NULL
+#define gni_wu_FLOOR NULL
+#define gni_wu_CEIL NULL
+#define gni_wu_ROUND NULL
+#define gni_wu_TRUNC NULL
+#define gni_wu_ISNAN NULL
+#define gni_wu_ISINF NULL
+#define gni_wu_ISFINITE NULL
+#define gni_wu_LOGICAL_NOT NULL
+#define gni_wu_ADD NULL
+#define gni_wu_SUB NULL
+#define gni_wu_MUL NULL
+#define gni_wu_EQ NULL
+#define gni_wu_NE NULL
+#define gni_wu_LOGICAL_AND NULL
+#define gni_wu_LOGICAL_OR NULL
+#define gni_wu_LOGICAL_XOR NULL
+#define gni_wu_AND NULL
+#define gni_wu_OR NULL
+#define gni_wu_XOR NULL
+#define gni_wu_SHL NULL
 GNI_WIDE(gni_wx_WHERE, int64_t, int64_t, int64_t, int64_t, xa[i + j] != 0 ? xb[i + j] : xc[i + j])
 GNI_WIDE(gni_wf_FMA, double, double, double, double, fma(xa[i + j], xb[i + j], xc[i + j]))
 GNI_WIDE(gni_wi_FMA, uint64_t, uint64_t, uint64_t, uint64_t, xa[i + j] * xb[i + j] + xc[i + j])
@@ -15287,7 +15991,9 @@ GNI_WIDE_1(gni_wx_COPY, uint64_t, uint64_t, a)
 GNI_WIDE_1(gni_wx_I_TO_F, int64_t, double, a)
 GNI_WIDE_1(gni_wx_TO_ODD, int64_t, double, gni_iodd(a))
 GNI_WIDE_1(gni_wx_F_TO_I, double, int64_t, gni_dtoi(a))
-GNI_WIDE_1(gni_wx_F_TO_U, double, int64_t, gni_dtou(a))
+GNI_WIDE_1(gni_wx_F_TO_U, double, uint64_t, gni_dtou(a))
+GNI_WIDE_1(gni_wx_U_TO_F, uint64_t, double, a)
+GNI_WIDE_1(gni_wx_U_TO_ODD, uint64_t, double, gni_uodd(a))
 GNI_WIDE_1(gni_wf_TO_BOOL, double, int64_t, a != 0.0)
 GNI_WIDE_1(gni_wi_TO_BOOL, int64_t, int64_t, a != 0)
 GNI_WIDE_1(gni_wx_ROUND_F16, double, double, gni_dround_f16(a))
@@ -15295,6 +16001,8 @@ GNI_WIDE_1(gni_wx_ROUND_BF16, double, double, gni_dround_bf16(a))
 GNI_WIDE_1(gni_wx_ROUND_F32, double, double, (float)a)
 GNI_WIDE_1(gni_wx_WRAP_U8, int64_t, int64_t, a & 255)
 GNI_WIDE_1(gni_wx_WRAP_I8, int64_t, int64_t, ((a & 255) ^ 128) - 128)
+GNI_WIDE_1(gni_wx_WRAP_U16, int64_t, int64_t, a & 65535)
+GNI_WIDE_1(gni_wx_WRAP_I16, int64_t, int64_t, ((a & 65535) ^ 32768) - 32768)
 GNI_WIDE_1(gni_wx_WRAP_U32, int64_t, int64_t, a &(int64_t)UINT32_MAX)
 GNI_WIDE_1(gni_wx_WRAP_I32, int64_t, int64_t, ((a & (int64_t)UINT32_MAX) ^ 0x80000000) - 0x80000000)
 #undef GNI_WIDE
@@ -15305,22 +16013,22 @@ static const gni_kernel gni_kernels_wide[GNI_OP_COUNT * 3] = {
 #define GN_X(fn, NAME, F, D, gF, da) gni_wf_##NAME, NULL, NULL,
     GNI_UNARY_FLOAT(GN_X)
 #undef GN_X
-#define GN_X(fn, NAME, F, D, I, gF, gI, da) gni_wf_##NAME, gni_wi_##NAME, gni_wi_##NAME,
+#define GN_X(fn, NAME, F, D, I, gF, gI, da) gni_wf_##NAME, gni_wi_##NAME, gni_wu_##NAME,
         GNI_UNARY_ANY(GN_X)
 #undef GN_X
-#define GN_X(fn, NAME, F, D, I, gF, gI) gni_wf_##NAME, gni_wi_##NAME, gni_wi_##NAME,
+#define GN_X(fn, NAME, F, D, I, gF, gI) gni_wf_##NAME, gni_wi_##NAME, gni_wu_##NAME,
             GNI_UNARY_BOOL(GN_X)
 #undef GN_X
 #define GN_X(fn, NAME, F, D, gF, da, db) gni_wf_##NAME, NULL, NULL,
                 GNI_BINARY_FLOAT(GN_X)
 #undef GN_X
-#define GN_X(fn, NAME, F, D, I, gF, gI, da, db) gni_wf_##NAME, gni_wi_##NAME, gni_wi_##NAME,
+#define GN_X(fn, NAME, F, D, I, gF, gI, da, db) gni_wf_##NAME, gni_wi_##NAME, gni_wu_##NAME,
                     GNI_BINARY_ANY(GN_X)
 #undef GN_X
-#define GN_X(fn, NAME, F, D, I, gF, gI) gni_wf_##NAME, gni_wi_##NAME, gni_wi_##NAME,
+#define GN_X(fn, NAME, F, D, I, gF, gI) gni_wf_##NAME, gni_wi_##NAME, gni_wu_##NAME,
                         GNI_COMPARE(GN_X)
 #undef GN_X
-#define GN_X(fn, NAME, I, gI) NULL, gni_wi_##NAME, gni_wi_##NAME,
+#define GN_X(fn, NAME, I, gI) NULL, gni_wi_##NAME, gni_wu_##NAME,
                             GNI_BINARY_INT(GN_X)
 #undef GN_X
 #define GNI_SAME(name) name, name, name
@@ -15331,7 +16039,7 @@ static const gni_kernel gni_kernels_wide[GNI_OP_COUNT * 3] = {
     GNI_SAME(gni_wx_COPY), // CAST
     GNI_SAME(gni_wx_COPY), // CONST
     GNI_SAME(gni_wx_I_TO_F),
-    GNI_SAME(gni_wx_I_TO_F), // U_TO_F
+    GNI_SAME(gni_wx_U_TO_F),
     GNI_SAME(gni_wx_F_TO_I),
     GNI_SAME(gni_wx_F_TO_U),
     gni_wf_TO_BOOL,
@@ -15344,7 +16052,11 @@ static const gni_kernel gni_kernels_wide[GNI_OP_COUNT * 3] = {
     GNI_SAME(gni_wx_WRAP_I8),
     GNI_SAME(gni_wx_WRAP_U32),
     GNI_SAME(gni_wx_WRAP_I32),
-    GNI_SAME(gni_wx_TO_ODD),
+    NULL, // TO_ODD
+    gni_wx_TO_ODD,
+    gni_wx_U_TO_ODD,
+    GNI_SAME(gni_wx_WRAP_U16),
+    GNI_SAME(gni_wx_WRAP_I16),
 #undef GNI_SAME
 };
 
@@ -15366,6 +16078,7 @@ static const gni_kernel gni_kernels_wide[GNI_OP_COUNT * 3] = {
 #define GNI_BF16_OF(x) gni_f32_to_bf16(gni_dodd(x))
 #define GNI_TRUTH(x) ((x) != 0)
 #define GNI_LOW8(x) ((x)&255)
+#define GNI_LOW16(x) ((x)&65535)
 #define GNI_LOW32(x) ((x) & (int64_t)UINT32_MAX)
 GNI_CONVERT(gni_wide_load_f32, double, float, )
 GNI_CONVERT(gni_wide_load_f16, double, uint16_t, gni_f16_to_f32)
@@ -15374,10 +16087,13 @@ GNI_CONVERT(gni_wide_load_i32, int64_t, int32_t, )
 GNI_CONVERT(gni_wide_load_u32, int64_t, uint32_t, )
 GNI_CONVERT(gni_wide_load_u8, int64_t, uint8_t, )
 GNI_CONVERT(gni_wide_load_i8, int64_t, int8_t, )
+GNI_CONVERT(gni_wide_load_i16, int64_t, int16_t, )
+GNI_CONVERT(gni_wide_load_u16, int64_t, uint16_t, )
 GNI_CONVERT(gni_wide_store_f32, float, double, )
 GNI_CONVERT(gni_wide_store_f16, uint16_t, double, GNI_F16_OF)
 GNI_CONVERT(gni_wide_store_bf16, uint16_t, double, GNI_BF16_OF)
 GNI_CONVERT(gni_wide_store_32, uint32_t, int64_t, GNI_LOW32)
+GNI_CONVERT(gni_wide_store_16, uint16_t, int64_t, GNI_LOW16)
 GNI_CONVERT(gni_wide_store_8, uint8_t, int64_t, GNI_LOW8)
 GNI_CONVERT(gni_wide_store_bool, uint8_t, int64_t, GNI_TRUTH)
 #undef GNI_CONVERT
@@ -15385,9 +16101,10 @@ GNI_CONVERT(gni_wide_store_bool, uint8_t, int64_t, GNI_TRUTH)
 #undef GNI_BF16_OF
 #undef GNI_TRUTH
 #undef GNI_LOW8
+#undef GNI_LOW16
 #undef GNI_LOW32
 
-// By dtype: F32, F16, BF16, F64, I32, I64, U8, I8, U32, BOOL, C64, C128.
+// By dtype: F32, F16, BF16, F64, I32, I64, U8, I8, U32, BOOL, C64, C128, I16, U16, U64.
 static const gni_convert_fn gni_wide_load_table[GN_DTYPE_COUNT] = {gni_wide_load_f32,
                                                                    gni_wide_load_f16,
                                                                    gni_wide_load_bf16,
@@ -15399,6 +16116,9 @@ static const gni_convert_fn gni_wide_load_table[GN_DTYPE_COUNT] = {gni_wide_load
                                                                    gni_wide_load_u32,
                                                                    gni_wide_load_u8,
                                                                    NULL,
+                                                                   NULL,
+                                                                   gni_wide_load_i16,
+                                                                   gni_wide_load_u16,
                                                                    NULL};
 static const gni_convert_fn gni_wide_store_table[GN_DTYPE_COUNT] = {gni_wide_store_f32,
                                                                     gni_wide_store_f16,
@@ -15411,6 +16131,9 @@ static const gni_convert_fn gni_wide_store_table[GN_DTYPE_COUNT] = {gni_wide_sto
                                                                     gni_wide_store_32,
                                                                     gni_wide_store_bool,
                                                                     NULL,
+                                                                    NULL,
+                                                                    gni_wide_store_16,
+                                                                    gni_wide_store_16,
                                                                     NULL};
 
 // ---- folds of contiguous elements
@@ -16173,9 +16896,11 @@ static void gni_eval_run(gni_eval *e, int64_t n, char *const *direct) {
         uint32_t insn = p->insn[i];
         int reg = p->n_in + p->n_const + i, o = plan->out_of[i];
         char *to = o >= 0 && direct[o] != NULL ? direct[o] : gni_eval_slot(e, plan->slot[reg]);
-        plan->isa->kernel[GNI_INSN_CODE(insn)](to, e->reg[GNI_INSN_A(insn)],
-                                               e->reg[GNI_INSN_B(insn)], e->reg[GNI_INSN_C(insn)],
-                                               count);
+        const uint32_t code = GNI_INSN_CODE(insn);
+        if (gni_is_rare(code))
+            gni_rare_kernel(code, to, e->reg[GNI_INSN_A(insn)], p->wide, count);
+        else
+            plan->isa->kernel[code](to, e->reg[GNI_INSN_A(insn)], e->reg[GNI_INSN_B(insn)], e->reg[GNI_INSN_C(insn)], count);
         e->reg[reg] = to;
     }
 }
@@ -16428,16 +17153,6 @@ static void gni_put_float(gn_dtype t, char *p, double v) {
         h = gni_f32_to_bf16(gni_dodd(v));
         memcpy(p, &h, 2);
         break;
-    }
-}
-
-static void gni_put_int(gn_dtype t, char *p, int64_t v) {
-    uint32_t w = (uint32_t)((uint64_t)v & 0xffffffffu);
-    uint8_t b = (uint8_t)(t == GN_BOOL ? v != 0 : (int)(v & 255));
-    switch (gni_item_size(t)) {
-    case 8: memcpy(p, &v, 8); break;
-    case 4: memcpy(p, &w, 4); break;
-    default: memcpy(p, &b, 1); break;
     }
 }
 
@@ -16795,7 +17510,7 @@ static bool gni_reduce_narrowed(const gni_reduce *r, gni_reduce *narrow) {
     const gni_program *p = &r->program;
     if (!p->wide || p->n_insn != 0 || p->out_reg[0] >= p->n_in || r->domain != GNI_I) return false;
     gn_dtype t = p->in_dtype[p->out_reg[0]];
-    if (t != GN_I32 && t != GN_U32 && t != GN_U8 && t != GN_I8 && t != GN_BOOL) return false;
+    if (gni_is_float(t) || gn_dtype_size(t) > 4) return false;
     *narrow = *r;
     narrow->in[0] = r->in[p->out_reg[0]];
     narrow->program.wide = false;
@@ -16829,6 +17544,807 @@ static bool gni_cpu_reduce(gn_context *g, const gni_reduce *r) {
     bool columns =
         gni_reduce_by_columns(r) || (n <= 32 && r->kept > 0 && r->dim[r->kept - 1] >= 16);
     return columns ? gni_reduce_columns(g, &j, n) : gni_reduce_rows(g, &j, n);
+}
+
+// >>cpu_order
+// Scans, sorts, searches and counts on the CPU. Order is that of keys: unsigned integers of the element's size that
+// compare as the elements do. From outside: gni_cpu_scan, gni_cpu_sort, gni_cpu_search, gni_cpu_counts.
+
+// ---- scans
+
+enum { GNI_SCAN_BLOCK = 1024, GNI_SCAN_CHUNK = 1 << 16, GNI_SCAN_COLUMNS = 256 };
+
+// What the elements so far come to: a, of logsumexp the largest a and b = sum of exp(x - a); integers in i.
+typedef struct gni_scan_acc {
+    double a, b;
+    int64_t i;
+} gni_scan_acc;
+
+typedef struct gni_scan_job {
+    const gni_scan *d;
+    const char *x;
+    char *y;
+    int64_t item, chunks; // bytes of an element, parts of a row
+    bool is_float, totals;
+    gni_convert_fn load, store;
+    gni_scan_acc *parts; // by row and chunk: totals, then what is in front
+} gni_scan_job;
+
+static gni_scan_acc gni_scan_none(gni_scan_op op) {
+    gni_scan_acc acc = {0.0, 0.0, 0};
+    if (op == GNI_SCAN_PROD) acc.a = 1.0, acc.i = 1;
+    if (op == GNI_SCAN_MAX || op == GNI_SCAN_LOGSUMEXP) acc.a = -GNI_INF, acc.i = INT64_MIN;
+    if (op == GNI_SCAN_MIN) acc.a = GNI_INF, acc.i = INT64_MAX;
+    return acc;
+}
+
+// (a, b) joined by (x, s), exp(x) s times.
+GNI_INLINE void gni_scan_logsumexp(double *a, double *b, double x, double s) {
+    if (x == *a || s == 0.0) {
+        *b += s;
+    } else if (x < *a) {
+        *b += s * exp(x - *a);
+    } else if (x > *a) {
+        *b = (*b == 0.0 ? 0.0 : *b * exp(*a - x)) + s;
+        *a = x;
+    } else { // NaN, which stays
+        *a = x != x ? x : *a;
+    }
+}
+
+GNI_INLINE double gni_scan_double(gni_scan_op op, double a, double x) {
+    if (op == GNI_SCAN_SUM) return a + x;
+    if (op == GNI_SCAN_PROD) return a * x;
+    if (op == GNI_SCAN_MAX) return a > x || a != a ? a : x;
+    return a < x || a != a ? a : x;
+}
+
+GNI_INLINE int64_t gni_scan_integer(gni_scan_op op, int64_t a, int64_t x) {
+    if (op == GNI_SCAN_SUM) return (int64_t)((uint64_t)a + (uint64_t)x);
+    if (op == GNI_SCAN_PROD) return (int64_t)((uint64_t)a * (uint64_t)x);
+    if (op == GNI_SCAN_MAX) return a > x ? a : x;
+    return a < x ? a : x;
+}
+
+// Four elements wait for one operation on what is in front of them.
+GNI_INLINE void gni_scan_doubles(gni_scan_op op, double *x, int64_t n, gni_scan_acc *acc) {
+    double a = acc->a;
+    int64_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        const double x0 = x[i], x01 = gni_scan_double(op, x0, x[i + 1]), x02 = gni_scan_double(op, x01, x[i + 2]);
+        const double x03 = gni_scan_double(op, x01, gni_scan_double(op, x[i + 2], x[i + 3]));
+        x[i] = gni_scan_double(op, a, x0);
+        x[i + 1] = gni_scan_double(op, a, x01);
+        x[i + 2] = gni_scan_double(op, a, x02);
+        a = x[i + 3] = gni_scan_double(op, a, x03);
+    }
+    for (; i < n; i++) a = x[i] = gni_scan_double(op, a, x[i]);
+    acc->a = a;
+}
+
+GNI_INLINE void gni_scan_integers(gni_scan_op op, int64_t *x, int64_t n, gni_scan_acc *acc) {
+    int64_t a = acc->i;
+    for (int64_t i = 0; i < n; i++) a = x[i] = gni_scan_integer(op, a, x[i]);
+    acc->i = a;
+}
+
+static double gni_scan_log(double a, double b) { return a == -GNI_INF || a != a ? a : a + log(b); }
+
+static void gni_scan_registers(gni_scan_op op, bool is_float, void *reg, int64_t n, gni_scan_acc *acc) {
+    double *x = (double *)reg;
+    if (op == GNI_SCAN_LOGSUMEXP) {
+        for (int64_t i = 0; i < n; i++) {
+            gni_scan_logsumexp(&acc->a, &acc->b, x[i], 1.0);
+            x[i] = gni_scan_log(acc->a, acc->b);
+        }
+        return;
+    }
+    switch ((int)op * 2 + is_float) {
+    case GNI_SCAN_SUM * 2 + 1: gni_scan_doubles(GNI_SCAN_SUM, x, n, acc); break;
+    case GNI_SCAN_PROD * 2 + 1: gni_scan_doubles(GNI_SCAN_PROD, x, n, acc); break;
+    case GNI_SCAN_MAX * 2 + 1: gni_scan_doubles(GNI_SCAN_MAX, x, n, acc); break;
+    case GNI_SCAN_MIN * 2 + 1: gni_scan_doubles(GNI_SCAN_MIN, x, n, acc); break;
+    default: gni_scan_integers(op, (int64_t *)reg, n, acc); break;
+    }
+}
+
+static void gni_scan_join(gni_scan_op op, gni_scan_acc *acc, const gni_scan_acc *more) {
+    if (op == GNI_SCAN_LOGSUMEXP)
+        gni_scan_logsumexp(&acc->a, &acc->b, more->a, more->b);
+    else
+        acc->a = gni_scan_double(op, acc->a, more->a);
+    acc->i = gni_scan_integer(op, acc->i, more->i);
+}
+
+static void gni_scan_load(const gni_scan_job *j, void *reg, const char *x, int64_t n) {
+    if (j->load != NULL)
+        j->load(reg, x, n);
+    else
+        memcpy(reg, x, (size_t)n * 8);
+}
+
+static void gni_scan_store(const gni_scan_job *j, char *y, const void *reg, int64_t n) {
+    if (j->store != NULL)
+        j->store(y, reg, n);
+    else
+        memcpy(y, reg, (size_t)n * 8);
+}
+
+// Items are chunks of rows. Chunks are as long for any number of threads, so that results are the same bits.
+static void gni_scan_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_scan_job *j = (const gni_scan_job *)arg;
+    double reg[GNI_SCAN_BLOCK];
+    GNI_UNUSED(worker);
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t row = item / j->chunks, from = item % j->chunks * GNI_SCAN_CHUNK;
+        const int64_t to = GNI_MIN(j->d->n, from + GNI_SCAN_CHUNK);
+        gni_scan_acc acc = j->totals || j->parts == NULL ? gni_scan_none(j->d->op) : j->parts[item];
+        for (int64_t i = from; i < to; i += GNI_SCAN_BLOCK) {
+            const int64_t n = GNI_MIN(to - i, (int64_t)GNI_SCAN_BLOCK), at = (row * j->d->n + i) * j->item;
+            gni_scan_load(j, reg, j->x + at, n);
+            gni_scan_registers(j->d->op, j->is_float, reg, n, &acc);
+            if (!j->totals) gni_scan_store(j, j->y + at, reg, n);
+        }
+        if (j->totals) j->parts[item] = acc;
+    }
+}
+
+// Items are blocks of columns.
+static void gni_scan_columns_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_scan_job *j = (const gni_scan_job *)arg;
+    const gni_scan *d = j->d;
+    const int64_t blocks = (d->inner - 1) / GNI_SCAN_COLUMNS + 1;
+    gni_scan_acc acc[GNI_SCAN_COLUMNS];
+    double reg[GNI_SCAN_COLUMNS], last[GNI_SCAN_COLUMNS];
+    GNI_UNUSED(worker);
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t column = item % blocks * GNI_SCAN_COLUMNS, n = GNI_MIN(d->inner - column, (int64_t)GNI_SCAN_COLUMNS);
+        for (int64_t c = 0; c < n; c++) acc[c] = gni_scan_none(d->op);
+        for (int64_t i = 0; i < d->n; i++) {
+            const int64_t at = ((item / blocks * d->n + i) * d->inner + column) * j->item;
+            int64_t *whole = (int64_t *)(void *)reg, *front = (int64_t *)(void *)last;
+            gni_scan_load(j, reg, j->x + at, n);
+            if (d->op == GNI_SCAN_LOGSUMEXP) {
+                for (int64_t c = 0; c < n; c++) {
+                    gni_scan_logsumexp(&acc[c].a, &acc[c].b, reg[c], 1.0);
+                    reg[c] = gni_scan_log(acc[c].a, acc[c].b);
+                }
+            } else if (i > 0 && !j->is_float) {
+                for (int64_t c = 0; c < n; c++) whole[c] = gni_scan_integer(d->op, front[c], whole[c]);
+            } else if (i > 0 && d->op == GNI_SCAN_SUM) {
+                for (int64_t c = 0; c < n; c++) reg[c] += last[c];
+            } else if (i > 0) {
+                for (int64_t c = 0; c < n; c++) reg[c] = gni_scan_double(d->op, last[c], reg[c]);
+            }
+            memcpy(last, reg, (size_t)n * 8);
+            gni_scan_store(j, j->y + at, reg, n);
+        }
+    }
+}
+
+static bool gni_cpu_scan(gn_context *g, const gni_scan *d) {
+    gni_scan_job j;
+    memset(&j, 0, sizeof j);
+    j.d = d;
+    j.x = gni_operand_data(&d->in);
+    j.y = gni_operand_data(&d->out);
+    j.item = gni_item_size(d->in.dtype);
+    j.is_float = gni_is_float(d->in.dtype);
+    j.load = gni_wide_load_table[d->in.dtype];
+    j.store = gni_wide_store_table[d->in.dtype];
+    if (d->inner > 1) {
+        const int64_t work = d->n * GNI_MIN(d->inner, (int64_t)GNI_SCAN_COLUMNS);
+        gni_parallel(g->pool, d->outer * ((d->inner - 1) / GNI_SCAN_COLUMNS + 1), GNI_MAX(GNI_GRAIN / work, 1),
+                     gni_scan_columns_task, &j);
+        return true;
+    }
+    j.chunks = (d->n - 1) / GNI_SCAN_CHUNK + 1;
+    const int64_t items = d->outer * j.chunks, grain = GNI_MAX(GNI_GRAIN / d->n, 1);
+    if (j.chunks > 1) {
+        const size_t bytes = (size_t)items * sizeof(gni_scan_acc);
+        j.parts = (gni_scan_acc *)gni_alloc(g, bytes);
+        if (j.parts == NULL) {
+            gni_fail_memory(g, "scan", bytes);
+            return false;
+        }
+        j.totals = true;
+        gni_parallel(g->pool, items, grain, gni_scan_task, &j);
+        j.totals = false;
+        gni_scan_acc acc = gni_scan_none(d->op);
+        for (int64_t i = 0; i < items; i++) {
+            if (i % j.chunks == 0) acc = gni_scan_none(d->op);
+            const gni_scan_acc total = j.parts[i];
+            j.parts[i] = acc;
+            gni_scan_join(d->op, &acc, &total);
+        }
+    }
+    gni_parallel(g->pool, items, grain, gni_scan_task, &j);
+    gni_free(g, j.parts);
+    return true;
+}
+
+// ---- keys
+
+// How elements become keys and back.
+typedef struct gni_key {
+    int bytes;
+    bool is_float, descending, zeros; // zeros: both have one key
+    uint64_t sign, inf, all;          // bits of the sign (0: there is none), of infinity, all of them
+} gni_key;
+
+static gni_key gni_key_of_dtype(gn_dtype t, bool descending) {
+    gni_key k;
+    double low = 0.0, high = 0.0;
+    memset(&k, 0, sizeof k);
+    k.bytes = (int)gn_dtype_size(t);
+    k.all = ~(uint64_t)0 >> (64 - 8 * k.bytes);
+    k.is_float = gni_is_float(t);
+    k.descending = descending;
+    if (gni_is_integer(t)) gni_integer_range(t, &low, &high);
+    if (k.is_float || low < 0.0) k.sign = (uint64_t)1 << (8 * k.bytes - 1);
+    k.inf = t == GN_F64 ? (uint64_t)0x7ff << 52 : t == GN_F32 ? 0x7f800000u : t == GN_F16 ? 0x7c00u : 0x7f80u;
+    return k;
+}
+
+// NaN has the largest key, in descending order too: it comes last.
+GNI_INLINE uint64_t gni_key_of(const gni_key *k, bool is_float, uint64_t u) {
+    if (is_float) {
+        const uint64_t size = u & ~k->sign;
+        if (size > k->inf) return k->all;
+        if (size == 0 && k->zeros) u = 0;
+        u = (u & k->sign) != 0 ? ~u & k->all : u | k->sign;
+    } else {
+        u ^= k->sign;
+    }
+    return k->descending ? ~u & k->all : u;
+}
+
+GNI_INLINE uint64_t gni_key_back(const gni_key *k, uint64_t u) {
+    if (k->is_float && u == k->all) return k->inf | k->inf >> 1; // a NaN
+    if (k->descending) u = ~u & k->all;
+    if (!k->is_float) return u ^ k->sign;
+    return (u & k->sign) != 0 ? u & ~k->sign : ~u & k->all;
+}
+
+GNI_INLINE uint64_t gni_get_bits(const void *p, int64_t i, int bytes) {
+    if (bytes == 1) return ((const uint8_t *)p)[i];
+    if (bytes == 2) return ((const uint16_t *)p)[i];
+    if (bytes == 4) return ((const uint32_t *)p)[i];
+    return ((const uint64_t *)p)[i];
+}
+
+GNI_INLINE void gni_put_bits(void *p, int64_t i, int bytes, uint64_t u) {
+    if (bytes == 1) ((uint8_t *)p)[i] = (uint8_t)u;
+    else if (bytes == 2) ((uint16_t *)p)[i] = (uint16_t)u;
+    else if (bytes == 4) ((uint32_t *)p)[i] = (uint32_t)u;
+    else ((uint64_t *)p)[i] = u;
+}
+
+// ---- records: what is sorted
+
+// Keys of 4 or 8 bytes; a key and its place in one word, the key above; or each in a word of its own.
+typedef enum gni_layout { GNI_LAYOUT_KEY4, GNI_LAYOUT_KEY8, GNI_LAYOUT_PACKED, GNI_LAYOUT_PAIR } gni_layout;
+
+static int64_t gni_record_size(gni_layout r) { return r == GNI_LAYOUT_KEY4 ? 4 : r == GNI_LAYOUT_PAIR ? 16 : 8; }
+
+typedef struct gni_keyed {
+    uint64_t key, at;
+} gni_keyed;
+
+GNI_INLINE uint64_t gni_record_key(gni_layout r, const void *p, int64_t i) {
+    if (r == GNI_LAYOUT_KEY4) return ((const uint32_t *)p)[i];
+    if (r == GNI_LAYOUT_PAIR) return ((const gni_keyed *)p)[i].key;
+    return ((const uint64_t *)p)[i] >> (r == GNI_LAYOUT_PACKED ? 32 : 0);
+}
+
+GNI_INLINE void gni_record_copy(gni_layout r, void *to, int64_t i, const void *from, int64_t k) {
+    if (r == GNI_LAYOUT_KEY4) ((uint32_t *)to)[i] = ((const uint32_t *)from)[k];
+    else if (r == GNI_LAYOUT_PAIR) ((gni_keyed *)to)[i] = ((const gni_keyed *)from)[k];
+    else ((uint64_t *)to)[i] = ((const uint64_t *)from)[k];
+}
+
+// Whether record k comes in front of record i. Places make all of them differ, where there are places.
+GNI_INLINE bool gni_record_less(gni_layout r, const void *p, int64_t k, const void *q, int64_t i) {
+    if (r == GNI_LAYOUT_KEY4) return ((const uint32_t *)p)[k] < ((const uint32_t *)q)[i];
+    if (r != GNI_LAYOUT_PAIR) return ((const uint64_t *)p)[k] < ((const uint64_t *)q)[i];
+    const gni_keyed *a = (const gni_keyed *)p + k, *b = (const gni_keyed *)q + i;
+    return a->key < b->key || (a->key == b->key && a->at < b->at);
+}
+
+GNI_INLINE void gni_records_loop(const gni_key *key, bool is_float, int bytes, gni_layout r, const char *x, int64_t n, int64_t at,
+                                 void *to) {
+    const gni_key k = *key;
+    for (int64_t i = 0; i < n; i++) {
+        const uint64_t u = gni_key_of(&k, is_float, gni_get_bits(x, i, bytes));
+        if (r == GNI_LAYOUT_KEY4) ((uint32_t *)to)[i] = (uint32_t)u;
+        if (r == GNI_LAYOUT_KEY8) ((uint64_t *)to)[i] = u;
+        if (r == GNI_LAYOUT_PACKED) ((uint64_t *)to)[i] = u << 32 | (uint64_t)(at + i);
+        if (r == GNI_LAYOUT_PAIR) ((gni_keyed *)to)[i].key = u, ((gni_keyed *)to)[i].at = (uint64_t)(at + i);
+    }
+}
+
+// Records of n elements, the first of which is number `at` of its row.
+static void gni_records_make(const gni_key *k, gni_layout r, const char *x, int64_t n, int64_t at, void *to) {
+    const int bytes = k->bytes;
+    if (bytes == 4 && k->is_float && r == GNI_LAYOUT_KEY4) gni_records_loop(k, true, 4, GNI_LAYOUT_KEY4, x, n, at, to);
+    else if (bytes == 4 && k->is_float && r == GNI_LAYOUT_PACKED) gni_records_loop(k, true, 4, GNI_LAYOUT_PACKED, x, n, at, to);
+    else if (bytes == 8 && k->is_float && r == GNI_LAYOUT_KEY8) gni_records_loop(k, true, 8, GNI_LAYOUT_KEY8, x, n, at, to);
+    else gni_records_loop(k, k->is_float, bytes, r, x, n, at, to);
+}
+
+// ---- sorts of records
+
+GNI_INLINE void gni_records_insert(gni_layout r, void *p, int64_t n) {
+    for (int64_t i = 1; i < n; i++) {
+        gni_keyed own[1];
+        int64_t k = i;
+        gni_record_copy(r, own, 0, p, i);
+        for (; k > 0 && gni_record_less(r, own, 0, p, k - 1); k--) gni_record_copy(r, p, k, p, k - 1);
+        gni_record_copy(r, p, k, own, 0);
+    }
+}
+
+// By insertion in runs, then by merging; where the result is.
+GNI_INLINE void *gni_records_merge(gni_layout r, void *a, void *b, int64_t n) {
+    const int64_t size = gni_record_size(r), first = 12;
+    for (int64_t i = 0; i < n; i += first) gni_records_insert(r, (char *)a + i * size, GNI_MIN(first, n - i));
+    for (int64_t run = first; run < n; run *= 2) {
+        for (int64_t at = 0; at < n; at += 2 * run) {
+            const int64_t end = GNI_MIN(at + 2 * run, n), middle = GNI_MIN(at + run, end);
+            int64_t i = at, k = middle, o = at;
+            while (i < middle && k < end) {
+                const bool second = gni_record_less(r, a, k, a, i);
+                gni_record_copy(r, b, o++, a, second ? k : i);
+                k += second;
+                i += !second;
+            }
+            memcpy((char *)b + o * size, (char *)a + i * size, (size_t)((middle - i) * size));
+            memcpy((char *)b + (o + middle - i) * size, (char *)a + k * size, (size_t)((end - k) * size));
+        }
+        void *t = a;
+        a = b;
+        b = t;
+    }
+    return a;
+}
+
+enum { GNI_DIGITS = 256, GNI_RADIX_LEAST = 600, GNI_RADIX_PARTS = 32 };
+
+GNI_INLINE void gni_radix_count(gni_layout r, const void *p, int64_t n, int shift, uint64_t *count) {
+    for (int64_t i = 0; i < n; i++) count[gni_record_key(r, p, i) >> shift & 255u]++;
+}
+
+GNI_INLINE void gni_radix_move(gni_layout r, const void *from, void *to, int64_t n, int shift, uint64_t *place) {
+    for (int64_t i = 0; i < n; i++) gni_record_copy(r, to, (int64_t)place[gni_record_key(r, from, i) >> shift & 255u]++, from, i);
+}
+
+// By eight bits of the key at a time, from the lowest on, but for those that all keys share. One look counts all digits.
+GNI_INLINE void *gni_records_radix(gni_layout r, void *a, void *b, int64_t n, int bits) {
+    uint64_t count[8][GNI_DIGITS];
+    memset(count, 0, (size_t)(bits / 8) * sizeof count[0]);
+    for (int64_t i = 0; i < n; i++) {
+        const uint64_t u = gni_record_key(r, a, i);
+        if (r == GNI_LAYOUT_KEY4 || r == GNI_LAYOUT_PACKED) {
+            count[0][u & 255u]++;
+            if (bits > 8) count[1][u >> 8 & 255u]++;
+            if (bits > 16) count[2][u >> 16 & 255u]++, count[3][u >> 24 & 255u]++;
+        } else {
+            for (int d = 0; d < 8; d++) count[d][u >> (8 * d) & 255u]++;
+        }
+    }
+    for (int shift = 0; shift < bits; shift += 8) {
+        uint64_t *place = count[shift / 8], at = 0;
+        if (place[gni_record_key(r, a, 0) >> shift & 255u] == (uint64_t)n) continue;
+        for (int i = 0; i < GNI_DIGITS; i++) {
+            const uint64_t own = place[i];
+            place[i] = at;
+            at += own;
+        }
+        gni_radix_move(r, a, b, n, shift, place);
+        void *t = a;
+        a = b;
+        b = t;
+    }
+    return a;
+}
+
+GNI_INLINE void *gni_records_sort_as(gni_layout r, void *a, void *b, int64_t n, int bits) {
+    return n < GNI_RADIX_LEAST ? gni_records_merge(r, a, b, n) : gni_records_radix(r, a, b, n, bits);
+}
+
+// Sorts n records in `a` with the help of b; says which of the two has the result.
+static void *gni_records_sort(gni_layout r, void *a, void *b, int64_t n, int bits) {
+    if (n < 2) return a;
+    if (r == GNI_LAYOUT_KEY4) return gni_records_sort_as(GNI_LAYOUT_KEY4, a, b, n, bits);
+    if (r == GNI_LAYOUT_KEY8) return gni_records_sort_as(GNI_LAYOUT_KEY8, a, b, n, 64);
+    if (r == GNI_LAYOUT_PACKED) return gni_records_sort_as(GNI_LAYOUT_PACKED, a, b, n, bits);
+    return gni_records_sort_as(GNI_LAYOUT_PAIR, a, b, n, 64);
+}
+
+typedef struct gni_sort_job {
+    const gni_sort *d;
+    gni_key key;
+    gni_layout record;
+    int64_t size; // of a record
+    const char *x;
+    char *y, *index;
+    char *work;         // two rows of records for each worker
+    const char *a;      // of one long row: where the records are, and where they go
+    char *b;
+    int shift, parts;
+    int64_t n, first;   // records there, and the first one that is wanted
+    uint64_t low, high; // digits that are kept
+    uint64_t *count;    // by part and digit
+} gni_sort_job;
+
+GNI_INLINE void gni_values_loop(const gni_key *key, bool is_float, int bytes, gni_layout r, const char *sorted, int64_t n, char *y) {
+    const gni_key k = *key;
+    for (int64_t i = 0; i < n; i++) {
+        gni_key own = k;
+        own.is_float = is_float;
+        gni_put_bits(y, i, bytes, gni_key_back(&own, gni_record_key(r, sorted, i)));
+    }
+}
+
+// Elements `from` to `to` of those that are asked for, out of sorted records, as values and places.
+static void gni_records_write(const gni_sort_job *j, int64_t row, const char *sorted, int64_t first, int64_t from, int64_t to) {
+    const gni_sort *d = j->d;
+    const gni_layout r = j->record;
+    const int bytes = j->key.bytes;
+    if (r < GNI_LAYOUT_PACKED) {
+        const char *p = sorted + (first + from) * j->size;
+        char *y = j->y + (row * d->count + from) * bytes;
+        if (bytes == 4 && j->key.is_float) gni_values_loop(&j->key, true, 4, GNI_LAYOUT_KEY4, p, to - from, y);
+        else if (bytes == 8 && j->key.is_float) gni_values_loop(&j->key, true, 8, GNI_LAYOUT_KEY8, p, to - from, y);
+        else gni_values_loop(&j->key, j->key.is_float, bytes, r, p, to - from, y);
+        return;
+    }
+    for (int64_t i = from; i < to; i++) {
+        const int64_t o = row * d->count + i;
+        const int64_t at = r == GNI_LAYOUT_PAIR ? (int64_t)((const gni_keyed *)(const void *)sorted)[first + i].at
+                                                : (int64_t)(((const uint64_t *)(const void *)sorted)[first + i] & UINT32_MAX);
+        ((int64_t *)(void *)j->index)[o] = at;
+        if (j->y != NULL) gni_put_bits(j->y, o, bytes, gni_get_bits(j->x, row * d->n + at, bytes));
+    }
+}
+
+// Keeps those of n records that may stand at places *first to *first + count of the sorted row: fewer of them, in
+// their order, and *first among these. Digits of 11 bits, from the top.
+static int64_t gni_records_select(gni_layout r, char *p, int64_t n, int64_t *first, int64_t count, int bits) {
+    enum { WIDTH = 11 };
+    uint64_t seen[1 << WIDTH];
+    for (int shift = bits > WIDTH ? bits - WIDTH : 0; n > 2048 && n / 2 > count; shift = GNI_MAX(shift - WIDTH, 0)) {
+        const uint64_t mask = (1u << WIDTH) - 1u;
+        memset(seen, 0, sizeof seen);
+        for (int64_t i = 0; i < n; i++) seen[gni_record_key(r, p, i) >> shift & mask]++;
+        uint64_t low = 0, high, before = 0, at;
+        while (before + seen[low] <= (uint64_t)*first) before += seen[low++];
+        for (at = before, high = low; at + seen[high] < (uint64_t)(*first + count); high++) at += seen[high];
+        int64_t kept = 0;
+        for (int64_t i = 0; i < n; i++) {
+            const uint64_t digit = gni_record_key(r, p, i) >> shift & mask;
+            if (digit < low || digit > high) continue;
+            gni_record_copy(r, p, kept++, p, i);
+        }
+        n = kept;
+        *first -= (int64_t)before;
+        if (low != high || shift == 0) break;
+    }
+    return n;
+}
+
+// ---- short rows: 16 of them side by side, so that each comparison is one of vectors
+
+enum { GNI_NET_ROWS = 16, GNI_NET_MOST = 256 };
+
+// Batcher's odd-even merge sort of n keys, of 16 rows each.
+#define GNI_NET(name, T)                                                                           \
+    static void name(T *x, int64_t n) {                                                            \
+        for (int64_t p = 1; p < n; p *= 2)                                                         \
+            for (int64_t k = p; k >= 1; k /= 2)                                                    \
+                for (int64_t j = k % p; j + k < n; j += 2 * k)                                     \
+                    for (int64_t i = j; i < GNI_MIN(j + k, n - k); i++) {                          \
+                        T *GNI_RESTRICT a = x + GNI_NET_ROWS * i, *GNI_RESTRICT b = a + GNI_NET_ROWS * k; \
+                        if (i / (2 * p) != (i + k) / (2 * p)) continue;                            \
+                        for (int l = 0; l < GNI_NET_ROWS; l++) {                                   \
+                            const T u = a[l], v = b[l];                                            \
+                            a[l] = u < v ? u : v;                                                  \
+                            b[l] = u < v ? v : u;                                                  \
+                        }                                                                          \
+                    }                                                                              \
+    }
+GNI_NET(gni_net_32, int32_t)
+GNI_NET(gni_net_64, int64_t)
+#undef GNI_NET
+
+// Up to 16 rows from `row` on.
+static void gni_sort_side_by_side(const gni_sort_job *j, int64_t row, int64_t count) {
+    const gni_sort *d = j->d;
+    const int64_t n = d->n;
+    int64_t side[GNI_NET_ROWS * GNI_NET_MOST], own[GNI_NET_MOST];
+    int32_t *side4 = (int32_t *)(void *)side;
+    const bool four = j->record == GNI_LAYOUT_KEY4;
+    memset(side, 0, (size_t)(GNI_NET_ROWS * n * j->size));
+    for (int64_t l = 0; l < count; l++) {
+        gni_records_make(&j->key, j->record, j->x + (row + l) * n * j->key.bytes, n, 0, own);
+        const uint32_t *u = (const uint32_t *)(const void *)own;
+        for (int64_t i = 0; i < n && four; i++) side4[GNI_NET_ROWS * i + l] = (int32_t)(u[i] ^ 0x80000000u);
+        for (int64_t i = 0; i < n && !four; i++)
+            side[GNI_NET_ROWS * i + l] = (int64_t)((uint64_t)own[i] ^ (uint64_t)1 << 63);
+    }
+    if (four)
+        gni_net_32(side4, n);
+    else
+        gni_net_64(side, n);
+    for (int64_t l = 0; l < count; l++) {
+        uint32_t *u = (uint32_t *)(void *)own;
+        for (int64_t i = 0; i < n && four; i++) u[i] = (uint32_t)side4[GNI_NET_ROWS * i + l] ^ 0x80000000u;
+        for (int64_t i = 0; i < n && !four; i++)
+            own[i] = (int64_t)((uint64_t)side[GNI_NET_ROWS * i + l] ^ (uint64_t)1 << 63);
+        gni_records_write(j, row + l, (const char *)own, d->first, 0, d->count);
+    }
+}
+
+// Items are rows.
+static void gni_sort_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_sort_job *j = (const gni_sort_job *)arg;
+    const gni_sort *d = j->d;
+    char *a = j->work + 2 * worker * d->n * j->size, *b = a + d->n * j->size;
+    if (d->n <= GNI_NET_MOST && d->rows >= GNI_NET_ROWS / 2 && j->record != GNI_LAYOUT_PAIR) {
+        for (int64_t row = begin; row < end; row += GNI_NET_ROWS)
+            gni_sort_side_by_side(j, row, GNI_MIN(end - row, (int64_t)GNI_NET_ROWS));
+        return;
+    }
+    for (int64_t row = begin; row < end; row++) {
+        int64_t first = d->first;
+        gni_records_make(&j->key, j->record, j->x + row * d->n * j->key.bytes, d->n, 0, a);
+        const int64_t n = gni_records_select(j->record, a, d->n, &first, d->count, 8 * j->key.bytes);
+        const char *sorted = (const char *)gni_records_sort(j->record, a, b, n, 8 * j->key.bytes);
+        gni_records_write(j, row, sorted, first, 0, d->count);
+    }
+}
+
+// ---- one long row: its parts are dealt out, the same ones in every pass
+
+static int64_t gni_part_begin(const gni_sort_job *j, int64_t n, int64_t part) { return n / j->parts * part + GNI_MIN(part, n % j->parts); }
+
+static void gni_part_make_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_sort_job *j = (const gni_sort_job *)arg;
+    GNI_UNUSED(worker);
+    for (int64_t p = begin; p < end; p++) {
+        const int64_t from = gni_part_begin(j, j->n, p), to = gni_part_begin(j, j->n, p + 1);
+        gni_records_make(&j->key, j->record, j->x + from * j->key.bytes, to - from, from, j->b + from * j->size);
+    }
+}
+
+static void gni_part_count_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_sort_job *j = (const gni_sort_job *)arg;
+    GNI_UNUSED(worker);
+    for (int64_t p = begin; p < end; p++) {
+        const int64_t from = gni_part_begin(j, j->n, p), n = gni_part_begin(j, j->n, p + 1) - from;
+        const char *a = j->a + from * j->size;
+        uint64_t *count = j->count + p * GNI_DIGITS;
+        memset(count, 0, GNI_DIGITS * sizeof *count);
+        if (j->record == GNI_LAYOUT_KEY4) gni_radix_count(GNI_LAYOUT_KEY4, a, n, j->shift, count);
+        else if (j->record == GNI_LAYOUT_PACKED) gni_radix_count(GNI_LAYOUT_PACKED, a, n, j->shift, count);
+        else gni_radix_count(j->record, a, n, j->shift, count);
+    }
+}
+
+static void gni_part_move_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_sort_job *j = (const gni_sort_job *)arg;
+    GNI_UNUSED(worker);
+    for (int64_t p = begin; p < end; p++) {
+        const int64_t from = gni_part_begin(j, j->n, p), n = gni_part_begin(j, j->n, p + 1) - from;
+        const char *a = j->a + from * j->size;
+        uint64_t *place = j->count + p * GNI_DIGITS;
+        if (j->record == GNI_LAYOUT_KEY4) gni_radix_move(GNI_LAYOUT_KEY4, a, j->b, n, j->shift, place);
+        else if (j->record == GNI_LAYOUT_PACKED) gni_radix_move(GNI_LAYOUT_PACKED, a, j->b, n, j->shift, place);
+        else gni_radix_move(j->record, a, j->b, n, j->shift, place);
+    }
+}
+
+static void gni_part_write_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_sort_job *j = (const gni_sort_job *)arg;
+    GNI_UNUSED(worker);
+    gni_records_write(j, 0, j->a, j->first, gni_part_begin(j, j->d->count, begin), gni_part_begin(j, j->d->count, end));
+}
+
+static void gni_sort_long(gn_context *g, gni_sort_job *j) {
+    const int64_t parts = j->parts;
+    char *a = j->work, *b = a + j->n * j->size;
+    j->b = a;
+    gni_parallel(g->pool, parts, 1, gni_part_make_task, j);
+    for (j->shift = 0; j->shift < 8 * j->key.bytes; j->shift += 8) {
+        uint64_t at = 0;
+        bool same = false;
+        j->a = a;
+        j->b = b;
+        gni_parallel(g->pool, parts, 1, gni_part_count_task, j);
+        for (int i = 0; i < GNI_DIGITS; i++) {
+            const uint64_t before = at;
+            for (int64_t p = 0; p < parts; p++) {
+                uint64_t *place = j->count + p * GNI_DIGITS + i, own = *place;
+                *place = at;
+                at += own;
+            }
+            same = same || at - before == (uint64_t)j->n;
+        }
+        if (same) continue;
+        gni_parallel(g->pool, parts, 1, gni_part_move_task, j);
+        a = j->b;
+        b = j->work == a ? j->work + j->n * j->size : j->work;
+    }
+    j->a = a;
+    gni_parallel(g->pool, parts, 1, gni_part_write_task, j);
+}
+
+static bool gni_cpu_sort(gn_context *g, const gni_sort *d) {
+    gni_sort_job j;
+    memset(&j, 0, sizeof j);
+    j.d = d;
+    j.key = gni_key_of_dtype(d->in.dtype, d->descending);
+    const bool places = d->index.buf != NULL, wide = j.key.bytes == 8;
+    j.key.zeros = places;
+    j.record = !places ? (wide ? GNI_LAYOUT_KEY8 : GNI_LAYOUT_KEY4)
+                       : wide || d->n > UINT32_MAX ? GNI_LAYOUT_PAIR : GNI_LAYOUT_PACKED;
+    j.size = gni_record_size(j.record);
+    j.x = gni_operand_data(&d->in);
+    j.y = d->out.buf != NULL ? gni_operand_data(&d->out) : NULL;
+    j.index = places ? gni_operand_data(&d->index) : NULL;
+    j.n = d->n;
+    j.first = d->first;
+    const int threads = gni_pool_threads(g->pool);
+    const bool together = d->count > d->n / 4 && d->n >= GNI_GRAIN && d->rows < 2 * threads && threads > 1;
+    const uint64_t rows = together ? 1 : (uint64_t)GNI_MIN(d->rows, (int64_t)threads);
+    const uint64_t bytes = 2 * rows * (uint64_t)d->n * (uint64_t)j.size, counts = GNI_RADIX_PARTS * GNI_DIGITS * 8;
+    j.work = (char *)gni_host_take(g, bytes + counts);
+    if (j.work == NULL) {
+        gni_fail_memory(g, "gn_sort", bytes);
+        return false;
+    }
+    if (together) {
+        j.parts = GNI_MIN(threads, GNI_RADIX_PARTS);
+        j.count = (uint64_t *)(void *)(j.work + bytes);
+        for (int64_t row = 0; row < d->rows; row++) {
+            gni_sort_job own = j;
+            gni_sort one = *d;
+            own.d = &one;
+            one.rows = 1;
+            own.x += row * d->n * j.key.bytes;
+            if (own.y != NULL) own.y += row * d->count * j.key.bytes;
+            if (own.index != NULL) own.index += row * d->count * 8;
+            gni_sort_long(g, &own);
+        }
+    } else {
+        const int64_t grain = GNI_MAX(GNI_GRAIN / 16 / d->n, 1);
+        gni_parallel(g->pool, d->rows, d->n <= GNI_NET_MOST ? (grain + 15) / 16 * 16 : grain, gni_sort_task, &j);
+    }
+    gni_host_give(g, j.work, bytes + counts);
+    return true;
+}
+
+// ---- searches and counts
+
+typedef struct gni_search_job {
+    const gni_search *d;
+    gni_key key;
+    const uint64_t *keys;
+    const char *x;
+    int64_t *out;
+} gni_search_job;
+
+// The first of n keys that is not below u, with `right` the first above it.
+GNI_INLINE int64_t gni_key_search(const uint64_t *keys, int64_t n, uint64_t u, bool right) {
+    int64_t at = 0;
+    while (n > 0) {
+        const int64_t half = n / 2;
+        const bool up = right ? keys[at + half] <= u : keys[at + half] < u;
+        at = up ? at + half + 1 : at;
+        n = up ? n - half - 1 : half;
+    }
+    return at;
+}
+
+static void gni_search_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_search_job *j = (const gni_search_job *)arg;
+    const int64_t n = j->d->n;
+    GNI_UNUSED(worker);
+    for (int64_t i = begin; i < end && j->d->scale != 0.0; i++) {
+        const uint64_t u = gni_key_of(&j->key, true, gni_get_bits(j->x, i, j->key.bytes));
+        const double x = j->key.bytes == 8 ? ((const double *)(const void *)j->x)[i] : (double)((const float *)(const void *)j->x)[i];
+        const double about = (x - j->d->start) * j->d->scale;
+        int64_t at = about < 0.0 ? 0 : about < (double)n ? (int64_t)about : n; // NaN goes behind all
+        while (at > 0 && (j->d->right ? j->keys[at - 1] > u : j->keys[at - 1] >= u)) at--;
+        while (at < n && (j->d->right ? j->keys[at] <= u : j->keys[at] < u)) at++;
+        j->out[i] = at;
+    }
+    for (int64_t i = begin; i < end && j->d->scale == 0.0; i++)
+        j->out[i] = gni_key_search(j->keys, j->d->n, gni_key_of(&j->key, j->key.is_float, gni_get_bits(j->x, i, j->key.bytes)),
+                                   j->d->right);
+}
+
+// The keys of `n` elements, to be freed.
+static uint64_t *gni_keys_of(gn_context *g, const gni_key *key, const char *x, int64_t n) {
+    uint64_t *keys = (uint64_t *)gni_alloc(g, (size_t)n * 8);
+    if (keys == NULL) gni_fail_memory(g, "gn_searchsorted", (uint64_t)n * 8);
+    else gni_records_make(key, GNI_LAYOUT_KEY8, x, n, 0, keys);
+    return keys;
+}
+
+static bool gni_cpu_search(gn_context *g, const gni_search *d) {
+    gni_search_job j;
+    j.d = d;
+    j.key = gni_key_of_dtype(d->sorted.dtype, false);
+    j.key.zeros = true;
+    uint64_t *keys = gni_keys_of(g, &j.key, gni_operand_data(&d->sorted), d->n);
+    if (keys == NULL) return false;
+    j.keys = keys;
+    j.x = gni_operand_data(&d->in);
+    j.out = (int64_t *)(void *)gni_operand_data(&d->out);
+    gni_parallel(g->pool, d->count, GNI_GRAIN / 16, gni_search_task, &j);
+    gni_free(g, keys);
+    return true;
+}
+
+enum { GNI_COUNT_PARTS = 16 };
+
+typedef struct gni_count_job {
+    const gni_count *d;
+    const int64_t *x;
+    const double *weight;
+    int64_t *counts; // of each part; the first one's are the result's
+    int parts;
+} gni_count_job;
+
+static void gni_count_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_count_job *j = (const gni_count_job *)arg;
+    const gni_count *d = j->d;
+    GNI_UNUSED(worker);
+    for (int64_t p = begin; p < end; p++) {
+        const int64_t from = d->n / j->parts * p + GNI_MIN(p, d->n % j->parts);
+        const int64_t to = d->n / j->parts * (p + 1) + GNI_MIN(p + 1, d->n % j->parts);
+        int64_t *counts = j->counts + p * d->bins;
+        double *sums = (double *)(void *)counts;
+        memset(counts, 0, (size_t)d->bins * 8);
+        for (int64_t i = from; i < to; i++) {
+            const uint64_t at = (uint64_t)j->x[i] - (uint64_t)d->least;
+            if (at >= (uint64_t)d->bins) continue;
+            if (j->weight != NULL)
+                sums[at] += j->weight[i];
+            else
+                counts[at]++;
+        }
+    }
+}
+
+// Parts are as many for any number of threads: sums of weights are the same bits.
+static bool gni_cpu_counts(gn_context *g, const gni_count *d) {
+    gni_count_job j;
+    j.d = d;
+    j.x = (const int64_t *)(const void *)gni_operand_data(&d->in);
+    j.weight = d->weight.buf != NULL ? (const double *)(const void *)gni_operand_data(&d->weight) : NULL;
+    j.parts = (int)GNI_MAX(1, GNI_MIN((int64_t)GNI_COUNT_PARTS, GNI_MIN(d->n / GNI_GRAIN, d->n / GNI_MAX(d->bins, 1))));
+    const size_t bytes = (size_t)d->bins * (size_t)j.parts * 8;
+    int64_t *out = (int64_t *)(void *)gni_operand_data(&d->out);
+    j.counts = j.parts > 1 ? (int64_t *)gni_alloc(g, bytes) : out;
+    if (j.counts == NULL) {
+        gni_fail_memory(g, "gn_bincount", bytes);
+        return false;
+    }
+    gni_parallel(g->pool, j.parts, 1, gni_count_task, &j);
+    if (j.parts == 1) return true;
+    memcpy(out, j.counts, (size_t)d->bins * 8);
+    for (int p = 1; p < j.parts; p++)
+        for (int64_t i = 0; i < d->bins; i++) {
+            const int64_t at = p * d->bins + i;
+            if (j.weight != NULL)
+                ((double *)(void *)out)[i] += ((const double *)(const void *)j.counts)[at];
+            else
+                out[i] += j.counts[at];
+        }
+    gni_free(g, j.counts);
+    return true;
 }
 
 // >>cpu_jobs
@@ -17010,31 +18526,59 @@ typedef struct gni_take_job {
 static int64_t gni_index_at(gn_dtype t, const char *p, int64_t i) {
     int64_t v;
     int32_t w;
-    uint32_t u;
-    switch (t) {
-    case GN_I64: memcpy(&v, p + 8 * i, 8); return v;
-    case GN_I32: memcpy(&w, p + 4 * i, 4); return w;
-    case GN_U32: memcpy(&u, p + 4 * i, 4); return (int64_t)u;
-    case GN_I8: return (int8_t)p[i];
-    default: return (uint8_t)p[i];
+    memcpy(&w, p + 4 * i, 4);
+    if (t == GN_U32) return (int64_t)(uint32_t)w;
+    if (t == GN_I32) return w;
+    memcpy(&v, p + 8 * i, 8);
+    return v;
+}
+
+// The first index that is none, or -1.
+static int64_t gni_wrong_index(const gni_places *at, gn_dtype t, const char *index) {
+    const int64_t n = at->along ? at->outer * at->count * at->inner : at->count;
+    for (int64_t i = 0; i < n && !at->checked; i++) {
+        const int64_t k = gni_index_at(t, index, i);
+        if (k < -at->extent || k >= at->extent) return i;
+    }
+    return -1;
+}
+
+static bool gni_indices_ok(gn_context *g, const gni_places *at, const gni_operand *index) {
+    const char *p = gni_operand_data(index);
+    const int64_t wrong = gni_wrong_index(at, index->dtype, p);
+    if (wrong < 0) return true;
+    gni_fail(g, GN_ERROR_ARGUMENT, "%s: index %lld is out of bounds for axis %d with size %lld", at->fn,
+             (long long)gni_index_at(index->dtype, p, wrong), at->axis, (long long)at->extent);
+    return false;
+}
+
+static void gni_move_item(char *to, const char *from, int64_t bytes) {
+    switch (bytes) {
+    case 1: *to = *from; break;
+    case 4: memcpy(to, from, 4); break;
+    case 8: memcpy(to, from, 8); break;
+    default: memcpy(to, from, (size_t)bytes); break;
     }
 }
 
 static void gni_take_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_take_job *j = (const gni_take_job *)arg;
-    const gni_take *d = j->d;
+    const gni_places *d = &j->d->at;
+    const gn_dtype t = j->d->index.dtype;
+    const int64_t each = d->along ? d->inner : 1, item = j->run / each;
     GNI_UNUSED(worker);
-    for (int64_t i = begin; i < end; i++) {
-        int64_t outer = i / d->count, at = gni_index_at(d->index.dtype, j->index, i % d->count);
-        if (at < 0) at += d->extent;
-        const char *from = j->in + (outer * d->extent + at) * j->run;
-        char *to = j->out + i * j->run;
-        switch (j->run) {
-        case 1: *to = *from; break;
-        case 4: memcpy(to, from, 4); break;
-        case 8: memcpy(to, from, 8); break;
-        default: memcpy(to, from, (size_t)j->run); break;
+    int64_t c = begin % d->count; // divisions take as long as all the rest
+    const char *from = j->in + begin / d->count * d->extent * j->run;
+    char *to = j->out + begin * j->run;
+    for (int64_t i = begin; i < end; i++, to += j->run) {
+        for (int64_t u = 0; u < each; u++) {
+            int64_t at = gni_index_at(t, j->index, d->along ? i * each + u : c);
+            if (at < 0) at += d->extent;
+            gni_move_item(to + u * item, from + at * j->run + u * item, item);
         }
+        if (++c < d->count) continue;
+        c = 0;
+        from += d->extent * j->run;
     }
 }
 
@@ -17044,17 +18588,82 @@ static bool gni_cpu_take(gn_context *g, const gni_take *d) {
     j.in = gni_operand_data(&d->in);
     j.index = gni_operand_data(&d->index);
     j.out = gni_operand_data(&d->out);
-    j.run = d->inner * gni_item_size(d->in.dtype);
-    for (int64_t i = 0; i < d->count; i++) {
-        int64_t at = gni_index_at(d->index.dtype, j.index, i);
-        if (at >= -d->extent && at < d->extent) continue;
-        gni_fail(g, GN_ERROR_ARGUMENT, "gn_take: index %lld out of range for axis of size %lld",
-                 (long long)at, (long long)d->extent);
-        return false;
-    }
+    j.run = d->at.inner * gni_item_size(d->in.dtype);
+    if (!gni_indices_ok(g, &d->at, &d->index)) return false;
     if (j.run == 0) return true;
     int64_t grain = GNI_MAX(GNI_GRAIN * 2 / (j.run + 8), 1);
-    gni_parallel(g->pool, d->outer * d->count, grain, gni_take_task, &j);
+    gni_parallel(g->pool, d->at.outer * d->at.count, grain, gni_take_task, &j);
+    return true;
+}
+
+// ---- scatter
+
+typedef struct gni_scatter_job {
+    const gni_scatter *d;
+    const char *in, *index;
+    char *out;
+    int64_t parts; // of the inner dimension
+} gni_scatter_job;
+
+#define GNI_SCATTER_TYPE(name, T, S)                                                                                  \
+    GNI_INLINE void name##_one(T *to, T x, gni_scatter_op op) {                                                       \
+        if (op == GNI_SCATTER_ADD)                                                                                    \
+            *to = (T)((S)*to + (S)x);                                                                                 \
+        else if (op == GNI_SCATTER_PUT || x != x || (op == GNI_SCATTER_MAX ? x > *to : x < *to))                      \
+            *to = x;                                                                                                  \
+    }                                                                                                                 \
+    static void name(const gni_scatter_job *j, int64_t o, int64_t first, int64_t last) {                            \
+        const gni_places *d = &j->d->at;                                                                              \
+        const gni_scatter_op op = j->d->op;                                                                           \
+        const gn_dtype t = j->d->index.dtype;                                                                         \
+        T *out = (T *)(void *)j->out + o * d->extent * d->inner;                                                      \
+        const T *in = (const T *)(const void *)j->in + o * d->count * d->inner;                                       \
+        for (int64_t c = 0; c < d->count; c++, in += d->inner) {                                                      \
+            int64_t at = d->along ? 0 : gni_index_at(t, j->index, c);                                                 \
+            for (int64_t u = first; u < last; u++) {                                                                  \
+                if (d->along) at = gni_index_at(t, j->index, (o * d->count + c) * d->inner + u);                      \
+                name##_one(out + (at < 0 ? at + d->extent : at) * d->inner + u, in[u], op);                           \
+            }                                                                                                         \
+        }                                                                                                             \
+    }
+GNI_SCATTER_TYPE(gni_scatter_f32, float, float)
+GNI_SCATTER_TYPE(gni_scatter_f64, double, double)
+GNI_SCATTER_TYPE(gni_scatter_i32, int32_t, uint32_t)
+GNI_SCATTER_TYPE(gni_scatter_u32, uint32_t, uint32_t)
+GNI_SCATTER_TYPE(gni_scatter_i64, int64_t, uint64_t)
+GNI_SCATTER_TYPE(gni_scatter_u64, uint64_t, uint64_t)
+#undef GNI_SCATTER_TYPE
+
+static void gni_scatter_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_scatter_job *j = (const gni_scatter_job *)arg;
+    const int64_t inner = j->d->at.inner;
+    GNI_UNUSED(worker);
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t part = i % j->parts, first = inner / j->parts * part,
+                      last = part + 1 < j->parts ? inner / j->parts * (part + 1) : inner;
+        switch (j->d->out.dtype) {
+        case GN_F32: gni_scatter_f32(j, i / j->parts, first, last); break;
+        case GN_F64: gni_scatter_f64(j, i / j->parts, first, last); break;
+        case GN_I32: gni_scatter_i32(j, i / j->parts, first, last); break;
+        case GN_U32: gni_scatter_u32(j, i / j->parts, first, last); break;
+        case GN_U64: gni_scatter_u64(j, i / j->parts, first, last); break;
+        default: gni_scatter_i64(j, i / j->parts, first, last); break;
+        }
+    }
+}
+
+static bool gni_cpu_scatter(gn_context *g, const gni_scatter *d) {
+    gni_scatter_job j;
+    const int threads = gni_pool_threads(g->pool);
+    const int64_t work = d->at.outer * d->at.count * d->at.inner;
+    j.d = d;
+    j.in = gni_operand_data(&d->in);
+    j.index = gni_operand_data(&d->index);
+    j.out = gni_operand_data(&d->out);
+    j.parts = work > GNI_GRAIN && d->at.outer < threads ? GNI_MAX(GNI_MIN(threads, d->at.inner / 16), 1) : 1;
+    if (!gni_indices_ok(g, &d->at, &d->index)) return false;
+    if (work == 0) return true;
+    gni_parallel(g->pool, d->at.outer * j.parts, GNI_MAX(GNI_GRAIN * j.parts / (work / d->at.outer + 1), 1), gni_scatter_task, &j);
     return true;
 }
 
@@ -17573,17 +19182,17 @@ static bool gni_cpu_runs(const gni_program *p) {
     bool odd = false, wide = false;
     for (int i = 0; i < p->n_in; i++) {
         odd = odd || p->in_dtype[i] == GN_C64 || p->in_dtype[i] == GN_C128;
-        wide = wide || p->in_dtype[i] == GN_F64 || p->in_dtype[i] == GN_I64;
+        wide = wide || gni_is_wide(p->in_dtype[i]);
     }
     for (int o = 0; o < p->n_out; o++) {
         odd = odd || p->out_dtype[o] == GN_C64 || p->out_dtype[o] == GN_C128;
-        wide = wide || p->out_dtype[o] == GN_F64 || p->out_dtype[o] == GN_I64;
+        wide = wide || gni_is_wide(p->out_dtype[o]);
     }
     if (gni_is_copy(p)) return true;
     const gni_kernel *kernel = p->wide ? gni_kernels_wide : gni_cpu_isa_of(GNI_ISA_PLAIN)->kernel;
     for (int i = 0; i < p->n_insn; i++)
         if (GNI_INSN_CODE(p->insn[i]) >= GNI_OP_COUNT * 3u ||
-            kernel[GNI_INSN_CODE(p->insn[i])] == NULL)
+            (kernel[GNI_INSN_CODE(p->insn[i])] == NULL && !gni_is_rare(GNI_INSN_CODE(p->insn[i]))))
             return false;
     return !odd && (!wide || p->wide);
 }
@@ -17609,19 +19218,24 @@ static bool gni_cpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
         return t == GN_F32 || t == GN_F64 || t == GN_F16 || t == GN_BF16 || t == GN_I32 ||
                t == GN_I64;
     }
+    case GNI_JOB_SCATTER: return true;
     case GNI_JOB_TAKE: {
         gn_dtype t = ((const gni_take *)job)->index.dtype;
-        return t == GN_I32 || t == GN_I64 || t == GN_U8 || t == GN_I8 || t == GN_U32;
+        return t == GN_I32 || t == GN_I64 || t == GN_U32; // others are converted
     }
 #ifndef GPUNUM_NO_FFT
     case GNI_JOB_FFT: return gni_fft_cpu_supports((const gni_fft *)job);
 #endif
+    case GNI_JOB_SCAN:
+    case GNI_JOB_SORT:
+    case GNI_JOB_SEARCH:
+    case GNI_JOB_COUNT: return true; // real dtypes, which is all that is asked for
     case GNI_JOB_RANDOM: {
         const gni_random *d = (const gni_random *)job;
         gn_dtype t = d->out.dtype;
         if (d->kind == GNI_RAND_BITS) return t == GN_U32 || t == GN_I32;
         if (d->kind == GNI_RAND_RANGE)
-            return gni_domain_of(t, true) == GNI_I && t != GN_C64 && t != GN_C128;
+            return gni_is_integer(t) || t == GN_BOOL;
         return t == GN_F32 || t == GN_F64 || t == GN_F16 || t == GN_BF16;
     }
     default: return false;
@@ -17635,6 +19249,11 @@ static bool gni_cpu_run(gn_context *g, gni_job_kind kind, const void *job) {
     case GNI_JOB_SOFTMAX: return gni_cpu_softmax(g, (const gni_softmax *)job);
     case GNI_JOB_MATMUL: return gni_cpu_matmul(g, (const gni_matmul *)job);
     case GNI_JOB_TAKE: return gni_cpu_take(g, (const gni_take *)job);
+    case GNI_JOB_SCAN: return gni_cpu_scan(g, (const gni_scan *)job);
+    case GNI_JOB_SORT: return gni_cpu_sort(g, (const gni_sort *)job);
+    case GNI_JOB_SEARCH: return gni_cpu_search(g, (const gni_search *)job);
+    case GNI_JOB_COUNT: return gni_cpu_counts(g, (const gni_count *)job);
+    case GNI_JOB_SCATTER: return gni_cpu_scatter(g, (const gni_scatter *)job);
     case GNI_JOB_RANDOM: return gni_cpu_random(g, (const gni_random *)job);
 #ifndef GPUNUM_NO_FFT
     case GNI_JOB_FFT: return gni_fft_cpu(g, (const gni_fft *)job);
@@ -23512,7 +25131,9 @@ enum {
     GNI_JOB_HITS = 256,        // programs remembered
     GNI_JOB_LOG_CHOICES = 6,   // log2 of the choices remembered
     GNI_JOB_FEW = 4,           // pipelines of a program that is over soon
-    GNI_JOB_COUNTERS = 1 << 14 // words
+    GNI_JOB_COUNTERS = 1 << 14, // words
+    GNI_JOB_FAULTS = 32,
+    GNI_JOB_FAULT_BYTES = 256 // of each flag, so that jobs do not wait for each other
 };
 
 typedef uint32_t gni_operand_kind; // GNI_K_
@@ -23521,7 +25142,8 @@ typedef uint32_t gni_operand_kind; // GNI_K_
 typedef char gni_job_dtypes_agree[GN_F32 == GNI_T_F32 && GN_F16 == GNI_T_F16 && GN_BF16 == GNI_T_BF16 &&
                                   GN_F64 == GNI_T_F64 && GN_I32 == GNI_T_I32 && GN_I64 == GNI_T_I64 &&
                                   GN_U8 == GNI_T_U8 && GN_I8 == GNI_T_I8 && GN_U32 == GNI_T_U32 &&
-                                  GN_BOOL == GNI_T_BOOL && GN_C64 == GNI_T_C64
+                                  GN_BOOL == GNI_T_BOOL && GN_C64 == GNI_T_C64 &&
+                                  GN_I16 == GNI_T_I16 && GN_U16 == GNI_T_U16 && GN_U64 == GNI_T_U64
                                       ? 1
                                       : -1];
 
@@ -23538,6 +25160,14 @@ typedef struct gni_gpu_jobs {
     gni_gpu_mem counters;        // zeros; kernels leave zeros behind
     bool has_counters;
     uint32_t next_counter;
+    gni_gpu_mem faults; // a flag for each of the last jobs that look at indices, which are not known to be good
+    bool has_faults, watch;
+    int next_fault;
+    struct {
+        const char *fn;
+        int axis;
+        int64_t extent;
+    } fault[GNI_JOB_FAULTS];
     gni_job_choice choices[1 << GNI_JOB_LOG_CHOICES];
     int split_force; // tests: 1 to 3 asks for that mode of room `gpu_split` and above wherever it can work, -1 never
 } gni_gpu_jobs;
@@ -23690,7 +25320,7 @@ static bool gni_job_put_operand(gni_job_call *c, const gni_job_space *s, const g
 static bool gni_job_wide_has(uint32_t code) {
     uint32_t op = code / 3u, domain = code % 3u;
     if (op >= GNI_OP_WHERE && op != GNI_OP_FMA) return true;
-    if (domain == GNI_U) return false;
+    if (domain == GNI_U) return gni_wide_unsigned((gni_op)op);
     if (domain == GNI_I) return true;
     switch (op) {
     case GNI_OP_SQRT:
@@ -23706,7 +25336,7 @@ static bool gni_job_wide_has(uint32_t code) {
     }
 }
 
-static bool gni_job_is_long(gn_dtype t) { return t == GN_F64 || t == GN_I64 || t == GN_C64; }
+static bool gni_job_is_long(gn_dtype t) { return gni_is_wide(t) || t == GN_C64; }
 
 // Eight-byte elements that only move, or are filled in.
 static bool gni_job_is_copy64(const gni_program *p) {
@@ -23728,15 +25358,17 @@ static bool gni_job_enough_places(const gni_gpu *gpu, const gni_program *p, int 
 
 static bool gni_job_program_ok(const gni_gpu *gpu, const gni_program *p, int extra_buffers) {
     if (!gni_job_enough_places(gpu, p, extra_buffers)) return false;
+    for (int i = 0; i < p->n_insn; i++)
+        if (GNI_INSN_CODE(p->insn[i]) >= GNI_OP_ERFC * 3u) return false;
     if (p->wide) {
         if (!gpu->caps.int64 || !gpu->caps.float64) return false;
         for (int i = 0; i < p->n_insn; i++)
             if (!gni_job_wide_has(GNI_INSN_CODE(p->insn[i]))) return false;
     }
     for (int i = 0; i < p->n_in; i++)
-        if (p->in_dtype[i] >= GN_C64 || (!p->wide && gni_job_is_long(p->in_dtype[i]))) return false;
+        if (gni_is_complex(p->in_dtype[i]) || (!p->wide && gni_job_is_long(p->in_dtype[i]))) return false;
     for (int i = 0; i < p->n_out; i++)
-        if (p->out_dtype[i] >= GN_C64 || (!p->wide && gni_job_is_long(p->out_dtype[i])))
+        if (gni_is_complex(p->out_dtype[i]) || (!p->wide && gni_job_is_long(p->out_dtype[i])))
             return false;
     return true;
 }
@@ -24357,7 +25989,7 @@ static bool gni_job_reduce_is_far(const gni_reduce *r) {
 static bool gni_job_reduce_ok(const gni_gpu *gpu, const gni_reduce *r) {
     gn_dtype t = r->out.dtype;
     bool wide = r->program.wide, index = r->op == GNI_RED_ARGMIN || r->op == GNI_RED_ARGMAX;
-    if (!gni_job_program_ok(gpu, &r->program, 3) || t >= GN_C64) return false;
+    if (!gni_job_program_ok(gpu, &r->program, 3) || gni_is_complex(t)) return false;
     if (gni_job_reduce_is_far(r)) return false;
     if (index) return t == GN_I32 || t == GN_I64;
     if (r->op == GNI_RED_ANY || r->op == GNI_RED_ALL) return t == GN_BOOL;
@@ -24451,75 +26083,6 @@ static bool gni_job_softmax(gni_gpu *gpu, const gni_softmax *s) {
     return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT), groups, 1, 1);
 }
 
-// ---- take
-
-// log2 of the largest piece, up to 16 bytes, that rows and both places are made of.
-static int gni_job_take_unit(const gni_take *t) {
-    int64_t size = (int64_t)gn_dtype_size(t->in.dtype);
-    uint64_t bits = (uint64_t)(t->inner * size) | (uint64_t)(t->in.offset * size) |
-                    (uint64_t)(t->out.offset * size) | 16u;
-    int unit = 0;
-    while (!(bits >> unit & 1u)) unit++;
-    return unit;
-}
-
-static bool gni_job_take_ok(const gni_gpu *gpu, const gni_take *t) {
-    gn_dtype i = t->index.dtype;
-    int64_t size = (int64_t)gn_dtype_size(t->in.dtype), unit = (int64_t)1 << gni_job_take_unit(t);
-    int64_t most = GNI_GPU_REACH;
-    if (!gpu->caps.addresses) most = (int64_t)GNI_MIN(gpu->caps.max_storage_range, (uint64_t)most);
-    int64_t in = t->extent * t->inner * size, out = t->count * t->inner * size;
-    bool integers = i == GN_I32 || i == GN_I64 || i == GN_U32 || i == GN_U8 || i == GN_I8;
-    return integers && t->in.dtype == t->out.dtype && t->extent < INT32_MAX &&
-           t->count < INT32_MAX / 2 && in / unit < INT32_MAX / 2 && out / unit < INT32_MAX / 2 &&
-           in < most - 256 && out < most - 256 && t->count * (int64_t)gn_dtype_size(i) < most - 256;
-}
-
-static bool gni_job_take(gni_gpu *gpu, const gni_take *t) {
-    gni_job_call c;
-    int unit = gni_job_take_unit(t);
-    int64_t size = (int64_t)gn_dtype_size(t->in.dtype), inner = t->inner * size >> unit, one = 1;
-    int64_t in = t->outer * t->extent * t->inner, out = t->outer * t->count * t->inner;
-    if (out == 0) return true;
-    if (t->extent == 0) return false;
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
-    uint32_t *p = c.param, *from = &p[GNI_P_TAKE_IN_BASE], *to = &p[GNI_P_TAKE_OUT_BASE];
-    bool fits = (in * size >> unit) < INT32_MAX &&
-                (out * size >> unit) < INT32_MAX - 4 * GNI_JOB_THREADS &&
-                gni_job_reach(gpu, &t->in, &in, &one, 1, &c.use[0], from) &&
-                gni_job_reach(gpu, &t->index, &t->count, &one, 1, &c.use[1],
-                              &p[GNI_P_TAKE_INDEX_BASE]) &&
-                gni_job_reach(gpu, &t->out, &out, &one, 1, &c.use[2], to);
-    if (!fits) {
-        gni_take part = *t;
-        if (t->outer < 2) return false;
-        part.outer = t->outer / 2;
-        if (!gni_job_take(gpu, &part)) return false;
-        part.in.offset += part.outer * t->extent * t->inner;
-        part.out.offset += part.outer * t->count * t->inner;
-        part.outer = t->outer - part.outer;
-        return gni_job_take(gpu, &part);
-    }
-    c.use[2].write = true;
-    c.n_use = 3;
-    c.n_param = GNI_P_TAKE_WORDS;
-    p[GNI_P_TAKE_N] = (uint32_t)(out * size >> unit);
-    gni_job_divider(inner, &p[GNI_P_TAKE_INNER]);
-    gni_job_divider(t->count, &p[GNI_P_TAKE_COUNT]);
-    p[GNI_P_TAKE_EXTENT] = (uint32_t)t->extent;
-    *from = (uint32_t)((int64_t)*from * size >> unit);
-    *to = (uint32_t)((int64_t)*to * size >> unit);
-    c.generic.module = GNI_MODULE_take;
-    c.generic.n_spec = GNI_S_TAKE_SPECS;
-    c.generic.spec[GNI_S_TAKE_INDEX_DTYPE] = (uint32_t)t->index.dtype;
-    c.generic.spec[GNI_S_TAKE_UNIT] = (uint32_t)unit;
-    int64_t work = p[GNI_P_TAKE_N];
-    if (unit < 2) work = gni_job_ceil(work, unit == 1 ? 2 : 4);
-    return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT),
-                            gni_job_ceil(work, 256), 1, 1);
-}
-
 // ---- random
 
 static bool gni_job_random_ok(const gni_random *r) {
@@ -24566,13 +26129,27 @@ static bool gni_job_random(gni_gpu *gpu, const gni_random *r) {
 
 // ---- the backend
 
-// Of rooms `gpu_matmul` and `gpu_factor`.
+// Of rooms `gpu_matmul`, `gpu_places` and `gpu_factor`.
+static bool gni_job_take_ok(const gni_gpu *gpu, const gni_take *t);
+static bool gni_job_take(gni_gpu *gpu, const gni_take *t);
+static bool gni_job_scatter_ok(const gni_gpu *gpu, const gni_scatter *t);
+static bool gni_job_scatter(gni_gpu *gpu, const gni_scatter *t);
 static bool gni_job_matmul_ok(const gni_gpu *gpu, const gni_matmul *m);
 static bool gni_job_matmul(gni_gpu *gpu, const gni_matmul *m, int64_t row);
 #ifndef GPUNUM_NO_LINALG
 static bool gni_job_factor_ok(const gni_gpu *gpu, const gni_factor *f);
 static bool gni_job_factor(gni_gpu *gpu, const gni_factor *f);
 #endif
+
+// Of room `gpu_order`.
+static bool gni_job_scan_ok(const gni_gpu *gpu, const gni_scan *s);
+static bool gni_job_scan(gni_gpu *gpu, const gni_scan *d);
+static bool gni_job_sort_ok(const gni_gpu *gpu, const gni_sort *s);
+static bool gni_job_sort(gni_gpu *gpu, const gni_sort *s);
+static bool gni_job_search_ok(const gni_gpu *gpu, const gni_search *s);
+static bool gni_job_search(gni_gpu *gpu, const gni_search *s);
+static bool gni_job_count_ok(const gni_gpu *gpu, const gni_count *d);
+static bool gni_job_count(gni_gpu *gpu, const gni_count *d);
 
 static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) {
     const gni_gpu *gpu = g->gpu;
@@ -24587,6 +26164,11 @@ static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
     case GNI_JOB_SOFTMAX: return gni_job_softmax_ok((const gni_softmax *)job);
     case GNI_JOB_MATMUL: return gni_job_matmul_ok(gpu, (const gni_matmul *)job);
     case GNI_JOB_TAKE: return gni_job_take_ok(gpu, (const gni_take *)job);
+    case GNI_JOB_SCAN: return gni_job_scan_ok(gpu, (const gni_scan *)job);
+    case GNI_JOB_SORT: return gni_job_sort_ok(gpu, (const gni_sort *)job);
+    case GNI_JOB_SEARCH: return gni_job_search_ok(gpu, (const gni_search *)job);
+    case GNI_JOB_COUNT: return gni_job_count_ok(gpu, (const gni_count *)job);
+    case GNI_JOB_SCATTER: return gni_job_scatter_ok(gpu, (const gni_scatter *)job);
     case GNI_JOB_RANDOM: return gni_job_random_ok((const gni_random *)job);
 #ifndef GPUNUM_NO_FFT
     case GNI_JOB_FFT: return gni_fft_gpu_supports(g, (const gni_fft *)job);
@@ -24607,6 +26189,11 @@ static bool gni_gpu_run(gn_context *g, gni_job_kind kind, const void *job) {
     case GNI_JOB_MATMUL:
         return gni_job_matmul(gpu, (const gni_matmul *)job, ((const gni_matmul *)job)->n);
     case GNI_JOB_TAKE: return gni_job_take(gpu, (const gni_take *)job);
+    case GNI_JOB_SCAN: return gni_job_scan(gpu, (const gni_scan *)job);
+    case GNI_JOB_SORT: return gni_job_sort(gpu, (const gni_sort *)job);
+    case GNI_JOB_SEARCH: return gni_job_search(gpu, (const gni_search *)job);
+    case GNI_JOB_COUNT: return gni_job_count(gpu, (const gni_count *)job);
+    case GNI_JOB_SCATTER: return gni_job_scatter(gpu, (const gni_scatter *)job);
     case GNI_JOB_RANDOM: return gni_job_random(gpu, (const gni_random *)job);
 #ifndef GPUNUM_NO_FFT
     case GNI_JOB_FFT: return gni_fft_gpu(g, (const gni_fft *)job);
@@ -24622,6 +26209,609 @@ static bool gni_gpu_run(gn_context *g, gni_job_kind kind, const void *job) {
 
 static const gni_backend_api gni_gpu_backend = {"gpu", GNI_ON_GPU, gni_gpu_supports, gni_gpu_run};
 static const gni_backend_api *gni_backend_gpu(void) { return &gni_gpu_backend; }
+
+// >>gpu_order
+// Scans, sorts, searches and counts on a GPU. From outside: gni_job_scan, gni_job_sort, gni_job_search, gni_job_count and what
+// says whether they are done there.
+
+#if GNI_GPU
+
+// Whether one dispatch reaches so many bytes.
+static bool gni_order_reaches(const gni_gpu *gpu, int64_t count, int64_t bytes) {
+    uint64_t most = (uint64_t)GNI_GPU_REACH;
+    if (!gpu->caps.addresses) most = GNI_MIN(gpu->caps.max_storage_range, most);
+    return count < INT32_MAX / 2 && (uint64_t)count * (uint64_t)bytes < most - 512;
+}
+
+static bool gni_order_dispatch(gni_job_call *c, int kernel, int64_t groups) {
+    const int64_t most = (int64_t)c->gpu->caps.max_groups[0];
+    c->generic.module = kernel;
+    return gni_job_dispatch(c, gni_gpu_pipeline_get(c->gpu, &c->generic, GNI_GPU_WAIT), GNI_MIN(groups, most),
+                            gni_job_ceil(groups, most), 1);
+}
+
+static gni_gpu_use gni_order_use(const gni_gpu_mem *mem, uint64_t offset, uint64_t bytes) {
+    gni_gpu_use use;
+    use.mem = mem;
+    use.offset = offset;
+    use.bytes = bytes;
+    use.write = true;
+    return use;
+}
+
+// `count` elements of an operand as a buffer argument.
+static bool gni_order_operand(const gni_gpu *gpu, const gni_operand *o, int64_t count, gni_gpu_use *use, uint32_t *base,
+                              bool write) {
+    const int64_t one = 1;
+    if (!gni_job_reach(gpu, o, &count, &one, 1, use, base)) return false;
+    use->write = write;
+    return true;
+}
+
+// ---- scans
+
+typedef struct gni_order_scan {
+    gni_scan_op op;
+    uint32_t dtype, flags; // GNI_T_C64: values of two words
+    bool integer;
+    int64_t outer, n, inner;
+    gni_gpu_use in, out;
+    uint32_t in_base, out_base;
+} gni_order_scan;
+
+static bool gni_order_scan_phase(gni_gpu *gpu, const gni_order_scan *s, const gni_gpu_use *parts, uint32_t phase, int64_t tiles,
+                                 int64_t groups) {
+    gni_job_call c;
+    memset(&c, 0, sizeof c);
+    c.gpu = gpu;
+    c.use[0] = s->in;
+    c.use[1] = phase == GNI_F_SCAN_TOTALS ? *parts : s->out;
+    c.use[2] = parts != NULL ? *parts : s->out;
+    c.n_use = 3;
+    c.generic.n_spec = GNI_S_SCAN_SPECS;
+    c.generic.spec[GNI_S_SCAN_OP] = (uint32_t)s->op;
+    c.generic.spec[GNI_S_SCAN_DTYPE] = s->dtype;
+    c.generic.spec[GNI_S_SCAN_INTEGER] = s->integer;
+    c.generic.spec[GNI_S_SCAN_PHASE] = phase;
+    c.generic.spec[GNI_S_SCAN_FLAGS] =
+        s->flags | gni_job_flag(parts != NULL && phase == GNI_F_SCAN_TILES, GNI_F_SCAN_CARRY);
+    c.n_param = GNI_P_SCAN_WORDS;
+    c.param[GNI_P_SCAN_OUTER] = (uint32_t)s->outer;
+    c.param[GNI_P_SCAN_N] = (uint32_t)s->n;
+    c.param[GNI_P_SCAN_INNER] = (uint32_t)s->inner;
+    c.param[GNI_P_SCAN_IN_BASE] = s->in_base;
+    c.param[GNI_P_SCAN_OUT_BASE] = s->out_base;
+    c.param[GNI_P_SCAN_TILES] = (uint32_t)tiles;
+    return gni_order_dispatch(&c, GNI_MODULE_scan, groups);
+}
+
+// Tiles' totals, their scan, then the tiles.
+static bool gni_order_scan_run(gni_gpu *gpu, const gni_order_scan *s) {
+    const int64_t tiles = gni_job_ceil(s->n, GNI_SCAN_TILE);
+    gni_gpu_mem mem;
+    if (s->inner > 1)
+        return gni_order_scan_phase(gpu, s, NULL, GNI_F_SCAN_COLUMNS, 1, gni_job_ceil(s->outer * s->inner, 256));
+    if (tiles == 1) return gni_order_scan_phase(gpu, s, NULL, GNI_F_SCAN_TILES, 1, s->outer);
+    const uint64_t bytes = (uint64_t)(s->outer * tiles) * 8;
+    if (!gni_gpu_alloc(gpu, bytes, &mem)) {
+        gni_fail_memory(gpu->g, "scan: device memory", bytes);
+        return false;
+    }
+    const gni_gpu_use parts = gni_order_use(&mem, 0, bytes);
+    gni_order_scan inner = *s;
+    inner.dtype = GNI_T_C64;
+    inner.flags = GNI_F_SCAN_EXCLUSIVE;
+    inner.n = tiles;
+    inner.in = inner.out = parts;
+    inner.in_base = inner.out_base = 0;
+    const bool ok = gni_order_scan_phase(gpu, s, &parts, GNI_F_SCAN_TOTALS, tiles, s->outer * tiles) &&
+                    gni_order_scan_run(gpu, &inner) &&
+                    gni_order_scan_phase(gpu, s, &parts, GNI_F_SCAN_TILES, tiles, s->outer * tiles);
+    gni_gpu_free(gpu, &mem);
+    return ok;
+}
+
+static bool gni_job_scan_ok(const gni_gpu *gpu, const gni_scan *s) {
+    const gn_dtype t = s->in.dtype;
+    const bool sums = s->op == GNI_SCAN_SUM || s->op == GNI_SCAN_PROD, has = t != GN_F64 && (t != GN_U64 || sums);
+    return has && gpu->caps.max_buffers >= 3 &&
+           gni_order_reaches(gpu, s->outer * s->n * s->inner, GNI_MAX((int64_t)gn_dtype_size(t), 8));
+}
+
+static bool gni_job_scan(gni_gpu *gpu, const gni_scan *d) {
+    gni_order_scan s;
+    memset(&s, 0, sizeof s);
+    const int64_t count = d->outer * d->n * d->inner;
+    s.op = d->op;
+    s.dtype = d->in.dtype == GN_U64 ? GNI_T_I64 : (uint32_t)d->in.dtype;
+    s.integer = !gni_is_float(d->in.dtype);
+    s.outer = d->outer;
+    s.n = d->n;
+    s.inner = d->inner;
+    return gni_order_operand(gpu, &d->in, count, &s.in, &s.in_base, false) &&
+           gni_order_operand(gpu, &d->out, count, &s.out, &s.out_base, true) && gni_order_scan_run(gpu, &s);
+}
+
+// ---- sorts
+
+static void gni_order_key(gni_gpu_kernel *k, gn_dtype t, bool descending, bool zeros) {
+    const gni_key key = gni_key_of_dtype(t, descending);
+    k->n_spec = GNI_S_ORDER_SPECS;
+    k->spec[GNI_S_ORDER_LOG_BYTES] = (uint32_t)gni_job_log2_up(key.bytes);
+    k->spec[GNI_S_ORDER_FLAGS] = gni_job_flag(key.is_float, GNI_F_ORDER_FLOAT) |
+                                 gni_job_flag(key.sign != 0, GNI_F_ORDER_SIGNED) |
+                                 gni_job_flag(descending, GNI_F_ORDER_DESCENDING) | gni_job_flag(zeros, GNI_F_ORDER_ZEROS);
+    k->spec[GNI_S_ORDER_INF] = (uint32_t)(key.bytes == 8 ? key.inf >> 32 : key.inf);
+}
+
+static bool gni_job_sort_ok(const gni_gpu *gpu, const gni_sort *s) {
+    const int64_t tiles = gni_job_ceil(s->n, GNI_SORT_TILE);
+    return gpu->caps.max_buffers >= 6 && gpu->caps.shared_bytes >= 16384u && gni_order_reaches(gpu, s->rows * s->n, 8) &&
+           gni_order_reaches(gpu, s->rows * 256 * tiles, 8);
+}
+
+// Rows that a workgroup does not hold: eight bits at a time, from `c`'s elements by way of scratch memory.
+static bool gni_job_sort_long(gni_job_call *c, const gni_sort *s, const gni_gpu_use *out, const gni_gpu_use *index) {
+    gni_gpu *gpu = c->gpu;
+    const bool places = s->index.buf != NULL;
+    const int bits = 8 * (int)gn_dtype_size(s->in.dtype);
+    const int64_t total = s->rows * s->n, tiles = gni_job_ceil(s->n, GNI_SORT_TILE), groups = s->rows * tiles;
+    const uint64_t keys = ((uint64_t)total * (bits == 64 ? 8 : 4) + 255) / 256 * 256;
+    const uint64_t from = places ? ((uint64_t)total * 4 + 255) / 256 * 256 : 0, counts = (uint64_t)groups * 1024;
+    const uint64_t bytes = 2 * keys + 2 * from + counts;
+    gni_gpu_mem mem;
+    if (!gni_gpu_alloc(gpu, bytes, &mem)) {
+        gni_fail_memory(gpu->g, "sort: device memory", bytes);
+        return false;
+    }
+    gni_gpu_use key[2], place[2];
+    key[0] = gni_order_use(&mem, 0, keys);
+    key[1] = gni_order_use(&mem, keys, keys);
+    place[0] = places ? gni_order_use(&mem, 2 * keys, from) : key[0];
+    place[1] = places ? gni_order_use(&mem, 2 * keys + from, from) : key[1];
+    gni_order_scan scan;
+    memset(&scan, 0, sizeof scan);
+    scan.op = GNI_SCAN_SUM;
+    scan.dtype = GNI_T_U32;
+    scan.flags = GNI_F_SCAN_EXCLUSIVE;
+    scan.integer = true;
+    scan.outer = s->rows;
+    scan.n = 256 * tiles;
+    scan.inner = 1;
+    scan.in = scan.out = gni_order_use(&mem, 2 * keys + 2 * from, counts);
+    c->use[5] = scan.in;
+    c->param[GNI_P_SORT_TILES] = (uint32_t)tiles;
+    bool ok = true;
+    int at = 0; // where the keys are, after the first pass
+    for (int shift = 0; shift < bits && ok; shift += 8, at ^= 1) {
+        c->generic.spec[GNI_S_SORT_FIRST] = shift == 0;
+        c->param[GNI_P_SORT_SHIFT] = (uint32_t)shift;
+        c->use[1] = key[at];
+        c->use[2] = place[at];
+        c->use[3] = key[at ^ 1];
+        c->use[4] = place[at ^ 1];
+        ok = gni_order_dispatch(c, GNI_MODULE_sort_count, groups) && gni_order_scan_run(gpu, &scan) &&
+             gni_order_dispatch(c, GNI_MODULE_sort_move, groups);
+    }
+    c->use[1] = key[at];
+    c->use[2] = place[at];
+    c->use[3] = *out;
+    c->use[4] = *index;
+    c->generic.spec[GNI_S_SORT_FIRST] = 0;
+    ok = ok && gni_order_dispatch(c, GNI_MODULE_sort_end, GNI_MIN(gni_job_ceil(s->rows * s->count, 1024), 16384));
+    gni_gpu_free(gpu, &mem);
+    return ok;
+}
+
+// ---- selection
+
+// How many of the first elements a workgroup sorts.
+static int64_t gni_order_slots(const gni_sort *s) { return gn_dtype_size(s->in.dtype) == 8 ? 1024 : 2048; }
+
+// Whether the elements that are asked for are found without sorting all: one or two, or the first few.
+static bool gni_job_selects(const gni_sort *s) {
+    if (s->n <= 4 * gni_order_slots(s) || s->rows > 64) return false;
+    return (s->count <= 2 && s->index.buf == NULL) || (s->first == 0 && s->count <= gni_order_slots(s));
+}
+
+// `from` is what the kernels of sorts would get. Values alone: each one by a search of its own. Places too: the last one by a
+// search, and all up to there, which a workgroup sorts.
+static bool gni_job_sort_some(gni_job_call *from, const gni_sort *s, const gni_gpu_use *out, const gni_gpu_use *index) {
+    static const int step[] = {GNI_MODULE_select_count, GNI_MODULE_select_pick};
+    gni_gpu *gpu = from->gpu;
+    const bool all = s->count > 2 || s->index.buf != NULL;
+    const int bits = 8 * (int)gn_dtype_size(s->in.dtype), word = GNI_MIN(bits, 32);
+    const int64_t searches = all ? 1 : s->count, total = s->rows * searches, tiles = gni_job_ceil(s->n, GNI_SORT_TILE);
+    const int64_t most = 16 * (int64_t)GNI_MAX(gpu->caps.multiprocessors, 1u);
+    const int64_t splits = GNI_MAX(1, GNI_MIN(gni_job_ceil(s->n, 4096), gni_job_ceil(most, total)));
+    const uint64_t state = ((uint64_t)total * 16 + 255) / 256 * 256, counts = (uint64_t)total * 8192;
+    const uint64_t sums = all ? ((uint64_t)(2 * s->rows * tiles) * 4 + 255) / 256 * 256 : 0;
+    const uint64_t keys = all ? ((uint64_t)(s->rows * s->count) * 8 + 255) / 256 * 256 : 0;
+    const uint64_t bytes = state + counts + sums + 2 * keys;
+    gni_job_call c = *from;
+    gni_gpu_mem mem;
+    if (!gni_gpu_alloc(gpu, bytes, &mem)) {
+        gni_fail_memory(gpu->g, "select: device memory", bytes);
+        return false;
+    }
+    // What is searched for: two words of nothing yet, its place, and a word that nobody reads.
+    bool ok = gni_gpu_fill(gpu, &mem, 0, state + counts, 0);
+    for (int64_t i = 0; i < total && ok; i++) {
+        const uint64_t place = (uint64_t)(all ? s->count - 1 : s->first + i / s->rows);
+        ok = gni_gpu_fill(gpu, &mem, (uint64_t)i * 16 + 8, 4, (uint32_t)place);
+    }
+    c.use[1] = gni_order_use(&mem, 0, state);
+    c.use[2] = gni_order_use(&mem, state, counts);
+    c.use[3] = c.use[4] = c.use[2];
+    c.n_use = 5;
+    c.generic.n_spec = GNI_S_ORDER_SPECS;
+    c.n_param = GNI_P_SELECT_WORDS;
+    uint32_t *p = c.param;
+    p[GNI_P_SELECT_ROWS] = (uint32_t)s->rows;
+    p[GNI_P_SELECT_N] = (uint32_t)s->n;
+    p[GNI_P_SELECT_IN_BASE] = from->param[GNI_P_SORT_IN_BASE];
+    p[GNI_P_SELECT_SEARCHES] = (uint32_t)searches;
+    p[GNI_P_SELECT_SPLITS] = (uint32_t)splits;
+    p[GNI_P_SELECT_OUT_BASE] = from->param[GNI_P_SORT_OUT_BASE];
+    p[GNI_P_SELECT_TAKE] = (uint32_t)s->count;
+    for (int high = bits; high > 0 && ok;) { // digits of 11 bits from the top, each in one word
+        const int left = (high - 1) % word + 1, width = GNI_MIN(left, 11);
+        high -= width;
+        p[GNI_P_SELECT_SHIFT] = (uint32_t)high;
+        p[GNI_P_SELECT_WIDTH] = (uint32_t)width;
+        for (int i = 0; i < 2 && ok; i++) ok = gni_order_dispatch(&c, step[i], i == 0 ? total * splits : total);
+    }
+    if (!all) {
+        c.use[2] = c.use[3] = c.use[4] = *out;
+        ok = ok && gni_order_dispatch(&c, GNI_MODULE_select_end, gni_job_ceil(total, 256));
+        gni_gpu_free(gpu, &mem);
+        return ok;
+    }
+    gni_order_scan scan;
+    memset(&scan, 0, sizeof scan);
+    scan.op = GNI_SCAN_SUM;
+    scan.dtype = GNI_T_U32;
+    scan.flags = GNI_F_SCAN_EXCLUSIVE;
+    scan.integer = true;
+    scan.outer = 2 * s->rows;
+    scan.n = tiles;
+    scan.inner = 1;
+    scan.in = scan.out = c.use[2] = gni_order_use(&mem, state + counts, sums);
+    c.use[3] = gni_order_use(&mem, state + counts + sums, keys);
+    c.use[4] = gni_order_use(&mem, state + counts + sums + keys, keys);
+    p[GNI_P_SELECT_SPLITS] = (uint32_t)tiles;
+    ok = ok && gni_order_dispatch(&c, GNI_MODULE_select_tally, s->rows * tiles) && gni_order_scan_run(gpu, &scan) &&
+         gni_order_dispatch(&c, GNI_MODULE_select_keep, s->rows * tiles);
+    const int log_row = gni_job_log2_up(s->count);
+    from->use[1] = c.use[3];
+    from->use[2] = c.use[4];
+    from->use[3] = *out;
+    from->use[4] = from->use[5] = *index;
+    from->param[GNI_P_SORT_N] = (uint32_t)s->count;
+    from->generic.spec[GNI_S_SORT_LOG_ROW] = (uint32_t)log_row;
+    ok = ok && gni_order_dispatch(from, bits == 64 ? GNI_MODULE_sort_rows64 : GNI_MODULE_sort_rows,
+                                  gni_job_ceil(s->rows, gni_order_slots(s) >> log_row));
+    gni_gpu_free(gpu, &mem);
+    return ok;
+}
+
+static bool gni_job_sort(gni_gpu *gpu, const gni_sort *s) {
+    gni_job_call c;
+    memset(&c, 0, sizeof c);
+    c.gpu = gpu;
+    const bool places = s->index.buf != NULL, values = s->out.buf != NULL, wide = gn_dtype_size(s->in.dtype) == 8;
+    const int64_t took = s->rows * s->count, slots = gni_order_slots(s);
+    gni_gpu_use out, index;
+    uint32_t *p = c.param;
+    if (!gni_order_operand(gpu, &s->in, s->rows * s->n, &c.use[0], &p[GNI_P_SORT_IN_BASE], false)) return false;
+    if (values && !gni_order_operand(gpu, &s->out, took, &out, &p[GNI_P_SORT_OUT_BASE], true)) return false;
+    if (places && !gni_order_operand(gpu, &s->index, took, &index, &p[GNI_P_SORT_INDEX_BASE], true)) return false;
+    if (!values) out = index;
+    if (!places) index = out;
+    gni_order_key(&c.generic, s->in.dtype, s->descending, places);
+    c.generic.n_spec = GNI_S_SORT_SPECS;
+    c.generic.spec[GNI_S_SORT_PLACES] = places;
+    c.generic.spec[GNI_S_SORT_VALUES] = values;
+    c.n_use = 6;
+    c.n_param = GNI_P_SORT_WORDS;
+    p[GNI_P_SORT_ROWS] = (uint32_t)s->rows;
+    p[GNI_P_SORT_N] = (uint32_t)s->n;
+    p[GNI_P_SORT_SKIP] = (uint32_t)s->first;
+    p[GNI_P_SORT_TAKE] = (uint32_t)s->count;
+    p[GNI_P_SORT_ROW] = (uint32_t)s->n;
+    if (gni_job_selects(s)) return gni_job_sort_some(&c, s, &out, &index);
+    if (s->n > slots) return gni_job_sort_long(&c, s, &out, &index);
+    const int log_row = gni_job_log2_up(s->n);
+    c.generic.spec[GNI_S_SORT_LOG_ROW] = (uint32_t)log_row;
+    c.generic.spec[GNI_S_SORT_FIRST] = 1;
+    c.use[1] = c.use[3] = out;
+    c.use[2] = c.use[4] = c.use[5] = index;
+    return gni_order_dispatch(&c, wide ? GNI_MODULE_sort_rows64 : GNI_MODULE_sort_rows, gni_job_ceil(s->rows, slots >> log_row));
+}
+
+// ---- searches and counts
+
+static bool gni_job_search_ok(const gni_gpu *gpu, const gni_search *s) {
+    return gpu->caps.max_buffers >= 3 && gni_order_reaches(gpu, s->n, 8) &&
+           gni_order_reaches(gpu, s->count, 8);
+}
+
+static bool gni_job_search(gni_gpu *gpu, const gni_search *s) {
+    gni_job_call c;
+    memset(&c, 0, sizeof c);
+    c.gpu = gpu;
+    uint32_t *p = c.param;
+    if (!gni_order_operand(gpu, &s->sorted, s->n, &c.use[0], &p[GNI_P_FIND_LINE_BASE], false) ||
+        !gni_order_operand(gpu, &s->in, s->count, &c.use[1], &p[GNI_P_FIND_IN_BASE], false) ||
+        !gni_order_operand(gpu, &s->out, s->count, &c.use[2], &p[GNI_P_FIND_OUT_BASE], true))
+        return false;
+    gni_order_key(&c.generic, s->in.dtype, false, true);
+    c.n_use = 3;
+    c.n_param = GNI_P_FIND_WORDS;
+    p[GNI_P_FIND_N] = (uint32_t)s->count;
+    p[GNI_P_FIND_LINE] = (uint32_t)s->n;
+    p[GNI_P_FIND_RIGHT] = s->right;
+    return gni_order_dispatch(&c, GNI_MODULE_find_search, GNI_MIN(gni_job_ceil(s->count, 256), 16384));
+}
+
+static bool gni_job_count_ok(const gni_gpu *gpu, const gni_count *d) {
+    return d->weight.buf == NULL && d->least >= 0 && d->least < INT32_MAX && gpu->caps.max_buffers >= 3 &&
+           gni_order_reaches(gpu, d->n, 8) && gni_order_reaches(gpu, d->bins, 8);
+}
+
+static bool gni_job_count(gni_gpu *gpu, const gni_count *d) {
+    gni_job_call c;
+    memset(&c, 0, sizeof c);
+    c.gpu = gpu;
+    uint32_t *p = c.param;
+    gni_gpu_use out;
+    gni_gpu_mem mem;
+    const uint64_t bytes = (uint64_t)d->bins * 4;
+    if (!gni_order_operand(gpu, &d->in, d->n, &c.use[0], &p[GNI_P_FIND_IN_BASE], false) ||
+        !gni_order_operand(gpu, &d->out, d->bins, &out, &p[GNI_P_FIND_OUT_BASE], true))
+        return false;
+    if (!gni_gpu_alloc(gpu, bytes, &mem)) {
+        gni_fail_memory(gpu->g, "count: device memory", bytes);
+        return false;
+    }
+    p[GNI_P_FIND_N] = (uint32_t)d->n;
+    p[GNI_P_FIND_LINE] = (uint32_t)d->bins;
+    p[GNI_P_FIND_LEAST] = (uint32_t)d->least;
+    c.n_use = 3;
+    c.n_param = GNI_P_FIND_WORDS;
+    c.use[1] = c.use[2] = gni_order_use(&mem, 0, bytes);
+    const int64_t most = 8 * (int64_t)GNI_MAX(gpu->caps.multiprocessors, 1u);
+    bool ok = gni_gpu_fill(gpu, &mem, 0, bytes, 0) &&
+              gni_order_dispatch(&c, GNI_MODULE_find_count, GNI_MIN(gni_job_ceil(d->n, 1024), most));
+    c.use[0] = c.use[1];
+    c.use[0].write = false;
+    c.use[1] = c.use[2] = out;
+    ok = ok && gni_order_dispatch(&c, GNI_MODULE_find_widen, GNI_MIN(gni_job_ceil(d->bins, 256), 16384));
+    gni_gpu_free(gpu, &mem);
+    return ok;
+}
+
+#endif // GNI_GPU
+
+// >>gpu_places
+// Jobs with indices on the GPU: take and scatter, and what is told of indices that are none. A kernel sets a flag, which the next
+// wait for the device's work reads.
+
+#if !GNI_GPU
+
+static bool gni_faults_begin(gn_context *g, gni_gpu_ticket *t) {
+    GNI_UNUSED(g);
+    GNI_UNUSED(t);
+    return false;
+}
+
+static bool gni_faults_end(gn_context *g, gni_gpu_ticket *t) {
+    GNI_UNUSED(g);
+    GNI_UNUSED(t);
+    return true;
+}
+
+#else
+
+// ---- flags
+
+// Its flag as the next buffer argument.
+static bool gni_job_fault(gni_job_call *c, const gni_places *at) {
+    gni_gpu_jobs *ops = gni_job_state(c->gpu);
+    const uint64_t bytes = (uint64_t)GNI_JOB_FAULTS * GNI_JOB_FAULT_BYTES;
+    if (!ops) return false;
+    if (!ops->has_faults) {
+        if (!gni_gpu_alloc(c->gpu, bytes, &ops->faults)) {
+            gni_fail_memory(c->gpu->g, at->fn, bytes);
+            return false;
+        }
+        ops->has_faults = gni_gpu_fill(c->gpu, &ops->faults, 0, bytes, 0);
+        if (!ops->has_faults) return false;
+    }
+    const int k = ops->next_fault;
+    if (!at->checked) {
+        ops->fault[k].fn = at->fn;
+        ops->fault[k].axis = at->axis;
+        ops->fault[k].extent = at->extent;
+        ops->watch = true;
+        ops->next_fault = (k + 1) % GNI_JOB_FAULTS;
+    }
+    gni_gpu_use *use = &c->use[c->n_use++];
+    use->mem = &ops->faults;
+    use->offset = (uint64_t)k * GNI_JOB_FAULT_BYTES;
+    use->bytes = 16;
+    use->write = !at->checked;
+    return true;
+}
+
+// Starts to read the flags, if a job since the last time may have set one; gni_faults_end must follow then.
+static bool gni_faults_begin(gn_context *g, gni_gpu_ticket *t) {
+    gni_gpu_jobs *ops = g->gpu != NULL ? (gni_gpu_jobs *)g->gpu->jobs : NULL;
+    memset(t, 0, sizeof *t);
+    if (ops == NULL || !ops->watch || g->gpu->lost || g->host_recording) return false;
+    if (!g->gpu->layer->download_begin(g->gpu, &ops->faults, 0, (uint64_t)GNI_JOB_FAULTS * GNI_JOB_FAULT_BYTES, t)) return false;
+    ops->watch = false;
+    return true;
+}
+
+// Waits for them. False after gni_fail where one is set.
+static bool gni_faults_end(gn_context *g, gni_gpu_ticket *t) {
+    gni_gpu_jobs *ops = g->gpu != NULL ? (gni_gpu_jobs *)g->gpu->jobs : NULL;
+    int found = -1;
+    if (ops == NULL) return true;
+    if (g->gpu->layer->ticket_ready(g->gpu, t, true))
+        for (int i = 0; i < GNI_JOB_FAULTS && found < 0; i++) {
+            const int k = (ops->next_fault + i) % GNI_JOB_FAULTS; // the oldest first
+            uint32_t word;
+            memcpy(&word, (const char *)t->data + k * GNI_JOB_FAULT_BYTES, sizeof word);
+            if (word != 0) found = k;
+        }
+    g->gpu->layer->ticket_release(g->gpu, t);
+    if (found < 0) return true;
+    gni_gpu_fill(g->gpu, &ops->faults, 0, (uint64_t)GNI_JOB_FAULTS * GNI_JOB_FAULT_BYTES, 0);
+    const char *by = ops->fault[found].fn;
+    gni_fail(g, GN_ERROR_ARGUMENT, "an index of %s is out of bounds for axis %d with size %lld", by, ops->fault[found].axis,
+             (long long)ops->fault[found].extent);
+    return false;
+}
+
+// ---- take
+
+static int64_t gni_places_indices(const gni_places *at) { return at->along ? at->outer * at->count * at->inner : at->count; }
+
+// log2 of the largest piece, up to 16 bytes, that rows and both places are made of; with an index for each of an element.
+static int gni_job_take_unit(const gni_take *t) {
+    int64_t size = (int64_t)gn_dtype_size(t->in.dtype);
+    uint64_t bits = (uint64_t)((t->at.along ? 1 : t->at.inner) * size) | 16u;
+    if (!t->at.along) bits |= (uint64_t)(t->in.offset * size) | (uint64_t)(t->out.offset * size);
+    int unit = 0;
+    while (!(bits >> unit & 1u)) unit++;
+    return unit;
+}
+
+static int64_t gni_job_most_bytes(const gni_gpu *gpu) {
+    int64_t most = GNI_GPU_REACH;
+    if (!gpu->caps.addresses) most = (int64_t)GNI_MIN(gpu->caps.max_storage_range, (uint64_t)most);
+    return most - 256;
+}
+
+static bool gni_job_index_ok(gn_dtype t) { return t == GN_I32 || t == GN_I64 || t == GN_U32; }
+
+static bool gni_job_take_ok(const gni_gpu *gpu, const gni_take *t) {
+    const gni_places *at = &t->at;
+    int64_t size = (int64_t)gn_dtype_size(t->in.dtype), unit = (int64_t)1 << gni_job_take_unit(t);
+    int64_t most = gni_job_most_bytes(gpu), in = at->extent * at->inner * size, out = at->count * at->inner * size;
+    int64_t indices = (at->along ? at->count * at->inner : at->count) * (int64_t)gn_dtype_size(t->index.dtype);
+    return gni_job_index_ok(t->index.dtype) && t->in.dtype == t->out.dtype && at->extent < INT32_MAX && at->count < INT32_MAX / 2 &&
+           in / unit < INT32_MAX / 2 && out / unit < INT32_MAX / 2 && in < most && out < most && indices < most;
+}
+
+// The parameters that kernels share, in units of `inner` to a row.
+static bool gni_job_places(gni_job_call *c, const gni_places *at, const gni_operand *in, const gni_operand *index,
+                           const gni_operand *out, int64_t in_items, int64_t out_items, int64_t inner) {
+    const int64_t one = 1, indices = gni_places_indices(at);
+    uint32_t *p = c->param;
+    if (!gni_job_reach(c->gpu, in, &in_items, &one, 1, &c->use[0], &p[GNI_P_TAKE_IN_BASE]) ||
+        !gni_job_reach(c->gpu, index, &indices, &one, 1, &c->use[1], &p[GNI_P_TAKE_INDEX_BASE]) ||
+        !gni_job_reach(c->gpu, out, &out_items, &one, 1, &c->use[2], &p[GNI_P_TAKE_OUT_BASE]))
+        return false;
+    c->use[2].write = true;
+    c->n_use = 3;
+    gni_job_divider(inner, &p[GNI_P_TAKE_INNER]);
+    gni_job_divider(at->count, &p[GNI_P_TAKE_COUNT]);
+    p[GNI_P_TAKE_EXTENT] = (uint32_t)at->extent;
+    c->generic.spec[GNI_S_TAKE_INDEX_DTYPE] = (uint32_t)index->dtype;
+    c->generic.spec[GNI_S_TAKE_ALONG] = at->along;
+    return true;
+}
+
+static bool gni_job_take(gni_gpu *gpu, const gni_take *t) {
+    gni_job_call c;
+    const gni_places *at = &t->at;
+    int unit = gni_job_take_unit(t);
+    int64_t size = (int64_t)gn_dtype_size(t->in.dtype), inner = at->inner * size >> unit;
+    int64_t in = at->outer * at->extent * at->inner, out = at->outer * at->count * at->inner;
+    if (out == 0) return true;
+    if (at->extent == 0) return false;
+    memset(&c, 0, sizeof c);
+    c.gpu = gpu;
+    bool fits = (in * size >> unit) < INT32_MAX && (out * size >> unit) < INT32_MAX - 4 * GNI_JOB_THREADS &&
+                gni_job_places(&c, at, &t->in, &t->index, &t->out, in, out, inner);
+    if (!fits) {
+        gni_take part = *t;
+        if (at->outer < 2) return false;
+        part.at.outer = at->outer / 2;
+        if (!gni_job_take(gpu, &part)) return false;
+        part.in.offset += part.at.outer * at->extent * at->inner;
+        part.out.offset += part.at.outer * at->count * at->inner;
+        if (at->along) part.index.offset += part.at.outer * at->count * at->inner;
+        part.at.outer = at->outer - part.at.outer;
+        return gni_job_take(gpu, &part);
+    }
+    if (!gni_job_fault(&c, at)) return false;
+    uint32_t *p = c.param, *from = &p[GNI_P_TAKE_IN_BASE], *to = &p[GNI_P_TAKE_OUT_BASE];
+    c.n_param = GNI_P_TAKE_WORDS;
+    p[GNI_P_TAKE_N] = (uint32_t)(out * size >> unit);
+    *from = (uint32_t)((int64_t)*from * size >> unit);
+    *to = (uint32_t)((int64_t)*to * size >> unit);
+    c.generic.module = GNI_MODULE_take;
+    c.generic.n_spec = GNI_S_TAKE_SPECS;
+    c.generic.spec[GNI_S_TAKE_UNIT] = (uint32_t)unit;
+    int64_t work = p[GNI_P_TAKE_N];
+    if (unit < 2) work = gni_job_ceil(work, unit == 1 ? 2 : 4);
+    return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT),
+                            gni_job_ceil(work, 256), 1, 1);
+}
+
+// ---- scatter
+
+static bool gni_job_scatter_ok(const gni_gpu *gpu, const gni_scatter *t) {
+    const gni_places *at = &t->at;
+    const gn_dtype d = t->out.dtype;
+    const int64_t most = gni_job_most_bytes(gpu), in = at->outer * at->count * at->inner, out = at->outer * at->extent * at->inner;
+    const bool word = d == GN_F32 || d == GN_I32 || d == GN_U32, wide = (d == GN_I64 || d == GN_U64) && t->op == GNI_SCATTER_ADD;
+    return t->op != GNI_SCATTER_PUT && (word || wide) && gni_job_index_ok(t->index.dtype) && in < INT32_MAX / 4 &&
+           out < INT32_MAX / 8 && in * 8 < most && out * 12 < most && at->extent < INT32_MAX;
+}
+
+static bool gni_job_scatter_step(gni_job_call *c, uint32_t step, int64_t work) {
+    c->generic.spec[GNI_S_SCATTER_STEP] = step;
+    return gni_job_dispatch(c, gni_gpu_pipeline_get(c->gpu, &c->generic, GNI_GPU_WAIT), gni_job_ceil(work, 256), 1, 1);
+}
+
+static bool gni_job_scatter(gni_gpu *gpu, const gni_scatter *t) {
+    gni_job_call c;
+    const gni_places *at = &t->at;
+    const int64_t in = at->outer * at->count * at->inner, out = at->outer * at->extent * at->inner;
+    const bool wide = gn_dtype_size(t->out.dtype) == 8, floats = t->op == GNI_SCATTER_ADD && t->out.dtype == GN_F32;
+    if (in == 0) return true;
+    memset(&c, 0, sizeof c);
+    c.gpu = gpu;
+    if (!gni_job_places(&c, at, &t->in, &t->index, &t->out, in, out, at->inner) || !gni_job_fault(&c, at)) return false;
+    const uint64_t bytes = floats ? (uint64_t)out * 12 : 16;
+    bool ok = gni_job_scratch(&c, bytes, at->fn);
+    if (ok && floats) ok = gni_gpu_fill(gpu, &c.scratch[0], 0, bytes, 0);
+    c.n_param = GNI_P_SCATTER_WORDS;
+    c.param[GNI_P_TAKE_N] = (uint32_t)in;
+    c.param[GNI_P_SCATTER_PLACES] = (uint32_t)out;
+    c.param[GNI_P_SCATTER_BITS] = (uint32_t)(61 - gni_job_log2_up(at->count));
+    c.generic.module = GNI_MODULE_scatter;
+    c.generic.n_spec = GNI_S_SCATTER_SPECS;
+    c.generic.spec[GNI_S_SCATTER_DTYPE] = (uint32_t)t->out.dtype;
+    c.generic.spec[GNI_S_SCATTER_LEAST] = t->op == GNI_SCATTER_MIN;
+    if (floats)
+        ok = ok && gni_job_scatter_step(&c, GNI_SCATTER_MEASURE, in) && gni_job_scatter_step(&c, GNI_SCATTER_ADD_FLOAT, in) &&
+             gni_job_scatter_step(&c, GNI_SCATTER_FINISH, out);
+    else if (t->op == GNI_SCATTER_ADD)
+        ok = ok && gni_job_scatter_step(&c, wide ? GNI_SCATTER_ADD_WIDE : GNI_SCATTER_ADD_WORD, in);
+    else
+        ok = ok && gni_job_scatter_step(&c, GNI_SCATTER_TO_KEYS, out) && gni_job_scatter_step(&c, GNI_SCATTER_EXTREME, in) &&
+             gni_job_scatter_step(&c, GNI_SCATTER_FROM_KEYS, out);
+    gni_job_drop_scratch(&c);
+    return ok;
+}
+
+#endif // GNI_GPU
 
 // >>gpu_matmul
 // Matrix products on the GPU: which kernel and which tile, how k is split over workgroups, and
@@ -26519,6 +28709,7 @@ static void gni_deliver_reads(gn_context *g, bool wait) {
             if (!wait && g->gpu != NULL && !g->gpu->lost) break;
             g->reads = r->next;
             if (g->gpu != NULL) g->gpu->layer->ticket_release(g->gpu, &r->ticket);
+            if (r->watched) gni_faults_end(g, &r->faults);
             gni_read_finish(g, r, false);
             continue;
         }
@@ -26526,7 +28717,7 @@ static void gni_deliver_reads(gn_context *g, bool wait) {
         if (r->on_gpu) {
             memcpy(r->dst, r->ticket.data, r->bytes);
             g->gpu->layer->ticket_release(g->gpu, &r->ticket);
-            gni_read_finish(g, r, true);
+            gni_read_finish(g, r, !r->watched || gni_faults_end(g, &r->faults));
             continue;
         }
         gni_read_finish(g, r, gni_copy_out(g, r->array, r->dst, r->bytes));
@@ -26558,6 +28749,8 @@ GPUNUM_API void gn_read_async(gn_array *a, void *dst, size_t bytes, gn_done_fn d
                      "gn_read_async: copying from the GPU could not start");
             gni_free(g, r);
             r = NULL;
+        } else {
+            r->watched = gni_faults_begin(g, &r->faults);
         }
     }
     if (r == NULL) {
@@ -26612,7 +28805,7 @@ static gn_array *gni_unary(const char *fn, gni_op op, gn_array *a) {
     }
     gn_array *y = NULL;
     gn_dtype t = a->dtype;
-    if (op <= GNI_OP_SOFTPLUS && !gni_is_float(t)) t = GN_F32; // ranges of ops are in the order of the op table
+    if ((op <= GNI_OP_SOFTPLUS || op >= GNI_OP_ERFC) && !gni_is_float(t)) t = GN_F32; // ranges of ops are in the order of the op table
     bool truth = op >= GNI_OP_ISNAN && op <= GNI_OP_LOGICAL_NOT;
     if (a->dtype == GN_BOOL && op == GNI_OP_NEG)
         gni_fail(g, GN_ERROR_DTYPE, "%s: bool has no negative; use gn_logical_not", fn);
@@ -26646,6 +28839,20 @@ static bool gni_binary_ok(gn_context *g, const char *fn, gni_op op, gn_dtype t) 
 
 static bool gni_is_compare(gni_op op) { return op >= GNI_OP_EQ && op <= GNI_OP_LOGICAL_XOR; }
 
+static gn_array *gni_binary(const char *fn, gni_op op, gn_array *a, gn_array *b);
+
+// uint64 and a signed dtype have no common integer dtype, but an order: that of uint64, with what is below 0 below all.
+static bool gni_signs_differ(gni_op op, gn_dtype a, gn_dtype b) {
+    if (op < GNI_OP_EQ || op > GNI_OP_GE || (a != GN_U64 && b != GN_U64)) return false;
+    return gni_is_integer(a) && gni_is_integer(b) && gni_is_unsigned(a) != gni_is_unsigned(b);
+}
+static gn_array *gni_compare_signs(const char *fn, gni_op op, gn_array *a, gn_array *b) {
+    const bool swap = a->dtype == GN_U64, up = op == GNI_OP_GT || op == GNI_OP_GE, equal = op <= GNI_OP_NE;
+    gn_array *below = gn_lt_s(swap ? b : a, 0.0), *y = gni_binary(fn, op, gn_cast(a, GN_U64), gn_cast(b, GN_U64));
+    if (equal ? op == GNI_OP_NE : up == swap) return gn_logical_or(y, below);
+    return gn_logical_and(y, gn_logical_not(below));
+}
+
 static gn_array *gni_binary(const char *fn, gni_op op, gn_array *a, gn_array *b) {
     gn_array *in[2];
     in[0] = a;
@@ -26657,6 +28864,10 @@ static gn_array *gni_binary(const char *fn, gni_op op, gn_array *a, gn_array *b)
         return gni_end_scope(g, gni_complex_binary(g, fn, op, a, b));
     }
     gn_array *y = NULL;
+    if (gni_signs_differ(op, a->dtype, b->dtype)) {
+        gn_scope_begin(g);
+        return gni_end_scope(g, gni_compare_signs(fn, op, a, b));
+    }
     gn_dtype t = gni_binary_dtype(op, gn_promote(a->dtype, b->dtype));
     if (gni_binary_ok(g, fn, op, t))
         y = gni_apply(g, fn, op, t, gni_is_compare(op) ? GN_BOOL : t, in, NULL, 2);
@@ -26678,7 +28889,7 @@ static bool gni_scalar_fit(gn_context *g, const char *fn, gni_op op, gn_dtype *t
     double low, high;
     if (gni_holds(*t, *s)) return true;
     if (op >= GNI_OP_EQ && op <= GNI_OP_GE) {
-        bool beyond = !gni_holds(GN_I64, *s); // which float64 would take for INT64_MAX
+        bool beyond = *t == GN_U64 || !gni_holds(GN_I64, *s); // which float64 would take for INT64_MAX
         if (beyond) *s = copysign(GNI_INF, *s);
         *t = beyond ? GN_F64 : GN_I64;
         return true;
@@ -26736,6 +28947,11 @@ GNI_UNARY_ANY(GN_X)
     GPUNUM_API gn_array *fn(gn_array *a) { return gni_unary(#fn, GNI_OP_##NAME, a); }
 GNI_UNARY_BOOL(GN_X)
 #undef GN_X
+#define GN_X(fn, NAME, D, da)                                                                      \
+    GPUNUM_API gn_array *fn(gn_array *a) { return gni_unary(#fn, GNI_OP_##NAME, a); }
+GNI_UNARY_RARE(GN_X)
+#undef GN_X
+static gn_array *gni_trigamma(gn_array *a) { return gni_unary("gn_digamma's derivative", GNI_OP_TRIGAMMA, a); }
 #define GNI_BINARY_FUNCTIONS(fn, NAME)                                                             \
     GPUNUM_API gn_array *fn(gn_array *a, gn_array *b) {                                            \
         return gni_binary(#fn, GNI_OP_##NAME, a, b);                                               \
@@ -26850,7 +29066,7 @@ GPUNUM_API gn_array *gn_cast(gn_array *a, gn_dtype t) {
         gni_fail(g, GN_ERROR_DTYPE, "gn_cast: %d is not a dtype", (int)t);
     else
         y = gni_apply(g, "gn_cast", GNI_OP_CAST, a->dtype, t, &a, NULL, 1);
-    if (gni_is_float(t)) gni_record_op(g, y, "gn_cast", GNI_OP_CAST, &a, 1, 0, 0.0);
+    if (gni_is_float(t) || gni_is_complex(t)) gni_record_op(g, y, "gn_cast", GNI_OP_CAST, &a, 1, 0, 0.0);
     return gni_end(g, y);
 }
 
@@ -27117,6 +29333,18 @@ GPUNUM_API gn_status gn_array_split(gn_array *a, int sections, int axis, gn_arra
     return gni_split("gn_array_split", a, sections, axis, false, parts);
 }
 
+GPUNUM_API gn_status gn_split_at(gn_array *a, const int64_t *places, int count, int axis, gn_array **parts) {
+    for (int i = 0; i <= count && parts != NULL; i++) parts[i] = NULL;
+    gn_context *g = gni_begin("gn_split_at", &a, 1);
+    if (g == NULL) return gni_null_status(a);
+    const int at = gni_axis(g, "gn_split_at", axis, a->shape.rank);
+    if (count < 0 || parts == NULL || (places == NULL && count > 0))
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_split_at: %d places%s", count, parts == NULL ? ", and no room for the parts" : "");
+    for (int i = 0; i <= count && !g->call_failed; i++)
+        parts[i] = gni_adopt(g, gni_sliced(g, "gn_split_at", a, at, i > 0 ? places[i - 1] : GN_NONE, i < count ? places[i] : GN_NONE, 1));
+    return gni_end_several(g, parts, parts != NULL ? count + 1 : 0);
+}
+
 GPUNUM_API gn_status gn_unstack(gn_array *a, int axis, gn_array **parts, int count) {
     char text[200];
     for (int i = 0; i < count && parts != NULL; i++) parts[i] = NULL;
@@ -27266,6 +29494,7 @@ static gn_array *gni_reduce_axes(gn_context *g, const char *fn, gni_reduction op
     r.program = *p;
     r.op = op;
     r.domain = gni_domain_of(compute, wide);
+    if (wide && r.domain == GNI_U) r.domain = GNI_I; // the same sums and products
     r.rank = b.map.rank;
     memcpy(r.dim, b.map.dim, sizeof r.dim);
     memcpy(r.in, b.map.in, sizeof r.in);
@@ -27311,6 +29540,36 @@ static bool gni_not_empty(gn_context *g, const char *fn, const gn_array *a, uint
     return true;
 }
 
+// uint64 as int64 of the same order, and back.
+static gn_array *gni_flip_sign(gn_array *a) {
+    bool natural = gn_dtype_of(a) == GN_U64;
+    const double bit = -9223372036854775808.0;
+    return natural ? gn_xor_s(gn_cast(a, GN_I64), bit) : gn_cast(gn_xor_s(a, bit), GN_U64);
+}
+
+// A product of complex numbers: of the halves of the axes that are reduced, which stand last, again and again.
+static gn_array *gni_complex_prod(gn_context *g, gn_array *a, uint32_t set, bool keep) {
+    const gn_shape out = gni_reduced_shape(&a->shape, set, keep), kept = gni_reduced_shape(&a->shape, set, false);
+    int order[GN_MAX_RANK], at = 0;
+    for (int last = 0; last < 2; last++)
+        for (int i = 0; i < a->shape.rank; i++)
+            if ((int)(set >> i & 1u) == last) order[at++] = i;
+    int64_t n = 1;
+    gn_shape s = kept;
+    for (int i = kept.rank; i < a->shape.rank; i++) n *= a->shape.dim[order[i]];
+    if (n == 0) return gn_ones(g, a->dtype, out);
+    if (s.rank == GN_MAX_RANK) return gn_reshape(a, out); // nothing is reduced
+    s.dim[s.rank++] = n;
+    gn_array *y = gn_reshape(gn_permute_axes(a, order, a->shape.rank), s);
+    for (; n > 1 && y != NULL; n = (n + 1) / 2) {
+        gn_array *head = gn_slice(y, -1, 0, n / 2, 1), *tail = gn_slice(y, -1, (n + 1) / 2, n, 1), *part[2];
+        part[0] = gn_mul(head, tail);
+        part[1] = n % 2 != 0 ? gn_slice(y, -1, n / 2, n / 2 + 1, 1) : NULL;
+        y = part[1] != NULL ? gn_concat(part, 2, -1) : part[0];
+    }
+    return gn_reshape(y, out);
+}
+
 static gn_array *gni_simple_reduction(const char *fn, gni_reduction op, gni_backward_fn backward,
                                       gn_array *a, gn_axes axes) {
     gn_context *g = gni_begin(fn, &a, 1);
@@ -27319,11 +29578,27 @@ static gn_array *gni_simple_reduction(const char *fn, gni_reduction op, gni_back
         gn_scope_begin(g);
         return gni_end_scope(g, gn_complex(gn_sum(gn_real(a), axes), gn_sum(gn_imag(a), axes)));
     }
+    if (gni_is_complex(a->dtype) && (op == GNI_RED_ANY || op == GNI_RED_ALL)) {
+        gn_scope_begin(g);
+        return gni_end_scope(g, gni_simple_reduction(fn, op, NULL, gn_ne_s(a, 0.0), axes));
+    }
+    if (gni_is_complex(a->dtype) && op == GNI_RED_PROD) {
+        bool keep_axes;
+        const uint32_t which = gni_axes(g, fn, axes, a->shape.rank, &keep_axes);
+        gn_scope_begin(g);
+        return gni_end_scope(g, which == ~0u ? NULL : gni_complex_prod(g, a, which, keep_axes));
+    }
+    if (a->dtype == GN_U64 && (op == GNI_RED_MIN || op == GNI_RED_MAX)) {
+        gn_scope_begin(g);
+        gn_array *y = gni_simple_reduction(fn, op, NULL, gni_flip_sign(a), axes);
+        return gni_end_scope(g, y == NULL ? NULL : gni_flip_sign(y));
+    }
     gn_array *y = NULL;
     bool keep;
     uint32_t set = gni_axes(g, fn, axes, a->shape.rank, &keep);
     gn_dtype t = a->dtype, compute = t;
-    if (op == GNI_RED_SUM || op == GNI_RED_PROD) t = compute = gni_is_float(t) ? t : GN_I64;
+    if (op == GNI_RED_SUM || op == GNI_RED_PROD)
+        t = compute = gni_is_float(t) ? t : gni_is_unsigned(t) ? GN_U64 : GN_I64;
     if (op == GNI_RED_ANY || op == GNI_RED_ALL) t = compute = GN_BOOL;
     if (set != ~0u && gni_real_only(g, fn, &a, 1)) {
         bool extreme = op == GNI_RED_MIN || op == GNI_RED_MAX;
@@ -27350,7 +29625,7 @@ static int64_t gni_reduced_count(const gn_shape *s, uint32_t set) {
 
 // What sums of powers of integers are computed in: float32 holds those of 8 bits.
 static gn_dtype gni_moment_dtype(gn_dtype t) {
-    if (t == GN_F64 || t == GN_I64 || t == GN_I32 || t == GN_U32) return GN_F64;
+    if (t == GN_I16 || t == GN_U16 || (!gni_is_complex(t) && gn_dtype_size(t) >= 4 && t != GN_F32)) return GN_F64;
     return GN_F32;
 }
 
@@ -27367,7 +29642,7 @@ GPUNUM_API gn_array *gn_mean(gn_array *a, gn_axes axes) {
     if (set != ~0u && gni_real_only(g, "gn_mean", &a, 1)) {
         gn_dtype t = gni_is_float(a->dtype) ? a->dtype : GN_F32;
         // The sum of many float16 leaves their range long before the mean does; that of int64 wraps.
-        bool exact = !gni_is_float(a->dtype) && a->dtype != GN_I64;
+        bool exact = !gni_is_float(a->dtype) && gn_dtype_size(a->dtype) < 8;
         gn_dtype acc = exact ? GN_I64 : gni_moment_dtype(a->dtype);
         total = gni_reduce_axes(g, "gn_mean", GNI_RED_SUM, a, acc, acc, set, keep);
         if (total != NULL) {
@@ -27391,7 +29666,7 @@ GPUNUM_API gn_array *gn_mean(gn_array *a, gn_axes axes) {
     return gni_end(g, y);
 }
 
-GPUNUM_API gn_array *gn_var(gn_array *a, gn_axes axes, int ddof) {
+GPUNUM_API gn_array *gn_var(gn_array *a, gn_axes axes, double ddof) {
     gn_context *g = gni_begin("gn_var", &a, 1);
     if (g == NULL) return NULL;
     gn_array *y = NULL;
@@ -27405,7 +29680,7 @@ GPUNUM_API gn_array *gn_var(gn_array *a, gn_axes axes, int ddof) {
         gn_dtype inner = gni_moment_dtype(a->dtype);
         gn_array *x = inner != a->dtype ? gn_cast(a, inner) : a;
         gn_array *centred = gn_square(gn_sub(x, gn_mean(x, GN_KEEP(axes))));
-        double n = (double)gni_reduced_count(&a->shape, set) - (double)ddof;
+        double n = (double)gni_reduced_count(&a->shape, set) - ddof;
         y = gn_div_s(gn_sum(centred, axes), n > 0.0 ? n : 0.0);
         if (gn_dtype_of(y) != t) y = gn_cast(y, t);
     }
@@ -27421,7 +29696,7 @@ static gn_array *gni_root(gn_context *g, gn_array *squares) {
                     gn_sqrt(gn_where(zero, gn_ones_like(squares), squares)));
 }
 
-GPUNUM_API gn_array *gn_std(gn_array *a, gn_axes axes, int ddof) {
+GPUNUM_API gn_array *gn_std(gn_array *a, gn_axes axes, double ddof) {
     gn_context *g = gni_begin("gn_std", &a, 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
@@ -27455,6 +29730,10 @@ GPUNUM_API gn_array *gn_count_nonzero(gn_array *a, gn_axes axes) {
 static gn_array *gni_arg_reduction(const char *fn, gni_reduction op, gn_array *a, gn_axes axes) {
     gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
+    if (a->dtype == GN_U64) {
+        gn_scope_begin(g);
+        return gni_end_scope(g, gni_arg_reduction(fn, op, gni_flip_sign(a), axes));
+    }
     gn_array *y = NULL;
     bool keep;
     const int rank = a->shape.rank;
@@ -27468,6 +29747,11 @@ static gn_array *gni_arg_reduction(const char *fn, gni_reduction op, gn_array *a
             gni_fail(g, GN_ERROR_SHAPE, "%s: more than 2^31 - 1 elements to choose from", fn);
         else
             y = gni_reduce_axes(g, fn, op, a, a->dtype, GN_I32, set, keep);
+    }
+    if (y != NULL) {
+        gn_array *place = gni_apply(g, fn, GNI_OP_CAST, GN_I32, GN_I64, &y, NULL, 1);
+        gni_unref(g, y);
+        y = place;
     }
     return gni_end(g, y);
 }
@@ -27582,7 +29866,7 @@ GPUNUM_API gn_array *gn_logsumexp(gn_array *a, gn_axes axes) {
 // Dtype the product is computed in; operands of other dtypes are cast to it first.
 static gn_dtype gni_matmul_dtype(gn_dtype t) {
     if (gni_is_float(t) || t == GN_I32 || t == GN_I64) return t;
-    return t == GN_U32 ? GN_I64 : GN_I32;
+    return t == GN_U32 || t == GN_U64 ? GN_I64 : GN_I32;
 }
 
 static bool gni_matmul_misfit(gn_context *g, const char *fn, const gn_array *a, const gn_array *b,
@@ -28070,7 +30354,7 @@ static gn_array *gni_triangle(const char *fn, gn_array *a, int64_t k, bool lower
     gn_array *y = NULL;
     if (gni_elements(&a->shape) == 0 && a->shape.rank >= 2) {
         y = gn_reshape(a, a->shape);
-    } else if (gni_is_matrix(g, fn, a) && gni_real_only(g, fn, &a, 1)) {
+    } else if (gni_is_matrix(g, fn, a)) {
         int64_t n = a->shape.dim[a->shape.rank - 2], m = a->shape.dim[a->shape.rank - 1];
         k = GNI_MAX(-n, GNI_MIN(k, m));
         gn_dtype t = n < INT32_MAX / 2 && m < INT32_MAX / 2 ? GN_I32 : GN_I64;
@@ -28329,8 +30613,7 @@ GPUNUM_API gn_array *gn_tensordot(gn_array *a, gn_array *b, const int *a_axes, c
     gn_context *g = gni_begin("gn_tensordot", in, 2);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
-    if (gni_real_only(g, "gn_tensordot", in, 2) &&
-        gni_tensordot_axes(g, a, a_axes, count, true, at_a) &&
+    if (gni_tensordot_axes(g, a, a_axes, count, true, at_a) &&
         gni_tensordot_axes(g, b, b_axes, count, false, at_b))
         y = gni_tensordot(g, a, b, at_a, at_b, count);
     return gni_end_scope(g, y);
@@ -28353,7 +30636,7 @@ GPUNUM_API gn_array *gn_dot(gn_array *a, gn_array *b) {
                  (long long)a->shape.dim[ra - 1], (long long)b->shape.dim[at]);
     } else if (rb <= 2) {
         y = gn_matmul(a, b);
-    } else if (gni_real_only(g, "gn_dot", in, 2)) {
+    } else {
         int at_a[1];
         at_a[0] = ra - 1;
         y = gni_tensordot(g, a, b, at_a, &at, 1);
@@ -28589,7 +30872,7 @@ GPUNUM_API gn_array *gn_einsum_list(gn_context *g, const char *subscripts, gn_ar
     e.term = (gni_term *)gni_calloc(home, bytes);
     if (e.term == NULL) {
         gni_fail_memory(home, "gn_einsum", bytes);
-    } else if (gni_real_only(home, "gn_einsum", arrays, count)) {
+    } else {
         gn_dtype t = arrays[0]->dtype;
         for (int i = 0; i < count; i++) {
             e.term[i].a = arrays[i];
@@ -31018,9 +33301,10 @@ static void gni_lg_again(gni_lg *w) {
 static void gni_lg_permute(gni_lg *w, gn_array *x, gn_array *y, int64_t k, int64_t offset) {
     gni_take d;
     memset(&d, 0, sizeof d);
-    d.outer = 1;
-    d.extent = d.count = w->n;
-    d.inner = k;
+    d.at.outer = 1;
+    d.at.checked = true;
+    d.at.extent = d.at.count = w->n;
+    d.at.inner = k;
     d.in.buf = x->buf;
     d.in.offset = x->offset;
     d.out.buf = y->buf;
@@ -33066,9 +35350,29 @@ static gn_array *gni_complex_div(gn_array *a, gn_array *b) {
                       gn_div(gn_where(real, im, gn_neg(im)), scale));
 }
 
+static gn_array *gni_complex_log(gn_context *g, gn_array *a);
+static gn_array *gni_complex_exp(gn_context *g, gn_array *a);
+
+static gn_array *gni_nonzero(gn_array *a) { return gni_has_complex(a) ? gn_ne_s(a, 0.0) : a; }
+
+// exp(b log a). 0 to a power is 1 for 0, 0 for a real part above 0, and else NaN.
+static gn_array *gni_complex_pow(gn_context *g, gn_array *a, gn_array *b) {
+    const gn_dtype t = gn_promote(gn_dtype_of(a), gn_dtype_of(b));
+    gn_array *base = gn_cast(a, t), *zero = gn_eq_s(base, 0.0), *none = gn_eq_s(b, 0.0);
+    gn_array *size = gn_mul(gni_complex_log(g, gn_where(zero, gn_ones_like(base), base)), b);
+    gn_array *y = gni_complex_exp(g, size), *part = gn_real(y);
+    gn_array *end = gn_where(none, gn_ones_like(part),
+                             gn_where(gn_gt_s(gn_real(b), 0.0), gn_zeros_like(part), gn_full_like(part, GNI_NAN)));
+    return gn_where(gn_logical_or(zero, none), end, y);
+}
+
 static gn_array *gni_complex_binary(gn_context *g, const char *fn, gni_op op, gn_array *a,
                                     gn_array *b) {
     switch (op) {
+    case GNI_OP_POW: return gni_complex_pow(g, a, b);
+    case GNI_OP_LOGICAL_AND: return gn_logical_and(gni_nonzero(a), gni_nonzero(b));
+    case GNI_OP_LOGICAL_OR: return gn_logical_or(gni_nonzero(a), gni_nonzero(b));
+    case GNI_OP_LOGICAL_XOR: return gn_logical_xor(gni_nonzero(a), gni_nonzero(b));
     case GNI_OP_ADD: return gni_complex_add(a, b);
     case GNI_OP_SUB: return gni_complex_sub(a, b);
     case GNI_OP_MUL: return gni_complex_mul(a, b);
@@ -33094,6 +35398,10 @@ static gn_array *gni_complex_binary_s(gn_context *g, const char *fn, gni_op op, 
     case GNI_OP_DIV:
         return first ? gni_complex_div(gn_scalar(g, gni_part_of(a->dtype), s), a)
                      : gn_complex(gn_div_s(re, s), gn_div_s(im, s));
+    case GNI_OP_POW:
+        if (!first && s == 2.0) return gni_complex_mul(a, a);
+        re = gn_scalar(g, gni_part_of(a->dtype), s);
+        return first ? gni_complex_pow(g, re, a) : gni_complex_pow(g, a, re);
     case GNI_OP_EQ: return gn_logical_and(gn_eq_s(re, s), gn_eq_s(im, 0.0));
     case GNI_OP_NE: return gn_logical_or(gn_ne_s(re, s), gn_ne_s(im, 0.0));
     default: gni_fail(g, GN_ERROR_DTYPE, "%s: complex numbers are not supported here", fn);
@@ -33197,9 +35505,66 @@ static gn_array *gni_complex_log(gn_context *g, gn_array *a) {
     return z;
 }
 
+// a / i.
+static gn_array *gni_turned_back(gn_array *a) { return gn_complex(gn_imag(a), gn_neg(gn_real(a))); }
+
+// a b, and 0 with a's sign where that is 0 and b infinite or NaN.
+static gn_array *gni_zero_mul(gn_array *a, gn_array *b) {
+    return gn_where(gn_logical_and(gn_eq_s(a, 0.0), gn_logical_not(gn_isfinite(b))), a, gn_mul(a, b));
+}
+
+static gn_array *gni_complex_sinh(gn_array *x, gn_array *y) {
+    return gn_complex(gni_zero_mul(gn_sinh(x), gn_cos(y)), gni_zero_mul(gn_sin(y), gn_cosh(x)));
+}
+static gn_array *gni_complex_cosh(gn_array *x, gn_array *y) {
+    gn_array *im = gn_mul(gn_sinh(x), gn_sin(y)), *flat = gn_logical_or(gn_eq_s(x, 0.0), gn_eq_s(y, 0.0));
+    flat = gn_logical_and(flat, gn_isnan(im)); // an infinity on an axis
+    return gn_complex(gn_mul(gn_cosh(x), gn_cos(y)), gn_where(flat, gn_zeros_like(im), im));
+}
+
+// Kahan's tanh (1987): t = tan y, s = sinh x, (1 + t^2) s sqrt(1 + s^2) + i t, over 1 + (1 + t^2) s^2; far out 1 and a rest.
+static gn_array *gni_complex_tanh(gn_array *x, gn_array *y) {
+    gn_array *beyond = gn_gt_s(gn_abs(x), gn_dtype_of(x) == GN_F64 ? 22.0 : 11.0), *near_x = gn_where(beyond, gn_zeros_like(x), x);
+    gn_array *t = gn_tan(y), *s = gn_sinh(near_x), *b = gn_add_s(gn_square(t), 1.0), *d = gn_add_s(gn_mul(b, gn_square(s)), 1.0);
+    gn_array *rest = gn_exp(gn_mul_s(gn_abs(gn_where(beyond, x, gn_zeros_like(x))), -2.0));
+    gn_array *far_im = gn_mul_s(gn_mul(gn_mul(gn_sin(y), gn_cos(y)), rest), 4.0);
+    far_im = gn_where(gn_isinf(x), gn_zeros_like(far_im), far_im);
+    return gn_complex(gn_where(beyond, gn_sign(x), gn_div(gn_mul(gn_mul(b, s), gn_cosh(near_x)), d)),
+                      gn_where(beyond, far_im, gn_div(t, d)));
+}
+
+static gn_array *gni_complex_expm1(gn_array *x, gn_array *y) {
+    gn_array *half = gn_sin(gn_mul_s(y, 0.5)), *up = gn_exp(x);
+    gn_array *re = gn_sub(gn_mul(gn_expm1(x), gn_cos(y)), gn_mul_s(gn_square(half), 2.0));
+    return gn_complex(gn_where(gn_eq_s(x, -GNI_INF), gn_full_like(x, -1.0), re), gni_zero_mul(gn_sin(y), up));
+}
+
+// Of small numbers half of log1p of what the square of |1 + a| is beyond 1.
+static gn_array *gni_complex_log1p(gn_context *g, gn_array *a) {
+    gn_array *x = gn_real(a), *y = gn_imag(a), *one = gn_add_s(x, 1.0), *z = gni_complex_log(g, gn_complex(one, y));
+    gn_array *close = gn_lt_s(gn_maximum(gn_abs(x), gn_abs(y)), 0.25), *none = gn_zeros_like(x);
+    gn_array *u = gn_where(close, x, none), *v = gn_where(close, y, none);
+    gn_array *re = gn_mul_s(gn_log1p(gn_add(gn_mul(u, gn_add_s(u, 2.0)), gn_square(v))), 0.5);
+    return gn_complex(gn_where(close, re, gn_real(z)), gn_imag(z));
+}
+
 static gn_array *gni_complex_unary(gn_context *g, const char *fn, gni_op op, gn_array *a) {
-    gn_array *re = gn_real(a), *im = gn_imag(a);
+    gn_array *re = gn_real(a), *im = gn_imag(a), *size;
     switch (op) {
+    case GNI_OP_ROUND: return gn_complex(gn_round(re), gn_round(im));
+    case GNI_OP_SIGN: // a over its magnitude; what is infinite in one part only goes along the axes
+        size = gni_complex_abs(g, a);
+        return gn_where(gn_eq_s(size, 0.0), gn_zeros_like(size), gn_div(a, gn_where(gn_eq_s(size, 0.0), gn_ones_like(size), size)));
+    case GNI_OP_SINH: return gni_complex_sinh(re, im);
+    case GNI_OP_COSH: return gni_complex_cosh(re, im);
+    case GNI_OP_TANH: return gni_complex_tanh(re, im);
+    case GNI_OP_SIN: return gni_turned_back(gni_complex_sinh(gn_neg(im), re));
+    case GNI_OP_COS: return gni_complex_cosh(gn_neg(im), re);
+    case GNI_OP_TAN: return gni_turned_back(gni_complex_tanh(gn_neg(im), re));
+    case GNI_OP_EXPM1: return gni_complex_expm1(re, im);
+    case GNI_OP_LOG1P: return gni_complex_log1p(g, a);
+    case GNI_OP_LOG2: return gn_mul_s(gni_complex_log(g, a), 1.0 / GNI_LN2);
+    case GNI_OP_LOG10: return gn_mul_s(gni_complex_log(g, a), 1.0 / GNI_LN10);
     case GNI_OP_NEG: return gn_complex(gn_neg(re), gn_neg(im));
     case GNI_OP_ABS: return gni_complex_abs(g, a);
     case GNI_OP_SQUARE: return gni_complex_mul(a, a);
@@ -33335,7 +35700,7 @@ GPUNUM_API gn_array *gn_nanmean(gn_array *a, gn_axes axes) {
     return gni_end_scope(g, gni_from_moments(y, a->dtype));
 }
 
-static gn_array *gni_nanvar(const char *fn, gn_array *a, gn_axes axes, int ddof, bool root) {
+static gn_array *gni_nanvar(const char *fn, gn_array *a, gn_axes axes, double ddof, bool root) {
     gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
@@ -33352,10 +35717,10 @@ static gn_array *gni_nanvar(const char *fn, gn_array *a, gn_axes axes, int ddof,
     return gni_end_scope(g, y);
 }
 
-GPUNUM_API gn_array *gn_nanvar(gn_array *a, gn_axes axes, int ddof) {
+GPUNUM_API gn_array *gn_nanvar(gn_array *a, gn_axes axes, double ddof) {
     return gni_nanvar("gn_nanvar", a, axes, ddof, false);
 }
-GPUNUM_API gn_array *gn_nanstd(gn_array *a, gn_axes axes, int ddof) {
+GPUNUM_API gn_array *gn_nanstd(gn_array *a, gn_axes axes, double ddof) {
     return gni_nanvar("gn_nanstd", a, axes, ddof, true);
 }
 
@@ -33506,10 +35871,11 @@ GPUNUM_API gn_array *gn_logaddexp(gn_array *a, gn_array *b) {
     gn_scope_begin(g);
     if (!gni_real_only(g, "gn_logaddexp", in, 2)) return gni_end_scope(g, NULL);
     const gn_dtype t = gn_promote(a->dtype, b->dtype);
-    if (!gni_is_float(t)) a = gn_cast(a, GN_F32);
+    if (t != GN_F32 && t != GN_F64) a = gn_cast(a, GN_F32), b = gn_cast(b, GN_F32); // rounded once at the end
     gn_array *apart = gn_sub(a, b);
     apart = gn_where(gn_eq(a, b), gn_zeros_like(apart), apart); // infinities have no difference
-    return gni_end_scope(g, gn_add(gn_maximum(a, b), gn_log1p(gn_exp(gn_neg(gn_abs(apart))))));
+    gn_array *y = gn_add(gn_maximum(a, b), gn_log1p(gn_exp(gn_neg(gn_abs(apart)))));
+    return gni_end_scope(g, t == GN_F16 || t == GN_BF16 ? gn_cast(y, t) : y);
 }
 
 // sin(pi x) / (pi x), with x brought to -1/2 .. 1/2 first, where nothing is lost.
@@ -33549,6 +35915,60 @@ GPUNUM_API gn_array *gn_signbit(gn_array *a) {
     return gni_end_scope(g, gni_real_only(g, "gn_signbit", &a, 1) ? gni_sign_bits(g, "gn_signbit", a) : NULL);
 }
 
+// Bits of a float array as integers of its size, or back.
+static gn_array *gni_bits_as(gn_context *g, const char *fn, gn_array *a, gn_dtype t) {
+    if (a == NULL || !gni_materialize(g, a)) return NULL;
+    gn_array *y = gni_array_view(g, fn, a, &a->shape, a->stride, a->offset);
+    if (y != NULL) y->dtype = t;
+    return gni_adopt(g, y);
+}
+
+// Floats as integers of the same order, with one zero; and back.
+static gn_array *gni_ordered(gn_array *bits, double lowest) {
+    return gn_where(gn_lt_s(bits, 0.0), gn_rsub_s(bits, lowest), bits);
+}
+
+GPUNUM_API gn_array *gn_nextafter(gn_array *a, gn_array *b) {
+    static const char *const fn = "gn_nextafter";
+    gn_array *in[2];
+    in[0] = a;
+    in[1] = b;
+    gn_context *g = gni_begin(fn, in, 2);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    if (!gni_real_only(g, fn, in, 2)) return gni_end_scope(g, NULL);
+    gn_dtype t = gn_promote(a->dtype, b->dtype);
+    if (!gni_is_float(t)) t = GN_F32;
+    const gn_dtype i = gn_dtype_size(t) == 2 ? GN_I16 : t == GN_F32 ? GN_I32 : GN_I64;
+    const double lowest = -ldexp(1.0, 8 * (int)gn_dtype_size(t) - 1);
+    g->no_grad++;
+    gn_array *x = a->dtype == t ? a : gn_cast(a, t), *y = b->dtype == t ? b : gn_cast(b, t), *none = gn_add(x, y);
+    gn_array *bx = none == NULL ? NULL : gni_bits_as(g, fn, x, i), *by = none == NULL ? NULL : gni_bits_as(g, fn, y, i);
+    gn_array *kx = gni_ordered(bx, lowest), *ky = gni_ordered(by, lowest);
+    gn_array *step = gn_sub(gn_cast(gn_gt(ky, kx), i), gn_cast(gn_lt(ky, kx), i)), *k = gn_add(kx, step);
+    gn_array *bits = gn_where(gn_logical_and(gn_eq_s(k, 0.0), gn_lt_s(kx, 0.0)), gn_full_like(k, lowest), gni_ordered(k, lowest));
+    gn_array *next = gni_bits_as(g, fn, gn_where(gn_eq_s(step, 0.0), by, bits), t);
+    next = gn_where(gn_logical_or(gn_isnan(x), gn_isnan(y)), none, next); // NaN where one is
+    g->no_grad--;
+    return gni_end_scope(g, next);
+}
+
+GPUNUM_API gn_array *gn_invert(gn_array *a) {
+    gn_context *g = gni_begin("gn_invert", &a, 1);
+    if (g == NULL) return NULL;
+    gn_array *y = NULL, *src[2];
+    double konst[2] = {0.0, -1.0}, low = -1.0;
+    src[0] = a;
+    src[1] = NULL;
+    if (gni_is_unsigned(a->dtype)) gni_integer_range(a->dtype, &low, &konst[1]);
+    const bool truth = a->dtype == GN_BOOL;
+    if (!truth && !gni_is_integer(a->dtype))
+        gni_fail(g, GN_ERROR_DTYPE, "gn_invert: %s is not an integer or bool", gn_dtype_name(a->dtype));
+    else
+        y = gni_apply(g, "gn_invert", truth ? GNI_OP_LOGICAL_NOT : GNI_OP_XOR, a->dtype, a->dtype, src, konst, truth ? 1 : 2);
+    return gni_end(g, y);
+}
+
 GPUNUM_API gn_array *gn_copysign(gn_array *a, gn_array *b) {
     gn_array *in[2], *x = a;
     in[0] = a;
@@ -33565,6 +35985,1462 @@ GPUNUM_API gn_array *gn_copysign(gn_array *a, gn_array *b) {
     return gni_end_scope(g, gn_where(turn, gn_neg(x), x));
 }
 
+GNI_O1_BEGIN
+// >>assign
+// Writing to views. What autograd knows of every array that shows the memory changes with it: each gets a record of its own, and
+// what was recorded before refers to a header that nobody else has, with the record that the array had. From outside: gni_assign.
+
+// The bytes of its buffer among which the elements are.
+static void gni_reach(const gn_array *a, int64_t *low, int64_t *high) {
+    const int64_t size = (int64_t)gn_dtype_size(a->dtype);
+    int64_t first = a->offset, last = a->offset;
+    for (int i = 0; i < a->shape.rank; i++) {
+        const int64_t step = (a->shape.dim[i] - 1) * a->stride[i];
+        if (step < 0) first += step;
+        if (step > 0) last += step;
+    }
+    *low = first * size;
+    *high = gni_elements(&a->shape) > 0 ? (last + 1) * size : *low;
+}
+
+static bool gni_may_overlap(const gn_array *a, const gn_array *b) {
+    int64_t low, high, from, to;
+    if (a->buf == NULL || a->buf != b->buf) return false;
+    gni_reach(a, &low, &high);
+    gni_reach(b, &from, &to);
+    return low < to && from < high;
+}
+
+// Whether two arrays are the same elements in the same order.
+static bool gni_same_elements(const gn_array *a, const gn_array *b) {
+    if (a->buf != b->buf || a->dtype != b->dtype || a->offset != b->offset || !gni_same_shape(&a->shape, &b->shape))
+        return false;
+    for (int i = 0; i < a->shape.rank; i++)
+        if (a->shape.dim[i] > 1 && a->stride[i] != b->stride[i]) return false;
+    return true;
+}
+
+// ---- derivatives: a buffer's elements as a 1-d array, of which a view takes some, and which are 0 but where they are put
+
+static gn_array *gni_flat_put(gn_context *g, gn_array *x, int64_t n, const int64_t *stride, int64_t offset);
+
+static bool gni_back_flat_view(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gx[0] = gni_flat_put(g, gy, node->param[9], node->param, node->param[8]);
+    return true;
+}
+
+static void gni_flat_note(gni_node *node, const gn_array *x, const int64_t *stride, int64_t offset) {
+    if (node == NULL) return;
+    memcpy(node->param, stride, sizeof(int64_t) * GN_MAX_RANK);
+    node->param[8] = offset;
+    node->shape = x->shape;
+}
+
+static gn_array *gni_flat_view(gn_context *g, gn_array *flat, const gn_shape *s, const int64_t *stride, int64_t offset) {
+    gn_array *whole = flat != NULL ? gni_contiguous(g, flat) : NULL;
+    if (whole == NULL) return NULL;
+    gn_array *y = gni_array_view(g, "gn_assign", whole, s, stride, whole->offset + offset);
+    gni_unref(g, whole);
+    gni_node *node = y != NULL ? gni_record(g, y, "gn_assign", gni_back_flat_view, &flat, 1) : NULL;
+    gni_flat_note(node, flat, stride, offset);
+    if (node != NULL) node->param[9] = flat->shape.dim[0];
+    return gni_adopt(g, y);
+}
+
+static bool gni_back_flat_put(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gx[0] = gni_flat_view(g, gy, &node->shape, node->param, node->param[8]);
+    return true;
+}
+
+static gn_array *gni_flat_put(gn_context *g, gn_array *x, int64_t n, const int64_t *stride, int64_t offset) {
+    const gn_shape s = gn_shape_from(1, &n);
+    if (x == NULL) return NULL;
+    gn_array *y = gni_make_full(g, "gn_assign", x->dtype, &s, 0.0);
+    if (y != NULL && gni_materialize(g, y) && (gni_elements(&x->shape) == 0 ||
+                                               gni_copy_into(g, y->buf, y->dtype, offset, stride, x)))
+        gni_flat_note(gni_record(g, y, "gn_assign", gni_back_flat_put, &x, 1), x, stride, offset);
+    return gni_adopt(g, y);
+}
+
+// in[0]: the array before, NULL where nothing of it is left or autograd does not know it; in[1]: the value, or NULL; param and
+// shape: where it went.
+static bool gni_back_assign(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    const gn_array *y = node->output;
+    gn_array target = *y, *flat;
+    int64_t low, high, from, to;
+    const int64_t size = (int64_t)gn_dtype_size(y->dtype);
+    target.shape = node->shape;
+    target.offset = node->param[8];
+    memcpy(target.stride, node->param, sizeof target.stride);
+    gni_reach(y, &low, &high);
+    gni_reach(&target, &from, &to);
+    const bool inside = gni_is_contiguous(y) && low <= from && to <= high;
+    const int64_t base = (inside ? low : GNI_MIN(low, from)) / size, n = (inside ? high : GNI_MAX(high, to)) / size - base;
+    flat = inside ? gn_ravel(gy) : gni_flat_put(g, gy, n, y->stride, y->offset - base);
+    if (gni_wanted(node, 1))
+        gx[1] = gni_unbroadcast(gni_flat_view(g, flat, &node->shape, node->param, target.offset - base), &node->in[1]->shape);
+    if (gni_wanted(node, 0)) {
+        gn_array *hit = gni_flat_put(g, gn_ones(g, GN_BOOL, node->shape), n, node->param, target.offset - base);
+        flat = gn_where(hit, gn_scalar(g, gy->dtype, 0.0), flat);
+        gx[0] = inside ? gn_reshape(flat, y->shape) : gni_flat_view(g, flat, &y->shape, y->stride, y->offset - base);
+    }
+    return true;
+}
+
+// ---- records
+
+// An array that shows the memory, and what becomes of it.
+typedef struct gni_rewrite {
+    gn_array *now, *old; // `old` gets the record that there is
+    gni_node *node;      // the new one, or NULL: it is constant
+} gni_rewrite;
+
+static void gni_rewrites_drop(gn_context *g, gni_rewrite *rewrites, int count) {
+    for (int i = 0; i < count; i++) {
+        if (rewrites[i].node != NULL) gni_node_free(g, rewrites[i].node);
+        gni_unref(g, rewrites[i].old);
+    }
+    gni_free(g, rewrites);
+}
+
+// Whether autograd has to know that `a` is written to through `by`.
+static bool gni_is_rewritten(const gn_array *a, const gn_array *by) {
+    return a->buf == by->buf && a->apart == by->apart && gni_has_owner(a) && gni_may_overlap(a, by);
+}
+
+static bool gni_rewrite_make(gn_context *g, const char *fn, gni_rewrite *rewrite, gn_array *h, gn_array *a, gn_array *value) {
+    const bool known = h->node != NULL, same = gni_same_elements(h, a);
+    bool plain = h->dtype == a->dtype && !gni_elements_overlap(h);
+    for (int i = 0; i < h->shape.rank; i++) plain = plain && (h->stride[i] != 0 || h->shape.dim[i] <= 1);
+    rewrite->now = h;
+    rewrite->node = NULL;
+    rewrite->old = gni_array_new(g, h->maker, h->dtype, &h->shape);
+    if (rewrite->old == NULL) return false;
+    memcpy(rewrite->old->stride, h->stride, sizeof h->stride);
+    rewrite->old->offset = h->offset;
+    rewrite->old->buf = h->buf;
+    h->buf->refs++;
+    if (value == NULL && same) return true;
+    rewrite->node = gni_node_new(g, fn, 2);
+    if (rewrite->node == NULL) return false;
+    rewrite->node->in[0] = known && !same ? rewrite->old : NULL;
+    rewrite->node->in[1] = value;
+    for (int i = 0; i < 2; i++)
+        if (rewrite->node->in[i] != NULL) gni_ref(rewrite->node->in[i]);
+    rewrite->node->backward = plain ? gni_back_assign : NULL;
+    gni_flat_note(rewrite->node, a, a->stride, a->offset);
+    return true;
+}
+
+// Prepares the records of all arrays that change, before anything does: what can fail fails here. *rewrites NULL: there are none.
+static bool gni_rewrites_make(gn_context *g, const char *fn, gn_array *a, gn_array *value, gni_rewrite **rewrites, int *count) {
+    *rewrites = NULL;
+    *count = 0;
+    if (g->no_grad > 0 || !g->learns) return true;
+    if (!gni_tracks(g, &value, 1)) value = NULL;
+    bool any = value != NULL;
+    int n = 0;
+    for (gn_array *h = g->arrays; h != NULL; h = h->all_next) {
+        if (!gni_is_rewritten(h, a)) continue;
+        n++;
+        any = any || h->node != NULL;
+        if (!h->wants_grad || h->node != NULL) continue;
+        gni_fail(g, GN_ERROR_GRADIENT,
+                 "%s: this memory is that of a leaf that requires a gradient; write to it between gn_no_grad_begin and "
+                 "gn_no_grad_end, or to a gn_copy",
+                 fn);
+        return false;
+    }
+    if (!any) return true;
+    gni_rewrite *list = (gni_rewrite *)gni_calloc(g, sizeof(gni_rewrite) * (size_t)n);
+    if (list == NULL) {
+        gni_fail_memory(g, fn, sizeof(gni_rewrite) * (size_t)n);
+        return false;
+    }
+    int made = 0;
+    bool ok = true;
+    for (gn_array *h = g->arrays, *next; h != NULL && ok && made < n; h = next) {
+        next = h->all_next; // new headers come in front
+        if (gni_is_rewritten(h, a)) ok = gni_rewrite_make(g, fn, &list[made++], h, a, value);
+    }
+    if (!ok) {
+        gni_rewrites_drop(g, list, made);
+        return false;
+    }
+    *rewrites = list;
+    *count = made;
+    return true;
+}
+
+// After the writing.
+static void gni_rewrites_take(gn_context *g, gni_rewrite *rewrites, int count) {
+    for (int i = 0; i < count; i++) {
+        gn_array *now = rewrites[i].now, *old = rewrites[i].old;
+        old->node = now->node;
+        if (old->node != NULL) old->node->output = old;
+        now->node = NULL;
+    }
+    for (gn_array *p = count > 0 ? g->arrays : NULL; p != NULL; p = p->all_next)
+        for (int k = 0; p->node != NULL && k < p->node->n_in; k++)
+            for (int i = 0; i < count; i++) {
+                if (p->node->in[k] != rewrites[i].now) continue;
+                p->node->in[k] = rewrites[i].old;
+                gni_ref(rewrites[i].old);
+                rewrites[i].now->refs--; // it has an owner
+                break;
+            }
+    for (int i = 0; i < count; i++) {
+        gni_node *node = rewrites[i].node;
+        rewrites[i].now->node = node;
+        rewrites[i].node = NULL;
+        if (node == NULL) continue;
+        node->output = rewrites[i].now;
+        node->serial = ++g->serial;
+        node->made = rewrites[i].now->buf->version;
+    }
+    gni_rewrites_drop(g, rewrites, count);
+}
+
+// ---- the values
+
+// One program from the value to the view. What is pending is taken in, unless it does not fit or its elements repeat.
+static bool gni_assign_run(gn_context *g, gn_array *a, gn_array *value) {
+    gni_builder b;
+    const bool wide = gni_is_wide(a->dtype) || gni_is_wide(value->dtype);
+    if (gni_is_pending(value) && !gni_is_const(value) &&
+        (gni_has_product(value) || (wide && !value->expr->wide) ||
+         gni_elements(&value->shape) < gni_elements(&a->shape)) &&
+        !gni_materialize(g, value))
+        return false;
+    for (int pass = 0;; pass++) {
+        gni_build_begin(&b, g, &a->shape, wide || (gni_is_pending(value) && value->expr->wide));
+        b.map.program.out_reg[0] = gni_build_convert(&b, gni_build_value(&b, value), value->dtype, a->dtype);
+        if (!b.full) break;
+        if (pass > 0 || !gni_materialize(g, value)) return false;
+    }
+    b.map.program.n_out = 1;
+    b.map.program.out_dtype[0] = a->dtype;
+    gni_build_finish(&b.map.program);
+    gni_operand_of(a, a->shape.rank, &b.map.out[0]);
+    gni_map_merge(&b.map);
+    return gni_run(g, GNI_JOB_MAP, &b.map, NULL);
+}
+
+static bool gni_assign_data(gn_context *g, gn_array *a, gn_array *value) {
+    gni_buffer *was = a->buf;
+    was->refs++;
+    bool ok = gni_before_overwrite(g, a, 0, 1);
+    const bool whole = gni_is_contiguous(a) && gn_bytes(a) == a->buf->bytes;
+    if (ok && a->buf->where == 0 && !whole) // never written: the rest is zeros
+        ok = gni_buffer_need(g, a->buf, g->host_recording ? GNI_ON_GPU : GNI_ON_CPU);
+    ok = ok && gni_assign_run(g, a, value);
+    if (!ok) gni_restore_buffer(g, a, was);
+    gni_buffer_release(g, was);
+    return ok;
+}
+
+// Inside a scope.
+static bool gni_assign(gn_context *g, const char *fn, gn_array *a, gn_array *value) {
+    char from[200], to[200];
+    gn_shape s = value->shape;
+    gni_rewrite *rewrites;
+    int count, lead = 0;
+    while (s.rank - lead > a->shape.rank && s.dim[lead] == 1) lead++;
+    s = gn_shape_from(s.rank - lead, s.dim + lead);
+    if (!gni_broadcast(&a->shape, &s, &s) || !gni_same_shape(&s, &a->shape)) {
+        gni_fail(g, GN_ERROR_SHAPE, "%s: shape %s does not broadcast to %s", fn,
+                 gni_shape_text(from, sizeof from, &value->shape), gni_shape_text(to, sizeof to, &a->shape));
+        return false;
+    }
+    if (gni_elements(&a->shape) == 0) return true;
+    if (!gni_materialize(g, a) || !gni_can_write(g, fn, a)) return false;
+    if (gni_same_elements(a, value)) return true;
+    if (a->dtype != value->dtype && (gni_is_complex(a->dtype) || gni_is_complex(value->dtype)))
+        value = gn_cast(value, a->dtype);
+    if (value != NULL && gni_may_overlap(a, value)) value = gn_copy(value);
+    if (value != NULL && lead > 0) value = gn_reshape(value, gn_shape_from(value->shape.rank - lead, value->shape.dim + lead));
+    if (value == NULL || !gni_rewrites_make(g, fn, a, value, &rewrites, &count)) return false;
+    if (gni_assign_data(g, a, value)) {
+        gni_rewrites_take(g, rewrites, count);
+        return true;
+    }
+    gni_rewrites_drop(g, rewrites, count);
+    return false;
+}
+
+GPUNUM_API gn_status gn_assign(gn_array *a, gn_array *value) {
+    gn_array *in[2];
+    in[0] = a;
+    in[1] = value;
+    gn_context *g = gni_begin("gn_assign", in, 2);
+    if (g == NULL) return gni_null_status(a != NULL ? a : value);
+    gn_scope_begin(g);
+    gni_assign(g, "gn_assign", a, value);
+    gn_scope_end(g);
+    return gni_end_status(g);
+}
+
+// >>order_ops
+// The public scans and sorts, and what is made of them: places in sorted arrays, quantiles, sets, histograms.
+
+// `a`, or where all axes are meant its ravel, and the axis; NULL after gni_fail.
+static gn_array *gni_one_axis(gn_context *g, const char *fn, gn_array *a, gn_axes axis, int *at) {
+    const int rank = a->shape.rank;
+    const uint32_t set = gni_axes(g, fn, axis, rank, NULL);
+    *at = 0;
+    if (set == ~0u) return NULL;
+    if (set == (1u << rank) - 1u) return rank == 1 ? a : gn_ravel(a);
+    while (*at < rank && set != 1u << *at) ++*at;
+    if (*at < rank) return a;
+    gni_fail(g, GN_ERROR_ARGUMENT, "%s: one axis or GN_ALL is asked for, not some", fn);
+    return NULL;
+}
+
+static gn_array *gni_to_last(gn_array *x, int at) { return x == NULL || at == x->shape.rank - 1 ? x : gn_move_axis(x, at, -1); }
+static gn_array *gni_from_last(gn_array *x, int at) { return x == NULL || at == x->shape.rank - 1 ? x : gn_move_axis(x, -1, at); }
+
+static gn_array *gni_bordered(gn_array *x, int at, int64_t before, int64_t behind, double value) {
+    int64_t widths[2 * GN_MAX_RANK] = {0};
+    if (x == NULL) return NULL;
+    widths[2 * at] = before;
+    widths[2 * at + 1] = behind;
+    return gn_pad(x, widths, 2 * x->shape.rank, GN_PAD_CONSTANT, value);
+}
+
+// ---- scans
+
+static gn_array *gni_scanned(gn_context *g, const char *fn, gni_scan_op op, gn_array *x, int at) {
+    gni_scan job;
+    memset(&job, 0, sizeof job);
+    gn_array *from = gni_contiguous(g, x), *y = from != NULL ? gni_array_empty(g, fn, x->dtype, &x->shape) : NULL;
+    bool ok = y != NULL;
+    if (ok && gni_elements(&x->shape) > 0) {
+        job.op = op;
+        job.outer = gni_extent_product(x->shape.dim, at);
+        job.n = x->shape.dim[at];
+        job.inner = gni_extent_product(x->shape.dim + at + 1, x->shape.rank - at - 1);
+        gni_take_operand(from, &job.in);
+        gni_take_operand(y, &job.out);
+        ok = gni_run(g, GNI_JOB_SCAN, &job, y);
+    }
+    gni_unref(g, from);
+    if (ok) return gni_adopt(g, y);
+    gni_unref(g, y);
+    return NULL;
+}
+
+// Sums from the other end.
+static gn_array *gni_sums_behind(gn_array *x, int at) { return gn_flip(gn_cumsum(gn_flip(x, at), at), at); }
+
+static bool gni_back_cumsum(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    GNI_UNUSED(g);
+    gx[0] = gni_sums_behind(gy, (int)node->param[0]);
+    return true;
+}
+
+// The product in front of an element times s[i] = gy[i] + x[i + 1] s[i + 1], which holds for zeros too. s by doubling: after
+// each step it is the part of the sum over `step` terms, whose factors' product is p.
+static bool gni_back_cumprod(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    GNI_UNUSED(g);
+    gn_array *x = node->in[0], *s = gy;
+    const int at = (int)node->param[0];
+    const int64_t n = x->shape.dim[at];
+    gn_array *p = gni_bordered(gn_slice(x, at, 1, n, 1), at, 0, GNI_MIN(n, 1), 0.0);
+    for (int64_t step = 1; step < n; step *= 2) {
+        s = gn_add(s, gn_mul(p, gni_bordered(gn_slice(s, at, step, n, 1), at, 0, step, 0.0)));
+        if (2 * step < n) p = gn_mul(p, gni_bordered(gn_slice(p, at, step, n, 1), at, 0, step, 0.0));
+    }
+    gx[0] = gn_mul(s, gni_bordered(gn_slice(gn_cumprod(x, at), at, 0, GNI_MAX(n - 1, 0), 1), at, GNI_MIN(n, 1), 0, 1.0));
+    return true;
+}
+
+// exp(x) times the sum of exp(log gy - y) behind, for gy above 0 and below 0 apart.
+static gn_array *gni_logsumexp_part(gn_array *x, gn_array *y, gn_array *gy, int at) {
+    gn_array *none = gn_logical_or(gn_le_s(gy, 0.0), gn_eq_s(y, -GNI_INF));
+    gn_array *log = gn_sub(gn_log(gn_where(none, gn_ones_like(gy), gy)), gn_where(none, gn_zeros_like(y), y));
+    log = gn_where(none, gn_full_like(gy, -GNI_INF), log);
+    return gn_exp(gn_add(x, gn_flip(gn_logcumsumexp(gn_flip(log, at), at), at)));
+}
+
+static bool gni_back_logcumsumexp(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    GNI_UNUSED(g);
+    gn_array *x = node->in[0], *y = node->output;
+    const int at = (int)node->param[0];
+    gx[0] = gn_sub(gni_logsumexp_part(x, y, gy, at), gni_logsumexp_part(x, y, gn_neg(gy), at));
+    return true;
+}
+
+// Of complex numbers, by doubling.
+static gn_array *gni_complex_cumprod(gn_array *x, int at) {
+    const int64_t n = x->shape.dim[at];
+    gn_array *part[2];
+    for (int64_t step = 1; step < n && x != NULL; step *= 2) {
+        part[0] = gn_slice(x, at, 0, step, 1);
+        part[1] = gn_mul(gn_slice(x, at, step, n, 1), gn_slice(x, at, 0, n - step, 1));
+        x = part[0] == NULL || part[1] == NULL ? NULL : gn_concat(part, 2, at);
+    }
+    return x;
+}
+
+// The running extreme y of x as a choice among x's elements, for its derivative: the last that is as large or small.
+static gn_array *gni_scan_choice(gn_context *g, gn_array *x, gn_array *y, int at) {
+    const int64_t n = x->shape.dim[at];
+    x = gni_to_last(x, at);
+    y = gni_to_last(y, at);
+    g->no_grad++;
+    gn_array *hit = gn_logical_or(gn_eq(x, y), gn_isnan(x)), *place = gn_arange(g, GN_I64, 0.0, (double)n, 1.0);
+    gn_array *index = gn_cummax(gn_where(hit, place, gn_scalar(g, GN_I64, 0.0)), -1);
+    g->no_grad--;
+    return gni_from_last(gn_take_along(x, index, -1), at);
+}
+
+static gn_array *gni_scan_axis(const char *fn, gni_scan_op op, gn_array *a, gn_axes axis) {
+    gn_context *g = gni_begin(fn, &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    int at;
+    gn_array *x = gni_one_axis(g, fn, a, axis, &at), *y = NULL;
+    const bool sums = op == GNI_SCAN_SUM || op == GNI_SCAN_PROD;
+    if (x != NULL && gni_is_complex(x->dtype) && sums) {
+        if (op == GNI_SCAN_SUM) return gni_end_scope(g, gn_complex(gn_cumsum(gn_real(x), at), gn_cumsum(gn_imag(x), at)));
+        y = gni_complex_cumprod(x, at);
+        return gni_end_scope(g, y == a ? gn_copy(a) : y);
+    }
+    if (x == NULL || !gni_real_only(g, fn, &x, 1)) return gni_end_scope(g, NULL);
+    if (x->dtype == GN_U64 && !sums && op != GNI_SCAN_LOGSUMEXP) {
+        y = gni_scan_axis(fn, op, gni_flip_sign(x), axis);
+        return gni_end_scope(g, y != NULL ? gni_flip_sign(y) : NULL);
+    }
+    if (!gni_is_float(x->dtype) && (sums || op == GNI_SCAN_LOGSUMEXP))
+        x = gn_cast(x, !sums ? GN_F32 : gni_is_unsigned(x->dtype) ? GN_U64 : GN_I64);
+    const bool tracks = x != NULL && gni_elements(&x->shape) > 0 && gni_tracks(g, &x, 1), extreme = op == GNI_SCAN_MAX || op == GNI_SCAN_MIN;
+    if (x == NULL) return gni_end_scope(g, NULL);
+    g->no_grad++; // recorded as one op
+    const int64_t inner = gni_extent_product(x->shape.dim + at + 1, x->shape.rank - at - 1);
+    const bool turn = inner > 1 && inner < 16 && x->shape.dim[at] > 1024; // few columns
+    gn_array *rows = turn ? gni_to_last(x, at) : x;
+    if (rows != NULL) y = gni_scanned(g, fn, op, rows, turn ? x->shape.rank - 1 : at);
+    if (turn) y = gni_from_last(y, at);
+    g->no_grad--;
+    if (y != NULL && tracks && extreme) y = gni_scan_choice(g, x, y, at);
+    if (y != NULL && tracks && !extreme) {
+        gni_node *node = gni_record(g, y, fn, op == GNI_SCAN_SUM ? gni_back_cumsum
+                                              : op == GNI_SCAN_PROD ? gni_back_cumprod : gni_back_logcumsumexp, &x, 1);
+        if (node != NULL) node->param[0] = at;
+    }
+    return gni_end_scope(g, y);
+}
+
+GPUNUM_API gn_array *gn_cumsum(gn_array *a, gn_axes axis) { return gni_scan_axis("gn_cumsum", GNI_SCAN_SUM, a, axis); }
+GPUNUM_API gn_array *gn_cumprod(gn_array *a, gn_axes axis) { return gni_scan_axis("gn_cumprod", GNI_SCAN_PROD, a, axis); }
+GPUNUM_API gn_array *gn_cummax(gn_array *a, gn_axes axis) { return gni_scan_axis("gn_cummax", GNI_SCAN_MAX, a, axis); }
+GPUNUM_API gn_array *gn_cummin(gn_array *a, gn_axes axis) { return gni_scan_axis("gn_cummin", GNI_SCAN_MIN, a, axis); }
+GPUNUM_API gn_array *gn_logcumsumexp(gn_array *a, gn_axes axis) {
+    return gni_scan_axis("gn_logcumsumexp", GNI_SCAN_LOGSUMEXP, a, axis);
+}
+
+// ---- sorts
+
+// Elements `first` to `first` + count of the sorted last axis of x: into *values and *index, those that are not NULL.
+static bool gni_sorted(gn_context *g, const char *fn, gn_array *x, int64_t first, int64_t count, bool descending,
+                       gn_array **values, gn_array **index) {
+    gni_sort job;
+    memset(&job, 0, sizeof job);
+    gn_shape s = x->shape;
+    job.n = s.dim[s.rank - 1];
+    s.dim[s.rank - 1] = count;
+    gn_array *from = gni_contiguous(g, x), *v = NULL, *i = NULL;
+    bool ok = from != NULL;
+    if (ok && values != NULL) ok = (v = gni_array_empty(g, fn, x->dtype, &s)) != NULL;
+    if (ok && index != NULL) ok = (i = gni_array_empty(g, fn, GN_I64, &s)) != NULL;
+    if (ok && gni_elements(&s) > 0) {
+        job.rows = gni_extent_product(s.dim, s.rank - 1);
+        job.first = first;
+        job.count = count;
+        job.descending = descending;
+        gni_take_operand(from, &job.in);
+        if (v != NULL) gni_take_operand(v, &job.out);
+        if (i != NULL) gni_take_operand(i, &job.index);
+        ok = gni_run(g, GNI_JOB_SORT, &job, v != NULL ? v : i);
+    }
+    gni_unref(g, from);
+    if (!ok) {
+        gni_unref(g, v);
+        gni_unref(g, i);
+        return false;
+    }
+    if (values != NULL) *values = gni_adopt(g, v);
+    if (index != NULL) *index = gni_adopt(g, i);
+    return true;
+}
+
+// The same along axis `at`, recorded as a choice among x's elements. Without `index` the values, with it places as well.
+static gn_array *gni_sorted_axis(gn_context *g, const char *fn, gn_array *x, int at, int64_t first, int64_t count,
+                                 bool descending, gn_array **index) {
+    gn_array *rows = gni_to_last(x, at), *values = NULL, *places = NULL;
+    if (rows == NULL) return NULL;
+    const bool tracks = gni_tracks(g, &rows, 1);
+    g->no_grad++;
+    const bool ok = gni_sorted(g, fn, rows, first, count, descending, tracks ? NULL : &values,
+                               tracks || index != NULL ? &places : NULL);
+    g->no_grad--;
+    if (!ok) return NULL;
+    if (tracks) values = gn_take_along(rows, places, -1);
+    if (index != NULL) *index = gni_from_last(places, at);
+    return gni_from_last(values, at);
+}
+
+GPUNUM_API gn_array *gn_sort(gn_array *a, gn_axes axis, bool descending) {
+    gn_context *g = gni_begin("gn_sort", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    int at;
+    gn_array *x = gni_one_axis(g, "gn_sort", a, axis, &at), *y = NULL;
+    if (x != NULL && gni_real_only(g, "gn_sort", &x, 1))
+        y = gni_sorted_axis(g, "gn_sort", x, at, 0, x->shape.dim[at], descending, NULL);
+    return gni_end_scope(g, y);
+}
+
+GPUNUM_API gn_array *gn_argsort(gn_array *a, gn_axes axis, bool descending) {
+    gn_context *g = gni_begin("gn_argsort", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    int at;
+    gn_array *x = gni_one_axis(g, "gn_argsort", a, axis, &at), *y = NULL;
+    if (x != NULL && gni_real_only(g, "gn_argsort", &x, 1)) {
+        g->no_grad++;
+        x = gni_to_last(x, at);
+        if (x != NULL) gni_sorted(g, "gn_argsort", x, 0, x->shape.dim[x->shape.rank - 1], descending, NULL, &y);
+        y = gni_from_last(y, at);
+        g->no_grad--;
+    }
+    return gni_end_scope(g, y);
+}
+
+// Ends a call that gives y and n more arrays, into places that may be NULL; all of them or none.
+static gn_array *gni_end_with(gn_context *g, gn_array *y, gn_array *const *more, gn_array **const *place, int n) {
+    bool ok = y != NULL;
+    for (int i = 0; i < n; i++) {
+        if (place[i] == NULL) continue;
+        ok = ok && more[i] != NULL;
+        *place[i] = ok ? gn_keep(more[i]) : NULL;
+    }
+    y = gni_end_scope(g, ok ? y : NULL);
+    for (int i = 0; i < n && y == NULL; i++) {
+        if (place[i] == NULL) continue;
+        if (*place[i] != NULL) gn_release(*place[i]);
+        *place[i] = NULL;
+    }
+    return y;
+}
+
+GPUNUM_API gn_array *gn_topk(gn_array *a, int64_t k, gn_axes axis, gn_array **indices) {
+    if (indices != NULL) *indices = NULL;
+    gn_context *g = gni_begin("gn_topk", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    int at;
+    gn_array *x = gni_one_axis(g, "gn_topk", a, axis, &at), *y = NULL, *index = NULL;
+    if (x != NULL && (k < 0 || k > x->shape.dim[at]))
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_topk: %lld of %lld elements are asked for", (long long)k,
+                 (long long)x->shape.dim[at]);
+    else if (x != NULL && gni_real_only(g, "gn_topk", &x, 1))
+        y = gni_sorted_axis(g, "gn_topk", x, at, 0, k, true, indices != NULL ? &index : NULL);
+    return gni_end_with(g, y, &index, &indices, 1);
+}
+
+GPUNUM_API gn_array *gn_partition(gn_array *a, int64_t kth, gn_axes axis) {
+    gn_context *g = gni_begin("gn_partition", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    int at;
+    gn_array *x = gni_one_axis(g, "gn_partition", a, axis, &at), *y = NULL;
+    const int64_t n = x != NULL ? x->shape.dim[at] : 0;
+    if (x != NULL && (kth < -n || kth >= n))
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_partition: element %lld of %lld is asked for", (long long)kth, (long long)n);
+    else if (x != NULL && gni_real_only(g, "gn_partition", &x, 1))
+        y = gni_sorted_axis(g, "gn_partition", x, at, 0, n, false, NULL); // sorted arrays are parted at every place
+    return gni_end_scope(g, y);
+}
+
+GPUNUM_API gn_array *gn_lexsort(gn_array *const *arrays, int count, int axis) {
+    gn_context *g = count > 0 && arrays != NULL ? gni_begin("gn_lexsort", arrays, count) : NULL;
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    g->no_grad++;
+    gn_array *y = NULL;
+    const int at = gni_axis(g, "gn_lexsort", axis, arrays[0]->shape.rank);
+    bool ok = at >= 0;
+    for (int i = 1; i < count && ok; i++) ok = gni_join_fits(g, "gn_lexsort", arrays, i, -1);
+    for (int i = 0; i < count && ok; i++) {
+        gn_array *x = gni_to_last(arrays[i], at);
+        x = i == 0 ? gn_argsort(x, -1, false) : gn_argsort(gn_take_along(x, y, -1), -1, false);
+        y = i == 0 ? x : gn_take_along(y, x, -1);
+        ok = y != NULL;
+    }
+    y = ok ? gni_from_last(y, at) : NULL;
+    g->no_grad--;
+    return gni_end_scope(g, y);
+}
+
+// ---- quantiles
+
+static gn_array *gni_quantile(const char *fn, gn_array *a, double q, gn_axes axes, bool middle) {
+    gn_context *g = gni_begin(fn, &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    bool keep;
+    int order[GN_MAX_RANK], kept = 0;
+    const int rank = a->shape.rank;
+    const uint32_t set = gni_axes(g, fn, axes, rank, &keep);
+    if (set != ~0u && !(q >= 0.0 && q <= 1.0))
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: %g is not in 0 to %d", fn, strcmp(fn, "gn_percentile") == 0 ? 100.0 * q : q,
+                 strcmp(fn, "gn_percentile") == 0 ? 100 : 1);
+    if (g->call_failed || !gni_real_only(g, fn, &a, 1)) return gni_end_scope(g, NULL);
+    gn_shape s = gn_shape_from(0, NULL);
+    const gn_shape out = gni_reduced_shape(&a->shape, set, keep);
+    const int64_t n = gni_reduced_count(&a->shape, set);
+    const gn_dtype t = gni_is_float(a->dtype) ? a->dtype : GN_F32;
+    if (!gni_shape_ok(g, fn, t, &out)) return gni_end_scope(g, NULL);
+    if (n == 0 || gni_elements(&out) == 0) return gni_end_scope(g, gn_full(g, t, out, GNI_NAN));
+    for (int i = 0; i < rank; i++) {
+        if (set >> i & 1u) continue;
+        order[s.rank++] = i;
+        s.dim[s.rank - 1] = a->shape.dim[i];
+    }
+    kept = s.rank;
+    for (int i = 0; i < rank; i++)
+        if (set >> i & 1u) order[kept++] = i;
+    s.dim[s.rank++] = n; // all elements of a result are the last axis
+    gn_array *x = s.rank <= GN_MAX_RANK ? gn_reshape(rank > 0 ? gn_permute_axes(a, order, rank) : a, s)
+                                        : gn_reshape(a, GN_SHAPE(gni_elements(&out), n));
+    if (x == NULL) return gni_end_scope(g, NULL);
+    const double at = q * (double)(n - 1), first = floor(at), part = at - first;
+    gn_array *y = gni_sorted_axis(g, fn, x, x->shape.rank - 1, (int64_t)first, part > 0.0 ? 2 : 1, false, NULL);
+    y = gni_in_moments(y);
+    if (part > 0.0 && middle) {
+        y = gn_mean(y, -1);
+    } else if (part > 0.0) {
+        gn_array *low = gn_slice(y, -1, 0, 1, 1), *high = gn_slice(y, -1, 1, 2, 1), *rest = gn_sub(high, low);
+        y = part < 0.5 ? gn_add(low, gn_mul_s(rest, part)) : gn_sub(high, gn_mul_s(rest, 1.0 - part));
+    }
+    y = gn_reshape(y, out);
+    if (gni_is_float(a->dtype)) y = gni_nan_as(y, gn_reshape(gn_any(gn_isnan(x), -1), out), GNI_NAN);
+    return gni_end_scope(g, gni_from_moments(y, t));
+}
+
+GPUNUM_API gn_array *gn_median(gn_array *a, gn_axes axes) { return gni_quantile("gn_median", a, 0.5, axes, true); }
+GPUNUM_API gn_array *gn_quantile(gn_array *a, double q, gn_axes axes) { return gni_quantile("gn_quantile", a, q, axes, false); }
+GPUNUM_API gn_array *gn_percentile(gn_array *a, double percent, gn_axes axes) {
+    return gni_quantile("gn_percentile", a, percent / 100.0, axes, false);
+}
+
+// ---- places in sorted arrays
+
+// Where values go into `sorted`; elements that are floats of
+// values' dtype and a distance of `step` from `start` on are found sooner, others say 0.
+static gn_array *gni_searched(gn_context *g, const char *fn, gn_array *sorted, gn_array *values, bool right, double start,
+                              double step) {
+    gni_search job;
+    memset(&job, 0, sizeof job);
+    char text[200];
+    gn_array *in[2];
+    in[0] = sorted;
+    in[1] = values;
+    if (sorted == NULL || values == NULL || !gni_real_only(g, fn, in, 2)) return NULL;
+    const gn_dtype t = gn_promote(sorted->dtype, values->dtype);
+    if (sorted->shape.rank != 1) {
+        gni_fail(g, GN_ERROR_SHAPE, "%s: %s is not 1-d", fn, gni_shape_text(text, sizeof text, &sorted->shape));
+        return NULL;
+    }
+    if (sorted->shape.dim[0] == 0) return gn_zeros(g, GN_I64, values->shape);
+    g->no_grad++;
+    gn_array *s = sorted->dtype == t ? sorted : gn_cast(sorted, t), *v = values->dtype == t ? values : gn_cast(values, t);
+    g->no_grad--;
+    s = s != NULL && v != NULL ? gni_contiguous(g, s) : NULL;
+    v = s != NULL ? gni_contiguous(g, v) : NULL;
+    gn_array *y = v != NULL ? gni_array_empty(g, fn, GN_I64, &values->shape) : NULL;
+    bool ok = y != NULL;
+    if (ok && gni_elements(&values->shape) > 0) {
+        job.n = s->shape.dim[0];
+        job.count = gni_elements(&values->shape);
+        job.right = right;
+        if (step > 0.0) job.scale = 1.0 / step;
+        if (job.scale - job.scale != 0.0) job.scale = 0.0;
+        job.start = start;
+        gni_take_operand(s, &job.sorted);
+        gni_take_operand(v, &job.in);
+        gni_take_operand(y, &job.out);
+        ok = gni_run(g, GNI_JOB_SEARCH, &job, y);
+    }
+    gni_unref(g, s);
+    gni_unref(g, v);
+    if (ok) return gni_adopt(g, y);
+    gni_unref(g, y);
+    return NULL;
+}
+
+static gn_context *gni_begin_pair(const char *fn, gn_array *a, gn_array *b) {
+    gn_array *in[2];
+    in[0] = a;
+    in[1] = b;
+    gn_context *g = gni_begin(fn, in, 2);
+    if (g != NULL) gn_scope_begin(g);
+    return g;
+}
+
+GPUNUM_API gn_array *gn_searchsorted(gn_array *sorted, gn_array *values, bool right) {
+    gn_context *g = gni_begin_pair("gn_searchsorted", sorted, values);
+    if (g == NULL) return NULL;
+    return gni_end_scope(g, gni_searched(g, "gn_searchsorted", sorted, values, right, 0.0, 0.0));
+}
+
+// Whether the caller may wait for values.
+static bool gni_may_wait(gn_context *g, const char *fn) {
+    if (!g->host_recording) return true;
+    gni_fail(g, GN_ERROR_UNSUPPORTED, "%s: waits for values, which a host's commands that are recorded cannot", fn);
+    return false;
+}
+
+// 1 where the elements of a 1-d array rise or stay, -1 where they fall or stay; 0 after gni_fail. Waits for them.
+static int gni_direction(gn_context *g, const char *fn, gn_array *a) {
+    char text[200];
+    if (a->shape.rank != 1) {
+        gni_fail(g, GN_ERROR_SHAPE, "%s: %s is not 1-d", fn, gni_shape_text(text, sizeof text, &a->shape));
+        return 0;
+    }
+    const int64_t n = a->shape.dim[0];
+    gn_array *front = gn_slice(a, 0, 0, GNI_MAX(n - 1, 0), 1), *behind = gn_slice(a, 0, GNI_MIN(n, 1), n, 1);
+    if (!gni_may_wait(g, fn)) return 0;
+    if (gn_item(gn_all(gn_le(front, behind), 0)) != 0.0) return 1;
+    if (gn_item(gn_all(gn_ge(front, behind), 0)) != 0.0) return -1;
+    if (!g->call_failed) gni_fail(g, GN_ERROR_ARGUMENT, "%s: the edges of bins neither rise nor fall", fn);
+    return 0;
+}
+
+GPUNUM_API gn_array *gn_digitize(gn_array *a, gn_array *bins, bool right) {
+    gn_context *g = gni_begin_pair("gn_digitize", a, bins);
+    if (g == NULL) return NULL;
+    const int up = gni_real_only(g, "gn_digitize", &bins, 1) ? gni_direction(g, "gn_digitize", bins) : 0;
+    if (up == 0) return gni_end_scope(g, NULL);
+    gn_array *y = gni_searched(g, "gn_digitize", up > 0 ? bins : gn_flip(bins, 0), a, !right, 0.0, 0.0);
+    return gni_end_scope(g, up > 0 ? y : gn_sub(gn_scalar(g, GN_I64, (double)bins->shape.dim[0]), y));
+}
+
+static gn_array *gni_isin(gn_context *g, const char *fn, gn_array *a, gn_array *values) {
+    gn_array *list = gn_ravel(values), *in[2], *s = NULL;
+    in[0] = a;
+    in[1] = values;
+    if (list == NULL || !gni_real_only(g, fn, in, 2)) return NULL;
+    const int64_t n = list->shape.dim[0];
+    if (n == 0) return gn_zeros(g, GN_BOOL, a->shape);
+    const gn_dtype t = gn_promote(a->dtype, values->dtype);
+    g->no_grad++;
+    if (list->dtype != t) list = gn_cast(list, t);
+    if (list != NULL) gni_sorted(g, fn, list, 0, n, false, &s, NULL);
+    gn_array *at = gni_searched(g, fn, s, a, false, 0.0, 0.0);
+    gn_array *y = gn_eq(gn_take(s, gn_minimum_s(at, (double)(n - 1)), 0), a);
+    g->no_grad--;
+    return y;
+}
+
+GPUNUM_API gn_array *gn_isin(gn_array *a, gn_array *values) {
+    gn_context *g = gni_begin_pair("gn_isin", a, values);
+    if (g == NULL) return NULL;
+    return gni_end_scope(g, gni_isin(g, "gn_isin", a, values));
+}
+
+GPUNUM_API gn_array *gn_interp(gn_array *a, gn_array *points, gn_array *values) {
+    gn_array *in[3];
+    char tp[200], tv[200];
+    in[0] = a;
+    in[1] = points;
+    in[2] = values;
+    gn_context *g = gni_begin("gn_interp", in, 3);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    if (!gni_real_only(g, "gn_interp", in, 3)) return gni_end_scope(g, NULL);
+    const int64_t n = points->shape.rank == 1 ? points->shape.dim[0] : 0;
+    if (n == 0 || !gni_same_shape(&points->shape, &values->shape)) {
+        gni_fail(g, GN_ERROR_SHAPE, "gn_interp: points %s and values %s: both are 1-d, as long, and not empty",
+                 gni_shape_text(tp, sizeof tp, &points->shape), gni_shape_text(tv, sizeof tv, &values->shape));
+        return gni_end_scope(g, NULL);
+    }
+    const gn_dtype t = gn_promote(gn_promote(a->dtype, points->dtype), values->dtype), inner = gni_moment_dtype(t);
+    for (int i = 0; i < 3; i++) in[i] = in[i]->dtype == inner ? in[i] : gn_cast(in[i], inner);
+    gn_array *x = in[0], *p = in[1], *v = in[2], *first = gn_slice(v, 0, 0, 1, 1), *last = gn_slice(v, 0, n - 1, n, 1);
+    gn_array *y = gn_broadcast_to(gn_reshape(first, GN_SHAPE()), a->shape);
+    if (n > 1) {
+        gn_array *at = gn_clamp(gn_sub_s(gni_searched(g, "gn_interp", p, x, true, 0.0, 0.0), 1.0), 0.0, (double)(n - 2));
+        gn_array *next = gn_add_s(at, 1.0), *x0 = gn_take(p, at, 0), *y0 = gn_take(v, at, 0);
+        gn_array *slope = gn_div(gn_sub(gn_take(v, next, 0), y0), gn_sub(gn_take(p, next, 0), x0));
+        y = gn_add(y0, gn_mul(slope, gn_sub(x, x0)));
+        y = gn_where(gn_lt(x, gn_slice(p, 0, 0, 1, 1)), first, y);
+        y = gn_where(gn_ge(x, gn_slice(p, 0, n - 1, n, 1)), last, y);
+        y = gn_reshape(y, a->shape);
+    } else {
+        y = gn_where(gn_isnan(x), x, y);
+    }
+    return gni_end_scope(g, gni_from_moments(y, t));
+}
+
+// ---- sets
+
+// What gn_unique finds: the elements, and those of the others that are not NULL.
+static gn_array *gni_unique(gn_context *g, const char *fn, gn_array *a, gn_array **index, gn_array **inverse, gn_array **counts) {
+    gn_array *x = gni_real_only(g, fn, &a, 1) ? gn_ravel(a) : NULL, *sorted = NULL, *order = NULL, *y = NULL;
+    const bool places = index != NULL || inverse != NULL;
+    if (x == NULL || !gni_may_wait(g, fn)) return NULL;
+    const int64_t n = x->shape.dim[0];
+    g->no_grad++;
+    const bool ok = gni_sorted(g, fn, x, 0, n, false, &sorted, places ? &order : NULL);
+    g->no_grad--;
+    const void *data = ok ? gni_host(g, sorted) : NULL;
+    const int64_t *from = places && data != NULL ? (const int64_t *)gni_host(g, order) : NULL;
+    if (data == NULL || (places && from == NULL)) return NULL;
+    gni_key key = gni_key_of_dtype(x->dtype, false);
+    key.zeros = true;
+    int64_t groups = 0, *at = NULL, *who = NULL, *many = NULL;
+    uint64_t before = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const uint64_t u = gni_key_of(&key, key.is_float, gni_get_bits(data, i, key.bytes));
+        groups += i == 0 || u != before;
+        before = u;
+    }
+    const gn_shape s = GN_SHAPE(groups);
+    void *out = NULL, *p = NULL;
+    y = gni_adopt(g, gni_array_filled(g, fn, x->dtype, &s, &out));
+    if (y != NULL && index != NULL && (*index = gni_adopt(g, gni_array_filled(g, fn, GN_I64, &s, &p))) != NULL) at = (int64_t *)p;
+    if (y != NULL && counts != NULL && (*counts = gni_adopt(g, gni_array_filled(g, fn, GN_I64, &s, &p))) != NULL)
+        many = (int64_t *)p;
+    if (y != NULL && inverse != NULL && (*inverse = gni_adopt(g, gni_array_filled(g, fn, GN_I64, &a->shape, &p))) != NULL)
+        who = (int64_t *)p;
+    groups = -1;
+    for (int64_t i = 0; i < n && !g->call_failed; i++) {
+        const uint64_t bits = gni_get_bits(data, i, key.bytes), u = gni_key_of(&key, key.is_float, bits);
+        if (i == 0 || u != before) {
+            groups++;
+            gni_put_bits(out, groups, key.bytes, bits);
+            if (at != NULL) at[groups] = from[i];
+            if (many != NULL) many[groups] = 0;
+        }
+        if (who != NULL) who[from[i]] = groups;
+        if (many != NULL) many[groups]++;
+        before = u;
+    }
+    return g->call_failed ? NULL : y;
+}
+
+GPUNUM_API gn_array *gn_unique(gn_array *a, gn_array **index, gn_array **inverse, gn_array **counts) {
+    gn_array *more[3] = {NULL, NULL, NULL}, **place[3];
+    place[0] = index;
+    place[1] = inverse;
+    place[2] = counts;
+    for (int i = 0; i < 3; i++)
+        if (place[i] != NULL) *place[i] = NULL;
+    gn_context *g = gni_begin("gn_unique", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    gn_array *y = gni_unique(g, "gn_unique", a, index != NULL ? &more[0] : NULL, inverse != NULL ? &more[1] : NULL,
+                             counts != NULL ? &more[2] : NULL);
+    return gni_end_with(g, y, more, place, 3);
+}
+
+static gn_array *gni_raveled_join(gn_array *a, gn_array *b) {
+    gn_array *in[2];
+    in[0] = gn_ravel(a);
+    in[1] = gn_ravel(b);
+    return in[0] != NULL && in[1] != NULL ? gn_concat(in, 2, 0) : NULL;
+}
+
+GPUNUM_API gn_array *gn_union1d(gn_array *a, gn_array *b) {
+    gn_context *g = gni_begin_pair("gn_union1d", a, b);
+    if (g == NULL) return NULL;
+    gn_array *both = gni_raveled_join(a, b);
+    return gni_end_scope(g, both != NULL ? gni_unique(g, "gn_union1d", both, NULL, NULL, NULL) : NULL);
+}
+
+// The different elements of `a` that are in b, or that are not.
+static gn_array *gni_set_part(gn_context *g, const char *fn, gn_array *a, gn_array *b, bool wanted) {
+    gn_array *own = gni_unique(g, fn, a, NULL, NULL, NULL);
+    gn_array *in = own != NULL ? gni_isin(g, fn, own, b) : NULL;
+    return in != NULL ? gn_compress(wanted ? in : gn_logical_not(in), own, 0) : NULL;
+}
+
+GPUNUM_API gn_array *gn_intersect1d(gn_array *a, gn_array *b) {
+    gn_context *g = gni_begin_pair("gn_intersect1d", a, b);
+    if (g == NULL) return NULL;
+    gn_array *y = gni_set_part(g, "gn_intersect1d", a, b, true);
+    const gn_dtype t = gn_promote(a->dtype, b->dtype);
+    return gni_end_scope(g, y != NULL && y->dtype != t ? gn_cast(y, t) : y);
+}
+
+GPUNUM_API gn_array *gn_setdiff1d(gn_array *a, gn_array *b) {
+    gn_context *g = gni_begin_pair("gn_setdiff1d", a, b);
+    if (g == NULL) return NULL;
+    return gni_end_scope(g, gni_set_part(g, "gn_setdiff1d", a, b, false));
+}
+
+GPUNUM_API gn_array *gn_setxor1d(gn_array *a, gn_array *b) {
+    gn_context *g = gni_begin_pair("gn_setxor1d", a, b);
+    if (g == NULL) return NULL;
+    gn_array *first = gni_set_part(g, "gn_setxor1d", a, b, false), *second = NULL, *both = NULL;
+    if (first != NULL) second = gni_set_part(g, "gn_setxor1d", b, a, false);
+    if (second != NULL) both = gni_raveled_join(first, second);
+    return gni_end_scope(g, both != NULL ? gn_sort(both, 0, false) : NULL);
+}
+
+// ---- counts
+
+// How often each of `bins` numbers from `least` on is in x (int64, 1-d), whose other elements count nowhere; or the sums of weights (float64).
+static gn_array *gni_counted(gn_context *g, const char *fn, gn_array *x, gn_array *weights, int64_t least, int64_t bins) {
+    gni_count job;
+    memset(&job, 0, sizeof job);
+    const gn_shape s = GN_SHAPE(bins);
+    const gn_dtype t = weights != NULL ? GN_F64 : GN_I64;
+    if (x == NULL || !gni_shape_ok(g, fn, t, &s)) return NULL;
+    job.n = gni_elements(&x->shape);
+    job.bins = bins;
+    job.least = least;
+    if (job.n == 0) return gn_zeros(g, t, s);
+    gn_array *from = gni_contiguous(g, x), *w = from != NULL && weights != NULL ? gni_contiguous(g, weights) : NULL;
+    gn_array *y = from != NULL && (w != NULL || weights == NULL) ? gni_array_empty(g, fn, t, &s) : NULL;
+    bool ok = y != NULL;
+    if (ok && bins > 0) {
+        gni_take_operand(from, &job.in);
+        if (w != NULL) gni_take_operand(w, &job.weight);
+        gni_take_operand(y, &job.out);
+        ok = gni_run(g, GNI_JOB_COUNT, &job, y);
+    }
+    gni_unref(g, from);
+    gni_unref(g, w);
+    if (ok) return gni_adopt(g, y);
+    gni_unref(g, y);
+    return NULL;
+}
+
+GPUNUM_API gn_array *gn_bincount(gn_array *a, gn_array *weights, int64_t length) {
+    gn_array *in[2];
+    char ta[200], tw[200];
+    in[0] = a;
+    in[1] = weights;
+    gn_context *g = gni_begin("gn_bincount", in, weights != NULL ? 2 : 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    if (a->shape.rank != 1 || (weights != NULL && !gni_same_shape(&a->shape, &weights->shape)))
+        gni_fail(g, GN_ERROR_SHAPE, "gn_bincount: %s%s%s: 1-d arrays are asked for, weights of the same length",
+                 gni_shape_text(ta, sizeof ta, &a->shape), weights != NULL ? " and " : "",
+                 weights != NULL ? gni_shape_text(tw, sizeof tw, &weights->shape) : "");
+    else if (length < 0)
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_bincount: length %lld is negative", (long long)length);
+    else if (!gni_is_integer(a->dtype) && a->dtype != GN_BOOL)
+        gni_fail(g, GN_ERROR_DTYPE, "gn_bincount: numbers must be integers, not %s", gn_dtype_name(a->dtype));
+    if (g->call_failed || !gni_may_wait(g, "gn_bincount") || (weights != NULL && !gni_real_only(g, "gn_bincount", &weights, 1)))
+        return gni_end_scope(g, NULL);
+    g->no_grad++;
+    gn_array *y = NULL, *x = a->dtype == GN_I64 ? a : gn_cast(a, GN_I64), *w = weights != NULL ? gn_cast(weights, GN_F64) : NULL;
+    int64_t most[2] = {0, -1}; // smallest and largest
+    if (a->shape.dim[0] > 0 && (gn_read(gn_min(x, 0), &most[0], 8) != GN_OK || gn_read(gn_max(x, 0), &most[1], 8) != GN_OK))
+        most[0] = most[1] = -1;
+    if (most[0] < 0 && !g->call_failed)
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_bincount: %lld is negative", (long long)most[0]);
+    const bool beyond = most[1] == INT64_MAX;
+    if (!g->call_failed)
+        y = gni_counted(g, "gn_bincount", x, w, 0, GNI_MAX(length, beyond ? INT64_MAX : most[1] + 1));
+    g->no_grad--;
+    return gni_end_scope(g, y);
+}
+
+// x and edges of one float dtype. The last part has its upper bound: the search takes the next number for it.
+static gn_array *gni_histogram(gn_context *g, const char *fn, gn_array *x, gn_array *edges, double start, double step) {
+    const int64_t n = edges != NULL ? edges->shape.dim[0] : 0;
+    if (x == NULL || n == 0 || !gni_materialize(g, edges)) return NULL;
+    gn_array *part[2];
+    part[0] = gn_slice(edges, 0, 0, n - 1, 1);
+    part[1] = gn_slice(edges, 0, n - 1, n, 1);
+    union { double d; float f; uint64_t u; uint32_t v; } last;
+    last.u = 0;
+    if (gn_read(part[1], &last, gn_dtype_size(edges->dtype)) != GN_OK) return NULL;
+    if (edges->dtype == GN_F64)
+        last.d = nextafter(last.d, GNI_INF);
+    else
+        last.f = nextafterf(last.f, (float)GNI_INF);
+    part[1] = gn_array_from(g, edges->dtype, GN_SHAPE(1), &last);
+    gn_array *bounds = part[0] != NULL && part[1] != NULL ? gn_concat(part, 2, 0) : NULL;
+    return gni_counted(g, fn, gni_searched(g, fn, bounds, x, true, start, step), NULL, 1, n - 1);
+}
+
+GPUNUM_API gn_array *gn_histogram(gn_array *a, int64_t bins, double low, double high, gn_array **edges) {
+    if (edges != NULL) *edges = NULL;
+    gn_context *g = gni_begin("gn_histogram", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    void *data = NULL;
+    gn_array *bounds = NULL, *y = NULL;
+    g->no_grad++;
+    if (bins < 1 || bins == INT64_MAX)
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_histogram: %lld bins", (long long)bins);
+    else if (gni_real_only(g, "gn_histogram", &a, 1) && gni_may_wait(g, "gn_histogram")) {
+        const gn_dtype t = gni_moment_dtype(a->dtype);
+        const gn_shape s = GN_SHAPE(bins + 1);
+        gn_array *x = gn_ravel(a->dtype == t ? a : gn_cast(a, t));
+        if (low == 0.0 && high == 0.0 && gni_elements(&a->shape) > 0) {
+            low = gn_item(gn_min(x, 0));
+            high = gn_item(gn_max(x, 0));
+        } else if (low == 0.0 && high == 0.0) {
+            high = 1.0;
+        }
+        if (!(low <= high) || low - low != 0.0 || high - high != 0.0)
+            gni_fail(g, GN_ERROR_ARGUMENT, "gn_histogram: the range %g to %g does not rise or is not finite", low, high);
+        if (low == high) low -= 0.5, high += 0.5;
+        if (!g->call_failed) bounds = gni_adopt(g, gni_array_filled(g, "gn_histogram", t, &s, &data));
+        const double step = high / (double)bins - low / (double)bins;
+        for (int64_t i = 0; i <= bins && bounds != NULL; i++) {
+            const double v = i == bins ? high : low + (double)i * step;
+            if (t == GN_F64) ((double *)data)[i] = v;
+            else ((float *)data)[i] = (float)v;
+        }
+        y = gni_histogram(g, "gn_histogram", x, bounds, low, step);
+    }
+    g->no_grad--;
+    return gni_end_with(g, y, &bounds, &edges, 1);
+}
+
+GPUNUM_API gn_array *gn_histogram_edges(gn_array *a, gn_array *edges) {
+    gn_context *g = gni_begin_pair("gn_histogram_edges", a, edges);
+    if (g == NULL) return NULL;
+    gn_array *in[2], *y = NULL;
+    in[0] = a;
+    in[1] = edges;
+    g->no_grad++;
+    const bool real = gni_real_only(g, "gn_histogram_edges", in, 2);
+    const int up = real ? gni_direction(g, "gn_histogram_edges", edges) : 0;
+    if (up != 0 && (up < 0 || edges->shape.dim[0] < 2)) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_histogram_edges: two or more edges that rise are asked for");
+    } else if (up != 0) {
+        const gn_dtype t = gni_moment_dtype(gn_promote(a->dtype, edges->dtype));
+        y = gni_histogram(g, "gn_histogram_edges", gn_ravel(gn_cast(a, t)), gn_cast(edges, t), 0.0, 0.0);
+    }
+    g->no_grad--;
+    return gni_end_scope(g, y);
+}
+
+// >>indexing
+// Gathers and scatters by an index for each element, and masks: what is where they are true. From outside: gni_scattered.
+
+// ---- scatter
+
+// in: the array before, the values, the indices; param: axis, whether each element has an index, the op
+static bool gni_back_scatter(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gn_array *index = node->in[2], *a = node->in[0], *x = node->in[1], *y = node->output;
+    const int axis = (int)node->param[0];
+    const bool along = node->param[1] != 0;
+    if (node->param[2] == GNI_SCATTER_ADD) {
+        gx[0] = gy;
+        if (gni_wanted(node, 1)) gx[1] = gni_adopt(g, gni_take_any(g, node->name, gy, index, axis, along));
+        return true;
+    }
+    // Elements that share the extreme value share the gradient.
+    gn_array *from = gn_cast(gn_eq(x, gni_adopt(g, gni_take_any(g, node->name, y, index, axis, along))), gy->dtype);
+    gn_array *kept = gn_cast(gn_eq(a, y), gy->dtype);
+    gn_array *count = gni_scattered(g, node->name, GNI_SCATTER_ADD, kept, index, from, axis, along);
+    gn_array *share = gn_div(gy, gn_maximum_s(count, 1)); // NaN has none
+    gx[0] = gn_mul(share, kept);
+    if (gni_wanted(node, 1)) gx[1] = gn_mul(from, gni_adopt(g, gni_take_any(g, node->name, share, index, axis, along)));
+    return true;
+}
+
+// `a` and then `values` at the places that the index names; of one dtype that a gni_scatter has.
+static gn_array *gni_scattered(gn_context *g, const char *fn, gni_scatter_op op, gn_array *a, gn_array *index, gn_array *values,
+                               int axis, bool along) {
+    gn_array *in[3];
+    gni_scatter job;
+    in[0] = a;
+    in[1] = values;
+    in[2] = index;
+    if (a == NULL || values == NULL || index == NULL) return NULL;
+    gn_array *from = gni_contiguous(g, values), *places = gni_take_indices(g, index);
+    gn_array *y = gni_array_empty(g, fn, a->dtype, &a->shape);
+    bool ok = from != NULL && places != NULL && y != NULL && gni_places_of(g, fn, &a->shape, places, axis, along, &job.at);
+    if (ok && gni_elements(&a->shape) > 0) {
+        job.op = op;
+        ok = gni_assign_run(g, y, a);
+        if (ok && gni_elements(&values->shape) > 0) {
+            gni_take_operand(from, &job.in);
+            gni_take_operand(places, &job.index);
+            gni_take_operand(y, &job.out);
+            ok = gni_run(g, GNI_JOB_SCATTER, &job, y);
+        }
+    }
+    gni_unref(g, from);
+    gni_unref(g, places);
+    if (!ok) {
+        gni_unref(g, y);
+        return NULL;
+    }
+    gni_node *node = gni_tracks(g, in, 2) ? gni_record(g, y, fn, gni_back_scatter, in, 3) : NULL;
+    if (node != NULL) {
+        node->param[0] = axis;
+        node->param[1] = along;
+        node->param[2] = op;
+    }
+    return gni_adopt(g, y);
+}
+
+// What elements of that dtype are scattered as.
+static gn_dtype gni_scatter_dtype(gn_dtype t) {
+    if (t == GN_F32 || t == GN_F64 || t == GN_I32 || t == GN_I64 || t == GN_U32 || t == GN_U64) return t;
+    return gni_is_float(t) ? GN_F32 : GN_I32;
+}
+
+// The indices broadcast to a shape that differs from a's on the axis alone, as int32 or int64 in C order. Where they are the same
+// for all other axes, only those: *along is false then. Both of these are the scope's.
+static gn_array *gni_index_along(gn_context *g, const char *fn, const gn_array *a, gn_array *indices, int axis, gn_shape *s, bool *along) {
+    char from[200], to[200];
+    gn_shape own = indices->shape, other = a->shape, all;
+    if (!gni_need_integers(g, fn, indices)) return NULL;
+    bool fits = own.rank == other.rank;
+    if (fits) other.dim[axis] = own.dim[axis];
+    if (!fits || !gni_broadcast(&own, &other, &all)) {
+        gni_fail(g, GN_ERROR_SHAPE, "%s: indices %s for %s: beside axis %d they have its shape, or 1", fn,
+                 gni_shape_text(from, sizeof from, &own), gni_shape_text(to, sizeof to, &a->shape), axis);
+        return NULL;
+    }
+    *s = all;
+    *along = gni_elements(&own) != own.dim[axis] || gni_elements(&own) == 0;
+    gn_array *index = *along ? gn_broadcast_to(indices, all) : gn_ravel(indices);
+    return index == NULL ? NULL : gni_adopt(g, gni_take_indices(g, index));
+}
+
+GPUNUM_API gn_array *gn_take_along(gn_array *a, gn_array *indices, int axis) {
+    gn_array *in[2];
+    in[0] = a;
+    in[1] = indices;
+    gn_context *g = gni_begin("gn_take_along", in, 2);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    const int at = gni_axis(g, "gn_take_along", axis, a->shape.rank);
+    bool along;
+    gn_shape s;
+    gn_array *index = at < 0 ? NULL : gni_index_along(g, "gn_take_along", a, indices, at, &s, &along);
+    if (index == NULL) return gni_end_scope(g, NULL);
+    s.dim[at] = a->shape.dim[at];
+    gn_array *x = gni_same_shape(&s, &a->shape) ? a : gn_broadcast_to(a, s);
+    return gni_end_scope(g, x == NULL ? NULL : gni_adopt(g, gni_take_any(g, "gn_take_along", x, index, at, along)));
+}
+
+// The indices and the values for them, made fit to `a`.
+static bool gni_scatter_operands(gn_context *g, const char *fn, gn_array *a, gn_array *indices, gn_array *values, int axis,
+                                 gn_array **index, gn_array **x, bool *along) {
+    gn_shape s, want = a->shape;
+    char from[200], to[200];
+    *index = gni_index_along(g, fn, a, indices, axis, &s, along);
+    if (*index == NULL) return false;
+    want.dim[axis] = s.dim[axis];
+    if (!gni_same_shape(&s, &want)) {
+        gni_fail(g, GN_ERROR_SHAPE, "%s: indices %s for %s: beside axis %d they have its shape, or 1", fn,
+                 gni_shape_text(from, sizeof from, &indices->shape), gni_shape_text(to, sizeof to, &a->shape), axis);
+        return false;
+    }
+    *x = gn_broadcast_to(values, s);
+    return *x != NULL;
+}
+
+static gn_array *gni_scatter_parts(gn_context *g, const char *fn, gni_scatter_op op, gn_array *a, gn_array *index, gn_array *x,
+                                   int axis, bool along) {
+    if (a == NULL || x == NULL) return NULL;
+    if (gni_is_complex(a->dtype)) {
+        gn_array *re = gni_scatter_parts(g, fn, op, gn_real(a), index, gn_real(x), axis, along);
+        return gn_complex(re, gni_scatter_parts(g, fn, op, gn_imag(a), index, gn_imag(x), axis, along));
+    }
+    const gn_dtype t = a->dtype, inner = gni_scatter_dtype(t);
+    if (t == GN_BOOL && op == GNI_SCATTER_ADD) op = GNI_SCATTER_MAX;
+    if (t != x->dtype) x = gn_cast(x, t);
+    if (t != inner) x = gn_cast(x, inner);
+    gn_array *y = gni_scattered(g, fn, op, t != inner ? gn_cast(a, inner) : a, index, x, axis, along);
+    return t != inner ? gn_cast(y, t) : y;
+}
+
+static gn_array *gni_scatter_public(const char *fn, gni_scatter_op op, gn_array *a, gn_array *indices, gn_array *values, int axis) {
+    gn_array *in[3], *index, *x;
+    in[0] = a;
+    in[1] = indices;
+    in[2] = values;
+    gn_context *g = gni_begin(fn, in, 3);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    const int at = gni_axis(g, fn, axis, a->shape.rank);
+    bool along, ok = at >= 0 && (op == GNI_SCATTER_ADD || gni_real_only(g, fn, in, 3));
+    if (!ok || !gni_scatter_operands(g, fn, a, indices, values, at, &index, &x, &along)) return gni_end_scope(g, NULL);
+    if (gni_is_complex(x->dtype) != gni_is_complex(a->dtype)) x = gn_cast(x, a->dtype);
+    return gni_end_scope(g, gni_scatter_parts(g, fn, op, a, index, x, at, along));
+}
+
+GPUNUM_API gn_array *gn_scatter_add(gn_array *a, gn_array *indices, gn_array *values, int axis) {
+    return gni_scatter_public("gn_scatter_add", GNI_SCATTER_ADD, a, indices, values, axis);
+}
+GPUNUM_API gn_array *gn_scatter_max(gn_array *a, gn_array *indices, gn_array *values, int axis) {
+    return gni_scatter_public("gn_scatter_max", GNI_SCATTER_MAX, a, indices, values, axis);
+}
+GPUNUM_API gn_array *gn_scatter_min(gn_array *a, gn_array *indices, gn_array *values, int axis) {
+    return gni_scatter_public("gn_scatter_min", GNI_SCATTER_MIN, a, indices, values, axis);
+}
+
+// The last value for a place wins, in whatever order they are looked at: first the number of that value is found.
+GPUNUM_API gn_array *gn_put_along(gn_array *a, gn_array *indices, gn_array *values, int axis) {
+    const char *fn = "gn_put_along";
+    gn_array *in[3], *index, *x;
+    in[0] = a;
+    in[1] = indices;
+    in[2] = values;
+    gn_context *g = gni_begin(fn, in, 3);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    const int at = gni_axis(g, fn, axis, a->shape.rank);
+    bool along;
+    if (at < 0 || !gni_scatter_operands(g, fn, a, indices, values, at, &index, &x, &along)) return gni_end_scope(g, NULL);
+    if (gni_elements(&x->shape) == 0) return gni_end_scope(g, gn_copy(a));
+    if (g->gpu == NULL && !gni_tracks(g, in, 3) && gni_scatter_dtype(a->dtype) == a->dtype && !gni_is_complex(x->dtype)) // in their order
+        return gni_end_scope(g, gni_scattered(g, fn, GNI_SCATTER_PUT, a, index, x->dtype != a->dtype ? gn_cast(x, a->dtype) : x, at, along));
+    gn_shape s = a->shape, line = s;
+    const int64_t count = x->shape.dim[at];
+    const gn_dtype t = count < INT32_MAX ? GN_I32 : GN_I64;
+    for (int i = 0; i < s.rank; i++) {
+        line.dim[i] = i == at ? count : 1;
+        if (!along && i != at) s.dim[i] = 1;
+    }
+    gn_array *number = gn_reshape(gn_arange(g, t, 1, (double)count + 1, 1), line);
+    if (along) number = gn_broadcast_to(number, x->shape);
+    gn_array *last = gni_scattered(g, fn, GNI_SCATTER_MAX, gn_zeros(g, t, s), index, number, at, along);
+    gn_array *place = gn_maximum_s(gn_add_s(last, -1), 0);
+    gn_array *new_ones = gn_take_along(x, place, at);
+    if (new_ones != NULL && new_ones->dtype != a->dtype) new_ones = gn_cast(new_ones, a->dtype);
+    return gni_end_scope(g, gn_where(gn_gt_s(last, 0), new_ones, a));
+}
+
+// ---- what is true
+
+// Of each element in C order whether it is true; the scope's.
+static gn_array *gni_truth_of(gn_context *g, const char *fn, gn_array *a) {
+    if (!gni_may_wait(g, fn)) return NULL;
+    gn_array *truth = a->dtype == GN_BOOL ? a : gn_ne_s(a, 0.0);
+    return truth != NULL ? gni_adopt(g, gni_contiguous(g, truth)) : NULL;
+}
+
+// A byte for each, and how many are true.
+static const uint8_t *gni_truth(gn_context *g, const char *fn, gn_array *a, int64_t *count) {
+    gn_array *truth = gni_truth_of(g, fn, a);
+    const uint8_t *p = truth != NULL ? (const uint8_t *)gni_host(g, truth) : NULL;
+    *count = 0;
+    for (int64_t i = 0, n = p != NULL ? gni_elements(&truth->shape) : 0; i < n; i++) *count += p[i];
+    return p;
+}
+
+// The same as gni_true_places where the device alone has the elements: the k-th that is true is the first up to which there are k.
+static gn_array *gni_true_on_device(gn_context *g, gn_array *truth, bool flat) {
+    const gn_shape *s = &truth->shape;
+    const int64_t n = gni_elements(s);
+    gn_array *sums = gn_cumsum(gn_ravel(truth), 0), *rows[GN_MAX_RANK];
+    const double count = gn_item(gn_slice(sums, 0, n - 1, n, 1));
+    if (count != count) return NULL;
+    gn_array *numbers = gn_cumsum(gn_ones(g, GN_BOOL, GN_SHAPE((int64_t)count)), 0), *y = gn_searchsorted(sums, numbers, false);
+    if (flat || y == NULL) return y;
+    for (int i = 0; i < s->rank; i++) {
+        const int64_t inner = gni_extent_product(s->dim + i + 1, s->rank - i - 1);
+        rows[i] = gn_mod_s(inner > 1 ? gn_floor_div_s(y, (double)inner) : y, (double)s->dim[i]);
+        if (rows[i] == NULL) return NULL;
+    }
+    return gn_stack(rows, s->rank, 0);
+}
+
+enum { GNI_TRUE_ON_DEVICE = 1 << 12 }; // elements: fewer are as soon looked at here
+
+// Their numbers, (rank, count) with a row for each axis, or (count) of the raveled array.
+static gn_array *gni_true_places(gn_context *g, const char *fn, gn_array *a, bool flat) {
+    int64_t count, *to = NULL;
+    gn_array *on = gni_truth_of(g, fn, a);
+    if (on == NULL) return NULL;
+    if (on->buf->where == GNI_ON_GPU && g->gpu != NULL && g->gpu->caps.int64 && gni_elements(&a->shape) >= GNI_TRUE_ON_DEVICE)
+        return gni_true_on_device(g, on, flat);
+    const uint8_t *truth = gni_truth(g, fn, on, &count);
+    gn_shape s = GN_SHAPE(a->shape.rank, count);
+    if (flat) s = gn_shape_from(1, &count);
+    gn_array *y = truth != NULL ? gni_array_filled(g, fn, GN_I64, &s, (void **)&to) : NULL;
+    if (y == NULL || count == 0) return gni_adopt(g, y);
+    const int last = flat ? 0 : a->shape.rank - 1;
+    int64_t *row = to + last * count, k = 0;
+    for (int64_t i = 0; k < count; i++) { // whose branch can be foreseen
+        row[k] = i;
+        k += truth[i];
+    }
+    for (int axis = 0; axis < last; axis++) {
+        const int64_t inner = gni_extent_product(a->shape.dim + axis + 1, last - axis);
+        for (k = 0; k < count; k++) to[axis * count + k] = row[k] / inner % a->shape.dim[axis];
+    }
+    for (k = 0; k < count && last > 0; k++) row[k] %= a->shape.dim[last];
+    return gni_adopt(g, y);
+}
+
+GPUNUM_API gn_array *gn_flatnonzero(gn_array *a) {
+    gn_context *g = gni_begin("gn_flatnonzero", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    return gni_end_scope(g, gni_true_places(g, "gn_flatnonzero", a, true));
+}
+
+GPUNUM_API gn_array *gn_nonzero(gn_array *a) {
+    gn_context *g = gni_begin("gn_nonzero", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    if (a->shape.rank == 0) {
+        gni_fail(g, GN_ERROR_SHAPE, "gn_nonzero: rank 0 has no axes that a place could be on");
+        return gni_end_scope(g, NULL);
+    }
+    return gni_end_scope(g, gni_true_places(g, "gn_nonzero", a, false));
+}
+
+GPUNUM_API gn_array *gn_compress(gn_array *condition, gn_array *a, gn_axes axis) {
+    gn_array *in[2];
+    in[0] = condition;
+    in[1] = a;
+    gn_context *g = gni_begin("gn_compress", in, 2);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    char text[200];
+    gn_array *x = axis == GN_ALL ? gn_ravel(a) : a;
+    const int at = x == NULL ? -1 : axis == GN_ALL ? 0 : gni_axis(g, "gn_compress", axis, a->shape.rank);
+    if (at >= 0 && (condition->shape.rank != 1 || condition->shape.dim[0] > x->shape.dim[at]))
+        gni_fail(g, GN_ERROR_SHAPE, "gn_compress: condition %s for an axis of %lld", gni_shape_text(text, sizeof text, &condition->shape),
+                 (long long)x->shape.dim[at]);
+    if (at < 0 || g->call_failed) return gni_end_scope(g, NULL);
+    gn_array *index = gni_true_places(g, "gn_compress", condition, true);
+    return gni_end_scope(g, index == NULL ? NULL : gni_adopt(g, gni_take_any(g, "gn_compress", x, index, at, false)));
+}
+
+GPUNUM_API gn_array *gn_repeat_counts(gn_array *a, gn_array *counts, gn_axes axis) {
+    const char *fn = "gn_repeat_counts";
+    gn_array *in[2];
+    in[0] = a;
+    in[1] = counts;
+    gn_context *g = gni_begin(fn, in, 2);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    char text[200];
+    int64_t total = 0, *to = NULL;
+    gn_array *x = axis == GN_ALL ? gn_ravel(a) : a, *each = NULL;
+    const int at = x == NULL ? -1 : axis == GN_ALL ? 0 : gni_axis(g, fn, axis, a->shape.rank);
+    const int64_t n = at >= 0 ? x->shape.dim[at] : 0, given = gni_elements(&counts->shape);
+    if (at >= 0 && (counts->shape.rank != 1 || (given != n && given != 1)))
+        gni_fail(g, GN_ERROR_SHAPE, "%s: counts %s for an axis of %lld", fn, gni_shape_text(text, sizeof text, &counts->shape),
+                 (long long)n);
+    gn_array *wide = at >= 0 && !g->call_failed && gni_need_integers(g, fn, counts) && gni_may_wait(g, fn) ? gn_cast(counts, GN_I64) : NULL;
+    if (wide != NULL) each = gni_adopt(g, gni_contiguous(g, wide));
+    const int64_t *p = each != NULL ? (const int64_t *)gni_host(g, each) : NULL;
+    if (p == NULL) return gni_end_scope(g, NULL);
+    for (int64_t i = 0; i < n && !g->call_failed; i++) {
+        const int64_t k = p[given == 1 ? 0 : i];
+        if (k < 0) gni_fail(g, GN_ERROR_ARGUMENT, "%s: %lld repetitions", fn, (long long)k);
+        total = total > INT64_MAX - k ? INT64_MAX : total + k;
+    }
+    const gn_shape s = gn_shape_from(1, &total);
+    gn_array *index = g->call_failed ? NULL : gni_array_filled(g, fn, GN_I64, &s, (void **)&to);
+    if (index == NULL) return gni_end_scope(g, NULL);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t k = p[given == 1 ? 0 : i]; k > 0; k--) *to++ = i;
+    return gni_end_scope(g, gni_adopt(g, gni_take_any(g, fn, x, gni_adopt(g, index), at, false)));
+}
+
+// Whether the mask covers a's leading axes; `s` gets (covered, rest...).
+static bool gni_mask_fits(gn_context *g, const char *fn, const gn_array *a, const gn_array *m, gn_shape *s) {
+    char ta[200], tm[200];
+    bool fits = m->shape.rank <= a->shape.rank;
+    for (int i = 0; fits && i < m->shape.rank; i++) fits = m->shape.dim[i] == a->shape.dim[i];
+    if (m->dtype != GN_BOOL)
+        gni_fail(g, GN_ERROR_DTYPE, "%s: the mask is %s, not bool; gn_take is for indices", fn, gn_dtype_name(m->dtype));
+    else if (!fits)
+        gni_fail(g, GN_ERROR_SHAPE, "%s: mask %s does not cover the first axes of %s", fn, gni_shape_text(tm, sizeof tm, &m->shape),
+                 gni_shape_text(ta, sizeof ta, &a->shape));
+    else if (m->shape.rank == 0 && a->shape.rank == GN_MAX_RANK)
+        gni_fail(g, GN_ERROR_SHAPE, "%s: the rank would be %d, the most is %d", fn, GN_MAX_RANK + 1, GN_MAX_RANK);
+    if (g->call_failed) return false;
+    *s = gni_shape_of_rank(1 + a->shape.rank - m->shape.rank);
+    s->dim[0] = gni_elements(&m->shape);
+    for (int i = 1; i < s->rank; i++) s->dim[i] = a->shape.dim[m->shape.rank + i - 1];
+    return true;
+}
+
+GPUNUM_API gn_array *gn_mask(gn_array *a, gn_array *m) {
+    gn_array *in[2];
+    gn_shape s;
+    in[0] = a;
+    in[1] = m;
+    gn_context *g = gni_begin("gn_mask", in, 2);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    gn_array *index = gni_mask_fits(g, "gn_mask", a, m, &s) ? gni_true_places(g, "gn_mask", m, true) : NULL;
+    gn_array *rows = index != NULL ? gn_reshape(a, s) : NULL;
+    return gni_end_scope(g, rows == NULL ? NULL : gni_adopt(g, gni_take_any(g, "gn_mask", rows, index, 0, false)));
+}
+
+// A row of values for each that is true, as many rows as there are elements of the mask: others are not looked at.
+static gn_array *gni_masked_rows(gn_context *g, const char *fn, gn_array *m, gn_array *value, gn_shape s) {
+    int64_t count, *to = NULL, k = 0, n = s.dim[0];
+    const gn_shape line = gn_shape_from(1, &n);
+    char tv[200], ts[200];
+    const uint8_t *truth = gni_truth(g, fn, m, &count);
+    if (truth == NULL) return NULL;
+    gn_shape all;
+    s.dim[0] = count;
+    if (!gni_broadcast(&value->shape, &s, &all) || !gni_same_shape(&all, &s)) {
+        gni_fail(g, GN_ERROR_SHAPE, "%s: shape %s does not broadcast to %s, what the mask names", fn,
+                 gni_shape_text(tv, sizeof tv, &value->shape), gni_shape_text(ts, sizeof ts, &s));
+        return NULL;
+    }
+    if (count == 0) return NULL; // nothing is written
+    gn_array *number = gni_array_filled(g, fn, GN_I64, &line, (void **)&to);
+    for (int64_t i = 0; number != NULL && i < n; i++) {
+        to[i] = GNI_MIN(k, count - 1);
+        k += truth[i];
+    }
+    number = gni_adopt(g, number);
+    if (number == NULL) return NULL;
+    return gni_adopt(g, gni_take_any(g, fn, value, number, 0, false));
+}
+
+GPUNUM_API gn_status gn_assign_mask(gn_array *a, gn_array *m, gn_array *value) {
+    const char *fn = "gn_assign_mask";
+    gn_array *in[3];
+    gn_shape s, wide;
+    in[0] = a;
+    in[1] = m;
+    in[2] = value;
+    gn_context *g = gni_begin(fn, in, 3);
+    if (g == NULL) return gni_null_status(a != NULL ? a : m != NULL ? m : value);
+    gn_scope_begin(g);
+    if (gni_mask_fits(g, fn, a, m, &s)) {
+        gn_array *x = value, *y = NULL;
+        if (value->shape.rank > s.rank) {
+            gni_fail(g, GN_ERROR_SHAPE, "%s: a value of rank %d for one of rank %d, what the mask names", fn, value->shape.rank, s.rank);
+        } else if (value->shape.rank == s.rank && value->shape.dim[0] == 1) {
+            x = gn_squeeze(value, 0);
+        } else if (value->shape.rank == s.rank) {
+            x = gni_masked_rows(g, fn, m, value, s);
+            wide = a->shape;
+            for (int i = m->shape.rank; i < wide.rank && x != NULL; i++) wide.dim[i] = x->shape.dim[i - m->shape.rank + 1];
+            if (x != NULL) x = gn_reshape(x, wide);
+        }
+        wide = m->shape;
+        wide.rank = a->shape.rank;
+        for (int i = m->shape.rank; i < wide.rank; i++) wide.dim[i] = 1;
+        if (x != NULL && x->dtype != a->dtype) x = gn_cast(x, a->dtype);
+        if (x != NULL && !g->call_failed) y = gn_where(gn_reshape(m, wide), x, a);
+        if (y != NULL) gni_assign(g, fn, a, y);
+    }
+    gn_scope_end(g);
+    return gni_end_status(g);
+}
+
+GNI_O1_END
 // >>products
 // Kronecker and cross products, norms, powers, pseudo-inverses: compositions of products and decompositions.
 
@@ -33769,8 +37645,10 @@ static bool gni_back_lstsq(gn_context *g, gni_node *node, gn_array *gy, gn_array
     return true;
 }
 
-GPUNUM_API gn_array *gn_lstsq(gn_array *a, gn_array *b, double rtol) {
-    gn_array *in[2], *y = NULL;
+GPUNUM_API gn_array *gn_lstsq(gn_array *a, gn_array *b, double rtol, gn_array **residuals, gn_array **matrix_rank) {
+    gn_array *in[2], *y = NULL, *squares = NULL, *count = NULL;
+    if (residuals != NULL) *residuals = NULL;
+    if (matrix_rank != NULL) *matrix_rank = NULL;
     char ta[200], tb[200];
     in[0] = a;
     in[1] = b;
@@ -33788,7 +37666,20 @@ GPUNUM_API gn_array *gn_lstsq(gn_array *a, gn_array *b, double rtol) {
     if (in[1] != NULL) y = gni_by_singular(g, a, in[1], rtol);
     gni_node *node = y != NULL && gni_tracks(g, in, 2) ? gni_record(g, y, "gn_lstsq", gni_back_lstsq, in, 2) : NULL;
     if (node != NULL) node->real[0] = rtol;
-    return gni_end_scope(g, rank == 1 ? gn_squeeze(y, -1) : y);
+    if (y != NULL && residuals != NULL) {
+        squares = gn_sum(gn_square(gn_sub(gn_matmul(a, y), in[1])), -2);
+        squares = gn_keep(rank == 1 ? gn_squeeze(squares, -1) : squares);
+    }
+    if (y != NULL && matrix_rank != NULL) count = gn_keep(gn_matrix_rank(a, rtol));
+    y = gni_end_scope(g, rank == 1 ? gn_squeeze(y, -1) : y);
+    if (y == NULL) {
+        gn_release(squares);
+        gn_release(count);
+        return NULL;
+    }
+    if (residuals != NULL) *residuals = squares;
+    if (matrix_rank != NULL) *matrix_rank = count;
+    return y;
 }
 
 // ---- determinants by their logarithm
@@ -34667,6 +38558,276 @@ GPUNUM_API gn_array *gn_bernoulli(gn_context *g, gn_dtype t, gn_shape s, double 
     return gni_end_scope(g, y);
 }
 
+// ---- distributions: numbers of the CPU, by element
+
+typedef enum gni_distribution {
+    GNI_EXPONENTIAL, // p: scale
+    GNI_GAMMA,       // shape, scale
+    GNI_BETA,        // a, b
+    GNI_POISSON,     // mean
+    GNI_BINOMIAL,    // number of trials, probability
+    GNI_TRUNCATED    // bounds of a standard normal number, mean, deviation
+} gni_distribution;
+
+typedef struct gni_distribution_job {
+    gni_distribution kind;
+    double p[4];
+    gn_dtype t;
+    char *out;
+    int64_t n;
+    uint64_t seed, counter;
+} gni_distribution_job;
+
+enum { GNI_DISTRIBUTION_RUN = 256 }; // elements of an item of work
+
+// An element's own words: Philox blocks of its counter with a third word that the common streams leave at 0.
+typedef struct gni_element_stream {
+    uint32_t counter[4], key[2], word[4];
+    int at;
+} gni_element_stream;
+
+static void gni_philox_block(const uint32_t *counter, const uint32_t *key, uint32_t *word) {
+    uint32_t c[4], k0 = key[0], k1 = key[1];
+    memcpy(c, counter, sizeof c);
+    for (int i = 0; i < 10; i++, k0 += 0x9e3779b9u, k1 += 0xbb67ae85u) {
+        const uint64_t a = (uint64_t)c[0] * 0xd2511f53u, b = (uint64_t)c[2] * 0xcd9e8d57u;
+        const uint32_t w1 = c[1], w3 = c[3];
+        c[0] = (uint32_t)(b >> 32) ^ w1 ^ k0;
+        c[1] = (uint32_t)(b & 0xffffffffu);
+        c[2] = (uint32_t)(a >> 32) ^ w3 ^ k1;
+        c[3] = (uint32_t)(a & 0xffffffffu);
+    }
+    memcpy(word, c, sizeof c);
+}
+
+static gni_element_stream gni_element_of(uint64_t seed, uint64_t counter, uint32_t tag) {
+    gni_element_stream s;
+    memset(&s, 0, sizeof s);
+    s.counter[0] = (uint32_t)(counter & 0xffffffffu);
+    s.counter[1] = (uint32_t)(counter >> 32);
+    s.counter[3] = tag;
+    s.key[0] = (uint32_t)(seed & 0xffffffffu);
+    s.key[1] = (uint32_t)(seed >> 32);
+    s.at = 4;
+    return s;
+}
+
+static void gni_element_more(gni_element_stream *s) {
+    s->counter[2]++;
+    gni_philox_block(s->counter, s->key, s->word);
+    s->at = 0;
+}
+
+// In (0, 1].
+static double gni_element_uniform(gni_element_stream *s) {
+    if (s->at > 2) gni_element_more(s);
+    const uint64_t pair = gni_random_pair(s->word + s->at);
+    s->at += 2;
+    return 1.0 - (double)(pair >> 11) * 1.1102230246251565e-16;
+}
+
+static double gni_element_normal(gni_element_stream *s) {
+    double x, other;
+    gni_element_more(s);
+    gni_random_normal_pair(s->word, &x, &other);
+    s->at = 4;
+    return x;
+}
+
+static double gni_element_exponential(gni_element_stream *s) { return gni_random_log(gni_element_uniform(s)); }
+
+// Marsaglia & Tsang (2000) for a shape of 1 and more; *log_boost is to be added to the logarithm of what smaller ones have.
+static double gni_element_gamma(gni_element_stream *s, double shape, double *log_boost) {
+    const double a = shape < 1.0 ? shape + 1.0 : shape, d = a - 1.0 / 3.0, c = 1.0 / sqrt(9.0 * d);
+    *log_boost = 0.0;
+    for (;;) {
+        const double x = gni_element_normal(s), u = 1.0 + c * x, v = u * u * u;
+        if (u <= 0.0) continue;
+        if (-gni_element_exponential(s) >= 0.5 * x * x + d * (1.0 - v - gni_random_log(v))) continue;
+        if (shape < 1.0) *log_boost = -gni_element_exponential(s) / shape;
+        return d * v;
+    }
+}
+
+// Hoermann, The transformed rejection method for generating Poisson random variables (1993); small means by products.
+static double gni_element_poisson(gni_element_stream *s, double mean) {
+    double k = 0.0;
+    if (mean < 10.0) {
+        const double least = exp(-mean);
+        for (double product = gni_element_uniform(s); product > least; product *= gni_element_uniform(s)) k += 1.0;
+        return k;
+    }
+    const double b = 0.931 + 2.53 * sqrt(mean), a = -0.059 + 0.02483 * b, log_mean = log(mean);
+    const double inverse = 1.1239 + 1.1328 / (b - 3.4), most = 0.9277 - 3.6224 / (b - 2.0);
+    for (;;) {
+        const double u = gni_element_uniform(s) - 0.5, v = gni_element_uniform(s), near_end = 0.5 - fabs(u);
+        if (near_end <= 0.0) continue;
+        k = floor((2.0 * a / near_end + b) * u + mean + 0.43);
+        if (near_end >= 0.07 && v <= most) return k;
+        if (k < 0.0 || (near_end < 0.013 && v > near_end)) continue;
+        if (log(v * inverse / (a / (near_end * near_end) + b)) <= k * log_mean - mean - gni_dlgamma(k + 1.0)) return k;
+    }
+}
+
+// Hoermann, The generation of binomial random variates (1993), BTRS; small means by the gaps between successes.
+static double gni_element_binomial(gni_element_stream *s, double n, double p) {
+    const bool swap = p > 0.5;
+    const double q = swap ? p : 1.0 - p;
+    double k = 0.0;
+    p = swap ? 1.0 - p : p;
+    if (p == 0.0 || n == 0.0) return swap ? n : 0.0;
+    if (n * p < 10.0) {
+        const double log_q = -log1p(-p);
+        for (double at = 0.0;; k += 1.0) {
+            at += floor(gni_element_exponential(s) / log_q) + 1.0;
+            if (at > n) return swap ? n - k : k;
+        }
+    }
+    const double spread = sqrt(n * p * q), b = 1.15 + 2.53 * spread, a = -0.0873 + 0.0248 * b + 0.01 * p;
+    const double alpha = (2.83 + 5.1 / b) * spread, most = 0.92 - 4.2 / b, mode = floor((n + 1.0) * p);
+    const double height = gni_dlgamma(mode + 1.0) + gni_dlgamma(n - mode + 1.0), odds = log(p / q);
+    for (;;) {
+        const double u = gni_element_uniform(s) - 0.5, v = gni_element_uniform(s), near_end = 0.5 - fabs(u);
+        if (near_end <= 0.0) continue;
+        k = floor((2.0 * a / near_end + b) * u + n * p + 0.5);
+        if (k < 0.0 || k > n) continue;
+        bool takes = near_end >= 0.07 && v <= most;
+        takes = takes || log(v * alpha / (a / (near_end * near_end) + b)) <=
+                             height - gni_dlgamma(k + 1.0) - gni_dlgamma(n - k + 1.0) + (k - mode) * odds;
+        if (takes) return swap ? n - k : k;
+    }
+}
+
+// Robert, Simulation of truncated normal variables (1995).
+static double gni_element_truncated(gni_element_stream *s, double low, double high) {
+    if (high <= 0.0) return -gni_element_truncated(s, -high, -low);
+    if (low > 1e7) { // an exponential distribution but for rounding
+        const double cut = -expm1(-low * (high - low));
+        return low - log1p(-cut * (1.0 - gni_element_uniform(s))) / low;
+    }
+    const double peak = low > 0.0 ? low : 0.0, rate = 0.5 * (low + sqrt(low * low + 4.0));
+    const bool even = high - low < (low > 0.0 ? 1.0 / rate : 2.5); // evenly, or else from a distribution with tails
+    for (;;) {
+        double x;
+        if (even) {
+            x = low + gni_element_uniform(s) * (high - low);
+            if (gni_element_exponential(s) < 0.5 * (x - peak) * (x + peak)) continue;
+        } else if (low > 0.0) {
+            x = low + gni_element_exponential(s) / rate;
+            if (gni_element_exponential(s) < 0.5 * (x - rate) * (x - rate)) continue;
+        } else {
+            x = gni_element_normal(s);
+        }
+        if (x >= low && x <= high) return x;
+    }
+}
+
+static double gni_element_draw(const gni_distribution_job *j, gni_element_stream *s) {
+    const double *p = j->p;
+    double boost = 0.0, more = 0.0, x, y;
+    switch (j->kind) {
+    case GNI_EXPONENTIAL: return p[0] * gni_element_exponential(s);
+    case GNI_GAMMA:
+        x = gni_element_gamma(s, p[0], &boost);
+        return p[1] * (boost == 0.0 ? x : x * exp(boost));
+    case GNI_BETA: // by logarithms: both may be below the smallest number
+        x = gni_element_gamma(s, p[0], &boost);
+        y = gni_element_gamma(s, p[1], &more);
+        return 1.0 / (1.0 + y / x * exp(more - boost));
+    case GNI_POISSON: return gni_element_poisson(s, p[0]);
+    case GNI_BINOMIAL: return gni_element_binomial(s, p[0], p[1]);
+    default:
+        x = p[2] + p[3] * gni_element_truncated(s, (p[0] - p[2]) / p[3], (p[1] - p[2]) / p[3]);
+        return GNI_MAX(p[0], GNI_MIN(x, p[1]));
+    }
+}
+
+static void gni_distribution_task(void *arg, int64_t begin, int64_t end, int worker) {
+    const gni_distribution_job *j = (const gni_distribution_job *)arg;
+    GNI_UNUSED(worker);
+    for (int64_t i = begin * GNI_DISTRIBUTION_RUN; i < GNI_MIN(end * GNI_DISTRIBUTION_RUN, j->n); i++) {
+        gni_element_stream s = gni_element_of(j->seed, j->counter + (uint64_t)i, 0);
+        gni_store_double(j->t, j->out, i, gni_element_draw(j, &s));
+    }
+}
+
+// `wrong`: what is wrong with the parameters, or NULL.
+static gn_array *gni_distributed(const char *fn, gn_context *g, gn_dtype t, const gn_shape *s, gni_distribution kind,
+                                 const double *p, const char *wrong) {
+    if (!gni_begin_context(fn, g)) return NULL;
+    const bool counts = kind == GNI_POISSON || kind == GNI_BINOMIAL;
+    gni_distribution_job j;
+    memset(&j, 0, sizeof j);
+    void *data = NULL;
+    gn_array *y = NULL;
+    if (!gni_shape_ok(g, fn, t, s)) return gni_end(g, NULL);
+    if (wrong != NULL)
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: %s (%g, %g)", fn, wrong, p[0], p[1]);
+    else if (counts && !gni_is_float(t) && !gni_is_integer(t))
+        gni_fail(g, GN_ERROR_DTYPE, "%s: %s is neither a float nor an integer dtype", fn, gn_dtype_name(t));
+    else if (counts || gni_need_float(g, fn, t))
+        y = gni_array_filled(g, fn, t, s, &data);
+    if (y == NULL) return gni_end(g, NULL);
+    j.kind = kind;
+    memcpy(j.p, p, sizeof j.p);
+    j.t = t;
+    j.out = (char *)data;
+    j.n = gni_elements(s);
+    j.seed = g->seed;
+    j.counter = g->counter;
+    g->counter += (uint64_t)j.n;
+    if (j.n > 0) gni_parallel(g->pool, (j.n - 1) / GNI_DISTRIBUTION_RUN + 1, 4, gni_distribution_task, &j);
+    return gni_end(g, y);
+}
+
+static bool gni_is_positive(double x) { return x > 0.0 && x < GNI_INF; }
+
+GPUNUM_API gn_array *gn_exponential(gn_context *g, gn_dtype t, gn_shape s, double scale) {
+    const double p[4] = {scale, 0.0, 0.0, 0.0};
+    const bool ok = scale == 0.0 || gni_is_positive(scale);
+    return gni_distributed("gn_exponential", g, t, &s, GNI_EXPONENTIAL, p, ok ? NULL : "the scale is no number from 0 on");
+}
+
+GPUNUM_API gn_array *gn_gamma(gn_context *g, gn_dtype t, gn_shape s, double shape, double scale) {
+    const double p[4] = {shape, scale, 0.0, 0.0};
+    const bool ok = gni_is_positive(shape) && gni_is_positive(scale);
+    return gni_distributed("gn_gamma", g, t, &s, GNI_GAMMA, p, ok ? NULL : "shape and scale are not both above 0");
+}
+
+GPUNUM_API gn_array *gn_beta(gn_context *g, gn_dtype t, gn_shape s, double a, double b) {
+    const double p[4] = {a, b, 0.0, 0.0};
+    const bool ok = gni_is_positive(a) && gni_is_positive(b);
+    return gni_distributed("gn_beta", g, t, &s, GNI_BETA, p, ok ? NULL : "a and b are not both above 0");
+}
+
+GPUNUM_API gn_array *gn_poisson(gn_context *g, gn_dtype t, gn_shape s, double mean) {
+    const double p[4] = {mean, 0.0, 0.0, 0.0};
+    const bool ok = mean >= 0.0 && mean <= 1e12;
+    return gni_distributed("gn_poisson", g, t, &s, GNI_POISSON, p, ok ? NULL : "the mean is not between 0 and 1e12");
+}
+
+GPUNUM_API gn_array *gn_binomial(gn_context *g, gn_dtype t, gn_shape s, int64_t n, double p) {
+    const double q[4] = {(double)n, p, 0.0, 0.0};
+    const bool ok = n >= 0 && n <= 1000000000000 && p >= 0.0 && p <= 1.0;
+    return gni_distributed("gn_binomial", g, t, &s, GNI_BINOMIAL, q, ok ? NULL : "n is not from 0 to 1e12 or p not from 0 to 1");
+}
+
+GPUNUM_API gn_array *gn_truncated_normal(gn_context *g, gn_dtype t, gn_shape s, double mean, double deviation, double low,
+                                         double high) {
+    const double p[4] = {low, high, mean, deviation};
+    const bool ok = gni_is_positive(deviation) && fabs(mean) < GNI_INF && low < high;
+    return gni_distributed("gn_truncated_normal", g, t, &s, GNI_TRUNCATED, p,
+                           ok ? NULL : "the deviation is not above 0 or low not below high");
+}
+
+GPUNUM_API uint64_t gn_seed_split(gn_context *g) {
+    if (!gni_begin_context("gn_seed_split", g)) return 0;
+    gni_element_stream s = gni_element_of(g->seed, g->counter++, 1);
+    gni_element_more(&s);
+    gni_end_plain(g);
+    return gni_random_pair(s.word);
+}
+
 // ---- permutations
 
 enum { GNI_DRAWS = 4096 };
@@ -34722,16 +38883,9 @@ static uint64_t gni_draw_below(gni_draws *d, uint64_t range) {
 
 // Fisher-Yates.
 static bool gni_shuffled(gn_context *g, gn_dtype t, void *data, int64_t n) {
-    uint32_t few[256]; // as many as one byte tells apart
     const size_t item = gn_dtype_size(t);
-    uint32_t *p32 = item == 1 ? few : (uint32_t *)data;
-    int64_t *p64 = (int64_t *)data;
-    for (int64_t i = 0; i < n; i++) {
-        if (item < 8)
-            p32[i] = (uint32_t)i;
-        else
-            p64[i] = i;
-    }
+    char *p = (char *)data, other[8];
+    for (int64_t i = 0; i < n; i++) gni_put_int(t, p + (size_t)i * item, i);
     gni_draws d;
     memset(&d, 0, sizeof d);
     d.g = g;
@@ -34739,18 +38893,11 @@ static bool gni_shuffled(gn_context *g, gn_dtype t, void *data, int64_t n) {
     d.buf = gni_buffer_new(g, (uint64_t)d.batch * 4);
     if (d.buf == NULL) return false;
     for (int64_t i = n - 1; i > 0 && !d.failed; i--) {
-        int64_t k = (int64_t)gni_draw_below(&d, (uint64_t)i + 1);
-        if (item < 8) {
-            uint32_t other = p32[k];
-            p32[k] = p32[i];
-            p32[i] = other;
-        } else {
-            int64_t other = p64[k];
-            p64[k] = p64[i];
-            p64[i] = other;
-        }
+        size_t k = (size_t)gni_draw_below(&d, (uint64_t)i + 1) * item, last = (size_t)i * item;
+        memcpy(other, p + k, item);
+        memcpy(p + k, p + last, item);
+        memcpy(p + last, other, item);
     }
-    for (int64_t i = 0; item == 1 && i < n; i++) ((uint8_t *)data)[i] = (uint8_t)few[i];
     gni_buffer_release(g, d.buf);
     return !d.failed;
 }
@@ -34776,6 +38923,69 @@ GPUNUM_API gn_array *gn_permutation(gn_context *g, gn_dtype t, int64_t n) {
         memset(data, 0, gn_dtype_size(t));
     }
     return gni_end(g, y);
+}
+
+// `k` of n without replacement, with weights: the first to come of n that each have waited for exponentially distributed
+// times (Efraimidis & Spirakis 2006).
+static gn_array *gni_choice_apart(gn_context *g, const gn_shape *s, int64_t n, int64_t k, gn_array *weights) {
+    if (weights == NULL) return gn_reshape(gn_slice(gn_permutation(g, GN_I64, n), 0, 0, k, 1), *s);
+    gn_array *times = gn_div(gn_exponential(g, GN_F64, GN_SHAPE(n), 1.0), weights);
+    return gn_reshape(gn_slice(gn_argsort(times, 0, false), 0, 0, k, 1), *s);
+}
+
+GPUNUM_API gn_array *gn_choice(gn_context *g, gn_shape s, int64_t n, bool replace, gn_array *weights) {
+    static const char *const fn = "gn_choice";
+    gn_context *home = weights != NULL ? gni_begin(fn, &weights, 1) : gni_begin_context(fn, g) ? g : NULL;
+    if (home != g && home != NULL) {
+        gni_fail(home, GN_ERROR_ARGUMENT, "%s: the weights belong to another context", fn);
+        return gni_end(home, NULL);
+    }
+    if (home == NULL) return NULL;
+    gn_array *y = NULL;
+    gn_scope_begin(g);
+    const int64_t k = gni_shape_ok(g, fn, GN_I64, &s) ? gni_elements(&s) : 0;
+    double total = 1.0, least = 0.0, some = (double)n;
+    if (weights != NULL && (weights->shape.rank != 1 || weights->shape.dim[0] != n))
+        gni_fail(g, GN_ERROR_SHAPE, "%s: the weights are not one for each of %lld", fn, (long long)n);
+    else if (n < 0 || (n == 0 && k > 0))
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: there is nothing to choose from", fn);
+    else if (weights != NULL && gni_may_wait(g, fn) && gni_real_only(g, fn, &weights, 1) && n > 0) {
+        g->no_grad++;
+        weights = gn_cast(weights, GN_F64);
+        total = gn_item(gn_sum(weights, GN_ALL));
+        least = gn_item(gn_min(weights, GN_ALL));
+        some = gn_item(gn_count_nonzero(weights, GN_ALL));
+        g->no_grad--;
+    }
+    if (!g->call_failed && (!(least >= 0.0) || !gni_is_positive(total)))
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: the weights are not numbers from 0 on with some above", fn);
+    if (!g->call_failed && !replace && (double)k > some)
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: %lld without replacement of %g", fn, (long long)k, some);
+    if (!g->call_failed && k == 0)
+        y = gn_zeros(g, GN_I64, s);
+    else if (!g->call_failed && !replace)
+        y = gni_choice_apart(g, &s, n, k, weights);
+    else if (!g->call_failed && weights == NULL)
+        y = gn_randint(g, GN_I64, s, 0, n);
+    else if (!g->call_failed) {
+        gn_array *sums = gn_cumsum(weights, 0), *last = gn_slice(sums, 0, n - 1, n, 1);
+        // Rounding leaves u below 1, and a product with the sum of all at most that: what has no weight is never taken.
+        gn_array *u = gn_mul(gn_rand(g, GN_F64, s), last);
+        y = gn_minimum(gn_searchsorted(sums, u, true), gn_searchsorted(sums, last, false));
+    }
+    return gni_end_scope(g, y);
+}
+
+GPUNUM_API gn_array *gn_shuffle(gn_array *a, int axis) {
+    gn_context *g = gni_begin("gn_shuffle", &a, 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    int at = axis < 0 ? axis + a->shape.rank : axis;
+    if (at < 0 || at >= a->shape.rank) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_shuffle: axis %d is not one of %d", axis, a->shape.rank);
+        return gni_end_scope(g, NULL);
+    }
+    return gni_end_scope(g, gn_take(a, gn_permutation(g, GN_I64, a->shape.dim[at]), at));
 }
 
 // >>autograd
@@ -35025,13 +39235,13 @@ static bool gni_pass_check(gni_pass *p, const gni_node *node) {
             continue;
         gni_fail(
             g, GN_ERROR_GRADIENT,
-            "%s: operand %d of %s, %s %s, was overwritten by gn_write or gn_step after it was used",
+            "%s: operand %d of %s, %s %s, was overwritten by gn_write, gn_assign or gn_step after it was used",
             p->fn, i + 1, node->name, gn_dtype_name(a->dtype),
             gni_shape_text(text, sizeof text, &a->shape));
         return false;
     }
     if ((reads & GNI_READS_OUTPUT) && gni_version(node->output) != node->made) {
-        gni_fail(g, GN_ERROR_GRADIENT, "%s: the result of %s, %s %s, was overwritten by gn_write",
+        gni_fail(g, GN_ERROR_GRADIENT, "%s: the result of %s, %s %s, was overwritten by gn_write or gn_assign",
                  p->fn, node->name, gn_dtype_name(node->output->dtype),
                  gni_shape_text(text, sizeof text, &node->output->shape));
         return false;
@@ -35261,7 +39471,7 @@ GPUNUM_API gn_array *gn_requires_grad(gn_array *a, bool on) {
                  "gn_requires_grad: only floating point arrays can, this one is %s",
                  gn_dtype_name(a->dtype));
     else
-        a->wants_grad = on;
+        a->wants_grad = on, g->learns = true;
     return gni_end_status(g) == GN_OK ? a : NULL;
 }
 
@@ -35293,7 +39503,9 @@ GPUNUM_API void gn_zero_grad(gn_array *a) {
 GPUNUM_API gn_array *gn_detach(gn_array *a) {
     gn_context *g = gni_begin("gn_detach", &a, 1);
     if (g == NULL) return NULL;
-    return gni_end(g, gni_array_view(g, "gn_detach", a, &a->shape, a->stride, a->offset));
+    gn_array *y = gni_array_view(g, "gn_detach", a, &a->shape, a->stride, a->offset);
+    if (y != NULL) y->apart = true;
+    return gni_end(g, y);
 }
 
 GPUNUM_API void gn_no_grad_begin(gn_context *g) {
@@ -35506,6 +39718,11 @@ static gn_array *gni_derivative_unary(gni_op op, gn_array *gy, gn_array *a, gn_a
     case GNI_OP_##NAME: return da;
         GNI_UNARY_ANY(GN_X)
 #undef GN_X
+#define GN_X(fn, NAME, D, da)                                                                      \
+    case GNI_OP_##NAME: return da;
+        GNI_UNARY_RARE(GN_X)
+        GNI_UNARY_HIDDEN(GN_X)
+#undef GN_X
     default: return NULL;
     }
 }
@@ -35552,6 +39769,11 @@ static const char *gni_derivative_text(gni_op op, int operand) {
     case GNI_OP_##NAME: return #da;
         GNI_UNARY_ANY(GN_X)
 #undef GN_X
+#define GN_X(fn, NAME, D, da)                                                                      \
+    case GNI_OP_##NAME: return #da;
+        GNI_UNARY_RARE(GN_X)
+        GNI_UNARY_HIDDEN(GN_X)
+#undef GN_X
 #define GN_X(fn, NAME, F, D, gF, da, db)                                                           \
     case GNI_OP_##NAME: return operand == 0 ? #da : #db;
         GNI_BINARY_FLOAT(GN_X)
@@ -35575,7 +39797,7 @@ static bool gni_mentions(const char *text, char name) {
     return false;
 }
 
-static bool gni_is_unary(gni_op op) { return op < GNI_OP_ISNAN; }
+static bool gni_is_unary(gni_op op) { return op < GNI_OP_ISNAN || op >= GNI_OP_ERFC; }
 
 // With one operand a constant there is one array; it stands for operand 1 (b) when the constant was first.
 static int gni_operand_place(const gni_node *node, int i) { return node->param[1] == 1 ? 1 : i; }
@@ -35924,82 +40146,26 @@ static bool gni_back_stack(gn_context *g, gni_node *node, gn_array *gy, gn_array
     return true;
 }
 
-// ---- take
-
-static int64_t gni_label_at(const gn_array *index, const void *data, int64_t i, int64_t extent) {
-    int64_t at = index->dtype == GN_I64 ? ((const int64_t *)data)[i] : ((const int32_t *)data)[i];
-    if (at < 0) at += extent;
-    return GNI_MAX(0, GNI_MIN(at, extent - 1)); // out of range clamps, as in gn_take on the GPU
-}
-
-// y (outer, extent, inner) += x (outer, count, inner) at [:, index, :], in the order of the index.
-static void gni_scatter_add(const gn_array *index, const void *places, const void *x, gn_array *y,
-                            int axis) {
-    int64_t outer = 1, inner = 1, extent = y->shape.dim[axis], count = gni_elements(&index->shape);
-    if (gni_elements(&y->shape) == 0) return;
-    for (int i = 0; i < axis; i++) outer *= y->shape.dim[i];
-    for (int i = axis + 1; i < y->shape.rank; i++) inner *= y->shape.dim[i];
-    for (int64_t o = 0; o < outer; o++)
-        for (int64_t i = 0; i < count; i++) {
-            int64_t from = (o * count + i) * inner;
-            int64_t to = (o * extent + gni_label_at(index, places, i, extent)) * inner;
-            const float *xf = (const float *)x + from;
-            const double *xd = (const double *)x + from;
-            float *yf = (float *)y->buf->host + to;
-            double *yd = (double *)y->buf->host + to;
-            if (y->dtype == GN_F64)
-                for (int64_t k = 0; k < inner; k++) yd[k] += xd[k];
-            else
-                for (int64_t k = 0; k < inner; k++) yf[k] += xf[k];
-        }
-}
-
-static bool gni_back_scatter_rows(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
-    GNI_UNUSED(g);
-    gx[0] = gn_take(gy, node->in[1], (int)node->param[0]);
-    return true;
-}
-
-// Zeros of shape `s` to which x, float32 or float64, is added at the places along `axis` that `indices`
-// names. On the CPU, one after the other: the same sum every time.
-static gn_array *gni_scatter_rows(gn_context *g, gn_array *x, gn_array *indices, const gn_shape *s,
-                                  int axis) {
-    gn_array *in[2];
-    in[0] = x;
-    in[1] = indices;
-    if (gni_begin("gn_take", in, 2) == NULL) return NULL;
-    void *data = NULL;
-    gn_array *y = gni_array_filled(g, "gn_take", x->dtype, s, &data);
-    gn_array *rows = gni_contiguous(g, x), *index = gni_take_indices(g, indices);
-    const void *from = rows != NULL ? gni_host(g, rows) : NULL;
-    const void *places = index != NULL ? gni_host(g, index) : NULL;
-    bool ok = y != NULL && from != NULL && places != NULL;
-    if (ok) {
-        memset(data, 0, (size_t)gni_elements(s) * gn_dtype_size(x->dtype));
-        gni_scatter_add(index, places, from, y, axis);
-    }
-    gni_unref(g, rows);
-    gni_unref(g, index);
-    if (!ok) {
-        gni_unref(g, y);
-        return gni_end(g, NULL);
-    }
-    gni_node *node = gni_record(g, y, "gn_take", gni_back_scatter_rows, in, 2);
-    if (node != NULL) node->param[0] = axis;
-    return gni_end(g, y);
-}
+// ---- take and its opposite
 
 static bool gni_back_take(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    const gn_shape *s = &node->in[0]->shape;
     if (gni_is_complex(gy->dtype)) {
-        const gn_shape *s = &node->in[0]->shape;
-        const int axis = (int)node->param[0];
-        gx[0] = gn_complex(gni_scatter_rows(g, gn_real(gy), node->in[1], s, axis),
-                           gni_scatter_rows(g, gn_imag(gy), node->in[1], s, axis));
+        gn_array *parts[2];
+        for (int i = 0; i < 2; i++) {
+            gn_array *part = i == 0 ? gn_real(gy) : gn_imag(gy);
+            parts[i] = part == NULL ? NULL
+                                    : gni_scattered(g, node->name, GNI_SCATTER_ADD, gn_zeros(g, part->dtype, *s), node->in[1], part,
+                                                    (int)node->param[0], node->param[1] != 0);
+        }
+        gx[0] = gn_complex(parts[0], parts[1]);
         return true;
     }
     if (gy->dtype != GN_F64 && gy->dtype != GN_F32)
         gy = gn_cast(gy, GN_F32); // halves are summed wider
-    gx[0] = gni_scatter_rows(g, gy, node->in[1], &node->in[0]->shape, (int)node->param[0]);
+    if (gy != NULL)
+        gx[0] = gni_scattered(g, node->name, GNI_SCATTER_ADD, gn_zeros(g, gy->dtype, *s), node->in[1], gy, (int)node->param[0],
+                              node->param[1] != 0);
     return true;
 }
 
@@ -36016,17 +40182,21 @@ static uint32_t gni_back_reads(const gni_node *node) {
         back == gni_back_stack || back == gni_back_copy || back == gni_back_fft ||
         back == gni_back_real || back == gni_back_complex)
         return 0;
-    if (back == gni_back_diagonal || back == gni_back_scatter_diagonal || back == gni_back_pad) return 0;
+    if (back == gni_back_diagonal || back == gni_back_scatter_diagonal || back == gni_back_pad || back == gni_back_assign ||
+        back == gni_back_flat_view || back == gni_back_flat_put)
+        return 0;
 #ifndef GPUNUM_NO_LINALG
     if (back == gni_back_solve || back == gni_back_det) return 1u | GNI_READS_OUTPUT;
     if ((back == gni_back_eigh || back == gni_back_svd) && node->param[0] != 0)
         return 1u | GNI_READS_OUTPUT;
     if (back == gni_back_inv || back == gni_back_cholesky) return GNI_READS_OUTPUT;
 #endif
-    if (back == gni_back_take || back == gni_back_scatter_rows) return 2;
+    if (back == gni_back_cumsum) return 0;
+    if (back == gni_back_take) return 2;
+    if (back == gni_back_scatter) return node->param[2] == GNI_SCATTER_ADD ? 4u : 7u | GNI_READS_OUTPUT;
     if (back == gni_back_softmax || back == gni_back_log_softmax) return GNI_READS_OUTPUT;
     if (back == gni_back_complex_exp) return GNI_READS_OUTPUT;
-    if (back == gni_back_minmax || back == gni_back_logsumexp) return 1u | GNI_READS_OUTPUT;
+    if (back == gni_back_minmax || back == gni_back_logsumexp || back == gni_back_logcumsumexp) return 1u | GNI_READS_OUTPUT;
     return ~0u & ~GNI_READS_OUTPUT; // all operands
 }
 
@@ -36422,15 +40592,18 @@ GPUNUM_API void gn_optimizer_free(gn_optimizer *opt) {
     gni_end_plain(g);
 }
 
-// >>io
-// Array files: NumPy's .npy (format versions 1 to 3) and MNIST's IDX. Everything in a file is checked
-// before memory is asked for.
+// >>stream
+// Files that are read and written, or memory in their place.
 
 typedef struct gni_file {
     gn_context *g;
-    const char *fn, *path;
-    FILE *f;
-    uint64_t size, at; // bytes in the file (UINT64_MAX: not known, as of a pipe), and read so far
+    const char *fn, *path;     // the path of memory is "memory"
+    FILE *f;                   // or one of these two
+    const unsigned char *from; // memory that is read, of `size` bytes
+    unsigned char *to;         // memory that is written, of `size` bytes; what does not fit is only counted
+    uint64_t size, at;         // bytes in the file (UINT64_MAX: not known, as of a pipe), and read or written so far
+    bool sums;                 // crc is that of what is read
+    uint32_t crc;
 } gni_file;
 
 static void gni_file_close(gni_file *file) {
@@ -36448,29 +40621,44 @@ static void gni_file_malformed(const gni_file *file, const char *what) {
     gni_fail(file->g, GN_ERROR_FORMAT, "%s: %.200s: %s", file->fn, file->path, what);
 }
 
-static uint64_t gni_file_measure(FILE *f) {
+static int gni_file_seek_from(FILE *f, uint64_t at, int origin) {
 #ifdef _WIN32
-    if (_fseeki64(f, 0, SEEK_END) != 0) return UINT64_MAX;
-    long long end = _ftelli64(f);
-    if (end < 0 || _fseeki64(f, 0, SEEK_SET) != 0) return UINT64_MAX;
+    return _fseeki64(f, (long long)at, origin);
 #else
-    if (fseek(f, 0, SEEK_END) != 0) return UINT64_MAX;
-    long end = ftell(f);
-    // A folder pretends to be as long as can be.
-    if (end < 0 || fseek(f, 0, SEEK_SET) != 0 || end == LONG_MAX) return UINT64_MAX;
+    return at <= (uint64_t)LONG_MAX ? fseek(f, (long)at, origin) : -1;
 #endif
+}
+
+static uint64_t gni_file_measure(FILE *f) {
+    if (gni_file_seek_from(f, 0, SEEK_END) != 0) return UINT64_MAX;
+#ifdef _WIN32
+    long long end = _ftelli64(f);
+#else
+    long end = ftell(f);
+    if (end == LONG_MAX) return UINT64_MAX; // a folder pretends to be as long as can be
+#endif
+    if (end < 0 || gni_file_seek_from(f, 0, SEEK_SET) != 0) return UINT64_MAX;
     return (uint64_t)end;
 }
 
+// Everything but what is opened.
+static gni_file gni_file_of(gn_context *g, const char *fn, const char *path) {
+    gni_file file;
+    memset(&file, 0, sizeof file);
+    file.g = g;
+    file.fn = fn;
+    file.path = path;
+    return file;
+}
+
+static bool gni_file_has_path(const gni_file *file) {
+    if (file->path == NULL) gni_fail(file->g, GN_ERROR_ARGUMENT, "%s: the path is NULL", file->fn);
+    return file->path != NULL;
+}
+
 static bool gni_file_open(gni_file *file, gn_context *g, const char *fn, const char *path) {
-    memset(file, 0, sizeof *file);
-    file->g = g;
-    file->fn = fn;
-    file->path = path;
-    if (path == NULL) {
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: the path is NULL", fn);
-        return false;
-    }
+    *file = gni_file_of(g, fn, path);
+    if (!gni_file_has_path(file)) return false;
     errno = 0;
     file->f = fopen(path, "rb");
     if (file->f == NULL) {
@@ -36481,18 +40669,56 @@ static bool gni_file_open(gni_file *file, gn_context *g, const char *fn, const c
     return true;
 }
 
+// Memory to read.
+static bool gni_file_open_memory(gni_file *file, gn_context *g, const char *fn, const void *data, size_t bytes) {
+    *file = gni_file_of(g, fn, "memory");
+    file->from = (const unsigned char *)data;
+    file->size = bytes;
+    if (data == NULL) gni_fail(g, GN_ERROR_ARGUMENT, "%s: data is NULL", fn);
+    return data != NULL;
+}
+
+// Zip's check sum of n more bytes, after `crc`; 0 begins.
+static uint32_t gni_crc32(uint32_t crc, const unsigned char *p, size_t n) {
+    static const uint32_t half[16] = {0u,          0x1db71064u, 0x3b6e20c8u, 0x26d930acu, 0x76dc4190u, 0x6b6b51f4u,
+                                      0x4db26158u, 0x5005713cu, 0xedb88320u, 0xf00f9344u, 0xd6d6a3e8u, 0xcb61b38cu,
+                                      0x9b64c2b0u, 0x86d3d2d4u, 0xa00ae278u, 0xbdbdf21cu};
+    for (crc = ~crc; n > 0; n--) {
+        crc ^= *p++;
+        crc = crc >> 4 ^ half[crc & 15u];
+        crc = crc >> 4 ^ half[crc & 15u];
+    }
+    return ~crc;
+}
+
 static bool gni_file_read(gni_file *file, void *dst, size_t bytes) {
     errno = 0;
-    size_t got = bytes > 0 ? fread(dst, 1, bytes, file->f) : 0;
+    size_t got = bytes;
+    if (file->f != NULL) {
+        got = bytes > 0 ? fread(dst, 1, bytes, file->f) : 0;
+    } else {
+        if (bytes > file->size - file->at) got = (size_t)(file->size - file->at);
+        if (got > 0) memcpy(dst, file->from + file->at, got);
+    }
     file->at += got;
+    if (file->sums) file->crc = gni_crc32(file->crc, (const unsigned char *)dst, got);
     if (got == bytes) return true;
-    if (ferror(file->f)) {
+    if (file->f != NULL && ferror(file->f)) {
         gni_file_fail(file, "read");
         return false;
     }
     gni_fail(file->g, GN_ERROR_FORMAT,
              "%s: %.200s: the file ends after %llu bytes, %llu more were expected", file->fn,
              file->path, (unsigned long long)file->at, (unsigned long long)(bytes - got));
+    return false;
+}
+
+// Goes to a place that is in the file.
+static bool gni_file_seek(gni_file *file, uint64_t at) {
+    errno = 0;
+    file->at = at;
+    if (at <= file->size && (file->f == NULL || gni_file_seek_from(file->f, at, SEEK_SET) == 0)) return true;
+    gni_file_fail(file, "seek in");
     return false;
 }
 
@@ -36506,6 +40732,83 @@ static bool gni_file_holds(const gni_file *file, uint64_t bytes) {
              (unsigned long long)(file->size >= file->at ? file->size - file->at : 0));
     return false;
 }
+
+// Memory for what a file holds; NULL after gni_fail.
+static unsigned char *gni_file_room(const gni_file *file, uint64_t bytes) {
+    unsigned char *p = bytes < SIZE_MAX / 2 ? (unsigned char *)gni_alloc(file->g, (size_t)bytes + 1) : NULL;
+    if (p == NULL) gni_fail_memory(file->g, file->fn, bytes);
+    return p;
+}
+
+// All that is left of the file and a zero byte; its length goes to `*bytes`. The caller's to gni_free.
+static char *gni_file_all(gni_file *file, size_t *bytes) {
+    bool known = file->size != UINT64_MAX;
+    uint64_t room = known ? file->size - file->at : 65536;
+    unsigned char *p = gni_file_room(file, room);
+    *bytes = 0;
+    if (p == NULL) return NULL;
+    if (known) {
+        *bytes = (size_t)room;
+        if (!gni_file_read(file, p, *bytes)) {
+            gni_free(file->g, p);
+            return NULL;
+        }
+    }
+    while (!known) {
+        errno = 0;
+        *bytes += fread(p + *bytes, 1, (size_t)room - *bytes, file->f);
+        if (*bytes < room && !ferror(file->f)) break;
+        unsigned char *more = NULL;
+        if (*bytes < room)
+            gni_file_fail(file, "read");
+        else if ((more = gni_file_room(file, room *= 2)) != NULL)
+            memcpy(more, p, *bytes);
+        gni_free(file->g, p);
+        p = more;
+        if (p == NULL) return NULL;
+    }
+    p[*bytes] = 0;
+    return (char *)p;
+}
+
+static bool gni_file_create(gni_file *file) {
+    if (!gni_file_has_path(file)) return false;
+    errno = 0;
+    file->f = fopen(file->path, "wb");
+    if (file->f == NULL) gni_file_fail(file, "create");
+    return file->f != NULL;
+}
+
+static void gni_file_write(gni_file *file, const void *data, size_t bytes) {
+    errno = 0;
+    if (file->f != NULL) {
+        if (bytes > 0 && !file->g->call_failed && fwrite(data, 1, bytes, file->f) != bytes) gni_file_fail(file, "write");
+    } else if (file->to != NULL && bytes > 0 && file->at <= file->size && bytes <= file->size - file->at) {
+        memcpy(file->to + file->at, data, bytes);
+    }
+    file->at += bytes;
+}
+
+// Closes what was written; a file that is not whole is emptied: half of an array might pass for one.
+static void gni_file_finish(gni_file *file) {
+    if (file->f == NULL) return;
+    errno = 0;
+    if (fflush(file->f) != 0 && !file->g->call_failed) gni_file_fail(file, "write");
+    if (fclose(file->f) != 0 && !file->g->call_failed) gni_file_fail(file, "close");
+    file->f = NULL;
+    if (!file->g->call_failed) return;
+    FILE *cut = fopen(file->path, "wb");
+    if (cut != NULL) fclose(cut);
+}
+
+// What a save to memory returns: the bytes of the whole, 0 after an error.
+static size_t gni_file_written(const gni_file *file) {
+    return file->g->call_failed || file->at > SIZE_MAX ? 0 : (size_t)file->at;
+}
+
+// >>io
+// Array files: NumPy's .npy (format versions 1 to 3) and MNIST's IDX. Everything in a file is checked
+// before memory is asked for.
 
 static bool gni_little_endian(void) {
     const uint16_t one = 1;
@@ -36644,7 +40947,8 @@ typedef struct gni_npy_type {
 } gni_npy_type;
 static const gni_npy_type gni_npy_types[] = {
     {"f4", GN_F32}, {"f2", GN_F16}, {"f8", GN_F64},  {"i4", GN_I32}, {"i8", GN_I64},  {"u1", GN_U8},
-    {"i1", GN_I8},  {"u4", GN_U32}, {"b1", GN_BOOL}, {"c8", GN_C64}, {"c16", GN_C128}};
+    {"i1", GN_I8},  {"u4", GN_U32}, {"b1", GN_BOOL}, {"c8", GN_C64}, {"c16", GN_C128},
+    {"i2", GN_I16}, {"u2", GN_U16}, {"u8", GN_U64}};
 
 // The dtype of a descr such as "<f4"; GN_DTYPE_COUNT after gni_fail.
 static gn_dtype gni_npy_dtype(const gni_file *file, const char *descr, bool *little) {
@@ -36664,7 +40968,7 @@ static char *gni_npy_read_header(gni_file *file) {
     unsigned char head[12];
     if (!gni_file_read(file, head, 4)) return NULL;
     if (memcmp(head, "PK\3\4", 4) == 0) {
-        gni_file_malformed(file, "this is an .npz archive: unpack it first");
+        gni_file_malformed(file, "this is an .npz archive: gn_load_npz reads it");
         return NULL;
     }
     if (!gni_file_read(file, head + 4, 4)) return NULL;
@@ -36739,6 +41043,13 @@ GPUNUM_API gn_array *gn_load_npy(gn_context *g, const char *path) {
     return gni_end(g, y);
 }
 
+GPUNUM_API gn_array *gn_load_npy_memory(gn_context *g, const void *data, size_t bytes) {
+    if (!gni_begin_context("gn_load_npy_memory", g)) return NULL;
+    gni_file file;
+    bool ok = gni_file_open_memory(&file, g, "gn_load_npy_memory", data, bytes);
+    return gni_end(g, ok ? gni_npy_load(&file) : NULL);
+}
+
 // The header of version 1.0, blank-padded so that the data starts at a multiple of 64. Returns its size.
 static size_t gni_npy_header(const gn_array *a, char *head, size_t size) {
     const char *code = "";
@@ -36763,52 +41074,54 @@ static size_t gni_npy_header(const gn_array *a, char *head, size_t size) {
     return total;
 }
 
-static void gni_npy_save(gni_file *file, gn_array *a) {
-    gn_context *g = file->g;
-    if (file->path == NULL) {
-        gni_fail(g, GN_ERROR_ARGUMENT, "%s: the path is NULL", file->fn);
-        return;
-    }
-    if (a->dtype == GN_BF16) {
-        gni_fail(g, GN_ERROR_DTYPE, "%s: .npy has no bfloat16: gn_cast to float32 first", file->fn);
-        return;
-    }
-    gn_array *c = gni_contiguous(g, a); // before the file is touched
-    const void *data = c != NULL ? gni_host(g, c) : NULL;
-    if (data != NULL) {
-        char head[512];
-        size_t length = gni_npy_header(a, head, sizeof head), bytes = gn_bytes(a);
-        errno = 0;
-        file->f = fopen(file->path, "wb");
-        if (file->f == NULL) {
-            gni_file_fail(file, "create");
-        } else {
-            bool ok = fwrite(head, 1, length, file->f) == length &&
-                      (bytes == 0 || fwrite(data, 1, bytes, file->f) == bytes);
-            ok = fflush(file->f) == 0 && ok;
-            if (!ok) gni_file_fail(file, "write");
-            ok = fclose(file->f) == 0 && ok;
-            if (!ok && !g->call_failed) gni_file_fail(file, "close");
-            file->f = NULL;
-            if (!ok) { // an empty file is no array, half of one might pass for it
-                FILE *cut = fopen(file->path, "wb");
-                if (cut != NULL) fclose(cut);
-            }
-        }
-    }
+static bool gni_npy_has(gn_context *g, const char *fn, gn_dtype t) {
+    if (t == GN_BF16) gni_fail(g, GN_ERROR_DTYPE, "%s: .npy has no bfloat16: gn_cast to float32 first", fn);
+    return t != GN_BF16;
+}
+
+// The array as it is written: in C order and on the CPU. NULL after gni_fail; the caller's to gni_unref.
+static gn_array *gni_npy_ready(gn_context *g, const char *fn, gn_array *a, const void **data) {
+    if (!gni_npy_has(g, fn, a->dtype)) return NULL;
+    gn_array *c = gni_contiguous(g, a);
+    *data = c != NULL ? gni_host(g, c) : NULL;
+    if (*data != NULL) return c;
     gni_unref(g, c);
+    return NULL;
+}
+
+static void gni_npy_write(gni_file *file, const gn_array *a, const void *data) {
+    char head[512];
+    gni_file_write(file, head, gni_npy_header(a, head, sizeof head));
+    gni_file_write(file, data, gn_bytes(a));
 }
 
 GPUNUM_API gn_status gn_save_npy(gn_array *a, const char *path) {
     gn_context *g = gni_begin("gn_save_npy", &a, 1);
     if (g == NULL) return gni_null_status(a);
-    gni_file file;
-    memset(&file, 0, sizeof file);
-    file.g = g;
-    file.fn = "gn_save_npy";
-    file.path = path;
-    gni_npy_save(&file, a);
+    gni_file file = gni_file_of(g, "gn_save_npy", path);
+    const void *data;
+    gn_array *c = gni_npy_ready(g, file.fn, a, &data); // before the file is touched
+    if (c != NULL && gni_file_create(&file)) {
+        gni_npy_write(&file, c, data);
+        gni_file_finish(&file);
+    }
+    gni_unref(g, c);
     return gni_end_status(g);
+}
+
+GPUNUM_API size_t gn_save_npy_memory(gn_array *a, void *out, size_t capacity) {
+    gn_context *g = gni_begin("gn_save_npy_memory", &a, 1);
+    if (g == NULL) return 0;
+    gni_file file = gni_file_of(g, "gn_save_npy_memory", "memory");
+    const void *data;
+    gn_array *c = gni_npy_ready(g, file.fn, a, &data);
+    file.to = (unsigned char *)out;
+    file.size = capacity;
+    if (c != NULL) gni_npy_write(&file, c, data);
+    gni_unref(g, c);
+    size_t bytes = gni_file_written(&file);
+    gni_end_plain(g);
+    return bytes;
 }
 
 // ---- IDX: two zero bytes, dtype, rank, then big-endian 32-bit sizes and data
@@ -36823,6 +41136,7 @@ static gn_array *gni_idx_load(gni_file *file) {
     }
     gn_dtype t = head[2] == 0x08   ? GN_U8
                  : head[2] == 0x09 ? GN_I8
+                 : head[2] == 0x0b ? GN_I16
                  : head[2] == 0x0c ? GN_I32
                  : head[2] == 0x0d ? GN_F32
                  : head[2] == 0x0e ? GN_F64
@@ -36864,6 +41178,538 @@ GPUNUM_API gn_array *gn_load_idx(gn_context *g, const char *path) {
         gni_file_close(&file);
     }
     return gni_end(g, y);
+}
+
+// >>npz
+// NumPy's .npz: a zip archive of .npy files, stored or deflated. Everything in it is checked before memory is asked for.
+
+// ---- inflate (RFC 1951)
+
+enum { GNI_INFLATE_BITS = 15, GNI_INFLATE_FAST = 9 };
+
+typedef struct gni_inflate_code {
+    uint16_t count[GNI_INFLATE_BITS + 1]; // codes of each length
+    uint16_t symbol[288];                 // in the order of their codes
+    uint16_t fast[1 << GNI_INFLATE_FAST]; // by the next bits: symbol << 4 | length; 0: a longer code
+} gni_inflate_code;
+
+typedef struct gni_inflater {
+    const unsigned char *in, *end;
+    unsigned char *out;
+    size_t at, size;
+    uint64_t bits;
+    int have; // of them; below 0: the input ended before
+    gni_inflate_code literal, distance;
+} gni_inflater;
+
+static void gni_inflate_fill(gni_inflater *z) {
+    while (z->have <= 48 && z->have >= 0 && z->in < z->end) {
+        z->bits |= (uint64_t)*z->in++ << z->have;
+        z->have += 8;
+    }
+}
+
+static uint32_t gni_inflate_take(gni_inflater *z, int count) {
+    gni_inflate_fill(z);
+    uint32_t v = (uint32_t)(z->bits & (((uint64_t)1 << count) - 1u));
+    z->bits >>= count;
+    z->have -= count;
+    return v;
+}
+
+// The code with these lengths of its symbols. False: it says some bits twice, or leaves some out.
+static bool gni_inflate_make(gni_inflate_code *c, const unsigned char *length, int n) {
+    uint16_t next[GNI_INFLATE_BITS + 2] = {0};
+    memset(c, 0, sizeof *c);
+    for (int i = 0; i < n; i++) c->count[length[i]]++;
+    int codes = n - c->count[0], left = 1;
+    c->count[0] = 0;
+    for (int k = 1; k <= GNI_INFLATE_BITS; k++) {
+        left = 2 * left - c->count[k];
+        if (left < 0) return false;
+        next[k + 1] = (uint16_t)(next[k] + c->count[k]);
+    }
+    for (int i = 0; i < n; i++)
+        if (length[i] > 0) c->symbol[next[length[i]]++] = (uint16_t)i;
+    for (int k = 1, code = 0, at = 0; k <= GNI_INFLATE_FAST; k++, code <<= 1)
+        for (int i = 0; i < c->count[k]; i++, code++, at++) {
+            int reversed = 0;
+            for (int b = 0; b < k; b++) reversed |= (code >> b & 1) << (k - 1 - b);
+            for (; reversed < 1 << GNI_INFLATE_FAST; reversed += 1 << k)
+                c->fast[reversed] = (uint16_t)(c->symbol[at] << 4 | k);
+        }
+    return left == 0 || codes <= 1; // a single distance may have a code of one bit
+}
+
+static int gni_inflate_symbol(gni_inflater *z, const gni_inflate_code *c) {
+    gni_inflate_fill(z);
+    int fast = c->fast[z->bits & ((1u << GNI_INFLATE_FAST) - 1u)];
+    if (fast != 0) {
+        z->bits >>= fast & 15;
+        z->have -= fast & 15;
+        return fast >> 4;
+    }
+    int code = 0, first = 0, at = 0;
+    for (int k = 1; k <= GNI_INFLATE_BITS; k++) {
+        code |= (int)(z->bits >> (k - 1) & 1u);
+        if (code - first < c->count[k]) {
+            z->bits >>= k;
+            z->have -= k;
+            return c->symbol[at + code - first];
+        }
+        at += c->count[k];
+        first = (first + c->count[k]) << 1;
+        code <<= 1;
+    }
+    return -1;
+}
+
+static bool gni_inflate_stored(gni_inflater *z) {
+    if (z->have < 0) return false;
+    z->in -= z->have / 8; // what was read ahead
+    z->bits = 0;
+    z->have = 0;
+    if (z->end - z->in < 4) return false;
+    size_t n = (size_t)z->in[0] | (size_t)z->in[1] << 8, check = (size_t)z->in[2] | (size_t)z->in[3] << 8;
+    z->in += 4;
+    if ((n ^ check) != 0xffffu || (size_t)(z->end - z->in) < n || z->size - z->at < n) return false;
+    if (n > 0) memcpy(z->out + z->at, z->in, n);
+    z->in += n;
+    z->at += n;
+    return true;
+}
+
+static bool gni_inflate_codes(gni_inflater *z, bool fixed) {
+    static const unsigned char order[19] = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
+    unsigned char length[288 + 32];
+    if (fixed) {
+        for (int i = 0; i < 288; i++) length[i] = i < 144 ? 8 : i < 256 ? 9 : i < 280 ? 7 : 8;
+        memset(length + 288, 5, 32);
+        return gni_inflate_make(&z->literal, length, 288) && gni_inflate_make(&z->distance, length + 288, 32);
+    }
+    int literals = (int)gni_inflate_take(z, 5) + 257, distances = (int)gni_inflate_take(z, 5) + 1;
+    int lengths = (int)gni_inflate_take(z, 4) + 4, n = 0;
+    if (literals > 286 || distances > 30) return false;
+    memset(length, 0, sizeof length);
+    for (int i = 0; i < lengths; i++) length[order[i]] = (unsigned char)gni_inflate_take(z, 3);
+    if (!gni_inflate_make(&z->literal, length, 19)) return false;
+    while (n < literals + distances) {
+        int symbol = gni_inflate_symbol(z, &z->literal), times = 1, value = symbol;
+        if (symbol < 0 || z->have < 0 || (symbol == 16 && n == 0)) return false;
+        if (symbol >= 16) {
+            value = symbol == 16 ? length[n - 1] : 0;
+            times = symbol == 16   ? 3 + (int)gni_inflate_take(z, 2)
+                    : symbol == 17 ? 3 + (int)gni_inflate_take(z, 3)
+                                   : 11 + (int)gni_inflate_take(z, 7);
+        }
+        if (n + times > literals + distances) return false;
+        while (times-- > 0) length[n++] = (unsigned char)value;
+    }
+    return length[256] > 0 && gni_inflate_make(&z->literal, length, literals) &&
+           gni_inflate_make(&z->distance, length + literals, distances);
+}
+
+static bool gni_inflate_block(gni_inflater *z) {
+    for (;;) {
+        int symbol = gni_inflate_symbol(z, &z->literal);
+        if (symbol < 0 || z->have < 0) return false;
+        if (symbol == 256) return true;
+        if (symbol < 256) {
+            if (z->at == z->size) return false;
+            z->out[z->at++] = (unsigned char)symbol;
+            continue;
+        }
+        // Lengths 3 to 10 one by one, then four to a power of two; 258 has a symbol of its own. Distances: two to each.
+        int i = symbol - 257, more = i < 8 || i == 28 ? 0 : (i - 4) / 4;
+        if (i > 28) return false;
+        size_t n = i < 8 ? (size_t)i + 3 : i == 28 ? 258 : ((size_t)(4 + i % 4) << more) + 3;
+        n += gni_inflate_take(z, more);
+        i = gni_inflate_symbol(z, &z->distance);
+        if (i < 0 || i > 29) return false;
+        more = i < 4 ? 0 : (i - 2) / 2;
+        size_t back = i < 4 ? (size_t)i + 1 : ((size_t)(2 + i % 2) << more) + 1;
+        back += gni_inflate_take(z, more);
+        if (z->have < 0 || back > z->at || n > z->size - z->at) return false;
+        for (; n > 0; n--, z->at++) z->out[z->at] = z->out[z->at - back];
+    }
+}
+
+// Unpacks to exactly `size` bytes.
+static bool gni_inflate(gni_inflater *z, const unsigned char *in, size_t n, unsigned char *out, size_t size) {
+    memset(z, 0, sizeof *z);
+    z->in = in;
+    z->end = in + n;
+    z->out = out;
+    z->size = size;
+    for (bool last = false, ok; !last;) {
+        last = gni_inflate_take(z, 1) != 0;
+        uint32_t kind = gni_inflate_take(z, 2);
+        ok = z->have >= 0 && kind != 3;
+        if (ok) ok = kind == 0 ? gni_inflate_stored(z) : gni_inflate_codes(z, kind == 1) && gni_inflate_block(z);
+        if (!ok) return false;
+    }
+    return z->at == size;
+}
+
+// ---- the archive
+
+enum { GNI_ZIP_LOCAL = 0x04034b50, GNI_ZIP_ENTRY = 0x02014b50, GNI_ZIP_END = 0x06054b50, GNI_ZIP_END64 = 0x06064b50,
+       GNI_ZIP_LOCATOR = 0x07064b50 };
+
+static uint64_t gni_zip_number(const unsigned char *p, int bytes) {
+    uint64_t v = 0;
+    for (int i = bytes; i-- > 0;) v = v << 8 | p[i];
+    return v;
+}
+
+typedef struct gni_zip {
+    unsigned char *directory; // the central directory
+    uint64_t bytes, count;
+} gni_zip;
+
+typedef struct gni_zip_entry {
+    const char *name; // not terminated, without .npy
+    int name_length;
+    int flags, method;
+    uint32_t crc;
+    uint64_t packed, size, at; // `at`: of its local header
+} gni_zip_entry;
+
+// Reads the directory; false after gni_fail. zip->directory is the caller's to gni_free.
+static bool gni_zip_open(gni_file *file, gni_zip *zip) {
+    memset(zip, 0, sizeof *zip);
+    if (file->size == UINT64_MAX || file->size < 22) {
+        gni_file_malformed(file, "this is not an .npz archive");
+        return false;
+    }
+    size_t tail = file->size < 65557 + 20 ? (size_t)file->size : 65557 + 20;
+    unsigned char *p = gni_file_room(file, tail), head[56];
+    bool ok = p != NULL && gni_file_seek(file, file->size - tail) && gni_file_read(file, p, tail);
+    size_t i = ok ? tail - 22 : 0; // the end's record, before a comment
+    while (ok && i > 0 && gni_zip_number(p + i, 4) != GNI_ZIP_END) i--;
+    bool found = ok && gni_zip_number(p + i, 4) == GNI_ZIP_END;
+    uint64_t at = 0;
+    if (found) {
+        zip->count = gni_zip_number(p + i + 10, 2);
+        zip->bytes = gni_zip_number(p + i + 12, 4);
+        at = gni_zip_number(p + i + 16, 4);
+        if (i >= 20 && gni_zip_number(p + i - 20, 4) == GNI_ZIP_LOCATOR) {
+            uint64_t end = gni_zip_number(p + i - 12, 8);
+            found = end <= file->size && file->size - end >= 56;
+            ok = !found || (gni_file_seek(file, end) && gni_file_read(file, head, 56));
+            found = found && ok && gni_zip_number(head, 4) == GNI_ZIP_END64;
+            zip->count = found ? gni_zip_number(head + 32, 8) : 0;
+            zip->bytes = found ? gni_zip_number(head + 40, 8) : 0;
+            at = found ? gni_zip_number(head + 48, 8) : 0;
+        }
+    }
+    gni_free(file->g, p);
+    if (!ok) return false;
+    if (!found || at > file->size || zip->bytes > file->size - at || zip->count > zip->bytes / 46) {
+        gni_file_malformed(file, "this is not an .npz archive, or its end is missing");
+        return false;
+    }
+    zip->directory = gni_file_room(file, zip->bytes);
+    if (zip->directory == NULL) return false;
+    if (gni_file_seek(file, at) && gni_file_read(file, zip->directory, (size_t)zip->bytes)) return true;
+    gni_free(file->g, zip->directory);
+    return false;
+}
+
+// The entry at byte *at of the directory, which moves on to the next. False: the directory is damaged.
+static bool gni_zip_next(const gni_zip *zip, uint64_t *at, gni_zip_entry *e) {
+    const unsigned char *p = zip->directory + *at, *extra;
+    if (zip->bytes - *at < 46 || gni_zip_number(p, 4) != GNI_ZIP_ENTRY) return false;
+    uint64_t name = gni_zip_number(p + 28, 2), more = gni_zip_number(p + 30, 2), length = 46 + name + more + gni_zip_number(p + 32, 2);
+    if (zip->bytes - *at < length) return false;
+    e->flags = (int)gni_zip_number(p + 8, 2);
+    e->method = (int)gni_zip_number(p + 10, 2);
+    e->crc = (uint32_t)gni_zip_number(p + 16, 4);
+    e->packed = gni_zip_number(p + 20, 4);
+    e->size = gni_zip_number(p + 24, 4);
+    e->at = gni_zip_number(p + 42, 4);
+    e->name = (const char *)p + 46;
+    e->name_length = (int)name;
+    if (name > 4 && memcmp(e->name + name - 4, ".npy", 4) == 0) e->name_length -= 4;
+    extra = p + 46 + name;
+    while (more >= 4) { // numbers that need 64 bits
+        uint64_t id = gni_zip_number(extra, 2), n = gni_zip_number(extra + 2, 2);
+        if (n > more - 4) return false;
+        uint64_t *wide[3] = {&e->size, &e->packed, &e->at};
+        const unsigned char *q = extra + 4;
+        for (int i = 0; i < 3 && id == 1; i++)
+            if (*wide[i] == UINT32_MAX && q + 8 <= extra + 4 + n) {
+                *wide[i] = gni_zip_number(q, 8);
+                q += 8;
+            }
+        extra += n + 4;
+        more -= n + 4;
+    }
+    *at += length;
+    return true;
+}
+
+// Their names, one a line; NULL after gni_fail. The caller's to gni_free.
+static char *gni_zip_names(gni_file *file, const gni_zip *zip) {
+    char *text = (char *)gni_file_room(file, zip->bytes + zip->count), *p = text;
+    gni_zip_entry e;
+    uint64_t at = 0;
+    if (text == NULL) return NULL;
+    for (uint64_t i = 0; i < zip->count; i++) {
+        if (!gni_zip_next(zip, &at, &e)) {
+            gni_free(file->g, text);
+            gni_file_malformed(file, "the archive's directory is damaged");
+            return NULL;
+        }
+        memcpy(p, e.name, (size_t)e.name_length);
+        p += e.name_length;
+        *p++ = '\n';
+    }
+    if (p > text) p--;
+    *p = 0;
+    return text;
+}
+
+// The one with this name, or the only one. False after gni_fail.
+static bool gni_zip_find(gni_file *file, const gni_zip *zip, const char *name, gni_zip_entry *e) {
+    uint64_t at = 0;
+    if (name != NULL || zip->count == 1)
+        for (uint64_t i = 0; i < zip->count; i++) {
+            if (!gni_zip_next(zip, &at, e)) {
+                gni_file_malformed(file, "the archive's directory is damaged");
+                return false;
+            }
+            if (name == NULL || (strlen(name) == (size_t)e->name_length && memcmp(name, e->name, strlen(name)) == 0)) return true;
+        }
+    char *names = gni_zip_names(file, zip);
+    if (names == NULL) return false;
+    for (char *p = names; *p; p++)
+        if (*p == '\n') *p = ' ';
+    if (name == NULL)
+        gni_fail(file->g, GN_ERROR_ARGUMENT, "%s: %.200s: which of its %llu arrays? %.200s", file->fn, file->path,
+                 (unsigned long long)zip->count, names);
+    else
+        gni_fail(file->g, GN_ERROR_ARGUMENT, "%s: %.200s: there is no array '%.100s', but: %.200s", file->fn, file->path, name, names);
+    gni_free(file->g, names);
+    return false;
+}
+
+// What is packed, unpacked; NULL after gni_fail. The caller's to gni_free.
+static unsigned char *gni_zip_unpack(gni_file *file, const gni_zip_entry *e) {
+    if (e->size / 1032 > e->packed) { // no code is denser
+        gni_file_malformed(file, "the archive's directory is damaged");
+        return NULL;
+    }
+    unsigned char *in = gni_file_room(file, e->packed), *out = in != NULL ? gni_file_room(file, e->size) : NULL;
+    gni_inflater *z = out != NULL ? (gni_inflater *)gni_file_room(file, sizeof *z) : NULL;
+    bool ok = z != NULL && gni_file_read(file, in, (size_t)e->packed);
+    if (ok && (!gni_inflate(z, in, (size_t)e->packed, out, (size_t)e->size) || gni_crc32(0, out, (size_t)e->size) != e->crc)) {
+        gni_file_malformed(file, "the packed data are damaged");
+        ok = false;
+    }
+    gni_free(file->g, z);
+    gni_free(file->g, in);
+    if (ok) return out;
+    gni_free(file->g, out);
+    return NULL;
+}
+
+static gn_array *gni_zip_array(gni_file *file, const gni_zip_entry *e) {
+    unsigned char head[30];
+    if (e->flags & 1 || (e->method != 0 && e->method != 8)) {
+        gni_file_malformed(file, e->flags & 1 ? "the array is encrypted" : "the array is packed in another way than deflate");
+        return NULL;
+    }
+    if (e->at > file->size || !gni_file_seek(file, e->at) || !gni_file_read(file, head, 30)) {
+        if (!file->g->call_failed) gni_file_malformed(file, "the archive's directory is damaged");
+        return NULL;
+    }
+    uint64_t data = file->at + gni_zip_number(head + 26, 2) + gni_zip_number(head + 28, 2);
+    if (gni_zip_number(head, 4) != GNI_ZIP_LOCAL || data > file->size || e->packed > file->size - data ||
+        (e->method == 0 && e->packed != e->size)) {
+        gni_file_malformed(file, "the archive's directory is damaged");
+        return NULL;
+    }
+    if (!gni_file_seek(file, data)) return NULL;
+    if (e->method == 8) {
+        unsigned char *out = gni_zip_unpack(file, e);
+        if (out == NULL) return NULL;
+        gni_file inner = gni_file_of(file->g, file->fn, file->path);
+        inner.from = out;
+        inner.size = e->size;
+        gn_array *y = gni_npy_load(&inner);
+        gni_free(file->g, out);
+        return y;
+    }
+    file->size = data + e->size;
+    file->sums = true;
+    file->crc = 0;
+    gn_array *y = gni_npy_load(file);
+    if (y == NULL || (file->at == file->size && file->crc == e->crc)) return y;
+    gni_file_malformed(file, "the data are damaged");
+    gni_unref(file->g, y);
+    return NULL;
+}
+
+static gn_array *gni_npz_load(gni_file *file, const char *name) {
+    gni_zip zip;
+    gni_zip_entry e;
+    gn_array *y = NULL;
+    if (gni_zip_open(file, &zip)) {
+        if (gni_zip_find(file, &zip, name, &e)) y = gni_zip_array(file, &e);
+        gni_free(file->g, zip.directory);
+    }
+    gni_file_close(file);
+    return y;
+}
+
+GPUNUM_API gn_array *gn_load_npz(gn_context *g, const char *path, const char *name) {
+    if (!gni_begin_context("gn_load_npz", g)) return NULL;
+    gni_file file;
+    bool ok = gni_file_open(&file, g, "gn_load_npz", path);
+    return gni_end(g, ok ? gni_npz_load(&file, name) : NULL);
+}
+
+GPUNUM_API gn_array *gn_load_npz_memory(gn_context *g, const void *data, size_t bytes, const char *name) {
+    if (!gni_begin_context("gn_load_npz_memory", g)) return NULL;
+    gni_file file;
+    bool ok = gni_file_open_memory(&file, g, "gn_load_npz_memory", data, bytes);
+    return gni_end(g, ok ? gni_npz_load(&file, name) : NULL);
+}
+
+GPUNUM_API char *gn_npz_names(gn_context *g, const char *path) {
+    if (!gni_begin_context("gn_npz_names", g)) return NULL;
+    gni_file file;
+    gni_zip zip;
+    char *names = NULL;
+    if (gni_file_open(&file, g, "gn_npz_names", path)) {
+        if (gni_zip_open(&file, &zip)) {
+            names = gni_zip_names(&file, &zip);
+            gni_free(g, zip.directory);
+        }
+        gni_file_close(&file);
+    }
+    gni_end_plain(g);
+    return names;
+}
+
+// ---- writing: every entry is stored, with its numbers in 64 bits as NumPy writes them
+
+static unsigned char *gni_zip_put(unsigned char *p, uint64_t v, int bytes) {
+    for (int i = 0; i < bytes; i++) *p++ = (unsigned char)(v >> (8 * i));
+    return p;
+}
+
+// The local header of an entry, or its line in the directory.
+static void gni_zip_write_head(gni_file *file, bool local, const gni_zip_entry *e) {
+    unsigned char head[64], *p = gni_zip_put(head, local ? GNI_ZIP_LOCAL : GNI_ZIP_ENTRY, 4);
+    if (!local) p = gni_zip_put(p, 45, 2);
+    p = gni_zip_put(p, 45, 2); // version that reads it
+    p = gni_zip_put(p, 0x800, 2); // names are UTF-8
+    p = gni_zip_put(p, 0, 2);
+    p = gni_zip_put(p, 0x00210000, 4); // first of January 1980
+    p = gni_zip_put(p, e->crc, 4);
+    p = gni_zip_put(p, UINT64_MAX, 8); // both sizes: see below
+    p = gni_zip_put(p, (uint64_t)e->name_length + 4, 2);
+    p = gni_zip_put(p, local ? 20 : 28, 2);
+    if (!local) {
+        p = gni_zip_put(p, 0, 6);
+        p = gni_zip_put(p, 0x01800000, 4); // readable and writable by its owner
+        p = gni_zip_put(p, UINT32_MAX, 4);
+    }
+    gni_file_write(file, head, (size_t)(p - head));
+    gni_file_write(file, e->name, (size_t)e->name_length);
+    gni_file_write(file, ".npy", 4);
+    p = gni_zip_put(head, 1, 2);
+    p = gni_zip_put(p, local ? 16 : 24, 2);
+    p = gni_zip_put(p, e->size, 8);
+    p = gni_zip_put(p, e->size, 8);
+    if (!local) p = gni_zip_put(p, e->at, 8);
+    gni_file_write(file, head, (size_t)(p - head));
+}
+
+static void gni_zip_write_end(gni_file *file, uint64_t at, uint64_t count) {
+    unsigned char tail[98], *p = gni_zip_put(tail, GNI_ZIP_END64, 4);
+    uint64_t end = file->at, bytes = end - at;
+    p = gni_zip_put(p, 44, 8);
+    p = gni_zip_put(p, 45 | 45 << 16, 4);
+    p = gni_zip_put(p, 0, 8);
+    p = gni_zip_put(p, count, 8);
+    p = gni_zip_put(p, count, 8);
+    p = gni_zip_put(p, bytes, 8);
+    p = gni_zip_put(p, at, 8);
+    p = gni_zip_put(p, GNI_ZIP_LOCATOR, 4);
+    p = gni_zip_put(p, 0, 4);
+    p = gni_zip_put(p, end, 8);
+    p = gni_zip_put(p, 1, 4);
+    p = gni_zip_put(p, GNI_ZIP_END, 4);
+    p = gni_zip_put(p, 0, 4);
+    p = gni_zip_put(p, UINT64_MAX, 8); // counts, and the size of the directory
+    p = gni_zip_put(p, UINT64_MAX, 4); // and where it begins
+    p = gni_zip_put(p, 0, 2);
+    gni_file_write(file, tail, (size_t)(p - tail));
+}
+
+// Checks everything before the file is touched.
+static bool gni_npz_ok(const gni_file *file, gn_array *const *arrays, const char *const *names, int count) {
+    for (int i = 0; i < count; i++) {
+        if (!gni_npy_has(file->g, file->fn, arrays[i]->dtype)) return false;
+        const char *name = names != NULL ? names[i] : NULL;
+        bool ok = name != NULL && name[0] != 0 && strlen(name) < 256 && strchr(name, '\n') == NULL, twice = false;
+        for (int k = 0; ok && k < i && !twice; k++) twice = strcmp(names[k], name) == 0;
+        if (ok && !twice) continue;
+        gni_fail(file->g, GN_ERROR_ARGUMENT, "%s: name %d %s", file->fn, i + 1,
+                 twice ? "is there twice" : "is NULL, empty, of several lines or longer than 255 bytes");
+        return false;
+    }
+    return true;
+}
+
+static void gni_npz_write(gni_file *file, gn_array *const *arrays, const char *const *names, int count) {
+    gn_context *g = file->g;
+    gni_zip_entry *entry = (gni_zip_entry *)gni_file_room(file, (uint64_t)count * sizeof *entry);
+    for (int i = 0; i < count && entry != NULL && !g->call_failed; i++) {
+        const void *data;
+        gn_array *c = gni_npy_ready(g, file->fn, arrays[i], &data);
+        if (c == NULL) break;
+        char head[512];
+        size_t length = gni_npy_header(c, head, sizeof head);
+        entry[i].name = names[i];
+        entry[i].name_length = (int)strlen(names[i]);
+        entry[i].at = file->at;
+        entry[i].size = length + gn_bytes(c);
+        entry[i].crc = gni_crc32(gni_crc32(0, (const unsigned char *)head, length), (const unsigned char *)data, gn_bytes(c));
+        gni_zip_write_head(file, true, &entry[i]);
+        gni_npy_write(file, c, data);
+        gni_unref(g, c);
+    }
+    uint64_t at = file->at;
+    for (int i = 0; i < count && entry != NULL && !g->call_failed; i++) gni_zip_write_head(file, false, &entry[i]);
+    gni_zip_write_end(file, at, (uint64_t)count);
+    gni_free(g, entry);
+}
+
+GPUNUM_API gn_status gn_save_npz(const char *path, gn_array *const *arrays, const char *const *names, int count) {
+    gn_context *g = gni_begin("gn_save_npz", arrays, count);
+    if (g == NULL) return gni_null_status(arrays != NULL && count > 0 ? arrays[0] : NULL);
+    gni_file file = gni_file_of(g, "gn_save_npz", path);
+    if (gni_npz_ok(&file, arrays, names, count) && gni_file_create(&file)) {
+        gni_npz_write(&file, arrays, names, count);
+        gni_file_finish(&file);
+    }
+    return gni_end_status(g);
+}
+
+GPUNUM_API size_t gn_save_npz_memory(gn_array *const *arrays, const char *const *names, int count, void *out, size_t capacity) {
+    gn_context *g = gni_begin("gn_save_npz_memory", arrays, count);
+    if (g == NULL) return 0;
+    gni_file file = gni_file_of(g, "gn_save_npz_memory", "memory");
+    file.to = (unsigned char *)out;
+    file.size = capacity;
+    if (gni_npz_ok(&file, arrays, names, count)) gni_npz_write(&file, arrays, names, count);
+    size_t bytes = gni_file_written(&file);
+    gni_end_plain(g);
+    return bytes;
 }
 
 // >>print
@@ -37209,11 +42055,11 @@ static gn_dtype gni_part_dtype(gn_dtype t) {
 
 static void gni_integer_text(gn_dtype t, const void *p, gni_word *w) {
     int64_t v = 0;
-    if (t == GN_I64)
+    if (gn_dtype_size(t) == 8)
         memcpy(&v, p, sizeof v); // as a double it would lose digits
     else
         v = (int64_t)gni_element(t, p);
-    w->n = snprintf(w->text, sizeof w->text, "%lld", (long long)v);
+    w->n = snprintf(w->text, sizeof w->text, t == GN_U64 ? "%llu" : "%lld", (long long)v);
 }
 
 static void gni_element_text(const gni_printer *pr, const char *p, gni_word *w) {
@@ -37441,6 +42287,316 @@ GPUNUM_API void gn_print(gn_array *a) {
     fputs(text, stdout);
     fputc('\n', stdout);
     gn_string_free(gn_context_of(a), text);
+}
+
+// >>csv
+// Tables of numbers as text: a strict CSV, which takes nothing for a number that is none.
+
+typedef struct gni_csv {
+    gni_file *file;
+    const char *at, *end; // what is left of the text
+    int64_t line;
+    char delimiter;
+    gn_dtype t;
+    char point[8]; // what strtod takes for the decimal point
+    char field[128];
+} gni_csv;
+
+static void gni_csv_begin(gni_csv *c, gni_file *file, gn_dtype t, char delimiter) {
+    const struct lconv *local = localeconv();
+    memset(c, 0, sizeof *c);
+    c->file = file;
+    c->t = t;
+    c->delimiter = delimiter != 0 ? delimiter : ',';
+    snprintf(c->point, sizeof c->point, "%s", local != NULL && local->decimal_point[0] != 0 ? local->decimal_point : ".");
+}
+
+// Delimiters that numbers and lines need themselves are refused, and dtypes that are no single number.
+static bool gni_csv_ok(const gni_csv *c) {
+    gn_context *g = c->file->g;
+    if ((unsigned)c->t >= GN_DTYPE_COUNT || gni_is_complex(c->t)) {
+        gni_fail(g, GN_ERROR_DTYPE, "%s: %s has no form in a table of numbers", c->file->fn,
+                 (unsigned)c->t < GN_DTYPE_COUNT ? gn_dtype_name(c->t) : "an unknown dtype");
+        return false;
+    }
+    bool word = (c->delimiter >= '0' && c->delimiter <= '9') || (c->delimiter >= 'a' && c->delimiter <= 'z') ||
+                (c->delimiter >= 'A' && c->delimiter <= 'Z');
+    if (word || strchr("+-._\"'\n\r", c->delimiter) != NULL)
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: '%c' cannot separate numbers", c->file->fn, c->delimiter);
+    return !g->call_failed;
+}
+
+// ---- reading
+
+static bool gni_csv_fail(const gni_csv *c, int64_t column, const char *what) {
+    gni_fail(c->file->g, GN_ERROR_FORMAT, "%s: %.200s: line %lld, column %lld: %s", c->file->fn, c->file->path,
+             (long long)c->line, (long long)column + 1, what);
+    return false;
+}
+
+// Goes to the next line that is not blank. False: there is none.
+static bool gni_csv_line(gni_csv *c) {
+    while (c->at < c->end) {
+        const char *p = c->at;
+        c->line++;
+        while (p < c->end && (*p == ' ' || *p == '\t') && *p != c->delimiter) p++;
+        if (p < c->end && *p != '\n' && *p != '\r') return true;
+        while (p < c->end && *p != '\n') p++;
+        c->at = p < c->end ? p + 1 : p;
+    }
+    return false;
+}
+
+static void gni_csv_skip_line(gni_csv *c) {
+    while (c->at < c->end && *c->at != '\n') c->at++;
+    if (c->at < c->end) c->at++;
+    c->line++;
+}
+
+// Takes one field, without blanks or quotes around it, to c->field. `*last`: its line ends there.
+static bool gni_csv_field(gni_csv *c, int64_t column, bool *last) {
+    const char *p = c->at, *stop;
+    while (p < c->end && *p != c->delimiter && *p != '\n') p++;
+    stop = p;
+    *last = p == c->end || *p == '\n';
+    const char *from = c->at;
+    c->at = p < c->end ? p + 1 : p;
+    if (*last && stop > from && stop[-1] == '\r') stop--;
+    while (from < stop && (*from == ' ' || *from == '\t')) from++;
+    while (stop > from && (stop[-1] == ' ' || stop[-1] == '\t')) stop--;
+    if (stop - from >= 2 && *from == '"' && stop[-1] == '"') {
+        from++;
+        stop--;
+    }
+    size_t n = (size_t)(stop - from);
+    if (n == 0) return gni_csv_fail(c, column, "there is no number");
+    if (n + sizeof c->point > sizeof c->field) return gni_csv_fail(c, column, "the number is longer than 119 characters");
+    size_t k = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (from[i] == 0) return gni_csv_fail(c, column, "there is a zero byte");
+        size_t width = from[i] == '.' ? strlen(c->point) : 1;
+        if (k + width >= sizeof c->field) return gni_csv_fail(c, column, "this is not a number");
+        memcpy(c->field + k, from[i] == '.' ? c->point : from + i, width);
+        k += width;
+    }
+    c->field[k] = 0;
+    return true;
+}
+
+static bool gni_csv_not(const gni_csv *c, int64_t column, const char *what) {
+    char text[192];
+    snprintf(text, sizeof text, "'%.60s' is %s %s", c->field, what, gn_dtype_name(c->t));
+    return gni_csv_fail(c, column, text);
+}
+
+// Stores the field as one element.
+static bool gni_csv_store(const gni_csv *c, int64_t column, char *out) {
+    const char *s = c->field;
+    char *rest = NULL;
+    size_t size = gn_dtype_size(c->t);
+    errno = 0;
+    if (c->t == GN_BOOL) {
+        bool yes = strcmp(s, "1") == 0 || strcmp(s, "true") == 0 || strcmp(s, "True") == 0;
+        if (!yes && strcmp(s, "0") != 0 && strcmp(s, "false") != 0 && strcmp(s, "False") != 0)
+            return gni_csv_not(c, column, "not a number of dtype");
+        *out = (char)yes;
+        return true;
+    }
+    if (gni_is_float(c->t)) {
+        if (strpbrk(s, "xX()") != NULL) return gni_csv_not(c, column, "not a number of dtype"); // hexadecimal
+        float f = c->t == GN_F64 ? 0.0f : strtof(s, &rest);
+        double d = c->t == GN_F32 ? 0.0 : strtod(s, &rest);
+        if (rest == s || *rest != 0) return gni_csv_not(c, column, "not a number of dtype");
+        if (c->t == GN_F64) memcpy(out, &d, sizeof d);
+        if (c->t == GN_F32) memcpy(out, &f, sizeof f);
+        uint16_t h = c->t == GN_F16    ? gni_f32_to_f16(gni_round_odd(d))
+                     : c->t == GN_BF16 ? gni_f32_to_bf16(gni_round_odd(d))
+                                       : 0;
+        if (size == 2) memcpy(out, &h, sizeof h);
+        return true;
+    }
+    bool natural = c->t == GN_U8 || c->t == GN_U16 || c->t == GN_U32 || c->t == GN_U64;
+    uint64_t u = 0;
+    int64_t v = 0;
+    if (natural)
+        u = strtoull(s, &rest, 10);
+    else
+        v = strtoll(s, &rest, 10);
+    if (rest == s || *rest != 0) return gni_csv_not(c, column, "not a number of dtype");
+    int bits = (int)size * 8;
+    bool fits = errno == 0 && (natural ? *s != '-' && (bits == 64 || u >> bits == 0)
+                                       : bits == 64 || (v >= -((int64_t)1 << (bits - 1)) && v < (int64_t)1 << (bits - 1)));
+    if (!fits) return gni_csv_not(c, column, "out of the range of");
+    if (!natural) u = (uint64_t)v;
+    uint8_t b = (uint8_t)u;
+    uint16_t h = (uint16_t)u;
+    uint32_t w = (uint32_t)u;
+    memcpy(out, size == 1 ? (void *)&b : size == 2 ? (void *)&h : size == 4 ? (void *)&w : (void *)&u, size);
+    return true;
+}
+
+// Counts lines, and the columns of the first.
+static bool gni_csv_measure(gni_csv c, gn_shape *s) {
+    *s = GN_SHAPE(0, 0);
+    for (; gni_csv_line(&c); s->dim[0]++) {
+        for (bool last = s->dim[0] > 0; !last; s->dim[1]++)
+            if (!gni_csv_field(&c, s->dim[1], &last)) return false;
+        if (s->dim[0] > 0) gni_csv_skip_line(&c);
+    }
+    return true;
+}
+
+static gn_array *gni_csv_rows(gni_csv *c) {
+    gn_context *g = c->file->g;
+    gn_shape s;
+    void *data;
+    if (!gni_csv_measure(*c, &s)) return NULL;
+    gn_array *y = gni_array_filled(g, c->file->fn, c->t, &s, &data);
+    if (y == NULL) return NULL;
+    char *out = (char *)data, text[96];
+    bool ok = true;
+    while (ok && gni_csv_line(c)) {
+        int64_t column = 0;
+        for (bool last = false; ok && !last; column++, out += gn_dtype_size(c->t)) {
+            ok = gni_csv_field(c, column, &last);
+            if (ok && (column == s.dim[1] || (last && column + 1 < s.dim[1]))) {
+                snprintf(text, sizeof text, "the lines before have %lld columns", (long long)s.dim[1]);
+                ok = gni_csv_fail(c, column, text);
+            }
+            ok = ok && gni_csv_store(c, column, out);
+        }
+    }
+    if (ok) return y;
+    gni_unref(g, y);
+    return NULL;
+}
+
+static gn_array *gni_csv_load(gni_file *file, gn_dtype t, int skip, char delimiter) {
+    gni_csv c;
+    gni_csv_begin(&c, file, t, delimiter);
+    if (skip < 0) gni_fail(file->g, GN_ERROR_ARGUMENT, "%s: %d lines to skip", file->fn, skip);
+    if (skip < 0 || !gni_csv_ok(&c)) return NULL;
+    size_t bytes;
+    char *text = gni_file_all(file, &bytes);
+    if (text == NULL) return NULL;
+    c.at = text;
+    c.end = text + bytes;
+    if (bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) c.at += 3; // a byte order mark
+    for (int i = 0; i < skip; i++) gni_csv_skip_line(&c);
+    gn_array *y = gni_csv_rows(&c);
+    gni_free(file->g, text);
+    return y;
+}
+
+GPUNUM_API gn_array *gn_load_csv(gn_context *g, const char *path, gn_dtype t, int skip_lines, char delimiter) {
+    if (!gni_begin_context("gn_load_csv", g)) return NULL;
+    gni_file file;
+    gn_array *y = NULL;
+    if (gni_file_open(&file, g, "gn_load_csv", path)) {
+        y = gni_csv_load(&file, t, skip_lines, delimiter);
+        gni_file_close(&file);
+    }
+    return gni_end(g, y);
+}
+
+GPUNUM_API gn_array *gn_load_csv_memory(gn_context *g, const void *text, size_t bytes, gn_dtype t, int skip_lines, char delimiter) {
+    if (!gni_begin_context("gn_load_csv_memory", g)) return NULL;
+    gni_file file;
+    bool ok = gni_file_open_memory(&file, g, "gn_load_csv_memory", text, bytes);
+    return gni_end(g, ok ? gni_csv_load(&file, t, skip_lines, delimiter) : NULL);
+}
+
+// ---- writing
+
+// The shortest text from which the same number is read.
+static int gni_csv_number(const gni_csv *c, const char *p, char *text, size_t size) {
+    if (!gni_is_float(c->t)) {
+        gni_word w;
+        gni_integer_text(c->t, p, &w);
+        memcpy(text, w.text, (size_t)w.n);
+        return w.n;
+    }
+    double v = gni_element(c->t, p);
+    if (!isfinite(v)) return snprintf(text, size, isnan(v) ? "nan" : v > 0.0 ? "inf" : "-inf");
+    int digits = c->t == GN_F64 ? 15 : c->t == GN_F32 ? 6 : c->t == GN_F16 ? 3 : 2, n = 0;
+    for (int most = digits + 3; digits <= most; digits++) {
+        n = snprintf(text, size, "%.*g", digits, v);
+        double back = c->t == GN_F64 ? strtod(text, NULL) : (double)strtof(text, NULL);
+        if (c->t == GN_F16) back = (double)gni_f16_to_f32(gni_f32_to_f16((float)back));
+        if (c->t == GN_BF16) back = (double)gni_bf16_to_f32(gni_f32_to_bf16((float)back));
+        if (back == v) break;
+    }
+    char *point = strstr(text, c->point);
+    size_t width = strlen(c->point);
+    if (point == NULL) return n;
+    *point = '.';
+    memmove(point + 1, point + width, strlen(point + width) + 1);
+    return n - (int)width + 1;
+}
+
+static void gni_csv_write(gni_file *file, const gn_array *a, const void *data, const char *header, char delimiter) {
+    gni_csv c;
+    gni_csv_begin(&c, file, a->dtype, delimiter);
+    const char *p = (const char *)data;
+    int64_t rows = a->shape.rank > 0 ? a->shape.dim[0] : 1, columns = a->shape.rank > 1 ? a->shape.dim[1] : 1;
+    char text[sizeof(gni_word)];
+    if (header != NULL) {
+        gni_file_write(file, header, strlen(header));
+        gni_file_write(file, "\n", 1);
+    }
+    for (int64_t i = 0; i < rows && columns > 0; i++)
+        for (int64_t k = 0; k < columns; k++, p += gn_dtype_size(a->dtype)) {
+            int n = gni_csv_number(&c, p, text, sizeof text - 1);
+            text[n] = k + 1 < columns ? c.delimiter : '\n';
+            gni_file_write(file, text, (size_t)n + 1);
+        }
+}
+
+// The table in C order on the CPU; NULL after gni_fail. The caller's to gni_unref.
+static gn_array *gni_csv_ready(gni_file *file, gn_array *a, const char *header, char delimiter, const void **data) {
+    gni_csv c;
+    gn_context *g = file->g;
+    gni_csv_begin(&c, file, a->dtype, delimiter);
+    if (!gni_csv_ok(&c)) return NULL;
+    if (a->shape.rank > 2)
+        gni_fail(g, GN_ERROR_SHAPE, "%s: an array of %d dimensions is no table", file->fn, a->shape.rank);
+    else if (header != NULL && strpbrk(header, "\n\r") != NULL)
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: the header has more than one line", file->fn);
+    if (g->call_failed) return NULL;
+    gn_array *ready = gni_contiguous(g, a);
+    *data = ready != NULL ? gni_host(g, ready) : NULL;
+    if (*data != NULL) return ready;
+    gni_unref(g, ready);
+    return NULL;
+}
+
+GPUNUM_API gn_status gn_save_csv(gn_array *a, const char *path, const char *header, char delimiter) {
+    gn_context *g = gni_begin("gn_save_csv", &a, 1);
+    if (g == NULL) return gni_null_status(a);
+    gni_file file = gni_file_of(g, "gn_save_csv", path);
+    const void *data;
+    gn_array *c = gni_csv_ready(&file, a, header, delimiter, &data);
+    if (c != NULL && gni_file_create(&file)) {
+        gni_csv_write(&file, c, data, header, delimiter);
+        gni_file_finish(&file);
+    }
+    gni_unref(g, c);
+    return gni_end_status(g);
+}
+
+GPUNUM_API size_t gn_save_csv_memory(gn_array *a, const char *header, char delimiter, void *out, size_t capacity) {
+    gn_context *g = gni_begin("gn_save_csv_memory", &a, 1);
+    if (g == NULL) return 0;
+    gni_file file = gni_file_of(g, "gn_save_csv_memory", "memory");
+    const void *data;
+    gn_array *c = gni_csv_ready(&file, a, header, delimiter, &data);
+    file.to = (unsigned char *)out;
+    file.size = capacity;
+    if (c != NULL) gni_csv_write(&file, c, data, header, delimiter);
+    gni_unref(g, c);
+    size_t bytes = gni_file_written(&file);
+    gni_end_plain(g);
+    return bytes;
 }
 
 // >>profile
@@ -37869,7 +43025,9 @@ GPUNUM_API gn_status gn_flush(gn_context *g) {
 }
 
 GPUNUM_API gn_status gn_sync(gn_context *g) {
+    gni_gpu_ticket faults;
     if (!gni_begin_context("gn_sync", g)) return GN_ERROR_ARGUMENT;
+    if (gni_faults_begin(g, &faults)) gni_faults_end(g, &faults);
     if (g->gpu != NULL && !g->gpu->layer->wait(g->gpu))
         gni_fail(g, GN_ERROR_DEVICE_LOST, "gn_sync: waiting failed");
     gni_deliver_reads(g, true);

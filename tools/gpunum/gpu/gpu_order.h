@@ -10,13 +10,6 @@
 
 #if GNI_GPU
 
-// The kernel of that name, or -1.
-static int gni_order_module(const char *name) {
-    for (int i = 0; i < (int)GNI_MODULE_COUNT; i++)
-        if (strcmp(gni_modules[i].name, name) == 0) return i;
-    return -1;
-}
-
 // Whether one dispatch reaches so many bytes.
 static bool gni_order_reaches(const gni_gpu *gpu, int64_t count, int64_t bytes) {
     uint64_t most = (uint64_t)GNI_GPU_REACH;
@@ -24,10 +17,9 @@ static bool gni_order_reaches(const gni_gpu *gpu, int64_t count, int64_t bytes) 
     return count < INT32_MAX / 2 && (uint64_t)count * (uint64_t)bytes < most - 512;
 }
 
-static bool gni_order_dispatch(gni_job_call *c, const char *kernel, int64_t groups) {
+static bool gni_order_dispatch(gni_job_call *c, int kernel, int64_t groups) {
     const int64_t most = (int64_t)c->gpu->caps.max_groups[0];
-    c->generic.module = gni_order_module(kernel);
-    if (c->generic.module < 0) return false;
+    c->generic.module = kernel;
     return gni_job_dispatch(c, gni_gpu_pipeline_get(c->gpu, &c->generic, GNI_GPU_WAIT), GNI_MIN(groups, most),
                             gni_job_ceil(groups, most), 1);
 }
@@ -84,7 +76,7 @@ static bool gni_order_scan_phase(gni_gpu *gpu, const gni_order_scan *s, const gn
     c.param[GNI_P_SCAN_IN_BASE] = s->in_base;
     c.param[GNI_P_SCAN_OUT_BASE] = s->out_base;
     c.param[GNI_P_SCAN_TILES] = (uint32_t)tiles;
-    return gni_order_dispatch(&c, "scan", groups);
+    return gni_order_dispatch(&c, GNI_MODULE_scan, groups);
 }
 
 // Tiles' totals, their scan, then the tiles.
@@ -116,7 +108,7 @@ static bool gni_order_scan_run(gni_gpu *gpu, const gni_order_scan *s) {
 static bool gni_job_scan_ok(const gni_gpu *gpu, const gni_scan *s) {
     const gn_dtype t = s->in.dtype;
     const bool sums = s->op == GNI_SCAN_SUM || s->op == GNI_SCAN_PROD, has = t != GN_F64 && (t != GN_U64 || sums);
-    return has && gpu->caps.max_buffers >= 3 && gni_order_module("scan") >= 0 &&
+    return has && gpu->caps.max_buffers >= 3 &&
            gni_order_reaches(gpu, s->outer * s->n * s->inner, GNI_MAX((int64_t)gn_dtype_size(t), 8));
 }
 
@@ -148,8 +140,7 @@ static void gni_order_key(gni_gpu_kernel *k, gn_dtype t, bool descending, bool z
 
 static bool gni_job_sort_ok(const gni_gpu *gpu, const gni_sort *s) {
     const int64_t tiles = gni_job_ceil(s->n, GNI_SORT_TILE);
-    return gpu->caps.max_buffers >= 6 && gpu->caps.shared_bytes >= 16384u && gni_order_module("sort_rows") >= 0 &&
-           gni_order_module("scan") >= 0 && gni_order_reaches(gpu, s->rows * s->n, 8) &&
+    return gpu->caps.max_buffers >= 6 && gpu->caps.shared_bytes >= 16384u && gni_order_reaches(gpu, s->rows * s->n, 8) &&
            gni_order_reaches(gpu, s->rows * 256 * tiles, 8);
 }
 
@@ -193,15 +184,15 @@ static bool gni_job_sort_long(gni_job_call *c, const gni_sort *s, const gni_gpu_
         c->use[2] = place[at];
         c->use[3] = key[at ^ 1];
         c->use[4] = place[at ^ 1];
-        ok = gni_order_dispatch(c, "sort_count", groups) && gni_order_scan_run(gpu, &scan) &&
-             gni_order_dispatch(c, "sort_move", groups);
+        ok = gni_order_dispatch(c, GNI_MODULE_sort_count, groups) && gni_order_scan_run(gpu, &scan) &&
+             gni_order_dispatch(c, GNI_MODULE_sort_move, groups);
     }
     c->use[1] = key[at];
     c->use[2] = place[at];
     c->use[3] = *out;
     c->use[4] = *index;
     c->generic.spec[GNI_S_SORT_FIRST] = 0;
-    ok = ok && gni_order_dispatch(c, "sort_end", GNI_MIN(gni_job_ceil(s->rows * s->count, 1024), 16384));
+    ok = ok && gni_order_dispatch(c, GNI_MODULE_sort_end, GNI_MIN(gni_job_ceil(s->rows * s->count, 1024), 16384));
     gni_gpu_free(gpu, &mem);
     return ok;
 }
@@ -213,14 +204,14 @@ static int64_t gni_order_slots(const gni_sort *s) { return gn_dtype_size(s->in.d
 
 // Whether the elements that are asked for are found without sorting all: one or two, or the first few.
 static bool gni_job_selects(const gni_sort *s) {
-    if (s->n <= 4 * gni_order_slots(s) || s->rows > 64 || gni_order_module("select_keep") < 0) return false;
+    if (s->n <= 4 * gni_order_slots(s) || s->rows > 64) return false;
     return (s->count <= 2 && s->index.buf == NULL) || (s->first == 0 && s->count <= gni_order_slots(s));
 }
 
 // `from` is what the kernels of sorts would get. Values alone: each one by a search of its own. Places too: the last one by a
 // search, and all up to there, which a workgroup sorts.
 static bool gni_job_sort_some(gni_job_call *from, const gni_sort *s, const gni_gpu_use *out, const gni_gpu_use *index) {
-    static const char *const step[] = {"select_count", "select_pick"};
+    static const int step[] = {GNI_MODULE_select_count, GNI_MODULE_select_pick};
     gni_gpu *gpu = from->gpu;
     const bool all = s->count > 2 || s->index.buf != NULL;
     const int bits = 8 * (int)gn_dtype_size(s->in.dtype), word = GNI_MIN(bits, 32);
@@ -266,7 +257,7 @@ static bool gni_job_sort_some(gni_job_call *from, const gni_sort *s, const gni_g
     }
     if (!all) {
         c.use[2] = c.use[3] = c.use[4] = *out;
-        ok = ok && gni_order_dispatch(&c, "select_end", gni_job_ceil(total, 256));
+        ok = ok && gni_order_dispatch(&c, GNI_MODULE_select_end, gni_job_ceil(total, 256));
         gni_gpu_free(gpu, &mem);
         return ok;
     }
@@ -283,8 +274,8 @@ static bool gni_job_sort_some(gni_job_call *from, const gni_sort *s, const gni_g
     c.use[3] = gni_order_use(&mem, state + counts + sums, keys);
     c.use[4] = gni_order_use(&mem, state + counts + sums + keys, keys);
     p[GNI_P_SELECT_SPLITS] = (uint32_t)tiles;
-    ok = ok && gni_order_dispatch(&c, "select_tally", s->rows * tiles) && gni_order_scan_run(gpu, &scan) &&
-         gni_order_dispatch(&c, "select_keep", s->rows * tiles);
+    ok = ok && gni_order_dispatch(&c, GNI_MODULE_select_tally, s->rows * tiles) && gni_order_scan_run(gpu, &scan) &&
+         gni_order_dispatch(&c, GNI_MODULE_select_keep, s->rows * tiles);
     const int log_row = gni_job_log2_up(s->count);
     from->use[1] = c.use[3];
     from->use[2] = c.use[4];
@@ -292,7 +283,7 @@ static bool gni_job_sort_some(gni_job_call *from, const gni_sort *s, const gni_g
     from->use[4] = from->use[5] = *index;
     from->param[GNI_P_SORT_N] = (uint32_t)s->count;
     from->generic.spec[GNI_S_SORT_LOG_ROW] = (uint32_t)log_row;
-    ok = ok && gni_order_dispatch(from, bits == 64 ? "sort_rows64" : "sort_rows",
+    ok = ok && gni_order_dispatch(from, bits == 64 ? GNI_MODULE_sort_rows64 : GNI_MODULE_sort_rows,
                                   gni_job_ceil(s->rows, gni_order_slots(s) >> log_row));
     gni_gpu_free(gpu, &mem);
     return ok;
@@ -329,13 +320,13 @@ static bool gni_job_sort(gni_gpu *gpu, const gni_sort *s) {
     c.generic.spec[GNI_S_SORT_FIRST] = 1;
     c.use[1] = c.use[3] = out;
     c.use[2] = c.use[4] = c.use[5] = index;
-    return gni_order_dispatch(&c, wide ? "sort_rows64" : "sort_rows", gni_job_ceil(s->rows, slots >> log_row));
+    return gni_order_dispatch(&c, wide ? GNI_MODULE_sort_rows64 : GNI_MODULE_sort_rows, gni_job_ceil(s->rows, slots >> log_row));
 }
 
 // ---- searches and counts
 
 static bool gni_job_search_ok(const gni_gpu *gpu, const gni_search *s) {
-    return gpu->caps.max_buffers >= 3 && gni_order_module("find_search") >= 0 && gni_order_reaches(gpu, s->n, 8) &&
+    return gpu->caps.max_buffers >= 3 && gni_order_reaches(gpu, s->n, 8) &&
            gni_order_reaches(gpu, s->count, 8);
 }
 
@@ -354,11 +345,11 @@ static bool gni_job_search(gni_gpu *gpu, const gni_search *s) {
     p[GNI_P_FIND_N] = (uint32_t)s->count;
     p[GNI_P_FIND_LINE] = (uint32_t)s->n;
     p[GNI_P_FIND_RIGHT] = s->right;
-    return gni_order_dispatch(&c, "find_search", GNI_MIN(gni_job_ceil(s->count, 256), 16384));
+    return gni_order_dispatch(&c, GNI_MODULE_find_search, GNI_MIN(gni_job_ceil(s->count, 256), 16384));
 }
 
 static bool gni_job_count_ok(const gni_gpu *gpu, const gni_count *d) {
-    return d->weight.buf == NULL && d->least >= 0 && d->least < INT32_MAX && gpu->caps.max_buffers >= 3 && gni_order_module("find_count") >= 0 &&
+    return d->weight.buf == NULL && d->least >= 0 && d->least < INT32_MAX && gpu->caps.max_buffers >= 3 &&
            gni_order_reaches(gpu, d->n, 8) && gni_order_reaches(gpu, d->bins, 8);
 }
 
@@ -385,11 +376,11 @@ static bool gni_job_count(gni_gpu *gpu, const gni_count *d) {
     c.use[1] = c.use[2] = gni_order_use(&mem, 0, bytes);
     const int64_t most = 8 * (int64_t)GNI_MAX(gpu->caps.multiprocessors, 1u);
     bool ok = gni_gpu_fill(gpu, &mem, 0, bytes, 0) &&
-              gni_order_dispatch(&c, "find_count", GNI_MIN(gni_job_ceil(d->n, 1024), most));
+              gni_order_dispatch(&c, GNI_MODULE_find_count, GNI_MIN(gni_job_ceil(d->n, 1024), most));
     c.use[0] = c.use[1];
     c.use[0].write = false;
     c.use[1] = c.use[2] = out;
-    ok = ok && gni_order_dispatch(&c, "find_widen", GNI_MIN(gni_job_ceil(d->bins, 256), 16384));
+    ok = ok && gni_order_dispatch(&c, GNI_MODULE_find_widen, GNI_MIN(gni_job_ceil(d->bins, 256), 16384));
     gni_gpu_free(gpu, &mem);
     return ok;
 }

@@ -87,13 +87,6 @@ static bool gni_faults_end(gn_context *g, gni_gpu_ticket *t) {
 
 // ---- take
 
-// The kernel of that name, or -1.
-static int gni_job_module(const char *name) {
-    for (int i = 0; i < (int)GNI_MODULE_COUNT; i++)
-        if (strcmp(gni_modules[i].name, name) == 0) return i;
-    return -1;
-}
-
 static int64_t gni_places_indices(const gni_places *at) { return at->along ? at->outer * at->count * at->inner : at->count; }
 
 // log2 of the largest piece, up to 16 bytes, that rows and both places are made of; with an index for each of an element.
@@ -118,7 +111,6 @@ static bool gni_job_take_ok(const gni_gpu *gpu, const gni_take *t) {
     const gni_places *at = &t->at;
     int64_t size = (int64_t)gn_dtype_size(t->in.dtype), unit = (int64_t)1 << gni_job_take_unit(t);
     int64_t most = gni_job_most_bytes(gpu), in = at->extent * at->inner * size, out = at->count * at->inner * size;
-    if (at->along && gni_job_module("scatter") < 0) return false; // kernels of another time
     int64_t indices = (at->along ? at->count * at->inner : at->count) * (int64_t)gn_dtype_size(t->index.dtype);
     return gni_job_index_ok(t->index.dtype) && t->in.dtype == t->out.dtype && at->extent < INT32_MAX && at->count < INT32_MAX / 2 &&
            in / unit < INT32_MAX / 2 && out / unit < INT32_MAX / 2 && in < most && out < most && indices < most;
@@ -188,7 +180,7 @@ static bool gni_job_scatter_ok(const gni_gpu *gpu, const gni_scatter *t) {
     const gn_dtype d = t->out.dtype;
     const int64_t most = gni_job_most_bytes(gpu), in = at->outer * at->count * at->inner, out = at->outer * at->extent * at->inner;
     const bool word = d == GN_F32 || d == GN_I32 || d == GN_U32, wide = (d == GN_I64 || d == GN_U64) && t->op == GNI_SCATTER_ADD;
-    return t->op != GNI_SCATTER_PUT && gni_job_module("scatter") >= 0 && (word || wide) && gni_job_index_ok(t->index.dtype) && in < INT32_MAX / 4 &&
+    return t->op != GNI_SCATTER_PUT && (word || wide) && gni_job_index_ok(t->index.dtype) && in < INT32_MAX / 4 &&
            out < INT32_MAX / 8 && in * 8 < most && out * 12 < most && at->extent < INT32_MAX;
 }
 
@@ -213,7 +205,7 @@ static bool gni_job_scatter(gni_gpu *gpu, const gni_scatter *t) {
     c.param[GNI_P_TAKE_N] = (uint32_t)in;
     c.param[GNI_P_SCATTER_PLACES] = (uint32_t)out;
     c.param[GNI_P_SCATTER_BITS] = (uint32_t)(61 - gni_job_log2_up(at->count));
-    c.generic.module = gni_job_module("scatter");
+    c.generic.module = GNI_MODULE_scatter;
     c.generic.n_spec = GNI_S_SCATTER_SPECS;
     c.generic.spec[GNI_S_SCATTER_DTYPE] = (uint32_t)t->out.dtype;
     c.generic.spec[GNI_S_SCATTER_LEAST] = t->op == GNI_SCATTER_MIN;
