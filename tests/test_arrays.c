@@ -295,5 +295,5 @@ static void test_refusals(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {GN_TEST(test_like_numpy), GN_TEST(test_gradients), GN_TEST(test_views),
                                        GN_TEST(test_values), cmocka_unit_test(test_ownership), GN_TEST(test_refusals)};
-    return cmocka_run_group_tests_name("arrays", tests, NULL, NULL);
+    return test_run(tests);
 }

@@ -216,5 +216,5 @@ static void test_bindings(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {GN_TEST(test_like_numpy), GN_TEST(test_gradients), GN_TEST(test_refusals),
                                        cmocka_unit_test(test_ownership), cmocka_unit_test(test_bindings)};
-    return cmocka_run_group_tests_name("order", tests, NULL, NULL);
+    return test_run(tests);
 }

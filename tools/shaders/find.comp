@@ -10,6 +10,11 @@
 //! variant find_widen -DGN_WIDEN
 #extension GL_GOOGLE_include_directive : require
 #define GN_BUFFERS 3
+#ifdef GN_SEARCH
+#define GN_READONLY 3
+#else
+#define GN_READONLY 1
+#endif
 #include "gn.glsl"
 #include "memory.glsl"
 #include "order.glsl"

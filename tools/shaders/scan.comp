@@ -9,6 +9,7 @@
 //! variant scan
 #extension GL_GOOGLE_include_directive : require
 #define GN_BUFFERS 3
+#define GN_READONLY 1
 #include "gn.glsl"
 #include "memory.glsl"
 

@@ -320,7 +320,7 @@ GPUNUM_API gn_array *gn_repeat_counts(gn_array *a, gn_array *counts, gn_axes axi
     for (int64_t i = 0; i < n && !g->call_failed; i++) {
         const int64_t k = p[given == 1 ? 0 : i];
         if (k < 0) gni_fail(g, GN_ERROR_ARGUMENT, "%s: %lld repetitions", fn, (long long)k);
-        total = total > INT64_MAX - k ? INT64_MAX : total + k;
+        else total = total > INT64_MAX - k ? INT64_MAX : total + k;
     }
     const gn_shape s = gn_shape_from(1, &total);
     gn_array *index = g->call_failed ? NULL : gni_array_filled(g, fn, GN_I64, &s, (void **)&to);

@@ -337,7 +337,8 @@ static gn_array *gni_quantile(const char *fn, gn_array *a, double q, gn_axes axe
     kept = s.rank;
     for (int i = 0; i < rank; i++)
         if (set >> i & 1u) order[kept++] = i;
-    s.dim[s.rank++] = n; // all elements of a result are the last axis
+    if (s.rank < GN_MAX_RANK) s.dim[s.rank] = n; // all elements of a result are the last axis
+    s.rank++;
     gn_array *x = s.rank <= GN_MAX_RANK ? gn_reshape(rank > 0 ? gn_permute_axes(a, order, rank) : a, s)
                                         : gn_reshape(a, GN_SHAPE(gni_elements(&out), n));
     if (x == NULL) return gni_end_scope(g, NULL);

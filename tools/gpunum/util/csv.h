@@ -234,7 +234,7 @@ static int gni_csv_number(const gni_csv *c, const char *p, char *text, size_t si
         return w.n;
     }
     double v = gni_element(c->t, p);
-    if (!isfinite(v)) return snprintf(text, size, isnan(v) ? "nan" : v > 0.0 ? "inf" : "-inf");
+    if (v - v != 0.0) return snprintf(text, size, "%s", v != v ? "nan" : v > 0.0 ? "inf" : "-inf");
     int digits = c->t == GN_F64 ? 15 : c->t == GN_F32 ? 6 : c->t == GN_F16 ? 3 : 2, n = 0;
     for (int most = digits + 3; digits <= most; digits++) {
         n = snprintf(text, size, "%.*g", digits, v);
