@@ -167,6 +167,14 @@ GPUNUM_API gn_array *gn_scatter_min(gn_array *a, gn_array *indices, gn_array *va
 }
 
 // The last value for a place wins, in whatever order they are looked at: first the number of that value is found.
+// Zeros of the shape of `a`, or of one line of it, that are made where it is: constants alone are made on the CPU.
+static gn_array *gni_zeros_beside(gn_array *a, gn_dtype t, int axis, bool all) {
+    const int rank = a->shape.rank;
+    for (int i = 0; i < rank && !all && a != NULL; i++)
+        if (i != axis && a->shape.dim[i] > 1) a = gn_slice(a, i, 0, 1, 1);
+    return gn_mul_s(gn_cast(gn_ne(a, a), t), 0);
+}
+
 GPUNUM_API gn_array *gn_put_along(gn_array *a, gn_array *indices, gn_array *values, int axis) {
     const char *fn = "gn_put_along";
     gn_array *in[3], *index, *x;
@@ -182,16 +190,15 @@ GPUNUM_API gn_array *gn_put_along(gn_array *a, gn_array *indices, gn_array *valu
     if (gni_elements(&x->shape) == 0) return gni_end_scope(g, gn_copy(a));
     if (g->gpu == NULL && !gni_tracks(g, in, 3) && gni_scatter_dtype(a->dtype) == a->dtype && !gni_is_complex(x->dtype)) // in their order
         return gni_end_scope(g, gni_scattered(g, fn, GNI_SCATTER_PUT, a, index, x->dtype != a->dtype ? gn_cast(x, a->dtype) : x, at, along));
-    gn_shape s = a->shape, line = s;
-    const int64_t count = x->shape.dim[at];
+    gn_shape line = x->shape;
+    const int64_t count = line.dim[at];
     const gn_dtype t = count < INT32_MAX ? GN_I32 : GN_I64;
-    for (int i = 0; i < s.rank; i++) {
-        line.dim[i] = i == at ? count : 1;
-        if (!along && i != at) s.dim[i] = 1;
-    }
+    for (int i = 0; i < line.rank; i++)
+        if (i != at) line.dim[i] = 1;
     gn_array *number = gn_reshape(gn_arange(g, t, 1, (double)count + 1, 1), line);
-    if (along) number = gn_broadcast_to(number, x->shape);
-    gn_array *last = gni_scattered(g, fn, GNI_SCATTER_MAX, gn_zeros(g, t, s), index, number, at, along);
+    number = gn_add(number, gni_zeros_beside(x, t, at, along));
+    gn_array *none = gni_zeros_beside(a, t, at, along);
+    gn_array *last = gni_scattered(g, fn, GNI_SCATTER_MAX, none, index, number, at, along);
     gn_array *place = gn_maximum_s(gn_add_s(last, -1), 0);
     gn_array *new_ones = gn_take_along(x, place, at);
     if (new_ones != NULL && new_ones->dtype != a->dtype) new_ones = gn_cast(new_ones, a->dtype);
