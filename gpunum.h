@@ -37211,13 +37211,9 @@ GPUNUM_API gn_array *gn_put_along(gn_array *a, gn_array *indices, gn_array *valu
     if (gni_elements(&x->shape) == 0) return gni_end_scope(g, gn_copy(a));
     if (g->gpu == NULL && !gni_tracks(g, in, 3) && gni_scatter_dtype(a->dtype) == a->dtype && !gni_is_complex(x->dtype)) // in their order
         return gni_end_scope(g, gni_scattered(g, fn, GNI_SCATTER_PUT, a, index, x->dtype != a->dtype ? gn_cast(x, a->dtype) : x, at, along));
-    gn_shape line = x->shape;
-    const int64_t count = line.dim[at];
-    const gn_dtype t = count < INT32_MAX ? GN_I32 : GN_I64;
-    for (int i = 0; i < line.rank; i++)
-        if (i != at) line.dim[i] = 1;
-    gn_array *number = gn_reshape(gn_arange(g, t, 1, (double)count + 1, 1), line);
-    number = gn_add(number, gni_zeros_beside(x, t, at, along));
+    const gn_dtype t = x->shape.dim[at] < INT32_MAX ? GN_I32 : GN_I64;
+    gn_array *number = gn_cast(gn_cumsum(gn_add_s(gni_zeros_beside(x, t, at, false), 1), at), t);
+    if (along) number = gn_broadcast_to(number, x->shape);
     gn_array *none = gni_zeros_beside(a, t, at, along);
     gn_array *last = gni_scattered(g, fn, GNI_SCATTER_MAX, none, index, number, at, along);
     gn_array *place = gn_maximum_s(gn_add_s(last, -1), 0);
