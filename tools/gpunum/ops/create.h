@@ -175,8 +175,8 @@ static gn_array *gni_spaced(const char *fn, gn_context *g, gn_dtype t, double st
     void *data;
     bool ok = gni_shape_ok(g, fn, t, &s);
     if (count > 0) ok = ok && gni_number_ok(g, fn, t, base != NULL ? pow(*base, start) : floor(start));
-    double divisions = (double)(open ? count : count - 1), delta = stop - start, step = delta / divisions;
-    const double last = open ? start + (double)(count - 1) * step : stop;
+    double divisions = open ? (double)count : (double)count - 1.0, delta = stop - start, step = delta / divisions;
+    const double last = open ? start + ((double)count - 1.0) * step : stop;
     if (count > 1) ok = ok && gni_number_ok(g, fn, t, base != NULL ? pow(*base, last) : floor(last));
     gn_array *y = ok ? gni_array_filled(g, fn, t, &s, &data) : NULL;
     if (y == NULL) return gni_end(g, NULL);
