@@ -36,6 +36,7 @@ names=$(cd "$build" && ctest -N "$@" | sed -n 's/^ *Test *#[0-9]*: //p')
 targets=all
 [ $# -eq 0 ] || targets=$(for name in $names; do
     case $name in
+    fuzz.*) name=${name#fuzz.}; echo "fuzz_${name%.*}" ;;
     *.cpu | *.vulkan) echo "test_${name%.*}" ;;
     example.*) echo "${name#example.}" ;;
     *) echo all ;;

@@ -110,5 +110,9 @@
 //     gn_qr                               r's diagonal is never negative, whichever backend computes it
 //     sections of a gn_array              gn_split, gn_array_split, gn_unstack; and gn_roll, gn_tile, gn_repeat, gn_pad, gn_diff,
 //                                         gn_meshgrid, gn_clip, nan-forms of reductions, gn_lstsq, gn_pinv and more are new
+//     what numpy or a loop did            gn_sort, gn_argsort, gn_topk, gn_cumsum, gn_unique, gn_quantile, gn_histogram; gn_assign,
+//                                         gn_take_along, gn_put_along, gn_scatter_add, gn_mask, gn_nonzero; gn_gamma, gn_choice,
+//                                         gn_shuffle; gn_load_npz, gn_load_csv; GN_I16, GN_U16, GN_U64 are new
+//     sums of unsigned integers           are uint64, as NumPy's; uint8 with int8 is int16
 //
 // What it does not do: sparse arrays, strings, dates, ragged shapes, distributed arrays.
