@@ -18098,7 +18098,6 @@ static void gni_sort_side_by_side(const gni_sort_job *j, int64_t row, int64_t co
 static void gni_sort_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_sort_job *j = (const gni_sort_job *)arg;
     const gni_sort *d = j->d;
-    char *a = j->work + 2 * worker * d->n * j->size, *b = a + d->n * j->size;
     if (d->n <= GNI_NET_MOST && d->rows >= GNI_NET_ROWS / 2 && j->record != GNI_LAYOUT_PAIR) {
         for (int64_t row = begin; row < end; row += GNI_NET_ROWS)
             gni_sort_side_by_side(j, row, GNI_MIN(end - row, (int64_t)GNI_NET_ROWS));
@@ -18106,6 +18105,7 @@ static void gni_sort_task(void *arg, int64_t begin, int64_t end, int worker) {
     }
     for (int64_t row = begin; row < end; row++) {
         int64_t first = d->first;
+        char *a = j->work + 2 * (d->rows < j->parts ? row : worker) * d->n * j->size, *b = a + d->n * j->size;
         gni_records_make(&j->key, j->record, j->x + row * d->n * j->key.bytes, d->n, 0, a);
         const int64_t n = gni_records_select(j->record, a, d->n, &first, d->count, 8 * j->key.bytes);
         const char *sorted = (const char *)gni_records_sort(j->record, a, b, n, 8 * j->key.bytes);
@@ -18226,6 +18226,7 @@ static bool gni_cpu_sort(gn_context *g, const gni_sort *d) {
             gni_sort_long(g, &own);
         }
     } else {
+        j.parts = threads; // a work space for each, or for each row
         const int64_t grain = GNI_MAX(GNI_GRAIN / 16 / d->n, 1);
         gni_parallel(g->pool, d->rows, d->n <= GNI_NET_MOST ? (grain + 15) / 16 * 16 : grain, gni_sort_task, &j);
     }

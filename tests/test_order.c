@@ -213,8 +213,36 @@ static void test_bindings(void **state) {
     gn_close(h);
 }
 
+// Fewer rows than threads, each with a work space of its own.
+static void test_threads(void **state) {
+    (void)state;
+    gn_options o = test_options();
+    o.backend = GN_BACKEND_CPU;
+    o.threads = 16;
+    gn_context *g = test_open_with(&o);
+    enum { ROWS = 9, N = 1001 };
+    static float x[ROWS * N];
+    static int64_t place[ROWS * N];
+    for (int i = 0; i < ROWS * N; i++) x[i] = (float)(i * 37 % 541);
+    for (int round = 0; round < 20; round++) {
+        gn_scope_begin(g);
+        gn_array *a = gn_array_from(g, GN_F32, GN_SHAPE(ROWS, N), x);
+        assert_int_equal(gn_read(gn_argsort(a, 1, false), place, sizeof place), GN_OK);
+        for (int row = 0; row < ROWS; row++)
+            for (int i = 1; i < N; i++) {
+                const int64_t p = place[row * N + i - 1], q = place[row * N + i];
+                if (p < 0 || q < 0 || p >= N || q >= N) fail_msg("row %d: place %d", row, i);
+                const float u = x[row * N + p], v = x[row * N + q];
+                if (u > v || (u == v && p >= q)) fail_msg("row %d is not in order at %d", row, i);
+            }
+        gn_scope_end(g);
+    }
+    test_close(g);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {GN_TEST(test_like_numpy), GN_TEST(test_gradients), GN_TEST(test_refusals),
-                                       cmocka_unit_test(test_ownership), cmocka_unit_test(test_bindings)};
+                                       cmocka_unit_test(test_ownership), cmocka_unit_test(test_bindings),
+                                       cmocka_unit_test(test_threads)};
     return test_run(tests);
 }
