@@ -384,7 +384,7 @@ static void open_contexts(void) {
     // Allocations in a fixed order, programs that need no compiler, and memory that huge arrays do not fit.
     o.vulkan_flags |= GN_VULKAN_NO_ASYNC_PIPELINES | GN_VULKAN_NO_SPECIALIZATION;
     o.memory_limit = (uint64_t)128 << 20;
-    o.threads = 2;
+    o.threads = 7; // more than there are rows or parts of most work
     test_heap.most = (int64_t)192 << 20;
     f.c.g = test_open_with(&o);
     o.backend = GN_BACKEND_CPU;
