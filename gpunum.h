@@ -10767,8 +10767,9 @@ static void gni_put_int(gn_dtype t, char *p, int64_t v) {
 static void gni_integer_range(gn_dtype t, double *low, double *high) {
     int bits = t == GN_BOOL ? 1 : 8 * (int)gn_dtype_size(t);
     bool natural = t == GN_BOOL || gni_is_unsigned(t);
-    *low = natural ? 0.0 : -ldexp(1.0, bits - 1);
-    *high = ldexp(1.0, natural ? bits : bits - 1) - 1.0;
+    double half = (double)((uint64_t)1 << (natural ? bits - 1 : bits - 2)); // of what is above the largest
+    *low = natural ? 0.0 : -2.0 * half;
+    *high = 2.0 * half - 1.0;
 }
 
 // Whether the dtype holds that number, cut off at the point; what a float cannot hold it rounds.
@@ -12359,11 +12360,6 @@ static int64_t gni_double_to_int(gn_dtype t, double x) {
 
 // Element i of `data` becomes x, converted as gn_cast does.
 static void gni_store_double(gn_dtype t, void *data, int64_t i, double x) {
-    if ((t == GN_I32 || t == GN_I64) && fabs(x) < 2147483647.0) { // the common way, and the short one
-        if (t == GN_I32) ((int32_t *)data)[i] = (int32_t)x;
-        else ((int64_t *)data)[i] = (int64_t)x;
-        return;
-    }
     switch (t) {
     case GN_F32: ((float *)data)[i] = (float)x; break;
     case GN_F16: ((uint16_t *)data)[i] = gni_f32_to_f16(gni_round_odd(x)); break;
@@ -17977,12 +17973,11 @@ typedef struct gni_sort_job {
     int64_t size; // of a record
     const char *x;
     char *y, *index;
-    char *work;         // two rows of records for each worker
+    char *work;         // two rows of records for each worker, or for each row if there are fewer
     const char *a;      // of one long row: where the records are, and where they go
     char *b;
     int shift, parts;
     int64_t n, first;   // records there, and the first one that is wanted
-    uint64_t low, high; // digits that are kept
     uint64_t *count;    // by part and digit
 } gni_sort_job;
 
@@ -37197,7 +37192,6 @@ GPUNUM_API gn_array *gn_scatter_min(gn_array *a, gn_array *indices, gn_array *va
     return gni_scatter_public("gn_scatter_min", GNI_SCATTER_MIN, a, indices, values, axis);
 }
 
-// The last value for a place wins, in whatever order they are looked at: first the number of that value is found.
 // Zeros of the shape of `a`, or of one line of it, that are made where it is: constants alone are made on the CPU.
 static gn_array *gni_zeros_beside(gn_array *a, gn_dtype t, int axis, bool all) {
     const int rank = a->shape.rank;
@@ -37206,6 +37200,7 @@ static gn_array *gni_zeros_beside(gn_array *a, gn_dtype t, int axis, bool all) {
     return gn_mul_s(gn_cast(gn_ne(a, a), t), 0);
 }
 
+// The last value for a place wins, in whatever order they are looked at: first the number of that value is found.
 GPUNUM_API gn_array *gn_put_along(gn_array *a, gn_array *indices, gn_array *values, int axis) {
     const char *fn = "gn_put_along";
     gn_array *in[3], *index, *x;
@@ -40785,6 +40780,16 @@ static char *gni_file_all(gni_file *file, size_t *bytes) {
     return (char *)p;
 }
 
+// An array as it is written: in C order and on the CPU, before a file is touched. NULL after gni_fail; the caller's to
+// gni_unref.
+static gn_array *gni_file_data(gn_context *g, gn_array *a, const void **data) {
+    gn_array *c = gni_contiguous(g, a);
+    *data = c != NULL ? gni_host(g, c) : NULL;
+    if (*data != NULL) return c;
+    gni_unref(g, c);
+    return NULL;
+}
+
 static bool gni_file_create(gni_file *file) {
     if (!gni_file_has_path(file)) return false;
     errno = 0;
@@ -41093,14 +41098,8 @@ static bool gni_npy_has(gn_context *g, const char *fn, gn_dtype t) {
     return t != GN_BF16;
 }
 
-// The array as it is written: in C order and on the CPU. NULL after gni_fail; the caller's to gni_unref.
 static gn_array *gni_npy_ready(gn_context *g, const char *fn, gn_array *a, const void **data) {
-    if (!gni_npy_has(g, fn, a->dtype)) return NULL;
-    gn_array *c = gni_contiguous(g, a);
-    *data = c != NULL ? gni_host(g, c) : NULL;
-    if (*data != NULL) return c;
-    gni_unref(g, c);
-    return NULL;
+    return gni_npy_has(g, fn, a->dtype) ? gni_file_data(g, a, data) : NULL;
 }
 
 static void gni_npy_write(gni_file *file, const gn_array *a, const void *data) {
@@ -42576,12 +42575,7 @@ static gn_array *gni_csv_ready(gni_file *file, gn_array *a, const char *header, 
         gni_fail(g, GN_ERROR_SHAPE, "%s: an array of %d dimensions is no table", file->fn, a->shape.rank);
     else if (header != NULL && strpbrk(header, "\n\r") != NULL)
         gni_fail(g, GN_ERROR_ARGUMENT, "%s: the header has more than one line", file->fn);
-    if (g->call_failed) return NULL;
-    gn_array *ready = gni_contiguous(g, a);
-    *data = ready != NULL ? gni_host(g, ready) : NULL;
-    if (*data != NULL) return ready;
-    gni_unref(g, ready);
-    return NULL;
+    return g->call_failed ? NULL : gni_file_data(g, a, data);
 }
 
 GPUNUM_API gn_status gn_save_csv(gn_array *a, const char *path, const char *header, char delimiter) {

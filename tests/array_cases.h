@@ -17,29 +17,6 @@ typedef struct array_case {
 
 static int is(const array_case *c, const char *name) { return strcmp(c->name, name) == 0; }
 
-static bool near_to(gn_array *a, const test_array *b, double near) {
-    gn_shape s = gn_shape_of(a);
-    const gn_dtype t = b->t == GN_C64 ? GN_F32 : b->t == GN_C128 ? GN_F64 : b->t;
-    const int64_t n = t == b->t ? b->n : 2 * b->n;
-    if (a == NULL || gn_dtype_of(a) != b->t || s.rank != b->s.rank || gn_bytes(a) != b->bytes) return false;
-    for (int i = 0; i < s.rank; i++)
-        if (s.dim[i] != b->s.dim[i]) return false;
-    unsigned char *have = (unsigned char *)malloc(b->bytes + 1);
-    bool ok = have != NULL && gn_read(a, have, b->bytes) == GN_OK;
-    double most = 0.0;
-    for (int64_t i = 0; i < n; i++) {
-        const double want = fabs(test_element(t, b->data, i));
-        if (want - want == 0.0 && want > most) most = want;
-    }
-    for (int64_t i = 0; i < n && ok; i++) {
-        const double x = test_element(t, have, i), want = test_element(t, b->data, i);
-        ok = x != x ? want != want : x == want || fabs(x - want) <= near * most;
-        if (!ok) print_error("element %lld is %.17g, NumPy has %.17g\n", (long long)i, x, want);
-    }
-    free(have);
-    return ok;
-}
-
 static void print_case(const array_case *c) {
     print_error("%s", c->name);
     for (int k = 0; k < c->n_in; k++) {
@@ -91,7 +68,7 @@ static int test_array_cases(gn_context *g, const char *what, bool (*apply)(array
             test_take_array(&file, &want);
             gn_array *y = k < c.n_out ? c.out[k] : NULL;
             if (as >= 0 && y != NULL && gn_dtype_of(y) == (gn_dtype)as) y = gn_cast(y, want.t);
-            ok = left_out || (ok && (near > 0.0 ? near_to(y, &want, near) : test_same_bytes(y, &want)));
+            ok = left_out || (ok && (near > 0.0 ? test_near(y, &want, near) : test_same_bytes(y, &want)));
         }
         if (n < 0) refused++;
         if (!ok) {

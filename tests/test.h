@@ -547,6 +547,56 @@ static TEST_MAYBE_UNUSED bool test_same_bytes(gn_array *a, const test_array *b) 
     return same;
 }
 
+// Whether the array has that dtype and shape, and its numbers are as near as `near` times the largest finite one.
+static TEST_MAYBE_UNUSED bool test_near(gn_array *a, const test_array *b, double near) {
+    gn_shape s = gn_shape_of(a);
+    const gn_dtype t = b->t == GN_C64 ? GN_F32 : b->t == GN_C128 ? GN_F64 : b->t;
+    const int64_t n = t == b->t ? b->n : 2 * b->n;
+    if (a == NULL || gn_dtype_of(a) != b->t || s.rank != b->s.rank || gn_bytes(a) != b->bytes) return false;
+    for (int i = 0; i < s.rank; i++)
+        if (s.dim[i] != b->s.dim[i]) return false;
+    unsigned char *have = (unsigned char *)malloc(b->bytes + 1);
+    bool ok = have != NULL && gn_read(a, have, b->bytes) == GN_OK;
+    double most = 0.0;
+    for (int64_t i = 0; i < n; i++) {
+        const double want = fabs(test_element(t, b->data, i));
+        if (want - want == 0.0 && want > most) most = want;
+    }
+    for (int64_t i = 0; i < n && ok; i++) {
+        const double x = test_element(t, have, i), want = test_element(t, b->data, i);
+        ok = x != x ? want != want : x == want || fabs(x - want) <= near * most;
+        if (!ok) print_error("element %lld is %.17g, NumPy has %.17g\n", (long long)i, x, want);
+    }
+    free(have);
+    return ok;
+}
+
+// A function of one array, whose derivative is checked.
+typedef gn_array *(*test_function)(gn_array *a);
+
+// Elements weigh differently in the loss; twice: the gradient's own loss.
+static TEST_MAYBE_UNUSED gn_array *test_loss(gn_context *g, gn_array *const *x, int count, void *user) {
+    gn_array *y = (*(const test_function *)user)(x[0]);
+    (void)count;
+    gn_array *weights = gn_reshape(gn_sin(gn_arange(g, GN_F64, 1, (double)gn_size(y) + 1, 1)), gn_shape_of(y));
+    return gn_sum(gn_mul(gn_mul(y, y), weights), GN_ALL);
+}
+static TEST_MAYBE_UNUSED gn_array *test_loss_twice(gn_context *g, gn_array *const *x, int count, void *user) {
+    gn_array *dx = NULL;
+    if (gn_gradients(test_loss(g, x, count, user), x, 1, true, &dx) != GN_OK) return NULL;
+    return gn_sum(gn_square(dx), GN_ALL);
+}
+
+// Its first and second derivative on (3, 4) numbers in no order, against differences.
+static TEST_MAYBE_UNUSED void test_derivatives(gn_context *g, const char *name, test_function fn) {
+    gn_scope_begin(g);
+    gn_array *x = gn_sin(gn_add_s(gn_mul_s(gn_square(gn_arange(g, GN_F64, 0, 12, 1)), 0.37), 0.3));
+    x = gn_requires_grad(gn_eval(gn_reshape(x, GN_SHAPE(3, 4))), true);
+    const double first = gn_gradcheck(test_loss, &x, 1, 0.0, &fn), second = gn_gradcheck(test_loss_twice, &x, 1, 0.0, &fn);
+    if (!(first < 1e-6) || !(second < 1e-5)) fail_msg("%s: errors %g, %g: %s", name, first, second, gn_error(g));
+    gn_scope_end(g);
+}
+
 static TEST_MAYBE_UNUSED void test_write_file(const char *path, const void *data, size_t size) {
     FILE *f = fopen(path, "wb");
     if (f == NULL || fwrite(data, 1, size, f) != size || fclose(f) != 0)

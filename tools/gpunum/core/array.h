@@ -816,8 +816,9 @@ static void gni_put_int(gn_dtype t, char *p, int64_t v) {
 static void gni_integer_range(gn_dtype t, double *low, double *high) {
     int bits = t == GN_BOOL ? 1 : 8 * (int)gn_dtype_size(t);
     bool natural = t == GN_BOOL || gni_is_unsigned(t);
-    *low = natural ? 0.0 : -ldexp(1.0, bits - 1);
-    *high = ldexp(1.0, natural ? bits : bits - 1) - 1.0;
+    double half = (double)((uint64_t)1 << (natural ? bits - 1 : bits - 2)); // of what is above the largest
+    *low = natural ? 0.0 : -2.0 * half;
+    *high = 2.0 * half - 1.0;
 }
 
 // Whether the dtype holds that number, cut off at the point; what a float cannot hold it rounds.

@@ -426,12 +426,11 @@ typedef struct gni_sort_job {
     int64_t size; // of a record
     const char *x;
     char *y, *index;
-    char *work;         // two rows of records for each worker
+    char *work;         // two rows of records for each worker, or for each row if there are fewer
     const char *a;      // of one long row: where the records are, and where they go
     char *b;
     int shift, parts;
     int64_t n, first;   // records there, and the first one that is wanted
-    uint64_t low, high; // digits that are kept
     uint64_t *count;    // by part and digit
 } gni_sort_job;
 

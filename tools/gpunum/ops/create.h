@@ -21,11 +21,6 @@ static int64_t gni_double_to_int(gn_dtype t, double x) {
 
 // Element i of `data` becomes x, converted as gn_cast does.
 static void gni_store_double(gn_dtype t, void *data, int64_t i, double x) {
-    if ((t == GN_I32 || t == GN_I64) && fabs(x) < 2147483647.0) { // the common way, and the short one
-        if (t == GN_I32) ((int32_t *)data)[i] = (int32_t)x;
-        else ((int64_t *)data)[i] = (int64_t)x;
-        return;
-    }
     switch (t) {
     case GN_F32: ((float *)data)[i] = (float)x; break;
     case GN_F16: ((uint16_t *)data)[i] = gni_f32_to_f16(gni_round_odd(x)); break;

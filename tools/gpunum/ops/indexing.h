@@ -166,7 +166,6 @@ GPUNUM_API gn_array *gn_scatter_min(gn_array *a, gn_array *indices, gn_array *va
     return gni_scatter_public("gn_scatter_min", GNI_SCATTER_MIN, a, indices, values, axis);
 }
 
-// The last value for a place wins, in whatever order they are looked at: first the number of that value is found.
 // Zeros of the shape of `a`, or of one line of it, that are made where it is: constants alone are made on the CPU.
 static gn_array *gni_zeros_beside(gn_array *a, gn_dtype t, int axis, bool all) {
     const int rank = a->shape.rank;
@@ -175,6 +174,7 @@ static gn_array *gni_zeros_beside(gn_array *a, gn_dtype t, int axis, bool all) {
     return gn_mul_s(gn_cast(gn_ne(a, a), t), 0);
 }
 
+// The last value for a place wins, in whatever order they are looked at: first the number of that value is found.
 GPUNUM_API gn_array *gn_put_along(gn_array *a, gn_array *indices, gn_array *values, int axis) {
     const char *fn = "gn_put_along";
     gn_array *in[3], *index, *x;

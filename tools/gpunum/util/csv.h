@@ -279,12 +279,7 @@ static gn_array *gni_csv_ready(gni_file *file, gn_array *a, const char *header, 
         gni_fail(g, GN_ERROR_SHAPE, "%s: an array of %d dimensions is no table", file->fn, a->shape.rank);
     else if (header != NULL && strpbrk(header, "\n\r") != NULL)
         gni_fail(g, GN_ERROR_ARGUMENT, "%s: the header has more than one line", file->fn);
-    if (g->call_failed) return NULL;
-    gn_array *ready = gni_contiguous(g, a);
-    *data = ready != NULL ? gni_host(g, ready) : NULL;
-    if (*data != NULL) return ready;
-    gni_unref(g, ready);
-    return NULL;
+    return g->call_failed ? NULL : gni_file_data(g, a, data);
 }
 
 GPUNUM_API gn_status gn_save_csv(gn_array *a, const char *path, const char *header, char delimiter) {

@@ -278,14 +278,8 @@ static bool gni_npy_has(gn_context *g, const char *fn, gn_dtype t) {
     return t != GN_BF16;
 }
 
-// The array as it is written: in C order and on the CPU. NULL after gni_fail; the caller's to gni_unref.
 static gn_array *gni_npy_ready(gn_context *g, const char *fn, gn_array *a, const void **data) {
-    if (!gni_npy_has(g, fn, a->dtype)) return NULL;
-    gn_array *c = gni_contiguous(g, a);
-    *data = c != NULL ? gni_host(g, c) : NULL;
-    if (*data != NULL) return c;
-    gni_unref(g, c);
-    return NULL;
+    return gni_npy_has(g, fn, a->dtype) ? gni_file_data(g, a, data) : NULL;
 }
 
 static void gni_npy_write(gni_file *file, const gn_array *a, const void *data) {

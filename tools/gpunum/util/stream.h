@@ -3,7 +3,7 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
-#include "../core/log.h"
+#include "../core/evaluate.h"
 #endif
 
 typedef struct gni_file {
@@ -180,6 +180,16 @@ static char *gni_file_all(gni_file *file, size_t *bytes) {
     }
     p[*bytes] = 0;
     return (char *)p;
+}
+
+// An array as it is written: in C order and on the CPU, before a file is touched. NULL after gni_fail; the caller's to
+// gni_unref.
+static gn_array *gni_file_data(gn_context *g, gn_array *a, const void **data) {
+    gn_array *c = gni_contiguous(g, a);
+    *data = c != NULL ? gni_host(g, c) : NULL;
+    if (*data != NULL) return c;
+    gni_unref(g, c);
+    return NULL;
 }
 
 static bool gni_file_create(gni_file *file) {
