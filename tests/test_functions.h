@@ -328,6 +328,18 @@ static gn_array *call_requires_grad(calls *c) {
     return gn_requires_grad(gn_detach(floats(c)), !c->wild || draw(4) != 0);
 }
 
+static gn_reduction reduction(calls *c) {
+    return (gn_reduction)(c->wild ? draw(4) + (draw(40) == 0 ? 7 : 0) : 0);
+}
+
+static gn_array *call_classes(calls *c, gn_array *(*fn)(gn_array *, gn_array *, const gn_cross_entropy_options *)) {
+    gn_array *x = floats(c);
+    gn_cross_entropy_options o = {c->find(c, ROW, 2), 0.0, true, whole(c, 1), reduction(c)};
+    if (c->wild && draw(2)) o.weight = NULL;
+    if (c->wild) o.label_smoothing = number(c, 0.2);
+    return fn(x, c->find(c, INDEX, 1), &o);
+}
+
 static gn_array *call_gradients(calls *c) {
     gn_array *leaf = gn_requires_grad(gn_detach(floats(c)), true),
              *loss = gn_sum(gn_exp(gn_mul_s(leaf, 0.5)), GN_ALL), *dx = NULL;
@@ -639,6 +651,19 @@ static gn_array *call_facts(calls *c) {
     X(gn_linear, 0, gn_linear(floats(c), second(c), c->find(c, ROW, 2)))                           \
     X(gn_cross_entropy, 0, gn_cross_entropy(floats(c), c->find(c, INDEX, 1)))                      \
     X(gn_mse_loss, 0, gn_mse_loss(floats(c), second(c)))                                           \
+    X(gn_mse_loss_with, 0, gn_mse_loss_with(floats(c), second(c), reduction(c)))                   \
+    X(gn_l1_loss, ALIKE, gn_l1_loss(floats(c), second(c), reduction(c)))                           \
+    X(gn_smooth_l1_loss, ALIKE, gn_smooth_l1_loss(floats(c), second(c), number(c, 1.0), reduction(c)))\
+    X(gn_huber_loss, 0, gn_huber_loss(floats(c), second(c), number(c, 1.0), reduction(c)))         \
+    X(gn_bce_loss, 0, gn_bce_loss(floats(c), second(c), reduction(c)))                             \
+    X(gn_bce_with_logits, 0,                                                                       \
+      gn_bce_with_logits(floats(c), second(c), c->wild && draw(2) ? NULL : c->find(c, ROW, 2), reduction(c))) \
+    X(gn_kl_div, 0, gn_kl_div(floats(c), second(c), c->wild && draw(2), reduction(c)))             \
+    X(gn_cosine_similarity, 0, gn_cosine_similarity(floats(c), second(c), small(c, 1), number(c, 1e-8))) \
+    X(gn_cosine_embedding_loss, 0,                                                                 \
+      gn_cosine_embedding_loss(floats(c), second(c), c->find(c, c->wild ? INDEX : ROW, 2), number(c, 0.1), reduction(c))) \
+    X(gn_cross_entropy_with, 0, call_classes(c, gn_cross_entropy_with))                            \
+    X(gn_nll_loss, 0, call_classes(c, gn_nll_loss))                                                \
     X(gn_he_normal, HUGE_OK, gn_he_normal(c->g, type(c, GN_F32), shape(c)))                        \
     X(gn_xavier_uniform, HUGE_OK, gn_xavier_uniform(c->g, type(c, GN_F32), shape(c)))              \
     X(gn_sgd, SEVERAL, call_sgd(c))                                                                \

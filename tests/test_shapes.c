@@ -518,6 +518,34 @@ static void test_reductions(void **state) {
     FAILS(SHAPE, "gn_cross_entropy", gn_cross_entropy(none, gn_zeros(g, GN_I32, GN_SHAPE(0))));
 }
 
+static void test_losses(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_array *none = gn_zeros(g, GN_F32, GN_SHAPE(H, 0)), *other = gn_zeros(g, GN_F32, GN_SHAPE(0, H)), *y[8];
+    const gn_reduction each = GN_REDUCE_NONE;
+    gn_array *labels = gn_zeros(g, GN_I32, GN_SHAPE(0));
+    gn_array *row = wide(g, GN_F32, GN_SHAPE(P)), *column = wide(g, GN_F32, GN_SHAPE(P, 1));
+    FAILS(SHAPE, "gn_mse_loss_with", gn_mse_loss_with(none, other, each));
+    FAILS(SHAPE, "gn_l1_loss", gn_l1_loss(row, column, each));
+    FAILS(SHAPE, "gn_smooth_l1_loss", gn_smooth_l1_loss(row, column, 1, each));
+    FAILS(SHAPE, "gn_huber_loss", gn_huber_loss(row, column, 1, each));
+    FAILS(SHAPE, "gn_bce_loss", gn_bce_loss(none, other, each));
+    FAILS(SHAPE, "gn_bce_with_logits", gn_bce_with_logits(none, other, NULL, each));
+    FAILS(SHAPE, "gn_bce_with_logits", gn_bce_with_logits(row, row, column, each));
+    FAILS(SHAPE, "gn_kl_div", gn_kl_div(none, other, false, each));
+    FAILS(SHAPE, "gn_cosine_similarity", gn_cosine_similarity(row, column, 0, 1e-8));
+    FAILS(SHAPE, "gn_cosine_embedding_loss", gn_cosine_embedding_loss(none, none, row, 0, each));
+    FAILS(SHAPE, "gn_cross_entropy_with", gn_cross_entropy_with(none, labels, NULL));
+    FAILS(SHAPE, "gn_nll_loss", gn_nll_loss(none, row, NULL));
+    y[0] = gn_mse_loss_with(none, none, each), y[1] = gn_l1_loss(none, none, each), y[2] = gn_smooth_l1_loss(none, none, 1, each);
+    y[3] = gn_huber_loss(none, none, 1, each), y[4] = gn_bce_loss(none, none, each), y[5] = gn_kl_div(none, none, true, each);
+    y[6] = gn_bce_with_logits(none, none, none, each), y[7] = gn_bce_with_logits(none, none, NULL, each);
+    for (int i = 0; i < 8; i++) expect_shape(gn_eval(y[i]), H, 0);
+    expect_values(gn_mse_loss_with(none, none, GN_REDUCE_SUM), 0);
+    expect_values(gn_mse_loss_with(none, none, GN_REDUCE_BATCH_MEAN), 0);
+    expect_shape(gn_eval(gn_cosine_similarity(other, other, 1, 1e-8)), 0);
+    expect_values(gn_nll_loss(gn_zeros(g, GN_F32, GN_SHAPE(0, 3, H)), gn_zeros(g, GN_U8, GN_SHAPE(0, H)), NULL), (double)NAN);
+}
+
 // ---- products and decompositions
 
 static void test_products(void **state) {
@@ -1051,7 +1079,7 @@ static void test_all_are_here(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         GN_TEST(test_makers),       GN_TEST(test_counts),   GN_TEST(test_elementwise), GN_TEST(test_views),    GN_TEST(test_arrangements), GN_TEST(test_compositions), GN_TEST(test_orders),
-        GN_TEST(test_reductions),   GN_TEST(test_products), GN_TEST(test_matrices),    GN_TEST(test_transforms),
+        GN_TEST(test_reductions),   GN_TEST(test_losses),   GN_TEST(test_products), GN_TEST(test_matrices),    GN_TEST(test_transforms),
         GN_TEST(test_convolutions), GN_TEST(test_padding),  GN_TEST(test_unwritten),   GN_TEST(test_arguments),
         cmocka_unit_test(test_transform_allocations), cmocka_unit_test(test_fork), cmocka_unit_test(test_all_are_here)};
     return test_run(tests);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes torch_values.h: what PyTorch computes for the small problems of test_train.c.
+"""Writes torch_values.h: what PyTorch computes for the small problems of test_train.c and test_losses.c.
 
     python3 tests/torch_values.py > tests/torch_values.h
 
@@ -68,12 +68,60 @@ def network():
     emit("torch_net_second", torch.cat([g.reshape(-1) for g in second]), "gradients of their sum of squares")
 
 
+def losses():
+    """Of each loss every element, the mean and the sum; names and operands as in test_losses.c."""
+    f = torch.nn.functional
+    x, y = series(12, 4.0, -2.0).reshape(3, 4), series(12, -3.0, 1.6).reshape(3, 4)
+    p, sure = series(12, 0.98, 0.01).reshape(3, 4), series(12, 1.0, 0.0).reshape(3, 4).flip(1).clone()
+    sure[0, 0], sure[1, 2] = 0.0, 1.0
+    three, signs = series(18, 4.0, -2.0).reshape(3, 2, 3), torch.tensor([1, -1, 1])
+    weight, q = series(4, 1.5, 0.2), series(12, -3.0, -0.1).reshape(3, 4)
+    labels, some, of_two = torch.tensor([2, 0, 3]), torch.tensor([2, -100, 1]), torch.tensor([[1, 0, 1], [0, -1, 1], [1, 1, 0]])
+
+    def ce(a, b, **more):
+        return lambda reduction: f.cross_entropy(a, b, reduction=reduction, **more)
+
+    cases = {
+        "mse": lambda r: f.mse_loss(x, y, reduction=r),
+        "l1": lambda r: f.l1_loss(x, y, reduction=r),
+        "smooth": lambda r: f.smooth_l1_loss(x, y, reduction=r),
+        "smoother": lambda r: f.smooth_l1_loss(x, y, reduction=r, beta=2.5),
+        "smooth_zero": lambda r: f.smooth_l1_loss(x, y, reduction=r, beta=0.0),
+        "huber": lambda r: f.huber_loss(x, y, reduction=r, delta=1.7),
+        "bce": lambda r: f.binary_cross_entropy(p, sure, reduction=r),
+        "bce_edge": lambda r: f.binary_cross_entropy(sure, p, reduction=r),
+        "bce_logits": lambda r: f.binary_cross_entropy_with_logits(40 * x, sure, reduction=r),
+        "bce_weight": lambda r: f.binary_cross_entropy_with_logits(x, sure, reduction=r, pos_weight=weight),
+        "kl": lambda r: f.kl_div(q, sure, reduction=r),
+        "kl_log": lambda r: f.kl_div(q, y - 2, reduction=r, log_target=True),
+        "cosine_embedding": lambda r: f.cosine_embedding_loss(x, y, signs, margin=-0.4, reduction=r),
+        "ce": ce(x, labels),
+        "ce_weight": ce(x, labels, weight=weight),
+        "ce_smooth": ce(x, labels, label_smoothing=0.3),
+        "ce_smooth_weight": ce(x, labels, weight=weight, label_smoothing=0.3),
+        "ce_ignored": ce(x, some),
+        "ce_ignored_weight": ce(x, some, weight=weight),
+        "ce_ignored_smooth": ce(x, some, label_smoothing=0.3),
+        "ce_three": ce(three, of_two, ignore_index=-1, weight=weight[:2], label_smoothing=0.1),
+        "ce_one": ce(x[1], labels[0]),
+        "nll": lambda r: f.nll_loss(q, some, weight=weight, reduction=r),
+    }
+    for name, of in cases.items():
+        parts = [of(r).detach().reshape(-1) for r in ("none", "mean", "sum")]
+        emit("torch_" + name, torch.cat(parts), "each, mean, sum")
+    emit("torch_kl_batch", f.kl_div(q, sure, reduction="batchmean"), "by the size of the batch")
+    emit("torch_cosine", torch.cat([f.cosine_similarity(x, y, dim=1), f.cosine_similarity(x, y, dim=0)]), "axes 1 and 0")
+    edge = sure.clone().requires_grad_()
+    emit("torch_bce_edge_grad", torch.autograd.grad(f.binary_cross_entropy(edge, p, reduction="sum"), edge)[0], "of the sum")
+
+
 def main():
     print("// Written by torch_values.py with PyTorch", torch.__version__.split("a")[0])
     print()
     for name, make, note in OPTIMIZERS:
         emit(name, trajectory(make), f"{note}: 6 steps of 5 parameters")
     network()
+    losses()
 
 
 main()

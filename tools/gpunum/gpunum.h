@@ -151,6 +151,7 @@ GNI_O1_END
 #include "grad/gradients.h"          // The derivative of each op, as public calls
 GNI_O1_BEGIN
 #include "grad/nn.h"                 // Layers and losses
+#include "grad/losses.h"             // The losses that are made of other ops
 #include "grad/optim.h"              // Optimizers
 #include "util/stream.h"             // Files and memory that are read and written
 #include "util/io.h"                 // Array files: .npy and IDX

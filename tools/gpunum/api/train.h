@@ -13,6 +13,42 @@ GPUNUM_API gn_array *gn_linear(gn_array *x, gn_array *w, gn_array *b);
 // outside 0 to classes - 1 gives an infinite loss.
 GPUNUM_API gn_array *gn_cross_entropy(gn_array *logits, gn_array *labels);
 GPUNUM_API gn_array *gn_mse_loss(gn_array *prediction, gn_array *target); // mean of squares
+
+// Losses as in PyTorch. What is predicted is a float array and the target has its shape; float16 and bfloat16 are computed in
+// float32. Each is one pass over its operands, and can be differentiated twice.
+typedef enum gn_reduction {
+    GN_REDUCE_MEAN,      // of all elements
+    GN_REDUCE_SUM,
+    GN_REDUCE_NONE,      // an array of losses
+    GN_REDUCE_BATCH_MEAN // the sum by the size of axis 0, which kl_div wants
+} gn_reduction;
+GPUNUM_API gn_array *gn_mse_loss_with(gn_array *prediction, gn_array *target, gn_reduction r);
+GPUNUM_API gn_array *gn_l1_loss(gn_array *prediction, gn_array *target, gn_reduction r); // |p - t|
+// d = |p - t|: d^2 / (2 beta) below beta, d - beta / 2 from there on; beta 0: l1. PyTorch's default is 1.
+GPUNUM_API gn_array *gn_smooth_l1_loss(gn_array *prediction, gn_array *target, double beta, gn_reduction r);
+GPUNUM_API gn_array *gn_huber_loss(gn_array *prediction, gn_array *target, double delta, gn_reduction r); // delta times that
+// -t log p - (1 - t) log(1 - p), with logarithms from -100 on.
+GPUNUM_API gn_array *gn_bce_loss(gn_array *p, gn_array *target, gn_reduction r);
+// The same of p = sigmoid(logits), stable. pos_weight, which broadcasts to the logits: of the first term; NULL: 1.
+GPUNUM_API gn_array *gn_bce_with_logits(gn_array *logits, gn_array *target, gn_array *pos_weight, gn_reduction r);
+// t (log t - q) of log-probabilities q; with log_target those of the target are given too.
+GPUNUM_API gn_array *gn_kl_div(gn_array *log_q, gn_array *target, bool log_target, gn_reduction r);
+// a b / (max(|a|, eps) max(|b|, eps)) along the axis; a and b broadcast. PyTorch's eps is 1e-8.
+GPUNUM_API gn_array *gn_cosine_similarity(gn_array *a, gn_array *b, int axis, double eps);
+// Of rows (n, d) or one (d), by labels (n) or (): 1 - cos for 1, max(0, cos - margin) for -1.
+GPUNUM_API gn_array *gn_cosine_embedding_loss(gn_array *a, gn_array *b, gn_array *labels, double margin, gn_reduction r);
+typedef struct gn_cross_entropy_options {
+    gn_array *weight;       // (classes), what a row of that label counts; NULL: 1. A mean is divided by their sum.
+    double label_smoothing; // 0 to 1: so much of the target is spread over all classes
+    bool ignores;           // rows with the label `ignored` (PyTorch's default is -100) count nothing
+    int64_t ignored;
+    gn_reduction reduction; // GN_REDUCE_BATCH_MEAN is not one of these
+} gn_cross_entropy_options;
+// logits (n, classes, ...) or (classes), integer labels without the axis of classes. `options` may be NULL.
+GPUNUM_API gn_array *gn_cross_entropy_with(gn_array *logits, gn_array *labels, const gn_cross_entropy_options *options);
+// The same of log-probabilities; no label smoothing.
+GPUNUM_API gn_array *gn_nll_loss(gn_array *log_p, gn_array *labels, const gn_cross_entropy_options *options);
+
 // Weights for a layer of shape s = (in, out): He for relu, Glorot for tanh and linear layers. Float dtypes,
 // requires_grad on.
 GPUNUM_API gn_array *gn_he_normal(gn_context *g, gn_dtype t, gn_shape s);

@@ -1,0 +1,267 @@
+// Losses: values against PyTorch's (torch_values.h), first and second derivatives against differences, and what is odd.
+#include "test.h"
+#include "torch_values.h"
+
+// The same numbers as series() in torch_values.py.
+static gn_array *series(gn_context *g, gn_dtype t, gn_shape s, double scale, double shift) {
+    double values[64];
+    int n = 1;
+    for (int i = 0; i < s.rank; i++) n *= (int)s.dim[i];
+    for (int i = 0; i < n; i++) values[i] = ((i * 7919 + 104729) % 1000) / 1000.0 * scale + shift;
+    return gn_copy(gn_cast(gn_array_from(g, GN_F64, s, values), t));
+}
+
+typedef struct operands {
+    gn_context *g;
+    gn_array *x, *y, *p, *sure, *three, *signs, *weight, *q, *labels, *some, *of_two;
+} operands;
+
+// Some of them with strides of their own: what they are must not matter.
+static operands operands_of(gn_context *g, gn_dtype t) {
+    const int32_t labels[] = {2, 0, 3}, some[] = {2, -100, 1}, of_two[] = {1, 0, 1, 0, -1, 1, 1, 1, 0}, signs[] = {1, -1, 1};
+    const double zero = 0.0, one = 1.0;
+    operands o;
+    o.g = g;
+    o.x = gn_transpose(gn_copy(gn_transpose(series(g, t, GN_SHAPE(3, 4), 4.0, -2.0))));
+    o.y = series(g, t, GN_SHAPE(3, 4), -3.0, 1.6);
+    o.p = series(g, t, GN_SHAPE(3, 4), 0.98, 0.01);
+    o.sure = gn_copy(gn_flip(series(g, t, GN_SHAPE(3, 4), 1.0, 0.0), 1));
+    gn_assign(gn_index(o.sure, "0, 0"), gn_array_from(g, GN_F64, GN_SHAPE(), &zero));
+    gn_assign(gn_index(o.sure, "1, 2"), gn_array_from(g, GN_F64, GN_SHAPE(), &one));
+    o.three = series(g, t, GN_SHAPE(3, 2, 3), 4.0, -2.0);
+    o.weight = series(g, t, GN_SHAPE(4), 1.5, 0.2);
+    o.q = series(g, t, GN_SHAPE(3, 4), -3.0, -0.1);
+    o.labels = gn_cast(gn_array_from(g, GN_I32, GN_SHAPE(3), labels), GN_U8);
+    o.some = gn_cast(gn_array_from(g, GN_I32, GN_SHAPE(3), some), GN_I64);
+    o.of_two = gn_array_from(g, GN_I32, GN_SHAPE(3, 3), of_two);
+    o.signs = gn_array_from(g, GN_I32, GN_SHAPE(3), signs);
+    return o;
+}
+
+static gn_array *classes(gn_array *x, gn_array *labels, gn_array *weight, double smoothing, int ignored, gn_reduction r) {
+    gn_cross_entropy_options o = {weight, smoothing, ignored != 0, ignored, r};
+    return gn_cross_entropy_with(x, labels, &o);
+}
+
+static gn_array *nll(gn_array *x, gn_array *labels, gn_array *weight, int ignored, gn_reduction r) {
+    gn_cross_entropy_options o = {weight, 0.0, true, ignored, r};
+    return gn_nll_loss(x, labels, &o);
+}
+
+// name, loss of the operands o with reduction r, and which of them it is differentiated by
+#define LOSSES(X)                                                                                           \
+    X(mse, gn_mse_loss_with(o->x, o->y, r), o->x, o->y)                                                     \
+    X(l1, gn_l1_loss(o->x, o->y, r), o->x, o->y)                                                            \
+    X(smooth, gn_smooth_l1_loss(o->x, o->y, 1.0, r), o->x, o->y)                                            \
+    X(smoother, gn_smooth_l1_loss(o->x, o->y, 2.5, r), o->x, o->y)                                          \
+    X(smooth_zero, gn_smooth_l1_loss(o->x, o->y, 0.0, r), o->x, o->y)                                       \
+    X(huber, gn_huber_loss(o->x, o->y, 1.7, r), o->x, o->y)                                                 \
+    X(bce, gn_bce_loss(o->p, o->sure, r), o->p, o->sure)                                                    \
+    X(bce_edge, gn_bce_loss(o->sure, o->p, r), o->p, o->p)                                                  \
+    X(bce_logits, gn_bce_with_logits(gn_mul_s(o->x, 40.0), o->sure, NULL, r), o->x, o->sure)                \
+    X(bce_weight, gn_bce_with_logits(o->x, o->sure, o->weight, r), o->x, o->weight)                         \
+    X(kl, gn_kl_div(o->q, o->sure, false, r), o->q, o->q)                                                   \
+    X(kl_log, gn_kl_div(o->q, gn_add_s(o->y, -2.0), true, r), o->q, o->y)                                   \
+    X(cosine_embedding, gn_cosine_embedding_loss(o->x, o->y, o->signs, -0.4, r), o->x, o->y)                \
+    X(ce, classes(o->x, o->labels, NULL, 0.0, 0, r), o->x, o->x)                                            \
+    X(ce_weight, classes(o->x, o->labels, o->weight, 0.0, 0, r), o->x, o->x)                                \
+    X(ce_smooth, classes(o->x, o->labels, NULL, 0.3, 0, r), o->x, o->x)                                     \
+    X(ce_smooth_weight, classes(o->x, o->labels, o->weight, 0.3, 0, r), o->x, o->x)                         \
+    X(ce_ignored, classes(o->x, o->some, NULL, 0.0, -100, r), o->x, o->x)                                   \
+    X(ce_ignored_weight, classes(o->x, o->some, o->weight, 0.0, -100, r), o->x, o->x)                       \
+    X(ce_ignored_smooth, classes(o->x, o->some, NULL, 0.3, -100, r), o->x, o->x)                            \
+    X(ce_three, classes(o->three, o->of_two, gn_slice(o->weight, 0, 0, 2, 1), 0.1, -1, r), o->three, o->three) \
+    X(ce_one, classes(gn_index(o->x, "1"), gn_index(o->labels, "0"), NULL, 0.0, 0, r), o->x, o->x)          \
+    X(nll, nll(o->q, o->some, o->weight, -100, r), o->q, o->q)
+
+typedef struct loss {
+    const char *name;
+    gn_array *(*fn)(const operands *o, gn_reduction r);
+    void (*leaves)(const operands *o, gn_array **leaf);
+    const double *want;
+    int count; // of elements, before mean and sum
+} loss;
+#define GN_X(name, expression, first, second)                                                              \
+    static gn_array *fn_##name(const operands *o, gn_reduction r) { return expression; }                   \
+    static void leaves_##name(const operands *o, gn_array **leaf) { leaf[0] = first, leaf[1] = second; }
+LOSSES(GN_X)
+#undef GN_X
+static const loss losses[] = {
+#define GN_X(name, expression, first, second) \
+    {#name, fn_##name, leaves_##name, torch_##name, (int)(sizeof torch_##name / sizeof(double)) - 2},
+    LOSSES(GN_X)
+#undef GN_X
+};
+enum { COUNT = (int)(sizeof losses / sizeof losses[0]) };
+
+static void expect_doubles(const char *name, gn_array *a, gn_dtype t, const double *want, int n, double tolerance) {
+    double got[64];
+    assert_non_null(a);
+    if (gn_size(a) != n || gn_dtype_of(a) != t) fail_msg("%s: %d elements", name, (int)gn_size(a));
+    assert_int_equal(gn_read(gn_cast(a, GN_F64), got, sizeof(double) * (size_t)n), GN_OK);
+    for (int i = 0; i < n; i++)
+        if (!(fabs(got[i] - want[i]) <= tolerance * fmax(1.0, fabs(want[i]))))
+            fail_msg("%s: element %d is %.17g, not %.17g", name, i, got[i], want[i]);
+}
+
+static void check_values(gn_context *g, gn_dtype t, double tolerance) {
+    for (int i = 0; i < COUNT; i++)
+        GN_SCOPE(g) {
+            const operands o = operands_of(g, t);
+            const loss *l = &losses[i];
+            double slack = tolerance;
+            if (strcmp(l->name, "bce_edge") == 0 && t != GN_F64) slack *= 40.0; // 1 - p loses digits
+            if (strcmp(l->name, "cosine_embedding") == 0 && t == GN_F64) slack = 1e-11; // PyTorch adds 1e-12 to the squares
+            expect_doubles(l->name, l->fn(&o, GN_REDUCE_NONE), t, l->want, l->count, slack);
+            expect_doubles(l->name, l->fn(&o, GN_REDUCE_MEAN), t, l->want + l->count, 1, slack);
+            expect_doubles(l->name, l->fn(&o, GN_REDUCE_SUM), t, l->want + l->count + 1, 1, slack);
+        }
+}
+
+static void test_values(void **state) {
+    gn_context *g = (gn_context *)*state;
+    check_values(g, GN_F32, 3e-6);
+    if (!test_on_vulkan()) { // where compiling a kernel takes long
+        check_values(g, GN_F64, 1e-13);
+        check_values(g, GN_F16, 1e-2);
+        check_values(g, GN_BF16, 8e-2);
+    }
+    const operands o = operands_of(g, GN_F64);
+    expect_doubles("batch", gn_kl_div(o.q, o.sure, false, GN_REDUCE_BATCH_MEAN), GN_F64, torch_kl_batch, 1, 1e-13);
+    expect_doubles("cosine", gn_cosine_similarity(o.x, o.y, 1, 1e-8), GN_F64, torch_cosine, 3, 1e-13);
+    expect_doubles("cosine", gn_cosine_similarity(o.x, o.y, -2, 1e-8), GN_F64, torch_cosine + 3, 4, 1e-13);
+}
+
+// ---- derivatives
+
+typedef struct checked {
+    const loss *loss;
+    operands o;
+} checked;
+
+// Each element by a factor of its own.
+static gn_array *weighed(gn_context *g, gn_array *const *in, int n, void *user) {
+    const checked *c = (const checked *)user;
+    (void)in, (void)n;
+    gn_array *y = c->loss->fn(&c->o, GN_REDUCE_NONE);
+    gn_array *factor = gn_reshape(gn_add_s(gn_arange(g, GN_F64, 0, (double)gn_size(y), 1), 1.0), gn_shape_of(y));
+    return gn_add(gn_mean(gn_mul(factor, y), GN_ALL), c->loss->fn(&c->o, GN_REDUCE_MEAN));
+}
+
+static gn_array *weighed_twice(gn_context *g, gn_array *const *in, int n, void *user) {
+    gn_array *dx[2], *y = weighed(g, in, n, user), *sum = NULL;
+    if (gn_gradients(y, in, n, true, dx) != GN_OK) return NULL;
+    for (int i = 0; i < n; i++) {
+        gn_array *s = gn_sum(gn_sin(gn_add_s(gn_mul_s(dx[i], 0.02), 0.3 * i)), GN_ALL);
+        sum = sum != NULL ? gn_add(sum, s) : s;
+    }
+    return sum;
+}
+
+static bool has_flat_gradient(const loss *l) {
+    static const char *const names[] = {"l1", "smooth_zero", "bce_edge", "kl", "nll"};
+    bool found = false;
+    for (int i = 0; i < 5; i++) found = found || strcmp(l->name, names[i]) == 0;
+    return found;
+}
+
+static void test_differences(void **state) {
+    gn_context *g = (gn_context *)*state;
+    for (int i = 0; i < COUNT; i++)
+        GN_SCOPE(g) {
+            if (test_on_vulkan() && strcmp(losses[i].name, "bce") != 0) continue; // the others are made of ops alone
+            checked c = {&losses[i], operands_of(g, GN_F64)};
+            gn_array *leaf[2];
+            c.o.x = gn_copy(c.o.x);
+            losses[i].leaves(&c.o, leaf);
+            const int n = leaf[0] == leaf[1] ? 1 : 2;
+            for (int k = 0; k < n; k++) gn_requires_grad(leaf[k], true);
+            const double error = gn_gradcheck(weighed, leaf, n, 1e-6, &c);
+            if (!(error < 1e-7)) fail_msg("%s: gradient off by %g", losses[i].name, error);
+            if (has_flat_gradient(&losses[i])) continue;
+            const double twice = gn_gradcheck(weighed_twice, leaf, n, 1e-6, &c);
+            if (!(twice < 1e-6)) fail_msg("%s: second gradient off by %g", losses[i].name, twice);
+        }
+}
+
+static double grad_item(gn_array *y, gn_array *x) {
+    gn_array *dx = NULL;
+    return gn_gradients(y, &x, 1, false, &dx) == GN_OK ? gn_item(dx) : (double)NAN;
+}
+
+static gn_array *number(gn_context *g, double v) { return gn_requires_grad(gn_full(g, GN_F32, GN_SHAPE(1), v), true); }
+
+static void test_odd_values(void **state) {
+    gn_context *g = (gn_context *)*state;
+    operands o = operands_of(g, GN_F64);
+    gn_requires_grad(o.sure, true);
+    gn_array *dx = NULL;
+    assert_int_equal(gn_gradients(gn_bce_loss(o.sure, o.p, GN_REDUCE_SUM), &o.sure, 1, false, &dx), GN_OK);
+    expect_doubles("bce_edge", dx, GN_F64, torch_bce_edge_grad, 12, 1e-8); // its 1e-12 is a float
+    gn_array *far_off = number(g, INFINITY), *none = number(g, NAN), *zero = gn_zeros(g, GN_F32, GN_SHAPE(1));
+    assert_true(grad_item(gn_smooth_l1_loss(far_off, zero, 1.0, GN_REDUCE_SUM), far_off) == 1.0);
+    assert_true(isnan(gn_item(gn_huber_loss(none, zero, 1.0, GN_REDUCE_SUM))));
+    assert_true(isnan(gn_item(gn_bce_loss(none, zero, GN_REDUCE_SUM))));
+    // Large logits of either sign: no overflow.
+    gn_array *big = number(g, -1e30), *one = gn_ones(g, GN_F32, GN_SHAPE(1));
+    assert_true(gn_item(gn_bce_with_logits(big, zero, NULL, GN_REDUCE_SUM)) == 0.0);
+    assert_true(fabs(gn_item(gn_bce_with_logits(big, one, NULL, GN_REDUCE_SUM)) / 1e30 - 1.0) < 1e-6);
+    assert_true(grad_item(gn_bce_with_logits(big, one, NULL, GN_REDUCE_SUM), big) == -1.0);
+    // A vector of zeros has a direction with nothing.
+    gn_array *still = gn_requires_grad(gn_zeros(g, GN_F32, GN_SHAPE(2)), true);
+    gn_array *cosine = gn_cosine_similarity(still, gn_ones(g, GN_F32, GN_SHAPE(3, 2)), 1, 1e-3);
+    assert_true(gn_size(cosine) == 3 && gn_item(gn_sum(cosine, GN_ALL)) == 0.0);
+    assert_int_equal(gn_gradients(gn_sum(cosine, GN_ALL), &still, 1, false, &dx), GN_OK);
+    assert_true(fabs(gn_item(gn_max(dx, GN_ALL)) - 3000.0 / sqrt(2.0)) < 0.1);
+    // A label that no class has, and one that is not looked at.
+    const int32_t labels[] = {1, 7};
+    gn_array *l = gn_array_from(g, GN_I32, GN_SHAPE(2), labels), *x = gn_ones(g, GN_F32, GN_SHAPE(2, 3));
+    assert_true(isinf(gn_item(gn_cross_entropy_with(x, l, NULL))));
+    assert_true(isinf(gn_item(classes(x, l, gn_ones(g, GN_F32, GN_SHAPE(3)), 0.5, 0, GN_REDUCE_SUM))));
+    assert_true(fabs(gn_item(classes(x, l, NULL, 0.0, 7, GN_REDUCE_MEAN)) - log(3.0)) < 1e-6);
+    assert_true(isnan(gn_item(classes(x, gn_full(g, GN_I32, GN_SHAPE(2), 7), NULL, 0.0, 7, GN_REDUCE_MEAN))));
+    // Nothing.
+    gn_array *empty = gn_zeros(g, GN_F32, GN_SHAPE(0, 3)), *no_labels = gn_zeros(g, GN_I32, GN_SHAPE(0));
+    assert_true(gn_item(gn_l1_loss(empty, empty, GN_REDUCE_SUM)) == 0.0);
+    assert_true(isnan(gn_item(gn_l1_loss(empty, empty, GN_REDUCE_MEAN))));
+    assert_true(gn_item(classes(empty, no_labels, NULL, 0.1, 0, GN_REDUCE_SUM)) == 0.0);
+}
+
+static void test_refusals(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_array *x = gn_ones(g, GN_F32, GN_SHAPE(2, 3)), *l = gn_zeros(g, GN_I32, GN_SHAPE(2)), *w = gn_ones(g, GN_F32, GN_SHAPE(4));
+    assert_null(gn_l1_loss(x, gn_ones(g, GN_F32, GN_SHAPE(3)), GN_REDUCE_MEAN));
+    expect_error(g, GN_ERROR_SHAPE, "gn_l1_loss: prediction (2,3) and target (3,) have different shapes");
+    assert_null(gn_mse_loss_with(l, l, GN_REDUCE_MEAN));
+    expect_error(g, GN_ERROR_DTYPE, "gn_mse_loss_with: the prediction is int32 and the target int32, not a float and a real number");
+    assert_null(gn_huber_loss(x, x, -1.0, GN_REDUCE_MEAN));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_huber_loss: -1 is no number from 0 on");
+    assert_null(gn_kl_div(x, x, false, (gn_reduction)9));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_kl_div: 9 is not a gn_reduction");
+    assert_null(gn_bce_loss(x, NULL, GN_REDUCE_MEAN));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_bce_loss: array argument 2 is NULL");
+    assert_null(gn_bce_with_logits(x, x, gn_ones(g, GN_F32, GN_SHAPE(4, 2, 3)), GN_REDUCE_MEAN));
+    expect_error(g, GN_ERROR_SHAPE, "gn_bce_with_logits: pos_weight has more axes or elements than the logits");
+    assert_null(gn_cosine_embedding_loss(x, x, x, 0.0, GN_REDUCE_MEAN));
+    expect_error(g, GN_ERROR_SHAPE, "gn_cosine_embedding_loss: not rows (n, d) and labels (n)");
+    assert_null(gn_cosine_similarity(l, l, 0, 0.0));
+    expect_error(g, GN_ERROR_DTYPE, "gn_cosine_similarity: int32 numbers, eps 0");
+    assert_null(gn_cosine_similarity(x, x, 2, 0.0));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_cosine_similarity: axis 2 is out of bounds for array of rank 2");
+    assert_null(gn_nll_loss(x, gn_zeros(g, GN_I32, GN_SHAPE(3)), NULL));
+    expect_error(g, GN_ERROR_SHAPE, "gn_nll_loss: (2,3) and labels (3,) are not (n, classes, ...) and (n, ...)");
+    assert_null(classes(x, l, w, 0.0, 0, GN_REDUCE_MEAN));
+    expect_error(g, GN_ERROR_SHAPE, "gn_cross_entropy_with: weight (4,) for 3 classes");
+    assert_null(classes(x, l, NULL, 1.5, 0, GN_REDUCE_MEAN));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_cross_entropy_with: label smoothing 1.5");
+    assert_null(classes(x, l, NULL, 0.0, 0, GN_REDUCE_BATCH_MEAN));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_cross_entropy_with: reduction 3");
+    assert_null(classes(x, gn_ones(g, GN_F32, GN_SHAPE(2)), NULL, 0.0, 0, GN_REDUCE_MEAN));
+    expect_error(g, GN_ERROR_DTYPE, NULL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {GN_TEST(test_values), GN_TEST(test_differences), GN_TEST(test_odd_values),
+                                       GN_TEST(test_refusals)};
+    return test_run(tests);
+}
