@@ -651,6 +651,8 @@ static gn_array *call_facts(calls *c) {
     X(gn_linear, 0, gn_linear(floats(c), second(c), c->find(c, ROW, 2)))                           \
     X(gn_cross_entropy, 0, gn_cross_entropy(floats(c), c->find(c, INDEX, 1)))                      \
     X(gn_mse_loss, 0, gn_mse_loss(floats(c), second(c)))                                           \
+    X(gn_dropout, 0, gn_dropout(floats(c), number(c, 0.5), !c->wild || draw(2)))                   \
+    X(gn_embedding, 0, gn_embedding(c->find(c, INDEX, 1), floats(c), whole(c, 1)))                 \
     X(gn_mse_loss_with, 0, gn_mse_loss_with(floats(c), second(c), reduction(c)))                   \
     X(gn_l1_loss, ALIKE, gn_l1_loss(floats(c), second(c), reduction(c)))                           \
     X(gn_smooth_l1_loss, ALIKE, gn_smooth_l1_loss(floats(c), second(c), number(c, 1.0), reduction(c)))\

@@ -1,4 +1,5 @@
 // Losses: values against PyTorch's (torch_values.h), first and second derivatives against differences, and what is odd.
+// Dropout and embeddings.
 #include "test.h"
 #include "torch_values.h"
 
@@ -260,8 +261,92 @@ static void test_refusals(void **state) {
     expect_error(g, GN_ERROR_DTYPE, NULL);
 }
 
+// ---- dropout and embeddings
+
+static gn_array *seeded_dropout(gn_context *g, gn_array *const *in, int n, void *user) {
+    (void)n, (void)user;
+    gn_seed(g, 11);
+    return gn_sum(gn_square(gn_dropout(gn_square(in[0]), 0.4, true)), GN_ALL);
+}
+
+static gn_array *seeded_twice(gn_context *g, gn_array *const *in, int n, void *user) {
+    gn_array *dx = NULL;
+    return gn_gradients(seeded_dropout(g, in, n, user), in, n, true, &dx) == GN_OK ? gn_sum(gn_sin(dx), GN_ALL) : NULL;
+}
+
+static void test_dropout(void **state) {
+    gn_context *g = (gn_context *)*state;
+    const gn_dtype kinds[] = {GN_F32, GN_F64, GN_F16, GN_BF16};
+    for (int k = 0; k < (test_on_vulkan() ? 1 : 4); k++)
+        GN_SCOPE(g) {
+            const gn_dtype t = kinds[k];
+            // A view, and a size that is no multiple of a block's.
+            gn_array *x = gn_requires_grad(gn_transpose(gn_ones(g, t, GN_SHAPE(61, 17))), true), *dx = NULL;
+            gn_seed(g, 3);
+            gn_array *y = gn_eval(gn_dropout(x, 0.25, true)), *next = gn_eval(gn_dropout(x, 0.25, true));
+            gn_seed(g, 3);
+            gn_array *u = gn_rand(g, GN_F32, GN_SHAPE(17, 61)), *zero = gn_scalar(g, t, 0.0);
+            gn_array *want = gn_where(gn_lt_s(u, 0.25), zero, gn_full(g, t, GN_SHAPE(17, 61), 1.0 / 0.75));
+            assert_true(gn_dtype_of(y) == t && gn_array_equal(y, want, false));
+            assert_false(gn_array_equal(y, next, false));
+            const double mean = gn_item(gn_mean(gn_cast(y, GN_F64), GN_ALL));
+            assert_true(mean > 0.9 && mean < 1.1);
+            assert_int_equal(gn_gradients(gn_sum(y, GN_ALL), &x, 1, false, &dx), GN_OK);
+            assert_true(gn_array_equal(dx, y, false)); // the same mask
+            assert_true(gn_array_equal(gn_dropout(x, 0.25, false), x, false) && gn_array_equal(gn_dropout(x, 0.0, true), x, false));
+            gn_array *none = gn_dropout(gn_full(g, t, GN_SHAPE(9), INFINITY), 1.0, true);
+            assert_true(gn_item(gn_sum(none, GN_ALL)) == 0.0);
+            gn_array *all_nan = gn_dropout(gn_full(g, t, GN_SHAPE(64), NAN), 0.5, true);
+            const int64_t count = gn_item_int(gn_sum(gn_cast(gn_isnan(all_nan), GN_I32), GN_ALL));
+            assert_true(count > 10 && count < 54); // the others are 0
+        }
+    gn_array *x = gn_requires_grad(series(g, GN_F64, GN_SHAPE(3, 5), 2.0, -1.0), true);
+    assert_true(gn_gradcheck(seeded_dropout, &x, 1, 0.0, NULL) < 1e-8);
+    assert_true(gn_gradcheck(seeded_twice, &x, 1, 0.0, NULL) < 1e-7);
+    assert_null(gn_dropout(x, NAN, true));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_dropout: the probability nan is not between 0 and 1");
+    assert_null(gn_dropout(gn_ones(g, GN_I32, GN_SHAPE(2)), 0.5, true));
+    expect_error(g, GN_ERROR_DTYPE, "gn_dropout: int32 is not a float dtype");
+}
+
+static gn_array *embedded(gn_context *g, gn_array *const *in, int n, void *user) {
+    const int32_t rows[] = {2, 0, 2, 3, 1, 2};
+    (void)n;
+    return gn_sum(gn_square(gn_embedding(gn_array_from(g, GN_I32, GN_SHAPE(2, 3), rows), in[0], *(int64_t *)user)), GN_ALL);
+}
+
+static void test_embedding(void **state) {
+    gn_context *g = (gn_context *)*state;
+    const int32_t rows[] = {2, 0, 2, 3, 1, 2};
+    int64_t padding = GN_NONE;
+    for (int k = 0; k < 3; k++)
+        GN_SCOPE(g) {
+            const gn_dtype kinds[] = {GN_F32, GN_F16, GN_I64}, t = k == 2 ? GN_F32 : kinds[k];
+            gn_array *i = gn_array_from(g, GN_I32, GN_SHAPE(2, 3), rows), *dw = NULL;
+            if (k == 2) i = gn_cast(i, GN_U8);
+            gn_array *w = gn_requires_grad(gn_cast(gn_reshape(gn_arange(g, GN_F32, 0, 8, 1), GN_SHAPE(4, 2)), t), true);
+            w = gn_requires_grad(gn_detach(gn_eval(w)), true);
+            gn_array *y = gn_embedding(i, w, k == 0 ? GN_NONE : k == 1 ? 2 : -2);
+            expect_shape(y, 2, 3, 2);
+            expect_values(y, 4, 5, 0, 1, 4, 5, 6, 7, 2, 3, 4, 5);
+            gn_array *factor = gn_reshape(gn_arange(g, t, 0, 12, 1), GN_SHAPE(2, 3, 2));
+            assert_int_equal(gn_gradients(gn_sum(gn_mul(y, factor), GN_ALL), &w, 1, false, &dw), GN_OK);
+            assert_true(gn_dtype_of(dw) == t);
+            if (k == 0) expect_values(dw, 2, 3, 8, 9, 14, 17, 6, 7);
+            else expect_values(dw, 2, 3, 8, 9, 0, 0, 6, 7);
+        }
+    gn_array *w = gn_requires_grad(series(g, GN_F64, GN_SHAPE(4, 2), 2.0, -1.0), true);
+    assert_true(gn_gradcheck(embedded, &w, 1, 0.0, &padding) < 1e-8);
+    assert_null(gn_embedding(gn_ones(g, GN_F32, GN_SHAPE(2)), w, GN_NONE));
+    expect_error(g, GN_ERROR_DTYPE, NULL);
+    assert_null(gn_embedding(gn_ones(g, GN_I32, GN_SHAPE(2)), gn_ones(g, GN_I32, GN_SHAPE(2, 2)), GN_NONE));
+    expect_error(g, GN_ERROR_DTYPE, "gn_embedding: the table is int32 (2,2), not a float (rows, size)");
+    assert_null(gn_embedding(gn_ones(g, GN_I32, GN_SHAPE(2)), w, 4));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_embedding: padding 4 of 4 rows");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {GN_TEST(test_values), GN_TEST(test_differences), GN_TEST(test_odd_values),
-                                       GN_TEST(test_refusals)};
+                                       GN_TEST(test_refusals), GN_TEST(test_dropout), GN_TEST(test_embedding)};
     return test_run(tests);
 }

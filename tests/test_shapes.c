@@ -540,6 +540,13 @@ static void test_losses(void **state) {
     y[3] = gn_huber_loss(none, none, 1, each), y[4] = gn_bce_loss(none, none, each), y[5] = gn_kl_div(none, none, true, each);
     y[6] = gn_bce_with_logits(none, none, none, each), y[7] = gn_bce_with_logits(none, none, NULL, each);
     for (int i = 0; i < 8; i++) expect_shape(gn_eval(y[i]), H, 0);
+    expect_shape(gn_eval(gn_dropout(none, 0.5, true)), H, 0);
+    expect_shape(gn_eval(gn_embedding(gn_zeros(g, GN_I32, GN_SHAPE(0, 3)), gn_zeros(g, GN_F32, GN_SHAPE(1, 0)), 0)), 0, 3, 0);
+    FAILS(MEMORY, "gn_dropout", gn_dropout(wide(g, GN_F32, GN_SHAPE(P, P / 8)), 0.5, true));
+    FAILS(SHAPE, "gn_embedding", gn_embedding(labels, row, GN_NONE));
+    FAILS(ARGUMENT, "gn_embedding", gn_embedding(labels, column, P));
+    FAILS(ARGUMENT, "gn_embedding", gn_embedding(labels, column, -P - 1));
+    FAILS(ARGUMENT, "gn_dropout", gn_dropout(none, 1.5, false));
     expect_values(gn_mse_loss_with(none, none, GN_REDUCE_SUM), 0);
     expect_values(gn_mse_loss_with(none, none, GN_REDUCE_BATCH_MEAN), 0);
     expect_shape(gn_eval(gn_cosine_similarity(other, other, 1, 1e-8)), 0);

@@ -113,6 +113,77 @@ GPUNUM_API gn_array *gn_mse_loss(gn_array *prediction, gn_array *target) {
     return gni_end_scope(g, gn_mean(gn_square(gn_sub(prediction, target)), GN_ALL));
 }
 
+// ---- dropout: the numbers are drawn again where the gradient needs them
+
+static gn_array *gni_dropped(gn_context *g, gn_array *x, double p, gni_random *job);
+
+// real[0]: p, param: the place in the stream.
+static bool gni_back_dropout(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gni_random job;
+    memset(&job, 0, sizeof job);
+    job.seed = (uint64_t)node->param[0];
+    job.counter = (uint64_t)node->param[1];
+    gx[0] = gni_dropped(g, gy, node->real[0], &job);
+    return true;
+}
+
+static gn_array *gni_dropped(gn_context *g, gn_array *x, double p, gni_random *job) {
+    job->kind = GNI_RAND_UNIFORM;
+    g->no_grad++; // recorded as one op
+    gn_array *u = gni_adopt(g, gni_random_at(g, "gn_dropout", GN_F32, &x->shape, job));
+    gn_array *y = gn_where(gn_lt_s(u, p), gni_zero_like(x), gn_mul_s(x, 1.0 / (1.0 - p)));
+    g->no_grad--;
+    gni_node *node = gni_record(g, y, "gn_dropout", gni_back_dropout, &x, 1);
+    if (node != NULL) {
+        node->param[0] = (int64_t)job->seed;
+        node->param[1] = (int64_t)job->counter;
+        node->real[0] = p;
+    }
+    return y;
+}
+
+GPUNUM_API gn_array *gn_dropout(gn_array *x, double p, bool training) {
+    gn_context *g = gni_begin("gn_dropout", &x, 1);
+    if (g == NULL) return NULL;
+    gn_array *y = NULL;
+    gn_scope_begin(g);
+    if (!(p >= 0.0 && p <= 1.0)) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_dropout: the probability %g is not between 0 and 1", p);
+    } else if (gni_need_float(g, "gn_dropout", x->dtype) && (!training || p == 0.0)) {
+        y = gn_cast(x, x->dtype);
+    } else if (!g->call_failed) {
+        gni_random job;
+        memset(&job, 0, sizeof job);
+        job.seed = g->seed;
+        job.counter = g->counter;
+        y = gni_dropped(g, x, p, &job);
+        g->counter += ((uint64_t)gni_elements(&x->shape) + 3) / 4;
+    }
+    return gni_end_scope(g, y);
+}
+
+GPUNUM_API gn_array *gn_embedding(gn_array *indices, gn_array *table, int64_t padding) {
+    gn_array *in[2];
+    in[0] = indices;
+    in[1] = table;
+    gn_context *g = gni_begin("gn_embedding", in, 2);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    const int64_t rows = table->shape.rank == 2 ? table->shape.dim[0] : -1, at = padding < 0 ? padding + rows : padding;
+    char text[200];
+    gn_array *y = NULL;
+    if (rows < 0 || !gni_is_float(table->dtype))
+        gni_fail(g, rows < 0 ? GN_ERROR_SHAPE : GN_ERROR_DTYPE, "gn_embedding: the table is %s %s, not a float (rows, size)",
+                 gn_dtype_name(table->dtype), gni_shape_text(text, sizeof text, &table->shape));
+    else if (padding != GN_NONE && (at < 0 || at >= rows))
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_embedding: padding %lld of %lld rows", (long long)padding, (long long)rows);
+    else
+        y = gn_take(table, indices, 0);
+    if (y != NULL && padding != GN_NONE && gn_needs_grad(y)) // the same numbers by a way that no gradient goes back on
+        y = gn_where(gn_expand_dims(gn_eq_s(indices, (double)at), -1), gn_detach(y), y);
+    return gni_end_scope(g, y);
+}
+
 static bool gni_is_layer(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s) {
     char text[200];
     if (!gni_shape_ok(g, fn, t, s) || !gni_need_float(g, fn, t)) return false;

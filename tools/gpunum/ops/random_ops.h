@@ -17,23 +17,28 @@ GPUNUM_API void gn_seed(gn_context *g, uint64_t seed) {
     gni_end_plain(g);
 }
 
-// Runs one random job into a new array; `job` says the kind and its range.
-static gn_array *gni_random_array(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s,
-                                  gni_random *job) {
+// Runs one random job into a new array; `job` says the kind, its range and the numbers' place in the stream.
+static gn_array *gni_random_at(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s, gni_random *job) {
     gn_array *y = gni_array_empty(g, fn, t, s);
     if (y == NULL) return NULL;
-    job->seed = g->seed;
-    job->counter = g->counter;
     job->n = gni_elements(s);
     memset(&job->out, 0, sizeof job->out);
     job->out.buf = y->buf;
     job->out.dtype = t;
     job->out.stride[0] = 1;
-    int64_t per_block = gni_random_pairs(job) ? 2 : 4;
-    g->counter += (uint64_t)(job->n / per_block + (job->n % per_block != 0));
     if (gni_run(g, GNI_JOB_RANDOM, job, y)) return y;
     gni_unref(g, y);
     return NULL;
+}
+
+// The next numbers of the context's stream.
+static gn_array *gni_random_array(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s, gni_random *job) {
+    job->seed = g->seed;
+    job->counter = g->counter;
+    gn_array *y = gni_random_at(g, fn, t, s, job);
+    int64_t per_block = gni_random_pairs(job) ? 2 : 4;
+    g->counter += (uint64_t)(job->n / per_block + (job->n % per_block != 0));
+    return y;
 }
 
 static bool gni_need_float(gn_context *g, const char *fn, gn_dtype t) {
