@@ -370,11 +370,18 @@ static gn_array *call_gradcheck(calls *c) {
 static gn_array *call_optimizer(calls *c, int which) {
     gn_sgd_options sgd = {0.1, 0.9, 0.0, 0.01, true};
     gn_adam_options adam = {0.1, 0.0, 0.0, 0.0, 0.01};
-    gn_array *x = gn_requires_grad(gn_detach(gn_copy(floats(c))), true);
-    if (c->wild) sgd.lr = number(c, 0.1), adam.beta1 = number(c, 0.5);
+    gn_rmsprop_options rmsprop = {0.1, 0.0, 0.0, 0.01, 0.9, true};
+    gn_adagrad_options adagrad = {0.1, 0.01, 0.01, 0.1, 0.0};
+    gn_array *x = gn_requires_grad(gn_detach(gn_copy(floats(c))), true), *y = gn_requires_grad(gn_ones_like(x), true);
+    if (c->wild) sgd.lr = number(c, 0.1), adam.beta1 = number(c, 0.5), rmsprop.alpha = number(c, 0.5), adagrad.eps = number(c, 0.1);
     gn_optimizer *opt = which == 0   ? gn_sgd(&x, 1, &sgd)
                         : which == 1 ? gn_adam(&x, 1, &adam)
-                                     : gn_adamw(&x, 1, &adam);
+                        : which == 2 ? gn_adamw(&x, 1, &adam)
+                        : which == 3 ? gn_rmsprop(&x, 1, &rmsprop)
+                        : which == 4 ? gn_adagrad(&x, 1, &adagrad)
+                        : which == 5 ? gn_lion(&x, 1, NULL)
+                                     : gn_muon(&x, 1, NULL);
+    if (which == 0) gn_optimizer_add_group(opt, &y, 1, number(c, 0.5), number(c, 0.1));
     for (int i = 0; i < 2; i++) {
         gn_backward(gn_sum(gn_square(x), GN_ALL));
         gn_step(opt);
@@ -387,6 +394,20 @@ static gn_array *call_optimizer(calls *c, int which) {
 static gn_array *call_sgd(calls *c) { return call_optimizer(c, 0); }
 static gn_array *call_adam(calls *c) { return call_optimizer(c, 1); }
 static gn_array *call_adamw(calls *c) { return call_optimizer(c, 2); }
+static gn_array *call_rmsprop(calls *c) { return call_optimizer(c, 3); }
+static gn_array *call_adagrad(calls *c) { return call_optimizer(c, 4); }
+static gn_array *call_lion(calls *c) { return call_optimizer(c, 5); }
+static gn_array *call_muon(calls *c) { return call_optimizer(c, 6); }
+
+static gn_array *call_clip(calls *c) {
+    gn_array *x = gn_requires_grad(gn_detach(gn_copy(floats(c))), true), *mean = gn_copy(gn_detach(x));
+    gn_backward(gn_sum(gn_square(x), GN_ALL));
+    c->more[0] = gn_clip_grad_norm(&x, 1, number(c, 0.5));
+    gn_clip_grad_value(&x, 1, number(c, 0.1));
+    gn_array *grad = gn_grad(x);
+    if (grad != NULL) c->more[1] = gn_copy(grad);
+    return gn_ema_update(&mean, &x, 1, number(c, 0.9)) == GN_OK ? mean : NULL;
+}
 
 static gn_array *call_npy(calls *c) {
     gn_array *a = any_of(c);
@@ -671,6 +692,11 @@ static gn_array *call_facts(calls *c) {
     X(gn_sgd, SEVERAL, call_sgd(c))                                                                \
     X(gn_adam, SEVERAL, call_adam(c))                                                              \
     X(gn_adamw, SEVERAL, call_adamw(c))                                                            \
+    X(gn_rmsprop, SEVERAL, call_rmsprop(c))                                                        \
+    X(gn_adagrad, SEVERAL, call_adagrad(c))                                                        \
+    X(gn_lion, SEVERAL, call_lion(c))                                                              \
+    X(gn_muon, SEVERAL, call_muon(c))                                                              \
+    X(gn_clip_grad_norm, SEVERAL, call_clip(c))                                                    \
     X(gn_load_npy, SEVERAL, call_npy(c))                                                           \
     X(gn_load_npz, SEVERAL, call_npz(c))                                                           \
     X(gn_load_csv, SEVERAL, call_csv(c))                                                           \
@@ -726,7 +752,7 @@ static const char *const other_functions[] = {
     "gn_shape_from", "gn_axes_from", "gn_axes_keep", "gn_shape_of", "gn_dtype_of", "gn_bytes",
     "gn_rank", "gn_dim", "gn_context_of", "gn_dtype_size", "gn_dtype_name", "gn_promote",
     "gn_explain", "gn_print", "gn_string_free", "gn_seed", "gn_seed_split", "gn_needs_grad", "gn_grad",
-    "gn_zero_grad", "gn_no_grad_end", "gn_step", "gn_zero_grads", "gn_lr_set", "gn_lr_get",
+    "gn_zero_grad", "gn_no_grad_end", "gn_step", "gn_zero_grads", "gn_lr_set", "gn_lr_get", "gn_optimizer_add_group", "gn_clip_grad_value", "gn_ema_update",
     "gn_optimizer_free", "gn_save_npy", "gn_save_npz", "gn_save_csv", "gn_npz_names", "gn_save_npy_memory",
     "gn_save_npz_memory", "gn_save_csv_memory", "gn_load_npz_memory", "gn_load_csv_memory", "gn_profile_end", "gn_vulkan_buffer", "gn_vulkan_wrap",
     "gn_vulkan_record_begin", "gn_vulkan_record_end", "gn_vulkan_record_done",

@@ -540,6 +540,12 @@ static void test_losses(void **state) {
     y[3] = gn_huber_loss(none, none, 1, each), y[4] = gn_bce_loss(none, none, each), y[5] = gn_kl_div(none, none, true, each);
     y[6] = gn_bce_with_logits(none, none, none, each), y[7] = gn_bce_with_logits(none, none, NULL, each);
     for (int i = 0; i < 8; i++) expect_shape(gn_eval(y[i]), H, 0);
+    gn_array *leaf = gn_requires_grad(gn_zeros(g, GN_F32, GN_SHAPE(H, 0)), true);
+    gn_optimizer *muon = gn_muon(&leaf, 1, NULL);
+    assert_int_equal(gn_backward(gn_sum(leaf, GN_ALL)), GN_OK);
+    expect_values(gn_clip_grad_norm(&leaf, 1, 1), 0);
+    assert_int_equal(gn_step(muon), GN_OK);
+    gn_optimizer_free(muon);
     expect_shape(gn_eval(gn_dropout(none, 0.5, true)), H, 0);
     expect_shape(gn_eval(gn_embedding(gn_zeros(g, GN_I32, GN_SHAPE(0, 3)), gn_zeros(g, GN_F32, GN_SHAPE(1, 0)), 0)), 0, 3, 0);
     FAILS(MEMORY, "gn_dropout", gn_dropout(wide(g, GN_F32, GN_SHAPE(P, P / 8)), 0.5, true));

@@ -57,16 +57,17 @@ static gn_array *series(gn_context *g, gn_dtype t, gn_shape s, double scale, dou
 static void follow(gn_context *g, gn_array *p, gn_optimizer *opt, const double *want,
                    double tolerance) {
     gn_dtype t = gn_dtype_of(p);
+    const gn_shape s = gn_shape_of(p);
+    const int n = (int)gn_size(p);
     assert_non_null(opt);
     for (int step = 0; step < 6; step++)
         GN_SCOPE(g) {
-            gn_array *c = series(g, t, GN_SHAPE(5), 1.5, 0.2),
-                     *target = series(g, t, GN_SHAPE(5), -1.0, 0.5);
+            gn_array *c = series(g, t, s, 1.5, 0.2), *target = series(g, t, s, -1.0, 0.5);
             gn_zero_grads(opt);
             gn_array *fourth = gn_square(gn_square(gn_sub(p, target)));
             gn_backward(gn_sum(gn_add(gn_mul(c, fourth), p), GN_ALL));
             assert_int_equal(gn_step(opt), GN_OK);
-            expect_values(p, want + step * 5, 5, tolerance);
+            expect_values(p, want + step * n, n, tolerance);
         }
     gn_optimizer_free(opt);
 }
@@ -76,9 +77,23 @@ static void check_optimizers(gn_dtype t, double tolerance) {
     gn_sgd_options plain = {0.05, 0, 0, 0, false}, momentum = {0.05, 0.9, 0.1, 0.02, false};
     gn_sgd_options nesterov = {0.05, 0.8, 0, 0, true};
     gn_adam_options decay = {0.1, 0.8, 0.95, 1e-4, 0.1}, fast = {0.1, 0, 0, 0, 0};
-    for (int kind = 0; kind < 6; kind++)
+    gn_rmsprop_options more = {0.02, 0.9, 1e-3, 0.1, 0.5, true}, centered = {0, 0, 0, 0, 0, true};
+    gn_adagrad_options adagrad = {0.2, 0.1, 0.1, 0.3, 1e-3};
+    gn_lion_options lion = {0.02, 0, 0, 0.1};
+    gn_muon_options muon = {0.05, 0, 0, false};
+    for (int kind = 0; kind < 14; kind++)
         GN_SCOPE(g) {
-            gn_array *p = gn_requires_grad(series(g, t, GN_SHAPE(5), 2.0, -1.0), true);
+            if (kind > 5 && t != GN_F32 && test_on_vulkan()) continue; // compiling kernels takes long
+            const gn_shape shapes[] = {GN_SHAPE(2, 3), GN_SHAPE(3, 2)}, s = kind < 12 ? GN_SHAPE(5) : shapes[kind - 12];
+            gn_array *p = gn_requires_grad(series(g, t, s, 2.0, -1.0), true);
+            if (kind == 6) follow(g, p, gn_rmsprop(&p, 1, NULL), torch_rmsprop, tolerance);
+            if (kind == 7) follow(g, p, gn_rmsprop(&p, 1, &more), torch_rmsprop_more, tolerance);
+            if (kind == 8) follow(g, p, gn_rmsprop(&p, 1, &centered), torch_rmsprop_centered, tolerance);
+            if (kind == 9) follow(g, p, gn_adagrad(&p, 1, NULL), torch_adagrad, tolerance);
+            if (kind == 10) follow(g, p, gn_adagrad(&p, 1, &adagrad), torch_adagrad_more, tolerance);
+            if (kind == 11) follow(g, p, gn_lion(&p, 1, &lion), torch_lion, tolerance);
+            if (kind == 12) follow(g, p, gn_muon(&p, 1, &muon), torch_muon_wide, tolerance);
+            if (kind == 13) follow(g, p, gn_muon(&p, 1, &muon), torch_muon_tall, tolerance);
             if (kind == 0) follow(g, p, gn_sgd(&p, 1, &plain), torch_sgd, tolerance);
             if (kind == 1) follow(g, p, gn_sgd(&p, 1, &momentum), torch_sgd_momentum, tolerance);
             if (kind == 2) follow(g, p, gn_sgd(&p, 1, &nesterov), torch_sgd_nesterov, tolerance);
@@ -176,6 +191,85 @@ static void test_optimizer_arguments(void **state) {
         expect_error(g, GN_ERROR_ARGUMENT, "beta1");
     }
     assert_int_not_equal(gn_step(NULL), GN_OK);
+    close_context(g);
+}
+
+// A group moves at a rate of its own, and decays on its own; gradients of parts of a batch add up.
+static void test_groups(void **state) {
+    (void)state;
+    gn_context *g = open_context();
+    GN_SCOPE(g) {
+        gn_array *p = gn_requires_grad(gn_ones(g, GN_F32, GN_SHAPE(2)), true), *q = gn_requires_grad(gn_ones(g, GN_F32, GN_SHAPE(2)), true);
+        gn_sgd_options options = {0.5, 0, 0, 0, false};
+        gn_optimizer *opt = gn_sgd(&p, 1, &options);
+        assert_int_equal(gn_optimizer_add_group(opt, &q, 1, 0.5, 1.0), GN_OK);
+        for (int part = 0; part < 2; part++) gn_backward(gn_div_s(gn_add(gn_sum(p, GN_ALL), gn_sum(q, GN_ALL)), 2.0));
+        assert_int_equal(gn_step(opt), GN_OK);
+        const double half[] = {0.5, 0.5};
+        expect_values(p, half, 2, 0.0); // 1 - .5
+        expect_values(q, half, 2, 0.0); // 1 - .25 (1 + 1)
+        assert_int_equal(gn_optimizer_add_group(opt, &p, 1, 1.0, 0.0), GN_ERROR_ARGUMENT);
+        expect_error(g, GN_ERROR_ARGUMENT, "gn_optimizer_add_group: parameter 1 cannot be optimized: it is given twice");
+        gn_array *r = gn_ones(g, GN_F32, GN_SHAPE(2));
+        assert_int_equal(gn_optimizer_add_group(opt, &r, 1, -1.0, 0.0), GN_ERROR_ARGUMENT);
+        expect_error(g, GN_ERROR_ARGUMENT, "gn_optimizer_add_group: -1");
+        assert_int_equal(gn_optimizer_add_group(NULL, &r, 1, 1.0, 0.0), GN_ERROR_ARGUMENT);
+        assert_null(gn_muon(&r, 1, NULL));
+        expect_error(g, GN_ERROR_ARGUMENT, "gn_muon: parameter 1 cannot be optimized: it is not a matrix");
+        gn_optimizer_free(opt);
+    }
+    close_context(g);
+}
+
+static void test_clipping(void **state) {
+    (void)state;
+    gn_context *g = open_context();
+    const gn_dtype kinds[] = {GN_F32, GN_F64, GN_F16};
+    for (int k = 0; k < 3; k++)
+        GN_SCOPE(g) {
+            const double three[] = {3, 3}, four[] = {-4}, fit[] = {0.5, 0.5}, cut[] = {-2};
+            gn_array *p[3], *norm;
+            p[0] = gn_requires_grad(gn_ones(g, kinds[k], GN_SHAPE(2)), true);
+            p[1] = gn_requires_grad(gn_ones(g, GN_F32, GN_SHAPE(1)), true);
+            p[2] = gn_requires_grad(gn_ones(g, GN_F32, GN_SHAPE(1)), true); // has none
+            gn_backward(gn_sub(gn_mul_s(gn_cast(gn_sum(p[0], GN_ALL), GN_F32), 3.0), gn_mul_s(gn_sum(p[1], GN_ALL), 4.0)));
+            const double is = sqrt(34.0);
+            norm = gn_clip_grad_norm(p, 3, 100.0);
+            expect_values(norm, &is, 1, 1e-6);
+            expect_values(gn_grad(p[0]), three, 2, 0.0);
+            expect_values(gn_grad(p[1]), four, 1, 0.0);
+            assert_null(gn_grad(p[2]));
+            assert_int_equal(gn_clip_grad_value(p, 3, 2.0), GN_OK);
+            expect_values(gn_grad(p[1]), cut, 1, 0.0);
+            const double two[] = {2, 2};
+            expect_values(gn_grad(p[0]), two, 2, 0.0);
+            norm = gn_clip_grad_norm(p, 3, 0.5 * sqrt(3.0)); // a quarter
+            expect_values(gn_grad(p[0]), fit, 2, 1e-3 * (k == 2) + 1e-6);
+            assert_true(gn_dtype_of(gn_grad(p[0])) == kinds[k]);
+            assert_null(gn_clip_grad_norm(p, 3, -1.0));
+            expect_error(g, GN_ERROR_ARGUMENT, "gn_clip_grad_norm: -1");
+            assert_int_equal(gn_clip_grad_value(p, 3, NAN), GN_ERROR_ARGUMENT);
+            expect_error(g, GN_ERROR_ARGUMENT, "gn_clip_grad_value");
+        }
+    close_context(g);
+}
+
+static void test_averages(void **state) {
+    (void)state;
+    gn_context *g = open_context();
+    GN_SCOPE(g) {
+        gn_array *p = gn_requires_grad(gn_ones(g, GN_F32, GN_SHAPE(2)), true), *mean = gn_detach(gn_copy(p)), *before = gn_add_s(mean, 10.0);
+        const float five[] = {5, 5};
+        gn_write(p, five, sizeof five);
+        assert_int_equal(gn_ema_update(&mean, &p, 1, 0.75), GN_OK);
+        const double two[] = {2, 2}, eleven[] = {11, 11};
+        expect_values(mean, two, 2, 0.0);
+        expect_values(before, eleven, 2, 0.0); // of the mean as it was
+        assert_int_equal(gn_ema_update(&p, &p, 1, 0.5), GN_ERROR_ARGUMENT);
+        expect_error(g, GN_ERROR_ARGUMENT, "gn_ema_update: average 1 is no gn_copy of its parameter");
+        assert_int_equal(gn_ema_update(&mean, &p, 1, 1.5), GN_ERROR_ARGUMENT);
+        expect_error(g, GN_ERROR_ARGUMENT, "gn_ema_update: decay 1.5");
+    }
     close_context(g);
 }
 
@@ -405,6 +499,9 @@ int main(void) {
         cmocka_unit_test(test_optimizers_half),
         cmocka_unit_test(test_learning_rate),
         cmocka_unit_test(test_optimizer_arguments),
+        cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_clipping),
+        cmocka_unit_test(test_averages),
         cmocka_unit_test(test_steps_and_graphs),
         cmocka_unit_test(test_network),
         cmocka_unit_test(test_regression_in_plain_c),

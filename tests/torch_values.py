@@ -24,10 +24,45 @@ def emit(name, values, note):
     print("};\n")
 
 
-def trajectory(make, steps=6):
+class Formula:
+    """An optimizer that PyTorch 1.13 lacks, from its paper: update(parameter, gradient, momentum) gives both anew."""
+
+    def __init__(self, params, update):
+        self.p, self.m, self.update = params[0], torch.zeros_like(params[0]), update
+
+    def zero_grad(self):
+        self.p.grad = None
+
+    def step(self):
+        with torch.no_grad():
+            p, self.m = self.update(self.p, self.p.grad, self.m)
+            self.p.copy_(p)
+
+
+def lion(p, d, m, lr=0.02, decay=0.1):
+    p = p - lr * (torch.sign(0.9 * m + 0.1 * d) + decay * p)
+    return p, 0.99 * m + 0.01 * d
+
+
+def muon(p, d, m, lr=0.05, decay=0.1, momentum=0.95):
+    """Weights are (in, out): PyTorch's are transposed."""
+    m = momentum * m + (1 - momentum) * d
+    x = ((1 - momentum) * d + momentum * m).T
+    flip = x.shape[0] > x.shape[1]
+    x = x.T if flip else x
+    x = x / x.norm()
+    for _ in range(5):
+        gram = x @ x.T
+        x = 3.4445 * x + (-4.775 * gram + 2.0315 * gram @ gram) @ x
+    x = x.T if flip else x
+    return p * (1 - lr * decay) - lr * max(1, x.shape[0] / x.shape[1]) ** 0.5 * x.T, m
+
+
+def trajectory(make, steps=6, shape=(5,)):
     """Parameters after each of some steps on sum(c * (p - t)^4 + p), where p starts as a series."""
-    p = series(5, 2.0, -1.0).requires_grad_()
-    c, t = series(5, 1.5, 0.2), series(5, -1.0, 0.5)
+    n = torch.Size(shape).numel()
+    p = series(n, 2.0, -1.0).reshape(shape).requires_grad_()
+    c, t = series(n, 1.5, 0.2).reshape(shape), series(n, -1.0, 0.5).reshape(shape)
     opt = make([p])
     path = []
     for _ in range(steps):
@@ -48,6 +83,16 @@ OPTIMIZERS = [
     ("torch_adam_decay", lambda p: torch.optim.Adam(p, lr=0.1, betas=(0.8, 0.95), eps=1e-4, weight_decay=0.1),
      "Adam lr 0.1, betas 0.8 and 0.95, eps 1e-4, weight decay 0.1"),
     ("torch_adamw", lambda p: torch.optim.AdamW(p, lr=0.1), "AdamW lr 0.1, weight decay 0.01"),
+    ("torch_rmsprop", lambda p: torch.optim.RMSprop(p), "RMSprop, defaults"),
+    ("torch_rmsprop_more", lambda p: torch.optim.RMSprop(p, lr=0.02, alpha=0.9, eps=1e-3, weight_decay=0.1, momentum=0.5,
+                                                         centered=True), "RMSprop with all that there is"),
+    ("torch_rmsprop_centered", lambda p: torch.optim.RMSprop(p, centered=True), "RMSprop centered"),
+    ("torch_adagrad", lambda p: torch.optim.Adagrad(p), "Adagrad, defaults"),
+    ("torch_adagrad_more", lambda p: torch.optim.Adagrad(p, lr=0.2, lr_decay=0.1, weight_decay=0.1,
+                                                         initial_accumulator_value=0.3, eps=1e-3), "Adagrad with all"),
+    ("torch_lion", lambda p: Formula(p, lion), "Lion lr 0.02, weight decay 0.1"),
+    ("torch_muon_wide", lambda p: Formula(p, muon), "Muon lr 0.05 of a (2, 3)", (2, 3)),
+    ("torch_muon_tall", lambda p: Formula(p, muon), "Muon lr 0.05 of a (3, 2)", (3, 2)),
 ]
 
 
@@ -118,8 +163,8 @@ def losses():
 def main():
     print("// Written by torch_values.py with PyTorch", torch.__version__.split("a")[0])
     print()
-    for name, make, note in OPTIMIZERS:
-        emit(name, trajectory(make), f"{note}: 6 steps of 5 parameters")
+    for name, make, note, *shape in OPTIMIZERS:
+        emit(name, trajectory(make, 6, *shape), f"{note}: 6 steps of 5 parameters" if not shape else f"{note}: 6 steps")
     network()
     losses()
 

@@ -72,6 +72,36 @@ typedef struct gn_adam_options {
 GPUNUM_API gn_optimizer *gn_sgd(gn_array *const *params, int count, const gn_sgd_options *options);
 GPUNUM_API gn_optimizer *gn_adam(gn_array *const *params, int count, const gn_adam_options *options);
 GPUNUM_API gn_optimizer *gn_adamw(gn_array *const *params, int count, const gn_adam_options *options);
+typedef struct gn_rmsprop_options {
+    double lr, alpha, eps, weight_decay, momentum; // 0 = 0.01, 0.99, 1e-8
+    bool centered;
+} gn_rmsprop_options;
+typedef struct gn_adagrad_options {
+    double lr, lr_decay, weight_decay, initial, eps; // 0 = 0.01 for lr and 1e-10 for eps; initial: of the sum of squares
+} gn_adagrad_options;
+typedef struct gn_lion_options {
+    double lr, beta1, beta2, weight_decay; // 0 = 1e-4, 0.9, 0.99
+} gn_lion_options;
+typedef struct gn_muon_options {
+    double lr, momentum, weight_decay; // 0 = 1e-3, 0.95, 0.1
+    bool plain;                        // without Nesterov's momentum
+} gn_muon_options;
+GPUNUM_API gn_optimizer *gn_rmsprop(gn_array *const *params, int count, const gn_rmsprop_options *options);
+GPUNUM_API gn_optimizer *gn_adagrad(gn_array *const *params, int count, const gn_adagrad_options *options);
+GPUNUM_API gn_optimizer *gn_lion(gn_array *const *params, int count, const gn_lion_options *options);
+// Matrices (in, out) alone: others go to an optimizer of their own.
+GPUNUM_API gn_optimizer *gn_muon(gn_array *const *params, int count, const gn_muon_options *options);
+// More parameters, with a learning rate of lr_factor times the optimizer's and a weight decay of their own.
+GPUNUM_API gn_status gn_optimizer_add_group(gn_optimizer *opt, gn_array *const *params, int count, double lr_factor,
+                                            double weight_decay);
+// Between gn_backward and gn_step. The gradients times min(1, max_norm / (norm + 1e-6)) with the norm of all of them
+// together, which is returned and not waited for; or their elements between -value and value.
+GPUNUM_API gn_array *gn_clip_grad_norm(gn_array *const *params, int count, double max_norm);
+GPUNUM_API gn_status gn_clip_grad_value(gn_array *const *params, int count, double value);
+// averages[i] = decay averages[i] + (1 - decay) params[i], in place; they begin as a gn_copy of each parameter.
+GPUNUM_API gn_status gn_ema_update(gn_array *const *averages, gn_array *const *params, int count, double decay);
+// Gradients add up over calls of gn_backward: a batch may come in k parts, each loss divided by k, with one step and one
+// gn_zero_grads behind the last.
 GPUNUM_API gn_status gn_step(gn_optimizer *opt);   // parameters without a gradient stay as they are
 GPUNUM_API void gn_zero_grads(gn_optimizer *opt);
 GPUNUM_API void gn_lr_set(gn_optimizer *opt, double lr);

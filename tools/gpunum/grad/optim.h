@@ -6,11 +6,14 @@
 #include "../grad/autograd.h"
 #endif
 
-typedef enum gni_optimizer_kind { GNI_SGD, GNI_ADAM, GNI_ADAMW } gni_optimizer_kind;
+typedef enum gni_optimizer_kind { GNI_SGD, GNI_ADAM, GNI_ADAMW, GNI_RMSPROP, GNI_ADAGRAD, GNI_LION, GNI_MUON } gni_optimizer_kind;
+
+enum { GNI_OPTIMIZER_STATES = 3 }; // arrays beside a parameter, at most
 
 typedef struct gni_optimized {
-    gn_array *param, *m, *v; // v: Adam's second moment
+    gn_array *param, *state[GNI_OPTIMIZER_STATES];
     int64_t steps;
+    double lr_factor, weight_decay; // of its group
 } gni_optimized;
 
 struct gn_optimizer {
@@ -18,35 +21,37 @@ struct gn_optimizer {
     gn_optimizer *next;
     gni_optimizer_kind kind;
     const char *name;
-    int count;
+    int count, states;
     gni_optimized *items;
-    double lr, weight_decay;
-    double momentum, dampening; // SGD
-    bool nesterov;
-    double beta1, beta2, eps; // Adam
+    double lr;
+    double momentum, dampening; // SGD, RMSprop, Muon
+    bool nesterov, centered;
+    double beta1, beta2, eps; // beta2 is RMSprop's alpha, too
+    double lr_decay, initial; // Adagrad
 };
 
 static void gni_optimizer_release(gn_context *g, gn_optimizer *opt) {
     for (int i = 0; i < opt->count; i++) {
-        opt->items[i].param->steppers--;
-        gni_drop_grad(g, opt->items[i].param);
-        gni_unref(g, opt->items[i].param);
-        gni_unref(g, opt->items[i].m);
-        gni_unref(g, opt->items[i].v);
+        gni_optimized *item = &opt->items[i];
+        item->param->steppers--;
+        gni_drop_grad(g, item->param);
+        gni_unref(g, item->param);
+        for (int k = 0; k < GNI_OPTIMIZER_STATES; k++) gni_unref(g, item->state[k]);
     }
     gni_free(g, opt->items);
     gni_free(g, opt);
 }
 
-static bool gni_can_optimize(gn_context *g, const char *fn, gn_array *const *params, int i) {
+static bool gni_can_optimize(gn_context *g, const char *fn, const gn_optimizer *opt, gn_array *const *params, int i) {
     const gn_array *a = params[i];
     const char *why = !gni_is_float(a->dtype) ? "it is not floating point"
                       : a->node != NULL       ? "an op made it"
+                      : opt->kind == GNI_MUON && a->shape.rank != 2 ? "it is not a matrix"
                       : a->buf != NULL && !gni_is_contiguous(a)
                           ? "it is not in C order, gn_copy makes it so"
                           : NULL;
-    for (int k = 0; k < i && why == NULL; k++)
-        if (params[k] == a) why = "it is given twice";
+    for (int k = 0; k < i + opt->count && why == NULL; k++)
+        if ((k < i ? params[k] : opt->items[k - i].param) == a) why = "it is given twice";
     if (why != NULL)
         gni_fail(g, GN_ERROR_ARGUMENT, "%s: parameter %d cannot be optimized: %s", fn, i + 1, why);
     return why == NULL;
@@ -63,32 +68,67 @@ static bool gni_settings_ok(gn_context *g, const char *fn, const double *setting
     return true;
 }
 
-static gn_optimizer *gni_optimizer_new(gn_context *g, const char *fn, gni_optimizer_kind kind,
-                                       gn_array *const *params, int count) {
+static bool gni_optimizer_add(gn_context *g, const char *fn, gn_optimizer *opt, gn_array *const *params, int count,
+                              double lr_factor, double weight_decay) {
+    const size_t had = sizeof(gni_optimized) * (size_t)opt->count, more = sizeof(gni_optimized) * (size_t)count;
     for (int i = 0; i < count; i++)
-        if (!gni_can_optimize(g, fn, params, i)) return NULL;
-    gn_optimizer *opt = (gn_optimizer *)gni_calloc(g, sizeof(gn_optimizer));
-    gni_optimized *items = (gni_optimized *)gni_calloc(g, sizeof(gni_optimized) * (size_t)count);
-    if (opt == NULL || items == NULL) {
-        gni_fail_memory(g, fn, sizeof(gni_optimized) * (size_t)count);
-        gni_free(g, opt);
-        gni_free(g, items);
-        return NULL;
+        if (!gni_can_optimize(g, fn, opt, params, i)) return false;
+    gni_optimized *items = opt->count < INT32_MAX - count ? (gni_optimized *)gni_realloc(g, opt->items, had, had + more) : NULL;
+    if (items == NULL) {
+        gni_fail_memory(g, fn, had + more);
+        return false;
     }
-    opt->ctx = g;
-    opt->kind = kind;
-    opt->name = fn;
-    opt->count = count;
     opt->items = items;
+    memset(items + opt->count, 0, more);
     for (int i = 0; i < count; i++) {
-        items[i].param = params[i];
+        gni_optimized *item = &items[opt->count++];
+        item->param = params[i];
+        item->lr_factor = lr_factor;
+        item->weight_decay = weight_decay;
         gni_ref(params[i]);
         params[i]->steppers++;
     }
+    return true;
+}
+
+static gn_optimizer *gni_optimizer_new(gn_context *g, const char *fn, gni_optimizer_kind kind, gn_array *const *params, int count,
+                                       double lr, double weight_decay) {
+    gn_optimizer *opt = (gn_optimizer *)gni_calloc(g, sizeof(gn_optimizer));
+    if (opt == NULL) {
+        gni_fail_memory(g, fn, sizeof(gn_optimizer));
+        return NULL;
+    }
+    opt->kind = kind;
+    if (!gni_optimizer_add(g, fn, opt, params, count, 1.0, weight_decay)) {
+        gni_free(g, opt);
+        return NULL;
+    }
+    opt->ctx = g;
+    opt->name = fn;
+    opt->lr = lr;
+    opt->states = 1;
     opt->next = g->optimizers;
     g->optimizers = opt;
     return opt;
 }
+
+GPUNUM_API gn_status gn_optimizer_add_group(gn_optimizer *opt, gn_array *const *params, int count, double lr_factor,
+                                            double weight_decay) {
+    static const char *const fn = "gn_optimizer_add_group";
+    double settings[2];
+    if (opt == NULL) return GN_ERROR_ARGUMENT;
+    gn_context *g = gni_begin(fn, params, count);
+    if (g == NULL) return gni_null_status(params != NULL && count > 0 ? params[0] : NULL);
+    settings[0] = lr_factor, settings[1] = weight_decay;
+    if (g != opt->ctx)
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: the parameters belong to another context", fn);
+    else if (gni_settings_ok(g, fn, settings, 2))
+        gni_optimizer_add(g, fn, opt, params, count, lr_factor, weight_decay);
+    return gni_end_status(g);
+}
+
+// What a setting is where none is given.
+static double gni_setting(double given, double otherwise) { return given > 0.0 ? given : otherwise; }
 
 GPUNUM_API gn_optimizer *gn_sgd(gn_array *const *params, int count, const gn_sgd_options *options) {
     gn_context *g = gni_begin("gn_sgd", params, count);
@@ -103,12 +143,11 @@ GPUNUM_API gn_optimizer *gn_sgd(gn_array *const *params, int count, const gn_sgd
     if (o.nesterov && (o.momentum == 0.0 || o.dampening != 0.0))
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_sgd: nesterov needs momentum and no dampening");
     else if (gni_settings_ok(g, "gn_sgd", settings, 4))
-        opt = gni_optimizer_new(g, "gn_sgd", GNI_SGD, params, count);
+        opt = gni_optimizer_new(g, "gn_sgd", GNI_SGD, params, count, gni_setting(o.lr, 0.01), o.weight_decay);
     if (opt != NULL) {
-        opt->lr = o.lr > 0.0 ? o.lr : 0.01;
+        opt->states = o.momentum != 0.0;
         opt->momentum = o.momentum;
         opt->dampening = o.dampening;
-        opt->weight_decay = o.weight_decay;
         opt->nesterov = o.nesterov;
     }
     gni_end_plain(g);
@@ -130,13 +169,13 @@ static gn_optimizer *gni_adam(const char *fn, gni_optimizer_kind kind, gn_array 
         gni_fail(g, GN_ERROR_ARGUMENT, "%s: beta1 %g and beta2 %g must be below 1", fn, o.beta1,
                  o.beta2);
     else if (gni_settings_ok(g, fn, settings, 5))
-        opt = gni_optimizer_new(g, fn, kind, params, count);
+        opt = gni_optimizer_new(g, fn, kind, params, count, gni_setting(o.lr, 1e-3),
+                                kind == GNI_ADAM ? o.weight_decay : gni_setting(o.weight_decay, 0.01));
     if (opt != NULL) {
-        opt->lr = o.lr > 0.0 ? o.lr : 1e-3;
-        opt->beta1 = o.beta1 > 0.0 ? o.beta1 : 0.9;
-        opt->beta2 = o.beta2 > 0.0 ? o.beta2 : 0.999;
-        opt->eps = o.eps > 0.0 ? o.eps : 1e-8;
-        opt->weight_decay = o.weight_decay > 0.0 || kind == GNI_ADAM ? o.weight_decay : 0.01;
+        opt->states = 2;
+        opt->beta1 = gni_setting(o.beta1, 0.9);
+        opt->beta2 = gni_setting(o.beta2, 0.999);
+        opt->eps = gni_setting(o.eps, 1e-8);
     }
     gni_end_plain(g);
     return opt;
@@ -152,68 +191,217 @@ GPUNUM_API gn_optimizer *gn_adamw(gn_array *const *params, int count,
     return gni_adam("gn_adamw", GNI_ADAMW, params, count, options);
 }
 
+GPUNUM_API gn_optimizer *gn_rmsprop(gn_array *const *params, int count, const gn_rmsprop_options *options) {
+    gn_context *g = gni_begin("gn_rmsprop", params, count);
+    if (g == NULL) return NULL;
+    gn_rmsprop_options o;
+    memset(&o, 0, sizeof o);
+    if (options != NULL) o = *options;
+    double settings[5];
+    settings[0] = o.lr, settings[1] = o.alpha, settings[2] = o.eps, settings[3] = o.weight_decay, settings[4] = o.momentum;
+    gn_optimizer *opt = NULL;
+    if (gni_settings_ok(g, "gn_rmsprop", settings, 5))
+        opt = gni_optimizer_new(g, "gn_rmsprop", GNI_RMSPROP, params, count, gni_setting(o.lr, 0.01), o.weight_decay);
+    if (opt != NULL) {
+        opt->states = 1 + (o.momentum != 0.0) + o.centered;
+        opt->beta2 = gni_setting(o.alpha, 0.99);
+        opt->eps = gni_setting(o.eps, 1e-8);
+        opt->momentum = o.momentum;
+        opt->centered = o.centered;
+    }
+    gni_end_plain(g);
+    return opt;
+}
+
+GPUNUM_API gn_optimizer *gn_adagrad(gn_array *const *params, int count, const gn_adagrad_options *options) {
+    gn_context *g = gni_begin("gn_adagrad", params, count);
+    if (g == NULL) return NULL;
+    gn_adagrad_options o;
+    memset(&o, 0, sizeof o);
+    if (options != NULL) o = *options;
+    double settings[5];
+    settings[0] = o.lr, settings[1] = o.lr_decay, settings[2] = o.eps, settings[3] = o.weight_decay, settings[4] = o.initial;
+    gn_optimizer *opt = NULL;
+    if (gni_settings_ok(g, "gn_adagrad", settings, 5))
+        opt = gni_optimizer_new(g, "gn_adagrad", GNI_ADAGRAD, params, count, gni_setting(o.lr, 0.01), o.weight_decay);
+    if (opt != NULL) {
+        opt->eps = gni_setting(o.eps, 1e-10);
+        opt->lr_decay = o.lr_decay;
+        opt->initial = o.initial;
+    }
+    gni_end_plain(g);
+    return opt;
+}
+
+GPUNUM_API gn_optimizer *gn_lion(gn_array *const *params, int count, const gn_lion_options *options) {
+    gn_context *g = gni_begin("gn_lion", params, count);
+    if (g == NULL) return NULL;
+    gn_lion_options o;
+    memset(&o, 0, sizeof o);
+    if (options != NULL) o = *options;
+    double settings[4];
+    settings[0] = o.lr, settings[1] = o.beta1, settings[2] = o.beta2, settings[3] = o.weight_decay;
+    gn_optimizer *opt = NULL;
+    if (gni_settings_ok(g, "gn_lion", settings, 4))
+        opt = gni_optimizer_new(g, "gn_lion", GNI_LION, params, count, gni_setting(o.lr, 1e-4), o.weight_decay);
+    if (opt != NULL) {
+        opt->beta1 = gni_setting(o.beta1, 0.9);
+        opt->beta2 = gni_setting(o.beta2, 0.99);
+    }
+    gni_end_plain(g);
+    return opt;
+}
+
+GPUNUM_API gn_optimizer *gn_muon(gn_array *const *params, int count, const gn_muon_options *options) {
+    gn_context *g = gni_begin("gn_muon", params, count);
+    if (g == NULL) return NULL;
+    gn_muon_options o;
+    memset(&o, 0, sizeof o);
+    if (options != NULL) o = *options;
+    double settings[3];
+    settings[0] = o.lr, settings[1] = o.momentum, settings[2] = o.weight_decay;
+    gn_optimizer *opt = NULL;
+    if (gni_settings_ok(g, "gn_muon", settings, 3))
+        opt = gni_optimizer_new(g, "gn_muon", GNI_MUON, params, count, gni_setting(o.lr, 1e-3), gni_setting(o.weight_decay, 0.1));
+    if (opt != NULL) {
+        opt->momentum = gni_setting(o.momentum, 0.95);
+        opt->nesterov = !o.plain;
+    }
+    gni_end_plain(g);
+    return opt;
+}
+
 // ---- steps. Half precision parameters are updated in float32 and keep float32 state.
 
 static gn_array *gni_as(gn_array *a, gn_dtype t) { return gn_dtype_of(a) == t ? a : gn_cast(a, t); }
 
-// Zero-filled state in memory of its own.
-static bool gni_state(gn_context *g, gn_array **state, const gn_array *param, gn_dtype t) {
-    if (*state == NULL) *state = gni_const(g, "gn_step", t, &param->shape, 0.0);
-    return *state != NULL && gni_materialize(g, *state);
-}
+// A step of one parameter: what its step function makes of these.
+typedef struct gni_step {
+    const gn_optimizer *opt;
+    const gni_optimized *item;
+    gn_array *p, *d;  // the parameter and its gradient, in what is computed in; SGD, RMSprop and Adagrad decay the gradient
+    double lr, decay; // of its group
+    gn_array *root[1 + GNI_OPTIMIZER_STATES]; // what the parameter and its states become
+} gni_step;
 
-// roots[0] becomes the parameter, roots[1] the momentum; both in `t`. Sutskever et al., 2013, as PyTorch has it.
-static int gni_sgd_step(const gn_optimizer *opt, gni_optimized *item, gn_array *grad, gn_dtype t,
-                        gn_array **roots) {
-    gn_array *p = gni_as(item->param, t), *d = gni_as(grad, t);
-    if (opt->weight_decay != 0.0) d = gn_add(d, gn_mul_s(p, opt->weight_decay));
-    if (opt->momentum == 0.0) {
-        roots[0] = gn_sub(p, gn_mul_s(d, opt->lr));
-        return 1;
+// a s + b t
+static gn_array *gni_blend(gn_array *a, double s, gn_array *b, double t) { return gn_add(gn_mul_s(a, s), gn_mul_s(b, t)); }
+
+static gn_array *gni_moved(gn_array *p, gn_array *by, double lr) { return gn_sub(p, gn_mul_s(by, lr)); }
+
+// Sutskever et al., 2013, as PyTorch has it.
+static void gni_sgd_step(gni_step *s) {
+    const gn_optimizer *opt = s->opt;
+    gn_array *move = s->d;
+    if (opt->momentum != 0.0) {
+        // The first gradient becomes the momentum as it is; the program stays the same.
+        bool first = s->item->steps == 0;
+        double keep = first ? 0.0 : opt->momentum, add = first ? 1.0 : 1.0 - opt->dampening;
+        s->root[1] = gni_blend(s->item->state[0], keep, s->d, add);
+        move = opt->nesterov ? gn_add(s->d, gn_mul_s(s->root[1], opt->momentum)) : s->root[1];
     }
-    // The first gradient becomes the momentum as it is; the program stays the same.
-    bool first = item->steps == 0;
-    double keep = first ? 0.0 : opt->momentum, add = first ? 1.0 : 1.0 - opt->dampening;
-    roots[1] = gn_add(gn_mul_s(item->m, keep), gn_mul_s(d, add));
-    gn_array *move = opt->nesterov ? gn_add(d, gn_mul_s(roots[1], opt->momentum)) : roots[1];
-    roots[0] = gn_sub(p, gn_mul_s(move, opt->lr));
-    return 2;
+    s->root[0] = gni_moved(s->p, move, s->lr);
 }
 
 // Kingma and Ba, 2015, arXiv:1412.6980; AdamW: Loshchilov and Hutter, 2019, arXiv:1711.05101.
-static int gni_adam_step(const gn_optimizer *opt, gni_optimized *item, gn_array *grad, gn_dtype t,
-                         gn_array **roots) {
-    gn_array *p = gni_as(item->param, t), *d = gni_as(grad, t);
-    double n = (double)(item->steps + 1);
+static void gni_adam_step(gni_step *s) {
+    const gn_optimizer *opt = s->opt;
+    double n = (double)(s->item->steps + 1);
     double correct1 = 1.0 - pow(opt->beta1, n), correct2 = 1.0 - pow(opt->beta2, n);
-    if (opt->weight_decay != 0.0 && opt->kind == GNI_ADAMW)
-        p = gn_mul_s(p, 1.0 - opt->lr * opt->weight_decay);
-    if (opt->weight_decay != 0.0 && opt->kind == GNI_ADAM)
-        d = gn_add(d, gn_mul_s(p, opt->weight_decay));
-    roots[1] = gn_add(gn_mul_s(item->m, opt->beta1), gn_mul_s(d, 1.0 - opt->beta1));
-    roots[2] = gn_add(gn_mul_s(item->v, opt->beta2), gn_mul_s(gn_square(d), 1.0 - opt->beta2));
-    gn_array *size = gn_add_s(gn_mul_s(gn_sqrt(roots[2]), 1.0 / sqrt(correct2)), opt->eps);
-    roots[0] = gn_sub(p, gn_mul_s(gn_div(roots[1], size), opt->lr / correct1));
-    return 3;
+    s->root[1] = gni_blend(s->item->state[0], opt->beta1, s->d, 1.0 - opt->beta1);
+    s->root[2] = gni_blend(s->item->state[1], opt->beta2, gn_square(s->d), 1.0 - opt->beta2);
+    gn_array *size = gn_add_s(gn_mul_s(gn_sqrt(s->root[2]), 1.0 / sqrt(correct2)), opt->eps);
+    s->root[0] = gni_moved(s->p, gn_div(s->root[1], size), s->lr / correct1);
+}
+
+// Hinton, 2012; centered: Graves, 2013, arXiv:1308.0850. States: squares, the momentum, and the mean.
+static void gni_rmsprop_step(gni_step *s) {
+    const gn_optimizer *opt = s->opt;
+    const double alpha = opt->beta2;
+    gn_array *square = s->root[1] = gni_blend(s->item->state[0], alpha, gn_square(s->d), 1.0 - alpha);
+    if (opt->centered) {
+        const int last = opt->states;
+        s->root[last] = gni_blend(s->item->state[last - 1], alpha, s->d, 1.0 - alpha);
+        square = gn_sub(square, gn_square(s->root[last]));
+    }
+    gn_array *move = gn_div(s->d, gn_add_s(gn_sqrt(square), opt->eps));
+    if (opt->momentum != 0.0) move = s->root[2] = gn_add(gn_mul_s(s->item->state[1], opt->momentum), move);
+    s->root[0] = gni_moved(s->p, move, s->lr);
+}
+
+// Duchi et al., 2011.
+static void gni_adagrad_step(gni_step *s) {
+    s->root[1] = gn_add(s->item->state[0], gn_square(s->d));
+    gn_array *move = gn_div(s->d, gn_add_s(gn_sqrt(s->root[1]), s->opt->eps));
+    s->root[0] = gni_moved(s->p, move, s->lr / (1.0 + (double)s->item->steps * s->opt->lr_decay));
+}
+
+// Chen et al., 2023, arXiv:2302.06675.
+static void gni_lion_step(gni_step *s) {
+    const gn_optimizer *opt = s->opt;
+    gn_array *m = s->item->state[0];
+    s->root[0] = gni_moved(s->p, gn_sign(gni_blend(m, opt->beta1, s->d, 1.0 - opt->beta1)), s->lr);
+    s->root[1] = gni_blend(m, opt->beta2, s->d, 1.0 - opt->beta2);
+}
+
+// Jordan et al., 2024: the momentum's nearest orthogonal matrix, by five steps of Newton and Schulz.
+static void gni_muon_step(gni_step *s) {
+    const double momentum = s->opt->momentum, rows = (double)s->p->shape.dim[0], columns = (double)s->p->shape.dim[1];
+    s->root[1] = gni_blend(s->item->state[0], momentum, s->d, 1.0 - momentum);
+    gn_array *x = s->opt->nesterov ? gni_blend(s->d, 1.0 - momentum, s->root[1], momentum) : s->root[1];
+    if (rows > columns) x = gn_transpose(x);
+    x = gn_div(x, gn_maximum_s(gn_norm(x, GN_ALL), 1e-7));
+    for (int i = 0; i < 5; i++) {
+        gn_array *gram = gn_matmul(x, gn_transpose(x));
+        x = gn_add(gn_mul_s(x, 3.4445), gn_matmul(gni_blend(gram, -4.775, gn_matmul(gram, gram), 2.0315), x));
+    }
+    if (rows > columns) x = gn_transpose(x);
+    // Weights are (in, out) here: larger steps where there are more results than inputs.
+    s->root[0] = gni_moved(s->p, x, s->lr * sqrt(GNI_MAX(1.0, columns / rows)));
+}
+
+// States are filled with `initial`, in memory of their own.
+static bool gni_states(gn_context *g, const gn_optimizer *opt, gni_optimized *item) {
+    const gn_dtype t = item->param->dtype == GN_F64 ? GN_F64 : GN_F32;
+    for (int k = 0; k < opt->states; k++) {
+        gn_array **state = &item->state[k];
+        if (*state == NULL) *state = gni_const(g, opt->name, t, &item->param->shape, opt->initial);
+        if (*state == NULL || !gni_materialize(g, *state)) return false;
+    }
+    return true;
 }
 
 static void gni_step_one(gn_context *g, gn_optimizer *opt, gni_optimized *item) {
-    gn_array *p = item->param, *grad = p->grad, *roots[3], *into[3];
+    gn_array *p = item->param, *grad = p->grad, *into[1 + GNI_OPTIMIZER_STATES];
     if (grad == NULL || gni_elements(&p->shape) == 0) return;
-    gn_dtype t = p->dtype == GN_F64 ? GN_F64 : GN_F32;
-    bool adam = opt->kind != GNI_SGD;
+    const gn_dtype t = p->dtype == GN_F64 ? GN_F64 : GN_F32;
+    const bool decays_gradient = opt->kind != GNI_ADAMW && opt->kind != GNI_LION && opt->kind != GNI_MUON;
     // A pending gradient may read the very memory that the step overwrites.
-    if (!gni_materialize(g, p) || !gni_materialize(g, grad)) return;
-    if ((adam || opt->momentum != 0.0) && !gni_state(g, &item->m, p, t)) return;
-    if (adam && !gni_state(g, &item->v, p, t)) return;
+    if (!gni_materialize(g, p) || !gni_materialize(g, grad) || !gni_states(g, opt, item)) return;
     gn_scope_begin(g);
-    int count =
-        adam ? gni_adam_step(opt, item, grad, t, roots) : gni_sgd_step(opt, item, grad, t, roots);
-    roots[0] = gni_as(roots[0], p->dtype);
+    gni_step s;
+    memset(&s, 0, sizeof s);
+    s.opt = opt;
+    s.item = item;
+    s.lr = opt->lr * item->lr_factor;
+    s.p = gni_as(p, t);
+    s.d = gni_as(grad, t);
+    if (item->weight_decay != 0.0 && decays_gradient) s.d = gn_add(s.d, gn_mul_s(s.p, item->weight_decay));
+    if (item->weight_decay != 0.0 && !decays_gradient) s.p = gn_mul_s(s.p, 1.0 - s.lr * item->weight_decay);
+    switch (s.p == NULL || s.d == NULL ? -1 : (int)opt->kind) {
+    case GNI_SGD: gni_sgd_step(&s); break;
+    case GNI_ADAM:
+    case GNI_ADAMW: gni_adam_step(&s); break;
+    case GNI_RMSPROP: gni_rmsprop_step(&s); break;
+    case GNI_ADAGRAD: gni_adagrad_step(&s); break;
+    case GNI_LION: gni_lion_step(&s); break;
+    case GNI_MUON: gni_muon_step(&s); break;
+    default: break;
+    }
+    s.root[0] = s.root[0] != NULL ? gni_as(s.root[0], p->dtype) : NULL;
     into[0] = p;
-    into[1] = item->m;
-    into[2] = item->v;
-    if (!g->call_failed && gni_evaluate(g, roots, into, count)) item->steps++;
+    memcpy(into + 1, item->state, sizeof item->state);
+    if (!g->call_failed && gni_evaluate(g, s.root, into, 1 + opt->states)) item->steps++;
     gn_scope_end(g);
 }
 
@@ -252,4 +440,73 @@ GPUNUM_API void gn_optimizer_free(gn_optimizer *opt) {
         gni_optimizer_release(g, opt);
     }
     gni_end_plain(g);
+}
+
+// ---- gradients that are clipped, averages of parameters
+
+// `by` instead of the gradient of `a`; the caller's scope has it.
+static void gni_replace_grad(gn_context *g, gn_array *a, gn_array *by) {
+    if (by == NULL) return;
+    gni_ref(by);
+    gni_set_grad(g, a, by);
+}
+
+GPUNUM_API gn_array *gn_clip_grad_norm(gn_array *const *params, int count, double max_norm) {
+    static const char *const fn = "gn_clip_grad_norm";
+    gn_context *g = gni_begin(fn, params, count);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    g->no_grad++;
+    gn_array *total = NULL;
+    for (int i = 0; i < count && gni_settings_ok(g, fn, &max_norm, 1) && !g->call_failed; i++) {
+        gn_array *grad = params[i]->grad;
+        if (grad == NULL) continue;
+        gn_array *squares = gn_sum(gn_square(gni_as(grad, grad->dtype == GN_F64 ? GN_F64 : GN_F32)), GN_ALL);
+        total = total != NULL ? gn_add(total, squares) : squares;
+    }
+    gn_array *norm = gn_sqrt(total != NULL ? total : gn_scalar(g, GN_F32, 0.0));
+    gn_array *factor = gn_minimum_s(gn_rdiv_s(gn_add_s(norm, 1e-6), max_norm), 1.0);
+    for (int i = 0; i < count && !g->call_failed; i++) {
+        gn_array *grad = params[i]->grad;
+        if (grad != NULL) gni_replace_grad(g, params[i], gni_as(gn_mul(grad, factor), grad->dtype));
+    }
+    g->no_grad--;
+    return gni_end_scope(g, norm);
+}
+
+GPUNUM_API gn_status gn_clip_grad_value(gn_array *const *params, int count, double value) {
+    static const char *const fn = "gn_clip_grad_value";
+    gn_context *g = gni_begin(fn, params, count);
+    if (g == NULL) return gni_null_status(params != NULL && count > 0 ? params[0] : NULL);
+    gn_scope_begin(g);
+    g->no_grad++;
+    for (int i = 0; i < count && gni_settings_ok(g, fn, &value, 1) && !g->call_failed; i++)
+        if (params[i]->grad != NULL) gni_replace_grad(g, params[i], gn_clamp(params[i]->grad, -value, value));
+    g->no_grad--;
+    gn_scope_end(g);
+    return gni_end_status(g);
+}
+
+GPUNUM_API gn_status gn_ema_update(gn_array *const *averages, gn_array *const *params, int count, double decay) {
+    static const char *const fn = "gn_ema_update";
+    gn_context *g = gni_begin(fn, averages, count);
+    if (g == NULL) return gni_null_status(averages != NULL && count > 0 ? averages[0] : NULL);
+    gn_context *same = gni_begin(fn, params, count);
+    if (same != NULL) gni_end_plain(same);
+    gn_scope_begin(g);
+    g->no_grad++;
+    if (same != g || !(decay >= 0.0 && decay <= 1.0))
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: decay %g, or parameters of another context", fn, decay);
+    for (int i = 0; i < count && !g->call_failed; i++) {
+        gn_array *a = averages[i], *p = params[i], *sum;
+        if (!gni_same_shape(&a->shape, &p->shape) || a->dtype != p->dtype || a == p || a->node != NULL || !gni_is_float(a->dtype)) {
+            gni_fail(g, GN_ERROR_ARGUMENT, "%s: average %d is no gn_copy of its parameter", fn, i + 1);
+            break;
+        }
+        sum = gni_materialize(g, a) && gni_is_contiguous(a) ? gni_blend(a, decay, p, 1.0 - decay) : NULL;
+        if (sum != NULL) gni_evaluate(g, &sum, &a, 1);
+    }
+    g->no_grad--;
+    gn_scope_end(g);
+    return gni_end_status(g);
 }
