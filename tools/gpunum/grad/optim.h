@@ -3,6 +3,7 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
+#include "../api/linalg.h"
 #include "../grad/autograd.h"
 #endif
 
