@@ -86,6 +86,7 @@ int main(void) {
 TEXT
 cp main.c main.cpp
 cp implementation.c implementation.cpp
+cp "$root/tests/test_cpp.cpp" user.cpp
 cat >twice.c <<'TEXT'
 #define GPUNUM_IMPLEMENTATION
 #include "gpunum.h"
@@ -167,8 +168,9 @@ for c in $compilers; do
     for std in c11 c17; do
         try "$c $std" "$c" -std=$std $warnings -fsyntax-only -I$include public.c
     done
-    for std in c++11 c++17; do
+    for std in c++11 c++17 c++20; do
         try "$p $std" "$p" -std=$std $warnings -fsyntax-only -I$include public.cpp
+        try "$p gn::array $std" "$p" -std=$std $warnings -fno-exceptions -fno-rtti -fsyntax-only -I$include user.cpp
     done
     for switch in GPUNUM_NO_THREADS GPUNUM_NO_SIMD GPUNUM_NO_AVX512 GPUNUM_NO_FFT GPUNUM_NO_LINALG; do
         try "$c $switch" "$c" -std=c99 $warnings -fsyntax-only -I$include -D$switch implementation.c

@@ -30,6 +30,7 @@ extern "C" {
 } // extern "C"
 #endif
 #include "api/macros.h"              // Lists of arguments as macros and templates
+#include "api/cpp.h"                 // gn::array and gn::context, in C++
 #endif // GPUNUM_H
 
 #if defined(GPUNUM_IMPLEMENTATION) && !defined(GNI_SIMD_PASS) && !defined(GPUNUM_IMPLEMENTED) &&                   \
