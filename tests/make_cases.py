@@ -10,7 +10,7 @@
     make_cases.py order FILE      scans, sorts and what stands on them, for test_order.c
     make_cases.py index FILE      gathers, scatters and masks, for test_index.c
     make_cases.py npy FILE        .npy files beside a list of them, for test_io.c
-    make_cases.py npy_check FILE  checks what test_io.c saved; npz, npz_check, csv, csv_check as well
+    make_cases.py npy_check FILE  checks what test_io.c saved; npz, npz_check, csv, csv_check, safetensors_check as well
     make_cases.py random_check FILE  tests the distributions that test_random.c saved
     make_cases.py trace_check FILE  checks what test_profile.c saved
 """
@@ -1937,6 +1937,52 @@ def npz_check(path):
     assert a['half'].dtype == np.float16 and a['half'].shape == () and a['half'] == 1.5
 
 
+SAFETENSORS = {'F64': '<f8', 'F32': '<f4', 'F16': '<f2', 'BF16': '<u2', 'I64': '<i8', 'I32': '<i4', 'I16': '<i2', 'I8': 'i1',
+               'U64': '<u8', 'U32': '<u4', 'U16': '<u2', 'U8': 'u1', 'BOOL': '?', 'C64': '<c8'}
+
+
+def safetensors_read(path):
+    """The arrays of a file by name, and its metadata; bfloat16 as its bits"""
+    import json
+    data = open(path, 'rb').read()
+    size = int.from_bytes(data[:8], 'little')
+    header, data, arrays, at = json.loads(data[8:8 + size].decode()), data[8 + size:], {}, 0
+    assert size % 8 == 0
+    notes = header.pop('__metadata__', {})
+    for name, e in sorted(header.items(), key=lambda e: e[1]['data_offsets']):
+        (begin, end), t = e['data_offsets'], np.dtype(SAFETENSORS[e['dtype']])
+        assert begin == at and begin % t.itemsize == 0, 'gaps, or not aligned'
+        arrays[name], at = (e['dtype'], np.frombuffer(data[begin:end], t).reshape(e['shape'])), end
+    assert at == len(data)
+    return arrays, notes, list(header)
+
+
+def safetensors_write(path, arrays, notes):
+    import json
+    header, data = {'__metadata__': notes}, b''
+    for name, (t, a) in arrays.items():
+        header[name] = {'shape': list(a.shape), 'data_offsets': [len(data), len(data) + a.nbytes], 'dtype': t}
+        data += a.tobytes()
+    text = json.dumps(header, indent=1).encode() + b'  \n'
+    open(path, 'wb').write(len(text).to_bytes(8, 'little') + text + data)
+
+
+def safetensors_check(path):
+    """What test_safetensors.c saved; writes it anew, the other way round, for it to read"""
+    arrays, notes, order = safetensors_read(path)
+    want = np.arange(12).reshape(3, 4) * 3 % 7
+    assert notes == {'format': 'pt', '\u043a\u043b\u044e\u0447': 'a "b"\n'}, notes
+    assert order == list(SAFETENSORS) + ['empty', 'scalar', 'turned "\\\n\U0001f600'], order
+    for name, t in SAFETENSORS.items():
+        kind, a = arrays[name]
+        if name == 'BF16':
+            a = (a.astype(np.uint32) << 16).view(np.float32)
+        assert kind == name and (a == want.astype(bool if name == 'BOOL' else float)).all() and a.shape == (3, 4), name
+    assert arrays['empty'][1].shape == (0, 5) and arrays['scalar'][1].shape == () and arrays['scalar'][1] == 1.5
+    assert (arrays[order[-1]][1] == want.T).all()
+    safetensors_write(path + '.python', dict(reversed(arrays.items())), notes)
+
+
 def csv_files(path):
     """Tables as np.savetxt writes them, and what np.loadtxt reads from them"""
     rng = np.random.default_rng(4)
@@ -1984,4 +2030,5 @@ if __name__ == '__main__':
     what, where = sys.argv[1:3]
     {'print': print_cases, 'create': create_cases, 'random': random_cases, 'views': view_cases, 'ops': op_cases, 'arrays': array_cases, 'order': order_cases, 'index': index_cases, 'npy': npy_files,
      'npy_check': npy_check, 'npz': npz_files, 'npz_check': npz_check, 'csv': csv_files, 'csv_check': csv_check,
+     'safetensors_check': safetensors_check,
      'random_check': random_check, 'trace_check': trace_check}[what](where)

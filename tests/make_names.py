@@ -71,7 +71,8 @@ def main():
     lines, table = [], []
     for result, name, parameters in found:
         kinds = [re.sub(r'\b\w+$', '', p.strip()).strip() for p in parameters.split(',')]
-        if name in LEFT_OUT or 'gn_optimizer *' in ' '.join(kinds) or not re.search('gn_array|gn_context', parameters):
+        of_its_own = re.search(r'gn_(optimizer|params) \*', ' '.join(kinds)) or 'gn_params *' in result
+        if name in LEFT_OUT or of_its_own or not re.search('gn_array|gn_context', parameters):
             continue
         counts = {}
         call = '%s(%s)' % (name, ', '.join(argument(k, counts) for k in kinds))

@@ -415,6 +415,23 @@ static gn_array *call_npy(calls *c) {
     return gn_load_npy(c->g, "functions.npy");
 }
 
+static gn_array *call_params(calls *c) {
+    gn_array *a = any_of(c), *x = gn_requires_grad(gn_detach(gn_copy(floats(c))), true), *y = NULL;
+    gn_params *p = gn_params_new(c->g), *q;
+    gn_optimizer *opt = gn_adam(&x, 1, NULL);
+    gn_params_add(p, "a", gn_detach(a));
+    if (c->wild && draw(2)) gn_params_note(p, "a", "b");
+    if (gn_bytes(a) < 65536 && gn_bytes(x) < 65536 && gn_params_add_optimizer(p, "opt", opt) == GN_OK &&
+        gn_params_save(p, "functions.safetensors") == GN_OK && (q = gn_load_safetensors(c->g, "functions.safetensors")) != NULL) {
+        y = gn_copy(gn_params_get(q, "a"));
+        gn_optimizer_restore(opt, c->wild && draw(2) ? p : q, "opt");
+        gn_params_free(q);
+    }
+    gn_optimizer_free(opt);
+    gn_params_free(p);
+    return y;
+}
+
 static gn_array *call_npz(calls *c) {
     gn_array *a = any_of(c);
     const char *name = "a";
@@ -698,6 +715,7 @@ static gn_array *call_facts(calls *c) {
     X(gn_muon, SEVERAL, call_muon(c))                                                              \
     X(gn_clip_grad_norm, SEVERAL, call_clip(c))                                                    \
     X(gn_load_npy, SEVERAL, call_npy(c))                                                           \
+    X(gn_params_new, SEVERAL, call_params(c))                                                      \
     X(gn_load_npz, SEVERAL, call_npz(c))                                                           \
     X(gn_load_csv, SEVERAL, call_csv(c))                                                           \
     X(gn_load_npy_memory, SEVERAL, call_memory(c))                                                 \
@@ -753,6 +771,10 @@ static const char *const other_functions[] = {
     "gn_rank", "gn_dim", "gn_context_of", "gn_dtype_size", "gn_dtype_name", "gn_promote",
     "gn_explain", "gn_print", "gn_string_free", "gn_seed", "gn_seed_split", "gn_needs_grad", "gn_grad",
     "gn_zero_grad", "gn_no_grad_end", "gn_step", "gn_zero_grads", "gn_lr_set", "gn_lr_get", "gn_optimizer_add_group", "gn_clip_grad_value", "gn_ema_update",
+    "gn_lr_step", "gn_lr_multi_step", "gn_lr_exponential", "gn_lr_cosine", "gn_lr_cosine_restarts", "gn_lr_linear",
+    "gn_lr_one_cycle", "gn_lr_plateau", "gn_params_free", "gn_params_count", "gn_params_name", "gn_params_at", "gn_params_get",
+    "gn_params_note", "gn_params_noted", "gn_params_save", "gn_params_save_memory", "gn_params_load", "gn_params_load_memory",
+    "gn_load_safetensors", "gn_load_safetensors_memory", "gn_params_add_optimizer", "gn_optimizer_restore", "gn_params_add",
     "gn_optimizer_free", "gn_save_npy", "gn_save_npz", "gn_save_csv", "gn_npz_names", "gn_save_npy_memory",
     "gn_save_npz_memory", "gn_save_csv_memory", "gn_load_npz_memory", "gn_load_csv_memory", "gn_profile_end", "gn_vulkan_buffer", "gn_vulkan_wrap",
     "gn_vulkan_record_begin", "gn_vulkan_record_end", "gn_vulkan_record_done",

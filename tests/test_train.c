@@ -194,6 +194,34 @@ static void test_optimizer_arguments(void **state) {
     close_context(g);
 }
 
+static void test_schedules(void **state) {
+    const int64_t milestones[] = {3, 8, 8, 30};
+    gn_plateau low = {0.5, 0.5, 0, 0.03, 2, 3, false, false, 0, 0, 0}, high = {0.5, 0, 0.05, 0, 1, 0, true, false, 0, 0, 0};
+    const double *const want[] = {torch_lr_step,   torch_lr_multi,     torch_lr_exponential, torch_lr_cosine,  torch_lr_restarts, torch_lr_restarts_same,
+                                  torch_lr_linear, torch_lr_one_cycle, torch_lr_plateau,     torch_lr_plateau_max};
+    double metric[40];
+    (void)state;
+    fill_series(metric, 40, 1.0, 0.0);
+    for (int i = 0; i < 40; i++) {
+        const double got[] = {gn_lr_step(i, 0.5, 7, 0.3),
+                              gn_lr_multi_step(i, 0.5, milestones, 4, 0.5),
+                              gn_lr_exponential(i, 0.5, 0.9),
+                              gn_lr_cosine(i, 0.5, 30, 0.01),
+                              gn_lr_cosine_restarts(i, 0.5, 5, 2, 0.02),
+                              gn_lr_cosine_restarts(i, 0.5, 6, 1, 0.0),
+                              gn_lr_linear(i, 0.5, 0.1, 0.8, 11),
+                              gn_lr_one_cycle(i, 0.7, 40),
+                              gn_lr_plateau(&low, metric[i]),
+                              gn_lr_plateau(&high, metric[i])};
+        for (int k = 0; k < 10; k++)
+            if (!(fabs(got[k] - want[k][i]) <= 1e-13)) fail_msg("schedule %d, step %d: %.17g, not %.17g", k, i, got[k], want[k][i]);
+    }
+    assert_true(isnan(gn_lr_step(1, 1, 0, 1)) && isnan(gn_lr_cosine(1, 1, 0, 0)) && isnan(gn_lr_cosine_restarts(1, 1, 5, 0, 0)));
+    assert_true(isnan(gn_lr_linear(1, 1, 1, 1, 0)) && isnan(gn_lr_one_cycle(1, 1, 0)) && isnan(gn_lr_plateau(NULL, 1)));
+    assert_true(isnan(gn_lr_cosine_restarts(-1, 1, 5, 1, 0)) && gn_lr_cosine_restarts(INT64_MAX, 1, INT64_MAX / 2, 3, 0) < 1);
+    assert_true(gn_lr_one_cycle(99, 0.7, 40) == gn_lr_one_cycle(39, 0.7, 40));
+}
+
 // A group moves at a rate of its own, and decays on its own; gradients of parts of a batch add up.
 static void test_groups(void **state) {
     (void)state;
@@ -499,6 +527,7 @@ int main(void) {
         cmocka_unit_test(test_optimizers_half),
         cmocka_unit_test(test_learning_rate),
         cmocka_unit_test(test_optimizer_arguments),
+        cmocka_unit_test(test_schedules),
         cmocka_unit_test(test_groups),
         cmocka_unit_test(test_clipping),
         cmocka_unit_test(test_averages),

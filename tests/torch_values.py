@@ -96,6 +96,31 @@ OPTIMIZERS = [
 ]
 
 
+def schedules():
+    """Learning rates of 40 steps, as in test_train.c; those of plateau for a metric that it has as well."""
+    s = torch.optim.lr_scheduler
+    for name, make in [
+            ("step", lambda o: s.StepLR(o, 7, gamma=0.3)), ("multi", lambda o: s.MultiStepLR(o, [3, 8, 8, 30], gamma=0.5)),
+            ("exponential", lambda o: s.ExponentialLR(o, 0.9)), ("cosine", lambda o: s.CosineAnnealingLR(o, 30, eta_min=0.01)),
+            ("restarts", lambda o: s.CosineAnnealingWarmRestarts(o, 5, T_mult=2, eta_min=0.02)),
+            ("restarts_same", lambda o: s.CosineAnnealingWarmRestarts(o, 6)),
+            ("linear", lambda o: s.LinearLR(o, 0.1, 0.8, total_iters=11)), ("one_cycle", lambda o: s.OneCycleLR(o, 0.7, total_steps=40)),
+            ("plateau", lambda o: s.ReduceLROnPlateau(o, factor=0.5, patience=2, cooldown=3, min_lr=0.03)),
+            ("plateau_max", lambda o: s.ReduceLROnPlateau(o, mode="max", threshold=0.05, patience=1))]:
+        opt = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.5)
+        schedule, rates, metric = make(opt), [], series(40, 1.0, 0.0)
+        for i in range(40):
+            if not name.startswith("plateau"):
+                rates.append(opt.param_groups[0]["lr"])
+            opt.step()
+            if name.startswith("plateau"):
+                schedule.step(metric[i].item())
+                rates.append(opt.param_groups[0]["lr"])
+            elif i < 39:
+                schedule.step()
+        emit("torch_lr_" + name, rates, "40 rates from 0.5 on")
+
+
 def network():
     """Two layers, relu, cross entropy: the loss and the gradients of a step."""
     x, y = series(4 * 3, 2.0, -1.0).reshape(4, 3), torch.tensor([2, 0, 1, 2])
@@ -165,6 +190,7 @@ def main():
     print()
     for name, make, note, *shape in OPTIMIZERS:
         emit(name, trajectory(make, 6, *shape), f"{note}: 6 steps of 5 parameters" if not shape else f"{note}: 6 steps")
+    schedules()
     network()
     losses()
 

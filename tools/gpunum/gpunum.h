@@ -154,12 +154,14 @@ GNI_O1_BEGIN
 #include "grad/nn.h"                 // Layers and losses
 #include "grad/losses.h"             // The losses that are made of other ops
 #include "grad/optim.h"              // Optimizers
+#include "grad/schedules.h"          // Learning rates as functions of the step's number
 #include "util/stream.h"             // Files and memory that are read and written
 #include "util/io.h"                 // Array files: .npy and IDX
 #include "util/npz.h"                // Archives of arrays, inflate
 #include "util/print.h"              // Arrays as text, laid out as NumPy's repr does
 #include "util/csv.h"                // Tables of numbers as text
 #include "util/profile.h"            // Spans of work written as a Chrome trace (JSON, "X" events)
+#include "util/params.h"             // Named arrays, and files of them: safetensors
 #include "util/open.h"               // gn_open and gn_close, devices, synchronisation, statistics
 GNI_O1_END
 #endif

@@ -107,3 +107,56 @@ GPUNUM_API void gn_zero_grads(gn_optimizer *opt);
 GPUNUM_API void gn_lr_set(gn_optimizer *opt, double lr);
 GPUNUM_API double gn_lr_get(const gn_optimizer *opt);
 GPUNUM_API void gn_optimizer_free(gn_optimizer *opt); // gn_close frees those still alive
+
+// Learning rates for gn_lr_set, by the number of the step, or epoch, from 0 on: PyTorch's schedules, of which nothing else is
+// to be saved. What makes no sense gives NaN, which gn_lr_set refuses. A warm-up multiplies: gn_lr_linear(step, 1, 0.1, 1, 500).
+GPUNUM_API double gn_lr_step(int64_t step, double lr, int64_t every, double gamma); // lr gamma^(step / every)
+// times gamma at each of the milestones
+GPUNUM_API double gn_lr_multi_step(int64_t step, double lr, const int64_t *milestones, int count, double gamma);
+GPUNUM_API double gn_lr_exponential(int64_t step, double lr, double gamma); // lr gamma^step
+// From lr to `least` in so many steps, and up again; or from lr again, each time in `factor` times as many.
+GPUNUM_API double gn_lr_cosine(int64_t step, double lr, int64_t steps, double least);
+GPUNUM_API double gn_lr_cosine_restarts(int64_t step, double lr, int64_t steps, int64_t factor, double least);
+// From first times lr to last times lr, where it stays.
+GPUNUM_API double gn_lr_linear(int64_t step, double lr, double first, double last, int64_t steps);
+// From most / 25 up in the first 30 %, and down to most / 250000, along cosines (Smith and Topin, 2019).
+GPUNUM_API double gn_lr_one_cycle(int64_t step, double most, int64_t steps);
+// Lowers the rate where the metric has not become better for `patience` calls. Set lr, and what else is to differ from the
+// defaults, and call it once an epoch; the struct is all that there is to be saved.
+typedef struct gn_plateau {
+    double lr, factor, threshold, least; // 0 = 0.1 for factor, 1e-4 for threshold, of what was best
+    int patience, cooldown;              // 0 = 10 for patience
+    bool rises;                          // more is better
+    bool begun;                          // from here on: its own
+    double best;
+    int bad, resting;
+} gn_plateau;
+GPUNUM_API double gn_lr_plateau(gn_plateau *p, double metric); // the rate for the next epoch
+
+// Named arrays in the order in which they came: the parameters and buffers of a model. The list is an owner of each; what it hands
+// out is lent for as long as it has it.
+typedef struct gn_params gn_params;
+GPUNUM_API gn_params *gn_params_new(gn_context *g);
+GPUNUM_API void gn_params_free(gn_params *p); // gn_close frees those still alive
+GPUNUM_API gn_status gn_params_add(gn_params *p, const char *name, gn_array *a); // a name is there once
+GPUNUM_API int gn_params_count(const gn_params *p);
+GPUNUM_API const char *gn_params_name(const gn_params *p, int i);
+GPUNUM_API gn_array *gn_params_at(const gn_params *p, int i);
+GPUNUM_API gn_array *gn_params_get(const gn_params *p, const char *name); // NULL: there is none
+// Metadata: text by a key.
+GPUNUM_API gn_status gn_params_note(gn_params *p, const char *key, const char *text);
+GPUNUM_API const char *gn_params_noted(const gn_params *p, const char *key);
+// Files in the format safetensors, which Python's library of that name reads and writes: every dtype but complex128.
+GPUNUM_API gn_status gn_params_save(const gn_params *p, const char *path);
+GPUNUM_API size_t gn_params_save_memory(const gn_params *p, void *out, size_t capacity);
+// A file's arrays over those of the list, in their dtypes: names and shapes must be the same, or nothing is written. Metadata too.
+GPUNUM_API gn_status gn_params_load(gn_params *p, const char *path);
+GPUNUM_API gn_status gn_params_load_memory(gn_params *p, const void *data, size_t bytes);
+// Everything that is in a file, on the CPU.
+GPUNUM_API gn_params *gn_load_safetensors(gn_context *g, const char *path);
+GPUNUM_API gn_params *gn_load_safetensors_memory(gn_context *g, const void *data, size_t bytes);
+// Adds an optimizer's states, and as they are at this moment its rate, its steps and the place in the context's random stream:
+// once more before each save. To resume: make everything as at first, add the optimizer, gn_params_load, gn_optimizer_restore.
+// Training then goes on with the same bits where the placement is fixed.
+GPUNUM_API gn_status gn_params_add_optimizer(gn_params *p, const char *name, gn_optimizer *opt);
+GPUNUM_API gn_status gn_optimizer_restore(gn_optimizer *opt, gn_params *p, const char *name);

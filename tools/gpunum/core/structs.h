@@ -476,6 +476,7 @@ struct gn_context {
     bool learns; // gn_requires_grad was called
     uint64_t serial;
     gn_optimizer *optimizers;
+    gn_params *params;
     // random
     uint64_t seed, counter;
     // reads under way, oldest first

@@ -203,6 +203,7 @@ GPUNUM_API void gn_close(gn_context *g) {
     if (!gni_begin_context("gn_close", g)) return;
     gni_deliver_reads(g, true);
     while (g->optimizers != NULL) gn_optimizer_free(g->optimizers);
+    while (g->params != NULL) gn_params_free(g->params);
     gni_close_report(g);
     // Whatever holds what: none goes before all have let go of each other.
     for (gn_array *a = g->arrays; a != NULL; a = a->all_next) a->refs++;
