@@ -5,6 +5,8 @@
 
 #include "test.h"
 
+#include "dlpack.h"
+
 typedef enum kind { ANY, FLOATS, ROW, INDEX, TRUTH, INTEGERS, COMPLEXES, LOSS, KINDS } kind;
 
 enum {
@@ -469,6 +471,13 @@ static gn_array *call_memory(calls *c) {
     return y;
 }
 
+static gn_array *call_dlpack(calls *c) {
+    struct DLManagedTensor *tensor = gn_to_dlpack(any_of(c));
+    gn_array *y = tensor != NULL ? gn_from_dlpack(c->g, tensor) : NULL;
+    if (tensor != NULL && y == NULL) test_dl_delete(tensor);
+    return y;
+}
+
 static gn_array *call_idx(calls *c) {
     static const unsigned char data[] = {0, 0, 8, 1, 0, 0, 0, 3, 7, 8, 9};
     FILE *f = fopen("functions.idx", "wb");
@@ -719,6 +728,7 @@ static gn_array *call_facts(calls *c) {
     X(gn_load_npz, SEVERAL, call_npz(c))                                                           \
     X(gn_load_csv, SEVERAL, call_csv(c))                                                           \
     X(gn_load_npy_memory, SEVERAL, call_memory(c))                                                 \
+    X(gn_from_dlpack, SEVERAL, call_dlpack(c))                                                     \
     X(gn_load_idx, HUGE_OK | SEVERAL, call_idx(c))                                                 \
     X(gn_profile_begin, SEVERAL, call_profile(c))                                                  \
     X(gn_size, NO_ARRAY | SEVERAL, call_facts(c))                                                  \
@@ -776,7 +786,7 @@ static const char *const other_functions[] = {
     "gn_params_note", "gn_params_noted", "gn_params_save", "gn_params_save_memory", "gn_params_load", "gn_params_load_memory",
     "gn_load_safetensors", "gn_load_safetensors_memory", "gn_params_add_optimizer", "gn_optimizer_restore", "gn_params_add",
     "gn_optimizer_free", "gn_save_npy", "gn_save_npz", "gn_save_csv", "gn_npz_names", "gn_save_npy_memory",
-    "gn_save_npz_memory", "gn_save_csv_memory", "gn_load_npz_memory", "gn_load_csv_memory", "gn_profile_end", "gn_vulkan_buffer", "gn_vulkan_wrap",
+    "gn_save_npz_memory", "gn_save_csv_memory", "gn_load_npz_memory", "gn_load_csv_memory", "gn_to_dlpack", "gn_profile_end", "gn_vulkan_buffer", "gn_vulkan_wrap",
     "gn_vulkan_record_begin", "gn_vulkan_record_end", "gn_vulkan_record_done",
 };
 

@@ -24,7 +24,7 @@ extern "C" {
 #include "api/train.h"               // Layers, losses and optimizers
 #include "api/files.h"               // NumPy's .npy and MNIST's IDX
 #include "api/watch.h"               // Profiles in Chrome's trace format
-#include "api/host.h"                // Sharing with a program that has its own Vulkan device
+#include "api/host.h"                // Sharing with other libraries and with a program that has its own Vulkan device
 #include "api/transforms.h"          // Fourier, cosine and sine transforms, complex numbers, convolution
 #ifdef __cplusplus
 } // extern "C"
@@ -160,6 +160,7 @@ GNI_O1_BEGIN
 #include "util/npz.h"                // Archives of arrays, inflate
 #include "util/print.h"              // Arrays as text, laid out as NumPy's repr does
 #include "util/csv.h"                // Tables of numbers as text
+#include "util/dlpack.h"             // Arrays of other libraries and for them
 #include "util/profile.h"            // Spans of work written as a Chrome trace (JSON, "X" events)
 #include "util/params.h"             // Named arrays, and files of them: safetensors
 #include "util/open.h"               // gn_open and gn_close, devices, synchronisation, statistics

@@ -248,7 +248,7 @@ static gni_buffer *gni_buffer_new(gn_context *g, uint64_t bytes) {
 }
 
 static void gni_buffer_drop_host(gn_context *g, gni_buffer *b) {
-    if (b->host == NULL) return;
+    if (b->host == NULL || (b->exported && b->refs > 0)) return;
     if (!b->host_borrowed)
         gni_host_give(g, b->host, b->bytes);
     else if (b->host_free != NULL)

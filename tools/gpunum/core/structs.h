@@ -47,6 +47,7 @@ typedef struct gni_buffer {
     gn_free_fn host_free; // of borrowed memory
     void *host_user;
     bool host_borrowed, device_borrowed;
+    bool exported; // others look at `host`, which stays as long as the buffer
     bool has_device;
     gni_gpu_mem device;
 } gni_buffer;
