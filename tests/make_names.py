@@ -21,7 +21,7 @@ ARGUMENT = {
     'gn_pad_mode': '(gn_pad_mode)v->i[3]',
     'gn_device': '(gn_device)v->i[3]', 'const int *': 'ints', 'const int64_t *': 'longs', 'uint64_t *': '&words[{}]',
     'void *': 'memory', 'const void *': 'memory', 'const char *': 'text', 'const char *const *': 'texts', 'char': '(char)v->i[3]', 'gn_done_fn': '&done', 'gn_free_fn': 'NULL',
-    'gn_function': '&function', 'struct DLManagedTensor *': 'NULL',
+    'gn_function': '&function', 'gn_custom_gradient': '&gradient', 'struct DLManagedTensor *': 'NULL',
 }
 NULL_FOR = re.compile(r'const gn_\w+_options \*|gn_\w+_stats \*|gn_device_info \*')
 # Those that open, close, or print to the terminal, and those that act on what these made.
@@ -41,7 +41,7 @@ def argument(kind, counts):
         text = text.format(counts[turn])
     if text == 'NULL' or text.startswith('('):
         return text
-    if text == '&function' or text == '&done':
+    if text in ('&function', '&done', '&gradient'):
         return text[1:]
     return '&v->' + text[1:] if text.startswith('&') else 'v->' + text
 

@@ -362,6 +362,21 @@ static gn_array *loss_of_call(gn_context *g, gn_array *const *x, int count, void
     return gn_sum(gn_square(x[0]), GN_ALL);
 }
 
+static void gradient_of_call(gn_context *g, gn_array *const *in, int count, gn_array *out, gn_array *gy, gn_array **gx, void *user) {
+    (void)g, (void)count, (void)out, (void)user;
+    gx[0] = gn_mul(gn_mul_s(in[0], 2.0), gy);
+}
+
+static gn_array *call_custom(calls *c) {
+    gn_array *x = floats(c);
+    return gn_custom(loss_of_call, c->wild && draw(8) == 0 ? NULL : gradient_of_call, &x, 1, NULL);
+}
+
+static gn_array *call_checkpoint(calls *c) {
+    gn_array *x = floats(c);
+    return gn_checkpoint(loss_of_call, &x, 1, NULL);
+}
+
 static gn_array *call_gradcheck(calls *c) {
     gn_array *x = gn_requires_grad(gn_detach(gn_copy(floats(c))), true);
     if (gn_size(x) <= 20) c->number = gn_gradcheck(loss_of_call, &x, 1, 0.0, NULL);
@@ -694,6 +709,8 @@ static gn_array *call_facts(calls *c) {
     X(gn_detach, HUGE_OK, gn_detach(any_of(c)))                                                    \
     X(gn_no_grad_begin, SEVERAL, call_no_grad(c))                                                  \
     X(gn_gradients, SEVERAL, call_gradients(c))                                                    \
+    X(gn_custom, SEVERAL, call_custom(c))                                                          \
+    X(gn_checkpoint, SEVERAL, call_checkpoint(c))                                                  \
     X(gn_gradcheck, NO_ARRAY | SEVERAL, call_gradcheck(c))                                         \
     X(gn_linear, 0, gn_linear(floats(c), second(c), c->find(c, ROW, 2)))                           \
     X(gn_cross_entropy, 0, gn_cross_entropy(floats(c), c->find(c, INDEX, 1)))                      \

@@ -546,6 +546,10 @@ static void test_losses(void **state) {
     expect_values(gn_clip_grad_norm(&leaf, 1, 1), 0);
     assert_int_equal(gn_step(muon), GN_OK);
     gn_optimizer_free(muon);
+    assert_null(gn_custom(NULL, NULL, &none, 1, NULL));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_custom: the function is NULL");
+    assert_null(gn_checkpoint(NULL, &none, 1, NULL));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_checkpoint: the function is NULL");
     expect_shape(gn_eval(gn_dropout(none, 0.5, true)), H, 0);
     expect_shape(gn_eval(gn_embedding(gn_zeros(g, GN_I32, GN_SHAPE(0, 3)), gn_zeros(g, GN_F32, GN_SHAPE(1, 0)), 0)), 0, 3, 0);
     FAILS(MEMORY, "gn_dropout", gn_dropout(wide(g, GN_F32, GN_SHAPE(P, P / 8)), 0.5, true));

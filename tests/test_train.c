@@ -194,6 +194,82 @@ static void test_optimizer_arguments(void **state) {
     close_context(g);
 }
 
+// ---- the caller's own ops
+
+static gn_array *own_forward(gn_context *g, gn_array *const *in, int n, void *user) {
+    (void)g, (void)n;
+    return user == NULL ? gn_mul(gn_exp(in[0]), in[1]) : NULL;
+}
+
+static void own_backward(gn_context *g, gn_array *const *in, int n, gn_array *out, gn_array *gy, gn_array **gx, void *user) {
+    (void)g, (void)n, (void)user;
+    gx[0] = gn_mul(gy, out);
+    gx[1] = gn_mul(gy, gn_exp(in[0]));
+}
+
+static void no_backward(gn_context *g, gn_array *const *in, int n, gn_array *out, gn_array *gy, gn_array **gx, void *user) {
+    (void)g, (void)in, (void)n, (void)out, (void)gy, (void)gx, (void)user;
+}
+
+static gn_array *own(gn_context *g, gn_array *const *in, int n, void *user) {
+    (void)g;
+    return gn_sum(gn_square(gn_custom(own_forward, own_backward, in, n, user)), GN_ALL);
+}
+
+static gn_array *own_twice(gn_context *g, gn_array *const *in, int n, void *user) {
+    gn_array *dx[2];
+    if (gn_gradients(own(g, in, n, user), in, n, true, dx) != GN_OK) return NULL;
+    return gn_sum(gn_mul(gn_sin(dx[0]), dx[1]), GN_ALL);
+}
+
+static gn_array *block(gn_context *g, gn_array *const *in, int n, void *user) {
+    (void)g, (void)n, (void)user;
+    return gn_dropout(gn_tanh(gn_matmul(in[0], in[1])), 0.5, true);
+}
+
+static gn_array *constant(gn_context *g, gn_array *const *in, int n, void *user) {
+    (void)g, (void)n, (void)user;
+    return gn_detach(in[0]);
+}
+
+static void test_own_ops(void **state) {
+    (void)state;
+    gn_context *g = open_context();
+    GN_SCOPE(g) {
+        gn_array *x[2], *dx[2], *want[2], *y;
+        int given = 1;
+        for (int i = 0; i < 2; i++) x[i] = gn_requires_grad(series(g, GN_F64, GN_SHAPE(3, 3), 1.0, 0.1 * i), true);
+        assert_true(gn_gradcheck(own, x, 2, 0.0, NULL) < 1e-8);
+        assert_true(gn_gradcheck(own_twice, x, 2, 0.0, NULL) < 1e-7);
+        assert_null(gn_custom(own_forward, own_backward, x, 2, &given));
+        expect_error(g, GN_ERROR_ARGUMENT, "gn_custom: the function gave no array of this context");
+        assert_int_equal(gn_backward(gn_sum(gn_custom(own_forward, NULL, x, 2, NULL), GN_ALL)), GN_ERROR_GRADIENT);
+        expect_error(g, GN_ERROR_GRADIENT, "gn_backward: gn_custom has no derivative");
+        assert_int_equal(gn_backward(gn_sum(gn_custom(own_forward, no_backward, x, 2, NULL), GN_ALL)), GN_ERROR_GRADIENT);
+        expect_error(g, GN_ERROR_GRADIENT, "gn_backward: gn_custom has no derivative with respect to operand 1");
+        // The same numbers as without, twice in a row, and the same numbers behind it.
+        gn_array *sum[2], *behind[2];
+        for (int kept = 0; kept < 2; kept++) {
+            gn_seed(g, 5);
+            gn_array *h = kept ? block(g, x, 2, NULL) : gn_checkpoint(block, x, 2, NULL), *pair[2];
+            pair[0] = gn_square(h), pair[1] = x[1];
+            y = kept ? block(g, pair, 2, NULL) : gn_checkpoint(block, pair, 2, NULL);
+            sum[kept] = gn_eval(gn_sum(gn_square(y), GN_ALL));
+            assert_int_equal(gn_gradients(sum[kept], x, 2, false, kept ? want : dx), GN_OK);
+            behind[kept] = gn_eval(gn_rand(g, GN_F32, GN_SHAPE(3)));
+        }
+        assert_true(gn_item(sum[0]) == gn_item(sum[1]) && gn_array_equal(behind[0], behind[1], false));
+        for (int i = 0; i < 2; i++) assert_true(gn_array_equal(dx[i], want[i], false));
+        assert_true(gn_item(gn_max(gn_abs(dx[0]), GN_ALL)) > 0.0);
+        y = gn_sum(gn_checkpoint(constant, x, 2, NULL), GN_ALL); // depends on nothing
+        assert_int_equal(gn_gradients(y, x, 1, false, dx), GN_OK);
+        assert_true(gn_item(gn_sum(gn_abs(dx[0]), GN_ALL)) == 0.0);
+        assert_int_equal(gn_gradients(gn_sum(gn_checkpoint(block, x, 2, NULL), GN_ALL), x, 2, true, dx), GN_ERROR_GRADIENT);
+        expect_error(g, GN_ERROR_GRADIENT, "gn_gradients: gn_checkpoint: its gradient has no graph (create_graph)");
+    }
+    close_context(g);
+}
+
 static void test_schedules(void **state) {
     const int64_t milestones[] = {3, 8, 8, 30};
     gn_plateau low = {0.5, 0.5, 0, 0.03, 2, 3, false, false, 0, 0, 0}, high = {0.5, 0, 0.05, 0, 1, 0, true, false, 0, 0, 0};
@@ -527,6 +603,7 @@ int main(void) {
         cmocka_unit_test(test_optimizers_half),
         cmocka_unit_test(test_learning_rate),
         cmocka_unit_test(test_optimizer_arguments),
+        cmocka_unit_test(test_own_ops),
         cmocka_unit_test(test_schedules),
         cmocka_unit_test(test_groups),
         cmocka_unit_test(test_clipping),

@@ -153,6 +153,7 @@ GNI_O1_END
 GNI_O1_BEGIN
 #include "grad/nn.h"                 // Layers and losses
 #include "grad/losses.h"             // The losses that are made of other ops
+#include "grad/custom.h"             // The caller's own ops in autograd's record
 #include "grad/optim.h"              // Optimizers
 #include "grad/schedules.h"          // Learning rates as functions of the step's number
 #include "util/stream.h"             // Files and memory that are read and written

@@ -29,3 +29,12 @@ GPUNUM_API gn_status gn_gradients(gn_array *loss, gn_array *const *params, int c
 // Returns the largest error, |analytic - numeric| / max(1, |numeric|); NaN on failure.
 typedef gn_array *(*gn_function)(gn_context *g, gn_array *const *inputs, int count, void *user);
 GPUNUM_API double gn_gradcheck(gn_function fn, gn_array *const *inputs, int count, double step, void *user);
+// One op of the caller's. `forward` makes a float array of the `count` inputs and is not recorded. `backward` gets them, the result
+// `out` and the gradient `gy` of it, and puts the gradient of each input into gx[i], of its shape, or NULL where there is none;
+// made of gn_ functions it can be differentiated again.
+typedef void (*gn_custom_gradient)(gn_context *g, gn_array *const *in, int count, gn_array *out, gn_array *gy, gn_array **gx,
+                                   void *user);
+GPUNUM_API gn_array *gn_custom(gn_function forward, gn_custom_gradient backward, gn_array *const *in, int count, void *user);
+// fn(in), of which only the inputs are kept: gn_backward computes it once more, with the same random numbers. Gradients reach what
+// is in `in` and nothing else that fn uses; they cannot be differentiated again.
+GPUNUM_API gn_array *gn_checkpoint(gn_function fn, gn_array *const *in, int count, void *user);
