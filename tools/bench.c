@@ -29,6 +29,7 @@ struct bench_case {
     double bytes, flops;
     gn_array *(*run)(const bench_case *c, gn_array *const *in);
     gn_array *in[4];
+    gn_optimizer *optimizer;
 };
 
 typedef struct bench_options {
@@ -221,6 +222,42 @@ static gn_array *run_rfft(const bench_case *c, gn_array *const *in) {
 }
 static gn_array *run_irfft(const bench_case *c, gn_array *const *in) {
     return gn_irfft(in[0], c->m, -1, GN_FFT_BACKWARD);
+}
+
+// Of losses and layers: forward, and the gradient of the first operand.
+static gn_array *gradient_of(gn_array *loss, gn_array *x) {
+    gn_array *dx = NULL;
+    gn_gradients(loss, &x, 1, false, &dx);
+    return dx;
+}
+static gn_array *run_cross_entropy(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gradient_of(gn_cross_entropy(in[0], in[1]), in[0]);
+}
+static gn_array *run_cross_entropy_with(const bench_case *c, gn_array *const *in) {
+    gn_cross_entropy_options options = {NULL, 0.1, false, 0, GN_REDUCE_MEAN};
+    (void)c;
+    return gradient_of(gn_cross_entropy_with(in[0], in[1], &options), in[0]);
+}
+static gn_array *run_smooth_l1(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gradient_of(gn_smooth_l1_loss(in[0], in[2], 1.0, GN_REDUCE_MEAN), in[0]);
+}
+static gn_array *run_bce(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gradient_of(gn_bce_with_logits(in[0], in[2], NULL, GN_REDUCE_MEAN), in[0]);
+}
+static gn_array *run_dropout(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gradient_of(gn_sum(gn_dropout(in[0], 0.1, true), GN_ALL), in[0]);
+}
+static gn_array *run_embedding(const bench_case *c, gn_array *const *in) {
+    (void)c;
+    return gradient_of(gn_sum(gn_embedding(in[3], in[0], GN_NONE), GN_ALL), in[0]);
+}
+static gn_array *run_step(const bench_case *c, gn_array *const *in) {
+    gn_step(c->optimizer);
+    return in[0];
 }
 
 // ---- timing
@@ -488,6 +525,56 @@ static void bench_index(gn_context *g, int64_t n, const bench_options *o, bench_
     }
 }
 
+// Losses and layers on (m, n), and steps of optimizers over 50 matrices of (1024, 256).
+static void bench_train(gn_context *g, int64_t m, int64_t n, const bench_options *o, bench_report *report) {
+    static const struct {
+        const char *name;
+        double bytes; // for each element
+        gn_array *(*run)(const bench_case *c, gn_array *const *in);
+    } list[] = {
+        {"cross_entropy", 16, run_cross_entropy}, {"cross_entropy_with", 16, run_cross_entropy_with}, {"smooth_l1", 20, run_smooth_l1},
+        {"bce_with_logits", 20, run_bce},         {"dropout", 12, run_dropout},                       {"embedding", 16, run_embedding},
+    };
+    enum { PARAMS = 50 };
+    if (o->only != NULL && strstr("train", o->only) == NULL) return;
+    bench_case c;
+    memset(&c, 0, sizeof c);
+    c.family = "train";
+    c.m = m;
+    c.n = n;
+    GN_SCOPE(g) {
+        c.in[0] = gn_requires_grad(gn_eval(gn_randn(g, GN_F32, GN_SHAPE(m, n))), true);
+        c.in[1] = gn_eval(gn_randint(g, GN_I32, GN_SHAPE(m), 0, n));
+        c.in[2] = gn_eval(gn_rand(g, GN_F32, GN_SHAPE(m, n)));
+        c.in[3] = gn_eval(gn_randint(g, GN_I32, GN_SHAPE(m), 0, m)); // as many rows as the table has
+        for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
+            char name[64];
+            snprintf(name, sizeof name, "%s %lldx%lld", list[i].name, (long long)m, (long long)n);
+            c.name = name;
+            c.bytes = list[i].bytes * (double)m * (double)n;
+            c.run = list[i].run;
+            run_case(g, &c, o, report);
+        }
+    }
+    for (int kind = 0; kind < 3; kind++)
+        GN_SCOPE(g) {
+            static const char *const names[] = {"adam 50 x 1024x256", "lion 50 x 1024x256", "muon 50 x 1024x256"};
+            gn_array *w[PARAMS], *loss = gn_scalar(g, GN_F32, 0.0);
+            for (int i = 0; i < PARAMS; i++) {
+                w[i] = gn_requires_grad(gn_eval(gn_randn(g, GN_F32, GN_SHAPE(1024, 256))), true);
+                loss = gn_add(loss, gn_mean(gn_square(w[i]), GN_ALL));
+            }
+            gn_backward(loss);
+            c.optimizer = kind == 0 ? gn_adam(w, PARAMS, NULL) : kind == 1 ? gn_lion(w, PARAMS, NULL) : gn_muon(w, PARAMS, NULL);
+            c.in[0] = w[0];
+            c.name = names[kind];
+            c.bytes = (kind == 0 ? 28.0 : 20.0) * PARAMS * 1024 * 256;
+            c.run = run_step;
+            run_case(g, &c, o, report);
+            gn_optimizer_free(c.optimizer);
+        }
+}
+
 // A random matrix, or `batch` of them; turned: a transposed view of one that lies the other way.
 static gn_array *matrix(gn_context *g, gn_dtype t, int64_t batch, int64_t rows, int64_t columns, bool turned) {
     int64_t r = turned ? columns : rows, c = turned ? rows : columns;
@@ -657,6 +744,8 @@ static void bench_all(gn_context *g, const bench_options *o, bench_report *repor
         bench_matmul(g, GN_F16, products[i], products[i], products[i], o, report);
     if (big) bench_more_matmul(g, o, report);
     bench_transforms(g, o, report);
+    bench_train(g, 8192, 1000, o, report);
+    if (big) bench_train(g, 8192, 50257, o, report);
 }
 
 static void find_fftw(fftw_library *w, int threads) {

@@ -218,7 +218,8 @@ static gn_array *gni_class_losses(gn_context *g, gn_array *x, gn_array *labels, 
     gn_array *all = gn_reshape(gn_arange(g, classes > INT32_MAX ? GN_I64 : GN_I32, 0.0, (double)classes, 1.0), column);
     gn_array *hit = gn_eq(gn_expand_dims(labels, axis), all);
     gn_array *valid = gn_logical_and(gn_ge_s(labels, 0.0), gn_lt_s(labels, (double)classes));
-    gn_array *target = spread > 0.0 ? gn_where(hit, gn_mul_s(x, kept + spread), gn_mul_s(x, spread)) : gn_where(hit, x, none);
+    gn_array *shares = gn_where(hit, gn_scalar(g, t, kept + spread), gn_scalar(g, t, spread));
+    gn_array *target = spread > 0.0 ? gn_mul(x, shares) : gn_where(hit, x, none); // a choice: 0 times infinity is NaN
     if (o->ignores) counts = gn_ne_s(labels, (double)o->ignored);
     if (w != NULL) {
         if (w->dtype != t) w = gn_cast(w, t);
