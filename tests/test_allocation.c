@@ -27,8 +27,8 @@ enum { LARGE = 70, ELEMENTS = LARGE * LARGE };
 
 static gn_array *leaf(gn_context *g, gn_dtype t, gn_shape s, int number) {
     static float data[ELEMENTS]; // a matrix has an inverse, a root, and eigenvalues apart
-    int64_t n = s.dim[s.rank - 1];
-    for (int64_t i = 0; i < ELEMENTS; i++)
+    int64_t n = s.dim[s.rank - 1], count = s.rank == 2 ? n * n : n;
+    for (int64_t i = 0; i < count; i++)
         data[i] = (i % (n + 1) == 0 ? 1.0f + (float)i / (float)(n * n) : 0.05f / (float)n) +
                   0.125f * (float)number;
     gn_array *a = gn_eval(gn_cast(gn_array_from(g, GN_F32, s, data), t));
@@ -39,10 +39,10 @@ static void prepare(operands *o, gn_context *g) {
     static int32_t index[LARGE], whole_data[ELEMENTS];
     static uint8_t truth[ELEMENTS];
     const int64_t n = o->order;
-    for (int i = 0; i < ELEMENTS; i++) {
+    for (int i = 0; i < n * n; i++) {
         whole_data[i] = i % 11;
         truth[i] = i % 3 == 0;
-        if (i < LARGE) index[i] = i % 4;
+        if (i < n) index[i] = i % 4;
     }
     for (int i = 0; i < 3; i++) {
         o->leaf[i] = leaf(g, o->t, GN_SHAPE(n, n), i);
