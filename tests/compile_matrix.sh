@@ -175,25 +175,27 @@ for c in $compilers; do
     for switch in GPUNUM_NO_THREADS GPUNUM_NO_SIMD GPUNUM_NO_AVX512 GPUNUM_NO_FFT GPUNUM_NO_LINALG; do
         try "$c $switch" "$c" -std=c99 $warnings -fsyntax-only -I$include -D$switch implementation.c
     done
-    [ -n "$vulkan" ] && try "$c host_prototypes" "$c" -std=c99 $warnings -fsyntax-only \
-        -I$include host_prototypes.c
-    [ -n "$volk" ] && for host in host_volk host_unity host_switch; do
-        try "$c $host" "$c" -std=c99 $warnings -fsyntax-only -I$include $with_volk $host.c
-    done
 done
 
 # --- ways of including --------------------------------------------------------------------------
 
+# What is declared twice or in another order every compiler sees alike, and clang in a quarter of gcc's time. The programs
+# of tests/hosts are gcc's.
+quick=gcc
+! have clang || quick=clang
+[ -n "$vulkan" ] && try "host_prototypes" $quick -std=c99 $warnings -fsyntax-only -I$include host_prototypes.c
+[ -n "$volk" ] && for host in host_volk host_unity host_switch; do
+    try "$host" $quick -std=c99 $warnings -fsyntax-only -I$include $with_volk $host.c
+done
+
 for config in $configs; do
     flags="$warnings -I$include -D$config"
-    try "twice $config" gcc -std=c99 $flags -fsyntax-only twice.c
-    # Optimised: some warnings come only then, with Vulkan those of the build's own objects. Not position independent:
-    # so that constant tables with pointers count as read-only below.
-    optimise=-O0
-    [ $config = GPUNUM_FULL ] || optimise=-O2
-    try "object $config" gcc -std=c99 $optimise -fno-pic $flags -c implementation.c -o $config.o
+    try "twice $config" $quick -std=c99 $flags -fsyntax-only twice.c
+    # Warnings that come only when optimised: of C by the build's own objects and tools/weight.py. Not position
+    # independent: so that constant tables with pointers count as read-only below.
+    try "object $config" gcc -std=c99 -O0 -fno-pic $flags -c implementation.c -o $config.o
     for unity in unity_first unity_last; do
-        try "$unity $config" gcc -std=c99 $flags -fsyntax-only $unity.c
+        try "$unity $config" $quick -std=c99 $flags -fsyntax-only $unity.c
     done
     try "two files, C $config" gcc -std=c99 $flags main.c public.c $config.o -no-pie -o app \
         -lm -lpthread -ldl

@@ -22,6 +22,7 @@ ROOMS = os.path.join(ROOT, "tools", "gpunum")
 BUDGETS = os.path.join(ROOMS, "budgets.txt")
 PASSES = ("host", "base", "avx2", "avx512")
 SYMBOL = re.compile(r"[0-9a-f]+ ([0-9a-f]+) [tT] (\S+)\t.*/tools/gpunum/(\w+/\w+)\.h:\d+$")
+WARNINGS = "-std=c99 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror".split()
 COMPILER = os.environ.get("CC", "gcc")
 HEAD = """\
 # What gpunum.h may weigh, kept by tools/weight.py (test check.weight). A change that needs more says here how much.
@@ -78,7 +79,8 @@ def weigh(text_only):
         rest["seconds -O2"], rest["megabytes -O2"] = seconds, megabytes
         rest["bytes program -O2"] = program_bytes(folder, whole)
         if not text_only:
-            _, rest["seconds -O2 without Vulkan"], _ = compiled(folder, "cpu", ["-O2", "-DGPUNUM_NO_VULKAN"])
+            # The one compilation of tests that is optimised and has no Vulkan, so it is strict as well.
+            _, rest["seconds -O2 without Vulkan"], _ = compiled(folder, "cpu", ["-O2", "-DGPUNUM_NO_VULKAN", *WARNINGS])
             plain, rest["seconds -O0"], rest["megabytes -O0"] = compiled(folder, "O0", ["-O0"])
             rest["bytes object -O0"] = os.path.getsize(plain)
     return rooms, rest
