@@ -555,6 +555,7 @@ static void test_losses(void **state) {
     FAILS(MEMORY, "gn_dropout", gn_dropout(wide(g, GN_F32, GN_SHAPE(P, P / 8)), 0.5, true));
     FAILS(SHAPE, "gn_embedding", gn_embedding(labels, row, GN_NONE));
     FAILS(ARGUMENT, "gn_embedding", gn_embedding(labels, column, P));
+    FAILS(ARGUMENT, "gn_embedding", gn_embedding(labels, gn_zeros(g, GN_F32, GN_SHAPE(0, 1)), -1));
     FAILS(ARGUMENT, "gn_embedding", gn_embedding(labels, column, -P - 1));
     FAILS(ARGUMENT, "gn_dropout", gn_dropout(none, 1.5, false));
     expect_values(gn_mse_loss_with(none, none, GN_REDUCE_SUM), 0);

@@ -169,7 +169,8 @@ GPUNUM_API gn_array *gn_embedding(gn_array *indices, gn_array *table, int64_t pa
     gn_context *g = gni_begin("gn_embedding", in, 2);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
-    const int64_t rows = table->shape.rank == 2 ? table->shape.dim[0] : -1, at = padding < 0 ? padding + rows : padding;
+    const int64_t rows = table->shape.rank == 2 ? table->shape.dim[0] : -1;
+    const int64_t at = padding < 0 && rows > 0 ? padding + rows : padding;
     char text[200];
     gn_array *y = NULL;
     if (rows < 0 || !gni_is_float(table->dtype))
