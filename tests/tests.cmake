@@ -221,6 +221,11 @@ if(GPUNUM_CMOCKA_INCLUDE_DIR AND GPUNUM_CMOCKA_LIBRARY)
         endif()
         if(GPUNUM_TEST_VULKAN AND (NOT GPUNUM_SANITIZE OR name IN_LIST GPUNUM_SANITIZE_VULKAN))
             gpunum_vulkan_test(${name}.vulkan ${launcher} $<TARGET_FILE:${target}>)
+            # Interpreted: half of their time is lavapipe's compiling of elementwise programs (of linalg a sixth), which
+            # ops, array, views, train and the fuzzers test. 4 is GN_VULKAN_NO_SPECIALIZATION.
+            if(name MATCHES "^(autograd|complex|linalg)$")
+                set_property(TEST ${name}.vulkan APPEND PROPERTY ENVIRONMENT GN_TEST_VULKAN_FLAGS=4)
+            endif()
         endif()
     endforeach()
     # Random calls and programs, each for GPUNUM_FUZZ_SECONDS of the environment. CTest begins with one seed, so that no
