@@ -38,9 +38,10 @@
 //     train            Layers, losses and optimizers
 //     files            NumPy's .npy and MNIST's IDX
 //     watch            Profiles in Chrome's trace format
-//     host             Sharing with a program that has its own Vulkan device
+//     host             Sharing with other libraries and with a program that has its own Vulkan device
 //     transforms       Fourier, cosine and sine transforms, complex numbers, convolution
 //     macros           Lists of arguments as macros and templates
+//     cpp              gn::array and gn::context, in C++
 //     config           Switches resolved, system headers, compiler set-up
 //     optable          What each elementwise op is, said once
 //     kinds            The numbers of ops, domains, reductions
@@ -124,13 +125,18 @@
 //     autograd         The record of what was computed, and the pass back over it
 //     gradients        The derivative of each op, as public calls
 //     nn               Layers and losses
+//     losses           The losses that are made of other ops
+//     custom           The caller's own ops in autograd's record
 //     optim            Optimizers
+//     schedules        Learning rates as functions of the step's number
 //     stream           Files and memory that are read and written
 //     io               Array files: .npy and IDX
 //     npz              Archives of arrays, inflate
 //     print            Arrays as text, laid out as NumPy's repr does
 //     csv              Tables of numbers as text
+//     dlpack           Arrays of other libraries and for them
 //     profile          Spans of work written as a Chrome trace (JSON, "X" events)
+//     params           Named arrays, and files of them: safetensors
 //     open             gn_open and gn_close, devices, synchronisation, statistics
 //     config_end       Takes the set-up of the compiler back
 //
@@ -1058,6 +1064,15 @@ GPUNUM_API gn_status gn_gradients(gn_array *loss, gn_array *const *params, int c
 // Returns the largest error, |analytic - numeric| / max(1, |numeric|); NaN on failure.
 typedef gn_array *(*gn_function)(gn_context *g, gn_array *const *inputs, int count, void *user);
 GPUNUM_API double gn_gradcheck(gn_function fn, gn_array *const *inputs, int count, double step, void *user);
+// One op of the caller's. `forward` makes a float array of the `count` inputs and is not recorded. `backward` gets them, the result
+// `out` and the gradient `gy` of it, and puts the gradient of each input into gx[i], of its shape, or NULL where there is none;
+// made of gn_ functions it can be differentiated again.
+typedef void (*gn_custom_gradient)(gn_context *g, gn_array *const *in, int count, gn_array *out, gn_array *gy, gn_array **gx,
+                                   void *user);
+GPUNUM_API gn_array *gn_custom(gn_function forward, gn_custom_gradient backward, gn_array *const *in, int count, void *user);
+// fn(in), of which only the inputs are kept: gn_backward computes it once more, with the same random numbers. Gradients reach what
+// is in `in` and nothing else that fn uses; they cannot be differentiated again.
+GPUNUM_API gn_array *gn_checkpoint(gn_function fn, gn_array *const *in, int count, void *user);
 
 // >>train
 // Layers, losses and optimizers.
@@ -1065,10 +1080,52 @@ GPUNUM_API double gn_gradcheck(gn_function fn, gn_array *const *inputs, int coun
 // x (..., in) times w (in, out) plus b (out); b may be NULL. As lazy as gn_matmul. In gn_backward the gradients
 // of w and b come of one job; b's are float32 sums over the rows, in a fixed order.
 GPUNUM_API gn_array *gn_linear(gn_array *x, gn_array *w, gn_array *b);
+// x with each element 0 with probability p and else times 1 / (1 - p); x itself where not training. Numbers of the context's
+// stream; no mask is kept: the gradient draws them again.
+GPUNUM_API gn_array *gn_dropout(gn_array *x, double p, bool training);
+// Rows of the table (rows, size) by integer indices (...): (..., size). The gradient is summed in a fixed order; the row
+// `padding` gets none of it (GN_NONE: every row does). An index that there is not: as in gn_take.
+GPUNUM_API gn_array *gn_embedding(gn_array *indices, gn_array *table, int64_t padding);
 // Mean over rows of logsumexp(logits) - logits[label]; logits (n, classes), labels (n) integers. A label
 // outside 0 to classes - 1 gives an infinite loss.
 GPUNUM_API gn_array *gn_cross_entropy(gn_array *logits, gn_array *labels);
 GPUNUM_API gn_array *gn_mse_loss(gn_array *prediction, gn_array *target); // mean of squares
+
+// Losses as in PyTorch. What is predicted is a float array and the target has its shape; float16 and bfloat16 are computed in
+// float32. Each is one pass over its operands, and can be differentiated twice.
+typedef enum gn_reduction {
+    GN_REDUCE_MEAN,      // of all elements
+    GN_REDUCE_SUM,
+    GN_REDUCE_NONE,      // an array of losses
+    GN_REDUCE_BATCH_MEAN // the sum by the size of axis 0, which kl_div wants
+} gn_reduction;
+GPUNUM_API gn_array *gn_mse_loss_with(gn_array *prediction, gn_array *target, gn_reduction r);
+GPUNUM_API gn_array *gn_l1_loss(gn_array *prediction, gn_array *target, gn_reduction r); // |p - t|
+// d = |p - t|: d^2 / (2 beta) below beta, d - beta / 2 from there on; beta 0: l1. PyTorch's default is 1.
+GPUNUM_API gn_array *gn_smooth_l1_loss(gn_array *prediction, gn_array *target, double beta, gn_reduction r);
+GPUNUM_API gn_array *gn_huber_loss(gn_array *prediction, gn_array *target, double delta, gn_reduction r); // delta times that
+// -t log p - (1 - t) log(1 - p), with logarithms from -100 on.
+GPUNUM_API gn_array *gn_bce_loss(gn_array *p, gn_array *target, gn_reduction r);
+// The same of p = sigmoid(logits), stable. pos_weight, which broadcasts to the logits: of the first term; NULL: 1.
+GPUNUM_API gn_array *gn_bce_with_logits(gn_array *logits, gn_array *target, gn_array *pos_weight, gn_reduction r);
+// t (log t - q) of log-probabilities q; with log_target those of the target are given too.
+GPUNUM_API gn_array *gn_kl_div(gn_array *log_q, gn_array *target, bool log_target, gn_reduction r);
+// a b / (max(|a|, eps) max(|b|, eps)) along the axis; a and b broadcast. PyTorch's eps is 1e-8.
+GPUNUM_API gn_array *gn_cosine_similarity(gn_array *a, gn_array *b, int axis, double eps);
+// Of rows (n, d) or one (d), by labels (n) or (): 1 - cos for 1, max(0, cos - margin) for -1.
+GPUNUM_API gn_array *gn_cosine_embedding_loss(gn_array *a, gn_array *b, gn_array *labels, double margin, gn_reduction r);
+typedef struct gn_cross_entropy_options {
+    gn_array *weight;       // (classes), what a row of that label counts; NULL: 1. A mean is divided by their sum.
+    double label_smoothing; // 0 to 1: so much of the target is spread over all classes
+    bool ignores;           // rows with the label `ignored` (PyTorch's default is -100) count nothing
+    int64_t ignored;
+    gn_reduction reduction; // GN_REDUCE_BATCH_MEAN is not one of these
+} gn_cross_entropy_options;
+// logits (n, classes, ...) or (classes), integer labels without the axis of classes. `options` may be NULL.
+GPUNUM_API gn_array *gn_cross_entropy_with(gn_array *logits, gn_array *labels, const gn_cross_entropy_options *options);
+// The same of log-probabilities; no label smoothing.
+GPUNUM_API gn_array *gn_nll_loss(gn_array *log_p, gn_array *labels, const gn_cross_entropy_options *options);
+
 // Weights for a layer of shape s = (in, out): He for relu, Glorot for tanh and linear layers. Float dtypes,
 // requires_grad on.
 GPUNUM_API gn_array *gn_he_normal(gn_context *g, gn_dtype t, gn_shape s);
@@ -1086,11 +1143,94 @@ typedef struct gn_adam_options {
 GPUNUM_API gn_optimizer *gn_sgd(gn_array *const *params, int count, const gn_sgd_options *options);
 GPUNUM_API gn_optimizer *gn_adam(gn_array *const *params, int count, const gn_adam_options *options);
 GPUNUM_API gn_optimizer *gn_adamw(gn_array *const *params, int count, const gn_adam_options *options);
+typedef struct gn_rmsprop_options {
+    double lr, alpha, eps, weight_decay, momentum; // 0 = 0.01, 0.99, 1e-8
+    bool centered;
+} gn_rmsprop_options;
+typedef struct gn_adagrad_options {
+    double lr, lr_decay, weight_decay, initial, eps; // 0 = 0.01 for lr and 1e-10 for eps; initial: of the sum of squares
+} gn_adagrad_options;
+typedef struct gn_lion_options {
+    double lr, beta1, beta2, weight_decay; // 0 = 1e-4, 0.9, 0.99
+} gn_lion_options;
+typedef struct gn_muon_options {
+    double lr, momentum, weight_decay; // 0 = 1e-3, 0.95, 0.1
+    bool plain;                        // without Nesterov's momentum
+} gn_muon_options;
+GPUNUM_API gn_optimizer *gn_rmsprop(gn_array *const *params, int count, const gn_rmsprop_options *options);
+GPUNUM_API gn_optimizer *gn_adagrad(gn_array *const *params, int count, const gn_adagrad_options *options);
+GPUNUM_API gn_optimizer *gn_lion(gn_array *const *params, int count, const gn_lion_options *options);
+// Matrices (in, out) alone: others go to an optimizer of their own.
+GPUNUM_API gn_optimizer *gn_muon(gn_array *const *params, int count, const gn_muon_options *options);
+// More parameters, with a learning rate of lr_factor times the optimizer's and a weight decay of their own.
+GPUNUM_API gn_status gn_optimizer_add_group(gn_optimizer *opt, gn_array *const *params, int count, double lr_factor,
+                                            double weight_decay);
+// Between gn_backward and gn_step. The gradients times min(1, max_norm / (norm + 1e-6)) with the norm of all of them
+// together, which is returned and not waited for; or their elements between -value and value.
+GPUNUM_API gn_array *gn_clip_grad_norm(gn_array *const *params, int count, double max_norm);
+GPUNUM_API gn_status gn_clip_grad_value(gn_array *const *params, int count, double value);
+// averages[i] = decay averages[i] + (1 - decay) params[i], in place; they begin as a gn_copy of each parameter.
+GPUNUM_API gn_status gn_ema_update(gn_array *const *averages, gn_array *const *params, int count, double decay);
+// Gradients add up over calls of gn_backward: a batch may come in k parts, each loss divided by k, with one step and one
+// gn_zero_grads behind the last.
 GPUNUM_API gn_status gn_step(gn_optimizer *opt);   // parameters without a gradient stay as they are
 GPUNUM_API void gn_zero_grads(gn_optimizer *opt);
 GPUNUM_API void gn_lr_set(gn_optimizer *opt, double lr);
 GPUNUM_API double gn_lr_get(const gn_optimizer *opt);
 GPUNUM_API void gn_optimizer_free(gn_optimizer *opt); // gn_close frees those still alive
+
+// Learning rates for gn_lr_set, by the number of the step, or epoch, from 0 on: PyTorch's schedules, of which nothing else is
+// to be saved. What makes no sense gives NaN, which gn_lr_set refuses. A warm-up multiplies: gn_lr_linear(step, 1, 0.1, 1, 500).
+GPUNUM_API double gn_lr_step(int64_t step, double lr, int64_t every, double gamma); // lr gamma^(step / every)
+// times gamma at each of the milestones
+GPUNUM_API double gn_lr_multi_step(int64_t step, double lr, const int64_t *milestones, int count, double gamma);
+GPUNUM_API double gn_lr_exponential(int64_t step, double lr, double gamma); // lr gamma^step
+// From lr to `least` in so many steps, and up again; or from lr again, each time in `factor` times as many.
+GPUNUM_API double gn_lr_cosine(int64_t step, double lr, int64_t steps, double least);
+GPUNUM_API double gn_lr_cosine_restarts(int64_t step, double lr, int64_t steps, int64_t factor, double least);
+// From first times lr to last times lr, where it stays.
+GPUNUM_API double gn_lr_linear(int64_t step, double lr, double first, double last, int64_t steps);
+// From most / 25 up in the first 30 %, and down to most / 250000, along cosines (Smith and Topin, 2019).
+GPUNUM_API double gn_lr_one_cycle(int64_t step, double most, int64_t steps);
+// Lowers the rate where the metric has not become better for `patience` calls. Set lr, and what else is to differ from the
+// defaults, and call it once an epoch; the struct is all that there is to be saved.
+typedef struct gn_plateau {
+    double lr, factor, threshold, least; // 0 = 0.1 for factor, 1e-4 for threshold, of what was best
+    int patience, cooldown;              // 0 = 10 for patience
+    bool rises;                          // more is better
+    bool begun;                          // from here on: its own
+    double best;
+    int bad, resting;
+} gn_plateau;
+GPUNUM_API double gn_lr_plateau(gn_plateau *p, double metric); // the rate for the next epoch
+
+// Named arrays in the order in which they came: the parameters and buffers of a model. The list is an owner of each; what it hands
+// out is lent for as long as it has it.
+typedef struct gn_params gn_params;
+GPUNUM_API gn_params *gn_params_new(gn_context *g);
+GPUNUM_API void gn_params_free(gn_params *p); // gn_close frees those still alive
+GPUNUM_API gn_status gn_params_add(gn_params *p, const char *name, gn_array *a); // a name is there once
+GPUNUM_API int gn_params_count(const gn_params *p);
+GPUNUM_API const char *gn_params_name(const gn_params *p, int i);
+GPUNUM_API gn_array *gn_params_at(const gn_params *p, int i);
+GPUNUM_API gn_array *gn_params_get(const gn_params *p, const char *name); // NULL: there is none
+// Metadata: text by a key.
+GPUNUM_API gn_status gn_params_note(gn_params *p, const char *key, const char *text);
+GPUNUM_API const char *gn_params_noted(const gn_params *p, const char *key);
+// Files in the format safetensors, which Python's library of that name reads and writes: every dtype but complex128.
+GPUNUM_API gn_status gn_params_save(const gn_params *p, const char *path);
+GPUNUM_API size_t gn_params_save_memory(const gn_params *p, void *out, size_t capacity);
+// A file's arrays over those of the list, in their dtypes: names and shapes must be the same, or nothing is written. Metadata too.
+GPUNUM_API gn_status gn_params_load(gn_params *p, const char *path);
+GPUNUM_API gn_status gn_params_load_memory(gn_params *p, const void *data, size_t bytes);
+// Everything that is in a file, on the CPU.
+GPUNUM_API gn_params *gn_load_safetensors(gn_context *g, const char *path);
+GPUNUM_API gn_params *gn_load_safetensors_memory(gn_context *g, const void *data, size_t bytes);
+// Adds an optimizer's states, and as they are at this moment its rate, its steps and the place in the context's random stream:
+// once more before each save. To resume: make everything as at first, add the optimizer, gn_params_load, gn_optimizer_restore.
+// Training then goes on with the same bits where the placement is fixed.
+GPUNUM_API gn_status gn_params_add_optimizer(gn_params *p, const char *name, gn_optimizer *opt);
+GPUNUM_API gn_status gn_optimizer_restore(gn_optimizer *opt, gn_params *p, const char *name);
 
 // >>files
 // Array files: NumPy's .npy and .npz, tables as CSV, MNIST's IDX. Each also from and to memory.
@@ -1130,8 +1270,17 @@ GPUNUM_API void gn_profile_begin(gn_context *g);
 GPUNUM_API gn_status gn_profile_end(gn_context *g, const char *path);
 
 // >>host
-// Sharing with a program that has its own Vulkan device (see gn_options.vulkan).
+// Sharing with other libraries, and with a program that has its own Vulkan device (see gn_options.vulkan).
 
+// DLPack's exchange of arrays in CPU memory, with NumPy, PyTorch and others: https://dmlc.github.io/dlpack. Its dlpack.h
+// may be included before or after this header, or not at all.
+struct DLManagedTensor;
+// Lends the value of `a`, without a copy but where its strides are 0 or negative. Whoever has the tensor calls its `deleter`
+// once, from any thread, before gn_close. What is written there is seen where the CPU computes, a copy on a GPU keeps what it has.
+GPUNUM_API struct DLManagedTensor *gn_to_dlpack(gn_array *a);
+// Borrows a tensor as gn_array_wrap does, with its strides: `deleter` is called when the memory is no longer needed, but not
+// by a call that fails. GN_ERROR_UNSUPPORTED if it is not in CPU memory.
+GPUNUM_API gn_array *gn_from_dlpack(gn_context *g, struct DLManagedTensor *tensor);
 // The VkBuffer, byte offset and size that hold `a` on the device. Flushes and waits, so that the buffer
 // holds the value; `a` must stay alive and unwritten while the host uses it.
 GPUNUM_API gn_status gn_vulkan_buffer(gn_array *a, uint64_t *buffer, uint64_t *offset, uint64_t *size);
@@ -1261,6 +1410,235 @@ template <class... Array> inline gn_array *gn_einsum(gn_context *g, const char *
 #define gn_einsum(g, subscripts, ...)                                                              \
     gn_einsum_list((g), (subscripts), (gn_array *[]){__VA_ARGS__},                                 \
                    (int)(sizeof((gn_array *[]){__VA_ARGS__}) / sizeof(gn_array *)))
+#endif
+
+// >>cpp
+// C++ alone: gn::array is one reference to a gn_array, let go of where its variable ends, with operators. An array that
+// could not be made is empty (`if (!a)`), what is made of it too, and the message is in gn_error: nothing throws. It goes
+// wherever C's functions take a gn_array *; their results go into one by gn::array y(gn_softmax(x, -1)), out of whichever
+// scope is open. Let no gn::array outlive its context.
+
+#ifdef __cplusplus
+#include <initializer_list>
+namespace gn {
+
+template <class T> struct number; // the numbers of C++, and the dtype of each
+#define GNI_NUMBER(T, name)                                                                        \
+    template <> struct number<T> {                                                                 \
+        typedef T type;                                                                            \
+        static gn_dtype dtype() { return name; }                                                   \
+    };
+GNI_NUMBER(bool, GN_BOOL)
+GNI_NUMBER(float, GN_F32)
+GNI_NUMBER(double, GN_F64)
+GNI_NUMBER(signed char, GN_I8)
+GNI_NUMBER(unsigned char, GN_U8)
+GNI_NUMBER(short, GN_I16)
+GNI_NUMBER(unsigned short, GN_U16)
+GNI_NUMBER(int, GN_I32)
+GNI_NUMBER(unsigned, GN_U32)
+GNI_NUMBER(long, sizeof(long) == 8 ? GN_I64 : GN_I32)
+GNI_NUMBER(unsigned long, sizeof(long) == 8 ? GN_U64 : GN_U32)
+GNI_NUMBER(long long, GN_I64)
+GNI_NUMBER(unsigned long long, GN_U64)
+#undef GNI_NUMBER
+#define GNI_FOR_NUMBERS template <class S, class = typename number<S>::type>
+
+// gn_open and gn_close; empty where gn_open gave nothing (gn_open_error).
+class context {
+    gn_context *g_;
+
+  public:
+    explicit context(const gn_options *options = nullptr) : g_(gn_open(options)) {}
+    context(context &&other) noexcept : g_(other.g_) { other.g_ = nullptr; }
+    context(const context &) = delete;
+    context &operator=(const context &) = delete;
+    ~context() { gn_close(g_); }
+    operator gn_context *() const { return g_; }
+};
+
+// From here to the end of the block: a scope, for what C's functions make there, and no record for gradients.
+#define GNI_GUARD(name, first, last)                                                               \
+    class name {                                                                                   \
+        gn_context *g_;                                                                            \
+                                                                                                   \
+      public:                                                                                      \
+        explicit name(gn_context *g) : g_(g) { first(g_); }                                        \
+        name(const name &) = delete;                                                               \
+        name &operator=(const name &) = delete;                                                    \
+        ~name() { last(g_); }                                                                      \
+    };
+GNI_GUARD(scope, gn_scope_begin, gn_scope_end)
+GNI_GUARD(no_grad, gn_no_grad_begin, gn_no_grad_end)
+#undef GNI_GUARD
+
+class array {
+    gn_array *a_;
+
+  public:
+    array() : a_(nullptr) {}
+    // Takes the reference of an array that one of C's functions made, from its scope or from the caller.
+    explicit array(gn_array *made) : a_(nullptr) { gn_set(&a_, made); }
+    array(const array &other) : a_(gn_retain(other.a_)) {}
+    array(array &&other) noexcept : a_(other.a_) { other.a_ = nullptr; }
+    ~array() { gn_release(a_); }
+    // gn::array x(g, {1.f, 2.f}), or rows of one length: gn::array x(g, {{1, 2}, {3, 4}}). The dtype is that of the numbers.
+    template <class T> array(gn_context *g, std::initializer_list<T> list) : a_(nullptr) {
+        gn_set(&a_, gn_array_from(g, number<T>::dtype(), GN_SHAPE(list.size()), list.begin()));
+    }
+    template <class T> array(gn_context *g, std::initializer_list<std::initializer_list<T>> rows) : a_(nullptr) {
+        const size_t length = rows.size() == 0 ? 0 : rows.begin()->size();
+        array made(gn_empty(g, number<T>::dtype(), GN_SHAPE(rows.size(), length)));
+        int64_t row = 0;
+        for (const std::initializer_list<T> &list : rows) {
+            if (gn_write(array(gn_slice(made, 0, row, row + 1, 1)), list.begin(), list.size() * sizeof(T)) != GN_OK) return;
+            row++;
+        }
+        gn_set(&a_, gn_retain(made.a_));
+    }
+    // A variable takes the other array's place: what else refers to its old one keeps that. Of what [] gave the elements
+    // are written (gn_assign): x["1:3"] = y, x[0] = 2.
+    array &operator=(array other) & {
+        gn_array *old = a_;
+        a_ = other.a_;
+        other.a_ = old;
+        return *this;
+    }
+    void operator=(const array &value) && { gn_assign(a_, value.a_); }
+    GNI_FOR_NUMBERS void operator=(S value) && {
+        gn_assign(a_, array(gn_scalar(gn_context_of(a_), gn_dtype_of(a_), static_cast<double>(value))));
+    }
+
+    operator gn_array *() const { return a_; }
+    gn_array *const *list() const { return &a_; } // a list of one: gn_adam(w.list(), 1, &options)
+    gn_array *release() { // hands the reference to the caller, for gn_release
+        gn_array *mine = a_;
+        a_ = nullptr;
+        return mine;
+    }
+
+    // An axis less, or NumPy's indexing as text: x[-1], x["1:, ::-1"].
+    GNI_FOR_NUMBERS array operator[](S index) const {
+        static_assert(static_cast<S>(1) / 2 == 0, "an index is a whole number");
+        char text[24], *at = text + sizeof text;
+        const int64_t value = static_cast<int64_t>(index);
+        uint64_t rest = value < 0 ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
+        *--at = 0;
+        do *--at = static_cast<char>('0' + rest % 10);
+        while ((rest /= 10) != 0);
+        if (value < 0) *--at = '-';
+        return array(gn_index(a_, at));
+    }
+    array operator[](const char *subscript) const { return array(gn_index(a_, subscript)); }
+    array slice(int axis, int64_t start, int64_t stop, int64_t step = 1) const {
+        return array(gn_slice(a_, axis, start, stop, step));
+    }
+    array reshape(std::initializer_list<int64_t> dims) const {
+        return array(gn_reshape(a_, gn_shape_from(static_cast<int>(dims.size()), dims.begin())));
+    }
+    array t() const { return array(gn_transpose(a_)); }
+    array cast(gn_dtype dtype) const { return array(gn_cast(a_, dtype)); }
+
+    gn_context *context() const { return gn_context_of(a_); }
+    gn_dtype dtype() const { return gn_dtype_of(a_); }
+    gn_shape shape() const { return gn_shape_of(a_); }
+    int64_t size() const { return gn_size(a_); }
+    int64_t dim(int axis) const { return gn_dim(a_, axis); }
+    double item() const { return gn_item(a_); }
+    void print() const { gn_print(a_); }
+    // All gn_size elements in C order, converted to T as by gn_cast.
+    template <class T> gn_status read(T *to, size_t count) const {
+        const gn_dtype want = number<T>::dtype();
+        return gn_read(dtype() == want ? *this : cast(want), to, count * sizeof(T));
+    }
+
+    array &requires_grad(bool on = true) {
+        gn_requires_grad(a_, on);
+        return *this;
+    }
+    gn_status backward() const { return gn_backward(a_); }
+    array grad() const { // a reference of its own; empty where there is none
+        array mine;
+        mine.a_ = gn_retain(gn_grad(a_));
+        return mine;
+    }
+    void zero_grad() const { gn_zero_grad(a_); }
+    array detach() const { return array(gn_detach(a_)); }
+
+// x = x op y: where that is an error x stays as it was, and a parameter is one afterwards (with gn::no_grad around it).
+#define GNI_COMPOUND(op, name)                                                                     \
+    array &operator op(const array &b) & {                                                         \
+        gn_set(&a_, gn_##name(a_, b.a_));                                                          \
+        return *this;                                                                              \
+    }                                                                                              \
+    GNI_FOR_NUMBERS array &operator op(S b) & {                                                    \
+        gn_set(&a_, gn_##name##_s(a_, static_cast<double>(b)));                                    \
+        return *this;                                                                              \
+    }                                                                                              \
+    void operator op(const array &b) && { gn_assign(a_, array(gn_##name(a_, b.a_))); }             \
+    GNI_FOR_NUMBERS void operator op(S b) && { gn_assign(a_, array(gn_##name##_s(a_, static_cast<double>(b)))); }
+    GNI_COMPOUND(+=, add)
+    GNI_COMPOUND(-=, sub)
+    GNI_COMPOUND(*=, mul)
+    GNI_COMPOUND(/=, div)
+#undef GNI_COMPOUND
+};
+
+// Numbers are doubles and do not promote, as in C's forms that end in _s.
+#define GNI_OPERATOR(op, name, turned)                                                             \
+    inline array operator op(const array &a, const array &b) { return array(gn_##name(a, b)); }    \
+    GNI_FOR_NUMBERS inline array operator op(const array &a, S b) {                                \
+        return array(gn_##name##_s(a, static_cast<double>(b)));                                    \
+    }                                                                                              \
+    GNI_FOR_NUMBERS inline array operator op(S a, const array &b) {                                \
+        return array(gn_##turned##_s(b, static_cast<double>(a)));                                  \
+    }
+GNI_OPERATOR(+, add, add)
+GNI_OPERATOR(-, sub, rsub)
+GNI_OPERATOR(*, mul, mul)
+GNI_OPERATOR(/, div, rdiv)
+GNI_OPERATOR(==, eq, eq)
+GNI_OPERATOR(!=, ne, ne)
+GNI_OPERATOR(<, lt, gt)
+GNI_OPERATOR(<=, le, ge)
+GNI_OPERATOR(>, gt, lt)
+GNI_OPERATOR(>=, ge, le)
+#undef GNI_OPERATOR
+#undef GNI_FOR_NUMBERS
+inline array operator-(const array &a) { return array(gn_neg(a)); }
+
+// What chains are made of: of gn::array, so that nothing in between is left to a scope.
+#define GNI_OF_ONE(name)                                                                           \
+    inline array name(const array &a) { return array(gn_##name(a)); }
+#define GNI_OF_AXES(name)                                                                          \
+    inline array name(const array &a, gn_axes axes = GN_ALL) { return array(gn_##name(a, axes)); }
+GNI_OF_ONE(abs)
+GNI_OF_ONE(sign)
+GNI_OF_ONE(square)
+GNI_OF_ONE(sqrt)
+GNI_OF_ONE(exp)
+GNI_OF_ONE(log)
+GNI_OF_ONE(sin)
+GNI_OF_ONE(cos)
+GNI_OF_ONE(tanh)
+GNI_OF_ONE(floor)
+GNI_OF_ONE(round)
+GNI_OF_ONE(relu)
+GNI_OF_ONE(sigmoid)
+GNI_OF_AXES(sum)
+GNI_OF_AXES(prod)
+GNI_OF_AXES(mean)
+GNI_OF_AXES(any)
+GNI_OF_AXES(all)
+GNI_OF_AXES(argmin)
+GNI_OF_AXES(argmax)
+#undef GNI_OF_ONE
+#undef GNI_OF_AXES
+inline array matmul(const array &a, const array &b) { return array(gn_matmul(a, b)); }
+inline array softmax(const array &a, int axis) { return array(gn_softmax(a, axis)); }
+inline array where(const array &condition, const array &a, const array &b) { return array(gn_where(condition, a, b)); }
+
+} // namespace gn
 #endif
 
 #endif // GPUNUM_H
@@ -9027,6 +9405,7 @@ typedef struct gni_buffer {
     gn_free_fn host_free; // of borrowed memory
     void *host_user;
     bool host_borrowed, device_borrowed;
+    bool exported; // others look at `host`, which stays as long as the buffer
     bool has_device;
     gni_gpu_mem device;
 } gni_buffer;
@@ -9456,6 +9835,7 @@ struct gn_context {
     bool learns; // gn_requires_grad was called
     uint64_t serial;
     gn_optimizer *optimizers;
+    gn_params *params;
     // random
     uint64_t seed, counter;
     // reads under way, oldest first
@@ -10199,7 +10579,7 @@ static gni_buffer *gni_buffer_new(gn_context *g, uint64_t bytes) {
 }
 
 static void gni_buffer_drop_host(gn_context *g, gni_buffer *b) {
-    if (b->host == NULL) return;
+    if (b->host == NULL || (b->exported && b->refs > 0)) return;
     if (!b->host_borrowed)
         gni_host_give(g, b->host, b->bytes);
     else if (b->host_free != NULL)
@@ -38449,23 +38829,28 @@ GPUNUM_API void gn_seed(gn_context *g, uint64_t seed) {
     gni_end_plain(g);
 }
 
-// Runs one random job into a new array; `job` says the kind and its range.
-static gn_array *gni_random_array(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s,
-                                  gni_random *job) {
+// Runs one random job into a new array; `job` says the kind, its range and the numbers' place in the stream.
+static gn_array *gni_random_at(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s, gni_random *job) {
     gn_array *y = gni_array_empty(g, fn, t, s);
     if (y == NULL) return NULL;
-    job->seed = g->seed;
-    job->counter = g->counter;
     job->n = gni_elements(s);
     memset(&job->out, 0, sizeof job->out);
     job->out.buf = y->buf;
     job->out.dtype = t;
     job->out.stride[0] = 1;
-    int64_t per_block = gni_random_pairs(job) ? 2 : 4;
-    g->counter += (uint64_t)(job->n / per_block + (job->n % per_block != 0));
     if (gni_run(g, GNI_JOB_RANDOM, job, y)) return y;
     gni_unref(g, y);
     return NULL;
+}
+
+// The next numbers of the context's stream.
+static gn_array *gni_random_array(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s, gni_random *job) {
+    job->seed = g->seed;
+    job->counter = g->counter;
+    gn_array *y = gni_random_at(g, fn, t, s, job);
+    int64_t per_block = gni_random_pairs(job) ? 2 : 4;
+    g->counter += (uint64_t)(job->n / per_block + (job->n % per_block != 0));
+    return y;
 }
 
 static bool gni_need_float(gn_context *g, const char *fn, gn_dtype t) {
@@ -40319,6 +40704,78 @@ GPUNUM_API gn_array *gn_mse_loss(gn_array *prediction, gn_array *target) {
     return gni_end_scope(g, gn_mean(gn_square(gn_sub(prediction, target)), GN_ALL));
 }
 
+// ---- dropout: the numbers are drawn again where the gradient needs them
+
+static gn_array *gni_dropped(gn_context *g, gn_array *x, double p, gni_random *job);
+
+// real[0]: p, param: the place in the stream.
+static bool gni_back_dropout(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gni_random job;
+    memset(&job, 0, sizeof job);
+    job.seed = (uint64_t)node->param[0];
+    job.counter = (uint64_t)node->param[1];
+    gx[0] = gni_dropped(g, gy, node->real[0], &job);
+    return true;
+}
+
+static gn_array *gni_dropped(gn_context *g, gn_array *x, double p, gni_random *job) {
+    job->kind = GNI_RAND_UNIFORM;
+    g->no_grad++; // recorded as one op
+    gn_array *u = gni_adopt(g, gni_random_at(g, "gn_dropout", GN_F32, &x->shape, job));
+    gn_array *y = gn_where(gn_lt_s(u, p), gni_zero_like(x), gn_mul_s(x, 1.0 / (1.0 - p)));
+    g->no_grad--;
+    gni_node *node = gni_record(g, y, "gn_dropout", gni_back_dropout, &x, 1);
+    if (node != NULL) {
+        node->param[0] = (int64_t)job->seed;
+        node->param[1] = (int64_t)job->counter;
+        node->real[0] = p;
+    }
+    return y;
+}
+
+GPUNUM_API gn_array *gn_dropout(gn_array *x, double p, bool training) {
+    gn_context *g = gni_begin("gn_dropout", &x, 1);
+    if (g == NULL) return NULL;
+    gn_array *y = NULL;
+    gn_scope_begin(g);
+    if (!(p >= 0.0 && p <= 1.0)) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_dropout: the probability %g is not between 0 and 1", p);
+    } else if (gni_need_float(g, "gn_dropout", x->dtype) && (!training || p == 0.0)) {
+        y = gn_cast(x, x->dtype);
+    } else if (!g->call_failed) {
+        gni_random job;
+        memset(&job, 0, sizeof job);
+        job.seed = g->seed;
+        job.counter = g->counter;
+        y = gni_dropped(g, x, p, &job);
+        g->counter += ((uint64_t)gni_elements(&x->shape) + 3) / 4;
+    }
+    return gni_end_scope(g, y);
+}
+
+GPUNUM_API gn_array *gn_embedding(gn_array *indices, gn_array *table, int64_t padding) {
+    gn_array *in[2];
+    in[0] = indices;
+    in[1] = table;
+    gn_context *g = gni_begin("gn_embedding", in, 2);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    const int64_t rows = table->shape.rank == 2 ? table->shape.dim[0] : -1;
+    const int64_t at = padding < 0 && rows > 0 ? padding + rows : padding;
+    char text[200];
+    gn_array *y = NULL;
+    if (rows < 0 || !gni_is_float(table->dtype))
+        gni_fail(g, rows < 0 ? GN_ERROR_SHAPE : GN_ERROR_DTYPE, "gn_embedding: the table is %s %s, not a float (rows, size)",
+                 gn_dtype_name(table->dtype), gni_shape_text(text, sizeof text, &table->shape));
+    else if (padding != GN_NONE && (at < 0 || at >= rows))
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_embedding: padding %lld of %lld rows", (long long)padding, (long long)rows);
+    else
+        y = gn_take(table, indices, 0);
+    if (y != NULL && padding != GN_NONE && gn_needs_grad(y)) // the same numbers by a way that no gradient goes back on
+        y = gn_where(gn_expand_dims(gn_eq_s(indices, (double)at), -1), gn_detach(y), y);
+    return gni_end_scope(g, y);
+}
+
 static bool gni_is_layer(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s) {
     char text[200];
     if (!gni_shape_ok(g, fn, t, s) || !gni_need_float(g, fn, t)) return false;
@@ -40350,14 +40807,388 @@ GPUNUM_API gn_array *gn_xavier_uniform(gn_context *g, gn_dtype t, gn_shape s) {
     return gni_end_scope(g, w);
 }
 
+// >>losses
+// The losses that are made of other ops: lazy, so that a loss and its reduction are one pass. Nothing here is used elsewhere.
+
+typedef struct gni_loss {
+    gn_context *g;
+    gn_dtype t;      // of the result
+    gn_array *x, *y; // prediction and target
+} gni_loss;
+
+// What halves are computed in.
+static gn_array *gni_loss_in(gn_array *x) { return x->dtype == GN_F16 || x->dtype == GN_BF16 ? gn_cast(x, GN_F32) : x; }
+
+// Begins a loss of a float array, a target of the same shape and `count` - 2 more, with a setting from 0 on; a scope is open
+// afterwards.
+static bool gni_loss_begin(gni_loss *l, const char *fn, gn_array *x, gn_array *y, gn_array *more, int count, double setting) {
+    gn_array *in[3];
+    char tx[200], ty[200];
+    in[0] = x;
+    in[1] = y;
+    in[2] = more;
+    gn_context *g = l->g = gni_begin(fn, in, count);
+    if (g == NULL) return false;
+    if (!gni_same_shape(&x->shape, &y->shape)) // broadcasting hides mistakes here
+        gni_fail(g, GN_ERROR_SHAPE, "%s: prediction %s and target %s have different shapes", fn,
+                 gni_shape_text(tx, sizeof tx, &x->shape), gni_shape_text(ty, sizeof ty, &y->shape));
+    else if (!gni_is_float(x->dtype) || gni_is_complex(y->dtype))
+        gni_fail(g, GN_ERROR_DTYPE, "%s: the prediction is %s and the target %s, not a float and a real number", fn,
+                 gn_dtype_name(x->dtype), gn_dtype_name(y->dtype));
+    else if (!(setting >= 0.0 && setting < GNI_INF))
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: %g is no number from 0 on", fn, setting);
+    if (g->call_failed) {
+        gni_end_plain(g);
+        return false;
+    }
+    gn_scope_begin(g);
+    l->t = x->dtype;
+    l->x = gni_loss_in(x);
+    l->y = gni_loss_in(y);
+    if (l->x != NULL && l->y != NULL) return true;
+    gni_end_scope(g, NULL);
+    return false;
+}
+
+// Ends what gni_loss_begin began: `each` reduced, and rounded to the prediction's dtype.
+static gn_array *gni_loss_end(const gni_loss *l, gn_array *each, gn_reduction r) {
+    gn_array *y = each;
+    const double rows = each != NULL && each->shape.rank > 0 ? (double)each->shape.dim[0] : 1.0;
+    if ((unsigned)r > GN_REDUCE_BATCH_MEAN) gni_fail(l->g, GN_ERROR_ARGUMENT, "%s: %d is not a gn_reduction", l->g->call, (int)r);
+    if (r == GN_REDUCE_SUM || r == GN_REDUCE_BATCH_MEAN) y = gn_sum(y, GN_ALL);
+    if (r == GN_REDUCE_BATCH_MEAN) y = gn_div_s(y, rows);
+    if (r == GN_REDUCE_MEAN) y = gn_mean(y, GN_ALL);
+    if (y != NULL && y->dtype != l->t) y = gn_cast(y, l->t);
+    return gni_end_scope(l->g, y);
+}
+
+GPUNUM_API gn_array *gn_mse_loss_with(gn_array *prediction, gn_array *target, gn_reduction r) {
+    gni_loss l;
+    if (!gni_loss_begin(&l, "gn_mse_loss_with", prediction, target, NULL, 2, 0.0)) return NULL;
+    return gni_loss_end(&l, gn_square(gn_sub(l.x, l.y)), r);
+}
+
+// With m = min(d, beta): m (d - m / 2) / beta, whose derivative is finite where d is infinite.
+static gn_array *gni_huber(const char *fn, gn_array *x, gn_array *y, double beta, double factor, gn_reduction r) {
+    gni_loss l;
+    if (!gni_loss_begin(&l, fn, x, y, NULL, 2, beta)) return NULL;
+    gn_array *d = gn_abs(gn_sub(l.x, l.y)), *m = gn_minimum_s(d, beta);
+    if (beta > 0.0) d = gn_mul_s(gn_mul(m, gn_sub(d, gn_mul_s(m, 0.5))), factor / beta);
+    return gni_loss_end(&l, d, r);
+}
+
+GPUNUM_API gn_array *gn_l1_loss(gn_array *prediction, gn_array *target, gn_reduction r) {
+    return gni_huber("gn_l1_loss", prediction, target, 0.0, 1.0, r);
+}
+GPUNUM_API gn_array *gn_smooth_l1_loss(gn_array *prediction, gn_array *target, double beta, gn_reduction r) {
+    return gni_huber("gn_smooth_l1_loss", prediction, target, beta, 1.0, r);
+}
+GPUNUM_API gn_array *gn_huber_loss(gn_array *prediction, gn_array *target, double delta, gn_reduction r) {
+    return gni_huber("gn_huber_loss", prediction, target, delta, delta, r);
+}
+
+// Both logarithms, of p and of 1 - p.
+static void gni_bce_logs(gn_array *p, gn_array **log_p, gn_array **log_q) {
+    *log_p = gn_maximum_s(gn_log(p), -100.0);
+    *log_q = gn_maximum_s(gn_log1p(gn_neg(p)), -100.0);
+}
+
+// in: p, target. Finite at 0 and 1, as in PyTorch.
+static bool gni_back_bce(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gn_array *p = node->in[0], *target = node->in[1], *log_p, *log_q;
+    GNI_UNUSED(g);
+    if (gni_wanted(node, 0)) {
+        gn_array *spread = gn_maximum_s(gn_mul(p, gn_rsub_s(p, 1.0)), 1e-12);
+        gx[0] = gn_mul(gy, gn_div(gn_sub(p, target), spread));
+    }
+    if (gni_wanted(node, 1)) {
+        gni_bce_logs(p, &log_p, &log_q);
+        gx[1] = gn_mul(gy, gn_sub(log_q, log_p));
+    }
+    return true;
+}
+
+GPUNUM_API gn_array *gn_bce_loss(gn_array *p, gn_array *target, gn_reduction r) {
+    gni_loss l;
+    gn_array *log_p, *log_q, *in[2];
+    if (!gni_loss_begin(&l, "gn_bce_loss", p, target, NULL, 2, 0.0)) return NULL;
+    in[0] = l.x;
+    in[1] = l.y;
+    l.g->no_grad++; // recorded as one op
+    gni_bce_logs(l.x, &log_p, &log_q);
+    gn_array *each = gn_sub(gn_mul(gn_add_s(l.y, -1.0), log_q), gn_mul(l.y, log_p));
+    l.g->no_grad--;
+    if (each != NULL) gni_record(l.g, each, "gn_bce_loss", gni_back_bce, in, 2);
+    return gni_loss_end(&l, each, r);
+}
+
+GPUNUM_API gn_array *gn_bce_with_logits(gn_array *logits, gn_array *target, gn_array *pos_weight, gn_reduction r) {
+    gni_loss l;
+    if (!gni_loss_begin(&l, "gn_bce_with_logits", logits, target, pos_weight, pos_weight != NULL ? 3 : 2, 0.0)) return NULL;
+    gn_array *miss = gn_softplus(gn_neg(l.x));
+    if (pos_weight != NULL) miss = gn_mul(miss, gn_add_s(gn_mul(gn_add_s(pos_weight, -1.0), l.y), 1.0));
+    gn_array *each = gn_add(gn_mul(gn_rsub_s(l.y, 1.0), l.x), miss);
+    if (each != NULL && !gni_same_shape(&each->shape, &l.x->shape))
+        gni_fail(l.g, GN_ERROR_SHAPE, "gn_bce_with_logits: pos_weight has more axes or elements than the logits");
+    return gni_loss_end(&l, each, r);
+}
+
+GPUNUM_API gn_array *gn_kl_div(gn_array *log_q, gn_array *target, bool log_target, gn_reduction r) {
+    gni_loss l;
+    if (!gni_loss_begin(&l, "gn_kl_div", log_q, target, NULL, 2, 0.0)) return NULL;
+    if (log_target) return gni_loss_end(&l, gn_mul(gn_exp(l.y), gn_sub(l.y, l.x)), r);
+    gn_array *none = gn_eq_s(l.y, 0.0); // 0 log 0 is 0
+    gn_array *log_t = gn_log(gn_where(none, gn_scalar(l.g, l.y->dtype, 1.0), l.y));
+    return gni_loss_end(&l, gn_mul(l.y, gn_sub(log_t, l.x)), r);
+}
+
+// The length of the vectors along the axis, `eps` or more.
+static gn_array *gni_length(gn_array *x, int axis, double eps) {
+    return gn_sqrt(gn_maximum_s(gn_sum(gn_square(x), axis), eps * eps));
+}
+
+GPUNUM_API gn_array *gn_cosine_similarity(gn_array *a, gn_array *b, int axis, double eps) {
+    static const char *const fn = "gn_cosine_similarity";
+    gn_array *in[2];
+    in[0] = a;
+    in[1] = b;
+    gn_context *g = gni_begin(fn, in, 2);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    const gn_dtype t = gn_promote(a->dtype, b->dtype);
+    if (!gni_is_float(t) || !(eps >= 0.0)) {
+        gni_fail(g, gni_is_float(t) ? GN_ERROR_ARGUMENT : GN_ERROR_DTYPE, "%s: %s numbers, eps %g", fn, gn_dtype_name(t), eps);
+        return gni_end_scope(g, NULL);
+    }
+    gn_array *x = gni_loss_in(a), *y = gni_loss_in(b), *product = gn_mul(x, y);
+    const int at = product == NULL ? -1 : gni_axis(g, fn, axis, product->shape.rank);
+    if (at < 0) return gni_end_scope(g, NULL);
+    x = gn_broadcast_to(x, product->shape);
+    y = gn_broadcast_to(y, product->shape);
+    gn_array *cosine = gn_div(gn_sum(product, at), gn_mul(gni_length(x, at, eps), gni_length(y, at, eps)));
+    return gni_end_scope(g, cosine == NULL || cosine->dtype == t ? cosine : gn_cast(cosine, t));
+}
+
+GPUNUM_API gn_array *gn_cosine_embedding_loss(gn_array *a, gn_array *b, gn_array *labels, double margin, gn_reduction r) {
+    static const char *const fn = "gn_cosine_embedding_loss";
+    gni_loss l;
+    gn_array *cosine = NULL, *each = NULL;
+    if (!gni_loss_begin(&l, fn, a, b, labels, 3, 0.0)) return NULL;
+    if (l.x->shape.rank == 1 || l.x->shape.rank == 2) cosine = gn_cosine_similarity(l.x, l.y, -1, 1e-8);
+    if (cosine != NULL && gni_same_shape(&cosine->shape, &labels->shape)) {
+        gn_array *apart = gn_mul(gn_relu(gn_add_s(cosine, -margin)), gn_eq_s(labels, -1.0));
+        each = gn_where(gn_eq_s(labels, 1.0), gn_rsub_s(cosine, 1.0), apart);
+    } else {
+        gni_fail(l.g, GN_ERROR_SHAPE, "%s: not rows (n, d) and labels (n)", fn);
+    }
+    return gni_loss_end(&l, each, r);
+}
+
+// ---- losses of classes
+
+static bool gni_class_loss_ok(gn_context *g, const char *fn, const gn_array *x, const gn_array *labels,
+                              const gn_cross_entropy_options *o, int axis, bool logits) {
+    char tx[200], ty[200];
+    gn_shape rows = gni_reduced_shape(&x->shape, 1u << axis, false);
+    const bool fits = x->shape.rank > 0 && x->shape.dim[axis] > 0 && gni_same_shape(&rows, &labels->shape);
+    const gn_array *w = o->weight;
+    if (!fits)
+        gni_fail(g, GN_ERROR_SHAPE, "%s: %s and labels %s are not (n, classes, ...) and (n, ...)", fn,
+                 gni_shape_text(tx, sizeof tx, &x->shape), gni_shape_text(ty, sizeof ty, &labels->shape));
+    else if (!gni_is_float(x->dtype) || !gni_is_integer(labels->dtype) || (w != NULL && !gni_is_float(w->dtype)))
+        gni_fail(g, GN_ERROR_DTYPE, "%s: %s and labels %s are not floats and integers, or weights no floats", fn,
+                 gn_dtype_name(x->dtype), gn_dtype_name(labels->dtype));
+    else if (w != NULL && (w->shape.rank != 1 || w->shape.dim[0] != x->shape.dim[axis]))
+        gni_fail(g, GN_ERROR_SHAPE, "%s: weight %s for %lld classes", fn, gni_shape_text(tx, sizeof tx, &w->shape),
+                 (long long)x->shape.dim[axis]);
+    else if (!(o->label_smoothing >= 0.0 && o->label_smoothing <= (logits ? 1.0 : 0.0)))
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: label smoothing %g", fn, o->label_smoothing);
+    else if ((unsigned)o->reduction > GN_REDUCE_NONE)
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: reduction %d", fn, (int)o->reduction);
+    return !g->call_failed;
+}
+
+// The sum over the classes of -w target x, and for logits logsumexp(x) times the sum of w target: neither an array of
+// log-probabilities nor one of targets is made.
+static gn_array *gni_class_losses(gn_context *g, gn_array *x, gn_array *labels, const gn_cross_entropy_options *o, int axis,
+                                  bool logits) {
+    const int64_t classes = x->shape.dim[axis];
+    const double kept = 1.0 - o->label_smoothing, spread = o->label_smoothing / (double)classes;
+    const gn_dtype t = x->dtype;
+    gn_array *none = gn_scalar(g, t, 0.0), *w = o->weight, *row_weight = NULL, *counts = NULL;
+    gn_shape column = gn_shape_from(x->shape.rank - axis, x->shape.dim + axis);
+    for (int i = 1; i < column.rank; i++) column.dim[i] = 1;
+    gn_array *all = gn_reshape(gn_arange(g, classes > INT32_MAX ? GN_I64 : GN_I32, 0.0, (double)classes, 1.0), column);
+    gn_array *hit = gn_eq(gn_expand_dims(labels, axis), all);
+    gn_array *valid = gn_logical_and(gn_ge_s(labels, 0.0), gn_lt_s(labels, (double)classes));
+    gn_array *shares = gn_where(hit, gn_scalar(g, t, kept + spread), gn_scalar(g, t, spread));
+    gn_array *target = spread > 0.0 ? gn_mul(x, shares) : gn_where(hit, x, none); // a choice: 0 times infinity is NaN
+    if (o->ignores) counts = gn_ne_s(labels, (double)o->ignored);
+    if (w != NULL) {
+        if (w->dtype != t) w = gn_cast(w, t);
+        gn_array *first = gn_scalar(g, labels->dtype, 0.0);
+        row_weight = gn_take(w, gn_where(valid, labels, first), 0);
+        target = gn_mul(target, gn_reshape(w, column));
+    }
+    gn_array *each = gn_neg(gn_sum(target, axis));
+    if (logits) {
+        gn_array *top = gn_logsumexp(x, axis);
+        if (w != NULL) {
+            gn_array *total = gn_mul_s(row_weight, kept);
+            if (spread > 0.0) total = gn_add(total, gn_mul_s(gn_sum(w, GN_ALL), spread));
+            top = gn_mul(top, total);
+        }
+        each = gn_add(top, each);
+    }
+    each = gn_where(valid, each, gn_scalar(g, t, GNI_INF));
+    if (counts != NULL) each = gn_where(counts, each, none);
+    if (o->reduction == GN_REDUCE_NONE) return each;
+    if (o->reduction == GN_REDUCE_SUM) return gn_sum(each, GN_ALL);
+    if (row_weight == NULL && counts == NULL) return gn_mean(each, GN_ALL);
+    if (row_weight == NULL) row_weight = gn_cast(counts, t);
+    else if (counts != NULL) row_weight = gn_where(counts, row_weight, none);
+    return gn_div(gn_sum(each, GN_ALL), gn_sum(row_weight, GN_ALL));
+}
+
+static gn_array *gni_class_loss(const char *fn, gn_array *x, gn_array *labels, const gn_cross_entropy_options *options,
+                                bool logits) {
+    gn_cross_entropy_options o;
+    gn_array *in[3];
+    memset(&o, 0, sizeof o);
+    if (options != NULL) o = *options;
+    in[0] = x;
+    in[1] = labels;
+    in[2] = o.weight;
+    gn_context *g = gni_begin(fn, in, o.weight != NULL ? 3 : 2);
+    if (g == NULL) return NULL;
+    const int axis = x->shape.rank > 1;
+    if (!gni_class_loss_ok(g, fn, x, labels, &o, axis, logits)) return gni_end(g, NULL);
+    gn_scope_begin(g);
+    gn_array *inner = gni_loss_in(x), *y = inner != NULL ? gni_class_losses(g, inner, labels, &o, axis, logits) : NULL;
+    return gni_end_scope(g, y == NULL || y->dtype == x->dtype ? y : gn_cast(y, x->dtype));
+}
+
+GPUNUM_API gn_array *gn_cross_entropy_with(gn_array *logits, gn_array *labels, const gn_cross_entropy_options *options) {
+    return gni_class_loss("gn_cross_entropy_with", logits, labels, options, true);
+}
+GPUNUM_API gn_array *gn_nll_loss(gn_array *log_p, gn_array *labels, const gn_cross_entropy_options *options) {
+    return gni_class_loss("gn_nll_loss", log_p, labels, options, false);
+}
+
+// >>custom
+// The caller's own ops in autograd's record: with a derivative of their own, or computed again where it is needed. Nothing here
+// is used elsewhere.
+
+// param: the caller's functions, and what they are given.
+enum { GNI_CUSTOM_FORWARD, GNI_CUSTOM_BACKWARD, GNI_CUSTOM_USER, GNI_CUSTOM_SEED, GNI_CUSTOM_COUNTER };
+
+// Runs the caller's function, whose calls have names of their own in messages. A result of it that nobody else has.
+static gn_array *gni_custom_run(gn_context *g, gn_function fn, gn_array *const *in, int count, void *user) {
+    const char *call = g->call;
+    g->call = NULL;
+    gn_array *y = fn(g, in, count, user);
+    g->call = call;
+    if (gn_context_of(y) == g) return gn_cast(y, y->dtype);
+    if (!g->call_failed) gni_fail(g, GN_ERROR_ARGUMENT, "%s: the function gave no array of this context", call);
+    return NULL;
+}
+
+// Of both: the forward pass, not recorded, and one record for all of it.
+static gn_array *gni_custom(const char *fn, gn_function forward, gn_custom_gradient backward, gni_backward_fn back,
+                            gn_array *const *in, int count, void *user) {
+    gn_context *g = gni_begin(fn, in, count);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    const uint64_t seed = g->seed, counter = g->counter;
+    gn_array *y = NULL;
+    if (forward == NULL) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: the function is NULL", fn);
+    } else {
+        g->no_grad++;
+        y = gni_custom_run(g, forward, in, count, user);
+        g->no_grad--;
+    }
+    gni_node *node = gni_record(g, y, fn, back, in, count);
+    if (node != NULL) {
+        memcpy(&node->param[GNI_CUSTOM_FORWARD], &forward, sizeof forward);
+        memcpy(&node->param[GNI_CUSTOM_BACKWARD], &backward, sizeof backward);
+        memcpy(&node->param[GNI_CUSTOM_USER], &user, sizeof user);
+        node->param[GNI_CUSTOM_SEED] = (int64_t)seed;
+        node->param[GNI_CUSTOM_COUNTER] = (int64_t)counter;
+    }
+    return gni_end_scope(g, y);
+}
+
+static bool gni_back_custom(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gn_custom_gradient backward;
+    void *user;
+    memcpy(&backward, &node->param[GNI_CUSTOM_BACKWARD], sizeof backward);
+    memcpy(&user, &node->param[GNI_CUSTOM_USER], sizeof user);
+    const char *call = g->call;
+    g->call = NULL;
+    backward(g, node->in, node->n_in, node->output, gy, gx, user);
+    g->call = call;
+    return true;
+}
+
+GPUNUM_API gn_array *gn_custom(gn_function forward, gn_custom_gradient backward, gn_array *const *in, int count, void *user) {
+    return gni_custom("gn_custom", forward, backward, backward != NULL ? gni_back_custom : NULL, in, count, user);
+}
+
+// The function once more, recorded, with the random numbers that it had, and the gradients of its result times gy.
+static bool gni_back_checkpoint(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gn_function forward;
+    void *user;
+    const int count = node->n_in, no_grad = g->no_grad;
+    const uint64_t seed = g->seed, counter = g->counter;
+    if (no_grad == 0) {
+        gni_fail(g, GN_ERROR_GRADIENT, "gn_checkpoint: its gradient has no graph (create_graph)");
+        return false;
+    }
+    memcpy(&forward, &node->param[GNI_CUSTOM_FORWARD], sizeof forward);
+    memcpy(&user, &node->param[GNI_CUSTOM_USER], sizeof user);
+    const size_t bytes = sizeof(gn_array *) * (size_t)count;
+    gn_array **leaf = (gn_array **)gni_calloc(g, 3 * bytes), **wanted = leaf + count, **dx = wanted + count;
+    if (leaf == NULL) {
+        gni_fail_memory(g, "gn_checkpoint", 3 * bytes);
+        return false;
+    }
+    int n = 0;
+    for (int i = 0; i < count; i++) {
+        leaf[i] = gn_detach(node->in[i]);
+        if (gni_wanted(node, i)) wanted[n++] = gn_requires_grad(leaf[i], true);
+    }
+    g->seed = (uint64_t)node->param[GNI_CUSTOM_SEED];
+    g->counter = (uint64_t)node->param[GNI_CUSTOM_COUNTER];
+    g->no_grad = 0;
+    gn_array *y = !g->call_failed ? gni_custom_run(g, forward, leaf, count, user) : NULL;
+    gn_array *loss = y != NULL ? gn_sum(gn_mul(y, gy), GN_ALL) : NULL;
+    g->no_grad = no_grad;
+    g->seed = seed;
+    g->counter = counter;
+    const bool depends = loss != NULL && gni_wants_grad(loss);
+    bool ok = loss != NULL && (!depends || gn_gradients(loss, wanted, n, false, dx) == GN_OK);
+    for (int i = 0, k = 0; i < count && ok; i++)
+        if (gni_wanted(node, i)) gx[i] = depends ? dx[k++] : gn_zeros_like(leaf[i]);
+    gni_free(g, leaf);
+    return ok;
+}
+
+GPUNUM_API gn_array *gn_checkpoint(gn_function fn, gn_array *const *in, int count, void *user) {
+    return gni_custom("gn_checkpoint", fn, NULL, gni_back_checkpoint, in, count, user);
+}
+
 // >>optim
 // Optimizers. A step is one program per parameter, which writes the parameter and its state in place.
 
-typedef enum gni_optimizer_kind { GNI_SGD, GNI_ADAM, GNI_ADAMW } gni_optimizer_kind;
+typedef enum gni_optimizer_kind { GNI_SGD, GNI_ADAM, GNI_ADAMW, GNI_RMSPROP, GNI_ADAGRAD, GNI_LION, GNI_MUON } gni_optimizer_kind;
+
+enum { GNI_OPTIMIZER_STATES = 3 }; // arrays beside a parameter, at most
 
 typedef struct gni_optimized {
-    gn_array *param, *m, *v; // v: Adam's second moment
+    gn_array *param, *state[GNI_OPTIMIZER_STATES];
     int64_t steps;
+    double lr_factor, weight_decay; // of its group
 } gni_optimized;
 
 struct gn_optimizer {
@@ -40365,35 +41196,37 @@ struct gn_optimizer {
     gn_optimizer *next;
     gni_optimizer_kind kind;
     const char *name;
-    int count;
+    int count, states;
     gni_optimized *items;
-    double lr, weight_decay;
-    double momentum, dampening; // SGD
-    bool nesterov;
-    double beta1, beta2, eps; // Adam
+    double lr;
+    double momentum, dampening; // SGD, RMSprop, Muon
+    bool nesterov, centered;
+    double beta1, beta2, eps; // beta2 is RMSprop's alpha, too
+    double lr_decay, initial; // Adagrad
 };
 
 static void gni_optimizer_release(gn_context *g, gn_optimizer *opt) {
     for (int i = 0; i < opt->count; i++) {
-        opt->items[i].param->steppers--;
-        gni_drop_grad(g, opt->items[i].param);
-        gni_unref(g, opt->items[i].param);
-        gni_unref(g, opt->items[i].m);
-        gni_unref(g, opt->items[i].v);
+        gni_optimized *item = &opt->items[i];
+        item->param->steppers--;
+        gni_drop_grad(g, item->param);
+        gni_unref(g, item->param);
+        for (int k = 0; k < GNI_OPTIMIZER_STATES; k++) gni_unref(g, item->state[k]);
     }
     gni_free(g, opt->items);
     gni_free(g, opt);
 }
 
-static bool gni_can_optimize(gn_context *g, const char *fn, gn_array *const *params, int i) {
+static bool gni_can_optimize(gn_context *g, const char *fn, const gn_optimizer *opt, gn_array *const *params, int i) {
     const gn_array *a = params[i];
     const char *why = !gni_is_float(a->dtype) ? "it is not floating point"
                       : a->node != NULL       ? "an op made it"
+                      : opt->kind == GNI_MUON && a->shape.rank != 2 ? "it is not a matrix"
                       : a->buf != NULL && !gni_is_contiguous(a)
                           ? "it is not in C order, gn_copy makes it so"
                           : NULL;
-    for (int k = 0; k < i && why == NULL; k++)
-        if (params[k] == a) why = "it is given twice";
+    for (int k = 0; k < i + opt->count && why == NULL; k++)
+        if ((k < i ? params[k] : opt->items[k - i].param) == a) why = "it is given twice";
     if (why != NULL)
         gni_fail(g, GN_ERROR_ARGUMENT, "%s: parameter %d cannot be optimized: %s", fn, i + 1, why);
     return why == NULL;
@@ -40410,32 +41243,67 @@ static bool gni_settings_ok(gn_context *g, const char *fn, const double *setting
     return true;
 }
 
-static gn_optimizer *gni_optimizer_new(gn_context *g, const char *fn, gni_optimizer_kind kind,
-                                       gn_array *const *params, int count) {
+static bool gni_optimizer_add(gn_context *g, const char *fn, gn_optimizer *opt, gn_array *const *params, int count,
+                              double lr_factor, double weight_decay) {
+    const size_t had = sizeof(gni_optimized) * (size_t)opt->count, more = sizeof(gni_optimized) * (size_t)count;
     for (int i = 0; i < count; i++)
-        if (!gni_can_optimize(g, fn, params, i)) return NULL;
-    gn_optimizer *opt = (gn_optimizer *)gni_calloc(g, sizeof(gn_optimizer));
-    gni_optimized *items = (gni_optimized *)gni_calloc(g, sizeof(gni_optimized) * (size_t)count);
-    if (opt == NULL || items == NULL) {
-        gni_fail_memory(g, fn, sizeof(gni_optimized) * (size_t)count);
-        gni_free(g, opt);
-        gni_free(g, items);
-        return NULL;
+        if (!gni_can_optimize(g, fn, opt, params, i)) return false;
+    gni_optimized *items = opt->count < INT32_MAX - count ? (gni_optimized *)gni_realloc(g, opt->items, had, had + more) : NULL;
+    if (items == NULL) {
+        gni_fail_memory(g, fn, had + more);
+        return false;
     }
-    opt->ctx = g;
-    opt->kind = kind;
-    opt->name = fn;
-    opt->count = count;
     opt->items = items;
+    memset(items + opt->count, 0, more);
     for (int i = 0; i < count; i++) {
-        items[i].param = params[i];
+        gni_optimized *item = &items[opt->count++];
+        item->param = params[i];
+        item->lr_factor = lr_factor;
+        item->weight_decay = weight_decay;
         gni_ref(params[i]);
         params[i]->steppers++;
     }
+    return true;
+}
+
+static gn_optimizer *gni_optimizer_new(gn_context *g, const char *fn, gni_optimizer_kind kind, gn_array *const *params, int count,
+                                       double lr, double weight_decay) {
+    gn_optimizer *opt = (gn_optimizer *)gni_calloc(g, sizeof(gn_optimizer));
+    if (opt == NULL) {
+        gni_fail_memory(g, fn, sizeof(gn_optimizer));
+        return NULL;
+    }
+    opt->kind = kind;
+    if (!gni_optimizer_add(g, fn, opt, params, count, 1.0, weight_decay)) {
+        gni_free(g, opt);
+        return NULL;
+    }
+    opt->ctx = g;
+    opt->name = fn;
+    opt->lr = lr;
+    opt->states = 1;
     opt->next = g->optimizers;
     g->optimizers = opt;
     return opt;
 }
+
+GPUNUM_API gn_status gn_optimizer_add_group(gn_optimizer *opt, gn_array *const *params, int count, double lr_factor,
+                                            double weight_decay) {
+    static const char *const fn = "gn_optimizer_add_group";
+    double settings[2];
+    if (opt == NULL) return GN_ERROR_ARGUMENT;
+    gn_context *g = gni_begin(fn, params, count);
+    if (g == NULL) return gni_null_status(params != NULL && count > 0 ? params[0] : NULL);
+    settings[0] = lr_factor, settings[1] = weight_decay;
+    if (g != opt->ctx)
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: the parameters belong to another context", fn);
+    else if (gni_settings_ok(g, fn, settings, 2))
+        gni_optimizer_add(g, fn, opt, params, count, lr_factor, weight_decay);
+    return gni_end_status(g);
+}
+
+// What a setting is where none is given.
+static double gni_setting(double given, double otherwise) { return given > 0.0 ? given : otherwise; }
 
 GPUNUM_API gn_optimizer *gn_sgd(gn_array *const *params, int count, const gn_sgd_options *options) {
     gn_context *g = gni_begin("gn_sgd", params, count);
@@ -40450,12 +41318,11 @@ GPUNUM_API gn_optimizer *gn_sgd(gn_array *const *params, int count, const gn_sgd
     if (o.nesterov && (o.momentum == 0.0 || o.dampening != 0.0))
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_sgd: nesterov needs momentum and no dampening");
     else if (gni_settings_ok(g, "gn_sgd", settings, 4))
-        opt = gni_optimizer_new(g, "gn_sgd", GNI_SGD, params, count);
+        opt = gni_optimizer_new(g, "gn_sgd", GNI_SGD, params, count, gni_setting(o.lr, 0.01), o.weight_decay);
     if (opt != NULL) {
-        opt->lr = o.lr > 0.0 ? o.lr : 0.01;
+        opt->states = o.momentum != 0.0;
         opt->momentum = o.momentum;
         opt->dampening = o.dampening;
-        opt->weight_decay = o.weight_decay;
         opt->nesterov = o.nesterov;
     }
     gni_end_plain(g);
@@ -40477,13 +41344,13 @@ static gn_optimizer *gni_adam(const char *fn, gni_optimizer_kind kind, gn_array 
         gni_fail(g, GN_ERROR_ARGUMENT, "%s: beta1 %g and beta2 %g must be below 1", fn, o.beta1,
                  o.beta2);
     else if (gni_settings_ok(g, fn, settings, 5))
-        opt = gni_optimizer_new(g, fn, kind, params, count);
+        opt = gni_optimizer_new(g, fn, kind, params, count, gni_setting(o.lr, 1e-3),
+                                kind == GNI_ADAM ? o.weight_decay : gni_setting(o.weight_decay, 0.01));
     if (opt != NULL) {
-        opt->lr = o.lr > 0.0 ? o.lr : 1e-3;
-        opt->beta1 = o.beta1 > 0.0 ? o.beta1 : 0.9;
-        opt->beta2 = o.beta2 > 0.0 ? o.beta2 : 0.999;
-        opt->eps = o.eps > 0.0 ? o.eps : 1e-8;
-        opt->weight_decay = o.weight_decay > 0.0 || kind == GNI_ADAM ? o.weight_decay : 0.01;
+        opt->states = 2;
+        opt->beta1 = gni_setting(o.beta1, 0.9);
+        opt->beta2 = gni_setting(o.beta2, 0.999);
+        opt->eps = gni_setting(o.eps, 1e-8);
     }
     gni_end_plain(g);
     return opt;
@@ -40499,68 +41366,217 @@ GPUNUM_API gn_optimizer *gn_adamw(gn_array *const *params, int count,
     return gni_adam("gn_adamw", GNI_ADAMW, params, count, options);
 }
 
+GPUNUM_API gn_optimizer *gn_rmsprop(gn_array *const *params, int count, const gn_rmsprop_options *options) {
+    gn_context *g = gni_begin("gn_rmsprop", params, count);
+    if (g == NULL) return NULL;
+    gn_rmsprop_options o;
+    memset(&o, 0, sizeof o);
+    if (options != NULL) o = *options;
+    double settings[5];
+    settings[0] = o.lr, settings[1] = o.alpha, settings[2] = o.eps, settings[3] = o.weight_decay, settings[4] = o.momentum;
+    gn_optimizer *opt = NULL;
+    if (gni_settings_ok(g, "gn_rmsprop", settings, 5))
+        opt = gni_optimizer_new(g, "gn_rmsprop", GNI_RMSPROP, params, count, gni_setting(o.lr, 0.01), o.weight_decay);
+    if (opt != NULL) {
+        opt->states = 1 + (o.momentum != 0.0) + o.centered;
+        opt->beta2 = gni_setting(o.alpha, 0.99);
+        opt->eps = gni_setting(o.eps, 1e-8);
+        opt->momentum = o.momentum;
+        opt->centered = o.centered;
+    }
+    gni_end_plain(g);
+    return opt;
+}
+
+GPUNUM_API gn_optimizer *gn_adagrad(gn_array *const *params, int count, const gn_adagrad_options *options) {
+    gn_context *g = gni_begin("gn_adagrad", params, count);
+    if (g == NULL) return NULL;
+    gn_adagrad_options o;
+    memset(&o, 0, sizeof o);
+    if (options != NULL) o = *options;
+    double settings[5];
+    settings[0] = o.lr, settings[1] = o.lr_decay, settings[2] = o.eps, settings[3] = o.weight_decay, settings[4] = o.initial;
+    gn_optimizer *opt = NULL;
+    if (gni_settings_ok(g, "gn_adagrad", settings, 5))
+        opt = gni_optimizer_new(g, "gn_adagrad", GNI_ADAGRAD, params, count, gni_setting(o.lr, 0.01), o.weight_decay);
+    if (opt != NULL) {
+        opt->eps = gni_setting(o.eps, 1e-10);
+        opt->lr_decay = o.lr_decay;
+        opt->initial = o.initial;
+    }
+    gni_end_plain(g);
+    return opt;
+}
+
+GPUNUM_API gn_optimizer *gn_lion(gn_array *const *params, int count, const gn_lion_options *options) {
+    gn_context *g = gni_begin("gn_lion", params, count);
+    if (g == NULL) return NULL;
+    gn_lion_options o;
+    memset(&o, 0, sizeof o);
+    if (options != NULL) o = *options;
+    double settings[4];
+    settings[0] = o.lr, settings[1] = o.beta1, settings[2] = o.beta2, settings[3] = o.weight_decay;
+    gn_optimizer *opt = NULL;
+    if (gni_settings_ok(g, "gn_lion", settings, 4))
+        opt = gni_optimizer_new(g, "gn_lion", GNI_LION, params, count, gni_setting(o.lr, 1e-4), o.weight_decay);
+    if (opt != NULL) {
+        opt->beta1 = gni_setting(o.beta1, 0.9);
+        opt->beta2 = gni_setting(o.beta2, 0.99);
+    }
+    gni_end_plain(g);
+    return opt;
+}
+
+GPUNUM_API gn_optimizer *gn_muon(gn_array *const *params, int count, const gn_muon_options *options) {
+    gn_context *g = gni_begin("gn_muon", params, count);
+    if (g == NULL) return NULL;
+    gn_muon_options o;
+    memset(&o, 0, sizeof o);
+    if (options != NULL) o = *options;
+    double settings[3];
+    settings[0] = o.lr, settings[1] = o.momentum, settings[2] = o.weight_decay;
+    gn_optimizer *opt = NULL;
+    if (gni_settings_ok(g, "gn_muon", settings, 3))
+        opt = gni_optimizer_new(g, "gn_muon", GNI_MUON, params, count, gni_setting(o.lr, 1e-3), gni_setting(o.weight_decay, 0.1));
+    if (opt != NULL) {
+        opt->momentum = gni_setting(o.momentum, 0.95);
+        opt->nesterov = !o.plain;
+    }
+    gni_end_plain(g);
+    return opt;
+}
+
 // ---- steps. Half precision parameters are updated in float32 and keep float32 state.
 
 static gn_array *gni_as(gn_array *a, gn_dtype t) { return gn_dtype_of(a) == t ? a : gn_cast(a, t); }
 
-// Zero-filled state in memory of its own.
-static bool gni_state(gn_context *g, gn_array **state, const gn_array *param, gn_dtype t) {
-    if (*state == NULL) *state = gni_const(g, "gn_step", t, &param->shape, 0.0);
-    return *state != NULL && gni_materialize(g, *state);
-}
+// A step of one parameter: what its step function makes of these.
+typedef struct gni_step {
+    const gn_optimizer *opt;
+    const gni_optimized *item;
+    gn_array *p, *d;  // the parameter and its gradient, in what is computed in; SGD, RMSprop and Adagrad decay the gradient
+    double lr, decay; // of its group
+    gn_array *root[1 + GNI_OPTIMIZER_STATES]; // what the parameter and its states become
+} gni_step;
 
-// roots[0] becomes the parameter, roots[1] the momentum; both in `t`. Sutskever et al., 2013, as PyTorch has it.
-static int gni_sgd_step(const gn_optimizer *opt, gni_optimized *item, gn_array *grad, gn_dtype t,
-                        gn_array **roots) {
-    gn_array *p = gni_as(item->param, t), *d = gni_as(grad, t);
-    if (opt->weight_decay != 0.0) d = gn_add(d, gn_mul_s(p, opt->weight_decay));
-    if (opt->momentum == 0.0) {
-        roots[0] = gn_sub(p, gn_mul_s(d, opt->lr));
-        return 1;
+// a s + b t
+static gn_array *gni_blend(gn_array *a, double s, gn_array *b, double t) { return gn_add(gn_mul_s(a, s), gn_mul_s(b, t)); }
+
+static gn_array *gni_moved(gn_array *p, gn_array *by, double lr) { return gn_sub(p, gn_mul_s(by, lr)); }
+
+// Sutskever et al., 2013, as PyTorch has it.
+static void gni_sgd_step(gni_step *s) {
+    const gn_optimizer *opt = s->opt;
+    gn_array *move = s->d;
+    if (opt->momentum != 0.0) {
+        // The first gradient becomes the momentum as it is; the program stays the same.
+        bool first = s->item->steps == 0;
+        double keep = first ? 0.0 : opt->momentum, add = first ? 1.0 : 1.0 - opt->dampening;
+        s->root[1] = gni_blend(s->item->state[0], keep, s->d, add);
+        move = opt->nesterov ? gn_add(s->d, gn_mul_s(s->root[1], opt->momentum)) : s->root[1];
     }
-    // The first gradient becomes the momentum as it is; the program stays the same.
-    bool first = item->steps == 0;
-    double keep = first ? 0.0 : opt->momentum, add = first ? 1.0 : 1.0 - opt->dampening;
-    roots[1] = gn_add(gn_mul_s(item->m, keep), gn_mul_s(d, add));
-    gn_array *move = opt->nesterov ? gn_add(d, gn_mul_s(roots[1], opt->momentum)) : roots[1];
-    roots[0] = gn_sub(p, gn_mul_s(move, opt->lr));
-    return 2;
+    s->root[0] = gni_moved(s->p, move, s->lr);
 }
 
 // Kingma and Ba, 2015, arXiv:1412.6980; AdamW: Loshchilov and Hutter, 2019, arXiv:1711.05101.
-static int gni_adam_step(const gn_optimizer *opt, gni_optimized *item, gn_array *grad, gn_dtype t,
-                         gn_array **roots) {
-    gn_array *p = gni_as(item->param, t), *d = gni_as(grad, t);
-    double n = (double)(item->steps + 1);
+static void gni_adam_step(gni_step *s) {
+    const gn_optimizer *opt = s->opt;
+    double n = (double)(s->item->steps + 1);
     double correct1 = 1.0 - pow(opt->beta1, n), correct2 = 1.0 - pow(opt->beta2, n);
-    if (opt->weight_decay != 0.0 && opt->kind == GNI_ADAMW)
-        p = gn_mul_s(p, 1.0 - opt->lr * opt->weight_decay);
-    if (opt->weight_decay != 0.0 && opt->kind == GNI_ADAM)
-        d = gn_add(d, gn_mul_s(p, opt->weight_decay));
-    roots[1] = gn_add(gn_mul_s(item->m, opt->beta1), gn_mul_s(d, 1.0 - opt->beta1));
-    roots[2] = gn_add(gn_mul_s(item->v, opt->beta2), gn_mul_s(gn_square(d), 1.0 - opt->beta2));
-    gn_array *size = gn_add_s(gn_mul_s(gn_sqrt(roots[2]), 1.0 / sqrt(correct2)), opt->eps);
-    roots[0] = gn_sub(p, gn_mul_s(gn_div(roots[1], size), opt->lr / correct1));
-    return 3;
+    s->root[1] = gni_blend(s->item->state[0], opt->beta1, s->d, 1.0 - opt->beta1);
+    s->root[2] = gni_blend(s->item->state[1], opt->beta2, gn_square(s->d), 1.0 - opt->beta2);
+    gn_array *size = gn_add_s(gn_mul_s(gn_sqrt(s->root[2]), 1.0 / sqrt(correct2)), opt->eps);
+    s->root[0] = gni_moved(s->p, gn_div(s->root[1], size), s->lr / correct1);
+}
+
+// Hinton, 2012; centered: Graves, 2013, arXiv:1308.0850. States: squares, the momentum, and the mean.
+static void gni_rmsprop_step(gni_step *s) {
+    const gn_optimizer *opt = s->opt;
+    const double alpha = opt->beta2;
+    gn_array *square = s->root[1] = gni_blend(s->item->state[0], alpha, gn_square(s->d), 1.0 - alpha);
+    if (opt->centered) {
+        const int last = opt->states;
+        s->root[last] = gni_blend(s->item->state[last - 1], alpha, s->d, 1.0 - alpha);
+        square = gn_sub(square, gn_square(s->root[last]));
+    }
+    gn_array *move = gn_div(s->d, gn_add_s(gn_sqrt(square), opt->eps));
+    if (opt->momentum != 0.0) move = s->root[2] = gn_add(gn_mul_s(s->item->state[1], opt->momentum), move);
+    s->root[0] = gni_moved(s->p, move, s->lr);
+}
+
+// Duchi et al., 2011.
+static void gni_adagrad_step(gni_step *s) {
+    s->root[1] = gn_add(s->item->state[0], gn_square(s->d));
+    gn_array *move = gn_div(s->d, gn_add_s(gn_sqrt(s->root[1]), s->opt->eps));
+    s->root[0] = gni_moved(s->p, move, s->lr / (1.0 + (double)s->item->steps * s->opt->lr_decay));
+}
+
+// Chen et al., 2023, arXiv:2302.06675.
+static void gni_lion_step(gni_step *s) {
+    const gn_optimizer *opt = s->opt;
+    gn_array *m = s->item->state[0];
+    s->root[0] = gni_moved(s->p, gn_sign(gni_blend(m, opt->beta1, s->d, 1.0 - opt->beta1)), s->lr);
+    s->root[1] = gni_blend(m, opt->beta2, s->d, 1.0 - opt->beta2);
+}
+
+// Jordan et al., 2024: the momentum's nearest orthogonal matrix, by five steps of Newton and Schulz.
+static void gni_muon_step(gni_step *s) {
+    const double momentum = s->opt->momentum, rows = (double)s->p->shape.dim[0], columns = (double)s->p->shape.dim[1];
+    s->root[1] = gni_blend(s->item->state[0], momentum, s->d, 1.0 - momentum);
+    gn_array *x = s->opt->nesterov ? gni_blend(s->d, 1.0 - momentum, s->root[1], momentum) : s->root[1];
+    if (rows > columns) x = gn_transpose(x);
+    x = gn_div(x, gn_maximum_s(gn_norm(x, GN_ALL), 1e-7));
+    for (int i = 0; i < 5; i++) {
+        gn_array *gram = gn_matmul(x, gn_transpose(x));
+        x = gn_add(gn_mul_s(x, 3.4445), gn_matmul(gni_blend(gram, -4.775, gn_matmul(gram, gram), 2.0315), x));
+    }
+    if (rows > columns) x = gn_transpose(x);
+    // Weights are (in, out) here: larger steps where there are more results than inputs.
+    s->root[0] = gni_moved(s->p, x, s->lr * sqrt(GNI_MAX(1.0, columns / rows)));
+}
+
+// States are filled with `initial`, in memory of their own.
+static bool gni_states(gn_context *g, const gn_optimizer *opt, gni_optimized *item) {
+    const gn_dtype t = item->param->dtype == GN_F64 ? GN_F64 : GN_F32;
+    for (int k = 0; k < opt->states; k++) {
+        gn_array **state = &item->state[k];
+        if (*state == NULL) *state = gni_const(g, opt->name, t, &item->param->shape, opt->initial);
+        if (*state == NULL || !gni_materialize(g, *state)) return false;
+    }
+    return true;
 }
 
 static void gni_step_one(gn_context *g, gn_optimizer *opt, gni_optimized *item) {
-    gn_array *p = item->param, *grad = p->grad, *roots[3], *into[3];
+    gn_array *p = item->param, *grad = p->grad, *into[1 + GNI_OPTIMIZER_STATES];
     if (grad == NULL || gni_elements(&p->shape) == 0) return;
-    gn_dtype t = p->dtype == GN_F64 ? GN_F64 : GN_F32;
-    bool adam = opt->kind != GNI_SGD;
+    const gn_dtype t = p->dtype == GN_F64 ? GN_F64 : GN_F32;
+    const bool decays_gradient = opt->kind != GNI_ADAMW && opt->kind != GNI_LION && opt->kind != GNI_MUON;
     // A pending gradient may read the very memory that the step overwrites.
-    if (!gni_materialize(g, p) || !gni_materialize(g, grad)) return;
-    if ((adam || opt->momentum != 0.0) && !gni_state(g, &item->m, p, t)) return;
-    if (adam && !gni_state(g, &item->v, p, t)) return;
+    if (!gni_materialize(g, p) || !gni_materialize(g, grad) || !gni_states(g, opt, item)) return;
     gn_scope_begin(g);
-    int count =
-        adam ? gni_adam_step(opt, item, grad, t, roots) : gni_sgd_step(opt, item, grad, t, roots);
-    roots[0] = gni_as(roots[0], p->dtype);
+    gni_step s;
+    memset(&s, 0, sizeof s);
+    s.opt = opt;
+    s.item = item;
+    s.lr = opt->lr * item->lr_factor;
+    s.p = gni_as(p, t);
+    s.d = gni_as(grad, t);
+    if (item->weight_decay != 0.0 && decays_gradient) s.d = gn_add(s.d, gn_mul_s(s.p, item->weight_decay));
+    if (item->weight_decay != 0.0 && !decays_gradient) s.p = gn_mul_s(s.p, 1.0 - s.lr * item->weight_decay);
+    switch (s.p == NULL || s.d == NULL ? -1 : (int)opt->kind) {
+    case GNI_SGD: gni_sgd_step(&s); break;
+    case GNI_ADAM:
+    case GNI_ADAMW: gni_adam_step(&s); break;
+    case GNI_RMSPROP: gni_rmsprop_step(&s); break;
+    case GNI_ADAGRAD: gni_adagrad_step(&s); break;
+    case GNI_LION: gni_lion_step(&s); break;
+    case GNI_MUON: gni_muon_step(&s); break;
+    default: break;
+    }
+    s.root[0] = s.root[0] != NULL ? gni_as(s.root[0], p->dtype) : NULL;
     into[0] = p;
-    into[1] = item->m;
-    into[2] = item->v;
-    if (!g->call_failed && gni_evaluate(g, roots, into, count)) item->steps++;
+    memcpy(into + 1, item->state, sizeof item->state);
+    if (!g->call_failed && gni_evaluate(g, s.root, into, 1 + opt->states)) item->steps++;
     gn_scope_end(g);
 }
 
@@ -40599,6 +41615,143 @@ GPUNUM_API void gn_optimizer_free(gn_optimizer *opt) {
         gni_optimizer_release(g, opt);
     }
     gni_end_plain(g);
+}
+
+// ---- gradients that are clipped, averages of parameters
+
+// `by` instead of the gradient of `a`; the caller's scope has it.
+static void gni_replace_grad(gn_context *g, gn_array *a, gn_array *by) {
+    if (by == NULL) return;
+    gni_ref(by);
+    gni_set_grad(g, a, by);
+}
+
+GPUNUM_API gn_array *gn_clip_grad_norm(gn_array *const *params, int count, double max_norm) {
+    static const char *const fn = "gn_clip_grad_norm";
+    gn_context *g = gni_begin(fn, params, count);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    g->no_grad++;
+    gn_array *total = NULL;
+    for (int i = 0; i < count && gni_settings_ok(g, fn, &max_norm, 1) && !g->call_failed; i++) {
+        gn_array *grad = params[i]->grad;
+        if (grad == NULL) continue;
+        gn_array *squares = gn_sum(gn_square(gni_as(grad, grad->dtype == GN_F64 ? GN_F64 : GN_F32)), GN_ALL);
+        total = total != NULL ? gn_add(total, squares) : squares;
+    }
+    gn_array *norm = gn_sqrt(total != NULL ? total : gn_scalar(g, GN_F32, 0.0));
+    gn_array *factor = gn_minimum_s(gn_rdiv_s(gn_add_s(norm, 1e-6), max_norm), 1.0);
+    for (int i = 0; i < count && !g->call_failed; i++) {
+        gn_array *grad = params[i]->grad;
+        if (grad != NULL) gni_replace_grad(g, params[i], gni_as(gn_mul(grad, factor), grad->dtype));
+    }
+    g->no_grad--;
+    return gni_end_scope(g, norm);
+}
+
+GPUNUM_API gn_status gn_clip_grad_value(gn_array *const *params, int count, double value) {
+    static const char *const fn = "gn_clip_grad_value";
+    gn_context *g = gni_begin(fn, params, count);
+    if (g == NULL) return gni_null_status(params != NULL && count > 0 ? params[0] : NULL);
+    gn_scope_begin(g);
+    g->no_grad++;
+    for (int i = 0; i < count && gni_settings_ok(g, fn, &value, 1) && !g->call_failed; i++)
+        if (params[i]->grad != NULL) gni_replace_grad(g, params[i], gn_clamp(params[i]->grad, -value, value));
+    g->no_grad--;
+    gn_scope_end(g);
+    return gni_end_status(g);
+}
+
+GPUNUM_API gn_status gn_ema_update(gn_array *const *averages, gn_array *const *params, int count, double decay) {
+    static const char *const fn = "gn_ema_update";
+    gn_context *g = gni_begin(fn, averages, count);
+    if (g == NULL) return gni_null_status(averages != NULL && count > 0 ? averages[0] : NULL);
+    gn_context *same = gni_begin(fn, params, count);
+    if (same != NULL) gni_end_plain(same);
+    gn_scope_begin(g);
+    g->no_grad++;
+    if (same != g || !(decay >= 0.0 && decay <= 1.0))
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: decay %g, or parameters of another context", fn, decay);
+    for (int i = 0; i < count && !g->call_failed; i++) {
+        gn_array *a = averages[i], *p = params[i], *sum;
+        if (!gni_same_shape(&a->shape, &p->shape) || a->dtype != p->dtype || a == p || a->node != NULL || !gni_is_float(a->dtype)) {
+            gni_fail(g, GN_ERROR_ARGUMENT, "%s: average %d is no gn_copy of its parameter", fn, i + 1);
+            break;
+        }
+        sum = gni_materialize(g, a) && gni_is_contiguous(a) ? gni_blend(a, decay, p, 1.0 - decay) : NULL;
+        if (sum != NULL) gni_evaluate(g, &sum, &a, 1);
+    }
+    g->no_grad--;
+    gn_scope_end(g);
+    return gni_end_status(g);
+}
+
+// >>schedules
+// Learning rates as functions of the step's number. Nothing here is used elsewhere.
+
+GPUNUM_API double gn_lr_step(int64_t step, double lr, int64_t every, double gamma) {
+    return every > 0 ? lr * pow(gamma, (double)(step / every)) : GNI_NAN;
+}
+
+GPUNUM_API double gn_lr_multi_step(int64_t step, double lr, const int64_t *milestones, int count, double gamma) {
+    int passed = 0;
+    for (int i = 0; i < count && milestones != NULL; i++) passed += milestones[i] <= step;
+    return lr * pow(gamma, (double)passed);
+}
+
+GPUNUM_API double gn_lr_exponential(int64_t step, double lr, double gamma) { return lr * pow(gamma, (double)step); }
+
+// From `from` to `to` along half a wave.
+static double gni_cosine_way(double from, double to, double part) { return to + (from - to) * 0.5 * (1.0 + cos(3.14159265358979323846 * part)); }
+
+GPUNUM_API double gn_lr_cosine(int64_t step, double lr, int64_t steps, double least) {
+    return steps > 0 ? gni_cosine_way(lr, least, (double)step / (double)steps) : GNI_NAN;
+}
+
+GPUNUM_API double gn_lr_cosine_restarts(int64_t step, double lr, int64_t steps, int64_t factor, double least) {
+    if (steps <= 0 || factor < 1 || step < 0) return GNI_NAN;
+    if (factor == 1) step %= steps;
+    while (step >= steps) {
+        step -= steps;
+        steps = steps > INT64_MAX / factor ? INT64_MAX : steps * factor;
+    }
+    return gn_lr_cosine(step, lr, steps, least);
+}
+
+GPUNUM_API double gn_lr_linear(int64_t step, double lr, double first, double last, int64_t steps) {
+    if (steps <= 0) return GNI_NAN;
+    const double part = (double)(step < steps ? step : steps) / (double)steps;
+    return lr * (first + (last - first) * part);
+}
+
+GPUNUM_API double gn_lr_one_cycle(int64_t step, double most, int64_t steps) {
+    const double peak = 0.3 * (double)steps - 1.0, end = (double)steps - 1.0, at = (double)(step < steps ? step : steps - 1);
+    if (steps <= 0) return GNI_NAN;
+    return at <= peak ? gni_cosine_way(most / 25.0, most, at / peak) : gni_cosine_way(most, most / 25e4, (at - peak) / (end - peak));
+}
+
+GPUNUM_API double gn_lr_plateau(gn_plateau *p, double metric) {
+    if (p == NULL) return GNI_NAN;
+    const double threshold = p->threshold > 0.0 ? p->threshold : 1e-4, factor = p->factor > 0.0 ? p->factor : 0.1;
+    const double bar = p->best * (p->rises ? 1.0 + threshold : 1.0 - threshold);
+    if (!p->begun || (p->rises ? metric > bar : metric < bar)) {
+        p->best = metric;
+        p->bad = 0;
+    } else {
+        p->bad++;
+    }
+    p->begun = true;
+    if (p->resting > 0) {
+        p->resting--;
+        p->bad = 0;
+    }
+    if (p->bad > (p->patience > 0 ? p->patience : 10)) {
+        const double lower = p->lr * factor > p->least ? p->lr * factor : p->least;
+        if (p->lr - lower > 1e-8) p->lr = lower;
+        p->resting = p->cooldown;
+        p->bad = 0;
+    }
+    return p->lr;
 }
 
 // >>stream
@@ -42607,6 +43760,178 @@ GPUNUM_API size_t gn_save_csv_memory(gn_array *a, const char *header, char delim
     return bytes;
 }
 
+// >>dlpack
+// Arrays of other libraries and for them, by DLPack's DLManagedTensor (ABI of versions 0.3 to 0.8 and later).
+
+// The layout of DLPack's structs under names of our own: a user's dlpack.h may be included too. Both sides copy, for C sees two
+// types that share memory.
+typedef struct gni_dl_managed {
+    struct {
+        void *data;
+        int32_t device_type, device_id;
+        int32_t rank;
+        uint8_t code, bits;
+        uint16_t lanes;
+        int64_t *shape, *strides; // in elements; NULL: C order
+        uint64_t byte_offset;
+    } t;
+    void *owner;
+    void (*deleter)(struct DLManagedTensor *self);
+} gni_dl_managed;
+
+enum { GNI_DL_CPU = 1, GNI_DL_BFLOAT = 4, GNI_DL_BOOL = 6 };
+
+// DLPack's code (int, unsigned, float, opaque, bfloat, complex, bool) and bits of a dtype.
+static void gni_dl_dtype(gn_dtype t, uint8_t *code, uint8_t *bits) {
+    *bits = (uint8_t)(8 * gn_dtype_size(t));
+    *code = (uint8_t)(t == GN_BOOL               ? GNI_DL_BOOL
+                      : t == GN_BF16             ? GNI_DL_BFLOAT
+                      : gni_is_complex(t)        ? 5
+                      : !gni_is_integer(t)       ? 2
+                      : gni_is_unsigned(t)       ? 1
+                                                 : 0);
+}
+
+typedef struct gni_dl_export {
+    gni_dl_managed managed;
+    int64_t shape[GN_MAX_RANK], strides[GN_MAX_RANK];
+} gni_dl_export;
+
+// Runs on the consumer's thread.
+static void gni_dl_delete(struct DLManagedTensor *self) {
+    gni_dl_managed m;
+    if (self == NULL) return;
+    memcpy(&m, self, sizeof m);
+    gn_array *a = (gn_array *)m.owner;
+    gn_context *g = gni_begin("gn_to_dlpack", &a, 1);
+    if (g == NULL) return;
+    gni_free(g, self);
+    gni_user_release(g, a);
+    gni_end_plain(g);
+}
+
+GPUNUM_API struct DLManagedTensor *gn_to_dlpack(gn_array *a) {
+    gn_context *g = gni_begin("gn_to_dlpack", &a, 1);
+    if (g == NULL) return NULL;
+    gni_dl_export *e = NULL;
+    // Others mostly refuse what is repeated or turned round.
+    bool plain = gni_materialize(g, a);
+    for (int i = 0; plain && i < a->shape.rank; i++) plain = a->stride[i] > 0 || a->shape.dim[i] <= 1;
+    gn_array *source = plain ? a : gn_copy(a);
+    const char *data = source != NULL ? (const char *)gni_host(g, source) : NULL;
+    gn_array *v = data != NULL ? gni_array_view(g, "gn_to_dlpack", source, &source->shape, source->stride, source->offset) : NULL;
+    if (v != NULL) e = (gni_dl_export *)gni_calloc(g, sizeof *e);
+    if (v != NULL && e == NULL) gni_fail_memory(g, "gn_to_dlpack", sizeof *e);
+    if (e != NULL) {
+        v->user_refs = 1; // the tensor's
+        v->buf->exported = true;
+        gni_dl_dtype(v->dtype, &e->managed.t.code, &e->managed.t.bits);
+        e->managed.t.data = v->buf->bytes > 0 ? (void *)(uintptr_t)data : NULL;
+        e->managed.t.device_type = GNI_DL_CPU;
+        e->managed.t.lanes = 1;
+        e->managed.t.rank = v->shape.rank;
+        memcpy(e->shape, v->shape.dim, sizeof e->shape);
+        memcpy(e->strides, v->stride, sizeof e->strides);
+        e->managed.t.shape = e->shape;
+        e->managed.t.strides = e->strides;
+        e->managed.owner = v;
+        e->managed.deleter = gni_dl_delete;
+    } else if (v != NULL) {
+        gni_unref(g, v);
+    }
+    if (source != a) gn_release(source);
+    gni_end_plain(g);
+    return (struct DLManagedTensor *)(void *)e;
+}
+
+static void gni_dl_release(void *data, void *user) {
+    struct DLManagedTensor *tensor = (struct DLManagedTensor *)user;
+    gni_dl_managed m;
+    (void)data;
+    memcpy(&m, tensor, sizeof m);
+    if (m.deleter != NULL) m.deleter(tensor);
+}
+
+// Shape, dtype and strides of a tensor, and of its elements the first and the last one's place; false after gni_fail.
+static bool gni_dl_look(gn_context *g, const gni_dl_managed *m, gn_dtype *t, gn_shape *s, int64_t *stride, int64_t *first,
+                        int64_t *last) {
+    static const char *const fn = "gn_from_dlpack";
+    if (m->t.device_type != GNI_DL_CPU) {
+        gni_fail(g, GN_ERROR_UNSUPPORTED, "%s: the tensor is on a device of type %d, not in CPU memory (1)", fn, (int)m->t.device_type);
+        return false;
+    }
+    uint8_t code = 0, bits = 0;
+    int k = 0;
+    for (; k < GN_DTYPE_COUNT; k++) {
+        gni_dl_dtype((gn_dtype)k, &code, &bits);
+        if (code == m->t.code && bits == m->t.bits) break;
+    }
+    if (k == GN_DTYPE_COUNT || m->t.lanes != 1) {
+        gni_fail(g, GN_ERROR_DTYPE, "%s: no dtype for code %d with %d bits in %d lanes", fn, m->t.code, m->t.bits, m->t.lanes);
+        return false;
+    }
+    *t = (gn_dtype)k;
+    memset(s, 0, sizeof *s);
+    s->rank = m->t.rank;
+    for (int i = 0; i < s->rank && i < GN_MAX_RANK && m->t.shape != NULL; i++) s->dim[i] = m->t.shape[i];
+    if (!gni_shape_ok(g, fn, *t, s)) return false;
+    gni_strides_of(s, stride);
+    *first = *last = 0;
+    bool fits = s->rank == 0 || m->t.shape != NULL;
+    // Places are kept below 2^58, so that their bytes fit as well.
+    for (int i = 0; i < s->rank && fits && gni_elements(s) > 0; i++) {
+        if (m->t.strides != NULL) stride[i] = s->dim[i] > 1 ? m->t.strides[i] : 0;
+        const int64_t steps = s->dim[i] - 1, most = steps > 0 ? (INT64_C(1) << 54) / steps : INT64_MAX;
+        fits = stride[i] <= most && stride[i] >= -most;
+        if (fits) *(stride[i] < 0 ? first : last) += stride[i] * steps;
+    }
+    if (!fits) gni_fail(g, GN_ERROR_SHAPE, "%s: %s", fn, m->t.shape == NULL ? "the shape is NULL" : "strides beyond all memory");
+    return fits;
+}
+
+GPUNUM_API gn_array *gn_from_dlpack(gn_context *g, struct DLManagedTensor *tensor) {
+    static const char *const fn = "gn_from_dlpack";
+    if (!gni_begin_context(fn, g)) return NULL;
+    gni_dl_managed m;
+    gn_dtype t = GN_F32;
+    gn_shape s;
+    int64_t stride[GN_MAX_RANK] = {0}, first = 0, last = 0;
+    if (tensor == NULL) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: the tensor is NULL", fn);
+        return gni_end(g, NULL);
+    }
+    memcpy(&m, tensor, sizeof m);
+    if (!gni_dl_look(g, &m, &t, &s, stride, &first, &last)) return gni_end(g, NULL);
+    if (gni_elements(&s) == 0) {
+        gn_array *y = gni_array_empty(g, fn, t, &s);
+        if (y != NULL) gni_dl_release(NULL, tensor);
+        return gni_end(g, y);
+    }
+    const int64_t item = (int64_t)gn_dtype_size(t);
+    const gn_shape flat = {1, {last - first + 1}};
+    gn_array *y = NULL;
+    if (m.t.data == NULL) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: data is NULL", fn);
+        return gni_end(g, NULL);
+    }
+    char *data = (char *)m.t.data + m.t.byte_offset;
+    if ((uintptr_t)data % (uintptr_t)(item == 16 ? 8 : item) != 0) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: data is not aligned to its items of %d bytes", fn, (int)item);
+        return gni_end(g, NULL);
+    }
+    gn_array *all = gni_array_empty(g, fn, t, &flat);
+    if (all != NULL) y = gni_array_view(g, fn, all, &s, stride, -first);
+    if (y != NULL) {
+        y->buf->host = data + first * item;
+        y->buf->host_borrowed = true;
+        y->buf->host_free = gni_dl_release;
+        y->buf->host_user = tensor;
+        y->buf->where = GNI_ON_CPU;
+    }
+    gni_unref(g, all);
+    return gni_end(g, y);
+}
+
 // >>profile
 // Spans of work written as a Chrome trace (JSON, "X" events). From outside: gni_profile_span while
 // g->profile is set, gni_profile_free.
@@ -42779,6 +44104,714 @@ GPUNUM_API gn_status gn_profile_end(gn_context *g, const char *path) {
                      strerror(errno));
     }
     gni_profile_free(g);
+    return gni_end_status(g);
+}
+
+// >>params
+// Named arrays, and files of them: safetensors. Everything in a file is checked before memory is asked for: the header is read
+// strictly, and its offsets have to cover the data without gaps and overlaps.
+
+typedef struct gni_named {
+    char *name, *text; // the text of metadata
+    gn_array *a;         // or this, which the list is an owner of
+    uint64_t begin, end; // in a file's data
+    gn_dtype t;          // as a file's header has it
+    gn_shape shape;
+} gni_named;
+
+typedef struct gni_names {
+    gni_named *item;
+    int count, capacity;
+} gni_names;
+
+struct gn_params {
+    gn_context *ctx;
+    gn_params *next;
+    gni_names arrays, notes;
+};
+
+enum { GNI_SAFETENSORS_MOST = 100000000 }; // bytes of a header, as the format has it
+
+static bool gni_is_utf8(const char *text, size_t n) {
+    const unsigned char *p = (const unsigned char *)text; // a zero byte, which is none, ends it
+    for (size_t at = 0, length; at < n; at += length)
+        if ((length = gni_utf8_length(p + at)) == 0 || length > n - at) return false;
+    return true;
+}
+
+static void gni_names_free(gn_context *g, gni_names *n) {
+    for (int i = 0; i < n->count; i++) {
+        if (n->item[i].a != NULL) gni_user_release(g, n->item[i].a);
+        gni_free(g, n->item[i].name);
+        gni_free(g, n->item[i].text);
+    }
+    gni_free(g, n->item);
+}
+
+static char *gni_text_copy(gn_context *g, const char *text) {
+    const size_t bytes = strlen(text) + 1;
+    char *copy = (char *)gni_alloc(g, bytes);
+    if (copy == NULL) gni_fail_memory(g, g->call, bytes);
+    else memcpy(copy, text, bytes);
+    return copy;
+}
+
+// One more, with a name and nothing else; NULL after gni_fail.
+static gni_named *gni_names_add(gn_context *g, gni_names *n, const char *name) {
+    if (n->count == n->capacity) {
+        const int capacity = n->capacity < INT32_MAX / 2 ? GNI_MAX(16, 2 * n->capacity) : 0;
+        const size_t had = sizeof(gni_named) * (size_t)n->capacity, bytes = sizeof(gni_named) * (size_t)capacity;
+        gni_named *item = capacity > 0 ? (gni_named *)gni_realloc(g, n->item, had, bytes) : NULL;
+        if (item == NULL) {
+            gni_fail_memory(g, g->call, bytes);
+            return NULL;
+        }
+        n->item = item;
+        n->capacity = capacity;
+    }
+    gni_named *e = &n->item[n->count];
+    memset(e, 0, sizeof *e);
+    e->name = gni_text_copy(g, name);
+    if (e->name == NULL) return NULL;
+    n->count++;
+    return e;
+}
+
+static gni_named *gni_names_find(const gni_names *n, const char *name) {
+    for (int i = 0; i < n->count; i++)
+        if (strcmp(n->item[i].name, name) == 0) return &n->item[i];
+    return NULL;
+}
+
+// ---- the list
+
+static gn_params *gni_params_new(gn_context *g) {
+    gn_params *p = (gn_params *)gni_calloc(g, sizeof(gn_params));
+    if (p == NULL) {
+        gni_fail_memory(g, g->call, sizeof(gn_params));
+        return NULL;
+    }
+    p->ctx = g;
+    p->next = g->params;
+    g->params = p;
+    return p;
+}
+
+static void gni_params_release(gn_params *p) {
+    gn_context *g = p->ctx;
+    gn_params **at = &g->params;
+    while (*at != NULL && *at != p) at = &(*at)->next;
+    if (*at == p) *at = p->next;
+    gni_names_free(g, &p->arrays);
+    gni_names_free(g, &p->notes);
+    gni_free(g, p);
+}
+
+GPUNUM_API gn_params *gn_params_new(gn_context *g) {
+    if (!gni_begin_context("gn_params_new", g)) return NULL;
+    gn_params *p = gni_params_new(g);
+    gni_end_plain(g);
+    return p;
+}
+
+GPUNUM_API void gn_params_free(gn_params *p) {
+    if (p == NULL) return;
+    gn_context *g = p->ctx;
+    if (!gni_begin_context("gn_params_free", g)) return;
+    gni_params_release(p);
+    gni_end_plain(g);
+}
+
+// Whether a name may be there: text in UTF-8 that is not the format's own.
+static bool gni_name_ok(gn_context *g, const char *name) {
+    const bool ok = name != NULL && name[0] != 0 && strcmp(name, "__metadata__") != 0 && gni_is_utf8(name, strlen(name));
+    if (!ok) gni_fail(g, GN_ERROR_ARGUMENT, "%s: the name is NULL, empty, __metadata__ or not UTF-8", g->call);
+    return ok;
+}
+
+// The entry of an array that is to be there, made if there is none.
+static gni_named *gni_params_put(gn_params *p, const char *name, gn_array *a) {
+    gn_context *g = p->ctx;
+    gni_named *e = gni_names_find(&p->arrays, name);
+    if (e == NULL) e = gni_names_add(g, &p->arrays, name);
+    if (e == NULL || e->a == a) return e;
+    gni_ref(a);
+    a->user_refs++;
+    if (e->a != NULL) gni_user_release(g, e->a);
+    e->a = a;
+    return e;
+}
+
+GPUNUM_API gn_status gn_params_add(gn_params *p, const char *name, gn_array *a) {
+    gn_context *g = gni_begin("gn_params_add", &a, 1);
+    if (g == NULL) return gni_null_status(a);
+    if (p == NULL || p->ctx != g)
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_params_add: the list is NULL or of another context");
+    else if (gni_name_ok(g, name) && gni_names_find(&p->arrays, name) != NULL)
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_params_add: there is a %.200s already", name);
+    else if (!g->call_failed)
+        gni_params_put(p, name, a);
+    return gni_end_status(g);
+}
+
+GPUNUM_API int gn_params_count(const gn_params *p) { return p != NULL ? p->arrays.count : 0; }
+
+GPUNUM_API const char *gn_params_name(const gn_params *p, int i) {
+    return i >= 0 && i < gn_params_count(p) ? p->arrays.item[i].name : NULL;
+}
+
+GPUNUM_API gn_array *gn_params_at(const gn_params *p, int i) {
+    return i >= 0 && i < gn_params_count(p) ? p->arrays.item[i].a : NULL;
+}
+
+GPUNUM_API gn_array *gn_params_get(const gn_params *p, const char *name) {
+    const gni_named *e = p != NULL && name != NULL ? gni_names_find(&p->arrays, name) : NULL;
+    return e != NULL ? e->a : NULL;
+}
+
+GPUNUM_API gn_status gn_params_note(gn_params *p, const char *key, const char *text) {
+    if (p == NULL) return GN_ERROR_ARGUMENT;
+    gn_context *g = p->ctx;
+    if (!gni_begin_context("gn_params_note", g)) return GN_ERROR_ARGUMENT;
+    if (key == NULL || text == NULL || !gni_is_utf8(key, strlen(key)) || !gni_is_utf8(text, strlen(text))) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_params_note: the key or the text is NULL or not UTF-8");
+        return gni_end_status(g);
+    }
+    gni_named *e = gni_names_find(&p->notes, key);
+    char *copy = gni_text_copy(g, text);
+    if (e == NULL && copy != NULL) e = gni_names_add(g, &p->notes, key);
+    if (e != NULL && copy != NULL) {
+        gni_free(g, e->text);
+        e->text = copy;
+    } else {
+        gni_free(g, copy);
+    }
+    return gni_end_status(g);
+}
+
+GPUNUM_API const char *gn_params_noted(const gn_params *p, const char *key) {
+    const gni_named *e = p != NULL && key != NULL ? gni_names_find(&p->notes, key) : NULL;
+    return e != NULL ? e->text : NULL;
+}
+
+// ---- saving
+
+static void gni_json_put(gni_file *file, const char *text) {
+    gni_file_write(file, "\"", 1);
+    for (; *text != 0; text++) {
+        char escape[8];
+        if (*text == '"' || *text == '\\')
+            gni_file_write(file, escape, (size_t)snprintf(escape, sizeof escape, "\\%c", *text));
+        else if ((unsigned char)*text < 32)
+            gni_file_write(file, escape, (size_t)snprintf(escape, sizeof escape, "\\u%04x", (unsigned)(unsigned char)*text));
+        else
+            gni_file_write(file, text, 1);
+    }
+    gni_file_write(file, "\"", 1);
+}
+
+static const char *const gni_safetensors_names[] = {
+#define GN_X(name, bytes, numpy, safetensors) safetensors,
+    GN_DTYPE_LIST(GN_X)
+#undef GN_X
+};
+
+static void gni_safetensors_header(gni_file *file, const gn_params *p) {
+    char text[64];
+    const char *comma = "";
+    gni_file_write(file, "{", 1);
+    if (p->notes.count > 0) gni_file_write(file, "\"__metadata__\":{", 16);
+    for (int i = 0; i < p->notes.count; i++) {
+        if (i > 0) gni_file_write(file, ",", 1);
+        gni_json_put(file, p->notes.item[i].name);
+        gni_file_write(file, ":", 1);
+        gni_json_put(file, p->notes.item[i].text);
+    }
+    if (p->notes.count > 0) gni_file_write(file, comma = "}", 1);
+    for (int i = 0; i < p->arrays.count; i++) {
+        const gni_named *e = &p->arrays.item[i];
+        if (comma[0] != 0) gni_file_write(file, ",", 1);
+        comma = ",";
+        gni_json_put(file, e->name);
+        int n = snprintf(text, sizeof text, ":{\"dtype\":\"%s\",\"shape\":[", gni_safetensors_names[e->a->dtype]);
+        gni_file_write(file, text, (size_t)n);
+        for (int k = 0; k < e->a->shape.rank; k++) {
+            n = snprintf(text, sizeof text, k > 0 ? ",%lld" : "%lld", (long long)e->a->shape.dim[k]);
+            gni_file_write(file, text, (size_t)n);
+        }
+        n = snprintf(text, sizeof text, "],\"data_offsets\":[%llu,%llu]}", (unsigned long long)e->begin, (unsigned long long)e->end);
+        gni_file_write(file, text, (size_t)n);
+    }
+    gni_file_write(file, "}", 1);
+}
+
+// Lays the data out, wide elements first so that all are aligned; false after gni_fail.
+static bool gni_params_lay(const gn_params *p) {
+    uint64_t at = 0;
+    for (size_t size = 8; size > 0; size /= 2)
+        for (int i = 0; i < p->arrays.count; i++) {
+            gni_named *e = &p->arrays.item[i];
+            if (gn_dtype_size(e->a->dtype) != size) continue;
+            e->begin = at;
+            e->end = at += gn_bytes(e->a);
+        }
+    for (int i = 0; i < p->arrays.count; i++) {
+        if (p->arrays.item[i].a->dtype != GN_C128) continue;
+        gni_fail(p->ctx, GN_ERROR_DTYPE, "%s: %.200s is complex128, which safetensors has not", p->ctx->call, p->arrays.item[i].name);
+        return false;
+    }
+    if (!gni_little_endian()) gni_fail(p->ctx, GN_ERROR_UNSUPPORTED, "%s: not on a big-endian machine", p->ctx->call);
+    return !p->ctx->call_failed;
+}
+
+static void gni_params_write(gni_file *file, const gn_params *p) {
+    gn_context *g = p->ctx;
+    unsigned char head[8];
+    gni_file count = gni_file_of(g, file->fn, file->path);
+    gni_safetensors_header(&count, p);
+    const uint64_t bytes = (count.at + 7) / 8 * 8;
+    for (int i = 0; i < 8; i++) head[i] = (unsigned char)(bytes >> (8 * i));
+    gni_file_write(file, head, 8);
+    gni_safetensors_header(file, p);
+    gni_file_write(file, "       ", (size_t)(bytes - count.at));
+    for (size_t size = 8; size > 0; size /= 2)
+        for (int i = 0; i < p->arrays.count && !g->call_failed; i++) {
+            gn_array *a = p->arrays.item[i].a;
+            if (gn_dtype_size(a->dtype) != size) continue;
+            const void *data;
+            gn_array *c = gni_file_data(g, a, &data);
+            if (c != NULL) gni_file_write(file, data, gn_bytes(c));
+            gni_unref(g, c);
+        }
+}
+
+GPUNUM_API gn_status gn_params_save(const gn_params *p, const char *path) {
+    if (p == NULL) return GN_ERROR_ARGUMENT;
+    gn_context *g = p->ctx;
+    if (!gni_begin_context("gn_params_save", g)) return GN_ERROR_ARGUMENT;
+    gni_file file = gni_file_of(g, "gn_params_save", path);
+    for (int i = 0; i < p->arrays.count && !g->call_failed; i++) gni_materialize(g, p->arrays.item[i].a); // before the file is touched
+    if (!g->call_failed && gni_params_lay(p) && gni_file_create(&file)) {
+        gni_params_write(&file, p);
+        gni_file_finish(&file);
+    }
+    return gni_end_status(g);
+}
+
+GPUNUM_API size_t gn_params_save_memory(const gn_params *p, void *out, size_t capacity) {
+    if (p == NULL) return 0;
+    gn_context *g = p->ctx;
+    if (!gni_begin_context("gn_params_save_memory", g)) return 0;
+    gni_file file = gni_file_of(g, "gn_params_save_memory", "memory");
+    file.to = (unsigned char *)out;
+    file.size = capacity;
+    if (gni_params_lay(p)) gni_params_write(&file, p);
+    const size_t bytes = gni_file_written(&file);
+    gni_end_plain(g);
+    return bytes;
+}
+
+// ---- loading: the header is JSON, of which only what the format has is taken
+
+typedef struct gni_json {
+    char *p;         // a zero byte ends it
+    const char *why; // what is wrong
+} gni_json;
+
+static void gni_json_blanks(gni_json *j) {
+    while (*j->p == ' ' || *j->p == '\t' || *j->p == '\n' || *j->p == '\r') j->p++;
+}
+
+static bool gni_json_is(gni_json *j, char c) {
+    gni_json_blanks(j);
+    if (*j->p != c) return false;
+    j->p++;
+    return true;
+}
+
+static bool gni_json_wrong(gni_json *j, const char *why) {
+    if (j->why == NULL) j->why = why;
+    return false;
+}
+
+static bool gni_json_need(gni_json *j, char c) { return gni_json_is(j, c) || gni_json_wrong(j, "the header is not JSON, or not safetensors'"); }
+
+// Four digits of a code unit; -1 if they are none.
+static int gni_json_unit(const char *p) {
+    int v = 0;
+    for (int i = 0; i < 4; i++) {
+        const char c = p[i];
+        const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+        if (digit < 0) return -1;
+        v = v << 4 | digit;
+    }
+    return v;
+}
+
+// The code point after \u, as UTF-8 at *to; false: it is none, or zero.
+static bool gni_json_point(gni_json *j, char **to) {
+    int v = gni_json_unit(j->p);
+    if (v <= 0 || (v >= 0xdc00 && v < 0xe000)) return false;
+    j->p += 4;
+    if (v >= 0xd800 && v < 0xdc00) {
+        const int low = j->p[0] == '\\' && j->p[1] == 'u' ? gni_json_unit(j->p + 2) : -1;
+        if (low < 0xdc00 || low >= 0xe000) return false;
+        j->p += 6;
+        v = 0x10000 + ((v - 0xd800) << 10) + (low - 0xdc00);
+    }
+    const int more = v < 0x80 ? 0 : v < 0x800 ? 1 : v < 0x10000 ? 2 : 3;
+    *(*to)++ = (char)(more == 0 ? v : (0xff00 >> (more + 1) & 0xff) | v >> 6 * more);
+    for (int i = more; i-- > 0;) *(*to)++ = (char)(0x80 | (v >> 6 * i & 63));
+    return true;
+}
+
+// A string, unescaped in its place and ended by a zero byte; NULL: it is none.
+static char *gni_json_take(gni_json *j) {
+    static const char escapes[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
+    if (!gni_json_need(j, '"')) return NULL;
+    char *start = j->p, *to = start;
+    bool ok = true;
+    while (ok && *j->p != '"') {
+        const char c = *j->p++;
+        if (c != '\\') {
+            ok = (unsigned char)c >= 32; // the end of the text is not
+            *to++ = c;
+            continue;
+        }
+        const char *known = *j->p != 0 ? strchr(escapes, *j->p) : NULL;
+        ok = known != NULL || *j->p == 'u';
+        if (ok) j->p++;
+        if (known != NULL) *to++ = meant[known - escapes];
+        else ok = ok && gni_json_point(j, &to);
+    }
+    if (!ok || !gni_is_utf8(start, (size_t)(to - start))) {
+        gni_json_wrong(j, "a string of the header is damaged");
+        return NULL;
+    }
+    j->p++;
+    *to = 0;
+    return start;
+}
+
+static bool gni_json_number(gni_json *j, uint64_t *v) {
+    gni_json_blanks(j);
+    const char *start = j->p;
+    for (*v = 0; *j->p >= '0' && *j->p <= '9' && *v <= (INT64_MAX - 9) / 10; j->p++) *v = *v * 10 + (uint64_t)(*j->p - '0');
+    const bool more = (*j->p >= '0' && *j->p <= '9') || *j->p == '.' || *j->p == 'e' || *j->p == 'E';
+    if (j->p > start && !more && (*start != '0' || j->p == start + 1)) return true;
+    return gni_json_wrong(j, "a number of the header is not an integer from 0 on, or too large");
+}
+
+static bool gni_json_dtype(gni_json *j, gn_dtype *t) {
+    const char *text = gni_json_take(j);
+    for (int i = 0; text != NULL && i < GN_DTYPE_COUNT; i++)
+        if (i != GN_C128 && strcmp(text, gni_safetensors_names[i]) == 0) {
+            *t = (gn_dtype)i;
+            return true;
+        }
+    return gni_json_wrong(j, "a dtype of the header has no counterpart here");
+}
+
+static bool gni_json_shape(gni_json *j, gn_shape *s) {
+    uint64_t v;
+    *s = gn_shape_from(0, NULL);
+    if (!gni_json_need(j, '[')) return false;
+    if (gni_json_is(j, ']')) return true;
+    do {
+        if (s->rank == GN_MAX_RANK) return gni_json_wrong(j, "an array has more than 8 dimensions");
+        if (!gni_json_number(j, &v)) return false;
+        s->dim[s->rank++] = (int64_t)v;
+    } while (gni_json_is(j, ','));
+    return gni_json_need(j, ']');
+}
+
+// {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}
+static bool gni_json_entry(gni_json *j, gni_named *e) {
+    unsigned seen = 0, bit;
+    if (!gni_json_need(j, '{')) return false;
+    do {
+        const char *key = gni_json_take(j);
+        if (key == NULL || !gni_json_need(j, ':')) return false;
+        bit = strcmp(key, "dtype") == 0 ? 1 : strcmp(key, "shape") == 0 ? 2 : strcmp(key, "data_offsets") == 0 ? 4 : 0;
+        if (bit == 0 || (seen & bit) != 0) return gni_json_wrong(j, "an array of the header has a key that is not known, or one twice");
+        seen |= bit;
+        if (bit == 1 ? !gni_json_dtype(j, &e->t) : bit == 2 && !gni_json_shape(j, &e->shape)) return false;
+        if (bit == 4 && !(gni_json_need(j, '[') && gni_json_number(j, &e->begin) && gni_json_need(j, ',') &&
+                          gni_json_number(j, &e->end) && gni_json_need(j, ']')))
+            return false;
+    } while (gni_json_is(j, ','));
+    if (seen != 7) return gni_json_wrong(j, "an array of the header lacks one of dtype, shape, data_offsets");
+    return gni_json_need(j, '}');
+}
+
+static bool gni_json_notes(gni_json *j, gn_params *p) {
+    if (!gni_json_need(j, '{')) return false;
+    if (gni_json_is(j, '}')) return true;
+    do {
+        const char *key = gni_json_take(j);
+        gni_named *e = key != NULL && gni_json_need(j, ':') ? gni_names_add(p->ctx, &p->notes, key) : NULL;
+        const char *text = e != NULL ? gni_json_take(j) : NULL;
+        if (text == NULL || (e->text = gni_text_copy(p->ctx, text)) == NULL) return false;
+    } while (gni_json_is(j, ','));
+    return gni_json_need(j, '}');
+}
+
+static bool gni_json_header(gni_json *j, gn_params *p) {
+    bool noted = false;
+    if (!gni_json_need(j, '{')) return false;
+    if (!gni_json_is(j, '}')) {
+        do {
+            const char *name = gni_json_take(j);
+            if (name == NULL || !gni_json_need(j, ':')) return false;
+            const bool notes = strcmp(name, "__metadata__") == 0;
+            if (notes && noted) return gni_json_wrong(j, "a name is there twice");
+            noted = noted || notes;
+            gni_named *e = notes ? NULL : gni_names_add(p->ctx, &p->arrays, name);
+            if (notes ? !gni_json_notes(j, p) : e == NULL || !gni_json_entry(j, e)) return false;
+        } while (gni_json_is(j, ','));
+        if (!gni_json_need(j, '}')) return false;
+    }
+    gni_json_blanks(j);
+    return *j->p == 0 || gni_json_wrong(j, "something follows the header's object");
+}
+
+static int gni_by_name(const void *a, const void *b) {
+    return strcmp((*(gni_named *const *)a)->name, (*(gni_named *const *)b)->name);
+}
+
+static int gni_by_place(const void *a, const void *b) {
+    const gni_named *x = *(gni_named *const *)a, *y = *(gni_named *const *)b;
+    return x->begin != y->begin ? (x->begin < y->begin ? -1 : 1) : x->end != y->end ? (x->end < y->end ? -1 : 1) : 0;
+}
+
+// The entries in the order of their data, which they cover whole: `bytes` of it. NULL after gni_fail; the caller's to gni_free.
+static gni_named **gni_params_in_order(const gni_file *file, const gni_names *n, bool places, uint64_t bytes) {
+    gni_named **order = (gni_named **)(void *)gni_file_room(file, sizeof(gni_named *) * (uint64_t)n->count);
+    const char *why = NULL;
+    uint64_t at = 0;
+    for (int i = 0; i < n->count && order != NULL; i++) order[i] = &n->item[i];
+    if (order == NULL) return NULL;
+    qsort(order, (size_t)n->count, sizeof *order, gni_by_name);
+    for (int i = 1; i < n->count && why == NULL; i++)
+        if (strcmp(order[i - 1]->name, order[i]->name) == 0) why = "a name is there twice";
+    if (places) qsort(order, (size_t)n->count, sizeof *order, gni_by_place);
+    for (int i = 0; i < n->count && places && why == NULL; i++) {
+        const gni_named *e = order[i];
+        const int64_t elements = gni_elements(&e->shape);
+        if (e->name[0] == 0 || elements < 0 || (uint64_t)elements > UINT64_MAX / 16)
+            why = "an array has no name, or more elements than there can be";
+        else if (e->begin != at || e->end < at || e->end - at != (uint64_t)elements * gn_dtype_size(e->t))
+            why = "the places of the arrays have gaps, overlap, or are not of their size";
+        at = e->end;
+    }
+    if (places && why == NULL && at != bytes) why = "the arrays do not fill the file";
+    if (why == NULL) return order;
+    gni_file_malformed(file, why);
+    gni_free(file->g, order);
+    return NULL;
+}
+
+static bool gni_safetensors_read(gni_file *file, gn_params *p) {
+    gn_context *g = file->g;
+    unsigned char head[8];
+    uint64_t bytes = 0;
+    if (!gni_file_read(file, head, 8)) return false;
+    for (int i = 8; i-- > 0;) bytes = bytes << 8 | head[i];
+    if (file->size == UINT64_MAX || bytes > GNI_SAFETENSORS_MOST || bytes > file->size - 8) {
+        gni_file_malformed(file, "the header would be longer than the file, or than 100 MB");
+        return false;
+    }
+    gni_json j;
+    char *text = j.p = (char *)gni_file_room(file, bytes);
+    bool ok = text != NULL && gni_file_read(file, text, (size_t)bytes);
+    j.why = NULL;
+    if (ok) text[bytes] = 0;
+    if (ok && strlen(text) != bytes) ok = gni_json_wrong(&j, "the header holds a zero byte");
+    ok = ok && gni_json_header(&j, p);
+    gni_free(g, text);
+    if (!ok && !g->call_failed) gni_file_malformed(file, j.why != NULL ? j.why : "the header is damaged");
+    gni_named **order = ok ? gni_params_in_order(file, &p->notes, false, 0) : NULL;
+    ok = order != NULL;
+    gni_free(g, order);
+    order = ok ? gni_params_in_order(file, &p->arrays, true, file->size - 8 - bytes) : NULL;
+    for (int i = 0; i < p->arrays.count && order != NULL && !g->call_failed; i++) {
+        gn_array *a = gni_file_seek(file, 8 + bytes + order[i]->begin) ? gni_file_array(file, order[i]->t, &order[i]->shape, true) : NULL;
+        if (a != NULL) a->user_refs++;
+        order[i]->a = a;
+    }
+    gni_free(g, order);
+    return !g->call_failed;
+}
+
+// All arrays of a file that was opened, which is closed afterwards.
+static gn_params *gni_safetensors_load(gni_file *file) {
+    gn_params *p = gni_params_new(file->g);
+    if (p != NULL && !gni_safetensors_read(file, p)) {
+        gni_params_release(p);
+        p = NULL;
+    }
+    gni_file_close(file);
+    return p;
+}
+
+GPUNUM_API gn_params *gn_load_safetensors(gn_context *g, const char *path) {
+    if (!gni_begin_context("gn_load_safetensors", g)) return NULL;
+    gni_file file;
+    gn_params *p = gni_file_open(&file, g, "gn_load_safetensors", path) ? gni_safetensors_load(&file) : NULL;
+    gni_end_plain(g);
+    return p;
+}
+
+GPUNUM_API gn_params *gn_load_safetensors_memory(gn_context *g, const void *data, size_t bytes) {
+    if (!gni_begin_context("gn_load_safetensors_memory", g)) return NULL;
+    gni_file file;
+    gn_params *p = gni_file_open_memory(&file, g, "gn_load_safetensors_memory", data, bytes) ? gni_safetensors_load(&file) : NULL;
+    gni_end_plain(g);
+    return p;
+}
+
+// Writes `from` over `to`, of the same shape, in to's dtype.
+static bool gni_params_copy(gn_context *g, gn_array *from, gn_array *to) {
+    const void *data;
+    gn_scope_begin(g);
+    g->no_grad++;
+    gn_array *value = from->dtype != to->dtype ? gn_cast(from, to->dtype) : from;
+    gn_array *c = value != NULL ? gni_file_data(g, value, &data) : NULL;
+    if (c != NULL) gn_write(to, data, gn_bytes(to));
+    gni_unref(g, c);
+    g->no_grad--;
+    gn_scope_end(g);
+    return !g->call_failed;
+}
+
+static bool gni_params_fit(gn_context *g, const gn_array *from, const gn_array *to, const char *name) {
+    char tx[200], ty[200];
+    if (from != NULL && gni_same_shape(&from->shape, &to->shape) && gni_is_complex(from->dtype) == gni_is_complex(to->dtype)) return true;
+    if (from == NULL)
+        gni_fail(g, GN_ERROR_FORMAT, "%s: there is no %.200s", g->call, name);
+    else
+        gni_fail(g, GN_ERROR_SHAPE, "%s: %.200s is %s %s and not %s %s", g->call, name, gn_dtype_name(from->dtype),
+                 gni_shape_text(tx, sizeof tx, &from->shape), gn_dtype_name(to->dtype), gni_shape_text(ty, sizeof ty, &to->shape));
+    return false;
+}
+
+// All are compared before the first is written.
+static void gni_params_take(gn_params *p, gn_params *from) {
+    gn_context *g = p->ctx;
+    for (int i = 0; i < p->arrays.count && !g->call_failed; i++) {
+        const gni_named *e = &p->arrays.item[i];
+        gni_params_fit(g, gn_params_get(from, e->name), e->a, e->name);
+    }
+    for (int i = 0; i < from->arrays.count && !g->call_failed && from->arrays.count != p->arrays.count; i++)
+        if (gni_names_find(&p->arrays, from->arrays.item[i].name) == NULL)
+            gni_fail(g, GN_ERROR_FORMAT, "%s: nothing takes the file's %.200s", g->call, from->arrays.item[i].name);
+    for (int i = 0; i < p->arrays.count && !g->call_failed; i++) {
+        const gni_named *e = &p->arrays.item[i];
+        gni_params_copy(g, gn_params_get(from, e->name), e->a);
+    }
+    if (g->call_failed) return;
+    gni_names notes = p->notes;
+    p->notes = from->notes;
+    from->notes = notes;
+}
+
+static gn_status gni_params_load(gn_params *p, const char *fn, const char *path, const void *data, size_t bytes) {
+    if (p == NULL) return GN_ERROR_ARGUMENT;
+    gn_context *g = p->ctx;
+    if (!gni_begin_context(fn, g)) return GN_ERROR_ARGUMENT;
+    gni_file file;
+    const bool opened = bytes > 0 || data != NULL ? gni_file_open_memory(&file, g, fn, data, bytes) : gni_file_open(&file, g, fn, path);
+    gn_params *from = opened ? gni_safetensors_load(&file) : NULL;
+    if (from != NULL) {
+        gni_params_take(p, from);
+        gni_params_release(from);
+    }
+    return gni_end_status(g);
+}
+
+GPUNUM_API gn_status gn_params_load(gn_params *p, const char *path) { return gni_params_load(p, "gn_params_load", path, NULL, 0); }
+
+GPUNUM_API gn_status gn_params_load_memory(gn_params *p, const void *data, size_t bytes) {
+    return gni_params_load(p, "gn_params_load_memory", NULL, data, bytes);
+}
+
+// ---- optimizers: their states as NAME.PARAMETER.STATE, and NAME.numbers: the rate, seed and place of the random stream in halves,
+// and the steps of each parameter
+
+enum { GNI_OPTIMIZER_NUMBERS = 5 };
+
+static bool gni_optimizer_named(gn_params *p, const char *fn, const char *name, const gn_optimizer *opt) {
+    gn_context *g = p->ctx;
+    if (!gni_begin_context(fn, g)) return false;
+    if (opt->ctx != g || (gni_name_ok(g, name) && strlen(name) > 200))
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: an optimizer of another context, or a name of more than 200 bytes", fn);
+    if (!g->call_failed) return true;
+    gni_end_plain(g);
+    return false;
+}
+
+static void gni_state_name(char *text, size_t size, const char *name, int item, int state) {
+    if (item < 0) snprintf(text, size, "%s.numbers", name);
+    else snprintf(text, size, "%s.%d.%d", name, item, state);
+}
+
+GPUNUM_API gn_status gn_params_add_optimizer(gn_params *p, const char *name, gn_optimizer *opt) {
+    static const char *const fn = "gn_params_add_optimizer";
+    char text[256];
+    void *data = NULL;
+    if (p == NULL || opt == NULL || !gni_optimizer_named(p, fn, name, opt)) return GN_ERROR_ARGUMENT;
+    gn_context *g = p->ctx;
+    for (int i = 0; i < opt->count && !g->call_failed && gni_states(g, opt, &opt->items[i]); i++)
+        for (int k = 0; k < opt->states && !g->call_failed; k++) {
+            gni_state_name(text, sizeof text, name, i, k);
+            gni_params_put(p, text, opt->items[i].state[k]);
+        }
+    const int64_t count = GNI_OPTIMIZER_NUMBERS + opt->count;
+    const gn_shape s = gn_shape_from(1, &count);
+    gn_array *numbers = !g->call_failed ? gni_array_filled(g, fn, GN_F64, &s, &data) : NULL;
+    if (numbers != NULL) {
+        double *v = (double *)data;
+        v[0] = opt->lr;
+        v[1] = (double)(g->seed >> 32), v[2] = (double)(g->seed & 0xffffffffu);
+        v[3] = (double)(g->counter >> 32), v[4] = (double)(g->counter & 0xffffffffu);
+        for (int i = 0; i < opt->count; i++) v[GNI_OPTIMIZER_NUMBERS + i] = (double)opt->items[i].steps;
+        gni_state_name(text, sizeof text, name, -1, 0);
+        gni_params_put(p, text, numbers);
+        gni_unref(g, numbers);
+    }
+    return gni_end_status(g);
+}
+
+GPUNUM_API gn_status gn_optimizer_restore(gn_optimizer *opt, gn_params *p, const char *name) {
+    static const char *const fn = "gn_optimizer_restore";
+    char text[256];
+    if (p == NULL || opt == NULL || !gni_optimizer_named(p, fn, name, opt)) return GN_ERROR_ARGUMENT;
+    gn_context *g = p->ctx;
+    gni_state_name(text, sizeof text, name, -1, 0);
+    gn_array *numbers = gn_params_get(p, text);
+    const int64_t count = GNI_OPTIMIZER_NUMBERS + opt->count;
+    const bool fits = numbers != NULL && numbers->dtype == GN_F64 && numbers->shape.rank == 1 && numbers->shape.dim[0] == count;
+    gn_array *c = fits ? gni_contiguous(g, numbers) : NULL;
+    const double *v = c != NULL ? (const double *)gni_host(g, c) : NULL;
+    bool ok = v != NULL && v[0] >= 0.0;
+    for (int i = 1; i < count && ok; i++) ok = v[i] >= 0.0 && v[i] <= (i < GNI_OPTIMIZER_NUMBERS ? 4294967295.0 : 9007199254740992.0) && v[i] == floor(v[i]);
+    if (!ok && !g->call_failed) gni_fail(g, GN_ERROR_FORMAT, "%s: %s is not that of an optimizer with %d parameters", fn, text, opt->count);
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < opt->count && !g->call_failed && gni_states(g, opt, &opt->items[i]); i++)
+            for (int k = 0; k < opt->states && !g->call_failed; k++) {
+                gn_array *state = opt->items[i].state[k];
+                gni_state_name(text, sizeof text, name, i, k);
+                gn_array *from = gn_params_get(p, text);
+                if (pass == 0) gni_params_fit(g, from, state, text);
+                else if (from != state) gni_params_copy(g, from, state);
+            }
+    if (!g->call_failed) {
+        opt->lr = v[0];
+        g->seed = (uint64_t)v[1] << 32 | (uint64_t)v[2];
+        g->counter = (uint64_t)v[3] << 32 | (uint64_t)v[4];
+        for (int i = 0; i < opt->count; i++) opt->items[i].steps = (int64_t)v[GNI_OPTIMIZER_NUMBERS + i];
+    }
+    gni_unref(g, c);
     return gni_end_status(g);
 }
 
@@ -42977,6 +45010,7 @@ GPUNUM_API void gn_close(gn_context *g) {
     if (!gni_begin_context("gn_close", g)) return;
     gni_deliver_reads(g, true);
     while (g->optimizers != NULL) gn_optimizer_free(g->optimizers);
+    while (g->params != NULL) gn_params_free(g->params);
     gni_close_report(g);
     // Whatever holds what: none goes before all have let go of each other.
     for (gn_array *a = g->arrays; a != NULL; a = a->all_next) a->refs++;

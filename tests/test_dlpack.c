@@ -141,6 +141,7 @@ static void test_import(void **state) {
     }
     gn_scope_end(g);
     // An empty one goes at once, whatever it points to.
+    gn_scope_begin(g);
     int64_t empty[] = {3, 0}, odd[] = {INT64_MIN, INT64_MAX};
     DLManagedTensor none = tensor_of(NULL, kDLFloat, 64, 2, empty, odd);
     assert_int_equal(gn_dim(gn_from_dlpack(g, &none), 0), 3);
@@ -148,6 +149,8 @@ static void test_import(void **state) {
     assert_true(gn_item(gn_from_dlpack(g, &one)) == 2.0);
     assert_int_equal(deleted, 5);
     assert_int_equal(gn_status_get(g), GN_OK);
+    gn_scope_end(g); // tensors and what they describe end with this function
+    assert_int_equal(deleted, 6);
 }
 
 static void test_refused(void **state) {
