@@ -1720,9 +1720,9 @@ inline array where(const array &condition, const array &a, const array &b) { ret
 #endif
 #endif
 
-// Transforms, whose passes are written in vectors without a loop to improve, and what waits for a device: -O1 makes them as
-// fast as -O2 does, in two thirds of the time. The list of rooms says which these are. (Products and decompositions lose by
-// it: up to half of their speed where matrices are small.)
+// Transforms, whose passes are written in vectors without a loop to improve, what waits for a device, and public functions made
+// of others: -O1 makes them as fast as -O2 does, in two thirds of the time. The list of rooms says which these are. (Products
+// and decompositions lose by it: up to half of their speed where matrices are small.)
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
 #define GNI_O1_BEGIN _Pragma("GCC push_options") _Pragma("GCC optimize(\"O1\")")
 #define GNI_O1_END _Pragma("GCC pop_options")
@@ -29467,6 +29467,7 @@ GPUNUM_API gn_array *gn_copy(gn_array *a) {
     return gni_end(g, y);
 }
 
+GNI_O1_BEGIN
 // >>arrange
 // Arrays cut up, repeated, padded and shifted: compositions of views, joins and gathers, which bring their derivatives.
 
@@ -29823,6 +29824,7 @@ GPUNUM_API gn_array *gn_sliding_window(gn_array *a, int64_t window, int axis) {
     return gni_end_scope(g, y);
 }
 
+GNI_O1_END
 // >>reduce_ops
 // The public reductions: axes resolved, pending input taken in as the prologue, one job each.
 
@@ -30615,6 +30617,7 @@ GPUNUM_API gn_array *gn_matmul(gn_array *a, gn_array *b) {
     return gni_end(g, y);
 }
 
+GNI_O1_BEGIN
 // >>linalg_ops
 // Diagonals and triangles, einsum and its relatives, as compositions of public calls.
 
@@ -31272,6 +31275,7 @@ GPUNUM_API gn_array *gn_einsum_list(gn_context *g, const char *subscripts, gn_ar
     return gni_end_scope(home, y);
 }
 
+GNI_O1_END
 #ifndef GPUNUM_NO_LINALG
 // >>decompose
 // Matrix decompositions on the CPU, in float64 over rows that are contiguous: LU, Cholesky, QR,
@@ -33209,7 +33213,9 @@ static bool gni_la_finish(gni_la_job *d, gn_array **y, int count, gn_dtype resul
 
 static gn_dtype gni_la_result(gn_dtype t) { return gni_is_float(t) ? t : GN_F32; }
 
+#endif
 GNI_O1_BEGIN
+#ifndef GPUNUM_NO_LINALG
 // >>factor_gpu
 // Decompositions of large matrices on the GPU: panels of 128 columns by kernels of their own, everything else
 // by matrix products. From outside: gni_lg_wanted and what room factor_batch calls (lg: linear algebra on the GPU).
@@ -35151,7 +35157,6 @@ static bool gni_lv_values(gni_la_job *d, gn_array *a, gn_dtype t, const gn_shape
     return ok || g->call_failed;
 }
 
-GNI_O1_END
 // >>factor_ops
 // The public decompositions and their gradients.
 
@@ -36370,7 +36375,6 @@ GPUNUM_API gn_array *gn_copysign(gn_array *a, gn_array *b) {
     return gni_end_scope(g, gn_where(turn, gn_neg(x), x));
 }
 
-GNI_O1_BEGIN
 // >>assign
 // Writing to views. What autograd knows of every array that shows the memory changes with it: each gets a record of its own, and
 // what was recorded before refers to a header that nobody else has, with the record that the array had. From outside: gni_assign.
@@ -37829,7 +37833,6 @@ GPUNUM_API gn_status gn_assign_mask(gn_array *a, gn_array *m, gn_array *value) {
     return gni_end_status(g);
 }
 
-GNI_O1_END
 // >>products
 // Kronecker and cross products, norms, powers, pseudo-inverses: compositions of products and decompositions.
 
@@ -39382,6 +39385,7 @@ GPUNUM_API gn_array *gn_shuffle(gn_array *a, int axis) {
     return gni_end_scope(g, gn_take(a, gn_permutation(g, GN_I64, a->shape.dim[at]), at));
 }
 
+GNI_O1_END
 // >>autograd
 // The record of what was computed, and the pass back over it. An array owns the record of the op that
 // made it; a record holds references to the op's operands. From outside: gni_tracks and gni_record

@@ -121,33 +121,37 @@ GNI_O1_BEGIN
 GNI_O1_END
 #include "ops/async.h"               // gn_read_async
 #include "ops/elementwise.h"         // The public elementwise functions, from the op tables
+GNI_O1_BEGIN
 #include "ops/arrange.h"             // Arrays cut up, repeated, padded and shifted
+GNI_O1_END
 #include "ops/reduce_ops.h"          // The public reductions
 #include "ops/matmul.h"              // The public matrix product
+GNI_O1_BEGIN
 #include "ops/linalg_ops.h"          // Diagonals and triangles, einsum and its relatives
+GNI_O1_END
 #ifndef GPUNUM_NO_LINALG
 #include "linalg/decompose.h"        // Matrix decompositions of one matrix on the CPU
 #include "linalg/divide.h"           // Eigenvectors and singular vectors by divide and conquer
 #include "linalg/factor_cpu.h"       // Decompositions of a batch on the CPU
+#endif
 GNI_O1_BEGIN
+#ifndef GPUNUM_NO_LINALG
 #include "linalg/factor_gpu.h"       // Decompositions of large matrices on the GPU, by blocks
 #include "linalg/factor_batch.h"     // The same on the GPU: large matrices, batches of small ones
 #include "linalg/values_gpu.h"       // Eigenvalues and singular values of large matrices on the GPU
-GNI_O1_END
 #include "linalg/factor_ops.h"       // The public decompositions and their gradients
 #else
 #include "linalg/factor_none.h"      // What they say where they are left out
 #endif
 #include "ops/complex.h"             // Complex arrays: parts and arithmetic
 #include "ops/statistics.h"          // Reductions without NaN, means with weights, covariances, nearness
-GNI_O1_BEGIN
 #include "ops/assign.h"              // Writing to views
 #include "ops/order_ops.h"           // The public scans and sorts, quantiles, sets, histograms
 #include "ops/indexing.h"            // Gathers and scatters by an index for each element, masks
-GNI_O1_END
 #include "linalg/products.h"         // Kronecker and cross products, norms, powers, pseudo-inverses
 #include "ops/fft.h"                 // The public transforms
 #include "ops/random_ops.h"          // Random arrays
+GNI_O1_END
 #include "grad/autograd.h"           // The record of what was computed, and the pass back over it
 #include "grad/gradients.h"          // The derivative of each op, as public calls
 GNI_O1_BEGIN
