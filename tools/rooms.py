@@ -3,7 +3,8 @@
 
   tools/rooms.py            prints the arrows between folders, and the calls that run against them
   tools/rooms.py --write    writes into every room the includes that it needs
-  tools/rooms.py --check    fails unless they are what the rooms use, and no room includes a later one
+  tools/rooms.py --check    fails unless they are what the rooms use, no room includes a later one, and each uses only what
+                            the table in tools/gpunum/README.md lets its folder use
   tools/rooms.py --svg F    draws the folders and their arrows
 
 A room names the earlier rooms whose names it uses, but for those that come with another one. What it uses of later
@@ -114,6 +115,20 @@ class House:
         return OPEN + lines + EXTRA.get(name, "") + "#endif\n"
 
 
+def allowed(house):
+    """The table in README.md, who may use whom: folders and single rooms by folder."""
+    with open(os.path.join(ROOMS, "README.md"), encoding="utf-8") as f:
+        rows = re.findall(r"^\| `(\w+)` \|[^|]*\|([^|]*)\|$", f.read(), re.M)
+    table, above = {}, []
+    for folder, words in rows:
+        table[folder] = set(re.findall(r"`([\w/]+)`", words)) | {folder, "api"} | (set(above) if "all above" in words else set())
+        above.append(folder)
+    missing = set(house.folder.values()) - set(table)
+    if missing:
+        sys.exit("README.md does not say what these folders may use: " + " ".join(sorted(missing)))
+    return table
+
+
 def with_block(text, block):
     """`text` with `block` after the comment that opens the room."""
     text = make_header.ALONE.sub("", text)
@@ -163,6 +178,13 @@ def main():
                     f.write(fresh)
     if sys.argv[1:] == ["--check"] and stale:
         sys.exit("these rooms do not include what they use; run tools/rooms.py --write: " + " ".join(stale))
+    if sys.argv[1:] == ["--check"]:
+        table = allowed(house)
+        for a in house.order:
+            for b in house.uses[a]:
+                if not {house.folder[b], house.folder[b] + "/" + b} & table[house.folder[a]]:
+                    sys.exit("%s/%s uses %s/%s (%s), which the table in README.md does not allow" % (
+                        house.folder[a], a, house.folder[b], b, " ".join(sorted(house.uses[a][b]))))
     if sys.argv[1:2] == ["--svg"]:
         draw(house, sys.argv[2])
     if not sys.argv[1:]:

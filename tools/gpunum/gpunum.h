@@ -74,11 +74,13 @@ GNI_O1_END
 #include "core/internal.h"           // The functions that rooms offer each other, by the room that defines them
 #include "core/circle.h"             // Points of the unit circle
 #include "core/memory.h"             // CPU memory, counted, through the user's allocator
-#include "core/log.h"                // The frame of every public call, log lines, the sticky first error
+#include "core/log.h"                // Log lines and the sticky first error
+#include "core/call.h"               // The frame of every public call
 #include "core/array.h"              // Array headers, buffers, references and scopes
 #include "core/lazy.h"               // Elementwise work stays an expression until somebody needs the value
 #include "core/evaluate.h"           // Pending expressions become one program, which runs
 #include "core/place.h"              // Which backend runs a job, and bringing the operands there
+#include "core/product.h"            // A pending product and the elementwise work around it, as one job
 #include "core/access.h"             // Data in and out of arrays
 #include "ops/create.h"              // Arrays from nothing
 #include "ops/views_ops.h"           // Arrays that look at other arrays' memory

@@ -4,7 +4,7 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
-#include "../core/log.h"
+#include "../core/call.h"
 #endif
 
 // A slot of a slab holds a header at one of several places, each time at the next, and waits for its turn behind

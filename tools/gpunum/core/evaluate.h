@@ -433,7 +433,7 @@ static bool gni_tree_prepare(gn_context *g, gn_array *root, bool fuse, gn_array 
     return true;
 }
 
-// Of room `matmul`: computes the product into `root`, through the program unless that is NULL.
+// Of the next room: computes the product into `root`, through the program unless that is NULL.
 static bool gni_product_run(gn_context *g, gn_array *product, gn_array *root, gni_builder *b);
 
 // The program from the product, as its input 0, to the root.

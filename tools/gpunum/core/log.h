@@ -1,10 +1,10 @@
 // >>log
-// Log lines, the sticky first error, and the frame around every public call.
+// Log lines and the sticky first error.
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
 #include "../api/context.h"
-#include "../core/memory.h"
+#include "../core/internal.h"
 #endif
 
 static void gni_log(gn_context *g, gn_log_level level, const char *format, ...) {
@@ -74,79 +74,6 @@ static const char *gni_shape_text(char *text, size_t size, const gn_shape *s) {
         at += (size_t)snprintf(text + at, size - at, "%s%lld", i ? "," : "(", (long long)s->dim[i]);
     snprintf(text + at, size - at, s->rank == 0 ? "()" : s->rank == 1 ? ",)" : ")");
     return text;
-}
-
-// The scope stack of the calling thread, made when `make` says so.
-static gni_stack *gni_stack_here(gn_context *g, bool make) {
-    for (gni_stack *s = g->stacks; s != NULL; s = s->next)
-        if (s->owner == g->lock.owner) return s;
-    if (!make) return NULL;
-    gni_stack *s = (gni_stack *)gni_calloc(g, sizeof(gni_stack));
-    if (s == NULL) {
-        gni_fail_memory(g, "gn_scope_begin", sizeof(gni_stack));
-        return NULL;
-    }
-    s->owner = g->lock.owner;
-    s->next = g->stacks;
-    g->stacks = s;
-    return s;
-}
-
-static void gni_call_enter(gn_context *g, const char *fn) {
-    gni_lock_enter(&g->lock);
-    if (g->call_depth++ > 0) return;
-    g->call = fn;
-    if (g->forks != gni_forks) gni_after_fork(g);
-    g->call_failed = false;
-    g->stack = gni_stack_here(g, false);
-    g->no_grad = g->stack != NULL ? g->stack->no_grad : 0;
-}
-
-static void gni_deliver_reads(gn_context *g, bool wait);
-
-static void gni_end_plain(gn_context *g) {
-    if (g->call_depth == 1) {
-        if (g->reads != NULL) gni_deliver_reads(g, false);
-        if (g->stack == NULL && g->no_grad > 0) g->stack = gni_stack_here(g, true);
-        if (g->stack != NULL) g->stack->no_grad = g->no_grad;
-    }
-    g->call_depth--;
-    gni_lock_leave(&g->lock);
-}
-
-static gn_status gni_end_status(gn_context *g) {
-    gn_status status = g->call_failed ? g->status : GN_OK;
-    gni_end_plain(g);
-    return status;
-}
-
-static bool gni_begin_context(const char *fn, gn_context *g) {
-    if (g == NULL) return false;
-    gni_call_enter(g, fn);
-    return true;
-}
-
-static gn_context *gni_begin(const char *fn, gn_array *const *arrays, int count) {
-    gn_context *g = NULL;
-    for (int i = 0; i < count && arrays != NULL && g == NULL; i++)
-        if (arrays[i] != NULL) g = gni_home(arrays[i]);
-    if (g == NULL) return NULL;
-    gni_call_enter(g, fn);
-    for (int i = 0; i < count; i++) {
-        const gn_array *a = arrays[i];
-        if (a == NULL) // usually the result of a call that failed: that error came first
-            gni_fail(g, GN_ERROR_ARGUMENT, "%s: array argument %d is NULL", fn, i + 1);
-        else if (gni_home(a) != g)
-            gni_fail(g, GN_ERROR_ARGUMENT, "%s: array argument %d belongs to another context", fn,
-                     i + 1);
-        else if (a->mark != gni_mark_of(a) || (g->call_depth == 1 && a->user_refs <= 0))
-            gni_fail(g, GN_ERROR_STALE, "%s: array argument %d was released", fn, i + 1);
-        else
-            continue;
-        gni_end_plain(g);
-        return NULL;
-    }
-    return g;
 }
 
 static gn_status gni_status_read(const gn_context *g, bool told) {

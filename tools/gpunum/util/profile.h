@@ -5,7 +5,7 @@
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
 #include "../api/watch.h"
-#include "../core/log.h"
+#include "../core/call.h"
 #endif
 
 enum { GNI_PROFILE_NAME = 48, GNI_TRACK_CPU = 0, GNI_TRACK_GPU = 1, GNI_TRACKS = 2 };

@@ -4,6 +4,7 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
+#include "../core/memory.h"
 #include "../core/log.h"
 #include "../vulkan/vulkan_loader.h"
 #endif
