@@ -630,6 +630,9 @@ static void *worker(void *arg) {
 static void test_threads_share_a_context(void **state) {
     gn_context *g = (gn_context *)*state;
     pthread_t thread[4];
+#if defined(__EMSCRIPTEN__) && !defined(__EMSCRIPTEN_PTHREADS__)
+    skip();
+#endif
     for (int i = 0; i < 4; i++) assert_int_equal(pthread_create(&thread[i], NULL, worker, g), 0);
     for (int i = 0; i < 4; i++) {
         void *result = NULL;

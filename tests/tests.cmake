@@ -353,6 +353,10 @@ if(GPUNUM_CHECKS)
         gpunum_test(check.weight check "${common};CC=${CMAKE_C_COMPILER}"
             ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/weight.py --check)
     endif()
+    if(Python3_FOUND)
+        gpunum_test(check.wasm check "${common}"
+            ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/web/check_wasm.py)
+    endif()
     gpunum_test(check.compile_matrix check "${common}" ${PROJECT_SOURCE_DIR}/tests/compile_matrix.sh)
     gpunum_test(check.install check "${common}" ${PROJECT_SOURCE_DIR}/tests/check_install.sh
         ${PROJECT_BINARY_DIR})

@@ -77,6 +77,7 @@
 //                             (also where the implementation comes before volk.h in one file)
 //     GPUNUM_NO_THREADS       no threads and no locks
 //     GPUNUM_NO_SIMD          plain C kernels only
+//                             (Emscripten: the first of these always; the others without -pthread, without -msimd128)
 //     GPUNUM_NO_AVX512        leaves the widest of x86's instruction sets out, a third of the compile time
 //     GPUNUM_NO_FFT           no transforms: they and convolutions that need them are GN_ERROR_UNSUPPORTED
 //     GPUNUM_NO_LINALG        no decompositions (gn_solve to gn_svd): they are GN_ERROR_UNSUPPORTED

@@ -114,7 +114,7 @@ typedef enum gn_device { GN_DEVICE_CPU, GN_DEVICE_GPU } gn_device;
 typedef enum gn_cpu {
     GN_CPU_BEST, // the widest instruction set the CPU has
     GN_CPU_PLAIN,
-    GN_CPU_BASE, // SSE2 on x86-64, NEON on ARM
+    GN_CPU_BASE, // SSE2 on x86-64, NEON on ARM, SIMD128 in WebAssembly
     GN_CPU_AVX2,
     GN_CPU_AVX512
 } gn_cpu;

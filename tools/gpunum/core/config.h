@@ -16,6 +16,19 @@
 #define GPUNUM_SELF "gpunum.h"
 #endif
 
+// In a page there is no Vulkan, and threads and vectors are what it was compiled with (-pthread, -msimd128).
+#ifdef __EMSCRIPTEN__
+#ifndef GPUNUM_NO_VULKAN
+#define GPUNUM_NO_VULKAN
+#endif
+#if !defined(__EMSCRIPTEN_PTHREADS__) && !defined(GPUNUM_NO_THREADS)
+#define GPUNUM_NO_THREADS
+#endif
+#if !defined(__wasm_simd128__) && !defined(GPUNUM_NO_SIMD)
+#define GPUNUM_NO_SIMD
+#endif
+#endif
+
 #include <errno.h>
 #include <limits.h>
 #include <locale.h>
@@ -55,6 +68,12 @@
 #elif defined(__aarch64__) && defined(GNI_GNU) && !defined(GPUNUM_NO_SIMD)
 #define GNI_NEON 1
 #include <arm_neon.h>
+#elif defined(__wasm_simd128__) && !defined(GPUNUM_NO_SIMD)
+#define GNI_WASM 1
+#include <wasm_simd128.h>
+#endif
+#if defined(GNI_X86) || defined(GNI_WASM)
+#define GNI_NO_PLAIN 1 // has vectors of 128 bits wherever it runs: no pass without
 #endif
 #if defined(GNI_GNU) && !defined(GPUNUM_NO_SIMD)
 #define GNI_SIMD 1

@@ -333,7 +333,7 @@ extern "C" {
     extern GNI_TABLE gni_gemm_isa gni_gemm_isa_##pass;                                             \
     extern GNI_TABLE gni_la_isa gni_la_isa_##pass;                                                 \
     extern GNI_TABLE gni_ft_isa gni_ft_table_f32_##pass, gni_ft_table_f64_##pass;
-#ifndef GNI_X86
+#ifndef GNI_NO_PLAIN
 GNI_TABLES(plain)
 #endif
 #ifdef GNI_SIMD
@@ -357,6 +357,8 @@ GNI_TABLES(avx512)
     ((isa) >= GNI_ISA_AVX512 ? &NAME##_avx512 : (isa) >= GNI_ISA_AVX2 ? &NAME##_avx2 : &NAME##_base)
 #elif defined(GNI_X86)
 #define GNI_OF_ISA(isa, NAME) ((isa) >= GNI_ISA_AVX2 ? &NAME##_avx2 : &NAME##_base)
+#elif defined(GNI_NO_PLAIN)
+#define GNI_OF_ISA(isa, NAME) (GNI_UNUSED(isa), &NAME##_base)
 #elif defined(GNI_SIMD)
 #define GNI_OF_ISA(isa, NAME) ((isa) >= GNI_ISA_BASE ? &NAME##_base : &NAME##_plain)
 #else

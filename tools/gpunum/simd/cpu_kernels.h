@@ -996,6 +996,15 @@ GNI_INLINE void gni_vtranspose(uint32_t *dst, const gni_vu w[4]) {
     gni_vstoreu(dst + 4, (gni_vu)_mm_unpackhi_epi64(a, c));
     gni_vstoreu(dst + 8, (gni_vu)_mm_unpacklo_epi64(b, d));
     gni_vstoreu(dst + 12, (gni_vu)_mm_unpackhi_epi64(b, d));
+#elif GNI_V_WASM
+    v128_t a = wasm_i32x4_shuffle((v128_t)w[0], (v128_t)w[1], 0, 4, 1, 5);
+    v128_t b = wasm_i32x4_shuffle((v128_t)w[0], (v128_t)w[1], 2, 6, 3, 7);
+    v128_t c = wasm_i32x4_shuffle((v128_t)w[2], (v128_t)w[3], 0, 4, 1, 5);
+    v128_t d = wasm_i32x4_shuffle((v128_t)w[2], (v128_t)w[3], 2, 6, 3, 7);
+    gni_vstoreu(dst, (gni_vu)wasm_i64x2_shuffle(a, c, 0, 2));
+    gni_vstoreu(dst + 4, (gni_vu)wasm_i64x2_shuffle(a, c, 1, 3));
+    gni_vstoreu(dst + 8, (gni_vu)wasm_i64x2_shuffle(b, d, 0, 2));
+    gni_vstoreu(dst + 12, (gni_vu)wasm_i64x2_shuffle(b, d, 1, 3));
 #else
     uint32_t t[4][GNI_VW];
     for (int k = 0; k < 4; k++) gni_vstoreu(t[k], w[k]);

@@ -25,6 +25,9 @@
     ((gni_fv)vfmaq_f32((float32x4_t)(c), (float32x4_t)(a), (float32x4_t)(b)))
 #define GNI_FT_FNMA(a, b, c)                                                                       \
     ((gni_fv)vfmsq_f32((float32x4_t)(c), (float32x4_t)(a), (float32x4_t)(b)))
+#elif GNI_V_WASM && defined(__wasm_relaxed_simd__)
+#define GNI_FT_FMA(a, b, c) ((gni_fv)wasm_f32x4_relaxed_madd((v128_t)(a), (v128_t)(b), (v128_t)(c)))
+#define GNI_FT_FNMA(a, b, c) ((gni_fv)wasm_f32x4_relaxed_nmadd((v128_t)(a), (v128_t)(b), (v128_t)(c)))
 #else
 #define GNI_FT_FMA(a, b, c) ((a) * (b) + (c))
 #define GNI_FT_FNMA(a, b, c) ((c) - (a) * (b))
@@ -58,6 +61,9 @@
     ((gni_fv)vfmaq_f64((float64x2_t)(c), (float64x2_t)(a), (float64x2_t)(b)))
 #define GNI_FT_FNMA(a, b, c)                                                                       \
     ((gni_fv)vfmsq_f64((float64x2_t)(c), (float64x2_t)(a), (float64x2_t)(b)))
+#elif GNI_V_WASM && defined(__wasm_relaxed_simd__)
+#define GNI_FT_FMA(a, b, c) ((gni_fv)wasm_f64x2_relaxed_madd((v128_t)(a), (v128_t)(b), (v128_t)(c)))
+#define GNI_FT_FNMA(a, b, c) ((gni_fv)wasm_f64x2_relaxed_nmadd((v128_t)(a), (v128_t)(b), (v128_t)(c)))
 #else
 #define GNI_FT_FMA(a, b, c) ((a) * (b) + (c))
 #define GNI_FT_FNMA(a, b, c) ((c) - (a) * (b))

@@ -510,6 +510,8 @@ GNI_INLINE GNI_FN(gni_gm_vd)
     return (GNI_FN(gni_gm_vd))_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
 #elif GNI_V_NEON
     return (GNI_FN(gni_gm_vd))vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b);
+#elif GNI_V_WASM && defined(__wasm_relaxed_simd__)
+    return (GNI_FN(gni_gm_vd))wasm_f64x2_relaxed_madd((v128_t)a, (v128_t)b, (v128_t)c);
 #else
     return a * b + c;
 #endif

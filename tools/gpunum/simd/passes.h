@@ -15,7 +15,7 @@
 #define GNI_SIMD_PASS 1
 
 #if GNI_HAS_PART(2)
-#ifndef GNI_X86 // which has SSE2 wherever it has floating point
+#ifndef GNI_NO_PLAIN
 #define GNI_PASS_PLAIN 1
 #define GNI_VW 1
 #define GNI_FN(name) name##_plain

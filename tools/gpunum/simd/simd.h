@@ -46,6 +46,11 @@ typedef gni_vi gni_vmask;
 #else
 #define GNI_V_NEON 0
 #endif
+#if GNI_VW == 4 && defined(GNI_WASM)
+#define GNI_V_WASM 1
+#else
+#define GNI_V_WASM 0
+#endif
 #if defined(GNI_PASS_AVX512) || defined(GNI_PASS_AVX2) || GNI_V_NEON
 #define GNI_V_FUSED 1
 #else
@@ -183,7 +188,7 @@ GNI_INLINE gni_vi gni_viota(void) {
     return gni_vloadi(t);
 }
 
-// a * b + c: rounds once where GNI_V_FUSED, else twice.
+// a * b + c: rounds once where GNI_V_FUSED, else twice, or as the browser likes where it was compiled with -mrelaxed-simd.
 #define gni_vfma GNI_FN(gni_s_fma)
 #define gni_vfnma GNI_FN(gni_s_fnma) // c - a * b
 #define gni_vsqrt GNI_FN(gni_s_sqrt)
@@ -198,6 +203,8 @@ GNI_INLINE gni_vf gni_vfma(gni_vf a, gni_vf b, gni_vf c) {
     return (gni_vf)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
 #elif GNI_V_NEON
     return (gni_vf)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
+#elif GNI_V_WASM && defined(__wasm_relaxed_simd__)
+    return (gni_vf)wasm_f32x4_relaxed_madd((v128_t)a, (v128_t)b, (v128_t)c);
 #else
     return a * b + c;
 #endif
@@ -209,6 +216,8 @@ GNI_INLINE gni_vf gni_vfnma(gni_vf a, gni_vf b, gni_vf c) {
     return (gni_vf)_mm256_fnmadd_ps((__m256)a, (__m256)b, (__m256)c);
 #elif GNI_V_NEON
     return (gni_vf)vfmsq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
+#elif GNI_V_WASM && defined(__wasm_relaxed_simd__)
+    return (gni_vf)wasm_f32x4_relaxed_nmadd((v128_t)a, (v128_t)b, (v128_t)c);
 #else
     return c - a * b;
 #endif
@@ -222,6 +231,8 @@ GNI_INLINE gni_vf gni_vsqrt(gni_vf x) {
     return (gni_vf)_mm_sqrt_ps((__m128)x);
 #elif GNI_V_NEON
     return (gni_vf)vsqrtq_f32((float32x4_t)x);
+#elif GNI_V_WASM
+    return (gni_vf)wasm_f32x4_sqrt((v128_t)x);
 #elif GNI_VW == 1
     return sqrtf(x);
 #else
@@ -328,6 +339,8 @@ GNI_INLINE int gni_kany(gni_vmask k) {
     return _mm_movemask_ps((__m128)k) != 0;
 #elif GNI_V_NEON
     return vmaxvq_u32((uint32x4_t)k) != 0;
+#elif GNI_V_WASM
+    return wasm_v128_any_true((v128_t)k);
 #else
     int32_t any = 0;
     for (int i = 0; i < GNI_VW; i++) any |= k[i];
@@ -339,6 +352,8 @@ GNI_INLINE gni_vi gni_kseli(gni_vmask k, gni_vi a, gni_vi b) {
     return (gni_vi)_mm256_blendv_ps((__m256)b, (__m256)a, (__m256)k);
 #elif GNI_V_NEON
     return (gni_vi)vbslq_s32((uint32x4_t)k, (int32x4_t)a, (int32x4_t)b);
+#elif GNI_V_WASM
+    return (gni_vi)wasm_v128_bitselect((v128_t)a, (v128_t)b, (v128_t)k);
 #else
     return (k & a) | (~k & b);
 #endif
@@ -380,6 +395,8 @@ GNI_INLINE gni_vf gni_vminc(gni_vf x, gni_vf bound) {
     return (gni_vf)_mm_min_ps((__m128)bound, (__m128)x);
 #elif GNI_V_NEON
     return (gni_vf)vminq_f32((float32x4_t)x, (float32x4_t)bound);
+#elif GNI_V_WASM
+    return (gni_vf)wasm_f32x4_pmin((v128_t)x, (v128_t)bound);
 #else
     return gni_ksel(gni_klt(bound, x), bound, x);
 #endif
@@ -393,6 +410,8 @@ GNI_INLINE gni_vf gni_vmaxc(gni_vf x, gni_vf bound) {
     return (gni_vf)_mm_max_ps((__m128)bound, (__m128)x);
 #elif GNI_V_NEON
     return (gni_vf)vmaxq_f32((float32x4_t)x, (float32x4_t)bound);
+#elif GNI_V_WASM
+    return (gni_vf)wasm_f32x4_pmax((v128_t)x, (v128_t)bound);
 #else
     return gni_ksel(gni_klt(x, bound), bound, x);
 #endif
@@ -422,6 +441,11 @@ GNI_INLINE gni_vf gni_vrint(gni_vf x) { return (gni_vf)vrndnq_f32((float32x4_t)x
 GNI_INLINE gni_vf gni_vfloor(gni_vf x) { return (gni_vf)vrndmq_f32((float32x4_t)x); }
 GNI_INLINE gni_vf gni_vceil(gni_vf x) { return (gni_vf)vrndpq_f32((float32x4_t)x); }
 GNI_INLINE gni_vf gni_vtrunc(gni_vf x) { return (gni_vf)vrndq_f32((float32x4_t)x); }
+#elif GNI_V_WASM
+GNI_INLINE gni_vf gni_vrint(gni_vf x) { return (gni_vf)wasm_f32x4_nearest((v128_t)x); }
+GNI_INLINE gni_vf gni_vfloor(gni_vf x) { return (gni_vf)wasm_f32x4_floor((v128_t)x); }
+GNI_INLINE gni_vf gni_vceil(gni_vf x) { return (gni_vf)wasm_f32x4_ceil((v128_t)x); }
+GNI_INLINE gni_vf gni_vtrunc(gni_vf x) { return (gni_vf)wasm_f32x4_trunc((v128_t)x); }
 #else
 // Adding and taking away 2^23 leaves no room for a fraction; from 2^23 on there is none anyway.
 GNI_INLINE gni_vf gni_vrint(gni_vf x) {
@@ -457,12 +481,20 @@ GNI_INLINE gni_vi gni_vtoi_fast(gni_vf x) {
     return (gni_vi)_mm_cvttps_epi32((__m128)x);
 #elif GNI_V_NEON
     return (gni_vi)vcvtq_s32_f32((float32x4_t)x);
+#elif GNI_V_WASM && defined(__wasm_relaxed_simd__)
+    return (gni_vi)wasm_i32x4_relaxed_trunc_f32x4((v128_t)x);
+#elif GNI_V_WASM
+    return (gni_vi)wasm_i32x4_trunc_sat_f32x4((v128_t)x);
 #elif GNI_VW == 1
     return (int32_t)x;
 #else
     return __builtin_convertvector(x, gni_vi);
 #endif
 }
+#if GNI_V_WASM
+GNI_INLINE gni_vi gni_vtoi(gni_vf x) { return (gni_vi)wasm_i32x4_trunc_sat_f32x4((v128_t)x); }
+GNI_INLINE gni_vu gni_vtou(gni_vf x) { return (gni_vu)wasm_u32x4_trunc_sat_f32x4((v128_t)x); }
+#else
 GNI_INLINE gni_vi gni_vtoi(gni_vf x) {
     gni_vf top = gni_vset(2147483648.0f);
     gni_vmask in = gni_kand(gni_klt(x, top), gni_kge(x, -top));
@@ -479,6 +511,7 @@ GNI_INLINE gni_vu gni_vtou(gni_vf x) {
     r ^= gni_vi_u(gni_kmask(high)) & 0x80000000u;
     return r | gni_vi_u(gni_vge(x, top));
 }
+#endif
 GNI_INLINE gni_vf gni_itov(gni_vi x) {
 #if defined(GNI_PASS_AVX512)
     return (gni_vf)_mm512_cvtepi32_ps((__m512i)x);
@@ -602,6 +635,11 @@ GNI_INLINE void gni_vmulhilo(gni_vu a, gni_vu b, gni_vu *hi, gni_vu *lo) {
     const __m128i low = _mm_set_epi32(0, -1, 0, -1);
     *hi = (gni_vu)_mm_or_si128(_mm_srli_epi64(even, 32), _mm_andnot_si128(low, odd));
     *lo = (gni_vu)_mm_or_si128(_mm_and_si128(even, low), _mm_slli_epi64(odd, 32));
+#elif GNI_V_WASM
+    v128_t low = wasm_u64x2_extmul_low_u32x4((v128_t)a, (v128_t)b);
+    v128_t high = wasm_u64x2_extmul_high_u32x4((v128_t)a, (v128_t)b);
+    *hi = (gni_vu)wasm_i32x4_shuffle(low, high, 1, 3, 5, 7);
+    *lo = (gni_vu)wasm_i32x4_shuffle(low, high, 0, 2, 4, 6);
 #elif GNI_VW == 1
     uint64_t p = (uint64_t)a * b;
     *hi = (uint32_t)(p >> 32);

@@ -8,6 +8,7 @@
 #undef gni_vmask
 #undef GNI_V_SSE2
 #undef GNI_V_NEON
+#undef GNI_V_WASM
 #undef GNI_V_FUSED
 #undef gni_vf_bits
 #undef gni_vi_float

@@ -62,7 +62,11 @@ static gn_context *gni_context_new(const gn_options *o) {
 }
 
 static void gni_cpu_info(const gn_context *g, gn_device_info *info, const char *why) {
+#if defined(GNI_WASM)
+    static const char *const isa[] = {"", "WebAssembly SIMD128", "", ""};
+#else
     static const char *const isa[] = {"plain C", "SIMD base", "AVX2", "AVX-512"};
+#endif
     static const int lanes[] = {1, 4, 8, 16};
     memset(info, 0, sizeof *info);
     snprintf(info->name, sizeof info->name, "CPU, %d threads, %s", gni_pool_threads(g->pool),

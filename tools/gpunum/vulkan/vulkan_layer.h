@@ -124,7 +124,9 @@ static int gni_vk_list(gn_context *g, gn_device_info *out, int capacity) {
 static gni_gpu *gni_vk_gpu_open(gn_context *g, const gn_options *o, char *why, size_t why_size) {
     GNI_UNUSED(g);
     GNI_UNUSED(o);
-#ifdef GPUNUM_NO_VULKAN
+#ifdef __EMSCRIPTEN__
+    snprintf(why, why_size, "WebAssembly has no Vulkan");
+#elif defined(GPUNUM_NO_VULKAN)
     snprintf(why, why_size, "compiled with GPUNUM_NO_VULKAN");
 #else
     snprintf(why, why_size, "compiled without Vulkan headers");
