@@ -386,9 +386,79 @@ static gn_array *gni_complex_log1p(gn_context *g, gn_array *a) {
     return gn_complex(gn_where(close, re, gn_real(z)), gn_imag(z));
 }
 
+static bool gni_back_complex_arc(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gn_array *a = node->in[0], *less = gn_rsub_s(a, 1.0), *more = gn_add_s(a, 1.0), *slope;
+    if (node->param[0] == GNI_OP_ATANH)
+        slope = gn_mul(less, more);
+    else
+        slope = gn_mul(gni_complex_sqrt(g, less), gni_complex_sqrt(g, more));
+    gx[0] = gn_div(node->param[0] == GNI_OP_ACOS ? gn_neg(gy) : gy, gn_conj(slope));
+    return true;
+}
+
+// Parts of one of gn_asin, gn_acos, gn_atanh, recorded as one op.
+static gn_array *gni_complex_arc_end(gn_context *g, const char *fn, gni_op op, gn_array *a, gn_array *re, gn_array *im) {
+    gn_array *z = gn_complex(re, im);
+    g->no_grad--;
+    gni_node *node = gni_record(g, z, fn, gni_back_complex_arc, &a, 1);
+    if (node != NULL) node->param[0] = op;
+    return z;
+}
+
+// Kahan's arc sine and arc cosine (1987) in the quadrant x, y >= 0: with p + iq the root of 1 + z and u - iv that of 1 - z,
+// the angles of pu + qv + ix and 2 of p + iu, and asinh(uq + vp) for the other part. No sum there loses digits, as all
+// terms are 0 or more. Far out log(2 |z|) and the angle of z.
+static gn_array *gni_complex_asin(gn_context *g, const char *fn, gni_op op, gn_array *a) {
+    g->no_grad++;
+    gn_array *re = gn_real(a), *im = gn_imag(a), *none = gn_zeros_like(re);
+    const double most = gn_dtype_of(re) == GN_F64 ? 1e12 : 1e6;
+    gn_array *x = gn_abs(re), *y = gn_abs(im), *beyond = gn_logical_or(gn_gt_s(x, most), gn_gt_s(y, most));
+    gn_array *x1 = gn_where(beyond, none, x), *y1 = gn_where(beyond, none, y), *more = gn_add_s(x1, 1.0), *less = gn_rsub_s(x1, 1.0);
+    gn_array *p = gn_sqrt(gn_mul_s(gn_add(gn_hypot(more, y1), more), 0.5)), *q = gn_mul_s(gn_div(y1, p), 0.5);
+    gn_array *t = gn_sqrt(gn_mul_s(gn_add(gn_hypot(less, y1), gn_abs(less)), 0.5));
+    gn_array *s = gn_where(gn_eq_s(t, 0.0), none, gn_mul_s(gn_div(y1, t), 0.5)), *inside = gn_ge_s(less, 0.0);
+    gn_array *u = gn_where(inside, t, s), *v = gn_where(inside, s, t);
+    gn_array *size = gn_asinh(gn_fma(u, q, gn_mul(v, p)));
+    gn_array *large = gn_add_s(gn_log(gn_hypot(gn_mul_s(x, 0.125), gn_mul_s(y, 0.125))), 4 * GNI_LN2);
+    size = gn_copysign(gn_where(beyond, large, size), im);
+    if (op == GNI_OP_ASIN) {
+        gn_array *angle = gn_where(beyond, gn_atan2(x, y), gn_atan2(x1, gn_fma(p, u, gn_mul(q, v))));
+        return gni_complex_arc_end(g, fn, op, a, gn_where(gn_eq_s(re, 0.0), re, gn_copysign(angle, re)), size);
+    }
+    gn_array *left = gn_lt_s(re, 0.0), *angle = gn_mul_s(gn_atan2(gn_where(left, p, u), gn_where(left, u, p)), 2.0);
+    angle = gn_where(beyond, gn_atan2(y, re), angle);
+    return gni_complex_arc_end(g, fn, op, a, gn_where(gn_eq_s(re, 0.0), gn_full_like(re, GNI_PI_2), angle), gn_neg(size));
+}
+
+// log|(1 + z) / (1 - z)| / 2, of a sum where that is small, and half of the angle of (1 + z) conj(1 - z).
+static gn_array *gni_complex_atanh(gn_context *g, const char *fn, gn_array *a) {
+    g->no_grad++;
+    gn_array *re = gn_real(a), *im = gn_imag(a), *x = gn_abs(re), *y = gn_abs(im), *more = gn_add_s(x, 1.0), *less = gn_rsub_s(x, 1.0);
+    const double most = gn_dtype_of(re) == GN_F64 ? 1e20 : 1e12;
+    gn_array *d = gn_hypot(less, y), *sum = gn_mul_s(gn_log1p(gn_mul_s(gn_div(gn_div(x, d), d), 4.0)), 0.25);
+    gn_array *size = gn_where(gn_lt_s(d, 0.5), gn_mul_s(gn_sub(gn_log(gn_hypot(more, y)), gn_log(d)), 0.5), sum);
+    gn_array *none = gn_logical_or(gn_eq_s(x, 0.0), gn_logical_or(gn_isinf(x), gn_isinf(y)));
+    gn_array *angle = gn_mul_s(gn_atan2(gn_mul_s(y, 2.0), gn_fma(less, more, gn_neg(gn_square(y)))), 0.5);
+    gn_array *beyond = gn_logical_or(gn_gt_s(gn_maximum(x, y), most), gn_isinf(y)); // not where x or y is NaN, but for that
+    angle = gn_where(beyond, gn_full_like(x, GNI_PI_2), angle);
+    return gni_complex_arc_end(g, fn, GNI_OP_ATANH, a, gn_copysign(gn_where(none, gn_zeros_like(x), size), re), gn_copysign(angle, im));
+}
+
+// i acos(a) above the real axis and -i acos(a) below it.
+static gn_array *gni_complex_acosh(gn_context *g, const char *fn, gn_array *a) {
+    gn_array *z = gni_complex_asin(g, fn, GNI_OP_ACOS, a), *down = gn_signbit(gn_imag(a)), *re = gn_real(z), *im = gn_imag(z);
+    return gn_complex(gn_where(down, im, gn_neg(im)), gn_where(down, gn_neg(re), re));
+}
+
 static gn_array *gni_complex_unary(gn_context *g, const char *fn, gni_op op, gn_array *a) {
     gn_array *re = gn_real(a), *im = gn_imag(a), *size;
     switch (op) {
+    case GNI_OP_ASIN:
+    case GNI_OP_ACOS: return gni_complex_asin(g, fn, op, a);
+    case GNI_OP_ATANH: return gni_complex_atanh(g, fn, a);
+    case GNI_OP_ACOSH: return gni_complex_acosh(g, fn, a);
+    case GNI_OP_ASINH: return gni_turned_back(gni_complex_asin(g, fn, GNI_OP_ASIN, gn_complex(gn_neg(im), re)));
+    case GNI_OP_ATAN: return gni_turned_back(gni_complex_atanh(g, fn, gn_complex(gn_neg(im), re)));
     case GNI_OP_ROUND: return gn_complex(gn_round(re), gn_round(im));
     case GNI_OP_SIGN: // a over its magnitude; what is infinite in one part only goes along the axes
         size = gni_complex_abs(g, a);
