@@ -510,6 +510,105 @@ static void test_matrices(void **state) {
     for (int i = 0; i < 25; i++) assert_true(cabsl(have[i] - x[i / 5] * z[i % 5]) <= 1e-6L * cabsl(have[i]));
 }
 
+static cx determinant(const cx *a, int n, uint32_t used, int row) { // of the columns not used, by the rows
+    if (row == n) return 1.0L;
+    cx sum = 0.0L, sign = 1.0L;
+    for (int j = 0; j < n; j++) {
+        if (used >> j & 1) continue;
+        sum += sign * a[row * n + j] * determinant(a, n, used | 1u << j, row + 1);
+        sign = -sign;
+    }
+    return sum;
+}
+
+static double most(gn_array *a) { return gn_item(gn_max(gn_abs(a), GN_ALL)); }
+
+// Systems, inverses and determinants; batches, views, real operands with complex ones, the ends of the range.
+static void test_systems(void **state) {
+    gn_context *g = (gn_context *)*state;
+    for (int d = 0; d < 2; d++) {
+        const gn_dtype t = d ? GN_C128 : GN_C64, part = d ? GN_F64 : GN_F32;
+        const double eps = d ? 0x1p-52 : 0x1p-23;
+        for (int n = 0; n < 6; n++) {
+            gn_scope_begin(g);
+            gn_array *a = numbers(g, t, GN_SHAPE(2, n, n), 1), *b = numbers(g, t, GN_SHAPE(n, 3), 1), *log = NULL;
+            if (n > 1) a = gn_transpose(gn_add(a, gn_mul_s(gn_eye(g, part, n, n, 0), 3.0)));
+            if (n > 1) a = gn_permute(a, 2, 0, 1);
+            cx x[2 * MOST], truth[2];
+            read_all(a, x);
+            for (int i = 0; i < 2; i++) truth[i] = determinant(x + i * n * n, n, 0, 0);
+            gn_array *det = gn_det(a), *turn = gn_slogdet(a, &log);
+            expect_near("det", det, truth, 2, t, 100);
+            expect_near("slogdet", gn_mul(turn, gn_exp(log)), truth, 2, t, 200);
+            assert_int_equal(gn_dtype_of(log), part);
+            expect_shape(gn_inv(a), 2, n, n);
+            expect_shape(gn_solve(a, b), 2, n, 3);
+            if (n > 1) { // well-conditioned by the diagonal, mostly
+                const double size = most(gn_inv(a)) * 60.0 * eps + eps;
+                assert_true(most(gn_sub(gn_matmul(a, gn_inv(a)), gn_eye(g, part, n, n, 0))) <= size * 60);
+                assert_true(most(gn_sub(gn_matmul(a, gn_solve(a, b)), b)) <= size * 60);
+                gn_array *vector = gn_slice(b, 1, 1, 2, 1), *real = gn_real(vector);
+                assert_true(most(gn_sub(gn_matmul(a, gn_solve(a, real)), real)) <= size * 60);
+                gn_array *plain = gn_add(gn_real(a), gn_mul_s(gn_eye(g, GN_F32, n, n, 0), 9.0));
+                assert_true(most(gn_sub(gn_matmul(plain, gn_solve(plain, vector)), vector)) <= 100 * 60 * (d ? 0x1p-52 : 0x1p-23));
+                expect_shape(gn_solve(gn_index(a, "0"), gn_squeeze(vector, 1)), n);
+                assert_int_equal(gn_dtype_of(gn_solve(plain, gn_cast(vector, GN_C64))), d ? GN_C128 : GN_C64);
+            }
+            gn_scope_end(g);
+        }
+        // Powers of i times 2^500 on a shifted diagonal: exact, and beyond the range.
+        gn_array *shifted = gn_mul(gn_roll(gn_eye(g, part, 5, 5, 0), 1, 0), gn_complex(gn_scalar(g, part, 0), gn_scalar(g, part, d ? 0x1p500 : 0x1p60))), *log = NULL;
+        expect_values(gn_real(gn_slogdet(shifted, &log)), 0); // 4 swaps, i^5
+        expect_values(gn_imag(gn_slogdet(shifted, NULL)), 1);
+        assert_true(fabs(gn_item(log) - (d ? 2500 : 300) * log1p(1.0)) < 1e-3);
+        expect_values(gn_imag(gn_det(shifted)), (double)INFINITY);
+        gn_array *flat = gn_ones(g, t, GN_SHAPE(3, 3));
+        expect_values(gn_abs(gn_det(flat)), 0);
+        expect_values(gn_abs(gn_slogdet(flat, &log)), 0);
+        expect_values(log, -(double)INFINITY);
+        assert_null(gn_inv(flat));
+        expect_error(g, GN_ERROR_ARGUMENT, NULL);
+    }
+    gn_array *wide = gn_zeros(g, GN_C64, GN_SHAPE(2, 3)), *square = gn_ones(g, GN_C64, GN_SHAPE(2, 2));
+    assert_null(gn_det(wide));
+    expect_error(g, GN_ERROR_SHAPE, "gn_det: (2,3): the matrices are not square");
+    assert_null(gn_solve(wide, square));
+    expect_error(g, GN_ERROR_SHAPE, "gn_solve: (2,3): the matrices are not square");
+    assert_null(gn_solve(square, gn_ones(g, GN_F32, GN_SHAPE(3, 1))));
+    expect_error(g, GN_ERROR_SHAPE, "gn_solve: (2,2) and (3,1): 2 equations, 3 right-hand sides");
+    assert_null(gn_slogdet(wide, NULL));
+    expect_error(g, GN_ERROR_SHAPE, "gn_slogdet: (2,3): the matrices are not square");
+    assert_null(gn_cholesky(square));
+    expect_error(g, GN_ERROR_DTYPE, "gn_cholesky: complex64 is not supported here");
+}
+
+// Sums of conj(a) b over any axis, broadcast, of integers in their own dtype.
+static void test_vecdot(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_array *a = numbers(g, GN_C128, GN_SHAPE(4, 3), 1), *b = numbers(g, GN_C128, GN_SHAPE(2, 4, 3), 1);
+    cx x[MOST], y[MOST], sum[MOST];
+    read_all(a, x);
+    read_all(b, y);
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < 3; k++) {
+            sum[i * 3 + k] = 0.0L;
+            for (int j = 0; j < 4; j++) sum[i * 3 + k] += conjl(x[j * 3 + k]) * y[(i * 4 + j) * 3 + k];
+        }
+    for (int axis = -2; axis < 2; axis += 3) expect_near("vecdot", gn_vecdot(a, b, axis), sum, 6, GN_C128, 40);
+    const int8_t small[] = {100, 100, -1}, more[] = {2, 1, 7};
+    gn_array *p = gn_array_from(g, GN_I8, GN_SHAPE(3), small), *q = gn_array_from(g, GN_I8, GN_SHAPE(3), more);
+    assert_int_equal(gn_dtype_of(gn_vecdot(p, q, 0)), GN_I8);
+    expect_values(gn_vecdot(p, q, 0), 37); // 293 - 256
+    expect_values(gn_vecdot(p, gn_cast(q, GN_I16), -1), 293);
+    expect_values(gn_vecdot(gn_zeros(g, GN_F32, GN_SHAPE(2, 0)), gn_zeros(g, GN_F32, GN_SHAPE(0)), -1), 0, 0);
+    assert_null(gn_vecdot(p, gn_ones(g, GN_F32, GN_SHAPE(1)), 0));
+    expect_error(g, GN_ERROR_SHAPE, "gn_vecdot: (3,) and (1,): axis 0 is not of one length");
+    assert_null(gn_vecdot(p, gn_ones(g, GN_F32, GN_SHAPE(3, 3)), 0));
+    expect_error(g, GN_ERROR_SHAPE, "gn_vecdot: (3,) and (3,3): axis 0 is not of one length");
+    assert_null(gn_vecdot(p, q, 1));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_vecdot: axis 1 is out of bounds for array of rank 1");
+}
+
 // ---- gradients
 
 enum { FUNCTIONS = 35 };
@@ -654,7 +753,7 @@ int main(void) {
         GN_TEST(test_unary),      GN_TEST(test_binary),   GN_TEST(test_scalars),   GN_TEST(test_choices), GN_TEST(test_more), GN_TEST(test_integers),
         GN_TEST(test_exp_ends),
         GN_TEST(test_log_near_one), GN_TEST(test_arcs),
-        GN_TEST(test_special),    GN_TEST(test_reductions), GN_TEST(test_matrices), GN_TEST(test_gradients),
+        GN_TEST(test_special),    GN_TEST(test_reductions), GN_TEST(test_matrices), GN_TEST(test_systems), GN_TEST(test_vecdot), GN_TEST(test_gradients),
         GN_TEST(test_errors),     cmocka_unit_test(test_allocations),
     };
     return test_run(tests);

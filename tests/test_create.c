@@ -198,6 +198,28 @@ static void test_exact_integers(void **state) {
     expect_error(g, GN_ERROR_ARGUMENT, "gn_full_int: 256 is outside of uint8");
     assert_null(gn_full_int(g, GN_U64, GN_SHAPE(1), -1));
     expect_error(g, GN_ERROR_ARGUMENT, "gn_full_int: -1 is outside of uint64");
+    // One element of any dtype, many times.
+    const uint64_t odd = UINT64_MAX - 2;
+    uint64_t read[3] = {0, 0, 0};
+    assert_int_equal(gn_read(gn_full_from(g, GN_U64, GN_SHAPE(3), &odd), read, sizeof read), GN_OK);
+    assert_true(read[0] == odd && read[2] == odd);
+    const double pair[] = {1.5, -0.0};
+    double parts[4];
+    gn_array *pairs = gn_full_from(g, GN_C128, GN_SHAPE(2), pair);
+    assert_int_equal(gn_read(pairs, parts, sizeof parts), GN_OK);
+    assert_true(parts[2] == 1.5 && parts[3] == 0.0 && signbit(parts[3]));
+    assert_int_equal(gn_write(pairs, parts, sizeof parts), GN_OK);
+    for (int t = 0; t < GN_DTYPE_COUNT; t++) {
+        gn_array *one = gn_full(g, (gn_dtype)t, GN_SHAPE(2, 0, 3), 1.0), *like = gn_empty_like(one);
+        expect_shape(like, 2, 0, 3);
+        assert_int_equal(gn_dtype_of(like), t);
+        unsigned char element[16], all[48];
+        gn_read(gn_scalar(g, (gn_dtype)t, 1.0), element, gn_dtype_size((gn_dtype)t));
+        assert_int_equal(gn_read(gn_full_from(g, (gn_dtype)t, GN_SHAPE(3), element), all, 3 * gn_dtype_size((gn_dtype)t)), GN_OK);
+        for (int i = 0; i < 3; i++) assert_memory_equal(all + (size_t)i * gn_dtype_size((gn_dtype)t), element, gn_dtype_size((gn_dtype)t));
+    }
+    assert_null(gn_full_from(g, GN_U8, GN_SHAPE(1), NULL));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_full_from: value is NULL");
     assert_int_equal(gn_item_int(a), 0);
     expect_error(g, GN_ERROR_SHAPE, "gn_item_int: (3,) has more or less than one element");
     gn_scope_end(g);

@@ -563,6 +563,8 @@ static gn_array *call_facts(calls *c) {
     X(gn_linspace_open, HUGE_OK,                                                                   \
       gn_linspace_open(c->g, type(c, GN_F32), number(c, 0.0), number(c, 5.0), whole(c, 7)))        \
     X(gn_zeros_like, HUGE_OK, gn_zeros_like(any_of(c)))                                            \
+    X(gn_empty_like, HUGE_OK | UNDEFINED, gn_empty_like(any_of(c)))                                \
+    X(gn_full_from, 0, gn_full_from(c->g, type(c, GN_F32), shape(c), "one element of it"))         \
     X(gn_ones_like, HUGE_OK, gn_ones_like(any_of(c)))                                              \
     X(gn_full_like, HUGE_OK, gn_full_like(any_of(c), number(c, 2.0)))                              \
     X(gn_read, NO_ARRAY | SEVERAL, call_read(c))                                                   \
@@ -671,6 +673,7 @@ static gn_array *call_facts(calls *c) {
     X(gn_histogram_edges, SEVERAL, call_histogram_edges(c))                                        \
     X(gn_matmul, 0, gn_matmul(floats(c), second(c)))                                               \
     X(gn_dot, 0, gn_dot(floats(c), second(c)))                                                     \
+    X(gn_vecdot, 0, gn_vecdot(floats(c), second(c), small(c, -1)))                                 \
     X(gn_outer, 0, gn_outer(c->find(c, ROW, 0), c->find(c, ROW, 1)))                               \
     X(gn_tensordot, 0, call_tensordot(c))                                                          \
     X(gn_einsum_list, 0, call_einsum(c))                                                           \

@@ -485,6 +485,8 @@ static gn_array *weighted(gn_context *g, gn_array *y) { // a loss that tells all
     return gn_sum(gn_mul(gn_mul(y, w), gn_add_s(y, 0.5)), GN_ALL);
 }
 
+static gn_array *both(gn_context *g, gn_array *y) { return gn_add(weighted(g, gn_real(y)), gn_mul_s(weighted(g, gn_imag(y)), 0.7)); }
+
 static gn_array *symmetric(gn_array *a) { return gn_add(a, turned(a)); }
 
 static gn_array *loss_of(gn_context *g, gn_array *const *x, int count, void *user) {
@@ -522,6 +524,13 @@ static gn_array *loss_of(gn_context *g, gn_array *const *x, int count, void *use
         n = gn_svd(gn_concat(x, 2, -2), false, &v, &r);
         return gn_add(weighted(g, gn_square(v)),
                       weighted(g, gn_matmul(gn_mul(v, gn_expand_dims(gn_square(n), -2)), r)));
+    case 23: n = gn_solve(gn_complex(a, b), gn_complex(gn_slice(b, -1, 0, 2, 1), gn_slice(a, -1, 0, 2, 1))); return both(g, n);
+    case 24: return both(g, gn_solve(gn_complex(a, b), gn_sum(b, GN_AXES(0, 1))));
+    case 25: return both(g, gn_inv(gn_complex(a, b)));
+    case 26: return both(g, gn_det(gn_complex(a, b)));
+    case 27: n = gn_slogdet(gn_complex(a, b), &v); return gn_add(both(g, n), weighted(g, v));
+    case 28: return both(g, gn_vecdot(gn_complex(a, b), gn_complex(gn_swap_axes(b, 1, 2), a), 0));
+    case 29: return weighted(g, gn_vecdot(a, gn_slice(b, 0, 0, 1, 1), -1));
     default:
         n = gn_svd(gn_concat(x, 2, -1), false, &v, &r);
         return gn_add(weighted(g, gn_square(r)),
@@ -539,7 +548,7 @@ static gn_array *loss_of_gradient(gn_context *g, gn_array *const *x, int count, 
 
 static void test_gradients(void **state) {
     gn_context *g = (gn_context *)*state;
-    for (int kind = 0; kind < 24; kind++) {
+    for (int kind = 0; kind < 31; kind++) {
         gn_scope_begin(g);
         gn_array *x[2];
         gn_seed(g, 3);

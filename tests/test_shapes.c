@@ -181,7 +181,7 @@ static const unary_entry unary[] = {
     ONE(gn_acosh), ONE(gn_atanh), ONE(gn_erf),   ONE(gn_erfc), ONE(gn_erfinv), ONE(gn_lgamma), ONE(gn_digamma), ONE(gn_neg),   ONE(gn_sigmoid), ONE(gn_silu),     ONE(gn_gelu),
     ONE(gn_abs),   ONE(gn_sign),  ONE(gn_floor), ONE(gn_ceil),  ONE(gn_square),  ONE(gn_softplus), ONE(gn_round),
     ONE(gn_trunc), ONE(gn_relu),  ONE(gn_isnan), ONE(gn_isinf), ONE(gn_isfinite), ONE(gn_logical_not), ONE(gn_copy),
-    ONE(gn_real),  ONE(gn_imag),  ONE(gn_conj),  ONE(gn_angle), ONE(gn_detach),  ONE(gn_zeros_like), ONE(gn_ones_like)};
+    ONE(gn_real),  ONE(gn_imag),  ONE(gn_conj),  ONE(gn_angle), ONE(gn_detach),  ONE(gn_zeros_like), ONE(gn_ones_like), ONE(gn_empty_like)};
 typedef struct binary_entry {
     const char *name;
     gn_array *(*fn)(gn_array *a, gn_array *b);
@@ -387,6 +387,8 @@ static void test_compositions(void **state) {
     expect_shape(gn_eval(gn_shuffle(none, 1)), H, 0, 3);
     expect_shape(gn_eval(gn_invert(gn_empty(g, GN_I16, GN_SHAPE(H, 0)))), H, 0);
     expect_shape(gn_full_int(g, GN_I64, GN_SHAPE(P, 3), 7), P, 3);
+    FAILS(SHAPE, "gn_full_from", gn_full_from(g, GN_C64, GN_SHAPE(P, P), "one element"));
+    expect_shape(gn_full_from(g, GN_C64, GN_SHAPE(H, 0), "one element"), H, 0);
     FAILS(SHAPE, "gn_nextafter", gn_nextafter(row, column));
     expect_shape(gn_eval(gn_copysign(none, none)), H, 0, 3);
     expect_shape(gn_eval(gn_logaddexp(none, none)), H, 0, 3);
@@ -398,6 +400,8 @@ static void test_compositions(void **state) {
     FAILS(SHAPE, "gn_clip", gn_clip(row, column, NULL));
     FAILS(SHAPE, "gn_isclose", gn_isclose(row, column, 0, 0, false));
     FAILS(SHAPE, "gn_kron", gn_kron(row, column));
+    FAILS(SHAPE, "gn_vecdot", gn_vecdot(rows, gn_ones(g, GN_F32, GN_SHAPE(7, 2)), 0));
+    FAILS(SHAPE, "gn_vecdot", gn_vecdot(wide(g, GN_F32, GN_SHAPE(P, 1, 2)), wide(g, GN_F32, GN_SHAPE(P, 2)), -1));
     FAILS(SHAPE, "gn_ptp", gn_ptp(rows, 1));
     FAILS(SHAPE, "gn_nanmax", gn_nanmax(rows, 1));
     FAILS(SHAPE, "gn_nanmin", gn_nanmin(rows, 1));

@@ -44,6 +44,8 @@ GPUNUM_API gn_array *gn_full(gn_context *g, gn_dtype t, gn_shape s, double value
 GPUNUM_API gn_array *gn_scalar(gn_context *g, gn_dtype t, double value); // 0-d
 // gn_full with a number that float64 may not hold. GN_SHAPE() makes an operand for exact int64 arithmetic of it.
 GPUNUM_API gn_array *gn_full_int(gn_context *g, gn_dtype t, gn_shape s, int64_t value);
+// Of the one element that `value` points to: a float[2] for complex64, a uint64_t for uint64, and so on.
+GPUNUM_API gn_array *gn_full_from(gn_context *g, gn_dtype t, gn_shape s, const void *value);
 GPUNUM_API gn_array *gn_eye(gn_context *g, gn_dtype t, int64_t n, int64_t m, int64_t k); // (n, m), ones on diagonal k
 // start, start + step, ... while before stop; length ceil((stop - start) / step). Here, in gn_linspace, gn_full, gn_full_like
 // and gn_scalar, integer dtypes cut fractions off, and a number outside of their range is GN_ERROR_ARGUMENT.
@@ -52,6 +54,8 @@ GPUNUM_API gn_array *gn_linspace(gn_context *g, gn_dtype t, double start, double
 GPUNUM_API gn_array *gn_linspace_open(gn_context *g, gn_dtype t, double start, double stop, int64_t count); // without stop
 // base to the power of what gn_linspace gives.
 GPUNUM_API gn_array *gn_logspace(gn_context *g, gn_dtype t, double start, double stop, int64_t count, double base);
+// Of the shape and dtype of `a`; of another dtype: gn_zeros(g, t, gn_shape_of(a)).
+GPUNUM_API gn_array *gn_empty_like(gn_array *a);
 GPUNUM_API gn_array *gn_zeros_like(gn_array *a);
 GPUNUM_API gn_array *gn_ones_like(gn_array *a);
 GPUNUM_API gn_array *gn_full_like(gn_array *a, double value);

@@ -8,7 +8,8 @@
 #include "../api/types.h"
 #endif
 
-// Of float dtypes; integers and bool become float32.
+// Of float dtypes; integers and bool become float32. Complex numbers are taken up to gn_atanh, but for gn_rsqrt, gn_cbrt and
+// gn_exp2, with C99's branch cuts and special values.
 GPUNUM_API gn_array *gn_sqrt(gn_array *a);     // square root; NaN below 0
 GPUNUM_API gn_array *gn_rsqrt(gn_array *a);    // 1 / sqrt(a)
 GPUNUM_API gn_array *gn_cbrt(gn_array *a);     // cube root, of negative numbers too

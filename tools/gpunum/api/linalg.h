@@ -17,6 +17,8 @@
 GPUNUM_API gn_array *gn_matmul(gn_array *a, gn_array *b);
 // NumPy's dot: inner product of 1-d arrays; else sums over the last axis of `a` and the last but one of `b`.
 GPUNUM_API gn_array *gn_dot(gn_array *a, gn_array *b);
+// Sums of conj(a) b over one axis, counted in the broadcast shape and of the same length in both; the promoted dtype.
+GPUNUM_API gn_array *gn_vecdot(gn_array *a, gn_array *b, int axis);
 GPUNUM_API gn_array *gn_outer(gn_array *a, gn_array *b); // (n, m), of the raveled arrays
 // Sums over axes a_axes[i] of `a` with b_axes[i] of `b`; the result has the others, a's first. NULL: the last
 // `count` axes of `a`, the first of `b`.
@@ -42,6 +44,9 @@ GPUNUM_API gn_array *gn_triu(gn_array *a, int64_t k);
 // reflections and multiplies the vectors, the CPU finds the values in float64 by divide and conquer; both err by n
 // epsilon times the largest value at most. A matrix that has no decomposition is a GN_ERROR_ARGUMENT whose message names
 // it and says why.
+
+// gn_solve, gn_inv, gn_det and gn_slogdet take complex matrices too: the first two are solved as real ones of twice the order,
+// the determinants are computed on one CPU thread.
 
 // x with a x = b, by LU with partial pivoting: a (..., n, n), b (n) or (..., n, k) as in NumPy 2. A pivot of
 // exactly 0 is an error.
@@ -69,7 +74,7 @@ GPUNUM_API gn_array *gn_svd(gn_array *a, bool full, gn_array **u, gn_array **vt)
 
 GPUNUM_API gn_array *gn_eigvalsh(gn_array *a); // gn_eigh's values alone
 GPUNUM_API gn_array *gn_svdvals(gn_array *a);  // gn_svd's
-// The sign of the determinant (...), 0 for singular matrices, and into *logdet (unless NULL) the logarithm of its magnitude.
+// The sign of the determinant (...), 0 for singular matrices (of complex ones det / |det|), and into *logdet (unless NULL) the logarithm of its magnitude.
 GPUNUM_API gn_array *gn_slogdet(gn_array *a, gn_array **logdet);
 // The pseudo-inverse (..., n, m). Singular values up to rtol times the largest count as 0; rtol below 0 stands for the larger
 // of m and n times the dtype's epsilon. The derivative is that of matrices whose rank stays.

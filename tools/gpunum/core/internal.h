@@ -113,6 +113,7 @@ static gn_array *gni_complex_binary_s(gn_context *g, const char *fn, gni_op op, 
 static gn_array *gni_complex_where(gn_array *condition, gn_array *a, gn_array *b);
 static gn_array *gni_complex_cast(gn_context *g, gn_array *a, gn_dtype t);
 static gn_array *gni_complex_product(gni_binary_fn f, gn_array *a, gn_array *b); // bilinear f
+static gn_dtype gni_part_of(gn_dtype t); // of the parts of such numbers, float32 or float64
 
 // lazy: the unlocked makers behind the public ops
 static gn_array *gni_apply(gn_context *g, const char *fn, gni_op op, gn_dtype compute,

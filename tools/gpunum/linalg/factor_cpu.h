@@ -11,6 +11,7 @@ typedef enum gni_la_kind {
     GNI_LA_SOLVE,
     GNI_LA_INV,
     GNI_LA_DET,
+    GNI_LA_COMPLEX_DET,
     GNI_LA_CHOLESKY,
     GNI_LA_QR,
     GNI_LA_EIGH,
@@ -138,6 +139,46 @@ static void gni_la_do_solve(gni_la *w, const gni_la_job *d, int64_t index) {
     gni_la_store(&d->out[0], index, b, ldb, 1, n, k, NULL);
 }
 
+// Of real parts above imaginary parts (2n,n), by LU with the pivots of the largest magnitude: the determinant, that over its
+// magnitude, and the magnitude's logarithm.
+static void gni_la_do_complex_det(gni_la *w, const gni_la_job *d, int64_t index) {
+    const int64_t n = d->n, ld = gni_la_ld(n);
+    if (!gni_la_reserve(w, 2 * n * ld)) return;
+    double *a = gni_la_take(w, 2 * n * ld), re = 1.0, im = 0.0;
+    int64_t exponent = 0;
+    gni_la_load(&d->in[0], index, a, ld, 1, 2 * n, n);
+    for (int64_t k = 0; k < n && (re != 0.0 || im != 0.0); k++) {
+        int64_t at = k;
+        for (int64_t i = k + 1; i < n; i++)
+            if (hypot(a[i * ld + k], a[(n + i) * ld + k]) > hypot(a[at * ld + k], a[(n + at) * ld + k])) at = i;
+        double *x = a + at * ld, *y = x + n * ld;
+        const double p = x[k], q = y[k], turn = at != k ? -1.0 : 1.0, old = re;
+        int power = 0;
+        re = turn * (old * p - im * q);
+        im = turn * (old * q + im * p);
+        frexp(GNI_MAX(fabs(re), fabs(im)), &power); // apart, so that no product on the way overflows
+        re = ldexp(re, -power);
+        im = ldexp(im, -power);
+        exponent += power;
+        gni_la_swap_rows(x, a + k * ld, n);
+        gni_la_swap_rows(y, a + (n + k) * ld, n);
+        x = a + k * ld + k + 1;
+        y = x + n * ld;
+        for (int64_t i = k + 1; i < n && (re != 0.0 || im != 0.0); i++) {
+            double *u = a + i * ld + k, *v = u + n * ld, size = hypot(p, q), c = p / size, s = q / size;
+            const double f = (*u * c + *v * s) / size, h = (*v * c - *u * s) / size;
+            w->isa->axpy(u + 1, -f, x, n - k - 1);
+            w->isa->axpy(u + 1, h, y, n - k - 1);
+            w->isa->axpy(v + 1, -f, y, n - k - 1);
+            w->isa->axpy(v + 1, -h, x, n - k - 1);
+        }
+    }
+    const double size = hypot(re, im), by = size == 0.0 ? 1.0 : size;
+    const int most = (int)GNI_MAX(-100000, GNI_MIN(exponent, 100000));
+    const double y[5] = {ldexp(re, most), ldexp(im, most), re / by, im / by, log(size) + (double)exponent * GNI_LN2};
+    gni_la_store(&d->out[0], index, y, 1, 1, 5, 1, NULL);
+}
+
 static void gni_la_do_cholesky(gni_la *w, const gni_la_job *d, int64_t index) {
     const int64_t n = d->n, ld = gni_la_ld(n);
     if (!gni_la_reserve(w, n * ld + n * n / 4 + 64)) return;
@@ -260,6 +301,7 @@ static void gni_la_task(void *arg, int64_t begin, int64_t end, int worker) {
         switch (d->kind) {
         case GNI_LA_CHOLESKY: gni_la_do_cholesky(w, d, i); break;
         case GNI_LA_QR: gni_la_do_qr(w, d, i); break;
+        case GNI_LA_COMPLEX_DET: gni_la_do_complex_det(w, d, i); break;
         case GNI_LA_EIGH: gni_la_do_eigh(w, d, i); break;
         case GNI_LA_SVD: gni_la_do_svd(w, d, i); break;
         default: gni_la_do_solve(w, d, i);

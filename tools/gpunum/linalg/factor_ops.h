@@ -10,12 +10,20 @@
 #include "../linalg/values_gpu.h"
 #endif
 
+static gn_array *gni_complex_solve(gn_context *g, gn_array *a, gn_array *b);
+static gn_array *gni_complex_det(gn_context *g, const char *fn, gn_array *a, int which);
+
 // Decompositions of square matrices with one result: gn_inv, gn_det, gn_cholesky.
 static gn_array *gni_la_single(const char *fn, gni_la_kind kind, gn_array *a,
                                gni_backward_fn back) {
     gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
     gn_array *y = NULL;
+    if (gni_is_complex(a->dtype) && kind != GNI_LA_CHOLESKY) {
+        gn_scope_begin(g);
+        if (!gni_is_square(g, fn, a)) return gni_end_scope(g, NULL);
+        return gni_end_scope(g, kind == GNI_LA_DET ? gni_complex_det(g, fn, a, 0) : gni_complex_solve(g, a, NULL));
+    }
     if (gni_real_only(g, fn, &a, 1) && gni_is_square(g, fn, a)) {
         gni_la_job d;
         gn_shape batch;
@@ -36,6 +44,74 @@ static gn_array *gni_la_single(const char *fn, gni_la_kind kind, gn_array *a,
         if (y != NULL && gni_tracks(g, &a, 1)) gni_record(g, y, fn, back, &a, 1);
     }
     return gni_end(g, y);
+}
+
+// ---- complex ones
+
+// The real matrices [re, -im; im, re], which multiply as the complex ones.
+static gn_array *gni_embedded(gn_array *a, gn_dtype part) {
+    gn_array *half[2], *side[2], *re = gn_cast(gn_real(a), part), *im = gn_cast(gn_imag(a), part);
+    half[0] = re;
+    half[1] = gn_neg(im);
+    side[0] = gn_concat(half, 2, -1);
+    half[0] = im;
+    half[1] = re;
+    side[1] = gn_concat(half, 2, -1);
+    return gn_concat(side, 2, -2);
+}
+
+// a^-1 b of real columns over imaginary ones; b NULL: the first half of the inverse's columns are that.
+static gn_array *gni_complex_solve(gn_context *g, gn_array *a, gn_array *b) {
+    const gn_dtype part = gni_part_of(b != NULL ? gn_promote(a->dtype, b->dtype) : a->dtype);
+    const int64_t n = a->shape.dim[a->shape.rank - 1];
+    const int axis = b != NULL && b->shape.rank == 1 ? -1 : -2;
+    gn_array *m = gni_embedded(a, part), *halves[2], *y;
+    if (b != NULL) {
+        halves[0] = gn_cast(gn_real(b), part);
+        halves[1] = gn_cast(gn_imag(b), part);
+        y = gn_solve(m, gn_concat(halves, 2, axis));
+    } else {
+        y = gn_slice(gn_inv(m), -1, 0, n, 1);
+    }
+    GNI_UNUSED(g);
+    return gn_complex(gn_slice(y, axis, 0, n, 1), gn_slice(y, axis, n, 2 * n, 1));
+}
+
+// gx = h a^-H with h that takes the result's gradient to that of the determinant's logarithm (param[0] as below).
+static bool gni_back_complex_det(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gn_array *y = node->output, *h = gy;
+    if (node->param[0] == 0) h = gn_mul(gy, gn_conj(y));
+    if (node->param[0] == 1) h = gn_complex(gn_scalar(g, gni_part_of(y->dtype), 0.0), gn_imag(gn_mul(gy, gn_conj(y))));
+    gx[0] = gn_mul(gn_expand_dims(h, GN_AXES(-2, -1)), gn_conj(gni_transposed(gn_inv(node->in[0]))));
+    return true;
+}
+
+// The determinant (0), that over its magnitude (1) or the magnitude's logarithm (2); computed on the CPU.
+static gn_array *gni_complex_det(gn_context *g, const char *fn, gn_array *a, int which) {
+    if (!gni_is_square(g, fn, a)) return NULL;
+    gni_la_job d;
+    gn_shape batch;
+    g->no_grad++; // recorded as one op
+    gn_array *half[2], *m, *x, *y = NULL;
+    half[0] = gn_real(a);
+    half[1] = gn_imag(a);
+    m = gn_concat(half, 2, -2);
+    if (m != NULL) {
+        gni_la_begin(&d, g, GNI_LA_COMPLEX_DET, fn, m, &batch);
+        gni_la_batch(&d, &batch);
+        x = gni_la_input(&d, 0, m, m->dtype, &batch, 2);
+        if (x != NULL) y = gni_la_output(&d, 0, m->dtype, &batch, 1, 5, 1);
+        gni_la_finish(&d, &y, 1, m->dtype);
+        gni_unref(g, x);
+        y = y != NULL ? gni_adopt(g, y) : NULL;
+    }
+    gn_array *part[5] = {NULL, NULL, NULL, NULL, NULL};
+    for (int i = 0; i < 5 && y != NULL; i++) part[i] = gn_squeeze(gn_slice(y, -1, i, i + 1, 1), -1);
+    y = which == 2 ? part[4] : gn_complex(part[2 * which], part[2 * which + 1]);
+    g->no_grad--;
+    gni_node *node = y != NULL && gni_tracks(g, &a, 1) ? gni_record(g, y, fn, gni_back_complex_det, &a, 1) : NULL;
+    if (node != NULL) node->param[0] = which;
+    return y;
 }
 
 static bool gni_back_inv(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
@@ -59,6 +135,10 @@ GPUNUM_API gn_array *gn_cholesky(gn_array *a) {
 static bool gni_la_solve_shapes(gn_context *g, const gn_array *a, const gn_array *b, int matrix,
                                 gn_shape *batch) {
     char ta[200], tb[200];
+    if (matrix == 0) {
+        gni_fail(g, GN_ERROR_SHAPE, "gn_solve: the right-hand side is 0-d");
+        return false;
+    }
     gn_shape batch_a = gn_shape_from(a->shape.rank - 2, a->shape.dim);
     gn_shape batch_b = gn_shape_from(b->shape.rank - matrix, b->shape.dim);
     int64_t n = a->shape.dim[a->shape.rank - 1], rows = b->shape.dim[b->shape.rank - matrix];
@@ -80,10 +160,6 @@ static gn_array *gni_la_solve(gn_context *g, gn_array *a, gn_array *b) {
     gn_shape batch;
     gni_la_job d;
     gn_array *y = NULL, *xa, *xb = NULL;
-    if (matrix == 0) {
-        gni_fail(g, GN_ERROR_SHAPE, "gn_solve: the right-hand side is 0-d");
-        return NULL;
-    }
     if (!gni_la_solve_shapes(g, a, b, matrix, &batch)) return NULL;
     gn_dtype result = gni_la_result(gn_promote(a->dtype, b->dtype)), t = gni_la_dtype(result);
     gn_shape own;
@@ -108,8 +184,13 @@ GPUNUM_API gn_array *gn_solve(gn_array *a, gn_array *b) {
     in[1] = b;
     gn_context *g = gni_begin("gn_solve", in, 2);
     if (g == NULL) return NULL;
-    if (gni_real_only(g, "gn_solve", in, 2) && gni_is_square(g, "gn_solve", a))
-        y = gni_la_solve(g, a, b);
+    if (gni_is_complex(a->dtype) || gni_is_complex(b->dtype)) {
+        gn_shape batch;
+        gn_scope_begin(g);
+        bool ok = gni_is_square(g, "gn_solve", a) && gni_la_solve_shapes(g, a, b, GNI_MIN(b->shape.rank, 2), &batch);
+        return gni_end_scope(g, ok ? gni_complex_solve(g, a, b) : NULL);
+    }
+    if (gni_is_square(g, "gn_solve", a)) y = gni_la_solve(g, a, b);
     if (y != NULL && gni_tracks(g, in, 2)) gni_record(g, y, "gn_solve", gni_back_solve, in, 2);
     return gni_end(g, y);
 }

@@ -4,7 +4,7 @@
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
 #include "../ops/arrange.h"
-#include "../ops/linalg_ops.h"
+#include "../linalg/factor_ops.h"
 #include "../ops/statistics.h"
 #endif
 
@@ -254,11 +254,25 @@ static bool gni_back_slogdet(gn_context *g, gni_node *node, gn_array *gy, gn_arr
     return true;
 }
 
+// Both results or none.
+static gn_array *gni_slogdet_end(gn_context *g, gn_array *sign, gn_array *log, gn_array **logdet) {
+    if (logdet != NULL) *logdet = gn_keep(log);
+    sign = gni_end_scope(g, sign);
+    if (sign != NULL || logdet == NULL || *logdet == NULL) return sign;
+    gn_release(*logdet);
+    *logdet = NULL;
+    return NULL;
+}
+
 GPUNUM_API gn_array *gn_slogdet(gn_array *a, gn_array **logdet) {
     if (logdet != NULL) *logdet = NULL;
     gn_context *g = gni_begin("gn_slogdet", &a, 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
+    if (gni_is_complex(a->dtype)) {
+        gn_array *turn = gni_complex_det(g, "gn_slogdet", a, 1), *size = logdet != NULL ? gni_complex_det(g, "gn_slogdet", a, 2) : NULL;
+        return gni_slogdet_end(g, turn, size, logdet);
+    }
     g->no_grad++; // the sign has no slope, the logarithm one of its own
     gn_array *r = NULL, *x = gni_in_moments(a), *det = gn_det(x), *q = det != NULL ? gn_qr(x, &r) : NULL;
     // The product of r's diagonal, which is not negative, has no exponents to leave the range; the pivots of a small
@@ -270,10 +284,5 @@ GPUNUM_API gn_array *gn_slogdet(gn_array *a, gn_array **logdet) {
     gn_array *log = gni_from_moments(gn_where(beyond, sum, gn_log(gn_abs(det))), a->dtype);
     g->no_grad--;
     if (log != NULL && gni_tracks(g, &a, 1)) gni_record(g, log, "gn_slogdet", gni_back_slogdet, &a, 1);
-    if (logdet != NULL) *logdet = gn_keep(log);
-    sign = gni_end_scope(g, gni_from_moments(sign, a->dtype));
-    if (sign != NULL || logdet == NULL || *logdet == NULL) return sign;
-    gn_release(*logdet);
-    *logdet = NULL;
-    return NULL;
+    return gni_slogdet_end(g, gni_from_moments(sign, a->dtype), log, logdet);
 }

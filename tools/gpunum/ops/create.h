@@ -93,6 +93,17 @@ GPUNUM_API gn_array *gn_full_int(gn_context *g, gn_dtype t, gn_shape s, int64_t 
     return gni_end_scope(g, y);
 }
 
+GPUNUM_API gn_array *gn_full_from(gn_context *g, gn_dtype t, gn_shape s, const void *value) {
+    if (!gni_begin_context("gn_full_from", g)) return NULL;
+    gn_scope_begin(g);
+    gn_array *y = NULL;
+    if (value == NULL)
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_full_from: value is NULL");
+    else if (gni_shape_ok(g, "gn_full_from", t, &s))
+        y = gn_copy(gn_broadcast_to(gn_array_from(g, t, gn_shape_from(0, NULL), value), s));
+    return gni_end_scope(g, y);
+}
+
 GPUNUM_API gn_array *gn_scalar(gn_context *g, gn_dtype t, double value) {
     gn_shape s = gn_shape_from(0, NULL);
     return gni_public_full("gn_scalar", g, t, &s, value);
@@ -113,6 +124,11 @@ GPUNUM_API gn_array *gn_full_like(gn_array *a, double value) {
 GPUNUM_API gn_array *gn_empty(gn_context *g, gn_dtype t, gn_shape s) {
     if (!gni_begin_context("gn_empty", g)) return NULL;
     return gni_end(g, gni_array_empty(g, "gn_empty", t, &s));
+}
+
+GPUNUM_API gn_array *gn_empty_like(gn_array *a) {
+    gn_context *g = gni_begin("gn_empty_like", &a, 1);
+    return g == NULL ? NULL : gni_end(g, gni_array_empty(g, "gn_empty_like", a->dtype, &a->shape));
 }
 
 // Of large ones a GPU makes more in the same time than a CPU sends it, and a pending one is mostly never stored.

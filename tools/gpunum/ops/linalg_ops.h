@@ -3,6 +3,7 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
+#include "../api/transforms.h"
 #include "../api/macros.h"
 #include "../core/evaluate.h"
 #include "../ops/create.h"
@@ -417,6 +418,28 @@ GPUNUM_API gn_array *gn_dot(gn_array *a, gn_array *b) {
         y = gni_tensordot(g, a, b, at_a, &at, 1);
     }
     return gni_end_scope(g, y);
+}
+
+GPUNUM_API gn_array *gn_vecdot(gn_array *a, gn_array *b, int axis) {
+    gn_array *in[2];
+    in[0] = a;
+    in[1] = b;
+    gn_context *g = gni_begin("gn_vecdot", in, 2);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    char ta[200], tb[200];
+    const int ra = a->shape.rank, rb = b->shape.rank, rank = GNI_MAX(ra, rb);
+    const gn_dtype t = gn_promote(a->dtype, b->dtype);
+    axis = gni_axis(g, "gn_vecdot", axis, rank);
+    if (axis < 0) return gni_end_scope(g, NULL);
+    const int ia = axis - rank + ra, ib = axis - rank + rb;
+    if (ia < 0 || ib < 0 || a->shape.dim[ia] != b->shape.dim[ib]) {
+        gni_fail(g, GN_ERROR_SHAPE, "gn_vecdot: %s and %s: axis %d is not of one length", gni_shape_text(ta, sizeof ta, &a->shape),
+                 gni_shape_text(tb, sizeof tb, &b->shape), axis);
+        return gni_end_scope(g, NULL);
+    }
+    gn_array *y = gn_sum(gn_mul(gn_conj(a), b), axis);
+    return gni_end_scope(g, y != NULL && y->dtype != t ? gn_cast(y, t) : y);
 }
 
 // ---- einsum
