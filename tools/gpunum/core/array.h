@@ -9,7 +9,7 @@
 
 // A slot of a slab holds a header at one of several places, each time at the next, and waits for its turn behind
 // others that are free: an address comes back after 12,000 arrays at the soonest. Until then the word there is
-// no live header's mark.
+// no live header's magic number.
 #define GNI_SLOT_BYTES 512
 #define GNI_SLOT_STEP 8
 #define GNI_SLOTS_FREE 400 // as many wait before one is used again
@@ -387,7 +387,7 @@ static gn_array *gni_header_new(gn_context *g) {
         a = gni_slot_next(a);
     }
     gni_header_clear(a);
-    a->mark = gni_mark_of(a);
+    a->magic = gni_magic_of(a);
     a->ctx = g;
     a->refs = 1;
     a->maker = "";
@@ -476,7 +476,7 @@ static void gni_header_doom(gn_context *g, gn_array *a, gn_array **todo) {
         g->arrays = a->all_next;
     if (a->all_next != NULL) a->all_next->all_prev = a->all_prev;
     g->array_count--;
-    a->mark = 0;
+    a->magic = 0;
     a->all_next = *todo;
     *todo = a;
 }
@@ -742,7 +742,7 @@ static bool gni_shape_ok(gn_context *g, const char *fn, gn_dtype t, const gn_sha
 // True for a live array; a stale one is an error.
 static bool gni_known(const char *fn, const gn_array *a) {
     if (a == NULL) return false;
-    if (a->mark == gni_mark_of(a)) return true;
+    if (a->magic == gni_magic_of(a)) return true;
     gn_context *g = gni_home(a);
     if (gni_begin_context(fn, g)) {
         gni_fail(g, GN_ERROR_STALE, "%s: array argument 1 was released", fn);

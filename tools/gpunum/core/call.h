@@ -70,7 +70,7 @@ static gn_context *gni_begin(const char *fn, gn_array *const *arrays, int count)
         else if (gni_home(a) != g)
             gni_fail(g, GN_ERROR_ARGUMENT, "%s: array argument %d belongs to another context", fn,
                      i + 1);
-        else if (a->mark != gni_mark_of(a) || (g->call_depth == 1 && a->user_refs <= 0))
+        else if (a->magic != gni_magic_of(a) || (g->call_depth == 1 && a->user_refs <= 0))
             gni_fail(g, GN_ERROR_STALE, "%s: array argument %d was released", fn, i + 1);
         else
             continue;

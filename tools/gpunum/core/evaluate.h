@@ -12,7 +12,7 @@
 
 typedef struct gni_builder {
     gni_map map;
-    uint32_t mark;           // expressions with this mark are in the program already
+    uint32_t walk;           // number of the walk: expressions that it has met are in the program already
     bool full;               // it does not fit
     const gn_array *product; // the pending one that is input 0, or NULL
 } gni_builder;
@@ -131,7 +131,7 @@ static int gni_build_convert(gni_builder *b, int reg, gn_dtype from, gn_dtype to
 static int gni_build_value(gni_builder *b, gn_array *a) {
     gni_expr *e = a->expr;
     if (e == NULL) return gni_build_input(b, a);
-    if (e->mark == b->mark) return e->reg;
+    if (e->walk == b->walk) return e->reg;
     bool wide = b->map.program.wide;
     int r[3] = {0, 0, 0};
     if (e->op == GNI_OP_CONST) return gni_build_const(b, e->konst[0], e->konst[1], a->dtype);
@@ -158,7 +158,7 @@ static int gni_build_value(gni_builder *b, gn_array *a) {
             reg = gni_build_insn(b, fix, gni_domain_of(e->compute, wide), f);
         }
     }
-    e->mark = b->mark;
+    e->walk = b->walk;
     e->reg = reg;
     return reg;
 }
@@ -230,7 +230,7 @@ static void gni_build_begin(gni_builder *b, gn_context *g, const gn_shape *s, bo
     b->map.rank = s->rank;
     memcpy(b->map.dim, s->dim, sizeof s->dim);
     b->map.program.wide = wide;
-    b->mark = ++g->mark;
+    b->walk = ++g->walk;
 }
 
 // ---- computing
@@ -276,7 +276,7 @@ static bool gni_evaluate_fused(gn_context *g, gni_builder *b, gn_array *const *r
             for (int k = 0; k < m->program.n_in; k++) held += m->in[k].buf == into[i]->buf;
             was[i] = into[i]->buf;
             if (was[i] != NULL) was[i]->refs++, held++;
-            ok = gni_before_overwrite(g, into[i], b->mark, held);
+            ok = gni_before_overwrite(g, into[i], b->walk, held);
             o->buf = into[i]->buf;
             o->offset = into[i]->offset;
         } else {
@@ -316,16 +316,16 @@ static bool gni_evaluate_fused(gn_context *g, gni_builder *b, gn_array *const *r
 
 // Counts how often a's tree reads each part of it that holds a product, and the records of its ops that
 // hold such parts without ever reading their values.
-static void gni_tree_count(gn_array *a, uint32_t mark) {
+static void gni_tree_count(gn_array *a, uint32_t walk) {
     gni_expr *e = a->expr;
     const gni_node *node = a->node;
     for (int i = 0; i < e->n_src; i++) {
         gn_array *s = e->src[i];
         if (!gni_has_product(s)) continue;
-        if (s->expr->mark != mark) {
-            s->expr->mark = mark;
+        if (s->expr->walk != walk) {
+            s->expr->walk = walk;
             s->expr->seen = s->expr->unread = 0;
-            gni_tree_count(s, mark);
+            gni_tree_count(s, walk);
         }
         s->expr->seen++;
     }
@@ -333,7 +333,7 @@ static void gni_tree_count(gn_array *a, uint32_t mark) {
     uint32_t reads = gni_elementwise_reads(node, gni_may_want);
     for (int i = 0; i < node->n_in; i++) {
         gn_array *s = node->in[i];
-        if (gni_has_product(s) && s->expr->mark == mark && !(reads >> i & 1u)) s->expr->unread++;
+        if (gni_has_product(s) && s->expr->walk == walk && !(reads >> i & 1u)) s->expr->unread++;
     }
 }
 
@@ -413,8 +413,8 @@ static bool gni_tree_prepare(gn_context *g, gn_array *root, bool fuse, gn_array 
     }
     fuse = fuse && gni_is_float(root->dtype) && !root->expr->wide;
     if (fuse) {
-        uint32_t mark = ++g->mark;
-        gni_tree_count(root, mark);
+        uint32_t walk = ++g->walk;
+        gni_tree_count(root, walk);
         if (!gni_tree_cut(g, root)) return false;
     }
     int n = gni_tree_products(root, list, 0, GNI_MAX_INPUTS);
@@ -543,22 +543,22 @@ static const void *gni_host(gn_context *g, gn_array *a) {
     return (const char *)a->buf->host + a->offset * (int64_t)gn_dtype_size(a->dtype);
 }
 
-// Whether pending work outside the program with that mark reads that memory.
-static bool gni_reads_buffer(const gn_array *p, const gni_buffer *buf, uint32_t mark) {
-    if (mark != 0 && p->expr->mark == mark) return false;
+// Whether pending work outside the program of that walk reads that memory.
+static bool gni_reads_buffer(const gn_array *p, const gni_buffer *buf, uint32_t walk) {
+    if (walk != 0 && p->expr->walk == walk) return false;
     for (int i = 0; i < p->expr->n_src; i++)
         if (p->expr->src[i] != NULL && p->expr->src[i]->buf == buf) return true;
     return false;
 }
 
-static gn_array *gni_find_reader(const gn_context *g, const gni_buffer *buf, uint32_t mark) {
+static gn_array *gni_find_reader(const gn_context *g, const gni_buffer *buf, uint32_t walk) {
     for (gn_array *p = g->pending_first; p != NULL; p = p->expr->next)
-        if (gni_reads_buffer(p, buf, mark)) return p;
+        if (gni_reads_buffer(p, buf, walk)) return p;
     return NULL;
 }
 
 // Gives `a` a buffer of its own with undefined contents; pending readers keep the old one.
-static bool gni_swap_buffer(gn_context *g, gn_array *a, uint32_t mark) {
+static bool gni_swap_buffer(gn_context *g, gn_array *a, uint32_t walk) {
     gn_array *old = gni_array_new(g, a->maker, a->dtype, &a->shape);
     gni_buffer *fresh = gni_buffer_new(g, a->buf->bytes);
     if (old == NULL || fresh == NULL) {
@@ -572,7 +572,7 @@ static bool gni_swap_buffer(gn_context *g, gn_array *a, uint32_t mark) {
     old->offset = a->offset;
     memcpy(old->stride, a->stride, sizeof a->stride);
     for (gn_array *p = g->pending_first; p != NULL; p = p->expr->next) {
-        if (!gni_reads_buffer(p, was, mark)) continue;
+        if (!gni_reads_buffer(p, was, walk)) continue;
         for (int i = 0; i < p->expr->n_src; i++) {
             if (p->expr->src[i] != a) continue;
             p->expr->src[i] = old;
@@ -587,16 +587,16 @@ static bool gni_swap_buffer(gn_context *g, gn_array *a, uint32_t mark) {
     return true;
 }
 
-// `held`: references to the buffer that the program with that mark holds for itself.
-static bool gni_before_overwrite(gn_context *g, gn_array *a, uint32_t mark, int held) {
+// `held`: references to the buffer that the program of that walk holds for itself.
+static bool gni_before_overwrite(gn_context *g, gn_array *a, uint32_t walk, int held) {
     if (!gni_materialize(g, a)) return false;
-    if (gni_find_reader(g, a->buf, mark) == NULL) return true;
+    if (gni_find_reader(g, a->buf, walk) == NULL) return true;
     // When only `a` shows the buffer and all of it goes, a new one is cheaper than computing the readers.
     bool whole = a->buf->refs - held == 1 && !a->buf->host_borrowed && !a->buf->device_borrowed &&
                  gni_is_contiguous(a) && gn_bytes(a) == a->buf->bytes;
-    if (whole) return gni_swap_buffer(g, a, mark);
+    if (whole) return gni_swap_buffer(g, a, walk);
     for (;;) {
-        gn_array *reader = gni_find_reader(g, a->buf, mark);
+        gn_array *reader = gni_find_reader(g, a->buf, walk);
         if (reader == NULL) return true;
         if (!gni_materialize(g, reader)) return false;
     }

@@ -84,7 +84,7 @@ static const void *gni_host(gn_context *g,
                             gn_array *a); // materialized, on the CPU; pointer to its first element
 // Before the contents of `a` are overwritten: gives pending work that reads them the old contents.
 static bool gni_before_write(gn_context *g, gn_array *a);
-static bool gni_before_overwrite(gn_context *g, gn_array *a, uint32_t mark, int held);
+static bool gni_before_overwrite(gn_context *g, gn_array *a, uint32_t walk, int held);
 // Copies `src` (any dtype that converts, any strides) into a strided place of `dst`.
 static bool gni_copy_into(gn_context *g, gni_buffer *dst, gn_dtype t, int64_t offset,
                           const int64_t *stride, gn_array *src);

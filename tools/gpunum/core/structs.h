@@ -67,7 +67,7 @@ typedef struct gni_expr {
     bool wide;
     bool consumed; // a product that went into another array's store, so that it may never be asked for
     gn_array *prev, *next; // the context's list of pending arrays, oldest first
-    uint32_t mark;         // of the program being built, and the register it got there
+    uint32_t walk;         // that met it last, and the register it got there
     int reg;
     int seen, unread; // references from a tree under examination: of expressions, of records
 } gni_expr;
@@ -75,7 +75,7 @@ typedef struct gni_expr {
 typedef struct gni_node gni_node;
 
 struct gn_array {
-    uintptr_t mark;    // gni_mark_of; anything else is a stale or foreign pointer
+    uintptr_t magic;   // gni_magic_of; anything else is a stale or foreign pointer
     int32_t refs;      // all references
     int32_t user_refs; // of the caller and of scopes
     gn_context *ctx;
@@ -117,7 +117,7 @@ struct gni_node {
     int64_t param[12]; // the op's own
     double real[2];
     gn_shape shape;
-    uint32_t visited; // mark of the pass under way
+    uint32_t visited; // number of the pass under way
     gn_array *gy;     // gradient gathered during the pass
 };
 
@@ -470,7 +470,7 @@ struct gn_context {
     // lazy
     gn_array *pending_first, *pending_last;
     uint64_t lazy_bytes; // memory held only by pending work
-    uint32_t mark;
+    uint32_t walk; // over expressions, the last one's number
     uint32_t kept[GNI_KEPT]; // kinds of products that were asked for after going into a store
     // autograd
     int no_grad; // of the thread inside the lock
@@ -500,4 +500,4 @@ static gn_context *gni_home(const gn_array *a) {
 }
 
 // In a live header: no other word in a slab is equal to it.
-static uintptr_t gni_mark_of(const gn_array *a) { return (uintptr_t)a ^ (uintptr_t)0x6e756d216e756d21u; }
+static uintptr_t gni_magic_of(const gn_array *a) { return (uintptr_t)a ^ (uintptr_t)0x6e756d216e756d21u; }

@@ -181,8 +181,8 @@ static void gni_pass_sort(gni_pass *p) {
     }
 }
 
-// Marks what lies between the loss and the targets.
-static void gni_pass_mark(gni_pass *p) {
+// Notes what lies between the loss and the targets.
+static void gni_pass_needed(gni_pass *p) {
     for (int64_t at = p->count; at-- > 0;) {
         gni_node *node = p->list[at]->node;
         // What lies below a part that was used before is not known any more: gni_pass_check reports it.
@@ -323,7 +323,7 @@ static bool gni_pass_run(gni_pass *p, gn_array *loss) {
     }
     if (!gni_pass_collect(p, loss)) return false;
     gni_pass_sort(p);
-    gni_pass_mark(p);
+    gni_pass_needed(p);
     gn_array **gx = (gn_array **)gni_alloc(g, sizeof(gn_array *) * (size_t)GNI_MAX(p->widest, 1));
     if (gx == NULL) gni_fail_memory(g, p->fn, sizeof(gn_array *) * (size_t)p->widest);
     loss->node->gy = gni_const(g, p->fn, loss->dtype, &loss->shape, 1.0);
@@ -447,7 +447,7 @@ GPUNUM_API gn_status gn_gradients(gn_array *loss, gn_array *const *params, int c
     if (count > 0 && (params == NULL || out == NULL))
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_gradients: params or out is NULL");
     for (int i = 0; i < count && !g->call_failed; i++) {
-        if (params[i] != NULL && (params[i]->mark != gni_mark_of(params[i]) || params[i]->user_refs <= 0))
+        if (params[i] != NULL && (params[i]->magic != gni_magic_of(params[i]) || params[i]->user_refs <= 0))
             gni_fail(g, GN_ERROR_STALE, "gn_gradients: parameter %d was released", i + 1);
         else if (params[i] == NULL || gni_home(params[i]) != g)
             gni_fail(g, GN_ERROR_ARGUMENT,

@@ -81,18 +81,18 @@ typedef struct gni_spv {
     // the instruction that ends its block.
     uint32_t *type, *value, *place;
     uint32_t *list; // room for n words
-    uint16_t *mark;
+    uint16_t *flags;
     uint32_t glsl;
     bool more; // another round finds more
 } gni_spv;
 
 static uint32_t gni_spv_op(const uint32_t *w) { return w[0] & 0xffffu; }
 static uint32_t gni_spv_count(const uint32_t *w) { return w[0] >> 16; }
-static bool gni_spv_is(const gni_spv *s, uint32_t id, uint32_t marks) {
-    return id < s->bound && (s->mark[id] & marks);
+static bool gni_spv_is(const gni_spv *s, uint32_t id, uint32_t flags) {
+    return id < s->bound && (s->flags[id] & flags);
 }
-static void gni_spv_set(gni_spv *s, uint32_t id, uint32_t marks) {
-    s->mark[id] = (uint16_t)(s->mark[id] | marks);
+static void gni_spv_set(gni_spv *s, uint32_t id, uint32_t flags) {
+    s->flags[id] = (uint16_t)(s->flags[id] | flags);
 }
 static bool gni_spv_scalar(const gni_spv *s, uint32_t type) {
     return gni_spv_is(s, type, GNI_SPV_IS_INT | GNI_SPV_IS_BOOL);
@@ -237,7 +237,7 @@ static void gni_spv_read_constant(gni_spv *s, const uint32_t *w) {
         if (count != 4) return;
         value = w[3];
     }
-    if (op >= GNI_SPV_SPEC_TRUE && (s->mark[id] & GNI_SPV_HAS_SPEC) && s->value[id] < s->n_spec)
+    if (op >= GNI_SPV_SPEC_TRUE && (s->flags[id] & GNI_SPV_HAS_SPEC) && s->value[id] < s->n_spec)
         value = s->spec[s->value[id]];
     s->value[id] = value; // of a float too, for gni_spv_put_constant
     if (gni_spv_scalar(s, w[1]))
@@ -304,7 +304,7 @@ static bool gni_spv_read_one(gni_spv *s, uint32_t i) {
 static bool gni_spv_read(gni_spv *s) {
     enum { OUTSIDE, BETWEEN, INSIDE } where = OUTSIDE; // of functions, blocks
     for (uint32_t id = 0; id < s->bound; id++) {
-        s->mark[id] = (uint16_t)(s->mark[id] & GNI_SPV_LASTS);
+        s->flags[id] = (uint16_t)(s->flags[id] & GNI_SPV_LASTS);
         s->place[id] = 0;
     }
     for (uint32_t i = 5, count; i < s->n; i += count) {
@@ -366,7 +366,7 @@ static bool gni_spv_straight(const gni_spv *s, uint32_t i) {
 
 static bool gni_spv_push(gni_spv *s, uint32_t label, uint32_t *top) {
     if (label >= s->bound || s->place[label] == 0) return false;
-    if (!(s->mark[label] & GNI_SPV_REACHED)) s->list[(*top)++] = label;
+    if (!(s->flags[label] & GNI_SPV_REACHED)) s->list[(*top)++] = label;
     gni_spv_set(s, label, GNI_SPV_REACHED);
     return true;
 }
@@ -380,10 +380,10 @@ static bool gni_spv_enter(gni_spv *s, uint32_t function, uint32_t call, uint32_t
     for (i += gni_spv_count(s->w + i); gni_spv_op(s->w + i) == GNI_SPV_PARAMETER;
          i += gni_spv_count(s->w + i), k++) {
         uint32_t p = s->w[i + 2], with = 0;
-        if (s->mark[p] & GNI_SPV_KNOWN) continue;
+        if (s->flags[p] & GNI_SPV_KNOWN) continue;
         if (call != 0 && k < gni_spv_count(s->w + call)) with = s->w[call + k];
         if (!gni_spv_is(s, with, GNI_SPV_KNOWN) ||
-            ((s->mark[p] & GNI_SPV_CALLED) && s->value[p] != s->value[with])) {
+            ((s->flags[p] & GNI_SPV_CALLED) && s->value[p] != s->value[with])) {
             gni_spv_set(s, p, GNI_SPV_VARIES);
         } else {
             gni_spv_set(s, p, GNI_SPV_CALLED);
@@ -397,7 +397,7 @@ static bool gni_spv_enter(gni_spv *s, uint32_t function, uint32_t call, uint32_t
 static void gni_spv_learn_parameters(gni_spv *s) {
     for (uint32_t i = 5; i < s->n; i += gni_spv_count(s->w + i)) {
         if (gni_spv_op(s->w + i) != GNI_SPV_PARAMETER) continue;
-        uint32_t p = s->w[i + 2], m = s->mark[p];
+        uint32_t p = s->w[i + 2], m = s->flags[p];
         if (!(m & GNI_SPV_CALLED) || (m & GNI_SPV_VARIES)) continue;
         gni_spv_set(s, p, GNI_SPV_KNOWN);
         s->more = true;
@@ -426,7 +426,7 @@ static bool gni_spv_reach(gni_spv *s) {
 
 // A loop that is left before it begins: plain branches lead from its header to its end.
 static bool gni_spv_no_loop(const gni_spv *s, uint32_t header, const uint32_t *merge) {
-    if (s->mark[merge[2]] & GNI_SPV_REACHED) return false;
+    if (s->flags[merge[2]] & GNI_SPV_REACHED) return false;
     for (uint32_t at = header, steps = 0; steps < 64; steps++) {
         uint32_t i = s->type[at];
         if (!gni_spv_straight(s, i)) return false;
@@ -450,9 +450,9 @@ static bool gni_spv_keep_ends(gni_spv *s, uint32_t i, uint32_t label) {
     if (gni_spv_count(w) < (loop ? 4u : 3u) || w[1] >= s->bound || (loop && w[2] >= s->bound))
         return false;
     if (gni_spv_no_merge(s, i, label)) return true;
-    if (!(s->mark[w[1]] & GNI_SPV_REACHED)) gni_spv_set(s, w[1], GNI_SPV_STUB);
+    if (!(s->flags[w[1]] & GNI_SPV_REACHED)) gni_spv_set(s, w[1], GNI_SPV_STUB);
     if (!loop) return true;
-    if (s->mark[w[2]] & GNI_SPV_REACHED) return (s->mark[label] & GNI_SPV_LOOPS) != 0;
+    if (s->flags[w[2]] & GNI_SPV_REACHED) return (s->flags[label] & GNI_SPV_LOOPS) != 0;
     gni_spv_set(s, w[2], GNI_SPV_LATCH);
     gni_spv_set(s, label, GNI_SPV_REWOUND);
     s->value[w[2]] = label;
@@ -477,10 +477,10 @@ static uint32_t gni_spv_gather(gni_spv *s) {
     for (uint32_t i = 5; i < s->n; i += gni_spv_count(s->w + i)) {
         uint32_t op = gni_spv_op(s->w + i);
         if (op == GNI_SPV_FUNCTION) inside = true;
-        if (op == GNI_SPV_FUNCTION) reached = (s->mark[s->w[i + 2]] & GNI_SPV_REACHED) != 0;
+        if (op == GNI_SPV_FUNCTION) reached = (s->flags[s->w[i + 2]] & GNI_SPV_REACHED) != 0;
         if (op == GNI_SPV_LABEL) {
             label = s->w[i + 1];
-            reached = (s->mark[label] & GNI_SPV_REACHED) != 0;
+            reached = (s->flags[label] & GNI_SPV_REACHED) != 0;
         }
         if (!reached) continue;
         gni_spv_list(s, s->w + i, inside);
@@ -493,12 +493,12 @@ static uint32_t gni_spv_gather(gni_spv *s) {
 }
 
 static bool gni_spv_use(gni_spv *s, uint32_t id) {
-    if (id >= s->bound || (s->mark[id] & GNI_SPV_USED)) return false;
+    if (id >= s->bound || (s->flags[id] & GNI_SPV_USED)) return false;
     gni_spv_set(s, id, GNI_SPV_USED);
     return true;
 }
 
-// Marks what the instruction at i uses: any word that could be an id. Whether that was news.
+// Flags what the instruction at i uses: any word that could be an id. Whether that was news.
 static bool gni_spv_use_operands(gni_spv *s, uint32_t i) {
     const uint32_t *w = s->w + i;
     uint32_t op = gni_spv_op(w), count = gni_spv_count(w), same = 0;
@@ -507,7 +507,7 @@ static bool gni_spv_use_operands(gni_spv *s, uint32_t i) {
     if (op == GNI_SPV_ENTRY_POINT) return gni_spv_use(s, w[2]);
     if (op == GNI_SPV_BRANCH_IF && gni_spv_straight(s, i)) return false;
     if (gni_spv_pure(s, w)) {
-        uint32_t m = s->mark[w[2]];
+        uint32_t m = s->flags[w[2]];
         if (!(m & (GNI_SPV_USED | GNI_SPV_BUILT_IN))) return false;
         if (m & GNI_SPV_KNOWN) return gni_spv_use(s, w[1]);
         if (op > GNI_SPV_SPEC_OP) same = gni_spv_same(s, w);
@@ -556,7 +556,7 @@ static void gni_spv_copy(gni_spv *s, const uint32_t *w) {
 }
 
 static void gni_spv_put_known(gni_spv *s, uint32_t type, uint32_t id) {
-    if (s->mark[type] & GNI_SPV_IS_BOOL)
+    if (s->flags[type] & GNI_SPV_IS_BOOL)
         gni_spv_put(s, s->value[id] ? GNI_SPV_TRUE : GNI_SPV_FALSE, 3, type, id, 0);
     else
         gni_spv_put(s, GNI_SPV_CONSTANT, 4, type, id, s->value[id]);
@@ -564,7 +564,7 @@ static void gni_spv_put_known(gni_spv *s, uint32_t type, uint32_t id) {
 
 static void gni_spv_put_constant(gni_spv *s, const uint32_t *w) {
     uint32_t op = gni_spv_op(w), from = s->at;
-    if ((s->mark[w[2]] & GNI_SPV_KNOWN) && op != GNI_SPV_NULL) {
+    if ((s->flags[w[2]] & GNI_SPV_KNOWN) && op != GNI_SPV_NULL) {
         gni_spv_put_known(s, w[1], w[2]);
         return;
     }
@@ -590,7 +590,7 @@ static void gni_spv_put_phi(gni_spv *s, const uint32_t *w, uint32_t label) {
         s->out[s->at++] = w[k];
         s->out[s->at++] = parent;
     }
-    if (s->mark[label] & GNI_SPV_REWOUND) {
+    if (s->flags[label] & GNI_SPV_REWOUND) {
         s->out[s->at++] = w[2];
         s->out[s->at++] = s->value[label];
     }
@@ -613,7 +613,7 @@ static void gni_spv_put_entry_point(gni_spv *s, const uint32_t *w) {
 static void gni_spv_put_moved(gni_spv *s, uint32_t found) {
     for (uint32_t k = 0; k < found; k++) {
         const uint32_t *w = s->w + s->list[k];
-        if (gni_spv_pure(s, w) && (s->mark[w[2]] & GNI_SPV_MOVES) && (s->mark[w[2]] & GNI_SPV_USED))
+        if (gni_spv_pure(s, w) && (s->flags[w[2]] & GNI_SPV_MOVES) && (s->flags[w[2]] & GNI_SPV_USED))
             gni_spv_put_known(s, w[1], w[2]);
     }
 }
@@ -640,13 +640,13 @@ static void gni_spv_put_one(gni_spv *s, uint32_t i, uint32_t label) {
     } else if (op == GNI_SPV_ENTRY_POINT) {
         gni_spv_put_entry_point(s, w);
     } else if (op == GNI_SPV_DECORATE) {
-        uint32_t m = s->mark[w[1]];
+        uint32_t m = s->flags[w[1]];
         bool used = (m & (GNI_SPV_USED | GNI_SPV_BUILT_IN)) && !(m & GNI_SPV_MOVES);
         if (used && (m & GNI_SPV_LISTED) && w[2] != 1u) gni_spv_copy(s, w); // SpecId
     } else if (!gni_spv_pure(s, w)) {
         gni_spv_copy(s, w);
-    } else if ((s->mark[w[2]] & (GNI_SPV_USED | GNI_SPV_BUILT_IN)) &&
-               !(s->mark[w[2]] & GNI_SPV_MOVES)) {
+    } else if ((s->flags[w[2]] & (GNI_SPV_USED | GNI_SPV_BUILT_IN)) &&
+               !(s->flags[w[2]] & GNI_SPV_MOVES)) {
         if (op >= GNI_SPV_TRUE && op <= GNI_SPV_SPEC_OP)
             gni_spv_put_constant(s, w);
         else if (op == GNI_SPV_PHI)
@@ -660,7 +660,7 @@ static void gni_spv_put_one(gni_spv *s, uint32_t i, uint32_t label) {
 
 static void gni_spv_put_stub(gni_spv *s, uint32_t label) {
     gni_spv_put(s, GNI_SPV_LABEL, 2, label, 0, 0);
-    if (s->mark[label] & GNI_SPV_LATCH)
+    if (s->flags[label] & GNI_SPV_LATCH)
         gni_spv_put(s, GNI_SPV_BRANCH, 2, s->value[label], 0, 0);
     else
         gni_spv_put(s, GNI_SPV_UNREACHABLE, 1, 0, 0, 0);
@@ -676,13 +676,13 @@ static void gni_spv_write(gni_spv *s, uint32_t found) {
         if (op == GNI_SPV_FUNCTION) {
             if (!moved) gni_spv_put_moved(s, found);
             moved = true;
-            live = reached = (s->mark[s->w[i + 2]] & GNI_SPV_REACHED) != 0;
+            live = reached = (s->flags[s->w[i + 2]] & GNI_SPV_REACHED) != 0;
         } else if (op == GNI_SPV_FUNCTION_END) {
             reached = live;
         } else if (op == GNI_SPV_LABEL) {
             label = s->w[i + 1];
-            reached = (s->mark[label] & GNI_SPV_REACHED) != 0;
-            if (!reached && (s->mark[label] & (GNI_SPV_STUB | GNI_SPV_LATCH)))
+            reached = (s->flags[label] & GNI_SPV_REACHED) != 0;
+            if (!reached && (s->flags[label] & (GNI_SPV_STUB | GNI_SPV_LATCH)))
                 gni_spv_put_stub(s, label);
         }
         if (reached) gni_spv_put_one(s, i, label);
@@ -719,7 +719,7 @@ static uint32_t gni_spv_specialise(gn_context *g, uint32_t *w, uint32_t n, const
     s.type = s.list + n;
     s.value = s.type + ids;
     s.place = s.value + ids;
-    s.mark = (uint16_t *)(s.place + ids);
+    s.flags = (uint16_t *)(s.place + ids);
     s.w = w;
     s.n = s.room = n;
     s.out = memory;
