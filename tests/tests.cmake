@@ -94,6 +94,19 @@ elseif(GPUNUM_PYTHON)
         add_custom_target(gpunum_cases_${name} DEPENDS ${file})
         list(APPEND cases gpunum_cases_${name})
     endforeach()
+    # ONNX's own tests of its operators.
+    find_path(GPUNUM_ONNX_TESTS test_abs/model.onnx PATHS /usr/share/libonnx-testdata/data/node NO_DEFAULT_PATH)
+    mark_as_advanced(GPUNUM_ONNX_TESTS)
+    gpunum_required("libonnx-testdata" GPUNUM_ONNX_TESTS)
+    if(GPUNUM_ONNX_TESTS)
+        set(file ${PROJECT_BINARY_DIR}/cases/onnx.cases)
+        set(script ${PROJECT_SOURCE_DIR}/tests/make_onnx.py)
+        add_custom_command(OUTPUT ${file} COMMAND ${GPUNUM_PYTHON} ${script} ${GPUNUM_ONNX_TESTS} ${file}.new
+            COMMAND ${CMAKE_COMMAND} -E rename ${file}.new ${file}
+            DEPENDS ${script} ${PROJECT_SOURCE_DIR}/tests/make_cases.py VERBATIM)
+        add_custom_target(gpunum_cases_onnx DEPENDS ${file})
+        list(APPEND cases gpunum_cases_onnx)
+    endif()
     add_custom_target(gpunum_cases ALL)
     add_dependencies(gpunum_cases ${cases})
 endif()
@@ -223,7 +236,7 @@ if(GPUNUM_CMOCKA_INCLUDE_DIR AND GPUNUM_CMOCKA_LIBRARY)
             gpunum_vulkan_test(${name}.vulkan ${launcher} $<TARGET_FILE:${target}>)
             # Interpreted: half of their time is lavapipe's compiling of elementwise programs (of linalg a sixth), which
             # ops, array, views, train and the fuzzers test. 4 is GN_VULKAN_NO_SPECIALIZATION.
-            if(name MATCHES "^(autograd|complex|linalg)$")
+            if(name MATCHES "^(autograd|complex|linalg|onnx)$")
                 set_property(TEST ${name}.vulkan APPEND PROPERTY ENVIRONMENT GN_TEST_VULKAN_FLAGS=4)
             endif()
         endif()

@@ -19,7 +19,7 @@ test)
     need="$need clang libcmocka-dev python3-numpy binutils pkg-config"
     want="$want ccache mesa-vulkan-drivers vulkan-validationlayers vulkan-tools spirv-tools valgrind libc6-dbg
         libclang-rt-dev gcc-mingw-w64-x86-64 g++-mingw-w64-x86-64
-        python3-scipy python3-torch libopenblas-dev libfftw3-dev librandom123-dev"
+        python3-scipy python3-torch libopenblas-dev libfftw3-dev librandom123-dev libonnx-testdata"
     ;;
 *)
     echo "usage: tools/setup.sh run|test" >&2
@@ -34,7 +34,7 @@ setup.sh: $1. Install these by hand:
          for the GPU: Vulkan headers, volk, and the GPU's Vulkan driver
   test:  also gcc and clang with their sanitizers, cmocka, NumPy, SciPy, PyTorch, Mesa's lavapipe
          driver, the Vulkan validation layer, SPIRV-Tools, valgrind, mingw-w64, OpenBLAS, FFTW,
-         Random123
+         Random123, ONNX's test data
 TEXT
     exit 1
 }

@@ -1,0 +1,727 @@
+// The backend tests of ONNX (onnx/onnx, backend/test; Debian's libonnx-testdata): for each op how it is said in gn_ functions, or
+// why it is not. tests/make_onnx.py turns the tests of single nodes into cases. Prints what passed and what is left out.
+
+#include "test.h"
+
+enum { MOST = 10 };
+
+typedef struct attribute {
+    char name[32];
+    int kind, count; // 1 reals, 2 integers, 3 text, 4 an array
+    double real[16];
+    int64_t integer[16];
+    char text[64];
+    test_array array;
+} attribute;
+
+typedef struct node {
+    gn_context *g;
+    char name[96], op[48];
+    int inputs, outputs, attributes;
+    bool given[MOST], wanted[MOST];
+    test_array in[MOST], out[MOST];
+    attribute attribute[MOST];
+    gn_array *more[MOST]; // results beside the first one
+} node;
+
+// ---- what a node says
+
+static const attribute *find(const node *n, const char *name) {
+    for (int i = 0; i < n->attributes; i++)
+        if (strcmp(n->attribute[i].name, name) == 0) return &n->attribute[i];
+    return NULL;
+}
+static double real(const node *n, const char *name, double otherwise) {
+    const attribute *a = find(n, name);
+    return a != NULL ? a->real[0] : otherwise;
+}
+static int64_t integer(const node *n, const char *name, int64_t otherwise) {
+    const attribute *a = find(n, name);
+    return a != NULL ? a->integer[0] : otherwise;
+}
+static bool says(const node *n, const char *name, const char *text, bool otherwise) {
+    const attribute *a = find(n, name);
+    return a != NULL ? strcmp(a->text, text) == 0 : otherwise;
+}
+static gn_array *of(gn_context *g, const test_array *a) { return gn_array_from(g, a->t, a->s, a->data); }
+static gn_array *in(node *n, int i) { return i < n->inputs && n->given[i] ? of(n->g, &n->in[i]) : NULL; }
+static gn_dtype type_of(const node *n, int i) { return n->in[i].t; }
+
+// An input that is a list of integers, which a call has as numbers: axes, shapes, ends. -1: it is not given.
+static int list(const node *n, int i, int64_t *to) {
+    if (i >= n->inputs || !n->given[i]) return -1;
+    for (int k = 0; k < n->in[i].n && k < 16; k++) to[k] = (int64_t)test_element(n->in[i].t, n->in[i].data, k);
+    return (int)n->in[i].n;
+}
+static double one(const node *n, int i, double otherwise) {
+    return i < n->inputs && n->given[i] ? test_element(n->in[i].t, n->in[i].data, 0) : otherwise;
+}
+
+static gn_axes axes_from(const int64_t *a, int count) {
+    int all[16];
+    for (int i = 0; i < count; i++) all[i] = (int)a[i];
+    return count == 1 ? all[0] : gn_axes_from(count, all);
+}
+
+// TensorProto.DataType
+static gn_dtype onnx_type(int64_t t) {
+    static const gn_dtype types[] = {GN_DTYPE_COUNT, GN_F32, GN_U8, GN_I8, GN_U16, GN_I16, GN_I32, GN_I64, GN_DTYPE_COUNT,
+                                     GN_BOOL, GN_F16, GN_F64, GN_U32, GN_U64, GN_C64, GN_C128, GN_BF16};
+    return t >= 0 && t < 17 ? types[t] : GN_DTYPE_COUNT;
+}
+
+static gn_shape shape_in(const node *n, int i) {
+    int64_t dims[16];
+    const int rank = list(n, i, dims);
+    return gn_shape_from(rank, dims);
+}
+// Of two arrays that broadcast.
+static gn_shape both(gn_shape a, gn_shape b) {
+    gn_shape s = a.rank > b.rank ? a : b;
+    for (int i = 1; i <= a.rank && i <= b.rank; i++) {
+        const int64_t m = a.dim[a.rank - i], k = b.dim[b.rank - i];
+        s.dim[s.rank - i] = m == 1 ? k : m;
+    }
+    return s;
+}
+// A list of an attribute, or else of an input. -1: neither.
+static int numbers(const node *n, const char *name, int i, int64_t *to) {
+    const attribute *a = find(n, name);
+    if (a == NULL) return list(n, i, to);
+    memcpy(to, a->integer, sizeof a->integer);
+    return a->count;
+}
+
+// ---- ops
+
+#define ONE(op, call)                       \
+    static gn_array *op_##op(node *n) {     \
+        gn_array *a = in(n, 0);             \
+        return call;                        \
+    }
+#define TWO(op, call)                                 \
+    static gn_array *op_##op(node *n) {               \
+        gn_array *a = in(n, 0), *b = in(n, 1);        \
+        return call;                                  \
+    }
+ONE(Abs, gn_abs(a))
+ONE(Acos, gn_acos(a))
+ONE(Acosh, gn_acosh(a))
+ONE(Asin, gn_asin(a))
+ONE(Asinh, gn_asinh(a))
+ONE(Atan, gn_atan(a))
+ONE(Atanh, gn_atanh(a))
+ONE(Ceil, gn_ceil(a))
+ONE(Cos, gn_cos(a))
+ONE(Cosh, gn_cosh(a))
+ONE(Det, gn_det(a))
+ONE(Erf, gn_erf(a))
+ONE(Exp, gn_exp(a))
+ONE(Floor, gn_floor(a))
+ONE(GlobalAveragePool, gn_mean(a, GN_KEEP(GN_AXES(2, 3))))
+ONE(GlobalMaxPool, gn_max(a, GN_KEEP(GN_AXES(2, 3))))
+ONE(HardSwish, gn_mul(a, gn_clamp(gn_add_s(gn_div_s(a, 6), 0.5), 0, 1)))
+ONE(Identity, gn_copy(a))
+ONE(IsNaN, gn_isnan(a))
+ONE(Log, gn_log(a))
+ONE(MeanVarianceNormalization,
+    gn_div(gn_sub(a, gn_mean(a, GN_KEEP(GN_AXES(0, 2, 3)))), gn_std(a, GN_KEEP(GN_AXES(0, 2, 3)), 0)))
+ONE(Neg, gn_neg(a))
+ONE(NonZero, gn_nonzero(a))
+ONE(Not, gn_logical_not(a))
+ONE(Reciprocal, gn_recip(a))
+ONE(Relu, gn_relu(a))
+ONE(Round, gn_round(a))
+ONE(Sigmoid, gn_sigmoid(a))
+ONE(Sign, gn_sign(a))
+ONE(Sin, gn_sin(a))
+ONE(Sinh, gn_sinh(a))
+ONE(Size, gn_full_int(n->g, GN_I64, GN_SHAPE(), gn_size(a)))
+ONE(Softplus, gn_softplus(a))
+ONE(Softsign, gn_div(a, gn_add_s(gn_abs(a), 1)))
+ONE(Sqrt, gn_sqrt(a))
+ONE(Tan, gn_tan(a))
+ONE(Tanh, gn_tanh(a))
+TWO(Add, gn_add(a, b))
+TWO(And, gn_logical_and(a, b))
+TWO(CastLike, gn_cast(a, gn_dtype_of(b)))
+TWO(Equal, gn_eq(a, b))
+TWO(Greater, gn_gt(a, b))
+TWO(GreaterOrEqual, gn_ge(a, b))
+TWO(Less, gn_lt(a, b))
+TWO(LessOrEqual, gn_le(a, b))
+TWO(MatMul, gn_matmul(a, b))
+TWO(Mul, gn_mul(a, b))
+TWO(Or, gn_logical_or(a, b))
+TWO(Pow, gn_cast(gn_pow(a, b), gn_dtype_of(a)))
+TWO(PRelu, gn_where(gn_lt_s(a, 0), gn_mul(a, b), a))
+TWO(Sub, gn_sub(a, b))
+TWO(Xor, gn_logical_xor(a, b))
+// Of integers the quotient's type is theirs.
+TWO(Div, gn_dtype_of(a) == GN_U8 ? gn_floor_div(a, b) : gn_div(a, b))
+TWO(BitShift, says(n, "direction", "LEFT", false) ? gn_shl(a, b) : gn_shr(a, b))
+// fmod has the sign of the first.
+TWO(Mod, integer(n, "fmod", 0) != 0 ? gn_mul(gn_sign(a), gn_mod(gn_abs(a), gn_abs(b))) : gn_mod(a, b))
+ONE(Celu, gn_mul_s(gn_elu(gn_div_s(a, real(n, "alpha", 1)), 1), real(n, "alpha", 1)))
+ONE(Elu, gn_elu(a, real(n, "alpha", 1)))
+ONE(LeakyRelu, gn_leaky_relu(a, real(n, "alpha", 0.01)))
+ONE(Selu, gn_mul_s(gn_elu(a, real(n, "alpha", 1.6732632423543772)), real(n, "gamma", 1.0507009873554805)))
+ONE(HardSigmoid, gn_clamp(gn_add_s(gn_mul_s(a, real(n, "alpha", 0.2)), real(n, "beta", 0.5)), 0, 1))
+ONE(ThresholdedRelu, gn_where(gn_gt_s(a, real(n, "alpha", 1)), a, gn_zeros_like(a)))
+ONE(Softmax, gn_softmax(a, (int)integer(n, "axis", -1)))
+ONE(LogSoftmax, gn_log_softmax(a, (int)integer(n, "axis", -1)))
+ONE(EyeLike, gn_eye(n->g, find(n, "dtype") != NULL ? onnx_type(integer(n, "dtype", 1)) : gn_dtype_of(a), gn_dim(a, 0),
+                    gn_dim(a, 1), integer(n, "k", 0)))
+ONE(Cast, gn_cast(a, onnx_type(integer(n, "to", 1))))
+ONE(Expand, gn_broadcast_to(a, both(gn_shape_of(a), shape_in(n, 1))))
+ONE(Trilu, integer(n, "upper", 1) != 0 ? gn_triu(a, (int64_t)one(n, 1, 0)) : gn_tril(a, (int64_t)one(n, 1, 0)))
+TWO(Gather, gn_take(a, b, (int)integer(n, "axis", 0)))
+TWO(GatherElements, gn_take_along(a, b, (int)integer(n, "axis", 0)))
+ONE(Tile, gn_tile(a, shape_in(n, 1)))
+
+static gn_array *op_Constant(node *n) { return of(n->g, &find(n, "value")->array); }
+static gn_array *op_ConstantOfShape(node *n) {
+    const attribute *value = find(n, "value");
+    gn_array *v = value != NULL ? of(n->g, &value->array) : gn_zeros(n->g, GN_F32, GN_SHAPE(1));
+    return gn_copy(gn_broadcast_to(gn_reshape(v, GN_SHAPE()), shape_in(n, 0)));
+}
+static gn_array *op_Range(node *n) { return gn_arange(n->g, type_of(n, 0), one(n, 0, 0), one(n, 1, 0), one(n, 2, 0)); }
+static gn_array *op_Where(node *n) { return gn_where(in(n, 0), in(n, 1), in(n, 2)); }
+static gn_array *op_Clip(node *n) { return gn_clip(in(n, 0), in(n, 1), in(n, 2)); }
+static gn_array *op_Concat(node *n) {
+    gn_array *a[MOST];
+    for (int i = 0; i < n->inputs; i++) a[i] = in(n, i);
+    return gn_concat(a, n->inputs, (int)integer(n, "axis", 0));
+}
+static gn_array *fold(node *n, gn_array *(*fn)(gn_array *, gn_array *)) {
+    gn_array *y = in(n, 0);
+    for (int i = 1; i < n->inputs; i++) y = fn(y, in(n, i));
+    return y;
+}
+static gn_array *op_Max(node *n) { return fold(n, gn_maximum); }
+static gn_array *op_Min(node *n) { return fold(n, gn_minimum); }
+static gn_array *op_Sum(node *n) { return fold(n, gn_add); }
+static gn_array *op_Mean(node *n) { return gn_div_s(fold(n, gn_add), n->inputs); }
+
+// Periodic windows go on where they begin. The recorded ones were made with this pi.
+static gn_array *window(node *n, double a0, double a1, double a2) {
+    const int64_t count = (int64_t)one(n, 0, 0), over = integer(n, "periodic", 1) != 0 ? count : count - 1;
+    gn_array *x = gn_mul_s(gn_arange(n->g, GN_F32, 0, (double)count, 1), 2 * 3.1415 / (double)over);
+    return gn_add(gn_rsub_s(gn_mul_s(gn_cos(x), a1), a0), gn_mul_s(gn_cos(gn_mul_s(x, 2)), a2));
+}
+static gn_array *op_HannWindow(node *n) { return window(n, 0.5, 0.5, 0); }
+static gn_array *op_HammingWindow(node *n) { return window(n, 25.0 / 46, 21.0 / 46, 0); }
+static gn_array *op_BlackmanWindow(node *n) { return window(n, 0.42, 0.5, 0.08); }
+
+static gn_array *op_IsInf(node *n) {
+    gn_array *a = in(n, 0), *y = gn_isinf(a);
+    if (integer(n, "detect_negative", 1) == 0) y = gn_logical_and(y, gn_gt_s(a, 0));
+    if (integer(n, "detect_positive", 1) == 0) y = gn_logical_and(y, gn_lt_s(a, 0));
+    return y;
+}
+static gn_array *op_Shrink(node *n) {
+    const double l = real(n, "lambd", 0.5), bias = real(n, "bias", 0);
+    gn_array *a = in(n, 0), *zero = gn_zeros_like(a);
+    return gn_where(gn_lt_s(a, -l), gn_add_s(a, bias), gn_where(gn_gt_s(a, l), gn_sub_s(a, bias), zero));
+}
+static gn_array *op_Shape(node *n) {
+    gn_array *dims = gn_array_from(n->g, GN_I64, GN_SHAPE(n->in[0].s.rank), n->in[0].s.dim);
+    return gn_copy(gn_slice(dims, 0, integer(n, "start", 0), integer(n, "end", GN_NONE), 1));
+}
+
+// Reductions: axes of the attribute, or of input 1.
+static gn_axes reduced(const node *n) {
+    int64_t list_of[16];
+    const int count = numbers(n, "axes", 1, list_of);
+    const bool none = count < 0 || (count == 0 && integer(n, "noop_with_empty_axes", 0) == 0);
+    const gn_axes axes = none ? GN_ALL : axes_from(list_of, count);
+    return integer(n, "keepdims", 1) != 0 ? GN_KEEP(axes) : axes;
+}
+ONE(ReduceL1, gn_sum(gn_abs(a), reduced(n)))
+ONE(ReduceL2, gn_norm(a, reduced(n)))
+ONE(ReduceLogSum, gn_log(gn_sum(a, reduced(n))))
+ONE(ReduceLogSumExp, gn_logsumexp(a, reduced(n)))
+ONE(ReduceMax, gn_max(a, reduced(n)))
+ONE(ReduceMean, gn_mean(a, reduced(n)))
+ONE(ReduceMin, gn_min(a, reduced(n)))
+ONE(ReduceProd, gn_prod(a, reduced(n)))
+ONE(ReduceSum, gn_sum(a, reduced(n)))
+ONE(ReduceSumSquare, gn_sum(gn_square(a), reduced(n)))
+
+static gn_array *arg(node *n, gn_array *(*fn)(gn_array *, gn_axes)) {
+    const int axis = (int)integer(n, "axis", 0);
+    const gn_axes axes = integer(n, "keepdims", 1) != 0 ? GN_KEEP(axis) : axis;
+    gn_array *a = in(n, 0);
+    if (integer(n, "select_last_index", 0) == 0) return fn(a, axes);
+    return gn_rsub_s(fn(gn_flip(a, axis), axes), (double)gn_dim(a, axis) - 1);
+}
+static gn_array *op_ArgMax(node *n) { return arg(n, gn_argmax); }
+static gn_array *op_ArgMin(node *n) { return arg(n, gn_argmin); }
+static gn_array *op_Hardmax(node *n) {
+    const int axis = (int)integer(n, "axis", -1);
+    gn_array *a = in(n, 0);
+    return gn_move_axis(gn_one_hot(gn_argmax(a, axis), gn_dtype_of(a), gn_dim(a, axis)), -1, axis);
+}
+static gn_array *op_CumSum(node *n) {
+    const int axis = (int)one(n, 1, 0);
+    const bool back = integer(n, "reverse", 0) != 0;
+    gn_array *a = in(n, 0), *x = back ? gn_flip(a, axis) : a;
+    gn_array *y = gn_cumsum(x, axis);
+    if (integer(n, "exclusive", 0) != 0) y = gn_sub(y, x);
+    return back ? gn_flip(y, axis) : y;
+}
+static gn_array *op_TopK(node *n) {
+    const int axis = (int)integer(n, "axis", -1);
+    const int64_t k = (int64_t)one(n, 1, 1);
+    gn_array *a = in(n, 0);
+    if (integer(n, "largest", 1) != 0) return gn_topk(a, k, axis, &n->more[1]);
+    n->more[1] = gn_slice(gn_argsort(a, axis, false), axis, 0, k, 1);
+    return gn_slice(gn_sort(a, axis, false), axis, 0, k, 1);
+}
+// Unsorted: in the order of their first places.
+static gn_array *op_Unique(node *n) {
+    gn_array *y = gn_unique(in(n, 0), &n->more[1], &n->more[2], &n->more[3]);
+    n->more[2] = gn_ravel(n->more[2]);
+    if (integer(n, "sorted", 1) != 0) return y;
+    gn_array *order = gn_argsort(n->more[1], 0, false);
+    n->more[1] = gn_take(n->more[1], order, 0);
+    n->more[2] = gn_take(gn_argsort(order, 0, false), n->more[2], 0);
+    n->more[3] = gn_take(n->more[3], order, 0);
+    return gn_take(y, order, 0);
+}
+
+// Views.
+static gn_array *op_Reshape(node *n) {
+    gn_shape s = shape_in(n, 1);
+    for (int i = 0; i < s.rank && integer(n, "allowzero", 0) == 0; i++)
+        if (s.dim[i] == 0) s.dim[i] = n->in[0].s.dim[i];
+    return gn_reshape(in(n, 0), s);
+}
+static gn_array *op_Flatten(node *n) {
+    const gn_shape s = n->in[0].s;
+    int64_t axis = integer(n, "axis", 1), rows = 1;
+    if (axis < 0) axis += s.rank;
+    for (int i = 0; i < axis; i++) rows *= s.dim[i];
+    return gn_reshape(in(n, 0), GN_SHAPE(rows, -1));
+}
+static gn_array *op_Transpose(node *n) {
+    const attribute *perm = find(n, "perm");
+    int axes[8];
+    if (perm == NULL) return gn_transpose(in(n, 0));
+    for (int i = 0; i < perm->count; i++) axes[i] = (int)perm->integer[i];
+    return gn_permute_axes(in(n, 0), axes, perm->count);
+}
+static gn_array *op_Squeeze(node *n) {
+    int64_t axes[16];
+    const int count = numbers(n, "axes", 1, axes);
+    return gn_squeeze(in(n, 0), count < 0 ? GN_ALL : axes_from(axes, count));
+}
+static gn_array *op_Unsqueeze(node *n) {
+    int64_t axes[16];
+    const int count = numbers(n, "axes", 1, axes);
+    return gn_expand_dims(in(n, 0), axes_from(axes, count));
+}
+static gn_array *op_Slice(node *n) {
+    int64_t start[16], stop[16], axis[16], step[16];
+    const int count = list(n, 1, start);
+    list(n, 2, stop);
+    const bool axes = list(n, 3, axis) >= 0, steps = list(n, 4, step) >= 0;
+    gn_array *a = in(n, 0);
+    for (int i = 0; i < count; i++)
+        a = gn_slice(a, axes ? (int)axis[i] : i, start[i], stop[i], steps ? step[i] : 1);
+    return a;
+}
+static gn_array *op_Split(node *n) {
+    const int axis = (int)integer(n, "axis", 0);
+    int64_t places[16];
+    if (list(n, 1, places) < 0) return gn_split(in(n, 0), n->outputs, axis, n->more) == GN_OK ? n->more[0] : NULL;
+    for (int i = 1; i < n->outputs; i++) places[i] += places[i - 1];
+    return gn_split_at(in(n, 0), places, n->outputs - 1, axis, n->more) == GN_OK ? n->more[0] : NULL;
+}
+static gn_array *op_DepthToSpace(node *n) {
+    const int64_t k = integer(n, "blocksize", 1), *d = n->in[0].s.dim, c = d[1] / (k * k);
+    const bool crd = says(n, "mode", "CRD", false);
+    gn_array *a = gn_reshape(in(n, 0), crd ? GN_SHAPE(d[0], c, k, k, d[2], d[3]) : GN_SHAPE(d[0], k, k, c, d[2], d[3]));
+    a = crd ? gn_permute(a, 0, 1, 4, 2, 5, 3) : gn_permute(a, 0, 3, 4, 1, 5, 2);
+    return gn_reshape(a, GN_SHAPE(d[0], c, d[2] * k, d[3] * k));
+}
+static gn_array *op_SpaceToDepth(node *n) {
+    const int64_t k = integer(n, "blocksize", 1), *d = n->in[0].s.dim;
+    gn_array *a = gn_reshape(in(n, 0), GN_SHAPE(d[0], d[1], d[2] / k, k, d[3] / k, k));
+    return gn_reshape(gn_permute(a, 0, 3, 5, 1, 2, 4), GN_SHAPE(d[0], d[1] * k * k, d[2] / k, d[3] / k));
+}
+static gn_array *op_Pad(node *n) {
+    int64_t pads[16], widths[16];
+    const int count = list(n, 1, pads);
+    for (int i = 0; i < count / 2; i++) widths[2 * i] = pads[i], widths[2 * i + 1] = pads[count / 2 + i];
+    const gn_pad_mode mode = says(n, "mode", "edge", false)      ? GN_PAD_EDGE
+                             : says(n, "mode", "reflect", false) ? GN_PAD_REFLECT
+                                                                 : GN_PAD_CONSTANT;
+    return gn_pad(in(n, 0), widths, count, mode, one(n, 2, 0));
+}
+
+// Indices.
+static gn_array *op_Compress(node *n) {
+    return gn_compress(in(n, 1), in(n, 0), find(n, "axis") != NULL ? (gn_axes)integer(n, "axis", 0) : GN_ALL);
+}
+static gn_array *op_OneHot(node *n) {
+    const int64_t depth = (int64_t)one(n, 1, 0);
+    gn_array *i = gn_cast(in(n, 0), GN_I64), *values = in(n, 2);
+    i = gn_where(gn_lt_s(i, 0), gn_add_s(i, (double)depth), i);
+    gn_array *y = gn_where(gn_one_hot(i, GN_BOOL, depth), gn_index(values, "1"), gn_index(values, "0"));
+    return gn_move_axis(y, -1, (int)integer(n, "axis", -1));
+}
+static gn_array *op_ScatterElements(node *n) {
+    const int axis = (int)integer(n, "axis", 0);
+    gn_array *a = in(n, 0), *i = in(n, 1), *v = in(n, 2);
+    return says(n, "reduction", "add", false) ? gn_scatter_add(a, i, v, axis) : gn_put_along(a, i, v, axis);
+}
+// Indices (..., k) into the first k axes behind the batches, as one index into their elements.
+static gn_array *flat_indices(node *n, int batches, int64_t *elements) {
+    gn_array *i = in(n, 1), *flat = NULL;
+    const gn_shape s = n->in[0].s;
+    const int k = (int)gn_dim(i, -1);
+    *elements = 1;
+    for (int axis = batches + k - 1; axis >= batches; axis--) {
+        gn_array *x = gn_slice(i, -1, axis - batches, axis - batches + 1, 1);
+        x = gn_squeeze(gn_where(gn_lt_s(x, 0), gn_add_s(x, (double)s.dim[axis]), x), -1);
+        x = gn_mul_s(x, (double)*elements);
+        flat = flat != NULL ? gn_add(flat, x) : x;
+        *elements *= s.dim[axis];
+    }
+    return flat;
+}
+// One batch axis at most.
+static gn_array *op_GatherND(node *n) {
+    const int batches = (int)integer(n, "batch_dims", 0), k = (int)n->in[1].s.dim[n->in[1].s.rank - 1];
+    const gn_shape a = n->in[0].s, b = n->in[1].s;
+    int64_t elements;
+    gn_shape s = b;
+    gn_array *i = flat_indices(n, batches, &elements);
+    if (batches == 1) {
+        gn_array *first = gn_mul_s(gn_arange(n->g, GN_I64, 0, (double)a.dim[0], 1), (double)elements);
+        i = gn_add(gn_reshape(i, GN_SHAPE(a.dim[0], -1)), gn_expand_dims(first, 1));
+        elements *= a.dim[0];
+    }
+    s.rank--;
+    for (int axis = batches + k; axis < a.rank; axis++) s.dim[s.rank++] = a.dim[axis];
+    return gn_reshape(gn_take(gn_reshape(in(n, 0), GN_SHAPE(elements, -1)), gn_ravel(i), 0), s);
+}
+static gn_array *op_ScatterND(node *n) {
+    int64_t elements;
+    gn_array *i = gn_ravel(flat_indices(n, 0, &elements)), *a = gn_reshape(in(n, 0), GN_SHAPE(elements, -1));
+    gn_array *v = gn_reshape(in(n, 2), GN_SHAPE(gn_size(i), -1));
+    gn_array *y = says(n, "reduction", "add", false) ? gn_scatter_add(a, gn_expand_dims(i, 1), v, 0)
+                                                     : gn_put_along(a, gn_expand_dims(i, 1), v, 0);
+    return gn_reshape(y, n->in[0].s);
+}
+static gn_array *op_ReverseSequence(node *n) {
+    const int time = (int)integer(n, "time_axis", 0), batch = (int)integer(n, "batch_axis", 1);
+    gn_array *a = in(n, 0), *t = gn_arange(n->g, GN_I64, 0, (double)gn_dim(a, time), 1), *length = in(n, 1);
+    t = gn_expand_dims(t, time < batch ? 1 : 0);
+    length = gn_expand_dims(length, time < batch ? 0 : 1);
+    gn_array *i = gn_where(gn_lt(t, length), gn_sub(gn_sub_s(length, 1), t), t);
+    for (int axis = 2; axis < gn_rank(a); axis++) i = gn_expand_dims(i, -1);
+    return gn_take_along(a, i, time);
+}
+// Places count in the plane of the windows, which stands at the beginning of a larger output_shape.
+static gn_array *op_MaxUnpool(node *n) {
+    const attribute *kernel = find(n, "kernel_shape"), *stride = find(n, "strides");
+    gn_shape s = n->in[0].s;
+    for (int i = 2; i < s.rank; i++) s.dim[i] = (s.dim[i] - 1) * stride->integer[i - 2] + kernel->integer[i - 2];
+    gn_array *y = gn_put_along(gn_ravel(gn_zeros(n->g, GN_F32, s)), gn_ravel(in(n, 1)), gn_ravel(in(n, 0)), 0);
+    int64_t widths[16] = {0};
+    if (n->inputs > 2) {
+        const gn_shape wide = shape_in(n, 2);
+        for (int i = 0; i < s.rank; i++) widths[2 * i + 1] = wide.dim[i] - s.dim[i];
+    }
+    return gn_pad(gn_reshape(y, s), widths, 2 * s.rank, GN_PAD_CONSTANT, 0);
+}
+
+// Products and transforms.
+static gn_array *op_Einsum(node *n) {
+    gn_array *a[MOST];
+    for (int i = 0; i < n->inputs; i++) a[i] = in(n, i);
+    return gn_einsum_list(n->g, find(n, "equation")->text, a, n->inputs);
+}
+static gn_array *op_Gemm(node *n) {
+    gn_array *a = in(n, 0), *b = in(n, 1), *c = in(n, 2);
+    if (integer(n, "transA", 0) != 0) a = gn_transpose(a);
+    if (integer(n, "transB", 0) != 0) b = gn_transpose(b);
+    gn_array *y = gn_mul_s(gn_matmul(a, b), real(n, "alpha", 1));
+    return c != NULL ? gn_add(y, gn_mul_s(c, real(n, "beta", 1))) : y;
+}
+static gn_array *op_MatMulInteger(node *n) {
+    gn_array *a = gn_sub(gn_cast(in(n, 0), GN_I32), gn_cast(in(n, 2), GN_I32));
+    return gn_matmul(a, gn_sub(gn_cast(in(n, 1), GN_I32), gn_cast(in(n, 3), GN_I32)));
+}
+static gn_array *pair(gn_array *c) { // complex numbers as pairs
+    gn_array *parts[2] = {gn_real(c), gn_imag(c)};
+    return gn_stack(parts, 2, -1);
+}
+static gn_array *op_DFT(node *n) {
+    const int axis = (int)integer(n, "axis", 1);
+    gn_array *a = in(n, 0), *re = gn_index(a, "..., 0");
+    gn_array *x = gn_dim(a, -1) == 2 ? gn_complex(re, gn_index(a, "..., 1")) : gn_complex(re, gn_zeros_like(re));
+    return pair(integer(n, "inverse", 0) != 0 ? gn_ifft(x, 0, axis, GN_FFT_BACKWARD) : gn_fft(x, 0, axis, GN_FFT_BACKWARD));
+}
+static gn_array *op_STFT(node *n) {
+    gn_array *a = gn_squeeze(in(n, 0), -1), *taper = in(n, 2);
+    const int64_t size = (int64_t)one(n, 3, taper != NULL ? (double)gn_size(taper) : 0);
+    gn_array *frames = gn_slice(gn_sliding_window(a, size, 1), 1, GN_NONE, GN_NONE, (int64_t)one(n, 1, 1));
+    return pair(gn_rfft(taper != NULL ? gn_mul(frames, taper) : frames, 0, -1, GN_FFT_BACKWARD));
+}
+static gn_array *op_LRN(node *n) {
+    const int64_t size = integer(n, "size", 1), front = (size - 1) / 2;
+    const int64_t widths[8] = {0, 0, front, size - 1 - front, 0, 0, 0, 0};
+    gn_array *a = in(n, 0), *squares = gn_pad(gn_square(a), widths, 8, GN_PAD_CONSTANT, 0);
+    gn_array *sum = gn_sum(gn_sliding_window(squares, size, 1), -1);
+    gn_array *scale = gn_add_s(gn_mul_s(sum, real(n, "alpha", 1e-4) / (double)size), real(n, "bias", 1));
+    return gn_div(a, gn_pow_s(scale, real(n, "beta", 0.75)));
+}
+
+// Numbers in 8 bits: x = (q - zero) scale, where these go along an axis or are one for all.
+static gn_array *along(node *n, int i, int axis) {
+    gn_array *a = in(n, i);
+    for (int k = axis + 1; k < n->in[0].s.rank && gn_rank(a) > 0; k++) a = gn_expand_dims(a, -1);
+    return a;
+}
+static gn_array *op_QuantizeLinear(node *n) {
+    const int axis = (int)integer(n, "axis", 1);
+    gn_array *q = gn_round(gn_div(in(n, 0), along(n, 1, axis)));
+    return gn_cast(gn_add(q, gn_cast(along(n, 2, axis), GN_F32)), type_of(n, 2));
+}
+static gn_array *op_DequantizeLinear(node *n) {
+    const int axis = (int)integer(n, "axis", 1);
+    gn_array *q = gn_sub(gn_cast(in(n, 0), GN_F32), gn_cast(along(n, 2, axis), GN_F32));
+    return gn_mul(q, along(n, 1, axis));
+}
+static gn_array *op_DynamicQuantizeLinear(node *n) {
+    gn_array *a = in(n, 0), *low = gn_minimum_s(gn_min(a, GN_ALL), 0), *high = gn_maximum_s(gn_max(a, GN_ALL), 0);
+    gn_array *scale = gn_div_s(gn_sub(high, low), 255);
+    gn_array *zero = gn_round(gn_clamp(gn_div(gn_neg(low), scale), 0, 255));
+    n->more[1] = scale;
+    n->more[2] = gn_cast(zero, GN_U8);
+    return gn_cast(gn_add(gn_round(gn_div(a, scale)), zero), GN_U8);
+}
+
+// Layers and losses.
+static gn_array *op_Dropout(node *n) {
+    gn_array *a = in(n, 0);
+    n->more[1] = gn_ones(n->g, GN_BOOL, n->in[0].s);
+    return gn_dropout(a, n->inputs > 1 ? one(n, 1, 0.5) : real(n, "ratio", 0.5), one(n, 2, 0) != 0);
+}
+static gn_array *loss(node *n, gn_array *x, gn_array *(*fn)(gn_array *, gn_array *, const gn_cross_entropy_options *)) {
+    gn_cross_entropy_options o;
+    memset(&o, 0, sizeof o);
+    o.weight = in(n, 2);
+    o.ignores = find(n, "ignore_index") != NULL;
+    o.ignored = integer(n, "ignore_index", 0);
+    o.reduction = says(n, "reduction", "sum", false)    ? GN_REDUCE_SUM
+                  : says(n, "reduction", "none", false) ? GN_REDUCE_NONE
+                                                        : GN_REDUCE_MEAN;
+    return fn(x, in(n, 1), &o);
+}
+static gn_array *op_NegativeLogLikelihoodLoss(node *n) { return loss(n, in(n, 0), gn_nll_loss); }
+static gn_array *op_SoftmaxCrossEntropyLoss(node *n) {
+    gn_array *x = in(n, 0);
+    n->more[1] = gn_log_softmax(x, 1);
+    return loss(n, x, gn_cross_entropy_with);
+}
+
+// ---- the table
+
+typedef struct row {
+    const char *op;
+    gn_array *(*fn)(node *n); // NULL: it is not here, and why
+    const char *why;
+} row;
+
+static const char layers[] = "layers that are not here yet", detection[] = "detection: no such functions",
+                  states[] = "an optimizer with states of the caller's: test_train.c has PyTorch's",
+                  drawn[] = "the random numbers of another generator";
+#define HERE(op) {#op, op_##op, NULL}
+static const row rows[] = {
+    HERE(Abs), HERE(Acos), HERE(Acosh), HERE(Add), HERE(And), HERE(ArgMax), HERE(ArgMin), HERE(Asin), HERE(Asinh),
+    HERE(Atan), HERE(Atanh), HERE(BitShift), HERE(BlackmanWindow), HERE(Cast), HERE(CastLike), HERE(Ceil), HERE(Celu),
+    HERE(Clip), HERE(Compress), HERE(Concat), HERE(Constant), HERE(ConstantOfShape), HERE(Cos), HERE(Cosh),
+    HERE(CumSum), HERE(DFT), HERE(DepthToSpace), HERE(DequantizeLinear), HERE(Det), HERE(Div), HERE(Dropout),
+    HERE(DynamicQuantizeLinear), HERE(Einsum), HERE(Elu), HERE(Equal), HERE(Erf), HERE(Exp), HERE(Expand),
+    HERE(EyeLike), HERE(Flatten), HERE(Floor), HERE(Gather), HERE(GatherElements), HERE(GatherND), HERE(Gemm),
+    HERE(GlobalAveragePool), HERE(GlobalMaxPool), HERE(Greater), HERE(GreaterOrEqual), HERE(HammingWindow),
+    HERE(HannWindow), HERE(HardSigmoid), HERE(HardSwish), HERE(Hardmax), HERE(Identity), HERE(IsInf), HERE(IsNaN),
+    HERE(LRN), HERE(LeakyRelu), HERE(Less), HERE(LessOrEqual), HERE(Log), HERE(LogSoftmax), HERE(MatMul),
+    HERE(MatMulInteger), HERE(Max), HERE(MaxUnpool), HERE(Mean), HERE(MeanVarianceNormalization), HERE(Min),
+    HERE(Mod), HERE(Mul), HERE(Neg), HERE(NegativeLogLikelihoodLoss), HERE(NonZero), HERE(Not), HERE(OneHot),
+    HERE(Or), HERE(PRelu), HERE(Pad), HERE(Pow), HERE(QuantizeLinear), HERE(Range), HERE(Reciprocal), HERE(ReduceL1),
+    HERE(ReduceL2), HERE(ReduceLogSum), HERE(ReduceLogSumExp), HERE(ReduceMax), HERE(ReduceMean), HERE(ReduceMin),
+    HERE(ReduceProd), HERE(ReduceSum), HERE(ReduceSumSquare), HERE(Relu), HERE(Reshape), HERE(ReverseSequence),
+    HERE(Round), HERE(STFT), HERE(ScatterElements), HERE(ScatterND), HERE(Selu), HERE(Shape), HERE(Shrink),
+    HERE(Sigmoid), HERE(Sign), HERE(Sin), HERE(Sinh), HERE(Size), HERE(Slice), HERE(Softmax),
+    HERE(SoftmaxCrossEntropyLoss), HERE(Softplus), HERE(Softsign), HERE(SpaceToDepth), HERE(Split), HERE(Sqrt),
+    HERE(Squeeze), HERE(Sub), HERE(Sum), HERE(Tan), HERE(Tanh), HERE(ThresholdedRelu), HERE(Tile), HERE(TopK),
+    HERE(Transpose), HERE(Trilu), HERE(Unique), HERE(Unsqueeze), HERE(Where), HERE(Xor),
+    {"Scatter", op_ScatterElements, NULL},
+    {"Adagrad", NULL, states},
+    {"Adam", NULL, states},
+    {"AveragePool", NULL, layers},
+    {"BatchNormalization", NULL, layers},
+    {"Bernoulli", NULL, drawn},
+    {"Conv", NULL, layers},
+    {"ConvInteger", NULL, layers},
+    {"ConvTranspose", NULL, layers},
+    {"GRU", NULL, layers},
+    {"GridSample", NULL, layers},
+    {"InstanceNormalization", NULL, layers},
+    {"LSTM", NULL, layers},
+    {"LayerNormalization", NULL, layers},
+    {"MaxPool", NULL, layers},
+    {"MelWeightMatrix", NULL, "a filter bank for sound: no such function"},
+    {"Momentum", NULL, states},
+    {"NonMaxSuppression", NULL, detection},
+    {"QLinearConv", NULL, "products of quantised numbers"},
+    {"QLinearMatMul", NULL, "products of quantised numbers"},
+    {"RNN", NULL, layers},
+    {"Resize", NULL, layers},
+    {"RoiAlign", NULL, detection},
+    {"TfIdfVectorizer", NULL, "text"},
+    {"Upsample", NULL, layers},
+};
+
+// Single tests of ops that are here.
+static const struct {
+    const char *name, *why;
+} apart[] = {
+    {"test_training_dropout", drawn},
+    {"test_training_dropout_default", drawn},
+    {"test_training_dropout_default_mask", drawn},
+    {"test_training_dropout_mask", drawn},
+    {"test_scatternd_multiply", "no scatter that multiplies"},
+    {"test_unique_sorted_with_axis", "no gn_unique along an axis"},
+    {"test_unique_sorted_with_axis_3d", "no gn_unique along an axis"},
+    {"test_unique_sorted_with_negative_axis", "no gn_unique along an axis"},
+};
+
+// ---- cases
+
+static int take_arrays(test_cases *c, bool *given, test_array *a) {
+    const int count = test_take_int(c);
+    if (count > MOST) fail_msg("%d arrays are too many", count);
+    for (int i = 0; i < count; i++) given[i] = test_take_array(c, &a[i]);
+    return count;
+}
+
+static void take_attribute(test_cases *c, attribute *a) {
+    test_take_text(c, a->name, sizeof a->name);
+    a->kind = test_take_int(c);
+    if (a->kind == 3) test_take_text(c, a->text, sizeof a->text);
+    if (a->kind == 4) test_take_array(c, &a->array);
+    if (a->kind > 2) return;
+    const int count = a->count = test_take_int(c);
+    for (int i = 0; i < count; i++) {
+        double x = 0;
+        int64_t k = 0;
+        test_take_bytes(c, a->kind == 1 ? (void *)&x : (void *)&k, 8);
+        if (i < 16) a->real[i] = x, a->integer[i] = k;
+    }
+    if (count > 16 && a->kind == 2) a->count = 16;
+}
+
+static double nearness(gn_dtype t) {
+    switch (t) {
+    case GN_F64: return 1e-12;
+    case GN_F32: return 2e-6;
+    case GN_F16: return 1e-3;
+    default: return t == GN_BF16 ? 8e-3 : 0;
+    }
+}
+
+// Whether all outputs that the case has are right.
+static bool passes(node *n, const row *r) {
+    gn_scope_begin(n->g);
+    n->more[0] = r->fn(n);
+    bool ok = true;
+    for (int i = 0; i < n->outputs && ok; i++)
+        if (n->wanted[i]) ok = test_near(n->more[i], &n->out[i], nearness(n->out[i].t));
+    if (!ok) {
+        char *text = n->more[0] != NULL ? gn_to_string(n->more[0], NULL) : NULL;
+        print_error("%s (%s): %s; %s\n", n->name, n->op, gn_error(n->g), text != NULL ? text : "");
+        gn_string_free(n->g, text);
+        gn_error_clear(n->g);
+    }
+    gn_scope_end(n->g);
+    return ok;
+}
+
+typedef struct reasons {
+    const char *why[200];
+    char what[200][600];
+    int count[200], used;
+} reasons;
+
+static void leave_out(reasons *r, const char *why, const char *what) {
+    int i = 0;
+    while (i < r->used && strcmp(r->why[i], why) != 0) i++;
+    if (i == r->used) r->why[r->used++] = why;
+    const size_t n = strlen(r->what[i]);
+    r->count[i]++;
+    if (strstr(r->what[i], what) == NULL && n + strlen(what) + 2 < sizeof r->what[i]) {
+        strcat(r->what[i], n > 0 ? " " : "");
+        strcat(r->what[i], what);
+    }
+}
+
+static void test_nodes(void **state) {
+    static reasons left;
+    static node n;
+    char why[64];
+    static char kept[16][64]; // of the reader
+    int reader = 0, passed = 0, failed = 0;
+    test_cases c;
+    if (!test_cases_made(&c, "onnx")) {
+        test_lacks("libonnx-testdata");
+        skip();
+    }
+    for (int i = 0; i < c.count; i++) {
+        memset(&n, 0, sizeof n);
+        n.g = (gn_context *)*state;
+        test_take_text(&c, n.name, sizeof n.name);
+        test_take_text(&c, n.op, sizeof n.op);
+        test_take_text(&c, why, sizeof why); // the op's domain
+        test_take_text(&c, why, sizeof why);
+        if (why[0] != 0) {
+            int k = 0;
+            while (k < reader && strcmp(kept[k], why) != 0) k++;
+            if (k == reader) strcpy(kept[reader++], why);
+            leave_out(&left, kept[k], n.op);
+            continue;
+        }
+        n.inputs = take_arrays(&c, n.given, n.in);
+        n.attributes = test_take_int(&c);
+        if (n.attributes > MOST) fail_msg("%s: too many attributes", n.name);
+        for (int k = 0; k < n.attributes; k++) take_attribute(&c, &n.attribute[k]);
+        n.outputs = take_arrays(&c, n.wanted, n.out);
+        const row *r = NULL;
+        for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+            if (strcmp(rows[k].op, n.op) == 0) r = &rows[k];
+        if (r == NULL) fail_msg("%s: the op %s has no row", n.name, n.op);
+        const char *reason = r->why;
+        for (size_t k = 0; k < sizeof apart / sizeof *apart; k++)
+            if (strcmp(apart[k].name, n.name) == 0) reason = apart[k].why;
+        if (reason != NULL)
+            leave_out(&left, reason, n.op);
+        else if (passes(&n, r))
+            passed++;
+        else
+            failed++;
+    }
+    print_message("ONNX: %d of %d tests pass, %d fail; left out:\n", passed, c.count, failed);
+    for (int i = 0; i < left.used; i++) print_message("%4d  %s: %s\n", left.count[i], left.why[i], left.what[i]);
+    test_cases_close(&c);
+    assert_int_equal(failed, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {GN_TEST(test_nodes)};
+    return test_run(tests);
+}
