@@ -342,6 +342,24 @@ static gn_array *call_classes(calls *c, gn_array *(*fn)(gn_array *, gn_array *, 
     return fn(x, c->find(c, INDEX, 1), &o);
 }
 
+typedef gn_array *(*conv_fn)(gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *o);
+static gn_array *call_conv(calls *c, conv_fn fn, int nd) {
+    static const int behind[] = {2, 3, 4};
+    gn_conv_options o = {few(c, 2), few(c, nd < 0 ? 0 : 1), few(c, 1), {0, 0, 0}, {0, 0, 0}, {0, 0, 0}, few(c, 1), false, 0, {0, 0, 0}};
+    for (int i = 0; i < 3 && c->wild; i++) {
+        if (draw(4) == 0) o.strides[i] = whole(c, 2);
+        if (draw(4) == 0) o.pads[i] = whole(c, 1);
+        if (draw(4) == 0) o.dilations[i] = whole(c, 2);
+        if (draw(9) == 0) o.output_pads[i] = whole(c, 1);
+    }
+    o.same = c->wild && draw(4) == 0;
+    nd = nd < 0 ? -nd : nd; // negative: transposed
+    gn_array *x = floats(c), *w = second(c), *b = c->find(c, ROW, 2);
+    if (!c->wild || gn_rank(x) == 2) x = gn_expand_dims(x, gn_axes_from(nd - 1, behind));
+    if (!c->wild || gn_rank(w) == 2) w = gn_expand_dims(w, gn_axes_from(nd, behind));
+    return fn(x, w, c->wild && draw(3) == 0 ? NULL : b, c->wild && draw(4) == 0 ? NULL : &o);
+}
+
 static gn_array *call_gradients(calls *c) {
     gn_array *leaf = gn_requires_grad(gn_detach(floats(c)), true),
              *loss = gn_sum(gn_exp(gn_mul_s(leaf, 0.5)), GN_ALL), *dx = NULL;
@@ -733,6 +751,10 @@ static gn_array *call_facts(calls *c) {
       gn_cosine_embedding_loss(floats(c), second(c), c->find(c, c->wild ? INDEX : ROW, 2), number(c, 0.1), reduction(c))) \
     X(gn_cross_entropy_with, 0, call_classes(c, gn_cross_entropy_with))                            \
     X(gn_nll_loss, 0, call_classes(c, gn_nll_loss))                                                \
+    X(gn_conv1d, SEVERAL, call_conv(c, gn_conv1d, 1))                                              \
+    X(gn_conv2d, SEVERAL, call_conv(c, gn_conv2d, 2))                                              \
+    X(gn_conv3d, SEVERAL, call_conv(c, gn_conv3d, 3))                                              \
+    X(gn_conv_transpose2d, SEVERAL, call_conv(c, gn_conv_transpose2d, -2))                         \
     X(gn_he_normal, HUGE_OK, gn_he_normal(c->g, type(c, GN_F32), shape(c)))                        \
     X(gn_xavier_uniform, HUGE_OK, gn_xavier_uniform(c->g, type(c, GN_F32), shape(c)))              \
     X(gn_sgd, SEVERAL, call_sgd(c))                                                                \

@@ -568,6 +568,38 @@ static void test_losses(void **state) {
     expect_values(gn_nll_loss(gn_zeros(g, GN_F32, GN_SHAPE(0, 3, H)), gn_zeros(g, GN_U8, GN_SHAPE(0, H)), NULL), (double)NAN);
 }
 
+// ---- layers
+
+static void test_layers(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_conv_options o;
+    memset(&o, 0, sizeof o);
+    gn_array *none = gn_zeros(g, GN_F32, GN_SHAPE(0, 3, H / 4, H / 4)), *blank = gn_zeros(g, GN_F32, GN_SHAPE(2, 3, 0, 5));
+    gn_array *w = gn_ones(g, GN_F32, GN_SHAPE(4, 3, 2, 2)), *many = wide(g, GN_F32, GN_SHAPE(P * P / 64, 3, 1, 1));
+    gn_array *line = wide(g, GN_F32, GN_SHAPE(1, P)), *one = gn_ones(g, GN_F32, GN_SHAPE(1, 1, 1));
+    expect_shape(gn_eval(gn_conv2d(none, w, NULL, NULL)), 0, 4, H / 4 - 1, H / 4 - 1);
+    FAILS(SHAPE, "gn_conv2d", gn_conv2d(gn_zeros(g, GN_F32, GN_SHAPE(0, 3, H, H)), w, NULL, NULL));
+    expect_shape(gn_eval(gn_conv_transpose2d(gn_zeros(g, GN_F32, GN_SHAPE(0, 4, 5, 5)), w, NULL, NULL)), 0, 3, 6, 6);
+    FAILS(SHAPE, "gn_conv2d", gn_conv2d(blank, w, NULL, NULL));
+    FAILS(MEMORY, "gn_conv2d", gn_conv2d(gn_zeros(g, GN_F32, GN_SHAPE(1, 3, 2, 2)), many, NULL, NULL));
+    FAILS(SHAPE, "gn_conv1d", gn_conv1d(one, gn_expand_dims(line, 0), NULL, NULL));
+    FAILS(SHAPE, "gn_conv3d", gn_conv3d(none, w, NULL, NULL));
+    o.stride = INT32_MAX;
+    expect_shape(gn_conv1d(gn_zeros(g, GN_F32, GN_SHAPE(1, 9)), one, NULL, &o), 1, 1);
+    FAILS(SHAPE, "gn_conv_transpose2d", gn_conv_transpose2d(gn_zeros(g, GN_F32, GN_SHAPE(0, 4, H, H)), w, NULL, &o));
+    o.stride = 4 * P;
+    FAILS(ARGUMENT, "gn_conv1d", gn_conv1d(one, one, NULL, &o));
+    o.stride = INT64_MIN;
+    FAILS(ARGUMENT, "gn_conv1d", gn_conv1d(one, one, NULL, &o));
+    o.stride = 1;
+    o.pad = o.dilation = INT32_MAX;
+    FAILS(SHAPE | MEMORY, "gn_conv2d", gn_conv2d(gn_zeros(g, GN_F32, GN_SHAPE(1, 3, 2, 2)), w, NULL, &o));
+    o.groups = INT64_MAX;
+    FAILS(SHAPE, "gn_conv2d", gn_conv2d(none, w, NULL, &o));
+    o.groups = -1;
+    FAILS(SHAPE, "gn_conv2d", gn_conv2d(none, w, NULL, &o));
+}
+
 // ---- products and decompositions
 
 static void test_products(void **state) {
@@ -1101,7 +1133,7 @@ static void test_all_are_here(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         GN_TEST(test_makers),       GN_TEST(test_counts),   GN_TEST(test_elementwise), GN_TEST(test_views),    GN_TEST(test_arrangements), GN_TEST(test_compositions), GN_TEST(test_orders),
-        GN_TEST(test_reductions),   GN_TEST(test_losses),   GN_TEST(test_products), GN_TEST(test_matrices),    GN_TEST(test_transforms),
+        GN_TEST(test_reductions),   GN_TEST(test_losses), GN_TEST(test_layers),   GN_TEST(test_products), GN_TEST(test_matrices),    GN_TEST(test_transforms),
         GN_TEST(test_convolutions), GN_TEST(test_padding),  GN_TEST(test_unwritten),   GN_TEST(test_arguments),
         cmocka_unit_test(test_transform_allocations), cmocka_unit_test(test_fork), cmocka_unit_test(test_all_are_here)};
     return test_run(tests);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes torch_values.h: what PyTorch computes for the small problems of test_train.c and test_losses.c.
+"""Writes torch_values.h: what PyTorch computes for the small problems of test_train.c, test_losses.c and test_conv.c.
 
     python3 tests/torch_values.py > tests/torch_values.h
 
@@ -185,6 +185,31 @@ def losses():
     emit("torch_bce_edge_grad", torch.autograd.grad(f.binary_cross_entropy(edge, p, reduction="sum"), edge)[0], "of the sum")
 
 
+def convolutions():
+    """Results, then the gradients of x, w and b for a gradient of series(..., 1, -0.5); names as in test_conv.c."""
+    f = torch.nn.functional
+    cases = {
+        "conv1d": ((2, 4, 9), (6, 2, 3), 6, lambda x, w, b: f.conv1d(x, w, b, stride=2, padding=1, dilation=2, groups=2)),
+        "conv2d": ((2, 3, 6, 5), (4, 3, 3, 2), 4, lambda x, w, b: f.conv2d(x, w, b, stride=(2, 1), padding=(1, 0))),
+        "conv2d_same": ((1, 4, 5, 6), (4, 1, 2, 3), 4, lambda x, w, b: f.conv2d(x, w, b, padding="same", dilation=(1, 2), groups=4)),
+        "conv3d": ((1, 2, 4, 3, 5), (3, 2, 2, 3, 2), 3, lambda x, w, b: f.conv3d(x, w, b, stride=(1, 2, 3), padding=1)),
+        "conv_transpose2d": ((2, 4, 3, 4), (4, 2, 3, 2), 4, lambda x, w, b: f.conv_transpose2d(
+            x, w, b, stride=(2, 3), padding=(1, 0), output_padding=(1, 2), groups=2, dilation=(2, 1))),
+    }
+
+    def of(*shape, scale=2.0, shift=-1.0):
+        n = 1
+        for d in shape:
+            n *= d
+        return series(n, scale, shift).reshape(shape)
+
+    for name, (x, w, b, fn) in cases.items():
+        leaves = [of(*x).requires_grad_(), of(*w, scale=-1.5, shift=0.9).requires_grad_(), of(b, scale=0.4).requires_grad_()]
+        y = fn(*leaves)
+        grads = torch.autograd.grad(y, leaves, of(*y.shape, scale=1.0, shift=-0.5))
+        emit("torch_" + name, torch.cat([v.detach().reshape(-1) for v in (y, *grads)]), "result, gradients of x, w and b")
+
+
 def main():
     print("// Written by torch_values.py with PyTorch", torch.__version__.split("a")[0])
     print()
@@ -193,6 +218,7 @@ def main():
     schedules()
     network()
     losses()
+    convolutions()
 
 
 main()

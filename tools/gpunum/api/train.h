@@ -55,6 +55,23 @@ GPUNUM_API gn_array *gn_cross_entropy_with(gn_array *logits, gn_array *labels, c
 // The same of log-probabilities; no label smoothing.
 GPUNUM_API gn_array *gn_nll_loss(gn_array *log_p, gn_array *labels, const gn_cross_entropy_options *options);
 
+// Convolutions, as in PyTorch: channels first, kernels not turned round. NULL for options: all of them 0.
+typedef struct gn_conv_options {
+    int64_t stride, pad, dilation;             // of all spatial axes; 0 = 1, 0, 1
+    int64_t strides[3], pads[3], dilations[3]; // by axis: count instead of the number where one of the three is not 0
+    int64_t groups;                            // 0 = 1; as many as channels: depthwise
+    bool same;                                 // y as large as x: pads, where uneven more behind. Stride 1
+    int64_t output_pad, output_pads[3];        // gn_conv_transpose2d: so much more at the end of each axis
+} gn_conv_options;
+// x (n, in, spatial axes...) or without n, w (out, in / groups, kernel axes...), b (out) or NULL: (n, out, ...). x and w are float
+// arrays. Computed when called, without an array of windows on the CPU; on a GPU in pieces whose windows take 64 MiB at most. Gradients
+// of all three, of any order.
+GPUNUM_API gn_array *gn_conv1d(gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options);
+GPUNUM_API gn_array *gn_conv2d(gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options);
+GPUNUM_API gn_array *gn_conv3d(gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options);
+// What takes gn_conv2d's gradient back to its x: x (n, in, h, w), w (in, out / groups, kh, kw).
+GPUNUM_API gn_array *gn_conv_transpose2d(gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options);
+
 // Weights for a layer of shape s = (in, out): He for relu, Glorot for tanh and linear layers. Float dtypes,
 // requires_grad on.
 GPUNUM_API gn_array *gn_he_normal(gn_context *g, gn_dtype t, gn_shape s);

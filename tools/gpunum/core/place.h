@@ -74,6 +74,16 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
                       (double)gni_extent_product(m->batch_dim, m->batch_rank);
         v->size = work < 9e18 ? (int64_t)work : INT64_MAX;
         v->name = "matmul";
+    } else if (kind == GNI_JOB_CONV) {
+        gni_conv *c = (gni_conv *)job;
+        v->op[v->n++] = &c->a;
+        v->op[v->n++] = &c->b;
+        v->n_in = v->n;
+        v->op[v->n++] = &c->c;
+        const double work = (double)c->m * (double)c->n * (double)GNI_MAX(c->k, 1) *
+                            (double)gni_extent_product(c->batch_dim, 2);
+        v->size = work < 9e18 ? (int64_t)work : INT64_MAX;
+        v->name = "convolution";
     } else if (kind == GNI_JOB_TAKE) {
         gni_take *t = (gni_take *)job;
         v->op[v->n++] = &t->in;
@@ -160,6 +170,7 @@ static int64_t gni_threshold_of(const gn_thresholds *t, gni_job_kind kind) {
     case GNI_JOB_SEARCH:
     case GNI_JOB_COUNT:
     case GNI_JOB_SOFTMAX: return t->reduction;
+    case GNI_JOB_CONV:
     case GNI_JOB_MATMUL: return t->matmul;
     case GNI_JOB_RANDOM: return t->random;
     case GNI_JOB_FFT: return t->fft;
@@ -272,6 +283,14 @@ static uint32_t gni_place(gn_context *g, gni_job_kind kind, const void *job, con
         return largest->where & GNI_ON_CPU ? GNI_ON_CPU : GNI_ON_GPU;
     }
     return gni_place_auto(g, kind, job, v, why);
+}
+
+// Whether the job belongs on the GPU, for those that are made of others there.
+static bool gni_is_for_gpu(gn_context *g, gni_job_kind kind, void *job) {
+    gni_job_view v;
+    gni_reason why;
+    gni_view_job(kind, job, &v);
+    return gni_place(g, kind, job, &v, &why) == GNI_ON_GPU;
 }
 
 // Memory for every operand, without an error when there is none: the CPU can take the job then.

@@ -224,6 +224,16 @@ typedef struct gni_matmul {
     gni_operand load_in[GNI_MAX_INPUTS];
 } gni_matmul;
 
+// c (batch, m, n) contiguous = a times b, as gni_matmul, but the rows and columns of b are counted by several indices each,
+// the last one fastest: windows of an image are such a matrix.
+typedef struct gni_conv {
+    int64_t m, n, k; // n and k are the products of n_dim and k_dim
+    int64_t a_rs, a_cs;
+    int64_t batch_dim[2], a_batch[2], b_batch[2];
+    int64_t n_dim[4], b_n[4], k_dim[4], b_k[4];
+    gni_operand a, b, c; // stride[] unused
+} gni_conv;
+
 // Where indices lead: into the axis in the middle of (outer, extent, inner). They are `count`, int32 or int64, or with
 // `along` (outer, count, inner), one for each element. All is contiguous.
 typedef struct gni_places {
@@ -379,6 +389,7 @@ typedef enum gni_job_kind {
     GNI_JOB_REDUCE,
     GNI_JOB_SOFTMAX,
     GNI_JOB_MATMUL,
+    GNI_JOB_CONV, // on a GPU it is made of other jobs: see gni_conv_run
     GNI_JOB_TAKE,
     GNI_JOB_SCATTER,
     GNI_JOB_RANDOM,

@@ -159,6 +159,8 @@ typedef struct gni_gemm_isa {
     const gni_gemm_family *f32, *f64, *i32, *i64;
     const gni_gemm_family *bf16; // packed in pairs along k; NULL where there is no such product
     gni_gemm_pack_fn pack_f32, pack_f16, pack_bf16, pack_64, pack_pairs;
+    // w columns of k rows, that begin at s + rows[p] and are cols[i] further, packed as by pack_f32
+    void (*gather)(float *d, int64_t dw, const float *s, const int64_t *rows, const int64_t *cols, int64_t w, int64_t k);
     // With bf16: takes the smallest (bits of |p[i]|) - 1 into *least for as many i as it returns.
     int64_t (*least)(const uint16_t *p, int64_t n, uint16_t *least);
     void (*dots)(const gni_gemm_dots *d);

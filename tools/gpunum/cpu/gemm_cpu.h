@@ -27,6 +27,7 @@ typedef struct gni_gemm {
     int64_t a_rs, a_cs;
     const void *b;
     int64_t b_rs, b_cs;
+    const int64_t *b_rows, *b_cols; // NULL, or where the rows (k) and columns (n) of b are; b_rs and b_cs are 0 then
     void *c;
     int64_t c_rs; // columns of c are contiguous
     bool accumulate;
@@ -184,6 +185,35 @@ static int64_t gni_gemm_steps(const gni_gemm_job *j, int64_t kc) {
     return (kc + j->pair - 1) / j->pair;
 }
 
+// Packs kc rows of w of b's columns from `col` on, which are where b_rows and b_cols say.
+static void gni_gemm_gather(const gni_gemm_job *j, char *to, int64_t width, const char *from, int64_t col, int64_t w,
+                            int64_t pc, int64_t kc) {
+    enum { ROWS = 16 };
+    const int64_t *rows = j->d->b_rows + pc, *cols = j->d->b_cols + col;
+    if (j->d->in == GN_F32) {
+        j->isa->gather((float *)(void *)to, width, (const float *)(const void *)from, rows, cols, w, kc);
+        return;
+    }
+    if (j->in_bytes == 8) {
+        for (int64_t p = 0; p < kc; p++, to += width * 8) {
+            const uint64_t *s = (const uint64_t *)(const void *)from + rows[p];
+            uint64_t *d = (uint64_t *)(void *)to;
+            for (int64_t i = 0; i < w; i++) d[i] = s[cols[i]];
+            for (int64_t i = w; i < width; i++) d[i] = 0;
+        }
+        return;
+    }
+    uint16_t part[ROWS * 2 * GNI_GEMM_MAX_LANES]; // narrow ones are widened as they are packed
+    for (int64_t p = 0; p < kc; p += ROWS, to += ROWS * width * j->sum_bytes) {
+        const int64_t some = GNI_MIN(kc - p, (int64_t)ROWS);
+        for (int64_t q = 0; q < some; q++) {
+            const uint16_t *s = (const uint16_t *)(const void *)from + rows[p + q];
+            for (int64_t i = 0; i < w; i++) part[q * w + i] = s[cols[i]];
+        }
+        j->pack(to, width, part, 1, w, w, some);
+    }
+}
+
 static void gni_gemm_pack_b(const gni_gemm_block *s, int64_t jc, int64_t nc, int64_t pc,
                             int64_t kc) {
     const gni_gemm_job *j = s->job;
@@ -193,7 +223,10 @@ static void gni_gemm_pack_b(const gni_gemm_block *s, int64_t jc, int64_t nc, int
         const int64_t width = gni_gemm_panel_cols(j->family, nc - q), w = GNI_MIN(width, nc - q);
         if (j->pack_b || (w < width && !j->family->clip)) {
             const char *from = s->b + (pc * j->b_rs + (jc + q) * j->b_cs) * j->in_bytes;
-            j->pack(to, width, from, j->b_cs, j->b_rs, w, kc);
+            if (j->d->b_rows != NULL)
+                gni_gemm_gather(j, to, width, from, s->j0 + jc + q, w, pc, kc);
+            else
+                j->pack(to, width, from, j->b_cs, j->b_rs, w, kc);
             to += width * steps * j->sum_bytes;
         }
         q += width;
@@ -559,6 +592,11 @@ static void gni_gemm_choose_path(gni_gemm_job *j, const gni_gemm_work *w) {
     j->fetch = d->m * d->n * j->sum_bytes > w->l2 / 2;
     gni_gemm_take_operands(j, false);
     if (j->in_bytes < j->sum_bytes) return;
+    if (d->b_rows != NULL) {
+        gni_gemm_choose_packing(j, w->l2);
+        j->pack_b = true;
+        return;
+    }
     if (f32 && d->b_rs == 1 && gni_gemm_dots_pay(j, d->m, d->a_cs == 1)) {
         j->path = GNI_GEMM_BY_DOTS;
         j->pack_a = d->a_cs != 1;
@@ -712,6 +750,7 @@ static void gni_gemm_small(const gni_gemm_isa *isa, const gni_gemm *d) {
 }
 
 static bool gni_gemm_is_small(const gni_gemm *d) {
+    if (d->b_rows != NULL) return false;
     if (d->in != d->out || !(d->in == GN_F32 || (d->in == GN_F64 && d->act == 0))) return false;
     return d->batch == 1 && d->a_off == NULL && d->b_off == NULL && d->c_off == NULL && d->m >= 4 &&
            d->m <= GNI_GEMM_SMALL && d->n >= 4 && d->n <= GNI_GEMM_SMALL && d->k > 0 &&
@@ -785,7 +824,7 @@ static int gni_gemm_least_exponent(gni_pool *pool, const gni_gemm_isa *isa, cons
 // and so is each sum, rounded or not; then the result is that of multiply-adds in order, to the bit.
 static void gni_gemm_choose_pairs(gni_gemm_job *j, gni_pool *pool, const gni_gemm_work *w) {
     const gni_gemm *d = j->d;
-    if (!w->pairs || j->isa->bf16 == NULL || d->in != GN_BF16 || d->batch != 1) return;
+    if (!w->pairs || j->isa->bf16 == NULL || d->in != GN_BF16 || d->batch != 1 || d->b_rows != NULL) return;
     if (d->m < 8 || d->n < 8 || d->k < 16) return;
     const int a = gni_gemm_least_exponent(pool, j->isa, d->a, d->m, d->k, d->a_rs, d->a_cs);
     const int b = gni_gemm_least_exponent(pool, j->isa, d->b, d->k, d->n, d->b_rs, d->b_cs);
@@ -848,7 +887,7 @@ static void gni_gemm_blas_finish(const gni_gemm *d, int64_t c_off) {
 // False: not done, and nothing has been touched.
 static bool gni_gemm_blas(const gni_gemm *d) {
     int64_t a_step, b_step;
-    if (d->in != d->out || (d->in != GN_F32 && d->in != GN_F64)) return false;
+    if (d->in != d->out || (d->in != GN_F32 && d->in != GN_F64) || d->b_rows != NULL) return false;
     if ((double)d->m * (double)d->n * (double)d->k < GNI_GEMM_BLAS_WORK) return false;
     if (GNI_MIN(GNI_MIN(d->m, d->n), d->k) < GNI_GEMM_BLAS_SIDE) return false;
     if (GNI_MAX(GNI_MAX(d->m, d->n), GNI_MAX(d->k, d->c_rs)) > INT_MAX) return false;
@@ -915,7 +954,7 @@ static bool gni_gemm_is_vector(const gni_gemm *d, gni_gemm_vector *v) {
     v->ld = v->dots ? across : along;
     v->items = ((v->row ? d->n : d->m) + 63) / 64;
     const bool stored = d->out == GN_F64 && !d->accumulate && (v->row || d->c_rs == 1);
-    return d->in == GN_F64 && stored && (v->row || d->n == 1) && d->k > 0 &&
+    return d->in == GN_F64 && d->b_rows == NULL && stored && (v->row || d->n == 1) && d->k > 0 &&
            (d->k == 1 || (x == 1 && (along == 1 || !v->dots)));
 }
 

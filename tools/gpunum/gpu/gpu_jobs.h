@@ -1062,6 +1062,12 @@ static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
     case GNI_JOB_REDUCE: return gni_job_reduce_ok(gpu, (const gni_reduce *)job);
     case GNI_JOB_SOFTMAX: return gni_job_softmax_ok((const gni_softmax *)job);
     case GNI_JOB_MATMUL: return gni_job_matmul_ok(gpu, (const gni_matmul *)job);
+    case GNI_JOB_CONV: {
+        gni_matmul m;
+        memset(&m, 0, sizeof m);
+        m.a.dtype = m.b.dtype = m.c.dtype = ((const gni_conv *)job)->a.dtype;
+        return gni_job_matmul_ok(gpu, &m);
+    }
     case GNI_JOB_TAKE: return gni_job_take_ok(gpu, (const gni_take *)job);
     case GNI_JOB_SCAN: return gni_job_scan_ok(gpu, (const gni_scan *)job);
     case GNI_JOB_SORT: return gni_job_sort_ok(gpu, (const gni_sort *)job);

@@ -425,6 +425,14 @@ GNI_GM_DEFINE_PACK(f16, float, uint16_t, gni_f16_to_f32)
 GNI_GM_DEFINE_PACK(bf16, float, uint16_t, gni_bf16_to_f32)
 GNI_GM_DEFINE_PACK(some_64, uint64_t, uint64_t, GNI_GM_SAME)
 
+GNI_MAYBE_UNUSED static void gni_gm_gather_any(float *d, int64_t dw, const float *s, const int64_t *rows,
+                                               const int64_t *cols, int64_t w, int64_t k) {
+    for (int64_t p = 0; p < k; p++, d += dw) {
+        for (int64_t i = 0; i < w; i++) d[i] = s[rows[p] + cols[i]];
+        for (int64_t i = w; i < dw; i++) d[i] = 0;
+    }
+}
+
 static void gni_gm_pack_any_64(void *dst, int64_t dw, const void *src, int64_t is, int64_t ps,
                                int64_t w, int64_t k) {
     if (is != 1 || w != dw) {
@@ -865,9 +873,37 @@ static void GNI_FN(gni_gm_put_transposed)(const gni_gemm_tile *t, const float *s
     }
 }
 #define GNI_GM_PACK(TYPE) GNI_FN(gni_gm_pack_##TYPE)
+
+// Columns that follow each other are loaded as vectors.
+static void GNI_FN(gni_gm_gather)(float *d, int64_t dw, const float *s, const int64_t *rows, const int64_t *cols, int64_t w,
+                                  int64_t k) {
+    int64_t first[2 * GNI_VW], n[2 * GNI_VW];
+    int runs = 0;
+    for (int64_t i = 0; i < w; i++) {
+        const bool starts = i == 0 || cols[i] != cols[i - 1] + 1 || n[runs - 1] == GNI_VW;
+        if (starts) first[runs] = i, n[runs++] = 0;
+        n[runs - 1]++;
+    }
+    if (4 * runs > w) {
+        for (int64_t p = 0; p < k; p++, d += dw) {
+            const float *from = s + rows[p];
+            for (int64_t i = 0; i < w; i++) d[i] = from[cols[i]];
+            for (int64_t i = w; i < dw; i++) d[i] = 0;
+        }
+        return;
+    }
+    for (int64_t p = 0; p < k; p++, d += dw) {
+        const float *from = s + rows[p];
+        for (int64_t i = w / GNI_VW * GNI_VW; i < dw; i += GNI_VW) GNI_FN(gni_gm_put_part)(d + i, gni_vset(0), dw - i);
+        for (int r = 0; r < runs; r++)
+            GNI_FN(gni_gm_put_part)(d + first[r], GNI_FN(gni_gm_part_f32)(from + cols[first[r]], n[r]), n[r]);
+    }
+}
+#define GNI_GM_GATHER GNI_FN(gni_gm_gather)
 #define GNI_GM_PUT_TRANSPOSED GNI_FN(gni_gm_put_transposed)
 #else
 #define GNI_GM_PACK(TYPE) gni_gm_pack_any_##TYPE
+#define GNI_GM_GATHER gni_gm_gather_any
 #define GNI_GM_PUT_TRANSPOSED gni_gm_put_transposed_any
 #endif
 
@@ -954,6 +990,7 @@ GNI_TABLE gni_gemm_isa GNI_FN(gni_gemm_isa) = {&GNI_FN(gni_gm_family_f32),
                                                   GNI_GM_PACK(bf16),
                                                   gni_gm_pack_any_64,
                                                   GNI_GM_PACK_PAIRS,
+                                                  GNI_GM_GATHER,
                                                   GNI_GM_LEAST,
                                                   GNI_FN(gni_gm_dots),
                                                   GNI_FN(gni_gm_add_rows),
@@ -963,6 +1000,7 @@ GNI_TABLE gni_gemm_isa GNI_FN(gni_gemm_isa) = {&GNI_FN(gni_gm_family_f32),
 #undef GNI_GM_PAIRS
 #undef GNI_GM_LEAST
 #undef GNI_GM_PACK_PAIRS
+#undef GNI_GM_GATHER
 #undef GNI_GM_PACK
 #undef GNI_GM_PUT_TRANSPOSED
 #undef GNI_GM_TRANSPOSE_SQUARE

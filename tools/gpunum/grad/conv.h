@@ -1,0 +1,487 @@
+// >>conv
+// Convolutions. Each of the three (forward, transposed, gradient of the weights) is a product whose operand b is the windows of
+// an image, and the derivatives of each are the other two. From outside: the public functions.
+
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../ops/random_ops.h"
+#include "../grad/autograd.h"
+#endif
+
+// ---- products with windows
+
+// A GPU makes so many bytes of windows at a time.
+#define GNI_CONV_BYTES ((int64_t)64 << 20)
+
+static int64_t gni_conv_first(const int64_t *dim, int count) {
+    int i = 0;
+    while (i < count - 1 && dim[i] == 1) i++;
+    return i;
+}
+
+// All at once: (batch..., m, n). The windows are copied by gn_reshape.
+static gn_array *gni_conv_leaf(gn_context *g, const gni_conv *d, gn_array *a, gn_array *b) {
+    gn_shape s = {0, {0}}, whole = GN_SHAPE(d->batch_dim[0], d->batch_dim[1], d->k, d->n);
+    const gn_shape rows = GN_SHAPE(d->batch_dim[0], d->batch_dim[1], d->m, d->k);
+    int64_t stride[10];
+    for (int part = 0; part < 3; part++) {
+        const int64_t *dim = part == 0 ? d->batch_dim : part == 1 ? d->k_dim : d->n_dim,
+                      *step = part == 0 ? d->b_batch : part == 1 ? d->b_k : d->b_n;
+        for (int i = 0; i < (part == 0 ? 2 : 4); i++) {
+            if (dim[i] == 1) continue;
+            s.dim[s.rank] = dim[i];
+            stride[s.rank++] = step[i];
+        }
+    }
+    const int64_t a_stride[4] = {d->a_batch[0], d->a_batch[1], d->a_rs, d->a_cs};
+    gn_array *left = gni_adopt(g, gni_array_view(g, "convolution", a, &rows, a_stride, d->a.offset));
+    gn_array *windows = gni_adopt(g, gni_array_view(g, "convolution", b, &s, stride, d->b.offset));
+    return gn_matmul(left, gn_reshape(windows, whole));
+}
+
+static int gni_conv_rank(const gni_conv *d) {
+    int rank = 0;
+    for (int i = 0; i < 4; i++) rank += (d->n_dim[i] != 1) + (d->k_dim[i] != 1);
+    return rank + (d->batch_dim[0] != 1) + (d->batch_dim[1] != 1);
+}
+
+// Halves until the windows fit. `to` is a view of the result, whose columns and batches are those of d.
+static bool gni_conv_pieces(gn_context *g, const gni_conv *d, gn_array *a, gn_array *b, gn_array *to, bool add) {
+    const int64_t item = (int64_t)gn_dtype_size(d->a.dtype), batches = d->batch_dim[0] * d->batch_dim[1];
+    const bool deep = gni_conv_rank(d) > GN_MAX_RANK;
+    if (!deep && (double)batches * (double)d->k * (double)d->n * (double)item <= (double)GNI_CONV_BYTES) {
+        gn_array *y = gni_conv_leaf(g, d, a, b);
+        if (y != NULL && add) y = gn_eval(gn_add(to, y));
+        return y != NULL && gni_copy_into(g, to->buf, to->dtype, to->offset, to->stride, y);
+    }
+    gni_conv half = *d;
+    int axis = d->batch_dim[0] > 1 && !(deep && d->batch_dim[1] > 1) ? 0 : d->batch_dim[1] > 1 ? 1 : d->n >= d->k ? 3 : -1;
+    int64_t *dim = axis < 0 ? half.k_dim : axis == 3 ? half.n_dim : half.batch_dim;
+    const int64_t at = axis == 0 || axis == 1 ? axis : gni_conv_first(dim, 4), all = dim[at], rest = axis == 3 ? d->n / all
+                                                                                                  : axis < 0   ? d->k / all
+                                                                                                               : 1;
+    if (all == 1) return false; // not reached: one window fits
+    for (int part = 0; part < 2; part++) {
+        const int64_t from = part == 0 ? 0 : all / 2, count = part == 0 ? all / 2 : all - all / 2;
+        dim[at] = count;
+        if (axis == 3) half.n = count * rest;
+        if (axis < 0) half.k = count * rest;
+        half.b.offset = d->b.offset + from * (axis < 0 ? d->b_k[at] : axis == 3 ? d->b_n[at] : d->b_batch[at]);
+        half.a.offset = d->a.offset + (axis < 0 ? from * rest * d->a_cs : axis == 3 ? 0 : from * d->a_batch[at]);
+        gn_array *place = axis < 0 ? to : gn_slice(to, axis, from * rest, (from + count) * rest, 1);
+        if (place == NULL || !gni_conv_pieces(g, &half, a, b, place, add || (axis < 0 && part == 1))) return false;
+    }
+    return true;
+}
+
+// (batch..., m, n), the scope's. d says everything but the operands' buffers and dtypes; offsets begin at those of a and b.
+static gn_array *gni_conv_run(gn_context *g, gni_conv *d, gn_array *a, gn_array *b) {
+    if (a == NULL || b == NULL || !gni_materialize(g, a) || !gni_materialize(g, b)) return NULL;
+    const gn_shape s = GN_SHAPE(d->batch_dim[0], d->batch_dim[1], d->m, d->n);
+    gn_array *y = gni_adopt(g, gni_array_empty(g, "convolution", a->dtype, &s));
+    if (y == NULL) return NULL;
+    d->a.buf = a->buf;
+    d->a.offset += a->offset;
+    d->b.buf = b->buf;
+    d->b.offset += b->offset;
+    d->c.buf = y->buf;
+    d->a.dtype = d->b.dtype = d->c.dtype = a->dtype;
+    if (gni_elements(&s) == 0) return y;
+    if (d->k == 0) return gn_zeros(g, a->dtype, s);
+    if (!gni_is_for_gpu(g, GNI_JOB_CONV, d)) return gni_run(g, GNI_JOB_CONV, d, y) ? y : NULL;
+    const double bytes = (double)gni_elements(&s) / (double)d->m * (double)d->k * (double)gn_dtype_size(a->dtype);
+    if (bytes <= (double)GNI_CONV_BYTES && gni_conv_rank(d) <= GN_MAX_RANK) return gni_conv_leaf(g, d, a, b);
+    return gni_conv_pieces(g, d, a, b, y, false) ? y : NULL;
+}
+
+// ---- geometry
+
+// x (n, groups * c, in...), w (o, c, k...), y (n, o, out...): y[i] takes x[i * stride + tap * dilation - pad].
+typedef struct gni_conv_plan {
+    int nd;
+    int64_t n, groups, c, o; // c: channels of a group, o: all that come out
+    int64_t stride[3], pad[3], dilation[3], in[3], k[3], out[3];
+} gni_conv_plan;
+
+static gn_shape gni_conv_shape(const gni_conv_plan *p, int64_t n, int64_t c, const int64_t *space) {
+    gn_shape s = GN_SHAPE(n, c);
+    for (int i = 0; i < p->nd; i++) s.dim[s.rank++] = space[i];
+    return s;
+}
+
+static int64_t gni_conv_count(const int64_t *dim, int nd) { return nd == 0 ? 1 : gni_extent_product(dim, nd); }
+
+// x as if it began `before` elements earlier on its spatial axes and had `size` of them: cut, and with zeros around it.
+static gn_array *gni_conv_frame(gn_array *x, int nd, const int64_t *before, const int64_t *size) {
+    int64_t widths[2 * GN_MAX_RANK] = {0};
+    bool pads = false;
+    for (int i = 0; i < nd && x != NULL; i++) {
+        const int64_t have = x->shape.dim[2 + i], from = GNI_MIN(GNI_MAX(-before[i], 0), have),
+                      to = GNI_MAX(GNI_MIN(size[i] - before[i], have), from);
+        if (from != 0 || to != have) x = gn_slice(x, 2 + i, from, to, 1);
+        widths[2 * (2 + i)] = from == to ? 0 : GNI_MAX(before[i], 0);
+        widths[2 * (2 + i) + 1] = size[i] - (to - from) - widths[2 * (2 + i)];
+        pads = pads || to - from != size[i];
+    }
+    return pads && x != NULL ? gn_pad(x, widths, 2 * (2 + nd), GN_PAD_CONSTANT, 0.0) : x;
+}
+
+// In C order, so that windows have runs of neighbours.
+static gn_array *gni_conv_packed(gn_context *g, gn_array *x) {
+    return x == NULL || !gni_materialize(g, x) ? NULL : gni_adopt(g, gni_contiguous(g, x));
+}
+
+// The part of x that the windows of p cover.
+static gn_array *gni_conv_framed(const gni_conv_plan *p, gn_array *x) {
+    int64_t size[3];
+    for (int i = 0; i < p->nd; i++)
+        size[i] = p->out[i] == 0 ? 0 : (p->out[i] - 1) * p->stride[i] + (p->k[i] - 1) * p->dilation[i] + 1;
+    return gni_conv_frame(x, p->nd, p->pad, size);
+}
+
+static void gni_conv_ones(gni_conv *d) {
+    memset(d, 0, sizeof *d);
+    d->batch_dim[0] = d->batch_dim[1] = 1;
+    for (int i = 0; i < 4; i++) d->n_dim[i] = d->k_dim[i] = 1;
+}
+
+// y of x and w. Small images go into one product, for which w is read once.
+static gn_array *gni_conv_forward(gn_context *g, const gni_conv_plan *p, gn_array *x, gn_array *w) {
+    gni_conv d;
+    const gn_shape s = gni_conv_shape(p, p->n, p->o, p->out);
+    if (gni_elements(&s) == 0) return gn_zeros(g, x->dtype, s);
+    gni_conv_ones(&d);
+    x = gni_conv_packed(g, gni_conv_framed(p, x));
+    w = gni_conv_packed(g, w);
+    if (x == NULL || w == NULL) return NULL;
+    const int64_t taps = gni_conv_count(p->k, p->nd), places = gni_conv_count(p->out, p->nd);
+    d.m = p->o / p->groups;
+    d.k = p->c * taps;
+    d.n = places;
+    d.a_rs = d.k;
+    d.a_cs = 1;
+    const bool one = p->n > 1 && (places < 256 || d.m * d.k >= 1 << 18);
+    d.batch_dim[0] = one ? 1 : p->n;
+    d.b_batch[0] = x->stride[0];
+    d.batch_dim[1] = p->groups;
+    d.a_batch[1] = d.m * d.k;
+    d.b_batch[1] = p->c * x->stride[1];
+    if (one) d.n *= d.n_dim[0] = p->n;
+    d.b_n[0] = x->stride[0];
+    d.k_dim[0] = p->c;
+    d.b_k[0] = x->stride[1];
+    for (int i = 0; i < p->nd; i++) {
+        d.n_dim[1 + i] = p->out[i];
+        d.b_n[1 + i] = p->stride[i] * x->stride[2 + i];
+        d.k_dim[1 + i] = p->k[i];
+        d.b_k[1 + i] = p->dilation[i] * x->stride[2 + i];
+    }
+    gn_array *y = gni_conv_run(g, &d, w, x);
+    if (one) y = gn_move_axis(gn_reshape(y, GN_SHAPE(p->groups, d.m, p->n, places)), 2, 0);
+    return gn_reshape(y, s);
+}
+
+// ---- transposed: for each remainder of the places by the stride a convolution of its own
+
+typedef struct gni_conv_phase {
+    int64_t first, step, taps; // of the kernel
+    int64_t begin, count;      // places of x: begin, begin + stride, ...
+    int64_t before, spread;    // what comes in: places in front of its first, distance of taps
+} gni_conv_phase;
+
+static int64_t gni_gcd(int64_t a, int64_t b) {
+    while (b != 0) {
+        const int64_t r = a % b;
+        a = b;
+        b = r;
+    }
+    return a;
+}
+
+// The places i of axis `axis` with (i + pad) % stride == r.
+static gni_conv_phase gni_conv_phase_of(const gni_conv_plan *p, int axis, int64_t r) {
+    gni_conv_phase f;
+    const int64_t s = p->stride[axis], d = p->dilation[axis], gcd = gni_gcd(s, d), shift = (r - p->pad[axis]) % s;
+    f.step = s / gcd;
+    f.spread = d / gcd;
+    f.begin = shift < 0 ? shift + s : shift;
+    f.count = f.begin < p->in[axis] ? (p->in[axis] - f.begin + s - 1) / s : 0;
+    for (f.first = 0; f.first < GNI_MIN(f.step, p->k[axis]) && f.first * d % s != r; f.first++) {
+    }
+    const bool none = f.first >= GNI_MIN(f.step, p->k[axis]);
+    f.taps = none ? 0 : (p->k[axis] - f.first + f.step - 1) / f.step;
+    // Tap first + j * step of place begin + q * stride takes element (begin + pad - r) / stride + q - e - j * spread.
+    const int64_t e = none ? 0 : (f.first * d - r) / s;
+    f.before = e + (f.taps - 1) * f.spread - (f.begin + p->pad[axis] - r) / s;
+    return f;
+}
+
+// w (o, c, k...) with the taps of the phases, turned round, as (groups * c, o / groups, k...).
+static gn_array *gni_conv_turned(const gni_conv_plan *p, gn_array *w, const gni_conv_phase *f) {
+    gn_shape s = GN_SHAPE(p->groups, p->o / p->groups, p->c);
+    for (int i = 0; i < p->nd; i++) {
+        const int64_t last = f[i].first + (f[i].taps - 1) * f[i].step;
+        w = gn_slice(w, 2 + i, last, f[i].first > 0 ? f[i].first - 1 : GN_NONE, -f[i].step);
+        s.dim[s.rank++] = f[i].taps;
+    }
+    int64_t taps[3] = {0, 0, 0};
+    for (int i = 0; i < p->nd; i++) taps[i] = f[i].taps;
+    w = gn_swap_axes(gn_reshape(w, s), 1, 2);
+    return gn_reshape(w, gni_conv_shape(p, p->groups * p->c, p->o / p->groups, taps));
+}
+
+// What comes in on the places of one phase of each axis.
+static gn_array *gni_conv_of_phase(gn_context *g, const gni_conv_plan *p, gn_array *y, gn_array *w, const gni_conv_phase *f) {
+    gni_conv_plan q = *p;
+    q.c = p->o / p->groups;
+    q.o = p->groups * p->c;
+    for (int i = 0; i < p->nd; i++) {
+        q.stride[i] = 1;
+        q.dilation[i] = f[i].spread;
+        q.pad[i] = f[i].before;
+        q.in[i] = p->out[i];
+        q.k[i] = f[i].taps;
+        q.out[i] = f[i].count;
+    }
+    return gni_conv_forward(g, &q, y, gni_conv_turned(p, w, f));
+}
+
+// The gradient of x from that of y.
+static gn_array *gni_conv_back(gn_context *g, const gni_conv_plan *p, gn_array *y, gn_array *w) {
+    const gn_shape s = gni_conv_shape(p, p->n, p->groups * p->c, p->in);
+    const int64_t phases = gni_conv_count(p->stride, p->nd);
+    gn_array *x = NULL;
+    gni_conv_phase f[3];
+    if (gni_elements(&s) == 0 || p->o == 0 || gni_conv_count(p->out, p->nd) == 0) return gn_zeros(g, y->dtype, s);
+    if (phases > 1) x = gn_eval(gn_zeros(g, y->dtype, s));
+    for (int64_t phase = 0; phase < phases && (phases == 1 || x != NULL); phase++) {
+        gn_array *place = x;
+        bool empty = false;
+        int64_t rest = phase;
+        for (int i = 0; i < p->nd; i++) {
+            f[i] = gni_conv_phase_of(p, i, rest % p->stride[i]);
+            rest /= p->stride[i];
+            empty = empty || f[i].count == 0 || f[i].taps == 0;
+        }
+        if (empty) continue;
+        gn_array *part = gni_conv_of_phase(g, p, y, w, f);
+        if (phases == 1) return part;
+        for (int i = 0; i < p->nd; i++) place = gn_slice(place, 2 + i, f[i].begin, p->in[i], p->stride[i]);
+        if (part == NULL || place == NULL) return NULL;
+        if (!gni_copy_into(g, x->buf, x->dtype, place->offset, place->stride, part)) return NULL;
+    }
+    return x;
+}
+
+// The gradient of w from x and that of y: channels last, so that neighbours are what the columns run over.
+static gn_array *gni_conv_weight(gn_context *g, const gni_conv_plan *p, gn_array *x, gn_array *y) {
+    gni_conv d;
+    const gn_shape s = gni_conv_shape(p, p->o, p->c, p->k), of_y = gni_conv_shape(p, p->n, p->o, p->out);
+    if (gni_elements(&s) == 0 || gni_elements(&of_y) == 0) return gn_zeros(g, x->dtype, s);
+    gni_conv_ones(&d);
+    x = gni_conv_packed(g, gn_move_axis(gni_conv_framed(p, x), 1, -1));
+    y = gni_conv_packed(g, gn_move_axis(y, 1, -1));
+    if (x == NULL || y == NULL) return NULL;
+    const int64_t taps = gni_conv_count(p->k, p->nd), places = gni_conv_count(p->out, p->nd);
+    d.m = p->o / p->groups;
+    d.k = p->n * places;
+    d.n = taps * p->c;
+    d.a_rs = 1;
+    d.a_cs = p->o;
+    d.batch_dim[1] = p->groups;
+    d.a_batch[1] = d.m;
+    d.b_batch[1] = p->c;
+    d.k_dim[0] = p->n;
+    d.b_k[0] = x->stride[0];
+    d.n_dim[3] = p->c;
+    d.b_n[3] = 1;
+    for (int i = 0; i < p->nd; i++) {
+        d.k_dim[1 + i] = p->out[i];
+        d.b_k[1 + i] = p->stride[i] * x->stride[1 + i];
+        d.n_dim[i] = p->k[i];
+        d.b_n[i] = p->dilation[i] * x->stride[1 + i];
+    }
+    gn_array *w = gni_conv_run(g, &d, y, x);
+    w = gn_move_axis(gn_reshape(w, GN_SHAPE(p->o, taps, p->c)), 2, 1);
+    return gn_reshape(w, s);
+}
+
+// ---- the record
+
+typedef enum gni_conv_kind { GNI_CONV_FORWARD, GNI_CONV_BACK, GNI_CONV_WEIGHT } gni_conv_kind;
+static bool gni_back_conv(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
+
+// Forward of x and w, back of y and w, weight of x and y; entered in the record.
+static gn_array *gni_conv_op(gn_context *g, gni_conv_kind kind, const gni_conv_plan *p, gn_array *a, gn_array *b) {
+    if (a == NULL || b == NULL) return NULL;
+    gn_array *in[2];
+    in[0] = a;
+    in[1] = b;
+    g->no_grad++; // recorded as one op
+    gn_array *y = kind == GNI_CONV_FORWARD ? gni_conv_forward(g, p, a, b)
+                  : kind == GNI_CONV_BACK  ? gni_conv_back(g, p, a, b)
+                                           : gni_conv_weight(g, p, a, b);
+    g->no_grad--;
+    gni_node *node = gni_record(g, y, "convolution", gni_back_conv, in, 2);
+    if (node == NULL) return y;
+    for (int i = 0; i < 3; i++) {
+        node->param[i] = p->stride[i];
+        node->param[3 + i] = p->pad[i];
+        node->param[6 + i] = p->dilation[i];
+    }
+    node->param[9] = p->groups;
+    node->param[10] = (int64_t)kind;
+    return y;
+}
+
+static void gni_conv_sizes(int64_t *to, const gn_array *a, int nd) {
+    for (int i = 0; i < nd; i++) to[i] = a->shape.dim[2 + i];
+}
+
+static bool gni_back_conv(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    const gni_conv_kind kind = (gni_conv_kind)node->param[10];
+    gn_array *x = kind == GNI_CONV_BACK ? gy : node->in[0], *w = kind == GNI_CONV_WEIGHT ? gy : node->in[1],
+             *y = kind == GNI_CONV_FORWARD ? gy : node->in[kind == GNI_CONV_BACK ? 0 : 1];
+    gni_conv_plan p;
+    memset(&p, 0, sizeof p);
+    p.nd = x->shape.rank - 2;
+    for (int i = 0; i < 3; i++) {
+        p.stride[i] = node->param[i];
+        p.pad[i] = node->param[3 + i];
+        p.dilation[i] = node->param[6 + i];
+    }
+    p.groups = node->param[9];
+    p.n = x->shape.dim[0];
+    p.o = w->shape.dim[0];
+    p.c = w->shape.dim[1];
+    gni_conv_sizes(p.in, x, p.nd);
+    gni_conv_sizes(p.k, w, p.nd);
+    gni_conv_sizes(p.out, y, p.nd);
+    const int at_x = kind == GNI_CONV_BACK ? -1 : 0, at_w = kind == GNI_CONV_WEIGHT ? -1 : 1,
+              at_y = kind == GNI_CONV_FORWARD ? -1 : kind == GNI_CONV_BACK ? 0 : 1;
+    if (at_x >= 0 && gni_wanted(node, at_x)) gx[at_x] = gni_conv_op(g, GNI_CONV_BACK, &p, y, w);
+    if (at_w >= 0 && gni_wanted(node, at_w)) gx[at_w] = gni_conv_op(g, GNI_CONV_WEIGHT, &p, x, y);
+    if (at_y >= 0 && gni_wanted(node, at_y)) gx[at_y] = gni_conv_op(g, GNI_CONV_FORWARD, &p, x, w);
+    return true;
+}
+
+// ---- the public functions
+
+// The numbers of one option by axis; false where they are not between `least` and what fits in 32 bits.
+static bool gni_conv_option(gn_context *g, const char *fn, const char *name, int64_t all, const int64_t *each, int64_t least,
+                            int64_t *to) {
+    const bool by_axis = each[0] != 0 || each[1] != 0 || each[2] != 0;
+    for (int i = 0; i < 3; i++) {
+        to[i] = by_axis ? each[i] : all;
+        if (to[i] == 0) to[i] = least;
+        if (to[i] >= least && to[i] <= INT32_MAX) continue;
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: %s %lld", fn, name, (long long)to[i]);
+        return false;
+    }
+    return true;
+}
+
+static bool gni_conv_misfit(gn_context *g, const char *fn, const gn_array *x, const gn_array *w, const gn_array *b,
+                            const char *why) {
+    char tx[200], tw[200], tb[200];
+    gni_fail(g, GN_ERROR_SHAPE, "%s: x %s, w %s, b %s: %s", fn, gni_shape_text(tx, sizeof tx, &x->shape),
+             gni_shape_text(tw, sizeof tw, &w->shape), b != NULL ? gni_shape_text(tb, sizeof tb, &b->shape) : "none", why);
+    return false;
+}
+
+// Fills p for x (n, ...) with `nd` spatial axes.
+static bool gni_conv_fits(gn_context *g, const char *fn, const gn_array *x, const gn_array *w, const gn_array *b,
+                          const gn_conv_options *o, bool transposed, gni_conv_plan *p) {
+    int64_t more[3];
+    const int64_t groups = p->groups = o->groups == 0 ? 1 : o->groups;
+    if (!gni_conv_option(g, fn, "stride", o->stride, o->strides, 1, p->stride) ||
+        !gni_conv_option(g, fn, "pad", o->pad, o->pads, 0, p->pad) ||
+        !gni_conv_option(g, fn, "dilation", o->dilation, o->dilations, 1, p->dilation) ||
+        !gni_conv_option(g, fn, "output pad", o->output_pad, o->output_pads, 0, more))
+        return false;
+    const int64_t from = x->shape.dim[1], of = w->shape.dim[0], to = w->shape.dim[1];
+    if (groups < 1 || from % groups != 0 || of % groups != 0 || (transposed ? of != from : to != from / groups))
+        return gni_conv_misfit(g, fn, x, w, b, "the channels do not fit");
+    p->n = x->shape.dim[0];
+    p->c = to;
+    p->o = of;
+    const int64_t result = transposed ? to * groups : of;
+    if (b != NULL && (b->shape.rank != 1 || b->shape.dim[0] != result))
+        return gni_conv_misfit(g, fn, x, w, b, "b has not one number for each channel of the result");
+    for (int i = 0; i < p->nd; i++) {
+        const int64_t k = p->k[i] = w->shape.dim[2 + i], size = x->shape.dim[2 + i];
+        if (k < 1 || k > INT32_MAX) return gni_conv_misfit(g, fn, x, w, b, "an empty or too large kernel");
+        if (size > INT64_MAX / 4) return gni_conv_misfit(g, fn, x, w, b, "too large an image");
+        const int64_t reach = (k - 1) * p->dilation[i];
+        if (o->same && (transposed || p->stride[i] != 1 || p->pad[i] != 0)) {
+            gni_fail(g, GN_ERROR_ARGUMENT, "%s: 'same' with a stride or a pad", fn);
+            return false;
+        }
+        if (transposed && more[i] >= GNI_MAX(p->stride[i], p->dilation[i])) {
+            gni_fail(g, GN_ERROR_ARGUMENT, "%s: output pad %lld, not below stride or dilation", fn, (long long)more[i]);
+            return false;
+        }
+        if (transposed) {
+            if (size > INT32_MAX) return gni_conv_misfit(g, fn, x, w, b, "too large an image");
+            p->out[i] = size;
+            p->in[i] = (size - 1) * p->stride[i] - 2 * p->pad[i] + reach + more[i] + 1;
+        } else {
+            p->in[i] = size;
+            if (o->same) p->pad[i] = reach / 2;
+            p->out[i] = o->same ? size : (size + 2 * p->pad[i] - reach - 1) / p->stride[i] + 1;
+        }
+        if ((transposed ? p->in[i] : size + 2 * p->pad[i] - (o->same ? 0 : reach)) < 1)
+            return gni_conv_misfit(g, fn, x, w, b, "nothing is left of the image");
+    }
+    return true;
+}
+
+static gn_array *gni_conv_public(const char *fn, gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options, int nd,
+                                 bool transposed) {
+    static const gn_conv_options none = {0, 0, 0, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}, 0, false, 0, {0, 0, 0}};
+    const gn_conv_options *o = options != NULL ? options : &none;
+    gn_array *in[3], *y = NULL;
+    gni_conv_plan p;
+    memset(&p, 0, sizeof p);
+    in[0] = x;
+    in[1] = w;
+    in[2] = b;
+    gn_context *g = gni_begin(fn, in, b != NULL ? 3 : 2);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    const bool single = x->shape.rank == nd + 1;
+    p.nd = nd;
+    if (!gni_need_float(g, fn, x->dtype) || !gni_need_float(g, fn, w->dtype) || (b != NULL && !gni_need_float(g, fn, b->dtype)))
+        return gni_end_scope(g, NULL);
+    if ((!single && x->shape.rank != nd + 2) || w->shape.rank != nd + 2) {
+        gni_conv_misfit(g, fn, x, w, b, nd == 1 ? "not of rank 3" : nd == 2 ? "not of rank 4" : "not of rank 5");
+        return gni_end_scope(g, NULL);
+    }
+    if (single) x = gn_expand_dims(x, 0);
+    if (x == NULL || !gni_conv_fits(g, fn, x, w, b, o, transposed, &p)) return gni_end_scope(g, NULL);
+    const gn_dtype t = gn_promote(x->dtype, w->dtype);
+    const gn_shape s = gni_conv_shape(&p, p.n, transposed ? p.c * p.groups : p.o, transposed ? p.in : p.out);
+    if (!gni_shape_ok(g, fn, t, &s)) return gni_end_scope(g, NULL);
+    if (x->dtype != t) x = gn_cast(x, t);
+    if (w->dtype != t) w = gn_cast(w, t);
+    y = gni_conv_op(g, transposed ? GNI_CONV_BACK : GNI_CONV_FORWARD, &p, x, w);
+    if (b != NULL) {
+        gn_shape row = GN_SHAPE(b->shape.dim[0]);
+        for (int i = 0; i < nd; i++) row.dim[row.rank++] = 1;
+        y = gn_add(y, gn_reshape(b, row));
+    }
+    return gni_end_scope(g, single ? gn_squeeze(y, 0) : y);
+}
+
+GPUNUM_API gn_array *gn_conv1d(gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options) {
+    return gni_conv_public("gn_conv1d", x, w, b, options, 1, false);
+}
+GPUNUM_API gn_array *gn_conv2d(gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options) {
+    return gni_conv_public("gn_conv2d", x, w, b, options, 2, false);
+}
+GPUNUM_API gn_array *gn_conv3d(gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options) {
+    return gni_conv_public("gn_conv3d", x, w, b, options, 3, false);
+}
+GPUNUM_API gn_array *gn_conv_transpose2d(gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options) {
+    return gni_conv_public("gn_conv_transpose2d", x, w, b, options, 2, true);
+}
