@@ -311,7 +311,7 @@ if(NOT MSVC)
 endif()
 gpunum_test(cpp.cpu cpu "${on_cpu}" $<TARGET_FILE:test_cpp>)
 
-foreach(example quickstart autograd spectrum stft plate)
+foreach(example quickstart autograd spectrum stft plate kmeans life histogram table filter particles regression montecarlo components)
     if(TARGET ${example})
         gpunum_test(example.${example} cpu "${on_cpu}" $<TARGET_FILE:${example}>)
     endif()
