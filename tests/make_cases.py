@@ -15,6 +15,7 @@
     make_cases.py trace_check FILE  checks what test_profile.c saved
 """
 import itertools
+import os
 import re
 import struct
 import sys
@@ -632,6 +633,26 @@ def ops_unary_float(cases, rng):
         cases.add(op, [a], 'float16', longs(f)(a.v), ulp=ulp32, flags=ZERO_SIGN)
 
 
+def numpy_vectors(cases, rng):
+    """NumPy's own vectors for these functions: hard numbers with results that were rounded once"""
+    folder = os.path.join(os.path.dirname(np.__file__), 'core' if NUMPY < (2, 0) else '_core', 'tests', 'data')
+    for op, (_, ulp32, ulp64) in UNARY_FLOAT.items():
+        name = op[3:].replace('asin', 'arcsin').replace('acos', 'arccos').replace('atan', 'arctan')
+        path = os.path.join(folder, f'umath-validation-set-{name}.csv')
+        if not os.path.exists(path):  # of sqrt and a few more there are none
+            continue
+        with open(path) as f:
+            rows = [line.split(',') for line in f if line.startswith('np.float')]
+        for t in ('float32', 'float64'):
+            bits = np.array([[int(x, 16) for x in row[1:3]] for row in rows if row[0] == 'np.' + t], dtype=np.uint64)
+            v, e = (bits.astype('uint%d' % (8 * np.dtype(t).itemsize)).view(t).reshape(-1, 2).astype(np.float64).T
+                    if len(bits) else np.zeros((2, 0)))
+            subnormal = np.any([(np.abs(x) < np.finfo(t).tiny) & (x != 0) for x in (v, e)], axis=0)
+            for which, flags in ((~subnormal, ZERO_SIGN), (subnormal, ZERO_SIGN | SUBNORMAL)):
+                if which.any():
+                    cases.add(op, [Values(v[which], t)], t, e[which], ulp=0.5 + (ulp64 if t == 'float64' else ulp32), flags=flags)
+
+
 def int_map(f):
     return lambda *v: np.array([f(*[int(y) for y in x]) for x in zip(*[w.ravel() for w in v])], dtype=object).reshape(v[0].shape)
 
@@ -1175,7 +1196,7 @@ def op_cases(path):
     rng = np.random.default_rng(5)
     cases = Cases()
     with np.errstate(all='ignore'):
-        for part in (ops_unary_float, ops_unary_any, ops_binary, ops_scalar, ops_ternary, ops_cast, ops_reduce, ops_arg,
+        for part in (ops_unary_float, numpy_vectors, ops_unary_any, ops_binary, ops_scalar, ops_ternary, ops_cast, ops_reduce, ops_arg,
                      ops_softmax, ops_matmul, rare, ops_bits):
             part(cases, rng)
     cases.write(path)
