@@ -369,6 +369,7 @@ if(GPUNUM_CHECKS)
     if(Python3_FOUND)
         gpunum_test(check.wasm check "${common}"
             ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/web/check_wasm.py)
+        gpunum_test(check.javascript check "${common}" ${PROJECT_SOURCE_DIR}/tests/web/check_javascript.sh)
     endif()
     gpunum_test(check.compile_matrix check "${common}" ${PROJECT_SOURCE_DIR}/tests/compile_matrix.sh)
     gpunum_test(check.install check "${common}" ${PROJECT_SOURCE_DIR}/tests/check_install.sh

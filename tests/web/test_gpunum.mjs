@@ -1,0 +1,177 @@
+// gpunum.js in node's own test runner: node --test tests/web/test_gpunum.mjs, after tools/web/build.sh. GN_PACKAGE names
+// another folder than build/npm.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+const where = process.env.GN_PACKAGE ?? new URL('../../build/npm', import.meta.url).pathname;
+const { open, GpunumError, NDArray } = await import(where + '/gpunum.js');
+
+for (const relaxed of [false, true]) {
+    const g = await open({ relaxed, seed: 7 });
+    const it = (name, fn) => test(`${relaxed ? 'relaxed' : 'simd'}: ${name}`, async () => {
+        const before = g.memory.arrays;
+        {
+            const s = g.scope();
+            try {
+                await fn(s);
+            } finally {
+                s.end();
+            }
+        }
+        assert.equal(g.memory.arrays, before, 'arrays are left');
+    });
+
+    it('says where it computes', () => {
+        assert.equal(g.device.backend, 'cpu');
+        assert.equal(g.device.relaxed, relaxed);
+        assert.match(g.device.name, /WebAssembly SIMD128/);
+        assert.ok(g.device.why.length > 0);
+    });
+    it('takes and gives typed arrays of every dtype', async () => {
+        for (const [dtype, T] of [['f32', Float32Array], ['f64', Float64Array], ['i32', Int32Array], ['u32', Uint32Array],
+            ['i16', Int16Array], ['u16', Uint16Array], ['i8', Int8Array], ['u8', Uint8Array]]) {
+            const a = g.array(T.from([1, 2, 3, 4, 5, 6]), [2, 3]);
+            assert.equal(a.dtype, dtype);
+            assert.deepEqual(a.shape, [2, 3]);
+            assert.deepEqual(await a.read(), T.from([1, 2, 3, 4, 5, 6]));
+        }
+        const long = g.array(BigInt64Array.from([1n, -(2n ** 62n)]));
+        assert.equal(long.dtype, 'i64');
+        assert.deepEqual(long.readSync(), BigInt64Array.from([1n, -(2n ** 62n)]));
+        assert.deepEqual(g.array([1, 2.5], undefined, 'f16').cast('f32').toArray(), [1, 2.5]);
+        assert.deepEqual(g.array([1, 2, 3, 4], [2], 'c64').toArray(), [[1, 2], [3, 4]]);
+        assert.deepEqual(g.array([1, 2], [2], 'c64').toArray(), [[1, 0], [2, 0]]);
+        assert.deepEqual(g.array(Uint8Array.from([1, 0]), [2], 'bool').toArray(), [1, 0]);
+        assert.deepEqual(g.array([[1, 2], [3, 4]]).transpose().toArray(), [[1, 3], [2, 4]]);
+        assert.deepEqual(g.array([true, false]).dtype, 'bool');
+        assert.deepEqual(g.array(3).shape, []);
+        assert.deepEqual(g.array(new Float32Array(0)).toArray(), []);
+    });
+    it('computes with operators, numbers and lists', () => {
+        const a = g.arange(0, 4);
+        assert.deepEqual(a.add(1).mul(a).toArray(), [0, 2, 6, 12]);
+        assert.deepEqual(a.add([10, 20, 30, 40]).toArray(), [10, 21, 32, 43]);
+        assert.deepEqual(a.rsub(1).toArray(), [1, 0, -1, -2]);
+        assert.deepEqual(a.gt(1).where(a, 0).toArray(), [0, 0, 2, 3]);
+        assert.deepEqual(a.clamp(1, 2).toArray(), [1, 1, 2, 2]);
+        assert.equal(a.sum().item(), 6);
+        assert.equal(g.scalar(2, 'f64').dtype, 'f64');
+        assert.deepEqual(g.ones([2, 3], 'i32').dtype, 'i32');
+    });
+    it('reduces over axes', () => {
+        const a = g.arange(0, 24).reshape([2, 3, 4]);
+        assert.deepEqual(a.sum(0).shape, [3, 4]);
+        assert.deepEqual(a.sum([0, 2]).toArray(), [60, 92, 124]);
+        assert.deepEqual(a.mean({ keep: [0, -1] }).shape, [1, 3, 1]);
+        assert.deepEqual(a.max({ keep: null }).shape, [1, 1, 1]);
+        assert.equal(a.argmax().item(), 23);
+        assert.deepEqual(a.softmax().sum(-1).shape, [2, 3]);
+        assert.deepEqual(a.index('1, ::-2, 0').toArray(), [20, 12]);
+        assert.deepEqual(a.sort(undefined, true).index('0, 0').toArray(), [3, 2, 1, 0]);
+    });
+    it('multiplies, transforms and decomposes', () => {
+        const a = g.array([[2, 1], [1, 3]], undefined, 'f64');
+        const [w, v] = a.eigh();
+        const near = a.matmul(v).sub(v.mul(w)).abs().max().item();
+        assert.ok(near < 1e-14, String(near));
+        assert.deepEqual(g.einsum('ij,jk->ik', [a, a]).toArray(), a.matmul(a).toArray());
+        assert.deepEqual(g.concat([a, a], 0).shape, [4, 2]);
+        assert.deepEqual(g.stack([a, a], 0).shape, [2, 2, 2]);
+        assert.deepEqual(a.fft().ifft().real().toArray(), a.toArray());
+        assert.equal(a.svd(false).length, 3);
+        const x = g.randn([3, 64]), y = x.fft(64, -1, 'ortho').ifft(64, -1, 'ortho').real();
+        assert.ok(y.sub(x).abs().max().item() < 1e-5);
+        assert.deepEqual(g.arange(0, 6).split(3).map(p => p.toArray()), [[0, 1], [2, 3], [4, 5]]);
+    });
+    it('differentiates and trains', () => {
+        const x = g.array([1, 2, 3]).requiresGrad(), loss = x.square().sum();
+        loss.backward();
+        assert.deepEqual(x.grad.toArray(), [2, 4, 6]);
+        x.zeroGrad();
+        assert.deepEqual(g.gradients(x.pow(3).sum(), [x])[0].toArray(), [3, 12, 27]);
+        assert.equal(g.noGrad(() => x.mul(2)).needsGrad(), false);
+        const w = g.zeros([4]).requiresGrad(), goal = g.array([1, -2, 3, 0.5]), opt = g.adam([w], { lr: 0.1 });
+        assert.equal(opt.lr, 0.1);
+        let last = 0;
+        for (let i = 0; i < 300; i++)
+            last = g.scope(() => {
+                const l = w.mseLoss(goal);
+                opt.zeroGrads();
+                l.backward();
+                opt.step();
+                return l.item();
+            });
+        assert.ok(last < 1e-3, String(last));
+        opt.lr = 0.5;
+        assert.equal(opt.lr, 0.5);
+        assert.throws(() => g.adam([w], { rate: 1 }), /no option rate/);
+        opt.dispose();
+    });
+    it('disposes of what a scope made', () => {
+        const before = g.memory.arrays;
+        const kept = g.scope(() => { g.ones([3]); return { deep: [g.ones([2])] }; });
+        assert.equal(g.memory.arrays, before + 1);
+        assert.deepEqual(kept.deep[0].toArray(), [1, 1]);
+        let lost;
+        g.scope(() => { lost = g.ones([3]); });
+        assert.throws(() => lost.add(1), /its scope has ended/);
+        assert.throws(() => kept.deep[0].add(lost), /its scope has ended/);
+        assert.throws(() => g.scope(() => { g.ones([3]); throw new RangeError('x'); }), RangeError);
+        assert.throws(() => g.scope(async () => {}), /cannot wait/);
+        kept.deep[0].dispose();
+        kept.deep[0].dispose(); // does nothing
+        if (Symbol.dispose) {
+            const s = g.scope(), a = g.ones([2]), b = s.keep(g.zeros([2]));
+            s[Symbol.dispose]();
+            assert.throws(() => a.shape, GpunumError);
+            b[Symbol.dispose]();
+        }
+        assert.equal(g.memory.arrays, before);
+    });
+    it("throws errors with gpunum's words", () => {
+        const a = g.ones([2, 3]);
+        assert.throws(() => a.matmul(a), e => e instanceof GpunumError && e instanceof Error && e.status === 2 && /gn_matmul/.test(e.message) && /\(2,3\)/.test(e.message));
+        assert.deepEqual(a.add(1).toArray()[0], [2, 2, 2]); // and goes on
+        assert.throws(() => a.item(), GpunumError);
+        assert.throws(() => a.add(), /gn_add/);
+        assert.throws(() => g.zeros([2], 'float'), /no dtype float/);
+        assert.throws(() => g.array([1, 2, 3], [2]), GpunumError);
+        assert.throws(() => g.zeros([1, 1, 1, 1, 1, 1, 1, 1, 1]), GpunumError);
+        assert.throws(() => g.ones([1 << 20, 1 << 20]).readSync(), GpunumError);
+    });
+    it('prints and keeps files as NumPy does', () => {
+        assert.equal(String(g.array([1, 2.5])), 'array([1. , 2.5], dtype=float32)');
+        const a = g.arange(0, 5, 1, 'i32'), bytes = a.saveNpy();
+        assert.equal(String.fromCharCode(...bytes.slice(1, 6)), 'NUMPY');
+        assert.deepEqual(g.loadNpy(bytes).readSync(), a.readSync());
+        assert.throws(() => g.loadNpy(bytes.slice(0, 20)), GpunumError);
+    });
+    it('writes in place', () => {
+        const a = g.zeros([3]);
+        assert.deepEqual(a.write(Float32Array.from([1, 2, 3])).toArray(), [1, 2, 3]);
+        assert.throws(() => a.write(new Float32Array(2)), GpunumError);
+    });
+    it('leaves what nobody holds to the garbage collector', async () => {
+        if (!globalThis.gc) return;
+        const { scopes } = g;
+        g.scopes = []; // of no scope
+        const before = g.memory.arrays;
+        for (let i = 0; i < 100; i++) g.ones([10]);
+        g.scopes = scopes;
+        for (let i = 0; i < 50 && g.memory.arrays > before; i++) {
+            globalThis.gc();
+            await new Promise(r => setTimeout(r, 10));
+        }
+        assert.ok(g.memory.arrays < before + 100);
+    });
+    test(`${relaxed}: every method of the declarations is there`, async () => {
+        const fs = await import('node:fs');
+        const text = fs.readFileSync(where + '/gpunum.d.ts', 'utf8');
+        for (const [, owner, body] of text.matchAll(/export class (\w+)[^{]*\{([\s\S]*?)\n\}/g)) {
+            const C = owner === 'NDArray' ? NDArray : (await import(where + '/gpunum.js'))[owner];
+            for (const [, method] of body.matchAll(/^ {4}(\w+)(?:<\w+>)?\(/gm)) if (owner !== 'Scope') assert.equal(typeof C.prototype[method], 'function', owner + '.' + method);
+        }
+        g.close();
+        g.close();
+    });
+}

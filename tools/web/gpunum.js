@@ -1,0 +1,453 @@
+// gpunum.h in JavaScript: arrays, transforms and training on WebAssembly.
+//
+//     import { open } from 'gpunum';
+//     const g = await open();
+//     const x = g.randn([3, 4]), y = x.matmul(x.transpose()).add(1);
+//     console.log(String(y), await y.read());
+//
+// Methods are the functions of gpunum.h without gn_, in camel case (gn_log_softmax is a.logSoftmax); where that takes an
+// array a number does as well. A failed call throws an Error with gpunum's words.
+//
+// Who owns arrays: whoever made them, until dispose(), the end of the scope that they were made in, or until the garbage
+// collector finds that nobody holds them any more. g.scope(() => { ... return y; }) disposes of all that was made inside but
+// for what is returned; `using s = g.scope()` does it at the end of the block, but for s.keep(y).
+
+import { calls } from './calls.js';
+import createModule from './core.mjs';
+
+const F32 = 0, F64 = 3, BOOL = 9;
+// By gn_dtype: name, typed array, numbers for each element. Float16 and bfloat16 are read as their bits.
+const dtypes = [['f32', Float32Array, 1], ['f16', Uint16Array, 1], ['bf16', Uint16Array, 1], ['f64', Float64Array, 1],
+    ['i32', Int32Array, 1], ['i64', BigInt64Array, 1], ['u8', Uint8Array, 1], ['i8', Int8Array, 1], ['u32', Uint32Array, 1],
+    ['bool', Uint8Array, 1], ['c64', Float32Array, 2], ['c128', Float64Array, 2], ['i16', Int16Array, 1], ['u16', Uint16Array, 1],
+    ['u64', BigUint64Array, 1]];
+const dtypeNumber = name => {
+    const t = dtypes.findIndex(d => d[0] === name);
+    if (t < 0) throw new TypeError(`gpunum: no dtype ${name}`);
+    return t;
+};
+// Words for enums, by their number in C.
+const words = { backward: 0, ortho: 1, forward: 2, full: 0, same: 1, valid: 2, mean: 0, sum: 1, none: 2, batchMean: 3 };
+const ALL = 1 << 30;
+
+// A module with one relaxed instruction: what cannot be validated cannot be run.
+const RELAXED = new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0, 1, 8, 1, 96, 3, 123, 123, 123, 1, 123, 3, 2, 1, 0, 10, 13, 1, 11, 0,
+    32, 0, 32, 1, 32, 2, 253, 133, 2, 11]);
+
+export class GpunumError extends Error {
+    constructor(message, status) {
+        super(message);
+        this.name = 'GpunumError';
+        this.status = status;
+    }
+}
+
+const abandoned = new FinalizationRegistry(({ g, ptr }) => g.alive && g.m._gn_release(ptr));
+
+// Opens a context. `relaxed`: whether to use relaxed SIMD, where left out what the engine has; `seed` of random numbers.
+export async function open({ relaxed, seed = 0 } = {}) {
+    const fast = relaxed ?? WebAssembly.validate(RELAXED);
+    const file = fast ? 'core-relaxed.wasm' : 'core.wasm';
+    const m = await createModule({ locateFile: name => new URL(name.endsWith('.wasm') ? file : name, import.meta.url).href });
+    const ptr = m._gn_web_open(seed);
+    if (ptr === 0) throw new GpunumError(m.UTF8ToString(m._gn_open_error()), m._gn_open_status());
+    return new Context(m, ptr, fast);
+}
+
+class Scope {
+    #g;
+    constructor(g) {
+        this.#g = g;
+        this.made = new Set();
+        g.scopes.push(this);
+    }
+    // Leaves arrays, also those in lists and objects, to the scope around this one.
+    keep(value) {
+        if (value instanceof NDArray) {
+            if (this.made.delete(value)) this.#outer()?.made.add(value);
+        } else if (Array.isArray(value) || Object.getPrototypeOf(value ?? 0) === Object.prototype) {
+            for (const v of Object.values(value)) this.keep(v);
+        }
+        return value;
+    }
+    #outer() {
+        return this.#g.scopes[this.#g.scopes.indexOf(this) - 1];
+    }
+    end() {
+        const at = this.#g.scopes.indexOf(this);
+        if (at >= 0) this.#g.scopes.splice(at, 1);
+        for (const a of this.made) a.dispose();
+        this.made.clear();
+    }
+}
+
+export class Context {
+    constructor(m, ptr, relaxed) {
+        this.m = m;
+        this.ptr = ptr;
+        this.relaxed = relaxed;
+        this.alive = true;
+        this.scopes = [];
+    }
+    // What computes, in words, and why there is no GPU.
+    get device() {
+        return { backend: ['auto', 'cpu', 'vulkan', 'webgpu'][this.m._gn_web_backend(this.ptr)], relaxed: this.relaxed,
+            name: this.m.UTF8ToString(this.m._gn_web_device(this.ptr, 0)), why: this.m.UTF8ToString(this.m._gn_web_device(this.ptr, 1)) };
+    }
+    get memory() {
+        return { arrays: this.m._gn_web_memory(this.ptr, 0), bytes: this.m._gn_web_memory(this.ptr, 1) };
+    }
+    close() {
+        if (this.alive) this.m._gn_close(this.ptr);
+        this.alive = false;
+    }
+    // From a number, nested lists of numbers or a typed array. Integers of JavaScript become float32 where no dtype is said.
+    array(data, shape, dtype) {
+        let t = F32;
+        if (ArrayBuffer.isView(data)) {
+            t = dtypes.findIndex(d => data instanceof d[1] && d[0] !== 'f16' && d[0] !== 'bf16' && d[0] !== 'bool');
+            shape ??= [data.length];
+        } else {
+            shape ??= shapeOf(data);
+            data = Array.isArray(data) ? data.flat(Infinity) : [data];
+            if (typeof data[0] === 'boolean') t = BOOL;
+        }
+        if (t < 0) throw new TypeError('gpunum: no dtype for this kind of typed array');
+        const into = dtype === undefined ? t : dtypeNumber(dtype), count = shape.reduce((n, d) => n * d, 1);
+        const [, T, each] = dtypes[into], whole = each === 1 || data.length === 2 * count;
+        if (!ArrayBuffer.isView(data)) { // complex numbers as pairs, or real ones, which are cast as those for float16 are
+            t = whole && T !== Uint16Array || dtype === 'u16' ? into : F64;
+            const N = dtypes[t][1];
+            data = N.from(data, N === BigInt64Array || N === BigUint64Array ? BigInt : Number);
+        } else if (whole && T === data.constructor) {
+            t = into; // pairs, or the bits of float16
+        }
+        if (data.length !== count * dtypes[t][2]) throw new GpunumError(`array: ${data.length} numbers do not make (${shape})`, 2);
+        const { m } = this, bytes = m._malloc(data.byteLength + 1), sp = m.stackSave();
+        m.HEAPU8.set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength), bytes);
+        const made = m._gn_array_from(this.ptr, t, this.shape(shape), bytes);
+        m.stackRestore(sp);
+        m._free(bytes);
+        const a = this.own(made);
+        if (t === into) return a;
+        const b = a.cast(dtype);
+        a.dispose();
+        return b;
+    }
+    scalar(value, dtype = 'f32') {
+        return this.own(this.m._gn_scalar(this.ptr, dtypeNumber(dtype), Number(value)));
+    }
+    // Bytes of a .npy file.
+    loadNpy(bytes) {
+        const { m } = this, at = m._malloc(bytes.byteLength + 1);
+        m.HEAPU8.set(new Uint8Array(bytes.buffer ?? bytes, bytes.byteOffset ?? 0, bytes.byteLength), at);
+        const a = m._gn_load_npy_memory(this.ptr, at, bytes.byteLength);
+        m._free(at);
+        return this.own(a);
+    }
+    // With a function: runs it, and disposes of what it made but for what it returns. Without: a scope that its `using` ends.
+    scope(fn) {
+        const s = new Scope(this);
+        if (fn === undefined) return s;
+        try {
+            const value = fn(s);
+            if (typeof value?.then === 'function') throw new TypeError('gpunum: a scope by function cannot wait; write `using s = g.scope()`');
+            return s.keep(value);
+        } finally {
+            s.end();
+        }
+    }
+    // Nothing that fn computes is recorded for gradients.
+    noGrad(fn) {
+        this.m._gn_no_grad_begin(this.ptr);
+        try {
+            return fn();
+        } finally {
+            this.m._gn_no_grad_end(this.ptr);
+        }
+    }
+    // d loss / d params[i], without touching grad.
+    gradients(loss, params, createGraph = false) {
+        const { m } = this, sp = m.stackSave(), list = this.list(params), out = m.stackAlloc(4 * params.length);
+        m._gn_gradients(loss.at, list, params.length, createGraph ? 1 : 0, out);
+        const found = params.map((_, i) => m.HEAPU32[(out >> 2) + i]);
+        m.stackRestore(sp);
+        this.check();
+        return found.map(p => this.own(p));
+    }
+
+    // ---- for this module
+    check() {
+        const { m, ptr } = this, status = m._gn_status_get(ptr);
+        if (status === 0) return;
+        const text = m.UTF8ToString(m._gn_error(ptr));
+        m._gn_error_clear(ptr);
+        throw new GpunumError(text, status);
+    }
+    own(ptr) {
+        if (ptr === 0) this.check();
+        const a = new NDArray(this, ptr);
+        this.scopes[this.scopes.length - 1]?.made.add(a);
+        return a;
+    }
+    shape(dims) {
+        const p = this.m.stackAlloc(72);
+        this.m.HEAP32[p >> 2] = dims.length;
+        if (dims.length > 8) throw new GpunumError(`rank ${dims.length} is not in 0..8`, 2);
+        dims.forEach((d, i) => { this.m.HEAP64[(p >> 3) + 1 + i] = BigInt(d); });
+        return p;
+    }
+    list(arrays) {
+        const p = this.m.stackAlloc(4 * arrays.length + 4);
+        arrays.forEach((a, i) => { this.m.HEAPU32[(p >> 2) + i] = a.at; });
+        return p;
+    }
+    axes(x) {
+        if (x === undefined || x === null) return ALL;
+        if (typeof x === 'number') return x;
+        if (Array.isArray(x)) {
+            const p = this.m.stackAlloc(4 * x.length + 4);
+            x.forEach((v, i) => { this.m.HEAP32[(p >> 2) + i] = v; });
+            return this.m._gn_axes_from(x.length, p);
+        }
+        return this.m._gn_axes_keep(this.axes(x.keep));
+    }
+}
+
+function shapeOf(data) {
+    const shape = [];
+    for (; Array.isArray(data); data = data[0]) shape.push(data.length);
+    return shape;
+}
+
+export class NDArray {
+    constructor(g, ptr) {
+        this.context = g;
+        this.ptr = ptr;
+        abandoned.register(this, { g, ptr }, this);
+    }
+    // Its address; one that was disposed of has none.
+    get at() {
+        if (this.ptr === 0) throw new GpunumError('this array was disposed of, or its scope has ended', 10);
+        return this.ptr;
+    }
+    dispose() {
+        if (this.ptr === 0) return;
+        abandoned.unregister(this);
+        if (this.context.alive) this.context.m._gn_release(this.ptr);
+        for (const s of this.context.scopes) s.made.delete(this);
+        this.ptr = 0;
+    }
+    get shape() {
+        const m = this.context.m;
+        return Array.from({ length: m._gn_rank(this.at) }, (_, i) => Number(m._gn_dim(this.ptr, i)));
+    }
+    get size() { return Number(this.context.m._gn_size(this.at)); }
+    get dtype() { return dtypes[this.context.m._gn_dtype_of(this.at)][0]; }
+    // The elements in C order. Complex ones are pairs, float16 and bfloat16 bits, bool bytes.
+    async read() {
+        const { m } = this.context, n = m._gn_bytes(this.at), p = m._malloc(n + 24), state = (p + n + 7) & ~7, dtype = this.dtype;
+        m._gn_web_read(this.ptr, p, n, state);
+        for (let wait = 0; m.HEAP32[state >> 2] === 0; wait = 4) {
+            await new Promise(done => setTimeout(done, wait));
+            if (!this.context.alive) break; // gn_close has called back
+            m._gn_flush(this.context.ptr);
+        }
+        const status = m.HEAP32[(state >> 2) + 1];
+        return this.#taken(p, n, dtype, status);
+    }
+    // The same without a promise, for backends that need not be waited for.
+    readSync() {
+        const { m } = this.context, n = m._gn_bytes(this.at), p = m._malloc(n + 8), dtype = this.dtype;
+        return this.#taken(p, n, dtype, m._gn_read(this.ptr, p, n));
+    }
+    #taken(p, n, dtype, status) {
+        const { m } = this.context, T = dtypes[dtypeNumber(dtype)][1];
+        const copy = status === 0 ? m.HEAPU8.slice(p, p + n) : null;
+        m._free(p);
+        if (copy === null) {
+            this.context.check();
+            throw new GpunumError(m.UTF8ToString(m._gn_status_string(status)), status);
+        }
+        return new T(copy.buffer);
+    }
+    // Nested lists of numbers.
+    toArray() {
+        const shape = this.shape, pair = dtypes[dtypeNumber(this.dtype)][2], flat = this.readSync();
+        let at = 0;
+        const take = i => {
+            if (i < shape.length) return Array.from({ length: shape[i] }, () => take(i + 1));
+            at += pair;
+            return pair === 1 ? flat[at - 1] : [flat[at - 2], flat[at - 1]];
+        };
+        return take(0);
+    }
+    // The one element.
+    item() {
+        const value = this.context.m._gn_item(this.at);
+        this.context.check();
+        return value;
+    }
+    // Overwrites the elements with those of a typed array.
+    write(data) {
+        const { m } = this.context, p = m._malloc(data.byteLength + 1);
+        m.HEAPU8.set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength), p);
+        m._gn_write(this.at, p, data.byteLength);
+        m._free(p);
+        this.context.check();
+        return this;
+    }
+    eval() {
+        this.context.m._gn_eval(this.at);
+        this.context.check();
+        return this;
+    }
+    requiresGrad(on = true) {
+        this.context.m._gn_requires_grad(this.at, on ? 1 : 0);
+        this.context.check();
+        return this;
+    }
+    // The gradient, or null.
+    get grad() {
+        const p = this.context.m._gn_grad(this.at);
+        if (p === 0) return null;
+        return this.context.own(this.context.m._gn_retain(p));
+    }
+    // In equal parts along an axis.
+    split(sections, axis = 0) {
+        const { m } = this.context, sp = m.stackSave(), out = m.stackAlloc(4 * sections);
+        m._gn_split(this.at, sections, axis, out);
+        const found = Array.from({ length: sections }, (_, i) => m.HEAPU32[(out >> 2) + i]);
+        m.stackRestore(sp);
+        this.context.check();
+        return found.map(p => this.context.own(p));
+    }
+    saveNpy() {
+        const { m } = this.context, n = m._gn_save_npy_memory(this.at, 0, 0), p = m._malloc(n + 1);
+        m._gn_save_npy_memory(this.ptr, p, n);
+        const copy = m.HEAPU8.slice(p, p + n);
+        m._free(p);
+        this.context.check();
+        return copy;
+    }
+    toString() {
+        const { m } = this.context, p = m._gn_to_string(this.at, 0);
+        if (p === 0) this.context.check();
+        const text = m.UTF8ToString(p);
+        m._gn_string_free(this.context.ptr, p);
+        return text;
+    }
+}
+
+export class Optimizer {
+    constructor(g, ptr) {
+        this.context = g;
+        this.at = ptr;
+    }
+    get lr() { return this.context.m._gn_lr_get(this.at); }
+    set lr(value) { this.context.m._gn_lr_set(this.at, value); }
+    dispose() {
+        if (this.at !== 0 && this.context.alive) this.context.m._gn_optimizer_free(this.at);
+        this.at = 0;
+    }
+}
+
+if (Symbol.dispose) {
+    Scope.prototype[Symbol.dispose] = Scope.prototype.end;
+    for (const c of [NDArray, Optimizer]) c.prototype[Symbol.dispose] = c.prototype.dispose;
+    Context.prototype[Symbol.dispose] = Context.prototype.close;
+}
+
+// ---- the methods that only hand their arguments on
+
+// What stands for one argument in C, or for two: a list and its count.
+function argument(g, kind, x, out, options, made, like) {
+    const { m } = g;
+    switch (kind) {
+    case 'a':
+        if (typeof x === 'number' || typeof x === 'boolean' || Array.isArray(x) || ArrayBuffer.isView(x)) {
+            x = ArrayBuffer.isView(x) || Array.isArray(x) ? g.array(x) : g.scalar(x, like === 'bool' ? 'f32' : like);
+            made.push(x);
+        }
+        if (x === undefined || x === null) return out.push(0); // an operand that may be left out; gpunum says where it may not
+        return out.push(x.at);
+    case 's': return out.push(g.shape(typeof x === 'number' ? [x] : x ?? []));
+    case 't': return out.push(dtypeNumber(x ?? 'f32'));
+    case 'x': return out.push(g.axes(x));
+    case 'y': return out.push(x === undefined ? -1 : g.axes(x));
+    case 'i': return out.push(x ?? 0);
+    case 'j': return out.push(x ?? -1);
+    case 'l': case 'u': return out.push(BigInt(x ?? 0));
+    case 'd': return out.push(Number(x ?? 0));
+    case 'D': return out.push(Number(x ?? 1));
+    case 'b': return out.push(x ? 1 : 0);
+    case 'e': return out.push(typeof x === 'string' ? words[x] ?? -1 : x ?? 0);
+    case 'z': return out.push(m.stringToUTF8OnStack(String(x)));
+    case 'A': return out.push(g.list(x), x.length);
+    case 'I': case 'N': {
+        const p = m.stackAlloc(8 * x.length + 8) + 7 & ~7;
+        x.forEach((v, i) => { if (kind === 'I') m.HEAP32[(p >> 2) + i] = v; else m.HEAP64[(p >> 3) + i] = BigInt(v); });
+        return out.push(p, x.length);
+    }
+    case 'O': {
+        if (x === undefined) return out.push(0);
+        const p = m.stackAlloc(options.size[1] + 8) + 7 & ~7;
+        m.HEAPU8.fill(0, p, p + options.size[1]);
+        for (const [name, value] of Object.entries(x)) {
+            if (options[name] === undefined || name === 'size') throw new TypeError(`gpunum: no option ${name}`);
+            const [k, at] = options[name];
+            if (k === 'd') m.HEAPF64[(p + at) >> 3] = value;
+            else if (k === 'b') m.HEAPU8[p + at] = value ? 1 : 0;
+            else if (k === 'l') m.HEAP64[(p + at) >> 3] = BigInt(value);
+            else m.HEAP32[(p + at) >> 2] = value;
+        }
+        return out.push(p);
+    }
+    default: throw new TypeError(`gpunum: argument of kind ${kind}`);
+    }
+}
+
+const classes = { Context, NDArray, Optimizer };
+for (const [owner, method, name, result, kinds, options] of calls) {
+    if (method in classes[owner].prototype) continue;
+    // Which argument of the call each parameter is: without `this` and results; of a context's functions dtypes come last.
+    const first = kinds[0] === 'A' ? 0 : 1, takes = [...kinds].map((k, i) => ({ k, i })).slice(first).filter(p => p.k !== 'o');
+    if (owner === 'Context') takes.sort((a, b) => (a.k === 't') - (b.k === 't'));
+    const places = [...kinds].map((_, i) => takes.findIndex(t => t.i === i));
+    const scalar = kinds === 'aa' ? `_${name}_s` : '';
+    classes[owner].prototype[method] = function (...given) {
+        const g = owner === 'Context' ? this : this.context, { m } = g;
+        const sp = m.stackSave(), c = [], made = [], outs = [];
+        let value, f = m['_' + name];
+        try {
+            if (scalar !== '' && typeof given[0] === 'number' && m[scalar] !== undefined) {
+                f = m[scalar];
+                c.push(this.at, given[0]);
+            } else {
+                [...kinds].forEach((k, i) => {
+                    if (i < first) return c.push(owner === 'Context' ? this.ptr : this.at);
+                    if (k !== 'o') return argument(g, k, given[places[i]], c, options, made, owner === 'NDArray' ? this.dtype : 'f32');
+                    const p = m.stackAlloc(4);
+                    m.HEAPU32[p >> 2] = 0;
+                    outs.push(p);
+                    return c.push(p);
+                });
+            }
+            value = f(...c);
+            outs.forEach((p, i) => { outs[i] = m.HEAPU32[p >> 2]; });
+        } finally {
+            m.stackRestore(sp);
+            for (const a of made) a.dispose();
+        }
+        g.check();
+        switch (result) {
+        case 'a': return outs.length === 0 ? g.own(value) : [value, ...outs].map(p => g.own(p));
+        case 'p': return new Optimizer(g, value);
+        case 'l': case 'u': return Number(value);
+        case 'b': return value !== 0;
+        case 'z': return m.UTF8ToString(value);
+        case 'v': return undefined;
+        default: return value;
+        }
+    };
+}

@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""Writes what gpunum.js knows of the library, out of the header's prototypes: make_js.py HEADER.i FOLDER, where HEADER.i is
+gpunum.h after the preprocessor. Into FOLDER go calls.js (a table), gpunum.d.ts (declarations) and exports.txt (for emcc).
+
+A function becomes a method of what it takes first: a context, an array or an optimizer. Those whose parameters have no form
+in JavaScript are in OTHERS: gpunum.js does them by hand or leaves them out."""
+import os, re, sys
+
+# Letters of the table, and what stands for a parameter in the declarations.
+KIND = {'gn_context *': 'g', 'const gn_context *': 'g', 'gn_array *': 'a', 'const gn_array *': 'a', 'gn_optimizer *': 'p',
+        'const gn_optimizer *': 'p', 'gn_shape': 's', 'gn_dtype': 't', 'int': 'i', 'int64_t': 'l', 'uint64_t': 'u', 'double': 'd',
+        'gn_axes': 'x', '_Bool': 'b', 'const char *': 'z', 'gn_array **': 'o', 'gn_array *const *': 'A', 'const int *': 'I',
+        'const int64_t *': 'N', 'gn_fft_norm': 'e', 'gn_convolution': 'e', 'gn_norm_order': 'e', 'gn_reduction': 'e',
+        'gn_pad_mode': 'e'}
+RESULT = {'gn_array *': 'a', 'gn_optimizer *': 'p', 'double': 'd', 'int64_t': 'l', 'int': 'i', '_Bool': 'b', 'void': 'v',
+          'gn_status': 'v', 'const char *': 'z'}
+TYPE = {'a': 'Operand', 's': 'Shape', 't': 'Dtype', 'i': 'number', 'l': 'number | bigint', 'u': 'number | bigint', 'd': 'number', 'D': 'number',
+        'x': 'Axes', 'y': 'Axes', 'j': 'number', 'b': 'boolean', 'z': 'string', 'e': 'string', 'A': 'NDArray[]', 'I': 'number[]',
+        'N': 'number[]', 'v': 'void', 'p': 'Optimizer'}
+# By hand, or of no use in a page: pointers to functions, files by path, Vulkan, the pieces of the interface itself.
+OTHERS = set('''gn_open_version gn_close gn_status_get gn_error gn_error_clear gn_device_get gn_memory_get gn_scope_begin gn_scope_end
+    gn_keep gn_retain gn_release gn_set gn_array_from gn_array_wrap gn_read gn_read_async gn_write gn_item gn_item_int gn_shape_of
+    gn_dtype_of gn_size gn_bytes gn_rank gn_dim gn_context_of gn_eval gn_eval_all gn_to gn_print gn_to_string gn_string_free
+    gn_requires_grad gn_grad gn_gradients gn_gradcheck gn_custom gn_checkpoint gn_no_grad_begin gn_no_grad_end gn_split
+    gn_array_split gn_split_at gn_unstack gn_meshgrid gn_tensordot gn_fftn gn_ifftn gn_rfftn gn_irfftn gn_load_npy gn_save_npy
+    gn_load_npz gn_load_csv gn_save_csv gn_load_idx gn_npz_names gn_profile_begin gn_profile_end gn_vulkan_record_begin
+    gn_vulkan_record_end gn_vulkan_record_done gn_from_dlpack gn_vulkan_buffer gn_vulkan_wrap gn_optimizer_free gn_scalar
+    gn_ema_update gn_nll_loss gn_cross_entropy_with gn_context_ptr gn_log_stderr'''.split())
+ONE = {'step', 'high', 'deviation', 'scale'} # 1 where nothing is given; letter D
+LAST_AXIS = {'gn_sort', 'gn_argsort', 'gn_topk', 'gn_partition'}
+
+
+def camel(name):
+    return re.sub(r'_([a-z0-9])', lambda m: m.group(1).upper(), name)
+
+
+def options(text):
+    """The layouts of structs that hold numbers alone: {type: [(field, letter, offset)]}, and their sizes."""
+    found = {}
+    for body, name in re.findall(r'typedef struct \w* ?\{([^{}]*)\} (gn_\w+_options);', text):
+        at, fields = 0, []
+        for kind, names in re.findall(r'(double|_Bool|int64_t|int) ([\w, ]+);', body):
+            size = {'double': 8, 'int64_t': 8, 'int': 4, '_Bool': 1}[kind]
+            for n in names.split(','):
+                at = (at + size - 1) // size * size
+                fields.append((n.strip(), KIND[kind], at))
+                at += size
+        if len(fields) == len(re.findall(r'[,;]', body)):
+            found[name] = fields + [('', '', (at + 7) // 8 * 8)]
+    return found
+
+
+def parse(text):
+    """(name, result, [(letter, parameter)]) of each function that has a form here."""
+    layouts, known = options(text), []
+    for result, name, parameters in re.findall(r'extern ((?:const )?\w+ (?:\*+ ?)?)(gn_\w+)\(([^()]*)\);', text):
+        ps = [re.fullmatch(r'(.*?)\s*(\w+)', p.strip()).groups() for p in parameters.split(',')]
+        result = result.strip()
+        if name in OTHERS or name.endswith('_memory') or 'gn_params' in parameters + result or result not in RESULT or parameters == 'void':
+            continue
+        if KIND.get(ps[0][0], ' ') not in 'gapA':
+            continue
+        letters, i = [], 0
+        while i < len(ps):
+            kind, word = ps[i]
+            layout = layouts.get(kind.replace('const ', '').replace(' *', ''))
+            k = KIND.get(kind, 'O' if layout else None)
+            if k is None:
+                letters = None
+                break
+            if k in 'ANI':
+                i += 1 # its count follows
+                if i == len(ps) or ps[i] != ('int', 'count'):
+                    sys.exit('make_js.py: %s: no count behind %s' % (name, word))
+            if k == 'x' and name in LAST_AXIS:
+                k = 'y'
+            if k == 'i' and word == 'axis':
+                k = 'j'
+            if k == 'd' and word in ONE:
+                k = 'D'
+            letters.append((k, word, layout))
+            i += 1
+        if letters is None:
+            sys.exit('make_js.py: what is %s in %s? Add it to OTHERS' % (kind, name))
+        known.append((name, RESULT[result], letters))
+    return known
+
+
+def main():
+    text = re.sub(r'\s+', ' ', open(sys.argv[1]).read())
+    out = sys.argv[2]
+    known = parse(text)
+    if len(known) < 200:
+        sys.exit('make_js.py: only %d functions' % len(known))
+    names = {k[0] for k in known}
+    rows, classes = [], {'Context': [], 'NDArray': [], 'Optimizer': []}
+    for name, result, ps in known:
+        scalar = name + '_s' in names
+        if name.endswith('_s') and name[:-2] in names:
+            continue # the method takes numbers too
+        word = camel(re.sub('_(s|list)$', '', name[3:]))
+        owner = {'g': 'Context', 'A': 'Context', 'a': 'NDArray', 'p': 'Optimizer'}[ps[0][0]]
+        outs = [p for p in ps if p[0] == 'o']
+        layout = next((p[2] for p in ps if p[0] == 'O'), None)
+        rows.append('    [%r, %r, %r, %r, %r%s],' % (owner, word, name, result, ''.join(p[0] for p in ps), '' if not layout else
+                    ', {' + ', '.join('%s: [%r, %d]' % (camel(f), k, at) for f, k, at in layout[:-1]) + ', size: [%r, %d]}' % ('', layout[-1][2])))
+        inputs = [p for p in ps if p[0] not in 'og']
+        if owner == 'NDArray' or owner == 'Optimizer':
+            inputs = inputs[1:]
+        else: # the dtype comes last, float32 where none is given
+            inputs.sort(key=lambda p: p[0] == 't')
+        needed = max([i for i, p in enumerate(inputs) if p[0] in 'aAszIN' or p[0] == 't' and owner == 'NDArray'] + [-1])
+        wants = []
+        for i, (k, w, lay) in enumerate(inputs):
+            kind = TYPE.get(k) or '{ ' + '; '.join('%s?: %s' % (camel(f), TYPE[l]) for f, l, _ in lay[:-1]) + ' }'
+            w = camel(w)
+            wants.append('%s%s: %s' % (w + '_' if w in ('default', 'in') else w, '' if i <= needed else '?', kind))
+        gives = {'a': 'NDArray', 'l': 'number', 'i': 'number'}.get(result, TYPE[result])
+        if outs:
+            gives = '[NDArray' + ', NDArray' * len(outs) + ']'
+        classes[owner].append('    %s(%s): %s;' % (word, ', '.join(wants), gives))
+    with open(os.path.join(out, 'calls.js'), 'w') as f:
+        f.write('// Made by tools/web/make_js.py: [class, method, function, result, parameters, options]; letters are in make_js.py.\n')
+        f.write('export const calls = [\n' + '\n'.join(rows).replace("'", '"') + '\n];\n')
+    here = os.path.dirname(os.path.abspath(__file__))
+    declared = open(os.path.join(here, 'gpunum.d.ts')).read()
+    for c, lines in classes.items():
+        declared = declared.replace('    // @methods of %s\n' % c, '\n'.join(lines) + '\n')
+    open(os.path.join(out, 'gpunum.d.ts'), 'w').write(declared)
+    with open(os.path.join(out, 'exports.txt'), 'w') as f:
+        by_hand = re.findall(r'm\._(gn_(?!web)\w+)\(', open(os.path.join(here, 'gpunum.js')).read())
+        f.write('\n'.join('_' + n for n in sorted(names | set(by_hand))) + '\n_malloc\n_free\n')
+
+
+main()
