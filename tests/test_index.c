@@ -403,6 +403,43 @@ static void test_many_true(void **state) {
     assert_true(gn_size(ones) > 1000 && gn_item(gn_sum(ones, GN_ALL)) == (double)gn_size(ones));
 }
 
+// Told by the call, or where a device has the indices when the result is read.
+static void expect_out_of_range(gn_context *g, gn_array *y) {
+    float have[8];
+    if (y != NULL) assert_int_equal(gn_read(y, have, gn_bytes(y)), GN_ERROR_ARGUMENT);
+    expect_error(g, GN_ERROR_ARGUMENT, NULL);
+}
+
+// uint64 indices are taken like others; those from 2^63 on are out of range, and not negative ones.
+static void test_unsigned_indices(void **state) {
+    gn_context *g = (gn_context *)*state;
+    uint64_t place[] = {2, 0, 1};
+    gn_array *a = numbers(g, GN_F32, 5), *w = gn_add_s(numbers(g, GN_F32, 3), 7), *i = gn_array_from(g, GN_U64, GN_SHAPE(3), place);
+    expect_values(gn_take(a, i, 0), 2, 0, 1);
+    expect_values(gn_take_along(a, gn_flip(i, 0), 0), 1, 0, 2);
+    expect_values(gn_put_along(a, i, w, 0), 8, 9, 7, 3, 4);
+    expect_values(gn_scatter_add(a, i, w, 0), 8, 10, 9, 3, 4);
+    expect_values(gn_one_hot(i, GN_F32, 2), 0, 0, 1, 0, 0, 1);
+    expect_values(gn_bincount(i, NULL, 0), 1, 1, 1);
+    expect_values(gn_repeat_counts(w, i, 0), 7, 7, 9);
+    expect_values(gn_embedding(i, gn_expand_dims(a, 1), -1), 2, 0, 1);
+    const uint64_t beyond[] = {(uint64_t)1 << 63, UINT64_MAX, 5};
+    for (int k = 0; k < 3; k++) {
+        place[1] = beyond[k];
+        i = gn_array_from(g, GN_U64, GN_SHAPE(3), place);
+        expect_out_of_range(g, gn_take(a, i, 0));
+        expect_out_of_range(g, gn_take_along(a, i, 0));
+        expect_out_of_range(g, gn_put_along(a, i, w, 0));
+        expect_out_of_range(g, gn_scatter_max(a, i, w, 0));
+        expect_values(gn_sum(gn_one_hot(i, GN_F32, 5), 1), 1, 0, 1);
+        if (k == 2) continue;
+        assert_null(gn_bincount(i, NULL, 0));
+        expect_error(g, GN_ERROR_SHAPE, NULL);
+        assert_null(gn_repeat_counts(w, i, 0));
+        expect_error(g, GN_ERROR_SHAPE, NULL);
+    }
+}
+
 // Indices that only the device has are looked at by its kernels: the next wait tells of those that are none.
 static void test_told_later(void **state) {
     gn_context *g = (gn_context *)*state;
@@ -484,7 +521,7 @@ static void test_out_of_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        GN_TEST(test_like_numpy), GN_TEST(test_siblings), GN_TEST(test_told_later), GN_TEST(test_many_true), GN_TEST(test_sums),
+        GN_TEST(test_like_numpy), GN_TEST(test_siblings), GN_TEST(test_told_later), GN_TEST(test_unsigned_indices), GN_TEST(test_many_true), GN_TEST(test_sums),
         GN_TEST(test_assign_values),   GN_TEST(test_assign_dtypes), GN_TEST(test_assign_hazards), GN_TEST(test_assign_stencil),
         GN_TEST(test_assign_refusals), GN_TEST(test_gradients),     GN_TEST(test_overwritten),    cmocka_unit_test(test_out_of_memory),
     };

@@ -32,7 +32,7 @@ GPUNUM_API gn_status gn_assign(gn_array *a, gn_array *value);
 // Joins and gathers: new arrays.
 GPUNUM_API gn_array *gn_concat(gn_array *const *arrays, int count, int axis);
 GPUNUM_API gn_array *gn_stack(gn_array *const *arrays, int count, int axis); // along a new axis
-// Rows of `a` along `axis` picked by integer `indices` (any shape; negative ones count from the end). One that is out of range is
+// Rows of `a` along `axis` picked by `indices` (of any shape and integer dtype; negative ones count from the end). One that is out of range is
 // GN_ERROR_ARGUMENT: here and in the next functions at once where the CPU has the indices, else of the next call that waits for
 // the GPU (gn_read, gn_item, gn_sync).
 GPUNUM_API gn_array *gn_take(gn_array *a, gn_array *indices, int axis);

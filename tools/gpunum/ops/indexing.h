@@ -316,7 +316,7 @@ GPUNUM_API gn_array *gn_repeat_counts(gn_array *a, gn_array *counts, gn_axes axi
     if (at >= 0 && (counts->shape.rank != 1 || (given != n && given != 1)))
         gni_fail(g, GN_ERROR_SHAPE, "%s: counts %s for an axis of %lld", fn, gni_shape_text(text, sizeof text, &counts->shape),
                  (long long)n);
-    gn_array *wide = at >= 0 && !g->call_failed && gni_need_integers(g, fn, counts) && gni_may_wait(g, fn) ? gn_cast(counts, GN_I64) : NULL;
+    gn_array *wide = at >= 0 && !g->call_failed && gni_need_integers(g, fn, counts) && gni_may_wait(g, fn) ? gn_cast(gni_signed_indices(g, counts), GN_I64) : NULL;
     if (wide != NULL) each = gni_adopt(g, gni_contiguous(g, wide));
     const int64_t *p = each != NULL ? (const int64_t *)gni_host(g, each) : NULL;
     if (p == NULL) return gni_end_scope(g, NULL);

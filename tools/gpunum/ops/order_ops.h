@@ -665,7 +665,7 @@ GPUNUM_API gn_array *gn_bincount(gn_array *a, gn_array *weights, int64_t length)
     if (g->call_failed || !gni_may_wait(g, "gn_bincount") || (weights != NULL && !gni_real_only(g, "gn_bincount", &weights, 1)))
         return gni_end_scope(g, NULL);
     g->no_grad++;
-    gn_array *y = NULL, *x = a->dtype == GN_I64 ? a : gn_cast(a, GN_I64), *w = weights != NULL ? gn_cast(weights, GN_F64) : NULL;
+    gn_array *y = NULL, *x = a->dtype == GN_I64 ? a : gn_cast(gni_signed_indices(g, a), GN_I64), *w = weights != NULL ? gn_cast(weights, GN_F64) : NULL;
     int64_t most[2] = {0, -1}; // smallest and largest
     if (a->shape.dim[0] > 0 && (gn_read(gn_min(x, 0), &most[0], 8) != GN_OK || gn_read(gn_max(x, 0), &most[1], 8) != GN_OK))
         most[0] = most[1] = -1;

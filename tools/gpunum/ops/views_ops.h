@@ -635,11 +635,23 @@ static bool gni_need_integers(gn_context *g, const char *fn, const gn_array *ind
     return false;
 }
 
+// uint64 numbers as int64: from 2^63 on the largest there is, which no axis has. The scope's.
+static gn_array *gni_signed_indices(gn_context *g, gn_array *a) {
+    return a->dtype != GN_U64 ? a : gn_cast(gn_minimum(a, gn_full_int(g, GN_U64, gn_shape_from(0, NULL), INT64_MAX)), GN_I64);
+}
+
 // The indices in C order as int32 or int64; one reference.
 static gn_array *gni_take_indices(gn_context *g, gn_array *indices) {
     gn_dtype t = indices->dtype;
     if (t == GN_I32 || t == GN_I64) return gni_contiguous(g, indices);
-    t = t == GN_U32 || t == GN_U64 ? GN_I64 : GN_I32;
+    if (t == GN_U64) {
+        gn_scope_begin(g);
+        indices = gni_signed_indices(g, indices);
+        indices = indices != NULL ? gni_contiguous(g, indices) : NULL;
+        gn_scope_end(g);
+        return indices;
+    }
+    t = t == GN_U32 ? GN_I64 : GN_I32;
     gn_array *y = gni_array_empty(g, "gn_take", t, &indices->shape);
     if (y != NULL && gni_copy_into(g, y->buf, t, 0, y->stride, indices)) return y;
     gni_unref(g, y);
