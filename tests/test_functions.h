@@ -360,6 +360,20 @@ static gn_array *call_conv(calls *c, conv_fn fn, int nd) {
     return fn(x, w, c->wild && draw(3) == 0 ? NULL : b, c->wild && draw(4) == 0 ? NULL : &o);
 }
 
+// Queries that are their own keys, which any one array can be; with its gradient.
+static gn_array *call_attention(calls *c) {
+    gn_attention_options o;
+    memset(&o, 0, sizeof o);
+    gn_array *q = gn_requires_grad(gn_detach(floats(c)), true), *k = c->wild && draw(2) ? second(c) : q, *dq = NULL;
+    o.causal = c->wild && draw(2);
+    o.scale = number(c, 0.5);
+    o.workspace = c->wild ? whole(c, 64) : 0;
+    gn_array *y = gn_attention(q, k, c->wild ? c->find(c, FLOATS, 2) : q, c->wild && draw(2) ? c->find(c, TRUTH, 2) : NULL,
+                               c->wild && draw(2) ? NULL : &o);
+    gn_gradients(gn_sum(y, GN_ALL), &q, 1, c->wild && draw(2), &dq);
+    return dq;
+}
+
 static gn_array *call_gradients(calls *c) {
     gn_array *leaf = gn_requires_grad(gn_detach(floats(c)), true),
              *loss = gn_sum(gn_exp(gn_mul_s(leaf, 0.5)), GN_ALL), *dx = NULL;
@@ -738,6 +752,7 @@ static gn_array *call_facts(calls *c) {
     X(gn_mse_loss, 0, gn_mse_loss(floats(c), second(c)))                                           \
     X(gn_dropout, 0, gn_dropout(floats(c), number(c, 0.5), !c->wild || draw(2)))                   \
     X(gn_embedding, 0, gn_embedding(c->find(c, INDEX, 1), floats(c), whole(c, 1)))                 \
+    X(gn_attention, SEVERAL, call_attention(c))                                                    \
     X(gn_mse_loss_with, 0, gn_mse_loss_with(floats(c), second(c), reduction(c)))                   \
     X(gn_l1_loss, ALIKE, gn_l1_loss(floats(c), second(c), reduction(c)))                           \
     X(gn_smooth_l1_loss, ALIKE, gn_smooth_l1_loss(floats(c), second(c), number(c, 1.0), reduction(c)))\

@@ -556,6 +556,11 @@ static void test_losses(void **state) {
     expect_error(g, GN_ERROR_ARGUMENT, "gn_checkpoint: the function is NULL");
     expect_shape(gn_eval(gn_dropout(none, 0.5, true)), H, 0);
     expect_shape(gn_eval(gn_embedding(gn_zeros(g, GN_I32, GN_SHAPE(0, 3)), gn_zeros(g, GN_F32, GN_SHAPE(1, 0)), 0)), 0, 3, 0);
+    expect_shape(gn_eval(gn_attention(none, none, none, NULL, NULL)), H, 0);
+    expect_shape(gn_eval(gn_attention(other, other, other, NULL, NULL)), 0, H);
+    FAILS(SHAPE, "gn_attention", gn_attention(none, other, none, NULL, NULL));
+    FAILS(MEMORY, "gn_attention", gn_attention(gn_zeros(g, GN_F32, GN_SHAPE(1, 1)), gn_zeros(g, GN_F32, GN_SHAPE(1, 1)),
+                                               wide(g, GN_F32, GN_SHAPE(1, P * (P / 8))), NULL, NULL));
     FAILS(MEMORY, "gn_dropout", gn_dropout(wide(g, GN_F32, GN_SHAPE(P, P / 8)), 0.5, true));
     FAILS(SHAPE, "gn_embedding", gn_embedding(labels, row, GN_NONE));
     FAILS(ARGUMENT, "gn_embedding", gn_embedding(labels, column, P));

@@ -15,6 +15,18 @@ GPUNUM_API gn_array *gn_dropout(gn_array *x, double p, bool training);
 // Rows of the table (rows, size) by integer indices (...): (..., size). The gradient is summed in a fixed order; the row
 // `padding` gets none of it (GN_NONE: every row does). An index that there is not: as in gn_take.
 GPUNUM_API gn_array *gn_embedding(gn_array *indices, gn_array *table, int64_t padding);
+typedef struct gn_attention_options {
+    double scale;      // 0 = 1 / sqrt(d)
+    bool causal;       // query i sees keys 0 to i
+    int64_t workspace; // bytes of scores that may be there at a time; 0 = 64 MiB, without a GPU 4 MiB
+} gn_attention_options;
+// softmax(scale q k^T + mask) v, PyTorch's scaled_dot_product_attention: q (..., heads, n, d), k (..., key heads, m, d) and
+// v (..., key heads, m, e) give (..., heads, n, e). Of heads there are as many as key heads, or a multiple: each of these serves
+// neighbours. The mask broadcasts to (..., heads, n, m): bool, of keys that a query sees, or a float, which is added to the scores.
+// A query that sees no key gives zeros. What is hidden should be finite. Float16 and bfloat16 are summed in float32. One float
+// dtype, any strides; `mask` and `options` may be NULL. The gradient computes scores again, within the same workspace; only a graph
+// of it has all of them.
+GPUNUM_API gn_array *gn_attention(gn_array *q, gn_array *k, gn_array *v, gn_array *mask, const gn_attention_options *options);
 // Mean over rows of logsumexp(logits) - logits[label]; logits (n, classes), labels (n) integers. A label
 // outside 0 to classes - 1 gives an infinite loss.
 GPUNUM_API gn_array *gn_cross_entropy(gn_array *logits, gn_array *labels);

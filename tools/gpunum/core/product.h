@@ -251,7 +251,7 @@ static bool gni_product_run(gn_context *g, gn_array *product, gn_array *root, gn
     m.b.buf = y->buf;
     m.b.offset = y->offset;
     m.c.buf = out;
-    m.a.dtype = m.b.dtype = product->dtype;
+    m.a.dtype = m.b.dtype = x->dtype;
     m.c.dtype = root->dtype;
     if (out->bytes > 0 && (m.prologue == 0 || by > 1)) gni_matmul_merge(&m);
     if (!gni_run(g, GNI_JOB_MATMUL, &m, root)) {

@@ -49,16 +49,16 @@ static bool gni_product_and_sums(gn_context *g, const char *fn, gn_array *a, gn_
     return true;
 }
 
-// a x b of one of the dtypes that sum in float32, pending.
-static gn_array *gni_product_new(gn_context *g, const char *fn, gn_array *a, gn_array *b) {
+// a x b of one of the dtypes that sum in float32, pending. The result is of dtype t: theirs, or float32.
+static gn_array *gni_product_new(gn_context *g, const char *fn, gn_array *a, gn_array *b, gn_dtype t) {
     gni_matmul m;
     gn_shape shape;
     memset(&m, 0, sizeof m);
     if (!gni_matmul_shapes(g, fn, a, b, &m, &shape)) return NULL;
-    if (!gni_shape_ok(g, fn, a->dtype, &shape)) return NULL;
+    if (!gni_shape_ok(g, fn, t, &shape)) return NULL;
     if (!gni_may_give(a, b, 1) && !gni_materialize(g, a)) return NULL;
     if (!gni_may_give(a, b, 2) && !gni_materialize(g, b)) return NULL;
-    gn_array *y = gni_expr_new(g, fn, GNI_OP_PRODUCT, a->dtype, a->dtype, &shape);
+    gn_array *y = gni_expr_new(g, fn, GNI_OP_PRODUCT, a->dtype, t, &shape);
     if (y == NULL) return NULL;
     gni_expr *e = y->expr;
     e->src[0] = a;
@@ -86,7 +86,7 @@ static gn_array *gni_matmul_named(gn_context *g, const char *fn, gn_array *a, gn
             in[i] = gni_apply(g, fn, GNI_OP_CAST, in[i]->dtype, t, &in[i], NULL, 1);
     }
     gn_array *y = NULL;
-    if (in[0] != NULL && in[1] != NULL) y = gni_product_new(g, fn, in[0], in[1]);
+    if (in[0] != NULL && in[1] != NULL) y = gni_product_new(g, fn, in[0], in[1], t);
     gni_unref(g, in[0]);
     gni_unref(g, in[1]);
     bool lazy = t == GN_F32 || t == GN_F16 || t == GN_BF16;

@@ -1,0 +1,235 @@
+// Attention: values and gradients against PyTorch's (torch_sequences.h), parts against all at once, second derivatives against
+// differences, and what is odd.
+#include "test.h"
+#include "torch_sequences.h"
+
+// The same numbers as series() in torch_emit.py.
+static gn_array *series(gn_context *g, gn_dtype t, gn_shape s, double scale, double shift) {
+    int n = 1;
+    for (int i = 0; i < s.rank; i++) n *= (int)s.dim[i];
+    double *values = (double *)malloc(sizeof(double) * (size_t)(n > 0 ? n : 1));
+    for (int i = 0; i < n; i++) values[i] = ((i * 7919 + 104729) % 1000) / 1000.0 * scale + shift;
+    gn_array *a = gn_copy(gn_cast(gn_array_from(g, GN_F64, s, values), t));
+    free(values);
+    return a;
+}
+
+// The same values behind strides as of (batch, n, heads, d).
+static gn_array *turned(gn_array *a) { return gn_swap_axes(gn_copy(gn_swap_axes(a, 1, 2)), 1, 2); }
+
+static gn_array *attend(gn_array *q, gn_array *k, gn_array *v, gn_array *mask, double scale, bool causal, int64_t workspace) {
+    gn_attention_options o;
+    memset(&o, 0, sizeof o);
+    o.scale = scale;
+    o.causal = causal;
+    o.workspace = workspace;
+    return gn_attention(q, k, v, mask, &o);
+}
+
+typedef struct problem {
+    const char *name;
+    const double *want;
+    int heads, key_heads, n, m;
+    int mask; // 0 none, 1 holes, 2 a float for each query, 3 for each key
+    bool causal;
+    double scale;
+} problem;
+static const problem problems[] = {
+    {"plain", torch_attention_plain, 3, 3, 5, 7, 0, false, 0},
+    {"causal", torch_attention_causal, 3, 3, 5, 7, 0, true, 0},
+    {"grouped", torch_attention_grouped, 4, 2, 7, 7, 0, true, 0.3},
+    {"holes", torch_attention_holes, 3, 3, 5, 7, 1, false, 0},
+    {"added", torch_attention_added, 3, 3, 5, 7, 2, true, 0},
+    {"added keys", torch_attention_added_keys, 4, 1, 5, 7, 3, false, 0},
+    {"one", torch_attention_one, 3, 3, 1, 1, 0, false, 0},
+};
+enum { PROBLEMS = (int)(sizeof problems / sizeof problems[0]) };
+
+static gn_array *mask_of(gn_context *g, const problem *p, gn_dtype t) {
+    if (p->mask == 1) {
+        gn_array *holes = gn_copy(gn_gt_s(series(g, GN_F64, GN_SHAPE(2, 1, 5, 7), 1.0, 0.0), 0.4));
+        gn_assign(gn_index(holes, "1, 0, 2"), gn_zeros(g, GN_BOOL, GN_SHAPE(7)));
+        return holes;
+    }
+    if (p->mask == 2) return gn_requires_grad(series(g, t, GN_SHAPE(3, 5, 1), 3.0, -1.0), true);
+    return p->mask == 3 ? gn_requires_grad(series(g, t, GN_SHAPE(4, 1, 7), 3.0, -1.0), true) : NULL;
+}
+
+static const double *expect_next(const char *name, const char *what, gn_array *a, gn_dtype t, const double *want, double tolerance) {
+    assert_non_null(a);
+    const int n = (int)gn_size(a);
+    double *got = (double *)malloc(sizeof(double) * (size_t)n);
+    if (gn_dtype_of(a) != t) fail_msg("%s: %s is %s", name, what, gn_dtype_name(gn_dtype_of(a)));
+    assert_int_equal(gn_read(gn_cast(a, GN_F64), got, sizeof(double) * (size_t)n), GN_OK);
+    for (int i = 0; i < n; i++)
+        if (!(fabs(got[i] - want[i]) <= tolerance * fmax(1.0, fabs(want[i]))))
+            fail_msg("%s: %s[%d] is %.17g, not %.17g", name, what, i, got[i], want[i]);
+    free(got);
+    return want + n;
+}
+
+static void check_problem(gn_context *g, const problem *p, gn_dtype t, double tolerance, int64_t workspace) {
+    gn_array *x[4] = {series(g, t, GN_SHAPE(2, p->heads, p->n, 4), 4.0, -2.0), series(g, t, GN_SHAPE(2, p->key_heads, p->m, 4), 4.0, -2.0),
+                      series(g, t, GN_SHAPE(2, p->key_heads, p->m, 3), 4.0, -2.0), mask_of(g, p, t)};
+    static const char *const names[] = {"dq", "dk", "dv", "dmask"};
+    for (int i = 0; i < 3; i++) gn_requires_grad(x[i], true);
+    gn_array *y = attend(turned(x[0]), turned(x[1]), x[2], x[3], p->scale, p->causal, workspace);
+    const double *want = expect_next(p->name, "y", y, t, p->want, tolerance);
+    gn_array *w = series(g, t, gn_shape_of(y), 2.0, -0.7);
+    assert_int_equal(gn_backward(gn_sum(gn_mul(gn_cast(y, t), w), GN_ALL)), GN_OK);
+    for (int i = 0; i < (p->mask > 1 ? 4 : 3); i++) want = expect_next(p->name, names[i], gn_grad(x[i]), t, want, tolerance);
+    gn_no_grad_begin(g);
+    expect_next(p->name, "y", attend(x[0], x[1], x[2], x[3], p->scale, p->causal, workspace), t, p->want, tolerance);
+    gn_no_grad_end(g);
+}
+
+static void test_values(void **state) {
+    gn_context *g = (gn_context *)*state;
+    for (int i = 0; i < PROBLEMS; i++)
+        GN_SCOPE(g) {
+            const problem *p = &problems[i];
+            check_problem(g, p, GN_F32, 1e-5, 0);
+            if (test_on_vulkan() && i != 2) continue; // compiling kernels takes long
+            check_problem(g, p, GN_F32, 1e-5, 100); // rows of one head each
+            check_problem(g, p, GN_F64, 1e-13, 0);
+            check_problem(g, p, GN_F16, 2e-2, 0);
+            check_problem(g, p, GN_BF16, 2e-1, 0);
+            check_problem(g, p, GN_F64, 1e-13, 1);
+        }
+}
+
+static gn_array *twice(gn_context *g, gn_array *const *in, int n, void *user) {
+    const problem *p = (const problem *)user;
+    gn_array *dx[4], *mask = n > 3 ? in[3] : p->mask == 1 ? mask_of(g, p, GN_F64) : NULL, *sum = NULL;
+    gn_array *y = attend(in[0], in[1], in[2], mask, p->scale, p->causal, 0);
+    gn_array *loss = gn_sum(gn_mul(gn_sin(y), series(g, GN_F64, gn_shape_of(y), 2.0, -0.7)), GN_ALL);
+    if (gn_gradients(loss, in, n, true, dx) != GN_OK) return NULL;
+    for (int i = 0; i < n; i++) {
+        gn_array *s = gn_sum(gn_sin(gn_add_s(gn_mul_s(dx[i], 0.5), 0.3 * i)), GN_ALL);
+        sum = sum != NULL ? gn_add(sum, s) : s;
+    }
+    return sum;
+}
+
+static void test_second_gradients(void **state) {
+    gn_context *g = (gn_context *)*state;
+    for (int i = 1; i < (test_on_vulkan() ? 2 : PROBLEMS); i++)
+        GN_SCOPE(g) {
+            problem p = problems[i];
+            gn_array *x[4] = {series(g, GN_F64, GN_SHAPE(2, p.heads, p.n, 2), 2.0, -1.0), series(g, GN_F64, GN_SHAPE(2, p.key_heads, p.m, 2), 2.0, -1.0),
+                              series(g, GN_F64, GN_SHAPE(2, p.key_heads, p.m, 1), 2.0, -1.0), mask_of(g, &p, GN_F64)};
+            for (int k = 0; k < 3; k++) gn_requires_grad(x[k], true);
+            const double error = gn_gradcheck(twice, x, p.mask > 1 ? 4 : 3, 1e-5, &p);
+            if (!(error < 1e-7)) fail_msg("%s: second gradient off by %g", p.name, error);
+        }
+}
+
+// As PyTorch's formula has it, with all scores.
+static gn_array *formula(gn_array *q, gn_array *k, gn_array *v, bool causal) {
+    gn_context *g = gn_context_of(q);
+    gn_array *s = gn_mul_s(gn_matmul(q, gn_swap_axes(k, -1, -2)), 1.0 / sqrt((double)gn_dim(q, -1)));
+    const int64_t n = gn_dim(s, -2), m = gn_dim(s, -1);
+    if (causal)
+        s = gn_where(gn_ge(gn_arange(g, GN_I32, 0, (double)n, 1), gn_expand_dims(gn_arange(g, GN_I32, 0, (double)m, 1), 1)), gn_swap_axes(s, -1, -2),
+                     gn_scalar(g, gn_dtype_of(s), -INFINITY)),
+        s = gn_swap_axes(s, -1, -2);
+    return gn_matmul(gn_softmax(s, -1), v);
+}
+
+// From one array that holds q, k and v of all heads, as models do.
+static gn_array *packed(gn_array *x, bool causal, int64_t workspace, bool plain) {
+    gn_array *part[3], *y;
+    for (int i = 0; i < 3; i++) part[i] = gn_swap_axes(gn_squeeze(gn_slice(x, 2, i, i + 1, 1), 2), 1, 2);
+    y = plain ? formula(part[0], part[1], part[2], causal) : attend(part[0], part[1], part[2], NULL, 0, causal, workspace);
+    return y;
+}
+
+static void test_parts(void **state) {
+    gn_context *g = (gn_context *)*state;
+    static const int64_t lengths[] = {1, 300, 67, 601};
+    for (int i = 0; i < (test_on_vulkan() ? 2 : 4); i++)
+        for (int causal = 0; causal < 2; causal++)
+            GN_SCOPE(g) {
+                const gn_dtype t = causal || test_on_vulkan() ? GN_F32 : GN_F64;
+                const double slack = t == GN_F32 ? 2e-5 : 1e-12;
+                gn_array *x = gn_requires_grad(gn_normal(g, t, GN_SHAPE(2, lengths[i], 3, 2, 17), 0.0, 1.0), true), *dx[2], *y[2];
+                gn_array *w = gn_normal(g, t, GN_SHAPE(2, 2, lengths[i], 17), 0.0, 1.0);
+                for (int k = 0; k < 2; k++) {
+                    y[k] = packed(x, causal != 0, 50000, k != 0);
+                    assert_int_equal(gn_gradients(gn_sum(gn_mul(y[k], w), GN_ALL), &x, 1, false, &dx[k]), GN_OK);
+                }
+                assert_true(gn_allclose(y[0], y[1], slack, slack, false));
+                assert_true(gn_allclose(dx[0], dx[1], slack, slack, false));
+            }
+}
+
+// What is there at a time stays within the workspace.
+static void test_memory_used(void **state) {
+    gn_context *g = (gn_context *)*state;
+    if (test_on_vulkan()) return; // counts what the driver hands out, in blocks
+    const int64_t n = 1500;
+    gn_array *x = gn_requires_grad(gn_normal(g, GN_F32, GN_SHAPE(1, n, 3, 2, 8), 0.0, 1.0), true), *dx;
+    gn_eval(x);
+    gn_array *y = packed(x, false, 1 << 18, false);
+    assert_int_equal(gn_gradients(gn_sum(gn_sin(y), GN_ALL), &x, 1, false, &dx), GN_OK);
+    gn_eval(dx);
+    const int64_t scores = n * n * 2 * 4;
+    gn_memory_stats stats;
+    gn_memory_get(g, &stats);
+    assert_true((int64_t)stats.host_peak < scores / 2);
+}
+
+static void test_odd_values(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_array *q = gn_ones(g, GN_F32, GN_SHAPE(2, 3)), *k = gn_ones(g, GN_F32, GN_SHAPE(4, 3));
+    gn_array *v = series(g, GN_F32, GN_SHAPE(4, 2), 1.0, 0.0);
+    // No keys, no queries, nothing to multiply, no heads.
+    gn_array *none = gn_attention(q, gn_zeros(g, GN_F32, GN_SHAPE(0, 3)), gn_zeros(g, GN_F32, GN_SHAPE(0, 2)), NULL, NULL);
+    assert_true(gn_size(none) == 4 && gn_item(gn_sum(gn_abs(none), GN_ALL)) == 0.0);
+    assert_int_equal(gn_size(gn_attention(gn_zeros(g, GN_F32, GN_SHAPE(0, 3)), k, v, NULL, NULL)), 0);
+    gn_array *even = gn_attention(gn_zeros(g, GN_F32, GN_SHAPE(2, 0)), gn_zeros(g, GN_F32, GN_SHAPE(4, 0)), v, NULL, NULL);
+    assert_true(gn_allclose(even, gn_broadcast_to(gn_mean(v, 0), GN_SHAPE(2, 2)), 1e-6, 1e-6, false));
+    gn_array *no_heads = gn_zeros(g, GN_F32, GN_SHAPE(0, 4, 3));
+    assert_int_equal(gn_size(gn_attention(no_heads, no_heads, no_heads, NULL, NULL)), 0);
+    // NaN and infinity where they are, and only there.
+    gn_array *bad = gn_copy(q);
+    gn_assign(gn_index(bad, "0, 0"), gn_scalar(g, GN_F32, NAN));
+    gn_array *y = gn_isnan(gn_attention(bad, k, v, NULL, NULL));
+    assert_true(gn_item(gn_all(gn_index(y, "0"), GN_ALL)) == 1.0 && gn_item(gn_any(gn_index(y, "1"), GN_ALL)) == 0.0);
+    gn_assign(gn_index(bad, "0, 0"), gn_scalar(g, GN_F32, -INFINITY)); // every score of that query is -inf
+    assert_true(gn_item(gn_sum(gn_abs(gn_index(gn_attention(bad, k, v, gn_ones(g, GN_BOOL, GN_SHAPE(4)), NULL), "0")), GN_ALL)) == 0.0);
+    // Scores beyond what exp takes.
+    gn_array *big = gn_attention(gn_mul_s(q, 1e18), k, v, NULL, NULL);
+    assert_true(gn_allclose(big, gn_broadcast_to(gn_mean(v, 0), GN_SHAPE(2, 2)), 1e-6, 1e-6, false));
+    // A query that sees nothing: no gradients, and no NaN.
+    gn_requires_grad(q, true);
+    gn_array *dq, *blind = gn_zeros(g, GN_BOOL, GN_SHAPE(2, 4));
+    assert_int_equal(gn_gradients(gn_sum(gn_attention(q, k, v, blind, NULL), GN_ALL), &q, 1, false, &dq), GN_OK);
+    assert_true(gn_item(gn_sum(gn_abs(dq), GN_ALL)) == 0.0);
+}
+
+static void test_refusals(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_array *q = gn_zeros(g, GN_F32, GN_SHAPE(3, 2, 4)), *k = gn_zeros(g, GN_F32, GN_SHAPE(2, 5, 4)), *v = gn_zeros(g, GN_F32, GN_SHAPE(3, 5, 4));
+    assert_null(gn_attention(q, k, k, NULL, NULL));
+    expect_error(g, GN_ERROR_SHAPE,
+                 "gn_attention: q (3,2,4), k (2,5,4), v (2,5,4) are not (..., heads, n, d), (..., key heads, m, d), (..., key heads, m, e)");
+    assert_null(gn_attention(q, v, gn_cast(v, GN_F16), NULL, NULL));
+    expect_error(g, GN_ERROR_DTYPE, "gn_attention: q is float32, k float32 and v float16, not one float dtype");
+    assert_null(gn_attention(q, v, v, gn_zeros(g, GN_I32, GN_SHAPE(5)), NULL));
+    expect_error(g, GN_ERROR_DTYPE, "gn_attention: the mask is int32, not bool or a float");
+    assert_null(gn_attention(q, v, v, gn_zeros(g, GN_BOOL, GN_SHAPE(7, 3, 2, 5)), NULL));
+    expect_error(g, GN_ERROR_SHAPE, "gn_attention: the mask (7,3,2,5) does not broadcast to (3,2,5)");
+    assert_null(attend(q, v, v, NULL, NAN, false, 0));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_attention: scale nan, workspace 0");
+    assert_null(attend(q, v, v, NULL, 1.0, false, -1));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_attention: scale 1, workspace -1");
+    assert_null(gn_attention(q, NULL, v, NULL, NULL));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_attention: array argument 2 is NULL");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {GN_TEST(test_values), GN_TEST(test_parts), GN_TEST(test_second_gradients), GN_TEST_FRESH(test_memory_used),
+                                       GN_TEST(test_odd_values), GN_TEST(test_refusals)};
+    return test_run(tests);
+}

@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+"""Writes torch_sequences.h: what PyTorch computes for the small problems of test_attention.c and test_recurrent.c.
+
+    python3 tests/torch_sequences.py > tests/torch_sequences.h
+
+The header is checked in, so that the tests need no PyTorch.
+"""
+import math
+
+import torch
+
+from torch_emit import emit, series
+
+torch.set_default_dtype(torch.float64)
+
+
+def attention(name, note, heads=3, key_heads=3, n=5, m=7, d=4, e=3, mask=None, causal=False, scale=None):
+    """Result and gradients of q, k, v of sum(y * series), batch 2."""
+    q, k, v = (series(math.prod(s), 4.0, -2.0).reshape(s).requires_grad_()
+               for s in ((2, heads, n, d), (2, key_heads, m, d), (2, key_heads, m, e)))
+    repeat = lambda x: x.repeat_interleave(heads // key_heads, 1)
+    s = q @ repeat(k).transpose(-1, -2) * (scale if scale else d ** -0.5)
+    if mask is not None and mask.dtype == torch.bool:
+        s = s.masked_fill(~mask, -math.inf)
+    elif mask is not None:
+        s = s + mask
+    if causal:
+        s = s.masked_fill(~torch.ones(n, m).tril().bool(), -math.inf)
+    dead = (s == -math.inf).all(-1, keepdim=True)
+    y = torch.softmax(s.masked_fill(dead, 0.0), -1).masked_fill(dead, 0.0) @ repeat(v)
+    (y * series(y.numel(), 2.0, -0.7).reshape(y.shape)).sum().backward()
+    parts = [y, q.grad, k.grad, v.grad]
+    if mask is not None and mask.requires_grad:
+        parts.append(mask.grad)
+    emit("torch_attention_" + name, torch.cat([p.reshape(-1) for p in parts]), "Attention, y and gradients: " + note)
+
+
+if __name__ == "__main__":
+    print("// Written by torch_sequences.py with PyTorch", torch.__version__.split("+")[0], end="\n\n")
+    attention("plain", "(2, 3, 5, 4) x (2, 3, 7, 4)")
+    attention("causal", "causal", causal=True)
+    attention("grouped", "4 heads of 2, causal, scale 0.3", heads=4, key_heads=2, n=7, causal=True, scale=0.3)
+    holes = (series(2 * 5 * 7, 1.0, 0.0) > 0.4).reshape(2, 1, 5, 7)
+    holes[1, 0, 2] = False
+    attention("holes", "mask (2, 1, 5, 7), a row of which is empty", mask=holes)
+    attention("added", "float mask (3, 5, 1) and its gradient, causal", mask=series(15, 3.0, -1.0).reshape(3, 5, 1).requires_grad_(),
+              causal=True)
+    attention("added_keys", "float mask (4, 1, 7) for 4 heads of 1 and its gradient", heads=4, key_heads=1,
+              mask=series(28, 3.0, -1.0).reshape(4, 1, 7).requires_grad_())
+    attention("one", "one query, one key", n=1, m=1)
