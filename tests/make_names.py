@@ -71,7 +71,7 @@ def main():
     lines, table = [], []
     for result, name, parameters in found:
         kinds = [re.sub(r'\b\w+$', '', p.strip()).strip() for p in parameters.split(',')]
-        of_its_own = re.search(r'gn_(optimizer|params) \*', ' '.join(kinds)) or 'gn_params *' in result
+        of_its_own = re.search(r'gn_(optimizer|params|loader) \*', ' '.join(kinds)) or re.search(r'gn_(params|loader) \*', result)
         if name in LEFT_OUT or of_its_own or not re.search('gn_array|gn_context', parameters):
             continue
         counts = {}

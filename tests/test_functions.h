@@ -481,6 +481,33 @@ static gn_array *call_params(calls *c) {
     return y;
 }
 
+static gn_array *call_loader(calls *c) {
+    gn_loader_field field[2];
+    gn_loader_options o;
+    gn_array *a = any_of(c), *batch[2] = {NULL, NULL};
+    float row[4] = {1, 2, 3, 4};
+    if (gn_bytes(a) > 65536) return NULL;
+    memset(field, 0, sizeof field);
+    memset(&o, 0, sizeof o);
+    field[0].array = a;
+    field[1].data = row;
+    field[1].s = GN_SHAPE();
+    o.batch = c->wild ? whole(c, 2) : 2;
+    o.shuffle = true;
+    o.prefetch = c->wild ? (int)draw(4) - 1 : 0;
+    gn_loader *l = gn_loader_new(c->g, field, gn_dim(a, 0) <= 4 ? 2 : 1, gn_dim(a, 0), &o);
+    if (gn_loader_batches(l) > 1) gn_loader_seek(l, whole(c, 3), whole(c, 1));
+    if (gn_loader_next(l, batch)) c->more[1] = batch[1];
+    gn_loader_free(l);
+    return batch[0];
+}
+
+static gn_array *call_cifar10(calls *c) {
+    unsigned char record[3073] = {7};
+    test_write_file("test_batch.bin", record, sizeof record);
+    return gn_load_cifar10(c->g, ".", false, &c->more[1]);
+}
+
 static gn_array *call_npz(calls *c) {
     gn_array *a = any_of(c);
     const char *name = "a";
@@ -782,6 +809,8 @@ static gn_array *call_facts(calls *c) {
     X(gn_clip_grad_norm, SEVERAL, call_clip(c))                                                    \
     X(gn_load_npy, SEVERAL, call_npy(c))                                                           \
     X(gn_params_new, SEVERAL, call_params(c))                                                      \
+    X(gn_loader_new, SEVERAL, call_loader(c))                                                      \
+    X(gn_load_cifar10, HUGE_OK | SEVERAL, call_cifar10(c))                                         \
     X(gn_load_npz, SEVERAL, call_npz(c))                                                           \
     X(gn_load_csv, SEVERAL, call_csv(c))                                                           \
     X(gn_load_npy_memory, SEVERAL, call_memory(c))                                                 \
@@ -842,6 +871,7 @@ static const char *const other_functions[] = {
     "gn_lr_one_cycle", "gn_lr_plateau", "gn_params_free", "gn_params_count", "gn_params_name", "gn_params_at", "gn_params_get",
     "gn_params_note", "gn_params_noted", "gn_params_save", "gn_params_save_memory", "gn_params_load", "gn_params_load_memory",
     "gn_load_safetensors", "gn_load_safetensors_memory", "gn_params_add_optimizer", "gn_optimizer_restore", "gn_params_add",
+    "gn_loader_next", "gn_loader_batches", "gn_loader_seek", "gn_loader_free",
     "gn_optimizer_free", "gn_save_npy", "gn_save_npz", "gn_save_csv", "gn_npz_names", "gn_save_npy_memory",
     "gn_save_npz_memory", "gn_save_csv_memory", "gn_load_npz_memory", "gn_load_csv_memory", "gn_to_dlpack", "gn_profile_end", "gn_vulkan_buffer", "gn_vulkan_wrap",
     "gn_vulkan_record_begin", "gn_vulkan_record_end", "gn_vulkan_record_done",

@@ -22,6 +22,7 @@ extern "C" {
 #include "api/random.h"              // Philox 4x32-10, counter based
 #include "api/grad.h"                // Reverse-mode differentiation
 #include "api/train.h"               // Layers, losses and optimizers
+#include "api/data.h"                // Batches of samples for training
 #include "api/files.h"               // NumPy's .npy and MNIST's IDX
 #include "api/watch.h"               // Profiles in Chrome's trace format
 #include "api/host.h"                // Sharing with other libraries and with a program that has its own Vulkan device
@@ -172,6 +173,7 @@ GNI_O1_BEGIN
 #include "util/dlpack.h"             // Arrays of other libraries and for them
 #include "util/profile.h"            // Spans of work written as a Chrome trace (JSON, "X" events)
 #include "util/params.h"             // Named arrays, and files of them: safetensors
+#include "util/loader.h"             // Samples dealt out in batches by a thread
 #include "util/open.h"               // gn_open and gn_close, devices, synchronisation, statistics
 GNI_O1_END
 #endif

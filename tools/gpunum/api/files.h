@@ -33,3 +33,6 @@ GPUNUM_API gn_status gn_save_csv(gn_array *a, const char *path, const char *head
 GPUNUM_API size_t gn_save_csv_memory(gn_array *a, const char *header, char delimiter, void *out, size_t capacity);
 
 GPUNUM_API gn_array *gn_load_idx(gn_context *g, const char *path); // ubyte, byte, short, int, float, double
+// CIFAR-10 in its binary form: data_batch_1.bin to data_batch_5.bin of the folder, or test_batch.bin. uint8 images
+// (n, 3, 32, 32), and into *labels (unless NULL) uint8 (n), which is set to NULL on failure.
+GPUNUM_API gn_array *gn_load_cifar10(gn_context *g, const char *folder, bool train, gn_array **labels);

@@ -6,6 +6,7 @@
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
 #include "../api/train.h"
+#include "../api/data.h"
 #include "../core/platform.h"
 #include "../core/device.h"
 #endif
@@ -489,6 +490,7 @@ struct gn_context {
     uint64_t serial;
     gn_optimizer *optimizers;
     gn_params *params;
+    gn_loader *loaders;
     // random
     uint64_t seed, counter;
     // reads under way, oldest first

@@ -5,7 +5,7 @@
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
 #include "../api/files.h"
-#include "../core/access.h"
+#include "../ops/arrange.h"
 #include "../util/stream.h"
 #endif
 
@@ -371,4 +371,68 @@ GPUNUM_API gn_array *gn_load_idx(gn_context *g, const char *path) {
         gni_file_close(&file);
     }
     return gni_end(g, y);
+}
+
+// ---- CIFAR-10: records of a label and an image, 3 planes of 32 x 32
+
+enum { GNI_CIFAR_IMAGE = 3 * 32 * 32 };
+
+// Records of a file from row `at` on; -1 after gni_fail. NULL for the memory: how many there are.
+static int64_t gni_cifar_load(gni_file *file, int64_t at, uint8_t *images, uint8_t *labels) {
+    const int64_t n = (int64_t)(file->size / (GNI_CIFAR_IMAGE + 1));
+    if (file->size == UINT64_MAX || file->size % (GNI_CIFAR_IMAGE + 1) != 0) {
+        gni_file_malformed(file, "the size is no multiple of 3073 bytes, a label and an image");
+        return -1;
+    }
+    for (int64_t i = at; images != NULL && i < at + n; i++) {
+        if (!gni_file_read(file, labels + i, 1) || !gni_file_read(file, images + i * GNI_CIFAR_IMAGE, GNI_CIFAR_IMAGE)) return -1;
+        if (labels[i] < 10) continue;
+        gni_fail(file->g, GN_ERROR_FORMAT, "%s: %.200s: the label of image %lld is %d, not 0 to 9", file->fn, file->path,
+                 (long long)(i - at), labels[i]);
+        return -1;
+    }
+    return n;
+}
+
+// All files of the folder, and the end of the call. Their sizes come first, as those of the arrays.
+static gn_array *gni_cifar_folder(gn_context *g, const char *fn, const char *folder, bool train, gn_array **labels) {
+    gn_array *x = NULL, *y = NULL;
+    void *images = NULL, *classes = NULL;
+    char path[1024];
+    for (int pass = 0; pass < 2 && !g->call_failed; pass++) {
+        int64_t rows = 0;
+        for (int i = 1; i <= (train ? 5 : 1) && !g->call_failed; i++) {
+            gni_file file;
+            const int length = train ? snprintf(path, sizeof path, "%s/data_batch_%d.bin", folder, i)
+                                     : snprintf(path, sizeof path, "%s/test_batch.bin", folder);
+            if (length < 0 || length >= (int)sizeof path) {
+                gni_fail(g, GN_ERROR_ARGUMENT, "%s: the path is too long", fn);
+            } else if (gni_file_open(&file, g, fn, path)) {
+                const int64_t n = gni_cifar_load(&file, rows, (uint8_t *)images, (uint8_t *)classes);
+                gni_file_close(&file);
+                rows += n;
+            }
+        }
+        if (pass > 0 || g->call_failed) break;
+        const gn_shape xs = GN_SHAPE(rows, 3, 32, 32), ys = GN_SHAPE(rows);
+        x = gni_array_filled(g, fn, GN_U8, &xs, &images);
+        if (x != NULL) y = gni_array_filled(g, fn, GN_U8, &ys, &classes);
+    }
+    gn_array *out[2];
+    const bool ok = !g->call_failed;
+    if (!ok || labels == NULL) gni_unref(g, y);
+    if (!ok) gni_unref(g, x);
+    out[0] = ok ? gni_adopt(g, x) : NULL;
+    out[1] = ok && labels != NULL ? gni_adopt(g, y) : NULL;
+    gni_end_several(g, out, 2);
+    if (labels != NULL) *labels = out[1];
+    return out[0];
+}
+
+GPUNUM_API gn_array *gn_load_cifar10(gn_context *g, const char *folder, bool train, gn_array **labels) {
+    if (labels != NULL) *labels = NULL;
+    if (!gni_begin_context("gn_load_cifar10", g)) return NULL;
+    if (folder != NULL) return gni_cifar_folder(g, "gn_load_cifar10", folder, train, labels);
+    gni_fail(g, GN_ERROR_ARGUMENT, "gn_load_cifar10: the folder is NULL");
+    return gni_end(g, NULL);
 }

@@ -204,6 +204,7 @@ static void gni_close_report(gn_context *g) {
 }
 
 GPUNUM_API void gn_close(gn_context *g) {
+    while (g != NULL && g->loaders != NULL) gn_loader_free(g->loaders); // their threads may be inside calls
     if (!gni_begin_context("gn_close", g)) return;
     gni_deliver_reads(g, true);
     while (g->optimizers != NULL) gn_optimizer_free(g->optimizers);
