@@ -370,6 +370,11 @@ if(GPUNUM_CHECKS)
         gpunum_test(check.wasm check "${common}"
             ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/web/check_wasm.py)
         gpunum_test(check.javascript check "${common}" ${PROJECT_SOURCE_DIR}/tests/web/check_javascript.sh)
+        # The package that check.javascript has built.
+        gpunum_test(check.pages check "${common}" ${PROJECT_SOURCE_DIR}/build/emscripten/bin/node
+            ${PROJECT_SOURCE_DIR}/tests/web/check_pages.mjs)
+        set_tests_properties(check.pages PROPERTIES SKIP_RETURN_CODE 77 DEPENDS "check.javascript" TIMEOUT 330)
+        set_tests_properties(check.wasm check.javascript PROPERTIES RESOURCE_LOCK emscripten)
     endif()
     gpunum_test(check.compile_matrix check "${common}" ${PROJECT_SOURCE_DIR}/tests/compile_matrix.sh)
     gpunum_test(check.install check "${common}" ${PROJECT_SOURCE_DIR}/tests/check_install.sh

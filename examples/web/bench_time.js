@@ -1,0 +1,17 @@
+// Calls fn for a third of a second: milliseconds of the fastest. Without modules, so that every kind of worker can load it.
+self.benchTime = async function benchTime(row, fn) {
+    try {
+        await fn();
+        let best = Infinity;
+        for (const end = performance.now() + 350; performance.now() < end;) {
+            const start = performance.now();
+            await fn();
+            best = Math.min(best, performance.now() - start);
+        }
+        postMessage({ row, ms: best });
+    } catch (e) {
+        postMessage({ row, none: 'none', why: String(e) });
+    }
+};
+// The same numbers for everybody, 0 to 1.
+self.benchNumbers = n => Float32Array.from({ length: n }, (_, i) => (i * 0.6180339887498949) % 1);

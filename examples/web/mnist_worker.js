@@ -1,0 +1,63 @@
+// Trains, and between steps answers what a drawn digit is.
+import { open } from './gpunum/gpunum.js';
+
+const SIZES = [784, 256, 128, 10], BATCH = 128;
+
+async function idx(name, header) {
+    const answer = await fetch(`mnist/${name}`);
+    if (!answer.ok) throw new Error(`no ${name}: run tools/fetch_mnist.sh`);
+    return new Uint8Array(await answer.arrayBuffer(), header);
+}
+
+async function main() {
+    const g = await open({ seed: 1 });
+    postMessage({ device: g.device });
+    const [x, y, tx, ty] = await Promise.all([idx('train-images-idx3-ubyte', 16), idx('train-labels-idx1-ubyte', 8),
+        idx('t10k-images-idx3-ubyte', 16), idx('t10k-labels-idx1-ubyte', 8)]);
+    const images = g.array(x, [60000, 784]), labels = g.array(y), testImages = g.array(tx, [10000, 784]), testLabels = g.array(ty);
+    const layers = SIZES.slice(1).map((n, i) => ({ w: g.heNormal([SIZES[i], n]), b: g.zeros([n]).requiresGrad() }));
+    const optimizer = g.adam(layers.flatMap(l => [l.w, l.b]), { lr: 1e-3 });
+    const forward = batch => layers.reduce((h, l, i) => i < 2 ? h.linear(l.w, l.b).relu() : h.linear(l.w, l.b), batch);
+    const pixels = a => a.cast('f32').div(255);
+
+    let running = true, order = null, at = 0, steps = 0;
+    const digits = [];
+    self.onmessage = ({ data }) => {
+        if (data.run !== undefined) running = data.run;
+        if (data.digit) digits.push(data.digit);
+    };
+    const step = () => g.scope(() => {
+        const batch = order.slice(0, at, at + BATCH, 1);
+        const loss = forward(pixels(images.take(batch, 0))).crossEntropy(labels.take(batch, 0).cast('i32'));
+        optimizer.zeroGrads();
+        loss.backward();
+        optimizer.step();
+        at += BATCH;
+        steps++;
+        return loss.item();
+    });
+    const accuracy = () => g.scope(() => g.noGrad(() => {
+        const picked = g.randint([2000], 0, 10000, 'i32');
+        return forward(pixels(testImages.take(picked, 0))).argmax(-1).eq(testLabels.take(picked, 0)).cast('f32').mean().item();
+    }));
+    const chances = digit => g.scope(() => g.noGrad(() => forward(g.array(digit, [1, 784])).softmax().toArray()[0]));
+
+    for (;;) {
+        if (digits.length > 0) postMessage({ chances: chances(digits.pop()) }), digits.length = 0;
+        if (running) {
+            const start = performance.now(), before = steps, losses = [];
+            while (performance.now() - start < 60) {
+                if (order === null || at + BATCH > 60000) {
+                    order?.dispose();
+                    order = g.permutation(60000, 'i32');
+                    at = 0;
+                }
+                losses.push(step());
+            }
+            postMessage({ losses, steps, ms: (performance.now() - start) / losses.length });
+            if (Math.floor(steps / 50) > Math.floor(before / 50)) postMessage({ accuracy: accuracy() });
+        }
+        await new Promise(done => setTimeout(done, running ? 0 : 30)); // messages arrive here
+    }
+}
+main().catch(e => postMessage({ error: String(e) }));

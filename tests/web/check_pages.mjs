@@ -1,0 +1,189 @@
+// Opens the pages of examples/web in headless Chromium and looks at what must be seen: check_pages.mjs [FOLDER], which gets
+// screenshots. Chromium is driven by its own protocol. Exit status 77: there is no Chromium.
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('../../', import.meta.url)), folder = process.argv[2] ?? 'screenshots', port = 18000 + process.pid % 2000;
+const chromium = ['chromium', 'google-chrome', 'chrome'].find(c => spawnSync(c, ['--version']).status === 0);
+if (chromium === undefined) {
+    console.log('there is no Chromium');
+    process.exit(process.env.GN_REQUIRE_ALL ? 1 : 77);
+}
+mkdirSync(folder, { recursive: true });
+const profile = mkdtempSync(join(tmpdir(), 'gpunum'));
+const server = spawn(process.execPath, [join(root, 'examples/web/serve.mjs'), '--port', String(port)], { stdio: ['ignore', 'pipe', 'inherit'] });
+const browser = spawn(chromium, ['--headless=new', '--no-sandbox', '--disable-gpu', '--no-first-run', '--remote-debugging-port=0',
+    `--user-data-dir=${profile}`, '--window-size=1000,900', 'about:blank'], { stdio: ['ignore', 'ignore', 'pipe'] });
+function end(code) {
+    server.kill();
+    browser.kill();
+    setTimeout(() => {
+        rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
+        process.exit(code);
+    }, 500);
+}
+const late = setTimeout(() => {
+    console.log('five minutes are over');
+    end(1);
+}, 300000);
+
+const said = (stream, pattern) => new Promise((done, failed) => {
+    let text = '';
+    stream.on('data', d => {
+        const found = (text += d).match(pattern);
+        if (found) done(found);
+    });
+    stream.on('close', () => failed(new Error(`ended: ${text}`)));
+});
+const sleep = ms => new Promise(done => setTimeout(done, ms));
+
+async function connect(url) {
+    const socket = new WebSocket(url), waiting = new Map();
+    await new Promise((done, failed) => { socket.onopen = done; socket.onerror = failed; });
+    let id = 0;
+    socket.onmessage = ({ data }) => {
+        const m = JSON.parse(data);
+        waiting.get(m.id)?.(m);
+        if (m.method === 'Runtime.exceptionThrown') problems.push(m.params.exceptionDetails.exception?.description ?? m.params.exceptionDetails.text);
+    };
+    return (method, params = {}, sessionId) => new Promise((done, failed) => {
+        waiting.set(++id, m => m.error ? failed(new Error(`${method}: ${m.error.message}`)) : done(m.result));
+        socket.send(JSON.stringify({ id, method, params, sessionId }));
+    });
+}
+const problems = [];
+
+class Page {
+    static async open(send, path, width = 1000) {
+        const p = new Page(), { targetId } = await send('Target.createTarget', { url: 'about:blank' });
+        const { sessionId } = await send('Target.attachToTarget', { targetId, flatten: true });
+        p.send = (method, params) => send(method, params, sessionId);
+        p.close = () => send('Target.closeTarget', { targetId });
+        await p.send('Runtime.enable');
+        await p.send('Emulation.setDeviceMetricsOverride', { width, height: 1000, deviceScaleFactor: 1, mobile: width < 500 });
+        await p.send('Page.navigate', { url: `http://localhost:${port}/${path}` });
+        return p;
+    }
+    async value(expression) {
+        const { result, exceptionDetails } = await this.send('Runtime.evaluate', { expression, awaitPromise: true, returnByValue: true });
+        if (exceptionDetails) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text);
+        return result.value;
+    }
+    async until(expression, seconds) {
+        for (const last = Date.now() + 1000 * seconds; ;) {
+            const v = await this.value(`(() => { try { return ${expression}; } catch { return false; } })()`); // while it loads there is no body
+            if (v) return v;
+            if (problems.length > 0) throw new Error(problems[0]);
+            if (Date.now() > last) throw new Error(`after ${seconds} s not: ${expression}\n${await this.value('document.body.innerText')}`);
+            await sleep(100);
+        }
+    }
+    async picture(name) {
+        const { data } = await this.send('Page.captureScreenshot', { format: 'png' });
+        writeFileSync(join(folder, name), Buffer.from(data, 'base64'));
+    }
+    // Along lines of points given as parts of an element's size.
+    async draw(selector, lines) {
+        const box = await this.value(`document.querySelector('${selector}').scrollIntoView({ block: 'center' }), JSON.parse(JSON.stringify(document.querySelector('${selector}').getBoundingClientRect()))`);
+        const mouse = (type, [x, y], buttons) => this.send('Input.dispatchMouseEvent', { type, x: box.x + x * box.width, y: box.y + y * box.height,
+            button: 'left', buttons, clickCount: 1 });
+        for (const line of lines) {
+            await mouse('mousePressed', line[0], 1);
+            for (let i = 1; i < line.length; i++)
+                for (let k = 1; k <= 6; k++) await mouse('mouseMoved', [0, 1].map(j => line[i - 1][j] + (line[i][j] - line[i - 1][j]) * k / 6), 1);
+            await mouse('mouseReleased', line[line.length - 1], 0);
+        }
+    }
+    // Different pixels of a canvas, as a number of its whole contents.
+    pixels(selector) {
+        return this.value(`(() => { const c = document.querySelector('${selector}'), d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
+            let h = 0; for (let i = 0; i < d.length; i++) h = (h * 31 + d[i]) | 0; return { hash: h, colors: new Set(new Uint32Array(d.buffer)).size }; })()`);
+    }
+}
+
+const ONE = [[[0.5, 0.15], [0.5, 0.85]]];
+const SEVEN = [[[0.25, 0.2], [0.75, 0.2], [0.45, 0.85]]];
+const ZERO = [Array.from({ length: 25 }, (_, i) => [0.5 + 0.2 * Math.sin(i * Math.PI / 12), 0.5 - 0.32 * Math.cos(i * Math.PI / 12)])];
+
+const checks = {
+    async start(send) {
+        const p = await Page.open(send, 'index.html');
+        await p.until('document.body.dataset.ready', 20);
+        assert.match(await p.value("document.getElementById('device').textContent"), /Computes on the .*WebAssembly SIMD128.* No GPU: /);
+        const paint = await p.value("performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0");
+        console.log(`start: first paint after ${paint.toFixed(0)} ms, ${(await p.value("document.getElementById('try').textContent")).match(/\d+ ms/)[0]} to the first results`);
+        assert.ok(paint < 1000, 'the first paint took a second');
+        await p.picture('start.png');
+        await p.close();
+    },
+    async waves(send) {
+        const p = await Page.open(send, 'waves.html');
+        await p.until('Number(document.body.dataset.frames) > 30', 60);
+        const before = await p.pixels('#water');
+        assert.ok(before.colors > 50, `${before.colors} colours of water`);
+        await sleep(500);
+        const after = await p.pixels('#water');
+        assert.notEqual(before.hash, after.hash, 'the water stands still');
+        await p.draw('#water', [[[0.3, 0.3], [0.6, 0.6]]]);
+        await sleep(700);
+        console.log(`waves: ${await p.value("document.getElementById('speed').textContent")}`);
+        await p.picture('waves.png');
+        await p.close();
+    },
+    async mnist(send) {
+        const p = await Page.open(send, 'mnist.html');
+        await p.until('Number(document.body.dataset.steps) > 5', 60);
+        const before = await p.pixels('#loss');
+        await p.until('Number(document.body.dataset.accuracy) > 0.95', 120);
+        assert.notEqual((await p.pixels('#loss')).hash, before.hash, 'the chart stands still');
+        for (const [digit, lines] of [[1, ONE], [7, SEVEN], [0, ZERO]]) {
+            await p.value("document.getElementById('clear').click()");
+            await p.draw('#draw', lines);
+            await p.until(`document.getElementById('digit').textContent === '${digit}'`, 10);
+        }
+        console.log(`mnist: ${await p.value("document.getElementById('speed').textContent")}, ${await p.value("document.getElementById('right').textContent")} right; reads 1, 7 and 0`);
+        await p.value("document.getElementById('train').click()");
+        await sleep(300);
+        const steps = await p.value('document.body.dataset.steps');
+        await sleep(300);
+        assert.equal(await p.value('document.body.dataset.steps'), steps, 'training goes on behind Pause');
+        await p.value('scrollTo(0, 0)');
+        await p.picture('mnist.png');
+        await p.close();
+        const phone = await Page.open(send, 'mnist.html', 360);
+        await phone.until('Number(document.body.dataset.steps) > 5', 60);
+        assert.ok(await phone.value('document.documentElement.scrollWidth') <= 360, 'wider than a phone');
+        await phone.picture('phone.png');
+        await phone.close();
+    },
+    async bench(send) {
+        const p = await Page.open(send, 'bench.html');
+        await p.until('document.body.dataset.ready', 120);
+        const rows = await p.value(`[...document.querySelectorAll('.card')].map(c => [c.dataset.row, ...[...c.querySelectorAll('.bar')].map(b => b.lastChild.textContent)])`);
+        for (const [row, mine, ...others] of rows) {
+            console.log(`bench: ${row} ${mine}; tfjs ${others[0]}, jax-js ${others[1]}`);
+            assert.match(mine, /ms$/, `gpunum has no ${row}`);
+        }
+        assert.equal(rows.length, 6);
+        await p.picture('bench.png');
+        await p.close();
+    },
+};
+
+try {
+    const [[, url]] = await Promise.all([said(browser.stderr, /DevTools listening on (ws:\S+)/), said(server.stdout, /http:\/\/localhost/)]);
+    const send = await connect(url);
+    for (const [name, check] of Object.entries(checks)) {
+        await check(send);
+        assert.deepEqual(problems, [], name);
+    }
+    clearTimeout(late);
+    end(0);
+} catch (e) {
+    console.log(e);
+    end(1);
+}
