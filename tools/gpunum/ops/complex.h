@@ -346,18 +346,30 @@ static gn_array *gni_complex_log(gn_context *g, gn_array *a) {
 // a / i.
 static gn_array *gni_turned_back(gn_array *a) { return gn_complex(gn_imag(a), gn_neg(gn_real(a))); }
 
+// The part, and x where that is 0 and the part NaN: on the axes a part of 0 stays, whatever the other is.
+static gn_array *gni_or_zero(gn_array *x, gn_array *part) {
+    return gn_where(gn_logical_and(gn_eq_s(x, 0.0), gn_isnan(part)), x, part);
+}
+
 // a b, and 0 with a's sign where that is 0 and b infinite or NaN.
 static gn_array *gni_zero_mul(gn_array *a, gn_array *b) {
     return gn_where(gn_logical_and(gn_eq_s(a, 0.0), gn_logical_not(gn_isfinite(b))), a, gn_mul(a, b));
 }
 
+// An infinity where x is one and y no angle, else `part`.
+static gn_array *gni_or_infinite(gn_array *x, gn_array *y, gn_array *part) {
+    return gn_where(gn_logical_and(gn_isinf(x), gn_logical_not(gn_isfinite(y))), gn_abs(x), part);
+}
+
 static gn_array *gni_complex_sinh(gn_array *x, gn_array *y) {
-    return gn_complex(gni_zero_mul(gn_sinh(x), gn_cos(y)), gni_zero_mul(gn_sin(y), gn_cosh(x)));
+    gn_array *re = gni_or_infinite(x, y, gni_zero_mul(gn_sinh(x), gn_cos(y)));
+    return gn_complex(re, gni_zero_mul(gn_sin(y), gn_cosh(x)));
 }
 static gn_array *gni_complex_cosh(gn_array *x, gn_array *y) {
     gn_array *im = gn_mul(gn_sinh(x), gn_sin(y)), *flat = gn_logical_or(gn_eq_s(x, 0.0), gn_eq_s(y, 0.0));
     flat = gn_logical_and(flat, gn_isnan(im)); // an infinity on an axis
-    return gn_complex(gn_mul(gn_cosh(x), gn_cos(y)), gn_where(flat, gn_zeros_like(im), im));
+    gn_array *one = gn_ones_like(x), *none = gn_mul(gn_copysign(gn_zeros_like(x), x), gn_copysign(one, y));
+    return gn_complex(gni_or_infinite(x, y, gn_mul(gn_cosh(x), gn_cos(y))), gn_where(flat, none, im));
 }
 
 // Kahan's tanh (1987): t = tan y, s = sinh x, (1 + t^2) s sqrt(1 + s^2) + i t, over 1 + (1 + t^2) s^2; far out 1 and a rest.
@@ -365,16 +377,18 @@ static gn_array *gni_complex_tanh(gn_array *x, gn_array *y) {
     gn_array *beyond = gn_gt_s(gn_abs(x), gn_dtype_of(x) == GN_F64 ? 22.0 : 11.0), *near_x = gn_where(beyond, gn_zeros_like(x), x);
     gn_array *t = gn_tan(y), *s = gn_sinh(near_x), *b = gn_add_s(gn_square(t), 1.0), *d = gn_add_s(gn_mul(b, gn_square(s)), 1.0);
     gn_array *rest = gn_exp(gn_mul_s(gn_abs(gn_where(beyond, x, gn_zeros_like(x))), -2.0));
-    gn_array *far_im = gn_mul_s(gn_mul(gn_mul(gn_sin(y), gn_cos(y)), rest), 4.0);
-    far_im = gn_where(gn_isinf(x), gn_zeros_like(far_im), far_im);
-    return gn_complex(gn_where(beyond, gn_sign(x), gn_div(gn_mul(gn_mul(b, s), gn_cosh(near_x)), d)),
-                      gn_where(beyond, far_im, gn_div(t, d)));
+    gn_array *turn = gn_mul(gn_sin(y), gn_cos(y)), *far_im = gn_mul_s(gn_mul(turn, rest), 4.0);
+    far_im = gn_where(gn_isinf(x), gn_copysign(gn_zeros_like(x), turn), far_im);
+    gn_array *re = gn_where(beyond, gn_sign(x), gn_div(gn_mul(gn_mul(b, s), gn_cosh(near_x)), d));
+    return gn_complex(gni_or_zero(x, re), gni_or_zero(y, gn_where(beyond, far_im, gn_div(t, d))));
 }
 
 static gn_array *gni_complex_expm1(gn_array *x, gn_array *y) {
     gn_array *half = gn_sin(gn_mul_s(y, 0.5)), *up = gn_exp(x);
     gn_array *re = gn_sub(gn_mul(gn_expm1(x), gn_cos(y)), gn_mul_s(gn_square(half), 2.0));
-    return gn_complex(gn_where(gn_eq_s(x, -GNI_INF), gn_full_like(x, -1.0), re), gni_zero_mul(gn_sin(y), up));
+    gn_array *left = gn_eq_s(x, -GNI_INF), *none = gn_logical_and(left, gn_logical_not(gn_isfinite(y)));
+    re = gn_where(left, gn_full_like(x, -1.0), gni_or_infinite(x, y, re));
+    return gn_complex(re, gn_where(none, gn_zeros_like(x), gni_zero_mul(gn_sin(y), up)));
 }
 
 // Of small numbers half of log1p of what the square of |1 + a| is beyond 1.

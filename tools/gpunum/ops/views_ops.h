@@ -494,13 +494,6 @@ static gn_dtype gni_join_dtype(gn_context *g, const char *fn, gn_array *const *a
         }
         t = both;
     }
-    for (int i = 0; i < count && gni_is_complex(t); i++) { // programs have no complex registers
-        if (arrays[i]->dtype == t) continue;
-        gni_fail(g, GN_ERROR_DTYPE,
-                 "%s: array %d is %s and others are %s: make it so with gn_complex", fn, i,
-                 gn_dtype_name(arrays[i]->dtype), gn_dtype_name(t));
-        return GN_DTYPE_COUNT;
-    }
     return t;
 }
 
@@ -545,7 +538,7 @@ static bool gni_join_fits(gn_context *g, const char *fn, gn_array *const *arrays
     return false;
 }
 
-static gn_array *gni_concatenated(gn_context *g, gn_array *const *arrays, int count, int axis,
+static gn_array *gni_concatenated(gn_context *g, gn_dtype t, gn_array *const *arrays, int count, int axis,
                                   int64_t *place) {
     const char *fn = "gn_concat";
     gn_shape s = arrays[0]->shape;
@@ -554,8 +547,7 @@ static gn_array *gni_concatenated(gn_context *g, gn_array *const *arrays, int co
         return NULL;
     }
     int at = gni_axis(g, fn, axis, s.rank);
-    gn_dtype t = at < 0 ? GN_DTYPE_COUNT : gni_join_dtype(g, fn, arrays, count);
-    if (t == GN_DTYPE_COUNT) return NULL;
+    if (at < 0) return NULL;
     s.dim[at] = 0;
     for (int i = 0; i < count; i++) {
         if (!gni_join_fits(g, fn, arrays, i, at)) return NULL;
@@ -574,13 +566,12 @@ static gn_array *gni_concatenated(gn_context *g, gn_array *const *arrays, int co
     return NULL;
 }
 
-static gn_array *gni_stacked(gn_context *g, gn_array *const *arrays, int count, int axis,
+static gn_array *gni_stacked(gn_context *g, gn_dtype t, gn_array *const *arrays, int count, int axis,
                              int64_t *place) {
     const char *fn = "gn_stack";
     gn_shape s = arrays[0]->shape;
     int at = gni_axis(g, fn, axis, s.rank + 1);
-    gn_dtype t = at < 0 ? GN_DTYPE_COUNT : gni_join_dtype(g, fn, arrays, count);
-    if (t == GN_DTYPE_COUNT) return NULL;
+    if (at < 0) return NULL;
     for (int i = 1; i < count; i++)
         if (!gni_join_fits(g, fn, arrays, i, -1)) return NULL;
     if (s.rank == GN_MAX_RANK) {
@@ -605,14 +596,21 @@ static gn_array *gni_public_join(const char *fn, gn_array *const *arrays, int co
     gn_context *g = count > 0 && arrays != NULL ? gni_begin(fn, arrays, count) : NULL;
     if (g == NULL) return NULL;
     gn_array *y = NULL;
-    int64_t *place = (int64_t *)gni_alloc(g, sizeof(int64_t) * (size_t)count);
+    const size_t bytes = (sizeof(int64_t) + sizeof(gn_array *)) * (size_t)count;
+    int64_t *place = (int64_t *)gni_alloc(g, bytes);
     if (place == NULL) {
-        gni_fail_memory(g, fn, sizeof(int64_t) * (size_t)count);
+        gni_fail_memory(g, fn, bytes);
         return gni_end(g, NULL);
     }
     gn_scope_begin(g); // for casts
-    y = stack ? gni_stacked(g, arrays, count, axis, place)
-              : gni_concatenated(g, arrays, count, axis, place);
+    gn_array **parts = (gn_array **)(void *)(place + count);
+    const gn_dtype t = gni_join_dtype(g, fn, arrays, count);
+    bool ok = t != GN_DTYPE_COUNT;
+    for (int i = 0; i < count && ok; i++) { // programs have no complex registers
+        parts[i] = gni_is_complex(t) && arrays[i]->dtype != t ? gn_cast(arrays[i], t) : arrays[i];
+        ok = parts[i] != NULL;
+    }
+    if (ok) y = stack ? gni_stacked(g, t, parts, count, axis, place) : gni_concatenated(g, t, parts, count, axis, place);
     gn_scope_end(g);
     gni_free(g, place);
     return gni_end(g, y);
