@@ -1,5 +1,5 @@
 // Attention: values and gradients against PyTorch's (torch_sequences.h), parts against all at once, second derivatives against
-// differences, and what is odd.
+// differences, and what is odd. Rotary embedding.
 #include "test.h"
 #include "torch_sequences.h"
 
@@ -228,8 +228,78 @@ static void test_refusals(void **state) {
     expect_error(g, GN_ERROR_ARGUMENT, "gn_attention: array argument 2 is NULL");
 }
 
+// ---- rotary embedding
+
+static gn_array *rotate(gn_array *x, gn_array *positions, double base, int64_t dims, bool interleaved) {
+    gn_rope_options o;
+    memset(&o, 0, sizeof o);
+    o.base = base;
+    o.dims = dims;
+    o.interleaved = interleaved;
+    return gn_rope(x, positions, &o);
+}
+
+// Row r of x (rows, d), float64, as the paper has it.
+static void rotate_row(double *to, const double *x, int d, int dims, double position, double base, bool interleaved) {
+    memcpy(to, x, sizeof(double) * (size_t)d);
+    for (int i = 0; i < dims / 2; i++) {
+        const int a = interleaved ? 2 * i : i, b = interleaved ? a + 1 : i + dims / 2;
+        const double angle = position * pow(base, -2.0 * i / dims), c = cos(angle), s = sin(angle);
+        to[a] = x[a] * c - x[b] * s;
+        to[b] = x[b] * c + x[a] * s;
+    }
+}
+
+static gn_array *rotated_gradient(gn_context *g, gn_array *const *in, int n, void *user) {
+    gn_array *dx, *y = gn_sum(gn_sin(rotate(gn_square(in[0]), NULL, 0.0, *(int *)user, *(int *)user == 4)), GN_ALL);
+    (void)g;
+    return gn_gradients(y, in, n, true, &dx) == GN_OK ? gn_sum(gn_sin(dx), GN_ALL) : NULL;
+}
+
+static void test_rope(void **state) {
+    gn_context *g = (gn_context *)*state;
+    static const int64_t far[] = {3, 70001, -2, 16777213, 0}; // and one row each for two batches
+    static const gn_dtype types[] = {GN_F32, GN_F64, GN_F16, GN_BF16};
+    static const double slack[] = {2e-6, 1e-13, 2e-3, 2e-2};
+    for (int k = 0; k < (test_on_vulkan() ? 1 : 4); k++)
+        for (int form = 0; form < 6; form++)
+            GN_SCOPE(g) {
+                const gn_dtype t = types[k];
+                const int d = 6, dims = form < 4 ? 6 : 4;
+                const bool interleaved = form % 2 != 0, placed = form > 1;
+                gn_array *x = series(g, t, GN_SHAPE(2, 3, 5, 6), 4.0, -2.0), *pos = gn_array_from(g, GN_I64, GN_SHAPE(5), far);
+                double in[180], want[180];
+                // An angle of 2^24 is rounded by 2e-9 below.
+                const double most = placed ? fmax(slack[k], 1e-8) : slack[k];
+                assert_int_equal(gn_read(gn_cast(x, GN_F64), in, sizeof in), GN_OK);
+                for (int r = 0; r < 30; r++)
+                    rotate_row(want + r * d, in + r * d, d, dims, placed ? (double)far[r % 5] : r % 5, form == 5 ? 500.0 : 10000.0, interleaved);
+                gn_array *y = rotate(turned(x), placed ? pos : NULL, form == 5 ? 500.0 : 0.0, dims == d ? 0 : dims, interleaved);
+                expect_next("rope", "y", y, t, want, most);
+                if (k < 2 && form == 2) { // a position of its own for each batch
+                    gn_array *each = gn_broadcast_to(pos, GN_SHAPE(2, 1, 5));
+                    expect_next("rope", "y", rotate(x, each, 0.0, 0, false), t, want, most);
+                }
+            }
+    int dims = 4;
+    gn_array *x = gn_requires_grad(series(g, GN_F64, GN_SHAPE(2, 3, 6), 2.0, -1.0), true);
+    assert_true(gn_gradcheck(rotated_gradient, &x, 1, 1e-6, &dims) < 1e-7);
+    dims = 6;
+    assert_true(gn_gradcheck(rotated_gradient, &x, 1, 1e-6, &dims) < 1e-7);
+    assert_null(gn_rope(gn_ones(g, GN_F32, GN_SHAPE(6)), NULL, NULL));
+    expect_error(g, GN_ERROR_SHAPE, "gn_rope: x (6,) is not (..., n, d)");
+    assert_null(rotate(x, NULL, 0.0, 3, false));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_rope: 3 of 6 columns, base 0");
+    assert_null(rotate(x, NULL, NAN, 0, false));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_rope: 6 of 6 columns, base nan");
+    assert_null(gn_rope(x, x, NULL));
+    expect_error(g, GN_ERROR_DTYPE, "gn_rope: x is float64 and positions are float64, not a float and integers");
+    assert_null(gn_rope(x, gn_zeros(g, GN_I32, GN_SHAPE(4)), NULL));
+    expect_error(g, GN_ERROR_SHAPE, "gn_rope: positions (4,) do not broadcast to (2,3)");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {GN_TEST(test_values), GN_TEST(test_parts), GN_TEST(test_second_gradients), GN_TEST_FRESH(test_memory_used),
-                                       GN_TEST(test_odd_values), GN_TEST(test_refusals)};
+                                       GN_TEST(test_odd_values), GN_TEST(test_refusals), GN_TEST(test_rope)};
     return test_run(tests);
 }

@@ -360,6 +360,15 @@ static gn_array *call_conv(calls *c, conv_fn fn, int nd) {
     return fn(x, w, c->wild && draw(3) == 0 ? NULL : b, c->wild && draw(4) == 0 ? NULL : &o);
 }
 
+static gn_array *call_rope(calls *c) {
+    gn_rope_options o;
+    memset(&o, 0, sizeof o);
+    o.dims = c->wild ? whole(c, 2) : 2;
+    o.base = number(c, 100.0);
+    o.interleaved = c->wild && draw(2);
+    return gn_rope(floats(c), c->wild && draw(2) ? c->find(c, INDEX, 1) : NULL, c->wild && draw(2) ? NULL : &o);
+}
+
 // Queries that are their own keys, which any one array can be; with its gradient.
 static gn_array *call_attention(calls *c) {
     gn_attention_options o;
@@ -779,6 +788,7 @@ static gn_array *call_facts(calls *c) {
     X(gn_mse_loss, 0, gn_mse_loss(floats(c), second(c)))                                           \
     X(gn_dropout, 0, gn_dropout(floats(c), number(c, 0.5), !c->wild || draw(2)))                   \
     X(gn_embedding, 0, gn_embedding(c->find(c, INDEX, 1), floats(c), whole(c, 1)))                 \
+    X(gn_rope, 0, call_rope(c))                                                                    \
     X(gn_attention, SEVERAL, call_attention(c))                                                    \
     X(gn_mse_loss_with, 0, gn_mse_loss_with(floats(c), second(c), reduction(c)))                   \
     X(gn_l1_loss, ALIKE, gn_l1_loss(floats(c), second(c), reduction(c)))                           \

@@ -558,6 +558,9 @@ static void test_losses(void **state) {
     expect_shape(gn_eval(gn_embedding(gn_zeros(g, GN_I32, GN_SHAPE(0, 3)), gn_zeros(g, GN_F32, GN_SHAPE(1, 0)), 0)), 0, 3, 0);
     expect_shape(gn_eval(gn_attention(none, none, none, NULL, NULL)), H, 0);
     expect_shape(gn_eval(gn_attention(other, other, other, NULL, NULL)), 0, H);
+    expect_shape(gn_eval(gn_rope(none, NULL, NULL)), H, 0);
+    FAILS(ARGUMENT, "gn_rope", gn_rope(column, NULL, NULL));
+    FAILS(SHAPE, "gn_rope", gn_rope(row, NULL, NULL));
     FAILS(SHAPE, "gn_attention", gn_attention(none, other, none, NULL, NULL));
     FAILS(MEMORY, "gn_attention", gn_attention(gn_zeros(g, GN_F32, GN_SHAPE(1, 1)), gn_zeros(g, GN_F32, GN_SHAPE(1, 1)),
                                                wide(g, GN_F32, GN_SHAPE(1, P * (P / 8))), NULL, NULL));

@@ -27,6 +27,14 @@ typedef struct gn_attention_options {
 // dtype, any strides; `mask` and `options` may be NULL. The gradient computes scores again, within the same workspace; only a graph
 // of it has all of them.
 GPUNUM_API gn_array *gn_attention(gn_array *q, gn_array *k, gn_array *v, gn_array *mask, const gn_attention_options *options);
+typedef struct gn_rope_options {
+    double base;      // 0 = 10000
+    int64_t dims;     // columns that are rotated, the first ones; 0 = all
+    bool interleaved; // pairs are columns 2 i and 2 i + 1 (RoFormer, GPT-J); else i and i + dims / 2 (NeoX, Llama)
+} gn_rope_options;
+// Rotary embedding of x (..., n, d): pair i of a row is turned by its position times base^(-2 i / dims). Positions are integers that
+// broadcast to (..., n); NULL: 0 to n - 1. `options` may be NULL. Angles are float32's best up to position 2^24.
+GPUNUM_API gn_array *gn_rope(gn_array *x, gn_array *positions, const gn_rope_options *options);
 // Mean over rows of logsumexp(logits) - logits[label]; logits (n, classes), labels (n) integers. A label
 // outside 0 to classes - 1 gives an infinite loss.
 GPUNUM_API gn_array *gn_cross_entropy(gn_array *logits, gn_array *labels);
