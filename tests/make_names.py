@@ -17,7 +17,7 @@ ARGUMENT = {
     'gn_axes': 'axes', 'gn_dtype': 'dtype', 'gn_shape': 'shape', 'size_t': 'bytes', 'uint64_t': '(uint64_t)v->i[{}]',
     '_Bool': 'i[0] > 0', 'gn_fft_norm': '(gn_fft_norm)v->i[3]', 'gn_convolution': '(gn_convolution)v->i[3]',
     'gn_norm_order': '(gn_norm_order)v->i[3]',
-    'gn_reduction': '(gn_reduction)v->i[3]',
+    'gn_reduction': '(gn_reduction)v->i[3]', 'gn_interpolation': '(gn_interpolation)v->i[3]',
     'gn_pad_mode': '(gn_pad_mode)v->i[3]',
     'gn_device': '(gn_device)v->i[3]', 'const int *': 'ints', 'const int64_t *': 'longs', 'uint64_t *': '&words[{}]',
     'void *': 'memory', 'const void *': 'memory', 'const char *': 'text', 'const char *const *': 'texts', 'char': '(char)v->i[3]', 'gn_done_fn': '&done', 'gn_free_fn': 'NULL',

@@ -383,6 +383,18 @@ static gn_array *call_attention(calls *c) {
     return dq;
 }
 
+static gn_array *call_pool(calls *c, bool largest) {
+    gn_pool_options o = {few(c, 1), few(c, 1), few(c, 1), {0, 0}, {0, 0}, {0, 0}, {0, 0}, !c->wild || draw(2), c->wild && draw(2)};
+    for (int i = 0; i < 2 && c->wild; i++) {
+        if (draw(4) == 0) o.sizes[i] = whole(c, 2);
+        if (draw(4) == 0) o.strides[i] = whole(c, 2);
+        if (draw(4) == 0) o.pads[i] = whole(c, 1);
+        if (draw(4) == 0) o.dilations[i] = whole(c, 2);
+    }
+    const gn_pool_options *given = c->wild && draw(4) == 0 ? NULL : &o;
+    return largest ? gn_max_pool2d(floats(c), few(c, 3), given, &c->more[0]) : gn_avg_pool2d(floats(c), few(c, 3), given);
+}
+
 static gn_array *call_gradients(calls *c) {
     gn_array *leaf = gn_requires_grad(gn_detach(floats(c)), true),
              *loss = gn_sum(gn_exp(gn_mul_s(leaf, 0.5)), GN_ALL), *dx = NULL;
@@ -807,6 +819,12 @@ static gn_array *call_facts(calls *c) {
     X(gn_conv2d, SEVERAL, call_conv(c, gn_conv2d, 2))                                              \
     X(gn_conv3d, SEVERAL, call_conv(c, gn_conv3d, 3))                                              \
     X(gn_conv_transpose2d, SEVERAL, call_conv(c, gn_conv_transpose2d, -2))                         \
+    X(gn_max_pool2d, 0, call_pool(c, true))                                                        \
+    X(gn_avg_pool2d, 0, call_pool(c, false))                                                       \
+    X(gn_adaptive_max_pool2d, 0, gn_adaptive_max_pool2d(floats(c), few(c, 3), few(c, 2), &c->more[0])) \
+    X(gn_adaptive_avg_pool2d, 0, gn_adaptive_avg_pool2d(floats(c), few(c, 3), few(c, 2)))          \
+    X(gn_interpolate, 0,                                                                           \
+      gn_interpolate(floats(c), few(c, 3), few(c, 5), (gn_interpolation)(c->wild ? draw(3) : 1), c->wild && draw(2))) \
     X(gn_he_normal, HUGE_OK, gn_he_normal(c->g, type(c, GN_F32), shape(c)))                        \
     X(gn_xavier_uniform, HUGE_OK, gn_xavier_uniform(c->g, type(c, GN_F32), shape(c)))              \
     X(gn_sgd, SEVERAL, call_sgd(c))                                                                \

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes torch_values.h: what PyTorch computes for the small problems of test_train.c, test_losses.c and test_conv.c.
+"""Writes torch_values.h: what PyTorch computes for the small problems of test_train.c, test_losses.c, test_conv.c and test_pool.c.
 
     python3 tests/torch_values.py > tests/torch_values.h
 
@@ -198,6 +198,33 @@ def convolutions():
         emit("torch_" + name, torch.cat([v.detach().reshape(-1) for v in (y, *grads)]), "result, gradients of x, w and b")
 
 
+def pools():
+    """Results, then the gradient of x for a gradient of series(..., 1, -0.5); for largest ones their places too."""
+    f = torch.nn.functional
+    x = series(2 * 7 * 9, 2.0, -1.0).reshape(1, 2, 7, 9).requires_grad_()
+    cases = {
+        "max_pool": lambda: f.max_pool2d(x, 2, return_indices=True),
+        "max_pool_over": lambda: f.max_pool2d(x, (3, 2), (2, 1), (1, 0), (1, 2), ceil_mode=True, return_indices=True),
+        "max_pool_ceil": lambda: f.max_pool2d(x, 4, 3, 2, ceil_mode=True, return_indices=True),
+        "max_pool_adaptive": lambda: f.adaptive_max_pool2d(x, (3, 4), return_indices=True),
+        "max_pool_whole": lambda: f.adaptive_max_pool2d(x, 1, return_indices=True),
+        "avg_pool": lambda: f.avg_pool2d(x, (2, 3)),
+        "avg_pool_over": lambda: f.avg_pool2d(x, 3, 2, 1),
+        "avg_pool_inside": lambda: f.avg_pool2d(x, (3, 4), (2, 3), (1, 2), ceil_mode=True, count_include_pad=False),
+        "avg_pool_ceil": lambda: f.avg_pool2d(x, 2, 2, 1, ceil_mode=True),
+        "avg_pool_adaptive": lambda: f.adaptive_avg_pool2d(x, (3, 4)),
+        "avg_pool_whole": lambda: f.adaptive_avg_pool2d(x, 1),
+        "nearest": lambda: f.interpolate(x, (14, 27)),
+        "nearest_odd": lambda: f.interpolate(x, (5, 13)),
+        "bilinear": lambda: f.interpolate(x, (10, 5), mode="bilinear"),
+        "bilinear_align": lambda: f.interpolate(x, (4, 20), mode="bilinear", align_corners=True),
+    }
+    for name, of in cases.items():
+        y, *places = of() if "max" in name else (of(),)
+        grad = torch.autograd.grad(y, x, series(y.numel(), 1.0, -0.5).reshape(y.shape))[0]
+        emit("torch_" + name, torch.cat([v.detach().double().reshape(-1) for v in (y, grad, *places)]), "result, gradient, places")
+
+
 def main():
     print("// Written by torch_values.py with PyTorch", torch.__version__.split("a")[0])
     print()
@@ -207,6 +234,7 @@ def main():
     network()
     losses()
     convolutions()
+    pools()
 
 
 main()

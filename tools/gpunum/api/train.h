@@ -92,6 +92,24 @@ GPUNUM_API gn_array *gn_conv3d(gn_array *x, gn_array *w, gn_array *b, const gn_c
 // What takes gn_conv2d's gradient back to its x: x (n, in, h, w), w (in, out / groups, kh, kw).
 GPUNUM_API gn_array *gn_conv_transpose2d(gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options);
 
+// Pooling of x (..., h, w), a float array with axes in front of these two or without: as in PyTorch.
+typedef struct gn_pool_options {
+    int64_t stride, pad, dilation;                       // of both axes; 0 = the size, 0, 1
+    int64_t sizes[2], strides[2], pads[2], dilations[2]; // by axis: count instead of the number where one of the two is not 0
+    bool ceil;   // windows that the end cuts off count too
+    bool inside; // averages are over what of the window lies in x, without the pad
+} gn_pool_options;
+// The largest element of each window, NaN before all. *indices, where it is not NULL, gets where it is, w times row + column, the first
+// of equal ones (of NaN any), int64: the scope's or the caller's as the result is.
+GPUNUM_API gn_array *gn_max_pool2d(gn_array *x, int64_t size, const gn_pool_options *options, gn_array **indices);
+GPUNUM_API gn_array *gn_avg_pool2d(gn_array *x, int64_t size, const gn_pool_options *options); // no dilation
+// Windows that cover x evenly: of height places from h i / height, rounded down, to h (i + 1) / height, rounded up.
+GPUNUM_API gn_array *gn_adaptive_max_pool2d(gn_array *x, int64_t height, int64_t width, gn_array **indices);
+GPUNUM_API gn_array *gn_adaptive_avg_pool2d(gn_array *x, int64_t height, int64_t width);
+typedef enum gn_interpolation { GN_NEAREST, GN_BILINEAR } gn_interpolation;
+// x (..., h, w) as (..., height, width). Bilinear: the corners of the outermost pixels meet, or with align_corners their centres.
+GPUNUM_API gn_array *gn_interpolate(gn_array *x, int64_t height, int64_t width, gn_interpolation mode, bool align_corners);
+
 // Weights for a layer of shape s = (in, out): He for relu, Glorot for tanh and linear layers. Float dtypes,
 // requires_grad on.
 GPUNUM_API gn_array *gn_he_normal(gn_context *g, gn_dtype t, gn_shape s);

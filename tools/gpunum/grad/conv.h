@@ -1,6 +1,6 @@
 // >>conv
 // Convolutions. Each of the three (forward, transposed, gradient of the weights) is a product whose operand b is the windows of
-// an image, and the derivatives of each are the other two. From outside: the public functions.
+// an image, and the derivatives of each are the other two. From outside: gni_conv_op, gni_conv_frame.
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
@@ -111,8 +111,8 @@ static gn_shape gni_conv_shape(const gni_conv_plan *p, int64_t n, int64_t c, con
 
 static int64_t gni_conv_count(const int64_t *dim, int nd) { return nd == 0 ? 1 : gni_extent_product(dim, nd); }
 
-// x as if it began `before` elements earlier on its spatial axes and had `size` of them: cut, and with zeros around it.
-static gn_array *gni_conv_frame(gn_array *x, int nd, const int64_t *before, const int64_t *size) {
+// x as if it began `before` elements earlier on its spatial axes and had `size` of them: cut, and with `value` around it.
+static gn_array *gni_conv_frame(gn_array *x, int nd, const int64_t *before, const int64_t *size, double value) {
     int64_t widths[2 * GN_MAX_RANK] = {0};
     bool pads = false;
     for (int i = 0; i < nd && x != NULL; i++) {
@@ -123,7 +123,7 @@ static gn_array *gni_conv_frame(gn_array *x, int nd, const int64_t *before, cons
         widths[2 * (2 + i) + 1] = size[i] - (to - from) - widths[2 * (2 + i)];
         pads = pads || to - from != size[i];
     }
-    return pads && x != NULL ? gn_pad(x, widths, 2 * (2 + nd), GN_PAD_CONSTANT, 0.0) : x;
+    return pads && x != NULL ? gn_pad(x, widths, 2 * (2 + nd), GN_PAD_CONSTANT, value) : x;
 }
 
 // In C order, so that windows have runs of neighbours.
@@ -136,7 +136,7 @@ static gn_array *gni_conv_framed(const gni_conv_plan *p, gn_array *x) {
     int64_t size[3];
     for (int i = 0; i < p->nd; i++)
         size[i] = p->out[i] == 0 ? 0 : (p->out[i] - 1) * p->stride[i] + (p->k[i] - 1) * p->dilation[i] + 1;
-    return gni_conv_frame(x, p->nd, p->pad, size);
+    return gni_conv_frame(x, p->nd, p->pad, size, 0.0);
 }
 
 static void gni_conv_ones(gni_conv *d) {

@@ -1,0 +1,465 @@
+// >>pool
+// Pooling and images of another size, made of other ops. A tap is what all windows have at one of their places. Nothing here is
+// used elsewhere.
+
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../grad/gradients.h"
+#include "../grad/conv.h"
+#endif
+
+// Of x as (n, c, in...), y (n, c, out...). Adaptive: windows begin at in * i / out.
+typedef struct gni_pooled_plan {
+    int64_t in[2], out[2], size[2], stride[2], pad[2], dilation[2];
+    bool adaptive, inside;
+} gni_pooled_plan;
+
+static int64_t gni_pooled_begin(const gni_pooled_plan *p, int axis, int64_t i) {
+    return p->adaptive ? i * p->in[axis] / p->out[axis] : i * p->stride[axis] - p->pad[axis];
+}
+
+// Behind the window's last element, x's border not regarded.
+static int64_t gni_pooled_end(const gni_pooled_plan *p, int axis, int64_t i) {
+    if (p->adaptive) return ((i + 1) * p->in[axis] + p->out[axis] - 1) / p->out[axis];
+    return gni_pooled_begin(p, axis, i) + (p->size[axis] - 1) * p->dilation[axis] + 1;
+}
+
+// Whether windows lie side by side and cover all of x but an end.
+static bool gni_pooled_tiles(const gni_pooled_plan *p) {
+    bool tiles = !p->adaptive;
+    for (int i = 0; i < 2 && tiles; i++)
+        tiles = p->stride[i] == p->size[i] && p->pad[i] == 0 && p->dilation[i] == 1 && p->out[i] * p->size[i] <= p->in[i];
+    return tiles;
+}
+
+// Where the windows begin: a column for axis 0, a row for axis 1.
+static gn_array *gni_pooled_begins(gn_context *g, const gni_pooled_plan *p, int axis) {
+    void *data = NULL;
+    const gn_shape s = axis == 0 ? GN_SHAPE(p->out[0], 1) : GN_SHAPE(p->out[1]);
+    gn_array *y = gni_array_filled(g, g->call, GN_I64, &s, &data);
+    for (int64_t i = 0; i < p->out[axis] && y != NULL; i++) ((int64_t *)data)[i] = gni_pooled_begin(p, axis, i);
+    return gni_adopt(g, y);
+}
+
+// Rows or columns of x that are the tap's, for windows of several sizes: their last one stands for what lies behind it.
+static gn_array *gni_pooled_gather(gn_context *g, const gni_pooled_plan *p, gn_array *x, int axis, int64_t tap) {
+    void *data = NULL;
+    const gn_shape s = GN_SHAPE(p->out[axis]);
+    gn_array *index = gni_array_filled(g, g->call, GN_I64, &s, &data);
+    for (int64_t i = 0; i < p->out[axis] && index != NULL; i++)
+        ((int64_t *)data)[i] = GNI_MIN(gni_pooled_begin(p, axis, i) + tap, gni_pooled_end(p, axis, i) - 1);
+    return gn_take(x, gni_adopt(g, index), 2 + axis);
+}
+
+// Tap number t; x is framed already where windows are of one size.
+static gn_array *gni_pooled_tap(gn_context *g, const gni_pooled_plan *p, gn_array *x, int64_t t) {
+    const int64_t at[2] = {t / p->size[1], t % p->size[1]};
+    for (int i = 0; i < 2; i++) {
+        const int64_t from = at[i] * p->dilation[i];
+        x = p->adaptive ? gni_pooled_gather(g, p, x, i, at[i])
+                        : gn_slice(x, 2 + i, from, from + (p->out[i] - 1) * p->stride[i] + 1, p->stride[i]);
+    }
+    return x;
+}
+
+static gn_array *gni_pooled_framed(const gni_pooled_plan *p, gn_array *x, double value) {
+    int64_t size[2];
+    if (p->adaptive) return x;
+    for (int i = 0; i < 2; i++) size[i] = gni_pooled_end(p, i, p->out[i] - 1) + p->pad[i];
+    return gni_conv_frame(x, 2, p->pad, size, value);
+}
+
+// ---- the largest
+
+// Where the taps are in x, as offsets in its images.
+static gn_array *gni_pooled_places(gn_context *g, const gni_pooled_plan *p, gn_array *taps) {
+    gn_array *t = gn_cast(taps, GN_I64), *row = gn_floor_div_s(t, (double)p->size[1]);
+    gn_array *column = gn_sub(t, gn_mul_s(row, (double)p->size[1]));
+    row = gn_add(gn_mul_s(row, (double)p->dilation[0]), gni_pooled_begins(g, p, 0));
+    column = gn_add(gn_mul_s(column, (double)p->dilation[1]), gni_pooled_begins(g, p, 1));
+    // The pad is nowhere the largest, or all are -inf.
+    row = gn_clamp(row, 0.0, (double)(p->in[0] - 1));
+    column = gn_clamp(column, 0.0, (double)(p->in[1] - 1));
+    return gn_add(gn_mul_s(row, (double)p->in[1]), column);
+}
+
+static void gni_pooled_keep(gni_node *node, const gni_pooled_plan *p) {
+    for (int i = 0; i < 2; i++) {
+        node->param[i] = p->size[i];
+        node->param[2 + i] = p->stride[i];
+        node->param[4 + i] = p->pad[i];
+        node->param[6 + i] = p->dilation[i];
+    }
+    node->param[8] = p->adaptive;
+    node->param[9] = p->inside;
+}
+
+static void gni_pooled_recall(const gni_node *node, gni_pooled_plan *p) {
+    for (int i = 0; i < 2; i++) {
+        p->in[i] = node->in[0]->shape.dim[2 + i];
+        p->out[i] = node->output->shape.dim[2 + i];
+        p->size[i] = node->param[i];
+        p->stride[i] = node->param[2 + i];
+        p->pad[i] = node->param[4 + i];
+        p->dilation[i] = node->param[6 + i];
+    }
+    p->adaptive = node->param[8] != 0;
+    p->inside = node->param[9] != 0;
+}
+
+// y's elements, spread over the windows of which each lies side by side with the next: (n, c, out, size, out, size) as x's shape.
+static gn_array *gni_pooled_spread(const gni_pooled_plan *p, gn_array *each, const gn_shape *s) {
+    const int64_t none[2] = {0, 0};
+    const gn_shape covered = GN_SHAPE(s->dim[0], s->dim[1], p->out[0] * p->size[0], p->out[1] * p->size[1]);
+    return gni_conv_frame(gn_reshape(each, covered), 2, none, p->in, 0.0);
+}
+
+// in[1]: the number of each window's tap.
+static bool gni_back_max_pool(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gni_pooled_plan p;
+    gni_pooled_recall(node, &p);
+    const gn_shape s = node->in[0]->shape;
+    if (gni_pooled_tiles(&p)) {
+        gn_array *taps = gn_arange(g, GN_I32, 0.0, (double)(p.size[0] * p.size[1]), 1.0);
+        taps = gn_reshape(taps, GN_SHAPE(p.size[0], 1, p.size[1]));
+        gn_array *hit = gn_eq(gn_expand_dims(node->in[1], GN_AXES(3, 5)), taps);
+        gx[0] = gni_pooled_spread(&p, gn_where(hit, gn_expand_dims(gy, GN_AXES(3, 5)), gni_zero_like(gy)), &s);
+        return true;
+    }
+    const gn_shape from = GN_SHAPE(s.dim[0], s.dim[1], p.out[0] * p.out[1]), to = GN_SHAPE(s.dim[0], s.dim[1], p.in[0] * p.in[1]);
+    gn_array *places = gn_reshape(gni_pooled_places(g, &p, node->in[1]), from);
+    gx[0] = gn_reshape(gn_scatter_add(gn_zeros(g, gy->dtype, to), places, gn_reshape(gy, from), 2), s);
+    return true;
+}
+
+static gn_array *gni_max_pool_end(gn_context *g, const gni_pooled_plan *p, gn_array *x, gn_array *y, gn_array *at, gn_array **indices) {
+    gn_array *in[2], *both[2];
+    both[0] = y;
+    both[1] = at;
+    // Pending, the places would hold y, whose record holds them.
+    if (at != NULL && gn_eval_all(both, 2) != GN_OK) at = NULL;
+    if (indices != NULL && at != NULL) *indices = gni_pooled_places(g, p, at);
+    g->no_grad--;
+    in[0] = x;
+    in[1] = at;
+    gni_node *node = gni_record(g, y, "max_pool2d", gni_back_max_pool, in, 2);
+    if (node != NULL) gni_pooled_keep(node, p);
+    return y;
+}
+
+static gn_array *gni_max_pool(gn_context *g, const gni_pooled_plan *p, gn_array *x, gn_array **indices) {
+    const int64_t taps = p->size[0] * p->size[1];
+    const bool places = indices != NULL || gni_tracks(g, &x, 1);
+    gn_array *y = NULL, *at = NULL;
+    g->no_grad++; // recorded as one op
+    if (taps == p->in[0] * p->in[1] && gni_pooled_tiles(p)) {
+        gn_array *rows = gn_reshape(x, GN_SHAPE(x->shape.dim[0], x->shape.dim[1], 1, taps));
+        y = gn_max(rows, GN_KEEP(3));
+        if (places) at = gn_cast(gn_expand_dims(gn_argmax(rows, 3), 3), GN_I32);
+        return gni_max_pool_end(g, p, x, y, at, indices);
+    }
+    gn_array *framed = gni_pooled_framed(p, x, -GNI_INF);
+    for (int64_t t = 0; t < taps; t++) {
+        gn_array *v = gni_pooled_tap(g, p, framed, t);
+        y = t == 0 ? gn_copy(v) : gn_maximum(y, v);
+    }
+    if (y != NULL && places) at = gn_full(g, GN_I32, y->shape, (double)(taps - 1));
+    for (int64_t t = taps - 1; t-- > 0 && places;)
+        at = gn_where(gn_eq(gni_pooled_tap(g, p, framed, t), y), gn_scalar(g, GN_I32, (double)t), at);
+    return gni_max_pool_end(g, p, x, y, at, indices);
+}
+
+// ---- averages
+
+// How many elements each window's average is over: a number if it is the same for all, else an array.
+static gn_array *gni_pooled_counts(gn_context *g, const gni_pooled_plan *p, double *all) {
+    gn_array *by_axis[2];
+    *all = (double)p->size[0] * (double)p->size[1];
+    bool same = true;
+    for (int axis = 0; axis < 2; axis++) {
+        void *data = NULL;
+        const gn_shape s = axis == 0 ? GN_SHAPE(p->out[0], 1) : GN_SHAPE(p->out[1]);
+        gn_array *y = gni_array_filled(g, g->call, GN_F32, &s, &data);
+        for (int64_t i = 0; i < p->out[axis] && y != NULL; i++) {
+            int64_t from = gni_pooled_begin(p, axis, i), to = GNI_MIN(gni_pooled_end(p, axis, i), p->in[axis] + p->pad[axis]);
+            if (p->inside) from = GNI_MAX(from, 0), to = GNI_MIN(to, p->in[axis]);
+            ((float *)data)[i] = (float)(to - from);
+            same = same && to - from == p->size[axis];
+        }
+        by_axis[axis] = gni_adopt(g, y);
+    }
+    return same ? NULL : gn_mul(by_axis[0], by_axis[1]);
+}
+
+static gn_array *gni_pooled_divided(gn_context *g, const gni_pooled_plan *p, gn_array *y) {
+    double all;
+    gn_array *counts = gni_pooled_counts(g, p, &all);
+    return counts == NULL ? gn_div_s(y, all) : gn_div(y, gn_cast(counts, y->dtype));
+}
+
+// Each element of x gets the share of all windows that it is in: a convolution with ones.
+static bool gni_back_avg_pool(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gni_pooled_plan p;
+    gni_conv_plan c;
+    gni_pooled_recall(node, &p);
+    const gn_shape s = node->in[0]->shape;
+    memset(&c, 0, sizeof c);
+    c.nd = 2;
+    c.n = s.dim[0] * s.dim[1];
+    c.groups = c.c = c.o = 1;
+    for (int i = 0; i < 2; i++) {
+        c.stride[i] = p.stride[i];
+        c.pad[i] = p.pad[i];
+        c.dilation[i] = 1;
+        c.in[i] = p.in[i];
+        c.k[i] = p.size[i];
+        c.out[i] = p.out[i];
+    }
+    gn_array *ones = gn_ones(g, gy->dtype, GN_SHAPE(1, 1, c.k[0], c.k[1]));
+    gn_array *y = gn_reshape(gni_pooled_divided(g, &p, gy), GN_SHAPE(c.n, 1, c.out[0], c.out[1]));
+    gx[0] = gn_reshape(gni_conv_op(g, GNI_CONV_BACK, &c, y, ones), s);
+    return true;
+}
+
+static gn_array *gni_avg_pool(gn_context *g, const gni_pooled_plan *p, gn_array *x) {
+    if (gni_pooled_tiles(p)) {
+        for (int i = 0; i < 2; i++) x = gn_slice(x, 2 + i, 0, p->out[i] * p->size[i], 1);
+        if (x == NULL) return NULL;
+        const gn_shape s = GN_SHAPE(x->shape.dim[0], x->shape.dim[1], p->out[0], p->size[0], p->out[1], p->size[1]);
+        return gn_mean(gn_reshape(x, s), GN_AXES(3, 5));
+    }
+    gn_array *y = NULL;
+    const bool narrow = x->dtype == GN_F16 || x->dtype == GN_BF16;
+    g->no_grad++; // recorded as one op
+    gn_array *framed = gni_pooled_framed(p, narrow ? gn_cast(x, GN_F32) : x, 0.0);
+    for (int64_t t = 0; t < p->size[0] * p->size[1]; t++) {
+        gn_array *v = gni_pooled_tap(g, p, framed, t);
+        y = t == 0 ? v : gn_add(y, v);
+    }
+    y = y == NULL ? NULL : gni_pooled_divided(g, p, y);
+    if (narrow) y = gn_cast(y, x->dtype);
+    g->no_grad--;
+    gni_node *node = gni_record(g, y, "avg_pool2d", gni_back_avg_pool, &x, 1);
+    if (node != NULL) gni_pooled_keep(node, p);
+    return y;
+}
+
+// Averages of windows of several sizes are a product with a matrix on each side.
+static gn_array *gni_pooled_matrix(gn_context *g, const gni_pooled_plan *p, int axis, gn_dtype t) {
+    void *data = NULL;
+    const gn_shape s = GN_SHAPE(p->out[axis], p->in[axis]);
+    gn_array *y = gni_array_filled(g, g->call, GN_F64, &s, &data);
+    if (y == NULL) return NULL;
+    memset(data, 0, (size_t)gni_elements(&s) * sizeof(double));
+    for (int64_t i = 0; i < p->out[axis]; i++) {
+        const int64_t from = gni_pooled_begin(p, axis, i), to = gni_pooled_end(p, axis, i);
+        for (int64_t k = from; k < to; k++) ((double *)data)[i * p->in[axis] + k] = 1.0 / (double)(to - from);
+    }
+    return gn_cast(gni_adopt(g, y), t);
+}
+
+// ---- the public functions
+
+// Begins a function of images: *x becomes (n, c, h, w), `s` is its shape before. A scope is open then.
+static gn_context *gni_pooled_open(const char *fn, gn_array **x, gn_shape *s, gni_pooled_plan *p) {
+    char text[200];
+    gn_context *g = gni_begin(fn, x, 1);
+    memset(p, 0, sizeof *p);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    *s = (*x)->shape;
+    const int lead = s->rank - 2;
+    if (!gni_need_float(g, fn, (*x)->dtype)) return g;
+    if (lead < 0 || s->dim[lead] < 1 || s->dim[lead + 1] < 1 || s->dim[lead] > INT32_MAX || s->dim[lead + 1] > INT32_MAX) {
+        gni_fail(g, GN_ERROR_SHAPE, "%s: %s has no images (..., h, w)", fn, gni_shape_text(text, sizeof text, s));
+        return g;
+    }
+    const int64_t n = lead > 0 ? gni_extent_product(s->dim, lead) : 1;
+    for (int i = 0; i < 2; i++) {
+        p->in[i] = s->dim[lead + i];
+        p->dilation[i] = p->stride[i] = 1;
+    }
+    *x = n < 0 ? NULL : gn_reshape(*x, GN_SHAPE(lead > 1 ? n / GNI_MAX(s->dim[lead - 1], 1) : 1, lead > 1 ? s->dim[lead - 1] : n, p->in[0], p->in[1]));
+    return g;
+}
+
+// Whether a result of that size can be made.
+static bool gni_pooled_ok(gn_context *g, const char *fn, const gn_array *x, const gn_shape *s, const gni_pooled_plan *p) {
+    gn_shape y = *s;
+    for (int i = 0; i < 2; i++) y.dim[s->rank - 2 + i] = p->out[i];
+    return x != NULL && gni_shape_ok(g, fn, x->dtype, &y);
+}
+
+static gn_array *gni_pooled_close(gn_context *g, gn_array *y, const gn_shape *s, gn_array **indices, gn_array **out) {
+    gn_shape to = *s;
+    if (y != NULL)
+        for (int i = 0; i < 2; i++) to.dim[s->rank - 2 + i] = y->shape.dim[2 + i];
+    if (*indices != NULL) *indices = gn_reshape(*indices, to);
+    y = gn_reshape(y, to);
+    return gni_end_with(g, y, indices, &out, 1);
+}
+
+static bool gni_pooled_options(gn_context *g, const char *fn, int64_t size, const gn_pool_options *o, bool spreads, gni_pooled_plan *p) {
+    const gn_pool_options none = {0, 0, 0, {0, 0}, {0, 0}, {0, 0}, {0, 0}, false, false};
+    if (o == NULL) o = &none;
+    p->inside = o->inside;
+    for (int i = 0; i < 2; i++) {
+        p->size[i] = o->sizes[0] != 0 || o->sizes[1] != 0 ? o->sizes[i] : size;
+        p->stride[i] = o->strides[0] != 0 || o->strides[1] != 0 ? o->strides[i] : o->stride;
+        p->pad[i] = o->pads[0] != 0 || o->pads[1] != 0 ? o->pads[i] : o->pad;
+        p->dilation[i] = o->dilations[0] != 0 || o->dilations[1] != 0 ? o->dilations[i] : o->dilation;
+        if (p->stride[i] == 0) p->stride[i] = p->size[i];
+        if (p->dilation[i] == 0) p->dilation[i] = 1;
+        const bool whole = p->size[i] >= 1 && p->size[i] <= 32767 && p->stride[i] >= 1 && p->stride[i] <= INT32_MAX;
+        if (!whole || p->dilation[i] < 1 || p->dilation[i] > INT32_MAX || (!spreads && p->dilation[i] > 1) || p->pad[i] < 0 ||
+            p->pad[i] > p->size[i] / 2) {
+            gni_fail(g, GN_ERROR_ARGUMENT, "%s: size %lld, stride %lld, pad %lld, dilation %lld", fn, (long long)p->size[i],
+                     (long long)p->stride[i], (long long)p->pad[i], (long long)p->dilation[i]);
+            return false;
+        }
+        const int64_t room = p->in[i] + 2 * p->pad[i] - (p->size[i] - 1) * p->dilation[i] - 1;
+        if (room < 0) {
+            gni_fail(g, GN_ERROR_SHAPE, "%s: a window of %lld, with dilation %lld, in %lld elements", fn, (long long)p->size[i],
+                     (long long)p->dilation[i], (long long)p->in[i] + 2 * p->pad[i]);
+            return false;
+        }
+        p->out[i] = (room + (o->ceil ? p->stride[i] - 1 : 0)) / p->stride[i] + 1;
+        if ((p->out[i] - 1) * p->stride[i] >= p->in[i] + p->pad[i]) p->out[i]--; // begins behind x
+    }
+    return true;
+}
+
+GPUNUM_API gn_array *gn_max_pool2d(gn_array *x, int64_t size, const gn_pool_options *options, gn_array **indices) {
+    gni_pooled_plan p;
+    gn_shape s;
+    if (indices != NULL) *indices = NULL;
+    gn_context *g = gni_pooled_open("gn_max_pool2d", &x, &s, &p);
+    if (g == NULL) return NULL;
+    gn_array *y = NULL, *index = NULL;
+    if (!g->call_failed && gni_pooled_options(g, "gn_max_pool2d", size, options, true, &p) && gni_pooled_ok(g, "gn_max_pool2d", x, &s, &p))
+        y = gni_max_pool(g, &p, x, indices != NULL ? &index : NULL);
+    return gni_pooled_close(g, y, &s, &index, indices);
+}
+
+GPUNUM_API gn_array *gn_avg_pool2d(gn_array *x, int64_t size, const gn_pool_options *options) {
+    gni_pooled_plan p;
+    gn_shape s;
+    gn_context *g = gni_pooled_open("gn_avg_pool2d", &x, &s, &p);
+    if (g == NULL) return NULL;
+    gn_array *y = NULL, *index = NULL;
+    if (!g->call_failed && gni_pooled_options(g, "gn_avg_pool2d", size, options, false, &p) &&
+        gni_pooled_ok(g, "gn_avg_pool2d", x, &s, &p))
+        y = gni_avg_pool(g, &p, x);
+    return gni_pooled_close(g, y, &s, &index, NULL);
+}
+
+// The size of the result; windows of one size are those of the other functions.
+static bool gni_pooled_adapt(gn_context *g, const char *fn, int64_t height, int64_t width, gni_pooled_plan *p) {
+    p->out[0] = height;
+    p->out[1] = width;
+    p->adaptive = p->in[0] % GNI_MAX(height, 1) != 0 || p->in[1] % GNI_MAX(width, 1) != 0;
+    for (int i = 0; i < 2; i++) {
+        if (p->out[i] < 1 || p->out[i] > INT32_MAX) {
+            gni_fail(g, GN_ERROR_SHAPE, "%s: a result of (%lld,%lld)", fn, (long long)height, (long long)width);
+            return false;
+        }
+        p->size[i] = p->stride[i] = p->in[i] / p->out[i];
+        for (int64_t k = 0; k < p->out[i] && p->adaptive; k++)
+            p->size[i] = GNI_MAX(p->size[i], gni_pooled_end(p, i, k) - gni_pooled_begin(p, i, k));
+    }
+    return true;
+}
+
+GPUNUM_API gn_array *gn_adaptive_max_pool2d(gn_array *x, int64_t height, int64_t width, gn_array **indices) {
+    gni_pooled_plan p;
+    gn_shape s;
+    if (indices != NULL) *indices = NULL;
+    gn_context *g = gni_pooled_open("gn_adaptive_max_pool2d", &x, &s, &p);
+    if (g == NULL) return NULL;
+    gn_array *y = NULL, *index = NULL;
+    if (!g->call_failed && gni_pooled_adapt(g, "gn_adaptive_max_pool2d", height, width, &p) &&
+        gni_pooled_ok(g, "gn_adaptive_max_pool2d", x, &s, &p))
+        y = gni_max_pool(g, &p, x, indices != NULL ? &index : NULL);
+    return gni_pooled_close(g, y, &s, &index, indices);
+}
+
+GPUNUM_API gn_array *gn_adaptive_avg_pool2d(gn_array *x, int64_t height, int64_t width) {
+    gni_pooled_plan p;
+    gn_shape s;
+    gn_context *g = gni_pooled_open("gn_adaptive_avg_pool2d", &x, &s, &p);
+    if (g == NULL) return NULL;
+    gn_array *y = NULL, *index = NULL;
+    const bool ok = !g->call_failed && gni_pooled_adapt(g, "gn_adaptive_avg_pool2d", height, width, &p) &&
+                    gni_pooled_ok(g, "gn_adaptive_avg_pool2d", x, &s, &p);
+    if (ok && !p.adaptive) {
+        y = gni_avg_pool(g, &p, x);
+    } else if (ok) {
+        y = gn_matmul(gni_pooled_matrix(g, &p, 0, x->dtype), x);
+        y = gn_matmul(y, gn_transpose(gni_pooled_matrix(g, &p, 1, x->dtype)));
+    }
+    return gni_pooled_close(g, y, &s, &index, NULL);
+}
+
+// ---- images of another size
+
+// The elements along an axis that are nearest to those of the result, in PyTorch's float32 arithmetic.
+static gn_array *gni_nearest(gn_context *g, gn_array *x, int axis, int64_t size) {
+    void *data = NULL;
+    const int64_t n = x != NULL ? x->shape.dim[axis] : 0, times = n > 0 ? size / n : 0;
+    const gn_shape s = GN_SHAPE(size);
+    if (x == NULL || n == size) return x;
+    gn_array *index = gni_array_filled(g, "gn_interpolate", GN_I64, &s, &data);
+    const float scale = (float)n / (float)size;
+    bool even = times * n == size;
+    for (int64_t i = 0; i < size && index != NULL; i++) {
+        const int64_t from = GNI_MIN((int64_t)floorf((float)i * scale), n - 1);
+        ((int64_t *)data)[i] = from;
+        even = even && from == i / times;
+    }
+    gni_adopt(g, index);
+    return index == NULL ? NULL : even ? gn_repeat(x, times, axis) : gn_take(x, index, axis);
+}
+
+static gn_array *gni_bilinear(gn_context *g, gn_array *x, int axis, int64_t size, bool align) {
+    void *low = NULL, *high = NULL, *part = NULL;
+    const int64_t n = x != NULL ? x->shape.dim[axis] : 0;
+    const gn_shape s = GN_SHAPE(size), along = axis == 2 ? GN_SHAPE(size, 1) : s;
+    if (x == NULL || n == size) return x;
+    gn_array *a = gni_array_filled(g, "gn_interpolate", GN_I64, &s, &low), *b = gni_array_filled(g, "gn_interpolate", GN_I64, &s, &high),
+             *t = gni_array_filled(g, "gn_interpolate", GN_F64, &along, &part);
+    for (int64_t i = 0; i < size && a != NULL && b != NULL && t != NULL; i++) {
+        const double at = !align ? ((double)i + 0.5) * (double)n / (double)size - 0.5
+                          : size > 1 ? (double)i * (double)(n - 1) / (double)(size - 1)
+                                     : 0.0;
+        const int64_t from = GNI_MIN((int64_t)GNI_MAX(at, 0.0), n - 1);
+        ((int64_t *)low)[i] = from;
+        ((int64_t *)high)[i] = GNI_MIN(from + 1, n - 1);
+        ((double *)part)[i] = GNI_MAX(at, 0.0) - (double)from;
+    }
+    gni_adopt(g, a);
+    gni_adopt(g, b);
+    gni_adopt(g, t);
+    if (a == NULL || b == NULL || t == NULL) return NULL;
+    return gn_lerp(gn_take(x, a, axis), gn_take(x, b, axis), gn_cast(t, x->dtype));
+}
+
+GPUNUM_API gn_array *gn_interpolate(gn_array *x, int64_t height, int64_t width, gn_interpolation mode, bool align_corners) {
+    gni_pooled_plan p;
+    gn_shape s;
+    gn_context *g = gni_pooled_open("gn_interpolate", &x, &s, &p);
+    if (g == NULL) return NULL;
+    gn_array *y = NULL, *index = NULL;
+    if (!g->call_failed && (unsigned)mode > GN_BILINEAR)
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_interpolate: %d is not a gn_interpolation", (int)mode);
+    p.out[0] = height;
+    p.out[1] = width;
+    if (!g->call_failed && (height < 1 || width < 1 || height > INT32_MAX || width > INT32_MAX))
+        gni_fail(g, GN_ERROR_SHAPE, "gn_interpolate: a result of (%lld,%lld)", (long long)height, (long long)width);
+    if (!g->call_failed && gni_pooled_ok(g, "gn_interpolate", x, &s, &p)) {
+        y = x;
+        for (int i = 0; i < 2; i++)
+            y = mode == GN_NEAREST ? gni_nearest(g, y, 2 + i, p.out[i]) : gni_bilinear(g, y, 2 + i, p.out[i], align_corners);
+        if (y == x) y = gn_cast(x, x->dtype);
+    }
+    return gni_pooled_close(g, y, &s, &index, NULL);
+}
