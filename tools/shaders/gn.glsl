@@ -202,8 +202,10 @@ uvec2 gn_address(uint k) {
 #else // GN_BINDINGS
 
 // The same block, bound whole: 32 words of addresses that nobody reads, then the parameters.
+#ifndef GN_WGSL // wgsl.glsl has its own
 layout(set = 0, binding = 0, std430) readonly buffer gn_block { uint gn_words[]; };
 #define GN_PARAM(i) gn_words[32u + uint(i)]
+#endif
 
 #if GN_BUFFERS > 0
 #if (GN_READONLY & 1) != 0
