@@ -1,7 +1,7 @@
 // What every test program shares: a context on the backend that the environment names, with an allocator
 // that counts, so that a leak fails the test that made it.
 //
-//   GN_TEST_BACKEND        cpu (default) or vulkan; vulkan places every op on the device that it can do
+//   GN_TEST_BACKEND        cpu (default), vulkan or webgpu; the last two place every op on the device that it can do
 //   GN_TEST_PLACEMENT      auto, cpu, gpu or stay: overrides that
 //   GN_TEST_VULKAN_FLAGS   a number, gn_options.vulkan_flags
 //   GN_TEST_CPU            plain, base, avx2 or avx512: widest instruction set
@@ -106,6 +106,8 @@ static bool test_env_is(const char *name, const char *value) {
     return text != NULL && strcmp(text, value) == 0;
 }
 
+static TEST_MAYBE_UNUSED bool test_on_webgpu(void) { return test_env_is("GN_TEST_BACKEND", "webgpu"); }
+
 static TEST_MAYBE_UNUSED bool test_on_vulkan(void) {
     return test_env_is("GN_TEST_BACKEND", "vulkan");
 }
@@ -115,8 +117,8 @@ static gn_options test_options(void) {
     gn_options o;
     memset(&o, 0, sizeof o);
     bool vulkan = test_env_is("GN_TEST_BACKEND", "vulkan");
-    o.backend = vulkan ? GN_BACKEND_VULKAN : GN_BACKEND_CPU;
-    o.placement = vulkan ? GN_PLACE_GPU : GN_PLACE_AUTO;
+    o.backend = vulkan ? GN_BACKEND_VULKAN : test_on_webgpu() ? GN_BACKEND_WEBGPU : GN_BACKEND_CPU;
+    o.placement = o.backend != GN_BACKEND_CPU ? GN_PLACE_GPU : GN_PLACE_AUTO;
     if (test_env_is("GN_TEST_PLACEMENT", "auto")) o.placement = GN_PLACE_AUTO;
     if (test_env_is("GN_TEST_PLACEMENT", "cpu")) o.placement = GN_PLACE_CPU;
     if (test_env_is("GN_TEST_PLACEMENT", "gpu")) o.placement = GN_PLACE_GPU;

@@ -109,6 +109,9 @@ GNI_O1_BEGIN
 #include "vulkan/vulkan_pipelines.h" // Compute pipelines out of shaders.h
 #include "vulkan/vulkan_dispatch.h"  // Running a kernel
 #include "vulkan/vulkan_layer.h"     // Its functions as a device layer
+#include "webgpu/webgpu_device.h"    // A WebGPU device: its memory, its stream of commands
+#include "webgpu/webgpu_programs.h"  // Elementwise programs and reductions as WGSL, written at run time
+#include "webgpu/webgpu_layer.h"     // Kernels on a WebGPU device, and its functions as a device layer
 #ifndef GPUNUM_NO_FFT
 #include "gpu/gpu_fft_tables.h"      // Tables of the FFT on the GPU, made by the host or by the device
 #include "gpu/gpu_fft.h"             // The FFT on the GPU: the passes that a length is cut into

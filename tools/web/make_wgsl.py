@@ -67,9 +67,9 @@ def opaque(words):
             vectors[(x[2], x[3])] = x[1]
             if types.get(x[2]) == 1:
                 types[x[1]] = x[3]
-    if zero is None or not precise:
-        return words
     bound, out, made, body = words[3], list(words[:5]), [], False
+    if zero is None:
+        raise make_shaders.Problem("no gn_zero")
     wanted = {1: ints}
     for n in (2, 3, 4):
         wanted[n] = vectors.get((ints, n))
@@ -85,6 +85,11 @@ def opaque(words):
                 out += m
         if op == OP_DECORATE and x[2] == 42:
             continue
+        if op == OP_NAME:  # Tint keeps only what is a name in WGSL
+            name = struct.pack("<%dI" % (len(x) - 2), *x[2:]).split(b"\0")[0]
+            name = re.sub(rb"\W", b"_", name)
+            name += b"\0" * (4 - len(name) % 4)
+            x = [(2 + len(name) // 4) << 16 | OP_NAME, x[1]] + list(struct.unpack("<%dI" % (len(name) // 4), name))
         if op in ARITHMETIC and x[2] in precise and x[1] in types:
             n, result = types[x[1]], x[2]
             a, b, c, z, v = range(bound, bound + 5)
@@ -183,20 +188,139 @@ def functions(text):
     return {n: "\n".join(b) + "\n" for n, b in found.items()}, "\n".join(rest)
 
 
+# Files whose kernels are packed, and which of theirs are left out: those for float64 and int64 arithmetic, more lanes or
+# more shared memory than every device of WebGPU has.
+FILES = ["matmul", "matvec", "softmax", "random", "take", "scatter", "scan", "sort", "select", "find", "fft", "fft_any"]
+PUBLIC = {"gn_neutral_": "neutral", "gn_neutral_c_": "neutral_c", "gn_enter": "enter", "gn_join": "join", "gn_join_next": "join_next",
+          "gn_leave": "leave", "gn_load_f16": "load_f16", "gn_store_f16": "store_f16", "gn_store_bf16": "store_bf16"}
+
+
+def shorter(text):
+    """Without indentation, empty lines and the names of buffers' types."""
+    return "\n".join(line.strip() for line in text.split("\n") if line.strip()) + "\n"
+
+
+def library(tmp, keep):
+    """The library as chunks '@name needs needs...' and a function each; the first one, of no name, is what all need.
+    Reductions' constants are the chunk 'reduction'."""
+    source, _ = library_source()
+    text = to_wgsl(source, [], make_shaders.PASSES, tmp)
+    keep("library", text)
+    found, rest = functions(text)
+    del found["main"]
+    names, calls = {}, {}
+    for n in found:
+        op = re.match(r"gn_op_(\d+)_", n)
+        stem = next((p for p in PUBLIC if n == p or re.match(p + r"_(v|u\d*_|1_|$)", n)), None)
+        names[n] = "o" + op.group(1) if op else PUBLIC[stem] if stem else "f%d" % len(names)
+    if sorted(n for n in names.values() if n in PUBLIC.values()) != sorted(PUBLIC.values()):
+        raise make_shaders.Problem("the library lacks a function")
+    consts = "".join(line.replace("override", "const") + "\n" for line in rest.split("\n") if line.startswith("override"))
+    const_names = set(re.findall(r"const (\w+)", consts)) | {"GN_CODE", "GN_RESULT_DTYPE"}
+    chunks = ["@reduction\n" + shorter(consts)]
+    for n, body in found.items():
+        words = set(re.findall(r"\w+", body.split("\n", 1)[1]))
+        needs = sorted(names[w] for w in words if w in names and w != n) + ["reduction"] * bool(words & const_names)
+        body = re.sub(r"\w+", lambda m: names.get(m.group(0), m.group(0)), body)
+        if "gn_wgsl_words" in body:
+            raise make_shaders.Problem("%s of the library reads parameters" % n)
+        chunks.append("@%s%s\n%s" % (names[n], "".join(" " + x for x in needs), shorter(body)))
+    return "".join(chunks)
+
+
+class Kernel:
+    def __init__(self, name, text):
+        self.name, self.text = name, shorter(text)
+        self.specs = sum(1 << int(i) for i in re.findall(r"@id\((\d+)\)", text))
+        self.buffers = self.written = 0
+        for k, access in re.findall(r"@binding\((\d+)u\) var<storage, (\w+)>", text):
+            self.buffers |= 1 << (int(k) - 1)
+            self.written |= (access == "read_write") << (int(k) - 1)
+        size = re.search(r"@workgroup_size\((\d+)u, (\d+)u, (\d+)u\)", text)
+        if not size or int(size.group(1)) * int(size.group(2)) * int(size.group(3)) > 256:
+            raise make_shaders.Problem("more than 256 lanes")
+        if bin(self.buffers).count("1") > 8:
+            raise make_shaders.Problem("more than 8 buffers")
+
+
+def kernels(tmp, keep):
+    done, failed = [], []
+    for stem in FILES:
+        file = stem + ".comp"
+        with open(os.path.join(SHADERS, file)) as f:
+            text = f.read()
+        for name, env, defines, bfloat16 in make_shaders.read_variants(file, text)[0]:
+            if re.search(r"DOUBLE|X64|WIDE|64", " ".join([name] + defines)) or bfloat16 or not make_shaders.read_variants(file, text)[1]:
+                continue
+            body = re.sub(r"^#version.*\n", "", text)
+            extensions = "".join(re.findall(r"^#extension.*\n", body, re.M))
+            body = FRONT + extensions + '#include "wgsl.glsl"\n' + re.sub(r"^#extension.*\n", "", body, flags=re.M)
+            try:
+                passes = [] if stem.startswith("matmul") or name == "softmax_long" else make_shaders.PASSES
+                wgsl = to_wgsl(body, defines, passes, tmp)
+                keep(name, wgsl)
+                done.append((stem, Kernel(name, wgsl)))
+            except make_shaders.Problem as e:
+                failed.append(name)
+                lines = [x for x in str(e).split("\n") if re.search(r"rror|unhandled|not supported|nvalid|more than", x)]
+                print("%s: %s" % (name, (lines or [str(e)])[-1][-200:]), file=sys.stderr)
+    return done, failed
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--out", metavar="DIR")
     a = p.parse_args()
-    with tempfile.TemporaryDirectory() as tmp:
-        source, calls = library_source()
+
+    def keep(name, text):
         if a.out:
             os.makedirs(a.out, exist_ok=True)
-            open(os.path.join(a.out, "library.comp"), "w").write(source)
-        text = to_wgsl(source, [], make_shaders.PASSES, tmp)
-        if a.out:
-            open(os.path.join(a.out, "library.wgsl"), "w").write(text)
-        f, rest = functions(text)
-        print(len(text), len(f)); print(rest)
+            with open(os.path.join(a.out, name + ".wgsl"), "w") as f:
+                f.write(text)
+    with tempfile.TemporaryDirectory() as tmp:
+        blocks = {"library": library(tmp, keep)}
+        done, failed = kernels(tmp, keep)
+    rows = []
+    for block, k in done:
+        at = len(blocks.setdefault(block, ""))
+        blocks[block] += k.text
+        rows.append("%s, %s, %d, %d, 0x%xu, 0x%xu, 0x%xu" % (k.name, block, at, len(k.text), k.specs, k.buffers, k.written))
+    text = [HEAD % {"blocks": "", "rows": make_shaders.listed(rows)}]
+    sizes = []
+    for name, body in blocks.items():
+        lines = pack_shaders.squeeze(bytearray(body.encode()))
+        sizes.append("%s, %d, %d" % (name, sum(map(len, lines)), len(body)))
+        text.append("\nstatic const char gni_wgsl_text_%s[][%d] = {\n%s};\n" % (name, len(lines[0]) + 1,
+                                                                            "".join('    "%s",\n' % x for x in lines)))
+    text[0] = HEAD % {"blocks": make_shaders.listed(sizes), "rows": make_shaders.listed(rows)}
+    with open(os.path.join(ROOT, "shaders_wgsl.h"), "w", newline="\n") as f:
+        f.write("".join(text) + TAIL)
+    print("shaders_wgsl.h: %d kernels, %d left to the CPU, %d KiB of WGSL in %d KiB" % (
+        len(done), len(failed), sum(map(len, blocks.values())) // 1024, sum(map(len, text)) // 1024))
+
+
+HEAD = """\
+// shaders_wgsl.h - gpunum's kernels as WGSL, for the WebGPU layer. Public domain or MIT, see LICENSE.
+//
+// Generated from tools/shaders by tools/web/make_wgsl.py: do not edit.
+#ifdef GNI_WGSL_WANTED
+#ifndef GNI_SHADERS_WGSL_H
+#define GNI_SHADERS_WGSL_H
+
+// Blocks of texts. X(name, characters, bytes that they decode to)
+// clang-format off
+#define GNI_WGSL_BLOCKS(X)%(blocks)s
+
+// X(name, block, first byte in it, bytes in it, bits of: its overrides, its buffers, those that it writes)
+#define GNI_WGSL_KERNELS(X)%(rows)s
+"""
+
+TAIL = """\
+// clang-format on
+
+#endif // GNI_SHADERS_WGSL_H
+#endif // GNI_WGSL_WANTED
+"""
 
 
 if __name__ == "__main__":

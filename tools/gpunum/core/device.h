@@ -8,6 +8,14 @@
 #include "../core/config.h"
 #endif
 
+// webgpu.h is the host's: Dawn's, wgpu-native's, a browser's.
+#ifdef GPUNUM_USE_WEBGPU
+#include <webgpu/webgpu.h>
+#define GNI_WEBGPU 1
+#else
+#define GNI_WEBGPU 0
+#endif
+
 enum {
     GNI_GPU_MAX_SPEC = 48,     // specialisation constants of a kernel
     GNI_GPU_MAX_USES = 16,     // buffer arguments of a dispatch
@@ -102,6 +110,9 @@ typedef struct gni_gpu_caps {
     uint64_t max_allocation;    // bytes of one gni_gpu_alloc
     uint64_t device_bytes;      // device-local memory
     bool addresses;             // kernels reach buffers by address, else by bindings
+    bool texts;                 // programs become kernels of their own at run time, with only the buffers that they
+                                // have; no workgroup waits for another one
+    uint32_t jobs;              // with texts, bits: the kinds of jobs that there are kernels for
     bool mapped;                // device memory is visible to the host and cached there
     bool int64, float64, float16, int8, int16, storage8, storage16, memory_model;
     bool keep_denorms, keep_nan; // kernels are told to keep float32 subnormals, infinities and NaN

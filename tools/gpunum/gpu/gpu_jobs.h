@@ -126,6 +126,11 @@ static bool gni_job_reach(const gni_gpu *gpu, const gni_operand *o, const int64_
         *base = 0;
         return empty;
     }
+    if (gpu->caps.texts && use->mem->size <= gpu->caps.max_storage_range) { // views have one buffer argument
+        use->offset = 0;
+        use->bytes = use->mem->size;
+        start = 0;
+    }
     *base = (uint32_t)((o->offset * size - start) / size);
     return (end - start) / GNI_MIN(size, 4) < INT32_MAX && end - start <= GNI_GPU_REACH &&
            (gpu->caps.addresses || use->bytes <= gpu->caps.max_storage_range);
@@ -251,7 +256,8 @@ static bool gni_job_is_copy64(const gni_program *p) {
 
 static bool gni_job_enough_places(const gni_gpu *gpu, const gni_program *p, int extra_buffers) {
     // With bindings kernels declare all that programs may have.
-    int places = gpu->caps.addresses ? p->n_in + extra_buffers : GNI_MAX_INPUTS + GNI_MAX_OUTPUTS;
+    bool own = gpu->caps.addresses || gpu->caps.texts;
+    int places = own ? p->n_in + extra_buffers : GNI_MAX_INPUTS + GNI_MAX_OUTPUTS;
     return (uint32_t)places <= gpu->caps.max_buffers;
 }
 
@@ -335,6 +341,7 @@ static bool gni_job_seen(gni_gpu *gpu, const gni_gpu_kernel *k) {
 static gni_gpu_pipeline *gni_job_pipeline(gni_job_call *c) {
     gni_gpu *gpu = c->gpu;
     uint32_t flags = gpu->g->options.vulkan_flags;
+    if (gpu->caps.texts) return gni_gpu_pipeline_get(gpu, &c->special, GNI_GPU_WAIT);
     if (c->special.module < 0 || (flags & GN_VULKAN_NO_SPECIALIZATION))
         return gni_gpu_pipeline_get(gpu, &c->generic, GNI_GPU_WAIT);
     if (flags & GN_VULKAN_NO_ASYNC_PIPELINES)
@@ -427,7 +434,7 @@ static void gni_job_map_modules(gni_job_call *c, const gni_program *p, bool litt
     int special = p->wide ? GNI_MODULE_map_wide_24 : little ? GNI_MODULE_map_8 : GNI_MODULE_map_24;
     int generic = p->wide ? GNI_MODULE_map_wide_generic : GNI_MODULE_map_generic;
     if (gni_job_is_copy64(p)) {
-        special = -1;
+        special = c->gpu->caps.texts ? GNI_MODULE_map_copy64 : -1;
         generic = GNI_MODULE_map_copy64;
     }
     gni_job_set_modules(c, p, special, generic);
@@ -504,6 +511,19 @@ static int64_t gni_job_map_tiles(gni_job_call *c, const gni_map *m, int row, int
     return n / (rows * columns) * across * down;
 }
 
+// Where kernels are texts: which inputs are read from an output's buffer.
+static uint32_t gni_job_shared_buffers(const gni_job_call *c, const gni_program *p) {
+    uint32_t bits = 0;
+    for (int i = 0; c->gpu->caps.texts && i < p->n_in && i < 6; i++) {
+        for (int k = 0; k < p->n_out; k++) {
+            const gni_gpu_use *in = &c->use[i], *out = &c->use[GNI_MAX_INPUTS + k];
+            if (in->mem == out->mem && in->offset == out->offset && in->bytes == out->bytes)
+                bits |= (uint32_t)(k + 1) << (8 + 4 * i);
+        }
+    }
+    return bits;
+}
+
 // One dispatch. `*fits` says whether it was possible; nothing is reported when it was not.
 static bool gni_job_map_once(gni_gpu *gpu, const gni_map *m, int64_t n, bool *fits) {
     gni_job_call c;
@@ -533,7 +553,7 @@ static bool gni_job_map_once(gni_gpu *gpu, const gni_map *m, int64_t n, bool *fi
     gni_job_put_space(&c, &s);
     gni_job_put_program(&c, p, &s, in, out);
     gni_job_map_modules(&c, p, little);
-    c.special.spec[GNI_P_PROGRAM_HOW] = gni_job_map_groups(gpu, p);
+    c.special.spec[GNI_P_PROGRAM_HOW] = gni_job_map_groups(gpu, p) | gni_job_shared_buffers(&c, p);
     int64_t blocks =
         gni_job_ceil(gni_job_ceil(n, group),
                      (int64_t)GNI_JOB_THREADS << (c.special.spec[GNI_P_PROGRAM_HOW] & 3u));
@@ -1053,6 +1073,7 @@ static bool gni_job_count(gni_gpu *gpu, const gni_count *d);
 static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) {
     const gni_gpu *gpu = g->gpu;
     if (!gpu || gpu->caps.max_invocations < GNI_JOB_THREADS) return false;
+    if (gpu->caps.texts && !(gpu->caps.jobs >> kind & 1u)) return false;
     switch (kind) {
     case GNI_JOB_MAP: {
         const gni_program *p = &((const gni_map *)job)->program;

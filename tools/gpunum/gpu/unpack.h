@@ -17,7 +17,7 @@
 #include "../vulkan/vulkan_loader.h"
 #endif
 
-#if GNI_VULKAN
+#if GNI_GPU
 
 enum {
     GNI_UNPACK_LC = 2, // bits of the byte before that choose the model of a literal
@@ -301,4 +301,4 @@ static bool gni_unpack_words(const uint8_t *block, uint32_t start, uint32_t end,
     return at == n && t.at == t.end && !t.damaged;
 }
 
-#endif // GNI_VULKAN
+#endif // GNI_GPU

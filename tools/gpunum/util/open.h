@@ -5,7 +5,7 @@
 #pragma once
 #include "../api/host.h"
 #include "../cpu/gemm_cpu.h"
-#include "../vulkan/vulkan_layer.h"
+#include "../webgpu/webgpu_layer.h"
 #include "../ops/async.h"
 #include "../grad/autograd.h"
 #include "../util/profile.h"
@@ -104,7 +104,9 @@ static bool gni_open_gpu(gn_context *g, const gn_options *o, char *why, size_t s
         snprintf(why, size, "gn_options.backend asks for the CPU");
         return true;
     }
-    g->gpu = gni_vk_gpu_open(g, o, why, size);
+    if (o->backend != GN_BACKEND_WEBGPU) g->gpu = gni_vk_gpu_open(g, o, why, size);
+    if (GNI_WEBGPU ? g->gpu == NULL && o->backend != GN_BACKEND_VULKAN && g->status == GN_OK : o->backend == GN_BACKEND_WEBGPU)
+        g->gpu = gni_wg_gpu_open(g, o, why, size);
     if (g->gpu != NULL) g->gpu->layer->info(g->gpu, &g->info);
     return g->gpu != NULL || o->backend == GN_BACKEND_AUTO;
 }
@@ -140,8 +142,6 @@ GPUNUM_API gn_context *gn_open_version(const gn_options *options, uint32_t versi
     // An older caller's smaller struct leaves the fields it does not know zero.
     if (options != NULL) memcpy(&o, options, options_size);
     gni_log_environment(&o);
-    if (o.backend == GN_BACKEND_WEBGPU)
-        return gni_open_fail(&o, NULL, GN_ERROR_UNSUPPORTED, "the WebGPU backend does not exist yet");
     const char *wrong = gni_options_wrong(&o);
     if (wrong != NULL) {
         snprintf(why, sizeof why, "gn_options.%s is out of range", wrong);
@@ -301,6 +301,8 @@ GPUNUM_API gn_status gn_vulkan_buffer(gn_array *a, uint64_t *buffer, uint64_t *o
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_vulkan_buffer: an output pointer is NULL");
     else if (g->gpu == NULL)
         gni_fail(g, GN_ERROR_UNSUPPORTED, "gn_vulkan_buffer: this context has no GPU");
+    else if (g->gpu->layer->wrap == NULL)
+        gni_fail(g, GN_ERROR_UNSUPPORTED, "gn_vulkan_buffer: this context does not compute with Vulkan");
     else if (gni_materialize(g, a) && !gni_is_contiguous(a))
         gni_fail(g, GN_ERROR_SHAPE,
                  "gn_vulkan_buffer: the array is a strided view; gn_copy it first");
@@ -321,6 +323,8 @@ GPUNUM_API gn_array *gn_vulkan_wrap(gn_context *g, uint64_t buffer, uint64_t off
     gn_array *y = NULL;
     if (g->gpu == NULL)
         gni_fail(g, GN_ERROR_UNSUPPORTED, "gn_vulkan_wrap: this context has no GPU");
+    else if (g->gpu->layer->wrap == NULL)
+        gni_fail(g, GN_ERROR_UNSUPPORTED, "gn_vulkan_wrap: this context does not compute with Vulkan");
     else
         y = gni_array_empty(g, "gn_vulkan_wrap", t, &s);
     if (y != NULL) {
@@ -341,6 +345,8 @@ GPUNUM_API gn_status gn_vulkan_record_begin(gn_context *g, void *command_buffer)
     if (!gni_begin_context("gn_vulkan_record_begin", g)) return GN_ERROR_ARGUMENT;
     if (g->gpu == NULL)
         gni_fail(g, GN_ERROR_UNSUPPORTED, "gn_vulkan_record_begin: this context has no GPU");
+    else if (g->gpu->layer->wrap == NULL)
+        gni_fail(g, GN_ERROR_UNSUPPORTED, "gn_vulkan_record_begin: this context does not compute with Vulkan");
     else if (g->host_recording)
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_vulkan_record_begin: already recording");
     else if (command_buffer == NULL)
@@ -367,6 +373,6 @@ GPUNUM_API gn_status gn_vulkan_record_end(gn_context *g, uint64_t *ticket) {
 
 GPUNUM_API void gn_vulkan_record_done(gn_context *g, uint64_t ticket) {
     if (!gni_begin_context("gn_vulkan_record_done", g)) return;
-    if (g->gpu != NULL) g->gpu->layer->record_done(g->gpu, ticket);
+    if (g->gpu != NULL && g->gpu->layer->record_done != NULL) g->gpu->layer->record_done(g->gpu, ticket);
     gni_end_plain(g);
 }

@@ -25,7 +25,7 @@
 #else
 #define GNI_VULKAN 0
 #endif
-#define GNI_GPU GNI_VULKAN // there is a device layer, and so the GPU rooms
+#define GNI_GPU (GNI_VULKAN || GNI_WEBGPU) // there is a device layer, and so the GPU rooms
 
 typedef struct gni_vk gni_vk; // an open Vulkan device: memory, stream, pipelines
 
