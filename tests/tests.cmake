@@ -216,6 +216,9 @@ if(GPUNUM_CMOCKA_INCLUDE_DIR AND GPUNUM_CMOCKA_LIBRARY)
         if(source MATCHES "test_(allocation|unpack)" AND GPUNUM_SANITIZE STREQUAL "thread")
             continue()
         endif()
+        if(source MATCHES "test_webgpu")
+            continue() # below
+        endif()
         gpunum_program(${source})
         get_filename_component(target ${source} NAME_WE)
         if(${target}_SKIPPED)
@@ -241,6 +244,25 @@ if(GPUNUM_CMOCKA_INCLUDE_DIR AND GPUNUM_CMOCKA_LIBRARY)
             endif()
         endif()
     endforeach()
+    # The WebGPU layer through Dawn on lavapipe, under WebGPU's default limits, where tools/web/webgpu_setup.sh was run. The
+    # packages bring a C library of their own, with which the program runs.
+    set(GPUNUM_WEBGPU ${PROJECT_SOURCE_DIR}/build/webgpu CACHE PATH "Where tools/web/webgpu_setup.sh put Dawn")
+    file(GLOB_RECURSE dawn ${GPUNUM_WEBGPU}/root/usr/lib/*/libwebgpu_dawn.so)
+    if(dawn AND EXISTS ${GPUNUM_WEBGPU}/lavapipe.json AND NOT GPUNUM_SANITIZE AND GPUNUM_FROM_ROOMS)
+        get_filename_component(dawn_lib ${dawn} DIRECTORY)
+        file(GLOB dawn_loader ${dawn_lib}/ld-linux*)
+        add_executable(test_webgpu_dawn ${PROJECT_SOURCE_DIR}/tests/test_webgpu.c ${PROJECT_BINARY_DIR}/part_1.c)
+        target_compile_definitions(test_webgpu_dawn PRIVATE GPUNUM_USE_WEBGPU)
+        target_include_directories(test_webgpu_dawn SYSTEM PRIVATE ${GPUNUM_WEBGPU}/root/usr/include ${GPUNUM_CMOCKA_INCLUDE_DIR})
+        target_link_libraries(test_webgpu_dawn PRIVATE gpunum_flags gpunum_passes ${GPUNUM_CMOCKA_LIBRARY} ${dawn}
+            -Wl,--allow-shlib-undefined -Wl,--dynamic-linker=${dawn_loader})
+        set_target_properties(test_webgpu_dawn PROPERTIES C_STANDARD 99 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF
+            BUILD_RPATH ${dawn_lib})
+        gpunum_test(webgpu.dawn lavapipe
+            "GN_TEST_BACKEND=webgpu;${common};LD_LIBRARY_PATH=${dawn_lib};VK_ICD_FILENAMES=${GPUNUM_WEBGPU}/lavapipe.json;VK_DRIVER_FILES=${GPUNUM_WEBGPU}/lavapipe.json;MESA_SHADER_CACHE_DIR=${kernels}"
+            $<TARGET_FILE:test_webgpu_dawn>)
+        set_tests_properties(webgpu.dawn PROPERTIES TIMEOUT 300)
+    endif()
     # Random calls and programs, each for GPUNUM_FUZZ_SECONDS of the environment. CTest begins with one seed, so that no
     # change fails by what another one did; a program that is run by itself takes another seed every time.
     set(seed GPUNUM_FUZZ_SEED=20260922)

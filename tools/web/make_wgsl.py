@@ -201,18 +201,18 @@ def shorter(text):
 
 
 def library(tmp, keep):
-    """The library as chunks '@name needs needs...' and a function each; the first one, of no name, is what all need.
+    """The library as chunks '@name needs needs...' and a function each.
     Reductions' constants are the chunk 'reduction'."""
-    source, _ = library_source()
+    source, calls = library_source()
     text = to_wgsl(source, [], make_shaders.PASSES, tmp)
     keep("library", text)
     found, rest = functions(text)
     del found["main"]
-    names, calls = {}, {}
+    names = {}
     for n in found:
         op = re.match(r"gn_op_(\d+)_", n)
         stem = next((p for p in PUBLIC if n == p or re.match(p + r"_(v|u\d*_|1_|$)", n)), None)
-        names[n] = "o" + op.group(1) if op else PUBLIC[stem] if stem else "f%d" % len(names)
+        names[n] = "o" + op.group(1) if op else PUBLIC[stem] if stem else "q%d" % len(names)
     if sorted(n for n in names.values() if n in PUBLIC.values()) != sorted(PUBLIC.values()):
         raise make_shaders.Problem("the library lacks a function")
     consts = "".join(line.replace("override", "const") + "\n" for line in rest.split("\n") if line.startswith("override"))
@@ -225,6 +225,11 @@ def library(tmp, keep):
         if "gn_wgsl_words" in body:
             raise make_shaders.Problem("%s of the library reads parameters" % n)
         chunks.append("@%s%s\n%s" % (names[n], "".join(" " + x for x in needs), shorter(body)))
+    for codes, _ in calls:  # conversions have one form under three numbers
+        for c in codes[1:]:
+            word = "ptr<function, vec4<u32>>"
+            chunks.append("@o%d o%d\nfn o%d(a : %s, b : %s, c : %s) -> vec4<u32> { return o%d(a, b, c); }\n" % (
+                c, codes[0], c, word, word, word, codes[0]))
     return "".join(chunks)
 
 

@@ -1070,6 +1070,13 @@ static bool gni_job_search(gni_gpu *gpu, const gni_search *s);
 static bool gni_job_count_ok(const gni_gpu *gpu, const gni_count *d);
 static bool gni_job_count(gni_gpu *gpu, const gni_count *d);
 
+// Whether output i shares its buffer with one before it.
+static bool gni_job_writes_before(const gni_map *m, int i) {
+    for (int k = 0; k < i; k++)
+        if (m->out[k].buf == m->out[i].buf) return true;
+    return false;
+}
+
 static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) {
     const gni_gpu *gpu = g->gpu;
     if (!gpu || gpu->caps.max_invocations < GNI_JOB_THREADS) return false;
@@ -1077,6 +1084,8 @@ static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
     switch (kind) {
     case GNI_JOB_MAP: {
         const gni_program *p = &((const gni_map *)job)->program;
+        for (int i = 1; gpu->caps.texts && i < p->n_out; i++) // bound once each
+            if (gni_job_writes_before((const gni_map *)job, i)) return false;
         if (gni_job_is_copy64(p)) return gni_job_enough_places(gpu, p, p->n_out);
         return gni_job_program_ok(gpu, p, p->n_out);
     }

@@ -5,6 +5,7 @@
 #pragma once
 #include "../api/host.h"
 #include "../cpu/gemm_cpu.h"
+#include "../vulkan/vulkan_layer.h"
 #include "../webgpu/webgpu_layer.h"
 #include "../ops/async.h"
 #include "../grad/autograd.h"

@@ -7,7 +7,7 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
-#include "../vulkan/vulkan_layer.h"
+#include "../core/log.h"
 #include "../gpu/unpack.h"
 #endif
 

@@ -5,6 +5,8 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
+#include "../core/slots.h"
+#include "../vulkan/vulkan_pipelines.h"
 #include "../webgpu/webgpu_device.h"
 #endif
 
@@ -154,6 +156,7 @@ static void gni_wg_want(gni_wg_text *t, const char *name, int length) {
         gni_wg_put(t, f->body, (size_t)f->body_length);
         return;
     }
+    gni_log(w->gpu.g, GN_LOG_WARNING, "the library of kernels has no %.*s", length, name);
     t->failed = true;
 }
 static void gni_wg_want_name(gni_wg_text *t, const char *name) { gni_wg_want(t, name, (int)strlen(name)); }
@@ -304,7 +307,7 @@ static void gni_wg_load(gni_wg_text *t, const gni_wg_program_words *p, int k) {
         int shift = dtype == GNI_T_I8 ? 24 : 16;
         gni_wg_say(t, "v = bitcast<vec4<u32>>(bitcast<vec4<i32>>(v << vec4<u32>(%du)) >> vec4<u32>(%du));\n", shift, shift);
     }
-    gni_wg_say(t, "r%d = v;\n}\n", k);
+    gni_wg_say(t, "r%d = v ^ vec4<u32>(gn_zero);\n}\n", k);
 }
 
 // To memory's form, in v.
@@ -405,8 +408,9 @@ static void gni_wg_body(gni_wg_text *t, const gni_wg_program_words *p) {
     for (int k = 0; k < p->n_in; k++) gni_wg_load(t, p, k);
     for (int k = 0; k < p->n_insn; k++) {
         uint32_t insn = p->word[GNI_P_PROGRAM_STEPS + k];
-        gni_wg_say(t, "{ var a = r%u; var b = r%u; var c = r%u; r%d = o%u(&a, &b, &c); }\n", insn >> 11 & 127u, insn >> 18 & 127u,
-                   insn >> 25, 16 + k, insn & 2047u);
+        // Compilers see one instruction at a time, so that a chain gives the bits that its steps give.
+        gni_wg_say(t, "{ var a = r%u; var b = r%u; var c = r%u; r%d = o%u(&a, &b, &c) ^ vec4<u32>(gn_zero); }\n",
+                   insn >> 11 & 127u, insn >> 18 & 127u, insn >> 25, 16 + k, insn & 2047u);
     }
 }
 
@@ -417,7 +421,7 @@ static void gni_wg_registers(gni_wg_text *t, const gni_wg_program_words *p) {
         uint32_t at = GNI_P_PROGRAM_CONST + 2u * k;
         if (p->raw64)
             gni_wg_say(t, "let r%u = vec4<u32>(P(%uu), P(%uu), P(%uu), P(%uu));\n", 8u + k, at, at + 1u, at, at + 1u);
-        else gni_wg_say(t, "let r%u = vec4<u32>(P(%uu));\n", 8u + k, at);
+        else gni_wg_say(t, "let r%u = vec4<u32>(P(%uu) ^ gn_zero);\n", 8u + k, at);
     }
     for (int k = 0; k < p->n_insn; k++) gni_wg_say(t, "var r%d = vec4<u32>();\n", 16 + k);
 }

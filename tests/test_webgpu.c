@@ -1,0 +1,144 @@
+// The WebGPU layer, where the build has it (GPUNUM_WEBGPU), against the CPU: programs of every dtype and layout, in place,
+// with short ends; what it cannot do goes to the CPU and is the same there. Run with GN_TEST_BACKEND=webgpu.
+
+#include "test.h"
+
+static gn_context *other; // on the CPU
+
+static int open_other(void **state) {
+    gn_options o = test_options();
+    o.backend = GN_BACKEND_CPU;
+    o.placement = GN_PLACE_AUTO;
+    memset(&o.allocator, 0, sizeof o.allocator);
+    other = gn_open(&o);
+    (void)state;
+    return other == NULL;
+}
+
+static int close_other(void **state) {
+    (void)state;
+    gn_close(other);
+    return 0;
+}
+
+// Both have the same shape and dtype, and values within `ulp` of float32's last digit.
+static void same(const char *what, gn_array *a, gn_array *b, double ulp) {
+    if (a == NULL || b == NULL) fail_msg("%s: there is no result", what);
+    gn_dtype t = gn_dtype_of(a);
+    size_t bytes = gn_bytes(a);
+    assert_int_equal(t, gn_dtype_of(b));
+    assert_int_equal(bytes, gn_bytes(b));
+    void *x = malloc(bytes + 1), *y = malloc(bytes + 1);
+    assert_int_equal(gn_read(a, x, bytes), GN_OK);
+    assert_int_equal(gn_read(b, y, bytes), GN_OK);
+    for (int64_t i = 0; i < gn_size(a); i++) {
+        double u = test_element(t, x, i), v = test_element(t, y, i);
+        if ((u != u) != (v != v) || fabs(u - v) > ulp * 1.2e-7 * fabs(v) + (ulp > 0 ? 1.2e-38 : 0))
+            fail_msg("%s: element %lld is %.9g, on the CPU %.9g (%s)", what, (long long)i, u, v, gn_dtype_name(t));
+    }
+    free(x);
+    free(y);
+}
+
+static const gn_dtype dtypes[] = {GN_F32, GN_F16, GN_BF16, GN_I32, GN_U32, GN_U8, GN_I8, GN_BOOL, GN_I16, GN_U16};
+
+static gn_array *numbers(gn_context *g, gn_dtype t, int64_t rows, int64_t columns) {
+    gn_array *a = gn_reshape(gn_arange(g, GN_F32, 0, (double)(rows * columns), 1), GN_SHAPE(rows, columns));
+    return gn_eval(gn_cast(gn_sub_s(gn_mod(gn_mul_s(a, 7.0), gn_full(g, GN_F32, GN_SHAPE(1), 23.0)), 5.0), t));
+}
+
+static gn_array *chain(gn_context *g, gn_dtype t, int64_t rows, int64_t columns, int layout) {
+    gn_array *a = numbers(g, t, rows, columns), *b = numbers(g, GN_F32, layout == 1 ? 1 : rows, columns);
+    if (layout == 2) a = gn_transpose(gn_eval(gn_transpose(a)));
+    if (layout == 3) {
+        a = gn_index(a, "::-1, ::-1");
+        b = gn_index(b, ":, :1");
+    }
+    gn_array *y = gn_add(gn_mul(gn_cast(a, GN_F32), gn_sigmoid(b)), gn_maximum(b, gn_sin(b)));
+    return gn_eval(gn_cast(gn_clamp(y, 0, 100), t));
+}
+
+static void test_programs(void **state) {
+    gn_context *g = (gn_context *)*state;
+    static const int64_t size[][2] = {{1, 1}, {1, 3}, {5, 7}, {4, 8}, {3, 257}, {64, 33}};
+    for (int i = 0; i < (int)(sizeof dtypes / sizeof dtypes[0]); i++)
+        for (int k = 0; k < 6; k++)
+            for (int layout = 0; layout < 4; layout += (i == 0 || k == 2) ? 1 : 4) {
+                gn_scope_begin(g);
+                gn_scope_begin(other);
+                gn_array *y = chain(g, dtypes[i], size[k][0], size[k][1], layout);
+                assert_non_null(strstr(gn_explain(y), "on the GPU"));
+                // A value that is rounded to an integer or to half may fall on the other side.
+                same(gn_dtype_name(dtypes[i]), gn_cast(y, GN_F32),
+                     gn_cast(chain(other, dtypes[i], size[k][0], size[k][1], layout), GN_F32), i == 0 ? 8 : i < 3 ? 7e4 : 0);
+                gn_scope_end(other);
+                gn_scope_end(g);
+            }
+}
+
+static void test_in_place(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_array *of[2];
+    for (int k = 0; k < 2; k++) {
+        gn_context *h = k ? other : g;
+        gn_scope_begin(h);
+        gn_array *a = numbers(h, GN_F32, 9, 11), *part = gn_index(a, "2:7, 1::2");
+        for (int i = 0; i < 3; i++) gn_assign(a, gn_add_s(gn_mul_s(a, 0.5), 1.0));
+        gn_assign(part, gn_add(part, gn_index(a, "1:6, 0:10:2"))); // overlaps
+        gn_array *c = numbers(h, GN_U8, 5, 5);
+        gn_assign(gn_index(c, ":, 1:4"), gn_mul_s(gn_index(c, ":, 1:4"), 2.0));
+        of[k] = gn_keep(gn_add(gn_sum(a, GN_ALL), gn_sum(gn_cast(c, GN_F32), GN_ALL)));
+        gn_scope_end(h);
+    }
+    same("in place", of[0], of[1], 4);
+    gn_release(of[0]);
+    gn_release(of[1]);
+}
+
+static void test_eight_bytes(void **state) {
+    gn_context *g = (gn_context *)*state;
+    static const gn_dtype wide[] = {GN_F64, GN_I64, GN_C64};
+    for (int i = 0; i < 3; i++) {
+        gn_scope_begin(g);
+        gn_scope_begin(other);
+        for (int n = 1; n < 8; n += 2) {
+            gn_array *a = gn_cast(numbers(g, GN_F32, 3, n), wide[i]), *b = gn_cast(numbers(other, GN_F32, 3, n), wide[i]);
+            gn_array *x = gn_eval(gn_copy(gn_transpose(gn_eval(a)))), *y = gn_copy(gn_transpose(b));
+            same("copy", i == 2 ? gn_real(x) : x, i == 2 ? gn_real(y) : y, 0);
+        }
+        gn_scope_end(other);
+        gn_scope_end(g);
+    }
+}
+
+// More than a compute pass takes, and more arrays than the device keeps.
+static void test_many(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_array *x = gn_zeros(g, GN_F32, GN_SHAPE(1000));
+    for (int i = 0; i < 700; i++) {
+        gn_scope_begin(g);
+        gn_set(&x, gn_eval(gn_add_s(x, 1.0)));
+        gn_scope_end(g);
+    }
+    float first[1000];
+    assert_int_equal(gn_read(x, first, sizeof first), GN_OK);
+    assert_true(first[0] == 700.0f && first[999] == 700.0f);
+}
+
+static void test_device(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_device_info i;
+    gn_device_get(g, &i);
+    assert_int_equal(i.backend, GN_BACKEND_WEBGPU);
+    assert_true(i.name[0] != 0 && i.usable);
+    uint64_t buffer, offset, size;
+    assert_int_equal(gn_vulkan_buffer(gn_ones(g, GN_F32, GN_SHAPE(4)), &buffer, &offset, &size), GN_ERROR_UNSUPPORTED);
+    assert_non_null(strstr(gn_error(g), "does not compute with Vulkan"));
+    gn_error_clear(g);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {GN_TEST(test_programs), GN_TEST(test_in_place), GN_TEST(test_eight_bytes),
+                                       GN_TEST(test_many), GN_TEST(test_device)};
+    return test_end(cmocka_run_group_tests(tests, open_other, close_other));
+}
