@@ -7,6 +7,7 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
+#include "../core/memory.h"
 #include "../core/log.h"
 #include "../gpu/unpack.h"
 #endif
