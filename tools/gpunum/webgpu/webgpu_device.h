@@ -14,7 +14,7 @@
 
 #if GNI_WEBGPU
 
-#if !GNI_VULKAN // kernels are called by their numbers
+#ifndef GNI_SHADERS_H // kernels are called by their numbers
 #define GNI_SHADERS_WANTED
 #ifndef GPUNUM_SHADERS
 #define GPUNUM_SHADERS "shaders.h"
