@@ -13,7 +13,7 @@ typedef enum kind { PLAIN, TRANSPOSED, CUT, STEPPED, REVERSED, SPREAD, KINDS } k
 
 // (batch, rows, columns) of values in [-1, 1) with the given layout, batch 0: no such dimension. `ref` gets the
 // values as they were rounded to t.
-static gn_array *make(gn_context *g, gn_dtype t, int64_t batch, int64_t rows, int64_t columns,
+TEST_UNWATCHED static gn_array *make(gn_context *g, gn_dtype t, int64_t batch, int64_t rows, int64_t columns,
                       kind how, double *ref) {
     int64_t n = batch > 0 ? batch : 1, r = rows, c = columns, top = 0, left = 0, step = 1;
     if (how == CUT || how == STEPPED) {
@@ -76,7 +76,7 @@ typedef struct shape {
 } shape;
 
 // Compares y with a x b (+ bias). `input`: relative error that each operand may have on top.
-static void compare(gn_array *y, gn_dtype t, shape s, const double *a, const double *b,
+TEST_UNWATCHED static void compare(gn_array *y, gn_dtype t, shape s, const double *a, const double *b,
                     const double *bias, double input, const char *what) {
     int64_t batch = s.batch > 0 ? s.batch : 1, count = batch * s.m * s.n;
     float *have = (float *)malloc((size_t)(count + 1) * sizeof(float));

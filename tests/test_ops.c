@@ -139,7 +139,7 @@ static gn_array *operand(gn_context *g, const test_array *a, int layout) {
 
 // ---- comparison
 
-static void float_limits(gn_dtype t, int *digits, int *lowest, double *most) {
+TEST_UNWATCHED static void float_limits(gn_dtype t, int *digits, int *lowest, double *most) {
     *digits = t == GN_F64 ? 52 : t == GN_F32 ? 23 : t == GN_F16 ? 10 : 7;
     *lowest = t == GN_F64 ? -1022 : t == GN_F16 ? -14 : -126;
     *most = t == GN_F64   ? 1.7976931348623157e308
@@ -150,7 +150,7 @@ static void float_limits(gn_dtype t, int *digits, int *lowest, double *most) {
 
 // How far y is from e in units of the last place, less the slack; 0 where it is as near as can be.
 // Infinite where NaN, infinity or a sign is wrong.
-static double float_error(gn_dtype t, double y, double e, double slack, int flags) {
+TEST_UNWATCHED static double float_error(gn_dtype t, double y, double e, double slack, int flags) {
     int digits, lowest, exponent;
     double most;
     float_limits(t, &digits, &lowest, &most);
@@ -203,20 +203,20 @@ static bool is_float(gn_dtype t) {
     return t == GN_F32 || t == GN_F16 || t == GN_BF16 || t == GN_F64;
 }
 
-static int64_t integer_at(gn_dtype t, const void *data, int64_t i) {
+TEST_UNWATCHED static int64_t integer_at(gn_dtype t, const void *data, int64_t i) {
     int64_t v;
     if (t != GN_I64 && t != GN_U64) return (int64_t)test_element(t, data, i);
     memcpy(&v, (const char *)data + 8 * i, sizeof v);
     return v;
 }
 
-static int64_t int64_at(const unsigned char *data, int64_t i) {
+TEST_UNWATCHED static int64_t int64_at(const unsigned char *data, int64_t i) {
     int64_t v;
     memcpy(&v, data + 8 * i, sizeof v);
     return v;
 }
 
-static double double_at(const unsigned char *data, int64_t i) {
+TEST_UNWATCHED static double double_at(const unsigned char *data, int64_t i) {
     double v;
     memcpy(&v, data + 8 * i, sizeof v);
     return v;
@@ -235,7 +235,7 @@ static bool flushed(const op_case *c, int64_t i, double result, double expected)
 }
 
 // Prints what is wrong; true if nothing is.
-static bool check(const op_case *c, gn_array *y) {
+TEST_UNWATCHED static bool check(const op_case *c, gn_array *y) {
     gn_shape s = gn_shape_of(y);
     bool same = s.rank == c->expected.s.rank && gn_dtype_of(y) == c->result;
     for (int i = 0; same && i < s.rank; i++) same = s.dim[i] == c->expected.s.dim[i];
@@ -345,6 +345,7 @@ static void test_like_numpy(void **state) {
         if (only != NULL && strcmp(only, c.op) != 0) continue;
         if ((c.flags & SUBNORMAL) && test_on_vulkan()) continue; // devices may flush them
         if ((c.flags & MORE) && test_on_vulkan() && !all) continue;
+        if (TEST_THREAD_SANITIZER && i % 4 != 0) continue; // most are too small for a second thread
         bool good = true;
         // Software devices are slow, and so is the thread sanitizer: one layout of each case.
         for (int layout = 0; layout < LAYOUTS && good; layout++)
