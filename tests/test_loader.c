@@ -78,7 +78,7 @@ static gn_loader *open_loader(gn_context *g, samples *s, int64_t batch, bool shu
 // Every batch size and depth: each sample once in an epoch, in the same order whatever the batches and the thread.
 static void test_order(void **state) {
     gn_context *g = (gn_context *)*state;
-    static samples s;
+    static samples s, t;
     int first[3][SAMPLES];
     for (int prefetch = -1; prefetch < 6; prefetch++)
         for (int batch = 1; batch <= SAMPLES + 2; batch += 1 + batch / 5) {
@@ -97,7 +97,7 @@ static void test_order(void **state) {
     assert_memory_not_equal(first[0], first[1], sizeof first[0]);
     // Another seed, another order; without shuffle their own.
     int at[SAMPLES];
-    gn_loader *other = open_loader(g, &s, 4, true, false, 8, 0), *plain = open_loader(g, &s, 4, false, true, 8, 0);
+    gn_loader *other = open_loader(g, &s, 4, true, false, 8, 0), *plain = open_loader(g, &t, 4, false, true, 8, 0);
     epoch(other, at);
     assert_memory_not_equal(first[0], at, sizeof at);
     assert_int_equal(gn_loader_batches(plain), SAMPLES / 4);
