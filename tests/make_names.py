@@ -20,7 +20,7 @@ ARGUMENT = {
     'gn_reduction': '(gn_reduction)v->i[3]', 'gn_interpolation': '(gn_interpolation)v->i[3]',
     'gn_pad_mode': '(gn_pad_mode)v->i[3]',
     'gn_device': '(gn_device)v->i[3]', 'const int *': 'ints', 'const int64_t *': 'longs', 'uint64_t *': '&words[{}]',
-    'void *': 'memory', 'const void *': 'memory', 'const char *': 'text', 'const char *const *': 'texts', 'char': '(char)v->i[3]', 'gn_done_fn': '&done', 'gn_free_fn': 'NULL',
+    'void *': 'memory', 'const void *': 'memory', 'const double *': 'memory', 'const char *': 'text', 'const char *const *': 'texts', 'char': '(char)v->i[3]', 'gn_done_fn': '&done', 'gn_free_fn': 'NULL',
     'gn_function': '&function', 'gn_custom_gradient': '&gradient', 'struct DLManagedTensor *': 'NULL',
 }
 NULL_FOR = re.compile(r'const gn_\w+_options \*|gn_\w+_stats \*|gn_device_info \*')

@@ -502,6 +502,47 @@ static gn_array *call_params(calls *c) {
     return y;
 }
 
+// Images of any array of rank 2, mostly.
+static gn_array *images(calls *c, gn_array *a) {
+    static const int front[] = {0, 1};
+    if (!c->wild || gn_rank(a) == 2) a = gn_expand_dims(a, gn_axes_from(2, front));
+    return a;
+}
+
+static gn_array *call_grid_sample(calls *c) {
+    gn_grid_options o = {c->wild && draw(2), (gn_outside)(c->wild ? draw(40) == 0 ? 7 : draw(3) : 0), c->wild && draw(2)};
+    gn_array *grid = second(c);
+    if (!c->wild || draw(4)) {
+        gn_array *pair[2] = {grid, grid};
+        grid = gn_expand_dims(gn_stack(pair, 2, -1), 0);
+    }
+    return gn_grid_sample(images(c, floats(c)), grid, c->wild && draw(4) == 0 ? NULL : &o);
+}
+
+static gn_array *call_affine_grid(calls *c) {
+    gn_array *theta = floats(c);
+    if (!c->wild || (gn_rank(theta) == 2 && gn_dim(theta, 0) > 1 && gn_dim(theta, 1) > 2))
+        theta = gn_expand_dims(gn_slice(gn_slice(theta, 0, 0, 2, 1), 1, 0, 3, 1), 0);
+    return gn_affine_grid(theta, whole(c, 3), whole(c, 4), c->wild && draw(2));
+}
+
+static gn_array *call_color_jitter(calls *c) {
+    static const int front[] = {0, 3};
+    gn_array *a = floats(c);
+    a = c->wild && gn_rank(a) != 2 ? a : gn_expand_dims(gn_slice(a, 0, 0, 3, 1), gn_axes_from(2, front));
+    return gn_color_jitter(a, number(c, 0.1), number(c, 0.2), number(c, 0.3));
+}
+
+static gn_array *call_mixup(calls *c) {
+    gn_array *a = floats(c);
+    return gn_mixup(a, c->wild && draw(4) == 0 ? any_of(c) : a, number(c, 0.5), &c->more[0], &c->more[1]);
+}
+
+static gn_array *call_normalize(calls *c) {
+    const double numbers[] = {0.5, 0.25};
+    return gn_normalize(images(c, any_of(c)), numbers, c->wild && draw(9) == 0 ? NULL : numbers, c->wild ? (int)draw(3) : 1);
+}
+
 static gn_array *call_loader(calls *c) {
     gn_loader_field field[2];
     gn_loader_options o;
@@ -837,6 +878,15 @@ static gn_array *call_facts(calls *c) {
     X(gn_clip_grad_norm, SEVERAL, call_clip(c))                                                    \
     X(gn_load_npy, SEVERAL, call_npy(c))                                                           \
     X(gn_params_new, SEVERAL, call_params(c))                                                      \
+    X(gn_random_crop, 0, gn_random_crop(images(c, any_of(c)), whole(c, 3), whole(c, 4), whole(c, 1)))  \
+    X(gn_random_flip, 0, gn_random_flip(images(c, any_of(c)), number(c, 0.5)))                     \
+    X(gn_cutout, 0, gn_cutout(images(c, any_of(c)), whole(c, 2)))                                  \
+    X(gn_color_jitter, SLOW, call_color_jitter(c))                                                 \
+    X(gn_random_rotation, SLOW, gn_random_rotation(images(c, floats(c)), number(c, 30)))           \
+    X(gn_mixup, 0, call_mixup(c))                                                                  \
+    X(gn_normalize, 0, call_normalize(c))                                                          \
+    X(gn_affine_grid, 0, call_affine_grid(c))                                                      \
+    X(gn_grid_sample, SLOW | SEVERAL, call_grid_sample(c))                                                   \
     X(gn_loader_new, SEVERAL, call_loader(c))                                                      \
     X(gn_load_cifar10, HUGE_OK | SEVERAL, call_cifar10(c))                                         \
     X(gn_load_npz, SEVERAL, call_npz(c))                                                           \

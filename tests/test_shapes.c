@@ -621,6 +621,34 @@ static void test_layers(void **state) {
     FAILS(SHAPE, "gn_conv2d", gn_conv2d(none, w, NULL, &o));
 }
 
+static void test_images(void **state) {
+    gn_context *g = (gn_context *)*state;
+    const double one = 1.0;
+    gn_array *none = gn_zeros(g, GN_F32, GN_SHAPE(0, 3, P, P / 4)), *blank = gn_zeros(g, GN_F32, GN_SHAPE(2, 3, 0, 5)), *other, *w;
+    gn_array *small = gn_ones(g, GN_F32, GN_SHAPE(1, 1, 2, 2)), *wide_ones = wide(g, GN_F32, GN_SHAPE(P * (P / 64), 1, 1, 1));
+    gn_array *labels = gn_zeros(g, GN_I32, GN_SHAPE(0)), *theta = gn_ones(g, GN_F32, GN_SHAPE(0, 2, 3));
+    FAILS(SHAPE, "gn_random_crop", gn_random_crop(none, 5, 5, 0)); // more pixels than int32 counts
+    FAILS(SHAPE, "gn_cutout", gn_cutout(none, 5));
+    FAILS(SHAPE, "gn_random_rotation", gn_random_rotation(none, 5));
+    expect_shape(gn_eval(gn_random_flip(none, 1)), 0, 3, P, P / 4);
+    expect_shape(gn_eval(gn_random_flip(blank, 1)), 2, 3, 0, 5);
+    expect_shape(gn_eval(gn_color_jitter(none, 1, 1, 1)), 0, 3, P, P / 4);
+    expect_shape(gn_eval(gn_color_jitter(blank, 1, 1, 1)), 2, 3, 0, 5);
+    expect_shape(gn_eval(gn_mixup(none, labels, 1, &other, &w)), 0, 3, P, P / 4);
+    expect_shape(gn_eval(gn_normalize(gn_zeros(g, GN_F32, GN_SHAPE(H, 1, 0, 1)), &one, &one, 1)), H, 1, 0, 1);
+    FAILS(SHAPE, "gn_normalize", gn_normalize(none, &one, &one, 1));
+    FAILS(SHAPE, "gn_affine_grid", gn_affine_grid(theta, H, H, false));
+    FAILS(SHAPE, "gn_affine_grid", gn_affine_grid(gn_ones(g, GN_F32, GN_SHAPE(1, 2, 3)), H, H, false));
+    FAILS(SHAPE, "gn_grid_sample", gn_grid_sample(none, gn_zeros(g, GN_F32, GN_SHAPE(0, 1, 1, 2)), NULL));
+    FAILS(SHAPE, "gn_grid_sample", gn_grid_sample(small, gn_zeros(g, GN_F32, GN_SHAPE(2, 1, 1, 2)), NULL));
+    FAILS(MEMORY, "gn_random_crop", gn_random_crop(wide_ones, 1, 1, 0));
+    FAILS(MEMORY, "gn_random_crop", gn_random_crop(small, INT32_MAX / 8, INT32_MAX / 8, INT32_MAX / 4));
+    FAILS(MEMORY, "gn_random_flip", gn_random_flip(wide_ones, 0.5));
+    FAILS(MEMORY, "gn_cutout", gn_cutout(wide_ones, 1));
+    FAILS(MEMORY, "gn_random_rotation", gn_random_rotation(wide_ones, 1));
+    FAILS(MEMORY, "gn_mixup", gn_mixup(wide_ones, gn_ravel(gn_slice(wide_ones, 1, 0, 1, 1)), 1, &other, &w));
+}
+
 // ---- products and decompositions
 
 static void test_products(void **state) {
@@ -1155,7 +1183,7 @@ static void test_all_are_here(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         GN_TEST(test_makers),       GN_TEST(test_counts),   GN_TEST(test_elementwise), GN_TEST(test_views),    GN_TEST(test_arrangements), GN_TEST(test_compositions), GN_TEST(test_orders),
-        GN_TEST(test_reductions),   GN_TEST(test_losses), GN_TEST(test_layers),   GN_TEST(test_products), GN_TEST(test_matrices),    GN_TEST(test_transforms),
+        GN_TEST(test_reductions),   GN_TEST(test_losses), GN_TEST(test_layers), GN_TEST(test_images), GN_TEST(test_products), GN_TEST(test_matrices),    GN_TEST(test_transforms),
         GN_TEST(test_convolutions), GN_TEST(test_padding),  GN_TEST(test_unwritten),   GN_TEST(test_arguments),
         cmocka_unit_test(test_transform_allocations), cmocka_unit_test(test_fork), cmocka_unit_test(test_all_are_here)};
     return test_run(tests);

@@ -22,7 +22,7 @@ extern "C" {
 #include "api/random.h"              // Philox 4x32-10, counter based
 #include "api/grad.h"                // Reverse-mode differentiation
 #include "api/train.h"               // Layers, losses and optimizers
-#include "api/data.h"                // Batches of samples for training
+#include "api/data.h"                // Batches of samples for training, and images as they are varied
 #include "api/files.h"               // NumPy's .npy and MNIST's IDX
 #include "api/watch.h"               // Profiles in Chrome's trace format
 #include "api/host.h"                // Sharing with other libraries and with a program that has its own Vulkan device
@@ -157,6 +157,7 @@ GNI_O1_BEGIN
 #include "linalg/products.h"         // Kronecker and cross products, norms, powers, pseudo-inverses
 #include "ops/fft.h"                 // The public transforms
 #include "ops/random_ops.h"          // Random arrays
+#include "ops/augment.h"             // Images varied at random, and sampled anywhere
 GNI_O1_END
 #include "grad/autograd.h"           // The record of what was computed, and the pass back over it
 #include "grad/gradients.h"          // The derivative of each op, as public calls
