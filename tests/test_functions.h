@@ -369,6 +369,22 @@ static gn_array *call_rope(calls *c) {
     return gn_rope(floats(c), c->wild && draw(2) ? c->find(c, INDEX, 1) : NULL, c->wild && draw(2) ? NULL : &o);
 }
 
+// One whose input is as wide as its states.
+static gn_array *call_recurrent(calls *c, bool lstm) {
+    const int64_t wide = c->wild ? 1 + (int64_t)draw(3) : 2, gates = (lstm ? 4 : 3) * wide;
+    const gn_dtype t = gn_dtype_of(floats(c));
+    gn_rnn_options o;
+    memset(&o, 0, sizeof o);
+    gn_array *w[4], *x = c->wild && draw(4) == 0 ? floats(c) : gn_ones(c->g, t, GN_SHAPE(c->wild ? (int64_t)draw(4) : 2, 2, wide));
+    gn_array *dx = NULL, *last = NULL;
+    if (c->wild) o.layers = small(c, 1), o.batch_first = draw(2) != 0, o.dropout = number(c, 0.0);
+    for (int i = 0; i < 4; i++) w[i] = i < 2 ? gn_full(c->g, t, GN_SHAPE(gates, wide), 0.3) : gn_full(c->g, t, GN_SHAPE(gates), 0.1);
+    gn_requires_grad(w[1], true);
+    gn_array *y = lstm ? gn_lstm(x, w, 4, NULL, NULL, &o, &last, NULL) : gn_gru(x, w, 4, NULL, &o, &last);
+    gn_gradients(gn_add(gn_sum(y, GN_ALL), gn_sum(last, GN_ALL)), &w[1], 1, c->wild && draw(2), &dx);
+    return dx;
+}
+
 // Queries that are their own keys, which any one array can be; with its gradient.
 static gn_array *call_attention(calls *c) {
     gn_attention_options o;
@@ -842,6 +858,8 @@ static gn_array *call_facts(calls *c) {
     X(gn_dropout, 0, gn_dropout(floats(c), number(c, 0.5), !c->wild || draw(2)))                   \
     X(gn_embedding, 0, gn_embedding(c->find(c, INDEX, 1), floats(c), whole(c, 1)))                 \
     X(gn_rope, 0, call_rope(c))                                                                    \
+    X(gn_lstm, SEVERAL | SLOW, call_recurrent(c, true))                                            \
+    X(gn_gru, SEVERAL | SLOW, call_recurrent(c, false))                                            \
     X(gn_attention, SEVERAL, call_attention(c))                                                    \
     X(gn_mse_loss_with, 0, gn_mse_loss_with(floats(c), second(c), reduction(c)))                   \
     X(gn_l1_loss, ALIKE, gn_l1_loss(floats(c), second(c), reduction(c)))                           \

@@ -35,6 +35,19 @@ typedef struct gn_rope_options {
 // Rotary embedding of x (..., n, d): pair i of a row is turned by its position times base^(-2 i / dims). Positions are integers that
 // broadcast to (..., n); NULL: 0 to n - 1. `options` may be NULL. Angles are float32's best up to position 2^24.
 GPUNUM_API gn_array *gn_rope(gn_array *x, gn_array *positions, const gn_rope_options *options);
+typedef struct gn_rnn_options {
+    int layers; // 0 = 1
+    bool bidirectional, batch_first, no_bias;
+    double dropout; // of what goes from layer to layer: set it where training alone
+} gn_rnn_options;
+// PyTorch's LSTM and GRU: x (n, batch, in), or (batch, n, in) with batch_first, gives (n, batch, h): 2 h with both directions. The
+// weights are PyTorch's in its order: for each layer and in it for each direction weight_ih (4 h, in) and weight_hh (4 h, h) with gates
+// i, f, g, o, or (3 h, ...) with r, z, n, and bias_ih and bias_hh but for no_bias. h0 and c0 are (layers directions, batch, h), NULL
+// zeros; states behind the last step go to *hn and *cn, which may be NULL: theirs is the result's ownership. All of one float
+// dtype, halves computed in float32.
+GPUNUM_API gn_array *gn_lstm(gn_array *x, gn_array *const *weights, int count, gn_array *h0, gn_array *c0, const gn_rnn_options *options,
+                             gn_array **hn, gn_array **cn);
+GPUNUM_API gn_array *gn_gru(gn_array *x, gn_array *const *weights, int count, gn_array *h0, const gn_rnn_options *options, gn_array **hn);
 // Mean over rows of logsumexp(logits) - logits[label]; logits (n, classes), labels (n) integers. A label
 // outside 0 to classes - 1 gives an infinite loss.
 GPUNUM_API gn_array *gn_cross_entropy(gn_array *logits, gn_array *labels);

@@ -64,7 +64,7 @@ static gn_array *gni_attend_product(const gni_attend *c, gn_array *a, gn_array *
     if (a == NULL || b == NULL) return NULL;
     if (g->no_grad > 0 && a->dtype == b->dtype && a->dtype != c->t)
         return gni_adopt(g, gni_product_new(g, "gn_attention", a, b, c->t));
-    return gn_matmul(gn_cast(a, c->t), gn_cast(b, c->t));
+    return gn_matmul(gni_as(a, c->t), gni_as(b, c->t));
 }
 
 // scale q k^T, masked.
@@ -72,7 +72,7 @@ static gn_array *gni_attend_scores(const gni_attend *c) {
     gn_context *g = c->g;
     gn_array *mask = c->a[GNI_ATTEND_MASK], *low = gn_scalar(g, c->t, -GNI_INF), *k = c->a[GNI_ATTEND_K];
     gn_array *s = gn_mul_s(gni_attend_product(c, c->a[GNI_ATTEND_Q], gn_swap_axes(k, -1, -2)), c->scale);
-    if (mask != NULL) s = mask->dtype == GN_BOOL ? gn_where(mask, s, low) : gn_add(s, gn_cast(mask, c->t));
+    if (mask != NULL) s = mask->dtype == GN_BOOL ? gn_where(mask, s, low) : gn_add(s, gni_as(mask, c->t));
     if (!c->causal || s == NULL) return s;
     const int64_t n = s->shape.dim[c->rank - 2], m = s->shape.dim[c->rank - 1];
     gn_array *row = gn_arange(g, GN_I32, (double)c->row, (double)(c->row + n), 1.0), *key = gn_arange(g, GN_I32, 0.0, (double)m, 1.0);
@@ -94,7 +94,7 @@ static bool gni_attend_forward(const gni_attend *c) {
         p = gn_exp(gn_sub(s, lse));
         if (c->a[GNI_ATTEND_LSE] != NULL && gn_assign(c->a[GNI_ATTEND_LSE], lse) != GN_OK) return false;
     }
-    return gn_assign(c->a[GNI_ATTEND_Y], gn_matmul(gn_cast(p, t), c->a[GNI_ATTEND_V])) == GN_OK;
+    return gn_assign(c->a[GNI_ATTEND_Y], gn_matmul(gni_as(p, t), c->a[GNI_ATTEND_V])) == GN_OK;
 }
 
 // Adds x, summed over axes that `to` has once.
@@ -111,12 +111,12 @@ static bool gni_attend_backward(const gni_attend *c) {
     gn_array *const *a = c->a;
     gn_array *gy = a[GNI_ATTEND_GY];
     const gn_dtype t = a[GNI_ATTEND_Q]->dtype;
-    gn_array *dot = gn_sum(gn_mul(gn_cast(gy, c->t), gn_cast(a[GNI_ATTEND_Y], c->t)), GN_KEEP(-1));
+    gn_array *dot = gn_sum(gn_mul(gni_as(gy, c->t), gni_as(a[GNI_ATTEND_Y], c->t)), GN_KEEP(-1));
     gn_array *p = gn_eval(gn_exp(gn_sub(gni_attend_scores(c), a[GNI_ATTEND_LSE])));
     gn_array *ds = gn_eval(gni_attend_ds(c, p, gy, gn_eval(dot)));
     bool ok = ds != NULL && gni_attend_add(a[GNI_ATTEND_DMASK], ds);
     if (ok && a[GNI_ATTEND_DV] != NULL)
-        ok = gni_attend_add(a[GNI_ATTEND_DV], gni_attend_product(c, gn_swap_axes(gn_cast(p, t), -1, -2), gy));
+        ok = gni_attend_add(a[GNI_ATTEND_DV], gni_attend_product(c, gn_swap_axes(gni_as(p, t), -1, -2), gy));
     if (t != c->t) ds = gn_eval(gn_cast(ds, t));
     if (ok && a[GNI_ATTEND_DQ] != NULL)
         ok = gn_assign(a[GNI_ATTEND_DQ], gn_mul_s(gni_attend_product(c, ds, a[GNI_ATTEND_K]), c->scale)) == GN_OK;

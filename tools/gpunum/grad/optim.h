@@ -3,8 +3,7 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
-#include "../api/linalg.h"
-#include "../grad/autograd.h"
+#include "../grad/gradients.h"
 #endif
 
 typedef enum gni_optimizer_kind { GNI_SGD, GNI_ADAM, GNI_ADAMW, GNI_RMSPROP, GNI_ADAGRAD, GNI_LION, GNI_MUON } gni_optimizer_kind;
@@ -273,8 +272,6 @@ GPUNUM_API gn_optimizer *gn_muon(gn_array *const *params, int count, const gn_mu
 }
 
 // ---- steps. Half precision parameters are updated in float32 and keep float32 state.
-
-static gn_array *gni_as(gn_array *a, gn_dtype t) { return gn_dtype_of(a) == t ? a : gn_cast(a, t); }
 
 // A step of one parameter: what its step function makes of these.
 typedef struct gni_step {

@@ -3,8 +3,8 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
-#include "../api/macros.h"
-#include "../grad/autograd.h"
+#include "../ops/random_ops.h"
+#include "../grad/gradients.h"
 #endif
 
 // ---- rotary embedding (Su et al., 2021, arXiv:2104.09864)
@@ -125,4 +125,325 @@ GPUNUM_API gn_array *gn_rope(gn_array *x, gn_array *positions, const gn_rope_opt
         if (ok) y = gni_rotated(g, x, c, s, dims, o.interleaved);
     }
     return gni_end_scope(g, y);
+}
+
+// ---- recurrent networks: Hochreiter and Schmidhuber (1997) with gates as in PyTorch, and Cho et al. (2014). One direction of a layer
+// is one op: the input's part of all gates is one product, and so are the gradients of the weights.
+
+// LSTM: gates i, f, g, o (batch, 4 h); GRU: r, z, n (batch, 3 h).
+typedef struct gni_recur_in { // the operands of the record
+    gn_array *x, *w, *u, *b, *c, *h0, *c0; // (n, batch, in), (gates, in), (gates, h), (gates) twice or NULL, (batch, h) twice
+    gn_array *gates; // (n, batch, gates) before their functions; GRU: the input's part
+    gn_array *more;  // GRU: the state's part; LSTM: states c (n, batch, h)
+} gni_recur_in;
+enum { GNI_RECUR_ARRAYS = 9 };
+typedef struct gni_recur {
+    gn_context *g;
+    bool lstm, reversed;
+    int64_t n, h;
+    gni_recur_in in;
+} gni_recur;
+
+static gn_array *gni_recur_at(gn_array *a, int64_t t) { return gn_squeeze(gn_slice(a, 0, t, t + 1, 1), 0); }
+static gn_array *gni_recur_gate(const gni_recur *r, gn_array *a, int i) { return gn_slice(a, -1, i * r->h, (i + 1) * r->h, 1); }
+static gn_array *gni_recur_plus(gn_array *a, gn_array *b) { return b != NULL ? gn_add(a, b) : a; }
+
+// The state behind step t, and what the gradient needs of the step.
+static gn_array *gni_recur_step(const gni_recur *r, int64_t t, gn_array *input, gn_array *h, gn_array **c, gn_array **kept) {
+    gn_array *sum = gn_matmul(h, gn_transpose(r->in.u)), *from_x = gni_recur_at(input, t);
+    if (r->lstm) {
+        kept[0] = sum = gn_eval(gn_add(sum, from_x));
+        gn_array *i = gn_sigmoid(gni_recur_gate(r, sum, 0)), *f = gn_sigmoid(gni_recur_gate(r, sum, 1));
+        gn_array *g = gn_tanh(gni_recur_gate(r, sum, 2)), *o = gn_sigmoid(gni_recur_gate(r, sum, 3));
+        kept[1] = *c = gn_eval(gn_add(gn_mul(f, *c), gn_mul(i, g)));
+        return gn_eval(gn_mul(o, gn_tanh(*c)));
+    }
+    kept[0] = from_x;
+    kept[1] = sum = gn_eval(gni_recur_plus(sum, r->in.c));
+    gn_array *reset = gn_sigmoid(gn_add(gni_recur_gate(r, from_x, 0), gni_recur_gate(r, sum, 0)));
+    gn_array *z = gn_sigmoid(gn_add(gni_recur_gate(r, from_x, 1), gni_recur_gate(r, sum, 1)));
+    gn_array *n = gn_tanh(gn_add(gni_recur_gate(r, from_x, 2), gn_mul(reset, gni_recur_gate(r, sum, 2))));
+    return gn_eval(gn_add(n, gn_mul(z, gn_sub(h, n))));
+}
+
+// The states h of all steps; behind them an LSTM's last c. Leaves gates and more.
+static gn_array *gni_recur_forward(gni_recur *r) {
+    gn_context *g = r->g;
+    const size_t bytes = sizeof(gn_array *) * (size_t)(3 * r->n + 1);
+    gn_array **h = (gn_array **)gni_calloc(g, bytes), **gates = h + r->n + 1, **more = gates + r->n, *state = r->in.h0, *c = r->in.c0;
+    if (h == NULL) {
+        gni_fail_memory(g, g->call, bytes);
+        return NULL;
+    }
+    gn_array *input = gni_recur_plus(gn_matmul(r->in.x, gn_transpose(r->in.w)), r->in.b);
+    if (r->lstm) input = gni_recur_plus(input, r->in.c);
+    input = gn_eval(input);
+    for (int64_t i = 0; i < r->n && !g->call_failed; i++) {
+        const int64_t t = r->reversed ? r->n - 1 - i : i;
+        gn_array *kept[2];
+        gn_scope_begin(g);
+        state = gni_recur_step(r, t, input, state, &c, kept);
+        h[t] = gn_keep(state);
+        gates[t] = r->lstm ? gn_keep(kept[0]) : NULL;
+        more[t] = gn_keep(kept[1]);
+        gn_scope_end(g);
+    }
+    gn_array *y = NULL;
+    if (!g->call_failed) {
+        h[r->n] = c;
+        y = gn_stack(h, (int)(r->n + (r->lstm ? 1 : 0)), 0);
+        r->in.gates = r->lstm ? gn_stack(gates, (int)r->n, 0) : input;
+        r->in.more = gn_stack(more, (int)r->n, 0);
+    }
+    gni_free(g, h);
+    return y;
+}
+
+// s (1 - s) and 1 - t t: the derivatives by what went into a gate.
+static gn_array *gni_recur_sigmoid(gn_array *d, gn_array *s) { return gn_mul(d, gn_mul(s, gn_rsub_s(s, 1.0))); }
+static gn_array *gni_recur_tanh(gn_array *d, gn_array *t) { return gn_mul(d, gn_rsub_s(gn_square(t), 1.0)); }
+
+// From the derivative by h behind step t, and for an LSTM *dc by c, those by both gates' parts and by what was before.
+static gn_array *gni_recur_back(const gni_recur *r, int64_t t, gn_array *before, gn_array *dh, gn_array **dc, gn_array **dx, gn_array **du) {
+    gn_array *gates = gni_recur_at(r->in.gates, t), *more = gni_recur_at(r->in.more, t), *d[4];
+    if (r->lstm) {
+        gn_array *i = gn_sigmoid(gni_recur_gate(r, gates, 0)), *f = gn_sigmoid(gni_recur_gate(r, gates, 1));
+        gn_array *g = gn_tanh(gni_recur_gate(r, gates, 2)), *o = gn_sigmoid(gni_recur_gate(r, gates, 3)), *tc = gn_tanh(more);
+        gn_array *c = gn_eval(gn_add(*dc, gni_recur_tanh(gn_mul(dh, o), tc)));
+        d[0] = gni_recur_sigmoid(gn_mul(c, g), i);
+        d[1] = gni_recur_sigmoid(gn_mul(c, before), f);
+        d[2] = gni_recur_tanh(gn_mul(c, i), g);
+        d[3] = gni_recur_sigmoid(gn_mul(dh, tc), o);
+        *dc = gn_eval(gn_mul(c, f));
+        *dx = *du = gn_concat(d, 4, -1);
+        return gn_eval(gn_matmul(*du, r->in.u));
+    }
+    gn_array *reset = gn_sigmoid(gn_add(gni_recur_gate(r, gates, 0), gni_recur_gate(r, more, 0)));
+    gn_array *z = gn_sigmoid(gn_add(gni_recur_gate(r, gates, 1), gni_recur_gate(r, more, 1))), *state = gni_recur_gate(r, more, 2);
+    gn_array *n = gn_tanh(gn_add(gni_recur_gate(r, gates, 2), gn_mul(reset, state)));
+    gn_array *dn = gn_eval(gni_recur_tanh(gn_mul(dh, gn_rsub_s(z, 1.0)), n));
+    d[0] = gn_eval(gni_recur_sigmoid(gn_mul(dn, state), reset));
+    d[1] = gn_eval(gni_recur_sigmoid(gn_mul(dh, gn_sub(before, n)), z));
+    d[2] = dn;
+    *dx = gn_concat(d, 3, -1);
+    d[2] = gn_mul(dn, reset);
+    *du = gn_concat(d, 3, -1);
+    return gn_eval(gn_add(gn_matmul(*du, r->in.u), gn_mul(dh, z)));
+}
+
+// Gradients of w, u, b and c by those of all steps' gates: one product or sum each.
+static void gni_recur_weights(const gni_recur *r, gni_node *node, gn_array *dx, gn_array *du, gn_array *y, gn_array **gx) {
+    gn_array *from = gni_as_rows(dx), *of = gni_as_rows(du), *part[2];
+    if (gni_wanted(node, 0)) gx[0] = gn_matmul(dx, r->in.w);
+    if (gni_wanted(node, 1)) gx[1] = gn_matmul(gn_transpose(from), gni_as_rows(r->in.x));
+    if (gni_wanted(node, 2)) {
+        gn_array *all = gn_slice(y, 0, r->reversed ? 1 : 0, r->reversed ? r->n : r->n - 1, 1), *first = gn_expand_dims(r->in.h0, 0);
+        part[0] = r->reversed ? all : first;
+        part[1] = r->reversed ? first : all;
+        gx[2] = gn_matmul(gn_transpose(of), gni_as_rows(gn_concat(part, 2, 0)));
+    }
+    if (r->in.b != NULL && gni_wanted(node, 3)) gx[3] = gn_sum(from, 0);
+    if (r->in.c != NULL && gni_wanted(node, 4)) gx[4] = gn_sum(of, 0);
+}
+
+// in: the arrays of gni_recur. param: reversed, lstm.
+static bool gni_back_recurrent(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gni_recur r;
+    memset(&r, 0, sizeof r);
+    r.g = g;
+    r.reversed = node->param[0] != 0;
+    r.lstm = node->param[1] != 0;
+    memcpy(&r.in, node->in, sizeof r.in);
+    r.n = r.in.x->shape.dim[0];
+    r.h = r.in.u->shape.dim[1];
+    gn_array *y = node->output, *dh = NULL, *dc = r.lstm ? gni_recur_at(gy, r.n) : NULL;
+    if (g->no_grad == 0) y = gni_recur_forward(&r); // once more, recorded
+    const size_t bytes = 2 * sizeof(gn_array *) * (size_t)r.n;
+    gn_array **dx = (gn_array **)gni_calloc(g, bytes), **du = dx + r.n;
+    if (dx == NULL) gni_fail_memory(g, node->name, bytes);
+    for (int64_t i = 0; i < r.n && !g->call_failed; i++) {
+        const int64_t t = r.reversed ? i : r.n - 1 - i, last = r.reversed ? t + 1 : t - 1;
+        const bool first = last < 0 || last >= r.n;
+        gn_scope_begin(g);
+        gn_array *before = r.lstm ? (first ? r.in.c0 : gni_recur_at(r.in.more, last)) : first ? r.in.h0 : gni_recur_at(y, last);
+        gn_array *here = gni_recur_at(gy, t);
+        dh = gni_recur_back(&r, t, before, dh != NULL ? gn_eval(gn_add(here, dh)) : here, &dc, &dx[t], &du[t]);
+        gn_keep(dh);
+        if (r.lstm) gn_keep(dc);
+        gn_keep(dx[t]);
+        if (!r.lstm) gn_keep(du[t]);
+        gn_scope_end(g);
+    }
+    const bool ok = !g->call_failed;
+    if (ok) {
+        gn_array *all = gn_stack(dx, (int)r.n, 0);
+        gni_recur_weights(&r, node, all, r.lstm ? all : gn_stack(du, (int)r.n, 0), y, gx);
+        gx[5] = dh;
+        if (r.lstm) gx[6] = dc;
+    }
+    gni_free(g, dx);
+    return ok;
+}
+
+// One direction of one layer: (n, batch, h), and behind it an LSTM's last c.
+static gn_array *gni_recur_layer(gni_recur *r, const char *fn) {
+    gn_context *g = r->g;
+    gn_array *in[GNI_RECUR_ARRAYS];
+    g->no_grad++; // recorded as one op
+    gn_array *y = gni_recur_forward(r);
+    g->no_grad--;
+    memcpy(in, &r->in, sizeof in);
+    gni_node *node = y != NULL ? gni_record(g, y, fn, gni_back_recurrent, in, GNI_RECUR_ARRAYS) : NULL;
+    if (node != NULL) {
+        node->param[0] = r->reversed;
+        node->param[1] = r->lstm;
+    }
+    return y;
+}
+
+// What gn_lstm and gn_gru are given.
+typedef struct gni_recurrent {
+    gn_context *g;
+    const char *fn;
+    bool lstm;
+    gn_rnn_options o;
+    int layers, ways, each; // directions, and weights of one of them
+    int64_t batch, n, h;
+    gn_array *const *weights;
+} gni_recurrent;
+
+static bool gni_recurrent_is(gni_recurrent *r, const char *what, int i, const gn_array *a, gn_dtype t, gn_shape want) {
+    char ta[200], tw[200], name[40];
+    if (a->dtype == t && gni_same_shape(&a->shape, &want)) return true;
+    snprintf(name, sizeof name, i > 0 ? "%s %d" : "%s", what, i);
+    gni_fail(r->g, a->dtype != t ? GN_ERROR_DTYPE : GN_ERROR_SHAPE, "%s: %s is %s %s, not %s %s", r->fn, name, gn_dtype_name(a->dtype),
+             gni_shape_text(ta, sizeof ta, &a->shape), gn_dtype_name(t), gni_shape_text(tw, sizeof tw, &want));
+    return false;
+}
+
+static bool gni_recurrent_ok(gni_recurrent *r, gn_array *x, int count, gn_array *h0, gn_array *c0) {
+    gn_context *g = r->g;
+    char tx[200];
+    const int gates = r->lstm ? 4 : 3, needed = r->layers * r->ways * r->each;
+    if (r->weights == NULL) count = 0;
+    for (int i = 0; i < count; i++)
+        if (r->weights[i] == NULL) {
+            gni_fail(g, GN_ERROR_ARGUMENT, "%s: weight %d is NULL", r->fn, i + 1);
+            return false;
+        }
+    if (count > 0 && gni_begin(r->fn, r->weights, count) == NULL) return false;
+    if (count > 0) gni_end_plain(g);
+    if (!gni_need_float(g, r->fn, x->dtype)) return false;
+    if (x->shape.rank != 3 || x->shape.dim[r->o.batch_first ? 1 : 0] == 0) {
+        gni_fail(g, GN_ERROR_SHAPE, "%s: x %s is not %s with n from 1 on", r->fn, gni_shape_text(tx, sizeof tx, &x->shape),
+                 r->o.batch_first ? "(batch, n, in)" : "(n, batch, in)");
+        return false;
+    }
+    r->n = x->shape.dim[r->o.batch_first ? 1 : 0];
+    r->batch = x->shape.dim[r->o.batch_first ? 0 : 1];
+    if (r->n >= INT32_MAX || !(r->o.dropout >= 0.0 && r->o.dropout <= 1.0) || count != needed) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: %d weights, not %d; dropout %g; %lld steps", r->fn, count, needed, r->o.dropout,
+                 (long long)r->n);
+        return false;
+    }
+    const gn_shape *u = &r->weights[1]->shape;
+    r->h = u->rank == 2 ? u->dim[1] : 0;
+    if (r->h > INT64_MAX / 4) r->h = 0;
+    for (int i = 0; i < count; i++) {
+        const int at = i % r->each, layer = i / (r->each * r->ways);
+        gn_shape want = GN_SHAPE(gates * r->h, at == 1 ? r->h : layer > 0 ? r->ways * r->h : x->shape.dim[2]);
+        if (at > 1) want.rank = 1;
+        if (!gni_recurrent_is(r, "weight", i + 1, r->weights[i], x->dtype, want)) return false;
+    }
+    const gn_shape first = GN_SHAPE((int64_t)r->layers * r->ways, r->batch, r->h);
+    return (h0 == NULL || gni_recurrent_is(r, "h0", 0, h0, x->dtype, first)) &&
+           (c0 == NULL || gni_recurrent_is(r, "c0", 0, c0, x->dtype, first));
+}
+
+static gn_array *gni_recurrent_layers(gni_recurrent *r, gn_array *x, gn_array *h0, gn_array *c0, gn_array **last, gn_array **last_c) {
+    gn_context *g = r->g;
+    const bool half = x->dtype == GN_F16 || x->dtype == GN_BF16;
+    const gn_dtype t = half ? GN_F32 : x->dtype;
+    gn_array *y = r->o.batch_first ? gn_swap_axes(x, 0, 1) : x, *way[2];
+    gn_array *zero = h0 == NULL || c0 == NULL ? gn_zeros(g, t, GN_SHAPE(r->batch, r->h)) : NULL;
+    for (int i = 0; i < r->layers * r->ways && !g->call_failed; i++) {
+        gn_array *const *w = r->weights + i * r->each;
+        gni_recur one;
+        memset(&one, 0, sizeof one);
+        if (i > 0 && i % r->ways == 0 && r->o.dropout > 0.0) y = gn_dropout(y, r->o.dropout, true);
+        one.g = g;
+        one.lstm = r->lstm;
+        one.reversed = i % r->ways == 1;
+        one.n = r->n;
+        one.h = r->h;
+        one.in.x = gni_as(y, t);
+        one.in.w = gni_as(w[0], t);
+        one.in.u = gni_as(w[1], t);
+        if (r->each > 2) one.in.b = gni_as(w[2], t);
+        if (r->each > 2) one.in.c = gni_as(w[3], t);
+        one.in.h0 = h0 != NULL ? gni_as(gni_recur_at(h0, i), t) : zero;
+        if (r->lstm) one.in.c0 = c0 != NULL ? gni_as(gni_recur_at(c0, i), t) : zero;
+        if (g->call_failed) return NULL;
+        gn_array *all = gni_recur_layer(&one, r->fn);
+        way[i % r->ways] = gn_slice(all, 0, 0, r->n, 1);
+        last[i] = gni_recur_at(all, one.reversed ? 0 : r->n - 1);
+        if (r->lstm) last_c[i] = gni_recur_at(all, r->n);
+        if (i % r->ways == r->ways - 1) y = r->ways == 2 ? gn_concat(way, 2, -1) : way[0];
+    }
+    if (g->call_failed) return NULL; // y may still be x
+    if (r->o.batch_first) y = gn_swap_axes(y, 0, 1);
+    return half ? gni_as(y, x->dtype) : y;
+}
+
+static gn_array *gni_recurrent_run(const char *fn, bool lstm, gn_array *x, gn_array *const *weights, int count, gn_array *h0,
+                                   gn_array *c0, const gn_rnn_options *options, gn_array **hn, gn_array **cn) {
+    gni_recurrent r;
+    gn_array *in[4], **last, *y = NULL;
+    int n = 0;
+    memset(&r, 0, sizeof r);
+    if (hn != NULL) *hn = NULL;
+    if (cn != NULL) *cn = NULL;
+    in[n++] = x;
+    if (x == NULL && weights != NULL && count > 0) in[n++] = weights[0]; // to tell of it
+    if (h0 != NULL) in[n++] = h0;
+    if (c0 != NULL) in[n++] = c0;
+    gn_context *g = r.g = gni_begin(fn, in, n);
+    if (g == NULL) return NULL;
+    if (options != NULL) r.o = *options;
+    r.fn = fn;
+    r.lstm = lstm;
+    r.layers = r.o.layers > 0 ? GNI_MIN(r.o.layers, 1 << 20) : 1;
+    r.ways = r.o.bidirectional ? 2 : 1;
+    r.each = r.o.no_bias ? 2 : 4;
+    r.weights = weights;
+    gn_scope_begin(g);
+    if (gni_recurrent_ok(&r, x, count, h0, c0)) {
+        const int lines = r.layers * r.ways;
+        last = (gn_array **)gni_calloc(g, 2 * sizeof(gn_array *) * (size_t)lines);
+        if (last == NULL) gni_fail_memory(g, fn, 2 * sizeof(gn_array *) * (size_t)lines);
+        if (last != NULL) y = gni_recurrent_layers(&r, x, h0, c0, last, last + lines);
+        if (y != NULL && hn != NULL) *hn = gni_as(gn_stack(last, lines, 0), x->dtype);
+        if (y != NULL && cn != NULL) *cn = gni_as(gn_stack(last + lines, lines, 0), x->dtype);
+        gni_free(g, last);
+    }
+    gn_array **more[2];
+    more[0] = hn;
+    more[1] = cn;
+    for (int i = 0; i < 2; i++) {
+        if (more[i] == NULL) continue;
+        if (g->call_failed)
+            *more[i] = NULL;
+        else
+            gn_keep(*more[i]);
+    }
+    return gni_end_scope(g, y);
+}
+
+GPUNUM_API gn_array *gn_lstm(gn_array *x, gn_array *const *weights, int count, gn_array *h0, gn_array *c0, const gn_rnn_options *options,
+                             gn_array **hn, gn_array **cn) {
+    return gni_recurrent_run("gn_lstm", true, x, weights, count, h0, c0, options, hn, cn);
+}
+
+GPUNUM_API gn_array *gn_gru(gn_array *x, gn_array *const *weights, int count, gn_array *h0, const gn_rnn_options *options, gn_array **hn) {
+    return gni_recurrent_run("gn_gru", false, x, weights, count, h0, NULL, options, hn, NULL);
 }

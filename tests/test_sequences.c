@@ -1,5 +1,5 @@
-// Attention: values and gradients against PyTorch's (torch_sequences.h), parts against all at once, second derivatives against
-// differences, and what is odd. Rotary embedding.
+// Attention, rotary embedding, recurrent networks: values and gradients against PyTorch's (torch_sequences.h), parts against all at once, second derivatives against
+// differences, and what is odd.
 #include "test.h"
 #include "torch_sequences.h"
 
@@ -298,8 +298,161 @@ static void test_rope(void **state) {
     expect_error(g, GN_ERROR_SHAPE, "gn_rope: positions (4,) do not broadcast to (2,3)");
 }
 
+// ---- recurrent networks
+
+typedef struct net {
+    const char *name;
+    const double *want;
+    bool lstm;
+    gn_rnn_options o;
+    gn_array *w[16];
+} net;
+static const net nets[] = {
+    {"lstm", torch_lstm, true, {0, false, false, false, 0.0}, {NULL}},
+    {"lstm more", torch_lstm_more, true, {2, true, true, false, 0.0}, {NULL}},
+    {"gru", torch_gru, false, {1, false, false, false, 0.0}, {NULL}},
+    {"gru more", torch_gru_more, false, {2, true, false, false, 0.0}, {NULL}},
+    {"gru bare", torch_gru_bare, false, {1, false, true, true, 0.0}, {NULL}},
+};
+enum { NETS = (int)(sizeof nets / sizeof nets[0]) };
+
+static int lines_of(const net *p) { return (p->o.layers > 0 ? p->o.layers : 1) * (p->o.bidirectional ? 2 : 1); }
+static int weights_of(const net *p) { return lines_of(p) * (p->o.no_bias ? 2 : 4); }
+
+// in: x, h0, for an LSTM c0, weights; out: y, hn, for an LSTM cn.
+static void run_net(const net *p, gn_array *const *in, gn_array **out) {
+    out[2] = NULL;
+    out[0] = p->lstm ? gn_lstm(in[0], in + 3, weights_of(p), in[1], in[2], &p->o, &out[1], &out[2])
+                     : gn_gru(in[0], in + 2, weights_of(p), in[1], &p->o, &out[1]);
+}
+
+// Returns how many there are.
+static int make_net(gn_context *g, const net *p, gn_dtype t, gn_array **in) {
+    const int gates = p->lstm ? 4 : 3, lines = lines_of(p), ways = p->o.bidirectional ? 2 : 1, each = p->o.no_bias ? 2 : 4;
+    int n = 0;
+    in[n++] = p->o.batch_first ? series(g, t, GN_SHAPE(2, 5, 3), 2.0, -1.0) : series(g, t, GN_SHAPE(5, 2, 3), 2.0, -1.0);
+    for (int i = 0; i < (p->lstm ? 2 : 1); i++) in[n++] = series(g, t, GN_SHAPE(lines, 2, 4), 1.5 - i, -0.5);
+    for (int i = 0; i < weights_of(p); i++) {
+        const double scale = 1.4 - 0.05 * i;
+        const int layer = i / (each * ways), wide = i % each == 1 ? 4 : layer > 0 ? 4 * ways : 3;
+        in[n++] = i % each > 1 ? series(g, t, GN_SHAPE(gates * 4), scale, -0.6) : series(g, t, GN_SHAPE(gates * 4, wide), scale, -0.6);
+    }
+    for (int i = 0; i < n; i++) gn_requires_grad(in[i], true);
+    return n;
+}
+
+static gn_array *weigh_all(gn_array *const *out, int n) {
+    gn_array *sum = NULL;
+    for (int i = 0; i < n; i++) {
+        gn_array *w = series(gn_context_of(out[i]), GN_F64, gn_shape_of(out[i]), 2.0, -0.7);
+        gn_array *s = gn_sum(gn_mul(out[i], gn_cast(w, gn_dtype_of(out[i]))), GN_ALL);
+        sum = sum != NULL ? gn_add(sum, s) : s;
+    }
+    return sum;
+}
+
+static void check_net(gn_context *g, const net *p, gn_dtype t, double tolerance) {
+    gn_array *in[24], *out[3];
+    const int n = make_net(g, p, t, in), results = p->lstm ? 3 : 2;
+    const double *want = p->want;
+    char what[20];
+    run_net(p, in, out);
+    for (int i = 0; i < results; i++) {
+        snprintf(what, sizeof what, "result %d", i);
+        want = expect_next(p->name, what, out[i], t, want, tolerance);
+    }
+    assert_int_equal(gn_backward(weigh_all(out, results)), GN_OK);
+    for (int i = 0; i < n; i++) {
+        snprintf(what, sizeof what, "gradient %d", i);
+        want = expect_next(p->name, what, gn_grad(in[i]), t, want, tolerance);
+    }
+}
+
+static void test_nets(void **state) {
+    gn_context *g = (gn_context *)*state;
+    for (int i = 0; i < NETS; i++)
+        GN_SCOPE(g) {
+            if (test_on_vulkan() && i != 0 && i != 3) continue;
+            check_net(g, &nets[i], GN_F32, 1e-5);
+            if (test_on_vulkan()) continue;
+            check_net(g, &nets[i], GN_F64, 1e-12);
+            check_net(g, &nets[i], GN_F16, 3e-2);
+            check_net(g, &nets[i], GN_BF16, 2e-1);
+        }
+}
+
+static gn_array *net_twice(gn_context *g, gn_array *const *in, int n, void *user) {
+    const net *p = (const net *)user;
+    gn_array *out[3], *dx[24], *sum = NULL;
+    run_net(p, in, out);
+    if (gn_gradients(gn_sin(weigh_all(out, p->lstm ? 3 : 2)), in, n, true, dx) != GN_OK) return NULL;
+    for (int i = 0; i < n; i++) {
+        gn_array *s = gn_sum(gn_sin(gn_add_s(gn_mul_s(dx[i], 0.5), 0.3 * i)), GN_ALL);
+        sum = sum != NULL ? gn_add(sum, s) : s;
+    }
+    (void)g;
+    return sum;
+}
+
+static void test_nets_twice(void **state) {
+    gn_context *g = (gn_context *)*state;
+    for (int i = 0; i < (test_on_vulkan() ? 0 : NETS); i++)
+        GN_SCOPE(g) {
+            gn_array *in[24];
+            net p = nets[i];
+            p.o.layers = 1;
+            const int n = make_net(g, &p, GN_F64, in);
+            const double error = gn_gradcheck(net_twice, in, n, 1e-5, &p);
+            if (!(error < 1e-7)) fail_msg("%s: second gradient off by %g", p.name, error);
+        }
+}
+
+static void test_odd_nets(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_array *in[24], *out[3], *zeros[24];
+    net p = nets[0];
+    make_net(g, &p, GN_F32, in);
+    // No states given: zeros. One step, and no rows.
+    run_net(&p, in, out);
+    memcpy(zeros, in, sizeof in);
+    zeros[1] = zeros[2] = gn_zeros(g, GN_F32, GN_SHAPE(1, 2, 4));
+    run_net(&p, zeros, out);
+    assert_true(gn_array_equal(gn_lstm(in[0], in + 3, 4, NULL, NULL, NULL, NULL, NULL), out[0], false));
+    assert_int_equal(gn_size(gn_lstm(gn_zeros(g, GN_F32, GN_SHAPE(1, 0, 3)), in + 3, 4, NULL, NULL, NULL, NULL, NULL)), 0);
+    // Dropout between layers.
+    net deep = nets[1];
+    gn_array *more[24];
+    make_net(g, &deep, GN_F32, more);
+    deep.o.dropout = 1.0;
+    run_net(&deep, more, out);
+    assert_true(gn_item(gn_all(gn_isfinite(out[0]), GN_ALL)) == 1.0);
+    // NaN stays in its row.
+    gn_array *x = gn_copy(gn_detach(in[0]));
+    gn_assign(gn_index(x, "2, 1, 0"), gn_scalar(g, GN_F32, NAN));
+    gn_array *nan = gn_isnan(gn_lstm(x, in + 3, 4, NULL, NULL, NULL, NULL, NULL));
+    assert_true(gn_item(gn_count_nonzero(nan, GN_ALL)) == 3.0 * 4.0);
+    // Refusals.
+    assert_null(gn_lstm(in[0], in + 3, 3, NULL, NULL, NULL, &out[0], &out[1]));
+    assert_true(out[0] == NULL && out[1] == NULL);
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_lstm: 3 weights, not 4; dropout 0; 5 steps");
+    assert_null(gn_gru(in[0], in + 3, 4, NULL, NULL, NULL));
+    expect_error(g, GN_ERROR_SHAPE, "gn_gru: weight 1 is float32 (16,3), not float32 (12,3)");
+    assert_null(gn_lstm(in[0], in + 3, 4, in[1], gn_zeros(g, GN_F64, GN_SHAPE(1, 2, 4)), NULL, NULL, NULL));
+    expect_error(g, GN_ERROR_DTYPE, "gn_lstm: c0 is float64 (1,2,4), not float32 (1,2,4)");
+    assert_null(gn_lstm(gn_zeros(g, GN_F32, GN_SHAPE(0, 2, 3)), in + 3, 4, NULL, NULL, NULL, NULL, NULL));
+    expect_error(g, GN_ERROR_SHAPE, "gn_lstm: x (0,2,3) is not (n, batch, in) with n from 1 on");
+    zeros[4] = NULL;
+    assert_null(gn_lstm(in[0], zeros + 3, 4, NULL, NULL, NULL, NULL, NULL));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_lstm: weight 2 is NULL");
+    assert_null(gn_lstm(NULL, in + 3, 4, NULL, NULL, NULL, NULL, NULL));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_lstm: array argument 1 is NULL");
+    assert_null(gn_gru(gn_zeros(g, GN_I32, GN_SHAPE(1, 2, 3)), in + 3, 4, NULL, NULL, NULL));
+    expect_error(g, GN_ERROR_DTYPE, "gn_gru: int32 is not a float dtype");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {GN_TEST(test_values), GN_TEST(test_parts), GN_TEST(test_second_gradients), GN_TEST_FRESH(test_memory_used),
-                                       GN_TEST(test_odd_values), GN_TEST(test_refusals), GN_TEST(test_rope)};
+                                       GN_TEST(test_odd_values), GN_TEST(test_refusals), GN_TEST(test_rope),
+                                       GN_TEST(test_nets), GN_TEST(test_nets_twice), GN_TEST(test_odd_nets)};
     return test_run(tests);
 }
