@@ -505,6 +505,153 @@ static gn_array *op_DynamicQuantizeLinear(node *n) {
     return gn_cast(gn_add(gn_round(gn_div(a, scale)), zero), GN_U8);
 }
 
+// Convolutions and pooling: what an axis has in front and behind, said by pads or by auto_pad.
+typedef struct border {
+    int axes; // spatial ones
+    int64_t size[3], stride[3], dilation[3], front[3], back[3];
+    bool even; // the same on both sides, and as a call takes it
+} border;
+
+static border border_of(const node *n, const int64_t *kernel, int axes, bool pools) {
+    const attribute *strides = find(n, "strides"), *dilations = find(n, "dilations"), *pads = find(n, "pads");
+    const bool upper = says(n, "auto_pad", "SAME_UPPER", false), lower = says(n, "auto_pad", "SAME_LOWER", false);
+    border b;
+    memset(&b, 0, sizeof b);
+    b.axes = axes;
+    b.even = true;
+    for (int i = 0; i < axes; i++) {
+        b.size[i] = kernel[i];
+        b.stride[i] = strides != NULL ? strides->integer[i] : 1;
+        b.dilation[i] = dilations != NULL ? dilations->integer[i] : 1;
+        b.front[i] = pads != NULL ? pads->integer[i] : 0;
+        b.back[i] = pads != NULL ? pads->integer[axes + i] : 0;
+        if (upper || lower) {
+            const int64_t x = n->in[0].s.dim[2 + i], reach = (kernel[i] - 1) * b.dilation[i] + 1;
+            const int64_t all = ((x + b.stride[i] - 1) / b.stride[i] - 1) * b.stride[i] + reach - x;
+            b.front[i] = all < 0 ? 0 : upper ? all / 2 : all - all / 2;
+            b.back[i] = all < 0 ? 0 : all - b.front[i];
+        }
+        if (b.front[i] != b.back[i]) b.even = false;
+        if (pools && b.front[i] > kernel[i] / 2) b.even = false; // which pools refuse
+    }
+    return b;
+}
+// x with that border of `value` around it, which is then none any more.
+static gn_array *bordered(gn_array *x, border *b, double value) {
+    int64_t widths[10] = {0};
+    for (int i = 0; i < b->axes; i++) {
+        widths[4 + 2 * i] = b->front[i];
+        widths[5 + 2 * i] = b->back[i];
+        b->front[i] = b->back[i] = 0;
+    }
+    return gn_pad(x, widths, 4 + 2 * b->axes, GN_PAD_CONSTANT, value);
+}
+
+static gn_array *convolved(node *n, gn_array *x, gn_array *w) {
+    gn_conv_options o;
+    border b = border_of(n, gn_shape_of(w).dim + 2, gn_rank(w) - 2, false);
+    if (!b.even) x = bordered(x, &b, 0);
+    memset(&o, 0, sizeof o);
+    memcpy(o.strides, b.stride, sizeof o.strides);
+    memcpy(o.pads, b.front, sizeof o.pads);
+    memcpy(o.dilations, b.dilation, sizeof o.dilations);
+    o.groups = integer(n, "group", 1);
+    return b.axes == 1 ? gn_conv1d(x, w, NULL, &o) : b.axes == 2 ? gn_conv2d(x, w, NULL, &o) : gn_conv3d(x, w, NULL, &o);
+}
+TWO(Conv, convolved(n, a, b))
+static gn_array *op_ConvInteger(node *n) {
+    gn_array *x = gn_sub(gn_cast(in(n, 0), GN_F32), gn_cast(in(n, 2), GN_F32));
+    return gn_cast(convolved(n, x, gn_cast(in(n, 1), GN_F32)), GN_I32);
+}
+// All that the kernel reaches, cut and widened to what is asked for.
+static gn_array *op_ConvTranspose(node *n) {
+    gn_array *x = in(n, 0), *w = in(n, 1);
+    border b = border_of(n, n->in[1].s.dim + 2, n->in[1].s.rank - 2, false);
+    const attribute *more = find(n, "output_padding"), *out = find(n, "output_shape");
+    const bool same = says(n, "auto_pad", "SAME_UPPER", false), lower = says(n, "auto_pad", "SAME_LOWER", false);
+    gn_conv_options o;
+    memset(&o, 0, sizeof o);
+    for (int i = 0; i < 2; i++) {
+        o.strides[i] = i < b.axes ? b.stride[i] : 1;
+        o.dilations[i] = i < b.axes ? b.dilation[i] : 1;
+    }
+    o.groups = integer(n, "group", 1);
+    gn_array *y = b.axes == 1 ? gn_conv_transpose2d(gn_expand_dims(x, 3), gn_expand_dims(w, 3), NULL, &o)
+                              : gn_conv_transpose2d(x, w, NULL, &o);
+    if (b.axes == 1) y = gn_squeeze(y, 3);
+    for (int i = 0; i < b.axes; i++) {
+        const int64_t reach = gn_dim(y, 2 + i), behind = more != NULL ? more->integer[i] : 0;
+        int64_t front = b.front[i], size = reach + behind - b.front[i] - b.back[i], widths[10] = {0};
+        if (same || lower || out != NULL) {
+            size = out != NULL ? out->integer[i] : n->in[0].s.dim[2 + i] * b.stride[i];
+            const int64_t all = reach + behind - size;
+            front = all < 0 ? 0 : same ? all / 2 : all - all / 2;
+        }
+        widths[5 + 2 * i] = front + size > reach ? front + size - reach : 0;
+        y = gn_slice(gn_pad(y, widths, 4 + 2 * b.axes, GN_PAD_CONSTANT, 0), 2 + i, front, front + size, 1);
+    }
+    return y;
+}
+
+static gn_pool_options pool_options(const node *n, const border *b) {
+    gn_pool_options o;
+    memset(&o, 0, sizeof o);
+    for (int i = 0; i < 2; i++) { // of one axis the second is a window of one
+        o.sizes[i] = i < b->axes ? b->size[i] : 1;
+        o.strides[i] = i < b->axes ? b->stride[i] : 1;
+        o.pads[i] = i < b->axes ? b->front[i] : 0;
+        o.dilations[i] = i < b->axes ? b->dilation[i] : 1;
+    }
+    o.ceil = integer(n, "ceil_mode", 0) != 0;
+    o.inside = integer(n, "count_include_pad", 0) == 0;
+    return o;
+}
+static gn_array *op_MaxPool(node *n) {
+    const attribute *kernel = find(n, "kernel_shape");
+    border b = border_of(n, kernel->integer, kernel->count, true);
+    gn_array *x = gn_cast(in(n, 0), GN_F32);
+    if (!b.even) x = bordered(x, &b, -(double)INFINITY);
+    const gn_pool_options o = pool_options(n, &b);
+    gn_array *y = gn_max_pool2d(b.axes == 1 ? gn_expand_dims(x, 3) : x, 1, &o, n->outputs > 1 ? &n->more[1] : NULL);
+    if (integer(n, "storage_order", 0) != 0) { // columns first
+        const double h = (double)gn_dim(x, 2), w = (double)gn_dim(x, 3);
+        n->more[1] = gn_add(gn_mul_s(gn_mod_s(n->more[1], w), h), gn_floor_div_s(n->more[1], w));
+    }
+    return gn_cast(b.axes == 1 ? gn_squeeze(y, 3) : y, type_of(n, 0));
+}
+static gn_array *op_AveragePool(node *n) {
+    const attribute *kernel = find(n, "kernel_shape");
+    border b = border_of(n, kernel->integer, kernel->count, true), of_ones = b;
+    gn_array *x = in(n, 0), *ones = gn_ones_like(x);
+    const bool uneven = !b.even && integer(n, "count_include_pad", 0) == 0;
+    if (!b.even) x = bordered(x, &b, 0), ones = bordered(ones, &of_ones, 0);
+    const gn_pool_options o = pool_options(n, &b);
+    gn_array *y = gn_avg_pool2d(b.axes == 1 ? gn_expand_dims(x, 3) : x, 1, &o);
+    if (uneven) y = gn_div(y, gn_avg_pool2d(ones, 1, &o)); // by what of each window is x
+    return b.axes == 1 ? gn_squeeze(y, 3) : y;
+}
+
+static gn_array *op_GridSample(node *n) {
+    gn_grid_options o;
+    o.nearest = says(n, "mode", "nearest", false);
+    o.outside = says(n, "padding_mode", "border", false)       ? GN_OUTSIDE_BORDER
+                : says(n, "padding_mode", "reflection", false) ? GN_OUTSIDE_REFLECTION
+                                                               : GN_OUTSIDE_ZEROS;
+    o.align_corners = integer(n, "align_corners", 0) != 0;
+    return gn_grid_sample(in(n, 0), in(n, 1), &o);
+}
+static gn_array *op_Resize(node *n) { // by sizes, input 3, or else by factors, the input in front of it or the last one
+    const bool sizes = n->inputs > 3 && n->given[3];
+    const test_array *by = &n->in[sizes ? 3 : n->inputs > 2 ? 2 : 1];
+    int64_t to[2];
+    for (int i = 0; i < 2; i++) {
+        const double x = test_element(by->t, by->data, 2 + i);
+        to[i] = (int64_t)floor(sizes ? x : (double)n->in[0].s.dim[2 + i] * x);
+    }
+    const bool corners = says(n, "coordinate_transformation_mode", "align_corners", false);
+    return gn_interpolate(in(n, 0), to[0], to[1], says(n, "mode", "linear", false) ? GN_BILINEAR : GN_NEAREST, corners);
+}
+
 // Layers and losses.
 static gn_array *op_Dropout(node *n) {
     gn_array *a = in(n, 0);
@@ -539,53 +686,47 @@ typedef struct row {
 
 static const char layers[] = "layers that are not here yet", detection[] = "detection: no such functions",
                   states[] = "an optimizer with states of the caller's: test_train.c has PyTorch's",
-                  drawn[] = "the random numbers of another generator";
+                  drawn[] = "the random numbers of another generator", volumes[] = "three spatial axes",
+                  cubic[] = "no cubic interpolation", places[] = "places that gn_interpolate does not take";
 #define HERE(op) {#op, op_##op, NULL}
 static const row rows[] = {
     HERE(Abs), HERE(Acos), HERE(Acosh), HERE(Add), HERE(And), HERE(ArgMax), HERE(ArgMin), HERE(Asin), HERE(Asinh),
-    HERE(Atan), HERE(Atanh), HERE(BitShift), HERE(BlackmanWindow), HERE(Cast), HERE(CastLike), HERE(Ceil), HERE(Celu),
-    HERE(Clip), HERE(Compress), HERE(Concat), HERE(Constant), HERE(ConstantOfShape), HERE(Cos), HERE(Cosh),
-    HERE(CumSum), HERE(DFT), HERE(DepthToSpace), HERE(DequantizeLinear), HERE(Det), HERE(Div), HERE(Dropout),
-    HERE(DynamicQuantizeLinear), HERE(Einsum), HERE(Elu), HERE(Equal), HERE(Erf), HERE(Exp), HERE(Expand),
-    HERE(EyeLike), HERE(Flatten), HERE(Floor), HERE(Gather), HERE(GatherElements), HERE(GatherND), HERE(Gemm),
-    HERE(GlobalAveragePool), HERE(GlobalMaxPool), HERE(Greater), HERE(GreaterOrEqual), HERE(HammingWindow),
-    HERE(HannWindow), HERE(HardSigmoid), HERE(HardSwish), HERE(Hardmax), HERE(Identity), HERE(IsInf), HERE(IsNaN),
-    HERE(LRN), HERE(LeakyRelu), HERE(Less), HERE(LessOrEqual), HERE(Log), HERE(LogSoftmax), HERE(MatMul),
-    HERE(MatMulInteger), HERE(Max), HERE(MaxUnpool), HERE(Mean), HERE(MeanVarianceNormalization), HERE(Min),
-    HERE(Mod), HERE(Mul), HERE(Neg), HERE(NegativeLogLikelihoodLoss), HERE(NonZero), HERE(Not), HERE(OneHot),
-    HERE(Or), HERE(PRelu), HERE(Pad), HERE(Pow), HERE(QuantizeLinear), HERE(Range), HERE(Reciprocal), HERE(ReduceL1),
+    HERE(Atan), HERE(Atanh), HERE(AveragePool), HERE(BitShift), HERE(BlackmanWindow), HERE(Cast), HERE(CastLike),
+    HERE(Ceil), HERE(Celu), HERE(Clip), HERE(Compress), HERE(Concat), HERE(Constant), HERE(ConstantOfShape),
+    HERE(Conv), HERE(ConvInteger), HERE(ConvTranspose), HERE(Cos), HERE(Cosh), HERE(CumSum), HERE(DFT),
+    HERE(DepthToSpace), HERE(DequantizeLinear), HERE(Det), HERE(Div), HERE(Dropout), HERE(DynamicQuantizeLinear),
+    HERE(Einsum), HERE(Elu), HERE(Equal), HERE(Erf), HERE(Exp), HERE(Expand), HERE(EyeLike), HERE(Flatten),
+    HERE(Floor), HERE(Gather), HERE(GatherElements), HERE(GatherND), HERE(Gemm), HERE(GlobalAveragePool),
+    HERE(GlobalMaxPool), HERE(Greater), HERE(GreaterOrEqual), HERE(GridSample), HERE(HammingWindow), HERE(HannWindow),
+    HERE(HardSigmoid), HERE(HardSwish), HERE(Hardmax), HERE(Identity), HERE(IsInf), HERE(IsNaN), HERE(LRN),
+    HERE(LeakyRelu), HERE(Less), HERE(LessOrEqual), HERE(Log), HERE(LogSoftmax), HERE(MatMul), HERE(MatMulInteger),
+    HERE(Max), HERE(MaxPool), HERE(MaxUnpool), HERE(Mean), HERE(MeanVarianceNormalization), HERE(Min), HERE(Mod),
+    HERE(Mul), HERE(Neg), HERE(NegativeLogLikelihoodLoss), HERE(NonZero), HERE(Not), HERE(OneHot), HERE(Or),
+    HERE(PRelu), HERE(Pad), HERE(Pow), HERE(QuantizeLinear), HERE(Range), HERE(Reciprocal), HERE(ReduceL1),
     HERE(ReduceL2), HERE(ReduceLogSum), HERE(ReduceLogSumExp), HERE(ReduceMax), HERE(ReduceMean), HERE(ReduceMin),
-    HERE(ReduceProd), HERE(ReduceSum), HERE(ReduceSumSquare), HERE(Relu), HERE(Reshape), HERE(ReverseSequence),
-    HERE(Round), HERE(STFT), HERE(ScatterElements), HERE(ScatterND), HERE(Selu), HERE(Shape), HERE(Shrink),
-    HERE(Sigmoid), HERE(Sign), HERE(Sin), HERE(Sinh), HERE(Size), HERE(Slice), HERE(Softmax),
+    HERE(ReduceProd), HERE(ReduceSum), HERE(ReduceSumSquare), HERE(Relu), HERE(Reshape), HERE(Resize),
+    HERE(ReverseSequence), HERE(Round), HERE(STFT), HERE(ScatterElements), HERE(ScatterND), HERE(Selu), HERE(Shape),
+    HERE(Shrink), HERE(Sigmoid), HERE(Sign), HERE(Sin), HERE(Sinh), HERE(Size), HERE(Slice), HERE(Softmax),
     HERE(SoftmaxCrossEntropyLoss), HERE(Softplus), HERE(Softsign), HERE(SpaceToDepth), HERE(Split), HERE(Sqrt),
     HERE(Squeeze), HERE(Sub), HERE(Sum), HERE(Tan), HERE(Tanh), HERE(ThresholdedRelu), HERE(Tile), HERE(TopK),
     HERE(Transpose), HERE(Trilu), HERE(Unique), HERE(Unsqueeze), HERE(Where), HERE(Xor),
-    {"Scatter", op_ScatterElements, NULL},
+    {"Scatter", op_ScatterElements, NULL}, {"Upsample", op_Resize, NULL},
     {"Adagrad", NULL, states},
     {"Adam", NULL, states},
-    {"AveragePool", NULL, layers},
     {"BatchNormalization", NULL, layers},
     {"Bernoulli", NULL, drawn},
-    {"Conv", NULL, layers},
-    {"ConvInteger", NULL, layers},
-    {"ConvTranspose", NULL, layers},
     {"GRU", NULL, layers},
-    {"GridSample", NULL, layers},
     {"InstanceNormalization", NULL, layers},
     {"LSTM", NULL, layers},
     {"LayerNormalization", NULL, layers},
-    {"MaxPool", NULL, layers},
     {"MelWeightMatrix", NULL, "a filter bank for sound: no such function"},
     {"Momentum", NULL, states},
     {"NonMaxSuppression", NULL, detection},
     {"QLinearConv", NULL, "products of quantised numbers"},
     {"QLinearMatMul", NULL, "products of quantised numbers"},
     {"RNN", NULL, layers},
-    {"Resize", NULL, layers},
     {"RoiAlign", NULL, detection},
     {"TfIdfVectorizer", NULL, "text"},
-    {"Upsample", NULL, layers},
 };
 
 // Single tests of ops that are here.
@@ -597,6 +738,17 @@ static const struct {
     {"test_training_dropout_default_mask", drawn},
     {"test_training_dropout_mask", drawn},
     {"test_scatternd_multiply", "no scatter that multiplies"},
+    {"test_averagepool_3d_default", volumes},
+    {"test_maxpool_3d_default", volumes},
+    {"test_convtranspose_3d", volumes},
+    {"test_resize_downsample_scales_linear", places},
+    {"test_resize_downsample_scales_linear_align_corners", places},
+    {"test_resize_downsample_sizes_linear_pytorch_half_pixel", places},
+    {"test_resize_downsample_sizes_nearest", places},
+    {"test_resize_tf_crop_and_resize", places},
+    {"test_resize_upsample_sizes_nearest_ceil_half_pixel", places},
+    {"test_resize_upsample_sizes_nearest_floor_align_corners", places},
+    {"test_resize_upsample_sizes_nearest_round_prefer_ceil_asymmetric", places},
     {"test_unique_sorted_with_axis", "no gn_unique along an axis"},
     {"test_unique_sorted_with_axis_3d", "no gn_unique along an axis"},
     {"test_unique_sorted_with_negative_axis", "no gn_unique along an axis"},
@@ -705,7 +857,7 @@ static void test_nodes(void **state) {
         for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
             if (strcmp(rows[k].op, n.op) == 0) r = &rows[k];
         if (r == NULL) fail_msg("%s: the op %s has no row", n.name, n.op);
-        const char *reason = r->why;
+        const char *reason = says(&n, "mode", "cubic", false) || says(&n, "mode", "bicubic", false) ? cubic : r->why;
         for (size_t k = 0; k < sizeof apart / sizeof *apart; k++)
             if (strcmp(apart[k].name, n.name) == 0) reason = apart[k].why;
         if (reason != NULL)
