@@ -351,6 +351,24 @@ static void test_pieces(void **state) {
     expect_values(gn_slice(one, 1, 0, 4500, 500), 2001, 2501, 3001, 3501, 4001, 4000, 3500, 3000, 2500);
 }
 
+// Weights (out, in, kernel...): the variance is by the numbers that go into an element of the result, and come out.
+static void test_weights(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_seed(g, 5);
+    const gn_shape shapes[] = {GN_SHAPE(64, 16, 5, 5), GN_SHAPE(32, 64, 9), GN_SHAPE(128, 96), GN_SHAPE(16, 8, 3, 4, 5)};
+    const double in[] = {400, 576, 128, 480}, out[] = {1600, 288, 96, 960};
+    for (int i = 0; i < 4; i++) {
+        gn_array *he = gn_he_normal(g, GN_F32, shapes[i]), *xavier = gn_xavier_uniform(g, GN_F32, shapes[i]);
+        assert_true(gn_needs_grad(he) && gn_needs_grad(xavier));
+        const double a = gn_item(gn_var(he, GN_ALL, 0)) * in[i] / 2.0, b = gn_item(gn_var(xavier, GN_ALL, 0)) * (in[i] + out[i]) / 2.0;
+        assert_true(fabs(a - 1.0) < 0.06 && fabs(b - 1.0) < 0.06);
+        const double limit = sqrt(6.0 / (in[i] + out[i])), most = gn_item(gn_max(gn_abs(xavier), GN_ALL));
+        assert_true(most <= limit * 1.000001 && most > 0.99 * limit);
+    }
+    assert_null(gn_he_normal(g, GN_F32, GN_SHAPE(4, 3, 0)));
+    expect_error(g, GN_ERROR_SHAPE, "gn_he_normal: (4,3,0) is not (in, out) or (out, in, kernel...)");
+}
+
 static void test_refusals(void **state) {
     gn_context *g = (gn_context *)*state;
     gn_array *x = gn_ones(g, GN_F32, GN_SHAPE(1, 4, 5, 5)), *w = gn_ones(g, GN_F32, GN_SHAPE(6, 4, 3, 3));
@@ -386,6 +404,6 @@ static void test_refusals(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {GN_TEST(test_random), GN_TEST(test_pytorch), GN_TEST(test_differences),
-                                       GN_TEST(test_odd), GN_TEST(test_pieces), GN_TEST(test_refusals)};
+                                       GN_TEST(test_odd), GN_TEST(test_pieces), GN_TEST(test_weights), GN_TEST(test_refusals)};
     return test_run(tests);
 }

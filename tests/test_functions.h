@@ -411,6 +411,14 @@ static gn_array *call_pool(calls *c, bool largest) {
     return largest ? gn_max_pool2d(floats(c), few(c, 3), given, &c->more[0]) : gn_avg_pool2d(floats(c), few(c, 3), given);
 }
 
+static gn_array *call_batch_norm(calls *c) {
+    gn_array *mean = gn_copy(gn_detach(c->find(c, ROW, 0))), *var = gn_copy(gn_detach(c->find(c, ROW, 1)));
+    if (c->wild && draw(3) == 0) mean = var = NULL;
+    c->more[0] = mean, c->more[1] = var;
+    return gn_batch_norm(floats(c), mean, var, c->wild && draw(2) ? NULL : c->find(c, ROW, 1),
+                         c->wild && draw(2) ? NULL : c->find(c, ROW, 2), !c->wild || draw(2), number(c, 0.1), number(c, 1e-3));
+}
+
 static gn_array *call_gradients(calls *c) {
     gn_array *leaf = gn_requires_grad(gn_detach(floats(c)), true),
              *loss = gn_sum(gn_exp(gn_mul_s(leaf, 0.5)), GN_ALL), *dx = NULL;
@@ -884,6 +892,14 @@ static gn_array *call_facts(calls *c) {
     X(gn_adaptive_avg_pool2d, 0, gn_adaptive_avg_pool2d(floats(c), few(c, 3), few(c, 2)))          \
     X(gn_interpolate, 0,                                                                           \
       gn_interpolate(floats(c), few(c, 3), few(c, 5), (gn_interpolation)(c->wild ? draw(3) : 1), c->wild && draw(2))) \
+    X(gn_batch_norm, SEVERAL, call_batch_norm(c))                                                  \
+    X(gn_layer_norm, 0, gn_layer_norm(floats(c), small(c, 1), c->wild && draw(2) ? NULL : c->find(c, ROW, 1), \
+                                      c->wild && draw(2) ? NULL : c->find(c, ROW, 2), number(c, 1e-3))) \
+    X(gn_rms_norm, 0, gn_rms_norm(floats(c), small(c, 1), c->wild && draw(2) ? NULL : c->find(c, ROW, 1), number(c, 1e-3))) \
+    X(gn_group_norm, 0, gn_group_norm(floats(c), few(c, 2), c->wild && draw(2) ? NULL : c->find(c, ROW, 1), \
+                                      c->wild && draw(2) ? NULL : c->find(c, ROW, 2), number(c, 1e-3))) \
+    X(gn_instance_norm, SEVERAL, gn_instance_norm(c->wild ? floats(c) : gn_expand_dims(floats(c), 0), \
+                                                  c->find(c, ROW, 1), c->find(c, ROW, 2), number(c, 1e-3))) \
     X(gn_he_normal, HUGE_OK, gn_he_normal(c->g, type(c, GN_F32), shape(c)))                        \
     X(gn_xavier_uniform, HUGE_OK, gn_xavier_uniform(c->g, type(c, GN_F32), shape(c)))              \
     X(gn_sgd, SEVERAL, call_sgd(c))                                                                \

@@ -618,6 +618,17 @@ static void test_layers(void **state) {
     FAILS(SHAPE, "gn_adaptive_max_pool2d", gn_adaptive_max_pool2d(deep, H, 1, NULL));
     FAILS(SHAPE, "gn_adaptive_avg_pool2d", gn_adaptive_avg_pool2d(deep, INT64_MIN, 1));
     FAILS(SHAPE | MEMORY, "gn_interpolate", gn_interpolate(large, P, P, GN_NEAREST, false));
+    gn_array *flat = gn_zeros(g, GN_F32, GN_SHAPE(H, 0)), *empty = gn_zeros(g, GN_F32, GN_SHAPE(0));
+    expect_shape(gn_eval(gn_batch_norm(flat, NULL, NULL, empty, empty, true, 0.1, 1e-5)), H, 0);
+    expect_shape(gn_eval(gn_layer_norm(flat, 1, empty, empty, 1e-5)), H, 0);
+    expect_shape(gn_eval(gn_rms_norm(flat, 2, NULL, 1e-5)), H, 0);
+    expect_shape(gn_eval(gn_group_norm(deep, 1, NULL, NULL, 1e-5)), H, 0, 4, 4);
+    expect_shape(gn_eval(gn_instance_norm(deep, NULL, NULL, 1e-5)), H, 0, 4, 4);
+    FAILS(SHAPE, "gn_batch_norm", gn_batch_norm(none, NULL, NULL, NULL, NULL, true, 0.1, 1e-5));
+    FAILS(SHAPE, "gn_group_norm", gn_group_norm(empty, 1, NULL, NULL, 1e-5));
+    FAILS(ARGUMENT, "gn_group_norm", gn_group_norm(none, H, NULL, NULL, 1e-5));
+    FAILS(ARGUMENT, "gn_layer_norm", gn_layer_norm(none, INT32_MIN, NULL, NULL, 1e-5));
+    FAILS(SHAPE, "gn_layer_norm", gn_layer_norm(none, 1, wide(g, GN_F32, GN_SHAPE(P)), NULL, 1e-5));
     o.groups = INT64_MAX;
     FAILS(SHAPE, "gn_conv2d", gn_conv2d(none, w, NULL, &o));
     o.groups = -1;

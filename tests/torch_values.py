@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes torch_values.h: what PyTorch computes for the small problems of test_train.c, test_losses.c, test_conv.c and test_pool.c.
+"""Writes torch_values.h: what PyTorch computes for the small problems of test_train.c, test_losses.c, test_conv.c, test_pool.c and test_norm.c.
 
     python3 tests/torch_values.py > tests/torch_values.h
 
@@ -225,6 +225,31 @@ def pools():
         emit("torch_" + name, torch.cat([v.detach().double().reshape(-1) for v in (y, grad, *places)]), "result, gradient, places")
 
 
+def norms():
+    """Results, the gradients of x, w and b for a gradient of series(..., 1, -0.5), and the running moments."""
+    f = torch.nn.functional
+    x = series(4 * 6 * 2 * 3, 2.0, -0.7).reshape(4, 6, 2, 3).requires_grad_()
+    w, b = series(6, 1.0, 0.3).requires_grad_(), series(6, -0.8, 0.1).requires_grad_()
+    w2, b2 = series(6, 1.0, 0.3).reshape(2, 3).requires_grad_(), series(6, -0.8, 0.1).reshape(2, 3).requires_grad_()
+    mean, var = series(6, 1.0, -0.5), series(6, 1.0, 0.5)
+    rms = lambda x: x * torch.rsqrt((x * x).mean((-2, -1), keepdim=True) + 1e-3) * w2
+    cases = {
+        "batch_norm": (lambda: f.batch_norm(x, mean, var, w, b, True, 0.3, 1e-3), [x, w, b]),
+        "batch_norm_eval": (lambda: f.batch_norm(x, mean, var, w, b, False, 0.3, 1e-3), [x, w, b]),
+        "batch_norm_plain": (lambda: f.batch_norm(x, None, None, None, None, True), [x]),
+        "layer_norm": (lambda: f.layer_norm(x, (2, 3), w2, b2, 1e-3), [x, w2, b2]),
+        "layer_norm_plain": (lambda: f.layer_norm(x, (6, 2, 3)), [x]),
+        "group_norm": (lambda: f.group_norm(x, 3, w, b, 1e-3), [x, w, b]),
+        "instance_norm": (lambda: f.instance_norm(x, weight=w, bias=b, eps=1e-3), [x, w, b]),
+        "rms_norm": (lambda: rms(x), [x, w2]),
+    }
+    for name, (of, leaves) in cases.items():
+        y = of()
+        grads = torch.autograd.grad(y, leaves, series(y.numel(), 1.0, -0.5).reshape(y.shape))
+        emit("torch_" + name, torch.cat([v.detach().reshape(-1) for v in (y, *grads, mean, var)]), "result, gradients, moments")
+
+
+
 def main():
     print("// Written by torch_values.py with PyTorch", torch.__version__.split("a")[0])
     print()
@@ -235,6 +260,7 @@ def main():
     losses()
     convolutions()
     pools()
+    norms()
 
 
 main()

@@ -167,6 +167,7 @@ GNI_O1_BEGIN
 #include "grad/attention.h"          // Attention in parts
 #include "grad/sequences.h"          // Layers over sequences: rotary embedding, recurrent networks
 #include "grad/pool.h"               // Pooling and images of another size
+#include "grad/norm.h"               // Normalisation over batches, layers and groups
 #include "grad/losses.h"             // The losses that are made of other ops
 #include "grad/custom.h"             // The caller's own ops in autograd's record
 #include "grad/optim.h"              // Optimizers

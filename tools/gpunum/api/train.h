@@ -123,8 +123,22 @@ typedef enum gn_interpolation { GN_NEAREST, GN_BILINEAR } gn_interpolation;
 // x (..., h, w) as (..., height, width). Bilinear: the corners of the outermost pixels meet, or with align_corners their centres.
 GPUNUM_API gn_array *gn_interpolate(gn_array *x, int64_t height, int64_t width, gn_interpolation mode, bool align_corners);
 
-// Weights for a layer of shape s = (in, out): He for relu, Glorot for tanh and linear layers. Float dtypes,
-// requires_grad on.
+// Normalisation: (x - mean) / sqrt(variance + eps) times w plus b, either of which may be NULL; x a float array, halves computed in
+// float32. Forward the two moments and one pass that writes, backward two or four sums and one such pass. PyTorch's eps is 1e-5.
+// x (n, channels, ...), by channel; w and b (channels). In training the moments are those of the batch, and where `mean` and
+// `var` (channels) are not NULL they become 1 - momentum times themselves plus momentum (PyTorch's is 0.1) times the batch's mean and unbiased
+// variance; a gn_checkpoint does that once. Else they are the moments.
+GPUNUM_API gn_array *gn_batch_norm(gn_array *x, gn_array *mean, gn_array *var, gn_array *w, gn_array *b, bool training,
+                                   double momentum, double eps);
+// Over the last `axes` axes of x, whose sizes w and b have.
+GPUNUM_API gn_array *gn_layer_norm(gn_array *x, int axes, gn_array *w, gn_array *b, double eps);
+GPUNUM_API gn_array *gn_rms_norm(gn_array *x, int axes, gn_array *w, double eps); // x / sqrt(mean(x x) + eps) times w
+// x (n, channels, ...), for each of n over groups of channels with all behind them, or over each channel alone; w and b (channels).
+GPUNUM_API gn_array *gn_group_norm(gn_array *x, int64_t groups, gn_array *w, gn_array *b, double eps);
+GPUNUM_API gn_array *gn_instance_norm(gn_array *x, gn_array *w, gn_array *b, double eps);
+
+// Weights for a layer of shape s = (in, out), or for a convolution's (out, in / groups, kernel axes...): He for relu, Glorot for
+// tanh and linear layers. Float dtypes, requires_grad on.
 GPUNUM_API gn_array *gn_he_normal(gn_context *g, gn_dtype t, gn_shape s);
 GPUNUM_API gn_array *gn_xavier_uniform(gn_context *g, gn_dtype t, gn_shape s);
 

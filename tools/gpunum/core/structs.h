@@ -487,6 +487,7 @@ struct gn_context {
     // autograd
     int no_grad; // of the thread inside the lock
     bool learns; // gn_requires_grad was called
+    bool repeats; // gn_checkpoint runs its function for the second time
     uint64_t serial;
     gn_optimizer *optimizers;
     gn_params *params;

@@ -89,7 +89,10 @@ static bool gni_back_checkpoint(gn_context *g, gni_node *node, gn_array *gy, gn_
     g->seed = (uint64_t)node->param[GNI_CUSTOM_SEED];
     g->counter = (uint64_t)node->param[GNI_CUSTOM_COUNTER];
     g->no_grad = 0;
+    const bool repeats = g->repeats;
+    g->repeats = true;
     gn_array *y = !g->call_failed ? gni_custom_run(g, forward, leaf, count, user) : NULL;
+    g->repeats = repeats;
     gn_array *loss = y != NULL ? gn_sum(gn_mul(y, gy), GN_ALL) : NULL;
     g->no_grad = no_grad;
     g->seed = seed;

@@ -185,32 +185,38 @@ GPUNUM_API gn_array *gn_embedding(gn_array *indices, gn_array *table, int64_t pa
     return gni_end_scope(g, y);
 }
 
-static bool gni_is_layer(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s) {
+// The numbers that go into each element of a result and come out of each one: fan[0] and fan[1].
+static bool gni_is_layer(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s, double *fan) {
     char text[200];
     if (!gni_shape_ok(g, fn, t, s) || !gni_need_float(g, fn, t)) return false;
-    if (s->rank == 2 && s->dim[0] > 0 && s->dim[1] > 0) return true;
-    gni_fail(g, GN_ERROR_SHAPE, "%s: %s is not (in, out)", fn,
-             gni_shape_text(text, sizeof text, s));
+    const int64_t taps = s->rank > 2 ? gni_extent_product(s->dim + 2, s->rank - 2) : 1;
+    if (s->rank >= 2 && s->dim[0] > 0 && s->dim[1] > 0 && taps > 0) {
+        fan[0] = (double)s->dim[s->rank == 2 ? 0 : 1] * (double)taps;
+        fan[1] = (double)s->dim[s->rank == 2 ? 1 : 0] * (double)taps;
+        return true;
+    }
+    gni_fail(g, GN_ERROR_SHAPE, "%s: %s is not (in, out) or (out, in, kernel...)", fn, gni_shape_text(text, sizeof text, s));
     return false;
 }
 
 // Normal with variance 2 / in: keeps the variance through relu (He et al., 2015, arXiv:1502.01852).
 GPUNUM_API gn_array *gn_he_normal(gn_context *g, gn_dtype t, gn_shape s) {
+    double fan[2];
     if (!gni_begin_context("gn_he_normal", g)) return NULL;
     gn_scope_begin(g);
     gn_array *w = NULL;
-    if (gni_is_layer(g, "gn_he_normal", t, &s))
-        w = gn_requires_grad(gn_normal(g, t, s, 0.0, sqrt(2.0 / (double)s.dim[0])), true);
+    if (gni_is_layer(g, "gn_he_normal", t, &s, fan)) w = gn_requires_grad(gn_normal(g, t, s, 0.0, sqrt(2.0 / fan[0])), true);
     return gni_end_scope(g, w);
 }
 
 // Uniform with variance 2 / (in + out) (Glorot and Bengio, 2010).
 GPUNUM_API gn_array *gn_xavier_uniform(gn_context *g, gn_dtype t, gn_shape s) {
+    double fan[2];
     if (!gni_begin_context("gn_xavier_uniform", g)) return NULL;
     gn_scope_begin(g);
     gn_array *w = NULL;
-    if (gni_is_layer(g, "gn_xavier_uniform", t, &s)) {
-        double limit = sqrt(6.0 / ((double)s.dim[0] + (double)s.dim[1]));
+    if (gni_is_layer(g, "gn_xavier_uniform", t, &s, fan)) {
+        const double limit = sqrt(6.0 / (fan[0] + fan[1]));
         w = gn_requires_grad(gn_uniform(g, t, s, -limit, limit), true);
     }
     return gni_end_scope(g, w);

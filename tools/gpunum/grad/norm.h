@@ -1,0 +1,258 @@
+// >>norm
+// Normalisation. One op with a derivative of its own, for all axes that moments are taken over. Nothing here is used elsewhere.
+
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../ops/random_ops.h"
+#include "../grad/gradients.h"
+#endif
+
+enum { GNI_NORM_X, GNI_NORM_W, GNI_NORM_B, GNI_NORM_MEAN, GNI_NORM_SCALE, GNI_NORM_OPERANDS };
+
+// The mean, unless it is NULL, and 1 / sqrt(variance + eps) over the axes, which stay with size 1.
+static void gni_norm_moments(gn_array *x, uint32_t set, double eps, gn_array **mean, gn_array **var, gn_array **scale) {
+    const gn_axes axes = GN_KEEP(gni_axes_of(set));
+    if (mean != NULL) *mean = gn_mean(x, axes);
+    gn_array *v = gn_mean(gn_square(mean != NULL ? gn_sub(x, *mean) : x), axes);
+    if (var != NULL) *var = v;
+    *scale = gn_rsqrt(gn_add_s(v, eps));
+}
+
+// With z = (x - mean) scale and h = gy w: scale (h - mean(h) - z mean(h z)). Sums over the axes of w serve where w does not vary
+// along those of the moments.
+static bool gni_back_norm(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gn_array *x = node->in[GNI_NORM_X], *w = node->in[GNI_NORM_W], *b = node->in[GNI_NORM_B], *mean = node->in[GNI_NORM_MEAN],
+             *scale = node->in[GNI_NORM_SCALE], *sum = NULL, *product = NULL;
+    const uint32_t set = (uint32_t)node->param[0];
+    const bool centred = mean != NULL;
+    if (g->no_grad == 0) gni_norm_moments(x, set, node->real[0], centred ? &mean : NULL, NULL, &scale); // they depend on x
+    gn_array *z = gn_mul(centred ? gn_sub(x, mean) : x, scale);
+    const bool shared = w != NULL && gni_same_shape(&w->shape, &node->in[GNI_NORM_SCALE]->shape);
+    if (w != NULL && (gni_wanted(node, GNI_NORM_W) || shared)) product = gni_unbroadcast(gn_mul(gy, z), &w->shape);
+    if (b != NULL && (gni_wanted(node, GNI_NORM_B) || shared)) sum = gni_unbroadcast(gy, &b->shape);
+    if (gni_wanted(node, GNI_NORM_W)) gx[GNI_NORM_W] = product;
+    if (b != NULL && gni_wanted(node, GNI_NORM_B)) gx[GNI_NORM_B] = sum;
+    if (!gni_wanted(node, GNI_NORM_X)) return true;
+    gn_array *h = w != NULL ? gn_mul(gy, w) : gy, *of_h = NULL, *of_product;
+    const gn_axes axes = GN_KEEP(gni_axes_of(set));
+    if (shared) {
+        const double n = (double)gni_elements(&x->shape) / (double)GNI_MAX(gni_elements(&w->shape), 1);
+        gn_array *by = gn_div_s(w, n);
+        of_product = gn_mul(product, by);
+        if (centred) of_h = gn_mul(sum != NULL ? sum : gn_sum(gy, axes), by);
+    } else {
+        of_product = gn_mean(gn_mul(h, z), axes);
+        if (centred) of_h = gn_mean(h, axes);
+    }
+    gn_array *rest = gn_sub(h, gn_mul(z, of_product));
+    gx[GNI_NORM_X] = gn_mul(of_h != NULL ? gn_sub(rest, of_h) : rest, scale);
+    return true;
+}
+
+// x over the axes of `set`; w and b have x's rank or are NULL. *mean, where mean is not NULL, and *var get the moments.
+static gn_array *gni_normalised(gn_context *g, gn_array *x, uint32_t set, gn_array *w, gn_array *b, bool centred, double eps,
+                                gn_array **moments) {
+    gn_array *in[GNI_NORM_OPERANDS] = {NULL, NULL, NULL, NULL, NULL}, *var = NULL;
+    in[GNI_NORM_X] = x;
+    in[GNI_NORM_W] = w;
+    in[GNI_NORM_B] = b;
+    if (gni_elements(&x->shape) == 0) { // whose moments may be too many
+        x = w != NULL ? gn_mul(x, w) : gn_mul_s(x, 1.0);
+        return b != NULL ? gn_add(x, b) : x;
+    }
+    g->no_grad++; // recorded as one op
+    gni_norm_moments(x, set, eps, centred ? &in[GNI_NORM_MEAN] : NULL, &var, &in[GNI_NORM_SCALE]);
+    gn_array *y = gn_mul(centred ? gn_sub(x, in[GNI_NORM_MEAN]) : x, in[GNI_NORM_SCALE]);
+    if (w != NULL) y = gn_mul(y, w);
+    if (b != NULL) y = gn_add(y, b);
+    g->no_grad--;
+    if (moments != NULL) moments[0] = in[GNI_NORM_MEAN], moments[1] = var;
+    gni_node *node = gni_record(g, y, "normalisation", gni_back_norm, in, GNI_NORM_OPERANDS);
+    if (node != NULL) {
+        node->param[0] = set;
+        node->real[0] = eps;
+    }
+    return y;
+}
+
+// ---- the public functions
+
+typedef struct gni_norm {
+    gn_context *g;
+    const char *fn;
+    gn_dtype t; // of the result
+    gn_array *x, *w, *b;
+} gni_norm;
+
+// Begins a call with its arrays; afterwards a scope is open, and x, w and b are in the dtype of the computation.
+static bool gni_norm_begin(gni_norm *n, const char *fn, gn_array *x, gn_array *w, gn_array *b, gn_array *mean, gn_array *var,
+                           double eps) {
+    gn_array *in[5], *list[5];
+    int count = 0;
+    in[0] = x;
+    in[1] = w;
+    in[2] = b;
+    in[3] = mean;
+    in[4] = var;
+    for (int i = 0; i < 5; i++)
+        if (i == 0 || in[i] != NULL) list[count++] = in[i];
+    gn_context *g = n->g = gni_begin(fn, list, count);
+    if (g == NULL) return false;
+    gn_scope_begin(g);
+    n->fn = fn;
+    n->t = x->dtype;
+    for (int i = 0; i < count; i++)
+        if (!gni_need_float(g, fn, list[i]->dtype)) return false;
+    if (!(eps >= 0.0 && eps < GNI_INF)) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: eps %g is no number from 0 on", fn, eps);
+        return false;
+    }
+    const gn_dtype t = n->t == GN_F64 ? GN_F64 : GN_F32;
+    n->x = x->dtype != t ? gn_cast(x, t) : x;
+    n->w = w != NULL && w->dtype != t ? gn_cast(w, t) : w;
+    n->b = b != NULL && b->dtype != t ? gn_cast(b, t) : b;
+    return n->x != NULL && (w == NULL || n->w != NULL) && (b == NULL || n->b != NULL);
+}
+
+static gn_array *gni_norm_end(const gni_norm *n, gn_array *y) {
+    if (n->g == NULL) return NULL;
+    return gni_end_scope(n->g, y != NULL && y->dtype != n->t ? gn_cast(y, n->t) : y);
+}
+
+static bool gni_norm_misfit(const gni_norm *n, const char *name, const gn_array *a, const char *what) {
+    char tx[200], ta[200];
+    gni_fail(n->g, GN_ERROR_SHAPE, "%s: %s %s for x %s: %s", n->fn, name, gni_shape_text(ta, sizeof ta, &a->shape),
+             gni_shape_text(tx, sizeof tx, &n->x->shape), what);
+    return false;
+}
+
+// An array by channel as one that broadcasts to x. False after gni_fail.
+static bool gni_norm_by_channel(const gni_norm *n, const char *name, gn_array **a) {
+    gn_shape s = n->x->shape;
+    if (*a == NULL) return true;
+    if ((*a)->shape.rank != 1 || (*a)->shape.dim[0] != s.dim[1]) return gni_norm_misfit(n, name, *a, "not one number for each channel");
+    for (int i = 0; i < s.rank; i++)
+        if (i != 1) s.dim[i] = 1;
+    *a = gn_reshape(*a, s);
+    return *a != NULL;
+}
+
+static bool gni_norm_channels(gni_norm *n) {
+    if (n->x->shape.rank < 2) return gni_norm_misfit(n, "x", n->x, "not (n, channels, ...)");
+    return gni_norm_by_channel(n, "w", &n->w) && gni_norm_by_channel(n, "b", &n->b);
+}
+
+// running = (1 - momentum) running + momentum batch, in place.
+static bool gni_norm_follow(gn_array *running, gn_array *batch, double momentum, double factor) {
+    if (running == NULL) return true;
+    gn_array *part = gn_mul_s(gn_reshape(batch, running->shape), momentum * factor);
+    return gn_assign(running, gn_add(gn_mul_s(running, 1.0 - momentum), part)) == GN_OK;
+}
+
+GPUNUM_API gn_array *gn_batch_norm(gn_array *x, gn_array *mean, gn_array *var, gn_array *w, gn_array *b, bool training,
+                                   double momentum, double eps) {
+    gni_norm n;
+    gn_array *y = NULL, *moments[2], *by_mean = mean, *by_var = var;
+    if (!gni_norm_begin(&n, "gn_batch_norm", x, w, b, mean, var, eps) || !gni_norm_channels(&n) ||
+        !gni_norm_by_channel(&n, "mean", &by_mean) || !gni_norm_by_channel(&n, "var", &by_var))
+        return gni_norm_end(&n, NULL);
+    gn_context *g = n.g;
+    const uint32_t set = ((1u << n.x->shape.rank) - 1u) & ~2u;
+    const int64_t channels = n.x->shape.dim[1], all = gni_elements(&n.x->shape), each = channels > 0 ? all / channels : 0;
+    if ((mean == NULL) != (var == NULL) || (!training && mean == NULL)) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_batch_norm: no running %s", mean == NULL ? "mean" : "variance");
+    } else if (!(momentum >= 0.0 && momentum <= 1.0)) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_batch_norm: momentum %g is not between 0 and 1", momentum);
+    } else if (!training) {
+        gn_array *scale = gn_rsqrt(gn_add_s(gn_cast(by_var, n.x->dtype), eps));
+        if (n.w != NULL) scale = gn_mul(scale, n.w);
+        y = gn_mul(gn_sub(n.x, by_mean), gn_eval(scale));
+        if (n.b != NULL) y = gn_add(y, n.b);
+        if (y != NULL && y->dtype != n.x->dtype) y = gn_cast(y, n.x->dtype);
+    } else if (each < 2 && channels > 0) {
+        gni_norm_misfit(&n, "x", n.x, "less than two numbers for a channel");
+    } else {
+        y = gni_normalised(g, n.x, set, n.w, n.b, true, eps, moments);
+        g->no_grad++;
+        if (y != NULL && all > 0 && !g->repeats && gni_norm_follow(mean, moments[0], momentum, 1.0))
+            gni_norm_follow(var, moments[1], momentum, (double)each / (double)(each - 1));
+        g->no_grad--;
+    }
+    return gni_norm_end(&n, y);
+}
+
+// Over the last axes, with weights of their sizes.
+static gn_array *gni_layer_norm(const char *fn, gn_array *x, int axes, gn_array *w, gn_array *b, bool centred, double eps) {
+    gni_norm n;
+    if (!gni_norm_begin(&n, fn, x, w, b, NULL, NULL, eps)) return gni_norm_end(&n, NULL);
+    const int rank = n.x->shape.rank, lead = rank - axes;
+    if (axes < 1 || axes > rank) {
+        gni_fail(n.g, GN_ERROR_ARGUMENT, "%s: %d axes of rank %d", fn, axes, rank);
+        return gni_norm_end(&n, NULL);
+    }
+    const gn_shape last = gn_shape_from(axes, n.x->shape.dim + lead);
+    for (int i = 0; i < 2; i++) {
+        gn_array **a = i == 0 ? &n.w : &n.b;
+        gn_shape s = n.x->shape;
+        for (int k = 0; k < lead; k++) s.dim[k] = 1;
+        if (*a != NULL && !gni_same_shape(&(*a)->shape, &last))
+            gni_norm_misfit(&n, i == 0 ? "w" : "b", *a, "not the sizes of its last axes");
+        else if (*a != NULL)
+            *a = gn_reshape(*a, s);
+    }
+    const uint32_t set = ((1u << rank) - 1u) & ~((1u << lead) - 1u);
+    return gni_norm_end(&n, n.g->call_failed ? NULL : gni_normalised(n.g, n.x, set, n.w, n.b, centred, eps, NULL));
+}
+
+GPUNUM_API gn_array *gn_layer_norm(gn_array *x, int axes, gn_array *w, gn_array *b, double eps) {
+    return gni_layer_norm("gn_layer_norm", x, axes, w, b, true, eps);
+}
+GPUNUM_API gn_array *gn_rms_norm(gn_array *x, int axes, gn_array *w, double eps) {
+    return gni_layer_norm("gn_rms_norm", x, axes, w, NULL, false, eps);
+}
+
+// groups 0: as many as channels.
+static gn_array *gni_group_norm(const char *fn, gn_array *x, int64_t groups, gn_array *w, gn_array *b, double eps) {
+    gni_norm n;
+    if (!gni_norm_begin(&n, fn, x, w, b, NULL, NULL, eps)) return gni_norm_end(&n, NULL);
+    if (n.x->shape.rank < 2) {
+        gni_norm_misfit(&n, "x", n.x, "not (n, channels, ...)");
+        return gni_norm_end(&n, NULL);
+    }
+    const gn_shape s = n.x->shape;
+    const int64_t channels = s.dim[1], inner = gni_extent_product(s.dim + 2, s.rank - 2);
+    if (groups == 0) groups = channels;
+    if (groups < 0 || (groups == 0 && channels > 0) || (groups > 0 && channels % groups != 0)) {
+        gni_fail(n.g, GN_ERROR_ARGUMENT, "%s: %lld groups of %lld channels", fn, (long long)groups, (long long)channels);
+        return gni_norm_end(&n, NULL);
+    }
+    if (gni_elements(&s) == 0)
+        return gni_norm_end(&n, gni_norm_channels(&n) ? gni_normalised(n.g, n.x, 0, n.w, n.b, true, eps, NULL) : NULL);
+    if (channels / groups * inner < 2) {
+        gni_norm_misfit(&n, "x", n.x, "less than two numbers to be normalised");
+        return gni_norm_end(&n, NULL);
+    }
+    gn_array *by[2];
+    by[0] = n.w;
+    by[1] = n.b;
+    for (int i = 0; i < 2; i++) {
+        gn_array *a = by[i];
+        if (a == NULL) continue;
+        if (a->shape.rank != 1 || a->shape.dim[0] != channels) {
+            gni_norm_misfit(&n, i == 0 ? "w" : "b", a, "not one number for each channel");
+            return gni_norm_end(&n, NULL);
+        }
+        by[i] = gn_reshape(a, GN_SHAPE(1, groups, channels / groups, 1));
+    }
+    n.x = gn_reshape(n.x, GN_SHAPE(s.dim[0], groups, channels / groups, inner));
+    gn_array *y = n.x == NULL ? NULL : gni_normalised(n.g, n.x, 12u, by[0], by[1], true, eps, NULL);
+    return gni_norm_end(&n, gn_reshape(y, s));
+}
+
+GPUNUM_API gn_array *gn_group_norm(gn_array *x, int64_t groups, gn_array *w, gn_array *b, double eps) {
+    if (groups == 0) groups = -1;
+    return gni_group_norm("gn_group_norm", x, groups, w, b, eps);
+}
+GPUNUM_API gn_array *gn_instance_norm(gn_array *x, gn_array *w, gn_array *b, double eps) {
+    return gni_group_norm("gn_instance_norm", x, 0, w, b, eps);
+}
