@@ -111,6 +111,120 @@ static void test_eight_bytes(void **state) {
     }
 }
 
+static gn_array *reduced(gn_context *g, int kind, gn_array *a, gn_axes axes, int axis) {
+    (void)g;
+    switch (kind) {
+    case 0: return gn_sum(a, axes);
+    case 1: return gn_min(a, axes);
+    case 2: return gn_max(a, axes);
+    case 3: return gn_any(a, axes);
+    case 4: return gn_all(a, axes);
+    case 5: return gn_argmin(a, axis);
+    case 6: return gn_argmax(a, axis);
+    case 7: return gn_mean(a, axes);
+    default: return gn_prod(gn_clamp(a, 1, 2), axes);
+    }
+}
+
+static void test_reductions(void **state) {
+    gn_context *g = (gn_context *)*state;
+    static const int64_t size[][2] = {{1, 1}, {3, 5}, {2, 6000}, {6000, 2}, {37, 129}};
+    for (int k = 0; k < 5; k++)
+        for (int kind = 0; kind < 9; kind++)
+            for (int axis = 0; axis < 2; axis++) {
+                gn_dtype t = dtypes[k == 1 ? (kind + axis) % 10 : k == 4 && axis ? GN_I32 : GN_F32];
+                gn_scope_begin(g);
+                gn_scope_begin(other);
+                char what[80];
+                snprintf(what, sizeof what, "reduction %d of %s (%d, %d) along %d", kind, gn_dtype_name(t), (int)size[k][0],
+                         (int)size[k][1], axis);
+                gn_axes axes = kind < 5 && k == 3 && axis ? GN_ALL : GN_AXES(axis);
+                gn_array *a = numbers(g, t, size[k][0], size[k][1]), *b = numbers(other, t, size[k][0], size[k][1]);
+                gn_array *y = gn_eval(reduced(g, kind, a, axes, axis));
+                if (t == GN_F32 && k == 4 && kind < 5) assert_non_null(strstr(gn_explain(y), "on the GPU"));
+                same(what, y, reduced(other, kind, b, axes, axis), gn_dtype_size(t) == 2 ? 1e4 : 4);
+                gn_scope_end(other);
+                gn_scope_end(g);
+            }
+}
+
+// Sums whose roundings would be larger than they are, unless what is cut off is kept.
+static void test_compensation(void **state) {
+    gn_context *g = (gn_context *)*state;
+    enum { N = 100000 };
+    static float x[N];
+    double sum = 0;
+    for (int i = 0; i < N; i++) {
+        x[i] = i % 2 ? 1e7f + (float)(i % 100) : -1e7f + 0.37f * (float)(i % 7);
+        sum += (double)x[i];
+    }
+    gn_array *a = gn_array_from(g, GN_F32, GN_SHAPE(N), x);
+    double have = gn_item(gn_sum(a, GN_ALL));
+    if (fabs(have - sum) > 1e-6 * fabs(sum)) fail_msg("the sum is %.9g, not %.9g", have, sum);
+    have = gn_item(gn_max(gn_sum(gn_reshape(a, GN_SHAPE(N / 2, 2)), 0), GN_ALL));
+    double odd = 0;
+    for (int i = 1; i < N; i += 2) odd += (double)x[i];
+    if (fabs(have - odd) > 1e-7 * odd) fail_msg("the sum is %.12g, not %.12g", have, odd);
+}
+
+static gn_array *some(gn_context *g, gn_dtype t, int64_t rows, int64_t columns) {
+    return gn_eval(gn_cast(gn_mul_s(numbers(g, GN_F32, rows, columns), 0.125), t));
+}
+
+static void test_products(void **state) {
+    gn_context *g = (gn_context *)*state;
+    static const int64_t size[][3] = {{1, 1, 1}, {3, 5, 2}, {64, 64, 64}, {33, 70, 129}, {1, 300, 40}, {40, 300, 1}, {130, 7, 66}};
+    for (int k = 0; k < 7; k++)
+        for (int how = 0; how < 6; how++) {
+            gn_array *y[2];
+            char what[80];
+            gn_scope_begin(g);
+            gn_scope_begin(other);
+            for (int i = 0; i < 2; i++) {
+                gn_context *h = i ? other : g;
+                gn_dtype t = how == 4 ? GN_F16 : how == 5 ? GN_I32 : GN_F32;
+                gn_array *a = some(h, t, size[k][0], size[k][1]), *b = some(h, t, size[k][1], size[k][2]);
+                if (how == 1) a = gn_transpose(some(h, t, size[k][1], size[k][0]));
+                if (how == 2) b = gn_transpose(some(h, t, size[k][2], size[k][1]));
+                y[i] = gn_matmul(a, b);
+                if (how == 3) y[i] = gn_relu(gn_add(y[i], some(h, t, 1, size[k][2])));
+                gn_eval(y[i]);
+            }
+            snprintf(what, sizeof what, "product %d of (%d, %d, %d)", how, (int)size[k][0], (int)size[k][1], (int)size[k][2]);
+            if (how < 3) assert_non_null(strstr(gn_explain(y[0]), "on the GPU"));
+            same(what, gn_cast(y[0], GN_F32), gn_cast(y[1], GN_F32), how == 4 ? 1e4 : how == 5 ? 0 : 200);
+            gn_scope_end(other);
+            gn_scope_end(g);
+        }
+}
+
+static void test_rows(void **state) {
+    gn_context *g = (gn_context *)*state;
+    static const int64_t size[][2] = {{1, 1}, {3, 5}, {7, 130}, {2, 5000}, {1, 20000}};
+    for (int k = 0; k < 5; k++)
+        for (int how = 0; how < 6; how++) {
+            gn_array *y[2];
+            gn_scope_begin(g);
+            gn_scope_begin(other);
+            for (int i = 0; i < 2; i++) {
+                gn_context *h = i ? other : g;
+                gn_array *a = some(h, how == 3 ? GN_F16 : GN_F32, size[k][0], size[k][1]);
+                int64_t at[3] = {0, size[k][1] - 1, size[k][1] / 2};
+                gn_seed(h, 7);
+                y[i] = how == 1   ? gn_log_softmax(a, 1)
+                       : how == 2 ? gn_logsumexp(a, 1)
+                       : how == 4 ? gn_rand(h, GN_F32, GN_SHAPE(size[k][0], size[k][1]))
+                       : how == 5 ? gn_take(a, gn_array_from(h, GN_I64, GN_SHAPE(3), at), 1)
+                                  : gn_softmax(a, 1);
+            }
+            char what[80];
+            snprintf(what, sizeof what, "rows %d of (%d, %d)", how, (int)size[k][0], (int)size[k][1]);
+            same(what, gn_cast(y[0], GN_F32), gn_cast(y[1], GN_F32), how == 3 ? 1e4 : how > 3 ? 0 : 40);
+            gn_scope_end(other);
+            gn_scope_end(g);
+        }
+}
+
 // More than a compute pass takes, and more arrays than the device keeps.
 static void test_many(void **state) {
     gn_context *g = (gn_context *)*state;
@@ -138,7 +252,7 @@ static void test_device(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {GN_TEST(test_programs), GN_TEST(test_in_place), GN_TEST(test_eight_bytes),
+    const struct CMUnitTest tests[] = {GN_TEST(test_programs), GN_TEST(test_in_place), GN_TEST(test_eight_bytes), GN_TEST(test_reductions), GN_TEST(test_compensation), GN_TEST(test_products), GN_TEST(test_rows),
                                        GN_TEST(test_many), GN_TEST(test_device)};
     return test_end(cmocka_run_group_tests(tests, open_other, close_other));
 }

@@ -84,7 +84,11 @@ layout(constant_id = GNI_S_MATMUL_LAYOUT) const uint GN_LAYOUT = 0u;
 #define GN_C_GROUPS ((GN_LAYOUT & GNI_F_MATMUL_C_GROUPS) != 0u)
 #define GN_HAS_BIAS ((GN_LAYOUT & GNI_F_MATMUL_BIAS) != 0u)
 #define GN_HAS_RELU ((GN_LAYOUT & GNI_F_MATMUL_RELU) != 0u)
+#ifdef GN_WGSL // no workgroup waits for another one
+#define GN_HAS_SPLITS false
+#else
 #define GN_HAS_SPLITS ((GN_LAYOUT & GNI_F_MATMUL_SPLITS) != 0u)
+#endif
 #define GN_WHOLE ((GN_LAYOUT & GNI_F_MATMUL_WHOLE) != 0u)
 #define GN_NATIVE ((GN_LAYOUT & GNI_F_MATMUL_EXACT) != 0u)
 #define GN_IS_SPARE ((GN_LAYOUT & GNI_F_MATMUL_SPARE) != 0u)
@@ -500,6 +504,7 @@ void main() {
             barrier();
         }
 #endif
+#ifndef GN_WGSL
     if (joins) {
         const uint area = GN_BM * GN_BN / GN_EACH, part = area + (GN_HAS_SUMS ? GN_COLUMNS : 0u);
         uint counter = GN_COUNTER0 + number * gn_tile_counters();
@@ -526,6 +531,7 @@ void main() {
             }
         }
     }
+#endif
     if (sums) gn_write_columns(n0 + me * GN_EACH, column_sum);
     [[unroll]] for (uint j = 0u; j < GN_TN / GN_EACH; j++) {
         uint column = n0 + (x + j * GN_PN) * GN_EACH;

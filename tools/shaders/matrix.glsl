@@ -111,6 +111,7 @@ uvec2 gn_tile_place(uint tile) {
 
 shared uint gn_arrived;
 
+#ifndef GN_WGSL
 // Counts a workgroup; true for all invocations of the last one of `count`.
 bool gn_is_last_of(uint counter, uint count) {
     memoryBarrierBuffer();
@@ -124,6 +125,7 @@ bool gn_is_last_of(uint counter, uint count) {
     return last;
 }
 bool gn_is_last(uint counter) { return gn_is_last_of(counter, GN_SPLITS); }
+#endif
 
 // Parts of k are added up in groups of GN_JOIN by the group's last workgroup, then these sums likewise, until
 // one is left: always the same sums, whoever makes them. A tile has this many counters.

@@ -183,6 +183,7 @@ void main() {
         else gn_add_row(sum, gn_batch(batch), unit, start, lane, stop);
         [[unroll]] for (uint i = 0u; i < GN_HALVES; i++) sum[i] = gn_team_sum(sum[i], lane);
         bool writes = lane == 0u && unit < units;
+#ifndef GN_WGSL // where nobody waits for others
         if (GN_SPLITS > 1u) {
             // Parts of a split lie beside each other.
             uint blocks = (units + GN_TEAMS - 1u) / GN_TEAMS, first = batch * GN_SPLITS * GN_HALVES * units + unit;
@@ -198,6 +199,7 @@ void main() {
                 sum[i] = gn_team_sum(part, lane);
             }
         }
+#endif
         if (writes) gn_write_unit(unit, batch, sum);
     }
 }

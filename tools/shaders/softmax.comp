@@ -45,7 +45,11 @@ layout(constant_id = GNI_S_SOFTMAX_PHASE) const uint GN_PHASE = 3u;
 shared float gn_team[GN_THREADS];
 shared float gn_team2[GN_THREADS];
 
+#ifdef GN_WGSL // which has no such constant
+#define gn_inf uintBitsToFloat(0x7f800000u ^ gn_zero)
+#else
 #define gn_inf uintBitsToFloat(0x7f800000u)
+#endif
 
 // NaN may get lost here: it comes back with the sum.
 float gn_max4(vec4 x) { return max(max(x.x, x.y), max(x.z, x.w)); }
@@ -136,13 +140,13 @@ void main() {
         }
         float sum = gn_team_join(lane, (sum4.x + sum4.y) + (sum4.z + sum4.w), true);
         float f = gn_row_finish(shift, sum);
-        if (row >= GN_ROWS) continue;
+        // One end for all, so that barriers stay in uniform control flow.
         if (GN_KIND == GN_LOGSUMEXP) {
-            if (lane == 0u) gn_row_result(row, f);
-            continue;
+            if (lane == 0u && row < GN_ROWS) gn_row_result(row, f);
+        } else if (row < GN_ROWS) {
+            [[unroll]] for (uint v = 0u; v < GN_VECTORS; v++)
+                gn_row_write(row, lane + v * GN_LANES, GN_KIND == GN_SOFTMAX ? x[v] * f : x[v] - f);
         }
-        [[unroll]] for (uint v = 0u; v < GN_VECTORS; v++)
-            gn_row_write(row, lane + v * GN_LANES, GN_KIND == GN_SOFTMAX ? x[v] * f : x[v] - f);
     }
 }
 

@@ -19,6 +19,11 @@ void gn_umul_extended(uint a, uint b, out uint h, out uint l) {
     h = r.y;
     l = r.x;
 }
+void gn_umul_extended(uvec2 a, uvec2 b, out uvec2 h, out uvec2 l) {
+    uvec2 x = gn_umul(a.x, b.x), y = gn_umul(a.y, b.y);
+    h = uvec2(x.y, y.y);
+    l = uvec2(x.x, y.x);
+}
 void gn_umul_extended(uvec4 a, uvec4 b, out uvec4 h, out uvec4 l) {
     uvec2 x = gn_umul(a.x, b.x), y = gn_umul(a.y, b.y), z = gn_umul(a.z, b.z), w = gn_umul(a.w, b.w);
     h = uvec4(x.y, y.y, z.y, w.y);
@@ -27,6 +32,11 @@ void gn_umul_extended(uvec4 a, uvec4 b, out uvec4 h, out uvec4 l) {
 uint gn_add_carry(uint a, uint b, out uint c) {
     uint s = a + b;
     c = uint(s < a);
+    return s;
+}
+uvec2 gn_add_carry(uvec2 a, uvec2 b, out uvec2 c) {
+    uvec2 s = a + b;
+    c = uvec2(lessThan(s, a));
     return s;
 }
 uvec4 gn_add_carry(uvec4 a, uvec4 b, out uvec4 c) {

@@ -255,7 +255,7 @@ def kernels(tmp, keep):
         with open(os.path.join(SHADERS, file)) as f:
             text = f.read()
         for name, env, defines, bfloat16 in make_shaders.read_variants(file, text)[0]:
-            if re.search(r"DOUBLE|X64|WIDE|64", " ".join([name] + defines)) or bfloat16 or not make_shaders.read_variants(file, text)[1]:
+            if re.search(r"DOUBLE|X64|WIDE", " ".join(defines)) or bfloat16 or not make_shaders.read_variants(file, text)[1]:
                 continue
             body = re.sub(r"^#version.*\n", "", text)
             extensions = "".join(re.findall(r"^#extension.*\n", body, re.M))

@@ -193,6 +193,7 @@ struct gni_gpu {
     bool lost;            // a call failed in a way that later calls cannot mend
     uint32_t pipelines;   // made or asked for so far
     gni_gpu_rates *rates; // by module, from a tuning file; NULL: there is none
+    const int *kernels;   // with texts, by module; -1: there is none. NULL: there are all
     void *jobs;           // state of room gpu_jobs, freed with the device
 };
 

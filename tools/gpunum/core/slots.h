@@ -53,7 +53,7 @@
                                   // buffer it has.
                                   // reductions: gni_reduction * 3 + domain in bits 0-7, bit 8: columns, 9-12: log2 of the
                                   // lanes of a team, 16-19: dtype of the result, 20-21: log2 of the steps of a lane that
-                                  // are loaded at a time
+                                  // are loaded at a time; as WGSL, bits 24 and 25: partial results are written, are joined
 #define GNI_P_PROGRAM_STEPS 6     // instructions, at most 24
 // Others.
 #define GNI_P_PROGRAM_KERNEL 32 // to 47: the kernel's own, below
@@ -70,6 +70,8 @@
 #define GNI_P_MAP_ACROSS 37  // tiles along the last dimension
 #define GNI_P_MAP_DOWN 38    // and along the rows
 
+#define GNI_F_REDUCE_PARTIAL 0x1000000u
+#define GNI_F_REDUCE_JOIN 0x2000000u
 #define GNI_P_REDUCE_KEPT 32    // elements of the result
 #define GNI_P_REDUCE_REDUCED 33 // elements that go into each
 #define GNI_P_REDUCE_UNITS 34

@@ -100,6 +100,9 @@ static int gni_job_log2_up(int64_t x) {
     return n;
 }
 
+// Whether the device's layer has a kernel; that of every other one does.
+static bool gni_job_has(const gni_gpu *gpu, int module) { return gpu->kernels == NULL || gpu->kernels[module] >= 0; }
+
 // ---- operands
 
 // The range of `o` that `rank` dimensions reach, as a buffer argument, and where in it index 0 is, in
@@ -781,8 +784,19 @@ static bool gni_job_reduce_piece(gni_job_call *c, const gni_reduce *r, const gni
     k[GNI_P_REDUCE_SPLIT0] = (uint32_t)first;
     k[GNI_P_REDUCE_INDEX0] = (uint32_t)index;
     gni_job_reduce_modules(c, r, &s);
+    if (c->gpu->caps.texts && total > 1) c->special.spec[GNI_P_PROGRAM_HOW] |= GNI_F_REDUCE_PARTIAL;
     c->waits = r->compiled;
     return gni_job_dispatch(c, gni_job_pipeline(c), plan->blocks, splits, 1);
+}
+
+// Where no workgroup can wait for the others: joins the partial results of all.
+static bool gni_job_reduce_join(gni_job_call *c, const gni_job_plan *plan) {
+    uint32_t *w = c->special.spec;
+    w[GNI_P_PROGRAM_COUNTS] = 1u << 4; // one output, and nothing else
+    w[GNI_P_PROGRAM_IN_DTYPES] = w[GNI_P_PROGRAM_IN_KINDS] = 0;
+    w[GNI_P_PROGRAM_HOW] = (w[GNI_P_PROGRAM_HOW] & ~GNI_F_REDUCE_PARTIAL) | GNI_F_REDUCE_JOIN;
+    c->special.n_spec = GNI_P_PROGRAM_STEPS;
+    return gni_job_dispatch(c, gni_job_pipeline(c), plan->blocks, 1, 1);
 }
 
 // The outermost reduced dimension in pieces of `step`, in dispatches that finish together.
@@ -803,7 +817,7 @@ static bool gni_job_reduce_pieces(gni_gpu *gpu, const gni_reduce *r, const gni_j
     c.gpu = gpu;
     if (total > 1) {
         ok = gni_job_scratch(&c, (uint64_t)(plan->units * total) * 32, "partial results") &&
-             gni_job_counters(&c, plan->blocks, &counter);
+             (gpu->caps.texts || gni_job_counters(&c, plan->blocks, &counter));
     }
     gni_gpu_use scratch[2] = {c.use[0], c.use[1]};
     for (int64_t i = 0; i < pieces && ok; i++) {
@@ -822,6 +836,7 @@ static bool gni_job_reduce_pieces(gni_gpu *gpu, const gni_reduce *r, const gni_j
                                   total, false, &fits) &&
              fits;
     }
+    if (ok && gpu->caps.texts && total > 1) ok = gni_job_reduce_join(&c, plan);
     gni_job_drop_scratch(&c);
     return ok;
 }
@@ -908,7 +923,7 @@ static bool gni_job_reduce_is_far(const gni_reduce *r) {
 static bool gni_job_reduce_ok(const gni_gpu *gpu, const gni_reduce *r) {
     gn_dtype t = r->out.dtype;
     bool wide = r->program.wide, index = r->op == GNI_RED_ARGMIN || r->op == GNI_RED_ARGMAX;
-    if (!gni_job_program_ok(gpu, &r->program, 3) || gni_is_complex(t)) return false;
+    if (!gni_job_program_ok(gpu, &r->program, gpu->caps.texts ? 1 : 3) || gni_is_complex(t)) return false;
     if (gni_job_reduce_is_far(r)) return false;
     if (index) return t == GN_I32 || t == GN_I64;
     if (r->op == GNI_RED_ANY || r->op == GNI_RED_ALL) return t == GN_BOOL;

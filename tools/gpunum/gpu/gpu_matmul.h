@@ -98,7 +98,7 @@ static bool gni_job_matmul_ok(const gni_gpu *gpu, const gni_matmul *m) {
     if (m->prologue != 0 && !gni_job_program_ok(gpu, &m->load, 1)) return false;
     if (real) return m->bias.buf == NULL || m->bias.dtype == GN_F32;
     if (gni_job_is_far(m)) return false;
-    if (plain && (a == GN_I32 || a == GN_U32)) return true;
+    if (plain && (a == GN_I32 || a == GN_U32)) return gni_job_has(gpu, gni_job_int_tile.module);
     return plain && a == GN_F64 && gpu->caps.float64 && gpu->caps.int64;
 }
 
@@ -270,7 +270,8 @@ static const gni_job_tile *gni_job_pick_tile(const gni_gpu *gpu, const gni_matmu
     for (int i = 0; i < count; i++) {
         const gni_job_tile *t = &tiles[i];
         if (t->shared > gpu->caps.shared_bytes && i < count - 1) continue;
-        for (int64_t s = 1; s <= 1024 && (s == 1 || m->k >= s * 4 * t->bk);
+        if (!gni_job_has(gpu, t->module)) continue;
+        for (int64_t s = 1; s <= (gpu->caps.texts ? 1 : 1024) && (s == 1 || m->k >= s * 4 * t->bk);
              s = gni_job_more_splits(t, s)) {
             double time = gni_job_tile_time(gpu, t, m, batches, s);
             if (best != NULL && time >= least) continue;
@@ -687,7 +688,7 @@ static bool gni_job_matvec(gni_job_call *c, const gni_matmul *job, const gni_mat
     if (units == 1 && steps >= (int64_t)8 << 8) log_lanes = 8; // no lanes without work
     int64_t blocks = gni_job_ceil(units, (int64_t)256 >> log_lanes), splits = 1;
     int64_t want = gni_job_enough(gpu) / GNI_MAX(blocks * batches, 1);
-    if (want > 1) splits = GNI_MIN(GNI_MIN(want, steps / ((int64_t)8 << log_lanes)), 512);
+    if (want > 1 && !gpu->caps.texts) splits = GNI_MIN(GNI_MIN(want, steps / ((int64_t)8 << log_lanes)), 512);
     c->generic.module = GNI_MODULE_matvec;
     c->generic.n_spec = GNI_S_MATVEC_SPECS;
     c->generic.spec[GNI_S_MATMUL_A_DTYPE] = (uint32_t)m->a.dtype;

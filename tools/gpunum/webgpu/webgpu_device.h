@@ -36,7 +36,8 @@ typedef struct gni_wg_block {
     uint64_t size, serial; // of the batch that used it last
     uint32_t number;       // of no other block
     int cls;
-    struct gni_wg_block *next;
+    struct gni_wg_block *next;              // of those that are kept
+    struct gni_wg_block *later, *earlier; // of all
 } gni_wg_block;
 
 typedef struct gni_wg_stage { // memory that can be mapped
@@ -78,7 +79,7 @@ typedef struct gni_wg {
     WGPUQueue queue;
     char driver[128];
     // memory
-    gni_wg_block *kept[GNI_WG_CLASSES];
+    gni_wg_block *kept[GNI_WG_CLASSES], *all;
     uint64_t used, reserved, peak, limit, blocks, max_buffer;
     uint32_t next_number;
     gni_wg_stage stages[GNI_WG_STAGES];
@@ -239,6 +240,9 @@ static WGPUBuffer gni_wg_buffer(gni_wg *w, uint64_t size, WGPUBufferUsage usage)
 static void gni_wg_block_free(gni_wg *w, gni_wg_block *b) {
     w->reserved -= b->size;
     w->blocks--;
+    if (b->later) b->later->earlier = b->earlier;
+    if (b->earlier) b->earlier->later = b->later;
+    else w->all = b->later;
     wgpuBufferDestroy(b->buffer);
     wgpuBufferRelease(b->buffer);
     gni_free(w->gpu.g, b);
@@ -279,6 +283,9 @@ static gni_wg_block *gni_wg_block_new(gni_wg *w, int cls, uint64_t size) {
     b->size = size;
     b->cls = cls;
     b->number = ++w->next_number;
+    b->later = w->all;
+    if (w->all) w->all->earlier = b;
+    w->all = b;
     w->blocks++;
     w->reserved += size;
     w->peak = GNI_MAX(w->peak, w->reserved);

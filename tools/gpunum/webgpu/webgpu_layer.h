@@ -10,7 +10,9 @@
 
 // ---- pipelines
 
-static bool gni_wg_is_program(int module) { return module == GNI_MODULE_map_24 || module == GNI_MODULE_map_copy64; }
+static bool gni_wg_is_program(int module) {
+    return module == GNI_MODULE_map_24 || module == GNI_MODULE_map_copy64 || module == GNI_MODULE_reduce_24;
+}
 
 static uint64_t gni_wg_kernel_hash(const gni_gpu_kernel *k) {
     uint64_t h = (14695981039346656037u ^ (uint32_t)k->module) * 1099511628211u;
@@ -313,10 +315,7 @@ static void gni_wg_close(gni_gpu *d) {
         if (w->encoder) wgpuCommandEncoderRelease(w->encoder);
         for (int i = 0; i < GNI_WG_GROUPS; i++)
             if (w->groups[i].group) wgpuBindGroupRelease(w->groups[i].group);
-        w->serial++;
-        gni_wg_trim(d);
-        for (int i = 0; i < GNI_GPU_MAX_USES; i++)
-            if (w->spare[i]) gni_wg_block_free(w, w->spare[i]);
+        while (w->all) gni_wg_block_free(w, w->all);
         for (int i = 0; i < GNI_WG_STAGES; i++)
             if (w->stages[i].buffer) wgpuBufferRelease(w->stages[i].buffer);
         for (int i = 0; i < 256; i++) {
@@ -411,7 +410,8 @@ static bool gni_wg_caps(gni_wg *w) {
     c->max_buffers = GNI_MIN(l.maxStorageBuffersPerShaderStage, (uint32_t)GNI_GPU_MAX_USES);
     c->max_allocation = w->max_buffer = l.maxBufferSize;
     c->texts = true;
-    c->jobs = 1u << GNI_JOB_MAP;
+    c->jobs = 1u << GNI_JOB_MAP | 1u << GNI_JOB_REDUCE | 1u << GNI_JOB_MATMUL | 1u << GNI_JOB_SOFTMAX | 1u << GNI_JOB_RANDOM |
+              1u << GNI_JOB_TAKE;
     c->multiprocessors = c->kind == GNI_GPU_CPU ? 4 : 16;
     bool real = info.backendType != WGPUBackendType_Null;
     wgpuAdapterInfoFreeMembers(info);
@@ -426,6 +426,7 @@ static bool gni_wg_tables(gni_wg *w) {
     if (!w->variant || !w->unpacked || !w->params_host) return false;
     for (int i = 0; i < GNI_MODULE_COUNT; i++) w->variant[i] = -1;
     for (int i = 0; gni_wgsl_kernels[i].module >= 0; i++) w->variant[gni_wgsl_kernels[i].module] = i;
+    w->gpu.kernels = w->variant;
     w->params = gni_wg_buffer(w, (uint64_t)GNI_WG_BATCH * GNI_WG_PARAM_BYTES, WGPUBufferUsage_Uniform | WGPUBufferUsage_CopyDst);
     return w->params != NULL;
 }

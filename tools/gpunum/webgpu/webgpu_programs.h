@@ -171,6 +171,9 @@ typedef struct gni_wg_words_of {
     uint32_t alias; // 4 bits for each input: 1 + the output whose buffer it is read from
     uint32_t wide, atomic; // bit k: buffer argument k is vectors of 4 words, is atomic
     uint32_t buffers, written;
+    // Of reductions: the code, log2 of the lanes of a team, the dtype of the result.
+    bool columns, partial, joins;
+    uint32_t code, log_lanes, result;
 } gni_wg_program_words;
 
 static uint32_t gni_wg_packing(uint32_t t) {
@@ -202,6 +205,17 @@ static void gni_wg_choose_types(gni_wg_program_words *p) {
         int place = gni_wg_in_place(p, k);
         p->buffers |= 1u << place;
         if (gni_wg_grouped(gni_wg_in_kind(p, k)) && gni_wg_packing(gni_wg_in_dtype(p, k)) == 0) p->wide |= 1u << place;
+    }
+    if (p->reduces) { // behind the output are partial results
+        uint32_t out = 1u << GNI_MAX_INPUTS, partial = out << 1;
+        if (p->partial || p->joins) p->buffers |= partial;
+        p->wide |= partial;
+        if (p->partial) p->written |= partial;
+        if (p->partial) return;
+        p->buffers |= out;
+        p->written |= out;
+        if (gni_wg_packing(p->result) > 0) p->atomic |= out;
+        return;
     }
     for (int k = 0; k < p->n_out; k++) {
         uint32_t bit = 1u << (GNI_MAX_INPUTS + k);
@@ -378,7 +392,7 @@ static void gni_wg_head(gni_wg_text *t, gni_wg_program_words *p) {
     for (int k = 0; k < p->n_in; k++) gni_wg_input_functions(t, p, k);
     for (int k = 0; k < p->n_in; k++)
         if (gni_wg_in_dtype(p, k) == GNI_T_F16) gni_wg_want_name(t, "load_f16");
-    for (int k = 0; k < p->n_out; k++) {
+    for (int k = 0; k < p->n_out && !p->reduces; k++) {
         if (gni_wg_out_dtype(p, k) == GNI_T_F16) gni_wg_want_name(t, "store_f16");
         if (gni_wg_out_dtype(p, k) == GNI_T_BF16) gni_wg_want_name(t, "store_bf16");
     }
@@ -441,6 +455,101 @@ static void gni_wg_map_text(gni_wg_text *t, const gni_wg_program_words *p) {
     gni_wg_say(t, "}\n}\n");
 }
 
+// ---- reductions: see reduce.glsl, whose lanes, teams and units these are
+
+static void gni_wg_join_team(gni_wg_text *t, const gni_wg_program_words *p) {
+    unsigned step = p->columns ? 256u >> p->log_lanes : 1u;
+    gni_wg_say(t, "workgroupBarrier();\n");
+    for (unsigned half_team = (1u << p->log_lanes) >> 1; half_team > 0; half_team >>= 1)
+        gni_wg_say(t,
+                   "if (lane >= %uu && lane < %uu) { ts[me] = s; tc[me] = c; }\nworkgroupBarrier();\n"
+                   "if (lane < %uu) { var s3 = ts[me + %uu]; var c3 = tc[me + %uu]; join(&s, &c, &s3, &c3); }\n",
+                   half_team, 2 * half_team, half_team, half_team * step, half_team * step);
+}
+
+// Element e of (s, c) as element j of the result.
+static void gni_wg_write_result(gni_wg_text *t, const gni_wg_program_words *p) {
+    bool wide = p->result == GNI_T_I64 || p->result == GNI_T_F64 || p->result == GNI_T_U64;
+    gni_wg_say(t, "fn put(place : u32, s0 : vec4<u32>, c0 : vec4<u32>, e0 : u32) {\nvar s = s0; var c = c0; var element = e0;\n"
+                  "let x = leave(&s, &c, &element);\n");
+    if (wide) {
+        gni_wg_say(t, "let at = 2u * (place + P(%uu));\ns8(at, x.x); s8(at + 1u, x.y);\n}\n",
+                   (unsigned)GNI_P_PROGRAM_OP + 9u * GNI_MAX_INPUTS);
+        return;
+    }
+    gni_wg_say(t, "let j = vec4<u32>(place + P(%uu)); let v = vec4<u32>(x.x); let count = 1u;\n",
+               (unsigned)GNI_P_PROGRAM_OP + 9u * GNI_MAX_INPUTS);
+    gni_wg_store_each(t, p->result, GNI_MAX_INPUTS);
+    gni_wg_say(t, "}\n");
+}
+
+static void gni_wg_take_steps(gni_wg_text *t, const gni_wg_program_words *p) {
+    unsigned lanes = 1u << p->log_lanes;
+    gni_wg_say(t,
+               "let steps = %s;\nlet first = wg.y * P(%uu);\nvar end = min(first + P(%uu), steps);\n"
+               "if (unit >= units) { end = 0u; }\nlet n = %s;\n",
+               p->columns ? "reduced" : "(reduced + 3u) / 4u", (unsigned)GNI_P_REDUCE_CHUNK, (unsigned)GNI_P_REDUCE_CHUNK,
+               p->columns ? "kept" : "reduced");
+    if (!p->columns && p->scalars > 0) {
+        gni_wg_say(t, "let sq%d = unit;\n", p->scalars);
+        gni_wg_coordinates(t, p->vectors, p->scalars, false);
+    }
+    gni_wg_say(t, "for (var t = first + lane; t < end; t += %uu) {\nlet i = %s * 4u;\n", lanes, p->columns ? "unit" : "t");
+    if (p->columns && p->scalars > 0) {
+        gni_wg_say(t, "let sq%d = t;\n", p->scalars);
+        gni_wg_coordinates(t, p->vectors, p->scalars, false);
+    }
+    gni_wg_body(t, p);
+    gni_wg_say(t, "var v = r%u; var s2 = vec4<u32>(); var c2 = vec4<u32>();\n", p->word[GNI_P_PROGRAM_OUT_REGS] & 255u);
+    if (p->columns) gni_wg_say(t, "var index = vec4<u32>(P(%uu) + t);\n", (unsigned)GNI_P_REDUCE_INDEX0);
+    else gni_wg_say(t, "var index = vec4<u32>(P(%uu) + i) + vec4<u32>(0u, 1u, 2u, 3u);\n", (unsigned)GNI_P_REDUCE_INDEX0);
+    gni_wg_say(t, "enter(&v, &index, &s2, &c2);\n");
+    if (!p->columns)
+        gni_wg_say(t, "if (i + 4u > reduced) {\nlet outside = (vec4<u32>(i) + vec4<u32>(0u, 1u, 2u, 3u)) >= vec4<u32>(reduced);\n"
+                      "s2 = select(s2, neutral(), outside); c2 = select(c2, neutral_c(), outside);\n}\n");
+    gni_wg_say(t, "if (t == first + lane) { s = s2; c = c2; } else { join_next(&s, &c, &s2, &c2); }\n}\n");
+    if (!p->columns)
+        gni_wg_say(t, "{ var s3 = s.yxwz; var c3 = c.yxwz; join(&s, &c, &s3, &c3); }\n"
+                      "{ var s3 = s.zwxy; var c3 = c.zwxy; join(&s, &c, &s3, &c3); }\n");
+}
+
+static void gni_wg_reduce_text(gni_wg_text *t, const gni_wg_program_words *p) {
+    unsigned lanes = 1u << p->log_lanes, teams = 256u >> p->log_lanes;
+    static const char *const wanted[] = {"neutral", "neutral_c", "enter", "join", "join_next", "leave"};
+    gni_wg_say(t, "const GN_CODE : u32 = %uu;\nconst GN_RESULT_DTYPE : u32 = %uu;\n", p->code, p->result);
+    for (int i = 0; i < 6; i++) gni_wg_want_name(t, wanted[i]);
+    if (!p->partial) gni_wg_write_result(t, p);
+    gni_wg_say(t,
+               "var<workgroup> ts : array<vec4<u32>, 256>;\nvar<workgroup> tc : array<vec4<u32>, 256>;\n"
+               "@compute @workgroup_size(256) fn main(@builtin(workgroup_id) wg : vec3<u32>, @builtin(num_workgroups) ng : "
+               "vec3<u32>, @builtin(local_invocation_index) me : u32) {\n");
+    gni_wg_registers(t, p);
+    gni_wg_say(t, "let kept = P(%uu); let reduced = P(%uu); let units = P(%uu); let splits = P(%uu);\n",
+               (unsigned)GNI_P_REDUCE_KEPT, (unsigned)GNI_P_REDUCE_REDUCED, (unsigned)GNI_P_REDUCE_UNITS,
+               (unsigned)GNI_P_REDUCE_SPLITS);
+    if (p->columns) gni_wg_say(t, "let lane = me / %uu; let team = me %% %uu;\n", teams, teams);
+    else gni_wg_say(t, "let lane = me %% %uu; let team = me / %uu;\n", lanes, lanes);
+    gni_wg_say(t,
+               "let blocks = (units + %uu) / %uu;\nfor (var block = wg.x; block < blocks; block += ng.x) {\n"
+               "let unit = block * %uu + team;\nvar s = neutral(); var c = neutral_c();\n",
+               teams - 1, teams, teams);
+    if (p->joins)
+        gni_wg_say(t,
+                   "if (unit < units) {\nfor (var q = lane; q < splits; q += %uu) {\nlet at = 8u * (unit * splits + q);\n"
+                   "var s2 = v9(at); var c2 = v9(at + 4u); join(&s, &c, &s2, &c2);\n}\n}\n",
+                   lanes);
+    else gni_wg_take_steps(t, p);
+    gni_wg_join_team(t, p);
+    gni_wg_say(t, "if (lane == 0u && unit < units) {\n");
+    if (p->partial)
+        gni_wg_say(t, "let at = 8u * (unit * splits + P(%uu) + wg.y);\nw9(at, s); w9(at + 4u, c);\n",
+                   (unsigned)GNI_P_REDUCE_SPLIT0);
+    else if (p->columns)
+        gni_wg_say(t, "for (var e = 0u; e < 4u; e++) { if (unit * 4u + e < kept) { put(unit * 4u + e, s, c, e); } }\n");
+    else gni_wg_say(t, "put(unit, s, c, 0u);\n");
+    gni_wg_say(t, "}\n}\n}\n");
+}
+
 // The text of a program's kernel, which the caller frees, or NULL after gni_fail.
 static char *gni_wg_program(gni_wg *w, const gni_gpu_kernel *k, uint32_t *buffers, uint32_t *written) {
     gni_wg_program_words p;
@@ -457,11 +566,23 @@ static char *gni_wg_program(gni_wg *w, const gni_gpu_kernel *k, uint32_t *buffer
     p.n_insn = (int)(counts >> 8 & 255u);
     p.vectors = (int)(counts >> 16 & 15u);
     p.scalars = (int)(counts >> 20 & 15u);
-    p.alias = k->spec[GNI_P_PROGRAM_HOW] >> 8;
+    uint32_t how = k->spec[GNI_P_PROGRAM_HOW];
+    p.reduces = k->module == GNI_MODULE_reduce_24;
+    if (p.reduces) {
+        p.code = how & 255u;
+        p.columns = how >> 8 & 1u;
+        p.log_lanes = how >> 9 & 15u;
+        p.result = how >> 16 & 15u;
+        p.partial = (how & GNI_F_REDUCE_PARTIAL) != 0;
+        p.joins = (how & GNI_F_REDUCE_JOIN) != 0;
+    } else {
+        p.alias = how >> 8;
+    }
     gni_wg_choose_types(&p);
     w->mark++;
     gni_wg_head(&t, &p);
-    gni_wg_map_text(&t, &p);
+    if (p.reduces) gni_wg_reduce_text(&t, &p);
+    else gni_wg_map_text(&t, &p);
     *buffers = p.buffers;
     *written = p.written;
     if (!t.failed) return t.s;
