@@ -339,6 +339,10 @@ foreach(example quickstart autograd spectrum stft plate kmeans life histogram ta
     endif()
 endforeach()
 
+if(TARGET cifar10)
+    gpunum_test(example.cifar10 cpu "${on_cpu}" ${PROJECT_SOURCE_DIR}/tests/check_cifar10.sh $<TARGET_FILE:cifar10>)
+endif()
+
 # --- checks of the sources ----------------------------------------------------------------------
 
 find_package(Python3 COMPONENTS Interpreter)
