@@ -674,6 +674,21 @@ static gn_array *call_no_grad(calls *c) {
     return y;
 }
 
+static gn_array *call_autocast(calls *c) {
+    gn_autocast_begin(c->g, c->wild && draw(2) ? GN_F16 : GN_BF16);
+    gn_array *y = gn_matmul(floats(c), second(c));
+    gn_autocast_end(c->g);
+    return y;
+}
+
+static gn_array *call_scaled(calls *c) {
+    gn_array *p = gn_copy(gn_detach(floats(c))), *scale = gn_copy(gn_full(c->g, GN_F32, GN_SHAPE(2), 4.0));
+    gn_optimizer *opt = gn_sgd(&p, gn_requires_grad(p, true) != NULL ? 1 : 0, NULL);
+    if (gn_backward(gn_scale_loss(gn_sum(gn_mul_s(p, 0.5), GN_ALL), scale)) == GN_OK) gn_step_scaled(opt, scale, whole(c, 3), number(c, 1.0));
+    gn_optimizer_free(opt);
+    return scale;
+}
+
 static gn_array *call_facts(calls *c) {
     gn_array *a = any_of(c);
     gn_memory_stats stats;
@@ -856,6 +871,8 @@ static gn_array *call_facts(calls *c) {
     X(gn_backward, SEVERAL, call_backward(c))                                                      \
     X(gn_detach, HUGE_OK, gn_detach(any_of(c)))                                                    \
     X(gn_no_grad_begin, SEVERAL, call_no_grad(c))                                                  \
+    X(gn_autocast_begin, SEVERAL, call_autocast(c))                                                \
+    X(gn_scale_loss, SEVERAL, call_scaled(c))                                                      \
     X(gn_gradients, SEVERAL, call_gradients(c))                                                    \
     X(gn_custom, SEVERAL, call_custom(c))                                                          \
     X(gn_checkpoint, SEVERAL, call_checkpoint(c))                                                  \
@@ -978,7 +995,7 @@ static const char *const other_functions[] = {
     "gn_shape_from", "gn_axes_from", "gn_axes_keep", "gn_shape_of", "gn_dtype_of", "gn_bytes",
     "gn_rank", "gn_dim", "gn_context_of", "gn_dtype_size", "gn_dtype_name", "gn_promote",
     "gn_explain", "gn_print", "gn_string_free", "gn_seed", "gn_seed_split", "gn_needs_grad", "gn_grad",
-    "gn_zero_grad", "gn_no_grad_end", "gn_step", "gn_zero_grads", "gn_lr_set", "gn_lr_get", "gn_optimizer_add_group", "gn_clip_grad_value", "gn_ema_update",
+    "gn_zero_grad", "gn_no_grad_end", "gn_autocast_end", "gn_step_scaled", "gn_step", "gn_zero_grads", "gn_lr_set", "gn_lr_get", "gn_optimizer_add_group", "gn_clip_grad_value", "gn_ema_update",
     "gn_lr_step", "gn_lr_multi_step", "gn_lr_exponential", "gn_lr_cosine", "gn_lr_cosine_restarts", "gn_lr_linear",
     "gn_lr_one_cycle", "gn_lr_plateau", "gn_params_free", "gn_params_count", "gn_params_name", "gn_params_at", "gn_params_get",
     "gn_params_note", "gn_params_noted", "gn_params_save", "gn_params_save_memory", "gn_params_load", "gn_params_load_memory",

@@ -559,6 +559,7 @@ static void test_losses(void **state) {
     expect_shape(gn_eval(gn_attention(none, none, none, NULL, NULL)), H, 0);
     expect_shape(gn_eval(gn_attention(other, other, other, NULL, NULL)), 0, H);
     expect_shape(gn_eval(gn_rope(none, NULL, NULL)), H, 0);
+    FAILS(ARGUMENT, "gn_scale_loss", gn_scale_loss(none, row));
     gn_array *of_lstm[4] = {row, row, row, row};
     FAILS(SHAPE, "gn_lstm", gn_lstm(row, of_lstm, 4, NULL, NULL, NULL, NULL, NULL));
     FAILS(SHAPE, "gn_gru", gn_gru(gn_zeros(g, GN_F32, GN_SHAPE(1, 1, 1)), of_lstm, 4, NULL, NULL, NULL));

@@ -190,6 +190,19 @@ GPUNUM_API void gn_lr_set(gn_optimizer *opt, double lr);
 GPUNUM_API double gn_lr_get(const gn_optimizer *opt);
 GPUNUM_API void gn_optimizer_free(gn_optimizer *opt); // gn_close frees those still alive
 
+// Mixed precision: until gn_autocast_end products, gn_linear, convolutions and gn_attention take float32 operands as halves of that
+// dtype and give halves; softmax, logsumexp and losses take halves as float32; everything else follows its operands. Parameters stay
+// float32, and so do their gradients; gn_backward may come inside or behind. Pairs nest, GN_F32 switches it off in between; of a
+// thread each. Bfloat16 needs no more. The gradients of float16 need a scaled loss:
+GPUNUM_API void gn_autocast_begin(gn_context *g, gn_dtype t);
+GPUNUM_API void gn_autocast_end(gn_context *g);
+// `scale` is the caller's array of two float32 numbers, {65536, 0} at first: the loss is multiplied by the first one. gn_step_scaled
+// is gn_step of gradients divided by it and, unless max_norm is 0, clipped to that norm. Where a gradient is not finite all parameters
+// and states stay as they are and the scale is halved; after `interval` (0 = 2000) steps without that it is doubled. Nothing is
+// waited for; Adam's count of steps goes on all the same. To be saved: the scale, in gn_params.
+GPUNUM_API gn_array *gn_scale_loss(gn_array *loss, gn_array *scale);
+GPUNUM_API gn_status gn_step_scaled(gn_optimizer *opt, gn_array *scale, int64_t interval, double max_norm);
+
 // Learning rates for gn_lr_set, by the number of the step, or epoch, from 0 on: PyTorch's schedules, of which nothing else is
 // to be saved. What makes no sense gives NaN, which gn_lr_set refuses. A warm-up multiplies: gn_lr_linear(step, 1, 0.1, 1, 500).
 GPUNUM_API double gn_lr_step(int64_t step, double lr, int64_t every, double gamma); // lr gamma^(step / every)

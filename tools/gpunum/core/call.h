@@ -31,6 +31,7 @@ static void gni_call_enter(gn_context *g, const char *fn) {
     g->call_failed = false;
     g->stack = gni_stack_here(g, false);
     g->no_grad = g->stack != NULL ? g->stack->no_grad : 0;
+    g->autocast = g->stack != NULL ? g->stack->autocast : 0;
 }
 
 static void gni_deliver_reads(gn_context *g, bool wait);
@@ -38,8 +39,11 @@ static void gni_deliver_reads(gn_context *g, bool wait);
 static void gni_end_plain(gn_context *g) {
     if (g->call_depth == 1) {
         if (g->reads != NULL) gni_deliver_reads(g, false);
-        if (g->stack == NULL && g->no_grad > 0) g->stack = gni_stack_here(g, true);
-        if (g->stack != NULL) g->stack->no_grad = g->no_grad;
+        if (g->stack == NULL && (g->no_grad > 0 || g->autocast != 0)) g->stack = gni_stack_here(g, true);
+        if (g->stack != NULL) {
+            g->stack->no_grad = g->no_grad;
+            g->stack->autocast = g->autocast;
+        }
     }
     g->call_depth--;
     gni_lock_leave(&g->lock);

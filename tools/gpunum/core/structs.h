@@ -420,6 +420,7 @@ typedef struct gni_stack {
     int count, capacity;
     int lost;    // scopes begun when there was no memory for them
     int no_grad; // of this thread, between calls
+    uint64_t autocast;
     struct gni_stack *next;
 } gni_stack;
 
@@ -486,6 +487,7 @@ struct gn_context {
     uint32_t kept[GNI_KEPT]; // kinds of products that were asked for after going into a store
     // autograd
     int no_grad; // of the thread inside the lock
+    uint64_t autocast; // too: the dtypes that were asked for, two bits each, the last one lowest: gni_autocast_bits
     bool learns; // gn_requires_grad was called
     bool repeats; // gn_checkpoint runs its function for the second time
     uint64_t serial;

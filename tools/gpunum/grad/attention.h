@@ -323,6 +323,10 @@ GPUNUM_API gn_array *gn_attention(gn_array *q, gn_array *k, gn_array *v, gn_arra
     if (g == NULL) return NULL;
     gn_scope_begin(g);
     gn_array *y = NULL;
+    if (gni_autocasts(g, in, 3)) {
+        gni_autocast_all(g, in, 3);
+        return gni_end_scope(g, gn_attention(in[0], in[1], in[2], mask, options));
+    }
     if (gni_attend_ok(g, q, k, v, mask, &o)) {
         gni_attend c;
         const bool tracks = gni_tracks(g, in, 4);

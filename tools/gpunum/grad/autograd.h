@@ -326,6 +326,8 @@ static bool gni_pass_run(gni_pass *p, gn_array *loss) {
     gni_pass_needed(p);
     gn_array **gx = (gn_array **)gni_alloc(g, sizeof(gn_array *) * (size_t)GNI_MAX(p->widest, 1));
     if (gx == NULL) gni_fail_memory(g, p->fn, sizeof(gn_array *) * (size_t)p->widest);
+    const uint64_t autocast = g->autocast;
+    g->autocast = 0; // what was computed in halves has its gradients in halves
     loss->node->gy = gni_const(g, p->fn, loss->dtype, &loss->shape, 1.0);
     bool ok = gx != NULL && loss->node->gy != NULL;
     for (int64_t at = 0; at < p->count && ok; at++) {
@@ -334,6 +336,7 @@ static bool gni_pass_run(gni_pass *p, gn_array *loss) {
         if (!gni_is_target(p, node)) gni_pass_leave(p, at);
     }
     gni_free(g, gx);
+    g->autocast = autocast;
     return ok;
 }
 

@@ -449,6 +449,10 @@ static gn_array *gni_conv_public(const char *fn, gn_array *x, gn_array *w, gn_ar
     gn_context *g = gni_begin(fn, in, b != NULL ? 3 : 2);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
+    if (gni_autocasts(g, in, b != NULL ? 3 : 2)) {
+        gni_autocast_all(g, in, b != NULL ? 3 : 2);
+        return gni_end_scope(g, gni_conv_public(fn, in[0], in[1], in[2], options, nd, transposed));
+    }
     const bool single = x->shape.rank == nd + 1;
     p.nd = nd;
     if (!gni_need_float(g, fn, x->dtype) || !gni_need_float(g, fn, w->dtype) || (b != NULL && !gni_need_float(g, fn, b->dtype)))

@@ -8,7 +8,7 @@
 #endif
 
 // param: the caller's functions, and what they are given.
-enum { GNI_CUSTOM_FORWARD, GNI_CUSTOM_BACKWARD, GNI_CUSTOM_USER, GNI_CUSTOM_SEED, GNI_CUSTOM_COUNTER };
+enum { GNI_CUSTOM_FORWARD, GNI_CUSTOM_BACKWARD, GNI_CUSTOM_USER, GNI_CUSTOM_SEED, GNI_CUSTOM_COUNTER, GNI_CUSTOM_AUTOCAST };
 
 // Runs the caller's function, whose calls have names of their own in messages. A result of it that nobody else has.
 static gn_array *gni_custom_run(gn_context *g, gn_function fn, gn_array *const *in, int count, void *user) {
@@ -43,6 +43,7 @@ static gn_array *gni_custom(const char *fn, gn_function forward, gn_custom_gradi
         memcpy(&node->param[GNI_CUSTOM_USER], &user, sizeof user);
         node->param[GNI_CUSTOM_SEED] = (int64_t)seed;
         node->param[GNI_CUSTOM_COUNTER] = (int64_t)counter;
+        node->param[GNI_CUSTOM_AUTOCAST] = (int64_t)g->autocast;
     }
     return gni_end_scope(g, y);
 }
@@ -88,11 +89,13 @@ static bool gni_back_checkpoint(gn_context *g, gni_node *node, gn_array *gy, gn_
     }
     g->seed = (uint64_t)node->param[GNI_CUSTOM_SEED];
     g->counter = (uint64_t)node->param[GNI_CUSTOM_COUNTER];
+    g->autocast = (uint64_t)node->param[GNI_CUSTOM_AUTOCAST];
     g->no_grad = 0;
     const bool repeats = g->repeats;
     g->repeats = true;
     gn_array *y = !g->call_failed ? gni_custom_run(g, forward, leaf, count, user) : NULL;
     g->repeats = repeats;
+    g->autocast = 0;
     gn_array *loss = y != NULL ? gn_sum(gn_mul(y, gy), GN_ALL) : NULL;
     g->no_grad = no_grad;
     g->seed = seed;

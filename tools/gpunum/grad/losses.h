@@ -3,8 +3,7 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
-#include "../ops/reduce_ops.h"
-#include "../grad/autograd.h"
+#include "../grad/gradients.h"
 #endif
 
 typedef struct gni_loss {
@@ -39,7 +38,7 @@ static bool gni_loss_begin(gni_loss *l, const char *fn, gn_array *x, gn_array *y
         return false;
     }
     gn_scope_begin(g);
-    l->t = x->dtype;
+    l->t = gni_autocasts_back(g, x) ? GN_F32 : x->dtype;
     l->x = gni_loss_in(x);
     l->y = gni_loss_in(y);
     if (l->x != NULL && l->y != NULL) return true;
@@ -262,7 +261,7 @@ static gn_array *gni_class_loss(const char *fn, gn_array *x, gn_array *labels, c
     if (!gni_class_loss_ok(g, fn, x, labels, &o, axis, logits)) return gni_end(g, NULL);
     gn_scope_begin(g);
     gn_array *inner = gni_loss_in(x), *y = inner != NULL ? gni_class_losses(g, inner, labels, &o, axis, logits) : NULL;
-    return gni_end_scope(g, y == NULL || y->dtype == x->dtype ? y : gn_cast(y, x->dtype));
+    return gni_end_scope(g, gni_autocasts_back(g, x) ? y : gni_as(y, x->dtype));
 }
 
 GPUNUM_API gn_array *gn_cross_entropy_with(gn_array *logits, gn_array *labels, const gn_cross_entropy_options *options) {

@@ -7,6 +7,25 @@
 #include "../grad/gradients.h"
 #endif
 
+GPUNUM_API void gn_autocast_begin(gn_context *g, gn_dtype t) {
+    if (!gni_begin_context("gn_autocast_begin", g)) return;
+    const uint64_t bits = t == GN_F16 ? GNI_AUTOCAST_F16 : t == GN_BF16 ? GNI_AUTOCAST_BF16 : GNI_AUTOCAST_OFF;
+    if (t != GN_F16 && t != GN_BF16 && t != GN_F32)
+        gni_fail(g, GN_ERROR_DTYPE, "gn_autocast_begin: %s is not float16, bfloat16 or float32", gn_dtype_name(t));
+    else if (g->autocast >> 62 != 0)
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_autocast_begin: 32 of them are open");
+    else
+        g->autocast = g->autocast << 2 | bits;
+    gni_end_plain(g);
+}
+
+GPUNUM_API void gn_autocast_end(gn_context *g) {
+    if (!gni_begin_context("gn_autocast_end", g)) return;
+    if (g->autocast == 0) gni_fail(g, GN_ERROR_ARGUMENT, "gn_autocast_end: no gn_autocast_begin before it");
+    g->autocast >>= 2;
+    gni_end_plain(g);
+}
+
 // Matrix product and bias, recorded as one op. One reference for the caller.
 static gn_array *gni_fused_linear(gn_context *g, gn_array *const *in) {
     gn_array *sum[2], *y = NULL;
@@ -26,6 +45,11 @@ GPUNUM_API gn_array *gn_linear(gn_array *x, gn_array *w, gn_array *b) {
     in[2] = b;
     gn_context *g = gni_begin("gn_linear", in, b != NULL ? 3 : 2);
     if (g == NULL) return NULL;
+    if (gni_autocasts(g, in, b != NULL ? 3 : 2)) {
+        gn_scope_begin(g);
+        gni_autocast_all(g, in, b != NULL ? 3 : 2);
+        return gni_end_scope(g, gn_linear(in[0], in[1], in[2]));
+    }
     if (w->shape.rank != 2 || x->shape.rank < 1 ||
         x->shape.dim[x->shape.rank - 1] != w->shape.dim[0] ||
         (b != NULL && (b->shape.rank != 1 || b->shape.dim[0] != w->shape.dim[1]))) {
@@ -78,6 +102,10 @@ GPUNUM_API gn_array *gn_cross_entropy(gn_array *logits, gn_array *labels) {
     in[1] = labels;
     gn_context *g = gni_begin("gn_cross_entropy", in, 2);
     if (g == NULL) return NULL;
+    if (gni_autocasts_back(g, logits)) {
+        gn_scope_begin(g);
+        return gni_end_scope(g, gn_cross_entropy(gn_cast(logits, GN_F32), labels));
+    }
     if (!gni_cross_entropy_ok(g, logits, labels)) return gni_end(g, NULL);
     gn_scope_begin(g);
     g->no_grad++; // recorded as one op
@@ -101,6 +129,10 @@ GPUNUM_API gn_array *gn_mse_loss(gn_array *prediction, gn_array *target) {
     in[1] = target;
     gn_context *g = gni_begin("gn_mse_loss", in, 2);
     if (g == NULL) return NULL;
+    if (gni_autocasts_back(g, prediction)) {
+        gn_scope_begin(g);
+        return gni_end_scope(g, gn_mse_loss(gn_cast(prediction, GN_F32), target));
+    }
     if (!gni_same_shape(&prediction->shape, &target->shape)) { // broadcasting hides mistakes here
         char ta[200], tb[200];
         gni_fail(g, GN_ERROR_SHAPE,

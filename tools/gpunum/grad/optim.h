@@ -3,6 +3,7 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
+#include "../ops/random_ops.h"
 #include "../grad/gradients.h"
 #endif
 
@@ -28,6 +29,7 @@ struct gn_optimizer {
     bool nesterov, centered;
     double beta1, beta2, eps; // beta2 is RMSprop's alpha, too
     double lr_decay, initial; // Adagrad
+    gn_array *ok, *factor;    // during gn_step_scaled: whether to step, and what gradients are multiplied by
 };
 
 static void gni_optimizer_release(gn_context *g, gn_optimizer *opt) {
@@ -384,6 +386,7 @@ static void gni_step_one(gn_context *g, gn_optimizer *opt, gni_optimized *item) 
     s.lr = opt->lr * item->lr_factor;
     s.p = gni_as(p, t);
     s.d = gni_as(grad, t);
+    if (opt->factor != NULL) s.d = gn_mul(s.d, opt->factor);
     if (item->weight_decay != 0.0 && decays_gradient) s.d = gn_add(s.d, gn_mul_s(s.p, item->weight_decay));
     if (item->weight_decay != 0.0 && !decays_gradient) s.p = gn_mul_s(s.p, 1.0 - s.lr * item->weight_decay);
     switch (s.p == NULL || s.d == NULL ? -1 : (int)opt->kind) {
@@ -399,6 +402,7 @@ static void gni_step_one(gn_context *g, gn_optimizer *opt, gni_optimized *item) 
     s.root[0] = s.root[0] != NULL ? gni_as(s.root[0], p->dtype) : NULL;
     into[0] = p;
     memcpy(into + 1, item->state, sizeof item->state);
+    for (int k = 0; k <= opt->states && opt->ok != NULL; k++) s.root[k] = gn_where(opt->ok, s.root[k], into[k]);
     if (!g->call_failed && gni_evaluate(g, s.root, into, 1 + opt->states)) item->steps++;
     gn_scope_end(g);
 }
@@ -410,6 +414,72 @@ GPUNUM_API gn_status gn_step(gn_optimizer *opt) {
     g->no_grad++;
     for (int i = 0; i < opt->count && !g->call_failed; i++) gni_step_one(g, opt, &opt->items[i]);
     g->no_grad--;
+    return gni_end_status(g);
+}
+
+// ---- loss scaling (Micikevicius et al., 2018, arXiv:1710.03740), of which the device alone knows how it went
+
+static bool gni_is_scale(gn_context *g, const char *fn, const gn_array *scale) {
+    const gn_shape two = GN_SHAPE(2);
+    if (scale->dtype == GN_F32 && gni_same_shape(&scale->shape, &two) && scale->node == NULL && !scale->wants_grad) return true;
+    gni_fail(g, GN_ERROR_ARGUMENT, "%s: the scale is not an array of two float32 numbers that no op made", fn);
+    return false;
+}
+
+GPUNUM_API gn_array *gn_scale_loss(gn_array *loss, gn_array *scale) {
+    gn_array *in[2];
+    in[0] = loss;
+    in[1] = scale;
+    gn_context *g = gni_begin("gn_scale_loss", in, 2);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    gn_array *y = NULL;
+    if (gni_need_float(g, "gn_scale_loss", loss->dtype) && gni_is_scale(g, "gn_scale_loss", scale))
+        y = gn_mul(loss, gn_copy(gn_index(scale, "0"))); // the step writes to it
+    return gni_end_scope(g, y);
+}
+
+// Whether all gradients are finite, and the factor that takes the scale and what is above max_norm away.
+static void gni_step_judge(gn_context *g, gn_optimizer *opt, gn_array *scale, double max_norm) {
+    gn_array *bad = NULL, *total = NULL;
+    gn_array *inverse = gn_recip(scale);
+    for (int i = 0; i < opt->count && !g->call_failed; i++) {
+        gn_array *grad = opt->items[i].param->grad;
+        if (grad == NULL || gni_elements(&grad->shape) == 0) continue;
+        gn_array *any = gn_any(gn_logical_not(gn_isfinite(grad)), GN_ALL);
+        bad = bad != NULL ? gn_logical_or(bad, any) : any;
+        if (max_norm <= 0.0) continue;
+        gn_array *d = gn_mul(gni_as(grad, grad->dtype == GN_F64 ? GN_F64 : GN_F32), inverse), *squares = gn_sum(gn_square(d), GN_ALL);
+        total = total != NULL ? gn_add(total, squares) : squares;
+    }
+    if (total != NULL) inverse = gn_mul(inverse, gn_minimum_s(gn_rdiv_s(gn_add_s(gn_sqrt(total), 1e-6), max_norm), 1.0));
+    opt->ok = bad != NULL ? gn_eval(gn_logical_not(bad)) : NULL;
+    opt->factor = gn_eval(inverse);
+}
+
+GPUNUM_API gn_status gn_step_scaled(gn_optimizer *opt, gn_array *scale, int64_t interval, double max_norm) {
+    static const char *const fn = "gn_step_scaled";
+    if (opt == NULL) return GN_ERROR_ARGUMENT;
+    gn_context *g = gni_begin(fn, &scale, 1);
+    if (g == NULL) return gni_null_status(scale);
+    gn_scope_begin(g);
+    g->no_grad++;
+    if (g != opt->ctx || interval < 0 || !(max_norm >= 0.0))
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: interval %lld, max_norm %g, or another context's scale", fn, (long long)interval, max_norm);
+    else if (gni_is_scale(g, fn, scale)) {
+        gn_array *now = gn_index(scale, "0"), *steps = gn_index(scale, "1"), *next[2];
+        gni_step_judge(g, opt, now, max_norm);
+        if (opt->ok != NULL && !g->call_failed) {
+            for (int i = 0; i < opt->count && !g->call_failed; i++) gni_step_one(g, opt, &opt->items[i]);
+            gn_array *grows = gn_ge_s(steps, (double)(interval > 0 ? interval : 2000) - 1.0);
+            next[0] = gn_where(opt->ok, gn_mul(now, gn_where(grows, gn_scalar(g, GN_F32, 2.0), gn_scalar(g, GN_F32, 1.0))), gn_mul_s(now, 0.5));
+            next[1] = gn_where(gn_logical_and(opt->ok, gn_logical_not(grows)), gn_add_s(steps, 1.0), gn_scalar(g, GN_F32, 0.0));
+            gn_assign(scale, gn_stack(next, 2, 0));
+        }
+        opt->ok = opt->factor = NULL;
+    }
+    g->no_grad--;
+    gn_scope_end(g);
     return gni_end_status(g);
 }
 

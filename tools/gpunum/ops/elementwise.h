@@ -312,3 +312,38 @@ GPUNUM_API gn_array *gn_copy(gn_array *a) {
     if (y != NULL && gni_tracks(g, &a, 1)) gni_record(g, y, "gn_copy", gni_back_copy, &a, 1);
     return gni_end(g, y);
 }
+
+// ---- gn_autocast_begin
+
+enum { GNI_AUTOCAST_NONE, GNI_AUTOCAST_F16, GNI_AUTOCAST_BF16, GNI_AUTOCAST_OFF }; // two bits of g->autocast
+
+// The dtype of halves that is in force, or float32. What other public calls are made of follows their own dtypes.
+static gn_dtype gni_autocast(const gn_context *g) {
+    const uint64_t bits = g->call_depth == 1 || g->call == NULL ? g->autocast & 3 : GNI_AUTOCAST_NONE;
+    return bits == GNI_AUTOCAST_F16 ? GN_F16 : bits == GNI_AUTOCAST_BF16 ? GN_BF16 : GN_F32;
+}
+
+static bool gni_sums_in_f32(gn_dtype t) { return t == GN_F32 || t == GN_F16 || t == GN_BF16; }
+
+// Whether these become halves, of one dtype.
+static bool gni_autocasts(const gn_context *g, gn_array *const *in, int n) {
+    const gn_dtype t = gni_autocast(g);
+    bool differs = false;
+    for (int i = 0; i < n; i++) {
+        if (!gni_sums_in_f32(in[i]->dtype)) return false;
+        differs = differs || in[i]->dtype != t;
+    }
+    return t != GN_F32 && differs;
+}
+
+// They do, inside a scope.
+static void gni_autocast_all(gn_context *g, gn_array **in, int n) {
+    const gn_dtype t = gni_autocast(g);
+    for (int i = 0; i < n; i++)
+        if (in[i] != NULL && in[i]->dtype != t) in[i] = gn_cast(in[i], t);
+}
+
+// Whether a half is to be seen as float32, which losses and softmax do.
+static bool gni_autocasts_back(const gn_context *g, const gn_array *a) {
+    return gni_autocast(g) != GN_F32 && a->dtype != GN_F32 && gni_sums_in_f32(a->dtype);
+}

@@ -108,6 +108,11 @@ GPUNUM_API gn_array *gn_matmul(gn_array *a, gn_array *b) {
     in[1] = b;
     gn_context *g = gni_begin("gn_matmul", in, 2);
     if (g == NULL) return NULL;
+    if (gni_autocasts(g, in, 2)) {
+        gn_scope_begin(g);
+        gni_autocast_all(g, in, 2);
+        return gni_end_scope(g, gn_matmul(in[0], in[1]));
+    }
     if (gni_is_complex(a->dtype) || gni_is_complex(b->dtype)) {
         gn_scope_begin(g);
         return gni_end_scope(g, gni_complex_product(gn_matmul, a, b));

@@ -371,6 +371,7 @@ static gn_array *gni_softmax_axis(const char *fn, gni_softmax_kind kind, gni_bac
     gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
+    if (gni_autocasts_back(g, a)) return gni_end_scope(g, gni_softmax_axis(fn, kind, backward, gn_cast(a, GN_F32), axis));
     gn_array *y = NULL;
     int at = gni_axis(g, fn, axis, a->shape.rank);
     if (at >= 0 && gni_real_only(g, fn, &a, 1)) {
@@ -403,6 +404,7 @@ GPUNUM_API gn_array *gn_logsumexp(gn_array *a, gn_axes axes) {
     gn_context *g = gni_begin("gn_logsumexp", &a, 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
+    if (gni_autocasts_back(g, a)) return gni_end_scope(g, gn_logsumexp(gn_cast(a, GN_F32), axes));
     gn_array *y = NULL;
     bool keep;
     uint32_t set = gni_axes(g, "gn_logsumexp", axes, a->shape.rank, &keep);
