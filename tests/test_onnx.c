@@ -669,6 +669,56 @@ static gn_array *loss(node *n, gn_array *x, gn_array *(*fn)(gn_array *, gn_array
                                                         : GN_REDUCE_MEAN;
     return fn(x, in(n, 1), &o);
 }
+// In training the second and third result are the running moments, here with the variance of a population.
+static gn_array *op_BatchNormalization(node *n) {
+    gn_array *x = in(n, 0), *mean = in(n, 3), *var = in(n, 4), *old = in(n, 4);
+    const bool training = integer(n, "training_mode", 0) != 0;
+    const double keep = real(n, "momentum", 0.9), count = (double)(gn_size(x) / gn_dim(x, 1));
+    gn_array *y = gn_batch_norm(x, mean, var, in(n, 1), in(n, 2), training, 1 - keep, real(n, "epsilon", 1e-5));
+    old = gn_mul_s(old, keep);
+    n->more[1] = mean;
+    n->more[2] = gn_add(old, gn_mul_s(gn_sub(var, old), (count - 1) / count));
+    return y;
+}
+static gn_array *op_InstanceNormalization(node *n) {
+    return gn_instance_norm(in(n, 0), in(n, 1), in(n, 2), real(n, "epsilon", 1e-5));
+}
+static gn_array *op_LayerNormalization(node *n) {
+    const int rank = n->in[0].s.rank;
+    int axis = (int)integer(n, "axis", -1), axes[8];
+    if (axis < 0) axis += rank;
+    for (int i = axis; i < rank; i++) axes[i - axis] = i;
+    const gn_axes over = GN_KEEP(gn_axes_from(rank - axis, axes));
+    const double eps = real(n, "epsilon", 1e-5);
+    gn_array *x = in(n, 0);
+    n->more[1] = gn_mean(x, over);
+    n->more[2] = gn_rsqrt(gn_add_s(gn_var(x, over, 0), eps));
+    return gn_layer_norm(x, rank - axis, in(n, 1), in(n, 2), eps);
+}
+// One direction; gates i, o, f, c instead of i, f, c, o.
+static gn_array *gates(gn_array *w) {
+    gn_array *part[4], *turned[4];
+    w = gn_squeeze(w, 0);
+    if (gn_split(w, 4, 0, part) != GN_OK) return NULL;
+    turned[0] = part[0], turned[1] = part[2], turned[2] = part[3], turned[3] = part[1];
+    return gn_concat(turned, 4, 0);
+}
+static gn_array *op_LSTM(node *n) {
+    const bool batches = integer(n, "layout", 0) != 0; // come first
+    const int64_t h = integer(n, "hidden_size", 1);
+    gn_array *b = n->inputs > 3 && n->given[3] ? in(n, 3) : gn_zeros(n->g, GN_F32, GN_SHAPE(1, 8 * h)), *weights[4], *hn, *cn;
+    gn_rnn_options o;
+    memset(&o, 0, sizeof o);
+    o.batch_first = batches;
+    weights[0] = gates(in(n, 1));
+    weights[1] = gates(in(n, 2));
+    weights[2] = gates(gn_slice(b, 1, 0, 4 * h, 1));
+    weights[3] = gates(gn_slice(b, 1, 4 * h, 8 * h, 1));
+    gn_array *y = gn_lstm(in(n, 0), weights, 4, NULL, NULL, &o, &hn, &cn);
+    n->more[1] = batches ? gn_swap_axes(hn, 0, 1) : hn;
+    n->more[2] = batches ? gn_swap_axes(cn, 0, 1) : cn;
+    return gn_expand_dims(y, batches ? 2 : 1);
+}
 static gn_array *op_NegativeLogLikelihoodLoss(node *n) { return loss(n, in(n, 0), gn_nll_loss); }
 static gn_array *op_SoftmaxCrossEntropyLoss(node *n) {
     gn_array *x = in(n, 0);
@@ -684,21 +734,22 @@ typedef struct row {
     const char *why;
 } row;
 
-static const char layers[] = "layers that are not here yet", detection[] = "detection: no such functions",
+static const char detection[] = "detection: no such functions",
                   states[] = "an optimizer with states of the caller's: test_train.c has PyTorch's",
                   drawn[] = "the random numbers of another generator", volumes[] = "three spatial axes",
                   cubic[] = "no cubic interpolation", places[] = "places that gn_interpolate does not take";
 #define HERE(op) {#op, op_##op, NULL}
 static const row rows[] = {
     HERE(Abs), HERE(Acos), HERE(Acosh), HERE(Add), HERE(And), HERE(ArgMax), HERE(ArgMin), HERE(Asin), HERE(Asinh),
-    HERE(Atan), HERE(Atanh), HERE(AveragePool), HERE(BitShift), HERE(BlackmanWindow), HERE(Cast), HERE(CastLike),
-    HERE(Ceil), HERE(Celu), HERE(Clip), HERE(Compress), HERE(Concat), HERE(Constant), HERE(ConstantOfShape),
-    HERE(Conv), HERE(ConvInteger), HERE(ConvTranspose), HERE(Cos), HERE(Cosh), HERE(CumSum), HERE(DFT),
-    HERE(DepthToSpace), HERE(DequantizeLinear), HERE(Det), HERE(Div), HERE(Dropout), HERE(DynamicQuantizeLinear),
-    HERE(Einsum), HERE(Elu), HERE(Equal), HERE(Erf), HERE(Exp), HERE(Expand), HERE(EyeLike), HERE(Flatten),
-    HERE(Floor), HERE(Gather), HERE(GatherElements), HERE(GatherND), HERE(Gemm), HERE(GlobalAveragePool),
-    HERE(GlobalMaxPool), HERE(Greater), HERE(GreaterOrEqual), HERE(GridSample), HERE(HammingWindow), HERE(HannWindow),
-    HERE(HardSigmoid), HERE(HardSwish), HERE(Hardmax), HERE(Identity), HERE(IsInf), HERE(IsNaN), HERE(LRN),
+    HERE(Atan), HERE(Atanh), HERE(AveragePool), HERE(BatchNormalization), HERE(BitShift), HERE(BlackmanWindow),
+    HERE(Cast), HERE(CastLike), HERE(Ceil), HERE(Celu), HERE(Clip), HERE(Compress), HERE(Concat), HERE(Constant),
+    HERE(ConstantOfShape), HERE(Conv), HERE(ConvInteger), HERE(ConvTranspose), HERE(Cos), HERE(Cosh), HERE(CumSum),
+    HERE(DFT), HERE(DepthToSpace), HERE(DequantizeLinear), HERE(Det), HERE(Div), HERE(Dropout),
+    HERE(DynamicQuantizeLinear), HERE(Einsum), HERE(Elu), HERE(Equal), HERE(Erf), HERE(Exp), HERE(Expand),
+    HERE(EyeLike), HERE(Flatten), HERE(Floor), HERE(Gather), HERE(GatherElements), HERE(GatherND), HERE(Gemm),
+    HERE(GlobalAveragePool), HERE(GlobalMaxPool), HERE(Greater), HERE(GreaterOrEqual), HERE(GridSample),
+    HERE(HammingWindow), HERE(HannWindow), HERE(HardSigmoid), HERE(HardSwish), HERE(Hardmax), HERE(Identity),
+    HERE(InstanceNormalization), HERE(IsInf), HERE(IsNaN), HERE(LRN), HERE(LSTM), HERE(LayerNormalization),
     HERE(LeakyRelu), HERE(Less), HERE(LessOrEqual), HERE(Log), HERE(LogSoftmax), HERE(MatMul), HERE(MatMulInteger),
     HERE(Max), HERE(MaxPool), HERE(MaxUnpool), HERE(Mean), HERE(MeanVarianceNormalization), HERE(Min), HERE(Mod),
     HERE(Mul), HERE(Neg), HERE(NegativeLogLikelihoodLoss), HERE(NonZero), HERE(Not), HERE(OneHot), HERE(Or),
@@ -713,18 +764,14 @@ static const row rows[] = {
     {"Scatter", op_ScatterElements, NULL}, {"Upsample", op_Resize, NULL},
     {"Adagrad", NULL, states},
     {"Adam", NULL, states},
-    {"BatchNormalization", NULL, layers},
     {"Bernoulli", NULL, drawn},
-    {"GRU", NULL, layers},
-    {"InstanceNormalization", NULL, layers},
-    {"LSTM", NULL, layers},
-    {"LayerNormalization", NULL, layers},
+    {"GRU", NULL, "gn_gru resets behind the product with the state, as PyTorch does"},
     {"MelWeightMatrix", NULL, "a filter bank for sound: no such function"},
     {"Momentum", NULL, states},
     {"NonMaxSuppression", NULL, detection},
     {"QLinearConv", NULL, "products of quantised numbers"},
     {"QLinearMatMul", NULL, "products of quantised numbers"},
-    {"RNN", NULL, layers},
+    {"RNN", NULL, "no recurrent layer without gates"},
     {"RoiAlign", NULL, detection},
     {"TfIdfVectorizer", NULL, "text"},
 };
@@ -749,6 +796,7 @@ static const struct {
     {"test_resize_upsample_sizes_nearest_ceil_half_pixel", places},
     {"test_resize_upsample_sizes_nearest_floor_align_corners", places},
     {"test_resize_upsample_sizes_nearest_round_prefer_ceil_asymmetric", places},
+    {"test_lstm_with_peepholes", "no peepholes"},
     {"test_unique_sorted_with_axis", "no gn_unique along an axis"},
     {"test_unique_sorted_with_axis_3d", "no gn_unique along an axis"},
     {"test_unique_sorted_with_negative_axis", "no gn_unique along an axis"},
