@@ -6,7 +6,7 @@ export const color = name => getComputedStyle(document.documentElement).getPrope
 export function sayDevice(device) {
     const how = device.relaxed ? 'with fused multiply-add' : 'without fused multiply-add, which this browser lacks';
     const gpu = device.backend === 'webgpu' ? '' : ` No GPU: ${device.why}.`;
-    const text = device.backend === 'webgpu' ? `Computes with WebGPU on ${device.name}.` : `Computes on the ${device.name}, ${how}.${gpu}`;
+    const text = device.backend === 'webgpu' ? `Computes with WebGPU on ${device.name}.` : `Computes on the ${device.name.replace('1 threads', '1 thread')}, ${how}.${gpu}`;
     document.getElementById('device').textContent = text;
 }
 

@@ -34,9 +34,9 @@ function answer(request, response) {
         response.writeHead(404, { 'Content-Type': 'text/plain' }).end('not here\n');
         return;
     }
-    // The last two let pages share memory between threads.
+    // Without the headers that let pages share memory (COOP and COEP) all libraries of the benchmark have one thread.
     response.writeHead(200, { 'Content-Type': types[extname(file)] ?? 'application/octet-stream', 'Content-Length': statSync(file).size,
-        'Cache-Control': 'no-cache', 'Cross-Origin-Opener-Policy': 'same-origin', 'Cross-Origin-Embedder-Policy': 'require-corp' });
+        'Cache-Control': 'no-cache' });
     createReadStream(file).pipe(response);
 }
 

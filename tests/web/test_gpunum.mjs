@@ -106,6 +106,9 @@ for (const relaxed of [false, true]) {
         assert.equal(opt.lr, 0.5);
         assert.throws(() => g.adam([w], { rate: 1 }), /no option rate/);
         opt.dispose();
+        const image = g.ones([1, 1, 4, 5]), kernel = g.ones([2, 1, 3, 3]);
+        assert.deepEqual(image.conv2d(kernel, undefined, { pads: [1, 0] }).shape, [1, 2, 4, 3]);
+        assert.deepEqual(image.conv2d(kernel, null, { stride: 2, pad: 1 }).toArray()[0][0], [[4, 6, 4], [6, 9, 6]]);
     });
     it('disposes of what a scope made', () => {
         const before = g.memory.arrays;

@@ -22,11 +22,11 @@ python3 "$root/tools/web/make_js.py" header.i "$work"
 part() { # number, object, flags...
     number=$1 object=$2
     shift 2
-    [ -e "$object" ] && [ -z "$(find "$root/tools/gpunum" "$root/tools/web" -newer "$object" -name '*.[hc]')" ] && return
+    [ -e "$object" ] && [ -z "$(find "$root/tools/gpunum" "$root/tools/web" -newer "$object" -name '*.[hc]' -o -newer "$object" -name build.sh)" ] && return
     printf '#define GPUNUM_IMPLEMENTATION\n#define GPUNUM_PART %s\n#include "gpunum.h"\n' "$number" >"part_$number.c"
     emcc $flags "$@" -c "part_$number.c" -o "$object"
 }
-part 1 host.o -Os &
+part 1 host.o -Oz &
 host=$!
 part 2 simd.o -O2
 part 2 relaxed.o -O2 -mrelaxed-simd
@@ -34,7 +34,7 @@ wait $host
 emcc $flags -Os -c "$root/tools/web/web.c" -o web.o
 
 for kind in simd relaxed; do
-    emcc -Os -msimd128 host.o web.o $kind.o -o $kind.mjs --no-entry -sMODULARIZE -sEXPORT_ES6 -sENVIRONMENT=web,worker,node \
+    emcc -Oz -msimd128 host.o web.o $kind.o -o $kind.mjs --no-entry -sMODULARIZE -sEXPORT_ES6 -sENVIRONMENT=web,worker,node \
         -sALLOW_MEMORY_GROWTH -sMAXIMUM_MEMORY=4GB -sSTACK_SIZE=1MB -sFILESYSTEM=0 -sEXPORTED_FUNCTIONS=@exports.txt \
         -sEXPORTED_RUNTIME_METHODS=HEAPU8,HEAP32,HEAPU32,HEAP64,HEAPF64,UTF8ToString,stringToUTF8OnStack,stackSave,stackRestore,stackAlloc
     sed "s/$kind\.wasm/core.wasm/g" $kind.mjs >$kind.core.mjs

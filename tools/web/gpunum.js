@@ -395,11 +395,14 @@ function argument(g, kind, x, out, options, made, like) {
         m.HEAPU8.fill(0, p, p + options.size[1]);
         for (const [name, value] of Object.entries(x)) {
             if (options[name] === undefined || name === 'size') throw new TypeError(`gpunum: no option ${name}`);
-            const [k, at] = options[name];
-            if (k === 'd') m.HEAPF64[(p + at) >> 3] = value;
-            else if (k === 'b') m.HEAPU8[p + at] = value ? 1 : 0;
-            else if (k === 'l') m.HEAP64[(p + at) >> 3] = BigInt(value);
-            else m.HEAP32[(p + at) >> 2] = value;
+            const [k, at] = options[name], many = Number(k.slice(1) || 1); // of a list one number stands for all
+            for (let i = 0; i < many; i++) {
+                const v = Array.isArray(value) ? value[i] ?? 0 : value;
+                if (k[0] === 'd') m.HEAPF64[((p + at) >> 3) + i] = v;
+                else if (k[0] === 'b') m.HEAPU8[p + at + i] = v ? 1 : 0;
+                else if (k[0] === 'l') m.HEAP64[((p + at) >> 3) + i] = BigInt(v);
+                else m.HEAP32[((p + at) >> 2) + i] = v;
+            }
         }
         return out.push(p);
     }

@@ -25,7 +25,7 @@ OTHERS = set('''gn_open_version gn_close gn_status_get gn_error gn_error_clear g
     gn_array_split gn_split_at gn_unstack gn_meshgrid gn_tensordot gn_fftn gn_ifftn gn_rfftn gn_irfftn gn_load_npy gn_save_npy
     gn_load_npz gn_load_csv gn_save_csv gn_load_idx gn_npz_names gn_profile_begin gn_profile_end gn_vulkan_record_begin
     gn_vulkan_record_end gn_vulkan_record_done gn_from_dlpack gn_vulkan_buffer gn_vulkan_wrap gn_optimizer_free gn_scalar
-    gn_ema_update gn_nll_loss gn_cross_entropy_with gn_context_ptr gn_log_stderr'''.split())
+    gn_ema_update gn_full_from gn_nll_loss gn_cross_entropy_with gn_context_ptr gn_log_stderr'''.split())
 ONE = {'step', 'high', 'deviation', 'scale'} # 1 where nothing is given; letter D
 LAST_AXIS = {'gn_sort', 'gn_argsort', 'gn_topk', 'gn_partition'}
 
@@ -39,12 +39,13 @@ def options(text):
     found = {}
     for body, name in re.findall(r'typedef struct \w* ?\{([^{}]*)\} (gn_\w+_options);', text):
         at, fields = 0, []
-        for kind, names in re.findall(r'(double|_Bool|int64_t|int) ([\w, ]+);', body):
+        for kind, names in re.findall(r'(double|_Bool|int64_t|int) ([\w, \[\]]+);', body):
             size = {'double': 8, 'int64_t': 8, 'int': 4, '_Bool': 1}[kind]
             for n in names.split(','):
+                n, many = re.fullmatch(r'(\w+)(?:\[(\d+)\])?', n.strip()).groups()
                 at = (at + size - 1) // size * size
-                fields.append((n.strip(), KIND[kind], at))
-                at += size
+                fields.append((n, KIND[kind] + (many or ''), at))
+                at += size * int(many or 1)
         if len(fields) == len(re.findall(r'[,;]', body)):
             found[name] = fields + [('', '', (at + 7) // 8 * 8)]
     return found
@@ -81,7 +82,8 @@ def parse(text):
             letters.append((k, word, layout))
             i += 1
         if letters is None:
-            sys.exit('make_js.py: what is %s in %s? Add it to OTHERS' % (kind, name))
+            print('make_js.py: %s is left out, for its %s' % (name, kind))
+            continue
         known.append((name, RESULT[result], letters))
     return known
 
@@ -112,7 +114,7 @@ def main():
         needed = max([i for i, p in enumerate(inputs) if p[0] in 'aAszIN' or p[0] == 't' and owner == 'NDArray'] + [-1])
         wants = []
         for i, (k, w, lay) in enumerate(inputs):
-            kind = TYPE.get(k) or '{ ' + '; '.join('%s?: %s' % (camel(f), TYPE[l]) for f, l, _ in lay[:-1]) + ' }'
+            kind = TYPE.get(k) or '{ ' + '; '.join('%s?: %s' % (camel(f), TYPE[l[0]] + (' | number[]' if l[1:] else '')) for f, l, _ in lay[:-1]) + ' }'
             w = camel(w)
             wants.append('%s%s: %s' % (w + '_' if w in ('default', 'in') else w, '' if i <= needed else '?', kind))
         gives = {'a': 'NDArray', 'l': 'number', 'i': 'number'}.get(result, TYPE[result])

@@ -91,6 +91,9 @@
 // (gn_shape_of, gn_dtype_of, gn_context_of); a getter of a context or an optimizer ends in _get (gn_status_get,
 // gn_device_get, gn_memory_get, gn_lr_get).
 //
+// In a page. Emscripten compiles this header as it is: emcc -O2 -msimd128 -sALLOW_MEMORY_GROWTH -sSTACK_SIZE=1MB, and with
+// -mrelaxed-simd for browsers that have fused multiply-add. gpunum.js (tools/web) is the same in JavaScript.
+//
 // Other languages. Every macro has a function behind it: gn_open gn_open_version (with gn_version() and
 // gn_options_size(); options may be NULL), GN_SCOPE gn_scope_begin and gn_scope_end, GN_SHAPE gn_shape_from, GN_AXES
 // gn_axes_from, GN_KEEP gn_axes_keep, gn_permute gn_permute_axes, gn_einsum gn_einsum_list.

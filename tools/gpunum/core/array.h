@@ -284,9 +284,10 @@ static bool gni_buffer_memory(gn_context *g, gni_buffer *b, uint32_t side) {
 
 // Whether what is on the GPU can be had from there.
 static bool gni_gpu_reached(gn_context *g) {
-    if (g->gpu == NULL)
+    const bool reached = !GNI_CPU_ALONE && g->gpu != NULL;
+    if (!reached)
         gni_fail(g, GN_ERROR_DEVICE_LOST, "gn_array: its data is on the GPU, which stayed with this process's parent");
-    return g->gpu != NULL;
+    return reached;
 }
 
 // False also for an index that was none, after gni_fail.

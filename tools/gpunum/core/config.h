@@ -27,6 +27,8 @@
 #if !defined(__wasm_simd128__) && !defined(GPUNUM_NO_SIMD)
 #define GPUNUM_NO_SIMD
 #endif
+#include <emscripten/stack.h>
+#define GNI_STACK (384 << 10) // bytes; beyond its stack a module writes over its own data
 #endif
 
 #include <errno.h>
@@ -106,6 +108,12 @@
 #else
 #define GNI_O1_BEGIN
 #define GNI_O1_END
+#endif
+
+#if defined(GPUNUM_NO_VULKAN) && !defined(GPUNUM_USE_WEBGPU)
+#define GNI_CPU_ALONE 1 // no device layer is compiled: what decides for a GPU says so to the compiler, which drops the rest
+#else
+#define GNI_CPU_ALONE 0
 #endif
 
 #define GNI_UNUSED(x) ((void)(x))

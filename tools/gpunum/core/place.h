@@ -265,7 +265,7 @@ static void gni_place_as_asked(gn_context *g) {
 static uint32_t gni_place(gn_context *g, gni_job_kind kind, const void *job, const gni_job_view *v,
                           gni_reason *why) {
     *why = GNI_WHY_NO_GPU;
-    if (g->gpu == NULL) return GNI_ON_CPU;
+    if (GNI_CPU_ALONE || g->gpu == NULL) return GNI_ON_CPU;
     *why = GNI_WHY_LOST;
     if (g->gpu->lost) return GNI_ON_CPU;
     *why = GNI_WHY_CPU_ONLY;

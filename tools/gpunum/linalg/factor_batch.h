@@ -174,7 +174,7 @@ static bool gni_ls_wanted(gni_la_job *d, gn_array *a, gn_dtype t, gni_factor_ste
     gn_context *g = d->g;
     gni_factor f;
     if (d->batch < 2 || d->m == 0 || d->n == 0) return false;
-    if (g->gpu == NULL || g->host_recording || g->gpu->lost) return false;
+    if (GNI_CPU_ALONE || g->gpu == NULL || g->host_recording || g->gpu->lost) return false;
     if (g->placement == GN_PLACE_CPU || !gni_materialize(g, a)) return false;
     memset(&f, 0, sizeof f);
     f.a.dtype = t;

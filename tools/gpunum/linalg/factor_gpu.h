@@ -77,7 +77,7 @@ static bool gni_lg_reaches(int64_t batch, int64_t rows, int64_t columns, gn_dtyp
 // Whether `a` (..., m, n) is decomposed on the GPU, with its dtype there.
 static bool gni_lg_wanted(gn_context *g, gn_array *a, gn_dtype t) {
     gni_factor f;
-    if (g->gpu == NULL || g->host_recording || g->gpu->lost) return false;
+    if (GNI_CPU_ALONE || g->gpu == NULL || g->host_recording || g->gpu->lost) return false;
     if (g->placement == GN_PLACE_CPU || !gni_materialize(g, a)) return false;
     const int rank = a->shape.rank;
     const int64_t rows = a->shape.dim[rank - 2], columns = a->shape.dim[rank - 1];

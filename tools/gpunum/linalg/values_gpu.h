@@ -620,7 +620,7 @@ static bool gni_lv_wanted(gni_la_job *d, gn_array *a, gn_dtype t) {
     gn_context *g = d->g;
     gni_factor f;
     const int64_t m = GNI_MAX(d->m, d->n), n = GNI_MIN(d->m, d->n);
-    if (d->batch == 0 || n == 0 || g->gpu == NULL || g->host_recording || g->gpu->lost)
+    if (d->batch == 0 || n == 0 || GNI_CPU_ALONE || g->gpu == NULL || g->host_recording || g->gpu->lost)
         return false;
     if (g->placement == GN_PLACE_CPU || !gni_materialize(g, a) || a->buf == NULL)
         return false;

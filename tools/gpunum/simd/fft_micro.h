@@ -68,8 +68,9 @@ typedef struct GNI_FT(gni_ft_c) {
 #define gni_fput GNI_FT(gni_ft_put)
 #define gni_ftranspose GNI_FT(gni_ft_transpose)
 
-// x86 without AVX2 gets what is needed, not what is fast.
-#if defined(GNI_X86) && defined(GNI_PASS_BASE)
+// x86 without AVX2 gets what is needed, not what is fast. So do transforms of float64 in a page, where what is downloaded
+// counts, and those of float32 where it is compiled for size.
+#if (defined(GNI_X86) && defined(GNI_PASS_BASE)) || (defined(GNI_WASM) && (GNI_FT_WIDE || defined(__OPTIMIZE_SIZE__)))
 #define GNI_FT_SLIM 1
 #else
 #define GNI_FT_SLIM 0

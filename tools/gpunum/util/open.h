@@ -148,6 +148,10 @@ GPUNUM_API gn_context *gn_open_version(const gn_options *options, uint32_t versi
         snprintf(why, sizeof why, "gn_options.%s is out of range", wrong);
         return gni_open_fail(&o, NULL, GN_ERROR_ARGUMENT, why);
     }
+#ifdef GNI_STACK
+    if (emscripten_stack_get_free() < GNI_STACK)
+        return gni_open_fail(&o, NULL, GN_ERROR_UNSUPPORTED, "the stack is too small: link with -sSTACK_SIZE=1MB");
+#endif
     gn_context *g = gni_context_new(&o);
     if (g == NULL) return gni_open_fail(&o, NULL, GN_ERROR_OUT_OF_MEMORY, "out of memory");
     g->isa = gni_isa_choose(o.cpu);
