@@ -70,19 +70,18 @@ static void gni_operand_of(const gn_array *a, int rank, gni_operand *o) {
 
 static int gni_build_input(gni_builder *b, const gn_array *a) {
     gni_program *p = &b->map.program;
-    gni_operand o;
-    gni_operand_of(a, b->map.rank, &o);
+    gni_operand spare, *o = p->n_in < GNI_MAX_INPUTS ? &b->map.in[p->n_in] : &spare; // made in place
+    gni_operand_of(a, b->map.rank, o);
     for (int i = 0; i < p->n_in; i++) {
         const gni_operand *have = &b->map.in[i];
-        if (have->buf == o.buf && have->offset == o.offset && have->dtype == o.dtype &&
-            memcmp(have->stride, o.stride, sizeof o.stride) == 0)
+        if (have->buf == o->buf && have->offset == o->offset && have->dtype == o->dtype &&
+            memcmp(have->stride, o->stride, sizeof o->stride) == 0)
             return i;
     }
     if (p->n_in == GNI_MAX_INPUTS) {
         b->full = true;
         return 0;
     }
-    b->map.in[p->n_in] = o;
     p->in_dtype[p->n_in] = a->dtype;
     return p->n_in++;
 }

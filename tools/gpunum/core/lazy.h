@@ -275,9 +275,15 @@ static gn_array *gni_const(gn_context *g, const char *fn, gn_dtype t, const gn_s
 static gn_array *gni_apply(gn_context *g, const char *fn, gni_op op, gn_dtype compute,
                            gn_dtype result, gn_array *const *src, const double *konst, int n_src) {
     gn_shape shape = gn_shape_from(0, NULL);
+    bool any = false;
     for (int i = 0; i < n_src; i++) {
         gn_shape joined;
-        if (src[i] == NULL) continue;
+        if (src[i] == NULL || (any && gni_same_shape(&shape, &src[i]->shape))) continue;
+        if (!any) {
+            shape = src[i]->shape;
+            any = true;
+            continue;
+        }
         if (!gni_broadcast(&shape, &src[i]->shape, &joined)) {
             char ta[200], tb[200];
             gni_fail(g, GN_ERROR_SHAPE, "%s: shapes %s and %s do not broadcast", fn,

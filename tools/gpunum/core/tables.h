@@ -81,6 +81,8 @@ typedef struct gni_softmax_fns {
 } gni_softmax_fns;
 
 // What one pass offers. Kernels are indexed by GNI_INSN_CODE, folds by reduction * 3 + domain.
+#define GNI_NET_ROWS 16
+
 typedef struct gni_cpu_isa {
     gni_kernel const *kernel;
     gni_convert_fn const *load, *store; // by dtype, NULL where the register is the same as memory
@@ -92,6 +94,7 @@ typedef struct gni_cpu_isa {
     void (*uniform)(float *dst, uint64_t seed, uint64_t first, int64_t blocks);
     void (*normal)(float *dst, uint64_t seed, uint64_t first, int64_t blocks);
     void (*stream)(void *dst, const void *src, int64_t bytes);
+    void (*net)(int32_t *x, int64_t n); // sorts n numbers in each of GNI_NET_ROWS rows that are side by side: x (n,rows)
 } gni_cpu_isa;
 
 // ---- matrix products

@@ -413,7 +413,7 @@ static void gni_plan_slots(gni_plan *plan) {
 // `out` is NULL for reductions.
 static void gni_plan_make(gni_plan *plan, const gni_program *p, gni_isa isa, const gni_operand *in,
                           const gni_operand *out) {
-    memset(plan, 0, sizeof *plan);
+    memset(plan->copied, 0, sizeof plan->copied); // all else is written below
     plan->program = p;
     plan->isa = p->wide ? &gni_isa_wide : gni_cpu_isa_of(isa);
     plan->width = p->wide ? 8 : 4;
@@ -448,7 +448,7 @@ static char *gni_eval_slot(const gni_eval *e, int slot) {
 // `memory` has GNI_SCRATCH + 64 bytes.
 static void gni_eval_begin(gni_eval *e, const gni_plan *plan, char *memory) {
     const gni_program *p = plan->program;
-    memset(e, 0, sizeof *e);
+    memset(e->have, 0, sizeof e->have); // the rest is read once it is written
     e->plan = plan;
     e->scratch = memory + (64 - ((uintptr_t)memory & 63));
     for (int c = 0; c < p->n_const; c++) {
@@ -579,28 +579,53 @@ static void gni_map_tile(const gni_map_job *j, gni_eval *e, char *const *p, cons
     }
 }
 
+// A tile; of a long row the whole groups of 16 in place and the rest by itself.
+static void gni_map_row(const gni_map_job *j, gni_eval *e, char *const *at, const int64_t ext[3]) {
+    const int64_t n = gni_extent_size(ext), rest = n & 15;
+    if (rest == 0 || n != ext[2] || n <= 64) {
+        gni_map_tile(j, e, at, ext);
+        return;
+    }
+    char *p[GNI_SPACE_OPS];
+    int64_t part[3] = {1, 1, 0};
+    part[2] = n - rest;
+    gni_map_tile(j, e, at, part);
+    for (int k = 0; k < j->space.ops; k++) p[k] = at[k] + part[2] * j->space.stride[k][j->space.rank - 1];
+    part[2] = rest;
+    gni_map_tile(j, e, p, part);
+}
+
+// A short row that every operand has without gaps, which is what most calls on small arrays are: false if it is another one.
+static bool gni_map_short(gni_map_job *j, const gni_map *m) {
+    const int64_t n = m->rank == 1 ? m->dim[0] : 0, ext[3] = {1, 1, n};
+    gni_space *s = &j->space;
+    if (n < 1 || n > j->plan.block) return false;
+    s->rank = 3;
+    s->ops = m->program.n_in + m->program.n_out;
+    for (int k = 0; k < s->ops; k++) {
+        const gni_operand *o = k < m->program.n_in ? &m->in[k] : &m->out[k - m->program.n_in];
+        if (o->stride[0] != 1) return false;
+        s->base[k] = gni_operand_data(o);
+        s->item[k] = s->stride[k][2] = gni_item_size(o->dtype);
+        s->stride[k][0] = s->stride[k][1] = 0;
+    }
+    char memory[GNI_SCRATCH + 64];
+    gni_eval e;
+    gni_eval_begin(&e, &j->plan, memory);
+    gni_map_row(j, &e, s->base, ext);
+    return true;
+}
+
 static void gni_map_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_map_job *j = (const gni_map_job *)arg;
-    char memory[GNI_SCRATCH + 64], *p[GNI_SPACE_OPS];
+    char memory[GNI_SCRATCH + 64];
     gni_eval e;
     gni_cursor c;
     GNI_UNUSED(worker);
     gni_eval_begin(&e, &j->plan, memory);
     gni_cursor_set(&c, &j->space, begin);
     for (int64_t t = begin; t < end; t++) {
-        int64_t n = gni_extent_size(c.ext), rest = n & 15;
-        if (rest != 0 && n == c.ext[2] && n > 64) {
-            // The whole groups of a row in place, the rest of it by itself.
-            int64_t ext[3] = {1, 1, 0};
-            ext[2] = n - rest;
-            gni_map_tile(j, &e, c.p, ext);
-            for (int k = 0; k < j->space.ops; k++)
-                p[k] = c.p[k] + ext[2] * j->space.stride[k][j->space.rank - 1];
-            ext[2] = rest;
-            gni_map_tile(j, &e, p, ext);
-        } else {
-            gni_map_tile(j, &e, c.p, c.ext);
-        }
+        gni_map_row(j, &e, c.p, c.ext);
         gni_cursor_next(&c);
     }
     if (j->stream) j->isa->stream(NULL, NULL, 0);
@@ -643,10 +668,16 @@ static bool gni_cpu_map(gn_context *g, const gni_map *m) {
     const gni_program *p = &m->program;
     gni_map_job j;
     gni_space *s = &j.space;
-    gni_space_begin(s);
+    const bool copies = gni_is_copy(p);
     j.isa = gni_cpu_isa_of(g->isa);
+    j.stream = false;
+    if (!copies) {
+        gni_plan_make(&j.plan, p, g->isa, m->in, m->out);
+        if (gni_map_short(&j, m)) return true;
+    }
+    gni_space_begin(s);
     for (int i = 0; i < m->rank; i++) gni_space_dim(s, m->dim[i]);
-    if (gni_is_copy(p)) {
+    if (copies) {
         const gni_operand *in = &m->in[p->out_reg[0]];
         gni_space_operand(s, in, gni_operand_data(in), 0);
         gni_space_operand(s, &m->out[0], gni_operand_data(&m->out[0]), 0);
@@ -660,7 +691,6 @@ static bool gni_cpu_map(gn_context *g, const gni_map *m) {
         gni_space_operand(s, &m->in[k], gni_operand_data(&m->in[k]), 0);
     for (int k = 0; k < p->n_out; k++)
         gni_space_operand(s, &m->out[k], gni_operand_data(&m->out[k]), 0);
-    gni_plan_make(&j.plan, p, g->isa, m->in, m->out);
     gni_space_merge(s, 0);
     gni_space_tile(s, j.plan.block, false);
     j.stream = gni_streams(m->in, p->n_in, m->out, p->n_out, s);

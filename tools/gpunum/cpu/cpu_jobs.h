@@ -221,6 +221,22 @@ static void gni_move_item(char *to, const char *from, int64_t bytes) {
     }
 }
 
+// Single elements at indices that count up, `from` being the start of their axis.
+#define GNI_TAKE(T, I)                                                                     \
+    for (int64_t i = 0; i < n; i++) {                                                      \
+        const int64_t at = (int64_t)((const I *)(const void *)index)[i];                   \
+        ((T *)(void *)to)[i] = ((const T *)(const void *)from)[at < 0 ? at + extent : at]; \
+    }
+static bool gni_take_elements(char *to, const char *from, const char *index, gn_dtype t, int64_t n, int64_t extent, int64_t item) {
+    if (t == GN_I64 && item == 4) GNI_TAKE(uint32_t, int64_t)
+    else if (t == GN_I64 && item == 8) GNI_TAKE(uint64_t, int64_t)
+    else if (t == GN_I32 && item == 4) GNI_TAKE(uint32_t, int32_t)
+    else if (t == GN_I32 && item == 8) GNI_TAKE(uint64_t, int32_t)
+    else return false;
+    return true;
+}
+#undef GNI_TAKE
+
 static void gni_take_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_take_job *j = (const gni_take_job *)arg;
     const gni_places *d = &j->d->at;
@@ -230,6 +246,15 @@ static void gni_take_task(void *arg, int64_t begin, int64_t end, int worker) {
     int64_t c = begin % d->count; // divisions take as long as all the rest
     const char *from = j->in + begin / d->count * d->extent * j->run;
     char *to = j->out + begin * j->run;
+    while (begin < end && each == 1) {
+        const int64_t n = GNI_MIN(end - begin, d->count - c);
+        const char *index = j->index + (d->along ? begin : c) * gni_item_size(t);
+        if (!gni_take_elements(to, from, index, t, n, d->extent, item)) break;
+        begin += n;
+        to += n * item;
+        c = 0;
+        from += d->extent * item;
+    }
     for (int64_t i = begin; i < end; i++, to += j->run) {
         for (int64_t u = 0; u < each; u++) {
             int64_t at = gni_index_at(t, j->index, d->along ? i * each + u : c);

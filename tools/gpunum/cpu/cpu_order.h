@@ -102,6 +102,7 @@ static void gni_scan_registers(gni_scan_op op, bool is_float, void *reg, int64_t
     case GNI_SCAN_PROD * 2 + 1: gni_scan_doubles(GNI_SCAN_PROD, x, n, acc); break;
     case GNI_SCAN_MAX * 2 + 1: gni_scan_doubles(GNI_SCAN_MAX, x, n, acc); break;
     case GNI_SCAN_MIN * 2 + 1: gni_scan_doubles(GNI_SCAN_MIN, x, n, acc); break;
+    case GNI_SCAN_SUM * 2: gni_scan_integers(GNI_SCAN_SUM, (int64_t *)reg, n, acc); break;
     default: gni_scan_integers(op, (int64_t *)reg, n, acc); break;
     }
 }
@@ -131,7 +132,7 @@ static void gni_scan_store(const gni_scan_job *j, char *y, const void *reg, int6
 // Items are chunks of rows. Chunks are as long for any number of threads, so that results are the same bits.
 static void gni_scan_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_scan_job *j = (const gni_scan_job *)arg;
-    double reg[GNI_SCAN_BLOCK];
+    double block[GNI_SCAN_BLOCK];
     GNI_UNUSED(worker);
     for (int64_t item = begin; item < end; item++) {
         const int64_t row = item / j->chunks, from = item % j->chunks * GNI_SCAN_CHUNK;
@@ -139,9 +140,11 @@ static void gni_scan_task(void *arg, int64_t begin, int64_t end, int worker) {
         gni_scan_acc acc = j->totals || j->parts == NULL ? gni_scan_none(j->d->op) : j->parts[item];
         for (int64_t i = from; i < to; i += GNI_SCAN_BLOCK) {
             const int64_t n = GNI_MIN(to - i, (int64_t)GNI_SCAN_BLOCK), at = (row * j->d->n + i) * j->item;
+            const bool here = j->store == NULL && !j->totals; // in the result itself
+            void *reg = here ? (void *)(j->y + at) : (void *)block;
             gni_scan_load(j, reg, j->x + at, n);
             gni_scan_registers(j->d->op, j->is_float, reg, n, &acc);
-            if (!j->totals) gni_scan_store(j, j->y + at, reg, n);
+            if (!here && !j->totals) gni_scan_store(j, j->y + at, reg, n);
         }
         if (j->totals) j->parts[item] = acc;
     }
@@ -244,24 +247,19 @@ static gni_key gni_key_of_dtype(gn_dtype t, bool descending) {
     return k;
 }
 
-// NaN has the largest key, in descending order too: it comes last.
+// NaN has the largest key, in descending order too: it comes last. Signs are random: no branches.
 GNI_INLINE uint64_t gni_key_of(const gni_key *k, bool is_float, uint64_t u) {
-    if (is_float) {
-        const uint64_t size = u & ~k->sign;
-        if (size > k->inf) return k->all;
-        if (size == 0 && k->zeros) u = 0;
-        u = (u & k->sign) != 0 ? ~u & k->all : u | k->sign;
-    } else {
-        u ^= k->sign;
-    }
-    return k->descending ? ~u & k->all : u;
+    const uint64_t turn = k->sign ^ (k->descending ? k->all : 0);
+    if (!is_float) return u ^ turn;
+    const uint64_t size = u & ~k->sign, number = 0 - (uint64_t)(size != 0 || !k->zeros);
+    u &= number;
+    return ((u ^ turn ^ ((0 - (u >> (8 * k->bytes - 1))) & ~k->sign)) | (0 - (uint64_t)(size > k->inf))) & k->all;
 }
 
 GNI_INLINE uint64_t gni_key_back(const gni_key *k, uint64_t u) {
-    if (k->is_float && u == k->all) return k->inf | k->inf >> 1; // a NaN
-    if (k->descending) u = ~u & k->all;
-    if (!k->is_float) return u ^ k->sign;
-    return (u & k->sign) != 0 ? u & ~k->sign : ~u & k->all;
+    const uint64_t own = u ^ k->sign ^ (k->descending ? k->all : 0);
+    if (!k->is_float) return own;
+    return u == k->all ? k->inf | k->inf >> 1 : (own ^ ((0 - (own >> (8 * k->bytes - 1))) & ~k->sign)) & k->all; // all: a NaN
 }
 
 GNI_INLINE uint64_t gni_get_bits(const void *p, int64_t i, int bytes) {
@@ -321,10 +319,27 @@ GNI_INLINE void gni_records_loop(const gni_key *key, bool is_float, int bytes, g
     }
 }
 
+// Keys of float32, and back: the same in words that vectors have.
+static void gni_keys_f32(const gni_key *k, const uint32_t *x, int64_t n, uint32_t *to) {
+    const uint32_t turn = 0x80000000u ^ (k->descending ? ~0u : 0u);
+    for (int64_t i = 0; i < n; i++) {
+        const uint32_t u = x[i];
+        to[i] = (u ^ turn ^ ((0u - (u >> 31)) & 0x7fffffffu)) | (0u - (uint32_t)((u & 0x7fffffffu) > 0x7f800000u));
+    }
+}
+
+static void gni_values_f32(const gni_key *k, const uint32_t *x, int64_t n, uint32_t *to) {
+    const uint32_t turn = 0x80000000u ^ (k->descending ? ~0u : 0u);
+    for (int64_t i = 0; i < n; i++) {
+        const uint32_t own = x[i] ^ turn;
+        to[i] = x[i] == ~0u ? 0x7fc00000u : own ^ ((0u - (own >> 31)) & 0x7fffffffu);
+    }
+}
+
 // Records of n elements, the first of which is number `at` of its row.
 static void gni_records_make(const gni_key *k, gni_layout r, const char *x, int64_t n, int64_t at, void *to) {
     const int bytes = k->bytes;
-    if (bytes == 4 && k->is_float && r == GNI_LAYOUT_KEY4) gni_records_loop(k, true, 4, GNI_LAYOUT_KEY4, x, n, at, to);
+    if (bytes == 4 && k->is_float && r == GNI_LAYOUT_KEY4) gni_keys_f32(k, (const uint32_t *)(const void *)x, n, (uint32_t *)to);
     else if (bytes == 4 && k->is_float && r == GNI_LAYOUT_PACKED) gni_records_loop(k, true, 4, GNI_LAYOUT_PACKED, x, n, at, to);
     else if (bytes == 8 && k->is_float && r == GNI_LAYOUT_KEY8) gni_records_loop(k, true, 8, GNI_LAYOUT_KEY8, x, n, at, to);
     else gni_records_loop(k, k->is_float, bytes, r, x, n, at, to);
@@ -421,6 +436,7 @@ static void *gni_records_sort(gni_layout r, void *a, void *b, int64_t n, int bit
 
 typedef struct gni_sort_job {
     const gni_sort *d;
+    const gni_cpu_isa *isa;
     gni_key key;
     gni_layout record;
     int64_t size; // of a record
@@ -451,7 +467,7 @@ static void gni_records_write(const gni_sort_job *j, int64_t row, const char *so
     if (r < GNI_LAYOUT_PACKED) {
         const char *p = sorted + (first + from) * j->size;
         char *y = j->y + (row * d->count + from) * bytes;
-        if (bytes == 4 && j->key.is_float) gni_values_loop(&j->key, true, 4, GNI_LAYOUT_KEY4, p, to - from, y);
+        if (bytes == 4 && j->key.is_float) gni_values_f32(&j->key, (const uint32_t *)(const void *)p, to - from, (uint32_t *)(void *)y);
         else if (bytes == 8 && j->key.is_float) gni_values_loop(&j->key, true, 8, GNI_LAYOUT_KEY8, p, to - from, y);
         else gni_values_loop(&j->key, j->key.is_float, bytes, r, p, to - from, y);
         return;
@@ -492,27 +508,23 @@ static int64_t gni_records_select(gni_layout r, char *p, int64_t n, int64_t *fir
 
 // ---- short rows: 16 of them side by side, so that each comparison is one of vectors
 
-enum { GNI_NET_ROWS = 16, GNI_NET_MOST = 256 };
+enum { GNI_NET_MOST = 256 };
 
-// Batcher's odd-even merge sort of n keys, of 16 rows each.
-#define GNI_NET(name, T)                                                                           \
-    static void name(T *x, int64_t n) {                                                            \
-        for (int64_t p = 1; p < n; p *= 2)                                                         \
-            for (int64_t k = p; k >= 1; k /= 2)                                                    \
-                for (int64_t j = k % p; j + k < n; j += 2 * k)                                     \
-                    for (int64_t i = j; i < GNI_MIN(j + k, n - k); i++) {                          \
-                        T *GNI_RESTRICT a = x + GNI_NET_ROWS * i, *GNI_RESTRICT b = a + GNI_NET_ROWS * k; \
-                        if (i / (2 * p) != (i + k) / (2 * p)) continue;                            \
-                        for (int l = 0; l < GNI_NET_ROWS; l++) {                                   \
-                            const T u = a[l], v = b[l];                                            \
-                            a[l] = u < v ? u : v;                                                  \
-                            b[l] = u < v ? v : u;                                                  \
-                        }                                                                          \
-                    }                                                                              \
-    }
-GNI_NET(gni_net_32, int32_t)
-GNI_NET(gni_net_64, int64_t)
-#undef GNI_NET
+// Batcher's odd-even merge sort of n keys, of 16 rows each; 32-bit keys are left to the SIMD passes.
+static void gni_net_64(int64_t *x, int64_t n) {
+    for (int64_t p = 1; p < n; p *= 2)
+        for (int64_t k = p; k >= 1; k /= 2)
+            for (int64_t j = k % p; j + k < n; j += 2 * k)
+                for (int64_t i = j; i < GNI_MIN(j + k, n - k); i++) {
+                    int64_t *GNI_RESTRICT a = x + GNI_NET_ROWS * i, *GNI_RESTRICT b = a + GNI_NET_ROWS * k;
+                    if ((i ^ (i + k)) >= 2 * p) continue; // not of one block of 2 p
+                    for (int l = 0; l < GNI_NET_ROWS; l++) {
+                        const int64_t u = a[l], v = b[l];
+                        a[l] = u < v ? u : v;
+                        b[l] = u < v ? v : u;
+                    }
+                }
+}
 
 // Up to 16 rows from `row` on.
 static void gni_sort_side_by_side(const gni_sort_job *j, int64_t row, int64_t count) {
@@ -530,7 +542,7 @@ static void gni_sort_side_by_side(const gni_sort_job *j, int64_t row, int64_t co
             side[GNI_NET_ROWS * i + l] = (int64_t)((uint64_t)own[i] ^ (uint64_t)1 << 63);
     }
     if (four)
-        gni_net_32(side4, n);
+        j->isa->net(side4, n);
     else
         gni_net_64(side, n);
     for (int64_t l = 0; l < count; l++) {
@@ -640,6 +652,7 @@ static bool gni_cpu_sort(gn_context *g, const gni_sort *d) {
     gni_sort_job j;
     memset(&j, 0, sizeof j);
     j.d = d;
+    j.isa = gni_cpu_isa_of(g->isa);
     j.key = gni_key_of_dtype(d->in.dtype, d->descending);
     const bool places = d->index.buf != NULL, wide = j.key.bytes == 8;
     j.key.zeros = places;
@@ -688,7 +701,7 @@ typedef struct gni_search_job {
     const gni_search *d;
     gni_key key;
     const uint64_t *keys;
-    const char *x;
+    const char *x, *sorted;
     int64_t *out;
 } gni_search_job;
 
@@ -704,20 +717,34 @@ GNI_INLINE int64_t gni_key_search(const uint64_t *keys, int64_t n, uint64_t u, b
     return at;
 }
 
+// Of edges that rise evenly: how many are not above x, from where a product says. NaN goes behind all.
+#define GNI_SEARCH(name, T)                                                                                     \
+    static void name(const gni_search *d, const T *edge, const T *x, int64_t begin, int64_t end, int64_t *out) { \
+        const double start = d->start, scale = d->scale, n = (double)d->n;                                       \
+        for (int64_t i = begin; i < end; i++) {                                                                  \
+            const double about = ((double)x[i] - start) * scale;                                                 \
+            int64_t at = about < 0.0 ? 0 : about < n ? (int64_t)about : d->n;                                     \
+            while (at > 0 && edge[at - 1] > x[i]) at--;                                                          \
+            while (at < d->n && edge[at] <= x[i]) at++;                                                          \
+            out[i] = at;                                                                                         \
+        }                                                                                                        \
+    }
+GNI_SEARCH(gni_search_f32, float)
+GNI_SEARCH(gni_search_f64, double)
+#undef GNI_SEARCH
+
 static void gni_search_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_search_job *j = (const gni_search_job *)arg;
-    const int64_t n = j->d->n;
     GNI_UNUSED(worker);
-    for (int64_t i = begin; i < end && j->d->scale != 0.0; i++) {
-        const uint64_t u = gni_key_of(&j->key, true, gni_get_bits(j->x, i, j->key.bytes));
-        const double x = j->key.bytes == 8 ? ((const double *)(const void *)j->x)[i] : (double)((const float *)(const void *)j->x)[i];
-        const double about = (x - j->d->start) * j->d->scale;
-        int64_t at = about < 0.0 ? 0 : about < (double)n ? (int64_t)about : n; // NaN goes behind all
-        while (at > 0 && (j->d->right ? j->keys[at - 1] > u : j->keys[at - 1] >= u)) at--;
-        while (at < n && (j->d->right ? j->keys[at] <= u : j->keys[at] < u)) at++;
-        j->out[i] = at;
+    if (j->d->scale != 0.0 && j->key.bytes == 8) {
+        gni_search_f64(j->d, (const double *)(const void *)j->sorted, (const double *)(const void *)j->x, begin, end, j->out);
+        return;
     }
-    for (int64_t i = begin; i < end && j->d->scale == 0.0; i++)
+    if (j->d->scale != 0.0) {
+        gni_search_f32(j->d, (const float *)(const void *)j->sorted, (const float *)(const void *)j->x, begin, end, j->out);
+        return;
+    }
+    for (int64_t i = begin; i < end; i++)
         j->out[i] = gni_key_search(j->keys, j->d->n, gni_key_of(&j->key, j->key.is_float, gni_get_bits(j->x, i, j->key.bytes)),
                                    j->d->right);
 }
@@ -735,8 +762,9 @@ static bool gni_cpu_search(gn_context *g, const gni_search *d) {
     j.d = d;
     j.key = gni_key_of_dtype(d->sorted.dtype, false);
     j.key.zeros = true;
-    uint64_t *keys = gni_keys_of(g, &j.key, gni_operand_data(&d->sorted), d->n);
-    if (keys == NULL) return false;
+    j.sorted = gni_operand_data(&d->sorted);
+    uint64_t *keys = d->scale != 0.0 ? NULL : gni_keys_of(g, &j.key, j.sorted, d->n);
+    if (keys == NULL && d->scale == 0.0) return false;
     j.keys = keys;
     j.x = gni_operand_data(&d->in);
     j.out = (int64_t *)(void *)gni_operand_data(&d->out);
@@ -765,13 +793,13 @@ static void gni_count_task(void *arg, int64_t begin, int64_t end, int worker) {
         int64_t *counts = j->counts + p * d->bins;
         double *sums = (double *)(void *)counts;
         memset(counts, 0, (size_t)d->bins * 8);
-        for (int64_t i = from; i < to; i++) {
+        for (int64_t i = from; i < to && j->weight != NULL; i++) {
             const uint64_t at = (uint64_t)j->x[i] - (uint64_t)d->least;
-            if (at >= (uint64_t)d->bins) continue;
-            if (j->weight != NULL)
-                sums[at] += j->weight[i];
-            else
-                counts[at]++;
+            if (at < (uint64_t)d->bins) sums[at] += j->weight[i];
+        }
+        for (int64_t i = from; i < to && j->weight == NULL; i++) {
+            const uint64_t at = (uint64_t)j->x[i] - (uint64_t)d->least;
+            if (at < (uint64_t)d->bins) counts[at]++;
         }
     }
 }

@@ -261,9 +261,7 @@ static const gni_kernel gni_kernels_wide[GNI_OP_COUNT * 3] = {
         const TS *GNI_RESTRICT s = (const TS *)src;                                                \
         int64_t i = 0;                                                                             \
         for (; i + 16 <= n; i += 16) {                                                             \
-            TR r[16];                                                                              \
-            for (int j = 0; j < 16; j++) r[j] = (TR)E(s[i + j]);                                   \
-            memcpy(d + i, r, sizeof r);                                                            \
+            for (int j = 0; j < 16; j++) d[i + j] = (TR)E(s[i + j]);                               \
         }                                                                                          \
         for (; i < n; i++) d[i] = (TR)E(s[i]);                                                     \
     }
@@ -586,6 +584,7 @@ static const gni_cpu_isa gni_isa_wide = {gni_kernels_wide,
                                          gni_wide_fold_table,
                                          gni_wide_columns_table,
                                          &gni_wide_softmax_table,
+                                         NULL,
                                          NULL,
                                          NULL,
                                          NULL,

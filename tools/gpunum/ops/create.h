@@ -39,6 +39,20 @@ static void gni_store_double(gn_dtype t, void *data, int64_t i, double x) {
     }
 }
 
+// start + i step for all i; the common dtypes in loops of their own.
+static void gni_store_steps(gn_dtype t, void *data, int64_t n, double start, double step) {
+    const bool whole = t == GN_I64 && fabs(start) < 9e18 && fabs(start + (double)n * step) < 9e18; // none is saturated
+    if (t == GN_F32) {
+        for (int64_t i = 0; i < n; i++) ((float *)data)[i] = (float)(start + (double)i * step);
+    } else if (t == GN_F64) {
+        for (int64_t i = 0; i < n; i++) ((double *)data)[i] = start + (double)i * step;
+    } else if (whole) {
+        for (int64_t i = 0; i < n; i++) ((int64_t *)data)[i] = (int64_t)(start + (double)i * step);
+    } else {
+        for (int64_t i = 0; i < n; i++) gni_store_double(t, data, i, start + (double)i * step);
+    }
+}
+
 static gn_array *gni_make_full(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s,
                                double value) {
     if (!gni_shape_ok(g, fn, t, s) || !gni_number_ok(g, fn, t, value)) return NULL;
@@ -177,8 +191,7 @@ GPUNUM_API gn_array *gn_arange(gn_context *g, gn_dtype t, double start, double s
     bool ok = gni_shape_ok(g, "gn_arange", t, &s);
     if (n > 0) ok = ok && gni_number_ok(g, "gn_arange", t, start) && gni_number_ok(g, "gn_arange", t, last);
     gn_array *y = ok ? gni_array_filled(g, "gn_arange", t, &s, &data) : NULL;
-    for (int64_t i = 0; y != NULL && i < n; i++)
-        gni_store_double(t, data, i, start + (double)i * delta);
+    if (y != NULL) gni_store_steps(t, data, n, start, delta);
     return gni_end(g, y);
 }
 

@@ -664,8 +664,9 @@ static bool gni_indices_in_range(gn_context *g, gni_places *at, const gn_array *
     const int32_t *i32 = (const int32_t *)indices->buf->host + indices->offset;
     const int64_t *i64 = (const int64_t *)indices->buf->host + indices->offset;
     const int64_t n = gni_elements(&indices->shape), extent = at->extent;
+    const bool wide = indices->dtype == GN_I64;
     for (int64_t i = 0; i < n; i++) {
-        const int64_t k = indices->dtype == GN_I64 ? i64[i] : i32[i];
+        const int64_t k = wide ? i64[i] : i32[i];
         if (k >= -extent && k < extent) continue;
         gni_fail(g, GN_ERROR_ARGUMENT, "%s: index %lld is out of bounds for axis %d with size %lld", at->fn, (long long)k,
                  at->axis, (long long)extent);

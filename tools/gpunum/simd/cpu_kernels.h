@@ -1048,11 +1048,27 @@ GNI_RANDOM(gni_random_normal, float, GNI_MAKE_NORMAL)
 #undef GNI_MAKE_UNIFORM
 #undef GNI_MAKE_NORMAL
 
+// Batcher's odd-even merge sort. Of vectors the smaller lanes and the larger ones.
+static void GNI_FN(gni_net)(int32_t *x, int64_t n) {
+    for (int64_t p = 1; p < n; p *= 2)
+        for (int64_t k = p; k >= 1; k /= 2)
+            for (int64_t j = k % p; j + k < n; j += 2 * k)
+                for (int64_t i = j; i < GNI_MIN(j + k, n - k); i++) {
+                    if ((i ^ (i + k)) >= 2 * p) continue; // not of one block of 2 p
+                    for (int64_t l = GNI_NET_ROWS * i; l < GNI_NET_ROWS * (i + 1); l += GNI_VW) {
+                        const gni_vi a = gni_vloadi(x + l), b = gni_vloadi(x + l + GNI_NET_ROWS * k);
+                        const gni_vmask less = gni_kilt(a, b);
+                        gni_vstorei(x + l, gni_kseli(less, a, b));
+                        gni_vstorei(x + l + GNI_NET_ROWS * k, gni_kseli(less, b, a));
+                    }
+                }
+}
+
 GNI_TABLE gni_cpu_isa GNI_FN(gni_isa_table) = {
     GNI_FN(gni_kernels_narrow), GNI_FN(gni_load_table),     GNI_FN(gni_store_table),
     GNI_FN(gni_fold_table),     GNI_FN(gni_columns_table),  &GNI_FN(gni_softmax_table),
     GNI_FN(gni_random_bits),    GNI_FN(gni_random_uniform), GNI_FN(gni_random_normal),
-    GNI_FN(gni_stream)};
+    GNI_FN(gni_stream),         GNI_FN(gni_net)};
 
 #undef GNI_KERNEL
 #undef GNI_PUT_FLOAT
