@@ -343,6 +343,10 @@ if(TARGET cifar10)
     gpunum_test(example.cifar10 cpu "${on_cpu}" ${PROJECT_SOURCE_DIR}/tests/check_cifar10.sh $<TARGET_FILE:cifar10>)
 endif()
 
+if(TARGET gpt AND GPUNUM_PYTHON)
+    gpunum_test(example.gpt cpu "${on_cpu}" ${GPUNUM_PYTHON} ${PROJECT_SOURCE_DIR}/tests/check_gpt.py $<TARGET_FILE:gpt>)
+endif()
+
 # --- checks of the sources ----------------------------------------------------------------------
 
 find_package(Python3 COMPONENTS Interpreter)
