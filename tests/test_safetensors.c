@@ -268,68 +268,120 @@ static void test_damaged(void **state) {
 
 // ---- training that goes on
 
+enum { OPTIMIZERS = 10 };
+
 typedef struct model {
-    gn_array *w[2];
+    gn_array *w[3], *average; // the third is of a group of its own
     gn_optimizer *opt;
     gn_params *list;
+    gn_plateau plateau;
 } model;
 
+static gn_optimizer *optimizer_of(gn_array *const *w, int count, int kind) {
+    const gn_rmsprop_options centered = {0.01, 0, 0, 0.01, 0.9, true};
+    const gn_sgd_options nesterov = {0.1, 0.9, 0, 1e-3, true}, damped = {0.1, 0.8, 0.2, 0, false};
+    const gn_adagrad_options adagrad = {0.1, 0.05, 0.01, 0.2, 0};
+    switch (kind) {
+    case 0: return gn_adam(w, count, NULL);
+    case 1: return gn_rmsprop(w, count, &centered);
+    case 2: return gn_sgd(w, count, NULL);
+    case 3: return gn_sgd(w, count, &nesterov);
+    case 4: return gn_sgd(w, count, &damped);
+    case 5: return gn_adamw(w, count, NULL);
+    case 6: return gn_rmsprop(w, count, NULL);
+    case 7: return gn_adagrad(w, count, &adagrad);
+    case 8: return gn_lion(w, count, NULL);
+    default: return gn_muon(w, count, NULL);
+    }
+}
+
 static model model_of(gn_context *g, int kind) {
+    static const char *const called[] = {"first", "second", "third"};
     model m;
-    gn_rmsprop_options rmsprop = {0.01, 0, 0, 0.01, 0.9, true};
-    for (int i = 0; i < 2; i++) m.w[i] = gn_requires_grad(gn_cast(gn_full(g, GN_F64, GN_SHAPE(3, 4), 0.5 + i), i ? GN_F16 : GN_F32), true);
-    for (int i = 0; i < 2; i++) m.w[i] = gn_requires_grad(gn_detach(gn_eval(m.w[i])), true);
-    m.opt = kind == 0 ? gn_adam(m.w, 2, NULL) : kind == 1 ? gn_rmsprop(m.w, 2, &rmsprop) : gn_sgd(m.w, 2, NULL);
+    memset(&m, 0, sizeof m);
+    for (int i = 0; i < 3; i++)
+        m.w[i] = gn_requires_grad(gn_detach(gn_eval(gn_cast(gn_full(g, GN_F64, GN_SHAPE(3, 4), 0.5 + i), i == 1 ? GN_F16 : GN_F32))), true);
+    m.average = gn_copy(gn_detach(m.w[0]));
+    m.opt = optimizer_of(m.w, 2, kind);
+    assert_int_equal(gn_optimizer_add_group(m.opt, m.w + 2, 1, 0.5, 0.02), GN_OK);
+    m.plateau.lr = 0.1;
+    m.plateau.patience = 1;
     m.list = gn_params_new(g);
-    gn_params_add(m.list, "first", m.w[0]);
-    gn_params_add(m.list, "second", m.w[1]);
+    for (int i = 0; i < 3; i++) gn_params_add(m.list, called[i], m.w[i]);
+    gn_params_add(m.list, "average", m.average);
     return m;
 }
 
-static void train(gn_context *g, model *m, int from, int to) {
+// Each optimizer has a schedule of its own.
+static double rate(int kind, int step, gn_plateau *plateau) {
+    static const int64_t milestones[] = {2, 5};
+    switch (kind) {
+    case 1: return gn_lr_step(step, 0.1, 3, 0.5);
+    case 2: return gn_lr_multi_step(step, 0.1, milestones, 2, 0.3);
+    case 3: return gn_lr_exponential(step, 0.1, 0.9);
+    case 4: return gn_lr_cosine_restarts(step, 0.1, 3, 2, 0.01);
+    case 5: return gn_lr_linear(step, 0.1, 0.1, 1, 5);
+    case 6: return gn_lr_one_cycle(step, 0.1, 9);
+    case 7: return gn_lr_plateau(plateau, 1.0 + 0.3 * sin(step));
+    default: return gn_lr_cosine(step, 0.1, 10, 0.0);
+    }
+}
+
+static void train(gn_context *g, model *m, int kind, int from, int to) {
     for (int i = from; i < to; i++)
         GN_SCOPE(g) {
             gn_zero_grads(m->opt);
             gn_array *x = gn_dropout(m->w[0], 0.3, true), *noise = gn_randn(g, GN_F32, GN_SHAPE(3, 4));
-            gn_backward(gn_mean(gn_square(gn_sub(gn_mul(x, gn_cast(m->w[1], GN_F32)), noise)), GN_ALL));
-            gn_lr_set(m->opt, gn_lr_cosine(i, 0.1, 10, 0.0));
+            gn_array *y = gn_mul(gn_mul(x, gn_cast(m->w[1], GN_F32)), m->w[2]);
+            gn_backward(gn_mean(gn_square(gn_sub(y, noise)), GN_ALL));
+            gn_lr_set(m->opt, rate(kind, i, &m->plateau));
             gn_step(m->opt);
+            gn_ema_update(&m->average, m->w, 1, 0.9);
         }
+}
+
+static void expect_same_model(const model *a, const model *b, int kind, int stop) {
+    bool same = gn_lr_get(a->opt) == gn_lr_get(b->opt) && gn_array_equal(a->average, b->average, false);
+    for (int i = 0; i < 3; i++) same = same && gn_array_equal(a->w[i], b->w[i], false);
+    if (!same) fail_msg("optimizer %d that stopped behind step %d: others than in one go", kind, stop);
 }
 
 static void test_resume(void **state) {
     gn_context *g = (gn_context *)*state;
-    for (int kind = 0; kind < 3; kind++)
+    for (int kind = 0; kind < OPTIMIZERS; kind++)
         GN_SCOPE(g) {
+            const int stop = 1 + (int)draw(7), end = 9;
             gn_seed(g, 21);
             model a = model_of(g, kind);
-            train(g, &a, 0, 4);
+            train(g, &a, kind, 0, stop - 1);
             assert_int_equal(gn_params_add_optimizer(a.list, "opt", a.opt), GN_OK);
-            train(g, &a, 4, 5);
+            train(g, &a, kind, stop - 1, stop);
             assert_int_equal(gn_params_add_optimizer(a.list, "opt", a.opt), GN_OK); // as it is now
             assert_int_equal(gn_params_save(a.list, "model.safetensors"), GN_OK);
-            train(g, &a, 5, 9);
+            const gn_plateau plateau = a.plateau; // all that there is to be saved
+            const double before = gn_lr_get(a.opt);
+            train(g, &a, kind, stop, end);
             gn_seed(g, 99);
             model b = model_of(g, kind), c = model_of(g, kind);
             assert_int_equal(gn_params_add_optimizer(b.list, "opt", b.opt), GN_OK);
             assert_int_equal(gn_params_load(b.list, "model.safetensors"), GN_OK);
             assert_int_equal(gn_optimizer_restore(b.opt, b.list, "opt"), GN_OK);
-            assert_true(gn_lr_get(b.opt) == gn_lr_cosine(4, 0.1, 10, 0.0));
-            train(g, &b, 5, 9);
+            assert_true(gn_lr_get(b.opt) == before);
+            b.plateau = c.plateau = plateau;
+            train(g, &b, kind, stop, end);
+            expect_same_model(&a, &b, kind, stop);
             // The same from a list of the file's own arrays.
             gn_params *file = gn_load_safetensors(g, "model.safetensors");
             gn_no_grad_begin(g);
-            for (int i = 0; i < 2; i++) gn_assign(c.w[i], gn_params_at(file, i));
+            for (int i = 0; i < 3; i++) gn_assign(c.w[i], gn_params_at(file, i));
+            gn_assign(c.average, gn_params_at(file, 3));
             gn_no_grad_end(g);
             assert_int_equal(gn_optimizer_restore(c.opt, file, "opt"), GN_OK);
-            train(g, &c, 5, 9);
-            for (int i = 0; i < 2; i++) {
-                assert_true(gn_array_equal(a.w[i], b.w[i], false));
-                assert_true(gn_array_equal(a.w[i], c.w[i], false));
-            }
+            train(g, &c, kind, stop, end);
+            expect_same_model(&a, &c, kind, stop);
             if (kind == 0) {
                 assert_int_equal(gn_optimizer_restore(c.opt, file, "other"), GN_ERROR_FORMAT);
-                expect_error(g, GN_ERROR_FORMAT, "gn_optimizer_restore: other.numbers is not that of an optimizer with 2 parameters");
+                expect_error(g, GN_ERROR_FORMAT, "gn_optimizer_restore: other.numbers is not that of an optimizer with 3 parameters");
                 assert_int_equal(gn_params_add_optimizer(file, "", c.opt), GN_ERROR_ARGUMENT);
                 expect_error(g, GN_ERROR_ARGUMENT, NULL);
                 assert_int_equal(gn_params_add_optimizer(NULL, "a", c.opt), GN_ERROR_ARGUMENT);
