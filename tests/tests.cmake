@@ -342,6 +342,9 @@ endforeach()
 if(TARGET cifar10)
     gpunum_test(example.cifar10 cpu "${on_cpu}" ${PROJECT_SOURCE_DIR}/tests/check_cifar10.sh $<TARGET_FILE:cifar10>)
 endif()
+if(TARGET mnist_cnn) # on images that it makes up
+    gpunum_test(example.mnist_cnn cpu "${on_cpu}" $<TARGET_FILE:mnist_cnn> --backend cpu --batch 32 --steps 12)
+endif()
 
 if(TARGET gpt AND GPUNUM_PYTHON)
     gpunum_test(example.gpt cpu "${on_cpu}" ${GPUNUM_PYTHON} ${PROJECT_SOURCE_DIR}/tests/check_gpt.py $<TARGET_FILE:gpt>)

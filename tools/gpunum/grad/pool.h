@@ -161,7 +161,7 @@ static gn_array *gni_max_pool(gn_context *g, const gni_pooled_plan *p, gn_array 
     gn_array *framed = gni_pooled_framed(p, x, -GNI_INF);
     for (int64_t t = 0; t < taps; t++) {
         gn_array *v = gni_pooled_tap(g, p, framed, t);
-        y = t == 0 ? gn_copy(v) : gn_maximum(y, v);
+        y = t > 0 ? gn_maximum(y, v) : taps > 1 ? v : gn_copy(v);
     }
     if (y != NULL && places) at = gn_full(g, GN_I32, y->shape, (double)(taps - 1));
     for (int64_t t = taps - 1; t-- > 0 && places;)
