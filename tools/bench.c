@@ -30,6 +30,7 @@ struct bench_case {
     gn_array *(*run)(const bench_case *c, gn_array *const *in);
     gn_array *in[4];
     gn_optimizer *optimizer;
+    gn_context *g; // of what is timed with and without gradients
 };
 
 typedef struct bench_options {
@@ -258,6 +259,41 @@ static gn_array *run_embedding(const bench_case *c, gn_array *const *in) {
 static gn_array *run_step(const bench_case *c, gn_array *const *in) {
     gn_step(c->optimizer);
     return in[0];
+}
+
+// The name says what and how large: image_of reads it back.
+static gn_array *image_of(const bench_case *c, gn_array *const *in) {
+    gn_conv_options o;
+    int kernel = 3, stride = 1, groups = 1;
+    memset(&o, 0, sizeof o);
+    sscanf(c->name, "%*s %*d,%*d,%*d,%*d,%d,%d,%d", &kernel, &stride, &groups);
+    o.stride = stride;
+    o.pad = kernel / 2;
+    o.groups = groups;
+    if (strncmp(c->name, "conv2d", 6) == 0) return gn_conv2d(in[0], in[1], NULL, &o);
+    if (strncmp(c->name, "max_pool2d", 10) == 0) return gn_max_pool2d(in[0], kernel, NULL, NULL);
+    if (strncmp(c->name, "avg_pool2d", 10) == 0) return gn_avg_pool2d(in[0], kernel, NULL);
+    if (strncmp(c->name, "batch_norm", 10) == 0) return gn_batch_norm(in[0], NULL, NULL, in[2], in[3], true, 0.1, 1e-5);
+    if (strncmp(c->name, "group_norm", 10) == 0) return gn_group_norm(in[0], 8, in[2], in[3], 1e-5);
+    return gn_layer_norm(in[0], 3, NULL, NULL, 1e-5);
+}
+static gn_array *run_image(const bench_case *c, gn_array *const *in) {
+    gn_no_grad_begin(c->g);
+    gn_array *y = image_of(c, in);
+    gn_no_grad_end(c->g);
+    return y;
+}
+// Forward, and all gradients.
+static gn_array *run_image_gradients(const bench_case *c, gn_array *const *in) {
+    const bool weights = strncmp(c->name, "conv2d", 6) == 0, affine = strstr(c->name, "h_norm") != NULL || strstr(c->name, "p_norm") != NULL;
+    gn_array *y = image_of(c, in), *leaf[3], *dx[3] = {NULL, NULL, NULL};
+    leaf[0] = in[0];
+    leaf[1] = weights ? in[1] : in[2];
+    leaf[2] = in[3];
+    const int count = weights ? 2 : affine ? 3 : 1;
+    gn_gradients(gn_sum(gn_mul(y, y), GN_ALL), leaf, count, false, dx);
+    gn_eval_all(dx, count);
+    return dx[0];
 }
 
 // ---- timing
@@ -575,6 +611,47 @@ static void bench_train(gn_context *g, int64_t m, int64_t n, const bench_options
         }
 }
 
+// Layers on images (n, channels, side, side), forward and with the gradients.
+static void bench_conv(gn_context *g, const bench_options *o, bench_report *report) {
+    static const struct {
+        const char *op;
+        int n, c, side, out, kernel, stride, groups;
+    } list[] = {
+        {"conv2d", 128, 1, 28, 16, 5, 1, 1},    {"conv2d", 128, 16, 14, 32, 5, 1, 1},  {"conv2d", 32, 64, 28, 64, 3, 1, 1},
+        {"conv2d", 32, 128, 14, 128, 3, 2, 1},  {"conv2d", 32, 256, 14, 256, 3, 1, 1}, {"conv2d", 32, 512, 7, 512, 3, 1, 1},
+        {"conv2d", 32, 256, 14, 512, 1, 1, 1},  {"conv2d", 32, 64, 28, 64, 3, 1, 64},  {"conv2d", 8, 3, 112, 64, 7, 2, 1},
+        {"max_pool2d", 32, 64, 56, 64, 2, 1, 1}, {"avg_pool2d", 32, 64, 56, 64, 2, 1, 1}, {"batch_norm", 32, 64, 56, 64, 1, 1, 1},
+        {"group_norm", 32, 64, 56, 64, 1, 1, 1}, {"layer_norm", 32, 64, 56, 64, 1, 1, 1},
+    };
+    if (o->only != NULL && strstr("conv", o->only) == NULL) return;
+    for (size_t i = 0; i < 2 * sizeof list / sizeof list[0]; i++)
+        GN_SCOPE(g) {
+            const int n = list[i / 2].n, channels = list[i / 2].c, side = list[i / 2].side, out = list[i / 2].out,
+                      kernel = list[i / 2].kernel, stride = list[i / 2].stride, groups = list[i / 2].groups;
+            const bool conv = strcmp(list[i / 2].op, "conv2d") == 0, all = i % 2 == 1;
+            const double elements = (double)n * channels * side * side, places = (double)((side + stride - 1) / stride);
+            char name[96];
+            bench_case c;
+            memset(&c, 0, sizeof c);
+            snprintf(name, sizeof name, "%s %d,%d,%d,%d,%d,%d,%d %s", list[i / 2].op, n, channels, side, out, kernel, stride, groups,
+                     all ? "gradients" : "forward");
+            c.family = "conv";
+            c.name = name;
+            c.m = n;
+            c.n = channels;
+            c.k = side;
+            c.g = g;
+            if (conv) c.flops = (all ? 6.0 : 2.0) * n * out * places * places * channels / groups * kernel * kernel;
+            if (!conv) c.bytes = (all ? 20.0 : 8.0) * elements;
+            c.run = all ? run_image_gradients : run_image;
+            c.in[0] = gn_requires_grad(gn_eval(gn_randn(g, GN_F32, GN_SHAPE(n, channels, side, side))), true);
+            c.in[1] = gn_he_normal(g, GN_F32, GN_SHAPE(out, channels / groups, kernel, kernel));
+            c.in[2] = gn_requires_grad(gn_ones(g, GN_F32, GN_SHAPE(channels)), true);
+            c.in[3] = gn_requires_grad(gn_zeros(g, GN_F32, GN_SHAPE(channels)), true);
+            run_case(g, &c, o, report);
+        }
+}
+
 // A random matrix, or `batch` of them; turned: a transposed view of one that lies the other way.
 static gn_array *matrix(gn_context *g, gn_dtype t, int64_t batch, int64_t rows, int64_t columns, bool turned) {
     int64_t r = turned ? columns : rows, c = turned ? rows : columns;
@@ -745,6 +822,7 @@ static void bench_all(gn_context *g, const bench_options *o, bench_report *repor
     if (big) bench_more_matmul(g, o, report);
     bench_transforms(g, o, report);
     bench_train(g, 8192, 1000, o, report);
+    bench_conv(g, o, report);
     if (big) bench_train(g, 8192, 50257, o, report);
 }
 

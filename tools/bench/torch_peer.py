@@ -78,6 +78,30 @@ def index_runner(row, device):
     }[row["name"].rsplit(" ", 1)[0]]
 
 
+def image_runner(row, device):
+    f = torch.nn.functional
+    op, sizes, what = row["name"].split()
+    n, c, side, out, kernel, stride, groups = map(int, sizes.split(","))
+    x = torch.randn(n, c, side, side, device=device, requires_grad=True)
+    w = torch.randn(out, c // groups, kernel, kernel, device=device, requires_grad=True)
+    scale, shift = (torch.ones(c, device=device, requires_grad=True) for _ in range(2))
+    forward, leaves = {
+        "conv2d": (lambda: f.conv2d(x, w, None, stride, kernel // 2, 1, groups), (x, w)),
+        "max_pool2d": (lambda: f.max_pool2d(x, kernel), (x,)),
+        "avg_pool2d": (lambda: f.avg_pool2d(x, kernel), (x,)),
+        "batch_norm": (lambda: f.batch_norm(x, None, None, scale, shift, True), (x, scale, shift)),
+        "group_norm": (lambda: f.group_norm(x, 8, scale, shift), (x, scale, shift)),
+        "layer_norm": (lambda: f.layer_norm(x, x.shape[1:]), (x,)),
+    }[op]
+
+    def gradients():
+        with torch.enable_grad():
+            y = forward()
+            return torch.autograd.grad((y * y).sum(), leaves)
+
+    return gradients if what == "gradients" else forward
+
+
 def runner(row, device):
     """A function that does the row's op once."""
     m, n, k = row["m"], row["n"], row["k"]
@@ -86,6 +110,8 @@ def runner(row, device):
         return transform_runner(row, device)
     if row["family"] == "index":
         return index_runner(row, device)
+    if row["family"] == "conv":
+        return image_runner(row, device)
     if row["family"] == "matmul":
         dtype = getattr(torch, name.split()[0])
         batch, turned = row.get("batch", 0), row.get("turned", 0)
@@ -187,7 +213,7 @@ def main():
         with open(args.markdown, "w") as f:
             f.write("| case | gpunum | | PyTorch | ratio |\n|---|---:|---:|---:|---:|\n")
             for row in rows:
-                work = (f"{row['gflops']:.0f} GFLOP/s" if row["family"] in ("matmul", "fft")
+                work = (f"{row['gflops']:.0f} GFLOP/s" if row["family"] in ("matmul", "fft") or row["name"].startswith("conv2d")
                         else f"{row['gbps']:.0f} GB/s")
                 f.write(f"| {row['family']} {row['name']} | {row['seconds'] * 1e6:.1f} us | {work} | "
                         f"{row['torch_seconds'] * 1e6:.1f} us | "
