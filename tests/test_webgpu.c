@@ -225,6 +225,43 @@ static void test_rows(void **state) {
         }
 }
 
+static gn_array *ordered(gn_context *g, int how, gn_dtype t, int64_t rows, int64_t n) {
+    gn_array *a = numbers(g, t, rows, n), *i = gn_cast(gn_abs(numbers(g, GN_I32, rows, n)), GN_I64), *c;
+    switch (how) {
+    case 0: return gn_cumsum(a, 1);
+    case 1: return gn_cumsum(a, 0);
+    case 2: return gn_sort(a, 1, false);
+    case 3: return gn_argsort(a, 1, true);
+    case 4: return gn_searchsorted(gn_sort(gn_ravel(a), 0, false), a, true);
+    case 5: return gn_bincount(gn_ravel(i), NULL, 0);
+    case 6: return gn_scatter_add(gn_cast(gn_zeros(g, t, GN_SHAPE(40, n)), t), i, a, 0);
+    case 7: return gn_cumprod(gn_clamp(a, 1, 1.01), 1);
+    default:
+        c = gn_fft(gn_cast(a, GN_F32), 0, 1, GN_FFT_BACKWARD);
+        return how == 8 ? gn_abs(c) : gn_real(gn_ifft(gn_mul(c, c), 0, 1, GN_FFT_BACKWARD));
+    }
+}
+
+static void test_orders(void **state) {
+    gn_context *g = (gn_context *)*state;
+    static const int64_t size[][2] = {{1, 1}, {3, 5}, {5, 300}, {1, 5000}, {2, 97}};
+    for (int how = 0; how < 10; how++)
+        for (int k = 0; k < 5; k++) {
+            gn_dtype t = k == 1 ? GN_I32 : GN_F32;
+            char what[80];
+            gn_scope_begin(g);
+            gn_scope_begin(other);
+            snprintf(what, sizeof what, "order %d of %s (%d, %d)", how, gn_dtype_name(t), (int)size[k][0], (int)size[k][1]);
+            gn_array *x = gn_cast(ordered(g, how, t, size[k][0], size[k][1]), GN_F32),
+                     *y = gn_cast(ordered(other, how, t, size[k][0], size[k][1]), GN_F32);
+            double scale = how < 8 ? 0 : gn_item(gn_max(gn_abs(y), GN_ALL)); // errors of transforms go with the largest number
+            if (how == 7 || how == 0) same(what, x, y, 500);
+            else same(what, gn_add_s(x, 8 * scale), gn_add_s(y, 8 * scale), how < 8 ? 0 : 8);
+            gn_scope_end(other);
+            gn_scope_end(g);
+        }
+}
+
 // More than a compute pass takes, and more arrays than the device keeps.
 static void test_many(void **state) {
     gn_context *g = (gn_context *)*state;
@@ -252,7 +289,9 @@ static void test_device(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {GN_TEST(test_programs), GN_TEST(test_in_place), GN_TEST(test_eight_bytes), GN_TEST(test_reductions), GN_TEST(test_compensation), GN_TEST(test_products), GN_TEST(test_rows),
-                                       GN_TEST(test_many), GN_TEST(test_device)};
+    const struct CMUnitTest tests[] = {GN_TEST(test_programs), GN_TEST(test_in_place), GN_TEST(test_eight_bytes),
+                                       GN_TEST(test_reductions), GN_TEST(test_compensation), GN_TEST(test_products),
+                                       GN_TEST(test_rows), GN_TEST(test_orders), GN_TEST(test_many),
+                                       GN_TEST(test_device)};
     return test_end(cmocka_run_group_tests(tests, open_other, close_other));
 }

@@ -219,6 +219,11 @@ uvec2 mirrored(uint slot, uint k) {
     return uvec2(slot < few ? slot + few : slot - few, POINTS - 1u - k);
 }
 
+#ifdef GN_WGSL // which has no such constant
+#define NAN_BITS (0x7fc00000u ^ gn_zero)
+#else
+#define NAN_BITS 0x7fc00000u
+#endif
 // Whether a part of it is infinite or NaN.
 bool not_finite(vec2 a) {
     uvec2 u = floatBitsToUint(a) & 0x7f800000u;
@@ -231,7 +236,7 @@ bool not_finite(vec2 a) {
         bool all_of_them = true;                                                                   \
         [[unroll]] for (uint q = 1u; q < (r); q++) all_of_them = all_of_them && not_finite(x[(o) + q]); \
         [[unroll]] for (uint q = 0u; q < (r); q++)                                                 \
-            if (all_of_them) x[(o) + q] = uintBitsToFloat(uvec2(0x7fc00000u));                     \
+            if (all_of_them) x[(o) + q] = uintBitsToFloat(uvec2(NAN_BITS));                       \
     }
 
 void bf2(const uint a, const uint b) {

@@ -103,17 +103,19 @@ void gn_put(uint j, uvec2 v) {
 
 shared uvec2 gn_sums[256];
 
+void gn_column(uint column) {
+    uint at = column / GN_INNER * GN_N * GN_INNER + column % GN_INNER;
+    uvec2 v = gn_none();
+    for (uint i = 0u; i < GN_N; i++, at += GN_INNER) {
+        v = gn_join(v, gn_get(GN_IN_BASE + at));
+        gn_put(GN_OUT_BASE + at, v);
+    }
+}
+
 void main() {
-    uint me = gl_LocalInvocationIndex;
+    uint me = gl_LocalInvocationIndex, column = GN_GROUP * 256u + me;
     if (GN_PHASE == GNI_F_SCAN_COLUMNS) {
-        uint column = GN_GROUP * 256u + me;
-        if (column >= GN_OUTER * GN_INNER) return;
-        uint at = column / GN_INNER * GN_N * GN_INNER + column % GN_INNER;
-        uvec2 v = gn_none();
-        for (uint i = 0u; i < GN_N; i++, at += GN_INNER) {
-            v = gn_join(v, gn_get(GN_IN_BASE + at));
-            gn_put(GN_OUT_BASE + at, v);
-        }
+        if (column < GN_OUTER * GN_INNER) gn_column(column);
         return;
     }
     uint row = GN_GROUP / GN_TILES, tile = GN_GROUP % GN_TILES;

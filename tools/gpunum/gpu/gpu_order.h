@@ -59,8 +59,10 @@ static bool gni_order_scan_phase(gni_gpu *gpu, const gni_order_scan *s, const gn
     memset(&c, 0, sizeof c);
     c.gpu = gpu;
     c.use[0] = s->in;
-    c.use[1] = phase == GNI_F_SCAN_TOTALS ? *parts : s->out;
-    c.use[2] = parts != NULL ? *parts : s->out;
+    if (phase != GNI_F_SCAN_TOTALS) c.use[1] = s->out;
+    else if (!gpu->caps.texts) c.use[1] = *parts; // which is bound once there
+    if (parts != NULL) c.use[2] = *parts;
+    else if (!gpu->caps.texts) c.use[2] = s->out;
     c.n_use = 3;
     c.generic.n_spec = GNI_S_SCAN_SPECS;
     c.generic.spec[GNI_S_SCAN_OP] = (uint32_t)s->op;
@@ -97,6 +99,7 @@ static bool gni_order_scan_run(gni_gpu *gpu, const gni_order_scan *s) {
     inner.flags = GNI_F_SCAN_EXCLUSIVE;
     inner.n = tiles;
     inner.in = inner.out = parts;
+    inner.in.write = false;
     inner.in_base = inner.out_base = 0;
     const bool ok = gni_order_scan_phase(gpu, s, &parts, GNI_F_SCAN_TOTALS, tiles, s->outer * tiles) &&
                     gni_order_scan_run(gpu, &inner) &&
@@ -302,6 +305,8 @@ static bool gni_job_sort(gni_gpu *gpu, const gni_sort *s) {
     if (places && !gni_order_operand(gpu, &s->index, took, &index, &p[GNI_P_SORT_INDEX_BASE], true)) return false;
     if (!values) out = index;
     if (!places) index = out;
+    if (!values && gpu->caps.texts) memset(&out, 0, sizeof out);
+    if (!places && gpu->caps.texts) memset(&index, 0, sizeof index);
     gni_order_key(&c.generic, s->in.dtype, s->descending, places);
     c.generic.n_spec = GNI_S_SORT_SPECS;
     c.generic.spec[GNI_S_SORT_PLACES] = places;
@@ -318,8 +323,12 @@ static bool gni_job_sort(gni_gpu *gpu, const gni_sort *s) {
     const int log_row = gni_job_log2_up(s->n);
     c.generic.spec[GNI_S_SORT_LOG_ROW] = (uint32_t)log_row;
     c.generic.spec[GNI_S_SORT_FIRST] = 1;
-    c.use[1] = c.use[3] = out;
-    c.use[2] = c.use[4] = c.use[5] = index;
+    c.use[3] = out;
+    c.use[4] = index;
+    if (!gpu->caps.texts) { // where every place wants something
+        c.use[1] = out;
+        c.use[2] = c.use[5] = index;
+    }
     return gni_order_dispatch(&c, wide ? GNI_MODULE_sort_rows64 : GNI_MODULE_sort_rows, gni_job_ceil(s->rows, slots >> log_row));
 }
 

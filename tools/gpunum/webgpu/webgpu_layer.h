@@ -153,15 +153,36 @@ typedef struct gni_wg_call {
     int n_copies;
 } gni_wg_call;
 
-// A buffer that a dispatch writes is bound once: what else reads it reads a copy.
+// Something for a place that a dispatch does not use.
+static bool gni_wg_spare(gni_wg *w, gni_wg_call *c, int i) {
+    if (!w->spare[i]) w->spare[i] = gni_wg_block_new(w, 0, 256);
+    if (!w->spare[i]) return false;
+    c->spares[i].block = w->spare[i];
+    c->spares[i].size = 256;
+    c->use[i].mem = &c->spares[i];
+    c->use[i].offset = 0;
+    c->use[i].bytes = 256;
+    c->use[i].write = false;
+    return true;
+}
+
+// What a dispatch writes is bound once: what else reads its buffer reads a copy, and where an argument comes twice, the
+// kernel does not use the second place.
 static bool gni_wg_apart(gni_wg *w, const gni_wg_pipeline *p, gni_wg_call *c) {
     for (int i = 0; i < GNI_GPU_MAX_USES; i++) {
         if (!(p->buffers >> i & 1u)) continue;
         for (int j = 0; j < GNI_GPU_MAX_USES; j++) {
             if (j == i || !(p->buffers >> j & 1u) || c->use[i].mem->block != c->use[j].mem->block) continue;
             if (!((p->written >> i | p->written >> j) & 1u)) continue;
-            if (c->use[i].write && c->use[j].write) return gni_wg_refuse(w, p, "a buffer is to be written twice");
-            int k = c->use[i].write ? j : i;
+            bool both = p->written >> i & p->written >> j & 1u;
+            const gni_gpu_use *a = &c->use[i], *b = &c->use[j];
+            if (both && (a->offset + a->bytes <= b->offset || b->offset + b->bytes <= a->offset)) continue;
+            int k = (both ? a->write : p->written >> i & 1u) ? j : i; // which one is only read
+            if (both && a->write && b->write) {
+                if (a->offset != b->offset || a->bytes != b->bytes) return gni_wg_refuse(w, p, "a buffer is to be written twice");
+                if (!gni_wg_spare(w, c, GNI_MAX(i, j))) return gni_wg_refuse(w, p, "no memory");
+                continue;
+            }
             gni_gpu_mem *m = &c->copies[c->n_copies];
             uint64_t bytes = (c->use[k].bytes + 15u) & ~(uint64_t)15u;
             if (!gni_wg_alloc(&w->gpu, bytes, m)) {
@@ -184,16 +205,7 @@ static bool gni_wg_arguments(gni_wg *w, const gni_wg_pipeline *p, const gni_gpu_
         gni_gpu_use *u = &c->use[i];
         if (i < n_use) *u = uses[i];
         if (!(p->buffers >> i & 1u)) continue;
-        if (!u->mem || u->bytes == 0) { // a place that this dispatch does not use
-            if (!w->spare[i]) w->spare[i] = gni_wg_block_new(w, 0, 256);
-            if (!w->spare[i]) return gni_wg_refuse(w, p, "no memory");
-            c->spares[i].block = w->spare[i];
-            c->spares[i].size = 256;
-            u->mem = &c->spares[i];
-            u->offset = 0;
-            u->bytes = 256;
-            u->write = false;
-        }
+        if ((!u->mem || u->bytes == 0) && !gni_wg_spare(w, c, i)) return gni_wg_refuse(w, p, "no memory");
         if (u->offset > u->mem->size || u->bytes > u->mem->size - u->offset)
             return gni_wg_refuse(w, p, "a buffer argument reaches outside of its memory");
         if (u->offset & 255u) return gni_wg_refuse(w, p, "a buffer argument is not aligned");
@@ -410,8 +422,7 @@ static bool gni_wg_caps(gni_wg *w) {
     c->max_buffers = GNI_MIN(l.maxStorageBuffersPerShaderStage, (uint32_t)GNI_GPU_MAX_USES);
     c->max_allocation = w->max_buffer = l.maxBufferSize;
     c->texts = true;
-    c->jobs = 1u << GNI_JOB_MAP | 1u << GNI_JOB_REDUCE | 1u << GNI_JOB_MATMUL | 1u << GNI_JOB_SOFTMAX | 1u << GNI_JOB_RANDOM |
-              1u << GNI_JOB_TAKE;
+    c->jobs = ~(1u << GNI_JOB_FACTOR);
     c->multiprocessors = c->kind == GNI_GPU_CPU ? 4 : 16;
     bool real = info.backendType != WGPUBackendType_Null;
     wgpuAdapterInfoFreeMembers(info);
