@@ -346,6 +346,11 @@ if(TARGET mnist_cnn) # on images that it makes up
     gpunum_test(example.mnist_cnn cpu "${on_cpu}" $<TARGET_FILE:mnist_cnn> --backend cpu --batch 32 --steps 12)
 endif()
 
+find_program(GPUNUM_TORCH_PYTHON python3 PATHS /usr/bin NO_DEFAULT_PATH) # the distribution's, which may have PyTorch
+if(TARGET finetune AND GPUNUM_TORCH_PYTHON)
+    gpunum_test(example.finetune cpu "${on_cpu}" ${GPUNUM_TORCH_PYTHON} ${PROJECT_SOURCE_DIR}/tests/check_finetune.py $<TARGET_FILE:finetune>)
+    set_property(TEST example.finetune PROPERTY SKIP_RETURN_CODE 77)
+endif()
 if(TARGET gpt AND GPUNUM_PYTHON)
     gpunum_test(example.gpt cpu "${on_cpu}" ${GPUNUM_PYTHON} ${PROJECT_SOURCE_DIR}/tests/check_gpt.py $<TARGET_FILE:gpt>)
 endif()
