@@ -24,7 +24,7 @@ typedef struct bench_case bench_case;
 struct bench_case {
     const char *family, *name;
     int64_t m, n, k; // what the sizes mean depends on the family
-    int64_t batch;   // of a matrix product; 0: no such dimension
+    int64_t batch;   // of a matrix product, or heads; 0: no such dimension
     int turned;      // 1: its first operand is a transposed view, 2: the second, 3: both
     double bytes, flops;
     gn_array *(*run)(const bench_case *c, gn_array *const *in);
@@ -293,6 +293,29 @@ static gn_array *run_image_gradients(const bench_case *c, gn_array *const *in) {
     const int count = weights ? 2 : affine ? 3 : 1;
     gn_gradients(gn_sum(gn_mul(y, y), GN_ALL), leaf, count, false, dx);
     gn_eval_all(dx, count);
+    return dx[0];
+}
+
+// Layers over sequences: m, n, k are (batch, steps, size); of attention c->batch is the heads. With `turned` causal, or with gradients.
+enum { CAUSAL = 1, ALL_GRADIENTS = 2 };
+static gn_array *run_sequence(const bench_case *c, gn_array *const *in) {
+    const gn_attention_options causal = {0.0, (c->turned & CAUSAL) != 0, 0};
+    gn_array *y, *leaf[4], *dx[4] = {NULL, NULL, NULL, NULL};
+    const bool attention = strncmp(c->name, "attention", 9) == 0;
+    gn_array *weights[2] = {in[1], in[2]};
+    const gn_rnn_options bare = {0, false, false, true, 0.0};
+    if ((c->turned & ALL_GRADIENTS) == 0) gn_no_grad_begin(c->g);
+    if (attention)
+        y = gn_attention(in[0], in[1], in[2], NULL, &causal);
+    else if (strncmp(c->name, "lstm", 4) == 0)
+        y = gn_lstm(in[0], weights, 2, NULL, NULL, &bare, NULL, NULL);
+    else
+        y = gn_gru(in[0], weights, 2, NULL, &bare, NULL);
+    if ((c->turned & ALL_GRADIENTS) == 0) gn_no_grad_end(c->g);
+    if ((c->turned & ALL_GRADIENTS) == 0) return y;
+    for (int i = 0; i < 3; i++) leaf[i] = in[i];
+    gn_gradients(gn_sum(gn_mul(y, in[3]), GN_ALL), leaf, 3, false, dx);
+    gn_eval_all(dx, 3);
     return dx[0];
 }
 
@@ -652,6 +675,51 @@ static void bench_conv(gn_context *g, const bench_options *o, bench_report *repo
         }
 }
 
+static void bench_sequence(gn_context *g, gn_dtype t, const bench_options *o, bench_report *report) {
+    static const struct {
+        const char *op;
+        int batch, heads, n, size;
+        bool causal;
+    } list[] = {
+        {"attention", 8, 4, 128, 64, true},   {"attention", 4, 8, 512, 64, false}, {"attention", 4, 8, 512, 64, true},
+        {"attention", 1, 4, 2048, 64, false}, {"attention", 1, 4, 2048, 64, true}, {"attention", 16, 16, 2048, 64, false},
+        {"lstm", 32, 0, 100, 256, false},     {"gru", 32, 0, 100, 256, false},     {"lstm", 1, 0, 200, 128, false},
+    };
+    if (o->only != NULL && strstr("sequence", o->only) == NULL) return;
+    for (size_t i = 0; i < 2 * sizeof list / sizeof list[0]; i++)
+        GN_SCOPE(g) {
+            const int batch = list[i / 2].batch, heads = list[i / 2].heads, n = list[i / 2].n, size = list[i / 2].size;
+            const bool all = i % 2 == 1, lstm = strcmp(list[i / 2].op, "lstm") == 0;
+            if (batch * heads > 64 && t != GN_F16) continue; // of GPUs
+            if (heads == 0 && t != GN_F32) continue;
+            char name[96];
+            bench_case c;
+            memset(&c, 0, sizeof c);
+            snprintf(name, sizeof name, "%s %s %d,%d,%d,%d %s%s", list[i / 2].op, gn_dtype_name(t), batch, heads, n, size,
+                     list[i / 2].causal ? "causal " : "", all ? "gradients" : "forward");
+            c.family = "sequence";
+            c.name = name;
+            c.m = batch;
+            c.n = n;
+            c.k = size;
+            c.batch = heads;
+            c.turned = (list[i / 2].causal ? CAUSAL : 0) | (all ? ALL_GRADIENTS : 0);
+            c.g = g;
+            const double pairs = (double)n * n * (list[i / 2].causal ? 0.5 : 1.0);
+            c.flops = heads > 0 ? (all ? 14.0 : 4.0) * batch * heads * pairs * size
+                                : (all ? 6.0 : 2.0) * batch * n * (lstm ? 4.0 : 3.0) * size * 2.0 * size;
+            c.run = run_sequence;
+            for (int k = 0; k < 4; k++) {
+                const int64_t gates = (lstm ? 4 : 3) * size;
+                gn_array *x = heads > 0 ? gn_randn(g, GN_F32, GN_SHAPE(batch, heads, n, size))
+                              : k % 3 == 0 ? gn_randn(g, GN_F32, GN_SHAPE(n, batch, size))
+                                           : gn_uniform(g, GN_F32, GN_SHAPE(gates, size), -0.06, 0.06);
+                c.in[k] = gn_requires_grad(gn_eval(gn_cast(x, t)), k < 3);
+            }
+            run_case(g, &c, o, report);
+        }
+}
+
 // A random matrix, or `batch` of them; turned: a transposed view of one that lies the other way.
 static gn_array *matrix(gn_context *g, gn_dtype t, int64_t batch, int64_t rows, int64_t columns, bool turned) {
     int64_t r = turned ? columns : rows, c = turned ? rows : columns;
@@ -823,6 +891,8 @@ static void bench_all(gn_context *g, const bench_options *o, bench_report *repor
     bench_transforms(g, o, report);
     bench_train(g, 8192, 1000, o, report);
     bench_conv(g, o, report);
+    bench_sequence(g, GN_F32, o, report);
+    if (big) bench_sequence(g, GN_F16, o, report);
     if (big) bench_train(g, 8192, 50257, o, report);
 }
 

@@ -102,6 +102,36 @@ def image_runner(row, device):
     return gradients if what == "gradients" else forward
 
 
+def attention(q, k, v, causal):
+    """PyTorch's fused one, or where it is older than that its formula."""
+    if hasattr(torch.nn.functional, "scaled_dot_product_attention"):
+        return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+    s = (q * q.shape[-1] ** -0.5) @ k.transpose(-1, -2)
+    if causal:
+        s = s.masked_fill(torch.ones(s.shape[-2:], dtype=torch.bool, device=s.device).triu(1), float("-inf"))
+    return torch.softmax(s, -1) @ v
+
+
+def sequence_runner(row, device):
+    op, dtype, sizes, *words = row["name"].split()
+    batch, heads, n, size = map(int, sizes.split(","))
+    dtype = getattr(torch, dtype)
+    if heads:
+        leaves = tuple(torch.randn(batch, heads, n, size, device=device).to(dtype).requires_grad_() for _ in range(3))
+        forward = lambda: attention(*leaves, "causal" in words)
+    else:
+        net = {"lstm": torch.nn.LSTM, "gru": torch.nn.GRU}[op](size, size, bias=False).to(device)
+        leaves = (torch.randn(n, batch, size, device=device).requires_grad_(), *net.parameters())
+        forward = lambda: net(leaves[0])[0]
+    w = torch.randn_like(forward())
+
+    def gradients():
+        with torch.enable_grad():
+            return torch.autograd.grad((forward() * w).sum(), leaves)
+
+    return gradients if "gradients" in words else forward
+
+
 def runner(row, device):
     """A function that does the row's op once."""
     m, n, k = row["m"], row["n"], row["k"]
@@ -112,6 +142,8 @@ def runner(row, device):
         return index_runner(row, device)
     if row["family"] == "conv":
         return image_runner(row, device)
+    if row["family"] == "sequence":
+        return sequence_runner(row, device)
     if row["family"] == "matmul":
         dtype = getattr(torch, name.split()[0])
         batch, turned = row.get("batch", 0), row.get("turned", 0)
@@ -213,7 +245,7 @@ def main():
         with open(args.markdown, "w") as f:
             f.write("| case | gpunum | | PyTorch | ratio |\n|---|---:|---:|---:|---:|\n")
             for row in rows:
-                work = (f"{row['gflops']:.0f} GFLOP/s" if row["family"] in ("matmul", "fft") or row["name"].startswith("conv2d")
+                work = (f"{row['gflops']:.0f} GFLOP/s" if row["family"] in ("matmul", "fft", "sequence") or row["name"].startswith("conv2d")
                         else f"{row['gbps']:.0f} GB/s")
                 f.write(f"| {row['family']} {row['name']} | {row['seconds'] * 1e6:.1f} us | {work} | "
                         f"{row['torch_seconds'] * 1e6:.1f} us | "
