@@ -108,6 +108,63 @@ static void test_affine_grid(void **state) {
     assert_true(gn_allclose(gn_index(y, "2, 0, :, 2:"), gn_index(x, "0, 0, :, :2"), 0, 1e-5, false));
 }
 
+// ---- the formula again, over random sizes
+
+static double plain_place(double x, int n, const gn_grid_options *o) {
+    x = o->align_corners ? (x + 1) / 2 * (n - 1) : ((x + 1) * n - 1) / 2;
+    if (o->outside == GN_OUTSIDE_REFLECTION) {
+        const double low = o->align_corners ? 0 : -0.5, high = o->align_corners ? n - 1 : n - 0.5;
+        if (low == high) return 0;
+        while (x < low || x > high) x = x < low ? 2 * low - x : 2 * high - x;
+    }
+    if (o->outside != GN_OUTSIDE_ZEROS) x = x < 0 ? 0 : x > n - 1 ? n - 1 : x;
+    return x;
+}
+static double plain_pixel(const double *plane, int h, int w, double row, double column) {
+    return row < 0 || row > h - 1 || column < 0 || column > w - 1 ? 0 : plane[(int)row * w + (int)column];
+}
+static double plain_sample(const double *plane, int h, int w, double y, double x, const gn_grid_options *o) {
+    const double row = plain_place(y, h, o), column = plain_place(x, w, o), top = floor(row), left = floor(column);
+    double sum = 0;
+    if (o->nearest) return plain_pixel(plane, h, w, nearbyint(row), nearbyint(column));
+    for (int i = 0; i < 4; i++)
+        sum += plain_pixel(plane, h, w, top + i / 2, left + i % 2) * (1 - fabs(row - top - i / 2)) * (1 - fabs(column - left - i % 2));
+    return sum;
+}
+
+static void test_sizes(void **state) {
+    gn_context *g = (gn_context *)*state;
+    for (int k = 0; k < (test_on_vulkan() ? 40 : 400); k++)
+        GN_SCOPE(g) {
+            static const int sizes[] = {1, 2, 3, 5, 7, 11, 13};
+            const int n = (int)draw(3), c = (int)draw(3) + 1, h = sizes[draw(7)], w = sizes[draw(7)], height = sizes[draw(5)],
+                      width = sizes[draw(5)];
+            const gn_grid_options o = {draw(2) != 0, (gn_outside)draw(3), draw(2) != 0};
+            const gn_dtype t = draw(2) ? GN_F64 : GN_F32;
+            gn_array *x = gn_uniform(g, t, GN_SHAPE(n, c, h, w), -1, 1), *grid;
+            if (draw(2)) // with strides of its own
+                grid = gn_permute(gn_index(gn_uniform(g, t, GN_SHAPE(n, 2, width, 2 * height), -2.9, 2.9), "..., ::2"), 0, 3, 2, 1);
+            else
+                grid = gn_uniform(g, t, GN_SHAPE(n, height, width, 2), -2.9, 2.9);
+            gn_array *y = gn_grid_sample(x, grid, &o);
+            expect_shape(y, n, c, height, width);
+            double *v = doubles(x), *at = doubles(grid), *got = doubles(y);
+            for (int64_t i = 0; i < gn_size(y); i++) {
+                const int64_t area = height * width, plane = i / area, place = (plane / c * area + i % area) * 2;
+                const double row = plain_place(at[place + 1], h, &o), column = plain_place(at[place], w, &o);
+                // Halfway between pixels the nearest may be either where rounding decides.
+                if (o.nearest && (fabs(row - floor(row) - 0.5) < 1e-4 || fabs(column - floor(column) - 0.5) < 1e-4)) continue;
+                const double want = plain_sample(v + plane * h * w, h, w, at[place + 1], at[place], &o);
+                if (!(fabs(got[i] - want) <= (t == GN_F64 ? 1e-13 : 2e-5)))
+                    fail_msg("%d x %d, nearest %d, outside %d, aligned %d: %.9g, not %.9g", h, w, o.nearest, (int)o.outside,
+                             o.align_corners, got[i], want);
+            }
+            free(v);
+            free(at);
+            free(got);
+        }
+}
+
 // Places that are no numbers, or far away, read nothing.
 static void test_odd_places(void **state) {
     gn_context *g = (gn_context *)*state;
@@ -446,7 +503,8 @@ static void test_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        GN_TEST(test_grid_sample), GN_TEST(test_affine_grid), GN_TEST(test_odd_places),   GN_TEST(test_gradients),
+        GN_TEST(test_grid_sample), GN_TEST(test_affine_grid), GN_TEST(test_sizes),      GN_TEST(test_odd_places),
+        GN_TEST(test_gradients),
         GN_TEST(test_crop),        GN_TEST(test_flip),        GN_TEST(test_cutout),       GN_TEST(test_same_places),
         GN_TEST(test_color_jitter), GN_TEST(test_rotation),   GN_TEST(test_mixup),        GN_TEST(test_normalize),
         GN_TEST(test_refused)};
