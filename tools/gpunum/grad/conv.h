@@ -90,8 +90,15 @@ static gn_array *gni_conv_run(gn_context *g, gni_conv *d, gn_array *a, gn_array 
     if (d->k == 0) return gn_zeros(g, a->dtype, s);
     if (!gni_is_for_gpu(g, GNI_JOB_CONV, d)) return gni_run(g, GNI_JOB_CONV, d, y) ? y : NULL;
     const double bytes = (double)gni_elements(&s) / (double)d->m * (double)d->k * (double)gn_dtype_size(a->dtype);
-    if (bytes <= (double)GNI_CONV_BYTES && gni_conv_rank(d) <= GN_MAX_RANK) return gni_conv_leaf(g, d, a, b);
-    return gni_conv_pieces(g, d, a, b, y, false) ? y : NULL;
+    const bool whole = bytes <= (double)GNI_CONV_BYTES && gni_conv_rank(d) <= GN_MAX_RANK;
+    const gn_placement asked = g->placement;
+    g->placement = GN_PLACE_GPU; // of the windows too, which are larger than what they are made of
+    if (whole)
+        y = gni_conv_leaf(g, d, a, b);
+    else if (!gni_conv_pieces(g, d, a, b, y, false))
+        y = NULL;
+    g->placement = asked;
+    return y;
 }
 
 // ---- geometry
