@@ -1,11 +1,12 @@
 // Trains a ResNet-18 on CIFAR-10: progress, loss and accuracy curves as SVG, checkpoints from which it goes on.
 //
 //   cifar10 [--data DIR] [--backend auto|cpu|vulkan] [--net resnet18|small] [--epochs 30] [--batch 256] [--lr 0.2]
-//           [--seed 1] [--save DIR] [--resume] [--stop N] [--precision f32|high] [--cache DIR] [--no-progress] [--made-up N]
+//           [--seed 1] [--save DIR] [--resume] [--stop N] [--precision f32|high|bf16] [--cache DIR] [--no-progress]
+//           [--made-up N]
 //
 // DIR of --data holds the files of tools/fetch_cifar10.sh. `small` is what a CPU trains in minutes. Into DIR of --save go
 // cifar10.safetensors, after every epoch, and cifar10.svg. --resume goes on from there: on the CPU, or with all on the GPU, as if it
-// had never stopped, to the bit. --stop ends after that epoch. --made-up takes N made-up images for a trial.
+// had never stopped, to the bit. --stop ends after that epoch. bf16 is mixed precision. --made-up takes N made-up images for a trial.
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200112L // clock_gettime, isatty
 #endif
@@ -31,7 +32,7 @@ typedef struct settings {
     gn_backend backend;
     gn_precision precision;
     int epochs, batch, stop, made_up;
-    bool small, resume, progress;
+    bool small, resume, progress, mixed;
     unsigned long long seed;
     double lr;
 } settings;
@@ -211,7 +212,9 @@ static void train_epoch(trainer *t) {
         GN_SCOPE(t->g) {
             if (!(more = gn_loader_next(t->loader, batch))) break;
             gn_array *x = normalized(gn_random_flip(gn_random_crop(batch[0], 32, 32, 4), 0.5));
+            gn_autocast_begin(t->g, t->s->mixed ? GN_BF16 : GN_F32);
             gn_array *loss = gn_cross_entropy_with(forward(t, x), batch[1], &smooth);
+            gn_autocast_end(t->g);
             gn_lr_set(t->opt, gn_lr_one_cycle(t->step++, t->s->lr, t->steps));
             gn_zero_grads(t->opt);
             gn_backward(loss);
@@ -368,7 +371,7 @@ static int usage(const char *wrong) {
     fprintf(stderr,
             "cifar10: not understood: %s\n"
             "usage: cifar10 [--data DIR] [--backend auto|cpu|vulkan] [--net resnet18|small] [--epochs N] [--batch N]\n"
-            "               [--lr X] [--seed N] [--save DIR] [--resume] [--stop N] [--precision f32|high] [--cache DIR]\n"
+            "               [--lr X] [--seed N] [--save DIR] [--resume] [--stop N] [--precision f32|high|bf16] [--cache DIR]\n"
             "               [--no-progress] [--made-up N]\n",
             wrong);
     return 2;
@@ -397,6 +400,7 @@ static const char *parse(int argc, char **argv, settings *s) {
         else if (net && strcmp(value, "resnet18") == 0) s->small = false;
         else if (precision && strcmp(value, "high") == 0) s->precision = GN_PRECISION_HIGH;
         else if (precision && strcmp(value, "f32") == 0) s->precision = GN_PRECISION_F32;
+        else if (precision && strcmp(value, "bf16") == 0) s->mixed = true;
         else if (strcmp(flag, "--backend") != 0) return flag;
         else if (strcmp(value, "cpu") == 0) s->backend = GN_BACKEND_CPU;
         else if (strcmp(value, "vulkan") == 0) s->backend = GN_BACKEND_VULKAN;
@@ -409,7 +413,7 @@ static const char *parse(int argc, char **argv, settings *s) {
 
 int main(int argc, char **argv) {
     static trainer t; // large
-    settings s = {"data/cifar10", ".", NULL, GN_BACKEND_AUTO, GN_PRECISION_F32, 30, 256, 0, 0, false, false, true, 1, 0.2};
+    settings s = {"data/cifar10", ".", NULL, GN_BACKEND_AUTO, GN_PRECISION_F32, 30, 256, 0, 0, false, false, true, false, 1, 0.2};
     s.progress = isatty(fileno(stdout)) != 0;
     const char *wrong = parse(argc, argv, &s);
     if (wrong != NULL) return usage(wrong);
