@@ -459,6 +459,13 @@ static void test_read_async(void **state) {
     assert_int_equal(e.calls, 1);
     assert_int_equal(d.status, GN_OK);
     assert_true(out[0] == 3 && out[1] == 6 && out[2] == 9 && again[2] == 3);
+    assert_int_equal(gn_poll(g), 0);
+    assert_int_equal(d.calls, 1);
+    gn_read_async(gn_add_s(a, 4.0), out, sizeof out, delivered, &d);
+    gn_read_async(gn_add_s(a, 5.0), again, sizeof again, delivered, &e);
+    while (gn_poll(g) > 0) {}
+    assert_true(d.calls == 2 && e.calls == 2 && out[0] == 5 && again[2] == 8);
+    assert_int_equal(gn_poll(NULL), 0);
     gn_read_async(a, out, 5, delivered, &bad);
     assert_int_equal(bad.calls, 1);
     assert_int_equal(bad.status, GN_ERROR_ARGUMENT);

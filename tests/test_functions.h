@@ -702,6 +702,7 @@ static gn_array *call_facts(calls *c) {
     gn_memory_get(c->g, &stats);
     gn_device_get(c->g, &info);
     gn_flush(c->g);
+    c->number += gn_poll(c->g);
     gn_memory_trim(c->g);
     return NULL;
 }
@@ -990,7 +991,7 @@ static gn_array *call_facts(calls *c) {
 static const char *const other_functions[] = {
     "gn_log_stderr", "gn_open_version", "gn_open_error", "gn_open_status", "gn_version",
     "gn_options_size", "gn_close", "gn_status_get", "gn_error", "gn_error_clear",
-    "gn_status_string", "gn_device_list", "gn_device_get", "gn_flush", "gn_sync", "gn_memory_get",
+    "gn_status_string", "gn_device_list", "gn_device_get", "gn_flush", "gn_poll", "gn_sync", "gn_memory_get",
     "gn_memory_trim", "gn_scope_end", "gn_keep", "gn_retain", "gn_release", "gn_set",
     "gn_shape_from", "gn_axes_from", "gn_axes_keep", "gn_shape_of", "gn_dtype_of", "gn_bytes",
     "gn_rank", "gn_dim", "gn_context_of", "gn_dtype_size", "gn_dtype_name", "gn_promote",

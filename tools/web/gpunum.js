@@ -251,7 +251,7 @@ export class NDArray {
         for (let wait = 0; m.HEAP32[state >> 2] === 0; wait = 4) {
             await new Promise(done => setTimeout(done, wait));
             if (!this.context.alive) break; // gn_close has called back
-            m._gn_flush(this.context.ptr);
+            m._gn_poll(this.context.ptr);
         }
         const status = m.HEAP32[(state >> 2) + 1];
         return this.#taken(p, n, dtype, status);

@@ -62,8 +62,8 @@ GPUNUM_API gn_array *gn_full_like(gn_array *a, double value);
 
 // Evaluates and copies out in C order. `bytes` must be gn_bytes(a).
 GPUNUM_API gn_status gn_read(gn_array *a, void *dst, size_t bytes);
-// The same without waiting: `done` is called once, from this or a later gn_ call on this context (gn_sync at
-// the latest, or gn_close), on the thread that made that call. `dst` must stay valid until then.
+// The same without waiting: `done` is called once, from this or a later gn_ call on this context (gn_poll does nothing else;
+// gn_sync at the latest, or gn_close), on the thread that made that call. `dst` must stay valid until then.
 GPUNUM_API void gn_read_async(gn_array *a, void *dst, size_t bytes, gn_done_fn done, void *user);
 // Overwrites the elements of `a` (C order); views of the same memory see it, values computed before do not.
 // An array that autograd recorded or that repeats an element (gn_broadcast_to) is refused; an error for one

@@ -40,6 +40,9 @@ GPUNUM_API void gn_device_get(const gn_context *g, gn_device_info *out);
 
 GPUNUM_API gn_status gn_flush(gn_context *g); // submit recorded work, do not wait
 GPUNUM_API gn_status gn_sync(gn_context *g);  // wait for everything; delivers gn_read_async callbacks
+// Calls back for the reads of gn_read_async that have arrived, and waits for none: for a loop that may not wait, as the frames
+// of a page. How many are still on their way; 0 where g is NULL.
+GPUNUM_API int gn_poll(gn_context *g);
 
 GPUNUM_API void gn_memory_get(gn_context *g, gn_memory_stats *out);
 GPUNUM_API void gn_memory_trim(gn_context *g); // give unused memory back to the system and the driver

@@ -46,6 +46,15 @@ static void gni_deliver_reads(gn_context *g, bool wait) {
     g->delivering = false;
 }
 
+GPUNUM_API int gn_poll(gn_context *g) {
+    int left = 0;
+    if (!gni_begin_context("gn_poll", g)) return 0;
+    gni_deliver_reads(g, false);
+    for (const gni_read *r = g->reads; r != NULL; r = r->next) left++;
+    gni_end_plain(g);
+    return left;
+}
+
 GPUNUM_API void gn_read_async(gn_array *a, void *dst, size_t bytes, gn_done_fn done, void *user) {
     gn_context *g = gni_begin("gn_read_async", &a, 1);
     if (g == NULL || done == NULL) {
