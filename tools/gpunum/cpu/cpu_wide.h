@@ -454,14 +454,18 @@ static void gni_wide_columns_sum_f(gni_acc_columns *acc, const void *x, int64_t 
     for (int64_t r0 = 0; r0 < rows; r0 += GNI_COLUMN_BLOCK) {
         int64_t last = GNI_MIN(r0 + GNI_COLUMN_BLOCK, rows), whole = n & ~(int64_t)7;
         for (int64_t c = 0; c < n; c++) t[c] = 0.0;
-        for (int64_t r = r0; r < last; r++) {
-            const double *p = (const double *)x + r * stride;
-            for (int64_t c = 0; c < whole; c += 8) {
+        for (int64_t r = r0; r < last;) {
+            const bool four = r + 4 <= last; // rows at a time
+            const int64_t step = four ? stride : 0;
+            const double *p = (const double *)x + r * stride, *q = p + step, *u = q + step, *w = u + step;
+            for (int64_t c = 0; c < whole && four; c += 8) {
                 double y[8];
-                for (int j = 0; j < 8; j++) y[j] = t[c + j] + p[c + j];
+                for (int j = 0; j < 8; j++) y[j] = t[c + j] + ((p[c + j] + q[c + j]) + (u[c + j] + w[c + j]));
                 memcpy(t + c, y, sizeof y);
             }
-            for (int64_t c = whole; c < n; c++) t[c] += p[c];
+            for (int64_t c = four ? whole : n; c < n; c++) t[c] += (p[c] + q[c]) + (u[c] + w[c]);
+            for (int64_t c = four ? n : 0; c < n; c++) t[c] += p[c];
+            r += four ? 4 : 1;
         }
         for (int64_t c = 0; c < n; c++) {
             bool exact = t[c] - t[c] == 0.0;
