@@ -108,8 +108,9 @@ static bool test_env_is(const char *name, const char *value) {
 
 static TEST_MAYBE_UNUSED bool test_on_webgpu(void) { return test_env_is("GN_TEST_BACKEND", "webgpu"); }
 
+// On a GPU, however that is reached.
 static TEST_MAYBE_UNUSED bool test_on_vulkan(void) {
-    return test_env_is("GN_TEST_BACKEND", "vulkan");
+    return test_env_is("GN_TEST_BACKEND", "vulkan") || test_on_webgpu();
 }
 
 // The options that the environment asks for; a test may change them before gn_open.

@@ -235,6 +235,10 @@ def library(tmp, keep):
 
 class Kernel:
     def __init__(self, name, text):
+        # A shift by a constant of the pipeline is an error from 32 on, where it is not run, too.
+        fixed = set(re.findall(r"^(?:@id\(\d+\) )?override (\w+) : u32", text, re.M))
+        text = re.sub(r" (<<|>>) (\w+)\)",
+                      lambda m: " %s (%s & 31u))" % m.groups() if m.group(2) in fixed else m.group(0), text)
         self.name, self.text = name, shorter(text)
         self.specs = sum(1 << int(i) for i in re.findall(r"@id\((\d+)\)", text))
         self.buffers = self.written = 0

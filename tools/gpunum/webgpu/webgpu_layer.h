@@ -83,26 +83,26 @@ static void gni_wg_compile(gni_wg *w, gni_wg_pipeline *p, WGPUStringView text, u
     if (p->failed) gni_log(w->gpu.g, GN_LOG_WARNING, "kernel %s does not compile: %s", p->name, w->text);
 }
 
-static void gni_wg_make(gni_wg *w, gni_wg_pipeline *p) {
+// False, after gni_fail: there is no text to compile.
+static bool gni_wg_make(gni_wg *w, gni_wg_pipeline *p) {
     WGPUStringView text;
     if (gni_wg_is_program(p->kernel.module)) {
         char *made = gni_wg_program(w, &p->kernel, &p->buffers, &p->written);
-        p->failed = made == NULL;
-        if (!made) return;
+        if (!made) return false;
         gni_log(w->gpu.g, GN_LOG_DEBUG, "a program of %d bytes", (int)strlen(made));
         gni_wg_compile(w, p, gni_wg_view(made), 0);
         gni_free(w->gpu.g, made);
-        return;
+        return true;
     }
     const gni_wgsl_kernel *k = &gni_wgsl_kernels[w->variant[p->kernel.module]];
     const char *block = gni_wg_text_get(w, k->block, k->start + k->bytes);
-    p->failed = block == NULL;
-    if (!block) return;
+    if (!block) return false;
     p->buffers = k->buffers;
     p->written = k->written;
     text.data = block + k->start;
     text.length = k->bytes;
     gni_wg_compile(w, p, text, k->specs);
+    return true;
 }
 
 static gni_gpu_pipeline *gni_wg_pipeline_get(gni_gpu *d, const gni_gpu_kernel *k, gni_gpu_mode mode) {
@@ -129,10 +129,13 @@ static gni_gpu_pipeline *gni_wg_pipeline_get(gni_gpu *d, const gni_gpu_kernel *k
         p->gpu.module = k->module;
         p->hash = hash;
         p->name = gni_modules[k->module].name;
+        if (!gni_wg_make(w, p)) { // there may be memory the next time
+            gni_free(d->g, p);
+            return NULL;
+        }
         p->next = w->pipelines[hash & 255u];
         w->pipelines[hash & 255u] = p;
         d->pipelines++;
-        gni_wg_make(w, p);
     }
     if (!p->failed) return &p->gpu;
     if (mode == GNI_GPU_WAIT) gni_fail(d->g, GN_ERROR_UNSUPPORTED, "kernel %s does not compile: %s", p->name, w->text);
