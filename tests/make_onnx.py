@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Writes the ONNX backend tests of single nodes as cases for test_onnx.c.
+"""Writes the ONNX backend tests of nodes as cases for test_onnx.c.
 
     make_onnx.py FOLDER FILE
 
 FOLDER is data/node of Debian's package libonnx-testdata (onnx/onnx, onnx/backend/test/data/node): each test is a model of one
-node and a few inputs and outputs. Of the messages in which they are written (onnx.proto) this reads what such tests have.
-A case is the test's name, the node's op and domain, and why it cannot be told as arrays; if it can: inputs, attributes, outputs.
+node, or of the few that make up its op, and some inputs and outputs. Of the messages in which they are written (onnx.proto)
+this reads what such tests have. A case is the test's name, its op, and why it cannot be told as arrays; if it can: inputs,
+nodes in their order with attributes and the numbers of their values, outputs.
 """
 import os
 import struct
@@ -118,40 +119,49 @@ def attribute(data):
     return text(m[1][0].decode()) + body
 
 
-def values(folder, which, names, declared):
-    """The arrays of input_0.pb and so on; None where the node leaves one out."""
-    out, i = [], 0
-    for name in names:
-        if name == b'':
-            out.append(struct.pack('<i', -1))
-            continue
+def values(folder, which, names, declared, numbers):
+    """The arrays of input_0.pb and so on, each behind its value's number."""
+    out = []
+    for i, name in enumerate(names):
         kind = fields(declared[name])
         if 1 not in kind:  # TypeProto.tensor_type
             raise Unreadable('a sequence or optional')
         with open(os.path.join(folder, 'test_data_set_0', '%s_%d.pb' % (which, i)), 'rb') as f:
-            out.append(packed(tensor(f.read(), fields(kind[1][0]).get(1, [None])[0])))
-        i += 1
+            t = tensor(f.read(), fields(kind[1][0]).get(1, [None])[0])
+        out.append(struct.pack('<i', numbers[name]) + packed(t))
     return struct.pack('<i', len(out)) + b''.join(out)
+
+
+def node(m, numbers):
+    attributes = [attribute(a) for a in m.get(5, [])]
+    parts = [text(m[4][0].decode()), struct.pack('<i', len(attributes))] + attributes
+    for names in (m.get(1, []), m[2]):  # -1: left out
+        parts.append(struct.pack('<i', len(names)))
+        parts += [struct.pack('<i', numbers[name] if name else -1) for name in names]
+    return b''.join(parts)
 
 
 def case(folder):
     with open(os.path.join(folder, 'model.onnx'), 'rb') as f:
         graph = fields(fields(f.read())[7][0])
     nodes = [fields(n) for n in graph[1]]
-    head = text(os.path.basename(folder))
-    if len(nodes) != 1:
-        return head + text('') + text('') + text('several nodes')
-    node = nodes[0]
-    head += text(node[4][0].decode()) + text(node.get(7, [b''])[0].decode())
-    declared = {}
-    for info in graph.get(11, []) + graph.get(12, []):
-        m = fields(info)
-        declared[m[1][0]] = m[2][0]
+    op = nodes[0][4][0].decode() if len(nodes) == 1 else 'several'
+    head = text(os.path.basename(folder)) + text(op)
+    declared, inputs, outputs = {}, [], []
+    for names, infos in ((inputs, graph.get(11, [])), (outputs, graph.get(12, []))):
+        for info in infos:
+            m = fields(info)
+            declared[m[1][0]] = m[2][0]
+            names.append(m[1][0])
+    numbers = {}
+    for name in inputs + [n for m in nodes for n in m.get(1, []) + m[2]]:
+        if name:
+            numbers.setdefault(name, len(numbers))
     try:
-        attributes = [attribute(a) for a in node.get(5, [])]
-        return (head + text('') + values(folder, 'input', node.get(1, []), declared)
-                + struct.pack('<i', len(attributes)) + b''.join(attributes)
-                + values(folder, 'output', node[2], declared))
+        if 5 in graph:
+            raise Unreadable('initializers')
+        return (head + text('') + values(folder, 'input', inputs, declared, numbers) + struct.pack('<i', len(nodes))
+                + b''.join(node(m, numbers) for m in nodes) + values(folder, 'output', outputs, declared, numbers))
     except Unreadable as why:
         return head + text(str(why))
 
