@@ -12,18 +12,18 @@ weighs() { # name, file, most
     echo "$1: $have bytes by gzip, of $3 at the most"
     [ "$have" -le "$3" ]
 }
-weighs "core.wasm" package/core.wasm 245000
-weighs "core-relaxed.wasm" package/core-relaxed.wasm 245000
+weighs "core.wasm" package/core.wasm 262000
+weighs "core-relaxed.wasm" package/core-relaxed.wasm 262000
 emcc() {
     "$root/build/emscripten/bin/emcc" -std=c99 -I"$root/tools/gpunum" -DNDEBUG -msimd128 -Oz "$@"
 }
 emcc "$root/tests/web/corner.c" -sALLOW_MEMORY_GROWTH -sSTACK_SIZE=1MB -o corner.js
 [ "$("$root/build/emscripten/bin/node" corner.js)" = 66 ]
-weighs "a corner of it" corner.wasm 125000
+weighs "a corner of it" corner.wasm 128000
 work=$root/build/npm.work
 [ -e small.o ] && [ -z "$(find "$root/tools/gpunum" -newer small.o -name '*.h')" ] || emcc -c "$work/part_2.c" -o small.o
 emcc --no-entry -sALLOW_MEMORY_GROWTH -sSTACK_SIZE=1MB -sFILESYSTEM=0 -sEXPORTED_FUNCTIONS=@"$work/exports.txt" "$work/host.o" "$work/web.o" small.o -o small.js
-weighs "the whole library, -Oz" small.wasm 215000
+weighs "the whole library, -Oz" small.wasm 230000
 # A stack that is too small is told, and not written beyond.
 emcc -sSTACK_SIZE=64KB "$root/tests/web/stack.c" -o stack.js
 "$root/build/emscripten/bin/node" stack.js
