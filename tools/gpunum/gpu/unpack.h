@@ -278,7 +278,7 @@ static bool gni_tokens_table(gni_tokens *t) {
 }
 
 // The module whose tokens are the bytes `start` to `end` of a decoded block, n words. `spare` has room for n more.
-static bool gni_unpack_words(const uint8_t *block, uint32_t start, uint32_t end, uint32_t *w, uint32_t n,
+GNI_MAYBE_UNUSED static bool gni_unpack_words(const uint8_t *block, uint32_t start, uint32_t end, uint32_t *w, uint32_t n,
                              uint32_t *spare) {
     gni_tokens t;
     uint32_t at = 0;
