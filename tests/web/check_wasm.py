@@ -8,7 +8,7 @@ root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 tools = root + "/build/emscripten/bin/"
 # Tests of the CPU in a single thread. Those that are left out need a child process, a GPU or minutes.
 NAMES = ("array arrays autograd complex create dlpack epilogue fft index io leaves linalg log losses matmul order print "
-         "prologue random range safetensors train unpack views ops").split()
+         "prologue random range safetensors train views ops").split()
 WARNINGS = "-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror".split()
 # The same stack as a page's; NODERAWFS reaches the folder of cases.
 LINK = ["-sALLOW_MEMORY_GROWTH", "-sMAXIMUM_MEMORY=4GB", "-sSTACK_SIZE=1MB", "-sNODERAWFS", "-sEXIT_RUNTIME", "-O1",
