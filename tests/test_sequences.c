@@ -444,6 +444,14 @@ static void test_odd_nets(void **state) {
     zeros[4] = NULL;
     assert_null(gn_lstm(in[0], zeros + 3, 4, NULL, NULL, NULL, NULL, NULL));
     expect_error(g, GN_ERROR_ARGUMENT, "gn_lstm: weight 2 is NULL");
+    gn_context *other = test_open();
+    gn_array *abroad = gn_zeros(other, GN_F32, GN_SHAPE(5, 2, 3));
+    assert_null(gn_gru(abroad, in + 3, 4, NULL, NULL, NULL));
+    expect_error(other, GN_ERROR_ARGUMENT, "gn_gru: the weights belong to another context");
+    assert_null(gn_softmax(abroad, 7)); // its own name: the call before has ended
+    expect_error(other, GN_ERROR_ARGUMENT, "gn_softmax: axis 7 is out of bounds for array of rank 3");
+    gn_release(abroad);
+    gn_close(other);
     assert_null(gn_lstm(NULL, in + 3, 4, NULL, NULL, NULL, NULL, NULL));
     expect_error(g, GN_ERROR_ARGUMENT, "gn_lstm: array argument 1 is NULL");
     assert_null(gn_gru(gn_zeros(g, GN_I32, GN_SHAPE(1, 2, 3)), in + 3, 4, NULL, NULL, NULL));

@@ -331,8 +331,12 @@ static bool gni_recurrent_ok(gni_recurrent *r, gn_array *x, int count, gn_array 
             gni_fail(g, GN_ERROR_ARGUMENT, "%s: weight %d is NULL", r->fn, i + 1);
             return false;
         }
-    if (count > 0 && gni_begin(r->fn, r->weights, count) == NULL) return false;
-    if (count > 0) gni_end_plain(g);
+    gn_context *home = count > 0 ? gni_begin(r->fn, r->weights, count) : g;
+    if (count > 0 && home != NULL) gni_end_plain(home);
+    if (home != g) {
+        if (!g->call_failed) gni_fail(g, GN_ERROR_ARGUMENT, "%s: the weights belong to another context", r->fn);
+        return false;
+    }
     if (!gni_need_float(g, r->fn, x->dtype)) return false;
     if (x->shape.rank != 3 || x->shape.dim[r->o.batch_first ? 1 : 0] == 0) {
         gni_fail(g, GN_ERROR_SHAPE, "%s: x %s is not %s with n from 1 on", r->fn, gni_shape_text(tx, sizeof tx, &x->shape),
