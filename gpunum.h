@@ -36,6 +36,7 @@
 //     random           Philox 4x32-10, counter based
 //     grad             Reverse-mode differentiation
 //     train            Layers, losses and optimizers
+//     data             Batches of samples for training, and images as they are varied
 //     files            NumPy's .npy and MNIST's IDX
 //     watch            Profiles in Chrome's trace format
 //     host             Sharing with other libraries and with a program that has its own Vulkan device
@@ -65,11 +66,13 @@
 //     internal         The functions that rooms offer each other, by the room that defines them
 //     circle           Points of the unit circle
 //     memory           CPU memory, counted, through the user's allocator
-//     log              The frame of every public call, log lines, the sticky first error
+//     log              Log lines and the sticky first error
+//     call             The frame of every public call
 //     array            Array headers, buffers, references and scopes
 //     lazy             Elementwise work stays an expression until somebody needs the value
 //     evaluate         Pending expressions become one program, which runs
 //     place            Which backend runs a job, and bringing the operands there
+//     product          A pending product and the elementwise work around it, as one job
 //     access           Data in and out of arrays
 //     create           Arrays from nothing
 //     views_ops        Arrays that look at other arrays' memory
@@ -92,6 +95,9 @@
 //     vulkan_pipelines Compute pipelines out of shaders.h
 //     vulkan_dispatch  Running a kernel
 //     vulkan_layer     Its functions as a device layer
+//     webgpu_device    A WebGPU device: its memory, its stream of commands
+//     webgpu_programs  Elementwise programs and reductions as WGSL, written at run time
+//     webgpu_layer     Kernels on a WebGPU device, and its functions as a device layer
 //     gpu_fft_tables   Tables of the FFT on the GPU, made by the host or by the device
 //     gpu_fft          The FFT on the GPU: the passes that a length is cut into
 //     gpu_jobs         Jobs on a GPU: elementwise programs, reductions, copies, random numbers
@@ -122,9 +128,15 @@
 //     products         Kronecker and cross products, norms, powers, pseudo-inverses
 //     fft              The public transforms
 //     random_ops       Random arrays
+//     augment          Images varied at random, and sampled anywhere
 //     autograd         The record of what was computed, and the pass back over it
 //     gradients        The derivative of each op, as public calls
 //     nn               Layers and losses
+//     conv             Convolutions, as products whose one operand is windows
+//     attention        Attention in parts
+//     sequences        Layers over sequences: rotary embedding, recurrent networks
+//     pool             Pooling and images of another size
+//     norm             Normalisation over batches, layers and groups
 //     losses           The losses that are made of other ops
 //     custom           The caller's own ops in autograd's record
 //     optim            Optimizers
@@ -137,6 +149,7 @@
 //     dlpack           Arrays of other libraries and for them
 //     profile          Spans of work written as a Chrome trace (JSON, "X" events)
 //     params           Named arrays, and files of them: safetensors
+//     loader           Samples dealt out in batches by a thread
 //     open             gn_open and gn_close, devices, synchronisation, statistics
 //     config_end       Takes the set-up of the compiler back
 //
@@ -192,6 +205,7 @@
 //                             (also where the implementation comes before volk.h in one file)
 //     GPUNUM_NO_THREADS       no threads and no locks
 //     GPUNUM_NO_SIMD          plain C kernels only
+//                             (Emscripten: the first of these always; the others without -pthread, without -msimd128)
 //     GPUNUM_NO_AVX512        leaves the widest of x86's instruction sets out, a third of the compile time
 //     GPUNUM_NO_FFT           no transforms: they and convolutions that need them are GN_ERROR_UNSUPPORTED
 //     GPUNUM_NO_LINALG        no decompositions (gn_solve to gn_svd): they are GN_ERROR_UNSUPPORTED
@@ -204,6 +218,9 @@
 // Names. A getter of an array is its word alone (gn_size, gn_rank, gn_grad), with _of where the word is a type's
 // (gn_shape_of, gn_dtype_of, gn_context_of); a getter of a context or an optimizer ends in _get (gn_status_get,
 // gn_device_get, gn_memory_get, gn_lr_get).
+//
+// In a page. Emscripten compiles this header as it is: emcc -O2 -msimd128 -sALLOW_MEMORY_GROWTH -sSTACK_SIZE=1MB, and with
+// -mrelaxed-simd for browsers that have fused multiply-add. gpunum.js (tools/web) is the same in JavaScript.
 //
 // Other languages. Every macro has a function behind it: gn_open gn_open_version (with gn_version() and
 // gn_options_size(); options may be NULL), GN_SCOPE gn_scope_begin and gn_scope_end, GN_SHAPE gn_shape_from, GN_AXES
@@ -349,7 +366,7 @@ typedef enum gn_device { GN_DEVICE_CPU, GN_DEVICE_GPU } gn_device;
 typedef enum gn_cpu {
     GN_CPU_BEST, // the widest instruction set the CPU has
     GN_CPU_PLAIN,
-    GN_CPU_BASE, // SSE2 on x86-64, NEON on ARM
+    GN_CPU_BASE, // SSE2 on x86-64, NEON on ARM, SIMD128 in WebAssembly
     GN_CPU_AVX2,
     GN_CPU_AVX512
 } gn_cpu;
@@ -488,6 +505,9 @@ GPUNUM_API void gn_device_get(const gn_context *g, gn_device_info *out);
 
 GPUNUM_API gn_status gn_flush(gn_context *g); // submit recorded work, do not wait
 GPUNUM_API gn_status gn_sync(gn_context *g);  // wait for everything; delivers gn_read_async callbacks
+// Calls back for the reads of gn_read_async that have arrived, and waits for none: for a loop that may not wait, as the frames
+// of a page. How many are still on their way; 0 where g is NULL.
+GPUNUM_API int gn_poll(gn_context *g);
 
 GPUNUM_API void gn_memory_get(gn_context *g, gn_memory_stats *out);
 GPUNUM_API void gn_memory_trim(gn_context *g); // give unused memory back to the system and the driver
@@ -533,6 +553,8 @@ GPUNUM_API gn_array *gn_full(gn_context *g, gn_dtype t, gn_shape s, double value
 GPUNUM_API gn_array *gn_scalar(gn_context *g, gn_dtype t, double value); // 0-d
 // gn_full with a number that float64 may not hold. GN_SHAPE() makes an operand for exact int64 arithmetic of it.
 GPUNUM_API gn_array *gn_full_int(gn_context *g, gn_dtype t, gn_shape s, int64_t value);
+// Of the one element that `value` points to: a float[2] for complex64, a uint64_t for uint64, and so on.
+GPUNUM_API gn_array *gn_full_from(gn_context *g, gn_dtype t, gn_shape s, const void *value);
 GPUNUM_API gn_array *gn_eye(gn_context *g, gn_dtype t, int64_t n, int64_t m, int64_t k); // (n, m), ones on diagonal k
 // start, start + step, ... while before stop; length ceil((stop - start) / step). Here, in gn_linspace, gn_full, gn_full_like
 // and gn_scalar, integer dtypes cut fractions off, and a number outside of their range is GN_ERROR_ARGUMENT.
@@ -541,14 +563,16 @@ GPUNUM_API gn_array *gn_linspace(gn_context *g, gn_dtype t, double start, double
 GPUNUM_API gn_array *gn_linspace_open(gn_context *g, gn_dtype t, double start, double stop, int64_t count); // without stop
 // base to the power of what gn_linspace gives.
 GPUNUM_API gn_array *gn_logspace(gn_context *g, gn_dtype t, double start, double stop, int64_t count, double base);
+// Of the shape and dtype of `a`; of another dtype: gn_zeros(g, t, gn_shape_of(a)).
+GPUNUM_API gn_array *gn_empty_like(gn_array *a);
 GPUNUM_API gn_array *gn_zeros_like(gn_array *a);
 GPUNUM_API gn_array *gn_ones_like(gn_array *a);
 GPUNUM_API gn_array *gn_full_like(gn_array *a, double value);
 
 // Evaluates and copies out in C order. `bytes` must be gn_bytes(a).
 GPUNUM_API gn_status gn_read(gn_array *a, void *dst, size_t bytes);
-// The same without waiting: `done` is called once, from this or a later gn_ call on this context (gn_sync at
-// the latest, or gn_close), on the thread that made that call. `dst` must stay valid until then.
+// The same without waiting: `done` is called once, from this or a later gn_ call on this context (gn_poll does nothing else;
+// gn_sync at the latest, or gn_close), on the thread that made that call. `dst` must stay valid until then.
 GPUNUM_API void gn_read_async(gn_array *a, void *dst, size_t bytes, gn_done_fn done, void *user);
 // Overwrites the elements of `a` (C order); views of the same memory see it, values computed before do not.
 // An array that autograd recorded or that repeats an element (gn_broadcast_to) is refused; an error for one
@@ -595,7 +619,8 @@ GPUNUM_API void gn_string_free(gn_context *g, char *text);
 // says; results have the broadcast shape. They are lazy: a chain is computed in one pass when a value is needed. NULL
 // where an operand is NULL, of another context, or does not fit: GN_ERROR_SHAPE, GN_ERROR_DTYPE.
 
-// Of float dtypes; integers and bool become float32.
+// Of float dtypes; integers and bool become float32. Complex numbers are taken up to gn_atanh, but for gn_rsqrt, gn_cbrt and
+// gn_exp2, with C99's branch cuts and special values.
 GPUNUM_API gn_array *gn_sqrt(gn_array *a);     // square root; NaN below 0
 GPUNUM_API gn_array *gn_rsqrt(gn_array *a);    // 1 / sqrt(a)
 GPUNUM_API gn_array *gn_cbrt(gn_array *a);     // cube root, of negative numbers too
@@ -758,7 +783,7 @@ GPUNUM_API gn_status gn_assign(gn_array *a, gn_array *value);
 // Joins and gathers: new arrays.
 GPUNUM_API gn_array *gn_concat(gn_array *const *arrays, int count, int axis);
 GPUNUM_API gn_array *gn_stack(gn_array *const *arrays, int count, int axis); // along a new axis
-// Rows of `a` along `axis` picked by integer `indices` (any shape; negative ones count from the end). One that is out of range is
+// Rows of `a` along `axis` picked by `indices` (of any shape and integer dtype; negative ones count from the end). One that is out of range is
 // GN_ERROR_ARGUMENT: here and in the next functions at once where the CPU has the indices, else of the next call that waits for
 // the GPU (gn_read, gn_item, gn_sync).
 GPUNUM_API gn_array *gn_take(gn_array *a, gn_array *indices, int axis);
@@ -823,7 +848,7 @@ GPUNUM_API gn_array *gn_sliding_window(gn_array *a, int64_t window, int axis);
 // NULL with GN_ERROR_SHAPE for an axis that `a` does not have. The result has the other axes.
 // Partial results of floats never overflow: gn_sum, gn_mean and gn_prod are infinite or NaN only where an element or the
 // result itself is, on every backend.
-GPUNUM_API gn_array *gn_sum(gn_array *a, gn_axes axes);  // integers and bool give int64, as of gn_prod
+GPUNUM_API gn_array *gn_sum(gn_array *a, gn_axes axes);  // integers and bool give int64, unsigned ones uint64, as of gn_prod
 GPUNUM_API gn_array *gn_prod(gn_array *a, gn_axes axes);
 GPUNUM_API gn_array *gn_min(gn_array *a, gn_axes axes);  // NaN wins; no value for an empty axis: GN_ERROR_SHAPE
 GPUNUM_API gn_array *gn_max(gn_array *a, gn_axes axes);
@@ -930,6 +955,8 @@ GPUNUM_API gn_array *gn_histogram_edges(gn_array *a, gn_array *edges); // in par
 GPUNUM_API gn_array *gn_matmul(gn_array *a, gn_array *b);
 // NumPy's dot: inner product of 1-d arrays; else sums over the last axis of `a` and the last but one of `b`.
 GPUNUM_API gn_array *gn_dot(gn_array *a, gn_array *b);
+// Sums of conj(a) b over one axis, counted in the broadcast shape and of the same length in both; the promoted dtype.
+GPUNUM_API gn_array *gn_vecdot(gn_array *a, gn_array *b, int axis);
 GPUNUM_API gn_array *gn_outer(gn_array *a, gn_array *b); // (n, m), of the raveled arrays
 // Sums over axes a_axes[i] of `a` with b_axes[i] of `b`; the result has the others, a's first. NULL: the last
 // `count` axes of `a`, the first of `b`.
@@ -955,6 +982,9 @@ GPUNUM_API gn_array *gn_triu(gn_array *a, int64_t k);
 // reflections and multiplies the vectors, the CPU finds the values in float64 by divide and conquer; both err by n
 // epsilon times the largest value at most. A matrix that has no decomposition is a GN_ERROR_ARGUMENT whose message names
 // it and says why.
+
+// gn_solve, gn_inv, gn_det and gn_slogdet take complex matrices too: the first two are solved as real ones of twice the order,
+// the determinants are computed on one CPU thread.
 
 // x with a x = b, by LU with partial pivoting: a (..., n, n), b (n) or (..., n, k) as in NumPy 2. A pivot of
 // exactly 0 is an error.
@@ -982,7 +1012,7 @@ GPUNUM_API gn_array *gn_svd(gn_array *a, bool full, gn_array **u, gn_array **vt)
 
 GPUNUM_API gn_array *gn_eigvalsh(gn_array *a); // gn_eigh's values alone
 GPUNUM_API gn_array *gn_svdvals(gn_array *a);  // gn_svd's
-// The sign of the determinant (...), 0 for singular matrices, and into *logdet (unless NULL) the logarithm of its magnitude.
+// The sign of the determinant (...), 0 for singular matrices (of complex ones det / |det|), and into *logdet (unless NULL) the logarithm of its magnitude.
 GPUNUM_API gn_array *gn_slogdet(gn_array *a, gn_array **logdet);
 // The pseudo-inverse (..., n, m). Singular values up to rtol times the largest count as 0; rtol below 0 stands for the larger
 // of m and n times the dtype's epsilon. The derivative is that of matrices whose rank stays.
@@ -1086,6 +1116,39 @@ GPUNUM_API gn_array *gn_dropout(gn_array *x, double p, bool training);
 // Rows of the table (rows, size) by integer indices (...): (..., size). The gradient is summed in a fixed order; the row
 // `padding` gets none of it (GN_NONE: every row does). An index that there is not: as in gn_take.
 GPUNUM_API gn_array *gn_embedding(gn_array *indices, gn_array *table, int64_t padding);
+typedef struct gn_attention_options {
+    double scale;      // 0 = 1 / sqrt(d)
+    bool causal;       // query i sees keys 0 to i
+    int64_t workspace; // bytes of scores that may be there at a time; 0 = 64 MiB, without a GPU 4 MiB
+} gn_attention_options;
+// softmax(scale q k^T + mask) v, PyTorch's scaled_dot_product_attention: q (..., heads, n, d), k (..., key heads, m, d) and
+// v (..., key heads, m, e) give (..., heads, n, e). Of heads there are as many as key heads, or a multiple: each of these serves
+// neighbours. The mask broadcasts to (..., heads, n, m): bool, of keys that a query sees, or a float, which is added to the scores.
+// A query that sees no key gives zeros. What is hidden should be finite. Float16 and bfloat16 are summed in float32. One float
+// dtype, any strides; `mask` and `options` may be NULL. The gradient computes scores again, within the same workspace; only a graph
+// of it has all of them.
+GPUNUM_API gn_array *gn_attention(gn_array *q, gn_array *k, gn_array *v, gn_array *mask, const gn_attention_options *options);
+typedef struct gn_rope_options {
+    double base;      // 0 = 10000
+    int64_t dims;     // columns that are rotated, the first ones; 0 = all
+    bool interleaved; // pairs are columns 2 i and 2 i + 1 (RoFormer, GPT-J); else i and i + dims / 2 (NeoX, Llama)
+} gn_rope_options;
+// Rotary embedding of x (..., n, d): pair i of a row is turned by its position times base^(-2 i / dims). Positions are integers that
+// broadcast to (..., n); NULL: 0 to n - 1. `options` may be NULL. Angles are float32's best up to position 2^24.
+GPUNUM_API gn_array *gn_rope(gn_array *x, gn_array *positions, const gn_rope_options *options);
+typedef struct gn_rnn_options {
+    int layers; // 0 = 1
+    bool bidirectional, batch_first, no_bias;
+    double dropout; // of what goes from layer to layer: set it where training alone
+} gn_rnn_options;
+// PyTorch's LSTM and GRU: x (n, batch, in), or (batch, n, in) with batch_first, gives (n, batch, h): 2 h with both directions. The
+// weights are PyTorch's in its order: for each layer and in it for each direction weight_ih (4 h, in) and weight_hh (4 h, h) with gates
+// i, f, g, o, or (3 h, ...) with r, z, n, and bias_ih and bias_hh but for no_bias. h0 and c0 are (layers directions, batch, h), NULL
+// zeros; states behind the last step go to *hn and *cn, which may be NULL: theirs is the result's ownership. All of one float
+// dtype, halves computed in float32.
+GPUNUM_API gn_array *gn_lstm(gn_array *x, gn_array *const *weights, int count, gn_array *h0, gn_array *c0, const gn_rnn_options *options,
+                             gn_array **hn, gn_array **cn);
+GPUNUM_API gn_array *gn_gru(gn_array *x, gn_array *const *weights, int count, gn_array *h0, const gn_rnn_options *options, gn_array **hn);
 // Mean over rows of logsumexp(logits) - logits[label]; logits (n, classes), labels (n) integers. A label
 // outside 0 to classes - 1 gives an infinite loss.
 GPUNUM_API gn_array *gn_cross_entropy(gn_array *logits, gn_array *labels);
@@ -1126,8 +1189,57 @@ GPUNUM_API gn_array *gn_cross_entropy_with(gn_array *logits, gn_array *labels, c
 // The same of log-probabilities; no label smoothing.
 GPUNUM_API gn_array *gn_nll_loss(gn_array *log_p, gn_array *labels, const gn_cross_entropy_options *options);
 
-// Weights for a layer of shape s = (in, out): He for relu, Glorot for tanh and linear layers. Float dtypes,
-// requires_grad on.
+// Convolutions, as in PyTorch: channels first, kernels not turned round. NULL for options: all of them 0.
+typedef struct gn_conv_options {
+    int64_t stride, pad, dilation;             // of all spatial axes; 0 = 1, 0, 1
+    int64_t strides[3], pads[3], dilations[3]; // by axis: count instead of the number where one of the three is not 0
+    int64_t groups;                            // 0 = 1; as many as channels: depthwise
+    bool same;                                 // y as large as x: pads, where uneven more behind. Stride 1
+    int64_t output_pad, output_pads[3];        // gn_conv_transpose2d: so much more at the end of each axis
+} gn_conv_options;
+// x (n, in, spatial axes...) or without n, w (out, in / groups, kernel axes...), b (out) or NULL: (n, out, ...). x and w are float
+// arrays. Computed when called, without an array of windows on the CPU; on a GPU in pieces whose windows take 64 MiB at most. Gradients
+// of all three, of any order.
+GPUNUM_API gn_array *gn_conv1d(gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options);
+GPUNUM_API gn_array *gn_conv2d(gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options);
+GPUNUM_API gn_array *gn_conv3d(gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options);
+// What takes gn_conv2d's gradient back to its x: x (n, in, h, w), w (in, out / groups, kh, kw).
+GPUNUM_API gn_array *gn_conv_transpose2d(gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options);
+
+// Pooling of x (..., h, w), a float array with axes in front of these two or without: as in PyTorch.
+typedef struct gn_pool_options {
+    int64_t stride, pad, dilation;                       // of both axes; 0 = the size, 0, 1
+    int64_t sizes[2], strides[2], pads[2], dilations[2]; // by axis: count instead of the number where one of the two is not 0
+    bool ceil;   // windows that the end cuts off count too
+    bool inside; // averages are over what of the window lies in x, without the pad
+} gn_pool_options;
+// The largest element of each window, NaN before all. *indices, where it is not NULL, gets where it is, w times row + column, the first
+// of equal ones (of NaN any), int64: the scope's or the caller's as the result is.
+GPUNUM_API gn_array *gn_max_pool2d(gn_array *x, int64_t size, const gn_pool_options *options, gn_array **indices);
+GPUNUM_API gn_array *gn_avg_pool2d(gn_array *x, int64_t size, const gn_pool_options *options); // no dilation
+// Windows that cover x evenly: of height places from h i / height, rounded down, to h (i + 1) / height, rounded up.
+GPUNUM_API gn_array *gn_adaptive_max_pool2d(gn_array *x, int64_t height, int64_t width, gn_array **indices);
+GPUNUM_API gn_array *gn_adaptive_avg_pool2d(gn_array *x, int64_t height, int64_t width);
+typedef enum gn_interpolation { GN_NEAREST, GN_BILINEAR } gn_interpolation;
+// x (..., h, w) as (..., height, width). Bilinear: the corners of the outermost pixels meet, or with align_corners their centres.
+GPUNUM_API gn_array *gn_interpolate(gn_array *x, int64_t height, int64_t width, gn_interpolation mode, bool align_corners);
+
+// Normalisation: (x - mean) / sqrt(variance + eps) times w plus b, either of which may be NULL; x a float array, halves computed in
+// float32. Forward the two moments and one pass that writes, backward two or four sums and one such pass. PyTorch's eps is 1e-5.
+// x (n, channels, ...), by channel; w and b (channels). In training the moments are those of the batch, and where `mean` and
+// `var` (channels) are not NULL they become 1 - momentum times themselves plus momentum (PyTorch's is 0.1) times the batch's mean and unbiased
+// variance; a gn_checkpoint does that once. Else they are the moments.
+GPUNUM_API gn_array *gn_batch_norm(gn_array *x, gn_array *mean, gn_array *var, gn_array *w, gn_array *b, bool training,
+                                   double momentum, double eps);
+// Over the last `axes` axes of x, whose sizes w and b have.
+GPUNUM_API gn_array *gn_layer_norm(gn_array *x, int axes, gn_array *w, gn_array *b, double eps);
+GPUNUM_API gn_array *gn_rms_norm(gn_array *x, int axes, gn_array *w, double eps); // x / sqrt(mean(x x) + eps) times w
+// x (n, channels, ...), for each of n over groups of channels with all behind them, or over each channel alone; w and b (channels).
+GPUNUM_API gn_array *gn_group_norm(gn_array *x, int64_t groups, gn_array *w, gn_array *b, double eps);
+GPUNUM_API gn_array *gn_instance_norm(gn_array *x, gn_array *w, gn_array *b, double eps);
+
+// Weights for a layer of shape s = (in, out), or for a convolution's (out, in / groups, kernel axes...): He for relu, Glorot for
+// tanh and linear layers. Float dtypes, requires_grad on.
 GPUNUM_API gn_array *gn_he_normal(gn_context *g, gn_dtype t, gn_shape s);
 GPUNUM_API gn_array *gn_xavier_uniform(gn_context *g, gn_dtype t, gn_shape s);
 
@@ -1178,6 +1290,19 @@ GPUNUM_API void gn_zero_grads(gn_optimizer *opt);
 GPUNUM_API void gn_lr_set(gn_optimizer *opt, double lr);
 GPUNUM_API double gn_lr_get(const gn_optimizer *opt);
 GPUNUM_API void gn_optimizer_free(gn_optimizer *opt); // gn_close frees those still alive
+
+// Mixed precision: until gn_autocast_end products, gn_linear, convolutions and gn_attention take float32 operands as halves of that
+// dtype and give halves; softmax, logsumexp and losses take halves as float32; everything else follows its operands. Parameters stay
+// float32, and so do their gradients; gn_backward may come inside or behind. Pairs nest, GN_F32 switches it off in between; of a
+// thread each. Bfloat16 needs no more. The gradients of float16 need a scaled loss:
+GPUNUM_API void gn_autocast_begin(gn_context *g, gn_dtype t);
+GPUNUM_API void gn_autocast_end(gn_context *g);
+// `scale` is the caller's array of two float32 numbers, {65536, 0} at first: the loss is multiplied by the first one. gn_step_scaled
+// is gn_step of gradients divided by it and, unless max_norm is 0, clipped to that norm. Where a gradient is not finite all parameters
+// and states stay as they are and the scale is halved; after `interval` (0 = 2000) steps without that it is doubled. Nothing is
+// waited for; Adam's count of steps goes on all the same. To be saved: the scale, in gn_params.
+GPUNUM_API gn_array *gn_scale_loss(gn_array *loss, gn_array *scale);
+GPUNUM_API gn_status gn_step_scaled(gn_optimizer *opt, gn_array *scale, int64_t interval, double max_norm);
 
 // Learning rates for gn_lr_set, by the number of the step, or epoch, from 0 on: PyTorch's schedules, of which nothing else is
 // to be saved. What makes no sense gives NaN, which gn_lr_set refuses. A warm-up multiplies: gn_lr_linear(step, 1, 0.1, 1, 500).
@@ -1232,6 +1357,81 @@ GPUNUM_API gn_params *gn_load_safetensors_memory(gn_context *g, const void *data
 GPUNUM_API gn_status gn_params_add_optimizer(gn_params *p, const char *name, gn_optimizer *opt);
 GPUNUM_API gn_status gn_optimizer_restore(gn_optimizer *opt, gn_params *p, const char *name);
 
+// >>data
+// Batches of samples for training, and images as they are varied.
+
+// Deals samples out in batches, which a thread makes ahead of time in memory of its own: it does not use the context, and next
+// to a running training step nothing waits. The order depends on the seed and the epoch alone, on every backend.
+typedef struct gn_loader gn_loader;
+
+// One array of a batch. Its samples are the rows of `array`, which are copied to the CPU once; or they stand in `data` one after
+// the other, dtype t and shape s each, and stay there; or, both NULL, `fill` writes them.
+typedef struct gn_loader_field {
+    gn_array *array;
+    const void *data;
+    gn_dtype t;
+    gn_shape s; // of one sample
+} gn_loader_field;
+
+// Called for each batch, on the loader's thread if it has one: out[i] has `count` samples of field i, those of `indices`, to be
+// written or changed. NULL where all went well, or else what went wrong in words, which are copied.
+typedef const char *(*gn_loader_fill)(void *user, const int64_t *indices, int64_t count, void *const *out);
+
+typedef struct gn_loader_options {
+    int64_t batch;       // samples; 0 = 1
+    bool shuffle;        // anew in every epoch
+    bool drop_last;      // a batch of fewer samples at the end of an epoch
+    uint64_t seed;       // of the order
+    int prefetch;        // batches ahead; 0 = 2, -1 = none, and no thread
+    gn_loader_fill fill; // may be NULL
+    void *user;
+} gn_loader_options;
+
+// `options` may be NULL.
+GPUNUM_API gn_loader *gn_loader_new(gn_context *g, const gn_loader_field *fields, int count, int64_t samples,
+                                    const gn_loader_options *options);
+// The next batch into batch[i], a new array (samples, ...) for each field. False where the epoch has ended, and the next call
+// begins another one; and where `fill` failed, which gn_status_get tells (GN_ERROR_IO): the call behind it goes on with the
+// batch that follows. Any thread may call it.
+GPUNUM_API bool gn_loader_next(gn_loader *l, gn_array **batch);
+GPUNUM_API int64_t gn_loader_batches(const gn_loader *l); // of one epoch
+// Goes on with that batch of that epoch, both from 0 on: to resume, or to repeat.
+GPUNUM_API gn_status gn_loader_seek(gn_loader *l, int64_t epoch, int64_t batch);
+GPUNUM_API void gn_loader_free(gn_loader *l); // gn_close frees those still alive
+
+// Images (n, c, h, w) varied on the device, each of a batch by random numbers of its own from the context's stream: the same
+// places on every backend, where these are integers. What moves elements takes any dtype; the rest is for floats, of which
+// float16 and bfloat16 are computed in float32. Gradients reach the images.
+// A height x width part of each image with `pad` zeros around it.
+GPUNUM_API gn_array *gn_random_crop(gn_array *x, int64_t height, int64_t width, int64_t pad);
+GPUNUM_API gn_array *gn_random_flip(gn_array *x, double p); // left and right exchanged with probability p
+// A square of that size in each image is 0; its centre is anywhere, so that the edge may cut it (DeVries and Taylor, 2017).
+GPUNUM_API gn_array *gn_cutout(gn_array *x, int64_t size);
+// Images in 0 to 1 with 3 channels, times a factor between 1 - brightness and 1 + brightness; then as far from their mean
+// grey, and from each pixel's own, as such factors say. Each result is clamped to 0 to 1. Amounts are 0 or more, and factors
+// not below 0.
+GPUNUM_API gn_array *gn_color_jitter(gn_array *x, double brightness, double contrast, double saturation);
+// Turned about their centres by -degrees to degrees, counterclockwise; bilinear, 0 where nothing was.
+GPUNUM_API gn_array *gn_random_rotation(gn_array *x, double degrees);
+// w x + (1 - w) x[p] with one w of Beta(alpha, alpha) and one permutation p of the batch (Zhang et al., 2018); *other becomes
+// labels[p] and *weight w, 0-d, for the loss w loss(labels) + (1 - w) loss(other). On failure these are NULL.
+GPUNUM_API gn_array *gn_mixup(gn_array *x, gn_array *labels, double alpha, gn_array **other, gn_array **weight);
+// (x - mean[c]) / deviation[c] for each channel. uint8 becomes float32, and is divided by 255 before.
+GPUNUM_API gn_array *gn_normalize(gn_array *x, const double *mean, const double *deviation, int channels);
+
+// PyTorch's affine_grid: theta (n, 2, 3) at the places of an image, (n, height, width, 2). Coordinates are x and y, from -1 to 1
+// between the image's edges, or with align_corners between the centres of its outermost pixels.
+GPUNUM_API gn_array *gn_affine_grid(gn_array *theta, int64_t height, int64_t width, bool align_corners);
+typedef enum gn_outside { GN_OUTSIDE_ZEROS, GN_OUTSIDE_BORDER, GN_OUTSIDE_REFLECTION } gn_outside;
+typedef struct gn_grid_options {
+    bool nearest;       // else bilinear
+    gn_outside outside; // what places beyond the image get: 0, its edge, or it reflected
+    bool align_corners;
+} gn_grid_options;
+// PyTorch's grid_sample: x (n, c, h, w) at the places of the grid (n, height, width, 2), (n, c, height, width) of x's dtype.
+// The gradient of x is summed in a fixed order. `options` may be NULL.
+GPUNUM_API gn_array *gn_grid_sample(gn_array *x, gn_array *grid, const gn_grid_options *options);
+
 // >>files
 // Array files: NumPy's .npy and .npz, tables as CSV, MNIST's IDX. Each also from and to memory.
 //
@@ -1262,6 +1462,9 @@ GPUNUM_API gn_status gn_save_csv(gn_array *a, const char *path, const char *head
 GPUNUM_API size_t gn_save_csv_memory(gn_array *a, const char *header, char delimiter, void *out, size_t capacity);
 
 GPUNUM_API gn_array *gn_load_idx(gn_context *g, const char *path); // ubyte, byte, short, int, float, double
+// CIFAR-10 in its binary form: data_batch_1.bin to data_batch_5.bin of the folder, or test_batch.bin. uint8 images
+// (n, 3, 32, 32), and into *labels (unless NULL) uint8 (n), which is set to NULL on failure.
+GPUNUM_API gn_array *gn_load_cifar10(gn_context *g, const char *folder, bool train, gn_array **labels);
 
 // >>watch
 // Profiles in Chrome's trace format.
@@ -1347,9 +1550,9 @@ GPUNUM_API gn_array *gn_ifftshift(gn_array *a, gn_axes axes);
 // Parts of complex arrays are views of the same memory. Real arrays are their own real part. Complex arrays also go
 // into gn_add, gn_sub, gn_mul, gn_div, gn_eq, gn_ne (with complex or real arrays, or a number), gn_neg, gn_abs, gn_square,
 // gn_recip, gn_exp, gn_log, gn_sqrt (infinities and NaN as in C99), gn_expm1, gn_log1p, gn_log2, gn_log10, gn_sin, gn_cos,
-// gn_tan, gn_sinh, gn_cosh, gn_tanh, gn_pow, gn_sign (a / |a|), gn_round, gn_isnan and its kin, gn_logical_and and its kin,
+// gn_tan, gn_sinh, gn_cosh, gn_tanh, their inverses (gn_asin ... gn_atanh), gn_pow, gn_sign (a / |a|), gn_round, gn_isnan and its kin, gn_logical_and and its kin,
 // gn_where, gn_cast, gn_sum, gn_prod, gn_any, gn_all, gn_mean, gn_var, gn_std, gn_norm, gn_matmul, gn_dot, gn_tensordot,
-// gn_einsum, gn_tril, gn_triu and gn_outer, each computed when it is called.
+// gn_einsum, gn_vecdot, gn_tril, gn_triu, gn_outer, gn_solve, gn_inv, gn_det and gn_slogdet, each computed when it is called.
 GPUNUM_API gn_array *gn_real(gn_array *a);
 GPUNUM_API gn_array *gn_imag(gn_array *a);
 GPUNUM_API gn_array *gn_complex(gn_array *re, gn_array *im); // broadcasts
@@ -1658,6 +1861,21 @@ inline array where(const array &condition, const array &a, const array &b) { ret
 #define GPUNUM_SELF "gpunum.h"
 #endif
 
+// In a page there is no Vulkan, and threads and vectors are what it was compiled with (-pthread, -msimd128).
+#ifdef __EMSCRIPTEN__
+#ifndef GPUNUM_NO_VULKAN
+#define GPUNUM_NO_VULKAN
+#endif
+#if !defined(__EMSCRIPTEN_PTHREADS__) && !defined(GPUNUM_NO_THREADS)
+#define GPUNUM_NO_THREADS
+#endif
+#if !defined(__wasm_simd128__) && !defined(GPUNUM_NO_SIMD)
+#define GPUNUM_NO_SIMD
+#endif
+#include <emscripten/stack.h>
+#define GNI_STACK (384 << 10) // bytes; beyond its stack a module writes over its own data
+#endif
+
 #include <errno.h>
 #include <limits.h>
 #include <locale.h>
@@ -1697,6 +1915,12 @@ inline array where(const array &condition, const array &a, const array &b) { ret
 #elif defined(__aarch64__) && defined(GNI_GNU) && !defined(GPUNUM_NO_SIMD)
 #define GNI_NEON 1
 #include <arm_neon.h>
+#elif defined(__wasm_simd128__) && !defined(GPUNUM_NO_SIMD)
+#define GNI_WASM 1
+#include <wasm_simd128.h>
+#endif
+#if defined(GNI_X86) || defined(GNI_WASM)
+#define GNI_NO_PLAIN 1 // has vectors of 128 bits wherever it runs: no pass without
 #endif
 #if defined(GNI_GNU) && !defined(GPUNUM_NO_SIMD)
 #define GNI_SIMD 1
@@ -1731,6 +1955,12 @@ inline array where(const array &condition, const array &a, const array &b) { ret
 #define GNI_O1_END
 #endif
 
+#if defined(GPUNUM_NO_VULKAN) && !defined(GPUNUM_USE_WEBGPU)
+#define GNI_CPU_ALONE 1 // no device layer is compiled: what decides for a GPU says so to the compiler, which drops the rest
+#else
+#define GNI_CPU_ALONE 0
+#endif
+
 #define GNI_UNUSED(x) ((void)(x))
 #define GNI_CAST(T, x) ((T)(x))
 #define GNI_MIN(a, b) ((a) < (b) ? (a) : (b))
@@ -1762,6 +1992,7 @@ inline array where(const array &condition, const array &a, const array &b) { ret
 #define GNI_INF ((double)INFINITY)
 #define GNI_NAN ((double)NAN)
 #define GNI_LN2 0.69314718055994530942
+#define GNI_PI_2 1.57079632679489661923
 #define GNI_LN10 2.30258509299404568402
 #define GNI_2_SQRTPI 1.12837916709551257390
 #define GNI_SQRT1_2 0.70710678118654752440
@@ -2064,6 +2295,8 @@ typedef struct gni_softmax_fns {
 } gni_softmax_fns;
 
 // What one pass offers. Kernels are indexed by GNI_INSN_CODE, folds by reduction * 3 + domain.
+#define GNI_NET_ROWS 16
+
 typedef struct gni_cpu_isa {
     gni_kernel const *kernel;
     gni_convert_fn const *load, *store; // by dtype, NULL where the register is the same as memory
@@ -2075,6 +2308,7 @@ typedef struct gni_cpu_isa {
     void (*uniform)(float *dst, uint64_t seed, uint64_t first, int64_t blocks);
     void (*normal)(float *dst, uint64_t seed, uint64_t first, int64_t blocks);
     void (*stream)(void *dst, const void *src, int64_t bytes);
+    void (*net)(int32_t *x, int64_t n); // sorts n numbers in each of GNI_NET_ROWS rows that are side by side: x (n,rows)
 } gni_cpu_isa;
 
 // ---- matrix products
@@ -2142,6 +2376,8 @@ typedef struct gni_gemm_isa {
     const gni_gemm_family *f32, *f64, *i32, *i64;
     const gni_gemm_family *bf16; // packed in pairs along k; NULL where there is no such product
     gni_gemm_pack_fn pack_f32, pack_f16, pack_bf16, pack_64, pack_pairs;
+    // w columns of k rows, that begin at s + rows[p] and are cols[i] further, packed as by pack_f32
+    void (*gather)(float *d, int64_t dw, const float *s, const int64_t *rows, const int64_t *cols, int64_t w, int64_t k);
     // With bf16: takes the smallest (bits of |p[i]|) - 1 into *least for as many i as it returns.
     int64_t (*least)(const uint16_t *p, int64_t n, uint16_t *least);
     void (*dots)(const gni_gemm_dots *d);
@@ -2316,7 +2552,7 @@ extern "C" {
     extern GNI_TABLE gni_gemm_isa gni_gemm_isa_##pass;                                             \
     extern GNI_TABLE gni_la_isa gni_la_isa_##pass;                                                 \
     extern GNI_TABLE gni_ft_isa gni_ft_table_f32_##pass, gni_ft_table_f64_##pass;
-#ifndef GNI_X86
+#ifndef GNI_NO_PLAIN
 GNI_TABLES(plain)
 #endif
 #ifdef GNI_SIMD
@@ -2340,6 +2576,8 @@ GNI_TABLES(avx512)
     ((isa) >= GNI_ISA_AVX512 ? &NAME##_avx512 : (isa) >= GNI_ISA_AVX2 ? &NAME##_avx2 : &NAME##_base)
 #elif defined(GNI_X86)
 #define GNI_OF_ISA(isa, NAME) ((isa) >= GNI_ISA_AVX2 ? &NAME##_avx2 : &NAME##_base)
+#elif defined(GNI_NO_PLAIN)
+#define GNI_OF_ISA(isa, NAME) (GNI_UNUSED(isa), &NAME##_base)
 #elif defined(GNI_SIMD)
 #define GNI_OF_ISA(isa, NAME) ((isa) >= GNI_ISA_BASE ? &NAME##_base : &NAME##_plain)
 #else
@@ -2471,7 +2709,7 @@ static inline float gni_round_odd(double x) {
 #define GNI_SIMD_PASS 1
 
 #if GNI_HAS_PART(2)
-#ifndef GNI_X86 // which has SSE2 wherever it has floating point
+#ifndef GNI_NO_PLAIN
 #define GNI_PASS_PLAIN 1
 #define GNI_VW 1
 #define GNI_FN(name) name##_plain
@@ -2580,6 +2818,11 @@ typedef gni_vi gni_vmask;
 #define GNI_V_NEON 1
 #else
 #define GNI_V_NEON 0
+#endif
+#if GNI_VW == 4 && defined(GNI_WASM)
+#define GNI_V_WASM 1
+#else
+#define GNI_V_WASM 0
 #endif
 #if defined(GNI_PASS_AVX512) || defined(GNI_PASS_AVX2) || GNI_V_NEON
 #define GNI_V_FUSED 1
@@ -2718,7 +2961,7 @@ GNI_INLINE gni_vi gni_viota(void) {
     return gni_vloadi(t);
 }
 
-// a * b + c: rounds once where GNI_V_FUSED, else twice.
+// a * b + c: rounds once where GNI_V_FUSED, else twice, or as the browser likes where it was compiled with -mrelaxed-simd.
 #define gni_vfma GNI_FN(gni_s_fma)
 #define gni_vfnma GNI_FN(gni_s_fnma) // c - a * b
 #define gni_vsqrt GNI_FN(gni_s_sqrt)
@@ -2733,6 +2976,8 @@ GNI_INLINE gni_vf gni_vfma(gni_vf a, gni_vf b, gni_vf c) {
     return (gni_vf)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
 #elif GNI_V_NEON
     return (gni_vf)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
+#elif GNI_V_WASM && defined(__wasm_relaxed_simd__)
+    return (gni_vf)wasm_f32x4_relaxed_madd((v128_t)a, (v128_t)b, (v128_t)c);
 #else
     return a * b + c;
 #endif
@@ -2744,6 +2989,8 @@ GNI_INLINE gni_vf gni_vfnma(gni_vf a, gni_vf b, gni_vf c) {
     return (gni_vf)_mm256_fnmadd_ps((__m256)a, (__m256)b, (__m256)c);
 #elif GNI_V_NEON
     return (gni_vf)vfmsq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
+#elif GNI_V_WASM && defined(__wasm_relaxed_simd__)
+    return (gni_vf)wasm_f32x4_relaxed_nmadd((v128_t)a, (v128_t)b, (v128_t)c);
 #else
     return c - a * b;
 #endif
@@ -2757,6 +3004,8 @@ GNI_INLINE gni_vf gni_vsqrt(gni_vf x) {
     return (gni_vf)_mm_sqrt_ps((__m128)x);
 #elif GNI_V_NEON
     return (gni_vf)vsqrtq_f32((float32x4_t)x);
+#elif GNI_V_WASM
+    return (gni_vf)wasm_f32x4_sqrt((v128_t)x);
 #elif GNI_VW == 1
     return sqrtf(x);
 #else
@@ -2863,6 +3112,8 @@ GNI_INLINE int gni_kany(gni_vmask k) {
     return _mm_movemask_ps((__m128)k) != 0;
 #elif GNI_V_NEON
     return vmaxvq_u32((uint32x4_t)k) != 0;
+#elif GNI_V_WASM
+    return wasm_v128_any_true((v128_t)k);
 #else
     int32_t any = 0;
     for (int i = 0; i < GNI_VW; i++) any |= k[i];
@@ -2874,6 +3125,8 @@ GNI_INLINE gni_vi gni_kseli(gni_vmask k, gni_vi a, gni_vi b) {
     return (gni_vi)_mm256_blendv_ps((__m256)b, (__m256)a, (__m256)k);
 #elif GNI_V_NEON
     return (gni_vi)vbslq_s32((uint32x4_t)k, (int32x4_t)a, (int32x4_t)b);
+#elif GNI_V_WASM
+    return (gni_vi)wasm_v128_bitselect((v128_t)a, (v128_t)b, (v128_t)k);
 #else
     return (k & a) | (~k & b);
 #endif
@@ -2915,6 +3168,8 @@ GNI_INLINE gni_vf gni_vminc(gni_vf x, gni_vf bound) {
     return (gni_vf)_mm_min_ps((__m128)bound, (__m128)x);
 #elif GNI_V_NEON
     return (gni_vf)vminq_f32((float32x4_t)x, (float32x4_t)bound);
+#elif GNI_V_WASM
+    return (gni_vf)wasm_f32x4_pmin((v128_t)x, (v128_t)bound);
 #else
     return gni_ksel(gni_klt(bound, x), bound, x);
 #endif
@@ -2928,6 +3183,8 @@ GNI_INLINE gni_vf gni_vmaxc(gni_vf x, gni_vf bound) {
     return (gni_vf)_mm_max_ps((__m128)bound, (__m128)x);
 #elif GNI_V_NEON
     return (gni_vf)vmaxq_f32((float32x4_t)x, (float32x4_t)bound);
+#elif GNI_V_WASM
+    return (gni_vf)wasm_f32x4_pmax((v128_t)x, (v128_t)bound);
 #else
     return gni_ksel(gni_klt(x, bound), bound, x);
 #endif
@@ -2957,6 +3214,11 @@ GNI_INLINE gni_vf gni_vrint(gni_vf x) { return (gni_vf)vrndnq_f32((float32x4_t)x
 GNI_INLINE gni_vf gni_vfloor(gni_vf x) { return (gni_vf)vrndmq_f32((float32x4_t)x); }
 GNI_INLINE gni_vf gni_vceil(gni_vf x) { return (gni_vf)vrndpq_f32((float32x4_t)x); }
 GNI_INLINE gni_vf gni_vtrunc(gni_vf x) { return (gni_vf)vrndq_f32((float32x4_t)x); }
+#elif GNI_V_WASM
+GNI_INLINE gni_vf gni_vrint(gni_vf x) { return (gni_vf)wasm_f32x4_nearest((v128_t)x); }
+GNI_INLINE gni_vf gni_vfloor(gni_vf x) { return (gni_vf)wasm_f32x4_floor((v128_t)x); }
+GNI_INLINE gni_vf gni_vceil(gni_vf x) { return (gni_vf)wasm_f32x4_ceil((v128_t)x); }
+GNI_INLINE gni_vf gni_vtrunc(gni_vf x) { return (gni_vf)wasm_f32x4_trunc((v128_t)x); }
 #else
 // Adding and taking away 2^23 leaves no room for a fraction; from 2^23 on there is none anyway.
 GNI_INLINE gni_vf gni_vrint(gni_vf x) {
@@ -2992,12 +3254,20 @@ GNI_INLINE gni_vi gni_vtoi_fast(gni_vf x) {
     return (gni_vi)_mm_cvttps_epi32((__m128)x);
 #elif GNI_V_NEON
     return (gni_vi)vcvtq_s32_f32((float32x4_t)x);
+#elif GNI_V_WASM && defined(__wasm_relaxed_simd__)
+    return (gni_vi)wasm_i32x4_relaxed_trunc_f32x4((v128_t)x);
+#elif GNI_V_WASM
+    return (gni_vi)wasm_i32x4_trunc_sat_f32x4((v128_t)x);
 #elif GNI_VW == 1
     return (int32_t)x;
 #else
     return __builtin_convertvector(x, gni_vi);
 #endif
 }
+#if GNI_V_WASM
+GNI_INLINE gni_vi gni_vtoi(gni_vf x) { return (gni_vi)wasm_i32x4_trunc_sat_f32x4((v128_t)x); }
+GNI_INLINE gni_vu gni_vtou(gni_vf x) { return (gni_vu)wasm_u32x4_trunc_sat_f32x4((v128_t)x); }
+#else
 GNI_INLINE gni_vi gni_vtoi(gni_vf x) {
     gni_vf top = gni_vset(2147483648.0f);
     gni_vmask in = gni_kand(gni_klt(x, top), gni_kge(x, -top));
@@ -3014,6 +3284,7 @@ GNI_INLINE gni_vu gni_vtou(gni_vf x) {
     r ^= gni_vi_u(gni_kmask(high)) & 0x80000000u;
     return r | gni_vi_u(gni_vge(x, top));
 }
+#endif
 GNI_INLINE gni_vf gni_itov(gni_vi x) {
 #if defined(GNI_PASS_AVX512)
     return (gni_vf)_mm512_cvtepi32_ps((__m512i)x);
@@ -3137,6 +3408,11 @@ GNI_INLINE void gni_vmulhilo(gni_vu a, gni_vu b, gni_vu *hi, gni_vu *lo) {
     const __m128i low = _mm_set_epi32(0, -1, 0, -1);
     *hi = (gni_vu)_mm_or_si128(_mm_srli_epi64(even, 32), _mm_andnot_si128(low, odd));
     *lo = (gni_vu)_mm_or_si128(_mm_and_si128(even, low), _mm_slli_epi64(odd, 32));
+#elif GNI_V_WASM
+    v128_t low = wasm_u64x2_extmul_low_u32x4((v128_t)a, (v128_t)b);
+    v128_t high = wasm_u64x2_extmul_high_u32x4((v128_t)a, (v128_t)b);
+    *hi = (gni_vu)wasm_i32x4_shuffle(low, high, 1, 3, 5, 7);
+    *lo = (gni_vu)wasm_i32x4_shuffle(low, high, 0, 2, 4, 6);
 #elif GNI_VW == 1
     uint64_t p = (uint64_t)a * b;
     *hi = (uint32_t)(p >> 32);
@@ -4942,6 +5218,15 @@ GNI_INLINE void gni_vtranspose(uint32_t *dst, const gni_vu w[4]) {
     gni_vstoreu(dst + 4, (gni_vu)_mm_unpackhi_epi64(a, c));
     gni_vstoreu(dst + 8, (gni_vu)_mm_unpacklo_epi64(b, d));
     gni_vstoreu(dst + 12, (gni_vu)_mm_unpackhi_epi64(b, d));
+#elif GNI_V_WASM
+    v128_t a = wasm_i32x4_shuffle((v128_t)w[0], (v128_t)w[1], 0, 4, 1, 5);
+    v128_t b = wasm_i32x4_shuffle((v128_t)w[0], (v128_t)w[1], 2, 6, 3, 7);
+    v128_t c = wasm_i32x4_shuffle((v128_t)w[2], (v128_t)w[3], 0, 4, 1, 5);
+    v128_t d = wasm_i32x4_shuffle((v128_t)w[2], (v128_t)w[3], 2, 6, 3, 7);
+    gni_vstoreu(dst, (gni_vu)wasm_i64x2_shuffle(a, c, 0, 2));
+    gni_vstoreu(dst + 4, (gni_vu)wasm_i64x2_shuffle(a, c, 1, 3));
+    gni_vstoreu(dst + 8, (gni_vu)wasm_i64x2_shuffle(b, d, 0, 2));
+    gni_vstoreu(dst + 12, (gni_vu)wasm_i64x2_shuffle(b, d, 1, 3));
 #else
     uint32_t t[4][GNI_VW];
     for (int k = 0; k < 4; k++) gni_vstoreu(t[k], w[k]);
@@ -4985,11 +5270,27 @@ GNI_RANDOM(gni_random_normal, float, GNI_MAKE_NORMAL)
 #undef GNI_MAKE_UNIFORM
 #undef GNI_MAKE_NORMAL
 
+// Batcher's odd-even merge sort. Of vectors the smaller lanes and the larger ones.
+static void GNI_FN(gni_net)(int32_t *x, int64_t n) {
+    for (int64_t p = 1; p < n; p *= 2)
+        for (int64_t k = p; k >= 1; k /= 2)
+            for (int64_t j = k % p; j + k < n; j += 2 * k)
+                for (int64_t i = j; i < GNI_MIN(j + k, n - k); i++) {
+                    if ((i ^ (i + k)) >= 2 * p) continue; // not of one block of 2 p
+                    for (int64_t l = GNI_NET_ROWS * i; l < GNI_NET_ROWS * (i + 1); l += GNI_VW) {
+                        const gni_vi a = gni_vloadi(x + l), b = gni_vloadi(x + l + GNI_NET_ROWS * k);
+                        const gni_vmask less = gni_kilt(a, b);
+                        gni_vstorei(x + l, gni_kseli(less, a, b));
+                        gni_vstorei(x + l + GNI_NET_ROWS * k, gni_kseli(less, b, a));
+                    }
+                }
+}
+
 GNI_TABLE gni_cpu_isa GNI_FN(gni_isa_table) = {
     GNI_FN(gni_kernels_narrow), GNI_FN(gni_load_table),     GNI_FN(gni_store_table),
     GNI_FN(gni_fold_table),     GNI_FN(gni_columns_table),  &GNI_FN(gni_softmax_table),
     GNI_FN(gni_random_bits),    GNI_FN(gni_random_uniform), GNI_FN(gni_random_normal),
-    GNI_FN(gni_stream)};
+    GNI_FN(gni_stream),         GNI_FN(gni_net)};
 
 #undef GNI_KERNEL
 #undef GNI_PUT_FLOAT
@@ -5772,6 +6073,14 @@ GNI_GM_DEFINE_PACK(f16, float, uint16_t, gni_f16_to_f32)
 GNI_GM_DEFINE_PACK(bf16, float, uint16_t, gni_bf16_to_f32)
 GNI_GM_DEFINE_PACK(some_64, uint64_t, uint64_t, GNI_GM_SAME)
 
+GNI_MAYBE_UNUSED static void gni_gm_gather_any(float *d, int64_t dw, const float *s, const int64_t *rows,
+                                               const int64_t *cols, int64_t w, int64_t k) {
+    for (int64_t p = 0; p < k; p++, d += dw) {
+        for (int64_t i = 0; i < w; i++) d[i] = s[rows[p] + cols[i]];
+        for (int64_t i = w; i < dw; i++) d[i] = 0;
+    }
+}
+
 static void gni_gm_pack_any_64(void *dst, int64_t dw, const void *src, int64_t is, int64_t ps,
                                int64_t w, int64_t k) {
     if (is != 1 || w != dw) {
@@ -5857,6 +6166,8 @@ GNI_INLINE GNI_FN(gni_gm_vd)
     return (GNI_FN(gni_gm_vd))_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
 #elif GNI_V_NEON
     return (GNI_FN(gni_gm_vd))vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b);
+#elif GNI_V_WASM && defined(__wasm_relaxed_simd__)
+    return (GNI_FN(gni_gm_vd))wasm_f64x2_relaxed_madd((v128_t)a, (v128_t)b, (v128_t)c);
 #else
     return a * b + c;
 #endif
@@ -6210,9 +6521,37 @@ static void GNI_FN(gni_gm_put_transposed)(const gni_gemm_tile *t, const float *s
     }
 }
 #define GNI_GM_PACK(TYPE) GNI_FN(gni_gm_pack_##TYPE)
+
+// Columns that follow each other are loaded as vectors.
+static void GNI_FN(gni_gm_gather)(float *d, int64_t dw, const float *s, const int64_t *rows, const int64_t *cols, int64_t w,
+                                  int64_t k) {
+    int64_t first[2 * GNI_VW], n[2 * GNI_VW];
+    int runs = 0;
+    for (int64_t i = 0; i < w; i++) {
+        const bool starts = i == 0 || cols[i] != cols[i - 1] + 1 || n[runs - 1] == GNI_VW;
+        if (starts) first[runs] = i, n[runs++] = 0;
+        n[runs - 1]++;
+    }
+    if (4 * runs > w) {
+        for (int64_t p = 0; p < k; p++, d += dw) {
+            const float *from = s + rows[p];
+            for (int64_t i = 0; i < w; i++) d[i] = from[cols[i]];
+            for (int64_t i = w; i < dw; i++) d[i] = 0;
+        }
+        return;
+    }
+    for (int64_t p = 0; p < k; p++, d += dw) {
+        const float *from = s + rows[p];
+        for (int64_t i = w / GNI_VW * GNI_VW; i < dw; i += GNI_VW) GNI_FN(gni_gm_put_part)(d + i, gni_vset(0), dw - i);
+        for (int r = 0; r < runs; r++)
+            GNI_FN(gni_gm_put_part)(d + first[r], GNI_FN(gni_gm_part_f32)(from + cols[first[r]], n[r]), n[r]);
+    }
+}
+#define GNI_GM_GATHER GNI_FN(gni_gm_gather)
 #define GNI_GM_PUT_TRANSPOSED GNI_FN(gni_gm_put_transposed)
 #else
 #define GNI_GM_PACK(TYPE) gni_gm_pack_any_##TYPE
+#define GNI_GM_GATHER gni_gm_gather_any
 #define GNI_GM_PUT_TRANSPOSED gni_gm_put_transposed_any
 #endif
 
@@ -6299,6 +6638,7 @@ GNI_TABLE gni_gemm_isa GNI_FN(gni_gemm_isa) = {&GNI_FN(gni_gm_family_f32),
                                                   GNI_GM_PACK(bf16),
                                                   gni_gm_pack_any_64,
                                                   GNI_GM_PACK_PAIRS,
+                                                  GNI_GM_GATHER,
                                                   GNI_GM_LEAST,
                                                   GNI_FN(gni_gm_dots),
                                                   GNI_FN(gni_gm_add_rows),
@@ -6308,6 +6648,7 @@ GNI_TABLE gni_gemm_isa GNI_FN(gni_gemm_isa) = {&GNI_FN(gni_gm_family_f32),
 #undef GNI_GM_PAIRS
 #undef GNI_GM_LEAST
 #undef GNI_GM_PACK_PAIRS
+#undef GNI_GM_GATHER
 #undef GNI_GM_PACK
 #undef GNI_GM_PUT_TRANSPOSED
 #undef GNI_GM_TRANSPOSE_SQUARE
@@ -6341,6 +6682,9 @@ GNI_TABLE gni_gemm_isa GNI_FN(gni_gemm_isa) = {&GNI_FN(gni_gm_family_f32),
     ((gni_fv)vfmaq_f32((float32x4_t)(c), (float32x4_t)(a), (float32x4_t)(b)))
 #define GNI_FT_FNMA(a, b, c)                                                                       \
     ((gni_fv)vfmsq_f32((float32x4_t)(c), (float32x4_t)(a), (float32x4_t)(b)))
+#elif GNI_V_WASM && defined(__wasm_relaxed_simd__)
+#define GNI_FT_FMA(a, b, c) ((gni_fv)wasm_f32x4_relaxed_madd((v128_t)(a), (v128_t)(b), (v128_t)(c)))
+#define GNI_FT_FNMA(a, b, c) ((gni_fv)wasm_f32x4_relaxed_nmadd((v128_t)(a), (v128_t)(b), (v128_t)(c)))
 #else
 #define GNI_FT_FMA(a, b, c) ((a) * (b) + (c))
 #define GNI_FT_FNMA(a, b, c) ((c) - (a) * (b))
@@ -6374,6 +6718,9 @@ GNI_TABLE gni_gemm_isa GNI_FN(gni_gemm_isa) = {&GNI_FN(gni_gm_family_f32),
     ((gni_fv)vfmaq_f64((float64x2_t)(c), (float64x2_t)(a), (float64x2_t)(b)))
 #define GNI_FT_FNMA(a, b, c)                                                                       \
     ((gni_fv)vfmsq_f64((float64x2_t)(c), (float64x2_t)(a), (float64x2_t)(b)))
+#elif GNI_V_WASM && defined(__wasm_relaxed_simd__)
+#define GNI_FT_FMA(a, b, c) ((gni_fv)wasm_f64x2_relaxed_madd((v128_t)(a), (v128_t)(b), (v128_t)(c)))
+#define GNI_FT_FNMA(a, b, c) ((gni_fv)wasm_f64x2_relaxed_nmadd((v128_t)(a), (v128_t)(b), (v128_t)(c)))
 #else
 #define GNI_FT_FMA(a, b, c) ((a) * (b) + (c))
 #define GNI_FT_FNMA(a, b, c) ((c) - (a) * (b))
@@ -6449,8 +6796,9 @@ typedef struct GNI_FT(gni_ft_c) {
 #define gni_fput GNI_FT(gni_ft_put)
 #define gni_ftranspose GNI_FT(gni_ft_transpose)
 
-// x86 without AVX2 gets what is needed, not what is fast.
-#if defined(GNI_X86) && defined(GNI_PASS_BASE)
+// x86 without AVX2 gets what is needed, not what is fast. So do transforms of float64 in a page, where what is downloaded
+// counts, and those of float32 where it is compiled for size.
+#if (defined(GNI_X86) && defined(GNI_PASS_BASE)) || (defined(GNI_WASM) && (GNI_FT_WIDE || defined(__OPTIMIZE_SIZE__)))
 #define GNI_FT_SLIM 1
 #else
 #define GNI_FT_SLIM 0
@@ -8225,6 +8573,7 @@ GNI_O1_END
 #undef gni_vmask
 #undef GNI_V_SSE2
 #undef GNI_V_NEON
+#undef GNI_V_WASM
 #undef GNI_V_FUSED
 #undef gni_vf_bits
 #undef gni_vi_float
@@ -8617,6 +8966,14 @@ static gni_isa gni_isa_best(void) {
 // functions. A device layer (Vulkan) fills the table and knows no jobs; the jobs know no layer. All calls are made under
 // the context's lock.
 
+// webgpu.h is the host's: Dawn's, wgpu-native's, a browser's.
+#ifdef GPUNUM_USE_WEBGPU
+#include <webgpu/webgpu.h>
+#define GNI_WEBGPU 1
+#else
+#define GNI_WEBGPU 0
+#endif
+
 enum {
     GNI_GPU_MAX_SPEC = 48,     // specialisation constants of a kernel
     GNI_GPU_MAX_USES = 16,     // buffer arguments of a dispatch
@@ -8711,6 +9068,9 @@ typedef struct gni_gpu_caps {
     uint64_t max_allocation;    // bytes of one gni_gpu_alloc
     uint64_t device_bytes;      // device-local memory
     bool addresses;             // kernels reach buffers by address, else by bindings
+    bool texts;                 // programs become kernels of their own at run time, with only the buffers that they
+                                // have; no workgroup waits for another one
+    uint32_t jobs;              // with texts, bits: the kinds of jobs that there are kernels for
     bool mapped;                // device memory is visible to the host and cached there
     bool int64, float64, float16, int8, int16, storage8, storage16, memory_model;
     bool keep_denorms, keep_nan; // kernels are told to keep float32 subnormals, infinities and NaN
@@ -8791,6 +9151,7 @@ struct gni_gpu {
     bool lost;            // a call failed in a way that later calls cannot mend
     uint32_t pipelines;   // made or asked for so far
     gni_gpu_rates *rates; // by module, from a tuning file; NULL: there is none
+    const int *kernels;   // with texts, by module; -1: there is none. NULL: there are all
     void *jobs;           // state of room gpu_jobs, freed with the device
 };
 
@@ -8869,10 +9230,12 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_P_PROGRAM_IN_KINDS 2  // 4 bits each
 #define GNI_P_PROGRAM_OUTPUTS 3   // dtypes from bit 0, kinds from bit 16, 4 bits each
 #define GNI_P_PROGRAM_OUT_REGS 4  // registers, 8 bits each
-#define GNI_P_PROGRAM_HOW 5       // elementwise: log2 of the groups of an invocation in bits 0-1, bit 4: tiles.
+#define GNI_P_PROGRAM_HOW 5       // elementwise: log2 of the groups of an invocation in bits 0-1, bit 4: tiles;
+                                  // as WGSL, from bit 8 on 4 bits for each of the first 6 inputs: 1 + the output whose
+                                  // buffer it has.
                                   // reductions: gni_reduction * 3 + domain in bits 0-7, bit 8: columns, 9-12: log2 of the
                                   // lanes of a team, 16-19: dtype of the result, 20-21: log2 of the steps of a lane that
-                                  // are loaded at a time
+                                  // are loaded at a time; as WGSL, bits 24 and 25: partial results are written, are joined
 #define GNI_P_PROGRAM_STEPS 6     // instructions, at most 24
 // Others.
 #define GNI_P_PROGRAM_KERNEL 32 // to 47: the kernel's own, below
@@ -8889,6 +9252,8 @@ static inline bool gni_gpu_dispatch(gni_gpu *gpu, gni_gpu_pipeline *p, const gni
 #define GNI_P_MAP_ACROSS 37  // tiles along the last dimension
 #define GNI_P_MAP_DOWN 38    // and along the rows
 
+#define GNI_F_REDUCE_PARTIAL 0x1000000u
+#define GNI_F_REDUCE_JOIN 0x2000000u
 #define GNI_P_REDUCE_KEPT 32    // elements of the result
 #define GNI_P_REDUCE_REDUCED 33 // elements that go into each
 #define GNI_P_REDUCE_UNITS 34
@@ -9425,7 +9790,7 @@ typedef struct gni_expr {
     bool wide;
     bool consumed; // a product that went into another array's store, so that it may never be asked for
     gn_array *prev, *next; // the context's list of pending arrays, oldest first
-    uint32_t mark;         // of the program being built, and the register it got there
+    uint32_t walk;         // that met it last, and the register it got there
     int reg;
     int seen, unread; // references from a tree under examination: of expressions, of records
 } gni_expr;
@@ -9433,7 +9798,7 @@ typedef struct gni_expr {
 typedef struct gni_node gni_node;
 
 struct gn_array {
-    uintptr_t mark;    // gni_mark_of; anything else is a stale or foreign pointer
+    uintptr_t magic;   // gni_magic_of; anything else is a stale or foreign pointer
     int32_t refs;      // all references
     int32_t user_refs; // of the caller and of scopes
     gn_context *ctx;
@@ -9475,7 +9840,7 @@ struct gni_node {
     int64_t param[12]; // the op's own
     double real[2];
     gn_shape shape;
-    uint32_t visited; // mark of the pass under way
+    uint32_t visited; // number of the pass under way
     gn_array *gy;     // gradient gathered during the pass
 };
 
@@ -9581,6 +9946,16 @@ typedef struct gni_matmul {
     gni_program load;
     gni_operand load_in[GNI_MAX_INPUTS];
 } gni_matmul;
+
+// c (batch, m, n) contiguous = a times b, as gni_matmul, but the rows and columns of b are counted by several indices each,
+// the last one fastest: windows of an image are such a matrix.
+typedef struct gni_conv {
+    int64_t m, n, k; // n and k are the products of n_dim and k_dim
+    int64_t a_rs, a_cs;
+    int64_t batch_dim[2], a_batch[2], b_batch[2];
+    int64_t n_dim[4], b_n[4], k_dim[4], b_k[4];
+    gni_operand a, b, c; // stride[] unused
+} gni_conv;
 
 // Where indices lead: into the axis in the middle of (outer, extent, inner). They are `count`, int32 or int64, or with
 // `along` (outer, count, inner), one for each element. All is contiguous.
@@ -9737,6 +10112,7 @@ typedef enum gni_job_kind {
     GNI_JOB_REDUCE,
     GNI_JOB_SOFTMAX,
     GNI_JOB_MATMUL,
+    GNI_JOB_CONV, // on a GPU it is made of other jobs: see gni_conv_run
     GNI_JOB_TAKE,
     GNI_JOB_SCATTER,
     GNI_JOB_RANDOM,
@@ -9766,6 +10142,7 @@ typedef struct gni_stack {
     int count, capacity;
     int lost;    // scopes begun when there was no memory for them
     int no_grad; // of this thread, between calls
+    uint64_t autocast;
     struct gni_stack *next;
 } gni_stack;
 
@@ -9828,14 +10205,17 @@ struct gn_context {
     // lazy
     gn_array *pending_first, *pending_last;
     uint64_t lazy_bytes; // memory held only by pending work
-    uint32_t mark;
+    uint32_t walk; // over expressions, the last one's number
     uint32_t kept[GNI_KEPT]; // kinds of products that were asked for after going into a store
     // autograd
     int no_grad; // of the thread inside the lock
+    uint64_t autocast; // too: the dtypes that were asked for, two bits each, the last one lowest: gni_autocast_bits
     bool learns; // gn_requires_grad was called
+    bool repeats; // gn_checkpoint runs its function for the second time
     uint64_t serial;
     gn_optimizer *optimizers;
     gn_params *params;
+    gn_loader *loaders;
     // random
     uint64_t seed, counter;
     // reads under way, oldest first
@@ -9858,7 +10238,7 @@ static gn_context *gni_home(const gn_array *a) {
 }
 
 // In a live header: no other word in a slab is equal to it.
-static uintptr_t gni_mark_of(const gn_array *a) { return (uintptr_t)a ^ (uintptr_t)0x6e756d216e756d21u; }
+static uintptr_t gni_magic_of(const gn_array *a) { return (uintptr_t)a ^ (uintptr_t)0x6e756d216e756d21u; }
 
 // >>internal
 // The functions that rooms offer each other, by the room that defines them.
@@ -9941,7 +10321,7 @@ static const void *gni_host(gn_context *g,
                             gn_array *a); // materialized, on the CPU; pointer to its first element
 // Before the contents of `a` are overwritten: gives pending work that reads them the old contents.
 static bool gni_before_write(gn_context *g, gn_array *a);
-static bool gni_before_overwrite(gn_context *g, gn_array *a, uint32_t mark, int held);
+static bool gni_before_overwrite(gn_context *g, gn_array *a, uint32_t walk, int held);
 // Copies `src` (any dtype that converts, any strides) into a strided place of `dst`.
 static bool gni_copy_into(gn_context *g, gni_buffer *dst, gn_dtype t, int64_t offset,
                           const int64_t *stride, gn_array *src);
@@ -9970,6 +10350,7 @@ static gn_array *gni_complex_binary_s(gn_context *g, const char *fn, gni_op op, 
 static gn_array *gni_complex_where(gn_array *condition, gn_array *a, gn_array *b);
 static gn_array *gni_complex_cast(gn_context *g, gn_array *a, gn_dtype t);
 static gn_array *gni_complex_product(gni_binary_fn f, gn_array *a, gn_array *b); // bilinear f
+static gn_dtype gni_part_of(gn_dtype t); // of the parts of such numbers, float32 or float64
 
 // lazy: the unlocked makers behind the public ops
 static gn_array *gni_apply(gn_context *g, const char *fn, gni_op op, gn_dtype compute,
@@ -10154,7 +10535,7 @@ static void gni_default_release(void *user, void *data, size_t size) {
 }
 
 // >>log
-// Log lines, the sticky first error, and the frame around every public call.
+// Log lines and the sticky first error.
 
 static void gni_log(gn_context *g, gn_log_level level, const char *format, ...) {
     const gn_log_level most = g->options.log_level == GN_LOG_DEFAULT ? GN_LOG_WARNING : g->options.log_level;
@@ -10225,79 +10606,6 @@ static const char *gni_shape_text(char *text, size_t size, const gn_shape *s) {
     return text;
 }
 
-// The scope stack of the calling thread, made when `make` says so.
-static gni_stack *gni_stack_here(gn_context *g, bool make) {
-    for (gni_stack *s = g->stacks; s != NULL; s = s->next)
-        if (s->owner == g->lock.owner) return s;
-    if (!make) return NULL;
-    gni_stack *s = (gni_stack *)gni_calloc(g, sizeof(gni_stack));
-    if (s == NULL) {
-        gni_fail_memory(g, "gn_scope_begin", sizeof(gni_stack));
-        return NULL;
-    }
-    s->owner = g->lock.owner;
-    s->next = g->stacks;
-    g->stacks = s;
-    return s;
-}
-
-static void gni_call_enter(gn_context *g, const char *fn) {
-    gni_lock_enter(&g->lock);
-    if (g->call_depth++ > 0) return;
-    g->call = fn;
-    if (g->forks != gni_forks) gni_after_fork(g);
-    g->call_failed = false;
-    g->stack = gni_stack_here(g, false);
-    g->no_grad = g->stack != NULL ? g->stack->no_grad : 0;
-}
-
-static void gni_deliver_reads(gn_context *g, bool wait);
-
-static void gni_end_plain(gn_context *g) {
-    if (g->call_depth == 1) {
-        if (g->reads != NULL) gni_deliver_reads(g, false);
-        if (g->stack == NULL && g->no_grad > 0) g->stack = gni_stack_here(g, true);
-        if (g->stack != NULL) g->stack->no_grad = g->no_grad;
-    }
-    g->call_depth--;
-    gni_lock_leave(&g->lock);
-}
-
-static gn_status gni_end_status(gn_context *g) {
-    gn_status status = g->call_failed ? g->status : GN_OK;
-    gni_end_plain(g);
-    return status;
-}
-
-static bool gni_begin_context(const char *fn, gn_context *g) {
-    if (g == NULL) return false;
-    gni_call_enter(g, fn);
-    return true;
-}
-
-static gn_context *gni_begin(const char *fn, gn_array *const *arrays, int count) {
-    gn_context *g = NULL;
-    for (int i = 0; i < count && arrays != NULL && g == NULL; i++)
-        if (arrays[i] != NULL) g = gni_home(arrays[i]);
-    if (g == NULL) return NULL;
-    gni_call_enter(g, fn);
-    for (int i = 0; i < count; i++) {
-        const gn_array *a = arrays[i];
-        if (a == NULL) // usually the result of a call that failed: that error came first
-            gni_fail(g, GN_ERROR_ARGUMENT, "%s: array argument %d is NULL", fn, i + 1);
-        else if (gni_home(a) != g)
-            gni_fail(g, GN_ERROR_ARGUMENT, "%s: array argument %d belongs to another context", fn,
-                     i + 1);
-        else if (a->mark != gni_mark_of(a) || (g->call_depth == 1 && a->user_refs <= 0))
-            gni_fail(g, GN_ERROR_STALE, "%s: array argument %d was released", fn, i + 1);
-        else
-            continue;
-        gni_end_plain(g);
-        return NULL;
-    }
-    return g;
-}
-
 static gn_status gni_status_read(const gn_context *g, bool told) {
     gn_context *shared = (gn_context *)(uintptr_t)g; // another thread may be writing it
     gni_lock_enter(&shared->lock);
@@ -10334,13 +10642,93 @@ GPUNUM_API const char *gn_status_string(gn_status status) {
     return (unsigned)status < (unsigned)GN_STATUS_COUNT ? text[status] : "unknown status";
 }
 
+// >>call
+// The frame of every public call: its lock, the scopes of its thread, its arguments checked, its result handed over.
+
+// The scope stack of the calling thread, made when `make` says so.
+static gni_stack *gni_stack_here(gn_context *g, bool make) {
+    for (gni_stack *s = g->stacks; s != NULL; s = s->next)
+        if (s->owner == g->lock.owner) return s;
+    if (!make) return NULL;
+    gni_stack *s = (gni_stack *)gni_calloc(g, sizeof(gni_stack));
+    if (s == NULL) {
+        gni_fail_memory(g, "gn_scope_begin", sizeof(gni_stack));
+        return NULL;
+    }
+    s->owner = g->lock.owner;
+    s->next = g->stacks;
+    g->stacks = s;
+    return s;
+}
+
+static void gni_call_enter(gn_context *g, const char *fn) {
+    gni_lock_enter(&g->lock);
+    if (g->call_depth++ > 0) return;
+    g->call = fn;
+    if (g->forks != gni_forks) gni_after_fork(g);
+    g->call_failed = false;
+    g->stack = gni_stack_here(g, false);
+    g->no_grad = g->stack != NULL ? g->stack->no_grad : 0;
+    g->autocast = g->stack != NULL ? g->stack->autocast : 0;
+}
+
+static void gni_deliver_reads(gn_context *g, bool wait);
+
+static void gni_end_plain(gn_context *g) {
+    if (g->call_depth == 1) {
+        if (g->reads != NULL) gni_deliver_reads(g, false);
+        if (g->stack == NULL && (g->no_grad > 0 || g->autocast != 0)) g->stack = gni_stack_here(g, true);
+        if (g->stack != NULL) {
+            g->stack->no_grad = g->no_grad;
+            g->stack->autocast = g->autocast;
+        }
+    }
+    g->call_depth--;
+    gni_lock_leave(&g->lock);
+}
+
+static gn_status gni_end_status(gn_context *g) {
+    gn_status status = g->call_failed ? g->status : GN_OK;
+    gni_end_plain(g);
+    return status;
+}
+
+static bool gni_begin_context(const char *fn, gn_context *g) {
+    if (g == NULL) return false;
+    gni_call_enter(g, fn);
+    return true;
+}
+
+static gn_context *gni_begin(const char *fn, gn_array *const *arrays, int count) {
+    gn_context *g = NULL;
+    for (int i = 0; i < count && arrays != NULL && g == NULL; i++)
+        if (arrays[i] != NULL) g = gni_home(arrays[i]);
+    if (g == NULL) return NULL;
+    gni_call_enter(g, fn);
+    for (int i = 0; i < count; i++) {
+        const gn_array *a = arrays[i];
+        if (a == NULL) // usually the result of a call that failed: that error came first
+            gni_fail(g, GN_ERROR_ARGUMENT, "%s: array argument %d is NULL", fn, i + 1);
+        else if (gni_home(a) != g)
+            gni_fail(g, GN_ERROR_ARGUMENT, "%s: array argument %d belongs to another context", fn,
+                     i + 1);
+        else if (a->magic != gni_magic_of(a) || (g->call_depth == 1 && a->user_refs <= 0))
+            gni_fail(g, GN_ERROR_STALE, "%s: array argument %d was released", fn, i + 1);
+        else
+            continue;
+        gni_end_plain(g);
+        return NULL;
+    }
+    return g;
+}
+
 // >>array
 // Array headers, buffers, references and scopes. Headers live in slabs that stay until gn_close, so that
 // a stale pointer can be told from a live one.
 
 // A slot of a slab holds a header at one of several places, each time at the next, and waits for its turn behind
 // others that are free: an address comes back after 12,000 arrays at the soonest. Until then the word there is
-// no live header's mark.
+// no live header's magic number.
 #define GNI_SLOT_BYTES 512
 #define GNI_SLOT_STEP 8
 #define GNI_SLOTS_FREE 400 // as many wait before one is used again
@@ -10615,9 +11003,10 @@ static bool gni_buffer_memory(gn_context *g, gni_buffer *b, uint32_t side) {
 
 // Whether what is on the GPU can be had from there.
 static bool gni_gpu_reached(gn_context *g) {
-    if (g->gpu == NULL)
+    const bool reached = !GNI_CPU_ALONE && g->gpu != NULL;
+    if (!reached)
         gni_fail(g, GN_ERROR_DEVICE_LOST, "gn_array: its data is on the GPU, which stayed with this process's parent");
-    return g->gpu != NULL;
+    return reached;
 }
 
 // False also for an index that was none, after gni_fail.
@@ -10718,7 +11107,7 @@ static gn_array *gni_header_new(gn_context *g) {
         a = gni_slot_next(a);
     }
     gni_header_clear(a);
-    a->mark = gni_mark_of(a);
+    a->magic = gni_magic_of(a);
     a->ctx = g;
     a->refs = 1;
     a->maker = "";
@@ -10807,7 +11196,7 @@ static void gni_header_doom(gn_context *g, gn_array *a, gn_array **todo) {
         g->arrays = a->all_next;
     if (a->all_next != NULL) a->all_next->all_prev = a->all_prev;
     g->array_count--;
-    a->mark = 0;
+    a->magic = 0;
     a->all_next = *todo;
     *todo = a;
 }
@@ -11073,7 +11462,7 @@ static bool gni_shape_ok(gn_context *g, const char *fn, gn_dtype t, const gn_sha
 // True for a live array; a stale one is an error.
 static bool gni_known(const char *fn, const gn_array *a) {
     if (a == NULL) return false;
-    if (a->mark == gni_mark_of(a)) return true;
+    if (a->magic == gni_magic_of(a)) return true;
     gn_context *g = gni_home(a);
     if (gni_begin_context(fn, g)) {
         gni_fail(g, GN_ERROR_STALE, "%s: array argument 1 was released", fn);
@@ -11456,9 +11845,15 @@ static gn_array *gni_const(gn_context *g, const char *fn, gn_dtype t, const gn_s
 static gn_array *gni_apply(gn_context *g, const char *fn, gni_op op, gn_dtype compute,
                            gn_dtype result, gn_array *const *src, const double *konst, int n_src) {
     gn_shape shape = gn_shape_from(0, NULL);
+    bool any = false;
     for (int i = 0; i < n_src; i++) {
         gn_shape joined;
-        if (src[i] == NULL) continue;
+        if (src[i] == NULL || (any && gni_same_shape(&shape, &src[i]->shape))) continue;
+        if (!any) {
+            shape = src[i]->shape;
+            any = true;
+            continue;
+        }
         if (!gni_broadcast(&shape, &src[i]->shape, &joined)) {
             char ta[200], tb[200];
             gni_fail(g, GN_ERROR_SHAPE, "%s: shapes %s and %s do not broadcast", fn,
@@ -11497,7 +11892,7 @@ static gn_array *gni_apply(gn_context *g, const char *fn, gni_op op, gn_dtype co
 
 typedef struct gni_builder {
     gni_map map;
-    uint32_t mark;           // expressions with this mark are in the program already
+    uint32_t walk;           // number of the walk: expressions that it has met are in the program already
     bool full;               // it does not fit
     const gn_array *product; // the pending one that is input 0, or NULL
 } gni_builder;
@@ -11555,19 +11950,18 @@ static void gni_operand_of(const gn_array *a, int rank, gni_operand *o) {
 
 static int gni_build_input(gni_builder *b, const gn_array *a) {
     gni_program *p = &b->map.program;
-    gni_operand o;
-    gni_operand_of(a, b->map.rank, &o);
+    gni_operand spare, *o = p->n_in < GNI_MAX_INPUTS ? &b->map.in[p->n_in] : &spare; // made in place
+    gni_operand_of(a, b->map.rank, o);
     for (int i = 0; i < p->n_in; i++) {
         const gni_operand *have = &b->map.in[i];
-        if (have->buf == o.buf && have->offset == o.offset && have->dtype == o.dtype &&
-            memcmp(have->stride, o.stride, sizeof o.stride) == 0)
+        if (have->buf == o->buf && have->offset == o->offset && have->dtype == o->dtype &&
+            memcmp(have->stride, o->stride, sizeof o->stride) == 0)
             return i;
     }
     if (p->n_in == GNI_MAX_INPUTS) {
         b->full = true;
         return 0;
     }
-    b->map.in[p->n_in] = o;
     p->in_dtype[p->n_in] = a->dtype;
     return p->n_in++;
 }
@@ -11616,7 +12010,7 @@ static int gni_build_convert(gni_builder *b, int reg, gn_dtype from, gn_dtype to
 static int gni_build_value(gni_builder *b, gn_array *a) {
     gni_expr *e = a->expr;
     if (e == NULL) return gni_build_input(b, a);
-    if (e->mark == b->mark) return e->reg;
+    if (e->walk == b->walk) return e->reg;
     bool wide = b->map.program.wide;
     int r[3] = {0, 0, 0};
     if (e->op == GNI_OP_CONST) return gni_build_const(b, e->konst[0], e->konst[1], a->dtype);
@@ -11643,7 +12037,7 @@ static int gni_build_value(gni_builder *b, gn_array *a) {
             reg = gni_build_insn(b, fix, gni_domain_of(e->compute, wide), f);
         }
     }
-    e->mark = b->mark;
+    e->walk = b->walk;
     e->reg = reg;
     return reg;
 }
@@ -11715,7 +12109,7 @@ static void gni_build_begin(gni_builder *b, gn_context *g, const gn_shape *s, bo
     b->map.rank = s->rank;
     memcpy(b->map.dim, s->dim, sizeof s->dim);
     b->map.program.wide = wide;
-    b->mark = ++g->mark;
+    b->walk = ++g->walk;
 }
 
 // ---- computing
@@ -11761,7 +12155,7 @@ static bool gni_evaluate_fused(gn_context *g, gni_builder *b, gn_array *const *r
             for (int k = 0; k < m->program.n_in; k++) held += m->in[k].buf == into[i]->buf;
             was[i] = into[i]->buf;
             if (was[i] != NULL) was[i]->refs++, held++;
-            ok = gni_before_overwrite(g, into[i], b->mark, held);
+            ok = gni_before_overwrite(g, into[i], b->walk, held);
             o->buf = into[i]->buf;
             o->offset = into[i]->offset;
         } else {
@@ -11801,16 +12195,16 @@ static bool gni_evaluate_fused(gn_context *g, gni_builder *b, gn_array *const *r
 
 // Counts how often a's tree reads each part of it that holds a product, and the records of its ops that
 // hold such parts without ever reading their values.
-static void gni_tree_count(gn_array *a, uint32_t mark) {
+static void gni_tree_count(gn_array *a, uint32_t walk) {
     gni_expr *e = a->expr;
     const gni_node *node = a->node;
     for (int i = 0; i < e->n_src; i++) {
         gn_array *s = e->src[i];
         if (!gni_has_product(s)) continue;
-        if (s->expr->mark != mark) {
-            s->expr->mark = mark;
+        if (s->expr->walk != walk) {
+            s->expr->walk = walk;
             s->expr->seen = s->expr->unread = 0;
-            gni_tree_count(s, mark);
+            gni_tree_count(s, walk);
         }
         s->expr->seen++;
     }
@@ -11818,7 +12212,7 @@ static void gni_tree_count(gn_array *a, uint32_t mark) {
     uint32_t reads = gni_elementwise_reads(node, gni_may_want);
     for (int i = 0; i < node->n_in; i++) {
         gn_array *s = node->in[i];
-        if (gni_has_product(s) && s->expr->mark == mark && !(reads >> i & 1u)) s->expr->unread++;
+        if (gni_has_product(s) && s->expr->walk == walk && !(reads >> i & 1u)) s->expr->unread++;
     }
 }
 
@@ -11898,8 +12292,8 @@ static bool gni_tree_prepare(gn_context *g, gn_array *root, bool fuse, gn_array 
     }
     fuse = fuse && gni_is_float(root->dtype) && !root->expr->wide;
     if (fuse) {
-        uint32_t mark = ++g->mark;
-        gni_tree_count(root, mark);
+        uint32_t walk = ++g->walk;
+        gni_tree_count(root, walk);
         if (!gni_tree_cut(g, root)) return false;
     }
     int n = gni_tree_products(root, list, 0, GNI_MAX_INPUTS);
@@ -11918,7 +12312,7 @@ static bool gni_tree_prepare(gn_context *g, gn_array *root, bool fuse, gn_array 
     return true;
 }
 
-// Of room `matmul`: computes the product into `root`, through the program unless that is NULL.
+// Of the next room: computes the product into `root`, through the program unless that is NULL.
 static bool gni_product_run(gn_context *g, gn_array *product, gn_array *root, gni_builder *b);
 
 // The program from the product, as its input 0, to the root.
@@ -12028,22 +12422,22 @@ static const void *gni_host(gn_context *g, gn_array *a) {
     return (const char *)a->buf->host + a->offset * (int64_t)gn_dtype_size(a->dtype);
 }
 
-// Whether pending work outside the program with that mark reads that memory.
-static bool gni_reads_buffer(const gn_array *p, const gni_buffer *buf, uint32_t mark) {
-    if (mark != 0 && p->expr->mark == mark) return false;
+// Whether pending work outside the program of that walk reads that memory.
+static bool gni_reads_buffer(const gn_array *p, const gni_buffer *buf, uint32_t walk) {
+    if (walk != 0 && p->expr->walk == walk) return false;
     for (int i = 0; i < p->expr->n_src; i++)
         if (p->expr->src[i] != NULL && p->expr->src[i]->buf == buf) return true;
     return false;
 }
 
-static gn_array *gni_find_reader(const gn_context *g, const gni_buffer *buf, uint32_t mark) {
+static gn_array *gni_find_reader(const gn_context *g, const gni_buffer *buf, uint32_t walk) {
     for (gn_array *p = g->pending_first; p != NULL; p = p->expr->next)
-        if (gni_reads_buffer(p, buf, mark)) return p;
+        if (gni_reads_buffer(p, buf, walk)) return p;
     return NULL;
 }
 
 // Gives `a` a buffer of its own with undefined contents; pending readers keep the old one.
-static bool gni_swap_buffer(gn_context *g, gn_array *a, uint32_t mark) {
+static bool gni_swap_buffer(gn_context *g, gn_array *a, uint32_t walk) {
     gn_array *old = gni_array_new(g, a->maker, a->dtype, &a->shape);
     gni_buffer *fresh = gni_buffer_new(g, a->buf->bytes);
     if (old == NULL || fresh == NULL) {
@@ -12057,7 +12451,7 @@ static bool gni_swap_buffer(gn_context *g, gn_array *a, uint32_t mark) {
     old->offset = a->offset;
     memcpy(old->stride, a->stride, sizeof a->stride);
     for (gn_array *p = g->pending_first; p != NULL; p = p->expr->next) {
-        if (!gni_reads_buffer(p, was, mark)) continue;
+        if (!gni_reads_buffer(p, was, walk)) continue;
         for (int i = 0; i < p->expr->n_src; i++) {
             if (p->expr->src[i] != a) continue;
             p->expr->src[i] = old;
@@ -12072,16 +12466,16 @@ static bool gni_swap_buffer(gn_context *g, gn_array *a, uint32_t mark) {
     return true;
 }
 
-// `held`: references to the buffer that the program with that mark holds for itself.
-static bool gni_before_overwrite(gn_context *g, gn_array *a, uint32_t mark, int held) {
+// `held`: references to the buffer that the program of that walk holds for itself.
+static bool gni_before_overwrite(gn_context *g, gn_array *a, uint32_t walk, int held) {
     if (!gni_materialize(g, a)) return false;
-    if (gni_find_reader(g, a->buf, mark) == NULL) return true;
+    if (gni_find_reader(g, a->buf, walk) == NULL) return true;
     // When only `a` shows the buffer and all of it goes, a new one is cheaper than computing the readers.
     bool whole = a->buf->refs - held == 1 && !a->buf->host_borrowed && !a->buf->device_borrowed &&
                  gni_is_contiguous(a) && gn_bytes(a) == a->buf->bytes;
-    if (whole) return gni_swap_buffer(g, a, mark);
+    if (whole) return gni_swap_buffer(g, a, walk);
     for (;;) {
-        gn_array *reader = gni_find_reader(g, a->buf, mark);
+        gn_array *reader = gni_find_reader(g, a->buf, walk);
         if (reader == NULL) return true;
         if (!gni_materialize(g, reader)) return false;
     }
@@ -12162,6 +12556,16 @@ static void gni_view_job(gni_job_kind kind, void *job, gni_job_view *v) {
                       (double)gni_extent_product(m->batch_dim, m->batch_rank);
         v->size = work < 9e18 ? (int64_t)work : INT64_MAX;
         v->name = "matmul";
+    } else if (kind == GNI_JOB_CONV) {
+        gni_conv *c = (gni_conv *)job;
+        v->op[v->n++] = &c->a;
+        v->op[v->n++] = &c->b;
+        v->n_in = v->n;
+        v->op[v->n++] = &c->c;
+        const double work = (double)c->m * (double)c->n * (double)GNI_MAX(c->k, 1) *
+                            (double)gni_extent_product(c->batch_dim, 2);
+        v->size = work < 9e18 ? (int64_t)work : INT64_MAX;
+        v->name = "convolution";
     } else if (kind == GNI_JOB_TAKE) {
         gni_take *t = (gni_take *)job;
         v->op[v->n++] = &t->in;
@@ -12248,6 +12652,7 @@ static int64_t gni_threshold_of(const gn_thresholds *t, gni_job_kind kind) {
     case GNI_JOB_SEARCH:
     case GNI_JOB_COUNT:
     case GNI_JOB_SOFTMAX: return t->reduction;
+    case GNI_JOB_CONV:
     case GNI_JOB_MATMUL: return t->matmul;
     case GNI_JOB_RANDOM: return t->random;
     case GNI_JOB_FFT: return t->fft;
@@ -12342,7 +12747,7 @@ static void gni_place_as_asked(gn_context *g) {
 static uint32_t gni_place(gn_context *g, gni_job_kind kind, const void *job, const gni_job_view *v,
                           gni_reason *why) {
     *why = GNI_WHY_NO_GPU;
-    if (g->gpu == NULL) return GNI_ON_CPU;
+    if (GNI_CPU_ALONE || g->gpu == NULL) return GNI_ON_CPU;
     *why = GNI_WHY_LOST;
     if (g->gpu->lost) return GNI_ON_CPU;
     *why = GNI_WHY_CPU_ONLY;
@@ -12360,6 +12765,14 @@ static uint32_t gni_place(gn_context *g, gni_job_kind kind, const void *job, con
         return largest->where & GNI_ON_CPU ? GNI_ON_CPU : GNI_ON_GPU;
     }
     return gni_place_auto(g, kind, job, v, why);
+}
+
+// Whether the job belongs on the GPU, for those that are made of others there.
+static bool gni_is_for_gpu(gn_context *g, gni_job_kind kind, void *job) {
+    gni_job_view v;
+    gni_reason why;
+    gni_view_job(kind, job, &v);
+    return gni_place(g, kind, job, &v, &why) == GNI_ON_GPU;
 }
 
 // Memory for every operand, without an error when there is none: the CPU can take the job then.
@@ -12447,6 +12860,267 @@ GPUNUM_API const char *gn_explain(gn_array *a) {
     const char *result = g->explain;
     gni_end_plain(g);
     return result;
+}
+
+// >>product
+// A pending product and the elementwise work around it, what makes an operand and what follows, as one job.
+
+static bool gni_matmul_misfit(gn_context *g, const char *fn, const gn_array *a, const gn_array *b,
+                              const char *why) {
+    char ta[200], tb[200];
+    gni_fail(g, GN_ERROR_SHAPE, "%s: %s x %s%s", fn, gni_shape_text(ta, sizeof ta, &a->shape),
+             gni_shape_text(tb, sizeof tb, &b->shape), why);
+    return false;
+}
+
+// Shapes of the job, with 1-d operands seen as a row and a column. False after gni_fail.
+static bool gni_matmul_shapes(gn_context *g, const char *fn, const gn_array *a, const gn_array *b,
+                              gni_matmul *m, gn_shape *out) {
+    int ra = a->shape.rank, rb = b->shape.rank;
+    if (ra == 0 || rb == 0) {
+        return gni_matmul_misfit(g, fn, a, b, ": a 0-d operand; use gn_mul");
+    }
+    m->m = ra > 1 ? a->shape.dim[ra - 2] : 1;
+    m->k = a->shape.dim[ra - 1];
+    m->n = rb > 1 ? b->shape.dim[rb - 1] : 1;
+    int64_t kb = rb > 1 ? b->shape.dim[rb - 2] : b->shape.dim[0];
+    if (m->k != kb) {
+        char why[100];
+        snprintf(why, sizeof why, ": inner dimensions %lld and %lld differ", (long long)m->k,
+                 (long long)kb);
+        return gni_matmul_misfit(g, fn, a, b, why);
+    }
+    m->a_rs = ra > 1 ? a->stride[ra - 2] : 0;
+    m->a_cs = a->stride[ra - 1];
+    m->b_rs = rb > 1 ? b->stride[rb - 2] : b->stride[0];
+    m->b_cs = rb > 1 ? b->stride[rb - 1] : 0;
+    gn_shape batch_a = gn_shape_from(GNI_MAX(ra - 2, 0), a->shape.dim);
+    gn_shape batch_b = gn_shape_from(GNI_MAX(rb - 2, 0), b->shape.dim);
+    if (!gni_broadcast(&batch_a, &batch_b, out))
+        return gni_matmul_misfit(g, fn, a, b, ": batch dimensions do not broadcast");
+    m->batch_rank = out->rank;
+    for (int i = 0; i < out->rank; i++) {
+        int ia = i - out->rank + batch_a.rank, ib = i - out->rank + batch_b.rank;
+        m->batch_dim[i] = out->dim[i];
+        m->a_batch[i] = ia >= 0 && batch_a.dim[ia] != 1 ? a->stride[ia] : 0;
+        m->b_batch[i] = ib >= 0 && batch_b.dim[ib] != 1 ? b->stride[ib] : 0;
+    }
+    if (ra > 1) out->dim[out->rank++] = m->m;
+    if (rb > 1) out->dim[out->rank++] = m->n;
+    return true;
+}
+
+// Whether the program's operands have these steps: one of batch dimension `outer` is `count` of `inner`.
+static bool gni_matmul_even(const gni_matmul *m, int outer, int inner, int64_t count) {
+    for (int k = 1; m->fused && k < m->program.n_in; k++)
+        if (m->in[k].stride[outer] != m->in[k].stride[inner] * count) return false;
+    for (int k = 0; m->prologue != 0 && k < m->load.n_in; k++)
+        if (m->load_in[k].stride[outer] != m->load_in[k].stride[inner] * count) return false;
+    return true;
+}
+
+static void gni_matmul_move(gni_matmul *m, int from, int to) {
+    for (int k = 1; m->fused && k < m->program.n_in; k++)
+        m->in[k].stride[to] = m->in[k].stride[from];
+    for (int k = 0; m->prologue != 0 && k < m->load.n_in; k++)
+        m->load_in[k].stride[to] = m->load_in[k].stride[from];
+}
+
+// Batches that all operands step through evenly become one; a batch of row blocks over one matrix b
+// becomes more rows.
+static void gni_matmul_merge(gni_matmul *m) {
+    int out = 0;
+    for (int i = 0; i < m->batch_rank; i++) {
+        if (m->batch_dim[i] == 1) continue;
+        bool joins = out > 0 && m->a_batch[out - 1] == m->a_batch[i] * m->batch_dim[i] &&
+                     m->b_batch[out - 1] == m->b_batch[i] * m->batch_dim[i] &&
+                     gni_matmul_even(m, out - 1, i, m->batch_dim[i]);
+        if (joins) out--;
+        m->batch_dim[out] = joins ? m->batch_dim[out] * m->batch_dim[i] : m->batch_dim[i];
+        m->a_batch[out] = m->a_batch[i];
+        m->b_batch[out] = m->b_batch[i];
+        gni_matmul_move(m, i, out);
+        out++;
+    }
+    m->batch_rank = out;
+    if (out == 0 || m->b_batch[out - 1] != 0) return;
+    bool rows =
+        m->a_batch[out - 1] == m->m * m->a_rs && gni_matmul_even(m, out - 1, GNI_ALONG_M, m->m);
+    if (!rows && m->m != 1) return;
+    if (m->m == 1) {
+        m->a_rs = m->a_batch[out - 1];
+        gni_matmul_move(m, out - 1, GNI_ALONG_M);
+    }
+    m->m *= m->batch_dim[out - 1];
+    m->batch_rank = out - 1;
+}
+
+// ---- what is fused into the store
+
+// Operands of the program over the batch dimensions, m and n; b's are over the root's dimensions.
+static void gni_matmul_take_program(gni_matmul *m, const gni_builder *b, const gn_array *product) {
+    const gni_expr *e = product->expr;
+    int rank = b->map.rank, lead = rank - product->shape.rank, at = lead + m->batch_rank;
+    m->fused = true;
+    m->program = b->map.program;
+    for (int k = 1; k < m->program.n_in; k++) {
+        const int64_t *from = b->map.in[k].stride;
+        gni_operand *to = &m->in[k];
+        *to = b->map.in[k];
+        memset(to->stride, 0, sizeof to->stride);
+        for (int i = 0; i < m->batch_rank; i++) to->stride[i] = from[lead + i];
+        if (e->src[0]->shape.rank > 1) to->stride[GNI_ALONG_M] = from[at];
+        if (e->src[1]->shape.rank > 1) to->stride[GNI_ALONG_N] = from[rank - 1];
+    }
+}
+
+// Rounding to the dtype of the output at the end is what the store does anyway.
+static void gni_matmul_drop_round(gni_program *p) {
+    gn_dtype t = p->out_dtype[0];
+    int last = p->n_insn - 1, reg = p->n_in + p->n_const + last;
+    if (last < 0 || p->out_reg[0] != reg) return;
+    uint32_t op = GNI_INSN_CODE(p->insn[last]) / 3u;
+    if (!(op == GNI_OP_ROUND_F16 && t == GN_F16) && !(op == GNI_OP_ROUND_BF16 && t == GN_BF16))
+        return;
+    p->out_reg[0] = (int)GNI_INSN_A(p->insn[last]);
+    p->n_insn--;
+}
+
+// The operand that insn adds to the product, a float32 row, or 0.
+static int gni_matmul_row_added(const gni_matmul *m, uint32_t insn) {
+    uint32_t a = GNI_INSN_A(insn), b = GNI_INSN_B(insn);
+    if (GNI_INSN_CODE(insn) != GNI_OP_ADD * 3u + GNI_F || (a == 0) == (b == 0)) return 0;
+    int k = (int)(a + b);
+    if (k >= m->program.n_in || m->in[k].dtype != GN_F32) return 0;
+    for (int i = 0; i < m->batch_rank; i++)
+        if (m->in[k].stride[i] != 0 && m->batch_dim[i] != 1) return 0;
+    bool row = (m->in[k].stride[GNI_ALONG_M] == 0 || m->m == 1) &&
+               (m->in[k].stride[GNI_ALONG_N] == 1 || m->n == 1);
+    return row ? k : 0;
+}
+
+// A bias, relu and a conversion are what every kernel does without a program.
+static void gni_matmul_simplify(gni_matmul *m) {
+    gni_program *p = &m->program;
+    gni_matmul_drop_round(p);
+    int done = 0, reg = 0, bias = 0, first = p->n_in + p->n_const;
+    if (p->n_insn > done && (bias = gni_matmul_row_added(m, p->insn[done])) > 0)
+        reg = first + done++;
+    bool relu = p->n_insn > done && GNI_INSN_CODE(p->insn[done]) == GNI_OP_RELU * 3u + GNI_F &&
+                (int)GNI_INSN_A(p->insn[done]) == reg;
+    if (relu) reg = first + done++;
+    if (done < p->n_insn || p->out_reg[0] != reg) return;
+    m->fused = false;
+    m->act = relu ? 1 : 0;
+    if (bias > 0) m->bias = m->in[bias];
+}
+
+// ---- a pending operand of a product with a vector or a narrow matrix, made while it is read
+
+enum {
+    GNI_PROLOGUE_LEAST = 4096, // elements: below, a pass of its own costs nothing that shows
+    GNI_PROLOGUE_WIDEST = 256  // rows or columns of the other operand
+};
+
+// Rows of a (side 2) or columns of b (side 1).
+static int64_t gni_prologue_width(const gn_array *a, const gn_array *b, int side) {
+    const gn_shape *s = side == 1 ? &b->shape : &a->shape;
+    return s->rank == 1 ? 1 : s->dim[side == 1 ? s->rank - 1 : s->rank - 2];
+}
+
+// Whether a (side 1) or b (side 2) may stay pending: for large ones each element is loaded once or a few times, and
+// memory is what such products wait for. Only GPUs have it for more than a vector.
+static bool gni_may_give(const gn_array *a, const gn_array *b, int side) {
+    const gn_array *x = side == 1 ? a : b, *v = side == 1 ? b : a;
+    int64_t width = gni_prologue_width(a, b, side);
+    if (width > 1 && (x->ctx->gpu == NULL || width > GNI_PROLOGUE_WIDEST)) return false;
+    if (width == 0 || !gni_is_pending(x) || gni_is_const(x) || x->dtype != GN_F32) return false;
+    return x != v && !x->expr->wide && !x->expr->prologue && x->expr->products == 0 &&
+           gni_elements(&x->shape) >= GNI_PROLOGUE_LEAST;
+}
+
+// Nobody else reads it, and no batch twice.
+static int gni_product_prologue(const gn_array *product, int64_t *by) {
+    const gni_expr *e = product->expr;
+    if (product->dtype != GN_F32) return 0;
+    for (int side = 1; side <= 2; side++) {
+        const gn_array *x = e->src[side - 1], *v = e->src[2 - side];
+        if (!gni_may_give(e->src[0], e->src[1], side)) continue;
+        bool user = x->user_refs > 1 || (x->user_refs == 1 && x->scope_slot < 0);
+        int64_t n = gni_elements(&product->shape), k = gni_product_depth(product);
+        if (user || x->lazy_refs != 1 || x->refs != x->user_refs + 1) continue;
+        *by = gni_prologue_width(e->src[0], e->src[1], side);
+        if (gni_elements(&x->shape) * *by != n * k) continue;
+        if (side == 2 || *by > 1 || !gni_may_give(v, x, 1)) return side;
+    }
+    return 0;
+}
+
+// Says how operand `side` is made; false where that does not fit.
+static bool gni_matmul_take_load(gn_context *g, gni_matmul *m, gn_array *x, int side) {
+    gni_builder b;
+    gni_program *p = &b.map.program;
+    int rank = x->shape.rank, lead = rank - 2 - m->batch_rank;
+    gni_build_begin(&b, g, &x->shape, false);
+    p->n_out = 1;
+    p->out_dtype[0] = GN_F32;
+    p->out_reg[0] = gni_build_value(&b, x);
+    int others = 1 + (m->fused ? m->program.n_in : 0);
+    if (b.full || p->n_in + others > GNI_MAX_INPUTS || p->n_insn + 1 > GNI_MAX_INSNS) return false;
+    gni_build_finish(p);
+    m->prologue = side;
+    m->load = *p;
+    for (int k = 0; k < p->n_in; k++) {
+        const int64_t *from = b.map.in[k].stride;
+        gni_operand *to = &m->load_in[k];
+        *to = b.map.in[k];
+        memset(to->stride, 0, sizeof to->stride);
+        for (int i = 0; i < m->batch_rank; i++)
+            if (lead + i >= 0) to->stride[i] = from[lead + i];
+        to->stride[side == 2 && rank == 1 ? GNI_ALONG_M : GNI_ALONG_N] = from[rank - 1];
+        if (rank > 1) to->stride[GNI_ALONG_M] = from[rank - 2];
+    }
+    return true;
+}
+
+static bool gni_product_run(gn_context *g, gn_array *product, gn_array *root, gni_builder *b) {
+    gni_matmul m;
+    gn_shape shape;
+    gn_array *x = product->expr->src[0], *y = product->expr->src[1];
+    int64_t by = 0;
+    int side = gni_product_prologue(product, &by);
+    if (root == product) gni_product_keep(g, product);
+    memset(&m, 0, sizeof m);
+    if (side != 1 && !gni_materialize(g, x)) return false;
+    if (side != 2 && !gni_materialize(g, y)) return false;
+    if (!gni_matmul_shapes(g, product->maker, x, y, &m, &shape)) return false;
+    if (b != NULL) {
+        gni_matmul_take_program(&m, b, product);
+        gni_matmul_simplify(&m);
+    }
+    if (side != 0 && !gni_matmul_take_load(g, &m, side == 1 ? x : y, side)) {
+        if (!gni_materialize(g, side == 1 ? x : y)) return false;
+    }
+    gni_buffer *out =
+        gni_buffer_new(g, (uint64_t)gni_elements(&root->shape) * gn_dtype_size(root->dtype));
+    if (out == NULL) return false;
+    m.a.buf = x->buf;
+    m.a.offset = x->offset;
+    m.b.buf = y->buf;
+    m.b.offset = y->offset;
+    m.c.buf = out;
+    m.a.dtype = m.b.dtype = x->dtype;
+    m.c.dtype = root->dtype;
+    if (out->bytes > 0 && (m.prologue == 0 || by > 1)) gni_matmul_merge(&m);
+    if (!gni_run(g, GNI_JOB_MATMUL, &m, root)) {
+        gni_buffer_release(g, out);
+        return false;
+    }
+    root->buf = out;
+    product->expr->consumed = true;
+    if (m.prologue != 0) (m.prologue == 1 ? x : y)->expr->prologue = true;
+    gni_expr_free(g, root);
+    return true;
 }
 
 // >>access
@@ -12758,6 +13432,20 @@ static void gni_store_double(gn_dtype t, void *data, int64_t i, double x) {
     }
 }
 
+// start + i step for all i; the common dtypes in loops of their own.
+static void gni_store_steps(gn_dtype t, void *data, int64_t n, double start, double step) {
+    const bool whole = t == GN_I64 && fabs(start) < 9e18 && fabs(start + (double)n * step) < 9e18; // none is saturated
+    if (t == GN_F32) {
+        for (int64_t i = 0; i < n; i++) ((float *)data)[i] = (float)(start + (double)i * step);
+    } else if (t == GN_F64) {
+        for (int64_t i = 0; i < n; i++) ((double *)data)[i] = start + (double)i * step;
+    } else if (whole) {
+        for (int64_t i = 0; i < n; i++) ((int64_t *)data)[i] = (int64_t)(start + (double)i * step);
+    } else {
+        for (int64_t i = 0; i < n; i++) gni_store_double(t, data, i, start + (double)i * step);
+    }
+}
+
 static gn_array *gni_make_full(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s,
                                double value) {
     if (!gni_shape_ok(g, fn, t, s) || !gni_number_ok(g, fn, t, value)) return NULL;
@@ -12812,6 +13500,17 @@ GPUNUM_API gn_array *gn_full_int(gn_context *g, gn_dtype t, gn_shape s, int64_t 
     return gni_end_scope(g, y);
 }
 
+GPUNUM_API gn_array *gn_full_from(gn_context *g, gn_dtype t, gn_shape s, const void *value) {
+    if (!gni_begin_context("gn_full_from", g)) return NULL;
+    gn_scope_begin(g);
+    gn_array *y = NULL;
+    if (value == NULL)
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_full_from: value is NULL");
+    else if (gni_shape_ok(g, "gn_full_from", t, &s))
+        y = gn_copy(gn_broadcast_to(gn_array_from(g, t, gn_shape_from(0, NULL), value), s));
+    return gni_end_scope(g, y);
+}
+
 GPUNUM_API gn_array *gn_scalar(gn_context *g, gn_dtype t, double value) {
     gn_shape s = gn_shape_from(0, NULL);
     return gni_public_full("gn_scalar", g, t, &s, value);
@@ -12832,6 +13531,11 @@ GPUNUM_API gn_array *gn_full_like(gn_array *a, double value) {
 GPUNUM_API gn_array *gn_empty(gn_context *g, gn_dtype t, gn_shape s) {
     if (!gni_begin_context("gn_empty", g)) return NULL;
     return gni_end(g, gni_array_empty(g, "gn_empty", t, &s));
+}
+
+GPUNUM_API gn_array *gn_empty_like(gn_array *a) {
+    gn_context *g = gni_begin("gn_empty_like", &a, 1);
+    return g == NULL ? NULL : gni_end(g, gni_array_empty(g, "gn_empty_like", a->dtype, &a->shape));
 }
 
 // Of large ones a GPU makes more in the same time than a CPU sends it, and a pending one is mostly never stored.
@@ -12880,8 +13584,7 @@ GPUNUM_API gn_array *gn_arange(gn_context *g, gn_dtype t, double start, double s
     bool ok = gni_shape_ok(g, "gn_arange", t, &s);
     if (n > 0) ok = ok && gni_number_ok(g, "gn_arange", t, start) && gni_number_ok(g, "gn_arange", t, last);
     gn_array *y = ok ? gni_array_filled(g, "gn_arange", t, &s, &data) : NULL;
-    for (int64_t i = 0; y != NULL && i < n; i++)
-        gni_store_double(t, data, i, start + (double)i * delta);
+    if (y != NULL) gni_store_steps(t, data, n, start, delta);
     return gni_end(g, y);
 }
 
@@ -13413,13 +14116,6 @@ static gn_dtype gni_join_dtype(gn_context *g, const char *fn, gn_array *const *a
         }
         t = both;
     }
-    for (int i = 0; i < count && gni_is_complex(t); i++) { // programs have no complex registers
-        if (arrays[i]->dtype == t) continue;
-        gni_fail(g, GN_ERROR_DTYPE,
-                 "%s: array %d is %s and others are %s: make it so with gn_complex", fn, i,
-                 gn_dtype_name(arrays[i]->dtype), gn_dtype_name(t));
-        return GN_DTYPE_COUNT;
-    }
     return t;
 }
 
@@ -13464,7 +14160,7 @@ static bool gni_join_fits(gn_context *g, const char *fn, gn_array *const *arrays
     return false;
 }
 
-static gn_array *gni_concatenated(gn_context *g, gn_array *const *arrays, int count, int axis,
+static gn_array *gni_concatenated(gn_context *g, gn_dtype t, gn_array *const *arrays, int count, int axis,
                                   int64_t *place) {
     const char *fn = "gn_concat";
     gn_shape s = arrays[0]->shape;
@@ -13473,8 +14169,7 @@ static gn_array *gni_concatenated(gn_context *g, gn_array *const *arrays, int co
         return NULL;
     }
     int at = gni_axis(g, fn, axis, s.rank);
-    gn_dtype t = at < 0 ? GN_DTYPE_COUNT : gni_join_dtype(g, fn, arrays, count);
-    if (t == GN_DTYPE_COUNT) return NULL;
+    if (at < 0) return NULL;
     s.dim[at] = 0;
     for (int i = 0; i < count; i++) {
         if (!gni_join_fits(g, fn, arrays, i, at)) return NULL;
@@ -13493,13 +14188,12 @@ static gn_array *gni_concatenated(gn_context *g, gn_array *const *arrays, int co
     return NULL;
 }
 
-static gn_array *gni_stacked(gn_context *g, gn_array *const *arrays, int count, int axis,
+static gn_array *gni_stacked(gn_context *g, gn_dtype t, gn_array *const *arrays, int count, int axis,
                              int64_t *place) {
     const char *fn = "gn_stack";
     gn_shape s = arrays[0]->shape;
     int at = gni_axis(g, fn, axis, s.rank + 1);
-    gn_dtype t = at < 0 ? GN_DTYPE_COUNT : gni_join_dtype(g, fn, arrays, count);
-    if (t == GN_DTYPE_COUNT) return NULL;
+    if (at < 0) return NULL;
     for (int i = 1; i < count; i++)
         if (!gni_join_fits(g, fn, arrays, i, -1)) return NULL;
     if (s.rank == GN_MAX_RANK) {
@@ -13524,14 +14218,21 @@ static gn_array *gni_public_join(const char *fn, gn_array *const *arrays, int co
     gn_context *g = count > 0 && arrays != NULL ? gni_begin(fn, arrays, count) : NULL;
     if (g == NULL) return NULL;
     gn_array *y = NULL;
-    int64_t *place = (int64_t *)gni_alloc(g, sizeof(int64_t) * (size_t)count);
+    const size_t bytes = (sizeof(int64_t) + sizeof(gn_array *)) * (size_t)count;
+    int64_t *place = (int64_t *)gni_alloc(g, bytes);
     if (place == NULL) {
-        gni_fail_memory(g, fn, sizeof(int64_t) * (size_t)count);
+        gni_fail_memory(g, fn, bytes);
         return gni_end(g, NULL);
     }
     gn_scope_begin(g); // for casts
-    y = stack ? gni_stacked(g, arrays, count, axis, place)
-              : gni_concatenated(g, arrays, count, axis, place);
+    gn_array **parts = (gn_array **)(void *)(place + count);
+    const gn_dtype t = gni_join_dtype(g, fn, arrays, count);
+    bool ok = t != GN_DTYPE_COUNT;
+    for (int i = 0; i < count && ok; i++) { // programs have no complex registers
+        parts[i] = gni_is_complex(t) && arrays[i]->dtype != t ? gn_cast(arrays[i], t) : arrays[i];
+        ok = parts[i] != NULL;
+    }
+    if (ok) y = stack ? gni_stacked(g, t, parts, count, axis, place) : gni_concatenated(g, t, parts, count, axis, place);
     gn_scope_end(g);
     gni_free(g, place);
     return gni_end(g, y);
@@ -13554,11 +14255,23 @@ static bool gni_need_integers(gn_context *g, const char *fn, const gn_array *ind
     return false;
 }
 
+// uint64 numbers as int64: from 2^63 on the largest there is, which no axis has. The scope's.
+static gn_array *gni_signed_indices(gn_context *g, gn_array *a) {
+    return a->dtype != GN_U64 ? a : gn_cast(gn_minimum(a, gn_full_int(g, GN_U64, gn_shape_from(0, NULL), INT64_MAX)), GN_I64);
+}
+
 // The indices in C order as int32 or int64; one reference.
 static gn_array *gni_take_indices(gn_context *g, gn_array *indices) {
     gn_dtype t = indices->dtype;
     if (t == GN_I32 || t == GN_I64) return gni_contiguous(g, indices);
-    t = t == GN_U32 || t == GN_U64 ? GN_I64 : GN_I32;
+    if (t == GN_U64) {
+        gn_scope_begin(g);
+        indices = gni_signed_indices(g, indices);
+        indices = indices != NULL ? gni_contiguous(g, indices) : NULL;
+        gn_scope_end(g);
+        return indices;
+    }
+    t = t == GN_U32 ? GN_I64 : GN_I32;
     gn_array *y = gni_array_empty(g, "gn_take", t, &indices->shape);
     if (y != NULL && gni_copy_into(g, y->buf, t, 0, y->stride, indices)) return y;
     gni_unref(g, y);
@@ -13573,8 +14286,9 @@ static bool gni_indices_in_range(gn_context *g, gni_places *at, const gn_array *
     const int32_t *i32 = (const int32_t *)indices->buf->host + indices->offset;
     const int64_t *i64 = (const int64_t *)indices->buf->host + indices->offset;
     const int64_t n = gni_elements(&indices->shape), extent = at->extent;
+    const bool wide = indices->dtype == GN_I64;
     for (int64_t i = 0; i < n; i++) {
-        const int64_t k = indices->dtype == GN_I64 ? i64[i] : i32[i];
+        const int64_t k = wide ? i64[i] : i32[i];
         if (k >= -extent && k < extent) continue;
         gni_fail(g, GN_ERROR_ARGUMENT, "%s: index %lld is out of bounds for axis %d with size %lld", at->fn, (long long)k,
                  at->axis, (long long)extent);
@@ -13928,6 +14642,7 @@ typedef struct gni_gemm {
     int64_t a_rs, a_cs;
     const void *b;
     int64_t b_rs, b_cs;
+    const int64_t *b_rows, *b_cols; // NULL, or where the rows (k) and columns (n) of b are; b_rs and b_cs are 0 then
     void *c;
     int64_t c_rs; // columns of c are contiguous
     bool accumulate;
@@ -14085,6 +14800,35 @@ static int64_t gni_gemm_steps(const gni_gemm_job *j, int64_t kc) {
     return (kc + j->pair - 1) / j->pair;
 }
 
+// Packs kc rows of w of b's columns from `col` on, which are where b_rows and b_cols say.
+static void gni_gemm_gather(const gni_gemm_job *j, char *to, int64_t width, const char *from, int64_t col, int64_t w,
+                            int64_t pc, int64_t kc) {
+    enum { ROWS = 16 };
+    const int64_t *rows = j->d->b_rows + pc, *cols = j->d->b_cols + col;
+    if (j->d->in == GN_F32) {
+        j->isa->gather((float *)(void *)to, width, (const float *)(const void *)from, rows, cols, w, kc);
+        return;
+    }
+    if (j->in_bytes == 8) {
+        for (int64_t p = 0; p < kc; p++, to += width * 8) {
+            const uint64_t *s = (const uint64_t *)(const void *)from + rows[p];
+            uint64_t *d = (uint64_t *)(void *)to;
+            for (int64_t i = 0; i < w; i++) d[i] = s[cols[i]];
+            for (int64_t i = w; i < width; i++) d[i] = 0;
+        }
+        return;
+    }
+    uint16_t part[ROWS * 2 * GNI_GEMM_MAX_LANES]; // narrow ones are widened as they are packed
+    for (int64_t p = 0; p < kc; p += ROWS, to += ROWS * width * j->sum_bytes) {
+        const int64_t some = GNI_MIN(kc - p, (int64_t)ROWS);
+        for (int64_t q = 0; q < some; q++) {
+            const uint16_t *s = (const uint16_t *)(const void *)from + rows[p + q];
+            for (int64_t i = 0; i < w; i++) part[q * w + i] = s[cols[i]];
+        }
+        j->pack(to, width, part, 1, w, w, some);
+    }
+}
+
 static void gni_gemm_pack_b(const gni_gemm_block *s, int64_t jc, int64_t nc, int64_t pc,
                             int64_t kc) {
     const gni_gemm_job *j = s->job;
@@ -14094,7 +14838,10 @@ static void gni_gemm_pack_b(const gni_gemm_block *s, int64_t jc, int64_t nc, int
         const int64_t width = gni_gemm_panel_cols(j->family, nc - q), w = GNI_MIN(width, nc - q);
         if (j->pack_b || (w < width && !j->family->clip)) {
             const char *from = s->b + (pc * j->b_rs + (jc + q) * j->b_cs) * j->in_bytes;
-            j->pack(to, width, from, j->b_cs, j->b_rs, w, kc);
+            if (j->d->b_rows != NULL)
+                gni_gemm_gather(j, to, width, from, s->j0 + jc + q, w, pc, kc);
+            else
+                j->pack(to, width, from, j->b_cs, j->b_rs, w, kc);
             to += width * steps * j->sum_bytes;
         }
         q += width;
@@ -14460,6 +15207,11 @@ static void gni_gemm_choose_path(gni_gemm_job *j, const gni_gemm_work *w) {
     j->fetch = d->m * d->n * j->sum_bytes > w->l2 / 2;
     gni_gemm_take_operands(j, false);
     if (j->in_bytes < j->sum_bytes) return;
+    if (d->b_rows != NULL) {
+        gni_gemm_choose_packing(j, w->l2);
+        j->pack_b = true;
+        return;
+    }
     if (f32 && d->b_rs == 1 && gni_gemm_dots_pay(j, d->m, d->a_cs == 1)) {
         j->path = GNI_GEMM_BY_DOTS;
         j->pack_a = d->a_cs != 1;
@@ -14613,6 +15365,7 @@ static void gni_gemm_small(const gni_gemm_isa *isa, const gni_gemm *d) {
 }
 
 static bool gni_gemm_is_small(const gni_gemm *d) {
+    if (d->b_rows != NULL) return false;
     if (d->in != d->out || !(d->in == GN_F32 || (d->in == GN_F64 && d->act == 0))) return false;
     return d->batch == 1 && d->a_off == NULL && d->b_off == NULL && d->c_off == NULL && d->m >= 4 &&
            d->m <= GNI_GEMM_SMALL && d->n >= 4 && d->n <= GNI_GEMM_SMALL && d->k > 0 &&
@@ -14686,7 +15439,7 @@ static int gni_gemm_least_exponent(gni_pool *pool, const gni_gemm_isa *isa, cons
 // and so is each sum, rounded or not; then the result is that of multiply-adds in order, to the bit.
 static void gni_gemm_choose_pairs(gni_gemm_job *j, gni_pool *pool, const gni_gemm_work *w) {
     const gni_gemm *d = j->d;
-    if (!w->pairs || j->isa->bf16 == NULL || d->in != GN_BF16 || d->batch != 1) return;
+    if (!w->pairs || j->isa->bf16 == NULL || d->in != GN_BF16 || d->batch != 1 || d->b_rows != NULL) return;
     if (d->m < 8 || d->n < 8 || d->k < 16) return;
     const int a = gni_gemm_least_exponent(pool, j->isa, d->a, d->m, d->k, d->a_rs, d->a_cs);
     const int b = gni_gemm_least_exponent(pool, j->isa, d->b, d->k, d->n, d->b_rs, d->b_cs);
@@ -14749,7 +15502,7 @@ static void gni_gemm_blas_finish(const gni_gemm *d, int64_t c_off) {
 // False: not done, and nothing has been touched.
 static bool gni_gemm_blas(const gni_gemm *d) {
     int64_t a_step, b_step;
-    if (d->in != d->out || (d->in != GN_F32 && d->in != GN_F64)) return false;
+    if (d->in != d->out || (d->in != GN_F32 && d->in != GN_F64) || d->b_rows != NULL) return false;
     if ((double)d->m * (double)d->n * (double)d->k < GNI_GEMM_BLAS_WORK) return false;
     if (GNI_MIN(GNI_MIN(d->m, d->n), d->k) < GNI_GEMM_BLAS_SIDE) return false;
     if (GNI_MAX(GNI_MAX(d->m, d->n), GNI_MAX(d->k, d->c_rs)) > INT_MAX) return false;
@@ -14816,7 +15569,7 @@ static bool gni_gemm_is_vector(const gni_gemm *d, gni_gemm_vector *v) {
     v->ld = v->dots ? across : along;
     v->items = ((v->row ? d->n : d->m) + 63) / 64;
     const bool stored = d->out == GN_F64 && !d->accumulate && (v->row || d->c_rs == 1);
-    return d->in == GN_F64 && stored && (v->row || d->n == 1) && d->k > 0 &&
+    return d->in == GN_F64 && d->b_rows == NULL && stored && (v->row || d->n == 1) && d->k > 0 &&
            (d->k == 1 || (x == 1 && (along == 1 || !v->dots)));
 }
 
@@ -16453,9 +17206,7 @@ static const gni_kernel gni_kernels_wide[GNI_OP_COUNT * 3] = {
         const TS *GNI_RESTRICT s = (const TS *)src;                                                \
         int64_t i = 0;                                                                             \
         for (; i + 16 <= n; i += 16) {                                                             \
-            TR r[16];                                                                              \
-            for (int j = 0; j < 16; j++) r[j] = (TR)E(s[i + j]);                                   \
-            memcpy(d + i, r, sizeof r);                                                            \
+            for (int j = 0; j < 16; j++) d[i + j] = (TR)E(s[i + j]);                               \
         }                                                                                          \
         for (; i < n; i++) d[i] = (TR)E(s[i]);                                                     \
     }
@@ -16648,14 +17399,18 @@ static void gni_wide_columns_sum_f(gni_acc_columns *acc, const void *x, int64_t 
     for (int64_t r0 = 0; r0 < rows; r0 += GNI_COLUMN_BLOCK) {
         int64_t last = GNI_MIN(r0 + GNI_COLUMN_BLOCK, rows), whole = n & ~(int64_t)7;
         for (int64_t c = 0; c < n; c++) t[c] = 0.0;
-        for (int64_t r = r0; r < last; r++) {
-            const double *p = (const double *)x + r * stride;
-            for (int64_t c = 0; c < whole; c += 8) {
+        for (int64_t r = r0; r < last;) {
+            const bool four = r + 4 <= last; // rows at a time
+            const int64_t step = four ? stride : 0;
+            const double *p = (const double *)x + r * stride, *q = p + step, *u = q + step, *w = u + step;
+            for (int64_t c = 0; c < whole && four; c += 8) {
                 double y[8];
-                for (int j = 0; j < 8; j++) y[j] = t[c + j] + p[c + j];
+                for (int j = 0; j < 8; j++) y[j] = t[c + j] + ((p[c + j] + q[c + j]) + (u[c + j] + w[c + j]));
                 memcpy(t + c, y, sizeof y);
             }
-            for (int64_t c = whole; c < n; c++) t[c] += p[c];
+            for (int64_t c = four ? whole : n; c < n; c++) t[c] += (p[c] + q[c]) + (u[c] + w[c]);
+            for (int64_t c = four ? n : 0; c < n; c++) t[c] += p[c];
+            r += four ? 4 : 1;
         }
         for (int64_t c = 0; c < n; c++) {
             bool exact = t[c] - t[c] == 0.0;
@@ -16778,6 +17533,7 @@ static const gni_cpu_isa gni_isa_wide = {gni_kernels_wide,
                                          gni_wide_fold_table,
                                          gni_wide_columns_table,
                                          &gni_wide_softmax_table,
+                                         NULL,
                                          NULL,
                                          NULL,
                                          NULL,
@@ -17191,7 +17947,7 @@ static void gni_plan_slots(gni_plan *plan) {
 // `out` is NULL for reductions.
 static void gni_plan_make(gni_plan *plan, const gni_program *p, gni_isa isa, const gni_operand *in,
                           const gni_operand *out) {
-    memset(plan, 0, sizeof *plan);
+    memset(plan->copied, 0, sizeof plan->copied); // all else is written below
     plan->program = p;
     plan->isa = p->wide ? &gni_isa_wide : gni_cpu_isa_of(isa);
     plan->width = p->wide ? 8 : 4;
@@ -17226,7 +17982,7 @@ static char *gni_eval_slot(const gni_eval *e, int slot) {
 // `memory` has GNI_SCRATCH + 64 bytes.
 static void gni_eval_begin(gni_eval *e, const gni_plan *plan, char *memory) {
     const gni_program *p = plan->program;
-    memset(e, 0, sizeof *e);
+    memset(e->have, 0, sizeof e->have); // the rest is read once it is written
     e->plan = plan;
     e->scratch = memory + (64 - ((uintptr_t)memory & 63));
     for (int c = 0; c < p->n_const; c++) {
@@ -17357,28 +18113,53 @@ static void gni_map_tile(const gni_map_job *j, gni_eval *e, char *const *p, cons
     }
 }
 
+// A tile; of a long row the whole groups of 16 in place and the rest by itself.
+static void gni_map_row(const gni_map_job *j, gni_eval *e, char *const *at, const int64_t ext[3]) {
+    const int64_t n = gni_extent_size(ext), rest = n & 15;
+    if (rest == 0 || n != ext[2] || n <= 64) {
+        gni_map_tile(j, e, at, ext);
+        return;
+    }
+    char *p[GNI_SPACE_OPS];
+    int64_t part[3] = {1, 1, 0};
+    part[2] = n - rest;
+    gni_map_tile(j, e, at, part);
+    for (int k = 0; k < j->space.ops; k++) p[k] = at[k] + part[2] * j->space.stride[k][j->space.rank - 1];
+    part[2] = rest;
+    gni_map_tile(j, e, p, part);
+}
+
+// A short row that every operand has without gaps, which is what most calls on small arrays are: false if it is another one.
+static bool gni_map_short(gni_map_job *j, const gni_map *m) {
+    const int64_t n = m->rank == 1 ? m->dim[0] : 0, ext[3] = {1, 1, n};
+    gni_space *s = &j->space;
+    if (n < 1 || n > j->plan.block) return false;
+    s->rank = 3;
+    s->ops = m->program.n_in + m->program.n_out;
+    for (int k = 0; k < s->ops; k++) {
+        const gni_operand *o = k < m->program.n_in ? &m->in[k] : &m->out[k - m->program.n_in];
+        if (o->stride[0] != 1) return false;
+        s->base[k] = gni_operand_data(o);
+        s->item[k] = s->stride[k][2] = gni_item_size(o->dtype);
+        s->stride[k][0] = s->stride[k][1] = 0;
+    }
+    char memory[GNI_SCRATCH + 64];
+    gni_eval e;
+    gni_eval_begin(&e, &j->plan, memory);
+    gni_map_row(j, &e, s->base, ext);
+    return true;
+}
+
 static void gni_map_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_map_job *j = (const gni_map_job *)arg;
-    char memory[GNI_SCRATCH + 64], *p[GNI_SPACE_OPS];
+    char memory[GNI_SCRATCH + 64];
     gni_eval e;
     gni_cursor c;
     GNI_UNUSED(worker);
     gni_eval_begin(&e, &j->plan, memory);
     gni_cursor_set(&c, &j->space, begin);
     for (int64_t t = begin; t < end; t++) {
-        int64_t n = gni_extent_size(c.ext), rest = n & 15;
-        if (rest != 0 && n == c.ext[2] && n > 64) {
-            // The whole groups of a row in place, the rest of it by itself.
-            int64_t ext[3] = {1, 1, 0};
-            ext[2] = n - rest;
-            gni_map_tile(j, &e, c.p, ext);
-            for (int k = 0; k < j->space.ops; k++)
-                p[k] = c.p[k] + ext[2] * j->space.stride[k][j->space.rank - 1];
-            ext[2] = rest;
-            gni_map_tile(j, &e, p, ext);
-        } else {
-            gni_map_tile(j, &e, c.p, c.ext);
-        }
+        gni_map_row(j, &e, c.p, c.ext);
         gni_cursor_next(&c);
     }
     if (j->stream) j->isa->stream(NULL, NULL, 0);
@@ -17421,10 +18202,16 @@ static bool gni_cpu_map(gn_context *g, const gni_map *m) {
     const gni_program *p = &m->program;
     gni_map_job j;
     gni_space *s = &j.space;
-    gni_space_begin(s);
+    const bool copies = gni_is_copy(p);
     j.isa = gni_cpu_isa_of(g->isa);
+    j.stream = false;
+    if (!copies) {
+        gni_plan_make(&j.plan, p, g->isa, m->in, m->out);
+        if (gni_map_short(&j, m)) return true;
+    }
+    gni_space_begin(s);
     for (int i = 0; i < m->rank; i++) gni_space_dim(s, m->dim[i]);
-    if (gni_is_copy(p)) {
+    if (copies) {
         const gni_operand *in = &m->in[p->out_reg[0]];
         gni_space_operand(s, in, gni_operand_data(in), 0);
         gni_space_operand(s, &m->out[0], gni_operand_data(&m->out[0]), 0);
@@ -17438,7 +18225,6 @@ static bool gni_cpu_map(gn_context *g, const gni_map *m) {
         gni_space_operand(s, &m->in[k], gni_operand_data(&m->in[k]), 0);
     for (int k = 0; k < p->n_out; k++)
         gni_space_operand(s, &m->out[k], gni_operand_data(&m->out[k]), 0);
-    gni_plan_make(&j.plan, p, g->isa, m->in, m->out);
     gni_space_merge(s, 0);
     gni_space_tile(s, j.plan.block, false);
     j.stream = gni_streams(m->in, p->n_in, m->out, p->n_out, s);
@@ -18029,6 +18815,7 @@ static void gni_scan_registers(gni_scan_op op, bool is_float, void *reg, int64_t
     case GNI_SCAN_PROD * 2 + 1: gni_scan_doubles(GNI_SCAN_PROD, x, n, acc); break;
     case GNI_SCAN_MAX * 2 + 1: gni_scan_doubles(GNI_SCAN_MAX, x, n, acc); break;
     case GNI_SCAN_MIN * 2 + 1: gni_scan_doubles(GNI_SCAN_MIN, x, n, acc); break;
+    case GNI_SCAN_SUM * 2: gni_scan_integers(GNI_SCAN_SUM, (int64_t *)reg, n, acc); break;
     default: gni_scan_integers(op, (int64_t *)reg, n, acc); break;
     }
 }
@@ -18058,7 +18845,7 @@ static void gni_scan_store(const gni_scan_job *j, char *y, const void *reg, int6
 // Items are chunks of rows. Chunks are as long for any number of threads, so that results are the same bits.
 static void gni_scan_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_scan_job *j = (const gni_scan_job *)arg;
-    double reg[GNI_SCAN_BLOCK];
+    double block[GNI_SCAN_BLOCK];
     GNI_UNUSED(worker);
     for (int64_t item = begin; item < end; item++) {
         const int64_t row = item / j->chunks, from = item % j->chunks * GNI_SCAN_CHUNK;
@@ -18066,9 +18853,11 @@ static void gni_scan_task(void *arg, int64_t begin, int64_t end, int worker) {
         gni_scan_acc acc = j->totals || j->parts == NULL ? gni_scan_none(j->d->op) : j->parts[item];
         for (int64_t i = from; i < to; i += GNI_SCAN_BLOCK) {
             const int64_t n = GNI_MIN(to - i, (int64_t)GNI_SCAN_BLOCK), at = (row * j->d->n + i) * j->item;
+            const bool here = j->store == NULL && !j->totals; // in the result itself
+            void *reg = here ? (void *)(j->y + at) : (void *)block;
             gni_scan_load(j, reg, j->x + at, n);
             gni_scan_registers(j->d->op, j->is_float, reg, n, &acc);
-            if (!j->totals) gni_scan_store(j, j->y + at, reg, n);
+            if (!here && !j->totals) gni_scan_store(j, j->y + at, reg, n);
         }
         if (j->totals) j->parts[item] = acc;
     }
@@ -18171,24 +18960,19 @@ static gni_key gni_key_of_dtype(gn_dtype t, bool descending) {
     return k;
 }
 
-// NaN has the largest key, in descending order too: it comes last.
+// NaN has the largest key, in descending order too: it comes last. Signs are random: no branches.
 GNI_INLINE uint64_t gni_key_of(const gni_key *k, bool is_float, uint64_t u) {
-    if (is_float) {
-        const uint64_t size = u & ~k->sign;
-        if (size > k->inf) return k->all;
-        if (size == 0 && k->zeros) u = 0;
-        u = (u & k->sign) != 0 ? ~u & k->all : u | k->sign;
-    } else {
-        u ^= k->sign;
-    }
-    return k->descending ? ~u & k->all : u;
+    const uint64_t turn = k->sign ^ (k->descending ? k->all : 0);
+    if (!is_float) return u ^ turn;
+    const uint64_t size = u & ~k->sign, number = 0 - (uint64_t)(size != 0 || !k->zeros);
+    u &= number;
+    return ((u ^ turn ^ ((0 - (u >> (8 * k->bytes - 1))) & ~k->sign)) | (0 - (uint64_t)(size > k->inf))) & k->all;
 }
 
 GNI_INLINE uint64_t gni_key_back(const gni_key *k, uint64_t u) {
-    if (k->is_float && u == k->all) return k->inf | k->inf >> 1; // a NaN
-    if (k->descending) u = ~u & k->all;
-    if (!k->is_float) return u ^ k->sign;
-    return (u & k->sign) != 0 ? u & ~k->sign : ~u & k->all;
+    const uint64_t own = u ^ k->sign ^ (k->descending ? k->all : 0);
+    if (!k->is_float) return own;
+    return u == k->all ? k->inf | k->inf >> 1 : (own ^ ((0 - (own >> (8 * k->bytes - 1))) & ~k->sign)) & k->all; // all: a NaN
 }
 
 GNI_INLINE uint64_t gni_get_bits(const void *p, int64_t i, int bytes) {
@@ -18248,10 +19032,27 @@ GNI_INLINE void gni_records_loop(const gni_key *key, bool is_float, int bytes, g
     }
 }
 
+// Keys of float32, and back: the same in words that vectors have.
+static void gni_keys_f32(const gni_key *k, const uint32_t *x, int64_t n, uint32_t *to) {
+    const uint32_t turn = 0x80000000u ^ (k->descending ? ~0u : 0u);
+    for (int64_t i = 0; i < n; i++) {
+        const uint32_t u = x[i];
+        to[i] = (u ^ turn ^ ((0u - (u >> 31)) & 0x7fffffffu)) | (0u - (uint32_t)((u & 0x7fffffffu) > 0x7f800000u));
+    }
+}
+
+static void gni_values_f32(const gni_key *k, const uint32_t *x, int64_t n, uint32_t *to) {
+    const uint32_t turn = 0x80000000u ^ (k->descending ? ~0u : 0u);
+    for (int64_t i = 0; i < n; i++) {
+        const uint32_t own = x[i] ^ turn;
+        to[i] = x[i] == ~0u ? 0x7fc00000u : own ^ ((0u - (own >> 31)) & 0x7fffffffu);
+    }
+}
+
 // Records of n elements, the first of which is number `at` of its row.
 static void gni_records_make(const gni_key *k, gni_layout r, const char *x, int64_t n, int64_t at, void *to) {
     const int bytes = k->bytes;
-    if (bytes == 4 && k->is_float && r == GNI_LAYOUT_KEY4) gni_records_loop(k, true, 4, GNI_LAYOUT_KEY4, x, n, at, to);
+    if (bytes == 4 && k->is_float && r == GNI_LAYOUT_KEY4) gni_keys_f32(k, (const uint32_t *)(const void *)x, n, (uint32_t *)to);
     else if (bytes == 4 && k->is_float && r == GNI_LAYOUT_PACKED) gni_records_loop(k, true, 4, GNI_LAYOUT_PACKED, x, n, at, to);
     else if (bytes == 8 && k->is_float && r == GNI_LAYOUT_KEY8) gni_records_loop(k, true, 8, GNI_LAYOUT_KEY8, x, n, at, to);
     else gni_records_loop(k, k->is_float, bytes, r, x, n, at, to);
@@ -18348,6 +19149,7 @@ static void *gni_records_sort(gni_layout r, void *a, void *b, int64_t n, int bit
 
 typedef struct gni_sort_job {
     const gni_sort *d;
+    const gni_cpu_isa *isa;
     gni_key key;
     gni_layout record;
     int64_t size; // of a record
@@ -18378,7 +19180,7 @@ static void gni_records_write(const gni_sort_job *j, int64_t row, const char *so
     if (r < GNI_LAYOUT_PACKED) {
         const char *p = sorted + (first + from) * j->size;
         char *y = j->y + (row * d->count + from) * bytes;
-        if (bytes == 4 && j->key.is_float) gni_values_loop(&j->key, true, 4, GNI_LAYOUT_KEY4, p, to - from, y);
+        if (bytes == 4 && j->key.is_float) gni_values_f32(&j->key, (const uint32_t *)(const void *)p, to - from, (uint32_t *)(void *)y);
         else if (bytes == 8 && j->key.is_float) gni_values_loop(&j->key, true, 8, GNI_LAYOUT_KEY8, p, to - from, y);
         else gni_values_loop(&j->key, j->key.is_float, bytes, r, p, to - from, y);
         return;
@@ -18419,27 +19221,23 @@ static int64_t gni_records_select(gni_layout r, char *p, int64_t n, int64_t *fir
 
 // ---- short rows: 16 of them side by side, so that each comparison is one of vectors
 
-enum { GNI_NET_ROWS = 16, GNI_NET_MOST = 256 };
+enum { GNI_NET_MOST = 256 };
 
-// Batcher's odd-even merge sort of n keys, of 16 rows each.
-#define GNI_NET(name, T)                                                                           \
-    static void name(T *x, int64_t n) {                                                            \
-        for (int64_t p = 1; p < n; p *= 2)                                                         \
-            for (int64_t k = p; k >= 1; k /= 2)                                                    \
-                for (int64_t j = k % p; j + k < n; j += 2 * k)                                     \
-                    for (int64_t i = j; i < GNI_MIN(j + k, n - k); i++) {                          \
-                        T *GNI_RESTRICT a = x + GNI_NET_ROWS * i, *GNI_RESTRICT b = a + GNI_NET_ROWS * k; \
-                        if (i / (2 * p) != (i + k) / (2 * p)) continue;                            \
-                        for (int l = 0; l < GNI_NET_ROWS; l++) {                                   \
-                            const T u = a[l], v = b[l];                                            \
-                            a[l] = u < v ? u : v;                                                  \
-                            b[l] = u < v ? v : u;                                                  \
-                        }                                                                          \
-                    }                                                                              \
-    }
-GNI_NET(gni_net_32, int32_t)
-GNI_NET(gni_net_64, int64_t)
-#undef GNI_NET
+// Batcher's odd-even merge sort of n keys, of 16 rows each; 32-bit keys are left to the SIMD passes.
+static void gni_net_64(int64_t *x, int64_t n) {
+    for (int64_t p = 1; p < n; p *= 2)
+        for (int64_t k = p; k >= 1; k /= 2)
+            for (int64_t j = k % p; j + k < n; j += 2 * k)
+                for (int64_t i = j; i < GNI_MIN(j + k, n - k); i++) {
+                    int64_t *GNI_RESTRICT a = x + GNI_NET_ROWS * i, *GNI_RESTRICT b = a + GNI_NET_ROWS * k;
+                    if ((i ^ (i + k)) >= 2 * p) continue; // not of one block of 2 p
+                    for (int l = 0; l < GNI_NET_ROWS; l++) {
+                        const int64_t u = a[l], v = b[l];
+                        a[l] = u < v ? u : v;
+                        b[l] = u < v ? v : u;
+                    }
+                }
+}
 
 // Up to 16 rows from `row` on.
 static void gni_sort_side_by_side(const gni_sort_job *j, int64_t row, int64_t count) {
@@ -18457,7 +19255,7 @@ static void gni_sort_side_by_side(const gni_sort_job *j, int64_t row, int64_t co
             side[GNI_NET_ROWS * i + l] = (int64_t)((uint64_t)own[i] ^ (uint64_t)1 << 63);
     }
     if (four)
-        gni_net_32(side4, n);
+        j->isa->net(side4, n);
     else
         gni_net_64(side, n);
     for (int64_t l = 0; l < count; l++) {
@@ -18567,6 +19365,7 @@ static bool gni_cpu_sort(gn_context *g, const gni_sort *d) {
     gni_sort_job j;
     memset(&j, 0, sizeof j);
     j.d = d;
+    j.isa = gni_cpu_isa_of(g->isa);
     j.key = gni_key_of_dtype(d->in.dtype, d->descending);
     const bool places = d->index.buf != NULL, wide = j.key.bytes == 8;
     j.key.zeros = places;
@@ -18615,7 +19414,7 @@ typedef struct gni_search_job {
     const gni_search *d;
     gni_key key;
     const uint64_t *keys;
-    const char *x;
+    const char *x, *sorted;
     int64_t *out;
 } gni_search_job;
 
@@ -18631,20 +19430,34 @@ GNI_INLINE int64_t gni_key_search(const uint64_t *keys, int64_t n, uint64_t u, b
     return at;
 }
 
+// Of edges that rise evenly: how many are not above x, from where a product says. NaN goes behind all.
+#define GNI_SEARCH(name, T)                                                                                     \
+    static void name(const gni_search *d, const T *edge, const T *x, int64_t begin, int64_t end, int64_t *out) { \
+        const double start = d->start, scale = d->scale, n = (double)d->n;                                       \
+        for (int64_t i = begin; i < end; i++) {                                                                  \
+            const double about = ((double)x[i] - start) * scale;                                                 \
+            int64_t at = about < 0.0 ? 0 : about < n ? (int64_t)about : d->n;                                     \
+            while (at > 0 && edge[at - 1] > x[i]) at--;                                                          \
+            while (at < d->n && edge[at] <= x[i]) at++;                                                          \
+            out[i] = at;                                                                                         \
+        }                                                                                                        \
+    }
+GNI_SEARCH(gni_search_f32, float)
+GNI_SEARCH(gni_search_f64, double)
+#undef GNI_SEARCH
+
 static void gni_search_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_search_job *j = (const gni_search_job *)arg;
-    const int64_t n = j->d->n;
     GNI_UNUSED(worker);
-    for (int64_t i = begin; i < end && j->d->scale != 0.0; i++) {
-        const uint64_t u = gni_key_of(&j->key, true, gni_get_bits(j->x, i, j->key.bytes));
-        const double x = j->key.bytes == 8 ? ((const double *)(const void *)j->x)[i] : (double)((const float *)(const void *)j->x)[i];
-        const double about = (x - j->d->start) * j->d->scale;
-        int64_t at = about < 0.0 ? 0 : about < (double)n ? (int64_t)about : n; // NaN goes behind all
-        while (at > 0 && (j->d->right ? j->keys[at - 1] > u : j->keys[at - 1] >= u)) at--;
-        while (at < n && (j->d->right ? j->keys[at] <= u : j->keys[at] < u)) at++;
-        j->out[i] = at;
+    if (j->d->scale != 0.0 && j->key.bytes == 8) {
+        gni_search_f64(j->d, (const double *)(const void *)j->sorted, (const double *)(const void *)j->x, begin, end, j->out);
+        return;
     }
-    for (int64_t i = begin; i < end && j->d->scale == 0.0; i++)
+    if (j->d->scale != 0.0) {
+        gni_search_f32(j->d, (const float *)(const void *)j->sorted, (const float *)(const void *)j->x, begin, end, j->out);
+        return;
+    }
+    for (int64_t i = begin; i < end; i++)
         j->out[i] = gni_key_search(j->keys, j->d->n, gni_key_of(&j->key, j->key.is_float, gni_get_bits(j->x, i, j->key.bytes)),
                                    j->d->right);
 }
@@ -18662,8 +19475,9 @@ static bool gni_cpu_search(gn_context *g, const gni_search *d) {
     j.d = d;
     j.key = gni_key_of_dtype(d->sorted.dtype, false);
     j.key.zeros = true;
-    uint64_t *keys = gni_keys_of(g, &j.key, gni_operand_data(&d->sorted), d->n);
-    if (keys == NULL) return false;
+    j.sorted = gni_operand_data(&d->sorted);
+    uint64_t *keys = d->scale != 0.0 ? NULL : gni_keys_of(g, &j.key, j.sorted, d->n);
+    if (keys == NULL && d->scale == 0.0) return false;
     j.keys = keys;
     j.x = gni_operand_data(&d->in);
     j.out = (int64_t *)(void *)gni_operand_data(&d->out);
@@ -18692,13 +19506,13 @@ static void gni_count_task(void *arg, int64_t begin, int64_t end, int worker) {
         int64_t *counts = j->counts + p * d->bins;
         double *sums = (double *)(void *)counts;
         memset(counts, 0, (size_t)d->bins * 8);
-        for (int64_t i = from; i < to; i++) {
+        for (int64_t i = from; i < to && j->weight != NULL; i++) {
             const uint64_t at = (uint64_t)j->x[i] - (uint64_t)d->least;
-            if (at >= (uint64_t)d->bins) continue;
-            if (j->weight != NULL)
-                sums[at] += j->weight[i];
-            else
-                counts[at]++;
+            if (at < (uint64_t)d->bins) sums[at] += j->weight[i];
+        }
+        for (int64_t i = from; i < to && j->weight == NULL; i++) {
+            const uint64_t at = (uint64_t)j->x[i] - (uint64_t)d->least;
+            if (at < (uint64_t)d->bins) counts[at]++;
         }
     }
 }
@@ -18946,6 +19760,22 @@ static void gni_move_item(char *to, const char *from, int64_t bytes) {
     }
 }
 
+// Single elements at indices that count up, `from` being the start of their axis.
+#define GNI_TAKE(T, I)                                                                     \
+    for (int64_t i = 0; i < n; i++) {                                                      \
+        const int64_t at = (int64_t)((const I *)(const void *)index)[i];                   \
+        ((T *)(void *)to)[i] = ((const T *)(const void *)from)[at < 0 ? at + extent : at]; \
+    }
+static bool gni_take_elements(char *to, const char *from, const char *index, gn_dtype t, int64_t n, int64_t extent, int64_t item) {
+    if (t == GN_I64 && item == 4) GNI_TAKE(uint32_t, int64_t)
+    else if (t == GN_I64 && item == 8) GNI_TAKE(uint64_t, int64_t)
+    else if (t == GN_I32 && item == 4) GNI_TAKE(uint32_t, int32_t)
+    else if (t == GN_I32 && item == 8) GNI_TAKE(uint64_t, int32_t)
+    else return false;
+    return true;
+}
+#undef GNI_TAKE
+
 static void gni_take_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_take_job *j = (const gni_take_job *)arg;
     const gni_places *d = &j->d->at;
@@ -18955,6 +19785,15 @@ static void gni_take_task(void *arg, int64_t begin, int64_t end, int worker) {
     int64_t c = begin % d->count; // divisions take as long as all the rest
     const char *from = j->in + begin / d->count * d->extent * j->run;
     char *to = j->out + begin * j->run;
+    while (begin < end && each == 1) {
+        const int64_t n = GNI_MIN(end - begin, d->count - c);
+        const char *index = j->index + (d->along ? begin : c) * gni_item_size(t);
+        if (!gni_take_elements(to, from, index, t, n, d->extent, item)) break;
+        begin += n;
+        to += n * item;
+        c = 0;
+        from += d->extent * item;
+    }
     for (int64_t i = begin; i < end; i++, to += j->run) {
         for (int64_t u = 0; u < each; u++) {
             int64_t at = gni_index_at(t, j->index, d->along ? i * each + u : c);
@@ -19560,6 +20399,55 @@ static bool gni_cpu_matmul(gn_context *g, const gni_matmul *d) {
     return ok;
 }
 
+// Offsets of all combinations of indices, the last one fastest.
+static void gni_conv_offsets(int64_t *to, const int64_t *dim, const int64_t *step, int rank) {
+    int64_t count = 1;
+    to[0] = 0;
+    for (int i = 0; i < rank; i++) { // from the end, so that nothing is overwritten that is still read
+        for (int64_t q = count; q-- > 0;)
+            for (int64_t x = dim[i]; x-- > 0;) to[q * dim[i] + x] = to[q] + x * step[i];
+        count *= dim[i];
+    }
+}
+
+// The product on its tiles, whose panels of b are packed from where the windows are.
+static bool gni_cpu_conv(gn_context *g, const gni_conv *d) {
+    gni_gemm m;
+    memset(&m, 0, sizeof m);
+    m.in = d->a.dtype;
+    m.out = d->c.dtype;
+    m.m = d->m;
+    m.n = d->n;
+    m.k = d->k;
+    m.a = gni_operand_data(&d->a);
+    m.a_rs = d->a_rs;
+    m.a_cs = d->a_cs;
+    m.b = gni_operand_data(&d->b);
+    m.c = gni_operand_data(&d->c);
+    m.c_rs = d->n;
+    m.batch = d->batch_dim[0] * d->batch_dim[1];
+    const size_t bytes = (size_t)(d->k + d->n + 3 * m.batch) * sizeof(int64_t);
+    int64_t *off = (int64_t *)gni_alloc(g, bytes), *rows = off + 3 * m.batch, *cols = rows + d->k;
+    if (g->gemm_work == NULL) g->gemm_work = (gni_gemm_work *)gni_calloc(g, sizeof(gni_gemm_work));
+    bool ok = off != NULL && g->gemm_work != NULL;
+    if (ok) {
+        gni_conv_offsets(off, d->batch_dim, d->a_batch, 2);
+        gni_conv_offsets(off + m.batch, d->batch_dim, d->b_batch, 2);
+        for (int64_t q = 0; q < m.batch; q++) off[2 * m.batch + q] = q * d->m * d->n;
+        if (d->k > 0) gni_conv_offsets(rows, d->k_dim, d->b_k, 4);
+        gni_conv_offsets(cols, d->n_dim, d->b_n, 4);
+        m.a_off = off;
+        m.b_off = off + m.batch;
+        m.c_off = off + 2 * m.batch;
+        m.b_rows = rows;
+        m.b_cols = cols;
+        ok = gni_gemm_cpu(g, g->pool, g->gemm_work, (int)g->isa, &m);
+    }
+    if (!ok && !g->call_failed) gni_fail_memory(g, "convolution", bytes);
+    gni_free(g, off);
+    return ok;
+}
+
 // ---- the backend
 
 // Registers take every dtype but the complex ones, which can only be copied; 64-bit dtypes take wide ones.
@@ -19603,6 +20491,7 @@ static bool gni_cpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
         return t == GN_F32 || t == GN_F64 || t == GN_F16 || t == GN_BF16 || t == GN_I32 ||
                t == GN_I64;
     }
+    case GNI_JOB_CONV: return gni_is_float(((const gni_conv *)job)->a.dtype);
     case GNI_JOB_SCATTER: return true;
     case GNI_JOB_TAKE: {
         gn_dtype t = ((const gni_take *)job)->index.dtype;
@@ -19633,6 +20522,7 @@ static bool gni_cpu_run(gn_context *g, gni_job_kind kind, const void *job) {
     case GNI_JOB_REDUCE: return gni_cpu_reduce(g, (const gni_reduce *)job);
     case GNI_JOB_SOFTMAX: return gni_cpu_softmax(g, (const gni_softmax *)job);
     case GNI_JOB_MATMUL: return gni_cpu_matmul(g, (const gni_matmul *)job);
+    case GNI_JOB_CONV: return gni_cpu_conv(g, (const gni_conv *)job);
     case GNI_JOB_TAKE: return gni_cpu_take(g, (const gni_take *)job);
     case GNI_JOB_SCAN: return gni_cpu_scan(g, (const gni_scan *)job);
     case GNI_JOB_SORT: return gni_cpu_sort(g, (const gni_sort *)job);
@@ -19673,7 +20563,7 @@ GNI_O1_BEGIN
 #else
 #define GNI_VULKAN 0
 #endif
-#define GNI_GPU GNI_VULKAN // there is a device layer, and so the GPU rooms
+#define GNI_GPU (GNI_VULKAN || GNI_WEBGPU) // there is a device layer, and so the GPU rooms
 
 typedef struct gni_vk gni_vk; // an open Vulkan device: memory, stream, pipelines
 
@@ -22167,18 +23057,18 @@ typedef struct gni_spv {
     // the instruction that ends its block.
     uint32_t *type, *value, *place;
     uint32_t *list; // room for n words
-    uint16_t *mark;
+    uint16_t *flags;
     uint32_t glsl;
     bool more; // another round finds more
 } gni_spv;
 
 static uint32_t gni_spv_op(const uint32_t *w) { return w[0] & 0xffffu; }
 static uint32_t gni_spv_count(const uint32_t *w) { return w[0] >> 16; }
-static bool gni_spv_is(const gni_spv *s, uint32_t id, uint32_t marks) {
-    return id < s->bound && (s->mark[id] & marks);
+static bool gni_spv_is(const gni_spv *s, uint32_t id, uint32_t flags) {
+    return id < s->bound && (s->flags[id] & flags);
 }
-static void gni_spv_set(gni_spv *s, uint32_t id, uint32_t marks) {
-    s->mark[id] = (uint16_t)(s->mark[id] | marks);
+static void gni_spv_set(gni_spv *s, uint32_t id, uint32_t flags) {
+    s->flags[id] = (uint16_t)(s->flags[id] | flags);
 }
 static bool gni_spv_scalar(const gni_spv *s, uint32_t type) {
     return gni_spv_is(s, type, GNI_SPV_IS_INT | GNI_SPV_IS_BOOL);
@@ -22323,7 +23213,7 @@ static void gni_spv_read_constant(gni_spv *s, const uint32_t *w) {
         if (count != 4) return;
         value = w[3];
     }
-    if (op >= GNI_SPV_SPEC_TRUE && (s->mark[id] & GNI_SPV_HAS_SPEC) && s->value[id] < s->n_spec)
+    if (op >= GNI_SPV_SPEC_TRUE && (s->flags[id] & GNI_SPV_HAS_SPEC) && s->value[id] < s->n_spec)
         value = s->spec[s->value[id]];
     s->value[id] = value; // of a float too, for gni_spv_put_constant
     if (gni_spv_scalar(s, w[1]))
@@ -22390,7 +23280,7 @@ static bool gni_spv_read_one(gni_spv *s, uint32_t i) {
 static bool gni_spv_read(gni_spv *s) {
     enum { OUTSIDE, BETWEEN, INSIDE } where = OUTSIDE; // of functions, blocks
     for (uint32_t id = 0; id < s->bound; id++) {
-        s->mark[id] = (uint16_t)(s->mark[id] & GNI_SPV_LASTS);
+        s->flags[id] = (uint16_t)(s->flags[id] & GNI_SPV_LASTS);
         s->place[id] = 0;
     }
     for (uint32_t i = 5, count; i < s->n; i += count) {
@@ -22452,7 +23342,7 @@ static bool gni_spv_straight(const gni_spv *s, uint32_t i) {
 
 static bool gni_spv_push(gni_spv *s, uint32_t label, uint32_t *top) {
     if (label >= s->bound || s->place[label] == 0) return false;
-    if (!(s->mark[label] & GNI_SPV_REACHED)) s->list[(*top)++] = label;
+    if (!(s->flags[label] & GNI_SPV_REACHED)) s->list[(*top)++] = label;
     gni_spv_set(s, label, GNI_SPV_REACHED);
     return true;
 }
@@ -22466,10 +23356,10 @@ static bool gni_spv_enter(gni_spv *s, uint32_t function, uint32_t call, uint32_t
     for (i += gni_spv_count(s->w + i); gni_spv_op(s->w + i) == GNI_SPV_PARAMETER;
          i += gni_spv_count(s->w + i), k++) {
         uint32_t p = s->w[i + 2], with = 0;
-        if (s->mark[p] & GNI_SPV_KNOWN) continue;
+        if (s->flags[p] & GNI_SPV_KNOWN) continue;
         if (call != 0 && k < gni_spv_count(s->w + call)) with = s->w[call + k];
         if (!gni_spv_is(s, with, GNI_SPV_KNOWN) ||
-            ((s->mark[p] & GNI_SPV_CALLED) && s->value[p] != s->value[with])) {
+            ((s->flags[p] & GNI_SPV_CALLED) && s->value[p] != s->value[with])) {
             gni_spv_set(s, p, GNI_SPV_VARIES);
         } else {
             gni_spv_set(s, p, GNI_SPV_CALLED);
@@ -22483,7 +23373,7 @@ static bool gni_spv_enter(gni_spv *s, uint32_t function, uint32_t call, uint32_t
 static void gni_spv_learn_parameters(gni_spv *s) {
     for (uint32_t i = 5; i < s->n; i += gni_spv_count(s->w + i)) {
         if (gni_spv_op(s->w + i) != GNI_SPV_PARAMETER) continue;
-        uint32_t p = s->w[i + 2], m = s->mark[p];
+        uint32_t p = s->w[i + 2], m = s->flags[p];
         if (!(m & GNI_SPV_CALLED) || (m & GNI_SPV_VARIES)) continue;
         gni_spv_set(s, p, GNI_SPV_KNOWN);
         s->more = true;
@@ -22512,7 +23402,7 @@ static bool gni_spv_reach(gni_spv *s) {
 
 // A loop that is left before it begins: plain branches lead from its header to its end.
 static bool gni_spv_no_loop(const gni_spv *s, uint32_t header, const uint32_t *merge) {
-    if (s->mark[merge[2]] & GNI_SPV_REACHED) return false;
+    if (s->flags[merge[2]] & GNI_SPV_REACHED) return false;
     for (uint32_t at = header, steps = 0; steps < 64; steps++) {
         uint32_t i = s->type[at];
         if (!gni_spv_straight(s, i)) return false;
@@ -22536,9 +23426,9 @@ static bool gni_spv_keep_ends(gni_spv *s, uint32_t i, uint32_t label) {
     if (gni_spv_count(w) < (loop ? 4u : 3u) || w[1] >= s->bound || (loop && w[2] >= s->bound))
         return false;
     if (gni_spv_no_merge(s, i, label)) return true;
-    if (!(s->mark[w[1]] & GNI_SPV_REACHED)) gni_spv_set(s, w[1], GNI_SPV_STUB);
+    if (!(s->flags[w[1]] & GNI_SPV_REACHED)) gni_spv_set(s, w[1], GNI_SPV_STUB);
     if (!loop) return true;
-    if (s->mark[w[2]] & GNI_SPV_REACHED) return (s->mark[label] & GNI_SPV_LOOPS) != 0;
+    if (s->flags[w[2]] & GNI_SPV_REACHED) return (s->flags[label] & GNI_SPV_LOOPS) != 0;
     gni_spv_set(s, w[2], GNI_SPV_LATCH);
     gni_spv_set(s, label, GNI_SPV_REWOUND);
     s->value[w[2]] = label;
@@ -22563,10 +23453,10 @@ static uint32_t gni_spv_gather(gni_spv *s) {
     for (uint32_t i = 5; i < s->n; i += gni_spv_count(s->w + i)) {
         uint32_t op = gni_spv_op(s->w + i);
         if (op == GNI_SPV_FUNCTION) inside = true;
-        if (op == GNI_SPV_FUNCTION) reached = (s->mark[s->w[i + 2]] & GNI_SPV_REACHED) != 0;
+        if (op == GNI_SPV_FUNCTION) reached = (s->flags[s->w[i + 2]] & GNI_SPV_REACHED) != 0;
         if (op == GNI_SPV_LABEL) {
             label = s->w[i + 1];
-            reached = (s->mark[label] & GNI_SPV_REACHED) != 0;
+            reached = (s->flags[label] & GNI_SPV_REACHED) != 0;
         }
         if (!reached) continue;
         gni_spv_list(s, s->w + i, inside);
@@ -22579,12 +23469,12 @@ static uint32_t gni_spv_gather(gni_spv *s) {
 }
 
 static bool gni_spv_use(gni_spv *s, uint32_t id) {
-    if (id >= s->bound || (s->mark[id] & GNI_SPV_USED)) return false;
+    if (id >= s->bound || (s->flags[id] & GNI_SPV_USED)) return false;
     gni_spv_set(s, id, GNI_SPV_USED);
     return true;
 }
 
-// Marks what the instruction at i uses: any word that could be an id. Whether that was news.
+// Flags what the instruction at i uses: any word that could be an id. Whether that was news.
 static bool gni_spv_use_operands(gni_spv *s, uint32_t i) {
     const uint32_t *w = s->w + i;
     uint32_t op = gni_spv_op(w), count = gni_spv_count(w), same = 0;
@@ -22593,7 +23483,7 @@ static bool gni_spv_use_operands(gni_spv *s, uint32_t i) {
     if (op == GNI_SPV_ENTRY_POINT) return gni_spv_use(s, w[2]);
     if (op == GNI_SPV_BRANCH_IF && gni_spv_straight(s, i)) return false;
     if (gni_spv_pure(s, w)) {
-        uint32_t m = s->mark[w[2]];
+        uint32_t m = s->flags[w[2]];
         if (!(m & (GNI_SPV_USED | GNI_SPV_BUILT_IN))) return false;
         if (m & GNI_SPV_KNOWN) return gni_spv_use(s, w[1]);
         if (op > GNI_SPV_SPEC_OP) same = gni_spv_same(s, w);
@@ -22642,7 +23532,7 @@ static void gni_spv_copy(gni_spv *s, const uint32_t *w) {
 }
 
 static void gni_spv_put_known(gni_spv *s, uint32_t type, uint32_t id) {
-    if (s->mark[type] & GNI_SPV_IS_BOOL)
+    if (s->flags[type] & GNI_SPV_IS_BOOL)
         gni_spv_put(s, s->value[id] ? GNI_SPV_TRUE : GNI_SPV_FALSE, 3, type, id, 0);
     else
         gni_spv_put(s, GNI_SPV_CONSTANT, 4, type, id, s->value[id]);
@@ -22650,7 +23540,7 @@ static void gni_spv_put_known(gni_spv *s, uint32_t type, uint32_t id) {
 
 static void gni_spv_put_constant(gni_spv *s, const uint32_t *w) {
     uint32_t op = gni_spv_op(w), from = s->at;
-    if ((s->mark[w[2]] & GNI_SPV_KNOWN) && op != GNI_SPV_NULL) {
+    if ((s->flags[w[2]] & GNI_SPV_KNOWN) && op != GNI_SPV_NULL) {
         gni_spv_put_known(s, w[1], w[2]);
         return;
     }
@@ -22676,7 +23566,7 @@ static void gni_spv_put_phi(gni_spv *s, const uint32_t *w, uint32_t label) {
         s->out[s->at++] = w[k];
         s->out[s->at++] = parent;
     }
-    if (s->mark[label] & GNI_SPV_REWOUND) {
+    if (s->flags[label] & GNI_SPV_REWOUND) {
         s->out[s->at++] = w[2];
         s->out[s->at++] = s->value[label];
     }
@@ -22699,7 +23589,7 @@ static void gni_spv_put_entry_point(gni_spv *s, const uint32_t *w) {
 static void gni_spv_put_moved(gni_spv *s, uint32_t found) {
     for (uint32_t k = 0; k < found; k++) {
         const uint32_t *w = s->w + s->list[k];
-        if (gni_spv_pure(s, w) && (s->mark[w[2]] & GNI_SPV_MOVES) && (s->mark[w[2]] & GNI_SPV_USED))
+        if (gni_spv_pure(s, w) && (s->flags[w[2]] & GNI_SPV_MOVES) && (s->flags[w[2]] & GNI_SPV_USED))
             gni_spv_put_known(s, w[1], w[2]);
     }
 }
@@ -22726,13 +23616,13 @@ static void gni_spv_put_one(gni_spv *s, uint32_t i, uint32_t label) {
     } else if (op == GNI_SPV_ENTRY_POINT) {
         gni_spv_put_entry_point(s, w);
     } else if (op == GNI_SPV_DECORATE) {
-        uint32_t m = s->mark[w[1]];
+        uint32_t m = s->flags[w[1]];
         bool used = (m & (GNI_SPV_USED | GNI_SPV_BUILT_IN)) && !(m & GNI_SPV_MOVES);
         if (used && (m & GNI_SPV_LISTED) && w[2] != 1u) gni_spv_copy(s, w); // SpecId
     } else if (!gni_spv_pure(s, w)) {
         gni_spv_copy(s, w);
-    } else if ((s->mark[w[2]] & (GNI_SPV_USED | GNI_SPV_BUILT_IN)) &&
-               !(s->mark[w[2]] & GNI_SPV_MOVES)) {
+    } else if ((s->flags[w[2]] & (GNI_SPV_USED | GNI_SPV_BUILT_IN)) &&
+               !(s->flags[w[2]] & GNI_SPV_MOVES)) {
         if (op >= GNI_SPV_TRUE && op <= GNI_SPV_SPEC_OP)
             gni_spv_put_constant(s, w);
         else if (op == GNI_SPV_PHI)
@@ -22746,7 +23636,7 @@ static void gni_spv_put_one(gni_spv *s, uint32_t i, uint32_t label) {
 
 static void gni_spv_put_stub(gni_spv *s, uint32_t label) {
     gni_spv_put(s, GNI_SPV_LABEL, 2, label, 0, 0);
-    if (s->mark[label] & GNI_SPV_LATCH)
+    if (s->flags[label] & GNI_SPV_LATCH)
         gni_spv_put(s, GNI_SPV_BRANCH, 2, s->value[label], 0, 0);
     else
         gni_spv_put(s, GNI_SPV_UNREACHABLE, 1, 0, 0, 0);
@@ -22762,13 +23652,13 @@ static void gni_spv_write(gni_spv *s, uint32_t found) {
         if (op == GNI_SPV_FUNCTION) {
             if (!moved) gni_spv_put_moved(s, found);
             moved = true;
-            live = reached = (s->mark[s->w[i + 2]] & GNI_SPV_REACHED) != 0;
+            live = reached = (s->flags[s->w[i + 2]] & GNI_SPV_REACHED) != 0;
         } else if (op == GNI_SPV_FUNCTION_END) {
             reached = live;
         } else if (op == GNI_SPV_LABEL) {
             label = s->w[i + 1];
-            reached = (s->mark[label] & GNI_SPV_REACHED) != 0;
-            if (!reached && (s->mark[label] & (GNI_SPV_STUB | GNI_SPV_LATCH)))
+            reached = (s->flags[label] & GNI_SPV_REACHED) != 0;
+            if (!reached && (s->flags[label] & (GNI_SPV_STUB | GNI_SPV_LATCH)))
                 gni_spv_put_stub(s, label);
         }
         if (reached) gni_spv_put_one(s, i, label);
@@ -22805,7 +23695,7 @@ static uint32_t gni_spv_specialise(gn_context *g, uint32_t *w, uint32_t n, const
     s.type = s.list + n;
     s.value = s.type + ids;
     s.place = s.value + ids;
-    s.mark = (uint16_t *)(s.place + ids);
+    s.flags = (uint16_t *)(s.place + ids);
     s.w = w;
     s.n = s.room = n;
     s.out = memory;
@@ -22839,7 +23729,7 @@ static uint32_t gni_spv_specialise(gn_context *g, uint32_t *w, uint32_t n, const
 // All is checked while it is read: of a damaged text nothing else happens than that false is returned. From outside:
 // gni_unpack_begin, gni_unpack_to, gni_unpack_words.
 
-#if GNI_VULKAN
+#if GNI_GPU
 
 enum {
     GNI_UNPACK_LC = 2, // bits of the byte before that choose the model of a literal
@@ -23100,7 +23990,7 @@ static bool gni_tokens_table(gni_tokens *t) {
 }
 
 // The module whose tokens are the bytes `start` to `end` of a decoded block, n words. `spare` has room for n more.
-static bool gni_unpack_words(const uint8_t *block, uint32_t start, uint32_t end, uint32_t *w, uint32_t n,
+GNI_MAYBE_UNUSED static bool gni_unpack_words(const uint8_t *block, uint32_t start, uint32_t end, uint32_t *w, uint32_t n,
                              uint32_t *spare) {
     gni_tokens t;
     uint32_t at = 0;
@@ -23123,7 +24013,7 @@ static bool gni_unpack_words(const uint8_t *block, uint32_t start, uint32_t end,
     return at == n && t.at == t.end && !t.damaged;
 }
 
-#endif // GNI_VULKAN
+#endif // GNI_GPU
 
 // >>vulkan_pipelines
 // Compute pipelines out of shaders.h: found by module and specialisation constants, compiled when
@@ -24273,7 +25163,9 @@ static int gni_vk_list(gn_context *g, gn_device_info *out, int capacity) {
 static gni_gpu *gni_vk_gpu_open(gn_context *g, const gn_options *o, char *why, size_t why_size) {
     GNI_UNUSED(g);
     GNI_UNUSED(o);
-#ifdef GPUNUM_NO_VULKAN
+#ifdef __EMSCRIPTEN__
+    snprintf(why, why_size, "WebAssembly has no Vulkan");
+#elif defined(GPUNUM_NO_VULKAN)
     snprintf(why, why_size, "compiled with GPUNUM_NO_VULKAN");
 #else
     snprintf(why, why_size, "compiled without Vulkan headers");
@@ -24282,6 +25174,1626 @@ static gni_gpu *gni_vk_gpu_open(gn_context *g, const gn_options *o, char *why, s
 }
 
 #endif // GNI_VULKAN
+
+// >>webgpu_device
+// WebGPU as a device layer, through webgpu.h: the device, its memory, the stream of commands. From outside: gni_wg_gpu_open.
+//
+// An array's memory is one GPUBuffer. Freed ones stay in lists by size class. Commands are recorded into one compute pass
+// as long as nothing but dispatches comes, and submitted together; the parameters of all of them are one uniform buffer,
+// which is written in front of the submit. What the device complains about comes back later: gni_wg_checked asks.
+
+#if GNI_WEBGPU
+
+#ifndef GNI_SHADERS_H // kernels are called by their numbers
+#define GNI_SHADERS_WANTED
+#ifndef GPUNUM_SHADERS
+#define GPUNUM_SHADERS "shaders.h"
+#endif
+#include GPUNUM_SHADERS
+#undef GNI_SHADERS_WANTED
+#endif
+
+enum {
+    GNI_WG_PARAM_BYTES = 1024, // of a dispatch: GN_WGSL_WORDS of wgsl.glsl
+    GNI_WG_BATCH = 256,        // dispatches of a batch
+    GNI_WG_CLASSES = 160,      // of sizes
+    GNI_WG_GROUPS = 512,       // bind groups remembered, a power of two
+    GNI_WG_STAGES = 8          // buffers for reading that are kept
+};
+
+typedef struct gni_wg_block {
+    WGPUBuffer buffer;
+    uint64_t size, serial; // of the batch that used it last
+    uint32_t number;       // of no other block
+    int cls;
+    struct gni_wg_block *next;              // of those that are kept
+    struct gni_wg_block *later, *earlier; // of all
+} gni_wg_block;
+
+typedef struct gni_wg_stage { // memory that can be mapped
+    WGPUBuffer buffer;
+    uint64_t size;
+} gni_wg_stage;
+
+typedef struct gni_wg_pipeline {
+    gni_gpu_pipeline gpu;
+    gni_gpu_kernel kernel;
+    uint64_t hash;
+    const char *name;
+    WGPUComputePipeline pipeline;
+    WGPUBindGroupLayout layout;
+    uint32_t buffers, written; // bit k: buffer argument k is bound, may be written
+    bool failed;
+    struct gni_wg_pipeline *next; // of the same place in the table
+} gni_wg_pipeline;
+
+typedef struct gni_wg_group {
+    WGPUBindGroup group;
+    const gni_wg_pipeline *pipeline;
+    int count;
+    uint32_t number[GNI_GPU_MAX_USES];
+    uint64_t offset[GNI_GPU_MAX_USES], bytes[GNI_GPU_MAX_USES];
+} gni_wg_group;
+
+typedef struct gni_wg_function { // of the library that programs are written with
+    const char *name, *needs, *body;
+    int name_length, needs_length, body_length;
+    uint32_t mark;
+} gni_wg_function;
+
+typedef struct gni_wg {
+    gni_gpu gpu;
+    WGPUInstance instance;
+    WGPUAdapter adapter;
+    WGPUDevice device;
+    WGPUQueue queue;
+    char driver[128];
+    // memory
+    gni_wg_block *kept[GNI_WG_CLASSES], *all;
+    uint64_t used, reserved, peak, limit, blocks, max_buffer;
+    uint32_t next_number;
+    gni_wg_stage stages[GNI_WG_STAGES];
+    // the open batch
+    WGPUCommandEncoder encoder;
+    WGPUComputePassEncoder pass;
+    const gni_wg_pipeline *bound;
+    uint64_t serial; // of the open batch
+    int dispatches;
+    WGPUBuffer params;
+    uint8_t *params_host;
+    gni_wg_block *spare[GNI_GPU_MAX_USES]; // for places that a kernel has and a dispatch does not use
+    // kernels
+    gni_wg_pipeline *pipelines[256];
+    gni_wg_group groups[GNI_WG_GROUPS];
+    int *variant; // of a module: its kernel in WGSL, -1: none
+    gni_unpack **unpacked;
+    gni_wg_function *functions;
+    int function_count;
+    uint32_t mark;
+    // what a callback has to tell
+    bool answered, ok;
+    char text[400];
+    char complaint[400]; // the device's first one that nobody asked about
+    gn_status complaint_status;
+} gni_wg;
+
+// ---- answers
+
+static WGPUStringView gni_wg_view(const char *text) {
+    WGPUStringView v;
+    v.data = text;
+    v.length = text ? strlen(text) : 0;
+    return v;
+}
+
+static void gni_wg_words(char *out, size_t room, WGPUStringView v) {
+    size_t n = v.length == WGPU_STRLEN ? (v.data ? strlen(v.data) : 0) : v.length;
+    if (n > room - 1) n = room - 1;
+    if (v.data) memcpy(out, v.data, n);
+    out[v.data ? n : 0] = 0;
+    for (char *p = out; *p; p++)
+        if (*p == '\n') *p = ' ';
+}
+
+static void gni_wg_answer(gni_wg *w, bool ok, WGPUStringView message) {
+    w->answered = true;
+    w->ok = ok;
+    gni_wg_words(w->text, sizeof w->text, message);
+}
+
+static bool gni_wg_await(gni_wg *w, WGPUFuture future) {
+    WGPUFutureWaitInfo info;
+    memset(&info, 0, sizeof info);
+    info.future = future;
+    w->answered = false;
+    return wgpuInstanceWaitAny(w->instance, 1, &info, UINT64_MAX) == WGPUWaitStatus_Success && w->answered && w->ok;
+}
+
+static void gni_wg_on_adapter(WGPURequestAdapterStatus status, WGPUAdapter adapter, WGPUStringView message, void *user,
+                              void *unused) {
+    gni_wg *w = (gni_wg *)user;
+    GNI_UNUSED(unused);
+    w->adapter = adapter;
+    gni_wg_answer(w, status == WGPURequestAdapterStatus_Success, message);
+}
+
+static void gni_wg_on_device(WGPURequestDeviceStatus status, WGPUDevice device, WGPUStringView message, void *user,
+                             void *unused) {
+    gni_wg *w = (gni_wg *)user;
+    GNI_UNUSED(unused);
+    w->device = device;
+    gni_wg_answer(w, status == WGPURequestDeviceStatus_Success, message);
+}
+
+static void gni_wg_on_map(WGPUMapAsyncStatus status, WGPUStringView message, void *user, void *unused) {
+    GNI_UNUSED(unused);
+    gni_wg_answer((gni_wg *)user, status == WGPUMapAsyncStatus_Success, message);
+}
+
+static void gni_wg_on_done(WGPUQueueWorkDoneStatus status, WGPUStringView message, void *user, void *unused) {
+    GNI_UNUSED(unused);
+    gni_wg_answer((gni_wg *)user, status == WGPUQueueWorkDoneStatus_Success, message);
+}
+
+static void gni_wg_on_scope(WGPUPopErrorScopeStatus status, WGPUErrorType type, WGPUStringView message, void *user,
+                            void *unused) {
+    GNI_UNUSED(unused);
+    gni_wg_answer((gni_wg *)user, status == WGPUPopErrorScopeStatus_Success && type == WGPUErrorType_NoError, message);
+}
+
+static void gni_wg_complain(gni_wg *w, gn_status status, WGPUStringView message) {
+    if (w->complaint_status != GN_OK) return;
+    gni_wg_words(w->complaint, sizeof w->complaint, message);
+    w->complaint_status = status;
+}
+
+static void gni_wg_on_error(WGPUDevice const *device, WGPUErrorType type, WGPUStringView message, void *user,
+                            void *unused) {
+    GNI_UNUSED(device);
+    GNI_UNUSED(unused);
+    gni_wg_complain((gni_wg *)user, type == WGPUErrorType_OutOfMemory ? GN_ERROR_OUT_OF_MEMORY : GN_ERROR_UNSUPPORTED,
+                    message);
+}
+
+static void gni_wg_on_lost(WGPUDevice const *device, WGPUDeviceLostReason reason, WGPUStringView message, void *user,
+                           void *unused) {
+    gni_wg *w = (gni_wg *)user;
+    GNI_UNUSED(device);
+    GNI_UNUSED(unused);
+    if (reason == WGPUDeviceLostReason_Destroyed || reason == WGPUDeviceLostReason_CallbackCancelled) return;
+    w->gpu.lost = true;
+    w->complaint_status = GN_OK;
+    gni_wg_complain(w, GN_ERROR_DEVICE_LOST, message);
+}
+
+// Reports what the device complained about since somebody asked.
+static bool gni_wg_checked(gni_wg *w) {
+    if (w->complaint_status == GN_OK && !w->gpu.lost) return true;
+    gni_fail(w->gpu.g, w->gpu.lost ? GN_ERROR_DEVICE_LOST : w->complaint_status, "WebGPU device %s%s: %s",
+             w->gpu.caps.name, w->gpu.lost ? " was lost" : "", w->complaint);
+    w->complaint_status = GN_OK;
+    return false;
+}
+
+// ---- memory
+
+// Sizes are of four steps an octave, from 256 bytes on.
+static int gni_wg_class(uint64_t bytes, uint64_t *size) {
+    uint64_t step = 64;
+    int c = 0;
+    while (step * 8 < bytes) {
+        step *= 2;
+        c += 4;
+    }
+    uint64_t units = GNI_MAX((bytes + step - 1) / step, 4);
+    *size = units * step;
+    return c + (int)(units - 4);
+}
+
+static WGPUBuffer gni_wg_buffer(gni_wg *w, uint64_t size, WGPUBufferUsage usage) {
+    WGPUBufferDescriptor d;
+    memset(&d, 0, sizeof d);
+    d.usage = usage;
+    d.size = size;
+    WGPUPopErrorScopeCallbackInfo info;
+    memset(&info, 0, sizeof info);
+    info.mode = WGPUCallbackMode_WaitAnyOnly;
+    info.callback = gni_wg_on_scope;
+    info.userdata1 = w;
+    wgpuDevicePushErrorScope(w->device, WGPUErrorFilter_OutOfMemory);
+    WGPUBuffer b = wgpuDeviceCreateBuffer(w->device, &d);
+    if (gni_wg_await(w, wgpuDevicePopErrorScope(w->device, info))) return b;
+    if (b) wgpuBufferRelease(b);
+    return NULL;
+}
+
+static void gni_wg_block_free(gni_wg *w, gni_wg_block *b) {
+    w->reserved -= b->size;
+    w->blocks--;
+    if (b->later) b->later->earlier = b->earlier;
+    if (b->earlier) b->earlier->later = b->later;
+    else w->all = b->later;
+    wgpuBufferDestroy(b->buffer);
+    wgpuBufferRelease(b->buffer);
+    gni_free(w->gpu.g, b);
+}
+
+static void gni_wg_trim(gni_gpu *d) {
+    gni_wg *w = (gni_wg *)d;
+    for (int c = 0; c < GNI_WG_CLASSES; c++) {
+        gni_wg_block **at = &w->kept[c];
+        while (*at) {
+            gni_wg_block *b = *at;
+            if (b->serial == w->serial) { // commands not yet submitted name it
+                at = &b->next;
+                continue;
+            }
+            *at = b->next;
+            gni_wg_block_free(w, b);
+        }
+    }
+}
+
+static gni_wg_block *gni_wg_block_new(gni_wg *w, int cls, uint64_t size) {
+    if (size > w->max_buffer) return NULL;
+    if (w->limit && w->reserved + size > w->limit) gni_wg_trim(&w->gpu);
+    if (w->limit && w->reserved + size > w->limit) return NULL;
+    gni_wg_block *b = (gni_wg_block *)gni_calloc(w->gpu.g, sizeof *b);
+    if (!b) return NULL;
+    const WGPUBufferUsage usage = WGPUBufferUsage_Storage | WGPUBufferUsage_CopySrc | WGPUBufferUsage_CopyDst;
+    b->buffer = gni_wg_buffer(w, size, usage);
+    if (!b->buffer) {
+        gni_wg_trim(&w->gpu);
+        b->buffer = gni_wg_buffer(w, size, usage);
+    }
+    if (!b->buffer) {
+        gni_free(w->gpu.g, b);
+        return NULL;
+    }
+    b->size = size;
+    b->cls = cls;
+    b->number = ++w->next_number;
+    b->later = w->all;
+    if (w->all) w->all->earlier = b;
+    w->all = b;
+    w->blocks++;
+    w->reserved += size;
+    w->peak = GNI_MAX(w->peak, w->reserved);
+    return b;
+}
+
+static bool gni_wg_alloc(gni_gpu *d, uint64_t bytes, gni_gpu_mem *out) {
+    gni_wg *w = (gni_wg *)d;
+    uint64_t size;
+    memset(out, 0, sizeof *out);
+    if (d->lost || bytes > w->max_buffer) return false;
+    int cls = gni_wg_class(bytes, &size);
+    if (size > w->max_buffer) size = w->max_buffer / 16 * 16;
+    gni_wg_block *b = w->kept[cls];
+    if (b && b->size >= bytes) w->kept[cls] = b->next;
+    else b = gni_wg_block_new(w, cls, size);
+    if (!b) return false;
+    w->used += b->size;
+    out->handle = (uint64_t)(uintptr_t)b->buffer;
+    out->size = b->size;
+    out->block = b;
+    out->cls = b->cls;
+    return true;
+}
+
+static void gni_wg_free(gni_gpu *d, gni_gpu_mem *mem) {
+    gni_wg *w = (gni_wg *)d;
+    gni_wg_block *b = (gni_wg_block *)mem->block;
+    if (b) {
+        w->used -= b->size;
+        b->next = w->kept[b->cls];
+        w->kept[b->cls] = b;
+    }
+    memset(mem, 0, sizeof *mem);
+}
+
+static void gni_wg_memory_stats(const gni_gpu *d, gn_memory_stats *out) {
+    const gni_wg *w = (const gni_wg *)d;
+    out->device_used = w->used;
+    out->device_reserved = w->reserved;
+    out->device_peak = w->peak;
+    out->device_limit = w->limit;
+    out->device_blocks = w->blocks;
+}
+
+// ---- the stream
+
+static WGPUBuffer gni_wg_touch(gni_wg *w, const gni_gpu_mem *m) {
+    gni_wg_block *b = (gni_wg_block *)m->block;
+    b->serial = w->serial;
+    return b->buffer;
+}
+
+static void gni_wg_end_pass(gni_wg *w) {
+    if (!w->pass) return;
+    wgpuComputePassEncoderEnd(w->pass);
+    wgpuComputePassEncoderRelease(w->pass);
+    w->pass = NULL;
+    w->bound = NULL;
+}
+
+// For a command that is no dispatch.
+static WGPUCommandEncoder gni_wg_encoder(gni_wg *w) {
+    if (!w->encoder) w->encoder = wgpuDeviceCreateCommandEncoder(w->device, NULL);
+    gni_wg_end_pass(w);
+    return w->encoder;
+}
+
+static bool gni_wg_flush(gni_gpu *d) {
+    gni_wg *w = (gni_wg *)d;
+    if (w->encoder) {
+        gni_wg_end_pass(w);
+        if (w->dispatches > 0)
+            wgpuQueueWriteBuffer(w->queue, w->params, 0, w->params_host, (size_t)w->dispatches * GNI_WG_PARAM_BYTES);
+        WGPUCommandBuffer commands = wgpuCommandEncoderFinish(w->encoder, NULL);
+        wgpuQueueSubmit(w->queue, 1, &commands);
+        wgpuCommandBufferRelease(commands);
+        wgpuCommandEncoderRelease(w->encoder);
+        w->encoder = NULL;
+        w->dispatches = 0;
+        w->serial++;
+    }
+    return gni_wg_checked(w);
+}
+
+static bool gni_wg_wait(gni_gpu *d) {
+    gni_wg *w = (gni_wg *)d;
+    WGPUQueueWorkDoneCallbackInfo info;
+    if (!gni_wg_flush(d)) return false;
+    memset(&info, 0, sizeof info);
+    info.mode = WGPUCallbackMode_WaitAnyOnly;
+    info.callback = gni_wg_on_done;
+    info.userdata1 = w;
+    bool ok = gni_wg_await(w, wgpuQueueOnSubmittedWorkDone(w->queue, info));
+    if (!ok) gni_fail(d->g, GN_ERROR_DEVICE_LOST, "WebGPU device %s: waiting failed: %s", d->caps.name, w->text);
+    return ok && gni_wg_checked(w);
+}
+
+// Uploads reach whole words. The bytes behind the last ones of an array are nobody's.
+static bool gni_wg_upload(gni_gpu *d, const gni_gpu_mem *dst, uint64_t offset, const void *src, uint64_t bytes) {
+    gni_wg *w = (gni_wg *)d;
+    const gni_wg_block *b = (const gni_wg_block *)dst->block;
+    if (b->serial == w->serial && !gni_wg_flush(d)) return false;
+    uint64_t whole = bytes & ~(uint64_t)3;
+    const uint64_t piece = (uint64_t)64 << 20;
+    for (uint64_t at = 0; at < whole; at += piece)
+        wgpuQueueWriteBuffer(w->queue, b->buffer, offset + at, (const char *)src + at, (size_t)GNI_MIN(piece, whole - at));
+    if (bytes > whole) {
+        uint32_t last = 0;
+        memcpy(&last, (const char *)src + whole, (size_t)(bytes - whole));
+        wgpuQueueWriteBuffer(w->queue, b->buffer, offset + whole, &last, 4);
+    }
+    return gni_wg_checked(w);
+}
+
+static bool gni_wg_stage_take(gni_wg *w, uint64_t bytes, gni_wg_stage *out) {
+    for (int i = 0; i < GNI_WG_STAGES; i++) {
+        gni_wg_stage *s = &w->stages[i];
+        if (!s->buffer || s->size < bytes || s->size / 4 > bytes + 65536) continue;
+        *out = *s;
+        memset(s, 0, sizeof *s);
+        return true;
+    }
+    gni_wg_class(bytes, &out->size);
+    out->buffer = gni_wg_buffer(w, out->size, WGPUBufferUsage_MapRead | WGPUBufferUsage_CopyDst);
+    if (!out->buffer) gni_fail_memory(w->gpu.g, "memory for reading", bytes);
+    return out->buffer != NULL;
+}
+
+static void gni_wg_stage_give(gni_wg *w, gni_wg_stage *s) {
+    if (!s->buffer) return;
+    int place = (int)(w->serial % GNI_WG_STAGES);
+    for (int i = 0; i < GNI_WG_STAGES; i++)
+        if (!w->stages[i].buffer) place = i;
+    if (w->stages[place].buffer) {
+        wgpuBufferDestroy(w->stages[place].buffer);
+        wgpuBufferRelease(w->stages[place].buffer);
+    }
+    w->stages[place] = *s;
+    memset(s, 0, sizeof *s);
+}
+
+// A ticket's memory is a stage: `handle` its buffer, `size` its size, `offset` the bytes in front of the data.
+static bool gni_wg_download_begin(gni_gpu *d, const gni_gpu_mem *src, uint64_t offset, uint64_t bytes, gni_gpu_ticket *t) {
+    gni_wg *w = (gni_wg *)d;
+    gni_wg_stage s;
+    uint64_t start = offset & ~(uint64_t)3, end = (offset + bytes + 3) & ~(uint64_t)3;
+    memset(t, 0, sizeof *t);
+    if (!gni_wg_checked(w) || !gni_wg_stage_take(w, end - start, &s)) return false;
+    WGPUCommandEncoder e = gni_wg_encoder(w);
+    wgpuCommandEncoderCopyBufferToBuffer(e, gni_wg_touch(w, src), start, s.buffer, 0, end - start);
+    t->mem.handle = (uint64_t)(uintptr_t)s.buffer;
+    t->mem.size = s.size;
+    t->mem.offset = offset - start;
+    t->bytes = bytes;
+    t->serial = w->serial;
+    t->data = s.buffer; // in use; becomes the data
+    if (gni_wg_flush(d)) return true;
+    gni_wg_stage_give(w, &s);
+    memset(t, 0, sizeof *t);
+    return false;
+}
+
+// Without `wait` the answer is no: a map that is under way has nobody to tell but a wait.
+static bool gni_wg_ticket_ready(gni_gpu *d, gni_gpu_ticket *t, bool wait) {
+    gni_wg *w = (gni_wg *)d;
+    WGPUBuffer b = (WGPUBuffer)(uintptr_t)t->mem.handle;
+    if (!t->data) return false;
+    if (t->mem.mapped) return true;
+    if (!wait) return false;
+    WGPUBufferMapCallbackInfo info;
+    memset(&info, 0, sizeof info);
+    info.mode = WGPUCallbackMode_WaitAnyOnly;
+    info.callback = gni_wg_on_map;
+    info.userdata1 = w;
+    size_t bytes = (size_t)((t->mem.offset + t->bytes + 3) & ~(uint64_t)3);
+    if (!gni_wg_await(w, wgpuBufferMapAsync(b, WGPUMapMode_Read, 0, bytes, info))) {
+        if (gni_wg_checked(w))
+            gni_fail(d->g, GN_ERROR_DEVICE_LOST, "WebGPU device %s: reading failed: %s", d->caps.name, w->text);
+        return false;
+    }
+    const char *data = (const char *)wgpuBufferGetConstMappedRange(b, 0, bytes);
+    t->mem.mapped = (void *)(uintptr_t)data;
+    t->data = data + t->mem.offset;
+    return gni_wg_checked(w);
+}
+
+static void gni_wg_ticket_release(gni_gpu *d, gni_gpu_ticket *t) {
+    gni_wg_stage s;
+    s.buffer = (WGPUBuffer)(uintptr_t)t->mem.handle;
+    s.size = t->mem.size;
+    if (t->mem.mapped) wgpuBufferUnmap(s.buffer);
+    if (t->data) gni_wg_stage_give((gni_wg *)d, &s);
+    memset(t, 0, sizeof *t);
+}
+
+static bool gni_wg_download(gni_gpu *d, const gni_gpu_mem *src, uint64_t offset, void *dst, uint64_t bytes) {
+    const uint64_t piece = (uint64_t)64 << 20;
+    for (uint64_t at = 0; at < bytes; at += piece) {
+        gni_gpu_ticket t;
+        uint64_t n = GNI_MIN(piece, bytes - at);
+        if (!gni_wg_download_begin(d, src, offset + at, n, &t)) return false;
+        bool ok = gni_wg_ticket_ready(d, &t, true);
+        if (ok) memcpy((char *)dst + at, t.data, (size_t)n);
+        gni_wg_ticket_release(d, &t);
+        if (!ok) return false;
+    }
+    return true;
+}
+
+// Whole words. Those of 0 are the device's; others are few.
+static bool gni_wg_fill(gni_gpu *d, const gni_gpu_mem *dst, uint64_t offset, uint64_t bytes, uint32_t word) {
+    gni_wg *w = (gni_wg *)d;
+    bytes = (bytes + 3) & ~(uint64_t)3;
+    if (bytes == 0) return true;
+    if (word == 0) {
+        WGPUCommandEncoder e = gni_wg_encoder(w);
+        wgpuCommandEncoderClearBuffer(e, gni_wg_touch(w, dst), offset, bytes);
+        return true;
+    }
+    uint32_t some[1024];
+    for (int i = 0; i < 1024; i++) some[i] = word;
+    for (uint64_t at = 0; at < bytes; at += sizeof some)
+        if (!gni_wg_upload(d, dst, offset + at, some, GNI_MIN(sizeof some, bytes - at))) return false;
+    return true;
+}
+
+// Offsets are multiples of 4. A buffer is not copied to itself, so that this goes through another one then.
+static bool gni_wg_copy(gni_gpu *d, const gni_gpu_mem *dst, uint64_t to, const gni_gpu_mem *src, uint64_t from,
+                        uint64_t bytes) {
+    gni_wg *w = (gni_wg *)d;
+    bytes = (bytes + 3) & ~(uint64_t)3;
+    if (bytes == 0) return true;
+    if (dst->block == src->block) {
+        gni_gpu_mem between;
+        if (!gni_wg_alloc(d, bytes, &between)) {
+            gni_fail_memory(d->g, "a copy", bytes);
+            return false;
+        }
+        bool ok = gni_wg_copy(d, &between, 0, src, from, bytes) && gni_wg_copy(d, dst, to, &between, 0, bytes);
+        gni_wg_free(d, &between);
+        return ok;
+    }
+    WGPUCommandEncoder e = gni_wg_encoder(w);
+    wgpuCommandEncoderCopyBufferToBuffer(e, gni_wg_touch(w, src), from, gni_wg_touch(w, dst), to, bytes);
+    return true;
+}
+
+#endif // GNI_WEBGPU
+
+// >>webgpu_programs
+// Elementwise programs and reductions as WGSL, written at run time from the words that Vulkan takes as specialisation
+// constants (GNI_P_PROGRAM_COUNTS and so on). Functions of the ops come from the library in shaders_wgsl.h, only those that a
+// program needs. From outside: gni_wg_program, gni_wg_text_get.
+
+#if GNI_WEBGPU
+
+#define GNI_WGSL_WANTED
+#ifndef GPUNUM_SHADERS_WGSL
+#define GPUNUM_SHADERS_WGSL "shaders_wgsl.h"
+#endif
+#include GPUNUM_SHADERS_WGSL
+#undef GNI_WGSL_WANTED
+
+typedef struct gni_wgsl_block {
+    const char *text;
+    uint32_t characters, bytes;
+} gni_wgsl_block;
+
+typedef enum gni_wgsl_block_id {
+#define GNI_X(name, characters, bytes) GNI_WGSL_BLOCK_##name,
+    GNI_WGSL_BLOCKS(GNI_X)
+#undef GNI_X
+    GNI_WGSL_BLOCK_COUNT
+} gni_wgsl_block_id;
+
+static const gni_wgsl_block gni_wgsl_blocks[GNI_WGSL_BLOCK_COUNT] = {
+#define GNI_X(name, characters, bytes) {gni_wgsl_text_##name[0], characters, bytes},
+    GNI_WGSL_BLOCKS(GNI_X)
+#undef GNI_X
+};
+
+typedef struct gni_wgsl_kernel {
+    int module, block;
+    uint32_t start, bytes, specs, buffers, written;
+} gni_wgsl_kernel;
+
+static const gni_wgsl_kernel gni_wgsl_kernels[] = {
+#define GNI_X(name, block, start, bytes, specs, buffers, written) \
+    {GNI_MODULE_##name, GNI_WGSL_BLOCK_##block, start, bytes, specs, buffers, written},
+    GNI_WGSL_KERNELS(GNI_X)
+#undef GNI_X
+    {-1, 0, 0, 0, 0, 0, 0}
+};
+
+// A block, decoded up to byte `end`. What is decoded stays.
+static const char *gni_wg_text_get(gni_wg *w, int block, uint32_t end) {
+    const gni_wgsl_block *b = &gni_wgsl_blocks[block];
+    gni_unpack *u = w->unpacked[block];
+    if (!u) {
+        u = (gni_unpack *)gni_alloc(w->gpu.g, sizeof *u + b->bytes);
+        if (!u) {
+            gni_fail_memory(w->gpu.g, "kernels", sizeof *u + b->bytes);
+            return NULL;
+        }
+        gni_unpack_begin(u, b->text, b->characters / 5, (uint8_t *)(u + 1), b->bytes);
+        w->unpacked[block] = u;
+    }
+    if (gni_unpack_to(u, end)) return (const char *)u->out;
+    gni_fail(w->gpu.g, GN_ERROR_UNSUPPORTED, "shaders_wgsl.h is damaged");
+    return NULL;
+}
+
+// ---- text
+
+typedef struct gni_wg_text {
+    gni_wg *w;
+    char *s;
+    size_t n, room;
+    bool failed;
+} gni_wg_text;
+
+static void gni_wg_put(gni_wg_text *t, const char *s, size_t n) {
+    if (t->failed) return;
+    if (t->n + n + 1 > t->room) {
+        size_t room = (t->n + n + 1) * 2 + 4096;
+        char *more = (char *)gni_alloc(t->w->gpu.g, room);
+        if (!more) {
+            t->failed = true;
+            return;
+        }
+        if (t->s) memcpy(more, t->s, t->n);
+        gni_free(t->w->gpu.g, t->s);
+        t->s = more;
+        t->room = room;
+    }
+    memcpy(t->s + t->n, s, n);
+    t->n += n;
+    t->s[t->n] = 0;
+}
+
+static void gni_wg_say(gni_wg_text *t, const char *format, ...) GNI_PRINTF(2, 3);
+static void gni_wg_say(gni_wg_text *t, const char *format, ...) {
+    char line[640];
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    if (n < 0 || n >= (int)sizeof line) t->failed = true;
+    else gni_wg_put(t, line, (size_t)n);
+}
+
+// ---- the library: chunks that begin with a line '@name needs needs ...'
+
+static bool gni_wg_library(gni_wg *w) {
+    if (w->functions) return true;
+    uint32_t bytes = gni_wgsl_blocks[GNI_WGSL_BLOCK_library].bytes;
+    const char *text = gni_wg_text_get(w, GNI_WGSL_BLOCK_library, bytes), *end = text ? text + bytes : NULL;
+    if (!text) return false;
+    int count = 0;
+    for (const char *p = text; p < end; p++) count += *p == '@' && (p == text || p[-1] == '\n');
+    gni_wg_function *f = (gni_wg_function *)gni_calloc(w->gpu.g, (size_t)(count + 1) * sizeof *f);
+    if (!f) {
+        gni_fail_memory(w->gpu.g, "the library of kernels", (uint64_t)count * sizeof *f);
+        return false;
+    }
+    w->functions = f;
+    w->function_count = count;
+    for (const char *p = text; p < end; f++) {
+        const char *line = p + 1, *stop = line, *body;
+        while (*stop != '\n' && *stop != ' ') stop++;
+        f->name = line;
+        f->name_length = (int)(stop - line);
+        body = stop;
+        while (*body != '\n') body++;
+        f->needs = stop;
+        f->needs_length = (int)(body - stop);
+        f->body = ++body;
+        for (p = body; p < end && !(*p == '@' && p[-1] == '\n');) p++;
+        f->body_length = (int)(p - body);
+    }
+    return true;
+}
+
+// Puts a function of the library and what it needs into the text, once.
+static void gni_wg_want(gni_wg_text *t, const char *name, int length) {
+    gni_wg *w = t->w;
+    for (int i = 0; i < w->function_count; i++) {
+        gni_wg_function *f = &w->functions[i];
+        if (f->name_length != length || memcmp(f->name, name, (size_t)length) != 0) continue;
+        if (f->mark == w->mark) return;
+        f->mark = w->mark;
+        for (int a = 0; a < f->needs_length;) {
+            int b = ++a; // behind the space
+            while (b < f->needs_length && f->needs[b] != ' ') b++;
+            gni_wg_want(t, f->needs + a, b - a);
+            a = b;
+        }
+        gni_wg_put(t, f->body, (size_t)f->body_length);
+        return;
+    }
+    gni_log(w->gpu.g, GN_LOG_WARNING, "the library of kernels has no %.*s", length, name);
+    t->failed = true;
+}
+static void gni_wg_want_name(gni_wg_text *t, const char *name) { gni_wg_want(t, name, (int)strlen(name)); }
+
+// ---- operands
+
+// A program as its words tell.
+typedef struct gni_wg_words_of {
+    const uint32_t *word;
+    bool reduces, raw64; // copies of 8-byte elements
+    int n_in, n_out, n_insn, vectors, scalars;
+    uint32_t alias; // 4 bits for each input: 1 + the output whose buffer it is read from
+    uint32_t wide, atomic; // bit k: buffer argument k is vectors of 4 words, is atomic
+    uint32_t buffers, written;
+    // Of reductions: the code, log2 of the lanes of a team, the dtype of the result.
+    bool columns, partial, joins;
+    uint32_t code, log_lanes, result;
+} gni_wg_program_words;
+
+static uint32_t gni_wg_packing(uint32_t t) {
+    switch (t) {
+    case GNI_T_F16:
+    case GNI_T_BF16:
+    case GNI_T_I16:
+    case GNI_T_U16: return 1;
+    case GNI_T_U8:
+    case GNI_T_I8:
+    case GNI_T_BOOL: return 2;
+    default: return 0;
+    }
+}
+
+static uint32_t gni_wg_in_dtype(const gni_wg_program_words *p, int k) { return p->word[GNI_P_PROGRAM_IN_DTYPES] >> (4 * k) & 15u; }
+static uint32_t gni_wg_in_kind(const gni_wg_program_words *p, int k) { return p->word[GNI_P_PROGRAM_IN_KINDS] >> (4 * k) & 15u; }
+static uint32_t gni_wg_out_dtype(const gni_wg_program_words *p, int k) { return p->word[GNI_P_PROGRAM_OUTPUTS] >> (4 * k) & 15u; }
+static uint32_t gni_wg_out_kind(const gni_wg_program_words *p, int k) { return p->word[GNI_P_PROGRAM_OUTPUTS] >> (16 + 4 * k) & 15u; }
+static bool gni_wg_grouped(uint32_t kind) { return kind == GNI_K_VEC || kind == GNI_K_ROWVEC; }
+// The buffer argument of input k.
+static int gni_wg_in_place(const gni_wg_program_words *p, int k) {
+    uint32_t alias = k < 6 ? p->alias >> (4 * k) & 15u : 0;
+    return alias ? GNI_MAX_INPUTS + (int)alias - 1 : k;
+}
+
+static void gni_wg_choose_types(gni_wg_program_words *p) {
+    for (int k = 0; k < p->n_in; k++) {
+        int place = gni_wg_in_place(p, k);
+        p->buffers |= 1u << place;
+        if (gni_wg_grouped(gni_wg_in_kind(p, k)) && gni_wg_packing(gni_wg_in_dtype(p, k)) == 0) p->wide |= 1u << place;
+    }
+    if (p->reduces) { // behind the output are partial results
+        uint32_t out = 1u << GNI_MAX_INPUTS, partial = out << 1;
+        if (p->partial || p->joins) p->buffers |= partial;
+        p->wide |= partial;
+        if (p->partial) p->written |= partial;
+        if (p->partial) return;
+        p->buffers |= out;
+        p->written |= out;
+        if (gni_wg_packing(p->result) > 0) p->atomic |= out;
+        return;
+    }
+    for (int k = 0; k < p->n_out; k++) {
+        uint32_t bit = 1u << (GNI_MAX_INPUTS + k);
+        p->buffers |= bit;
+        p->written |= bit;
+        if (gni_wg_packing(gni_wg_out_dtype(p, k)) > 0) p->atomic |= bit;
+        // Vectors are only written whole.
+        if (gni_wg_grouped(gni_wg_out_kind(p, k))) p->wide |= bit;
+        else p->wide &= ~bit;
+    }
+    p->wide &= ~p->atomic;
+}
+
+// Words and vectors of buffer argument k: l to read, s to store, v and w the same with 4 words.
+static void gni_wg_accessors(gni_wg_text *t, const gni_wg_program_words *p, int k) {
+    bool wide = p->wide >> k & 1u, atomic = p->atomic >> k & 1u, writes = p->written >> k & 1u;
+    gni_wg_say(t, "@group(0) @binding(%d) var<storage, %s> b%d : array<%s>;\n", k + 1, writes ? "read_write" : "read", k,
+               wide ? "vec4<u32>" : atomic ? "atomic<u32>" : "u32");
+    if (wide)
+        gni_wg_say(t,
+                   "fn l%d(j : u32) -> u32 { return b%d[j >> 2u][j & 3u]; }\n"
+                   "fn v%d(j : u32) -> vec4<u32> { return b%d[j >> 2u]; }\n",
+                   k, k, k, k);
+    else if (atomic)
+        gni_wg_say(t, "fn l%d(j : u32) -> u32 { return atomicLoad(&b%d[j]); }\n", k, k);
+    else
+        gni_wg_say(t, "fn l%d(j : u32) -> u32 { return b%d[j]; }\n", k, k);
+    if (!wide)
+        gni_wg_say(t, "fn v%d(j : u32) -> vec4<u32> { return vec4<u32>(l%d(j), l%d(j + 1u), l%d(j + 2u), l%d(j + 3u)); }\n", k,
+                   k, k, k, k);
+    if (!writes) return;
+    if (wide)
+        gni_wg_say(t, "fn w%d(j : u32, x : vec4<u32>) { b%d[j >> 2u] = x; }\n", k, k);
+    else if (atomic)
+        gni_wg_say(t, "fn s%d(j : u32, x : u32) { atomicStore(&b%d[j], x); }\n", k, k);
+    else
+        gni_wg_say(t, "fn s%d(j : u32, x : u32) { b%d[j] = x; }\n", k, k);
+}
+
+// Element j of input k, as bits; g the group at j.
+static void gni_wg_input_functions(gni_wg_text *t, const gni_wg_program_words *p, int k) {
+    int b = gni_wg_in_place(p, k);
+    uint32_t s = gni_wg_packing(gni_wg_in_dtype(p, k));
+    if (p->raw64) return;
+    if (s == 0)
+        gni_wg_say(t, "fn e%d(j : u32) -> u32 { return l%d(j); }\nfn g%d(j : u32) -> vec4<u32> { return v%d(j); }\n", k, b, k, b);
+    else if (s == 1)
+        gni_wg_say(t,
+                   "fn e%d(j : u32) -> u32 { return (l%d(j >> 1u) >> ((j & 1u) * 16u)) & 0xffffu; }\n"
+                   "fn g%d(j : u32) -> vec4<u32> { let x = l%d(j >> 1u); let y = l%d((j >> 1u) + 1u);\n"
+                   "return vec4<u32>(x & 0xffffu, x >> 16u, y & 0xffffu, y >> 16u); }\n",
+                   k, b, k, b, b);
+    else
+        gni_wg_say(t,
+                   "fn e%d(j : u32) -> u32 { return (l%d(j >> 2u) >> ((j & 3u) * 8u)) & 0xffu; }\n"
+                   "fn g%d(j : u32) -> vec4<u32> { return (vec4<u32>(l%d(j >> 2u)) >> vec4<u32>(0u, 8u, 16u, 24u)) & "
+                   "vec4<u32>(0xffu); }\n",
+                   k, b, k, b);
+}
+
+// The places j of an operand's group at vector index i of n: P(base) is where it begins.
+static void gni_wg_places(gni_wg_text *t, const gni_wg_program_words *p, int operand, uint32_t kind, bool output) {
+    uint32_t base = GNI_P_PROGRAM_OP + 9u * (uint32_t)operand;
+    gni_wg_say(t, "let at = P(%uu)", base);
+    for (int d = 0; d < p->scalars; d++) gni_wg_say(t, " + sc%d * P(%uu)", d, base + 1u + (uint32_t)(p->vectors + d));
+    gni_wg_say(t, ";\n");
+    if (kind == GNI_K_SCALAR) gni_wg_say(t, "let j = vec4<u32>(at);\n");
+    else if (kind == GNI_K_VEC || (kind == GNI_K_FLAT && output))
+        gni_wg_say(t, "let j = vec4<u32>(at + i) + vec4<u32>(0u, 1u, 2u, 3u);\n");
+    else if (kind == GNI_K_FLAT)
+        gni_wg_say(t, "let j = vec4<u32>(at) + min(vec4<u32>(i) + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(n - 1u));\n");
+    else {
+        gni_wg_say(t, "%s = vec4<u32>(at)", kind == GNI_K_ROWSTEP ? "let j0" : "let j");
+        for (int d = 0; d < p->vectors; d++) gni_wg_say(t, " + vc%d * P(%uu)", d, base + 1u + (uint32_t)d);
+        gni_wg_say(t, ";\n");
+        if (kind == GNI_K_ROWSTEP)
+            gni_wg_say(t, "let j = vec4<u32>(j0.x) + vec4<u32>(0u, 1u, 2u, 3u) * P(%uu);\n", base + (uint32_t)p->vectors);
+    }
+}
+
+// Statements that give register k the input's group at i.
+static void gni_wg_load(gni_wg_text *t, const gni_wg_program_words *p, int k) {
+    uint32_t kind = gni_wg_in_kind(p, k), dtype = gni_wg_in_dtype(p, k);
+    int b = gni_wg_in_place(p, k);
+    bool one = kind == GNI_K_SCALAR || kind == GNI_K_ROWREP;
+    gni_wg_say(t, "{\n");
+    gni_wg_places(t, p, k, kind, false);
+    if (p->raw64) {
+        const char *second = one ? "x" : "y";
+        if (gni_wg_grouped(kind)) gni_wg_say(t, "r%d = v%d(2u * j.x);\n", k, b);
+        else
+            gni_wg_say(t, "r%d = vec4<u32>(l%d(2u * j.x), l%d(2u * j.x + 1u), l%d(2u * j.%s), l%d(2u * j.%s + 1u));\n", k, b, b,
+                       b, second, b, second);
+        gni_wg_say(t, "}\n");
+        return;
+    }
+    if (one) gni_wg_say(t, "var v = vec4<u32>(e%d(j.x));\n", k);
+    else if (gni_wg_grouped(kind)) gni_wg_say(t, "var v = g%d(j.x);\n", k);
+    else gni_wg_say(t, "var v = vec4<u32>(e%d(j.x), e%d(j.y), e%d(j.z), e%d(j.w));\n", k, k, k, k);
+    if (dtype == GNI_T_F16) gni_wg_say(t, "v = load_f16(&v);\n");
+    if (dtype == GNI_T_BF16) gni_wg_say(t, "v = v << vec4<u32>(16u);\n");
+    if (dtype == GNI_T_I8 || dtype == GNI_T_I16) {
+        int shift = dtype == GNI_T_I8 ? 24 : 16;
+        gni_wg_say(t, "v = bitcast<vec4<u32>>(bitcast<vec4<i32>>(v << vec4<u32>(%du)) >> vec4<u32>(%du));\n", shift, shift);
+    }
+    gni_wg_say(t, "r%d = v ^ vec4<u32>(gn_zero);\n}\n", k);
+}
+
+// To memory's form, in v.
+static void gni_wg_narrow(gni_wg_text *t, uint32_t dtype) {
+    if (dtype == GNI_T_F16) gni_wg_say(t, "v = store_f16(&v);\n");
+    if (dtype == GNI_T_BF16) gni_wg_say(t, "v = store_bf16(&v);\n");
+    if (dtype == GNI_T_BOOL) gni_wg_say(t, "v = min(v, vec4<u32>(1u));\n");
+    if (dtype == GNI_T_U8 || dtype == GNI_T_I8) gni_wg_say(t, "v = v & vec4<u32>(0xffu);\n");
+    if (dtype == GNI_T_U16 || dtype == GNI_T_I16) gni_wg_say(t, "v = v & vec4<u32>(0xffffu);\n");
+}
+
+// Stores the first `count` elements of v to places j, one by one. Their neighbours in a word may be another lane's.
+static void gni_wg_store_each(gni_wg_text *t, uint32_t dtype, int b) {
+    uint32_t s = gni_wg_packing(dtype), size = s == 1 ? 16 : 8;
+    gni_wg_say(t, "for (var e = 0u; e < count; e++) {\n");
+    if (s == 0) gni_wg_say(t, "s%d(j[e], v[e]);\n", b);
+    else
+        gni_wg_say(t,
+                   "let shift = (j[e] & %uu) * %uu;\natomicAnd(&b%d[j[e] >> %uu], ~(%uu << shift));\n"
+                   "atomicOr(&b%d[j[e] >> %uu], v[e] << shift);\n",
+                   s == 1 ? 1u : 3u, size, b, s, s == 1 ? 0xffffu : 0xffu, b, s);
+    gni_wg_say(t, "}\n");
+}
+
+static void gni_wg_store(gni_wg_text *t, const gni_wg_program_words *p, int k) {
+    uint32_t kind = gni_wg_out_kind(p, k), dtype = gni_wg_out_dtype(p, k), s = gni_wg_packing(dtype);
+    int b = GNI_MAX_INPUTS + k;
+    gni_wg_say(t, "{\nvar v = r%u;\n", p->word[GNI_P_PROGRAM_OUT_REGS] >> (8 * k) & 255u);
+    gni_wg_places(t, p, b, kind, true);
+    if (p->raw64) {
+        if (kind == GNI_K_VEC)
+            gni_wg_say(t, "if (count < 2u) { let old = v%d(2u * j.x); v.z = old.z; v.w = old.w; }\n", b);
+        if (gni_wg_grouped(kind)) gni_wg_say(t, "w%d(2u * j.x, v);\n", b);
+        else
+            gni_wg_say(t, "s%d(2u * j.x, v.x); s%d(2u * j.x + 1u, v.y);\nif (count > 1u) { s%d(2u * j.y, v.z); s%d(2u * j.y + 1u, v.w); }\n",
+                       b, b, b, b);
+        gni_wg_say(t, "}\n");
+        return;
+    }
+    gni_wg_narrow(t, dtype);
+    if (gni_wg_grouped(kind) && s == 0) {
+        if (kind == GNI_K_VEC) // what follows the last elements stays
+            gni_wg_say(t, "if (count < 4u) { v = select(v%d(j.x), v, vec4<bool>(true, count > 1u, count > 2u, false)); }\n", b);
+        gni_wg_say(t, "w%d(j.x, v);\n", b);
+    } else {
+        if (gni_wg_grouped(kind)) {
+            gni_wg_say(t, "if (count == 4u) {\n");
+            if (s == 1)
+                gni_wg_say(t, "s%d(j.x >> 1u, v.x | (v.y << 16u)); s%d((j.x >> 1u) + 1u, v.z | (v.w << 16u));\n", b, b);
+            else gni_wg_say(t, "s%d(j.x >> 2u, v.x | (v.y << 8u) | (v.z << 16u) | (v.w << 24u));\n", b);
+            gni_wg_say(t, "} else {\n");
+        }
+        gni_wg_store_each(t, dtype, b);
+        if (gni_wg_grouped(kind)) gni_wg_say(t, "}\n");
+    }
+    gni_wg_say(t, "}\n");
+}
+
+// ---- the parts of a text
+
+static void gni_wg_head(gni_wg_text *t, gni_wg_program_words *p) {
+    gni_wg_say(t,
+               "@group(0) @binding(0) var<uniform> gn_p : array<vec4<u32>, %d>;\nvar<private> gn_zero : u32;\n"
+               "fn P(i : u32) -> u32 { return gn_p[i >> 2u][i & 3u]; }\n",
+               GNI_WG_PARAM_BYTES / 16);
+    for (int k = 0; k < GNI_GPU_MAX_USES; k++)
+        if (p->buffers >> k & 1u) gni_wg_accessors(t, p, k);
+    for (int k = 0; k < p->n_in; k++) gni_wg_input_functions(t, p, k);
+    for (int k = 0; k < p->n_in; k++)
+        if (gni_wg_in_dtype(p, k) == GNI_T_F16) gni_wg_want_name(t, "load_f16");
+    for (int k = 0; k < p->n_out && !p->reduces; k++) {
+        if (gni_wg_out_dtype(p, k) == GNI_T_F16) gni_wg_want_name(t, "store_f16");
+        if (gni_wg_out_dtype(p, k) == GNI_T_BF16) gni_wg_want_name(t, "store_bf16");
+    }
+    for (int k = 0; k < p->n_insn; k++) {
+        char name[16];
+        snprintf(name, sizeof name, "o%u", p->word[GNI_P_PROGRAM_STEPS + k] & 2047u);
+        gni_wg_want_name(t, name);
+    }
+}
+
+// Coordinates of the group's elements, or of the scalar index; `from` is how the first coordinate's rest begins.
+static void gni_wg_coordinates(gni_wg_text *t, int first, int count, bool vector) {
+    const char *type = vector ? "vec4<u32>" : "u32", *name = vector ? "v" : "s";
+    for (int d = count - 1; d > 0; d--)
+        gni_wg_say(t, "let %sd%d = %s(P(%uu));\nlet %sq%d = %sq%d / %sd%d;\nlet %sc%d = %sq%d - %sq%d * %sd%d;\n", name, d, type,
+                   GNI_P_PROGRAM_DIM + 3u * (uint32_t)(first + d), name, d, name, d + 1, name, d, name, d, name, d + 1, name, d,
+                   name, d);
+    gni_wg_say(t, "let %sc0 = %sq1;\n", name, name);
+}
+
+// Registers, and what instructions make of them: the function `run` of the group at i of n.
+static void gni_wg_body(gni_wg_text *t, const gni_wg_program_words *p) {
+    if (p->word[GNI_P_PROGRAM_COUNTS] >> 24 & 1u) {
+        gni_wg_say(t, "let vq%d = min(vec4<u32>(i) + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(n - 1u));\n", p->vectors);
+        gni_wg_coordinates(t, 0, p->vectors, true);
+    }
+    for (int k = 0; k < p->n_in; k++) gni_wg_load(t, p, k);
+    for (int k = 0; k < p->n_insn; k++) {
+        uint32_t insn = p->word[GNI_P_PROGRAM_STEPS + k];
+        // Compilers see one instruction at a time, so that a chain gives the bits that its steps give.
+        gni_wg_say(t, "{ var a = r%u; var b = r%u; var c = r%u; r%d = o%u(&a, &b, &c) ^ vec4<u32>(gn_zero); }\n",
+                   insn >> 11 & 127u, insn >> 18 & 127u, insn >> 25, 16 + k, insn & 2047u);
+    }
+}
+
+static void gni_wg_registers(gni_wg_text *t, const gni_wg_program_words *p) {
+    gni_wg_say(t, "gn_zero = P(%uu);\n", (unsigned)GNI_WG_PARAM_BYTES / 4u - 1u);
+    for (int k = 0; k < GNI_MAX_INPUTS; k++) gni_wg_say(t, "var r%d = vec4<u32>();\n", k);
+    for (uint32_t k = 0; k < GNI_MAX_CONSTS; k++) {
+        uint32_t at = GNI_P_PROGRAM_CONST + 2u * k;
+        if (p->raw64)
+            gni_wg_say(t, "let r%u = vec4<u32>(P(%uu), P(%uu), P(%uu), P(%uu));\n", 8u + k, at, at + 1u, at, at + 1u);
+        else gni_wg_say(t, "let r%u = vec4<u32>(P(%uu) ^ gn_zero);\n", 8u + k, at);
+    }
+    for (int k = 0; k < p->n_insn; k++) gni_wg_say(t, "var r%d = vec4<u32>();\n", 16 + k);
+}
+
+static void gni_wg_map_text(gni_wg_text *t, const gni_wg_program_words *p) {
+    unsigned group = p->raw64 ? 2u : 4u;
+    gni_wg_say(t,
+               "@compute @workgroup_size(256) fn main(@builtin(workgroup_id) wg : vec3<u32>, @builtin(num_workgroups) ng : "
+               "vec3<u32>, @builtin(local_invocation_index) me : u32) {\n");
+    gni_wg_registers(t, p);
+    gni_wg_say(t,
+               "let n = P(%uu);\nlet groups = (n + %uu) / %uu;\n"
+               "for (var q = wg.x * 256u + me; q < groups; q += ng.x * 256u) {\nlet i = q * %uu;\nlet count = min(n - i, %uu);\n",
+               (unsigned)GNI_P_MAP_N, group - 1, group, group, group);
+    gni_wg_body(t, p);
+    for (int k = 0; k < p->n_out; k++) gni_wg_store(t, p, k);
+    gni_wg_say(t, "}\n}\n");
+}
+
+// ---- reductions: see reduce.glsl, whose lanes, teams and units these are
+
+static void gni_wg_join_team(gni_wg_text *t, const gni_wg_program_words *p) {
+    unsigned step = p->columns ? 256u >> p->log_lanes : 1u;
+    gni_wg_say(t, "workgroupBarrier();\n");
+    for (unsigned half_team = (1u << p->log_lanes) >> 1; half_team > 0; half_team >>= 1)
+        gni_wg_say(t,
+                   "if (lane >= %uu && lane < %uu) { ts[me] = s; tc[me] = c; }\nworkgroupBarrier();\n"
+                   "if (lane < %uu) { var s3 = ts[me + %uu]; var c3 = tc[me + %uu]; join(&s, &c, &s3, &c3); }\n",
+                   half_team, 2 * half_team, half_team, half_team * step, half_team * step);
+}
+
+// Element e of (s, c) as element j of the result.
+static void gni_wg_write_result(gni_wg_text *t, const gni_wg_program_words *p) {
+    bool wide = p->result == GNI_T_I64 || p->result == GNI_T_F64 || p->result == GNI_T_U64;
+    gni_wg_say(t, "fn put(place : u32, s0 : vec4<u32>, c0 : vec4<u32>, e0 : u32) {\nvar s = s0; var c = c0; var element = e0;\n"
+                  "let x = leave(&s, &c, &element);\n");
+    if (wide) {
+        gni_wg_say(t, "let at = 2u * (place + P(%uu));\ns8(at, x.x); s8(at + 1u, x.y);\n}\n",
+                   (unsigned)GNI_P_PROGRAM_OP + 9u * GNI_MAX_INPUTS);
+        return;
+    }
+    gni_wg_say(t, "let j = vec4<u32>(place + P(%uu)); let v = vec4<u32>(x.x); let count = 1u;\n",
+               (unsigned)GNI_P_PROGRAM_OP + 9u * GNI_MAX_INPUTS);
+    gni_wg_store_each(t, p->result, GNI_MAX_INPUTS);
+    gni_wg_say(t, "}\n");
+}
+
+static void gni_wg_take_steps(gni_wg_text *t, const gni_wg_program_words *p) {
+    unsigned lanes = 1u << p->log_lanes;
+    gni_wg_say(t,
+               "let steps = %s;\nlet first = wg.y * P(%uu);\nvar end = min(first + P(%uu), steps);\n"
+               "if (unit >= units) { end = 0u; }\nlet n = %s;\n",
+               p->columns ? "reduced" : "(reduced + 3u) / 4u", (unsigned)GNI_P_REDUCE_CHUNK, (unsigned)GNI_P_REDUCE_CHUNK,
+               p->columns ? "kept" : "reduced");
+    if (!p->columns && p->scalars > 0) {
+        gni_wg_say(t, "let sq%d = unit;\n", p->scalars);
+        gni_wg_coordinates(t, p->vectors, p->scalars, false);
+    }
+    gni_wg_say(t, "for (var t = first + lane; t < end; t += %uu) {\nlet i = %s * 4u;\n", lanes, p->columns ? "unit" : "t");
+    if (p->columns && p->scalars > 0) {
+        gni_wg_say(t, "let sq%d = t;\n", p->scalars);
+        gni_wg_coordinates(t, p->vectors, p->scalars, false);
+    }
+    gni_wg_body(t, p);
+    gni_wg_say(t, "var v = r%u; var s2 = vec4<u32>(); var c2 = vec4<u32>();\n", p->word[GNI_P_PROGRAM_OUT_REGS] & 255u);
+    if (p->columns) gni_wg_say(t, "var index = vec4<u32>(P(%uu) + t);\n", (unsigned)GNI_P_REDUCE_INDEX0);
+    else gni_wg_say(t, "var index = vec4<u32>(P(%uu) + i) + vec4<u32>(0u, 1u, 2u, 3u);\n", (unsigned)GNI_P_REDUCE_INDEX0);
+    gni_wg_say(t, "enter(&v, &index, &s2, &c2);\n");
+    if (!p->columns)
+        gni_wg_say(t, "if (i + 4u > reduced) {\nlet outside = (vec4<u32>(i) + vec4<u32>(0u, 1u, 2u, 3u)) >= vec4<u32>(reduced);\n"
+                      "s2 = select(s2, neutral(), outside); c2 = select(c2, neutral_c(), outside);\n}\n");
+    gni_wg_say(t, "if (t == first + lane) { s = s2; c = c2; } else { join_next(&s, &c, &s2, &c2); }\n}\n");
+    if (!p->columns)
+        gni_wg_say(t, "{ var s3 = s.yxwz; var c3 = c.yxwz; join(&s, &c, &s3, &c3); }\n"
+                      "{ var s3 = s.zwxy; var c3 = c.zwxy; join(&s, &c, &s3, &c3); }\n");
+}
+
+static void gni_wg_reduce_text(gni_wg_text *t, const gni_wg_program_words *p) {
+    unsigned lanes = 1u << p->log_lanes, teams = 256u >> p->log_lanes;
+    static const char *const wanted[] = {"neutral", "neutral_c", "enter", "join", "join_next", "leave"};
+    gni_wg_say(t, "const GN_CODE : u32 = %uu;\nconst GN_RESULT_DTYPE : u32 = %uu;\n", p->code, p->result);
+    for (int i = 0; i < 6; i++) gni_wg_want_name(t, wanted[i]);
+    if (!p->partial) gni_wg_write_result(t, p);
+    gni_wg_say(t,
+               "var<workgroup> ts : array<vec4<u32>, 256>;\nvar<workgroup> tc : array<vec4<u32>, 256>;\n"
+               "@compute @workgroup_size(256) fn main(@builtin(workgroup_id) wg : vec3<u32>, @builtin(num_workgroups) ng : "
+               "vec3<u32>, @builtin(local_invocation_index) me : u32) {\n");
+    gni_wg_registers(t, p);
+    gni_wg_say(t, "let kept = P(%uu); let reduced = P(%uu); let units = P(%uu); let splits = P(%uu);\n",
+               (unsigned)GNI_P_REDUCE_KEPT, (unsigned)GNI_P_REDUCE_REDUCED, (unsigned)GNI_P_REDUCE_UNITS,
+               (unsigned)GNI_P_REDUCE_SPLITS);
+    if (p->columns) gni_wg_say(t, "let lane = me / %uu; let team = me %% %uu;\n", teams, teams);
+    else gni_wg_say(t, "let lane = me %% %uu; let team = me / %uu;\n", lanes, lanes);
+    gni_wg_say(t,
+               "let blocks = (units + %uu) / %uu;\nfor (var block = wg.x; block < blocks; block += ng.x) {\n"
+               "let unit = block * %uu + team;\nvar s = neutral(); var c = neutral_c();\n",
+               teams - 1, teams, teams);
+    if (p->joins)
+        gni_wg_say(t,
+                   "if (unit < units) {\nfor (var q = lane; q < splits; q += %uu) {\nlet at = 8u * (unit * splits + q);\n"
+                   "var s2 = v9(at); var c2 = v9(at + 4u); join(&s, &c, &s2, &c2);\n}\n}\n",
+                   lanes);
+    else gni_wg_take_steps(t, p);
+    gni_wg_join_team(t, p);
+    gni_wg_say(t, "if (lane == 0u && unit < units) {\n");
+    if (p->partial)
+        gni_wg_say(t, "let at = 8u * (unit * splits + P(%uu) + wg.y);\nw9(at, s); w9(at + 4u, c);\n",
+                   (unsigned)GNI_P_REDUCE_SPLIT0);
+    else if (p->columns)
+        gni_wg_say(t, "for (var e = 0u; e < 4u; e++) { if (unit * 4u + e < kept) { put(unit * 4u + e, s, c, e); } }\n");
+    else gni_wg_say(t, "put(unit, s, c, 0u);\n");
+    gni_wg_say(t, "}\n}\n}\n");
+}
+
+// The text of a program's kernel, which the caller frees, or NULL after gni_fail.
+static char *gni_wg_program(gni_wg *w, const gni_gpu_kernel *k, uint32_t *buffers, uint32_t *written) {
+    gni_wg_program_words p;
+    gni_wg_text t;
+    memset(&p, 0, sizeof p);
+    memset(&t, 0, sizeof t);
+    t.w = w;
+    if (!gni_wg_library(w)) return NULL;
+    uint32_t counts = k->spec[GNI_P_PROGRAM_COUNTS];
+    p.word = k->spec;
+    p.raw64 = k->module == GNI_MODULE_map_copy64;
+    p.n_in = (int)(counts & 15u);
+    p.n_out = (int)(counts >> 4 & 15u);
+    p.n_insn = (int)(counts >> 8 & 255u);
+    p.vectors = (int)(counts >> 16 & 15u);
+    p.scalars = (int)(counts >> 20 & 15u);
+    uint32_t how = k->spec[GNI_P_PROGRAM_HOW];
+    p.reduces = k->module == GNI_MODULE_reduce_24;
+    if (p.reduces) {
+        p.code = how & 255u;
+        p.columns = how >> 8 & 1u;
+        p.log_lanes = how >> 9 & 15u;
+        p.result = how >> 16 & 15u;
+        p.partial = (how & GNI_F_REDUCE_PARTIAL) != 0;
+        p.joins = (how & GNI_F_REDUCE_JOIN) != 0;
+    } else {
+        p.alias = how >> 8;
+    }
+    gni_wg_choose_types(&p);
+    w->mark++;
+    gni_wg_head(&t, &p);
+    if (p.reduces) gni_wg_reduce_text(&t, &p);
+    else gni_wg_map_text(&t, &p);
+    *buffers = p.buffers;
+    *written = p.written;
+    if (!t.failed) return t.s;
+    gni_free(w->gpu.g, t.s);
+    gni_fail(w->gpu.g, GN_ERROR_OUT_OF_MEMORY, "a program's kernel could not be written");
+    return NULL;
+}
+
+#endif // GNI_WEBGPU
+
+// >>webgpu_layer
+// Kernels on a WebGPU device, and its functions as a device layer. From outside: gni_wg_gpu_open.
+
+#if GNI_WEBGPU
+
+// ---- pipelines
+
+static bool gni_wg_is_program(int module) {
+    return module == GNI_MODULE_map_24 || module == GNI_MODULE_map_copy64 || module == GNI_MODULE_reduce_24;
+}
+
+static uint64_t gni_wg_kernel_hash(const gni_gpu_kernel *k) {
+    uint64_t h = (14695981039346656037u ^ (uint32_t)k->module) * 1099511628211u;
+    for (uint32_t i = 0; i < k->n_spec; i++) h = (h ^ k->spec[i]) * 1099511628211u;
+    return h ^ h >> 29;
+}
+
+static WGPUBindGroupLayout gni_wg_layout(gni_wg *w, uint32_t buffers, uint32_t written) {
+    WGPUBindGroupLayoutEntry e[GNI_GPU_MAX_USES + 1];
+    WGPUBindGroupLayoutDescriptor d;
+    size_t n = 1;
+    memset(e, 0, sizeof e);
+    memset(&d, 0, sizeof d);
+    e[0].visibility = WGPUShaderStage_Compute;
+    e[0].buffer.type = WGPUBufferBindingType_Uniform;
+    e[0].buffer.hasDynamicOffset = true;
+    e[0].buffer.minBindingSize = GNI_WG_PARAM_BYTES;
+    for (uint32_t k = 0; k < GNI_GPU_MAX_USES; k++) {
+        if (!(buffers >> k & 1u)) continue;
+        e[n].binding = k + 1;
+        e[n].visibility = WGPUShaderStage_Compute;
+        e[n++].buffer.type = written >> k & 1u ? WGPUBufferBindingType_Storage : WGPUBufferBindingType_ReadOnlyStorage;
+    }
+    d.entryCount = n;
+    d.entries = e;
+    return wgpuDeviceCreateBindGroupLayout(w->device, &d);
+}
+
+static void gni_wg_compile(gni_wg *w, gni_wg_pipeline *p, WGPUStringView text, uint32_t specs) {
+    WGPUConstantEntry constants[GNI_GPU_MAX_SPEC];
+    char keys[GNI_GPU_MAX_SPEC][4];
+    WGPUShaderSourceWGSL source;
+    WGPUShaderModuleDescriptor md;
+    WGPUPipelineLayoutDescriptor ld;
+    WGPUComputePipelineDescriptor d;
+    WGPUPopErrorScopeCallbackInfo info;
+    memset(constants, 0, sizeof constants);
+    memset(&source, 0, sizeof source);
+    memset(&md, 0, sizeof md);
+    memset(&ld, 0, sizeof ld);
+    memset(&d, 0, sizeof d);
+    memset(&info, 0, sizeof info);
+    p->layout = gni_wg_layout(w, p->buffers, p->written);
+    wgpuDevicePushErrorScope(w->device, WGPUErrorFilter_Validation);
+    source.chain.sType = WGPUSType_ShaderSourceWGSL;
+    source.code = text;
+    md.nextInChain = &source.chain;
+    WGPUShaderModule module = wgpuDeviceCreateShaderModule(w->device, &md);
+    ld.bindGroupLayoutCount = 1;
+    ld.bindGroupLayouts = &p->layout;
+    d.layout = wgpuDeviceCreatePipelineLayout(w->device, &ld);
+    d.compute.module = module;
+    d.compute.entryPoint = gni_wg_view("main");
+    for (uint32_t i = 0; i < p->kernel.n_spec && i < 32; i++) {
+        if (!(specs >> i & 1u)) continue;
+        snprintf(keys[i], sizeof keys[i], "%u", i % 100u);
+        constants[d.compute.constantCount].key = gni_wg_view(keys[i]);
+        constants[d.compute.constantCount++].value = (double)p->kernel.spec[i];
+    }
+    d.compute.constants = constants;
+    p->pipeline = wgpuDeviceCreateComputePipeline(w->device, &d);
+    wgpuPipelineLayoutRelease(d.layout);
+    wgpuShaderModuleRelease(module);
+    info.mode = WGPUCallbackMode_WaitAnyOnly;
+    info.callback = gni_wg_on_scope;
+    info.userdata1 = w;
+    p->failed = !gni_wg_await(w, wgpuDevicePopErrorScope(w->device, info));
+    if (p->failed) gni_log(w->gpu.g, GN_LOG_WARNING, "kernel %s does not compile: %s", p->name, w->text);
+}
+
+// False, after gni_fail: there is no text to compile.
+static bool gni_wg_make(gni_wg *w, gni_wg_pipeline *p) {
+    WGPUStringView text;
+    if (gni_wg_is_program(p->kernel.module)) {
+        char *made = gni_wg_program(w, &p->kernel, &p->buffers, &p->written);
+        if (!made) return false;
+        gni_log(w->gpu.g, GN_LOG_DEBUG, "a program of %d bytes", (int)strlen(made));
+        gni_wg_compile(w, p, gni_wg_view(made), 0);
+        gni_free(w->gpu.g, made);
+        return true;
+    }
+    const gni_wgsl_kernel *k = &gni_wgsl_kernels[w->variant[p->kernel.module]];
+    const char *block = gni_wg_text_get(w, k->block, k->start + k->bytes);
+    if (!block) return false;
+    p->buffers = k->buffers;
+    p->written = k->written;
+    text.data = block + k->start;
+    text.length = k->bytes;
+    gni_wg_compile(w, p, text, k->specs);
+    return true;
+}
+
+static gni_gpu_pipeline *gni_wg_pipeline_get(gni_gpu *d, const gni_gpu_kernel *k, gni_gpu_mode mode) {
+    gni_wg *w = (gni_wg *)d;
+    uint64_t hash = gni_wg_kernel_hash(k);
+    gni_wg_pipeline *p = w->pipelines[hash & 255u];
+    while (p && (p->hash != hash || p->kernel.module != k->module || p->kernel.n_spec != k->n_spec ||
+                 memcmp(p->kernel.spec, k->spec, k->n_spec * sizeof k->spec[0]) != 0))
+        p = p->next;
+    if (!p) {
+        if (mode == GNI_GPU_PEEK || !gni_wg_checked(w)) return NULL;
+        bool has = k->module >= 0 && k->module < GNI_MODULE_COUNT && (gni_wg_is_program(k->module) || w->variant[k->module] >= 0);
+        if (!has) {
+            gni_fail(d->g, GN_ERROR_UNSUPPORTED, "kernel %s has no form for WebGPU",
+                     k->module >= 0 && k->module < GNI_MODULE_COUNT ? gni_modules[k->module].name : "");
+            return NULL;
+        }
+        p = (gni_wg_pipeline *)gni_calloc(d->g, sizeof *p);
+        if (!p) {
+            gni_fail_memory(d->g, "a pipeline", sizeof *p);
+            return NULL;
+        }
+        p->kernel = *k;
+        p->gpu.module = k->module;
+        p->hash = hash;
+        p->name = gni_modules[k->module].name;
+        if (!gni_wg_make(w, p)) { // there may be memory the next time
+            gni_free(d->g, p);
+            return NULL;
+        }
+        p->next = w->pipelines[hash & 255u];
+        w->pipelines[hash & 255u] = p;
+        d->pipelines++;
+    }
+    if (!p->failed) return &p->gpu;
+    if (mode == GNI_GPU_WAIT) gni_fail(d->g, GN_ERROR_UNSUPPORTED, "kernel %s does not compile: %s", p->name, w->text);
+    return NULL;
+}
+
+// ---- dispatch
+
+static bool gni_wg_refuse(gni_wg *w, const gni_wg_pipeline *p, const char *what) {
+    gni_fail(w->gpu.g, GN_ERROR_ARGUMENT, "dispatch of %s: %s", p->name, what);
+    return false;
+}
+
+// Arguments as they are bound: with other memory in the place of what must not be bound twice.
+typedef struct gni_wg_call {
+    gni_gpu_use use[GNI_GPU_MAX_USES];
+    gni_gpu_mem copies[GNI_GPU_MAX_USES], spares[GNI_GPU_MAX_USES];
+    int n_copies;
+} gni_wg_call;
+
+// Something for a place that a dispatch does not use.
+static bool gni_wg_spare(gni_wg *w, gni_wg_call *c, int i) {
+    if (!w->spare[i]) w->spare[i] = gni_wg_block_new(w, 0, 256);
+    if (!w->spare[i]) return false;
+    c->spares[i].block = w->spare[i];
+    c->spares[i].size = 256;
+    c->use[i].mem = &c->spares[i];
+    c->use[i].offset = 0;
+    c->use[i].bytes = 256;
+    c->use[i].write = false;
+    return true;
+}
+
+// What a dispatch writes is bound once: what else reads its buffer reads a copy, and where an argument comes twice, the
+// kernel does not use the second place.
+static bool gni_wg_apart(gni_wg *w, const gni_wg_pipeline *p, gni_wg_call *c) {
+    for (int i = 0; i < GNI_GPU_MAX_USES; i++) {
+        if (!(p->buffers >> i & 1u)) continue;
+        for (int j = 0; j < GNI_GPU_MAX_USES; j++) {
+            if (j == i || !(p->buffers >> j & 1u) || c->use[i].mem->block != c->use[j].mem->block) continue;
+            if (!((p->written >> i | p->written >> j) & 1u)) continue;
+            bool both = p->written >> i & p->written >> j & 1u;
+            const gni_gpu_use *a = &c->use[i], *b = &c->use[j];
+            if (both && (a->offset + a->bytes <= b->offset || b->offset + b->bytes <= a->offset)) continue;
+            int k = (both ? a->write : p->written >> i & 1u) ? j : i; // which one is only read
+            if (both && a->write && b->write) {
+                if (a->offset != b->offset || a->bytes != b->bytes) return gni_wg_refuse(w, p, "a buffer is to be written twice");
+                if (!gni_wg_spare(w, c, GNI_MAX(i, j))) return gni_wg_refuse(w, p, "no memory");
+                continue;
+            }
+            gni_gpu_mem *m = &c->copies[c->n_copies];
+            uint64_t bytes = (c->use[k].bytes + 15u) & ~(uint64_t)15u;
+            if (!gni_wg_alloc(&w->gpu, bytes, m)) {
+                gni_fail_memory(w->gpu.g, "a copy of an argument", bytes);
+                return false;
+            }
+            c->n_copies++;
+            bytes = GNI_MIN(bytes, c->use[k].mem->size - c->use[k].offset);
+            if (!gni_wg_copy(&w->gpu, m, 0, c->use[k].mem, c->use[k].offset, bytes)) return false;
+            c->use[k].mem = m;
+            c->use[k].offset = 0;
+        }
+    }
+    return true;
+}
+
+static bool gni_wg_arguments(gni_wg *w, const gni_wg_pipeline *p, const gni_gpu_use *uses, int n_use, gni_wg_call *c) {
+    memset(c, 0, sizeof *c);
+    for (int i = 0; i < GNI_GPU_MAX_USES; i++) {
+        gni_gpu_use *u = &c->use[i];
+        if (i < n_use) *u = uses[i];
+        if (!(p->buffers >> i & 1u)) continue;
+        if ((!u->mem || u->bytes == 0) && !gni_wg_spare(w, c, i)) return gni_wg_refuse(w, p, "no memory");
+        if (u->offset > u->mem->size || u->bytes > u->mem->size - u->offset)
+            return gni_wg_refuse(w, p, "a buffer argument reaches outside of its memory");
+        if (u->offset & 255u) return gni_wg_refuse(w, p, "a buffer argument is not aligned");
+        if (u->bytes > w->gpu.caps.max_storage_range)
+            return gni_wg_refuse(w, p, "a buffer argument is larger than this device can bind");
+        u->bytes = GNI_MIN((u->bytes + 15u) & ~(uint64_t)15u, (u->mem->size - u->offset) & ~(uint64_t)3u);
+    }
+    return gni_wg_apart(w, p, c);
+}
+
+// The bind group of these arguments, remembered.
+static WGPUBindGroup gni_wg_bind_group(gni_wg *w, const gni_wg_pipeline *p, const gni_wg_call *c) {
+    WGPUBindGroupEntry e[GNI_GPU_MAX_USES + 1];
+    gni_wg_group g;
+    memset(&g, 0, sizeof g);
+    g.pipeline = p;
+    uint64_t h = (uint64_t)(uintptr_t)p;
+    for (int k = 0; k < GNI_GPU_MAX_USES; k++) {
+        if (!(p->buffers >> k & 1u)) continue;
+        g.number[g.count] = ((const gni_wg_block *)c->use[k].mem->block)->number;
+        g.offset[g.count] = c->use[k].offset;
+        g.bytes[g.count] = c->use[k].bytes;
+        h = (h ^ g.number[g.count]) * 1099511628211u;
+        h = (h ^ g.offset[g.count]) * 1099511628211u;
+        h = (h ^ g.bytes[g.count++]) * 1099511628211u;
+    }
+    gni_wg_group *at = &w->groups[(h ^ h >> 31) & (GNI_WG_GROUPS - 1)];
+    g.group = at->group;
+    if (at->group && memcmp(at, &g, sizeof g) == 0) return at->group;
+    if (at->group) wgpuBindGroupRelease(at->group);
+    WGPUBindGroupDescriptor d;
+    memset(e, 0, sizeof e);
+    memset(&d, 0, sizeof d);
+    e[0].buffer = w->params;
+    e[0].size = GNI_WG_PARAM_BYTES;
+    for (int k = 0, n = 1; k < GNI_GPU_MAX_USES; k++) {
+        if (!(p->buffers >> k & 1u)) continue;
+        e[n].binding = (uint32_t)k + 1;
+        e[n].buffer = ((const gni_wg_block *)c->use[k].mem->block)->buffer;
+        e[n].offset = c->use[k].offset;
+        e[n++].size = c->use[k].bytes;
+    }
+    d.layout = p->layout;
+    d.entryCount = (size_t)g.count + 1;
+    d.entries = e;
+    g.group = wgpuDeviceCreateBindGroup(w->device, &d);
+    memcpy(at, &g, sizeof g);
+    return g.group;
+}
+
+static bool gni_wg_dispatch(gni_gpu *d, gni_gpu_pipeline *pipeline, const gni_gpu_use *uses, int n_use, const void *params,
+                            uint32_t bytes, uint32_t x, uint32_t y, uint32_t z) {
+    gni_wg *w = (gni_wg *)d;
+    const gni_wg_pipeline *p = (const gni_wg_pipeline *)pipeline;
+    gni_wg_call c;
+    if (!p || !gni_wg_checked(w)) return false;
+    if (n_use > GNI_GPU_MAX_USES) return gni_wg_refuse(w, p, "too many buffers");
+    if (bytes > GNI_WG_PARAM_BYTES - 4) return gni_wg_refuse(w, p, "too many parameters");
+    if (x > d->caps.max_groups[0] || y > d->caps.max_groups[1] || z > d->caps.max_groups[2])
+        return gni_wg_refuse(w, p, "too many workgroups");
+    if (x == 0 || y == 0 || z == 0) return true;
+    if (w->dispatches == GNI_WG_BATCH && !gni_wg_flush(d)) return false;
+    bool ok = gni_wg_arguments(w, p, uses, n_use, &c);
+    if (ok) {
+        if (!w->encoder) w->encoder = wgpuDeviceCreateCommandEncoder(w->device, NULL);
+        if (!w->pass) w->pass = wgpuCommandEncoderBeginComputePass(w->encoder, NULL);
+        uint32_t at = (uint32_t)w->dispatches++ * (uint32_t)GNI_WG_PARAM_BYTES;
+        memset(w->params_host + at, 0, GNI_WG_PARAM_BYTES);
+        if (bytes > 0) memcpy(w->params_host + at, params, bytes);
+        if (w->bound != p) wgpuComputePassEncoderSetPipeline(w->pass, p->pipeline);
+        w->bound = p;
+        wgpuComputePassEncoderSetBindGroup(w->pass, 0, gni_wg_bind_group(w, p, &c), 1, &at);
+        wgpuComputePassEncoderDispatchWorkgroups(w->pass, x, y, z);
+        for (int i = 0; i < GNI_GPU_MAX_USES; i++)
+            if (p->buffers >> i & 1u) gni_wg_touch(w, c.use[i].mem);
+    }
+    for (int i = 0; i < c.n_copies; i++) gni_wg_free(d, &c.copies[i]);
+    return ok;
+}
+
+// ---- watching
+
+static bool gni_wg_profile(gni_gpu *d, bool on) {
+    GNI_UNUSED(d);
+    GNI_UNUSED(on);
+    return true; // there are no time stamps
+}
+
+static int gni_wg_profile_fetch(gni_gpu *d, gni_gpu_event *out, int capacity) {
+    GNI_UNUSED(d);
+    GNI_UNUSED(out);
+    GNI_UNUSED(capacity);
+    return 0;
+}
+
+static void gni_wg_info(const gni_gpu *d, gn_device_info *out) {
+    const gni_wg *w = (const gni_wg *)d;
+    memset(out, 0, sizeof *out);
+    snprintf(out->name, sizeof out->name, "%s", d->caps.name);
+    snprintf(out->driver, sizeof out->driver, "%s", w->driver);
+    out->backend = GN_BACKEND_WEBGPU;
+    out->usable = true;
+    out->integrated = d->caps.kind == GNI_GPU_INTEGRATED;
+    out->software = d->caps.kind == GNI_GPU_CPU;
+    out->multiprocessors = (int)d->caps.multiprocessors;
+    out->subgroup = (int)d->caps.subgroup;
+    out->vendor_id = d->caps.vendor_id;
+    out->device_id = d->caps.device_id;
+}
+
+// ---- opening and closing
+
+static void gni_wg_close(gni_gpu *d) {
+    gni_wg *w = (gni_wg *)d;
+    gn_context *g = d->g;
+    if (w->device) {
+        if (!d->lost && w->queue) gni_wg_wait(d);
+        gni_wg_end_pass(w);
+        if (w->encoder) wgpuCommandEncoderRelease(w->encoder);
+        for (int i = 0; i < GNI_WG_GROUPS; i++)
+            if (w->groups[i].group) wgpuBindGroupRelease(w->groups[i].group);
+        while (w->all) gni_wg_block_free(w, w->all);
+        for (int i = 0; i < GNI_WG_STAGES; i++)
+            if (w->stages[i].buffer) wgpuBufferRelease(w->stages[i].buffer);
+        for (int i = 0; i < 256; i++) {
+            while (w->pipelines[i]) {
+                gni_wg_pipeline *p = w->pipelines[i];
+                w->pipelines[i] = p->next;
+                if (p->pipeline) wgpuComputePipelineRelease(p->pipeline);
+                if (p->layout) wgpuBindGroupLayoutRelease(p->layout);
+                gni_free(g, p);
+            }
+        }
+        if (w->params) wgpuBufferRelease(w->params);
+        if (w->queue) wgpuQueueRelease(w->queue);
+        wgpuDeviceDestroy(w->device);
+        wgpuDeviceRelease(w->device);
+    }
+    if (w->adapter) wgpuAdapterRelease(w->adapter);
+    if (w->instance) wgpuInstanceRelease(w->instance);
+    for (int i = 0; w->unpacked && i < GNI_WGSL_BLOCK_COUNT; i++) gni_free(g, w->unpacked[i]);
+    gni_free(g, w->unpacked);
+    gni_free(g, w->functions);
+    gni_free(g, w->variant);
+    gni_free(g, w->params_host);
+    gni_free(g, d->jobs);
+    gni_free(g, w);
+}
+
+static bool gni_wg_open_device(gni_wg *w) {
+    WGPUInstanceFeatureName feature = WGPUInstanceFeatureName_TimedWaitAny;
+    WGPUInstanceDescriptor instance;
+    WGPURequestAdapterOptions wanted;
+    WGPURequestAdapterCallbackInfo adapter;
+    WGPURequestDeviceCallbackInfo device;
+    WGPUDeviceDescriptor d;
+    memset(&instance, 0, sizeof instance);
+    memset(&wanted, 0, sizeof wanted);
+    memset(&adapter, 0, sizeof adapter);
+    memset(&device, 0, sizeof device);
+    memset(&d, 0, sizeof d);
+    instance.requiredFeatureCount = 1;
+    instance.requiredFeatures = &feature;
+    w->instance = wgpuCreateInstance(&instance);
+    if (!w->instance) return false;
+    wanted.featureLevel = WGPUFeatureLevel_Core;
+    wanted.powerPreference = WGPUPowerPreference_HighPerformance;
+    adapter.mode = WGPUCallbackMode_WaitAnyOnly;
+    adapter.callback = gni_wg_on_adapter;
+    adapter.userdata1 = w;
+    if (!gni_wg_await(w, wgpuInstanceRequestAdapter(w->instance, &wanted, adapter)) || !w->adapter) return false;
+    device.mode = WGPUCallbackMode_WaitAnyOnly;
+    device.callback = gni_wg_on_device;
+    device.userdata1 = w;
+    d.deviceLostCallbackInfo.mode = WGPUCallbackMode_AllowSpontaneous;
+    d.deviceLostCallbackInfo.callback = gni_wg_on_lost;
+    d.deviceLostCallbackInfo.userdata1 = w;
+    d.uncapturedErrorCallbackInfo.callback = gni_wg_on_error;
+    d.uncapturedErrorCallbackInfo.userdata1 = w;
+    if (!gni_wg_await(w, wgpuAdapterRequestDevice(w->adapter, &d, device)) || !w->device) return false;
+    w->queue = wgpuDeviceGetQueue(w->device);
+    return true;
+}
+
+// False: of a device that does nothing, as tests of other things have it.
+static bool gni_wg_caps(gni_wg *w) {
+    gni_gpu_caps *c = &w->gpu.caps;
+    WGPUAdapterInfo info;
+    WGPULimits l;
+    char device[128], description[128];
+    memset(&info, 0, sizeof info);
+    memset(&l, 0, sizeof l);
+    wgpuAdapterGetInfo(w->adapter, &info);
+    wgpuDeviceGetLimits(w->device, &l);
+    gni_wg_words(device, sizeof device, info.device);
+    gni_wg_words(description, sizeof description, info.description);
+    snprintf(c->name, sizeof c->name, "%s", device[0] ? device : description[0] ? description : "unnamed");
+    snprintf(w->driver, sizeof w->driver, "WebGPU%s%.100s", description[0] ? ", " : "", description);
+    snprintf(c->driver, sizeof c->driver, "%s", w->driver);
+    c->kind = info.adapterType == WGPUAdapterType_CPU             ? GNI_GPU_CPU
+              : info.adapterType == WGPUAdapterType_IntegratedGPU ? GNI_GPU_INTEGRATED
+                                                                  : GNI_GPU_DISCRETE;
+    c->vendor_id = info.vendorID;
+    c->device_id = info.deviceID;
+    c->subgroup = c->subgroup_min = GNI_MAX(info.subgroupMinSize, 4u);
+    c->subgroup_max = GNI_MAX(info.subgroupMaxSize, 4u);
+    c->max_invocations = l.maxComputeInvocationsPerWorkgroup;
+    c->max_size[0] = l.maxComputeWorkgroupSizeX;
+    c->max_size[1] = l.maxComputeWorkgroupSizeY;
+    c->max_size[2] = l.maxComputeWorkgroupSizeZ;
+    for (int i = 0; i < 3; i++) c->max_groups[i] = l.maxComputeWorkgroupsPerDimension;
+    c->shared_bytes = l.maxComputeWorkgroupStorageSize;
+    c->max_storage_range = l.maxStorageBufferBindingSize;
+    c->max_buffers = GNI_MIN(l.maxStorageBuffersPerShaderStage, (uint32_t)GNI_GPU_MAX_USES);
+    c->max_allocation = w->max_buffer = l.maxBufferSize;
+    c->texts = true;
+    c->jobs = ~(1u << GNI_JOB_FACTOR);
+    c->multiprocessors = c->kind == GNI_GPU_CPU ? 4 : 16;
+    bool real = info.backendType != WGPUBackendType_Null;
+    wgpuAdapterInfoFreeMembers(info);
+    return real;
+}
+
+static bool gni_wg_tables(gni_wg *w) {
+    gn_context *g = w->gpu.g;
+    w->variant = (int *)gni_alloc(g, (size_t)GNI_MODULE_COUNT * sizeof(int));
+    w->unpacked = (gni_unpack **)gni_calloc(g, (size_t)GNI_WGSL_BLOCK_COUNT * sizeof(gni_unpack *));
+    w->params_host = (uint8_t *)gni_alloc(g, (size_t)GNI_WG_BATCH * GNI_WG_PARAM_BYTES);
+    if (!w->variant || !w->unpacked || !w->params_host) return false;
+    for (int i = 0; i < GNI_MODULE_COUNT; i++) w->variant[i] = -1;
+    for (int i = 0; gni_wgsl_kernels[i].module >= 0; i++) w->variant[gni_wgsl_kernels[i].module] = i;
+    w->gpu.kernels = w->variant;
+    w->params = gni_wg_buffer(w, (uint64_t)GNI_WG_BATCH * GNI_WG_PARAM_BYTES, WGPUBufferUsage_Uniform | WGPUBufferUsage_CopyDst);
+    return w->params != NULL;
+}
+
+static const gni_gpu_layer gni_webgpu_layer = {"webgpu",
+                                               gni_wg_close,
+                                               gni_wg_info,
+                                               gni_wg_alloc,
+                                               gni_wg_free,
+                                               gni_wg_trim,
+                                               gni_wg_memory_stats,
+                                               gni_wg_upload,
+                                               gni_wg_download,
+                                               gni_wg_download_begin,
+                                               gni_wg_ticket_ready,
+                                               gni_wg_ticket_release,
+                                               gni_wg_fill,
+                                               gni_wg_copy,
+                                               gni_wg_pipeline_get,
+                                               gni_wg_dispatch,
+                                               gni_wg_flush,
+                                               gni_wg_wait,
+                                               gni_wg_profile,
+                                               gni_wg_profile_fetch,
+                                               NULL,
+                                               NULL,
+                                               NULL,
+                                               NULL};
+
+static gni_gpu *gni_wg_gpu_open(gn_context *g, const gn_options *o, char *why, size_t why_size) {
+    gni_wg *w = (gni_wg *)gni_calloc(g, sizeof *w);
+    if (!w) {
+        snprintf(why, why_size, "WebGPU: out of memory");
+        return NULL;
+    }
+    w->gpu.layer = &gni_webgpu_layer;
+    w->gpu.g = g;
+    w->serial = 1;
+    w->limit = o->memory_limit;
+    if (!gni_wg_open_device(w)) {
+        snprintf(why, why_size, "WebGPU: no device%s%.180s", w->text[0] ? ": " : "", w->text);
+    } else if (!gni_wg_caps(w)) {
+        snprintf(why, why_size, "WebGPU: no device but one that does nothing");
+    } else if (!gni_wg_tables(w)) {
+        snprintf(why, why_size, "WebGPU: out of memory");
+    } else {
+        return &w->gpu;
+    }
+    gni_wg_close(&w->gpu);
+    return NULL;
+}
+
+#else // GNI_WEBGPU
+
+static gni_gpu *gni_wg_gpu_open(gn_context *g, const gn_options *o, char *why, size_t why_size) {
+    GNI_UNUSED(g);
+    GNI_UNUSED(o);
+    snprintf(why, why_size, "compiled without GPUNUM_USE_WEBGPU");
+    return NULL;
+}
+
+#endif // GNI_WEBGPU
 
 #ifndef GPUNUM_NO_FFT
 // >>gpu_fft_tables
@@ -25586,6 +28098,9 @@ static int gni_job_log2_up(int64_t x) {
     return n;
 }
 
+// Whether the device's layer has a kernel; that of every other one does.
+static bool gni_job_has(const gni_gpu *gpu, int module) { return gpu->kernels == NULL || gpu->kernels[module] >= 0; }
+
 // ---- operands
 
 // The range of `o` that `rank` dimensions reach, as a buffer argument, and where in it index 0 is, in
@@ -25611,6 +28126,11 @@ static bool gni_job_reach(const gni_gpu *gpu, const gni_operand *o, const int64_
         use->bytes = GNI_MIN(use->mem->size, 16);
         *base = 0;
         return empty;
+    }
+    if (gpu->caps.texts && use->mem->size <= gpu->caps.max_storage_range) { // views have one buffer argument
+        use->offset = 0;
+        use->bytes = use->mem->size;
+        start = 0;
     }
     *base = (uint32_t)((o->offset * size - start) / size);
     return (end - start) / GNI_MIN(size, 4) < INT32_MAX && end - start <= GNI_GPU_REACH &&
@@ -25737,7 +28257,8 @@ static bool gni_job_is_copy64(const gni_program *p) {
 
 static bool gni_job_enough_places(const gni_gpu *gpu, const gni_program *p, int extra_buffers) {
     // With bindings kernels declare all that programs may have.
-    int places = gpu->caps.addresses ? p->n_in + extra_buffers : GNI_MAX_INPUTS + GNI_MAX_OUTPUTS;
+    bool own = gpu->caps.addresses || gpu->caps.texts;
+    int places = own ? p->n_in + extra_buffers : GNI_MAX_INPUTS + GNI_MAX_OUTPUTS;
     return (uint32_t)places <= gpu->caps.max_buffers;
 }
 
@@ -25821,6 +28342,7 @@ static bool gni_job_seen(gni_gpu *gpu, const gni_gpu_kernel *k) {
 static gni_gpu_pipeline *gni_job_pipeline(gni_job_call *c) {
     gni_gpu *gpu = c->gpu;
     uint32_t flags = gpu->g->options.vulkan_flags;
+    if (gpu->caps.texts) return gni_gpu_pipeline_get(gpu, &c->special, GNI_GPU_WAIT);
     if (c->special.module < 0 || (flags & GN_VULKAN_NO_SPECIALIZATION))
         return gni_gpu_pipeline_get(gpu, &c->generic, GNI_GPU_WAIT);
     if (flags & GN_VULKAN_NO_ASYNC_PIPELINES)
@@ -25913,7 +28435,7 @@ static void gni_job_map_modules(gni_job_call *c, const gni_program *p, bool litt
     int special = p->wide ? GNI_MODULE_map_wide_24 : little ? GNI_MODULE_map_8 : GNI_MODULE_map_24;
     int generic = p->wide ? GNI_MODULE_map_wide_generic : GNI_MODULE_map_generic;
     if (gni_job_is_copy64(p)) {
-        special = -1;
+        special = c->gpu->caps.texts ? GNI_MODULE_map_copy64 : -1;
         generic = GNI_MODULE_map_copy64;
     }
     gni_job_set_modules(c, p, special, generic);
@@ -25990,6 +28512,19 @@ static int64_t gni_job_map_tiles(gni_job_call *c, const gni_map *m, int row, int
     return n / (rows * columns) * across * down;
 }
 
+// Where kernels are texts: which inputs are read from an output's buffer.
+static uint32_t gni_job_shared_buffers(const gni_job_call *c, const gni_program *p) {
+    uint32_t bits = 0;
+    for (int i = 0; c->gpu->caps.texts && i < p->n_in && i < 6; i++) {
+        for (int k = 0; k < p->n_out; k++) {
+            const gni_gpu_use *in = &c->use[i], *out = &c->use[GNI_MAX_INPUTS + k];
+            if (in->mem == out->mem && in->offset == out->offset && in->bytes == out->bytes)
+                bits |= (uint32_t)(k + 1) << (8 + 4 * i);
+        }
+    }
+    return bits;
+}
+
 // One dispatch. `*fits` says whether it was possible; nothing is reported when it was not.
 static bool gni_job_map_once(gni_gpu *gpu, const gni_map *m, int64_t n, bool *fits) {
     gni_job_call c;
@@ -26019,7 +28554,7 @@ static bool gni_job_map_once(gni_gpu *gpu, const gni_map *m, int64_t n, bool *fi
     gni_job_put_space(&c, &s);
     gni_job_put_program(&c, p, &s, in, out);
     gni_job_map_modules(&c, p, little);
-    c.special.spec[GNI_P_PROGRAM_HOW] = gni_job_map_groups(gpu, p);
+    c.special.spec[GNI_P_PROGRAM_HOW] = gni_job_map_groups(gpu, p) | gni_job_shared_buffers(&c, p);
     int64_t blocks =
         gni_job_ceil(gni_job_ceil(n, group),
                      (int64_t)GNI_JOB_THREADS << (c.special.spec[GNI_P_PROGRAM_HOW] & 3u));
@@ -26247,8 +28782,19 @@ static bool gni_job_reduce_piece(gni_job_call *c, const gni_reduce *r, const gni
     k[GNI_P_REDUCE_SPLIT0] = (uint32_t)first;
     k[GNI_P_REDUCE_INDEX0] = (uint32_t)index;
     gni_job_reduce_modules(c, r, &s);
+    if (c->gpu->caps.texts && total > 1) c->special.spec[GNI_P_PROGRAM_HOW] |= GNI_F_REDUCE_PARTIAL;
     c->waits = r->compiled;
     return gni_job_dispatch(c, gni_job_pipeline(c), plan->blocks, splits, 1);
+}
+
+// Where no workgroup can wait for the others: joins the partial results of all.
+static bool gni_job_reduce_join(gni_job_call *c, const gni_job_plan *plan) {
+    uint32_t *w = c->special.spec;
+    w[GNI_P_PROGRAM_COUNTS] = 1u << 4; // one output, and nothing else
+    w[GNI_P_PROGRAM_IN_DTYPES] = w[GNI_P_PROGRAM_IN_KINDS] = 0;
+    w[GNI_P_PROGRAM_HOW] = (w[GNI_P_PROGRAM_HOW] & ~GNI_F_REDUCE_PARTIAL) | GNI_F_REDUCE_JOIN;
+    c->special.n_spec = GNI_P_PROGRAM_STEPS;
+    return gni_job_dispatch(c, gni_job_pipeline(c), plan->blocks, 1, 1);
 }
 
 // The outermost reduced dimension in pieces of `step`, in dispatches that finish together.
@@ -26269,7 +28815,7 @@ static bool gni_job_reduce_pieces(gni_gpu *gpu, const gni_reduce *r, const gni_j
     c.gpu = gpu;
     if (total > 1) {
         ok = gni_job_scratch(&c, (uint64_t)(plan->units * total) * 32, "partial results") &&
-             gni_job_counters(&c, plan->blocks, &counter);
+             (gpu->caps.texts || gni_job_counters(&c, plan->blocks, &counter));
     }
     gni_gpu_use scratch[2] = {c.use[0], c.use[1]};
     for (int64_t i = 0; i < pieces && ok; i++) {
@@ -26288,6 +28834,7 @@ static bool gni_job_reduce_pieces(gni_gpu *gpu, const gni_reduce *r, const gni_j
                                   total, false, &fits) &&
              fits;
     }
+    if (ok && gpu->caps.texts && total > 1) ok = gni_job_reduce_join(&c, plan);
     gni_job_drop_scratch(&c);
     return ok;
 }
@@ -26374,7 +28921,7 @@ static bool gni_job_reduce_is_far(const gni_reduce *r) {
 static bool gni_job_reduce_ok(const gni_gpu *gpu, const gni_reduce *r) {
     gn_dtype t = r->out.dtype;
     bool wide = r->program.wide, index = r->op == GNI_RED_ARGMIN || r->op == GNI_RED_ARGMAX;
-    if (!gni_job_program_ok(gpu, &r->program, 3) || gni_is_complex(t)) return false;
+    if (!gni_job_program_ok(gpu, &r->program, gpu->caps.texts ? 1 : 3) || gni_is_complex(t)) return false;
     if (gni_job_reduce_is_far(r)) return false;
     if (index) return t == GN_I32 || t == GN_I64;
     if (r->op == GNI_RED_ANY || r->op == GNI_RED_ALL) return t == GN_BOOL;
@@ -26536,18 +29083,34 @@ static bool gni_job_search(gni_gpu *gpu, const gni_search *s);
 static bool gni_job_count_ok(const gni_gpu *gpu, const gni_count *d);
 static bool gni_job_count(gni_gpu *gpu, const gni_count *d);
 
+// Whether output i shares its buffer with one before it.
+static bool gni_job_writes_before(const gni_map *m, int i) {
+    for (int k = 0; k < i; k++)
+        if (m->out[k].buf == m->out[i].buf) return true;
+    return false;
+}
+
 static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) {
     const gni_gpu *gpu = g->gpu;
     if (!gpu || gpu->caps.max_invocations < GNI_JOB_THREADS) return false;
+    if (gpu->caps.texts && !(gpu->caps.jobs >> kind & 1u)) return false;
     switch (kind) {
     case GNI_JOB_MAP: {
         const gni_program *p = &((const gni_map *)job)->program;
+        for (int i = 1; gpu->caps.texts && i < p->n_out; i++) // bound once each
+            if (gni_job_writes_before((const gni_map *)job, i)) return false;
         if (gni_job_is_copy64(p)) return gni_job_enough_places(gpu, p, p->n_out);
         return gni_job_program_ok(gpu, p, p->n_out);
     }
     case GNI_JOB_REDUCE: return gni_job_reduce_ok(gpu, (const gni_reduce *)job);
     case GNI_JOB_SOFTMAX: return gni_job_softmax_ok((const gni_softmax *)job);
     case GNI_JOB_MATMUL: return gni_job_matmul_ok(gpu, (const gni_matmul *)job);
+    case GNI_JOB_CONV: {
+        gni_matmul m;
+        memset(&m, 0, sizeof m);
+        m.a.dtype = m.b.dtype = m.c.dtype = ((const gni_conv *)job)->a.dtype;
+        return gni_job_matmul_ok(gpu, &m);
+    }
     case GNI_JOB_TAKE: return gni_job_take_ok(gpu, (const gni_take *)job);
     case GNI_JOB_SCAN: return gni_job_scan_ok(gpu, (const gni_scan *)job);
     case GNI_JOB_SORT: return gni_job_sort_ok(gpu, (const gni_sort *)job);
@@ -26650,8 +29213,10 @@ static bool gni_order_scan_phase(gni_gpu *gpu, const gni_order_scan *s, const gn
     memset(&c, 0, sizeof c);
     c.gpu = gpu;
     c.use[0] = s->in;
-    c.use[1] = phase == GNI_F_SCAN_TOTALS ? *parts : s->out;
-    c.use[2] = parts != NULL ? *parts : s->out;
+    if (phase != GNI_F_SCAN_TOTALS) c.use[1] = s->out;
+    else if (!gpu->caps.texts) c.use[1] = *parts; // which is bound once there
+    if (parts != NULL) c.use[2] = *parts;
+    else if (!gpu->caps.texts) c.use[2] = s->out;
     c.n_use = 3;
     c.generic.n_spec = GNI_S_SCAN_SPECS;
     c.generic.spec[GNI_S_SCAN_OP] = (uint32_t)s->op;
@@ -26688,6 +29253,7 @@ static bool gni_order_scan_run(gni_gpu *gpu, const gni_order_scan *s) {
     inner.flags = GNI_F_SCAN_EXCLUSIVE;
     inner.n = tiles;
     inner.in = inner.out = parts;
+    inner.in.write = false;
     inner.in_base = inner.out_base = 0;
     const bool ok = gni_order_scan_phase(gpu, s, &parts, GNI_F_SCAN_TOTALS, tiles, s->outer * tiles) &&
                     gni_order_scan_run(gpu, &inner) &&
@@ -26893,6 +29459,8 @@ static bool gni_job_sort(gni_gpu *gpu, const gni_sort *s) {
     if (places && !gni_order_operand(gpu, &s->index, took, &index, &p[GNI_P_SORT_INDEX_BASE], true)) return false;
     if (!values) out = index;
     if (!places) index = out;
+    if (!values && gpu->caps.texts) memset(&out, 0, sizeof out);
+    if (!places && gpu->caps.texts) memset(&index, 0, sizeof index);
     gni_order_key(&c.generic, s->in.dtype, s->descending, places);
     c.generic.n_spec = GNI_S_SORT_SPECS;
     c.generic.spec[GNI_S_SORT_PLACES] = places;
@@ -26909,8 +29477,12 @@ static bool gni_job_sort(gni_gpu *gpu, const gni_sort *s) {
     const int log_row = gni_job_log2_up(s->n);
     c.generic.spec[GNI_S_SORT_LOG_ROW] = (uint32_t)log_row;
     c.generic.spec[GNI_S_SORT_FIRST] = 1;
-    c.use[1] = c.use[3] = out;
-    c.use[2] = c.use[4] = c.use[5] = index;
+    c.use[3] = out;
+    c.use[4] = index;
+    if (!gpu->caps.texts) { // where every place wants something
+        c.use[1] = out;
+        c.use[2] = c.use[5] = index;
+    }
     return gni_order_dispatch(&c, wide ? GNI_MODULE_sort_rows64 : GNI_MODULE_sort_rows, gni_job_ceil(s->rows, slots >> log_row));
 }
 
@@ -27292,7 +29864,7 @@ static bool gni_job_matmul_ok(const gni_gpu *gpu, const gni_matmul *m) {
     if (m->prologue != 0 && !gni_job_program_ok(gpu, &m->load, 1)) return false;
     if (real) return m->bias.buf == NULL || m->bias.dtype == GN_F32;
     if (gni_job_is_far(m)) return false;
-    if (plain && (a == GN_I32 || a == GN_U32)) return true;
+    if (plain && (a == GN_I32 || a == GN_U32)) return gni_job_has(gpu, gni_job_int_tile.module);
     return plain && a == GN_F64 && gpu->caps.float64 && gpu->caps.int64;
 }
 
@@ -27464,7 +30036,8 @@ static const gni_job_tile *gni_job_pick_tile(const gni_gpu *gpu, const gni_matmu
     for (int i = 0; i < count; i++) {
         const gni_job_tile *t = &tiles[i];
         if (t->shared > gpu->caps.shared_bytes && i < count - 1) continue;
-        for (int64_t s = 1; s <= 1024 && (s == 1 || m->k >= s * 4 * t->bk);
+        if (!gni_job_has(gpu, t->module)) continue;
+        for (int64_t s = 1; s <= (gpu->caps.texts ? 1 : 1024) && (s == 1 || m->k >= s * 4 * t->bk);
              s = gni_job_more_splits(t, s)) {
             double time = gni_job_tile_time(gpu, t, m, batches, s);
             if (best != NULL && time >= least) continue;
@@ -27881,7 +30454,7 @@ static bool gni_job_matvec(gni_job_call *c, const gni_matmul *job, const gni_mat
     if (units == 1 && steps >= (int64_t)8 << 8) log_lanes = 8; // no lanes without work
     int64_t blocks = gni_job_ceil(units, (int64_t)256 >> log_lanes), splits = 1;
     int64_t want = gni_job_enough(gpu) / GNI_MAX(blocks * batches, 1);
-    if (want > 1) splits = GNI_MIN(GNI_MIN(want, steps / ((int64_t)8 << log_lanes)), 512);
+    if (want > 1 && !gpu->caps.texts) splits = GNI_MIN(GNI_MIN(want, steps / ((int64_t)8 << log_lanes)), 512);
     c->generic.module = GNI_MODULE_matvec;
     c->generic.n_spec = GNI_S_MATVEC_SPECS;
     c->generic.spec[GNI_S_MATMUL_A_DTYPE] = (uint32_t)m->a.dtype;
@@ -29110,6 +31683,15 @@ static void gni_deliver_reads(gn_context *g, bool wait) {
     g->delivering = false;
 }
 
+GPUNUM_API int gn_poll(gn_context *g) {
+    int left = 0;
+    if (!gni_begin_context("gn_poll", g)) return 0;
+    gni_deliver_reads(g, false);
+    for (const gni_read *r = g->reads; r != NULL; r = r->next) left++;
+    gni_end_plain(g);
+    return left;
+}
+
 GPUNUM_API void gn_read_async(gn_array *a, void *dst, size_t bytes, gn_done_fn done, void *user) {
     gn_context *g = gni_begin("gn_read_async", &a, 1);
     if (g == NULL || done == NULL) {
@@ -29465,6 +32047,41 @@ GPUNUM_API gn_array *gn_copy(gn_array *a) {
     }
     if (y != NULL && gni_tracks(g, &a, 1)) gni_record(g, y, "gn_copy", gni_back_copy, &a, 1);
     return gni_end(g, y);
+}
+
+// ---- gn_autocast_begin
+
+enum { GNI_AUTOCAST_NONE, GNI_AUTOCAST_F16, GNI_AUTOCAST_BF16, GNI_AUTOCAST_OFF }; // two bits of g->autocast
+
+// The dtype of halves that is in force, or float32. What other public calls are made of follows their own dtypes.
+static gn_dtype gni_autocast(const gn_context *g) {
+    const uint64_t bits = g->call_depth == 1 || g->call == NULL ? g->autocast & 3u : (uint64_t)GNI_AUTOCAST_NONE;
+    return bits == GNI_AUTOCAST_F16 ? GN_F16 : bits == GNI_AUTOCAST_BF16 ? GN_BF16 : GN_F32;
+}
+
+static bool gni_sums_in_f32(gn_dtype t) { return t == GN_F32 || t == GN_F16 || t == GN_BF16; }
+
+// Whether these become halves, of one dtype.
+static bool gni_autocasts(const gn_context *g, gn_array *const *in, int n) {
+    const gn_dtype t = gni_autocast(g);
+    bool differs = false;
+    for (int i = 0; i < n; i++) {
+        if (!gni_sums_in_f32(in[i]->dtype)) return false;
+        differs = differs || in[i]->dtype != t;
+    }
+    return t != GN_F32 && differs;
+}
+
+// They do, inside a scope.
+static void gni_autocast_all(gn_context *g, gn_array **in, int n) {
+    const gn_dtype t = gni_autocast(g);
+    for (int i = 0; i < n; i++)
+        if (in[i] != NULL && in[i]->dtype != t) in[i] = gn_cast(in[i], t);
+}
+
+// Whether a half is to be seen as float32, which losses and softmax do.
+static bool gni_autocasts_back(const gn_context *g, const gn_array *a) {
+    return gni_autocast(g) != GN_F32 && a->dtype != GN_F32 && gni_sums_in_f32(a->dtype);
 }
 
 GNI_O1_BEGIN
@@ -30190,6 +32807,7 @@ static gn_array *gni_softmax_axis(const char *fn, gni_softmax_kind kind, gni_bac
     gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
+    if (gni_autocasts_back(g, a)) return gni_end_scope(g, gni_softmax_axis(fn, kind, backward, gn_cast(a, GN_F32), axis));
     gn_array *y = NULL;
     int at = gni_axis(g, fn, axis, a->shape.rank);
     if (at >= 0 && gni_real_only(g, fn, &a, 1)) {
@@ -30222,6 +32840,7 @@ GPUNUM_API gn_array *gn_logsumexp(gn_array *a, gn_axes axes) {
     gn_context *g = gni_begin("gn_logsumexp", &a, 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
+    if (gni_autocasts_back(g, a)) return gni_end_scope(g, gn_logsumexp(gn_cast(a, GN_F32), axes));
     gn_array *y = NULL;
     bool keep;
     uint32_t set = gni_axes(g, "gn_logsumexp", axes, a->shape.rank, &keep);
@@ -30254,264 +32873,6 @@ GPUNUM_API gn_array *gn_logsumexp(gn_array *a, gn_axes axes) {
 static gn_dtype gni_matmul_dtype(gn_dtype t) {
     if (gni_is_float(t) || t == GN_I32 || t == GN_I64) return t;
     return t == GN_U32 || t == GN_U64 ? GN_I64 : GN_I32;
-}
-
-static bool gni_matmul_misfit(gn_context *g, const char *fn, const gn_array *a, const gn_array *b,
-                              const char *why) {
-    char ta[200], tb[200];
-    gni_fail(g, GN_ERROR_SHAPE, "%s: %s x %s%s", fn, gni_shape_text(ta, sizeof ta, &a->shape),
-             gni_shape_text(tb, sizeof tb, &b->shape), why);
-    return false;
-}
-
-// Shapes of the job, with 1-d operands seen as a row and a column. False after gni_fail.
-static bool gni_matmul_shapes(gn_context *g, const char *fn, const gn_array *a, const gn_array *b,
-                              gni_matmul *m, gn_shape *out) {
-    int ra = a->shape.rank, rb = b->shape.rank;
-    if (ra == 0 || rb == 0) {
-        return gni_matmul_misfit(g, fn, a, b, ": a 0-d operand; use gn_mul");
-    }
-    m->m = ra > 1 ? a->shape.dim[ra - 2] : 1;
-    m->k = a->shape.dim[ra - 1];
-    m->n = rb > 1 ? b->shape.dim[rb - 1] : 1;
-    int64_t kb = rb > 1 ? b->shape.dim[rb - 2] : b->shape.dim[0];
-    if (m->k != kb) {
-        char why[100];
-        snprintf(why, sizeof why, ": inner dimensions %lld and %lld differ", (long long)m->k,
-                 (long long)kb);
-        return gni_matmul_misfit(g, fn, a, b, why);
-    }
-    m->a_rs = ra > 1 ? a->stride[ra - 2] : 0;
-    m->a_cs = a->stride[ra - 1];
-    m->b_rs = rb > 1 ? b->stride[rb - 2] : b->stride[0];
-    m->b_cs = rb > 1 ? b->stride[rb - 1] : 0;
-    gn_shape batch_a = gn_shape_from(GNI_MAX(ra - 2, 0), a->shape.dim);
-    gn_shape batch_b = gn_shape_from(GNI_MAX(rb - 2, 0), b->shape.dim);
-    if (!gni_broadcast(&batch_a, &batch_b, out))
-        return gni_matmul_misfit(g, fn, a, b, ": batch dimensions do not broadcast");
-    m->batch_rank = out->rank;
-    for (int i = 0; i < out->rank; i++) {
-        int ia = i - out->rank + batch_a.rank, ib = i - out->rank + batch_b.rank;
-        m->batch_dim[i] = out->dim[i];
-        m->a_batch[i] = ia >= 0 && batch_a.dim[ia] != 1 ? a->stride[ia] : 0;
-        m->b_batch[i] = ib >= 0 && batch_b.dim[ib] != 1 ? b->stride[ib] : 0;
-    }
-    if (ra > 1) out->dim[out->rank++] = m->m;
-    if (rb > 1) out->dim[out->rank++] = m->n;
-    return true;
-}
-
-// Whether the program's operands have these steps: one of batch dimension `outer` is `count` of `inner`.
-static bool gni_matmul_even(const gni_matmul *m, int outer, int inner, int64_t count) {
-    for (int k = 1; m->fused && k < m->program.n_in; k++)
-        if (m->in[k].stride[outer] != m->in[k].stride[inner] * count) return false;
-    for (int k = 0; m->prologue != 0 && k < m->load.n_in; k++)
-        if (m->load_in[k].stride[outer] != m->load_in[k].stride[inner] * count) return false;
-    return true;
-}
-
-static void gni_matmul_move(gni_matmul *m, int from, int to) {
-    for (int k = 1; m->fused && k < m->program.n_in; k++)
-        m->in[k].stride[to] = m->in[k].stride[from];
-    for (int k = 0; m->prologue != 0 && k < m->load.n_in; k++)
-        m->load_in[k].stride[to] = m->load_in[k].stride[from];
-}
-
-// Batches that all operands step through evenly become one; a batch of row blocks over one matrix b
-// becomes more rows.
-static void gni_matmul_merge(gni_matmul *m) {
-    int out = 0;
-    for (int i = 0; i < m->batch_rank; i++) {
-        if (m->batch_dim[i] == 1) continue;
-        bool joins = out > 0 && m->a_batch[out - 1] == m->a_batch[i] * m->batch_dim[i] &&
-                     m->b_batch[out - 1] == m->b_batch[i] * m->batch_dim[i] &&
-                     gni_matmul_even(m, out - 1, i, m->batch_dim[i]);
-        if (joins) out--;
-        m->batch_dim[out] = joins ? m->batch_dim[out] * m->batch_dim[i] : m->batch_dim[i];
-        m->a_batch[out] = m->a_batch[i];
-        m->b_batch[out] = m->b_batch[i];
-        gni_matmul_move(m, i, out);
-        out++;
-    }
-    m->batch_rank = out;
-    if (out == 0 || m->b_batch[out - 1] != 0) return;
-    bool rows =
-        m->a_batch[out - 1] == m->m * m->a_rs && gni_matmul_even(m, out - 1, GNI_ALONG_M, m->m);
-    if (!rows && m->m != 1) return;
-    if (m->m == 1) {
-        m->a_rs = m->a_batch[out - 1];
-        gni_matmul_move(m, out - 1, GNI_ALONG_M);
-    }
-    m->m *= m->batch_dim[out - 1];
-    m->batch_rank = out - 1;
-}
-
-// ---- what is fused into the store
-
-// Operands of the program over the batch dimensions, m and n; b's are over the root's dimensions.
-static void gni_matmul_take_program(gni_matmul *m, const gni_builder *b, const gn_array *product) {
-    const gni_expr *e = product->expr;
-    int rank = b->map.rank, lead = rank - product->shape.rank, at = lead + m->batch_rank;
-    m->fused = true;
-    m->program = b->map.program;
-    for (int k = 1; k < m->program.n_in; k++) {
-        const int64_t *from = b->map.in[k].stride;
-        gni_operand *to = &m->in[k];
-        *to = b->map.in[k];
-        memset(to->stride, 0, sizeof to->stride);
-        for (int i = 0; i < m->batch_rank; i++) to->stride[i] = from[lead + i];
-        if (e->src[0]->shape.rank > 1) to->stride[GNI_ALONG_M] = from[at];
-        if (e->src[1]->shape.rank > 1) to->stride[GNI_ALONG_N] = from[rank - 1];
-    }
-}
-
-// Rounding to the dtype of the output at the end is what the store does anyway.
-static void gni_matmul_drop_round(gni_program *p) {
-    gn_dtype t = p->out_dtype[0];
-    int last = p->n_insn - 1, reg = p->n_in + p->n_const + last;
-    if (last < 0 || p->out_reg[0] != reg) return;
-    uint32_t op = GNI_INSN_CODE(p->insn[last]) / 3u;
-    if (!(op == GNI_OP_ROUND_F16 && t == GN_F16) && !(op == GNI_OP_ROUND_BF16 && t == GN_BF16))
-        return;
-    p->out_reg[0] = (int)GNI_INSN_A(p->insn[last]);
-    p->n_insn--;
-}
-
-// The operand that insn adds to the product, a float32 row, or 0.
-static int gni_matmul_row_added(const gni_matmul *m, uint32_t insn) {
-    uint32_t a = GNI_INSN_A(insn), b = GNI_INSN_B(insn);
-    if (GNI_INSN_CODE(insn) != GNI_OP_ADD * 3u + GNI_F || (a == 0) == (b == 0)) return 0;
-    int k = (int)(a + b);
-    if (k >= m->program.n_in || m->in[k].dtype != GN_F32) return 0;
-    for (int i = 0; i < m->batch_rank; i++)
-        if (m->in[k].stride[i] != 0 && m->batch_dim[i] != 1) return 0;
-    bool row = (m->in[k].stride[GNI_ALONG_M] == 0 || m->m == 1) &&
-               (m->in[k].stride[GNI_ALONG_N] == 1 || m->n == 1);
-    return row ? k : 0;
-}
-
-// A bias, relu and a conversion are what every kernel does without a program.
-static void gni_matmul_simplify(gni_matmul *m) {
-    gni_program *p = &m->program;
-    gni_matmul_drop_round(p);
-    int done = 0, reg = 0, bias = 0, first = p->n_in + p->n_const;
-    if (p->n_insn > done && (bias = gni_matmul_row_added(m, p->insn[done])) > 0)
-        reg = first + done++;
-    bool relu = p->n_insn > done && GNI_INSN_CODE(p->insn[done]) == GNI_OP_RELU * 3u + GNI_F &&
-                (int)GNI_INSN_A(p->insn[done]) == reg;
-    if (relu) reg = first + done++;
-    if (done < p->n_insn || p->out_reg[0] != reg) return;
-    m->fused = false;
-    m->act = relu ? 1 : 0;
-    if (bias > 0) m->bias = m->in[bias];
-}
-
-// ---- a pending operand of a product with a vector or a narrow matrix, made while it is read
-
-enum {
-    GNI_PROLOGUE_LEAST = 4096, // elements: below, a pass of its own costs nothing that shows
-    GNI_PROLOGUE_WIDEST = 256  // rows or columns of the other operand
-};
-
-// Rows of a (side 2) or columns of b (side 1).
-static int64_t gni_prologue_width(const gn_array *a, const gn_array *b, int side) {
-    const gn_shape *s = side == 1 ? &b->shape : &a->shape;
-    return s->rank == 1 ? 1 : s->dim[side == 1 ? s->rank - 1 : s->rank - 2];
-}
-
-// Whether a (side 1) or b (side 2) may stay pending: for large ones each element is loaded once or a few times, and
-// memory is what such products wait for. Only GPUs have it for more than a vector.
-static bool gni_may_give(const gn_array *a, const gn_array *b, int side) {
-    const gn_array *x = side == 1 ? a : b, *v = side == 1 ? b : a;
-    int64_t width = gni_prologue_width(a, b, side);
-    if (width > 1 && (x->ctx->gpu == NULL || width > GNI_PROLOGUE_WIDEST)) return false;
-    if (width == 0 || !gni_is_pending(x) || gni_is_const(x) || x->dtype != GN_F32) return false;
-    return x != v && !x->expr->wide && !x->expr->prologue && x->expr->products == 0 &&
-           gni_elements(&x->shape) >= GNI_PROLOGUE_LEAST;
-}
-
-// Nobody else reads it, and no batch twice.
-static int gni_product_prologue(const gn_array *product, int64_t *by) {
-    const gni_expr *e = product->expr;
-    if (product->dtype != GN_F32) return 0;
-    for (int side = 1; side <= 2; side++) {
-        const gn_array *x = e->src[side - 1], *v = e->src[2 - side];
-        if (!gni_may_give(e->src[0], e->src[1], side)) continue;
-        bool user = x->user_refs > 1 || (x->user_refs == 1 && x->scope_slot < 0);
-        int64_t n = gni_elements(&product->shape), k = gni_product_depth(product);
-        if (user || x->lazy_refs != 1 || x->refs != x->user_refs + 1) continue;
-        *by = gni_prologue_width(e->src[0], e->src[1], side);
-        if (gni_elements(&x->shape) * *by != n * k) continue;
-        if (side == 2 || *by > 1 || !gni_may_give(v, x, 1)) return side;
-    }
-    return 0;
-}
-
-// Says how operand `side` is made; false where that does not fit.
-static bool gni_matmul_take_load(gn_context *g, gni_matmul *m, gn_array *x, int side) {
-    gni_builder b;
-    gni_program *p = &b.map.program;
-    int rank = x->shape.rank, lead = rank - 2 - m->batch_rank;
-    gni_build_begin(&b, g, &x->shape, false);
-    p->n_out = 1;
-    p->out_dtype[0] = GN_F32;
-    p->out_reg[0] = gni_build_value(&b, x);
-    int others = 1 + (m->fused ? m->program.n_in : 0);
-    if (b.full || p->n_in + others > GNI_MAX_INPUTS || p->n_insn + 1 > GNI_MAX_INSNS) return false;
-    gni_build_finish(p);
-    m->prologue = side;
-    m->load = *p;
-    for (int k = 0; k < p->n_in; k++) {
-        const int64_t *from = b.map.in[k].stride;
-        gni_operand *to = &m->load_in[k];
-        *to = b.map.in[k];
-        memset(to->stride, 0, sizeof to->stride);
-        for (int i = 0; i < m->batch_rank; i++)
-            if (lead + i >= 0) to->stride[i] = from[lead + i];
-        to->stride[side == 2 && rank == 1 ? GNI_ALONG_M : GNI_ALONG_N] = from[rank - 1];
-        if (rank > 1) to->stride[GNI_ALONG_M] = from[rank - 2];
-    }
-    return true;
-}
-
-static bool gni_product_run(gn_context *g, gn_array *product, gn_array *root, gni_builder *b) {
-    gni_matmul m;
-    gn_shape shape;
-    gn_array *x = product->expr->src[0], *y = product->expr->src[1];
-    int64_t by = 0;
-    int side = gni_product_prologue(product, &by);
-    if (root == product) gni_product_keep(g, product);
-    memset(&m, 0, sizeof m);
-    if (side != 1 && !gni_materialize(g, x)) return false;
-    if (side != 2 && !gni_materialize(g, y)) return false;
-    if (!gni_matmul_shapes(g, product->maker, x, y, &m, &shape)) return false;
-    if (b != NULL) {
-        gni_matmul_take_program(&m, b, product);
-        gni_matmul_simplify(&m);
-    }
-    if (side != 0 && !gni_matmul_take_load(g, &m, side == 1 ? x : y, side)) {
-        if (!gni_materialize(g, side == 1 ? x : y)) return false;
-    }
-    gni_buffer *out =
-        gni_buffer_new(g, (uint64_t)gni_elements(&root->shape) * gn_dtype_size(root->dtype));
-    if (out == NULL) return false;
-    m.a.buf = x->buf;
-    m.a.offset = x->offset;
-    m.b.buf = y->buf;
-    m.b.offset = y->offset;
-    m.c.buf = out;
-    m.a.dtype = m.b.dtype = product->dtype;
-    m.c.dtype = root->dtype;
-    if (out->bytes > 0 && (m.prologue == 0 || by > 1)) gni_matmul_merge(&m);
-    if (!gni_run(g, GNI_JOB_MATMUL, &m, root)) {
-        gni_buffer_release(g, out);
-        return false;
-    }
-    root->buf = out;
-    product->expr->consumed = true;
-    if (m.prologue != 0) (m.prologue == 1 ? x : y)->expr->prologue = true;
-    gni_expr_free(g, root);
-    return true;
 }
 
 // a (m,k) x b (k,n) of one of the dtypes that sum in float32, and the sums of b's columns (n), by one job.
@@ -30549,16 +32910,16 @@ static bool gni_product_and_sums(gn_context *g, const char *fn, gn_array *a, gn_
     return true;
 }
 
-// a x b of one of the dtypes that sum in float32, pending.
-static gn_array *gni_product_new(gn_context *g, const char *fn, gn_array *a, gn_array *b) {
+// a x b of one of the dtypes that sum in float32, pending. The result is of dtype t: theirs, or float32.
+static gn_array *gni_product_new(gn_context *g, const char *fn, gn_array *a, gn_array *b, gn_dtype t) {
     gni_matmul m;
     gn_shape shape;
     memset(&m, 0, sizeof m);
     if (!gni_matmul_shapes(g, fn, a, b, &m, &shape)) return NULL;
-    if (!gni_shape_ok(g, fn, a->dtype, &shape)) return NULL;
+    if (!gni_shape_ok(g, fn, t, &shape)) return NULL;
     if (!gni_may_give(a, b, 1) && !gni_materialize(g, a)) return NULL;
     if (!gni_may_give(a, b, 2) && !gni_materialize(g, b)) return NULL;
-    gn_array *y = gni_expr_new(g, fn, GNI_OP_PRODUCT, a->dtype, a->dtype, &shape);
+    gn_array *y = gni_expr_new(g, fn, GNI_OP_PRODUCT, a->dtype, t, &shape);
     if (y == NULL) return NULL;
     gni_expr *e = y->expr;
     e->src[0] = a;
@@ -30586,7 +32947,7 @@ static gn_array *gni_matmul_named(gn_context *g, const char *fn, gn_array *a, gn
             in[i] = gni_apply(g, fn, GNI_OP_CAST, in[i]->dtype, t, &in[i], NULL, 1);
     }
     gn_array *y = NULL;
-    if (in[0] != NULL && in[1] != NULL) y = gni_product_new(g, fn, in[0], in[1]);
+    if (in[0] != NULL && in[1] != NULL) y = gni_product_new(g, fn, in[0], in[1], t);
     gni_unref(g, in[0]);
     gni_unref(g, in[1]);
     bool lazy = t == GN_F32 || t == GN_F16 || t == GN_BF16;
@@ -30608,6 +32969,11 @@ GPUNUM_API gn_array *gn_matmul(gn_array *a, gn_array *b) {
     in[1] = b;
     gn_context *g = gni_begin("gn_matmul", in, 2);
     if (g == NULL) return NULL;
+    if (gni_autocasts(g, in, 2)) {
+        gn_scope_begin(g);
+        gni_autocast_all(g, in, 2);
+        return gni_end_scope(g, gn_matmul(in[0], in[1]));
+    }
     if (gni_is_complex(a->dtype) || gni_is_complex(b->dtype)) {
         gn_scope_begin(g);
         return gni_end_scope(g, gni_complex_product(gn_matmul, a, b));
@@ -31030,6 +33396,28 @@ GPUNUM_API gn_array *gn_dot(gn_array *a, gn_array *b) {
         y = gni_tensordot(g, a, b, at_a, &at, 1);
     }
     return gni_end_scope(g, y);
+}
+
+GPUNUM_API gn_array *gn_vecdot(gn_array *a, gn_array *b, int axis) {
+    gn_array *in[2];
+    in[0] = a;
+    in[1] = b;
+    gn_context *g = gni_begin("gn_vecdot", in, 2);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    char ta[200], tb[200];
+    const int ra = a->shape.rank, rb = b->shape.rank, rank = GNI_MAX(ra, rb);
+    const gn_dtype t = gn_promote(a->dtype, b->dtype);
+    axis = gni_axis(g, "gn_vecdot", axis, rank);
+    if (axis < 0) return gni_end_scope(g, NULL);
+    const int ia = axis - rank + ra, ib = axis - rank + rb;
+    if (ia < 0 || ib < 0 || a->shape.dim[ia] != b->shape.dim[ib]) {
+        gni_fail(g, GN_ERROR_SHAPE, "gn_vecdot: %s and %s: axis %d is not of one length", gni_shape_text(ta, sizeof ta, &a->shape),
+                 gni_shape_text(tb, sizeof tb, &b->shape), axis);
+        return gni_end_scope(g, NULL);
+    }
+    gn_array *y = gn_sum(gn_mul(gn_conj(a), b), axis);
+    return gni_end_scope(g, y != NULL && y->dtype != t ? gn_cast(y, t) : y);
 }
 
 // ---- einsum
@@ -32806,6 +35194,7 @@ typedef enum gni_la_kind {
     GNI_LA_SOLVE,
     GNI_LA_INV,
     GNI_LA_DET,
+    GNI_LA_COMPLEX_DET,
     GNI_LA_CHOLESKY,
     GNI_LA_QR,
     GNI_LA_EIGH,
@@ -32933,6 +35322,46 @@ static void gni_la_do_solve(gni_la *w, const gni_la_job *d, int64_t index) {
     gni_la_store(&d->out[0], index, b, ldb, 1, n, k, NULL);
 }
 
+// Of real parts above imaginary parts (2n,n), by LU with the pivots of the largest magnitude: the determinant, that over its
+// magnitude, and the magnitude's logarithm.
+static void gni_la_do_complex_det(gni_la *w, const gni_la_job *d, int64_t index) {
+    const int64_t n = d->n, ld = gni_la_ld(n);
+    if (!gni_la_reserve(w, 2 * n * ld)) return;
+    double *a = gni_la_take(w, 2 * n * ld), re = 1.0, im = 0.0;
+    int64_t exponent = 0;
+    gni_la_load(&d->in[0], index, a, ld, 1, 2 * n, n);
+    for (int64_t k = 0; k < n && (re != 0.0 || im != 0.0); k++) {
+        int64_t at = k;
+        for (int64_t i = k + 1; i < n; i++)
+            if (hypot(a[i * ld + k], a[(n + i) * ld + k]) > hypot(a[at * ld + k], a[(n + at) * ld + k])) at = i;
+        double *x = a + at * ld, *y = x + n * ld;
+        const double p = x[k], q = y[k], turn = at != k ? -1.0 : 1.0, old = re;
+        int power = 0;
+        re = turn * (old * p - im * q);
+        im = turn * (old * q + im * p);
+        frexp(GNI_MAX(fabs(re), fabs(im)), &power); // apart, so that no product on the way overflows
+        re = ldexp(re, -power);
+        im = ldexp(im, -power);
+        exponent += power;
+        gni_la_swap_rows(x, a + k * ld, n);
+        gni_la_swap_rows(y, a + (n + k) * ld, n);
+        x = a + k * ld + k + 1;
+        y = x + n * ld;
+        for (int64_t i = k + 1; i < n && (re != 0.0 || im != 0.0); i++) {
+            double *u = a + i * ld + k, *v = u + n * ld, size = hypot(p, q), c = p / size, s = q / size;
+            const double f = (*u * c + *v * s) / size, h = (*v * c - *u * s) / size;
+            w->isa->axpy(u + 1, -f, x, n - k - 1);
+            w->isa->axpy(u + 1, h, y, n - k - 1);
+            w->isa->axpy(v + 1, -f, y, n - k - 1);
+            w->isa->axpy(v + 1, -h, x, n - k - 1);
+        }
+    }
+    const double size = hypot(re, im), by = size == 0.0 ? 1.0 : size;
+    const int most = (int)GNI_MAX(-100000, GNI_MIN(exponent, 100000));
+    const double y[5] = {ldexp(re, most), ldexp(im, most), re / by, im / by, log(size) + (double)exponent * GNI_LN2};
+    gni_la_store(&d->out[0], index, y, 1, 1, 5, 1, NULL);
+}
+
 static void gni_la_do_cholesky(gni_la *w, const gni_la_job *d, int64_t index) {
     const int64_t n = d->n, ld = gni_la_ld(n);
     if (!gni_la_reserve(w, n * ld + n * n / 4 + 64)) return;
@@ -33055,6 +35484,7 @@ static void gni_la_task(void *arg, int64_t begin, int64_t end, int worker) {
         switch (d->kind) {
         case GNI_LA_CHOLESKY: gni_la_do_cholesky(w, d, i); break;
         case GNI_LA_QR: gni_la_do_qr(w, d, i); break;
+        case GNI_LA_COMPLEX_DET: gni_la_do_complex_det(w, d, i); break;
         case GNI_LA_EIGH: gni_la_do_eigh(w, d, i); break;
         case GNI_LA_SVD: gni_la_do_svd(w, d, i); break;
         default: gni_la_do_solve(w, d, i);
@@ -33287,7 +35717,7 @@ static bool gni_lg_reaches(int64_t batch, int64_t rows, int64_t columns, gn_dtyp
 // Whether `a` (..., m, n) is decomposed on the GPU, with its dtype there.
 static bool gni_lg_wanted(gn_context *g, gn_array *a, gn_dtype t) {
     gni_factor f;
-    if (g->gpu == NULL || g->host_recording || g->gpu->lost) return false;
+    if (GNI_CPU_ALONE || g->gpu == NULL || g->host_recording || g->gpu->lost) return false;
     if (g->placement == GN_PLACE_CPU || !gni_materialize(g, a)) return false;
     const int rank = a->shape.rank;
     const int64_t rows = a->shape.dim[rank - 2], columns = a->shape.dim[rank - 1];
@@ -34110,7 +36540,7 @@ static bool gni_ls_wanted(gni_la_job *d, gn_array *a, gn_dtype t, gni_factor_ste
     gn_context *g = d->g;
     gni_factor f;
     if (d->batch < 2 || d->m == 0 || d->n == 0) return false;
-    if (g->gpu == NULL || g->host_recording || g->gpu->lost) return false;
+    if (GNI_CPU_ALONE || g->gpu == NULL || g->host_recording || g->gpu->lost) return false;
     if (g->placement == GN_PLACE_CPU || !gni_materialize(g, a)) return false;
     memset(&f, 0, sizeof f);
     f.a.dtype = t;
@@ -35082,7 +37512,7 @@ static bool gni_lv_wanted(gni_la_job *d, gn_array *a, gn_dtype t) {
     gn_context *g = d->g;
     gni_factor f;
     const int64_t m = GNI_MAX(d->m, d->n), n = GNI_MIN(d->m, d->n);
-    if (d->batch == 0 || n == 0 || g->gpu == NULL || g->host_recording || g->gpu->lost)
+    if (d->batch == 0 || n == 0 || GNI_CPU_ALONE || g->gpu == NULL || g->host_recording || g->gpu->lost)
         return false;
     if (g->placement == GN_PLACE_CPU || !gni_materialize(g, a) || a->buf == NULL)
         return false;
@@ -35160,12 +37590,20 @@ static bool gni_lv_values(gni_la_job *d, gn_array *a, gn_dtype t, const gn_shape
 // >>factor_ops
 // The public decompositions and their gradients.
 
+static gn_array *gni_complex_solve(gn_context *g, gn_array *a, gn_array *b);
+static gn_array *gni_complex_det(gn_context *g, const char *fn, gn_array *a, int which);
+
 // Decompositions of square matrices with one result: gn_inv, gn_det, gn_cholesky.
 static gn_array *gni_la_single(const char *fn, gni_la_kind kind, gn_array *a,
                                gni_backward_fn back) {
     gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
     gn_array *y = NULL;
+    if (gni_is_complex(a->dtype) && kind != GNI_LA_CHOLESKY) {
+        gn_scope_begin(g);
+        if (!gni_is_square(g, fn, a)) return gni_end_scope(g, NULL);
+        return gni_end_scope(g, kind == GNI_LA_DET ? gni_complex_det(g, fn, a, 0) : gni_complex_solve(g, a, NULL));
+    }
     if (gni_real_only(g, fn, &a, 1) && gni_is_square(g, fn, a)) {
         gni_la_job d;
         gn_shape batch;
@@ -35186,6 +37624,74 @@ static gn_array *gni_la_single(const char *fn, gni_la_kind kind, gn_array *a,
         if (y != NULL && gni_tracks(g, &a, 1)) gni_record(g, y, fn, back, &a, 1);
     }
     return gni_end(g, y);
+}
+
+// ---- complex ones
+
+// The real matrices [re, -im; im, re], which multiply as the complex ones.
+static gn_array *gni_embedded(gn_array *a, gn_dtype part) {
+    gn_array *half[2], *side[2], *re = gn_cast(gn_real(a), part), *im = gn_cast(gn_imag(a), part);
+    half[0] = re;
+    half[1] = gn_neg(im);
+    side[0] = gn_concat(half, 2, -1);
+    half[0] = im;
+    half[1] = re;
+    side[1] = gn_concat(half, 2, -1);
+    return gn_concat(side, 2, -2);
+}
+
+// a^-1 b of real columns over imaginary ones; b NULL: the first half of the inverse's columns are that.
+static gn_array *gni_complex_solve(gn_context *g, gn_array *a, gn_array *b) {
+    const gn_dtype part = gni_part_of(b != NULL ? gn_promote(a->dtype, b->dtype) : a->dtype);
+    const int64_t n = a->shape.dim[a->shape.rank - 1];
+    const int axis = b != NULL && b->shape.rank == 1 ? -1 : -2;
+    gn_array *m = gni_embedded(a, part), *halves[2], *y;
+    if (b != NULL) {
+        halves[0] = gn_cast(gn_real(b), part);
+        halves[1] = gn_cast(gn_imag(b), part);
+        y = gn_solve(m, gn_concat(halves, 2, axis));
+    } else {
+        y = gn_slice(gn_inv(m), -1, 0, n, 1);
+    }
+    GNI_UNUSED(g);
+    return gn_complex(gn_slice(y, axis, 0, n, 1), gn_slice(y, axis, n, 2 * n, 1));
+}
+
+// gx = h a^-H with h that takes the result's gradient to that of the determinant's logarithm (param[0] as below).
+static bool gni_back_complex_det(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gn_array *y = node->output, *h = gy;
+    if (node->param[0] == 0) h = gn_mul(gy, gn_conj(y));
+    if (node->param[0] == 1) h = gn_complex(gn_scalar(g, gni_part_of(y->dtype), 0.0), gn_imag(gn_mul(gy, gn_conj(y))));
+    gx[0] = gn_mul(gn_expand_dims(h, GN_AXES(-2, -1)), gn_conj(gni_transposed(gn_inv(node->in[0]))));
+    return true;
+}
+
+// The determinant (0), that over its magnitude (1) or the magnitude's logarithm (2); computed on the CPU.
+static gn_array *gni_complex_det(gn_context *g, const char *fn, gn_array *a, int which) {
+    if (!gni_is_square(g, fn, a)) return NULL;
+    gni_la_job d;
+    gn_shape batch;
+    g->no_grad++; // recorded as one op
+    gn_array *half[2], *m, *x, *y = NULL;
+    half[0] = gn_real(a);
+    half[1] = gn_imag(a);
+    m = gn_concat(half, 2, -2);
+    if (m != NULL) {
+        gni_la_begin(&d, g, GNI_LA_COMPLEX_DET, fn, m, &batch);
+        gni_la_batch(&d, &batch);
+        x = gni_la_input(&d, 0, m, m->dtype, &batch, 2);
+        if (x != NULL) y = gni_la_output(&d, 0, m->dtype, &batch, 1, 5, 1);
+        gni_la_finish(&d, &y, 1, m->dtype);
+        gni_unref(g, x);
+        y = y != NULL ? gni_adopt(g, y) : NULL;
+    }
+    gn_array *part[5] = {NULL, NULL, NULL, NULL, NULL};
+    for (int i = 0; i < 5 && y != NULL; i++) part[i] = gn_squeeze(gn_slice(y, -1, i, i + 1, 1), -1);
+    y = which == 2 ? part[4] : gn_complex(part[2 * which], part[2 * which + 1]);
+    g->no_grad--;
+    gni_node *node = y != NULL && gni_tracks(g, &a, 1) ? gni_record(g, y, fn, gni_back_complex_det, &a, 1) : NULL;
+    if (node != NULL) node->param[0] = which;
+    return y;
 }
 
 static bool gni_back_inv(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
@@ -35209,6 +37715,10 @@ GPUNUM_API gn_array *gn_cholesky(gn_array *a) {
 static bool gni_la_solve_shapes(gn_context *g, const gn_array *a, const gn_array *b, int matrix,
                                 gn_shape *batch) {
     char ta[200], tb[200];
+    if (matrix == 0) {
+        gni_fail(g, GN_ERROR_SHAPE, "gn_solve: the right-hand side is 0-d");
+        return false;
+    }
     gn_shape batch_a = gn_shape_from(a->shape.rank - 2, a->shape.dim);
     gn_shape batch_b = gn_shape_from(b->shape.rank - matrix, b->shape.dim);
     int64_t n = a->shape.dim[a->shape.rank - 1], rows = b->shape.dim[b->shape.rank - matrix];
@@ -35230,10 +37740,6 @@ static gn_array *gni_la_solve(gn_context *g, gn_array *a, gn_array *b) {
     gn_shape batch;
     gni_la_job d;
     gn_array *y = NULL, *xa, *xb = NULL;
-    if (matrix == 0) {
-        gni_fail(g, GN_ERROR_SHAPE, "gn_solve: the right-hand side is 0-d");
-        return NULL;
-    }
     if (!gni_la_solve_shapes(g, a, b, matrix, &batch)) return NULL;
     gn_dtype result = gni_la_result(gn_promote(a->dtype, b->dtype)), t = gni_la_dtype(result);
     gn_shape own;
@@ -35258,8 +37764,13 @@ GPUNUM_API gn_array *gn_solve(gn_array *a, gn_array *b) {
     in[1] = b;
     gn_context *g = gni_begin("gn_solve", in, 2);
     if (g == NULL) return NULL;
-    if (gni_real_only(g, "gn_solve", in, 2) && gni_is_square(g, "gn_solve", a))
-        y = gni_la_solve(g, a, b);
+    if (gni_is_complex(a->dtype) || gni_is_complex(b->dtype)) {
+        gn_shape batch;
+        gn_scope_begin(g);
+        bool ok = gni_is_square(g, "gn_solve", a) && gni_la_solve_shapes(g, a, b, GNI_MIN(b->shape.rank, 2), &batch);
+        return gni_end_scope(g, ok ? gni_complex_solve(g, a, b) : NULL);
+    }
+    if (gni_is_square(g, "gn_solve", a)) y = gni_la_solve(g, a, b);
     if (y != NULL && gni_tracks(g, in, 2)) gni_record(g, y, "gn_solve", gni_back_solve, in, 2);
     return gni_end(g, y);
 }
@@ -35527,6 +38038,13 @@ static gn_array *gni_no_linalg(const char *fn, gn_array **in, int count) {
     if (g == NULL) return NULL;
     gni_fail(g, GN_ERROR_UNSUPPORTED, "%s: GPUNUM_NO_LINALG leaves it out", fn);
     return gni_end(g, NULL);
+}
+
+static gn_array *gni_complex_det(gn_context *g, const char *fn, gn_array *a, int which) {
+    GNI_UNUSED(which);
+    gn_release(gni_no_linalg(fn, &a, 1));
+    GNI_UNUSED(g);
+    return NULL;
 }
 
 GPUNUM_API gn_array *gn_inv(gn_array *a) { return gni_no_linalg("gn_inv", &a, 1); }
@@ -35898,18 +38416,30 @@ static gn_array *gni_complex_log(gn_context *g, gn_array *a) {
 // a / i.
 static gn_array *gni_turned_back(gn_array *a) { return gn_complex(gn_imag(a), gn_neg(gn_real(a))); }
 
+// The part, and x where that is 0 and the part NaN: on the axes a part of 0 stays, whatever the other is.
+static gn_array *gni_or_zero(gn_array *x, gn_array *part) {
+    return gn_where(gn_logical_and(gn_eq_s(x, 0.0), gn_isnan(part)), x, part);
+}
+
 // a b, and 0 with a's sign where that is 0 and b infinite or NaN.
 static gn_array *gni_zero_mul(gn_array *a, gn_array *b) {
     return gn_where(gn_logical_and(gn_eq_s(a, 0.0), gn_logical_not(gn_isfinite(b))), a, gn_mul(a, b));
 }
 
+// An infinity where x is one and y no angle, else `part`.
+static gn_array *gni_or_infinite(gn_array *x, gn_array *y, gn_array *part) {
+    return gn_where(gn_logical_and(gn_isinf(x), gn_logical_not(gn_isfinite(y))), gn_abs(x), part);
+}
+
 static gn_array *gni_complex_sinh(gn_array *x, gn_array *y) {
-    return gn_complex(gni_zero_mul(gn_sinh(x), gn_cos(y)), gni_zero_mul(gn_sin(y), gn_cosh(x)));
+    gn_array *re = gni_or_infinite(x, y, gni_zero_mul(gn_sinh(x), gn_cos(y)));
+    return gn_complex(re, gni_zero_mul(gn_sin(y), gn_cosh(x)));
 }
 static gn_array *gni_complex_cosh(gn_array *x, gn_array *y) {
     gn_array *im = gn_mul(gn_sinh(x), gn_sin(y)), *flat = gn_logical_or(gn_eq_s(x, 0.0), gn_eq_s(y, 0.0));
     flat = gn_logical_and(flat, gn_isnan(im)); // an infinity on an axis
-    return gn_complex(gn_mul(gn_cosh(x), gn_cos(y)), gn_where(flat, gn_zeros_like(im), im));
+    gn_array *one = gn_ones_like(x), *none = gn_mul(gn_copysign(gn_zeros_like(x), x), gn_copysign(one, y));
+    return gn_complex(gni_or_infinite(x, y, gn_mul(gn_cosh(x), gn_cos(y))), gn_where(flat, none, im));
 }
 
 // Kahan's tanh (1987): t = tan y, s = sinh x, (1 + t^2) s sqrt(1 + s^2) + i t, over 1 + (1 + t^2) s^2; far out 1 and a rest.
@@ -35917,16 +38447,18 @@ static gn_array *gni_complex_tanh(gn_array *x, gn_array *y) {
     gn_array *beyond = gn_gt_s(gn_abs(x), gn_dtype_of(x) == GN_F64 ? 22.0 : 11.0), *near_x = gn_where(beyond, gn_zeros_like(x), x);
     gn_array *t = gn_tan(y), *s = gn_sinh(near_x), *b = gn_add_s(gn_square(t), 1.0), *d = gn_add_s(gn_mul(b, gn_square(s)), 1.0);
     gn_array *rest = gn_exp(gn_mul_s(gn_abs(gn_where(beyond, x, gn_zeros_like(x))), -2.0));
-    gn_array *far_im = gn_mul_s(gn_mul(gn_mul(gn_sin(y), gn_cos(y)), rest), 4.0);
-    far_im = gn_where(gn_isinf(x), gn_zeros_like(far_im), far_im);
-    return gn_complex(gn_where(beyond, gn_sign(x), gn_div(gn_mul(gn_mul(b, s), gn_cosh(near_x)), d)),
-                      gn_where(beyond, far_im, gn_div(t, d)));
+    gn_array *turn = gn_mul(gn_sin(y), gn_cos(y)), *far_im = gn_mul_s(gn_mul(turn, rest), 4.0);
+    far_im = gn_where(gn_isinf(x), gn_copysign(gn_zeros_like(x), turn), far_im);
+    gn_array *re = gn_where(beyond, gn_sign(x), gn_div(gn_mul(gn_mul(b, s), gn_cosh(near_x)), d));
+    return gn_complex(gni_or_zero(x, re), gni_or_zero(y, gn_where(beyond, far_im, gn_div(t, d))));
 }
 
 static gn_array *gni_complex_expm1(gn_array *x, gn_array *y) {
     gn_array *half = gn_sin(gn_mul_s(y, 0.5)), *up = gn_exp(x);
     gn_array *re = gn_sub(gn_mul(gn_expm1(x), gn_cos(y)), gn_mul_s(gn_square(half), 2.0));
-    return gn_complex(gn_where(gn_eq_s(x, -GNI_INF), gn_full_like(x, -1.0), re), gni_zero_mul(gn_sin(y), up));
+    gn_array *left = gn_eq_s(x, -GNI_INF), *none = gn_logical_and(left, gn_logical_not(gn_isfinite(y)));
+    re = gn_where(left, gn_full_like(x, -1.0), gni_or_infinite(x, y, re));
+    return gn_complex(re, gn_where(none, gn_zeros_like(x), gni_zero_mul(gn_sin(y), up)));
 }
 
 // Of small numbers half of log1p of what the square of |1 + a| is beyond 1.
@@ -35938,9 +38470,79 @@ static gn_array *gni_complex_log1p(gn_context *g, gn_array *a) {
     return gn_complex(gn_where(close, re, gn_real(z)), gn_imag(z));
 }
 
+static bool gni_back_complex_arc(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gn_array *a = node->in[0], *less = gn_rsub_s(a, 1.0), *more = gn_add_s(a, 1.0), *slope;
+    if (node->param[0] == GNI_OP_ATANH)
+        slope = gn_mul(less, more);
+    else
+        slope = gn_mul(gni_complex_sqrt(g, less), gni_complex_sqrt(g, more));
+    gx[0] = gn_div(node->param[0] == GNI_OP_ACOS ? gn_neg(gy) : gy, gn_conj(slope));
+    return true;
+}
+
+// Parts of one of gn_asin, gn_acos, gn_atanh, recorded as one op.
+static gn_array *gni_complex_arc_end(gn_context *g, const char *fn, gni_op op, gn_array *a, gn_array *re, gn_array *im) {
+    gn_array *z = gn_complex(re, im);
+    g->no_grad--;
+    gni_node *node = gni_record(g, z, fn, gni_back_complex_arc, &a, 1);
+    if (node != NULL) node->param[0] = op;
+    return z;
+}
+
+// Kahan's arc sine and arc cosine (1987) in the quadrant x, y >= 0: with p + iq the root of 1 + z and u - iv that of 1 - z,
+// the angles of pu + qv + ix and 2 of p + iu, and asinh(uq + vp) for the other part. No sum there loses digits, as all
+// terms are 0 or more. Far out log(2 |z|) and the angle of z.
+static gn_array *gni_complex_asin(gn_context *g, const char *fn, gni_op op, gn_array *a) {
+    g->no_grad++;
+    gn_array *re = gn_real(a), *im = gn_imag(a), *none = gn_zeros_like(re);
+    const double most = gn_dtype_of(re) == GN_F64 ? 1e12 : 1e6;
+    gn_array *x = gn_abs(re), *y = gn_abs(im), *beyond = gn_logical_or(gn_gt_s(x, most), gn_gt_s(y, most));
+    gn_array *x1 = gn_where(beyond, none, x), *y1 = gn_where(beyond, none, y), *more = gn_add_s(x1, 1.0), *less = gn_rsub_s(x1, 1.0);
+    gn_array *p = gn_sqrt(gn_mul_s(gn_add(gn_hypot(more, y1), more), 0.5)), *q = gn_mul_s(gn_div(y1, p), 0.5);
+    gn_array *t = gn_sqrt(gn_mul_s(gn_add(gn_hypot(less, y1), gn_abs(less)), 0.5));
+    gn_array *s = gn_where(gn_eq_s(t, 0.0), none, gn_mul_s(gn_div(y1, t), 0.5)), *inside = gn_ge_s(less, 0.0);
+    gn_array *u = gn_where(inside, t, s), *v = gn_where(inside, s, t);
+    gn_array *size = gn_asinh(gn_fma(u, q, gn_mul(v, p)));
+    gn_array *large = gn_add_s(gn_log(gn_hypot(gn_mul_s(x, 0.125), gn_mul_s(y, 0.125))), 4 * GNI_LN2);
+    size = gn_copysign(gn_where(beyond, large, size), im);
+    if (op == GNI_OP_ASIN) {
+        gn_array *angle = gn_where(beyond, gn_atan2(x, y), gn_atan2(x1, gn_fma(p, u, gn_mul(q, v))));
+        return gni_complex_arc_end(g, fn, op, a, gn_where(gn_eq_s(re, 0.0), re, gn_copysign(angle, re)), size);
+    }
+    gn_array *left = gn_lt_s(re, 0.0), *angle = gn_mul_s(gn_atan2(gn_where(left, p, u), gn_where(left, u, p)), 2.0);
+    angle = gn_where(beyond, gn_atan2(y, re), angle);
+    return gni_complex_arc_end(g, fn, op, a, gn_where(gn_eq_s(re, 0.0), gn_full_like(re, GNI_PI_2), angle), gn_neg(size));
+}
+
+// log|(1 + z) / (1 - z)| / 2, of a sum where that is small, and half of the angle of (1 + z) conj(1 - z).
+static gn_array *gni_complex_atanh(gn_context *g, const char *fn, gn_array *a) {
+    g->no_grad++;
+    gn_array *re = gn_real(a), *im = gn_imag(a), *x = gn_abs(re), *y = gn_abs(im), *more = gn_add_s(x, 1.0), *less = gn_rsub_s(x, 1.0);
+    const double most = gn_dtype_of(re) == GN_F64 ? 1e20 : 1e12;
+    gn_array *d = gn_hypot(less, y), *sum = gn_mul_s(gn_log1p(gn_mul_s(gn_div(gn_div(x, d), d), 4.0)), 0.25);
+    gn_array *size = gn_where(gn_lt_s(d, 0.5), gn_mul_s(gn_sub(gn_log(gn_hypot(more, y)), gn_log(d)), 0.5), sum);
+    gn_array *none = gn_logical_or(gn_eq_s(x, 0.0), gn_logical_or(gn_isinf(x), gn_isinf(y)));
+    gn_array *angle = gn_mul_s(gn_atan2(gn_mul_s(y, 2.0), gn_fma(less, more, gn_neg(gn_square(y)))), 0.5);
+    gn_array *beyond = gn_logical_or(gn_gt_s(gn_maximum(x, y), most), gn_isinf(y)); // not where x or y is NaN, but for that
+    angle = gn_where(beyond, gn_full_like(x, GNI_PI_2), angle);
+    return gni_complex_arc_end(g, fn, GNI_OP_ATANH, a, gn_copysign(gn_where(none, gn_zeros_like(x), size), re), gn_copysign(angle, im));
+}
+
+// i acos(a) above the real axis and -i acos(a) below it.
+static gn_array *gni_complex_acosh(gn_context *g, const char *fn, gn_array *a) {
+    gn_array *z = gni_complex_asin(g, fn, GNI_OP_ACOS, a), *down = gn_signbit(gn_imag(a)), *re = gn_real(z), *im = gn_imag(z);
+    return gn_complex(gn_where(down, im, gn_neg(im)), gn_where(down, gn_neg(re), re));
+}
+
 static gn_array *gni_complex_unary(gn_context *g, const char *fn, gni_op op, gn_array *a) {
     gn_array *re = gn_real(a), *im = gn_imag(a), *size;
     switch (op) {
+    case GNI_OP_ASIN:
+    case GNI_OP_ACOS: return gni_complex_asin(g, fn, op, a);
+    case GNI_OP_ATANH: return gni_complex_atanh(g, fn, a);
+    case GNI_OP_ACOSH: return gni_complex_acosh(g, fn, a);
+    case GNI_OP_ASINH: return gni_turned_back(gni_complex_asin(g, fn, GNI_OP_ASIN, gn_complex(gn_neg(im), re)));
+    case GNI_OP_ATAN: return gni_turned_back(gni_complex_atanh(g, fn, gn_complex(gn_neg(im), re)));
     case GNI_OP_ROUND: return gn_complex(gn_round(re), gn_round(im));
     case GNI_OP_SIGN: // a over its magnitude; what is infinite in one part only goes along the axes
         size = gni_complex_abs(g, a);
@@ -37309,6 +39911,22 @@ static gn_array *gni_counted(gn_context *g, const char *fn, gn_array *x, gn_arra
     return NULL;
 }
 
+// The smallest and the largest of 1-d int64 numbers: one look where the CPU has them.
+static bool gni_bounds_of(gn_context *g, gn_array *x, int64_t *bounds) {
+    if (x == NULL || !gni_materialize(g, x)) return false;
+    if (x->buf->where == GNI_ON_GPU) return gn_read(gn_min(x, 0), &bounds[0], 8) == GN_OK && gn_read(gn_max(x, 0), &bounds[1], 8) == GN_OK;
+    const int64_t *p = (const int64_t *)gni_host(g, x), step = x->stride[0];
+    if (p == NULL) return false;
+    int64_t low = p[0], high = p[0];
+    for (int64_t i = 1; i < x->shape.dim[0]; i++) {
+        low = GNI_MIN(low, p[i * step]);
+        high = GNI_MAX(high, p[i * step]);
+    }
+    bounds[0] = low;
+    bounds[1] = high;
+    return true;
+}
+
 GPUNUM_API gn_array *gn_bincount(gn_array *a, gn_array *weights, int64_t length) {
     gn_array *in[2];
     char ta[200], tw[200];
@@ -37328,10 +39946,9 @@ GPUNUM_API gn_array *gn_bincount(gn_array *a, gn_array *weights, int64_t length)
     if (g->call_failed || !gni_may_wait(g, "gn_bincount") || (weights != NULL && !gni_real_only(g, "gn_bincount", &weights, 1)))
         return gni_end_scope(g, NULL);
     g->no_grad++;
-    gn_array *y = NULL, *x = a->dtype == GN_I64 ? a : gn_cast(a, GN_I64), *w = weights != NULL ? gn_cast(weights, GN_F64) : NULL;
+    gn_array *y = NULL, *x = a->dtype == GN_I64 ? a : gn_cast(gni_signed_indices(g, a), GN_I64), *w = weights != NULL ? gn_cast(weights, GN_F64) : NULL;
     int64_t most[2] = {0, -1}; // smallest and largest
-    if (a->shape.dim[0] > 0 && (gn_read(gn_min(x, 0), &most[0], 8) != GN_OK || gn_read(gn_max(x, 0), &most[1], 8) != GN_OK))
-        most[0] = most[1] = -1;
+    if (a->shape.dim[0] > 0 && !gni_bounds_of(g, x, most)) most[0] = most[1] = -1;
     if (most[0] < 0 && !g->call_failed)
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_bincount: %lld is negative", (long long)most[0]);
     const bool beyond = most[1] == INT64_MAX;
@@ -37726,7 +40343,7 @@ GPUNUM_API gn_array *gn_repeat_counts(gn_array *a, gn_array *counts, gn_axes axi
     if (at >= 0 && (counts->shape.rank != 1 || (given != n && given != 1)))
         gni_fail(g, GN_ERROR_SHAPE, "%s: counts %s for an axis of %lld", fn, gni_shape_text(text, sizeof text, &counts->shape),
                  (long long)n);
-    gn_array *wide = at >= 0 && !g->call_failed && gni_need_integers(g, fn, counts) && gni_may_wait(g, fn) ? gn_cast(counts, GN_I64) : NULL;
+    gn_array *wide = at >= 0 && !g->call_failed && gni_need_integers(g, fn, counts) && gni_may_wait(g, fn) ? gn_cast(gni_signed_indices(g, counts), GN_I64) : NULL;
     if (wide != NULL) each = gni_adopt(g, gni_contiguous(g, wide));
     const int64_t *p = each != NULL ? (const int64_t *)gni_host(g, each) : NULL;
     if (p == NULL) return gni_end_scope(g, NULL);
@@ -38082,11 +40699,25 @@ static bool gni_back_slogdet(gn_context *g, gni_node *node, gn_array *gy, gn_arr
     return true;
 }
 
+// Both results or none.
+static gn_array *gni_slogdet_end(gn_context *g, gn_array *sign, gn_array *log, gn_array **logdet) {
+    if (logdet != NULL) *logdet = gn_keep(log);
+    sign = gni_end_scope(g, sign);
+    if (sign != NULL || logdet == NULL || *logdet == NULL) return sign;
+    gn_release(*logdet);
+    *logdet = NULL;
+    return NULL;
+}
+
 GPUNUM_API gn_array *gn_slogdet(gn_array *a, gn_array **logdet) {
     if (logdet != NULL) *logdet = NULL;
     gn_context *g = gni_begin("gn_slogdet", &a, 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
+    if (gni_is_complex(a->dtype)) {
+        gn_array *turn = gni_complex_det(g, "gn_slogdet", a, 1), *size = logdet != NULL ? gni_complex_det(g, "gn_slogdet", a, 2) : NULL;
+        return gni_slogdet_end(g, turn, size, logdet);
+    }
     g->no_grad++; // the sign has no slope, the logarithm one of its own
     gn_array *r = NULL, *x = gni_in_moments(a), *det = gn_det(x), *q = det != NULL ? gn_qr(x, &r) : NULL;
     // The product of r's diagonal, which is not negative, has no exponents to leave the range; the pivots of a small
@@ -38098,12 +40729,7 @@ GPUNUM_API gn_array *gn_slogdet(gn_array *a, gn_array **logdet) {
     gn_array *log = gni_from_moments(gn_where(beyond, sum, gn_log(gn_abs(det))), a->dtype);
     g->no_grad--;
     if (log != NULL && gni_tracks(g, &a, 1)) gni_record(g, log, "gn_slogdet", gni_back_slogdet, &a, 1);
-    if (logdet != NULL) *logdet = gn_keep(log);
-    sign = gni_end_scope(g, gni_from_moments(sign, a->dtype));
-    if (sign != NULL || logdet == NULL || *logdet == NULL) return sign;
-    gn_release(*logdet);
-    *logdet = NULL;
-    return NULL;
+    return gni_slogdet_end(g, gni_from_moments(sign, a->dtype), log, logdet);
 }
 
 // >>fft
@@ -39385,6 +42011,326 @@ GPUNUM_API gn_array *gn_shuffle(gn_array *a, int axis) {
     return gni_end_scope(g, gn_take(a, gn_permutation(g, GN_I64, a->shape.dim[at]), at));
 }
 
+// >>augment
+// Images (n, c, h, w) varied at random, and sampled at any places. All of it is made of public calls: an index or a factor for
+// each image, computed by elementwise work, and one gather.
+
+static bool gni_images_ok(gn_context *g, const char *fn, const gn_array *x) {
+    char text[200];
+    if (x->shape.rank != 4)
+        gni_fail(g, GN_ERROR_SHAPE, "%s: x %s is not (n, c, h, w)", fn, gni_shape_text(text, sizeof text, &x->shape));
+    return x->shape.rank == 4;
+}
+
+static bool gni_float_images_ok(gn_context *g, const char *fn, const gn_array *x) {
+    if (!gni_images_ok(g, fn, x)) return false;
+    if (!gni_is_float(x->dtype)) gni_fail(g, GN_ERROR_DTYPE, "%s: x is %s, not a float", fn, gn_dtype_name(x->dtype));
+    return gni_is_float(x->dtype);
+}
+
+// Begins a call on images; NULL after gni_fail, and then it has ended.
+static gn_context *gni_begin_images(const char *fn, gn_array *x, bool floats) {
+    gn_context *g = gni_begin(fn, &x, 1);
+    if (g == NULL) return NULL;
+    if (floats ? gni_float_images_ok(g, fn, x) : gni_images_ok(g, fn, x)) {
+        gn_scope_begin(g);
+        return g;
+    }
+    gni_end_plain(g);
+    return NULL;
+}
+
+// 0 to n - 1 along that axis of 4.
+static gn_array *gni_pixel_axis(gn_context *g, int64_t n, int axis) {
+    gn_shape s = GN_SHAPE(1, 1, 1, 1);
+    s.dim[axis] = n;
+    return gn_reshape(gn_arange(g, GN_I32, 0.0, (double)n, 1.0), s);
+}
+
+// An integer from low to high - 1 for each image, (n, 1, 1, 1).
+static gn_array *gni_image_ints(gn_context *g, const gn_array *x, int64_t low, int64_t high) {
+    return gn_randint(g, GN_I32, GN_SHAPE(x->shape.dim[0], 1, 1, 1), low, high);
+}
+
+static gn_array *gni_inside(gn_array *i, int64_t low, int64_t high) {
+    return gn_logical_and(gn_ge_s(i, (double)low), gn_lt_s(i, (double)high));
+}
+
+// x at rows and columns that broadcast to (n, 1, height, width): int32 indices, all of them inside.
+static gn_array *gni_pixels(gn_array *x, gn_array *row, gn_array *column) {
+    if (x == NULL) return NULL;
+    const int64_t *d = x->shape.dim;
+    gn_array *at = gn_add(gn_mul_s(row, (double)d[3]), column);
+    const gn_shape s = gn_shape_of(at);
+    at = gn_reshape(at, GN_SHAPE(s.dim[0], 1, s.dim[2] * s.dim[3]));
+    gn_array *y = gn_take_along(gn_reshape(x, GN_SHAPE(d[0], d[1], d[2] * d[3])), at, 2);
+    return gn_reshape(y, GN_SHAPE(d[0], d[1], s.dim[2], s.dim[3]));
+}
+
+// Whether int32 counts an image's pixels, and there are any.
+static bool gni_plane_ok(gn_context *g, const gn_array *x) {
+    const int64_t h = x->shape.dim[2], w = x->shape.dim[3];
+    char text[200];
+    const bool ok = h > 0 && w > 0 && h <= INT32_MAX / w;
+    if (!ok)
+        gni_fail(g, GN_ERROR_SHAPE, "%s: images of x %s have no pixels or more than 2^31", g->call,
+                 gni_shape_text(text, sizeof text, &x->shape));
+    return ok;
+}
+
+GPUNUM_API gn_array *gn_random_crop(gn_array *x, int64_t height, int64_t width, int64_t pad) {
+    gn_context *g = gni_begin_images("gn_random_crop", x, false);
+    if (g == NULL) return NULL;
+    const int64_t h = x->shape.dim[2], w = x->shape.dim[3];
+    if (!gni_plane_ok(g, x)) return gni_end_scope(g, NULL);
+    if (pad < 0 || pad > INT32_MAX / 4 || height < 1 || width < 1 || height > h + 2 * pad || width > w + 2 * pad) {
+        gni_fail(g, GN_ERROR_SHAPE, "gn_random_crop: there is no part of %lld x %lld in %lld x %lld with %lld around it",
+                 (long long)height, (long long)width, (long long)h, (long long)w, (long long)pad);
+        return gni_end_scope(g, NULL);
+    }
+    gn_array *row = gn_add(gni_image_ints(g, x, -pad, h + pad - height + 1), gni_pixel_axis(g, height, 2));
+    gn_array *column = gn_add(gni_image_ints(g, x, -pad, w + pad - width + 1), gni_pixel_axis(g, width, 3));
+    gn_array *y = gni_pixels(x, gn_clamp(row, 0.0, (double)(h - 1)), gn_clamp(column, 0.0, (double)(w - 1)));
+    if (pad > 0)
+        y = gn_where(gn_logical_and(gni_inside(row, 0, h), gni_inside(column, 0, w)), y, gn_full(g, x->dtype, GN_SHAPE(), 0.0));
+    return gni_end_scope(g, y);
+}
+
+GPUNUM_API gn_array *gn_random_flip(gn_array *x, double p) {
+    gn_context *g = gni_begin_images("gn_random_flip", x, false);
+    if (g == NULL) return NULL;
+    if (!(p >= 0.0 && p <= 1.0)) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_random_flip: the probability is %g", p);
+        return gni_end_scope(g, NULL);
+    }
+    const int64_t w = x->shape.dim[3];
+    gn_array *flips = gn_bernoulli(g, GN_BOOL, GN_SHAPE(x->shape.dim[0], 1, 1, 1), p), *column = gni_pixel_axis(g, w, 3);
+    return gni_end_scope(g, gn_take_along(x, gn_where(flips, gn_rsub_s(column, (double)(w - 1)), column), 3));
+}
+
+GPUNUM_API gn_array *gn_cutout(gn_array *x, int64_t size) {
+    gn_context *g = gni_begin_images("gn_cutout", x, false);
+    if (g == NULL) return NULL;
+    if (!gni_plane_ok(g, x)) return gni_end_scope(g, NULL);
+    if (size < 0 || size > INT32_MAX / 4) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_cutout: the size is %lld", (long long)size);
+        return gni_end_scope(g, NULL);
+    }
+    gn_array *hole = NULL;
+    for (int axis = 2; axis < 4; axis++) {
+        const int64_t n = x->shape.dim[axis];
+        gn_array *from_first = gn_sub(gni_pixel_axis(g, n, axis), gni_image_ints(g, x, -(size / 2), n - size / 2));
+        gn_array *in = gni_inside(from_first, 0, size);
+        hole = hole != NULL ? gn_logical_and(hole, in) : in;
+    }
+    return gni_end_scope(g, gn_where(hole, gn_full(g, x->dtype, GN_SHAPE(), 0.0), x));
+}
+
+static bool gni_amount_ok(double amount) { return amount >= 0.0 && amount <= 1e6; }
+
+// a f + b (1 - f) between 0 and 1; f is one of each image's factors.
+static gn_array *gni_jitter(gn_context *g, gn_array *a, gn_array *b, double amount) {
+    gn_array *f = gn_uniform(g, gn_dtype_of(a), GN_SHAPE(gn_dim(a, 0), 1, 1, 1), GNI_MAX(1.0 - amount, 0.0), 1.0 + amount);
+    gn_array *y = b != NULL ? gn_add(gn_mul(a, f), gn_mul(b, gn_rsub_s(f, 1.0))) : gn_mul(a, f);
+    return gn_clamp(y, 0.0, 1.0);
+}
+
+// The weights of ITU-R 601.
+static gn_array *gni_grey(gn_array *x) {
+    gn_array *y = gn_mul_s(gn_slice(x, 1, 0, 1, 1), 0.299);
+    y = gn_add(y, gn_mul_s(gn_slice(x, 1, 1, 2, 1), 0.587));
+    return gn_add(y, gn_mul_s(gn_slice(x, 1, 2, 3, 1), 0.114));
+}
+
+GPUNUM_API gn_array *gn_color_jitter(gn_array *x, double brightness, double contrast, double saturation) {
+    gn_context *g = gni_begin_images("gn_color_jitter", x, true);
+    if (g == NULL) return NULL;
+    if (x->shape.dim[1] != 3)
+        gni_fail(g, GN_ERROR_SHAPE, "gn_color_jitter: %lld channels are not 3", (long long)x->shape.dim[1]);
+    if (!gni_amount_ok(brightness) || !gni_amount_ok(contrast) || !gni_amount_ok(saturation))
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_color_jitter: an amount of %g, %g, %g is not 0 or more", brightness, contrast, saturation);
+    if (g->call_failed) return gni_end_scope(g, NULL);
+    gn_array *y = gn_dtype_size(x->dtype) == 2 ? gn_cast(x, GN_F32) : x;
+    if (brightness > 0.0) y = gni_jitter(g, y, NULL, brightness);
+    if (contrast > 0.0 && gn_size(x) > 0) y = gni_jitter(g, y, gn_mean(gni_grey(y), GN_KEEP(GN_AXES(1, 2, 3))), contrast);
+    if (saturation > 0.0) y = gni_jitter(g, y, gni_grey(y), saturation);
+    return gni_end_scope(g, y != x ? gn_cast(y, x->dtype) : gn_copy(x));
+}
+
+GPUNUM_API gn_array *gn_random_rotation(gn_array *x, double degrees) {
+    gn_context *g = gni_begin_images("gn_random_rotation", x, true);
+    if (g == NULL) return NULL;
+    if (!(degrees >= 0.0 && degrees <= 1e6)) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_random_rotation: the angle is %g", degrees);
+        return gni_end_scope(g, NULL);
+    }
+    const int64_t n = x->shape.dim[0], h = x->shape.dim[2], w = x->shape.dim[3];
+    const gn_dtype t = x->dtype == GN_F64 ? GN_F64 : GN_F32;
+    if (!gni_plane_ok(g, x)) return gni_end_scope(g, NULL);
+    // Where a pixel of the result comes from, in units of half an image.
+    gn_array *angle = gn_mul_s(gn_uniform(g, t, GN_SHAPE(n), -degrees, degrees), 3.14159265358979323846 / 180.0);
+    gn_array *c = gn_cos(angle), *s = gn_sin(angle), *zero = gn_zeros_like(c), *entry[6];
+    entry[0] = c;
+    entry[1] = gn_mul_s(s, -(double)h / (double)w);
+    entry[2] = zero;
+    entry[3] = gn_mul_s(s, (double)w / (double)h);
+    entry[4] = c;
+    entry[5] = zero;
+    gn_array *theta = gn_reshape(gn_stack(entry, 6, 1), GN_SHAPE(n, 2, 3));
+    return gni_end_scope(g, gn_grid_sample(x, gn_affine_grid(theta, h, w, false), NULL));
+}
+
+GPUNUM_API gn_array *gn_mixup(gn_array *x, gn_array *labels, double alpha, gn_array **other, gn_array **weight) {
+    gn_array *in[2];
+    in[0] = x;
+    in[1] = labels;
+    if (other != NULL) *other = NULL;
+    if (weight != NULL) *weight = NULL;
+    gn_context *g = gni_begin("gn_mixup", in, 2);
+    if (g == NULL) return NULL;
+    char tx[200], tl[200];
+    if (x->shape.rank < 1 || labels->shape.rank < 1 || x->shape.dim[0] != labels->shape.dim[0])
+        gni_fail(g, GN_ERROR_SHAPE, "gn_mixup: x %s and labels %s are not of one batch", gni_shape_text(tx, sizeof tx, &x->shape),
+                 gni_shape_text(tl, sizeof tl, &labels->shape));
+    else if (!gni_is_float(x->dtype))
+        gni_fail(g, GN_ERROR_DTYPE, "gn_mixup: x is %s, not a float", gn_dtype_name(x->dtype));
+    else if (!(alpha > 0.0 && alpha <= 1e6))
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_mixup: alpha is %g", alpha);
+    else if (other == NULL || weight == NULL)
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_mixup: no room for the labels or the weight");
+    if (g->call_failed) return gni_end(g, NULL);
+    gn_scope_begin(g);
+    gn_array *w = gn_beta(g, x->dtype == GN_F64 ? GN_F64 : GN_F32, GN_SHAPE(), alpha, alpha);
+    gn_array *order = gn_permutation(g, GN_I64, x->shape.dim[0]);
+    gn_array *y = gn_cast(gn_lerp(gn_take(x, order, 0), x, w), x->dtype), *out[3];
+    out[0] = gn_keep(y);
+    out[1] = gn_keep(gn_take(labels, order, 0));
+    out[2] = gn_keep(w);
+    gn_scope_end(g);
+    gni_end_several(g, out, 3);
+    *other = out[1];
+    *weight = out[2];
+    return out[0];
+}
+
+GPUNUM_API gn_array *gn_normalize(gn_array *x, const double *mean, const double *deviation, int channels) {
+    gn_context *g = gni_begin_images("gn_normalize", x, false);
+    if (g == NULL) return NULL;
+    if (x->dtype != GN_U8 && !gni_is_float(x->dtype))
+        gni_fail(g, GN_ERROR_DTYPE, "gn_normalize: x is %s, not a float or uint8", gn_dtype_name(x->dtype));
+    else if (mean == NULL || deviation == NULL)
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_normalize: mean or deviation is NULL");
+    else if (channels != x->shape.dim[1])
+        gni_fail(g, GN_ERROR_SHAPE, "gn_normalize: numbers for %d channels of %lld", channels, (long long)x->shape.dim[1]);
+    if (g->call_failed) return gni_end_scope(g, NULL);
+    const double scale = x->dtype == GN_U8 ? 1.0 / 255.0 : 1.0;
+    gn_array *m = gn_array_from(g, GN_F64, GN_SHAPE(channels, 1, 1), mean);
+    gn_array *d = gn_array_from(g, GN_F64, GN_SHAPE(channels, 1, 1), deviation);
+    const gn_dtype t = x->dtype == GN_F64 ? GN_F64 : GN_F32;
+    // One multiplication and one addition: x (scale / d) - m / d.
+    gn_array *a = gn_cast(gn_rdiv_s(d, scale), t), *b = gn_cast(gn_neg(gn_div(m, d)), t);
+    gn_array *y = gn_fma(gn_cast(x, t), a, b);
+    return gni_end_scope(g, gni_is_float(x->dtype) ? gn_cast(y, x->dtype) : y);
+}
+
+// ---- places
+
+// Coordinates of n pixels' centres: between the edges, or from edge to edge.
+static gn_array *gni_centres(gn_context *g, gn_dtype t, int64_t n, bool align_corners) {
+    gn_array *i = gn_arange(g, t, 0.0, (double)n, 1.0);
+    if (align_corners) return n > 1 ? gn_sub_s(gn_mul_s(i, 2.0 / (double)(n - 1)), 1.0) : gn_zeros_like(i);
+    return gn_sub_s(gn_div_s(gn_add_s(gn_mul_s(i, 2.0), 1.0), (double)n), 1.0);
+}
+
+GPUNUM_API gn_array *gn_affine_grid(gn_array *theta, int64_t height, int64_t width, bool align_corners) {
+    gn_context *g = gni_begin("gn_affine_grid", &theta, 1);
+    if (g == NULL) return NULL;
+    char text[200];
+    const gn_shape s = theta->shape;
+    if (s.rank != 3 || s.dim[1] != 2 || s.dim[2] != 3 || height < 1 || width < 1)
+        gni_fail(g, GN_ERROR_SHAPE, "gn_affine_grid: theta %s for %lld x %lld is not (n, 2, 3)", gni_shape_text(text, sizeof text, &s),
+                 (long long)height, (long long)width);
+    else if (!gni_is_float(theta->dtype))
+        gni_fail(g, GN_ERROR_DTYPE, "gn_affine_grid: theta is %s, not a float", gn_dtype_name(theta->dtype));
+    const gn_shape result = GN_SHAPE(s.dim[0], height, width, 2);
+    if (g->call_failed || !gni_shape_ok(g, "gn_affine_grid", theta->dtype, &result)) return gni_end(g, NULL);
+    gn_scope_begin(g);
+    const gn_dtype t = theta->dtype == GN_F64 ? GN_F64 : GN_F32;
+    gn_array *x = gn_reshape(gni_centres(g, t, width, align_corners), GN_SHAPE(width, 1));
+    gn_array *y = gn_reshape(gni_centres(g, t, height, align_corners), GN_SHAPE(height, 1, 1));
+    gn_array *column[3], *m = gn_expand_dims(gn_expand_dims(gn_cast(theta, t), 1), 1); // (n, 1, 1, 2, 3)
+    for (int i = 0; i < 3; i++) column[i] = gn_squeeze(gn_slice(m, 4, i, i + 1, 1), 4);
+    gn_array *grid = gn_add(gn_add(gn_mul(column[0], x), gn_mul(column[1], y)), column[2]);
+    return gni_end_scope(g, gn_cast(grid, theta->dtype));
+}
+
+// Coordinates from -1 to 1 as those of pixels 0 to n - 1, and brought back to the image as the options say.
+static gn_array *gni_sample_places(gn_array *x, int64_t n, const gn_grid_options *o) {
+    const double most = (double)(n - 1);
+    x = o->align_corners ? gn_mul_s(gn_add_s(x, 1.0), most / 2.0) : gn_mul_s(gn_add_s(gn_mul_s(gn_add_s(x, 1.0), (double)n), -1.0), 0.5);
+    if (o->outside == GN_OUTSIDE_ZEROS) return x;
+    if (o->outside == GN_OUTSIDE_REFLECTION) { // at the edges, or at the outermost centres
+        const double low = o->align_corners ? 0.0 : -0.5, span = o->align_corners ? most : (double)n;
+        if (span == 0.0) return gn_zeros_like(x);
+        gn_array *from = gn_abs(gn_sub_s(x, low)), *rest = gn_mod_s(from, span);
+        gn_array *odd = gn_ne_s(gn_mod_s(gn_floor(gn_div_s(gn_sub(gn_detach(from), gn_detach(rest)), span)), 2.0), 0.0);
+        x = gn_add_s(gn_where(odd, gn_rsub_s(rest, span), rest), low);
+    }
+    return gn_clamp(x, 0.0, most);
+}
+
+// x at whole rows and columns, (n, 1, height, width) floats; 0 where there is no such pixel.
+static gn_array *gni_sample_pixel(gn_context *g, gn_array *x, gn_array *row, gn_array *column) {
+    const int64_t h = gn_dim(x, 2), w = gn_dim(x, 3);
+    gn_array *r = gn_cast(gn_clamp(row, 0.0, (double)(h - 1)), GN_I32), *c = gn_cast(gn_clamp(column, 0.0, (double)(w - 1)), GN_I32);
+    gn_array *inside = gn_logical_and(gni_inside(row, 0, h), gni_inside(column, 0, w));
+    return gn_where(inside, gni_pixels(x, r, c), gn_full(g, gn_dtype_of(x), GN_SHAPE(), 0.0));
+}
+
+static gn_array *gni_grid_sample(gn_context *g, gn_array *x, gn_array *grid, const gn_grid_options *o) {
+    const gn_dtype t = x->dtype == GN_F64 || grid->dtype == GN_F64 ? GN_F64 : GN_F32;
+    const int64_t h = x->shape.dim[2], w = x->shape.dim[3];
+    grid = gn_expand_dims(gn_cast(grid, t), 1); // (n, 1, height, width, 2)
+    gn_array *column = gni_sample_places(gn_squeeze(gn_slice(grid, 4, 0, 1, 1), 4), w, o);
+    gn_array *row = gni_sample_places(gn_squeeze(gn_slice(grid, 4, 1, 2, 1), 4), h, o);
+    if (o->nearest) return gni_sample_pixel(g, x, gn_round(gn_detach(row)), gn_round(gn_detach(column)));
+    gn_array *wide = gn_cast(x, t), *y = NULL;
+    gn_array *top = gn_floor(gn_detach(row)), *left = gn_floor(gn_detach(column));
+    gn_array *down = gn_sub(row, top), *right = gn_sub(column, left);
+    for (int i = 0; i < 4; i++) {
+        gn_array *pixel = gni_sample_pixel(g, wide, gn_add_s(top, i / 2), gn_add_s(left, i % 2));
+        gn_array *weight = gn_mul(i / 2 ? down : gn_rsub_s(down, 1.0), i % 2 ? right : gn_rsub_s(right, 1.0));
+        pixel = gn_mul(pixel, weight);
+        y = y != NULL ? gn_add(y, pixel) : pixel;
+    }
+    return gn_cast(y, x->dtype);
+}
+
+GPUNUM_API gn_array *gn_grid_sample(gn_array *x, gn_array *grid, const gn_grid_options *options) {
+    gn_array *in[2];
+    in[0] = x;
+    in[1] = grid;
+    gn_context *g = gni_begin("gn_grid_sample", in, 2);
+    if (g == NULL) return NULL;
+    gn_grid_options o;
+    memset(&o, 0, sizeof o);
+    if (options != NULL) o = *options;
+    char tx[200], tg[200];
+    if (x->shape.rank != 4 || grid->shape.rank != 4 || grid->shape.dim[0] != x->shape.dim[0] || grid->shape.dim[3] != 2)
+        gni_fail(g, GN_ERROR_SHAPE, "gn_grid_sample: x %s and grid %s are not (n, c, h, w) and (n, height, width, 2)",
+                 gni_shape_text(tx, sizeof tx, &x->shape), gni_shape_text(tg, sizeof tg, &grid->shape));
+    else if (!gni_is_float(x->dtype) || !gni_is_float(grid->dtype))
+        gni_fail(g, GN_ERROR_DTYPE, "gn_grid_sample: x is %s and the grid %s, not floats", gn_dtype_name(x->dtype),
+                 gn_dtype_name(grid->dtype));
+    else if (o.outside < GN_OUTSIDE_ZEROS || o.outside > GN_OUTSIDE_REFLECTION)
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_grid_sample: outside is %d", (int)o.outside);
+    else
+        gni_plane_ok(g, x);
+    if (g->call_failed) return gni_end(g, NULL);
+    gn_scope_begin(g);
+    return gni_end_scope(g, gni_grid_sample(g, x, grid, &o));
+}
+
 GNI_O1_END
 // >>autograd
 // The record of what was computed, and the pass back over it. An array owns the record of the op that
@@ -39561,8 +42507,8 @@ static void gni_pass_sort(gni_pass *p) {
     }
 }
 
-// Marks what lies between the loss and the targets.
-static void gni_pass_mark(gni_pass *p) {
+// Notes what lies between the loss and the targets.
+static void gni_pass_needed(gni_pass *p) {
     for (int64_t at = p->count; at-- > 0;) {
         gni_node *node = p->list[at]->node;
         // What lies below a part that was used before is not known any more: gni_pass_check reports it.
@@ -39703,9 +42649,11 @@ static bool gni_pass_run(gni_pass *p, gn_array *loss) {
     }
     if (!gni_pass_collect(p, loss)) return false;
     gni_pass_sort(p);
-    gni_pass_mark(p);
+    gni_pass_needed(p);
     gn_array **gx = (gn_array **)gni_alloc(g, sizeof(gn_array *) * (size_t)GNI_MAX(p->widest, 1));
     if (gx == NULL) gni_fail_memory(g, p->fn, sizeof(gn_array *) * (size_t)p->widest);
+    const uint64_t autocast = g->autocast;
+    g->autocast = 0; // what was computed in halves has its gradients in halves
     loss->node->gy = gni_const(g, p->fn, loss->dtype, &loss->shape, 1.0);
     bool ok = gx != NULL && loss->node->gy != NULL;
     for (int64_t at = 0; at < p->count && ok; at++) {
@@ -39714,6 +42662,7 @@ static bool gni_pass_run(gni_pass *p, gn_array *loss) {
         if (!gni_is_target(p, node)) gni_pass_leave(p, at);
     }
     gni_free(g, gx);
+    g->autocast = autocast;
     return ok;
 }
 
@@ -39827,7 +42776,7 @@ GPUNUM_API gn_status gn_gradients(gn_array *loss, gn_array *const *params, int c
     if (count > 0 && (params == NULL || out == NULL))
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_gradients: params or out is NULL");
     for (int i = 0; i < count && !g->call_failed; i++) {
-        if (params[i] != NULL && (params[i]->mark != gni_mark_of(params[i]) || params[i]->user_refs <= 0))
+        if (params[i] != NULL && (params[i]->magic != gni_magic_of(params[i]) || params[i]->user_refs <= 0))
             gni_fail(g, GN_ERROR_STALE, "gn_gradients: parameter %d was released", i + 1);
         else if (params[i] == NULL || gni_home(params[i]) != g)
             gni_fail(g, GN_ERROR_ARGUMENT,
@@ -40061,9 +43010,11 @@ static gn_array *gni_zero_like(const gn_array *a) { return gn_scalar(a->ctx, a->
 
 // ---- elementwise: what the derivative columns call
 
+static gn_array *gni_as(gn_array *a, gn_dtype t) { return a == NULL || a->dtype == t ? a : gn_cast(a, t); }
+
 // An operand in the dtype of the result, before anything is rounded to a shorter one or wraps.
 static gn_array *gni_widened(gn_array *a, const gn_array *gy) {
-    return a == NULL || a->dtype == gy->dtype ? a : gn_cast(a, gy->dtype);
+    return gni_as(a, gy->dtype);
 }
 
 static gn_array *gni_sum_squares(gn_array *gy, gn_array *a, gn_array *b) {
@@ -40602,6 +43553,25 @@ GNI_O1_BEGIN
 // >>nn
 // Layers and losses.
 
+GPUNUM_API void gn_autocast_begin(gn_context *g, gn_dtype t) {
+    if (!gni_begin_context("gn_autocast_begin", g)) return;
+    const uint64_t bits = t == GN_F16 ? GNI_AUTOCAST_F16 : t == GN_BF16 ? GNI_AUTOCAST_BF16 : GNI_AUTOCAST_OFF;
+    if (t != GN_F16 && t != GN_BF16 && t != GN_F32)
+        gni_fail(g, GN_ERROR_DTYPE, "gn_autocast_begin: %s is not float16, bfloat16 or float32", gn_dtype_name(t));
+    else if (g->autocast >> 62 != 0)
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_autocast_begin: 32 of them are open");
+    else
+        g->autocast = g->autocast << 2 | bits;
+    gni_end_plain(g);
+}
+
+GPUNUM_API void gn_autocast_end(gn_context *g) {
+    if (!gni_begin_context("gn_autocast_end", g)) return;
+    if (g->autocast == 0) gni_fail(g, GN_ERROR_ARGUMENT, "gn_autocast_end: no gn_autocast_begin before it");
+    g->autocast >>= 2;
+    gni_end_plain(g);
+}
+
 // Matrix product and bias, recorded as one op. One reference for the caller.
 static gn_array *gni_fused_linear(gn_context *g, gn_array *const *in) {
     gn_array *sum[2], *y = NULL;
@@ -40621,6 +43591,11 @@ GPUNUM_API gn_array *gn_linear(gn_array *x, gn_array *w, gn_array *b) {
     in[2] = b;
     gn_context *g = gni_begin("gn_linear", in, b != NULL ? 3 : 2);
     if (g == NULL) return NULL;
+    if (gni_autocasts(g, in, b != NULL ? 3 : 2)) {
+        gn_scope_begin(g);
+        gni_autocast_all(g, in, b != NULL ? 3 : 2);
+        return gni_end_scope(g, gn_linear(in[0], in[1], in[2]));
+    }
     if (w->shape.rank != 2 || x->shape.rank < 1 ||
         x->shape.dim[x->shape.rank - 1] != w->shape.dim[0] ||
         (b != NULL && (b->shape.rank != 1 || b->shape.dim[0] != w->shape.dim[1]))) {
@@ -40673,6 +43648,10 @@ GPUNUM_API gn_array *gn_cross_entropy(gn_array *logits, gn_array *labels) {
     in[1] = labels;
     gn_context *g = gni_begin("gn_cross_entropy", in, 2);
     if (g == NULL) return NULL;
+    if (gni_autocasts_back(g, logits)) {
+        gn_scope_begin(g);
+        return gni_end_scope(g, gn_cross_entropy(gn_cast(logits, GN_F32), labels));
+    }
     if (!gni_cross_entropy_ok(g, logits, labels)) return gni_end(g, NULL);
     gn_scope_begin(g);
     g->no_grad++; // recorded as one op
@@ -40696,6 +43675,10 @@ GPUNUM_API gn_array *gn_mse_loss(gn_array *prediction, gn_array *target) {
     in[1] = target;
     gn_context *g = gni_begin("gn_mse_loss", in, 2);
     if (g == NULL) return NULL;
+    if (gni_autocasts_back(g, prediction)) {
+        gn_scope_begin(g);
+        return gni_end_scope(g, gn_mse_loss(gn_cast(prediction, GN_F32), target));
+    }
     if (!gni_same_shape(&prediction->shape, &target->shape)) { // broadcasting hides mistakes here
         char ta[200], tb[200];
         gni_fail(g, GN_ERROR_SHAPE,
@@ -40780,35 +43763,2048 @@ GPUNUM_API gn_array *gn_embedding(gn_array *indices, gn_array *table, int64_t pa
     return gni_end_scope(g, y);
 }
 
-static bool gni_is_layer(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s) {
+// The numbers that go into each element of a result and come out of each one: fan[0] and fan[1].
+static bool gni_is_layer(gn_context *g, const char *fn, gn_dtype t, const gn_shape *s, double *fan) {
     char text[200];
     if (!gni_shape_ok(g, fn, t, s) || !gni_need_float(g, fn, t)) return false;
-    if (s->rank == 2 && s->dim[0] > 0 && s->dim[1] > 0) return true;
-    gni_fail(g, GN_ERROR_SHAPE, "%s: %s is not (in, out)", fn,
-             gni_shape_text(text, sizeof text, s));
+    const int64_t taps = s->rank > 2 ? gni_extent_product(s->dim + 2, s->rank - 2) : 1;
+    if (s->rank >= 2 && s->dim[0] > 0 && s->dim[1] > 0 && taps > 0) {
+        fan[0] = (double)s->dim[s->rank == 2 ? 0 : 1] * (double)taps;
+        fan[1] = (double)s->dim[s->rank == 2 ? 1 : 0] * (double)taps;
+        return true;
+    }
+    gni_fail(g, GN_ERROR_SHAPE, "%s: %s is not (in, out) or (out, in, kernel...)", fn, gni_shape_text(text, sizeof text, s));
     return false;
 }
 
 // Normal with variance 2 / in: keeps the variance through relu (He et al., 2015, arXiv:1502.01852).
 GPUNUM_API gn_array *gn_he_normal(gn_context *g, gn_dtype t, gn_shape s) {
+    double fan[2];
     if (!gni_begin_context("gn_he_normal", g)) return NULL;
     gn_scope_begin(g);
     gn_array *w = NULL;
-    if (gni_is_layer(g, "gn_he_normal", t, &s))
-        w = gn_requires_grad(gn_normal(g, t, s, 0.0, sqrt(2.0 / (double)s.dim[0])), true);
+    if (gni_is_layer(g, "gn_he_normal", t, &s, fan)) w = gn_requires_grad(gn_normal(g, t, s, 0.0, sqrt(2.0 / fan[0])), true);
     return gni_end_scope(g, w);
 }
 
 // Uniform with variance 2 / (in + out) (Glorot and Bengio, 2010).
 GPUNUM_API gn_array *gn_xavier_uniform(gn_context *g, gn_dtype t, gn_shape s) {
+    double fan[2];
     if (!gni_begin_context("gn_xavier_uniform", g)) return NULL;
     gn_scope_begin(g);
     gn_array *w = NULL;
-    if (gni_is_layer(g, "gn_xavier_uniform", t, &s)) {
-        double limit = sqrt(6.0 / ((double)s.dim[0] + (double)s.dim[1]));
+    if (gni_is_layer(g, "gn_xavier_uniform", t, &s, fan)) {
+        const double limit = sqrt(6.0 / (fan[0] + fan[1]));
         w = gn_requires_grad(gn_uniform(g, t, s, -limit, limit), true);
     }
     return gni_end_scope(g, w);
+}
+
+// >>conv
+// Convolutions. Each of the three (forward, transposed, gradient of the weights) is a product whose operand b is the windows of
+// an image, and the derivatives of each are the other two. From outside: gni_conv_op, gni_conv_frame.
+
+// ---- products with windows
+
+// A GPU makes so many bytes of windows at a time.
+#define GNI_CONV_BYTES ((int64_t)64 << 20)
+
+static int64_t gni_conv_first(const int64_t *dim, int count) {
+    int i = 0;
+    while (i < count - 1 && dim[i] == 1) i++;
+    return i;
+}
+
+// All at once: (batch..., m, n). The windows are copied by gn_reshape.
+static gn_array *gni_conv_leaf(gn_context *g, const gni_conv *d, gn_array *a, gn_array *b) {
+    gn_shape s = {0, {0}}, whole = GN_SHAPE(d->batch_dim[0], d->batch_dim[1], d->k, d->n);
+    const gn_shape rows = GN_SHAPE(d->batch_dim[0], d->batch_dim[1], d->m, d->k);
+    int64_t stride[10];
+    for (int part = 0; part < 3; part++) {
+        const int64_t *dim = part == 0 ? d->batch_dim : part == 1 ? d->k_dim : d->n_dim,
+                      *step = part == 0 ? d->b_batch : part == 1 ? d->b_k : d->b_n;
+        for (int i = 0; i < (part == 0 ? 2 : 4); i++) {
+            if (dim[i] == 1) continue;
+            s.dim[s.rank] = dim[i];
+            stride[s.rank++] = step[i];
+        }
+    }
+    const int64_t a_stride[4] = {d->a_batch[0], d->a_batch[1], d->a_rs, d->a_cs};
+    gn_array *left = gni_adopt(g, gni_array_view(g, "convolution", a, &rows, a_stride, d->a.offset));
+    gn_array *windows = gni_adopt(g, gni_array_view(g, "convolution", b, &s, stride, d->b.offset));
+    return gn_matmul(left, gn_reshape(windows, whole));
+}
+
+static int gni_conv_rank(const gni_conv *d) {
+    int rank = 0;
+    for (int i = 0; i < 4; i++) rank += (d->n_dim[i] != 1) + (d->k_dim[i] != 1);
+    return rank + (d->batch_dim[0] != 1) + (d->batch_dim[1] != 1);
+}
+
+// Halves until the windows fit. `to` is a view of the result, whose columns and batches are those of d.
+static bool gni_conv_pieces(gn_context *g, const gni_conv *d, gn_array *a, gn_array *b, gn_array *to, bool add) {
+    const int64_t item = (int64_t)gn_dtype_size(d->a.dtype), batches = d->batch_dim[0] * d->batch_dim[1];
+    const bool deep = gni_conv_rank(d) > GN_MAX_RANK;
+    if (!deep && (double)batches * (double)d->k * (double)d->n * (double)item <= (double)GNI_CONV_BYTES) {
+        gn_array *y = gni_conv_leaf(g, d, a, b);
+        if (y != NULL && add) y = gn_eval(gn_add(to, y));
+        return y != NULL && gni_copy_into(g, to->buf, to->dtype, to->offset, to->stride, y);
+    }
+    gni_conv half = *d;
+    int axis = d->batch_dim[0] > 1 && !(deep && d->batch_dim[1] > 1) ? 0 : d->batch_dim[1] > 1 ? 1 : d->n >= d->k ? 3 : -1;
+    int64_t *dim = axis < 0 ? half.k_dim : axis == 3 ? half.n_dim : half.batch_dim;
+    const int64_t at = axis == 0 || axis == 1 ? axis : gni_conv_first(dim, 4), all = dim[at], rest = axis == 3 ? d->n / all
+                                                                                                  : axis < 0   ? d->k / all
+                                                                                                               : 1;
+    if (all == 1) return false; // not reached: one window fits
+    for (int part = 0; part < 2; part++) {
+        const int64_t from = part == 0 ? 0 : all / 2, count = part == 0 ? all / 2 : all - all / 2;
+        dim[at] = count;
+        if (axis == 3) half.n = count * rest;
+        if (axis < 0) half.k = count * rest;
+        half.b.offset = d->b.offset + from * (axis < 0 ? d->b_k[at] : axis == 3 ? d->b_n[at] : d->b_batch[at]);
+        half.a.offset = d->a.offset + (axis < 0 ? from * rest * d->a_cs : axis == 3 ? 0 : from * d->a_batch[at]);
+        gn_array *place = axis < 0 ? to : gn_slice(to, axis, from * rest, (from + count) * rest, 1);
+        if (place == NULL || !gni_conv_pieces(g, &half, a, b, place, add || (axis < 0 && part == 1))) return false;
+    }
+    return true;
+}
+
+// (batch..., m, n), the scope's. d says everything but the operands' buffers and dtypes; offsets begin at those of a and b.
+static gn_array *gni_conv_run(gn_context *g, gni_conv *d, gn_array *a, gn_array *b) {
+    if (a == NULL || b == NULL || !gni_materialize(g, a) || !gni_materialize(g, b)) return NULL;
+    const gn_shape s = GN_SHAPE(d->batch_dim[0], d->batch_dim[1], d->m, d->n);
+    gn_array *y = gni_adopt(g, gni_array_empty(g, "convolution", a->dtype, &s));
+    if (y == NULL) return NULL;
+    d->a.buf = a->buf;
+    d->a.offset += a->offset;
+    d->b.buf = b->buf;
+    d->b.offset += b->offset;
+    d->c.buf = y->buf;
+    d->a.dtype = d->b.dtype = d->c.dtype = a->dtype;
+    if (gni_elements(&s) == 0) return y;
+    if (d->k == 0) return gn_zeros(g, a->dtype, s);
+    if (!gni_is_for_gpu(g, GNI_JOB_CONV, d)) return gni_run(g, GNI_JOB_CONV, d, y) ? y : NULL;
+    const double bytes = (double)gni_elements(&s) / (double)d->m * (double)d->k * (double)gn_dtype_size(a->dtype);
+    const bool whole = bytes <= (double)GNI_CONV_BYTES && gni_conv_rank(d) <= GN_MAX_RANK;
+    const gn_placement asked = g->placement;
+    g->placement = GN_PLACE_GPU; // of the windows too, which are larger than what they are made of
+    if (whole)
+        y = gni_conv_leaf(g, d, a, b);
+    else if (!gni_conv_pieces(g, d, a, b, y, false))
+        y = NULL;
+    g->placement = asked;
+    return y;
+}
+
+// ---- geometry
+
+// x (n, groups * c, in...), w (o, c, k...), y (n, o, out...): y[i] takes x[i * stride + tap * dilation - pad].
+typedef struct gni_conv_plan {
+    int nd;
+    int64_t n, groups, c, o; // c: channels of a group, o: all that come out
+    int64_t stride[3], pad[3], dilation[3], in[3], k[3], out[3];
+} gni_conv_plan;
+
+static gn_shape gni_conv_shape(const gni_conv_plan *p, int64_t n, int64_t c, const int64_t *space) {
+    gn_shape s = GN_SHAPE(n, c);
+    for (int i = 0; i < p->nd; i++) s.dim[s.rank++] = space[i];
+    return s;
+}
+
+static int64_t gni_conv_count(const int64_t *dim, int nd) { return nd == 0 ? 1 : gni_extent_product(dim, nd); }
+
+// x as if it began `before` elements earlier on its spatial axes and had `size` of them: cut, and with `value` around it.
+static gn_array *gni_conv_frame(gn_array *x, int nd, const int64_t *before, const int64_t *size, double value) {
+    int64_t widths[2 * GN_MAX_RANK] = {0};
+    bool pads = false;
+    for (int i = 0; i < nd && x != NULL; i++) {
+        const int64_t have = x->shape.dim[2 + i], from = GNI_MIN(GNI_MAX(-before[i], 0), have),
+                      to = GNI_MAX(GNI_MIN(size[i] - before[i], have), from);
+        if (from != 0 || to != have) x = gn_slice(x, 2 + i, from, to, 1);
+        widths[2 * (2 + i)] = from == to ? 0 : GNI_MAX(before[i], 0);
+        widths[2 * (2 + i) + 1] = size[i] - (to - from) - widths[2 * (2 + i)];
+        pads = pads || to - from != size[i];
+    }
+    return pads && x != NULL ? gn_pad(x, widths, 2 * (2 + nd), GN_PAD_CONSTANT, value) : x;
+}
+
+// In C order, so that windows have runs of neighbours.
+static gn_array *gni_conv_packed(gn_context *g, gn_array *x) {
+    return x == NULL || !gni_materialize(g, x) ? NULL : gni_adopt(g, gni_contiguous(g, x));
+}
+
+// The part of x that the windows of p cover.
+static gn_array *gni_conv_framed(const gni_conv_plan *p, gn_array *x) {
+    int64_t size[3];
+    for (int i = 0; i < p->nd; i++)
+        size[i] = p->out[i] == 0 ? 0 : (p->out[i] - 1) * p->stride[i] + (p->k[i] - 1) * p->dilation[i] + 1;
+    return gni_conv_frame(x, p->nd, p->pad, size, 0.0);
+}
+
+static void gni_conv_ones(gni_conv *d) {
+    memset(d, 0, sizeof *d);
+    d->batch_dim[0] = d->batch_dim[1] = 1;
+    for (int i = 0; i < 4; i++) d->n_dim[i] = d->k_dim[i] = 1;
+}
+
+// y of x and w. Small images go into one product, for which w is read once.
+static gn_array *gni_conv_forward(gn_context *g, const gni_conv_plan *p, gn_array *x, gn_array *w) {
+    gni_conv d;
+    const gn_shape s = gni_conv_shape(p, p->n, p->o, p->out);
+    if (gni_elements(&s) == 0) return gn_zeros(g, x->dtype, s);
+    gni_conv_ones(&d);
+    x = gni_conv_packed(g, gni_conv_framed(p, x));
+    w = gni_conv_packed(g, w);
+    if (x == NULL || w == NULL) return NULL;
+    const int64_t taps = gni_conv_count(p->k, p->nd), places = gni_conv_count(p->out, p->nd);
+    d.m = p->o / p->groups;
+    d.k = p->c * taps;
+    d.n = places;
+    d.a_rs = d.k;
+    d.a_cs = 1;
+    const bool one = p->n > 1 && (places < 256 || d.m * d.k >= 1 << 18);
+    d.batch_dim[0] = one ? 1 : p->n;
+    d.b_batch[0] = x->stride[0];
+    d.batch_dim[1] = p->groups;
+    d.a_batch[1] = d.m * d.k;
+    d.b_batch[1] = p->c * x->stride[1];
+    if (one) d.n *= d.n_dim[0] = p->n;
+    d.b_n[0] = x->stride[0];
+    d.k_dim[0] = p->c;
+    d.b_k[0] = x->stride[1];
+    for (int i = 0; i < p->nd; i++) {
+        d.n_dim[1 + i] = p->out[i];
+        d.b_n[1 + i] = p->stride[i] * x->stride[2 + i];
+        d.k_dim[1 + i] = p->k[i];
+        d.b_k[1 + i] = p->dilation[i] * x->stride[2 + i];
+    }
+    gn_array *y = gni_conv_run(g, &d, w, x);
+    if (one) y = gn_move_axis(gn_reshape(y, GN_SHAPE(p->groups, d.m, p->n, places)), 2, 0);
+    return gn_reshape(y, s);
+}
+
+// ---- transposed: for each remainder of the places by the stride a convolution of its own
+
+typedef struct gni_conv_phase {
+    int64_t first, step, taps; // of the kernel
+    int64_t begin, count;      // places of x: begin, begin + stride, ...
+    int64_t before, spread;    // what comes in: places in front of its first, distance of taps
+} gni_conv_phase;
+
+static int64_t gni_gcd(int64_t a, int64_t b) {
+    while (b != 0) {
+        const int64_t r = a % b;
+        a = b;
+        b = r;
+    }
+    return a;
+}
+
+// The places i of axis `axis` with (i + pad) % stride == r.
+static gni_conv_phase gni_conv_phase_of(const gni_conv_plan *p, int axis, int64_t r) {
+    gni_conv_phase f;
+    const int64_t s = p->stride[axis], d = p->dilation[axis], gcd = gni_gcd(s, d), shift = (r - p->pad[axis]) % s;
+    f.step = s / gcd;
+    f.spread = d / gcd;
+    f.begin = shift < 0 ? shift + s : shift;
+    f.count = f.begin < p->in[axis] ? (p->in[axis] - f.begin + s - 1) / s : 0;
+    for (f.first = 0; f.first < GNI_MIN(f.step, p->k[axis]) && f.first * d % s != r; f.first++) {
+    }
+    const bool none = f.first >= GNI_MIN(f.step, p->k[axis]);
+    f.taps = none ? 0 : (p->k[axis] - f.first + f.step - 1) / f.step;
+    // Tap first + j * step of place begin + q * stride takes element (begin + pad - r) / stride + q - e - j * spread.
+    const int64_t e = none ? 0 : (f.first * d - r) / s;
+    f.before = e + (f.taps - 1) * f.spread - (f.begin + p->pad[axis] - r) / s;
+    return f;
+}
+
+// w (o, c, k...) with the taps of the phases, turned round, as (groups * c, o / groups, k...).
+static gn_array *gni_conv_turned(const gni_conv_plan *p, gn_array *w, const gni_conv_phase *f) {
+    gn_shape s = GN_SHAPE(p->groups, p->o / p->groups, p->c);
+    for (int i = 0; i < p->nd; i++) {
+        const int64_t last = f[i].first + (f[i].taps - 1) * f[i].step;
+        w = gn_slice(w, 2 + i, last, f[i].first > 0 ? f[i].first - 1 : GN_NONE, -f[i].step);
+        s.dim[s.rank++] = f[i].taps;
+    }
+    int64_t taps[3] = {0, 0, 0};
+    for (int i = 0; i < p->nd; i++) taps[i] = f[i].taps;
+    w = gn_swap_axes(gn_reshape(w, s), 1, 2);
+    return gn_reshape(w, gni_conv_shape(p, p->groups * p->c, p->o / p->groups, taps));
+}
+
+// What comes in on the places of one phase of each axis.
+static gn_array *gni_conv_of_phase(gn_context *g, const gni_conv_plan *p, gn_array *y, gn_array *w, const gni_conv_phase *f) {
+    gni_conv_plan q = *p;
+    q.c = p->o / p->groups;
+    q.o = p->groups * p->c;
+    for (int i = 0; i < p->nd; i++) {
+        q.stride[i] = 1;
+        q.dilation[i] = f[i].spread;
+        q.pad[i] = f[i].before;
+        q.in[i] = p->out[i];
+        q.k[i] = f[i].taps;
+        q.out[i] = f[i].count;
+    }
+    return gni_conv_forward(g, &q, y, gni_conv_turned(p, w, f));
+}
+
+// The gradient of x from that of y.
+static gn_array *gni_conv_back(gn_context *g, const gni_conv_plan *p, gn_array *y, gn_array *w) {
+    const gn_shape s = gni_conv_shape(p, p->n, p->groups * p->c, p->in);
+    const int64_t phases = gni_conv_count(p->stride, p->nd);
+    gn_array *x = NULL;
+    gni_conv_phase f[3];
+    if (gni_elements(&s) == 0 || p->o == 0 || gni_conv_count(p->out, p->nd) == 0) return gn_zeros(g, y->dtype, s);
+    if (phases > 1) x = gn_eval(gn_zeros(g, y->dtype, s));
+    for (int64_t phase = 0; phase < phases && (phases == 1 || x != NULL); phase++) {
+        gn_array *place = x;
+        bool empty = false;
+        int64_t rest = phase;
+        for (int i = 0; i < p->nd; i++) {
+            f[i] = gni_conv_phase_of(p, i, rest % p->stride[i]);
+            rest /= p->stride[i];
+            empty = empty || f[i].count == 0 || f[i].taps == 0;
+        }
+        if (empty) continue;
+        gn_array *part = gni_conv_of_phase(g, p, y, w, f);
+        if (phases == 1) return part;
+        for (int i = 0; i < p->nd; i++) place = gn_slice(place, 2 + i, f[i].begin, p->in[i], p->stride[i]);
+        if (part == NULL || place == NULL) return NULL;
+        if (!gni_copy_into(g, x->buf, x->dtype, place->offset, place->stride, part)) return NULL;
+    }
+    return x;
+}
+
+// The gradient of w from x and that of y: channels last, so that neighbours are what the columns run over.
+static gn_array *gni_conv_weight(gn_context *g, const gni_conv_plan *p, gn_array *x, gn_array *y) {
+    gni_conv d;
+    const gn_shape s = gni_conv_shape(p, p->o, p->c, p->k), of_y = gni_conv_shape(p, p->n, p->o, p->out);
+    if (gni_elements(&s) == 0 || gni_elements(&of_y) == 0) return gn_zeros(g, x->dtype, s);
+    gni_conv_ones(&d);
+    x = gni_conv_packed(g, gn_move_axis(gni_conv_framed(p, x), 1, -1));
+    y = gni_conv_packed(g, gn_move_axis(y, 1, -1));
+    if (x == NULL || y == NULL) return NULL;
+    const int64_t taps = gni_conv_count(p->k, p->nd), places = gni_conv_count(p->out, p->nd);
+    d.m = p->o / p->groups;
+    d.k = p->n * places;
+    d.n = taps * p->c;
+    d.a_rs = 1;
+    d.a_cs = p->o;
+    d.batch_dim[1] = p->groups;
+    d.a_batch[1] = d.m;
+    d.b_batch[1] = p->c;
+    d.k_dim[0] = p->n;
+    d.b_k[0] = x->stride[0];
+    d.n_dim[3] = p->c;
+    d.b_n[3] = 1;
+    for (int i = 0; i < p->nd; i++) {
+        d.k_dim[1 + i] = p->out[i];
+        d.b_k[1 + i] = p->stride[i] * x->stride[1 + i];
+        d.n_dim[i] = p->k[i];
+        d.b_n[i] = p->dilation[i] * x->stride[1 + i];
+    }
+    gn_array *w = gni_conv_run(g, &d, y, x);
+    w = gn_move_axis(gn_reshape(w, GN_SHAPE(p->o, taps, p->c)), 2, 1);
+    return gn_reshape(w, s);
+}
+
+// ---- the record
+
+typedef enum gni_conv_kind { GNI_CONV_FORWARD, GNI_CONV_BACK, GNI_CONV_WEIGHT } gni_conv_kind;
+static bool gni_back_conv(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx);
+
+// Forward of x and w, back of y and w, weight of x and y; entered in the record.
+static gn_array *gni_conv_op(gn_context *g, gni_conv_kind kind, const gni_conv_plan *p, gn_array *a, gn_array *b) {
+    if (a == NULL || b == NULL) return NULL;
+    gn_array *in[2];
+    in[0] = a;
+    in[1] = b;
+    g->no_grad++; // recorded as one op
+    gn_array *y = kind == GNI_CONV_FORWARD ? gni_conv_forward(g, p, a, b)
+                  : kind == GNI_CONV_BACK  ? gni_conv_back(g, p, a, b)
+                                           : gni_conv_weight(g, p, a, b);
+    g->no_grad--;
+    gni_node *node = gni_record(g, y, "convolution", gni_back_conv, in, 2);
+    if (node == NULL) return y;
+    for (int i = 0; i < 3; i++) {
+        node->param[i] = p->stride[i];
+        node->param[3 + i] = p->pad[i];
+        node->param[6 + i] = p->dilation[i];
+    }
+    node->param[9] = p->groups;
+    node->param[10] = (int64_t)kind;
+    return y;
+}
+
+static void gni_conv_sizes(int64_t *to, const gn_array *a, int nd) {
+    for (int i = 0; i < nd; i++) to[i] = a->shape.dim[2 + i];
+}
+
+static bool gni_back_conv(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    const gni_conv_kind kind = (gni_conv_kind)node->param[10];
+    gn_array *x = kind == GNI_CONV_BACK ? gy : node->in[0], *w = kind == GNI_CONV_WEIGHT ? gy : node->in[1],
+             *y = kind == GNI_CONV_FORWARD ? gy : node->in[kind == GNI_CONV_BACK ? 0 : 1];
+    gni_conv_plan p;
+    memset(&p, 0, sizeof p);
+    p.nd = x->shape.rank - 2;
+    for (int i = 0; i < 3; i++) {
+        p.stride[i] = node->param[i];
+        p.pad[i] = node->param[3 + i];
+        p.dilation[i] = node->param[6 + i];
+    }
+    p.groups = node->param[9];
+    p.n = x->shape.dim[0];
+    p.o = w->shape.dim[0];
+    p.c = w->shape.dim[1];
+    gni_conv_sizes(p.in, x, p.nd);
+    gni_conv_sizes(p.k, w, p.nd);
+    gni_conv_sizes(p.out, y, p.nd);
+    const int at_x = kind == GNI_CONV_BACK ? -1 : 0, at_w = kind == GNI_CONV_WEIGHT ? -1 : 1,
+              at_y = kind == GNI_CONV_FORWARD ? -1 : kind == GNI_CONV_BACK ? 0 : 1;
+    if (at_x >= 0 && gni_wanted(node, at_x)) gx[at_x] = gni_conv_op(g, GNI_CONV_BACK, &p, y, w);
+    if (at_w >= 0 && gni_wanted(node, at_w)) gx[at_w] = gni_conv_op(g, GNI_CONV_WEIGHT, &p, x, y);
+    if (at_y >= 0 && gni_wanted(node, at_y)) gx[at_y] = gni_conv_op(g, GNI_CONV_FORWARD, &p, x, w);
+    return true;
+}
+
+// ---- the public functions
+
+// The numbers of one option by axis; false where they are not between `least` and what fits in 32 bits.
+static bool gni_conv_option(gn_context *g, const char *fn, const char *name, int64_t all, const int64_t *each, int64_t least,
+                            int64_t *to) {
+    const bool by_axis = each[0] != 0 || each[1] != 0 || each[2] != 0;
+    for (int i = 0; i < 3; i++) {
+        to[i] = by_axis ? each[i] : all;
+        if (to[i] == 0) to[i] = least;
+        if (to[i] >= least && to[i] <= INT32_MAX) continue;
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: %s %lld", fn, name, (long long)to[i]);
+        return false;
+    }
+    return true;
+}
+
+static bool gni_conv_misfit(gn_context *g, const char *fn, const gn_array *x, const gn_array *w, const gn_array *b,
+                            const char *why) {
+    char tx[200], tw[200], tb[200];
+    gni_fail(g, GN_ERROR_SHAPE, "%s: x %s, w %s, b %s: %s", fn, gni_shape_text(tx, sizeof tx, &x->shape),
+             gni_shape_text(tw, sizeof tw, &w->shape), b != NULL ? gni_shape_text(tb, sizeof tb, &b->shape) : "none", why);
+    return false;
+}
+
+// Fills p for x (n, ...) with `nd` spatial axes.
+static bool gni_conv_fits(gn_context *g, const char *fn, const gn_array *x, const gn_array *w, const gn_array *b,
+                          const gn_conv_options *o, bool transposed, gni_conv_plan *p) {
+    int64_t more[3];
+    const int64_t groups = p->groups = o->groups == 0 ? 1 : o->groups;
+    if (!gni_conv_option(g, fn, "stride", o->stride, o->strides, 1, p->stride) ||
+        !gni_conv_option(g, fn, "pad", o->pad, o->pads, 0, p->pad) ||
+        !gni_conv_option(g, fn, "dilation", o->dilation, o->dilations, 1, p->dilation) ||
+        !gni_conv_option(g, fn, "output pad", o->output_pad, o->output_pads, 0, more))
+        return false;
+    const int64_t from = x->shape.dim[1], of = w->shape.dim[0], to = w->shape.dim[1];
+    if (groups < 1 || from % groups != 0 || of % groups != 0 || (transposed ? of != from : to != from / groups))
+        return gni_conv_misfit(g, fn, x, w, b, "the channels do not fit");
+    p->n = x->shape.dim[0];
+    p->c = to;
+    p->o = of;
+    const int64_t result = transposed ? to * groups : of;
+    if (b != NULL && (b->shape.rank != 1 || b->shape.dim[0] != result))
+        return gni_conv_misfit(g, fn, x, w, b, "b has not one number for each channel of the result");
+    for (int i = 0; i < p->nd; i++) {
+        const int64_t k = p->k[i] = w->shape.dim[2 + i], size = x->shape.dim[2 + i];
+        if (k < 1 || k > INT32_MAX) return gni_conv_misfit(g, fn, x, w, b, "an empty or too large kernel");
+        if (size > INT64_MAX / 4) return gni_conv_misfit(g, fn, x, w, b, "too large an image");
+        const int64_t reach = (k - 1) * p->dilation[i];
+        if (o->same && (transposed || p->stride[i] != 1 || p->pad[i] != 0)) {
+            gni_fail(g, GN_ERROR_ARGUMENT, "%s: 'same' with a stride or a pad", fn);
+            return false;
+        }
+        if (transposed && more[i] >= GNI_MAX(p->stride[i], p->dilation[i])) {
+            gni_fail(g, GN_ERROR_ARGUMENT, "%s: output pad %lld, not below stride or dilation", fn, (long long)more[i]);
+            return false;
+        }
+        if (transposed) {
+            if (size > INT32_MAX) return gni_conv_misfit(g, fn, x, w, b, "too large an image");
+            p->out[i] = size;
+            p->in[i] = (size - 1) * p->stride[i] - 2 * p->pad[i] + reach + more[i] + 1;
+        } else {
+            p->in[i] = size;
+            if (o->same) p->pad[i] = reach / 2;
+            p->out[i] = o->same ? size : (size + 2 * p->pad[i] - reach - 1) / p->stride[i] + 1;
+        }
+        if ((transposed ? p->in[i] : size + 2 * p->pad[i] - (o->same ? 0 : reach)) < 1)
+            return gni_conv_misfit(g, fn, x, w, b, "nothing is left of the image");
+    }
+    return true;
+}
+
+static gn_array *gni_conv_public(const char *fn, gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options, int nd,
+                                 bool transposed) {
+    static const gn_conv_options none = {0, 0, 0, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}, 0, false, 0, {0, 0, 0}};
+    const gn_conv_options *o = options != NULL ? options : &none;
+    gn_array *in[3], *y = NULL;
+    gni_conv_plan p;
+    memset(&p, 0, sizeof p);
+    in[0] = x;
+    in[1] = w;
+    in[2] = b;
+    gn_context *g = gni_begin(fn, in, b != NULL ? 3 : 2);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    if (gni_autocasts(g, in, b != NULL ? 3 : 2)) {
+        gni_autocast_all(g, in, b != NULL ? 3 : 2);
+        return gni_end_scope(g, gni_conv_public(fn, in[0], in[1], in[2], options, nd, transposed));
+    }
+    const bool single = x->shape.rank == nd + 1;
+    p.nd = nd;
+    if (!gni_need_float(g, fn, x->dtype) || !gni_need_float(g, fn, w->dtype) || (b != NULL && !gni_need_float(g, fn, b->dtype)))
+        return gni_end_scope(g, NULL);
+    if ((!single && x->shape.rank != nd + 2) || w->shape.rank != nd + 2) {
+        gni_conv_misfit(g, fn, x, w, b, nd == 1 ? "not of rank 3" : nd == 2 ? "not of rank 4" : "not of rank 5");
+        return gni_end_scope(g, NULL);
+    }
+    if (single) x = gn_expand_dims(x, 0);
+    if (x == NULL || !gni_conv_fits(g, fn, x, w, b, o, transposed, &p)) return gni_end_scope(g, NULL);
+    const gn_dtype t = gn_promote(x->dtype, w->dtype);
+    const gn_shape s = gni_conv_shape(&p, p.n, transposed ? p.c * p.groups : p.o, transposed ? p.in : p.out);
+    if (!gni_shape_ok(g, fn, t, &s)) return gni_end_scope(g, NULL);
+    if (x->dtype != t) x = gn_cast(x, t);
+    if (w->dtype != t) w = gn_cast(w, t);
+    y = gni_conv_op(g, transposed ? GNI_CONV_BACK : GNI_CONV_FORWARD, &p, x, w);
+    if (b != NULL) {
+        gn_shape row = GN_SHAPE(b->shape.dim[0]);
+        for (int i = 0; i < nd; i++) row.dim[row.rank++] = 1;
+        y = gn_add(y, gn_reshape(b, row));
+    }
+    return gni_end_scope(g, single ? gn_squeeze(y, 0) : y);
+}
+
+GPUNUM_API gn_array *gn_conv1d(gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options) {
+    return gni_conv_public("gn_conv1d", x, w, b, options, 1, false);
+}
+GPUNUM_API gn_array *gn_conv2d(gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options) {
+    return gni_conv_public("gn_conv2d", x, w, b, options, 2, false);
+}
+GPUNUM_API gn_array *gn_conv3d(gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options) {
+    return gni_conv_public("gn_conv3d", x, w, b, options, 3, false);
+}
+GPUNUM_API gn_array *gn_conv_transpose2d(gn_array *x, gn_array *w, gn_array *b, const gn_conv_options *options) {
+    return gni_conv_public("gn_conv_transpose2d", x, w, b, options, 2, true);
+}
+
+// >>attention
+// Attention in parts: queries by rows, so that the scores of all of them against all keys are never there at once. The gradient
+// computes them again from what the rows' logarithms of sums were. Nothing here is used elsewhere.
+
+// Arrays of one part. All have the axes (batch..., key heads, queries' heads for each of them), and behind these
+enum {
+    GNI_ATTEND_Q,     // (n, d)
+    GNI_ATTEND_Y,     // (n, e)
+    GNI_ATTEND_LSE,   // (n, 1), log of the sum of exp(scores); 0 where all are -inf
+    GNI_ATTEND_GY,    // (n, e), dL/dy
+    GNI_ATTEND_DQ,    // (n, d)
+    GNI_ATTEND_MASK,  // (n, m); repeated axes have steps of 0
+    GNI_ATTEND_DMASK, // (n, m); 1 along axes that the mask repeats
+    GNI_ATTEND_K,     // (m, d); one head for the queries' heads, from here on
+    GNI_ATTEND_V,     // (m, e)
+    GNI_ATTEND_DK,    // (m, d)
+    GNI_ATTEND_DV,    // (m, e)
+    GNI_ATTEND_ARRAYS
+};
+
+typedef struct gni_attend {
+    gn_context *g;
+    double scale;
+    bool causal, back; // the gradient's pass
+    int64_t bytes;     // of the scores of a part, at most
+    gn_dtype t;        // of scores
+    int rank;
+    int64_t row;       // of the part's first query, among all
+    gn_array *a[GNI_ATTEND_ARRAYS]; // NULL: there is none
+} gni_attend;
+
+#define GNI_ATTEND_BYTES ((int64_t)64 << 20) // enough for a GPU to be busy
+#define GNI_ATTEND_CACHED ((int64_t)4 << 20) // and for a CPU
+#define GNI_ATTEND_ROWS ((int64_t)256) // of causal parts at most, whose keys end with the last row
+
+static int gni_attend_axis(const gni_attend *c, int i, bool keys) {
+    if (i == GNI_ATTEND_MASK || i == GNI_ATTEND_DMASK) return c->rank - (keys ? 1 : 2);
+    return (i >= GNI_ATTEND_K) == keys ? c->rank - 2 : -1;
+}
+
+// Elements first to end of an axis of the heads; or of queries (axis -2) or of keys (-1), which have their place each.
+static bool gni_attend_cut(gni_attend *to, const gni_attend *from, int axis, int64_t first, int64_t end) {
+    *to = *from;
+    for (int i = 0; i < GNI_ATTEND_ARRAYS; i++) {
+        gn_array *a = from->a[i];
+        const int at = axis < 0 ? gni_attend_axis(from, i, axis == -1) : axis;
+        if (a == NULL || at < 0 || (a->shape.dim[at] == 1 && (axis >= 0 || i == GNI_ATTEND_DMASK))) continue;
+        if (first == 0 && end == a->shape.dim[at]) continue;
+        to->a[i] = gn_slice(a, at, first, end, 1);
+        if (to->a[i] == NULL) return false;
+    }
+    if (axis == -2) to->row = from->row + first;
+    return true;
+}
+
+// Halves are multiplied as they are, with a result in float32; a product that is recorded is one of float32.
+static gn_array *gni_attend_product(const gni_attend *c, gn_array *a, gn_array *b) {
+    gn_context *g = c->g;
+    if (a == NULL || b == NULL) return NULL;
+    if (g->no_grad > 0 && a->dtype == b->dtype && a->dtype != c->t)
+        return gni_adopt(g, gni_product_new(g, "gn_attention", a, b, c->t));
+    return gn_matmul(gni_as(a, c->t), gni_as(b, c->t));
+}
+
+// scale q k^T, masked.
+static gn_array *gni_attend_scores(const gni_attend *c) {
+    gn_context *g = c->g;
+    gn_array *mask = c->a[GNI_ATTEND_MASK], *low = gn_scalar(g, c->t, -GNI_INF), *k = c->a[GNI_ATTEND_K];
+    gn_array *s = gn_mul_s(gni_attend_product(c, c->a[GNI_ATTEND_Q], gn_swap_axes(k, -1, -2)), c->scale);
+    if (mask != NULL) s = mask->dtype == GN_BOOL ? gn_where(mask, s, low) : gn_add(s, gni_as(mask, c->t));
+    if (!c->causal || s == NULL) return s;
+    const int64_t n = s->shape.dim[c->rank - 2], m = s->shape.dim[c->rank - 1];
+    gn_array *row = gn_arange(g, GN_I32, (double)c->row, (double)(c->row + n), 1.0), *key = gn_arange(g, GN_I32, 0.0, (double)m, 1.0);
+    return gn_where(gn_ge(gn_expand_dims(row, 1), key), s, low);
+}
+
+static gn_array *gni_attend_finite(gn_array *lse) {
+    return lse != NULL ? gn_where(gn_eq_s(lse, -GNI_INF), gni_zero_like(lse), lse) : NULL;
+}
+
+static bool gni_attend_forward(const gni_attend *c) {
+    const gn_dtype t = c->a[GNI_ATTEND_Y]->dtype;
+    gn_array *s = gni_attend_scores(c), *p, *lse;
+    if (c->a[GNI_ATTEND_LSE] == NULL && c->a[GNI_ATTEND_MASK] == NULL && c->a[GNI_ATTEND_K]->shape.dim[c->rank - 2] > 0) {
+        p = gn_softmax(s, -1); // every query has a key
+    } else {
+        s = gn_eval(s); // read twice
+        lse = gni_attend_finite(gn_logsumexp(s, GN_KEEP(-1)));
+        p = gn_exp(gn_sub(s, lse));
+        if (c->a[GNI_ATTEND_LSE] != NULL && gn_assign(c->a[GNI_ATTEND_LSE], lse) != GN_OK) return false;
+    }
+    return gn_assign(c->a[GNI_ATTEND_Y], gn_matmul(gni_as(p, t), c->a[GNI_ATTEND_V])) == GN_OK;
+}
+
+// Adds x, summed over axes that `to` has once.
+static bool gni_attend_add(gn_array *to, gn_array *x) {
+    return to == NULL || gn_assign(to, gn_add(to, gni_unbroadcast(x, &to->shape))) == GN_OK;
+}
+
+// The derivatives by scores, from the weights p: p (gy v^T - the sum of p gy v^T, which is that of gy y).
+static gn_array *gni_attend_ds(const gni_attend *c, gn_array *p, gn_array *gy, gn_array *dot) {
+    return gn_mul(p, gn_sub(gni_attend_product(c, gy, gn_swap_axes(c->a[GNI_ATTEND_V], -1, -2)), dot));
+}
+
+static bool gni_attend_backward(const gni_attend *c) {
+    gn_array *const *a = c->a;
+    gn_array *gy = a[GNI_ATTEND_GY];
+    const gn_dtype t = a[GNI_ATTEND_Q]->dtype;
+    gn_array *dot = gn_sum(gn_mul(gni_as(gy, c->t), gni_as(a[GNI_ATTEND_Y], c->t)), GN_KEEP(-1));
+    gn_array *p = gn_eval(gn_exp(gn_sub(gni_attend_scores(c), a[GNI_ATTEND_LSE])));
+    gn_array *ds = gn_eval(gni_attend_ds(c, p, gy, gn_eval(dot)));
+    bool ok = ds != NULL && gni_attend_add(a[GNI_ATTEND_DMASK], ds);
+    if (ok && a[GNI_ATTEND_DV] != NULL)
+        ok = gni_attend_add(a[GNI_ATTEND_DV], gni_attend_product(c, gn_swap_axes(gni_as(p, t), -1, -2), gy));
+    if (t != c->t) ds = gn_eval(gn_cast(ds, t));
+    if (ok && a[GNI_ATTEND_DQ] != NULL)
+        ok = gn_assign(a[GNI_ATTEND_DQ], gn_mul_s(gni_attend_product(c, ds, a[GNI_ATTEND_K]), c->scale)) == GN_OK;
+    if (ok && a[GNI_ATTEND_DK] != NULL)
+        ok = gni_attend_add(a[GNI_ATTEND_DK],
+                            gn_mul_s(gni_attend_product(c, gn_swap_axes(ds, -1, -2), a[GNI_ATTEND_Q]), c->scale));
+    return ok;
+}
+
+static bool gni_attend_run(const gni_attend *c);
+
+static bool gni_attend_parts(const gni_attend *c, int axis, int64_t count, int64_t each) {
+    bool ok = true;
+    for (int64_t i = 0; i < count && ok; i += each) {
+        gni_attend part;
+        const int64_t end = GNI_MIN(count, i + each);
+        gn_scope_begin(c->g);
+        ok = gni_attend_cut(&part, c, axis, i, end);
+        // Keys behind the last query are not seen.
+        if (ok && axis == -2 && c->causal) {
+            const gni_attend all = part;
+            ok = gni_attend_cut(&part, &all, -1, 0, GNI_MIN(c->a[GNI_ATTEND_K]->shape.dim[c->rank - 2], part.row + end - i));
+        }
+        ok = ok && gni_attend_run(&part);
+        gn_scope_end(c->g);
+    }
+    return ok && !c->g->call_failed;
+}
+
+// Cuts until the scores fit.
+static bool gni_attend_run(const gni_attend *c) {
+    const gn_shape *s = &c->a[GNI_ATTEND_Q]->shape;
+    const int64_t rows = s->dim[c->rank - 2], keys = c->a[GNI_ATTEND_K]->shape.dim[c->rank - 2];
+    if (gni_elements(&c->a[GNI_ATTEND_Y]->shape) == 0) return true;
+    if (c->causal && rows > GNI_ATTEND_ROWS) return gni_attend_parts(c, -2, rows, GNI_ATTEND_ROWS);
+    double bytes = (double)rows * (double)keys * (double)gn_dtype_size(c->t);
+    for (int i = 0; i < c->rank - 2; i++) bytes *= (double)s->dim[i];
+    for (int i = 0; i < c->rank - 2 && bytes > (double)c->bytes; i++)
+        if (s->dim[i] > 1)
+            return gni_attend_parts(c, i, s->dim[i], GNI_MAX((int64_t)((double)c->bytes * (double)s->dim[i] / bytes), 1));
+    if (bytes > (double)c->bytes && rows > 1)
+        return gni_attend_parts(c, -2, rows, GNI_MAX((int64_t)((double)c->bytes * (double)rows / bytes), 1));
+    return c->back ? gni_attend_backward(c) : gni_attend_forward(c);
+}
+
+// ---- what it is given
+
+// (batch..., heads, n, d) with the axis of heads in two: `heads` and so many for each.
+static gn_array *gni_attend_split(gn_array *a, int64_t heads) {
+    if (a == NULL) return NULL;
+    const int rank = a->shape.rank;
+    gn_shape s;
+    s.rank = GNI_MAX(rank, 3) + 1;
+    const int64_t of = rank > 2 ? a->shape.dim[rank - 3] : 1;
+    for (int i = 0; i < rank - 3; i++) s.dim[i] = a->shape.dim[i];
+    s.dim[s.rank - 4] = heads;
+    s.dim[s.rank - 3] = heads > 0 ? of / heads : 1;
+    s.dim[s.rank - 2] = a->shape.dim[rank - 2];
+    s.dim[s.rank - 1] = a->shape.dim[rank - 1];
+    return gn_reshape(a, s);
+}
+
+static int64_t gni_attend_heads(const gn_array *k) { return k->shape.rank > 2 ? k->shape.dim[k->shape.rank - 3] : 1; }
+
+// (batch..., heads, n, m) of scores.
+static gn_shape gni_attend_shape(const gn_array *q, const gn_array *k) {
+    gn_shape s = q->shape;
+    s.dim[s.rank - 1] = k->shape.dim[s.rank - 2];
+    return s;
+}
+
+static bool gni_attend_fits(const gn_array *q, const gn_array *k, const gn_array *v) {
+    const int rank = q->shape.rank;
+    if (rank < 2 || rank >= GN_MAX_RANK || k->shape.rank != rank || v->shape.rank != rank) return false;
+    for (int i = 0; i < rank - 1; i++) {
+        if (k->shape.dim[i] != v->shape.dim[i]) return false;
+        if (i < rank - 3 && k->shape.dim[i] != q->shape.dim[i]) return false;
+    }
+    const int64_t heads = gni_attend_heads(k), all = gni_attend_heads(q);
+    return k->shape.dim[rank - 1] == q->shape.dim[rank - 1] && (heads > 0 ? all % heads == 0 : all == 0);
+}
+
+static bool gni_attend_ok(gn_context *g, gn_array *q, gn_array *k, gn_array *v, gn_array *mask, const gn_attention_options *o) {
+    char tq[200], tk[200], tv[200];
+    if (!gni_attend_fits(q, k, v)) {
+        gni_fail(g, GN_ERROR_SHAPE, "gn_attention: q %s, k %s, v %s are not (..., heads, n, d), (..., key heads, m, d), (..., key heads, m, e)",
+                 gni_shape_text(tq, sizeof tq, &q->shape), gni_shape_text(tk, sizeof tk, &k->shape),
+                 gni_shape_text(tv, sizeof tv, &v->shape));
+        return false;
+    }
+    if (!gni_is_float(q->dtype) || k->dtype != q->dtype || v->dtype != q->dtype) {
+        gni_fail(g, GN_ERROR_DTYPE, "gn_attention: q is %s, k %s and v %s, not one float dtype", gn_dtype_name(q->dtype),
+                 gn_dtype_name(k->dtype), gn_dtype_name(v->dtype));
+        return false;
+    }
+    const gn_shape s = gni_attend_shape(q, k);
+    gn_shape joined;
+    if (mask != NULL && mask->dtype != GN_BOOL && !gni_is_float(mask->dtype)) {
+        gni_fail(g, GN_ERROR_DTYPE, "gn_attention: the mask is %s, not bool or a float", gn_dtype_name(mask->dtype));
+        return false;
+    }
+    if (mask != NULL && (!gni_broadcast(&mask->shape, &s, &joined) || !gni_same_shape(&joined, &s))) {
+        gni_fail(g, GN_ERROR_SHAPE, "gn_attention: the mask %s does not broadcast to %s", gni_shape_text(tq, sizeof tq, &mask->shape),
+                 gni_shape_text(tk, sizeof tk, &s));
+        return false;
+    }
+    if (!(o->scale - o->scale == 0.0) || o->workspace < 0) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_attention: scale %g, workspace %lld", o->scale, (long long)o->workspace);
+        return false;
+    }
+    return true;
+}
+
+static void gni_attend_begin(gni_attend *c, gn_context *g, gn_array *q, gn_array *k, gn_array *v, gn_array *mask,
+                             double scale, bool causal, int64_t workspace) {
+    const int64_t heads = gni_attend_heads(k);
+    memset(c, 0, sizeof *c);
+    c->g = g;
+    c->scale = scale;
+    c->causal = causal;
+    c->bytes = workspace > 0 ? workspace : g->gpu != NULL ? GNI_ATTEND_BYTES : GNI_ATTEND_CACHED;
+    c->t = q->dtype == GN_F64 ? GN_F64 : GN_F32;
+    c->a[GNI_ATTEND_Q] = gni_attend_split(q, heads);
+    c->a[GNI_ATTEND_K] = gni_attend_split(k, heads);
+    c->a[GNI_ATTEND_V] = gni_attend_split(v, heads);
+    if (mask != NULL) c->a[GNI_ATTEND_MASK] = gni_attend_split(gn_broadcast_to(mask, gni_attend_shape(q, k)), heads);
+    c->rank = c->a[GNI_ATTEND_Q] != NULL ? c->a[GNI_ATTEND_Q]->shape.rank : 0;
+}
+
+// The gradients as public calls on all of it at once, to be differentiated again.
+static bool gni_attend_graph(gni_attend *c, gni_node *node, gn_array *gy, gn_array **gx) {
+    gn_array *q = c->a[GNI_ATTEND_Q], *k = c->a[GNI_ATTEND_K], *v = c->a[GNI_ATTEND_V], *mask = node->in[3];
+    gn_array *s = gni_attend_scores(c), *zero = gn_scalar(c->g, c->t, 0.0);
+    gn_array *none = s != NULL ? gn_eq_s(gn_logsumexp(gn_detach(s), GN_KEEP(-1)), -GNI_INF) : NULL;
+    gn_array *p = gn_where(none, zero, gn_softmax(gn_where(none, zero, s), -1));
+    gy = gni_attend_split(gy, gni_attend_heads(node->in[1]));
+    gn_array *dp = gni_attend_product(c, gy, gn_swap_axes(v, -1, -2));
+    gn_array *ds = gn_mul(p, gn_sub(dp, gn_sum(gn_mul(p, dp), GN_KEEP(-1)))), *back = gn_swap_axes(ds, -1, -2);
+    if (back == NULL) return false;
+    if (gni_wanted(node, 0)) gx[0] = gn_reshape(gn_mul_s(gni_attend_product(c, ds, k), c->scale), node->in[0]->shape);
+    if (gni_wanted(node, 1))
+        gx[1] = gn_reshape(gni_unbroadcast(gn_mul_s(gni_attend_product(c, back, q), c->scale), &k->shape), node->in[1]->shape);
+    if (gni_wanted(node, 2))
+        gx[2] = gn_reshape(gni_unbroadcast(gni_attend_product(c, gn_swap_axes(p, -1, -2), gy), &v->shape), node->in[2]->shape);
+    if (mask != NULL && gni_wanted(node, 3))
+        gx[3] = gni_unbroadcast(gn_reshape(ds, gni_attend_shape(node->in[0], node->in[1])), &mask->shape);
+    return true;
+}
+
+// Where gx[i] is to be written by parts, as (batch..., key heads, heads for each, ...).
+static gn_array *gni_attend_gradient(gni_attend *c, gni_node *node, int i, gn_array **gx, gn_dtype t) {
+    const gn_array *x = node->in[i];
+    if (x == NULL || !gni_wanted(node, i)) return NULL;
+    gx[i] = i == 0 && gni_elements(&c->a[GNI_ATTEND_Y]->shape) > 0 ? gn_empty(c->g, t, x->shape) : gn_zeros(c->g, t, x->shape);
+    const int64_t heads = gni_attend_heads(node->in[1]);
+    if (i < 3) return gni_attend_split(gx[i], heads);
+    // A mask's axes in front that it lacks; one head may stand for all.
+    gn_shape s;
+    s.rank = c->rank;
+    const int lead = c->rank - 1 - x->shape.rank;
+    for (int k = 0; k < c->rank; k++) s.dim[k] = 1;
+    for (int k = 0; k < x->shape.rank; k++) {
+        const int at = k + lead; // among the axes of scores
+        if (at == c->rank - 4 && x->shape.dim[k] != 1) {
+            s.dim[at] = heads;
+            s.dim[at + 1] = x->shape.dim[k] / heads;
+        } else if (at != c->rank - 4) {
+            s.dim[at < c->rank - 4 ? at : at + 1] = x->shape.dim[k];
+        }
+    }
+    return gn_reshape(gx[i], s);
+}
+
+// in: q, k, v, mask, lse. real[0]: the scale, param: causal, workspace.
+static bool gni_back_attention(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gni_attend c;
+    gn_array *k = node->in[1];
+    const int64_t heads = gni_attend_heads(k);
+    gni_attend_begin(&c, g, node->in[0], k, node->in[2], node->in[3], node->real[0], node->param[0] != 0, node->param[1]);
+    if (g->call_failed) return false;
+    if (g->no_grad == 0) return gni_attend_graph(&c, node, gy, gx);
+    c.back = true;
+    c.a[GNI_ATTEND_Y] = gni_attend_split(node->output, heads);
+    c.a[GNI_ATTEND_LSE] = node->in[4];
+    c.a[GNI_ATTEND_GY] = gni_attend_split(gy, heads);
+    if (g->call_failed) return false;
+    c.a[GNI_ATTEND_DQ] = gni_attend_gradient(&c, node, 0, gx, gy->dtype);
+    c.a[GNI_ATTEND_DK] = gni_attend_gradient(&c, node, 1, gx, c.t);
+    c.a[GNI_ATTEND_DV] = gni_attend_gradient(&c, node, 2, gx, c.t);
+    c.a[GNI_ATTEND_DMASK] = gni_attend_gradient(&c, node, 3, gx, c.t);
+    return !g->call_failed && gni_attend_run(&c);
+}
+
+GPUNUM_API gn_array *gn_attention(gn_array *q, gn_array *k, gn_array *v, gn_array *mask, const gn_attention_options *options) {
+    gn_array *in[5];
+    gn_attention_options o;
+    memset(&o, 0, sizeof o);
+    if (options != NULL) o = *options;
+    in[0] = q;
+    in[1] = k;
+    in[2] = v;
+    in[3] = mask;
+    gn_context *g = gni_begin("gn_attention", in, mask != NULL ? 4 : 3);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    gn_array *y = NULL;
+    if (gni_autocasts(g, in, 3)) {
+        gni_autocast_all(g, in, 3);
+        return gni_end_scope(g, gn_attention(in[0], in[1], in[2], mask, options));
+    }
+    if (gni_attend_ok(g, q, k, v, mask, &o)) {
+        gni_attend c;
+        const bool tracks = gni_tracks(g, in, 4);
+        const int64_t d = q->shape.dim[q->shape.rank - 1], heads = gni_attend_heads(k);
+        const double scale = o.scale != 0.0 ? o.scale : d > 0 ? 1.0 / sqrt((double)d) : 1.0;
+        gn_shape s = q->shape;
+        s.dim[s.rank - 1] = v->shape.dim[s.rank - 1];
+        g->no_grad++; // recorded as one op
+        y = gn_empty(g, q->dtype, s);
+        gni_attend_begin(&c, g, q, k, v, mask, scale, o.causal, o.workspace);
+        c.a[GNI_ATTEND_Y] = gni_attend_split(y, heads);
+        if (tracks && c.a[GNI_ATTEND_Y] != NULL) {
+            s = c.a[GNI_ATTEND_Y]->shape;
+            s.dim[s.rank - 1] = 1;
+            c.a[GNI_ATTEND_LSE] = gn_empty(g, c.t, s);
+        }
+        if (g->call_failed || !gni_attend_run(&c)) y = NULL;
+        g->no_grad--;
+        in[4] = c.a[GNI_ATTEND_LSE];
+        gni_node *node = y != NULL ? gni_record(g, y, "gn_attention", gni_back_attention, in, 5) : NULL;
+        if (node != NULL) {
+            node->real[0] = scale;
+            node->param[0] = o.causal;
+            node->param[1] = o.workspace;
+        }
+    }
+    return gni_end_scope(g, y);
+}
+
+// >>sequences
+// Layers over sequences: rotary embedding, recurrent networks. Nothing here is used elsewhere.
+
+// ---- rotary embedding (Su et al., 2021, arXiv:2104.09864)
+
+static gn_array *gni_rotated(gn_context *g, gn_array *x, gn_array *c, gn_array *s, int64_t dims, bool interleaved);
+
+// in: x, cosines, sines. param: dims, interleaved. Back is the rotation the other way.
+static bool gni_back_rope(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gx[0] = gni_rotated(g, gy, node->in[1], gn_neg(node->in[2]), node->param[0], node->param[1] != 0);
+    return true;
+}
+
+// Pairs of x's first `dims` columns as an axis of two, and that axis turned round. Sines have the signs of both already.
+static gn_array *gni_rotated(gn_context *g, gn_array *x, gn_array *c, gn_array *s, int64_t dims, bool interleaved) {
+    gn_array *in[3];
+    in[0] = x;
+    in[1] = c;
+    in[2] = s;
+    if (x == NULL || c == NULL || s == NULL) return NULL;
+    const int rank = x->shape.rank;
+    const int64_t d = x->shape.dim[rank - 1];
+    g->no_grad++; // recorded as one op
+    gn_array *part = dims < d ? gn_slice(x, -1, 0, dims, 1) : x, *y[2];
+    gn_shape pairs = part != NULL ? part->shape : x->shape;
+    const gn_shape flat = pairs;
+    pairs.rank = rank + 1;
+    pairs.dim[rank - 1] = interleaved ? dims / 2 : 2;
+    pairs.dim[rank] = interleaved ? 2 : dims / 2;
+    part = gn_cast(gn_reshape(part, pairs), c->dtype);
+    y[0] = gn_add(gn_mul(part, c), gn_mul(gn_flip(part, interleaved ? -1 : -2), s));
+    y[0] = gn_reshape(gn_cast(y[0], x->dtype), flat);
+    if (dims < d) {
+        y[1] = gn_slice(x, -1, dims, d, 1);
+        y[0] = gn_concat(y, 2, -1);
+    }
+    g->no_grad--;
+    gni_node *node = gni_record(g, y[0], "gn_rope", gni_back_rope, in, 3);
+    if (node != NULL) {
+        node->param[0] = dims;
+        node->param[1] = interleaved;
+    }
+    return y[0];
+}
+
+// Turns of a circle by n positions, n below 4096, without their whole part: of f a multiple of 1/4096, whose product is exact, and
+// the rest.
+static gn_array *gni_rope_turns(gn_array *n, gn_array *f, gn_array *rest) {
+    gn_array *p = gn_mul(n, f);
+    return gn_add(gn_sub(p, gn_round(p)), gn_mul(n, rest));
+}
+
+// Cosines and signed sines over (..., n) and the axes of pairs.
+static bool gni_rope_angles(gn_context *g, gn_array *pos, gn_dtype t, const gn_rope_options *o, int64_t dims, gn_array **c,
+                            gn_array **s) {
+    const int64_t h = dims / 2;
+    const size_t bytes = sizeof(double) * (size_t)GNI_MAX(4 * h, 1);
+    double *f = (double *)gni_alloc(g, bytes), sign[2];
+    if (f == NULL) {
+        gni_fail_memory(g, "gn_rope", bytes);
+        return false;
+    }
+    for (int64_t i = 0; i < h; i++)
+        for (int k = 0; k < 4; k += 2) { // of one position, and of 4096
+            double turn = pow(o->base > 0.0 ? o->base : 10000.0, -2.0 * (double)i / (double)dims) / (4.0 * GNI_PI_2);
+            if (k > 0) turn = fmod(turn * 4096.0, 1.0);
+            f[k * h + i] = floor(turn * 4096.0) / 4096.0;
+            f[(k + 1) * h + i] = turn - f[k * h + i];
+        }
+    const gn_axes axes = o->interleaved ? GN_AXES(-1) : GN_AXES(-2);
+    gn_array *of[4];
+    for (int i = 0; i < 4; i++) of[i] = gn_expand_dims(gn_cast(gn_array_from(g, GN_F64, GN_SHAPE(h), f + i * h), t), axes);
+    gni_free(g, f);
+    sign[0] = -1.0;
+    sign[1] = 1.0;
+    gn_array *signs = gn_cast(gn_array_from(g, GN_F64, GN_SHAPE(2), sign), t);
+    if (!o->interleaved) signs = gn_expand_dims(signs, 1);
+    pos = gn_cast(gn_expand_dims(pos, GN_AXES(-1, -2)), t);
+    gn_array *high = gn_floor(gn_mul_s(pos, 1.0 / 4096.0)), *low = gn_sub(pos, gn_mul_s(high, 4096.0));
+    gn_array *turns = gn_mul_s(gn_add(gni_rope_turns(low, of[0], of[1]), gni_rope_turns(high, of[2], of[3])), 4.0 * GNI_PI_2);
+    *c = gn_eval(gn_cos(turns));
+    *s = gn_eval(gn_mul(gn_sin(turns), signs));
+    return !g->call_failed;
+}
+
+GPUNUM_API gn_array *gn_rope(gn_array *x, gn_array *positions, const gn_rope_options *options) {
+    gn_rope_options o;
+    gn_array *in[2], *c, *s, *y = NULL;
+    char tx[200], tp[200];
+    memset(&o, 0, sizeof o);
+    if (options != NULL) o = *options;
+    in[0] = x;
+    in[1] = positions;
+    gn_context *g = gni_begin("gn_rope", in, positions != NULL ? 2 : 1);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    const int rank = x->shape.rank;
+    const int64_t d = rank > 0 ? x->shape.dim[rank - 1] : 0, dims = o.dims > 0 ? o.dims : d;
+    gn_shape lead = x->shape, joined;
+    if (rank > 0) lead.rank--;
+    if (rank < 2 || rank >= GN_MAX_RANK)
+        gni_fail(g, GN_ERROR_SHAPE, "gn_rope: x %s is not (..., n, d)", gni_shape_text(tx, sizeof tx, &x->shape));
+    else if (!gni_is_float(x->dtype) || (positions != NULL && !gni_is_integer(positions->dtype)))
+        gni_fail(g, GN_ERROR_DTYPE, "gn_rope: x is %s and positions are %s, not a float and integers", gn_dtype_name(x->dtype),
+                 positions != NULL ? gn_dtype_name(positions->dtype) : "none");
+    else if (o.dims < 0 || dims > d || dims % 2 != 0 || !(o.base >= 0.0 && o.base < GNI_INF))
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_rope: %lld of %lld columns, base %g", (long long)dims, (long long)d, o.base);
+    else if (positions != NULL && (!gni_broadcast(&positions->shape, &lead, &joined) || !gni_same_shape(&joined, &lead)))
+        gni_fail(g, GN_ERROR_SHAPE, "gn_rope: positions %s do not broadcast to %s", gni_shape_text(tp, sizeof tp, &positions->shape),
+                 gni_shape_text(tx, sizeof tx, &lead));
+    else if (gni_elements(&x->shape) == 0 || dims == 0)
+        y = gn_cast(x, x->dtype);
+    else {
+        const gn_dtype t = x->dtype == GN_F64 ? GN_F64 : GN_F32;
+        g->no_grad++;
+        gn_array *pos = positions != NULL ? positions : gn_arange(g, GN_I32, 0.0, (double)x->shape.dim[rank - 2], 1.0);
+        const bool ok = gni_rope_angles(g, pos, t, &o, dims, &c, &s);
+        g->no_grad--;
+        if (ok) y = gni_rotated(g, x, c, s, dims, o.interleaved);
+    }
+    return gni_end_scope(g, y);
+}
+
+// ---- recurrent networks: Hochreiter and Schmidhuber (1997) with gates as in PyTorch, and Cho et al. (2014). One direction of a layer
+// is one op: the input's part of all gates is one product, and so are the gradients of the weights.
+
+// LSTM: gates i, f, g, o (batch, 4 h); GRU: r, z, n (batch, 3 h).
+typedef struct gni_recur_in { // the operands of the record
+    gn_array *x, *w, *u, *b, *c, *h0, *c0; // (n, batch, in), (gates, in), (gates, h), (gates) twice or NULL, (batch, h) twice
+    gn_array *gates; // (n, batch, gates) before their functions; GRU: the input's part
+    gn_array *more;  // GRU: the state's part; LSTM: states c (n, batch, h)
+} gni_recur_in;
+enum { GNI_RECUR_ARRAYS = 9 };
+typedef struct gni_recur {
+    gn_context *g;
+    bool lstm, reversed;
+    int64_t n, h;
+    gni_recur_in in;
+} gni_recur;
+
+static gn_array *gni_recur_at(gn_array *a, int64_t t) { return gn_squeeze(gn_slice(a, 0, t, t + 1, 1), 0); }
+static gn_array *gni_recur_gate(const gni_recur *r, gn_array *a, int i) { return gn_slice(a, -1, i * r->h, (i + 1) * r->h, 1); }
+static gn_array *gni_recur_plus(gn_array *a, gn_array *b) { return b != NULL ? gn_add(a, b) : a; }
+
+// The state behind step t, and what the gradient needs of the step.
+static gn_array *gni_recur_step(const gni_recur *r, int64_t t, gn_array *input, gn_array *h, gn_array **c, gn_array **kept) {
+    gn_array *sum = gn_matmul(h, gn_transpose(r->in.u)), *from_x = gni_recur_at(input, t);
+    if (r->lstm) {
+        kept[0] = sum = gn_eval(gn_add(sum, from_x));
+        gn_array *i = gn_sigmoid(gni_recur_gate(r, sum, 0)), *f = gn_sigmoid(gni_recur_gate(r, sum, 1));
+        gn_array *g = gn_tanh(gni_recur_gate(r, sum, 2)), *o = gn_sigmoid(gni_recur_gate(r, sum, 3));
+        kept[1] = *c = gn_eval(gn_add(gn_mul(f, *c), gn_mul(i, g)));
+        return gn_eval(gn_mul(o, gn_tanh(*c)));
+    }
+    kept[0] = from_x;
+    kept[1] = sum = gn_eval(gni_recur_plus(sum, r->in.c));
+    gn_array *reset = gn_sigmoid(gn_add(gni_recur_gate(r, from_x, 0), gni_recur_gate(r, sum, 0)));
+    gn_array *z = gn_sigmoid(gn_add(gni_recur_gate(r, from_x, 1), gni_recur_gate(r, sum, 1)));
+    gn_array *n = gn_tanh(gn_add(gni_recur_gate(r, from_x, 2), gn_mul(reset, gni_recur_gate(r, sum, 2))));
+    return gn_eval(gn_add(n, gn_mul(z, gn_sub(h, n))));
+}
+
+// The states h of all steps; behind them an LSTM's last c. Leaves gates and more.
+static gn_array *gni_recur_forward(gni_recur *r) {
+    gn_context *g = r->g;
+    const size_t bytes = sizeof(gn_array *) * (size_t)(3 * r->n + 1);
+    gn_array **h = (gn_array **)gni_calloc(g, bytes), **gates = h + r->n + 1, **more = gates + r->n, *state = r->in.h0, *c = r->in.c0;
+    if (h == NULL) {
+        gni_fail_memory(g, g->call, bytes);
+        return NULL;
+    }
+    gn_array *input = gni_recur_plus(gn_matmul(r->in.x, gn_transpose(r->in.w)), r->in.b);
+    if (r->lstm) input = gni_recur_plus(input, r->in.c);
+    input = gn_eval(input);
+    for (int64_t i = 0; i < r->n && !g->call_failed; i++) {
+        const int64_t t = r->reversed ? r->n - 1 - i : i;
+        gn_array *kept[2];
+        gn_scope_begin(g);
+        state = gni_recur_step(r, t, input, state, &c, kept);
+        h[t] = gn_keep(state);
+        gates[t] = r->lstm ? gn_keep(kept[0]) : NULL;
+        more[t] = gn_keep(kept[1]);
+        gn_scope_end(g);
+    }
+    gn_array *y = NULL;
+    if (!g->call_failed) {
+        h[r->n] = c;
+        y = gn_stack(h, (int)(r->n + (r->lstm ? 1 : 0)), 0);
+        r->in.gates = r->lstm ? gn_stack(gates, (int)r->n, 0) : input;
+        r->in.more = gn_stack(more, (int)r->n, 0);
+    }
+    gni_free(g, h);
+    return y;
+}
+
+// s (1 - s) and 1 - t t: the derivatives by what went into a gate.
+static gn_array *gni_recur_sigmoid(gn_array *d, gn_array *s) { return gn_mul(d, gn_mul(s, gn_rsub_s(s, 1.0))); }
+static gn_array *gni_recur_tanh(gn_array *d, gn_array *t) { return gn_mul(d, gn_rsub_s(gn_square(t), 1.0)); }
+
+// From the derivative by h behind step t, and for an LSTM *dc by c, those by both gates' parts and by what was before.
+static gn_array *gni_recur_back(const gni_recur *r, int64_t t, gn_array *before, gn_array *dh, gn_array **dc, gn_array **dx, gn_array **du) {
+    gn_array *gates = gni_recur_at(r->in.gates, t), *more = gni_recur_at(r->in.more, t), *d[4];
+    if (r->lstm) {
+        gn_array *i = gn_sigmoid(gni_recur_gate(r, gates, 0)), *f = gn_sigmoid(gni_recur_gate(r, gates, 1));
+        gn_array *g = gn_tanh(gni_recur_gate(r, gates, 2)), *o = gn_sigmoid(gni_recur_gate(r, gates, 3)), *tc = gn_tanh(more);
+        gn_array *c = gn_eval(gn_add(*dc, gni_recur_tanh(gn_mul(dh, o), tc)));
+        d[0] = gni_recur_sigmoid(gn_mul(c, g), i);
+        d[1] = gni_recur_sigmoid(gn_mul(c, before), f);
+        d[2] = gni_recur_tanh(gn_mul(c, i), g);
+        d[3] = gni_recur_sigmoid(gn_mul(dh, tc), o);
+        *dc = gn_eval(gn_mul(c, f));
+        *dx = *du = gn_concat(d, 4, -1);
+        return gn_eval(gn_matmul(*du, r->in.u));
+    }
+    gn_array *reset = gn_sigmoid(gn_add(gni_recur_gate(r, gates, 0), gni_recur_gate(r, more, 0)));
+    gn_array *z = gn_sigmoid(gn_add(gni_recur_gate(r, gates, 1), gni_recur_gate(r, more, 1))), *state = gni_recur_gate(r, more, 2);
+    gn_array *n = gn_tanh(gn_add(gni_recur_gate(r, gates, 2), gn_mul(reset, state)));
+    gn_array *dn = gn_eval(gni_recur_tanh(gn_mul(dh, gn_rsub_s(z, 1.0)), n));
+    d[0] = gn_eval(gni_recur_sigmoid(gn_mul(dn, state), reset));
+    d[1] = gn_eval(gni_recur_sigmoid(gn_mul(dh, gn_sub(before, n)), z));
+    d[2] = dn;
+    *dx = gn_concat(d, 3, -1);
+    d[2] = gn_mul(dn, reset);
+    *du = gn_concat(d, 3, -1);
+    return gn_eval(gn_add(gn_matmul(*du, r->in.u), gn_mul(dh, z)));
+}
+
+// Gradients of w, u, b and c by those of all steps' gates: one product or sum each.
+static void gni_recur_weights(const gni_recur *r, gni_node *node, gn_array *dx, gn_array *du, gn_array *y, gn_array **gx) {
+    gn_array *from = gni_as_rows(dx), *of = gni_as_rows(du), *part[2];
+    if (gni_wanted(node, 0)) gx[0] = gn_matmul(dx, r->in.w);
+    if (gni_wanted(node, 1)) gx[1] = gn_matmul(gn_transpose(from), gni_as_rows(r->in.x));
+    if (gni_wanted(node, 2)) {
+        gn_array *all = gn_slice(y, 0, r->reversed ? 1 : 0, r->reversed ? r->n : r->n - 1, 1), *first = gn_expand_dims(r->in.h0, 0);
+        part[0] = r->reversed ? all : first;
+        part[1] = r->reversed ? first : all;
+        gx[2] = gn_matmul(gn_transpose(of), gni_as_rows(gn_concat(part, 2, 0)));
+    }
+    if (r->in.b != NULL && gni_wanted(node, 3)) gx[3] = gn_sum(from, 0);
+    if (r->in.c != NULL && gni_wanted(node, 4)) gx[4] = gn_sum(of, 0);
+}
+
+// in: the arrays of gni_recur. param: reversed, lstm.
+static bool gni_back_recurrent(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gni_recur r;
+    memset(&r, 0, sizeof r);
+    r.g = g;
+    r.reversed = node->param[0] != 0;
+    r.lstm = node->param[1] != 0;
+    memcpy(&r.in, node->in, sizeof r.in);
+    r.n = r.in.x->shape.dim[0];
+    r.h = r.in.u->shape.dim[1];
+    gn_array *y = node->output, *dh = NULL, *dc = r.lstm ? gni_recur_at(gy, r.n) : NULL;
+    if (g->no_grad == 0) y = gni_recur_forward(&r); // once more, recorded
+    const size_t bytes = 2 * sizeof(gn_array *) * (size_t)r.n;
+    gn_array **dx = (gn_array **)gni_calloc(g, bytes), **du = dx + r.n;
+    if (dx == NULL) gni_fail_memory(g, node->name, bytes);
+    for (int64_t i = 0; i < r.n && !g->call_failed; i++) {
+        const int64_t t = r.reversed ? i : r.n - 1 - i, last = r.reversed ? t + 1 : t - 1;
+        const bool first = last < 0 || last >= r.n;
+        gn_scope_begin(g);
+        gn_array *before = r.lstm ? (first ? r.in.c0 : gni_recur_at(r.in.more, last)) : first ? r.in.h0 : gni_recur_at(y, last);
+        gn_array *here = gni_recur_at(gy, t);
+        dh = gni_recur_back(&r, t, before, dh != NULL ? gn_eval(gn_add(here, dh)) : here, &dc, &dx[t], &du[t]);
+        gn_keep(dh);
+        if (r.lstm) gn_keep(dc);
+        gn_keep(dx[t]);
+        if (!r.lstm) gn_keep(du[t]);
+        gn_scope_end(g);
+    }
+    const bool ok = !g->call_failed;
+    if (ok) {
+        gn_array *all = gn_stack(dx, (int)r.n, 0);
+        gni_recur_weights(&r, node, all, r.lstm ? all : gn_stack(du, (int)r.n, 0), y, gx);
+        gx[5] = dh;
+        if (r.lstm) gx[6] = dc;
+    }
+    gni_free(g, dx);
+    return ok;
+}
+
+// One direction of one layer: (n, batch, h), and behind it an LSTM's last c.
+static gn_array *gni_recur_layer(gni_recur *r, const char *fn) {
+    gn_context *g = r->g;
+    gn_array *in[GNI_RECUR_ARRAYS];
+    g->no_grad++; // recorded as one op
+    gn_array *y = gni_recur_forward(r);
+    g->no_grad--;
+    memcpy(in, &r->in, sizeof in);
+    gni_node *node = y != NULL ? gni_record(g, y, fn, gni_back_recurrent, in, GNI_RECUR_ARRAYS) : NULL;
+    if (node != NULL) {
+        node->param[0] = r->reversed;
+        node->param[1] = r->lstm;
+    }
+    return y;
+}
+
+// What gn_lstm and gn_gru are given.
+typedef struct gni_recurrent {
+    gn_context *g;
+    const char *fn;
+    bool lstm;
+    gn_rnn_options o;
+    int layers, ways, each; // directions, and weights of one of them
+    int64_t batch, n, h;
+    gn_array *const *weights;
+} gni_recurrent;
+
+static bool gni_recurrent_is(gni_recurrent *r, const char *what, int i, const gn_array *a, gn_dtype t, gn_shape want) {
+    char ta[200], tw[200], name[40];
+    if (a->dtype == t && gni_same_shape(&a->shape, &want)) return true;
+    snprintf(name, sizeof name, i > 0 ? "%s %d" : "%s", what, i);
+    gni_fail(r->g, a->dtype != t ? GN_ERROR_DTYPE : GN_ERROR_SHAPE, "%s: %s is %s %s, not %s %s", r->fn, name, gn_dtype_name(a->dtype),
+             gni_shape_text(ta, sizeof ta, &a->shape), gn_dtype_name(t), gni_shape_text(tw, sizeof tw, &want));
+    return false;
+}
+
+static bool gni_recurrent_ok(gni_recurrent *r, gn_array *x, int count, gn_array *h0, gn_array *c0) {
+    gn_context *g = r->g;
+    char tx[200];
+    const int gates = r->lstm ? 4 : 3, needed = r->layers * r->ways * r->each;
+    if (r->weights == NULL) count = 0;
+    for (int i = 0; i < count; i++)
+        if (r->weights[i] == NULL) {
+            gni_fail(g, GN_ERROR_ARGUMENT, "%s: weight %d is NULL", r->fn, i + 1);
+            return false;
+        }
+    gn_context *home = count > 0 ? gni_begin(r->fn, r->weights, count) : g;
+    if (count > 0 && home != NULL) gni_end_plain(home);
+    if (home != g) {
+        if (!g->call_failed) gni_fail(g, GN_ERROR_ARGUMENT, "%s: the weights belong to another context", r->fn);
+        return false;
+    }
+    if (!gni_need_float(g, r->fn, x->dtype)) return false;
+    if (x->shape.rank != 3 || x->shape.dim[r->o.batch_first ? 1 : 0] == 0) {
+        gni_fail(g, GN_ERROR_SHAPE, "%s: x %s is not %s with n from 1 on", r->fn, gni_shape_text(tx, sizeof tx, &x->shape),
+                 r->o.batch_first ? "(batch, n, in)" : "(n, batch, in)");
+        return false;
+    }
+    r->n = x->shape.dim[r->o.batch_first ? 1 : 0];
+    r->batch = x->shape.dim[r->o.batch_first ? 0 : 1];
+    if (r->n >= INT32_MAX || !(r->o.dropout >= 0.0 && r->o.dropout <= 1.0) || count != needed) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: %d weights, not %d; dropout %g; %lld steps", r->fn, count, needed, r->o.dropout,
+                 (long long)r->n);
+        return false;
+    }
+    const gn_shape *u = &r->weights[1]->shape;
+    r->h = u->rank == 2 ? u->dim[1] : 0;
+    if (r->h > INT64_MAX / 4) r->h = 0;
+    for (int i = 0; i < count; i++) {
+        const int at = i % r->each, layer = i / (r->each * r->ways);
+        gn_shape want = GN_SHAPE(gates * r->h, at == 1 ? r->h : layer > 0 ? r->ways * r->h : x->shape.dim[2]);
+        if (at > 1) want.rank = 1;
+        if (!gni_recurrent_is(r, "weight", i + 1, r->weights[i], x->dtype, want)) return false;
+    }
+    const gn_shape first = GN_SHAPE((int64_t)r->layers * r->ways, r->batch, r->h);
+    return (h0 == NULL || gni_recurrent_is(r, "h0", 0, h0, x->dtype, first)) &&
+           (c0 == NULL || gni_recurrent_is(r, "c0", 0, c0, x->dtype, first));
+}
+
+static gn_array *gni_recurrent_layers(gni_recurrent *r, gn_array *x, gn_array *h0, gn_array *c0, gn_array **last, gn_array **last_c) {
+    gn_context *g = r->g;
+    const bool half = x->dtype == GN_F16 || x->dtype == GN_BF16;
+    const gn_dtype t = half ? GN_F32 : x->dtype;
+    gn_array *y = r->o.batch_first ? gn_swap_axes(x, 0, 1) : x, *way[2];
+    gn_array *zero = h0 == NULL || c0 == NULL ? gn_zeros(g, t, GN_SHAPE(r->batch, r->h)) : NULL;
+    for (int i = 0; i < r->layers * r->ways && !g->call_failed; i++) {
+        gn_array *const *w = r->weights + i * r->each;
+        gni_recur one;
+        memset(&one, 0, sizeof one);
+        if (i > 0 && i % r->ways == 0 && r->o.dropout > 0.0) y = gn_dropout(y, r->o.dropout, true);
+        one.g = g;
+        one.lstm = r->lstm;
+        one.reversed = i % r->ways == 1;
+        one.n = r->n;
+        one.h = r->h;
+        one.in.x = gni_as(y, t);
+        one.in.w = gni_as(w[0], t);
+        one.in.u = gni_as(w[1], t);
+        if (r->each > 2) one.in.b = gni_as(w[2], t);
+        if (r->each > 2) one.in.c = gni_as(w[3], t);
+        one.in.h0 = h0 != NULL ? gni_as(gni_recur_at(h0, i), t) : zero;
+        if (r->lstm) one.in.c0 = c0 != NULL ? gni_as(gni_recur_at(c0, i), t) : zero;
+        if (g->call_failed) return NULL;
+        gn_array *all = gni_recur_layer(&one, r->fn);
+        way[i % r->ways] = gn_slice(all, 0, 0, r->n, 1);
+        last[i] = gni_recur_at(all, one.reversed ? 0 : r->n - 1);
+        if (r->lstm) last_c[i] = gni_recur_at(all, r->n);
+        if (i % r->ways == r->ways - 1) y = r->ways == 2 ? gn_concat(way, 2, -1) : way[0];
+    }
+    if (g->call_failed) return NULL; // y may still be x
+    if (r->o.batch_first) y = gn_swap_axes(y, 0, 1);
+    return half ? gni_as(y, x->dtype) : y;
+}
+
+static gn_array *gni_recurrent_run(const char *fn, bool lstm, gn_array *x, gn_array *const *weights, int count, gn_array *h0,
+                                   gn_array *c0, const gn_rnn_options *options, gn_array **hn, gn_array **cn) {
+    gni_recurrent r;
+    gn_array *in[4], **last, *y = NULL;
+    int n = 0;
+    memset(&r, 0, sizeof r);
+    if (hn != NULL) *hn = NULL;
+    if (cn != NULL) *cn = NULL;
+    in[n++] = x;
+    if (x == NULL && weights != NULL && count > 0) in[n++] = weights[0]; // to tell of it
+    if (h0 != NULL) in[n++] = h0;
+    if (c0 != NULL) in[n++] = c0;
+    gn_context *g = r.g = gni_begin(fn, in, n);
+    if (g == NULL) return NULL;
+    if (options != NULL) r.o = *options;
+    r.fn = fn;
+    r.lstm = lstm;
+    r.layers = r.o.layers > 0 ? GNI_MIN(r.o.layers, 1 << 20) : 1;
+    r.ways = r.o.bidirectional ? 2 : 1;
+    r.each = r.o.no_bias ? 2 : 4;
+    r.weights = weights;
+    gn_scope_begin(g);
+    if (gni_recurrent_ok(&r, x, count, h0, c0)) {
+        const int lines = r.layers * r.ways;
+        last = (gn_array **)gni_calloc(g, 2 * sizeof(gn_array *) * (size_t)lines);
+        if (last == NULL) gni_fail_memory(g, fn, 2 * sizeof(gn_array *) * (size_t)lines);
+        if (last != NULL) y = gni_recurrent_layers(&r, x, h0, c0, last, last + lines);
+        if (y != NULL && hn != NULL) *hn = gni_as(gn_stack(last, lines, 0), x->dtype);
+        if (y != NULL && cn != NULL) *cn = gni_as(gn_stack(last + lines, lines, 0), x->dtype);
+        gni_free(g, last);
+    }
+    gn_array **more[2];
+    more[0] = hn;
+    more[1] = cn;
+    for (int i = 0; i < 2; i++) {
+        if (more[i] == NULL) continue;
+        if (g->call_failed)
+            *more[i] = NULL;
+        else
+            gn_keep(*more[i]);
+    }
+    return gni_end_scope(g, y);
+}
+
+GPUNUM_API gn_array *gn_lstm(gn_array *x, gn_array *const *weights, int count, gn_array *h0, gn_array *c0, const gn_rnn_options *options,
+                             gn_array **hn, gn_array **cn) {
+    return gni_recurrent_run("gn_lstm", true, x, weights, count, h0, c0, options, hn, cn);
+}
+
+GPUNUM_API gn_array *gn_gru(gn_array *x, gn_array *const *weights, int count, gn_array *h0, const gn_rnn_options *options, gn_array **hn) {
+    return gni_recurrent_run("gn_gru", false, x, weights, count, h0, NULL, options, hn, NULL);
+}
+
+// >>pool
+// Pooling and images of another size, made of other ops. A tap is what all windows have at one of their places. Nothing here is
+// used elsewhere.
+
+// Of x as (n, c, in...), y (n, c, out...). Adaptive: windows begin at in * i / out.
+typedef struct gni_pooled_plan {
+    int64_t in[2], out[2], size[2], stride[2], pad[2], dilation[2];
+    bool adaptive, inside;
+} gni_pooled_plan;
+
+static int64_t gni_pooled_begin(const gni_pooled_plan *p, int axis, int64_t i) {
+    return p->adaptive ? i * p->in[axis] / p->out[axis] : i * p->stride[axis] - p->pad[axis];
+}
+
+// Behind the window's last element, x's border not regarded.
+static int64_t gni_pooled_end(const gni_pooled_plan *p, int axis, int64_t i) {
+    if (p->adaptive) return ((i + 1) * p->in[axis] + p->out[axis] - 1) / p->out[axis];
+    return gni_pooled_begin(p, axis, i) + (p->size[axis] - 1) * p->dilation[axis] + 1;
+}
+
+// Whether windows lie side by side and cover all of x but an end.
+static bool gni_pooled_tiles(const gni_pooled_plan *p) {
+    bool tiles = !p->adaptive;
+    for (int i = 0; i < 2 && tiles; i++)
+        tiles = p->stride[i] == p->size[i] && p->pad[i] == 0 && p->dilation[i] == 1 && p->out[i] * p->size[i] <= p->in[i];
+    return tiles;
+}
+
+// Where the windows begin: a column for axis 0, a row for axis 1.
+static gn_array *gni_pooled_begins(gn_context *g, const gni_pooled_plan *p, int axis) {
+    void *data = NULL;
+    const gn_shape s = axis == 0 ? GN_SHAPE(p->out[0], 1) : GN_SHAPE(p->out[1]);
+    gn_array *y = gni_array_filled(g, g->call, GN_I64, &s, &data);
+    for (int64_t i = 0; i < p->out[axis] && y != NULL; i++) ((int64_t *)data)[i] = gni_pooled_begin(p, axis, i);
+    return gni_adopt(g, y);
+}
+
+// Rows or columns of x that are the tap's, for windows of several sizes: their last one stands for what lies behind it.
+static gn_array *gni_pooled_gather(gn_context *g, const gni_pooled_plan *p, gn_array *x, int axis, int64_t tap) {
+    void *data = NULL;
+    const gn_shape s = GN_SHAPE(p->out[axis]);
+    gn_array *index = gni_array_filled(g, g->call, GN_I64, &s, &data);
+    for (int64_t i = 0; i < p->out[axis] && index != NULL; i++)
+        ((int64_t *)data)[i] = GNI_MIN(gni_pooled_begin(p, axis, i) + tap, gni_pooled_end(p, axis, i) - 1);
+    return gn_take(x, gni_adopt(g, index), 2 + axis);
+}
+
+// Tap number t; x is framed already where windows are of one size.
+static gn_array *gni_pooled_tap(gn_context *g, const gni_pooled_plan *p, gn_array *x, int64_t t) {
+    const int64_t at[2] = {t / p->size[1], t % p->size[1]};
+    for (int i = 0; i < 2; i++) {
+        const int64_t from = at[i] * p->dilation[i];
+        x = p->adaptive ? gni_pooled_gather(g, p, x, i, at[i])
+                        : gn_slice(x, 2 + i, from, from + (p->out[i] - 1) * p->stride[i] + 1, p->stride[i]);
+    }
+    return x;
+}
+
+static gn_array *gni_pooled_framed(const gni_pooled_plan *p, gn_array *x, double value) {
+    int64_t size[2];
+    if (p->adaptive) return x;
+    for (int i = 0; i < 2; i++) size[i] = gni_pooled_end(p, i, p->out[i] - 1) + p->pad[i];
+    return gni_conv_frame(x, 2, p->pad, size, value);
+}
+
+// ---- the largest
+
+// Where the taps are in x, as offsets in its images.
+static gn_array *gni_pooled_places(gn_context *g, const gni_pooled_plan *p, gn_array *taps) {
+    gn_array *t = gn_cast(taps, GN_I64), *row = gn_floor_div_s(t, (double)p->size[1]);
+    gn_array *column = gn_sub(t, gn_mul_s(row, (double)p->size[1]));
+    row = gn_add(gn_mul_s(row, (double)p->dilation[0]), gni_pooled_begins(g, p, 0));
+    column = gn_add(gn_mul_s(column, (double)p->dilation[1]), gni_pooled_begins(g, p, 1));
+    // The pad is nowhere the largest, or all are -inf.
+    row = gn_clamp(row, 0.0, (double)(p->in[0] - 1));
+    column = gn_clamp(column, 0.0, (double)(p->in[1] - 1));
+    return gn_add(gn_mul_s(row, (double)p->in[1]), column);
+}
+
+static void gni_pooled_keep(gni_node *node, const gni_pooled_plan *p) {
+    for (int i = 0; i < 2; i++) {
+        node->param[i] = p->size[i];
+        node->param[2 + i] = p->stride[i];
+        node->param[4 + i] = p->pad[i];
+        node->param[6 + i] = p->dilation[i];
+    }
+    node->param[8] = p->adaptive;
+    node->param[9] = p->inside;
+}
+
+static void gni_pooled_recall(const gni_node *node, gni_pooled_plan *p) {
+    for (int i = 0; i < 2; i++) {
+        p->in[i] = node->in[0]->shape.dim[2 + i];
+        p->out[i] = node->output->shape.dim[2 + i];
+        p->size[i] = node->param[i];
+        p->stride[i] = node->param[2 + i];
+        p->pad[i] = node->param[4 + i];
+        p->dilation[i] = node->param[6 + i];
+    }
+    p->adaptive = node->param[8] != 0;
+    p->inside = node->param[9] != 0;
+}
+
+// y's elements, spread over the windows of which each lies side by side with the next: (n, c, out, size, out, size) as x's shape.
+static gn_array *gni_pooled_spread(const gni_pooled_plan *p, gn_array *each, const gn_shape *s) {
+    const int64_t none[2] = {0, 0};
+    const gn_shape covered = GN_SHAPE(s->dim[0], s->dim[1], p->out[0] * p->size[0], p->out[1] * p->size[1]);
+    return gni_conv_frame(gn_reshape(each, covered), 2, none, p->in, 0.0);
+}
+
+// in[1]: the number of each window's tap.
+static bool gni_back_max_pool(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gni_pooled_plan p;
+    gni_pooled_recall(node, &p);
+    const gn_shape s = node->in[0]->shape;
+    if (gni_pooled_tiles(&p)) {
+        gn_array *taps = gn_arange(g, GN_I32, 0.0, (double)(p.size[0] * p.size[1]), 1.0);
+        taps = gn_reshape(taps, GN_SHAPE(p.size[0], 1, p.size[1]));
+        gn_array *hit = gn_eq(gn_expand_dims(node->in[1], GN_AXES(3, 5)), taps);
+        gx[0] = gni_pooled_spread(&p, gn_where(hit, gn_expand_dims(gy, GN_AXES(3, 5)), gni_zero_like(gy)), &s);
+        return true;
+    }
+    const gn_shape from = GN_SHAPE(s.dim[0], s.dim[1], p.out[0] * p.out[1]), to = GN_SHAPE(s.dim[0], s.dim[1], p.in[0] * p.in[1]);
+    gn_array *places = gn_reshape(gni_pooled_places(g, &p, node->in[1]), from);
+    gx[0] = gn_reshape(gn_scatter_add(gn_zeros(g, gy->dtype, to), places, gn_reshape(gy, from), 2), s);
+    return true;
+}
+
+static gn_array *gni_max_pool_end(gn_context *g, const gni_pooled_plan *p, gn_array *x, gn_array *y, gn_array *at, gn_array **indices) {
+    gn_array *in[2], *both[2];
+    both[0] = y;
+    both[1] = at;
+    // Pending, the places would hold y, whose record holds them.
+    if (at != NULL && gn_eval_all(both, 2) != GN_OK) at = NULL;
+    if (indices != NULL && at != NULL) *indices = gni_pooled_places(g, p, at);
+    g->no_grad--;
+    in[0] = x;
+    in[1] = at;
+    gni_node *node = gni_record(g, y, "max_pool2d", gni_back_max_pool, in, 2);
+    if (node != NULL) gni_pooled_keep(node, p);
+    return y;
+}
+
+static gn_array *gni_max_pool(gn_context *g, const gni_pooled_plan *p, gn_array *x, gn_array **indices) {
+    const int64_t taps = p->size[0] * p->size[1];
+    const bool places = indices != NULL || gni_tracks(g, &x, 1);
+    gn_array *y = NULL, *at = NULL;
+    g->no_grad++; // recorded as one op
+    if (taps == p->in[0] * p->in[1] && gni_pooled_tiles(p)) {
+        gn_array *rows = gn_reshape(x, GN_SHAPE(x->shape.dim[0], x->shape.dim[1], 1, taps));
+        y = gn_max(rows, GN_KEEP(3));
+        if (places) at = gn_cast(gn_expand_dims(gn_argmax(rows, 3), 3), GN_I32);
+        return gni_max_pool_end(g, p, x, y, at, indices);
+    }
+    gn_array *framed = gni_pooled_framed(p, x, -GNI_INF);
+    for (int64_t t = 0; t < taps; t++) {
+        gn_array *v = gni_pooled_tap(g, p, framed, t);
+        y = t > 0 ? gn_maximum(y, v) : taps > 1 ? v : gn_copy(v);
+    }
+    if (y != NULL && places) at = gn_full(g, GN_I32, y->shape, (double)(taps - 1));
+    for (int64_t t = taps - 1; t-- > 0 && places;)
+        at = gn_where(gn_eq(gni_pooled_tap(g, p, framed, t), y), gn_scalar(g, GN_I32, (double)t), at);
+    return gni_max_pool_end(g, p, x, y, at, indices);
+}
+
+// ---- averages
+
+// How many elements each window's average is over: a number if it is the same for all, else an array.
+static gn_array *gni_pooled_counts(gn_context *g, const gni_pooled_plan *p, double *all) {
+    gn_array *by_axis[2];
+    *all = (double)p->size[0] * (double)p->size[1];
+    bool same = true;
+    for (int axis = 0; axis < 2; axis++) {
+        void *data = NULL;
+        const gn_shape s = axis == 0 ? GN_SHAPE(p->out[0], 1) : GN_SHAPE(p->out[1]);
+        gn_array *y = gni_array_filled(g, g->call, GN_F32, &s, &data);
+        for (int64_t i = 0; i < p->out[axis] && y != NULL; i++) {
+            int64_t from = gni_pooled_begin(p, axis, i), to = GNI_MIN(gni_pooled_end(p, axis, i), p->in[axis] + p->pad[axis]);
+            if (p->inside) from = GNI_MAX(from, 0), to = GNI_MIN(to, p->in[axis]);
+            ((float *)data)[i] = (float)(to - from);
+            same = same && to - from == p->size[axis];
+        }
+        by_axis[axis] = gni_adopt(g, y);
+    }
+    return same ? NULL : gn_mul(by_axis[0], by_axis[1]);
+}
+
+static gn_array *gni_pooled_divided(gn_context *g, const gni_pooled_plan *p, gn_array *y) {
+    double all;
+    gn_array *counts = gni_pooled_counts(g, p, &all);
+    return counts == NULL ? gn_div_s(y, all) : gn_div(y, gn_cast(counts, y->dtype));
+}
+
+// Each element of x gets the share of all windows that it is in: a convolution with ones.
+static bool gni_back_avg_pool(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gni_pooled_plan p;
+    gni_conv_plan c;
+    gni_pooled_recall(node, &p);
+    const gn_shape s = node->in[0]->shape;
+    memset(&c, 0, sizeof c);
+    c.nd = 2;
+    c.n = s.dim[0] * s.dim[1];
+    c.groups = c.c = c.o = 1;
+    for (int i = 0; i < 2; i++) {
+        c.stride[i] = p.stride[i];
+        c.pad[i] = p.pad[i];
+        c.dilation[i] = 1;
+        c.in[i] = p.in[i];
+        c.k[i] = p.size[i];
+        c.out[i] = p.out[i];
+    }
+    gn_array *ones = gn_ones(g, gy->dtype, GN_SHAPE(1, 1, c.k[0], c.k[1]));
+    gn_array *y = gn_reshape(gni_pooled_divided(g, &p, gy), GN_SHAPE(c.n, 1, c.out[0], c.out[1]));
+    gx[0] = gn_reshape(gni_conv_op(g, GNI_CONV_BACK, &c, y, ones), s);
+    return true;
+}
+
+static gn_array *gni_avg_pool(gn_context *g, const gni_pooled_plan *p, gn_array *x) {
+    if (gni_pooled_tiles(p)) {
+        for (int i = 0; i < 2; i++) x = gn_slice(x, 2 + i, 0, p->out[i] * p->size[i], 1);
+        if (x == NULL) return NULL;
+        const gn_shape s = GN_SHAPE(x->shape.dim[0], x->shape.dim[1], p->out[0], p->size[0], p->out[1], p->size[1]);
+        return gn_mean(gn_reshape(x, s), GN_AXES(3, 5));
+    }
+    gn_array *y = NULL;
+    const bool narrow = x->dtype == GN_F16 || x->dtype == GN_BF16;
+    g->no_grad++; // recorded as one op
+    gn_array *framed = gni_pooled_framed(p, narrow ? gn_cast(x, GN_F32) : x, 0.0);
+    for (int64_t t = 0; t < p->size[0] * p->size[1]; t++) {
+        gn_array *v = gni_pooled_tap(g, p, framed, t);
+        y = t == 0 ? v : gn_add(y, v);
+    }
+    y = y == NULL ? NULL : gni_pooled_divided(g, p, y);
+    if (narrow) y = gn_cast(y, x->dtype);
+    g->no_grad--;
+    gni_node *node = gni_record(g, y, "avg_pool2d", gni_back_avg_pool, &x, 1);
+    if (node != NULL) gni_pooled_keep(node, p);
+    return y;
+}
+
+// Averages of windows of several sizes are a product with a matrix on each side.
+static gn_array *gni_pooled_matrix(gn_context *g, const gni_pooled_plan *p, int axis, gn_dtype t) {
+    void *data = NULL;
+    const gn_shape s = GN_SHAPE(p->out[axis], p->in[axis]);
+    gn_array *y = gni_array_filled(g, g->call, GN_F64, &s, &data);
+    if (y == NULL) return NULL;
+    memset(data, 0, (size_t)gni_elements(&s) * sizeof(double));
+    for (int64_t i = 0; i < p->out[axis]; i++) {
+        const int64_t from = gni_pooled_begin(p, axis, i), to = gni_pooled_end(p, axis, i);
+        for (int64_t k = from; k < to; k++) ((double *)data)[i * p->in[axis] + k] = 1.0 / (double)(to - from);
+    }
+    return gn_cast(gni_adopt(g, y), t);
+}
+
+// ---- the public functions
+
+// Begins a function of images: *x becomes (n, c, h, w), `s` is its shape before. A scope is open then.
+static gn_context *gni_pooled_open(const char *fn, gn_array **x, gn_shape *s, gni_pooled_plan *p) {
+    char text[200];
+    gn_context *g = gni_begin(fn, x, 1);
+    memset(p, 0, sizeof *p);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    *s = (*x)->shape;
+    const int lead = s->rank - 2;
+    if (!gni_need_float(g, fn, (*x)->dtype)) return g;
+    if (lead < 0 || s->dim[lead] < 1 || s->dim[lead + 1] < 1 || s->dim[lead] > INT32_MAX || s->dim[lead + 1] > INT32_MAX) {
+        gni_fail(g, GN_ERROR_SHAPE, "%s: %s has no images (..., h, w)", fn, gni_shape_text(text, sizeof text, s));
+        return g;
+    }
+    const int64_t n = lead > 0 ? gni_extent_product(s->dim, lead) : 1;
+    for (int i = 0; i < 2; i++) {
+        p->in[i] = s->dim[lead + i];
+        p->dilation[i] = p->stride[i] = 1;
+    }
+    *x = n < 0 ? NULL : gn_reshape(*x, GN_SHAPE(lead > 1 ? n / GNI_MAX(s->dim[lead - 1], 1) : 1, lead > 1 ? s->dim[lead - 1] : n, p->in[0], p->in[1]));
+    return g;
+}
+
+// Whether a result of that size can be made.
+static bool gni_pooled_ok(gn_context *g, const char *fn, const gn_array *x, const gn_shape *s, const gni_pooled_plan *p) {
+    gn_shape y = *s;
+    for (int i = 0; i < 2; i++) y.dim[s->rank - 2 + i] = p->out[i];
+    return x != NULL && gni_shape_ok(g, fn, x->dtype, &y);
+}
+
+static gn_array *gni_pooled_close(gn_context *g, gn_array *y, const gn_shape *s, gn_array **indices, gn_array **out) {
+    gn_shape to = *s;
+    if (y != NULL)
+        for (int i = 0; i < 2; i++) to.dim[s->rank - 2 + i] = y->shape.dim[2 + i];
+    if (*indices != NULL) *indices = gn_reshape(*indices, to);
+    y = gn_reshape(y, to);
+    return gni_end_with(g, y, indices, &out, 1);
+}
+
+static bool gni_pooled_options(gn_context *g, const char *fn, int64_t size, const gn_pool_options *o, bool spreads, gni_pooled_plan *p) {
+    const gn_pool_options none = {0, 0, 0, {0, 0}, {0, 0}, {0, 0}, {0, 0}, false, false};
+    if (o == NULL) o = &none;
+    p->inside = o->inside;
+    for (int i = 0; i < 2; i++) {
+        p->size[i] = o->sizes[0] != 0 || o->sizes[1] != 0 ? o->sizes[i] : size;
+        p->stride[i] = o->strides[0] != 0 || o->strides[1] != 0 ? o->strides[i] : o->stride;
+        p->pad[i] = o->pads[0] != 0 || o->pads[1] != 0 ? o->pads[i] : o->pad;
+        p->dilation[i] = o->dilations[0] != 0 || o->dilations[1] != 0 ? o->dilations[i] : o->dilation;
+        if (p->stride[i] == 0) p->stride[i] = p->size[i];
+        if (p->dilation[i] == 0) p->dilation[i] = 1;
+        const bool whole = p->size[i] >= 1 && p->size[i] <= 32767 && p->stride[i] >= 1 && p->stride[i] <= INT32_MAX;
+        if (!whole || p->dilation[i] < 1 || p->dilation[i] > INT32_MAX || (!spreads && p->dilation[i] > 1) || p->pad[i] < 0 ||
+            p->pad[i] > p->size[i] / 2) {
+            gni_fail(g, GN_ERROR_ARGUMENT, "%s: size %lld, stride %lld, pad %lld, dilation %lld", fn, (long long)p->size[i],
+                     (long long)p->stride[i], (long long)p->pad[i], (long long)p->dilation[i]);
+            return false;
+        }
+        const int64_t room = p->in[i] + 2 * p->pad[i] - (p->size[i] - 1) * p->dilation[i] - 1;
+        if (room < 0) {
+            gni_fail(g, GN_ERROR_SHAPE, "%s: a window of %lld, with dilation %lld, in %lld elements", fn, (long long)p->size[i],
+                     (long long)p->dilation[i], (long long)p->in[i] + 2 * p->pad[i]);
+            return false;
+        }
+        p->out[i] = (room + (o->ceil ? p->stride[i] - 1 : 0)) / p->stride[i] + 1;
+        if ((p->out[i] - 1) * p->stride[i] >= p->in[i] + p->pad[i]) p->out[i]--; // begins behind x
+    }
+    return true;
+}
+
+GPUNUM_API gn_array *gn_max_pool2d(gn_array *x, int64_t size, const gn_pool_options *options, gn_array **indices) {
+    gni_pooled_plan p;
+    gn_shape s;
+    if (indices != NULL) *indices = NULL;
+    gn_context *g = gni_pooled_open("gn_max_pool2d", &x, &s, &p);
+    if (g == NULL) return NULL;
+    gn_array *y = NULL, *index = NULL;
+    if (!g->call_failed && gni_pooled_options(g, "gn_max_pool2d", size, options, true, &p) && gni_pooled_ok(g, "gn_max_pool2d", x, &s, &p))
+        y = gni_max_pool(g, &p, x, indices != NULL ? &index : NULL);
+    return gni_pooled_close(g, y, &s, &index, indices);
+}
+
+GPUNUM_API gn_array *gn_avg_pool2d(gn_array *x, int64_t size, const gn_pool_options *options) {
+    gni_pooled_plan p;
+    gn_shape s;
+    gn_context *g = gni_pooled_open("gn_avg_pool2d", &x, &s, &p);
+    if (g == NULL) return NULL;
+    gn_array *y = NULL, *index = NULL;
+    if (!g->call_failed && gni_pooled_options(g, "gn_avg_pool2d", size, options, false, &p) &&
+        gni_pooled_ok(g, "gn_avg_pool2d", x, &s, &p))
+        y = gni_avg_pool(g, &p, x);
+    return gni_pooled_close(g, y, &s, &index, NULL);
+}
+
+// The size of the result; windows of one size are those of the other functions.
+static bool gni_pooled_adapt(gn_context *g, const char *fn, int64_t height, int64_t width, gni_pooled_plan *p) {
+    p->out[0] = height;
+    p->out[1] = width;
+    p->adaptive = p->in[0] % GNI_MAX(height, 1) != 0 || p->in[1] % GNI_MAX(width, 1) != 0;
+    for (int i = 0; i < 2; i++) {
+        if (p->out[i] < 1 || p->out[i] > INT32_MAX) {
+            gni_fail(g, GN_ERROR_SHAPE, "%s: a result of (%lld,%lld)", fn, (long long)height, (long long)width);
+            return false;
+        }
+        p->size[i] = p->stride[i] = p->in[i] / p->out[i];
+        for (int64_t k = 0; k < p->out[i] && p->adaptive; k++)
+            p->size[i] = GNI_MAX(p->size[i], gni_pooled_end(p, i, k) - gni_pooled_begin(p, i, k));
+    }
+    return true;
+}
+
+GPUNUM_API gn_array *gn_adaptive_max_pool2d(gn_array *x, int64_t height, int64_t width, gn_array **indices) {
+    gni_pooled_plan p;
+    gn_shape s;
+    if (indices != NULL) *indices = NULL;
+    gn_context *g = gni_pooled_open("gn_adaptive_max_pool2d", &x, &s, &p);
+    if (g == NULL) return NULL;
+    gn_array *y = NULL, *index = NULL;
+    if (!g->call_failed && gni_pooled_adapt(g, "gn_adaptive_max_pool2d", height, width, &p) &&
+        gni_pooled_ok(g, "gn_adaptive_max_pool2d", x, &s, &p))
+        y = gni_max_pool(g, &p, x, indices != NULL ? &index : NULL);
+    return gni_pooled_close(g, y, &s, &index, indices);
+}
+
+GPUNUM_API gn_array *gn_adaptive_avg_pool2d(gn_array *x, int64_t height, int64_t width) {
+    gni_pooled_plan p;
+    gn_shape s;
+    gn_context *g = gni_pooled_open("gn_adaptive_avg_pool2d", &x, &s, &p);
+    if (g == NULL) return NULL;
+    gn_array *y = NULL, *index = NULL;
+    const bool ok = !g->call_failed && gni_pooled_adapt(g, "gn_adaptive_avg_pool2d", height, width, &p) &&
+                    gni_pooled_ok(g, "gn_adaptive_avg_pool2d", x, &s, &p);
+    if (ok && !p.adaptive) {
+        y = gni_avg_pool(g, &p, x);
+    } else if (ok) {
+        y = gn_matmul(gni_pooled_matrix(g, &p, 0, x->dtype), x);
+        y = gn_matmul(y, gn_transpose(gni_pooled_matrix(g, &p, 1, x->dtype)));
+    }
+    return gni_pooled_close(g, y, &s, &index, NULL);
+}
+
+// ---- images of another size
+
+// The elements along an axis that are nearest to those of the result, in PyTorch's float32 arithmetic.
+static gn_array *gni_nearest(gn_context *g, gn_array *x, int axis, int64_t size) {
+    void *data = NULL;
+    const int64_t n = x != NULL ? x->shape.dim[axis] : 0, times = n > 0 ? size / n : 0;
+    const gn_shape s = GN_SHAPE(size);
+    if (x == NULL || n == size) return x;
+    gn_array *index = gni_array_filled(g, "gn_interpolate", GN_I64, &s, &data);
+    const float scale = (float)n / (float)size;
+    bool even = times * n == size;
+    for (int64_t i = 0; i < size && index != NULL; i++) {
+        const int64_t from = GNI_MIN((int64_t)floorf((float)i * scale), n - 1);
+        ((int64_t *)data)[i] = from;
+        even = even && from == i / times;
+    }
+    gni_adopt(g, index);
+    return index == NULL ? NULL : even ? gn_repeat(x, times, axis) : gn_take(x, index, axis);
+}
+
+static gn_array *gni_bilinear(gn_context *g, gn_array *x, int axis, int64_t size, bool align) {
+    void *low = NULL, *high = NULL, *part = NULL;
+    const int64_t n = x != NULL ? x->shape.dim[axis] : 0;
+    const gn_shape s = GN_SHAPE(size), along = axis == 2 ? GN_SHAPE(size, 1) : s;
+    if (x == NULL || n == size) return x;
+    gn_array *a = gni_array_filled(g, "gn_interpolate", GN_I64, &s, &low), *b = gni_array_filled(g, "gn_interpolate", GN_I64, &s, &high),
+             *t = gni_array_filled(g, "gn_interpolate", GN_F64, &along, &part);
+    for (int64_t i = 0; i < size && a != NULL && b != NULL && t != NULL; i++) {
+        const double at = !align ? ((double)i + 0.5) * (double)n / (double)size - 0.5
+                          : size > 1 ? (double)i * (double)(n - 1) / (double)(size - 1)
+                                     : 0.0;
+        const int64_t from = GNI_MIN((int64_t)GNI_MAX(at, 0.0), n - 1);
+        ((int64_t *)low)[i] = from;
+        ((int64_t *)high)[i] = GNI_MIN(from + 1, n - 1);
+        ((double *)part)[i] = GNI_MAX(at, 0.0) - (double)from;
+    }
+    gni_adopt(g, a);
+    gni_adopt(g, b);
+    gni_adopt(g, t);
+    if (a == NULL || b == NULL || t == NULL) return NULL;
+    return gn_lerp(gn_take(x, a, axis), gn_take(x, b, axis), gn_cast(t, x->dtype));
+}
+
+GPUNUM_API gn_array *gn_interpolate(gn_array *x, int64_t height, int64_t width, gn_interpolation mode, bool align_corners) {
+    gni_pooled_plan p;
+    gn_shape s;
+    gn_context *g = gni_pooled_open("gn_interpolate", &x, &s, &p);
+    if (g == NULL) return NULL;
+    gn_array *y = NULL, *index = NULL;
+    if (!g->call_failed && (unsigned)mode > GN_BILINEAR)
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_interpolate: %d is not a gn_interpolation", (int)mode);
+    p.out[0] = height;
+    p.out[1] = width;
+    if (!g->call_failed && (height < 1 || width < 1 || height > INT32_MAX || width > INT32_MAX))
+        gni_fail(g, GN_ERROR_SHAPE, "gn_interpolate: a result of (%lld,%lld)", (long long)height, (long long)width);
+    if (!g->call_failed && gni_pooled_ok(g, "gn_interpolate", x, &s, &p)) {
+        y = x;
+        for (int i = 0; i < 2; i++)
+            y = mode == GN_NEAREST ? gni_nearest(g, y, 2 + i, p.out[i]) : gni_bilinear(g, y, 2 + i, p.out[i], align_corners);
+        if (y == x) y = gn_cast(x, x->dtype);
+    }
+    return gni_pooled_close(g, y, &s, &index, NULL);
+}
+
+// >>norm
+// Normalisation. One op with a derivative of its own, for all axes that moments are taken over. Nothing here is used elsewhere.
+
+enum { GNI_NORM_X, GNI_NORM_W, GNI_NORM_B, GNI_NORM_MEAN, GNI_NORM_SCALE, GNI_NORM_OPERANDS };
+
+// The mean, unless it is NULL, and 1 / sqrt(variance + eps) over the axes, which stay with size 1.
+static void gni_norm_moments(gn_array *x, uint32_t set, double eps, gn_array **mean, gn_array **var, gn_array **scale) {
+    const gn_axes axes = GN_KEEP(gni_axes_of(set));
+    if (mean != NULL) *mean = gn_mean(x, axes);
+    gn_array *v = gn_mean(gn_square(mean != NULL ? gn_sub(x, *mean) : x), axes);
+    if (var != NULL) *var = v;
+    *scale = gn_rsqrt(gn_add_s(v, eps));
+}
+
+// With z = (x - mean) scale and h = gy w: scale (h - mean(h) - z mean(h z)). Sums over the axes of w serve where w does not vary
+// along those of the moments.
+static bool gni_back_norm(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gn_array *x = node->in[GNI_NORM_X], *w = node->in[GNI_NORM_W], *b = node->in[GNI_NORM_B], *mean = node->in[GNI_NORM_MEAN],
+             *scale = node->in[GNI_NORM_SCALE], *sum = NULL, *product = NULL;
+    const uint32_t set = (uint32_t)node->param[0];
+    const bool centred = mean != NULL;
+    if (g->no_grad == 0) gni_norm_moments(x, set, node->real[0], centred ? &mean : NULL, NULL, &scale); // they depend on x
+    gn_array *z = gn_mul(centred ? gn_sub(x, mean) : x, scale);
+    const bool shared = w != NULL && gni_same_shape(&w->shape, &node->in[GNI_NORM_SCALE]->shape);
+    if (w != NULL && (gni_wanted(node, GNI_NORM_W) || shared)) product = gni_unbroadcast(gn_mul(gy, z), &w->shape);
+    if (b != NULL && (gni_wanted(node, GNI_NORM_B) || shared)) sum = gni_unbroadcast(gy, &b->shape);
+    if (gni_wanted(node, GNI_NORM_W)) gx[GNI_NORM_W] = product;
+    if (b != NULL && gni_wanted(node, GNI_NORM_B)) gx[GNI_NORM_B] = sum;
+    if (!gni_wanted(node, GNI_NORM_X)) return true;
+    gn_array *h = w != NULL ? gn_mul(gy, w) : gy, *of_h = NULL, *of_product;
+    const gn_axes axes = GN_KEEP(gni_axes_of(set));
+    if (shared) {
+        const double n = (double)gni_elements(&x->shape) / (double)GNI_MAX(gni_elements(&w->shape), 1);
+        gn_array *by = gn_div_s(w, n);
+        of_product = gn_mul(product, by);
+        if (centred) of_h = gn_mul(sum != NULL ? sum : gn_sum(gy, axes), by);
+    } else {
+        of_product = gn_mean(gn_mul(h, z), axes);
+        if (centred) of_h = gn_mean(h, axes);
+    }
+    gn_array *rest = gn_sub(h, gn_mul(z, of_product));
+    gx[GNI_NORM_X] = gn_mul(of_h != NULL ? gn_sub(rest, of_h) : rest, scale);
+    return true;
+}
+
+// x over the axes of `set`; w and b have x's rank or are NULL. *mean, where mean is not NULL, and *var get the moments.
+static gn_array *gni_normalised(gn_context *g, gn_array *x, uint32_t set, gn_array *w, gn_array *b, bool centred, double eps,
+                                gn_array **moments) {
+    gn_array *in[GNI_NORM_OPERANDS] = {NULL, NULL, NULL, NULL, NULL}, *var = NULL;
+    in[GNI_NORM_X] = x;
+    in[GNI_NORM_W] = w;
+    in[GNI_NORM_B] = b;
+    if (gni_elements(&x->shape) == 0) { // whose moments may be too many
+        x = w != NULL ? gn_mul(x, w) : gn_mul_s(x, 1.0);
+        return b != NULL ? gn_add(x, b) : x;
+    }
+    g->no_grad++; // recorded as one op
+    gni_norm_moments(x, set, eps, centred ? &in[GNI_NORM_MEAN] : NULL, &var, &in[GNI_NORM_SCALE]);
+    gn_array *y = gn_mul(centred ? gn_sub(x, in[GNI_NORM_MEAN]) : x, in[GNI_NORM_SCALE]);
+    if (w != NULL) y = gn_mul(y, w);
+    if (b != NULL) y = gn_add(y, b);
+    g->no_grad--;
+    if (moments != NULL) moments[0] = in[GNI_NORM_MEAN], moments[1] = var;
+    gni_node *node = gni_record(g, y, "normalisation", gni_back_norm, in, GNI_NORM_OPERANDS);
+    if (node != NULL) {
+        node->param[0] = set;
+        node->real[0] = eps;
+    }
+    return y;
+}
+
+// ---- the public functions
+
+typedef struct gni_norm {
+    gn_context *g;
+    const char *fn;
+    gn_dtype t; // of the result
+    gn_array *x, *w, *b;
+} gni_norm;
+
+// Begins a call with its arrays; afterwards a scope is open, and x, w and b are in the dtype of the computation.
+static bool gni_norm_begin(gni_norm *n, const char *fn, gn_array *x, gn_array *w, gn_array *b, gn_array *mean, gn_array *var,
+                           double eps) {
+    gn_array *in[5], *list[5];
+    int count = 0;
+    in[0] = x;
+    in[1] = w;
+    in[2] = b;
+    in[3] = mean;
+    in[4] = var;
+    for (int i = 0; i < 5; i++)
+        if (i == 0 || in[i] != NULL) list[count++] = in[i];
+    gn_context *g = n->g = gni_begin(fn, list, count);
+    if (g == NULL) return false;
+    gn_scope_begin(g);
+    n->fn = fn;
+    n->t = x->dtype;
+    for (int i = 0; i < count; i++)
+        if (!gni_need_float(g, fn, list[i]->dtype)) return false;
+    if (!(eps >= 0.0 && eps < GNI_INF)) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: eps %g is no number from 0 on", fn, eps);
+        return false;
+    }
+    const gn_dtype t = n->t == GN_F64 ? GN_F64 : GN_F32;
+    n->x = x->dtype != t ? gn_cast(x, t) : x;
+    n->w = w != NULL && w->dtype != t ? gn_cast(w, t) : w;
+    n->b = b != NULL && b->dtype != t ? gn_cast(b, t) : b;
+    return n->x != NULL && (w == NULL || n->w != NULL) && (b == NULL || n->b != NULL);
+}
+
+static gn_array *gni_norm_end(const gni_norm *n, gn_array *y) {
+    if (n->g == NULL) return NULL;
+    return gni_end_scope(n->g, y != NULL && y->dtype != n->t ? gn_cast(y, n->t) : y);
+}
+
+static bool gni_norm_misfit(const gni_norm *n, const char *name, const gn_array *a, const char *what) {
+    char tx[200], ta[200];
+    gni_fail(n->g, GN_ERROR_SHAPE, "%s: %s %s for x %s: %s", n->fn, name, gni_shape_text(ta, sizeof ta, &a->shape),
+             gni_shape_text(tx, sizeof tx, &n->x->shape), what);
+    return false;
+}
+
+// An array by channel as one that broadcasts to x. False after gni_fail.
+static bool gni_norm_by_channel(const gni_norm *n, const char *name, gn_array **a) {
+    gn_shape s = n->x->shape;
+    if (*a == NULL) return true;
+    if ((*a)->shape.rank != 1 || (*a)->shape.dim[0] != s.dim[1]) return gni_norm_misfit(n, name, *a, "not one number for each channel");
+    for (int i = 0; i < s.rank; i++)
+        if (i != 1) s.dim[i] = 1;
+    *a = gn_reshape(*a, s);
+    return *a != NULL;
+}
+
+static bool gni_norm_channels(gni_norm *n) {
+    if (n->x->shape.rank < 2) return gni_norm_misfit(n, "x", n->x, "not (n, channels, ...)");
+    return gni_norm_by_channel(n, "w", &n->w) && gni_norm_by_channel(n, "b", &n->b);
+}
+
+// running = (1 - momentum) running + momentum batch, in place.
+static bool gni_norm_follow(gn_array *running, gn_array *batch, double momentum, double factor) {
+    if (running == NULL) return true;
+    gn_array *part = gn_mul_s(gn_reshape(batch, running->shape), momentum * factor);
+    return gn_assign(running, gn_add(gn_mul_s(running, 1.0 - momentum), part)) == GN_OK;
+}
+
+GPUNUM_API gn_array *gn_batch_norm(gn_array *x, gn_array *mean, gn_array *var, gn_array *w, gn_array *b, bool training,
+                                   double momentum, double eps) {
+    gni_norm n;
+    gn_array *y = NULL, *moments[2], *by_mean = mean, *by_var = var;
+    if (!gni_norm_begin(&n, "gn_batch_norm", x, w, b, mean, var, eps) || !gni_norm_channels(&n) ||
+        !gni_norm_by_channel(&n, "mean", &by_mean) || !gni_norm_by_channel(&n, "var", &by_var))
+        return gni_norm_end(&n, NULL);
+    gn_context *g = n.g;
+    const uint32_t set = ((1u << n.x->shape.rank) - 1u) & ~2u;
+    const int64_t channels = n.x->shape.dim[1], all = gni_elements(&n.x->shape), each = channels > 0 ? all / channels : 0;
+    if ((mean == NULL) != (var == NULL) || (!training && mean == NULL)) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_batch_norm: no running %s", mean == NULL ? "mean" : "variance");
+    } else if (!(momentum >= 0.0 && momentum <= 1.0)) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_batch_norm: momentum %g is not between 0 and 1", momentum);
+    } else if (!training) {
+        gn_array *scale = gn_rsqrt(gn_add_s(gn_cast(by_var, n.x->dtype), eps));
+        if (n.w != NULL) scale = gn_mul(scale, n.w);
+        y = gn_mul(gn_sub(n.x, by_mean), gn_eval(scale));
+        if (n.b != NULL) y = gn_add(y, n.b);
+        if (y != NULL && y->dtype != n.x->dtype) y = gn_cast(y, n.x->dtype);
+    } else if (each < 2 && channels > 0) {
+        gni_norm_misfit(&n, "x", n.x, "less than two numbers for a channel");
+    } else {
+        y = gni_normalised(g, n.x, set, n.w, n.b, true, eps, moments);
+        g->no_grad++;
+        if (y != NULL && all > 0 && !g->repeats && gni_norm_follow(mean, moments[0], momentum, 1.0))
+            gni_norm_follow(var, moments[1], momentum, (double)each / (double)(each - 1));
+        g->no_grad--;
+    }
+    return gni_norm_end(&n, y);
+}
+
+// Over the last axes, with weights of their sizes.
+static gn_array *gni_layer_norm(const char *fn, gn_array *x, int axes, gn_array *w, gn_array *b, bool centred, double eps) {
+    gni_norm n;
+    if (!gni_norm_begin(&n, fn, x, w, b, NULL, NULL, eps)) return gni_norm_end(&n, NULL);
+    const int rank = n.x->shape.rank, lead = rank - axes;
+    if (axes < 1 || axes > rank) {
+        gni_fail(n.g, GN_ERROR_ARGUMENT, "%s: %d axes of rank %d", fn, axes, rank);
+        return gni_norm_end(&n, NULL);
+    }
+    const gn_shape last = gn_shape_from(axes, n.x->shape.dim + lead);
+    for (int i = 0; i < 2; i++) {
+        gn_array **a = i == 0 ? &n.w : &n.b;
+        gn_shape s = n.x->shape;
+        for (int k = 0; k < lead; k++) s.dim[k] = 1;
+        if (*a != NULL && !gni_same_shape(&(*a)->shape, &last))
+            gni_norm_misfit(&n, i == 0 ? "w" : "b", *a, "not the sizes of its last axes");
+        else if (*a != NULL)
+            *a = gn_reshape(*a, s);
+    }
+    const uint32_t set = ((1u << rank) - 1u) & ~((1u << lead) - 1u);
+    return gni_norm_end(&n, n.g->call_failed ? NULL : gni_normalised(n.g, n.x, set, n.w, n.b, centred, eps, NULL));
+}
+
+GPUNUM_API gn_array *gn_layer_norm(gn_array *x, int axes, gn_array *w, gn_array *b, double eps) {
+    return gni_layer_norm("gn_layer_norm", x, axes, w, b, true, eps);
+}
+GPUNUM_API gn_array *gn_rms_norm(gn_array *x, int axes, gn_array *w, double eps) {
+    return gni_layer_norm("gn_rms_norm", x, axes, w, NULL, false, eps);
+}
+
+// groups 0: as many as channels.
+static gn_array *gni_group_norm(const char *fn, gn_array *x, int64_t groups, gn_array *w, gn_array *b, double eps) {
+    gni_norm n;
+    if (!gni_norm_begin(&n, fn, x, w, b, NULL, NULL, eps)) return gni_norm_end(&n, NULL);
+    if (n.x->shape.rank < 2) {
+        gni_norm_misfit(&n, "x", n.x, "not (n, channels, ...)");
+        return gni_norm_end(&n, NULL);
+    }
+    const gn_shape s = n.x->shape;
+    const int64_t channels = s.dim[1], inner = gni_extent_product(s.dim + 2, s.rank - 2);
+    if (groups == 0) groups = channels;
+    if (groups < 0 || (groups == 0 && channels > 0) || (groups > 0 && channels % groups != 0)) {
+        gni_fail(n.g, GN_ERROR_ARGUMENT, "%s: %lld groups of %lld channels", fn, (long long)groups, (long long)channels);
+        return gni_norm_end(&n, NULL);
+    }
+    if (gni_elements(&s) == 0)
+        return gni_norm_end(&n, gni_norm_channels(&n) ? gni_normalised(n.g, n.x, 0, n.w, n.b, true, eps, NULL) : NULL);
+    if (channels / groups * inner < 2) {
+        gni_norm_misfit(&n, "x", n.x, "less than two numbers to be normalised");
+        return gni_norm_end(&n, NULL);
+    }
+    gn_array *by[2];
+    by[0] = n.w;
+    by[1] = n.b;
+    for (int i = 0; i < 2; i++) {
+        gn_array *a = by[i];
+        if (a == NULL) continue;
+        if (a->shape.rank != 1 || a->shape.dim[0] != channels) {
+            gni_norm_misfit(&n, i == 0 ? "w" : "b", a, "not one number for each channel");
+            return gni_norm_end(&n, NULL);
+        }
+        by[i] = gn_reshape(a, GN_SHAPE(1, groups, channels / groups, 1));
+    }
+    n.x = gn_reshape(n.x, GN_SHAPE(s.dim[0], groups, channels / groups, inner));
+    gn_array *y = n.x == NULL ? NULL : gni_normalised(n.g, n.x, 12u, by[0], by[1], true, eps, NULL);
+    return gni_norm_end(&n, gn_reshape(y, s));
+}
+
+GPUNUM_API gn_array *gn_group_norm(gn_array *x, int64_t groups, gn_array *w, gn_array *b, double eps) {
+    if (groups == 0) groups = -1;
+    return gni_group_norm("gn_group_norm", x, groups, w, b, eps);
+}
+GPUNUM_API gn_array *gn_instance_norm(gn_array *x, gn_array *w, gn_array *b, double eps) {
+    return gni_group_norm("gn_instance_norm", x, 0, w, b, eps);
 }
 
 // >>losses
@@ -40846,7 +45842,7 @@ static bool gni_loss_begin(gni_loss *l, const char *fn, gn_array *x, gn_array *y
         return false;
     }
     gn_scope_begin(g);
-    l->t = x->dtype;
+    l->t = gni_autocasts_back(g, x) ? GN_F32 : x->dtype;
     l->x = gni_loss_in(x);
     l->y = gni_loss_in(y);
     if (l->x != NULL && l->y != NULL) return true;
@@ -41069,7 +46065,7 @@ static gn_array *gni_class_loss(const char *fn, gn_array *x, gn_array *labels, c
     if (!gni_class_loss_ok(g, fn, x, labels, &o, axis, logits)) return gni_end(g, NULL);
     gn_scope_begin(g);
     gn_array *inner = gni_loss_in(x), *y = inner != NULL ? gni_class_losses(g, inner, labels, &o, axis, logits) : NULL;
-    return gni_end_scope(g, y == NULL || y->dtype == x->dtype ? y : gn_cast(y, x->dtype));
+    return gni_end_scope(g, gni_autocasts_back(g, x) ? y : gni_as(y, x->dtype));
 }
 
 GPUNUM_API gn_array *gn_cross_entropy_with(gn_array *logits, gn_array *labels, const gn_cross_entropy_options *options) {
@@ -41084,7 +46080,7 @@ GPUNUM_API gn_array *gn_nll_loss(gn_array *log_p, gn_array *labels, const gn_cro
 // is used elsewhere.
 
 // param: the caller's functions, and what they are given.
-enum { GNI_CUSTOM_FORWARD, GNI_CUSTOM_BACKWARD, GNI_CUSTOM_USER, GNI_CUSTOM_SEED, GNI_CUSTOM_COUNTER };
+enum { GNI_CUSTOM_FORWARD, GNI_CUSTOM_BACKWARD, GNI_CUSTOM_USER, GNI_CUSTOM_SEED, GNI_CUSTOM_COUNTER, GNI_CUSTOM_AUTOCAST };
 
 // Runs the caller's function, whose calls have names of their own in messages. A result of it that nobody else has.
 static gn_array *gni_custom_run(gn_context *g, gn_function fn, gn_array *const *in, int count, void *user) {
@@ -41119,6 +46115,7 @@ static gn_array *gni_custom(const char *fn, gn_function forward, gn_custom_gradi
         memcpy(&node->param[GNI_CUSTOM_USER], &user, sizeof user);
         node->param[GNI_CUSTOM_SEED] = (int64_t)seed;
         node->param[GNI_CUSTOM_COUNTER] = (int64_t)counter;
+        node->param[GNI_CUSTOM_AUTOCAST] = (int64_t)g->autocast;
     }
     return gni_end_scope(g, y);
 }
@@ -41164,8 +46161,13 @@ static bool gni_back_checkpoint(gn_context *g, gni_node *node, gn_array *gy, gn_
     }
     g->seed = (uint64_t)node->param[GNI_CUSTOM_SEED];
     g->counter = (uint64_t)node->param[GNI_CUSTOM_COUNTER];
+    g->autocast = (uint64_t)node->param[GNI_CUSTOM_AUTOCAST];
     g->no_grad = 0;
+    const bool repeats = g->repeats;
+    g->repeats = true;
     gn_array *y = !g->call_failed ? gni_custom_run(g, forward, leaf, count, user) : NULL;
+    g->repeats = repeats;
+    g->autocast = 0;
     gn_array *loss = y != NULL ? gn_sum(gn_mul(y, gy), GN_ALL) : NULL;
     g->no_grad = no_grad;
     g->seed = seed;
@@ -41207,6 +46209,7 @@ struct gn_optimizer {
     bool nesterov, centered;
     double beta1, beta2, eps; // beta2 is RMSprop's alpha, too
     double lr_decay, initial; // Adagrad
+    gn_array *ok, *factor;    // during gn_step_scaled: whether to step, and what gradients are multiplied by
 };
 
 static void gni_optimizer_release(gn_context *g, gn_optimizer *opt) {
@@ -41452,8 +46455,6 @@ GPUNUM_API gn_optimizer *gn_muon(gn_array *const *params, int count, const gn_mu
 
 // ---- steps. Half precision parameters are updated in float32 and keep float32 state.
 
-static gn_array *gni_as(gn_array *a, gn_dtype t) { return gn_dtype_of(a) == t ? a : gn_cast(a, t); }
-
 // A step of one parameter: what its step function makes of these.
 typedef struct gni_step {
     const gn_optimizer *opt;
@@ -41565,6 +46566,7 @@ static void gni_step_one(gn_context *g, gn_optimizer *opt, gni_optimized *item) 
     s.lr = opt->lr * item->lr_factor;
     s.p = gni_as(p, t);
     s.d = gni_as(grad, t);
+    if (opt->factor != NULL) s.d = gn_mul(s.d, opt->factor);
     if (item->weight_decay != 0.0 && decays_gradient) s.d = gn_add(s.d, gn_mul_s(s.p, item->weight_decay));
     if (item->weight_decay != 0.0 && !decays_gradient) s.p = gn_mul_s(s.p, 1.0 - s.lr * item->weight_decay);
     switch (s.p == NULL || s.d == NULL ? -1 : (int)opt->kind) {
@@ -41580,6 +46582,7 @@ static void gni_step_one(gn_context *g, gn_optimizer *opt, gni_optimized *item) 
     s.root[0] = s.root[0] != NULL ? gni_as(s.root[0], p->dtype) : NULL;
     into[0] = p;
     memcpy(into + 1, item->state, sizeof item->state);
+    for (int k = 0; k <= opt->states && opt->ok != NULL; k++) s.root[k] = gn_where(opt->ok, s.root[k], into[k]);
     if (!g->call_failed && gni_evaluate(g, s.root, into, 1 + opt->states)) item->steps++;
     gn_scope_end(g);
 }
@@ -41591,6 +46594,72 @@ GPUNUM_API gn_status gn_step(gn_optimizer *opt) {
     g->no_grad++;
     for (int i = 0; i < opt->count && !g->call_failed; i++) gni_step_one(g, opt, &opt->items[i]);
     g->no_grad--;
+    return gni_end_status(g);
+}
+
+// ---- loss scaling (Micikevicius et al., 2018, arXiv:1710.03740), of which the device alone knows how it went
+
+static bool gni_is_scale(gn_context *g, const char *fn, const gn_array *scale) {
+    const gn_shape two = GN_SHAPE(2);
+    if (scale->dtype == GN_F32 && gni_same_shape(&scale->shape, &two) && scale->node == NULL && !scale->wants_grad) return true;
+    gni_fail(g, GN_ERROR_ARGUMENT, "%s: the scale is not an array of two float32 numbers that no op made", fn);
+    return false;
+}
+
+GPUNUM_API gn_array *gn_scale_loss(gn_array *loss, gn_array *scale) {
+    gn_array *in[2];
+    in[0] = loss;
+    in[1] = scale;
+    gn_context *g = gni_begin("gn_scale_loss", in, 2);
+    if (g == NULL) return NULL;
+    gn_scope_begin(g);
+    gn_array *y = NULL;
+    if (gni_need_float(g, "gn_scale_loss", loss->dtype) && gni_is_scale(g, "gn_scale_loss", scale))
+        y = gn_mul(loss, gn_copy(gn_index(scale, "0"))); // the step writes to it
+    return gni_end_scope(g, y);
+}
+
+// Whether all gradients are finite, and the factor that takes the scale and what is above max_norm away.
+static void gni_step_judge(gn_context *g, gn_optimizer *opt, gn_array *scale, double max_norm) {
+    gn_array *bad = NULL, *total = NULL;
+    gn_array *inverse = gn_recip(scale);
+    for (int i = 0; i < opt->count && !g->call_failed; i++) {
+        gn_array *grad = opt->items[i].param->grad;
+        if (grad == NULL || gni_elements(&grad->shape) == 0) continue;
+        gn_array *any = gn_any(gn_logical_not(gn_isfinite(grad)), GN_ALL);
+        bad = bad != NULL ? gn_logical_or(bad, any) : any;
+        if (max_norm <= 0.0) continue;
+        gn_array *d = gn_mul(gni_as(grad, grad->dtype == GN_F64 ? GN_F64 : GN_F32), inverse), *squares = gn_sum(gn_square(d), GN_ALL);
+        total = total != NULL ? gn_add(total, squares) : squares;
+    }
+    if (total != NULL) inverse = gn_mul(inverse, gn_minimum_s(gn_rdiv_s(gn_add_s(gn_sqrt(total), 1e-6), max_norm), 1.0));
+    opt->ok = bad != NULL ? gn_eval(gn_logical_not(bad)) : NULL;
+    opt->factor = gn_eval(inverse);
+}
+
+GPUNUM_API gn_status gn_step_scaled(gn_optimizer *opt, gn_array *scale, int64_t interval, double max_norm) {
+    static const char *const fn = "gn_step_scaled";
+    if (opt == NULL) return GN_ERROR_ARGUMENT;
+    gn_context *g = gni_begin(fn, &scale, 1);
+    if (g == NULL) return gni_null_status(scale);
+    gn_scope_begin(g);
+    g->no_grad++;
+    if (g != opt->ctx || interval < 0 || !(max_norm >= 0.0))
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: interval %lld, max_norm %g, or another context's scale", fn, (long long)interval, max_norm);
+    else if (gni_is_scale(g, fn, scale)) {
+        gn_array *now = gn_index(scale, "0"), *steps = gn_index(scale, "1"), *next[2];
+        gni_step_judge(g, opt, now, max_norm);
+        if (opt->ok != NULL && !g->call_failed) {
+            for (int i = 0; i < opt->count && !g->call_failed; i++) gni_step_one(g, opt, &opt->items[i]);
+            gn_array *grows = gn_ge_s(steps, (double)(interval > 0 ? interval : 2000) - 1.0);
+            next[0] = gn_where(opt->ok, gn_mul(now, gn_where(grows, gn_scalar(g, GN_F32, 2.0), gn_scalar(g, GN_F32, 1.0))), gn_mul_s(now, 0.5));
+            next[1] = gn_where(gn_logical_and(opt->ok, gn_logical_not(grows)), gn_add_s(steps, 1.0), gn_scalar(g, GN_F32, 0.0));
+            gn_assign(scale, gn_stack(next, 2, 0));
+        }
+        opt->ok = opt->factor = NULL;
+    }
+    g->no_grad--;
+    gn_scope_end(g);
     return gni_end_status(g);
 }
 
@@ -42348,6 +47417,70 @@ GPUNUM_API gn_array *gn_load_idx(gn_context *g, const char *path) {
         gni_file_close(&file);
     }
     return gni_end(g, y);
+}
+
+// ---- CIFAR-10: records of a label and an image, 3 planes of 32 x 32
+
+enum { GNI_CIFAR_IMAGE = 3 * 32 * 32 };
+
+// Records of a file from row `at` on; -1 after gni_fail. NULL for the memory: how many there are.
+static int64_t gni_cifar_load(gni_file *file, int64_t at, uint8_t *images, uint8_t *labels) {
+    const int64_t n = (int64_t)(file->size / (GNI_CIFAR_IMAGE + 1));
+    if (file->size == UINT64_MAX || file->size % (GNI_CIFAR_IMAGE + 1) != 0) {
+        gni_file_malformed(file, "the size is no multiple of 3073 bytes, a label and an image");
+        return -1;
+    }
+    for (int64_t i = at; images != NULL && i < at + n; i++) {
+        if (!gni_file_read(file, labels + i, 1) || !gni_file_read(file, images + i * GNI_CIFAR_IMAGE, GNI_CIFAR_IMAGE)) return -1;
+        if (labels[i] < 10) continue;
+        gni_fail(file->g, GN_ERROR_FORMAT, "%s: %.200s: the label of image %lld is %d, not 0 to 9", file->fn, file->path,
+                 (long long)(i - at), labels[i]);
+        return -1;
+    }
+    return n;
+}
+
+// All files of the folder, and the end of the call. Their sizes come first, as those of the arrays.
+static gn_array *gni_cifar_folder(gn_context *g, const char *fn, const char *folder, bool train, gn_array **labels) {
+    gn_array *x = NULL, *y = NULL;
+    void *images = NULL, *classes = NULL;
+    char path[1024];
+    for (int pass = 0; pass < 2 && !g->call_failed; pass++) {
+        int64_t rows = 0;
+        for (int i = 1; i <= (train ? 5 : 1) && !g->call_failed; i++) {
+            gni_file file;
+            const int length = train ? snprintf(path, sizeof path, "%s/data_batch_%d.bin", folder, i)
+                                     : snprintf(path, sizeof path, "%s/test_batch.bin", folder);
+            if (length < 0 || length >= (int)sizeof path) {
+                gni_fail(g, GN_ERROR_ARGUMENT, "%s: the path is too long", fn);
+            } else if (gni_file_open(&file, g, fn, path)) {
+                const int64_t n = gni_cifar_load(&file, rows, (uint8_t *)images, (uint8_t *)classes);
+                gni_file_close(&file);
+                rows += n;
+            }
+        }
+        if (pass > 0 || g->call_failed) break;
+        const gn_shape xs = GN_SHAPE(rows, 3, 32, 32), ys = GN_SHAPE(rows);
+        x = gni_array_filled(g, fn, GN_U8, &xs, &images);
+        if (x != NULL) y = gni_array_filled(g, fn, GN_U8, &ys, &classes);
+    }
+    gn_array *out[2];
+    const bool ok = !g->call_failed;
+    if (!ok || labels == NULL) gni_unref(g, y);
+    if (!ok) gni_unref(g, x);
+    out[0] = ok ? gni_adopt(g, x) : NULL;
+    out[1] = ok && labels != NULL ? gni_adopt(g, y) : NULL;
+    gni_end_several(g, out, 2);
+    if (labels != NULL) *labels = out[1];
+    return out[0];
+}
+
+GPUNUM_API gn_array *gn_load_cifar10(gn_context *g, const char *folder, bool train, gn_array **labels) {
+    if (labels != NULL) *labels = NULL;
+    if (!gni_begin_context("gn_load_cifar10", g)) return NULL;
+    if (folder != NULL) return gni_cifar_folder(g, "gn_load_cifar10", folder, train, labels);
+    gni_fail(g, GN_ERROR_ARGUMENT, "gn_load_cifar10: the folder is NULL");
+    return gni_end(g, NULL);
 }
 
 // >>npz
@@ -44819,6 +49952,379 @@ GPUNUM_API gn_status gn_optimizer_restore(gn_optimizer *opt, gn_params *p, const
     return gni_end_status(g);
 }
 
+// >>loader
+// Samples dealt out in batches. A thread fills slots in turn, gn_loader_next makes arrays of them: the thread knows the loader and
+// nothing of the context, so that it never waits for a call, and no call for it while the context is locked.
+
+typedef enum gni_slot_state { GNI_SLOT_EMPTY, GNI_SLOT_MADE, GNI_SLOT_TAKEN } gni_slot_state;
+
+// One batch.
+typedef struct gni_loader_slot {
+    gni_slot_state state;
+    int64_t count; // samples, or -1: `wrong` says why not
+    int64_t epoch, batch;
+    char wrong[256];
+    void **data; // of each field
+} gni_loader_slot;
+
+typedef struct gni_loader_from {
+    const unsigned char *data; // NULL: `fill` writes it
+    void *copy;                // of an array, or NULL
+    gn_dtype t;
+    gn_shape s;                // of a batch, whose size is axis 0
+    size_t bytes;              // of a sample
+} gni_loader_from;
+
+struct gn_loader {
+    gn_context *ctx;
+    gn_loader *next;
+    gn_loader_options options;
+    gni_loader_from *field;
+    int fields, slots, forks;
+    int64_t samples, batches;
+    int64_t *order, shuffled; // the epoch that `order` is for; whoever makes batches has these
+    gni_loader_slot *slot;
+    gni_mutex lock;           // of what follows, and the slots' states
+    int64_t epoch, batch;     // the next to be handed out, from slot `take`
+    int64_t make_epoch, make_batch; // the next to be made, in slot `make`
+    int take, make;
+    uint32_t seeks;
+    bool locks, threaded, stop;
+#ifndef GPUNUM_NO_THREADS
+    gni_cond made, emptied;
+    gni_thread thread;
+#endif
+};
+
+// The order of an epoch (Fisher and Yates). Numbers of the seed's own stream at a place that is the epoch's.
+static void gni_loader_shuffle(gn_loader *l, int64_t epoch) {
+    uint32_t key[2], counter[4] = {0, 0, 0, 0}, word[4];
+    key[0] = (uint32_t)(l->options.seed & 0xffffffffu);
+    key[1] = (uint32_t)(l->options.seed >> 32);
+    counter[2] = (uint32_t)((uint64_t)epoch & 0xffffffffu);
+    counter[3] = (uint32_t)((uint64_t)epoch >> 32);
+    for (int64_t i = 0; i < l->samples; i++) l->order[i] = i;
+    for (int64_t i = l->samples - 1; i > 0; i--) {
+        const uint64_t choices = (uint64_t)i + 1, even = UINT64_MAX - UINT64_MAX % choices;
+        uint64_t r;
+        do { // until all choices are as likely
+            gni_philox_block(counter, key, word);
+            if (++counter[0] == 0) counter[1]++;
+            r = (uint64_t)word[0] << 32 | word[1];
+        } while (r >= even);
+        const int64_t k = (int64_t)(r % choices), kept = l->order[i];
+        l->order[i] = l->order[k];
+        l->order[k] = kept;
+    }
+    l->shuffled = epoch;
+}
+
+// Fills a slot that is nobody else's.
+static void gni_loader_make(gn_loader *l, gni_loader_slot *slot, int64_t epoch, int64_t batch) {
+    if (l->options.shuffle && l->shuffled != epoch) gni_loader_shuffle(l, epoch);
+    const int64_t first = batch * l->options.batch, *index = l->order + first;
+    slot->count = GNI_MIN(l->options.batch, l->samples - first);
+    slot->epoch = epoch;
+    slot->batch = batch;
+    for (int i = 0; i < l->fields; i++) {
+        const gni_loader_from *f = &l->field[i];
+        for (int64_t k = 0; k < slot->count && f->data != NULL; k++)
+            memcpy((unsigned char *)slot->data[i] + (size_t)k * f->bytes, f->data + (size_t)index[k] * f->bytes, f->bytes);
+    }
+    const char *wrong = l->options.fill != NULL ? l->options.fill(l->options.user, index, slot->count, slot->data) : NULL;
+    if (wrong == NULL) return;
+    slot->count = -1;
+    snprintf(slot->wrong, sizeof slot->wrong, "%s", wrong);
+}
+
+#ifndef GPUNUM_NO_THREADS
+static void gni_loader_main(void *arg) {
+    gn_loader *l = (gn_loader *)arg;
+    gni_mutex_lock(&l->lock);
+    while (!l->stop) {
+        gni_loader_slot *slot = &l->slot[l->make];
+        if (slot->state != GNI_SLOT_EMPTY) {
+            gni_cond_wait(&l->emptied, &l->lock);
+            continue;
+        }
+        const uint32_t seeks = l->seeks;
+        const int64_t epoch = l->make_epoch, batch = l->make_batch;
+        gni_mutex_unlock(&l->lock);
+        gni_loader_make(l, slot, epoch, batch);
+        gni_mutex_lock(&l->lock);
+        if (seeks != l->seeks) continue; // nobody wants it any more
+        slot->state = GNI_SLOT_MADE;
+        l->make = (l->make + 1) % l->slots;
+        if (++l->make_batch == l->batches) {
+            l->make_batch = 0;
+            l->make_epoch++;
+        }
+        gni_cond_broadcast(&l->made);
+    }
+    gni_mutex_unlock(&l->lock);
+}
+#endif
+
+// The next batch's slot, taken; NULL: the epoch has ended.
+static gni_loader_slot *gni_loader_take(gn_loader *l) {
+    gni_loader_slot *slot = NULL;
+    gni_mutex_lock(&l->lock);
+#ifndef GPUNUM_NO_THREADS
+    // Several threads may wait for one slot.
+    while (l->batch < l->batches && l->slot[l->take].state != (l->threaded ? GNI_SLOT_MADE : GNI_SLOT_EMPTY))
+        gni_cond_wait(&l->made, &l->lock);
+#endif
+    if (l->batch >= l->batches) {
+        l->batch = 0;
+        l->epoch++;
+    } else {
+        slot = &l->slot[l->take];
+        if (!l->threaded) gni_loader_make(l, slot, l->epoch, l->batch);
+        slot->state = GNI_SLOT_TAKEN;
+        l->take = (l->take + 1) % l->slots;
+        l->batch++;
+    }
+    gni_mutex_unlock(&l->lock);
+    return slot;
+}
+
+static void gni_loader_give_back(gn_loader *l, gni_loader_slot *slot) {
+    gni_mutex_lock(&l->lock);
+    slot->state = GNI_SLOT_EMPTY;
+#ifndef GPUNUM_NO_THREADS
+    gni_cond_broadcast(&l->emptied);
+    gni_cond_broadcast(&l->made);
+#endif
+    gni_mutex_unlock(&l->lock);
+}
+
+// Memory and thread; whatever of them there is.
+static void gni_loader_release(gn_loader *l) {
+    gn_context *g = l->ctx;
+    gn_loader **at = &g->loaders;
+    while (*at != NULL && *at != l) at = &(*at)->next;
+    if (*at == l) *at = l->next;
+    for (int i = 0; i < l->slots && l->slot != NULL; i++) {
+        for (int k = 0; k < l->fields && l->slot[i].data != NULL; k++) gni_free(g, l->slot[i].data[k]);
+        gni_free(g, l->slot[i].data);
+    }
+    for (int i = 0; i < l->fields && l->field != NULL; i++) gni_free(g, l->field[i].copy);
+    gni_free(g, l->slot);
+    gni_free(g, l->field);
+    gni_free(g, l->order);
+    if (l->locks && l->forks == gni_forks) {
+#ifndef GPUNUM_NO_THREADS
+        gni_cond_free(&l->emptied);
+        gni_cond_free(&l->made);
+#endif
+        gni_mutex_free(&l->lock);
+    }
+    gni_free(g, l);
+}
+
+static void *gni_loader_room(gn_context *g, uint64_t bytes) {
+    void *p = bytes <= SIZE_MAX / 2 ? gni_calloc(g, (size_t)GNI_MAX(bytes, 1)) : NULL;
+    if (p == NULL) gni_fail_memory(g, g->call, bytes);
+    return p;
+}
+
+// Field i as it is read. False after gni_fail.
+static bool gni_loader_field(gn_loader *l, int i, const gn_loader_field *from) {
+    gn_context *g = l->ctx;
+    gni_loader_from *f = &l->field[i];
+    gn_array *a = from->array;
+    gn_shape s = from->s;
+    char text[200];
+    if (a != NULL && (a->shape.rank == 0 || a->shape.dim[0] != l->samples)) {
+        gni_fail(g, GN_ERROR_SHAPE, "%s: the array of field %d is %s, not of %lld samples", g->call, i,
+                 gni_shape_text(text, sizeof text, &a->shape), (long long)l->samples);
+        return false;
+    }
+    if (a != NULL) {
+        s.rank = a->shape.rank - 1;
+        memcpy(s.dim, a->shape.dim + 1, sizeof(int64_t) * (size_t)s.rank);
+    }
+    f->t = a != NULL ? a->dtype : from->t;
+    if (!gni_shape_ok(g, g->call, f->t, &s)) return false;
+    if (s.rank == GN_MAX_RANK) {
+        gni_fail(g, GN_ERROR_SHAPE, "%s: samples of rank %d leave no axis for the batch", g->call, s.rank);
+        return false;
+    }
+    f->s.rank = s.rank + 1;
+    f->s.dim[0] = l->options.batch;
+    memcpy(f->s.dim + 1, s.dim, sizeof(int64_t) * (size_t)s.rank);
+    if (!gni_shape_ok(g, g->call, f->t, &f->s)) return false;
+    f->bytes = (size_t)gni_elements(&s) * gn_dtype_size(f->t);
+    f->data = (const unsigned char *)from->data;
+    if (a == NULL) {
+        if (f->data == NULL && l->options.fill == NULL)
+            gni_fail(g, GN_ERROR_ARGUMENT, "%s: field %d has no samples, and there is no fill", g->call, i);
+        return f->data != NULL || l->options.fill != NULL;
+    }
+    const void *data;
+    gn_array *c = gni_file_data(g, a, &data);
+    if (c == NULL) return false;
+    f->copy = gni_loader_room(g, gn_bytes(c));
+    if (f->copy != NULL) memcpy(f->copy, data, gn_bytes(c));
+    f->data = (const unsigned char *)f->copy;
+    gni_unref(g, c);
+    return f->copy != NULL;
+}
+
+// All that a loader has but for its thread. False after gni_fail.
+static bool gni_loader_set_up(gn_loader *l, const gn_loader_field *fields) {
+    gn_context *g = l->ctx;
+    l->field = (gni_loader_from *)gni_loader_room(g, sizeof(gni_loader_from) * (uint64_t)l->fields);
+    l->slot = (gni_loader_slot *)gni_loader_room(g, sizeof(gni_loader_slot) * (uint64_t)l->slots);
+    l->order = l->field != NULL && l->slot != NULL ? (int64_t *)gni_loader_room(g, sizeof(int64_t) * (uint64_t)l->samples) : NULL;
+    if (l->order == NULL) return false;
+    for (int64_t i = 0; i < l->samples; i++) l->order[i] = i;
+    for (int i = 0; i < l->fields; i++)
+        if (!gni_loader_field(l, i, &fields[i])) return false;
+    for (int k = 0; k < l->slots; k++) {
+        l->slot[k].data = (void **)gni_loader_room(g, sizeof(void *) * (uint64_t)l->fields);
+        for (int i = 0; i < l->fields; i++) {
+            if (l->slot[k].data != NULL) l->slot[k].data[i] = gni_loader_room(g, (uint64_t)l->options.batch * l->field[i].bytes);
+            if (g->call_failed) return false;
+        }
+    }
+    l->locks = gni_mutex_init(&l->lock);
+#ifndef GPUNUM_NO_THREADS
+    if (l->locks && !gni_cond_init(&l->made)) {
+        gni_mutex_free(&l->lock);
+        l->locks = false;
+    } else if (l->locks && !gni_cond_init(&l->emptied)) {
+        gni_cond_free(&l->made);
+        gni_mutex_free(&l->lock);
+        l->locks = false;
+    }
+#endif
+    if (!l->locks) gni_fail_memory(g, g->call, sizeof(gni_mutex));
+    return l->locks;
+}
+
+GPUNUM_API gn_loader *gn_loader_new(gn_context *g, const gn_loader_field *fields, int count, int64_t samples,
+                                    const gn_loader_options *options) {
+    if (!gni_begin_context("gn_loader_new", g)) return NULL;
+    gn_loader_options o;
+    memset(&o, 0, sizeof o);
+    if (options != NULL) o = *options;
+    if (o.batch == 0) o.batch = 1;
+    if (fields == NULL || count < 1 || samples < 0 || samples > INT64_MAX / 16 || o.batch < 0)
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_loader_new: %d fields, %lld samples in batches of %lld", fields != NULL ? count : 0,
+                 (long long)samples, (long long)o.batch);
+    for (int i = 0; i < count && !g->call_failed; i++) {
+        const gn_array *a = fields[i].array;
+        if (a != NULL && (gni_home(a) != g || a->magic != gni_magic_of(a) || a->user_refs <= 0))
+            gni_fail(g, GN_ERROR_STALE, "gn_loader_new: the array of field %d was released or is another context's", i);
+    }
+    gn_loader *l = g->call_failed ? NULL : (gn_loader *)gni_loader_room(g, sizeof(gn_loader));
+    if (l == NULL) {
+        gni_end_plain(g);
+        return NULL;
+    }
+    l->batches = o.drop_last ? samples / o.batch : samples / o.batch + (samples % o.batch != 0);
+    o.batch = GNI_MAX(GNI_MIN(o.batch, samples), 1);
+    l->ctx = g;
+    l->options = o;
+    l->fields = count;
+    l->samples = samples;
+    l->shuffled = -1;
+    l->forks = gni_forks;
+    l->slots = (int)GNI_MIN(o.prefetch == 0 ? 2 : GNI_MAX(o.prefetch, 1), l->batches + 1);
+    bool ok = gni_loader_set_up(l, fields);
+#ifndef GPUNUM_NO_THREADS
+    if (ok && o.prefetch >= 0 && l->batches > 0) ok = l->threaded = gni_thread_start(&l->thread, gni_loader_main, l);
+    if (!ok && !g->call_failed) gni_fail(g, GN_ERROR_OUT_OF_MEMORY, "gn_loader_new: the system starts no thread");
+#endif
+    if (ok) {
+        l->next = g->loaders;
+        g->loaders = l;
+    } else {
+        gni_loader_release(l);
+        l = NULL;
+    }
+    gni_end_plain(g);
+    return l;
+}
+
+// A thread does not come through a fork.
+static bool gni_loader_lives(gn_loader *l, const char *fn) {
+    if (l->forks == gni_forks) return true;
+    if (gni_begin_context(fn, l->ctx)) {
+        gni_fail(l->ctx, GN_ERROR_UNSUPPORTED, "%s: the loader is of the process that forked: make one here", fn);
+        gni_end_plain(l->ctx);
+    }
+    return false;
+}
+
+GPUNUM_API bool gn_loader_next(gn_loader *l, gn_array **batch) {
+    if (l == NULL || !gni_loader_lives(l, "gn_loader_next")) return false;
+    gn_context *g = l->ctx;
+    for (int i = 0; i < l->fields && batch != NULL; i++) batch[i] = NULL;
+    gni_loader_slot *slot = batch != NULL ? gni_loader_take(l) : NULL; // not inside the context's lock
+    if ((batch != NULL && slot == NULL) || !gni_begin_context("gn_loader_next", g)) return false;
+    if (batch == NULL)
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_loader_next: no room for the arrays");
+    else if (slot->count < 0)
+        gni_fail(g, GN_ERROR_IO, "gn_loader_next: batch %lld of epoch %lld: %s", (long long)slot->batch, (long long)slot->epoch,
+                 slot->wrong);
+    for (int i = 0; i < l->fields && !g->call_failed; i++) {
+        gn_shape s = l->field[i].s;
+        s.dim[0] = slot->count;
+        batch[i] = gni_adopt(g, gni_from_bytes(g, "gn_loader_next", l->field[i].t, &s, slot->data[i]));
+    }
+    const bool ok = gni_end_several(g, batch, batch != NULL ? l->fields : 0) == GN_OK;
+    if (slot != NULL) gni_loader_give_back(l, slot);
+    return ok;
+}
+
+GPUNUM_API int64_t gn_loader_batches(const gn_loader *l) { return l != NULL ? l->batches : 0; }
+
+GPUNUM_API gn_status gn_loader_seek(gn_loader *l, int64_t epoch, int64_t batch) {
+    if (l == NULL) return GN_ERROR_ARGUMENT;
+    if (!gni_loader_lives(l, "gn_loader_seek")) return GN_ERROR_UNSUPPORTED;
+    gn_context *g = l->ctx;
+    if (epoch < 0 || batch < 0 || batch > l->batches) {
+        if (!gni_begin_context("gn_loader_seek", g)) return GN_ERROR_ARGUMENT;
+        gni_fail(g, GN_ERROR_ARGUMENT, "gn_loader_seek: there is no batch %lld of epoch %lld: an epoch has %lld", (long long)batch,
+                 (long long)epoch, (long long)l->batches);
+        return gni_end_status(g);
+    }
+    gni_mutex_lock(&l->lock);
+    const bool over = batch == l->batches && batch > 0; // the next call ends the epoch
+    l->seeks++;
+    l->epoch = epoch;
+    l->batch = batch;
+    l->make_epoch = over ? epoch + 1 : epoch;
+    l->make_batch = over ? 0 : batch;
+    l->take = l->make; // a slot that is under way becomes one of these batches instead
+    for (int i = 0; i < l->slots; i++)
+        if (l->slot[i].state == GNI_SLOT_MADE) l->slot[i].state = GNI_SLOT_EMPTY;
+#ifndef GPUNUM_NO_THREADS
+    gni_cond_broadcast(&l->emptied);
+#endif
+    gni_mutex_unlock(&l->lock);
+    return GN_OK;
+}
+
+GPUNUM_API void gn_loader_free(gn_loader *l) {
+    if (l == NULL) return;
+    gn_context *g = l->ctx;
+#ifndef GPUNUM_NO_THREADS
+    if (l->threaded && l->forks == gni_forks) { // `fill` may be inside a call
+        gni_mutex_lock(&l->lock);
+        l->stop = true;
+        gni_cond_broadcast(&l->emptied);
+        gni_mutex_unlock(&l->lock);
+        gni_thread_join(&l->thread);
+    }
+#endif
+    if (!gni_begin_context("gn_loader_free", g)) return;
+    gni_loader_release(l);
+    gni_end_plain(g);
+}
+
 // >>open
 // gn_open and gn_close, devices, synchronisation, statistics, and the bridges to a host's Vulkan.
 
@@ -44873,7 +50379,11 @@ static gn_context *gni_context_new(const gn_options *o) {
 }
 
 static void gni_cpu_info(const gn_context *g, gn_device_info *info, const char *why) {
+#if defined(GNI_WASM)
+    static const char *const isa[] = {"", "WebAssembly SIMD128", "", ""};
+#else
     static const char *const isa[] = {"plain C", "SIMD base", "AVX2", "AVX-512"};
+#endif
     static const int lanes[] = {1, 4, 8, 16};
     memset(info, 0, sizeof *info);
     snprintf(info->name, sizeof info->name, "CPU, %d threads, %s", gni_pool_threads(g->pool),
@@ -44911,7 +50421,9 @@ static bool gni_open_gpu(gn_context *g, const gn_options *o, char *why, size_t s
         snprintf(why, size, "gn_options.backend asks for the CPU");
         return true;
     }
-    g->gpu = gni_vk_gpu_open(g, o, why, size);
+    if (o->backend != GN_BACKEND_WEBGPU) g->gpu = gni_vk_gpu_open(g, o, why, size);
+    if (GNI_WEBGPU ? g->gpu == NULL && o->backend != GN_BACKEND_VULKAN && g->status == GN_OK : o->backend == GN_BACKEND_WEBGPU)
+        g->gpu = gni_wg_gpu_open(g, o, why, size);
     if (g->gpu != NULL) g->gpu->layer->info(g->gpu, &g->info);
     return g->gpu != NULL || o->backend == GN_BACKEND_AUTO;
 }
@@ -44947,13 +50459,15 @@ GPUNUM_API gn_context *gn_open_version(const gn_options *options, uint32_t versi
     // An older caller's smaller struct leaves the fields it does not know zero.
     if (options != NULL) memcpy(&o, options, options_size);
     gni_log_environment(&o);
-    if (o.backend == GN_BACKEND_WEBGPU)
-        return gni_open_fail(&o, NULL, GN_ERROR_UNSUPPORTED, "the WebGPU backend does not exist yet");
     const char *wrong = gni_options_wrong(&o);
     if (wrong != NULL) {
         snprintf(why, sizeof why, "gn_options.%s is out of range", wrong);
         return gni_open_fail(&o, NULL, GN_ERROR_ARGUMENT, why);
     }
+#ifdef GNI_STACK
+    if (emscripten_stack_get_free() < GNI_STACK)
+        return gni_open_fail(&o, NULL, GN_ERROR_UNSUPPORTED, "the stack is too small: link with -sSTACK_SIZE=1MB");
+#endif
     gn_context *g = gni_context_new(&o);
     if (g == NULL) return gni_open_fail(&o, NULL, GN_ERROR_OUT_OF_MEMORY, "out of memory");
     g->isa = gni_isa_choose(o.cpu);
@@ -45011,6 +50525,7 @@ static void gni_close_report(gn_context *g) {
 }
 
 GPUNUM_API void gn_close(gn_context *g) {
+    while (g != NULL && g->loaders != NULL) gn_loader_free(g->loaders); // their threads may be inside calls
     if (!gni_begin_context("gn_close", g)) return;
     gni_deliver_reads(g, true);
     while (g->optimizers != NULL) gn_optimizer_free(g->optimizers);
@@ -45107,6 +50622,8 @@ GPUNUM_API gn_status gn_vulkan_buffer(gn_array *a, uint64_t *buffer, uint64_t *o
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_vulkan_buffer: an output pointer is NULL");
     else if (g->gpu == NULL)
         gni_fail(g, GN_ERROR_UNSUPPORTED, "gn_vulkan_buffer: this context has no GPU");
+    else if (g->gpu->layer->wrap == NULL)
+        gni_fail(g, GN_ERROR_UNSUPPORTED, "gn_vulkan_buffer: this context does not compute with Vulkan");
     else if (gni_materialize(g, a) && !gni_is_contiguous(a))
         gni_fail(g, GN_ERROR_SHAPE,
                  "gn_vulkan_buffer: the array is a strided view; gn_copy it first");
@@ -45127,6 +50644,8 @@ GPUNUM_API gn_array *gn_vulkan_wrap(gn_context *g, uint64_t buffer, uint64_t off
     gn_array *y = NULL;
     if (g->gpu == NULL)
         gni_fail(g, GN_ERROR_UNSUPPORTED, "gn_vulkan_wrap: this context has no GPU");
+    else if (g->gpu->layer->wrap == NULL)
+        gni_fail(g, GN_ERROR_UNSUPPORTED, "gn_vulkan_wrap: this context does not compute with Vulkan");
     else
         y = gni_array_empty(g, "gn_vulkan_wrap", t, &s);
     if (y != NULL) {
@@ -45147,6 +50666,8 @@ GPUNUM_API gn_status gn_vulkan_record_begin(gn_context *g, void *command_buffer)
     if (!gni_begin_context("gn_vulkan_record_begin", g)) return GN_ERROR_ARGUMENT;
     if (g->gpu == NULL)
         gni_fail(g, GN_ERROR_UNSUPPORTED, "gn_vulkan_record_begin: this context has no GPU");
+    else if (g->gpu->layer->wrap == NULL)
+        gni_fail(g, GN_ERROR_UNSUPPORTED, "gn_vulkan_record_begin: this context does not compute with Vulkan");
     else if (g->host_recording)
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_vulkan_record_begin: already recording");
     else if (command_buffer == NULL)
@@ -45173,7 +50694,7 @@ GPUNUM_API gn_status gn_vulkan_record_end(gn_context *g, uint64_t *ticket) {
 
 GPUNUM_API void gn_vulkan_record_done(gn_context *g, uint64_t ticket) {
     if (!gni_begin_context("gn_vulkan_record_done", g)) return;
-    if (g->gpu != NULL) g->gpu->layer->record_done(g->gpu, ticket);
+    if (g->gpu != NULL && g->gpu->layer->record_done != NULL) g->gpu->layer->record_done(g->gpu, ticket);
     gni_end_plain(g);
 }
 
