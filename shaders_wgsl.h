@@ -1,6 +1,7 @@
 // shaders_wgsl.h - gpunum's kernels as WGSL, for the WebGPU layer. Public domain or MIT, see LICENSE.
 //
 // Generated from tools/shaders by tools/web/make_wgsl.py: do not edit.
+// Sources: 3f3b6b05954d98de6f3a38b203d14118b4561f3f46ba58683fe01b35b00db4dc
 #ifdef GNI_WGSL_WANTED
 #ifndef GNI_SHADERS_WGSL_H
 #define GNI_SHADERS_WGSL_H

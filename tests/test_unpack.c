@@ -13,7 +13,8 @@
 #include <cmocka.h>
 
 #define GNI_ROOMS // the room alone
-#define GNI_VULKAN 1
+#define GNI_GPU 1
+#define GNI_MAYBE_UNUSED
 #include "../tools/gpunum/gpu/unpack.h"
 #define GNI_SHADERS_WANTED
 #include "../shaders.h"

@@ -367,6 +367,8 @@ if(Python3_FOUND AND NOT GPUNUM_SANITIZE)
         ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/rooms.py --check)
     gpunum_test(check.shaders check "${common}"
         ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/make_shaders.py --check)
+    gpunum_test(check.shaders_wgsl check "${common}"
+        ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/web/make_wgsl.py --check)
 endif()
 
 if(Python3_FOUND AND TARGET spectrum)

@@ -3,6 +3,7 @@
 
   make_wgsl.py            everything, writes shaders_wgsl.h
   make_wgsl.py --out DIR  and leaves the texts there
+  make_wgsl.py --check    needs no tools: was shaders_wgsl.h made of these sources?
 
 Each way is glslang, spirv-opt, a pass of our own, Tint. That pass gives operations that GLSL calls precise a form that
 stays: WGSL's compilers may take (a + b) - a for b, so their results go through an exclusive or with a zero that only
@@ -12,6 +13,7 @@ What comes out is a block for the library, the functions of which programs are w
 each kernel. Both are packed as shaders.h is, see room unpack.
 """
 import argparse
+import hashlib
 import os
 import re
 import struct
@@ -40,6 +42,16 @@ def run(*args):
     if p.returncode:
         raise make_shaders.Problem("%s: %s" % (args[0], p.stdout[-1500:]))
     return p.stdout
+
+
+def sources():
+    """SHA-256 of all that shaders_wgsl.h is made of, but for the tools."""
+    h = hashlib.sha256()
+    names = [os.path.join(SHADERS, n) for n in sorted(os.listdir(SHADERS)) if n.endswith(".glsl")]
+    for path in names + [os.path.join(SHADERS, n + ".comp") for n in FILES] + [os.path.abspath(__file__)]:
+        with open(path, "rb") as f:
+            h.update(f.read())
+    return h.hexdigest()
 
 
 # --- operations that stay as they are -----------------------------------------------------------
@@ -279,7 +291,14 @@ def kernels(tmp, keep):
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--out", metavar="DIR")
+    p.add_argument("--check", action="store_true")
     a = p.parse_args()
+    header = os.path.join(ROOT, "shaders_wgsl.h")
+    if a.check:
+        with open(header) as f:
+            if "Sources: " + sources() not in f.read():
+                sys.exit("shaders_wgsl.h was made of other sources; run tools/web/make_wgsl.py")
+        return
 
     def keep(name, text):
         if a.out:
@@ -294,15 +313,15 @@ def main():
         at = len(blocks.setdefault(block, ""))
         blocks[block] += k.text
         rows.append("%s, %s, %d, %d, 0x%xu, 0x%xu, 0x%xu" % (k.name, block, at, len(k.text), k.specs, k.buffers, k.written))
-    text = [HEAD % {"blocks": "", "rows": make_shaders.listed(rows)}]
+    text = [""]
     sizes = []
     for name, body in blocks.items():
         lines = pack_shaders.squeeze(bytearray(body.encode()))
         sizes.append("%s, %d, %d" % (name, sum(map(len, lines)), len(body)))
         text.append("\nstatic const char gni_wgsl_text_%s[][%d] = {\n%s};\n" % (name, len(lines[0]) + 1,
                                                                             "".join('    "%s",\n' % x for x in lines)))
-    text[0] = HEAD % {"blocks": make_shaders.listed(sizes), "rows": make_shaders.listed(rows)}
-    with open(os.path.join(ROOT, "shaders_wgsl.h"), "w", newline="\n") as f:
+    text[0] = HEAD % {"sources": sources(), "blocks": make_shaders.listed(sizes), "rows": make_shaders.listed(rows)}
+    with open(header, "w", newline="\n") as f:
         f.write("".join(text) + TAIL)
     print("shaders_wgsl.h: %d kernels, %d left to the CPU, %d KiB of WGSL in %d KiB" % (
         len(done), len(failed), sum(map(len, blocks.values())) // 1024, sum(map(len, text)) // 1024))
@@ -312,6 +331,7 @@ HEAD = """\
 // shaders_wgsl.h - gpunum's kernels as WGSL, for the WebGPU layer. Public domain or MIT, see LICENSE.
 //
 // Generated from tools/shaders by tools/web/make_wgsl.py: do not edit.
+// Sources: %(sources)s
 #ifdef GNI_WGSL_WANTED
 #ifndef GNI_SHADERS_WGSL_H
 #define GNI_SHADERS_WGSL_H

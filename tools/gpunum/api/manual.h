@@ -75,6 +75,8 @@
 //     GPUNUM_NO_VULKAN        CPU only; needs no Vulkan headers
 //     GPUNUM_USE_VOLK         take vkGetInstanceProcAddr from volk instead of opening the loader
 //                             (also where the implementation comes before volk.h in one file)
+//     GPUNUM_USE_WEBGPU       a device layer on webgpu.h beside that of Vulkan, or with GPUNUM_NO_VULKAN instead of it
+//                             (GN_BACKEND_WEBGPU): link Dawn. Its kernels are in shaders_wgsl.h
 //     GPUNUM_NO_THREADS       no threads and no locks
 //     GPUNUM_NO_SIMD          plain C kernels only
 //                             (Emscripten: the first of these always; the others without -pthread, without -msimd128)
@@ -84,7 +86,8 @@
 //     GPUNUM_USE_CBLAS        cblas_sgemm and cblas_dgemm (32-bit sizes), which you link, for all but small
 //                             matrix products on the CPU, with that library's rounding and threads
 //     GPUNUM_SELF             how this file includes itself, if it was renamed (default "gpunum.h")
-//     GPUNUM_SHADERS          where the kernels are (default "shaders.h")
+//     GPUNUM_SHADERS          where the kernels are (default "shaders.h"), and GPUNUM_SHADERS_WGSL (default
+//                             "shaders_wgsl.h")
 //     GPUNUM_API              overrides how public functions are declared
 //
 // Names. A getter of an array is its word alone (gn_size, gn_rank, gn_grad), with _of where the word is a type's
@@ -92,7 +95,7 @@
 // gn_device_get, gn_memory_get, gn_lr_get).
 //
 // In a page. Emscripten compiles this header as it is: emcc -O2 -msimd128 -sALLOW_MEMORY_GROWTH -sSTACK_SIZE=1MB, and with
-// -mrelaxed-simd for browsers that have fused multiply-add. gpunum.js (tools/web) is the same in JavaScript.
+// -mrelaxed-simd for browsers that have fused multiply-add. It computes on the CPU there. gpunum.js (tools/web) is the same in JavaScript.
 //
 // Other languages. Every macro has a function behind it: gn_open gn_open_version (with gn_version() and
 // gn_options_size(); options may be NULL), GN_SCOPE gn_scope_begin and gn_scope_end, GN_SHAPE gn_shape_from, GN_AXES

@@ -88,7 +88,7 @@ typedef enum gn_backend {
     GN_BACKEND_AUTO,   // the best GPU through Vulkan if there is one, else the CPU
     GN_BACKEND_CPU,    // CPU only
     GN_BACKEND_VULKAN, // any Vulkan device, software ones too; gn_open fails without one
-    GN_BACKEND_WEBGPU  // reserved: gn_open fails with GN_ERROR_UNSUPPORTED
+    GN_BACKEND_WEBGPU  // where compiled with GPUNUM_USE_WEBGPU, else gn_open fails with GN_ERROR_UNSUPPORTED
 } gn_backend;
 
 typedef enum gn_placement {
