@@ -4,7 +4,7 @@
 
 typedef struct arguments {
     gn_context *g;
-    gn_array *a[4], *list[8], *out[4];
+    gn_array *a[5], *list[8], *out[4];
     double x[4];
     int i[8], ints[8];
     int64_t n[4], longs[8];
@@ -69,7 +69,7 @@ static void draw_arguments(gn_context *g, arguments *v) {
     v->memory = memory;
     // Mostly what works alone: else the first check hides the others.
     const uint32_t kind = draw(10), form = draw(10);
-    for (int k = 0; k < 4; k++) v->a[k] = array_of(g, draw(3) ? kind : draw(10), draw(3) ? form : draw(10));
+    for (int k = 0; k < 5; k++) v->a[k] = array_of(g, draw(3) ? kind : draw(10), draw(3) ? form : draw(10));
     for (int k = 0; k < 8; k++) {
         v->list[k] = v->a[k % 4];
         v->i[k] = ints[draw(8)];
@@ -168,6 +168,7 @@ static void test_stale(void **state) {
             gn_scope_begin(g);
             draw_arguments(g, &v);
             for (int i = 0; i < 4; i++) v.list[i] = v.out[i] = v.a[i] = array_of(g, 0, 0);
+            v.a[4] = array_of(g, 0, 0);
             v.i[0] = v.i[1] = 2;
             gn_array *dead = array_of(g, 0, 0);
             gn_release(dead);
