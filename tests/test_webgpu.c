@@ -288,10 +288,34 @@ static void test_device(void **state) {
     gn_error_clear(g);
 }
 
+static void note(void *user, gn_status status) { *(int *)user = status == GN_OK ? 1 : -1; }
+
+// Reads that nobody waits for come by gn_poll; one that is under way can be waited for.
+static void test_poll(void **state) {
+    gn_context *g = (gn_context *)*state;
+    for (int waits = 0; waits < 2; waits++) {
+        float out[2][1000] = {{0}};
+        int done[2] = {0, 0}, left = 2;
+        gn_scope_begin(g);
+        gn_array *x = gn_eval(gn_to(gn_arange(g, GN_F32, 0, 1000, 1), GN_DEVICE_GPU));
+        for (int i = 0; i < 2; i++) gn_read_async(gn_add_s(gn_mul_s(x, 2.0), i), out[i], sizeof out[i], note, &done[i]);
+        for (long i = 0; i < 200000000 && left > 0 && !waits; i++) left = gn_poll(g);
+        if (waits) {
+            gn_poll(g);
+            assert_int_equal(gn_sync(g), GN_OK);
+        }
+        for (int i = 0; i < 2; i++) {
+            assert_int_equal(done[i], 1);
+            for (int k = 0; k < 1000; k++) assert_true(out[i][k] == (float)(2 * k + i));
+        }
+        gn_scope_end(g);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {GN_TEST(test_programs), GN_TEST(test_in_place), GN_TEST(test_eight_bytes),
                                        GN_TEST(test_reductions), GN_TEST(test_compensation), GN_TEST(test_products),
                                        GN_TEST(test_rows), GN_TEST(test_orders), GN_TEST(test_many),
-                                       GN_TEST(test_device)};
+                                       GN_TEST(test_device), GN_TEST(test_poll)};
     return test_end(cmocka_run_group_tests(tests, open_other, close_other));
 }

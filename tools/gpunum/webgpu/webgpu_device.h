@@ -449,24 +449,44 @@ static bool gni_wg_download_begin(gni_gpu *d, const gni_gpu_mem *src, uint64_t o
     return false;
 }
 
-// Without `wait` the answer is no: a map that is under way has nobody to tell but a wait.
+static void gni_wg_on_polled_map(WGPUMapAsyncStatus status, WGPUStringView message, void *user, void *unused) {
+    GNI_UNUSED(status), GNI_UNUSED(message), GNI_UNUSED(user), GNI_UNUSED(unused); // the buffer is asked
+}
+
+// The buffer's bytes of a ticket become visible; `polled` where nobody waits for it. The state of a map that was
+// begun is the buffer's own; t->mem.cls says that one was.
+static WGPUFuture gni_wg_map(gni_wg *w, gni_gpu_ticket *t, bool polled) {
+    WGPUBufferMapCallbackInfo info;
+    memset(&info, 0, sizeof info);
+    info.mode = polled ? WGPUCallbackMode_AllowProcessEvents : WGPUCallbackMode_WaitAnyOnly;
+    info.callback = polled ? gni_wg_on_polled_map : gni_wg_on_map;
+    info.userdata1 = w;
+    t->mem.cls = 1;
+    return wgpuBufferMapAsync((WGPUBuffer)(uintptr_t)t->mem.handle, WGPUMapMode_Read, 0,
+                              (size_t)((t->mem.offset + t->bytes + 3) & ~(uint64_t)3), info);
+}
+
 static bool gni_wg_ticket_ready(gni_gpu *d, gni_gpu_ticket *t, bool wait) {
     gni_wg *w = (gni_wg *)d;
     WGPUBuffer b = (WGPUBuffer)(uintptr_t)t->mem.handle;
     if (!t->data) return false;
     if (t->mem.mapped) return true;
-    if (!wait) return false;
-    WGPUBufferMapCallbackInfo info;
-    memset(&info, 0, sizeof info);
-    info.mode = WGPUCallbackMode_WaitAnyOnly;
-    info.callback = gni_wg_on_map;
-    info.userdata1 = w;
-    size_t bytes = (size_t)((t->mem.offset + t->bytes + 3) & ~(uint64_t)3);
-    if (!gni_wg_await(w, wgpuBufferMapAsync(b, WGPUMapMode_Read, 0, bytes, info))) {
+    bool ok = true;
+    if (wait && t->mem.cls == 0) {
+        ok = gni_wg_await(w, gni_wg_map(w, t, false));
+    } else {
+        if (t->mem.cls == 0) gni_wg_map(w, t, true);
+        do wgpuInstanceProcessEvents(w->instance);
+        while (wait && wgpuBufferGetMapState(b) == WGPUBufferMapState_Pending);
+        if (wgpuBufferGetMapState(b) == WGPUBufferMapState_Pending) return false;
+        ok = wgpuBufferGetMapState(b) == WGPUBufferMapState_Mapped;
+    }
+    if (!ok) {
         if (gni_wg_checked(w))
             gni_fail(d->g, GN_ERROR_DEVICE_LOST, "WebGPU device %s: reading failed: %s", d->caps.name, w->text);
         return false;
     }
+    const size_t bytes = (size_t)((t->mem.offset + t->bytes + 3) & ~(uint64_t)3);
     const char *data = (const char *)wgpuBufferGetConstMappedRange(b, 0, bytes);
     t->mem.mapped = (void *)(uintptr_t)data;
     t->data = data + t->mem.offset;
@@ -477,7 +497,7 @@ static void gni_wg_ticket_release(gni_gpu *d, gni_gpu_ticket *t) {
     gni_wg_stage s;
     s.buffer = (WGPUBuffer)(uintptr_t)t->mem.handle;
     s.size = t->mem.size;
-    if (t->mem.mapped) wgpuBufferUnmap(s.buffer);
+    if (t->mem.cls != 0) wgpuBufferUnmap(s.buffer); // ends a map that is under way, too
     if (t->data) gni_wg_stage_give((gni_wg *)d, &s);
     memset(t, 0, sizeof *t);
 }
