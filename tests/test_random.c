@@ -240,6 +240,8 @@ static void test_own_streams(void **state) {
     expect_values(gn_poisson(g, GN_U8, GN_SHAPE(2), 1e6), 255, 255);
     expect_values(gn_binomial(g, GN_F32, GN_SHAPE(2), 12, 1), 12, 12);
     expect_values(gn_exponential(g, GN_F16, GN_SHAPE(2), 0), 0, 0);
+    // Ends that are one number in units of the deviation.
+    assert_true(gn_item(gn_truncated_normal(g, GN_F64, GN_SHAPE(), 0, 1e300, -1e-300, -1e-310)) <= -1e-310);
     const double far_out = gn_item(gn_truncated_normal(g, GN_F64, GN_SHAPE(), 0, 1, 1e12, 1e300));
     assert_true(far_out >= 1e12 && far_out < 1.0001e12);
     assert_null(gn_gamma(g, GN_F32, GN_SHAPE(2), 0, 1));

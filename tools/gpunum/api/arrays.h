@@ -4,7 +4,7 @@
 // A new array has one reference. Inside a scope the scope owns it and drops it at the scope's end;
 // outside any scope the caller owns it and calls gn_release. gn_close frees what is left.
 // Every function that takes an array accepts NULL, does nothing and returns NULL or 0: check once, at
-// the end of a chain.
+// the end of a chain. What a function gives through a pointer is NULL after a failure.
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
@@ -26,7 +26,8 @@ GPUNUM_API gn_array *gn_retain(gn_array *a); // one more reference, owned by the
 GPUNUM_API void gn_release(gn_array *a);     // one reference less
 // Releases *slot and stores `value` there, which takes the old array's place: its owner, and if it was
 // a parameter its requires_grad. Takes over the caller's reference to `value`.
-// A NULL value after an error leaves the slot as it was; without one it empties the slot.
+// A NULL value after an error leaves the slot as it was; without one it empties the slot. Optimizers and gn_params keep the
+// array that they were given: gn_assign writes into a parameter.
 GPUNUM_API void gn_set(gn_array **slot, gn_array *value);
 
 GPUNUM_API gn_shape gn_shape_from(int rank, const int64_t *dims);

@@ -11,7 +11,7 @@
 // backends return NULL when they cannot be had (gn_open_error says why).
 // The macro passes the version and size of the options this file was compiled with. An implementation that is older
 // than that, or of another major version (while that is 0, another minor one), opens nothing.
-#define gn_open(options) gn_open_version((options), GPUNUM_VERSION, sizeof(gn_options))
+#define gn_open(...) gn_open_version((__VA_ARGS__), GPUNUM_VERSION, sizeof(gn_options)) // one argument, with its commas
 GPUNUM_API gn_context *gn_open_version(const gn_options *options, uint32_t version, size_t options_size);
 // Why the last gn_open on this thread returned NULL, and as a status; "" and GN_OK if it did not.
 GPUNUM_API const char *gn_open_error(void);

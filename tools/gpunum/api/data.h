@@ -38,7 +38,8 @@ GPUNUM_API gn_loader *gn_loader_new(gn_context *g, const gn_loader_field *fields
                                     const gn_loader_options *options);
 // The next batch into batch[i], a new array (samples, ...) for each field. False where the epoch has ended, and the next call
 // begins another one; and where `fill` failed, which gn_status_get tells (GN_ERROR_IO): the call behind it goes on with the
-// batch that follows. Any thread may call it.
+// batch that follows. Any thread may call it. Batches belong to the scope that is open: in a loop to one of its own,
+//   for (bool more = true; more;) GN_SCOPE(g) if ((more = gn_loader_next(l, batch))) { ... }
 GPUNUM_API bool gn_loader_next(gn_loader *l, gn_array **batch);
 GPUNUM_API int64_t gn_loader_batches(const gn_loader *l); // of one epoch
 // Goes on with that batch of that epoch, both from 0 on: to resume, or to repeat.

@@ -82,6 +82,7 @@ GPUNUM_API gn_array *gn_pinv(gn_array *a, double rtol);
 GPUNUM_API gn_array *gn_matrix_rank(gn_array *a, double rtol); // int64: how many singular values count
 // The shortest x for which a x - b is the shortest: a (..., m, n), b (m) or (..., m, k).
 // Into *residuals and *rank, unless they are NULL, go the sums of squares of a x - b, (...) or (..., k), and gn_matrix_rank of a.
+// rtol as in gn_pinv.
 GPUNUM_API gn_array *gn_lstsq(gn_array *a, gn_array *b, double rtol, gn_array **residuals, gn_array **rank);
 GPUNUM_API gn_array *gn_matrix_power(gn_array *a, int64_t n); // below 0 of the inverse
 GPUNUM_API gn_array *gn_kron(gn_array *a, gn_array *b);       // blocks a[i, j] b, of any rank

@@ -6,7 +6,7 @@
 #include "../api/types.h"
 #endif
 
-// x (..., in) times w (in, out) plus b (out); b may be NULL. As lazy as gn_matmul. In gn_backward the gradients
+// x (..., in) times w (in, out) plus b (out); b may be NULL. PyTorch keeps w as (out, in): gn_transpose. As lazy as gn_matmul. In gn_backward the gradients
 // of w and b come of one job; b's are float32 sums over the rows, in a fixed order.
 GPUNUM_API gn_array *gn_linear(gn_array *x, gn_array *w, gn_array *b);
 // x with each element 0 with probability p and else times 1 / (1 - p); x itself where not training. Numbers of the context's
@@ -94,7 +94,7 @@ typedef struct gn_conv_options {
     int64_t strides[3], pads[3], dilations[3]; // by axis: count instead of the number where one of the three is not 0
     int64_t groups;                            // 0 = 1; as many as channels: depthwise
     bool same;                                 // y as large as x: pads, where uneven more behind. Stride 1
-    int64_t output_pad, output_pads[3];        // gn_conv_transpose2d: so much more at the end of each axis
+    int64_t output_pad, output_pads[3];        // gn_conv_transpose2d alone: so much more at the end of each axis
 } gn_conv_options;
 // x (n, in, spatial axes...) or without n, w (out, in / groups, kernel axes...), b (out) or NULL: (n, out, ...). x and w are float
 // arrays. Computed when called, without an array of windows on the CPU; on a GPU in pieces whose windows take 64 MiB at most. Gradients
@@ -148,7 +148,7 @@ typedef struct gn_sgd_options {
     bool nesterov;
 } gn_sgd_options;
 typedef struct gn_adam_options {
-    double lr, beta1, beta2, eps, weight_decay; // 0 = 1e-3, 0.9, 0.999, 1e-8 and for AdamW 0.01
+    double lr, beta1, beta2, eps, weight_decay; // 0 = 1e-3, 0.9, 0.999, 1e-8 and for AdamW 0.01; as good as none: 1e-30
 } gn_adam_options;
 // The optimizer holds a reference to each parameter and updates it in place. `options` may be NULL.
 GPUNUM_API gn_optimizer *gn_sgd(gn_array *const *params, int count, const gn_sgd_options *options);
@@ -184,8 +184,8 @@ GPUNUM_API gn_status gn_clip_grad_value(gn_array *const *params, int count, doub
 GPUNUM_API gn_status gn_ema_update(gn_array *const *averages, gn_array *const *params, int count, double decay);
 // Gradients add up over calls of gn_backward: a batch may come in k parts, each loss divided by k, with one step and one
 // gn_zero_grads behind the last.
-GPUNUM_API gn_status gn_step(gn_optimizer *opt);   // parameters without a gradient stay as they are
-GPUNUM_API void gn_zero_grads(gn_optimizer *opt);
+GPUNUM_API gn_status gn_step(gn_optimizer *opt); // parameters without a gradient stay as they are; the log is told if all do
+GPUNUM_API void gn_zero_grads(gn_optimizer *opt); // gn_grad becomes NULL
 GPUNUM_API void gn_lr_set(gn_optimizer *opt, double lr);
 GPUNUM_API double gn_lr_get(const gn_optimizer *opt);
 GPUNUM_API void gn_optimizer_free(gn_optimizer *opt); // gn_close frees those still alive

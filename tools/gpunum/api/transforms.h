@@ -4,7 +4,7 @@
 // float32 and smaller inputs give complex64, float64 gives complex128; integers become float32. `n` cuts
 // the axis or pads it with zeros, 0 keeps its length. Any length works; products of primes up to 13
 // are fastest. An infinity or NaN makes all of its line's result NaN. Everything is differentiable; the gradient
-// of a complex array z is dL/d Re z + i dL/d Im z.
+// of a complex array z is dL/d Re z + i dL/d Im z (parameters are real: gn_complex(re, im)).
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once

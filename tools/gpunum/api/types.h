@@ -179,7 +179,7 @@ typedef struct gn_options {
     uint64_t memory_limit; // bytes of device memory; 0 = no limit but the device's
     int threads;           // CPU threads; 0 = as many as the machine has
     gn_cpu cpu;            // widest instruction set to use
-    uint64_t seed;         // of the random numbers
+    uint64_t seed;         // of the random numbers; 0 is one as all others: each run draws the same
     // Folder for the pipeline cache and what tools/tune measured, made where only the last part of its path is missing;
     // one that cannot be had is a warning in the log. NULL = none.
     const char *cache_dir;

@@ -411,6 +411,11 @@ GPUNUM_API gn_status gn_step(gn_optimizer *opt) {
     if (opt == NULL) return GN_ERROR_ARGUMENT;
     gn_context *g = opt->ctx;
     if (!gni_begin_context("gn_step", g)) return GN_ERROR_ARGUMENT;
+    bool any = false;
+    for (int i = 0; i < opt->count; i++) any = any || opt->items[i].param->grad != NULL;
+    if (!any)
+        gni_log(g, GN_LOG_WARNING, "gn_step: none of the %d parameters has a gradient: no gn_backward, or other arrays are in their place",
+                opt->count);
     g->no_grad++;
     for (int i = 0; i < opt->count && !g->call_failed; i++) gni_step_one(g, opt, &opt->items[i]);
     g->no_grad--;

@@ -282,6 +282,7 @@ static double gni_element_binomial(gni_element_stream *s, double n, double p) {
 
 // Robert, Simulation of truncated normal variables (1995).
 static double gni_element_truncated(gni_element_stream *s, double low, double high) {
+    if (low >= high) return low; // one number as far as the deviation's digits tell
     if (high <= 0.0) return -gni_element_truncated(s, -high, -low);
     if (low > 1e7) { // an exponential distribution but for rounding
         const double cut = -expm1(-low * (high - low));

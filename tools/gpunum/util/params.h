@@ -602,7 +602,9 @@ static void gni_params_take(gn_params *p, gn_params *from) {
     }
     for (int i = 0; i < from->arrays.count && !g->call_failed && from->arrays.count != p->arrays.count; i++)
         if (gni_names_find(&p->arrays, from->arrays.item[i].name) == NULL)
-            gni_fail(g, GN_ERROR_FORMAT, "%s: nothing takes the file's %.200s", g->call, from->arrays.item[i].name);
+            gni_fail(g, GN_ERROR_FORMAT,
+                     "%s: nothing takes the file's %.200s; to take a part of it: gn_load_safetensors, gn_params_get, gn_assign",
+                     g->call, from->arrays.item[i].name);
     for (int i = 0; i < p->arrays.count && !g->call_failed; i++) {
         const gni_named *e = &p->arrays.item[i];
         gni_params_copy(g, gn_params_get(from, e->name), e->a);
