@@ -46,7 +46,7 @@ GPUNUM_API gn_array *gn_triu(gn_array *a, int64_t k);
 // it and says why.
 
 // gn_solve, gn_inv, gn_det and gn_slogdet take complex matrices too: the first two are solved as real ones of twice the order,
-// the determinants are computed on one CPU thread.
+// the determinants are computed on one CPU thread, and their gradient asks for an inverse. Decompositions are of real matrices.
 
 // x with a x = b, by LU with partial pivoting: a (..., n, n), b (n) or (..., n, k) as in NumPy 2. A pivot of
 // exactly 0 is an error.

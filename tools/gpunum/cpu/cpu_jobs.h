@@ -228,6 +228,7 @@ static void gni_move_item(char *to, const char *from, int64_t bytes) {
         ((T *)(void *)to)[i] = ((const T *)(const void *)from)[at < 0 ? at + extent : at]; \
     }
 static bool gni_take_elements(char *to, const char *from, const char *index, gn_dtype t, int64_t n, int64_t extent, int64_t item) {
+    if ((((uintptr_t)to | (uintptr_t)from) & (uintptr_t)(item - 1)) != 0) return false; // some elements of a narrower dtype
     if (t == GN_I64 && item == 4) GNI_TAKE(uint32_t, int64_t)
     else if (t == GN_I64 && item == 8) GNI_TAKE(uint64_t, int64_t)
     else if (t == GN_I32 && item == 4) GNI_TAKE(uint32_t, int32_t)

@@ -205,14 +205,14 @@ static int64_t gni_gcd(int64_t a, int64_t b) {
     return a;
 }
 
-// The places i of axis `axis` with (i + pad) % stride == r.
-static gni_conv_phase gni_conv_phase_of(const gni_conv_plan *p, int axis, int64_t r) {
+// The places begin, begin + stride, ... of axis `axis`.
+static gni_conv_phase gni_conv_phase_of(const gni_conv_plan *p, int axis, int64_t begin) {
     gni_conv_phase f;
-    const int64_t s = p->stride[axis], d = p->dilation[axis], gcd = gni_gcd(s, d), shift = (r - p->pad[axis]) % s;
+    const int64_t s = p->stride[axis], d = p->dilation[axis], gcd = gni_gcd(s, d), r = (begin + p->pad[axis]) % s;
     f.step = s / gcd;
     f.spread = d / gcd;
-    f.begin = shift < 0 ? shift + s : shift;
-    f.count = f.begin < p->in[axis] ? (p->in[axis] - f.begin + s - 1) / s : 0;
+    f.begin = begin;
+    f.count = (p->in[axis] - begin + s - 1) / s;
     for (f.first = 0; f.first < GNI_MIN(f.step, p->k[axis]) && f.first * d % s != r; f.first++) {
     }
     const bool none = f.first >= GNI_MIN(f.step, p->k[axis]);
@@ -256,23 +256,29 @@ static gn_array *gni_conv_of_phase(gn_context *g, const gni_conv_plan *p, gn_arr
 // The gradient of x from that of y.
 static gn_array *gni_conv_back(gn_context *g, const gni_conv_plan *p, gn_array *y, gn_array *w) {
     const gn_shape s = gni_conv_shape(p, p->n, p->groups * p->c, p->in);
-    const int64_t phases = gni_conv_count(p->stride, p->nd);
+    int64_t begins[3];
+    bool whole = true;
     gn_array *x = NULL;
     gni_conv_phase f[3];
     if (gni_elements(&s) == 0 || p->o == 0 || gni_conv_count(p->out, p->nd) == 0) return gn_zeros(g, y->dtype, s);
-    if (phases > 1) x = gn_eval(gn_zeros(g, y->dtype, s));
-    for (int64_t phase = 0; phase < phases && (phases == 1 || x != NULL); phase++) {
+    for (int i = 0; i < p->nd; i++) {
+        begins[i] = GNI_MIN(p->stride[i], p->in[i]); // behind x none begins
+        whole = whole && p->stride[i] == 1;
+    }
+    const int64_t phases = gni_conv_count(begins, p->nd);
+    if (!whole) x = gn_eval(gn_zeros(g, y->dtype, s));
+    for (int64_t phase = 0; phase < phases && (whole || x != NULL); phase++) {
         gn_array *place = x;
         bool empty = false;
         int64_t rest = phase;
         for (int i = 0; i < p->nd; i++) {
-            f[i] = gni_conv_phase_of(p, i, rest % p->stride[i]);
-            rest /= p->stride[i];
-            empty = empty || f[i].count == 0 || f[i].taps == 0;
+            f[i] = gni_conv_phase_of(p, i, rest % begins[i]);
+            rest /= begins[i];
+            empty = empty || f[i].taps == 0;
         }
         if (empty) continue;
         gn_array *part = gni_conv_of_phase(g, p, y, w, f);
-        if (phases == 1) return part;
+        if (whole) return part;
         for (int i = 0; i < p->nd; i++) place = gn_slice(place, 2 + i, f[i].begin, p->in[i], p->stride[i]);
         if (part == NULL || place == NULL) return NULL;
         if (!gni_copy_into(g, x->buf, x->dtype, place->offset, place->stride, part)) return NULL;
@@ -409,6 +415,7 @@ static bool gni_conv_fits(gn_context *g, const char *fn, const gn_array *x, cons
     const int64_t from = x->shape.dim[1], of = w->shape.dim[0], to = w->shape.dim[1];
     if (groups < 1 || from % groups != 0 || of % groups != 0 || (transposed ? of != from : to != from / groups))
         return gni_conv_misfit(g, fn, x, w, b, "the channels do not fit");
+    if (transposed && to > INT64_MAX / groups) return gni_conv_misfit(g, fn, x, w, b, "too many channels");
     p->n = x->shape.dim[0];
     p->c = to;
     p->o = of;

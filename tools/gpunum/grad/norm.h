@@ -211,8 +211,8 @@ GPUNUM_API gn_array *gn_rms_norm(gn_array *x, int axes, gn_array *w, double eps)
     return gni_layer_norm("gn_rms_norm", x, axes, w, NULL, false, eps);
 }
 
-// groups 0: as many as channels.
-static gn_array *gni_group_norm(const char *fn, gn_array *x, int64_t groups, gn_array *w, gn_array *b, double eps) {
+// each: as many groups as channels.
+static gn_array *gni_group_norm(const char *fn, gn_array *x, bool each, int64_t groups, gn_array *w, gn_array *b, double eps) {
     gni_norm n;
     if (!gni_norm_begin(&n, fn, x, w, b, NULL, NULL, eps)) return gni_norm_end(&n, NULL);
     if (n.x->shape.rank < 2) {
@@ -221,8 +221,8 @@ static gn_array *gni_group_norm(const char *fn, gn_array *x, int64_t groups, gn_
     }
     const gn_shape s = n.x->shape;
     const int64_t channels = s.dim[1], inner = gni_extent_product(s.dim + 2, s.rank - 2);
-    if (groups == 0) groups = channels;
-    if (groups < 0 || (groups == 0 && channels > 0) || (groups > 0 && channels % groups != 0)) {
+    if (each) groups = channels;
+    if (!each && (groups < 1 || channels % groups != 0)) {
         gni_fail(n.g, GN_ERROR_ARGUMENT, "%s: %lld groups of %lld channels", fn, (long long)groups, (long long)channels);
         return gni_norm_end(&n, NULL);
     }
@@ -250,9 +250,8 @@ static gn_array *gni_group_norm(const char *fn, gn_array *x, int64_t groups, gn_
 }
 
 GPUNUM_API gn_array *gn_group_norm(gn_array *x, int64_t groups, gn_array *w, gn_array *b, double eps) {
-    if (groups == 0) groups = -1;
-    return gni_group_norm("gn_group_norm", x, groups, w, b, eps);
+    return gni_group_norm("gn_group_norm", x, false, groups, w, b, eps);
 }
 GPUNUM_API gn_array *gn_instance_norm(gn_array *x, gn_array *w, gn_array *b, double eps) {
-    return gni_group_norm("gn_instance_norm", x, 0, w, b, eps);
+    return gni_group_norm("gn_instance_norm", x, true, 0, w, b, eps);
 }

@@ -164,8 +164,10 @@ static gn_array *gni_max_pool(gn_context *g, const gni_pooled_plan *p, gn_array 
         y = t > 0 ? gn_maximum(y, v) : taps > 1 ? v : gn_copy(v);
     }
     if (y != NULL && places) at = gn_full(g, GN_I32, y->shape, (double)(taps - 1));
-    for (int64_t t = taps - 1; t-- > 0 && places;)
-        at = gn_where(gn_eq(gni_pooled_tap(g, p, framed, t), y), gn_scalar(g, GN_I32, (double)t), at);
+    for (int64_t t = taps - 1; t-- > 0 && places;) {
+        gn_array *v = gni_pooled_tap(g, p, framed, t); // NaN is equal to nothing
+        at = gn_where(gn_logical_or(gn_eq(v, y), gn_isnan(v)), gn_scalar(g, GN_I32, (double)t), at);
+    }
     return gni_max_pool_end(g, p, x, y, at, indices);
 }
 
@@ -244,18 +246,26 @@ static gn_array *gni_avg_pool(gn_context *g, const gni_pooled_plan *p, gn_array 
     return y;
 }
 
-// Averages of windows of several sizes are a product with a matrix on each side.
-static gn_array *gni_pooled_matrix(gn_context *g, const gni_pooled_plan *p, int axis, gn_dtype t) {
-    void *data = NULL;
-    const gn_shape s = GN_SHAPE(p->out[axis], p->in[axis]);
-    gn_array *y = gni_array_filled(g, g->call, GN_F64, &s, &data);
-    if (y == NULL) return NULL;
-    memset(data, 0, (size_t)gni_elements(&s) * sizeof(double));
-    for (int64_t i = 0; i < p->out[axis]; i++) {
+// Averages of windows of several sizes along one axis: all their elements, with zeros behind those that are shorter, and a sum.
+static gn_array *gni_pooled_mean(gn_context *g, const gni_pooled_plan *p, gn_array *x, int axis) {
+    void *at = NULL, *in = NULL, *n = NULL;
+    const int64_t out = p->out[axis], size = p->size[axis];
+    const gn_shape places = GN_SHAPE(out, size), mask = axis == 0 ? GN_SHAPE(out, size, 1) : places,
+                   each = axis == 0 ? GN_SHAPE(out, 1) : GN_SHAPE(out);
+    gn_array *index = gni_adopt(g, gni_array_filled(g, g->call, GN_I64, &places, &at)),
+             *inside = gni_adopt(g, gni_array_filled(g, g->call, GN_BOOL, &mask, &in)),
+             *count = gni_adopt(g, gni_array_filled(g, g->call, GN_F64, &each, &n));
+    if (x == NULL || index == NULL || inside == NULL || count == NULL) return NULL;
+    for (int64_t i = 0; i < out; i++) {
         const int64_t from = gni_pooled_begin(p, axis, i), to = gni_pooled_end(p, axis, i);
-        for (int64_t k = from; k < to; k++) ((double *)data)[i * p->in[axis] + k] = 1.0 / (double)(to - from);
+        ((double *)n)[i] = (double)(to - from);
+        for (int64_t k = 0; k < size; k++) {
+            ((int64_t *)at)[i * size + k] = GNI_MIN(from + k, to - 1);
+            ((uint8_t *)in)[i * size + k] = from + k < to;
+        }
     }
-    return gn_cast(gni_adopt(g, y), t);
+    x = gn_where(inside, gn_take(x, index, 2 + axis), gni_zero_like(x));
+    return gn_div(gn_sum(x, 3 + axis), gn_cast(count, x->dtype));
 }
 
 // ---- the public functions
@@ -394,8 +404,9 @@ GPUNUM_API gn_array *gn_adaptive_avg_pool2d(gn_array *x, int64_t height, int64_t
     if (ok && !p.adaptive) {
         y = gni_avg_pool(g, &p, x);
     } else if (ok) {
-        y = gn_matmul(gni_pooled_matrix(g, &p, 0, x->dtype), x);
-        y = gn_matmul(y, gn_transpose(gni_pooled_matrix(g, &p, 1, x->dtype)));
+        const bool narrow = x->dtype == GN_F16 || x->dtype == GN_BF16;
+        y = gni_pooled_mean(g, &p, gni_pooled_mean(g, &p, narrow ? gn_cast(x, GN_F32) : x, 0), 1);
+        if (narrow) y = gn_cast(y, x->dtype);
     }
     return gni_pooled_close(g, y, &s, &index, NULL);
 }
@@ -457,8 +468,12 @@ GPUNUM_API gn_array *gn_interpolate(gn_array *x, int64_t height, int64_t width, 
         gni_fail(g, GN_ERROR_SHAPE, "gn_interpolate: a result of (%lld,%lld)", (long long)height, (long long)width);
     if (!g->call_failed && gni_pooled_ok(g, "gn_interpolate", x, &s, &p)) {
         y = x;
-        for (int i = 0; i < 2; i++)
+        // First the axis that shrinks more, so that nothing larger than x and y comes about.
+        const int narrower = (double)p.out[1] * (double)p.in[0] < (double)p.out[0] * (double)p.in[1];
+        for (int k = 0; k < 2; k++) {
+            const int i = k ^ narrower;
             y = mode == GN_NEAREST ? gni_nearest(g, y, 2 + i, p.out[i]) : gni_bilinear(g, y, 2 + i, p.out[i], align_corners);
+        }
         if (y == x) y = gn_cast(x, x->dtype);
     }
     return gni_pooled_close(g, y, &s, &index, NULL);

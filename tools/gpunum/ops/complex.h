@@ -379,7 +379,8 @@ static gn_array *gni_complex_tanh(gn_array *x, gn_array *y) {
     gn_array *rest = gn_exp(gn_mul_s(gn_abs(gn_where(beyond, x, gn_zeros_like(x))), -2.0));
     gn_array *turn = gn_mul(gn_sin(y), gn_cos(y)), *far_im = gn_mul_s(gn_mul(turn, rest), 4.0);
     far_im = gn_where(gn_isinf(x), gn_copysign(gn_zeros_like(x), turn), far_im);
-    gn_array *re = gn_where(beyond, gn_sign(x), gn_div(gn_mul(gn_mul(b, s), gn_cosh(near_x)), d));
+    gn_array *far_re = gn_where(gn_isinf(x), gn_sign(x), gn_add(gn_sign(x), gn_sub(y, y))); // NaN where y is no angle
+    gn_array *re = gn_where(beyond, far_re, gn_div(gn_mul(gn_mul(b, s), gn_cosh(near_x)), d));
     return gn_complex(gni_or_zero(x, re), gni_or_zero(y, gn_where(beyond, far_im, gn_div(t, d))));
 }
 
