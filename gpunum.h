@@ -434,7 +434,7 @@ typedef struct gn_options {
     uint64_t memory_limit; // bytes of device memory; 0 = no limit but the device's
     int threads;           // CPU threads; 0 = as many as the machine has
     gn_cpu cpu;            // widest instruction set to use
-    uint64_t seed;         // of the random numbers
+    uint64_t seed;         // of the random numbers; 0 is one as all others: each run draws the same
     // Folder for the pipeline cache and what tools/tune measured, made where only the last part of its path is missing;
     // one that cannot be had is a warning in the log. NULL = none.
     const char *cache_dir;
@@ -479,7 +479,7 @@ typedef struct gn_memory_stats {
 // backends return NULL when they cannot be had (gn_open_error says why).
 // The macro passes the version and size of the options this file was compiled with. An implementation that is older
 // than that, or of another major version (while that is 0, another minor one), opens nothing.
-#define gn_open(options) gn_open_version((options), GPUNUM_VERSION, sizeof(gn_options))
+#define gn_open(...) gn_open_version((__VA_ARGS__), GPUNUM_VERSION, sizeof(gn_options)) // one argument, with its commas
 GPUNUM_API gn_context *gn_open_version(const gn_options *options, uint32_t version, size_t options_size);
 // Why the last gn_open on this thread returned NULL, and as a status; "" and GN_OK if it did not.
 GPUNUM_API const char *gn_open_error(void);
@@ -521,7 +521,7 @@ GPUNUM_API void gn_memory_trim(gn_context *g); // give unused memory back to the
 // A new array has one reference. Inside a scope the scope owns it and drops it at the scope's end;
 // outside any scope the caller owns it and calls gn_release. gn_close frees what is left.
 // Every function that takes an array accepts NULL, does nothing and returns NULL or 0: check once, at
-// the end of a chain.
+// the end of a chain. What a function gives through a pointer is NULL after a failure.
 
 #define GN_SCOPE_NAME2(line) gni_scope_##line
 #define GN_SCOPE_NAME(line) GN_SCOPE_NAME2(line)
@@ -538,7 +538,8 @@ GPUNUM_API gn_array *gn_retain(gn_array *a); // one more reference, owned by the
 GPUNUM_API void gn_release(gn_array *a);     // one reference less
 // Releases *slot and stores `value` there, which takes the old array's place: its owner, and if it was
 // a parameter its requires_grad. Takes over the caller's reference to `value`.
-// A NULL value after an error leaves the slot as it was; without one it empties the slot.
+// A NULL value after an error leaves the slot as it was; without one it empties the slot. Optimizers and gn_params keep the
+// array that they were given: gn_assign writes into a parameter.
 GPUNUM_API void gn_set(gn_array **slot, gn_array *value);
 
 GPUNUM_API gn_shape gn_shape_from(int rank, const int64_t *dims);
@@ -987,7 +988,7 @@ GPUNUM_API gn_array *gn_triu(gn_array *a, int64_t k);
 // it and says why.
 
 // gn_solve, gn_inv, gn_det and gn_slogdet take complex matrices too: the first two are solved as real ones of twice the order,
-// the determinants are computed on one CPU thread.
+// the determinants are computed on one CPU thread, and their gradient asks for an inverse. Decompositions are of real matrices.
 
 // x with a x = b, by LU with partial pivoting: a (..., n, n), b (n) or (..., n, k) as in NumPy 2. A pivot of
 // exactly 0 is an error.
@@ -1023,6 +1024,7 @@ GPUNUM_API gn_array *gn_pinv(gn_array *a, double rtol);
 GPUNUM_API gn_array *gn_matrix_rank(gn_array *a, double rtol); // int64: how many singular values count
 // The shortest x for which a x - b is the shortest: a (..., m, n), b (m) or (..., m, k).
 // Into *residuals and *rank, unless they are NULL, go the sums of squares of a x - b, (...) or (..., k), and gn_matrix_rank of a.
+// rtol as in gn_pinv.
 GPUNUM_API gn_array *gn_lstsq(gn_array *a, gn_array *b, double rtol, gn_array **residuals, gn_array **rank);
 GPUNUM_API gn_array *gn_matrix_power(gn_array *a, int64_t n); // below 0 of the inverse
 GPUNUM_API gn_array *gn_kron(gn_array *a, gn_array *b);       // blocks a[i, j] b, of any rank
@@ -1075,7 +1077,8 @@ GPUNUM_API gn_array *gn_shuffle(gn_array *a, int axis); // the parts of a along 
 // Reverse-mode differentiation: ops on arrays that require a gradient are recorded, gn_backward runs
 // the record back. Gradients are ordinary arrays, computed lazily on the same device.
 
-// Float arrays that do not depend on one that requires a gradient already; returns `a`.
+// Float arrays that do not depend on one that requires a gradient already; returns `a`. Switched off, as for a layer that is to stay
+// as it is, ops do not record it any more; a gradient that is there already stays, and gn_step takes it.
 GPUNUM_API gn_array *gn_requires_grad(gn_array *a, bool on);
 GPUNUM_API bool gn_needs_grad(const gn_array *a); // requires one, or depends on one that does
 // Adds d loss / d x to gn_grad(x) of every x that requires it. `loss` has one element.
@@ -1098,8 +1101,8 @@ GPUNUM_API gn_status gn_gradients(gn_array *loss, gn_array *const *params, int c
 typedef gn_array *(*gn_function)(gn_context *g, gn_array *const *inputs, int count, void *user);
 GPUNUM_API double gn_gradcheck(gn_function fn, gn_array *const *inputs, int count, double step, void *user);
 // One op of the caller's. `forward` makes a float array of the `count` inputs and is not recorded. `backward` gets them, the result
-// `out` and the gradient `gy` of it, and puts the gradient of each input into gx[i], of its shape, or NULL where there is none;
-// made of gn_ functions it can be differentiated again.
+// `out` and the gradient `gy` of it, and puts the gradient of each input into gx[i], of its shape (NULL only
+// for one that needs none); made of gn_ functions it can be differentiated again.
 typedef void (*gn_custom_gradient)(gn_context *g, gn_array *const *in, int count, gn_array *out, gn_array *gy, gn_array **gx,
                                    void *user);
 GPUNUM_API gn_array *gn_custom(gn_function forward, gn_custom_gradient backward, gn_array *const *in, int count, void *user);
@@ -1110,7 +1113,7 @@ GPUNUM_API gn_array *gn_checkpoint(gn_function fn, gn_array *const *in, int coun
 // >>train
 // Layers, losses and optimizers.
 
-// x (..., in) times w (in, out) plus b (out); b may be NULL. As lazy as gn_matmul. In gn_backward the gradients
+// x (..., in) times w (in, out) plus b (out); b may be NULL. PyTorch keeps w as (out, in): gn_transpose. As lazy as gn_matmul. In gn_backward the gradients
 // of w and b come of one job; b's are float32 sums over the rows, in a fixed order.
 GPUNUM_API gn_array *gn_linear(gn_array *x, gn_array *w, gn_array *b);
 // x with each element 0 with probability p and else times 1 / (1 - p); x itself where not training. Numbers of the context's
@@ -1198,7 +1201,7 @@ typedef struct gn_conv_options {
     int64_t strides[3], pads[3], dilations[3]; // by axis: count instead of the number where one of the three is not 0
     int64_t groups;                            // 0 = 1; as many as channels: depthwise
     bool same;                                 // y as large as x: pads, where uneven more behind. Stride 1
-    int64_t output_pad, output_pads[3];        // gn_conv_transpose2d: so much more at the end of each axis
+    int64_t output_pad, output_pads[3];        // gn_conv_transpose2d alone: so much more at the end of each axis
 } gn_conv_options;
 // x (n, in, spatial axes...) or without n, w (out, in / groups, kernel axes...), b (out) or NULL: (n, out, ...). x and w are float
 // arrays. Computed when called, without an array of windows on the CPU; on a GPU in pieces whose windows take 64 MiB at most. Gradients
@@ -1252,7 +1255,7 @@ typedef struct gn_sgd_options {
     bool nesterov;
 } gn_sgd_options;
 typedef struct gn_adam_options {
-    double lr, beta1, beta2, eps, weight_decay; // 0 = 1e-3, 0.9, 0.999, 1e-8 and for AdamW 0.01
+    double lr, beta1, beta2, eps, weight_decay; // 0 = 1e-3, 0.9, 0.999, 1e-8 and for AdamW 0.01; as good as none: 1e-30
 } gn_adam_options;
 // The optimizer holds a reference to each parameter and updates it in place. `options` may be NULL.
 GPUNUM_API gn_optimizer *gn_sgd(gn_array *const *params, int count, const gn_sgd_options *options);
@@ -1288,8 +1291,8 @@ GPUNUM_API gn_status gn_clip_grad_value(gn_array *const *params, int count, doub
 GPUNUM_API gn_status gn_ema_update(gn_array *const *averages, gn_array *const *params, int count, double decay);
 // Gradients add up over calls of gn_backward: a batch may come in k parts, each loss divided by k, with one step and one
 // gn_zero_grads behind the last.
-GPUNUM_API gn_status gn_step(gn_optimizer *opt);   // parameters without a gradient stay as they are
-GPUNUM_API void gn_zero_grads(gn_optimizer *opt);
+GPUNUM_API gn_status gn_step(gn_optimizer *opt); // parameters without a gradient stay as they are; the log is told if all do
+GPUNUM_API void gn_zero_grads(gn_optimizer *opt); // gn_grad becomes NULL
 GPUNUM_API void gn_lr_set(gn_optimizer *opt, double lr);
 GPUNUM_API double gn_lr_get(const gn_optimizer *opt);
 GPUNUM_API void gn_optimizer_free(gn_optimizer *opt); // gn_close frees those still alive
@@ -1302,8 +1305,9 @@ GPUNUM_API void gn_autocast_begin(gn_context *g, gn_dtype t);
 GPUNUM_API void gn_autocast_end(gn_context *g);
 // `scale` is the caller's array of two float32 numbers, {65536, 0} at first: the loss is multiplied by the first one. gn_step_scaled
 // is gn_step of gradients divided by it and, unless max_norm is 0, clipped to that norm. Where a gradient is not finite all parameters
-// and states stay as they are and the scale is halved; after `interval` (0 = 2000) steps without that it is doubled. Nothing is
-// waited for; Adam's count of steps goes on all the same. To be saved: the scale, in gn_params.
+// and states stay as they are and the scale is halved; after `interval` (0 = 2000) steps without that it is doubled. Of several
+// optimizers with one scale all but the last have GN_NONE for the interval, which leaves the scale to that one. Nothing is waited for;
+// counts of steps (Adam's, Adagrad's for lr_decay, SGD's first) go on all the same. To be saved: the scale, in gn_params.
 GPUNUM_API gn_array *gn_scale_loss(gn_array *loss, gn_array *scale);
 GPUNUM_API gn_status gn_step_scaled(gn_optimizer *opt, gn_array *scale, int64_t interval, double max_norm);
 
@@ -1395,7 +1399,8 @@ GPUNUM_API gn_loader *gn_loader_new(gn_context *g, const gn_loader_field *fields
                                     const gn_loader_options *options);
 // The next batch into batch[i], a new array (samples, ...) for each field. False where the epoch has ended, and the next call
 // begins another one; and where `fill` failed, which gn_status_get tells (GN_ERROR_IO): the call behind it goes on with the
-// batch that follows. Any thread may call it.
+// batch that follows. Any thread may call it. Batches belong to the scope that is open: in a loop to one of its own,
+//   for (bool more = true; more;) GN_SCOPE(g) if ((more = gn_loader_next(l, batch))) { ... }
 GPUNUM_API bool gn_loader_next(gn_loader *l, gn_array **batch);
 GPUNUM_API int64_t gn_loader_batches(const gn_loader *l); // of one epoch
 // Goes on with that batch of that epoch, both from 0 on: to resume, or to repeat.
@@ -1456,7 +1461,8 @@ GPUNUM_API size_t gn_save_npz_memory(gn_array *const *arrays, const char *const 
                                      size_t capacity);
 
 // A table of numbers, (lines, columns), behind `skip_lines` lines of names; delimiter 0: a comma. Blank lines do not count.
-// Strict: what is no number of the dtype, or a line with more or fewer columns, is GN_ERROR_FORMAT and says where.
+// Strict: what is no number of the dtype (nan and inf are some, of floats; nothing is none), or a line with more or fewer columns, is
+// GN_ERROR_FORMAT and says where.
 GPUNUM_API gn_array *gn_load_csv(gn_context *g, const char *path, gn_dtype t, int skip_lines, char delimiter);
 GPUNUM_API gn_array *gn_load_csv_memory(gn_context *g, const void *text, size_t bytes, gn_dtype t, int skip_lines,
                                         char delimiter);
@@ -1506,7 +1512,7 @@ GPUNUM_API void gn_vulkan_record_done(gn_context *g, uint64_t ticket);
 // float32 and smaller inputs give complex64, float64 gives complex128; integers become float32. `n` cuts
 // the axis or pads it with zeros, 0 keeps its length. Any length works; products of primes up to 13
 // are fastest. An infinity or NaN makes all of its line's result NaN. Everything is differentiable; the gradient
-// of a complex array z is dL/d Re z + i dL/d Im z.
+// of a complex array z is dL/d Re z + i dL/d Im z (parameters are real: gn_complex(re, im)).
 
 typedef enum gn_fft_norm {
     GN_FFT_BACKWARD, // 1 / n on the inverse transform
@@ -10172,7 +10178,8 @@ struct gn_context {
     bool call_failed; // something failed inside the public call under way
     int call_depth;
     int forks; // gni_forks when it was opened, or looked at last
-    const char *call; // name of that call; NULL while a callback of the caller's runs
+    int call_base;    // its value while a callback of the caller's runs, else 0: a call one above is the caller's
+    const char *call; // name of that call; NULL while a callback runs and calls nothing
     const char *part; // the op whose gradient is being computed, or NULL
     char message[512];
     char explain[512];
@@ -10666,8 +10673,8 @@ static gni_stack *gni_stack_here(gn_context *g, bool make) {
 
 static void gni_call_enter(gn_context *g, const char *fn) {
     gni_lock_enter(&g->lock);
-    if (g->call_depth++ > 0) return;
-    g->call = fn;
+    if (g->call_depth++ == g->call_base) g->call = fn;
+    if (g->call_depth > 1) return;
     if (g->forks != gni_forks) gni_after_fork(g);
     g->call_failed = false;
     g->stack = gni_stack_here(g, false);
@@ -19770,6 +19777,7 @@ static void gni_move_item(char *to, const char *from, int64_t bytes) {
         ((T *)(void *)to)[i] = ((const T *)(const void *)from)[at < 0 ? at + extent : at]; \
     }
 static bool gni_take_elements(char *to, const char *from, const char *index, gn_dtype t, int64_t n, int64_t extent, int64_t item) {
+    if ((((uintptr_t)to | (uintptr_t)from) & (uintptr_t)(item - 1)) != 0) return false; // some elements of a narrower dtype
     if (t == GN_I64 && item == 4) GNI_TAKE(uint32_t, int64_t)
     else if (t == GN_I64 && item == 8) GNI_TAKE(uint64_t, int64_t)
     else if (t == GN_I32 && item == 4) GNI_TAKE(uint32_t, int32_t)
@@ -25622,24 +25630,44 @@ static bool gni_wg_download_begin(gni_gpu *d, const gni_gpu_mem *src, uint64_t o
     return false;
 }
 
-// Without `wait` the answer is no: a map that is under way has nobody to tell but a wait.
+static void gni_wg_on_polled_map(WGPUMapAsyncStatus status, WGPUStringView message, void *user, void *unused) {
+    GNI_UNUSED(status), GNI_UNUSED(message), GNI_UNUSED(user), GNI_UNUSED(unused); // the buffer is asked
+}
+
+// The buffer's bytes of a ticket become visible; `polled` where nobody waits for it. The state of a map that was
+// begun is the buffer's own; t->mem.cls says that one was.
+static WGPUFuture gni_wg_map(gni_wg *w, gni_gpu_ticket *t, bool polled) {
+    WGPUBufferMapCallbackInfo info;
+    memset(&info, 0, sizeof info);
+    info.mode = polled ? WGPUCallbackMode_AllowProcessEvents : WGPUCallbackMode_WaitAnyOnly;
+    info.callback = polled ? gni_wg_on_polled_map : gni_wg_on_map;
+    info.userdata1 = w;
+    t->mem.cls = 1;
+    return wgpuBufferMapAsync((WGPUBuffer)(uintptr_t)t->mem.handle, WGPUMapMode_Read, 0,
+                              (size_t)((t->mem.offset + t->bytes + 3) & ~(uint64_t)3), info);
+}
+
 static bool gni_wg_ticket_ready(gni_gpu *d, gni_gpu_ticket *t, bool wait) {
     gni_wg *w = (gni_wg *)d;
     WGPUBuffer b = (WGPUBuffer)(uintptr_t)t->mem.handle;
     if (!t->data) return false;
     if (t->mem.mapped) return true;
-    if (!wait) return false;
-    WGPUBufferMapCallbackInfo info;
-    memset(&info, 0, sizeof info);
-    info.mode = WGPUCallbackMode_WaitAnyOnly;
-    info.callback = gni_wg_on_map;
-    info.userdata1 = w;
-    size_t bytes = (size_t)((t->mem.offset + t->bytes + 3) & ~(uint64_t)3);
-    if (!gni_wg_await(w, wgpuBufferMapAsync(b, WGPUMapMode_Read, 0, bytes, info))) {
+    bool ok = true;
+    if (wait && t->mem.cls == 0) {
+        ok = gni_wg_await(w, gni_wg_map(w, t, false));
+    } else {
+        if (t->mem.cls == 0) gni_wg_map(w, t, true);
+        do wgpuInstanceProcessEvents(w->instance);
+        while (wait && wgpuBufferGetMapState(b) == WGPUBufferMapState_Pending);
+        if (wgpuBufferGetMapState(b) == WGPUBufferMapState_Pending) return false;
+        ok = wgpuBufferGetMapState(b) == WGPUBufferMapState_Mapped;
+    }
+    if (!ok) {
         if (gni_wg_checked(w))
             gni_fail(d->g, GN_ERROR_DEVICE_LOST, "WebGPU device %s: reading failed: %s", d->caps.name, w->text);
         return false;
     }
+    const size_t bytes = (size_t)((t->mem.offset + t->bytes + 3) & ~(uint64_t)3);
     const char *data = (const char *)wgpuBufferGetConstMappedRange(b, 0, bytes);
     t->mem.mapped = (void *)(uintptr_t)data;
     t->data = data + t->mem.offset;
@@ -25650,7 +25678,7 @@ static void gni_wg_ticket_release(gni_gpu *d, gni_gpu_ticket *t) {
     gni_wg_stage s;
     s.buffer = (WGPUBuffer)(uintptr_t)t->mem.handle;
     s.size = t->mem.size;
-    if (t->mem.mapped) wgpuBufferUnmap(s.buffer);
+    if (t->mem.cls != 0) wgpuBufferUnmap(s.buffer); // ends a map that is under way, too
     if (t->data) gni_wg_stage_give((gni_wg *)d, &s);
     memset(t, 0, sizeof *t);
 }
@@ -31652,10 +31680,13 @@ static void gni_read_finish(gn_context *g, gni_read *r, bool ok) {
     gni_unref(g, r->array);
     bool failed = g->call_failed; // of the call that delivers, not of those that `done` makes
     const char *call = g->call;
+    const int base = g->call_base;
     g->call_failed = false;
     g->call = NULL;
+    g->call_base = g->call_depth;
     r->done(r->user, status);
     g->call = call;
+    g->call_base = base;
     g->call_failed = failed;
     gni_free(g, r);
 }
@@ -32058,7 +32089,7 @@ enum { GNI_AUTOCAST_NONE, GNI_AUTOCAST_F16, GNI_AUTOCAST_BF16, GNI_AUTOCAST_OFF 
 
 // The dtype of halves that is in force, or float32. What other public calls are made of follows their own dtypes.
 static gn_dtype gni_autocast(const gn_context *g) {
-    const uint64_t bits = g->call_depth == 1 || g->call == NULL ? g->autocast & 3u : (uint64_t)GNI_AUTOCAST_NONE;
+    const uint64_t bits = g->call_depth == g->call_base + 1 ? g->autocast & 3u : (uint64_t)GNI_AUTOCAST_NONE;
     return bits == GNI_AUTOCAST_F16 ? GN_F16 : bits == GNI_AUTOCAST_BF16 ? GN_BF16 : GN_F32;
 }
 
@@ -38452,7 +38483,8 @@ static gn_array *gni_complex_tanh(gn_array *x, gn_array *y) {
     gn_array *rest = gn_exp(gn_mul_s(gn_abs(gn_where(beyond, x, gn_zeros_like(x))), -2.0));
     gn_array *turn = gn_mul(gn_sin(y), gn_cos(y)), *far_im = gn_mul_s(gn_mul(turn, rest), 4.0);
     far_im = gn_where(gn_isinf(x), gn_copysign(gn_zeros_like(x), turn), far_im);
-    gn_array *re = gn_where(beyond, gn_sign(x), gn_div(gn_mul(gn_mul(b, s), gn_cosh(near_x)), d));
+    gn_array *far_re = gn_where(gn_isinf(x), gn_sign(x), gn_add(gn_sign(x), gn_sub(y, y))); // NaN where y is no angle
+    gn_array *re = gn_where(beyond, far_re, gn_div(gn_mul(gn_mul(b, s), gn_cosh(near_x)), d));
     return gn_complex(gni_or_zero(x, re), gni_or_zero(y, gn_where(beyond, far_im, gn_div(t, d))));
 }
 
@@ -41726,6 +41758,7 @@ static double gni_element_binomial(gni_element_stream *s, double n, double p) {
 
 // Robert, Simulation of truncated normal variables (1995).
 static double gni_element_truncated(gni_element_stream *s, double low, double high) {
+    if (low >= high) return low; // one number as far as the deviation's digits tell
     if (high <= 0.0) return -gni_element_truncated(s, -high, -low);
     if (low > 1e7) { // an exponential distribution but for rounding
         const double cut = -expm1(-low * (high - low));
@@ -42279,7 +42312,9 @@ static gn_array *gni_sample_places(gn_array *x, int64_t n, const gn_grid_options
         gn_array *odd = gn_ne_s(gn_mod_s(gn_floor(gn_div_s(gn_sub(gn_detach(from), gn_detach(rest)), span)), 2.0), 0.0);
         x = gn_add_s(gn_where(odd, gn_rsub_s(rest, span), rest), low);
     }
-    return gn_clamp(x, 0.0, most);
+    // The edge itself counts as outside, as in PyTorch: nothing is beyond it to differentiate by.
+    gn_array *within = gn_logical_and(gn_gt_s(x, 0.0), gn_lt_s(x, most));
+    return gn_where(within, x, gn_clamp(gn_detach(x), 0.0, most));
 }
 
 // x at whole rows and columns, (n, 1, height, width) floats; 0 where there is no such pixel.
@@ -43761,8 +43796,12 @@ GPUNUM_API gn_array *gn_embedding(gn_array *indices, gn_array *table, int64_t pa
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_embedding: padding %lld of %lld rows", (long long)padding, (long long)rows);
     else
         y = gn_take(table, indices, 0);
-    if (y != NULL && padding != GN_NONE && gn_needs_grad(y)) // the same numbers by a way that no gradient goes back on
-        y = gn_where(gn_expand_dims(gn_eq_s(indices, (double)at), -1), gn_detach(y), y);
+    if (y != NULL && padding != GN_NONE && gn_needs_grad(y)) { // the same numbers by a way that no gradient goes back on
+        const bool fits = indices->dtype == GN_I64 || (indices->dtype == GN_I32 && rows <= INT32_MAX);
+        gn_array *i = fits ? indices : gn_cast(indices, GN_I64);
+        gn_array *pads = gn_logical_or(gn_eq_s(i, (double)at), gn_eq_s(i, (double)(at - rows)));
+        y = gn_where(gn_expand_dims(pads, -1), gn_detach(y), y);
+    }
     return gni_end_scope(g, y);
 }
 
@@ -44004,14 +44043,14 @@ static int64_t gni_gcd(int64_t a, int64_t b) {
     return a;
 }
 
-// The places i of axis `axis` with (i + pad) % stride == r.
-static gni_conv_phase gni_conv_phase_of(const gni_conv_plan *p, int axis, int64_t r) {
+// The places begin, begin + stride, ... of axis `axis`.
+static gni_conv_phase gni_conv_phase_of(const gni_conv_plan *p, int axis, int64_t begin) {
     gni_conv_phase f;
-    const int64_t s = p->stride[axis], d = p->dilation[axis], gcd = gni_gcd(s, d), shift = (r - p->pad[axis]) % s;
+    const int64_t s = p->stride[axis], d = p->dilation[axis], gcd = gni_gcd(s, d), r = (begin + p->pad[axis]) % s;
     f.step = s / gcd;
     f.spread = d / gcd;
-    f.begin = shift < 0 ? shift + s : shift;
-    f.count = f.begin < p->in[axis] ? (p->in[axis] - f.begin + s - 1) / s : 0;
+    f.begin = begin;
+    f.count = (p->in[axis] - begin + s - 1) / s;
     for (f.first = 0; f.first < GNI_MIN(f.step, p->k[axis]) && f.first * d % s != r; f.first++) {
     }
     const bool none = f.first >= GNI_MIN(f.step, p->k[axis]);
@@ -44055,23 +44094,29 @@ static gn_array *gni_conv_of_phase(gn_context *g, const gni_conv_plan *p, gn_arr
 // The gradient of x from that of y.
 static gn_array *gni_conv_back(gn_context *g, const gni_conv_plan *p, gn_array *y, gn_array *w) {
     const gn_shape s = gni_conv_shape(p, p->n, p->groups * p->c, p->in);
-    const int64_t phases = gni_conv_count(p->stride, p->nd);
+    int64_t begins[3];
+    bool whole = true;
     gn_array *x = NULL;
     gni_conv_phase f[3];
     if (gni_elements(&s) == 0 || p->o == 0 || gni_conv_count(p->out, p->nd) == 0) return gn_zeros(g, y->dtype, s);
-    if (phases > 1) x = gn_eval(gn_zeros(g, y->dtype, s));
-    for (int64_t phase = 0; phase < phases && (phases == 1 || x != NULL); phase++) {
+    for (int i = 0; i < p->nd; i++) {
+        begins[i] = GNI_MIN(p->stride[i], p->in[i]); // behind x none begins
+        whole = whole && p->stride[i] == 1;
+    }
+    const int64_t phases = gni_conv_count(begins, p->nd);
+    if (!whole) x = gn_eval(gn_zeros(g, y->dtype, s));
+    for (int64_t phase = 0; phase < phases && (whole || x != NULL); phase++) {
         gn_array *place = x;
         bool empty = false;
         int64_t rest = phase;
         for (int i = 0; i < p->nd; i++) {
-            f[i] = gni_conv_phase_of(p, i, rest % p->stride[i]);
-            rest /= p->stride[i];
-            empty = empty || f[i].count == 0 || f[i].taps == 0;
+            f[i] = gni_conv_phase_of(p, i, rest % begins[i]);
+            rest /= begins[i];
+            empty = empty || f[i].taps == 0;
         }
         if (empty) continue;
         gn_array *part = gni_conv_of_phase(g, p, y, w, f);
-        if (phases == 1) return part;
+        if (whole) return part;
         for (int i = 0; i < p->nd; i++) place = gn_slice(place, 2 + i, f[i].begin, p->in[i], p->stride[i]);
         if (part == NULL || place == NULL) return NULL;
         if (!gni_copy_into(g, x->buf, x->dtype, place->offset, place->stride, part)) return NULL;
@@ -44208,6 +44253,7 @@ static bool gni_conv_fits(gn_context *g, const char *fn, const gn_array *x, cons
     const int64_t from = x->shape.dim[1], of = w->shape.dim[0], to = w->shape.dim[1];
     if (groups < 1 || from % groups != 0 || of % groups != 0 || (transposed ? of != from : to != from / groups))
         return gni_conv_misfit(g, fn, x, w, b, "the channels do not fit");
+    if (transposed && to > INT64_MAX / groups) return gni_conv_misfit(g, fn, x, w, b, "too many channels");
     p->n = x->shape.dim[0];
     p->c = to;
     p->o = of;
@@ -44575,7 +44621,7 @@ static gn_array *gni_attend_gradient(gni_attend *c, gni_node *node, int i, gn_ar
         const int at = k + lead; // among the axes of scores
         if (at == c->rank - 4 && x->shape.dim[k] != 1) {
             s.dim[at] = heads;
-            s.dim[at + 1] = x->shape.dim[k] / heads;
+            s.dim[at + 1] = heads > 0 ? x->shape.dim[k] / heads : 1;
         } else if (at != c->rank - 4) {
             s.dim[at < c->rank - 4 ? at : at + 1] = x->shape.dim[k];
         }
@@ -45257,8 +45303,10 @@ static gn_array *gni_max_pool(gn_context *g, const gni_pooled_plan *p, gn_array 
         y = t > 0 ? gn_maximum(y, v) : taps > 1 ? v : gn_copy(v);
     }
     if (y != NULL && places) at = gn_full(g, GN_I32, y->shape, (double)(taps - 1));
-    for (int64_t t = taps - 1; t-- > 0 && places;)
-        at = gn_where(gn_eq(gni_pooled_tap(g, p, framed, t), y), gn_scalar(g, GN_I32, (double)t), at);
+    for (int64_t t = taps - 1; t-- > 0 && places;) {
+        gn_array *v = gni_pooled_tap(g, p, framed, t); // NaN is equal to nothing
+        at = gn_where(gn_logical_or(gn_eq(v, y), gn_isnan(v)), gn_scalar(g, GN_I32, (double)t), at);
+    }
     return gni_max_pool_end(g, p, x, y, at, indices);
 }
 
@@ -45337,18 +45385,26 @@ static gn_array *gni_avg_pool(gn_context *g, const gni_pooled_plan *p, gn_array 
     return y;
 }
 
-// Averages of windows of several sizes are a product with a matrix on each side.
-static gn_array *gni_pooled_matrix(gn_context *g, const gni_pooled_plan *p, int axis, gn_dtype t) {
-    void *data = NULL;
-    const gn_shape s = GN_SHAPE(p->out[axis], p->in[axis]);
-    gn_array *y = gni_array_filled(g, g->call, GN_F64, &s, &data);
-    if (y == NULL) return NULL;
-    memset(data, 0, (size_t)gni_elements(&s) * sizeof(double));
-    for (int64_t i = 0; i < p->out[axis]; i++) {
+// Averages of windows of several sizes along one axis: all their elements, with zeros behind those that are shorter, and a sum.
+static gn_array *gni_pooled_mean(gn_context *g, const gni_pooled_plan *p, gn_array *x, int axis) {
+    void *at = NULL, *in = NULL, *n = NULL;
+    const int64_t out = p->out[axis], size = p->size[axis];
+    const gn_shape places = GN_SHAPE(out, size), mask = axis == 0 ? GN_SHAPE(out, size, 1) : places,
+                   each = axis == 0 ? GN_SHAPE(out, 1) : GN_SHAPE(out);
+    gn_array *index = gni_adopt(g, gni_array_filled(g, g->call, GN_I64, &places, &at)),
+             *inside = gni_adopt(g, gni_array_filled(g, g->call, GN_BOOL, &mask, &in)),
+             *count = gni_adopt(g, gni_array_filled(g, g->call, GN_F64, &each, &n));
+    if (x == NULL || index == NULL || inside == NULL || count == NULL) return NULL;
+    for (int64_t i = 0; i < out; i++) {
         const int64_t from = gni_pooled_begin(p, axis, i), to = gni_pooled_end(p, axis, i);
-        for (int64_t k = from; k < to; k++) ((double *)data)[i * p->in[axis] + k] = 1.0 / (double)(to - from);
+        ((double *)n)[i] = (double)(to - from);
+        for (int64_t k = 0; k < size; k++) {
+            ((int64_t *)at)[i * size + k] = GNI_MIN(from + k, to - 1);
+            ((uint8_t *)in)[i * size + k] = from + k < to;
+        }
     }
-    return gn_cast(gni_adopt(g, y), t);
+    x = gn_where(inside, gn_take(x, index, 2 + axis), gni_zero_like(x));
+    return x != NULL ? gn_div(gn_sum(x, 3 + axis), gn_cast(count, x->dtype)) : NULL;
 }
 
 // ---- the public functions
@@ -45487,8 +45543,9 @@ GPUNUM_API gn_array *gn_adaptive_avg_pool2d(gn_array *x, int64_t height, int64_t
     if (ok && !p.adaptive) {
         y = gni_avg_pool(g, &p, x);
     } else if (ok) {
-        y = gn_matmul(gni_pooled_matrix(g, &p, 0, x->dtype), x);
-        y = gn_matmul(y, gn_transpose(gni_pooled_matrix(g, &p, 1, x->dtype)));
+        const bool narrow = x->dtype == GN_F16 || x->dtype == GN_BF16;
+        y = gni_pooled_mean(g, &p, gni_pooled_mean(g, &p, narrow ? gn_cast(x, GN_F32) : x, 0), 1);
+        if (narrow) y = gn_cast(y, x->dtype);
     }
     return gni_pooled_close(g, y, &s, &index, NULL);
 }
@@ -45550,8 +45607,12 @@ GPUNUM_API gn_array *gn_interpolate(gn_array *x, int64_t height, int64_t width, 
         gni_fail(g, GN_ERROR_SHAPE, "gn_interpolate: a result of (%lld,%lld)", (long long)height, (long long)width);
     if (!g->call_failed && gni_pooled_ok(g, "gn_interpolate", x, &s, &p)) {
         y = x;
-        for (int i = 0; i < 2; i++)
+        // First the axis that shrinks more, so that nothing larger than x and y comes about.
+        const int narrower = (double)p.out[1] * (double)p.in[0] < (double)p.out[0] * (double)p.in[1];
+        for (int k = 0; k < 2; k++) {
+            const int i = k ^ narrower;
             y = mode == GN_NEAREST ? gni_nearest(g, y, 2 + i, p.out[i]) : gni_bilinear(g, y, 2 + i, p.out[i], align_corners);
+        }
         if (y == x) y = gn_cast(x, x->dtype);
     }
     return gni_pooled_close(g, y, &s, &index, NULL);
@@ -45764,8 +45825,8 @@ GPUNUM_API gn_array *gn_rms_norm(gn_array *x, int axes, gn_array *w, double eps)
     return gni_layer_norm("gn_rms_norm", x, axes, w, NULL, false, eps);
 }
 
-// groups 0: as many as channels.
-static gn_array *gni_group_norm(const char *fn, gn_array *x, int64_t groups, gn_array *w, gn_array *b, double eps) {
+// each: as many groups as channels.
+static gn_array *gni_group_norm(const char *fn, gn_array *x, bool each, int64_t groups, gn_array *w, gn_array *b, double eps) {
     gni_norm n;
     if (!gni_norm_begin(&n, fn, x, w, b, NULL, NULL, eps)) return gni_norm_end(&n, NULL);
     if (n.x->shape.rank < 2) {
@@ -45774,8 +45835,8 @@ static gn_array *gni_group_norm(const char *fn, gn_array *x, int64_t groups, gn_
     }
     const gn_shape s = n.x->shape;
     const int64_t channels = s.dim[1], inner = gni_extent_product(s.dim + 2, s.rank - 2);
-    if (groups == 0) groups = channels;
-    if (groups < 0 || (groups == 0 && channels > 0) || (groups > 0 && channels % groups != 0)) {
+    if (each) groups = channels;
+    if (!each && (groups < 1 || channels % groups != 0)) {
         gni_fail(n.g, GN_ERROR_ARGUMENT, "%s: %lld groups of %lld channels", fn, (long long)groups, (long long)channels);
         return gni_norm_end(&n, NULL);
     }
@@ -45803,11 +45864,10 @@ static gn_array *gni_group_norm(const char *fn, gn_array *x, int64_t groups, gn_
 }
 
 GPUNUM_API gn_array *gn_group_norm(gn_array *x, int64_t groups, gn_array *w, gn_array *b, double eps) {
-    if (groups == 0) groups = -1;
-    return gni_group_norm("gn_group_norm", x, groups, w, b, eps);
+    return gni_group_norm("gn_group_norm", x, false, groups, w, b, eps);
 }
 GPUNUM_API gn_array *gn_instance_norm(gn_array *x, gn_array *w, gn_array *b, double eps) {
-    return gni_group_norm("gn_instance_norm", x, 0, w, b, eps);
+    return gni_group_norm("gn_instance_norm", x, true, 0, w, b, eps);
 }
 
 // >>losses
@@ -45915,6 +45975,7 @@ GPUNUM_API gn_array *gn_bce_loss(gn_array *p, gn_array *target, gn_reduction r) 
     gni_loss l;
     gn_array *log_p, *log_q, *in[2];
     if (!gni_loss_begin(&l, "gn_bce_loss", p, target, NULL, 2, 0.0)) return NULL;
+    if (!gni_is_float(l.y->dtype)) l.y = gn_cast(l.y, l.x->dtype);
     in[0] = l.x;
     in[1] = l.y;
     l.g->no_grad++; // recorded as one op
@@ -45928,6 +45989,7 @@ GPUNUM_API gn_array *gn_bce_loss(gn_array *p, gn_array *target, gn_reduction r) 
 GPUNUM_API gn_array *gn_bce_with_logits(gn_array *logits, gn_array *target, gn_array *pos_weight, gn_reduction r) {
     gni_loss l;
     if (!gni_loss_begin(&l, "gn_bce_with_logits", logits, target, pos_weight, pos_weight != NULL ? 3 : 2, 0.0)) return NULL;
+    if (!gni_is_float(l.y->dtype)) l.y = gn_cast(l.y, l.x->dtype);
     gn_array *miss = gn_softplus(gn_neg(l.x));
     if (pos_weight != NULL) miss = gn_mul(miss, gn_add_s(gn_mul(gn_add_s(pos_weight, -1.0), l.y), 1.0));
     gn_array *each = gn_add(gn_mul(gn_rsub_s(l.y, 1.0), l.x), miss);
@@ -46088,9 +46150,12 @@ enum { GNI_CUSTOM_FORWARD, GNI_CUSTOM_BACKWARD, GNI_CUSTOM_USER, GNI_CUSTOM_SEED
 // Runs the caller's function, whose calls have names of their own in messages. A result of it that nobody else has.
 static gn_array *gni_custom_run(gn_context *g, gn_function fn, gn_array *const *in, int count, void *user) {
     const char *call = g->call;
+    const int base = g->call_base;
     g->call = NULL;
+    g->call_base = g->call_depth;
     gn_array *y = fn(g, in, count, user);
     g->call = call;
+    g->call_base = base;
     if (gn_context_of(y) == g) return gn_cast(y, y->dtype);
     if (!g->call_failed) gni_fail(g, GN_ERROR_ARGUMENT, "%s: the function gave no array of this context", call);
     return NULL;
@@ -46129,9 +46194,12 @@ static bool gni_back_custom(gn_context *g, gni_node *node, gn_array *gy, gn_arra
     memcpy(&backward, &node->param[GNI_CUSTOM_BACKWARD], sizeof backward);
     memcpy(&user, &node->param[GNI_CUSTOM_USER], sizeof user);
     const char *call = g->call;
+    const int base = g->call_base;
     g->call = NULL;
+    g->call_base = g->call_depth;
     backward(g, node->in, node->n_in, node->output, gy, gx, user);
     g->call = call;
+    g->call_base = base;
     return true;
 }
 
@@ -46594,6 +46662,11 @@ GPUNUM_API gn_status gn_step(gn_optimizer *opt) {
     if (opt == NULL) return GN_ERROR_ARGUMENT;
     gn_context *g = opt->ctx;
     if (!gni_begin_context("gn_step", g)) return GN_ERROR_ARGUMENT;
+    bool any = false;
+    for (int i = 0; i < opt->count; i++) any = any || opt->items[i].param->grad != NULL;
+    if (!any)
+        gni_log(g, GN_LOG_WARNING, "gn_step: none of the %d parameters has a gradient: no gn_backward, or other arrays are in their place",
+                opt->count);
     g->no_grad++;
     for (int i = 0; i < opt->count && !g->call_failed; i++) gni_step_one(g, opt, &opt->items[i]);
     g->no_grad--;
@@ -46647,16 +46720,23 @@ GPUNUM_API gn_status gn_step_scaled(gn_optimizer *opt, gn_array *scale, int64_t 
     if (g == NULL) return gni_null_status(scale);
     gn_scope_begin(g);
     g->no_grad++;
-    if (g != opt->ctx || interval < 0 || !(max_norm >= 0.0))
+    if (g != opt->ctx || (interval < 0 && interval != GN_NONE) || !(max_norm >= 0.0))
         gni_fail(g, GN_ERROR_ARGUMENT, "%s: interval %lld, max_norm %g, or another context's scale", fn, (long long)interval, max_norm);
     else if (gni_is_scale(g, fn, scale)) {
         gn_array *now = gn_index(scale, "0"), *steps = gn_index(scale, "1"), *next[2];
         gni_step_judge(g, opt, now, max_norm);
         if (opt->ok != NULL && !g->call_failed) {
             for (int i = 0; i < opt->count && !g->call_failed; i++) gni_step_one(g, opt, &opt->items[i]);
+            // Below 0: an optimizer before this one met what is not finite.
+            gn_array *good = gn_logical_and(opt->ok, gn_ge_s(steps, 0.0)), *bad = gn_scalar(g, GN_F32, -1.0);
             gn_array *grows = gn_ge_s(steps, (double)(interval > 0 ? interval : 2000) - 1.0);
-            next[0] = gn_where(opt->ok, gn_mul(now, gn_where(grows, gn_scalar(g, GN_F32, 2.0), gn_scalar(g, GN_F32, 1.0))), gn_mul_s(now, 0.5));
-            next[1] = gn_where(gn_logical_and(opt->ok, gn_logical_not(grows)), gn_add_s(steps, 1.0), gn_scalar(g, GN_F32, 0.0));
+            gn_array *twice = gn_mul_s(now, 2.0); // as long as float32 has it: infinity would stay
+            next[0] = gn_where(good, gn_where(gn_logical_and(grows, gn_isfinite(twice)), twice, now), gn_mul_s(now, 0.5));
+            next[1] = gn_where(gn_logical_and(good, gn_logical_not(grows)), gn_add_s(steps, 1.0), gn_scalar(g, GN_F32, 0.0));
+            if (interval == GN_NONE) {
+                next[0] = now;
+                next[1] = gn_where(opt->ok, steps, bad);
+            }
             gn_assign(scale, gn_stack(next, 2, 0));
         }
         opt->ok = opt->factor = NULL;
@@ -46754,7 +46834,8 @@ GPUNUM_API gn_status gn_ema_update(gn_array *const *averages, gn_array *const *p
             gni_fail(g, GN_ERROR_ARGUMENT, "%s: average %d is no gn_copy of its parameter", fn, i + 1);
             break;
         }
-        sum = gni_materialize(g, a) && gni_is_contiguous(a) ? gni_blend(a, decay, p, 1.0 - decay) : NULL;
+        if (!gni_is_contiguous(a)) gni_fail(g, GN_ERROR_ARGUMENT, "%s: average %d is not in C order", fn, i + 1);
+        sum = !g->call_failed && gni_materialize(g, a) ? gni_blend(a, decay, p, 1.0 - decay) : NULL;
         if (sum != NULL) gni_evaluate(g, &sum, &a, 1);
     }
     g->no_grad--;
@@ -46810,13 +46891,13 @@ GPUNUM_API double gn_lr_plateau(gn_plateau *p, double metric) {
     if (p == NULL) return GNI_NAN;
     const double threshold = p->threshold > 0.0 ? p->threshold : 1e-4, factor = p->factor > 0.0 ? p->factor : 0.1;
     const double bar = p->best * (p->rises ? 1.0 + threshold : 1.0 - threshold);
-    if (!p->begun || (p->rises ? metric > bar : metric < bar)) {
+    if (p->begun ? (p->rises ? metric > bar : metric < bar) : metric == metric) { // NaN is never the best
         p->best = metric;
         p->bad = 0;
+        p->begun = true;
     } else {
         p->bad++;
     }
-    p->begun = true;
     if (p->resting > 0) {
         p->resting--;
         p->bad = 0;
@@ -49394,19 +49475,33 @@ GPUNUM_API gn_status gn_params_add(gn_params *p, const char *name, gn_array *a) 
     return gni_end_status(g);
 }
 
-GPUNUM_API int gn_params_count(const gn_params *p) { return p != NULL ? p->arrays.count : 0; }
+GPUNUM_API int gn_params_count(const gn_params *p) {
+    if (p == NULL || !gni_begin_context("gn_params_count", p->ctx)) return 0;
+    const int count = p->arrays.count;
+    gni_end_plain(p->ctx);
+    return count;
+}
 
 GPUNUM_API const char *gn_params_name(const gn_params *p, int i) {
-    return i >= 0 && i < gn_params_count(p) ? p->arrays.item[i].name : NULL;
+    if (p == NULL || !gni_begin_context("gn_params_name", p->ctx)) return NULL;
+    const char *name = i >= 0 && i < p->arrays.count ? p->arrays.item[i].name : NULL;
+    gni_end_plain(p->ctx);
+    return name;
 }
 
 GPUNUM_API gn_array *gn_params_at(const gn_params *p, int i) {
-    return i >= 0 && i < gn_params_count(p) ? p->arrays.item[i].a : NULL;
+    if (p == NULL || !gni_begin_context("gn_params_at", p->ctx)) return NULL;
+    gn_array *a = i >= 0 && i < p->arrays.count ? p->arrays.item[i].a : NULL;
+    gni_end_plain(p->ctx);
+    return a;
 }
 
 GPUNUM_API gn_array *gn_params_get(const gn_params *p, const char *name) {
-    const gni_named *e = p != NULL && name != NULL ? gni_names_find(&p->arrays, name) : NULL;
-    return e != NULL ? e->a : NULL;
+    if (p == NULL || name == NULL || !gni_begin_context("gn_params_get", p->ctx)) return NULL;
+    const gni_named *e = gni_names_find(&p->arrays, name);
+    gn_array *a = e != NULL ? e->a : NULL;
+    gni_end_plain(p->ctx);
+    return a;
 }
 
 GPUNUM_API gn_status gn_params_note(gn_params *p, const char *key, const char *text) {
@@ -49430,8 +49525,11 @@ GPUNUM_API gn_status gn_params_note(gn_params *p, const char *key, const char *t
 }
 
 GPUNUM_API const char *gn_params_noted(const gn_params *p, const char *key) {
-    const gni_named *e = p != NULL && key != NULL ? gni_names_find(&p->notes, key) : NULL;
-    return e != NULL ? e->text : NULL;
+    if (p == NULL || key == NULL || !gni_begin_context("gn_params_noted", p->ctx)) return NULL;
+    const gni_named *e = gni_names_find(&p->notes, key);
+    const char *text = e != NULL ? e->text : NULL;
+    gni_end_plain(p->ctx);
+    return text;
 }
 
 // ---- saving
@@ -49844,7 +49942,9 @@ static void gni_params_take(gn_params *p, gn_params *from) {
     }
     for (int i = 0; i < from->arrays.count && !g->call_failed && from->arrays.count != p->arrays.count; i++)
         if (gni_names_find(&p->arrays, from->arrays.item[i].name) == NULL)
-            gni_fail(g, GN_ERROR_FORMAT, "%s: nothing takes the file's %.200s", g->call, from->arrays.item[i].name);
+            gni_fail(g, GN_ERROR_FORMAT,
+                     "%s: nothing takes the file's %.200s; to take a part of it: gn_load_safetensors, gn_params_get, gn_assign",
+                     g->call, from->arrays.item[i].name);
     for (int i = 0; i < p->arrays.count && !g->call_failed; i++) {
         const gni_named *e = &p->arrays.item[i];
         gni_params_copy(g, gn_params_get(from, e->name), e->a);
@@ -49860,7 +49960,8 @@ static gn_status gni_params_load(gn_params *p, const char *fn, const char *path,
     gn_context *g = p->ctx;
     if (!gni_begin_context(fn, g)) return GN_ERROR_ARGUMENT;
     gni_file file;
-    const bool opened = bytes > 0 || data != NULL ? gni_file_open_memory(&file, g, fn, data, bytes) : gni_file_open(&file, g, fn, path);
+    const bool memory = strcmp(fn, "gn_params_load") != 0;
+    const bool opened = memory ? gni_file_open_memory(&file, g, fn, data, bytes) : gni_file_open(&file, g, fn, path);
     gn_params *from = opened ? gni_safetensors_load(&file) : NULL;
     if (from != NULL) {
         gni_params_take(p, from);

@@ -85,6 +85,18 @@ static void test_grid_sample(void **state) {
     check_samples(g, GN_BF16, GN_F32, 3e-2, false);
 }
 
+// At the edge and beyond it nothing pulls, as in PyTorch.
+static void test_edges(void **state) {
+    gn_context *g = (gn_context *)*state;
+    gn_grid_options o;
+    memset(&o, 0, sizeof o);
+    o.outside = GN_OUTSIDE_BORDER;
+    gn_array *x = gn_array_from(g, GN_F32, GN_SHAPE(1, 1, 1, 4), (float[]){1, 2, 4, 8});
+    gn_array *grid = gn_requires_grad(gn_array_from(g, GN_F32, GN_SHAPE(1, 1, 4, 2), (float[]){-.75f, 0, .75f, 0, .2f, 0, 3, 0}), true), *d = NULL;
+    assert_int_equal(gn_gradients(gn_sum(gn_grid_sample(x, grid, &o), GN_ALL), &grid, 1, false, &d), GN_OK);
+    expect_values(d, 0, 0, 0, 0, 4, 0, 0, 0);
+}
+
 static void test_affine_grid(void **state) {
     gn_context *g = (gn_context *)*state;
     gn_array *theta = series(g, GN_F64, GN_SHAPE(2, 2, 3), 2.0, -1.0);
@@ -503,7 +515,7 @@ static void test_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        GN_TEST(test_grid_sample), GN_TEST(test_affine_grid), GN_TEST(test_sizes),      GN_TEST(test_odd_places),
+        GN_TEST(test_grid_sample), GN_TEST(test_edges), GN_TEST(test_affine_grid), GN_TEST(test_sizes),      GN_TEST(test_odd_places),
         GN_TEST(test_gradients),
         GN_TEST(test_crop),        GN_TEST(test_flip),        GN_TEST(test_cutout),       GN_TEST(test_same_places),
         GN_TEST(test_color_jitter), GN_TEST(test_rotation),   GN_TEST(test_mixup),        GN_TEST(test_normalize),

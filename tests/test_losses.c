@@ -335,6 +335,15 @@ static void test_embedding(void **state) {
         }
     gn_array *w = gn_requires_grad(series(g, GN_F64, GN_SHAPE(4, 2), 2.0, -1.0), true);
     assert_true(gn_gradcheck(embedded, &w, 1, 0.0, &padding) < 1e-8);
+    // The padding row by its other name; whole numbers and truths as targets.
+    gn_array *table = gn_requires_grad(gn_ones(g, GN_F32, GN_SHAPE(3, 2)), true), *d = NULL;
+    gn_array *rows_of = gn_array_from(g, GN_I8, GN_SHAPE(3), (int8_t[]){-1, 2, 0});
+    assert_int_equal(gn_gradients(gn_sum(gn_embedding(rows_of, table, 2), GN_ALL), &table, 1, false, &d), GN_OK);
+    expect_values(d, 1, 1, 0, 0, 0, 0);
+    gn_array *p = gn_array_from(g, GN_F32, GN_SHAPE(2), (float[]){0.5f, 0.5f}), *truth = gn_array_from(g, GN_U8, GN_SHAPE(2), (uint8_t[]){0, 1});
+    assert_true(fabs(gn_item(gn_bce_loss(p, truth, GN_REDUCE_MEAN)) - 0.6931471805599453) < 1e-6);
+    gn_array *flat = gn_zeros(g, GN_F32, GN_SHAPE(2));
+    assert_true(fabs(gn_item(gn_bce_with_logits(flat, gn_cast(truth, GN_BOOL), NULL, GN_REDUCE_MEAN)) - 0.6931471805599453) < 1e-6);
     assert_null(gn_embedding(gn_ones(g, GN_F32, GN_SHAPE(2)), w, GN_NONE));
     expect_error(g, GN_ERROR_DTYPE, NULL);
     assert_null(gn_embedding(gn_ones(g, GN_I32, GN_SHAPE(2)), gn_ones(g, GN_I32, GN_SHAPE(2, 2)), GN_NONE));

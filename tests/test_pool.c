@@ -142,6 +142,9 @@ static void test_odd(void **state) {
     expect_values(last, 10);
     assert_int_equal(gn_gradients(gn_sum(gn_index(y, "0"), GN_ALL), &x, 1, false, &dx), GN_OK);
     expect_values(dx, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+    expect_values(gn_index(at, "1, 0"), 8); // of the NaN
+    const float ends[] = {0, 1, 2, 3, INFINITY}; // windows of 2, 3 and 2: what is in one is in no other
+    expect_values(gn_adaptive_avg_pool2d(gn_array_from(g, GN_F32, GN_SHAPE(1, 5), ends), 1, 3), 0.5, 2, INFINITY);
     gn_pool_options o;
     memset(&o, 0, sizeof o);
     o.stride = o.pad = 1;

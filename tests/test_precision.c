@@ -100,6 +100,31 @@ static void expect_scale(gn_array *scale, double first, double steps) {
     if (v[0] != first || v[1] != steps) fail_msg("the scale is %g, %g, not %g, %g", (double)v[0], (double)v[1], first, steps);
 }
 
+// One scale for two optimizers, the first of which leaves it alone; a scale never grows to infinity.
+static void test_shared_scale(void **state) {
+    gn_context *g = (gn_context *)*state;
+    for (int bad = test_on_vulkan() ? 1 : 0; bad < 3; bad++) // devices may flush what such a scale's inverse is
+        GN_SCOPE(g) {
+            gn_array *w[2], *scale = scale_of(g, bad == 0 ? 2e38f : 4.0f), *loss[2];
+            gn_optimizer *opt[2];
+            const gn_sgd_options one = {1, 0, 0, 0, false};
+            for (int i = 0; i < 2; i++) {
+                w[i] = gn_requires_grad(gn_zeros(g, GN_F32, GN_SHAPE(1)), true);
+                opt[i] = gn_sgd(&w[i], 1, &one);
+                loss[i] = gn_sum(gn_mul_s(w[i], bad == i + 1 ? (double)INFINITY : bad == 0 ? 0x1p-20 : 1.0), GN_ALL);
+            }
+            assert_int_equal(gn_backward(gn_scale_loss(gn_add(loss[0], loss[1]), scale)), GN_OK);
+            assert_int_equal(gn_step_scaled(opt[0], scale, GN_NONE, 0.0), GN_OK);
+            assert_int_equal(gn_step_scaled(opt[1], scale, 1, 0.0), GN_OK);
+            for (int i = 0; i < 2; i++) {
+                const double want = bad == i + 1 ? 0.0 : bad == 0 ? -0x1p-20 : -1.0;
+                if (!(fabs(gn_item(w[i]) - want) <= 1e-5 * fabs(want))) fail_msg("%d: parameter %d is %g", bad, i, gn_item(w[i]));
+            }
+            expect_scale(scale, bad == 0 ? (double)2e38f : 2.0, 0.0);
+            for (int i = 0; i < 2; i++) gn_optimizer_free(opt[i]);
+        }
+}
+
 static void test_scaled_steps(void **state) {
     gn_context *g = (gn_context *)*state;
     for (int kind = 0; kind < (test_on_vulkan() ? 1 : 3); kind++)
@@ -189,6 +214,6 @@ static void test_training(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {GN_TEST(test_dtypes), GN_TEST(test_checkpoint), GN_TEST(test_scaled_steps), GN_TEST(test_refusals), GN_TEST(test_training)};
+    const struct CMUnitTest tests[] = {GN_TEST(test_dtypes), GN_TEST(test_checkpoint), GN_TEST(test_scaled_steps), GN_TEST(test_shared_scale), GN_TEST(test_refusals), GN_TEST(test_training)};
     return test_run(tests);
 }

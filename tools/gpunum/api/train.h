@@ -198,8 +198,9 @@ GPUNUM_API void gn_autocast_begin(gn_context *g, gn_dtype t);
 GPUNUM_API void gn_autocast_end(gn_context *g);
 // `scale` is the caller's array of two float32 numbers, {65536, 0} at first: the loss is multiplied by the first one. gn_step_scaled
 // is gn_step of gradients divided by it and, unless max_norm is 0, clipped to that norm. Where a gradient is not finite all parameters
-// and states stay as they are and the scale is halved; after `interval` (0 = 2000) steps without that it is doubled. Nothing is
-// waited for; Adam's count of steps goes on all the same. To be saved: the scale, in gn_params.
+// and states stay as they are and the scale is halved; after `interval` (0 = 2000) steps without that it is doubled. Of several
+// optimizers with one scale all but the last have GN_NONE for the interval, which leaves the scale to that one. Nothing is waited for;
+// counts of steps (Adam's, Adagrad's for lr_decay, SGD's first) go on all the same. To be saved: the scale, in gn_params.
 GPUNUM_API gn_array *gn_scale_loss(gn_array *loss, gn_array *scale);
 GPUNUM_API gn_status gn_step_scaled(gn_optimizer *opt, gn_array *scale, int64_t interval, double max_norm);
 

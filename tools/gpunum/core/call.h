@@ -25,8 +25,8 @@ static gni_stack *gni_stack_here(gn_context *g, bool make) {
 
 static void gni_call_enter(gn_context *g, const char *fn) {
     gni_lock_enter(&g->lock);
-    if (g->call_depth++ > 0) return;
-    g->call = fn;
+    if (g->call_depth++ == g->call_base) g->call = fn;
+    if (g->call_depth > 1) return;
     if (g->forks != gni_forks) gni_after_fork(g);
     g->call_failed = false;
     g->stack = gni_stack_here(g, false);

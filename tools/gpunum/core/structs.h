@@ -447,7 +447,8 @@ struct gn_context {
     bool call_failed; // something failed inside the public call under way
     int call_depth;
     int forks; // gni_forks when it was opened, or looked at last
-    const char *call; // name of that call; NULL while a callback of the caller's runs
+    int call_base;    // its value while a callback of the caller's runs, else 0: a call one above is the caller's
+    const char *call; // name of that call; NULL while a callback runs and calls nothing
     const char *part; // the op whose gradient is being computed, or NULL
     char message[512];
     char explain[512];

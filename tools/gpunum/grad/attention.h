@@ -282,7 +282,7 @@ static gn_array *gni_attend_gradient(gni_attend *c, gni_node *node, int i, gn_ar
         const int at = k + lead; // among the axes of scores
         if (at == c->rank - 4 && x->shape.dim[k] != 1) {
             s.dim[at] = heads;
-            s.dim[at + 1] = x->shape.dim[k] / heads;
+            s.dim[at + 1] = heads > 0 ? x->shape.dim[k] / heads : 1;
         } else if (at != c->rank - 4) {
             s.dim[at < c->rank - 4 ? at : at + 1] = x->shape.dim[k];
         }

@@ -13,9 +13,12 @@ enum { GNI_CUSTOM_FORWARD, GNI_CUSTOM_BACKWARD, GNI_CUSTOM_USER, GNI_CUSTOM_SEED
 // Runs the caller's function, whose calls have names of their own in messages. A result of it that nobody else has.
 static gn_array *gni_custom_run(gn_context *g, gn_function fn, gn_array *const *in, int count, void *user) {
     const char *call = g->call;
+    const int base = g->call_base;
     g->call = NULL;
+    g->call_base = g->call_depth;
     gn_array *y = fn(g, in, count, user);
     g->call = call;
+    g->call_base = base;
     if (gn_context_of(y) == g) return gn_cast(y, y->dtype);
     if (!g->call_failed) gni_fail(g, GN_ERROR_ARGUMENT, "%s: the function gave no array of this context", call);
     return NULL;
@@ -54,9 +57,12 @@ static bool gni_back_custom(gn_context *g, gni_node *node, gn_array *gy, gn_arra
     memcpy(&backward, &node->param[GNI_CUSTOM_BACKWARD], sizeof backward);
     memcpy(&user, &node->param[GNI_CUSTOM_USER], sizeof user);
     const char *call = g->call;
+    const int base = g->call_base;
     g->call = NULL;
+    g->call_base = g->call_depth;
     backward(g, node->in, node->n_in, node->output, gy, gx, user);
     g->call = call;
+    g->call_base = base;
     return true;
 }
 

@@ -108,6 +108,7 @@ GPUNUM_API gn_array *gn_bce_loss(gn_array *p, gn_array *target, gn_reduction r) 
     gni_loss l;
     gn_array *log_p, *log_q, *in[2];
     if (!gni_loss_begin(&l, "gn_bce_loss", p, target, NULL, 2, 0.0)) return NULL;
+    if (!gni_is_float(l.y->dtype)) l.y = gn_cast(l.y, l.x->dtype);
     in[0] = l.x;
     in[1] = l.y;
     l.g->no_grad++; // recorded as one op
@@ -121,6 +122,7 @@ GPUNUM_API gn_array *gn_bce_loss(gn_array *p, gn_array *target, gn_reduction r) 
 GPUNUM_API gn_array *gn_bce_with_logits(gn_array *logits, gn_array *target, gn_array *pos_weight, gn_reduction r) {
     gni_loss l;
     if (!gni_loss_begin(&l, "gn_bce_with_logits", logits, target, pos_weight, pos_weight != NULL ? 3 : 2, 0.0)) return NULL;
+    if (!gni_is_float(l.y->dtype)) l.y = gn_cast(l.y, l.x->dtype);
     gn_array *miss = gn_softplus(gn_neg(l.x));
     if (pos_weight != NULL) miss = gn_mul(miss, gn_add_s(gn_mul(gn_add_s(pos_weight, -1.0), l.y), 1.0));
     gn_array *each = gn_add(gn_mul(gn_rsub_s(l.y, 1.0), l.x), miss);

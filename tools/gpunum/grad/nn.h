@@ -212,8 +212,12 @@ GPUNUM_API gn_array *gn_embedding(gn_array *indices, gn_array *table, int64_t pa
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_embedding: padding %lld of %lld rows", (long long)padding, (long long)rows);
     else
         y = gn_take(table, indices, 0);
-    if (y != NULL && padding != GN_NONE && gn_needs_grad(y)) // the same numbers by a way that no gradient goes back on
-        y = gn_where(gn_expand_dims(gn_eq_s(indices, (double)at), -1), gn_detach(y), y);
+    if (y != NULL && padding != GN_NONE && gn_needs_grad(y)) { // the same numbers by a way that no gradient goes back on
+        const bool fits = indices->dtype == GN_I64 || (indices->dtype == GN_I32 && rows <= INT32_MAX);
+        gn_array *i = fits ? indices : gn_cast(indices, GN_I64);
+        gn_array *pads = gn_logical_or(gn_eq_s(i, (double)at), gn_eq_s(i, (double)(at - rows)));
+        y = gn_where(gn_expand_dims(pads, -1), gn_detach(y), y);
+    }
     return gni_end_scope(g, y);
 }
 

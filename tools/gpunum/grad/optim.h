@@ -469,16 +469,23 @@ GPUNUM_API gn_status gn_step_scaled(gn_optimizer *opt, gn_array *scale, int64_t 
     if (g == NULL) return gni_null_status(scale);
     gn_scope_begin(g);
     g->no_grad++;
-    if (g != opt->ctx || interval < 0 || !(max_norm >= 0.0))
+    if (g != opt->ctx || (interval < 0 && interval != GN_NONE) || !(max_norm >= 0.0))
         gni_fail(g, GN_ERROR_ARGUMENT, "%s: interval %lld, max_norm %g, or another context's scale", fn, (long long)interval, max_norm);
     else if (gni_is_scale(g, fn, scale)) {
         gn_array *now = gn_index(scale, "0"), *steps = gn_index(scale, "1"), *next[2];
         gni_step_judge(g, opt, now, max_norm);
         if (opt->ok != NULL && !g->call_failed) {
             for (int i = 0; i < opt->count && !g->call_failed; i++) gni_step_one(g, opt, &opt->items[i]);
+            // Below 0: an optimizer before this one met what is not finite.
+            gn_array *good = gn_logical_and(opt->ok, gn_ge_s(steps, 0.0)), *bad = gn_scalar(g, GN_F32, -1.0);
             gn_array *grows = gn_ge_s(steps, (double)(interval > 0 ? interval : 2000) - 1.0);
-            next[0] = gn_where(opt->ok, gn_mul(now, gn_where(grows, gn_scalar(g, GN_F32, 2.0), gn_scalar(g, GN_F32, 1.0))), gn_mul_s(now, 0.5));
-            next[1] = gn_where(gn_logical_and(opt->ok, gn_logical_not(grows)), gn_add_s(steps, 1.0), gn_scalar(g, GN_F32, 0.0));
+            gn_array *twice = gn_mul_s(now, 2.0); // as long as float32 has it: infinity would stay
+            next[0] = gn_where(good, gn_where(gn_logical_and(grows, gn_isfinite(twice)), twice, now), gn_mul_s(now, 0.5));
+            next[1] = gn_where(gn_logical_and(good, gn_logical_not(grows)), gn_add_s(steps, 1.0), gn_scalar(g, GN_F32, 0.0));
+            if (interval == GN_NONE) {
+                next[0] = now;
+                next[1] = gn_where(opt->ok, steps, bad);
+            }
             gn_assign(scale, gn_stack(next, 2, 0));
         }
         opt->ok = opt->factor = NULL;
@@ -576,7 +583,8 @@ GPUNUM_API gn_status gn_ema_update(gn_array *const *averages, gn_array *const *p
             gni_fail(g, GN_ERROR_ARGUMENT, "%s: average %d is no gn_copy of its parameter", fn, i + 1);
             break;
         }
-        sum = gni_materialize(g, a) && gni_is_contiguous(a) ? gni_blend(a, decay, p, 1.0 - decay) : NULL;
+        if (!gni_is_contiguous(a)) gni_fail(g, GN_ERROR_ARGUMENT, "%s: average %d is not in C order", fn, i + 1);
+        sum = !g->call_failed && gni_materialize(g, a) ? gni_blend(a, decay, p, 1.0 - decay) : NULL;
         if (sum != NULL) gni_evaluate(g, &sum, &a, 1);
     }
     g->no_grad--;

@@ -265,7 +265,7 @@ static gn_array *gni_pooled_mean(gn_context *g, const gni_pooled_plan *p, gn_arr
         }
     }
     x = gn_where(inside, gn_take(x, index, 2 + axis), gni_zero_like(x));
-    return gn_div(gn_sum(x, 3 + axis), gn_cast(count, x->dtype));
+    return x != NULL ? gn_div(gn_sum(x, 3 + axis), gn_cast(count, x->dtype)) : NULL;
 }
 
 // ---- the public functions

@@ -51,13 +51,13 @@ GPUNUM_API double gn_lr_plateau(gn_plateau *p, double metric) {
     if (p == NULL) return GNI_NAN;
     const double threshold = p->threshold > 0.0 ? p->threshold : 1e-4, factor = p->factor > 0.0 ? p->factor : 0.1;
     const double bar = p->best * (p->rises ? 1.0 + threshold : 1.0 - threshold);
-    if (!p->begun || (p->rises ? metric > bar : metric < bar)) {
+    if (p->begun ? (p->rises ? metric > bar : metric < bar) : metric == metric) { // NaN is never the best
         p->best = metric;
         p->bad = 0;
+        p->begun = true;
     } else {
         p->bad++;
     }
-    p->begun = true;
     if (p->resting > 0) {
         p->resting--;
         p->bad = 0;

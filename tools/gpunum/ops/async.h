@@ -12,10 +12,13 @@ static void gni_read_finish(gn_context *g, gni_read *r, bool ok) {
     gni_unref(g, r->array);
     bool failed = g->call_failed; // of the call that delivers, not of those that `done` makes
     const char *call = g->call;
+    const int base = g->call_base;
     g->call_failed = false;
     g->call = NULL;
+    g->call_base = g->call_depth;
     r->done(r->user, status);
     g->call = call;
+    g->call_base = base;
     g->call_failed = failed;
     gni_free(g, r);
 }

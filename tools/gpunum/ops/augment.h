@@ -270,7 +270,9 @@ static gn_array *gni_sample_places(gn_array *x, int64_t n, const gn_grid_options
         gn_array *odd = gn_ne_s(gn_mod_s(gn_floor(gn_div_s(gn_sub(gn_detach(from), gn_detach(rest)), span)), 2.0), 0.0);
         x = gn_add_s(gn_where(odd, gn_rsub_s(rest, span), rest), low);
     }
-    return gn_clamp(x, 0.0, most);
+    // The edge itself counts as outside, as in PyTorch: nothing is beyond it to differentiate by.
+    gn_array *within = gn_logical_and(gn_gt_s(x, 0.0), gn_lt_s(x, most));
+    return gn_where(within, x, gn_clamp(gn_detach(x), 0.0, most));
 }
 
 // x at whole rows and columns, (n, 1, height, width) floats; 0 where there is no such pixel.

@@ -319,7 +319,7 @@ enum { GNI_AUTOCAST_NONE, GNI_AUTOCAST_F16, GNI_AUTOCAST_BF16, GNI_AUTOCAST_OFF 
 
 // The dtype of halves that is in force, or float32. What other public calls are made of follows their own dtypes.
 static gn_dtype gni_autocast(const gn_context *g) {
-    const uint64_t bits = g->call_depth == 1 || g->call == NULL ? g->autocast & 3u : (uint64_t)GNI_AUTOCAST_NONE;
+    const uint64_t bits = g->call_depth == g->call_base + 1 ? g->autocast & 3u : (uint64_t)GNI_AUTOCAST_NONE;
     return bits == GNI_AUTOCAST_F16 ? GN_F16 : bits == GNI_AUTOCAST_BF16 ? GN_BF16 : GN_F32;
 }
 

@@ -152,19 +152,33 @@ GPUNUM_API gn_status gn_params_add(gn_params *p, const char *name, gn_array *a) 
     return gni_end_status(g);
 }
 
-GPUNUM_API int gn_params_count(const gn_params *p) { return p != NULL ? p->arrays.count : 0; }
+GPUNUM_API int gn_params_count(const gn_params *p) {
+    if (p == NULL || !gni_begin_context("gn_params_count", p->ctx)) return 0;
+    const int count = p->arrays.count;
+    gni_end_plain(p->ctx);
+    return count;
+}
 
 GPUNUM_API const char *gn_params_name(const gn_params *p, int i) {
-    return i >= 0 && i < gn_params_count(p) ? p->arrays.item[i].name : NULL;
+    if (p == NULL || !gni_begin_context("gn_params_name", p->ctx)) return NULL;
+    const char *name = i >= 0 && i < p->arrays.count ? p->arrays.item[i].name : NULL;
+    gni_end_plain(p->ctx);
+    return name;
 }
 
 GPUNUM_API gn_array *gn_params_at(const gn_params *p, int i) {
-    return i >= 0 && i < gn_params_count(p) ? p->arrays.item[i].a : NULL;
+    if (p == NULL || !gni_begin_context("gn_params_at", p->ctx)) return NULL;
+    gn_array *a = i >= 0 && i < p->arrays.count ? p->arrays.item[i].a : NULL;
+    gni_end_plain(p->ctx);
+    return a;
 }
 
 GPUNUM_API gn_array *gn_params_get(const gn_params *p, const char *name) {
-    const gni_named *e = p != NULL && name != NULL ? gni_names_find(&p->arrays, name) : NULL;
-    return e != NULL ? e->a : NULL;
+    if (p == NULL || name == NULL || !gni_begin_context("gn_params_get", p->ctx)) return NULL;
+    const gni_named *e = gni_names_find(&p->arrays, name);
+    gn_array *a = e != NULL ? e->a : NULL;
+    gni_end_plain(p->ctx);
+    return a;
 }
 
 GPUNUM_API gn_status gn_params_note(gn_params *p, const char *key, const char *text) {
@@ -188,8 +202,11 @@ GPUNUM_API gn_status gn_params_note(gn_params *p, const char *key, const char *t
 }
 
 GPUNUM_API const char *gn_params_noted(const gn_params *p, const char *key) {
-    const gni_named *e = p != NULL && key != NULL ? gni_names_find(&p->notes, key) : NULL;
-    return e != NULL ? e->text : NULL;
+    if (p == NULL || key == NULL || !gni_begin_context("gn_params_noted", p->ctx)) return NULL;
+    const gni_named *e = gni_names_find(&p->notes, key);
+    const char *text = e != NULL ? e->text : NULL;
+    gni_end_plain(p->ctx);
+    return text;
 }
 
 // ---- saving
@@ -620,7 +637,8 @@ static gn_status gni_params_load(gn_params *p, const char *fn, const char *path,
     gn_context *g = p->ctx;
     if (!gni_begin_context(fn, g)) return GN_ERROR_ARGUMENT;
     gni_file file;
-    const bool opened = bytes > 0 || data != NULL ? gni_file_open_memory(&file, g, fn, data, bytes) : gni_file_open(&file, g, fn, path);
+    const bool memory = strcmp(fn, "gn_params_load") != 0;
+    const bool opened = memory ? gni_file_open_memory(&file, g, fn, data, bytes) : gni_file_open(&file, g, fn, path);
     gn_params *from = opened ? gni_safetensors_load(&file) : NULL;
     if (from != NULL) {
         gni_params_take(p, from);
