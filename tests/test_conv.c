@@ -299,8 +299,8 @@ static void test_odd(void **state) {
     expect_values(gn_conv1d(gn_ones(g, GN_F32, GN_SHAPE(1, 3)), gn_ones(g, GN_F32, GN_SHAPE(1, 1, 3)), NULL, NULL), 3);
     // A stride far beyond the image.
     o.stride = 100000;
-    expect_values(gn_conv_transpose2d(gn_full(g, GN_F32, GN_SHAPE(1, 1, 1, 1), 3), gn_array_from(g, GN_F32, GN_SHAPE(1, 1, 1, 2), (float[]){1, 2}),
-                                      NULL, &o), 3, 6);
+    gn_array *pixel = gn_full(g, GN_F32, GN_SHAPE(1, 1, 1, 1), 3), *pair = gn_array_from(g, GN_F32, GN_SHAPE(1, 1, 1, 2), (float[]){1, 2});
+    expect_values(gn_conv_transpose2d(pixel, pair, NULL, &o), 3, 6);
     o.stride = 0;
     // Dtypes meet.
     y = gn_conv2d(x, gn_cast(w, GN_F64), gn_ones(g, GN_F16, GN_SHAPE(2)), NULL);

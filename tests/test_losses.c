@@ -340,7 +340,7 @@ static void test_embedding(void **state) {
     gn_array *rows_of = gn_array_from(g, GN_I8, GN_SHAPE(3), (int8_t[]){-1, 2, 0});
     assert_int_equal(gn_gradients(gn_sum(gn_embedding(rows_of, table, 2), GN_ALL), &table, 1, false, &d), GN_OK);
     expect_values(d, 1, 1, 0, 0, 0, 0);
-    gn_array *p = gn_array_from(g, GN_F32, GN_SHAPE(2), (float[]){0.5f, 0.5f}), *truth = gn_array_from(g, GN_U8, GN_SHAPE(2), (uint8_t[]){0, 1});
+    gn_array *p = gn_full(g, GN_F32, GN_SHAPE(2), 0.5), *truth = gn_array_from(g, GN_U8, GN_SHAPE(2), (uint8_t[]){0, 1});
     assert_true(fabs(gn_item(gn_bce_loss(p, truth, GN_REDUCE_MEAN)) - 0.6931471805599453) < 1e-6);
     gn_array *flat = gn_zeros(g, GN_F32, GN_SHAPE(2));
     assert_true(fabs(gn_item(gn_bce_with_logits(flat, gn_cast(truth, GN_BOOL), NULL, GN_REDUCE_MEAN)) - 0.6931471805599453) < 1e-6);

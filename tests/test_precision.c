@@ -214,6 +214,7 @@ static void test_training(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {GN_TEST(test_dtypes), GN_TEST(test_checkpoint), GN_TEST(test_scaled_steps), GN_TEST(test_shared_scale), GN_TEST(test_refusals), GN_TEST(test_training)};
+    const struct CMUnitTest tests[] = {GN_TEST(test_dtypes),       GN_TEST(test_checkpoint), GN_TEST(test_scaled_steps),
+                                       GN_TEST(test_shared_scale), GN_TEST(test_refusals),   GN_TEST(test_training)};
     return test_run(tests);
 }
