@@ -2,16 +2,8 @@
 // samples at them against PyTorch's (torch_augment.h).
 
 #include "test.h"
+#include "torch_series.h"
 #include "torch_augment.h"
-
-// The same numbers as series() in torch_emit.py.
-static gn_array *series(gn_context *g, gn_dtype t, gn_shape s, double scale, double shift) {
-    double values[120];
-    int n = 1;
-    for (int i = 0; i < s.rank; i++) n *= (int)s.dim[i];
-    for (int i = 0; i < n; i++) values[i] = ((i * 7919 + 104729) % 1000) / 1000.0 * scale + shift;
-    return gn_copy(gn_cast(gn_array_from(g, GN_F64, s, values), t));
-}
 
 // All elements as doubles; free them.
 static double *doubles(gn_array *a) {
@@ -20,15 +12,6 @@ static double *doubles(gn_array *a) {
     double *v = (double *)malloc(sizeof(double) * (size_t)n + 8);
     assert_int_equal(gn_read(gn_cast(a, GN_F64), v, sizeof(double) * (size_t)n), GN_OK);
     return v;
-}
-
-static void expect_doubles(const char *name, gn_array *a, const double *want, int n, double tolerance) {
-    if (gn_size(a) != n) fail_msg("%s: %d elements, not %d", name, (int)gn_size(a), n);
-    double *got = doubles(a);
-    for (int i = 0; i < n; i++)
-        if (!(fabs(got[i] - want[i]) <= tolerance * fmax(1.0, fabs(want[i]))))
-            fail_msg("%s: element %d is %.17g, not %.17g", name, i, got[i], want[i]);
-    free(got);
 }
 
 // ---- grids
@@ -66,12 +49,12 @@ static void check_samples(gn_context *g, gn_dtype t, gn_dtype tg, double toleran
             gn_array *y = gn_grid_sample(x, grid, &samples[i].options);
             expect_shape(y, 2, 3, 3, 6);
             assert_int_equal(gn_dtype_of(y), t);
-            expect_doubles(samples[i].name, y, samples[i].want, 108, tolerance);
+            expect_doubles(samples[i].name, y, gn_dtype_of(y), samples[i].want, 108, tolerance);
             gn_array *weights = series(g, tg, GN_SHAPE(2, 3, 3, 6), 1.0, 0.5), *leaves[2] = {x, grid}, *d[2];
             gn_array *loss = gn_sum(gn_mul(gn_square(y), weights), GN_ALL);
             assert_int_equal(gn_gradients(loss, leaves, 2, false, d), GN_OK);
-            expect_doubles(samples[i].name, d[0], samples[i].want + 108, 120, 4 * tolerance);
-            expect_doubles(samples[i].name, d[1], samples[i].want + 228, 72, 10 * tolerance);
+            expect_doubles(samples[i].name, d[0], gn_dtype_of(d[0]), samples[i].want + 108, 120, 4 * tolerance);
+            expect_doubles(samples[i].name, d[1], gn_dtype_of(d[1]), samples[i].want + 228, 72, 10 * tolerance);
         }
 }
 
@@ -104,8 +87,8 @@ static void test_affine_grid(void **state) {
     for (int k = 0; k < 2; k++) {
         gn_array *grid = gn_affine_grid(gn_cast(theta, GN_F32), 3, 4, k > 0);
         expect_shape(grid, 2, 3, 4, 2);
-        expect_doubles("grid", grid, k > 0 ? torch_affine_1 : torch_affine_0, 48, 1e-6);
-        expect_doubles("grid", gn_affine_grid(theta, 3, 4, k > 0), k > 0 ? torch_affine_1 : torch_affine_0, 48, 1e-15);
+        expect_doubles("grid", grid, GN_F32, k > 0 ? torch_affine_1 : torch_affine_0, 48, 1e-6);
+        expect_doubles("grid", gn_affine_grid(theta, 3, 4, k > 0), GN_F64, k > 0 ? torch_affine_1 : torch_affine_0, 48, 1e-15);
     }
     expect_values(gn_affine_grid(gn_ones(g, GN_F32, GN_SHAPE(1, 2, 3)), 1, 1, true), 1, 1); // one pixel is the middle
     expect_shape(gn_affine_grid(gn_ones(g, GN_F32, GN_SHAPE(0, 2, 3)), 3, 1, false), 0, 3, 1, 2);

@@ -1,28 +1,8 @@
 // Convolutions against loops over float64, for random shapes, strides, groups, dtypes and layouts; first and second derivatives;
 // what is odd; and PyTorch's numbers (torch_values.h), which say what the arguments mean.
 #include "test.h"
+#include "torch_series.h"
 #include "torch_values.h"
-
-// The same numbers as series() in torch_values.py.
-static gn_array *series(gn_context *g, gn_dtype t, gn_shape s, double scale, double shift) {
-    double values[1024];
-    int n = 1;
-    for (int i = 0; i < s.rank; i++) n *= (int)s.dim[i];
-    assert_true(n <= 1024);
-    for (int i = 0; i < n; i++) values[i] = ((i * 7919 + 104729) % 1000) / 1000.0 * scale + shift;
-    return gn_eval(gn_cast(gn_array_from(g, GN_F64, s, values), t));
-}
-
-static void expect_doubles(const char *name, gn_array *a, gn_dtype t, const double *want, int n, double tolerance) {
-    double *got = (double *)malloc(sizeof(double) * (size_t)(n + 1));
-    assert_non_null(a);
-    if (gn_size(a) != n || gn_dtype_of(a) != t) fail_msg("%s: %d elements of %s", name, (int)gn_size(a), gn_dtype_name(gn_dtype_of(a)));
-    assert_int_equal(gn_read(gn_cast(a, GN_F64), got, sizeof(double) * (size_t)n), GN_OK);
-    for (int i = 0; i < n; i++)
-        if (!(fabs(got[i] - want[i]) <= tolerance * fmax(1.0, fabs(want[i]))))
-            fail_msg("%s: element %d is %.17g, not %.17g", name, i, got[i], want[i]);
-    free(got);
-}
 
 // ---- random problems
 
@@ -242,8 +222,7 @@ static gn_array *weighed(gn_context *g, gn_array *const *in, int n, void *user) 
     const pinned *c = (const pinned *)user;
     (void)n;
     gn_array *y = c->fn(in[0], in[1], in[2], &c->o);
-    gn_array *factor = gn_reshape(gn_add_s(gn_arange(g, GN_F64, 0, (double)gn_size(y), 1), 1.0), gn_shape_of(y));
-    return gn_mean(gn_mul(factor, gn_sin(y)), GN_ALL);
+    return weigh(g, y);
 }
 
 static gn_array *weighed_twice(gn_context *g, gn_array *const *in, int n, void *user) {

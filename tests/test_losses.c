@@ -1,16 +1,8 @@
 // Losses: values against PyTorch's (torch_values.h), first and second derivatives against differences, and what is odd.
 // Dropout and embeddings.
 #include "test.h"
+#include "torch_series.h"
 #include "torch_values.h"
-
-// The same numbers as series() in torch_values.py.
-static gn_array *series(gn_context *g, gn_dtype t, gn_shape s, double scale, double shift) {
-    double values[64];
-    int n = 1;
-    for (int i = 0; i < s.rank; i++) n *= (int)s.dim[i];
-    for (int i = 0; i < n; i++) values[i] = ((i * 7919 + 104729) % 1000) / 1000.0 * scale + shift;
-    return gn_copy(gn_cast(gn_array_from(g, GN_F64, s, values), t));
-}
 
 typedef struct operands {
     gn_context *g;
@@ -94,16 +86,6 @@ static const loss losses[] = {
 #undef GN_X
 };
 enum { COUNT = (int)(sizeof losses / sizeof losses[0]) };
-
-static void expect_doubles(const char *name, gn_array *a, gn_dtype t, const double *want, int n, double tolerance) {
-    double got[64];
-    assert_non_null(a);
-    if (gn_size(a) != n || gn_dtype_of(a) != t) fail_msg("%s: %d elements", name, (int)gn_size(a));
-    assert_int_equal(gn_read(gn_cast(a, GN_F64), got, sizeof(double) * (size_t)n), GN_OK);
-    for (int i = 0; i < n; i++)
-        if (!(fabs(got[i] - want[i]) <= tolerance * fmax(1.0, fabs(want[i]))))
-            fail_msg("%s: element %d is %.17g, not %.17g", name, i, got[i], want[i]);
-}
 
 static void check_values(gn_context *g, gn_dtype t, double tolerance) {
     for (int i = 0; i < COUNT; i++)

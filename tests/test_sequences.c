@@ -1,18 +1,8 @@
 // Attention, rotary embedding, recurrent networks: values and gradients against PyTorch's (torch_sequences.h), parts against all at once, second derivatives against
 // differences, and what is odd.
 #include "test.h"
+#include "torch_series.h"
 #include "torch_sequences.h"
-
-// The same numbers as series() in torch_emit.py.
-static gn_array *series(gn_context *g, gn_dtype t, gn_shape s, double scale, double shift) {
-    int n = 1;
-    for (int i = 0; i < s.rank; i++) n *= (int)s.dim[i];
-    double *values = (double *)malloc(sizeof(double) * (size_t)(n > 0 ? n : 1));
-    for (int i = 0; i < n; i++) values[i] = ((i * 7919 + 104729) % 1000) / 1000.0 * scale + shift;
-    gn_array *a = gn_copy(gn_cast(gn_array_from(g, GN_F64, s, values), t));
-    free(values);
-    return a;
-}
 
 // The same values behind strides as of (batch, n, heads, d).
 static gn_array *turned(gn_array *a) { return gn_swap_axes(gn_copy(gn_swap_axes(a, 1, 2)), 1, 2); }
