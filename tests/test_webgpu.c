@@ -76,6 +76,25 @@ static void test_programs(void **state) {
             }
 }
 
+// A chain rounds where its steps round: compilers of kernels neither fuse nor reorder what is written apart.
+static void test_rounds_each_step(void **state) {
+    gn_context *g = (gn_context *)*state;
+    enum { N = 1000 };
+    float a[N], b[N], y[N];
+    for (int i = 0; i < N; i++) {
+        a[i] = (float)cos(0.01 * i);
+        b[i] = (float)sin(0.01 * i);
+    }
+    a[0] = 0.6f, b[0] = 0.8f;
+    gn_array *x = gn_array_from(g, GN_F32, GN_SHAPE(N), a), *z = gn_array_from(g, GN_F32, GN_SHAPE(N), b);
+    gn_array *p = gn_mul(x, x), *q = gn_mul(z, z), *sum = gn_add(p, q), *t = gn_sub(sum, p);
+    assert_int_equal(gn_read(gn_add(gn_sub(p, gn_sub(sum, t)), gn_sub(q, t)), y, sizeof y), GN_OK);
+    for (int i = 0; i < N; i++) {
+        volatile float u = a[i] * a[i], v = b[i] * b[i], s = u + v, w = s - u, r = s - w, d = u - r, e = v - w, f = d + e;
+        if (y[i] != f) fail_msg("element %d: %.9g left of a sum, expected %.9g", i, (double)y[i], (double)f);
+    }
+}
+
 static void test_in_place(void **state) {
     gn_context *g = (gn_context *)*state;
     gn_array *of[2];
@@ -313,7 +332,7 @@ static void test_poll(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {GN_TEST(test_programs), GN_TEST(test_in_place), GN_TEST(test_eight_bytes),
+    const struct CMUnitTest tests[] = {GN_TEST(test_programs), GN_TEST(test_rounds_each_step), GN_TEST(test_in_place), GN_TEST(test_eight_bytes),
                                        GN_TEST(test_reductions), GN_TEST(test_compensation), GN_TEST(test_products),
                                        GN_TEST(test_rows), GN_TEST(test_orders), GN_TEST(test_many),
                                        GN_TEST(test_device), GN_TEST(test_poll)};

@@ -1,12 +1,17 @@
 // One worker after another does all rows and tells what they took.
 import { sayDevice } from './page.js';
 
+const asked = new URLSearchParams(location.search), wanted = asked.get('rows'); // ?rows=chain,small runs these alone
 const rows = [['matmul', 'Matrix product', '512 x 512, float32'], ['fft', 'Fourier transform', '64 complex rows of 1024'],
     ['chain', 'Fused chain', 'sigmoid(sin(a) b + a), a million numbers'], ['sort', 'Sort', '200 000 numbers'],
-    ['softmax', 'Softmax', '1000 x 1000'], ['small', 'A hundred small ops', 'x = x 1.001 + 0.1, ten numbers']];
-// A place for WebGPU: a worker of its own when the library is built with it.
-const libraries = [['gpunum', 'gpunum', 'bench_gpunum.js', 'module'], ['tfjs', 'TensorFlow.js', 'bench_tfjs.js', 'classic'],
-    ['jax', 'jax-js', 'bench_jax.js', 'module']];
+    ['softmax', 'Softmax', '1000 x 1000'], ['small', 'A hundred small ops', 'x = x 1.001 + 0.1, ten numbers']].filter(([r]) => wanted?.split(',').includes(r) ?? true);
+const all = [['gpunum-webgpu', 'gpunum, WebGPU', 'bench_gpunum.js?backend=webgpu', 'module'],
+    ['gpunum', 'gpunum', 'bench_gpunum.js?backend=cpu', 'module'],
+    ['tfjs-webgpu', 'TensorFlow.js, WebGPU', 'bench_tfjs.js?backend=webgpu', 'classic'], ['tfjs', 'TensorFlow.js', 'bench_tfjs.js', 'classic'],
+    ['jax-webgpu', 'jax-js, WebGPU', 'bench_jax.js?backend=webgpu', 'module'], ['jax', 'jax-js', 'bench_jax.js', 'module']];
+// ?only=gpunum-webgpu,gpunum runs these alone.
+const only = asked.get('only')?.split(','), device = {};
+let libraries = all.filter(([l]) => only?.includes(l) ?? true);
 const again = document.getElementById('again'), doing = document.getElementById('doing'), found = {};
 
 function draw() {
@@ -19,7 +24,8 @@ function draw() {
             bar.className = 'bar';
             bar.innerHTML = '<span></span><span><i></i></span><span></span>';
             bar.children[0].textContent = name;
-            bar.querySelector('i').className = l;
+            bar.querySelector('i').className = l.split('-')[0];
+            bar.dataset.library = l;
             bar.querySelector('i').style.width = r?.ms ? `${100 * r.ms / most}%` : 0;
             bar.children[2].textContent = r?.ms ? `${r.ms.toPrecision(3)} ms` : r?.none ?? '';
             if (r?.ms) bar.dataset.ms = r.ms;
@@ -32,7 +38,7 @@ function draw() {
 
 function runOne([name, title, file, type]) {
     return new Promise(done => {
-        const worker = new Worker(file, { type }), give = why => {
+        const worker = new Worker(`${file}${wanted ? `${file.includes('?') ? '&' : '?'}rows=${wanted}` : ''}`, { type }), give = why => {
             for (const [row] of rows) (found[name] ??= {})[row] ??= { none: why };
             worker.terminate();
             draw();
@@ -41,7 +47,8 @@ function runOne([name, title, file, type]) {
         doing.textContent = `${title} ...`;
         worker.onerror = () => give('not here');
         worker.onmessage = ({ data }) => {
-            if (data.device) sayDevice(data.device);
+            if (data.device) device[name] = data.device;
+            if (data.why) device.why = data.why;
             if (data.end) return give('none');
             if (data.row) {
                 (found[name] ??= {})[data.row] = data;
@@ -53,9 +60,13 @@ function runOne([name, title, file, type]) {
 
 async function run() {
     again.disabled = true;
+    const gpu = await navigator.gpu?.requestAdapter().catch(() => null);
+    if (!gpu) libraries = libraries.filter(([l]) => l === 'gpunum-webgpu' || !l.endsWith('webgpu'));
     for (const l of libraries) delete found[l[0]];
     draw();
     for (const l of libraries) await runOne(l);
+    if (device['gpunum-webgpu']) sayDevice(device['gpunum-webgpu'], device.gpunum);
+    else sayDevice({ ...device.gpunum, why: device.why ?? device.gpunum.why });
     doing.textContent = '';
     again.disabled = false;
     document.body.dataset.ready = 'yes';

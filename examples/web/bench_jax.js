@@ -2,8 +2,9 @@ import './bench_time.js';
 import * as jax from './peers/@jax-js/jax/dist/index.js';
 
 const np = jax.numpy;
-await jax.init('wasm');
-jax.defaultDevice('wasm');
+const device = new URLSearchParams(location.search).get('backend') ?? 'wasm';
+if (!(await jax.init(device)).includes(device)) postMessage({ end: true });
+jax.defaultDevice(device);
 const of = (n, shape) => np.array(benchNumbers(n)).reshape(shape);
 const a = of(512 * 512, [512, 512]), x = of(1 << 20, [1 << 20]), y = of(1 << 20, [1 << 20]), s = of(200000, [200000]);
 const m = of(1e6, [1000, 1000]), small = of(10, [10]), re = of(64 * 1024, [64, 1024]), im = of(64 * 1024, [64, 1024]);

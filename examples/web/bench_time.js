@@ -1,5 +1,7 @@
 // Calls fn for a third of a second, as often at a time as the browser's coarse clock wants: milliseconds of the fastest. Without modules, so that every kind of worker can load it.
 self.benchTime = async function benchTime(row, fn) {
+    const wanted = new URLSearchParams(location.search).get('rows');
+    if (wanted && !wanted.split(',').includes(row)) return;
     try {
         await fn();
         let best = Infinity, count = 1;

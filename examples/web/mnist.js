@@ -1,7 +1,7 @@
 // The page's side: charts, and the canvas whose drawing goes to the worker.
 import { LineChart, color, sayDevice } from './page.js';
 
-const of = id => document.getElementById(id), worker = new Worker('mnist_worker.js', { type: 'module' });
+const of = id => document.getElementById(id), worker = new Worker('mnist_worker.js' + location.search, { type: 'module' });
 const loss = new LineChart(of('loss'), { most: 0.5 }), accuracy = new LineChart(of('accuracy'), { least: 0.8, ink: '--second' });
 const bars = Array.from({ length: 10 }, (_, i) => {
     const bar = document.createElement('div');

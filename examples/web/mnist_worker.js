@@ -10,7 +10,7 @@ async function idx(name, header) {
 }
 
 async function main() {
-    const g = await open({ seed: 1 });
+    const g = await open({ seed: 1, backend: new URLSearchParams(location.search).get('backend') ?? 'auto' });
     postMessage({ device: g.device });
     const [x, y, tx, ty] = await Promise.all([idx('train-images-idx3-ubyte', 16), idx('train-labels-idx1-ubyte', 8),
         idx('t10k-images-idx3-ubyte', 16), idx('t10k-labels-idx1-ubyte', 8)]);
@@ -34,28 +34,40 @@ async function main() {
         optimizer.step();
         at += BATCH;
         steps++;
-        return loss.item();
+        return loss;
     });
-    const accuracy = () => g.scope(() => g.noGrad(() => {
-        const picked = g.randint([2000], 0, 10000, 'i32');
-        return forward(pixels(testImages.take(picked, 0))).argmax(-1).eq(testLabels.take(picked, 0)).cast('f32').mean().item();
-    }));
-    const chances = digit => g.scope(() => g.noGrad(() => forward(g.array(digit, [1, 784])).softmax().toArray()[0]));
+    // Values come as promises: a page cannot wait for a GPU.
+    const values = async arrays => {
+        const found = await Promise.all(arrays.map(a => a.read()));
+        for (const a of arrays) a.dispose();
+        return found;
+    };
+    const accuracy = async () => {
+        const [guess, right] = await values(g.scope(() => g.noGrad(() => {
+            const picked = g.randint([2000], 0, 10000, 'i32');
+            return [forward(pixels(testImages.take(picked, 0))).argmax(-1), testLabels.take(picked, 0)];
+        })));
+        return right.filter((r, i) => r === Number(guess[i])).length / right.length;
+    };
+    const chances = async digit => [...(await values([g.scope(() => g.noGrad(() => forward(g.array(digit, [1, 784])).softmax()))]))[0]];
 
+    let many = 1; // steps at a time
     for (;;) {
-        if (digits.length > 0) postMessage({ chances: chances(digits.pop()) }), digits.length = 0;
+        if (digits.length > 0) postMessage({ chances: await chances(digits.splice(0).pop()) });
         if (running) {
-            const start = performance.now(), before = steps, losses = [];
-            while (performance.now() - start < 60) {
+            const start = performance.now(), before = steps, list = [];
+            for (let i = 0; i < many; i++) {
                 if (order === null || at + BATCH > 60000) {
                     order?.dispose();
                     order = g.permutation(60000, 'i32');
                     at = 0;
                 }
-                losses.push(step());
+                list.push(step());
             }
-            postMessage({ losses, steps, ms: (performance.now() - start) / losses.length });
-            if (Math.floor(steps / 50) > Math.floor(before / 50)) postMessage({ accuracy: accuracy() });
+            const losses = (await values(list)).map(l => l[0]), ms = performance.now() - start;
+            postMessage({ losses, steps, ms: ms / many });
+            many = Math.max(1, Math.min(2 * many, Math.round(many * 60 / ms)));
+            if (Math.floor(steps / 50) > Math.floor(before / 50)) postMessage({ accuracy: await accuracy() });
         }
         await new Promise(done => setTimeout(done, running ? 0 : 30)); // messages arrive here
     }

@@ -1,12 +1,15 @@
 // What the pages share: the line that says what computes, and a chart of lines.
 
+// Where the page's address asks for it: ?backend=cpu, or webgpu for one that is made of software.
+export const backend = new URLSearchParams(location.search).get('backend') ?? 'auto';
+
 export const color = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 // In words, from a context's `device`.
-export function sayDevice(device) {
-    const how = device.relaxed ? 'with fused multiply-add' : 'without fused multiply-add, which this browser lacks';
+export function sayDevice(device, beside) {
+    const words = d => `${d.name.replace('1 threads', '1 thread')}, ${d.relaxed ? 'with' : 'without'} fused multiply-add${d.relaxed ? '' : ', which this browser lacks'}`;
     const gpu = device.backend === 'webgpu' ? '' : ` No GPU: ${device.why}.`;
-    const text = device.backend === 'webgpu' ? `Computes with WebGPU on ${device.name}.` : `Computes on the ${device.name.replace('1 threads', '1 thread')}, ${how}.${gpu}`;
+    const text = device.backend === 'webgpu' ? `Computes with WebGPU on ${device.name}${beside ? `, and on the ${words(beside)}` : ''}.` : `Computes on the ${words(device)}.${gpu}`;
     document.getElementById('device').textContent = text;
 }
 

@@ -18,10 +18,10 @@ if (process.argv.includes('--peers') && !existsSync(join(peers, 'node_modules'))
     mkdirSync(peers, { recursive: true });
     writeFileSync(join(peers, 'package.json'), '{"private": true}');
     run('npm', ['install', '--silent', '--no-audit', '--no-fund', '--ignore-scripts', '@tensorflow/tfjs@4',
-        '@tensorflow/tfjs-backend-wasm@4', '@jax-js/jax'], peers);
+        '@tensorflow/tfjs-backend-wasm@4', '@tensorflow/tfjs-backend-webgpu@4', '@jax-js/jax'], peers);
 }
 
-const folders = { '/gpunum/': 'build/npm/', '/mnist/': 'data/mnist/', '/peers/': 'build/peers/node_modules/', '/': 'examples/web/' };
+const folders = { '/gpunum/': 'build/npm/', '/mnist/': 'data/mnist/', '/peers/': 'build/peers/node_modules/', '/check/': 'build/npm.work/', '/': 'examples/web/' };
 const types = { '.html': 'text/html; charset=utf-8', '.js': 'text/javascript', '.mjs': 'text/javascript', '.css': 'text/css',
     '.wasm': 'application/wasm', '.svg': 'image/svg+xml', '.png': 'image/png' };
 

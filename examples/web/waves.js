@@ -1,8 +1,8 @@
 // The wave equation u'' = c^2 laplace(u) in the space of wave numbers, where each one is an oscillator of its own.
 import { open } from './gpunum/gpunum.js';
-import { sayDevice } from './page.js';
+import { backend, sayDevice } from './page.js';
 
-const N = 256, STEP = 1 / 60, GRAVITY = 900, g = await open({ seed: 3 });
+const N = 256, STEP = 1 / 60, GRAVITY = 900, g = await open({ seed: 3, backend });
 sayDevice(g.device);
 // Of each wave, (N, N / 2 + 1): its angular frequency in deep water, and what is left of it after a frame.
 const [cosine, over, under] = g.scope(() => {
@@ -28,7 +28,7 @@ function hill(x, y, height, width) {
 
 const canvas = document.getElementById('water'), pen = canvas.getContext('2d');
 let frames = 0, since = performance.now(), work = 0;
-function frame(now) {
+async function frame(now) {
     const start = performance.now();
     if (drops.length === 0 && frames % 40 === 0) drops.push([Math.random() * N, Math.random() * N, 4]);
     const [nu, nv, picture] = g.scope(() => {
@@ -44,7 +44,7 @@ function frame(now) {
     u.dispose();
     v.dispose();
     [u, v] = [nu, nv];
-    pen.putImageData(new ImageData(new Uint8ClampedArray(picture.readSync().buffer), N, N), 0, 0);
+    pen.putImageData(new ImageData(new Uint8ClampedArray((await picture.read()).buffer), N, N), 0, 0);
     picture.dispose();
     work += performance.now() - start;
     if (++frames % 30 === 0) {

@@ -1,5 +1,6 @@
 // Opens the pages of examples/web in headless Chromium and looks at what must be seen: check_pages.mjs [FOLDER], which gets
-// screenshots. Chromium is driven by its own protocol. Exit status 77: there is no Chromium.
+// screenshots. Chromium is driven by its own protocol; its WebGPU is software, which the pages use where their address asks
+// for it, and which takes seconds to compile a kernel. Exit status 77: there is no Chromium.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -16,7 +17,8 @@ if (chromium === undefined) {
 mkdirSync(folder, { recursive: true });
 const profile = mkdtempSync(join(tmpdir(), 'gpunum'));
 const server = spawn(process.execPath, [join(root, 'examples/web/serve.mjs'), '--port', String(port)], { stdio: ['ignore', 'pipe', 'inherit'] });
-const browser = spawn(chromium, ['--headless=new', '--no-sandbox', '--disable-gpu', '--no-first-run', '--remote-debugging-port=0',
+const browser = spawn(chromium, ['--headless=new', '--no-sandbox', '--disable-gpu', '--enable-unsafe-webgpu', '--use-webgpu-adapter=swiftshader',
+    '--no-first-run', '--remote-debugging-port=0',
     `--user-data-dir=${profile}`, '--window-size=1000,900', 'about:blank'], { stdio: ['ignore', 'ignore', 'pipe'] });
 function end(code) {
     server.kill();
@@ -58,12 +60,17 @@ async function connect(url) {
 const problems = [];
 
 class Page {
-    static async open(send, path, width = 1000) {
+    // `before`: what to run ahead of the page's own scripts.
+    static async open(send, path, { width = 1000, before } = {}) {
         const p = new Page(), { targetId } = await send('Target.createTarget', { url: 'about:blank' });
         const { sessionId } = await send('Target.attachToTarget', { targetId, flatten: true });
         p.send = (method, params) => send(method, params, sessionId);
         p.close = () => send('Target.closeTarget', { targetId });
         await p.send('Runtime.enable');
+        if (before) {
+            await p.send('Page.enable');
+            await p.send('Page.addScriptToEvaluateOnNewDocument', { source: before });
+        }
         await p.send('Emulation.setDeviceMetricsOverride', { width, height: 1000, deviceScaleFactor: 1, mobile: width < 500 });
         await p.send('Page.navigate', { url: `http://localhost:${port}/${path}` });
         return p;
@@ -105,6 +112,9 @@ class Page {
     }
 }
 
+// Of each row of the benchmark its name and what each library took.
+const BARS = `[...document.querySelectorAll('.card')].map(c => [c.dataset.row, ...[...c.querySelectorAll('.bar')].map(b => b.lastChild.textContent)])`;
+let cpuText = ''; // what the first page computes on the CPU
 const ONE = [[[0.5, 0.15], [0.5, 0.85]]];
 const SEVEN = [[[0.25, 0.2], [0.75, 0.2], [0.45, 0.85]]];
 const ZERO = [Array.from({ length: 25 }, (_, i) => [0.5 + 0.2 * Math.sin(i * Math.PI / 12), 0.5 - 0.32 * Math.cos(i * Math.PI / 12)])];
@@ -113,12 +123,54 @@ const checks = {
     async start(send) {
         const p = await Page.open(send, 'index.html');
         await p.until('document.body.dataset.ready', 20);
-        assert.match(await p.value("document.getElementById('device').textContent"), /Computes on the .*WebAssembly SIMD128.* No GPU: /);
+        assert.match(await p.value("document.getElementById('device').textContent"), /Computes on the .*WebAssembly SIMD128.* No GPU: WebGPU is made of software here/);
         const paint = await p.value("performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0");
-        console.log(`start: first paint after ${paint.toFixed(0)} ms, ${(await p.value("document.getElementById('try').textContent")).match(/\d+ ms/)[0]} to the first results`);
+        console.log(`start: first paint after ${paint.toFixed(0)} ms, ${(await p.value("document.getElementById('try').textContent")).match(/\d+ ms to open.*/)[0]}`);
+        cpuText = await p.value("document.getElementById('try').textContent");
         assert.ok(paint < 1000, 'the first paint took a second');
         await p.picture('start.png');
         await p.close();
+    },
+    async without(send) {
+        const p = await Page.open(send, 'index.html', { before: "Object.defineProperty(Navigator.prototype, 'gpu', { value: undefined })" });
+        await p.until('document.body.dataset.ready', 20);
+        assert.match(await p.value("document.getElementById('device').textContent"), /No GPU: this browser has no WebGPU\.$/);
+        await p.close();
+    },
+    async gpu(send) {
+        const p = await Page.open(send, 'index.html?backend=webgpu');
+        if (!await p.value("navigator.gpu?.requestAdapter().then(a => a !== null)")) return console.log('this Chromium has no WebGPU');
+        await p.until('document.body.dataset.ready', 60);
+        assert.match(await p.value("document.getElementById('device').textContent"), /Computes with WebGPU on ./);
+        const text = await p.value("document.getElementById('try').textContent"), first = t => t.slice(0, t.indexOf('randn'));
+        assert.equal(first(text), first(cpuText), 'other numbers than on the CPU');
+        console.log(`WebGPU: ${text.match(/\d+ ms to open.*/)[0]}`);
+        const wait = await p.value(`import('/check/wait.mjs').then(({ default: create }) => new Promise(done => {
+            let said = '';
+            create({ print: t => { said += t; }, onExit: code => done(code + ' ' + said) });
+        }))`);
+        console.log(`a program with JSPI: ${wait}`);
+        assert.equal(wait, '0 GPU: 122 518 1 4 506.0 1');
+        await p.picture('gpu.png');
+        await p.close();
+        const start = Date.now();
+        for (const [name, more, there] of [['bench', '&only=gpunum-webgpu,gpunum&rows=chain,softmax,small', 'document.body.dataset.ready'],
+            ['waves', '', 'Number(document.body.dataset.frames) > 2'], ['mnist', '', 'Number(document.body.dataset.steps) > 2']]) {
+            if (Date.now() - start > 30000) { // compilers of this machine are slow
+                console.log(`WebGPU: no time for ${name}`);
+                continue;
+            }
+            const page = await Page.open(send, `${name}.html?backend=webgpu${more}`);
+            await page.until(there, 90);
+            assert.match(await page.value("document.getElementById('device').textContent"), /Computes with WebGPU on ./);
+            if (name === 'waves') assert.ok((await page.pixels('#water')).colors > 50, 'there is no water');
+            for (const [row, gpu, wasm] of name === 'bench' ? await page.value(BARS) : []) {
+                console.log(`WebGPU: ${row} ${gpu}, on WebAssembly ${wasm}`);
+                assert.match(gpu, /ms$/, `no ${row} on WebGPU`);
+            }
+            await page.picture(`${name}_gpu.png`);
+            await page.close();
+        }
     },
     async waves(send) {
         const p = await Page.open(send, 'waves.html');
@@ -154,16 +206,16 @@ const checks = {
         await p.value('scrollTo(0, 0)');
         await p.picture('mnist.png');
         await p.close();
-        const phone = await Page.open(send, 'mnist.html', 360);
+        const phone = await Page.open(send, 'mnist.html', { width: 360 });
         await phone.until('Number(document.body.dataset.steps) > 5', 60);
         assert.ok(await phone.value('document.documentElement.scrollWidth') <= 360, 'wider than a phone');
         await phone.picture('phone.png');
         await phone.close();
     },
     async bench(send) {
-        const p = await Page.open(send, 'bench.html');
+        const p = await Page.open(send, 'bench.html?only=gpunum,tfjs,jax');
         await p.until('document.body.dataset.ready', 120);
-        const rows = await p.value(`[...document.querySelectorAll('.card')].map(c => [c.dataset.row, ...[...c.querySelectorAll('.bar')].map(b => b.lastChild.textContent)])`);
+        const rows = await p.value(BARS);
         for (const [row, mine, ...others] of rows) {
             console.log(`bench: ${row} ${mine}; tfjs ${others[0]}, jax-js ${others[1]}`);
             assert.match(mine, /ms$/, `gpunum has no ${row}`);

@@ -27,6 +27,24 @@ for (const relaxed of [false, true]) {
         assert.match(g.device.name, /WebAssembly SIMD128/);
         assert.ok(g.device.why.length > 0);
     });
+    it('opens no GPU where there is none', async () => {
+        await assert.rejects(open({ backend: 'webgpu' }), e => e instanceof GpunumError && e.status === 8 && /has no WebGPU/.test(e.message));
+        const other = await open({ backend: 'cpu' });
+        assert.equal(other.device.why, 'the CPU was asked for');
+        other.close();
+    });
+    it('gives values as promises', async () => {
+        const a = g.arange(0, 6).reshape([2, 3]);
+        assert.deepEqual(await a.toList(), [[0, 1, 2], [3, 4, 5]]);
+        assert.equal(await a.sum().value(), 15);
+        assert.equal(await a.text(), String(a));
+        assert.deepEqual((await a.cast('f16').host()).cast('f32').toArray(), a.toArray());
+        assert.deepEqual(await g.array([1, 2, 3, 4], [2], 'c64').toList(), [[1, 2], [3, 4]]);
+        await assert.rejects(a.value(), GpunumError);
+        await g.sync();
+        const [x, y] = await Promise.all([a.add(1).read(), a.mul(2).read()]);
+        assert.deepEqual([x[5], y[5]], [6, 10]);
+    });
     it('takes and gives typed arrays of every dtype', async () => {
         for (const [dtype, T] of [['f32', Float32Array], ['f64', Float64Array], ['i32', Int32Array], ['u32', Uint32Array],
             ['i16', Int16Array], ['u16', Uint16Array], ['i8', Int8Array], ['u8', Uint8Array]]) {

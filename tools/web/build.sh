@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the npm package of gpunum: build/npm/ with gpunum.js, its declarations and two builds of the library, of which
-# gpunum.js takes the one that the engine can run. With `pack` also build/gpunum-VERSION.tgz, an installable file.
+# Builds the npm package of gpunum: build/npm/ with gpunum.js, its declarations and three builds of the library, of which
+# gpunum.js takes the one that the engine can run: with SIMD128, with its relaxed form, and for WebGPU. With `pack` also build/gpunum-VERSION.tgz, an installable file.
 #
 #   tools/web/build.sh [pack]
 set -eu
@@ -10,7 +10,8 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 PATH=$root/build/emscripten/bin:$PATH
 out=$root/build/npm
 work=$root/build/npm.work
-flags="-std=c99 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -I$root/tools/gpunum -DNDEBUG -msimd128"
+flags="-std=c99 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -I$root/tools/gpunum -I$root -DNDEBUG -msimd128"
+gpu=-DGPUNUM_USE_WEBGPU
 mkdir -p "$out" "$work"
 cd "$work"
 
@@ -22,7 +23,7 @@ python3 "$root/tools/web/make_js.py" header.i "$work"
 part() { # number, object, flags...
     number=$1 object=$2
     shift 2
-    [ -e "$object" ] && [ -z "$(find "$root/tools/gpunum" "$root/tools/web" -newer "$object" -name '*.[hc]' -o -newer "$object" -name build.sh)" ] && return
+    [ -e "$object" ] && [ -z "$(find "$root/tools/gpunum" "$root/tools/web" "$root/shaders_wgsl.h" -newer "$object" -name '*.[hc]' -o -newer "$object" -name build.sh)" ] && return
     printf '#define GPUNUM_IMPLEMENTATION\n#define GPUNUM_PART %s\n#include "gpunum.h"\n' "$number" >"part_$number.c"
     emcc $flags "$@" -c "part_$number.c" -o "$object"
 }
@@ -30,18 +31,27 @@ part 1 host.o -Oz &
 host=$!
 part 2 simd.o -O2
 part 2 relaxed.o -O2 -mrelaxed-simd
+part 1 host_gpu.o -Oz $gpu
 wait $host
 emcc $flags -Os -c "$root/tools/web/web.c" -o web.o
+emcc $flags -Os $gpu -c "$root/tools/web/web.c" -o web_gpu.o
 
-for kind in simd relaxed; do
-    emcc -Oz -msimd128 host.o web.o $kind.o -o $kind.mjs --no-entry -sMODULARIZE -sEXPORT_ES6 -sENVIRONMENT=web,worker,node \
+together() { # name, objects...
+    kind=$1
+    shift
+    emcc -Oz -msimd128 "$@" -o $kind.mjs --no-entry -sMODULARIZE -sEXPORT_ES6 -sENVIRONMENT=web,worker,node \
         -sALLOW_MEMORY_GROWTH -sMAXIMUM_MEMORY=4GB -sSTACK_SIZE=1MB -sFILESYSTEM=0 -sEXPORTED_FUNCTIONS=@exports.txt \
         -sEXPORTED_RUNTIME_METHODS=HEAPU8,HEAP32,HEAPU32,HEAP64,HEAPF64,UTF8ToString,stringToUTF8OnStack,stackSave,stackRestore,stackAlloc
+}
+for kind in simd relaxed; do
+    together $kind host.o web.o $kind.o
     sed "s/$kind\.wasm/core.wasm/g" $kind.mjs >$kind.core.mjs
 done
+together core-gpu host_gpu.o web_gpu.o simd.o
 cmp simd.core.mjs relaxed.core.mjs # one program serves both
 cp simd.core.mjs "$out/core.mjs"
 cp simd.wasm "$out/core.wasm"
+cp core-gpu.mjs core-gpu.wasm "$out/"
 cp relaxed.wasm "$out/core-relaxed.wasm"
 cp calls.js gpunum.d.ts "$root/tools/web/gpunum.js" "$root/LICENSE" "$out/"
 version=$(sed -n 's/^project(gpunum VERSION \([0-9.]*\).*/\1/p' "$root/CMakeLists.txt")
@@ -49,7 +59,7 @@ cat >"$out/package.json" <<JSON
 {
   "name": "gpunum",
   "version": "$version",
-  "description": "NumPy arrays, FFT and training with autograd on WebAssembly",
+  "description": "NumPy arrays, FFT and training with autograd on WebGPU and WebAssembly",
   "type": "module",
   "main": "gpunum.js",
   "types": "gpunum.d.ts",
@@ -58,7 +68,7 @@ cat >"$out/package.json" <<JSON
   "sideEffects": false
 }
 JSON
-for f in core.wasm core-relaxed.wasm core.mjs gpunum.js calls.js; do
+for f in core.wasm core-relaxed.wasm core-gpu.wasm core.mjs core-gpu.mjs gpunum.js calls.js; do
     printf '%-18s %7d bytes, %6d by gzip -9\n' $f "$(wc -c <"$out/$f")" "$(gzip -9c "$out/$f" | wc -c)"
 done
 if [ "${1:-}" = pack ]; then

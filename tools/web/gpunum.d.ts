@@ -12,6 +12,10 @@ export type Operand = NDArray | Numbers | TypedArray;
 export interface Options {
     /** Relaxed SIMD; left out: where the engine has it. */
     relaxed?: boolean;
+    /** 'webgpu', 'cpu', or (left out) 'auto': the first where the browser has a GPU. */
+    backend?: 'auto' | 'webgpu' | 'cpu';
+    /** Of a context with a GPU: 'gpu' (left out), or 'auto', which leaves small work to the CPU. */
+    placement?: 'auto' | 'cpu' | 'gpu' | 'stay';
     seed?: number;
 }
 export function open(options?: Options): Promise<Context>;
@@ -30,6 +34,8 @@ export interface Scope extends Disposable {
 export class Context implements Disposable {
     readonly device: { backend: 'cpu' | 'webgpu'; relaxed: boolean; name: string; why: string };
     readonly memory: { arrays: number; bytes: number };
+    /** When all work so far is done. */
+    sync(): Promise<void>;
     close(): void;
     [Symbol.dispose](): void;
     array(data: Numbers | TypedArray, shape?: Shape, dtype?: Dtype): NDArray;
@@ -53,6 +59,12 @@ export class NDArray implements Disposable {
     [Symbol.dispose](): void;
     /** The elements in C order; complex ones as pairs, float16 and bfloat16 as bits, bool as bytes. */
     read(): Promise<TypedArray>;
+    toList(): Promise<any>;
+    value(): Promise<number>;
+    text(): Promise<string>;
+    /** An equal array in the CPU's memory, for what a GPU does not do. */
+    host(): Promise<NDArray>;
+    /** These three, and toString(), throw where the array is on a GPU. */
     readSync(): TypedArray;
     toArray(): any;
     item(): number;

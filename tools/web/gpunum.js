@@ -12,8 +12,12 @@
 // collector finds that nobody holds them any more. g.scope(() => { ... return y; }) disposes of all that was made inside but
 // for what is returned; `using s = g.scope()` does it at the end of the block, but for s.keep(y).
 
+//
+// Where the browser has WebGPU, arrays are on the GPU (open's `backend` says otherwise). A page cannot wait for a GPU, so
+// that values come as promises: read(), value(), toList() and text() in the place of readSync(), item(), toArray() and
+// toString(), which throw there, as does what a GPU does not do (float64, decompositions) with an array that is there: it takes await a.host().
+
 import { calls } from './calls.js';
-import createModule from './core.mjs';
 
 const F32 = 0, F64 = 3, BOOL = 9;
 // By gn_dtype: name, typed array, numbers for each element. Float16 and bfloat16 are read as their bits.
@@ -44,14 +48,49 @@ export class GpunumError extends Error {
 
 const abandoned = new FinalizationRegistry(({ g, ptr }) => g.alive && g.m._gn_release(ptr));
 
-// Opens a context. `relaxed`: whether to use relaxed SIMD, where left out what the engine has; `seed` of random numbers.
-export async function open({ relaxed, seed = 0 } = {}) {
-    const fast = relaxed ?? WebAssembly.validate(RELAXED);
-    const file = fast ? 'core-relaxed.wasm' : 'core.wasm';
-    const m = await createModule({ locateFile: name => new URL(name.endsWith('.wasm') ? file : name, import.meta.url).href });
+async function load(name, file) {
+    const { default: create } = await import(name);
+    return create({ locateFile: f => new URL(f.endsWith('.wasm') ? file : f, import.meta.url).href });
+}
+
+// Why there is no GPU to compute on, or ''.
+async function whyNoGpu(software) {
+    const gpu = globalThis.navigator?.gpu;
+    if (!gpu) return `this ${globalThis.window || globalThis.WorkerGlobalScope ? 'browser' : 'engine'} has no WebGPU`;
+    const adapter = await gpu.requestAdapter({ powerPreference: 'high-performance' }).catch(() => null);
+    if (!adapter) return 'WebGPU has no adapter here';
+    return adapter.info?.isFallbackAdapter && !software ? `WebGPU is made of software here (${adapter.info.architecture})` : '';
+}
+
+async function openGpu(seed, placement) {
+    const m = await load('./core-gpu.mjs', 'core-gpu.wasm'), places = ['auto', 'cpu', 'gpu', 'stay'];
+    const ptr = await new Promise(done => {
+        m.gnOpened = done;
+        m._gn_web_open_gpu(seed, places.indexOf(placement));
+    });
+    if (ptr === 0) throw new GpunumError(m.UTF8ToString(m._gn_open_error()), m._gn_open_status());
+    return new Context(m, ptr, false, '');
+}
+
+// Opens a context. `backend`: 'webgpu', 'cpu', or 'auto': the first where there is a GPU; `placement` of what a context with
+// a GPU computes: 'gpu', or 'auto', which leaves small work to the CPU; `relaxed`: whether the CPU uses relaxed SIMD, where
+// left out what the engine has; `seed` of random numbers.
+export async function open({ backend = 'auto', placement = 'gpu', relaxed, seed = 0 } = {}) {
+    let why = 'the CPU was asked for';
+    if (backend !== 'cpu') {
+        why = await whyNoGpu(backend === 'webgpu');
+        if (backend === 'webgpu' && why !== '') throw new GpunumError(`open: ${why}`, 8);
+        try {
+            if (why === '') return await openGpu(seed, placement);
+        } catch (e) {
+            if (backend === 'webgpu') throw e;
+            why = e.message;
+        }
+    }
+    const fast = relaxed ?? WebAssembly.validate(RELAXED), m = await load('./core.mjs', fast ? 'core-relaxed.wasm' : 'core.wasm');
     const ptr = m._gn_web_open(seed);
     if (ptr === 0) throw new GpunumError(m.UTF8ToString(m._gn_open_error()), m._gn_open_status());
-    return new Context(m, ptr, fast);
+    return new Context(m, ptr, fast, why);
 }
 
 class Scope {
@@ -82,8 +121,9 @@ class Scope {
 }
 
 export class Context {
-    constructor(m, ptr, relaxed) {
+    constructor(m, ptr, relaxed, why) {
         this.m = m;
+        this.why = why;
         this.ptr = ptr;
         this.relaxed = relaxed;
         this.alive = true;
@@ -92,10 +132,17 @@ export class Context {
     // What computes, in words, and why there is no GPU.
     get device() {
         return { backend: ['auto', 'cpu', 'vulkan', 'webgpu'][this.m._gn_web_backend(this.ptr)], relaxed: this.relaxed,
-            name: this.m.UTF8ToString(this.m._gn_web_device(this.ptr, 0)), why: this.m.UTF8ToString(this.m._gn_web_device(this.ptr, 1)) };
+            name: this.m.UTF8ToString(this.m._gn_web_device(this.ptr, 0)), why: this.why };
     }
     get memory() {
         return { arrays: this.m._gn_web_memory(this.ptr, 0), bytes: this.m._gn_web_memory(this.ptr, 1) };
+    }
+    // A promise that all work so far is done.
+    async sync() {
+        this.m._gn_flush(this.ptr);
+        this.check();
+        await this.m.gnGpu?.queue.onSubmittedWorkDone();
+        if (this.alive) this.check();
     }
     close() {
         if (this.alive) this.m._gn_close(this.ptr);
@@ -177,6 +224,11 @@ export class Context {
     }
 
     // ---- for this module
+    // Until the GPU has answered something.
+    async answer() {
+        await Promise.all([...this.m.gnGpu?.futures.values() ?? []].map(f => f.wait));
+        if (this.alive) this.m._gn_poll(this.ptr);
+    }
     check() {
         const { m, ptr } = this, status = m._gn_status_get(ptr);
         if (status === 0) return;
@@ -220,6 +272,17 @@ function shapeOf(data) {
     return shape;
 }
 
+function nested(flat, shape, dtype) {
+    const pair = dtypes[dtypeNumber(dtype)][2];
+    let at = 0;
+    const take = i => {
+        if (i < shape.length) return Array.from({ length: shape[i] }, () => take(i + 1));
+        at += pair;
+        return pair === 1 ? flat[at - 1] : [flat[at - 2], flat[at - 1]];
+    };
+    return take(0);
+}
+
 export class NDArray {
     constructor(g, ptr) {
         this.context = g;
@@ -248,11 +311,8 @@ export class NDArray {
     async read() {
         const { m } = this.context, n = m._gn_bytes(this.at), p = m._malloc(n + 24), state = (p + n + 7) & ~7, dtype = this.dtype;
         m._gn_web_read(this.ptr, p, n, state);
-        for (let wait = 0; m.HEAP32[state >> 2] === 0; wait = 4) {
-            await new Promise(done => setTimeout(done, wait));
-            if (!this.context.alive) break; // gn_close has called back
-            m._gn_poll(this.context.ptr);
-        }
+        m._gn_poll(this.context.ptr);
+        while (m.HEAP32[state >> 2] === 0 && this.context.alive) await this.context.answer(); // gn_close calls back
         const status = m.HEAP32[(state >> 2) + 1];
         return this.#taken(p, n, dtype, status);
     }
@@ -273,14 +333,26 @@ export class NDArray {
     }
     // Nested lists of numbers.
     toArray() {
-        const shape = this.shape, pair = dtypes[dtypeNumber(this.dtype)][2], flat = this.readSync();
-        let at = 0;
-        const take = i => {
-            if (i < shape.length) return Array.from({ length: shape[i] }, () => take(i + 1));
-            at += pair;
-            return pair === 1 ? flat[at - 1] : [flat[at - 2], flat[at - 1]];
-        };
-        return take(0);
+        return nested(this.readSync(), this.shape, this.dtype);
+    }
+    // Promises for nested lists, for the one element, for what toString() gives, and for an equal array in the CPU's memory.
+    async toList() {
+        const { shape, dtype } = this;
+        return nested(await this.read(), shape, dtype);
+    }
+    async value() {
+        if (this.size !== 1) throw new GpunumError(`value: (${this.shape}) is not one element`, 2);
+        const [x] = await this.read();
+        return Number(x);
+    }
+    async text() {
+        const h = await this.host(), text = String(h);
+        h.dispose();
+        return text;
+    }
+    async host() {
+        const { shape, dtype, context } = this, data = await this.read();
+        return context.array(data, shape, dtype);
     }
     // The one element.
     item() {

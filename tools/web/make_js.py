@@ -18,7 +18,7 @@ TYPE = {'a': 'Operand', 's': 'Shape', 't': 'Dtype', 'i': 'number', 'l': 'number 
         'x': 'Axes', 'y': 'Axes', 'j': 'number', 'b': 'boolean', 'z': 'string', 'e': 'string', 'A': 'NDArray[]', 'I': 'number[]',
         'N': 'number[]', 'v': 'void', 'p': 'Optimizer'}
 # By hand, or of no use in a page: pointers to functions, files by path, Vulkan, the pieces of the interface itself.
-OTHERS = set('''gn_open_version gn_close gn_status_get gn_error gn_error_clear gn_device_get gn_memory_get gn_scope_begin gn_scope_end
+OTHERS = set('''gn_open_version gn_open_async_version gn_close gn_status_get gn_error gn_error_clear gn_device_get gn_memory_get gn_scope_begin gn_scope_end
     gn_keep gn_retain gn_release gn_set gn_array_from gn_array_wrap gn_read gn_read_async gn_write gn_item gn_item_int gn_shape_of
     gn_dtype_of gn_size gn_bytes gn_rank gn_dim gn_context_of gn_eval gn_eval_all gn_to gn_print gn_to_string gn_string_free
     gn_requires_grad gn_grad gn_gradients gn_gradcheck gn_custom gn_checkpoint gn_no_grad_begin gn_no_grad_end gn_split

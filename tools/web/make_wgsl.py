@@ -6,8 +6,8 @@
   make_wgsl.py --check    needs no tools: was shaders_wgsl.h made of these sources?
 
 Each way is glslang, spirv-opt, a pass of our own, Tint. That pass gives operations that GLSL calls precise a form that
-stays: WGSL's compilers may take (a + b) - a for b, so their results go through an exclusive or with a zero that only
-the device knows.
+stays: WGSL's compilers may take (a + b) - a for b, so their results go through an or with a zero that only the device
+knows (an exclusive or twice would be none).
 
 What comes out is a block for the library, the functions of which programs are written at run time, and one for
 each kernel. Both are packed as shaders.h is, see room unpack.
@@ -57,12 +57,12 @@ def sources():
 # --- operations that stay as they are -----------------------------------------------------------
 
 OP_NAME, OP_TYPE_INT, OP_TYPE_FLOAT, OP_TYPE_VECTOR, OP_DECORATE, OP_LOAD = 5, 21, 22, 23, 71, 61
-OP_FUNCTION, OP_CONSTRUCT, OP_BITCAST, OP_XOR = 54, 80, 124, 198
+OP_FUNCTION, OP_CONSTRUCT, OP_BITCAST, OP_OR = 54, 80, 124, 197
 ARITHMETIC = {129, 131, 133, 136, 142}  # FAdd, FSub, FMul, FDiv, VectorTimesScalar
 
 
 def opaque(words):
-    """Every result with NoContraction goes through an exclusive or with the variable gn_zero."""
+    """Every result with NoContraction goes through an or with the variable gn_zero."""
     precise, zero, types, ints, vectors = set(), None, {}, None, {}
     parts = list(pack_shaders.instructions(words))
     for x in parts:
@@ -110,7 +110,7 @@ def opaque(words):
             out += [4 << 16 | OP_BITCAST, wanted[n], b, a, 4 << 16 | OP_LOAD, ints, z, zero]
             if n > 1:
                 out += [(3 + n) << 16 | OP_CONSTRUCT, wanted[n], v] + [z] * n
-            out += [5 << 16 | OP_XOR, wanted[n], c, b, v if n > 1 else z]
+            out += [5 << 16 | OP_OR, wanted[n], c, b, v if n > 1 else z]
             out += [4 << 16 | OP_BITCAST, x[1], result, c]
         else:
             out += x

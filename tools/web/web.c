@@ -12,6 +12,20 @@ EMSCRIPTEN_KEEPALIVE gn_context *gn_web_open(double seed) {
     return gn_open(&o);
 }
 
+#ifdef GPUNUM_USE_WEBGPU
+EM_JS(void, gn_web_opened, (void *user, gn_context *g), {
+    Module["gnOpened"](g);
+})
+EMSCRIPTEN_KEEPALIVE void gn_web_open_gpu(double seed, int placement) {
+    gn_options o;
+    memset(&o, 0, sizeof o);
+    o.seed = (uint64_t)seed;
+    o.backend = GN_BACKEND_WEBGPU;
+    o.placement = (gn_placement)placement;
+    gn_open_async(&o, gn_web_opened, NULL);
+}
+#endif
+
 // Field 0: its name, 1: why there is no GPU.
 EMSCRIPTEN_KEEPALIVE const char *gn_web_device(const gn_context *g, int field) {
     static char text[512];

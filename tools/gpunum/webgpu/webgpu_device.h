@@ -14,6 +14,12 @@
 
 #if GNI_WEBGPU
 
+#ifdef __EMSCRIPTEN__
+#define GNI_WG_BROWSER 1
+#else
+#define GNI_WG_BROWSER 0
+#endif
+
 #ifndef GNI_SHADERS_H // kernels are called by their numbers
 #define GNI_SHADERS_WANTED
 #ifndef GPUNUM_SHADERS
@@ -101,6 +107,7 @@ typedef struct gni_wg {
     int function_count;
     uint32_t mark;
     // what a callback has to tell
+    bool waits; // calls can wait for one
     bool answered, ok;
     char text[400];
     char complaint[400]; // the device's first one that nobody asked about
@@ -136,6 +143,8 @@ static bool gni_wg_await(gni_wg *w, WGPUFuture future) {
     memset(&info, 0, sizeof info);
     info.future = future;
     w->answered = false;
+    snprintf(w->text, sizeof w->text, "what waits for a GPU needs a program that was linked with -sJSPI or -sASYNCIFY; "
+                                      "without, gn_open_async, gn_read_async and gn_poll");
     return wgpuInstanceWaitAny(w->instance, 1, &info, UINT64_MAX) == WGPUWaitStatus_Success && w->answered && w->ok;
 }
 
@@ -165,11 +174,13 @@ static void gni_wg_on_done(WGPUQueueWorkDoneStatus status, WGPUStringView messag
     gni_wg_answer((gni_wg *)user, status == WGPUQueueWorkDoneStatus_Success, message);
 }
 
+#if !GNI_WG_BROWSER
 static void gni_wg_on_scope(WGPUPopErrorScopeStatus status, WGPUErrorType type, WGPUStringView message, void *user,
                             void *unused) {
     GNI_UNUSED(unused);
     gni_wg_answer((gni_wg *)user, status == WGPUPopErrorScopeStatus_Success && type == WGPUErrorType_NoError, message);
 }
+#endif
 
 static void gni_wg_complain(gni_wg *w, gn_status status, WGPUStringView message) {
     if (w->complaint_status != GN_OK) return;
@@ -198,6 +209,7 @@ static void gni_wg_on_lost(WGPUDevice const *device, WGPUDeviceLostReason reason
 
 // Reports what the device complained about since somebody asked.
 static bool gni_wg_checked(gni_wg *w) {
+    if (GNI_WG_BROWSER) wgpuInstanceProcessEvents(w->instance);
     if (w->complaint_status == GN_OK && !w->gpu.lost) return true;
     gni_fail(w->gpu.g, w->gpu.lost ? GN_ERROR_DEVICE_LOST : w->complaint_status, "WebGPU device %s%s: %s",
              w->gpu.caps.name, w->gpu.lost ? " was lost" : "", w->complaint);
@@ -225,6 +237,9 @@ static WGPUBuffer gni_wg_buffer(gni_wg *w, uint64_t size, WGPUBufferUsage usage)
     memset(&d, 0, sizeof d);
     d.usage = usage;
     d.size = size;
+#if GNI_WG_BROWSER // which says later that there was no memory
+    return wgpuDeviceCreateBuffer(w->device, &d);
+#else
     WGPUPopErrorScopeCallbackInfo info;
     memset(&info, 0, sizeof info);
     info.mode = WGPUCallbackMode_WaitAnyOnly;
@@ -235,6 +250,7 @@ static WGPUBuffer gni_wg_buffer(gni_wg *w, uint64_t size, WGPUBufferUsage usage)
     if (gni_wg_await(w, wgpuDevicePopErrorScope(w->device, info))) return b;
     if (b) wgpuBufferRelease(b);
     return NULL;
+#endif
 }
 
 static void gni_wg_block_free(gni_wg *w, gni_wg_block *b) {
@@ -371,6 +387,13 @@ static bool gni_wg_flush(gni_gpu *d) {
     return gni_wg_checked(w);
 }
 
+static bool gni_wg_can_wait(gni_wg *w) {
+    if (w->waits) return true;
+    gni_fail(w->gpu.g, GN_ERROR_UNSUPPORTED, "%s waits for the GPU, which a page cannot: gn_read_async and gn_poll do not wait "
+             "(read() in JavaScript), and programs linked with -sJSPI or -sASYNCIFY can", w->gpu.g->call);
+    return false;
+}
+
 static bool gni_wg_wait(gni_gpu *d) {
     gni_wg *w = (gni_wg *)d;
     WGPUQueueWorkDoneCallbackInfo info;
@@ -379,6 +402,7 @@ static bool gni_wg_wait(gni_gpu *d) {
     info.mode = WGPUCallbackMode_WaitAnyOnly;
     info.callback = gni_wg_on_done;
     info.userdata1 = w;
+    if (!gni_wg_can_wait(w)) return false;
     bool ok = gni_wg_await(w, wgpuQueueOnSubmittedWorkDone(w->queue, info));
     if (!ok) gni_fail(d->g, GN_ERROR_DEVICE_LOST, "WebGPU device %s: waiting failed: %s", d->caps.name, w->text);
     return ok && gni_wg_checked(w);
@@ -462,8 +486,22 @@ static WGPUFuture gni_wg_map(gni_wg *w, gni_gpu_ticket *t, bool polled) {
     info.callback = polled ? gni_wg_on_polled_map : gni_wg_on_map;
     info.userdata1 = w;
     t->mem.cls = 1;
-    return wgpuBufferMapAsync((WGPUBuffer)(uintptr_t)t->mem.handle, WGPUMapMode_Read, 0,
-                              (size_t)((t->mem.offset + t->bytes + 3) & ~(uint64_t)3), info);
+    WGPUFuture f = wgpuBufferMapAsync((WGPUBuffer)(uintptr_t)t->mem.handle, WGPUMapMode_Read, 0,
+                                      (size_t)((t->mem.offset + t->bytes + 3) & ~(uint64_t)3), info);
+    t->mem.address = f.id; // a map needs none
+    return f;
+}
+
+// Waits for a map that was begun. In a page promises are only kept while C is suspended.
+static void gni_wg_map_wait(gni_wg *w, const gni_gpu_ticket *t) {
+#if GNI_WG_BROWSER
+    WGPUFuture f;
+    f.id = t->mem.address;
+    gni_wg_await(w, f);
+#else
+    do wgpuInstanceProcessEvents(w->instance);
+    while (wgpuBufferGetMapState((WGPUBuffer)(uintptr_t)t->mem.handle) == WGPUBufferMapState_Pending);
+#endif
 }
 
 static bool gni_wg_ticket_ready(gni_gpu *d, gni_gpu_ticket *t, bool wait) {
@@ -472,12 +510,13 @@ static bool gni_wg_ticket_ready(gni_gpu *d, gni_gpu_ticket *t, bool wait) {
     if (!t->data) return false;
     if (t->mem.mapped) return true;
     bool ok = true;
+    if (t->mem.cls == 0 && !w->waits) gni_wg_map(w, t, true);
     if (wait && t->mem.cls == 0) {
         ok = gni_wg_await(w, gni_wg_map(w, t, false));
     } else {
         if (t->mem.cls == 0) gni_wg_map(w, t, true);
-        do wgpuInstanceProcessEvents(w->instance);
-        while (wait && wgpuBufferGetMapState(b) == WGPUBufferMapState_Pending);
+        wgpuInstanceProcessEvents(w->instance);
+        if (wait && wgpuBufferGetMapState(b) == WGPUBufferMapState_Pending && gni_wg_can_wait(w)) gni_wg_map_wait(w, t);
         if (wgpuBufferGetMapState(b) == WGPUBufferMapState_Pending) return false;
         ok = wgpuBufferGetMapState(b) == WGPUBufferMapState_Mapped;
     }
@@ -488,6 +527,10 @@ static bool gni_wg_ticket_ready(gni_gpu *d, gni_gpu_ticket *t, bool wait) {
     }
     const size_t bytes = (size_t)((t->mem.offset + t->bytes + 3) & ~(uint64_t)3);
     const char *data = (const char *)wgpuBufferGetConstMappedRange(b, 0, bytes);
+    if (!data) {
+        gni_fail_memory(d->g, "memory for reading", bytes);
+        return false;
+    }
     t->mem.mapped = (void *)(uintptr_t)data;
     t->data = data + t->mem.offset;
     return gni_wg_checked(w);

@@ -3,6 +3,7 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
+#include "../webgpu/webgpu_browser.h"
 #include "../webgpu/webgpu_programs.h"
 #endif
 
@@ -48,15 +49,17 @@ static void gni_wg_compile(gni_wg *w, gni_wg_pipeline *p, WGPUStringView text, u
     WGPUShaderModuleDescriptor md;
     WGPUPipelineLayoutDescriptor ld;
     WGPUComputePipelineDescriptor d;
-    WGPUPopErrorScopeCallbackInfo info;
     memset(constants, 0, sizeof constants);
     memset(&source, 0, sizeof source);
     memset(&md, 0, sizeof md);
     memset(&ld, 0, sizeof ld);
     memset(&d, 0, sizeof d);
-    memset(&info, 0, sizeof info);
     p->layout = gni_wg_layout(w, p->buffers, p->written);
+#if !GNI_WG_BROWSER // which says later what does not compile
+    WGPUPopErrorScopeCallbackInfo info;
+    memset(&info, 0, sizeof info);
     wgpuDevicePushErrorScope(w->device, WGPUErrorFilter_Validation);
+#endif
     source.chain.sType = WGPUSType_ShaderSourceWGSL;
     source.code = text;
     md.nextInChain = &source.chain;
@@ -76,11 +79,13 @@ static void gni_wg_compile(gni_wg *w, gni_wg_pipeline *p, WGPUStringView text, u
     p->pipeline = wgpuDeviceCreateComputePipeline(w->device, &d);
     wgpuPipelineLayoutRelease(d.layout);
     wgpuShaderModuleRelease(module);
+#if !GNI_WG_BROWSER
     info.mode = WGPUCallbackMode_WaitAnyOnly;
     info.callback = gni_wg_on_scope;
     info.userdata1 = w;
     p->failed = !gni_wg_await(w, wgpuDevicePopErrorScope(w->device, info));
     if (p->failed) gni_log(w->gpu.g, GN_LOG_WARNING, "kernel %s does not compile: %s", p->name, w->text);
+#endif
 }
 
 // False, after gni_fail: there is no text to compile.
@@ -149,6 +154,11 @@ static bool gni_wg_refuse(gni_wg *w, const gni_wg_pipeline *p, const char *what)
     return false;
 }
 
+static bool gni_wg_no_spare(gni_wg *w) {
+    gni_fail_memory(w->gpu.g, "what a kernel does not use", 256);
+    return false;
+}
+
 // Arguments as they are bound: with other memory in the place of what must not be bound twice.
 typedef struct gni_wg_call {
     gni_gpu_use use[GNI_GPU_MAX_USES];
@@ -183,7 +193,7 @@ static bool gni_wg_apart(gni_wg *w, const gni_wg_pipeline *p, gni_wg_call *c) {
             int k = (both ? a->write : p->written >> i & 1u) ? j : i; // which one is only read
             if (both && a->write && b->write) {
                 if (a->offset != b->offset || a->bytes != b->bytes) return gni_wg_refuse(w, p, "a buffer is to be written twice");
-                if (!gni_wg_spare(w, c, GNI_MAX(i, j))) return gni_wg_refuse(w, p, "no memory");
+                if (!gni_wg_spare(w, c, GNI_MAX(i, j))) return gni_wg_no_spare(w);
                 continue;
             }
             gni_gpu_mem *m = &c->copies[c->n_copies];
@@ -208,7 +218,7 @@ static bool gni_wg_arguments(gni_wg *w, const gni_wg_pipeline *p, const gni_gpu_
         gni_gpu_use *u = &c->use[i];
         if (i < n_use) *u = uses[i];
         if (!(p->buffers >> i & 1u)) continue;
-        if ((!u->mem || u->bytes == 0) && !gni_wg_spare(w, c, i)) return gni_wg_refuse(w, p, "no memory");
+        if ((!u->mem || u->bytes == 0) && !gni_wg_spare(w, c, i)) return gni_wg_no_spare(w);
         if (u->offset > u->mem->size || u->bytes > u->mem->size - u->offset)
             return gni_wg_refuse(w, p, "a buffer argument reaches outside of its memory");
         if (u->offset & 255u) return gni_wg_refuse(w, p, "a buffer argument is not aligned");
@@ -325,7 +335,7 @@ static void gni_wg_close(gni_gpu *d) {
     gni_wg *w = (gni_wg *)d;
     gn_context *g = d->g;
     if (w->device) {
-        if (!d->lost && w->queue) gni_wg_wait(d);
+        if (!d->lost && w->queue && w->waits) gni_wg_wait(d);
         gni_wg_end_pass(w);
         if (w->encoder) wgpuCommandEncoderRelease(w->encoder);
         for (int i = 0; i < GNI_WG_GROUPS; i++)
@@ -373,7 +383,10 @@ static bool gni_wg_open_device(gni_wg *w) {
     instance.requiredFeatureCount = 1;
     instance.requiredFeatures = &feature;
     w->instance = wgpuCreateInstance(&instance);
-    if (!w->instance) return false;
+    if (!w->instance) {
+        snprintf(w->text, sizeof w->text, "this %s has no WebGPU", GNI_WG_BROWSER ? "browser" : "library");
+        return false;
+    }
     wanted.featureLevel = WGPUFeatureLevel_Core;
     wanted.powerPreference = WGPUPowerPreference_HighPerformance;
     adapter.mode = WGPUCallbackMode_WaitAnyOnly;
@@ -461,6 +474,7 @@ static const gni_gpu_layer gni_webgpu_layer = {"webgpu",
                                                gni_wg_copy,
                                                gni_wg_pipeline_get,
                                                gni_wg_dispatch,
+                                               NULL,
                                                gni_wg_flush,
                                                gni_wg_wait,
                                                gni_wg_profile,
@@ -480,10 +494,17 @@ static gni_gpu *gni_wg_gpu_open(gn_context *g, const gn_options *o, char *why, s
     w->gpu.g = g;
     w->serial = 1;
     w->limit = o->memory_limit;
+#if GNI_WG_BROWSER
+    w->waits = gni_wg_browser_waits();
+#else
+    w->waits = true;
+#endif
     if (!gni_wg_open_device(w)) {
         snprintf(why, why_size, "WebGPU: no device%s%.180s", w->text[0] ? ": " : "", w->text);
     } else if (!gni_wg_caps(w)) {
         snprintf(why, why_size, "WebGPU: no device but one that does nothing");
+    } else if (o->backend == GN_BACKEND_AUTO && w->gpu.caps.kind == GNI_GPU_CPU) {
+        snprintf(why, why_size, "WebGPU: %.150s is made of software", w->gpu.caps.name);
     } else if (!gni_wg_tables(w)) {
         snprintf(why, why_size, "WebGPU: out of memory");
     } else {

@@ -321,7 +321,7 @@ static void gni_wg_load(gni_wg_text *t, const gni_wg_program_words *p, int k) {
         int shift = dtype == GNI_T_I8 ? 24 : 16;
         gni_wg_say(t, "v = bitcast<vec4<u32>>(bitcast<vec4<i32>>(v << vec4<u32>(%du)) >> vec4<u32>(%du));\n", shift, shift);
     }
-    gni_wg_say(t, "r%d = v ^ vec4<u32>(gn_zero);\n}\n", k);
+    gni_wg_say(t, "r%d = v | vec4<u32>(gn_zero);\n}\n", k);
 }
 
 // To memory's form, in v.
@@ -422,8 +422,9 @@ static void gni_wg_body(gni_wg_text *t, const gni_wg_program_words *p) {
     for (int k = 0; k < p->n_in; k++) gni_wg_load(t, p, k);
     for (int k = 0; k < p->n_insn; k++) {
         uint32_t insn = p->word[GNI_P_PROGRAM_STEPS + k];
-        // Compilers see one instruction at a time, so that a chain gives the bits that its steps give.
-        gni_wg_say(t, "{ var a = r%u; var b = r%u; var c = r%u; r%d = o%u(&a, &b, &c) ^ vec4<u32>(gn_zero); }\n",
+        // Compilers see one instruction at a time, so that a chain gives the bits that its steps give. A second exclusive or
+        // with the same zero would undo that of the op; an or does not.
+        gni_wg_say(t, "{ var a = r%u; var b = r%u; var c = r%u; r%d = o%u(&a, &b, &c) | vec4<u32>(gn_zero); }\n",
                    insn >> 11 & 127u, insn >> 18 & 127u, insn >> 25, 16 + k, insn & 2047u);
     }
 }
@@ -435,7 +436,7 @@ static void gni_wg_registers(gni_wg_text *t, const gni_wg_program_words *p) {
         uint32_t at = GNI_P_PROGRAM_CONST + 2u * k;
         if (p->raw64)
             gni_wg_say(t, "let r%u = vec4<u32>(P(%uu), P(%uu), P(%uu), P(%uu));\n", 8u + k, at, at + 1u, at, at + 1u);
-        else gni_wg_say(t, "let r%u = vec4<u32>(P(%uu) ^ gn_zero);\n", 8u + k, at);
+        else gni_wg_say(t, "let r%u = vec4<u32>(P(%uu) | gn_zero);\n", 8u + k, at);
     }
     for (int k = 0; k < p->n_insn; k++) gni_wg_say(t, "var r%d = vec4<u32>();\n", 16 + k);
 }
@@ -459,12 +460,11 @@ static void gni_wg_map_text(gni_wg_text *t, const gni_wg_program_words *p) {
 
 static void gni_wg_join_team(gni_wg_text *t, const gni_wg_program_words *p) {
     unsigned step = p->columns ? 256u >> p->log_lanes : 1u;
-    gni_wg_say(t, "workgroupBarrier();\n");
-    for (unsigned half_team = (1u << p->log_lanes) >> 1; half_team > 0; half_team >>= 1)
-        gni_wg_say(t,
-                   "if (lane >= %uu && lane < %uu) { ts[me] = s; tc[me] = c; }\nworkgroupBarrier();\n"
-                   "if (lane < %uu) { var s3 = ts[me + %uu]; var c3 = tc[me + %uu]; join(&s, &c, &s3, &c3); }\n",
-                   half_team, 2 * half_team, half_team, half_team * step, half_team * step);
+    gni_wg_say(t,
+               "workgroupBarrier();\nfor (var h = %uu; h > 0u; h = h >> 1u) {\n"
+               "if (lane >= h && lane < 2u * h) { ts[me] = s; tc[me] = c; }\nworkgroupBarrier();\n"
+               "if (lane < h) { var s3 = ts[me + h * %uu]; var c3 = tc[me + h * %uu]; join(&s, &c, &s3, &c3); }\n}\n",
+               (1u << p->log_lanes) >> 1, step, step);
 }
 
 // Element e of (s, c) as element j of the result.
