@@ -47,6 +47,8 @@ def viewed(a, view):
 def sample(rng, shape, dtype):
     if np.issubdtype(dtype, np.floating):
         return rng.standard_normal(shape).astype(dtype)
+    if np.issubdtype(dtype, np.complexfloating):
+        return (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(dtype)
     return rng.integers(0, 2 if dtype == np.bool_ else 10, shape).astype(dtype)
 
 
@@ -56,7 +58,17 @@ def both(fn, operands):
 
 
 def wide(a):
+    if np.issubdtype(a.dtype, np.complexfloating):
+        return a.astype(np.complex128)
     return a.astype(np.float64) if np.issubdtype(a.dtype, np.floating) else a
+
+
+def adjoint(a):
+    return np.conj(np.swapaxes(a, -1, -2))
+
+
+REAL = {np.complex64: np.float32, np.complex128: np.float64}
+FLOATS = (np.float32, np.float64, np.complex64, np.complex128)
 
 
 EINSUMS = [
@@ -83,7 +95,7 @@ EINSUMS = [
 
 def einsums(rng):
     for subscripts, shapes in EINSUMS:
-        for dtype in (np.float32, np.float64, np.int32):
+        for dtype in FLOATS + (np.int32,):
             a = [sample(rng, s, dtype) for s in shapes]
             y, scale = both(lambda *x: np.einsum(subscripts, *x), a)
             yield case('einsum', a, y, dtype, subscripts, scale=scale)
@@ -98,7 +110,7 @@ def einsums(rng):
 
 
 def products(rng):
-    for dtype in (np.float32, np.float64, np.int32):
+    for dtype in FLOATS + (np.int32,):
         for sa, sb in [((), (3,)), ((2, 3), ()), ((5,), (5,)), ((3, 4), (4, 5)), ((2, 3, 4), (4,)), ((4,), (4, 5)),
                        ((2, 3, 4), (4, 5)), ((2, 3, 4), (5, 4, 6)), ((4,), (5, 4, 6)), ((3, 0), (0, 2))]:
             a, b = sample(rng, sa, dtype), sample(rng, sb, dtype)
@@ -132,9 +144,9 @@ def products(rng):
 def square(rng):
     sizes = [0, 1, 2, 3, 5, 8, 9, 16, 31, 33, 64, 65, 100, 130]
     shapes = [(n, n) for n in sizes] + [(3, 4, 4), (2, 3, 7, 7), (0, 3, 3), (40, 2, 2), (5, 40, 40)]
-    for number, shape in enumerate(shapes):
+    for shape in shapes:
         n = shape[-1]
-        for dtype in (np.float32, np.float64):
+        for dtype in FLOATS:
             for view in range(4) if n % 2 == 1 or n == 2 else (0, 1):
                 a = sample(rng, shape, dtype)
                 x = wide(viewed(a, view))
@@ -143,7 +155,7 @@ def square(rng):
                     x = wide(viewed(a, view))
                 m = x.shape[-1]
                 yield case('inv', [a], np.linalg.inv(x), dtype, view=view)
-                if m < (70 if dtype == np.float64 else 20):  # beyond that float32 overflows
+                if m < (70 if dtype in (np.float64, np.complex128) else 20):  # beyond that float32 overflows
                     yield case('det', [a], np.linalg.det(x), dtype, view=view)
                 b = sample(rng, (m,), dtype)
                 yield case('solve', [a, b], np.linalg.solve(x, np.broadcast_to(wide(b)[:, None], x.shape[:-1] + (1,)))[..., 0],
@@ -152,35 +164,39 @@ def square(rng):
                     b = sample(rng, (m, k), dtype)
                     many = np.broadcast_to(wide(b), x.shape[:-2] + b.shape)  # old NumPys read (n, m) as vectors
                     yield case('solve', [a, b], np.linalg.solve(x, many), dtype, view=view)
-                s = (wide(a) @ np.swapaxes(wide(a), -1, -2) + n * np.eye(n)).astype(dtype)
+                s = (wide(a) @ adjoint(wide(a)) + n * np.eye(n)).astype(dtype)
                 if view != 2:
                     yield case('cholesky', [s], np.linalg.cholesky(wide(viewed(s, view))), dtype, view=view)
-                s = a + np.swapaxes(a, -1, -2)
-                yield case('eigvalsh', [s], np.linalg.eigvalsh(wide(viewed(s, view))), dtype, view=view)
+                s = a + adjoint(a)
+                yield case('eigvalsh', [s], np.linalg.eigvalsh(wide(viewed(s, view))), REAL.get(dtype, dtype), view=view)
     a, b = sample(rng, (2, 1, 4, 4), np.float64), sample(rng, (3, 4, 2), np.float64)
     yield case('solve', [a, b], np.linalg.solve(a, np.broadcast_to(b, (2, 3, 4, 2))), np.float64)
     a, b = sample(rng, (4, 4), np.int32) + 20 * np.eye(4, dtype=np.int32), sample(rng, (4, 2), np.int32)
     yield case('solve', [a, b], np.linalg.solve(a, b), np.float32)
     yield case('inv', [a], np.linalg.inv(a), np.float32)
     yield case('det', [a], np.linalg.det(a), np.float32)
-    # The lower triangle alone counts.
-    a = sample(rng, (5, 5), np.float64)
-    yield case('eigvalsh', [a], np.linalg.eigvalsh(a), np.float64)
-    s = np.tril(a @ a.T + 5 * np.eye(5)) + np.triu(a, 1)
-    yield case('cholesky', [s], np.linalg.cholesky(s), np.float64)
+    # The lower triangle alone counts, and of the diagonal the real part.
+    for dtype in np.float64, np.complex128:
+        a = sample(rng, (5, 5), dtype)
+        yield case('eigvalsh', [a], np.linalg.eigvalsh(a), np.float64)
+        s = np.tril(a @ adjoint(a) + 5 * np.eye(5)) + np.triu(a, 1)
+        if dtype == np.complex128:
+            s += 1j * np.diag(a[0].real)
+        yield case('cholesky', [s], np.linalg.cholesky(s), dtype)
 
 
 def signed_qr(x):
-    """NumPy's, with a diagonal of r that is not negative."""
+    """NumPy's, with a diagonal of r that is real and not negative."""
     q, r = np.linalg.qr(x)
-    sign = np.where(np.diagonal(r) < 0, -1.0, 1.0)
-    return q * sign, r * sign[:, None]
+    d = np.diagonal(r)
+    sign = np.where(d == 0, 1.0, d / np.where(d == 0, 1.0, abs(d)))
+    return q * sign, r * np.conj(sign)[:, None]
 
 
 def rectangular(rng):
     for shape in [(0, 0), (0, 3), (3, 0), (1, 1), (1, 5), (5, 1), (3, 3), (4, 7), (7, 4), (32, 32), (33, 33), (40, 70),
                   (70, 40), (100, 100), (2, 3, 5), (2, 2, 6, 4), (0, 4, 3), (30, 3, 3), (200, 5), (5, 200)]:
-        for dtype in (np.float32, np.float64):
+        for dtype in FLOATS:
             for view in range(4) if shape[-1] < 10 else (0, 1):
                 a = sample(rng, shape, dtype)
                 x = wide(viewed(a, view))
@@ -190,11 +206,11 @@ def rectangular(rng):
                 else:
                     pairs = [signed_qr(y) for y in x.reshape((-1,) + x.shape[-2:])]
                     k = min(x.shape[-2:])
-                    q = np.array([p[0] for p in pairs]).reshape(x.shape[:-1] + (k,))
-                    r = np.array([p[1] for p in pairs]).reshape(x.shape[:-2] + (k, x.shape[-1]))
+                    q = np.array([p[0] for p in pairs], x.dtype).reshape(x.shape[:-1] + (k,))
+                    r = np.array([p[1] for p in pairs], x.dtype).reshape(x.shape[:-2] + (k, x.shape[-1]))
                 yield case('qr_q', [a], q, dtype, view=view)
                 yield case('qr_r', [a], r, dtype, view=view)
-                yield case('svdvals', [a], np.linalg.svd(x, compute_uv=False), dtype, view=view)
+                yield case('svdvals', [a], np.linalg.svd(x, compute_uv=False), REAL.get(dtype, dtype), view=view)
 
 
 def main():

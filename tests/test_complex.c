@@ -399,9 +399,11 @@ static void test_arcs(void **state) {
                 for (int k = 0; k < 2; k++) {
                     long double have = (long double)y[2 * i + k], want = k ? cimagl(truth) : creall(truth);
                     long double bound = d ? 0x1p-52L : 0x1p-23L, least = d ? 0x1p-1022L : 0x1p-126L;
+                    const bool nans = in[2 * i] != in[2 * i] || in[2 * i + 1] != in[2 * i + 1]; // C leaves a 0's sign open
                     bool same = want != want ? have != have
                                 : isinf(want) ? have == want
-                                              : fabsl(have - want) <= 8 * bound * fabsl(want) + least && !signbit(have) == !signbit(want);
+                                              : fabsl(have - want) <= 8 * bound * fabsl(want) + least &&
+                                                    (!signbit(have) == !signbit(want) || (want == 0 && nans));
                     if (!same) fail_msg("%s of %g%+gi, part %d: %.9Lg, expected %.9Lg", list[f].name, in[2 * i], in[2 * i + 1], k, have, want);
                 }
             }
@@ -587,8 +589,6 @@ static void test_systems(void **state) {
     expect_error(g, GN_ERROR_SHAPE, "gn_solve: (2,2) and (3,1): 2 equations, 3 right-hand sides");
     assert_null(gn_slogdet(wide, NULL));
     expect_error(g, GN_ERROR_SHAPE, "gn_slogdet: (2,3): the matrices are not square");
-    assert_null(gn_cholesky(square));
-    expect_error(g, GN_ERROR_DTYPE, "gn_cholesky: complex64 is not supported here");
 }
 
 // Sums of conj(a) b over any axis, broadcast, of integers in their own dtype.

@@ -39,17 +39,21 @@ static gn_array *decomposition(const char *name, gn_array **x) {
     return strcmp(name, "qr_q") == 0 ? q : r;
 }
 
+static gn_dtype part_of(gn_dtype t) { return t == GN_C64 ? GN_F32 : t == GN_C128 ? GN_F64 : t; }
+
 // The largest error over `scale`.
 static double distance(gn_array *y, const test_array *want, double scale) {
     void *have = malloc(gn_bytes(y) + 16);
     double error = 0.0;
     if (have == NULL || y == NULL || gn_size(y) != want->n ||
+        (gn_dtype_of(y) != part_of(gn_dtype_of(y))) != (want->t != part_of(want->t)) ||
         gn_read(y, have, gn_bytes(y)) != GN_OK) {
         free(have);
         return HUGE_VAL;
     }
-    for (int64_t i = 0; i < want->n; i++) {
-        double a = test_element(gn_dtype_of(y), have, i), b = test_element(want->t, want->data, i);
+    const gn_dtype t = part_of(gn_dtype_of(y)), wt = part_of(want->t);
+    for (int64_t i = 0; i < want->n * (wt != want->t ? 2 : 1); i++) {
+        double a = test_element(t, have, i), b = test_element(wt, want->data, i);
         if (!(fabs(a - b) <= error)) error = fabs(a - b);
     }
     free(have);
@@ -101,9 +105,10 @@ static void test_numpy(void **state) {
         y = product(g, name, subscripts, x, v[6], v + 1);
         if (y == NULL && gn_status_get(g) == GN_OK) y = decomposition(name, x);
         // float32 decompositions are computed wider and rounded once.
-        double most = v[5] == GN_F64   ? 1e-11
-                      : v[5] == GN_F32 ? 4e-7
-                                       : 0.0,
+        const gn_dtype part = part_of((gn_dtype)v[5]);
+        // But complex systems are real ones of twice the order, large enough for a GPU and its float32.
+        const double single = v[5] == GN_C64 && test_on_vulkan() ? 3e-6 : 4e-7;
+        double most = part == GN_F64 ? 1e-11 : part == GN_F32 ? single : 0.0,
                error = distance(y, &want, scale);
         if (!(error <= most) || !same_shape(y, &want.s) || gn_dtype_of(y) != (gn_dtype)v[5]) {
             char shape[64] = "";
@@ -138,7 +143,9 @@ static void check_qr(gn_context *g, gn_array *a, double eps) {
     assert_true(largest(gn_sub(gn_matmul(q, r), a)) <= n * eps * scale);
     assert_true(skew(g, q) <= n * eps);
     assert_true(largest(gn_sub(gn_triu(r, 0), r)) == 0.0);
-    assert_true(gn_size(r) == 0 || gn_item(gn_min(gn_diagonal(r, 0), GN_ALL)) >= 0.0);
+    gn_array *diagonal = gn_diagonal(r, 0);
+    assert_true(gn_size(diagonal) == 0 || gn_item(gn_min(gn_real(diagonal), GN_ALL)) >= 0.0);
+    assert_true(largest(gn_imag(diagonal)) == 0.0);
 }
 
 static void check_svd(gn_context *g, gn_array *a, double eps) {
@@ -152,6 +159,7 @@ static void check_svd(gn_context *g, gn_array *a, double eps) {
                     n * eps * scale);
         assert_true(skew(g, u) <= n * eps);
         assert_true(skew(g, turned(vt)) <= n * eps);
+        assert_false(is_complex(s));
         gn_array *only_u = NULL, *only_vt = NULL;
         gn_svd(a, full != 0, &only_u, NULL);
         gn_svd(a, full != 0, NULL, &only_vt);
@@ -163,6 +171,7 @@ static void check_svd(gn_context *g, gn_array *a, double eps) {
 static void check_eigh(gn_context *g, gn_array *a, double eps) {
     gn_array *v = NULL, *w = gn_eigh(a, &v), *alone = gn_eigh(a, NULL);
     double scale = largest(w) + 1e-300, n = (double)gn_dim(a, -1) + 10.0;
+    assert_false(is_complex(w));
     assert_true(largest(gn_sub(gn_matmul(a, v), gn_mul(v, gn_expand_dims(w, -2)))) <=
                 n * eps * scale);
     assert_true(skew(g, v) <= n * eps);
@@ -170,7 +179,7 @@ static void check_eigh(gn_context *g, gn_array *a, double eps) {
 }
 
 static void check_solve(gn_array *a, double eps) {
-    gn_array *b = gn_randn(gn_context_of(a), gn_dtype_of(a), GN_SHAPE(gn_dim(a, -1), 5)),
+    gn_array *b = normal(gn_context_of(a), gn_dtype_of(a), GN_SHAPE(gn_dim(a, -1), 5)),
              *x = gn_solve(a, b);
     double n = (double)gn_dim(a, -1) + 10.0, scale = largest(a) * largest(x) + largest(b);
     assert_true(largest(gn_sub(gn_matmul(a, x), b)) <= n * eps * scale);
@@ -183,10 +192,10 @@ static gn_array *hilbert(gn_context *g, int64_t n) {
 }
 
 // Rows and columns fall from 1 to 1e-12; with `swap` they rise.
-static gn_array *graded(gn_context *g, int64_t n, bool swap) {
-    gn_array *a = gn_randn(g, GN_F64, GN_SHAPE(n, n));
+static gn_array *graded(gn_context *g, gn_dtype t, int64_t n, bool swap) {
+    gn_array *a = normal(g, t, GN_SHAPE(n, n));
     gn_array *f = gn_exp(gn_linspace(g, GN_F64, swap ? -27.6 : 0.0, swap ? 0.0 : -27.6, n));
-    a = gn_add(a, gn_transpose(a));
+    a = gn_add(a, turned(a));
     return gn_mul(gn_mul(a, gn_expand_dims(f, 1)), f);
 }
 
@@ -202,65 +211,73 @@ static void test_residuals(void **state) {
     gn_context *g = (gn_context *)*state;
     static const int64_t sizes[] = {1,  2,  3,  4,  5,  7,  8,  15,  16,  17, 31,
                                     32, 33, 48, 63, 64, 65, 96, 100, 129, 200};
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        gn_scope_begin(g);
-        int64_t n = sizes[i];
-        check_all(g, gn_randn(g, GN_F64, GN_SHAPE(n, n)), 1e-15);
-        check_all(g, gn_randn(g, GN_F32, GN_SHAPE(n, n)), 4e-7);
-        check_qr(g, gn_randn(g, GN_F64, GN_SHAPE(n, 40)), 1e-15);
-        check_qr(g, gn_randn(g, GN_F64, GN_SHAPE(40, n)), 1e-15);
-        check_svd(g, gn_randn(g, GN_F64, GN_SHAPE(n, 40)), 1e-15);
-        check_svd(g, gn_randn(g, GN_F64, GN_SHAPE(40, n)), 1e-15);
-        gn_scope_end(g);
+    for (int cx = 0; cx < 2; cx++) {
+        const gn_dtype t = cx ? GN_C128 : GN_F64;
+        for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+            gn_scope_begin(g);
+            int64_t n = sizes[i];
+            check_all(g, normal(g, t, GN_SHAPE(n, n)), 1e-15);
+            check_all(g, normal(g, cx ? GN_C64 : GN_F32, GN_SHAPE(n, n)), 4e-7);
+            check_qr(g, normal(g, t, GN_SHAPE(n, 40)), 1e-15);
+            check_qr(g, normal(g, t, GN_SHAPE(40, n)), 1e-15);
+            check_svd(g, normal(g, t, GN_SHAPE(n, 40)), 1e-15);
+            check_svd(g, normal(g, t, GN_SHAPE(40, n)), 1e-15);
+            gn_scope_end(g);
+        }
+        check_all(g, normal(g, t, GN_SHAPE(3, 2, 9, 9)), 1e-15);
+        const int64_t n = cx ? 270 : 530; // large enough for several threads
+        gn_array *large = normal(g, t, GN_SHAPE(n, n));
+        check_eigh(g, gn_add(large, turned(large)), 1e-15);
     }
-    check_all(g, gn_randn(g, GN_F64, GN_SHAPE(3, 2, 9, 9)), 1e-15);
-    gn_array *large = gn_randn(g, GN_F64, GN_SHAPE(530, 530)); // large enough for several threads
-    check_eigh(g, gn_add(large, turned(large)), 1e-15);
+}
+
+static void check_ill_conditioned(gn_context *g, gn_dtype t, int64_t n) {
+    gn_array *random = normal(g, t, GN_SHAPE(n, n)), *i = gn_complex(gn_scalar(g, GN_F64, 0.6), gn_scalar(g, GN_F64, 0.8));
+    gn_array *turn = t == GN_C128 ? i : gn_scalar(g, GN_F64, 1.0);
+    check_all(g, gn_mul(hilbert(g, n), turn), 1e-15);
+    check_all(g, graded(g, t, n, false), 1e-15);
+    check_all(g, graded(g, t, n, true), 1e-15);
+    check_all(g, gn_add(gn_eye(g, GN_F64, n, n, 0), gn_mul_s(random, 1e-14)), 1e-15);
+    check_all(g, gn_mul_s(random, 1e-200), 1e-15);
+    check_all(g, gn_mul_s(random, 1e200), 1e-15);
+    // Of low rank, with columns that are exactly zero, equal ones, and zero altogether.
+    gn_array *thin = normal(g, t, GN_SHAPE(n, 2)), *low = gn_matmul(thin, turned(thin));
+    gn_array *holes = gn_triu(gn_tril(random, n - 3), 1);
+    gn_array *zero = gn_mul_s(random, 0.0), *ones = gn_mul(gn_ones_like(zero), turn);
+    gn_array *these[4];
+    these[0] = low;
+    these[1] = holes;
+    these[2] = zero;
+    these[3] = ones;
+    for (int k = 0; k < 4; k++) {
+        check_qr(g, these[k], 1e-15);
+        check_svd(g, these[k], 1e-15);
+        check_eigh(g, gn_add(these[k], turned(these[k])), 1e-15);
+    }
+    check_svd(g, gn_matmul(normal(g, t, GN_SHAPE(70, 2)), normal(g, t, GN_SHAPE(2, n))), 1e-15);
 }
 
 static void test_ill_conditioned(void **state) {
     gn_context *g = (gn_context *)*state;
     static const int64_t sizes[] = {4, 12, 40, 100};
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+    for (size_t i = 0; i < 2 * sizeof sizes / sizeof sizes[0]; i++) {
         gn_scope_begin(g);
-        int64_t n = sizes[i];
-        check_all(g, hilbert(g, n), 1e-15);
-        check_all(g, graded(g, n, false), 1e-15);
-        check_all(g, graded(g, n, true), 1e-15);
-        check_all(g,
-                  gn_add(gn_eye(g, GN_F64, n, n, 0),
-                         gn_mul_s(gn_randn(g, GN_F64, GN_SHAPE(n, n)), 1e-14)),
-                  1e-15);
-        check_all(g, gn_mul_s(gn_randn(g, GN_F64, GN_SHAPE(n, n)), 1e-200), 1e-15);
-        check_all(g, gn_mul_s(gn_randn(g, GN_F64, GN_SHAPE(n, n)), 1e200), 1e-15);
-        // Of low rank, with columns that are exactly zero, and zero altogether.
-        gn_array *thin = gn_randn(g, GN_F64, GN_SHAPE(n, 2)),
-                 *low = gn_matmul(thin, gn_transpose(thin));
-        gn_array *holes = gn_triu(gn_tril(gn_randn(g, GN_F64, GN_SHAPE(n, n)), n - 3), 1);
-        gn_array *zero = gn_zeros(g, GN_F64, GN_SHAPE(n, n));
-        gn_array *these[3];
-        these[0] = low;
-        these[1] = holes;
-        these[2] = zero;
-        for (int k = 0; k < 3; k++) {
-            check_qr(g, these[k], 1e-15);
-            check_svd(g, these[k], 1e-15);
-            check_eigh(g, gn_add(these[k], turned(these[k])), 1e-15);
-        }
-        check_svd(
-            g, gn_matmul(gn_randn(g, GN_F64, GN_SHAPE(70, 2)), gn_randn(g, GN_F64, GN_SHAPE(2, n))),
-            1e-15);
+        check_ill_conditioned(g, i % 2 ? GN_C128 : GN_F64, sizes[i / 2]);
         gn_scope_end(g);
     }
-    // What is left of equal columns soon is nearly nothing.
-    gn_array *ones = gn_ones(g, GN_F64, GN_SHAPE(130, 64)), *v = NULL;
-    check_qr(g, ones, 1e-15);
-    check_svd(g, ones, 1e-15);
-    // The smallest numbers there are have the vectors of others.
-    gn_array *tiny = gn_mul_s(gn_floor(gn_mul_s(gn_randn(g, GN_F64, GN_SHAPE(70, 70)), 1e6)), 5e-324),
-             *w = gn_mul_s(gn_eigh(tiny, &v), 1e300), *s = gn_mul_s(tiny, 1e300);
-    s = gn_add(gn_tril(s, 0), turned(gn_tril(s, -1)));
-    assert_true(largest(gn_sub(gn_matmul(s, v), gn_mul(v, gn_expand_dims(w, -2)))) <= 1e-6 * largest(w));
+    for (int cx = 0; cx < 2; cx++) {
+        // What is left of equal columns soon is nearly nothing.
+        gn_array *ones = gn_ones(g, cx ? GN_C128 : GN_F64, GN_SHAPE(130, 64)), *v = NULL;
+        check_qr(g, ones, 1e-15);
+        check_svd(g, ones, 1e-15);
+        // The smallest numbers there are have the vectors of others.
+        gn_array *re = gn_mul_s(gn_floor(gn_mul_s(gn_randn(g, GN_F64, GN_SHAPE(70, 70)), 1e6)), 5e-324);
+        gn_array *tiny = cx ? gn_complex(re, gn_transpose(re)) : re;
+        gn_array *w = gn_mul_s(gn_eigh(tiny, &v), 1e300), *s = gn_mul_s(tiny, 1e300);
+        gn_array *diagonal = gn_mul(gn_real(s), gn_eye(g, GN_F64, 70, 70, 0));
+        s = gn_add(diagonal, gn_add(gn_tril(s, -1), turned(gn_tril(s, -1))));
+        assert_true(largest(gn_sub(gn_matmul(s, v), gn_mul(v, gn_expand_dims(w, -2)))) <= 1e-6 * largest(w));
+    }
 }
 
 // Eigenvalues known exactly: of the second difference, and of a matrix with many equal ones.
@@ -296,17 +313,18 @@ static void test_known_values(void **state) {
 // The same bits for any number of threads, and for a batch as for its matrices.
 static void test_same_bits(void **state) {
     gn_context *g = (gn_context *)*state;
-    double *first = NULL;
+    double *first[2] = {NULL, NULL};
     const int64_t n = 150;
-    for (int threads = 1; threads <= 3; threads++) {
+    for (int round = 0; round < 6; round++) {
+        const int threads = 1 + round % 3, cx = round / 3;
         gn_options o = test_options();
         o.threads = threads;
         o.seed = 5;
         gn_context *h = test_open_with(&o);
-        gn_array *a = gn_randn(h, GN_F64, GN_SHAPE(n, n)), *v = NULL, *u = NULL, *vt = NULL;
+        gn_array *a = normal(h, cx ? GN_C128 : GN_F64, GN_SHAPE(n, n)), *v = NULL, *u = NULL, *vt = NULL;
         gn_array *all[4];
         all[0] = gn_solve(a, a);
-        gn_eigh(gn_add(a, gn_transpose(a)), &v);
+        gn_eigh(gn_add(a, turned(a)), &v);
         all[1] = v;
         gn_svd(a, false, &u, &vt);
         all[2] = u;
@@ -315,15 +333,17 @@ static void test_same_bits(void **state) {
         double *data = (double *)malloc(gn_bytes(y));
         assert_non_null(data);
         assert_int_equal(gn_read(y, data, gn_bytes(y)), GN_OK);
-        if (first == NULL) {
-            first = data;
+        if (first[cx] == NULL) {
+            first[cx] = data;
         } else {
-            assert_memory_equal(first, data, gn_bytes(y));
+            assert_memory_equal(first[cx], data, gn_bytes(y));
             free(data);
         }
         gn_close(h);
     }
-    free(first);
+    for (int i = 0; i < 2; i++) free(first[i]);
+    gn_array *matrices = normal(g, GN_C128, GN_SHAPE(9, 20, 20)), *values = gn_svd(matrices, false, NULL, NULL);
+    assert_true(largest(gn_sub(gn_index(values, "8"), gn_svd(gn_index(matrices, "8"), false, NULL, NULL))) == 0.0);
     gn_array *batch = gn_randn(g, GN_F64, GN_SHAPE(9, 20, 20)), *inverses = gn_inv(batch);
     for (int i = 0; i < 9; i++)
         assert_true(largest(gn_sub(gn_index(inverses, i == 3 ? "3" : "8"),
@@ -349,26 +369,29 @@ static void test_half_and_integers(void **state) {
 
 static void test_nan(void **state) {
     gn_context *g = (gn_context *)*state;
-    for (int kind = 0; kind < 2; kind++) {
+    for (int kind = 0; kind < 4; kind++) { // complex ones in the imaginary part
         for (int64_t n = 2; n < 80; n += 38) {
+            const bool cx = kind > 1;
             gn_array *a = gn_randn(g, GN_F64, GN_SHAPE(n, n));
-            double bad = kind == 0 ? (double)NAN : (double)INFINITY;
+            double bad = kind % 2 == 0 ? (double)NAN : (double)INFINITY;
             gn_array *spot = gn_eye(g, GN_F64, n, n, 1);
             a = gn_where(gn_eq_s(spot, 1.0), gn_full(g, GN_F64, GN_SHAPE(), bad), a);
             gn_array *r = NULL;
+            if (cx) a = gn_complex(gn_transpose(a), a);
             gn_qr(a, &r);
             assert_true(gn_item(gn_any(gn_isnan(r), GN_ALL)) == 1.0);
             gn_solve(a, a);
             gn_inv(a);
             gn_det(a);
             assert_int_equal(gn_status_get(g), GN_OK);
-            assert_null(gn_eigh(gn_transpose(a), NULL));
+            assert_null(gn_eigh(turned(a), NULL));
             expect_error(g, GN_ERROR_ARGUMENT, "gn_eigh: the matrix holds NaN or infinity");
             assert_null(gn_svd(a, true, NULL, NULL));
             expect_error(g, GN_ERROR_ARGUMENT, "gn_svd: the matrix holds NaN or infinity");
             gn_array *spd =
                 gn_where(gn_eq_s(gn_transpose(spot), 1.0), gn_full(g, GN_F64, GN_SHAPE(), bad),
                          gn_eye(g, GN_F64, n, n, 0));
+            if (cx) spd = gn_complex(gn_eye(g, GN_F64, n, n, 0), spd);
             assert_null(gn_cholesky(spd));
             expect_error(
                 g, GN_ERROR_ARGUMENT,
@@ -445,18 +468,25 @@ static void test_errors(void **state) {
         gn_solve(gn_ones(g, GN_F32, GN_SHAPE(2, 3, 3)), gn_ones(g, GN_F32, GN_SHAPE(4, 3, 2))));
     expect_error(g, GN_ERROR_SHAPE,
                  "gn_solve: (2,3,3) and (4,3,2): batch dimensions do not broadcast");
-    assert_null(gn_qr(z, &r));
+    gn_array *minus = gn_sub(z, gn_eye(g, GN_C64, 3, 3, 0));
+    assert_null(gn_cholesky(minus));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_cholesky: the matrix is not positive definite (its leading 1 x 1 block is not)");
+    minus = gn_add(gn_eye(g, GN_C128, 140, 140, 0), gn_mul_s(gn_eye(g, GN_C128, 140, 140, -133), 9.0));
+    assert_null(gn_cholesky(minus));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_cholesky: the matrix is not positive definite (its leading 134 x 134 block is not)");
+    assert_null(gn_eigh(gn_slice(z, 0, 0, 2, 1), &r));
     assert_null(r);
-    expect_error(g, GN_ERROR_DTYPE, NULL);
+    expect_error(g, GN_ERROR_SHAPE, "gn_eigh: (2,3): the matrices are not square");
+    assert_null(gn_qr(gn_index(z, "0"), &r));
+    expect_error(g, GN_ERROR_SHAPE, "gn_qr: (3,) is not a matrix or a batch of matrices");
     expect_values(gn_det(s), 0.0);
     assert_null(gn_inv(NULL));
     assert_null(gn_qr(NULL, &r));
 }
 
-static void use_everything(gn_context *g) {
+static void use_everything_of(gn_context *g, gn_dtype t) {
     gn_scope_begin(g);
-    gn_array *a =
-        gn_add(gn_randn(g, GN_F32, GN_SHAPE(2, 5, 5)), gn_mul_s(gn_eye(g, GN_F32, 5, 5, 0), 9.0));
+    gn_array *a = gn_add(normal(g, t, GN_SHAPE(2, 5, 5)), gn_mul_s(gn_eye(g, GN_F32, 5, 5, 0), 9.0));
     gn_array *s = gn_matmul(a, turned(a)), *r = NULL, *v = NULL, *u = NULL, *vt = NULL;
     gn_einsum(g, "bij,bjk,bkl->il", a, s, a);
     gn_tensordot(a, turned(s), NULL, NULL, 3);
@@ -471,6 +501,11 @@ static void use_everything(gn_context *g) {
     if ((values == NULL) != (u == NULL) || (values == NULL) != (vt == NULL))
         fail_msg("one result without the others");
     gn_scope_end(g);
+}
+
+static void use_everything(gn_context *g) {
+    use_everything_of(g, GN_F32);
+    use_everything_of(g, GN_C64);
 }
 
 static void test_allocations(void **state) {
@@ -489,8 +524,15 @@ static gn_array *both(gn_context *g, gn_array *y) { return gn_add(weighted(g, gn
 
 static gn_array *symmetric(gn_array *a) { return gn_add(a, turned(a)); }
 
+// Two complex arrays of two real ones.
+static gn_array **apart(gn_array *const *x, gn_array **z) {
+    z[0] = gn_complex(x[0], x[1]);
+    z[1] = gn_complex(gn_swap_axes(x[1], -1, -2), gn_mul(x[0], x[1]));
+    return z;
+}
+
 static gn_array *loss_of(gn_context *g, gn_array *const *x, int count, void *user) {
-    gn_array *a = x[0], *b = count > 1 ? x[1] : NULL, *v = NULL, *n = NULL, *r = NULL;
+    gn_array *a = x[0], *b = count > 1 ? x[1] : NULL, *v = NULL, *n = NULL, *r = NULL, *z[2];
     switch (*(int *)user) {
     case 0: return weighted(g, gn_einsum(g, "bij,bjk->ki", a, b));
     case 1: return weighted(g, gn_einsum(g, "bii,bij->bj", a, b));
@@ -531,6 +573,32 @@ static gn_array *loss_of(gn_context *g, gn_array *const *x, int count, void *use
     case 27: n = gn_slogdet(gn_complex(a, b), &v); return gn_add(both(g, n), weighted(g, v));
     case 28: return both(g, gn_vecdot(gn_complex(a, b), gn_complex(gn_swap_axes(b, 1, 2), a), 0));
     case 29: return weighted(g, gn_vecdot(a, gn_slice(b, 0, 0, 1, 1), -1));
+    case 31: return both(g, gn_cholesky(gn_matmul(gn_complex(a, b), turned(gn_complex(a, b)))));
+    case 32: return weighted(g, gn_eigh(symmetric(gn_complex(a, b)), NULL));
+    case 33: // vectors are known up to their phases
+        gn_eigh(symmetric(gn_complex(a, b)), &v);
+        return gn_add(weighted(g, gn_abs(v)), both(g, gn_mul(gn_slice(v, -2, 0, 1, 1), gn_conj(gn_slice(v, -2, 1, 2, 1)))));
+    case 34: // square, tall and wide
+        n = gn_qr(gn_complex(a, b), &r);
+        return gn_add(both(g, n), both(g, r));
+    case 35: n = gn_qr(gn_concat(apart(x, z), 2, -2), &r); return gn_add(both(g, n), both(g, r));
+    case 36: n = gn_qr(gn_concat(apart(x, z), 2, -1), &r); return gn_add(both(g, n), both(g, r));
+    case 37: return weighted(g, gn_svd(gn_concat(apart(x, z), 2, -1), false, NULL, NULL));
+    case 38: // u and v are known up to phases that they have in common
+        n = gn_svd(gn_complex(a, b), true, &v, &r);
+        return gn_add(weighted(g, n), gn_add(weighted(g, gn_abs(v)), both(g, gn_matmul(v, r))));
+    case 39:
+    case 40:
+        n = gn_svd(gn_concat(apart(x, z), 2, *(int *)user - 41), false, &v, &r);
+        return gn_add(weighted(g, gn_abs(r)), both(g, gn_matmul(gn_mul(v, gn_expand_dims(gn_square(n), -2)), r)));
+    case 41: return both(g, gn_pinv(gn_concat(apart(x, z), 2, -1), -1));
+    case 42: return both(g, gn_lstsq(gn_concat(apart(x, z), 2, -2), gn_concat(x, 2, -2), -1, NULL, NULL));
+    case 43:
+        n = gn_lstsq(gn_concat(x, 2, -2), gn_concat(apart(x, z), 2, -2), -1, &r, NULL);
+        return gn_add(both(g, n), weighted(g, r));
+    case 44:
+        n = gn_complex(a, b);
+        return gn_add(weighted(g, gn_matrix_norm(n, GN_NORM_NUCLEAR)), weighted(g, gn_matrix_norm(n, GN_NORM_2)));
     default:
         n = gn_svd(gn_concat(x, 2, -1), false, &v, &r);
         return gn_add(weighted(g, gn_square(r)),
@@ -548,7 +616,7 @@ static gn_array *loss_of_gradient(gn_context *g, gn_array *const *x, int count, 
 
 static void test_gradients(void **state) {
     gn_context *g = (gn_context *)*state;
-    for (int kind = 0; kind < 31; kind++) {
+    for (int kind = 0; kind < 45; kind++) {
         gn_scope_begin(g);
         gn_array *x[2];
         gn_seed(g, 3);
@@ -577,6 +645,15 @@ static void test_singular_gradient(void **state) {
     const double want[] = {-16, 44, -24, 4, -11, 6, 0, 0, 0};
     assert_true(largest(gn_sub(gn_grad(a), gn_array_from(g, GN_F64, GN_SHAPE(3, 3), want))) <
                 1e-12);
+    // (2i, 2 + 4i; 1, 2 - i): of re + 3 im the gradient is 1 + 3i times the conjugated cofactors 2 - i, -1; -2 - 4i, 2i.
+    const double re[] = {0, 2, 1, 2}, im[] = {2, 4, 0, -1}, slope[2][4] = {{-1, -1, -14, 6}, {7, -3, -2, -2}};
+    gn_array *part[2], *d;
+    for (int k = 0; k < 2; k++) part[k] = gn_requires_grad(gn_array_from(g, GN_F64, GN_SHAPE(2, 2), k ? im : re), true);
+    d = gn_det(gn_complex(part[0], part[1]));
+    expect_values(gn_abs(gn_detach(d)), 0.0);
+    assert_int_equal(gn_backward(gn_add(gn_real(d), gn_mul_s(gn_imag(d), 3.0))), GN_OK);
+    for (int k = 0; k < 2; k++)
+        assert_true(largest(gn_sub(gn_grad(part[k]), gn_array_from(g, GN_F64, GN_SHAPE(2, 2), slope[k]))) < 1e-12);
 }
 
 // Vectors that only complete a basis have no derivative, and neither have those of dependent columns.

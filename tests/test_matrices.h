@@ -12,7 +12,19 @@ static TEST_MAYBE_UNUSED double largest(gn_array *a) {
     return gn_size(a) == 0 ? 0.0 : gn_item(gn_max(gn_abs(a), GN_ALL));
 }
 
-static TEST_MAYBE_UNUSED gn_array *turned(gn_array *a) { return gn_swap_axes(a, -1, -2); }
+static TEST_MAYBE_UNUSED bool is_complex(gn_array *a) { return gn_dtype_of(a) == GN_C64 || gn_dtype_of(a) == GN_C128; }
+
+// The transpose, of complex ones conjugated.
+static TEST_MAYBE_UNUSED gn_array *turned(gn_array *a) {
+    return is_complex(a) ? gn_conj(gn_swap_axes(a, -1, -2)) : gn_swap_axes(a, -1, -2);
+}
+
+static TEST_MAYBE_UNUSED gn_array *normal(gn_context *g, gn_dtype t, gn_shape s) {
+    const gn_dtype part = t == GN_C64 ? GN_F32 : GN_F64;
+    if (t != GN_C64 && t != GN_C128) return gn_randn(g, t, s);
+    gn_array *re = gn_randn(g, part, s);
+    return gn_complex(re, gn_randn(g, part, s));
+}
 
 static TEST_MAYBE_UNUSED gn_array *wide(gn_array *a) { return gn_cast(a, GN_F64); }
 

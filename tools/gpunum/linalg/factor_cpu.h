@@ -30,6 +30,7 @@ typedef struct gni_la_operand {
 typedef struct gni_la_job {
     gn_context *g;
     gni_la_kind kind;
+    bool is_complex; // left to room complex_factor
     const char *fn;
     int64_t batch, m, n, k; // matrices a (m,n); k columns of b or of u
     gni_la_operand in[2], out[3];
@@ -293,19 +294,28 @@ static void gni_la_do_svd(gni_la *w, const gni_la_job *d, int64_t index) {
     gni_la_store_columns(&long_side, index, q + n * ldm, ldm, m, k - n, NULL);
 }
 
+static void gni_la_do(gni_la *w, const gni_la_job *d, int64_t index) {
+    switch (d->kind) {
+    case GNI_LA_CHOLESKY: gni_la_do_cholesky(w, d, index); break;
+    case GNI_LA_QR: gni_la_do_qr(w, d, index); break;
+    case GNI_LA_COMPLEX_DET: gni_la_do_complex_det(w, d, index); break;
+    case GNI_LA_EIGH: gni_la_do_eigh(w, d, index); break;
+    case GNI_LA_SVD: gni_la_do_svd(w, d, index); break;
+    default: gni_la_do_solve(w, d, index);
+    }
+}
+
+static void gni_lc_do(gni_la *w, const gni_la_job *d, int64_t index); // of the room below
+
 static void gni_la_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_la_job *d = (const gni_la_job *)arg;
     gni_la *w = &d->workers[worker];
     for (int64_t i = begin; i < end; i++) {
         w->info = 0;
-        switch (d->kind) {
-        case GNI_LA_CHOLESKY: gni_la_do_cholesky(w, d, i); break;
-        case GNI_LA_QR: gni_la_do_qr(w, d, i); break;
-        case GNI_LA_COMPLEX_DET: gni_la_do_complex_det(w, d, i); break;
-        case GNI_LA_EIGH: gni_la_do_eigh(w, d, i); break;
-        case GNI_LA_SVD: gni_la_do_svd(w, d, i); break;
-        default: gni_la_do_solve(w, d, i);
-        }
+        if (d->is_complex)
+            gni_lc_do(w, d, i);
+        else
+            gni_la_do(w, d, i);
         d->info[i] = w->info;
     }
 }
@@ -370,21 +380,21 @@ static bool gni_la_run(gni_la_job *d) {
 
 // ---- the public decompositions
 
-// float32 or float64: what is computed and returned, before halves are rounded.
-static gn_dtype gni_la_dtype(gn_dtype t) { return t == GN_F64 ? GN_F64 : GN_F32; }
+// float32, float64 or complex: what is computed and returned, before halves are rounded.
+static gn_dtype gni_la_dtype(gn_dtype t) { return t == GN_F64 || gni_is_complex(t) ? t : GN_F32; }
 
 // Describes the matrices of `a`, with its last `matrix` axes (2, 1: one column, 0), over the batch's shape.
 static void gni_la_describe(gni_la_operand *o, const gn_array *a, const gn_shape *batch,
                             int matrix) {
-    int own = a->shape.rank - matrix;
-    o->t = a->dtype;
+    int own = a->shape.rank - matrix, each = gni_is_complex(a->dtype) ? 2 : 1; // of real numbers
+    o->t = each == 1 ? a->dtype : a->dtype == GN_C64 ? GN_F32 : GN_F64;
     o->rank = batch->rank;
-    o->rs = matrix > 0 ? a->stride[own] : 0;
-    o->cs = matrix > 1 ? a->stride[own + 1] : 0;
+    o->rs = matrix > 0 ? each * a->stride[own] : 0;
+    o->cs = matrix > 1 ? each * a->stride[own + 1] : 0;
     for (int i = 0; i < batch->rank; i++) {
         int axis = i - batch->rank + own;
         o->dim[i] = batch->dim[i];
-        o->step[i] = axis >= 0 && a->shape.dim[axis] != 1 ? a->stride[axis] : 0;
+        o->step[i] = axis >= 0 && a->shape.dim[axis] != 1 ? each * a->stride[axis] : 0;
     }
 }
 
@@ -426,6 +436,7 @@ static void gni_la_begin(gni_la_job *d, gn_context *g, gni_la_kind kind, const c
     memset(d, 0, sizeof *d);
     d->g = g;
     d->kind = kind;
+    d->is_complex = gni_is_complex(a->dtype);
     d->fn = fn;
     d->m = a->shape.dim[a->shape.rank - 2];
     d->n = a->shape.dim[a->shape.rank - 1];
@@ -445,7 +456,7 @@ static bool gni_la_finish(gni_la_job *d, gn_array **y, int count, gn_dtype resul
     for (int i = 0; i < count; i++) {
         if (y[i] == NULL) continue;
         gn_array *cast = y[i];
-        if (ok && y[i]->dtype != result)
+        if (ok && y[i]->dtype != result && !gni_is_complex(result)) // values of complex matrices are real
             cast = gni_apply(d->g, d->fn, GNI_OP_CAST, y[i]->dtype, result, &y[i], NULL, 1);
         if (cast != y[i] || !ok) gni_unref(d->g, y[i]);
         y[i] = ok ? cast : NULL;
@@ -458,4 +469,4 @@ static bool gni_la_finish(gni_la_job *d, gn_array **y, int count, gn_dtype resul
     return ok;
 }
 
-static gn_dtype gni_la_result(gn_dtype t) { return gni_is_float(t) ? t : GN_F32; }
+static gn_dtype gni_la_result(gn_dtype t) { return gni_is_float(t) || gni_is_complex(t) ? t : GN_F32; }

@@ -4,7 +4,6 @@
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
 #include "../api/grad.h"
-#include "../ops/elementwise.h"
 #include "../ops/linalg_ops.h"
 #include "../linalg/factor_batch.h"
 #include "../linalg/values_gpu.h"
@@ -12,6 +11,8 @@
 
 static gn_array *gni_complex_solve(gn_context *g, gn_array *a, gn_array *b);
 static gn_array *gni_complex_det(gn_context *g, const char *fn, gn_array *a, int which);
+static bool gni_has_zero(gn_array *a);
+static gn_array *gni_cofactors(gn_array *a);
 
 // Decompositions of square matrices with one result: gn_inv, gn_det, gn_cholesky.
 static gn_array *gni_la_single(const char *fn, gni_la_kind kind, gn_array *a,
@@ -24,7 +25,7 @@ static gn_array *gni_la_single(const char *fn, gni_la_kind kind, gn_array *a,
         if (!gni_is_square(g, fn, a)) return gni_end_scope(g, NULL);
         return gni_end_scope(g, kind == GNI_LA_DET ? gni_complex_det(g, fn, a, 0) : gni_complex_solve(g, a, NULL));
     }
-    if (gni_real_only(g, fn, &a, 1) && gni_is_square(g, fn, a)) {
+    if (gni_is_square(g, fn, a)) {
         gni_la_job d;
         gn_shape batch;
         gn_dtype t = gni_la_dtype(a->dtype);
@@ -32,8 +33,8 @@ static gn_array *gni_la_single(const char *fn, gni_la_kind kind, gn_array *a,
         gni_la_batch(&d, &batch);
         const int matrix = kind == GNI_LA_DET ? 0 : 2;
         d.k = d.n;
-        if (gni_ls_run(&d, a, NULL, &batch, matrix, t, &y) ||
-            gni_lg_run(&d, a, NULL, &batch, matrix, t, &y)) {
+        if (!d.is_complex && (gni_ls_run(&d, a, NULL, &batch, matrix, t, &y) ||
+                              gni_lg_run(&d, a, NULL, &batch, matrix, t, &y))) {
             y = gni_lg_result(&d, y, gni_la_result(a->dtype));
         } else {
             gn_array *x = gni_la_input(&d, 0, a, t, &batch, 2);
@@ -80,6 +81,10 @@ static gn_array *gni_complex_solve(gn_context *g, gn_array *a, gn_array *b) {
 // gx = h a^-H with h that takes the result's gradient to that of the determinant's logarithm (param[0] as below).
 static bool gni_back_complex_det(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     gn_array *y = node->output, *h = gy;
+    if (node->param[0] == 0 && g->no_grad > 0 && gni_has_zero(y)) {
+        gx[0] = gn_mul(gn_expand_dims(gy, GN_AXES(-2, -1)), gni_cofactors(node->in[0]));
+        return true;
+    }
     if (node->param[0] == 0) h = gn_mul(gy, gn_conj(y));
     if (node->param[0] == 1) h = gn_complex(gn_scalar(g, gni_part_of(y->dtype), 0.0), gn_imag(gn_mul(gy, gn_conj(y))));
     gx[0] = gn_mul(gn_expand_dims(h, GN_AXES(-2, -1)), gn_conj(gni_transposed(gn_inv(node->in[0]))));
@@ -221,18 +226,20 @@ static void gni_la_several(gn_context *g, const char *fn, gni_la_kind kind, gn_a
     const bool svd = kind == GNI_LA_SVD, qr = kind == GNI_LA_QR;
     d.k = full ? GNI_MAX(m, n) : k;
     const gn_dtype result = gni_la_result(a->dtype);
-    if (qr && (gni_ls_qr(&d, a, t, &batch, y) || gni_lg_qr_all(&d, a, t, &batch, y))) {
+    const bool on_gpu = !d.is_complex;
+    if (on_gpu && qr && (gni_ls_qr(&d, a, t, &batch, y) || gni_lg_qr_all(&d, a, t, &batch, y))) {
         if (place[1] == NULL) {
             gni_unref(g, y[1]);
             y[1] = NULL;
         }
         for (int i = 0; i < 2; i++) y[i] = gni_lg_result(&d, y[i], result);
-    } else if (!qr && (gni_ls_values(&d, a, t, &batch, full, y, place) ||
-                       gni_lv_values(&d, a, t, &batch, full, y, place))) {
+    } else if (on_gpu && !qr && (gni_ls_values(&d, a, t, &batch, full, y, place) ||
+                                 gni_lv_values(&d, a, t, &batch, full, y, place))) {
         for (int i = 0; i < 3; i++) y[i] = gni_lg_result(&d, y[i], result);
     } else {
+        const gn_dtype first = qr || !d.is_complex ? t : t == GN_C64 ? GN_F32 : GN_F64;
         gn_array *x = gni_la_input(&d, 0, a, t, &batch, 2);
-        if (x != NULL) y[0] = gni_la_output(&d, 0, t, &batch, qr ? 2 : 1, qr ? m : k, k);
+        if (x != NULL) y[0] = gni_la_output(&d, 0, first, &batch, qr ? 2 : 1, qr ? m : k, k);
         if (y[0] != NULL && place[1] != NULL)
             y[1] = gni_la_output(&d, 1, t, &batch, 2, svd ? m : k, !svd ? n : full ? m : k);
         if (y[0] != NULL && place[2] != NULL && !g->call_failed)
@@ -257,7 +264,7 @@ GPUNUM_API gn_array *gn_qr(gn_array *a, gn_array **r) {
     if (r != NULL) *r = NULL;
     gn_context *g = gni_begin("gn_qr", &a, 1);
     if (g == NULL) return NULL;
-    if (gni_real_only(g, "gn_qr", &a, 1) && gni_is_matrix(g, "gn_qr", a))
+    if (gni_is_matrix(g, "gn_qr", a))
         gni_la_several(g, "gn_qr", GNI_LA_QR, a, false, y, place);
     return gni_la_return(g, y, place);
 }
@@ -268,7 +275,7 @@ GPUNUM_API gn_array *gn_eigh(gn_array *a, gn_array **v) {
     if (v != NULL) *v = NULL;
     gn_context *g = gni_begin("gn_eigh", &a, 1);
     if (g == NULL) return NULL;
-    if (gni_real_only(g, "gn_eigh", &a, 1) && gni_is_square(g, "gn_eigh", a))
+    if (gni_is_square(g, "gn_eigh", a))
         gni_la_several(g, "gn_eigh", GNI_LA_EIGH, a, false, y, place);
     return gni_la_return(g, y, place);
 }
@@ -281,7 +288,7 @@ GPUNUM_API gn_array *gn_svd(gn_array *a, bool full, gn_array **u, gn_array **vt)
     if (vt != NULL) *vt = NULL;
     gn_context *g = gni_begin("gn_svd", &a, 1);
     if (g == NULL) return NULL;
-    if (gni_real_only(g, "gn_svd", &a, 1) && gni_is_matrix(g, "gn_svd", a))
+    if (gni_is_matrix(g, "gn_svd", a))
         gni_la_several(g, "gn_svd", GNI_LA_SVD, a, full && (u != NULL || vt != NULL), y, place);
     return gni_la_return(g, y, place);
 }
@@ -319,7 +326,8 @@ static bool gni_back_inv(gn_context *g, gni_node *node, gn_array *gy, gn_array *
 // Whether a determinant is 0: then there is no inverse.
 static bool gni_has_zero(gn_array *a) { return gn_item(gn_any(gn_eq_s(a, 0.0), GN_ALL)) != 0.0; }
 
-// The cofactors of singular matrices, by their singular values: det(u vt) u diag(products of the others) vt.
+// The cofactors of singular matrices, by their singular values: det(u vt) u diag(products of the others) vt; of complex ones
+// conjugated.
 // Good for one differentiation.
 static gn_array *gni_cofactors(gn_array *a) {
     gn_array *u = NULL, *vt = NULL, *s = gn_svd(a, false, &u, &vt);
@@ -328,7 +336,9 @@ static gn_array *gni_cofactors(gn_array *a) {
     gn_array *before = gni_products_before(s, last);
     gn_array *after = gn_flip(gni_products_before(gn_flip(s, -1), last), -1);
     gn_array *others = gn_expand_dims(gn_mul(before, after), -2);
-    gn_array *sign = gn_expand_dims(gn_expand_dims(gn_mul(gn_det(u), gn_det(vt)), -1), -1);
+    gn_array *sign = gn_mul(gn_det(u), gn_det(vt));
+    if (gni_is_complex(a->dtype)) sign = gn_conj(sign);
+    sign = gn_expand_dims(sign, GN_AXES(-2, -1));
     return gn_mul(sign, gn_matmul(gn_mul(u, others), vt));
 }
 
@@ -353,10 +363,10 @@ static bool gni_back_det(gn_context *g, gni_node *node, gn_array *gy, gn_array *
 // With P the lower triangle of l^T gl and its diagonal halved, l^-T P l^-1, made symmetric (Murray 2016).
 static bool gni_back_cholesky(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     GNI_UNUSED(g);
-    gn_array *l = node->output, *t = gni_transposed(l), *p = gn_matmul(t, gy);
+    gn_array *l = node->output, *t = gni_adjoint(l), *p = gn_matmul(t, gy);
     gn_array *half = gn_mul_s(gn_add(gn_tril(p, 0), gn_tril(p, -1)), 0.5);
-    gn_array *s = gni_transposed(gn_solve(t, gni_transposed(gn_solve(t, half))));
-    gx[0] = gn_mul_s(gn_add(s, gni_transposed(s)), 0.5);
+    gn_array *s = gni_adjoint(gn_solve(t, gni_adjoint(gn_solve(t, half))));
+    gx[0] = gn_mul_s(gn_add(s, gni_adjoint(s)), 0.5);
     return true;
 }
 
@@ -376,31 +386,33 @@ static bool gni_back_eigh(gn_context *g, gni_node *node, gn_array *gy, gn_array 
     gn_array *v = NULL, *w;
     if (node->param[0] == 0) {
         if (gn_eigh(node->in[0], &v) == NULL) return false;
-        gx[0] = gn_matmul(gn_mul(v, gn_expand_dims(gy, -2)), gni_transposed(v));
+        gx[0] = gn_matmul(gn_mul(v, gn_expand_dims(gy, -2)), gni_adjoint(v));
         return true;
     }
     // The vectors that the loss saw: once more they might be computed elsewhere, with other signs.
     v = node->output;
     w = gn_eigh(node->in[0], NULL);
-    gn_array *t = gni_transposed(v);
+    gn_array *t = gni_adjoint(v);
     if (w == NULL || t == NULL) return false;
     gn_array *inner = gni_over_gaps(g, gn_matmul(t, gy), w);
     gn_array *s = gn_matmul(gn_matmul(v, inner), t);
-    gx[0] = gn_mul_s(gn_add(s, gni_transposed(s)), 0.5);
+    gx[0] = gn_mul_s(gn_add(s, gni_adjoint(s)), 0.5);
     return true;
 }
 
 // Of a matrix that is not wide: (gq + q S) r^-T with S symmetric, its lower triangle that of r gr^T - gq^T q
 // (Walter and Lehmann 2010). gr may be NULL, and so may gq.
 static gn_array *gni_back_qr_tall(gn_array *q, gn_array *r, gn_array *gq, gn_array *gr) {
-    gn_array *m = gr != NULL ? gn_matmul(r, gni_transposed(gr)) : NULL;
+    gn_array *m = gr != NULL ? gn_matmul(r, gni_adjoint(gr)) : NULL;
     if (gq != NULL) {
-        gn_array *x = gn_matmul(gni_transposed(gq), q);
+        gn_array *x = gn_matmul(gni_adjoint(gq), q);
         m = m != NULL ? gn_sub(m, x) : gn_neg(x);
     }
-    gn_array *y = gn_matmul(q, gn_add(gn_tril(m, 0), gni_transposed(gn_tril(m, -1))));
+    gn_array *s = gn_add(gn_tril(m, 0), gni_adjoint(gn_tril(m, -1)));
+    if (s != NULL && gni_is_complex(s->dtype)) s = gn_mul_s(gn_add(s, gni_adjoint(s)), 0.5); // the diagonal is real
+    gn_array *y = gn_matmul(q, s);
     if (gq != NULL) y = gn_add(y, gq);
-    return gni_transposed(gn_solve(r, gni_transposed(y)));
+    return gni_adjoint(gn_solve(r, gni_adjoint(y)));
 }
 
 // A wide matrix is a square one, which has the q, beside q gv.
@@ -417,7 +429,7 @@ static bool gni_back_qr(gn_context *g, gni_node *node, gn_array *gy, gn_array **
     gn_array *part[2], *rest = gn_slice(a, -1, m, n, 1);
     part[1] = gr == NULL ? gn_zeros_like(rest) : gn_matmul(q, gn_slice(gr, -1, m, n, 1));
     if (gr != NULL) {
-        gq = gn_matmul(rest, gni_transposed(gn_slice(gr, -1, m, n, 1)));
+        gq = gn_matmul(rest, gni_adjoint(gn_slice(gr, -1, m, n, 1)));
         gr = gn_slice(gr, -1, 0, m, 1);
     }
     part[0] = gni_back_qr_tall(q, gn_slice(r, -1, 0, m, 1), gq, gr);
@@ -426,7 +438,8 @@ static bool gni_back_qr(gn_context *g, gni_node *node, gn_array *gy, gn_array **
 }
 
 // u diag(gs) vt for the values; for u, with F[i][j] = 1 / (s[j]^2 - s[i]^2) and J = F o u^T gu,
-// (u (J + J^T) s + (1 - u u^T) gu / s) vt; for v the same of the transpose (Giles 2008; Townsend 2016).
+// (u (J + J^T) s + (1 - u u^T) gu / s) vt; for v the same of the transpose (Giles 2008; Townsend 2016), of complex ones
+// conjugated (Wan and Zhang 2019).
 static bool gni_back_svd(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
     gn_array *u = NULL, *vt = NULL, *s = gn_svd(node->in[0], false, &u, &vt);
     if (s == NULL || u == NULL || vt == NULL) return false;
@@ -436,16 +449,23 @@ static bool gni_back_svd(gn_context *g, gni_node *node, gn_array *gy, gn_array *
         gx[0] = gn_matmul(gn_mul(u, gn_expand_dims(gy, -2)), vt);
         return true;
     }
-    gn_array *x = right ? gni_transposed(vt) : u, *other = right ? gni_transposed(u) : vt;
-    gn_array *seen = right ? gni_transposed(node->output) : node->output;
+    gn_array *x = right ? gni_adjoint(vt) : u, *other = right ? gni_adjoint(u) : vt;
+    gn_array *seen = right ? gni_adjoint(node->output) : node->output;
     // Computed elsewhere they may have other signs than those that the loss saw.
-    gn_array *flip = gn_sign(gn_sum(gn_detach(gn_mul(x, seen)), GN_KEEP(-2)));
-    gn_array *gz = gn_mul(right ? gni_transposed(gy) : gy, flip), *t = gn_matmul(gni_transposed(x), gz);
+    const bool is_complex = gni_is_complex(gy->dtype); // which is done on the CPU alone
+    gn_array *gz = right ? gni_adjoint(gy) : gy, *t;
+    if (!is_complex) gz = gn_mul(gz, gn_sign(gn_sum(gn_detach(gn_mul(x, seen)), GN_KEEP(-2))));
+    t = gn_matmul(gni_adjoint(x), gz);
     gn_array *j = gni_over_gaps(g, t, gn_square(s));
-    gn_array *inner = gn_mul(gn_matmul(x, gn_add(j, gni_transposed(j))), row);
+    gn_array *inner = gn_mul(gn_matmul(x, gn_add(j, gni_adjoint(j))), row);
+    if (is_complex) { // half of the phases that u and v have in common are each one's
+        gn_array *turn = gn_expand_dims(gn_imag(gn_diagonal(t, 0)), -2);
+        turn = gn_div(gn_mul_s(turn, 0.5), row);
+        inner = gn_add(inner, gn_mul(x, gn_complex(gn_zeros_like(turn), turn)));
+    }
     if (x->shape.dim[x->shape.rank - 2] > x->shape.dim[x->shape.rank - 1])
         inner = gn_add(inner, gn_div(gn_sub(gz, gn_matmul(x, t)), row));
     gn_array *y = gn_matmul(inner, other);
-    gx[0] = right ? gni_transposed(y) : y;
+    gx[0] = right ? gni_adjoint(y) : y;
     return true;
 }

@@ -166,16 +166,16 @@ static gn_array *gni_by_singular(gn_context *g, gn_array *a, gn_array *b, double
     g->no_grad++; // recorded as one op
     gn_array *s = gn_svd(a, false, &u, &vt), *counts = gni_singular(a, s, rtol);
     gn_array *inverse = gn_where(counts, gn_recip(gn_where(counts, s, gn_ones_like(s))), gn_zeros_like(s));
-    gn_array *right = gni_transposed(u);
+    gn_array *right = gni_adjoint(u);
     if (b != NULL) right = gn_matmul(right, b);
-    gn_array *y = gn_matmul(gni_transposed(vt), gn_mul(gn_expand_dims(inverse, -1), right));
+    gn_array *y = gn_matmul(gni_adjoint(vt), gn_mul(gn_expand_dims(inverse, -1), right));
     g->no_grad--;
     return y;
 }
 
 // The gradient of a's pseudo-inverse p, where its rank stays (Golub and Pereyra 1973).
 static gn_array *gni_pinv_gradient(gn_array *a, gn_array *p, gn_array *gp) {
-    gn_array *pt = gni_transposed(p), *gt = gni_transposed(gp), *along = gn_matmul(gn_matmul(pt, gp), pt);
+    gn_array *pt = gni_adjoint(p), *gt = gni_adjoint(gp), *along = gn_matmul(gn_matmul(pt, gp), pt);
     gn_array *left = gn_matmul(gn_matmul(gt, p), pt), *right = gn_matmul(gn_matmul(pt, p), gt);
     left = gn_sub(left, gn_matmul(a, gn_matmul(p, left)));
     right = gn_sub(right, gn_matmul(gn_matmul(right, p), a));
@@ -204,8 +204,8 @@ static bool gni_back_lstsq(gn_context *g, gni_node *node, gn_array *gy, gn_array
     GNI_UNUSED(g);
     gn_array *a = node->in[0], *b = node->in[1], *p = gn_pinv(a, node->real[0]);
     if (gni_wanted(node, 0))
-        gx[0] = gni_unbroadcast(gni_pinv_gradient(a, p, gn_matmul(gy, gni_transposed(b))), &a->shape);
-    if (gni_wanted(node, 1)) gx[1] = gni_unbroadcast(gn_matmul(gni_transposed(p), gy), &b->shape);
+        gx[0] = gni_unbroadcast(gni_pinv_gradient(a, p, gn_matmul(gy, gni_adjoint(b))), &a->shape);
+    if (gni_wanted(node, 1)) gx[1] = gni_unbroadcast(gn_matmul(gni_adjoint(p), gy), &b->shape);
     return true;
 }
 
@@ -220,18 +220,22 @@ GPUNUM_API gn_array *gn_lstsq(gn_array *a, gn_array *b, double rtol, gn_array **
     if (g == NULL) return NULL;
     gn_scope_begin(g);
     const int rank = b->shape.rank;
-    if (!gni_is_matrix(g, "gn_lstsq", a) || !gni_real_only(g, "gn_lstsq", in, 2)) return gni_end_scope(g, NULL);
+    if (!gni_is_matrix(g, "gn_lstsq", a)) return gni_end_scope(g, NULL);
     if (rank == 0 || b->shape.dim[GNI_MAX(rank - 2, 0)] != a->shape.dim[a->shape.rank - 2]) {
         gni_fail(g, GN_ERROR_SHAPE, "gn_lstsq: %s and %s: the rows are not as many", gni_shape_text(ta, sizeof ta, &a->shape),
                  gni_shape_text(tb, sizeof tb, &b->shape));
         return gni_end_scope(g, NULL);
     }
-    if (rank == 1) in[1] = gn_expand_dims(b, 1);
-    if (in[1] != NULL) y = gni_by_singular(g, a, in[1], rtol);
+    if (gni_is_complex(a->dtype) != gni_is_complex(b->dtype)) // so that each one's gradient is of its dtype
+        for (int i = 0; i < 2; i++) in[i] = gn_cast(in[i], gni_complex_of(in[i]->dtype));
+    a = in[0];
+    if (rank == 1) in[1] = gn_expand_dims(in[1], 1);
+    if (a != NULL && in[1] != NULL) y = gni_by_singular(g, a, in[1], rtol);
     gni_node *node = y != NULL && gni_tracks(g, in, 2) ? gni_record(g, y, "gn_lstsq", gni_back_lstsq, in, 2) : NULL;
     if (node != NULL) node->real[0] = rtol;
     if (y != NULL && residuals != NULL) {
-        squares = gn_sum(gn_square(gn_sub(gn_matmul(a, y), in[1])), -2);
+        squares = gn_sub(gn_matmul(a, y), in[1]);
+        squares = gn_sum(gni_is_complex(y->dtype) ? gn_real(gn_mul(squares, gn_conj(squares))) : gn_square(squares), -2);
         squares = gn_keep(rank == 1 ? gn_squeeze(squares, -1) : squares);
     }
     if (y != NULL && matrix_rank != NULL) count = gn_keep(gn_matrix_rank(a, rtol));

@@ -102,6 +102,11 @@ static bool gni_is_square(gn_context *g, const char *fn, const gn_array *a) {
 
 static gn_array *gni_transposed(gn_array *a) { return gn_swap_axes(a, -1, -2); }
 
+// The same conjugated.
+static gn_array *gni_adjoint(gn_array *a) {
+    return a != NULL && gni_is_complex(a->dtype) ? gn_conj(gni_transposed(a)) : gni_transposed(a);
+}
+
 static gn_array *gni_diagonal(const char *fn, gn_array *a, int64_t k) {
     gn_context *g = gni_begin(fn, &a, 1);
     if (g == NULL) return NULL;
