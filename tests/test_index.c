@@ -403,6 +403,58 @@ static void test_many_true(void **state) {
     assert_true(gn_size(ones) > 1000 && gn_item(gn_sum(ones, GN_ALL)) == (double)gn_size(ones));
 }
 
+// Masks from an offset, in parts and rows of a device's kernel, all and none true, over elements of each size.
+static void test_kept(void **state) {
+    gn_context *g = (gn_context *)*state;
+    enum { MASKED = 40013 };
+    static const int length[] = {4096, 4097, 8191, 12000, 40001};
+    static const gn_dtype dtype[] = {GN_F32, GN_F16, GN_U8, GN_I64, GN_C128};
+    static uint8_t truth[MASKED];
+    static double x[MASKED], have[2 * MASKED];
+    static int64_t place[3 * MASKED];
+    for (int k = 0; k < 5 * 5; k++) {
+        const int n = length[k / 5], offset = k % 11, one_of = k % 5; // 0: none of them
+        const gn_dtype t = dtype[(k + k / 5) % 5];
+        const bool complex = t == GN_C128;
+        int64_t count = 0;
+        gn_scope_begin(g);
+        for (int i = 0; i < MASKED; i++) {
+            draw(1);
+            truth[i] = one_of > 0 && (test_lot >> 40) % (uint64_t)one_of == 0;
+            x[i] = (double)((test_lot >> 50) & 127);
+        }
+        gn_array *m = gn_slice(gn_eval(gn_logical_not(gn_logical_not(gn_array_from(g, GN_BOOL, GN_SHAPE(MASKED), truth)))), 0, offset, offset + n, 1);
+        gn_array *a = gn_slice(gn_eval(gn_cast(gn_add_s(gn_array_from(g, GN_F64, GN_SHAPE(MASKED), x), 0), t)), 0, offset, offset + n, 1);
+        if (k % 2 == 0) gn_to(m, GN_DEVICE_GPU);
+        gn_array *kept = gn_compress(m, a, 0), *places = gn_flatnonzero(m), *axes = n % 12 == 0 ? gn_nonzero(gn_reshape(m, GN_SHAPE(n / 12, 3, 4))) : NULL;
+        for (int i = 0; i < n; i++) count += truth[offset + i];
+        expect_shape(kept, count);
+        expect_shape(places, count);
+        assert_int_equal(gn_dtype_of(kept), t);
+        assert_int_equal(gn_read(complex ? gn_real(kept) : gn_cast(kept, GN_F64), have, 8 * (size_t)count), GN_OK);
+        assert_int_equal(gn_read(places, place, 8 * (size_t)count), GN_OK);
+        for (int i = 0, q = 0; i < n; i++)
+            if (truth[offset + i]) {
+                if (have[q] != x[offset + i] || place[q] != i) fail_msg("case %d: element %d", k, i);
+                q++;
+            }
+        if (t == GN_F32 || t == GN_I64) {
+            gn_array *to = gn_copy(a);
+            assert_int_equal(gn_assign_mask(to, m, gn_add_s(kept, 200)), GN_OK);
+            assert_int_equal(gn_read(gn_cast(to, GN_F64), have, 8 * (size_t)n), GN_OK);
+            for (int i = 0; i < n; i++)
+                if (have[i] != x[offset + i] + (truth[offset + i] ? 200 : 0)) fail_msg("case %d: element %d was assigned", k, i);
+        }
+        if (axes != NULL) assert_int_equal(gn_read(axes, place, 24 * (size_t)count), GN_OK);
+        for (int i = 0, q = 0; i < n && axes != NULL; i++)
+            if (truth[offset + i]) {
+                if (place[q] != i / 12 || place[count + q] != i / 4 % 3 || place[2 * count + q] != i % 4) fail_msg("case %d: place %d", k, i);
+                q++;
+            }
+        gn_scope_end(g);
+    }
+}
+
 // Told by the call, or where a device has the indices when the result is read.
 static void expect_out_of_range(gn_context *g, gn_array *y) {
     float have[8];
@@ -507,6 +559,48 @@ static void test_sums(void **state) {
                   test_on_vulkan() ? 0.5 : 0, 16777218.0 - (test_on_vulkan() ? 0 : 2), (double)(0.5f + 0.1f), 0.5);
 }
 
+// More places than are taken as they come.
+static void test_many_places(void **state) {
+    gn_context *g = (gn_context *)*state;
+    const int64_t n = ((int64_t)1 << 21) + 777;
+    int32_t *at = (int32_t *)malloc((size_t)n * 4), *sum = (int32_t *)calloc((size_t)n, 4), *last = (int32_t *)malloc((size_t)n * 4);
+    int32_t *most = (int32_t *)calloc((size_t)n, 4), *x = (int32_t *)malloc((size_t)n * 4), *have = (int32_t *)malloc((size_t)n * 4);
+    assert_true(at != NULL && sum != NULL && last != NULL && most != NULL && x != NULL && have != NULL);
+    uint32_t r = 7;
+    for (int64_t i = 0; i < n; i++) last[i] = -1;
+    for (int64_t i = 0; i < n; i++) {
+        r = r * 1664525u + 1013904223u;
+        at[i] = (int32_t)((uint64_t)r * (uint64_t)n >> 32);
+        x[i] = (int32_t)(r & 1023u);
+        if (i % 3 == 0) at[i] %= 50; // which many go to
+        sum[at[i]] += x[i];
+        last[at[i]] = x[i];
+        if (x[i] > most[at[i]]) most[at[i]] = x[i];
+    }
+    for (int real = 0; real < 2; real++) {
+        const gn_dtype t = real ? GN_F32 : GN_I32;
+        gn_array *index = gn_array_from(g, GN_I32, GN_SHAPE(n), at), *values = gn_cast(gn_array_from(g, GN_I32, GN_SHAPE(n), x), t);
+        gn_array *none = gn_zeros(g, t, GN_SHAPE(n)), *y[3];
+        const int32_t *want[3];
+        want[0] = sum;
+        want[1] = last;
+        want[2] = most;
+        y[0] = gn_scatter_add(none, index, values, 0);
+        y[1] = gn_put_along(gn_sub_s(none, 1.0), index, values, 0);
+        y[2] = gn_scatter_max(none, index, values, 0);
+        for (int k = 0; k < 3; k++) {
+            assert_int_equal(gn_read(gn_cast(y[k], GN_I32), have, (size_t)n * 4), GN_OK);
+            assert_memory_equal(have, want[k], (size_t)n * 4);
+        }
+    }
+    free(at);
+    free(sum);
+    free(last);
+    free(most);
+    free(x);
+    free(have);
+}
+
 static void assign_some(gn_context *g) {
     gn_scope_begin(g);
     gn_array *x = gn_requires_grad(gn_full(g, GN_F32, GN_SHAPE(4, 2), 2), true), *y = gn_mul_s(x, 2);
@@ -521,7 +615,7 @@ static void test_out_of_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        GN_TEST(test_like_numpy), GN_TEST(test_siblings), GN_TEST(test_told_later), GN_TEST(test_unsigned_indices), GN_TEST(test_many_true), GN_TEST(test_sums),
+        GN_TEST(test_like_numpy), GN_TEST(test_siblings), GN_TEST(test_told_later), GN_TEST(test_unsigned_indices), GN_TEST(test_many_true), GN_TEST(test_many_places), GN_TEST(test_kept), GN_TEST(test_sums),
         GN_TEST(test_assign_values),   GN_TEST(test_assign_dtypes), GN_TEST(test_assign_hazards), GN_TEST(test_assign_stencil),
         GN_TEST(test_assign_refusals), GN_TEST(test_gradients),     GN_TEST(test_overwritten),    cmocka_unit_test(test_out_of_memory),
     };

@@ -83,6 +83,110 @@ static void test_gradients(void **state) {
     expect_values(gn_grad(x), 0, 0, 1.5, 0.5);
 }
 
+// ---- more than a workgroup takes
+
+static double drawn(uint64_t *lot) { // -1 to 1 in steps of 1/1000
+    *lot = *lot * 6364136223846793005u + 1442695040888963407u;
+    return (double)(*lot >> 33) / (double)(1u << 30) - 1;
+}
+
+// Lengths around those of tiles, along each axis of (outer, n, inner), from an offset: against sums in float64, and the same bits
+// again.
+static void test_long_scans(void **state) {
+    gn_context *g = (gn_context *)*state;
+    enum { SCANNED = 70010 };
+    static const struct {
+        int outer, n, inner, offset;
+    } shape[] = {{1, 8191, 1, 1}, {1, 8192, 1, 0}, {1, 8193, 1, 3}, {3, 9001, 1, 2},  {2, 16385, 1, 0}, {1, 70001, 1, 1},
+                 {5, 257, 1, 0},  {7, 1021, 1, 1}, {40, 63, 1, 0},  {1, 1500, 36, 0}, {2, 401, 17, 1},  {1, 300, 132, 4},
+                 {1, 3001, 20, 0}, {1, 4097, 17, 3}, {3, 700, 6, 0},  {11, 90, 3, 1}};
+    static float x[SCANNED], have[SCANNED], again[SCANNED];
+    static int64_t whole[SCANNED], sums[SCANNED];
+    uint64_t lot = 3;
+    for (int i = 0; i < SCANNED; i++) x[i] = (float)drawn(&lot), whole[i] = (int64_t)(1e17 * drawn(&lot));
+    for (size_t k = 0; k < sizeof shape / sizeof shape[0]; k++) {
+        const int64_t outer = shape[k].outer, n = shape[k].n, inner = shape[k].inner, all = outer * n * inner, from = shape[k].offset;
+        const gn_shape s = GN_SHAPE(outer, n, inner);
+        gn_scope_begin(g);
+        gn_array *a = gn_reshape(gn_slice(gn_array_from(g, GN_F32, GN_SHAPE(SCANNED), x), 0, from, from + all, 1), s);
+        gn_array *b = gn_reshape(gn_slice(gn_array_from(g, GN_I64, GN_SHAPE(SCANNED), whole), 0, from, from + all, 1), s);
+        gn_array *least = gn_cummin(a, 1);
+        assert_int_equal(gn_read(gn_cumsum(a, 1), have, 4 * (size_t)all), GN_OK);
+        assert_int_equal(gn_read(gn_cumsum(a, 1), again, 4 * (size_t)all), GN_OK);
+        assert_memory_equal(have, again, 4 * (size_t)all);
+        assert_int_equal(gn_read(gn_cumsum(b, 1), sums, 8 * (size_t)all), GN_OK);
+        assert_int_equal(gn_read(least, again, 4 * (size_t)all), GN_OK);
+        for (int64_t c = 0; c < outer * inner; c++) {
+            double sum = 0, most = 1;
+            float low = 2;
+            uint64_t total = 0;
+            for (int64_t i = 0; i < n; i++) {
+                const int64_t at = (c / inner * n + i) * inner + c % inner;
+                sum += (double)x[from + at];
+                most = fmax(most, fabs(sum));
+                total += (uint64_t)whole[from + at];
+                low = fminf(low, x[from + at]);
+                if (!(fabs((double)have[at] - sum) <= 4e-6 * most)) fail_msg("shape %d: %g for %g", (int)k, (double)have[at], sum);
+                if (sums[at] != (int64_t)total || again[at] != low) fail_msg("shape %d: element %d", (int)k, (int)at);
+            }
+        }
+        gn_scope_end(g);
+    }
+}
+
+// As many that a device finds them out itself: each kind once, where it is first, who is of it and how many.
+static void test_unique_of_many(void **state) {
+    gn_context *g = (gn_context *)*state;
+    enum { N = 70001, KINDS = 41 };
+    static float x[N];
+    static int64_t who[N];
+    float kind[KINDS];
+    int64_t first[KINDS], many[KINDS];
+    for (int i = 0; i < N; i++) {
+        const int k = i * 37 % 1009 % KINDS;
+        x[i] = k == KINDS - 1 ? NAN : (float)(k - 20) * 0.5f;
+    }
+    gn_array *a = gn_to(gn_array_from(g, GN_F32, GN_SHAPE(N, 1), x), GN_DEVICE_GPU), *index, *inverse, *counts;
+    gn_array *y = gn_unique(a, &index, &inverse, &counts);
+    expect_shape(y, KINDS);
+    expect_shape(inverse, N, 1);
+    assert_int_equal(gn_read(y, kind, sizeof kind), GN_OK);
+    assert_int_equal(gn_read(index, first, sizeof first), GN_OK);
+    assert_int_equal(gn_read(counts, many, sizeof many), GN_OK);
+    assert_int_equal(gn_read(inverse, who, sizeof who), GN_OK);
+    for (int i = N - 1; i >= 0; i--) {
+        const int k = x[i] != x[i] ? KINDS - 1 : (int)(x[i] * 2) + 20;
+        assert_int_equal(who[i], k);
+        assert_true(k == KINDS - 1 ? kind[k] != kind[k] : kind[k] == x[i]);
+        assert_true(first[k] <= i);
+        if (first[k] == i) many[k]++; // so that each has one more to count below
+        many[k]--;
+    }
+    for (int k = 0; k < KINDS; k++) assert_int_equal(many[k], 1);
+    expect_shape(gn_unique(gn_slice(a, 0, 0, 69000, 1), NULL, NULL, NULL), KINDS);
+}
+
+// Infinities and NaN in one tile reach all behind them.
+static void test_long_special(void **state) {
+    gn_context *g = (gn_context *)*state;
+    enum { N = 30011 };
+    static float x[N], have[N];
+    for (int i = 0; i < N; i++) x[i] = 0.5f;
+    x[9000] = INFINITY;
+    x[20000] = NAN;
+    gn_array *a = gn_array_from(g, GN_F32, GN_SHAPE(N), x), *scan[3];
+    scan[0] = gn_cumsum(a, 0);
+    scan[1] = gn_cummax(a, 0);
+    scan[2] = gn_logcumsumexp(a, 0);
+    for (int k = 0; k < 3; k++) {
+        assert_int_equal(gn_read(scan[k], have, sizeof have), GN_OK);
+        for (int i = 0; i < N; i++) {
+            const bool as = i < 9000 ? have[i] < 1e6f : i < 20000 ? have[i] == INFINITY : have[i] != have[i];
+            if (!as) fail_msg("scan %d: %g at %d", k, (double)have[i], i);
+        }
+    }
+}
+
 // ---- what they refuse, who owns what they give
 
 static void test_refusals(void **state) {
@@ -129,6 +233,87 @@ static void test_refusals(void **state) {
     expect_error(g, GN_ERROR_DTYPE, "gn_unique: complex64 is not supported here");
 }
 
+// In order, the same elements, and of equal ones the first first.
+static void expect_sorted(gn_array *a, bool down) {
+    const size_t n = (size_t)gn_size(a);
+    double *x = (double *)malloc(n * 8), *y = (double *)malloc(n * 8);
+    int64_t *at = (int64_t *)malloc(n * 8);
+    bool *seen = (bool *)calloc(n, sizeof(bool));
+    assert_true(x != NULL && y != NULL && at != NULL && seen != NULL);
+    assert_int_equal(gn_read(gn_cast(a, GN_F64), x, n * 8), GN_OK);
+    assert_int_equal(gn_read(gn_cast(gn_sort(a, 0, down), GN_F64), y, n * 8), GN_OK);
+    assert_int_equal(gn_read(gn_argsort(a, 0, down), at, n * 8), GN_OK);
+    for (size_t i = 0; i < n; i++) {
+        if (at[i] < 0 || at[i] >= (int64_t)n || seen[at[i]]) fail_msg("place %d of %d is wrong", (int)i, (int)n);
+        seen[at[i]] = true;
+        const double v = x[at[i]], w = i > 0 ? x[at[i - 1]] : v;
+        const bool tie = w == v || (w != w && v != v), rises = v != v || (down ? w > v : w < v);
+        if (v != y[i] && !(v != v && y[i] != y[i])) fail_msg("element %d of %d differs", (int)i, (int)n);
+        if (i > 0 && (tie ? at[i] < at[i - 1] : !rises)) fail_msg("element %d of %d is out of order", (int)i, (int)n);
+    }
+    free(x);
+    free(y);
+    free(at);
+    free(seen);
+}
+
+// Lengths around what a subgroup, a workgroup and a tile hold; random numbers, few different ones, sorted ones, all alike.
+static void test_lengths(void **state) {
+    gn_context *g = (gn_context *)*state;
+    static const int lengths[] = {1, 2, 255, 256, 257, 1023, 1024, 1025, 1409, 2048, 2049, 3072, 3073, 5633, 20011};
+    static const gn_dtype dtypes[] = {GN_F32, GN_F16, GN_I32, GN_I64, GN_U8};
+    static float x[20011];
+    uint32_t r = 1;
+    for (int i = 0; i < 15; i++)
+        for (int kind = 0; kind < 5; kind++) {
+            const int n = lengths[i];
+            const gn_dtype t = dtypes[(i + kind) % 5];
+            for (int k = 0; k < n; k++) {
+                r = r * 1664525u + 1013904223u;
+                x[k] = kind == 0 ? (float)(r >> 8) * 0.001f : kind == 1 ? (float)(r >> 29) : kind == 2 ? (float)k : kind == 3 ? (float)(n - k) : 5.0f;
+                if (t == GN_U8 || t == GN_F16) x[k] = fmodf(x[k], 251.0f);
+                if (t <= GN_F16 && kind < 2 && r >> 27 == 3) x[k] = NAN;
+                if (t <= GN_F16 && kind < 2 && r >> 27 == 4) x[k] = -INFINITY;
+            }
+            GN_SCOPE(g) { expect_sorted(gn_cast(gn_array_from(g, GN_F32, GN_SHAPE(n), x), t), kind == 0 && i % 2 == 1); }
+        }
+}
+
+// Edges that are rounded, and elements on them and beside them.
+static void test_edges(void **state) {
+    gn_context *g = (gn_context *)*state;
+    static const struct { int bins; double low, high; } ranges[] = {{1, 0, 1}, {7, -0.3, 0.1}, {100, -4, 4}, {2048, 1e6, 1e6 + 3}, {3000, 0, 1}, {10, 1e-44, 1e-42}};
+    for (int i = 0; i < 6; i++) {
+        const int bins = ranges[i].bins;
+        float *edge = (float *)malloc((size_t)(bins + 1) * 4), *x = (float *)malloc((size_t)(bins + 1) * 12);
+        int64_t *have = (int64_t *)malloc((size_t)bins * 8), *want = (int64_t *)calloc((size_t)bins, 8);
+        gn_array *edges;
+        assert_true(edge != NULL && x != NULL && have != NULL && want != NULL);
+        for (int k = 0; k <= bins; k++) {
+            const double step = ranges[i].high / bins - ranges[i].low / bins;
+            edge[k] = (float)(k == bins ? ranges[i].high : ranges[i].low + k * step);
+            x[3 * k] = edge[k];
+            x[3 * k + 1] = nextafterf(edge[k], -INFINITY);
+            x[3 * k + 2] = nextafterf(edge[k], INFINITY);
+        }
+        x[4] = NAN;
+        for (int k = 0; k < 3 * (bins + 1); k++)
+            for (int b = 0; b < bins; b++)
+                if (x[k] >= edge[b] && (x[k] < edge[b + 1] || (b == bins - 1 && x[k] == edge[bins]))) want[b]++;
+        GN_SCOPE(g) {
+            gn_array *a = gn_array_from(g, GN_F32, GN_SHAPE(3 * (bins + 1)), x);
+            assert_int_equal(gn_read(gn_histogram(a, bins, ranges[i].low, ranges[i].high, &edges), have, (size_t)bins * 8), GN_OK);
+            for (int b = 0; b < bins; b++) if (have[b] != want[b]) fail_msg("range %d, part %d: %d, not %d", i, b, (int)have[b], (int)want[b]);
+            assert_int_equal(gn_read(gn_histogram_edges(a, edges), have, (size_t)bins * 8), GN_OK);
+            for (int b = 0; b < bins; b++) if (have[b] != want[b]) fail_msg("edges %d, part %d: %d, not %d", i, b, (int)have[b], (int)want[b]);
+        }
+        free(edge);
+        free(x);
+        free(have);
+        free(want);
+    }
+}
+
 static void test_ownership(void **state) {
     (void)state;
     gn_context *g = test_open();
@@ -161,6 +346,8 @@ static int work(gn_context *g, gn_array **out) {
     out[n++] = gn_quantile(a, 0.37, 0);
     out[n++] = gn_searchsorted(gn_sort(whole, 0, false), whole, true);
     out[n++] = gn_bincount(gn_add_s(whole, 300), NULL, 0);
+    out[n++] = gn_histogram(a, 11, -200, 200, NULL);
+    out[n++] = gn_put_along(a, gn_cast(gn_abs(whole), GN_I32), gn_flip(a, 0), 0);
     return n;
 }
 
@@ -221,7 +408,8 @@ static void test_threads(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {GN_TEST(test_like_numpy), GN_TEST(test_gradients), GN_TEST(test_refusals),
-                                       cmocka_unit_test(test_ownership), cmocka_unit_test(test_bindings),
+                                       GN_TEST(test_long_scans), GN_TEST(test_long_special), GN_TEST(test_unique_of_many),
+                                       cmocka_unit_test(test_ownership), GN_TEST(test_lengths), GN_TEST(test_edges), cmocka_unit_test(test_bindings),
                                        cmocka_unit_test(test_threads)};
     return test_run(tests);
 }

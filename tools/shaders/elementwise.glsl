@@ -8,8 +8,14 @@
 
 #define GN_BUFFERS 12
 #define GN_READONLY 0xff
+#define GN_MANY
 #include "gn.glsl"
 #define GN_NO_SCALAR
+#ifndef GN_GENERIC
+// What is written one by one is so by neighbouring invocations: a group's elements are as far apart as these are many.
+#define GN_SPREAD (((GN_W5 >> 5) & 1u) != 0u)
+#define GN_APART_BY (GN_SPREAD ? 256u : 1u)
+#endif
 #include "program.glsl"
 
 layout(local_size_x = 256) in;
@@ -58,11 +64,12 @@ void gn_finish_group(uint u) {
 
 // Vector index of group u.
 uint gn_group_index(uint block, uint u) {
-    return ((block * GN_PER_LANE + u) * 256u + gl_LocalInvocationIndex) * GN_GROUP_SIZE;
+    uint g = (block * GN_PER_LANE + u) * 256u;
+    return GN_SPREAD ? g * GN_GROUP_SIZE + gl_LocalInvocationIndex : (g + gl_LocalInvocationIndex) * GN_GROUP_SIZE;
 }
 
 void gn_load_several(uint u, uint block, uint n) {
-    gn_load_group(u, min(gn_group_index(block, u), (n - 1u) / GN_GROUP_SIZE * GN_GROUP_SIZE), n);
+    gn_load_group(u, min(gn_group_index(block, u), GN_SPREAD ? n - 1u : (n - 1u) / GN_GROUP_SIZE * GN_GROUP_SIZE), n);
 }
 
 void gn_store_several(uint u, uint block, uint n) {

@@ -60,7 +60,7 @@ layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer gn
 };
 layout(push_constant) uniform gn_push_constants {
     uvec2 block;
-    uvec2 reserved;
+    uvec2 each; // bytes from one block to the next
 } gn_push;
 
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer gn_words { uint v[]; };
@@ -71,101 +71,111 @@ layout(buffer_reference, std430, buffer_reference_align = 8) readonly restrict b
 layout(buffer_reference, std430, buffer_reference_align = 16) readonly restrict buffer gn_const4 { uvec4 v[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) coherent buffer gn_shared_words { uint v[]; };
 
-#define GN_PARAM(i) gn_block(gn_push.block).word[i]
+// GN_MANY: each y of the grid is a job with a block of its own.
+#ifdef GN_MANY
+uvec2 gn_own_block() {
+    uint low = gn_push.block.x + gn_push.each.x * gl_WorkGroupID.y;
+    return uvec2(low, gn_push.block.y + (low < gn_push.block.x ? 1u : 0u));
+}
+#define GN_OWN_BLOCK gn_block(gn_own_block())
+#else
+#define GN_OWN_BLOCK gn_block(gn_push.block)
+#endif
+#define GN_PARAM(i) GN_OWN_BLOCK.word[i]
 
 // Read once at the start of main, so that no loop loads an address before it loads data.
 #if GN_BUFFERS > 0
-uvec2 gn_address0 = gn_block(gn_push.block).address[0];
+uvec2 gn_address0 = GN_OWN_BLOCK.address[0];
 #define GN_CASE0 case 0u: return gn_address0;
 #else
 #define GN_CASE0
 #endif
 #if GN_BUFFERS > 1
-uvec2 gn_address1 = gn_block(gn_push.block).address[1];
+uvec2 gn_address1 = GN_OWN_BLOCK.address[1];
 #define GN_CASE1 case 1u: return gn_address1;
 #else
 #define GN_CASE1
 #endif
 #if GN_BUFFERS > 2
-uvec2 gn_address2 = gn_block(gn_push.block).address[2];
+uvec2 gn_address2 = GN_OWN_BLOCK.address[2];
 #define GN_CASE2 case 2u: return gn_address2;
 #else
 #define GN_CASE2
 #endif
 #if GN_BUFFERS > 3
-uvec2 gn_address3 = gn_block(gn_push.block).address[3];
+uvec2 gn_address3 = GN_OWN_BLOCK.address[3];
 #define GN_CASE3 case 3u: return gn_address3;
 #else
 #define GN_CASE3
 #endif
 #if GN_BUFFERS > 4
-uvec2 gn_address4 = gn_block(gn_push.block).address[4];
+uvec2 gn_address4 = GN_OWN_BLOCK.address[4];
 #define GN_CASE4 case 4u: return gn_address4;
 #else
 #define GN_CASE4
 #endif
 #if GN_BUFFERS > 5
-uvec2 gn_address5 = gn_block(gn_push.block).address[5];
+uvec2 gn_address5 = GN_OWN_BLOCK.address[5];
 #define GN_CASE5 case 5u: return gn_address5;
 #else
 #define GN_CASE5
 #endif
 #if GN_BUFFERS > 6
-uvec2 gn_address6 = gn_block(gn_push.block).address[6];
+uvec2 gn_address6 = GN_OWN_BLOCK.address[6];
 #define GN_CASE6 case 6u: return gn_address6;
 #else
 #define GN_CASE6
 #endif
 #if GN_BUFFERS > 7
-uvec2 gn_address7 = gn_block(gn_push.block).address[7];
+uvec2 gn_address7 = GN_OWN_BLOCK.address[7];
 #define GN_CASE7 case 7u: return gn_address7;
 #else
 #define GN_CASE7
 #endif
 #if GN_BUFFERS > 8
-uvec2 gn_address8 = gn_block(gn_push.block).address[8];
+uvec2 gn_address8 = GN_OWN_BLOCK.address[8];
 #define GN_CASE8 case 8u: return gn_address8;
 #else
 #define GN_CASE8
 #endif
 #if GN_BUFFERS > 9
-uvec2 gn_address9 = gn_block(gn_push.block).address[9];
+uvec2 gn_address9 = GN_OWN_BLOCK.address[9];
 #define GN_CASE9 case 9u: return gn_address9;
 #else
 #define GN_CASE9
 #endif
 #if GN_BUFFERS > 10
-uvec2 gn_address10 = gn_block(gn_push.block).address[10];
+uvec2 gn_address10 = GN_OWN_BLOCK.address[10];
 #define GN_CASE10 case 10u: return gn_address10;
 #else
 #define GN_CASE10
 #endif
 #if GN_BUFFERS > 11
-uvec2 gn_address11 = gn_block(gn_push.block).address[11];
+uvec2 gn_address11 = GN_OWN_BLOCK.address[11];
 #define GN_CASE11 case 11u: return gn_address11;
 #else
 #define GN_CASE11
 #endif
 #if GN_BUFFERS > 12
-uvec2 gn_address12 = gn_block(gn_push.block).address[12];
+uvec2 gn_address12 = GN_OWN_BLOCK.address[12];
 #define GN_CASE12 case 12u: return gn_address12;
 #else
 #define GN_CASE12
 #endif
 #if GN_BUFFERS > 13
-uvec2 gn_address13 = gn_block(gn_push.block).address[13];
+uvec2 gn_address13 = GN_OWN_BLOCK.address[13];
 #define GN_CASE13 case 13u: return gn_address13;
 #else
 #define GN_CASE13
 #endif
 #if GN_BUFFERS > 14
-uvec2 gn_address14 = gn_block(gn_push.block).address[14];
+uvec2 gn_address14 = GN_OWN_BLOCK.address[14];
 #define GN_CASE14 case 14u: return gn_address14;
 #else
 #define GN_CASE14
 #endif
 #if GN_BUFFERS > 15
-uvec2 gn_address15 = gn_block(gn_push.block).address[15];
+uvec2 gn_address15 = GN_OWN_BLOCK.address[15];
 #define GN_CASE15 case 15u: return gn_address15;
 #else
 #define GN_CASE15

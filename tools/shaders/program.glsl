@@ -93,6 +93,9 @@ layout(constant_id = GNI_P_PROGRAM_STEPS + 23) const uint GN_I23 = 0u;
 #define GN_FIRST_OUT GN_N_IN
 #endif
 
+#ifndef GN_WGSL
+#define GN_EXACT_HALVES (((GN_W0 >> 25) & 1u) != 0u)
+#endif
 #include "memory.glsl"
 
 uvec4 gn_r[GN_REGISTERS];
@@ -105,6 +108,11 @@ uvec4 gn_r[GN_REGISTERS];
 #endif
 
 // ---- places
+
+// From an element of a group to the next one, along the vector index.
+#ifndef GN_APART_BY
+#define GN_APART_BY 1u
+#endif
 
 // Coordinates of the elements of a group, and of the scalar index, in each dimension.
 uvec4 gn_coord[8];
@@ -125,7 +133,7 @@ uint gn_divide(uint i, uint d) {
 
 // Sets gn_coord for the group that starts at vector index i of n.
 void gn_place_vector(uint i, uint n) {
-    uvec4 rest = min(uvec4(i, i + 1u, i + 2u, i + 3u), uvec4(n - 1u));
+    uvec4 rest = min(i + GN_APART_BY * uvec4(0u, 1u, 2u, 3u), uvec4(n - 1u));
 #ifdef GN_GENERIC
     for (uint d = GN_V_RANK - 1u; d > 0u; d--) {
         uvec4 q = gn_divide4(rest, d);
@@ -213,7 +221,7 @@ uvec4 gn_input_place(uint k, uint i, uint n) {
     uint kind = GN_IN_KIND(k), at = gn_scalar_base(k);
     uvec4 j = uvec4(at);
     if (kind == GN_K_VEC) j = uvec4(at + i);
-    else if (kind == GN_K_FLAT) j = at + min(i + uvec4(0u, 1u, 2u, 3u), uvec4(n - 1u));
+    else if (kind == GN_K_FLAT) j = at + min(i + GN_APART_BY * uvec4(0u, 1u, 2u, 3u), uvec4(n - 1u));
     else if (kind != GN_K_SCALAR) j = gn_offsets(k, at);
     if (kind == GN_K_ROWSTEP) j = j.x + uvec4(0u, 1u, 2u, 3u) * GN_STRIDE(k, GN_V_RANK - 1u);
     return j;
@@ -227,8 +235,8 @@ uvec4 gn_input_raw(uint k, uvec4 j) {
 // Writes a group of output k, already in memory's form.
 void gn_output(uint k, uint i, uint n, uvec4 v) {
     uint kind = GN_OUT_KIND(k), t = GN_OUT_DTYPE(k), at = gn_scalar_base(8u + k);
-    uint count = min(n - i, GN_GROUP_SIZE);
-    uvec4 j = at + i + uvec4(0u, 1u, 2u, 3u);
+    uint count = min((n - i + GN_APART_BY - 1u) / GN_APART_BY, GN_GROUP_SIZE);
+    uvec4 j = at + i + GN_APART_BY * uvec4(0u, 1u, 2u, 3u);
     if (kind != GN_K_VEC && kind != GN_K_FLAT) j = gn_offsets(8u + k, at);
     if (kind == GN_K_ROWSTEP) j = j.x + uvec4(0u, 1u, 2u, 3u) * GN_STRIDE(8u + k, GN_V_RANK - 1u);
     GN_HANDLE h = GN_OPEN(GN_FIRST_OUT + k);

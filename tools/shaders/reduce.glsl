@@ -14,6 +14,9 @@
 //   sum of integers  64-bit sums of 32-bit integers are low and high words
 //   argmin, argmax   value and index; the lower index wins ties, NaN wins over all
 //   others           c unused
+//
+// Programs of two outputs (sums only) have a second such pair, and a second result behind the first. Theirs is a lot of arithmetic:
+// what a lane takes at a time is added up before it joins (s, c).
 
 #define GN_BUFFERS 11
 #define GN_READONLY 0xff
@@ -57,6 +60,8 @@ layout(buffer_reference, std430, buffer_reference_align = 16) coherent buffer gn
 #define GN_SPLIT0 GN_PARAM(uint(GNI_P_REDUCE_SPLIT0))
 #define GN_INDEX0 GN_PARAM(uint(GNI_P_REDUCE_INDEX0))
 #define GN_COUNTER0 GN_PARAM(uint(GNI_P_REDUCE_COUNTER0))
+#define GN_APART GN_PARAM(uint(GNI_P_REDUCE_APART))
+#define GN_PAIR (GN_N_OUT == 2u)
 #define GN_OUT GN_FIRST_OUT
 #define GN_PARTIALS (GN_FIRST_OUT + 1u)
 #define GN_COUNTERS (GN_FIRST_OUT + 2u)
@@ -64,6 +69,9 @@ layout(buffer_reference, std430, buffer_reference_align = 16) coherent buffer gn
 shared uvec4 gn_team_s[256];
 shared uvec4 gn_team_c[256];
 shared uint gn_last;
+
+// Of the second output.
+uvec4 gn_second_s, gn_second_c;
 
 #ifdef GN_X64
 #define GN_REAL dvec2
@@ -308,7 +316,7 @@ void gn_write_result(uint j, uvec4 s, uvec4 c, uint e) {
 }
 
 // Joins what the lanes of each team hold; lane 0 has it afterwards.
-void gn_join_team(uint lane, uint lane_step, inout uvec4 s, inout uvec4 c) {
+void gn_join_lanes(uint lane, uint lane_step, inout uvec4 s, inout uvec4 c) {
     uint me = gl_LocalInvocationIndex;
     barrier();
     for (uint half_team = GN_LANES >> 1; half_team > 0u; half_team >>= 1) {
@@ -320,6 +328,11 @@ void gn_join_team(uint lane, uint lane_step, inout uvec4 s, inout uvec4 c) {
         barrier();
         if (lane < half_team) gn_join(s, c, gn_team_s[me + half_team * lane_step], gn_team_c[me + half_team * lane_step]);
     }
+}
+
+void gn_join_team(uint lane, uint lane_step, inout uvec4 s, inout uvec4 c) {
+    gn_join_lanes(lane, lane_step, s, c);
+    if (GN_PAIR) gn_join_lanes(lane, lane_step, gn_second_s, gn_second_c);
 }
 
 // Elements of a group into its first one.
@@ -335,10 +348,14 @@ void gn_join_group(inout uvec4 s, inout uvec4 c) {
 void gn_write_unit(uint unit, uvec4 s, uvec4 c) {
     if (!GN_COLUMNS) {
         gn_write_result(unit, s, c, 0u);
+        if (GN_PAIR) gn_write_result(GN_APART + unit, gn_second_s, gn_second_c, 0u);
         return;
     }
-    for (uint e = 0u; e < GN_GROUP_SIZE; e++)
-        if (unit * GN_GROUP_SIZE + e < GN_KEPT) gn_write_result(unit * GN_GROUP_SIZE + e, s, c, e);
+    for (uint e = 0u; e < GN_GROUP_SIZE; e++) {
+        uint j = unit * GN_GROUP_SIZE + e;
+        if (j < GN_KEPT) gn_write_result(j, s, c, e);
+        if (GN_PAIR && j < GN_KEPT) gn_write_result(GN_APART + j, gn_second_s, gn_second_c, e);
+    }
 }
 
 // Where step t of a unit starts along the vector index.
@@ -368,14 +385,46 @@ void gn_take_step(uvec4 v, uint unit, uint t, bool first, inout uvec4 s, inout u
     }
 }
 
+// What the program made of step t, added to what `u` steps before it gave.
+void gn_add_step(uint unit, uint t, uint u, inout uvec4 p, inout uvec4 q) {
+    uvec4 v = gn_r[GN_OUT_REG(0)], w = gn_r[GN_OUT_REG(1)];
+    uint i = gn_step_index(unit, t);
+    if (!GN_COLUMNS && i + GN_GROUP_SIZE > GN_REDUCED) {
+#ifdef GN_X64
+        v.zw = w.zw = uvec2(0u);
+#else
+        bvec4 outside = greaterThanEqual(i + uvec4(0u, 1u, 2u, 3u), uvec4(GN_REDUCED));
+        v = mix(v, uvec4(0u), outside);
+        w = mix(w, uvec4(0u), outside);
+#endif
+    }
+    precise GN_REAL x = GN_TO_REAL(p) + GN_TO_REAL(v);
+    precise GN_REAL y = GN_TO_REAL(q) + GN_TO_REAL(w);
+    p = u == 0u ? v : GN_FROM_REAL(x);
+    q = u == 0u ? w : GN_FROM_REAL(y);
+}
+void gn_join_steps(uvec4 p, uvec4 q, inout uvec4 s, inout uvec4 c) {
+    gn_join(s, c, p, uvec4(0u));
+    gn_join(gn_second_s, gn_second_c, q, uvec4(0u));
+}
+
 // Steps first + lane, first + lane + GN_LANES, ... below end.
 void gn_reduce_steps(uint unit, uint first, uint end, uint lane, inout uvec4 s, inout uvec4 c) {
     uint n = GN_COLUMNS ? GN_KEPT : GN_REDUCED;
 #ifdef GN_GENERIC
+    uvec4 p = uvec4(0u), q = uvec4(0u);
+    uint u = 0u;
     for (uint t = first + lane; t < end; t += GN_LANES) {
         if (GN_COLUMNS) gn_place_scalar(t);
         gn_run(gn_step_index(unit, t), n);
-        gn_take_step(gn_r[GN_OUT_REG(0)], unit, t, t == first + lane, s, c);
+        if (!GN_PAIR) {
+            gn_take_step(gn_r[GN_OUT_REG(0)], unit, t, t == first + lane, s, c);
+            continue;
+        }
+        gn_add_step(unit, t, u++, p, q);
+        if (u < GN_PER_LANE && t + GN_LANES < end) continue;
+        gn_join_steps(p, q, s, c);
+        u = 0u;
     }
 #else
 #define GN_FOR_GROUPS(X) X(0u) if (1u < GN_PER_LANE) { X(1u) } if (2u < GN_PER_LANE) { X(2u) X(3u) }
@@ -389,20 +438,26 @@ void gn_reduce_steps(uint unit, uint first, uint end, uint lane, inout uvec4 s, 
 #define GN_JOIN_STEP(U)                                                                            \
     if (t + U * GN_LANES < end) {                                                                  \
         gn_run_group(U);                                                                           \
-        gn_take_step(gn_r[GN_OUT_REG(0)], unit, t + U * GN_LANES, U == 0u && t == first + lane, s, c); \
+        if (GN_PAIR) gn_add_step(unit, t + U * GN_LANES, U, p, q);                                 \
+        else gn_take_step(gn_r[GN_OUT_REG(0)], unit, t + U * GN_LANES, U == 0u && t == first + lane, s, c); \
     }
+        uvec4 p = uvec4(0u), q = uvec4(0u);
         GN_FOR_GROUPS(GN_LOAD_STEP)
         GN_FOR_GROUPS(GN_JOIN_STEP)
+        if (GN_PAIR) gn_join_steps(p, q, s, c);
     }
 #endif
 }
 
+// Where the partial results of a unit and split are, 8 words for each output.
+uint gn_partial(uint unit, uint split) { return (GN_PAIR ? 4u : 2u) * (unit * GN_SPLITS + split); }
+
 // Joins the splits of a unit, of which lane, lane + GN_LANES, ... are this lane's.
-void gn_join_splits(uint unit, uint lane, inout uvec4 s, inout uvec4 c) {
+void gn_join_splits(uint unit, uint lane, uint second, inout uvec4 s, inout uvec4 c) {
     for (uint p = lane; p < GN_SPLITS; p += 4u * GN_LANES) {
         uvec4 s2[4], c2[4];
         for (uint k = 0u; k < 4u; k++) {
-            uint at = 2u * (unit * GN_SPLITS + min(p + k * GN_LANES, GN_SPLITS - 1u));
+            uint at = gn_partial(unit, min(p + k * GN_LANES, GN_SPLITS - 1u)) + second;
             s2[k] = gn_load4_coherent(GN_PARTIALS, at);
             c2[k] = gn_load4_coherent(GN_PARTIALS, at + 1u);
         }
@@ -424,20 +479,24 @@ void main() {
         uint steps = GN_COLUMNS ? GN_REDUCED : (GN_REDUCED + GN_GROUP_SIZE - 1u) / GN_GROUP_SIZE;
         uint first = split * GN_CHUNK, end = min(first + GN_CHUNK, steps);
         uvec4 s = gn_neutral(), c = gn_neutral_c();
+        gn_second_s = s;
+        gn_second_c = c;
         if (unit >= GN_UNITS) end = 0u;
         if (!GN_COLUMNS) gn_place_scalar(unit);
         gn_reduce_steps(unit, first, end, lane, s, c);
         if (!GN_COLUMNS) gn_join_group(s, c);
+        if (!GN_COLUMNS && GN_PAIR) gn_join_group(gn_second_s, gn_second_c);
         gn_join_team(lane, lane_step, s, c);
         if (GN_SPLITS == 1u) {
             if (lane == 0u && unit < GN_UNITS) gn_write_unit(unit, s, c);
             continue;
         }
-        // Partial results: 8 words for each unit and split.
         if (lane == 0u && unit < GN_UNITS) {
-            uint at = 2u * (unit * GN_SPLITS + GN_SPLIT0 + split);
+            uint at = gn_partial(unit, GN_SPLIT0 + split);
             gn_store4_coherent(GN_PARTIALS, at, s);
             gn_store4_coherent(GN_PARTIALS, at + 1u, c);
+            if (GN_PAIR) gn_store4_coherent(GN_PARTIALS, at + 2u, gn_second_s);
+            if (GN_PAIR) gn_store4_coherent(GN_PARTIALS, at + 3u, gn_second_c);
         }
         memoryBarrierBuffer();
         barrier();
@@ -449,7 +508,10 @@ void main() {
         if (me == 0u) gn_store_coherent(GN_COUNTERS, GN_COUNTER0 + block, 0u);
         s = gn_neutral();
         c = gn_neutral_c();
-        if (unit < GN_UNITS) gn_join_splits(unit, lane, s, c);
+        gn_second_s = s;
+        gn_second_c = c;
+        if (unit < GN_UNITS) gn_join_splits(unit, lane, 0u, s, c);
+        if (GN_PAIR && unit < GN_UNITS) gn_join_splits(unit, lane, 2u, gn_second_s, gn_second_c);
         gn_join_team(lane, lane_step, s, c);
         if (lane == 0u && unit < GN_UNITS) gn_write_unit(unit, s, c);
     }

@@ -2,7 +2,8 @@
 // out (outer, extent, inner) and then in (outer, count, inner) at the places that indices name. The order in which elements come
 // changes nothing: integers are added as they are; extremes are those of integers that are ordered as the elements are; and
 // floats are added as fixed-point numbers of 64 bits, in units of 2^-(GN_BITS) times the power of two above the largest element
-// that goes to a place. Buffer 4: for each place the largest exponent (GN_MEASURE finds it) and that number.
+// that goes to a place. Buffer 4: for each place the largest exponent (GN_MEASURE finds it) and that number; or the number of the
+// last element that goes there, which stays.
 //
 //! variant scatter
 #extension GL_GOOGLE_include_directive : require
@@ -18,6 +19,7 @@ layout(local_size_x = 256) in;
 layout(constant_id = GNI_S_SCATTER_STEP) const uint GN_STEP = 0u;
 layout(constant_id = GNI_S_SCATTER_DTYPE) const uint GN_DTYPE = 0u;
 layout(constant_id = GNI_S_SCATTER_LEAST) const bool GN_LEAST = false;
+layout(constant_id = GNI_S_SCATTER_PAIRS) const bool GN_PAIRS = false; // buffer 1 has the places
 
 #define GN_PLACES GN_PARAM(GNI_P_SCATTER_PLACES)
 #define GN_BITS GN_PARAM(GNI_P_SCATTER_BITS)
@@ -114,6 +116,13 @@ void gn_finish(uint place) {
     gn_store(2u, at, floatBitsToUint(sum));
 }
 
+void gn_put_last(uint place, uint at) {
+    uint last = gn_load(4u, place);
+    if (last == 0u) return;
+    if (gn_is_long(GN_DTYPE)) gn_store2(2u, at, gn_fetch2(0u, GN_IN_BASE + last - 1u));
+    else gn_store(2u, at, gn_fetch(0u, GN_IN_BASE + last - 1u));
+}
+
 void main() {
     uint first = gl_GlobalInvocationID.x, step = gl_NumWorkGroups.x * 256u;
     if (GN_STEP >= uint(GNI_SCATTER_TO_KEYS)) {
@@ -121,12 +130,21 @@ void main() {
             uint at = GN_OUT_BASE + t;
             if (GN_STEP == uint(GNI_SCATTER_TO_KEYS)) gn_store(2u, at, gn_to_key(gn_load(2u, at)));
             else if (GN_STEP == uint(GNI_SCATTER_FROM_KEYS)) gn_store(2u, at, gn_from_key(gn_load(2u, at)));
+            else if (GN_STEP == uint(GNI_SCATTER_PUT_LAST)) gn_put_last(t, at);
             else gn_finish(t);
         }
         return;
     }
     for (uint t = first; t < GN_N; t += step) {
-        uint place = gn_place(t);
+        uint place = GN_PAIRS ? gn_fetch(1u, t) : gn_place(t);
+        if (GN_STEP == uint(GNI_SCATTER_PLACES)) {
+            gn_store(4u, t, place);
+            continue;
+        }
+        if (GN_STEP == uint(GNI_SCATTER_NUMBER)) {
+            gn_atomic_max(4u, place, t + 1u);
+            continue;
+        }
         if (GN_STEP == uint(GNI_SCATTER_ADD_WIDE)) {
             gn_add_wide(2u, 2u * (GN_OUT_BASE + place), gn_fetch2(0u, GN_IN_BASE + t));
             continue;

@@ -779,9 +779,26 @@ typedef struct gni_count_job {
     const gni_count *d;
     const int64_t *x;
     const double *weight;
+    const gni_search_job *search; // for numbers between edges
     int64_t *counts; // of each part; the first one's are the result's
     int parts;
 } gni_count_job;
+
+// Of elements `from` to `to` the places between edges.
+static void gni_count_between(const gni_count_job *j, int64_t from, int64_t to, int64_t *counts) {
+    int64_t place[1024];
+    gni_search_job part = *j->search;
+    part.out = place;
+    for (int64_t i = from; i < to; i += 1024) {
+        const int64_t n = GNI_MIN(to - i, 1024);
+        part.x = j->search->x + i * j->search->key.bytes;
+        gni_search_task(&part, 0, n, 0);
+        for (int64_t k = 0; k < n; k++) {
+            const uint64_t at = (uint64_t)place[k] - (uint64_t)j->d->least;
+            if (at < (uint64_t)j->d->bins) counts[at]++;
+        }
+    }
+}
 
 static void gni_count_task(void *arg, int64_t begin, int64_t end, int worker) {
     const gni_count_job *j = (const gni_count_job *)arg;
@@ -793,6 +810,10 @@ static void gni_count_task(void *arg, int64_t begin, int64_t end, int worker) {
         int64_t *counts = j->counts + p * d->bins;
         double *sums = (double *)(void *)counts;
         memset(counts, 0, (size_t)d->bins * 8);
+        if (j->search != NULL) {
+            gni_count_between(j, from, to, counts);
+            continue;
+        }
         for (int64_t i = from; i < to && j->weight != NULL; i++) {
             const uint64_t at = (uint64_t)j->x[i] - (uint64_t)d->least;
             if (at < (uint64_t)d->bins) sums[at] += j->weight[i];
@@ -807,7 +828,26 @@ static void gni_count_task(void *arg, int64_t begin, int64_t end, int worker) {
 // Parts are as many for any number of threads: sums of weights are the same bits.
 static bool gni_cpu_counts(gn_context *g, const gni_count *d) {
     gni_count_job j;
+    gni_search between;
+    gni_search_job search;
+    uint64_t *keys = NULL;
     j.d = d;
+    j.search = NULL;
+    if (d->edges.buf != NULL) {
+        memset(&between, 0, sizeof between);
+        between.n = d->bins + 1;
+        between.right = true;
+        between.start = d->start;
+        between.scale = d->scale;
+        search.d = &between;
+        search.key = gni_key_of_dtype(d->edges.dtype, false);
+        search.key.zeros = true;
+        search.sorted = gni_operand_data(&d->edges);
+        search.x = gni_operand_data(&d->in);
+        search.keys = keys = d->scale != 0.0 ? NULL : gni_keys_of(g, &search.key, search.sorted, between.n);
+        if (d->scale == 0.0 && keys == NULL) return false;
+        j.search = &search;
+    }
     j.x = (const int64_t *)(const void *)gni_operand_data(&d->in);
     j.weight = d->weight.buf != NULL ? (const double *)(const void *)gni_operand_data(&d->weight) : NULL;
     j.parts = (int)GNI_MAX(1, GNI_MIN((int64_t)GNI_COUNT_PARTS, GNI_MIN(d->n / GNI_GRAIN, d->n / GNI_MAX(d->bins, 1))));
@@ -816,9 +856,11 @@ static bool gni_cpu_counts(gn_context *g, const gni_count *d) {
     j.counts = j.parts > 1 ? (int64_t *)gni_alloc(g, bytes) : out;
     if (j.counts == NULL) {
         gni_fail_memory(g, "gn_bincount", bytes);
+        gni_free(g, keys);
         return false;
     }
     gni_parallel(g->pool, j.parts, 1, gni_count_task, &j);
+    gni_free(g, keys);
     if (j.parts == 1) return true;
     memcpy(out, j.counts, (size_t)d->bins * 8);
     for (int p = 1; p < j.parts; p++)

@@ -53,8 +53,17 @@ typedef struct gni_order_scan {
     uint32_t in_base, out_base;
 } gni_order_scan;
 
+enum { GNI_ORDER_FEW = 1 << 21 }; // elements: fewer are scanned in smaller tiles
+
+// How the kernels of scan_fast.comp share a scan out.
+typedef struct gni_order_shape {
+    int module;
+    uint32_t threads, each; // of a workgroup, groups of four elements of one of them
+    uint32_t lanes;         // of scan_columns: groups of four columns of a strip
+} gni_order_shape;
+
 static bool gni_order_scan_phase(gni_gpu *gpu, const gni_order_scan *s, const gni_gpu_use *parts, uint32_t phase, int64_t tiles,
-                                 int64_t groups) {
+                                 int64_t groups, const gni_order_shape *fast) {
     gni_job_call c;
     memset(&c, 0, sizeof c);
     c.gpu = gpu;
@@ -64,7 +73,7 @@ static bool gni_order_scan_phase(gni_gpu *gpu, const gni_order_scan *s, const gn
     if (parts != NULL) c.use[2] = *parts;
     else if (!gpu->caps.texts) c.use[2] = s->out;
     c.n_use = 3;
-    c.generic.n_spec = GNI_S_SCAN_SPECS;
+    c.generic.n_spec = fast != NULL ? GNI_S_SCAN_FAST_SPECS : GNI_S_SCAN_SPECS;
     c.generic.spec[GNI_S_SCAN_OP] = (uint32_t)s->op;
     c.generic.spec[GNI_S_SCAN_DTYPE] = s->dtype;
     c.generic.spec[GNI_S_SCAN_INTEGER] = s->integer;
@@ -78,17 +87,60 @@ static bool gni_order_scan_phase(gni_gpu *gpu, const gni_order_scan *s, const gn
     c.param[GNI_P_SCAN_IN_BASE] = s->in_base;
     c.param[GNI_P_SCAN_OUT_BASE] = s->out_base;
     c.param[GNI_P_SCAN_TILES] = (uint32_t)tiles;
-    return gni_order_dispatch(&c, GNI_MODULE_scan, groups);
+    if (fast == NULL) return gni_order_dispatch(&c, GNI_MODULE_scan, groups);
+    c.generic.subgroup = gpu->caps.subgroup_control ? gpu->caps.subgroup : 0;
+    c.generic.spec[GNI_S_SCAN_THREADS] = fast->threads;
+    c.generic.spec[GNI_S_SCAN_EACH] = fast->each;
+    c.generic.spec[GNI_S_SCAN_LANES] = fast->lanes;
+    c.param[GNI_P_SCAN_EPOCH] = gni_job_state(gpu)->scan_epoch;
+    return gni_order_dispatch(&c, fast->module, groups);
 }
 
+// Memory for the posts of so many tiles and blocks: none of them is of the epoch that begins with it. What a host records may
+// run again, so that it gets memory of its own.
+static bool gni_order_posts(gni_gpu *gpu, int64_t count, gni_gpu_mem *own, gni_gpu_use *use) {
+    gni_gpu_jobs *ops = gni_job_state(gpu);
+    const uint64_t bytes = (uint64_t)count * 16;
+    memset(own, 0, sizeof *own);
+    if (ops == NULL) return false;
+    if (gpu->g->host_recording) {
+        if (ops->scan_epoch == 0) ops->scan_epoch = 1;
+        if (!gni_gpu_alloc(gpu, bytes, own)) {
+            gni_fail_memory(gpu->g, "scan: device memory", bytes);
+            return false;
+        }
+        *use = gni_order_use(own, 0, bytes);
+        if (gni_gpu_fill(gpu, own, 0, bytes, 0)) return true;
+        gni_gpu_free(gpu, own);
+        return false;
+    }
+    if (ops->scan_bytes < bytes) {
+        if (ops->scan_bytes > 0) gni_gpu_free(gpu, &ops->scan_posts);
+        ops->scan_bytes = 0;
+        const uint64_t size = GNI_MAX(bytes, (uint64_t)1 << 18);
+        if (!gni_gpu_alloc(gpu, size, &ops->scan_posts)) {
+            gni_fail_memory(gpu->g, "scan: device memory", size);
+            return false;
+        }
+        ops->scan_bytes = size;
+        ops->scan_epoch = 0xffff;
+    }
+    if (++ops->scan_epoch > 0xffff) {
+        ops->scan_epoch = 0xffff; // until that is done
+        if (!gni_gpu_fill(gpu, &ops->scan_posts, 0, ops->scan_bytes, 0)) return false;
+        ops->scan_epoch = 1;
+    }
+    *use = gni_order_use(&ops->scan_posts, 0, bytes);
+    return true;
+}
+
+static bool gni_order_scan_run(gni_gpu *gpu, const gni_order_scan *s);
+
 // Tiles' totals, their scan, then the tiles.
-static bool gni_order_scan_run(gni_gpu *gpu, const gni_order_scan *s) {
-    const int64_t tiles = gni_job_ceil(s->n, GNI_SCAN_TILE);
+static bool gni_order_scan_parts(gni_gpu *gpu, const gni_order_scan *s, int64_t tiles, int64_t groups,
+                                 const gni_order_shape *fast) {
+    const uint64_t bytes = (uint64_t)(s->outer * tiles * s->inner) * 8;
     gni_gpu_mem mem;
-    if (s->inner > 1)
-        return gni_order_scan_phase(gpu, s, NULL, GNI_F_SCAN_COLUMNS, 1, gni_job_ceil(s->outer * s->inner, 256));
-    if (tiles == 1) return gni_order_scan_phase(gpu, s, NULL, GNI_F_SCAN_TILES, 1, s->outer);
-    const uint64_t bytes = (uint64_t)(s->outer * tiles) * 8;
     if (!gni_gpu_alloc(gpu, bytes, &mem)) {
         gni_fail_memory(gpu->g, "scan: device memory", bytes);
         return false;
@@ -101,11 +153,70 @@ static bool gni_order_scan_run(gni_gpu *gpu, const gni_order_scan *s) {
     inner.in = inner.out = parts;
     inner.in.write = false;
     inner.in_base = inner.out_base = 0;
-    const bool ok = gni_order_scan_phase(gpu, s, &parts, GNI_F_SCAN_TOTALS, tiles, s->outer * tiles) &&
-                    gni_order_scan_run(gpu, &inner) &&
-                    gni_order_scan_phase(gpu, s, &parts, GNI_F_SCAN_TILES, tiles, s->outer * tiles);
+    const bool ok = gni_order_scan_phase(gpu, s, &parts, GNI_F_SCAN_TOTALS, tiles, groups, fast) &&
+                    gni_order_scan_run(gpu, &inner) && gni_order_scan_phase(gpu, s, &parts, GNI_F_SCAN_TILES, tiles, groups, fast);
     gni_gpu_free(gpu, &mem);
     return ok;
+}
+
+static bool gni_order_has_fast(const gni_gpu_caps *c) {
+    return c->addresses && !c->texts && c->subgroup_shuffle && c->subgroup_ballot && c->subgroup >= 4 && c->subgroup <= 64 &&
+           (c->subgroup_control || c->subgroup_min == c->subgroup_max);
+}
+
+// Strips of columns, 128 bytes of float32 wide; where they are few, wider ones and several workgroups along each.
+static bool gni_order_scan_columns(gni_gpu *gpu, const gni_order_scan *s) {
+    const gni_gpu_caps *caps = &gpu->caps;
+    const int64_t some = (int64_t)GNI_MAX(caps->multiprocessors, 1u), parts = s->dtype == GNI_T_C64 ? 1 : s->n / 1024;
+    const bool few = parts > 1 && s->outer * gni_job_ceil(s->inner, 32) < some * 3 / 4;
+    gni_order_shape shape;
+    shape.module = GNI_MODULE_scan_columns;
+    shape.lanes = GNI_MIN(few ? 16u : 8u, caps->subgroup);
+    while (shape.lanes > 1 && s->inner <= 2 * (int64_t)shape.lanes) shape.lanes /= 2;
+    shape.threads = GNI_MIN(few ? 512u : 1024u, GNI_MIN(caps->max_invocations, 32 * caps->subgroup)); // as some devices ask for
+    shape.each = few ? 8 : 4;
+    while (shape.threads / caps->subgroup * shape.lanes > GNI_SCAN_STRIP) shape.threads /= 2;
+    while (shape.threads > caps->subgroup && s->n <= (int64_t)(shape.threads / 2 / shape.lanes * shape.each)) shape.threads /= 2;
+    const int64_t strips = s->outer * gni_job_ceil(s->inner, 4 * (int64_t)shape.lanes);
+    const int64_t chunks = few ? GNI_MIN(gni_job_ceil(2 * some, strips), parts) : 1;
+    if (chunks > 1) return gni_order_scan_parts(gpu, s, chunks, strips * chunks, &shape);
+    return gni_order_scan_phase(gpu, s, NULL, GNI_F_SCAN_TILES, 1, strips, &shape);
+}
+
+// A workgroup for each row, or where rows are longer for each tile of them.
+static bool gni_order_scan_rows(gni_gpu *gpu, const gni_order_scan *s, const gni_order_shape *shape, int64_t tiles) {
+    gni_gpu_mem mem;
+    gni_gpu_use posts;
+    gni_order_scan one = *s;
+    if (tiles == 1) return gni_order_scan_phase(gpu, s, NULL, GNI_F_SCAN_TILES, 1, s->outer, shape);
+    const int64_t groups = s->outer * tiles, blocks = s->outer * ((tiles - 1) / gpu->caps.subgroup + 2);
+    if (!gni_order_posts(gpu, groups + blocks, &mem, &posts)) return false;
+    if (gni_job_state(gpu)->scan_stall) one.flags |= GNI_F_SCAN_STALL;
+    const bool ok = gni_order_scan_phase(gpu, &one, &posts, GNI_F_SCAN_ONE_PASS, tiles, groups, shape);
+    gni_gpu_free(gpu, &mem);
+    return ok;
+}
+
+static bool gni_order_scan_run(gni_gpu *gpu, const gni_order_scan *s) {
+    const bool even = s->in_base % 4 == 0 && (s->outer == 1 || s->n % 4 == 0);
+    if (gni_order_has_fast(&gpu->caps) && s->inner > 1) return gni_order_scan_columns(gpu, s);
+    if (gni_order_has_fast(&gpu->caps)) {
+        const int64_t n = s->n + (even ? 0 : 3); // tiles begin where groups of four do
+        gni_order_shape shape;
+        shape.module = GNI_MODULE_scan_rows;
+        shape.lanes = 0;
+        shape.threads = n <= 256 ? 64 : 256;
+        shape.each = s->integer || s->op == GNI_SCAN_LOGSUMEXP || s->outer * n < GNI_ORDER_FEW ? 4 : 8;
+        while (shape.each > 1 && n <= 2 * (int64_t)shape.threads * shape.each) shape.each /= 2;
+        const int64_t tiles = gni_job_ceil(n, 4 * (int64_t)shape.threads * shape.each);
+        // In place a tile that is looked at late may have been written.
+        if (tiles == 1 || s->in.mem != s->out.mem) return gni_order_scan_rows(gpu, s, &shape, tiles);
+    }
+    const int64_t tiles = gni_job_ceil(s->n, GNI_SCAN_TILE);
+    if (s->inner > 1)
+        return gni_order_scan_phase(gpu, s, NULL, GNI_F_SCAN_COLUMNS, 1, gni_job_ceil(s->outer * s->inner, 256), NULL);
+    if (tiles > 1) return gni_order_scan_parts(gpu, s, tiles, s->outer * tiles, NULL);
+    return gni_order_scan_phase(gpu, s, NULL, GNI_F_SCAN_TILES, 1, s->outer, NULL);
 }
 
 static bool gni_job_scan_ok(const gni_gpu *gpu, const gni_scan *s) {
@@ -121,7 +232,8 @@ static bool gni_job_scan(gni_gpu *gpu, const gni_scan *d) {
     const int64_t count = d->outer * d->n * d->inner;
     s.op = d->op;
     s.dtype = d->in.dtype == GN_U64 ? GNI_T_I64 : (uint32_t)d->in.dtype;
-    s.integer = !gni_is_float(d->in.dtype);
+    const bool extreme = d->op == GNI_SCAN_MAX || d->op == GNI_SCAN_MIN; // of which smaller ones are compared as words
+    s.integer = !gni_is_float(d->in.dtype) && (!extreme || d->in.dtype == GN_I64);
     s.outer = d->outer;
     s.n = d->n;
     s.inner = d->inner;
@@ -196,6 +308,170 @@ static bool gni_job_sort_long(gni_job_call *c, const gni_sort *s, const gni_gpu_
     c->use[4] = *index;
     c->generic.spec[GNI_S_SORT_FIRST] = 0;
     ok = ok && gni_order_dispatch(c, GNI_MODULE_sort_end, GNI_MIN(gni_job_ceil(s->rows * s->count, 1024), 16384));
+    gni_gpu_free(gpu, &mem);
+    return ok;
+}
+
+// ---- sorts by ballots (sweep.comp)
+
+typedef struct gni_sweep_shape {
+    uint32_t threads, subgroup, each; // of a workgroup, of a subgroup; elements of an invocation. threads 0: there is none
+} gni_sweep_shape;
+
+// On an H200 the largest tile below 24 KiB, past which the driver gives each thread twice the registers, and rows from 512 on are sooner sorted in registers than by a network.
+enum {
+    GNI_SWEEP_THREADS = 512,
+    GNI_SWEEP_EACH = 11,
+    GNI_SWEEP_LOOKS = 1000,
+    GNI_SWEEP_ROWS = 256, // longer ones are sorted in registers
+    GNI_SWEEP_SPREAD = 512, // threads of a workgroup that holds a row, with few elements each
+    GNI_COUNT_COPIES = 8,
+    GNI_COUNT_GROUPS = 14 // for each multiprocessor
+};
+
+// Words of shared memory for a tile, besides those for its digits.
+static int64_t gni_sweep_pool(const gni_gpu *gpu) {
+    return (int64_t)GNI_MIN(gpu->caps.shared_bytes, 49152u) / 4 - 256 - 64 - 8;
+}
+
+// Subgroups that sort together, 0 where they cannot.
+static uint32_t gni_sweep_subgroup(const gni_gpu *gpu) {
+    const gni_gpu_caps *c = &gpu->caps;
+    if (c->texts || !c->subgroup_ballot || !c->subgroup_arithmetic || c->max_buffers < 8) return 0;
+    uint32_t size = c->subgroup;
+    if (c->subgroup_control) size = GNI_MIN(GNI_MAX(32u, c->subgroup_min), c->subgroup_max);
+    else if (c->subgroup_min != c->subgroup_max) return 0;
+    return size >= 4 && size <= 64 ? size : 0;
+}
+
+static gni_sweep_shape gni_sweep_tile(const gni_gpu *gpu) {
+    gni_sweep_shape s;
+    const int64_t pool = gni_sweep_pool(gpu);
+    s.subgroup = gni_sweep_subgroup(gpu);
+    s.threads = GNI_MIN(GNI_MIN((uint32_t)GNI_SWEEP_THREADS, 16 * s.subgroup), gpu->caps.max_invocations);
+    while (s.threads > 0 && s.threads / s.subgroup * 256 > pool) s.threads /= 2;
+    if (s.threads < 64) s.threads = s.each = 0; // an invocation has four digits at most
+    else s.each = (uint32_t)GNI_MIN(gpu->caps.kind == GNI_GPU_CPU ? 4 : GNI_SWEEP_EACH, pool / s.threads); // CPUs compile slowly
+    return s;
+}
+
+// A workgroup that holds a row of n.
+static gni_sweep_shape gni_sweep_row(const gni_gpu *gpu, int64_t n) {
+    gni_sweep_shape s;
+    const int64_t pool = gni_sweep_pool(gpu);
+    s.subgroup = gni_sweep_subgroup(gpu);
+    s.threads = s.each = 0;
+    if (s.subgroup == 0) return s;
+    const bool slow = gpu->caps.kind == GNI_GPU_CPU; // to compile
+    const uint32_t least = slow ? 4 : 8, most = slow ? 4 : 16;
+    for (uint32_t each = least; each <= most; each += 8)
+        for (uint32_t t = 4 * s.subgroup; t <= gpu->caps.max_invocations && t / s.subgroup * 256 <= pool; t *= 2) {
+            const int64_t fits = GNI_MIN((int64_t)each, pool / t);
+            if (t < 64 || fits * t < n || (each == least && t > GNI_SWEEP_SPREAD)) continue;
+            s.threads = t;
+            s.each = (uint32_t)fits;
+            return s;
+        }
+    return s;
+}
+
+static void gni_sweep_shaped(gni_job_call *c, gni_sweep_shape s) {
+    gni_gpu_kernel *k = &c->generic;
+    k->n_spec = GNI_S_SWEEP_SPECS;
+    k->subgroup = c->gpu->caps.subgroup_control ? s.subgroup : 0;
+    k->spec[GNI_S_SWEEP_THREADS] = s.threads;
+    k->spec[GNI_S_SWEEP_SUBGROUP] = s.subgroup;
+    k->spec[GNI_S_SWEEP_EACH] = s.each;
+    k->spec[GNI_S_SWEEP_LOOKS] = c->gpu->caps.kind == GNI_GPU_CPU ? 2u : (uint32_t)GNI_SWEEP_LOOKS; // so that tests see both ways
+    k->spec[GNI_S_SWEEP_ONE] = 0;
+    c->n_use = 8;
+}
+
+// Counts the digits of `rows` rows of n in `bytes` of mem, from `at` on.
+static bool gni_sweep_tally(gni_job_call *c, int64_t rows, int64_t n, gni_gpu_mem *mem, uint64_t at, uint64_t bytes) {
+    const int64_t most = 4 * (int64_t)GNI_MAX(c->gpu->caps.multiprocessors, 1u);
+    const int64_t parts = GNI_MIN(gni_job_ceil(n, 8192), gni_job_ceil(most, rows));
+    c->use[5] = gni_order_use(mem, at, bytes);
+    c->param[GNI_P_SORT_TILES] = (uint32_t)parts;
+    return gni_gpu_fill(c->gpu, mem, at, bytes, 0) && gni_order_dispatch(c, GNI_MODULE_sweep_tally, rows * parts);
+}
+
+static bool gni_job_sort_row(gni_job_call *c, const gni_sort *s, gni_sweep_shape shape, const gni_gpu_use *out,
+                             const gni_gpu_use *index) {
+    gni_sweep_shaped(c, shape);
+    c->use[6] = *out;
+    c->use[7] = *index;
+    if (!c->gpu->caps.addresses) // where every place wants something
+        for (int i = 1; i < 6; i++) c->use[i] = *out;
+    return gni_order_dispatch(c, GNI_MODULE_sweep_rows, s->rows);
+}
+
+static bool gni_job_sort_sweeps(gni_job_call *c, const gni_sort *s, gni_sweep_shape shape, const gni_gpu_use *out,
+                                const gni_gpu_use *index) {
+    gni_gpu *gpu = c->gpu;
+    const bool places = s->index.buf != NULL;
+    const int size = (int)gn_dtype_size(s->in.dtype);
+    const int64_t total = s->rows * s->n, tiles = gni_job_ceil(s->n, (int64_t)shape.threads * shape.each), groups = s->rows * tiles;
+    const uint64_t keys = ((uint64_t)total * (size == 8 ? 8 : 4) + 255) / 256 * 256;
+    const uint64_t from = places ? ((uint64_t)total * 4 + 255) / 256 * 256 : 0;
+    const uint64_t counts = (uint64_t)(s->rows + groups) * (uint64_t)size * 1024, bytes = 2 * keys + 2 * from + counts;
+    gni_gpu_mem mem;
+    if (!gni_gpu_alloc(gpu, bytes, &mem)) {
+        gni_fail_memory(gpu->g, "sort: device memory", bytes);
+        return false;
+    }
+    gni_sweep_shaped(c, shape);
+    c->use[1] = gni_order_use(&mem, 0, keys);
+    c->use[2] = gni_order_use(&mem, keys, keys);
+    c->use[3] = places ? gni_order_use(&mem, 2 * keys, from) : c->use[1];
+    c->use[4] = places ? gni_order_use(&mem, 2 * keys + from, from) : c->use[2];
+    c->use[6] = *out;
+    c->use[7] = *index;
+    bool ok = gni_sweep_tally(c, s->rows, s->n, &mem, 2 * keys + 2 * from, counts);
+    c->param[GNI_P_SORT_TILES] = (uint32_t)tiles;
+    for (int shift = 0; shift < 8 * size && ok; shift += 8) {
+        c->param[GNI_P_SORT_SHIFT] = (uint32_t)shift;
+        ok = gni_order_dispatch(c, GNI_MODULE_sweep_move, groups);
+    }
+    gni_gpu_free(gpu, &mem);
+    return ok;
+}
+
+// Words `key` (n) by the 8 bits from `shift` on, and words `from` from `base` on that go with them, into `to`: the sorted keys, and
+// what goes with them `gap` bytes behind. All stay in order that have the same bits.
+static bool gni_job_part(gni_gpu *gpu, int64_t n, int shift, const gni_gpu_use *key, const gni_gpu_use *from, uint32_t base,
+                         const gni_gpu_use *to, uint64_t gap) {
+    const gni_sweep_shape shape = gni_sweep_tile(gpu);
+    const int64_t tiles = gni_job_ceil(n, (int64_t)shape.threads * shape.each);
+    const uint64_t counts = (uint64_t)(1 + tiles) * 1024;
+    gni_job_call c;
+    gni_gpu_mem mem;
+    memset(&c, 0, sizeof c);
+    c.gpu = gpu;
+    if (!gni_gpu_alloc(gpu, counts, &mem)) {
+        gni_fail_memory(gpu->g, "sort: device memory", counts);
+        return false;
+    }
+    gni_order_key(&c.generic, GN_U32, false, false);
+    gni_sweep_shaped(&c, shape);
+    c.generic.spec[GNI_S_SORT_PLACES] = 1;
+    c.generic.spec[GNI_S_SWEEP_ONE] = 1;
+    c.use[0] = c.use[1] = *key;
+    c.use[2] = c.use[4] = *to;
+    c.use[2].bytes = gap;
+    c.use[4].offset += gap;
+    c.use[4].bytes -= gap;
+    c.use[3] = *from;
+    c.use[6] = c.use[2];
+    c.use[7] = c.use[4];
+    c.n_param = GNI_P_SORT_WORDS;
+    c.param[GNI_P_SORT_ROWS] = 1;
+    c.param[GNI_P_SORT_N] = (uint32_t)n;
+    c.param[GNI_P_SORT_SHIFT] = (uint32_t)shift;
+    bool ok = gni_sweep_tally(&c, 1, n, &mem, 0, counts);
+    c.param[GNI_P_SORT_TILES] = (uint32_t)tiles;
+    c.param[GNI_P_SORT_IN_BASE] = base;
+    ok = ok && gni_order_dispatch(&c, GNI_MODULE_sweep_move, tiles);
     gni_gpu_free(gpu, &mem);
     return ok;
 }
@@ -319,7 +595,12 @@ static bool gni_job_sort(gni_gpu *gpu, const gni_sort *s) {
     p[GNI_P_SORT_TAKE] = (uint32_t)s->count;
     p[GNI_P_SORT_ROW] = (uint32_t)s->n;
     if (gni_job_selects(s)) return gni_job_sort_some(&c, s, &out, &index);
-    if (s->n > slots) return gni_job_sort_long(&c, s, &out, &index);
+    if (s->n > GNI_SWEEP_ROWS) {
+        const gni_sweep_shape row = gni_sweep_row(gpu, s->n), tile = gni_sweep_tile(gpu);
+        if (row.threads > 0) return gni_job_sort_row(&c, s, row, &out, &index);
+        if (tile.threads > 0 && s->n > slots) return gni_job_sort_sweeps(&c, s, tile, &out, &index);
+        if (s->n > slots) return gni_job_sort_long(&c, s, &out, &index);
+    }
     const int log_row = gni_job_log2_up(s->n);
     c.generic.spec[GNI_S_SORT_LOG_ROW] = (uint32_t)log_row;
     c.generic.spec[GNI_S_SORT_FIRST] = 1;
@@ -358,11 +639,48 @@ static bool gni_job_search(gni_gpu *gpu, const gni_search *s) {
 }
 
 static bool gni_job_count_ok(const gni_gpu *gpu, const gni_count *d) {
+    if (d->edges.buf != NULL && (gpu->caps.texts || d->bins > GNI_COUNT_EDGES || d->in.dtype != GN_F32)) return false;
+    if (!gpu->caps.texts && gpu->caps.shared_bytes < 28680) return false; // count.comp's
     return d->weight.buf == NULL && d->least >= 0 && d->least < INT32_MAX && gpu->caps.max_buffers >= 3 &&
            gni_order_reaches(gpu, d->n, 8) && gni_order_reaches(gpu, d->bins, 8);
 }
 
+// In one pass, the low words of the counts where they stay.
+static bool gni_job_count_once(gni_gpu *gpu, const gni_count *d) {
+    gni_job_call c;
+    memset(&c, 0, sizeof c);
+    c.gpu = gpu;
+    uint32_t *p = c.param;
+    const bool edges = d->edges.buf != NULL;
+    if (!gni_order_operand(gpu, &d->in, d->n, &c.use[0], &p[GNI_P_FIND_IN_BASE], false) ||
+        !gni_order_operand(gpu, &d->out, d->bins, &c.use[1], &p[GNI_P_FIND_OUT_BASE], true) ||
+        (edges && !gni_order_operand(gpu, &d->edges, d->bins + 1, &c.use[2], &p[GNI_P_FIND_LINE_BASE], false)))
+        return false;
+    if (!edges) c.use[2] = c.use[0];
+    if (!gni_gpu_fill(gpu, c.use[1].mem, c.use[1].offset + (uint64_t)p[GNI_P_FIND_OUT_BASE] * 8, (uint64_t)d->bins * 8, 0))
+        return false;
+    c.n_use = 3;
+    gni_order_key(&c.generic, GN_F32, false, true);
+    c.generic.n_spec = GNI_S_FIND_SPECS;
+    int64_t copies = GNI_COUNT_COPIES;
+    while (copies > 1 && copies * d->bins > GNI_COUNT_HOLDS) copies /= 2;
+    c.generic.spec[GNI_S_FIND_COPIES] = (uint32_t)copies;
+    c.generic.spec[GNI_S_FIND_EDGES] = edges;
+    c.n_param = GNI_P_FIND_WORDS;
+    p[GNI_P_FIND_N] = (uint32_t)d->n;
+    p[GNI_P_FIND_LINE] = (uint32_t)d->bins;
+    p[GNI_P_FIND_LEAST] = (uint32_t)d->least;
+    const float start = (float)d->start, scale = (float)d->scale;
+    if (scale - scale == 0.0f && start - start == 0.0f) { // else edges are searched
+        memcpy(&p[GNI_P_FIND_START], &start, 4);
+        memcpy(&p[GNI_P_FIND_SCALE], &scale, 4);
+    }
+    const int64_t most = GNI_COUNT_GROUPS * (int64_t)GNI_MAX(gpu->caps.multiprocessors, 1u);
+    return gni_order_dispatch(&c, GNI_MODULE_count, GNI_MIN(gni_job_ceil(d->n, 4096), most));
+}
+
 static bool gni_job_count(gni_gpu *gpu, const gni_count *d) {
+    if (!gpu->caps.texts) return gni_job_count_once(gpu, d);
     gni_job_call c;
     memset(&c, 0, sizeof c);
     c.gpu = gpu;

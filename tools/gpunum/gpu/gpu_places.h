@@ -4,7 +4,7 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
-#include "../gpu/gpu_jobs.h"
+#include "../gpu/gpu_order.h"
 #endif
 
 #if !GNI_GPU
@@ -175,18 +175,43 @@ static bool gni_job_take(gni_gpu *gpu, const gni_take *t) {
 
 // ---- scatter
 
+enum { GNI_SCATTER_MANY = 1 << 21 }; // places, past which caches hold too few of them
+
 static bool gni_job_scatter_ok(const gni_gpu *gpu, const gni_scatter *t) {
     const gni_places *at = &t->at;
     const gn_dtype d = t->out.dtype;
     const int64_t most = gni_job_most_bytes(gpu), in = at->outer * at->count * at->inner, out = at->outer * at->extent * at->inner;
     const bool word = d == GN_F32 || d == GN_I32 || d == GN_U32, wide = (d == GN_I64 || d == GN_U64) && t->op == GNI_SCATTER_ADD;
-    return t->op != GNI_SCATTER_PUT && (word || wide) && gni_job_index_ok(t->index.dtype) && in < INT32_MAX / 4 &&
+    const bool put = t->op == GNI_SCATTER_PUT && !gpu->caps.texts && gn_dtype_size(d) >= 4;
+    return (put || (t->op != GNI_SCATTER_PUT && (word || wide))) && gni_job_index_ok(t->index.dtype) && in < INT32_MAX / 4 &&
            out < INT32_MAX / 8 && in * 8 < most && out * 12 < most && at->extent < INT32_MAX;
 }
 
 static bool gni_job_scatter_step(gni_job_call *c, uint32_t step, int64_t work) {
     c->generic.spec[GNI_S_SCATTER_STEP] = step;
     return gni_job_dispatch(c, gni_gpu_pipeline_get(c->gpu, &c->generic, GNI_GPU_WAIT), gni_job_ceil(work, 256), 1, 1);
+}
+
+// Elements of 4 bytes that go to more places than a device's caches hold are sorted by their places' first bits: neighbours in time are
+// neighbours in memory then. c's elements and indices become those, in *mem.
+static bool gni_job_scatter_near(gni_job_call *c, const gni_scatter *t, int64_t in, int64_t out, gni_gpu_mem *mem) {
+    gni_gpu *gpu = c->gpu;
+    const uint64_t bytes = ((uint64_t)in * 4 + 255) / 256 * 256;
+    if (!gni_gpu_alloc(gpu, 3 * bytes, mem)) {
+        gni_fail_memory(gpu->g, t->at.fn, 3 * bytes);
+        return false;
+    }
+    const gni_gpu_use place = gni_order_use(mem, 0, bytes), pairs = gni_order_use(mem, bytes, 2 * bytes), spare = c->use[4];
+    c->use[4] = place;
+    bool ok = gni_job_scatter_step(c, GNI_SCATTER_PLACES, in) &&
+              gni_job_part(gpu, in, GNI_MAX(gni_job_log2_up(out) - 8, 0), &place, &c->use[0], c->param[GNI_P_TAKE_IN_BASE], &pairs, bytes);
+    c->use[4] = spare;
+    c->use[1] = gni_order_use(mem, bytes, bytes);
+    c->use[0] = gni_order_use(mem, 2 * bytes, bytes);
+    c->use[0].write = c->use[1].write = false;
+    c->param[GNI_P_TAKE_IN_BASE] = 0;
+    c->generic.spec[GNI_S_SCATTER_PAIRS] = 1;
+    return ok;
 }
 
 static bool gni_job_scatter(gni_gpu *gpu, const gni_scatter *t) {
@@ -198,9 +223,10 @@ static bool gni_job_scatter(gni_gpu *gpu, const gni_scatter *t) {
     memset(&c, 0, sizeof c);
     c.gpu = gpu;
     if (!gni_job_places(&c, at, &t->in, &t->index, &t->out, in, out, at->inner) || !gni_job_fault(&c, at)) return false;
-    const uint64_t bytes = floats ? (uint64_t)out * 12 : 16;
+    const bool put = t->op == GNI_SCATTER_PUT;
+    const uint64_t bytes = floats ? (uint64_t)out * 12 : put ? (uint64_t)out * 4 : 16;
     bool ok = gni_job_scratch(&c, bytes, at->fn);
-    if (ok && floats) ok = gni_gpu_fill(gpu, &c.scratch[0], 0, bytes, 0);
+    if (ok && (floats || put)) ok = gni_gpu_fill(gpu, &c.scratch[0], 0, bytes, 0);
     c.n_param = GNI_P_SCATTER_WORDS;
     c.param[GNI_P_TAKE_N] = (uint32_t)in;
     c.param[GNI_P_SCATTER_PLACES] = (uint32_t)out;
@@ -209,16 +235,67 @@ static bool gni_job_scatter(gni_gpu *gpu, const gni_scatter *t) {
     c.generic.n_spec = GNI_S_SCATTER_SPECS;
     c.generic.spec[GNI_S_SCATTER_DTYPE] = (uint32_t)t->out.dtype;
     c.generic.spec[GNI_S_SCATTER_LEAST] = t->op == GNI_SCATTER_MIN;
+    gni_gpu_mem pairs;
+    memset(&pairs, 0, sizeof pairs);
+    const int64_t least = put && gpu->caps.kind != GNI_GPU_CPU ? 8 * GNI_SCATTER_MANY : GNI_SCATTER_MANY; // numbers alone take less room
+    const bool many = in >= least && out >= least && at->inner < 8; // elements of rows are neighbours as they come
+    const bool near_ones = ok && many && gn_dtype_size(t->out.dtype) == 4 && gni_sweep_tile(gpu).threads > 0;
+    if (near_ones) ok = gni_job_scatter_near(&c, t, in, out, &pairs);
     if (floats)
         ok = ok && gni_job_scatter_step(&c, GNI_SCATTER_MEASURE, in) && gni_job_scatter_step(&c, GNI_SCATTER_ADD_FLOAT, in) &&
              gni_job_scatter_step(&c, GNI_SCATTER_FINISH, out);
+    else if (put)
+        ok = ok && gni_job_scatter_step(&c, GNI_SCATTER_NUMBER, in) && gni_job_scatter_step(&c, GNI_SCATTER_PUT_LAST, out);
     else if (t->op == GNI_SCATTER_ADD)
         ok = ok && gni_job_scatter_step(&c, wide ? GNI_SCATTER_ADD_WIDE : GNI_SCATTER_ADD_WORD, in);
     else
         ok = ok && gni_job_scatter_step(&c, GNI_SCATTER_TO_KEYS, out) && gni_job_scatter_step(&c, GNI_SCATTER_EXTREME, in) &&
              gni_job_scatter_step(&c, GNI_SCATTER_FROM_KEYS, out);
+    if (near_ones) gni_gpu_free(gpu, &pairs);
     gni_job_drop_scratch(&c);
     return ok;
+}
+
+// ---- what is true
+
+static bool gni_job_keep_ok(const gni_gpu *gpu, const gni_keep *k) {
+    const int64_t most = gni_job_most_bytes(gpu), size = k->in.buf != NULL ? (int64_t)gn_dtype_size(k->in.dtype) : 8;
+    return k->n < INT32_MAX / 2 && k->n * size < most && k->count * GNI_MAX(k->rank, 1) < INT32_MAX / 2 &&
+           k->count * GNI_MAX(k->rank, 1) * size < most && gpu->caps.max_buffers >= 4 &&
+           gpu->caps.subgroup_arithmetic && gpu->caps.shared_bytes >= 17408 && gpu->caps.subgroup >= 4 &&
+           (gpu->caps.subgroup_control || gpu->caps.subgroup_min == gpu->caps.subgroup_max);
+}
+
+static bool gni_job_keep(gni_gpu *gpu, const gni_keep *k) {
+    gni_job_call c;
+    const int64_t one = 1, chunks = gni_keep_chunks(k->n), rows = GNI_MAX(k->rank, 1);
+    const bool counts = k->out.buf == NULL, places = k->in.buf == NULL;
+    memset(&c, 0, sizeof c);
+    c.gpu = gpu;
+    uint32_t *p = c.param, zero;
+    const int64_t all = k->count * rows;
+    if (!gni_job_reach(gpu, &k->mask, &k->n, &one, 1, &c.use[0], &p[GNI_P_KEEP_BASE]) ||
+        !gni_job_reach(gpu, &k->counts, &chunks, &one, 1, &c.use[2], &zero))
+        return false;
+    c.use[2].write = counts;
+    c.use[1] = c.use[0];
+    c.use[3] = c.use[2];
+    if (!places && !gni_job_reach(gpu, &k->in, &k->n, &one, 1, &c.use[1], &p[GNI_P_KEEP_IN_BASE])) return false;
+    if (!counts && !gni_job_reach(gpu, &k->out, &all, &one, 1, &c.use[3], &p[GNI_P_KEEP_OUT_BASE])) return false;
+    c.use[3].write = true;
+    c.n_use = 4;
+    c.n_param = GNI_P_KEEP_WORDS;
+    p[GNI_P_KEEP_CHUNK] = (uint32_t)gni_keep_chunk(k->n);
+    p[GNI_P_KEEP_END] = p[GNI_P_KEEP_BASE] + (uint32_t)k->n;
+    p[GNI_P_KEEP_COUNT_ALL] = (uint32_t)k->count;
+    for (int i = 0; i < k->rank; i++) p[GNI_P_KEEP_DIM + i] = (uint32_t)k->dim[i];
+    c.generic.module = GNI_MODULE_keep;
+    c.generic.subgroup = gpu->caps.subgroup_control ? gpu->caps.subgroup : 0;
+    c.generic.n_spec = GNI_S_KEEP_SPECS;
+    c.generic.spec[GNI_S_KEEP_STEP] = counts ? GNI_KEEP_COUNT : places ? GNI_KEEP_PLACES : GNI_KEEP_ELEMENTS;
+    c.generic.spec[GNI_S_KEEP_UNIT] = places ? 3 : (uint32_t)gni_job_log2_up((int64_t)gn_dtype_size(k->in.dtype));
+    c.generic.spec[GNI_S_KEEP_RANK] = (uint32_t)k->rank;
+    return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT), chunks, 1, 1);
 }
 
 #endif // GNI_GPU

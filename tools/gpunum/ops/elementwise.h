@@ -183,6 +183,7 @@ GNI_UNARY_BOOL(GN_X)
 GNI_UNARY_RARE(GN_X)
 #undef GN_X
 static gn_array *gni_trigamma(gn_array *a) { return gni_unary("gn_digamma's derivative", GNI_OP_TRIGAMMA, a); }
+static gn_array *gni_tetragamma(gn_array *a) { return gni_unary("gn_digamma's second derivative", GNI_OP_TETRAGAMMA, a); }
 #define GNI_BINARY_FUNCTIONS(fn, NAME)                                                             \
     GPUNUM_API gn_array *fn(gn_array *a, gn_array *b) {                                            \
         return gni_binary(#fn, GNI_OP_##NAME, a, b);                                               \

@@ -3,6 +3,7 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
+#include "../gpu/gpu_jobs.h"
 #include "../ops/arrange.h"
 #include "../ops/assign.h"
 #include "../ops/order_ops.h"
@@ -188,7 +189,7 @@ GPUNUM_API gn_array *gn_put_along(gn_array *a, gn_array *indices, gn_array *valu
     bool along;
     if (at < 0 || !gni_scatter_operands(g, fn, a, indices, values, at, &index, &x, &along)) return gni_end_scope(g, NULL);
     if (gni_elements(&x->shape) == 0) return gni_end_scope(g, gn_copy(a));
-    if (g->gpu == NULL && !gni_tracks(g, in, 3) && gni_scatter_dtype(a->dtype) == a->dtype && !gni_is_complex(x->dtype)) // in their order
+    if ((g->gpu == NULL || !g->gpu->caps.texts) && !gni_tracks(g, in, 3) && gni_scatter_dtype(a->dtype) == a->dtype && !gni_is_complex(x->dtype)) // in their order
         return gni_end_scope(g, gni_scattered(g, fn, GNI_SCATTER_PUT, a, index, x->dtype != a->dtype ? gn_cast(x, a->dtype) : x, at, along));
     const gn_dtype t = x->shape.dim[at] < INT32_MAX ? GN_I32 : GN_I64;
     gn_array *number = gn_cast(gn_cumsum(gn_add_s(gni_zeros_beside(x, t, at, false), 1), at), t);
@@ -214,37 +215,64 @@ static gn_array *gni_truth_of(gn_context *g, const char *fn, gn_array *a) {
 static const uint8_t *gni_truth(gn_context *g, const char *fn, gn_array *a, int64_t *count) {
     gn_array *truth = gni_truth_of(g, fn, a);
     const uint8_t *p = truth != NULL ? (const uint8_t *)gni_host(g, truth) : NULL;
-    *count = 0;
-    for (int64_t i = 0, n = p != NULL ? gni_elements(&truth->shape) : 0; i < n; i++) *count += p[i];
+    const int64_t n = p != NULL ? gni_elements(&truth->shape) : 0;
+    int64_t sum = 0, i = 0;
+    for (uint64_t eight; i + 8 <= n; i += 8) {
+        memcpy(&eight, p + i, 8);
+        sum += (int64_t)(eight * 0x0101010101010101u >> 56);
+    }
+    for (; i < n; i++) sum += p[i];
+    *count = sum;
     return p;
 }
 
-// The same as gni_true_places where the device alone has the elements: the k-th that is true is the first up to which there are k.
-static gn_array *gni_true_on_device(gn_context *g, gn_array *truth, bool flat) {
-    const gn_shape *s = &truth->shape;
-    const int64_t n = gni_elements(s);
-    gn_array *sums = gn_cumsum(gn_ravel(truth), 0), *rows[GN_MAX_RANK];
-    const double count = gn_item(gn_slice(sums, 0, n - 1, n, 1));
-    if (count != count) return NULL;
-    gn_array *numbers = gn_cumsum(gn_ones(g, GN_BOOL, GN_SHAPE((int64_t)count)), 0), *y = gn_searchsorted(sums, numbers, false);
-    if (flat || y == NULL) return y;
-    for (int i = 0; i < s->rank; i++) {
-        const int64_t inner = gni_extent_product(s->dim + i + 1, s->rank - i - 1);
-        rows[i] = gn_mod_s(inner > 1 ? gn_floor_div_s(y, (double)inner) : y, (double)s->dim[i]);
-        if (rows[i] == NULL) return NULL;
-    }
-    return gn_stack(rows, s->rank, 0);
+// The same as gni_true_places where the device alone has the elements; with `x`, which has as many, what is there in it. *done is
+// false where it cannot do that.
+static gn_array *gni_true_on_device(gn_context *g, const char *fn, gn_array *truth, gn_array *x, bool flat, bool *done) {
+    gn_shape s = truth->shape;
+    const int64_t n = gni_elements(&s), chunks = gni_keep_chunks(n);
+    const gn_shape line = gn_shape_from(1, &chunks);
+    gni_keep job;
+    memset(&job, 0, sizeof job);
+    job.n = n;
+    job.count = n; // at most
+    job.rank = x != NULL ? 0 : flat ? 1 : s.rank;
+    memcpy(job.dim, s.dim, sizeof job.dim);
+    gni_take_operand(truth, &job.mask);
+    if (x != NULL) gni_take_operand(x, &job.in);
+    *done = gni_backend_gpu()->supports(g, GNI_JOB_KEEP, &job);
+    if (!*done) return NULL;
+    gn_array *counts = gni_adopt(g, gni_array_empty(g, fn, GN_I32, &line)), *y = NULL;
+    if (counts == NULL) return NULL;
+    gni_take_operand(counts, &job.counts);
+    if (!gni_run(g, GNI_JOB_KEEP, &job, counts)) return NULL;
+    const int32_t *each = (const int32_t *)gni_host(g, counts);
+    if (each == NULL) return NULL;
+    job.count = 0;
+    for (int64_t i = 0; i < chunks; i++) job.count += each[i];
+    s = x == NULL && !flat ? GN_SHAPE(s.rank, job.count) : gn_shape_from(1, &job.count);
+    y = gni_adopt(g, gni_array_empty(g, fn, x != NULL ? x->dtype : GN_I64, &s));
+    if (y == NULL || job.count == 0) return y;
+    gni_take_operand(y, &job.out);
+    return gni_run(g, GNI_JOB_KEEP, &job, y) ? y : NULL;
 }
 
 enum { GNI_TRUE_ON_DEVICE = 1 << 12 }; // elements: fewer are as soon looked at here
 
+static bool gni_is_there_alone(const gn_context *g, const gn_array *truth) {
+    return truth->buf->where == GNI_ON_GPU && g->gpu != NULL && g->placement != GN_PLACE_CPU && gni_elements(&truth->shape) >= GNI_TRUE_ON_DEVICE;
+}
+
 // Their numbers, (rank, count) with a row for each axis, or (count) of the raveled array.
 static gn_array *gni_true_places(gn_context *g, const char *fn, gn_array *a, bool flat) {
     int64_t count, *to = NULL;
-    gn_array *on = gni_truth_of(g, fn, a);
+    gn_array *on = gni_truth_of(g, fn, a), *there;
+    bool done;
     if (on == NULL) return NULL;
-    if (on->buf->where == GNI_ON_GPU && g->gpu != NULL && g->gpu->caps.int64 && gni_elements(&a->shape) >= GNI_TRUE_ON_DEVICE)
-        return gni_true_on_device(g, on, flat);
+    if (gni_is_there_alone(g, on)) {
+        there = gni_true_on_device(g, fn, on, NULL, flat, &done);
+        if (done) return there;
+    }
     const uint8_t *truth = gni_truth(g, fn, on, &count);
     gn_shape s = GN_SHAPE(a->shape.rank, count);
     if (flat) s = gn_shape_from(1, &count);
@@ -262,6 +290,27 @@ static gn_array *gni_true_places(gn_context *g, const char *fn, gn_array *a, boo
     }
     for (k = 0; k < count && last > 0; k++) row[k] %= a->shape.dim[last];
     return gni_adopt(g, y);
+}
+
+// Those along an axis of x where `m` is true, which may be shorter; the scope's.
+static gn_array *gni_true_elements(gn_context *g, const char *fn, gn_array *m, gn_array *x, int at) {
+    const int64_t n = gni_elements(&m->shape);
+    bool done = false;
+    gn_array *y = NULL;
+    if (gni_elements(&x->shape) == x->shape.dim[at] && n == x->shape.dim[at] && n >= GNI_TRUE_ON_DEVICE && !gni_tracks(g, &x, 1)) {
+        gn_array *truth = gni_truth_of(g, fn, m), *from = truth != NULL ? gni_adopt(g, gni_contiguous(g, x)) : NULL;
+        if (from == NULL) return NULL;
+        if (gni_is_there_alone(g, truth) && (from->buf->where & GNI_ON_GPU)) y = gni_true_on_device(g, fn, truth, from, true, &done);
+        if (y != NULL && x->shape.rank > 1) {
+            gn_shape s = x->shape;
+            s.dim[at] = gni_elements(&y->shape);
+            y = gn_reshape(y, s);
+        }
+        if (done) return y;
+        m = truth;
+    }
+    gn_array *index = gni_true_places(g, fn, m, true);
+    return index != NULL ? gni_adopt(g, gni_take_any(g, fn, x, index, at, false)) : NULL;
 }
 
 GPUNUM_API gn_array *gn_flatnonzero(gn_array *a) {
@@ -296,8 +345,7 @@ GPUNUM_API gn_array *gn_compress(gn_array *condition, gn_array *a, gn_axes axis)
         gni_fail(g, GN_ERROR_SHAPE, "gn_compress: condition %s for an axis of %lld", gni_shape_text(text, sizeof text, &condition->shape),
                  (long long)x->shape.dim[at]);
     if (at < 0 || g->call_failed) return gni_end_scope(g, NULL);
-    gn_array *index = gni_true_places(g, "gn_compress", condition, true);
-    return gni_end_scope(g, index == NULL ? NULL : gni_adopt(g, gni_take_any(g, "gn_compress", x, index, at, false)));
+    return gni_end_scope(g, gni_true_elements(g, "gn_compress", condition, x, at));
 }
 
 GPUNUM_API gn_array *gn_repeat_counts(gn_array *a, gn_array *counts, gn_axes axis) {
@@ -360,18 +408,27 @@ GPUNUM_API gn_array *gn_mask(gn_array *a, gn_array *m) {
     gn_context *g = gni_begin("gn_mask", in, 2);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
-    gn_array *index = gni_mask_fits(g, "gn_mask", a, m, &s) ? gni_true_places(g, "gn_mask", m, true) : NULL;
-    gn_array *rows = index != NULL ? gn_reshape(a, s) : NULL;
-    return gni_end_scope(g, rows == NULL ? NULL : gni_adopt(g, gni_take_any(g, "gn_mask", rows, index, 0, false)));
+    gn_array *rows = gni_mask_fits(g, "gn_mask", a, m, &s) ? gn_reshape(a, s) : NULL;
+    return gni_end_scope(g, rows != NULL ? gni_true_elements(g, "gn_mask", m, rows, 0) : NULL);
 }
 
 // A row of values for each that is true, as many rows as there are elements of the mask: others are not looked at.
 static gn_array *gni_masked_rows(gn_context *g, const char *fn, gn_array *m, gn_array *value, gn_shape s) {
-    int64_t count, *to = NULL, k = 0, n = s.dim[0];
+    int64_t count = 0, *to = NULL, k = 0, n = s.dim[0];
     const gn_shape line = gn_shape_from(1, &n);
     char tv[200], ts[200];
-    const uint8_t *truth = gni_truth(g, fn, m, &count);
-    if (truth == NULL) return NULL;
+    gn_array *on = gni_truth_of(g, fn, m), *sums = NULL, *number = NULL;
+    if (on == NULL) return NULL;
+    const uint8_t *truth = NULL;
+    if (gni_is_there_alone(g, on)) {
+        sums = gn_cumsum(on, GN_ALL);
+        const double all_of = gn_item(gn_slice(sums, 0, n - 1, n, 1));
+        if (all_of != all_of) return NULL;
+        count = (int64_t)all_of;
+    } else {
+        truth = gni_truth(g, fn, on, &count);
+    }
+    if ((truth == NULL && sums == NULL) || g->call_failed) return NULL;
     gn_shape all;
     s.dim[0] = count;
     if (!gni_broadcast(&value->shape, &s, &all) || !gni_same_shape(&all, &s)) {
@@ -380,12 +437,16 @@ static gn_array *gni_masked_rows(gn_context *g, const char *fn, gn_array *m, gn_
         return NULL;
     }
     if (count == 0) return NULL; // nothing is written
-    gn_array *number = gni_array_filled(g, fn, GN_I64, &line, (void **)&to);
-    for (int64_t i = 0; number != NULL && i < n; i++) {
-        to[i] = GNI_MIN(k, count - 1);
-        k += truth[i];
+    if (sums != NULL) { // of one that is true: less one
+        number = gn_maximum_s(gn_sub_s(sums, 1.0), 0.0);
+    } else {
+        number = gni_array_filled(g, fn, GN_I64, &line, (void **)&to);
+        for (int64_t i = 0; number != NULL && i < n; i++) {
+            to[i] = GNI_MIN(k, count - 1);
+            k += truth[i];
+        }
+        number = gni_adopt(g, number);
     }
-    number = gni_adopt(g, number);
     if (number == NULL) return NULL;
     return gni_adopt(g, gni_take_any(g, fn, value, number, 0, false));
 }

@@ -4,7 +4,6 @@
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
 #include "../api/order.h"
-#include "../ops/views_ops.h"
 #include "../cpu/cpu_order.h"
 #include "../ops/statistics.h"
 #endif
@@ -364,6 +363,11 @@ GPUNUM_API gn_array *gn_percentile(gn_array *a, double percent, gn_axes axes) {
 
 // ---- places in sorted arrays
 
+static double gni_search_scale(double step) {
+    const double scale = step > 0.0 ? 1.0 / step : 0.0;
+    return scale - scale != 0.0 ? 0.0 : scale;
+}
+
 // Where values go into `sorted`; elements that are floats of
 // values' dtype and a distance of `step` from `start` on are found sooner, others say 0.
 static gn_array *gni_searched(gn_context *g, const char *fn, gn_array *sorted, gn_array *values, bool right, double start,
@@ -392,8 +396,7 @@ static gn_array *gni_searched(gn_context *g, const char *fn, gn_array *sorted, g
         job.n = s->shape.dim[0];
         job.count = gni_elements(&values->shape);
         job.right = right;
-        if (step > 0.0) job.scale = 1.0 / step;
-        if (job.scale - job.scale != 0.0) job.scale = 0.0;
+        job.scale = gni_search_scale(step);
         job.start = start;
         gni_take_operand(s, &job.sorted);
         gni_take_operand(v, &job.in);
@@ -513,6 +516,27 @@ GPUNUM_API gn_array *gn_interp(gn_array *a, gn_array *points, gn_array *values) 
 
 // ---- sets
 
+enum { GNI_ORDER_HOST = 1 << 16 }; // elements that are as soon looked at by the host
+
+
+// The same from the sorted elements and their places where those are: an element is the first of its kind if the one in front is
+// another one. NaN are all the last ones.
+static gn_array *gni_unique_there(gn_array *a, gn_array *sorted, gn_array *order, gn_array **index, gn_array **inverse,
+                                  gn_array **counts) {
+    const int64_t n = gni_elements(&sorted->shape);
+    gn_array *front = gn_slice(sorted, 0, 0, n - 1, 1), *differs = gn_ne(front, gn_slice(sorted, 0, 1, n, 1));
+    if (gni_is_float(sorted->dtype)) differs = gn_logical_and(differs, gn_eq(front, front));
+    gn_array *first = gni_bordered(differs, 0, 1, 0, 1.0), *y = gn_compress(first, sorted, 0);
+    if (y == NULL) return NULL;
+    if (index != NULL) *index = gn_compress(first, order, 0);
+    if (counts != NULL) *counts = gn_diff(gni_bordered(gn_flatnonzero(first), 0, 0, 1, (double)n), 1, 0);
+    if (inverse != NULL) {
+        gn_array *number = gn_scatter_add(gn_mul_s(order, 0.0), order, gn_sub_s(gn_cumsum(first, 0), 1.0), 0);
+        *inverse = gn_reshape(number, a->shape);
+    }
+    return y;
+}
+
 // What gn_unique finds: the elements, and those of the others that are not NULL.
 static gn_array *gni_unique(gn_context *g, const char *fn, gn_array *a, gn_array **index, gn_array **inverse, gn_array **counts) {
     gn_array *x = gni_real_only(g, fn, &a, 1) ? gn_ravel(a) : NULL, *sorted = NULL, *order = NULL, *y = NULL;
@@ -521,7 +545,10 @@ static gn_array *gni_unique(gn_context *g, const char *fn, gn_array *a, gn_array
     const int64_t n = x->shape.dim[0];
     g->no_grad++;
     const bool ok = gni_sorted(g, fn, x, 0, n, false, &sorted, places ? &order : NULL);
+    if (ok && n > GNI_ORDER_HOST && sorted->buf->where == GNI_ON_GPU)
+        y = gni_unique_there(a, sorted, order, index, inverse, counts);
     g->no_grad--;
+    if (y != NULL || g->call_failed) return y;
     const void *data = ok ? gni_host(g, sorted) : NULL;
     const int64_t *from = places && data != NULL ? (const int64_t *)gni_host(g, order) : NULL;
     if (data == NULL || (places && from == NULL)) return NULL;
@@ -619,8 +646,10 @@ GPUNUM_API gn_array *gn_setxor1d(gn_array *a, gn_array *b) {
 
 // ---- counts
 
-// How often each of `bins` numbers from `least` on is in x (int64, 1-d), whose other elements count nowhere; or the sums of weights (float64).
-static gn_array *gni_counted(gn_context *g, const char *fn, gn_array *x, gn_array *weights, int64_t least, int64_t bins) {
+// How often each of `bins` numbers from `least` on is in x (int64, 1-d), whose other elements count nowhere; or the sums of weights
+// (float64). With edges (bins + 1) of x's dtype, float32, a distance of `step` from `start` on or anywhere: how many are not above it.
+static gn_array *gni_counted(gn_context *g, const char *fn, gn_array *x, gn_array *weights, gn_array *edges, double start,
+                             double step, int64_t least, int64_t bins) {
     gni_count job;
     memset(&job, 0, sizeof job);
     const gn_shape s = GN_SHAPE(bins);
@@ -629,13 +658,16 @@ static gn_array *gni_counted(gn_context *g, const char *fn, gn_array *x, gn_arra
     job.n = gni_elements(&x->shape);
     job.bins = bins;
     job.least = least;
+    job.start = start;
+    job.scale = gni_search_scale(step);
     if (job.n == 0) return gn_zeros(g, t, s);
-    gn_array *from = gni_contiguous(g, x), *w = from != NULL && weights != NULL ? gni_contiguous(g, weights) : NULL;
-    gn_array *y = from != NULL && (w != NULL || weights == NULL) ? gni_array_empty(g, fn, t, &s) : NULL;
+    gn_array *by = weights != NULL ? weights : edges; // of which there is one at most
+    gn_array *from = gni_contiguous(g, x), *w = from != NULL && by != NULL ? gni_contiguous(g, by) : NULL;
+    gn_array *y = from != NULL && (w != NULL || by == NULL) ? gni_array_empty(g, fn, t, &s) : NULL;
     bool ok = y != NULL;
     if (ok && bins > 0) {
         gni_take_operand(from, &job.in);
-        if (w != NULL) gni_take_operand(w, &job.weight);
+        if (w != NULL) gni_take_operand(w, weights != NULL ? &job.weight : &job.edges);
         gni_take_operand(y, &job.out);
         ok = gni_run(g, GNI_JOB_COUNT, &job, y);
     }
@@ -688,28 +720,24 @@ GPUNUM_API gn_array *gn_bincount(gn_array *a, gn_array *weights, int64_t length)
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_bincount: %lld is negative", (long long)most[0]);
     const bool beyond = most[1] == INT64_MAX;
     if (!g->call_failed)
-        y = gni_counted(g, "gn_bincount", x, w, 0, GNI_MAX(length, beyond ? INT64_MAX : most[1] + 1));
+        y = gni_counted(g, "gn_bincount", x, w, NULL, 0.0, 0.0, 0, GNI_MAX(length, beyond ? INT64_MAX : most[1] + 1));
     g->no_grad--;
     return gni_end_scope(g, y);
 }
 
-// x and edges of one float dtype. The last part has its upper bound: the search takes the next number for it.
-static gn_array *gni_histogram(gn_context *g, const char *fn, gn_array *x, gn_array *edges, double start, double step) {
-    const int64_t n = edges != NULL ? edges->shape.dim[0] : 0;
-    if (x == NULL || n == 0 || !gni_materialize(g, edges)) return NULL;
-    gn_array *part[2];
-    part[0] = gn_slice(edges, 0, 0, n - 1, 1);
-    part[1] = gn_slice(edges, 0, n - 1, n, 1);
-    union { double d; float f; uint64_t u; uint32_t v; } last;
-    last.u = 0;
-    if (gn_read(part[1], &last, gn_dtype_size(edges->dtype)) != GN_OK) return NULL;
-    if (edges->dtype == GN_F64)
-        last.d = nextafter(last.d, GNI_INF);
-    else
-        last.f = nextafterf(last.f, (float)GNI_INF);
-    part[1] = gn_array_from(g, edges->dtype, GN_SHAPE(1), &last);
-    gn_array *bounds = part[0] != NULL && part[1] != NULL ? gn_concat(part, 2, 0) : NULL;
-    return gni_counted(g, fn, gni_searched(g, fn, bounds, x, true, start, step), NULL, 1, n - 1);
+// The next larger number, for the last edge: its part has its upper bound.
+static void gni_above(gn_dtype t, void *number) {
+    if (t == GN_F64) *(double *)number = nextafter(*(double *)number, GNI_INF);
+    else *(float *)number = nextafterf(*(float *)number, (float)GNI_INF);
+}
+
+// x and bounds of one float dtype: edges, and for the last one the next number.
+static gn_array *gni_histogram(gn_context *g, const char *fn, gn_array *x, gn_array *bounds, double start, double step) {
+    if (x == NULL || bounds == NULL) return NULL;
+    const int64_t bins = bounds->shape.dim[0] - 1;
+    const bool joined = x->dtype == GN_F32 && bins <= GNI_COUNT_EDGES && (g->gpu == NULL || !g->gpu->caps.texts);
+    if (joined) return gni_counted(g, fn, x, NULL, bounds, start, step, 1, bins);
+    return gni_counted(g, fn, gni_searched(g, fn, bounds, x, true, start, step), NULL, NULL, 0.0, 0.0, 1, bins);
 }
 
 GPUNUM_API gn_array *gn_histogram(gn_array *a, int64_t bins, double low, double high, gn_array **edges) {
@@ -717,8 +745,8 @@ GPUNUM_API gn_array *gn_histogram(gn_array *a, int64_t bins, double low, double 
     gn_context *g = gni_begin("gn_histogram", &a, 1);
     if (g == NULL) return NULL;
     gn_scope_begin(g);
-    void *data = NULL;
-    gn_array *bounds = NULL, *y = NULL;
+    void *data = NULL, *more = NULL;
+    gn_array *bounds = NULL, *line = NULL, *y = NULL;
     g->no_grad++;
     if (bins < 1 || bins == INT64_MAX)
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_histogram: %lld bins", (long long)bins);
@@ -735,14 +763,19 @@ GPUNUM_API gn_array *gn_histogram(gn_array *a, int64_t bins, double low, double 
         if (!(low <= high) || low - low != 0.0 || high - high != 0.0)
             gni_fail(g, GN_ERROR_ARGUMENT, "gn_histogram: the range %g to %g does not rise or is not finite", low, high);
         if (low == high) low -= 0.5, high += 0.5;
-        if (!g->call_failed) bounds = gni_adopt(g, gni_array_filled(g, "gn_histogram", t, &s, &data));
+        if (!g->call_failed) line = gni_adopt(g, gni_array_filled(g, "gn_histogram", t, &s, &more));
+        if (line != NULL) bounds = gni_adopt(g, gni_array_filled(g, "gn_histogram", t, &s, &data));
         const double step = high / (double)bins - low / (double)bins;
         for (int64_t i = 0; i <= bins && bounds != NULL; i++) {
             const double v = i == bins ? high : low + (double)i * step;
             if (t == GN_F64) ((double *)data)[i] = v;
             else ((float *)data)[i] = (float)v;
         }
-        y = gni_histogram(g, "gn_histogram", x, bounds, low, step);
+        if (bounds != NULL) {
+            memcpy(more, data, (size_t)(bins + 1) * gn_dtype_size(t));
+            gni_above(t, (char *)more + (size_t)bins * gn_dtype_size(t));
+            y = gni_histogram(g, "gn_histogram", x, line, low, step);
+        }
     }
     g->no_grad--;
     return gni_end_with(g, y, &bounds, &edges, 1);
@@ -761,7 +794,16 @@ GPUNUM_API gn_array *gn_histogram_edges(gn_array *a, gn_array *edges) {
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_histogram_edges: two or more edges that rise are asked for");
     } else if (up != 0) {
         const gn_dtype t = gni_moment_dtype(gn_promote(a->dtype, edges->dtype));
-        y = gni_histogram(g, "gn_histogram_edges", gn_ravel(gn_cast(a, t)), gn_cast(edges, t), 0.0, 0.0);
+        const int64_t n = edges->shape.dim[0];
+        gn_array *part[2], *line = gn_cast(edges, t);
+        double last = 0.0;
+        part[0] = gn_slice(line, 0, 0, n - 1, 1);
+        part[1] = gn_slice(line, 0, n - 1, n, 1);
+        if (part[1] != NULL && gn_read(part[1], &last, gn_dtype_size(t)) == GN_OK) {
+            gni_above(t, &last);
+            part[1] = gn_array_from(g, t, GN_SHAPE(1), &last);
+            if (part[1] != NULL) y = gni_histogram(g, "gn_histogram_edges", gn_ravel(gn_cast(a, t)), gn_concat(part, 2, 0), 0.0, 0.0);
+        }
     }
     g->no_grad--;
     return gni_end_scope(g, y);

@@ -5,7 +5,7 @@
 #pragma once
 #include "../api/transforms.h"
 #include "../api/macros.h"
-#include "../core/place.h"
+#include "../ops/views_ops.h"
 #include "../ops/elementwise.h"
 #endif
 
@@ -35,9 +35,36 @@ static void gni_reorder_dims(gni_reduce *r, uint32_t set) {
     }
 }
 
-// Reduces `a`, converted to `compute` first, over the axes in `set` into dtype `result`.
-static gn_array *gni_reduce_axes(gn_context *g, const char *fn, gni_reduction op, gn_array *a,
-                                 gn_dtype compute, gn_dtype result, uint32_t set, bool keep) {
+// The reduction over the axes in `set` of what the builder made.
+static void gni_reduce_built(gni_reduce *r, const gni_builder *b, gni_reduction op, gni_domain domain, uint32_t set) {
+    memset(r, 0, sizeof *r);
+    r->program = b->map.program;
+    r->op = op;
+    r->domain = domain;
+    r->rank = b->map.rank;
+    memcpy(r->dim, b->map.dim, sizeof r->dim);
+    memcpy(r->in, b->map.in, sizeof r->in);
+    gni_reorder_dims(r, set);
+}
+
+// Runs it into y, whose place in it the caller has given: anywhere, or `there` on a GPU or not at all.
+static bool gni_reduce_to(gn_context *g, gni_reduce *r, gn_array *y, bool there) {
+    gni_operand *ops[GNI_MAX_INPUTS];
+    const int n = r->program.n_in;
+    for (int i = 0; i < n; i++) {
+        r->in[i].buf->refs++;
+        ops[i] = &r->in[i];
+    }
+    r->kept = gni_merge_dims(&r->rank, r->dim, ops, n, r->kept);
+    const bool ok = there ? gni_run_on_gpu(g, GNI_JOB_REDUCE, r, y) : gni_run(g, GNI_JOB_REDUCE, r, y);
+    for (int i = 0; i < n; i++) gni_buffer_release(g, r->in[i].buf);
+    return ok;
+}
+
+// Reduces `a`, converted to `compute` first, over the axes in `set` into dtype `result`: into y's memory from element
+// `at` on, or into a new array where y is NULL.
+static gn_array *gni_reduce_into(gn_context *g, const char *fn, gni_reduction op, gn_array *a, gn_dtype compute, gn_dtype result,
+                                 uint32_t set, bool keep, gn_array *y, int64_t at) {
     gni_builder b;
     gni_reduce r;
     bool wide = gni_is_wide(compute) || gni_is_wide(a->dtype);
@@ -58,32 +85,23 @@ static gn_array *gni_reduce_axes(gn_context *g, const char *fn, gni_reduction op
     p->out_dtype[0] = compute;
     p->out_reg[0] = reg;
     gni_build_finish(p);
-    memset(&r, 0, sizeof r);
-    r.program = *p;
-    r.op = op;
-    r.domain = gni_domain_of(compute, wide);
-    if (wide && r.domain == GNI_U) r.domain = GNI_I; // the same sums and products
-    r.rank = b.map.rank;
-    memcpy(r.dim, b.map.dim, sizeof r.dim);
-    memcpy(r.in, b.map.in, sizeof r.in);
-    gni_reorder_dims(&r, set);
+    const gni_domain domain = gni_domain_of(compute, wide);
+    gni_reduce_built(&r, &b, op, wide && domain == GNI_U ? GNI_I : domain, set); // the same sums and products
     gn_shape shape = gni_reduced_shape(&a->shape, set, keep);
-    gn_array *y = gni_array_empty(g, fn, result, &shape);
+    const bool fresh = y == NULL;
+    if (fresh) y = gni_array_empty(g, fn, result, &shape);
     if (y == NULL) return NULL;
-    gni_operand *ops[GNI_MAX_INPUTS + 1];
-    int n = 0;
-    for (int i = 0; i < r.program.n_in; i++) {
-        r.in[i].buf->refs++;
-        ops[n++] = &r.in[i];
-    }
     r.out.buf = y->buf;
     r.out.dtype = result;
-    r.kept = gni_merge_dims(&r.rank, r.dim, ops, n, r.kept);
-    bool ok = gni_run(g, GNI_JOB_REDUCE, &r, y);
-    for (int i = 0; i < r.program.n_in; i++) gni_buffer_release(g, r.in[i].buf);
-    if (ok) return y;
-    gni_unref(g, y);
+    r.out.offset = at;
+    if (gni_reduce_to(g, &r, y, false)) return y;
+    if (fresh) gni_unref(g, y);
     return NULL;
+}
+
+static gn_array *gni_reduce_axes(gn_context *g, const char *fn, gni_reduction op, gn_array *a,
+                                 gn_dtype compute, gn_dtype result, uint32_t set, bool keep) {
+    return gni_reduce_into(g, fn, op, a, compute, result, set, keep, NULL, 0);
 }
 
 static void gni_record_reduction(gn_context *g, gn_array *y, const char *fn,
@@ -234,6 +252,94 @@ GPUNUM_API gn_array *gn_mean(gn_array *a, gn_axes axes) {
     return gni_end(g, y);
 }
 
+// y: the sums of a and b, which a GPU makes in one pass. False: nothing was done, unless g->call_failed.
+static bool gni_sum_two(gn_context *g, gn_array *const *a, uint32_t set, gn_array **y) {
+    gni_builder b;
+    gni_reduce r;
+    gn_array *product;
+    const gn_dtype t = a[0]->dtype;
+    const bool wide = gni_is_wide(t);
+    const gn_shape shape = gni_reduced_shape(&a[0]->shape, set, true);
+    const int64_t kept = gni_elements(&shape);
+    if (g->gpu == NULL || gni_tracks(g, a, 2) || a[1]->dtype != t || (t != GN_F32 && t != GN_F64)) return false;
+    if (kept < 1 || gni_elements(&a[0]->shape) < 1 || !gni_same_shape(&a[0]->shape, &a[1]->shape)) return false;
+    for (int i = 0; i < 2; i++) {
+        if (!gni_tree_prepare(g, a[i], false, &product)) return false;
+        if (gni_is_pending(a[i]) && a[i]->expr->wide != wide) return false;
+    }
+    gni_build_begin(&b, g, &a[0]->shape, wide);
+    gni_program *p = &b.map.program;
+    p->n_out = 2;
+    for (int i = 0; i < 2; i++) {
+        p->out_dtype[i] = t;
+        p->out_reg[i] = gni_build_value(&b, a[i]);
+    }
+    if (b.full) return false;
+    gni_build_finish(p);
+    gni_reduce_built(&r, &b, GNI_RED_SUM, GNI_F, set);
+    const gn_shape pair = GN_SHAPE(2, kept);
+    gn_array *both = gni_adopt(g, gni_array_empty(g, g->call, t, &pair));
+    if (both == NULL) return false;
+    r.out.buf = both->buf;
+    r.out.dtype = t;
+    r.apart = kept;
+    const bool ok = gni_reduce_to(g, &r, both, true);
+    for (int i = 0; i < 2 && ok; i++) y[i] = gn_reshape(gn_slice(both, 0, i, i + 1, 1), shape);
+    return ok;
+}
+
+// The sums of a[0] and a[1], of one shape, over the axes in `set`, which stay with size 1.
+static bool gni_sum_pair(gn_context *g, gn_array *const *a, uint32_t set, gn_array **y) {
+    y[0] = y[1] = NULL;
+    if (a[0] == NULL || a[1] == NULL) return false;
+    if (!gni_sum_two(g, a, set, y))
+        for (int i = 0; i < 2 && !g->call_failed; i++) y[i] = gn_sum(a[i], GN_KEEP(gni_axes_of(set)));
+    return y[0] != NULL && y[1] != NULL;
+}
+
+// The float16 or bfloat16 array that `a` is, waiting to be widened to float32, or `a`.
+static gn_array *gni_before_widening(gn_array *a) {
+    const gni_expr *e = a != NULL ? a->expr : NULL;
+    if (e == NULL || e->op != GNI_OP_CAST || a->dtype != GN_F32 || e->src[0] == NULL || gni_is_pending(e->src[0])) return a;
+    const gn_dtype t = e->src[0]->dtype;
+    return (t == GN_F16 || t == GN_BF16) && e->compute == t && gni_same_shape(&e->src[0]->shape, &a->shape) ? e->src[0] : a;
+}
+
+// A number for each place that is kept, near the mean over the axes in `set` as seen from how far the elements are spread: of n
+// of them the mean of root n, since even if all that is spread is among these, that is spread far enough.
+static gn_array *gni_about_mean(gn_array *a, gn_dtype t, uint32_t set, double n) {
+    const int64_t want = n > 32.0 ? (int64_t)sqrt(n) : 1;
+    int64_t some = 1;
+    gn_array *y = a;
+    for (int i = a->shape.rank - 1; i >= 0; i--) {
+        if (!(set >> i & 1u) || a->shape.dim[i] == 1) continue;
+        const int64_t each = GNI_MIN(a->shape.dim[i], want / some), step = n > 4096.0 ? a->shape.dim[i] / each : 1;
+        y = gn_slice(y, i, 0, each * step, step);
+        some *= each;
+    }
+    if (y != NULL && a->dtype != t) y = gn_cast(y, t);
+    return some > 1 ? gn_mul_s(gn_sum(y, GN_KEEP(gni_axes_of(set))), 1.0 / (double)some) : y;
+}
+
+// The mean, unless it is NULL, and the variance of `a`, which has its data, in dtype t over the axes in `set`, which stay with
+// size 1: from sums over what `a` is more than a number near the mean. False: nothing was done, unless g->call_failed.
+static bool gni_moments(gn_context *g, gn_array *a, gn_dtype t, uint32_t set, double ddof, gn_array **mean, gn_array **var) {
+    gn_array *part[2], *sum[2];
+    const double n = (double)gni_reduced_count(&a->shape, set), rest = n - ddof;
+    if (g->gpu == NULL || gni_is_pending(a) || gni_elements(&a->shape) < 1 || gni_tracks(g, &a, 1)) return false;
+    if (g->placement == GN_PLACE_CPU || (g->placement != GN_PLACE_GPU && !(a->buf->where & GNI_ON_GPU))) return false;
+    gn_array *first = gni_about_mean(a, t, set, n);
+    part[0] = gn_sub(a->dtype != t ? gn_cast(a, t) : a, first);
+    part[1] = gn_square(part[0]);
+    if (part[1] == NULL || !gni_sum_two(g, part, set, sum)) return false;
+    gn_array *off = gn_div_s(sum[0], n);
+    if (mean != NULL) *mean = gn_add(first, off);
+    gn_array *about = gn_maximum_s(gn_sub(sum[1], gn_mul(sum[0], off)), 0.0);
+    about = gn_where(gn_logical_and(gn_isinf(sum[1]), gn_isfinite(sum[0])), sum[1], about); // squares beyond the range
+    *var = gn_div_s(about, rest > 0.0 ? rest : 0.0);
+    return *var != NULL;
+}
+
 GPUNUM_API gn_array *gn_var(gn_array *a, gn_axes axes, double ddof) {
     gn_context *g = gni_begin("gn_var", &a, 1);
     if (g == NULL) return NULL;
@@ -246,6 +352,11 @@ GPUNUM_API gn_array *gn_var(gn_array *a, gn_axes axes, double ddof) {
     } else if (set != ~0u) {
         gn_dtype t = gni_is_float(a->dtype) ? a->dtype : GN_F32;
         gn_dtype inner = gni_moment_dtype(a->dtype);
+        if (gni_moments(g, a, inner, set, ddof, NULL, &y)) {
+            const gn_shape s = gni_reduced_shape(&a->shape, set, keep);
+            y = gn_reshape(y, s);
+            return gni_end_scope(g, y != NULL && y->dtype != t ? gn_cast(y, t) : y);
+        }
         gn_array *x = inner != a->dtype ? gn_cast(a, inner) : a;
         gn_array *centred = gn_square(gn_sub(x, gn_mean(x, GN_KEEP(axes))));
         double n = (double)gni_reduced_count(&a->shape, set) - ddof;
@@ -332,6 +443,27 @@ GNI_REDUCE_PLACE(GN_X)
 #undef GN_X
 
 // ---- softmax and its relatives
+
+// A job of rows, whose contiguous operands are x, gy and what else j has; its result y, of dtype t. NULL: nothing was done, unless
+// g->call_failed.
+static gn_array *gni_rows_run(gn_context *g, gni_rows *j, gn_array *x, gn_array *gy, gn_dtype t) {
+    gn_array *in[2], *y = NULL;
+    gni_operand *const op[2] = {&j->x, &j->gy};
+    in[0] = x;
+    in[1] = gy;
+    const gn_shape shape = x->shape;
+    if (g->gpu == NULL || gni_elements(&shape) < 1) return NULL;
+    for (int i = 0; i < 2; i++) {
+        if (in[i] == NULL) continue;
+        in[i] = gni_adopt(g, gni_contiguous(g, gni_before_widening(in[i])));
+        if (in[i] == NULL) return NULL;
+        gni_take_operand(in[i], op[i]);
+    }
+    y = gni_adopt(g, gni_array_empty(g, g->call, t, &shape));
+    if (y == NULL) return NULL;
+    gni_take_operand(y, &j->out);
+    return gni_run_on_gpu(g, GNI_JOB_ROWS, j, y) ? y : NULL;
+}
 
 // Over the last axis of `a`, which is float; logsumexp drops that axis.
 static gn_array *gni_softmax_last(gn_context *g, const char *fn, gni_softmax_kind kind,

@@ -1,0 +1,377 @@
+#version 450
+// Scans as in scan.comp with subgroups, 16 bytes of an invocation at a time.
+//
+// rows     (outer, n), a workgroup for each tile. In one pass: a tile makes known what it comes to and looks back at the tiles in
+//          front of it, as Merrill and Garland's scan does, but so that the order of the joins does not depend on who was first:
+//          as many tiles as a subgroup has invocations are a block, and what is in front of a tile is what the blocks before it
+//          come to, joined from the left, then a tree over its block up to it. A workgroup that waits too long finds out itself
+//          what the tile comes to: none has to be on its way for another one's sake.
+// columns  (outer, n, inner), a workgroup for a strip of columns and some of n
+//
+//! no-bindings
+//! variant scan_rows
+//! variant scan_columns -DGN_COLUMNS
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_shuffle : require
+#extension GL_KHR_shader_subgroup_ballot : require
+#define GN_BUFFERS 3
+#define GN_READONLY 1
+#include "gn.glsl"
+#include "memory.glsl"
+
+layout(local_size_x_id = GNI_S_SCAN_THREADS) in;
+layout(constant_id = GNI_S_SCAN_THREADS) const uint GN_T = 256u;
+layout(constant_id = GNI_S_SCAN_EACH) const uint GN_E = 8u; // groups of four elements of an invocation
+
+#include "scan.glsl"
+
+// Buffers: elements, results, posts or parts.
+#define GN_OUTER GN_PARAM(GNI_P_SCAN_OUTER)
+#define GN_N GN_PARAM(GNI_P_SCAN_N)
+#define GN_INNER GN_PARAM(GNI_P_SCAN_INNER)
+#define GN_IN_BASE GN_PARAM(GNI_P_SCAN_IN_BASE)
+#define GN_OUT_BASE GN_PARAM(GNI_P_SCAN_OUT_BASE)
+#define GN_TILES GN_PARAM(GNI_P_SCAN_TILES)
+
+const bool GN_LONG = GN_DTYPE == GN_T_I64 || GN_DTYPE == GN_T_C64;
+const bool GN_PAIR = GN_INTEGER != 0u || GN_OP == GN_LOGSUMEXP; // both words of a value count
+
+// Elements j to j + 3, of which those from `low` up to `high` count; of rows j is a multiple of 4.
+void gn_get_group(uint j, uint low, uint high, out uvec2 v0, out uvec2 v1, out uvec2 v2, out uvec2 v3) {
+    v0 = v1 = v2 = v3 = gn_none();
+    if (j >= high) return;
+#ifdef GN_COLUMNS
+    if ((j & 3u) != 0u) {
+        uvec4 at = min(uvec4(j) + uvec4(0u, 1u, 2u, 3u), uvec4(high - 1u));
+        if (GN_LONG) {
+            v0 = gn_load2(0u, at.x);
+            v1 = gn_load2(0u, at.y);
+            v2 = gn_load2(0u, at.z);
+            v3 = gn_load2(0u, at.w);
+        } else {
+            uvec4 w = gn_widen(gn_read_raw(GN_OPEN(0u), at, GN_DTYPE, false, false), GN_DTYPE);
+            v0 = gn_value(w.x);
+            v1 = gn_value(w.y);
+            v2 = gn_value(w.z);
+            v3 = gn_value(w.w);
+        }
+    } else
+#endif
+    if (GN_LONG) {
+        uvec4 a = gn_load4(0u, j >> 1), b = uvec4(0u);
+        if (j + 2u < high) b = gn_load4(0u, (j >> 1) + 1u);
+        v0 = a.xy;
+        v1 = a.zw;
+        v2 = b.xy;
+        v3 = b.zw;
+    } else {
+        uvec4 w = gn_widen(gn_read_raw(GN_OPEN(0u), uvec4(j), GN_DTYPE, false, true), GN_DTYPE);
+        v0 = gn_value(w.x);
+        v1 = gn_value(w.y);
+        v2 = gn_value(w.z);
+        v3 = gn_value(w.w);
+    }
+    if (j >= low && j + 4u <= high) return;
+    uvec2 none = gn_none();
+    if (j < low) v0 = none;
+    if (j + 1u < low || j + 1u >= high) v1 = none;
+    if (j + 2u < low || j + 2u >= high) v2 = none;
+    if (j + 3u < low || j + 3u >= high) v3 = none;
+}
+
+void gn_put_one(uint j, uvec2 v) {
+    if (GN_LONG) gn_store2(1u, j, v);
+    else gn_write_one(GN_OPEN(1u), j, gn_packing(GN_DTYPE), gn_narrow(uvec4(gn_outcome(v)), GN_DTYPE).x);
+}
+
+// Those from number `first` up to `end` as elements j to j + 3.
+void gn_put_group(uint j, uint first, uint end, uvec2 v0, uvec2 v1, uvec2 v2, uvec2 v3) {
+    if (first == 0u && end >= 4u && (j & 3u) == 0u) {
+        if (GN_LONG) {
+            gn_store4(1u, j >> 1, uvec4(v0, v1));
+            gn_store4(1u, (j >> 1) + 1u, uvec4(v2, v3));
+        } else {
+            uvec4 w = uvec4(gn_outcome(v0), gn_outcome(v1), gn_outcome(v2), gn_outcome(v3));
+            gn_write_group(GN_OPEN(1u), j, GN_DTYPE, gn_narrow(w, GN_DTYPE));
+        }
+        return;
+    }
+    if (first == 0u && end > 0u) gn_put_one(j, v0);
+    if (first <= 1u && end > 1u) gn_put_one(j + 1u, v1);
+    if (first <= 2u && end > 2u) gn_put_one(j + 2u, v2);
+    if (first <= 3u && end > 3u) gn_put_one(j + 3u, v3);
+}
+
+uvec2 gn_shuffle(uvec2 v, uint lane) {
+    uvec2 r = uvec2(subgroupShuffle(v.x, lane), 0u);
+    if (GN_PAIR) r.y = subgroupShuffle(v.y, lane);
+    return r;
+}
+
+#ifndef GN_COLUMNS
+
+// ---- rows
+
+layout(buffer_reference, std430, buffer_reference_align = 16) coherent volatile buffer gn_posts { uvec4 v[]; };
+
+#define GN_EPOCH GN_PARAM(GNI_P_SCAN_EPOCH) // in the high halves of words that this dispatch has posted
+const uint GN_ROW_TILE = 4u * GN_E * GN_T;
+const uint GN_PATIENCE = 64u;
+
+shared uvec2 gn_totals[128];
+shared uvec2 gn_front;
+shared uint gn_missing;
+
+// Joins over the invocations of the subgroup up to this one.
+uvec2 gn_lanes(uvec2 v) {
+    uint lane = gl_SubgroupInvocationID;
+    for (uint d = 1u; d < gl_SubgroupSize; d *= 2u) {
+        uvec2 u = gn_shuffle(v, (lane - d) & (gl_SubgroupSize - 1u));
+        if (lane >= d) v = gn_join(u, v);
+    }
+    return v;
+}
+
+// What a tile comes to whose first element would be `start`: the same joins as in main.
+uvec2 gn_tile_total(uint start, uint low, uint high) {
+    uvec2 sum = gn_none(), v0, v1, v2, v3;
+    start += gl_SubgroupID * 4u * GN_E * gl_SubgroupSize + 4u * gl_SubgroupInvocationID;
+    [[dont_unroll]] for (uint e = 0u; e < GN_E; e++) {
+        gn_get_group(start + 4u * gl_SubgroupSize * e, low, high, v0, v1, v2, v3);
+        sum = gn_join(sum, gn_shuffle(gn_lanes(gn_join(gn_join(gn_join(v0, v1), v2), v3)), gl_SubgroupSize - 1u));
+    }
+    barrier();
+    if (gl_SubgroupInvocationID == 0u) gn_totals[gl_SubgroupID] = sum;
+    barrier();
+    sum = gn_none();
+    for (uint s = 0u; s < gl_NumSubgroups; s++) sum = gn_join(sum, gn_totals[s]);
+    return sum;
+}
+
+uvec4 gn_posted(uvec2 v) { return (uvec4(v.x, v.x >> 16, v.y, v.y >> 16) & 0xffffu) | (GN_EPOCH << 16); }
+bool gn_is_posted(uvec4 w) { return (w >> 16) == uvec4(GN_EPOCH); }
+uvec2 gn_post(uvec4 w) { return (w.xz & 0xffffu) | (w.yw << 16); }
+
+// The front of a block and what the block comes to. Of float sums the second word is what the first one lacks.
+uvec2 gn_advance(uvec2 front, uvec2 block) {
+    if (GN_OP != GN_SUM || GN_INTEGER != 0u) return gn_join(front, block);
+    float a = uintBitsToFloat(front.x), b = uintBitsToFloat(block.x);
+    precise float s = a + b, c = s - a, lack = (a - (s - c)) + (b - c);
+    if ((floatBitsToUint(s) & 0x7f800000u) == 0x7f800000u) lack = 0.0;
+    precise float low = uintBitsToFloat(front.y) + lack;
+    return uvec2(floatBitsToUint(s), floatBitsToUint(low));
+}
+uvec2 gn_advanced(uvec2 front) {
+    if (GN_OP != GN_SUM || GN_INTEGER != 0u) return front;
+    precise float s = uintBitsToFloat(front.x) + uintBitsToFloat(front.y);
+    return uvec2(floatBitsToUint(s), 0u);
+}
+
+// What is in front of tile `tile` of the row, which comes to `total`, for the first subgroup. False: it has waited too long for
+// gn_missing.
+bool gn_look_back(uint first_post, uint first_front, uint tile, uvec2 total, out uvec2 front) {
+    gn_posts posts = gn_posts(gn_address2);
+    uint lane = gl_SubgroupInvocationID, last = gl_SubgroupSize - 1u, block = tile / gl_SubgroupSize, me = tile % gl_SubgroupSize;
+    uint patience = GN_PATIENCE;
+    uvec2 none = gn_none(), v, sums = none; // of invocation k: what block `at` + k comes to
+    uvec2 base = none;
+    front = none;
+    // This block up to the tile.
+    uvec4 w = uvec4(0u);
+    for (;;) {
+        bool there = true;
+        if (lane < me) {
+            w = posts.v[first_post + block * gl_SubgroupSize + lane];
+            there = gn_is_posted(w);
+        }
+        uvec4 away = subgroupBallot(!there);
+        if (away == uvec4(0u)) break;
+        if (--patience == 0u) {
+            if (lane == 0u) gn_missing = block * gl_SubgroupSize + subgroupBallotFindLSB(away);
+            return false;
+        }
+    }
+    v = gn_lanes(lane < me ? gn_post(w) : lane == me ? total : none);
+    uvec2 own = gn_shuffle(v, (me - 1u) & last), all = gn_shuffle(v, last);
+    if (me == 0u) own = none;
+    // Blocks in front, until there is one whose front is known. The front of a block that is too far in front is found first.
+    uint at = block, kept = 0u, goal = block;
+    for (;;) {
+        bool known = at == 0u;
+        if (!known) {
+            w = posts.v[first_post + (at - 1u) * gl_SubgroupSize + lane];
+            uvec4 f = posts.v[first_front + at];
+            known = subgroupBallot(!gn_is_posted(f)) == uvec4(0u);
+            base = gn_post(f);
+        }
+        if (known) {
+            if (at == 0u) base = GN_OP == GN_SUM ? uvec2(0u) : none;
+            for (; kept > 0u; kept--) {
+                uvec2 b = gn_shuffle(sums, kept - 1u);
+                base = gn_advance(base, b);
+            }
+            if (goal == block) break;
+            uvec4 p = gn_posted(base);
+            if (lane == 0u) posts.v[first_front + goal] = p;
+            at = goal = block;
+            continue;
+        }
+        uvec4 away = subgroupBallot(!gn_is_posted(w));
+        if (away != uvec4(0u)) {
+            if (--patience == 0u) {
+                if (lane == 0u) gn_missing = (at - 1u) * gl_SubgroupSize + subgroupBallotFindLSB(away);
+                return false;
+            }
+            continue;
+        }
+        if (kept == gl_SubgroupSize) {
+            goal = at;
+            kept = 0u;
+        }
+        v = gn_shuffle(gn_lanes(gn_post(w)), last);
+        if (lane == kept) sums = v;
+        kept++;
+        at--;
+    }
+    if (me == last) {
+        uvec4 p = gn_posted(gn_advance(base, all));
+        if (lane == 0u) posts.v[first_front + block + 1u] = p;
+    }
+    front = gn_advanced(gn_advance(base, own));
+    return true;
+}
+
+void main() {
+    uint row = GN_GROUP / GN_TILES, tile = GN_GROUP % GN_TILES, me = gl_LocalInvocationIndex, lane = gl_SubgroupInvocationID;
+    if (row >= GN_OUTER) return;
+    uint low = GN_IN_BASE + row * GN_N, high = low + GN_N, origin = low & ~3u, step = 4u * gl_SubgroupSize;
+    uint start = origin + tile * GN_ROW_TILE, at = start + gl_SubgroupID * GN_E * step + 4u * lane;
+    uvec2 own[4u * GN_E], before[GN_E], none = gn_none(), sum = none;
+    [[unroll]] for (uint e = 0u; e < GN_E; e++)
+        gn_get_group(at + step * e, low, high, own[4u * e], own[4u * e + 1u], own[4u * e + 2u], own[4u * e + 3u]);
+    [[unroll]] for (uint e = 0u; e < GN_E; e++) {
+        [[unroll]] for (uint k = 1u; k < 4u; k++) own[4u * e + k] = gn_join(own[4u * e + k - 1u], own[4u * e + k]);
+        uvec2 v = gn_lanes(own[4u * e + 3u]), front = gn_shuffle(v, (lane - 1u) & (gl_SubgroupSize - 1u));
+        before[e] = lane > 0u ? gn_join(sum, front) : sum;
+        sum = gn_join(sum, gn_shuffle(v, gl_SubgroupSize - 1u));
+    }
+    if (lane == 0u) gn_totals[gl_SubgroupID] = sum;
+    barrier();
+    uvec2 front = none, total = none;
+    for (uint s = 0u; s < gl_NumSubgroups; s++) {
+        if (s == gl_SubgroupID) front = total;
+        total = gn_join(total, gn_totals[s]);
+    }
+    if (GN_PHASE == GNI_F_SCAN_TOTALS) {
+        if (me == 0u) gn_store2(2u, row * GN_TILES + tile, total);
+        return;
+    }
+    if ((GN_FLAGS & GNI_F_SCAN_CARRY) != 0u) front = gn_join(gn_load2(2u, row * GN_TILES + tile), front);
+    if (GN_PHASE == GNI_F_SCAN_ONE_PASS) {
+        gn_posts posts = gn_posts(gn_address2);
+        uint blocks = (GN_TILES - 1u) / gl_SubgroupSize + 2u;
+        uint first_post = row * GN_TILES, first_front = GN_OUTER * GN_TILES + row * blocks;
+        if (me == 0u && !((GN_FLAGS & GNI_F_SCAN_STALL) != 0u && tile % 3u == 1u)) posts.v[first_post + tile] = gn_posted(total);
+        for (;;) {
+            barrier();
+            if (gl_SubgroupID == 0u) {
+                uvec2 f;
+                bool found = gn_look_back(first_post, first_front, tile, total, f);
+                if (lane == 0u) {
+                    gn_front = f;
+                    if (found) gn_missing = 0xffffffffu;
+                }
+            }
+            barrier();
+            uint missing = gn_missing;
+            if (missing == 0xffffffffu) break;
+            uvec2 v = gn_tile_total(origin + missing * GN_ROW_TILE, low, high);
+            if (me == 0u) posts.v[first_post + missing] = gn_posted(v);
+        }
+        front = gn_join(gn_front, front);
+    }
+    [[unroll]] for (uint e = 0u; e < GN_E; e++) {
+        uvec2 f = gn_join(front, before[e]), v[4];
+        uint j = at + step * e;
+        if (j >= high) break;
+        if ((GN_FLAGS & GNI_F_SCAN_EXCLUSIVE) != 0u) {
+            v[0] = f;
+            [[unroll]] for (uint k = 1u; k < 4u; k++) v[k] = gn_join(f, own[4u * e + k - 1u]);
+        } else {
+            [[unroll]] for (uint k = 0u; k < 4u; k++) v[k] = gn_join(f, own[4u * e + k]);
+        }
+        gn_put_group(GN_OUT_BASE + row * GN_N + j - low, j < low ? low - j : 0u, high - j, v[0], v[1], v[2], v[3]);
+    }
+}
+
+#else
+
+// ---- columns
+
+layout(constant_id = GNI_S_SCAN_LANES) const uint GN_WIDTH = 8u; // groups of four columns of a strip, at most a subgroup
+
+shared uvec2 gn_strip[4][GNI_SCAN_STRIP];
+
+// Joins over the invocations of the subgroup that have the same columns, up to this one.
+uvec2 gn_slots(uvec2 v) {
+    uint lane = gl_SubgroupInvocationID;
+    for (uint d = GN_WIDTH; d < gl_SubgroupSize; d *= 2u) {
+        uvec2 u = gn_shuffle(v, (lane - d) & (gl_SubgroupSize - 1u));
+        if (lane >= d) v = gn_join(u, v);
+    }
+    return v;
+}
+
+void main() {
+    uint chunks = GN_TILES, strips = (GN_INNER - 1u) / (4u * GN_WIDTH) + 1u, lane = gl_SubgroupInvocationID;
+    uint strip = GN_GROUP % strips, chunk = GN_GROUP / strips % chunks, o = GN_GROUP / strips / chunks;
+    if (o >= GN_OUTER) return;
+    uint lot = (GN_N - 1u) / chunks + 1u, begin = chunk * lot, end = min(begin + lot, GN_N);
+    uint column = 4u * (strip * GN_WIDTH + lane % GN_WIDTH), slots = GN_T / GN_WIDTH;
+    uint slot = gl_SubgroupID * (gl_SubgroupSize / GN_WIDTH) + lane / GN_WIDTH, part = ((o * chunks + chunk) * GN_INNER) + column;
+    uint last = gl_SubgroupSize - GN_WIDTH + lane % GN_WIDTH, many = min(GN_INNER - min(column, GN_INNER), 4u);
+    uvec2 none = gn_none(), carry[4], own[4u * GN_E], v[4], front[4];
+    [[unroll]] for (uint k = 0u; k < 4u; k++) {
+        carry[k] = none;
+        if ((GN_FLAGS & GNI_F_SCAN_CARRY) != 0u && k < many) carry[k] = gn_load2(2u, part + k);
+    }
+    for (uint i = begin; i < end; i += slots * GN_E) {
+        uint from = i + slot * GN_E;
+        [[unroll]] for (uint e = 0u; e < GN_E; e++) {
+            uint at = GN_IN_BASE + (o * GN_N + from + e) * GN_INNER + column;
+            uint high = from + e < end ? at + many : 0u;
+            gn_get_group(at, at, high, own[4u * e], own[4u * e + 1u], own[4u * e + 2u], own[4u * e + 3u]);
+        }
+        [[unroll]] for (uint k = 0u; k < 4u; k++) {
+            [[unroll]] for (uint e = 1u; e < GN_E; e++) own[4u * e + k] = gn_join(own[4u * e + k - 4u], own[4u * e + k]);
+            uvec2 s = gn_slots(own[4u * GN_E - 4u + k]);
+            v[k] = gn_shuffle(s, (lane - GN_WIDTH) & (gl_SubgroupSize - 1u));
+            if (lane < GN_WIDTH) v[k] = none;
+            if (lane + GN_WIDTH >= gl_SubgroupSize) gn_strip[k][gl_SubgroupID * GN_WIDTH + lane % GN_WIDTH] = s;
+        }
+        barrier();
+        [[unroll]] for (uint k = 0u; k < 4u; k++) {
+            front[k] = none;
+            for (uint s = 0u; s < gl_NumSubgroups; s++) {
+                if (s == gl_SubgroupID) front[k] = carry[k];
+                carry[k] = gn_join(carry[k], gn_strip[k][s * GN_WIDTH + lane % GN_WIDTH]);
+            }
+            front[k] = gn_join(front[k], v[k]);
+        }
+        barrier();
+        if (GN_PHASE == GNI_F_SCAN_TOTALS) continue;
+        [[unroll]] for (uint e = 0u; e < GN_E; e++) {
+            if (from + e >= end) break;
+            bool self = (GN_FLAGS & GNI_F_SCAN_EXCLUSIVE) == 0u;
+            [[unroll]] for (uint k = 0u; k < 4u; k++)
+                v[k] = self ? gn_join(front[k], own[4u * e + k]) : e == 0u ? front[k] : gn_join(front[k], own[4u * e + k - 4u]);
+            gn_put_group(GN_OUT_BASE + (o * GN_N + from + e) * GN_INNER + column, 0u, many, v[0], v[1], v[2], v[3]);
+        }
+    }
+    if (GN_PHASE == GNI_F_SCAN_TOTALS && gl_LocalInvocationIndex < GN_WIDTH)
+        for (uint k = 0u; k < many; k++) gn_store2(2u, part + k, carry[k]);
+}
+
+#endif
