@@ -22,6 +22,10 @@ static problem problem_of(int nd, bool transposed, bool large) {
     p.groups = draw(3) == 0 ? 1 + (int)draw(4) : 1;
     p.c = 1 + (int)draw(large ? 20 : 4);
     p.o = p.groups * (1 + (int)draw(large ? 20 : 3));
+    if (draw(5) == 0) { // groups of channels that are multiples of 16 bytes, for which GPUs have a way of their own
+        p.c = 4 + 4 * (int)draw(3);
+        p.o = p.groups * 4 * (1 + (int)draw(3));
+    }
     p.same = !transposed && draw(5) == 0;
     for (int i = 0; i < 3; i++) p.in[i] = p.k[i] = p.out[i] = p.stride[i] = p.dilation[i] = 1;
     for (int i = 3 - nd; i < 3; i++) {

@@ -217,6 +217,8 @@ static void test_refusals(void **state) {
     expect_error(g, GN_ERROR_DTYPE, "gn_mse_loss_with: the prediction is int32 and the target int32, not a float and a real number");
     assert_null(gn_huber_loss(x, x, -1.0, GN_REDUCE_MEAN));
     expect_error(g, GN_ERROR_ARGUMENT, "gn_huber_loss: -1 is no number from 0 on");
+    assert_null(gn_huber_loss(x, x, 0.0, GN_REDUCE_MEAN));
+    expect_error(g, GN_ERROR_ARGUMENT, "gn_huber_loss: delta is 0, as every loss would be");
     assert_null(gn_kl_div(x, x, false, (gn_reduction)9));
     expect_error(g, GN_ERROR_ARGUMENT, "gn_kl_div: 9 is not a gn_reduction");
     assert_null(gn_bce_loss(x, NULL, GN_REDUCE_MEAN));

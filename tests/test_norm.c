@@ -206,7 +206,93 @@ static void test_refusals(void **state) {
     expect_error(g, GN_ERROR_SHAPE, NULL);
 }
 
+// ---- rows of all lengths, against sums in float64
+
+enum { SOFTMAX, LOG_SOFTMAX, LAYER_NORM, RMS_NORM, ROW_KINDS };
+
+// One row: y, and with h = gy w the gradient dx.
+static void row_in_doubles(int kind, int n, const float *x, const float *w, const float *b, const float *gy, double *y,
+                           double *dx) {
+    double top = -INFINITY, mean = 0.0, sum = 0.0, of_h = 0.0, of_hz = 0.0;
+    for (int i = 0; i < n; i++) top = x[i] > top ? x[i] : top;
+    for (int i = 0; i < n; i++) mean += kind == LAYER_NORM ? x[i] / (double)n : 0.0;
+    for (int i = 0; i < n; i++) sum += kind < LAYER_NORM ? exp(x[i] - top) : (x[i] - mean) * (x[i] - mean) / (double)n;
+    const double scale = 1.0 / sqrt(sum + 1e-5);
+    for (int i = 0; i < n; i++) {
+        const double z = (x[i] - mean) * scale;
+        y[i] = kind == SOFTMAX       ? exp(x[i] - top) / sum
+               : kind == LOG_SOFTMAX ? x[i] - top - log(sum)
+                                     : z * w[i] + (kind == LAYER_NORM ? b[i] : 0.0);
+        of_h += kind == SOFTMAX ? gy[i] * y[i] : kind == LOG_SOFTMAX ? gy[i] : (double)gy[i] * w[i] / n;
+        of_hz += gy[i] * w[i] * z / n;
+    }
+    for (int i = 0; i < n; i++) {
+        const double z = (x[i] - mean) * scale, h = gy[i] * w[i];
+        dx[i] = kind == SOFTMAX       ? y[i] * (gy[i] - of_h)
+                : kind == LOG_SOFTMAX ? gy[i] - exp(y[i]) * of_h
+                                      : scale * (h - (kind == LAYER_NORM ? of_h : 0.0) - z * of_hz);
+    }
+}
+
+static void check_rows(gn_context *g, int kind, int rows, int n) {
+    float *data = (float *)calloc((size_t)(2 * rows + 2) * (size_t)n, sizeof(float));
+    double *want = (double *)calloc(2 * (size_t)rows * (size_t)n, sizeof(double));
+    float *x = data, *gy = x + rows * n, *w = gy + rows * n, *b = w + n;
+    for (int i = 0; i < rows * n; i++) x[i] = (float)(3.0 * sin(0.37 * i + 0.001 * n)), gy[i] = (float)cos(1.3 * i);
+    for (int i = 0; i < n; i++) w[i] = (float)(1.0 + 0.5 * sin(0.9 * i)), b[i] = (float)cos(0.2 * i);
+    for (int i = 0; i < rows; i++) row_in_doubles(kind, n, x + i * n, w, b, gy + i * n, want + i * n, want + (rows + i) * n);
+    GN_SCOPE(g) {
+        gn_array *a = gn_requires_grad(gn_array_from(g, GN_F32, GN_SHAPE(rows, n), x), true), *dx = NULL;
+        gn_array *aw = gn_array_from(g, GN_F32, GN_SHAPE(n), w), *ab = gn_array_from(g, GN_F32, GN_SHAPE(n), b);
+        gn_array *y = kind == SOFTMAX       ? gn_softmax(a, -1)
+                      : kind == LOG_SOFTMAX ? gn_log_softmax(a, -1)
+                      : kind == LAYER_NORM  ? gn_layer_norm(a, 1, aw, ab, 1e-5)
+                                            : gn_rms_norm(a, 1, aw, 1e-5);
+        gn_array *loss = gn_sum(gn_mul(y, gn_array_from(g, GN_F32, GN_SHAPE(rows, n), gy)), GN_ALL);
+        assert_int_equal(gn_gradients(loss, &a, 1, false, &dx), GN_OK);
+        expect_doubles("y", y, GN_F32, want, rows * n, 1e-5);
+        expect_doubles("dx", dx, GN_F32, want + rows * n, rows * n, n < 16 ? 1e-3 : 1e-5);
+    }
+    free(data);
+    free(want);
+}
+
+static void test_rows(void **state) {
+    gn_context *g = (gn_context *)*state;
+    static const int lengths[] = {3, 130, 4099, 1, 2, 16, 17, 64, 257, 1000, 1024, 1025, 4096, 8192, 8193, 16384, 16385};
+    gn_device_info info;
+    gn_device_get(g, &info);
+    const int count = info.software ? 3 : (int)(sizeof lengths / sizeof lengths[0]);
+    for (int kind = 0; kind < ROW_KINDS; kind++)
+        for (int i = 0; i < count; i++) check_rows(g, kind, lengths[i] < 100 ? 37 : 3, lengths[i]);
+}
+
+// Spread by 1 about a million; a first element that is far away; an infinite one.
+static void test_moments(void **state) {
+    gn_context *g = (gn_context *)*state;
+    enum { N = 10007 };
+    float *x = (float *)calloc(N, sizeof(float));
+    for (int far_away = 0; far_away < 2; far_away++) {
+        double mean = 0.0, var = 0.0;
+        for (int i = 0; i < N; i++) x[i] = (float)(1e6 + sin(0.7 * i));
+        if (far_away) x[0] = 0.0f;
+        for (int i = 0; i < N; i++) mean += x[i] / (double)N;
+        for (int i = 0; i < N; i++) var += (x[i] - mean) * (x[i] - mean) / N;
+        GN_SCOPE(g) {
+            gn_array *a = gn_array_from(g, GN_F32, GN_SHAPE(N), x), *twice = gn_eval(gn_stack(&a, 1, 1));
+            assert_true(fabs(gn_item(gn_var(a, GN_ALL, 0)) - var) < 1e-5 * var);
+            assert_true(fabs(gn_item(gn_std(twice, 0, 0)) - sqrt(var)) < 1e-5 * sqrt(var));
+            assert_true(isnan(gn_item(gn_var(gn_eval(gn_mul_s(a, INFINITY)), GN_ALL, 0))));
+            gn_array *large = gn_eval(gn_mul_s(gn_add_s(a, far_away ? 0.0 : -1e6), 1e30));
+            assert_true(isinf(gn_item(gn_var(large, GN_ALL, 0))));
+            assert_true(gn_item(gn_var(gn_eval(gn_full(g, GN_F32, GN_SHAPE(100), 0.1)), GN_ALL, 1)) == 0.0);
+        }
+    }
+    free(x);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {GN_TEST(test_values), GN_TEST(test_differences), GN_TEST(test_odd), GN_TEST(test_refusals)};
+    const struct CMUnitTest tests[] = {GN_TEST(test_values),   GN_TEST(test_differences), GN_TEST(test_odd),
+                                       GN_TEST(test_refusals), GN_TEST(test_rows),        GN_TEST(test_moments)};
     return test_run(tests);
 }

@@ -380,6 +380,91 @@ static void test_averages(void **state) {
     close_context(g);
 }
 
+static void expect_same(gn_array *a, gn_array *b) {
+    const size_t bytes = gn_bytes(a);
+    unsigned char x[2048], y[2048];
+    assert_true(bytes == gn_bytes(b) && bytes <= sizeof x);
+    assert_int_equal(gn_read(a, x, bytes), GN_OK);
+    assert_int_equal(gn_read(b, y, bytes), GN_OK);
+    assert_memory_equal(x, y, bytes);
+}
+
+// Parameters of one optimizer share a program where they can: the same bits as from an optimizer each, with gradients that
+// are there. Of two halves, one in two views of one array, others of a decay of their own.
+enum { MANY = 9 };
+static void make_many(gn_context *g, gn_array **p) {
+    const gn_dtype dtypes[MANY] = {GN_F32, GN_F32, GN_F16, GN_F32, GN_F32, GN_F16, GN_F32, GN_F32, GN_F64};
+    for (int i = 0; i < MANY; i++) {
+        const gn_shape s = i == 1 ? GN_SHAPE(1) : i == 3 ? GN_SHAPE(0) : i % 2 ? GN_SHAPE(7 + i) : GN_SHAPE(3, 4 + i);
+        int64_t n = 1;
+        for (int k = 0; k < s.rank; k++) n *= s.dim[k];
+        p[i] = gn_sin(gn_reshape(gn_arange(g, GN_F64, 0.0, (double)n, 1.0), s));
+        p[i] = gn_eval(gn_cast(gn_add_s(p[i], 0.1 * i), dtypes[i]));
+    }
+    gn_array *whole = gn_eval(gn_cos(gn_arange(g, GN_F32, 0.0, 24.0, 1.0)));
+    p[6] = gn_slice(whole, 0, 0, 12, 1);
+    p[7] = gn_slice(whole, 0, 12, 24, 1);
+    for (int i = 0; i < MANY; i++) p[i] = gn_requires_grad(i == 6 || i == 7 ? gn_detach(p[i]) : p[i], true);
+}
+static gn_optimizer *one_of(int kind, gn_array **p, int count) {
+    const gn_sgd_options sgd = {0.1, 0.9, 0, 0.01, true};
+    const gn_rmsprop_options rmsprop = {0.01, 0, 0, 0, 0.5, true};
+    return kind == 0   ? gn_sgd(p, count, &sgd)
+           : kind == 1 ? gn_adam(p, count, NULL)
+           : kind == 2 ? gn_adamw(p, count, NULL)
+           : kind == 3 ? gn_rmsprop(p, count, &rmsprop)
+           : kind == 4 ? gn_adagrad(p, count, NULL)
+                       : gn_lion(p, count, NULL);
+}
+static void test_many(void **state) {
+    (void)state;
+    gn_context *g = open_context();
+    for (int kind = 0; kind < 6; kind++)
+        GN_SCOPE(g) {
+            gn_array *p[MANY], *q[MANY], *mean[MANY], *means[MANY];
+            gn_optimizer *alone[MANY];
+            make_many(g, p);
+            make_many(g, q);
+            gn_optimizer *all = one_of(kind, p, MANY - 3);
+            gn_optimizer_add_group(all, p + MANY - 3, 3, 0.5, 0.125);
+            for (int i = 0; i < MANY; i++) {
+                gn_array *other = gn_ones(g, GN_F32, GN_SHAPE(1)); // without gradient
+                alone[i] = one_of(kind, i < MANY - 3 ? q + i : &other, 1);
+                if (i >= MANY - 3) gn_optimizer_add_group(alone[i], q + i, 1, 0.5, 0.125);
+                mean[i] = gn_detach(gn_copy(p[i]));
+                means[i] = gn_detach(gn_copy(p[i]));
+            }
+            for (int step = 0; step < 3; step++) {
+                for (int which = 0; which < 2; which++) {
+                    gn_array *loss = gn_scalar(g, GN_F64, 0.0);
+                    for (int i = 0; i < MANY; i++) {
+                        gn_array *x = gn_cast(which ? q[i] : p[i], GN_F64);
+                        loss = gn_add(loss, gn_sum(gn_mul(gn_sin(x), gn_add_s(x, (double)step)), GN_ALL));
+                    }
+                    gn_backward(loss);
+                    if (step > 0) gn_clip_grad_norm(which ? q : p, MANY, 0.5);
+                    for (int i = 0; i < MANY && which; i++) gn_eval(gn_grad(q[i]));
+                }
+                gn_array *reads = gn_mul_s(p[0], 2.0), *before = gn_eval(gn_mul_s(q[0], 2.0)); // pending: of before the step
+                assert_int_equal(gn_step(all), GN_OK);
+                for (int i = 0; i < MANY; i++) assert_int_equal(gn_step(alone[i]), GN_OK);
+                expect_same(reads, before);
+                gn_ema_update(mean, p, MANY, 0.75);
+                for (int i = 0; i < MANY; i++) {
+                    gn_ema_update(means + i, q + i, 1, 0.75);
+                    expect_same(p[i], q[i]);
+                    expect_same(mean[i], means[i]);
+                    if (gn_size(p[i]) > 0) expect_same(gn_grad(p[i]), gn_grad(q[i]));
+                }
+                gn_zero_grads(all);
+                for (int i = 0; i < MANY; i++) gn_zero_grads(alone[i]);
+            }
+            gn_optimizer_free(all);
+            for (int i = 0; i < MANY; i++) gn_optimizer_free(alone[i]);
+        }
+    close_context(g);
+}
+
 // A step changes what a graph may still need; a gradient that is a pending function of the parameter
 // keeps the value of before the step.
 static void test_steps_and_graphs(void **state) {
@@ -502,7 +587,7 @@ static void test_losses_refuse(void **state) {
         assert_null(gn_mse_loss(labels, gn_zeros(g, GN_I32, GN_SHAPE(4, 1))));
         expect_error(g, GN_ERROR_SHAPE, "gn_mse_loss: prediction (4,) and target (4,1)");
         assert_null(gn_linear(logits, gn_ones(g, GN_F32, GN_SHAPE(4, 3)), NULL));
-        expect_error(g, GN_ERROR_SHAPE, "gn_linear: x (4,3), w (4,3), b none");
+        expect_error(g, GN_ERROR_SHAPE, "gn_linear: x (4,3), w (4,3), b none are not (..., in), (in, out), (out): gn_transpose a w that is (out, in)");
         assert_null(
             gn_linear(logits, gn_ones(g, GN_F32, GN_SHAPE(3, 2)), gn_ones(g, GN_F32, GN_SHAPE(3))));
         expect_error(g, GN_ERROR_SHAPE, "b (3,)");
@@ -611,6 +696,7 @@ int main(void) {
         cmocka_unit_test(test_groups),
         cmocka_unit_test(test_clipping),
         cmocka_unit_test(test_averages),
+        cmocka_unit_test(test_many),
         cmocka_unit_test(test_steps_and_graphs),
         cmocka_unit_test(test_network),
         cmocka_unit_test(test_regression_in_plain_c),

@@ -102,6 +102,43 @@ def image_runner(row, device):
     return gradients if what == "gradients" else forward
 
 
+def rows_runner(row, device):
+    f = torch.nn.functional
+    op, dtype, sizes, what = row["name"].split()
+    m, n = map(int, sizes.split("x"))
+    x, w, b, gy = (t.to(getattr(torch, dtype)) for t in (torch.randn(m, n, device=device), torch.ones(n, device=device),
+                                                         torch.zeros(n, device=device), torch.randn(m, n, device=device)))
+    for t in (x, w, b):
+        t.requires_grad_()
+    forward, leaves = {
+        "layer_norm": (lambda: f.layer_norm(x, (n,), w, b), (x, w, b)),
+        "rms_norm": (lambda: f.rms_norm(x, (n,), w, 1e-5), (x, w)),
+        "softmax": (lambda: torch.softmax(x, -1), (x,)),
+    }[op]
+
+    def gradients():
+        with torch.enable_grad():
+            return torch.autograd.grad((forward() * gy).sum(), leaves)
+
+    return gradients if what == "gradients" else forward
+
+
+def train_runner(row, device):
+    f = torch.nn.functional
+    op, m, n = row["name"].split()[0], row["m"], row["n"]
+    if not op.startswith("cross_entropy"):
+        raise RuntimeError("no peer")
+    x = torch.randn(m, n, device=device, requires_grad=True)
+    labels = torch.randint(0, n, (m,), device=device)
+    smoothing = 0.1 if op.endswith("_with") else 0.0
+
+    def gradients():
+        with torch.enable_grad():
+            return torch.autograd.grad(f.cross_entropy(x, labels, label_smoothing=smoothing), x)
+
+    return gradients
+
+
 def attention(q, k, v, causal):
     """PyTorch's fused one, or where it is older than that its formula."""
     if hasattr(torch.nn.functional, "scaled_dot_product_attention"):
@@ -132,6 +169,24 @@ def sequence_runner(row, device):
     return gradients if "gradients" in words else forward
 
 
+def step_runner(row, device):
+    if "mlp" not in row["name"]:
+        raise RuntimeError("no peer")
+    width = [int(w) for w in row["name"].split()[1].split("-")]
+    layers = [torch.nn.Linear(a, b) for a, b in zip(width, width[1:])]
+    net = torch.nn.Sequential(*[part for layer in layers for part in (layer, torch.nn.ReLU())][:-1]).to(device)
+    optimizer = torch.optim.Adam(net.parameters(), fused=device == "cuda")
+    x, labels = torch.rand(row["m"], width[0], device=device), torch.randint(0, width[-1], (row["m"],), device=device)
+
+    def step():
+        with torch.enable_grad():
+            torch.nn.functional.cross_entropy(net(x), labels).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    return step
+
+
 def runner(row, device):
     """A function that does the row's op once."""
     m, n, k = row["m"], row["n"], row["k"]
@@ -142,8 +197,16 @@ def runner(row, device):
         return index_runner(row, device)
     if row["family"] == "conv":
         return image_runner(row, device)
+    if row["family"] == "rows":
+        return rows_runner(row, device)
+    if row["family"] == "train":
+        return train_runner(row, device)
     if row["family"] == "sequence":
         return sequence_runner(row, device)
+    if row["family"] == "step":
+        return step_runner(row, device)
+    if row["family"] == "fusions":
+        raise RuntimeError("no peer")
     if row["family"] == "matmul":
         dtype = getattr(torch, name.split()[0])
         batch, turned = row.get("batch", 0), row.get("turned", 0)

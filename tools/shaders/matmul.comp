@@ -100,6 +100,7 @@ layout(constant_id = GNI_S_MATMUL_LAYOUT) const uint GN_LAYOUT = 0u;
 #endif
 
 #define GN_C_ROW GN_PARAM(GNI_P_MATMUL_C_ROW)
+#include "windows.glsl"
 #define GN_WHOLE_TILES GN_PARAM(GNI_P_MATMUL_WHOLE_TILES)
 
 // Slices by k, rows skewed by a group so that transposed writes meet few banks twice.
@@ -174,6 +175,12 @@ uvec4 gn_a_read(uint i, uint base, uint at, uint m0, uint k0, uint end) {
                           GN_A_ALONG_M, GN_A_GROUPS, GN_A_DTYPE);
 }
 uvec4 gn_b_read(uint i, uint base, uint at, uint n0, uint k0, uint end) {
+    if (GN_WINDOWS) {
+        uint k = gn_b_place(i).x;
+        k = GN_EVEN && GN_B_ALONG_K ? gn_window(GNI_P_WINDOWS_K, min(k0, end - GN_SLICE)) + k
+                                    : gn_window(GNI_P_WINDOWS_K, min(k0 + k, end - 1u));
+        return gn_read_group(GN_OPEN(GN_B), at + k / GN_EACH, GN_B_DTYPE);
+    }
     return gn_read_inside(GN_OPEN(GN_B), base, at, n0, gn_b_place(i).yx, k0, uvec2(GN_N, end), GN_B_COLUMN, GN_B_ROW,
                           !GN_B_ALONG_K, GN_B_GROUPS, GN_B_DTYPE);
 }
@@ -213,9 +220,8 @@ void gn_write_run(uint row, uint column, uint batch, GN_VALUES v, GN_VALUES bias
     if (GN_HAS_PROGRAM) v = gn_epilogue(v, row, column, batch, count);
 #endif
     uvec4 r = gn_narrow(GN_FROM_VALUES(v), GN_C_DTYPE);
-    uint at = GN_C_BASE + (batch * GN_M + row) * GN_C_ROW + column;
-    if (GN_C_GROUPS && count == GN_EACH) gn_write_group(GN_OPEN(GN_C), at, GN_C_DTYPE, r);
-    else gn_write_each(GN_OPEN(GN_C), at + uvec4(0u, 1u, 2u, 3u), GN_C_DTYPE, r, count);
+    if (GN_C_GROUPS && count == GN_EACH) gn_write_group(GN_OPEN(GN_C), gn_c_place(row, column, batch), GN_C_DTYPE, r);
+    else gn_write_each(GN_OPEN(GN_C), gn_c_places(row, column, batch), GN_C_DTYPE, r, count);
 }
 
 // ---- the sums of b's columns, which the workgroups of the first row of tiles make of what they load anyway
@@ -395,8 +401,11 @@ void main() {
     uint at_a[GN_A_LOADS], at_b[GN_B_LOADS];
     [[unroll]] for (uint i = 0u; i < GN_A_LOADS; i++)
         at_a[i] = gn_group_at(base.x, m0, gn_a_place(me + i * GN_THREADS), GN_M, GN_A_ROW, GN_A_COLUMN, GN_A_ALONG_M);
-    [[unroll]] for (uint i = 0u; i < GN_B_LOADS; i++)
-        at_b[i] = gn_group_at(base.y, n0, gn_b_place(me + i * GN_THREADS).yx, GN_N, GN_B_COLUMN, GN_B_ROW, !GN_B_ALONG_K);
+    [[unroll]] for (uint i = 0u; i < GN_B_LOADS; i++) {
+        uvec2 p = gn_b_place(me + i * GN_THREADS).yx;
+        at_b[i] = GN_WINDOWS ? (base.y + gn_window(GNI_P_WINDOWS_N, min(n0 + p.x, GN_N - 1u))) / GN_EACH
+                             : gn_group_at(base.y, n0, p, GN_N, GN_B_COLUMN, GN_B_ROW, !GN_B_ALONG_K);
+    }
 #ifdef GN_HAS_PROLOGUE
     if (GN_PROLOGUE != 0u && start < end) {
         uint inside = end - start, stage = 0u, ahead = start;

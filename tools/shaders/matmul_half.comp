@@ -29,12 +29,6 @@
 #define GN_READONLY 0xb
 #include "gn.glsl"
 #include "matrix.glsl"
-#ifdef GN_PARTS
-#define GN_HAS_PROGRAM false
-#define gn_epilogue(v, row, column, batch, count) (v)
-#else
-#include "epilogue.glsl"
-#endif
 
 #define GN_SUBGROUP 32
 #define GN_SUBGROUPS ((GN_BM / GN_WM) * (GN_BN / GN_WN))
@@ -65,7 +59,27 @@ layout(constant_id = GNI_S_MATMUL_LAYOUT) const uint GN_LAYOUT = 0u;
 #define GN_HAS_SUMS ((GN_LAYOUT & GNI_F_MATMUL_SUMS) != 0u)
 #endif
 
+#ifdef GN_PARTS
+#define GN_HAS_PROGRAM false
+#define gn_epilogue(v, row, column, batch, count) (v)
+#else
+#ifndef GN_BFLOAT // conversions by the device where it rounds as we do
+uvec4 gn_native_widen(uvec4 h) {
+    uvec4 own = floatBitsToUint(vec4(unpackHalf2x16(h.x | h.y << 16), unpackHalf2x16(h.z | h.w << 16)));
+    return mix(own, (h & 0x7fffu) << 13 | 0x7f800000u | (h & 0x8000u) << 16, greaterThanEqual(h & 0x7fffu, uvec4(0x7c00u)));
+}
+uvec4 gn_native_round(uvec4 u) {
+    uvec4 own = floatBitsToUint(vec4(f16vec4(uintBitsToFloat(u)))), size = u & 0x7fffffffu;
+    return mix(own, max(u & 0x7fffe000u, uvec4(0x7f800000u)) | (u & 0x80000000u), greaterThanEqual(size, uvec4(0x477ff000u)));
+}
+#define GN_E_WIDEN(raw, dtype) ((dtype) == GN_T_F16 && GN_ROUNDS ? gn_native_widen(raw) : gn_widen(raw, dtype))
+#define GN_E_ROUND_F16(ra) (GN_ROUNDS ? gn_native_round(ra) : gn_unpack_f16(gn_pack_f16(ra)))
+#endif
+#include "epilogue.glsl"
+#endif
+
 #define GN_C_ROW GN_PARAM(GNI_P_MATMUL_C_ROW)
+#include "windows.glsl"
 
 #define GN_MAX(a, b) ((a) > (b) ? (a) : (b))
 #define GN_KG (GN_BK / 8) // groups
@@ -94,6 +108,21 @@ uvec2 gn_place(uint i, uint groups) {
 }
 uvec2 gn_a_place(uint i) { return gn_place(i, GN_A_ALONG_M ? GN_MG : GN_KG); }
 uvec2 gn_b_place(uint i) { return gn_place(i, GN_B_ALONG_K ? GN_KG : GN_NG); }
+
+// Of windows: where the rows of the next slice of b begin, and in them this invocation's elements.
+shared uint gn_lines[GN_MAX(GN_BN, GN_BK)];
+uint gn_window_shift(uint n0, uint k0, uint end) {
+    uint p = gn_b_place(0u).y;
+    if (!GN_B_ALONG_K) return gn_window(GNI_P_WINDOWS_N, min(n0 + p, GN_N - 1u));
+    return GN_EVEN ? gn_window(GNI_P_WINDOWS_K, min(k0, end - GN_BK)) + p : gn_window(GNI_P_WINDOWS_K, min(k0 + p, end - 1u));
+}
+void gn_put_lines(uint n0, uint k0, uint end) {
+    uint me = gl_LocalInvocationIndex;
+    if (!GN_B_ALONG_K) {
+        if (me < GN_BK) gn_lines[me] = gn_window(GNI_P_WINDOWS_K, min(k0 + me, end - 1u));
+    } else
+        for (uint e = me; e < GN_BN; e += GN_THREADS) gn_lines[e] = gn_window(GNI_P_WINDOWS_N, min(n0 + e, GN_N - 1u));
+}
 
 uint gn_half(GN_HANDLE h, uint at) { return (GN_AT(h, at >> 1) >> ((at & 1u) * 16u)) & 0xffffu; }
 
@@ -125,6 +154,7 @@ uvec4 gn_a_read(uint i, uint base, uint m0, uint k0, uint end) {
 }
 uvec4 gn_b_read(uint i, uint base, uint n0, uint k0, uint end) {
     uvec2 p = gn_b_place(i);
+    if (GN_WINDOWS) return GN_AT4(GN_OPEN(GN_B), (base + gn_lines[p.x]) >> 3);
     return GN_B_ALONG_K ? gn_read_halves(GN_OPEN(GN_B), base, p + uvec2(n0, k0), uvec2(GN_N, end), GN_B_COLUMN, GN_B_ROW,
                                          GN_B_GROUPS, GN_B_RUNS)
                         : gn_read_halves(GN_OPEN(GN_B), base, p + uvec2(k0, n0), uvec2(end, GN_N), GN_B_ROW, GN_B_COLUMN,
@@ -212,17 +242,14 @@ vec4 gn_gather_columns(vec4 columns[2]) {
 vec4 gn_finish(uint row, uint column, uint batch, vec4 v, uint count) {
     if (GN_HAS_BIAS) v += gn_read_run(GN_OPEN(GN_BIAS), GN_BIAS_BASE + column, 1u, GN_T_F32, false, count);
     if (GN_HAS_RELU) v = mix(v, vec4(0.0), lessThan(v, vec4(0.0)));
-    if (GN_HAS_PROGRAM) v = gn_epilogue(v, row, column, batch, count);
     return v;
 }
-uint gn_c_place(uint row, uint column, uint batch) { return GN_C_BASE + (batch * GN_M + row) * GN_C_ROW + column; }
 void gn_write_run(uint row, uint column, uint batch, vec4 v) {
     uint count = row < GN_M ? gn_inside(column, GN_N) : 0u;
     if (count == 0u) return;
     uvec4 r = gn_narrow(floatBitsToUint(gn_finish(row, column, batch, v, count)), GN_C_DTYPE);
-    uint at = gn_c_place(row, column, batch);
-    if (GN_C_GROUPS && count == 4u) gn_write_group(GN_OPEN(GN_C), at, GN_C_DTYPE, r);
-    else gn_write_each(GN_OPEN(GN_C), at + uvec4(0u, 1u, 2u, 3u), GN_C_DTYPE, r, count);
+    if (GN_C_GROUPS && count == 4u) gn_write_group(GN_OPEN(GN_C), gn_c_place(row, column, batch), GN_C_DTYPE, r);
+    else gn_write_each(GN_OPEN(GN_C), gn_c_places(row, column, batch), GN_C_DTYPE, r, count);
 }
 
 // Four results of 16 bits, as they lie in memory. The exact integer code costs a tile more than its products do
@@ -235,6 +262,27 @@ uvec2 gn_halves(vec4 v) {
     uvec4 r = gn_narrow(floatBitsToUint(v), GN_C_DTYPE);
     return uvec2(r.x | (r.y << 16), r.z | (r.w << 16));
 }
+#ifndef GN_PARTS
+// Eight columns of a row, of which the first one exists, through the program.
+void gn_write_program(uint row, uint column, uint batch, vec4 v, vec4 w) {
+    if (row >= GN_M || column >= GN_N) return;
+    uint left = gn_inside(column, GN_N), right = gn_inside(column + 4u, GN_N), at = gn_c_place(row, column, batch);
+    v = gn_epilogue(v, row, column, batch, left);
+    if (right > 0u) w = gn_epilogue(w, row, column + 4u, batch, right);
+    if (GN_C_DTYPE != GN_T_F32) {
+        uvec4 h = uvec4(gn_halves(v), gn_halves(w));
+        if (GN_C_EIGHTS && right == 4u) GN_PUT4(GN_OPEN(GN_C), at >> 3, h);
+        else
+            for (uint e = 0u; e < left + right; e++)
+                gn_write_one(GN_OPEN(GN_C), at + e, 1u, (h[e >> 1] >> ((e & 1u) * 16u)) & 0xffffu);
+    } else if (GN_C_GROUPS && right == 4u) {
+        GN_PUT4(GN_OPEN(GN_C), at >> 2, floatBitsToUint(v));
+        GN_PUT4(GN_OPEN(GN_C), (at >> 2) + 1u, floatBitsToUint(w));
+    } else {
+        for (uint e = 0u; e < left + right; e++) GN_PUT(GN_OPEN(GN_C), at + e, floatBitsToUint(e < 4u ? v[e] : w[e & 3u]));
+    }
+}
+#endif
 // Eight columns, of 16 bits each.
 void gn_write_eight(uint row, uint column, uint batch, vec4 v, vec4 w) {
     if (GN_C_EIGHTS && row < GN_M && column + 8u <= GN_N) {
@@ -251,7 +299,7 @@ void gn_write_eight(uint row, uint column, uint batch, vec4 v, vec4 w) {
 // asked for at the first step, since the first use waits for them.
 #define GN_STEPS (GN_BK / 16)
 #define GN_FETCH_A(i, k) next_a[i] = gn_a_read(i, base.x, m0, k, end)
-#define GN_FETCH_B(i, k) next_b[i] = gn_b_read(i, base.y, n0, k, end)
+#define GN_FETCH_B(i, k) next_b[i] = gn_b_read(i, GN_WINDOWS ? shift : base.y, n0, k, end)
 #define GN_KEEP_A(i) gn_a_keep(i, next_a[i], inside)
 #define GN_KEEP_B(i)                                                                                                   \
     {                                                                                                                  \
@@ -281,10 +329,20 @@ void main() {
     uvec4 next_a[GN_A_LOADS], next_b[GN_B_LOADS];
     vec4 columns[2];
     if (GN_HAS_SUMS) columns[0] = columns[1] = vec4(0.0);
+    uint shift = 0u;
+    if (GN_WINDOWS) {
+        gn_put_lines(n0, start, end);
+        barrier();
+        shift = base.y + gn_window_shift(n0, start, end);
+    }
     if (start < end) {
         uint inside = end - start;
         [[unroll]] for (uint i = 0u; i < GN_A_LOADS; i++) GN_FETCH_A(i, start);
         [[unroll]] for (uint i = 0u; i < GN_B_LOADS; i++) GN_FETCH_B(i, start);
+        if (GN_WINDOWS && !GN_B_ALONG_K) {
+            barrier();
+            gn_put_lines(n0, start + GN_BK, end);
+        }
         [[unroll]] for (uint i = 0u; i < GN_A_LOADS; i++) GN_KEEP_A(i);
         [[unroll]] for (uint i = 0u; i < GN_B_LOADS; i++) GN_KEEP_B(i);
     }
@@ -292,6 +350,7 @@ void main() {
     // Past the end the fetches read something that nobody uses, which is cheaper than a branch.
     for (uint k0 = start; k0 < end; k0 += GN_BK) {
         uint after = GN_INSIDE ? min(k0 + GN_BK, end - GN_BK) : k0 + GN_BK;
+        if (GN_WINDOWS && GN_B_ALONG_K) shift = base.y + gn_window_shift(n0, after, end);
         [[unroll]] for (uint step = 0u; step < GN_STEPS; step++) {
             uint k = step * 16u;
             GN_UNIT_A a[GN_UNITS_M];
@@ -324,6 +383,7 @@ void main() {
         barrier();
         if (k0 + GN_BK >= end) break;
         uint inside = end - k0 - GN_BK;
+        if (GN_WINDOWS && !GN_B_ALONG_K) gn_put_lines(n0, k0 + 2u * GN_BK, end);
         [[unroll]] for (uint i = 0u; i < GN_A_LOADS; i++) GN_KEEP_A(i);
         [[unroll]] for (uint i = 0u; i < GN_B_LOADS; i++) GN_KEEP_B(i);
         barrier();
@@ -370,6 +430,27 @@ void main() {
                       gn_narrow(floatBitsToUint(column_sum), GN_C_DTYPE), gn_inside(n0 + 4u * me, GN_N));
 #endif
     uint out0 = unit * 16u * GN_OUT_PITCH;
+#ifndef GN_PARTS
+    // In loops, so that a program is there once: what is written 16 times makes drivers give up on the loops above, and then
+    // the sums lie in memory.
+    if (GN_HAS_PROGRAM) {
+        [[dont_unroll]] for (uint i = 0u; i < GN_UNITS_M; i++) {
+            uint row = m0 + wm + i * 16u, column = n0 + wn;
+            subgroupBarrier();
+            [[unroll]] for (uint q = 0u; q < GN_UNITS_M; q++)
+                if (q == i)
+                    [[unroll]] for (uint j = 0u; j < GN_UNITS_N; j++)
+                        coopMatStore(sum[q][j], gn_tile, out0 + j * 4u, GN_OUT_PITCH, gl_CooperativeMatrixLayoutRowMajor);
+            subgroupBarrier();
+            [[dont_unroll]] for (uint e = lane; e < 2u * GN_WN; e += GN_SUBGROUP) {
+                uint r = e / (GN_WN / 8), c = e % (GN_WN / 8), at = out0 + r * GN_OUT_PITCH + 2u * c;
+                gn_write_program(row + r, column + 8u * c, batch, uintBitsToFloat(gn_tile[at]),
+                                 uintBitsToFloat(gn_tile[at + 1u]));
+            }
+        }
+        return;
+    }
+#endif
     [[unroll]] for (uint i = 0u; i < GN_UNITS_M; i++) {
         uint row = m0 + wm + i * 16u, column = n0 + wn;
         subgroupBarrier();

@@ -1,6 +1,6 @@
 // >>gpu_jobs
 // Jobs on the GPU: which kernel of tools/shaders does one, in how many pieces, with which
-// specialisation constants and parameters. From outside: gni_gpu_backend.
+// specialisation constants and parameters. From outside: gni_backend_gpu.
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
@@ -16,6 +16,15 @@ static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
     return false;
 }
 
+static void gni_gather(gn_context *g, bool on) {
+    GNI_UNUSED(g);
+    GNI_UNUSED(on);
+}
+static bool gni_gather_end(gn_context *g) {
+    GNI_UNUSED(g);
+    return true;
+}
+
 static bool gni_gpu_run(gn_context *g, gni_job_kind kind, const void *job) {
     GNI_UNUSED(kind);
     GNI_UNUSED(job);
@@ -27,7 +36,8 @@ static bool gni_gpu_run(gn_context *g, gni_job_kind kind, const void *job) {
 
 enum {
     GNI_JOB_THREADS = 256,     // of a workgroup
-    GNI_JOB_HITS = 256,        // programs remembered
+    GNI_JOB_HITS = 1024,       // programs remembered,
+    GNI_JOB_HIT_SET = 4,       // in sets of so many
     GNI_JOB_LOG_CHOICES = 6,   // log2 of the choices remembered
     GNI_JOB_FEW = 4,           // pipelines of a program that is over soon
     GNI_JOB_COUNTERS = 1 << 14, // words
@@ -52,6 +62,16 @@ typedef struct gni_job_choice {
     const struct gni_job_tile *among, *tile;
 } gni_job_choice;
 
+// An elementwise dispatch that waits for others like it.
+enum { GNI_JOB_WAITING = 32 };
+typedef struct gni_job_waiting {
+    gni_gpu_pipeline *pipeline;
+    int64_t blocks;
+    gni_gpu_use use[GNI_MAX_INPUTS + GNI_MAX_OUTPUTS];
+    int n_use;
+    uint32_t n_param, param[GNI_P_PROGRAM_WORDS];
+} gni_job_waiting;
+
 // What this room remembers of a device. Zeroed memory is its first state; nothing in it needs freeing
 // but itself.
 typedef struct gni_gpu_jobs {
@@ -67,7 +87,15 @@ typedef struct gni_gpu_jobs {
         int axis;
         int64_t extent;
     } fault[GNI_JOB_FAULTS];
+    gni_gpu_mem scan_posts; // of scans in one pass, and the number that theirs have
+    uint64_t scan_bytes;
+    uint32_t scan_epoch;
+    bool scan_stall; // tests: some tiles do not say what they come to
+    uint8_t attend_same[2]; // of room `gpu_attention`, for float16 and bfloat16: 0 not asked, 1 yes, 2 no
     gni_job_choice choices[1 << GNI_JOB_LOG_CHOICES];
+    gni_job_waiting waiting[GNI_JOB_WAITING];
+    int n_waiting;
+    bool gathers;
     int split_force; // tests: 1 to 3 asks for that mode of room `gpu_split` and above wherever it can work, -1 never
 } gni_gpu_jobs;
 
@@ -82,6 +110,7 @@ typedef struct gni_job_call {
     gni_gpu_mem scratch[2];
     int n_scratch;
     gni_gpu_use spare; // of gni_job_matmul_tiled: see room `gpu_split`
+    const gni_conv *windows; // of gni_job_matmul_tiled: how b's rows and columns are counted
     bool waits;        // for `special` to be compiled
 } gni_job_call;
 
@@ -287,6 +316,11 @@ static uint32_t gni_job_reg(const gni_program *p, uint32_t r) {
     return r - (uint32_t)(p->n_in + p->n_const) + 16u;
 }
 
+// Whether the device's own conversions of float16 are right in all cases.
+static bool gni_job_exact_halves(const gni_gpu *gpu) {
+    return !gpu->caps.texts && gpu->caps.round_half && gpu->caps.keep_half_denorms;
+}
+
 // The words that say what the program is, and the constants.
 static void gni_job_put_program(gni_job_call *c, const gni_program *p, const gni_job_space *s,
                                 const gni_operand_kind *in_kind, const gni_operand_kind *out_kind) {
@@ -305,7 +339,8 @@ static void gni_job_put_program(gni_job_call *c, const gni_program *p, const gni
     }
     w[GNI_P_PROGRAM_COUNTS] = (uint32_t)p->n_in | (uint32_t)p->n_out << 4 |
                               (uint32_t)p->n_insn << 8 | (uint32_t)s->vectors << 16 |
-                              (uint32_t)s->scalars << 20 | (uint32_t)coords << 24;
+                              (uint32_t)s->scalars << 20 | (uint32_t)coords << 24 |
+                              (uint32_t)gni_job_exact_halves(c->gpu) << 25;
     for (int i = 0; i < p->n_insn; i++) {
         uint32_t insn = p->insn[i];
         w[GNI_P_PROGRAM_STEPS + i] =
@@ -331,10 +366,13 @@ static uint64_t gni_job_hash(const gni_gpu_kernel *k) {
 static bool gni_job_seen(gni_gpu *gpu, const gni_gpu_kernel *k) {
     gni_gpu_jobs *ops = gni_job_state(gpu);
     if (!ops) return true;
-    uint64_t h = gni_job_hash(k), at = (h >> 32) % GNI_JOB_HITS;
-    bool seen = ops->seen[at] == h;
-    ops->seen[at] = h;
-    return seen;
+    // The last ones of each set: with one place, two that take turns would push each other out forever.
+    uint64_t h = gni_job_hash(k), *set = &ops->seen[(h >> 32) % (GNI_JOB_HITS / GNI_JOB_HIT_SET) * GNI_JOB_HIT_SET];
+    for (int i = 0; i < GNI_JOB_HIT_SET; i++)
+        if (set[i] == h) return true;
+    memmove(set + 1, set, (GNI_JOB_HIT_SET - 1) * sizeof *set);
+    set[0] = h;
+    return false;
 }
 
 // The specialised pipeline if it is there. Else the one that interprets, whose compilation takes far
@@ -527,6 +565,78 @@ static uint32_t gni_job_shared_buffers(const gni_job_call *c, const gni_program 
     return bits;
 }
 
+// Whether the output's elements are written one by one.
+static bool gni_job_map_spreads(const gni_job_call *c, const gni_program *p, const gni_operand_kind *out) {
+    if (c->gpu->caps.texts || c->special.module < 0 || p->n_out == 0) return false;
+    for (int i = 0; i < p->n_out; i++)
+        if (gn_dtype_size(p->out_dtype[i]) < 4 || out[i] == GNI_K_VEC || out[i] == GNI_K_ROWVEC) return false;
+    return true;
+}
+
+// Tells the specialised kernel that neighbouring invocations are to write neighbours: then groups are not in any operand.
+static void gni_job_map_spread(gni_job_call *c, const gni_program *p, const gni_operand_kind *in, const gni_operand_kind *out) {
+    uint32_t *w = c->special.spec;
+    bool coords = false;
+    w[GNI_P_PROGRAM_IN_KINDS] = 0;
+    w[GNI_P_PROGRAM_OUTPUTS] &= 0xffffu;
+    for (int i = 0; i < p->n_in + p->n_out; i++) {
+        const gni_operand_kind kind = i < p->n_in ? in[i] : out[i - p->n_in], flat = kind == GNI_K_VEC ? GNI_K_FLAT : kind,
+                               alone = flat == GNI_K_SCALAR || flat == GNI_K_FLAT ? flat : GNI_K_ANY;
+        coords = coords || alone == GNI_K_ANY;
+        if (i < p->n_in) w[GNI_P_PROGRAM_IN_KINDS] |= alone << (4 * i);
+        else w[GNI_P_PROGRAM_OUTPUTS] |= alone << (16 + 4 * (i - p->n_in));
+    }
+    w[GNI_P_PROGRAM_COUNTS] |= (uint32_t)coords << 24;
+    w[GNI_P_PROGRAM_HOW] |= 1u << 5;
+}
+
+// ---- elementwise jobs of which none uses what another one writes, in few dispatches
+
+static int gni_job_by_size(const void *a, const void *b) {
+    const gni_job_waiting *x = *(const gni_job_waiting *const *)a, *y = *(const gni_job_waiting *const *)b;
+    if (x->pipeline != y->pipeline) return x->pipeline < y->pipeline ? -1 : 1;
+    if (x->blocks != y->blocks) return x->blocks < y->blocks ? -1 : 1;
+    return x < y ? -1 : 1;
+}
+
+static bool gni_job_run_waiting(gni_gpu *gpu) {
+    gni_gpu_jobs *ops = (gni_gpu_jobs *)gpu->jobs;
+    const gni_job_waiting *list[GNI_JOB_WAITING];
+    gni_gpu_part parts[GNI_JOB_WAITING];
+    if (ops == NULL || ops->n_waiting == 0) return true;
+    const int n = ops->n_waiting;
+    ops->n_waiting = 0;
+    for (int i = 0; i < n; i++) list[i] = &ops->waiting[i];
+    qsort((void *)list, (size_t)n, sizeof list[0], gni_job_by_size);
+    for (int i = 0; i < n; i++) {
+        const gni_job_waiting *w = list[i];
+        parts[i].pipeline = w->pipeline;
+        parts[i].uses = w->use;
+        parts[i].n_use = w->n_use;
+        parts[i].params = w->param;
+        parts[i].bytes = w->n_param * 4u;
+        parts[i].x = (uint32_t)GNI_MIN(w->blocks, (int64_t)gpu->caps.max_groups[0]);
+    }
+    return gpu->layer->dispatch_many(gpu, parts, n);
+}
+
+// Whether the dispatch waits for gni_gather_end; of jobs between gni_gather and that.
+static bool gni_job_waits(const gni_job_call *c, gni_gpu_pipeline *pipeline, int64_t blocks, bool *ok) {
+    gni_gpu_jobs *ops = (gni_gpu_jobs *)c->gpu->jobs;
+    if (ops == NULL || !ops->gathers || pipeline == NULL || c->n_scratch > 0) return false;
+    *ok = ops->n_waiting < GNI_JOB_WAITING || gni_job_run_waiting(c->gpu);
+    gni_job_waiting *w = &ops->waiting[ops->n_waiting];
+    if (!*ok) return true;
+    w->pipeline = pipeline;
+    w->blocks = blocks;
+    memcpy(w->use, c->use, (size_t)c->n_use * sizeof c->use[0]);
+    w->n_use = c->n_use;
+    memcpy(w->param, c->param, c->n_param * sizeof c->param[0]);
+    w->n_param = c->n_param;
+    ops->n_waiting++;
+    return true;
+}
+
 // One dispatch. `*fits` says whether it was possible; nothing is reported when it was not.
 static bool gni_job_map_once(gni_gpu *gpu, const gni_map *m, int64_t n, bool *fits) {
     gni_job_call c;
@@ -562,11 +672,14 @@ static bool gni_job_map_once(gni_gpu *gpu, const gni_map *m, int64_t n, bool *fi
                      (int64_t)GNI_JOB_THREADS << (c.special.spec[GNI_P_PROGRAM_HOW] & 3u));
     int row = little && c.special.module >= 0 ? gni_job_tile_dim(m) : -1;
     if (row >= 0) blocks = gni_job_map_tiles(&c, m, row, n);
+    else if (gni_job_map_spreads(&c, p, out)) gni_job_map_spread(&c, p, in, out);
     c.param[GNI_P_MAP_N] = (uint32_t)n;
     c.param[GNI_P_MAP_BLOCKS] = (uint32_t)blocks;
     gni_gpu_pipeline *pipeline = gni_job_pipeline(&c);
     if (pipeline && pipeline->module != c.special.module)
         blocks = gni_job_ceil(gni_job_ceil(n, group), GNI_JOB_THREADS);
+    bool ok = true;
+    if (gni_job_waits(&c, pipeline, blocks, &ok)) return ok;
     return gni_job_dispatch(&c, pipeline, blocks, 1, 1);
 }
 
@@ -616,11 +729,34 @@ static void gni_job_transpose(gni_map *m) {
     }
 }
 
+// Whether outputs share a buffer, as the parts of complex numbers do; `read`: one that the job reads, too.
+static bool gni_job_outputs_meet(const gni_map *m, bool read) {
+    for (int i = 1; i < m->program.n_out; i++)
+        for (int k = 0; k < i; k++) {
+            if (m->out[k].buf != m->out[i].buf) continue;
+            if (!read) return true;
+            for (int j = 0; j < m->program.n_in; j++)
+                if (m->in[j].buf == m->out[i].buf) return true;
+        }
+    return false;
+}
+
 static bool gni_job_map(gni_gpu *gpu, const gni_map *m) {
     bool fits = false;
     int64_t n = 1;
     for (int i = 0; i < m->rank; i++) n *= m->dim[i];
     if (n == 0) return true;
+    if (gpu->caps.texts && gni_job_outputs_meet(m, false)) { // bound once each: one after the other
+        gni_map one = *m;
+        one.program.n_out = 1;
+        for (int i = 0; i < m->program.n_out; i++) {
+            one.out[0] = m->out[i];
+            one.program.out_dtype[0] = m->program.out_dtype[i];
+            one.program.out_reg[0] = m->program.out_reg[i];
+            if (!gni_job_map(gpu, &one)) return false;
+        }
+        return true;
+    }
     gni_map transposed = *m;
     gni_job_transpose(&transposed);
     m = &transposed;
@@ -741,6 +877,7 @@ static void gni_job_reduce_modules(gni_job_call *c, const gni_reduce *r, const g
     uint32_t steps = p->n_in <= 2 && gni_job_long_steps(p) == 0 ? 2 : p->n_in <= 4 ? 1 : 0;
     if (c->gpu->caps.kind == GNI_GPU_CPU && p->n_insn > 0) steps = 0; // its compilers are slow
     c->special.spec[GNI_P_PROGRAM_HOW] |= steps << 20;
+    c->param[GNI_P_PROGRAM_HOW] |= steps << 20;
 }
 
 // A piece of the reduced elements, `splits` of all `total`. False in *fits: too large, nothing was done.
@@ -761,15 +898,19 @@ static bool gni_job_reduce_piece(gni_job_call *c, const gni_reduce *r, const gni
     for (int i = 0; i < r->program.n_in && *fits; i++)
         *fits = gni_job_put_operand(c, &s, &r->in[i], i, plan->group, &in[i], r->program.n_in);
     gni_operand y = r->out;
-    int64_t one = 1;
+    int64_t step[2], count[2];
+    count[0] = r->apart > 0 ? 2 : 1;
+    count[1] = plan->kept;
+    step[0] = r->apart;
+    step[1] = 1;
     uint32_t base = 0;
     gni_gpu_use *use = gni_job_out_use(c, 0, r->program.n_in);
-    *fits = *fits && gni_job_reach(c->gpu, &y, &plan->kept, &one, 1, use, &base);
+    *fits = *fits && gni_job_reach(c->gpu, &y, count, step, 2, use, &base);
     if (!*fits || dry) return true;
     use->write = true;
     c->param[GNI_P_PROGRAM_OP + 9 * GNI_MAX_INPUTS] = base;
     for (int i = 0; i < n_partials; i++) *gni_job_out_use(c, 1 + i, r->program.n_in) = partials[i];
-    out[0] = GNI_K_FLAT;
+    out[0] = out[1] = GNI_K_FLAT;
     gni_job_put_space(c, &s);
     gni_job_put_program(c, &r->program, &s, in, out);
     uint32_t *k = c->param;
@@ -783,6 +924,7 @@ static bool gni_job_reduce_piece(gni_job_call *c, const gni_reduce *r, const gni
     k[GNI_P_REDUCE_SPLITS] = (uint32_t)total;
     k[GNI_P_REDUCE_SPLIT0] = (uint32_t)first;
     k[GNI_P_REDUCE_INDEX0] = (uint32_t)index;
+    k[GNI_P_REDUCE_APART] = (uint32_t)r->apart;
     gni_job_reduce_modules(c, r, &s);
     if (c->gpu->caps.texts && total > 1) c->special.spec[GNI_P_PROGRAM_HOW] |= GNI_F_REDUCE_PARTIAL;
     c->waits = r->compiled;
@@ -816,7 +958,7 @@ static bool gni_job_reduce_pieces(gni_gpu *gpu, const gni_reduce *r, const gni_j
     memset(&c, 0, sizeof c);
     c.gpu = gpu;
     if (total > 1) {
-        ok = gni_job_scratch(&c, (uint64_t)(plan->units * total) * 32, "partial results") &&
+        ok = gni_job_scratch(&c, (uint64_t)(plan->units * total) * (r->apart > 0 ? 64 : 32), "partial results") &&
              (gpu->caps.texts || gni_job_counters(&c, plan->blocks, &counter));
     }
     gni_gpu_use scratch[2] = {c.use[0], c.use[1]};
@@ -924,97 +1066,11 @@ static bool gni_job_reduce_ok(const gni_gpu *gpu, const gni_reduce *r) {
     gn_dtype t = r->out.dtype;
     bool wide = r->program.wide, index = r->op == GNI_RED_ARGMIN || r->op == GNI_RED_ARGMAX;
     if (!gni_job_program_ok(gpu, &r->program, gpu->caps.texts ? 1 : 3) || gni_is_complex(t)) return false;
-    if (gni_job_reduce_is_far(r)) return false;
+    if (gni_job_reduce_is_far(r) || (r->apart > 0 && gpu->caps.texts)) return false;
     if (index) return t == GN_I32 || t == GN_I64;
     if (r->op == GNI_RED_ANY || r->op == GNI_RED_ALL) return t == GN_BOOL;
     if (r->domain == GNI_F) return t == GN_F32 || gni_job_is_half(t) || (wide && t == GN_F64);
     return t != GN_F32 && t != GN_F64 && !gni_job_is_half(t) && !(wide && r->domain == GNI_U);
-}
-
-// ---- softmax
-
-static bool gni_job_softmax_ok(const gni_softmax *s) {
-    gn_dtype t = s->in.dtype;
-    return (t == GN_F32 || gni_job_is_half(t)) && s->out.dtype == t && s->n < INT32_MAX / 2;
-}
-
-static bool gni_job_softmax_long(gni_job_call *c, int64_t rows, int64_t n) {
-    gni_gpu *gpu = c->gpu;
-    bool ok = true;
-    int64_t groups = gni_job_ceil(n, 4);
-    int64_t splits = GNI_MIN(GNI_MIN(gni_job_enough(gpu) / rows, groups / 1024), 256);
-    int64_t chunk = splits > 1 ? gni_job_ceil(groups, splits) : groups;
-    splits = gni_job_ceil(groups, chunk);
-    c->generic.module = GNI_MODULE_softmax_long;
-    c->generic.n_spec = GNI_S_SOFTMAX_PHASE + 1;
-    c->generic.spec[GNI_S_SOFTMAX_PHASE] =
-        splits > 1 ? GNI_F_SOFTMAX_MEASURES : GNI_F_SOFTMAX_MEASURES | GNI_F_SOFTMAX_WRITES;
-    c->param[GNI_P_SOFTMAX_SPLITS] = (uint32_t)splits;
-    c->param[GNI_P_SOFTMAX_CHUNK] = (uint32_t)chunk;
-    if (splits > 1) ok = gni_job_scratch(c, (uint64_t)(rows * splits) * 8, "partial results");
-    ok = ok &&
-         gni_job_dispatch(c, gni_gpu_pipeline_get(gpu, &c->generic, GNI_GPU_WAIT), rows, splits, 1);
-    if (ok && splits > 1) {
-        c->generic.spec[GNI_S_SOFTMAX_PHASE] = GNI_F_SOFTMAX_WRITES;
-        c->use[2].write = !gpu->caps.addresses; // bindings cannot tell
-        if (c->generic.spec[GNI_S_SOFTMAX_KIND] == GNI_LOGSUMEXP) splits = 1;
-        ok = gni_job_dispatch(c, gni_gpu_pipeline_get(gpu, &c->generic, GNI_GPU_WAIT), rows, splits,
-                              1);
-    }
-    gni_job_drop_scratch(c);
-    return ok;
-}
-
-static bool gni_job_softmax(gni_gpu *gpu, const gni_softmax *s) {
-    gni_job_call c;
-    int64_t out_n = s->kind == GNI_LOGSUMEXP ? 1 : s->n, dim[2], in_stride[2], out_stride[2];
-    if (s->rows == 0 || s->n == 0) return true;
-    memset(&c, 0, sizeof c);
-    c.gpu = gpu;
-    dim[0] = s->rows;
-    dim[1] = s->n;
-    in_stride[0] = s->row_stride;
-    in_stride[1] = 1;
-    out_stride[0] = out_n;
-    out_stride[1] = s->kind == GNI_LOGSUMEXP ? 0 : 1;
-    uint32_t *in = &c.param[GNI_P_SOFTMAX_IN_BASE], *out = &c.param[GNI_P_SOFTMAX_OUT_BASE];
-    if (!gni_job_reach(gpu, &s->in, dim, in_stride, 2, &c.use[0], in) ||
-        !gni_job_reach(gpu, &s->out, dim, out_stride, 2, &c.use[1], out) ||
-        s->rows >= INT32_MAX / 2) {
-        gni_softmax part = *s;
-        if (s->rows < 2) return false;
-        part.rows = s->rows / 2;
-        if (!gni_job_softmax(gpu, &part)) return false;
-        part.in.offset += part.rows * s->row_stride;
-        part.out.offset += part.rows * out_n;
-        part.rows = s->rows - part.rows;
-        return gni_job_softmax(gpu, &part);
-    }
-    c.use[1].write = true;
-    c.n_use = 2;
-    c.n_param = GNI_P_SOFTMAX_WORDS;
-    c.param[GNI_P_SOFTMAX_ROWS] = (uint32_t)s->rows;
-    c.param[GNI_P_SOFTMAX_N] = (uint32_t)s->n;
-    c.param[GNI_P_SOFTMAX_ROW_STRIDE] = (uint32_t)s->row_stride;
-    // A team is as small as 4 vectors in each lane's registers allow.
-    bool wide = s->n > 8192 && s->n <= 16384 && gpu->caps.max_invocations >= 512;
-    int log_threads = wide ? 9 : 8;
-    int log_lanes = GNI_MIN(gni_job_log2_up(gni_job_ceil(s->n, s->n <= 16 ? 4 : 16)), log_threads);
-    bool in_groups = *in % 4 == 0 && (s->rows == 1 || s->row_stride % 4 == 0);
-    bool out_groups = *out % 4 == 0 && (s->rows == 1 || s->n % 4 == 0);
-    c.generic.spec[GNI_S_SOFTMAX_KIND] = (uint32_t)s->kind;
-    c.generic.spec[GNI_S_SOFTMAX_DTYPE] = (uint32_t)s->in.dtype;
-    c.generic.spec[GNI_S_SOFTMAX_LOG_LANES] = (uint32_t)log_lanes;
-    c.generic.spec[GNI_S_SOFTMAX_ALIGNED] = gni_job_flag(in_groups, GNI_F_SOFTMAX_IN_GROUPS) |
-                                            gni_job_flag(out_groups, GNI_F_SOFTMAX_OUT_GROUPS);
-    if (s->n > 8192 && !wide) return gni_job_softmax_long(&c, s->rows, s->n);
-    c.generic.n_spec = GNI_S_SOFTMAX_PHASE;
-    c.generic.module = s->n <= 16     ? GNI_MODULE_softmax_1
-                       : s->n <= 4096 ? GNI_MODULE_softmax_4
-                       : wide         ? GNI_MODULE_softmax_wide
-                                      : GNI_MODULE_softmax_8;
-    int64_t groups = gni_job_ceil(s->rows, (int64_t)1 << (log_threads - log_lanes));
-    return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT), groups, 1, 1);
 }
 
 // ---- random
@@ -1063,13 +1119,24 @@ static bool gni_job_random(gni_gpu *gpu, const gni_random *r) {
 
 // ---- the backend
 
-// Of rooms `gpu_matmul`, `gpu_places` and `gpu_factor`.
+// Of the rooms of gpu/ behind this one.
+static bool gni_job_softmax_ok(const gni_softmax *s);
+static bool gni_job_softmax(gni_gpu *gpu, const gni_softmax *s);
+static bool gni_job_rows_ok(const gni_gpu *gpu, const gni_rows *r);
+static bool gni_job_rows(gni_gpu *gpu, const gni_rows *r);
 static bool gni_job_take_ok(const gni_gpu *gpu, const gni_take *t);
 static bool gni_job_take(gni_gpu *gpu, const gni_take *t);
 static bool gni_job_scatter_ok(const gni_gpu *gpu, const gni_scatter *t);
 static bool gni_job_scatter(gni_gpu *gpu, const gni_scatter *t);
+static bool gni_job_keep_ok(const gni_gpu *gpu, const gni_keep *k);
+static bool gni_job_keep(gni_gpu *gpu, const gni_keep *k);
 static bool gni_job_matmul_ok(const gni_gpu *gpu, const gni_matmul *m);
 static bool gni_job_matmul(gni_gpu *gpu, const gni_matmul *m, int64_t row);
+static bool gni_job_has_windows(const gni_gpu *gpu);
+static bool gni_job_conv(gni_gpu *gpu, const gni_conv *d);
+static bool gni_job_image(gni_gpu *gpu, const gni_image *m);
+static bool gni_job_attend_ok(const gni_gpu *gpu, const gni_attend_job *a);
+static bool gni_job_attend(gni_gpu *gpu, const gni_attend_job *a);
 #ifndef GPUNUM_NO_LINALG
 static bool gni_job_factor_ok(const gni_gpu *gpu, const gni_factor *f);
 static bool gni_job_factor(gni_gpu *gpu, const gni_factor *f);
@@ -1085,13 +1152,6 @@ static bool gni_job_search(gni_gpu *gpu, const gni_search *s);
 static bool gni_job_count_ok(const gni_gpu *gpu, const gni_count *d);
 static bool gni_job_count(gni_gpu *gpu, const gni_count *d);
 
-// Whether output i shares its buffer with one before it.
-static bool gni_job_writes_before(const gni_map *m, int i) {
-    for (int k = 0; k < i; k++)
-        if (m->out[k].buf == m->out[i].buf) return true;
-    return false;
-}
-
 static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) {
     const gni_gpu *gpu = g->gpu;
     if (!gpu || gpu->caps.max_invocations < GNI_JOB_THREADS) return false;
@@ -1099,13 +1159,13 @@ static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
     switch (kind) {
     case GNI_JOB_MAP: {
         const gni_program *p = &((const gni_map *)job)->program;
-        for (int i = 1; gpu->caps.texts && i < p->n_out; i++) // bound once each
-            if (gni_job_writes_before((const gni_map *)job, i)) return false;
+        if (gpu->caps.texts && gni_job_outputs_meet((const gni_map *)job, true)) return false;
         if (gni_job_is_copy64(p)) return gni_job_enough_places(gpu, p, p->n_out);
         return gni_job_program_ok(gpu, p, p->n_out);
     }
     case GNI_JOB_REDUCE: return gni_job_reduce_ok(gpu, (const gni_reduce *)job);
     case GNI_JOB_SOFTMAX: return gni_job_softmax_ok((const gni_softmax *)job);
+    case GNI_JOB_ROWS: return gni_job_rows_ok(gpu, (const gni_rows *)job);
     case GNI_JOB_MATMUL: return gni_job_matmul_ok(gpu, (const gni_matmul *)job);
     case GNI_JOB_CONV: {
         gni_matmul m;
@@ -1113,12 +1173,15 @@ static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
         m.a.dtype = m.b.dtype = m.c.dtype = ((const gni_conv *)job)->a.dtype;
         return gni_job_matmul_ok(gpu, &m);
     }
+    case GNI_JOB_IMAGE: return gni_job_has_windows(gpu);
     case GNI_JOB_TAKE: return gni_job_take_ok(gpu, (const gni_take *)job);
     case GNI_JOB_SCAN: return gni_job_scan_ok(gpu, (const gni_scan *)job);
     case GNI_JOB_SORT: return gni_job_sort_ok(gpu, (const gni_sort *)job);
     case GNI_JOB_SEARCH: return gni_job_search_ok(gpu, (const gni_search *)job);
     case GNI_JOB_COUNT: return gni_job_count_ok(gpu, (const gni_count *)job);
     case GNI_JOB_SCATTER: return gni_job_scatter_ok(gpu, (const gni_scatter *)job);
+    case GNI_JOB_KEEP: return gni_job_keep_ok(gpu, (const gni_keep *)job);
+    case GNI_JOB_ATTEND: return gni_job_attend_ok(gpu, (const gni_attend_job *)job);
     case GNI_JOB_RANDOM: return gni_job_random_ok((const gni_random *)job);
 #ifndef GPUNUM_NO_FFT
     case GNI_JOB_FFT: return gni_fft_gpu_supports(g, (const gni_fft *)job);
@@ -1130,20 +1193,37 @@ static bool gni_gpu_supports(gn_context *g, gni_job_kind kind, const void *job) 
     }
 }
 
+// Elementwise jobs from here to gni_gather_end, of which none uses what another one writes, may be put together, and other
+// work comes before them. What they use stays where it is until then.
+static void gni_gather(gn_context *g, bool on) {
+    gni_gpu *gpu = g->gpu;
+    const bool can = gpu != NULL && gpu->layer->dispatch_many != NULL && gpu->caps.addresses && !g->host_recording;
+    gni_gpu_jobs *ops = can ? gni_job_state(gpu) : NULL;
+    if (ops != NULL) ops->gathers = on;
+}
+static bool gni_gather_end(gn_context *g) {
+    return g->gpu == NULL || gni_job_run_waiting(g->gpu) || g->call_failed;
+}
+
 static bool gni_gpu_run(gn_context *g, gni_job_kind kind, const void *job) {
     gni_gpu *gpu = g->gpu;
     switch (kind) {
     case GNI_JOB_MAP: return gni_job_map(gpu, (const gni_map *)job);
     case GNI_JOB_REDUCE: return gni_job_reduce(gpu, (const gni_reduce *)job);
     case GNI_JOB_SOFTMAX: return gni_job_softmax(gpu, (const gni_softmax *)job);
+    case GNI_JOB_ROWS: return gni_job_rows(gpu, (const gni_rows *)job);
     case GNI_JOB_MATMUL:
         return gni_job_matmul(gpu, (const gni_matmul *)job, ((const gni_matmul *)job)->n);
+    case GNI_JOB_CONV: return gni_job_conv(gpu, (const gni_conv *)job);
+    case GNI_JOB_IMAGE: return gni_job_image(gpu, (const gni_image *)job);
     case GNI_JOB_TAKE: return gni_job_take(gpu, (const gni_take *)job);
     case GNI_JOB_SCAN: return gni_job_scan(gpu, (const gni_scan *)job);
     case GNI_JOB_SORT: return gni_job_sort(gpu, (const gni_sort *)job);
     case GNI_JOB_SEARCH: return gni_job_search(gpu, (const gni_search *)job);
     case GNI_JOB_COUNT: return gni_job_count(gpu, (const gni_count *)job);
     case GNI_JOB_SCATTER: return gni_job_scatter(gpu, (const gni_scatter *)job);
+    case GNI_JOB_KEEP: return gni_job_keep(gpu, (const gni_keep *)job);
+    case GNI_JOB_ATTEND: return gni_job_attend(gpu, (const gni_attend_job *)job);
     case GNI_JOB_RANDOM: return gni_job_random(gpu, (const gni_random *)job);
 #ifndef GPUNUM_NO_FFT
     case GNI_JOB_FFT: return gni_fft_gpu(g, (const gni_fft *)job);

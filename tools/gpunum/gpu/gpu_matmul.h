@@ -577,6 +577,9 @@ static bool gni_job_sums_pay(const gni_gpu *gpu, const gni_job_tile *t, const gn
            share * gni_job_tile_time(gpu, t, m, 1, splits) < 2.0 + bytes / 4e6;
 }
 
+// Of room `gpu_conv`.
+static void gni_job_put_windows(gni_job_call *c, const gni_job_tile *t, uint32_t *layout);
+
 static bool gni_job_matmul_sums(gni_gpu *gpu, const gni_matmul *m);
 static bool gni_job_prologue_apart(gni_gpu *gpu, const gni_matmul *m, bool tiled);
 
@@ -636,6 +639,7 @@ static bool gni_job_matmul_tiled(gni_job_call *c, const gni_matmul *m, int64_t b
     if (m->prologue != 0 && !gni_job_put_load(c, m)) return gni_job_prologue_apart(c->gpu, m, true);
     if (c->spare.mem != NULL) *layout |= GNI_F_MATMUL_SPARE;
     if (sums) *layout |= GNI_F_MATMUL_SUMS;
+    if (c->windows != NULL) gni_job_put_windows(c, t, layout);
     gni_gpu_pipeline *pipeline = gni_job_matmul_pipeline(c, m);
     if (pipeline != NULL && m->prologue != 0)
         gni_log(c->gpu->g, GN_LOG_DEBUG, "gn_matmul: makes operand %d while it reads it", m->prologue);

@@ -162,6 +162,108 @@ static bool gni_attend_run(const gni_attend *c) {
     return c->back ? gni_attend_backward(c) : gni_attend_forward(c);
 }
 
+// ---- as one job of a GPU
+
+static int64_t gni_attend_heads(const gn_array *k) { return k->shape.rank > 2 ? k->shape.dim[k->shape.rank - 3] : 1; }
+
+// (batches, heads, n, d) as a job reads it, rows of neighbours 16 bytes apart. False: not without a copy.
+static bool gni_attend_operand(const gn_array *a, gni_operand *o) {
+    const int rank = a->shape.rank;
+    gni_take_operand(a, o);
+    if (rank > 4 || (a->shape.dim[rank - 1] > 1 && a->stride[rank - 1] != 1) || a->offset % 8 != 0) return false;
+    for (int i = 0; i < rank - 1; i++) {
+        o->stride[4 - rank + i] = a->shape.dim[i] > 1 ? a->stride[i] : 0;
+        if (o->stride[4 - rank + i] % 8 != 0 || o->stride[4 - rank + i] < 0) return false;
+    }
+    return true;
+}
+
+// x as gni_attend_operand takes it.
+static gn_array *gni_attend_given(gn_context *g, gn_array *x, gni_operand *o) {
+    if (x != NULL && x->shape.rank > 4)
+        x = gn_reshape(x, GN_SHAPE(-1, x->shape.dim[x->shape.rank - 3], x->shape.dim[x->shape.rank - 2],
+                                   x->shape.dim[x->shape.rank - 1]));
+    if (x == NULL || !gni_materialize(g, x)) return NULL;
+    if (!gni_attend_operand(x, o)) {
+        x = gn_copy(x);
+        if (x == NULL || !gni_materialize(g, x) || !gni_attend_operand(x, o)) return NULL;
+    }
+    return x;
+}
+
+// Whether it may be one: asked for before anything is copied for it.
+static bool gni_attend_whole(const gn_context *g, const gn_array *q, const gn_array *k, const gn_array *v, const gn_array *mask) {
+    const int64_t d = q->shape.dim[q->shape.rank - 1], e = v->shape.dim[v->shape.rank - 1];
+    return g->gpu != NULL && mask == NULL && (q->dtype == GN_F16 || q->dtype == GN_BF16) && d % 8 == 0 && e % 8 == 0 &&
+           gni_elements(&q->shape) > 0 && gni_elements(&k->shape) > 0 && gni_elements(&v->shape) > 0;
+}
+
+// Fills j but for what its step writes. False: not without more memory, or not at all.
+static bool gni_attend_job_begin(gni_attend_job *j, gn_context *g, gn_array *q, gn_array *k, gn_array *v, double scale,
+                                 bool causal) {
+    const gn_shape *s = &q->shape;
+    const int rank = s->rank;
+    memset(j, 0, sizeof *j);
+    j->heads = rank > 2 ? s->dim[rank - 3] : 1;
+    j->share = j->heads / gni_attend_heads(k);
+    j->batches = 1;
+    for (int i = 0; i < rank - 3; i++) j->batches *= s->dim[i];
+    j->n = s->dim[rank - 2];
+    j->m = k->shape.dim[rank - 2];
+    j->d = s->dim[rank - 1];
+    j->e = v->shape.dim[rank - 1];
+    j->scale = scale;
+    j->causal = causal;
+    return gni_attend_given(g, q, &j->q) != NULL && gni_attend_given(g, k, &j->k) != NULL && gni_attend_given(g, v, &j->v) != NULL;
+}
+
+// (..., heads, n, d), in memory as (..., n, heads, d) where x is.
+static gn_array *gni_attend_like(gn_context *g, gn_array *x, gn_shape s) {
+    const int h = s.rank - 3;
+    if (h < 0 || x->expr != NULL || x->stride[h] >= x->stride[h + 1] || s.dim[h] < 2) return gn_empty(g, x->dtype, s);
+    const int64_t n = s.dim[h + 1];
+    s.dim[h + 1] = s.dim[h];
+    s.dim[h] = n;
+    return gn_swap_axes(gn_empty(g, x->dtype, s), h, h + 1);
+}
+
+static bool gni_attend_job_forward(gn_context *g, gn_array *q, gn_array *k, gn_array *v, double scale, bool causal, gn_array *y,
+                                   gn_array *lse) {
+    gni_attend_job j;
+    if (!gni_attend_job_begin(&j, g, q, k, v, scale, causal) || gni_attend_given(g, y, &j.y) == NULL) return false;
+    if (lse != NULL) gni_take_operand(lse, &j.lse);
+    return j.y.buf == y->buf && gni_run_on_gpu(g, GNI_JOB_ATTEND, &j, y);
+}
+
+static bool gni_attend_job_step(gn_context *g, gni_attend_job *j, gni_attend_step step, gn_array *y) {
+    j->step = step;
+    return gni_run_on_gpu(g, GNI_JOB_ATTEND, j, y);
+}
+
+static bool gni_attend_job_backward(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
+    gni_attend_job j;
+    gn_array *const *x = node->in, *y = node->output;
+    if (!gni_attend_whole(g, x[0], x[1], x[2], x[3]) || gy->dtype != x[0]->dtype) return false;
+    // Rounded first, as the kernels read it: sums with another one would not cancel theirs.
+    if (!gni_materialize(g, gy)) return false;
+    gn_array *dot = gn_sum(gn_mul(gni_as(gy, GN_F32), gni_as(y, GN_F32)), GN_KEEP(-1));
+    if (dot == NULL || !gni_materialize(g, dot) || !gni_materialize(g, x[4])) return false;
+    if (!gni_attend_job_begin(&j, g, x[0], x[1], x[2], node->real[0], node->param[0] != 0) ||
+        gni_attend_given(g, gy, &j.gy) == NULL)
+        return false;
+    gni_take_operand(dot, &j.dot);
+    gni_take_operand(x[4], &j.lse);
+    gn_array *to[3];
+    for (int i = 0; i < 3; i++) {
+        to[i] = i == 0 && !gni_wanted(node, 0) ? NULL : gni_attend_like(g, x[i], x[i]->shape);
+        if (to[i] != NULL && gni_attend_given(g, to[i], i == 0 ? &j.dq : i == 1 ? &j.dk : &j.dv) == NULL) return false;
+    }
+    if (g->call_failed || (to[0] != NULL && !gni_attend_job_step(g, &j, GNI_ATTEND_QUERIES, to[0]))) return false;
+    if ((gni_wanted(node, 1) || gni_wanted(node, 2)) && !gni_attend_job_step(g, &j, GNI_ATTEND_KEYS, to[1])) return false;
+    for (int i = 0; i < 3; i++) gx[i] = gni_wanted(node, i) ? to[i] : NULL;
+    return true;
+}
+
 // ---- what it is given
 
 // (batch..., heads, n, d) with the axis of heads in two: `heads` and so many for each.
@@ -178,8 +280,6 @@ static gn_array *gni_attend_split(gn_array *a, int64_t heads) {
     s.dim[s.rank - 1] = a->shape.dim[rank - 1];
     return gn_reshape(a, s);
 }
-
-static int64_t gni_attend_heads(const gn_array *k) { return k->shape.rank > 2 ? k->shape.dim[k->shape.rank - 3] : 1; }
 
 // (batch..., heads, n, m) of scores.
 static gn_shape gni_attend_shape(const gn_array *q, const gn_array *k) {
@@ -298,6 +398,8 @@ static bool gni_back_attention(gn_context *g, gni_node *node, gn_array *gy, gn_a
     gni_attend_begin(&c, g, node->in[0], k, node->in[2], node->in[3], node->real[0], node->param[0] != 0, node->param[1]);
     if (g->call_failed) return false;
     if (g->no_grad == 0) return gni_attend_graph(&c, node, gy, gx);
+    if (gni_attend_job_backward(g, node, gy, gx)) return true;
+    if (g->call_failed) return false;
     c.back = true;
     c.a[GNI_ATTEND_Y] = gni_attend_split(node->output, heads);
     c.a[GNI_ATTEND_LSE] = node->in[4];
@@ -335,15 +437,18 @@ GPUNUM_API gn_array *gn_attention(gn_array *q, gn_array *k, gn_array *v, gn_arra
         gn_shape s = q->shape;
         s.dim[s.rank - 1] = v->shape.dim[s.rank - 1];
         g->no_grad++; // recorded as one op
-        y = gn_empty(g, q->dtype, s);
         gni_attend_begin(&c, g, q, k, v, mask, scale, o.causal, o.workspace);
-        c.a[GNI_ATTEND_Y] = gni_attend_split(y, heads);
-        if (tracks && c.a[GNI_ATTEND_Y] != NULL) {
-            s = c.a[GNI_ATTEND_Y]->shape;
-            s.dim[s.rank - 1] = 1;
-            c.a[GNI_ATTEND_LSE] = gn_empty(g, c.t, s);
+        if (tracks && c.a[GNI_ATTEND_Q] != NULL) {
+            gn_shape rows = c.a[GNI_ATTEND_Q]->shape;
+            rows.dim[rows.rank - 1] = 1;
+            c.a[GNI_ATTEND_LSE] = gn_empty(g, c.t, rows);
         }
-        if (g->call_failed || !gni_attend_run(&c)) y = NULL;
+        if (gni_attend_whole(g, q, k, v, mask)) y = gni_attend_like(g, q, s);
+        if (y == NULL || !gni_attend_job_forward(g, q, k, v, scale, o.causal, y, c.a[GNI_ATTEND_LSE])) {
+            y = g->call_failed ? NULL : gn_empty(g, q->dtype, s);
+            c.a[GNI_ATTEND_Y] = gni_attend_split(y, heads);
+            if (g->call_failed || !gni_attend_run(&c)) y = NULL;
+        }
         g->no_grad--;
         in[4] = c.a[GNI_ATTEND_LSE];
         gni_node *node = y != NULL ? gni_record(g, y, "gn_attention", gni_back_attention, in, 5) : NULL;

@@ -4,6 +4,7 @@
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
+#include "../gpu/gpu_conv.h"
 #include "../ops/random_ops.h"
 #include "../grad/autograd.h"
 #endif
@@ -152,11 +153,205 @@ static void gni_conv_ones(gni_conv *d) {
     for (int i = 0; i < 4; i++) d->n_dim[i] = d->k_dim[i] = 1;
 }
 
-// y of x and w. Small images go into one product, for which w is read once.
+// ---- on a GPU: the images get their channels last, from which the product reads windows
+
+// Elements in 16 bytes.
+static int64_t gni_conv_each(gn_dtype t) { return 16 / (int64_t)gn_dtype_size(t); }
+
+static int64_t gni_conv_up(int64_t n, gn_dtype t) { return (n + gni_conv_each(t) - 1) / gni_conv_each(t) * gni_conv_each(t); }
+
+// Whether a convolution of a and b is done so: a product of m rows for each group, of images with so many channels in a group,
+// which grow up to `most` times. On an H200 that was faster for 3 rows, and 3 channels as 4; 3 as 8 only for the weights.
+static bool gni_conv_direct(gn_context *g, const gni_conv_plan *p, gn_array *a, gn_array *b, int64_t m, int64_t channels,
+                            int64_t most_times) {
+#if GNI_GPU
+    gni_conv d;
+    const gn_dtype t = a->dtype;
+    const int64_t each = gni_conv_each(t), most = (int64_t)1 << 30;
+    if (GNI_CPU_ALONE || g->gpu == NULL || (t != GN_F32 && t != GN_F16 && t != GN_BF16)) return false;
+    if (!gni_job_has_windows(g->gpu)) return false;
+    if (t == GN_F32 && g->precision == GN_PRECISION_FAST) return false;
+    if (m < 2 || gni_conv_up(channels, t) > most_times * channels) return false;
+    if (p->groups > 1 && (p->c % each != 0 || p->o / p->groups % each != 0)) return false;
+    double size = (double)p->n, places = (double)p->n, taps = 1;
+    for (int i = 0; i < p->nd; i++) {
+        const int64_t around = GNI_MAX(p->pad[i], (p->k[i] - 1) * p->dilation[i]);
+        size *= (double)GNI_MAX(p->in[i], p->out[i]) + 2.0 * (double)around + (double)p->stride[i];
+        places *= (double)GNI_MAX(p->in[i], p->out[i]);
+        taps *= (double)p->k[i];
+    }
+    if (size * (double)(gni_conv_up(p->c, t) * p->groups) > (double)most || size * (double)gni_conv_up(p->o, t) > (double)most ||
+        taps * (double)gni_conv_up(p->c, t) * (double)gni_conv_up(p->o, t) > (double)most)
+        return false;
+    memset(&d, 0, sizeof d);
+    d.m = GNI_MAX(p->o / p->groups, p->c);
+    d.n = (int64_t)places;
+    d.k = p->c * (int64_t)taps;
+    if (p->groups > 65535 || !gni_job_windows_fit(g->gpu, d.m, GNI_MAX(d.n, d.k), (int64_t)size)) return false;
+    if (!gni_materialize(g, a) || !gni_materialize(g, b)) return false;
+    d.batch_dim[0] = 1;
+    d.batch_dim[1] = p->groups;
+    d.a.buf = a->buf;
+    d.b.buf = d.c.buf = b->buf;
+    d.a.dtype = d.b.dtype = d.c.dtype = t;
+    return gni_is_for_gpu(g, GNI_JOB_CONV, &d);
+#else
+    GNI_UNUSED(g);
+    GNI_UNUSED(p);
+    GNI_UNUSED(a);
+    GNI_UNUSED(b);
+    GNI_UNUSED(m);
+    GNI_UNUSED(channels);
+    GNI_UNUSED(most_times);
+    return false;
+#endif
+}
+
+// x, whose strides may be any, as (n, size..., width).
+static gn_array *gni_conv_image(gn_context *g, gn_array *x, int nd, const int64_t *before, const int64_t *size, int64_t width) {
+    gni_image m;
+    gn_shape s = GN_SHAPE(x->shape.dim[0]);
+    if (!gni_materialize(g, x)) return NULL;
+    memset(&m, 0, sizeof m);
+    m.n = x->shape.dim[0];
+    m.channels = x->shape.dim[1];
+    m.width = width;
+    m.in.stride[0] = x->stride[0];
+    m.in.stride[1] = x->stride[1];
+    for (int i = 0; i < 3; i++) m.have[i] = m.size[i] = 1;
+    for (int i = 0; i < nd; i++) {
+        s.dim[s.rank++] = m.size[i] = size[i];
+        m.have[i] = x->shape.dim[2 + i];
+        m.before[i] = before[i];
+        m.in.stride[2 + i] = x->stride[2 + i];
+    }
+    s.dim[s.rank++] = width;
+    gn_array *y = gni_adopt(g, gni_array_empty(g, "convolution", x->dtype, &s));
+    if (y == NULL) return NULL;
+    m.in.buf = x->buf;
+    m.in.offset = x->offset;
+    m.out.buf = y->buf;
+    m.in.dtype = m.out.dtype = x->dtype;
+    return gni_run(g, GNI_JOB_IMAGE, &m, y) ? y : NULL;
+}
+
+// The part of x that the windows of p cover.
+static gn_array *gni_conv_frame_image(gn_context *g, const gni_conv_plan *p, gn_array *x, int64_t width) {
+    int64_t size[3];
+    for (int i = 0; i < p->nd; i++) size[i] = (p->out[i] - 1) * p->stride[i] + (p->k[i] - 1) * p->dilation[i] + 1;
+    return gni_conv_image(g, x, p->nd, p->pad, size, width);
+}
+
+static gn_array *gni_conv_direct_run(gn_context *g, gni_conv *d, gn_array *a, gn_array *b, gn_array *y) {
+    d->a.buf = a->buf;
+    d->b.buf = b->buf;
+    d->c.buf = y->buf;
+    d->a.dtype = d->b.dtype = a->dtype;
+    d->c.dtype = y->dtype;
+    return gni_run(g, GNI_JOB_CONV, d, y) ? y : NULL;
+}
+
+// Which places and taps windows of `image` have, c channels last among the taps; and in its memory how far apart they are.
+static void gni_conv_windows(const gni_conv_plan *p, const gn_array *image, int64_t c, int64_t *place_dim, int64_t *place_step,
+                             int64_t *tap_dim, int64_t *tap_step) {
+    for (int i = 0; i < 4; i++) place_dim[i] = tap_dim[i] = 1;
+    place_dim[0] = p->n;
+    place_step[0] = image->stride[0];
+    for (int i = 0; i < p->nd; i++) {
+        place_dim[1 + i] = p->out[i];
+        place_step[1 + i] = p->stride[i] * image->stride[1 + i];
+        tap_dim[i] = p->k[i];
+        tap_step[i] = p->dilation[i] * image->stride[1 + i];
+    }
+    tap_dim[3] = c;
+    tap_step[3] = 1;
+}
+
+// y of w and an image of x that begins `before` places in front of it.
+static gn_array *gni_conv_direct_forward(gn_context *g, const gni_conv_plan *p, gn_array *image, const int64_t *before,
+                                         gn_array *w) {
+    gni_conv d;
+    const gn_dtype t = image->dtype;
+    const gn_shape s = gni_conv_shape(p, p->n, p->o, p->out);
+    const int64_t taps = gni_conv_count(p->k, p->nd), places = gni_conv_count(p->out, p->nd), c = gni_conv_up(p->c, t);
+    static const int64_t none[3] = {0, 0, 0};
+    memset(&d, 0, sizeof d);
+    w = gni_conv_image(g, w, p->nd, none, p->k, c);
+    gn_array *y = gni_adopt(g, gni_array_empty(g, "convolution", t, &s));
+    if (w == NULL || y == NULL) return NULL;
+    d.m = p->o / p->groups;
+    d.k = d.a_rs = taps * c;
+    d.a_cs = 1;
+    d.n = p->n * places;
+    d.batch_dim[0] = 1;
+    d.batch_dim[1] = p->groups;
+    d.a_batch[1] = d.m * d.k;
+    d.b_batch[1] = c;
+    gni_conv_windows(p, image, c, d.n_dim, d.b_n, d.k_dim, d.b_k);
+    for (int i = 0; i < p->nd; i++) d.b.offset += (before[i] - p->pad[i]) * image->stride[1 + i];
+    d.c_run = d.c_row = places;
+    d.c_jump = p->o * places;
+    return gni_conv_direct_run(g, &d, w, image, y);
+}
+
+static gn_array *gni_conv_direct_weight(gn_context *g, const gni_conv_plan *p, gn_array *x, gn_array *y) {
+    static const int64_t none[3] = {0, 0, 0};
+    gni_conv d;
+    const int64_t taps = gni_conv_count(p->k, p->nd), places = gni_conv_count(p->out, p->nd), c = gni_conv_up(p->c, x->dtype);
+    const int64_t o = gni_conv_up(p->o, x->dtype);
+    const gn_shape s = GN_SHAPE(p->o, taps * c);
+    memset(&d, 0, sizeof d);
+    gn_array *image = gni_conv_frame_image(g, p, x, p->groups * c);
+    y = gni_conv_image(g, y, p->nd, none, p->out, o);
+    gn_array *to = gni_adopt(g, gni_array_empty(g, "convolution", x->dtype, &s));
+    if (image == NULL || y == NULL || to == NULL) return NULL;
+    d.m = p->o / p->groups;
+    d.k = p->n * places;
+    d.n = taps * c;
+    d.a_rs = 1;
+    d.a_cs = o;
+    d.batch_dim[0] = 1;
+    d.batch_dim[1] = p->groups;
+    d.a_batch[1] = d.m;
+    d.b_batch[1] = c;
+    gni_conv_windows(p, image, c, d.k_dim, d.b_k, d.n_dim, d.b_n);
+    d.c_run = d.c_row = d.n;
+    gn_array *w = gni_conv_direct_run(g, &d, y, image, to);
+    w = gn_slice(gn_reshape(w, GN_SHAPE(p->o, taps, c)), 2, 0, p->c, 1);
+    return gn_reshape(gn_swap_axes(w, 1, 2), gni_conv_shape(p, p->o, p->c, p->k));
+}
+
+// Whether large images go into one product each, for which w is read often.
+static bool gni_conv_apart(const gni_conv_plan *p) {
+    const int64_t depth = p->c * gni_conv_count(p->k, p->nd);
+    return p->n == 1 || (gni_conv_count(p->out, p->nd) >= 256 && p->o / p->groups * depth < 1 << 18);
+}
+
+// Whether the images are their own windows, and a product reads them as they are.
+static bool gni_conv_is_product(const gni_conv_plan *p, gn_dtype t) {
+    double bytes = (double)p->n * (double)p->groups * (double)p->c * (double)gn_dtype_size(t);
+    for (int i = 0; i < p->nd; i++) {
+        if (p->k[i] != 1 || p->stride[i] != 1 || p->pad[i] != 0) return false;
+        bytes *= (double)p->out[i];
+    }
+    return gni_conv_apart(p) && gni_conv_count(p->out, p->nd) % gni_conv_each(t) == 0 && bytes <= (double)GNI_CONV_BYTES;
+}
+
+// y of x and w.
 static gn_array *gni_conv_forward(gn_context *g, const gni_conv_plan *p, gn_array *x, gn_array *w) {
     gni_conv d;
     const gn_shape s = gni_conv_shape(p, p->n, p->o, p->out);
+    if (x == NULL || w == NULL) return NULL;
     if (gni_elements(&s) == 0) return gn_zeros(g, x->dtype, s);
+    if (gni_elements(&w->shape) > 0 && !gni_conv_is_product(p, x->dtype) &&
+        gni_conv_direct(g, p, w, x, p->o / p->groups, p->c, 2)) {
+        const gn_placement asked = g->placement;
+        g->placement = GN_PLACE_GPU;
+        x = gni_conv_frame_image(g, p, x, p->groups * gni_conv_up(p->c, x->dtype));
+        gn_array *y = x == NULL ? NULL : gni_conv_direct_forward(g, p, x, p->pad, w);
+        g->placement = asked;
+        return y;
+    }
     gni_conv_ones(&d);
     x = gni_conv_packed(g, gni_conv_framed(p, x));
     w = gni_conv_packed(g, w);
@@ -167,7 +362,7 @@ static gn_array *gni_conv_forward(gn_context *g, const gni_conv_plan *p, gn_arra
     d.n = places;
     d.a_rs = d.k;
     d.a_cs = 1;
-    const bool one = p->n > 1 && (places < 256 || d.m * d.k >= 1 << 18);
+    const bool one = !gni_conv_apart(p);
     d.batch_dim[0] = one ? 1 : p->n;
     d.b_batch[0] = x->stride[0];
     d.batch_dim[1] = p->groups;
@@ -233,12 +428,32 @@ static gn_array *gni_conv_turned(const gni_conv_plan *p, gn_array *w, const gni_
     }
     int64_t taps[3] = {0, 0, 0};
     for (int i = 0; i < p->nd; i++) taps[i] = f[i].taps;
+    if (p->groups == 1) return gn_swap_axes(w, 0, 1);
     w = gn_swap_axes(gn_reshape(w, s), 1, 2);
     return gn_reshape(w, gni_conv_shape(p, p->groups * p->c, p->o / p->groups, taps));
 }
 
-// What comes in on the places of one phase of each axis.
-static gn_array *gni_conv_of_phase(gn_context *g, const gni_conv_plan *p, gn_array *y, gn_array *w, const gni_conv_phase *f) {
+// What y's image has to hold for the phases of all places.
+static gn_array *gni_conv_phases_image(gn_context *g, const gni_conv_plan *p, gn_array *y, int64_t *before) {
+    int64_t size[3];
+    for (int i = 0; i < p->nd; i++) {
+        int64_t behind = INT64_MIN / 2;
+        before[i] = INT64_MIN / 2;
+        for (int64_t begin = 0; begin < GNI_MIN(p->stride[i], p->in[i]); begin++) {
+            const gni_conv_phase f = gni_conv_phase_of(p, i, begin);
+            if (f.taps == 0) continue;
+            before[i] = GNI_MAX(before[i], f.before);
+            behind = GNI_MAX(behind, f.count + (f.taps - 1) * f.spread - f.before);
+        }
+        if (before[i] < INT64_MIN / 4) before[i] = behind = 0; // no place has a tap
+        size[i] = GNI_MAX(before[i] + behind, 1);
+    }
+    return gni_conv_image(g, y, p->nd, before, size, gni_conv_up(p->o / p->groups, y->dtype) * p->groups);
+}
+
+// What comes in on the places of one phase of each axis; with `before` y is an image that begins so many places earlier.
+static gn_array *gni_conv_of_phase(gn_context *g, const gni_conv_plan *p, gn_array *y, const int64_t *before, gn_array *w,
+                                   const gni_conv_phase *f) {
     gni_conv_plan q = *p;
     q.c = p->o / p->groups;
     q.o = p->groups * p->c;
@@ -250,13 +465,14 @@ static gn_array *gni_conv_of_phase(gn_context *g, const gni_conv_plan *p, gn_arr
         q.k[i] = f[i].taps;
         q.out[i] = f[i].count;
     }
-    return gni_conv_forward(g, &q, y, gni_conv_turned(p, w, f));
+    w = gni_conv_turned(p, w, f);
+    return before == NULL ? gni_conv_forward(g, &q, y, w) : w == NULL ? NULL : gni_conv_direct_forward(g, &q, y, before, w);
 }
 
 // The gradient of x from that of y.
 static gn_array *gni_conv_back(gn_context *g, const gni_conv_plan *p, gn_array *y, gn_array *w) {
     const gn_shape s = gni_conv_shape(p, p->n, p->groups * p->c, p->in);
-    int64_t begins[3];
+    int64_t begins[3], before[3];
     bool whole = true;
     gn_array *x = NULL;
     gni_conv_phase f[3];
@@ -267,7 +483,12 @@ static gn_array *gni_conv_back(gn_context *g, const gni_conv_plan *p, gn_array *
     }
     const int64_t phases = gni_conv_count(begins, p->nd);
     if (!whole) x = gn_eval(gn_zeros(g, y->dtype, s));
-    for (int64_t phase = 0; phase < phases && (whole || x != NULL); phase++) {
+    const gn_placement asked = g->placement;
+    const bool direct = phases <= 64 && gni_conv_direct(g, p, y, w, p->c, p->o / p->groups, 2);
+    if (direct) g->placement = GN_PLACE_GPU;
+    if (direct) y = gni_conv_phases_image(g, p, y, before);
+    bool ok = y != NULL && (whole || x != NULL);
+    for (int64_t phase = 0; phase < phases && ok; phase++) {
         gn_array *place = x;
         bool empty = false;
         int64_t rest = phase;
@@ -277,13 +498,13 @@ static gn_array *gni_conv_back(gn_context *g, const gni_conv_plan *p, gn_array *
             empty = empty || f[i].taps == 0;
         }
         if (empty) continue;
-        gn_array *part = gni_conv_of_phase(g, p, y, w, f);
-        if (whole) return part;
-        for (int i = 0; i < p->nd; i++) place = gn_slice(place, 2 + i, f[i].begin, p->in[i], p->stride[i]);
-        if (part == NULL || place == NULL) return NULL;
-        if (!gni_copy_into(g, x->buf, x->dtype, place->offset, place->stride, part)) return NULL;
+        gn_array *part = gni_conv_of_phase(g, p, y, direct ? before : NULL, w, f);
+        if (whole) x = part;
+        for (int i = 0; i < p->nd && !whole; i++) place = gn_slice(place, 2 + i, f[i].begin, p->in[i], p->stride[i]);
+        ok = part != NULL && (whole || (place != NULL && gni_copy_into(g, x->buf, x->dtype, place->offset, place->stride, part)));
     }
-    return x;
+    g->placement = asked;
+    return ok ? x : NULL;
 }
 
 // The gradient of w from x and that of y: channels last, so that neighbours are what the columns run over.
@@ -291,6 +512,13 @@ static gn_array *gni_conv_weight(gn_context *g, const gni_conv_plan *p, gn_array
     gni_conv d;
     const gn_shape s = gni_conv_shape(p, p->o, p->c, p->k), of_y = gni_conv_shape(p, p->n, p->o, p->out);
     if (gni_elements(&s) == 0 || gni_elements(&of_y) == 0) return gn_zeros(g, x->dtype, s);
+    if (gni_conv_direct(g, p, y, x, p->o / p->groups, p->c, 3)) {
+        const gn_placement asked = g->placement;
+        g->placement = GN_PLACE_GPU;
+        gn_array *w = gni_conv_direct_weight(g, p, x, y);
+        g->placement = asked;
+        return w;
+    }
     gni_conv_ones(&d);
     x = gni_conv_packed(g, gn_move_axis(gni_conv_framed(p, x), 1, -1));
     y = gni_conv_packed(g, gn_move_axis(y, 1, -1));

@@ -348,17 +348,32 @@ static bool gni_back_logsumexp(gn_context *g, gni_node *node, gn_array *gy, gn_a
     return true;
 }
 
-// param[0] is the axis.
+// ---- softmax and its logarithm: param[0] is the axis
+
+// The gradient of a softmax or its logarithm over the last axis, in one pass, where it is not differentiated. NULL: not done.
+static gn_array *gni_back_softmax_rows(gn_context *g, const gni_node *node, gn_array *gy, int kind) {
+    gni_rows j;
+    const gn_array *y = node->output;
+    if (g->no_grad == 0 || node->param[0] != y->shape.rank - 1 || gy->dtype != y->dtype) return NULL;
+    memset(&j, 0, sizeof j);
+    j.kind = kind;
+    j.n = y->shape.dim[y->shape.rank - 1];
+    j.rows = j.n > 0 ? gni_elements(&y->shape) / j.n : 0;
+    return gni_rows_run(g, &j, node->output, gy, y->dtype);
+}
+
 static bool gni_back_softmax(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
-    GNI_UNUSED(g);
     gn_array *y = node->output;
+    gx[0] = gni_back_softmax_rows(g, node, gy, GNI_ROWS_BACK_SOFTMAX);
+    if (gx[0] != NULL || g->call_failed) return gx[0] != NULL;
     gn_array *dot = gn_sum(gn_mul(gy, y), GN_KEEP((gn_axes)node->param[0]));
     gx[0] = gn_mul(y, gn_sub(gy, dot));
     return true;
 }
 
 static bool gni_back_log_softmax(gn_context *g, gni_node *node, gn_array *gy, gn_array **gx) {
-    GNI_UNUSED(g);
+    gx[0] = gni_back_softmax_rows(g, node, gy, GNI_ROWS_BACK_LOG_SOFTMAX);
+    if (gx[0] != NULL || g->call_failed) return gx[0] != NULL;
     gn_array *total = gn_sum(gy, GN_KEEP((gn_axes)node->param[0]));
     gx[0] = gn_sub(gy, gn_mul(gn_exp(node->output), total));
     return true;

@@ -68,6 +68,7 @@ GPUNUM_API gn_array *gn_mse_loss_with(gn_array *prediction, gn_array *target, gn
 static gn_array *gni_huber(const char *fn, gn_array *x, gn_array *y, double beta, double factor, gn_reduction r) {
     gni_loss l;
     if (!gni_loss_begin(&l, fn, x, y, NULL, 2, beta)) return NULL;
+    if (factor == 0.0) gni_fail(l.g, GN_ERROR_ARGUMENT, "%s: delta is 0, as every loss would be", fn);
     gn_array *d = gn_abs(gn_sub(l.x, l.y)), *m = gn_minimum_s(d, beta);
     if (beta > 0.0) d = gn_mul_s(gn_mul(m, gn_sub(d, gn_mul_s(m, 0.5))), factor / beta);
     return gni_loss_end(&l, d, r);

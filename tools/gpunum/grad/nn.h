@@ -14,8 +14,7 @@ GPUNUM_API void gn_autocast_begin(gn_context *g, gn_dtype t) {
         gni_fail(g, GN_ERROR_DTYPE, "gn_autocast_begin: %s is not float16, bfloat16 or float32", gn_dtype_name(t));
     else if (g->autocast >> 62 != 0)
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_autocast_begin: 32 of them are open");
-    else
-        g->autocast = g->autocast << 2 | bits;
+    if (g->autocast >> 62 == 0) g->autocast = g->autocast << 2 | bits; // after a wrong dtype too: an end will follow
     gni_end_plain(g);
 }
 
@@ -55,9 +54,11 @@ GPUNUM_API gn_array *gn_linear(gn_array *x, gn_array *w, gn_array *b) {
         (b != NULL && (b->shape.rank != 1 || b->shape.dim[0] != w->shape.dim[1]))) {
         char tx[200], tw[200], tb[200];
         gni_fail(g, GN_ERROR_SHAPE,
-                 "gn_linear: x %s, w %s, b %s are not (..., in), (in, out), (out)",
+                 "gn_linear: x %s, w %s, b %s are not (..., in), (in, out), (out)%s",
                  gni_shape_text(tx, sizeof tx, &x->shape), gni_shape_text(tw, sizeof tw, &w->shape),
-                 b != NULL ? gni_shape_text(tb, sizeof tb, &b->shape) : "none");
+                 b != NULL ? gni_shape_text(tb, sizeof tb, &b->shape) : "none",
+                 w->shape.rank == 2 && x->shape.rank > 0 && x->shape.dim[x->shape.rank - 1] == w->shape.dim[1]
+                     ? ": gn_transpose a w that is (out, in)" : "");
         return gni_end(g, NULL);
     }
     bool sums32 = x->dtype == GN_F32 || x->dtype == GN_F16 || x->dtype == GN_BF16;
@@ -110,12 +111,15 @@ GPUNUM_API gn_array *gn_cross_entropy(gn_array *logits, gn_array *labels) {
     gn_scope_begin(g);
     g->no_grad++; // recorded as one op
     int64_t classes = logits->shape.dim[1];
-    gn_array *all = gn_arange(g, classes > INT32_MAX ? GN_I64 : GN_I32, 0.0, (double)classes, 1.0);
+    const gn_dtype t = classes > INT32_MAX ? GN_I64 : GN_I32;
+    gn_array *all = gn_arange(g, t, 0.0, (double)classes, 1.0);
     gn_array *hit = gn_eq(gn_expand_dims(labels, 1), all);
     gn_array *lse = gn_logsumexp(logits, GN_KEEP(1));
-    // The largest of what is left where the label is: a label out of range leaves -inf, an infinite loss.
-    gn_array *rest = gn_where(hit, logits, gn_scalar(g, logits->dtype, -GNI_INF));
-    gn_array *y = gn_mean(gn_sub(lse, gn_max(rest, GN_KEEP(1))), GN_ALL);
+    // A label out of range makes an infinite loss.
+    gn_array *label = gn_expand_dims(labels, 1), *none = gn_scalar(g, logits->dtype, -GNI_INF);
+    gn_array *valid = gn_logical_and(gn_ge_s(label, 0.0), gn_lt_s(label, (double)classes));
+    gn_array *rest = classes > 0 ? gn_take_along(logits, gn_where(valid, gn_cast(label, t), gn_scalar(g, t, 0.0)), 1) : none;
+    gn_array *y = gn_mean(gn_sub(lse, gn_where(valid, rest, none)), GN_ALL);
     g->no_grad--;
     in[1] = hit;
     in[2] = lse;

@@ -10,12 +10,100 @@
 enum { GNI_NORM_X, GNI_NORM_W, GNI_NORM_B, GNI_NORM_MEAN, GNI_NORM_SCALE, GNI_NORM_OPERANDS };
 
 // The mean, unless it is NULL, and 1 / sqrt(variance + eps) over the axes, which stay with size 1.
-static void gni_norm_moments(gn_array *x, uint32_t set, double eps, gn_array **mean, gn_array **var, gn_array **scale) {
+static void gni_norm_moments(gn_context *g, gn_array *x, uint32_t set, double eps, gn_array **mean, gn_array **var, gn_array **scale) {
     const gn_axes axes = GN_KEEP(gni_axes_of(set));
+    gn_array *all[3] = {NULL, NULL, NULL};
+    gn_array *from = g->gpu == NULL ? NULL : gni_tracks(g, &x, 1) ? x : gni_before_widening(x);
+    if (mean != NULL && from != NULL && gni_materialize(g, from) && gni_moments(g, from, x->dtype, set, 0.0, mean, &all[0])) {
+        *scale = gn_rsqrt(gn_add_s(all[0], eps));
+        all[1] = *mean;
+        all[2] = *scale;
+        gn_eval_all(all, 3);
+        if (var != NULL) *var = all[0];
+        return;
+    }
+    if (g->call_failed) return;
     if (mean != NULL) *mean = gn_mean(x, axes);
     gn_array *v = gn_mean(gn_square(mean != NULL ? gn_sub(x, *mean) : x), axes);
     if (var != NULL) *var = v;
     *scale = gn_rsqrt(gn_add_s(v, eps));
+}
+
+// Describes normalisation over the last axes, `set`, as work on rows. False: it is none.
+static bool gni_norm_rows(gni_rows *j, const gn_array *x, uint32_t set, const gn_array *w) {
+    const gn_shape *s = &x->shape;
+    int lead = 0;
+    memset(j, 0, sizeof *j);
+    while (lead < s->rank && !(set >> lead & 1u)) lead++;
+    if (x->dtype != GN_F32 || lead == s->rank || set != ((1u << s->rank) - 1u) - ((1u << lead) - 1u)) return false;
+    j->rows = gni_extent_product(s->dim, lead);
+    j->n = gni_extent_product(s->dim + lead, s->rank - lead);
+    if (w == NULL) return true;
+    bool each = true;
+    for (int i = 0; i < s->rank; i++) each = each && w->shape.dim[i] == (i < lead ? 1 : s->dim[i]);
+    if (each) return true;
+    // Of groups of channels: (n, groups, channels, ...) and (1, groups, channels, 1).
+    if (lead != 2 || s->rank != 4 || w->shape.dim[0] != 1 || w->shape.dim[3] != 1) return false;
+    j->period = s->dim[1];
+    j->stretches = s->dim[2];
+    j->inner = s->dim[3];
+    return w->shape.dim[1] == j->period && w->shape.dim[2] == j->stretches;
+}
+
+// Makes an array that the job reads its operand. False after gni_fail.
+static bool gni_norm_operand(gn_context *g, gni_operand *o, gn_array *a) {
+    if (a == NULL) return true;
+    a = gni_adopt(g, gni_contiguous(g, a));
+    if (a != NULL) gni_take_operand(a, o);
+    return a != NULL;
+}
+
+// All of it in one pass. NULL: nothing was done, unless g->call_failed.
+static gn_array *gni_norm_forward_rows(gn_context *g, gn_array **in, uint32_t set, bool centred, double eps, gn_dtype t) {
+    gni_rows j;
+    gn_array *x = in[GNI_NORM_X], *w = in[GNI_NORM_W], *b = in[GNI_NORM_B], *moment[2] = {NULL, NULL};
+    gni_operand *const op[2] = {&j.mean, &j.scale};
+    if (g->gpu == NULL || !gni_norm_rows(&j, x, set, w != NULL ? w : b)) return NULL;
+    j.kind = centred ? GNI_ROWS_NORM : GNI_ROWS_RMS;
+    j.eps = eps;
+    if (!gni_norm_operand(g, &j.weight, w) || !gni_norm_operand(g, &j.bias, b)) return NULL;
+    const gn_shape s = gni_reduced_shape(&x->shape, set, true);
+    for (int i = centred ? 0 : 1; i < 2; i++) {
+        moment[i] = gni_adopt(g, gni_array_empty(g, g->call, GN_F32, &s));
+        if (moment[i] == NULL) return NULL;
+        op[i]->buf = moment[i]->buf;
+        op[i]->dtype = GN_F32;
+    }
+    gn_array *y = gni_rows_run(g, &j, x, NULL, t);
+    if (y == NULL) return NULL;
+    in[GNI_NORM_MEAN] = moment[0];
+    in[GNI_NORM_SCALE] = moment[1];
+    return y;
+}
+
+static gn_array *gni_norm_back_rows(gn_context *g, const gni_node *node, gn_array *gy) {
+    gni_rows j;
+    gn_array *x = node->in[GNI_NORM_X], *w = node->in[GNI_NORM_W];
+    if (g->gpu == NULL || g->no_grad == 0 || !gni_norm_rows(&j, x, (uint32_t)node->param[0], w)) return NULL;
+    j.kind = node->in[GNI_NORM_MEAN] != NULL ? GNI_ROWS_BACK_NORM : GNI_ROWS_BACK_RMS;
+    if (!gni_norm_operand(g, &j.weight, w) || !gni_norm_operand(g, &j.mean, node->in[GNI_NORM_MEAN]) ||
+        !gni_norm_operand(g, &j.scale, node->in[GNI_NORM_SCALE]))
+        return NULL;
+    return gni_rows_run(g, &j, x, gy, GN_F32);
+}
+
+// The sums of gy and of gy z over the axes along which w and b do not vary, as far as they are asked for: of one shape.
+static void gni_norm_back_weights(gn_context *g, gn_array *gy, gn_array *z, const gn_array *w, bool product, bool sum,
+                                  gn_array **y) {
+    gn_array *in[2];
+    uint32_t set = 0;
+    y[0] = y[1] = NULL;
+    for (int i = 0; i < w->shape.rank; i++) set |= (uint32_t)(w->shape.dim[i] == 1 && gy->shape.dim[i] != 1) << i;
+    in[0] = gy;
+    in[1] = product ? gn_mul(gy, z) : NULL;
+    if (product && sum && set != 0) gni_sum_pair(g, in, set, y);
+    else if (sum) y[0] = gni_unbroadcast(gy, &w->shape);
+    if (product && (!sum || set == 0)) y[1] = gni_unbroadcast(in[1], &w->shape);
 }
 
 // With z = (x - mean) scale and h = gy w: scale (h - mean(h) - z mean(h z)). Sums over the axes of w serve where w does not vary
@@ -25,33 +113,62 @@ static bool gni_back_norm(gn_context *g, gni_node *node, gn_array *gy, gn_array 
              *scale = node->in[GNI_NORM_SCALE], *sum = NULL, *product = NULL;
     const uint32_t set = (uint32_t)node->param[0];
     const bool centred = mean != NULL;
-    if (g->no_grad == 0) gni_norm_moments(x, set, node->real[0], centred ? &mean : NULL, NULL, &scale); // they depend on x
+    if (g->no_grad == 0) gni_norm_moments(g, x, set, node->real[0], centred ? &mean : NULL, NULL, &scale); // they depend on x
     gn_array *z = gn_mul(centred ? gn_sub(x, mean) : x, scale);
     const bool shared = w != NULL && gni_same_shape(&w->shape, &node->in[GNI_NORM_SCALE]->shape);
-    if (w != NULL && (gni_wanted(node, GNI_NORM_W) || shared)) product = gni_unbroadcast(gn_mul(gy, z), &w->shape);
-    if (b != NULL && (gni_wanted(node, GNI_NORM_B) || shared)) sum = gni_unbroadcast(gy, &b->shape);
+    gn_array *weights[2] = {NULL, NULL}, *parts[2] = {NULL, NULL};
+    gy = gni_as(gy, x->dtype);
+    if (gy == NULL || z == NULL) return false;
+    gx[GNI_NORM_X] = gni_wanted(node, GNI_NORM_X) ? gni_norm_back_rows(g, node, gy) : NULL;
+    if (g->call_failed) return false;
+    // Sums over the places that have one weight and one mean serve for all.
+    uint32_t common = set;
+    for (int i = 0; w != NULL && i < x->shape.rank; i++) common &= ~((uint32_t)(w->shape.dim[i] != 1) << i);
+    if (w != NULL && centred && !shared && common != 0 && gx[GNI_NORM_X] == NULL) {
+        gn_array *in[2];
+        in[0] = gy;
+        in[1] = gn_mul(gy, z);
+        if (!gni_sum_pair(g, in, common, parts)) return false;
+        weights[0] = gni_unbroadcast(parts[0], &w->shape);
+        weights[1] = gni_unbroadcast(parts[1], &w->shape);
+    } else if (w != NULL || b != NULL)
+        gni_norm_back_weights(g, gy, z, w != NULL ? w : b, w != NULL && (gni_wanted(node, GNI_NORM_W) || shared),
+                              (b != NULL && gni_wanted(node, GNI_NORM_B)) || (shared && centred), weights);
+    sum = weights[0];
+    product = weights[1];
     if (gni_wanted(node, GNI_NORM_W)) gx[GNI_NORM_W] = product;
     if (b != NULL && gni_wanted(node, GNI_NORM_B)) gx[GNI_NORM_B] = sum;
-    if (!gni_wanted(node, GNI_NORM_X)) return true;
+    if (!gni_wanted(node, GNI_NORM_X) || gx[GNI_NORM_X] != NULL) return true;
     gn_array *h = w != NULL ? gn_mul(gy, w) : gy, *of_h = NULL, *of_product;
     const gn_axes axes = GN_KEEP(gni_axes_of(set));
     if (shared) {
         const double n = (double)gni_elements(&x->shape) / (double)GNI_MAX(gni_elements(&w->shape), 1);
         gn_array *by = gn_div_s(w, n);
         of_product = gn_mul(product, by);
-        if (centred) of_h = gn_mul(sum != NULL ? sum : gn_sum(gy, axes), by);
+        if (centred) of_h = gn_mul(sum, by);
+    } else if (parts[0] != NULL) {
+        const double n = (double)gni_reduced_count(&x->shape, set);
+        of_h = gn_div_s(gn_sum(gn_mul(parts[0], w), axes), n);
+        of_product = gn_div_s(gn_sum(gn_mul(parts[1], w), axes), n);
+    } else if (centred) {
+        gn_array *pair[2], *sums[2];
+        const double n = (double)gni_reduced_count(&x->shape, set);
+        pair[0] = h;
+        pair[1] = gn_mul(h, z);
+        gni_sum_pair(g, pair, set, sums);
+        of_h = gn_div_s(sums[0], n);
+        of_product = gn_div_s(sums[1], n);
     } else {
         of_product = gn_mean(gn_mul(h, z), axes);
-        if (centred) of_h = gn_mean(h, axes);
     }
     gn_array *rest = gn_sub(h, gn_mul(z, of_product));
     gx[GNI_NORM_X] = gn_mul(of_h != NULL ? gn_sub(rest, of_h) : rest, scale);
     return true;
 }
 
-// x over the axes of `set`; w and b have x's rank or are NULL. *mean, where mean is not NULL, and *var get the moments.
+// x over the axes of `set`, in dtype t; w and b have x's rank or are NULL. *mean, where mean is not NULL, and *var get the moments.
 static gn_array *gni_normalised(gn_context *g, gn_array *x, uint32_t set, gn_array *w, gn_array *b, bool centred, double eps,
-                                gn_array **moments) {
+                                gn_dtype t, gn_array **moments) {
     gn_array *in[GNI_NORM_OPERANDS] = {NULL, NULL, NULL, NULL, NULL}, *var = NULL;
     in[GNI_NORM_X] = x;
     in[GNI_NORM_W] = w;
@@ -61,11 +178,16 @@ static gn_array *gni_normalised(gn_context *g, gn_array *x, uint32_t set, gn_arr
         return b != NULL ? gn_add(x, b) : x;
     }
     g->no_grad++; // recorded as one op
-    gni_norm_moments(x, set, eps, centred ? &in[GNI_NORM_MEAN] : NULL, &var, &in[GNI_NORM_SCALE]);
-    gn_array *y = gn_mul(centred ? gn_sub(x, in[GNI_NORM_MEAN]) : x, in[GNI_NORM_SCALE]);
-    if (w != NULL) y = gn_mul(y, w);
-    if (b != NULL) y = gn_add(y, b);
+    gn_array *y = moments == NULL ? gni_norm_forward_rows(g, in, set, centred, eps, t) : NULL;
+    if (y == NULL && !g->call_failed) {
+        gni_norm_moments(g, x, set, eps, centred ? &in[GNI_NORM_MEAN] : NULL, &var, &in[GNI_NORM_SCALE]);
+        y = gn_mul(centred ? gn_sub(x, in[GNI_NORM_MEAN]) : x, in[GNI_NORM_SCALE]);
+        if (w != NULL) y = gn_mul(y, w);
+        if (b != NULL) y = gn_add(y, b);
+        if (y != NULL && y->dtype != t) y = gn_cast(y, t);
+    }
     g->no_grad--;
+    if (y == NULL) return NULL;
     if (moments != NULL) moments[0] = in[GNI_NORM_MEAN], moments[1] = var;
     gni_node *node = gni_record(g, y, "normalisation", gni_back_norm, in, GNI_NORM_OPERANDS);
     if (node != NULL) {
@@ -172,7 +294,7 @@ GPUNUM_API gn_array *gn_batch_norm(gn_array *x, gn_array *mean, gn_array *var, g
     } else if (each < 2 && channels > 0) {
         gni_norm_misfit(&n, "x", n.x, "less than two numbers for a channel");
     } else {
-        y = gni_normalised(g, n.x, set, n.w, n.b, true, eps, moments);
+        y = gni_normalised(g, n.x, set, n.w, n.b, true, eps, n.t, moments);
         g->no_grad++;
         if (y != NULL && all > 0 && !g->repeats && gni_norm_follow(mean, moments[0], momentum, 1.0))
             gni_norm_follow(var, moments[1], momentum, (double)each / (double)(each - 1));
@@ -201,7 +323,7 @@ static gn_array *gni_layer_norm(const char *fn, gn_array *x, int axes, gn_array 
             *a = gn_reshape(*a, s);
     }
     const uint32_t set = ((1u << rank) - 1u) & ~((1u << lead) - 1u);
-    return gni_norm_end(&n, n.g->call_failed ? NULL : gni_normalised(n.g, n.x, set, n.w, n.b, centred, eps, NULL));
+    return gni_norm_end(&n, n.g->call_failed ? NULL : gni_normalised(n.g, n.x, set, n.w, n.b, centred, eps, n.t, NULL));
 }
 
 GPUNUM_API gn_array *gn_layer_norm(gn_array *x, int axes, gn_array *w, gn_array *b, double eps) {
@@ -227,7 +349,7 @@ static gn_array *gni_group_norm(const char *fn, gn_array *x, bool each, int64_t 
         return gni_norm_end(&n, NULL);
     }
     if (gni_elements(&s) == 0)
-        return gni_norm_end(&n, gni_norm_channels(&n) ? gni_normalised(n.g, n.x, 0, n.w, n.b, true, eps, NULL) : NULL);
+        return gni_norm_end(&n, gni_norm_channels(&n) ? gni_normalised(n.g, n.x, 0, n.w, n.b, true, eps, n.t, NULL) : NULL);
     if (channels / groups * inner < 2) {
         gni_norm_misfit(&n, "x", n.x, "less than two numbers to be normalised");
         return gni_norm_end(&n, NULL);
@@ -245,7 +367,7 @@ static gn_array *gni_group_norm(const char *fn, gn_array *x, bool each, int64_t 
         by[i] = gn_reshape(a, GN_SHAPE(1, groups, channels / groups, 1));
     }
     n.x = gn_reshape(n.x, GN_SHAPE(s.dim[0], groups, channels / groups, inner));
-    gn_array *y = n.x == NULL ? NULL : gni_normalised(n.g, n.x, 12u, by[0], by[1], true, eps, NULL);
+    gn_array *y = n.x == NULL ? NULL : gni_normalised(n.g, n.x, 12u, by[0], by[1], true, eps, n.t, NULL);
     return gni_norm_end(&n, gn_reshape(y, s));
 }
 

@@ -1,5 +1,5 @@
 // >>optim
-// Optimizers. A step is one program per parameter, which writes the parameter and its state in place.
+// Optimizers. A step is one program, run for each parameter, which writes it and its state in place.
 
 #ifndef GNI_ROOMS // alone in an editor: what this room stands on
 #pragma once
@@ -371,40 +371,205 @@ static bool gni_states(gn_context *g, const gn_optimizer *opt, gni_optimized *it
     return true;
 }
 
-static void gni_step_one(gn_context *g, gn_optimizer *opt, gni_optimized *item) {
-    gn_array *p = item->param, *grad = p->grad, *into[1 + GNI_OPTIMIZER_STATES];
-    if (grad == NULL || gni_elements(&p->shape) == 0) return;
+// What the arrays of a step become, pending, in the caller's scope.
+static void gni_step_roots(const gn_optimizer *opt, const gni_optimized *item, gni_step *s) {
+    gn_array *p = item->param, *grad = p->grad;
     const gn_dtype t = p->dtype == GN_F64 ? GN_F64 : GN_F32;
     const bool decays_gradient = opt->kind != GNI_ADAMW && opt->kind != GNI_LION && opt->kind != GNI_MUON;
-    // A pending gradient may read the very memory that the step overwrites.
-    if (!gni_materialize(g, p) || !gni_materialize(g, grad) || !gni_states(g, opt, item)) return;
-    gn_scope_begin(g);
-    gni_step s;
-    memset(&s, 0, sizeof s);
-    s.opt = opt;
-    s.item = item;
-    s.lr = opt->lr * item->lr_factor;
-    s.p = gni_as(p, t);
-    s.d = gni_as(grad, t);
-    if (opt->factor != NULL) s.d = gn_mul(s.d, opt->factor);
-    if (item->weight_decay != 0.0 && decays_gradient) s.d = gn_add(s.d, gn_mul_s(s.p, item->weight_decay));
-    if (item->weight_decay != 0.0 && !decays_gradient) s.p = gn_mul_s(s.p, 1.0 - s.lr * item->weight_decay);
-    switch (s.p == NULL || s.d == NULL ? -1 : (int)opt->kind) {
-    case GNI_SGD: gni_sgd_step(&s); break;
+    memset(s, 0, sizeof *s);
+    s->opt = opt;
+    s->item = item;
+    s->lr = opt->lr * item->lr_factor;
+    s->p = gni_as(p, t);
+    s->d = gni_as(grad, t);
+    if (opt->factor != NULL) s->d = gn_mul(s->d, opt->factor);
+    if (item->weight_decay != 0.0 && decays_gradient) s->d = gn_add(s->d, gn_mul_s(s->p, item->weight_decay));
+    if (item->weight_decay != 0.0 && !decays_gradient) s->p = gn_mul_s(s->p, 1.0 - s->lr * item->weight_decay);
+    switch (s->p == NULL || s->d == NULL ? -1 : (int)opt->kind) {
+    case GNI_SGD: gni_sgd_step(s); break;
     case GNI_ADAM:
-    case GNI_ADAMW: gni_adam_step(&s); break;
-    case GNI_RMSPROP: gni_rmsprop_step(&s); break;
-    case GNI_ADAGRAD: gni_adagrad_step(&s); break;
-    case GNI_LION: gni_lion_step(&s); break;
-    case GNI_MUON: gni_muon_step(&s); break;
+    case GNI_ADAMW: gni_adam_step(s); break;
+    case GNI_RMSPROP: gni_rmsprop_step(s); break;
+    case GNI_ADAGRAD: gni_adagrad_step(s); break;
+    case GNI_LION: gni_lion_step(s); break;
+    case GNI_MUON: gni_muon_step(s); break;
     default: break;
     }
-    s.root[0] = s.root[0] != NULL ? gni_as(s.root[0], p->dtype) : NULL;
+    s->root[0] = s->root[0] != NULL ? gni_as(s->root[0], p->dtype) : NULL;
+    for (int k = 0; k <= opt->states && opt->ok != NULL; k++)
+        s->root[k] = gn_where(opt->ok, s->root[k], k == 0 ? p : item->state[k - 1]);
+}
+
+// ---- one program for many sets of arrays that play the same roles: making it takes longer than what it does to a bias
+
+enum { GNI_ROLES = 5 + GNI_OPTIMIZER_STATES };
+
+typedef struct gni_many {
+    gni_program program;
+    int role[GNI_MAX_INPUTS]; // of the inputs
+} gni_many;
+
+// Whether each array, or NULL, is a run of memory of its own.
+static bool gni_many_stand_alone(gn_array *const *by_role) {
+    for (int i = 0; i < GNI_ROLES; i++) {
+        const gn_array *a = by_role[i];
+        if (a == NULL) continue;
+        if (a->buf == NULL || !gni_is_contiguous(a)) return false;
+        for (int k = 0; k < i; k++)
+            if (by_role[k] != NULL && by_role[k]->buf == a->buf) return false;
+    }
+    return true;
+}
+
+// False where the roots are not one program over these arrays.
+static bool gni_many_make(gn_context *g, gn_array *const *roots, int count, gn_array *const *by_role, gni_many *plan) {
+    gni_builder b;
+    for (int k = 0; k < count; k++)
+        if (roots[k] == NULL || !gni_is_pending(roots[k]) || gni_has_product(roots[k])) return false;
+    if (g->call_failed || !gni_build_roots(&b, g, roots, count)) return false;
+    for (int k = 0; k < b.map.program.n_in; k++) {
+        int role = 0;
+        while (role < GNI_ROLES && (by_role[role] == NULL || by_role[role]->buf != b.map.in[k].buf)) role++;
+        if (role == GNI_ROLES) return false;
+        plan->role[k] = role;
+    }
+    plan->program = b.map.program;
+    return true;
+}
+
+// Arrays of one element are the same for all others. Results go into the memory of `into`. On a GPU some wait for
+// gni_gather_end.
+static bool gni_many_run(gn_context *g, const gni_many *plan, gn_array *const *by_role, gn_array *const *into) {
+    gni_map m;
+    gni_buffer *was[GNI_MAX_OUTPUTS] = {NULL, NULL, NULL, NULL};
+    const gni_program *p = &plan->program;
+    bool ok = true, alone = false; // alone: other arrays show what it writes
+    memset(&m, 0, sizeof m);
+    m.program = *p;
+    m.rank = 1;
+    m.dim[0] = gni_elements(&into[0]->shape);
+    for (int k = 0; k < p->n_in; k++) {
+        const gn_array *a = by_role[plan->role[k]];
+        m.in[k].buf = a->buf;
+        m.in[k].dtype = a->dtype;
+        m.in[k].offset = a->offset;
+        m.in[k].stride[0] = gni_elements(&a->shape) > 1;
+        a->buf->refs++; // writing may give the array another buffer
+    }
+    for (int k = 0; k < p->n_out && ok; k++) {
+        int held = 1;
+        for (int i = 0; i < p->n_in; i++) held += m.in[i].buf == into[k]->buf;
+        was[k] = into[k]->buf;
+        was[k]->refs++;
+        alone = alone || into[k]->buf->refs - held > 1;
+        ok = gni_before_overwrite(g, into[k], 0, held);
+        alone = alone || into[k]->buf != was[k];
+        m.out[k].buf = into[k]->buf;
+        m.out[k].dtype = into[k]->dtype;
+        m.out[k].offset = into[k]->offset;
+        m.out[k].stride[0] = 1;
+    }
+    gni_map_merge(&m);
+    if (alone) ok = gni_gather_end(g) && ok;
+    gni_gather(g, !alone);
+    ok = ok && gni_run(g, GNI_JOB_MAP, &m, NULL);
+    gni_gather(g, false);
+    for (int k = 0; k < p->n_in; k++) gni_buffer_release(g, m.in[k].buf);
+    for (int k = 0; k < p->n_out && was[k] != NULL; k++) {
+        if (!ok) gni_restore_buffer(g, into[k], was[k]);
+        gni_buffer_release(g, was[k]);
+    }
+    return ok;
+}
+
+// What differs between steps that need programs of their own.
+typedef struct gni_step_plan {
+    const gni_optimized *of; // whose it is; NULL: there is none
+    gn_dtype grad;
+    gn_array *clip;
+    gni_many many;
+} gni_step_plan;
+
+// The gradient as it is in memory: of one that was clipped, what it was before, with its factor in *clip, so that the step
+// reads and writes it once.
+static gn_array *gni_step_gradient(gn_array *p, gn_array **clip) {
+    gn_array *grad = p->grad;
+    const gni_expr *e = grad->expr;
+    *clip = NULL;
+    if (e == NULL || e->op != GNI_OP_MUL || e->n_src != 2 || e->compute != grad->dtype) return grad;
+    gn_array *a = e->src[0], *f = e->src[1];
+    if (a == NULL || f == NULL || a->buf == NULL || f->buf == NULL || a->dtype != grad->dtype || f->shape.rank != 0 ||
+        !gni_same_shape(&a->shape, &p->shape))
+        return grad;
+    *clip = f;
+    return a;
+}
+
+// The roles: the parameter, its gradient, that one's factor, ok, the scale's factor, states.
+static void gni_step_arrays(const gn_optimizer *opt, const gni_optimized *item, gn_array **by_role) {
+    by_role[0] = item->param;
+    by_role[1] = gni_step_gradient(item->param, &by_role[2]);
+    by_role[3] = opt->ok;
+    by_role[4] = opt->factor;
+    memcpy(by_role + 5, item->state, sizeof item->state);
+}
+
+static bool gni_step_plan_fits(const gni_step_plan *plan, const gni_optimized *item, gn_array *const *by_role) {
+    const gni_optimized *of = plan->of;
+    return of != NULL && of->param->dtype == item->param->dtype && plan->grad == by_role[1]->dtype && plan->clip == by_role[2] &&
+           of->steps == item->steps + 1 && of->lr_factor == item->lr_factor && of->weight_decay == item->weight_decay;
+}
+
+enum { GNI_STEP_PLANS = 4 }; // kept at a time: weights and biases may differ in what they decay
+
+// The plan for this parameter, or NULL.
+static const gni_step_plan *gni_step_plan_of(gn_context *g, const gn_optimizer *opt, const gni_optimized *item,
+                                             gn_array *const *by_role, gni_step_plan *plans) {
+    gni_step s;
+    if (opt->kind == GNI_MUON || !gni_many_stand_alone(by_role)) return NULL;
+    for (int i = 0; i < GNI_STEP_PLANS; i++)
+        if (gni_step_plan_fits(&plans[i], item, by_role)) return &plans[i];
+    gni_step_plan *plan = &plans[(item - opt->items) % GNI_STEP_PLANS];
+    gn_scope_begin(g);
+    gni_step_roots(opt, item, &s);
+    const bool made = gni_many_make(g, s.root, 1 + opt->states, by_role, &plan->many);
+    gn_scope_end(g);
+    plan->of = made ? item : NULL;
+    plan->grad = by_role[1]->dtype;
+    plan->clip = by_role[2];
+    return made ? plan : NULL;
+}
+
+static void gni_step_one(gn_context *g, gn_optimizer *opt, gni_optimized *item, gni_step_plan *plans) {
+    gn_array *p = item->param, *into[1 + GNI_OPTIMIZER_STATES], *by_role[GNI_ROLES];
+    if (p->grad == NULL || gni_elements(&p->shape) == 0) return;
+    if (!gni_materialize(g, p) || !gni_states(g, opt, item)) return;
     into[0] = p;
     memcpy(into + 1, item->state, sizeof item->state);
-    for (int k = 0; k <= opt->states && opt->ok != NULL; k++) s.root[k] = gn_where(opt->ok, s.root[k], into[k]);
+    gni_step_arrays(opt, item, by_role);
+    // A pending gradient may read the very memory that the step overwrites.
+    if (by_role[2] == NULL || !gni_many_stand_alone(by_role)) {
+        if (!gni_materialize(g, p->grad)) return;
+        gni_step_arrays(opt, item, by_role);
+    }
+    const gni_step_plan *plan = gni_step_plan_of(g, opt, item, by_role, plans);
+    if (plan != NULL) {
+        item->steps += gni_many_run(g, &plan->many, by_role, into);
+        return;
+    }
+    gni_step s;
+    if (!gni_gather_end(g) || g->call_failed || !gni_materialize(g, p->grad)) return;
+    gn_scope_begin(g);
+    gni_step_roots(opt, item, &s);
     if (!g->call_failed && gni_evaluate(g, s.root, into, 1 + opt->states)) item->steps++;
     gn_scope_end(g);
+}
+
+static void gni_step_all(gn_context *g, gn_optimizer *opt) {
+    gni_step_plan plans[GNI_STEP_PLANS];
+    for (int i = 0; i < GNI_STEP_PLANS; i++) plans[i].of = NULL;
+    for (int i = 0; i < opt->count && !g->call_failed; i++) gni_step_one(g, opt, &opt->items[i], plans);
+    gni_gather_end(g);
 }
 
 GPUNUM_API gn_status gn_step(gn_optimizer *opt) {
@@ -417,9 +582,47 @@ GPUNUM_API gn_status gn_step(gn_optimizer *opt) {
         gni_log(g, GN_LOG_WARNING, "gn_step: none of the %d parameters has a gradient: no gn_backward, or other arrays are in their place",
                 opt->count);
     g->no_grad++;
-    for (int i = 0; i < opt->count && !g->call_failed; i++) gni_step_one(g, opt, &opt->items[i]);
+    gni_step_all(g, opt);
     g->no_grad--;
     return gni_end_status(g);
+}
+
+// ---- one number of each of many arrays, and of these one: those are there at the same time, in memory of one array
+
+enum { GNI_SUMS_APART = 4 }; // elements: what is written is told apart by 16 bytes
+
+typedef struct gni_sums {
+    gn_context *g;
+    gn_array *each, *other; // (n,4), the first of each row counts; the sum of those in float64
+    int64_t used, most;
+} gni_sums;
+
+static void gni_sums_begin(gni_sums *s, gn_context *g, int most) {
+    memset(s, 0, sizeof *s);
+    s->g = g;
+    s->most = most;
+}
+
+// `a` belongs to the caller's scope.
+static void gni_sums_add(gni_sums *s, gni_reduction op, gn_array *a) {
+    const gn_shape shape = GN_SHAPE(GNI_MAX(s->most, 1), GNI_SUMS_APART);
+    if (a == NULL || s->g->call_failed) return;
+    if (a->dtype == GN_F64) {
+        gn_array *sum = gn_sum(a, GN_ALL);
+        s->other = s->other != NULL ? gn_add(s->other, sum) : sum;
+        return;
+    }
+    if (s->each == NULL) s->each = gn_empty(s->g, GN_F32, shape);
+    if (s->each == NULL) return;
+    gni_reduce_into(s->g, "gn_sum", op, a, GN_F32, GN_F32, (1u << a->shape.rank) - 1u, false, s->each, s->used++ * GNI_SUMS_APART);
+}
+
+// NULL where nothing was added.
+static gn_array *gni_sums_end(gni_sums *s, gni_reduction op) {
+    if (s->each == NULL || s->g->call_failed) return s->other;
+    gn_array *first = gn_index(gn_slice(s->each, 0, 0, s->used, 1), ":, 0");
+    gn_array *y = op == GNI_RED_MIN ? gn_min(first, GN_ALL) : gn_sum(first, GN_ALL);
+    return s->other != NULL ? gn_add(s->other, y) : y;
 }
 
 // ---- loss scaling (Micikevicius et al., 2018, arXiv:1710.03740), of which the device alone knows how it went
@@ -446,19 +649,22 @@ GPUNUM_API gn_array *gn_scale_loss(gn_array *loss, gn_array *scale) {
 
 // Whether all gradients are finite, and the factor that takes the scale and what is above max_norm away.
 static void gni_step_judge(gn_context *g, gn_optimizer *opt, gn_array *scale, double max_norm) {
-    gn_array *bad = NULL, *total = NULL;
+    gni_sums finite, squares;
     gn_array *inverse = gn_recip(scale);
+    bool any = false;
+    gni_sums_begin(&finite, g, opt->count);
+    gni_sums_begin(&squares, g, opt->count);
     for (int i = 0; i < opt->count && !g->call_failed; i++) {
         gn_array *grad = opt->items[i].param->grad;
         if (grad == NULL || gni_elements(&grad->shape) == 0) continue;
-        gn_array *any = gn_any(gn_logical_not(gn_isfinite(grad)), GN_ALL);
-        bad = bad != NULL ? gn_logical_or(bad, any) : any;
-        if (max_norm <= 0.0) continue;
-        gn_array *d = gn_mul(gni_as(grad, grad->dtype == GN_F64 ? GN_F64 : GN_F32), inverse), *squares = gn_sum(gn_square(d), GN_ALL);
-        total = total != NULL ? gn_add(total, squares) : squares;
+        const gn_dtype t = grad->dtype == GN_F64 ? GN_F64 : GN_F32;
+        any = true;
+        gni_sums_add(&finite, GNI_RED_MIN, gni_as(gn_isfinite(grad), GN_F32));
+        if (max_norm > 0.0) gni_sums_add(&squares, GNI_RED_SUM, gn_square(gn_mul(gni_as(grad, t), inverse)));
     }
+    gn_array *total = gni_sums_end(&squares, GNI_RED_SUM), *all = gni_sums_end(&finite, GNI_RED_MIN);
     if (total != NULL) inverse = gn_mul(inverse, gn_minimum_s(gn_rdiv_s(gn_add_s(gn_sqrt(total), 1e-6), max_norm), 1.0));
-    opt->ok = bad != NULL ? gn_eval(gn_logical_not(bad)) : NULL;
+    opt->ok = any && all != NULL ? gn_eval(gn_ne_s(all, 0.0)) : NULL;
     opt->factor = gn_eval(inverse);
 }
 
@@ -475,7 +681,7 @@ GPUNUM_API gn_status gn_step_scaled(gn_optimizer *opt, gn_array *scale, int64_t 
         gn_array *now = gn_index(scale, "0"), *steps = gn_index(scale, "1"), *next[2];
         gni_step_judge(g, opt, now, max_norm);
         if (opt->ok != NULL && !g->call_failed) {
-            for (int i = 0; i < opt->count && !g->call_failed; i++) gni_step_one(g, opt, &opt->items[i]);
+            gni_step_all(g, opt);
             // Below 0: an optimizer before this one met what is not finite.
             gn_array *good = gn_logical_and(opt->ok, gn_ge_s(steps, 0.0)), *bad = gn_scalar(g, GN_F32, -1.0);
             gn_array *grows = gn_ge_s(steps, (double)(interval > 0 ? interval : 2000) - 1.0);
@@ -537,15 +743,14 @@ GPUNUM_API gn_array *gn_clip_grad_norm(gn_array *const *params, int count, doubl
     if (g == NULL) return NULL;
     gn_scope_begin(g);
     g->no_grad++;
-    gn_array *total = NULL;
+    gni_sums sums;
+    gni_sums_begin(&sums, g, count);
     for (int i = 0; i < count && gni_settings_ok(g, fn, &max_norm, 1) && !g->call_failed; i++) {
         gn_array *grad = params[i]->grad;
-        if (grad == NULL) continue;
-        gn_array *squares = gn_sum(gn_square(gni_as(grad, grad->dtype == GN_F64 ? GN_F64 : GN_F32)), GN_ALL);
-        total = total != NULL ? gn_add(total, squares) : squares;
+        if (grad != NULL) gni_sums_add(&sums, GNI_RED_SUM, gn_square(gni_as(grad, grad->dtype == GN_F64 ? GN_F64 : GN_F32)));
     }
-    gn_array *norm = gn_sqrt(total != NULL ? total : gn_scalar(g, GN_F32, 0.0));
-    gn_array *factor = gn_minimum_s(gn_rdiv_s(gn_add_s(norm, 1e-6), max_norm), 1.0);
+    gn_array *total = gni_sums_end(&sums, GNI_RED_SUM), *norm = gn_sqrt(total != NULL ? total : gn_scalar(g, GN_F32, 0.0));
+    gn_array *factor = gn_eval(gn_minimum_s(gn_rdiv_s(gn_add_s(norm, 1e-6), max_norm), 1.0));
     for (int i = 0; i < count && !g->call_failed; i++) {
         gn_array *grad = params[i]->grad;
         if (grad != NULL) gni_replace_grad(g, params[i], gni_as(gn_mul(grad, factor), grad->dtype));
@@ -573,6 +778,9 @@ GPUNUM_API gn_status gn_ema_update(gn_array *const *averages, gn_array *const *p
     if (g == NULL) return gni_null_status(averages != NULL && count > 0 ? averages[0] : NULL);
     gn_context *same = gni_begin(fn, params, count);
     if (same != NULL) gni_end_plain(same);
+    gn_array *by_role[GNI_ROLES] = {NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL};
+    const gn_array *planned = NULL;
+    gni_many plan;
     gn_scope_begin(g);
     g->no_grad++;
     if (same != g || !(decay >= 0.0 && decay <= 1.0))
@@ -584,9 +792,23 @@ GPUNUM_API gn_status gn_ema_update(gn_array *const *averages, gn_array *const *p
             break;
         }
         if (!gni_is_contiguous(a)) gni_fail(g, GN_ERROR_ARGUMENT, "%s: average %d is not in C order", fn, i + 1);
-        sum = !g->call_failed && gni_materialize(g, a) ? gni_blend(a, decay, p, 1.0 - decay) : NULL;
-        if (sum != NULL) gni_evaluate(g, &sum, &a, 1);
+        if (g->call_failed || !gni_materialize(g, a) || !gni_materialize(g, p)) break;
+        by_role[0] = a;
+        by_role[1] = p;
+        // Averages that are others' parameters, or there twice, are computed in their order.
+        bool apart = count <= 1024;
+        for (int k = 0; k < count && apart; k++)
+            apart = k == i || (averages[k]->buf != a->buf && averages[k]->buf != p->buf && params[k]->buf != a->buf);
+        const bool plain = apart && gni_many_stand_alone(by_role);
+        if (plain && planned != NULL && planned->dtype == a->dtype) {
+            gni_many_run(g, &plan, by_role, &a);
+            continue;
+        }
+        sum = gni_blend(a, decay, p, 1.0 - decay);
+        if (plain && gni_many_make(g, &sum, 1, by_role, &plan)) planned = a;
+        if (gni_gather_end(g) && sum != NULL) gni_evaluate(g, &sum, &a, 1);
     }
+    gni_gather_end(g);
     g->no_grad--;
     gn_scope_end(g);
     return gni_end_status(g);

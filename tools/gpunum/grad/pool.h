@@ -364,15 +364,18 @@ GPUNUM_API gn_array *gn_avg_pool2d(gn_array *x, int64_t size, const gn_pool_opti
 }
 
 // The size of the result; windows of one size are those of the other functions.
-static bool gni_pooled_adapt(gn_context *g, const char *fn, int64_t height, int64_t width, gni_pooled_plan *p) {
+static bool gni_pooled_adapt(gn_context *g, const char *fn, const gn_array *x, const gn_shape *s, int64_t height, int64_t width,
+                             gni_pooled_plan *p) {
     p->out[0] = height;
     p->out[1] = width;
     p->adaptive = p->in[0] % GNI_MAX(height, 1) != 0 || p->in[1] % GNI_MAX(width, 1) != 0;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2; i++)
         if (p->out[i] < 1 || p->out[i] > INT32_MAX) {
             gni_fail(g, GN_ERROR_SHAPE, "%s: a result of (%lld,%lld)", fn, (long long)height, (long long)width);
             return false;
         }
+    if (!gni_pooled_ok(g, fn, x, s, p)) return false;
+    for (int i = 0; i < 2; i++) {
         p->size[i] = p->stride[i] = p->in[i] / p->out[i];
         for (int64_t k = 0; k < p->out[i] && p->adaptive; k++)
             p->size[i] = GNI_MAX(p->size[i], gni_pooled_end(p, i, k) - gni_pooled_begin(p, i, k));
@@ -387,8 +390,7 @@ GPUNUM_API gn_array *gn_adaptive_max_pool2d(gn_array *x, int64_t height, int64_t
     gn_context *g = gni_pooled_open("gn_adaptive_max_pool2d", &x, &s, &p);
     if (g == NULL) return NULL;
     gn_array *y = NULL, *index = NULL;
-    if (!g->call_failed && gni_pooled_adapt(g, "gn_adaptive_max_pool2d", height, width, &p) &&
-        gni_pooled_ok(g, "gn_adaptive_max_pool2d", x, &s, &p))
+    if (!g->call_failed && gni_pooled_adapt(g, "gn_adaptive_max_pool2d", x, &s, height, width, &p))
         y = gni_max_pool(g, &p, x, indices != NULL ? &index : NULL);
     return gni_pooled_close(g, y, &s, &index, indices);
 }
@@ -399,8 +401,7 @@ GPUNUM_API gn_array *gn_adaptive_avg_pool2d(gn_array *x, int64_t height, int64_t
     gn_context *g = gni_pooled_open("gn_adaptive_avg_pool2d", &x, &s, &p);
     if (g == NULL) return NULL;
     gn_array *y = NULL, *index = NULL;
-    const bool ok = !g->call_failed && gni_pooled_adapt(g, "gn_adaptive_avg_pool2d", height, width, &p) &&
-                    gni_pooled_ok(g, "gn_adaptive_avg_pool2d", x, &s, &p);
+    const bool ok = !g->call_failed && gni_pooled_adapt(g, "gn_adaptive_avg_pool2d", x, &s, height, width, &p);
     if (ok && !p.adaptive) {
         y = gni_avg_pool(g, &p, x);
     } else if (ok) {

@@ -1,0 +1,149 @@
+// >>gpu_conv
+// Convolutions on the GPU: images with their channels last, and products that read windows of them.
+
+#ifndef GNI_ROOMS // alone in an editor: what this room stands on
+#pragma once
+#include "../gpu/gpu_matmul.h"
+#endif
+
+#if GNI_GPU
+
+static bool gni_job_has_windows(const gni_gpu *gpu) {
+    return gpu->caps.addresses && !gpu->caps.texts && gni_job_has(gpu, GNI_MODULE_image);
+}
+
+// Products of up to m rows and n columns, and images of so many places.
+static bool gni_job_windows_fit(const gni_gpu *gpu, int64_t m, int64_t n, int64_t places) {
+    const int64_t most = (int64_t)gpu->caps.max_groups[0];
+    return gni_job_ceil(m, 32) * gni_job_ceil(n, 32) <= most && gni_job_ceil(places, 64) <= most &&
+           gni_job_ceil(m, 4) <= (int64_t)gpu->caps.max_groups[1];
+}
+
+static bool gni_job_image(gni_gpu *gpu, const gni_image *m) {
+    gni_job_call c;
+    const int64_t places = m->n * gni_extent_product(m->size, 3), one = 1, all = places * m->width;
+    const int64_t dim[5] = {m->n, m->channels, m->have[0], m->have[1], m->have[2]};
+    memset(&c, 0, sizeof c);
+    c.gpu = gpu;
+    if (!gni_job_reach(gpu, &m->in, dim, m->in.stride, 5, &c.use[0], &c.param[GNI_P_IMAGE_IN_BASE]) ||
+        !gni_job_reach(gpu, &m->out, &all, &one, 1, &c.use[1], &c.param[GNI_P_IMAGE_OUT_BASE]))
+        return false;
+    c.use[1].write = true;
+    c.n_use = 2;
+    c.n_param = GNI_P_IMAGE_WORDS;
+    c.param[GNI_P_IMAGE_PLACES] = (uint32_t)places;
+    c.param[GNI_P_IMAGE_CHANNELS] = (uint32_t)m->channels;
+    c.param[GNI_P_IMAGE_WIDTH] = (uint32_t)m->width;
+    c.param[GNI_P_IMAGE_STEP_CHANNEL] = (uint32_t)m->in.stride[1];
+    c.param[GNI_P_IMAGE_STEP_IMAGE] = (uint32_t)m->in.stride[0];
+    for (int i = 0; i < 3; i++) {
+        uint32_t *w = &c.param[GNI_P_IMAGE_AXIS + 6 * i];
+        gni_job_divider(m->size[2 - i], w);
+        w[3] = (uint32_t)m->before[2 - i];
+        w[4] = (uint32_t)m->have[2 - i];
+        w[5] = (uint32_t)m->in.stride[4 - i];
+    }
+    c.generic.module = GNI_MODULE_image;
+    c.generic.n_spec = GNI_S_IMAGE_SPECS;
+    c.generic.spec[GNI_S_IMAGE_IN_DTYPE] = (uint32_t)m->in.dtype;
+    c.generic.spec[GNI_S_IMAGE_OUT_DTYPE] = (uint32_t)m->out.dtype;
+    return gni_job_dispatch(&c, gni_gpu_pipeline_get(gpu, &c.generic, GNI_GPU_WAIT), gni_job_ceil(places, 64),
+                            gni_job_ceil(m->width, 32), 1);
+}
+
+// Divisions and steps of up to four indices, of which some may be one.
+static void gni_job_put_window(const int64_t *dim, const int64_t *step, uint32_t *w) {
+    int64_t d[4], s[4];
+    int n = 0;
+    for (int i = 3; i >= 0; i--) {
+        if (dim[i] == 1) continue;
+        if (n > 0 && step[i] == d[n - 1] * s[n - 1]) {
+            d[n - 1] *= dim[i];
+            continue;
+        }
+        d[n] = dim[i];
+        s[n++] = step[i];
+    }
+    if (n == 0) {
+        d[0] = s[0] = 1;
+        n = 1;
+    }
+    w[0] = (uint32_t)(n - 1);
+    w[1] = (uint32_t)s[0];
+    for (int i = 0; i + 1 < n; i++) {
+        gni_job_divider(d[i], &w[2 + 4 * i]);
+        w[5 + 4 * i] = (uint32_t)s[i + 1];
+    }
+}
+
+static void gni_job_put_windows(gni_job_call *c, const gni_job_tile *t, uint32_t *layout) {
+    const gni_conv *d = c->windows;
+    uint32_t *w = c->param;
+    gni_job_put_window(d->k_dim, d->b_k, &w[GNI_P_WINDOWS_K]);
+    gni_job_put_window(d->n_dim, d->b_n, &w[GNI_P_WINDOWS_N]);
+    gni_job_divider(d->c_run, &w[GNI_P_WINDOWS_C]);
+    w[GNI_P_WINDOWS_C + 3] = (uint32_t)(d->c_jump - d->c_run);
+    c->n_param = GNI_P_WINDOWS_WORDS;
+    *layout |= GNI_F_MATMUL_WINDOWS;
+    const int64_t inner = w[GNI_P_WINDOWS_K] == 0 ? d->k : (int64_t)w[GNI_P_WINDOWS_K + 2];
+    if (inner % t->bk == 0) *layout |= GNI_F_MATMUL_EVEN;
+    if (d->c_run % 4 != 0) *layout &= ~GNI_F_MATMUL_C_GROUPS;
+    if (d->c_run % 8 != 0) *layout &= ~GNI_F_MATMUL_C_EIGHTS;
+}
+
+// b has its channels last, as gni_job_image leaves them.
+static bool gni_job_conv(gni_gpu *gpu, const gni_conv *d) {
+    gni_job_call c;
+    gni_gpu_use use[4];
+    gni_matmul m;
+    uint32_t base[4] = {0, 0, 0, 0};
+    int64_t dim[10], step[10];
+    memset(&m, 0, sizeof m);
+    memset(&c, 0, sizeof c);
+    c.gpu = gpu;
+    m.m = d->m;
+    m.n = d->n;
+    m.k = d->k;
+    m.a_rs = d->a_rs;
+    m.a_cs = d->a_cs;
+    m.batch_rank = 1;
+    m.batch_dim[0] = d->batch_dim[1];
+    m.a_batch[0] = d->a_batch[1];
+    m.b_batch[0] = d->b_batch[1];
+    m.a = d->a;
+    m.b = d->b;
+    m.c = d->c;
+    const bool along_k = d->b_k[3] == 1 && d->k_dim[3] > 1; // else along n
+    m.b_rs = along_k ? 1 : 8;
+    m.b_cs = along_k ? 8 : 1;
+    for (int i = 0; i < 4; i++) {
+        dim[i] = d->n_dim[i];
+        step[i] = d->b_n[i];
+        dim[4 + i] = d->k_dim[i];
+        step[4 + i] = d->b_k[i];
+    }
+    dim[8] = d->batch_dim[1];
+    step[8] = d->b_batch[1];
+    if (!gni_job_reach(gpu, &d->b, dim, step, 9, &use[1], &base[1])) return false;
+    dim[0] = d->batch_dim[1];
+    dim[1] = d->m;
+    dim[2] = d->k;
+    step[0] = d->a_batch[1];
+    step[1] = d->a_rs;
+    step[2] = d->a_cs;
+    if (!gni_job_reach(gpu, &d->a, dim, step, 3, &use[0], &base[0])) return false;
+    dim[0] = d->batch_dim[1] * d->m;
+    dim[1] = d->n / d->c_run;
+    dim[2] = d->c_run;
+    step[0] = d->c_row;
+    step[1] = d->c_jump;
+    step[2] = 1;
+    if (!gni_job_reach(gpu, &d->c, dim, step, 3, &use[2], &base[2])) return false;
+    use[2].write = true;
+    use[3] = use[1];
+    gni_job_matrix_params(&c, &m, d->batch_dim[1], use, base);
+    c.windows = d;
+    return gni_job_matmul_tiled(&c, &m, d->batch_dim[1], d->c_row);
+}
+
+#endif // GNI_GPU

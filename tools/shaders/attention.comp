@@ -1,0 +1,451 @@
+#version 450
+// Attention on matrix units (gni_attend_job), and its gradients from the rows' logarithms of sums: the scores of a tile of
+// queries by a tile of keys stay in registers.
+//
+//! variant attend_half --env=vulkan1.3 -DGN_STEP=0
+//! variant attend_half_queries --env=vulkan1.3 -DGN_STEP=1
+//! variant attend_half_keys --env=vulkan1.3 -DGN_STEP=2
+//! variant attend_bfloat --env=vulkan1.3 --bfloat16 -DGN_STEP=0
+//! variant attend_bfloat_queries --env=vulkan1.3 --bfloat16 -DGN_STEP=1
+//! variant attend_bfloat_keys --env=vulkan1.3 --bfloat16 -DGN_STEP=2
+//! no-bindings
+//
+// GN_STEP: gni_attend_step. A subgroup has GN_BLOCKS times 16 queries, and goes through all keys with the others of its workgroup;
+// for the gradients of keys and values it has keys, and goes through queries. Which elements of a matrix an invocation has is not
+// said: what is done to all elements alike is done in registers, what is joined over a row goes through shared memory, the
+// maximum only where it grows by more than GN_SLACK. Scores become an operand in registers, too, where both kinds of matrices
+// turn out to have their elements in the same places. The caller asks for that once: a kernel that knows is faster.
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_KHR_cooperative_matrix : require
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_vote : require
+#define GN_BUFFERS 8
+#if GN_STEP == 0
+#define GN_READONLY 7
+#else
+#define GN_READONLY 0x77
+#endif
+#include "gn.glsl"
+#include "memory.glsl"
+
+#define GN_SUBGROUP 32u
+#define GN_SUBGROUPS 4
+#define GN_THREADS (GN_SUBGROUPS * 32)
+layout(local_size_x = GN_THREADS) in;
+
+layout(constant_id = GNI_S_ATTEND_D) const uint GN_D = 64u;
+layout(constant_id = GNI_S_ATTEND_E) const uint GN_E = 64u;
+layout(constant_id = GNI_S_ATTEND_FLAGS) const uint GN_FLAGS = 0u;
+layout(constant_id = GNI_S_ATTEND_BLOCKS) const uint GN_BLOCKS = 2u;
+layout(constant_id = GNI_S_ATTEND_KEYS) const uint GN_KEYS = 64u;
+#define GN_CAUSAL ((GN_FLAGS & GNI_F_ATTEND_CAUSAL) != 0u)
+#define GN_HAS_LSE ((GN_FLAGS & GNI_F_ATTEND_LSE) != 0u)
+#define GN_EARLY ((GN_FLAGS & GNI_F_ATTEND_EARLY) != 0u)
+#define GN_DTYPE ((GN_FLAGS & GNI_F_ATTEND_BF16) != 0u ? GN_T_BF16 : GN_T_F16)
+
+#define GN_N GN_PARAM(GNI_P_ATTEND_N)
+#define GN_M GN_PARAM(GNI_P_ATTEND_M)
+
+// In units of 16, and in groups of 8 with one more to skew rows by.
+const uint GN_DU = (GN_D + 15u) / 16u, GN_EU = (GN_E + 15u) / 16u, GN_JU = GN_KEYS / 16u;
+const uint GN_DG = 2u * GN_DU, GN_EG = 2u * GN_EU;
+const uint GN_DP = GN_DG + 1u, GN_EP = GN_EG + 1u;
+const uint GN_V0 = GN_KEYS * GN_DP, GN_OWN0 = GN_V0 + GN_KEYS * GN_EP;
+const uint GN_OWN = 144u; // what a subgroup has for itself
+const uint GN_KL = (GN_KEYS * GN_DG + GN_THREADS - 1u) / GN_THREADS, GN_VL = (GN_KEYS * GN_EG + GN_THREADS - 1u) / GN_THREADS;
+#if GN_STEP == 2
+const uint GN_STAT0 = GN_OWN0 + GN_SUBGROUPS * GN_OWN; // of the queries of a tile
+shared uvec4 gn_tile[GN_STAT0 + GN_KEYS / 2u];
+#else
+shared uvec4 gn_tile[GN_OWN0 + GN_SUBGROUPS * GN_OWN];
+#endif
+
+#define GN_UNIT_A coopmat<float16_t, gl_ScopeSubgroup, 16, 16, gl_MatrixUseA>
+#define GN_UNIT_B coopmat<float16_t, gl_ScopeSubgroup, 16, 16, gl_MatrixUseB>
+#define GN_UNIT_C coopmat<float, gl_ScopeSubgroup, 16, 16, gl_MatrixUseAccumulator>
+#define GN_ROWS gl_CooperativeMatrixLayoutRowMajor
+#define GN_COLUMNS gl_CooperativeMatrixLayoutColumnMajor
+#define GN_LOW -3.0e38
+#define GN_SLACK 8.0 // of the exponent of 2
+
+uvec4 gn_fetch_group(GN_HANDLE h, uint base, uint step, uint row, uint rows, uint c, uint groups) {
+    uvec4 v = GN_AT4(h, base + min(row, rows - 1u) * step + min(c, groups - 1u));
+    return row < rows && c < groups ? v : uvec4(0u);
+}
+
+// 8 elements from floats.
+uvec4 gn_eight(vec4 v, vec4 w) {
+    uvec4 a = gn_narrow(floatBitsToUint(v), GN_DTYPE), b = gn_narrow(floatBitsToUint(w), GN_DTYPE);
+    return uvec4(a.x | (a.y << 16), a.z | (a.w << 16), b.x | (b.y << 16), b.z | (b.w << 16));
+}
+
+// What a subgroup has rows of all the time, and what it goes through with the others: x and t are GN_D wide, z and u GN_E.
+#if GN_STEP == 2
+#define GN_X 1u
+#define GN_Z 2u
+#define GN_T 0u
+#define GN_U 5u
+#define GN_X_PARAM GNI_P_ATTEND_K
+#define GN_Z_PARAM GNI_P_ATTEND_V
+#define GN_T_PARAM GNI_P_ATTEND_Q
+#define GN_U_PARAM GNI_P_ATTEND_GY
+#else
+#define GN_X 0u
+#define GN_Z 5u
+#define GN_T 1u
+#define GN_U 2u
+#define GN_X_PARAM GNI_P_ATTEND_Q
+#define GN_Z_PARAM GNI_P_ATTEND_GY
+#define GN_T_PARAM GNI_P_ATTEND_K
+#define GN_U_PARAM GNI_P_ATTEND_V
+#endif
+#define GN_BASE(p, batch, head) (GN_PARAM(p) + (batch) * GN_PARAM((p) + 1) + (head) * GN_PARAM((p) + 2))
+
+#define GN_FETCH_T(i, base, row)                                                                                       \
+    {                                                                                                                  \
+        uint p = (i) * GN_THREADS + me;                                                                                \
+        next_t[i] = gn_fetch_group(GN_OPEN(GN_T), base, t_step, (row) + p / GN_DG, others, p % GN_DG, GN_D / 8u);      \
+    }
+#define GN_FETCH_U(i, base, row)                                                                                       \
+    {                                                                                                                  \
+        uint p = (i) * GN_THREADS + me;                                                                                \
+        next_u[i] = gn_fetch_group(GN_OPEN(GN_U), base, u_step, (row) + p / GN_EG, others, p % GN_EG, GN_E / 8u);      \
+    }
+#define GN_KEEP_T(i)                                                                                                   \
+    {                                                                                                                  \
+        uint p = (i) * GN_THREADS + me;                                                                                \
+        if (GN_KEYS * GN_DG % GN_THREADS == 0u || p < GN_KEYS * GN_DG) gn_tile[p / GN_DG * GN_DP + p % GN_DG] = next_t[i]; \
+    }
+#define GN_KEEP_U(i)                                                                                                   \
+    {                                                                                                                  \
+        uint p = (i) * GN_THREADS + me;                                                                                \
+        if (GN_KEYS * GN_EG % GN_THREADS == 0u || p < GN_KEYS * GN_EG) gn_tile[GN_V0 + p / GN_EG * GN_EP + p % GN_EG] = next_u[i]; \
+    }
+#define GN_FETCH(it)                                                                                                   \
+    {                                                                                                                  \
+        uint row = from + (it) % steps * GN_KEYS, head_t = head0 + (it) / steps;                                       \
+        uint t_base = GN_BASE(GN_T_PARAM, batch, head_t), u_base = GN_BASE(GN_U_PARAM, batch, head_t);                 \
+        [[unroll]] for (uint i = 0u; i < GN_KL; i++) GN_FETCH_T(i, t_base, row);                                       \
+        [[unroll]] for (uint i = 0u; i < GN_VL; i++) GN_FETCH_U(i, u_base, row);                                       \
+    }
+
+// Columns 64 c to 64 c + 63 of 16 rows of one of its own, to the subgroup's place in shared memory.
+void gn_bring(GN_HANDLE h, uint base, uint step, uint first, uint rows, uint own, uint lane, uint c, uint wide) {
+    [[unroll]] for (uint p = lane; p < 128u; p += GN_SUBGROUP)
+        gn_tile[own + p / 8u * 9u + p % 8u] = gn_fetch_group(h, base, step, first + p / 8u, rows, 8u * c + p % 8u, wide / 8u);
+    subgroupBarrier();
+}
+
+// 16 rows of 16 results, columns 16 j on.
+void gn_put(GN_UNIT_C x, uint k, uint base, uint step, uint first, uint rows, uint j, uint wide, uint own, uint lane) {
+    coopMatStore(x, gn_tile, own, 5u, GN_ROWS);
+    subgroupBarrier();
+    uint r = lane / 2u, at = own + r * 5u + lane % 2u * 2u, c = 2u * j + lane % 2u;
+    if (first + r < rows && c < wide / 8u)
+        GN_PUT4(GN_OPEN(k), base + (first + r) * step + c,
+                gn_eight(uintBitsToFloat(gn_tile[at]), uintBitsToFloat(gn_tile[at + 1u])));
+    subgroupBarrier();
+}
+
+// x as the first operand of a product.
+#define GN_AS_A(a, x)                                                                                                  \
+    if (same) {                                                                                                        \
+        [[unroll]] for (int e = 0; e < place.length(); e++) a[e] = float16_t(x[e]);                                    \
+    } else {                                                                                                           \
+        coopMatStore(x, gn_tile, own, 5u, GN_ROWS);                                                                    \
+        subgroupBarrier();                                                                                             \
+        uint at = own + lane / 2u * 5u + lane % 2u * 2u;                                                               \
+        gn_tile[own + 80u + lane] = gn_eight(uintBitsToFloat(gn_tile[at]), uintBitsToFloat(gn_tile[at + 1u]));         \
+        subgroupBarrier();                                                                                             \
+        coopMatLoad(a, gn_tile, own + 80u, 2u, GN_ROWS);                                                               \
+    }
+
+// The maximum or the sum of each row of x, in all of the row's elements.
+vec4 gn_join4(vec4 a, vec4 b, bool add) { return add ? a + b : max(a, b); }
+GN_UNIT_C gn_over_row(GN_UNIT_C x, uint own, uint lane, bool add) {
+    GN_UNIT_C y;
+    coopMatStore(x, gn_tile, own, 5u, GN_ROWS);
+    subgroupBarrier();
+    if (lane < 16u) {
+        uint at = own + lane * 5u;
+        vec4 v = gn_join4(gn_join4(uintBitsToFloat(gn_tile[at]), uintBitsToFloat(gn_tile[at + 1u]), add),
+                          gn_join4(uintBitsToFloat(gn_tile[at + 2u]), uintBitsToFloat(gn_tile[at + 3u]), add), add);
+        float r = add ? (v.x + v.y) + (v.z + v.w) : max(max(v.x, v.y), max(v.z, v.w));
+        gn_tile[own + 80u + lane / 4u][lane % 4u] = floatBitsToUint(r);
+    }
+    subgroupBarrier();
+    coopMatLoad(y, gn_tile, own + 80u, 0u, GN_COLUMNS);
+    subgroupBarrier();
+    return y;
+}
+
+void main() {
+    uint me = gl_LocalInvocationIndex, lane = me % GN_SUBGROUP, unit = me / GN_SUBGROUP;
+    uint head = gl_WorkGroupID.y, batch = gl_WorkGroupID.z;
+    uint tile = GN_CAUSAL && GN_STEP != 2 ? gl_NumWorkGroups.x - 1u - gl_WorkGroupID.x : gl_WorkGroupID.x;
+    uint tile0 = tile * GN_SUBGROUPS * GN_BLOCKS * 16u, row0 = tile0 + unit * GN_BLOCKS * 16u, own = GN_OWN0 + unit * GN_OWN;
+#if GN_STEP == 2 // keys, which queries from the first of them on see
+    uint rows = GN_M, others = GN_N, share = GN_PARAM(GNI_P_ATTEND_SHARE), head0 = head * share;
+    uint from = GN_CAUSAL ? min(tile0, others) / GN_KEYS * GN_KEYS : 0u;
+    uint steps = (others - from + GN_KEYS - 1u) / GN_KEYS, count = steps * share;
+#else
+    uint rows = GN_N, others = GN_M, head0 = head / GN_PARAM(GNI_P_ATTEND_SHARE), from = 0u;
+    uint end = GN_CAUSAL ? min(others, tile0 + GN_SUBGROUPS * GN_BLOCKS * 16u) : others;
+    uint steps = (end + GN_KEYS - 1u) / GN_KEYS, count = steps;
+#endif
+    uint t_step = GN_PARAM(GN_T_PARAM + 3), u_step = GN_PARAM(GN_U_PARAM + 3);
+    float scale = GN_PARAM_F(GNI_P_ATTEND_SCALE);
+
+    uvec4 next_t[GN_KL], next_u[GN_VL];
+    if (count > 0u) GN_FETCH(0u);
+    GN_UNIT_A x[GN_BLOCKS][GN_DU];
+#if GN_STEP != 0
+    GN_UNIT_A z[GN_BLOCKS][GN_EU];
+#endif
+    {
+        uint base = GN_BASE(GN_X_PARAM, batch, head), step = GN_PARAM(GN_X_PARAM + 3);
+        [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) {
+            [[unroll]] for (uint k = 0u; k < GN_DU; k++) {
+                if (k % 4u == 0u) gn_bring(GN_OPEN(GN_X), base, step, row0 + 16u * i, rows, own, lane, k / 4u, GN_D);
+                coopMatLoad(x[i][k], gn_tile, own + k % 4u * 2u, 9u, GN_ROWS);
+                if (k % 4u == 3u || k == GN_DU - 1u) subgroupBarrier();
+            }
+        }
+    }
+#if GN_STEP != 0
+    {
+        uint base = GN_BASE(GN_Z_PARAM, batch, head), step = GN_PARAM(GN_Z_PARAM + 3);
+        [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) {
+            [[unroll]] for (uint k = 0u; k < GN_EU; k++) {
+                if (k % 4u == 0u) gn_bring(GN_OPEN(GN_Z), base, step, row0 + 16u * i, rows, own, lane, k / 4u, GN_E);
+                coopMatLoad(z[i][k], gn_tile, own + k % 4u * 2u, 9u, GN_ROWS);
+                if (k % 4u == 3u || k == GN_EU - 1u) subgroupBarrier();
+            }
+        }
+    }
+#endif
+    // Where an element is: 16 times its row plus its column.
+    GN_UNIT_C place;
+    bool same = true;
+    {
+        for (uint p = lane; p < 64u; p += GN_SUBGROUP)
+            gn_tile[own + p] = floatBitsToUint(vec4(4u * p) + vec4(0.0, 1.0, 2.0, 3.0));
+        for (uint p = lane; p < 32u; p += GN_SUBGROUP)
+            gn_tile[own + 64u + p] = gn_eight(vec4(8u * p) + vec4(0.0, 1.0, 2.0, 3.0), vec4(8u * p) + vec4(4.0, 5.0, 6.0, 7.0));
+        subgroupBarrier();
+        coopMatLoad(place, gn_tile, own, 4u, GN_ROWS);
+        GN_UNIT_A there;
+        coopMatLoad(there, gn_tile, own + 64u, 2u, GN_ROWS);
+        if (there.length() != place.length()) same = false;
+        else
+            [[unroll]] for (int e = 0; e < place.length(); e++) same = same && float(there[e]) == place[e];
+        same = subgroupAll(same);
+        if ((GN_FLAGS & GNI_F_ATTEND_SAME) != 0u) same = true;
+        subgroupBarrier();
+    }
+#if GN_STEP == 0
+    if ((GN_FLAGS & GNI_F_ATTEND_ASKS) != 0u) {
+        if (me == 0u) GN_PUT(GN_OPEN(4u), GN_PARAM(GNI_P_ATTEND_LSE), same ? 1u : 0u);
+        return;
+    }
+#endif
+#if GN_STEP != 2
+    uint row_of_all = (batch * gl_NumWorkGroups.y + head) * rows, lse0 = GN_PARAM(GNI_P_ATTEND_LSE) + row_of_all;
+#endif
+
+#if GN_STEP == 0
+    GN_UNIT_C y[GN_BLOCKS][GN_EU], most[GN_BLOCKS], sum[GN_BLOCKS];
+    [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) {
+        [[unroll]] for (uint e = 0u; e < GN_EU; e++) y[i][e] = GN_UNIT_C(0.0);
+        most[i] = GN_UNIT_C(GN_LOW);
+        sum[i] = GN_UNIT_C(0.0);
+    }
+#else
+    GN_UNIT_C dx[GN_BLOCKS][GN_DU];
+    [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++)
+        [[unroll]] for (uint k = 0u; k < GN_DU; k++) dx[i][k] = GN_UNIT_C(0.0);
+#if GN_STEP == 2
+    GN_UNIT_C dz[GN_BLOCKS][GN_EU];
+    [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++)
+        [[unroll]] for (uint k = 0u; k < GN_EU; k++) dz[i][k] = GN_UNIT_C(0.0);
+#else
+    GN_UNIT_C lse[GN_BLOCKS], dot_[GN_BLOCKS];
+    [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) {
+        uint r = row0 + 16u * i + lane % 16u, at = own + (lane / 16u) * 4u + lane % 16u / 4u;
+        float v = r >= rows    ? 0.0
+                  : lane < 16u ? 1.4426950408889634 * uintBitsToFloat(GN_AT(GN_OPEN(4u), lse0 + r))
+                               : uintBitsToFloat(GN_AT(GN_OPEN(6u), GN_PARAM(GNI_P_ATTEND_DOT) + row_of_all + r));
+        gn_tile[at][lane % 4u] = floatBitsToUint(v);
+        subgroupBarrier();
+        coopMatLoad(lse[i], gn_tile, own, 0u, GN_COLUMNS);
+        coopMatLoad(dot_[i], gn_tile, own + 4u, 0u, GN_COLUMNS);
+        subgroupBarrier();
+    }
+#endif
+#endif
+    for (uint it = 0u; it < count; it++) {
+        uint other = from + it % steps * GN_KEYS;
+        if (!GN_EARLY && it > 0u) GN_FETCH(it);
+#if GN_STEP == 2
+        float own_lse = 0.0, own_dot = 0.0;
+        if (me < GN_KEYS && other + me < others) {
+            uint at = (batch * gl_NumWorkGroups.y * share + head0 + it / steps) * others + other + me;
+            own_lse = 1.4426950408889634 * uintBitsToFloat(GN_AT(GN_OPEN(4u), GN_PARAM(GNI_P_ATTEND_LSE) + at));
+            own_dot = uintBitsToFloat(GN_AT(GN_OPEN(6u), GN_PARAM(GNI_P_ATTEND_DOT) + at));
+        }
+#endif
+        barrier();
+        [[unroll]] for (uint i = 0u; i < GN_KL; i++) GN_KEEP_T(i);
+        [[unroll]] for (uint i = 0u; i < GN_VL; i++) GN_KEEP_U(i);
+#if GN_STEP == 2
+        if (me < GN_KEYS) {
+            gn_tile[GN_STAT0 + me / 4u][me % 4u] = floatBitsToUint(own_lse);
+            gn_tile[GN_STAT0 + GN_KEYS / 4u + me / 4u][me % 4u] = floatBitsToUint(own_dot);
+        }
+#endif
+        barrier();
+        if (GN_EARLY) GN_FETCH(it + 1u == count ? it : it + 1u);
+        if (GN_CAUSAL && (GN_STEP == 2 ? other + GN_KEYS - 1u < row0 : other > row0 + 16u * GN_BLOCKS - 1u)) continue;
+        bool edge = (GN_STEP != 2 && other + GN_KEYS > others) ||
+                    (GN_CAUSAL && (GN_STEP == 2 ? other < row0 + 16u * GN_BLOCKS - 1u : other + GN_KEYS - 1u > row0));
+#if GN_STEP == 0
+        GN_UNIT_C s[GN_BLOCKS][GN_JU];
+        [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++)
+            [[unroll]] for (uint j = 0u; j < GN_JU; j++) s[i][j] = GN_UNIT_C(0.0);
+        [[unroll]] for (uint k = 0u; k < GN_DU; k++)
+            [[unroll]] for (uint j = 0u; j < GN_JU; j++) {
+                GN_UNIT_B b;
+                coopMatLoad(b, gn_tile, 16u * j * GN_DP + 2u * k, GN_DP, GN_COLUMNS);
+                [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) s[i][j] = coopMatMulAdd(x[i][k], b, s[i][j]);
+            }
+        if (edge) {
+            [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++)
+                [[unroll]] for (uint j = 0u; j < GN_JU; j++)
+                    [[unroll]] for (int e = 0; e < place.length(); e++) {
+                        uint at = uint(place[e]), c = other + 16u * j + at % 16u, r = row0 + 16u * i + at / 16u;
+                        if (c >= others || (GN_CAUSAL && c > r)) s[i][j][e] = uintBitsToFloat(0xff800000u);
+                    }
+        }
+        [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) {
+            GN_UNIT_C top = s[i][0];
+            bool grows = false;
+            [[unroll]] for (int e = 0; e < top.length(); e++) {
+                [[unroll]] for (uint j = 1u; j < GN_JU; j++) top[e] = max(top[e], s[i][j][e]);
+                top[e] *= scale;
+                grows = grows || top[e] - most[i][e] > GN_SLACK;
+            }
+            if (subgroupAny(grows)) {
+                top = gn_over_row(top, own, lane, false);
+                [[unroll]] for (int e = 0; e < top.length(); e++) {
+                    float was = most[i][e], now = max(was, top[e]);
+                    most[i][e] = now;
+                    top[e] = exp2(was - now);
+                    sum[i][e] *= top[e];
+                }
+                [[unroll]] for (uint j = 0u; j < GN_EU; j++)
+                    [[unroll]] for (int e = 0; e < top.length(); e++) y[i][j][e] *= top[e];
+            }
+            [[unroll]] for (uint j = 0u; j < GN_JU; j++)
+                [[unroll]] for (int e = 0; e < top.length(); e++) {
+                    s[i][j][e] = exp2(fma(s[i][j][e], scale, -most[i][e]));
+                    sum[i][e] += s[i][j][e];
+                }
+        }
+        [[unroll]] for (uint j = 0u; j < GN_JU; j++) {
+            GN_UNIT_A p[GN_BLOCKS];
+            [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) GN_AS_A(p[i], s[i][j])
+            [[unroll]] for (uint e = 0u; e < GN_EU; e++) {
+                GN_UNIT_B b;
+                coopMatLoad(b, gn_tile, GN_V0 + 16u * j * GN_EP + 2u * e, GN_EP, GN_ROWS);
+                [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) y[i][e] = coopMatMulAdd(p[i], b, y[i][e]);
+            }
+        }
+#else
+        for (uint j = 0u; j < GN_JU; j++) {
+            GN_UNIT_C s[GN_BLOCKS], ds[GN_BLOCKS];
+            [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) s[i] = ds[i] = GN_UNIT_C(0.0);
+            [[unroll]] for (uint k = 0u; k < GN_DU; k++) {
+                GN_UNIT_B b;
+                coopMatLoad(b, gn_tile, 16u * j * GN_DP + 2u * k, GN_DP, GN_COLUMNS);
+                [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) s[i] = coopMatMulAdd(x[i][k], b, s[i]);
+            }
+            [[unroll]] for (uint k = 0u; k < GN_EU; k++) {
+                GN_UNIT_B b;
+                coopMatLoad(b, gn_tile, GN_V0 + 16u * j * GN_EP + 2u * k, GN_EP, GN_COLUMNS);
+                [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) ds[i] = coopMatMulAdd(z[i][k], b, ds[i]);
+            }
+#if GN_STEP == 2
+            GN_UNIT_C lse, dot_;
+            coopMatLoad(lse, gn_tile, GN_STAT0 + 4u * j, 0u, GN_ROWS);
+            coopMatLoad(dot_, gn_tile, GN_STAT0 + GN_KEYS / 4u + 4u * j, 0u, GN_ROWS);
+#define GN_LSE lse[e]
+#define GN_DOT dot_[e]
+#else
+#define GN_LSE lse[i][e]
+#define GN_DOT dot_[i][e]
+#endif
+            [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) {
+                [[unroll]] for (int e = 0; e < place.length(); e++) {
+                    s[i][e] = exp2(fma(s[i][e], scale, -GN_LSE));
+                    ds[i][e] = s[i][e] * (ds[i][e] - GN_DOT);
+                }
+                if (edge) {
+                    [[unroll]] for (int e = 0; e < place.length(); e++) {
+                        uint at = uint(place[e]), c = other + 16u * j + at % 16u, r = row0 + 16u * i + at / 16u;
+                        if (GN_STEP == 2 ? r > c : c >= others || (GN_CAUSAL && c > r)) s[i][e] = ds[i][e] = 0.0;
+                    }
+                }
+            }
+            GN_UNIT_A a[GN_BLOCKS];
+#if GN_STEP == 2
+            [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) GN_AS_A(a[i], s[i])
+            [[unroll]] for (uint k = 0u; k < GN_EU; k++) {
+                GN_UNIT_B b;
+                coopMatLoad(b, gn_tile, GN_V0 + 16u * j * GN_EP + 2u * k, GN_EP, GN_ROWS);
+                [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) dz[i][k] = coopMatMulAdd(a[i], b, dz[i][k]);
+            }
+#endif
+            [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) GN_AS_A(a[i], ds[i])
+            [[unroll]] for (uint k = 0u; k < GN_DU; k++) {
+                GN_UNIT_B b;
+                coopMatLoad(b, gn_tile, 16u * j * GN_DP + 2u * k, GN_DP, GN_ROWS);
+                [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) dx[i][k] = coopMatMulAdd(a[i], b, dx[i][k]);
+            }
+        }
+#endif
+    }
+    uint base = GN_BASE(GNI_P_ATTEND_Y, batch, head), step = GN_PARAM(GNI_P_ATTEND_Y + 3);
+#if GN_STEP == 2
+    uint base_z = GN_BASE(GNI_P_ATTEND_DV, batch, head), step_z = GN_PARAM(GNI_P_ATTEND_DV + 3);
+#endif
+    [[unroll]] for (uint i = 0u; i < GN_BLOCKS; i++) {
+        uint first = row0 + 16u * i;
+#if GN_STEP == 0
+        GN_UNIT_C total = gn_over_row(sum[i], own, lane, true);
+        if (GN_HAS_LSE) {
+            coopMatStore(total, gn_tile, own, 5u, GN_ROWS);
+            coopMatStore(most[i], gn_tile, own + 80u, 4u, GN_ROWS);
+            subgroupBarrier();
+            if (lane < 16u && first + lane < rows) {
+                float t = uintBitsToFloat(gn_tile[own + lane * 5u].x), s = uintBitsToFloat(gn_tile[own + 80u + lane * 4u].x);
+                GN_PUT(GN_OPEN(4u), lse0 + first + lane, floatBitsToUint(t == 0.0 ? 0.0 : (s + log2(t)) * 0.6931471805599453));
+            }
+            subgroupBarrier();
+        }
+        [[unroll]] for (int e = 0; e < total.length(); e++) total[e] = total[e] == 0.0 ? 0.0 : 1.0 / total[e];
+        [[unroll]] for (uint j = 0u; j < GN_EU; j++) {
+            [[unroll]] for (int e = 0; e < total.length(); e++) y[i][j][e] *= total[e];
+            gn_put(y[i][j], 3u, base, step, first, rows, j, GN_E, own, lane);
+        }
+#else
+        [[unroll]] for (uint j = 0u; j < GN_DU; j++)
+            gn_put(dx[i][j] * (scale * 0.6931471805599453), 3u, base, step, first, rows, j, GN_D, own, lane);
+#if GN_STEP == 2
+        [[unroll]] for (uint j = 0u; j < GN_EU; j++) gn_put(dz[i][j], 7u, base_z, step_z, first, rows, j, GN_E, own, lane);
+#endif
+#endif
+    }
+}
