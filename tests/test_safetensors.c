@@ -385,6 +385,9 @@ static void test_resume(void **state) {
                 assert_int_equal(gn_params_add_optimizer(file, "", c.opt), GN_ERROR_ARGUMENT);
                 expect_error(g, GN_ERROR_ARGUMENT, NULL);
                 assert_int_equal(gn_params_add_optimizer(NULL, "a", c.opt), GN_ERROR_ARGUMENT);
+                assert_int_equal(gn_params_add(c.list, "mine.0.0", c.average), GN_OK); // is no state of an optimizer
+                assert_int_equal(gn_params_add_optimizer(c.list, "mine", c.opt), GN_ERROR_ARGUMENT);
+                expect_error(g, GN_ERROR_ARGUMENT, "gn_params_add_optimizer: there is a mine.0.0 already");
                 gn_array *steps = gn_params_get(file, "opt.numbers");
                 gn_assign(gn_index(steps, "5"), gn_scalar(g, GN_F64, -1.0));
                 assert_int_equal(gn_optimizer_restore(c.opt, file, "opt"), GN_ERROR_FORMAT);

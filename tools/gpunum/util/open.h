@@ -175,6 +175,46 @@ GPUNUM_API gn_context *gn_open_version(const gn_options *options, uint32_t versi
     return g;
 }
 
+#if GNI_WEBGPU && defined(__EMSCRIPTEN__)
+typedef struct gni_open_later {
+    gn_options options;
+    uint32_t version;
+    size_t size;
+    gn_opened_fn done;
+    void *user;
+} gni_open_later;
+
+static void gni_open_ready(void *user) {
+    gni_open_later l = *(gni_open_later *)user;
+    free(user); // the caller's allocator is of use when there is a context
+    l.done(l.user, gn_open_version(l.size > 0 ? &l.options : NULL, l.version, l.size));
+}
+
+// Leaves the opening to the page's loop. False: nothing there has to be waited for.
+static bool gni_open_later_begin(const gn_options *o, uint32_t version, size_t size, gn_opened_fn done, void *user) {
+    if (size > sizeof *o || (o != NULL && o->backend == GN_BACKEND_CPU)) return false;
+    gni_open_later *l = (gni_open_later *)calloc(1, sizeof *l);
+    if (l == NULL) return false;
+    if (o != NULL) memcpy(&l->options, o, size);
+    l->size = o != NULL ? size : 0;
+    l->version = version;
+    l->done = done;
+    l->user = user;
+    if (gni_wg_browser_prepare(gni_open_ready, l)) return true;
+    free(l);
+    return false;
+}
+#endif
+
+GPUNUM_API void gn_open_async_version(const gn_options *options, uint32_t version, size_t options_size, gn_opened_fn done,
+                                      void *user) {
+    if (done == NULL) return;
+#if GNI_WEBGPU && defined(__EMSCRIPTEN__)
+    if (gni_open_later_begin(options, version, options_size, done, user)) return;
+#endif
+    done(user, gn_open_version(options, version, options_size));
+}
+
 static void gni_stacks_free(gn_context *g) {
     while (g->stacks != NULL) {
         gni_stack *s = g->stacks;

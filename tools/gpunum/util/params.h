@@ -15,6 +15,7 @@ typedef struct gni_named {
     uint64_t begin, end; // in a file's data
     gn_dtype t;          // as a file's header has it
     gn_shape shape;
+    bool state;          // of an optimizer
 } gni_named;
 
 typedef struct gni_names {
@@ -127,17 +128,21 @@ static bool gni_name_ok(gn_context *g, const char *name) {
     return ok;
 }
 
-// The entry of an array that is to be there, made if there is none.
-static gni_named *gni_params_put(gn_params *p, const char *name, gn_array *a) {
+// An array under a name of its own, or an optimizer's in the place of what an optimizer had there.
+static void gni_params_put(gn_params *p, const char *name, gn_array *a, bool state) {
     gn_context *g = p->ctx;
     gni_named *e = gni_names_find(&p->arrays, name);
+    if (e != NULL && !(state && e->state)) {
+        gni_fail(g, GN_ERROR_ARGUMENT, "%s: there is a %.200s already", g->call, name);
+        return;
+    }
     if (e == NULL) e = gni_names_add(g, &p->arrays, name);
-    if (e == NULL || e->a == a) return e;
+    if (e == NULL || e->a == a) return;
     gni_ref(a);
     a->user_refs++;
     if (e->a != NULL) gni_user_release(g, e->a);
     e->a = a;
-    return e;
+    e->state = state;
 }
 
 GPUNUM_API gn_status gn_params_add(gn_params *p, const char *name, gn_array *a) {
@@ -145,10 +150,8 @@ GPUNUM_API gn_status gn_params_add(gn_params *p, const char *name, gn_array *a) 
     if (g == NULL) return gni_null_status(a);
     if (p == NULL || p->ctx != g)
         gni_fail(g, GN_ERROR_ARGUMENT, "gn_params_add: the list is NULL or of another context");
-    else if (gni_name_ok(g, name) && gni_names_find(&p->arrays, name) != NULL)
-        gni_fail(g, GN_ERROR_ARGUMENT, "gn_params_add: there is a %.200s already", name);
-    else if (!g->call_failed)
-        gni_params_put(p, name, a);
+    else if (gni_name_ok(g, name) && !g->call_failed)
+        gni_params_put(p, name, a, false);
     return gni_end_status(g);
 }
 
@@ -682,7 +685,7 @@ GPUNUM_API gn_status gn_params_add_optimizer(gn_params *p, const char *name, gn_
     for (int i = 0; i < opt->count && !g->call_failed && gni_states(g, opt, &opt->items[i]); i++)
         for (int k = 0; k < opt->states && !g->call_failed; k++) {
             gni_state_name(text, sizeof text, name, i, k);
-            gni_params_put(p, text, opt->items[i].state[k]);
+            gni_params_put(p, text, opt->items[i].state[k], true);
         }
     const int64_t count = GNI_OPTIMIZER_NUMBERS + opt->count;
     const gn_shape s = gn_shape_from(1, &count);
@@ -694,7 +697,7 @@ GPUNUM_API gn_status gn_params_add_optimizer(gn_params *p, const char *name, gn_
         v[3] = (double)(g->counter >> 32), v[4] = (double)(g->counter & 0xffffffffu);
         for (int i = 0; i < opt->count; i++) v[GNI_OPTIMIZER_NUMBERS + i] = (double)opt->items[i].steps;
         gni_state_name(text, sizeof text, name, -1, 0);
-        gni_params_put(p, text, numbers);
+        gni_params_put(p, text, numbers, true);
         gni_unref(g, numbers);
     }
     return gni_end_status(g);

@@ -574,8 +574,8 @@ GPUNUM_API void gn_string_free(gn_context *g, char *text) {
 
 GPUNUM_API void gn_print(gn_array *a) {
     char *text = gn_to_string(a, NULL);
-    if (text == NULL) return;
-    fputs(text, stdout);
+    if (text == NULL && a != NULL) return;
+    fputs(text != NULL ? text : "NULL", stdout);
     fputc('\n', stdout);
-    gn_string_free(gn_context_of(a), text);
+    if (text != NULL) gn_string_free(gn_context_of(a), text);
 }

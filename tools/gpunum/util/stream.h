@@ -9,6 +9,7 @@
 typedef struct gni_file {
     gn_context *g;
     const char *fn, *path;     // the path of memory is "memory"
+    char *partial;             // what is written, if `path` is a file that stays until this is whole
     FILE *f;                   // or one of these two
     const unsigned char *from; // memory that is read, of `size` bytes
     unsigned char *to;         // memory that is written, of `size` bytes; what does not fit is only counted
@@ -192,8 +193,28 @@ static gn_array *gni_file_data(gn_context *g, gn_array *a, const void **data) {
     return NULL;
 }
 
+// A file that has something in it stays as it is until the new one, beside it, is whole. What is empty (a device, say) is written
+// itself, and so is a file in a folder that takes no other.
 static bool gni_file_create(gni_file *file) {
+    static const char ending[] = ".partial";
     if (!gni_file_has_path(file)) return false;
+    FILE *old = fopen(file->path, "rb");
+    const uint64_t had = old != NULL ? gni_file_measure(old) : 0;
+    if (old != NULL) fclose(old);
+    if (had > 0 && had < UINT64_MAX) {
+        const size_t n = strlen(file->path);
+        file->partial = (char *)gni_alloc(file->g, n + sizeof ending);
+        if (file->partial == NULL) {
+            gni_fail_memory(file->g, file->fn, n + sizeof ending);
+            return false;
+        }
+        memcpy(file->partial, file->path, n);
+        memcpy(file->partial + n, ending, sizeof ending);
+        file->f = fopen(file->partial, "wb");
+        if (file->f != NULL) return true;
+        gni_free(file->g, file->partial);
+        file->partial = NULL;
+    }
     errno = 0;
     file->f = fopen(file->path, "wb");
     if (file->f == NULL) gni_file_fail(file, "create");
@@ -210,16 +231,25 @@ static void gni_file_write(gni_file *file, const void *data, size_t bytes) {
     file->at += bytes;
 }
 
-// Closes what was written; a file that is not whole is emptied: half of an array might pass for one.
+// Closes what was written; of a file that is not whole nothing stays: half of an array might pass for one.
 static void gni_file_finish(gni_file *file) {
     if (file->f == NULL) return;
     errno = 0;
     if (fflush(file->f) != 0 && !file->g->call_failed) gni_file_fail(file, "write");
     if (fclose(file->f) != 0 && !file->g->call_failed) gni_file_fail(file, "close");
     file->f = NULL;
-    if (!file->g->call_failed) return;
-    FILE *cut = fopen(file->path, "wb");
-    if (cut != NULL) fclose(cut);
+    if (file->partial != NULL) {
+#ifdef _WIN32 // where a file does not take another's name
+        if (!file->g->call_failed) remove(file->path);
+#endif
+        if (!file->g->call_failed && rename(file->partial, file->path) != 0) gni_file_fail(file, "replace");
+        if (file->g->call_failed) remove(file->partial);
+        gni_free(file->g, file->partial);
+        file->partial = NULL;
+    } else if (file->g->call_failed) {
+        FILE *cut = fopen(file->path, "wb");
+        if (cut != NULL) fclose(cut);
+    }
 }
 
 // What a save to memory returns: the bytes of the whole, 0 after an error.
